@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// A running program, seen the same way on every target: give it a batch, take a step, read and write its
+// parameters. The trainer and the tests are written against this; host and cuda implement it.
+#pragma once
+#include <rankc/runtime/program.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <string>
+
+namespace rankc::runtime {
+
+/// What a step needs besides the batch. `step` counts from 1, for AdamW's bias correction.
+struct step_input {
+  double lr, weight_decay, clip, beta1, beta2, eps;
+  std::int64_t step;
+};
+
+/// Units: loss in nats per token (mean over the global batch); grad_norm before clipping.
+struct step_output {
+  double loss, grad_norm;
+};
+
+/// A failure while a program runs: names rank, step and action. The process exits with `code`.
+struct failure : std::runtime_error {
+  failure(int exit_code, const std::string& text) : std::runtime_error(text), code(exit_code) {}
+  int code;
+};
+
+enum class region { weights, gradients, first_moment, second_moment };
+
+class engine {
+ public:
+  virtual ~engine() = default;
+  virtual const description& about() const = 0;
+
+  /// Set microbatch `microbatch` of data-parallel coordinate `dp`.
+  /// Shapes: tokens and targets: (rows, seq), row-major.
+  virtual void set_batch(int dp, int microbatch, const std::int32_t* tokens, const std::int32_t* targets) = 0;
+
+  /// Run one training step on all ranks.
+  /// Errors: failure (70) when a rank fails; no rank is left waiting.
+  virtual step_output step(const step_input&) = 0;
+
+  /// Run the forward program on all ranks; parameters and moments stay as they are.
+  virtual double evaluate() = 0;
+
+  /// Copy `count` elements of a region of one rank to or from host memory, from element `first` on.
+  virtual void read(int rank, region, std::size_t first, std::size_t count, double* to) = 0;
+  virtual void write(int rank, region, std::size_t first, std::size_t count, const double* from) = 0;
+
+  /// Bytes of the arena that the target really holds for a rank (equals the plan's figure).
+  virtual std::size_t arena_bytes(int rank) const = 0;
+};
+
+}  // namespace rankc::runtime

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a generated program says about itself, for every target: its ranks, communicators, parameters and
+// buffers, as constant tables. The trainer, the tests and an embedding application read these; the step
+// itself is a function per pipeline rank (host/rank.hpp, cuda/rank.hpp).
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace rankc::runtime {
+
+/// The version that generated text asserts, so that old output and a new runtime cannot meet.
+inline constexpr int interface_version = 1;
+
+/// A byte offset into a rank's arena.
+struct at {
+  std::size_t byte = 0;
+  constexpr at operator+(std::size_t bytes) const { return {byte + bytes}; }
+};
+
+enum class dtype { f32, f64, bf16 };
+constexpr std::size_t size_of(dtype t) { return t == dtype::f64 ? 8 : t == dtype::f32 ? 4 : 2; }
+
+/// Streams of a rank: computation, gradient reductions, and one per direction of pipeline traffic.
+enum class stream { compute, reduce, to_next, from_prev, to_prev, from_next };
+inline constexpr int n_streams = 6;
+
+/// What a communicator is for, seen from one rank. Pipeline edges have one communicator per direction.
+enum class role { tp, dp, model, tied, to_next, from_prev, to_prev, from_next };
+inline constexpr int n_roles = 8;
+
+/// A communication site of the plan; both sides carry it, and a mismatch is refused by name.
+struct message {
+  int index;
+  const char* name;
+};
+
+enum class reduction { sum, max };
+
+/// An event of a rank program, numbered within its pipeline rank.
+struct event {
+  int index;
+};
+
+/// How a parameter starts. `uniform` is uniform(-a, a) with a = std * sqrt(3), by the hash of its name.
+enum class fill { zeros, ones, uniform };
+
+/// One parameter as a pipeline rank holds it. Sizes are those of the local shard.
+/// Shapes: rows x cols, row-major; a vector has cols = 1.
+struct parameter {
+  const char* name;
+  int rows, cols;
+  int shard_dim;        // -1: whole on every tp rank; 0 or 1: this dim is split over tp, in rank order
+  std::size_t element;  // offset in elements from the start of each region (weights, gradients, moments)
+  fill init;
+  double std;
+  bool matrix;  // two dims: takes weight decay, and saved with two dims
+  bool copy;    // the second holder of a tied weight: same values, neither counted in the norm nor saved
+};
+
+/// A cosine/sine table that the runtime fills at install.
+/// Shapes: (positions, dim / 2) cosines, then as many sines.
+/// Source: RoFormer (Su et al. 2021), half-split form.
+struct rope_table {
+  at where;
+  int positions, dim;
+  double theta;
+};
+
+/// The arena of the ranks of one pipeline coordinate, and what lies in it.
+/// Units: bytes for `at` and `arena_bytes`; elements for `parameter_count`.
+struct layout {
+  std::size_t arena_bytes;
+  at weights, gradients, first_moment, second_moment;
+  std::size_t parameter_count;  // elements of each of the four regions, padding included
+  std::span<const parameter> parameters;
+  std::span<const rope_table> ropes;
+  at tokens, targets;  // int32 (microbatches, tokens of a microbatch); only where the flags below say so
+  bool reads_tokens, reads_targets;
+  at loss, norm;  // one element each; the loss counts on the last pipeline rank
+  int events;     // number of events the step uses
+};
+
+/// One rank: its coordinates and, per role, an index into `description::communicators` (-1: none).
+struct rank_row {
+  int pp, dp, tp;
+  int communicator[n_roles];
+};
+
+struct communicator {
+  const char* name;
+  std::span<const int> ranks;
+};
+
+/// Hyperparameters of the plan's recipe; the command line may replace the first six.
+struct recipe {
+  double lr, weight_decay, clip;  // clip 0: no clipping
+  double beta1, beta2, eps;
+  int warmup_steps, decay_steps;  // decay_steps 0: constant learning rate after warm-up
+  double min_lr;
+};
+
+struct description {
+  int interface_version;
+  const char* name;
+  std::uint64_t plan_hash;
+  dtype type;
+  int pp, dp, tp;
+  int microbatches, rows, seq, vocab;  // rows: sequences per microbatch and data-parallel rank
+  int vocab_used;                      // tokens are below this; the rest of the vocabulary is padding
+  double flops_per_token;
+  double peak_flops;  // of one rank, for mfu; 0: unknown
+  recipe train;
+  std::span<const layout> layouts;  // one per pipeline coordinate
+  std::span<const rank_row> ranks;
+  std::span<const communicator> communicators;
+  const char* text;  // what `describe` prints
+  const char* json;  // what `describe --json` prints
+  constexpr int world() const { return pp * dp * tp; }
+  constexpr int global_batch() const { return microbatches * rows * dp; }
+};
+
+}  // namespace rankc::runtime
