@@ -26,7 +26,7 @@ enum class stream { compute, reduce, to_next, from_prev, to_prev, from_next };
 inline constexpr int n_streams = 6;
 
 /// What a communicator is for, seen from one rank. Pipeline edges have one communicator per direction.
-enum class role { tp, dp, model, tied, to_next, from_prev, to_prev, from_next };
+enum class role { tp, dp, pp, tied, to_next, from_prev, to_prev, from_next };
 inline constexpr int n_roles = 8;
 
 /// A communication site of the plan; both sides carry it, and a mismatch is refused by name.

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// One rule book, two readers. A rule is a constexpr function that appends diagnostics to a report; the command
+// lines call it at run time, and the concept `valid` calls it at compile time and puts what it said into the
+// name of a type, which g++ and clang >= 16 print once, at the user's static_assert.
+#pragma once
+#include <rankc/text.hpp>
+
+#include <cstddef>
+#include <vector>
+
+namespace rankc {
+
+/// A broken rule: its number (RC101 is 101; 1xx dims and mesh, 2xx model and stages, 3xx schedule, 4xx memory and
+/// placement, 5xx runtime) and a sentence with the values, the rule and the legal alternatives.
+struct diagnostic {
+  int id;
+  sentence text;
+};
+using report = std::vector<diagnostic>;
+
+/// Start a diagnostic and return its sentence.
+constexpr sentence& refuse(report& r, int id) {
+  r.push_back({id, {}});
+  return r.back().text;
+}
+
+/// Text of exactly its own size, as a template argument. (Padding would make clang print numbers.)
+template <std::size_t N>
+struct because {
+  char text[N + 1]{};
+};
+
+namespace detail {
+
+struct spoken {
+  char text[2048]{};
+  std::size_t size = 0;
+  constexpr void put(std::string_view s) {
+    for (char c : s)
+      if (size < sizeof text) text[size++] = c;
+  }
+};
+
+constexpr spoken speak(const report& r) {
+  spoken out;
+  for (const diagnostic& d : r) {
+    sentence id;
+    id << "RC" << d.id << ": ";
+    out.put(out.size ? " " : "");
+    out.put(id.view());
+    out.put(d.text.view());
+  }
+  return out;
+}
+
+// Variable templates: the rules run once per plan, and running out of the compiler's budget is an error of its
+// own instead of a constraint that is silently not satisfied.
+template <class Plan>
+inline constexpr spoken said = speak(Plan::diagnose());
+template <class Plan>
+inline constexpr auto why = [] {
+  because<said<Plan>.size> b;
+  for (std::size_t i = 0; i < said<Plan>.size; ++i) b.text[i] = said<Plan>.text[i];
+  return b;
+}();
+template <class T>
+concept accepted = T::is_valid;
+
+}  // namespace detail
+
+template <because sentences>
+struct invalid_plan {
+  static constexpr bool is_valid = sizeof sentences.text == 1;
+};
+
+/// A plan, or anything with a static constexpr `diagnose()`, that breaks no rule.
+template <class Plan>
+concept valid = detail::accepted<invalid_plan<detail::why<Plan>>>;
+
+}  // namespace rankc

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// GPT-2: learned positions, LayerNorm, biases, GELU, multi-head attention, a tied head.
+// Source: Radford et al. 2019; names and padding of the vocabulary as in nanoGPT.
+#pragma once
+#include <rankc/models/layer.hpp>
+
+namespace rankc::models {
+
+namespace gpt2_layers {
+
+struct embedding {
+  static constexpr std::string_view name = "embedding";
+  dim vocab, hidden;
+  constexpr value forward(trace& t, value ids, const layer_context& c) const {
+    weight table = t.parameter("wte", {vocab, hidden}, {{axis::tp, "vocab"}}, initial::normal, 0.02);
+    weight positions = t.parameter("wpe", {dim{"positions", c.seq}, hidden}, {}, initial::normal, 0.02);
+    return position(leave_tp(rankc::embedding(ids, table), c), positions, c.seq);
+  }
+};
+
+struct block {
+  static constexpr std::string_view name = "block";
+  dim hidden, heads, ffn;
+  int layers;
+
+  constexpr value forward(trace& t, value x, const layer_context& c) const {
+    value h = enter_tp(norm(t, x, "norm1", "norm1.bias"), c);
+    value q = column(t, h, "wq", "wq.bias", heads), k = column(t, h, "wk", "wk.bias", heads),
+          v = column(t, h, "wv", "wv.bias", heads);
+    x = x + row(t, self_attention(q, k, v, c), "wo", "wo.bias", heads, c);
+
+    h = enter_tp(norm(t, x, "norm2", "norm2.bias"), c);
+    return x + row(t, gelu(column(t, h, "w1", "w1.bias", ffn)), "w2", "w2.bias", ffn, c);
+  }
+
+ private:
+  constexpr value norm(trace& t, value x, std::string_view gain, std::string_view shift) const {
+    return layer_norm(x, t.parameter(gain, {hidden}, {}, initial::ones), t.parameter(shift, {hidden}, {}, initial::zeros));
+  }
+  constexpr value column(trace& t, value x, std::string_view w, std::string_view b, dim out) const {
+    return bias(linear(x, t.parameter(w, {out, hidden}, {{axis::tp, out.name}}, initial::normal, 0.02)),
+                t.parameter(b, {out}, {{axis::tp, out.name}}, initial::zeros));
+  }
+  constexpr value row(trace& t, value x, std::string_view w, std::string_view b, dim in, const layer_context& c) const {
+    value y = linear(x, t.parameter(w, {hidden, in}, {{axis::tp, in.name}}, initial::normal, residual_std(layers)));
+    return bias(leave_tp(y, c), t.parameter(b, {hidden}, {}, initial::zeros));
+  }
+};
+
+struct head {
+  static constexpr std::string_view name = "head";
+  dim vocab, hidden;
+  bool tied;
+  constexpr value forward(trace& t, value x, const layer_context& c) const {
+    weight gain = t.parameter("norm", {hidden}, {}, initial::ones);
+    weight shift = t.parameter("norm.bias", {hidden}, {}, initial::zeros);
+    weight out = t.parameter(tied ? "wte" : "lm_head", {vocab, hidden}, {{axis::tp, "vocab"}}, initial::normal, 0.02);
+    value logits = linear(enter_tp(layer_norm(x, gain, shift), c), out);
+    return cross_entropy(logits, c.targets, axis::tp, c.loss_scale);
+  }
+};
+
+}  // namespace gpt2_layers
+
+/// A GPT-2 of any size. `vocab` may be padded; `vocab_used` (0: all) says how many tokens exist.
+struct gpt2 {
+  int layers, hidden, heads, ffn, vocab;
+  int vocab_used = 0;
+  bool tied = true;
+
+  constexpr void check(report& out) const { check_heads(out, hidden, heads, heads); }
+  constexpr auto stack() const {
+    const dim c{"hidden", hidden}, v{"vocab", vocab};
+    return boost::hana::make_tuple(
+        gpt2_layers::embedding{v, c},
+        repeat{layers, gpt2_layers::block{c, dim{"heads", hidden, hidden / heads, "head_dim"}, dim{"ffn", ffn}, layers}},
+        gpt2_layers::head{v, c, tied});
+  }
+};
+
+}  // namespace rankc::models

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// What layers of a model are made with. A layer is a struct with a name and a constexpr `forward`; a model is a
+// struct whose `stack()` returns a Boost.Hana tuple of layers, some of them repeated. Users write their own alike.
+#pragma once
+#include <rankc/diagnostic.hpp>
+#include <rankc/typed/ops.hpp>
+
+#include <boost/hana/tuple.hpp>
+
+namespace rankc {
+
+/// What a layer needs to know of the plan it stands in.
+struct layer_context {
+  dim tokens;     // of a microbatch on all data-parallel ranks, sequences flattened
+  int rows, seq;  // sequences per data-parallel rank and microbatch, and their length
+  bool sequence_parallel;
+  double loss_scale;  // 1 / tokens of a step
+  value targets;      // the next token of each token; read by the last layer
+};
+
+/// `count` layers of the same kind; layer N's parameters are named "layers.N.<parameter>".
+template <class Layer>
+struct repeat {
+  int count;
+  Layer layer;
+};
+template <class Layer>
+repeat(int, Layer) -> repeat<Layer>;
+
+/// Into a tensor-parallel region: every rank gets all tokens, and makes its part of their gradient.
+constexpr value enter_tp(operand x, const layer_context& c) {
+  return c.sequence_parallel ? all_gather(x, axis::tp, c.tokens.name) : replicate(x, axis::tp);
+}
+/// Out of it: the sum over the ranks, sharded along the tokens or the same on every rank.
+constexpr value leave_tp(operand x, const layer_context& c) {
+  return c.sequence_parallel ? reduce_scatter(x, axis::tp, c.tokens.name) : all_reduce(x, axis::tp);
+}
+
+/// Attention over whole sequences; keys and values of the other context-parallel ranks are gathered.
+constexpr value self_attention(operand q, value k, value v, const layer_context& c) {
+  return attention(q, all_gather(k, axis::cp, c.tokens.name), all_gather(v, axis::cp, c.tokens.name), c.rows, c.seq);
+}
+
+/// RC203, RC204: whole heads of equal size, and key-value heads that serve equal numbers of query heads.
+constexpr void check_heads(report& out, int hidden, int heads, int kv_heads) {
+  if (heads < 1 || kv_heads < 1) {
+    refuse(out, 203) << "heads=" << heads << " and kv_heads=" << kv_heads << " must both be at least 1";
+    return;
+  }
+  if (hidden % heads)
+    list_divisors(refuse(out, 203) << "hidden=" << hidden << " does not divide into heads=" << heads << "; heads can be ", hidden);
+  if (heads % kv_heads)
+    list_divisors(refuse(out, 204) << "heads=" << heads << " is not a multiple of kv_heads=" << kv_heads << "; kv_heads can be ", heads);
+}
+
+/// Standard deviation of the projections that end a residual branch, of `layers` layers.
+/// Source: GPT-2 (Radford et al. 2019), section 2.3: 0.02 / sqrt(2 layers).
+constexpr double residual_std(int layers) {
+  double x = 2.0 * layers, root = x;  // Newton's iteration: std::sqrt is not constexpr
+  for (int i = 0; i < 64; ++i) root = 0.5 * (root + x / root);
+  return 0.02 / root;
+}
+
+}  // namespace rankc

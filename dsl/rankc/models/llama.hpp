@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Llama: rotary positions, RMSNorm, SwiGLU, grouped-query attention, no biases.
+// Source: Touvron et al. 2023; Grattafiori et al. 2024.
+#pragma once
+#include <rankc/models/layer.hpp>
+
+namespace rankc::models {
+
+namespace llama_layers {
+
+struct embedding {
+  static constexpr std::string_view name = "embedding";
+  dim vocab, hidden;
+  constexpr value forward(trace& t, value ids, const layer_context& c) const {
+    weight table = t.parameter("wte", {vocab, hidden}, {{axis::tp, "vocab"}}, initial::normal, 0.02);
+    return leave_tp(rankc::embedding(ids, table), c);
+  }
+};
+
+struct block {
+  static constexpr std::string_view name = "block";
+  dim hidden, heads, kv_heads, ffn;
+  int layers;
+  double theta;
+
+  constexpr value forward(trace& t, value x, const layer_context& c) const {
+    value h = enter_tp(rms_norm(x, t.parameter("norm1", {hidden}, {}, initial::ones)), c);
+    value q = rope(column(t, h, "wq", heads), c.seq, theta);
+    value k = rope(column(t, h, "wk", kv_heads), c.seq, theta);
+    value v = column(t, h, "wv", kv_heads);
+    x = x + leave_tp(row(t, self_attention(q, k, v, c), "wo", heads), c);
+
+    h = enter_tp(rms_norm(x, t.parameter("norm2", {hidden}, {}, initial::ones)), c);
+    value gate = column(t, h, "w1", ffn), up = column(t, h, "w3", ffn);
+    return x + leave_tp(row(t, swiglu(gate, up), "w2", ffn), c);
+  }
+
+ private:
+  constexpr value column(trace& t, value x, std::string_view w, dim out) const {
+    return linear(x, t.parameter(w, {out, hidden}, {{axis::tp, out.name}}, initial::normal, 0.02));
+  }
+  constexpr value row(trace& t, value x, std::string_view w, dim in) const {
+    return linear(x, t.parameter(w, {hidden, in}, {{axis::tp, in.name}}, initial::normal, residual_std(layers)));
+  }
+};
+
+struct head {
+  static constexpr std::string_view name = "head";
+  dim vocab, hidden;
+  bool tied;
+  constexpr value forward(trace& t, value x, const layer_context& c) const {
+    weight gain = t.parameter("norm", {hidden}, {}, initial::ones);
+    weight out = t.parameter(tied ? "wte" : "lm_head", {vocab, hidden}, {{axis::tp, "vocab"}}, initial::normal, 0.02);
+    value logits = linear(enter_tp(rms_norm(x, gain), c), out);
+    return cross_entropy(logits, c.targets, axis::tp, c.loss_scale);
+  }
+};
+
+}  // namespace llama_layers
+
+/// A Llama of any size. `vocab` may be padded; `vocab_used` (0: all) says how many tokens exist.
+struct llama {
+  int layers, hidden, heads, kv_heads, ffn, vocab;
+  double theta = 500000;
+  int vocab_used = 0;
+  bool tied = false;
+
+  constexpr void check(report& out) const {
+    check_heads(out, hidden, heads, kv_heads);
+    if (out.empty() && hidden / heads % 2)
+      refuse(out, 205) << "head_dim=" << hidden / heads << " is odd; rotary positions turn pairs of elements";
+  }
+  constexpr auto stack() const {
+    const int head_dim = hidden / heads;
+    const dim c{"hidden", hidden}, v{"vocab", vocab};
+    return boost::hana::make_tuple(
+        llama_layers::embedding{v, c},
+        repeat{layers, llama_layers::block{c, dim{"heads", hidden, head_dim, "head_dim"},
+                                           dim{"kv_heads", kv_heads * head_dim, head_dim, "head_dim"}, dim{"ffn", ffn},
+                                           layers, theta}},
+        llama_layers::head{v, c, tied});
+  }
+};
+
+}  // namespace rankc::models

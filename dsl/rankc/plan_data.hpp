@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// A plan as plain data: what the typed declaration hands to the generator. Templates end here.
+#pragma once
+#include <rankc/dims.hpp>
+#include <rankc/recipe.hpp>
+#include <rankc/schedule.hpp>
+#include <rankc/typed/trace.hpp>
+
+#include <string>
+#include <vector>
+
+namespace rankc {
+
+/// A layer as declared: traced once, used `count` times.
+struct layer_kind {
+  std::string name;
+  trace ops;
+  int count = 1;
+  bool repeated = false;  // its parameters are named "layers.N."
+};
+
+struct plan_data {
+  std::string name;
+  report diagnostics;  // empty: the plan is valid, and the rest is complete
+  parallel_dims dims;
+  training recipe;
+  rankc::cluster machines;
+  std::string schedule;
+  action_table actions;
+  int rows = 0;  // sequences per microbatch and data-parallel rank
+  int vocab_used = 0;
+  std::vector<layer_kind> kinds;
+  std::vector<int> blocks_of_stage;  // repeated layers on each stage
+};
+
+}  // namespace rankc

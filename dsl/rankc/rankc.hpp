@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one include that a plan needs.
+#pragma once
+#include <rankc/models/gpt2.hpp>
+#include <rankc/models/llama.hpp>
+#include <rankc/plan.hpp>
+#include <rankc/schedules/gpipe.hpp>
+#include <rankc/schedules/one_f_one_b.hpp>
+#include <rankc/version.hpp>

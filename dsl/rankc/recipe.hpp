@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// The training recipe and the cluster: what a step computes besides the model, and what it runs on.
+#pragma once
+
+namespace rankc {
+
+enum class precision : unsigned char { f32, f64, bf16 };
+using enum precision;
+
+/// One training run's recipe: AdamW, global-norm clipping, constant or warm-up-cosine learning rate.
+/// Units: seq in tokens, global_batch in sequences per step; clip 0 turns clipping off; decay_steps 0 keeps lr constant
+///        after warm-up, else it falls along a cosine to min_lr at that step.
+/// Source: AdamW: Loshchilov and Hutter 2019.
+struct training {
+  int seq, global_batch;
+  rankc::precision precision = bf16;
+  double lr = 3e-4, weight_decay = 0.1, clip = 1.0;
+  double beta1 = 0.9, beta2 = 0.95, eps = 1e-8;
+  int warmup_steps = 0, decay_steps = 0;
+  double min_lr = 0;
+};
+
+/// The machines a plan is for.
+/// Units: memory in bytes per rank (0: not checked), flops per rank in the plan's precision (0: unknown).
+struct cluster {
+  int nodes, ranks_per_node;
+  long long memory;
+  double flops;
+};
+
+namespace clusters {
+/// Nodes of eight H200s. Source: NVIDIA H200 datasheet, 141 GB and 989 TFLOP/s in bf16.
+template <int Nodes>
+inline constexpr cluster h200{Nodes, 8, 141'000'000'000, 989e12};
+/// One machine without GPUs; its ranks are threads.
+inline constexpr cluster cpu{1, 64, 0, 0};
+}  // namespace clusters
+
+}  // namespace rankc

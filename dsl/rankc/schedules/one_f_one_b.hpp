@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// 1F1B (PipeDream-flush). Source: Narayanan et al. 2021, arXiv:2104.04473, section 2.2.1.
+#pragma once
+#include <rankc/schedule.hpp>
+
+namespace rankc::schedules {
+
+/// A warm-up of forwards, then one forward and one backward in turn. GPipe's bubble, but at most pp microbatches'
+/// activations are held at once. Any number of microbatches, fewer than pp included.
+struct one_f_one_b {
+  int microbatches = 1;
+  static constexpr std::string_view name = "one_f_one_b";
+  constexpr int stages_per_rank() const { return 1; }
+  constexpr int rank_of_stage(int stage, int) const { return stage; }
+  constexpr void actions(int pp, int rank, auto emit) const {
+    const int warm_up = microbatches < pp - rank ? microbatches : pp - rank;
+    int f = 0, b = 0;
+    while (f < warm_up) emit(action{action_kind::F, rank, f++});
+    while (b < microbatches) {
+      emit(action{action_kind::B, rank, b++});
+      if (f < microbatches) emit(action{action_kind::F, rank, f++});
+    }
+  }
+};
+
+}  // namespace rankc::schedules

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// The type of a value in a model: shape, element and, per mesh axis, how the ranks of that axis hold it. The four
+// placements and their duals are the algebra that makes a missing reduction a compile error.
+#pragma once
+#include <string_view>
+
+namespace rankc {
+
+/// Mesh axes that a value is placed on. Several may shard one dim: then in this order, outermost first.
+enum class axis : unsigned char { dp_replicate, dp_shard, cp, tp };
+inline constexpr axis axes[]{axis::dp_replicate, axis::dp_shard, axis::cp, axis::tp};
+inline constexpr int n_axes = 4;
+inline constexpr std::string_view axis_names[]{"dp_replicate", "dp_shard", "cp", "tp"};
+constexpr int index(axis a) { return static_cast<int>(a); }
+constexpr std::string_view name(axis a) { return axis_names[index(a)]; }
+
+/// A named dim of a tensor with its global size. A dim of heads is split by whole heads: `unit` elements each.
+struct dim {
+  std::string_view name;
+  int size = 1;
+  int unit = 1;
+  std::string_view unit_name = "";
+  constexpr bool operator==(const dim&) const = default;
+  constexpr int count() const { return size / unit; }
+};
+
+/// R: the same on every rank, each rank's gradient is a part (P). I: the same, and so is its gradient.
+/// V: sharded along a dim, or different on each rank. P: a sum over the ranks that has not been taken.
+/// Source: the dual pairs R-P, I-I, V-V are those of conjugate collectives in Megatron-LM (Shoeybi et al. 2019).
+struct placement {
+  enum kind : unsigned char { R, I, V, P } k = I;
+  signed char along = -1;  // V only: the dim
+  constexpr bool operator==(const placement&) const = default;
+};
+inline constexpr placement R{placement::R}, I{placement::I}, P{placement::P};
+constexpr placement V(int along) { return {placement::V, static_cast<signed char>(along)}; }
+
+/// `real` is the plan's precision; `wide` is f32 or better (statistics, losses); `index` is int32.
+enum class element : unsigned char { real, wide, index };
+
+struct type {
+  dim shape[2]{};
+  signed char ndim = 0;
+  element holds = element::real;
+  bool pending_max = false;  // a P whose outstanding reduction is a maximum
+  bool bad = false;          // the result of a refused op: nothing more is said about it
+  placement at[n_axes]{};
+  constexpr bool operator==(const type&) const = default;
+  constexpr placement& operator[](axis a) { return at[index(a)]; }
+  constexpr placement operator[](axis a) const { return at[index(a)]; }
+  constexpr int find(std::string_view dim_name) const {
+    for (int i = 0; i < ndim; ++i)
+      if (shape[i].name == dim_name) return i;
+    return -1;
+  }
+  constexpr int last() const { return ndim - 1; }
+};
+
+/// The placement that the gradient of a value with placement p has.
+constexpr placement cotangent(placement p) { return p == R ? P : p == P ? R : p; }
+constexpr type cotangent(type t) {
+  for (placement& p : t.at) p = cotangent(p);
+  return t;
+}
+
+}  // namespace rankc
