@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <rankc/codegen/intervals.hpp>
+#include <rankc/codegen/simulate.hpp>
+
+#include "emit.hpp"
+
+namespace rankc::codegen {
+
+namespace {
+
+/// Communication of one step as one rank of a pipeline coordinate issues it.
+struct traffic {
+  int count = 0;
+  std::size_t bytes = 0;
+};
+std::map<std::string, traffic> count_traffic(const lowered& l, const pipeline_rank& r) {
+  constexpr std::string_view roles[]{"tp", "dp", "pp", "tied"};
+  std::map<std::string, traffic> out;
+  auto add = [&](const std::string& what, std::size_t bytes) {
+    ++out[what].count;
+    out[what].bytes += bytes;
+  };
+  auto layer = [&](const layer_use& use, bool backward) {
+    const body& b = l.bodies[use.kind];
+    for (const kernel& k : backward ? b.backward : b.forward)
+      if (k.collective_) add(k.function + " over " + std::string(roles[static_cast<int>(k.collective_->over)]), k.collective_->bytes);
+  };
+  for (const item& i : r.train) {
+    const stage_plan& s = r.stages[i.stage];
+    switch (i.what) {
+      case item_kind::send: add("send", s.boundary_bytes); break;
+      case item_kind::receive: add("receive", s.boundary_bytes); break;
+      case item_kind::forward:
+      case item_kind::backward:
+        for (const layer_use& use : s.layers) layer(use, i.what == item_kind::backward);
+        break;
+      case item_kind::backward_layer: layer(s.layers[i.layer], true); break;
+      case item_kind::reduce:
+      case item_kind::reduce_norm:
+      case item_kind::reduce_loss:
+        add("all_reduce over " + std::string(roles[static_cast<int>(i.over)]), l.messages[i.message].bytes);
+        break;
+      default: break;
+    }
+  }
+  return out;
+}
+
+std::size_t parameters_of(const lowered& l) {
+  std::size_t total = 0;
+  for (const pipeline_rank& r : l.ranks)
+    for (const placed_parameter& p : r.parameters)
+      if (!p.copy) total += p.as.elements() * (p.as.shard_dim >= 0 ? l.plan->dims.tp : 1);
+  return total;
+}
+
+std::string layer_names(const stage_plan& s) {
+  const std::string first = s.layers.front().name, last = s.layers.back().name;
+  return first == last ? first : first + " .. " + last;
+}
+
+}  // namespace
+
+std::string describe_text(const lowered& l) {
+  const plan_data& p = *l.plan;
+  const timeline t = simulate(p.actions);
+  std::string out = fmt::format("{}: {} parameters, {} ranks = pp {} x dp {} x tp {}{}, {}\n", p.name, parameters_of(l),
+                                p.dims.world, p.dims.pp, p.dims.dp_replicate, p.dims.tp,
+                                p.dims.sequence_parallel ? " with sequence parallelism" : "", l.type == dtype::f64 ? "f64" : "f32");
+  out += fmt::format("step: {} sequences of {} tokens = {} microbatches x {} dp ranks x {} rows\n", p.recipe.global_batch,
+                     p.recipe.seq, p.actions.microbatches, p.dims.dp_replicate, p.rows);
+  out += fmt::format("schedule: {}, bubble {:.1f} %\n\n", p.schedule, 100 * t.bubble) + schedule_text(p) + "\n";
+  for (const pipeline_rank& r : l.ranks) {
+    for (const stage_plan& s : r.stages)
+      out += fmt::format("pipeline rank {}: stage {} ({}), {} per rank\n", r.index, s.stage, layer_names(s), readable_bytes(r.arena.bytes));
+    out += fmt::format("  parameters {} x 4 (weights, gradients, two moments)\n", readable_bytes(r.parameter_elements * l.real_bytes()));
+    for (const stage_plan& s : r.stages)
+      out += fmt::format("  activations {} x {} microbatches in flight; boundary {}\n", readable_bytes(s.slot_bytes), s.slots,
+                         readable_bytes(s.boundary_bytes));
+    out += fmt::format("  temporaries {}\n", readable_bytes(r.arena.work_bytes + 2 * r.arena.chain_bytes));
+    for (const auto& [what, n] : count_traffic(l, r))
+      out += fmt::format("  {:<24} {:>5} a step, {}\n", what, n.count, readable_bytes(n.bytes));
+  }
+  out += fmt::format("\ncommunicators: {}\n", l.communicators.size());
+  return out;
+}
+
+std::string describe_json(const lowered& l) {
+  using nlohmann::json;
+  const plan_data& p = *l.plan;
+  const timeline t = simulate(p.actions);
+  json j{{"plan", p.name}, {"dtype", l.type == dtype::f64 ? "f64" : "f32"}, {"parameters", parameters_of(l)},
+         {"dims", {{"world", p.dims.world}, {"pp", p.dims.pp}, {"dp_replicate", p.dims.dp_replicate}, {"tp", p.dims.tp},
+                   {"sequence_parallel", p.dims.sequence_parallel}}},
+         {"recipe", {{"seq", p.recipe.seq}, {"global_batch", p.recipe.global_batch}, {"microbatches", p.actions.microbatches}, {"rows", p.rows}}},
+         {"schedule", p.schedule}, {"bubble", t.bubble}, {"bubble_per_rank", t.bubble_per_rank},
+         {"peak_activations", t.peak_activations}, {"plan_hash", fmt::format("{:016x}", l.hash)}};
+  for (const pipeline_rank& r : l.ranks) {
+    json rank{{"pp", r.index}, {"bytes", r.arena.bytes}, {"parameter_elements", r.parameter_elements}};
+    for (const stage_plan& s : r.stages) {
+      json layers = json::array();
+      for (const layer_use& use : s.layers) layers.push_back(use.name);
+      rank["stages"].push_back({{"stage", s.stage}, {"layers", layers}, {"slots", s.slots}, {"slot_bytes", s.slot_bytes}, {"boundary_bytes", s.boundary_bytes}});
+    }
+    rank["collectives"] = json::object();
+    for (const auto& [what, n] : count_traffic(l, r)) rank["collectives"][what] = {{"count", n.count}, {"bytes", n.bytes}};
+    j["pipeline_ranks"].push_back(rank);
+  }
+  for (const communicator& c : l.communicators) j["communicators"].push_back({{"name", c.name}, {"ranks", c.ranks}});
+  return j.dump();
+}
+
+}  // namespace rankc::codegen

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// The emitters: each turns a lowered plan into one kind of text. They decide nothing; order, offsets and sizes are
+// the passes'.
+#pragma once
+#include <rankc/codegen/lowered.hpp>
+#include <rankc/codegen/text_template.hpp>
+
+#include <map>
+#include <string>
+
+namespace rankc::codegen {
+
+/// The parameters that a layer's function takes besides rank and workspace, in order; the caller passes the same.
+struct function_shape {
+  bool weights, gradients, saved, x, y, dy, dx, rope, ids, targets, loss, accumulate, accumulate_shared;
+};
+function_shape shape_of(const body&, bool backward);
+
+/// How a layer's call names what surrounds it: in a stage's function, or in the order of a step.
+struct layer_surroundings {
+  std::string scope, slot, ids, targets, x, y, dy, dx, accumulate;
+};
+layer_surroundings surroundings_of(const pipeline_rank&, const item&);
+std::string layer_call(const lowered&, const stage_plan&, int layer, bool backward, const layer_surroundings&);
+std::string stage_call(const lowered&, const pipeline_rank&, const item&);
+
+std::string emit_layers(const lowered&, const std::string& target);
+std::string emit_memory(const lowered&, const pipeline_rank&);
+std::string emit_stage(const lowered&, const pipeline_rank&, const stage_plan&);
+std::string emit_pipeline(const lowered&, const pipeline_rank&);
+std::string emit_program(const lowered&, const std::string& target);
+
+std::string describe_text(const lowered&);
+std::string describe_json(const lowered&);
+std::string schedule_text(const plan_data&);
+std::string schedule_csv(const plan_data&);
+std::string schedule_svg(const plan_data&);
+
+/// Name of a member or constant for a layer or parameter: "layers.2" -> "layers_2".
+inline std::string member(const std::string& name) { return identifier(name); }
+
+/// All files of a program: name -> text.
+std::map<std::string, std::string> emit(const lowered&, const std::string& target);
+
+}  // namespace rankc::codegen

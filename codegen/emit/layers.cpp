@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include <rankc/templates.hpp>
+#include <rankc/version.hpp>
+
+#include "emit.hpp"
+
+namespace rankc::codegen {
+
+namespace {
+
+constexpr std::string_view group_names[]{"own", "over_tp", "shared"};
+
+/// One layer's text.
+class layer_text {
+ public:
+  layer_text(const lowered& l, const body& b, const group_layout& g) : l_(l), b_(b), groups_(g) {}
+
+  std::string run() {
+    std::string out = heading();
+    out += "namespace " + b_.name + " {\n\n" + constants() + "\n" + parameters() + "\n" + saved();
+    out += function("forward", b_.forward, false) + "\n" + function("backward", b_.backward, true);
+    return out + "\n}  // namespace " + b_.name + "\n";
+  }
+
+ private:
+  std::string heading() {
+    std::vector<std::string> words;
+    std::size_t elements = 0;
+    for (const layer_parameter& p : b_.parameters) elements += p.elements();
+    return fmt::format("// ---- {}: {} parameters per rank, {} kept per microbatch\n", b_.name, elements,
+                       readable_bytes(b_.saved_bytes));
+  }
+
+  std::string constants() {
+    std::vector<std::string> words;
+    for (const constant& c : b_.constants) words.push_back(fmt::format("{} = {}", c.name, c.value));
+    return words.empty() ? "" : "constexpr std::size_t " + wrap(words, ",") + ";\n";
+  }
+
+  std::string parameters() {
+    std::vector<std::string> names;
+    for (const layer_parameter& p : b_.parameters) names.push_back(member(p.name));
+    std::string out = "/// Where each parameter starts: in the weights, and alike in the gradients and moments.\nstruct parameters {\n  at " +
+                      wrap(names, ",") + ";\n};\n";
+    std::vector<std::string> arguments{"at region"};
+    for (int g = 0; g < n_groups; ++g)
+      if (groups_.size[g]) arguments.push_back("std::size_t " + std::string(group_names[g]));
+    out += call("constexpr parameters place", arguments, 0, "") + " {\n  return {\n";
+    for (std::size_t i = 0; i < b_.parameters.size(); ++i) {
+      const layer_parameter& p = b_.parameters[i];
+      const auto [in, offset] = groups_.of_parameter[i];
+      const std::string shape = p.ndim > 1 ? fmt::format("{} x {}", p.rows, p.cols) : std::to_string(p.rows);
+      out += fmt::format("      .{} = region + ({} + {}) * sizeof(real),  // {}\n", member(p.name),
+                         group_names[static_cast<int>(in)], offset, shape);
+    }
+    return out + "  };\n}\n";
+  }
+
+  bool is_saved(const buffer& b) const {
+    for (const auto* list : {&b_.forward, &b_.backward})
+      for (const kernel& k : *list)
+        for (const auto* side : {&k.writes, &k.reads})
+          for (const operand& o : *side)
+            if (o.where == space::saved && &b_.buffers[o.index] == &b) return true;
+    return false;
+  }
+
+  std::string saved() {
+    if (b_.saved_bytes == 0) return "";
+    std::vector<std::string> names;
+    std::string places;
+    for (const buffer& b : b_.buffers) {
+      if (!is_saved(b)) continue;
+      names.push_back(b.name);
+      places += fmt::format("      .{} = slot + {},  // {}\n", b.name, b.offset, b.shape);
+    }
+    return "/// What forward keeps for backward.\nstruct saved {\n  at " + wrap(names, ",") +
+           ";\n};\nconstexpr saved keep(at slot) {\n  return {\n" + places + "  };\n}\n\n";
+  }
+
+  std::string name(const operand& o) const {
+    switch (o.where) {
+      case space::x: return "x";
+      case space::y: return "y";
+      case space::dy: return "dy";
+      case space::dx: return "dx";
+      case space::saved: return "s." + b_.buffers[o.index].name;
+      case space::temp: return b_.buffers[o.index].name + (b_.buffers[o.index].name == "scratch" ? std::to_string(o.index) : "");
+      case space::weight: return "w." + member(b_.parameters[o.index].name);
+      case space::gradient: return "dw." + member(b_.parameters[o.index].name);
+      case space::rope: return "rope_table";
+      case space::tokens: return "ids";
+      case space::targets: return "targets";
+      case space::loss: return "loss";
+    }
+    return "";
+  }
+
+  std::string temporaries(const std::vector<kernel>& list) {
+    std::vector<std::string> words, seen;
+    for (const kernel& k : list)
+      for (const auto* side : {&k.writes, &k.reads})
+        for (const operand& o : *side) {
+          if (o.where != space::temp) continue;
+          const std::string n = name(o);
+          if (std::find(seen.begin(), seen.end(), n) != seen.end()) continue;
+          seen.push_back(n);
+          words.push_back(fmt::format("{} = work + {}", n, b_.buffers[o.index].offset));
+        }
+    return words.empty() ? "" : "  const at " + wrap(words, ",", "") + ";\n";
+  }
+
+  std::string statement(const kernel& k) {
+    std::vector<std::string> arguments{"r"};
+    if (k.collective_) {
+      const collective& c = *k.collective_;
+      arguments.push_back("stream::compute");
+      arguments.push_back(c.over == role::tp ? "role::tp" : "role::dp");
+      arguments.push_back(fmt::format("{{{}, \"{}\"}}", l_.find_message(c.name), c.name));
+      for (const operand& o : k.writes) arguments.push_back(name(o));
+      if (k.function != "all_reduce")
+        for (const operand& o : k.reads) arguments.push_back(name(o));
+      arguments.push_back(c.count.text);
+      if (c.maximum) arguments.push_back("reduction::max");
+    } else {
+      for (const auto* side : {&k.writes, &k.reads})
+        for (const operand& o : *side) arguments.push_back(name(o));
+      for (const extent& e : k.sizes) arguments.push_back(e.text);
+      const bool shared = !k.writes.empty() && k.writes[0].where == space::gradient && b_.parameters[k.writes[0].index].shared;
+      switch (k.accumulate) {
+        case accumulation::none: break;
+        case accumulation::overwrite: arguments.push_back("false"); break;
+        case accumulation::add: arguments.push_back("true"); break;
+        case accumulation::after_first: arguments.push_back(shared ? "accumulate_shared" : "accumulate"); break;
+      }
+    }
+    std::string line = "  " + call(k.function + "<real>", arguments, 2) + "\n";
+    for (std::size_t at = 0; (at = line.find("\n    ", at)) != line.npos; at += 3) line.insert(at + 1, "  ");
+    return line;
+  }
+
+  std::string function(const std::string& what, const std::vector<kernel>& list, bool backward) {
+    const function_shape f = shape_of(b_, backward);
+    std::vector<std::string> arguments{"rank& r"};
+    auto take = [&](bool is, const char* text) {
+      if (is) arguments.push_back(text);
+    };
+    take(f.weights, "const parameters& w");
+    take(f.gradients, "const parameters& dw");
+    take(f.saved, "const saved& s");
+    take((backward ? b_.backward_temp : b_.forward_temp) > 0, "at work");
+    take(f.rope, "at rope_table");
+    take(f.ids, "at ids");
+    take(f.targets, "at targets");
+    take(f.x, "at x");
+    take(f.y, "at y");
+    take(f.loss, "at loss");
+    take(f.dy, "at dy");
+    take(f.dx, "at dx");
+    take(f.accumulate, "bool accumulate");
+    take(f.accumulate_shared, "bool accumulate_shared");
+    std::string out = call("inline void " + what, arguments, 0, " {\n") + temporaries(list);
+    for (const kernel& k : list) out += statement(k);
+    return out + "}\n";
+  }
+
+  const lowered& l_;
+  const body& b_;
+  const group_layout& groups_;
+};
+
+}  // namespace
+
+function_shape shape_of(const body& b, bool backward) {
+  auto uses = [&](space s) { return backward ? b.backward_uses(s) : b.forward_uses(s); };
+  function_shape f{uses(space::weight), uses(space::gradient), uses(space::saved), uses(space::x), uses(space::y),
+                   uses(space::dy), uses(space::dx), uses(space::rope), uses(space::tokens), uses(space::targets),
+                   uses(space::loss), false, false};
+  for (const kernel& k : backward ? b.backward : b.forward) {
+    if (k.accumulate != accumulation::after_first) continue;
+    const bool shared = k.writes[0].where == space::gradient && b.parameters[k.writes[0].index].shared;
+    (shared ? f.accumulate_shared : f.accumulate) = true;
+  }
+  return f;
+}
+
+std::string emit_layers(const lowered& l, const std::string& target) {
+  std::string layers;
+  for (std::size_t i = 0; i < l.bodies.size(); ++i) layers += layer_text(l, l.bodies[i], l.groups[i]).run() + "\n";
+  return fill(templates::program_layers_hpp, {{"version", version}, {"plan", l.plan->name}, {"target", target},
+                                              {"plan_id", identifier(l.plan->name)},
+                                              {"real", l.type == dtype::f64 ? "double" : "float"}, {"layers", layers}});
+}
+
+}  // namespace rankc::codegen

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <rankc/templates.hpp>
+#include <rankc/version.hpp>
+
+#include "emit.hpp"
+
+namespace rankc::codegen {
+
+namespace {
+
+constexpr std::string_view stream_names[]{"compute", "reduce", "to_next", "from_prev", "to_prev", "from_next"};
+constexpr std::string_view role_names[]{"tp", "dp", "pp", "tied", "to_next", "from_prev", "to_prev", "from_next"};
+
+std::string on(stream s) { return "stream::" + std::string(stream_names[static_cast<int>(s)]); }
+std::string over(role r) { return "role::" + std::string(role_names[static_cast<int>(r)]); }
+
+/// The order of one step of a pipeline rank.
+class order_text {
+ public:
+  order_text(const lowered& l, const pipeline_rank& r, const std::vector<item>& items, const std::vector<int>& end_waits)
+      : l_(l), r_(r), items_(items), end_waits_(end_waits) {}
+
+  std::string run() {
+    for (const item& i : items_) {
+      paragraph(i);
+      for (int w : i.waits) line("wait", {"r", on(i.on), r_.events[items_[w].event]});
+      statement(i);
+      if (i.event >= 0) line("record", {"r", on(i.on), r_.events[i.event]});
+    }
+    if (!end_waits_.empty()) out_ += "\n// Nothing is left under way.\n";
+    for (int w : end_waits_) line("wait", {"r", on(stream::compute), r_.events[items_[w].event]});
+    return out_;
+  }
+
+ private:
+  void line(const std::string& function, const std::vector<std::string>& arguments) {
+    out_ += call(function, arguments, 2) + "\n";
+  }
+  std::string message(int index) { return fmt::format("{{{}, \"{}\"}}", index, l_.messages[index].name); }
+
+  std::string plus(const char* region, std::size_t elements) {
+    return elements ? fmt::format("{} + {}", region, elements * l_.real_bytes()) : region;
+  }
+
+  /// A blank line before what begins something, and the name of an action for errors and traces.
+  void paragraph(const item& i) {
+    const bool sends = i.what == item_kind::send, acts = i.what == item_kind::forward || i.what == item_kind::backward;
+    std::string heading;
+    if (acts || (i.what == item_kind::backward_layer && heading_ != i.name)) heading = i.name;
+    else if (i.what == item_kind::receive) heading = "receive";
+    else if (i.what == item_kind::update) heading = "optimizer";
+    else if (i.what == item_kind::squares && heading_ != "norm") heading = "norm";
+    else if (i.what == item_kind::reduce && heading_ != "reduce" && r_.buckets[i.bucket].after_layer < 0) heading = "reduce";
+    else if (i.what == item_kind::reduce_loss) heading = "loss";
+    if (heading.empty() || sends) return;
+    if (!out_.empty() && !(heading == "receive" && heading_ == "receive")) out_ += "\n";
+    heading_ = heading;
+    if (heading != "receive") line("begin", {"r", "\"" + heading + "\""});
+    if (i.what == item_kind::backward_layer) {
+      const int stage = r_.stages[i.stage].stage;
+      out_ += fmt::format("constexpr stage_{}::slot s = stage_{}::at_slot(slot_{}[{}]);\n", stage, stage, stage, i.slot);
+    }
+  }
+
+  void statement(const item& i) {
+    const stage_plan& s = r_.stages[i.stage];
+    switch (i.what) {
+      case item_kind::receive: {
+        const auto at = surroundings_of(r_, i);
+        line("receive", {"r", on(i.on), message(i.message), i.backward_traffic ? at.dy : at.x, fmt::format("boundary_{}", s.stage)});
+        break;
+      }
+      case item_kind::send: {
+        const auto at = surroundings_of(r_, i);
+        line("send", {"r", on(i.on), message(i.message), i.backward_traffic ? at.dx : at.y, fmt::format("boundary_{}", s.stage)});
+        break;
+      }
+      case item_kind::forward:
+      case item_kind::backward: out_ += stage_call(l_, r_, i) + "\n"; break;
+      case item_kind::backward_layer: {
+        std::string text = layer_call(l_, s, i.layer, true, surroundings_of(r_, i));
+        for (std::size_t at = 0; (at = text.find("\n  ", at)) != text.npos; ++at) text.erase(at + 1, 2);
+        out_ += text.substr(2);
+        break;
+      }
+      case item_kind::reduce: {
+        const bucket& b = r_.buckets[i.bucket];
+        line("all_reduce<real>", {"r", on(i.on), over(i.over), message(i.message),
+                                  plus("gradients", b.first), std::to_string(b.count)});
+        break;
+      }
+      case item_kind::squares: {
+        bool first = i.first;
+        for (const range& g : i.sharded ? r_.squares_sharded : r_.squares_whole) {
+          line("sum_squares<real>", {"r", "norm", plus("gradients", g.first),
+                                     std::to_string(g.count), first ? "false" : "true"});
+          first = false;
+        }
+        break;
+      }
+      case item_kind::reduce_norm:
+        line("all_reduce<real>", {"r", on(i.on), over(i.over), message(i.message), "norm", "1"});
+        break;
+      case item_kind::reduce_loss:
+        line("all_reduce<real>", {"r", on(i.on), over(i.over), message(i.message), "loss", "1"});
+        break;
+      case item_kind::update:
+        for (const range& g : r_.updates) {
+          std::vector<std::string> arguments{"r"};
+          for (const char* region : {"weights", "gradients", "first_moment", "second_moment"})
+            arguments.push_back(plus(region, g.first));
+          arguments.insert(arguments.end(), {"norm", std::to_string(g.count), g.decay ? "true" : "false"});
+          line("adamw<real>", arguments);
+        }
+        break;
+    }
+  }
+
+  const lowered& l_;
+  const pipeline_rank& r_;
+  const std::vector<item>& items_;
+  const std::vector<int>& end_waits_;
+  std::string out_, heading_;
+};
+
+}  // namespace
+
+std::string emit_pipeline(const lowered& l, const pipeline_rank& r) {
+  std::vector<std::string> actions, events;
+  const action_table& t = l.plan->actions;
+  for (int i = t.begin[r.index]; i < t.begin[r.index + 1]; ++i) {
+    sentence s;
+    s << t.actions[i];
+    actions.push_back(std::string(s.view()));
+  }
+  for (std::size_t e = 0; e < r.events.size(); ++e) events.push_back(fmt::format("{}{{{}}}", r.events[e], e));
+  std::string includes;
+  for (const stage_plan& s : r.stages) includes += fmt::format("#include \"stage_{}.hpp\"\n", s.stage);
+  return fill(templates::program_pipeline_hpp,
+              {{"version", version}, {"plan", l.plan->name}, {"plan_id", identifier(l.plan->name)},
+               {"pipeline", std::to_string(r.index)}, {"pp", std::to_string(l.plan->dims.pp)},
+               {"row", wrap(actions, "", "//   ")}, {"includes", includes},
+               {"events", events.empty() ? "" : "\nconstexpr event " + wrap(events, ",") + ";\n"},
+               {"train", order_text(l, r, r.train, r.train_end_waits).run()},
+               {"evaluate", order_text(l, r, r.evaluate, r.evaluate_end_waits).run()}});
+}
+
+}  // namespace rankc::codegen

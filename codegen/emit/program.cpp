@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <rankc/templates.hpp>
+#include <rankc/version.hpp>
+
+#include "emit.hpp"
+
+namespace rankc::codegen {
+
+namespace {
+
+constexpr std::string_view fill_names[]{"fill::zeros", "fill::ones", "fill::uniform"};
+
+std::string parameter_table(const pipeline_rank& r) {
+  std::string out = fmt::format("// name, rows, cols, dim sharded over tp, first element, start, std, matrix, copy\n"
+                                "constexpr parameter parameters_{}[]{{\n", r.index);
+  for (const placed_parameter& p : r.parameters)
+    out += fmt::format("    {{\"{}\", {}, {}, {}, {}, {}, {}, {}, {}}},\n", p.name, p.as.rows, p.as.cols, p.as.shard_dim,
+                       p.element, fill_names[static_cast<int>(p.as.start)], p.as.std, p.as.ndim > 1, p.copy);
+  return out + "};\n";
+}
+
+const body* rope_of(const lowered& l, const pipeline_rank& r) {
+  for (const stage_plan& s : r.stages)
+    for (const layer_use& use : s.layers)
+      if (l.bodies[use.kind].rope) return &l.bodies[use.kind];
+  return nullptr;
+}
+
+std::string layout_entry(const lowered& l, const pipeline_rank& r) {
+  const arena_plan& a = r.arena;
+  return fmt::format(
+      "    {{.arena_bytes = {},\n     .weights = {{{}}}, .gradients = {{{}}}, .first_moment = {{{}}}, .second_moment = {{{}}},\n"
+      "     .parameter_count = {}, .parameters = parameters_{},\n     .ropes = {}, .tokens = {{{}}}, .targets = {{{}}},\n"
+      "     .reads_tokens = {}, .reads_targets = {}, .loss = {{{}}}, .norm = {{{}}}, .events = {}}},\n",
+      a.bytes, a.weights, a.gradients, a.first_moment, a.second_moment, r.parameter_elements, r.index,
+      rope_of(l, r) ? fmt::format("ropes_{}", r.index) : "{}", a.tokens, a.targets, r.reads_tokens, r.reads_targets, a.loss,
+      a.norm, r.events.size());
+}
+
+std::string tables(const lowered& l) {
+  std::string out, layouts;
+  for (const pipeline_rank& r : l.ranks) {
+    out += parameter_table(r);
+    if (const body* b = rope_of(l, r))
+      out += fmt::format("constexpr rope_table ropes_{}[]{{{{{{{}}}, {}, {}, {}}}}};\n", r.index, r.arena.rope,
+                         b->rope->positions, b->rope->dim, b->rope->theta);
+    layouts += layout_entry(l, r);
+  }
+  out += "\nconstexpr layout layouts[]{\n" + layouts + "};\n\n";
+
+  std::string table;
+  for (std::size_t c = 0; c < l.communicators.size(); ++c) {
+    std::vector<std::string> ranks;
+    for (int r : l.communicators[c].ranks) ranks.push_back(std::to_string(r));
+    out += fmt::format("constexpr int members_{}[]{{{}}};\n", c, fmt::join(ranks, ", "));
+    table += fmt::format("    {{\"{}\", members_{}}},\n", l.communicators[c].name, c);
+  }
+  if (!table.empty()) out += "// In the order of their creation.\nconstexpr communicator communicators[]{\n" + table + "};\n";
+
+  out += "\n// pp, dp, tp; communicators of tp, dp, pp, tied, to_next, from_prev, to_prev, from_next\nconstexpr rank_row ranks[]{\n";
+  for (int r = 0; r < l.plan->dims.world; ++r) {
+    const coordinates c = coordinates_of(l.plan->dims, r);
+    out += fmt::format("    {{{}, {}, {}, {{{}}}}},\n", c.pp, c.dp, c.tp, fmt::join(l.communicator_of[r], ", "));
+  }
+  return out + "};";
+}
+
+/// Floating-point operations per token, forward and backward. Source: PaLM (Chowdhery et al. 2022), appendix B.
+double flops_per_token(const plan_data& plan) {
+  double total = 0;
+  for (const layer_kind& k : plan.kinds)
+    for (std::size_t i = 0; i < k.ops.forward_ops; ++i) {
+      const auto& o = k.ops.ops[i];
+      if (o.kind->name == "linear") {
+        const type& w = k.ops.weights[o.weight[0]].holds;
+        total += 6.0 * w.shape[0].size * w.shape[1].size * k.count;
+      } else if (o.kind->name == "attention") {
+        total += 12.0 * k.ops.values[o.in[0]].shape[1].size * o.with.seq * k.count;
+      }
+    }
+  return total;
+}
+
+}  // namespace
+
+std::string emit_program(const lowered& l, const std::string& target) {
+  const plan_data& p = *l.plan;
+  const training& t = p.recipe;
+  std::string includes;
+  std::vector<std::string> train, evaluate;
+  for (const pipeline_rank& r : l.ranks) {
+    includes += fmt::format("#include \"pipeline_{}.hpp\"\n", r.index);
+    train.push_back(fmt::format("pipeline_{}::train", r.index));
+    evaluate.push_back(fmt::format("pipeline_{}::evaluate", r.index));
+  }
+  int vocab = p.vocab_used;
+  for (const weight_info& w : p.kinds.front().ops.weights)
+    if (w.holds.find("vocab") == 0) vocab = w.holds.shape[0].size;
+  return fill(
+      templates::program_program_cpp,
+      {{"version", version}, {"plan", p.name}, {"plan_id", identifier(p.name)}, {"target", target}, {"includes", includes},
+       {"interface", std::to_string(runtime::interface_version)}, {"tables", tables(l)}, {"text", describe_text(l)},
+       {"json", describe_json(l)}, {"train", fmt::format("{}", fmt::join(train, ", "))},
+       {"evaluate", fmt::format("{}", fmt::join(evaluate, ", "))}, {"hash", fmt::format("{:#018x}", l.hash)},
+       {"dtype", l.type == dtype::f64 ? "f64" : "f32"}, {"pp", std::to_string(p.dims.pp)},
+       {"dp", std::to_string(p.dims.dp_replicate)}, {"tp", std::to_string(p.dims.tp)},
+       {"microbatches", std::to_string(p.actions.microbatches)}, {"rows", std::to_string(p.rows)},
+       {"seq", std::to_string(t.seq)}, {"vocab", std::to_string(vocab)}, {"vocab_used", std::to_string(p.vocab_used)},
+       {"flops", fmt::format("{:.1f}", flops_per_token(p))}, {"peak_flops", fmt::format("{:.1f}", p.machines.flops)},
+       {"recipe", fmt::format(".lr = {}, .weight_decay = {}, .clip = {}, .beta1 = {}, .beta2 = {}, .eps = {},\n              "
+                              ".warmup_steps = {}, .decay_steps = {}, .min_lr = {}",
+                              t.lr, t.weight_decay, t.clip, t.beta1, t.beta2, t.eps, t.warmup_steps, t.decay_steps, t.min_lr)},
+       {"communicators", l.communicators.empty() ? "{}" : "communicators"}});
+}
+
+std::map<std::string, std::string> emit(const lowered& l, const std::string& target) {
+  std::map<std::string, std::string> files;
+  const holes common{{"version", version}, {"plan", l.plan->name}, {"plan_id", identifier(l.plan->name)}, {"target", target}};
+  files["layers.hpp"] = emit_layers(l, target);
+  for (const pipeline_rank& r : l.ranks) {
+    files[fmt::format("memory_{}.hpp", r.index)] = emit_memory(l, r);
+    files[fmt::format("pipeline_{}.hpp", r.index)] = emit_pipeline(l, r);
+    for (const stage_plan& s : r.stages) files[fmt::format("stage_{}.hpp", s.stage)] = emit_stage(l, r, s);
+  }
+  files[target == "cuda" ? "program.cu" : "program.cpp"] = emit_program(l, target);
+  files["program.hpp"] = fill(templates::program_program_hpp, common);
+  files["main.cpp"] = fill(templates::program_main_cpp, common);
+  files["plan.txt"] = describe_text(l);
+  files["schedule.csv"] = schedule_csv(*l.plan);
+  files["schedule.svg"] = schedule_svg(*l.plan);
+  return files;
+}
+
+}  // namespace rankc::codegen

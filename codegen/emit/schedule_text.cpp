@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// The schedule as text on a time grid, as PyTorch's CSV, and as a picture.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <rankc/codegen/simulate.hpp>
+#include <rankc/templates.hpp>
+
+#include "emit.hpp"
+
+namespace rankc::codegen {
+
+namespace {
+std::string token(const action& a) {
+  sentence s;
+  s << a;
+  return std::string(s.view());
+}
+}  // namespace
+
+std::string schedule_text(const plan_data& plan) {
+  const timeline t = simulate(plan.actions);
+  std::string out;
+  for (std::size_t r = 0; r < t.ranks.size(); ++r) {
+    out += fmt::format("rank {:<3}|", r);
+    double now = 0;
+    for (const timed_action& a : t.ranks[r]) {
+      for (; now < a.begin; ++now) out += "    .";
+      out += fmt::format("{:>5}", token(a.what));
+      for (now = a.begin + 1; now < a.end; ++now) out += "    -";
+    }
+    out += "\n";
+  }
+  return out + fmt::format("bubble {:.1f} %, one column per forward; a backward takes two\n", 100 * t.bubble);
+}
+
+std::string schedule_csv(const plan_data& plan) {
+  std::string out;
+  for (int r = 0; r < plan.actions.ranks(); ++r)
+    for (int i = plan.actions.begin[r]; i < plan.actions.begin[r + 1]; ++i)
+      out += token(plan.actions.actions[i]) + (i + 1 < plan.actions.begin[r + 1] ? "," : "\n");
+  return out;
+}
+
+std::string schedule_svg(const plan_data& plan) {
+  const timeline t = simulate(plan.actions);
+  constexpr int unit = 26, row = 30, left = 64, top = 34;
+  constexpr std::string_view classes[]{"f", "b", "i", "w"};
+  const int width = left + static_cast<int>(std::ceil(t.makespan)) * unit + 12;
+  const int height = top + static_cast<int>(t.ranks.size()) * row + 8;
+  std::string boxes;
+  for (std::size_t r = 0; r < t.ranks.size(); ++r) {
+    const int y = top + static_cast<int>(r) * row;
+    boxes += fmt::format("<text x=\"8\" y=\"{}\">rank {}</text>\n", y + 17, r);
+    boxes += fmt::format("<rect class=\"bubble\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>\n", left, y,
+                         static_cast<int>(t.makespan * unit), row - 4);
+    for (const timed_action& a : t.ranks[r]) {
+      const int x = left + static_cast<int>(a.begin * unit), w = static_cast<int>((a.end - a.begin) * unit);
+      boxes += fmt::format("<rect class=\"{}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"><title>{}</title></rect>", classes[static_cast<int>(a.what.kind)],
+                           x, y, w - 1, row - 4, token(a.what));
+      boxes += fmt::format("<text class=\"m\" x=\"{}\" y=\"{}\">{}</text>\n", x + w / 2, y + 17, a.what.microbatch);
+    }
+  }
+  return fill(templates::schedule_svg,
+              {{"width", std::to_string(width)}, {"height", std::to_string(height)},
+               {"title", fmt::format("{}: {}, {} microbatches, bubble {:.1f} %", plan.name, plan.schedule, plan.actions.microbatches, 100 * t.bubble)},
+               {"boxes", boxes}});
+}
+
+}  // namespace rankc::codegen

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <rankc/codegen/intervals.hpp>
+#include <rankc/templates.hpp>
+#include <rankc/version.hpp>
+
+#include "emit.hpp"
+
+namespace rankc::codegen {
+
+namespace {
+
+/// "place(weights, 0, 4096)": a layer's parameters in a region.
+std::string place_call(const lowered& l, const layer_use& use, const std::string& region) {
+  std::vector<std::string> arguments{region};
+  for (int g = 0; g < n_groups; ++g)
+    if (l.groups[use.kind].size[g]) arguments.push_back(std::to_string(use.base[g]));
+  return call(l.bodies[use.kind].name + "::place", arguments, 0);
+}
+
+/// What of a stage's surroundings its forward or backward needs.
+struct surroundings {
+  bool ids = false, targets = false, accumulate = false;
+};
+surroundings needs(const lowered& l, const stage_plan& s, bool backward) {
+  surroundings n;
+  for (const layer_use& use : s.layers) {
+    const function_shape f = shape_of(l.bodies[use.kind], backward);
+    n.ids |= f.ids;
+    n.targets |= f.targets;
+    n.accumulate |= f.accumulate || (f.accumulate_shared && !use.adds_to_shared);
+  }
+  return n;
+}
+
+std::vector<std::string> stage_parameters(const lowered& l, const stage_plan& s, bool backward) {
+  const surroundings n = needs(l, s, backward);
+  std::vector<std::string> p{"rank& r", "const slot& s"};
+  if (n.ids) p.push_back("at ids");
+  if (n.targets) p.push_back("at targets");
+  if (s.stage > 0) p.push_back("at x");
+  if (!backward && s.outputs) p.push_back("at y");
+  if (backward && s.dys) p.push_back("at dy");
+  if (backward && s.stage > 0) p.push_back("at dx");
+  if (n.accumulate) p.push_back("bool accumulate");
+  return p;
+}
+
+std::string function(const lowered& l, const stage_plan& s, bool backward) {
+  const layer_surroundings names{"", "s", "ids", "targets", "x", "y", "dy", "dx", "accumulate"};
+  std::string out = call(backward ? "inline void backward" : "inline void forward", stage_parameters(l, s, backward), 0, " {\n");
+  const int n = static_cast<int>(s.layers.size());
+  for (int i = 0; i < n; ++i) out += layer_call(l, s, backward ? n - 1 - i : i, backward, names);
+  return out + "}\n";
+}
+
+}  // namespace
+
+std::string layer_call(const lowered& l, const stage_plan& s, int layer, bool backward, const layer_surroundings& in) {
+  const layer_use& use = s.layers[layer];
+  const body& b = l.bodies[use.kind];
+  const function_shape f = shape_of(b, backward);
+  const int last = static_cast<int>(s.layers.size()) - 1;
+  const std::string me = member(use.name);
+  std::vector<std::string> arguments{"r"};
+  auto take = [&](bool is, const std::string& text) {
+    if (is) arguments.push_back(text);
+  };
+  take(f.weights, in.scope + me);
+  take(f.gradients, in.scope + "d_" + me);
+  take(f.saved, in.slot + "." + me);
+  take((backward ? b.backward_temp : b.forward_temp) > 0, "work");
+  take(f.rope, "rope_table");
+  take(f.ids, in.ids);
+  take(f.targets, in.targets);
+  take(f.x, layer == 0 ? in.x : in.slot + ".after_" + member(s.layers[layer - 1].name));
+  take(f.y, layer == last ? in.y : in.slot + ".after_" + me);
+  take(f.loss, "loss");
+  take(f.dy, layer == last ? in.dy : fmt::format("chain[{}]", (layer + 1) % 2));
+  take(f.dx, layer == 0 ? in.dx : fmt::format("chain[{}]", layer % 2));
+  take(f.accumulate, in.accumulate);
+  take(f.accumulate_shared, use.adds_to_shared ? "true" : in.accumulate);
+  std::string line = "  " + call(b.name + (backward ? "::backward" : "::forward"), arguments, 2) + "\n";
+  for (std::size_t at = 0; (at = line.find("\n    ", at)) != line.npos; at += 3) line.insert(at + 1, "  ");
+  return line;
+}
+
+std::string stage_call(const lowered& l, const pipeline_rank& r, const item& i) {
+  const stage_plan& s = r.stages[i.stage];
+  const bool backward = i.what == item_kind::backward;
+  const surroundings n = needs(l, s, backward);
+  const layer_surroundings at = surroundings_of(r, i);
+  const std::string scope = fmt::format("stage_{}::", s.stage);
+  std::vector<std::string> arguments{"r", fmt::format("{}at_slot(slot_{}[{}])", scope, s.stage, i.slot)};
+  if (n.ids) arguments.push_back(at.ids);
+  if (n.targets) arguments.push_back(at.targets);
+  if (s.stage > 0) arguments.push_back(at.x);
+  if (!backward && s.outputs) arguments.push_back(at.y);
+  if (backward && s.dys) arguments.push_back(at.dy);
+  if (backward && s.stage > 0) arguments.push_back(at.dx);
+  if (n.accumulate) arguments.push_back(at.accumulate);
+  return call(scope + (backward ? "backward" : "forward"), arguments, 2);
+}
+
+layer_surroundings surroundings_of(const pipeline_rank& r, const item& i) {
+  const int stage = r.stages[i.stage].stage;
+  auto buffer = [&](const char* name, int index) { return fmt::format("{}_{}[{}]", name, stage, index); };
+  auto of_microbatch = [&](const char* name) {
+    return i.microbatch ? fmt::format("{} + {} * ids_bytes", name, i.microbatch) : std::string(name);
+  };
+  return {fmt::format("stage_{}::", stage), "s", of_microbatch("ids"), of_microbatch("targets"), buffer("input", i.input),
+          buffer("output", i.output), buffer("dy", i.dy), buffer("dx", i.dx), i.first ? "false" : "true"};
+}
+
+std::string emit_stage(const lowered& l, const pipeline_rank& r, const stage_plan& s) {
+  std::string parameters, contents;
+  std::vector<std::string> members, kinds;
+  std::string places;
+  std::string previous_kind, declaration;
+  for (std::size_t i = 0; i < s.layers.size(); ++i) {
+    const layer_use& use = s.layers[i];
+    const body& b = l.bodies[use.kind];
+    const std::string me = member(use.name);
+    kinds.push_back(use.name);
+    for (const char* region : {"weights", "gradients"})
+      parameters += fmt::format("constexpr {}::parameters {}{} = {}\n", b.name, region[0] == 'w' ? "" : "d_", me,
+                                place_call(l, use, region));
+    if (b.saved_bytes) {
+      members.push_back(fmt::format("{}::saved {};", b.name, me));
+      places += fmt::format("    .{} = {}::keep(base + {}),\n", me, b.name, use.saved);
+    }
+    if (i + 1 < s.layers.size()) {
+      members.push_back(fmt::format("at after_{};", me));
+      places += fmt::format("    .after_{} = base + {},\n", me, use.output);
+    }
+  }
+  for (std::size_t i = 0; i < kinds.size(); ++i) contents += (i ? ", " : "") + kinds[i];
+  std::string member_text;
+  for (const std::string& m : members) member_text += m + "\n";
+  return fill(templates::program_stage_hpp,
+              {{"version", version}, {"plan", l.plan->name}, {"plan_id", identifier(l.plan->name)},
+               {"pipeline", std::to_string(r.index)}, {"stage", std::to_string(s.stage)}, {"contents", contents},
+               {"parameters", parameters}, {"slot_size", readable_bytes(s.slot_bytes)}, {"slot_members", member_text},
+               {"slot_places", places}, {"functions", function(l, s, false) + "\n" + function(l, s, true)}});
+}
+
+}  // namespace rankc::codegen

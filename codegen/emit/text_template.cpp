@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <rankc/codegen/text_template.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <stdexcept>
+
+namespace rankc::codegen {
+
+std::string fill(std::string_view text, const holes& values) {
+  std::string out;
+  std::vector<bool> used(values.size());
+  while (!text.empty()) {
+    const std::size_t open = text.find('@');
+    if (open == text.npos) {
+      out += text;
+      break;
+    }
+    const std::size_t close = text.find('@', open + 1);
+    const std::string_view name = text.substr(open + 1, close - open - 1);
+    const auto hole = std::find_if(values.begin(), values.end(), [&](const auto& v) { return v.first == name; });
+    if (close == text.npos || hole == values.end())
+      throw std::logic_error("template: no value for @" + std::string(name.substr(0, 40)) + "@");
+    used[static_cast<std::size_t>(hole - values.begin())] = true;
+    out += text.substr(0, open);
+    const std::size_t line = out.rfind('\n') + 1;
+    const bool alone = out.find_first_not_of(' ', line) == out.npos && text.substr(close + 1, 1) == "\n";
+    std::string_view value = hole->second;
+    if (alone) {
+      const std::string indent = out.substr(line);
+      while (value.ends_with('\n')) value.remove_suffix(1);
+      if (value.empty()) out.resize(line);
+      for (std::size_t i = 0; i < value.size(); ++i) {
+        out += value[i];
+        if (value[i] == '\n' && i + 1 < value.size() && value[i + 1] != '\n') out += indent;
+      }
+    } else {
+      out += value;
+    }
+    text.remove_prefix(close + 1 + (alone && value.empty()));
+  }
+  for (std::size_t i = 0; i < used.size(); ++i)
+    if (!used[i]) throw std::logic_error("template: nothing asks for @" + std::string(values[i].first) + "@");
+  return out;
+}
+
+std::string call(const std::string& name, const std::vector<std::string>& arguments, int indent, std::string_view end) {
+  std::string out = name + "(";
+  std::size_t line = out.size() + static_cast<std::size_t>(indent);
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::string piece = arguments[i] + (i + 1 < arguments.size() ? "," : ")" + std::string(end));
+    if (i > 0 && line + 1 + piece.size() > 100) {
+      out += "\n    ";
+      line = static_cast<std::size_t>(indent) + 4;
+    } else if (i > 0) {
+      out += ' ';
+      ++line;
+    }
+    out += piece;
+    line += piece.size();
+  }
+  return arguments.empty() ? out + ")" + std::string(end) : out;
+}
+
+std::string wrap(const std::vector<std::string>& words, std::string_view separator, std::string_view line_start) {
+  std::string out(line_start);
+  std::size_t line = out.size();
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (i > 0) {
+      out += separator;
+      line += separator.size();
+      if (line + 1 + words[i].size() > 98) {
+        out += "\n" + std::string(line_start);
+        line = line_start.size();
+      } else {
+        out += ' ';
+        ++line;
+      }
+    }
+    out += words[i];
+    line += words[i].size();
+  }
+  return out;
+}
+
+std::string readable_bytes(std::size_t bytes) {
+  if (bytes < 1024) return fmt::format("{} B", bytes);
+  if (bytes < 1024 * 1024) return fmt::format("{:.1f} KiB", bytes / 1024.0);
+  if (bytes < 1024ull * 1024 * 1024) return fmt::format("{:.1f} MiB", bytes / 1048576.0);
+  return fmt::format("{:.2f} GiB", bytes / 1073741824.0);
+}
+
+std::string identifier(std::string_view s) {
+  std::string out(s);
+  for (char& c : out)
+    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+  if (out.empty() || std::isdigit(static_cast<unsigned char>(out[0]))) out.insert(0, "_");
+  return out;
+}
+
+}  // namespace rankc::codegen

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <rankc/codegen/generator.hpp>
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <rankc/codegen/certificate.hpp>
+#include <rankc/codegen/lowered.hpp>
+#include <rankc/codegen/prove.hpp>
+#include <rankc/version.hpp>
+
+#include "emit/emit.hpp"
+#include "passes/explain.hpp"
+
+namespace rankc::codegen {
+
+namespace {
+
+void print_diagnostics(const plan_data& plan) {
+  for (const diagnostic& d : plan.diagnostics) fmt::print(stderr, "error[RC{}]: {}\n", d.id, d.text.view());
+}
+
+/// Write a file only where it differs, so that nothing downstream is built again.
+void write_file(const std::filesystem::path& path, const std::string& text) {
+  std::ifstream old(path, std::ios::binary);
+  if (old && std::string(std::istreambuf_iterator<char>(old), {}) == text) return;
+  old.close();
+  std::ofstream out(path, std::ios::binary);
+  out << text;
+  if (!out.flush()) throw std::runtime_error(fmt::format("cannot write {}", path.string()));
+}
+
+dtype type_for(const plan_data& plan, const std::string& wanted, const std::string& target) {
+  if (wanted == "f64") return dtype::f64;
+  if (wanted == "f32") return dtype::f32;
+  if (wanted == "bf16" || (wanted.empty() && plan.recipe.precision == bf16 && target == "cuda"))
+    throw std::runtime_error(fmt::format("bf16 is not lowered for {} in this version; pass --dtype f32 or f64", target));
+  return plan.recipe.precision == f64 ? dtype::f64 : dtype::f32;  // the host computes a bf16 plan in f32
+}
+
+/// RC401: what every rank needs must fit into what it has.
+void check_memory(const lowered& l) {
+  for (const pipeline_rank& r : l.ranks)
+    if (l.plan->machines.memory > 0 && r.arena.bytes > static_cast<std::size_t>(l.plan->machines.memory))
+      throw std::runtime_error(fmt::format("RC401: the ranks of pipeline coordinate {} need {} of {}; use more tp or pp, or fewer rows per microbatch",
+                                           r.index, readable_bytes(r.arena.bytes), readable_bytes(l.plan->machines.memory)));
+}
+
+/// Lower and prove; nothing is written of a program without a proof.
+lowered lower_and_prove(const plan_data& plan, dtype type) {
+  lowered l = lower(plan, type);
+  check_memory(l);
+  for (const program& p : {expand_train(l), expand_evaluate(l)})
+    if (const verdict v = prove(p); !v.ok) throw std::logic_error(fmt::format("the lowered program is not sound: {}", fmt::join(v.reasons, "; ")));
+  return l;
+}
+
+}  // namespace
+
+int generator_main(const plan_data& plan, int argc, char** argv) {
+  CLI::App app{fmt::format("Generator of the plan {}.", plan.name)};
+  app.require_subcommand(1);
+  app.set_version_flag("--version", version);
+  std::string target = "host", out, type, format = "text", pass;
+  bool as_json = false;
+  auto with_type = [&](CLI::App* c) {
+    c->add_option("--target", target, "host or cuda")->check(CLI::IsMember({"host", "cuda"}));
+    c->add_option("--dtype", type, "f32, f64 or bf16; default: the recipe's")->check(CLI::IsMember({"f32", "f64", "bf16"}));
+    return c;
+  };
+  CLI::App* check = app.add_subcommand("check", "all diagnostics in full");
+  CLI::App* emitting = with_type(app.add_subcommand("emit", "write the rank programs"));
+  emitting->add_option("--out", out, "folder to write to");
+  emitting->add_option("--explain", pass, "print what a pass made: bodies, parameters, communicators, items, arena or program")
+      ->check(CLI::IsMember(pass_names()));
+  CLI::App* describe = with_type(app.add_subcommand("describe", "dims, groups, stages, bytes and collectives"));
+  describe->add_flag("--json", as_json);
+  CLI::App* time = app.add_subcommand("timeline", "the schedule over time");
+  time->add_option("--format", format)->check(CLI::IsMember({"text", "csv", "svg"}));
+  time->add_option("--out", out, "file to write; default: standard output");
+  CLI::App* proof = with_type(app.add_subcommand("certificate", "the proof, for `rankc verify`"));
+  proof->add_option("--out", out)->required();
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? 0 : 2;
+  }
+
+  print_diagnostics(plan);
+  if (!plan.diagnostics.empty()) return 1;
+  try {
+    if (*check) {
+      lower_and_prove(plan, type_for(plan, "f32", target));
+      fmt::print("{}: no rule is broken\n", plan.name);
+    } else if (*emitting) {
+      const lowered l = lower_and_prove(plan, type_for(plan, type, target));
+      if (!pass.empty()) fmt::print("{}", explain(l, pass));
+      else if (out.empty()) throw std::runtime_error("emit: --out DIR or --explain PASS is needed");
+      if (!out.empty()) {
+        std::filesystem::create_directories(out);
+        for (const auto& [name, text] : emit(l, target)) write_file(std::filesystem::path(out) / name, text);
+      }
+    } else if (*describe) {
+      const lowered l = lower_and_prove(plan, type_for(plan, type, target));
+      fmt::print("{}{}", as_json ? describe_json(l) : describe_text(l), as_json ? "\n" : "");
+    } else if (*time) {
+      const std::string text = format == "csv" ? schedule_csv(plan) : format == "svg" ? schedule_svg(plan) : schedule_text(plan);
+      if (out.empty()) fmt::print("{}", text);
+      else write_file(out, text);
+    } else if (*proof) {
+      const lowered l = lower_and_prove(plan, type_for(plan, type, target));
+      write_file(out, certificate(expand_train(l)));
+    }
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "error: {}\n", e.what());
+    return 1;
+  }
+  return 0;
+}
+
+}  // namespace rankc::codegen

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <rankc/codegen/intervals.hpp>
+
+#include <stdexcept>
+
+#include "passes.hpp"
+
+namespace rankc::codegen {
+
+namespace {
+// Contents, by what they are; the other numbers say which.
+enum content_kind { weight, gradient, first_moment, second_moment, rope, tokens, targets, loss, norm, saved, temp, hidden, chain, input, output, dy, dx };
+}  // namespace
+
+expander::expander(const lowered& l, const pipeline_rank& r) : l_(l), r_(r) {}
+
+expander::place expander::parameter(int region, std::size_t index) const {
+  const placed_parameter& p = r_.parameters[index];
+  const std::size_t at[]{r_.arena.weights, r_.arena.gradients, r_.arena.first_moment, r_.arena.second_moment};
+  return {at[region] + p.element * l_.real_bytes(), p.as.elements() * l_.real_bytes(), {region, static_cast<int>(index)}};
+}
+expander::place expander::scalar(int what, std::size_t at) const { return {at, l_.real_bytes(), {what}}; }
+
+access expander::read(const place& p) const {
+  const auto known = current_.find(p.what);
+  if (known == current_.end()) throw std::logic_error("an op reads what nothing has written");
+  return {p.begin, p.begin + p.bytes, known->second};
+}
+access expander::write(const place& p) {
+  current_[p.what] = next_value_;
+  return {p.begin, p.begin + p.bytes, next_value_++};
+}
+
+expander::place expander::resolve(const item& i, int layer, const operand& o, bool backward) const {
+  const stage_plan& s = r_.stages[i.stage];
+  const layer_use& use = s.layers[layer];
+  const body& b = l_.bodies[use.kind];
+  const arena_plan& a = r_.arena;
+  const int m = i.microbatch, last = static_cast<int>(s.layers.size()) - 1;
+  const std::size_t slot = s.slot_at + aligned(s.slot_bytes) * i.slot, boundary = aligned(s.boundary_bytes);
+  const std::size_t ids = static_cast<std::size_t>(l_.plan->rows) * l_.plan->recipe.seq * sizeof(std::int32_t);
+  auto parameter_of = [&](int region) {
+    const group_layout::place& p = l_.groups[use.kind].of_parameter[o.index];
+    const std::size_t element = use.base[static_cast<int>(p.in)] + p.offset;
+    for (std::size_t j = 0; j < r_.parameters.size(); ++j)
+      if (r_.parameters[j].element == element) return parameter(region, j);
+    throw std::logic_error("a layer's parameter has no place");
+  };
+  switch (o.where) {
+    case space::weight: return parameter_of(0);
+    case space::gradient: return parameter_of(1);
+    case space::rope: return {a.rope, a.rope_bytes, {rope}};
+    case space::tokens: return {a.tokens + m * ids, ids, {tokens, m}};
+    case space::targets: return {a.targets + m * ids, ids, {targets, m}};
+    case space::loss: return scalar(loss, a.loss);
+    case space::saved:
+      return {slot + use.saved + b.buffers[o.index].offset, b.buffers[o.index].bytes, {saved, i.stage, m, layer, o.index}};
+    case space::temp:
+      return {a.work + b.buffers[o.index].offset, b.buffers[o.index].bytes, {temp, i.stage, m, layer * 2 + backward, o.index}};
+    case space::x:
+      if (layer == 0) return {s.input_at + boundary * i.input, s.boundary_bytes, {input, i.stage, m}};
+      return {slot + s.layers[layer - 1].output, b.x_bytes, {hidden, i.stage, m, layer - 1}};
+    case space::y:
+      if (layer == last) return {s.output_at + boundary * i.output, s.boundary_bytes, {output, i.stage, m}};
+      return {slot + use.output, b.y_bytes, {hidden, i.stage, m, layer}};
+    case space::dy:
+      if (layer == last) return {s.dy_at + boundary * i.dy, s.boundary_bytes, {dy, i.stage, m}};
+      return {a.chain[(layer + 1) % 2], b.y_bytes, {chain, i.stage, m, layer + 1}};
+    case space::dx:
+      if (layer == 0) return {s.dx_at + boundary * i.dx, s.boundary_bytes, {dx, i.stage, m}};
+      return {a.chain[layer % 2], b.x_bytes, {chain, i.stage, m, layer}};
+  }
+  throw std::logic_error("an operand without a place");
+}
+
+op expander::layer_op(const item& i, int layer, const kernel& k, bool backward) {
+  const layer_use& use = r_.stages[i.stage].layers[layer];
+  op o;
+  o.name = i.name + ": " + use.name + ": " + k.function;
+  for (const operand& in : k.reads) o.reads.push_back(read(resolve(i, layer, in, backward)));
+  for (const operand& out : k.writes) {
+    const bool shared = out.where == space::gradient && l_.bodies[use.kind].parameters[out.index].shared && use.adds_to_shared;
+    const bool adds = k.accumulate == accumulation::add || (k.accumulate == accumulation::after_first && (!i.first || shared));
+    if (adds) o.reads.push_back(read(resolve(i, layer, out, backward)));
+  }
+  for (const operand& out : k.writes) o.writes.push_back(write(resolve(i, layer, out, backward)));
+  if (k.collective_) {
+    o.kind = op_kind::collective;
+    o.name = k.collective_->name;
+    o.bytes = k.collective_->bytes;
+    o.communicator = static_cast<int>(k.collective_->over);
+    o.message = l_.find_message(o.name);
+  }
+  return o;
+}
+
+void expander::layer_ops(const item& i, int layer, bool backward, std::vector<op>& out) {
+  const body& b = l_.bodies[r_.stages[i.stage].layers[layer].kind];
+  for (const kernel& k : backward ? b.backward : b.forward) out.push_back(layer_op(i, layer, k, backward));
+}
+
+op expander::on_range(std::string name, const range& over, std::initializer_list<int> reads, std::initializer_list<int> writes) {
+  op o;
+  o.name = std::move(name);
+  for (int region : reads)
+    for (std::size_t p = 0; p < r_.parameters.size(); ++p)
+      if (r_.parameters[p].element >= over.first && r_.parameters[p].element < over.first + over.count)
+        o.reads.push_back(read(parameter(region, p)));
+  for (int region : writes)
+    for (std::size_t p = 0; p < r_.parameters.size(); ++p)
+      if (r_.parameters[p].element >= over.first && r_.parameters[p].element < over.first + over.count)
+        o.writes.push_back(write(parameter(region, p)));
+  return o;
+}
+
+op expander::begin() {
+  op o;
+  o.kind = op_kind::begin;
+  o.name = "begin";
+  for (std::size_t p = 0; p < r_.parameters.size(); ++p)
+    for (int region : {weight, first_moment, second_moment}) o.writes.push_back(write(parameter(region, p)));
+  item i;
+  i.slot = 0;
+  for (const stage_plan& s : r_.stages)
+    for (int layer = 0; layer < static_cast<int>(s.layers.size()); ++layer) {
+      const body& b = l_.bodies[s.layers[layer].kind];
+      if (b.rope && !current_.count({rope})) o.writes.push_back(write(resolve(i, layer, {space::rope, 0}, false)));
+    }
+  for (i.microbatch = 0; i.microbatch < l_.plan->actions.microbatches; ++i.microbatch) {
+    if (r_.reads_tokens) o.writes.push_back(write(resolve(i, 0, {space::tokens, 0}, false)));
+    if (r_.reads_targets) o.writes.push_back(write(resolve(i, 0, {space::targets, 0}, false)));
+  }
+  return o;
+}
+
+std::vector<op> expander::expand(const item& i) {
+  const stage_plan& s = r_.stages[i.stage];
+  std::vector<op> out;
+  auto collective = [&](op o) {
+    o.kind = op_kind::collective;
+    o.name = i.name;
+    o.communicator = static_cast<int>(i.over);
+    o.message = i.message;
+    o.bytes = l_.messages[i.message].bytes;
+    out.push_back(o);
+  };
+  switch (i.what) {
+    case item_kind::forward:
+      for (int layer = 0; layer < static_cast<int>(s.layers.size()); ++layer) layer_ops(i, layer, false, out);
+      break;
+    case item_kind::backward:
+      for (int layer = static_cast<int>(s.layers.size()) - 1; layer >= 0; --layer) layer_ops(i, layer, true, out);
+      break;
+    case item_kind::backward_layer: layer_ops(i, i.layer, true, out); break;
+    case item_kind::send:
+    case item_kind::receive: {
+      const bool sends = i.what == item_kind::send;
+      const int last = static_cast<int>(s.layers.size()) - 1;
+      const operand buffer{i.backward_traffic ? (sends ? space::dx : space::dy) : (sends ? space::y : space::x), 0};
+      const place p = resolve(i, buffer.where == space::x || buffer.where == space::dx ? 0 : last, buffer, i.backward_traffic);
+      op o;
+      o.kind = sends ? op_kind::send : op_kind::receive;
+      o.name = i.name;
+      o.message = i.message;
+      o.bytes = s.boundary_bytes;
+      o.communicator = static_cast<int>(role::to_next) + static_cast<int>(i.on) - static_cast<int>(stream::to_next);
+      if (sends) {
+        o.reads.push_back(read(p));
+        sent_[i.message] = o.reads.back().value;
+      } else {
+        o.writes.push_back(write(p));
+        received_[i.message] = o.writes.back().value;
+      }
+      out.push_back(o);
+      break;
+    }
+    case item_kind::reduce: {
+      const bucket& b = r_.buckets[i.bucket];
+      collective(on_range(i.name, {b.first, b.count}, {gradient}, {gradient}));
+      break;
+    }
+    case item_kind::squares:
+      for (const range& g : i.sharded ? r_.squares_sharded : r_.squares_whole) {
+        op o = on_range(i.name, g, {gradient}, {});
+        if (!i.first || !out.empty()) o.reads.push_back(read(scalar(norm, r_.arena.norm)));
+        o.writes.push_back(write(scalar(norm, r_.arena.norm)));
+        out.push_back(o);
+      }
+      break;
+    case item_kind::reduce_norm:
+    case item_kind::reduce_loss: {
+      const place p = i.what == item_kind::reduce_norm ? scalar(norm, r_.arena.norm) : scalar(loss, r_.arena.loss);
+      op o;
+      o.reads.push_back(read(p));
+      o.writes.push_back(write(p));
+      collective(o);
+      break;
+    }
+    case item_kind::update:
+      for (const range& g : r_.updates) {
+        op o = on_range(i.name, g, {weight, gradient, first_moment, second_moment}, {weight, first_moment, second_moment});
+        o.reads.push_back(read(scalar(norm, r_.arena.norm)));
+        out.push_back(o);
+      }
+      break;
+  }
+  for (op& o : out) o.stream = static_cast<int>(i.on);
+  return out;
+}
+
+op expander::end(bool train) {
+  op o;
+  o.kind = op_kind::end;
+  o.name = "end";
+  for (std::size_t p = 0; p < r_.parameters.size(); ++p)
+    for (int region : {weight, first_moment, second_moment}) o.reads.push_back(read(parameter(region, p)));
+  if (train) o.reads.push_back(read(scalar(norm, r_.arena.norm)));
+  if (current_.count({loss})) o.reads.push_back(read(scalar(loss, r_.arena.loss)));
+  return o;
+}
+
+// ---- all ranks
+
+namespace {
+
+program expand_all(const lowered& l, bool train) {
+  const parallel_dims& d = l.plan->dims;
+  program p{l.plan->name, l.hash, runtime::n_streams, {}, {}};
+
+  // Ranks that differ in dp and tp alone run the same ops: of very many, two along each axis stand for all.
+  const bool all = d.world <= 64;
+  std::vector<int> global, local(d.world, -1);
+  for (int r = 0; r < d.world; ++r)
+    if (const coordinates c = coordinates_of(d, r); all || (c.dp < 2 && c.tp < 2)) {
+      local[r] = static_cast<int>(global.size());
+      global.push_back(r);
+    }
+  for (const communicator& c : l.communicators) {
+    p.communicators.push_back({c.name, {}});
+    for (int r : c.ranks)
+      if (local[r] >= 0) p.communicators.back().ranks.push_back(local[r]);
+  }
+
+  struct expanded {
+    std::vector<op> ops;
+    std::map<int, int> sent, received;
+    int values;
+  };
+  std::vector<expanded> of_rank;
+  int stride = 0;
+  for (const pipeline_rank& r : l.ranks) {
+    expander e(l, r);
+    expanded x;
+    x.ops.push_back(e.begin());
+    std::vector<int> last_op;
+    const auto& items = train ? r.train : r.evaluate;
+    for (const item& i : items) {
+      std::vector<op> ops = e.expand(i);
+      for (int w : i.waits) ops.front().waits.push_back(last_op[w]);
+      x.ops.insert(x.ops.end(), ops.begin(), ops.end());
+      last_op.push_back(static_cast<int>(x.ops.size()) - 1);
+    }
+    x.ops.push_back(e.end(train));
+    for (int w : train ? r.train_end_waits : r.evaluate_end_waits) x.ops.back().waits.push_back(last_op[w]);
+    x.sent = e.sent();
+    x.received = e.received();
+    x.values = e.values();
+    stride = std::max(stride, x.values);
+    of_rank.push_back(std::move(x));
+  }
+  std::map<int, int> sender;  // of each message: its pipeline rank
+  for (std::size_t r = 0; r < of_rank.size(); ++r)
+    for (auto [message, value] : of_rank[r].sent) sender[message] = static_cast<int>(r);
+
+  for (int r : global) {
+    const coordinates at = coordinates_of(d, r);
+    const expanded& x = of_rank[at.pp];
+    std::vector<int> name_of(x.values);
+    for (int v = 0; v < x.values; ++v) name_of[v] = local[r] * stride + v;
+    for (auto [message, value] : x.received) {
+      const int from = sender.at(message);
+      name_of[value] = local[rank_of(d, {from, at.dp, at.tp})] * stride + of_rank[from].sent.at(message);
+    }
+    rank_program out{x.ops, l.ranks[at.pp].arena.bytes};
+    for (op& o : out.ops) {
+      for (access& a : o.reads) a.value = name_of[a.value];
+      for (access& a : o.writes) a.value = name_of[a.value];
+      if (o.communicator < 0) continue;
+      o.communicator = l.communicator_of[r][o.communicator];
+      if (o.kind != op_kind::collective)
+        for (int member : p.communicators[o.communicator].ranks)
+          if (member != local[r]) o.peer = member;
+    }
+    p.ranks.push_back(std::move(out));
+  }
+  return p;
+}
+
+}  // namespace
+
+program expand_train(const lowered& l) { return expand_all(l, true); }
+program expand_evaluate(const lowered& l) { return expand_all(l, false); }
+
+}  // namespace rankc::codegen

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "explain.hpp"
+
+#include <fmt/format.h>
+
+#include <rankc/codegen/text_template.hpp>
+
+namespace rankc::codegen {
+
+namespace {
+
+constexpr std::string_view stream_names[]{"compute", "reduce", "to_next", "from_prev", "to_prev", "from_next"};
+
+std::string operand_name(const body& b, const operand& o) {
+  constexpr std::string_view spaces[]{"x", "y", "dy", "dx", "saved", "temp", "w", "dw", "rope", "ids", "targets", "loss"};
+  const std::string space(spaces[static_cast<int>(o.where)]);
+  if (o.where == space::saved || o.where == space::temp) return space + ":" + b.buffers[o.index].name;
+  if (o.where == space::weight || o.where == space::gradient) return space + ":" + b.parameters[o.index].name;
+  return space;
+}
+
+std::string bodies(const lowered& l) {
+  std::string out;
+  for (const body& b : l.bodies)
+    for (const auto* list : {&b.forward, &b.backward}) {
+      out += fmt::format("{} {}\n", b.name, list == &b.forward ? "forward" : "backward");
+      for (const kernel& k : *list) {
+        std::vector<std::string> to, from;
+        for (const operand& o : k.writes) to.push_back(operand_name(b, o));
+        for (const operand& o : k.reads) from.push_back(operand_name(b, o));
+        out += fmt::format("  {} = {}({})\n", fmt::join(to, ", "), k.function, fmt::join(from, ", "));
+      }
+    }
+  return out;
+}
+
+std::string parameters(const lowered& l) {
+  std::string out;
+  for (const pipeline_rank& r : l.ranks) {
+    out += fmt::format("pipeline rank {}: {} elements\n", r.index, r.parameter_elements);
+    for (const placed_parameter& p : r.parameters)
+      out += fmt::format("  {:>10} {:<24} {} x {}{}{}\n", p.element, p.name, p.as.rows, p.as.cols,
+                         p.as.shard_dim >= 0 ? fmt::format(", dim {} sharded over tp", p.as.shard_dim) : "", p.copy ? ", copy" : "");
+    for (const bucket& b : r.buckets)
+      out += fmt::format("  bucket {}: elements {} + {}{}{}{}\n", b.name, b.first, b.count, b.over_tp ? ", sum over tp" : "",
+                         b.over_dp ? ", sum over dp" : "", b.tied ? ", sum with its copy" : "");
+  }
+  return out;
+}
+
+std::string communicators(const lowered& l) {
+  std::string out;
+  for (const communicator& c : l.communicators) out += fmt::format("{}: {}\n", c.name, fmt::join(c.ranks, " "));
+  return out;
+}
+
+std::string items(const lowered& l) {
+  std::string out;
+  for (const pipeline_rank& r : l.ranks)
+    for (const auto* list : {&r.train, &r.evaluate}) {
+      out += fmt::format("pipeline rank {} {}\n", r.index, list == &r.train ? "train" : "evaluate");
+      for (const item& i : *list) {
+        std::vector<std::string> waits;
+        for (int w : i.waits) waits.push_back(r.events[(*list)[w].event]);
+        out += fmt::format("  {:<10} {}{}{}\n", stream_names[static_cast<int>(i.on)], i.name,
+                           waits.empty() ? "" : fmt::format(" after {}", fmt::join(waits, ", ")),
+                           i.event < 0 ? "" : " records " + r.events[i.event]);
+      }
+    }
+  return out;
+}
+
+std::string arena(const lowered& l) {
+  std::string out;
+  for (const pipeline_rank& r : l.ranks) {
+    const arena_plan& a = r.arena;
+    out += fmt::format("pipeline rank {}: {} bytes\n  weights {} gradients {} moments {} {} loss {} norm {} work {} + {}\n", r.index,
+                       a.bytes, a.weights, a.gradients, a.first_moment, a.second_moment, a.loss, a.norm, a.work, a.work_bytes);
+    for (const stage_plan& s : r.stages)
+      out += fmt::format("  stage {}: {} slots of {} at {}, {} inputs at {}, {} outputs at {}\n", s.stage, s.slots, s.slot_bytes,
+                         s.slot_at, s.inputs, s.input_at, s.outputs, s.output_at);
+  }
+  return out;
+}
+
+std::string ops(const lowered& l) {
+  std::string out;
+  const program p = expand_train(l);
+  for (std::size_t r = 0; r < p.ranks.size(); ++r) {
+    out += fmt::format("rank {}\n", r);
+    for (std::size_t i = 0; i < p.ranks[r].ops.size(); ++i) {
+      const auto& o = p.ranks[r].ops[i];
+      out += fmt::format("  {:>5} {:<10} {}{}\n", i, stream_names[o.stream], o.name,
+                         o.waits.empty() ? "" : fmt::format(" after {}", fmt::join(o.waits, ", ")));
+    }
+  }
+  return out;
+}
+
+struct pass {
+  const char* name;
+  std::string (*print)(const lowered&);
+};
+constexpr pass passes[]{{"bodies", bodies}, {"parameters", parameters}, {"communicators", communicators},
+                        {"items", items},   {"arena", arena},           {"program", ops}};
+
+}  // namespace
+
+std::vector<std::string> pass_names() {
+  std::vector<std::string> names;
+  for (const pass& p : passes) names.push_back(p.name);
+  return names;
+}
+
+std::string explain(const lowered& l, const std::string& name) {
+  for (const pass& p : passes)
+    if (name == p.name) return p.print(l);
+  return "";
+}
+
+}  // namespace rankc::codegen

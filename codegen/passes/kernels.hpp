@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// From typed ops to kernel calls on values: the order of operands, the sizes, what may be done in place. Conversions
+// over axes of one rank, and those that only rename a placement, become aliases.
+#pragma once
+#include <rankc/codegen/body.hpp>
+
+#include <map>
+
+namespace rankc::codegen {
+
+/// An operand of a call on values: a value of the trace, or one of the shared places.
+struct value_call {
+  kernel call;                     // sizes, accumulation, collective; operands still empty
+  std::vector<operand> writes, reads;  // index of saved/temp operands: the value's class
+  std::vector<std::pair<int, int>> in_place;  // (output, input) pairs that may share memory
+  std::size_t scratch_bytes = 0;   // > 0: a scratch operand after the outputs
+};
+
+/// The calls of a layer, before storage is decided.
+struct value_program {
+  std::vector<value_call> forward, backward;
+  std::vector<int> alias;  // of each value of the trace: the class it belongs to
+  std::vector<std::string> names;
+  std::vector<std::size_t> bytes;
+  std::vector<std::string> shapes;
+  std::vector<constant> constants;
+  std::optional<body::rope_use> rope;
+};
+
+value_program select_kernels(const layer_kind&, const plan_data&, dtype);
+
+/// linear_dx followed by an addition of its result becomes linear_dx that adds.
+void fuse_gradient_sums(value_program&, const trace&);
+
+}  // namespace rankc::codegen

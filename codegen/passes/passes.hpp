@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// The passes over a lowered plan, in the order in which they run. Each is one file and does one thing.
+#pragma once
+#include <rankc/codegen/lowered.hpp>
+
+#include <array>
+#include <map>
+
+namespace rankc::codegen {
+
+/// Layers to stages, parameters to groups, groups to regions; buckets of gradients and ranges of the optimizer.
+void place_parameters(lowered&);
+
+/// Groups of ranks that communicate, in one global order; none of a single rank.
+void make_communicators(lowered&);
+
+/// The actions of each pipeline rank, its messages and its reductions, as items in issue order; equal buffers coloured
+/// by their lifetimes.
+void schedule_items(lowered&);
+
+/// Every byte of the arena.
+void place_arena(lowered&);
+
+/// The fewest events that order items on different streams wherever they touch the same bytes.
+void order_streams(lowered&);
+
+/// The ops of a pipeline rank, item by item, with the bytes that they touch. Contents are named by what they are (the
+/// saved values of microbatch 3, the gradient of a weight after microbatch 2), not by where they are placed: that is
+/// what makes the proof a proof of the placement. Values are numbered from 0 within the pipeline rank.
+class expander {
+ public:
+  expander(const lowered&, const pipeline_rank&);
+  op begin();
+  std::vector<op> expand(const item&);
+  op end(bool train);
+  /// The value that a message carries, as its sender knows it; or the one that a receive writes.
+  const std::map<int, int>& sent() const { return sent_; }
+  const std::map<int, int>& received() const { return received_; }
+  int values() const { return next_value_; }
+
+ private:
+  using content = std::array<int, 5>;
+  struct place {
+    std::size_t begin, bytes;
+    content what;
+  };
+  place resolve(const item&, int layer, const operand&, bool backward) const;
+  place parameter(int region, std::size_t index) const;
+  place scalar(int what, std::size_t at) const;
+  access read(const place&) const;
+  access write(const place&);
+  op layer_op(const item&, int layer, const kernel&, bool backward);
+  void layer_ops(const item&, int layer, bool backward, std::vector<op>& out);
+  op on_range(std::string name, const range&, std::initializer_list<int> reads, std::initializer_list<int> writes);
+
+  const lowered& l_;
+  const pipeline_rank& r_;
+  std::map<content, int> current_;  // the value that each content has now
+  std::map<int, int> sent_, received_;
+  int next_value_ = 0;
+};
+
+}  // namespace rankc::codegen

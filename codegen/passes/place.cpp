@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <rankc/codegen/intervals.hpp>
+
+#include <algorithm>
+
+#include "passes.hpp"
+
+namespace rankc::codegen {
+
+void place_arena(lowered& l) {
+  const plan_data& plan = *l.plan;
+  const std::size_t tokens = static_cast<std::size_t>(plan.rows) * plan.recipe.seq;
+  for (pipeline_rank& r : l.ranks) {
+    arena_plan& a = r.arena;
+    std::size_t at = 0;
+    auto take = [&](std::size_t bytes) {
+      const std::size_t here = at;
+      at += aligned(bytes);
+      return here;
+    };
+    const std::size_t region = r.parameter_elements * l.real_bytes();
+    a.weights = take(region);
+    a.gradients = take(region);
+    a.first_moment = take(region);
+    a.second_moment = take(region);
+    for (const stage_plan& s : r.stages)
+      for (const layer_use& use : s.layers) {
+        const body& b = l.bodies[use.kind];
+        if (b.rope && a.rope_bytes == 0) {
+          a.rope_bytes = static_cast<std::size_t>(b.rope->positions) * b.rope->dim * l.real_bytes();
+          a.rope = take(a.rope_bytes);
+        }
+        a.work_bytes = std::max({a.work_bytes, b.forward_temp, b.backward_temp});
+        if (&use != &s.layers.back()) a.chain_bytes = std::max(a.chain_bytes, b.y_bytes);
+      }
+    const std::size_t ids = tokens * sizeof(std::int32_t) * plan.actions.microbatches;
+    if (r.reads_tokens) a.tokens = take(ids);
+    if (r.reads_targets) a.targets = take(ids);
+    a.loss = take(l.real_bytes());
+    a.norm = take(l.real_bytes());
+    for (stage_plan& s : r.stages) {
+      s.slot_at = take(aligned(s.slot_bytes) * s.slots);
+      s.input_at = take(aligned(s.boundary_bytes) * s.inputs);
+      s.output_at = take(aligned(s.boundary_bytes) * s.outputs);
+      s.dy_at = take(aligned(s.boundary_bytes) * s.dys);
+      s.dx_at = take(aligned(s.boundary_bytes) * s.dxs);
+    }
+    for (std::size_t& c : a.chain) c = take(a.chain_bytes);
+    a.work = take(a.work_bytes);
+    a.bytes = at;
+  }
+}
+
+}  // namespace rankc::codegen

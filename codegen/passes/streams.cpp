@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "passes.hpp"
+
+namespace rankc::codegen {
+
+namespace {
+
+constexpr int n_streams = runtime::n_streams;
+using clock = std::array<int, n_streams>;  // per stream, the last item known to have ended
+
+/// Bytes that matter to two items or more, cut into cells that every access covers wholly or not at all.
+class cells {
+ public:
+  explicit cells(const std::vector<std::vector<op>>& items) {
+    for (const auto& ops : items)
+      for (const op& o : ops)
+        for (const auto* side : {&o.reads, &o.writes})
+          for (const access& a : *side) {
+            cuts_.push_back(a.begin);
+            cuts_.push_back(a.end);
+          }
+    std::sort(cuts_.begin(), cuts_.end());
+    cuts_.erase(std::unique(cuts_.begin(), cuts_.end()), cuts_.end());
+    state_.resize(cuts_.size());
+  }
+  struct state {
+    int writer = -1;
+    clock readers;
+    state() { readers.fill(-1); }
+  };
+  void each(const access& a, auto visit) {
+    for (auto i = std::lower_bound(cuts_.begin(), cuts_.end(), a.begin) - cuts_.begin(); cuts_[i] < a.end; ++i) visit(state_[i]);
+  }
+
+ private:
+  std::vector<std::size_t> cuts_;
+  std::vector<state> state_;
+};
+
+std::string event_name(const item& i, const pipeline_rank& r) {
+  std::string base = i.name;
+  if (const auto colon = base.find(':'); colon != base.npos) base.resize(colon);
+  while (!base.empty() && base[0] >= '0' && base[0] <= '9') base.erase(base.begin());
+  if (r.stages.size() > 1) base = "stage" + std::to_string(r.stages[i.stage].stage) + "_" + base;
+  switch (i.what) {
+    case item_kind::receive: return base + "_received";
+    case item_kind::send: return base + "_sent";
+    case item_kind::backward_layer: return base + "_layer" + std::to_string(i.layer) + "_done";
+    case item_kind::reduce: return "bucket" + std::to_string(i.bucket) + "_over_" + (i.over == role::tp ? "tp" : i.over == role::dp ? "dp" : "tied");
+    case item_kind::forward:
+    case item_kind::backward: return base + "_done";
+    default: return "finishing";
+  }
+}
+
+std::vector<int> order(const lowered& l, pipeline_rank& r, std::vector<item>& items, bool train) {
+  expander e(l, r);
+  std::vector<std::vector<op>> ops;
+  e.begin();
+  for (const item& i : items) ops.push_back(e.expand(i));
+  ops.push_back({e.end(train)});
+  cells memory(ops);
+
+  std::vector<clock> ended(ops.size());
+  clock at[n_streams], last;
+  last.fill(-1);
+  for (clock& c : at) c.fill(-1);
+
+  std::vector<int> end_waits;
+  for (std::size_t n = 0; n < ops.size(); ++n) {
+    const bool is_end = n == items.size();
+    const int on = is_end ? static_cast<int>(stream::compute) : static_cast<int>(items[n].on);
+    clock need;
+    need.fill(-1);
+    auto after = [&](int item_index) {
+      if (item_index < 0) return;
+      const int s = static_cast<int>(items[item_index].on);
+      need[s] = std::max(need[s], item_index);
+    };
+    for (const op& o : ops[n]) {
+      for (const access& a : o.reads) memory.each(a, [&](cells::state& c) { after(c.writer); });
+      for (const access& a : o.writes)
+        memory.each(a, [&](cells::state& c) {
+          after(c.writer);
+          for (int reader : c.readers) after(reader);
+        });
+    }
+    if (is_end) need = last;  // every stream has ended
+
+    // The latest first: what it has waited for itself need not be waited for again.
+    clock& known = at[on];
+    std::vector<int> candidates(need.begin(), need.end());
+    std::sort(candidates.rbegin(), candidates.rend());
+    for (int w : candidates) {
+      if (w < 0) continue;
+      const int s = static_cast<int>(items[w].on);
+      if (s == on || known[s] >= w) continue;
+      (is_end ? end_waits : items[n].waits).push_back(w);
+      for (int i = 0; i < n_streams; ++i) known[i] = std::max(known[i], ended[w][i]);
+    }
+    if (is_end) break;
+    known[on] = static_cast<int>(n);
+    last[on] = static_cast<int>(n);
+    ended[n] = known;
+    for (const op& o : ops[n]) {
+      for (const access& a : o.reads) memory.each(a, [&](cells::state& c) { c.readers[on] = static_cast<int>(n); });
+      for (const access& a : o.writes)
+        memory.each(a, [&](cells::state& c) {
+          c.writer = static_cast<int>(n);
+          c.readers.fill(-1);
+        });
+    }
+  }
+
+  auto record = [&](int w) {
+    item& i = items[w];
+    const std::string name = event_name(i, r);
+    const auto known = std::find(r.events.begin(), r.events.end(), name);
+    i.event = static_cast<int>(known - r.events.begin());
+    if (known == r.events.end()) r.events.push_back(name);
+  };
+  for (std::size_t n = 0; n < items.size(); ++n)
+    for (int w : items[n].waits) record(w);
+  for (int w : end_waits) record(w);
+  return end_waits;
+}
+
+}  // namespace
+
+void order_streams(lowered& l) {
+  for (pipeline_rank& r : l.ranks) {
+    r.train_end_waits = order(l, r, r.train, true);
+    r.evaluate_end_waits = order(l, r, r.evaluate, false);
+  }
+}
+
+}  // namespace rankc::codegen

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// A layer after lowering: the kernels of its forward and backward, with local sizes, and the buffers they use. Made
+// once per distinct layer; every use of the layer shares the text and differs only in offsets.
+#pragma once
+#include <rankc/plan_data.hpp>
+#include <rankc/runtime/program.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace rankc::codegen {
+
+using runtime::dtype;
+
+/// A size as it is computed and as it is printed: 32, "heads / tp * head_dim".
+struct extent {
+  std::int64_t value = 0;
+  std::string text;
+};
+
+/// Where an operand lies. `x` to `dx` are handed in by the caller; `saved` lasts from forward to backward; `temp`
+/// lasts within one of them; the rest are places that the whole pipeline rank shares.
+enum class space { x, y, dy, dx, saved, temp, weight, gradient, rope, tokens, targets, loss };
+
+struct operand {
+  space where = space::temp;
+  int index = 0;  // saved, temp: buffer; weight, gradient: parameter; else 0
+  bool operator==(const operand&) const = default;
+};
+
+struct buffer {
+  std::string name;
+  std::size_t bytes = 0;
+  std::string shape;       // "tokens x hidden"
+  std::size_t offset = 0;  // in the slot (saved) or in the workspace (temp)
+};
+
+/// A collective inside a layer.
+struct collective {
+  runtime::role over;
+  extent count;       // elements per rank
+  std::size_t bytes;  // per rank
+  bool maximum = false;
+  std::string name;   // "block: all_reduce wo"
+};
+
+enum class accumulation { none, overwrite, add, after_first };  // after_first: overwrite in the first microbatch
+
+/// One call in a layer's body. Operands are printed outputs first, as the kernels take them.
+struct kernel {
+  std::string function;
+  std::vector<operand> writes, reads;
+  std::vector<extent> sizes;
+  accumulation accumulate = accumulation::none;
+  std::optional<collective> collective_;
+  bool adds_to_output() const { return accumulate == accumulation::add; }
+};
+
+/// A parameter of a layer, sized for one rank.
+struct layer_parameter {
+  std::string name;
+  int rows = 1, cols = 1, ndim = 1;  // local
+  int shard_dim = -1;                // over tp
+  initial start = initial::zeros;
+  double std = 0;
+  bool sum_over_dp = false, sum_over_tp = false;  // what its gradient still needs
+  bool shared = false;                            // another layer has a parameter of this name: one tensor
+  std::size_t elements() const { return static_cast<std::size_t>(rows) * cols; }
+};
+
+struct constant {
+  std::string name;
+  std::int64_t value;
+};
+
+struct body {
+  std::string name;
+  std::vector<layer_parameter> parameters;
+  std::vector<buffer> buffers;
+  std::vector<kernel> forward, backward;
+  std::vector<constant> constants;  // names used by the sizes
+  std::size_t x_bytes = 0, y_bytes = 0;
+  std::size_t saved_bytes = 0, forward_temp = 0, backward_temp = 0;
+  struct rope_use { int positions, dim; double theta; };
+  std::optional<rope_use> rope;
+
+  bool forward_uses(space s) const { return uses(forward, s); }
+  bool backward_uses(space s) const { return uses(backward, s); }
+  static bool uses(const std::vector<kernel>& list, space s) {
+    for (const kernel& k : list) {
+      for (const operand& o : k.writes) if (o.where == s) return true;
+      for (const operand& o : k.reads) if (o.where == s) return true;
+    }
+    return false;
+  }
+};
+
+/// Lower one layer: kernels, fusions, storage and offsets.
+/// Errors: std::logic_error where an op has no kernel.
+body lower_layer(const layer_kind&, const plan_data&, dtype);
+
+}  // namespace rankc::codegen

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// A plan after lowering: the bodies of its layers, and for every pipeline coordinate its stages, parameters, arena and
+// the items of a step in issue order. Ranks that differ only in dp and tp share all of this.
+#pragma once
+#include <rankc/codegen/body.hpp>
+#include <rankc/codegen/program.hpp>
+
+#include <array>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace rankc::codegen {
+
+using runtime::role;
+using runtime::stream;
+
+/// Parameters of a layer by what happens to their gradients: its own, those also summed over tp, and those that
+/// another layer shares. Each group lies in one piece.
+enum class group { own, over_tp, shared };
+inline constexpr int n_groups = 3;
+
+/// Where each parameter of a body lies in its group. Units: elements.
+struct group_layout {
+  struct place { group in; std::size_t offset; };
+  std::vector<place> of_parameter;
+  std::size_t size[n_groups]{};
+};
+
+/// One use of a layer on a stage.
+struct layer_use {
+  int kind = 0;
+  std::string name;                  // "layers.2" or the kind's name
+  std::size_t base[n_groups]{};      // elements, in each region
+  std::size_t saved = 0, output = 0; // bytes in a slot: saved values; result, unless the stage's last layer
+  bool adds_to_shared = false;       // a later layer of this rank has written the shared gradient already
+};
+
+/// What a pipeline rank needs to hold of a stage; counts are numbers of equal buffers, from their lifetimes.
+struct stage_plan {
+  int stage = 0;
+  std::vector<layer_use> layers;
+  std::size_t slot_bytes = 0, boundary_bytes = 0;
+  int slots = 0, inputs = 0, outputs = 0, dys = 0, dxs = 0;
+  std::size_t slot_at = 0, input_at = 0, output_at = 0, dy_at = 0, dx_at = 0;  // bytes in the arena
+};
+
+/// A parameter tensor of a pipeline rank.
+struct placed_parameter {
+  std::string name;
+  layer_parameter as;
+  std::size_t element = 0;
+  bool copy = false;  // held first by another stage
+};
+
+/// Gradients that are reduced together: contiguous elements.
+struct bucket {
+  std::string name;
+  std::size_t first = 0, count = 0;
+  bool over_dp = false, over_tp = false, tied = false;
+  int stage = 0, after_layer = -1;  // complete after this layer's last backward (-1: at the end of the step)
+};
+
+/// Contiguous elements that one optimizer or norm call covers.
+struct range {
+  std::size_t first = 0, count = 0;
+  bool decay = false;
+};
+
+struct arena_plan {
+  std::size_t weights = 0, gradients = 0, first_moment = 0, second_moment = 0, rope = 0, tokens = 0, targets = 0,
+              loss = 0, norm = 0, chain[2]{}, work = 0, bytes = 0;
+  std::size_t chain_bytes = 0, work_bytes = 0, rope_bytes = 0;
+};
+
+enum class item_kind { receive, send, forward, backward, backward_layer, reduce, squares, reduce_norm, reduce_loss, update };
+
+/// One thing that a rank issues: a call of a stage, a message, a reduction.
+struct item {
+  item_kind what = item_kind::forward;
+  stream on = stream::compute;
+  std::string name;      // "1F0"; for messages "F0: stage 0 -> 1"
+  int stage = 0;         // index into pipeline_rank::stages
+  int microbatch = 0, layer = -1;
+  int slot = -1, input = -1, output = -1, dy = -1, dx = -1;  // which of the equal buffers
+  bool first = false;    // first microbatch: gradients and loss start afresh
+  bool backward_traffic = false;  // send, receive: gradients
+  int bucket = -1;
+  role over = role::tp;
+  int message = -1;
+  bool sharded = false;  // squares: of tp-sharded parameters
+  std::vector<int> waits;  // earlier items on other streams
+  int event = -1;        // recorded after it: index into pipeline_rank::events
+};
+
+struct pipeline_rank {
+  int index = 0;
+  std::vector<stage_plan> stages;
+  std::vector<placed_parameter> parameters;
+  std::size_t parameter_elements = 0;
+  std::vector<bucket> buckets;
+  std::vector<range> squares_sharded, squares_whole, updates;
+  arena_plan arena;
+  bool reads_tokens = false, reads_targets = false;
+  std::vector<item> train, evaluate;
+  std::vector<int> train_end_waits, evaluate_end_waits;  // items that the end of a step waits for
+  std::vector<std::string> events;
+};
+
+struct message_site {
+  std::string name;
+  std::size_t bytes;
+};
+
+struct lowered {
+  const plan_data* plan = nullptr;
+  dtype type = dtype::f32;
+  std::uint64_t hash = 0;
+  std::vector<body> bodies;           // of each kind of layer
+  std::vector<group_layout> groups;   // of each kind of layer
+  std::vector<pipeline_rank> ranks;   // of each pipeline coordinate
+  std::vector<message_site> messages;
+  std::map<std::string, int> message_index;  // by name
+  std::vector<std::string> shared;    // names of tied parameters held by two pipeline ranks
+  std::vector<communicator> communicators;
+  std::vector<std::array<int, runtime::n_roles>> communicator_of;  // per global rank and role; -1: none
+
+  /// Index of a message site, made on first use; `find_message` throws if there is none.
+  int message(const std::string& name, std::size_t bytes);
+  int find_message(const std::string& name) const;
+  std::size_t real_bytes() const { return runtime::size_of(type); }
+};
+
+/// All passes, in order. The plan must be valid.
+lowered lower(const plan_data&, dtype);
+
+/// The programs of all ranks, for the proof.
+program expand_train(const lowered&);
+program expand_evaluate(const lowered&);
+
+}  // namespace rankc::codegen

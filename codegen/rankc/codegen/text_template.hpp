@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Filling the @holes@ of templates, and the few shapes of text that several emitters print.
+#pragma once
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace rankc::codegen {
+
+using holes = std::vector<std::pair<std::string_view, std::string>>;
+
+/// The template's text with every @hole@ replaced. A hole alone on its line takes a block, indented as the hole is;
+/// an empty block takes its line away.
+/// Errors: std::logic_error for a hole without a value, or a value that no hole asks for.
+std::string fill(std::string_view text, const holes&);
+
+/// "name(a, b, c);", broken before 100 columns with `indent` spaces already used.
+std::string call(const std::string& name, const std::vector<std::string>& arguments, int indent, std::string_view end = ";");
+
+/// Words put side by side on lines of at most 100 columns.
+std::string wrap(const std::vector<std::string>& words, std::string_view separator, std::string_view line_start = "");
+
+/// 6,291,456 -> "6.0 MiB".
+std::string readable_bytes(std::size_t);
+
+/// A C++ identifier: every other character becomes '_'.
+std::string identifier(std::string_view);
+
+}  // namespace rankc::codegen
