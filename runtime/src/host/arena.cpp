@@ -18,7 +18,8 @@ arena::arena(std::size_t bytes)
 }
 
 bool arena::intact() const {
-  return std::all_of(data() + size_, data() + size_ + guard_bytes, [](std::byte b) { return b == guard_value; });
+  return std::all_of(data() + size_, data() + size_ + guard_bytes,
+                     [](std::byte b) { return b == guard_value; });
 }
 
 namespace {
@@ -39,10 +40,8 @@ void fill_angles(T* cosines, const runtime::rope_table& table) {
 
 void fill_rope(std::byte* arena, const runtime::rope_table& table, runtime::dtype type) {
   std::byte* where = arena + table.where.byte;
-  if (type == runtime::dtype::f64)
-    fill_angles(reinterpret_cast<double*>(where), table);
-  else
-    fill_angles(reinterpret_cast<float*>(where), table);
+  if (type == runtime::dtype::f64) fill_angles(reinterpret_cast<double*>(where), table);
+  else fill_angles(reinterpret_cast<float*>(where), table);
 }
 
 }  // namespace rankc::host

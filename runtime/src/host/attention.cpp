@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Causal attention per sequence and head, as matrix products over blocks of queries: block [i, i + block) sees keys
-// [0, i + block), so that what lies above the diagonal is neither computed nor stored. Backward recomputes the
-// probabilities from the saved log-sum-exp.
+// Causal attention per sequence and head, as matrix products over blocks of queries: block [i, i + block)
+// sees keys [0, i + block), so that what lies above the diagonal is neither computed nor stored. Backward
+// recomputes the probabilities from the saved log-sum-exp.
 #include "exp.hpp"
 #include "gemm.hpp"
 
@@ -34,7 +34,8 @@ T causal_softmax(T* scores, int query, int columns) {
   return top + static_cast<T>(std::log(sum));
 }
 
-// In place: scores become probabilities P, and dP becomes dS = scale P (dP - delta), zero after the query's key.
+// In place: scores become probabilities P, and dP becomes dS = scale P (dP - delta), zero after the query's
+// key.
 template <class T>
 void causal_softmax_grad(T* scores, T* dscores, T lse, T delta, T scale, int query, int columns) {
 #pragma omp simd
@@ -47,8 +48,8 @@ void causal_softmax_grad(T* scores, T* dscores, T lse, T delta, T scale, int que
 }
 
 template <class T>
-void attention(rank& r, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads, int kv_heads,
-               int dim) {
+void attention(rank& r, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads,
+               int kv_heads, int dim) {
   const int q_width = heads * dim, kv_width = kv_heads * dim;
   const T scale = static_cast<T>(1 / std::sqrt(static_cast<double>(dim)));
   T* scores = r.at<T>(scratch);
@@ -60,12 +61,12 @@ void attention(rank& r, at o, at lse, at scratch, at q, at k, at v, int rows, in
       for (int i = 0; i < seq; i += query_block) {
         const int queries = std::min(query_block, seq - i), keys = i + queries;
         const std::size_t here = (token + i) * q_width + static_cast<std::size_t>(h) * dim;
-        gemm(form::plain, form::transposed, queries, keys, dim, scale, r.at<T>(q) + here, q_width, r.at<T>(k) + kv,
-             kv_width, T(0), scores, keys);
+        gemm(form::plain, form::transposed, queries, keys, dim, scale, r.at<T>(q) + here, q_width,
+             r.at<T>(k) + kv, kv_width, T(0), scores, keys);
         for (int n = 0; n < queries; ++n)
           sums[i + n] = causal_softmax(scores + static_cast<std::size_t>(n) * keys, i + n, keys);
-        gemm(form::plain, form::plain, queries, dim, keys, T(1), scores, keys, r.at<T>(v) + kv, kv_width, T(0),
-             r.at<T>(o) + here, q_width);
+        gemm(form::plain, form::plain, queries, dim, keys, T(1), scores, keys, r.at<T>(v) + kv, kv_width,
+             T(0), r.at<T>(o) + here, q_width);
       }
     }
   }
@@ -83,11 +84,11 @@ void output_dots(T* delta, const T* dout, const T* o, int seq, int stride, int d
   }
 }
 
-// Blocks run from the last to the first: the last sees every key, so with the group's first head it overwrites
-// all of dk and dv, and everything after it adds.
+// Blocks run from the last to the first: the last sees every key, so with the group's first head it
+// overwrites all of dk and dv, and everything after it adds.
 template <class T>
-void attention_grad(rank& r, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse, int rows,
-                    int seq, int heads, int kv_heads, int dim) {
+void attention_grad(rank& r, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse,
+                    int rows, int seq, int heads, int kv_heads, int dim) {
   const int q_width = heads * dim, kv_width = kv_heads * dim, group = heads / kv_heads;
   const T scale = static_cast<T>(1 / std::sqrt(static_cast<double>(dim)));
   T* scores = r.at<T>(scratch);
@@ -104,8 +105,8 @@ void attention_grad(rank& r, at dq, at dk, at dv, at scratch, at dout, at q, at 
       for (int i = last_block; i >= 0; i -= query_block) {
         const int queries = std::min(query_block, seq - i), keys = i + queries;
         const std::size_t here = head + static_cast<std::size_t>(i) * q_width;
-        gemm(form::plain, form::transposed, queries, keys, dim, scale, r.at<T>(q) + here, q_width, r.at<T>(k) + kv,
-             kv_width, T(0), scores, keys);
+        gemm(form::plain, form::transposed, queries, keys, dim, scale, r.at<T>(q) + here, q_width,
+             r.at<T>(k) + kv, kv_width, T(0), scores, keys);
         gemm(form::plain, form::transposed, queries, keys, dim, T(1), r.at<T>(dout) + here, q_width,
              r.at<T>(v) + kv, kv_width, T(0), dscores, keys);
         for (int n = 0; n < queries; ++n) {
@@ -113,12 +114,12 @@ void attention_grad(rank& r, at dq, at dk, at dv, at scratch, at dout, at q, at 
           causal_softmax_grad(scores + line, dscores + line, sums[i + n], delta[i + n], scale, i + n, keys);
         }
         const T keep = static_cast<T>(h % group == 0 && i == last_block ? 0 : 1);
-        gemm(form::transposed, form::plain, keys, dim, queries, T(1), scores, keys, r.at<T>(dout) + here, q_width,
-             keep, r.at<T>(dv) + kv, kv_width);
-        gemm(form::transposed, form::plain, keys, dim, queries, T(1), dscores, keys, r.at<T>(q) + here, q_width, keep,
-             r.at<T>(dk) + kv, kv_width);
-        gemm(form::plain, form::plain, queries, dim, keys, T(1), dscores, keys, r.at<T>(k) + kv, kv_width, T(0),
-             r.at<T>(dq) + here, q_width);
+        gemm(form::transposed, form::plain, keys, dim, queries, T(1), scores, keys, r.at<T>(dout) + here,
+             q_width, keep, r.at<T>(dv) + kv, kv_width);
+        gemm(form::transposed, form::plain, keys, dim, queries, T(1), dscores, keys, r.at<T>(q) + here,
+             q_width, keep, r.at<T>(dk) + kv, kv_width);
+        gemm(form::plain, form::plain, queries, dim, keys, T(1), dscores, keys, r.at<T>(k) + kv, kv_width,
+             T(0), r.at<T>(dq) + here, q_width);
       }
     }
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums over tokens, per column, of gradient kernels: in f64 whatever the element type, without scratch memory.
+// Sums over tokens, per column, of gradient kernels: in f64 whatever the element type, without scratch
+// memory.
 #pragma once
 #include <algorithm>
 

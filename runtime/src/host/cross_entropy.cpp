@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cross entropy over a vocabulary that may be split over ranks: each rank's part of the softmax, and the loss.
+// Cross entropy over a vocabulary that may be split over ranks: each rank's part of the softmax, and the
+// loss.
 #include "exp.hpp"
 
 #include <rankc/runtime/host/kernels.hpp>
@@ -34,7 +35,8 @@ void exp_sums(rank& r, at sums, at logits, at top, at targets, int tokens, int v
 }
 
 template <class T>
-void exp_sums_grad(rank& r, at dlogits, at dsums, at logits, at top, at targets, int tokens, int vocab, int first) {
+void exp_sums_grad(rank& r, at dlogits, at dsums, at logits, at top, at targets, int tokens, int vocab,
+                   int first) {
   for (std::size_t n = 0; n < static_cast<std::size_t>(tokens); ++n) {
     const T* row = r.at<T>(logits) + n * vocab;
     T* to = r.at<T>(dlogits) + n * vocab;

@@ -14,15 +14,14 @@ void embedding(rank& r, at y, at ids, at table, int tokens, int rows, int width,
   for (std::size_t n = 0; n < static_cast<std::size_t>(tokens); ++n) {
     T* to = r.at<T>(y) + n * width;
     const std::int64_t row = static_cast<std::int64_t>(id[n]) - first;
-    if (row >= 0 && row < rows)
-      std::copy_n(r.at<T>(table) + row * width, width, to);
-    else
-      std::fill_n(to, width, T(0));
+    if (row >= 0 && row < rows) std::copy_n(r.at<T>(table) + row * width, width, to);
+    else std::fill_n(to, width, T(0));
   }
 }
 
 template <class T>
-void embedding_grad(rank& r, at dtable, at dy, at ids, int tokens, int rows, int width, int first, bool accumulate) {
+void embedding_grad(rank& r, at dtable, at dy, at ids, int tokens, int rows, int width, int first,
+                    bool accumulate) {
   const std::int32_t* id = r.at<std::int32_t>(ids);
   if (!accumulate) std::fill_n(r.at<T>(dtable), static_cast<std::size_t>(rows) * width, T(0));
   for (std::size_t n = 0; n < static_cast<std::size_t>(tokens); ++n) {
@@ -46,14 +45,15 @@ void position(rank& r, at y, at x, at table, int tokens, int width, int seq, int
   }
 }
 
-// Position p takes the tokens n with (first + n) % seq = p; a position without tokens gets 0 or keeps its sum.
+// Position p takes the tokens n with (first + n) % seq = p; a position without tokens gets 0 or keeps its
+// sum.
 template <class T>
 void position_grad(rank& r, at dtable, at dy, int tokens, int width, int seq, int first, bool accumulate) {
   const T* grad = r.at<T>(dy);
   for (int p = 0; p < seq; ++p) {
     const int first_token = (p - first % seq + seq) % seq;
-    column_sums(r.at<T>(dtable) + static_cast<std::size_t>(p) * width, first_token, tokens, seq, width, accumulate,
-                [=](std::size_t n, int c) { return grad[n * width + c]; });
+    column_sums(r.at<T>(dtable) + static_cast<std::size_t>(p) * width, first_token, tokens, seq, width,
+                accumulate, [=](std::size_t n, int c) { return grad[n * width + c]; });
   }
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The engine of the host target: one thread and one arena per rank, made at install. A step wakes every rank's
-// thread, which runs the generated function of its pipeline coordinate, and ends when all have ended.
+// The engine of the host target: one thread and one arena per rank, made at install. A step wakes every
+// rank's thread, which runs the generated function of its pipeline coordinate, and ends when all have ended.
 #include "arena.hpp"
+#include "check.hpp"
 #include "fabric.hpp"
-#include "names.hpp"
 
 #include <cblas.h>
 
@@ -14,48 +14,6 @@
 namespace rankc::host {
 
 namespace {
-
-// The tables must hold together before any rank trusts them; what a plan generates always does.
-void check(const description& about) {
-  const auto refuse = [&](const std::string& text) {
-    throw failure(1, std::string("program ") + about.name + ": " + text);
-  };
-  if (about.interface_version != interface_version)
-    refuse("it was generated for interface version " + std::to_string(about.interface_version) +
-           " and this runtime has version " + std::to_string(interface_version) + "; generate it again");
-  if (about.type != dtype::f32 && about.type != dtype::f64)
-    refuse(std::string("its type is ") + name(about.type) + "; the host target computes in f32 or f64");
-  if (about.layouts.size() != static_cast<std::size_t>(about.pp) ||
-      about.ranks.size() != static_cast<std::size_t>(about.world()))
-    refuse("it has " + std::to_string(about.layouts.size()) + " layouts and " + std::to_string(about.ranks.size()) +
-           " ranks; pp * dp * tp asks for " + std::to_string(about.pp) + " and " + std::to_string(about.world()));
-  std::vector<bool> seen(about.ranks.size());
-  for (std::size_t r = 0; r < about.ranks.size(); ++r) {
-    const rank_row& row = about.ranks[r];
-    const bool inside = row.pp >= 0 && row.pp < about.pp && row.dp >= 0 && row.dp < about.dp && row.tp >= 0 &&
-                        row.tp < about.tp;
-    const int cell = inside ? (row.pp * about.dp + row.dp) * about.tp + row.tp : 0;
-    if (!inside || seen[static_cast<std::size_t>(cell)])
-      refuse("rank " + std::to_string(r) + " has coordinates pp " + std::to_string(row.pp) + ", dp " +
-             std::to_string(row.dp) + ", tp " + std::to_string(row.tp) +
-             "; every rank needs its own, below the plan's degrees");
-    seen[static_cast<std::size_t>(cell)] = true;
-    for (int k = 0; k < n_roles; ++k) {
-      const int c = row.communicator[k];
-      if (c < 0) continue;
-      if (static_cast<std::size_t>(c) >= about.communicators.size())
-        refuse("rank " + std::to_string(r) + " names communicator " + std::to_string(c) + " of " +
-               std::to_string(about.communicators.size()));
-      const std::span<const int> ranks = about.communicators[static_cast<std::size_t>(c)].ranks;
-      if (std::find(ranks.begin(), ranks.end(), static_cast<int>(r)) == ranks.end())
-        refuse("rank " + std::to_string(r) + " is not in its communicator " +
-               about.communicators[static_cast<std::size_t>(c)].name + " of role " + name(role{k}));
-      if (role{k} >= role::to_next && ranks.size() != 2)
-        refuse(std::string("communicator ") + about.communicators[static_cast<std::size_t>(c)].name + " of role " +
-               name(role{k}) + " has " + std::to_string(ranks.size()) + " ranks; a pipeline edge has 2");
-    }
-  }
-}
 
 class host_engine final : public engine {
  public:
@@ -185,8 +143,8 @@ double host_engine::evaluate() {
 void host_engine::set_batch(int dp, int microbatch, const std::int32_t* tokens, const std::int32_t* targets) {
   if (dp < 0 || dp >= about_.dp || microbatch < 0 || microbatch >= about_.microbatches)
     throw failure(1, "batch of dp " + std::to_string(dp) + ", microbatch " + std::to_string(microbatch) +
-                         "; this program has dp below " + std::to_string(about_.dp) + " and microbatch below " +
-                         std::to_string(about_.microbatches));
+                         "; this program has dp below " + std::to_string(about_.dp) +
+                         " and microbatch below " + std::to_string(about_.microbatches));
   const std::size_t count = static_cast<std::size_t>(about_.rows) * about_.seq, first = microbatch * count;
   for (const rank& r : ranks_) {
     if (r.row->dp != dp) continue;
@@ -206,26 +164,25 @@ std::byte* host_engine::element(int rank, region what, std::size_t first, std::s
   const auto& r = ranks_[index_of(rank)];
   const layout& where = *r.where;
   if (first > where.parameter_count || count > where.parameter_count - first)
-    throw failure(1, "elements " + std::to_string(first) + " to " + std::to_string(first + count) + " of rank " +
-                         std::to_string(rank) + "; its regions have " + std::to_string(where.parameter_count));
+    throw failure(1, "elements " + std::to_string(first) + " to " + std::to_string(first + count) +
+                         " of rank " + std::to_string(rank) + "; its regions have " +
+                         std::to_string(where.parameter_count));
   const at starts[] = {where.weights, where.gradients, where.first_moment, where.second_moment};
   return r.arena + starts[static_cast<std::size_t>(what)].byte + first * size_of(about_.type);
 }
 
 void host_engine::read(int rank, region what, std::size_t first, std::size_t count, double* to) {
   const std::byte* from = element(rank, what, first, count);
-  if (about_.type == dtype::f64)
-    std::copy_n(reinterpret_cast<const double*>(from), count, to);
-  else
-    std::copy_n(reinterpret_cast<const float*>(from), count, to);
+  if (about_.type == dtype::f64) std::copy_n(reinterpret_cast<const double*>(from), count, to);
+  else std::copy_n(reinterpret_cast<const float*>(from), count, to);
 }
 
 void host_engine::write(int rank, region what, std::size_t first, std::size_t count, const double* from) {
   std::byte* to = element(rank, what, first, count);
-  if (about_.type == dtype::f64)
-    std::copy_n(from, count, reinterpret_cast<double*>(to));
+  if (about_.type == dtype::f64) std::copy_n(from, count, reinterpret_cast<double*>(to));
   else
-    std::transform(from, from + count, reinterpret_cast<float*>(to), [](double x) { return static_cast<float>(x); });
+    std::transform(from, from + count, reinterpret_cast<float*>(to),
+                   [](double x) { return static_cast<float>(x); });
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The exponential of the host kernels, written so that a loop over it vectorises with any compiler and gives the
-// same bits wherever an element stands in the loop. NaN stays NaN.
+// The exponential of the host kernels, written so that a loop over it vectorises with any compiler and gives
+// the same bits wherever an element stands in the loop. NaN stays NaN.
 #pragma once
 #include <bit>
 #include <cstdint>

@@ -45,7 +45,8 @@ fabric::mark& fabric::find(const rank& r, event e) {
   return events[static_cast<std::size_t>(e.index)];
 }
 
-// Events and `posted` are the rank's own: only its thread writes them, so that reading them here needs no lock.
+// Events and `posted` are the rank's own: only its thread writes them, so that reading them here needs no
+// lock.
 void fabric::record(const rank& r, stream s, event e) {
   find(r, e) = {s, ranks_[r.index].on(s).posted, true};
 }
@@ -73,7 +74,8 @@ void fabric::post(const rank& r, op o) {
   o.action = r.action;
   o.step = r.input.step;
   append(l, r, o.on, o);
-  while (carry_one(l)) {}
+  while (carry_one(l)) {
+  }
   if (o.on == stream::compute) block_until(l, r, o.on, ranks_[r.index].on(o.on).posted);
   throw_if_failed();
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Carries messages between the ranks of one process, with the semantics of NCCL: a communication starts when it
-// stands at the head of its stream on every rank of its communicator, and each rank's communications on one
-// communicator meet in the order in which they were posted. The fabric has no threads: the rank whose call makes
-// a transfer possible carries it, and ranks that wait meanwhile carry along.
+// Carries messages between the ranks of one process, with the semantics of NCCL: a communication starts when
+// it stands at the head of its stream on every rank of its communicator, and each rank's communications on
+// one communicator meet in the order in which they were posted. The fabric has no threads: the rank whose
+// call makes a transfer possible carries it, and ranks that wait meanwhile carry along.
 #pragma once
 #include "transfer.hpp"
 

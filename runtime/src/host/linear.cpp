@@ -9,13 +9,14 @@ namespace rankc::host {
 
 template <class T>
 void linear(rank& r, at y, at x, at w, int tokens, int in, int out) {
-  gemm(form::plain, form::transposed, tokens, out, in, T(1), r.at<T>(x), in, r.at<T>(w), in, T(0), r.at<T>(y), out);
+  gemm(form::plain, form::transposed, tokens, out, in, T(1), r.at<T>(x), in, r.at<T>(w), in, T(0), r.at<T>(y),
+       out);
 }
 
 template <class T>
 void linear_dx(rank& r, at dx, at dy, at w, int tokens, int in, int out, bool accumulate) {
-  gemm(form::plain, form::plain, tokens, in, out, T(1), r.at<T>(dy), out, r.at<T>(w), in, T(accumulate), r.at<T>(dx),
-       in);
+  gemm(form::plain, form::plain, tokens, in, out, T(1), r.at<T>(dy), out, r.at<T>(w), in, T(accumulate),
+       r.at<T>(dx), in);
 }
 
 template <class T>

@@ -15,7 +15,8 @@ inline const char* name(runtime::stream s) {
 }
 
 inline const char* name(runtime::role r) {
-  constexpr const char* words[] = {"tp", "dp", "model", "tied", "to_next", "from_prev", "to_prev", "from_next"};
+  constexpr const char* words[] = {"tp",      "dp",        "model",   "tied",
+                                   "to_next", "from_prev", "to_prev", "from_next"};
   static_assert(std::size(words) == runtime::n_roles);
   return words[static_cast<std::size_t>(r)];
 }

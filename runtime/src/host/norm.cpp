@@ -56,7 +56,8 @@ void layer_norm_dx(rank& r, at dx, at dy, at x, at stats, at gain, int tokens, i
 }
 
 template <class T>
-void layer_norm_dw(rank& r, at dgain, at dshift, at dy, at x, at stats, int tokens, int width, bool accumulate) {
+void layer_norm_dw(rank& r, at dgain, at dshift, at dy, at x, at stats, int tokens, int width,
+                   bool accumulate) {
   const T *grad = r.at<T>(dy), *from = r.at<T>(x), *stat = r.at<T>(stats);
   column_sums(r.at<T>(dgain), 0, tokens, 1, width, accumulate, [=](std::size_t n, int c) {
     return grad[n * width + c] * ((from[n * width + c] - stat[2 * n]) * stat[2 * n + 1]);
@@ -101,9 +102,8 @@ void rms_norm_dx(rank& r, at dx, at dy, at x, at stats, at gain, int tokens, int
 template <class T>
 void rms_norm_dw(rank& r, at dgain, at dy, at x, at stats, int tokens, int width, bool accumulate) {
   const T *grad = r.at<T>(dy), *from = r.at<T>(x), *stat = r.at<T>(stats);
-  column_sums(r.at<T>(dgain), 0, tokens, 1, width, accumulate, [=](std::size_t n, int c) {
-    return grad[n * width + c] * (from[n * width + c] * stat[n]);
-  });
+  column_sums(r.at<T>(dgain), 0, tokens, 1, width, accumulate,
+              [=](std::size_t n, int c) { return grad[n * width + c] * (from[n * width + c] * stat[n]); });
 }
 
 template decltype(layer_norm<float>) layer_norm<float>;

@@ -14,8 +14,9 @@ namespace {
 op begin_op(const rank& r, op_kind kind, stream s, role to, message what) {
   const int communicator = r.row->communicator[static_cast<std::size_t>(to)];
   if (communicator < 0)
-    throw failure(70, std::string("\"") + what.name + "\" is for role " + name(to) +
-                          ", for which this rank has no communicator; only roles of its row in the plan can be used");
+    throw failure(
+        70, std::string("\"") + what.name + "\" is for role " + name(to) +
+                ", for which this rank has no communicator; only roles of its row in the plan can be used");
   const std::span<const int> ranks = r.about->communicators[static_cast<std::size_t>(communicator)].ranks;
   op o;
   o.kind = kind;
@@ -26,15 +27,16 @@ op begin_op(const rank& r, op_kind kind, stream s, role to, message what) {
   return o;
 }
 
-role role_of(const rank& r, stream direction, message what, stream next, stream prev, role to_next, role to_prev) {
+role role_of(stream direction, message what, stream next, stream prev, role to_next, role to_prev) {
   if (direction == next) return to_next;
   if (direction == prev) return to_prev;
-  throw failure(70, std::string("\"") + what.name + "\" is posted on stream " + name(direction) + "; it can go on " +
-                        name(next) + " or " + name(prev));
+  throw failure(70, std::string("\"") + what.name + "\" is posted on stream " + name(direction) +
+                        "; it can go on " + name(next) + " or " + name(prev));
 }
 
 template <class T>
-op collective(const rank& r, op_kind kind, stream s, role to, message what, at to_data, at from, std::size_t count) {
+op collective(const rank& r, op_kind kind, stream s, role to, message what, at to_data, at from,
+              std::size_t count) {
   op o = begin_op(r, kind, s, to, what);
   o.to = r.at<std::byte>(to_data);
   o.from = r.at<std::byte>(from);
@@ -53,7 +55,7 @@ void record(rank& r, stream s, event e) { r.wires->record(r, s, e); }
 void wait(rank& r, stream s, event e) { r.wires->wait(r, s, e); }
 
 void send(rank& r, stream direction, message what, at data, std::size_t bytes) {
-  const role to = role_of(r, direction, what, stream::to_next, stream::to_prev, role::to_next, role::to_prev);
+  const role to = role_of(direction, what, stream::to_next, stream::to_prev, role::to_next, role::to_prev);
   op o = begin_op(r, op_kind::send, direction, to, what);
   o.from = r.at<std::byte>(data);
   o.count = bytes;
@@ -61,7 +63,8 @@ void send(rank& r, stream direction, message what, at data, std::size_t bytes) {
 }
 
 void receive(rank& r, stream direction, message what, at data, std::size_t bytes) {
-  const role from = role_of(r, direction, what, stream::from_next, stream::from_prev, role::from_next, role::from_prev);
+  const role from =
+      role_of(direction, what, stream::from_next, stream::from_prev, role::from_next, role::from_prev);
   op o = begin_op(r, op_kind::receive, direction, from, what);
   o.to = r.at<std::byte>(data);
   o.count = bytes;

@@ -98,7 +98,8 @@ void gather(std::span<op* const> members, std::size_t first, std::size_t last) {
 void move_elements(std::span<op* const> members, std::size_t first, std::size_t last) {
   const op& any = *members.front();
   switch (any.kind) {
-    case op_kind::wait: break;
+    case op_kind::wait:
+      break;
     case op_kind::send:
     case op_kind::receive: {
       const bool sends = any.kind == op_kind::send;
@@ -106,9 +107,12 @@ void move_elements(std::span<op* const> members, std::size_t first, std::size_t 
       break;
     }
     case op_kind::all_reduce:
-      any.type == dtype::f64 ? reduce_all<double>(members, first, last) : reduce_all<float>(members, first, last);
+      any.type == dtype::f64 ? reduce_all<double>(members, first, last)
+                             : reduce_all<float>(members, first, last);
       break;
-    case op_kind::all_gather: gather(members, first, last); break;
+    case op_kind::all_gather:
+      gather(members, first, last);
+      break;
     case op_kind::reduce_scatter:
       any.type == dtype::f64 ? scatter_sums<double>(members, first, last)
                              : scatter_sums<float>(members, first, last);

@@ -40,7 +40,8 @@ bool agree(const op& a, const op& b);
 
 /// Elements that a met communication moves, and moving elements [first, last) of them. Sums and maxima run in
 /// the order of `members`, so the result does not depend on how the range is cut.
-/// Shapes: members: one op per rank of the communicator, in its order; a result may lie on its own input where
+/// Shapes: members: one op per rank of the communicator, in its order; a result may lie on its own input
+/// where
 ///         NCCL allows it (all_reduce, a rank's own part of all_gather and reduce_scatter).
 std::size_t extent(std::span<op* const> members);
 void move_elements(std::span<op* const> members, std::size_t first, std::size_t last);
