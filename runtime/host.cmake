@@ -1,1 +1,23 @@
-# filled by its part
+# The core of the CPU target: kernels on OpenBLAS, the fabric between rank threads, and the engine.
+include(src/host/openblas.cmake)
+find_package(Threads REQUIRED)
+
+set(rankc_host_kernels
+  src/host/activation.cpp src/host/attention.cpp src/host/cross_entropy.cpp src/host/embedding.cpp
+  src/host/linear.cpp src/host/norm.cpp src/host/optimizer.cpp src/host/transfer.cpp)
+add_library(rankc_runtime_host STATIC
+  ${rankc_host_kernels}
+  src/host/arena.cpp src/host/check.cpp src/host/engine.cpp src/host/fabric.cpp src/host/fabric_text.cpp src/host/rank.cpp)
+add_library(rankc::runtime_host ALIAS rankc_runtime_host)
+set_target_properties(rankc_runtime_host PROPERTIES EXPORT_NAME runtime_host POSITION_INDEPENDENT_CODE ON)
+target_compile_features(rankc_runtime_host PUBLIC cxx_std_20)
+target_include_directories(rankc_runtime_host PUBLIC
+  $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+target_link_libraries(rankc_runtime_host
+  PUBLIC Threads::Threads
+  PRIVATE rankc::openblas $<BUILD_INTERFACE:rankc_warnings>)
+
+# -fopenmp-simd reads `omp simd` only: no OpenMP runtime. Without errno and traps, loops over sqrt and compares
+# vectorise; NaN and infinity keep their meaning.
+set_source_files_properties(${rankc_host_kernels} PROPERTIES COMPILE_OPTIONS
+  "-O3;$<$<BOOL:${RANKC_NATIVE}>:-march=native>;-fopenmp-simd;-ffp-contract=fast;-fno-math-errno;-fno-trapping-math")

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Elementwise kernels: GELU, SwiGLU and addition. Each reads an element's operands before it writes, so that
+// an output may be one of the inputs.
+#include "exp.hpp"
+
+#include <rankc/runtime/host/kernels.hpp>
+
+namespace rankc::host {
+
+// The tanh form through the sigmoid: (1 + tanh(u)) / 2 = sigmoid(2u), with u = sqrt(2/pi) (x + 0.044715 x^3).
+constexpr double gelu_linear = 2 * 0.79788456080286535588, gelu_cubic = gelu_linear * 0.044715;
+
+template <class T>
+void gelu(rank& r, at y, at x, std::size_t count) {
+  T* to = r.at<T>(y);
+  const T* from = r.at<T>(x);
+#pragma omp simd
+  for (std::size_t i = 0; i < count; ++i) {
+    const T v = from[i];
+    to[i] = v * sigmoid(v * (T(gelu_linear) + T(gelu_cubic) * v * v));
+  }
+}
+
+template <class T>
+void gelu_grad(rank& r, at dx, at dy, at x, std::size_t count) {
+  T* to = r.at<T>(dx);
+  const T *grad = r.at<T>(dy), *from = r.at<T>(x);
+#pragma omp simd
+  for (std::size_t i = 0; i < count; ++i) {
+    const T v = from[i], g = grad[i];
+    const T gate = sigmoid(v * (T(gelu_linear) + T(gelu_cubic) * v * v));
+    const T slope = T(gelu_linear) + 3 * T(gelu_cubic) * v * v;
+    to[i] = g * (gate + v * gate * (1 - gate) * slope);
+  }
+}
+
+template <class T>
+void swiglu(rank& r, at y, at gate, at up, std::size_t count) {
+  T* to = r.at<T>(y);
+  const T *gates = r.at<T>(gate), *ups = r.at<T>(up);
+#pragma omp simd
+  for (std::size_t i = 0; i < count; ++i) to[i] = gates[i] * sigmoid(gates[i]) * ups[i];
+}
+
+template <class T>
+void swiglu_grad(rank& r, at dgate, at dup, at dy, at gate, at up, std::size_t count) {
+  T *to_gate = r.at<T>(dgate), *to_up = r.at<T>(dup);
+  const T *grad = r.at<T>(dy), *gates = r.at<T>(gate), *ups = r.at<T>(up);
+#pragma omp simd
+  for (std::size_t i = 0; i < count; ++i) {
+    const T g = gates[i], u = ups[i], d = grad[i];
+    const T s = sigmoid(g);
+    to_gate[i] = d * u * (s * (1 + g * (1 - s)));
+    to_up[i] = d * (g * s);
+  }
+}
+
+template <class T>
+void add(rank& r, at y, at a, at b, std::size_t count) {
+  T* to = r.at<T>(y);
+  const T *left = r.at<T>(a), *right = r.at<T>(b);
+#pragma omp simd
+  for (std::size_t i = 0; i < count; ++i) to[i] = left[i] + right[i];
+}
+
+template decltype(gelu<float>) gelu<float>;
+template decltype(gelu<double>) gelu<double>;
+template decltype(gelu_grad<float>) gelu_grad<float>;
+template decltype(gelu_grad<double>) gelu_grad<double>;
+template decltype(swiglu<float>) swiglu<float>;
+template decltype(swiglu<double>) swiglu<double>;
+template decltype(swiglu_grad<float>) swiglu_grad<float>;
+template decltype(swiglu_grad<double>) swiglu_grad<double>;
+template decltype(add<float>) add<float>;
+template decltype(add<double>) add<double>;
+
+}  // namespace rankc::host

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// Causal attention per sequence and head, as matrix products over blocks of queries: block [i, i + block)
+// sees keys [0, i + block), so that what lies above the diagonal is neither computed nor stored. Backward
+// recomputes the probabilities from the saved log-sum-exp.
+#include "exp.hpp"
+#include "gemm.hpp"
+
+#include <rankc/runtime/host/kernels.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+namespace rankc::host {
+
+constexpr int query_block = 128;
+
+// In place: scores (columns >= query) of one query become probabilities, zero after its own key.
+// Returns the log-sum-exp of the scores.
+template <class T>
+T causal_softmax(T* scores, int query, int columns) {
+  T top = scores[0];
+  double sum = 0;
+#pragma omp simd reduction(max : top)
+  for (int j = 0; j <= query; ++j) top = scores[j] > top ? scores[j] : top;
+#pragma omp simd reduction(+ : sum)
+  for (int j = 0; j <= query; ++j) {
+    scores[j] = exponential(scores[j] - top);
+    sum += static_cast<double>(scores[j]);
+  }
+  const T norm = static_cast<T>(1 / sum);
+#pragma omp simd
+  for (int j = 0; j <= query; ++j) scores[j] *= norm;
+  std::fill(scores + query + 1, scores + columns, T(0));
+  return top + static_cast<T>(std::log(sum));
+}
+
+// In place: scores become probabilities P, and dP becomes dS = scale P (dP - delta), zero after the query's
+// key.
+template <class T>
+void causal_softmax_grad(T* scores, T* dscores, T lse, T delta, T scale, int query, int columns) {
+#pragma omp simd
+  for (int j = 0; j <= query; ++j) {
+    scores[j] = exponential(scores[j] - lse);
+    dscores[j] = scale * scores[j] * (dscores[j] - delta);
+  }
+  std::fill(scores + query + 1, scores + columns, T(0));
+  std::fill(dscores + query + 1, dscores + columns, T(0));
+}
+
+template <class T>
+void attention(rank& r, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads,
+               int kv_heads, int dim) {
+  const int q_width = heads * dim, kv_width = kv_heads * dim;
+  const T scale = static_cast<T>(1 / std::sqrt(static_cast<double>(dim)));
+  T* scores = r.at<T>(scratch);
+  for (int row = 0; row < rows; ++row) {
+    const std::size_t token = static_cast<std::size_t>(row) * seq;
+    for (int h = 0; h < heads; ++h) {
+      const std::size_t kv = token * kv_width + static_cast<std::size_t>(h / (heads / kv_heads)) * dim;
+      T* sums = r.at<T>(lse) + (static_cast<std::size_t>(row) * heads + h) * seq;
+      for (int i = 0; i < seq; i += query_block) {
+        const int queries = std::min(query_block, seq - i), keys = i + queries;
+        const std::size_t here = (token + i) * q_width + static_cast<std::size_t>(h) * dim;
+        gemm(form::plain, form::transposed, queries, keys, dim, scale, r.at<T>(q) + here, q_width,
+             r.at<T>(k) + kv, kv_width, T(0), scores, keys);
+        for (int n = 0; n < queries; ++n)
+          sums[i + n] = causal_softmax(scores + static_cast<std::size_t>(n) * keys, i + n, keys);
+        gemm(form::plain, form::plain, queries, dim, keys, T(1), scores, keys, r.at<T>(v) + kv, kv_width,
+             T(0), r.at<T>(o) + here, q_width);
+      }
+    }
+  }
+}
+
+// delta[n] = sum over dim of do o: what the softmax gradient subtracts.
+template <class T>
+void output_dots(T* delta, const T* dout, const T* o, int seq, int stride, int dim) {
+  for (std::size_t n = 0; n < static_cast<std::size_t>(seq); ++n) {
+    double dot = 0;
+#pragma omp simd reduction(+ : dot)
+    for (int c = 0; c < dim; ++c)
+      dot += static_cast<double>(dout[n * stride + c]) * static_cast<double>(o[n * stride + c]);
+    delta[n] = static_cast<T>(dot);
+  }
+}
+
+// Blocks run from the last to the first: the last sees every key, so with the group's first head it
+// overwrites all of dk and dv, and everything after it adds.
+template <class T>
+void attention_grad(rank& r, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse,
+                    int rows, int seq, int heads, int kv_heads, int dim) {
+  const int q_width = heads * dim, kv_width = kv_heads * dim, group = heads / kv_heads;
+  const T scale = static_cast<T>(1 / std::sqrt(static_cast<double>(dim)));
+  T* scores = r.at<T>(scratch);
+  T* dscores = scores + static_cast<std::size_t>(seq) * seq;
+  T* delta = dscores + static_cast<std::size_t>(seq) * seq;
+  const int last_block = (seq - 1) / query_block * query_block;
+  for (int row = 0; row < rows; ++row) {
+    const std::size_t token = static_cast<std::size_t>(row) * seq;
+    for (int h = 0; h < heads; ++h) {
+      const std::size_t kv = token * kv_width + static_cast<std::size_t>(h / group) * dim;
+      const std::size_t head = token * q_width + static_cast<std::size_t>(h) * dim;
+      const T* sums = r.at<T>(lse) + (static_cast<std::size_t>(row) * heads + h) * seq;
+      output_dots(delta, r.at<T>(dout) + head, r.at<T>(o) + head, seq, q_width, dim);
+      for (int i = last_block; i >= 0; i -= query_block) {
+        const int queries = std::min(query_block, seq - i), keys = i + queries;
+        const std::size_t here = head + static_cast<std::size_t>(i) * q_width;
+        gemm(form::plain, form::transposed, queries, keys, dim, scale, r.at<T>(q) + here, q_width,
+             r.at<T>(k) + kv, kv_width, T(0), scores, keys);
+        gemm(form::plain, form::transposed, queries, keys, dim, T(1), r.at<T>(dout) + here, q_width,
+             r.at<T>(v) + kv, kv_width, T(0), dscores, keys);
+        for (int n = 0; n < queries; ++n) {
+          const std::size_t line = static_cast<std::size_t>(n) * keys;
+          causal_softmax_grad(scores + line, dscores + line, sums[i + n], delta[i + n], scale, i + n, keys);
+        }
+        const T keep = static_cast<T>(h % group == 0 && i == last_block ? 0 : 1);
+        gemm(form::transposed, form::plain, keys, dim, queries, T(1), scores, keys, r.at<T>(dout) + here,
+             q_width, keep, r.at<T>(dv) + kv, kv_width);
+        gemm(form::transposed, form::plain, keys, dim, queries, T(1), dscores, keys, r.at<T>(q) + here,
+             q_width, keep, r.at<T>(dk) + kv, kv_width);
+        gemm(form::plain, form::plain, queries, dim, keys, T(1), dscores, keys, r.at<T>(k) + kv, kv_width,
+             T(0), r.at<T>(dq) + here, q_width);
+      }
+    }
+  }
+}
+
+template decltype(attention<float>) attention<float>;
+template decltype(attention<double>) attention<double>;
+template decltype(attention_grad<float>) attention_grad<float>;
+template decltype(attention_grad<double>) attention_grad<double>;
+
+}  // namespace rankc::host

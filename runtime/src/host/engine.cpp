@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// The engine of the host target: one thread and one arena per rank, made at install. A step wakes every
+// rank's thread, which runs the generated function of its pipeline coordinate, and ends when all have ended.
+#include "arena.hpp"
+#include "check.hpp"
+#include "fabric.hpp"
+
+#include <cblas.h>
+
+#include <algorithm>
+#include <cmath>
+#include <thread>
+
+namespace rankc::host {
+
+namespace {
+
+class host_engine final : public engine {
+ public:
+  explicit host_engine(const program& p);
+
+  const description& about() const override { return about_; }
+  void set_batch(int dp, int microbatch, const std::int32_t* tokens, const std::int32_t* targets) override;
+  step_output step(const step_input&) override;
+  double evaluate() override;
+  void read(int rank, region, std::size_t first, std::size_t count, double* to) override;
+  void write(int rank, region, std::size_t first, std::size_t count, const double* from) override;
+  std::size_t arena_bytes(int rank) const override { return arenas_[index_of(rank)].size(); }
+
+ private:
+  using body = void (*)(rank&);
+
+  void serve(rank&, const std::stop_token&);
+  void run(rank&);
+  void run_all(body const* bodies);
+  std::size_t index_of(int rank) const;
+  std::byte* element(int rank, region, std::size_t first, std::size_t count) const;
+  double load(const rank& r, at where) const;
+
+  const description& about_;
+  body const* train_;
+  body const* evaluate_;
+  fabric fabric_;
+  std::vector<arena> arenas_;
+  std::vector<rank> ranks_;
+  const rank* reporter_ = nullptr;  // the first rank of the last pipeline coordinate: holds loss and norm
+
+  std::mutex mutex_;
+  std::condition_variable_any start_;
+  std::condition_variable done_;
+  body const* bodies_ = nullptr;
+  std::uint64_t round_ = 0;
+  int running_ = 0;
+  std::vector<std::jthread> threads_;  // last: stopped and joined before what they use goes away
+};
+
+host_engine::host_engine(const program& p)
+    : about_((check(p.about), p.about)), train_(p.train), evaluate_(p.evaluate), fabric_(p.about) {
+  const int world = about_.world(), cores = static_cast<int>(std::thread::hardware_concurrency());
+  openblas_set_num_threads(std::max(1, cores / world));
+  arenas_.reserve(about_.ranks.size());
+  ranks_.reserve(about_.ranks.size());
+  for (const rank_row& row : about_.ranks) {
+    const layout& where = about_.layouts[static_cast<std::size_t>(row.pp)];
+    const arena& memory = arenas_.emplace_back(where.arena_bytes);
+    for (const rope_table& table : where.ropes) fill_rope(memory.data(), table, about_.type);
+    rank& r = ranks_.emplace_back();
+    r.about = &about_;
+    r.row = &row;
+    r.where = &where;
+    r.index = static_cast<int>(ranks_.size()) - 1;
+    r.arena = memory.data();
+    r.wires = &fabric_;
+    if (row.pp == about_.pp - 1 && row.dp == 0 && row.tp == 0) reporter_ = &r;
+  }
+  threads_.reserve(ranks_.size());
+  for (rank& r : ranks_) threads_.emplace_back([this, &r](const std::stop_token& stop) { serve(r, stop); });
+}
+
+// The life of a rank's thread: one round per step, until the engine goes away.
+void host_engine::serve(rank& r, const std::stop_token& stop) {
+  std::unique_lock lock(mutex_);
+  for (std::uint64_t seen = 0; start_.wait(lock, stop, [&] { return round_ != seen; });) {
+    seen = round_;
+    lock.unlock();
+    run(r);
+    lock.lock();
+    if (--running_ == 0) done_.notify_one();
+  }
+}
+
+// The first failure is the cause; the ranks that it stops throw too, which changes nothing.
+void host_engine::run(rank& r) {
+  try {
+    bodies_[r.row->pp](r);
+    fabric_.finish(r);
+  } catch (const failure& f) {
+    fabric_.fail(f.code, place(r) + ": " + f.what());
+  } catch (const std::exception& e) {
+    fabric_.fail(70, place(r) + ": " + e.what());
+  }
+}
+
+void host_engine::run_all(body const* bodies) {
+  if (fabric_.cause()) throw *fabric_.cause();
+  fabric_.start_step();
+  {
+    std::unique_lock lock(mutex_);
+    bodies_ = bodies;
+    running_ = static_cast<int>(ranks_.size());
+    ++round_;
+    start_.notify_all();
+    done_.wait(lock, [&] { return running_ == 0; });
+  }
+  for (std::size_t r = 0; r < ranks_.size(); ++r)
+    if (!arenas_[r].intact())
+      fabric_.fail(70, place(static_cast<int>(r), ranks_[r].input.step, "end of the step") +
+                           ": a kernel has written past the arena of " + std::to_string(arenas_[r].size()) +
+                           " bytes");
+  if (fabric_.cause()) throw *fabric_.cause();
+}
+
+double host_engine::load(const rank& r, at where) const {
+  return about_.type == dtype::f64 ? *r.at<double>(where) : static_cast<double>(*r.at<float>(where));
+}
+
+step_output host_engine::step(const step_input& input) {
+  for (rank& r : ranks_) {
+    r.input = input;
+    r.action = "";
+  }
+  run_all(train_);
+  for (rank& r : ranks_) ++r.steps_done;
+  return {load(*reporter_, reporter_->where->loss), std::sqrt(load(*reporter_, reporter_->where->norm))};
+}
+
+double host_engine::evaluate() {
+  for (rank& r : ranks_) r.action = "";
+  run_all(evaluate_);
+  return load(*reporter_, reporter_->where->loss);
+}
+
+void host_engine::set_batch(int dp, int microbatch, const std::int32_t* tokens, const std::int32_t* targets) {
+  if (dp < 0 || dp >= about_.dp || microbatch < 0 || microbatch >= about_.microbatches)
+    throw failure(1, "batch of dp " + std::to_string(dp) + ", microbatch " + std::to_string(microbatch) +
+                         "; this program has dp below " + std::to_string(about_.dp) +
+                         " and microbatch below " + std::to_string(about_.microbatches));
+  const std::size_t count = static_cast<std::size_t>(about_.rows) * about_.seq, first = microbatch * count;
+  for (const rank& r : ranks_) {
+    if (r.row->dp != dp) continue;
+    if (r.where->reads_tokens) std::copy_n(tokens, count, r.at<std::int32_t>(r.where->tokens) + first);
+    if (r.where->reads_targets) std::copy_n(targets, count, r.at<std::int32_t>(r.where->targets) + first);
+  }
+}
+
+std::size_t host_engine::index_of(int rank) const {
+  if (rank < 0 || rank >= about_.world())
+    throw failure(1, "rank " + std::to_string(rank) + " is not one of the " + std::to_string(about_.world()) +
+                         " ranks of this program");
+  return static_cast<std::size_t>(rank);
+}
+
+std::byte* host_engine::element(int rank, region what, std::size_t first, std::size_t count) const {
+  const auto& r = ranks_[index_of(rank)];
+  const layout& where = *r.where;
+  if (first > where.parameter_count || count > where.parameter_count - first)
+    throw failure(1, "elements " + std::to_string(first) + " to " + std::to_string(first + count) +
+                         " of rank " + std::to_string(rank) + "; its regions have " +
+                         std::to_string(where.parameter_count));
+  const at starts[] = {where.weights, where.gradients, where.first_moment, where.second_moment};
+  return r.arena + starts[static_cast<std::size_t>(what)].byte + first * size_of(about_.type);
+}
+
+void host_engine::read(int rank, region what, std::size_t first, std::size_t count, double* to) {
+  const std::byte* from = element(rank, what, first, count);
+  if (about_.type == dtype::f64) std::copy_n(reinterpret_cast<const double*>(from), count, to);
+  else std::copy_n(reinterpret_cast<const float*>(from), count, to);
+}
+
+void host_engine::write(int rank, region what, std::size_t first, std::size_t count, const double* from) {
+  std::byte* to = element(rank, what, first, count);
+  if (about_.type == dtype::f64) std::copy_n(from, count, reinterpret_cast<double*>(to));
+  else
+    std::transform(from, from + count, reinterpret_cast<float*>(to),
+                   [](double x) { return static_cast<float>(x); });
+}
+
+}  // namespace
+
+std::unique_ptr<engine> install(const program& p) { return std::make_unique<host_engine>(p); }
+
+}  // namespace rankc::host

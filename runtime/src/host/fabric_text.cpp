@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// The fabric's sentences: communications that do not match, and ranks that wait for what never comes.
+#include "fabric.hpp"
+#include "names.hpp"
+
+namespace rankc::host {
+
+std::string place(int rank, std::int64_t step, const char* action) {
+  std::string text = "rank " + std::to_string(rank) + ", step " + std::to_string(step);
+  return *action ? text + ", " + action : text;
+}
+
+std::string place(const rank& r) { return place(r.index, r.input.step, r.action); }
+
+namespace {
+
+const char* word(op_kind k) {
+  constexpr const char* words[] = {"wait", "send", "receive", "all_reduce", "all_gather", "reduce_scatter"};
+  return words[static_cast<std::size_t>(k)];
+}
+
+// all_reduce "loss" (message 3, 64 bytes, f64, sum)
+std::string describe(const op& o) {
+  std::string text = std::string(word(o.kind)) + " \"" + o.what.name + "\" (message " +
+                     std::to_string(o.what.index) + ", " + std::to_string(o.count * o.element) + " bytes";
+  if (o.kind != op_kind::send && o.kind != op_kind::receive) text += std::string(", ") + name(o.type);
+  if (o.kind == op_kind::all_reduce) text += std::string(", ") + name(o.reduce);
+  return text + ")";
+}
+
+}  // namespace
+
+std::string fabric::mismatch(const op& a, const op& b) const {
+  std::string text = place(a.rank, a.step, a.action) + ": " + describe(a) + " meets " +
+                     place(b.rank, b.step, b.action) + ": " + describe(b) + " on communicator " +
+                     about_.communicators[static_cast<std::size_t>(a.communicator)].name;
+  if (a.plan_hash != b.plan_hash)
+    text += ", from plans " + std::to_string(a.plan_hash) + " and " + std::to_string(b.plan_hash);
+  return text + "; the sides must agree on plan, message, size and type, and a send must meet a receive";
+}
+
+// What a blocked rank waits for: the communication at the end of its chain of waits, and who has not come to
+// it. A wait names earlier entries only, so the chain ends.
+std::string fabric::awaited_by(int rank) {
+  member_state& me = ranks_[rank];
+  stream s = me.awaited;
+  while (me.on(s).head().kind == op_kind::wait) s = me.on(s).head().awaited;
+  const op& o = me.on(s).head();
+  const meeting& m = meetings_[static_cast<std::size_t>(o.communicator)];
+  std::string text = place(rank, me.step, me.ending ? "end of the step" : me.action) + " waits on " +
+                     name(s) + " for " + describe(o) + " of " + (*o.action ? o.action : "no action");
+  const char* separator = ": ";
+  for (std::size_t i = 0; i < m.front.size(); ++i) {
+    const op* theirs = m.front[i];
+    const int r = m.ranks[i];
+    if (theirs && &ranks_[r].on(theirs->on).head() == theirs) continue;
+    text += separator + ("rank " + std::to_string(r));
+    if (theirs) text += std::string(" holds ") + describe(*theirs) + " back on " + name(theirs->on);
+    else text += ranks_[r].ending ? " has ended its step without it" : " has not posted it";
+    separator = ", ";
+  }
+  return text;
+}
+
+std::string fabric::standstill() {
+  bool all_ending = true;
+  std::string waits;
+  for (std::size_t r = 0; r < about_.ranks.size(); ++r) {
+    all_ending = all_ending && ranks_[r].ending;
+    if (ranks_[r].blocked) waits += "; " + awaited_by(static_cast<int>(r));
+  }
+  return (all_ending ? "orphan: the step ends with communication that was never met"
+                     : "deadlock: every rank waits") +
+         waits;
+}
+
+}  // namespace rankc::host

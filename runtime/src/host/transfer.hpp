@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// One communication of a rank as it stands in a stream of the fabric, and the movement of its data once all
+// partners have met. The data can be moved in pieces, by several threads at once.
+#pragma once
+#include <rankc/runtime/host/rank.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace rankc::host {
+
+enum class op_kind { wait, send, receive, all_reduce, all_gather, reduce_scatter };
+
+/// An entry of a stream. A wait names a stream of the same rank and how many of its entries must be complete;
+/// the rest describes a communication, whose partners are matched through `communicator`.
+/// Units: `count` elements of this rank's part, as rank.hpp has them; bytes for send and receive.
+struct op {
+  op_kind kind = op_kind::wait;
+  stream on = stream::compute;
+  stream awaited = stream::compute;
+  std::uint64_t position = 0;
+
+  int rank = 0, communicator = -1, member = -1;
+  std::byte* to = nullptr;
+  const std::byte* from = nullptr;
+  std::size_t count = 0, element = 1;  // element: bytes of one
+  dtype type = dtype::f32;
+  reduction reduce = reduction::sum;
+  std::uint64_t plan_hash = 0;
+  message what{-1, ""};
+  const char* action = "";
+  std::int64_t step = 0;
+  op* next = nullptr;  // the communication that this rank posted next on the same communicator
+};
+
+/// Whether `b` may meet `a` on a communicator: same plan, message and size; a send meets a receive, a
+/// collective meets its like.
+bool agree(const op& a, const op& b);
+
+/// Elements that a met communication moves, and moving elements [first, last) of them. Sums and maxima run in
+/// the order of `members`, so the result does not depend on how the range is cut.
+/// Shapes: members: one op per rank of the communicator, in its order; a result may lie on its own input
+/// where
+///         NCCL allows it (all_reduce, a rank's own part of all_gather and reduce_scatter).
+std::size_t extent(std::span<op* const> members);
+void move_elements(std::span<op* const> members, std::size_t first, std::size_t last);
+
+}  // namespace rankc::host

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// The engine: what it installs, what a step reads and returns, and what it refuses.
+#include "plan.hpp"
+
+#include <cmath>
+
+using namespace rankc::test;
+
+namespace {
+
+template <class Call>
+void check_refused(Call call, std::initializer_list<std::string> parts) {
+  try {
+    call();
+    FAIL("the call was not refused");
+  } catch (const failure& f) {
+    CHECK(f.code == 1);
+    check_says(f, parts);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a program that does not fit this runtime or itself is refused") {
+  plan version(1, 1, 1), type(1, 1, 1), count(2, 1, 1), twice(2, 1, 1), range(1, 1, 1), stranger(2, 1, 1),
+      wide(1, 3, 1);
+  version.about().interface_version = 99;
+  check_refused([&] { version.install(); }, {"program test", "version 99", "version 1"});
+  type.about().type = dtype::bf16;
+  check_refused([&] { type.install(); }, {"bf16", "f32 or f64"});
+  count.ranks.pop_back();
+  check_refused([&] { count.install(); }, {"2 layouts and 1 ranks"});
+  twice.ranks[1].pp = 0;
+  check_refused([&] { twice.install(); }, {"rank 1 has coordinates pp 0, dp 0, tp 0"});
+  range.ranks[0].communicator[0] = 12;
+  check_refused([&] { range.install(); }, {"communicator 12 for role tp"});
+  stranger.ranks[0].communicator[0] = stranger.ranks[1].communicator[0];
+  check_refused([&] { stranger.install(); }, {"rank 0 has role tp", "do not include it"});
+  wide.ranks[0].communicator[static_cast<int>(role::to_next)] =
+      wide.ranks[0].communicator[static_cast<int>(role::dp)];
+  check_refused([&] { wide.install(); }, {"3 ranks; a pipeline edge has 2"});
+}
+
+TEST_CASE("arenas are what the plan says: size, alignment, zeros") {
+  plan p(2, 1, 1);
+  p.layouts[0].arena_bytes = 4001;
+  p.layouts[1].arena_bytes = 12345;
+  std::vector<int> wrong(2);
+  train_body = [&](rank& r) {
+    wrong[r.index] += reinterpret_cast<std::uintptr_t>(r.arena) % 64 != 0;
+    for (std::size_t i = 0; i < r.where->arena_bytes; ++i) wrong[r.index] += r.arena[i] != std::byte{0};
+  };
+  const auto e = p.install();
+  e->step(input(1));
+  CHECK(wrong == std::vector<int>(2));
+  CHECK(e->arena_bytes(0) == 4001);
+  CHECK(e->arena_bytes(1) == 12345);
+  check_refused([&] { e->arena_bytes(2); }, {"rank 2 is not one of the 2 ranks"});
+}
+
+TEST_CASE("a write past the arena's end is found after the step") {
+  plan p(1, 1, 2);
+  p.layouts[0].arena_bytes = 4001;
+  const failure f = failing_step(p, [](rank& r) {
+    if (r.index == 1) r.arena[4001] = std::byte{1};
+  });
+  CHECK(f.code == 70);
+  check_says(f, {"rank 1, step 1", "past the arena of 4001 bytes"});
+}
+
+TEST_CASE_TEMPLATE("rope tables are filled at install", T, float, double) {
+  plan p(1, 1, 1, sizeof(T) == 8 ? dtype::f64 : dtype::f32);
+  const rope_table table{data<T>(0), 50, 8, 10000};
+  p.layouts[0].ropes = {&table, 1};
+  train_body = [](rank& r) {
+    int wrong = 0;
+    for (int n = 0; n < 50; ++n)
+      for (int j = 0; j < 4; ++j) {
+        const double angle = n * std::pow(10000.0, -2.0 * j / 8);
+        wrong += r.at<T>(data<T>(0))[n * 4 + j] != static_cast<T>(std::cos(angle));
+        wrong += r.at<T>(data<T>(0))[200 + n * 4 + j] != static_cast<T>(std::sin(angle));
+      }
+    *r.at<T>(r.where->loss) = static_cast<T>(wrong);
+  };
+  CHECK(p.install()->step(input(1)).loss == 0);
+}
+
+TEST_CASE("a batch reaches the ranks of its dp coordinate that read it") {
+  plan p(2, 2, 2);
+  p.layouts[0].reads_tokens = true;
+  p.layouts[1].reads_targets = true;
+  const auto e = p.install();
+  const std::int32_t tokens[] = {1, 2, 3, 4}, targets[] = {5, 6, 7, 8};
+  e->set_batch(1, 1, tokens, targets);
+  std::vector<std::vector<int>> seen(8);
+  train_body = [&](rank& r) {
+    for (int i = 0; i < 8; ++i) seen[r.index].push_back(r.at<std::int32_t>(r.where->tokens)[i]);
+    for (int i = 0; i < 8; ++i) seen[r.index].push_back(r.at<std::int32_t>(r.where->targets)[i]);
+  };
+  e->step(input(1));
+  const std::vector<int> none(16), first{0, 0, 0, 0, 1, 2, 3, 4, 0, 0, 0, 0, 0, 0, 0, 0};
+  const std::vector<int> last{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 5, 6, 7, 8};
+  CHECK(seen == std::vector<std::vector<int>>{none, none, first, first, none, none, last, last});
+  check_refused([&] { e->set_batch(2, 0, tokens, targets); }, {"dp 2", "dp below 2"});
+  check_refused([&] { e->set_batch(0, 2, tokens, targets); }, {"microbatch 2", "microbatch below 2"});
+}
+
+TEST_CASE_TEMPLATE("regions are read and written by element", T, float, double) {
+  plan p(1, 1, 2, sizeof(T) == 8 ? dtype::f64 : dtype::f32);
+  const auto e = p.install();
+  const region all[] = {region::weights, region::gradients, region::first_moment, region::second_moment};
+  for (int i = 0; i < 4; ++i) {
+    const double put[] = {0.1 + i, 0.2 + i, 0.3 + i};
+    e->write(1, all[i], 97, 3, put);
+  }
+  for (int i = 0; i < 4; ++i) {
+    double got[4], other[4];
+    e->read(1, all[i], 96, 4, got);
+    e->read(0, all[i], 96, 4, other);
+    const double want[] = {0, 0.1 + i, 0.2 + i, 0.3 + i};
+    for (int k = 0; k < 4; ++k) CHECK(got[k] == static_cast<T>(want[k]));
+    for (const double x : other) CHECK(x == 0);
+  }
+  double x = 0;
+  check_refused([&] { e->read(0, region::weights, 100, 1, &x); },
+                {"elements 100 to 101 of rank 0", "have 100"});
+  check_refused([&] { e->write(-1, region::weights, 0, 1, &x); }, {"rank -1"});
+}
+
+TEST_CASE_TEMPLATE("loss and norm come from the last pipeline coordinate's first rank", T, float, double) {
+  plan p(2, 2, 2, sizeof(T) == 8 ? dtype::f64 : dtype::f32);
+  train_body = [](rank& r) {
+    const bool reporter = r.row->pp == 1 && r.row->dp == 0 && r.row->tp == 0;
+    *r.at<T>(r.where->loss) = static_cast<T>(reporter ? r.input.step * 1.5 : -1);
+    *r.at<T>(r.where->norm) = static_cast<T>(reporter ? 16 : -1);
+  };
+  evaluate_body = [](rank& r) { *r.at<T>(r.where->loss) = static_cast<T>(r.index == 4 ? 9 : -1); };
+  const auto e = p.install();
+  for (int step = 3; step < 6; ++step) {
+    const step_output out = e->step(input(step));
+    CHECK(out.loss == step * 1.5);
+    CHECK(out.grad_norm == 4);
+    CHECK(e->evaluate() == 9);
+  }
+  CHECK(e->about().plan_hash == 42);
+}

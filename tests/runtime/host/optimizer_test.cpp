@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gradient norm, AdamW and clearing against PyTorch's formulas in plain loops.
+#include "workspace.hpp"
+
+using namespace rankc::test;
+namespace host = rankc::host;
+
+TEST_CASE_TEMPLATE("the sum of squares overwrites or adds", T, float, double) {
+  workspace<T> space;
+  const values g = random_values(1000, 1);
+  const at in_g = space.put(g), total = space.room(1);
+  host::sum_squares<T>(space.rank(), total, in_g, g.size(), false);
+  check_near(space.get(total, 1), {dot(g, g)}, tolerance<T>);
+  host::sum_squares<T>(space.rank(), total, in_g, g.size(), true);
+  check_near(space.get(total, 1), {2 * dot(g, g)}, tolerance<T>);
+}
+
+TEST_CASE_TEMPLATE("AdamW with and without clipping and decay", T, float, double) {
+  constexpr std::size_t count = 37;
+  for (const double clip : {0.0, 0.5, 100.0})
+    for (const bool decay : {false, true}) {
+      CAPTURE(clip);
+      CAPTURE(decay);
+      workspace<T> space;
+      values w = random_values(count, 1), m(count), v(count);
+      const at in_w = space.put(w), in_m = space.put(m), in_v = space.put(v);
+      for (int step = 1; step <= 3; ++step) {
+        const values g = random_values(count, 10 + static_cast<unsigned>(step));
+        space.rank().input = {0.01, 0.1, clip, 0.9, 0.95, 1e-8, step};
+        host::adamw<T>(space.rank(), in_w, space.put(g), in_m, in_v, space.put(values{dot(g, g)}), count,
+                       decay);
+        const double scale = clip > 0 ? std::min(1.0, clip / (std::sqrt(dot(g, g)) + 1e-6)) : 1;
+        for (std::size_t i = 0; i < count; ++i) {
+          if (decay) w[i] -= 0.01 * 0.1 * w[i];
+          m[i] = 0.9 * m[i] + 0.1 * scale * g[i];
+          v[i] = 0.95 * v[i] + 0.05 * scale * g[i] * scale * g[i];
+          const double first = m[i] / (1 - std::pow(0.9, step)), second = v[i] / (1 - std::pow(0.95, step));
+          w[i] -= 0.01 * first / (std::sqrt(second) + 1e-8);
+        }
+      }
+      check_near(space.get(in_w, count), w, tolerance<T>);
+      check_near(space.get(in_m, count), m, tolerance<T>);
+      check_near(space.get(in_v, count), v, tolerance<T>);
+    }
+}
+
+TEST_CASE("a gradient that is not a number shows in the weights even when clipped") {
+  workspace<double> space;
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const at w = space.put(values{1, 1}), m = space.put(values{0, 0}), v = space.put(values{0, 0});
+  space.rank().input = {0.01, 0.1, 1.0, 0.9, 0.95, 1e-8, 1};
+  host::adamw<double>(space.rank(), w, space.put(values{1, nan}), m, v, space.put(values{nan}), 2, true);
+  for (const double x : space.get(w, 2)) CHECK(std::isnan(x));
+}
+
+TEST_CASE_TEMPLATE("clear", T, float, double) {
+  workspace<T> space;
+  const at out = space.put(random_values(19, 1));
+  host::clear<T>(space.rank(), out, 18);
+  const values got = space.get(out, 19);
+  for (int i = 0; i < 18; ++i) CHECK(got[i] == 0);
+  CHECK(got[18] != 0);
+}
