@@ -1,1 +1,30 @@
-# filled by its part
+# The trainer's tools on top of the core: command line, data, initialisation, checkpoints, metrics.
+find_package(fmt REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(nlohmann_json REQUIRED)
+
+add_library(rankc_runtime_tools STATIC
+  src/tools/checkpoint.cpp
+  src/tools/command_line.cpp
+  src/tools/data.cpp
+  src/tools/durable.cpp
+  src/tools/hash.cpp
+  src/tools/learning_rate.cpp
+  src/tools/main.cpp
+  src/tools/metrics.cpp
+  src/tools/parameters.cpp
+  src/tools/run_state.cpp
+  src/tools/safetensors_reader.cpp
+  src/tools/safetensors_writer.cpp
+  src/tools/token_file.cpp
+  src/tools/trainer.cpp)
+add_library(rankc::runtime_tools ALIAS rankc_runtime_tools)
+set_target_properties(rankc_runtime_tools PROPERTIES EXPORT_NAME runtime_tools)
+target_compile_features(rankc_runtime_tools PUBLIC cxx_std_20)
+target_compile_definitions(rankc_runtime_tools PRIVATE RANKC_VERSION="${rankc_VERSION}")
+target_include_directories(rankc_runtime_tools PUBLIC
+  $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+# A consumer of the installed package needs fmt's library; the other two are headers that only these sources see.
+target_link_libraries(rankc_runtime_tools PRIVATE fmt::fmt
+  $<BUILD_INTERFACE:CLI11::CLI11> $<BUILD_INTERFACE:nlohmann_json::nlohmann_json> $<BUILD_INTERFACE:rankc_warnings>)
+target_sources(rankc_runtime_tools PUBLIC FILE_SET HEADERS BASE_DIRS . FILES rankc/runtime/tools/main.hpp)

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checkpoints: DIR/step_000100/{model.safetensors, optimizer.safetensors, run.json}, and DIR/latest, which
+// names the newest. Tensors are whole, so a checkpoint loads into any parallel layout of the same model.
+#pragma once
+#include <rankc/runtime/engine.hpp>
+#include <rankc/runtime/tools/run_state.hpp>
+
+#include <filesystem>
+
+namespace rankc::runtime {
+
+/// Make sure that checkpoints can be written below `directory`, before hours of training depend on it.
+/// Errors: failure (65) when they cannot.
+void prepare_save(const std::filesystem::path& directory);
+
+/// Write a checkpoint and return its folder. It is written under a name that no loader reads and renamed when
+/// whole and on disk; `latest` follows after that.
+/// Errors: failure (65) when it cannot be written; earlier checkpoints stay as they are.
+std::filesystem::path save_checkpoint(engine&, const run_state&, const std::filesystem::path& directory);
+
+/// The checkpoint that a path means: itself where it holds run.json, else the one that its `latest` names.
+/// Errors: failure (65) where there is none.
+std::filesystem::path find_checkpoint(const std::filesystem::path& path);
+
+/// Read weights and moments of a checkpoint folder. All files are checked before anything is written to a
+/// rank. Errors: failure (65) for damaged files and for tensors that this model does not have or lacks.
+void load_checkpoint(engine&, const run_state&, const std::filesystem::path& folder);
+
+/// Read weights alone, from a .safetensors file, a folder with model.safetensors, or a checkpoint.
+/// Errors: failure (1) as for load_checkpoint.
+void load_weights(engine&, const std::filesystem::path& path);
+
+}  // namespace rankc::runtime

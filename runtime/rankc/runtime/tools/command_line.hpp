@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The words and options of a generated program's command line, checked before anything is opened.
+#pragma once
+#include <rankc/runtime/program.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace rankc::runtime {
+
+struct options {
+  enum class command { train, evaluate, describe };
+  command run = command::train;
+  bool json = false;
+  std::int64_t steps = 0;
+  std::string init;                 // hash:SEED, a file or a folder; empty where `load` is given
+  std::optional<std::string> data;  // as --data spells it
+  std::optional<double> lr, weight_decay, clip;
+  std::optional<std::string> schedule;
+  std::string metrics, save, load;
+  std::int64_t save_every = 0;  // 0: at the end only
+};
+
+/// Read a command line; nothing where `--help` or `--version` has answered.
+/// Errors: failure (2) for what is unknown, malformed, contradictory, or not in this version.
+std::optional<options> parse_command_line(const description&, int argc, const char* const* argv);
+
+/// The seed of `hash:SEED`; nothing where `init` is a file or folder.
+/// Errors: failure (2) for a seed that is no number.
+std::optional<std::uint64_t> hash_seed(const std::string& init);
+
+}  // namespace rankc::runtime

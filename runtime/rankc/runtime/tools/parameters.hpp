@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parameters of a program as whole tensors: where each rank's shard of them lies, and how values go in
+// and out. Initialisation and checkpoints see only whole tensors, so neither depends on the parallel layout.
+#pragma once
+#include <rankc/runtime/engine.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace rankc::runtime {
+
+/// One rank's part of a tensor: rows [row, row + rows) and columns [column, column + columns), stored
+/// row-major from `element` on in each region of that rank.
+struct shard {
+  int rank;
+  std::size_t element;
+  std::size_t row, rows, column, columns;
+};
+
+/// Shapes: rows x columns of the whole tensor, row-major; a vector has one column.
+struct global_parameter {
+  std::string name;
+  std::size_t rows, columns;
+  bool matrix;
+  fill init;
+  double std;
+  std::vector<shard> holders;  // every rank that holds a part, copies included
+  std::vector<shard> sources;  // each element once: data-parallel rank 0, no copies
+  std::size_t count() const { return rows * columns; }
+  std::vector<std::size_t> shape() const { return matrix ? std::vector{rows, columns} : std::vector{rows}; }
+};
+
+/// All parameters of a program in the order of its pipeline ranks; a tied weight is there once.
+/// Errors: failure (70) for tables that contradict each other.
+std::vector<global_parameter> global_parameters(const description&);
+
+/// Receives or gives elements [first, first + values.size()) of a tensor in row-major order.
+using give_values = std::function<void(std::size_t first, std::span<double> values)>;
+using take_values = std::function<void(std::size_t first, std::span<const double> values)>;
+
+/// Write a whole tensor to every rank that holds a part of it, or read it; in blocks of rows, in order.
+void write(engine&, const global_parameter&, region, const give_values&);
+void read(engine&, const global_parameter&, region, const take_values&);
+
+/// Start a model: weights as their descriptions say, by the hash of `seed`.
+void initialise(engine&, std::uint64_t seed);
+
+}  // namespace rankc::runtime

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <rankc/runtime/tools/checkpoint.hpp>
+
+#include "refusal.hpp"
+#include <rankc/runtime/tools/durable.hpp>
+#include <rankc/runtime/tools/parameters.hpp>
+#include <rankc/runtime/tools/safetensors.hpp>
+
+#include <fmt/format.h>
+#include <unistd.h>
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <set>
+#include <string>
+#include <system_error>
+#include <vector>
+
+namespace rankc::runtime {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A file's tensors: each region of each parameter, under prefix + name.
+struct part {
+  region where;
+  const char* prefix;
+};
+const std::vector<part> model_parts = {{region::weights, ""}};
+const std::vector<part> optimizer_parts = {{region::first_moment, "m."}, {region::second_moment, "v."}};
+
+constexpr std::size_t names_listed = 20;
+
+void save_tensors(engine& e, const std::vector<global_parameter>& parameters, const std::vector<part>& parts,
+                  const run_state& state, const fs::path& file) {
+  std::vector<safetensors_writer::tensor> tensors;
+  for (const part& part : parts)
+    for (const global_parameter& p : parameters) tensors.push_back({part.prefix + p.name, p.shape()});
+  const dtype type = e.about().type == dtype::f64 ? dtype::f64 : dtype::f32;
+  safetensors_writer out(file, tensors, type, {{"step", std::to_string(state.step)}});
+  for (const part& part : parts)
+    for (const global_parameter& p : parameters)
+      read(e, p, part.where,
+           [&](std::size_t, std::span<const double> values) { out.append(values.data(), values.size()); });
+  out.close();
+}
+
+void list(std::vector<std::string>& faults, const char* what, const std::vector<std::string>& names) {
+  if (names.empty()) return;
+  const std::size_t shown = std::min(names.size(), names_listed);
+  const auto rest = names.size() > shown ? fmt::format(" and {} more", names.size() - shown) : "";
+  faults.push_back(fmt::format("{} {}{}", what, fmt::join(names.begin(), names.begin() + shown, ", "), rest));
+}
+
+/// Refuse a file whose tensors are not exactly those that this model has.
+void check_tensors(const safetensors_reader& in, const std::vector<global_parameter>& parameters,
+                   const std::vector<part>& parts, const fs::path& file) {
+  std::vector<std::string> missing, shapes, unexpected;
+  std::set<std::string> expected;
+  for (const part& part : parts)
+    for (const global_parameter& p : parameters) {
+      const std::string name = *expected.insert(part.prefix + p.name).first;
+      const auto found = in.tensors().find(name);
+      if (found == in.tensors().end()) missing.push_back(name);
+      else if (found->second.shape != p.shape())
+        shapes.push_back(
+            fmt::format("{} {} instead of {}", name, shape_text(found->second.shape), shape_text(p.shape())));
+    }
+  for (const auto& [name, tensor] : in.tensors())
+    if (!expected.contains(name)) unexpected.push_back(name);
+  std::vector<std::string> faults;
+  list(faults, "it lacks", missing);
+  list(faults, "it has, unexpectedly,", unexpected);
+  list(faults, "it has other shapes:", shapes);
+  if (!faults.empty())
+    throw refusal(1, "{}: does not hold this model's tensors: {}", file.string(), fmt::join(faults, "; "));
+}
+
+void load_tensors(engine& e, const std::vector<global_parameter>& parameters, const std::vector<part>& parts,
+                  safetensors_reader& in) {
+  for (const part& part : parts)
+    for (const global_parameter& p : parameters)
+      write(e, p, part.where, [&](std::size_t first, std::span<double> values) {
+        in.read(part.prefix + p.name, first, values.size(), values.data());
+      });
+}
+
+std::string first_line(const fs::path& file) {
+  std::ifstream in(file);
+  std::string line;
+  std::getline(in, line);
+  return line;
+}
+
+bool is_checkpoint(const fs::path& folder) { return fs::exists(folder / "run.json"); }
+
+void create_folder(const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) throw refusal(65, "{}: cannot be created: {}", folder.string(), error.message());
+}
+
+}  // namespace
+
+void prepare_save(const fs::path& directory) {
+  create_folder(directory);
+  if (access(directory.c_str(), W_OK | X_OK) != 0)
+    throw refusal(65, "{}: cannot be written: {}", directory.string(), std::strerror(errno));
+}
+
+fs::path save_checkpoint(engine& e, const run_state& state, const fs::path& directory) {
+  const std::string name = fmt::format("step_{:06}", state.step);
+  const fs::path folder = directory / name, unfinished = directory / ("." + name + ".unfinished"),
+                 replaced = directory / ("." + name + ".replaced");
+  std::error_code ignored;  // a folder that stays is refused by the writes below
+  fs::remove_all(unfinished, ignored);
+  create_folder(unfinished);
+  const auto parameters = global_parameters(e.about());
+  save_tensors(e, parameters, model_parts, state, unfinished / "model.safetensors");
+  save_tensors(e, parameters, optimizer_parts, state, unfinished / "optimizer.safetensors");
+  write_run_state(state, e.about(), unfinished / "run.json");
+  flush_folder(unfinished);
+  if (fs::exists(folder)) {
+    fs::remove_all(replaced, ignored);
+    rename_durably(folder, replaced);
+  }
+  rename_durably(unfinished, folder);
+  write_durably(directory / ".latest.unfinished", name + "\n");
+  rename_durably(directory / ".latest.unfinished", directory / "latest");
+  fs::remove_all(replaced, ignored);
+  return folder;
+}
+
+fs::path find_checkpoint(const fs::path& path) {
+  if (is_checkpoint(path)) return path;
+  if (!fs::is_directory(path)) throw refusal(65, "{}: there is no such folder", path.string());
+  if (!fs::exists(path / "latest"))
+    throw refusal(65, "{}: holds no checkpoint: neither run.json nor latest is there", path.string());
+  const std::string name = first_line(path / "latest");
+  const bool plain = !name.empty() && name.find('/') == std::string::npos;
+  if (plain && is_checkpoint(path / name)) return path / name;
+  std::vector<std::string> whole;
+  for (const auto& entry : fs::directory_iterator(path))
+    if (entry.path().filename().string().starts_with("step_") && is_checkpoint(entry.path()))
+      whole.push_back(entry.path().string());
+  std::sort(whole.begin(), whole.end());
+  throw refusal(65, "{}: names '{}', where there is no checkpoint; {}", (path / "latest").string(), name,
+                whole.empty() ? std::string("there is no other one either")
+                              : fmt::format("legal are {}", fmt::join(whole, ", ")));
+}
+
+void load_checkpoint(engine& e, const run_state& state, const fs::path& folder) try {
+  const auto parameters = global_parameters(e.about());
+  const fs::path model = folder / "model.safetensors", optimizer = folder / "optimizer.safetensors";
+  safetensors_reader weights(model), moments(optimizer);
+  check_tensors(weights, parameters, model_parts, model);
+  check_tensors(moments, parameters, optimizer_parts, optimizer);
+  for (const auto& [file, in] : {std::pair{model, &weights}, std::pair{optimizer, &moments}}) {
+    const auto step = in->metadata().find("step");
+    if (step == in->metadata().end() || step->second != std::to_string(state.step))
+      throw refusal(65, "{}: is of step {}, but run.json beside it is of step {}", file.string(),
+                    step == in->metadata().end() ? "unknown" : step->second, state.step);
+  }
+  load_tensors(e, parameters, model_parts, weights);
+  load_tensors(e, parameters, optimizer_parts, moments);
+} catch (const failure& f) {
+  if (f.code != 1) throw;
+  throw failure(65, f.what());
+}
+
+void load_weights(engine& e, const fs::path& path) {
+  const bool saved = is_checkpoint(path) || fs::exists(path / "latest");
+  const fs::path folder = saved ? find_checkpoint(path) : path;
+  const fs::path file = fs::is_directory(folder) ? folder / "model.safetensors" : folder;
+  const auto parameters = global_parameters(e.about());
+  safetensors_reader in(file);
+  check_tensors(in, parameters, model_parts, file);
+  load_tensors(e, parameters, model_parts, in);
+}
+
+}  // namespace rankc::runtime

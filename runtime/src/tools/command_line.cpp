@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <rankc/runtime/tools/command_line.hpp>
+
+#include "refusal.hpp"
+#include <rankc/runtime/tools/data.hpp>
+#include <rankc/runtime/tools/parse.hpp>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <cmath>
+#include <cstdlib>
+
+namespace rankc::runtime {
+namespace {
+
+constexpr const char hash_prefix[] = "hash:";
+
+CLI::Validator whole_number(std::int64_t least) {
+  return CLI::Validator(
+      [least](const std::string& text) {
+        const auto n = parse_number<std::int64_t>(text);
+        return n && *n >= least ? "" : fmt::format("'{}' must be a whole number >= {}", text, least);
+      },
+      "N");
+}
+
+CLI::Validator non_negative() {
+  return CLI::Validator(
+      [](const std::string& text) {
+        const auto x = parse_number<double>(text);
+        return x && std::isfinite(*x) && *x >= 0 ? ""
+                                                 : fmt::format("'{}' must be a finite number >= 0", text);
+      },
+      "X");
+}
+
+/// What is refused, or becomes part of another option, after parsing.
+struct raw_options {
+  std::string launch = "threads", trace;
+  std::optional<std::uint64_t> seed;
+};
+
+void add_options_of_both(CLI::App& app, options& o, raw_options& raw) {
+  const auto seed = CLI::Validator(
+      [](const std::string& text) {
+        return parse_number<std::uint64_t>(text)
+                   ? ""
+                   : fmt::format("'{}' must be a whole number from 0 to 2^64 - 1", text);
+      },
+      "S");
+  app.add_option("--init", o.init,
+                 "hash:SEED, FILE.safetensors, or a folder with model.safetensors (default hash:1)");
+  app.add_option("--seed", raw.seed, "the same as --init hash:S")->check(seed);
+  app.add_option("--data", o.data,
+                 "arith:SEED, rand:SEED, FILE.txt (bytes), FILE.bin (llm.c's tokens), or a folder of "
+                 "text (default arith:1234)");
+  app.add_option("--load", o.load,
+                 "continue from this checkpoint, with its data and recipe where not given here");
+  app.add_option("--launch", raw.launch, "threads: all ranks in this process");
+  app.add_option("--trace", raw.trace, "not in this version");
+}
+
+void add_options_of_training(CLI::App& app, options& o) {
+  app.add_option("--lr", o.lr, "learning rate (default: the plan's)")->check(non_negative());
+  app.add_option("--lr-schedule", o.schedule,
+                 "constant | cosine[:WARMUP[:DECAY_STEPS[:MIN_LR]]]; DECAY_STEPS follow the "
+                 "warm-up (default: the plan's)");
+  app.add_option("--wd", o.weight_decay, "weight decay (default: the plan's)")->check(non_negative());
+  app.add_option("--clip", o.clip, "largest gradient norm; 0: any (default: the plan's)")
+      ->check(non_negative());
+  app.add_option("--metrics", o.metrics, "one JSON object a step into this file");
+  auto* save = app.add_option("--save", o.save, "write a checkpoint into this folder at the end");
+  app.add_option("--save-every", o.save_every, "and after every N steps")
+      ->check(whole_number(1))
+      ->needs(save);
+}
+
+/// A launcher that starts one process per rank would make each of them run the whole plan.
+void refuse_launchers() {
+  for (const char* name : {"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"}) {
+    const char* value = std::getenv(name);
+    const auto processes = value ? parse_number<int>(value) : std::nullopt;
+    if (processes.value_or(1) > 1)
+      throw refusal(2,
+                    "{} is {}: this version runs all ranks in one process; start it once, without torchrun, "
+                    "mpirun or srun",
+                    name, *processes);
+  }
+}
+
+void check(options& o, const raw_options& raw) {
+  if (raw.launch == "processes")
+    throw failure(2,
+                  "--launch processes: is not in this version; legal is threads (all ranks in one process)");
+  if (raw.launch != "threads") throw refusal(2, "--launch {}: legal is threads", raw.launch);
+  if (!raw.trace.empty())
+    throw refusal(2, "--trace {}: traces are not in this version; leave it out", raw.trace);
+  refuse_launchers();
+  if (!o.load.empty() && (!o.init.empty() || raw.seed))
+    throw refusal(2, "--load {}: brings the weights; leave out --init and --seed", o.load);
+  if (raw.seed) {
+    if (!o.init.empty() && hash_seed(o.init) != raw.seed)
+      throw refusal(2, "--seed {}: contradicts --init {}; give one of them", *raw.seed, o.init);
+    o.init = hash_prefix + std::to_string(*raw.seed);
+  }
+  if (o.init.empty() && o.load.empty()) o.init = "hash:1";
+  hash_seed(o.init);
+  if (o.data) parse_data_spec(*o.data);
+}
+
+}  // namespace
+
+std::optional<std::uint64_t> hash_seed(const std::string& init) {
+  if (!init.starts_with(hash_prefix)) return std::nullopt;
+  const auto seed = parse_number<std::uint64_t>(std::string_view(init).substr(sizeof hash_prefix - 1));
+  if (!seed) throw refusal(2, "--init {}: the seed is a whole number from 0 to 2^64 - 1, as in hash:1", init);
+  return seed;
+}
+
+std::optional<options> parse_command_line(const description& about, int argc, const char* const* argv) {
+  options o;
+  raw_options raw;
+  CLI::App app(fmt::format("The training program of plan {}: {} ranks.", about.name, about.world()));
+  app.set_version_flag(
+      "--version", fmt::format("{} (rankc {}, plan {:016x})", about.name, RANKC_VERSION, about.plan_hash));
+  app.require_subcommand(1);
+  auto* train = app.add_subcommand("train", "train the model");
+  auto* eval = app.add_subcommand("eval", "print the mean loss over some batches");
+  auto* describe = app.add_subcommand("describe", "print what the plan is, without starting it");
+  std::int64_t train_steps = 100, eval_steps = 10;
+  train->add_option("--steps", train_steps, "steps to take (default 100)")->check(whole_number(1));
+  eval->add_option("--steps", eval_steps, "batches to take (default 10)")->check(whole_number(1));
+  for (CLI::App* command : {train, eval}) add_options_of_both(*command, o, raw);
+  add_options_of_training(*train, o);
+  describe->add_flag("--json", o.json, "as JSON");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& answer) {
+    app.exit(answer);
+    return std::nullopt;
+  } catch (const CLI::ParseError& e) {
+    throw refusal(2, "{}; see --help", e.what());
+  }
+  if (describe->parsed()) {
+    o.run = options::command::describe;
+    return o;
+  }
+  o.run = train->parsed() ? options::command::train : options::command::evaluate;
+  o.steps = train->parsed() ? train_steps : eval_steps;
+  check(o, raw);
+  return o;
+}
+
+}  // namespace rankc::runtime

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <rankc/runtime/tools/parameters.hpp>
+
+#include "refusal.hpp"
+#include <rankc/runtime/tools/hash.hpp>
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <map>
+
+namespace rankc::runtime {
+namespace {
+
+constexpr std::size_t block_elements = std::size_t{1} << 20;
+
+shard shard_of(const parameter& p, const rank_row& row, int rank) {
+  const auto rows = static_cast<std::size_t>(p.rows), columns = static_cast<std::size_t>(p.cols);
+  const auto tp = static_cast<std::size_t>(row.tp);
+  return {.rank = rank,
+          .element = p.element,
+          .row = p.shard_dim == 0 ? tp * rows : 0,
+          .rows = rows,
+          .column = p.shard_dim == 1 ? tp * columns : 0,
+          .columns = columns};
+}
+
+global_parameter whole(const parameter& p, int tp) {
+  const auto times = static_cast<std::size_t>(tp);
+  return {.name = p.name,
+          .rows = static_cast<std::size_t>(p.rows) * (p.shard_dim == 0 ? times : 1),
+          .columns = static_cast<std::size_t>(p.cols) * (p.shard_dim == 1 ? times : 1),
+          .matrix = p.matrix,
+          .init = p.init,
+          .std = p.std,
+          .holders = {},
+          .sources = {}};
+}
+
+/// What of a shard lies in a block of whole rows.
+struct overlap {
+  std::size_t element, count;  // in the shard's rank
+  std::size_t row, rows;       // of the whole tensor
+};
+
+overlap intersect(const shard& s, std::size_t begin, std::size_t end) {
+  const std::size_t row = std::max(begin, s.row), stop = std::max(row, std::min(end, s.row + s.rows));
+  return {s.element + (row - s.row) * s.columns, (stop - row) * s.columns, row, stop - row};
+}
+
+/// Visit the blocks of a tensor: rows [begin, end), a buffer for them, and one for a shard's part of them.
+template <class Visit>
+void for_each_block(const global_parameter& p, const Visit& visit) {
+  const std::size_t rows = std::max<std::size_t>(1, block_elements / std::max<std::size_t>(1, p.columns));
+  std::vector<double> block(std::min(rows, p.rows) * p.columns), part(block.size());
+  for (std::size_t begin = 0; begin < p.rows; begin += rows) {
+    const std::size_t end = std::min(begin + rows, p.rows);
+    visit(begin, end, std::span(block).first((end - begin) * p.columns), part.data());
+  }
+}
+
+}  // namespace
+
+std::vector<global_parameter> global_parameters(const description& about) {
+  std::vector<global_parameter> all;
+  std::map<std::string, std::size_t> index;
+  for (std::size_t pp = 0; pp < about.layouts.size(); ++pp)
+    for (const parameter& p : about.layouts[pp].parameters) {
+      const auto [known, is_new] = index.try_emplace(p.name, all.size());
+      const global_parameter tensor = whole(p, about.tp);
+      if (is_new) all.push_back(tensor);
+      global_parameter& g = all[known->second];
+      if (g.rows != tensor.rows || g.columns != tensor.columns)
+        throw refusal(70, "parameter {} has two shapes in this program: {}x{} and {}x{}", p.name, g.rows,
+                      g.columns, tensor.rows, tensor.columns);
+      for (std::size_t rank = 0; rank < about.ranks.size(); ++rank) {
+        const rank_row& row = about.ranks[rank];
+        if (row.pp != static_cast<int>(pp)) continue;
+        g.holders.push_back(shard_of(p, row, static_cast<int>(rank)));
+        if (!p.copy && row.dp == 0 && (p.shard_dim >= 0 || row.tp == 0))
+          g.sources.push_back(g.holders.back());
+      }
+    }
+  for (const global_parameter& g : all) {
+    std::size_t held = 0;
+    for (const shard& s : g.sources) held += s.rows * s.columns;
+    if (held != g.count())
+      throw refusal(70,
+                    "parameter {} has {} elements, but its ranks hold {} (copies and replicas not counted)",
+                    g.name, g.count(), held);
+  }
+  return all;
+}
+
+void write(engine& e, const global_parameter& p, region r, const give_values& give) {
+  for_each_block(p, [&](std::size_t begin, std::size_t end, std::span<double> block, double* part) {
+    give(begin * p.columns, block);
+    for (const shard& s : p.holders) {
+      const overlap o = intersect(s, begin, end);
+      if (o.count == 0) continue;
+      const double* from = block.data() + (o.row - begin) * p.columns + s.column;
+      if (s.columns != p.columns) {
+        for (std::size_t i = 0; i < o.rows; ++i)
+          std::copy_n(from + i * p.columns, s.columns, part + i * s.columns);
+        from = part;
+      }
+      e.write(s.rank, r, o.element, o.count, from);
+    }
+  });
+}
+
+void read(engine& e, const global_parameter& p, region r, const take_values& take) {
+  for_each_block(p, [&](std::size_t begin, std::size_t end, std::span<double> block, double* part) {
+    for (const shard& s : p.sources) {
+      const overlap o = intersect(s, begin, end);
+      if (o.count == 0) continue;
+      double* to = block.data() + (o.row - begin) * p.columns + s.column;
+      if (s.columns == p.columns) {
+        e.read(s.rank, r, o.element, o.count, to);
+        continue;
+      }
+      e.read(s.rank, r, o.element, o.count, part);
+      for (std::size_t i = 0; i < o.rows; ++i)
+        std::copy_n(part + i * s.columns, s.columns, to + i * p.columns);
+    }
+    take(begin * p.columns, block);
+  });
+}
+
+void initialise(engine& e, std::uint64_t seed) {
+  for (const global_parameter& p : global_parameters(e.about()))
+    write(e, p, region::weights, [&](std::size_t first, std::span<double> values) {
+      if (p.init == fill::uniform) hash_uniform(p.name, p.std, seed, first, values.size(), values.data());
+      else std::fill(values.begin(), values.end(), p.init == fill::ones ? 1.0 : 0.0);
+    });
+}
+
+}  // namespace rankc::runtime

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <rankc/runtime/tools/run_state.hpp>
+
+#include "refusal.hpp"
+#include <rankc/runtime/tools/checksum.hpp>
+#include <rankc/runtime/tools/durable.hpp>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <fstream>
+#include <iterator>
+
+namespace rankc::runtime {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+std::string checksum_of(json root) {
+  root.erase("checksum");
+  checksum sum;
+  sum.add(root.dump());
+  return sum.text();
+}
+
+}  // namespace
+
+void write_run_state(const run_state& state, const description& about, const std::filesystem::path& file) {
+  const recipe& r = state.train;
+  json root = {
+      {"plan", about.name},
+      {"plan_hash", fmt::format("{:016x}", about.plan_hash)},
+      {"step", state.step},
+      {"samples", state.samples},
+      {"init", state.init},
+      {"data", state.data},
+      {"recipe",
+       {{"lr", r.lr},
+        {"weight_decay", r.weight_decay},
+        {"clip", r.clip},
+        {"warmup_steps", r.warmup_steps},
+        {"decay_steps", r.decay_steps},
+        {"min_lr", r.min_lr}}},
+      {"layout",
+       {{"pp", about.pp},
+        {"dp", about.dp},
+        {"tp", about.tp},
+        {"microbatches", about.microbatches},
+        {"rows", about.rows},
+        {"seq", about.seq}}},
+  };
+  root["checksum"] = checksum_of(root);
+  write_durably(file, root.dump(2) + "\n");
+}
+
+run_state read_run_state(const description& about, const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  if (!in) throw refusal(65, "{}: cannot be read", file.string());
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  const json root = json::parse(text, nullptr, false);
+  const auto damaged = refusal(65, "{}: is damaged: it does not match its own checksum", file.string());
+  if (!root.is_object() || root.value("checksum", json()) != checksum_of(root)) throw damaged;
+  try {
+    run_state state{.step = root.at("step"),
+                    .samples = root.at("samples"),
+                    .init = root.at("init"),
+                    .data = root.at("data"),
+                    .train = about.train,
+                    .plan_hash = std::stoull(root.at("plan_hash").get<std::string>(), nullptr, 16)};
+    const json& r = root.at("recipe");
+    state.train.lr = r.at("lr");
+    state.train.weight_decay = r.at("weight_decay");
+    state.train.clip = r.at("clip");
+    state.train.warmup_steps = r.at("warmup_steps");
+    state.train.decay_steps = r.at("decay_steps");
+    state.train.min_lr = r.at("min_lr");
+    return state;
+  } catch (const std::exception& e) {
+    throw refusal(65, "{}: was not written by this version: {}", file.string(), e.what());
+  }
+}
+
+}  // namespace rankc::runtime

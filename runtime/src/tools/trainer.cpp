@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <rankc/runtime/tools/trainer.hpp>
+
+#include "refusal.hpp"
+#include <rankc/runtime/tools/checkpoint.hpp>
+#include <rankc/runtime/tools/data.hpp>
+#include <rankc/runtime/tools/learning_rate.hpp>
+#include <rankc/runtime/tools/metrics.hpp>
+#include <rankc/runtime/tools/parameters.hpp>
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <string>
+
+namespace rankc::runtime {
+namespace {
+
+namespace fs = std::filesystem;
+
+void say(const std::string& line) {
+  fmt::print("{}\n", line);
+  std::fflush(stdout);
+}
+
+/// Where a run begins, and the checkpoint folder that holds its weights (empty: `state.init` says).
+struct beginning {
+  run_state state;
+  fs::path folder;
+};
+
+beginning begin_run(const description& about, const options& o) {
+  beginning b;
+  if (o.load.empty()) {
+    b.state.init = o.init;
+    b.state.data = "arith:1234";
+    b.state.train = about.train;
+  } else {
+    b.folder = find_checkpoint(o.load);
+    b.state = read_run_state(about, b.folder / "run.json");
+    if (b.state.plan_hash != about.plan_hash)
+      say(fmt::format(
+          "note: {} was saved by plan {:016x}, and this is {:016x}; it loads where the tensors agree",
+          b.folder.string(), b.state.plan_hash, about.plan_hash));
+  }
+  b.state.plan_hash = about.plan_hash;
+  recipe& r = b.state.train;
+  if (o.data) b.state.data = *o.data;
+  if (o.lr) r.lr = *o.lr;
+  if (o.weight_decay) r.weight_decay = *o.weight_decay;
+  if (o.clip) r.clip = *o.clip;
+  if (o.schedule) set_schedule(r, *o.schedule, b.state.step + o.steps);
+  if (r.decay_steps > 0 && r.min_lr > r.lr)
+    throw refusal(2,
+                  "--lr {}: is below the schedule's floor {}; give one with --lr-schedule "
+                  "cosine:{}:{}:MIN_LR, or constant",
+                  r.lr, r.min_lr, r.warmup_steps, r.decay_steps);
+  return b;
+}
+
+void set_weights(engine& e, const beginning& b) {
+  if (!b.folder.empty()) load_checkpoint(e, b.state, b.folder);
+  else if (const auto seed = hash_seed(b.state.init)) initialise(e, *seed);
+  else load_weights(e, b.state.init);
+}
+
+std::uint64_t tokens_per_step(const description& about) {
+  return static_cast<std::uint64_t>(about.global_batch()) * static_cast<std::uint64_t>(about.seq);
+}
+
+void say_what_runs(const description& about, const beginning& b, const dataset& data) {
+  std::uint64_t parameters = 0;
+  for (const global_parameter& p : global_parameters(about)) parameters += p.count();
+  say(fmt::format("{}: {} ranks (pp {}, dp {}, tp {}), {} parameters, {} tokens per step", about.name,
+                  about.world(), about.pp, about.dp, about.tp, parameters, tokens_per_step(about)));
+  say(fmt::format("weights: {}", b.folder.empty() ? b.state.init : b.folder.string()));
+  say(fmt::format("data: {}", data.text()));
+}
+
+std::string schedule_text(const recipe& r) {
+  const auto warmup = r.warmup_steps > 0 ? fmt::format(", {} steps of warm-up", r.warmup_steps) : "";
+  const auto decay =
+      r.decay_steps > 0 ? fmt::format(", cosine to {} over {} steps", r.min_lr, r.decay_steps) : "";
+  return fmt::format("learning rate: {}{}{}", r.lr, warmup, decay);
+}
+
+step_metrics take_step(engine& e, const dataset& data, run_state& state) {
+  const description& about = e.about();
+  const recipe& r = state.train;
+  const double lr = learning_rate(r, state.step + 1);
+  const auto start = std::chrono::steady_clock::now();
+  set_batch(e, data, state.samples);
+  const step_output out = e.step({.lr = lr,
+                                  .weight_decay = r.weight_decay,
+                                  .clip = r.clip,
+                                  .beta1 = r.beta1,
+                                  .beta2 = r.beta2,
+                                  .eps = r.eps,
+                                  .step = state.step + 1});
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  state.step += 1;
+  state.samples += static_cast<std::uint64_t>(about.global_batch());
+  if (!std::isfinite(out.loss) || !std::isfinite(out.grad_norm))
+    throw refusal(70,
+                  "step {}: the loss is {} and the gradient norm {}, at learning rate {}; stopped, since the "
+                  "weights are no longer finite",
+                  state.step, out.loss, out.grad_norm, lr);
+  step_metrics m{.step = state.step,
+                 .loss = out.loss,
+                 .grad_norm = out.grad_norm,
+                 .lr = lr,
+                 .tokens = state.samples * static_cast<std::uint64_t>(about.seq),
+                 .step_ms = 1e3 * seconds,
+                 .tokens_per_s = static_cast<double>(tokens_per_step(about)) / seconds,
+                 .mfu = {},
+                 .peak_bytes = 0};
+  if (about.peak_flops > 0)
+    m.mfu = m.tokens_per_s * about.flops_per_token / (about.peak_flops * about.world());
+  for (int rank = 0; rank < about.world(); ++rank) m.peak_bytes = std::max(m.peak_bytes, e.arena_bytes(rank));
+  return m;
+}
+
+}  // namespace
+
+void train(const description& about, const install_engine& install, const options& o) {
+  const beginning b = begin_run(about, o);
+  const dataset data(parse_data_spec(b.state.data), about.vocab_used, about.seq);
+  if (!o.save.empty()) prepare_save(o.save);
+  std::optional<metrics_file> metrics;
+  if (!o.metrics.empty()) metrics.emplace(o.metrics, !o.load.empty());
+  say_what_runs(about, b, data);
+  say(schedule_text(b.state.train));
+  const auto e = install();
+  set_weights(*e, b);
+  run_state state = b.state;
+  const std::int64_t first = state.step + 1, last = state.step + o.steps;
+  while (state.step < last) {
+    const step_metrics m = take_step(*e, data, state);
+    if (metrics) metrics->write(m);
+    if (is_shown(m.step, first, last)) say(console_line(m, last));
+    const bool due = m.step == last || (o.save_every > 0 && m.step % o.save_every == 0);
+    if (!o.save.empty() && due) say(fmt::format("saved {}", save_checkpoint(*e, state, o.save).string()));
+  }
+}
+
+void evaluate(const description& about, const install_engine& install, const options& o) {
+  const beginning b = begin_run(about, o);
+  const dataset data(parse_data_spec(b.state.data), about.vocab_used, about.seq);
+  say_what_runs(about, b, data);
+  const auto e = install();
+  set_weights(*e, b);
+  double sum = 0;
+  for (std::int64_t batch = 0; batch < o.steps; ++batch) {
+    set_batch(*e, data, static_cast<std::uint64_t>(batch) * static_cast<std::uint64_t>(about.global_batch()));
+    const double loss = e->evaluate();
+    if (!std::isfinite(loss)) throw refusal(70, "batch {}: the loss is {}", batch + 1, loss);
+    sum += loss;
+  }
+  say(fmt::format("eval: loss {:.12f} nats per token over {} batches of {} tokens",
+                  sum / static_cast<double>(o.steps), o.steps, tokens_per_step(about)));
+}
+
+}  // namespace rankc::runtime

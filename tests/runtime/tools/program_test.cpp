@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: Apache-2.0
+// The program as a user meets it: command lines in; exit codes, lines and files out.
+#include <rankc/runtime/tools/main.hpp>
+#include <rankc/runtime/tools/data.hpp>
+#include <rankc/runtime/tools/parameters.hpp>
+
+#include "fake_engine.hpp"
+#include "scratch.hpp"
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <sstream>
+
+using namespace rankc::runtime;
+
+namespace {
+
+/// What a descriptor receives while this lives.
+class capture {
+ public:
+  explicit capture(std::FILE* stream) : stream_(stream), to_(std::tmpfile()) {
+    std::fflush(stream_);
+    saved_ = dup(fileno(stream_));
+    dup2(fileno(to_), fileno(stream_));
+  }
+  ~capture() { std::fclose(to_); }
+  std::string end() {
+    std::fflush(stream_);
+    dup2(saved_, fileno(stream_));
+    close(saved_);
+    std::string text(static_cast<std::size_t>(std::ftell(to_)), '\0');
+    std::rewind(to_);
+    text.resize(std::fread(text.data(), 1, text.size(), to_));
+    return text;
+  }
+
+ private:
+  std::FILE *stream_, *to_;
+  int saved_;
+};
+
+struct outcome {
+  int code;
+  std::string out, err;
+  int installs;
+};
+
+using prepare_engine = std::function<void(fake_engine&)>;
+
+outcome run(const fake_program& program, std::vector<std::string> words, const prepare_engine& prepare = {}) {
+  words.insert(words.begin(), "fake");
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  outcome result{};
+  const auto install = [&]() -> std::unique_ptr<engine> {
+    ++result.installs;
+    auto e = std::make_unique<fake_engine>(program);
+    if (prepare) prepare(*e);
+    return e;
+  };
+  capture out(stdout), err(stderr);
+  result.code = program_main(program.about, install, static_cast<int>(argv.size()), argv.data());
+  result.err = err.end();
+  result.out = out.end();
+  return result;
+}
+
+std::vector<nlohmann::json> lines_of(const std::string& file) {
+  std::istringstream in(contents(file));
+  std::vector<nlohmann::json> lines;
+  for (std::string line; std::getline(in, line);) lines.push_back(nlohmann::json::parse(line));
+  return lines;
+}
+
+/// Losses of the steps as exact numbers, from a metrics file.
+std::vector<double> losses_of(const std::string& file) {
+  std::vector<double> losses;
+  for (const auto& line : lines_of(file)) losses.push_back(line["loss"]);
+  return losses;
+}
+
+}  // namespace
+
+TEST_CASE("describe, version and help start nothing") {
+  const fake_program program(2, 1, 2);
+  const outcome text = run(program, {"describe"}), json = run(program, {"describe", "--json"}),
+                version = run(program, {"--version"}), help = run(program, {"train", "--help"});
+  CHECK(text.code == 0);
+  CHECK(text.out == "a fake plan\n");
+  CHECK(json.out == "{\"fake\":1}\n");
+  CHECK(version.code == 0);
+  CHECK(version.out.starts_with("fake (rankc "));
+  CHECK(version.out.find("plan 0000000000abcdef") != std::string::npos);
+  CHECK(help.code == 0);
+  CHECK(help.out.find("--lr-schedule") != std::string::npos);
+  CHECK(text.installs + json.installs + version.installs + help.installs == 0);
+}
+
+TEST_CASE("train reports each step") {
+  const scratch files;
+  const fake_program program(2, 2, 2);
+  const std::string file = files.path("m.jsonl");
+  const outcome done =
+      run(program, {"train", "--steps", "5", "--metrics", file, "--data", "rand:9", "--lr", "0.5"});
+  CHECK_MESSAGE(done.code == 0, done.err);
+  CHECK(done.err == "");
+  CHECK(done.out.starts_with(
+      "fake: 8 ranks (pp 2, dp 2, tp 2), 2152 parameters, 32 tokens per step\n"
+      "weights: hash:1\ndata: random tokens, seed 9\n"
+      "learning rate: 0.5, 3 steps of warm-up, cosine to 0.001 over 10 steps\nstep 1/5  loss "));
+  CHECK(std::count(done.out.begin(), done.out.end(), '\n') == 4 + 5);
+  const auto lines = lines_of(file);
+  REQUIRE(lines.size() == 5);
+  for (std::size_t i = 0; i < 5; ++i) {
+    CHECK(lines[i].size() == 9);
+    CHECK(lines[i]["step"] == i + 1);
+    CHECK(lines[i]["tokens"] == 32 * (i + 1));
+    CHECK(lines[i]["grad_norm"] == 2 * lines[i]["loss"].get<double>());
+    CHECK(lines[i]["step_ms"] > 0);
+    CHECK(lines[i]["tokens_per_s"].get<double>() * lines[i]["step_ms"].get<double>() ==
+          doctest::Approx(32e3));
+    CHECK(lines[i]["mfu"].is_null());
+    CHECK(lines[i]["peak_bytes"] == 1003);
+  }
+  CHECK(lines[0]["lr"] == 0.5 / 3);
+  CHECK(lines[2]["lr"] == 0.5);
+}
+
+TEST_CASE("mfu counts the flops of all ranks' peak") {
+  const scratch files;
+  fake_program program(1, 2, 1);
+  program.about.peak_flops = 1e12;
+  const std::string file = files.path("m.jsonl");
+  CHECK(run(program, {"train", "--steps", "1", "--metrics", file}).code == 0);
+  const auto line = lines_of(file).at(0);
+  CHECK(line["mfu"].get<double>() == doctest::Approx(line["tokens_per_s"].get<double>() * 1e6 / 2e12));
+}
+
+TEST_CASE("the same run in another layout gives the same losses") {
+  const scratch files;
+  const fake_program one(1, 1, 1), many(2, 4, 2);
+  CHECK(run(one, {"train", "--steps", "6", "--seed", "4", "--metrics", files.path("a")}).code == 0);
+  CHECK(run(many, {"train", "--steps", "6", "--init", "hash:4", "--metrics", files.path("b")}).code == 0);
+  CHECK(losses_of(files.path("a")) == losses_of(files.path("b")));
+  CHECK(run(many, {"train", "--steps", "6", "--init", "hash:5", "--metrics", files.path("c")}).code == 0);
+  CHECK(losses_of(files.path("a")) != losses_of(files.path("c")));
+}
+
+TEST_CASE("a resumed run continues the interrupted one bit for bit") {
+  for (const dtype type : {dtype::f64, dtype::f32}) {
+    const scratch files;
+    const fake_program program(2, 2, 2, type), other(1, 1, 4, type);
+    const std::string whole = files.path("whole"), parts = files.path("parts"), save = files.path("save");
+    const std::vector<std::string> settings = {"--data", "rand:3",        "--lr",
+                                               "0.02",   "--lr-schedule", "cosine:2:20:0.001"};
+    const auto train = [&](const fake_program& p, std::vector<std::string> words, bool with_settings) {
+      words.insert(words.begin(), "train");
+      if (with_settings) words.insert(words.end(), settings.begin(), settings.end());
+      const outcome done = run(p, words);
+      REQUIRE_MESSAGE(done.code == 0, done.err);
+      return done.out;
+    };
+    train(program, {"--steps", "9", "--metrics", whole}, true);
+    CHECK(train(program, {"--steps", "4", "--metrics", parts, "--save", save}, true)
+              .ends_with("saved " + save + "/step_000004\n"));
+    train(program, {"--steps", "3", "--metrics", parts, "--load", save, "--save", save}, false);
+    train(other, {"--steps", "2", "--metrics", parts, "--load", save}, false);
+    CHECK(losses_of(parts) == losses_of(whole));
+    CHECK(lines_of(parts).back()["step"] == 9);
+    CHECK(lines_of(parts).back()["lr"] == lines_of(whole).back()["lr"]);
+    CHECK(lines_of(parts).back()["tokens"] == lines_of(whole).back()["tokens"]);
+  }
+}
+
+TEST_CASE("checkpoints are written every N steps and at the end, once each") {
+  const scratch files;
+  const fake_program program(1, 1, 1);
+  const auto saved = [&](const char* steps) {
+    const std::string folder = files.path(steps);
+    REQUIRE(run(program, {"train", "--steps", steps, "--save", folder, "--save-every", "2"}).code == 0);
+    std::string names;
+    for (const char* name : {"step_000001", "step_000002", "step_000003", "step_000004", "step_000005"})
+      names += std::filesystem::exists(folder + "/" + name + "/run.json") ? '1' : '0';
+    return names + " " + contents(folder + "/latest");
+  };
+  CHECK(saved("5") == "01011 step_000005\n");
+  CHECK(saved("4") == "01010 step_000004\n");
+}
+
+TEST_CASE("a plan that changed since the save is noted") {
+  const scratch files;
+  fake_program program(1, 1, 1);
+  REQUIRE(run(program, {"train", "--steps", "1", "--save", files.path()}).code == 0);
+  program.about.plan_hash = 5;
+  const outcome done = run(program, {"train", "--steps", "1", "--load", files.path()});
+  CHECK(done.code == 0);
+  CHECK(done.out.starts_with("note: " + files.path("step_000001") +
+                             " was saved by plan 0000000000abcdef, and this is 0000000000000005"));
+}
+
+TEST_CASE("eval prints the mean loss and trains nothing") {
+  const scratch files;
+  const fake_program program(1, 1, 1);
+  const outcome three = run(program, {"eval", "--steps", "3", "--data", "rand:3"});
+  CHECK(three.code == 0);
+  fake_engine e(program);
+  initialise(e, 1);
+  const dataset data(parse_data_spec("rand:3"), 256, 4);
+  double sum = 0;
+  for (std::uint64_t batch = 0; batch < 3; ++batch) {
+    set_batch(e, data, batch * 8);
+    sum += e.evaluate();
+  }
+  char expected[100];
+  std::snprintf(expected, sizeof expected, "eval: loss %.12f nats per token over 3 batches of 32 tokens\n",
+                sum / 3);
+  CHECK(three.out.ends_with(expected));
+  REQUIRE(run(program, {"train", "--steps", "2", "--save", files.path(), "--data", "rand:3"}).code == 0);
+  const outcome loaded = run(program, {"eval", "--steps", "3", "--load", files.path()});
+  CHECK(loaded.code == 0);
+  CHECK_FALSE(loaded.out.ends_with(expected));
+  const outcome weights = run(program, {"eval", "--steps", "3", "--init", files.path(), "--data", "rand:3"});
+  CHECK(weights.out.substr(weights.out.find("eval:")) == loaded.out.substr(loaded.out.find("eval:")));
+}
+
+TEST_CASE("usage errors: code 2, one line, nothing started") {
+  const scratch files;
+  const fake_program program(1, 1, 1);
+  const std::vector<std::vector<std::string>> wrong = {
+      {},
+      {"fly"},
+      {"train", "--fast"},
+      {"train", "extra"},
+      {"train", "--steps"},
+      {"train", "--steps", "0"},
+      {"train", "--steps", "-3"},
+      {"train", "--steps", "1.5"},
+      {"train", "--lr", "nan"},
+      {"train", "--lr", "-1"},
+      {"train", "--lr", "fast"},
+      {"train", "--lr", "1e-4"},  // below the recipe's floor
+      {"train", "--wd", "inf"},
+      {"train", "--clip", "-0.5"},
+      {"train", "--seed", "x"},
+      {"train", "--seed", "-1"},
+      {"train", "--seed", "2", "--init", "hash:1"},
+      {"train", "--seed", "2", "--init", "a.safetensors"},
+      {"train", "--init", "hash:"},
+      {"train", "--init", "hash:1", "--load", files.path()},
+      {"train", "--seed", "1", "--load", files.path()},
+      {"train", "--data", "arith"},
+      {"train", "--data", "nowhere"},
+      {"train", "--lr-schedule", "linear"},
+      {"train", "--save-every", "3"},
+      {"train", "--save", files.path(), "--save-every", "0"},
+      {"train", "--launch", "fork"},
+      {"train", "--launch", "processes"},
+      {"train", "--trace", "t.json"},
+      {"eval", "--lr", "1"},
+      {"eval", "--trace", "t.json"},
+      {"describe", "--steps", "1"},
+  };
+  for (const auto& words : wrong) {
+    const outcome refused = run(program, words);
+    const std::string line = words.empty() ? "" : words.back();
+    CAPTURE(line);
+    CAPTURE(refused.err);
+    CHECK(refused.code == 2);
+    CHECK(refused.err.starts_with("fake: "));
+    CHECK(std::count(refused.err.begin(), refused.err.end(), '\n') == 1);
+    CHECK(refused.out == "");
+    CHECK(refused.installs == 0);
+  }
+  CHECK(run(program, {"train", "--launch", "processes"}).err ==
+        "fake: --launch processes: is not in this version; legal is threads (all ranks in one process)\n");
+  CHECK(run(program, {"train", "--trace", "t.json"}).err ==
+        "fake: --trace t.json: traces are not in this version; leave it out\n");
+  CHECK(run(program, {"train", "--steps", "0"}).err ==
+        "fake: --steps: '0' must be a whole number >= 1; see --help\n");
+  CHECK(run(program, {"train", "--steps", "1", "--launch", "threads"}).code == 0);
+  CHECK(run(program, {"train", "--steps", "1", "--seed", "2", "--init", "hash:2"}).code == 0);
+}
+
+TEST_CASE("a launcher with several processes is refused") {
+  const fake_program program(1, 1, 1);
+  setenv("WORLD_SIZE", "8", 1);
+  const outcome refused = run(program, {"train", "--steps", "1"});
+  setenv("WORLD_SIZE", "1", 1);
+  const outcome alone = run(program, {"train", "--steps", "1"});
+  unsetenv("WORLD_SIZE");
+  CHECK(refused.code == 2);
+  CHECK(refused.err ==
+        "fake: WORLD_SIZE is 8: this version runs all ranks in one process; start it once, without "
+        "torchrun, mpirun or srun\n");
+  CHECK(alone.code == 0);
+}
+
+TEST_CASE("user errors: code 1 and the file") {
+  const scratch files;
+  const fake_program program(1, 1, 1), narrow(1, 1, 1, dtype::f64, 100);
+  const auto refused = [](const fake_program& p, const std::vector<std::string>& words, int code,
+                          const std::string& text) {
+    const outcome result = run(p, words);
+    CHECK(result.code == code);
+    CHECK(result.err == "fake: " + text + "\n");
+    return result;
+  };
+  const std::string none = files.path("none.txt"), weights = files.path("none.safetensors"),
+                    text = files.write("t.txt", "hello world"), metrics = files.path("no/m.jsonl"),
+                    broken = files.write("broken.safetensors", "abc");
+  CHECK(refused(program, {"train", "--data", none}, 1, none + ": cannot be read: No such file or directory")
+            .installs == 0);
+  refused(narrow, {"train", "--data", text}, 1,
+          text +
+              ": bytes are tokens 0 to 255, but this plan's vocabulary has 100; use a plan with vocab >= "
+              "256, a .bin "
+              "file, arith:SEED or rand:SEED");
+  refused(program, {"train", "--init", weights}, 1, weights + ": cannot be read: No such file or directory");
+  refused(program, {"eval", "--init", broken}, 1,
+          broken + ": holds 3 bytes, fewer than the 8 that a safetensors file starts with");
+  refused(program, {"train", "--metrics", metrics}, 1,
+          metrics + ": cannot be written: No such file or directory");
+  CHECK(refused(program, {"train", "--load", files.path()}, 65,
+                files.path() + ": holds no checkpoint: neither run.json nor latest is there")
+            .installs == 0);
+  CHECK(refused(program, {"train", "--save", text}, 65, text + ": cannot be created: Not a directory")
+            .installs == 0);
+}
+
+TEST_CASE("a damaged checkpoint is code 65") {
+  const scratch files;
+  const fake_program program(1, 1, 1);
+  REQUIRE(run(program, {"train", "--steps", "1", "--save", files.path()}).code == 0);
+  const std::string model = files.path("step_000001/model.safetensors");
+  std::string bytes = contents(model);
+  bytes[bytes.size() / 2] ^= 1;
+  files.write("step_000001/model.safetensors", bytes);
+  const outcome refused = run(program, {"train", "--load", files.path()});
+  CHECK(refused.code == 65);
+  CHECK(refused.err.starts_with("fake: " + model + ": its checksum is "));
+  CHECK(run(program, {"train", "--init", files.path()}).code == 1);  // as plain weights
+}
+
+TEST_CASE("failures of the ranks keep their code and their words") {
+  const scratch files;
+  const fake_program program(1, 1, 1);
+  const auto break_at = [](int code) {
+    return [code](fake_engine& e) {
+      e.fail_at = 3;
+      e.exit_code = code;
+    };
+  };
+  for (const int code : {70, 77}) {
+    const outcome failed = run(program, {"train", "--steps", "5"}, break_at(code));
+    CHECK(failed.code == code);
+    CHECK(failed.err == "fake: rank 1, step 3, 1F0: broken\n");
+  }
+  const std::string metrics = files.path("m");
+  const outcome nan = run(program, {"train", "--steps", "5", "--save", files.path("s"), "--metrics", metrics},
+                          [](fake_engine& e) { e.nan_at = 4; });
+  CHECK(nan.code == 70);
+  CHECK(nan.err.starts_with("fake: step 4: the loss is nan and the gradient norm "));
+  CHECK(std::count(nan.err.begin(), nan.err.end(), '\n') == 1);
+  CHECK(lines_of(metrics).size() == 3);
+  CHECK_FALSE(std::filesystem::exists(files.path("s/latest")));
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files of a test, in a folder that goes when the test does, and the text of a refusal.
+#pragma once
+#include <rankc/runtime/engine.hpp>
+
+#include <stdlib.h>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace rankc::runtime {
+
+class scratch {
+ public:
+  scratch() {
+    std::string name = (std::filesystem::temp_directory_path() / "rankc_test_XXXXXX").string();
+    if (!mkdtemp(name.data())) throw std::runtime_error("no scratch folder");
+    folder_ = name;
+  }
+  ~scratch() { std::filesystem::remove_all(folder_); }
+  scratch(const scratch&) = delete;
+
+  std::string path(std::string_view name = "") const {
+    return name.empty() ? folder_.string() : (folder_ / name).string();
+  }
+  std::string write(std::string_view name, std::string_view bytes) const {
+    std::filesystem::create_directories((folder_ / name).parent_path());
+    std::ofstream(folder_ / name, std::ios::binary) << bytes;
+    return path(name);
+  }
+
+ private:
+  std::filesystem::path folder_;
+};
+
+inline std::string contents(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+/// "CODE: text" of the failure that `act` throws, or "nothing was thrown".
+template <class Act>
+std::string refusal_of(const Act& act) {
+  try {
+    act();
+  } catch (const failure& f) {
+    return std::to_string(f.code) + ": " + f.what();
+  }
+  return "nothing was thrown";
+}
+
+}  // namespace rankc::runtime
