@@ -1,1 +1,18 @@
-# filled by its part
+# Proves a lowered program free of deadlock and races, writes the certificate and checks it again.
+find_package(fmt REQUIRED)
+find_package(nlohmann_json REQUIRED)
+
+add_library(rankc_proof STATIC
+  proof/structure.cpp
+  proof/matching.cpp
+  proof/order.cpp
+  proof/clocks.cpp
+  proof/accesses.cpp
+  proof/prove.cpp
+  proof/certificate.cpp
+  proof/verify_read.cpp
+  proof/verify.cpp)
+add_library(rankc::proof ALIAS rankc_proof)
+target_include_directories(rankc_proof PUBLIC "${CMAKE_CURRENT_SOURCE_DIR}")
+target_compile_features(rankc_proof PUBLIC cxx_std_20)
+target_link_libraries(rankc_proof PRIVATE fmt::fmt nlohmann_json::nlohmann_json rankc_warnings)

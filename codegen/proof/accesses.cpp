@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// Races and wrong reads. A rank's arena is cut at the ends of all accesses into cells that no access divides; a
+// cell keeps its writes per stream, in stream order. A read then looks, per stream, at two writes only: the last
+// that has surely ended before it and the next, which must surely start after it.
+#include "passes.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+
+namespace rankc::codegen::proof {
+
+namespace {
+
+struct write {
+  int op, place, value;
+  int other;  // index of the last earlier write on this stream of a different value, or -1
+};
+
+enum class fault_kind { none, race, overwritten, unwritten };
+
+struct fault {
+  fault_kind kind = fault_kind::none;
+  int op = -1;  // the op that should have come earlier, or later
+  bool operator==(const fault&) const = default;
+};
+
+struct interval {
+  int first, last;  // cells [first, last)
+};
+
+class arena {
+ public:
+  arena(const op_table& table, const clocks& clock, int rank)
+      : table_(table), clock_(clock), first_op_(table.first_of_rank[rank]),
+        last_op_(table.first_of_rank[rank + 1]), streams_(table.program.streams) {
+    cut();
+    fill();
+  }
+
+  void check(findings& wrong) const {
+    for (int op = first_op_; op < last_op_; ++op)
+      for (const auto& a : table_.ops[op]->reads) check_read(op, a, wrong);
+  }
+
+ private:
+  void cut() {
+    for (int i = first_op_; i < last_op_; ++i)
+      for (const auto* accesses : {&table_.ops[i]->reads, &table_.ops[i]->writes})
+        for (const auto& a : *accesses) bounds_.insert(bounds_.end(), {a.begin, a.end});
+    std::sort(bounds_.begin(), bounds_.end());
+    bounds_.erase(std::unique(bounds_.begin(), bounds_.end()), bounds_.end());
+  }
+
+  interval cells(const access& a) const {
+    const auto index = [&](std::size_t byte) {
+      return static_cast<int>(std::lower_bound(bounds_.begin(), bounds_.end(), byte) - bounds_.begin());
+    };
+    return {index(a.begin), index(a.end)};
+  }
+
+  /// Sort all writes by cell and stream; issue order is stream order.
+  void fill() {
+    segment_.assign(bounds_.size() * streams_ + 1, 0);
+    const auto visit = [&](auto&& each) {
+      for (int i = first_op_; i < last_op_; ++i)
+        for (const auto& a : table_.ops[i]->writes) {
+          const auto [first, last] = cells(a);
+          for (int c = first; c < last; ++c) each(segment_[c * streams_ + table_.ops[i]->stream], i, a.value);
+        }
+    };
+    visit([](int& count, int, int) { ++count; });
+    int total = 0;
+    for (int& s : segment_) total += std::exchange(s, total);
+    writes_.resize(total);
+    // Each segment's start moves to its end while it fills, and is moved back below.
+    visit([&](int& next, int op, int value) { writes_[next++] = {op, table_.place[op], value, -1}; });
+    std::copy_backward(segment_.begin(), segment_.end() - 1, segment_.end());
+    segment_.front() = 0;
+    for (std::size_t s = 0; s + 1 < segment_.size(); ++s)
+      for (int w = segment_[s] + 1; w < segment_[s + 1]; ++w)
+        writes_[w].other = writes_[w].value == writes_[w - 1].value ? writes_[w - 1].other : w - 1;
+  }
+
+  fault look(int reader, int value, int cell) const {
+    std::vector<int>& rivals = rivals_;
+    std::vector<int>& sources = sources_;
+    rivals.clear();
+    sources.clear();
+    for (int s = 0; s < streams_; ++s) {
+      const int first = segment_[cell * streams_ + s], last = segment_[cell * streams_ + s + 1];
+      if (first == last) continue;
+      const auto ended = [&, place = clock_.ended(reader, s)](const write& w) { return w.place <= place; };
+      const auto after = std::partition_point(writes_.begin() + first, writes_.begin() + last, ended);
+      const int next = static_cast<int>(after - writes_.begin());
+      for (int w = next; w < last; ++w) {
+        if (writes_[w].op == reader) continue;  // an op may replace what it reads
+        if (!clock_.before(reader, writes_[w].op)) return {fault_kind::race, writes_[w].op};
+        break;
+      }
+      if (next == first) continue;
+      const bool source = writes_[next - 1].value == value;
+      const int rival = source ? writes_[next - 1].other : next - 1;
+      if (source) sources.push_back(writes_[next - 1].op);
+      if (rival >= first) rivals.push_back(writes_[rival].op);
+    }
+    for (int rival : rivals)
+      if (std::none_of(sources.begin(), sources.end(), [&](int s) { return clock_.before(rival, s); }))
+        return {fault_kind::overwritten, rival};
+    return sources.empty() ? fault{fault_kind::unwritten, -1} : fault{};
+  }
+
+  /// Report runs of cells with one and the same fault.
+  void check_read(int reader, const access& a, findings& wrong) const {
+    const auto [first, last] = cells(a);
+    for (int c = first; c < last && !wrong.full();) {
+      const fault found = look(reader, a.value, c);
+      int stop = c + 1;
+      if (found.kind != fault_kind::none) {
+        while (stop < last && look(reader, a.value, stop) == found) ++stop;
+        wrong.add(sentence(reader, a.value, found, bounds_[c], bounds_[stop]));
+      }
+      c = stop;
+    }
+  }
+
+  std::string sentence(int reader, int value, const fault& f, std::size_t begin, std::size_t end) const {
+    const auto who = table_.name(reader);
+    if (f.kind == fault_kind::unwritten)
+      return fmt::format("{} reads bytes {}..{}, which hold nothing yet", who, begin, end);
+    const auto& other = *table_.ops[f.op];
+    if (f.kind == fault_kind::race) {
+      const bool source = std::any_of(other.writes.begin(), other.writes.end(), [&](const access& w) {
+        return w.value == value && w.begin < end && begin < w.end;
+      });
+      return source ? fmt::format("{} reads bytes {}..{} before \"{}\" has surely written them: no event orders "
+                                  "the two", who, begin, end, other.name)
+                    : fmt::format("{} may write bytes {}..{} before \"{}\" is done with them: no event orders "
+                                  "the two", table_.name(f.op), begin, end, table_.ops[reader]->name);
+    }
+    return fmt::format("{} reads bytes {}..{} for what \"{}\" wrote, but they may hold what \"{}\" wrote", who,
+                       begin, end, writer_of(value), other.name);
+  }
+
+  std::string writer_of(int value) const {
+    for (int i = first_op_; i < last_op_; ++i)
+      for (const auto& a : table_.ops[i]->writes)
+        if (a.value == value) return table_.ops[i]->name;
+    return "no op of the rank";
+  }
+
+  const op_table& table_;
+  const clocks& clock_;
+  int first_op_, last_op_, streams_;
+  std::vector<std::size_t> bounds_;  // cell c is bytes [bounds[c], bounds[c + 1])
+  std::vector<int> segment_;         // (cells, streams): where its writes begin
+  std::vector<write> writes_;
+  mutable std::vector<int> rivals_, sources_;  // of one look, kept for their memory
+};
+
+}  // namespace
+
+void check_accesses(const op_table& table, const clocks& clock, int rank, findings& wrong) {
+  arena(table, clock, rank).check(wrong);
+}
+
+}  // namespace rankc::codegen::proof

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which ops meet. There are no tags: on a communicator the n-th send from a to b meets the n-th receive of b
+// from a, and the n-th collectives of all members meet. Those that meet must mean the same message.
+#include "passes.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+namespace rankc::codegen::proof {
+
+namespace {
+
+std::string message(const op_table& table, int i) {
+  const op& o = *table.ops[i];
+  return fmt::format("{} (message {}, {} bytes)", table.name(i), o.message, o.bytes);
+}
+
+bool same_message(const op& a, const op& b) {
+  return a.message == b.message && a.bytes == b.bytes && a.name == b.name;
+}
+
+bool same_values(const std::vector<access>& sent, const std::vector<access>& received) {
+  return std::equal(sent.begin(), sent.end(), received.begin(), received.end(), [](auto& a, auto& b) {
+    return a.value == b.value && a.end - a.begin == b.end - b.begin;
+  });
+}
+
+struct channel {
+  std::vector<int> sends, receives;
+};
+
+using channels = std::map<std::tuple<int, int, int>, channel>;  // by communicator, sender, receiver
+
+void match_channels(const op_table& table, const channels& all, std::vector<int>& leader, findings& wrong) {
+  for (const auto& [key, c] : all) {
+    const auto& [communicator, from, to] = key;
+    const auto& name = table.program.communicators[communicator].name;
+    const auto both = std::min(c.sends.size(), c.receives.size());
+    for (std::size_t n = 0; n < both && !wrong.full(); ++n) {
+      const int s = c.sends[n], r = c.receives[n];
+      leader[r] = s;
+      if (!same_message(*table.ops[s], *table.ops[r]))
+        wrong.add(fmt::format("{} meets {} on \"{}\": they must agree in name, message and bytes",
+                              message(table, s), message(table, r), name));
+      else if (!same_values(table.ops[s]->reads, table.ops[r]->writes))
+        wrong.add(fmt::format("{} sends other values than {} says it receives", table.name(s), table.name(r)));
+    }
+    if (c.sends.size() == c.receives.size()) continue;
+    const int lone = c.sends.size() > both ? c.sends[both] : c.receives[both];
+    wrong.add(fmt::format("rank {} sends {} times to rank {} on \"{}\", rank {} receives {} times; {} meets nothing",
+                          from, c.sends.size(), to, name, to, c.receives.size(), table.name(lone)));
+  }
+}
+
+void match_collectives(const op_table& table, const std::vector<std::vector<std::vector<int>>>& all,
+                       std::vector<int>& leader, findings& wrong) {
+  for (std::size_t c = 0; c < all.size(); ++c) {
+    const auto& communicator = table.program.communicators[c];
+    const auto& first = all[c][communicator.ranks[0]];
+    for (int r : communicator.ranks) {
+      const auto& mine = all[c][r];
+      const auto both = std::min(first.size(), mine.size());
+      for (std::size_t n = 0; n < both && !wrong.full(); ++n) {
+        leader[mine[n]] = first[n];
+        if (!same_message(*table.ops[first[n]], *table.ops[mine[n]]))
+          wrong.add(fmt::format("{} meets {} on \"{}\": they must agree in name, message and bytes",
+                                message(table, first[n]), message(table, mine[n]), communicator.name));
+      }
+      if (first.size() == mine.size()) continue;
+      const int lone = first.size() > both ? first[both] : mine[both];
+      wrong.add(fmt::format("rank {} enters {} collectives on \"{}\", rank {} enters {}; {} meets nothing",
+                            communicator.ranks[0], first.size(), communicator.name, r, mine.size(),
+                            table.name(lone)));
+    }
+  }
+}
+
+joint_events gather(const std::vector<int>& leader) {
+  joint_events events;
+  const int n = static_cast<int>(leader.size());
+  std::vector<int> number(n), filled;
+  std::vector<int> count;
+  for (int i = 0; i < n; ++i)
+    if (leader[i] == i) number[i] = static_cast<int>(count.size()), count.push_back(0);
+  events.of.resize(n);
+  for (int i = 0; i < n; ++i) ++count[events.of[i] = number[leader[i]]];
+  for (int c : count) events.members.first.push_back(events.members.first.back() + c);
+  events.members.values.resize(n);
+  filled.assign(events.members.first.begin(), events.members.first.end() - 1);
+  for (int i = 0; i < n; ++i) events.members.values[filled[events.of[i]]++] = i;
+  return events;
+}
+
+}  // namespace
+
+joint_events match(const op_table& table, findings& wrong) {
+  const auto& p = table.program;
+  channels point_to_point;
+  std::vector<std::vector<std::vector<int>>> collectives(p.communicators.size(),
+                                                         std::vector<std::vector<int>>(p.ranks.size()));
+  std::vector<int> leader(table.size());
+  for (int i = 0; i < table.size(); ++i) {
+    const op& o = *table.ops[i];
+    const int r = table.rank[i];
+    leader[i] = i;
+    if (o.kind == op_kind::send) point_to_point[{o.communicator, r, o.peer}].sends.push_back(i);
+    if (o.kind == op_kind::receive) point_to_point[{o.communicator, o.peer, r}].receives.push_back(i);
+    if (o.kind == op_kind::collective) collectives[o.communicator][r].push_back(i);
+  }
+  match_channels(table, point_to_point, leader, wrong);
+  match_collectives(table, collectives, leader, wrong);
+  return gather(leader);
+}
+
+}  // namespace rankc::codegen::proof

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// A certificate as the checker sees it, read strictly: every field present, of the right type and in the range of
+// its type, and no field that the checker would ignore.
+#pragma once
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace rankc::codegen::verifying {
+
+/// Ends the check; the text is the answer.
+struct refusal : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+struct range {
+  std::uint64_t begin, end;
+  int value;
+};
+
+struct step {
+  std::string kind, name;
+  int stream, position;
+  std::vector<int> waits;
+  std::vector<range> reads, writes;
+  bool communicates = false, point_to_point = false;
+  int communicator = -1, peer = -1, message = -1;
+  std::uint64_t bytes = 0;
+};
+
+struct worker {
+  std::uint64_t arena_bytes;
+  std::vector<step> steps;
+};
+
+struct group {
+  std::string name;
+  std::vector<int> ranks;
+};
+
+struct document {
+  int streams;
+  std::vector<group> groups;
+  std::vector<worker> workers;
+};
+
+/// Errors: throws refusal.
+document read(const std::string& json_text);
+
+}  // namespace rankc::codegen::verifying

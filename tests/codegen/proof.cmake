@@ -1,0 +1,19 @@
+# The proof on programs made by hand, against an execution model that runs them.
+add_library(rankc_proof_testing STATIC
+  codegen/proof/pipeline_program.cpp
+  codegen/proof/random_program.cpp
+  codegen/proof/execution_model.cpp
+  codegen/proof/mutations.cpp)
+target_include_directories(rankc_proof_testing PUBLIC codegen PRIVATE "${PROJECT_SOURCE_DIR}/runtime")
+target_link_libraries(rankc_proof_testing PUBLIC rankc::proof PRIVATE rankc_warnings)
+# Designated initializers leave out the lists that stay empty.
+target_compile_options(rankc_proof_testing PUBLIC -Wno-missing-field-initializers)
+
+add_executable(rankc_proof_test
+  codegen/proof/prove_test.cpp
+  codegen/proof/certificate_test.cpp
+  codegen/proof/mutations_test.cpp)
+find_package(nlohmann_json REQUIRED)
+target_link_libraries(rankc_proof_test PRIVATE
+  rankc_proof_testing rankc::proof nlohmann_json::nlohmann_json rankc_test_main)
+add_test(NAME codegen/proof COMMAND rankc_proof_test)

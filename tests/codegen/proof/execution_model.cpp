@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "execution_model.hpp"
+
+#include <algorithm>
+
+namespace rankc::codegen::testing {
+
+namespace {
+
+std::uint64_t scramble(std::uint64_t x) {
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+  return x ^ (x >> 31);
+}
+
+bool communicates(const op& o) {
+  return o.kind == op_kind::send || o.kind == op_kind::receive || o.kind == op_kind::collective;
+}
+
+}  // namespace
+
+execution_model::execution_model(const program& p) : program_(p) {
+  if (refuse_structure()) return;
+  link();
+  lay_out();
+}
+
+/// What cannot even be run.
+bool execution_model::refuse_structure() {
+  const auto& communicators = program_.communicators;
+  for (int r = 0; r < static_cast<int>(program_.ranks.size()); ++r) {
+    bool ends = false;
+    for (const auto& o : program_.ranks[r].ops) {
+      ends |= o.kind == op_kind::end;
+      if (o.stream < 0 || o.stream >= program_.streams) broken_ = o.name + " has no stream";
+      for (const auto* accesses : {&o.reads, &o.writes})
+        for (const auto& a : *accesses)
+          if (a.begin >= a.end || a.end > program_.ranks[r].arena_bytes) broken_ = o.name + " leaves the arena";
+      if (!communicates(o)) continue;
+      const auto member = [&](int rank) {
+        const auto& ranks = communicators[o.communicator].ranks;
+        return std::find(ranks.begin(), ranks.end(), rank) != ranks.end();
+      };
+      if (o.communicator < 0 || o.communicator >= static_cast<int>(communicators.size()) || !member(r))
+        broken_ = o.name + " has no communicator";
+      else if (o.kind != op_kind::collective && (o.peer == r || !member(o.peer)))
+        broken_ = o.name + " has no peer";
+    }
+    if (!ends) broken_ = "a rank has no end";
+  }
+  return !broken_.empty();
+}
+
+void execution_model::link() {
+  for (int r = 0; r < static_cast<int>(program_.ranks.size()); ++r) {
+    const int base = size();
+    const auto& ops = program_.ranks[r].ops;
+    std::vector<int> last(program_.streams, -1), begins;
+    for (int i = 0; i < static_cast<int>(ops.size()); ++i) {
+      const op& o = ops[i];
+      std::vector<int> causes = begins;
+      if (last[o.stream] >= 0) causes.push_back(last[o.stream]);
+      for (int w : o.waits)
+        if (w >= 0 && w < i) causes.push_back(base + w);
+      if (o.kind == op_kind::end)
+        for (int before : last)
+          if (before >= 0) causes.push_back(before);
+      if (o.kind == op_kind::begin) begins.push_back(base + i);
+      last[o.stream] = base + i;
+      ops_.push_back({.source = &o, .rank = r});
+      ops_.back().causes = static_cast<int>(causes.size());
+      for (int c : causes) ops_[c].followers.push_back(base + i);
+      if (!communicates(o)) continue;
+      const int from = o.kind == op_kind::send ? r : o.kind == op_kind::receive ? o.peer : -1;
+      const int to = o.kind == op_kind::send ? o.peer : o.kind == op_kind::receive ? r : -1;
+      const int fresh = static_cast<int>(channels_.size());
+      const auto [it, added] = channel_index_.try_emplace({o.communicator, {from, to}}, fresh);
+      if (added) channels_.push_back({o.communicator, from, to, {}, {}, {}, {}});
+      ops_.back().channel = it->second;
+    }
+  }
+}
+
+void execution_model::lay_out() {
+  int base = 0;
+  for (int r = 0, next = 0; r < static_cast<int>(program_.ranks.size()); ++r) {
+    std::vector<std::size_t> bounds;
+    for (const auto& o : program_.ranks[r].ops)
+      for (const auto* accesses : {&o.reads, &o.writes})
+        for (const auto& a : *accesses) bounds.insert(bounds.end(), {a.begin, a.end});
+    std::sort(bounds.begin(), bounds.end());
+    bounds.erase(std::unique(bounds.begin(), bounds.end()), bounds.end());
+    const auto spans = [&](const std::vector<access>& accesses) {
+      std::vector<span> result;
+      for (const auto& a : accesses) {
+        const auto first = std::lower_bound(bounds.begin(), bounds.end(), a.begin) - bounds.begin();
+        const auto last = std::lower_bound(bounds.begin(), bounds.end(), a.end) - bounds.begin();
+        result.push_back({base + static_cast<int>(first), base + static_cast<int>(last), a.value});
+      }
+      return result;
+    };
+    for (const auto& o : program_.ranks[r].ops) {
+      ops_[next].reads = spans(o.reads);
+      ops_[next++].writes = spans(o.writes);
+    }
+    base += static_cast<int>(bounds.size());
+  }
+  cells_.resize(base);
+}
+
+/// Later events first come out of four kinds of hardware: no rule at all, streams of very unlike speed, all that
+/// can start starts at once, and nothing starts before it must.
+std::uint64_t execution_model::priority(int event) const {
+  const int op = event / 2;
+  const bool end = event % 2;
+  if (end && op == how_.delayed) return 0;
+  const auto chance = scramble((std::uint64_t{how_.seed} << 32) + event) >> 8;
+  const auto top = std::uint64_t{1} << 60;
+  switch (how_.seed % 4) {
+    case 0: return chance + 1;
+    case 1: {
+      const auto stream = ops_[op].rank * program_.streams + ops_[op].source->stream;
+      return (scramble((std::uint64_t{how_.seed} << 32) + ~stream) & ~0xffffu) + (chance & 0xffff) + 1;
+    }
+    case 2: return chance + 1 + (end ? 0 : top);
+    default: return chance + 1 + (end ? top : 0);
+  }
+}
+
+void execution_model::enable(int op, bool end) {
+  const int event = op * 2 + end;
+  queue_.emplace_back(priority(event), event);
+  std::push_heap(queue_.begin(), queue_.end());
+}
+
+std::string execution_model::run(const interleaving& how) {
+  if (!broken_.empty()) return broken_;
+  how_ = how;
+  harm_.clear();
+  queue_.clear();
+  time_ = 0;
+  unfinished_.assign(program_.ranks.size(), 0);
+  for (auto& c : cells_) c.reading = c.writing = 0, c.possible.clear();
+  for (auto& c : channels_) {
+    c.sends.clear(), c.receives.clear(), c.gathered.clear();
+    c.entered.assign(program_.ranks.size(), 0);
+  }
+  for (int i = 0; i < size(); ++i) {
+    auto& o = ops_[i];
+    o.missing = o.causes;
+    o.started = o.ended = false;
+    ++unfinished_[o.rank];
+    if (o.missing == 0) enable(i, false);
+  }
+  while (!queue_.empty() && harm_.empty()) {
+    std::pop_heap(queue_.begin(), queue_.end());
+    const int event = queue_.back().second;
+    queue_.pop_back();
+    ++time_;
+    event % 2 ? end(event / 2) : start(event / 2);
+  }
+  for (int i = 0; i < size() && harm_.empty(); ++i)
+    if (!ops_[i].ended) harm("deadlock in " + ops_[i].source->name);
+  return harm_;
+}
+
+void execution_model::start(int i) {
+  auto& o = ops_[i];
+  const auto& name = o.source->name;
+  o.started = true;
+  o.start_time = time_;
+  o.values.clear();
+  if (o.source->kind == op_kind::end && unfinished_[o.rank] != 1) return harm("the rank ends before its ops");
+  for (const auto& s : o.reads)
+    for (int c = s.first; c < s.last; ++c) {
+      auto& x = cells_[c];
+      if (x.writing > 0) return harm(name + " reads bytes that are being written");
+      if (x.possible.empty()) return harm(name + " reads bytes without a value");
+      for (const auto& [value, time] : x.possible)
+        if (value != s.value) return harm(name + " reads another value");
+      ++x.reading;
+    }
+  // An op may write what it reads itself.
+  for (const auto& s : o.reads)
+    for (int c = s.first; c < s.last; ++c) --cells_[c].reading;
+  for (const auto& s : o.writes) {
+    o.values.push_back(s.value);
+    for (int c = s.first; c < s.last; ++c) {
+      if (cells_[c].reading > 0) return harm(name + " writes bytes that are being read");
+      ++cells_[c].writing;
+    }
+  }
+  for (const auto& s : o.reads)
+    for (int c = s.first; c < s.last; ++c) ++cells_[c].reading;
+  o.channel >= 0 ? communicate(i) : enable(i, true);
+}
+
+void execution_model::communicate(int i) {
+  const op& o = *ops_[i].source;
+  auto& c = channels_[ops_[i].channel];
+  if (o.kind == op_kind::collective) {
+    const auto n = static_cast<std::size_t>(c.entered[ops_[i].rank]++);
+    if (n >= c.gathered.size()) c.gathered.emplace_back();
+    auto& members = c.gathered[n];
+    members.push_back(i);
+    meet(members.front(), i);
+    if (members.size() < program_.communicators[o.communicator].ranks.size()) return;
+    for (int m : members) enable(m, true);
+    return;
+  }
+  const bool sends = o.kind == op_kind::send;
+  auto &mine = sends ? c.sends : c.receives, &theirs = sends ? c.receives : c.sends;
+  mine.push_back(i);
+  if (sends && how_.buffered) enable(i, true);
+  if (mine.size() > theirs.size()) return;
+  const int send = sends ? i : theirs[mine.size() - 1], receive = sends ? theirs[mine.size() - 1] : i;
+  meet(send, receive);
+  // The receive writes what was sent, whatever it calls it.
+  const auto &from = ops_[send].source->reads, &to = ops_[receive].source->writes;
+  for (std::size_t k = 0; k < to.size(); ++k) {
+    const bool fits = k < from.size() && from[k].end - from[k].begin == to[k].end - to[k].begin;
+    ops_[receive].values[k] = fits ? from[k].value : -1;
+  }
+  if (!how_.buffered) enable(send, true);
+  enable(receive, true);
+}
+
+void execution_model::meet(int a, int b) {
+  const op &x = *ops_[a].source, &y = *ops_[b].source;
+  if (x.bytes != y.bytes || x.message != y.message || x.name != y.name) harm(x.name + " meets " + y.name);
+}
+
+void execution_model::end(int i) {
+  auto& o = ops_[i];
+  o.ended = true;
+  --unfinished_[o.rank];
+  for (const auto& s : o.reads)
+    for (int c = s.first; c < s.last; ++c) --cells_[c].reading;
+  for (std::size_t k = 0; k < o.writes.size(); ++k)
+    for (int c = o.writes[k].first; c < o.writes[k].last; ++c) {
+      auto& x = cells_[c];
+      --x.writing;
+      // A write that ended since this one started may have come after it.
+      std::erase_if(x.possible, [&](const auto& p) { return p.second < o.start_time; });
+      x.possible.emplace_back(o.values[k], time_);
+    }
+  for (int f : o.followers)
+    if (--ops_[f].missing == 0) enable(f, false);
+}
+
+}  // namespace rankc::codegen::testing

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs a rank program in any interleaving one asks for, start and end of an op apart, and says what goes wrong. It
+// follows what hardware does with a program, wrong or right: a wait for a later op is no wait, messages meet in
+// the order in which they start, and bytes are garbage from a write's start to its end.
+#pragma once
+#include <rankc/codegen/program.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace rankc::codegen::testing {
+
+/// One interleaving. `delayed` numbers an op over all ranks: it ends only when nothing else can happen.
+struct interleaving {
+  unsigned seed = 0;
+  bool buffered = false;  // a send ends without its receive
+  int delayed = -1;
+};
+
+class execution_model {
+ public:
+  explicit execution_model(const program&);
+
+  int size() const { return static_cast<int>(ops_.size()); }
+  /// Run once; empty: no harm. Otherwise the first harm that showed.
+  std::string run(const interleaving&);
+
+ private:
+  struct span {
+    int first, last, value;  // cells [first, last) over all ranks
+  };
+  struct state {
+    const op* source;
+    int rank;
+    std::vector<int> followers;  // ops that wait for this one's end
+    int causes = 0;              // ops whose end this one waits for
+    int channel = -1;
+    std::vector<span> reads, writes;
+    int missing = 0;  // of a run, as all below
+    bool started = false, ended = false;
+    int start_time = 0;
+    std::vector<int> values;  // what `writes` will hold
+  };
+  struct cell {
+    int reading = 0, writing = 0;
+    std::vector<std::pair<int, int>> possible;  // value and when it may last have been written
+  };
+  struct channel {
+    int communicator, from, to;  // from == -1: collectives
+    std::vector<int> sends, receives;
+    std::vector<std::vector<int>> gathered;  // members that have started, per collective
+    std::vector<int> entered;                // collectives started, per rank
+  };
+
+  bool refuse_structure();
+  void link();
+  void lay_out();
+  void start(int);
+  void end(int);
+  void enable(int op, bool end);
+  void communicate(int);
+  void meet(int, int);
+  std::uint64_t priority(int event) const;
+  void harm(std::string text) {
+    if (harm_.empty()) harm_ = std::move(text);
+  }
+
+  const program& program_;
+  std::string broken_;  // found before any run
+  std::vector<state> ops_;
+  std::vector<cell> cells_;
+  std::map<std::pair<int, std::pair<int, int>>, int> channel_index_;
+  std::vector<channel> channels_;
+  std::vector<int> unfinished_;  // ops per rank
+  std::vector<std::pair<std::uint64_t, int>> queue_;
+  interleaving how_;
+  int time_ = 0;
+  std::string harm_;
+};
+
+}  // namespace rankc::codegen::testing

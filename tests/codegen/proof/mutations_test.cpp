@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mutations.hpp"
+
+#include "pipeline_program.hpp"
+#include "random_program.hpp"
+
+#include <doctest/doctest.h>
+
+#include <iterator>
+#include <string>
+
+namespace {
+
+using namespace rankc::codegen::testing;
+
+void expect_sound(const mutation_report& report) {
+  INFO(to_text(report));
+  for (const auto& text : report.false_accepts) CHECK_MESSAGE(false, "accepted and harmful: " << text);
+  for (const auto& text : report.disagreements) CHECK_MESSAGE(false, "prove and verify differ: " << text);
+}
+
+constexpr pipeline_shape shapes[] = {
+    {.pp = 1, .microbatches = 3},
+    {.pp = 1, .tp = 2, .dp = 2, .microbatches = 2},
+    {.pp = 2, .microbatches = 4, .one_f_one_b = false},
+    {.pp = 2, .microbatches = 4},
+    {.pp = 2, .tp = 2, .microbatches = 3},
+    {.pp = 2, .dp = 2, .microbatches = 3, .layers = 1},
+    {.pp = 3, .microbatches = 5},
+    {.pp = 4, .microbatches = 6, .layers = 1},
+    {.pp = 4, .microbatches = 4, .layers = 1, .one_f_one_b = false},
+    {.pp = 4, .tp = 2, .dp = 2, .microbatches = 4, .layers = 2},
+};
+
+}  // namespace
+
+TEST_CASE("a mutant of a pipeline is accepted when it is harmless, refused when it is not") {
+  mutation_report sum;
+  for (unsigned s = 0; s < std::size(shapes); ++s)
+    sum += run_mutations(pipeline_program(shapes[s]), shapes[s].tp * shapes[s].dp == 4 ? 300 : 1200, s + 1);
+  MESSAGE(to_text(sum));
+  expect_sound(sum);
+  CHECK(sum.total.mutants >= 10000);
+  CHECK(sum.total.accepted > 500);
+  CHECK(sum.total.harmless * 100 < sum.total.harmful);
+  // What is refused though nothing is read wrong: a declaration that the other side or the rank belies.
+  for (const auto& text : sum.strict) {
+    const bool declared = text.find("sends other values") != text.npos || text.find("begin") != text.npos;
+    CHECK_MESSAGE(declared, text);
+  }
+}
+
+TEST_CASE("a random program is accepted when no interleaving harms it, refused when one does") {
+  mutation_report sum;
+  for (unsigned seed = 0; seed < 30000; ++seed)
+    judge(random_program(seed), {"random", std::to_string(seed)}, seed, sum);
+  MESSAGE(to_text(sum));
+  expect_sound(sum);
+  CHECK(sum.total.accepted > 5000);
+  CHECK(sum.total.harmful > 5000);
+  // The one rule beyond what this model can show: NCCL wants a communicator's ops ordered on each rank.
+  for (const auto& text : sum.strict)
+    CHECK_MESSAGE(text.find("are both on communicator") != text.npos, text);
+}

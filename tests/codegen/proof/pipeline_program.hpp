@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Training steps as rank programs, made without the lowering: pipeline stages with double-buffered boundary slots,
+// tensor-parallel sums inside, gradients accumulated over microbatches, and a data-parallel reduction beside them.
+#pragma once
+#include <rankc/codegen/program.hpp>
+
+namespace rankc::codegen::testing {
+
+struct pipeline_shape {
+  int pp = 2, tp = 1, dp = 1;
+  int microbatches = 4, layers = 2;  // layers of a stage
+  bool one_f_one_b = true;           // otherwise GPipe
+};
+
+/// A correct program with the fewest events that keep it so. Rank (p * dp + d) * tp + t holds stage p.
+program pipeline_program(const pipeline_shape&);
+
+}  // namespace rankc::codegen::testing

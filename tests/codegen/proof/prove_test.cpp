@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline_program.hpp"
+
+#include <rankc/codegen/certificate.hpp>
+#include <rankc/codegen/prove.hpp>
+#include <rankc/codegen/verify.hpp>
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <string>
+
+namespace {
+
+using namespace rankc::codegen;
+using rankc::codegen::testing::pipeline_program;
+
+/// Ranks with one value 0 in bytes 0..100 from the start, four streams and communicators over all ranks.
+struct sketch {
+  program p{.plan = "sketch", .streams = 4};
+
+  explicit sketch(int ranks) {
+    p.communicators = {{"a", {}}, {"b", {}}};
+    for (int r = 0; r < ranks; ++r) {
+      for (auto& c : p.communicators) c.ranks.push_back(r);
+      p.ranks.push_back({{{.kind = op_kind::begin, .name = "begin", .writes = {{0, 100, 0}}}}, 400});
+    }
+  }
+  op& add(int r, op o) { return p.ranks[r].ops.push_back(std::move(o)), p.ranks[r].ops.back(); }
+  op& compute(int r, const char* name, int stream, std::vector<access> reads, std::vector<access> writes) {
+    return add(r, {.name = name, .stream = stream, .reads = std::move(reads), .writes = std::move(writes)});
+  }
+  op& transfer(int r, op_kind kind, const char* name, int stream, int peer, access a, int communicator = 0) {
+    op o{.kind = kind, .name = name, .stream = stream, .communicator = communicator, .peer = peer};
+    o.bytes = a.end - a.begin, o.message = name[0];
+    (kind == op_kind::send ? o.reads : o.writes) = {a};
+    return add(r, std::move(o));
+  }
+  op& send(int r, const char* name, int stream, int to, access a, int communicator = 0) {
+    return transfer(r, op_kind::send, name, stream, to, a, communicator);
+  }
+  op& receive(int r, const char* name, int stream, int from, access a, int communicator = 0) {
+    return transfer(r, op_kind::receive, name, stream, from, a, communicator);
+  }
+  op& sum(int r, const char* name, int stream, int communicator = 0) {
+    return add(r, {.kind = op_kind::collective, .name = name, .stream = stream, .communicator = communicator,
+                   .bytes = 4, .message = name[0]});
+  }
+  /// The first reason of the refusal, or nothing; the checker must be of the same opinion.
+  std::string refusal(std::vector<access> kept = {}) {
+    for (auto& r : p.ranks) r.ops.push_back({.kind = op_kind::end, .name = "end"});
+    p.ranks[0].ops.back().reads = std::move(kept);
+    return judged();
+  }
+  std::string judged() const {
+    const auto v = prove(p);
+    CHECK(v.ok == v.reasons.empty());
+    CHECK(verify(certificate(p, v)).empty() == v.ok);
+    return v.ok ? "" : v.reasons[0];
+  }
+};
+
+}  // namespace
+
+TEST_CASE("pipelines of every shape are proven, and the checker confirms") {
+  for (int pp = 1; pp <= 4; ++pp)
+    for (int tp : {1, 2})
+      for (int dp : {1, 2})
+        for (int microbatches : {1, 2, 5})
+          for (bool one_f_one_b : {false, true}) {
+            const auto p = pipeline_program({pp, tp, dp, microbatches, 2, one_f_one_b});
+            const auto v = prove(p);
+            INFO((v.ok ? "" : v.reasons[0]));
+            CHECK(v.ok);
+            CHECK(verify(certificate(p, v)) == "");
+          }
+}
+
+TEST_CASE("a deadlock is told as who waits for whom") {
+  sketch s(2);
+  for (int r = 0; r < 2; ++r) {
+    s.send(r, r == 0 ? "F0: 0 -> 1" : "B0: 1 -> 0", 0, 1 - r, {0, 10, 0});
+    s.receive(r, r == 0 ? "B0: 1 -> 0" : "F0: 0 -> 1", 0, 1 - r, {200, 210, 0});
+  }
+  CHECK(s.refusal() ==
+        "deadlock: rank 0 waits in \"F0: 0 -> 1\" for rank 1, which waits in \"B0: 1 -> 0\" for rank 0");
+}
+
+TEST_CASE("a deadlock over three ranks, events and a collective") {
+  sketch s(3);
+  s.p.communicators.push_back({"pair", {1, 2}});
+  s.sum(0, "sum", 0), s.send(0, "x", 0, 1, {0, 4, 0}, 1);
+  s.receive(1, "x", 2, 0, {200, 204, 0}, 1);
+  s.compute(1, "middle", 1, {}, {}).waits = {1};
+  s.sum(1, "pair sum", 0, 2).waits = {2};
+  s.sum(1, "sum", 0);
+  s.sum(2, "pair sum", 3, 2);
+  s.sum(2, "sum", 0).waits = {1};
+  CHECK(s.refusal() == "deadlock: rank 0 waits in \"sum\" for rank 1, which waits in \"x\" for rank 0");
+}
+
+TEST_CASE("races and wrong reads name both ops and the bytes") {
+  SUBCASE("read before the write") {
+    sketch s(1);
+    s.compute(0, "F0", 0, {{0, 100, 0}}, {{100, 200, 1}});
+    s.compute(0, "loss", 1, {{150, 200, 1}}, {});
+    CHECK(s.refusal() ==
+          "rank 0: \"loss\" reads bytes 150..200 before \"F0\" has surely written them: no event orders the two");
+  }
+  SUBCASE("write before the read is done") {
+    sketch s(1);
+    s.compute(0, "B0: free", 0, {{0, 100, 0}}, {});
+    s.compute(0, "1F3: recv", 1, {}, {{40, 200, 1}});
+    CHECK(s.refusal() ==
+          "rank 0: \"1F3: recv\" may write bytes 40..100 before \"B0: free\" is done with them: no event orders "
+          "the two");
+  }
+  SUBCASE("another value") {
+    sketch s(1);
+    s.compute(0, "F0", 0, {}, {{0, 8, 1}});
+    s.compute(0, "F1", 0, {}, {{4, 12, 2}});
+    CHECK(s.refusal({{0, 8, 1}}) ==
+          "rank 0: \"end\" reads bytes 4..8 for what \"F0\" wrote, but they may hold what \"F1\" wrote");
+  }
+  SUBCASE("two writes in no order before the read") {
+    sketch s(1);
+    s.compute(0, "F0", 0, {}, {{0, 8, 1}});
+    s.compute(0, "F1", 1, {}, {{4, 12, 2}});
+    CHECK(s.refusal({{0, 4, 1}, {4, 8, 1}}) ==
+          "rank 0: \"end\" reads bytes 4..8 for what \"F0\" wrote, but they may hold what \"F1\" wrote");
+  }
+  SUBCASE("nothing there") {
+    sketch s(1);
+    CHECK(s.refusal({{90, 110, 0}}) == "rank 0: \"end\" reads bytes 100..110, which hold nothing yet");
+  }
+  SUBCASE("in place, then versions in a chain") {
+    sketch s(1);
+    s.compute(0, "B0", 0, {{0, 100, 0}}, {{0, 100, 1}});
+    s.compute(0, "B1", 2, {{0, 100, 1}}, {{0, 100, 2}}).waits = {1};
+    CHECK(s.refusal({{0, 100, 2}}) == "");
+  }
+}
+
+TEST_CASE("order through another rank counts when data comes back, not when a send completes") {
+  // "late" overwrites on stream 2 what "early" reads on stream 0; between them a message to rank 1.
+  const auto start = [](sketch& s) {
+    s.compute(0, "early", 0, {{0, 100, 0}}, {});
+    s.send(0, "x", 0, 1, {0, 4, 0}).waits = {1};
+    s.receive(1, "x", 0, 0, {200, 204, 0});
+  };
+  SUBCASE("data comes back") {
+    sketch s(2);
+    start(s);
+    s.send(1, "y", 0, 0, {200, 204, 0}, 1);
+    s.receive(0, "y", 2, 1, {200, 204, 0}, 1);
+    s.compute(0, "late", 2, {}, {{4, 100, 1}});
+    CHECK(s.refusal() == "");
+  }
+  SUBCASE("a second send completes") {
+    sketch s(2);
+    start(s);
+    s.receive(1, "y", 0, 0, {204, 208, 5}, 1);
+    s.compute(0, "fill", 2, {}, {{200, 204, 5}});
+    s.send(0, "y", 2, 1, {200, 204, 5}, 1);
+    s.compute(0, "late", 2, {}, {{4, 100, 1}});
+    CHECK(s.refusal().find("\"late\" may write bytes 4..100 before \"early\" is done with them") != std::string::npos);
+  }
+}
+
+TEST_CASE("messages that meet must be the same") {
+  sketch s(2);
+  SUBCASE("bytes") {
+    s.send(0, "x", 0, 1, {0, 4, 0}), s.receive(1, "x", 0, 0, {200, 208, 0});
+    CHECK(s.refusal() ==
+          "rank 0: \"x\" (message 120, 4 bytes) meets rank 1: \"x\" (message 120, 8 bytes) on \"a\": they must "
+          "agree in name, message and bytes");
+  }
+  SUBCASE("name and message") {
+    s.sum(0, "x", 0), s.sum(1, "y", 0);
+    CHECK(s.refusal().find("rank 0: \"x\" (message 120, 4 bytes) meets rank 1: \"y\" (message 121, 4 bytes)") == 0);
+  }
+  SUBCASE("count of messages") {
+    s.send(0, "x", 0, 1, {0, 4, 0}), s.send(0, "y", 0, 1, {0, 4, 0}), s.receive(1, "x", 0, 0, {200, 204, 0});
+    CHECK(s.refusal() ==
+          "rank 0 sends 2 times to rank 1 on \"a\", rank 1 receives 1 times; rank 0: \"y\" meets nothing");
+  }
+  SUBCASE("count of collectives") {
+    s.sum(1, "x", 0);
+    CHECK(s.refusal() ==
+          "rank 0 enters 0 collectives on \"a\", rank 1 enters 1; rank 1: \"x\" meets nothing");
+  }
+  SUBCASE("values") {
+    s.send(0, "x", 0, 1, {0, 4, 0}), s.receive(1, "x", 0, 0, {200, 204, 7});
+    CHECK(s.refusal() == "rank 0: \"x\" sends other values than rank 1: \"x\" says it receives");
+  }
+  SUBCASE("order on a communicator") {
+    s.sum(0, "x", 0), s.sum(0, "y", 1), s.sum(1, "x", 0), s.sum(1, "y", 0);
+    CHECK(s.refusal() ==
+          "rank 0: \"x\" and \"y\" are both on communicator \"a\": no event orders the two");
+  }
+}
+
+TEST_CASE("structure") {
+  sketch s(2);
+  op& x = s.compute(0, "x", 0, {}, {{0, 8, 1}});
+  std::string expected;
+  SUBCASE("later wait") { x.waits = {1}, expected = "waits for op 1, it may wait for earlier ops only: 0..0"; }
+  SUBCASE("stream") { x.stream = 4, expected = "is on stream 4, the program has streams 0..3"; }
+  SUBCASE("arena") { x.writes[0].end = 401, expected = "writes bytes 0..401, the arena ends at 400"; }
+  SUBCASE("empty access") { x.writes[0].end = 0, expected = "writes no bytes: 0..0"; }
+  SUBCASE("no value") { x.writes[0].value = -1, expected = "writes bytes 0..8 without naming a value"; }
+  SUBCASE("two values") { x.writes.push_back({4, 12, 2}), expected = "writes two values to bytes 4..8"; }
+  SUBCASE("second begin") { x.kind = op_kind::begin, expected = "begins the rank again"; }
+  SUBCASE("early end") { x.kind = op_kind::end, expected = "ends the rank too early"; }
+  SUBCASE("communicator") {
+    x.kind = op_kind::collective, x.communicator = 2, expected = "uses communicator 2, the program has 2 of them";
+  }
+  SUBCASE("peer") {
+    x.kind = op_kind::receive, x.communicator = 0, x.peer = 0, x.bytes = 8;
+    expected = "has peer 0, it must be another rank of communicator \"a\"";
+  }
+  SUBCASE("not a member") {
+    s.p.communicators.push_back({"c", {1}});
+    x.kind = op_kind::collective, x.communicator = 2, expected = "uses communicator \"c\", which rank 0 is not in";
+  }
+  SUBCASE("bytes of the message") {
+    x.kind = op_kind::receive, x.communicator = 0, x.peer = 1, x.bytes = 12;
+    expected = "writes 8 bytes of the arena for a message of 12";
+  }
+  CHECK(s.refusal() == "rank 0: \"x\" " + expected);
+}
+
+TEST_CASE("structure of ranks and communicators") {
+  sketch s(2);
+  SUBCASE("no end") { CHECK(s.judged() == "rank 0 has no begin op and end op"); }
+  SUBCASE("op after the end") {
+    s.add(0, {.kind = op_kind::end, .name = "end"}), s.compute(0, "x", 0, {}, {});
+    s.add(1, {.kind = op_kind::end, .name = "end"});
+    CHECK(s.judged() == "rank 0: \"end\" ends the rank too early");
+  }
+  SUBCASE("communicator names a rank twice") {
+    s.p.communicators[0].ranks = {0, 1, 1};
+    CHECK(s.refusal() == "communicator \"a\" names rank 1 twice");
+  }
+  SUBCASE("communicator names no rank") {
+    s.p.communicators[0].ranks = {0, 2};
+    CHECK(s.refusal() == "communicator \"a\" names rank 2, the program has ranks 0..1");
+  }
+  SUBCASE("no ranks at all") {
+    s.p.ranks.clear();
+    CHECK(prove(s.p).reasons.at(0) == "the program has no ranks");
+  }
+}
+
+TEST_CASE("a long program is proven and checked") {
+  const auto p = pipeline_program({.pp = 4, .tp = 2, .microbatches = 256, .layers = 3});
+  std::size_t ops = 0;
+  for (const auto& r : p.ranks) ops += r.ops.size();
+  CHECK(ops > 40000);
+  const auto clock = [] { return std::chrono::steady_clock::now(); };
+  const auto seconds = [](auto d) { return std::chrono::duration<double>(d).count(); };
+  const auto start = clock();
+  const auto v = prove(p);
+  const auto proven = clock();
+  CHECK(v.ok);
+  const auto text = certificate(p, v);
+  const auto written = clock();
+  CHECK(verify(text) == "");
+  MESSAGE(ops << " ops: prove " << seconds(proven - start) << " s, certificate " << text.size() << " bytes in "
+              << seconds(written - proven) << " s, verify " << seconds(clock() - written) << " s");
+}
