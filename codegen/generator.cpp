@@ -23,14 +23,15 @@ void print_diagnostics(const plan_data& plan) {
   for (const diagnostic& d : plan.diagnostics) fmt::print(stderr, "error[RC{}]: {}\n", d.id, d.text.view());
 }
 
-/// Write a file only where it differs, so that nothing downstream is built again.
-void write_file(const std::filesystem::path& path, const std::string& text) {
+/// Write a file only where it differs, so that nothing downstream is built again; say whether it did.
+bool write_file(const std::filesystem::path& path, const std::string& text) {
   std::ifstream old(path, std::ios::binary);
-  if (old && std::string(std::istreambuf_iterator<char>(old), {}) == text) return;
+  if (old && std::string(std::istreambuf_iterator<char>(old), {}) == text) return false;
   old.close();
   std::ofstream out(path, std::ios::binary);
   out << text;
   if (!out.flush()) throw std::runtime_error(fmt::format("cannot write {}", path.string()));
+  return true;
 }
 
 dtype type_for(const plan_data& plan, const std::string& wanted, const std::string& target) {
@@ -100,8 +101,13 @@ int generator_main(const plan_data& plan, int argc, char** argv) {
       if (!pass.empty()) fmt::print("{}", explain(l, pass));
       else if (out.empty()) throw std::runtime_error("emit: --out DIR or --explain PASS is needed");
       if (!out.empty()) {
-        std::filesystem::create_directories(out);
-        for (const auto& [name, text] : emit(l, target)) write_file(std::filesystem::path(out) / name, text);
+        const std::filesystem::path folder(out);
+        std::filesystem::create_directories(folder);
+        bool changed = false;
+        for (const auto& [name, text] : emit(l, target)) changed |= write_file(folder / name, text);
+        // A build system knows this file alone: it is new whenever what it includes is.
+        const auto source = folder / (target == "cuda" ? "program.cu" : "program.cpp");
+        if (changed) std::filesystem::last_write_time(source, std::filesystem::file_time_type::clock::now());
       }
     } else if (*describe) {
       const lowered l = lower_and_prove(plan, type_for(plan, type, target));
@@ -112,7 +118,8 @@ int generator_main(const plan_data& plan, int argc, char** argv) {
       else write_file(out, text);
     } else if (*proof) {
       const lowered l = lower_and_prove(plan, type_for(plan, type, target));
-      write_file(out, certificate(expand_train(l)));
+      const program p = expand_train(l);
+      write_file(out, certificate(p, prove(p)));
     }
   } catch (const std::exception& e) {
     fmt::print(stderr, "error: {}\n", e.what());

@@ -39,6 +39,9 @@ std::string schedule_svg(const plan_data&);
 /// Name of a member or constant for a layer or parameter: "layers.2" -> "layers_2".
 inline std::string member(const std::string& name) { return identifier(name); }
 
+/// Namespace of a layer's text: apart from the kernels' names.
+inline std::string layer_namespace(const body& b) { return b.name + "_layer"; }
+
 /// All files of a program: name -> text.
 std::map<std::string, std::string> emit(const lowered&, const std::string& target);
 

@@ -21,9 +21,9 @@ class layer_text {
 
   std::string run() {
     std::string out = heading();
-    out += "namespace " + b_.name + " {\n\n" + constants() + "\n" + parameters() + "\n" + saved();
+    out += "namespace " + layer_namespace(b_) + " {\n\n" + constants() + "\n" + parameters() + "\n" + saved();
     out += function("forward", b_.forward, false) + "\n" + function("backward", b_.backward, true);
-    return out + "\n}  // namespace " + b_.name + "\n";
+    return out + "\n}  // namespace " + layer_namespace(b_) + "\n";
   }
 
  private:

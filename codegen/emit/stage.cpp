@@ -16,7 +16,7 @@ std::string place_call(const lowered& l, const layer_use& use, const std::string
   std::vector<std::string> arguments{region};
   for (int g = 0; g < n_groups; ++g)
     if (l.groups[use.kind].size[g]) arguments.push_back(std::to_string(use.base[g]));
-  return call(l.bodies[use.kind].name + "::place", arguments, 0);
+  return call(layer_namespace(l.bodies[use.kind]) + "::place", arguments, 0);
 }
 
 /// What of a stage's surroundings its forward or backward needs.
@@ -81,7 +81,7 @@ std::string layer_call(const lowered& l, const stage_plan& s, int layer, bool ba
   take(f.dx, layer == 0 ? in.dx : fmt::format("chain[{}]", layer % 2));
   take(f.accumulate, in.accumulate);
   take(f.accumulate_shared, use.adds_to_shared ? "true" : in.accumulate);
-  std::string line = "  " + call(b.name + (backward ? "::backward" : "::forward"), arguments, 2) + "\n";
+  std::string line = "  " + call(layer_namespace(b) + (backward ? "::backward" : "::forward"), arguments, 2) + "\n";
   for (std::size_t at = 0; (at = line.find("\n    ", at)) != line.npos; at += 3) line.insert(at + 1, "  ");
   return line;
 }
@@ -124,11 +124,11 @@ std::string emit_stage(const lowered& l, const pipeline_rank& r, const stage_pla
     const std::string me = member(use.name);
     kinds.push_back(use.name);
     for (const char* region : {"weights", "gradients"})
-      parameters += fmt::format("constexpr {}::parameters {}{} = {}\n", b.name, region[0] == 'w' ? "" : "d_", me,
+      parameters += fmt::format("constexpr {}::parameters {}{} = {}\n", layer_namespace(b), region[0] == 'w' ? "" : "d_", me,
                                 place_call(l, use, region));
     if (b.saved_bytes) {
-      members.push_back(fmt::format("{}::saved {};", b.name, me));
-      places += fmt::format("    .{} = {}::keep(base + {}),\n", me, b.name, use.saved);
+      members.push_back(fmt::format("{}::saved {};", layer_namespace(b), me));
+      places += fmt::format("    .{} = {}::keep(base + {}),\n", me, layer_namespace(b), use.saved);
     }
     if (i + 1 < s.layers.size()) {
       members.push_back(fmt::format("at after_{};", me));

@@ -210,6 +210,7 @@ class builder {
     if (plan_.dims.dp_replicate == 1) return;
     item i;
     i.what = item_kind::reduce_loss;
+    i.on = stream::reduce;  // as all that uses the dp communicator
     i.over = role::dp;
     i.name = "loss over dp";
     i.message = l_.message(i.name, l_.real_bytes());

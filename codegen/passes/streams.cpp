@@ -49,6 +49,7 @@ std::string event_name(const item& i, const pipeline_rank& r) {
     case item_kind::send: return base + "_sent";
     case item_kind::backward_layer: return base + "_layer" + std::to_string(i.layer) + "_done";
     case item_kind::reduce: return "bucket" + std::to_string(i.bucket) + "_over_" + (i.over == role::tp ? "tp" : i.over == role::dp ? "dp" : "tied");
+    case item_kind::reduce_loss: return "loss_reduced";
     case item_kind::forward:
     case item_kind::backward: return base + "_done";
     default: return "finishing";

@@ -1,0 +1,65 @@
+# add_rankc_program(<name> PLAN <plan.hpp> NAME <plan's C++ name> [TARGET host|cuda] [DTYPE f32|f64|bf16])
+#
+#   <name>_rankc    the generator: the plan linked to rankc::codegen
+#   <name>_program  library of the rank programs it writes, for embedding
+#   <name>          executable: the programs with the trainer's command line
+#
+# The files are known before the plan is: one source per program, which includes what the generator writes beside it.
+include_guard(DIRECTORY)
+
+function(add_rankc_program name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "PLAN;NAME;TARGET;DTYPE" "")
+  if(arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "add_rankc_program(${name}): unknown arguments ${arg_UNPARSED_ARGUMENTS}; "
+                        "it takes PLAN, NAME, TARGET and DTYPE")
+  endif()
+  if(NOT arg_PLAN OR NOT arg_NAME)
+    message(FATAL_ERROR "add_rankc_program(${name}): PLAN (a header) and NAME (the plan's C++ name) are needed")
+  endif()
+  if(NOT arg_TARGET)
+    set(arg_TARGET host)
+    if(TARGET rankc::runtime_cuda)
+      set(arg_TARGET cuda)
+    endif()
+  endif()
+  if(NOT arg_TARGET MATCHES "^(host|cuda)$")
+    message(FATAL_ERROR "add_rankc_program(${name}): TARGET is host or cuda, not ${arg_TARGET}")
+  endif()
+  if(NOT TARGET rankc::runtime_${arg_TARGET})
+    message(FATAL_ERROR "add_rankc_program(${name}): TARGET ${arg_TARGET} needs rankc::runtime_${arg_TARGET}, "
+                        "which is built where a CUDA compiler and NCCL are found")
+  endif()
+  set(dtype)
+  if(arg_DTYPE)
+    if(NOT arg_DTYPE MATCHES "^(f32|f64|bf16)$")
+      message(FATAL_ERROR "add_rankc_program(${name}): DTYPE is f32, f64 or bf16, not ${arg_DTYPE}")
+    endif()
+    set(dtype --dtype ${arg_DTYPE})
+  endif()
+  cmake_path(ABSOLUTE_PATH arg_PLAN BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}" NORMALIZE)
+  cmake_path(GET arg_PLAN PARENT_PATH plan_dir)
+  cmake_path(GET arg_PLAN FILENAME plan_file)
+
+  set(out "${CMAKE_CURRENT_BINARY_DIR}/${name}_program")
+  file(CONFIGURE OUTPUT "${CMAKE_CURRENT_BINARY_DIR}/${name}_rankc.cpp" CONTENT [[
+#include <@plan_file@>
+#include <rankc/codegen/generator.hpp>
+int main(int argc, char** argv) { return rankc::codegen::generator_main(@arg_NAME@::data("@name@"), argc, argv); }
+]] @ONLY)
+  add_executable(${name}_rankc "${CMAKE_CURRENT_BINARY_DIR}/${name}_rankc.cpp")
+  target_include_directories(${name}_rankc PRIVATE "${plan_dir}")
+  target_link_libraries(${name}_rankc PRIVATE rankc::codegen)
+
+  set(source "${out}/program.cpp")
+  if(arg_TARGET STREQUAL "cuda")
+    set(source "${out}/program.cu")
+  endif()
+  add_custom_command(OUTPUT "${source}" "${out}/program.hpp" "${out}/main.cpp"
+    COMMAND ${name}_rankc emit --target ${arg_TARGET} ${dtype} --out "${out}"
+    DEPENDS ${name}_rankc COMMENT "Generating ${name} (${arg_TARGET})" VERBATIM)
+  add_library(${name}_program STATIC "${source}" "${out}/program.hpp")
+  target_include_directories(${name}_program PUBLIC "${out}")
+  target_link_libraries(${name}_program PUBLIC rankc::runtime_${arg_TARGET})
+  add_executable(${name} "${out}/main.cpp")
+  target_link_libraries(${name} PRIVATE ${name}_program rankc::runtime_tools)
+endfunction()

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// The smallest plan: a byte-level GPT on one rank. Everything that a plan says is here.
+#pragma once
+#include <rankc/rankc.hpp>
+
+namespace plans {
+using namespace rankc;
+
+inline constexpr auto byte_gpt = models::gpt2{.layers = 4, .hidden = 128, .heads = 4, .ffn = 512, .vocab = 256};
+
+inline constexpr training byte_recipe{.seq = 128, .global_batch = 16, .precision = f32, .lr = 2e-3,
+                                      .warmup_steps = 20, .decay_steps = 400, .min_lr = 2e-4};
+
+using gpt_one_rank = plan<byte_gpt, parallel_dims{.world = 1}, schedules::gpipe{.microbatches = 1}, byte_recipe, clusters::cpu>;
+static_assert(valid<gpt_one_rank>);
+
+}  // namespace plans

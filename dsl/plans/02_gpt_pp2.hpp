@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two pipeline stages: the same GPT, its four layers split between two ranks, 1F1B with four microbatches.
+#pragma once
+#include "01_gpt_one_rank.hpp"
+
+namespace plans {
+
+using gpt_pp2 = plan<byte_gpt, parallel_dims{.world = 2, .pp = 2}, schedules::one_f_one_b{.microbatches = 4}, byte_recipe, clusters::cpu>;
+static_assert(valid<gpt_pp2>);
+
+}  // namespace plans

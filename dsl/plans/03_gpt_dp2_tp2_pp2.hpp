@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Eight ranks: data, tensor and pipeline parallel by two each, with sequence parallelism. One degree is inferred.
+#pragma once
+#include "01_gpt_one_rank.hpp"
+
+namespace plans {
+
+inline constexpr parallel_dims eight_ranks{.world = 8, .dp_replicate = infer, .tp = 2, .pp = 2, .sequence_parallel = true};
+
+using gpt_dp2_tp2_pp2 = plan<byte_gpt, eight_ranks, schedules::one_f_one_b{.microbatches = 4}, byte_recipe, clusters::cpu>;
+static_assert(valid<gpt_dp2_tp2_pp2>);
+static_assert(gpt_dp2_tp2_pp2::dims.dp_replicate == 2);
+
+}  // namespace plans
