@@ -2,6 +2,7 @@
 // What the fabric refuses, and that every refusal is one sentence with names in it and never a hang.
 #include "plan.hpp"
 
+#include <chrono>
 #include <stdexcept>
 #include <thread>
 
@@ -114,15 +115,19 @@ TEST_CASE("collectives in another order on two communicators are a deadlock") {
   check_says(f, {"deadlock", "\"one\" (message 0", "\"one\" (message 1"});
 }
 
-TEST_CASE("a rank that ends while others wait for it is named") {
-  plan p(1, 3, 1);
-  const failure f = failing_step(p, [](rank& r) {
-    begin(r, "B0");
-    if (r.index != 1) all_reduce<double>(r, stream::compute, role::dp, {7, "gradients"}, data<double>(0), 4);
-  });
-  CHECK(f.code == 70);
-  check_says(f, {"deadlock", "rank 0, step 1, B0", "\"gradients\" (message 7",
-                 "rank 1 has ended its step without it"});
+TEST_CASE("a rank that ends while others wait for it is named, whether it ends first or last") {
+  for (const int late : {0, 1}) {
+    plan p(1, 3, 1);
+    const failure f = failing_step(p, [=](rank& r) {
+      begin(r, "B0");
+      if ((r.index == 1) == (late == 1)) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      if (r.index != 1)
+        all_reduce<double>(r, stream::compute, role::dp, {7, "gradients"}, data<double>(0), 4);
+    });
+    CHECK(f.code == 70);
+    check_says(f, {"deadlock", "rank 0, step 1, B0 waits on compute for all_reduce \"gradients\" (message 7",
+                   "rank 1 has ended its step without it"});
+  }
 }
 
 TEST_CASE("communication that nobody answers is an orphan at the end of the step") {
@@ -179,6 +184,18 @@ TEST_CASE("a failure keeps its code, and the engine stays failed") {
       check_says(f, {"rank 1, step 1: no such checkpoint"});
     }
   }
+}
+
+TEST_CASE("an event of the step before does not count") {
+  plan p(2, 1, 1);
+  train_body = [](rank& r) {
+    if (r.input.step == 1) record(r, stream::reduce, {4});
+    wait(r, stream::compute, {4});
+  };
+  const auto e = p.install();
+  e->step(input(1));
+  CHECK_THROWS_WITH_AS(e->step(input(2)),
+                       doctest::Contains("event 4 is waited for before this step records it"), failure);
 }
 
 TEST_CASE("calls that the plan does not allow are refused") {
