@@ -57,7 +57,8 @@ void add_options_of_both(CLI::App& app, options& o, raw_options& raw) {
   app.add_option("--load", o.load,
                  "continue from this checkpoint, with its data and recipe where not given here");
   app.add_option("--launch", raw.launch, "threads: all ranks in this process");
-  app.add_option("--trace", raw.trace, "not in this version");
+  app.add_option("--trace", raw.trace, "traces are not in this version")
+      ->group("");  // refused, so not in --help
 }
 
 void add_options_of_training(CLI::App& app, options& o) {
@@ -139,7 +140,9 @@ std::optional<options> parse_command_line(const description& about, int argc, co
     app.exit(answer);
     return std::nullopt;
   } catch (const CLI::ParseError& e) {
-    throw refusal(2, "{}; see --help", e.what());
+    const bool no_command = app.get_subcommands().empty();
+    throw refusal(2, "{}; {}", e.what(),
+                  no_command ? "legal are train, eval, describe, --version and --help" : "see --help");
   }
   if (describe->parsed()) {
     o.run = options::command::describe;

@@ -10,8 +10,13 @@
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <algorithm>
+#include <chrono>
 #include <map>
+#include <thread>
 
 using namespace rankc::runtime;
 namespace fs = std::filesystem;
@@ -172,6 +177,36 @@ TEST_CASE("a save that fails leaves the previous checkpoint as it was") {
   fake_engine to(program);
   load_checkpoint(to, read_run_state(program.about, folder / "run.json"), folder);
   CHECK(contents_of(to) == contents_of(good));
+}
+
+TEST_CASE("killed at any moment of a save, the newest checkpoint is whole") {
+  const fake_program program(2, 1, 2);
+  fake_engine e(program);
+  fill_engine(e);
+  const auto expected = contents_of(e);
+  int found = 0;
+  for (std::uint64_t round = 0; round < 12; ++round) {
+    const scratch files;
+    const auto start = std::chrono::steady_clock::now();
+    save_checkpoint(e, example_state(program.about, 1), files.path());
+    const auto one_save = std::chrono::steady_clock::now() - start;
+    const pid_t child = fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+      for (int step = 2;; ++step) save_checkpoint(e, example_state(program.about, step), files.path());
+    }
+    std::this_thread::sleep_for(one_save * (splitmix64(round) % 1000) / 250);  // up to four saves
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+    const fs::path folder = find_checkpoint(files.path());
+    const run_state state = read_run_state(program.about, folder / "run.json");
+    REQUIRE(folder.filename() == fs::path(contents(files.path("latest")).substr(0, 11)));
+    fake_engine to(program);
+    load_checkpoint(to, state, folder);
+    REQUIRE(contents_of(to) == expected);
+    found += state.step > 1;
+  }
+  CHECK(found > 0);  // the child did save
 }
 
 TEST_CASE("folders without a whole checkpoint are refused") {

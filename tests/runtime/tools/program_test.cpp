@@ -276,6 +276,8 @@ TEST_CASE("usage errors: code 2, one line, nothing started") {
     CHECK(refused.out == "");
     CHECK(refused.installs == 0);
   }
+  CHECK(run(program, {"fly"}).err ==
+        "fake: A subcommand is required; legal are train, eval, describe, --version and --help\n");
   CHECK(run(program, {"train", "--launch", "processes"}).err ==
         "fake: --launch processes: is not in this version; legal is threads (all ranks in one process)\n");
   CHECK(run(program, {"train", "--trace", "t.json"}).err ==

@@ -85,11 +85,10 @@ TEST_CASE("a file is not closed with tensors missing") {
 TEST_CASE("half precision is converted exactly") {
   const scratch files;
   const std::string path = files.write(
-      "half.safetensors",
-      file_of(
-          R"({"h":{"dtype":"F16","shape":[7],"data_offsets":[0,14]},"b":{"dtype":"BF16","shape":[3],"data_offsets":[14,20]}})",
-          bytes_of<std::uint16_t>(
-              {0x3c00, 0xc000, 0x3555, 0x7bff, 0x0001, 0x8400, 0x8000, 0x3f80, 0xc040, 0x0080})));
+      "half.safetensors", file_of(R"({"h":{"dtype":"F16","shape":[7],"data_offsets":[0,14]},)"
+                                  R"("b":{"dtype":"BF16","shape":[3],"data_offsets":[14,20]}})",
+                                  bytes_of<std::uint16_t>({0x3c00, 0xc000, 0x3555, 0x7bff, 0x0001, 0x8400,
+                                                           0x8000, 0x3f80, 0xc040, 0x0080})));
   const auto values = all_of(path);
   CHECK(values.at("h") == std::vector<double>{1, -2, 0x1.554p-2, 65504, 0x1p-24, -0x1p-14, 0});
   CHECK(values.at("b") == std::vector<double>{1, -3, 0x1p-126});
