@@ -37,15 +37,31 @@ class layer_text {
 
   std::string constants() {
     std::vector<std::string> words;
-    for (const constant& c : b_.constants) words.push_back(fmt::format("{} = {}", c.name, c.value));
-    return words.empty() ? "" : "constexpr std::size_t " + wrap(words, ",") + ";\n";
+    for (const constant& c : b_.constants)
+      if (is_printed(c.name)) words.push_back(fmt::format("{} = {}", c.name, c.value));
+    return words.empty() ? "" : "constexpr std::size_t " + wrap(words, ",", "    ") + ";\n";
+  }
+
+  bool is_printed(const std::string& constant_name) const {
+    for (const auto* list : {&b_.forward, &b_.backward})
+      for (const kernel& k : *list) {
+        std::vector<const extent*> sizes;
+        for (const extent& e : k.sizes) sizes.push_back(&e);
+        if (k.collective_) sizes.push_back(&k.collective_->count);
+        for (const extent* e : sizes)
+          for (std::size_t at = 0; (at = e->text.find(constant_name, at)) != e->text.npos; ++at) {
+            auto is_word = [&](std::size_t i) { return i < e->text.size() && (std::isalnum(static_cast<unsigned char>(e->text[i])) || e->text[i] == '_'); };
+            if ((at == 0 || !is_word(at - 1)) && !is_word(at + constant_name.size())) return true;
+          }
+      }
+    return false;
   }
 
   std::string parameters() {
     std::vector<std::string> names;
     for (const layer_parameter& p : b_.parameters) names.push_back(member(p.name));
     std::string out = "/// Where each parameter starts: in the weights, and alike in the gradients and moments.\nstruct parameters {\n  at " +
-                      wrap(names, ",") + ";\n};\n";
+                      wrap(names, ",", "      ") + ";\n};\n";
     std::vector<std::string> arguments{"at region"};
     for (int g = 0; g < n_groups; ++g)
       if (groups_.size[g]) arguments.push_back("std::size_t " + std::string(group_names[g]));
@@ -78,7 +94,7 @@ class layer_text {
       names.push_back(b.name);
       places += fmt::format("      .{} = slot + {},  // {}\n", b.name, b.offset, b.shape);
     }
-    return "/// What forward keeps for backward.\nstruct saved {\n  at " + wrap(names, ",") +
+    return "/// What forward keeps for backward.\nstruct saved {\n  at " + wrap(names, ",", "      ") +
            ";\n};\nconstexpr saved keep(at slot) {\n  return {\n" + places + "  };\n}\n\n";
   }
 
@@ -89,7 +105,7 @@ class layer_text {
       case space::dy: return "dy";
       case space::dx: return "dx";
       case space::saved: return "s." + b_.buffers[o.index].name;
-      case space::temp: return b_.buffers[o.index].name + (b_.buffers[o.index].name == "scratch" ? std::to_string(o.index) : "");
+      case space::temp: return b_.buffers[o.index].name;
       case space::weight: return "w." + member(b_.parameters[o.index].name);
       case space::gradient: return "dw." + member(b_.parameters[o.index].name);
       case space::rope: return "rope_table";
@@ -109,9 +125,10 @@ class layer_text {
           const std::string n = name(o);
           if (std::find(seen.begin(), seen.end(), n) != seen.end()) continue;
           seen.push_back(n);
-          words.push_back(fmt::format("{} = work + {}", n, b_.buffers[o.index].offset));
+          const std::size_t offset = b_.buffers[o.index].offset;
+          words.push_back(offset ? fmt::format("{} = work + {}", n, offset) : n + " = work");
         }
-    return words.empty() ? "" : "  const at " + wrap(words, ",", "") + ";\n";
+    return words.empty() ? "" : "  const at " + wrap(words, ",", "      ") + ";\n";
   }
 
   std::string statement(const kernel& k) {

@@ -19,9 +19,7 @@ std::string emit_memory(const lowered& l, const pipeline_rank& r) {
     std::vector<std::string> at;
     for (int i = 0; i < count; ++i) at.push_back(fmt::format("{{{}}}", where + i * aligned(bytes)));
     out += fmt::format("// {} x {}: {}\n", count, readable_bytes(bytes), what);
-    out += wrap({fmt::format("constexpr at {}[]{{", name) + at[0]}, "");
-    for (int i = 1; i < count; ++i) out += (i % 8 ? ", " : ",\n    ") + at[i];
-    out += "};\n";
+    out += fmt::format("constexpr at {}[]{{{}}};\n", name, wrap(at, ",", "    "));
   };
   const arena_plan& a = r.arena;
   const std::size_t region = r.parameter_elements * l.real_bytes();

@@ -141,8 +141,8 @@ std::string emit_pipeline(const lowered& l, const pipeline_rank& r) {
   return fill(templates::program_pipeline_hpp,
               {{"version", version}, {"plan", l.plan->name}, {"plan_id", identifier(l.plan->name)},
                {"pipeline", std::to_string(r.index)}, {"pp", std::to_string(l.plan->dims.pp)},
-               {"row", wrap(actions, "", "//   ")}, {"includes", includes},
-               {"events", events.empty() ? "" : "\nconstexpr event " + wrap(events, ",") + ";\n"},
+               {"row", "//   " + wrap(actions, "", "//   ")}, {"includes", includes},
+               {"events", events.empty() ? "" : "\nconstexpr event " + wrap(events, ",", "    ") + ";"},
                {"train", order_text(l, r, r.train, r.train_end_waits).run()},
                {"evaluate", order_text(l, r, r.evaluate, r.evaluate_end_waits).run()}});
 }

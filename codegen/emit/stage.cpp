@@ -128,11 +128,11 @@ std::string emit_stage(const lowered& l, const pipeline_rank& r, const stage_pla
                                 place_call(l, use, region));
     if (b.saved_bytes) {
       members.push_back(fmt::format("{}::saved {};", layer_namespace(b), me));
-      places += fmt::format("    .{} = {}::keep(base + {}),\n", me, layer_namespace(b), use.saved);
+      places += fmt::format(".{} = {}::keep(base + {}),\n", me, layer_namespace(b), use.saved);
     }
     if (i + 1 < s.layers.size()) {
       members.push_back(fmt::format("at after_{};", me));
-      places += fmt::format("    .after_{} = base + {},\n", me, use.output);
+      places += fmt::format(".after_{} = base + {},\n", me, use.output);
     }
   }
   for (std::size_t i = 0; i < kinds.size(); ++i) contents += (i ? ", " : "") + kinds[i];

@@ -65,8 +65,8 @@ std::string call(const std::string& name, const std::vector<std::string>& argume
 }
 
 std::string wrap(const std::vector<std::string>& words, std::string_view separator, std::string_view line_start) {
-  std::string out(line_start);
-  std::size_t line = out.size();
+  std::string out;
+  std::size_t line = 24;  // room for what stands before the first word
   for (std::size_t i = 0; i < words.size(); ++i) {
     if (i > 0) {
       out += separator;

@@ -263,6 +263,10 @@ class selector {
     return a == axis::tp ? plan_.dims.tp : a == axis::dp_replicate ? plan_.dims.dp_replicate : 1;
   }
 
+  std::string name_of(int v) const {
+    return v == t_.result_gradient ? "dy" : v == t_.input ? "x" : out_.names[v];
+  }
+
   value_call collective_call(const op& o) {
     const std::string_view k = o.kind->name;
     value_call c;
@@ -270,7 +274,7 @@ class selector {
     const int part = k == "reduce_scatter" ? o.out[0] : o.in[0];
     const std::size_t element_bytes = bytes_per_element(t_.values[part].holds);
     collective g{o.over == axis::tp ? runtime::role::tp : runtime::role::dp, elements(part), 0, k == "all_reduce_max",
-                 layer_.name + ": " + std::string(k) + " of " + out_.names[reduces || k == "reduce_scatter" ? o.in[0] : o.out[0]]};
+                 layer_.name + ": " + std::string(k) + " of " + name_of(o.in[0])};
     g.bytes = g.count.value * element_bytes;
     if (reduces) {
       int uses = 0;

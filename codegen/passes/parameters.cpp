@@ -135,7 +135,7 @@ void place_parameters(lowered& l) {
             r.buckets.push_back({use.name, base, placed.size[0], true, false, false, static_cast<int>(s), static_cast<int>(i)});
         }
       if (g == group::over_tp && at > group_start)
-        r.buckets.push_back({"replicated over tp", group_start, at - group_start, plan.dims.dp_replicate > 1, true});
+        r.buckets.push_back({"replicated parameters", group_start, at - group_start, plan.dims.dp_replicate > 1, true});
     }
     for (const auto& [name, use] : shared_at) held.insert(name);
     r.parameter_elements = at;

@@ -145,7 +145,7 @@ class storage {
         }
       if (c.scratch_bytes) {
         c.writes.push_back({space::temp, static_cast<int>(out_.buffers.size())});
-        out_.buffers.push_back({"scratch", c.scratch_bytes, "scores", 0});
+        out_.buffers.push_back({c.call.function + "_scratch", c.scratch_bytes, "scores", 0});
         live(c.writes.back().index, static_cast<int>(i));
       }
       c.call.writes = c.writes;

@@ -66,16 +66,17 @@ constexpr void check_shards(report& out, const trace& t, const parallel_dims& d)
   auto check = [&](const type& v) {
     for (int i = 0; i < v.ndim; ++i) {
       int ways = 1;
-      std::string_view last_axis;
+      sentence over;
       for (axis a : axes)
         if (v[a] == V(i) && degree_of(d, a) > 1) {
           ways *= degree_of(d, a);
-          last_axis = name(a);
+          over << (over.empty() ? "" : " * ") << name(a);
         }
       const dim& s = v.shape[i];
       if (ways == 1 || s.count() % ways == 0) continue;
       sentence text;
-      text << s.name << "=" << s.count() << " does not divide into " << ways << " shards over " << last_axis << "; it divides into ";
+      text << s.name << "=" << s.count() << " does not divide by " << over.view() << "=" << ways << "; take a divisor of "
+           << s.count() << ": ";
       list_divisors(text, s.count());
       if (!refused_before(text.view())) refuse(out, 202) << text.view();
     }
@@ -84,7 +85,90 @@ constexpr void check_shards(report& out, const trace& t, const parallel_dims& d)
   for (const type& v : t.values) check(v);
 }
 
+constexpr int count_blocks(const auto& model) {
+  int n = 0;
+  boost::hana::for_each(model.stack(), [&](const auto& e) {
+    if (is_repeat<std::decay_t<decltype(e)>>) n += count_of(e);
+  });
+  return n;
+}
+
+constexpr void check_batch(report& out, const parallel_dims& d, const auto& schedule, const training& recipe) {
+  if (recipe.seq < 1 || recipe.global_batch < 1)
+    refuse(out, 220) << "seq=" << recipe.seq << " and global_batch=" << recipe.global_batch << " must both be at least 1";
+  if (schedule.microbatches < 1) {
+    refuse(out, 301) << "microbatches=" << schedule.microbatches << "; a step has at least 1";
+  } else if (d.dp_replicate > 0 && recipe.global_batch > 0) {
+    const int ways = schedule.microbatches * d.dp_replicate;
+    if (recipe.global_batch % ways != 0)
+      refuse(out, 221) << "global_batch=" << recipe.global_batch << " does not divide into " << schedule.microbatches
+                       << " microbatches on " << d.dp_replicate << " data-parallel ranks; take a multiple of " << ways
+                       << ": " << (recipe.global_batch / ways + 1) * ways;
+  }
+}
+
+constexpr void check_pipeline(report& out, const parallel_dims& d, const auto& schedule, int blocks) {
+  const int stages = d.pp * schedule.stages_per_rank();
+  if (d.pp > 0 && stages > blocks)
+    refuse(out, 201) << "layers=" << blocks << " cannot fill " << stages << " stages; pp can be at most "
+                     << blocks / schedule.stages_per_rank();
+}
+
 }  // namespace detail
+
+/// Check a plan given as values, all rules at once, and visit each of its layers as traced. Later rules assume
+/// earlier ones: sizes before shapes.
+constexpr void check_plan(report& out, const auto& model, const parallel_dims& given, const auto& schedule,
+                          const training& recipe, const cluster& machines, auto visit) {
+  const parallel_dims d = resolve(given);
+  check_dims(out, given);
+  model.check(out);
+  detail::check_batch(out, d, schedule, recipe);
+  detail::check_pipeline(out, d, schedule, detail::count_blocks(model));
+  if (machines.nodes * machines.ranks_per_node < given.world)
+    refuse(out, 110) << "world=" << given.world << " is more than the cluster has: " << machines.nodes << " nodes of "
+                     << machines.ranks_per_node << " ranks";
+  if (!out.empty()) return;
+
+  const int rows = recipe.global_batch / (schedule.microbatches * d.dp_replicate);
+  const dim tokens{"tokens", rows * d.dp_replicate * recipe.seq};
+  const layer_context c{tokens, rows, recipe.seq, d.sequence_parallel,
+                        1.0 / (static_cast<double>(recipe.global_batch) * recipe.seq), {}};
+  type x = detail::token_type(tokens);
+  boost::hana::for_each(model.stack(), [&](const auto& entry) {
+    const auto& layer = detail::layer_of(entry);
+    const trace t = detail::trace_layer(layer, x, c);
+    for (const sentence& s : t.said) refuse(out, 210) << s.view();
+    if (!t.said.empty()) return;
+    const type& y = t.values[t.result];
+    if (detail::count_of(entry) > 1 && y != x)
+      refuse(out, 211) << "layer '" << layer.name << "' is repeated, but its result has another type than its input";
+    detail::check_shards(out, t, d);
+    visit(layer.name, detail::count_of(entry), detail::is_repeat<std::decay_t<decltype(entry)>>, t);
+    x = y;
+  });
+  if (!out.empty()) return;
+  if (x.ndim != 0) refuse(out, 212) << "the last layer's result is not a loss; end the model with cross_entropy";
+  check_actions(out, collect(schedule, d.pp));
+}
+
+/// A plan as plain data, from values: what `plan<...>::data` gives, for plans that are made at run time.
+inline plan_data make_plan(std::string name, const auto& model, const parallel_dims& given, const auto& schedule,
+                           const training& recipe, const cluster& machines) {
+  plan_data p{.name = std::move(name), .diagnostics = {}, .dims = resolve(given), .recipe = recipe, .machines = machines,
+              .schedule = std::string(schedule.name), .actions = {}, .kinds = {}, .blocks_of_stage = {}};
+  check_plan(p.diagnostics, model, given, schedule, recipe, machines,
+             [&](std::string_view kind, int count, bool repeated, const trace& t) {
+               p.kinds.push_back({std::string(kind), t, count, repeated});
+             });
+  if (!p.diagnostics.empty()) return p;
+  p.actions = collect(schedule, p.dims.pp);
+  p.rows = recipe.global_batch / (schedule.microbatches * p.dims.dp_replicate);
+  p.vocab_used = model.vocab_used ? model.vocab_used : model.vocab;
+  const int stages = p.actions.stages(), blocks = detail::count_blocks(model);
+  for (int s = 0; s < stages; ++s) p.blocks_of_stage.push_back(blocks / stages + (s < blocks % stages));
+  return p;
+}
 
 /// A training plan. The model is taken by reference, so that errors and symbols carry its name, not its contents.
 /// Errors: every RC1xx to RC3xx; all broken rules at once.
@@ -94,88 +178,10 @@ struct plan {
 
   static constexpr report diagnose() {
     report out;
-    walk(out, [](std::string_view, int, bool, const trace&) {});
+    check_plan(out, Model, Dims, Schedule, Recipe, Cluster, [](std::string_view, int, bool, const trace&) {});
     return out;
   }
-
-  /// Everything, as plain data.
-  static plan_data data(std::string name) {
-    plan_data p{.name = std::move(name), .diagnostics = {}, .dims = dims, .recipe = Recipe, .machines = Cluster,
-                .schedule = std::string(Schedule.name), .actions = {}, .kinds = {}, .blocks_of_stage = {}};
-    walk(p.diagnostics, [&](std::string_view kind, int count, bool repeated, const trace& t) {
-      p.kinds.push_back({std::string(kind), t, count, repeated});
-    });
-    if (!p.diagnostics.empty()) return p;
-    p.actions = collect(Schedule, dims.pp);
-    p.rows = rows();
-    p.vocab_used = Model.vocab_used ? Model.vocab_used : Model.vocab;
-    const int stages = dims.pp * Schedule.stages_per_rank(), blocks = count_blocks();
-    for (int s = 0; s < stages; ++s) p.blocks_of_stage.push_back(blocks / stages + (s < blocks % stages));
-    return p;
-  }
-
- private:
-  static constexpr int rows() { return Recipe.global_batch / (Schedule.microbatches * dims.dp_replicate); }
-
-  static constexpr int count_blocks() {
-    int n = 0;
-    boost::hana::for_each(Model.stack(), [&](const auto& e) {
-      if (detail::is_repeat<std::decay_t<decltype(e)>>) n += detail::count_of(e);
-    });
-    return n;
-  }
-
-  /// Check everything and visit each traced layer. Later rules assume earlier ones: sizes before shapes.
-  static constexpr void walk(report& out, auto visit) {
-    check_dims(out, Dims);
-    Model.check(out);
-    check_batch(out);
-    check_pipeline(out);
-    if (!out.empty()) return;
-
-    const dim tokens{"tokens", rows() * dims.dp_replicate * Recipe.seq};
-    const layer_context c{tokens, rows(), Recipe.seq, dims.sequence_parallel,
-                          1.0 / (static_cast<double>(Recipe.global_batch) * Recipe.seq), {}};
-    type x = detail::token_type(tokens);
-    boost::hana::for_each(Model.stack(), [&](const auto& entry) {
-      const auto& layer = detail::layer_of(entry);
-      const trace t = detail::trace_layer(layer, x, c);
-      for (const sentence& s : t.said) refuse(out, 210) << s.view();
-      if (!out.empty() && !t.said.empty()) return;
-      const type& y = t.values[t.result];
-      if (detail::count_of(entry) > 1 && y != x)
-        refuse(out, 211) << "layer '" << layer.name << "' is repeated, but its result has another type than its input";
-      detail::check_shards(out, t, dims);
-      visit(layer.name, detail::count_of(entry), detail::is_repeat<std::decay_t<decltype(entry)>>, t);
-      x = y;
-    });
-    if (!out.empty()) return;
-    if (x.ndim != 0) refuse(out, 212) << "the last layer's result is not a loss; end the model with cross_entropy";
-    check_actions(out, collect(Schedule, dims.pp));
-  }
-
-  static constexpr void check_batch(report& out) {
-    if (Recipe.seq < 1 || Recipe.global_batch < 1)
-      refuse(out, 220) << "seq=" << Recipe.seq << " and global_batch=" << Recipe.global_batch << " must both be at least 1";
-    if (Schedule.microbatches < 1) {
-      refuse(out, 301) << "microbatches=" << Schedule.microbatches << "; a step has at least 1";
-    } else if (const int ways = Schedule.microbatches * dims.dp_replicate;
-               dims.dp_replicate > 0 && Recipe.global_batch % ways != 0) {
-      refuse(out, 221) << "global_batch=" << Recipe.global_batch << " does not divide into " << Schedule.microbatches
-                       << " microbatches on " << dims.dp_replicate << " data-parallel ranks; take a multiple of " << ways << ": "
-                       << (Recipe.global_batch / ways + 1) * ways;
-    }
-    if (Cluster.nodes * Cluster.ranks_per_node < Dims.world)
-      refuse(out, 110) << "world=" << Dims.world << " is more than the cluster has: " << Cluster.nodes << " nodes of "
-                       << Cluster.ranks_per_node << " ranks";
-  }
-
-  static constexpr void check_pipeline(report& out) {
-    const int stages = dims.pp * Schedule.stages_per_rank(), blocks = count_blocks();
-    if (stages > blocks)
-      refuse(out, 201) << "layers=" << blocks << " cannot fill " << stages << " stages; pp can be at most "
-                       << blocks / Schedule.stages_per_rank();
-  }
+  static plan_data data(std::string name) { return make_plan(std::move(name), Model, Dims, Schedule, Recipe, Cluster); }
 };
 
 }  // namespace rankc

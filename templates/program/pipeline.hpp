@@ -8,6 +8,7 @@ namespace @plan_id@::pipeline_@pipeline@ {
 
 using namespace memory_@pipeline@;
 @events@
+
 inline void train(rank& r) {
   @train@
 }

@@ -15,9 +15,10 @@ struct slot {
 };
 constexpr slot at_slot(at base) {
   return {
-    @slot_places@
+      @slot_places@
   };
 }
 
 @functions@
+
 }  // namespace @plan_id@::stage_@stage@

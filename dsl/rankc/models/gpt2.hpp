@@ -35,15 +35,19 @@ struct block {
 
  private:
   constexpr value norm(trace& t, value x, std::string_view gain, std::string_view shift) const {
-    return layer_norm(x, t.parameter(gain, {hidden}, {}, initial::ones), t.parameter(shift, {hidden}, {}, initial::zeros));
+    weight g = t.parameter(gain, {hidden}, {}, initial::ones);
+    weight b = t.parameter(shift, {hidden}, {}, initial::zeros);
+    return layer_norm(x, g, b);
   }
-  constexpr value column(trace& t, value x, std::string_view w, std::string_view b, dim out) const {
-    return bias(linear(x, t.parameter(w, {out, hidden}, {{axis::tp, out.name}}, initial::normal, 0.02)),
-                t.parameter(b, {out}, {{axis::tp, out.name}}, initial::zeros));
+  constexpr value column(trace& t, value x, std::string_view name, std::string_view shift, dim out) const {
+    weight w = t.parameter(name, {out, hidden}, {{axis::tp, out.name}}, initial::normal, 0.02);
+    weight b = t.parameter(shift, {out}, {{axis::tp, out.name}}, initial::zeros);
+    return bias(linear(x, w), b);
   }
-  constexpr value row(trace& t, value x, std::string_view w, std::string_view b, dim in, const layer_context& c) const {
-    value y = linear(x, t.parameter(w, {hidden, in}, {{axis::tp, in.name}}, initial::normal, residual_std(layers)));
-    return bias(leave_tp(y, c), t.parameter(b, {hidden}, {}, initial::zeros));
+  constexpr value row(trace& t, value x, std::string_view name, std::string_view shift, dim in, const layer_context& c) const {
+    weight w = t.parameter(name, {hidden, in}, {{axis::tp, in.name}}, initial::normal, residual_std(layers));
+    weight b = t.parameter(shift, {hidden}, {}, initial::zeros);
+    return bias(leave_tp(linear(x, w), c), b);
   }
 };
 

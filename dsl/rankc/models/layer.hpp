@@ -9,6 +9,9 @@
 
 namespace rankc {
 
+// Ops are recorded in the order in which they are called: a layer never makes two of them as arguments of one call,
+// whose order is the compiler's.
+
 /// What a layer needs to know of the plan it stands in.
 struct layer_context {
   dim tokens;     // of a microbatch on all data-parallel ranks, sequences flattened
@@ -38,7 +41,9 @@ constexpr value leave_tp(operand x, const layer_context& c) {
 
 /// Attention over whole sequences; keys and values of the other context-parallel ranks are gathered.
 constexpr value self_attention(operand q, value k, value v, const layer_context& c) {
-  return attention(q, all_gather(k, axis::cp, c.tokens.name), all_gather(v, axis::cp, c.tokens.name), c.rows, c.seq);
+  value keys = all_gather(k, axis::cp, c.tokens.name);
+  value values = all_gather(v, axis::cp, c.tokens.name);
+  return attention(q, keys, values, c.rows, c.seq);
 }
 
 /// RC203, RC204: whole heads of equal size, and key-value heads that serve equal numbers of query heads.
