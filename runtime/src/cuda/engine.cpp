@@ -184,6 +184,9 @@ class cuda_engine final : public engine {
                                                      : where.second_moment;
     cudaError_t status = cudaSetDevice(owner.device());
     if (status == cudaSuccess) status = move(r.at<float>(begin) + first);
+    // A copy from pageable memory may still be on its way when it returns, and the streams do not wait for
+    // it.
+    if (status == cudaSuccess) status = cudaDeviceSynchronize();
     if (status != cudaSuccess)
       throw failure(70, "rank " + std::to_string(rank_index) + ", " + what +
                             ": cudaMemcpy: " + cudaGetErrorString(status));

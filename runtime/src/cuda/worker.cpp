@@ -23,8 +23,11 @@ worker::~worker() {
   posted_.notify_one();
   thread_.join();
   cudaSetDevice(context_.device());
+  // NCCL hangs a hook on each graph that looks for the communicator. After an abort there is none: the graphs
+  // of a failed program are left to the end of the process.
+  const bool failed = report_.first != nullptr;
   for (cudaGraphExec_t graph : graphs_)
-    if (graph != nullptr) cudaGraphExecDestroy(graph);
+    if (graph != nullptr && !failed) cudaGraphExecDestroy(graph);
   cudaFreeHost(results_);
 }
 

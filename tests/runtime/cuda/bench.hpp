@@ -90,6 +90,7 @@ class bench {
     REQUIRE(used_ <= layout_.arena_bytes);
     REQUIRE(cudaMemcpy(of().at<T>(where), typed.data(), typed.size() * sizeof(T), cudaMemcpyHostToDevice) ==
             cudaSuccess);
+    REQUIRE(cudaDeviceSynchronize() == cudaSuccess);  // the copy may outlast its call
     return where;
   }
 
