@@ -1,1 +1,38 @@
-# filled by its part
+# The CUDA core: what a generated CUDA program links. Only the CUDA runtime, cuBLASLt and NCCL stand behind it.
+find_package(CUDAToolkit REQUIRED)
+find_package(Threads REQUIRED)
+include(${PROJECT_SOURCE_DIR}/cmake/nccl.cmake)
+
+add_library(rankc_runtime_cuda STATIC
+  src/cuda/activations.cu
+  src/cuda/attention.cu
+  src/cuda/attention_grad.cu
+  src/cuda/bias.cu
+  src/cuda/check.cpp
+  src/cuda/communicate.cpp
+  src/cuda/communicators.cpp
+  src/cuda/context.cpp
+  src/cuda/cross_entropy.cu
+  src/cuda/embedding.cu
+  src/cuda/engine.cpp
+  src/cuda/linear.cpp
+  src/cuda/norms.cu
+  src/cuda/optimizer.cu
+  src/cuda/rope.cu
+  src/cuda/worker.cpp)
+add_library(rankc::runtime_cuda ALIAS rankc_runtime_cuda)
+target_include_directories(rankc_runtime_cuda PUBLIC
+  $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+target_compile_features(rankc_runtime_cuda PUBLIC cxx_std_20)
+# CMake 3.25 does not know that nvcc has C++20, so CUDA_STANDARD cannot ask for it; generated .cu files need it too.
+target_compile_options(rankc_runtime_cuda
+  PUBLIC $<$<COMPILE_LANGUAGE:CUDA>:-std=c++20>
+  PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-lineinfo -Xcompiler=-Wall,-Wextra>)
+target_link_libraries(rankc_runtime_cuda
+  PUBLIC CUDA::cudart CUDA::cublasLt NCCL::nccl Threads::Threads
+  PRIVATE $<BUILD_INTERFACE:rankc_warnings>)
+set_target_properties(rankc_runtime_cuda PROPERTIES
+  EXPORT_NAME runtime_cuda POSITION_INDEPENDENT_CODE ON)
+if(NOT CMAKE_CUDA_ARCHITECTURES)
+  set_target_properties(rankc_runtime_cuda PROPERTIES CUDA_ARCHITECTURES 90)
+endif()

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels of generated CUDA code, with the host's signatures (host/kernels.hpp). Operands are arena
+// offsets; outputs come first, then inputs, then sizes. `tokens` counts tokens of a microbatch on this rank
+// (rows x seq, flattened). All run on stream::compute, none allocates, and every sum has a fixed order: same
+// bits each run.
+//
+// T is float or bf16. With T = bf16 the operands are of two types:
+//   bf16  activations and their gradients (x, y, dx, dy, q, k, v, o, dout, gate, up, logits, dlogits, ...)
+//   and
+//         the parameters that forward and backward read (w, gain, shift, b, embedding and position tables);
+//   f32   statistics (stats, lse, top, sums, dsums), rope tables, losses and totals, every parameter gradient
+//         (dw, dgain, dshift, db, dtable; they accumulate in f32), and AdamW's w, g, m, v.
+// So the four regions of a layout are f32 in both; a bf16 program keeps a bf16 working copy of the weights
+// elsewhere in its arena and refreshes it with `working_copy` when a step or an evaluation begins.
+// Arithmetic is f32 inside, and one rounding to bf16 at the end.
+#pragma once
+#include <rankc/runtime/cuda/rank.hpp>
+
+namespace rankc::cuda {
+
+/// y[n] = table[id[n] - first] where that row is held here, else 0.
+/// Shapes: y (tokens, width), ids int32 (tokens), table (rows, width); ids outside [first, first + rows) give
+/// 0.
+template <class T>
+void embedding(rank&, at y, at ids, at table, int tokens, int rows, int width, int first);
+template <class T>
+void embedding_grad(rank&, at dtable, at dy, at ids, int tokens, int rows, int width, int first,
+                    bool accumulate);
+
+/// y[n] = x[n] + table[(first + n) % seq]: learned positions. `first` is the position of this rank's first
+/// token. Shapes: x, y (tokens, width), table (seq, width). y may be x.
+template <class T>
+void position(rank&, at y, at x, at table, int tokens, int width, int seq, int first);
+template <class T>
+void position_grad(rank&, at dtable, at dy, int tokens, int width, int seq, int first, bool accumulate);
+
+/// Normalisation over the last dim, eps 1e-5. stats: (tokens, 2) mean and 1/std; for rms_norm (tokens, 1)
+/// 1/rms. Shapes: x, y, dy, dx (tokens, width), gain, shift (width). dx may be dy. Source: Ba et al. 2016;
+/// Zhang and Sennrich 2019.
+template <class T>
+void layer_norm(rank&, at y, at stats, at x, at gain, at shift, int tokens, int width);
+template <class T>
+void layer_norm_dx(rank&, at dx, at dy, at x, at stats, at gain, int tokens, int width);
+template <class T>
+void layer_norm_dw(rank&, at dgain, at dshift, at dy, at x, at stats, int tokens, int width, bool accumulate);
+template <class T>
+void rms_norm(rank&, at y, at stats, at x, at gain, int tokens, int width);
+template <class T>
+void rms_norm_dx(rank&, at dx, at dy, at x, at stats, at gain, int tokens, int width);
+template <class T>
+void rms_norm_dw(rank&, at dgain, at dy, at x, at stats, int tokens, int width, bool accumulate);
+
+/// y = x w^T. Shapes: x (tokens, in), w (out, in), y (tokens, out). linear_dx with accumulate adds to dx.
+template <class T>
+void linear(rank&, at y, at x, at w, int tokens, int in, int out);
+template <class T>
+void linear_dx(rank&, at dx, at dy, at w, int tokens, int in, int out, bool accumulate);
+template <class T>
+void linear_dw(rank&, at dw, at dy, at x, int tokens, int in, int out, bool accumulate);
+
+/// y = x + b per row. Shapes: x, y (tokens, width), b (width). y may be x.
+template <class T>
+void bias(rank&, at y, at x, at b, int tokens, int width);
+template <class T>
+void bias_grad(rank&, at db, at dy, int tokens, int width, bool accumulate);
+
+/// Rotary positions, half-split form, token n at position n % seq; rope_grad rotates back. y may be x.
+/// Shapes: x, y (tokens, heads, dim); table: cosines (seq, dim / 2), then sines.
+/// Source: Su et al. 2021.
+template <class T>
+void rope(rank&, at y, at x, at table, int tokens, int heads, int dim, int seq);
+template <class T>
+void rope_grad(rank&, at dx, at dy, at table, int tokens, int heads, int dim, int seq);
+
+/// Causal attention per sequence and head, scale 1/sqrt(dim); query head h uses kv head h / (heads /
+/// kv_heads). Shapes: q, o, do, dq (rows * seq, heads, dim); k, v, dk, dv (rows * seq, kv_heads, dim);
+///         lse (rows, heads, seq): log-sum-exp of the scaled scores. dim is at most 128.
+/// Source: FlashAttention (Dao et al. 2022), for what is saved.
+template <class T>
+void attention(rank&, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads, int kv_heads,
+               int dim);
+template <class T>
+void attention_grad(rank&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse, int rows,
+                    int seq, int heads, int kv_heads, int dim);
+/// The host's signatures ask for scratch; the CUDA kernels keep their tiles on chip and leave it untouched.
+constexpr std::size_t attention_scratch(int) { return 1; }
+constexpr std::size_t attention_grad_scratch(int) { return 1; }
+
+/// GELU in its tanh form, and SwiGLU: y = silu(gate) * up. dx may be dy; y may be x or up.
+/// Source: Hendrycks and Gimpel 2016; Shazeer 2020.
+template <class T>
+void gelu(rank&, at y, at x, std::size_t count);
+template <class T>
+void gelu_grad(rank&, at dx, at dy, at x, std::size_t count);
+template <class T>
+void swiglu(rank&, at y, at gate, at up, std::size_t count);
+template <class T>
+void swiglu_grad(rank&, at dgate, at dup, at dy, at gate, at up, std::size_t count);
+
+/// y = a + b. y may be a or b.
+template <class T>
+void add(rank&, at y, at a, at b, std::size_t count);
+
+/// Cross entropy over a vocabulary that may be split over ranks: row maxima (then max over ranks), sums of
+/// exponentials and the target's logit (then summed over ranks), the loss.
+/// Shapes: logits (tokens, vocab), vocab columns of this rank from `first` on; top (tokens);
+///         sums (tokens, 2): sum of exp(logit - top), and the target's logit - top (0 where held elsewhere);
+///         targets int32 (tokens). loss += or = scale * sum over tokens of log(sums0) - sums1.
+/// d sums = (scale / sums0, -scale); d logits = dsums0 * exp(logit - top) + dsums1 * [column is the target].
+/// dlogits may be logits.
+/// Source: Megatron-LM (Shoeybi et al. 2019), vocab-parallel cross entropy.
+template <class T>
+void row_max(rank&, at top, at logits, int tokens, int vocab);
+template <class T>
+void exp_sums(rank&, at sums, at logits, at top, at targets, int tokens, int vocab, int first);
+template <class T>
+void exp_sums_grad(rank&, at dlogits, at dsums, at logits, at top, at targets, int tokens, int vocab,
+                   int first);
+template <class T>
+void cross_entropy(rank&, at loss, at sums, int tokens, double scale, bool accumulate);
+template <class T>
+void cross_entropy_grad(rank&, at dsums, at sums, int tokens, double scale);
+
+/// total = or += sum of squares of g, a parameter gradient: f32 whatever T is.
+template <class T>
+void sum_squares(rank&, at total, at g, std::size_t count, bool accumulate);
+
+/// One AdamW step on `count` elements, with the rank's `input`, f32 whatever T is; gradients are scaled by
+/// min(1, clip / (sqrt(norm_squared) + 1e-6)) where clip > 0; weight decay where `decay`.
+/// Source: Loshchilov and Hutter 2019, as PyTorch computes it.
+template <class T>
+void adamw(rank&, at w, at g, at m, at v, at norm_squared, std::size_t count, bool decay);
+
+/// out = 0. Clears `count` elements of type T; parameter gradients are cleared as float.
+template <class T>
+void clear(rank&, at out, std::size_t count);
+
+/// copy = the f32 weights rounded to bf16 (to nearest even).
+/// Shapes: copy bf16 (count), master f32 (count).
+void working_copy(rank&, at copy, at master, std::size_t count);
+
+}  // namespace rankc::cuda

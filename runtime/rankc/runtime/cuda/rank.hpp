@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// One rank of a program on a GPU: the context that generated code enqueues into. The interface is the host's
+// (host/rank.hpp), so that the text for both targets reads alike; here every call puts work on one of the
+// rank's streams and returns at once, which is what lets a whole step become one CUDA graph.
+#pragma once
+#include <rankc/runtime/engine.hpp>
+#include <rankc/runtime/program.hpp>
+
+#include <cublasLt.h>
+#include <cuda_bf16.h>
+#include <cuda_runtime_api.h>
+#include <nccl.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace rankc::cuda {
+
+using namespace rankc::runtime;
+
+/// The 16-bit type of generated bf16 code: activations and the working copy of the weights.
+using bf16 = __nv_bfloat16;
+
+/// What AdamW and clipping need of a step, worked out on the host in f64. It lies in device memory at a fixed
+/// address, so that learning rate and step number change without a new capture.
+struct hyperparameters {
+  float clip;
+  float keep;                      // 1 - lr * weight_decay: what decay leaves of a weight
+  float beta1, new1, beta2, new2;  // new = 1 - beta
+  float step_size;                 // lr / (1 - beta1^step)
+  float second_scale;              // 1 / sqrt(1 - beta2^step)
+  float eps;
+};
+
+struct linear_plans;  // cuBLASLt plans by shape (linear.cpp)
+
+/// Context of one rank. `context` (context.hpp) owns what is pointed to.
+struct rank {
+  const description* about = nullptr;
+  const rank_row* row = nullptr;
+  const layout* where = nullptr;
+  int index = 0;
+  std::byte* arena = nullptr;  // device memory
+  cudaStream_t streams[n_streams]{};
+  std::vector<cudaEvent_t> events;
+  ncclComm_t communicators[n_roles]{};
+  int peers[n_roles]{};  // pipeline roles: the other rank, as that communicator numbers it
+  cublasLtHandle_t blas = nullptr;
+  linear_plans* plans = nullptr;
+  std::byte* workspace =
+      nullptr;  // device scratch, used by kernels of stream::compute only, one after another
+  std::size_t workspace_bytes = 0;
+  const hyperparameters* input = nullptr;  // device memory; of the current step
+  const char* action = "";                 // the action under way, for error texts
+  std::int64_t steps_done = 0;
+
+  template <class T>
+  T* at(runtime::at offset) const {
+    return reinterpret_cast<T*>(arena + offset.byte);
+  }
+  cudaStream_t on(stream s) const { return streams[static_cast<int>(s)]; }
+};
+
+/// Name the action whose lines follow (`1F0`), for errors and traces.
+void begin(rank&, const char* action);
+
+/// Order across streams: `record` marks the end of what `s` holds so far, `wait` holds `s` until then.
+void record(rank&, stream s, event);
+void wait(rank&, stream s, event);
+
+/// Point to point, on the stream and communicator of that direction.
+/// Errors: failure (70) where the rank has no neighbour in that direction, or NCCL refuses.
+void send(rank&, stream direction, message, at data, std::size_t bytes);
+void receive(rank&, stream direction, message, at data, std::size_t bytes);
+
+/// Collectives over the ranks of a role's communicator, on stream `s`; T is float, double or bf16.
+/// Shapes: all_reduce in place, `count` elements. all_gather: `to` is (group, count), this rank contributes
+///         `from` (count). reduce_scatter: `from` is (group, count), `to` receives this rank's sum (count).
+/// Errors: failure (70) where the rank has no communicator for that role, or NCCL refuses.
+template <class T>
+void all_reduce(rank&, stream s, role, message, at data, std::size_t count, reduction = reduction::sum);
+template <class T>
+void all_gather(rank&, stream s, role, message, at to, at from, std::size_t count);
+template <class T>
+void reduce_scatter(rank&, stream s, role, message, at to, at from, std::size_t count);
+
+/// A generated program for this target: tables, and per pipeline coordinate its training and forward steps.
+struct program {
+  const description& about;
+  void (*const* train)(rank&);
+  void (*const* evaluate)(rank&);
+};
+
+/// Allocate every arena (rank i on device i), make the communicators and start one thread per rank.
+/// Nothing is created after this but the two graphs: each step function runs eagerly once, then is captured.
+/// Errors: failure (1) where there are fewer devices than ranks, or the program's type is f64.
+std::unique_ptr<engine> install(const program&);
+
+}  // namespace rankc::cuda

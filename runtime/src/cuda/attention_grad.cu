@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// The gradient of causal attention, with the weights recomputed from the log-sum-exp. Two kernels, so that
+// every sum has one owner and a fixed order: one block per query tile for dq, one per key tile for dk and dv,
+// which walks the query heads that share its key head. Source: FlashAttention (Dao et al. 2022), algorithm 4;
+// delta = sum of dout o per row.
+#include <rankc/runtime/cuda/kernels.hpp>
+
+#include "attention.cuh"
+
+namespace rankc::cuda {
+namespace {
+
+/// dq = scale * sum over keys of ds k, with p = exp(score - lse), ds = p (dout v - delta); and delta for the
+/// other. Shapes: dq, dout, q, o (rows * seq, heads, dim); k, v (rows * seq, kv_heads, dim); delta, lse f32
+/// (rows, heads,
+///         seq); grid (tiles of seq, heads, rows), block (16, 16).
+template <int D, class T>
+__global__ void __launch_bounds__(lanes* lanes)
+    attention_dq(T* dq, float* delta, const T* dout, const T* q, const T* k, const T* v, const T* o,
+                 const float* lse, int seq, int heads, int kv_heads, int dim) {
+  float* q_tile = dynamic_shared();                   // (tile, D)
+  float* dout_tile = q_tile + tile * tile_stride<D>;  // (tile, D)
+  float* k_tile = dout_tile + tile * tile_stride<D>;  // (tile, D)
+  float* v_tile = k_tile + tile * tile_stride<D>;     // (tile, D)
+  float* weights = v_tile + tile * tile_stride<D>;    // (tile, tile)
+
+  const int begin = (gridDim.x - 1 - blockIdx.x) * tile;
+  const int head = blockIdx.y, row = blockIdx.z, kv_head = head / (heads / kv_heads);
+  const auto k_view = view_of(k, row, seq, kv_heads, kv_head, dim);
+  const auto v_view = view_of(v, row, seq, kv_heads, kv_head, dim);
+  const auto o_view = view_of(o, row, seq, heads, head, dim);
+  const std::size_t statistics = (static_cast<std::size_t>(row) * heads + head) * seq;
+  const float scale = 1.0f / sqrtf(static_cast<float>(dim));
+
+  load_tile<D, T>(q_tile, view_of(q, row, seq, heads, head, dim), begin, seq, dim);
+  load_tile<D, T>(dout_tile, view_of(dout, row, seq, heads, head, dim), begin, seq, dim);
+  __syncthreads();
+
+  float row_lse[rows_each], row_delta[rows_each];
+  for (int i = 0; i < rows_each; ++i) {
+    const int t = threadIdx.y * rows_each + i, query = begin + t;
+    float part = 0.0f;
+    if (query < seq)
+      for (int d = threadIdx.x; d < dim; d += lanes)
+        part += dout_tile[t * tile_stride<D> + d] * to_float(o_view.first[query * o_view.stride + d]);
+    row_delta[i] = group_sum(part);
+    row_lse[i] = query < seq ? lse[statistics + query] : 0.0f;
+    if (threadIdx.x == 0 && query < seq) delta[statistics + query] = row_delta[i];
+  }
+
+  float sum[rows_each][D / lanes] = {};
+  for (int keys = 0; keys <= begin; keys += tile) {
+    __syncthreads();
+    load_tile<D, T>(k_tile, k_view, keys, seq, dim);
+    load_tile<D, T>(v_tile, v_view, keys, seq, dim);
+    __syncthreads();
+    float s[rows_each][rows_each], dp[rows_each][rows_each];
+    products<D>(s, q_tile, k_tile);
+    products<D>(dp, dout_tile, v_tile);
+    for (int i = 0; i < rows_each; ++i)
+      for (int j = 0; j < rows_each; ++j) {
+        const int query = begin + threadIdx.y * rows_each + i, key = keys + threadIdx.x + lanes * j;
+        const float p = key <= query && query < seq ? expf(s[i][j] * scale - row_lse[i]) : 0.0f;
+        s[i][j] = p * (dp[i][j] - row_delta[i]);
+      }
+    hand_over(weights, s);
+    accumulate<D>(sum, weights, k_tile);
+  }
+  const float factor[rows_each] = {scale, scale, scale, scale};
+  store_tile<D>(view_of(dq, row, seq, heads, head, dim), sum, factor, begin, seq, dim);
+}
+
+/// dv = sum over queries of p dout, dk = scale * sum over queries of ds q, over the query heads of the group
+/// in order. Everything is transposed against the other kernel: rows are keys, columns queries. Shapes: dk,
+/// dv, k, v (rows * seq, kv_heads, dim), others as above; grid (tiles of seq, kv_heads, rows).
+template <int D, class T>
+__global__ void __launch_bounds__(lanes* lanes)
+    attention_dkv(T* dk, T* dv, const T* dout, const T* q, const T* k, const T* v, const float* lse,
+                  const float* delta, int seq, int heads, int kv_heads, int dim) {
+  float* k_tile = dynamic_shared();                    // (tile, D)
+  float* v_tile = k_tile + tile * tile_stride<D>;      // (tile, D)
+  float* q_tile = v_tile + tile * tile_stride<D>;      // (tile, D)
+  float* dout_tile = q_tile + tile * tile_stride<D>;   // (tile, D)
+  float* weights = dout_tile + tile * tile_stride<D>;  // (tile, tile)
+
+  const int begin = blockIdx.x * tile;  // the first tile is seen by the most queries: it goes first
+  const int kv_head = blockIdx.y, row = blockIdx.z, group = heads / kv_heads;
+  const float scale = 1.0f / sqrtf(static_cast<float>(dim));
+  load_tile<D, T>(k_tile, view_of(k, row, seq, kv_heads, kv_head, dim), begin, seq, dim);
+  load_tile<D, T>(v_tile, view_of(v, row, seq, kv_heads, kv_head, dim), begin, seq, dim);
+
+  float sum_k[rows_each][D / lanes] = {}, sum_v[rows_each][D / lanes] = {};
+  for (int head = kv_head * group; head < (kv_head + 1) * group; ++head) {
+    const auto q_view = view_of(q, row, seq, heads, head, dim);
+    const auto dout_view = view_of(dout, row, seq, heads, head, dim);
+    const std::size_t statistics = (static_cast<std::size_t>(row) * heads + head) * seq;
+    for (int queries = begin; queries < seq; queries += tile) {
+      __syncthreads();
+      load_tile<D, T>(q_tile, q_view, queries, seq, dim);
+      load_tile<D, T>(dout_tile, dout_view, queries, seq, dim);
+      __syncthreads();
+      float s[rows_each][rows_each], ds[rows_each][rows_each];
+      products<D>(s, k_tile, q_tile);
+      products<D>(ds, v_tile, dout_tile);
+      for (int j = 0; j < rows_each; ++j) {
+        const int query = queries + threadIdx.x + lanes * j;
+        const float column_lse = query < seq ? lse[statistics + query] : 0.0f;
+        const float column_delta = query < seq ? delta[statistics + query] : 0.0f;
+        for (int i = 0; i < rows_each; ++i) {
+          const int key = begin + threadIdx.y * rows_each + i;
+          s[i][j] = key <= query && query < seq ? expf(s[i][j] * scale - column_lse) : 0.0f;
+          ds[i][j] = s[i][j] * (ds[i][j] - column_delta);
+        }
+      }
+      hand_over(weights, s);
+      accumulate<D>(sum_v, weights, dout_tile);
+      hand_over(weights, ds);
+      accumulate<D>(sum_k, weights, q_tile);
+    }
+  }
+  const float ones[rows_each] = {1.0f, 1.0f, 1.0f, 1.0f}, factor[rows_each] = {scale, scale, scale, scale};
+  store_tile<D>(view_of(dv, row, seq, kv_heads, kv_head, dim), sum_v, ones, begin, seq, dim);
+  store_tile<D>(view_of(dk, row, seq, kv_heads, kv_head, dim), sum_k, factor, begin, seq, dim);
+}
+
+template <int D, class T>
+void run(rank& r, T* dq, T* dk, T* dv, const T* dout, const T* q, const T* k, const T* v, const T* o,
+         const float* lse, int rows, int seq, int heads, int kv_heads, int dim) {
+  constexpr std::size_t shared = sizeof(float) * (4 * tile * tile_stride<D> + tile * weight_stride);
+  float* delta = reinterpret_cast<float*>(r.workspace);  // (rows, heads, seq)
+  const int tiles = ceil_div(seq, tile);
+  launch(r, "attention_grad", attention_dq<D, T>, dim3(tiles, heads, rows), dim3(lanes, lanes), shared, dq,
+         delta, dout, q, k, v, o, lse, seq, heads, kv_heads, dim);
+  launch(r, "attention_grad", attention_dkv<D, T>, dim3(tiles, kv_heads, rows), dim3(lanes, lanes), shared,
+         dk, dv, dout, q, k, v, lse, delta, seq, heads, kv_heads, dim);
+}
+
+}  // namespace
+
+template <class T>
+void attention_grad(rank& r, at dq, at dk, at dv, at, at dout, at q, at k, at v, at o, at lse, int rows,
+                    int seq, int heads, int kv_heads, int dim) {
+  if (sizeof(float) * rows * heads * seq > r.workspace_bytes)
+    fail(
+        r,
+        "attention_grad: one number per row, head and token does not fit into the workspace; use fewer rows");
+  const auto with = [&](auto* run_d) {
+    run_d(r, r.at<T>(dq), r.at<T>(dk), r.at<T>(dv), r.at<T>(dout), r.at<T>(q), r.at<T>(k), r.at<T>(v),
+          r.at<T>(o), r.at<float>(lse), rows, seq, heads, kv_heads, dim);
+  };
+  if (dim <= 32) with(run<32, T>);
+  else if (dim <= 64) with(run<64, T>);
+  else if (dim <= 128) with(run<128, T>);
+  else fail(r, "attention_grad: the head dim is " + std::to_string(dim) + "; it must be at most 128");
+}
+
+template void attention_grad<float>(rank&, at, at, at, at, at, at, at, at, at, at, int, int, int, int, int);
+template void attention_grad<bf16>(rank&, at, at, at, at, at, at, at, at, at, at, int, int, int, int, int);
+
+}  // namespace rankc::cuda

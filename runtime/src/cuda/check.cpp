@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The sentences of library errors.
+#include "check.hpp"
+
+namespace rankc::cuda {
+
+void fail(const rank& r, const std::string& what) {
+  std::string place = "rank " + std::to_string(r.index) + ", step " + std::to_string(r.steps_done + 1);
+  if (*r.action != '\0') place += std::string(", ") + r.action;
+  throw failure(70, place + ": " + what);
+}
+
+void check(const rank& r, cudaError_t status, const char* call) {
+  if (status != cudaSuccess) fail(r, std::string(call) + ": " + cudaGetErrorString(status));
+}
+
+void check(const rank& r, ncclResult_t status, ncclComm_t communicator, const std::string& call) {
+  if (status == ncclSuccess) return;
+  std::string text = call + ": " + ncclGetErrorString(status);
+  const char* detail = ncclGetLastError(communicator);
+  if (detail != nullptr && *detail != '\0') text += std::string(" (") + detail + ")";
+  fail(r, text);
+}
+
+void check(const rank& r, cublasStatus_t status, const char* call) {
+  if (status != CUBLAS_STATUS_SUCCESS) fail(r, std::string(call) + ": " + cublasLtGetStatusString(status));
+}
+
+}  // namespace rankc::cuda

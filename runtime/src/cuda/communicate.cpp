@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// Streams, events and NCCL as generated code calls them. Each call names its plan's message in an error.
+#include "check.hpp"
+
+#include <string>
+#include <type_traits>
+
+namespace rankc::cuda {
+namespace {
+
+template <class T>
+constexpr ncclDataType_t type_of = std::is_same_v<T, float>    ? ncclFloat32
+                                   : std::is_same_v<T, double> ? ncclFloat64
+                                                               : ncclBfloat16;
+
+role role_of(rank& r, stream direction, message m) {
+  switch (direction) {
+    case stream::to_next:
+      return role::to_next;
+    case stream::from_prev:
+      return role::from_prev;
+    case stream::to_prev:
+      return role::to_prev;
+    case stream::from_next:
+      return role::from_next;
+    case stream::compute:
+    case stream::reduce:
+      break;
+  }
+  fail(r, std::string(m.name) +
+              ": point-to-point needs a pipeline stream: to_next, from_prev, to_prev, from_next");
+}
+
+ncclComm_t communicator_of(rank& r, role group, message m) {
+  ncclComm_t communicator = r.communicators[static_cast<int>(group)];
+  if (communicator == nullptr)
+    fail(r, std::string(m.name) + ": the rank has no communicator for role " +
+                std::to_string(static_cast<int>(group)) + "; the plan gives it index -1");
+  return communicator;
+}
+
+}  // namespace
+
+void begin(rank& r, const char* action) { r.action = action; }
+
+void record(rank& r, stream s, event e) {
+  check(r, cudaEventRecord(r.events[static_cast<std::size_t>(e.index)], r.on(s)), "cudaEventRecord");
+}
+
+void wait(rank& r, stream s, event e) {
+  check(r, cudaStreamWaitEvent(r.on(s), r.events[static_cast<std::size_t>(e.index)], 0),
+        "cudaStreamWaitEvent");
+}
+
+void send(rank& r, stream direction, message m, at data, std::size_t bytes) {
+  const role edge = role_of(r, direction, m);
+  ncclComm_t communicator = communicator_of(r, edge, m);
+  check(r,
+        ncclSend(r.at<std::byte>(data), bytes, ncclUint8, r.peers[static_cast<int>(edge)], communicator,
+                 r.on(direction)),
+        communicator, std::string(m.name) + ": ncclSend");
+}
+
+void receive(rank& r, stream direction, message m, at data, std::size_t bytes) {
+  const role edge = role_of(r, direction, m);
+  ncclComm_t communicator = communicator_of(r, edge, m);
+  check(r,
+        ncclRecv(r.at<std::byte>(data), bytes, ncclUint8, r.peers[static_cast<int>(edge)], communicator,
+                 r.on(direction)),
+        communicator, std::string(m.name) + ": ncclRecv");
+}
+
+template <class T>
+void all_reduce(rank& r, stream s, role group, message m, at data, std::size_t count, reduction how) {
+  ncclComm_t communicator = communicator_of(r, group, m);
+  check(r,
+        ncclAllReduce(r.at<T>(data), r.at<T>(data), count, type_of<T>,
+                      how == reduction::max ? ncclMax : ncclSum, communicator, r.on(s)),
+        communicator, std::string(m.name) + ": ncclAllReduce");
+}
+
+template <class T>
+void all_gather(rank& r, stream s, role group, message m, at to, at from, std::size_t count) {
+  ncclComm_t communicator = communicator_of(r, group, m);
+  check(r, ncclAllGather(r.at<T>(from), r.at<T>(to), count, type_of<T>, communicator, r.on(s)), communicator,
+        std::string(m.name) + ": ncclAllGather");
+}
+
+template <class T>
+void reduce_scatter(rank& r, stream s, role group, message m, at to, at from, std::size_t count) {
+  ncclComm_t communicator = communicator_of(r, group, m);
+  check(r, ncclReduceScatter(r.at<T>(from), r.at<T>(to), count, type_of<T>, ncclSum, communicator, r.on(s)),
+        communicator, std::string(m.name) + ": ncclReduceScatter");
+}
+
+template void all_reduce<float>(rank&, stream, role, message, at, std::size_t, reduction);
+template void all_reduce<double>(rank&, stream, role, message, at, std::size_t, reduction);
+template void all_reduce<bf16>(rank&, stream, role, message, at, std::size_t, reduction);
+template void all_gather<float>(rank&, stream, role, message, at, at, std::size_t);
+template void all_gather<double>(rank&, stream, role, message, at, at, std::size_t);
+template void all_gather<bf16>(rank&, stream, role, message, at, at, std::size_t);
+template void reduce_scatter<float>(rank&, stream, role, message, at, at, std::size_t);
+template void reduce_scatter<double>(rank&, stream, role, message, at, at, std::size_t);
+template void reduce_scatter<bf16>(rank&, stream, role, message, at, at, std::size_t);
+
+}  // namespace rankc::cuda

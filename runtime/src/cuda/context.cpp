@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes and destroys what a rank owns on its device, and turns a step function into a graph.
+#include <rankc/runtime/cuda/context.hpp>
+
+#include "check.hpp"
+#include "linear_plans.hpp"
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+namespace rankc::cuda {
+namespace {
+
+/// Fill a rope table on the device: cosines (positions, dim / 2), then sines, worked out in f64.
+void fill_rope(rank& r, const rope_table& table) {
+  const int half = table.dim / 2;
+  std::vector<float> values(static_cast<std::size_t>(table.positions) * half * 2);
+  float* cosines = values.data();
+  float* sines = cosines + values.size() / 2;
+  for (int p = 0; p < table.positions; ++p)
+    for (int i = 0; i < half; ++i) {
+      const double angle = p * std::pow(table.theta, -2.0 * i / table.dim);
+      cosines[static_cast<std::size_t>(p) * half + i] = static_cast<float>(std::cos(angle));
+      sines[static_cast<std::size_t>(p) * half + i] = static_cast<float>(std::sin(angle));
+    }
+  check(r,
+        cudaMemcpy(r.at<float>(table.where), values.data(), values.size() * sizeof(float),
+                   cudaMemcpyHostToDevice),
+        "rope table: cudaMemcpy");
+}
+
+}  // namespace
+
+hyperparameters factors_of(const step_input& in) {
+  const double step = static_cast<double>(in.step);
+  hyperparameters h;
+  h.clip = static_cast<float>(in.clip);
+  h.keep = static_cast<float>(1.0 - in.lr * in.weight_decay);
+  h.beta1 = static_cast<float>(in.beta1);
+  h.new1 = static_cast<float>(1.0 - in.beta1);
+  h.beta2 = static_cast<float>(in.beta2);
+  h.new2 = static_cast<float>(1.0 - in.beta2);
+  h.step_size = static_cast<float>(in.lr / (1.0 - std::pow(in.beta1, step)));
+  h.second_scale = static_cast<float>(1.0 / std::sqrt(1.0 - std::pow(in.beta2, step)));
+  h.eps = static_cast<float>(in.eps);
+  return h;
+}
+
+context::context(int device, const description& about, int rank_index) : device_(device) {
+  r_.about = &about;
+  r_.index = rank_index;
+  r_.row = &about.ranks[static_cast<std::size_t>(rank_index)];
+  r_.where = &about.layouts[static_cast<std::size_t>(r_.row->pp)];
+  r_.action = "install";
+  try {
+    check(r_, cudaSetDevice(device_), "cudaSetDevice");
+    const std::string arena = "arena of " + std::to_string(r_.where->arena_bytes) + " bytes: cudaMalloc";
+    check(r_, cudaMalloc(&r_.arena, r_.where->arena_bytes), arena.c_str());
+    check(r_, cudaMemset(r_.arena, 0, r_.where->arena_bytes), "arena: cudaMemset");
+    check(r_, cudaMalloc(&r_.workspace, workspace_bytes), "workspace: cudaMalloc");
+    r_.workspace_bytes = workspace_bytes;
+    hyperparameters* input = nullptr;
+    check(r_, cudaMalloc(&input, sizeof(hyperparameters)), "hyperparameters: cudaMalloc");
+    r_.input = input;
+    check(r_, cudaMallocHost(&staged_, sizeof(hyperparameters)), "hyperparameters: cudaMallocHost");
+
+    // Communication goes first where it can run at all: what waits for it is on another rank.
+    int least = 0, greatest = 0;
+    check(r_, cudaDeviceGetStreamPriorityRange(&least, &greatest), "cudaDeviceGetStreamPriorityRange");
+    for (int s = 0; s < n_streams; ++s) {
+      const int priority = s == static_cast<int>(stream::compute) ? least : greatest;
+      check(r_, cudaStreamCreateWithPriority(&r_.streams[s], cudaStreamNonBlocking, priority),
+            "cudaStreamCreateWithPriority");
+      check(r_, cudaEventCreateWithFlags(&join_[s], cudaEventDisableTiming), "cudaEventCreateWithFlags");
+    }
+    check(r_, cudaEventCreateWithFlags(&fork_, cudaEventDisableTiming), "cudaEventCreateWithFlags");
+    r_.events.resize(static_cast<std::size_t>(r_.where->events), nullptr);
+    for (cudaEvent_t& e : r_.events)
+      check(r_, cudaEventCreateWithFlags(&e, cudaEventDisableTiming), "cudaEventCreateWithFlags");
+
+    check(r_, cublasLtCreate(&r_.blas), "cublasLtCreate");
+    r_.plans = new linear_plans;
+    for (const rope_table& table : r_.where->ropes) fill_rope(r_, table);
+    check(r_, cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+  } catch (...) {
+    release();
+    throw;
+  }
+  r_.action = "";
+}
+
+context::~context() { release(); }
+
+void context::release() {
+  int before = 0;
+  cudaGetDevice(&before);
+  cudaSetDevice(device_);
+  delete r_.plans;
+  if (r_.blas != nullptr) cublasLtDestroy(r_.blas);
+  for (cudaEvent_t e : r_.events)
+    if (e != nullptr) cudaEventDestroy(e);
+  if (fork_ != nullptr) cudaEventDestroy(fork_);
+  for (int s = 0; s < n_streams; ++s) {
+    if (join_[s] != nullptr) cudaEventDestroy(join_[s]);
+    if (r_.streams[s] != nullptr) cudaStreamDestroy(r_.streams[s]);
+  }
+  cudaFreeHost(staged_);
+  cudaFree(const_cast<hyperparameters*>(r_.input));
+  cudaFree(r_.workspace);
+  cudaFree(r_.arena);
+  cudaSetDevice(before);
+}
+
+void context::set_input(const step_input& in) {
+  *staged_ = factors_of(in);
+  check(r_,
+        cudaMemcpyAsync(const_cast<hyperparameters*>(r_.input), staged_, sizeof(hyperparameters),
+                        cudaMemcpyHostToDevice, r_.on(stream::compute)),
+        "hyperparameters: cudaMemcpyAsync");
+}
+
+void context::enqueue(void (*body)(rank&)) {
+  cudaStream_t compute = r_.on(stream::compute);
+  check(r_, cudaEventRecord(fork_, compute), "cudaEventRecord");
+  for (cudaStream_t s : r_.streams)
+    if (s != compute) check(r_, cudaStreamWaitEvent(s, fork_, 0), "cudaStreamWaitEvent");
+  body(r_);
+  for (int s = 0; s < n_streams; ++s) {
+    if (r_.streams[s] == compute) continue;
+    check(r_, cudaEventRecord(join_[s], r_.streams[s]), "cudaEventRecord");
+    check(r_, cudaStreamWaitEvent(compute, join_[s], 0), "cudaStreamWaitEvent");
+  }
+  r_.action = "";
+}
+
+cudaGraphExec_t context::capture(void (*body)(rank&)) {
+  cudaStream_t compute = r_.on(stream::compute);
+  check(r_, cudaStreamBeginCapture(compute, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
+  cudaGraph_t graph = nullptr;
+  try {
+    enqueue(body);
+  } catch (...) {
+    cudaStreamEndCapture(compute, &graph);  // the first error is the one to tell
+    if (graph != nullptr) cudaGraphDestroy(graph);
+    throw;
+  }
+  check(r_, cudaStreamEndCapture(compute, &graph), "cudaStreamEndCapture");
+  cudaGraphExec_t made = nullptr;
+  const cudaError_t status = cudaGraphInstantiate(&made, graph, cudaGraphInstantiateFlagUseNodePriority);
+  cudaGraphDestroy(graph);
+  check(r_, status, "cudaGraphInstantiate");
+  return made;
+}
+
+}  // namespace rankc::cuda

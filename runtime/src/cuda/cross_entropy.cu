@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cross entropy over a vocabulary that may be split over ranks. A block takes a token's row of logits; what
+// the ranks exchange between the pieces is one or two numbers a token. Source: Megatron-LM (Shoeybi et al.
+// 2019).
+#include <rankc/runtime/cuda/kernels.hpp>
+
+#include "device.cuh"
+
+namespace rankc::cuda {
+namespace {
+
+/// top[n] = max over the row. Shapes: logits (tokens, vocab), top f32 (tokens).
+template <int N, class T>
+__global__ void row_maxima(float* top, const T* logits, int vocab) {
+  const std::size_t token = blockIdx.x;
+  logits += token * vocab;
+  float most = -INFINITY;
+  for (int c = threadIdx.x * N; c < vocab; c += blockDim.x * N) {
+    const auto row = load<T, N>(logits + c);
+    for (int i = 0; i < N; ++i) most = fmaxf(most, to_float(row.element[i]));
+  }
+  most = block_max(most);
+  if (threadIdx.x == 0) top[token] = most;
+}
+
+/// sums[n] = (sum of exp(logit - top), the target's logit - top or 0 where the target is held elsewhere).
+/// Shapes: sums f32 (tokens, 2), logits (tokens, vocab), top f32 (tokens), targets (tokens).
+template <int N, class T>
+__global__ void row_sums(float* sums, const T* logits, const float* top, const std::int32_t* targets,
+                         int vocab, int first) {
+  const std::size_t token = blockIdx.x;
+  logits += token * vocab;
+  const float most = top[token];
+  float sum = 0.0f;
+  for (int c = threadIdx.x * N; c < vocab; c += blockDim.x * N) {
+    const auto row = load<T, N>(logits + c);
+    for (int i = 0; i < N; ++i) sum += expf(to_float(row.element[i]) - most);
+  }
+  sum = block_sum(sum);
+  if (threadIdx.x != 0) return;
+  const int target = targets[token] - first;
+  sums[2 * token] = sum;
+  sums[2 * token + 1] = target >= 0 && target < vocab ? to_float(logits[target]) - most : 0.0f;
+}
+
+/// dlogits = dsums0 exp(logit - top) + dsums1 [column is the target]. dlogits may be logits.
+/// Shapes: dlogits, logits (tokens, vocab), dsums f32 (tokens, 2), top f32 (tokens), targets (tokens).
+template <int N, class T>
+__global__ void row_sums_backward(T* dlogits, const float* dsums, const T* logits, const float* top,
+                                  const std::int32_t* targets, int vocab, int first) {
+  const std::size_t token = blockIdx.x;
+  dlogits += token * vocab;
+  logits += token * vocab;
+  const float most = top[token], of_sum = dsums[2 * token], of_target = dsums[2 * token + 1];
+  const int target = targets[token] - first;
+  for (int c = threadIdx.x * N; c < vocab; c += blockDim.x * N) {
+    const auto row = load<T, N>(logits + c);
+    pack<T, N> out;
+    for (int i = 0; i < N; ++i)
+      out.element[i] = from_float<T>(of_sum * expf(to_float(row.element[i]) - most) +
+                                     (c + i == target ? of_target : 0.0f));
+    store(dlogits + c, out);
+  }
+}
+
+constexpr int loss_threads = 1024;
+
+/// loss = or += scale * sum over tokens of log(sums0) - sums1. One block.
+__global__ void loss_of(float* loss, const float* sums, int tokens, float scale, bool accumulate) {
+  float sum = 0.0f;
+  for (std::size_t n = threadIdx.x; n < static_cast<std::size_t>(tokens); n += loss_threads)
+    sum += logf(sums[2 * n]) - sums[2 * n + 1];
+  sum = block_sum(sum);
+  if (threadIdx.x == 0) *loss = (accumulate ? *loss : 0.0f) + scale * sum;
+}
+
+/// dsums = (scale / sums0, -scale). Shapes: dsums, sums f32 (tokens, 2).
+__global__ void loss_backward(float* dsums, const float* sums, int tokens, float scale) {
+  const std::size_t n = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (n >= static_cast<std::size_t>(tokens)) return;
+  dsums[2 * n] = scale / sums[2 * n];
+  dsums[2 * n + 1] = -scale;
+}
+
+}  // namespace
+
+template <class T>
+void row_max(rank& r, at top, at logits, int tokens, int vocab) {
+  const T* row = r.at<T>(logits);
+  constexpr int n = wide<T>;
+  if (packable<n>(vocab, row))
+    launch(r, "row_max", row_maxima<n, T>, tokens, row_threads(vocab / n, 512), 0, r.at<float>(top), row,
+           vocab);
+  else
+    launch(r, "row_max", row_maxima<1, T>, tokens, row_threads(vocab, 512), 0, r.at<float>(top), row, vocab);
+}
+
+template <class T>
+void exp_sums(rank& r, at sums, at logits, at top, at targets, int tokens, int vocab, int first) {
+  const T* row = r.at<T>(logits);
+  constexpr int n = wide<T>;
+  if (packable<n>(vocab, row))
+    launch(r, "exp_sums", row_sums<n, T>, tokens, row_threads(vocab / n, 512), 0, r.at<float>(sums), row,
+           r.at<float>(top), r.at<std::int32_t>(targets), vocab, first);
+  else
+    launch(r, "exp_sums", row_sums<1, T>, tokens, row_threads(vocab, 512), 0, r.at<float>(sums), row,
+           r.at<float>(top), r.at<std::int32_t>(targets), vocab, first);
+}
+
+template <class T>
+void exp_sums_grad(rank& r, at dlogits, at dsums, at logits, at top, at targets, int tokens, int vocab,
+                   int first) {
+  T *out = r.at<T>(dlogits), *row = r.at<T>(logits);
+  constexpr int n = wide<T>;
+  if (packable<n>(vocab, out, row))
+    launch(r, "exp_sums_grad", row_sums_backward<n, T>, tokens, row_threads(vocab / n, 512), 0, out,
+           r.at<float>(dsums), row, r.at<float>(top), r.at<std::int32_t>(targets), vocab, first);
+  else
+    launch(r, "exp_sums_grad", row_sums_backward<1, T>, tokens, row_threads(vocab, 512), 0, out,
+           r.at<float>(dsums), row, r.at<float>(top), r.at<std::int32_t>(targets), vocab, first);
+}
+
+template <class T>
+void cross_entropy(rank& r, at loss, at sums, int tokens, double scale, bool accumulate) {
+  launch(r, "cross_entropy", loss_of, 1, loss_threads, 0, r.at<float>(loss), r.at<float>(sums), tokens, scale,
+         accumulate);
+}
+
+template <class T>
+void cross_entropy_grad(rank& r, at dsums, at sums, int tokens, double scale) {
+  launch(r, "cross_entropy_grad", loss_backward, ceil_div(tokens, 256), 256, 0, r.at<float>(dsums),
+         r.at<float>(sums), tokens, scale);
+}
+
+template void row_max<float>(rank&, at, at, int, int);
+template void row_max<bf16>(rank&, at, at, int, int);
+template void exp_sums<float>(rank&, at, at, at, at, int, int, int);
+template void exp_sums<bf16>(rank&, at, at, at, at, int, int, int);
+template void exp_sums_grad<float>(rank&, at, at, at, at, at, int, int, int);
+template void exp_sums_grad<bf16>(rank&, at, at, at, at, at, int, int, int);
+template void cross_entropy<float>(rank&, at, at, int, double, bool);
+template void cross_entropy<bf16>(rank&, at, at, int, double, bool);
+template void cross_entropy_grad<float>(rank&, at, at, int, double);
+template void cross_entropy_grad<bf16>(rank&, at, at, int, double);
+
+}  // namespace rankc::cuda

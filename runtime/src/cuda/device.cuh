@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// The few device functions that all kernels share: conversion to and from f32, packs of elements for wide
+// loads, and sums and maxima over a warp or a block in a fixed order.
+#pragma once
+#include "launch.cuh"
+
+#include <cstdint>
+
+namespace rankc::cuda {
+
+inline constexpr int warp_size = 32;
+
+__device__ inline float to_float(float x) { return x; }
+__device__ inline float to_float(bf16 x) { return __bfloat162float(x); }
+template <class T>
+__device__ T from_float(float x) {
+  if constexpr (sizeof(T) == 2) return __float2bfloat16_rn(x);
+  else return x;
+}
+
+/// N neighbouring elements, loaded and stored at once. The address must be a multiple of the pack's size.
+template <class T, int N>
+struct alignas(sizeof(T) * N) pack {
+  T element[N];
+};
+template <class T, int N>
+__device__ pack<T, N> load(const T* from) {
+  return *reinterpret_cast<const pack<T, N>*>(from);
+}
+template <class T, int N>
+__device__ void store(T* to, const pack<T, N>& p) {
+  *reinterpret_cast<pack<T, N>*>(to) = p;
+}
+
+/// Elements of T in 16 bytes, the widest load.
+template <class T>
+inline constexpr int wide = 16 / sizeof(T);
+
+/// Whether rows of `width` elements at all these addresses can be read in packs of N.
+template <int N, class... T>
+bool packable(std::size_t width, const T*... at) {
+  return width % N == 0 && (... && (reinterpret_cast<std::uintptr_t>(at) % (sizeof(T) * N) == 0));
+}
+
+__device__ inline float warp_sum(float x) {
+  for (int step = warp_size / 2; step > 0; step /= 2) x += __shfl_xor_sync(0xffffffffu, x, step);
+  return x;
+}
+__device__ inline float warp_max(float x) {
+  for (int step = warp_size / 2; step > 0; step /= 2) x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, step));
+  return x;
+}
+
+/// Sum over the block, given to every thread. `blockDim.x` is a multiple of 32, at most 1024.
+__device__ inline float block_sum(float x) {
+  __shared__ float of_warp[warp_size];
+  const int lane = threadIdx.x % warp_size, warp = threadIdx.x / warp_size;
+  x = warp_sum(x);
+  __syncthreads();  // the last call's result has been read
+  if (lane == 0) of_warp[warp] = x;
+  __syncthreads();
+  return warp_sum(lane < static_cast<int>(blockDim.x) / warp_size ? of_warp[lane] : 0.0f);
+}
+__device__ inline float block_max(float x) {
+  __shared__ float of_warp[warp_size];
+  const int lane = threadIdx.x % warp_size, warp = threadIdx.x / warp_size;
+  x = warp_max(x);
+  __syncthreads();
+  if (lane == 0) of_warp[warp] = x;
+  __syncthreads();
+  return warp_max(lane < static_cast<int>(blockDim.x) / warp_size ? of_warp[lane] : -INFINITY);
+}
+
+/// Threads for a block that walks a row of `items`: whole warps, at most `most`.
+inline unsigned row_threads(int items, int most = 256) {
+  const int warps = (items + warp_size - 1) / warp_size;
+  return static_cast<unsigned>(warp_size * (warps < 1                  ? 1
+                                            : warps > most / warp_size ? most / warp_size
+                                                                       : warps));
+}
+
+inline constexpr int ceil_div(std::size_t n, std::size_t by) { return static_cast<int>((n + by - 1) / by); }
+
+}  // namespace rankc::cuda

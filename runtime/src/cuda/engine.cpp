@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+// The engine of a CUDA program: one process, one thread and one GPU per rank. A job goes to all workers at
+// once; when one fails, the others' communication is aborted, so that none is left waiting.
+#include "communicators.hpp"
+#include "worker.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <string>
+
+namespace rankc::cuda {
+namespace {
+
+using namespace std::chrono_literals;
+
+void accept(const description& about) {
+  if (about.interface_version != runtime::interface_version)
+    throw failure(1, "the program was generated for runtime interface " +
+                         std::to_string(about.interface_version) + ", this runtime has " +
+                         std::to_string(runtime::interface_version) + "; generate it again");
+  if (about.type == dtype::f64)
+    throw failure(
+        1, "the program's type is f64, which the cuda target does not have; use f32 or bf16, or the host");
+  int devices = 0;
+  if (cudaGetDeviceCount(&devices) != cudaSuccess) devices = 0;
+  cudaGetLastError();
+  if (devices < about.world())
+    throw failure(1, "the plan has " + std::to_string(about.world()) +
+                         " ranks, one GPU each, and this machine has " + std::to_string(devices) +
+                         " GPUs; use a machine with more, or a plan with fewer ranks");
+}
+
+/// Pinned tokens and targets of every data-parallel coordinate.
+class batches {
+ public:
+  explicit batches(const description& about)
+      : microbatch_(static_cast<std::size_t>(about.rows) * about.seq), microbatches_(about.microbatches) {
+    const std::size_t count = microbatch_ * static_cast<std::size_t>(microbatches_);
+    const std::size_t bytes = 2 * sizeof(std::int32_t) * count * static_cast<std::size_t>(about.dp);
+    if (cudaMallocHost(&all_, bytes) != cudaSuccess)
+      throw failure(70, "install: no " + std::to_string(bytes) + " bytes of pinned memory for the batches");
+    std::fill_n(all_, bytes / sizeof(std::int32_t), 0);
+    for (int dp = 0; dp < about.dp; ++dp) {
+      const std::int32_t* tokens = all_ + 2 * count * static_cast<std::size_t>(dp);
+      of_.push_back({tokens, tokens + count, count * sizeof(std::int32_t)});
+    }
+  }
+  ~batches() { cudaFreeHost(all_); }
+  batches(const batches&) = delete;
+  batches& operator=(const batches&) = delete;
+
+  const batch& of(int dp) const { return of_[static_cast<std::size_t>(dp)]; }
+
+  void set(int dp, int microbatch, const std::int32_t* tokens, const std::int32_t* targets) {
+    if (dp < 0 || dp >= static_cast<int>(of_.size()) || microbatch < 0 || microbatch >= microbatches_)
+      throw failure(1, "set_batch: dp " + std::to_string(dp) + ", microbatch " + std::to_string(microbatch) +
+                           "; the plan has " + std::to_string(of_.size()) + " and " +
+                           std::to_string(microbatches_) + " of them, counted from 0");
+    std::int32_t* at = all_ + (of(dp).tokens - all_) + microbatch_ * static_cast<std::size_t>(microbatch);
+    std::copy_n(tokens, microbatch_, at);
+    std::copy_n(targets, microbatch_, at + (of(dp).targets - of(dp).tokens));
+  }
+
+ private:
+  std::size_t microbatch_;  // tokens of one
+  int microbatches_;
+  std::int32_t* all_ = nullptr;  // (dp, tokens | targets, microbatches, rows * seq)
+  std::vector<batch> of_;
+};
+
+class cuda_engine final : public engine {
+ public:
+  explicit cuda_engine(const program& p) : program_(p), batches_(p.about) {
+    const description& about = program_.about;
+    for (int i = 0; i < about.world(); ++i) ranks_.push_back(std::make_unique<context>(i, about, i));
+    communicators_ = std::make_unique<communicators>(about, ranks_);
+    for (auto& owner : ranks_)
+      workers_.push_back(
+          std::make_unique<worker>(*owner, program_, batches_.of(owner->of().row->dp), report_));
+  }
+  ~cuda_engine() override {
+    workers_.clear();  // their graphs hold the communicators
+    communicators_.reset();
+  }
+
+  const description& about() const override { return program_.about; }
+
+  void set_batch(int dp, int microbatch, const std::int32_t* tokens, const std::int32_t* targets) override {
+    batches_.set(dp, microbatch, tokens, targets);
+  }
+
+  step_output step(const step_input& input) override {
+    run({kind::train, input});
+    return {reporter().loss(), std::sqrt(static_cast<double>(reporter().norm_squared()))};
+  }
+
+  double evaluate() override {
+    run({kind::evaluate, {}});
+    return reporter().loss();
+  }
+
+  void read(int rank_index, region which, std::size_t first, std::size_t count, double* to) override {
+    std::vector<float> values(count);
+    copy(rank_index, which, first, count, "read", [&](float* at) {
+      return cudaMemcpy(values.data(), at, count * sizeof(float), cudaMemcpyDeviceToHost);
+    });
+    std::copy(values.begin(), values.end(), to);
+  }
+
+  void write(int rank_index, region which, std::size_t first, std::size_t count,
+             const double* from) override {
+    std::vector<float> values(count);
+    for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<float>(from[i]);
+    copy(rank_index, which, first, count, "write", [&](float* at) {
+      return cudaMemcpy(at, values.data(), count * sizeof(float), cudaMemcpyHostToDevice);
+    });
+  }
+
+  std::size_t arena_bytes(int rank_index) const override {
+    return owner_of(rank_index).of().where->arena_bytes;
+  }
+
+ private:
+  context& owner_of(int rank_index) const {
+    if (rank_index < 0 || rank_index >= program_.about.world())
+      throw failure(1, "rank " + std::to_string(rank_index) + " is not one of the " +
+                           std::to_string(program_.about.world()) + " ranks of this program");
+    return *ranks_[static_cast<std::size_t>(rank_index)];
+  }
+
+  /// Give the job to all workers and wait for them.
+  void run(const job& what) {
+    if (broken_)
+      throw failure(70, "the program has failed in an earlier step and cannot go on; install it again");
+    {
+      const std::lock_guard lock(report_.mutex);
+      report_.pending = static_cast<int>(workers_.size());
+    }
+    for (auto& w : workers_) w->start(what);
+    std::unique_lock lock(report_.mutex);
+    report_.changed.wait(lock, [this] { return report_.pending == 0 || report_.first != nullptr; });
+    if (report_.first == nullptr) return;
+    lock.unlock();
+    stop_the_others();
+    lock.lock();
+    report_.changed.wait(lock, [this] { return report_.pending == 0; });
+    std::rethrow_exception(report_.first);
+  }
+
+  /// Workers that only poll are freed by the abort; one that is still inside NCCL's own calls gets two
+  /// seconds to come out by itself, and is torn out of them after that.
+  void stop_the_others() {
+    broken_ = true;
+    const auto until = std::chrono::steady_clock::now() + 2s;
+    const auto busy = [this] {
+      for (const auto& w : workers_)
+        if (w->enqueueing()) return true;
+      return false;
+    };
+    while (busy() && std::chrono::steady_clock::now() < until) std::this_thread::sleep_for(1ms);
+    communicators_->abort();
+  }
+
+  /// The first rank of the last pipeline coordinate: the program leaves the global loss and norm there.
+  const worker& reporter() const {
+    for (std::size_t i = 0; i < ranks_.size(); ++i)
+      if (ranks_[i]->of().row->pp == program_.about.pp - 1) return *workers_[i];
+    return *workers_.front();
+  }
+
+  template <class Copy>
+  void copy(int rank_index, region which, std::size_t first, std::size_t count, const char* what, Copy move) {
+    context& owner = owner_of(rank_index);
+    rank& r = owner.of();
+    const layout& where = *r.where;
+    if (first > where.parameter_count || count > where.parameter_count - first)
+      throw failure(1, std::string(what) + ": elements " + std::to_string(first) + " to " +
+                           std::to_string(first + count) + " of a region that holds " +
+                           std::to_string(where.parameter_count));
+    const at begin = which == region::weights        ? where.weights
+                     : which == region::gradients    ? where.gradients
+                     : which == region::first_moment ? where.first_moment
+                                                     : where.second_moment;
+    cudaError_t status = cudaSetDevice(owner.device());
+    if (status == cudaSuccess) status = move(r.at<float>(begin) + first);
+    // A copy from pageable memory may still be on its way when it returns, and the streams do not wait for
+    // it.
+    if (status == cudaSuccess) status = cudaDeviceSynchronize();
+    if (status != cudaSuccess)
+      throw failure(70, "rank " + std::to_string(rank_index) + ", " + what +
+                            ": cudaMemcpy: " + cudaGetErrorString(status));
+  }
+
+  const program program_;
+  batches batches_;
+  std::vector<std::unique_ptr<context>> ranks_;
+  std::unique_ptr<communicators> communicators_;
+  report report_;
+  std::vector<std::unique_ptr<worker>> workers_;
+  bool broken_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<engine> install(const program& p) {
+  accept(p.about);
+  return std::make_unique<cuda_engine>(p);
+}
+
+}  // namespace rankc::cuda

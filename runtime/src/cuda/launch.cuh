@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a kernel is launched: on the compute stream, with its error checked under the kernel's name.
+#pragma once
+#include "check.hpp"
+
+#include <cuda_runtime.h>
+
+#include <utility>
+
+namespace rankc::cuda {
+
+/// Launch `kernel` on stream::compute.
+/// Units: `shared` in bytes of dynamic shared memory; above 48 KiB the kernel is opted in first.
+template <class... Parameters, class... Arguments>
+void launch(rank& r, const char* name, void (*kernel)(Parameters...), dim3 grid, dim3 block,
+            std::size_t shared, Arguments... arguments) {
+  if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;
+  if (shared > 48 * 1024)
+    check(r,
+          cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)),
+          name);
+  kernel<<<grid, block, shared, r.on(stream::compute)>>>(static_cast<Parameters>(arguments)...);
+  check(r, cudaGetLastError(), name);
+}
+
+/// The block's dynamic shared memory.
+__device__ inline float* dynamic_shared() {
+  extern __shared__ __align__(16) float shared_floats[];
+  return shared_floats;
+}
+
+}  // namespace rankc::cuda

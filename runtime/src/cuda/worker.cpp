@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// The life of a worker thread, and one job of it.
+#include "worker.hpp"
+
+#include "check.hpp"
+
+namespace rankc::cuda {
+
+worker::worker(context& owner, const program& p, const batch& b, report& to)
+    : context_(owner), program_(p), batch_(b), report_(to) {
+  rank& r = context_.of();
+  check(r, cudaSetDevice(context_.device()), "cudaSetDevice");
+  check(r, cudaMallocHost(&results_, 2 * sizeof(float)), "results: cudaMallocHost");
+  results_[0] = results_[1] = 0.0f;
+  thread_ = std::thread([this] { serve(); });
+}
+
+worker::~worker() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  posted_.notify_one();
+  thread_.join();
+  cudaSetDevice(context_.device());
+  // NCCL hangs a hook on each graph that looks for the communicator. After an abort there is none: the graphs
+  // of a failed program are left to the end of the process.
+  const bool failed = report_.first != nullptr;
+  for (cudaGraphExec_t graph : graphs_)
+    if (graph != nullptr && !failed) cudaGraphExecDestroy(graph);
+  cudaFreeHost(results_);
+}
+
+void worker::start(const job& what) {
+  {
+    const std::lock_guard lock(mutex_);
+    job_ = what;
+    has_job_ = true;
+    enqueueing_ = true;
+  }
+  posted_.notify_one();
+}
+
+void worker::serve() {
+  cudaSetDevice(context_.device());
+  for (;;) {
+    job mine;
+    {
+      std::unique_lock lock(mutex_);
+      posted_.wait(lock, [this] { return has_job_ || stop_; });
+      if (stop_) return;
+      mine = job_;
+      has_job_ = false;
+    }
+    std::exception_ptr error;
+    try {
+      run(mine);
+    } catch (...) {
+      error = std::current_exception();
+    }
+    enqueueing_ = false;
+    const std::lock_guard lock(report_.mutex);
+    if (error != nullptr && report_.first == nullptr) report_.first = error;
+    --report_.pending;
+    report_.changed.notify_all();
+  }
+}
+
+void worker::run(const job& what) {
+  rank& r = context_.of();
+  cudaStream_t compute = r.on(stream::compute);
+  if (what.what == kind::train) context_.set_input(what.input);
+  const auto copy_in = [&](at to, const std::int32_t* from) {
+    check(r, cudaMemcpyAsync(r.at<std::int32_t>(to), from, batch_.bytes, cudaMemcpyHostToDevice, compute),
+          "batch: cudaMemcpyAsync");
+  };
+  if (r.where->reads_tokens) copy_in(r.where->tokens, batch_.tokens);
+  if (r.where->reads_targets) copy_in(r.where->targets, batch_.targets);
+  launch(what.what);
+  const auto copy_out = [&](float* to, at from) {
+    check(r, cudaMemcpyAsync(to, r.at<float>(from), sizeof(float), cudaMemcpyDeviceToHost, compute),
+          "results: cudaMemcpyAsync");
+  };
+  copy_out(&results_[0], r.where->loss);
+  copy_out(&results_[1], r.where->norm);
+  enqueueing_ = false;
+  wait_for_device();
+  if (what.what == kind::train) ++r.steps_done;
+}
+
+void worker::launch(kind what) {
+  rank& r = context_.of();
+  const int k = static_cast<int>(what);
+  const auto pp = static_cast<std::size_t>(r.row->pp);
+  const auto body = what == kind::train ? program_.train[pp] : program_.evaluate[pp];
+  if (!ran_[k]) {  // connects NCCL and chooses the matrix products' algorithms
+    context_.enqueue(body);
+    ran_[k] = true;
+    return;
+  }
+  if (graphs_[k] == nullptr) graphs_[k] = context_.capture(body);
+  check(r, cudaGraphLaunch(graphs_[k], r.on(stream::compute)), "cudaGraphLaunch");
+}
+
+void worker::wait_for_device() {
+  rank& r = context_.of();
+  for (unsigned polls = 1;; ++polls) {
+    const cudaError_t status = cudaStreamQuery(r.on(stream::compute));
+    if (status == cudaSuccess) break;
+    if (status != cudaErrorNotReady) check(r, status, "the device, after the step was launched");
+    if (polls % 4096 == 0) look_at_communicators();
+    std::this_thread::yield();
+  }
+  cudaGetLastError();  // "not ready" is remembered as an error
+}
+
+void worker::look_at_communicators() {
+  rank& r = context_.of();
+  const std::lock_guard lock(report_.mutex);
+  if (report_.first != nullptr) return;  // the engine is aborting them; the streams will end
+  for (ncclComm_t c : r.communicators) {
+    if (c == nullptr) continue;
+    ncclResult_t state = ncclSuccess;
+    check(r, ncclCommGetAsyncError(c, &state), c, "ncclCommGetAsyncError");
+    if (state != ncclInProgress) check(r, state, c, "communication under way");
+  }
+}
+
+}  // namespace rankc::cuda

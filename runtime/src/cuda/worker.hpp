@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// The thread that drives one GPU. It takes a job, enqueues the rank's part of it (eagerly the first time,
+// from a captured graph after that), waits until the device is done, and reports to the engine.
+#pragma once
+#include <rankc/runtime/cuda/context.hpp>
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+namespace rankc::cuda {
+
+/// What the workers of one engine tell it. All but `mutex` and `changed` is read and written under the mutex.
+struct report {
+  std::mutex mutex;
+  std::condition_variable changed;
+  int pending = 0;           // workers still at the job
+  std::exception_ptr first;  // the first failure; communicators may be gone once it is set
+};
+
+/// Tokens and targets of a data-parallel coordinate, in pinned memory. Null where nothing was set up.
+struct batch {
+  const std::int32_t *tokens = nullptr, *targets = nullptr;
+  std::size_t bytes = 0;  // of each
+};
+
+/// A step function; each is captured once.
+enum class kind { train, evaluate };
+
+struct job {
+  kind what;
+  step_input input;
+};
+
+class worker {
+ public:
+  worker(context&, const program&, const batch&, report&);
+  ~worker();
+  worker(const worker&) = delete;
+  worker& operator=(const worker&) = delete;
+
+  void start(const job&);
+
+  /// True while the thread may be inside a library call of the job, false once it only polls, or is done.
+  bool enqueueing() const { return enqueueing_; }
+
+  /// Of the last job: loss and squared gradient norm, as the rank's layout places them.
+  float loss() const { return results_[0]; }
+  float norm_squared() const { return results_[1]; }
+
+ private:
+  void serve();
+  void run(const job&);
+  void launch(kind);
+  void wait_for_device();
+  void look_at_communicators();
+
+  context& context_;
+  const program program_;
+  const batch& batch_;
+  report& report_;
+  float* results_ = nullptr;  // pinned: loss, norm
+  bool ran_[2]{};
+  cudaGraphExec_t graphs_[2]{};
+  std::atomic<bool> enqueueing_ = false;
+
+  std::mutex mutex_;  // of the mailbox: job_, has_job_, stop_
+  std::condition_variable posted_;
+  job job_{};
+  bool has_job_ = false, stop_ = false;
+  std::thread thread_;
+};
+
+}  // namespace rankc::cuda

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bench on which a kernel is tested: a rank alone on device 0, operands put into its arena, results taken
+// out. Inputs are random but rounded to the kernel's type, so that the f64 reference sees the very same
+// numbers, and room for outputs is filled with NaN, so that an element left out shows.
+#pragma once
+#include <rankc/runtime/cuda/context.hpp>
+#include <rankc/runtime/cuda/kernels.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <random>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+namespace rankc::cuda::test {
+
+using numbers = std::vector<double>;
+
+/// What rounding to T may cost: half a unit in the last place of f32's 24 bits, or bf16's 8.
+template <class T>
+inline constexpr double half_unit = std::is_same_v<T, float> ? 0x1p-24 : 0x1p-9;
+
+template <class T>
+double rounded(double x) {
+  if constexpr (std::is_same_v<T, float>) return static_cast<float>(x);
+  else return __bfloat162float(__float2bfloat16_rn(static_cast<float>(x)));
+}
+
+/// Random numbers in (-size, size), each a number of type T.
+template <class T>
+numbers random_numbers(std::size_t count, double size, unsigned seed) {
+  std::mt19937 engine(seed);
+  std::uniform_real_distribution<double> draw(-size, size);
+  numbers made(count);
+  for (double& x : made) x = rounded<T>(draw(engine));
+  return made;
+}
+
+inline std::vector<std::int32_t> random_ids(std::size_t count, int below, unsigned seed) {
+  std::mt19937 engine(seed);
+  std::vector<std::int32_t> made(count);
+  for (std::int32_t& id : made) id = static_cast<std::int32_t>(engine() % static_cast<unsigned>(below));
+  return made;
+}
+
+class bench {
+ public:
+  bench() : context_(0, about_, 0) {}
+  rank& of() { return context_.of(); }
+
+  /// From here on every operand lies 4 bytes past a multiple of 256: wide loads would fault.
+  void misplace() { used_ += 4; }
+  context& owner() { return context_; }
+
+  /// Put numbers into the arena as type T.
+  template <class T>
+  at put(const numbers& values) {
+    std::vector<T> typed(values.size());
+    for (std::size_t i = 0; i < values.size(); ++i) typed[i] = T(static_cast<float>(values[i]));
+    return put_raw(typed);
+  }
+  at put(const std::vector<std::int32_t>& ids) { return put_raw(ids); }
+
+  /// Room for an output of `count` elements, full of NaN.
+  template <class T>
+  at room(std::size_t count) {
+    return put<T>(numbers(count, std::numeric_limits<double>::quiet_NaN()));
+  }
+
+  template <class T>
+  numbers take(at from, std::size_t count) {
+    std::vector<T> typed(count);
+    REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
+    REQUIRE(cudaMemcpy(typed.data(), of().at<T>(from), count * sizeof(T), cudaMemcpyDeviceToHost) ==
+            cudaSuccess);
+    numbers values(count);
+    for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<double>(static_cast<float>(typed[i]));
+    return values;
+  }
+
+ private:
+  template <class T>
+  at put_raw(const std::vector<T>& typed) {
+    const at where{used_};
+    used_ += (typed.size() * sizeof(T) + 255) / 256 * 256;
+    REQUIRE(used_ <= layout_.arena_bytes);
+    REQUIRE(cudaMemcpy(of().at<T>(where), typed.data(), typed.size() * sizeof(T), cudaMemcpyHostToDevice) ==
+            cudaSuccess);
+    REQUIRE(cudaDeviceSynchronize() == cudaSuccess);  // the copy may outlast its call
+    return where;
+  }
+
+  layout layout_{.arena_bytes = std::size_t{64} << 20,
+                 .weights = {},
+                 .gradients = {},
+                 .first_moment = {},
+                 .second_moment = {},
+                 .parameter_count = 0,
+                 .parameters = {},
+                 .ropes = {},
+                 .tokens = {},
+                 .targets = {},
+                 .reads_tokens = false,
+                 .reads_targets = false,
+                 .loss = {},
+                 .norm = {},
+                 .events = 0};
+  rank_row row_{.pp = 0, .dp = 0, .tp = 0, .communicator = {-1, -1, -1, -1, -1, -1, -1, -1}};
+  description about_{.interface_version = interface_version,
+                     .name = "bench",
+                     .plan_hash = 0,
+                     .type = dtype::f32,
+                     .pp = 1,
+                     .dp = 1,
+                     .tp = 1,
+                     .microbatches = 1,
+                     .rows = 1,
+                     .seq = 1,
+                     .vocab = 1,
+                     .vocab_used = 1,
+                     .flops_per_token = 0,
+                     .peak_flops = 0,
+                     .train = {},
+                     .layouts = {&layout_, 1},
+                     .ranks = {&row_, 1},
+                     .communicators = {},
+                     .text = "",
+                     .json = ""};
+  std::size_t used_ = 0;
+  context context_;
+};
+
+/// Every element within `absolute` + `relative` * |wanted|; the first that is not is told.
+inline void check_close(const char* what, const numbers& got, const numbers& wanted, double relative,
+                        double absolute) {
+  INFO(what);
+  REQUIRE(got.size() == wanted.size());
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    const double off = std::abs(got[i] - wanted[i]);
+    if (off <= absolute + relative * std::abs(wanted[i])) continue;
+    FAIL_CHECK("element " << i << " of " << got.size() << " is " << got[i] << ", wanted " << wanted[i]
+                          << ", off by " << off);
+    return;
+  }
+  CHECK(!got.empty());
+}
+
+/// An output that the kernel computes in f32 and rounds once to T: `terms` is the size of the numbers summed
+/// into an element, of which f32's own rounding is a share.
+template <class T>
+void check_rounded(const char* what, const numbers& got, const numbers& wanted, double terms = 1.0) {
+  check_close(what, got, wanted, std::is_same_v<T, float> ? 1e-5 : 2 * half_unit<T>, 2e-6 * terms);
+}
+
+}  // namespace rankc::cuda::test

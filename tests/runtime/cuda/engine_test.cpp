@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// The engine with one rank: eager first run, captured graph after that, inputs that change between replays.
+#include "tables.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <string>
+
+namespace rankc::cuda::test {
+namespace {
+
+constexpr message reduced{0, "gradients"};
+
+/// Loss |w|^2, gradient w, summed over the one rank of dp on its own stream; then AdamW.
+void train_step(rank& r) {
+  begin(r, "F0");
+  sum_squares<float>(r, loss_at, weights, parameters, false);
+  clear<float>(r, gradients, parameters);
+  add<float>(r, gradients, gradients, weights, parameters);
+  record(r, stream::compute, {0});
+  wait(r, stream::reduce, {0});
+  all_reduce<float>(r, stream::reduce, role::dp, reduced, gradients, parameters);
+  record(r, stream::reduce, {1});
+  wait(r, stream::compute, {1});
+  begin(r, "update");
+  sum_squares<float>(r, norm_at, gradients, parameters, false);
+  adamw<float>(r, weights, gradients, first_moment, second_moment, norm_at, parameters, true);
+}
+
+/// Cross entropy with the weights' first 4 x 4 as the logits of each token, over both microbatches.
+void evaluate_step(rank& r) {
+  constexpr int tokens = n_microbatches * n_rows * n_seq, vocab = 4;
+  constexpr at logits = values, top = values + 4096, sums = values + 8192;
+  begin(r, "F0");
+  embedding<float>(r, logits, token_ids, weights, tokens, vocab, vocab, 0);
+  row_max<float>(r, top, logits, tokens, vocab);
+  exp_sums<float>(r, sums, logits, top, target_ids, tokens, vocab, 0);
+  cross_entropy<float>(r, loss_at, sums, tokens, 1.0 / tokens, false);
+}
+
+void lonely_step(rank& r) {
+  begin(r, "B3");
+  all_reduce<float>(r, stream::reduce, role::tp, {7, "B3: block 2: wq"}, values, 4);
+}
+
+using body = void (*)(rank&);
+
+tables one_rank() {
+  tables t(1, 1);
+  t.connect("dp", {0}, {role::dp});
+  return t;
+}
+
+TEST_CASE("steps give the same as AdamW by hand, eagerly, captured and replayed") {
+  const tables t = one_rank();
+  const body train[] = {train_step}, evaluate[] = {evaluate_step};
+  const auto e = install({.about = t.about, .train = train, .evaluate = evaluate});
+  CHECK(e->arena_bytes(0) == test_arena);
+  std::vector<double> w(parameters), m(parameters, 0.0), v(parameters, 0.0), got(parameters);
+  for (int i = 0; i < parameters; ++i) w[i] = static_cast<float>(std::sin(i + 1.0));
+  e->write(0, region::weights, 0, parameters, w.data());
+  for (int step = 1; step <= 5; ++step) {
+    const double lr = 0.01 / step, clip = 2.0;
+    double squares = 0.0;
+    for (const double x : w) squares += x * x;
+    const step_output out = e->step({.lr = lr,
+                                     .weight_decay = 0.1,
+                                     .clip = clip,
+                                     .beta1 = 0.9,
+                                     .beta2 = 0.95,
+                                     .eps = 1e-8,
+                                     .step = step});
+    CAPTURE(step);
+    CHECK(out.loss == doctest::Approx(squares).epsilon(1e-5));
+    CHECK(out.grad_norm == doctest::Approx(std::sqrt(squares)).epsilon(1e-5));
+    const double scale = std::min(1.0, clip / (std::sqrt(squares) + 1e-6));
+    for (int i = 0; i < parameters; ++i) {
+      const double g = w[i] * scale;
+      m[i] = 0.9 * m[i] + 0.1 * g;
+      v[i] = 0.95 * v[i] + 0.05 * g * g;
+      w[i] *= 1 - lr * 0.1;
+      w[i] -= lr / (1 - std::pow(0.9, step)) * m[i] / (std::sqrt(v[i] / (1 - std::pow(0.95, step))) + 1e-8);
+    }
+    e->read(0, region::weights, 0, parameters, got.data());
+    for (int i = 0; i < parameters; ++i) CHECK(std::abs(got[i] - w[i]) <= 1e-5);
+    e->read(0, region::second_moment, 3, 5, got.data());
+    for (int i = 0; i < 5; ++i) CHECK(got[i] == doctest::Approx(v[i + 3]).epsilon(1e-4));
+  }
+}
+
+TEST_CASE("evaluation sees the batch that was set, and changes no parameter") {
+  const tables t = one_rank();
+  const body train[] = {train_step}, evaluate[] = {evaluate_step};
+  const auto e = install({.about = t.about, .train = train, .evaluate = evaluate});
+  std::vector<double> w(parameters), got(parameters);
+  for (int i = 0; i < parameters; ++i) w[i] = static_cast<float>(std::cos(3.0 * i));
+  e->write(0, region::weights, 0, parameters, w.data());
+  for (int time = 0; time < 4; ++time) {
+    double loss = 0.0;
+    for (int microbatch = 0; microbatch < n_microbatches; ++microbatch) {
+      std::vector<std::int32_t> tokens(n_rows * n_seq), targets(n_rows * n_seq);
+      for (int n = 0; n < n_rows * n_seq; ++n) {
+        tokens[n] = (n + microbatch + time) % 4;
+        targets[n] = (3 * n + microbatch + 2 * time) % 4;
+        double sum = 0.0;
+        for (int c = 0; c < 4; ++c) sum += std::exp(w[4 * tokens[n] + c]);
+        loss += (std::log(sum) - w[4 * tokens[n] + targets[n]]) / (n_microbatches * n_rows * n_seq);
+      }
+      e->set_batch(0, microbatch, tokens.data(), targets.data());
+    }
+    CHECK(e->evaluate() == doctest::Approx(loss).epsilon(1e-5));
+  }
+  e->read(0, region::weights, 0, parameters, got.data());
+  CHECK(got == w);
+}
+
+TEST_CASE("a failing action is named with rank, step and message, and the engine then refuses to go on") {
+  const tables t = one_rank();
+  const body train[] = {lonely_step}, evaluate[] = {evaluate_step};
+  const auto e = install({.about = t.about, .train = train, .evaluate = evaluate});
+  const step_input input{.lr = 0, .weight_decay = 0, .clip = 0, .beta1 = 0, .beta2 = 0, .eps = 1, .step = 1};
+  CHECK_THROWS_WITH_AS(
+      e->step(input),
+      "rank 0, step 1, B3: B3: block 2: wq: the rank has no communicator for role 0; the plan gives "
+      "it index -1",
+      failure);
+  CHECK_THROWS_AS(e->step(input), failure);
+}
+
+TEST_CASE("what lies outside the tables is refused") {
+  const tables t = one_rank();
+  const body train[] = {train_step}, evaluate[] = {evaluate_step};
+  const auto e = install({.about = t.about, .train = train, .evaluate = evaluate});
+  double one = 0.0;
+  const std::vector<std::int32_t> ids(n_rows * n_seq, 0);
+  CHECK_THROWS_AS(e->read(0, region::weights, parameters, 1, &one), failure);
+  CHECK_THROWS_AS(e->write(1, region::weights, 0, 1, &one), failure);
+  CHECK_THROWS_AS(e->set_batch(0, n_microbatches, ids.data(), ids.data()), failure);
+}
+
+}  // namespace
+}  // namespace rankc::cuda::test
