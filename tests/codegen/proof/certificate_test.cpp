@@ -70,7 +70,9 @@ TEST_CASE("tampering is refused") {
   SUBCASE("bytes of a collective") { of_kind(j, 0, "collective")["bytes"] = 4, expected = "another message"; }
   SUBCASE("message") { of_kind(j, 0, "send")["message"] = 1000, expected = "another message"; }
   SUBCASE("peer") { of_kind(j, 0, "send")["peer"] = 1, expected = "cannot have peer 1"; }
-  SUBCASE("communicator") { of_kind(j, 0, "send")["communicator"] = 99, expected = "uses communicator 99 of"; }
+  SUBCASE("communicator") {
+    of_kind(j, 0, "send")["communicator"] = 99, expected = "uses communicator 99 of";
+  }
   SUBCASE("member") { j["communicators"][0]["ranks"] = {0, 0}, expected = "must list distinct ranks"; }
   SUBCASE("value sent") { of_kind(j, 0, "send")["reads"][0][2] = 0, expected = "other values"; }
   SUBCASE("value read") { of_kind(j, 0, "compute")["reads"][0][2] = 1, expected = "may find it as"; }
@@ -88,7 +90,9 @@ TEST_CASE("tampering is refused") {
   SUBCASE("rank lost") { j["ranks"].erase(3), expected = "must list distinct ranks"; }
   SUBCASE("format") { j["format"] = "rankc certificate 2", expected = "format"; }
   SUBCASE("hash") { j["plan_hash"] = 7, expected = "plan_hash"; }
-  SUBCASE("extra field") { of_kind(j, 0, "compute")["wait"] = json::array(), expected = "means nothing here"; }
+  SUBCASE("extra field") {
+    of_kind(j, 0, "compute")["wait"] = json::array(), expected = "means nothing here";
+  }
   SUBCASE("missing field") { of_kind(j, 0, "compute").erase("waits"), expected = "has no field \"waits\""; }
   SUBCASE("fraction") { of_kind(j, 0, "compute")["stream"] = 0.5, expected = "must be a whole number"; }
   SUBCASE("range") { of_kind(j, 0, "compute")["position"] = 1ull << 40, expected = "is out of range"; }
@@ -113,9 +117,14 @@ TEST_CASE("no damage to the text crashes the checker") {
     for (unsigned k = random() % 4; k < 4; ++k) {
       const auto at = random() % damaged.size();
       switch (random() % 3) {
-        case 0: damaged[at] = "0123456789-,:[]{}\"ae."[random() % 21]; break;
-        case 1: damaged.erase(at, random() % 40); break;
-        default: damaged.insert(at, damaged.substr(random() % damaged.size(), random() % 40));
+        case 0:
+          damaged[at] = "0123456789-,:[]{}\"ae."[random() % 21];
+          break;
+        case 1:
+          damaged.erase(at, random() % 40);
+          break;
+        default:
+          damaged.insert(at, damaged.substr(random() % damaged.size(), random() % 40));
       }
     }
     refused += !verify(damaged).empty();
