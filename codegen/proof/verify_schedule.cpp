@@ -150,15 +150,12 @@ class schedule_checker {
   void check_order(int r) {
     const int n = static_cast<int>(d_.workers[r].steps.size());
     std::map<int, int> previous;
-    std::set<int> taken;
     for (int i = 0; i < n; ++i) {
       const id me{r, i};
       auto edges = causes(me, previous);
       for (const id& c : edges)
         if (at(c).position >= at(me).position)
           refuse(me, "comes before \"{}\", which it waits for", at(c).name);
-      if (!taken.insert(at(me).position).second)
-        refuse(me, "shares its position with another op of the rank");
       if (result_.partners[r][i].empty() || result_.partners[r][i][0] == me) result_.order.push_back(me);
       previous[at(me).stream] = i;
       result_.causes[r].push_back(std::move(edges));
