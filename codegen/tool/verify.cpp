@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <rankc/codegen/verify.hpp>
+
+#include <fstream>
+#include <iterator>
+#include <ostream>
+
+#include "commands.hpp"
+
+namespace rankc::tool {
+
+int verify(const std::filesystem::path& file, std::ostream& out, std::ostream& errors) {
+  std::ifstream in(file, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  if (!in || text.empty()) {
+    errors << "error: cannot read a certificate from " << file.string() << "\n";
+    return 1;
+  }
+  if (const std::string wrong = codegen::verify(text); !wrong.empty()) {
+    errors << "error: " << file.string() << ": " << wrong << "\n";
+    return 1;
+  }
+  out << file.string() << ": every claim holds\n";
+  return 0;
+}
+
+}  // namespace rankc::tool
