@@ -140,14 +140,14 @@ class events {
     return ended;
   }
 
-  /// Of computations that wait in the program order of one rank, the last is enough.
+  /// Of a row of computations on one rank the first, which is needed, and the last, which is stuck, are enough.
   std::vector<std::string> describe(std::vector<int> cycle) const {
-    const auto is_computation = [&](int e) { return ranks_[e] >= 0 && !names_[e].empty(); };
     std::erase_if(cycle, [&](int e) { return names_[e].empty(); });
     std::vector<std::string> out;
-    for (std::size_t i = 0; i < cycle.size(); ++i) {
-      const int next = cycle[(i + 1) % cycle.size()];
-      if (is_computation(cycle[i]) && is_computation(next) && ranks_[cycle[i]] == ranks_[next] && cycle.size() > 1) continue;
+    const std::size_t n = cycle.size();
+    for (std::size_t i = 0; i < n; ++i) {
+      const int rank = ranks_[cycle[i]];
+      if (rank >= 0 && ranks_[cycle[(i + n - 1) % n]] == rank && ranks_[cycle[(i + 1) % n]] == rank) continue;
       out.push_back(names_[cycle[i]]);
     }
     return out;
@@ -156,7 +156,7 @@ class events {
   const text_program& p_;
   const token_index& index_;
   std::vector<std::string> names_;  // empty: the end of a message item
-  std::vector<int> ranks_;          // of computations and ends
+  std::vector<int> ranks_;          // -1: a message
   std::vector<std::vector<int>> waits_;
   std::vector<std::vector<int>> computation_;  // of each item; -1: none
   std::map<std::tuple<token_kind, int, int, int>, int> messages_;
@@ -170,8 +170,10 @@ void check_progress(report& out, const text_program& p, const token_index& index
   const std::string_view rule = p.by == queues::edge   ? "messages queue for each peer and direction"
                                 : p.by == queues::pair ? "messages queue for each peer"
                                                        : "all messages of a rank queue";
-  refuse(out, 304) << "nothing of this can run (" << (p.has_messages ? rule : "data order") << "): "
-                   << fmt::format("{}", fmt::join(cycle, " waits for ")) << " waits for " << cycle[0];
+  sentence& s = refuse(out, 304) << "nothing of this can run (" << (p.has_messages ? rule : "data order") << "): " << cycle[0]
+                                 << " waits for ";
+  for (std::size_t i = 1; i < cycle.size(); ++i) s << cycle[i] << ", which waits for ";
+  s << cycle[0];
 }
 
 }  // namespace rankc::tool

@@ -22,7 +22,7 @@ std::string paragraph(std::string_view heading, std::string_view text) {
     words.emplace_back(text.substr(at, space - at));
     at = space + 1;
   }
-  return codegen::wrap(words, " ", "           ") + "\n";
+  return codegen::wrap(words, "", "           ") + "\n";
 }
 
 std::string long_form(const rule_text& r) {

@@ -26,6 +26,11 @@ int main(int argc, char** argv) {
   verifying->add_option("file", file, "the certificate")->required();
   CLI::App* explaining = app.add_subcommand("explain", "print the long form of a rule, or list all");
   explaining->add_option("rule", id, "such as RC201");
+  const auto is_named = [&](const CLI::App* command) { return command->get_name() == argv[1]; };
+  if (argc > 1 && argv[1][0] != '-' && app.get_subcommands(is_named).empty()) {
+    std::cerr << "error: rankc has no command " << argv[1] << "\n" << app.help();
+    return 2;
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

@@ -2,6 +2,7 @@
 #include "program.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace rankc::tool {
 
@@ -79,11 +80,15 @@ std::optional<text_program> read_program(const json& line, report& out) {
   text_program p;
   read_queues(f, p, out);
   if (!out.empty()) return {};
-
-  if (ranks->empty()) refuse(out, 300) << "ranks is empty; a program has one list of tokens for each rank";
+  if (ranks->empty()) {
+    refuse(out, 300) << "ranks is empty; a program has one list of tokens for each rank";
+    return {};
+  }
   if (pp && *pp != static_cast<int>(ranks->size()))
     refuse(out, 300) << "pp=" << *pp << ", but \"ranks\" has " << ranks->size() << " lists";
   const extent most = read_items(*ranks, p, out);
+  if (!out.empty()) return {};
+
   // DualPipe (mb_split) holds every stage on two ranks.
   const long long expected = 1LL * static_cast<long long>(ranks->size()) * (from ? 1 : per_rank.value_or(1));
   const long long stages = given ? static_cast<long long>(given->size()) : per_rank || from ? expected : most.stage + 1;
@@ -97,21 +102,22 @@ std::optional<text_program> read_program(const json& line, report& out) {
   else if (stages > most.tokens)
     refuse(out, 303) << "the program has " << stages << " stages and only " << most.tokens << " tokens; every stage runs";
   if (per_rank && stages != expected)
-    refuse(out, 300) << "stage_to_rank has " << stages << " stages, but " << ranks->size() << " ranks of stages_per_rank="
+    refuse(out, stages < expected ? 303 : 302) << "stage_to_rank has " << stages << " stages, but " << ranks->size() << " ranks of stages_per_rank="
                      << *per_rank << " have " << expected;
   if (!out.empty()) return {};
   p.stages = static_cast<int>(stages);
 
   p.rank_of_stage = given ? *given : find_placement(p);
   if (given) check_placement(p, *given, "stage_to_rank", out);
-  if (!from) return p;
-  p.reversed_from = *from;
-  p.reversed_rank_of_stage = reversed.value_or(std::vector<int>(p.rank_of_stage.rbegin(), p.rank_of_stage.rend()));
-  check_placement(p, p.reversed_rank_of_stage, "stage_to_rank_rev", out);
-  if (p.reversed_rank_of_stage.size() != p.rank_of_stage.size())
-    refuse(out, 300) << "stage_to_rank_rev has " << p.reversed_rank_of_stage.size() << " stages, stage_to_rank "
-                     << p.rank_of_stage.size();
-  return p;
+  if (from) {
+    p.reversed_from = *from;
+    p.reversed_rank_of_stage = reversed.value_or(std::vector<int>(p.rank_of_stage.rbegin(), p.rank_of_stage.rend()));
+    if (reversed) check_placement(p, *reversed, "stage_to_rank_rev", out);
+    if (p.reversed_rank_of_stage.size() != p.rank_of_stage.size())
+      refuse(out, 300) << "stage_to_rank_rev has " << p.reversed_rank_of_stage.size() << " stages, stage_to_rank "
+                       << p.rank_of_stage.size();
+  }
+  return out.empty() ? std::optional(std::move(p)) : std::nullopt;
 }
 
 std::optional<place> token_index::add(const token& t, place where) {

@@ -44,7 +44,7 @@ struct text_program {
 /// Read a line's program: "ranks", and where given "stage_to_rank", "stage_to_rank_rev" with "mb_split", "pp",
 /// "stages_per_rank", "microbatches", "seq_splits", "inference", "queues" and "source". What is absent is taken from
 /// the tokens. A program of another system ("source") is held to the strictest queues, one per rank.
-/// Errors: RC300.
+/// Errors: RC300; RC302 and RC303 where the stages are not those that the line says.
 std::optional<text_program> read_program(const json& line, report& out);
 
 struct token_hash {

@@ -9,10 +9,23 @@
 
 namespace rankc::tool {
 
+namespace {
+
+/// The whole file; empty where it cannot be read.
+std::string read(const std::filesystem::path& file) {
+  try {
+    std::ifstream in(file, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+  } catch (const std::ios_base::failure&) {  // a folder can be opened, not read
+    return {};
+  }
+}
+
+}  // namespace
+
 int verify(const std::filesystem::path& file, std::ostream& out, std::ostream& errors) {
-  std::ifstream in(file, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(in), {}};
-  if (!in || text.empty()) {
+  const std::string text = read(file);
+  if (text.empty()) {
     errors << "error: cannot read a certificate from " << file.string() << "\n";
     return 1;
   }
