@@ -1,0 +1,28 @@
+# The `rankc` command line: schedules, certificates, rules and starter projects, without a plan compiled in.
+find_package(fmt REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(nlohmann_json REQUIRED)
+
+set(starter starter/CMakeLists.txt starter/plan.hpp starter/README.md starter/gitignore)
+set(starter_embedded "${CMAKE_CURRENT_BINARY_DIR}/include/rankc/starter.hpp")
+list(TRANSFORM starter PREPEND "${rankc_SOURCE_DIR}/templates/" OUTPUT_VARIABLE starter_files)
+add_custom_command(OUTPUT "${starter_embedded}"
+  COMMAND ${CMAKE_COMMAND} -DOUT=${starter_embedded} -DDIR=${rankc_SOURCE_DIR}/templates
+          -P ${rankc_SOURCE_DIR}/cmake/embed.cmake -- ${starter}
+  DEPENDS ${starter_files} "${rankc_SOURCE_DIR}/cmake/embed.cmake" COMMENT "Embedding the starter project" VERBATIM)
+
+# All but main, for the tests.
+add_library(rankc_tool_commands STATIC
+  tool/token.cpp tool/lines.cpp tool/schedule.cpp
+  tool/program.cpp tool/check.cpp tool/check_messages.cpp tool/check_progress.cpp
+  tool/init.cpp tool/verify.cpp tool/explain.cpp tool/rules_text.cpp
+  "${starter_embedded}")
+target_include_directories(rankc_tool_commands
+  PUBLIC "${CMAKE_CURRENT_SOURCE_DIR}/tool" PRIVATE "${CMAKE_CURRENT_BINARY_DIR}/include")
+target_link_libraries(rankc_tool_commands
+  PUBLIC rankc::codegen fmt::fmt nlohmann_json::nlohmann_json PRIVATE rankc_warnings)
+
+add_executable(rankc_tool tool/main.cpp)
+add_executable(rankc::rankc ALIAS rankc_tool)
+set_target_properties(rankc_tool PROPERTIES OUTPUT_NAME rankc EXPORT_NAME rankc)
+target_link_libraries(rankc_tool PRIVATE rankc_tool_commands CLI11::CLI11 rankc_warnings)

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <rankc/codegen/text_template.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ostream>
+#include <vector>
+
+#include "commands.hpp"
+#include "rules_text.hpp"
+
+namespace rankc::tool {
+
+namespace {
+
+/// A paragraph under a heading, on lines of at most 100 columns.
+std::string paragraph(std::string_view heading, std::string_view text) {
+  std::vector<std::string> words{fmt::format("  {:<8}", heading)};
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t space = std::min(text.find(' ', at), text.size());
+    words.emplace_back(text.substr(at, space - at));
+    at = space + 1;
+  }
+  return codegen::wrap(words, "", "           ") + "\n";
+}
+
+std::string long_form(const rule_text& r) {
+  return fmt::format("RC{}: {}\n\n{}\n{}\n  {:<8} {}\n\n{}", r.id, r.title, paragraph("rule", r.says),
+                     paragraph("why", r.why), "breaks", r.breaks, paragraph("mend", r.mend));
+}
+
+}  // namespace
+
+int explain(const std::string& id, std::ostream& out, std::ostream& errors) {
+  const auto rules = rule_texts();
+  if (id.empty()) {
+    for (const rule_text& r : rules) out << fmt::format("RC{}  {}\n", r.id, r.title);
+    return 0;
+  }
+  const auto found = std::find_if(rules.begin(), rules.end(), [&](const rule_text& r) { return fmt::format("RC{}", r.id) == id; });
+  if (found == rules.end()) {
+    errors << "error: there is no rule " << id << "; `rankc explain` lists all, RC" << rules.front().id << " to RC"
+           << rules.back().id << "\n";
+    return 1;
+  }
+  out << long_form(*found);
+  return 0;
+}
+
+}  // namespace rankc::tool

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// JSON lines: one object in, one object out, in order. A line that cannot be read is answered with a diagnostic and
+// does not end the run.
+#pragma once
+#include <rankc/diagnostic.hpp>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <functional>
+#include <iosfwd>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rankc::tool {
+
+using json = nlohmann::ordered_json;
+
+/// The fields of one line, with a diagnostic (RC300) for each that has another type than asked for.
+class fields {
+ public:
+  fields(const json& line, report& out) : line_(line), out_(out) {}
+
+  /// A field's value; nothing where it is absent, null, or refused. Whole numbers are of 32 bits.
+  std::optional<int> whole(const char* name) const;
+  std::optional<double> number(const char* name) const;  // at least 0
+  std::optional<bool> flag(const char* name) const;
+  std::optional<std::string> text(const char* name) const;
+  std::optional<std::vector<int>> whole_numbers(const char* name) const;
+  std::optional<std::vector<std::vector<std::string>>> lists_of_text(const char* name) const;
+  /// The object in a field, an empty one where it is absent.
+  const json& object(const char* name) const;
+
+  /// Add a diagnostic where `value` is absent and none has said why.
+  template <class T>
+  std::optional<T> need(const char* name, std::optional<T> value) const {
+    if (!value && find(name) == nullptr) refuse(out_, 300) << "the line has no " << name << ", which it needs";
+    return value;
+  }
+
+ private:
+  const json* find(const char* name) const;
+  void refuse_type(const char* name, const json& value, std::string_view expected) const;
+
+  const json& line_;
+  report& out_;
+};
+
+/// Many offences of one sort: the first in full, the others as a number. It reports when it goes out of scope.
+class offences {
+ public:
+  offences(report& out, int id) : out_(out), id_(id) {}
+  offences(const offences&) = delete;
+  ~offences() {
+    if (count_ == 0) return;
+    sentence& s = refuse(out_, id_) << first_;
+    if (count_ > 1) s << " (and " << count_ - 1 << " more such)";
+  }
+  template <class... T>
+  void add(fmt::format_string<T...> text, T&&... facts) {
+    if (count_++ == 0) first_ = fmt::format(text, std::forward<T>(facts)...);
+  }
+
+ private:
+  report& out_;
+  int id_;
+  int count_ = 0;
+  std::string first_;
+};
+
+/// The diagnostics as JSON: [{"id":"RC301","text":"..."}].
+json to_json(const report&);
+
+/// Answers one line: fills the answer, or the report.
+using answerer = std::function<void(const json& line, json& answer, report& out)>;
+
+/// The answer to one line, without a line break: "ok" and "diagnostics", then what `answer` adds.
+std::string answer_line(std::string_view line, const answerer& answer);
+
+/// Answer every line of `in`. Returns whether all answers could be written.
+bool answer_lines(std::istream& in, std::ostream& out, const answerer& answer);
+
+}  // namespace rankc::tool

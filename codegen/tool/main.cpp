@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command line of `rankc`: what needs no plan compiled in.
+#include <rankc/version.hpp>
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+
+#include "check.hpp"
+#include "commands.hpp"
+#include "schedule.hpp"
+
+int main(int argc, char** argv) {
+  using namespace rankc::tool;
+  CLI::App app{"rankc: schedules, certificates and rules, without a plan."};
+  app.name("rankc");
+  app.require_subcommand(1);
+  app.set_version_flag("--version", std::string("rankc ") + rankc::version);
+  bool checks = false;
+  std::string folder, name, file, id;
+  CLI::App* schedule = app.add_subcommand("schedule", "answer JSON lines: the order, the messages and the costs of schedules");
+  schedule->add_flag("--check", checks, "the lines hold programs; answer whether they can run");
+  CLI::App* starting = app.add_subcommand("init", "write a starter project");
+  starting->add_option("folder", folder, "where to; made if needed")->required();
+  starting->add_option("--name", name, "name of the program; default: the folder's");
+  CLI::App* verifying = app.add_subcommand("verify", "check a certificate that a plan's generator wrote");
+  verifying->add_option("file", file, "the certificate")->required();
+  CLI::App* explaining = app.add_subcommand("explain", "print the long form of a rule, or list all");
+  explaining->add_option("rule", id, "such as RC201");
+  const auto is_named = [&](const CLI::App* command) { return command->get_name() == argv[1]; };
+  if (argc > 1 && argv[1][0] != '-' && app.get_subcommands(is_named).empty()) {
+    std::cerr << "error: rankc has no command " << argv[1] << "\n" << app.help();
+    return 2;
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    const bool answered = app.exit(e) == 0;
+    if (!answered) std::cerr << app.help();
+    return answered ? 0 : 2;
+  }
+
+  if (*starting) return init(folder, name, std::cout, std::cerr);
+  if (*verifying) return verify(file, std::cout, std::cerr);
+  if (*explaining) return explain(id, std::cout, std::cerr);
+  std::ios::sync_with_stdio(false);
+  if (answer_lines(std::cin, std::cout, checks ? answer_check : answer_schedule)) return 0;
+  std::cerr << "error: standard output cannot be written\n";
+  return 1;
+}

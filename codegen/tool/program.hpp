@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// A pipeline program given as tokens, of rankc or of any other system: what each rank issues in order, and where its
+// stages are.
+#pragma once
+#include <cstddef>
+#include <limits>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "lines.hpp"
+#include "token.hpp"
+
+namespace rankc::tool {
+
+/// The messages of a rank that wait for one another: those to and from one peer in one direction (rankc's runtime:
+/// a stream per directed edge), all with one peer (a communicator per pair), or all (one communicator).
+enum class queues { edge, pair, rank };
+
+/// Where a token stands.
+struct place {
+  int rank = -1, index = -1;
+};
+
+/// Shapes: `ranks` (pp); `rank_of_stage` (stages).
+struct text_program {
+  std::vector<std::vector<item>> ranks;
+  int stages = 0, microbatches = 0, splits = 1;
+  bool split_sequences = false;  // every token names its split
+  bool training = false, has_messages = false;
+  queues by = queues::edge;
+  std::vector<int> rank_of_stage;           // -1: nothing of the stage runs anywhere
+  std::vector<int> reversed_rank_of_stage;  // of the microbatches from `reversed_from` on (DualPipe)
+  int reversed_from = std::numeric_limits<int>::max();
+
+  int rank_of(int stage, int microbatch) const {
+    return (microbatch < reversed_from ? rank_of_stage : reversed_rank_of_stage)[static_cast<std::size_t>(stage)];
+  }
+  token make(token_kind kind, int stage, int microbatch, int split) const {
+    return {kind, stage, microbatch, split_sequences ? split : -1};
+  }
+};
+
+/// Read a line's program: "ranks", and where given "stage_to_rank", "stage_to_rank_rev" with "mb_split", "pp",
+/// "stages_per_rank", "microbatches", "seq_splits", "inference", "queues" and "source". What is absent is taken from
+/// the tokens. A program of another system ("source") is held to the strictest queues, one per rank.
+/// Errors: RC300; RC302 and RC303 where the stages are not those that the line says.
+std::optional<text_program> read_program(const json& line, report& out);
+
+struct token_hash {
+  std::size_t operator()(const token& t) const {
+    std::size_t h = static_cast<std::size_t>(t.kind);
+    for (int n : {t.stage, t.microbatch, t.split}) h = (h ^ static_cast<std::size_t>(n)) * 0x9e3779b97f4a7c15;
+    return h ^ h >> 32;
+  }
+};
+
+/// Where each token is.
+class token_index {
+ public:
+  /// The place that the token has already, if it is there twice.
+  std::optional<place> add(const token&, place);
+  std::optional<place> find(const token&) const;
+  bool has(const token& t) const { return places_.contains(t); }
+
+ private:
+  std::unordered_map<token, place, token_hash> places_;
+};
+
+/// The computations whose results a computation uses; recomputation counts as one.
+std::vector<token> producers(const text_program&, const token_index&, const token&);
+
+}  // namespace rankc::tool

@@ -1,0 +1,16 @@
+# The commands of `rankc`, called as functions, and the program itself.
+add_executable(rankc_tool_test
+  codegen/tool/check_test.cpp
+  codegen/tool/commands_test.cpp
+  codegen/tool/oracles_test.cpp
+  codegen/tool/rules_test.cpp
+  codegen/tool/schedule_test.cpp)
+target_include_directories(rankc_tool_test PRIVATE programs "${PROJECT_SOURCE_DIR}/templates")
+target_compile_definitions(rankc_tool_test PRIVATE
+  RANKC_ORACLES="${CMAKE_CURRENT_SOURCE_DIR}/oracles/schedules" RANKC_SOURCES="${PROJECT_SOURCE_DIR}"
+  RANKC_TOOL="$<TARGET_FILE:rankc_tool>")
+target_link_libraries(rankc_tool_test PRIVATE rankc_tool_commands rankc_test_main)
+add_dependencies(rankc_tool_test rankc_tool)
+add_test(NAME codegen/tool COMMAND rankc_tool_test)
+add_test(NAME codegen/tool/version COMMAND rankc_tool --version)
+set_tests_properties(codegen/tool/version PROPERTIES PASS_REGULAR_EXPRESSION "^rankc ${PROJECT_VERSION}\n$")

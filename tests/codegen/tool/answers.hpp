@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Asking the tool in a test: the answer to a line, and the rules that it names.
+#pragma once
+#include "check.hpp"
+#include "schedule.hpp"
+
+#include <rankc/schedule.hpp>
+
+#include <string>
+#include <vector>
+
+namespace rankc::tool {
+
+inline json answer(const std::string& line) { return json::parse(answer_line(line, answer_schedule)); }
+inline json check(const std::string& line) { return json::parse(answer_line(line, answer_check)); }
+
+/// "RC301 RC305": the rules of the diagnostics in order; empty where the answer is ok.
+inline std::string ids(const json& answered) {
+  std::string out;
+  for (const json& d : answered.at("diagnostics")) out += (out.empty() ? "" : " ") + d.at("id").get<std::string>();
+  return answered.at("ok") == out.empty() ? out : "ok contradicts the diagnostics";
+}
+
+inline std::string text_of(const json& answered) {
+  return answered.at("diagnostics").empty() ? "" : answered["diagnostics"][0].at("text").get<std::string>();
+}
+
+/// A line for `--check` of the program in an answer.
+inline json program_of(const json& answered) {
+  return {{"ranks", answered.at("program")}, {"stage_to_rank", answered.at("stage_to_rank")}};
+}
+
+}  // namespace rankc::tool

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `rankc init` and `rankc verify` leave on disk and print, and the program as a user runs it.
+#include <doctest/doctest.h>
+
+#include <rankc/codegen/certificate.hpp>
+#include <rankc/codegen/lowered.hpp>
+#include <rankc/codegen/prove.hpp>
+#include <rankc/codegen/verify.hpp>
+
+#include <plans.hpp>
+#include <starter/plan.hpp>
+
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+
+#include "commands.hpp"
+
+namespace rankc::tool {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+class scratch {
+ public:
+  scratch() {
+    std::string name = (fs::temp_directory_path() / "rankc_test_XXXXXX").string();
+    REQUIRE(mkdtemp(name.data()) != nullptr);
+    path = name;
+  }
+  ~scratch() { fs::remove_all(path); }
+  scratch(const scratch&) = delete;
+  fs::path path;
+};
+
+std::string contents(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+void write(const fs::path& file, const std::string& text) { std::ofstream(file, std::ios::binary) << text; }
+
+/// Exit code and what a command printed.
+struct result {
+  int code;
+  std::string out, errors;
+  bool operator==(const result&) const = default;
+};
+result run_init(const fs::path& folder, const std::string& name = "") {
+  std::ostringstream out, errors;
+  const int code = init(folder, name, out, errors);
+  return {code, out.str(), errors.str()};
+}
+result run_verify(const fs::path& file) {
+  std::ostringstream out, errors;
+  const int code = verify(file, out, errors);
+  return {code, out.str(), errors.str()};
+}
+
+/// Run the real program, with `input` on its standard input.
+result run(const std::string& arguments, const std::string& input = "") {
+  const scratch s;
+  write(s.path / "in", input);
+  const std::string command = std::string(RANKC_TOOL) + " " + arguments + " < " + (s.path / "in").string() + " > " +
+                              (s.path / "out").string() + " 2> " + (s.path / "errors").string();
+  const int status = std::system(command.c_str());
+  return {WEXITSTATUS(status), contents(s.path / "out"), contents(s.path / "errors")};
+}
+
+}  // namespace
+
+TEST_CASE("init writes a project, and never over anything") {
+  const scratch s;
+  const fs::path folder = s.path / "new" / "my-model";
+  CHECK(run_init(folder) == result{0, "wrote the starter project my_model to " + folder.string() + "; its README.md says how to build it\n", ""});
+  CHECK(std::distance(fs::directory_iterator(folder), {}) == 4);
+  CHECK(contents(folder / "CMakeLists.txt").find("add_rankc_program(my_model PLAN plan.hpp NAME plans::first") != std::string::npos);
+  CHECK(contents(folder / "README.md").starts_with("# my_model\n"));
+  CHECK(contents(folder / "plan.hpp").find("@") == std::string::npos);
+  CHECK(contents(folder / ".gitignore") == "/build*/\n");
+
+  for (const char* there : {"CMakeLists.txt", "plan.hpp", "README.md", ".gitignore"}) {
+    const scratch other;
+    write(other.path / there, "mine");
+    CHECK(run_init(other.path, "x") == result{1, "", "error: " + (other.path / there).string() + " exists already; nothing was written\n"});
+    CHECK(std::distance(fs::directory_iterator(other.path), {}) == 1);
+    CHECK(contents(other.path / there) == "mine");
+  }
+  const scratch other;
+  fs::create_symlink("/nowhere", other.path / "plan.hpp");
+  CHECK(run_init(other.path, "x").code == 1);
+  CHECK(std::distance(fs::directory_iterator(other.path), {}) == 1);
+  write(s.path / "file", "");
+  CHECK(run_init(s.path / "file", "x").code == 1);
+}
+
+TEST_CASE("the name of a project can be a target's") {
+  for (const char* name : {"3d", "a b", "a-b", "test", "install", "rankc", "plans", "_x", "\xc3\xa9"}) {
+    const scratch s;
+    const result r = run_init(s.path / "p", name);
+    CHECK(r.code == 1);
+    CHECK(r.errors.starts_with("error: the name \"" + std::string(name) + "\""));
+    CHECK(!fs::exists(s.path / "p"));
+  }
+  const scratch s;
+  CHECK(run_init(s.path / "p/", "gpt_2").code == 0);
+  CHECK(run_init((s.path / "q" / ".").string()).out.starts_with("wrote the starter project q "));
+}
+
+TEST_CASE("the starter's plan is valid") {
+  const plan_data plan = plans::first::data("starter");
+  CHECK(plan.diagnostics.empty());
+  CHECK(plan.actions.ranks() == 2);
+}
+
+TEST_CASE("verify says of a file what the checker says of its text") {
+  const scratch s;
+  const plan_data plan = programs::make(programs::jobs[0], programs::layouts[5]);
+  const codegen::program p = codegen::expand_train(codegen::lower(plan, runtime::dtype::f64));
+  const std::string good = codegen::certificate(p, codegen::prove(p));
+  const std::string file = (s.path / "c.json").string();
+  write(file, good);
+  CHECK(run_verify(file) == result{0, file + ": every claim holds\n", ""});
+  CHECK(run("verify " + file) == run_verify(file));
+
+  std::string bad = good;
+  bad.replace(bad.find("rankc certificate 1"), 19, "rankc certificate 9");
+  write(file, bad);
+  CHECK(run_verify(file) == result{1, "", "error: " + file + ": " + codegen::verify(bad) + "\n"});
+  write(file, "");
+  CHECK(run_verify(file) == result{1, "", "error: cannot read a certificate from " + file + "\n"});
+  CHECK(run_verify(s.path / "none").code == 1);
+  CHECK(run_verify(s.path).code == 1);
+}
+
+TEST_CASE("the program's exit codes: 0 done, 1 refused, 2 usage") {
+  CHECK(run("--version") == result{0, "rankc 0.1.0\n", ""});
+  CHECK(run("--help").code == 0);
+  for (const char* usage : {"", "dims", "search", "schedule --chek", "schedule x", "init", "verify", "explain RC201 RC202", "--check"}) {
+    CAPTURE(usage);
+    const result r = run(usage);
+    CHECK(r.code == 2);
+    CHECK(r.out.empty());
+    CHECK(r.errors.find("Usage: rankc") != std::string::npos);
+  }
+  CHECK(run("search").errors.starts_with("error: rankc has no command search\n"));
+  CHECK(run("explain RC304").out.starts_with("RC304: nothing waits for ever\n"));
+  CHECK(run("explain 304").code == 1);
+  const scratch s;
+  CHECK(run("init " + (s.path / "p").string() + " --name gpt").code == 0);
+  CHECK(run("init " + (s.path / "p").string() + " --name gpt").code == 1);
+}
+
+TEST_CASE("the program answers lines, good and bad, and ends with 0") {
+  const result r = run("schedule", "{\"schedule\": \"gpipe\", \"pp\": 1, \"microbatches\": 1}\nbad\n");
+  CHECK(r == result{0,
+                    "{\"ok\":true,\"diagnostics\":[],\"stage_to_rank\":[0],\"compute\":[[\"0F0\",\"0B0\"]],\"program\":[[\"0F0\",\"0B0\"]],"
+                    "\"makespan\":3.0,\"bubble\":0.0,\"bubble_per_rank\":[0.0],\"peak_activations\":[1]}\n"
+                    "{\"ok\":false,\"diagnostics\":[{\"id\":\"RC300\",\"text\":\"the line is not JSON; one object a line is expected\"}]}\n",
+                    ""});
+  CHECK(run("schedule --check", "{\"ranks\": [[\"0F0\", \"0B0\"]]}\n") == result{0, "{\"ok\":true,\"diagnostics\":[]}\n", ""});
+  CHECK(run("schedule") == result{0, "", ""});
+}
+
+}  // namespace rankc::tool
