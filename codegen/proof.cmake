@@ -11,6 +11,8 @@ add_library(rankc_proof STATIC
   proof/prove.cpp
   proof/certificate.cpp
   proof/verify_read.cpp
+  proof/verify_schedule.cpp
+  proof/verify_memory.cpp
   proof/verify.cpp)
 add_library(rankc::proof ALIAS rankc_proof)
 target_include_directories(rankc_proof PUBLIC "${CMAKE_CURRENT_SOURCE_DIR}")
