@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What layers of a model are made with. A layer is a struct with a name and a constexpr `forward`; a model is a
-// struct whose `stack()` returns a Boost.Hana tuple of layers, some of them repeated. Users write their own alike.
+// struct whose `stack()` returns a Boost.Hana tuple of layers, some of them repeated, whose `check(report&)`
+// judges its sizes, and which has `vocab` and `vocab_used`. Users write their own alike. Layers that stand alone
+// and have a parameter of one name share it.
 #pragma once
 #include <rankc/diagnostic.hpp>
 #include <rankc/typed/ops.hpp>
@@ -72,9 +74,11 @@ constexpr void check_vocab(report& out, int vocab, int vocab_used) {
 /// RC203, RC204: whole heads of equal size, and key-value heads that serve equal numbers of query heads.
 constexpr void check_heads(report& out, int hidden, int heads, int kv_heads) {
   if (hidden % heads)
-    list_divisors(refuse(out, 203) << "hidden=" << hidden << " does not divide into heads=" << heads << "; heads can be ", hidden);
+    list_divisors(refuse(out, 203) << "hidden=" << hidden << " does not divide into heads=" << heads
+                                   << "; heads can be ", hidden);
   if (heads % kv_heads)
-    list_divisors(refuse(out, 204) << "heads=" << heads << " is not a multiple of kv_heads=" << kv_heads << "; kv_heads can be ", heads);
+    list_divisors(refuse(out, 204) << "heads=" << heads << " is not a multiple of kv_heads=" << kv_heads
+                                   << "; kv_heads can be ", heads);
 }
 
 /// Standard deviation of the projections that end a residual branch, of `layers` layers.

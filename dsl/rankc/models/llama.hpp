@@ -71,8 +71,8 @@ struct llama {
       return;
     check_heads(out, hidden, heads, kv_heads);
     if (hidden % heads == 0 && hidden / heads % 2)
-      refuse(out, 205) << "head_dim=" << hidden / heads << " is odd, but rotary positions turn pairs of elements; hidden can be a "
-                       << "multiple of 2 * heads: " << (hidden / heads + 1) * heads;
+      refuse(out, 205) << "head_dim=" << hidden / heads << " is odd, but rotary positions turn pairs of elements; "
+                       << "hidden can be a multiple of 2 * heads: " << (hidden / heads + 1) * heads;
   }
   constexpr auto stack() const {
     const int head_dim = hidden / heads;

@@ -95,8 +95,8 @@ constexpr type linear(complaint& c, const type& x, const type& w, int w_in = 1) 
   y.shape[last] = w.shape[w_out];
   if (x.shape[last] != w.shape[w_in]) {
     if (!c.said)
-      c.begin() << "the value's last dim is " << x.shape[last].name << "=" << x.shape[last].size << "; expected the weight's "
-                << w.shape[w_in].name << "=" << w.shape[w_in].size;
+      c.begin() << "the value's last dim is " << x.shape[last].name << "=" << x.shape[last].size
+                << "; expected the weight's " << w.shape[w_in].name << "=" << w.shape[w_in].size;
     return y;
   }
   for (axis a : axes) {
@@ -185,8 +185,9 @@ constexpr void attention(complaint& c, types in, type* out) {
     }
   const dim &q = in[0].shape[last], &k = in[1].shape[last], &v = in[2].shape[last];
   if (!c.said && (k != v || k.unit != q.unit || q.count() % k.count()))
-    c.begin() << "q, k and v have " << q.count() << ", " << k.count() << " and " << v.count() << " heads of " << q.unit << ", "
-              << k.unit << " and " << v.unit << " elements; expected heads of one size, k like v, and their number in k to divide that in q";
+    c.begin() << "q, k and v have " << q.count() << ", " << k.count() << " and " << v.count() << " heads of "
+              << q.unit << ", " << k.unit << " and " << v.unit << " elements; expected heads of one size, k like v, "
+              << "and their number in k to divide that in q";
 }
 /// Gradients of q, k, v: linear in dout; keys that were replicated while queries are sharded get partial sums.
 constexpr void attention_gradient(complaint& c, types in, type* out) {

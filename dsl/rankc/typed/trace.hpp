@@ -154,7 +154,8 @@ struct trace {
     }
     for (const weight_info& other : weights)
       if (other.name == name && !c.said)
-        c.begin() << "line " << other.from.line << " of this layer declares one of that name; use that one twice, or take another name";
+        c.begin() << "line " << other.from.line << " of this layer declares one of that name; use that one twice, "
+                  << "or take another name";
     if (c.said) refuse(c);
     weights.push_back({name, t, start, std, {file, line}});
     return {this, static_cast<int>(weights.size()) - 1};
@@ -212,7 +213,8 @@ struct trace {
       for (axis a : axes)
         if (!c.said && info.has_gradient && g[a] != info.gradient[a]) {
           complaint::put(c.begin() << "the weight's gradient is ", g, g[a]);
-          complaint::put(c.text << " over " << rankc::name(a) << " here, but at another use it is ", info.gradient, info.gradient[a]);
+          complaint::put(c.text << " over " << rankc::name(a) << " here, but at another use it is ", info.gradient,
+                         info.gradient[a]);
           c.text << ": use the weight on values of one placement";
         }
       if (c.said) refuse(c);
