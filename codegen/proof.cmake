@@ -11,6 +11,8 @@ add_library(rankc_proof STATIC
   proof/prove.cpp
   proof/certificate.cpp
   proof/verify_read.cpp
+  proof/verify_schedule.cpp
+  proof/verify_memory.cpp
   proof/verify.cpp)
 add_library(rankc::proof ALIAS rankc_proof)
 set_target_properties(rankc_proof PROPERTIES EXPORT_NAME proof)

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Races and wrong reads. A rank's arena is cut at the ends of all accesses into cells that no access divides; a
-// cell keeps its writes per stream, in stream order. A read then looks, per stream, at two writes only: the last
-// that has surely ended before it and the next, which must surely start after it.
+// Races and wrong reads. A rank's arena is cut at the ends of all accesses into cells that no access divides;
+// a cell keeps its writes per stream, in stream order. A read then looks, per stream, at two writes only: the
+// last that has surely ended before it and the next, which must surely start after it.
 #include "passes.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstddef>
-#include <map>
+#include <utility>
 
 namespace rankc::codegen::proof {
 
@@ -16,7 +16,6 @@ namespace {
 
 struct write {
   int op, place, value;
-  int other;  // index of the last earlier write on this stream of a different value, or -1
 };
 
 enum class fault_kind { none, race, overwritten, unwritten };
@@ -34,8 +33,11 @@ struct interval {
 class arena {
  public:
   arena(const op_table& table, const clocks& clock, int rank)
-      : table_(table), clock_(clock), first_op_(table.first_of_rank[rank]),
-        last_op_(table.first_of_rank[rank + 1]), streams_(table.program.streams) {
+      : table_(table),
+        clock_(clock),
+        first_op_(table.first_of_rank[rank]),
+        last_op_(table.first_of_rank[rank + 1]),
+        streams_(table.program.streams) {
     cut();
     fill();
   }
@@ -76,17 +78,15 @@ class arena {
     for (int& s : segment_) total += std::exchange(s, total);
     writes_.resize(total);
     // Each segment's start moves to its end while it fills, and is moved back below.
-    visit([&](int& next, int op, int value) { writes_[next++] = {op, table_.place[op], value, -1}; });
+    visit([&](int& next, int op, int value) { writes_[next++] = {op, table_.place[op], value}; });
     std::copy_backward(segment_.begin(), segment_.end() - 1, segment_.end());
     segment_.front() = 0;
-    for (std::size_t s = 0; s + 1 < segment_.size(); ++s)
-      for (int w = segment_[s] + 1; w < segment_[s + 1]; ++w)
-        writes_[w].other = writes_[w].value == writes_[w - 1].value ? writes_[w - 1].other : w - 1;
   }
 
+  /// What is wrong with reading `value` from a cell: a write that may fall into the read, or one of another
+  /// value (a rival) that no write of this value (a source) surely follows.
   fault look(int reader, int value, int cell) const {
-    std::vector<int>& rivals = rivals_;
-    std::vector<int>& sources = sources_;
+    auto &rivals = rivals_, &sources = sources_;
     rivals.clear();
     sources.clear();
     for (int s = 0; s < streams_; ++s) {
@@ -101,10 +101,8 @@ class arena {
         break;
       }
       if (next == first) continue;
-      const bool source = writes_[next - 1].value == value;
-      const int rival = source ? writes_[next - 1].other : next - 1;
-      if (source) sources.push_back(writes_[next - 1].op);
-      if (rival >= first) rivals.push_back(writes_[rival].op);
+      const write& latest = writes_[next - 1];  // covers all before it on its stream
+      (latest.value == value ? sources : rivals).push_back(latest.op);
     }
     for (int rival : rivals)
       if (std::none_of(sources.begin(), sources.end(), [&](int s) { return clock_.before(rival, s); }))
@@ -135,13 +133,17 @@ class arena {
       const bool source = std::any_of(other.writes.begin(), other.writes.end(), [&](const access& w) {
         return w.value == value && w.begin < end && begin < w.end;
       });
-      return source ? fmt::format("{} reads bytes {}..{} before \"{}\" has surely written them: no event orders "
-                                  "the two", who, begin, end, other.name)
-                    : fmt::format("{} may write bytes {}..{} before \"{}\" is done with them: no event orders "
-                                  "the two", table_.name(f.op), begin, end, table_.ops[reader]->name);
+      return source ? fmt::format(
+                          "{} reads bytes {}..{} before \"{}\" has surely written them: no event orders "
+                          "the two",
+                          who, begin, end, other.name)
+                    : fmt::format(
+                          "{} may write bytes {}..{} before \"{}\" is done with them: no event orders "
+                          "the two",
+                          table_.name(f.op), begin, end, table_.ops[reader]->name);
     }
-    return fmt::format("{} reads bytes {}..{} for what \"{}\" wrote, but they may hold what \"{}\" wrote", who,
-                       begin, end, writer_of(value), other.name);
+    return fmt::format("{} reads bytes {}..{} for what \"{}\" wrote, but they may hold what \"{}\" wrote",
+                       who, begin, end, writer_of(value), other.name);
   }
 
   std::string writer_of(int value) const {

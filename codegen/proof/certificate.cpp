@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prints the certificate. The layout is by hand so that a line is an op; each op's text is the JSON library's.
+// Prints the certificate. The layout is by hand so that a line is an op; each op's text is the JSON
+// library's.
 #include <rankc/codegen/certificate.hpp>
 
 #include <fmt/format.h>
@@ -15,12 +16,18 @@ using json = nlohmann::ordered_json;
 
 const char* name_of(op_kind kind) {
   switch (kind) {
-    case op_kind::begin: return "begin";
-    case op_kind::compute: return "compute";
-    case op_kind::send: return "send";
-    case op_kind::receive: return "receive";
-    case op_kind::collective: return "collective";
-    case op_kind::end: return "end";
+    case op_kind::begin:
+      return "begin";
+    case op_kind::compute:
+      return "compute";
+    case op_kind::send:
+      return "send";
+    case op_kind::receive:
+      return "receive";
+    case op_kind::collective:
+      return "collective";
+    case op_kind::end:
+      return "end";
   }
   return "unknown";
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Happens-before as vector clocks. Only the streams of one rank are components at a time: bytes are never shared
-// between ranks, so two ops of different ranks need no comparing.
+// Happens-before as vector clocks. Only the streams of one rank are components at a time: bytes are never
+// shared between ranks, so two ops of different ranks need no comparing.
 #include "passes.hpp"
 
 #include <fmt/format.h>
@@ -11,8 +11,12 @@ namespace rankc::codegen::proof {
 
 clocks::clocks(const op_table& table, const joint_events& events, const lists& predecessors,
                const std::vector<int>& sequence)
-    : table_(table), events_(events), predecessors_(predecessors), sequence_(sequence),
-      streams_(table.program.streams), end_(static_cast<std::size_t>(table.size()) * streams_) {}
+    : table_(table),
+      events_(events),
+      predecessors_(predecessors),
+      sequence_(sequence),
+      streams_(table.program.streams),
+      end_(static_cast<std::size_t>(table.size()) * streams_) {}
 
 void clocks::turn_to(int rank) {
   const auto raise = [this](int* clock, const int* other) {

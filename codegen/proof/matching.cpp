@@ -46,12 +46,14 @@ void match_channels(const op_table& table, const channels& all, std::vector<int>
         wrong.add(fmt::format("{} meets {} on \"{}\": they must agree in name, message and bytes",
                               message(table, s), message(table, r), name));
       else if (!same_values(table.ops[s]->reads, table.ops[r]->writes))
-        wrong.add(fmt::format("{} sends other values than {} says it receives", table.name(s), table.name(r)));
+        wrong.add(
+            fmt::format("{} sends other values than {} says it receives", table.name(s), table.name(r)));
     }
     if (c.sends.size() == c.receives.size()) continue;
     const int lone = c.sends.size() > both ? c.sends[both] : c.receives[both];
-    wrong.add(fmt::format("rank {} sends {} times to rank {} on \"{}\", rank {} receives {} times; {} meets nothing",
-                          from, c.sends.size(), to, name, to, c.receives.size(), table.name(lone)));
+    wrong.add(fmt::format(
+        "rank {} sends {} times to rank {} on \"{}\", rank {} receives {} times; {} meets nothing", from,
+        c.sends.size(), to, name, to, c.receives.size(), table.name(lone)));
   }
 }
 

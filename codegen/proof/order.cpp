@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An order in which all joint events can happen when nothing is buffered, or the ranks that wait for one another.
+// An order in which all joint events can happen when nothing is buffered, or the ranks that wait for one
+// another.
 #include "passes.hpp"
 
 #include <fmt/format.h>
@@ -32,10 +33,8 @@ lists predecessors(const op_table& table) {
     if (o.kind == op_kind::begin) {
       last.assign(table.program.streams, i);
     } else {
-      if (o.kind == op_kind::end)
-        result.values.insert(result.values.end(), last.begin(), last.end());
-      else
-        result.values.push_back(last[o.stream]);
+      if (o.kind == op_kind::end) result.values.insert(result.values.end(), last.begin(), last.end());
+      else result.values.push_back(last[o.stream]);
       for (int w : o.waits) result.values.push_back(begin + w);
       last[o.stream] = i;
     }
@@ -92,10 +91,9 @@ struct hang {
     path.erase(path.begin(), seen);
     std::string text = "deadlock: ";
     for (std::size_t i = 0; i < path.size(); ++i)
-      text += fmt::format("{} waits in \"{}\" for rank {}{}",
-                          i == 0 ? fmt::format("rank {}", table.rank[path[i]]) : "which",
-                          table.ops[path[i]]->name, table.rank[path[(i + 1) % path.size()]],
-                          i + 1 < path.size() ? ", " : "");
+      text += fmt::format(
+          "{} waits in \"{}\" for rank {}{}", i == 0 ? fmt::format("rank {}", table.rank[path[i]]) : "which",
+          table.ops[path[i]]->name, table.rank[path[(i + 1) % path.size()]], i + 1 < path.size() ? ", " : "");
     return text;
   }
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The passes of the proof and what they hand on: all ops under one number, the joint event of each op, an order
-// of the joint events, and the happens-before of one rank's ops as clocks over its streams.
+// The passes of the proof and what they hand on: all ops under one number, the joint event of each op, an
+// order of the joint events, and the happens-before of one rank's ops as clocks over its streams.
 #pragma once
 #include <rankc/codegen/program.hpp>
 
@@ -61,8 +61,8 @@ joint_events match(const op_table&, findings&);
 /// The ops of the same rank whose end an op's start waits for directly.
 lists predecessors(const op_table&);
 
-/// Joint events in an order in which they can happen. On a deadlock the finding spells out who waits for whom,
-/// and the events that cannot happen come last.
+/// Joint events in an order in which they can happen. On a deadlock the finding spells out who waits for
+/// whom, and the events that cannot happen come last.
 std::vector<int> sequence(const op_table&, const joint_events&, const lists& predecessors, findings&);
 
 /// Happens-before among the ops of one rank, through this and all other ranks.

@@ -18,8 +18,8 @@ void check_communicator_table(const program& p, findings& wrong) {
     if (ranks.empty()) wrong.add(fmt::format("communicator \"{}\" has no ranks", c.name));
     for (std::size_t i = 0; i < ranks.size(); ++i) {
       if (ranks[i] < 0 || ranks[i] >= static_cast<int>(p.ranks.size()))
-        wrong.add(fmt::format("communicator \"{}\" names rank {}, the program has ranks 0..{}", c.name, ranks[i],
-                              static_cast<int>(p.ranks.size()) - 1));
+        wrong.add(fmt::format("communicator \"{}\" names rank {}, the program has ranks 0..{}", c.name,
+                              ranks[i], static_cast<int>(p.ranks.size()) - 1));
       if (i > 0 && ranks[i] == ranks[i - 1])
         wrong.add(fmt::format("communicator \"{}\" names rank {} twice", c.name, ranks[i]));
     }
@@ -34,7 +34,8 @@ struct site {
   const op& it() const { return p.ranks[rank].ops[index]; }
   template <class... T>
   void refuse(fmt::format_string<T...> text, T&&... facts) const {
-    wrong.add(fmt::format("rank {}: \"{}\" ", rank, it().name) + fmt::format(text, std::forward<T>(facts)...));
+    wrong.add(fmt::format("rank {}: \"{}\" ", rank, it().name) +
+              fmt::format(text, std::forward<T>(facts)...));
   }
 };
 
@@ -98,7 +99,8 @@ void check_communication(const site& at) {
   if (moved != o.bytes)
     at.refuse("{} {} bytes of the arena for a message of {}", sends ? "reads" : "writes", moved, o.bytes);
   if (!(sends ? o.writes : o.reads).empty())
-    at.refuse("{} bytes; a {}", sends ? "writes" : "reads", sends ? "send only reads" : "receive only writes");
+    at.refuse("{} bytes; a {}", sends ? "writes" : "reads",
+              sends ? "send only reads" : "receive only writes");
 }
 
 }  // namespace

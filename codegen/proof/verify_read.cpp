@@ -69,18 +69,23 @@ std::vector<range> to_ranges(const json& j, const std::string& where) {
 
 step to_step(const json& j) {
   step s;
-  if (!j.is_object() || !j.contains("kind") || !j.contains("name")) refuse("an op", "must have kind and name");
+  if (!j.is_object() || !j.contains("kind") || !j.contains("name"))
+    refuse("an op", "must have kind and name");
   s.kind = to_text(j["kind"], "kind");
   s.name = to_text(j["name"], "name");
   const auto where = fmt::format("op \"{}\"", s.name);
   s.point_to_point = s.kind == "send" || s.kind == "receive";
   s.communicates = s.point_to_point || s.kind == "collective";
   if (s.point_to_point)
-    expect_fields(j, {"kind", "name", "action", "stream", "waits", "reads", "writes", "communicator", "peer",
-                      "bytes", "message", "position"}, where);
+    expect_fields(j,
+                  {"kind", "name", "action", "stream", "waits", "reads", "writes", "communicator", "peer",
+                   "bytes", "message", "position"},
+                  where);
   else if (s.communicates)
-    expect_fields(j, {"kind", "name", "action", "stream", "waits", "reads", "writes", "communicator", "bytes",
-                      "message", "position"}, where);
+    expect_fields(j,
+                  {"kind", "name", "action", "stream", "waits", "reads", "writes", "communicator", "bytes",
+                   "message", "position"},
+                  where);
   else if (s.kind == "begin" || s.kind == "compute" || s.kind == "end")
     expect_fields(j, {"kind", "name", "action", "stream", "waits", "reads", "writes", "position"}, where);
   else

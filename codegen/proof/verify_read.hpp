@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A certificate as the checker sees it, read strictly: every field present, of the right type and in the range of
-// its type, and no field that the checker would ignore.
+// A certificate as the checker sees it, read strictly: every field present, of the right type and in the
+// range of its type, and no field that the checker would ignore.
 #pragma once
 #include <cstdint>
 #include <stdexcept>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The certificate of a program: the program itself and an order of its joint events, as JSON, so that someone who
-// trusts neither the lowering nor the proof can check both.
+// The certificate of a program: the program itself and an order of its joint events, as JSON, so that someone
+// who trusts neither the lowering nor the proof can check both.
 #pragma once
 #include <rankc/codegen/prove.hpp>
 

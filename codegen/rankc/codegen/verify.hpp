@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks a certificate. It shares neither code nor method with the proof: it searches for nothing, follows the
-// order that the certificate gives, and knows the program from the JSON alone.
+// Checks a certificate. It shares neither code nor method with the proof: it searches for nothing, follows
+// the order that the certificate gives, and knows the program from the JSON alone.
 #pragma once
 #include <string>
 

@@ -8,6 +8,8 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+#include <cstddef>
 #include <functional>
 #include <random>
 #include <string>
@@ -64,13 +66,19 @@ TEST_CASE("tampering is refused") {
     of_kind(j, 0, "send")["position"] = 100000;
     expected = "have different positions";
   }
+  SUBCASE("position of the op before") {
+    json& ops = j["ranks"][0]["ops"];
+    ops[1]["position"] = ops[0]["position"], expected = "comes before \"begin\", which it waits for";
+  }
   SUBCASE("negative position") { of_kind(j, 0, "begin")["position"] = -1, expected = "has no position"; }
   SUBCASE("name") { of_kind(j, 0, "send")["name"] = "F9", expected = "another message"; }
   SUBCASE("bytes") { of_kind(j, 0, "send")["bytes"] = 4, expected = "does not move the 4 bytes it says"; }
   SUBCASE("bytes of a collective") { of_kind(j, 0, "collective")["bytes"] = 4, expected = "another message"; }
   SUBCASE("message") { of_kind(j, 0, "send")["message"] = 1000, expected = "another message"; }
   SUBCASE("peer") { of_kind(j, 0, "send")["peer"] = 1, expected = "cannot have peer 1"; }
-  SUBCASE("communicator") { of_kind(j, 0, "send")["communicator"] = 99, expected = "uses communicator 99 of"; }
+  SUBCASE("communicator") {
+    of_kind(j, 0, "send")["communicator"] = 99, expected = "uses communicator 99 of";
+  }
   SUBCASE("member") { j["communicators"][0]["ranks"] = {0, 0}, expected = "must list distinct ranks"; }
   SUBCASE("value sent") { of_kind(j, 0, "send")["reads"][0][2] = 0, expected = "other values"; }
   SUBCASE("value read") { of_kind(j, 0, "compute")["reads"][0][2] = 1, expected = "may find it as"; }
@@ -81,6 +89,28 @@ TEST_CASE("tampering is refused") {
   SUBCASE("stream") { of_kind(j, 0, "send")["stream"] = 6, expected = "is on stream 6 of 6"; }
   SUBCASE("stream moved") { of_kind(j, 0, "compute")["stream"] = 1, expected = "may find it as"; }
   SUBCASE("streams") { j["streams"] = 1, expected = "of 1"; }
+  SUBCASE("wait for an op that is issued later, though it runs earlier") {
+    bool found = false;
+    for (json& rank : j["ranks"])
+      for (std::size_t i = 0; i < rank["ops"].size(); ++i)
+        for (std::size_t later = i + 1; later < rank["ops"].size() && !found; ++later)
+          if ((found = rank["ops"][later]["position"] < rank["ops"][i]["position"]))
+            rank["ops"][i]["waits"].push_back(later);
+    REQUIRE(found);
+    expected = "which is not earlier";
+  }
+  SUBCASE("second begin") { of_kind(j, 0, "compute")["kind"] = "begin", expected = "begin comes first"; }
+  SUBCASE("early end") { of_kind(j, 0, "compute")["kind"] = "end", expected = "end comes last"; }
+  SUBCASE("two values") {
+    json& writes = of_kind(j, 0, "compute")["writes"];
+    writes.push_back(writes[0]), writes[1][2] = 1000, expected = "writes two values";
+  }
+  SUBCASE("communicator of others") {
+    const auto has_0 = [](const json& c) { return c["ranks"][0] == 0 || c["ranks"][1] == 0; };
+    int other = 0;
+    while (has_0(j["communicators"][other])) ++other;
+    of_kind(j, 0, "collective")["communicator"] = other, expected = "its rank is not in";
+  }
   SUBCASE("later wait") { of_kind(j, 0, "compute")["waits"] = {500}, expected = "which is not earlier"; }
   SUBCASE("kind") { of_kind(j, 0, "collective")["kind"] = "compute", expected = "means nothing here"; }
   SUBCASE("unknown kind") { of_kind(j, 0, "compute")["kind"] = "sleep", expected = "is a \"sleep\""; }
@@ -88,7 +118,9 @@ TEST_CASE("tampering is refused") {
   SUBCASE("rank lost") { j["ranks"].erase(3), expected = "must list distinct ranks"; }
   SUBCASE("format") { j["format"] = "rankc certificate 2", expected = "format"; }
   SUBCASE("hash") { j["plan_hash"] = 7, expected = "plan_hash"; }
-  SUBCASE("extra field") { of_kind(j, 0, "compute")["wait"] = json::array(), expected = "means nothing here"; }
+  SUBCASE("extra field") {
+    of_kind(j, 0, "compute")["wait"] = json::array(), expected = "means nothing here";
+  }
   SUBCASE("missing field") { of_kind(j, 0, "compute").erase("waits"), expected = "has no field \"waits\""; }
   SUBCASE("fraction") { of_kind(j, 0, "compute")["stream"] = 0.5, expected = "must be a whole number"; }
   SUBCASE("range") { of_kind(j, 0, "compute")["position"] = 1ull << 40, expected = "is out of range"; }
@@ -113,9 +145,14 @@ TEST_CASE("no damage to the text crashes the checker") {
     for (unsigned k = random() % 4; k < 4; ++k) {
       const auto at = random() % damaged.size();
       switch (random() % 3) {
-        case 0: damaged[at] = "0123456789-,:[]{}\"ae."[random() % 21]; break;
-        case 1: damaged.erase(at, random() % 40); break;
-        default: damaged.insert(at, damaged.substr(random() % damaged.size(), random() % 40));
+        case 0:
+          damaged[at] = "0123456789-,:[]{}\"ae."[random() % 21];
+          break;
+        case 1:
+          damaged.erase(at, random() % 40);
+          break;
+        default:
+          damaged.insert(at, damaged.substr(random() % damaged.size(), random() % 40));
       }
     }
     refused += !verify(damaged).empty();

@@ -35,7 +35,8 @@ bool execution_model::refuse_structure() {
       if (o.stream < 0 || o.stream >= program_.streams) broken_ = o.name + " has no stream";
       for (const auto* accesses : {&o.reads, &o.writes})
         for (const auto& a : *accesses)
-          if (a.begin >= a.end || a.end > program_.ranks[r].arena_bytes) broken_ = o.name + " leaves the arena";
+          if (a.begin >= a.end || a.end > program_.ranks[r].arena_bytes)
+            broken_ = o.name + " leaves the arena";
       if (!communicates(o)) continue;
       const auto member = [&](int rank) {
         const auto& ranks = communicators[o.communicator].ranks;
@@ -108,8 +109,8 @@ void execution_model::lay_out() {
   cells_.resize(base);
 }
 
-/// Later events first come out of four kinds of hardware: no rule at all, streams of very unlike speed, all that
-/// can start starts at once, and nothing starts before it must.
+/// Later events first come out of four kinds of hardware: no rule at all, streams of very unlike speed, all
+/// that can start starts at once, and nothing starts before it must.
 std::uint64_t execution_model::priority(int event) const {
   const int op = event / 2;
   const bool end = event % 2;
@@ -117,13 +118,16 @@ std::uint64_t execution_model::priority(int event) const {
   const auto chance = scramble((std::uint64_t{how_.seed} << 32) + event) >> 8;
   const auto top = std::uint64_t{1} << 60;
   switch (how_.seed % 4) {
-    case 0: return chance + 1;
+    case 0:
+      return chance + 1;
     case 1: {
       const auto stream = ops_[op].rank * program_.streams + ops_[op].source->stream;
       return (scramble((std::uint64_t{how_.seed} << 32) + ~stream) & ~0xffffu) + (chance & 0xffff) + 1;
     }
-    case 2: return chance + 1 + (end ? 0 : top);
-    default: return chance + 1 + (end ? top : 0);
+    case 2:
+      return chance + 1 + (end ? 0 : top);
+    default:
+      return chance + 1 + (end ? top : 0);
   }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a rank program in any interleaving one asks for, start and end of an op apart, and says what goes wrong. It
-// follows what hardware does with a program, wrong or right: a wait for a later op is no wait, messages meet in
-// the order in which they start, and bytes are garbage from a write's start to its end.
+// Runs a rank program in any interleaving one asks for, start and end of an op apart, and says what goes
+// wrong. It follows what hardware does with a program, wrong or right: a wait for a later op is no wait,
+// messages meet in the order in which they start, and bytes are garbage from a write's start to its end.
 #pragma once
 #include <rankc/codegen/program.hpp>
 

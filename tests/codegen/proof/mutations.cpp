@@ -70,9 +70,14 @@ struct mutator {
   mutation change_message() {
     if (!communicates(ops[i])) return {};
     switch (below(3)) {
-      case 0: ops[i].bytes += 64; break;
-      case 1: ops[i].message += 1; break;
-      default: ops[i].name += "'";
+      case 0:
+        ops[i].bytes += 64;
+        break;
+      case 1:
+        ops[i].message += 1;
+        break;
+      default:
+        ops[i].name += "'";
     }
     return {"change message", at(i)};
   }
@@ -104,7 +109,8 @@ struct mutator {
   std::size_t place_for(const access& a) {
     const auto size = a.end - a.begin, arena = p.ranks[rank].arena_bytes;
     const auto step = std::max<std::size_t>(size / 2, 1);
-    if (below(2)) return below(2) ? std::min(a.begin + step, arena - size) : a.begin - std::min(a.begin, step);
+    if (below(2))
+      return below(2) ? std::min(a.begin + step, arena - size) : a.begin - std::min(a.begin, step);
     return (random() % (arena - size + 1)) / step * step;
   }
   mutation shift_access() {
@@ -136,18 +142,27 @@ struct mutator {
   }
 };
 
-constexpr mutation (mutator::*all_mutations[])() = {
-    &mutator::drop,           &mutator::swap,        &mutator::duplicate,    &mutator::retarget_peer,
-    &mutator::retarget_communicator, &mutator::change_message, &mutator::remove_wait, &mutator::move_wait,
-    &mutator::move_stream,    &mutator::shift_access, &mutator::shift_buffer, &mutator::change_value};
+constexpr mutation (mutator::*all_mutations[])() = {&mutator::drop,
+                                                    &mutator::swap,
+                                                    &mutator::duplicate,
+                                                    &mutator::retarget_peer,
+                                                    &mutator::retarget_communicator,
+                                                    &mutator::change_message,
+                                                    &mutator::remove_wait,
+                                                    &mutator::move_wait,
+                                                    &mutator::move_stream,
+                                                    &mutator::shift_access,
+                                                    &mutator::shift_buffer,
+                                                    &mutator::change_value};
 
-/// Look for harm. To delay each op in turn finds every pair of accesses that nothing orders.
+/// Look for harm. To delay each op in turn finds most pairs of accesses that nothing orders in one round;
+/// small programs get more rounds, for those that show only when a third op comes between.
 std::string find_harm(const program& p, unsigned seed) {
   execution_model model(p);
   for (int k = 0; k < 16; ++k)
     if (auto harm = model.run({seed + k, k / 4 % 2 == 1}); !harm.empty()) return harm;
-  for (int k = 0; k < model.size(); ++k)
-    if (auto harm = model.run({seed + k, true, k}); !harm.empty()) return harm;
+  for (int k = 0; k < std::max(model.size(), 300); ++k)
+    if (auto harm = model.run({seed + k, true, k % model.size()}); !harm.empty()) return harm;
   return {};
 }
 
@@ -173,8 +188,8 @@ void judge(const program& p, const mutation& m, unsigned seed, mutation_report& 
   const auto refusal = verify(certificate(p, verdict));
   const auto what = m.kind + " " + m.text;
   if (verdict.ok != refusal.empty())
-    report.disagreements.push_back(what + ": prove: " + (verdict.ok ? "ok" : verdict.reasons[0]) + "; verify: " +
-                                   (refusal.empty() ? "ok" : refusal));
+    report.disagreements.push_back(what + ": prove: " + (verdict.ok ? "ok" : verdict.reasons[0]) +
+                                   "; verify: " + (refusal.empty() ? "ok" : refusal));
   const auto harm = find_harm(p, seed);
   if (verdict.ok && !harm.empty()) report.false_accepts.push_back(what + ": " + harm);
   if (!verdict.ok && harm.empty()) report.strict.push_back(what + ": " + verdict.reasons[0]);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Breaks a right program in one place at a time and asks the proof, the checker and the execution model what they
-// think of it. Works on any program, made by hand or lowered.
+// Breaks a right program in one place at a time and asks the proof, the checker and the execution model what
+// they think of it. Works on any program, made by hand or lowered.
 #pragma once
 #include <rankc/codegen/program.hpp>
 
@@ -22,7 +22,7 @@ struct mutation_report {
   std::map<std::string, mutation_tally> by_kind;
   std::vector<std::string> false_accepts;  // accepted, but an interleaving does harm
   std::vector<std::string> disagreements;  // between proof and checker
-  std::vector<std::string> strict;         // rejected, but harmless: mutation and reason: mutation, then reason
+  std::vector<std::string> strict;         // rejected, but harmless: mutation, then reason
 };
 
 /// What was done to a program.

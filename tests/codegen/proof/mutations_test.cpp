@@ -59,6 +59,5 @@ TEST_CASE("a random program is accepted when no interleaving harms it, refused w
   CHECK(sum.total.accepted > 5000);
   CHECK(sum.total.harmful > 5000);
   // The one rule beyond what this model can show: NCCL wants a communicator's ops ordered on each rank.
-  for (const auto& text : sum.strict)
-    CHECK_MESSAGE(text.find("are both on communicator") != text.npos, text);
+  for (const auto& text : sum.strict) CHECK_MESSAGE(text.find("are both on communicator") != text.npos, text);
 }

@@ -73,11 +73,13 @@ struct stage_rank {
   }
 
   void compute(const std::string& name, std::vector<access> reads, std::vector<access> writes) {
-    rank.issue({.kind = op_kind::compute, .name = name, .reads = std::move(reads), .writes = std::move(writes)});
+    rank.issue(
+        {.kind = op_kind::compute, .name = name, .reads = std::move(reads), .writes = std::move(writes)});
   }
 
   /// In place; nothing on a group of one.
-  void all_reduce(const std::string& name, stream s, const std::string& group, std::vector<int> ranks, access& a) {
+  void all_reduce(const std::string& name, stream s, const std::string& group, std::vector<int> ranks,
+                  access& a) {
     if (ranks.size() == 1) return;
     op o{.kind = op_kind::collective, .name = name, .stream = static_cast<int>(s), .reads = {a}};
     o.writes = {fresh(a)};
@@ -133,7 +135,7 @@ struct stage_rank {
       const auto layer = name + "layer " + std::to_string(l);
       access& dx = l == 0 && !first() ? gradient_out[mb % 2] : dy == &flow[0] ? flow[1] : flow[0];
       const bool crosses = l == 0 && !first();
-      crosses && shape.tp == 1 ? dx.value = all.boundary('B', mb, p, d, t) : fresh(dx).value;
+      crosses&& shape.tp == 1 ? dx.value = all.boundary('B', mb, p, d, t) : fresh(dx).value;
       compute(layer + " dgrad", {weights[l], *dy}, {dx});
       tensor_sum(layer + " sum", dx);
       std::vector<access> reads{keep(mb, l), *dy};

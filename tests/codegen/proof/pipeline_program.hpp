@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Training steps as rank programs, made without the lowering: pipeline stages with double-buffered boundary slots,
-// tensor-parallel sums inside, gradients accumulated over microbatches, and a data-parallel reduction beside them.
+// Training steps as rank programs, made without the lowering: pipeline stages with double-buffered boundary
+// slots, tensor-parallel sums inside, gradients accumulated over microbatches, and a data-parallel reduction
+// beside them.
 #pragma once
 #include <rankc/codegen/program.hpp>
 

@@ -43,8 +43,12 @@ struct sketch {
     return transfer(r, op_kind::receive, name, stream, from, a, communicator);
   }
   op& sum(int r, const char* name, int stream, int communicator = 0) {
-    return add(r, {.kind = op_kind::collective, .name = name, .stream = stream, .communicator = communicator,
-                   .bytes = 4, .message = name[0]});
+    return add(r, {.kind = op_kind::collective,
+                   .name = name,
+                   .stream = stream,
+                   .communicator = communicator,
+                   .bytes = 4,
+                   .message = name[0]});
   }
   /// The first reason of the refusal, or nothing; the checker must be of the same opinion.
   std::string refusal(std::vector<access> kept = {}) {
@@ -105,14 +109,16 @@ TEST_CASE("races and wrong reads name both ops and the bytes") {
     s.compute(0, "F0", 0, {{0, 100, 0}}, {{100, 200, 1}});
     s.compute(0, "loss", 1, {{150, 200, 1}}, {});
     CHECK(s.refusal() ==
-          "rank 0: \"loss\" reads bytes 150..200 before \"F0\" has surely written them: no event orders the two");
+          "rank 0: \"loss\" reads bytes 150..200 before \"F0\" has surely written them: no event orders the "
+          "two");
   }
   SUBCASE("write before the read is done") {
     sketch s(1);
     s.compute(0, "B0: free", 0, {{0, 100, 0}}, {});
     s.compute(0, "1F3: recv", 1, {}, {{40, 200, 1}});
     CHECK(s.refusal() ==
-          "rank 0: \"1F3: recv\" may write bytes 40..100 before \"B0: free\" is done with them: no event orders "
+          "rank 0: \"1F3: recv\" may write bytes 40..100 before \"B0: free\" is done with them: no event "
+          "orders "
           "the two");
   }
   SUBCASE("another value") {
@@ -163,7 +169,8 @@ TEST_CASE("order through another rank counts when data comes back, not when a se
     s.compute(0, "fill", 2, {}, {{200, 204, 5}});
     s.send(0, "y", 2, 1, {200, 204, 5}, 1);
     s.compute(0, "late", 2, {}, {{4, 100, 1}});
-    CHECK(s.refusal().find("\"late\" may write bytes 4..100 before \"early\" is done with them") != std::string::npos);
+    CHECK(s.refusal().find("\"late\" may write bytes 4..100 before \"early\" is done with them") !=
+          std::string::npos);
   }
 }
 
@@ -171,13 +178,15 @@ TEST_CASE("messages that meet must be the same") {
   sketch s(2);
   SUBCASE("bytes") {
     s.send(0, "x", 0, 1, {0, 4, 0}), s.receive(1, "x", 0, 0, {200, 208, 0});
-    CHECK(s.refusal() ==
-          "rank 0: \"x\" (message 120, 4 bytes) meets rank 1: \"x\" (message 120, 8 bytes) on \"a\": they must "
-          "agree in name, message and bytes");
+    CHECK(
+        s.refusal() ==
+        "rank 0: \"x\" (message 120, 4 bytes) meets rank 1: \"x\" (message 120, 8 bytes) on \"a\": they must "
+        "agree in name, message and bytes");
   }
   SUBCASE("name and message") {
     s.sum(0, "x", 0), s.sum(1, "y", 0);
-    CHECK(s.refusal().find("rank 0: \"x\" (message 120, 4 bytes) meets rank 1: \"y\" (message 121, 4 bytes)") == 0);
+    CHECK(s.refusal().find(
+              "rank 0: \"x\" (message 120, 4 bytes) meets rank 1: \"y\" (message 121, 4 bytes)") == 0);
   }
   SUBCASE("count of messages") {
     s.send(0, "x", 0, 1, {0, 4, 0}), s.send(0, "y", 0, 1, {0, 4, 0}), s.receive(1, "x", 0, 0, {200, 204, 0});
@@ -195,8 +204,7 @@ TEST_CASE("messages that meet must be the same") {
   }
   SUBCASE("order on a communicator") {
     s.sum(0, "x", 0), s.sum(0, "y", 1), s.sum(1, "x", 0), s.sum(1, "y", 0);
-    CHECK(s.refusal() ==
-          "rank 0: \"x\" and \"y\" are both on communicator \"a\": no event orders the two");
+    CHECK(s.refusal() == "rank 0: \"x\" and \"y\" are both on communicator \"a\": no event orders the two");
   }
 }
 
@@ -204,7 +212,9 @@ TEST_CASE("structure") {
   sketch s(2);
   op& x = s.compute(0, "x", 0, {}, {{0, 8, 1}});
   std::string expected;
-  SUBCASE("later wait") { x.waits = {1}, expected = "waits for op 1, it may wait for earlier ops only: 0..0"; }
+  SUBCASE("later wait") {
+    x.waits = {1}, expected = "waits for op 1, it may wait for earlier ops only: 0..0";
+  }
   SUBCASE("stream") { x.stream = 4, expected = "is on stream 4, the program has streams 0..3"; }
   SUBCASE("arena") { x.writes[0].end = 401, expected = "writes bytes 0..401, the arena ends at 400"; }
   SUBCASE("empty access") { x.writes[0].end = 0, expected = "writes no bytes: 0..0"; }
@@ -213,7 +223,8 @@ TEST_CASE("structure") {
   SUBCASE("second begin") { x.kind = op_kind::begin, expected = "begins the rank again"; }
   SUBCASE("early end") { x.kind = op_kind::end, expected = "ends the rank too early"; }
   SUBCASE("communicator") {
-    x.kind = op_kind::collective, x.communicator = 2, expected = "uses communicator 2, the program has 2 of them";
+    x.kind = op_kind::collective, x.communicator = 2,
+    expected = "uses communicator 2, the program has 2 of them";
   }
   SUBCASE("peer") {
     x.kind = op_kind::receive, x.communicator = 0, x.peer = 0, x.bytes = 8;
@@ -221,7 +232,8 @@ TEST_CASE("structure") {
   }
   SUBCASE("not a member") {
     s.p.communicators.push_back({"c", {1}});
-    x.kind = op_kind::collective, x.communicator = 2, expected = "uses communicator \"c\", which rank 0 is not in";
+    x.kind = op_kind::collective, x.communicator = 2,
+    expected = "uses communicator \"c\", which rank 0 is not in";
   }
   SUBCASE("bytes of the message") {
     x.kind = op_kind::receive, x.communicator = 0, x.peer = 1, x.bytes = 12;
@@ -266,6 +278,7 @@ TEST_CASE("a long program is proven and checked") {
   const auto text = certificate(p, v);
   const auto written = clock();
   CHECK(verify(text) == "");
-  MESSAGE(ops << " ops: prove " << seconds(proven - start) << " s, certificate " << text.size() << " bytes in "
-              << seconds(written - proven) << " s, verify " << seconds(clock() - written) << " s");
+  MESSAGE(ops << " ops: prove " << seconds(proven - start) << " s, certificate " << text.size()
+              << " bytes in " << seconds(written - proven) << " s, verify " << seconds(clock() - written)
+              << " s");
 }

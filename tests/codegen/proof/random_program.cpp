@@ -67,7 +67,10 @@ struct maker {
 
   void sum() {
     for (int r = 0; r < 2; ++r) {
-      op o{.kind = op_kind::collective, .name = "sum " + std::to_string(messages), .communicator = 0, .bytes = 1,
+      op o{.kind = op_kind::collective,
+           .name = "sum " + std::to_string(messages),
+           .communicator = 0,
+           .bytes = 1,
            .message = messages};
       o.reads = {read(r)}, o.writes = {write(r, 1, values++)};
       add(r, std::move(o));
@@ -89,9 +92,10 @@ struct maker {
       begin.writes[0].begin = 0, begin.writes[0].end = n_bytes;
       result.ranks.push_back({{begin}, n_bytes});
     }
+    const int talk_percent = ranks == 2 ? 20 + below(60) : 0;
     for (int n = 3 + below(8); n > 0; --n) {
-      const int kind = below(ranks == 2 ? 5 : 3), r = below(ranks);
-      kind < 3 ? compute(r) : kind == 3 ? transfer(r) : sum();
+      if (below(100) >= talk_percent) compute(below(ranks));
+      else below(3) ? transfer(below(ranks)) : sum();
     }
     for (int r = 0; r < ranks; ++r) {
       op end{.kind = op_kind::end, .name = "end", .reads = {read(r)}};

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// The proof and the checker on lowered plans, and on 10,000 mutants of them.
+#include <doctest/doctest.h>
+
+#include <rankc/codegen/certificate.hpp>
+#include <rankc/codegen/lowered.hpp>
+#include <rankc/codegen/prove.hpp>
+#include <rankc/codegen/verify.hpp>
+
+#include "plans.hpp"
+#include "proof/mutations.hpp"
+
+using namespace rankc::codegen;
+
+TEST_CASE("every test plan has a certificate, for training and for evaluation") {
+  for (const programs::job& j : programs::jobs)
+    for (const programs::layout& l : programs::layouts) {
+      const rankc::plan_data plan = programs::make(j, l);
+      CAPTURE(plan.name);
+      REQUIRE(plan.diagnostics.empty());
+      const lowered low = lower(plan, dtype::f64);
+      for (const program& p : {expand_train(low), expand_evaluate(low)}) {
+        const verdict v = prove(p);
+        REQUIRE_MESSAGE(v.ok, (v.reasons.empty() ? "" : v.reasons[0]));
+        if (j.global_batch == 4) CHECK(verify(certificate(p, v)) == "");
+      }
+    }
+}
+
+TEST_CASE("mutants of lowered programs: no false accept, proof and checker agree") {
+  // Small models, so that many mutants fit in a test; every kind of communication occurs.
+  const programs::job small[]{{"gpt2", false, 2, 4, 8, 1}, {"llama", true, 2, 4, 8, 1}};
+  testing::mutation_report sum;
+  unsigned seed = 1;
+  for (const programs::job& j : small)
+    for (const programs::layout& l : programs::layouts) {
+      if (l.pp > j.layers) continue;
+      const rankc::plan_data plan = programs::make(j, l);
+      const program p = expand_train(lower(plan, dtype::f32));
+      sum += testing::run_mutations(p, l.dp * l.tp * l.pp == 8 ? 250 : 750, seed++);
+    }
+  MESSAGE(testing::to_text(sum));
+  CHECK(sum.total.mutants >= 10'000);
+  CHECK(sum.false_accepts.empty());
+  CHECK(sum.disagreements.empty());
+  for (const std::string& s : sum.false_accepts) MESSAGE(s);
+  for (const std::string& s : sum.disagreements) MESSAGE(s);
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// In f64 every layout computes the one-rank plan's gradients and weights, element by element.
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "run.hpp"
+
+namespace {
+
+using tensors = std::map<std::string, std::vector<double>>;
+
+double largest(const tensors& all) {
+  double m = 0;
+  for (const auto& [name, values] : all)
+    for (double v : values) m = std::max(m, std::abs(v));
+  return m;
+}
+
+/// Largest relative difference over all elements. A sum of many terms that cancel is known to rounding of its terms,
+/// so that the scale of an element is at least 1e-6 of the largest element of all. The gradient of a key's bias is zero
+/// in exact arithmetic (softmax does not see it): what AdamW makes of its rounding has no scale, and is held to an
+/// absolute 1e-12 instead.
+double difference(const tensors& a, const tensors& b) {
+  REQUIRE(a.size() == b.size());
+  const double floor = 1e-6 * largest(a);
+  double worst = 0;
+  for (const auto& [name, values] : a) {
+    CAPTURE(name);
+    REQUIRE(b.count(name) == 1);
+    const auto& others = b.at(name);
+    REQUIRE(values.size() == others.size());
+    const bool no_scale = name.ends_with("wk.bias");
+    for (std::size_t i = 0; i < values.size(); ++i)
+      if (no_scale) CHECK(std::abs(values[i] - others[i]) <= 1e-12);
+      else worst = std::max(worst, std::abs(values[i] - others[i]) / std::max({std::abs(values[i]), std::abs(others[i]), floor}));
+  }
+  return worst;
+}
+
+}  // namespace
+
+TEST_CASE("gradients and weights of every layout equal the one-rank run's to 1e-10") {
+  using rankc::runtime::region;
+  std::string job;
+  tensors gradients, weights;
+  double norm = 0, worst_gradient = 0, worst_weight = 0;
+  for (const registered& program : registry) {
+    if (program.type != "f64") continue;
+    CAPTURE(program.job);
+    CAPTURE(program.layout);
+    run r(program, "arith", 1e-3);
+    const double first_norm = r.step().grad_norm;
+    const tensors g = r.tensors(region::gradients);
+    for (int n = 1; n < 5; ++n) r.step();
+    const tensors w = r.tensors(region::weights);
+    if (program.layout == "one") {
+      job = program.job;
+      gradients = g;
+      weights = w;
+      norm = first_norm;
+      CHECK(largest(g) > 1e-3);
+      continue;
+    }
+    REQUIRE(job == program.job);
+    const double dg = difference(gradients, g), dw = difference(weights, w);
+    CHECK(dg <= 1e-10);
+    CHECK(dw <= 1e-10);
+    CHECK(std::abs(first_norm - norm) <= 1e-10 * norm);
+    worst_gradient = std::max(worst_gradient, dg);
+    worst_weight = std::max(worst_weight, dw);
+  }
+  MESSAGE("largest relative difference: gradients " << worst_gradient << ", weights after 5 steps " << worst_weight);
+}
+
+TEST_CASE("copies of a tied weight and replicas of every weight stay equal, bit for bit") {
+  using rankc::runtime::region;
+  for (const registered& program : registry) {
+    if (program.type != "f64" || program.job != "gpt2_8") continue;
+    CAPTURE(program.layout);
+    run r(program, "arith", 1e-3);
+    for (int n = 0; n < 3; ++n) r.step();
+    for (const auto& p : rankc::runtime::global_parameters(r.about)) {
+      std::map<std::pair<std::size_t, std::size_t>, std::vector<double>> seen;
+      for (const auto& s : p.holders) {
+        std::vector<double> values(s.rows * s.columns);
+        r.engine->read(s.rank, region::weights, s.element, values.size(), values.data());
+        const auto [known, is_new] = seen.try_emplace({s.row, s.column}, values);
+        CAPTURE(p.name);
+        CAPTURE(s.rank);
+        CHECK((is_new || known->second == values));
+      }
+    }
+  }
+}
+
+TEST_CASE("an evaluation leaves weights alone and gives the loss that a step would") {
+  using rankc::runtime::region;
+  for (const registered& program : registry) {
+    if (program.type != "f64" || (program.job != "gpt2_8" && program.job != "llama_8")) continue;
+    CAPTURE(program.layout);
+    run r(program, "arith", 1e-3);
+    r.step();
+    const tensors before = r.tensors(region::weights);
+    r.load();
+    const double loss = r.engine->evaluate();
+    CHECK(r.tensors(region::weights) == before);
+    CHECK(loss == r.step().loss);
+  }
+}

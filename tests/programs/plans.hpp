@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// The plans whose programs are trained against PyTorch's losses and against each other: every line of the oracle, by
+// one rank and by each kind of parallelism. Made from values, so that one generator serves them all.
+#pragma once
+#include <rankc/rankc.hpp>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace programs {
+
+using namespace rankc;
+
+/// A line of oracles/training/torch_losses.jsonl as a plan sees it.
+struct job {
+  const char* name;
+  bool llama;
+  int layers, seq, global_batch, microbatches;  // microbatches: of the one-rank plan
+  double weight_decay = 0.1, clip = 1;
+};
+inline constexpr job jobs[]{{"gpt2_4", false, 4, 64, 4, 1},    {"gpt2_8", false, 4, 64, 8, 1},
+                            {"gpt2_16", false, 4, 64, 16, 4},  {"llama_4", true, 8, 64, 4, 1},
+                            {"llama_8", true, 8, 64, 8, 1},    {"llama_16", true, 8, 64, 16, 8, 0, 0},
+                            {"llama_short", true, 4, 32, 16, 1}};
+
+/// A way to distribute a job. Microbatches 0: those of the job.
+struct layout {
+  const char* name;
+  int dp, tp, pp;
+  bool sequence_parallel, one_f_one_b;
+  int microbatches;
+};
+inline constexpr layout layouts[]{{"one", 1, 1, 1, false, false, 0},       {"dp2", 2, 1, 1, false, false, 2},
+                                  {"tp2", 1, 2, 1, false, false, 1},       {"tp2_sp", 1, 2, 1, true, false, 2},
+                                  {"pp2_gpipe", 1, 1, 2, false, false, 4}, {"pp2_1f1b", 1, 1, 2, false, true, 2},
+                                  {"pp4_gpipe", 1, 1, 4, false, false, 2}, {"pp4_1f1b", 1, 1, 4, false, true, 4},
+                                  {"all_gpipe", 2, 2, 2, false, false, 2}, {"all_1f1b", 2, 2, 2, true, true, 2}};
+
+inline std::string name_of(const job& j, const layout& l) { return std::string(j.name) + "_" + l.name; }
+
+inline plan_data make(const job& j, const layout& l) {
+  const parallel_dims dims{.world = l.dp * l.tp * l.pp, .dp_replicate = l.dp, .tp = l.tp, .pp = l.pp,
+                           .sequence_parallel = l.sequence_parallel};
+  const training recipe{.seq = j.seq, .global_batch = j.global_batch, .precision = f64,
+                        .weight_decay = j.weight_decay, .clip = j.clip};
+  const int m = l.microbatches ? l.microbatches : j.microbatches;
+  auto with = [&](const auto& model, const auto& schedule) {
+    return make_plan(name_of(j, l), model, dims, schedule, recipe, clusters::cpu);
+  };
+  auto scheduled = [&](const auto& model) {
+    return l.one_f_one_b ? with(model, schedules::one_f_one_b{m}) : with(model, schedules::gpipe{m});
+  };
+  if (j.llama)
+    return scheduled(models::llama{.layers = j.layers, .hidden = 64, .heads = 8, .kv_heads = 4, .ffn = 176, .vocab = 512, .vocab_used = 500});
+  return scheduled(models::gpt2{.layers = j.layers, .hidden = 64, .heads = 4, .ffn = 256, .vocab = 512, .vocab_used = 500});
+}
+
+}  // namespace programs

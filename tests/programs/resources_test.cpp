@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a step uses: nothing is created in it, and the arenas are as large as planned.
+#include <doctest/doctest.h>
+
+#include <malloc.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <new>
+
+#include "run.hpp"
+
+namespace {
+std::atomic<long> allocations{0};
+
+int threads() {
+  int n = 0;
+  for ([[maybe_unused]] const auto& t : std::filesystem::directory_iterator("/proc/self/task")) ++n;
+  return n;
+}
+}  // namespace
+
+// Every allocation of the process is counted: the library's own `operator new`, and malloc below it.
+void* operator new(std::size_t bytes) {
+  ++allocations;
+  if (void* p = std::malloc(bytes ? bytes : 1)) return p;
+  throw std::bad_alloc();
+}
+void operator delete(void* p) noexcept { std::free(p); }
+void operator delete(void* p, std::size_t) noexcept { std::free(p); }
+
+TEST_CASE("a step creates nothing: no allocation, no thread") {
+  for (const registered& program : registry) {
+    if (program.type != "f32" || (program.job != "gpt2_8" && program.job != "llama_8")) continue;
+    CAPTURE(program.layout);
+    run r(program);
+    r.step();  // OpenBLAS takes its buffers on first use
+    r.load();
+    const auto& t = r.about.train;
+    const rankc::runtime::step_input input{3e-4, t.weight_decay, t.clip, t.beta1, t.beta2, t.eps, 2};
+    const int threads_before = threads();
+    const std::size_t heap_before = mallinfo2().uordblks;
+    const long before = allocations;
+    r.engine->step(input);
+    r.engine->evaluate();
+    const long after = allocations;
+    CHECK(after == before);
+    CHECK(mallinfo2().uordblks == heap_before);
+    CHECK(threads() == threads_before);
+  }
+}
+
+TEST_CASE("an arena has the planned size") {
+  for (const registered& program : registry) {
+    const auto& about = program.program->about;
+    const auto engine = rankc::host::install(*program.program);
+    for (int rank = 0; rank < about.world(); ++rank)
+      CHECK(engine->arena_bytes(rank) == about.layouts[about.ranks[rank].pp].arena_bytes);
+  }
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// A run of a generated program in a test: weights and data by hash, step by step.
+#pragma once
+#include "registry.hpp"
+
+#include <rankc/runtime/tools/data.hpp>
+#include <rankc/runtime/tools/parameters.hpp>
+
+#include <map>
+#include <memory>
+
+struct run {
+  explicit run(const registered& what, const std::string& source = "arith", double lr_ = 3e-4)
+      : engine(rankc::host::install(*what.program)), lr(lr_), about(what.program->about),
+        data(rankc::runtime::parse_data_spec(source + ":1234"), about.vocab_used, about.seq) {
+    rankc::runtime::initialise(*engine, 1);
+  }
+  void load() {
+    rankc::runtime::set_batch(*engine, data, static_cast<std::uint64_t>(steps) * about.global_batch());
+  }
+  rankc::runtime::step_output step() {
+    load();
+    const auto& t = about.train;
+    return engine->step({lr, t.weight_decay, t.clip, t.beta1, t.beta2, t.eps, ++steps});
+  }
+  /// Every parameter's values in a region, whole, by name.
+  std::map<std::string, std::vector<double>> tensors(rankc::runtime::region r) {
+    std::map<std::string, std::vector<double>> out;
+    for (const auto& p : rankc::runtime::global_parameters(about)) {
+      std::vector<double>& values = out[p.name];
+      values.resize(p.count());
+      rankc::runtime::read(*engine, p, r, [&](std::size_t first, std::span<const double> v) {
+        std::copy(v.begin(), v.end(), values.begin() + static_cast<std::ptrdiff_t>(first));
+      });
+    }
+    return out;
+  }
+
+  std::unique_ptr<rankc::runtime::engine> engine;
+  double lr;
+  const rankc::runtime::description& about;
+  rankc::runtime::dataset data;
+  std::int64_t steps = 0;
+};
