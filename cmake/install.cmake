@@ -6,7 +6,6 @@ set(package "${CMAKE_INSTALL_LIBDIR}/cmake/rankc")
 install(TARGETS rankc_dsl rankc_proof rankc_codegen rankc_runtime_host rankc_runtime_tools
   EXPORT rankcTargets FILE_SET HEADERS)
 if(TARGET rankc_tool)
-  set_target_properties(rankc_tool PROPERTIES EXPORT_NAME rankc)
   install(TARGETS rankc_tool EXPORT rankcTargets)
 endif()
 install(EXPORT rankcTargets NAMESPACE rankc:: DESTINATION "${package}")
