@@ -1,7 +1,7 @@
 # add_rankc_program(<name> PLAN <plan.hpp> NAME <plan's C++ name> [TARGET host|cuda] [DTYPE f32|f64|bf16])
 #
 #   <name>_rankc    the generator: the plan linked to rankc::codegen
-#   <name>_program  library of the rank programs it writes, for embedding
+#   <name>_program  library of the rank programs it writes, for embedding: #include <<name>_program/program.hpp>
 #   <name>          executable: the programs with the trainer's command line
 #
 # The files are known before the plan is: one source per program, which includes what the generator writes beside it.
@@ -58,7 +58,7 @@ int main(int argc, char** argv) { return rankc::codegen::generator_main(@arg_NAM
     COMMAND ${name}_rankc emit --target ${arg_TARGET} ${dtype} --out "${out}"
     DEPENDS ${name}_rankc COMMENT "Generating ${name} (${arg_TARGET})" VERBATIM)
   add_library(${name}_program STATIC "${source}" "${out}/program.hpp")
-  target_include_directories(${name}_program PUBLIC "${out}")
+  target_include_directories(${name}_program PUBLIC "${CMAKE_CURRENT_BINARY_DIR}")
   target_link_libraries(${name}_program PUBLIC rankc::runtime_${arg_TARGET})
   add_executable(${name} "${out}/main.cpp")
   target_link_libraries(${name} PRIVATE ${name}_program rankc::runtime_tools)

@@ -1,0 +1,36 @@
+# What `cmake --install` puts in place: headers, libraries, and the package that find_package(rankc CONFIG) reads.
+# The CUDA runtime has a file of targets of its own, so that a machine without a GPU toolkit can use the rest.
+include(CMakePackageConfigHelpers)
+set(package "${CMAKE_INSTALL_LIBDIR}/cmake/rankc")
+
+install(TARGETS rankc_dsl rankc_proof rankc_codegen rankc_runtime_host rankc_runtime_tools
+  EXPORT rankcTargets FILE_SET HEADERS)
+if(TARGET rankc_tool)
+  install(TARGETS rankc_tool EXPORT rankcTargets)
+endif()
+install(EXPORT rankcTargets NAMESPACE rankc:: DESTINATION "${package}")
+
+install(DIRECTORY dsl/rankc DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.hpp")
+install(FILES
+  codegen/rankc/codegen/certificate.hpp codegen/rankc/codegen/generator.hpp codegen/rankc/codegen/program.hpp
+  codegen/rankc/codegen/prove.hpp codegen/rankc/codegen/verify.hpp
+  DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/rankc/codegen")
+install(FILES runtime/rankc/runtime/engine.hpp runtime/rankc/runtime/program.hpp
+  DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/rankc/runtime")
+install(DIRECTORY runtime/rankc/runtime/host DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/rankc/runtime")
+
+set(modules cmake/cuda.cmake cmake/rankc_program.cmake runtime/src/host/openblas.cmake)
+if(TARGET rankc_runtime_cuda)
+  install(TARGETS rankc_runtime_cuda EXPORT rankcCudaTargets)
+  install(EXPORT rankcCudaTargets NAMESPACE rankc:: DESTINATION "${package}")
+  install(DIRECTORY runtime/rankc/runtime/cuda DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/rankc/runtime")
+  list(APPEND modules cmake/nccl.cmake)
+endif()
+install(FILES ${modules} DESTINATION "${package}")
+
+configure_package_config_file(cmake/rankcConfig.cmake.in "${CMAKE_CURRENT_BINARY_DIR}/rankcConfig.cmake"
+  INSTALL_DESTINATION "${package}" NO_SET_AND_CHECK_MACRO)
+write_basic_package_version_file("${CMAKE_CURRENT_BINARY_DIR}/rankcConfigVersion.cmake"
+  COMPATIBILITY SameMinorVersion)
+install(FILES "${CMAKE_CURRENT_BINARY_DIR}/rankcConfig.cmake" "${CMAKE_CURRENT_BINARY_DIR}/rankcConfigVersion.cmake"
+  DESTINATION "${package}")

@@ -1,0 +1,21 @@
+# Projects outside rankc that use it in the three ways there are. Those that build rankc again find its objects in
+# the compiler's cache, which holds them where the flags are the same.
+set(prefix "${CMAKE_CURRENT_BINARY_DIR}/install/prefix")
+add_test(NAME install/install COMMAND ${CMAKE_COMMAND} --install "${PROJECT_BINARY_DIR}" --prefix "${prefix}")
+set_tests_properties(install/install PROPERTIES FIXTURES_SETUP rankc_installed)
+
+function(rankc_outside_project name)
+  set(options "-G${CMAKE_GENERATOR}" "-DCMAKE_BUILD_TYPE=${CMAKE_BUILD_TYPE}" "-DCMAKE_CXX_COMPILER=${CMAKE_CXX_COMPILER}"
+              "-DCMAKE_CXX_COMPILER_LAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER}" "-DCMAKE_CXX_FLAGS=${CMAKE_CXX_FLAGS}" ${ARGN})
+  add_test(NAME install/${name} COMMAND ${CMAKE_COMMAND}
+    "-DPROJECT=${CMAKE_CURRENT_SOURCE_DIR}/install/${name}" "-DBUILD=${CMAKE_CURRENT_BINARY_DIR}/install/${name}"
+    "-DOPTIONS=${options}" -P "${CMAKE_CURRENT_SOURCE_DIR}/install/run.cmake")
+  set_tests_properties(install/${name} PROPERTIES TIMEOUT 1200 PROCESSORS 2)
+endfunction()
+
+rankc_outside_project(find_package "-DCMAKE_PREFIX_PATH=${prefix}" -DCMAKE_CXX_FLAGS_RELEASE=-O1)
+set_tests_properties(install/find_package PROPERTIES FIXTURES_REQUIRED rankc_installed)
+foreach(way IN ITEMS add_subdirectory fetch_content)
+  rankc_outside_project(${way} "-DRANKC_SOURCE=${PROJECT_SOURCE_DIR}" -DRANKC_CUDA=OFF
+    -DRANKC_NATIVE=${RANKC_NATIVE} -DRANKC_WARNINGS=${RANKC_WARNINGS} -DRANKC_WERROR=${RANKC_WERROR})
+endforeach()

@@ -1,0 +1,36 @@
+# cmake -DPROJECT=<folder> -DBUILD=<folder> -DOPTIONS=<list> -P run.cmake
+# Configures and builds an outside project, trains its program for two steps and runs the one that embeds it.
+function(run out)
+  execute_process(COMMAND ${ARGN} OUTPUT_VARIABLE text ERROR_VARIABLE text RESULT_VARIABLE rc)
+  if(NOT rc EQUAL 0)
+    list(JOIN ARGN " " command)
+    message(FATAL_ERROR "${command}\nended with ${rc}:\n${text}")
+  endif()
+  set(${out} "${text}" PARENT_SCOPE)
+endfunction()
+
+# Objects that the build of rankc has cached are found from another folder too.
+set(ENV{CCACHE_BASEDIR} "${BUILD}")
+set(ENV{CCACHE_NOHASHDIR} 1)
+file(REMOVE_RECURSE "${BUILD}")
+run(text ${CMAKE_COMMAND} -S "${PROJECT}" -B "${BUILD}" ${OPTIONS})
+if(NOT text MATCHES "Build files have been written" OR text MATCHES "CMake Warning")
+  message(FATAL_ERROR "configuring ${PROJECT} is not clean:\n${text}")
+endif()
+run(text ${CMAKE_COMMAND} --build "${BUILD}" --parallel 2)
+
+run(text "${BUILD}/gpt" train --steps 2)
+if(NOT text MATCHES "step 1/2  loss [ 0-9.]+.*step 2/2  loss [ 0-9.]+")
+  message(FATAL_ERROR "gpt train --steps 2 printed\n${text}")
+endif()
+
+run(text "${BUILD}/embed")
+string(REGEX MATCHALL "loss [0-9.]+" losses "${text}")
+list(LENGTH losses count)
+list(GET losses 0 first)
+list(GET losses -1 last)
+string(REPLACE "loss " "" first "${first}")
+string(REPLACE "loss " "" last "${last}")
+if(NOT count EQUAL 20 OR NOT first MATCHES "^4\\.1" OR NOT last LESS 3)
+  message(FATAL_ERROR "embed must print 20 losses, from ln 64 = 4.16 to below 3, and printed\n${text}")
+endif()
