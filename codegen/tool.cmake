@@ -8,8 +8,8 @@ set(starter_embedded "${CMAKE_CURRENT_BINARY_DIR}/include/rankc/starter.hpp")
 list(TRANSFORM starter PREPEND "${rankc_SOURCE_DIR}/templates/" OUTPUT_VARIABLE starter_files)
 add_custom_command(OUTPUT "${starter_embedded}"
   COMMAND ${CMAKE_COMMAND} -DOUT=${starter_embedded} -DDIR=${rankc_SOURCE_DIR}/templates
-          -P ${rankc_SOURCE_DIR}/cmake/embed.cmake -- ${starter}
-  DEPENDS ${starter_files} "${rankc_SOURCE_DIR}/cmake/embed.cmake" COMMENT "Embedding the starter project" VERBATIM)
+          -P ${rankc_SOURCE_DIR}/codegen/cmake/embed.cmake -- ${starter}
+  DEPENDS ${starter_files} "${rankc_SOURCE_DIR}/codegen/cmake/embed.cmake" COMMENT "Embedding the starter project" VERBATIM)
 
 # All but main, for the tests.
 add_library(rankc_tool_commands STATIC

@@ -1,7 +1,7 @@
 # The CUDA core: what a generated CUDA program links. Only the CUDA runtime, cuBLASLt and NCCL stand behind it.
 find_package(CUDAToolkit REQUIRED)
 find_package(Threads REQUIRED)
-include(${PROJECT_SOURCE_DIR}/cmake/nccl.cmake)
+include(${PROJECT_SOURCE_DIR}/runtime/cmake/nccl.cmake)
 
 add_library(rankc_runtime_cuda STATIC
   src/cuda/activations.cu

@@ -19,16 +19,16 @@ install(FILES runtime/rankc/runtime/engine.hpp runtime/rankc/runtime/program.hpp
   DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/rankc/runtime")
 install(DIRECTORY runtime/rankc/runtime/host DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/rankc/runtime")
 
-set(modules cmake/cuda.cmake cmake/rankc_program.cmake runtime/src/host/openblas.cmake)
+set(modules runtime/cmake/cuda.cmake codegen/cmake/rankc_program.cmake runtime/src/host/openblas.cmake)
 if(TARGET rankc_runtime_cuda)
   install(TARGETS rankc_runtime_cuda EXPORT rankcCudaTargets)
   install(EXPORT rankcCudaTargets NAMESPACE rankc:: DESTINATION "${package}")
   install(DIRECTORY runtime/rankc/runtime/cuda DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/rankc/runtime")
-  list(APPEND modules cmake/nccl.cmake)
+  list(APPEND modules runtime/cmake/nccl.cmake)
 endif()
 install(FILES ${modules} DESTINATION "${package}")
 
-configure_package_config_file(cmake/rankcConfig.cmake.in "${CMAKE_CURRENT_BINARY_DIR}/rankcConfig.cmake"
+configure_package_config_file(codegen/cmake/rankcConfig.cmake.in "${CMAKE_CURRENT_BINARY_DIR}/rankcConfig.cmake"
   INSTALL_DESTINATION "${package}" NO_SET_AND_CHECK_MACRO)
 write_basic_package_version_file("${CMAKE_CURRENT_BINARY_DIR}/rankcConfigVersion.cmake"
   COMPATIBILITY SameMinorVersion)
