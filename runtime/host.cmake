@@ -8,7 +8,7 @@ set(rankc_host_kernels
 add_library(rankc_runtime_host STATIC
   ${rankc_host_kernels}
   src/host/arena.cpp src/host/check.cpp src/host/engine.cpp src/host/fabric.cpp src/host/fabric_text.cpp
-  src/host/rank.cpp)
+  src/host/prepare.cpp src/host/rank.cpp)
 add_library(rankc::runtime_host ALIAS rankc_runtime_host)
 set_target_properties(rankc_runtime_host PROPERTIES EXPORT_NAME runtime_host POSITION_INDEPENDENT_CODE ON)
 target_compile_features(rankc_runtime_host PUBLIC cxx_std_20)

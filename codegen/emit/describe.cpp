@@ -80,7 +80,7 @@ std::string describe_text(const lowered& l) {
     for (const stage_plan& s : r.stages)
       out += fmt::format("  activations {} x {} microbatches in flight; boundary {}\n", readable_bytes(s.slot_bytes), s.slots,
                          readable_bytes(s.boundary_bytes));
-    out += fmt::format("  temporaries {}\n", readable_bytes(r.arena.work_bytes + 2 * r.arena.chain_bytes));
+    out += fmt::format("  temporaries {}\n", readable_bytes(r.arena.work_bytes + r.arena.chains * r.arena.chain_bytes));
     for (const auto& [what, n] : count_traffic(l, r))
       out += fmt::format("  {:<24} {:>5} a step, {}\n", what, n.count, readable_bytes(n.bytes));
   }

@@ -42,7 +42,7 @@ std::string emit_memory(const lowered& l, const pipeline_rank& r) {
     several("dx" + n, s.dx_at, s.boundary_bytes, s.dxs, "gradients to the previous stage");
     if (s.stage > 0 || s.outputs > 0) out += fmt::format("constexpr std::size_t boundary{} = {};\n", n, s.boundary_bytes);
   }
-  if (a.chain_bytes) several("chain", a.chain[0], a.chain_bytes, 2, "gradients between the layers of a stage, in turn");
+  several("chain", a.chain[0], a.chain_bytes, a.chains, "gradients between the layers of a stage, in turn");
   if (a.work_bytes) one("work", a.work, a.work_bytes, "temporaries of a layer");
   out += fmt::format("constexpr std::size_t ids_bytes = {};  // tokens of a microbatch\n", ids / l.plan->actions.microbatches);
   return fill(templates::program_memory_hpp,

@@ -126,7 +126,9 @@ std::map<std::string, std::string> emit(const lowered& l, const std::string& tar
   }
   files[target == "cuda" ? "program.cu" : "program.cpp"] = emit_program(l, target);
   files["program.hpp"] = fill(templates::program_program_hpp, common);
-  files["main.cpp"] = fill(templates::program_main_cpp, common);
+  holes main_holes = common;
+  main_holes.emplace_back("prepare", target == "host" ? "rankc::host::prepare(argv);" : "");
+  files["main.cpp"] = fill(templates::program_main_cpp, main_holes);
   files["plan.txt"] = describe_text(l);
   files["schedule.csv"] = schedule_csv(*l.plan);
   files["schedule.svg"] = schedule_svg(*l.plan);

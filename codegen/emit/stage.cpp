@@ -77,8 +77,8 @@ std::string layer_call(const lowered& l, const stage_plan& s, int layer, bool ba
   take(f.x, layer == 0 ? in.x : in.slot + ".after_" + member(s.layers[layer - 1].name));
   take(f.y, layer == last ? in.y : in.slot + ".after_" + me);
   take(f.loss, "loss");
-  take(f.dy, layer == last ? in.dy : fmt::format("chain[{}]", (layer + 1) % 2));
-  take(f.dx, layer == 0 ? in.dx : fmt::format("chain[{}]", layer % 2));
+  take(f.dy, layer == last ? in.dy : fmt::format("chain[{}]", layer % 2));
+  take(f.dx, layer == 0 ? in.dx : fmt::format("chain[{}]", (layer - 1) % 2));
   take(f.accumulate, in.accumulate);
   take(f.accumulate_shared, use.adds_to_shared ? "true" : in.accumulate);
   std::string line = "  " + call(layer_namespace(b) + (backward ? "::backward" : "::forward"), arguments, 2) + "\n";

@@ -65,10 +65,10 @@ expander::place expander::resolve(const item& i, int layer, const operand& o, bo
       return {slot + use.output, b.y_bytes, {hidden, i.stage, m, layer}};
     case space::dy:
       if (layer == last) return {s.dy_at + boundary * i.dy, s.boundary_bytes, {dy, i.stage, m}};
-      return {a.chain[(layer + 1) % 2], b.y_bytes, {chain, i.stage, m, layer + 1}};
+      return {a.chain[layer % 2], b.y_bytes, {chain, i.stage, m, layer + 1}};
     case space::dx:
       if (layer == 0) return {s.dx_at + boundary * i.dx, s.boundary_bytes, {dx, i.stage, m}};
-      return {a.chain[layer % 2], b.x_bytes, {chain, i.stage, m, layer}};
+      return {a.chain[(layer - 1) % 2], b.x_bytes, {chain, i.stage, m, layer}};
   }
   throw std::logic_error("an operand without a place");
 }

@@ -23,7 +23,8 @@ void place_arena(lowered& l) {
     a.gradients = take(region);
     a.first_moment = take(region);
     a.second_moment = take(region);
-    for (const stage_plan& s : r.stages)
+    for (const stage_plan& s : r.stages) {
+      a.chains = std::max(a.chains, std::min(2, static_cast<int>(s.layers.size()) - 1));
       for (const layer_use& use : s.layers) {
         const body& b = l.bodies[use.kind];
         if (b.rope && a.rope_bytes == 0) {
@@ -33,6 +34,7 @@ void place_arena(lowered& l) {
         a.work_bytes = std::max({a.work_bytes, b.forward_temp, b.backward_temp});
         if (&use != &s.layers.back()) a.chain_bytes = std::max(a.chain_bytes, b.y_bytes);
       }
+    }
     const std::size_t ids = tokens * sizeof(std::int32_t) * plan.actions.microbatches;
     if (r.reads_tokens) a.tokens = take(ids);
     if (r.reads_targets) a.targets = take(ids);
@@ -45,7 +47,7 @@ void place_arena(lowered& l) {
       s.dy_at = take(aligned(s.boundary_bytes) * s.dys);
       s.dx_at = take(aligned(s.boundary_bytes) * s.dxs);
     }
-    for (std::size_t& c : a.chain) c = take(a.chain_bytes);
+    for (int c = 0; c < a.chains; ++c) a.chain[c] = take(a.chain_bytes);
     a.work = take(a.work_bytes);
     a.bytes = at;
   }

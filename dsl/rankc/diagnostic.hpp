@@ -33,22 +33,24 @@ struct because {
 namespace detail {
 
 struct spoken {
-  char text[2048]{};
+  char text[4096]{};
   std::size_t size = 0;
   constexpr void put(std::string_view s) {
-    for (char c : s)
-      if (size < sizeof text) text[size++] = c;
+    for (char c : s) text[size++] = c;
   }
 };
 
+/// All sentences, "RC101: ... RC202: ..."; those that find no room are counted.
 constexpr spoken speak(const report& r) {
+  constexpr std::size_t room_to_count = 64;
   spoken out;
-  for (const diagnostic& d : r) {
-    sentence id;
-    id << "RC" << d.id << ": ";
-    out.put(out.size ? " " : "");
-    out.put(id.view());
-    out.put(d.text.view());
+  for (std::size_t i = 0; i < r.size(); ++i) {
+    sentence s;
+    s << (i ? ". RC" : "RC") << r[i].id << ": " << r[i].text.view();
+    const bool fits = out.size + s.view().size() + room_to_count < sizeof out.text;
+    if (!fits) s = sentence{} << ". And " << r.size() - i << " more";
+    out.put(s.view());
+    if (!fits) break;
   }
   return out;
 }
@@ -61,6 +63,7 @@ template <class Plan>
 inline constexpr auto why = [] {
   because<said<Plan>.size> b;
   for (std::size_t i = 0; i < said<Plan>.size; ++i) b.text[i] = said<Plan>.text[i];
+  b.text[said<Plan>.size] = '\0';  // unless it is written, clang prints texts of 2^n characters as numbers
   return b;
 }();
 template <class T>

@@ -39,6 +39,12 @@ inline constexpr named_degree unlowered_axes[]{{"dp_shard", &parallel_dims::dp_s
                                                {"etp", &parallel_dims::etp},
                                                {"ulysses", &parallel_dims::ulysses}};
 
+constexpr bool spans_world(const named_degree& axis) {
+  for (const auto& a : world_axes)
+    if (a.degree == axis.degree) return true;
+  return false;
+}
+
 /// The same dims with the inferred degree filled in, where one divides the world; else unchanged.
 constexpr parallel_dims resolve(parallel_dims d) {
   long long known = 1;
@@ -63,6 +69,12 @@ constexpr void check_dims(report& out, const parallel_dims& given) {
       degrees_ok = false;
     }
   }
+  for (const auto& a : unlowered_axes)
+    if (given.*a.degree < 1 && !spans_world(a)) {
+      refuse(out, 104) << a.name << "=" << given.*a.degree << "; a degree is at least 1, and `infer` is for "
+                       << "those whose product is the world";
+      degrees_ok = false;
+    }
   if (inferred > 1) refuse(out, 105) << inferred << " degrees are `infer`; the world size determines one at most";
   if (!degrees_ok || inferred > 1) return;
 
@@ -81,7 +93,8 @@ constexpr void check_dims(report& out, const parallel_dims& given) {
   if (factors.empty()) factors << "1";
   if (inferred == 1 && product * (given.world / product) != given.world) {
     refuse(out, 102) << "world=" << d.world << " is not a multiple of " << factors.view()
-                     << ", so that no degree can be inferred; the degrees must divide " << d.world;
+                     << ", so that no degree can be inferred; the product of the others must be a divisor of the world: ";
+    list_divisors(out.back().text, d.world);
   } else if (inferred == 0 && product != d.world) {
     sentence& s = refuse(out, 101);
     s << factors.view() << " is not world=" << d.world << "; ";

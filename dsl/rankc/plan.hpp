@@ -6,6 +6,7 @@
 #include <rankc/plan_data.hpp>
 
 #include <boost/hana/for_each.hpp>
+#include <limits>
 
 namespace rankc {
 
@@ -75,14 +76,67 @@ constexpr void check_shards(report& out, const trace& t, const parallel_dims& d)
       const dim& s = v.shape[i];
       if (ways == 1 || s.count() % ways == 0) continue;
       sentence text;
-      text << s.name << "=" << s.count() << " does not divide by " << over.view() << "=" << ways << "; take a divisor of "
-           << s.count() << ": ";
-      list_divisors(text, s.count());
+      text << s.name << "=" << s.count() << " does not divide by " << over.view() << "=" << ways << "; divisors of "
+           << s.count() << " are ";
+      list_divisors(text, s.count()) << ", multiples of " << ways << " are ";
+      if (s.count() > ways) text << s.count() / ways * ways << " and ";
+      text << (s.count() / ways + 1LL) * ways;
       if (!refused_before(text.view())) refuse(out, 202) << text.view();
     }
   };
   for (const weight_info& w : t.weights) check(w.holds);
   for (const type& v : t.values) check(v);
+}
+
+/// RC211: a layer that cannot follow itself.
+constexpr void refuse_repeat(report& out, std::string_view layer, const type& x, const type& y) {
+  sentence& s = refuse(out, 211) << "layer '" << layer << "' is repeated, but ";
+  if (!rules::same_shape(x, y) || x.holds != y.holds) {
+    complaint::put_shape(s << "it makes ", y);
+    complaint::put_shape(s << " of ", x);
+    s << "; its result must be like its input";
+    return;
+  }
+  const char* separator = "";
+  for (axis a : axes)
+    if (x[a] != y[a]) {
+      complaint::put(s << separator << "its result is ", y, y[a]);
+      complaint::put(s << " over " << name(a) << " and its input ", x, x[a]);
+      separator = ", ";
+    }
+  s << "; end it with the conversion that gives the placement of its input";
+}
+
+/// RC210, RC211, RC213: what one layer does wrong. Says whether the next can be traced.
+constexpr bool check_layer(report& out, const trace& t, std::string_view layer, int count) {
+  for (const sentence& s : t.said) refuse(out, 210) << s.view();
+  if (!t.said.empty()) return false;
+  const type &x = t.values[t.input], &y = t.values[t.result];
+  if (x.holds != element::index && t.gradients[t.input] < 0) {
+    refuse(out, 213) << "the result of layer '" << layer << "' does not depend on its input, so that the layers before it "
+                     << "are not trained; use the input";
+    return false;
+  }
+  if (count > 1 && y != x) refuse_repeat(out, layer, x, y);
+  return count == 1 || y == x;
+}
+
+/// RC214: two layers that stand alone and have a parameter of one name have it in common: one tensor, one gradient.
+constexpr void check_tied(report& out, std::vector<weight_info>& earlier, std::string_view layer, const trace& t) {
+  int tied = 0;
+  for (const weight_info& w : t.weights)
+    for (const weight_info& e : earlier) {
+      if (e.name != w.name) continue;
+      ++tied;
+      if (e.holds == w.holds && e.gradient == w.gradient) continue;
+      complaint::put_shape(refuse(out, 214) << "parameter '" << w.name << "' of layer '" << layer << "' is ", w.holds);
+      complaint::put_shape(out.back().text << " and that of an earlier layer ", e.holds);
+      out.back().text << "; tied parameters have one shape and one placement: give this one another name, or make them alike";
+    }
+  if (tied > 1)
+    refuse(out, 214) << "layer '" << layer << "' has " << tied << " parameters in common with earlier layers; it can have 1: "
+                     << "give the others names of their own";
+  earlier.insert(earlier.end(), t.weights.begin(), t.weights.end());
 }
 
 constexpr int count_blocks(const auto& model) {
@@ -99,7 +153,11 @@ constexpr void check_batch(report& out, const parallel_dims& d, const auto& sche
   if (schedule.microbatches < 1) {
     refuse(out, 301) << "microbatches=" << schedule.microbatches << "; a step has at least 1";
   } else if (d.dp_replicate > 0 && recipe.global_batch > 0) {
-    const int ways = schedule.microbatches * d.dp_replicate;
+    const long long ways = static_cast<long long>(schedule.microbatches) * d.dp_replicate;
+    const long long tokens = static_cast<long long>(recipe.global_batch) / schedule.microbatches * recipe.seq;
+    if (tokens > std::numeric_limits<int>::max())
+      refuse(out, 222) << "a microbatch has " << tokens << " tokens; they are counted up to "
+                       << std::numeric_limits<int>::max() << ": take more microbatches than " << schedule.microbatches;
     if (recipe.global_batch % ways != 0)
       refuse(out, 221) << "global_batch=" << recipe.global_batch << " does not divide into " << schedule.microbatches
                        << " microbatches on " << d.dp_replicate << " data-parallel ranks; take a multiple of " << ways
@@ -108,10 +166,14 @@ constexpr void check_batch(report& out, const parallel_dims& d, const auto& sche
 }
 
 constexpr void check_pipeline(report& out, const parallel_dims& d, const auto& schedule, int blocks) {
-  const int stages = d.pp * schedule.stages_per_rank();
-  if (d.pp > 0 && stages > blocks)
-    refuse(out, 201) << "layers=" << blocks << " cannot fill " << stages << " stages; pp can be at most "
-                     << blocks / schedule.stages_per_rank();
+  const int per_rank = schedule.stages_per_rank(), stages = d.pp * per_rank;
+  if (per_rank < 1) {
+    refuse(out, 301) << "the schedule has stages_per_rank=" << per_rank << "; a rank has at least 1";
+  } else if (d.pp > 0 && stages > blocks) {
+    sentence& s = refuse(out, 201) << "layers=" << blocks << " cannot fill " << stages << " stages; ";
+    if (blocks >= per_rank) s << "pp can be at most " << blocks / per_rank;
+    else s << "at least " << per_rank << " repeated layers are needed";
+  }
 }
 
 }  // namespace detail
@@ -125,9 +187,10 @@ constexpr void check_plan(report& out, const auto& model, const parallel_dims& g
   model.check(out);
   detail::check_batch(out, d, schedule, recipe);
   detail::check_pipeline(out, d, schedule, detail::count_blocks(model));
-  if (machines.nodes * machines.ranks_per_node < given.world)
-    refuse(out, 110) << "world=" << given.world << " is more than the cluster has: " << machines.nodes << " nodes of "
-                     << machines.ranks_per_node << " ranks";
+  const long long ranks = static_cast<long long>(machines.nodes) * machines.ranks_per_node;
+  if (ranks < given.world)
+    refuse(out, 110) << "world=" << given.world << " is more than the cluster's " << machines.nodes << " nodes of "
+                     << machines.ranks_per_node << " ranks; the world can be at most " << ranks;
   if (!out.empty()) return;
 
   const int rows = recipe.global_batch / (schedule.microbatches * d.dp_replicate);
@@ -135,20 +198,23 @@ constexpr void check_plan(report& out, const auto& model, const parallel_dims& g
   const layer_context c{tokens, rows, recipe.seq, d.sequence_parallel,
                         1.0 / (static_cast<double>(recipe.global_batch) * recipe.seq), {}};
   type x = detail::token_type(tokens);
+  std::vector<weight_info> parameters;  // of layers that stand alone
+  bool typed = true;                    // so far; what follows a mistake is a consequence
   boost::hana::for_each(model.stack(), [&](const auto& entry) {
+    if (!typed) return;
     const auto& layer = detail::layer_of(entry);
     const trace t = detail::trace_layer(layer, x, c);
-    for (const sentence& s : t.said) refuse(out, 210) << s.view();
-    if (!t.said.empty()) return;
-    const type& y = t.values[t.result];
-    if (detail::count_of(entry) > 1 && y != x)
-      refuse(out, 211) << "layer '" << layer.name << "' is repeated, but its result has another type than its input";
+    typed = detail::check_layer(out, t, layer.name, detail::count_of(entry));
+    if (!typed) return;
     detail::check_shards(out, t, d);
+    if (!detail::is_repeat<std::decay_t<decltype(entry)>>) detail::check_tied(out, parameters, layer.name, t);
     visit(layer.name, detail::count_of(entry), detail::is_repeat<std::decay_t<decltype(entry)>>, t);
-    x = y;
+    x = t.values[t.result];
   });
-  if (!out.empty()) return;
-  if (x.ndim != 0) refuse(out, 212) << "the last layer's result is not a loss; end the model with cross_entropy";
+  if (typed && x.ndim != 0) {
+    complaint::put_shape(refuse(out, 212) << "the last layer's result is ", x);
+    out.back().text << "; expected a loss: end the model with cross_entropy";
+  }
   check_actions(out, collect(schedule, d.pp));
 }
 

@@ -4,7 +4,7 @@
 #pragma once
 #include <rankc/diagnostic.hpp>
 
-#include <cstdint>
+#include <cstddef>
 #include <string_view>
 #include <vector>
 
@@ -36,86 +36,145 @@ struct action_table {
   constexpr int stages() const { return static_cast<int>(rank_of_stage.size()); }
 };
 
-/// Collect what a schedule emits for `pp` ranks.
+/// Collect what a schedule emits for `pp` ranks. (Counted, then written in place: push_back costs a compiler more.)
 template <class Schedule>
 constexpr action_table collect(const Schedule& schedule, int pp) {
   action_table t;
   t.microbatches = schedule.microbatches;
   const int stages = pp * schedule.stages_per_rank();
   for (int s = 0; s < stages; ++s) t.rank_of_stage.push_back(schedule.rank_of_stage(s, pp));
+  int n = 0;
   for (int r = 0; r < pp; ++r) {
-    t.begin.push_back(static_cast<int>(t.actions.size()));
-    schedule.actions(pp, r, [&](action a) { t.actions.push_back(a); });
+    t.begin.push_back(n);
+    schedule.actions(pp, r, [&](const action&) { ++n; });
   }
-  t.begin.push_back(static_cast<int>(t.actions.size()));
+  t.begin.push_back(n);
+  t.actions.assign(static_cast<std::size_t>(n), action{});
+  action* to = t.actions.data();
+  for (int r = 0; r < pp; ++r) schedule.actions(pp, r, [&](const action& a) { *to++ = a; });
   return t;
 }
 
 namespace detail {
-/// One bit per (stage, microbatch). (64-bit words: what a compiler evaluates fastest.)
-class done_bits {
- public:
-  constexpr done_bits(int stages, int microbatches)
-      : words_((microbatches + 63) / 64), bits_(static_cast<std::size_t>(stages * words_), 0) {}
-  constexpr bool get(int stage, int m) const { return bits_[at(stage, m)] >> (m & 63) & 1; }
-  constexpr void set(int stage, int m) { bits_[at(stage, m)] |= std::uint64_t{1} << (m & 63); }
 
- private:
-  constexpr std::size_t at(int stage, int m) const { return static_cast<std::size_t>(stage * words_ + (m >> 6)); }
-  int words_;
-  std::vector<std::uint64_t> bits_;
-};
+/// What a stage has done with a microbatch.
+enum progress : unsigned char { forward = 1, input_gradient = 2, weight_gradient = 4 };
+
+constexpr progress made_by(action_kind k) {
+  return k == action_kind::F ? forward : k == action_kind::W ? weight_gradient : input_gradient;
+}
+
+/// RC302: the first of a rank's actions from `i` on that is not its own to run.
+constexpr bool refuse_misplaced(report& out, const action_table& t, int rank, int i) {
+  for (; i < t.begin[rank + 1]; ++i) {
+    const action& a = t.actions[i];
+    const bool exists = a.stage >= 0 && a.stage < t.stages() && a.microbatch >= 0 && a.microbatch < t.microbatches;
+    if (exists && t.rank_of_stage[a.stage] == rank) continue;
+    sentence& s = refuse(out, 302) << "rank " << rank << " has " << a << ", but ";
+    if (exists) s << "stage " << a.stage << " is on rank " << t.rank_of_stage[a.stage];
+    else s << "stages end at " << t.stages() - 1 << " and microbatches at " << t.microbatches - 1;
+    return true;
+  }
+  return false;
+}
+
+/// What an action waits for, given what its stage has done with its microbatch.
+constexpr action needed_by(action a, unsigned char done) {
+  if (a.kind == action_kind::F) --a.stage;
+  else if (a.kind == action_kind::W) a.kind = action_kind::I;
+  else if (done & forward) ++a.stage;
+  else a.kind = action_kind::F;
+  return a;
+}
+
+/// RC304: the ranks that wait for each other, or the one that waits for what no rank has.
+constexpr void refuse_wait(report& out, const action_table& t, const std::vector<int>& reached, const unsigned char* cells) {
+  auto waits = [&](int rank) { return reached[rank] < t.begin[rank + 1]; };
+  auto before = [&](int rank) { return t.actions[reached[rank]]; };
+  auto needed = [&](int rank) {
+    const action a = before(rank);
+    return needed_by(a, cells[a.stage * t.microbatches + a.microbatch]);
+  };
+  auto next = [&](int rank) { return t.rank_of_stage[needed(rank).stage]; };
+  int first = 0;
+  while (!waits(first)) ++first;
+  for (int i = 0; i < t.ranks() && waits(next(first)); ++i) first = next(first);  // into the cycle, if there is one
+  sentence& s = refuse(out, 304);
+  int rank = first;
+  do {
+    s << (rank == first ? "" : ", ") << "rank " << rank << " waits for " << needed(rank) << " before " << before(rank);
+    rank = next(rank);
+  } while (rank != first && waits(rank));
+  s << ", for ever; order each rank's actions by their data: F after F of the stage before, B after B of the stage after";
+}
+
 }  // namespace detail
 
 /// Append what keeps the table from running: an action out of place or twice (RC302), one missing (RC303), a wait
-/// that never ends (RC304).
+/// that never ends (RC304). Every rank runs as far as it can, in turn, until none moves.
 constexpr void check_actions(report& out, const action_table& t) {
-  const int stages = t.stages(), m = t.microbatches;
-  for (int r = 0; r < t.ranks(); ++r)
-    for (int i = t.begin[r]; i < t.begin[r + 1]; ++i) {
-      const action a = t.actions[i];
-      if (a.stage < 0 || a.stage >= stages || a.microbatch < 0 || a.microbatch >= m) {
-        refuse(out, 302) << "rank " << r << " has " << a << ", but there are " << stages << " stages and " << m << " microbatches";
-        return;
-      }
-      if (t.rank_of_stage[a.stage] != r) {
-        refuse(out, 302) << "rank " << r << " has " << a << ", but stage " << a.stage << " is on rank " << t.rank_of_stage[a.stage];
-        return;
-      }
-    }
-  detail::done_bits f(stages, m), i(stages, m), w(stages, m);
-  std::vector<int> at = t.begin;
-  for (bool moved = true; moved;) {
-    moved = false;
-    for (int r = 0; r < t.ranks(); ++r)
-      for (; at[r] < t.begin[r + 1]; ++at[r], moved = true) {
-        const action a = t.actions[at[r]];
-        const int s = a.stage, mb = a.microbatch;
-        const bool forward = a.kind == action_kind::F, weights = a.kind == action_kind::W;
-        detail::done_bits& done = forward ? f : weights ? w : i;
-        if (done.get(s, mb) || (a.kind == action_kind::B && w.get(s, mb))) {
-          refuse(out, 302) << "rank " << r << " runs " << a << " twice";
-          return;
-        }
-        if (forward ? s > 0 && !f.get(s - 1, mb)
-                    : weights ? !i.get(s, mb) : !f.get(s, mb) || (s + 1 < stages && !i.get(s + 1, mb)))
-          break;
-        done.set(s, mb);
-        if (a.kind == action_kind::B) w.set(s, mb);
-      }
-  }
-  for (int r = 0; r < t.ranks(); ++r)
-    if (at[r] != t.begin[r + 1]) {
-      refuse(out, 304) << "rank " << r << " waits for ever before " << t.actions[at[r]]
-                       << ": what it needs is never done; order each rank's actions by their data";
+  // A compiler runs this for tens of thousands of actions: so plain pointers, and one byte per stage and microbatch.
+  const int stages = t.stages(), m = t.microbatches, ranks = t.ranks();
+  std::vector<unsigned char> bytes(static_cast<std::size_t>(stages) * m, 0);
+  std::vector<int> reached = t.begin;
+  unsigned char* const cells = bytes.data();
+  const action* const actions = t.actions.data();
+  const int* const rank_of_stage = t.rank_of_stage.data();
+  for (int s = 0; s < stages; ++s)
+    if (rank_of_stage[s] < 0 || rank_of_stage[s] >= ranks) {
+      refuse(out, 302) << "stage " << s << " is on rank " << rank_of_stage[s] << ", but ranks end at " << ranks - 1;
       return;
     }
-  for (int s = 0; s < stages; ++s)
-    for (int mb = 0; mb < m; ++mb)
-      if (!f.get(s, mb) || (!t.inference && !w.get(s, mb))) {
-        refuse(out, 303) << "stage " << s << " never runs its " << (f.get(s, mb) ? "backward" : "forward") << " of microbatch " << mb;
-        return;
+  int forwards = 0, backwards = 0;
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (int r = 0; r < ranks; ++r) {
+      int i = reached[r];
+      for (const int end = t.begin[r + 1]; i < end; ++i) {
+        const action& a = actions[i];
+        const int s = a.stage, mb = a.microbatch;
+        if (s < 0 || s >= stages || mb < 0 || mb >= m || rank_of_stage[s] != r) break;
+        unsigned char* const cell = cells + s * m + mb;
+        const unsigned char done = *cell;
+        if (done & detail::made_by(a.kind)) {
+          refuse(out, 302) << "rank " << r << " runs " << a << ", but stage " << s << " has run its "
+                           << (a.kind == action_kind::F ? "forward" : "backward") << " of microbatch " << mb << " before";
+          return;
+        }
+        if (a.kind == action_kind::F) {
+          if (s > 0 && !(cell[-m] & detail::forward)) break;
+          *cell = done | detail::forward;
+          ++forwards;
+        } else if (a.kind == action_kind::W) {
+          if (!(done & detail::input_gradient)) break;
+          *cell = done | detail::weight_gradient;
+          ++backwards;
+        } else {
+          if (!(done & detail::forward) || (s + 1 < stages && !(cell[m] & detail::input_gradient))) break;
+          *cell = done | detail::input_gradient;
+          if (a.kind == action_kind::B) {
+            *cell |= detail::weight_gradient;
+            ++backwards;
+          }
+        }
       }
+      moved |= i != reached[r];
+      reached[r] = i;
+    }
+  }
+  for (int r = 0; r < ranks; ++r)
+    if (detail::refuse_misplaced(out, t, r, reached[r])) return;
+  for (int r = 0; r < ranks; ++r)
+    if (reached[r] != t.begin[r + 1]) return detail::refuse_wait(out, t, reached, cells);
+  if (forwards == stages * m && (t.inference || backwards == stages * m)) return;
+  for (int s = 0; s < stages; ++s)
+    for (int mb = 0; mb < m; ++mb) {
+      const bool forward = cells[s * m + mb] & detail::forward, backward = cells[s * m + mb] & detail::weight_gradient;
+      if (forward && (t.inference || backward)) continue;
+      refuse(out, 303) << "stage " << s << " never runs its " << (forward ? "backward" : "forward") << " of microbatch "
+                       << mb << "; each stage runs F and B, or F, I and W, of each of the " << m << " microbatches";
+      return;
+    }
 }
 
 }  // namespace rankc

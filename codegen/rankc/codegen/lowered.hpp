@@ -71,6 +71,7 @@ struct arena_plan {
   std::size_t weights = 0, gradients = 0, first_moment = 0, second_moment = 0, rope = 0, tokens = 0, targets = 0,
               loss = 0, norm = 0, chain[2]{}, work = 0, bytes = 0;
   std::size_t chain_bytes = 0, work_bytes = 0, rope_bytes = 0;
+  int chains = 0;  // gradients between the layers of a stage: two buffers in turn, one where there are two layers
 };
 
 enum class item_kind { receive, send, forward, backward, backward_layer, reduce, squares, reduce_norm, reduce_loss, update };

@@ -40,18 +40,37 @@ constexpr value leave_tp(operand x, const layer_context& c) {
 }
 
 /// Attention over whole sequences; keys and values of the other context-parallel ranks are gathered.
-constexpr value self_attention(operand q, value k, value v, const layer_context& c) {
+constexpr value self_attention(operand q, operand k, operand v, const layer_context& c) {
   value keys = all_gather(k, axis::cp, c.tokens.name);
   value values = all_gather(v, axis::cp, c.tokens.name);
   return attention(q, keys, values, c.rows, c.seq);
 }
 
+struct named_size {
+  std::string_view name;
+  int size;
+};
+
+/// RC206: sizes that make no tensor. Says whether all are sizes.
+constexpr bool check_sizes(report& out, std::initializer_list<named_size> sizes) {
+  bool ok = true;
+  for (const named_size& s : sizes)
+    if (s.size < 1) {
+      refuse(out, 206) << s.name << "=" << s.size << "; a size is at least 1";
+      ok = false;
+    }
+  return ok;
+}
+
+/// RC207: the part of a padded vocabulary that is used.
+constexpr void check_vocab(report& out, int vocab, int vocab_used) {
+  if (vocab >= 1 && (vocab_used < 0 || vocab_used > vocab))
+    refuse(out, 207) << "vocab_used=" << vocab_used << " of vocab=" << vocab << " tokens; it can be 1 to " << vocab
+                     << ", or 0 for all";
+}
+
 /// RC203, RC204: whole heads of equal size, and key-value heads that serve equal numbers of query heads.
 constexpr void check_heads(report& out, int hidden, int heads, int kv_heads) {
-  if (heads < 1 || kv_heads < 1) {
-    refuse(out, 203) << "heads=" << heads << " and kv_heads=" << kv_heads << " must both be at least 1";
-    return;
-  }
   if (hidden % heads)
     list_divisors(refuse(out, 203) << "hidden=" << hidden << " does not divide into heads=" << heads << "; heads can be ", hidden);
   if (heads % kv_heads)

@@ -66,9 +66,13 @@ struct llama {
   bool tied = false;
 
   constexpr void check(report& out) const {
+    check_vocab(out, vocab, vocab_used);
+    if (!check_sizes(out, {{"hidden", hidden}, {"heads", heads}, {"kv_heads", kv_heads}, {"ffn", ffn}, {"vocab", vocab}}))
+      return;
     check_heads(out, hidden, heads, kv_heads);
-    if (out.empty() && hidden / heads % 2)
-      refuse(out, 205) << "head_dim=" << hidden / heads << " is odd; rotary positions turn pairs of elements";
+    if (hidden % heads == 0 && hidden / heads % 2)
+      refuse(out, 205) << "head_dim=" << hidden / heads << " is odd, but rotary positions turn pairs of elements; hidden can be a "
+                       << "multiple of 2 * heads: " << (hidden / heads + 1) * heads;
   }
   constexpr auto stack() const {
     const int head_dim = hidden / heads;

@@ -32,8 +32,11 @@ inline constexpr op_def reduce_scatter{"reduce_scatter",
 
 namespace detail {
 /// One axis of one value goes from placement `from` to `to`.
-constexpr value convert(const op_def& kind, operand x, axis over, int along, placement from, placement to,
+constexpr value convert(const op_def& kind, operand x, axis over, std::string_view dim_name, placement from, placement to,
                         std::string_view expected, std::string_view otherwise) {
+  const int along = x.v.in->of(x.v).find(dim_name);
+  if (from.k == placement::V) from = V(along);
+  if (to.k == placement::V) to = V(along);
   op o;
   o.over = over;
   o.along = along;
@@ -42,14 +45,18 @@ constexpr value convert(const op_def& kind, operand x, axis over, int along, pla
       [&](complaint& c, types in, type* out) {
         out[0] = in[0];
         out[0].pending_max = false;
-        if ((from.k == placement::V || to.k == placement::V) && along < 0) c.begin() << "the value has no such dim";
-        else if (in[0][over] != from) c.found(over, "the value", in[0], expected, otherwise);
+        const bool along_a_dim = from.k == placement::V || to.k == placement::V;
+        if (along_a_dim && along < 0) {
+          complaint::put_shape(c.begin() << "the value is ", in[0]);
+          c.text << " and has no dim '" << dim_name << "'";
+        } else if (in[0][over] != from) c.found(over, "the value", in[0], expected, otherwise);
         else if (in[0].pending_max != (&kind == &ops::all_reduce_max))
-          c.begin() << "the outstanding reduction over " << name(over) << " is a " << (in[0].pending_max ? "maximum" : "sum");
+          c.begin() << "the reduction that is pending over " << name(over) << " is a "
+                    << (in[0].pending_max ? "maximum: take it with all_reduce_max" : "sum: take it with all_reduce");
         for (axis inner : axes)
           if (along >= 0 && index(inner) > index(over) && in[0][inner] == V(along) && !c.said)
-            c.begin() << "the dim is also sharded over " << name(inner) << ", inside " << name(over)
-                      << ": convert over " << name(inner) << " first";
+            c.begin() << "the value is sharded along " << dim_name << " over " << name(inner) << " too, inside " << name(over)
+                      << ": convert it over " << name(inner) << " first";
         out[0][over] = to;
       },
       o);
@@ -58,25 +65,23 @@ constexpr value convert(const op_def& kind, operand x, axis over, int along, pla
 
 /// I -> R: from here on each rank makes its own part of the gradient; backward all-reduces.
 constexpr value replicate(operand x, axis over) {
-  return detail::convert(ops::replicate, x, over, -1, I, R, "invariant (I)", "there is nothing to convert");
+  return detail::convert(ops::replicate, x, over, "", I, R, "invariant (I)", "there is nothing to convert");
 }
 /// P -> I: take the sum over the ranks of an axis; backward only renames.
 constexpr value all_reduce(operand x, axis over) {
-  return detail::convert(ops::all_reduce, x, over, -1, P, I, "a pending sum (P)", "there is nothing to reduce");
+  return detail::convert(ops::all_reduce, x, over, "", P, I, "a pending sum (P)", "there is nothing to reduce");
 }
 constexpr value all_reduce_max(operand x, axis over) {
-  return detail::convert(ops::all_reduce_max, x, over, -1, P, I, "a pending maximum (P)", "there is nothing to reduce");
+  return detail::convert(ops::all_reduce_max, x, over, "", P, I, "a pending maximum (P)", "there is nothing to reduce");
 }
 /// V -> R: concatenate the shards along a dim; backward reduce-scatters.
 constexpr value all_gather(operand x, axis over, std::string_view along) {
-  const int d = x.v.in->of(x.v).find(along);
-  return detail::convert(ops::all_gather, x, over, d, V(d), R, "sharded along the gathered dim (V)",
+  return detail::convert(ops::all_gather, x, over, along, V(-1), R, "sharded along the gathered dim (V)",
                          "there is nothing to gather");
 }
 /// P -> V: take the sum and keep this rank's shard of it; backward all-gathers.
 constexpr value reduce_scatter(operand x, axis over, std::string_view along) {
-  const int d = x.v.in->of(x.v).find(along);
-  return detail::convert(ops::reduce_scatter, x, over, d, P, V(d), "a pending sum (P)", "there is nothing to reduce");
+  return detail::convert(ops::reduce_scatter, x, over, along, P, V(-1), "a pending sum (P)", "there is nothing to reduce");
 }
 
 }  // namespace rankc

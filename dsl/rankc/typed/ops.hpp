@@ -105,7 +105,7 @@ inline constexpr op_def embedding_grad{"embedding_grad"};
 inline constexpr op_def embedding{"embedding", [](trace& t, const op& o, value g) {
                                     t.contribute(embedding_grad, {g, {&t, o.in[0]}},
                                                  [](complaint& c, types in, const type& table, axis a) {
-                                                   return embedding_gradient(c, in[1], in[0], table, a);
+                                                   return embedding_gradient(c, in[0], table, a);
                                                  },
                                                  on(o.weight[0], -1));
                                   }};
@@ -152,26 +152,29 @@ constexpr value linear(operand x, weight w) {
 }
 constexpr value bias(operand x, weight b) {
   return b.in->apply(ops::bias, {x.v}, x.from,
-                     [&](complaint& c, types in, type* out) {
-                       rules::added_to_rows(c, in, b.in->weights[b.id].holds, true, out);
-                     },
+                     [&](complaint& c, types in, type* out) { rules::bias(c, in, b.in->weights[b.id].holds, out); },
                      ops::on(b));
 }
 constexpr value layer_norm(operand x, weight gain, weight shift) {
-  return gain.in->apply<2>(ops::layer_norm, {x.v}, x.from, rules::norm, ops::on(gain.id, shift.id));
+  const type weights[]{gain.in->weights[gain.id].holds, shift.in->weights[shift.id].holds};
+  return gain.in->apply<2>(ops::layer_norm, {x.v}, x.from,
+                           [&](complaint& c, types in, type* out) { rules::norm(c, in, weights, out); },
+                           ops::on(gain.id, shift.id));
 }
 constexpr value rms_norm(operand x, weight gain) {
-  return gain.in->apply<2>(ops::rms_norm, {x.v}, x.from, rules::norm, ops::on(gain));
+  const type weights[]{gain.in->weights[gain.id].holds};
+  return gain.in->apply<2>(ops::rms_norm, {x.v}, x.from,
+                           [&](complaint& c, types in, type* out) { rules::norm(c, in, weights, out); }, ops::on(gain));
 }
 
 /// Rotary positions; learned positions; causal attention with grouped key-value heads.
 constexpr value rope(operand x, int seq, double theta) {
-  return x.v.in->apply(ops::rope, {x.v}, x.from, rules::elementwise(true), ops::with({.seq = seq, .number = theta}));
+  return x.v.in->apply(ops::rope, {x.v}, x.from, rules::rope, ops::with({.seq = seq, .number = theta}));
 }
 constexpr value position(operand x, weight table, int seq) {
   return table.in->apply(ops::position, {x.v}, x.from,
                          [&](complaint& c, types in, type* out) {
-                           rules::added_to_rows(c, in, table.in->weights[table.id].holds, false, out);
+                           rules::position(c, in, table.in->weights[table.id].holds, seq, out);
                          },
                          ops::on(table.id, -1, {.seq = seq}));
 }
@@ -194,13 +197,12 @@ constexpr value embedding(operand ids, weight table) {
 constexpr value cross_entropy(operand logits, value targets, axis over, double scale) {
   trace& t = *targets.in;
   value top = t.apply(ops::row_max, {logits.v}, logits.from, [&](complaint& c, types in, type* out) {
+    rules::logits(c, in[0], t.of(targets), over);
     out[0] = in[0];
     out[0].shape[1] = dim{"top", 1};
     out[0].holds = element::wide;
-    for (axis a : axes) {
-      if (in[0][a] == P) c.found(a, "logits", in[0], rules::any_but_pending, rules::reduce_first);
+    for (axis a : axes)
       if (in[0][a] == V(1)) out[0][a] = P;
-    }
     out[0].pending_max = out[0][over] == P;
   });
   if (t.of(top)[over] == P) top = all_reduce_max(top, over);
@@ -212,14 +214,12 @@ constexpr value cross_entropy(operand logits, value targets, axis over, double s
   });
   if (t.of(sums)[over] == P) sums = all_reduce(sums, over);
   return t.apply(ops::cross_entropy, {sums}, logits.from,
-                 [](complaint& c, types in, type* out) {
+                 [](complaint&, types in, type* out) {
                    out[0] = in[0];
                    out[0].ndim = 0;
                    out[0].shape[0] = out[0].shape[1] = {};
-                   for (axis a : axes) {
-                     if (in[0][a] == P) c.found(a, "the sums", in[0], rules::any_but_pending, rules::reduce_first);
+                   for (axis a : axes)
                      if (in[0][a] == V(0)) out[0][a] = P;
-                   }
                  },
                  ops::with({.number = scale}));
 }
@@ -229,7 +229,7 @@ constexpr value cross_entropy(operand logits, value targets, axis over, double s
 constexpr void trace::give_gradient(int id, value g) {
   if (of(g).bad || values[id].bad || values[id].holds == element::index) return;
   if (of(g) != cotangent(values[id]) && said.empty()) {
-    complaint c{"backward", {}, {"line", backward_line}};
+    complaint c{"backward", {}, backward_of};
     sentence& s = c.begin();
     s << "a gradient has the wrong placement";
     for (axis a : axes)
@@ -252,8 +252,14 @@ constexpr void trace::derive_backward(value root) {
   gradients[root.id] = result_gradient = add(cotangent(of(root))).id;
   for (std::size_t i = forward_ops; i-- > 0;) {
     const op o = ops[i];
-    backward_line = o.line;
+    backward_of = o.from;
     if (o.kind->dual && gradients[o.out[0]] >= 0) o.kind->dual(*this, o, gradient_of(o.out[0]));
+  }
+  for (const weight_info& w : weights) {
+    if (w.has_gradient) continue;
+    complaint c{"parameter", w.name, w.from};
+    c.begin() << "nothing that it makes reaches the layer's result, so that it has no gradient; use it, or leave it out";
+    refuse(c);
   }
 }
 

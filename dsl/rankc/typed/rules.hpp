@@ -13,10 +13,34 @@ constexpr bool same_shape(const type& a, const type& b) {
   return a.ndim == b.ndim && a.shape[0] == b.shape[0] && a.shape[1] == b.shape[1];
 }
 
+/// Complain of a value that is not rows of features: token ids, a loss.
+constexpr bool rows(complaint& c, std::string_view who, const type& x) {
+  if (x.ndim == 2) return true;
+  if (!c.said) {
+    complaint::put_shape(c.begin() << who << " is ", x);
+    c.text << "; expected rows of features, (tokens, features)";
+  }
+  return false;
+}
+
+/// Complain of a weight that is not one number for each feature of the rows of x.
+constexpr void per_feature(complaint& c, const type& x, const type& w) {
+  if (c.said || (w.ndim == 1 && w.shape[0] == x.shape[x.last()])) return;
+  complaint::put_shape(c.begin() << "the weight is ", w);
+  c.text << "; expected one number for each feature, (" << x.shape[x.last()].name << "=" << x.shape[x.last()].size << ")";
+}
+
+/// Complain of a value of which a tp rank has only parts of sequences. (Context parallelism shards them on purpose.)
+constexpr void whole_sequences(complaint& c, std::string_view who, const type& x) {
+  if (x[axis::tp] == V(0))
+    c.found(axis::tp, who, x, "whole sequences on each rank", "all_gather it over the tokens first");
+}
+
 /// An elementwise function of one value. A linear one may meet a pending sum.
 constexpr auto elementwise(bool linear) {
   return [linear](complaint& c, types in, type* out) {
     out[0] = in[0];
+    if (!rows(c, "the value", in[0])) return;
     for (axis a : axes)
       if (in[0][a] == P && !linear) c.found(a, "the value", in[0], any_but_pending, reduce_first);
   };
@@ -29,17 +53,22 @@ constexpr placement sum_over(complaint& c, axis a, const type& x, const type& y)
   if (p == P || q == P)
     return c.found(a, p == P ? "the left operand" : "the right operand", p == P ? x : y,
                    "R, I or V, or two pending sums", reduce_first);
-  const bool left = p == I || q == I ? p == I : p == R;
-  return c.found(a, left ? "the left operand" : "the right operand", left ? x : y, "what the other operand is",
-                 p == I || q == I ? "use the matching conversion (all_reduce gives I, reduce_scatter gives V)"
-                                  : "bring both to one placement");
+  if (c.said) return p;
+  complaint::put(c.begin() << "the left operand is ", x, p);
+  complaint::put(c.text << " and the right operand ", y, q);
+  c.text << " over " << name(a) << "; expected one placement: "
+         << (p == I || q == I ? "use the matching conversion (all_reduce gives I, reduce_scatter gives V)"
+                              : "shard both along the same dim, or neither");
+  return p;
 }
 constexpr void sum(complaint& c, types in, type* out) {
   out[0] = in[0];
   for (axis a : axes) out[0][a] = sum_over(c, a, in[0], in[1]);
-  if (!c.said && !same_shape(in[0], in[1]))
-    c.begin() << "the operands have different shapes: (" << in[0].shape[0].name << ", " << in[0].shape[1].name << ") and ("
-              << in[1].shape[0].name << ", " << in[1].shape[1].name << ")";
+  if (!c.said && !same_shape(in[0], in[1])) {
+    complaint::put_shape(c.begin() << "the left operand is ", in[0]);
+    complaint::put_shape(c.text << " and the right operand ", in[1]);
+    c.text << "; expected two of one shape";
+  }
 }
 
 /// The placement of an expression that is linear in `g` and any function of the values in `held`: what backward
@@ -61,12 +90,13 @@ constexpr void gradient_of_elementwise(complaint& c, types in, type* out) {
 /// y[tokens, out] = x[tokens, in] w[out, in]^T
 constexpr type linear(complaint& c, const type& x, const type& w, int w_in = 1) {
   type y = x;
+  if (!rows(c, "the value", x)) return y;
   const int last = x.last(), w_out = 1 - w_in;
   y.shape[last] = w.shape[w_out];
   if (x.shape[last] != w.shape[w_in]) {
     if (!c.said)
-      c.begin() << "the value's last dim is " << x.shape[last].name << " (" << x.shape[last].size << "); expected "
-                << w.shape[w_in].name << " (" << w.shape[w_in].size << ")";
+      c.begin() << "the value's last dim is " << x.shape[last].name << "=" << x.shape[last].size << "; expected the weight's "
+                << w.shape[w_in].name << "=" << w.shape[w_in].size;
     return y;
   }
   for (axis a : axes) {
@@ -96,7 +126,7 @@ constexpr placement outer(complaint& c, const type& x, const type& g, axis a) {
   if (p == R && q == V(last)) return V(0);
   if (p == V(last) && q == R) return V(1);
   if (p.k == placement::V && p == q && p.along != last) return P;
-  if (p == R && q == P) return P;
+  if ((p == R && q == P) || (p == P && q == R)) return P;
   if (p == I && q == I) return I;
   return c.found(a, "the gradient", g, "what belongs to the saved value's placement", "check the op's dual");
 }
@@ -107,8 +137,9 @@ constexpr placement over_tokens(const type& g, axis a) {
 }
 
 /// A row is normalised as a whole; gain and shift are the same on every rank.
-constexpr void norm(complaint& c, types in, type* out) {
+constexpr void norm(complaint& c, types in, types gain_and_shift, type* out) {
   const type& x = in[0];
+  if (!rows(c, "the value", x)) return;
   out[0] = out[1] = x;
   out[1].shape[1] = dim{"statistics", 2};
   out[1].holds = element::wide;
@@ -116,12 +147,28 @@ constexpr void norm(complaint& c, types in, type* out) {
     if (x[a] == P) c.found(a, "the value", x, any_but_pending, reduce_first);
     if (x[a] == V(x.last()))
       c.found(a, "the value", x, "the whole row on each rank (its mean is taken)", "all_gather it first");
+    for (const type& w : gain_and_shift)
+      if (w[a] != I) c.found(a, "the weight", w, "the same on every rank (I)", "declare it without a shard");
   }
+  for (const type& w : gain_and_shift) per_feature(c, x, w);
+}
+
+/// Rotary positions: pairs of elements of each head are turned, by the place of the token in its sequence.
+constexpr void rope(complaint& c, types in, type* out) {
+  out[0] = in[0];
+  if (!rows(c, "the value", in[0])) return;
+  whole_sequences(c, "the value", in[0]);
+  const dim& heads = in[0].shape[in[0].last()];
+  if (!c.said && heads.unit % 2)
+    c.begin() << "the value's last dim is " << heads.name << "=" << heads.size << " in units of " << heads.unit
+              << "; expected heads of an even size, dim{name, size, head_dim, 'head_dim'}";
 }
 
 /// q, k, v to the attention output and its log-sum-exp. Heads may be sharded, sequences may be distributed whole.
 constexpr void attention(complaint& c, types in, type* out) {
   constexpr std::string_view who[]{"q", "k", "v"};
+  for (int i = 0; i < 3; ++i)
+    if (!rows(c, who[i], in[i])) return;
   const int last = in[0].last();
   out[0] = out[1] = in[0];
   out[1].shape[1] = dim{in[0].shape[last].name, in[0].shape[last].count()};
@@ -134,9 +181,12 @@ constexpr void attention(complaint& c, types in, type* out) {
       else if (i > 0 && splits_sequences ? p != R : p != q)
         c.found(a, who[i], in[i], splits_sequences ? "replicated (R): every query meets every key" : "q's placement",
                 "all_gather it over the tokens first");
-      else if (splits_sequences && a == axis::tp)
-        c.found(a, "q", in[0], "whole sequences on each rank", "all_gather it over the tokens first");
+      else if (a == axis::tp) whole_sequences(c, who[i], in[i]);
     }
+  const dim &q = in[0].shape[last], &k = in[1].shape[last], &v = in[2].shape[last];
+  if (!c.said && (k != v || k.unit != q.unit || q.count() % k.count()))
+    c.begin() << "q, k and v have " << q.count() << ", " << k.count() << " and " << v.count() << " heads of " << q.unit << ", "
+              << k.unit << " and " << v.unit << " elements; expected heads of one size, k like v, and their number in k to divide that in q";
 }
 /// Gradients of q, k, v: linear in dout; keys that were replicated while queries are sharded get partial sums.
 constexpr void attention_gradient(complaint& c, types in, type* out) {
@@ -154,6 +204,11 @@ constexpr void attention_gradient(complaint& c, types in, type* out) {
 
 /// Rows of a table: a sharded table gives a pending sum, since each rank has only some rows.
 constexpr void embedding(complaint& c, types in, const type& table, type* out) {
+  if (in[0].holds != element::index) {
+    complaint::put_shape(c.begin() << "the value is ", in[0]);
+    c.text << "; expected token ids, (tokens)";
+    return;
+  }
   out[0] = in[0];
   out[0].ndim = 2;
   out[0].shape[1] = table.shape[1];
@@ -163,22 +218,54 @@ constexpr void embedding(complaint& c, types in, const type& table, type* out) {
     if (table[a] == V(0)) out[0][a] = in[0][a] == I ? P : c.found(a, "ids", in[0], "the same on every rank", "all_gather them first");
   }
 }
-constexpr placement embedding_gradient(complaint& c, const type& ids, const type& g, const type& table, axis a) {
+constexpr placement embedding_gradient(complaint& c, const type& g, const type& table, axis a) {
   if (table[a] == V(0)) return g[a] == R ? V(0) : c.found(a, "the gradient", g, "replicated (R)", "check the op's dual");
-  if (g[a].k == placement::V) return ids[a].k == placement::V || a == axis::tp ? P : g[a];
-  return g[a];
+  return g[a].k == placement::V ? P : g[a];
 }
 
-/// Per-feature or per-position values added to every row: on a pending sum each rank would add them.
-constexpr void added_to_rows(complaint& c, types in, const type& w, bool by_feature, type* out) {
+/// A bias is added to every row: on a pending sum each rank would add it.
+constexpr void bias(complaint& c, types in, const type& w, type* out) {
   out[0] = in[0];
+  if (!rows(c, "the value", in[0])) return;
   for (axis a : axes) {
-    const bool features = in[0][a] == V(in[0].last());
-    if (in[0][a] == P) c.found(a, "the value", in[0], "R, I or V (each rank would add it)", reduce_first);
-    else if (by_feature && features != (w[a] == V(0)))
-      c.found(a, "the value", in[0], "the sharding of what is added", "shard both along the same features");
-    else if (!by_feature && features)
-      c.found(a, "the value", in[0], "whole rows", "all_gather it first");
+    if (in[0][a] == P) c.found(a, "the value", in[0], "R, I or V (each rank would add the bias)", reduce_first);
+    else if ((in[0][a] == V(in[0].last())) != (w[a] == V(0)))
+      c.found(a, "the value", in[0], "the sharding of the bias", "shard both along the same features");
+  }
+  per_feature(c, in[0], w);
+}
+
+/// A row of a table is added to every row, by the place of the token in its sequence.
+constexpr void position(complaint& c, types in, const type& table, int seq, type* out) {
+  out[0] = in[0];
+  if (!rows(c, "the value", in[0])) return;
+  for (axis a : axes) {
+    if (in[0][a] == P) c.found(a, "the value", in[0], "R, I or V (each rank would add the positions)", reduce_first);
+    if (in[0][a] == V(in[0].last())) c.found(a, "the value", in[0], "whole rows", "all_gather it first");
+    if (table[a] != I) c.found(a, "the table", table, "the same on every rank (I)", "declare it without a shard");
+  }
+  const dim& features = in[0].shape[in[0].last()];
+  if (!c.said && (table.ndim != 2 || table.shape[0].size != seq || table.shape[1] != features)) {
+    complaint::put_shape(c.begin() << "the table is ", table);
+    c.text << "; expected a row for each position of a sequence, (positions=" << seq << ", " << features.name << "="
+           << features.size << ")";
+  }
+}
+
+/// Logits that a loss can be taken of: each token's counts once, next to its target.
+constexpr void logits(complaint& c, const type& x, const type& targets, axis over) {
+  if (!rows(c, "the value", x)) return;
+  for (axis a : axes) {
+    const placement p = x[a];
+    if (p == P) c.found(a, "the value", x, any_but_pending, reduce_first);
+    else if (p == R)
+      c.found(a, "the value", x, "invariant (I), or sharded along the vocabulary (V)",
+              "shard the weight that makes it, or do not replicate what it is made from (each rank would count the loss)");
+    else if (p == V(1) && a != over)
+      c.found(a, "the value", x, "the whole vocabulary", "all_gather it first");
+    else if ((p == V(0)) != (targets[a] == V(0)))
+      c.found(a, "the value", x, p == V(0) ? "all tokens, as the targets are" : "sharded along the tokens, as the targets are",
+              p == V(0) ? "all_gather it over the tokens first" : "do not gather it");
   }
 }
 

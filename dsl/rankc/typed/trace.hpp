@@ -58,7 +58,7 @@ struct op {
   axis over = axis::tp;          // conversions
   int along = -1;
   attributes with{};
-  int line = 0;
+  here from{};  // the line that made it, or whose backward it is
 };
 
 enum class initial : unsigned char { zeros, ones, normal };
@@ -68,6 +68,7 @@ struct weight_info {
   type holds;  // I on an axis: the same on every rank; V: sharded
   initial start = initial::zeros;
   double std = 0;
+  here from{};
   type gradient{};
   bool has_gradient = false;
 };
@@ -100,6 +101,12 @@ struct complaint {
     else if (p == P) s << (t.pending_max ? "a pending maximum (P)" : "a pending sum (P)");
     else s << "sharded along " << t.shape[p.along].name << " (V)";
   }
+  /// "(tokens=64, hidden=32)"
+  static constexpr void put_shape(sentence& s, const type& t) {
+    s << "(";
+    for (int i = 0; i < t.ndim; ++i) s << (i ? ", " : "") << t.shape[i].name << "=" << t.shape[i].size;
+    s << ")";
+  }
   /// "<who> is <found> over <axis>; expected <expected>: <remedy>"
   constexpr placement found(axis a, std::string_view who, const type& t, std::string_view expected, std::string_view remedy) {
     if (said) return t[a];
@@ -119,7 +126,7 @@ struct trace {
   std::vector<sentence> said;  // at most one: what follows a mistake is a consequence
   std::vector<int> gradients;  // of each value; -1: none
   int input = -1, result = -1, result_gradient = -1;
-  int backward_line = 0;
+  here backward_of{};  // while backward is derived
 
   constexpr value add(const type& t) {
     values.push_back(t);
@@ -135,16 +142,21 @@ struct trace {
                              initial start, double std = 0, const char* file = __builtin_FILE(),
                              int line = __builtin_LINE()) {
     type t;
+    complaint c{"parameter", name, {file, line}};
     for (const dim& d : shape) t.shape[t.ndim++] = d;
     for (const shard& s : by) {
       if (int d = t.find(s.along); d >= 0) t[s.over] = V(d);
-      else {
-        complaint c{"parameter", name, {file, line}};
-        c.begin() << "it has no dim " << s.along << " to shard over " << rankc::name(s.over);
-        refuse(c);
+      else if (!c.said) {
+        c.begin() << "it is ";
+        complaint::put_shape(c.text, t);
+        c.text << " and has no dim '" << s.along << "' to shard over " << rankc::name(s.over);
       }
     }
-    weights.push_back({name, t, start, std});
+    for (const weight_info& other : weights)
+      if (other.name == name && !c.said)
+        c.begin() << "line " << other.from.line << " of this layer declares one of that name; use that one twice, or take another name";
+    if (c.said) refuse(c);
+    weights.push_back({name, t, start, std, {file, line}});
     return {this, static_cast<int>(weights.size()) - 1};
   }
 
@@ -152,7 +164,7 @@ struct trace {
   template <int Results = 1, class Rule>
   constexpr value apply(const op_def& kind, std::initializer_list<value> in, here from, Rule rule, op o = {}) {
     o.kind = &kind;
-    o.line = backward_line ? backward_line : from.line;
+    o.from = backward_of.line ? backward_of : from;
     type ts[6], results[3];
     int n = 0;
     bool bad = false;
@@ -162,7 +174,7 @@ struct trace {
       o.in[n++] = v.id;
     }
     if (!bad) {
-      complaint c{kind.name, o.weight[0] < 0 ? std::string_view{} : weights[o.weight[0]].name, from};
+      complaint c{kind.name, o.weight[0] < 0 ? std::string_view{} : weights[o.weight[0]].name, o.from};
       rule(c, types(ts, n), results);
       if (c.said) refuse(c);
       bad = c.said;
@@ -180,7 +192,7 @@ struct trace {
   constexpr void contribute(const op_def& kind, std::initializer_list<value> in, Rule rule, op o) {
     o.writes_gradient = true;
     o.kind = &kind;
-    o.line = backward_line;
+    o.from = backward_of;
     type ts[6];
     int n = 0;
     for (value v : in) {
@@ -191,14 +203,18 @@ struct trace {
     for (int w : o.weight) {
       if (w < 0) continue;
       weight_info& info = weights[w];
-      complaint c{kind.name, info.name, {"backward of line", o.line}};
+      complaint c{kind.name, info.name, o.from};
       type g = info.holds;
       for (axis a : axes) g[a] = rule(c, types(ts, n), info.holds, a);
       for (axis a : axes)
         if (!c.said && info.holds[a].k == placement::V && g[a] != info.holds[a])
           c.begin() << "the gradient is not sharded like the weight over " << name(a);
-      if (!c.said && info.has_gradient && g != info.gradient)
-        c.begin() << "two uses of the weight give gradients of different placement";
+      for (axis a : axes)
+        if (!c.said && info.has_gradient && g[a] != info.gradient[a]) {
+          complaint::put(c.begin() << "the weight's gradient is ", g, g[a]);
+          complaint::put(c.text << " over " << rankc::name(a) << " here, but at another use it is ", info.gradient, info.gradient[a]);
+          c.text << ": use the weight on values of one placement";
+        }
       if (c.said) refuse(c);
       info.gradient = g;
       info.has_gradient = true;

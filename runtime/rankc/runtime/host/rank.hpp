@@ -61,6 +61,10 @@ struct program {
   void (*const* evaluate)(rank&);
 };
 
+/// Call first in main: makes the settings of the process that libraries read when they are loaded, and starts the
+/// program again where one was missing.
+void prepare(char** argv);
+
 /// Allocate every arena, start one thread per rank and create the fabric. Nothing is created after this.
 std::unique_ptr<engine> install(const program&);
 

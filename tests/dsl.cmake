@@ -1,0 +1,42 @@
+# Tests of the language: units, what must not compile, and the same op lists from every compiler.
+add_executable(rankc_dsl_test
+  dsl/custom_test.cpp
+  dsl/diagnostic_test.cpp
+  dsl/dims_test.cpp
+  dsl/plan_test.cpp
+  dsl/schedule_test.cpp
+  dsl/schedules_test.cpp
+  dsl/text_test.cpp
+  dsl/models/models_test.cpp
+  dsl/typed/collectives_test.cpp
+  dsl/typed/gradients_test.cpp
+  dsl/typed/rules_test.cpp)
+target_include_directories(rankc_dsl_test PRIVATE dsl)
+target_link_libraries(rankc_dsl_test PRIVATE rankc::dsl rankc_test_main)
+target_compile_options(rankc_dsl_test PRIVATE -Wno-missing-field-initializers)
+add_test(NAME dsl COMMAND rankc_dsl_test)
+
+# g++ and clang are two front ends that a plan must look the same to. clang prints sentences from 16 on.
+set(boost_includes)
+foreach(folder IN LISTS Boost_INCLUDE_DIRS)
+  list(APPEND boost_includes -isystem "${folder}")
+endforeach()
+function(rankc_front_end name compiler)
+  set(command "${compiler}" -std=c++20 "-I${PROJECT_SOURCE_DIR}/dsl" ${boost_includes} ${ARGN})
+  foreach(family IN ITEMS dims model schedule several typed)
+    add_test(NAME dsl/rejects/${family}/${name}
+      COMMAND ${CMAKE_COMMAND} "-DSOURCE=${CMAKE_CURRENT_SOURCE_DIR}/dsl/rejects/${family}.cpp" "-DCOMPILER=${command}"
+              -P "${CMAKE_CURRENT_SOURCE_DIR}/dsl/expect_errors.cmake")
+  endforeach()
+  add_test(NAME dsl/listing/${name}
+    COMMAND ${CMAKE_COMMAND} "-DFOLDER=${CMAKE_CURRENT_SOURCE_DIR}/dsl/listing" "-DCOMPILER=${command}"
+            "-DOUT=${CMAKE_CURRENT_BINARY_DIR}/listing_${name}" -P "${CMAKE_CURRENT_SOURCE_DIR}/dsl/listing/compare.cmake")
+endfunction()
+find_program(RANKC_TEST_GXX g++)
+find_program(RANKC_TEST_CLANGXX NAMES clang++-16 clang++-17 clang++-18 clang++-19 clang++)
+if(RANKC_TEST_GXX)
+  rankc_front_end(g++ "${RANKC_TEST_GXX}" -fconstexpr-ops-limit=2147483647)
+endif()
+if(RANKC_TEST_CLANGXX)
+  rankc_front_end(clang++ "${RANKC_TEST_CLANGXX}" -fconstexpr-steps=2147483647 -ferror-limit=0)
+endif()

@@ -1,0 +1,53 @@
+# cmake -DSOURCE=<file> "-DCOMPILER=<compiler and flags>" -P expect_errors.cmake
+#
+# SOURCE must compile; with FAULT defined, exactly its lines "static_assert(...);  // error: <sentence>" must be refused:
+# each at its own place, with that sentence and no other, said once. "@name@" in a sentence is the number of the line
+# that ends in "// @name@".
+get_filename_component(file "${SOURCE}" NAME)
+execute_process(COMMAND ${COMPILER} -fsyntax-only "${SOURCE}" ERROR_VARIABLE said RESULT_VARIABLE failed)
+if(failed)
+  message(FATAL_ERROR "${file} does not compile without its faults:\n${said}")
+endif()
+execute_process(COMMAND ${COMPILER} -DFAULT -fsyntax-only "${SOURCE}" ERROR_VARIABLE said RESULT_VARIABLE failed)
+string(REPLACE "\\'" "'" said "${said}")  # g++ escapes them
+
+file(STRINGS "${SOURCE}" lines)
+set(number 0)
+foreach(line IN LISTS lines)
+  math(EXPR number "${number} + 1")
+  if(line MATCHES "// @([a-z_0-9]+)@$")
+    set(line_of_${CMAKE_MATCH_1} ${number})
+  endif()
+endforeach()
+
+set(number 0)
+set(expected 0)
+foreach(line IN LISTS lines)
+  math(EXPR number "${number} + 1")
+  if(NOT line MATCHES "^static_assert\\((.*)\\); +// error: (.*)$")
+    continue()
+  endif()
+  math(EXPR expected "${expected} + 1")
+  set(what "${CMAKE_MATCH_1}")
+  set(sentence "${CMAKE_MATCH_2}")
+  while(sentence MATCHES "@([a-z_0-9]+)@")
+    string(REPLACE "@${CMAKE_MATCH_1}@" "${line_of_${CMAKE_MATCH_1}}" sentence "${sentence}")
+  endwhile()
+  # What the compiler says of this line: from its error to the next.
+  string(FIND "${said}" "${file}:${number}:" at)
+  if(at EQUAL -1)
+    message(SEND_ERROR "${file}:${number}: ${what} is accepted; expected: ${sentence}")
+    continue()
+  endif()
+  string(SUBSTRING "${said}" ${at} -1 here)
+  string(REGEX REPLACE "\n[^\n]*:[0-9]+:[0-9]+: error: .*" "" here "${here}")
+  string(REGEX MATCHALL "{\"[^\"]*\"}" sentences "${here}")
+  if(NOT sentences STREQUAL "{\"${sentence}\"}")
+    message(SEND_ERROR "${file}:${number}: ${what}: expected, once: ${sentence}\nbut the compiler says:\n${here}")
+  endif()
+endforeach()
+string(REGEX MATCHALL ": error: " errors "${said}")
+list(LENGTH errors errors)
+if(expected EQUAL 0 OR NOT errors EQUAL expected)
+  message(SEND_ERROR "${file}: the compiler reports ${errors} errors; expected ${expected}:\n${said}")
+endif()

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// Prints the parameters and ops of every layer of both models, with and without sequence parallelism: what a
+// compiler records, in its order. The same lists, recorded while compiling, must have the same fingerprint.
+#include <rankc/rankc.hpp>
+
+#include <cstdio>
+#include <string>
+
+using namespace rankc;
+
+namespace {
+
+inline constexpr training recipe{.seq = 16, .global_batch = 8};
+inline constexpr models::gpt2 gpt{.layers = 2, .hidden = 32, .heads = 4, .ffn = 64, .vocab = 64};
+inline constexpr models::llama llama{.layers = 2, .hidden = 32, .heads = 4, .kv_heads = 2, .ffn = 64, .vocab = 64};
+constexpr parallel_dims dims(bool sp) {
+  return {.world = 8, .dp_replicate = 2, .tp = 2, .pp = 2, .sequence_parallel = sp};
+}
+
+constexpr void visit(const auto& model, bool sp, auto layer) {
+  report out;
+  check_plan(out, model, dims(sp), schedules::gpipe{2}, recipe, clusters::cpu, layer);
+}
+
+/// FNV-1a of what is recorded, for the compiler and for the program.
+constexpr unsigned long long fingerprint(const auto& model, bool sp) {
+  unsigned long long h = 0xCBF29CE484222325ull;
+  auto add = [&](int n) { h = (h ^ static_cast<unsigned>(n)) * 0x100000001B3ull; };
+  visit(model, sp, [&](std::string_view, int, bool, const trace& t) {
+    for (const op& o : t.ops) {
+      for (char c : o.kind->name) add(c);
+      for (int i : o.in) add(i);
+      for (int i : o.out) add(i);
+      for (int i : o.weight) add(i);
+    }
+  });
+  return h;
+}
+
+std::string text_of(const type& t) {
+  constexpr std::string_view kinds = "RIVP", elements[]{"", " wide", " index"};
+  std::string s = "(";
+  for (int i = 0; i < t.ndim; ++i) s += (i ? ", " : "") + std::string(t.shape[i].name);
+  s += ")" + std::string(elements[static_cast<int>(t.holds)]) + " ";
+  for (axis a : axes) {
+    s += kinds[t[a].k];
+    if (t[a].k == placement::V) s += std::to_string(t[a].along);
+  }
+  return s;
+}
+
+void print(std::string_view title, const auto& model, bool sp) {
+  visit(model, sp, [&](std::string_view name, int count, bool, const trace& t) {
+    std::printf("%s, %.*s x %d: input %s\n", title.data(), static_cast<int>(name.size()), name.data(), count,
+                text_of(t.values[t.input]).c_str());
+    for (const weight_info& w : t.weights)
+      std::printf("  %s %s, gradient %s\n", std::string(w.name).c_str(), text_of(w.holds).c_str(), text_of(w.gradient).c_str());
+    for (std::size_t i = 0; i < t.ops.size(); ++i) {
+      const op& o = t.ops[i];
+      if (i == t.forward_ops) std::printf("  backward\n");
+      std::string line = "  ";
+      for (int v : o.out)
+        if (v >= 0) line += (line.size() > 2 ? " %" : "%") + std::to_string(v);
+      if (o.out[0] >= 0) line += " = ";
+      line += std::string(o.kind->name);
+      for (int v : o.in)
+        if (v >= 0) line += " %" + std::to_string(v);
+      for (int w : o.weight)
+        if (w >= 0) line += " " + std::string(t.weights[w].name);
+      if (o.out[0] >= 0) line += ": " + text_of(t.values[o.out[0]]);
+      std::printf("%s\n", line.c_str());
+    }
+  });
+  std::printf("\n");
+}
+
+template <const auto& Model, bool Sp>
+bool list(std::string_view title) {
+  print(title, Model, Sp);
+  static constexpr auto compiled = fingerprint(Model, Sp);
+  return compiled == fingerprint(Model, Sp);
+}
+
+}  // namespace
+
+int main() {
+  bool same = list<gpt, false>("gpt2");
+  same &= list<gpt, true>("gpt2 with sequence parallelism");
+  same &= list<llama, false>("llama");
+  same &= list<llama, true>("llama with sequence parallelism");
+  if (!same) std::fprintf(stderr, "the compiler records other ops than the program does\n");
+  return same ? 0 : 1;
+}

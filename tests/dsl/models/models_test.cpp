@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <doctest/doctest.h>
+
+#include <rankc/rankc.hpp>
+
+#include <cmath>
+#include <set>
+#include <string>
+
+using namespace rankc;
+
+namespace {
+
+inline constexpr training recipe{.seq = 8, .global_batch = 2};
+
+plan_data on_one_rank(const auto& model) {
+  plan_data p = make_plan("one", model, parallel_dims{}, schedules::gpipe{}, recipe, clusters::cpu);
+  REQUIRE(p.diagnostics.empty());
+  return p;
+}
+
+/// Elements of all parameters, one of each name.
+long long parameters_of(const plan_data& p) {
+  long long n = 0;
+  std::set<std::string> single;
+  for (const layer_kind& k : p.kinds)
+    for (const weight_info& w : k.ops.weights) {
+      if (!k.repeated && !single.insert(std::string(w.name)).second) continue;
+      long long elements = 1;
+      for (int i = 0; i < w.holds.ndim; ++i) elements *= w.holds.shape[i].size;
+      n += elements * k.count;
+    }
+  return n;
+}
+
+template <class Model>
+constexpr int first_refusal(Model m) {
+  report out;
+  m.check(out);
+  return out.empty() ? 0 : out.front().id;
+}
+constexpr models::llama small{.layers = 2, .hidden = 32, .heads = 4, .kv_heads = 2, .ffn = 64, .vocab = 64};
+constexpr models::llama with(int models::llama::*member, int value) {
+  models::llama m = small;
+  m.*member = value;
+  return m;
+}
+static_assert(first_refusal(small) == 0);
+static_assert(first_refusal(with(&models::llama::kv_heads, 1)) == 0 && first_refusal(with(&models::llama::kv_heads, 4)) == 0);
+static_assert(first_refusal(with(&models::llama::heads, 3)) == 203);
+static_assert(first_refusal(with(&models::llama::kv_heads, 8)) == 204);
+static_assert(first_refusal(with(&models::llama::heads, 32)) == 205);
+static_assert(first_refusal(with(&models::llama::heads, 0)) == 206 && first_refusal(with(&models::llama::vocab, -1)) == 206);
+static_assert(first_refusal(with(&models::llama::vocab_used, -1)) == 207);
+
+}  // namespace
+
+TEST_CASE("GPT-2 small has its published number of parameters") {
+  // 124,439,808 with a context of 1,024; here the context is 8.
+  const models::gpt2 gpt{.layers = 12, .hidden = 768, .heads = 12, .ffn = 3072, .vocab = 50257};
+  CHECK(parameters_of(on_one_rank(gpt)) == 124'439'808LL - (1024 - 8) * 768LL);
+}
+
+TEST_CASE("Llama 3 8B has its published number of parameters") {
+  const models::llama llama{.layers = 32, .hidden = 4096, .heads = 32, .kv_heads = 8, .ffn = 14336, .vocab = 128256};
+  CHECK(parameters_of(on_one_rank(llama)) == 8'030'261'248LL);
+}
+
+TEST_CASE("a tied head has no weight of its own") {
+  models::llama tied = small;
+  tied.tied = true;
+  CHECK(parameters_of(on_one_rank(small)) - parameters_of(on_one_rank(tied)) == 64 * 32);
+}
+
+TEST_CASE("the projections that end a residual branch start smaller") {
+  for (int layers : {1, 2, 12, 80}) CHECK(residual_std(layers) == doctest::Approx(0.02 / std::sqrt(2.0 * layers)).epsilon(1e-12));
+  for (const plan_data& p : {on_one_rank(small), on_one_rank(models::gpt2{.layers = 2, .hidden = 32, .heads = 4, .ffn = 64, .vocab = 64})})
+    for (const layer_kind& k : p.kinds)
+      for (const weight_info& w : k.ops.weights) {
+        CAPTURE(std::string(w.name));
+        if (w.start == initial::normal) CHECK(w.std == doctest::Approx(w.name == "wo" || w.name == "w2" ? 0.01 : 0.02));
+        CHECK((w.start == initial::normal) == (w.holds.ndim == 2));
+      }
+}

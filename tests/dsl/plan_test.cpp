@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <doctest/doctest.h>
+
+#include <rankc/rankc.hpp>
+
+using namespace rankc;
+
+namespace {
+
+inline constexpr models::gpt2 gpt{.layers = 5, .hidden = 32, .heads = 4, .ffn = 64, .vocab = 64, .vocab_used = 61};
+inline constexpr training recipe{.seq = 16, .global_batch = 24};
+inline constexpr parallel_dims eight{.world = 8, .dp_replicate = infer, .tp = 2, .pp = 2};
+
+using legal = plan<gpt, eight, schedules::one_f_one_b{.microbatches = 3}, recipe, clusters::cpu>;
+static_assert(valid<legal>);
+static_assert(legal::dims.dp_replicate == 2 && legal::dims.world == 8);
+
+using illegal = plan<gpt, parallel_dims{.world = 9, .tp = 2, .pp = 8}, schedules::gpipe{.microbatches = 0}, training{.seq = 16, .global_batch = 0}, cluster{1, 8, 0, 0}>;
+static_assert(!valid<illegal>);
+
+/// Each rank runs its backward first.
+struct backwards {
+  int microbatches = 1;
+  static constexpr std::string_view name = "backwards";
+  constexpr int stages_per_rank() const { return 1; }
+  constexpr int rank_of_stage(int stage, int) const { return stage; }
+  constexpr void actions(int, int rank, auto emit) const {
+    emit(action{action_kind::B, rank, 0});
+    emit(action{action_kind::F, rank, 0});
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a legal plan as plain data") {
+  const plan_data p = legal::data("legal");
+  CHECK(p.name == "legal");
+  CHECK(p.diagnostics.empty());
+  CHECK(p.dims.dp_replicate == 2);
+  CHECK(p.schedule == "one_f_one_b");
+  CHECK(p.rows == 4);  // 24 sequences over 3 microbatches and 2 data-parallel ranks
+  CHECK(p.vocab_used == 61);
+  CHECK(p.blocks_of_stage == std::vector<int>{3, 2});
+  CHECK(p.actions.ranks() == 2);
+  CHECK(p.actions.actions.size() == 2 * 2 * 3);
+  REQUIRE(p.kinds.size() == 3);
+  CHECK(p.kinds[0].name == "embedding");
+  CHECK(p.kinds[1].name == "block");
+  CHECK(p.kinds[1].count == 5);
+  CHECK(p.kinds[1].repeated);
+  CHECK_FALSE(p.kinds[2].repeated);
+  CHECK(p.kinds[1].ops.values[p.kinds[1].ops.input].shape[0].size == 4 * 2 * 16);
+}
+
+TEST_CASE("the command lines say what the compiler says") {
+  const plan_data p = illegal::data("illegal");
+  std::string text;
+  for (const diagnostic& d : p.diagnostics)
+    text += (text.empty() ? "RC" : ". RC") + std::to_string(d.id) + ": " + std::string(d.text.view());
+  CHECK(text == detail::why<illegal>.text);
+  std::vector<int> ids;
+  for (const diagnostic& d : p.diagnostics) ids.push_back(d.id);
+  CHECK(ids == std::vector<int>{101, 220, 301, 201, 110});
+}
+
+TEST_CASE("a schedule is checked beside wrong layers") {
+  models::gpt2 odd = gpt;
+  odd.ffn = 63;
+  const plan_data p = make_plan("two faults", odd, eight, backwards{}, recipe, clusters::cpu);
+  REQUIRE(p.diagnostics.size() == 2);
+  CHECK(p.diagnostics[0].id == 202);
+  CHECK(p.diagnostics[1].id == 304);
+}

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the refused plans share. Each file here is compiled twice: as it is, when every plan must be valid, and with
+// FAULT, when exactly the lines that end in "// error: <sentence>" must be refused, with that sentence.
+#pragma once
+#include <rankc/rankc.hpp>
+
+using namespace rankc;
+
+/// The wrong value where the fault is compiled in, else the right one.
+template <class T>
+constexpr T fault([[maybe_unused]] T wrong, [[maybe_unused]] T right) {
+#ifdef FAULT
+  return wrong;
+#else
+  return right;
+#endif
+}
+
+inline constexpr training recipe{.seq = 8, .global_batch = 4};
+inline constexpr schedules::gpipe one_microbatch{.microbatches = 1};

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// RC3xx: schedules. Those of the library are right, so that most of these are written by hand.
+#include "reject.hpp"
+
+inline constexpr models::gpt2 gpt{.layers = 2, .hidden = 8, .heads = 2, .ffn = 8, .vocab = 8};
+
+namespace refused {
+
+using enum action_kind;  // in a namespace: rankc::I is a placement
+
+/// Two ranks, a stage on each, and what each of them runs.
+struct by_hand {
+  action of_rank[2][4];
+  int microbatches = 1, chunks = 1;
+  static constexpr std::string_view name = "by_hand";
+  constexpr int stages_per_rank() const { return chunks; }
+  constexpr int rank_of_stage(int stage, int) const { return stage % 2; }
+  constexpr void actions(int, int rank, auto emit) const {
+    for (const action& a : of_rank[rank])
+      if (a.microbatch >= 0) emit(a);
+  }
+};
+inline constexpr action none{F, 0, -1};
+
+template <auto Schedule>
+using scheduled = plan<gpt, parallel_dims{.world = 2, .pp = 2}, Schedule, recipe, clusters::cpu>;
+
+using rc301_no_microbatches = scheduled<schedules::one_f_one_b{.microbatches = fault(0, 1)}>;
+static_assert(valid<rc301_no_microbatches>);  // error: RC301: microbatches=0; a step has at least 1
+
+using rc301_no_stage_on_a_rank = scheduled<by_hand{{{{F, 0, 0}, {B, 0, 0}, none, none}, {{F, 1, 0}, {B, 1, 0}, none, none}}, 1, fault(0, 1)}>;
+static_assert(valid<rc301_no_stage_on_a_rank>);  // error: RC301: the schedule has stages_per_rank=0; a rank has at least 1
+
+using rc302_forward_twice = scheduled<by_hand{{{{F, 0, 0}, fault(action{F, 0, 0}, none), {B, 0, 0}, none}, {{F, 1, 0}, {B, 1, 0}, none, none}}}>;
+static_assert(valid<rc302_forward_twice>);  // error: RC302: rank 0 runs 0F0, but stage 0 has run its forward of microbatch 0 before
+
+using rc302_whole_backward_after_its_half =
+    scheduled<by_hand{{{{F, 0, 0}, {B, 0, 0}, none, none}, {{F, 1, 0}, {I, 1, 0}, {fault(B, W), 1, 0}, none}}}>;
+static_assert(valid<rc302_whole_backward_after_its_half>);  // error: RC302: rank 1 runs 1B0, but stage 1 has run its backward of microbatch 0 before
+
+using rc302_weights_twice = scheduled<by_hand{{{{F, 0, 0}, {B, 0, 0}, fault(action{W, 0, 0}, none), none}, {{F, 1, 0}, {B, 1, 0}, none, none}}}>;
+static_assert(valid<rc302_weights_twice>);  // error: RC302: rank 0 runs 0W0, but stage 0 has run its backward of microbatch 0 before
+
+using rc302_stage_of_another_rank =
+    scheduled<by_hand{{{{F, 0, 0}, fault(action{F, 1, 0}, none), {B, 0, 0}, none}, {{F, 1, 0}, {B, 1, 0}, none, none}}}>;
+static_assert(valid<rc302_stage_of_another_rank>);  // error: RC302: rank 0 has 1F0, but stage 1 is on rank 1
+
+using rc302_no_such_microbatch =
+    scheduled<by_hand{{{{F, 0, 0}, fault(action{F, 0, 1}, none), {B, 0, 0}, none}, {{F, 1, 0}, {B, 1, 0}, none, none}}}>;
+static_assert(valid<rc302_no_such_microbatch>);  // error: RC302: rank 0 has 0F1, but stages end at 1 and microbatches at 0
+
+using rc302_rather_than_the_wait_behind_it =
+    scheduled<by_hand{{{{fault(B, F), 0, 0}, fault(action{F, 2, 0}, action{B, 0, 0}), none, none}, {{F, 1, 0}, {B, 1, 0}, none, none}}}>;
+static_assert(valid<rc302_rather_than_the_wait_behind_it>);  // error: RC302: rank 0 has 2F0, but stages end at 1 and microbatches at 0
+
+using rc303_no_backward = scheduled<by_hand{{{{F, 0, 0}, fault(none, action{B, 0, 0}), none, none}, {{F, 1, 0}, {B, 1, 0}, none, none}}}>;
+static_assert(valid<rc303_no_backward>);  // error: RC303: stage 0 never runs its backward of microbatch 0; each stage runs F and B, or F, I and W, of each of the 1 microbatches
+
+using rc303_no_weight_gradients =
+    scheduled<by_hand{{{{F, 0, 0}, {I, 0, 0}, fault(none, action{W, 0, 0}), none}, {{F, 1, 0}, {B, 1, 0}, none, none}}}>;
+static_assert(valid<rc303_no_weight_gradients>);  // error: RC303: stage 0 never runs its backward of microbatch 0; each stage runs F and B, or F, I and W, of each of the 1 microbatches
+
+using rc303_no_forward = scheduled<by_hand{{{{F, 0, 0}, {B, 0, 0}, fault(none, action{F, 0, 1}), fault(none, action{B, 0, 1})},
+                                            {{F, 1, 0}, {B, 1, 0}, fault(none, action{F, 1, 1}), fault(none, action{B, 1, 1})}},
+                                           2}>;
+static_assert(valid<rc303_no_forward>);  // error: RC303: stage 0 never runs its forward of microbatch 1; each stage runs F and B, or F, I and W, of each of the 2 microbatches
+
+using rc304_backward_before_forward =
+    scheduled<by_hand{{{{fault(B, F), 0, 0}, {fault(F, B), 0, 0}, none, none}, {{F, 1, 0}, {B, 1, 0}, none, none}}}>;
+static_assert(valid<rc304_backward_before_forward>);  // error: RC304: rank 0 waits for 0F0 before 0B0, for ever; order each rank's actions by their data: F after F of the stage before, B after B of the stage after
+
+using rc304_ranks_wait_for_each_other =
+    scheduled<by_hand{{{{F, 0, 0}, {fault(B, F), 0, fault(0, 1)}, {fault(F, B), 0, fault(1, 0)}, {B, 0, 1}},
+                       {{F, 1, 0}, {F, 1, 1}, {B, 1, 0}, {B, 1, 1}}}, 2}>;
+static_assert(valid<rc304_ranks_wait_for_each_other>);  // error: RC304: rank 0 waits for 1B0 before 0B0, rank 1 waits for 0F1 before 1F1, for ever; order each rank's actions by their data: F after F of the stage before, B after B of the stage after
+
+using rc304_weights_before_inputs =
+    scheduled<by_hand{{{{F, 0, 0}, {B, 0, 0}, none, none}, {{F, 1, 0}, {fault(W, I), 1, 0}, {fault(I, W), 1, 0}, none}}}>;
+static_assert(valid<rc304_weights_before_inputs>);  // error: RC304: rank 1 waits for 1I0 before 1W0, for ever; order each rank's actions by their data: F after F of the stage before, B after B of the stage after
+
+}  // namespace refused

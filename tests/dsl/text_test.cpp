@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <doctest/doctest.h>
+
+#include <rankc/text.hpp>
+
+#include <limits>
+#include <string>
+
+using namespace rankc;
+
+namespace {
+
+static_assert((sentence{} << "tp=" << 8 << "; " << -12).view() == "tp=8; -12");
+static_assert((sentence{} << 0).view() == "0");
+static_assert((sentence{} << std::numeric_limits<long long>::min()).view() == "-9223372036854775808");
+static_assert((sentence{} << std::numeric_limits<unsigned long long>::max()).view() == "18446744073709551615");
+static_assert(sentence{}.empty() && (sentence{} << "").empty() && !(sentence{} << 1).empty());
+
+constexpr bool lists(int n, std::string_view expected, int most = 12) {
+  sentence s;
+  return list_divisors(s, n, most).view() == expected;
+}
+static_assert(lists(12, "1, 2, 3, 4, 6, 12"));
+static_assert(lists(7, "1, 7"));
+static_assert(lists(1, "1"));
+static_assert(lists(64, "1, 2, 4", 3), "no more than asked for");
+
+}  // namespace
+
+TEST_CASE("numbers are written as the library writes them") {
+  for (long long n : {-1000000007LL, -10LL, -9LL, 9LL, 10LL, 99LL, 100LL, 1234567890123LL})
+    CHECK((sentence{} << n).view() == std::to_string(n));
+}

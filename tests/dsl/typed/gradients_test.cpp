@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Placements of gradients: of every value the dual of its own, of every parameter what is still to be summed.
+#include "traces.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace rankc;
+using namespace rankc::testing;
+
+namespace {
+
+/// A value that is a sum to be taken has the same gradient on every rank, and the other way round.
+bool are_dual(placement value, placement gradient) {
+  switch (value.k) {
+    case placement::R: return gradient == P;
+    case placement::P: return gradient == R;
+    default: return gradient == value;
+  }
+}
+
+std::vector<plan_data> all() { return {gpt2(false), gpt2(true), llama(false), llama(true)}; }
+
+}  // namespace
+
+TEST_CASE("every value's gradient has its shape and the dual placement") {
+  for (const plan_data& p : all())
+    for (const layer_kind& k : p.kinds) {
+      const trace& t = k.ops;
+      int with_gradient = 0;
+      for (std::size_t v = 0; v < t.gradients.size(); ++v) {
+        if (t.gradients[v] < 0) continue;
+        ++with_gradient;
+        const type &x = t.values[v], &g = t.values[t.gradients[v]];
+        for (axis a : axes) CHECK(are_dual(x[a], g[a]));
+        CHECK(g.ndim == x.ndim);
+        CHECK(g.shape[0] == x.shape[0]);
+        CHECK(g.shape[1] == x.shape[1]);
+      }
+      CHECK(with_gradient > 2);
+      CHECK((t.values[t.input].holds == element::index || t.gradients[t.input] >= 0));
+    }
+}
+
+TEST_CASE("every result that something needs has a gradient") {
+  for (const plan_data& p : all())
+    for (const layer_kind& k : p.kinds) {
+      const trace& t = k.ops;
+      for (std::size_t i = 0; i < t.forward_ops; ++i) {
+        // What a maximum shifts cancels: it has none.
+        const bool shift = t.ops[i].kind->name == "row_max" || t.ops[i].kind->name == "all_reduce_max";
+        CHECK((t.gradients[t.ops[i].out[0]] >= 0) == !shift);
+      }
+    }
+}
+
+TEST_CASE("gradients of parameters: sums over the data, sharded as they are, replicated ones summed where tokens are split") {
+  for (const plan_data& p : all())
+    for (const layer_kind& k : p.kinds)
+      for (const weight_info& w : k.ops.weights) {
+        CAPTURE(std::string(w.name));
+        REQUIRE(w.has_gradient);
+        for (axis a : {axis::dp_replicate, axis::dp_shard, axis::cp}) CHECK(w.gradient[a] == P);
+        const bool sharded = w.holds[axis::tp] != I;
+        CHECK(w.gradient[axis::tp] == (sharded ? w.holds[axis::tp] : p.dims.sequence_parallel ? P : I));
+        for (int i = 0; i < w.holds.ndim; ++i) CHECK(w.gradient.shape[i] == w.holds.shape[i]);
+      }
+}
+
+TEST_CASE("which parameters are sharded") {
+  const auto sharded = [](const plan_data& p, int kind) {
+    std::string s;
+    for (const weight_info& w : p.kinds[kind].ops.weights)
+      if (w.holds[axis::tp] != I) s += std::string(w.name) + ":" + std::string(w.holds.shape[w.holds[axis::tp].along].name) + " ";
+    return s;
+  };
+  for (bool sp : {false, true}) {
+    CHECK(sharded(gpt2(sp), 0) == "wte:vocab ");
+    CHECK(sharded(gpt2(sp), 1) ==
+          "wq:heads wq.bias:heads wk:heads wk.bias:heads wv:heads wv.bias:heads wo:heads w1:ffn w1.bias:ffn w2:ffn ");
+    CHECK(sharded(gpt2(sp), 2) == "wte:vocab ");
+    CHECK(sharded(llama(sp), 1) == "wq:heads wk:kv_heads wv:kv_heads wo:heads w1:ffn w3:ffn w2:ffn ");
+    CHECK(sharded(llama(sp), 2) == "lm_head:vocab ");
+  }
+}
+
+TEST_CASE("sequence parallelism leaves the gradients of (2 L + 1) h norm weights to be summed over tp") {
+  const auto to_sum = [](const plan_data& p) {
+    int n = 0;
+    for (const layer_kind& k : p.kinds)
+      for (const weight_info& w : k.ops.weights) n += w.gradient[axis::tp] == P ? elements(w.holds) * k.count : 0;
+    return n;
+  };
+  CHECK(to_sum(llama(true)) == (2 * layers + 1) * hidden);
+  CHECK(to_sum(llama(false)) == 0);
+  // GPT-2's norms have a shift too; the biases after a reduction and the positions (16 of them) are added to shards.
+  CHECK(to_sum(gpt2(true)) == 2 * (2 * layers + 1) * hidden + 2 * layers * hidden + 16 * hidden);
+  CHECK(to_sum(gpt2(false)) == 0);
+}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rules of single ops where the models do not reach: each is asked over all placements of its operands.
+#include <doctest/doctest.h>
+
+#include <rankc/typed/ops.hpp>
+
+#include <string>
+
+using namespace rankc;
+
+namespace {
+
+constexpr dim tokens{"tokens", 64}, features{"features", 8}, wide{"wide", 16};
+constexpr placement placements[]{R, I, V(0), V(1), P};
+
+constexpr type rows_of(dim last, placement over_tp) {
+  type t;
+  t.ndim = 2;
+  t.shape[0] = tokens;
+  t.shape[1] = last;
+  t[axis::tp] = over_tp;
+  return t;
+}
+
+/// What one op over tp says, and the placement of its result and of the gradients it hands back.
+struct outcome {
+  std::string said;
+  placement result = I, gradient = I, of_weight = I;
+  bool ok() const { return said.empty(); }
+};
+outcome run(placement x, auto make) {
+  trace t;
+  const value in = t.add(rows_of(features, x));
+  t.input = in.id;
+  t.derive_backward(make(t, in));
+  outcome o;
+  if (!t.said.empty()) {
+    o.said = std::string(t.said[0].view());
+    return o;
+  }
+  o.result = t.values[t.result][axis::tp];
+  o.gradient = t.values[t.gradients[in.id]][axis::tp];
+  if (!t.weights.empty()) o.of_weight = t.weights[0].gradient[axis::tp];
+  return o;
+}
+
+/// A linear op of a weight that is whole, or sharded along its output or input features.
+enum sharding { whole, by_out, by_in };
+outcome run_linear(placement x, sharding s) {
+  return run(x, [&](trace& t, value in) {
+    weight w = s == whole    ? t.parameter("w", {wide, features}, {}, initial::ones)
+               : s == by_out ? t.parameter("w", {wide, features}, {{axis::tp, "wide"}}, initial::ones)
+                             : t.parameter("w", {wide, features}, {{axis::tp, "features"}}, initial::ones);
+    return linear(in, w);
+  });
+}
+
+}  // namespace
+
+static_assert(cotangent(R) == P && cotangent(P) == R && cotangent(I) == I && cotangent(V(1)) == V(1));
+
+TEST_CASE("linear") {
+  struct expected {
+    placement x;
+    sharding s;
+    placement y, dw;
+  };
+  // A rank's part of y[t, o] = sum_i x[t, i] w[o, i], and of dw[o, i] = sum_t dy[t, o] x[t, i].
+  const expected table[]{{R, whole, R, P},     {I, whole, I, I},          {V(0), whole, V(0), P},
+                         {P, whole, P, P},     {R, by_out, V(1), V(0)},   {V(1), by_in, P, V(1)}};
+  for (placement x : placements)
+    for (sharding s : {whole, by_out, by_in}) {
+      const outcome o = run_linear(x, s);
+      bool legal = false;
+      for (const expected& e : table)
+        if (e.x == x && e.s == s) {
+          legal = true;
+          CHECK(o.said == "");
+          CHECK(o.result == e.y);
+          CHECK(o.of_weight == e.dw);
+          CHECK(o.gradient == cotangent(x));
+        }
+      CHECK(o.ok() == legal);
+    }
+}
+
+TEST_CASE("sums need one placement") {
+  for (placement p : placements)
+    for (placement q : placements) {
+      trace t;
+      const value a = t.add(rows_of(features, p)), b = t.add(rows_of(features, q));
+      const value sum = a + b;
+      CHECK(t.said.empty() == (p == q));
+      if (p == q) CHECK(t.of(sum)[axis::tp] == p);
+    }
+}
+
+TEST_CASE("what is not linear meets no pending sum; norms need whole rows") {
+  for (placement p : placements) {
+    CHECK(run(p, [](trace&, value x) { return gelu(x); }).ok() == (p != P));
+    CHECK(run(p, [](trace&, value x) { return swiglu(x, x); }).ok() == (p != P));
+    const outcome norm = run(p, [](trace& t, value x) { return rms_norm(x, t.parameter("g", {features}, {}, initial::ones)); });
+    CHECK(norm.ok() == (p != P && p != V(1)));
+    if (norm.ok()) CHECK(norm.of_weight == (p == I ? I : P));
+    const outcome added = run(p, [](trace& t, value x) { return bias(x, t.parameter("b", {features}, {}, initial::zeros)); });
+    CHECK(added.ok() == (p != P && p != V(1)));
+    if (added.ok()) CHECK(added.of_weight == (p == I ? I : P));
+  }
+}
+
+TEST_CASE("a conversion takes one placement to one other, and backward is its dual") {
+  struct conversion {
+    std::string_view name;
+    value (*make)(value);
+    placement from, to;
+  };
+  const conversion table[]{
+      {"replicate", [](value x) { return replicate(x, axis::tp); }, I, R},
+      {"all_reduce", [](value x) { return all_reduce(x, axis::tp); }, P, I},
+      {"all_gather", [](value x) { return all_gather(x, axis::tp, "tokens"); }, V(0), R},
+      {"all_gather", [](value x) { return all_gather(x, axis::tp, "features"); }, V(1), R},
+      {"reduce_scatter", [](value x) { return reduce_scatter(x, axis::tp, "tokens"); }, P, V(0)},
+      {"reduce_scatter", [](value x) { return reduce_scatter(x, axis::tp, "features"); }, P, V(1)}};
+  for (const conversion& c : table)
+    for (placement p : placements) {
+      const outcome o = run(p, [&](trace&, value x) { return c.make(x); });
+      CAPTURE(std::string(c.name));
+      CHECK(o.ok() == (p == c.from));
+      if (!o.ok()) continue;
+      CHECK(o.result == c.to);
+      CHECK(o.gradient == cotangent(p));
+    }
+}
+
+TEST_CASE("shards of two axes along one dim are converted from the inside out") {
+  trace t;
+  type x = rows_of(features, V(0));
+  x[axis::cp] = V(0);
+  const value in = t.add(x);
+  CHECK(t.of(all_gather(all_gather(in, axis::tp, "tokens"), axis::cp, "tokens"))[axis::cp] == R);
+  CHECK(t.said.empty());
+  all_gather(in, axis::cp, "tokens");
+  CHECK(t.said.size() == 1);
+}
+
+TEST_CASE("the first mistake alone is said") {
+  trace t;
+  const value in = t.add(rows_of(features, P));
+  const value bad = gelu(in);
+  (void)(bad + gelu(gelu(bad)));
+  gelu(in);
+  REQUIRE(t.said.size() == 1);
+  CHECK(t.said[0].view().find("rules_test.cpp:") == 0);
+}

@@ -1,0 +1,13 @@
+# The committed programs under generated/ are kept honest: written again and compared.
+if(RANKC_PLANS)
+  foreach(plan IN ITEMS 02_gpt_pp2 03_gpt_dp2_tp2_pp2)
+    string(SUBSTRING ${plan} 3 -1 name)
+    foreach(target IN ITEMS host cuda)
+      add_test(NAME generated/${plan}/${target}
+        COMMAND ${CMAKE_COMMAND} -DGENERATOR=$<TARGET_FILE:${name}_rankc> -DTARGET=${target}
+                -DCOMMITTED=${rankc_SOURCE_DIR}/generated/${plan}/${target}
+                -DSCRATCH=${CMAKE_CURRENT_BINARY_DIR}/generated/${plan}/${target}
+                -P ${CMAKE_CURRENT_SOURCE_DIR}/generated/compare.cmake)
+    endforeach()
+  endforeach()
+endif()
