@@ -61,7 +61,7 @@ constexpr rule_text texts[]{
      "Take a tp that divides heads, ffn, vocab and, with sequence_parallel, the tokens; or pad the "
      "vocabulary and say the real size in vocab_used."},
     {203, "hidden divides into whole heads",
-     "heads and kv_heads are at least 1, and heads divides hidden.",
+     "heads divides hidden.",
      "Each head has hidden / heads elements.",
      "models::gpt2{.hidden = 100, .heads = 3, ...}",
      "Take a divisor of hidden: for 100 that is 1, 2, 4, 5, 10, 20, 25, 50 or 100."},
@@ -75,6 +75,16 @@ constexpr rule_text texts[]{
      "A rotation acts on two elements of a head at a time; with an odd size one would be left over.",
      "models::llama{.hidden = 60, .heads = 4, ...}",
      "Change hidden or heads so that hidden / heads is even."},
+    {206, "every size of a model is at least 1",
+     "hidden, heads, kv_heads, ffn and vocab are at least 1.",
+     "A tensor without elements has no mean and no gradient; a missing size is 0 and means the same.",
+     "models::gpt2{.layers = 2, .hidden = 64, .heads = 4, .vocab = 64}   // no ffn",
+     "Give every size; most often ffn is 4 * hidden."},
+    {207, "the used part of a vocabulary is a part of it",
+     "vocab_used is 1 to vocab, or 0 for all of it.",
+     "vocab may be padded, so that it divides; vocab_used says how many of its tokens exist.",
+     "models::gpt2{.vocab = 64, .vocab_used = 65, ...}",
+     "Make vocab as large as vocab_used, or larger: the next multiple that tp divides."},
     {210, "every op's types fit",
      "Each op of a layer, and each dual that its backward is made of, has a typing rule over shapes and, "
      "on every axis, placements: R replicated, I invariant, V sharded along a dim, P a pending sum.",
@@ -93,6 +103,19 @@ constexpr rule_text texts[]{
      "Backward starts from the loss; the gradients of anything else are not defined.",
      "a model whose head returns logits",
      "End the last layer with cross_entropy(logits, c.targets, ...)."},
+    {213, "a layer uses its input",
+     "The result of every layer but the first depends on the layer's input.",
+     "Where it does not, no gradient reaches the layers before it, and they stay as they began.",
+     "a block that returns linear(positions, w) and drops x",
+     "Use the input, most often by adding it: x + f(x)."},
+    {214, "tied parameters are alike, and few",
+     "Parameters of one name in two layers are one parameter: their shapes and placements are equal. A "
+     "layer has one such in common with earlier ones at most.",
+     "Both layers read and update the same elements. Between the first and the last pipeline stage one "
+     "message a step keeps them equal.",
+     "a head with parameter(\"wte\", {vocab, 2 * hidden}) after an "
+     "embedding with parameter(\"wte\", {vocab, hidden})",
+     "Give the later parameter a name of its own, or make the two alike."},
     {220, "sequences and batches are not empty",
      "seq and global_batch are at least 1.",
      "A step without tokens has no mean loss.",
@@ -105,6 +128,11 @@ constexpr rule_text texts[]{
      "training{.global_batch = 10, ...} with 4 microbatches on parallel_dims{.world = 2, .dp_replicate = "
      "2}",
      "Take a multiple of 8: 8 or 16; or other microbatches."},
+    {222, "the tokens of a microbatch can be counted",
+     "A microbatch over all data-parallel ranks has at most 2,147,483,647 tokens.",
+     "Shapes are 32-bit numbers; a larger count would wrap around.",
+     "training{.seq = 1048576, .global_batch = 4096} with 1 microbatch",
+     "Take more microbatches: 4 of them have 2^30 tokens each."},
     {300, "a line is a request",
      "Each line of `rankc schedule` is one JSON object with fields of the types that its sentence names; "
      "each token of \"ranks\" is of the grammar: 3F5, 3SEND_F5, OVERLAP(3F5,3B4), "
