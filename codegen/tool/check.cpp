@@ -32,13 +32,15 @@ void check_places(report& out, const text_program& p, token_index& index) {
     const bool is_sharding = kind == item_kind::sharding;
     const bool split_fits = p.split_sequences ? t.split >= 0 && t.split < p.splits : t.split < 0;
     if (t.stage >= p.stages || (!is_sharding && (t.microbatch >= p.microbatches || !split_fits)))
-      return outside.add("rank {} has {} (item {}), but there are {} stages, {} microbatches and {} splits of a sequence",
-                         at.rank, spell(t), at.index, p.stages, p.microbatches, p.splits);
+      return outside.add(
+          "rank {} has {} (item {}), but there are {} stages, {} microbatches and {} splits of a sequence",
+          at.rank, spell(t), at.index, p.stages, p.microbatches, p.splits);
     if (is_sharding ? !runs_on(p, t.stage, at.rank) : p.rank_of(t.stage, t.microbatch) != at.rank)
-      return misplaced.add("rank {} has {} (item {}), but {}", at.rank, spell(t), at.index,
-                           p.rank_of(t.stage, t.microbatch) >= 0
-                               ? fmt::format("stage {} is on rank {}", t.stage, p.rank_of(t.stage, t.microbatch))
-                               : fmt::format("stage {} has no forward", t.stage));
+      return misplaced.add(
+          "rank {} has {} (item {}), but {}", at.rank, spell(t), at.index,
+          p.rank_of(t.stage, t.microbatch) >= 0
+              ? fmt::format("stage {} is on rank {}", t.stage, p.rank_of(t.stage, t.microbatch))
+              : fmt::format("stage {} has no forward", t.stage));
     if (is_sharding) return;
     if (const auto earlier = index.add(t, at))
       twice.add("rank {} runs {} twice, as items {} and {}", at.rank, spell(t), earlier->index, at.index);
@@ -58,12 +60,13 @@ void check_complete(report& out, const text_program& p, const token_index& index
         const bool whole = has(token_kind::B), input = has(token_kind::I), weight = has(token_kind::W);
         if (!p.training) {
           if (!whole && !input && !weight && !has(token_kind::R)) continue;
-          refuse(out, 302) << "stage " << s << " runs a backward of microbatch " << m << ", but the program is for inference";
+          refuse(out, 302) << "stage " << s << " runs a backward of microbatch " << m
+                           << ", but the program is for inference";
         } else if (whole ? input || weight : input && !weight) {
-          refuse(out, whole ? 302 : 303) << "stage " << s
-                                         << (whole ? " runs its backward " : " never runs the weight gradient ")
-                                         << name(whole ? token_kind::B : token_kind::W)
-                                         << (whole ? " and again a part of it" : ", the other half of its I");
+          refuse(out, whole ? 302 : 303)
+              << "stage " << s << (whole ? " runs its backward " : " never runs the weight gradient ")
+              << name(whole ? token_kind::B : token_kind::W)
+              << (whole ? " and again a part of it" : ", the other half of its I");
         } else if (!whole && !input) {
           refuse(out, 303) << "stage " << s << " never runs its backward " << name(token_kind::B)
                            << (weight ? "; its W alone is a half" : "");
@@ -81,9 +84,11 @@ void check_order(report& out, const text_program& p, const token_index& index) {
     for (const token& needs : producers(p, index, t)) {
       const auto made = index.find(needs);
       if (!made || made->rank != at.rank || made->index < at.index) continue;
-      late.add("rank {} {} {} (item {}), which needs {} (item {}), {}; order each rank's actions by their data", at.rank,
-               made->index == at.index ? "overlaps" : "waits for ever before", spell(t), at.index, spell(needs),
-               made->index, made->index == at.index ? "the other half of the OVERLAP" : "which comes later");
+      late.add(
+          "rank {} {} {} (item {}), which needs {} (item {}), {}; order each rank's actions by their data",
+          at.rank, made->index == at.index ? "overlaps" : "waits for ever before", spell(t), at.index,
+          spell(needs), made->index,
+          made->index == at.index ? "the other half of the OVERLAP" : "which comes later");
     }
   });
 }
@@ -108,15 +113,16 @@ void check_sharding(report& out, const text_program& p) {
                   s.sharded ? "sharded" : "gathered");
       s.sharded = t.kind == token_kind::RESHARD;
     } else if (t.kind == token_kind::REDUCE_GRAD) {
-      if (s.reduced_at >= 0) wrong.add("rank {}: {} (item {}) reduces gradients twice", at.rank, spell(t), at.index);
+      if (s.reduced_at >= 0)
+        wrong.add("rank {}: {} (item {}) reduces gradients twice", at.rank, spell(t), at.index);
       s.reduced_at = at.index;
     } else {
       if (s.sharded && gathered.contains({at.rank, t.stage}))
-        wrong.add("rank {}: {} (item {}) runs while stage {} is sharded; put {}UNSHARD before it", at.rank, spell(t),
-                  at.index, t.stage, t.stage);
+        wrong.add("rank {}: {} (item {}) runs while stage {} is sharded; put {}UNSHARD before it", at.rank,
+                  spell(t), at.index, t.stage, t.stage);
       if (s.reduced_at >= 0 && t.kind != token_kind::F && t.kind != token_kind::R)
-        wrong.add("rank {}: {} (item {}) adds to gradients that item {} has reduced", at.rank, spell(t), at.index,
-                  s.reduced_at);
+        wrong.add("rank {}: {} (item {}) adds to gradients that item {} has reduced", at.rank, spell(t),
+                  at.index, s.reduced_at);
     }
   });
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// `rankc schedule --check`: can a program given as tokens run to its end, doing each thing once and in data order,
-// with every message in the right receive? No knowledge of the schedule is used, only of what a pipeline is.
+// `rankc schedule --check`: can a program given as tokens run to its end, doing each thing once and in data
+// order, with every message in the right receive? No knowledge of the schedule is used, only of what a
+// pipeline is.
 #pragma once
 #include "program.hpp"
 
@@ -15,16 +16,18 @@ void check_complete(report& out, const text_program&, const token_index&);
 /// RC304: on each rank, what is computed there comes before what uses it.
 void check_order(report& out, const text_program&, const token_index&);
 
-/// RC308: each message that crosses ranks is sent after it is made and received before it is used, and no other is.
-/// RC309: messages from one rank to another are received in the order they are sent, for they carry no tags.
+/// RC308: what one rank makes and another uses is sent after it is made and received before it is used, and
+/// nothing else is.
+/// RC309: messages from one rank to another are received in the order they are sent; they carry no tags.
 void check_messages(report& out, const text_program&, const token_index&);
 
-/// RC304: nothing waits for ever. Messages are not buffered: a transfer needs both its ends, and it waits for the
-/// earlier messages of its queue (`queues`) on both ranks. A computation waits for the messages it uses.
+/// RC304: nothing waits for ever. Messages are not buffered: a transfer needs both its ends, and it waits for
+/// the earlier messages of its queue (`queues`) on both ranks. A computation waits for the messages it uses.
 /// Names the cycle that waits for itself. What the checks above refuse must not come here.
 void check_progress(report& out, const text_program&, const token_index&);
 
-/// RC310: a stage is gathered (UNSHARD) while it computes, and its gradients are reduced once, after the last.
+/// RC310: a stage is gathered (UNSHARD) while it computes, and its gradients are reduced once, after
+/// the last backward.
 void check_sharding(report& out, const text_program&);
 
 /// Answer a line that holds a program.

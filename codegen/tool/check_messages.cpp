@@ -25,16 +25,20 @@ void check_ends(report& out, const text_program& p, const token_index& index, bo
         const token uses = backward ? gradient(to, m, k) : p.make(token_kind::F, to, m, k);
         const token sends = p.make(backward ? token_kind::SEND_B : token_kind::SEND_F, from, m, k);
         const token receives = p.make(backward ? token_kind::RECV_B : token_kind::RECV_F, to, m, k);
-        const auto made = index.find(makes), used = index.find(uses), sent = index.find(sends), received = index.find(receives);
-        if (!sent) unsent.add("rank {} never sends the result of {} to rank {}: {} is missing", source, spell(makes), sink, spell(sends));
+        const auto made = index.find(makes), used = index.find(uses), sent = index.find(sends),
+                   received = index.find(receives);
+        if (!sent)
+          unsent.add("rank {} never sends the result of {} to rank {}: {} is missing", source, spell(makes),
+                     sink, spell(sends));
         else if (sent->index < made->index)
-          early.add("rank {} sends {} (item {}) before {} (item {}) has made it", source, spell(sends), sent->index,
-                    spell(makes), made->index);
+          early.add("rank {} sends {} (item {}) before {} (item {}) has made it", source, spell(sends),
+                    sent->index, spell(makes), made->index);
         if (!received)
-          unreceived.add("rank {} never receives from rank {} what {} needs: {} is missing", sink, source, spell(uses), spell(receives));
+          unreceived.add("rank {} never receives from rank {} what {} needs: {} is missing", sink, source,
+                         spell(uses), spell(receives));
         else if (received->index > used->index)
-          late.add("rank {} receives {} (item {}) after {} (item {}) has used it", sink, spell(receives), received->index,
-                   spell(uses), used->index);
+          late.add("rank {} receives {} (item {}) after {} (item {}) has used it", sink, spell(receives),
+                   received->index, spell(uses), used->index);
       }
 }
 
@@ -60,7 +64,8 @@ void check_messages(report& out, const text_program& p, const token_index& index
   check_ends(out, p, index, false);
   if (p.training) check_ends(out, p, index, true);
 
-  std::map<std::pair<int, int>, std::vector<std::pair<token, int>>> sends, receives;  // of each edge: token and item
+  using tokens = std::vector<std::pair<token, int>>;      // with their items
+  std::map<std::pair<int, int>, tokens> sends, receives;  // of each edge
   {
     offences useless(out, 308);
     for (int r = 0; r < static_cast<int>(p.ranks.size()); ++r)
@@ -72,8 +77,9 @@ void check_messages(report& out, const text_program& p, const token_index& index
             continue;
           }
           const bool is_send = t.kind == token_kind::SEND_F || t.kind == token_kind::SEND_B;
-          const int peer = is_send ? p.rank_of(t.stage + (t.kind == token_kind::SEND_F ? 1 : -1), t.microbatch)
-                                   : p.rank_of(sent_as(t).stage, t.microbatch);
+          const int peer = is_send
+                               ? p.rank_of(t.stage + (t.kind == token_kind::SEND_F ? 1 : -1), t.microbatch)
+                               : p.rank_of(sent_as(t).stage, t.microbatch);
           (is_send ? sends[{r, peer}] : receives[{peer, r}]).emplace_back(t, static_cast<int>(i));
         }
       }
@@ -85,8 +91,10 @@ void check_messages(report& out, const text_program& p, const token_index& index
     for (std::size_t i = 0; i < sent.size(); ++i) {
       const auto& [t, at] = receives[edge][i];
       if (sent_as(t) == sent[i].first) continue;
-      crossed.add("message {} from rank {} to rank {} is sent as {} (item {}) and received as {} (item {}); messages have no tags, receive them in the order they are sent",
-                  i, edge.first, edge.second, spell(sent[i].first), sent[i].second, spell(t), at);
+      crossed.add(
+          "message {} from rank {} to rank {} is sent as {} (item {}) and received as {} (item {}); messages "
+          "have no tags, receive them in the order they are sent",
+          i, edge.first, edge.second, spell(sent[i].first), sent[i].second, spell(t), at);
       break;
     }
 }

@@ -9,8 +9,8 @@ namespace rankc::tool {
 
 namespace {
 
-/// Everything that happens, as a graph of what waits for what. Three sorts of event: a compute item, a message, and
-/// the end of a message item on one rank, when the whole BATCH is over.
+/// Everything that happens, as a graph of what waits for what. Three sorts of event: a compute item, a
+/// message, and the end of a message item on one rank, when the whole BATCH is over.
 class events {
  public:
   events(const text_program& p, const token_index& index) : p_(p), index_(index) {
@@ -48,19 +48,25 @@ class events {
         const item& it = p_.ranks[r][i];
         std::string name = spell(it.tokens[0]);
         if (it.tokens.size() > 1) name = "OVERLAP(" + name + "," + spell(it.tokens[1]) + ")";
-        computation_[r].push_back(it.kind != item_kind::compute ? -1 : add(fmt::format("rank {}'s {} (item {})", r, name, i), static_cast<int>(r)));
+        computation_[r].push_back(
+            it.kind != item_kind::compute
+                ? -1
+                : add(fmt::format("rank {}'s {} (item {})", r, name, i), static_cast<int>(r)));
       }
   }
 
   /// The event of a message; both its ends lead here.
   int message(token sends, int from, int to) {
-    const auto [found, is_new] = messages_.try_emplace(std::tuple(sends.kind, sends.stage, sends.microbatch, sends.split), -1);
+    const auto [found, is_new] =
+        messages_.try_emplace(std::tuple(sends.kind, sends.stage, sends.microbatch, sends.split), -1);
     if (is_new) {
       const bool forward = sends.kind == token_kind::SEND_F;
-      const token receives{forward ? token_kind::RECV_F : token_kind::RECV_B, sends.stage + (forward ? 1 : -1),
-                           sends.microbatch, sends.split};
-      found->second = add(fmt::format("the message {} -> {} (rank {} item {}, rank {} item {})", spell(sends), spell(receives),
-                                      from, index_.find(sends)->index, to, index_.find(receives)->index), -1);
+      const token receives{forward ? token_kind::RECV_F : token_kind::RECV_B,
+                           sends.stage + (forward ? 1 : -1), sends.microbatch, sends.split};
+      found->second =
+          add(fmt::format("the message {} -> {} (rank {} item {}, rank {} item {})", spell(sends),
+                          spell(receives), from, index_.find(sends)->index, to, index_.find(receives)->index),
+              -1);
     }
     return found->second;
   }
@@ -75,7 +81,8 @@ class events {
 
   void link_rank(int r) {
     int last_computation = -1;
-    std::map<std::pair<int, bool>, int> queue;  // last message item by peer and direction, as far as told apart
+    // The last message item of each queue, by peer and direction as far as queues tell them apart.
+    std::map<std::pair<int, bool>, int> queue;
     for (std::size_t i = 0; i < p_.ranks[r].size(); ++i) {
       const item& it = p_.ranks[r][i];
       if (it.kind == item_kind::compute) {
@@ -90,7 +97,8 @@ class events {
           const int me = message_of(t);
           keys.push_back(key_of(t));
           if (last_computation >= 0) waits_[me].push_back(last_computation);
-          if (const auto before = queue.find(keys.back()); before != queue.end()) waits_[me].push_back(before->second);
+          if (const auto before = queue.find(keys.back()); before != queue.end())
+            waits_[me].push_back(before->second);
           waits_[over].push_back(me);
         }
         for (const auto& key : keys) queue[key] = over;
@@ -104,7 +112,8 @@ class events {
       if (made.rank == rank) continue;  // earlier in program order
       if (p_.has_messages) {
         const bool forward = needs.kind == token_kind::F;
-        waits_[me].push_back(message_of({forward ? token_kind::SEND_F : token_kind::SEND_B, needs.stage, needs.microbatch, needs.split}));
+        waits_[me].push_back(message_of(
+            {forward ? token_kind::SEND_F : token_kind::SEND_B, needs.stage, needs.microbatch, needs.split}));
       } else {
         waits_[me].push_back(computation_[made.rank][made.index]);
       }
@@ -140,7 +149,8 @@ class events {
     return ended;
   }
 
-  /// Of a row of computations on one rank the first, which is needed, and the last, which is stuck, are enough.
+  /// Of a row of computations on one rank the first, which is needed, and the last, which is stuck, are
+  /// enough.
   std::vector<std::string> describe(std::vector<int> cycle) const {
     std::erase_if(cycle, [&](int e) { return names_[e].empty(); });
     std::vector<std::string> out;
@@ -170,8 +180,8 @@ void check_progress(report& out, const text_program& p, const token_index& index
   const std::string_view rule = p.by == queues::edge   ? "messages queue for each peer and direction"
                                 : p.by == queues::pair ? "messages queue for each peer"
                                                        : "all messages of a rank queue";
-  sentence& s = refuse(out, 304) << "nothing of this can run (" << (p.has_messages ? rule : "data order") << "): " << cycle[0]
-                                 << " waits for ";
+  sentence& s = refuse(out, 304) << "nothing of this can run (" << (p.has_messages ? rule : "data order")
+                                 << "): " << cycle[0] << " waits for ";
   for (std::size_t i = 1; i < cycle.size(); ++i) s << cycle[i] << ", which waits for ";
   s << cycle[0];
 }

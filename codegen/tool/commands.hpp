@@ -7,15 +7,18 @@
 
 namespace rankc::tool {
 
-/// Write a starter project into `folder`, which is made where it does not exist. `name` is that of its program; empty:
-/// the folder's.
-/// Errors: 1, one sentence and nothing written, where a file is there already or the name cannot be a target's.
+/// Write a starter project into `folder`, which is made where it does not exist. `name` is that of its
+/// program; empty: the folder's.
+/// Errors: 1, one sentence and nothing written, where a file is there already or the name cannot be a
+/// target's.
 int init(const std::filesystem::path& folder, std::string name, std::ostream& out, std::ostream& errors);
 
-/// Check a certificate. 0: every claim holds; 1: refused or unreadable.
+/// Check a certificate.
+/// Errors: 1 where it is refused or unreadable.
 int verify(const std::filesystem::path& file, std::ostream& out, std::ostream& errors);
 
-/// Print the long form of a rule ("RC201"), or where `id` is empty one line for each. 1: there is no such rule.
+/// Print the long form of a rule ("RC201"), or where `id` is empty one line for each.
+/// Errors: 1 where there is no such rule.
 int explain(const std::string& id, std::ostream& out, std::ostream& errors);
 
 }  // namespace rankc::tool

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <rankc/codegen/text_template.hpp>
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <ostream>
-#include <vector>
+#include <string_view>
 
 #include "commands.hpp"
 #include "rules_text.hpp"
@@ -14,15 +12,21 @@ namespace rankc::tool {
 
 namespace {
 
-/// A paragraph under a heading, on lines of at most 100 columns.
+/// A paragraph beside its heading, on lines of at most 100 columns.
 std::string paragraph(std::string_view heading, std::string_view text) {
-  std::vector<std::string> words{fmt::format("  {:<8}", heading)};
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t space = std::min(text.find(' ', at), text.size());
-    words.emplace_back(text.substr(at, space - at));
-    at = space + 1;
+  std::string out = fmt::format("  {:<8}", heading);
+  const std::size_t indent = out.size();
+  for (std::size_t at = 0, column = indent; at < text.size();) {
+    const std::string_view word = text.substr(at, std::min(text.find(' ', at), text.size()) - at);
+    if (column + 1 + word.size() > 100) {
+      out += "\n" + std::string(indent, ' ');
+      column = indent;
+    }
+    out += fmt::format(" {}", word);
+    column += 1 + word.size();
+    at += word.size() + 1;
   }
-  return codegen::wrap(words, "", "           ") + "\n";
+  return out + "\n";
 }
 
 std::string long_form(const rule_text& r) {
@@ -38,10 +42,11 @@ int explain(const std::string& id, std::ostream& out, std::ostream& errors) {
     for (const rule_text& r : rules) out << fmt::format("RC{}  {}\n", r.id, r.title);
     return 0;
   }
-  const auto found = std::find_if(rules.begin(), rules.end(), [&](const rule_text& r) { return fmt::format("RC{}", r.id) == id; });
+  const auto found = std::find_if(rules.begin(), rules.end(),
+                                  [&](const rule_text& r) { return fmt::format("RC{}", r.id) == id; });
   if (found == rules.end()) {
-    errors << "error: there is no rule " << id << "; `rankc explain` lists all, RC" << rules.front().id << " to RC"
-           << rules.back().id << "\n";
+    errors << "error: there is no rule " << id << "; `rankc explain` lists all, RC" << rules.front().id
+           << " to RC" << rules.back().id << "\n";
     return 1;
   }
   out << long_form(*found);

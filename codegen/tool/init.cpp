@@ -24,12 +24,17 @@ std::string checked_name(const fs::path& folder, const std::string& given) {
   const fs::path whole = fs::absolute(folder).lexically_normal();
   const std::string last = (whole.has_filename() ? whole : whole.parent_path()).filename().string();
   const std::string name = given.empty() ? codegen::identifier(last) : given;
-  const bool letters = std::all_of(name.begin(), name.end(), [](unsigned char c) { return c < 128 && (std::isalnum(c) || c == '_'); });
+  const bool letters = std::all_of(name.begin(), name.end(),
+                                   [](unsigned char c) { return c < 128 && (std::isalnum(c) || c == '_'); });
   if (name.empty() || !letters || !std::isalpha(static_cast<unsigned char>(name[0])))
-    throw std::runtime_error("the name \"" + name + "\" must be a letter followed by letters, digits and underscores; give one with --name");
+    throw std::runtime_error(
+        "the name \"" + name +
+        "\" must be a letter followed by letters, digits and underscores; give one with --name");
   // CMake's own targets, and namespaces that a program uses.
-  for (const char* taken : {"all", "clean", "help", "install", "package", "test", "rankc", "plans", "std", "main"})
-    if (name == taken) throw std::runtime_error("the name \"" + name + "\" is taken; give another with --name");
+  for (const char* taken :
+       {"all", "clean", "help", "install", "package", "test", "rankc", "plans", "std", "main"})
+    if (name == taken)
+      throw std::runtime_error("the name \"" + name + "\" is taken; give another with --name");
   return name;
 }
 
@@ -51,14 +56,16 @@ int init(const fs::path& folder, std::string name, std::ostream& out, std::ostre
         {folder / "README.md", codegen::fill(templates::starter_README_md, holes)},
         {folder / ".gitignore", std::string(templates::starter_gitignore)}};
     for (const auto& [path, text] : files)
-      if (fs::exists(fs::symlink_status(path))) throw std::runtime_error(path.string() + " exists already; nothing was written");
+      if (fs::exists(fs::symlink_status(path)))
+        throw std::runtime_error(path.string() + " exists already; nothing was written");
     fs::create_directories(folder);
     for (const auto& [path, text] : files) write(path, text);
   } catch (const std::exception& e) {
     errors << "error: " << e.what() << "\n";
     return 1;
   }
-  out << "wrote the starter project " << name << " to " << folder.string() << "; its README.md says how to build it\n";
+  out << "wrote the starter project " << name << " to " << folder.string()
+      << "; its README.md says how to build it\n";
   return 0;
 }
 

@@ -97,14 +97,17 @@ std::string answer_line(std::string_view text, const answerer& answer) {
   json made = json::object();
   const json line = json::parse(text, nullptr, false);
   if (line.is_object()) answer(line, made, said);
-  else refuse(said, 300) << "the line is not " << (line.is_discarded() ? "JSON" : "a JSON object") << "; one object a line is expected";
+  else
+    refuse(said, 300) << "the line is not " << (line.is_discarded() ? "JSON" : "a JSON object")
+                      << "; one object a line is expected";
   json out{{"ok", said.empty()}, {"diagnostics", to_json(said)}};
   if (said.empty()) out.update(made);
   return dump(out);
 }
 
 bool answer_lines(std::istream& in, std::ostream& out, const answerer& answer) {
-  for (std::string line; std::getline(in, line);) out << answer_line(line, answer) << std::endl;  // for who waits for it
+  for (std::string line; std::getline(in, line);)
+    out << answer_line(line, answer) << std::endl;  // for who waits for it
   return out.good();
 }
 

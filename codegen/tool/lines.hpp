@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON lines: one object in, one object out, in order. A line that cannot be read is answered with a diagnostic and
-// does not end the run.
+// JSON lines: one object in, one object out, in order. A line that cannot be read is answered with a
+// diagnostic and does not end the run.
 #pragma once
 #include <rankc/diagnostic.hpp>
 
@@ -36,7 +36,8 @@ class fields {
   /// Add a diagnostic where `value` is absent and none has said why.
   template <class T>
   std::optional<T> need(const char* name, std::optional<T> value) const {
-    if (!value && find(name) == nullptr) refuse(out_, 300) << "the line has no " << name << ", which it needs";
+    if (!value && find(name) == nullptr)
+      refuse(out_, 300) << "the line has no " << name << ", which it needs";
     return value;
   }
 
@@ -48,7 +49,8 @@ class fields {
   report& out_;
 };
 
-/// Many offences of one sort: the first in full, the others as a number. It reports when it goes out of scope.
+/// Many offences of one sort: the first in full, the others as a number. It reports when it goes out of
+/// scope.
 class offences {
  public:
   offences(report& out, int id) : out_(out), id_(id) {}

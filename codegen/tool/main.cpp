@@ -17,7 +17,8 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", std::string("rankc ") + rankc::version);
   bool checks = false;
   std::string folder, name, file, id;
-  CLI::App* schedule = app.add_subcommand("schedule", "answer JSON lines: the order, the messages and the costs of schedules");
+  CLI::App* schedule =
+      app.add_subcommand("schedule", "answer JSON lines: the order, the messages and the costs of schedules");
   schedule->add_flag("--check", checks, "the lines hold programs; answer whether they can run");
   CLI::App* starting = app.add_subcommand("init", "write a starter project");
   starting->add_option("folder", folder, "where to; made if needed")->required();

@@ -22,8 +22,11 @@ extent read_items(const std::vector<std::vector<std::string>>& ranks, text_progr
     auto& items = p.ranks.emplace_back();
     for (std::size_t i = 0; i < ranks[r].size(); ++i) {
       auto read = read_item(ranks[r][i]);
-      if (!read) unreadable.add("rank {}, item {}: \"{}\" is no token; tokens are 3F5, 3SEND_F5, OVERLAP(3F5,3B4), BATCH(3SEND_F5,3RECV_B4), 3UNSHARD",
-                                r, i, ranks[r][i].substr(0, 40));
+      if (!read)
+        unreadable.add(
+            "rank {}, item {}: \"{}\" is no token; tokens are 3F5, 3SEND_F5, OVERLAP(3F5,3B4), "
+            "BATCH(3SEND_F5,3RECV_B4), 3UNSHARD",
+            r, i, ranks[r][i].substr(0, 40));
       items.push_back(read.value_or(item{}));
       for (const token& t : items.back().tokens) {
         ++most.tokens;
@@ -74,8 +77,9 @@ std::optional<text_program> read_program(const json& line, report& out) {
   const fields f(line, out);
   const auto ranks = f.need("ranks", f.lists_of_text("ranks"));
   const auto given = f.whole_numbers("stage_to_rank"), reversed = f.whole_numbers("stage_to_rank_rev");
-  const auto pp = f.whole("pp"), per_rank = f.whole("stages_per_rank"), microbatches = f.whole("microbatches"),
-             splits = f.whole("seq_splits"), from = f.whole("mb_split");
+  const auto pp = f.whole("pp"), per_rank = f.whole("stages_per_rank"),
+             microbatches = f.whole("microbatches"), splits = f.whole("seq_splits"),
+             from = f.whole("mb_split");
   const auto inference = f.flag("inference");
   text_program p;
   read_queues(f, p, out);
@@ -91,19 +95,23 @@ std::optional<text_program> read_program(const json& line, report& out) {
 
   // DualPipe (mb_split) holds every stage on two ranks.
   const long long expected = 1LL * static_cast<long long>(ranks->size()) * (from ? 1 : per_rank.value_or(1));
-  const long long stages = given ? static_cast<long long>(given->size()) : per_rank || from ? expected : most.stage + 1;
+  const long long stages = given              ? static_cast<long long>(given->size())
+                           : per_rank || from ? expected
+                                              : most.stage + 1;
   p.microbatches = microbatches.value_or(most.microbatch + 1);
   p.split_sequences = splits || most.split >= 0;
   p.splits = splits.value_or(std::max(most.split, 0) + 1);
   if (inference) p.training = !*inference;
   if (stages < 1 || p.microbatches < 1 || p.splits < 1)
-    refuse(out, 300) << "the program has " << stages << " stages, " << p.microbatches << " microbatches and " << p.splits
-                     << " splits of a sequence; it needs at least 1 of each";
+    refuse(out, 300) << "the program has " << stages << " stages, " << p.microbatches << " microbatches and "
+                     << p.splits << " splits of a sequence; it needs at least 1 of each";
   else if (stages > most.tokens)
-    refuse(out, 303) << "the program has " << stages << " stages and only " << most.tokens << " tokens; every stage runs";
+    refuse(out, 303) << "the program has " << stages << " stages and only " << most.tokens
+                     << " tokens; every stage runs";
   if (per_rank && stages != expected)
-    refuse(out, stages < expected ? 303 : 302) << "stage_to_rank has " << stages << " stages, but " << ranks->size() << " ranks of stages_per_rank="
-                     << *per_rank << " have " << expected;
+    refuse(out, stages < expected ? 303 : 302)
+        << "stage_to_rank has " << stages << " stages, but " << ranks->size()
+        << " ranks of stages_per_rank=" << *per_rank << " have " << expected;
   if (!out.empty()) return {};
   p.stages = static_cast<int>(stages);
 
@@ -111,11 +119,12 @@ std::optional<text_program> read_program(const json& line, report& out) {
   if (given) check_placement(p, *given, "stage_to_rank", out);
   if (from) {
     p.reversed_from = *from;
-    p.reversed_rank_of_stage = reversed.value_or(std::vector<int>(p.rank_of_stage.rbegin(), p.rank_of_stage.rend()));
+    p.reversed_rank_of_stage =
+        reversed.value_or(std::vector<int>(p.rank_of_stage.rbegin(), p.rank_of_stage.rend()));
     if (reversed) check_placement(p, *reversed, "stage_to_rank_rev", out);
     if (p.reversed_rank_of_stage.size() != p.rank_of_stage.size())
-      refuse(out, 300) << "stage_to_rank_rev has " << p.reversed_rank_of_stage.size() << " stages, stage_to_rank "
-                       << p.rank_of_stage.size();
+      refuse(out, 300) << "stage_to_rank_rev has " << p.reversed_rank_of_stage.size()
+                       << " stages, stage_to_rank " << p.rank_of_stage.size();
   }
   return out.empty() ? std::optional(std::move(p)) : std::nullopt;
 }
@@ -131,7 +140,9 @@ std::optional<place> token_index::find(const token& t) const {
 }
 
 std::vector<token> producers(const text_program& p, const token_index& index, const token& t) {
-  const auto same = [&](token_kind kind, int stage, int split) { return token{kind, stage, t.microbatch, split}; };
+  const auto same = [&](token_kind kind, int stage, int split) {
+    return token{kind, stage, t.microbatch, split};
+  };
   const auto gradient = [&](int stage, int split) {  // of the stage's input: part of B, or alone
     const token whole = same(token_kind::B, stage, split);
     return index.has(whole) ? whole : same(token_kind::I, stage, split);
@@ -140,7 +151,8 @@ std::vector<token> producers(const text_program& p, const token_index& index, co
   switch (t.kind) {
     case token_kind::F:
       if (t.stage > 0) out.push_back(same(token_kind::F, t.stage - 1, t.split));
-      if (t.split > 0) out.push_back(same(token_kind::F, t.stage, t.split - 1));  // attention sees what is before
+      if (t.split > 0)
+        out.push_back(same(token_kind::F, t.stage, t.split - 1));  // attention sees what is before
       break;
     case token_kind::B:
     case token_kind::I:
@@ -149,9 +161,14 @@ std::vector<token> producers(const text_program& p, const token_index& index, co
       if (p.split_sequences && t.split + 1 < p.splits) out.push_back(gradient(t.stage, t.split + 1));
       if (const token again = same(token_kind::R, t.stage, t.split); index.has(again)) out.push_back(again);
       break;
-    case token_kind::W: out.push_back(same(token_kind::I, t.stage, t.split)); break;
-    case token_kind::R: out.push_back(same(token_kind::F, t.stage, t.split)); break;
-    default: break;
+    case token_kind::W:
+      out.push_back(same(token_kind::I, t.stage, t.split));
+      break;
+    case token_kind::R:
+      out.push_back(same(token_kind::F, t.stage, t.split));
+      break;
+    default:
+      break;
   }
   return out;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pipeline program given as tokens, of rankc or of any other system: what each rank issues in order, and where its
-// stages are.
+// A pipeline program given as tokens, of rankc or of any other system: what each rank issues in order, and
+// where its stages are.
 #pragma once
 #include <cstddef>
 #include <limits>
@@ -13,8 +13,9 @@
 
 namespace rankc::tool {
 
-/// The messages of a rank that wait for one another: those to and from one peer in one direction (rankc's runtime:
-/// a stream per directed edge), all with one peer (a communicator per pair), or all (one communicator).
+/// The messages of a rank that wait for one another: those to and from one peer in one direction (rankc's
+/// runtime: a stream per directed edge), all with one peer (a communicator per pair), or all (one
+/// communicator).
 enum class queues { edge, pair, rank };
 
 /// Where a token stands.
@@ -34,16 +35,18 @@ struct text_program {
   int reversed_from = std::numeric_limits<int>::max();
 
   int rank_of(int stage, int microbatch) const {
-    return (microbatch < reversed_from ? rank_of_stage : reversed_rank_of_stage)[static_cast<std::size_t>(stage)];
+    return (microbatch < reversed_from ? rank_of_stage
+                                       : reversed_rank_of_stage)[static_cast<std::size_t>(stage)];
   }
   token make(token_kind kind, int stage, int microbatch, int split) const {
     return {kind, stage, microbatch, split_sequences ? split : -1};
   }
 };
 
-/// Read a line's program: "ranks", and where given "stage_to_rank", "stage_to_rank_rev" with "mb_split", "pp",
-/// "stages_per_rank", "microbatches", "seq_splits", "inference", "queues" and "source". What is absent is taken from
-/// the tokens. A program of another system ("source") is held to the strictest queues, one per rank.
+/// Read a line's program: "ranks", and where given "stage_to_rank", "stage_to_rank_rev" with "mb_split",
+/// "pp", "stages_per_rank", "microbatches", "seq_splits", "inference", "queues" and "source". What is absent
+/// is taken from the tokens. A program of another system ("source") is held to the strictest queues, one per
+/// rank.
 /// Errors: RC300; RC302 and RC303 where the stages are not those that the line says.
 std::optional<text_program> read_program(const json& line, report& out);
 

@@ -5,13 +5,16 @@ namespace rankc::tool {
 
 namespace {
 
+// One field a line: clang-format would run them together.
+// clang-format off
 constexpr rule_text texts[]{
     {101, "the degrees multiply to the world size",
      "The product of pp, dp_replicate, dp_shard, cp and tp is world.",
-     "Every rank has exactly one coordinate on every axis. A smaller product leaves ranks without work, and a larger "
-     "one gives work to ranks that do not exist.",
+     "Every rank has exactly one coordinate on every axis. A smaller product leaves ranks without work, "
+     "and a larger one gives work to ranks that do not exist.",
      "parallel_dims{.world = 8, .tp = 2, .pp = 2}",
-     "Multiply one degree by what is missing, here dp_replicate = 2, or let it be computed: .dp_replicate = infer."},
+     "Multiply one degree by what is missing, here dp_replicate = 2, or let it be computed: .dp_replicate "
+     "= infer."},
     {102, "an inferred degree is a whole number",
      "With one degree `infer`, the product of the others divides world.",
      "The inferred degree is world divided by that product; a fraction of a rank does not exist.",
@@ -19,8 +22,8 @@ constexpr rule_text texts[]{
      "Take degrees that divide the world: tp = 1, 2, 4 or 8; or another world: 6 or 9."},
     {103, "every axis above 1 is lowered in this version",
      "dp_shard, cp, ep, etp and ulysses are 1.",
-     "They can be declared, so that plans keep their spelling, but no pass lowers them yet. A plan that used them would "
-     "compile to something else than it says.",
+     "They can be declared, so that plans keep their spelling, but no pass lowers them yet. A plan that "
+     "used them would compile to something else than it says.",
      "parallel_dims{.world = 4, .dp_shard = 4}",
      "Use dp_replicate, tp and pp: parallel_dims{.world = 4, .dp_replicate = 4}."},
     {104, "a degree is at least 1",
@@ -35,14 +38,14 @@ constexpr rule_text texts[]{
      "Say all degrees but one."},
     {106, "sequence parallelism needs tensor parallelism",
      "sequence_parallel = true comes with tp > 1.",
-     "It shards the tokens between tensor-parallel regions over the ranks of the tp group. With one rank there is "
-     "nothing to shard, and the flag most likely means that tp was forgotten.",
+     "It shards the tokens between tensor-parallel regions over the ranks of the tp group. With one rank "
+     "there is nothing to shard, and the flag most likely means that tp was forgotten.",
      "parallel_dims{.world = 2, .pp = 2, .sequence_parallel = true}",
      "Set tp > 1, or leave sequence_parallel out."},
     {110, "the cluster has a place for every rank",
      "world is at most nodes times ranks_per_node of the cluster.",
-     "A rank is one GPU, or one thread group of a CPU cluster. The cluster's memory and speed are promises for each of "
-     "them, and hold for none that does not exist.",
+     "A rank is one GPU, or one thread of a machine without. The cluster's memory and speed are promises "
+     "for each of them, and hold for none that does not exist.",
      "plan<model, parallel_dims{.world = 16, .dp_replicate = 16}, schedule, recipe, clusters::h200<1>>",
      "Take a larger cluster, here clusters::h200<2>, or a smaller world."},
     {201, "every pipeline stage has a layer",
@@ -51,13 +54,14 @@ constexpr rule_text texts[]{
      "models::gpt2{.layers = 2, ...} on parallel_dims{.world = 4, .pp = 4}",
      "Take pp of at most the number of layers, and use the ranks for dp_replicate or tp."},
     {202, "what is sharded divides into equal shards of whole units",
-     "A dim that an axis shards has a count that the degree divides. The count of heads is in heads, not in elements.",
+     "A dim that an axis shards has a count that the degree divides. The count of heads is in heads, not "
+     "in elements.",
      "All ranks run the same program on shards of the same shape; a half head has no attention.",
      "models::gpt2{.hidden = 96, .heads = 3, ...} on parallel_dims{.world = 2, .tp = 2}",
-     "Take a tp that divides heads, ffn, vocab and, with sequence_parallel, the tokens; or pad the vocabulary and say "
-     "the real size in vocab_used."},
+     "Take a tp that divides heads, ffn, vocab and, with sequence_parallel, the tokens; or pad the "
+     "vocabulary and say the real size in vocab_used."},
     {203, "hidden divides into whole heads",
-     "heads and kv_heads are at least 1, and heads divides hidden.",
+     "heads divides hidden.",
      "Each head has hidden / heads elements.",
      "models::gpt2{.hidden = 100, .heads = 3, ...}",
      "Take a divisor of hidden: for 100 that is 1, 2, 4, 5, 10, 20, 25, 50 or 100."},
@@ -71,11 +75,22 @@ constexpr rule_text texts[]{
      "A rotation acts on two elements of a head at a time; with an odd size one would be left over.",
      "models::llama{.hidden = 60, .heads = 4, ...}",
      "Change hidden or heads so that hidden / heads is even."},
+    {206, "every size of a model is at least 1",
+     "hidden, heads, kv_heads, ffn and vocab are at least 1.",
+     "A tensor without elements has no mean and no gradient; a missing size is 0 and means the same.",
+     "models::gpt2{.layers = 2, .hidden = 64, .heads = 4, .vocab = 64}   // no ffn",
+     "Give every size; most often ffn is 4 * hidden."},
+    {207, "the used part of a vocabulary is a part of it",
+     "vocab_used is 1 to vocab, or 0 for all of it.",
+     "vocab may be padded, so that it divides; vocab_used says how many of its tokens exist.",
+     "models::gpt2{.vocab = 64, .vocab_used = 65, ...}",
+     "Make vocab as large as vocab_used, or larger: the next multiple that tp divides."},
     {210, "every op's types fit",
-     "Each op of a layer, and each dual that its backward is made of, has a typing rule over shapes and, on every axis, "
-     "placements: R replicated, I invariant, V sharded along a dim, P a pending sum.",
-     "A missing reduction, a nonlinear function of a pending sum or a bias added before the reduction would run and give a "
-     "wrong gradient on more than one rank. The sentence names the op, the axis, what was found and what was expected.",
+     "Each op of a layer, and each dual that its backward is made of, has a typing rule over shapes and, "
+     "on every axis, placements: R replicated, I invariant, V sharded along a dim, P a pending sum.",
+     "A missing reduction, a nonlinear function of a pending sum or a bias added before the reduction "
+     "would run and give a wrong gradient on more than one rank. The sentence names the op, the axis, what "
+     "was found and what was expected.",
      "x + row_parallel_linear(h)   // a pending sum (P) added to a replicated value (R)",
      "Do what the sentence offers: most often all_reduce or reduce_scatter the pending sum first."},
     {211, "a repeated layer keeps the type of its input",
@@ -88,6 +103,19 @@ constexpr rule_text texts[]{
      "Backward starts from the loss; the gradients of anything else are not defined.",
      "a model whose head returns logits",
      "End the last layer with cross_entropy(logits, c.targets, ...)."},
+    {213, "a layer uses its input",
+     "The result of every layer but the first depends on the layer's input.",
+     "Where it does not, no gradient reaches the layers before it, and they stay as they began.",
+     "a block that returns linear(positions, w) and drops x",
+     "Use the input, most often by adding it: x + f(x)."},
+    {214, "tied parameters are alike, and few",
+     "Parameters of one name in two layers are one parameter: their shapes and placements are equal. A "
+     "layer has one such in common with earlier ones at most.",
+     "Both layers read and update the same elements. Between the first and the last pipeline stage one "
+     "message a step keeps them equal.",
+     "a head with parameter(\"wte\", {vocab, 2 * hidden}) after an "
+     "embedding with parameter(\"wte\", {vocab, hidden})",
+     "Give the later parameter a name of its own, or make the two alike."},
     {220, "sequences and batches are not empty",
      "seq and global_batch are at least 1.",
      "A step without tokens has no mean loss.",
@@ -95,84 +123,112 @@ constexpr rule_text texts[]{
      "Give both: seq in tokens, global_batch in sequences per step."},
     {221, "the batch divides into microbatches",
      "global_batch is a multiple of microbatches times the data-parallel ranks.",
-     "Every microbatch on every rank has the same number of sequences, so that one program with constant shapes serves all "
-     "and the mean of their gradients is the gradient of the mean.",
-     "training{.global_batch = 10, ...} with 4 microbatches on parallel_dims{.world = 2, .dp_replicate = 2}",
+     "Every microbatch on every rank has the same number of sequences, so that one program with constant "
+     "shapes serves all and the mean of their gradients is the gradient of the mean.",
+     "training{.global_batch = 10, ...} with 4 microbatches on parallel_dims{.world = 2, .dp_replicate = "
+     "2}",
      "Take a multiple of 8: 8 or 16; or other microbatches."},
+    {222, "the tokens of a microbatch can be counted",
+     "A microbatch over all data-parallel ranks has at most 2,147,483,647 tokens.",
+     "Shapes are 32-bit numbers; a larger count would wrap around.",
+     "training{.seq = 1048576, .global_batch = 4096} with 1 microbatch",
+     "Take more microbatches: 4 of them have 2^30 tokens each."},
     {300, "a line is a request",
-     "Each line of `rankc schedule` is one JSON object with fields of the types that its sentence names; each token of "
-     "\"ranks\" is of the grammar: 3F5, 3SEND_F5, OVERLAP(3F5,3B4), BATCH(3SEND_F5,3RECV_B4), 3UNSHARD.",
-     "A line that is guessed at gives an answer to another question. The lines after it are answered all the same.",
+     "Each line of `rankc schedule` is one JSON object with fields of the types that its sentence names; "
+     "each token of \"ranks\" is of the grammar: 3F5, 3SEND_F5, OVERLAP(3F5,3B4), "
+     "BATCH(3SEND_F5,3RECV_B4), 3UNSHARD.",
+     "A line that is guessed at gives an answer to another question. The lines after it are answered all "
+     "the same.",
      R"({"schedule": "gpipe", "pp": "four", "microbatches": 8})",
      R"(Write {"schedule": "gpipe", "pp": 4, "microbatches": 8}.)"},
     {301, "a step has a microbatch",
      "microbatches is at least 1.",
      "A step without microbatches computes nothing.",
      R"({"schedule": "gpipe", "pp": 2, "microbatches": 0})",
-     "Take 1 or more. The bubble of GPipe and 1F1B is (pp - 1) / (microbatches + pp - 1): take several times pp."},
+     "Take 1 or more. The bubble of GPipe and 1F1B is (pp - 1) / (microbatches + pp - 1): take several "
+     "times pp."},
     {302, "every action is in its place, once",
-     "An action's stage and microbatch exist, the stage is on the rank that has the action, and no action is there twice.",
-     "A second forward would overwrite what the backward needs; a second backward would count a gradient twice.",
+     "An action's stage and microbatch exist, the stage is on the rank that has the action, and no action "
+     "is there twice.",
+     "A second forward would overwrite what the backward needs; a second backward would count a gradient "
+     "twice.",
      R"({"ranks": [["0F0", "0F0", "0B0"]], "stage_to_rank": [0]})",
      "Drop the second one, or give it the microbatch that it was meant for."},
     {303, "no action is missing",
-     "Every stage runs the forward of every microbatch; in training also the backward, as B, or as I and W.",
+     "Every stage runs the forward of every microbatch; in training also the backward, as B, or as I and "
+     "W.",
      "A missing backward leaves its microbatch out of the gradient, and nothing at run time would say so.",
      R"({"ranks": [["0F0", "0F1", "0B0"]], "stage_to_rank": [0], "microbatches": 2})",
      "Add the action that the sentence names."},
     {304, "nothing waits for ever",
-     "On each rank an action comes after what it needs; and over all ranks no ring of waits exists, messages included. A "
-     "message is not buffered: it starts when both its ends are reached, and not before the earlier ones of its queue. "
-     "rankc's runtime has a queue for each peer and direction; \"queues\" in a line says \"edge\" (that), \"pair\" (one "
-     "per peer) or \"rank\" (one for all), and a line with another \"source\" is held to \"rank\".",
+     "On each rank an action comes after what it needs; and over all ranks no ring of waits exists, "
+     "messages included. A message is not buffered: it starts when both its ends are reached, and not "
+     "before the earlier ones of its queue. rankc's runtime has a queue for each peer and direction; "
+     "\"queues\" in a line says \"edge\" (that), \"pair\" (one per peer) or \"rank\" (one for all), and a "
+     "line with another \"source\" is held to \"rank\".",
      "Such a step hangs with all GPUs busy waiting. The sentence names the ring.",
-     R"({"ranks": [["0F0", "0SEND_F0", "0RECV_B0", "0B0"], ["1RECV_F0", "1B0", "1SEND_B0", "1F0"]], "stage_to_rank": [0, 1]})",
-     "Order each rank's actions by their data. Where two ranks send to each other first, let one receive first, or put "
-     "both messages of a rank into one BATCH."},
+     R"({"ranks": [["0F0", "0SEND_F0", "0RECV_B0", "0B0"], ["1RECV_F0", "1B0", "1SEND_B0", "1F0"]], )"
+     R"("stage_to_rank": [0, 1]})",
+     "Order each rank's actions by their data. Where two ranks send to each other first, let one receive "
+     "first, or put both messages of a rank into one BATCH."},
     {305, "the schedule exists in this version",
      "\"schedule\" is a name that the sentence lists.",
-     "An unknown name is most often a typing mistake; running another schedule instead would be worse than none.",
+     "An unknown name is most often a typing mistake; running another schedule instead would be worse than "
+     "none.",
      R"({"schedule": "1f1b", "pp": 4, "microbatches": 8})",
-     "Take a listed name, here one_f_one_b. The order of any other schedule can be checked with `rankc schedule --check`."},
+     "Take a listed name, here one_f_one_b. The order of any other schedule can be checked with `rankc "
+     "schedule --check`."},
     {306, "the schedule has as many stages on a rank as asked",
      "stages_per_rank is what the schedule places on a rank: 1 for gpipe and one_f_one_b.",
      "Schedules with several stages on a rank are other schedules, with another order and other messages.",
      R"({"schedule": "one_f_one_b", "pp": 4, "stages_per_rank": 2, "microbatches": 8})",
      "Leave stages_per_rank out, or set what the sentence names."},
     {307, "the schedule's activations fit the limit",
-     "No rank holds the activations of more microbatches at once than memory_limit, in microbatches of one stage.",
-     "GPipe holds all microbatches of a step at once, 1F1B at most pp of them. Beyond the limit a step would run out of "
-     "memory in its middle.",
+     "No rank holds the activations of more microbatches at once than memory_limit, in microbatches of one "
+     "stage.",
+     "GPipe holds all microbatches of a step at once, 1F1B at most pp of them. Beyond the limit a step "
+     "would run out of memory in its middle.",
      R"({"schedule": "gpipe", "pp": 4, "microbatches": 16, "memory_limit": 8})",
-     "Take what the sentence offers: another schedule that fits, or fewer microbatches of more sequences each."},
+     "Take what the sentence offers: another schedule that fits, or fewer microbatches of more sequences "
+     "each."},
     {308, "every message has two ends in the right places",
-     "What one rank makes and another uses is sent once, after it is made, and received once, before it is used. "
-     "Stages on one rank exchange no messages.",
+     "What one rank makes and another uses is sent once, after it is made, and received once, before it is "
+     "used. Stages on one rank exchange no messages.",
      "A send without its receive hangs; a receive after its use gives stale data.",
-     R"({"ranks": [["0F0", "0RECV_B0", "0B0"], ["1RECV_F0", "1F0", "1B0", "1SEND_B0"]], "stage_to_rank": [0, 1]})",
+     R"({"ranks": [["0F0", "0RECV_B0", "0B0"], ["1RECV_F0", "1F0", "1B0", "1SEND_B0"]], )"
+     R"("stage_to_rank": [0, 1]})",
      "Add, move or drop the token that the sentence names, here 0SEND_F0 after 0F0."},
     {309, "messages are received in the order they are sent",
      "From one rank to another, the n-th receive is the other end of the n-th send.",
-     "NCCL's messages carry no tags. Two of one size that change places are not noticed, and train on wrong data.",
-     R"({"ranks": [["0F0", "0SEND_F0", "0F1", "0SEND_F1"], ["1RECV_F1", "1RECV_F0", "1F0", "1F1"]], "stage_to_rank": [0, 1]})",
+     "NCCL's messages carry no tags. Two of one size that change places are not noticed, and train on "
+     "wrong data.",
+     R"({"ranks": [["0F0", "0SEND_F0", "0F1", "0SEND_F1"], ["1RECV_F1", "1RECV_F0", "1F0", "1F1"]], )"
+     R"("stage_to_rank": [0, 1]})",
      "Move the receives, or the sends, into one order."},
     {310, "a stage is gathered while it computes",
-     "Where UNSHARD and RESHARD are there for a stage, they take turns and every computation lies between them. A stage's "
-     "gradients are reduced once, after its last backward.",
-     "A sharded stage has no whole weights to compute with; gradients added after the reduction are lost on other ranks.",
+     "Where UNSHARD and RESHARD are there for a stage, they take turns and every computation lies between "
+     "them. A stage's gradients are reduced once, after its last backward.",
+     "A sharded stage has no whole weights to compute with; gradients added after the reduction are lost "
+     "on other ranks.",
      R"({"ranks": [["0UNSHARD", "0F0", "0RESHARD", "0B0", "0REDUCE_GRAD"]], "stage_to_rank": [0]})",
      "Put UNSHARD before the first computation after a RESHARD, and REDUCE_GRAD after the last backward."},
     {311, "a schedule that is answered is of bounded length",
      "pp times microbatches is at most the number in the sentence.",
-     "The answer holds every action twice. One line must not take all the memory of the machine that answers it.",
+     "The answer holds every action twice. One line must not take all the memory of the machine that "
+     "answers it.",
      R"({"schedule": "gpipe", "pp": 1024, "microbatches": 1000000})",
-     "Ask for fewer microbatches: their order repeats, and the bubble is (pp - 1) / (microbatches + pp - 1)."},
+     "Ask for fewer microbatches: their order repeats, and the bubble is (pp - 1) / (microbatches + pp - "
+     "1)."},
     {401, "what every rank needs fits into its memory",
-     "The arena of each rank, weights, gradients, optimizer state, activations and buffers, is at most the cluster's memory.",
-     "Every byte of every rank is placed before the program is written, so that running out of memory is found here.",
-     "a plan of models::llama{.layers = 32, .hidden = 8192, ...} on parallel_dims{.world = 1} and clusters::h200<1>",
+     "The arena of each rank, weights, gradients, optimizer state, activations and buffers, is at most the "
+     "cluster's memory.",
+     "Every byte of every rank is placed before the program is written, so that running out of memory is "
+     "found here.",
+     "a plan of models::llama{.layers = 32, .hidden = 8192, ...} on parallel_dims{.world = 1} and "
+     "clusters::h200<1>",
      "Use more tp or pp, or fewer rows in a microbatch: more microbatches, or a smaller global_batch."},
 };
+// clang-format on
 
 }  // namespace
 

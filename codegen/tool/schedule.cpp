@@ -43,9 +43,11 @@ request read(const json& line, report& out) {
   const fields f(line, out);
   request r;
   if (const auto name = f.need("schedule", f.text("schedule"))) {
-    const auto found = std::find_if(std::begin(schedules), std::end(schedules), [&](const auto& s) { return s.name == *name; });
+    const auto found = std::find_if(std::begin(schedules), std::end(schedules),
+                                    [&](const auto& s) { return s.name == *name; });
     if (found != std::end(schedules)) r.schedule = found;
-    else refuse(out, 305) << "schedule \"" << *name << "\" is not one of this version's: " << schedule_names();
+    else
+      refuse(out, 305) << "schedule \"" << *name << "\" is not one of this version's: " << schedule_names();
   }
   if (const auto pp = f.need("pp", f.whole("pp"))) {
     r.pp = *pp;
@@ -53,12 +55,14 @@ request read(const json& line, report& out) {
   }
   if (const auto m = f.need("microbatches", f.whole("microbatches"))) {
     r.microbatches = *m;
-    if (r.microbatches < 1) refuse(out, 301) << "microbatches=" << r.microbatches << "; a step has at least 1";
+    if (r.microbatches < 1)
+      refuse(out, 301) << "microbatches=" << r.microbatches << "; a step has at least 1";
   }
   const auto per_rank = f.whole("stages_per_rank");
   if (per_rank && r.schedule && *per_rank != r.schedule->stages_per_rank)
     refuse(out, 306) << "stages_per_rank=" << *per_rank << ", but " << r.schedule->name << " places "
-                     << r.schedule->stages_per_rank << " on each rank; set stages_per_rank=" << r.schedule->stages_per_rank;
+                     << r.schedule->stages_per_rank
+                     << " on each rank; set stages_per_rank=" << r.schedule->stages_per_rank;
   r.inference = f.flag("inference").value_or(false);
   const fields costs(f.object("costs"), out);
   r.costs.forward = costs.number("F").value_or(1);
@@ -78,7 +82,8 @@ action_table collect(const known_schedule& schedule, int pp, int microbatches, b
   action_table forwards{{}, {}, t.rank_of_stage, microbatches, true};
   for (int r = 0; r < t.ranks(); ++r) {
     forwards.begin.push_back(static_cast<int>(forwards.actions.size()));
-    std::copy_if(t.actions.begin() + t.begin[r], t.actions.begin() + t.begin[r + 1], std::back_inserter(forwards.actions),
+    std::copy_if(t.actions.begin() + t.begin[r], t.actions.begin() + t.begin[r + 1],
+                 std::back_inserter(forwards.actions),
                  [](const action& a) { return a.kind == action_kind::F; });
   }
   forwards.begin.push_back(static_cast<int>(forwards.actions.size()));
@@ -101,14 +106,15 @@ void check_memory(report& out, const request& r, const std::vector<int>& peaks) 
   const auto highest = std::max_element(peaks.begin(), peaks.end());
   if (!r.memory_limit || *highest <= *r.memory_limit) return;
   sentence& s = refuse(out, 307);
-  s << "rank " << highest - peaks.begin() << " holds the activations of " << *highest << " microbatches at once, more than memory_limit="
-    << fmt::format("{}", *r.memory_limit) << "; ";
+  s << "rank " << highest - peaks.begin() << " holds the activations of " << *highest
+    << " microbatches at once, more than memory_limit=" << fmt::format("{}", *r.memory_limit) << "; ";
   if (*r.memory_limit < 1) {
     s << "every schedule holds at least 1";
     return;
   }
   for (const known_schedule& other : schedules)
-    if (const int needs = peak(other, r, r.microbatches); needs <= *r.memory_limit) s << "take " << other.name << ", which holds " << needs << ", or ";
+    if (const int needs = peak(other, r, r.microbatches); needs <= *r.memory_limit)
+      s << "take " << other.name << ", which holds " << needs << ", or ";
   int fits = 1, too_many = r.microbatches;  // the peak grows with the microbatches
   while (too_many - fits > 1) {
     const int middle = fits + (too_many - fits) / 2;
@@ -127,14 +133,21 @@ std::string schedule_names() {
 
 std::vector<std::string> issue_order(const action_table& t, int rank) {
   std::vector<std::string> out;
-  const auto elsewhere = [&](int stage) { return stage >= 0 && stage < t.stages() && t.rank_of_stage[stage] != rank; };
-  const auto message = [&](const action& a, token_kind forward, token_kind backward, int forward_peer, int backward_peer) {
+  const auto elsewhere = [&](int stage) {
+    return stage >= 0 && stage < t.stages() && t.rank_of_stage[stage] != rank;
+  };
+  const auto message = [&](const action& a, token_kind forward, token_kind backward, int forward_peer,
+                           int backward_peer) {
     const bool is_forward = a.kind == action_kind::F;
     if (a.kind == action_kind::W || !elsewhere(is_forward ? forward_peer : backward_peer)) return;
     out.push_back(spell({is_forward ? forward : backward, a.stage, a.microbatch, -1}));
   };
-  const auto receive = [&](const action& a) { message(a, token_kind::RECV_F, token_kind::RECV_B, a.stage - 1, a.stage + 1); };
-  const auto send = [&](const action& a) { message(a, token_kind::SEND_F, token_kind::SEND_B, a.stage + 1, a.stage - 1); };
+  const auto receive = [&](const action& a) {
+    message(a, token_kind::RECV_F, token_kind::RECV_B, a.stage - 1, a.stage + 1);
+  };
+  const auto send = [&](const action& a) {
+    message(a, token_kind::SEND_F, token_kind::SEND_B, a.stage + 1, a.stage - 1);
+  };
   const int ahead = t.inference ? 0 : 1;
   int received = t.begin[rank];
   for (int k = t.begin[rank]; k < t.begin[rank + 1]; ++k) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `rankc schedule`: the schedules of the language at run time. A line asks for one; the answer is its order on every
-// rank, with and without messages, and what it costs.
+// `rankc schedule`: the schedules of the language at run time. A line asks for one; the answer is its order
+// on every rank, with and without messages, and what it costs.
 #pragma once
 #include <rankc/schedule.hpp>
 
@@ -14,8 +14,8 @@ namespace rankc::tool {
 /// The names of the schedules that this version has: "gpipe, one_f_one_b".
 std::string schedule_names();
 
-/// What rank `rank` issues, messages included, in the order of the generated program: in training each receive is
-/// issued one action ahead of its use; in inference right before it.
+/// What rank `rank` issues, messages included, in the order of the generated program: in training each
+/// receive is issued one action ahead of its use; in inference right before it.
 std::vector<std::string> issue_order(const action_table&, int rank);
 
 /// Answer a line that asks for a schedule.

@@ -8,16 +8,23 @@ namespace rankc::tool {
 
 namespace {
 
-constexpr std::pair<std::string_view, token_kind> spellings[]{
-    {"F", token_kind::F},           {"B", token_kind::B},
-    {"I", token_kind::I},           {"W", token_kind::W},
-    {"R", token_kind::R},           {"SEND_F", token_kind::SEND_F},
-    {"RECV_F", token_kind::RECV_F}, {"SEND_B", token_kind::SEND_B},
-    {"RECV_B", token_kind::RECV_B}, {"UNSHARD", token_kind::UNSHARD},
-    {"RESHARD", token_kind::RESHARD}, {"REDUCE_GRAD", token_kind::REDUCE_GRAD}};
+constexpr std::pair<std::string_view, token_kind> spellings[]{{"F", token_kind::F},
+                                                              {"B", token_kind::B},
+                                                              {"I", token_kind::I},
+                                                              {"W", token_kind::W},
+                                                              {"R", token_kind::R},
+                                                              {"SEND_F", token_kind::SEND_F},
+                                                              {"RECV_F", token_kind::RECV_F},
+                                                              {"SEND_B", token_kind::SEND_B},
+                                                              {"RECV_B", token_kind::RECV_B},
+                                                              {"UNSHARD", token_kind::UNSHARD},
+                                                              {"RESHARD", token_kind::RESHARD},
+                                                              {"REDUCE_GRAD", token_kind::REDUCE_GRAD}};
 
 item_kind kind_of(token_kind k) {
-  return k <= token_kind::R ? item_kind::compute : k <= token_kind::RECV_B ? item_kind::message : item_kind::sharding;
+  return k <= token_kind::R        ? item_kind::compute
+         : k <= token_kind::RECV_B ? item_kind::message
+                                   : item_kind::sharding;
 }
 
 /// Take a number of at most nine digits off the front of `text`.

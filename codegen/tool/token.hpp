@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tokens of a schedule in text: `3F5`, `3SEND_F5`, `BATCH(...)`, `OVERLAP(...)`, `0UNSHARD`. One token has one
-// spelling; the stage in it is always the stage of the rank that runs it.
+// The tokens of a schedule in text: `3F5`, `3SEND_F5`, `BATCH(...)`, `OVERLAP(...)`, `0UNSHARD`. One token
+// has one spelling; the stage in it is always the stage of the rank that runs it.
 #pragma once
 #include <optional>
 #include <string>

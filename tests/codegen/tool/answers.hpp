@@ -17,7 +17,8 @@ inline json check(const std::string& line) { return json::parse(answer_line(line
 /// "RC301 RC305": the rules of the diagnostics in order; empty where the answer is ok.
 inline std::string ids(const json& answered) {
   std::string out;
-  for (const json& d : answered.at("diagnostics")) out += (out.empty() ? "" : " ") + d.at("id").get<std::string>();
+  for (const json& d : answered.at("diagnostics"))
+    out += (out.empty() ? "" : " ") + d.at("id").get<std::string>();
   return answered.at("ok") == out.empty() ? out : "ok contradicts the diagnostics";
 }
 

@@ -51,8 +51,9 @@ TEST_CASE("no token of a program can be left out, repeated or given to another r
 
 TEST_CASE("order on one rank is that of the data") {
   CHECK(verdict("0B0 0F0") == "RC304");
-  CHECK(said("0B0 0F0") == "rank 0 waits for ever before 0B0 (item 0), which needs 0F0 (item 1), which comes later; order "
-                           "each rank's actions by their data");
+  CHECK(said("0B0 0F0") ==
+        "rank 0 waits for ever before 0B0 (item 0), which needs 0F0 (item 1), which comes later; order "
+        "each rank's actions by their data");
   CHECK(verdict("0F0 0I0 0W0") == "");
   CHECK(verdict("0F0 0W0 0I0") == "RC304");
   CHECK(verdict("0F0 1F0 1B0 0B0") == "");
@@ -97,7 +98,7 @@ TEST_CASE("a message has two ends in the right places") {
   CHECK(verdict("0F0 0SEND_F0 | 1F0 1RECV_F0") == "RC308");
   CHECK(verdict("0F0 0SEND_F0 | 1F0") == "RC308");
   CHECK(verdict("0F0 | 1RECV_F0 1F0") == "RC308");
-  CHECK(verdict("0F0 0SEND_F0 1F0") == "RC308");                    // to its own rank
+  CHECK(verdict("0F0 0SEND_F0 1F0") == "RC308");                      // to its own rank
   CHECK(verdict("0F0 0SEND_F0 | 1RECV_F0 1F0 1SEND_F0") == "RC308");  // past the last stage
   CHECK(verdict("0RECV_F0 0F0 0SEND_F0 | 1RECV_F0 1F0") == "RC308");
   CHECK(verdict("0F0 0SEND_F0 0RECV_B0 | 1RECV_F0 1F0 1SEND_B0") == "RC308");  // nothing makes a gradient
@@ -108,7 +109,8 @@ TEST_CASE("messages between two ranks are received in the order they are sent") 
   CHECK(verdict("0F0 0F1 0SEND_F0 0SEND_F1 | 1RECV_F0 1RECV_F1 1F0 1F1") == "");
   CHECK(verdict("0F0 0F1 0SEND_F0 0SEND_F1 | 1RECV_F1 1RECV_F0 1F0 1F1") == "RC309");
   CHECK(said("0F0 0F1 0SEND_F0 0SEND_F1 | 1RECV_F1 1RECV_F0 1F0 1F1") ==
-        "message 0 from rank 0 to rank 1 is sent as 0SEND_F0 (item 2) and received as 1RECV_F1 (item 0); messages have no "
+        "message 0 from rank 0 to rank 1 is sent as 0SEND_F0 (item 2) and received as 1RECV_F1 (item 0); "
+        "messages have no "
         "tags, receive them in the order they are sent");
   CHECK(verdict("0F0 0F1 BATCH(0SEND_F0,0SEND_F1) | BATCH(1RECV_F1,1RECV_F0) 1F0 1F1") == "RC309");
 }
@@ -117,16 +119,19 @@ TEST_CASE("a ring of waits is named") {
   // Both ranks compute first what the other has not sent: no order of messages helps.
   const char* ring = "0F0 3F0 0F1 3F1 | 1F0 1F1 2F0 2F1";
   CHECK(verdict(ring) == "RC304");
-  CHECK(said(ring) == "nothing of this can run (data order): rank 0's 3F0 (item 1) waits for rank 1's 2F0 (item 2), which waits for "
-                      "rank 1's 1F1 (item 1), which waits for rank 0's 0F1 (item 2), which waits for rank 0's 3F0 (item 1)");
+  CHECK(
+      said(ring) ==
+      "nothing of this can run (data order): rank 0's 3F0 (item 1) waits for rank 1's 2F0 (item 2), which "
+      "waits for "
+      "rank 1's 1F1 (item 1), which waits for rank 0's 0F1 (item 2), which waits for rank 0's 3F0 (item 1)");
 }
 
 TEST_CASE("who queues behind whom depends on the runtime") {
   // 1F1B with each receive before the send beside it: rankc's streams are apart, one communicator is not.
   json j = program("one_f_one_b", 2, 4);
   CHECK(verdict(j) == "");
-  for (const auto& [queues, expected] : {std::pair("edge", ""), std::pair("pair", "RC304"), std::pair("rank", "RC304"),
-                                         std::pair("ring", "RC300")}) {
+  for (const auto& [queues, expected] : {std::pair("edge", ""), std::pair("pair", "RC304"),
+                                         std::pair("rank", "RC304"), std::pair("ring", "RC300")}) {
     j["queues"] = queues;
     CHECK(verdict(j) == expected);
   }
@@ -136,12 +141,16 @@ TEST_CASE("who queues behind whom depends on the runtime") {
   j["source"] = "rankc 0.1.0";
   CHECK(verdict(j) == "");
 
-  json crossing = line("0F0 0F1 0SEND_F0 0SEND_F1 0RECV_B0 0RECV_B1 0B0 0B1 | 1RECV_F0 1F0 1B0 1SEND_B0 1RECV_F1 1F1 1B1 1SEND_B1");
+  json crossing = line(
+      "0F0 0F1 0SEND_F0 0SEND_F1 0RECV_B0 0RECV_B1 0B0 0B1 | 1RECV_F0 1F0 1B0 1SEND_B0 1RECV_F1 1F1 1B1 "
+      "1SEND_B1");
   CHECK(verdict(crossing) == "");
   crossing["queues"] = "pair";
   CHECK(text_of(check(crossing.dump())) ==
-        "nothing of this can run (messages queue for each peer): the message 1SEND_B0 -> 0RECV_B0 (rank 1 item 3, rank 0 item 4) "
-        "waits for the message 0SEND_F1 -> 1RECV_F1 (rank 0 item 3, rank 1 item 4), which waits for the message 1SEND_B0 -> 0RECV_B0 "
+        "nothing of this can run (messages queue for each peer): the message 1SEND_B0 -> 0RECV_B0 (rank 1 "
+        "item 3, rank 0 item 4) "
+        "waits for the message 0SEND_F1 -> 1RECV_F1 (rank 0 item 3, rank 1 item 4), which waits for the "
+        "message 1SEND_B0 -> 0RECV_B0 "
         "(rank 1 item 3, rank 0 item 4)");
 }
 
@@ -171,8 +180,9 @@ TEST_CASE("stages on two ranks each (DualPipe)") {
 }
 
 TEST_CASE("what is no program is refused, whatever its numbers") {
-  for (const char* token : {"", "F0", "0F", "0X0", "-1F0", "0F0 ", "0F0.", "0F1.x", "0UNSHARD0", "OVERLAP(0F0)", "OVERLAP(0F0,0B0,0W0)",
-                            "OVERLAP(0F0,0SEND_F0)", "BATCH(", "BATCH()", "BATCH(0F0)", "BATCH(0SEND_F0,)", "9999999999F0", "0f0"})
+  for (const char* token : {"", "F0", "0F", "0X0", "-1F0", "0F0 ", "0F0.", "0F1.x", "0UNSHARD0",
+                            "OVERLAP(0F0)", "OVERLAP(0F0,0B0,0W0)", "OVERLAP(0F0,0SEND_F0)", "BATCH(",
+                            "BATCH()", "BATCH(0F0)", "BATCH(0SEND_F0,)", "9999999999F0", "0f0"})
     CHECK(verdict(json{{"ranks", {{token}}}}) == "RC300");
   CHECK(verdict(json{{"ranks", json::array()}}) == "RC300");
   CHECK(verdict(json{{"ranks", {{"0F0", 1}}}}) == "RC300");

@@ -65,8 +65,8 @@ result run_verify(const fs::path& file) {
 result run(const std::string& arguments, const std::string& input = "") {
   const scratch s;
   write(s.path / "in", input);
-  const std::string command = std::string(RANKC_TOOL) + " " + arguments + " < " + (s.path / "in").string() + " > " +
-                              (s.path / "out").string() + " 2> " + (s.path / "errors").string();
+  const std::string command = std::string(RANKC_TOOL) + " " + arguments + " < " + (s.path / "in").string() +
+                              " > " + (s.path / "out").string() + " 2> " + (s.path / "errors").string();
   const int status = std::system(command.c_str());
   return {WEXITSTATUS(status), contents(s.path / "out"), contents(s.path / "errors")};
 }
@@ -76,9 +76,13 @@ result run(const std::string& arguments, const std::string& input = "") {
 TEST_CASE("init writes a project, and never over anything") {
   const scratch s;
   const fs::path folder = s.path / "new" / "my-model";
-  CHECK(run_init(folder) == result{0, "wrote the starter project my_model to " + folder.string() + "; its README.md says how to build it\n", ""});
+  CHECK(run_init(folder) == result{0,
+                                   "wrote the starter project my_model to " + folder.string() +
+                                       "; its README.md says how to build it\n",
+                                   ""});
   CHECK(std::distance(fs::directory_iterator(folder), {}) == 4);
-  CHECK(contents(folder / "CMakeLists.txt").find("add_rankc_program(my_model PLAN plan.hpp NAME plans::first") != std::string::npos);
+  CHECK(contents(folder / "CMakeLists.txt")
+            .find("add_rankc_program(my_model PLAN plan.hpp NAME plans::first") != std::string::npos);
   CHECK(contents(folder / "README.md").starts_with("# my_model\n"));
   CHECK(contents(folder / "plan.hpp").find("@") == std::string::npos);
   CHECK(contents(folder / ".gitignore") == "/build*/\n");
@@ -86,7 +90,9 @@ TEST_CASE("init writes a project, and never over anything") {
   for (const char* there : {"CMakeLists.txt", "plan.hpp", "README.md", ".gitignore"}) {
     const scratch other;
     write(other.path / there, "mine");
-    CHECK(run_init(other.path, "x") == result{1, "", "error: " + (other.path / there).string() + " exists already; nothing was written\n"});
+    CHECK(
+        run_init(other.path, "x") ==
+        result{1, "", "error: " + (other.path / there).string() + " exists already; nothing was written\n"});
     CHECK(std::distance(fs::directory_iterator(other.path), {}) == 1);
     CHECK(contents(other.path / there) == "mine");
   }
@@ -140,7 +146,8 @@ TEST_CASE("verify says of a file what the checker says of its text") {
 TEST_CASE("the program's exit codes: 0 done, 1 refused, 2 usage") {
   CHECK(run("--version") == result{0, "rankc 0.1.0\n", ""});
   CHECK(run("--help").code == 0);
-  for (const char* usage : {"", "dims", "search", "schedule --chek", "schedule x", "init", "verify", "explain RC201 RC202", "--check"}) {
+  for (const char* usage : {"", "dims", "search", "schedule --chek", "schedule x", "init", "verify",
+                            "explain RC201 RC202", "--check"}) {
     CAPTURE(usage);
     const result r = run(usage);
     CHECK(r.code == 2);
@@ -158,11 +165,14 @@ TEST_CASE("the program's exit codes: 0 done, 1 refused, 2 usage") {
 TEST_CASE("the program answers lines, good and bad, and ends with 0") {
   const result r = run("schedule", "{\"schedule\": \"gpipe\", \"pp\": 1, \"microbatches\": 1}\nbad\n");
   CHECK(r == result{0,
-                    "{\"ok\":true,\"diagnostics\":[],\"stage_to_rank\":[0],\"compute\":[[\"0F0\",\"0B0\"]],\"program\":[[\"0F0\",\"0B0\"]],"
+                    "{\"ok\":true,\"diagnostics\":[],\"stage_to_rank\":[0],\"compute\":[[\"0F0\",\"0B0\"]],"
+                    "\"program\":[[\"0F0\",\"0B0\"]],"
                     "\"makespan\":3.0,\"bubble\":0.0,\"bubble_per_rank\":[0.0],\"peak_activations\":[1]}\n"
-                    "{\"ok\":false,\"diagnostics\":[{\"id\":\"RC300\",\"text\":\"the line is not JSON; one object a line is expected\"}]}\n",
+                    "{\"ok\":false,\"diagnostics\":[{\"id\":\"RC300\",\"text\":\"the line is not JSON; one "
+                    "object a line is expected\"}]}\n",
                     ""});
-  CHECK(run("schedule --check", "{\"ranks\": [[\"0F0\", \"0B0\"]]}\n") == result{0, "{\"ok\":true,\"diagnostics\":[]}\n", ""});
+  CHECK(run("schedule --check", "{\"ranks\": [[\"0F0\", \"0B0\"]]}\n") ==
+        result{0, "{\"ok\":true,\"diagnostics\":[]}\n", ""});
   CHECK(run("schedule") == result{0, "", ""});
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs of real systems: what is known good is accepted, what is known bad is refused by the rule it breaks, and
-// the schedules that rankc has too are the same.
+// Programs of real systems: what is known good is accepted, what is known bad is refused by the rule it
+// breaks, and the schedules that rankc has too are the same.
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -63,7 +63,8 @@ TEST_CASE("GPipe and 1F1B compute in the order of PyTorch and of Sea AI Lab's co
     for (const std::string& line : lines_of(folder / file)) {
       const json record = json::parse(line);
       if (record["ranks"].empty()) continue;
-      const json a = answer(json{{"schedule", name}, {"pp", record["pp"]}, {"microbatches", record["microbatches"]}}.dump());
+      const json a = answer(
+          json{{"schedule", name}, {"pp", record["pp"]}, {"microbatches", record["microbatches"]}}.dump());
       CAPTURE(line);
       CHECK(a["compute"] == compute_of(record["ranks"]));
       CHECK(a["stage_to_rank"] == record["stage_to_rank"]);

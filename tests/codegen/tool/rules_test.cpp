@@ -24,20 +24,23 @@ std::set<int> used_ids() {
   static const std::regex id(R"((?:\bRC|\brefuse\([\w.]+, ?|\(out, ?)([1-5]\d\d)\b)");
   std::set<int> used;
   for (const char* part : {"dsl", "codegen", "runtime"})
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(std::filesystem::path(RANKC_SOURCES) / part)) {
+    for (const auto& entry :
+         std::filesystem::recursive_directory_iterator(std::filesystem::path(RANKC_SOURCES) / part)) {
       const auto name = entry.path().filename();
       const auto type = entry.path().extension();
-      if (name == "rules_text.cpp" || (type != ".hpp" && type != ".cpp" && type != ".cu" && type != ".cuh")) continue;
+      if (name == "rules_text.cpp" || (type != ".hpp" && type != ".cpp" && type != ".cu" && type != ".cuh"))
+        continue;
       std::ifstream in(entry.path());
       for (std::string line; std::getline(in, line);)
-        for (std::sregex_iterator at(line.begin(), line.end(), id), end; at != end; ++at) used.insert(std::stoi((*at)[1]));
+        for (std::sregex_iterator at(line.begin(), line.end(), id), end; at != end; ++at)
+          used.insert(std::stoi((*at)[1]));
     }
   return used;
 }
 
 /// What breaks in a plan of these values.
-std::string broken(const auto& model, parallel_dims dims, int microbatches = 1, training recipe = {.seq = 8, .global_batch = 8},
-                   cluster machines = clusters::cpu) {
+std::string broken(const auto& model, parallel_dims dims, int microbatches = 1,
+                   training recipe = {.seq = 8, .global_batch = 8}, cluster machines = clusters::cpu) {
   report out;
   check_plan(out, model, dims, schedules::gpipe{microbatches}, recipe, machines, [](auto&&...) {});
   std::string text;
@@ -55,8 +58,9 @@ TEST_CASE("every rule of the sources has a long form, and no other") {
     CHECK(told.insert(r.id).second);
     for (std::string_view part : {r.title, r.says, r.why, r.breaks, r.mend}) CHECK(part.size() > 10);
   }
-  CHECK(told == used_ids());
-  CHECK(std::is_sorted(rule_texts().begin(), rule_texts().end(), [](const auto& a, const auto& b) { return a.id < b.id; }));
+  CHECK(fmt::format("{}", fmt::join(told, " ")) == fmt::format("{}", fmt::join(used_ids(), " ")));
+  CHECK(std::is_sorted(rule_texts().begin(), rule_texts().end(),
+                       [](const auto& a, const auto& b) { return a.id < b.id; }));
 }
 
 TEST_CASE("the JSON examples break their rules") {
@@ -78,8 +82,10 @@ TEST_CASE("the examples of plans break their rules, and what mends them does") {
   CHECK(broken(gpt, {.world = 4, .tp = 0, .pp = 4}) == "RC104 RC201");
   CHECK(broken(gpt, {.world = 8, .dp_replicate = infer, .pp = infer}) == "RC105");
   CHECK(broken(gpt, {.world = 2, .pp = 2, .sequence_parallel = true}) == "RC106");
-  CHECK(broken(gpt, {.world = 16, .dp_replicate = 16}, 1, {.seq = 8, .global_batch = 16}, clusters::h200<1>) == "RC110");
-  CHECK(broken(gpt, {.world = 16, .dp_replicate = 16}, 1, {.seq = 8, .global_batch = 16}, clusters::h200<2>) == "");
+  CHECK(broken(gpt, {.world = 16, .dp_replicate = 16}, 1, {.seq = 8, .global_batch = 16},
+               clusters::h200<1>) == "RC110");
+  CHECK(broken(gpt, {.world = 16, .dp_replicate = 16}, 1, {.seq = 8, .global_batch = 16},
+               clusters::h200<2>) == "");
   CHECK(broken(gpt, {.world = 4, .pp = 4}) == "RC201");
   CHECK(broken(gpt, {.world = 2, .tp = 2}) == "RC202");
   CHECK(broken(models::gpt2{.layers = 2, .hidden = 100, .heads = 3, .ffn = 64, .vocab = 64}, {}) == "RC203");
@@ -91,6 +97,11 @@ TEST_CASE("the examples of plans break their rules, and what mends them does") {
   llama.hidden = 60;
   llama.heads = 4;
   CHECK(broken(llama, {}) == "RC205");
+  CHECK(broken(models::gpt2{.layers = 2, .hidden = 64, .heads = 4, .ffn = 0, .vocab = 64}, {}) == "RC206");
+  CHECK(broken(models::gpt2{.layers = 2, .hidden = 64, .heads = 4, .ffn = 64, .vocab = 64, .vocab_used = 65},
+               {}) == "RC207");
+  CHECK(broken(gpt, {}, 1, {.seq = 1048576, .global_batch = 4096}) == "RC222");
+  CHECK(broken(gpt, {}, 4, {.seq = 1048576, .global_batch = 4096}) == "");
   CHECK(broken(gpt, {}, 1, {.seq = 0, .global_batch = 8}) == "RC220");
   CHECK(broken(gpt, {.world = 2, .dp_replicate = 2}, 4, {.seq = 8, .global_batch = 10}) == "RC221");
   CHECK(broken(gpt, {.world = 2, .dp_replicate = 2}, 4, {.seq = 8, .global_batch = 16}) == "");
@@ -100,7 +111,8 @@ TEST_CASE("explain prints one rule, or a line for each") {
   std::ostringstream one, all, errors;
   CHECK(explain("RC201", one, errors) == 0);
   CHECK(one.str().starts_with("RC201: every pipeline stage has a layer\n"));
-  for (const char* part : {"\n  rule ", "\n  why ", "\n  breaks ", "\n  mend "}) CHECK(one.str().find(part) != std::string::npos);
+  for (const char* part : {"\n  rule ", "\n  why ", "\n  breaks ", "\n  mend "})
+    CHECK(one.str().find(part) != std::string::npos);
   CHECK(explain("", all, errors) == 0);
   const std::string list = all.str();
   CHECK(std::count(list.begin(), list.end(), '\n') == static_cast<std::ptrdiff_t>(rule_texts().size()));

@@ -15,7 +15,8 @@ namespace rankc::tool {
 namespace {
 
 std::string ask(const char* schedule, int pp, int microbatches, const std::string& more = "") {
-  return fmt::format(R"({{"schedule": "{}", "pp": {}, "microbatches": {}{}}})", schedule, pp, microbatches, more);
+  return fmt::format(R"({{"schedule": "{}", "pp": {}, "microbatches": {}{}}})", schedule, pp, microbatches,
+                     more);
 }
 
 /// What the lowering makes a rank issue, in tokens.
@@ -26,8 +27,10 @@ std::vector<std::string> lowered_order(const codegen::pipeline_rank& r) {
     const auto spelled = [&](token_kind kind) { out.push_back(spell({kind, stage, i.microbatch, -1})); };
     if (i.what == codegen::item_kind::forward) spelled(token_kind::F);
     if (i.what == codegen::item_kind::backward) spelled(token_kind::B);
-    if (i.what == codegen::item_kind::send) spelled(i.backward_traffic ? token_kind::SEND_B : token_kind::SEND_F);
-    if (i.what == codegen::item_kind::receive) spelled(i.backward_traffic ? token_kind::RECV_B : token_kind::RECV_F);
+    if (i.what == codegen::item_kind::send)
+      spelled(i.backward_traffic ? token_kind::SEND_B : token_kind::SEND_F);
+    if (i.what == codegen::item_kind::receive)
+      spelled(i.backward_traffic ? token_kind::RECV_B : token_kind::RECV_F);
   }
   return out;
 }
@@ -35,12 +38,13 @@ std::vector<std::string> lowered_order(const codegen::pipeline_rank& r) {
 }  // namespace
 
 TEST_CASE("an answer has every field of the interface") {
-  CHECK(answer(ask("one_f_one_b", 2, 3)) == json::parse(R"({"ok": true, "diagnostics": [], "stage_to_rank": [0, 1],
+  CHECK(answer(ask("one_f_one_b", 2, 3)) ==
+        json::parse(R"({"ok": true, "diagnostics": [], "stage_to_rank": [0, 1],
     "compute": [["0F0", "0F1", "0B0", "0F2", "0B1", "0B2"], ["1F0", "1B0", "1F1", "1B1", "1F2", "1B2"]],
-    "program": [["0F0", "0SEND_F0", "0RECV_B0", "0F1", "0SEND_F1", "0B0", "0RECV_B1", "0F2", "0SEND_F2", "0RECV_B2",
-                 "0B1", "0B2"],
-                ["1RECV_F0", "1F0", "1RECV_F1", "1B0", "1SEND_B0", "1F1", "1RECV_F2", "1B1", "1SEND_B1", "1F2", "1B2",
-                 "1SEND_B2"]],
+    "program": [["0F0", "0SEND_F0", "0RECV_B0", "0F1", "0SEND_F1", "0B0", "0RECV_B1", "0F2",
+                 "0SEND_F2", "0RECV_B2", "0B1", "0B2"],
+                ["1RECV_F0", "1F0", "1RECV_F1", "1B0", "1SEND_B0", "1F1", "1RECV_F2", "1B1", "1SEND_B1",
+                 "1F2", "1B2", "1SEND_B2"]],
     "makespan": 12.0, "bubble": 0.25, "bubble_per_rank": [0.25, 0.25], "peak_activations": [2, 1]})"));
 }
 
@@ -76,31 +80,39 @@ TEST_CASE("costs and the time of a message count") {
 TEST_CASE("inference has forwards only and holds one microbatch") {
   const json a = answer(ask("one_f_one_b", 2, 2, R"(, "inference": true, "memory_limit": 1)"));
   CHECK(a["compute"] == json::parse(R"([["0F0", "0F1"], ["1F0", "1F1"]])"));
-  CHECK(a["program"] == json::parse(R"([["0F0", "0SEND_F0", "0F1", "0SEND_F1"], ["1RECV_F0", "1F0", "1RECV_F1", "1F1"]])"));
+  CHECK(a["program"] ==
+        json::parse(R"([["0F0", "0SEND_F0", "0F1", "0SEND_F1"], ["1RECV_F0", "1F0", "1RECV_F1", "1F1"]])"));
   CHECK(a["peak_activations"] == json::parse("[1, 1]"));
   CHECK(ids(check(program_of(a).dump())) == "");
 }
 
 TEST_CASE("what cannot be answered is refused with all reasons and their alternatives") {
   CHECK(ids(answer(R"({"schedule": "zero_bubble_v", "pp": 0, "microbatches": 0})")) == "RC305 RC104 RC301");
-  CHECK(text_of(answer(ask("v_min", 2, 2))) == "schedule \"v_min\" is not one of this version's: gpipe, one_f_one_b");
+  CHECK(text_of(answer(ask("v_min", 2, 2))) ==
+        "schedule \"v_min\" is not one of this version's: gpipe, one_f_one_b");
   CHECK(ids(answer(R"({})")) == "RC300 RC300 RC300");
-  CHECK(text_of(answer(R"({"schedule": "gpipe", "microbatches": 1})")) == "the line has no pp, which it needs");
+  CHECK(text_of(answer(R"({"schedule": "gpipe", "microbatches": 1})")) ==
+        "the line has no pp, which it needs");
   CHECK(ids(answer(R"({"schedule": 1, "pp": 2.5, "microbatches": 4294967296})")) == "RC300 RC300 RC300");
-  CHECK(ids(answer(ask("gpipe", 2, 2, R"(, "costs": {"F": -1, "C": "x"}, "inference": 1)"))) == "RC300 RC300 RC300");
+  CHECK(ids(answer(ask("gpipe", 2, 2, R"(, "costs": {"F": -1, "C": "x"}, "inference": 1)"))) ==
+        "RC300 RC300 RC300");
   CHECK(ids(answer(ask("gpipe", 2, 2, R"(, "stages_per_rank": 2)"))) == "RC306");
-  CHECK(ids(answer(ask("gpipe", 2, 2, R"(, "stages_per_rank": null, "memory_limit": null, "costs": {}, "x": 1)"))) == "");
+  CHECK(ids(answer(ask("gpipe", 2, 2,
+                       R"(, "stages_per_rank": null, "memory_limit": null, "costs": {}, "x": 1)"))) == "");
   CHECK(ids(answer(ask("gpipe", 1 << 30, 1 << 30))) == "RC311");
 }
 
 TEST_CASE("a memory limit is kept or refused") {
   CHECK(ids(answer(ask("gpipe", 4, 8, R"(, "memory_limit": 8)"))) == "");
   CHECK(text_of(answer(ask("gpipe", 4, 8, R"(, "memory_limit": 7.5)"))) ==
-        "rank 0 holds the activations of 8 microbatches at once, more than memory_limit=7.5; take one_f_one_b, which "
+        "rank 0 holds the activations of 8 microbatches at once, more than memory_limit=7.5; take "
+        "one_f_one_b, which "
         "holds 4, or at most 7 microbatches");
   CHECK(text_of(answer(ask("one_f_one_b", 4, 8, R"(, "memory_limit": 1)"))) ==
-        "rank 0 holds the activations of 4 microbatches at once, more than memory_limit=1; at most 1 microbatch");
-  CHECK(text_of(answer(ask("gpipe", 4, 8, R"(, "memory_limit": 0)"))).ends_with("every schedule holds at least 1"));
+        "rank 0 holds the activations of 4 microbatches at once, more than memory_limit=1; at most 1 "
+        "microbatch");
+  CHECK(text_of(answer(ask("gpipe", 4, 8, R"(, "memory_limit": 0)")))
+            .ends_with("every schedule holds at least 1"));
 }
 
 TEST_CASE("every line has an answer, in order") {
