@@ -13,7 +13,7 @@ import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-ROUNDS, STEPS = 5, 60
+ROUNDS, STEPS = 3, 60
 
 
 def rankc(folder, name):
