@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 
 #include <rankc/templates.hpp>
 #include <rankc/version.hpp>
@@ -28,7 +29,6 @@ class layer_text {
 
  private:
   std::string heading() {
-    std::vector<std::string> words;
     std::size_t elements = 0;
     for (const layer_parameter& p : b_.parameters) elements += p.elements();
     return fmt::format("// ---- {}: {} parameters per rank, {} kept per microbatch\n", b_.name, elements,
