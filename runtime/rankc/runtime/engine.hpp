@@ -9,6 +9,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 namespace rankc::runtime {
 
@@ -21,6 +22,15 @@ struct step_input {
 /// Units: loss in nats per token (mean over the global batch); grad_norm before clipping.
 struct step_output {
   double loss, grad_norm;
+};
+
+/// One thing that a rank did in a step: an action on stream::compute, a message or a collective on its own.
+/// Units: microseconds since the step began.
+struct traced {
+  int rank;
+  stream on;
+  const char* name;  // "1F0", or the message's name
+  double begin, end;
 };
 
 /// A failure while a program runs: names rank, step and action. The process exits with `code`.
@@ -43,6 +53,9 @@ class engine {
   /// Run one training step on all ranks.
   /// Errors: failure (70) when a rank fails; no rank is left waiting.
   virtual step_output step(const step_input&) = 0;
+
+  /// The same step, timed: `into` receives what each rank did, in the order of issue.
+  virtual step_output traced_step(const step_input& in, std::vector<traced>&) { return step(in); }
 
   /// Run the forward program on all ranks; parameters and moments stay as they are.
   virtual double evaluate() = 0;

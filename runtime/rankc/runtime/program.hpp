@@ -58,6 +58,12 @@ struct parameter {
   bool copy;    // the second holder of a tied weight: same values, neither counted in the norm nor saved
 };
 
+/// Neighbouring elements of the regions that the optimizer treats alike.
+struct range {
+  std::size_t first, count;
+  bool decay;
+};
+
 /// A cosine/sine table that the runtime fills at install.
 /// Shapes: (positions, dim / 2) cosines, then as many sines.
 /// Source: RoFormer (Su et al. 2021), half-split form.
@@ -72,7 +78,8 @@ struct rope_table {
 struct layout {
   std::size_t arena_bytes;
   at weights, gradients, first_moment, second_moment;
-  std::size_t parameter_count;  // elements of each of the four regions, padding included
+  at working_copy;              // bf16 programs: the weights as forward and backward read them, rounded
+  std::size_t parameter_count;  // elements of each of these regions, padding included
   std::span<const parameter> parameters;
   std::span<const rope_table> ropes;
   at tokens, targets;  // int32 (microbatches, tokens of a microbatch); only where the flags below say so
@@ -109,7 +116,8 @@ struct description {
   int microbatches, rows, seq, vocab;  // rows: sequences per microbatch and data-parallel rank
   int vocab_used;                      // tokens are below this; the rest of the vocabulary is padding
   double flops_per_token;
-  double peak_flops;  // of one rank, for mfu; 0: unknown
+  double peak_flops;   // of one rank, for mfu; 0: unknown
+  bool deterministic;  // no kernel whose sums change their order from run to run
   recipe train;
   std::span<const layout> layouts;  // one per pipeline coordinate
   std::span<const rank_row> ranks;

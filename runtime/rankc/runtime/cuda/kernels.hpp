@@ -10,10 +10,12 @@
 //         the parameters that forward and backward read (w, gain, shift, b, embedding and position tables);
 //   f32   statistics (stats, lse, top, sums, dsums), rope tables, losses and totals, every parameter gradient
 //         (dw, dgain, dshift, db, dtable; they accumulate in f32), and AdamW's w, g, m, v.
-// So the four regions of a layout are f32 in both; a bf16 program keeps a bf16 working copy of the weights
-// elsewhere in its arena and refreshes it with `working_copy` when a step or an evaluation begins.
+// So the four regions of a layout are f32 in both; a bf16 program reads the weights from a bf16 working copy
+// (layout::working_copy), which AdamW writes back and the engine refreshes when weights are set from outside.
 // Arithmetic is f32 inside, and one rounding to bf16 at the end.
 #pragma once
+#include <rankc/runtime/cuda/attention_scratch.hpp>
+#include <rankc/runtime/cuda/fused.hpp>
 #include <rankc/runtime/cuda/rank.hpp>
 
 namespace rankc::cuda {
@@ -65,37 +67,40 @@ template <class T>
 void bias_grad(rank&, at db, at dy, int tokens, int width, bool accumulate);
 
 /// Rotary positions, half-split form, token n at position n % seq; rope_grad rotates back. y may be x.
-/// Shapes: x, y (tokens, heads, dim); table: cosines (seq, dim / 2), then sines.
+/// `stride` is the distance, in elements, from one token to the next in x and in y.
+/// Shapes: x, y (tokens, heads, dim) with that stride; table: cosines (seq, dim / 2), then sines.
 /// Source: Su et al. 2021.
 template <class T>
-void rope(rank&, at y, at x, at table, int tokens, int heads, int dim, int seq);
+void rope(rank&, at y, at x, at table, int tokens, int heads, int dim, int seq, int stride);
 template <class T>
-void rope_grad(rank&, at dx, at dy, at table, int tokens, int heads, int dim, int seq);
+void rope_grad(rank&, at dx, at dy, at table, int tokens, int heads, int dim, int seq, int stride);
 
 /// Causal attention per sequence and head, scale 1/sqrt(dim); query head h uses kv head h / (heads /
-/// kv_heads). Shapes: q, o, do, dq (rows * seq, heads, dim); k, v, dk, dv (rows * seq, kv_heads, dim);
-///         lse (rows, heads, seq): log-sum-exp of the scaled scores. dim is at most 128.
+/// kv_heads). `q_stride` and `kv_stride` are the distances, in elements, from one token to the next in q (and
+/// dq) and in k and v (and dk, dv): the three may be columns of one packed buffer.
+/// Shapes: q, dq (rows * seq, heads, dim) and k, v, dk, dv (rows * seq, kv_heads, dim) with those strides;
+///         o, do (rows * seq, heads, dim) without gaps; lse (rows, heads, seq): log-sum-exp of the scaled
+///         scores; scratch: as attention_scratch.hpp says. dim is at most 128.
 /// Source: FlashAttention (Dao et al. 2022), for what is saved.
 template <class T>
 void attention(rank&, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads, int kv_heads,
-               int dim);
+               int dim, int q_stride, int kv_stride);
 template <class T>
 void attention_grad(rank&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse, int rows,
-                    int seq, int heads, int kv_heads, int dim);
-/// The host's signatures ask for scratch; the CUDA kernels keep their tiles on chip and leave it untouched.
-constexpr std::size_t attention_scratch(int) { return 1; }
-constexpr std::size_t attention_grad_scratch(int) { return 1; }
+                    int seq, int heads, int kv_heads, int dim, int q_stride, int kv_stride);
 
-/// GELU in its tanh form, and SwiGLU: y = silu(gate) * up. dx may be dy; y may be x or up.
+/// GELU in its tanh form, and SwiGLU: y = silu(gate) * up, whose rows of gate and up (and of dgate and dup)
+/// are `stride` elements apart. dx may be dy; gelu's y may be x.
+/// Shapes: swiglu: y, dy (tokens, width) without gaps; gate, up, dgate, dup (tokens, width) with the stride.
 /// Source: Hendrycks and Gimpel 2016; Shazeer 2020.
 template <class T>
 void gelu(rank&, at y, at x, std::size_t count);
 template <class T>
 void gelu_grad(rank&, at dx, at dy, at x, std::size_t count);
 template <class T>
-void swiglu(rank&, at y, at gate, at up, std::size_t count);
+void swiglu(rank&, at y, at gate, at up, int tokens, int width, int stride);
 template <class T>
-void swiglu_grad(rank&, at dgate, at dup, at dy, at gate, at up, std::size_t count);
+void swiglu_grad(rank&, at dgate, at dup, at dy, at gate, at up, int tokens, int width, int stride);
 
 /// y = a + b. y may be a or b.
 template <class T>
@@ -121,15 +126,18 @@ void cross_entropy(rank&, at loss, at sums, int tokens, double scale, bool accum
 template <class T>
 void cross_entropy_grad(rank&, at dsums, at sums, int tokens, double scale);
 
-/// total = or += sum of squares of g, a parameter gradient: f32 whatever T is.
+/// total = or += sum of squares of parameter gradients, over all ranges in one launch: f32 whatever T is.
 template <class T>
-void sum_squares(rank&, at total, at g, std::size_t count, bool accumulate);
+void sum_squares(rank&, at total, at gradients, std::span<const range>, bool accumulate);
 
-/// One AdamW step on `count` elements, with the rank's `input`, f32 whatever T is; gradients are scaled by
-/// min(1, clip / (sqrt(norm_squared) + 1e-6)) where clip > 0; weight decay where `decay`.
+/// One AdamW step over all ranges in one launch, with the rank's `input`, f32 whatever T is; gradients are
+/// scaled by min(1, clip / (sqrt(norm_squared) + 1e-6)) where clip > 0; weight decay where the range says so.
+/// With T = bf16 the new weights are also written, rounded, to the layout's working copy.
+/// Shapes: weights, gradients and moments are whole regions; ranges count their elements.
 /// Source: Loshchilov and Hutter 2019, as PyTorch computes it.
 template <class T>
-void adamw(rank&, at w, at g, at m, at v, at norm_squared, std::size_t count, bool decay);
+void adamw(rank&, at weights, at gradients, at first_moment, at second_moment, at norm_squared,
+           std::span<const range>);
 
 /// out = 0. Clears `count` elements of type T; parameter gradients are cleared as float.
 template <class T>
