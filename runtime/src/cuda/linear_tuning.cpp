@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which of cuBLASLt's algorithms does a product: its heuristics propose up to 24, and the fastest on the very
+// operands is kept. Time is taken on the compute stream alone, so ranks tune side by side and messages under
+// way on other streams are not waited for.
+#include "check.hpp"
+#include "linear_plans.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+namespace rankc::cuda {
+namespace {
+
+constexpr int most_proposals = 24;
+constexpr float milliseconds_per_shape = 150;
+constexpr float milliseconds_per_proposal = 2;  // of its closer timing
+constexpr float hopeless = 1.5f;                // times the best so far
+
+/// cuBLASLt's preference object, for the length of one request.
+struct preference {
+  cublasLtMatmulPreference_t of = nullptr;
+  explicit preference(rank& r) {
+    check(r, cublasLtMatmulPreferenceCreate(&of), "cublasLtMatmulPreferenceCreate");
+  }
+  preference(const preference&) = delete;
+  preference& operator=(const preference&) = delete;
+  ~preference() { cublasLtMatmulPreferenceDestroy(of); }
+  template <class V>
+  void set(rank& r, cublasLtMatmulPreferenceAttributes_t attribute, V value) {
+    check(r, cublasLtMatmulPreferenceSetAttribute(of, attribute, &value, sizeof(value)),
+          "cublasLtMatmulPreferenceSetAttribute");
+  }
+};
+
+/// Partial sums of a split k meet in f32, in a fixed order, or k is not split: never in the type of d.
+bool sums_in_f32(const cublasLtMatmulAlgo_t& algorithm) {
+  std::uint32_t scheme = CUBLASLT_REDUCTION_SCHEME_MASK;
+  std::size_t written = 0;
+  if (cublasLtMatmulAlgoConfigGetAttribute(&algorithm, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, &scheme,
+                                           sizeof(scheme), &written) != CUBLAS_STATUS_SUCCESS)
+    return false;
+  return scheme == CUBLASLT_REDUCTION_SCHEME_NONE || scheme == CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+}
+
+/// The heuristics' proposals, the most promising first.
+std::vector<cublasLtMatmulAlgo_t> proposals(rank& r, const linear_plan& plan, const product_shape& shape,
+                                            int most) {
+  preference wish(r);
+  wish.set(r, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t{product_workspace(r)});
+  wish.set(r, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+           static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
+  const auto alignment = static_cast<std::uint32_t>(shape.alignment);
+  for (const auto attribute :
+       {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
+    wish.set(r, attribute, alignment);
+  std::vector<cublasLtMatmulHeuristicResult_t> results(static_cast<std::size_t>(most));
+  int found = 0;
+  const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
+      r.blas, plan.description, plan.a, plan.b, plan.d, plan.d, wish.of, most, results.data(), &found);
+  // An epilogue may be unknown for these types: NOT_SUPPORTED, or INVALID_VALUE for its attributes.
+  if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE) return {};
+  check(r, status, "cublasLtMatmulAlgoGetHeuristic");
+  std::vector<cublasLtMatmulAlgo_t> usable;
+  for (int i = 0; i < found; ++i)
+    if (results[i].state == CUBLAS_STATUS_SUCCESS && sums_in_f32(results[i].algo))
+      usable.push_back(results[i].algo);
+  return usable;
+}
+
+/// Runs a product on the compute stream and says how long it took. Where d is c, it writes elsewhere.
+class stopwatch {
+ public:
+  stopwatch(rank& r, const linear_plan& plan, const product_shape& shape, product_operands on)
+      : r_(r), plan_(plan), shape_(shape), on_(on) {
+    if (!shape.add || on.c != on.d) return;
+    const std::size_t bytes = static_cast<std::size_t>(shape.m) * shape.n * (shape.out == CUDA_R_32F ? 4 : 2);
+    if (cudaMallocAsync(&elsewhere_, bytes, r.on(stream::compute)) != cudaSuccess) {
+      cudaGetLastError();  // no room: nothing is timed
+      elsewhere_ = nullptr;
+      ready_ = false;
+    }
+    on_.d = elsewhere_;
+  }
+  ~stopwatch() {
+    if (elsewhere_ != nullptr) cudaFreeAsync(elsewhere_, r_.on(stream::compute));
+    cudaEventDestroy(begin_);
+    cudaEventDestroy(end_);
+  }
+  stopwatch(const stopwatch&) = delete;
+  stopwatch& operator=(const stopwatch&) = delete;
+
+  bool ready() {
+    if (!ready_) return false;
+    if (begin_ == nullptr) check(r_, cudaEventCreate(&begin_), "cudaEventCreate");
+    if (end_ == nullptr) check(r_, cudaEventCreate(&end_), "cudaEventCreate");
+    return true;
+  }
+
+  /// Milliseconds of each of `runs` runs one after another; infinite where cuBLASLt refuses.
+  float time(const cublasLtMatmulAlgo_t& algorithm, int runs) {
+    cudaStream_t compute = r_.on(stream::compute);
+    check(r_, cudaEventRecord(begin_, compute), "cudaEventRecord");
+    for (int i = 0; i < runs; ++i)
+      if (enqueue(r_, plan_, algorithm, shape_, on_) != CUBLAS_STATUS_SUCCESS)
+        return std::numeric_limits<float>::infinity();
+    check(r_, cudaEventRecord(end_, compute), "cudaEventRecord");
+    check(r_, cudaEventSynchronize(end_), "linear: tuning");
+    float total = 0;
+    check(r_, cudaEventElapsedTime(&total, begin_, end_), "cudaEventElapsedTime");
+    spent_ += total;
+    return total / static_cast<float>(runs);
+  }
+  float spent() const { return spent_; }
+
+ private:
+  rank& r_;
+  const linear_plan& plan_;
+  const product_shape& shape_;
+  product_operands on_;
+  void* elsewhere_ = nullptr;
+  bool ready_ = true;
+  cudaEvent_t begin_ = nullptr, end_ = nullptr;
+  float spent_ = 0;
+};
+
+bool may_time(rank& r) {
+  if (r.about->deterministic) return false;  // every run shall take the same algorithm
+  cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+  check(r, cudaStreamIsCapturing(r.on(stream::compute), &capture), "cudaStreamIsCapturing");
+  return capture == cudaStreamCaptureStatusNone;
+}
+
+}  // namespace
+
+std::optional<cublasLtMatmulAlgo_t> choose_algorithm(rank& r, const linear_plan& plan,
+                                                     const product_shape& shape, const product_operands& on) {
+  const auto proposed = proposals(r, plan, shape, most_proposals);
+  if (proposed.empty()) return std::nullopt;
+  if (proposed.size() == 1 || !may_time(r)) return proposed.front();
+  stopwatch watch(r, plan, shape, on);
+  if (!watch.ready()) return proposed.front();
+  std::optional<cublasLtMatmulAlgo_t> best;
+  float least = std::numeric_limits<float>::infinity();
+  for (const cublasLtMatmulAlgo_t& algorithm : proposed) {
+    if (best && watch.spent() > milliseconds_per_shape) break;
+    float each = watch.time(algorithm, 1);  // loads the kernel too, so it tells only of long products
+    if (each < milliseconds_per_proposal) each = watch.time(algorithm, 1);
+    if (!(each < hopeless * least)) continue;
+    const int runs = static_cast<int>(std::clamp(milliseconds_per_proposal / each, 1.0f, 20.0f));
+    each = std::min(each, watch.time(algorithm, runs));
+    if (each < least) {
+      least = each;
+      best = algorithm;
+    }
+  }
+  return best;
+}
+
+}  // namespace rankc::cuda
