@@ -18,7 +18,6 @@ add_library(rankc_runtime_cuda STATIC
   src/cuda/linear.cpp
   src/cuda/linear_fused.cpp
   src/cuda/linear_plans.cpp
-  src/cuda/linear_sums.cu
   src/cuda/linear_tuning.cpp
   src/cuda/norms.cu
   src/cuda/optimizer.cu

@@ -26,16 +26,10 @@ int alignment_of(const product_operands& on) {
   return power > 16 && power < 256 ? 16 : power;
 }
 
-bool has(const product_shape& shape, cublasLtEpilogue_t flag) { return (shape.epilogue & flag) == flag; }
-bool reads_bias(const product_shape& shape) { return has(shape, CUBLASLT_EPILOGUE_BIAS); }
-bool has_aux(const product_shape& shape) {
-  return has(shape, CUBLASLT_EPILOGUE_GELU_AUX) || has(shape, CUBLASLT_EPILOGUE_DGELU);
-}
-
-/// Whether an epilogue may touch these: cuBLASLt asks for 16 bytes, and rows of aux in eights.
+/// Whether an epilogue may touch these: cuBLASLt asks for 16 bytes, and for rows of aux in eights.
 bool epilogue_allowed(const product_shape& shape, const product_operands& on) {
   const auto misplaced = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 16 != 0; };
-  return !misplaced(on.bias) && !misplaced(on.aux) && (!has_aux(shape) || shape.m % 8 == 0);
+  return !misplaced(on.bias) && !misplaced(on.aux) && (on.aux == nullptr || shape.m % 8 == 0);
 }
 
 template <class V>
@@ -63,10 +57,9 @@ std::unique_ptr<linear_plan> plan_of(rank& r, const product_shape& shape, const 
   set(r, plan->description, CUBLASLT_MATMUL_DESC_TRANSA, operation(shape.transpose_a));
   set(r, plan->description, CUBLASLT_MATMUL_DESC_TRANSB, operation(shape.transpose_b));
   set(r, plan->description, CUBLASLT_MATMUL_DESC_EPILOGUE, shape.epilogue);
-  if (on.bias != nullptr)
-    set(r, plan->description, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE,
-        reads_bias(shape) ? shape.out : CUDA_R_32F);
-  if (has_aux(shape)) set(r, plan->description, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, std::int64_t{shape.m});
+  if (on.bias != nullptr) set(r, plan->description, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, shape.out);
+  if (on.aux != nullptr)
+    set(r, plan->description, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, std::int64_t{shape.m});
   set_pointers(r, *plan, on);
   plan->a =
       shape.transpose_a ? layout_of(r, shape.in, shape.k, shape.m) : layout_of(r, shape.in, shape.m, shape.k);
@@ -85,7 +78,7 @@ cublasStatus_t enqueue(rank& r, const linear_plan& plan, const cublasLtMatmulAlg
   const float one = 1.0f, beta = shape.add ? 1.0f : 0.0f;
   return cublasLtMatmul(r.blas, plan.description, &one, on.a, plan.a, on.b, plan.b, &beta,
                         shape.add ? on.c : on.d, plan.d, on.d, plan.d, &algorithm, r.workspace,
-                        product_workspace(r), r.on(stream::compute));
+                        r.workspace_bytes, r.on(stream::compute));
 }
 
 bool try_product(rank& r, const char* name, product_shape shape, const product_operands& on) {

@@ -28,8 +28,8 @@ struct product_operands {
   void* d;
   const void *a, *b;
   const void* c = nullptr;
-  void* bias = nullptr;  // (m) read by BIAS; f32, written: (m) by DGELU_BGRAD, (n) by BGRADB
-  void* aux = nullptr;   // (m, n) what GELU was taken of: written by GELU_AUX, read by DGELU
+  const void* bias = nullptr;  // (m), of d's type
+  void* aux = nullptr;         // (m, n) what GELU was taken of: written by GELU_AUX, read by DGELU
 };
 
 /// One plan; its descriptors are destroyed with it.
@@ -46,11 +46,6 @@ struct linear_plan {
 struct linear_plans {
   std::map<product_shape, std::unique_ptr<linear_plan>> by_shape;
 };
-
-/// The end of the workspace, which no product uses: a bias gradient on its way to what it is added to.
-inline constexpr std::size_t sums_bytes = std::size_t{1} << 20;
-inline std::size_t product_workspace(const rank& r) { return r.workspace_bytes - sums_bytes; }
-inline float* sums_of(const rank& r) { return reinterpret_cast<float*>(r.workspace + product_workspace(r)); }
 
 /// Enqueue one product by one algorithm. A refusal by cuBLASLt is returned, and leaves nothing enqueued.
 cublasStatus_t enqueue(rank&, const linear_plan&, const cublasLtMatmulAlgo_t&, const product_shape&,

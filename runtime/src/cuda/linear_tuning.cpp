@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which of cuBLASLt's algorithms does a product: its heuristics propose up to 24, and the fastest on the very
-// operands is kept. Time is taken on the compute stream alone, so ranks tune side by side and messages under
-// way on other streams are not waited for.
+// operands is kept. They are timed in turns, for a GPU's clock drifts as it warms up. Time is taken on the
+// compute stream alone: ranks tune side by side, and messages under way on other streams are not waited for.
 #include "check.hpp"
 #include "linear_plans.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <limits>
 #include <vector>
 
@@ -14,8 +16,10 @@ namespace {
 
 constexpr int most_proposals = 24;
 constexpr float milliseconds_per_shape = 150;
-constexpr float milliseconds_per_proposal = 2;  // of its closer timing
-constexpr float hopeless = 1.5f;                // times the best so far
+constexpr float milliseconds_per_batch = 2;
+constexpr float hopeless = 1.5f;   // times the best so far
+constexpr float worth_it = 0.99f;  // times a proposal that ranks before it
+constexpr int rounds = 4;
 
 /// cuBLASLt's preference object, for the length of one request.
 struct preference {
@@ -47,7 +51,7 @@ bool sums_in_f32(const cublasLtMatmulAlgo_t& algorithm) {
 std::vector<cublasLtMatmulAlgo_t> proposals(rank& r, const linear_plan& plan, const product_shape& shape,
                                             int most) {
   preference wish(r);
-  wish.set(r, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t{product_workspace(r)});
+  wish.set(r, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t{r.workspace_bytes});
   wish.set(r, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
            static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
   const auto alignment = static_cast<std::uint32_t>(shape.alignment);
@@ -125,6 +129,11 @@ class stopwatch {
   float spent_ = 0;
 };
 
+struct candidate {
+  cublasLtMatmulAlgo_t algorithm;
+  float each;  // the least so far
+};
+
 bool may_time(rank& r) {
   if (r.about->deterministic) return false;  // every run shall take the same algorithm
   cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
@@ -141,21 +150,28 @@ std::optional<cublasLtMatmulAlgo_t> choose_algorithm(rank& r, const linear_plan&
   if (proposed.size() == 1 || !may_time(r)) return proposed.front();
   stopwatch watch(r, plan, shape, on);
   if (!watch.ready()) return proposed.front();
-  std::optional<cublasLtMatmulAlgo_t> best;
+  std::vector<candidate> candidates;
   float least = std::numeric_limits<float>::infinity();
   for (const cublasLtMatmulAlgo_t& algorithm : proposed) {
-    if (best && watch.spent() > milliseconds_per_shape) break;
-    float each = watch.time(algorithm, 1);  // loads the kernel too, so it tells only of long products
-    if (each < milliseconds_per_proposal) each = watch.time(algorithm, 1);
+    if (std::isfinite(least) && watch.spent() > milliseconds_per_shape) break;
+    float each = watch.time(algorithm, 1);  // loads the kernel too, which counts where a product is short
+    if (each < milliseconds_per_batch) each = watch.time(algorithm, 1);
     if (!(each < hopeless * least)) continue;
-    const int runs = static_cast<int>(std::clamp(milliseconds_per_proposal / each, 1.0f, 20.0f));
-    each = std::min(each, watch.time(algorithm, runs));
-    if (each < least) {
-      least = each;
-      best = algorithm;
-    }
+    candidates.push_back({algorithm, each});
+    least = std::min(least, each);
   }
-  return best;
+  if (candidates.empty()) return std::nullopt;
+  for (int round = 0; round < rounds; ++round)
+    for (candidate& c : candidates) {
+      if (watch.spent() > milliseconds_per_shape || c.each > hopeless * least) continue;
+      const int runs = static_cast<int>(std::clamp(milliseconds_per_batch / c.each, 1.0f, 20.0f));
+      c.each = std::min(c.each, watch.time(c.algorithm, runs));
+      least = std::min(least, c.each);
+    }
+  const candidate* best = &candidates.front();
+  for (const candidate& c : candidates)
+    if (c.each < worth_it * best->each) best = &c;
+  return best->algorithm;
 }
 
 }  // namespace rankc::cuda
