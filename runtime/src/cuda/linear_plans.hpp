@@ -52,7 +52,7 @@ cublasStatus_t enqueue(rank&, const linear_plan&, const cublasLtMatmulAlgo_t&, c
                        const product_operands&);
 
 /// The fastest of cuBLASLt's proposals on these operands, none where there is none: timed where time may be
-/// taken, else the first. d is left undefined unless it is c, which stays as it is.
+/// taken, else the first. Outputs that are no inputs are left undefined.
 std::optional<cublasLtMatmulAlgo_t> choose_algorithm(rank&, const linear_plan&, const product_shape&,
                                                      const product_operands&);
 

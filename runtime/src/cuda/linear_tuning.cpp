@@ -73,22 +73,23 @@ std::vector<cublasLtMatmulAlgo_t> proposals(rank& r, const linear_plan& plan, co
   return usable;
 }
 
-/// Runs a product on the compute stream and says how long it took. Where d is c, it writes elsewhere.
+/// Runs a product on the compute stream and says how long it took. Where d is c, it is put back in the end:
+/// an algorithm that is the fastest out of place need not be so in place.
 class stopwatch {
  public:
-  stopwatch(rank& r, const linear_plan& plan, const product_shape& shape, product_operands on)
+  stopwatch(rank& r, const linear_plan& plan, const product_shape& shape, const product_operands& on)
       : r_(r), plan_(plan), shape_(shape), on_(on) {
     if (!shape.add || on.c != on.d) return;
-    const std::size_t bytes = static_cast<std::size_t>(shape.m) * shape.n * (shape.out == CUDA_R_32F ? 4 : 2);
-    if (cudaMallocAsync(&elsewhere_, bytes, r.on(stream::compute)) != cudaSuccess) {
-      cudaGetLastError();  // no room: nothing is timed
-      elsewhere_ = nullptr;
-      ready_ = false;
-    }
-    on_.d = elsewhere_;
+    bytes_ = static_cast<std::size_t>(shape.m) * shape.n * (shape.out == CUDA_R_32F ? 4 : 2);
+    ready_ =
+        cudaMallocAsync(&saved_, bytes_, r.on(stream::compute)) == cudaSuccess &&
+        cudaMemcpyAsync(saved_, on.d, bytes_, cudaMemcpyDeviceToDevice, r.on(stream::compute)) == cudaSuccess;
+    if (!ready_) cudaGetLastError();  // no room: nothing is timed
   }
   ~stopwatch() {
-    if (elsewhere_ != nullptr) cudaFreeAsync(elsewhere_, r_.on(stream::compute));
+    if (ready_ && saved_ != nullptr)
+      cudaMemcpyAsync(on_.d, saved_, bytes_, cudaMemcpyDeviceToDevice, r_.on(stream::compute));
+    if (saved_ != nullptr) cudaFreeAsync(saved_, r_.on(stream::compute));
     cudaEventDestroy(begin_);
     cudaEventDestroy(end_);
   }
@@ -122,8 +123,9 @@ class stopwatch {
   rank& r_;
   const linear_plan& plan_;
   const product_shape& shape_;
-  product_operands on_;
-  void* elsewhere_ = nullptr;
+  const product_operands& on_;
+  void* saved_ = nullptr;
+  std::size_t bytes_ = 0;
   bool ready_ = true;
   cudaEvent_t begin_ = nullptr, end_ = nullptr;
   float spent_ = 0;
