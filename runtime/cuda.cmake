@@ -16,6 +16,9 @@ add_library(rankc_runtime_cuda STATIC
   src/cuda/embedding.cu
   src/cuda/engine.cpp
   src/cuda/linear.cpp
+  src/cuda/linear_fused.cpp
+  src/cuda/linear_plans.cpp
+  src/cuda/linear_tuning.cpp
   src/cuda/norms.cu
   src/cuda/optimizer.cu
   src/cuda/rope.cu
