@@ -109,7 +109,7 @@ int generator_main(const plan_data& plan, int argc, char** argv) {
         bool changed = false;
         for (const auto& [name, text] : emit(l, target_name)) changed |= write_file(folder / name, text);
         // A build system knows this file alone: it is new whenever what it includes is.
-        const auto source = folder / (to == target::cuda ? "program.cu" : "program.cpp");
+        const auto source = folder / "program.cpp";
         if (changed) std::filesystem::last_write_time(source, std::filesystem::file_time_type::clock::now());
       }
     } else if (*describe) {

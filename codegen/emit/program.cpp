@@ -126,7 +126,7 @@ std::map<std::string, std::string> emit(const lowered& l, const std::string& tar
     files[fmt::format("pipeline_{}.hpp", r.index)] = emit_pipeline(l, r);
     for (const stage_plan& s : r.stages) files[fmt::format("stage_{}.hpp", s.stage)] = emit_stage(l, r, s);
   }
-  files[target == "cuda" ? "program.cu" : "program.cpp"] = emit_program(l, target);
+  files["program.cpp"] = emit_program(l, target);
   files["program.hpp"] = fill(templates::program_program_hpp, common);
   holes main_holes = common;
   main_holes.emplace_back("prepare", target == "host" ? "rankc::host::prepare(argv);" : "");
