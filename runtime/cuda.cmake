@@ -5,6 +5,7 @@ include(${PROJECT_SOURCE_DIR}/runtime/cmake/nccl.cmake)
 
 add_library(rankc_runtime_cuda STATIC
   src/cuda/activations.cu
+  src/cuda/activations_gated.cu
   src/cuda/attention.cu
   src/cuda/attention_grad.cu
   src/cuda/bias.cu
@@ -13,13 +14,16 @@ add_library(rankc_runtime_cuda STATIC
   src/cuda/communicators.cpp
   src/cuda/context.cpp
   src/cuda/cross_entropy.cu
+  src/cuda/cross_entropy_fused.cu
   src/cuda/embedding.cu
+  src/cuda/embedding_grad.cu
   src/cuda/engine.cpp
   src/cuda/linear.cpp
   src/cuda/linear_fused.cpp
   src/cuda/linear_plans.cpp
   src/cuda/linear_tuning.cpp
   src/cuda/norms.cu
+  src/cuda/norms_grad.cu
   src/cuda/optimizer.cu
   src/cuda/rope.cu
   src/cuda/worker.cpp)
