@@ -5,6 +5,7 @@ include(${PROJECT_SOURCE_DIR}/runtime/cmake/nccl.cmake)
 
 add_library(rankc_runtime_cuda STATIC
   src/cuda/activations.cu
+  src/cuda/arena.cpp
   src/cuda/attention.cu
   src/cuda/attention_grad.cu
   src/cuda/bias.cu
@@ -19,6 +20,7 @@ add_library(rankc_runtime_cuda STATIC
   src/cuda/norms.cu
   src/cuda/optimizer.cu
   src/cuda/rope.cu
+  src/cuda/warm_up.cu
   src/cuda/worker.cpp)
 add_library(rankc::runtime_cuda ALIAS rankc_runtime_cuda)
 target_include_directories(rankc_runtime_cuda PUBLIC

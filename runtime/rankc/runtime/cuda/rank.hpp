@@ -55,7 +55,9 @@ struct rank {
   std::size_t workspace_bytes = 0;
   const hyperparameters* input = nullptr;  // device memory; of the current step
   const char* action = "";                 // the action under way, for error texts
-  std::int64_t steps_done = 0;
+  std::int64_t steps_done = 0;             // -1: install is trying the step out
+  bool alone = false;                      // warm-up without the other ranks: nothing is sent or received
+  volatile unsigned* stop = nullptr;       // pinned; not 0 once a rank has failed: nobody waits any longer
 
   template <class T>
   T* at(runtime::at offset) const {
@@ -94,9 +96,11 @@ struct program {
   void (*const* evaluate)(rank&);
 };
 
-/// Allocate every arena (rank i on device i), make the communicators and start one thread per rank.
-/// Nothing is created after this but the two graphs: each step function runs eagerly once, then is captured.
-/// Errors: failure (1) where there are fewer devices than ranks, or the program's type is f64.
+/// Allocate every arena (rank i on device i), make the communicators, start one thread per rank, try both step
+/// functions out on small random numbers, and capture them. Nothing is created after this: every step is one
+/// graph launch per rank, the first included.
+/// Errors: failure (1) where there are fewer devices than ranks, or the program's type is f64; failure (70)
+///         naming the rank and action that could not be run.
 std::unique_ptr<engine> install(const program&);
 
 }  // namespace rankc::cuda
