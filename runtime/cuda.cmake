@@ -19,6 +19,8 @@ add_library(rankc_runtime_cuda STATIC
   src/cuda/linear.cpp
   src/cuda/norms.cu
   src/cuda/optimizer.cu
+  src/cuda/peer_edges.cpp
+  src/cuda/peer_stores.cu
   src/cuda/rope.cu
   src/cuda/warm_up.cu
   src/cuda/worker.cpp)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Streams, events and NCCL as generated code calls them. Each call names its plan's message in an error.
 #include "check.hpp"
+#include "peer_edges.hpp"
 
 #include <string>
 #include <type_traits>
@@ -54,6 +55,10 @@ void wait(rank& r, stream s, event e) {
 
 void send(rank& r, stream direction, message m, at data, std::size_t bytes) {
   const role edge = role_of(r, direction, m);
+  if (const peer_edge* e = r.edges[static_cast<int>(edge)]) {
+    if (!r.alone) store_to_peer(r, r.on(direction), *e, m.name, r.at<std::byte>(data), bytes);
+    return;
+  }
   ncclComm_t communicator = communicator_of(r, edge, m);
   if (r.alone) return;
   check(r,
@@ -64,6 +69,10 @@ void send(rank& r, stream direction, message m, at data, std::size_t bytes) {
 
 void receive(rank& r, stream direction, message m, at data, std::size_t bytes) {
   const role edge = role_of(r, direction, m);
+  if (const peer_edge* e = r.edges[static_cast<int>(edge)]) {
+    if (!r.alone) receive_from_peer(r, r.on(direction), *e, m.name, r.at<std::byte>(data));
+    return;
+  }
   ncclComm_t communicator = communicator_of(r, edge, m);
   if (r.alone) return;
   check(r,

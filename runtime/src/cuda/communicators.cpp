@@ -58,11 +58,13 @@ void wait_for(context& c, ncclComm_t of, const std::string& call) { check(c.of()
 
 }  // namespace
 
-communicators::communicators(const description& about, const std::vector<std::unique_ptr<context>>& ranks)
+communicators::communicators(const description& about, const std::vector<std::unique_ptr<context>>& ranks,
+                             const peer_edges* edges)
     : about_(about) {
   prepare_nccl();
   try {
-    for (int g = 0; g < static_cast<int>(about_.communicators.size()); ++g) make(g, ranks);
+    for (int g = 0; g < static_cast<int>(about_.communicators.size()); ++g)
+      if (edges == nullptr || !edges->has(g)) make(g, ranks);
   } catch (...) {
     abort();
     release();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The NCCL communicators of a program. None blocks: a call returns at once, and `check` waits for it.
 #pragma once
-#include <rankc/runtime/cuda/context.hpp>
+#include "peer_edges.hpp"
 
 #include <atomic>
 #include <memory>
@@ -19,8 +19,10 @@ inline constexpr int most_blocks = 16;
 /// ranks' arenas with them.
 class communicators {
  public:
+  /// Makes all but those that are `edges`.
   /// Errors: failure (70) naming the communicator, with NCCL's text.
-  communicators(const description&, const std::vector<std::unique_ptr<context>>& ranks);
+  communicators(const description&, const std::vector<std::unique_ptr<context>>& ranks,
+                const peer_edges* edges);
   ~communicators();
   communicators(const communicators&) = delete;
   communicators& operator=(const communicators&) = delete;

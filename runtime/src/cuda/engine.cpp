@@ -74,7 +74,8 @@ class batches {
 
 class cuda_engine final : public engine {
  public:
-  explicit cuda_engine(const program& p) : program_(p), batches_(std::make_unique<batches>(p.about)) {
+  cuda_engine(const program& p, const placement& where)
+      : program_(p), batches_(std::make_unique<batches>(p.about)) {
     const description& about = program_.about;
     if (cudaHostAlloc(&stop_, sizeof(unsigned), cudaHostAllocPortable | cudaHostAllocMapped) != cudaSuccess)
       throw failure(70, "install: no pinned memory");
@@ -84,7 +85,8 @@ class cuda_engine final : public engine {
       ranks_.back()->of().stop = stop_;
       ranks_.back()->of().steps_done = -1;
     }
-    communicators_ = std::make_unique<communicators>(about, ranks_);
+    if (where.peer_stores) edges_ = std::make_unique<peer_edges>(about, ranks_);
+    communicators_ = std::make_unique<communicators>(about, ranks_, edges_.get());
     for (auto& owner : ranks_)
       workers_.push_back(
           std::make_unique<worker>(*owner, program_, batches_->of(owner->of().row->dp), *report_));
@@ -196,6 +198,7 @@ class cuda_engine final : public engine {
     if (stuck_) {
       for (auto& w : workers_) static_cast<void>(w.release());
       static_cast<void>(communicators_.release());
+      static_cast<void>(edges_.release());
       for (auto& owner : ranks_) static_cast<void>(owner.release());
       static_cast<void>(batches_.release());
       static_cast<void>(report_.release());
@@ -203,6 +206,7 @@ class cuda_engine final : public engine {
     }
     workers_.clear();
     communicators_.reset();
+    edges_.reset();
     ranks_.clear();
     cudaFreeHost(stop_);
   }
@@ -249,6 +253,7 @@ class cuda_engine final : public engine {
   unsigned* stop_ = nullptr;  // pinned
   std::unique_ptr<batches> batches_;
   std::vector<std::unique_ptr<context>> ranks_;
+  std::unique_ptr<peer_edges> edges_;
   std::unique_ptr<communicators> communicators_;
   std::unique_ptr<report> report_ = std::make_unique<report>();
   std::vector<std::unique_ptr<worker>> workers_;
@@ -258,9 +263,9 @@ class cuda_engine final : public engine {
 
 }  // namespace
 
-std::unique_ptr<engine> install(const program& p) {
+std::unique_ptr<engine> install(const program& p, const placement& where) {
   accept(p.about);
-  return std::make_unique<cuda_engine>(p);
+  return std::make_unique<cuda_engine>(p, where);
 }
 
 }  // namespace rankc::cuda

@@ -46,12 +46,17 @@ double content(int rank, int time, std::size_t i) {
   return static_cast<double>((i * 2654435761u + 97u * static_cast<unsigned>(time) + 31u * rank) % 8388593u);
 }
 
-TEST_CASE("messages from 4 bytes to 64 MB cross each other and arrive in order") {
+/// Stores into the other GPU where they can map each other, and NCCL.
+const placement both_ways[]{{.rank = -1, .device = 0, .meeting = {}, .peer_stores = true},
+                                {.rank = -1, .device = 0, .meeting = {}, .peer_stores = false}};
+
+void cross(const placement& way) {
+  CAPTURE(way.peer_stores);
   tables t = two_stages();
   enlarge(t, total + std::size(sizes));
   void (*const bodies[])(rank&) = {swap_messages<stream::to_next, stream::from_next>,
                                    swap_messages<stream::to_prev, stream::from_prev>};
-  const auto e = install({.about = t.about, .train = bodies, .evaluate = bodies});
+  const auto e = install({.about = t.about, .train = bodies, .evaluate = bodies}, way);
   std::vector<double> values(total + std::size(sizes));
   for (int time = 0; time < 2; ++time) {
     for (int rank = 0; rank < 2; ++rank) {
@@ -69,6 +74,10 @@ TEST_CASE("messages from 4 bytes to 64 MB cross each other and arrive in order")
       CHECK(wrong == 0);
     }
   }
+}
+
+TEST_CASE("messages from 4 bytes to 64 MB cross each other and arrive in order") {
+  for (const placement& way : both_ways) cross(way);
 }
 
 constexpr std::size_t small = 1000;
@@ -96,11 +105,12 @@ void double_it(rank& r) {
   send(r, stream::to_prev, {1, "B0: stage 1 -> 0"}, l.gradients, small * sizeof(float));
 }
 
-TEST_CASE("every replay carries the numbers of its own step") {
+void replay(const placement& way) {
+  CAPTURE(way.peer_stores);
   tables t = two_stages();
   enlarge(t, small);
   void (*const bodies[])(rank&) = {count_up, double_it};
-  const auto e = install({.about = t.about, .train = bodies, .evaluate = bodies});
+  const auto e = install({.about = t.about, .train = bodies, .evaluate = bodies}, way);
   const std::vector<double> ones(small, 1.0);
   e->write(0, region::first_moment, 0, small, ones.data());
   std::vector<double> got(small);
@@ -109,6 +119,10 @@ TEST_CASE("every replay carries the numbers of its own step") {
     e->read(0, region::gradients, 0, small, got.data());
     REQUIRE(got == std::vector<double>(small, 2.0 * step));
   }
+}
+
+TEST_CASE("every replay carries the numbers of its own step") {
+  for (const placement& way : both_ways) replay(way);
 }
 
 }  // namespace

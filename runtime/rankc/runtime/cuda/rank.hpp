@@ -4,6 +4,7 @@
 // rank's streams and returns at once, which is what lets a whole step become one CUDA graph.
 #pragma once
 #include <rankc/runtime/engine.hpp>
+#include <rankc/runtime/placement.hpp>
 #include <rankc/runtime/program.hpp>
 
 #include <cublasLt.h>
@@ -36,6 +37,7 @@ struct hyperparameters {
 };
 
 struct linear_plans;  // cuBLASLt plans by shape (linear.cpp)
+struct peer_edge;     // a pipeline edge by stores into the other GPU (peer_edges.hpp)
 
 /// Context of one rank. `context` (context.hpp) owns what is pointed to.
 struct rank {
@@ -48,6 +50,7 @@ struct rank {
   std::vector<cudaEvent_t> events;
   ncclComm_t communicators[n_roles]{};
   int peers[n_roles]{};  // pipeline roles: the other rank, as that communicator numbers it
+  const peer_edge* edges[n_roles]{};  // pipeline roles: null where NCCL carries the messages
   cublasLtHandle_t blas = nullptr;
   linear_plans* plans = nullptr;
   std::byte* workspace =
@@ -101,6 +104,6 @@ struct program {
 /// graph launch per rank, the first included.
 /// Errors: failure (1) where there are fewer devices than ranks, or the program's type is f64; failure (70)
 ///         naming the rank and action that could not be run.
-std::unique_ptr<engine> install(const program&);
+std::unique_ptr<engine> install(const program&, const placement& = {});
 
 }  // namespace rankc::cuda
