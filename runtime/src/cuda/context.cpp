@@ -2,6 +2,7 @@
 // Makes and destroys what a rank owns on its device, and turns a step function into a graph.
 #include <rankc/runtime/cuda/context.hpp>
 
+#include "attention_plans.hpp"
 #include "check.hpp"
 #include "linear_plans.hpp"
 
@@ -81,6 +82,7 @@ context::context(int device, const description& about, int rank_index) : device_
 
     check(r_, cublasLtCreate(&r_.blas), "cublasLtCreate");
     r_.plans = new linear_plans;
+    r_.attention_graphs = make_attention_plans();
     for (const rope_table& table : r_.where->ropes) fill_rope(r_, table);
     check(r_, cudaDeviceSynchronize(), "cudaDeviceSynchronize");
   } catch (...) {
@@ -96,6 +98,7 @@ void context::release() {
   int before = 0;
   cudaGetDevice(&before);
   cudaSetDevice(device_);
+  destroy(r_.attention_graphs);
   delete r_.plans;
   if (r_.blas != nullptr) cublasLtDestroy(r_.blas);
   for (cudaEvent_t e : r_.events)

@@ -35,7 +35,8 @@ struct hyperparameters {
   float eps;
 };
 
-struct linear_plans;  // cuBLASLt plans by shape (linear.cpp)
+struct linear_plans;     // cuBLASLt plans by shape (linear.cpp)
+struct attention_plans;  // cuDNN plans by shape (attention_cudnn.cpp)
 
 /// Context of one rank. `context` (context.hpp) owns what is pointed to.
 struct rank {
@@ -50,6 +51,7 @@ struct rank {
   int peers[n_roles]{};  // pipeline roles: the other rank, as that communicator numbers it
   cublasLtHandle_t blas = nullptr;
   linear_plans* plans = nullptr;
+  attention_plans* attention_graphs = nullptr;
   std::byte* workspace =
       nullptr;  // device scratch, used by kernels of stream::compute only, one after another
   std::size_t workspace_bytes = 0;
