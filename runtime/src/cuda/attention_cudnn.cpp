@@ -5,6 +5,7 @@
 #include "attention_plans.hpp"
 
 #include <cmath>
+#include <initializer_list>
 #include <limits>
 #include <map>
 #include <string>

@@ -29,11 +29,13 @@ struct attention_plan {
   std::size_t workspace = 0;
 };
 
+/// A tensor of a graph, which owns its descriptor.
 struct tensor {
   cudnnBackendDescriptor_t of = nullptr;
   extents shape{};
 };
 
+/// Errors: failure (70) with cuDNN's text where it refuses a tensor or an operation.
 class attention_graph {
  public:
   explicit attention_graph(const rank& r) : r_(r) {}

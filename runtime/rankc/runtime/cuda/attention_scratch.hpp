@@ -20,7 +20,7 @@ constexpr bool attention_by_cudnn(const attention_shape& s) {
 }
 
 /// The part of a gradient that cuDNN works out at once: `rows` rows of the query heads of `kv_heads`. Its
-/// deterministic engine writes down all scores of a part, so that parts are kept to 512 MiB where one key
+/// deterministic engine writes down all scores of a part, so that parts are kept to 1 GiB where one key
 /// head of one row is no more than that.
 struct attention_part {
   int rows, kv_heads;
@@ -28,7 +28,7 @@ struct attention_part {
 constexpr attention_part attention_grad_part(const attention_shape& s) {
   if (!s.deterministic) return {s.rows, s.kv_heads};
   const std::size_t head = std::size_t{2} * s.seq * s.seq * (s.heads / s.kv_heads),
-                    most = std::size_t{512} << 20;
+                    most = std::size_t{1} << 30;
   const auto largest = [&](int count, std::size_t each) {
     int part = count;
     while (part > 1 && (count % part != 0 || part * each > most)) --part;
