@@ -1,7 +1,9 @@
-# The CUDA core: what a generated CUDA program links. Only the CUDA runtime, cuBLASLt and NCCL stand behind it.
+# The CUDA core: what a generated CUDA program links. The CUDA runtime, cuBLASLt and NCCL stand behind it, and cuDNN
+# where it is found.
 find_package(CUDAToolkit REQUIRED)
 find_package(Threads REQUIRED)
 include(${PROJECT_SOURCE_DIR}/runtime/cmake/nccl.cmake)
+include(${PROJECT_SOURCE_DIR}/runtime/cmake/cudnn.cmake)
 
 add_library(rankc_runtime_cuda STATIC
   src/cuda/activations.cu
@@ -42,6 +44,13 @@ target_compile_options(rankc_runtime_cuda
 target_link_libraries(rankc_runtime_cuda
   PUBLIC CUDA::cudart CUDA::cublasLt NCCL::nccl Threads::Threads
   PRIVATE $<BUILD_INTERFACE:rankc_warnings>)
+if(TARGET CUDNN::cudnn)
+  target_sources(rankc_runtime_cuda PRIVATE src/cuda/attention_cudnn.cpp src/cuda/attention_graph.cpp)
+  target_link_libraries(rankc_runtime_cuda PRIVATE CUDNN::cudnn)
+else()
+  message(STATUS "rankc: no cuDNN (cudnn_graph.h, libcudnn) was found; attention in bf16 uses slower kernels")
+  target_sources(rankc_runtime_cuda PRIVATE src/cuda/attention_without_cudnn.cpp)
+endif()
 set_target_properties(rankc_runtime_cuda PROPERTIES
   EXPORT_NAME runtime_cuda POSITION_INDEPENDENT_CODE ON)
 if(NOT CMAKE_CUDA_ARCHITECTURES)

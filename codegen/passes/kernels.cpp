@@ -260,9 +260,9 @@ class selector {
     if (cuda_) sizes.insert(sizes.end(), {width(q, 1), width(k, 1)});  // strides
     return sizes;
   }
-  static cuda::attention_shape shape_of(const value_call& c) {
+  cuda::attention_shape shape_of(const value_call& c) const {
     const auto size = [&](int i) { return static_cast<int>(c.call.sizes[i].value); };
-    return {size(0), size(1), size(2), size(3), size(4)};
+    return {size(0), size(1), size(2), size(3), size(4), runtime::size_of(type_), plan_.recipe.deterministic};
   }
   std::vector<extent> swiglu_sizes(const op& o) {
     if (!cuda_) return {elements(o.out[0])};
