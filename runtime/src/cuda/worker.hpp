@@ -27,6 +27,9 @@ struct batch {
   std::size_t bytes = 0;  // of each
 };
 
+/// The first rank of the last pipeline coordinate: the program leaves the global loss and norm there.
+int reporter_of(const description&);
+
 /// A step function; each is captured once.
 enum class kind { train, evaluate };
 
@@ -65,6 +68,7 @@ class worker {
   const batch& batch_;
   report& report_;
   float* results_ = nullptr;  // pinned: loss, norm
+  float* shared_ = nullptr;   // the same on the device, where they go to all processes
   cudaGraphExec_t graphs_[2]{};
   std::atomic<bool> enqueueing_ = false;
 
