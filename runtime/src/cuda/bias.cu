@@ -9,7 +9,7 @@
 namespace rankc::cuda {
 namespace {
 
-constexpr int rows_each = 4;
+constexpr int rows_each = 2;
 
 /// y[n] = (residual[n] +) x[n] + table[(first + n) % rows]; `residual` may be null.
 /// Shapes: x, y, residual (tokens, width), table (rows, width). y may be x or residual.
@@ -61,7 +61,7 @@ __global__ void __launch_bounds__(row_group_threads)
       const auto old = load<float, n_out>(out + i);
       for (int j = 0; j < n_out; ++j) total[i + j] = old.element[j];
     }
-#pragma unroll 4
+#pragma unroll 8
   for (int n = ((p - first) % seq + seq) % seq; n < tokens; n += seq) {
     float d[N];
     unpack(d, load<T, N>(dy + static_cast<std::size_t>(n) * width + part.column));
@@ -90,7 +90,7 @@ void run_add_rows(rank& r, const char* name, at y, at x, at table, const T* resi
 /// dy itself, for its column sums.
 template <class T>
 struct dy_term {
-  static constexpr int outputs = 1;
+  static constexpr int outputs = 1, blocks_each = 6;
   const T* dy;
   int width;
   template <int N>

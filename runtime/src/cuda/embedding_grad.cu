@@ -48,6 +48,17 @@ __device__ void add_to(float* to, const float (&sum)[N], bool packs) {
   for (int i = 0; i < N; ++i) atomicAdd(to + i, sum[i]);
 }
 
+/// Store N neighbouring floats, in packs where N allows: the workspace's rows are aligned to them.
+template <int N>
+__device__ void keep(float* to, const float (&sum)[N]) {
+  constexpr int n = N < 4 ? N : 4;
+  for (int i = 0; i < N; i += n) {
+    pack<float, n> part;
+    for (int j = 0; j < n; ++j) part.element[j] = sum[i + j];
+    store(to + i, part);
+  }
+}
+
 /// dtable[key] += sum of dy[token] for the runs within this block's chunk; the sums of runs that cross its
 /// ends go to `partial` and `opening`. Shapes: dtable f32 (rows, width), dy (tokens, width); grid (chunks,
 /// ceil(width / columns of a block)).
@@ -80,8 +91,7 @@ __global__ void __launch_bounds__(256) add_chunks(float* dtable, const T* dy, ru
       const bool last = n + k + 1 == count;
       if (!last && key[n + k + 1] == key[n + k]) continue;
       float* carried = (continued ? of.partial : of.opening) + std::size_t{blockIdx.x} * of.width + c;
-      if (continued || key[n + k + 1] == key[n + k])
-        for (int i = 0; i < N; ++i) carried[i] = sum[i];
+      if (continued || key[n + k + 1] == key[n + k]) keep(carried, sum);
       else add_to(dtable + static_cast<std::size_t>(key[n + k]) * of.width + c, sum, packs);
       for (int i = 0; i < N; ++i) sum[i] = 0.0f;
       continued = false;
@@ -89,20 +99,39 @@ __global__ void __launch_bounds__(256) add_chunks(float* dtable, const T* dy, ru
   }
 }
 
+constexpr int crossing_parts = 8;
+
 /// dtable[key] += the parts of the run that begins in this block's chunk and goes on in the next, if one
-/// does. Shapes: dtable f32 (rows, width); grid (chunks - 1, ceil(width / block)).
-__global__ void add_crossing(float* dtable, runs of) {
-  const int end = (blockIdx.x + 1) * of.chunk, row = of.key[end - 1];
-  const int begin = end - of.chunk;
-  if (row == of.rows || of.key[end] != row) return;
-  if (begin > 0 && of.key[begin - 1] == row) return;  // began earlier
-  const int c = blockIdx.y * blockDim.x + threadIdx.x;
-  if (c >= of.width) return;
-  float sum = of.opening[std::size_t{blockIdx.x} * of.width + c];
-#pragma unroll 4
-  for (int next = end; next < of.tokens && of.key[next] == row; next += of.chunk)
-    sum += of.partial[static_cast<std::size_t>(next / of.chunk) * of.width + c];
-  dtable[static_cast<std::size_t>(row) * of.width + c] += sum;
+/// does. Shapes: dtable f32 (rows, width); grid (chunks - 1, ceil(width / 32)), block (32 columns, 8 parts of
+/// the run).
+__global__ void __launch_bounds__(warp_size* crossing_parts)
+    add_crossing(float* dtable, runs of, int chunks) {
+  const int first = blockIdx.x + 1, row = of.key[first * of.chunk - 1];
+  if (row == of.rows || of.key[first * of.chunk] != row) return;
+  if (first > 1 && of.key[(first - 1) * of.chunk - 1] == row) return;  // began earlier
+  int end = first;  // the run has a part in the chunks [first, end): 32 are looked at together
+  for (bool all = true; all;) {
+    const int chunk = end + static_cast<int>(threadIdx.x);
+    const unsigned in = __ballot_sync(0xffffffffu, chunk < chunks && of.key[chunk * of.chunk] == row);
+    end += __popc(in);
+    all = in == 0xffffffffu;
+  }
+  __shared__ float shared[crossing_parts][warp_size];
+  const int c = blockIdx.y * warp_size + threadIdx.x,
+            each = (end - first + crossing_parts - 1) / crossing_parts;
+  const int begin = first + static_cast<int>(threadIdx.y) * each, limit = min(begin + each, end);
+  float sum = 0.0f;
+  if (c < of.width) {
+#pragma unroll 8
+    for (int chunk = begin; chunk < limit; ++chunk)
+      sum += of.partial[static_cast<std::size_t>(chunk) * of.width + c];
+  }
+  shared[threadIdx.y][threadIdx.x] = sum;
+  __syncthreads();
+  if (threadIdx.y != 0 || c >= of.width) return;
+  float total = of.opening[static_cast<std::size_t>(first - 1) * of.width + c];
+  for (int part = 0; part < crossing_parts; ++part) total += shared[part][threadIdx.x];
+  dtable[static_cast<std::size_t>(row) * of.width + c] += total;
 }
 
 int bits_of(int rows) {  // of the largest key, which is `rows`
@@ -160,7 +189,8 @@ void embedding_grad(rank& r, at dtable, at dy, at ids, int tokens, int rows, int
   const dim3 grid(chunks, ceil_div(across, threads));
   if (packs) launch(r, name, add_chunks<n, T>, grid, threads, 0, to, d, of, packable<4>(width, to));
   else launch(r, name, add_chunks<1, T>, grid, threads, 0, to, d, of, false);
-  launch(r, name, add_crossing, dim3(chunks - 1, ceil_div(width, 256)), row_threads(width), 0, to, of);
+  launch(r, name, add_crossing, dim3(chunks - 1, ceil_div(width, warp_size)), dim3(warp_size, crossing_parts),
+         0, to, of, chunks);
 }
 
 template void embedding_grad<float>(rank&, at, at, at, int, int, int, int, bool);

@@ -10,7 +10,14 @@
 namespace rankc::cuda {
 namespace {
 
-constexpr int most_threads = 512;
+/// Threads of a block and blocks resident together: as many as the registers for P packs of N elements allow.
+template <bool Gains, int N, int P>
+struct resident {
+  static constexpr int held = N * P;
+  static constexpr int threads = held <= 8 ? 512 : held <= 24 ? 256 : held <= 32 ? 384 : 512;
+  static constexpr int blocks = held <= 8 ? 2 : held <= 24 ? (Gains ? 2 : 3) : held <= 32 && !Gains ? 2 : 1;
+};
+constexpr int widest_of_several = 6144;  // the widest row of which a block may hold several
 
 /// What the kernel reads and writes; what the variant has no use for is null.
 template <class T>
@@ -21,26 +28,10 @@ struct backward_operands {
   const T *gain, *residual;
 };
 
-/// What a thread reads of one token.
-template <bool Added, int N, int P, class T>
-struct backward_row {
-  pack<T, N> dy[P], x[P], residual[Added ? P : 1];
-  __device__ void read(const backward_operands<T>& o, std::size_t begin, int width) {
-#pragma unroll
-    for (int p = 0; p < P; ++p) {
-      const int c = team_column<N>(p);
-      if (c >= width) break;
-      dy[p] = load<T, N>(o.dy + begin + c);
-      x[p] = load<T, N>(o.x + begin + c);
-      if constexpr (Added) residual[p] = load<T, N>(o.residual + begin + c);
-    }
-  }
-};
-
 /// partial[block][c] = sum over the block's teams of their sums of column c. Every thread calls it.
 template <int N, int P>
 __device__ void write_partials(float* partial, float (&sum)[P][N], int width) {
-  __shared__ float shared[most_threads * 8];  // a block of several teams has at most 8 columns a thread
+  __shared__ float shared[widest_of_several];
   partial += std::size_t{blockIdx.x} * width;
   for (unsigned turn = 0; turn < blockDim.y; ++turn) {
     __syncthreads();
@@ -63,7 +54,7 @@ __device__ void write_partials(float* partial, float (&sum)[P][N], int width) {
 /// (tokens, width), stats as forward saved them, gain (width), partial f32
 ///         (1 or 2 for Centred, blocks, width). dx may be dy or residual.
 template <bool Centred, bool Gains, bool Added, int N, int P, class T>
-__global__ void __launch_bounds__(most_threads, N* P <= 8 ? 2 : 1)
+__global__ void __launch_bounds__(resident<Gains, N, P>::threads, resident<Gains, N, P>::blocks)
     norm_backward(backward_operands<T> o, float* partial, int tokens, int width) {
   team mine;
   float dgain[P][N] = {}, dshift[P][N] = {};
@@ -71,51 +62,60 @@ __global__ void __launch_bounds__(most_threads, N* P <= 8 ? 2 : 1)
 #pragma unroll
   for (int p = 0; p < P; ++p)
     if (const int c = team_column<N>(p); c < width) gain[p] = load<T, N>(o.gain + c);
-  const int step = gridDim.x * blockDim.y;
-  int token = blockIdx.x * blockDim.y + threadIdx.y;
-  backward_row<Added, N, P, T> row, next;
-  if (token < tokens) next.read(o, static_cast<std::size_t>(token) * width, width);
-  for (; token < tokens; token += step) {
+  for (int token = blockIdx.x * blockDim.y + threadIdx.y; token < tokens; token += gridDim.x * blockDim.y) {
     const std::size_t begin = static_cast<std::size_t>(token) * width;
-    row = next;
-    float mean = 0.0f, scale;
+    pack<T, N> dy[P], x[P], residual[Added ? P : 1];
+#pragma unroll
+    for (int p = 0; p < P; ++p) {
+      const int c = team_column<N>(p);
+      if (c >= width) break;
+      dy[p] = load<T, N>(o.dy + begin + c);
+      x[p] = load<T, N>(o.x + begin + c);
+      if constexpr (Added) residual[p] = load<T, N>(o.residual + begin + c);
+    }
+    float offset = 0.0f, scale;  // xhat = scale x + offset
     if constexpr (Centred) {
-      const auto saved = load<float, 2>(o.stats + 2 * static_cast<std::size_t>(token));
-      mean = saved.element[0];
-      scale = saved.element[1];
+      scale = o.stats[2 * static_cast<std::size_t>(token) + 1];
+      offset = -scale * o.stats[2 * static_cast<std::size_t>(token)];
     } else scale = o.stats[token];
-    if (token + step < tokens) next.read(o, begin + static_cast<std::size_t>(step) * width, width);
 
-    float sum[2] = {};  // of e xhat, and of e
+    float sum[Centred ? 2 : 1] = {};  // of e xhat, and of e
 #pragma unroll
     for (int p = 0; p < P; ++p) {
       if (team_column<N>(p) >= width) break;
       float d[N], hat[N], g[N];
-      unpack(d, row.dy[p]);
-      unpack(hat, row.x[p]);
+      unpack(d, dy[p]);
+      unpack(hat, x[p]);
       unpack(g, gain[p]);
       for (int i = 0; i < N; ++i) {
-        hat[i] = (hat[i] - mean) * scale;
+        hat[i] = hat[i] * scale + offset;
         sum[0] += d[i] * g[i] * hat[i];
-        sum[1] += d[i] * g[i];
+        if constexpr (Centred) sum[1] += d[i] * g[i];
         if constexpr (Gains) dgain[p][i] += d[i] * hat[i];
         if constexpr (Gains && Centred) dshift[p][i] += d[i];
       }
     }
+#pragma unroll
+    for (int p = 0; p < P; ++p) {
+      forget(dy[p]);
+      forget(x[p]);
+      forget(gain[p]);
+    }
     mine.sum(sum);
-    const float mean_product = sum[0] / width, mean_e = Centred ? sum[1] / width : 0.0f;
+    const float of_hat = -scale * (sum[0] / width);
+    float constant = 0.0f;
+    if constexpr (Centred) constant = -scale * (sum[1] / width);
 #pragma unroll
     for (int p = 0; p < P; ++p) {
       const int c = team_column<N>(p);
       if (c >= width) break;
       float d[N], hat[N], g[N];
-      unpack(d, row.dy[p]);
-      unpack(hat, row.x[p]);
+      unpack(d, dy[p]);
+      unpack(hat, x[p]);
       unpack(g, gain[p]);
-      for (int i = 0; i < N; ++i)
-        d[i] = scale * (d[i] * g[i] - mean_e - (hat[i] - mean) * scale * mean_product);
+      for (int i = 0; i < N; ++i) d[i] = d[i] * g[i] * scale + constant + (hat[i] * scale + offset) * of_hat;
       if constexpr (Added) {
-        unpack(g, row.residual[p]);
+        unpack(g, residual[p]);
         for (int i = 0; i < N; ++i) d[i] += g[i];
       }
       store(o.dx + begin + c, packed<T>(d));
@@ -129,8 +129,10 @@ __global__ void __launch_bounds__(most_threads, N* P <= 8 ? 2 : 1)
 
 template <bool Centred, bool Gains, bool Added, int N, int P, class T>
 int run_with(rank& r, const char* name, const backward_operands<T>& o, int tokens, int width) {
-  const dim3 block = team_block(ceil_div(width, N), P, most_threads);
-  const int needed = ceil_div(tokens, block.y), most = N * P <= 8 ? 2 * processors : processors;
+  using of = resident<Gains, N, P>;
+  dim3 block = team_block(ceil_div(width, N), P, of::threads);
+  if (width > widest_of_several) block.y = 1;
+  const int needed = ceil_div(tokens, block.y), most = of::blocks * processors;
   const int blocks = needed < most ? needed : most;
   launch(r, name, norm_backward<Centred, Gains, Added, N, P, T>, blocks, block, 0, o,
          reinterpret_cast<float*>(r.workspace), tokens, width);
@@ -146,18 +148,19 @@ int run(rank& r, const char* name, const backward_operands<T>& o, int tokens, in
                 std::to_string(widest_row));
   if constexpr (sizeof(T) == 2)
     if (packable<8>(width, o.dx, o.dy, o.x, o.gain, o.residual)) {
-      if (width <= most_threads * 8) return run_with<Centred, Gains, Added, 8, 1>(r, name, o, tokens, width);
-      if (width <= most_threads * 16) return run_with<Centred, Gains, Added, 8, 2>(r, name, o, tokens, width);
+      if (width <= warp_size * 8) return run_with<Centred, Gains, Added, 8, 1>(r, name, o, tokens, width);
+      if (width <= warp_size * 24) return run_with<Centred, Gains, Added, 8, 3>(r, name, o, tokens, width);
+      if (width <= 384 * 32) return run_with<Centred, Gains, Added, 8, 4>(r, name, o, tokens, width);
       return run_with<Centred, Gains, Added, 8, 8>(r, name, o, tokens, width);
     }
-  if (width <= most_threads * 8) return run_with<Centred, Gains, Added, 1, 8>(r, name, o, tokens, width);
+  if (width <= 512 * 8) return run_with<Centred, Gains, Added, 1, 8>(r, name, o, tokens, width);
   return run_with<Centred, Gains, Added, 1, 64>(r, name, o, tokens, width);
 }
 
 /// dgain sums dy xhat, dshift sums dy.
 template <bool Centred, class T>
 struct gain_term {
-  static constexpr int outputs = Centred ? 2 : 1;
+  static constexpr int outputs = Centred ? 2 : 1, blocks_each = 4;
   const T *dy, *x;
   const float* stats;
   int width;

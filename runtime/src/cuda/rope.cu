@@ -9,7 +9,7 @@
 namespace rankc::cuda {
 namespace {
 
-constexpr int block = 128, heads_each = 4;
+constexpr int block = 128, heads_each = 2;
 
 /// (a, b) -> (a cos - b sin, b cos + a sin), with sin negated for the gradient (`turn` = -1).
 /// Shapes: x, y (tokens, heads, dim), tokens `stride` apart; table f32: cosines (seq, dim / 2), then sines.
