@@ -6,46 +6,37 @@
 
 namespace rankc::cuda {
 
-/// A block sums one chunk of rows: some lanes of N columns each, and as many rows at a time as there are
-/// threads.
-inline constexpr int sum_threads = 256, fewest_rows = 16;
+/// A block sums one chunk of rows: 32 lanes of N columns, 8 rows at a time.
+inline constexpr int sum_rows = 8, sum_blocks = 4 * processors,  // all resident at once
+    fewest_rows = 2 * sum_rows;
 
 /// partial[o][chunk][c] = sum over the chunk's rows n of term(n, c), for each output o of the term.
-/// Shapes: partial (outputs, chunks, width); grid (ceil(width / columns of a block), chunks), block (lanes,
-/// rows).
+/// Shapes: partial (outputs, chunks, width); grid (ceil(width / columns of a block), chunks), block (32, 8).
 template <int N, class Term>
-__global__ void __launch_bounds__(sum_threads, Term::blocks_each)
+__global__ void __launch_bounds__(warp_size* sum_rows)
     column_partials(float* partial, Term term, int tokens, int width, int rows_per_chunk) {
   constexpr int outputs = Term::outputs;
-  __shared__ float shared[N * sum_threads];  // (N, rows, lanes)
-  const int lanes = blockDim.x, rows = blockDim.y, lane = threadIdx.x, row = threadIdx.y;
-  const int column = (blockIdx.x * lanes + lane) * N;
+  __shared__ float shared[sum_rows][N][warp_size];
+  const int column = (blockIdx.x * warp_size + threadIdx.x) * N;
   const int begin = blockIdx.y * rows_per_chunk;
   const int end = begin + rows_per_chunk < tokens ? begin + rows_per_chunk : tokens;
   float sum[outputs][N] = {};
   if (column < width) {
 #pragma unroll 4
-    for (int n = begin + row; n < end; n += rows) term.template add<N>(sum, n, column);
+    for (int n = begin + static_cast<int>(threadIdx.y); n < end; n += sum_rows)
+      term.template add<N>(sum, n, column);
   }
   for (int o = 0; o < outputs; ++o) {
     __syncthreads();
-    for (int i = 0; i < N; ++i) shared[(i * rows + row) * lanes + lane] = sum[o][i];
+    for (int i = 0; i < N; ++i) shared[threadIdx.y][i][threadIdx.x] = sum[o][i];
     __syncthreads();
-    if (row != 0 || column >= width) continue;
+    if (threadIdx.y != 0 || column >= width) continue;
     for (int i = 0; i < N; ++i) {
       float total = 0.0f;
-      for (int k = 0; k < rows; ++k) total += shared[(i * rows + k) * lanes + lane];
+      for (int row = 0; row < sum_rows; ++row) total += shared[row][i][threadIdx.x];
       partial[(std::size_t{gridDim.y} * o + blockIdx.y) * width + column + i] = total;
     }
   }
-}
-
-/// Lanes of a block for rows of `packs` packs: 32 or a few more, as leaves the fewest idle.
-inline int sum_lanes(int packs) {
-  int best = warp_size;
-  for (int lanes = warp_size; lanes <= 2 * warp_size; lanes += 8)
-    if (ceil_div(packs, lanes) * lanes < ceil_div(packs, best) * best) best = lanes;
-  return best;
 }
 
 template <int Outputs>
@@ -91,13 +82,13 @@ void add_partials(rank& r, const char* name, const sum_targets<Outputs>& to, int
 template <int N, class Term>
 void column_sums(rank& r, const char* name, const sum_targets<Term::outputs>& to, const Term& term,
                  int tokens, int width, bool packs, bool accumulate) {
-  const int columns = packs ? width / N : width, lanes = sum_lanes(columns), tiles = ceil_div(columns, lanes);
-  const int resident = Term::blocks_each * processors, most = tiles < resident ? resident / tiles : 1;
+  const int tiles = ceil_div(width, packs ? warp_size * N : warp_size);
+  const int most = tiles < sum_blocks ? sum_blocks / tiles : 1;
   int chunks = ceil_div(tokens, fewest_rows);
   if (chunks > most) chunks = most;
   const int rows_per_chunk = chunks == 0 ? 0 : ceil_div(tokens, chunks);
   float* partial = reinterpret_cast<float*>(r.workspace);
-  const dim3 grid(tiles, chunks), block(lanes, sum_threads / lanes);
+  const dim3 grid(tiles, chunks), block(warp_size, sum_rows);
   if (packs)
     launch(r, name, column_partials<N, Term>, grid, block, 0, partial, term, tokens, width, rows_per_chunk);
   else

@@ -8,7 +8,7 @@
 namespace rankc::cuda {
 
 inline constexpr int logits_threads = 256,
-                     logits_blocks = 5;  // of a block, and blocks that are resident together
+                     logits_blocks = 4;  // of a block, and blocks that are resident together
 inline constexpr int logits_ahead = 4;
 
 /// Call f(column, pack) for the packs of the row that are the calling thread's. f may write where it stands.

@@ -35,17 +35,20 @@ struct runs {
   int tokens, rows, width, chunk;
 };
 
-/// Add to N neighbouring floats of which no other thread adds to any: a reduction in the memory system, so
-/// that nothing waits for the old value.
+/// Add to N neighbouring floats, to which no other thread adds.
 template <int N>
 __device__ void add_to(float* to, const float (&sum)[N], bool packs) {
   if constexpr (N % 4 == 0)
     if (packs) {
-      for (int i = 0; i < N; i += 4)
-        atomicAdd(reinterpret_cast<float4*>(to + i), make_float4(sum[i], sum[i + 1], sum[i + 2], sum[i + 3]));
+      pack<float, 4> old[N / 4];
+      for (int i = 0; i < N; i += 4) old[i / 4] = load<float, 4>(to + i);
+      for (int i = 0; i < N; i += 4) {
+        for (int j = 0; j < 4; ++j) old[i / 4].element[j] += sum[i + j];
+        store(to + i, old[i / 4]);
+      }
       return;
     }
-  for (int i = 0; i < N; ++i) atomicAdd(to + i, sum[i]);
+  for (int i = 0; i < N; ++i) to[i] += sum[i];
 }
 
 /// Store N neighbouring floats, in packs where N allows: the workspace's rows are aligned to them.
@@ -99,39 +102,26 @@ __global__ void __launch_bounds__(256) add_chunks(float* dtable, const T* dy, ru
   }
 }
 
-constexpr int crossing_parts = 8;
-
 /// dtable[key] += the parts of the run that begins in this block's chunk and goes on in the next, if one
-/// does. Shapes: dtable f32 (rows, width); grid (chunks - 1, ceil(width / 32)), block (32 columns, 8 parts of
-/// the run).
-__global__ void __launch_bounds__(warp_size* crossing_parts)
-    add_crossing(float* dtable, runs of, int chunks) {
+/// does. Shapes: dtable f32 (rows, width); grid (chunks - 1, ceil(width / block)).
+__global__ void __launch_bounds__(256) add_crossing(float* dtable, runs of, int chunks) {
   const int first = blockIdx.x + 1, row = of.key[first * of.chunk - 1];
   if (row == of.rows || of.key[first * of.chunk] != row) return;
   if (first > 1 && of.key[(first - 1) * of.chunk - 1] == row) return;  // began earlier
-  int end = first;  // the run has a part in the chunks [first, end): 32 are looked at together
+  int end = first;  // the run has a part in the chunks [first, end); a warp looks at 32 together
   for (bool all = true; all;) {
-    const int chunk = end + static_cast<int>(threadIdx.x);
+    const int chunk = end + static_cast<int>(threadIdx.x % warp_size);
     const unsigned in = __ballot_sync(0xffffffffu, chunk < chunks && of.key[chunk * of.chunk] == row);
     end += __popc(in);
     all = in == 0xffffffffu;
   }
-  __shared__ float shared[crossing_parts][warp_size];
-  const int c = blockIdx.y * warp_size + threadIdx.x,
-            each = (end - first + crossing_parts - 1) / crossing_parts;
-  const int begin = first + static_cast<int>(threadIdx.y) * each, limit = min(begin + each, end);
-  float sum = 0.0f;
-  if (c < of.width) {
-#pragma unroll 8
-    for (int chunk = begin; chunk < limit; ++chunk)
-      sum += of.partial[static_cast<std::size_t>(chunk) * of.width + c];
-  }
-  shared[threadIdx.y][threadIdx.x] = sum;
-  __syncthreads();
-  if (threadIdx.y != 0 || c >= of.width) return;
-  float total = of.opening[static_cast<std::size_t>(first - 1) * of.width + c];
-  for (int part = 0; part < crossing_parts; ++part) total += shared[part][threadIdx.x];
-  dtable[static_cast<std::size_t>(row) * of.width + c] += total;
+  const int c = blockIdx.y * blockDim.x + threadIdx.x;
+  if (c >= of.width) return;
+  float sum = of.opening[static_cast<std::size_t>(first - 1) * of.width + c];
+#pragma unroll 16
+  for (int chunk = first; chunk < end; ++chunk)
+    sum += of.partial[static_cast<std::size_t>(chunk) * of.width + c];
+  dtable[static_cast<std::size_t>(row) * of.width + c] += sum;
 }
 
 int bits_of(int rows) {  // of the largest key, which is `rows`
@@ -189,8 +179,8 @@ void embedding_grad(rank& r, at dtable, at dy, at ids, int tokens, int rows, int
   const dim3 grid(chunks, ceil_div(across, threads));
   if (packs) launch(r, name, add_chunks<n, T>, grid, threads, 0, to, d, of, packable<4>(width, to));
   else launch(r, name, add_chunks<1, T>, grid, threads, 0, to, d, of, false);
-  launch(r, name, add_crossing, dim3(chunks - 1, ceil_div(width, warp_size)), dim3(warp_size, crossing_parts),
-         0, to, of, chunks);
+  launch(r, name, add_crossing, dim3(chunks - 1, ceil_div(width, row_threads(width))), row_threads(width), 0,
+         to, of, chunks);
 }
 
 template void embedding_grad<float>(rank&, at, at, at, int, int, int, int, bool);

@@ -10,7 +10,7 @@ namespace rankc::cuda {
 namespace {
 
 constexpr float eps = 1e-5f;
-constexpr int block_threads = 128, most_threads = 512;
+constexpr int block_threads = 256, most_threads = 512;
 
 /// What a forward kernel reads and writes; what the variant has no use for is null.
 template <class T>

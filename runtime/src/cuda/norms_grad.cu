@@ -13,11 +13,10 @@ namespace {
 /// Threads of a block and blocks resident together: as many as the registers for P packs of N elements allow.
 template <bool Gains, int N, int P>
 struct resident {
-  static constexpr int held = N * P;
+  static constexpr int held = N * P;  // elements of a row that a thread has
   static constexpr int threads = held <= 8 ? 512 : held <= 24 ? 256 : held <= 32 ? 384 : 512;
   static constexpr int blocks = held <= 8 ? 2 : held <= 24 ? (Gains ? 2 : 3) : held <= 32 && !Gains ? 2 : 1;
 };
-constexpr int widest_of_several = 6144;  // the widest row of which a block may hold several
 
 /// What the kernel reads and writes; what the variant has no use for is null.
 template <class T>
@@ -29,30 +28,38 @@ struct backward_operands {
 };
 
 /// partial[block][c] = sum over the block's teams of their sums of column c. Every thread calls it.
+/// Where a block has several teams, its dynamic shared memory is f32 (teams, width).
 template <int N, int P>
-__device__ void write_partials(float* partial, float (&sum)[P][N], int width) {
-  __shared__ float shared[widest_of_several];
+__device__ void write_partials(float* partial, const float (&sum)[P][N], int width) {
+  constexpr int n = N < 4 ? N : 4;
   partial += std::size_t{blockIdx.x} * width;
-  for (unsigned turn = 0; turn < blockDim.y; ++turn) {
-    __syncthreads();
-    if (threadIdx.y != turn) continue;
+  float* of_team = dynamic_shared();
+  float* mine = blockDim.y == 1 ? partial : of_team + threadIdx.y * width;
+  __syncthreads();  // what an earlier call left has been read
 #pragma unroll
-    for (int p = 0; p < P; ++p) {
-      const int c = team_column<N>(p);
-      if (c >= width) break;
-      for (int i = 0; i < N; ++i) {
-        if (turn > 0) sum[p][i] += shared[c + i];
-        if (turn + 1 < blockDim.y) shared[c + i] = sum[p][i];
-        else partial[c + i] = sum[p][i];
-      }
+  for (int p = 0; p < P; ++p) {
+    const int c = team_column<N>(p);
+    if (c >= width) break;
+    for (int i = 0; i < N; i += n) {
+      pack<float, n> part;
+      for (int j = 0; j < n; ++j) part.element[j] = sum[p][i + j];
+      store(mine + c + i, part);
     }
+  }
+  if (blockDim.y == 1) return;
+  __syncthreads();
+  const int thread = threadIdx.y * blockDim.x + threadIdx.x, threads = blockDim.x * blockDim.y;
+  for (int c = thread; c < width; c += threads) {
+    float total = 0.0f;
+    for (unsigned t = 0; t < blockDim.y; ++t) total += of_team[t * width + c];
+    partial[c] = total;
   }
 }
 
-/// dx = (residual +) s (e - mean(e) - xhat mean(e xhat)), with e = dy gain, xhat = (x - m) s; RMSNorm has m =
-/// 0 and no mean(e). With Gains also the block's sums of dy xhat and of dy. Shapes: dx, dy, x, residual
-/// (tokens, width), stats as forward saved them, gain (width), partial f32
-///         (1 or 2 for Centred, blocks, width). dx may be dy or residual.
+/// dx = (residual +) s (e - mean(e) - xhat mean(e xhat)), with e = dy gain, xhat = (x - m) s; RMSNorm has
+/// m = 0 and no mean(e). With Gains also the block's sums of dy xhat and, if Centred, of dy.
+/// Shapes: dx, dy, x, residual (tokens, width), stats as forward saved them, gain (width), partial f32 (1 or 2,
+///         blocks, width). dx may be dy or residual.
 template <bool Centred, bool Gains, bool Added, int N, int P, class T>
 __global__ void __launch_bounds__(resident<Gains, N, P>::threads, resident<Gains, N, P>::blocks)
     norm_backward(backward_operands<T> o, float* partial, int tokens, int width) {
@@ -130,11 +137,11 @@ __global__ void __launch_bounds__(resident<Gains, N, P>::threads, resident<Gains
 template <bool Centred, bool Gains, bool Added, int N, int P, class T>
 int run_with(rank& r, const char* name, const backward_operands<T>& o, int tokens, int width) {
   using of = resident<Gains, N, P>;
-  dim3 block = team_block(ceil_div(width, N), P, of::threads);
-  if (width > widest_of_several) block.y = 1;
+  const dim3 block = team_block(ceil_div(width, N), P, of::threads);
+  const std::size_t of_teams = Gains && block.y > 1 ? sizeof(float) * block.y * width : 0;
   const int needed = ceil_div(tokens, block.y), most = of::blocks * processors;
   const int blocks = needed < most ? needed : most;
-  launch(r, name, norm_backward<Centred, Gains, Added, N, P, T>, blocks, block, 0, o,
+  launch(r, name, norm_backward<Centred, Gains, Added, N, P, T>, blocks, block, of_teams, o,
          reinterpret_cast<float*>(r.workspace), tokens, width);
   return blocks;
 }
@@ -160,7 +167,7 @@ int run(rank& r, const char* name, const backward_operands<T>& o, int tokens, in
 /// dgain sums dy xhat, dshift sums dy.
 template <bool Centred, class T>
 struct gain_term {
-  static constexpr int outputs = Centred ? 2 : 1, blocks_each = 4;
+  static constexpr int outputs = Centred ? 2 : 1;
   const T *dy, *x;
   const float* stats;
   int width;

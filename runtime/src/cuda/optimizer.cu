@@ -11,8 +11,8 @@
 namespace rankc::cuda {
 namespace {
 
-constexpr int block = 256, blocks_each = 5, grid = blocks_each * processors;  // all resident at once
-constexpr int pack_size = 4;
+constexpr int block = 256, blocks_each = 4, grid = blocks_each * processors;  // all resident at once
+constexpr int pack_size = 4, tile_start = 64;  // elements; tiles start at whole cache lines of f32 and bf16
 constexpr int most_ranges =
     1300;  // the table stays below the 32764 bytes that a kernel's parameters may have
 
@@ -25,7 +25,7 @@ struct range_table {
 };
 static_assert(sizeof(range_table) < 32764 - 128);
 
-/// A tile begins at `element`, a multiple of a pack's size; the range's elements are [first, limit).
+/// A tile begins at `element`, a multiple of tile_start; the range's elements are [first, limit).
 struct tile_place {
   std::uint64_t element, first, limit;
   bool decay;
@@ -40,7 +40,7 @@ __device__ void walk_tiles(const range_table& table, F&& f) {
     while (i < table.ranges && tile >= table.end[i]) begin = table.end[i++];
     if (i == table.ranges) return;
     const std::uint64_t first = table.first[i];
-    f(tile_place{first / pack_size * pack_size + std::uint64_t{tile - begin} * Tile, first,
+    f(tile_place{first / tile_start * tile_start + std::uint64_t{tile - begin} * Tile, first,
                  first + table.count[i], (table.decay[i / 32] >> (i % 32) & 1) != 0});
   }
 }
@@ -139,7 +139,7 @@ void for_tables(std::span<const range> ranges, std::size_t tile, F&& f) {
     std::uint32_t end = 0;
     for (std::size_t i = 0; i < part.size(); ++i) {
       end += static_cast<std::uint32_t>(
-          part[i].count == 0 ? 0 : ceil_div(part[i].first % pack_size + part[i].count, tile));
+          part[i].count == 0 ? 0 : ceil_div(part[i].first % tile_start + part[i].count, tile));
       table.first[i] = part[i].first;
       table.count[i] = part[i].count;
       table.end[i] = end;
