@@ -17,6 +17,7 @@ add_library(rankc_runtime_tools STATIC
   src/tools/safetensors_reader.cpp
   src/tools/safetensors_writer.cpp
   src/tools/token_file.cpp
+  src/tools/trace_file.cpp
   src/tools/trainer.cpp)
 add_library(rankc::runtime_tools ALIAS rankc_runtime_tools)
 set_target_properties(rankc_runtime_tools PROPERTIES EXPORT_NAME runtime_tools)

@@ -7,6 +7,7 @@
 #include <rankc/runtime/tools/learning_rate.hpp>
 #include <rankc/runtime/tools/metrics.hpp>
 #include <rankc/runtime/tools/parameters.hpp>
+#include <rankc/runtime/tools/trace_file.hpp>
 
 #include <fmt/format.h>
 #include <algorithm>
@@ -87,19 +88,21 @@ std::string schedule_text(const recipe& r) {
   return fmt::format("learning rate: {}{}{}", r.lr, warmup, decay);
 }
 
-step_metrics take_step(engine& e, const dataset& data, run_state& state) {
+/// One step; a timed one where `trace` is there to receive it.
+step_metrics take_step(engine& e, const dataset& data, run_state& state, std::vector<traced>* trace) {
   const description& about = e.about();
   const recipe& r = state.train;
   const double lr = learning_rate(r, state.step + 1);
   const auto start = std::chrono::steady_clock::now();
   set_batch(e, data, state.samples);
-  const step_output out = e.step({.lr = lr,
-                                  .weight_decay = r.weight_decay,
-                                  .clip = r.clip,
-                                  .beta1 = r.beta1,
-                                  .beta2 = r.beta2,
-                                  .eps = r.eps,
-                                  .step = state.step + 1});
+  const step_input in{.lr = lr,
+                      .weight_decay = r.weight_decay,
+                      .clip = r.clip,
+                      .beta1 = r.beta1,
+                      .beta2 = r.beta2,
+                      .eps = r.eps,
+                      .step = state.step + 1};
+  const step_output out = trace != nullptr ? e.traced_step(in, *trace) : e.step(in);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   state.step += 1;
   state.samples += static_cast<std::uint64_t>(about.global_batch());
@@ -131,6 +134,8 @@ void train(const description& about, const install_engine& install, const option
   if (!o.save.empty()) prepare_save(o.save);
   std::optional<metrics_file> metrics;
   if (!o.metrics.empty()) metrics.emplace(o.metrics, !o.load.empty());
+  std::optional<trace_file> trace;
+  if (!o.trace.empty()) trace.emplace(o.trace);
   say_what_runs(about, b, data);
   say(schedule_text(b.state.train));
   const auto e = install();
@@ -138,11 +143,14 @@ void train(const description& about, const install_engine& install, const option
   run_state state = b.state;
   const std::int64_t first = state.step + 1, last = state.step + o.steps;
   while (state.step < last) {
-    const step_metrics m = take_step(*e, data, state);
+    std::vector<traced> times;
+    const bool timed = trace && state.step + 1 == last;
+    const step_metrics m = take_step(*e, data, state, timed ? &times : nullptr);
     if (metrics) metrics->write(m);
     if (is_shown(m.step, first, last)) say(console_line(m, last));
     const bool due = m.step == last || (o.save_every > 0 && m.step % o.save_every == 0);
     if (!o.save.empty() && due) say(fmt::format("saved {}", save_checkpoint(*e, state, o.save).string()));
+    if (timed) say(trace->write(about, m.step, times));
   }
 }
 

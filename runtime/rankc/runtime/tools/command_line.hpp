@@ -18,7 +18,7 @@ struct options {
   std::optional<std::string> data;  // as --data spells it
   std::optional<double> lr, weight_decay, clip;
   std::optional<std::string> schedule;
-  std::string metrics, save, load;
+  std::string metrics, trace, save, load;
   std::int64_t save_every = 0;  // 0: at the end only
 };
 
