@@ -5,6 +5,7 @@ include(${PROJECT_SOURCE_DIR}/runtime/cmake/nccl.cmake)
 
 add_library(rankc_runtime_cuda STATIC
   src/cuda/activations.cu
+  src/cuda/arena.cpp
   src/cuda/attention.cu
   src/cuda/attention_grad.cu
   src/cuda/bias.cu
@@ -18,7 +19,10 @@ add_library(rankc_runtime_cuda STATIC
   src/cuda/linear.cpp
   src/cuda/norms.cu
   src/cuda/optimizer.cu
+  src/cuda/peer_edges.cpp
+  src/cuda/peer_stores.cu
   src/cuda/rope.cu
+  src/cuda/warm_up.cu
   src/cuda/worker.cpp)
 add_library(rankc::runtime_cuda ALIAS rankc_runtime_cuda)
 target_include_directories(rankc_runtime_cuda PUBLIC

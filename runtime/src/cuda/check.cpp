@@ -2,10 +2,14 @@
 // The sentences of library errors.
 #include "check.hpp"
 
+#include <chrono>
+#include <thread>
+
 namespace rankc::cuda {
 
 void fail(const rank& r, const std::string& what) {
-  std::string place = "rank " + std::to_string(r.index) + ", step " + std::to_string(r.steps_done + 1);
+  std::string place = "rank " + std::to_string(r.index) + ", ";
+  place += r.steps_done < 0 ? "install" : "step " + std::to_string(r.steps_done + 1);
   if (*r.action != '\0') place += std::string(", ") + r.action;
   throw failure(70, place + ": " + what);
 }
@@ -15,6 +19,16 @@ void check(const rank& r, cudaError_t status, const char* call) {
 }
 
 void check(const rank& r, ncclResult_t status, ncclComm_t communicator, const std::string& call) {
+  const auto until = std::chrono::steady_clock::now() + nccl_patience;
+  while (status == ncclInProgress) {
+    if (r.stop != nullptr && *r.stop != 0) fail(r, call + ": given up, since another rank has failed");
+    if (std::chrono::steady_clock::now() > until)
+      fail(r, call + ": not done after " + std::to_string(nccl_patience.count()) +
+                  " s; another rank of this communicator does not answer");
+    std::this_thread::yield();
+    const ncclResult_t asked = ncclCommGetAsyncError(communicator, &status);
+    if (asked != ncclSuccess) status = asked;
+  }
   if (status == ncclSuccess) return;
   std::string text = call + ": " + ncclGetErrorString(status);
   const char* detail = ncclGetLastError(communicator);

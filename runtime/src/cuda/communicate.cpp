@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Streams, events and NCCL as generated code calls them. Each call names its plan's message in an error.
 #include "check.hpp"
+#include "peer_edges.hpp"
 
 #include <string>
 #include <type_traits>
@@ -54,7 +55,12 @@ void wait(rank& r, stream s, event e) {
 
 void send(rank& r, stream direction, message m, at data, std::size_t bytes) {
   const role edge = role_of(r, direction, m);
+  if (const peer_edge* e = r.edges[static_cast<int>(edge)]) {
+    if (!r.alone) store_to_peer(r, r.on(direction), *e, m.name, r.at<std::byte>(data), bytes);
+    return;
+  }
   ncclComm_t communicator = communicator_of(r, edge, m);
+  if (r.alone) return;
   check(r,
         ncclSend(r.at<std::byte>(data), bytes, ncclUint8, r.peers[static_cast<int>(edge)], communicator,
                  r.on(direction)),
@@ -63,7 +69,12 @@ void send(rank& r, stream direction, message m, at data, std::size_t bytes) {
 
 void receive(rank& r, stream direction, message m, at data, std::size_t bytes) {
   const role edge = role_of(r, direction, m);
+  if (const peer_edge* e = r.edges[static_cast<int>(edge)]) {
+    if (!r.alone) receive_from_peer(r, r.on(direction), *e, m.name, r.at<std::byte>(data));
+    return;
+  }
   ncclComm_t communicator = communicator_of(r, edge, m);
+  if (r.alone) return;
   check(r,
         ncclRecv(r.at<std::byte>(data), bytes, ncclUint8, r.peers[static_cast<int>(edge)], communicator,
                  r.on(direction)),
@@ -73,6 +84,7 @@ void receive(rank& r, stream direction, message m, at data, std::size_t bytes) {
 template <class T>
 void all_reduce(rank& r, stream s, role group, message m, at data, std::size_t count, reduction how) {
   ncclComm_t communicator = communicator_of(r, group, m);
+  if (r.alone) return;
   check(r,
         ncclAllReduce(r.at<T>(data), r.at<T>(data), count, type_of<T>,
                       how == reduction::max ? ncclMax : ncclSum, communicator, r.on(s)),
@@ -82,6 +94,7 @@ void all_reduce(rank& r, stream s, role group, message m, at data, std::size_t c
 template <class T>
 void all_gather(rank& r, stream s, role group, message m, at to, at from, std::size_t count) {
   ncclComm_t communicator = communicator_of(r, group, m);
+  if (r.alone) return;
   check(r, ncclAllGather(r.at<T>(from), r.at<T>(to), count, type_of<T>, communicator, r.on(s)), communicator,
         std::string(m.name) + ": ncclAllGather");
 }
@@ -89,6 +102,7 @@ void all_gather(rank& r, stream s, role group, message m, at to, at from, std::s
 template <class T>
 void reduce_scatter(rank& r, stream s, role group, message m, at to, at from, std::size_t count) {
   ncclComm_t communicator = communicator_of(r, group, m);
+  if (r.alone) return;
   check(r, ncclReduceScatter(r.at<T>(from), r.at<T>(to), count, type_of<T>, ncclSum, communicator, r.on(s)),
         communicator, std::string(m.name) + ": ncclReduceScatter");
 }

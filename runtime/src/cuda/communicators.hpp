@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The NCCL communicators of a program whose ranks are threads of one process, rank i on device i.
+// The NCCL communicators of a program. None blocks: a call returns at once, and `check` waits for it.
 #pragma once
-#include <rankc/runtime/cuda/context.hpp>
+#include "peer_edges.hpp"
 
+#include <atomic>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace rankc::cuda {
@@ -13,25 +15,40 @@ namespace rankc::cuda {
 /// H200.
 inline constexpr int most_blocks = 16;
 
-/// Makes all communicators in the description's order, and gives each rank its own by role.
+/// Makes all communicators in the description's order, gives each rank its own by role, and registers the
+/// ranks' arenas with them.
 class communicators {
  public:
-  /// Errors: failure (70) with NCCL's text.
-  communicators(const description&, const std::vector<std::unique_ptr<context>>& ranks);
+  /// Makes all but those that are `edges`.
+  /// Errors: failure (70) naming the communicator, with NCCL's text.
+  communicators(const description&, const std::vector<std::unique_ptr<context>>& ranks,
+                const peer_edges* edges);
   ~communicators();
   communicators(const communicators&) = delete;
   communicators& operator=(const communicators&) = delete;
 
-  /// End every operation under way on every rank, with an error or half done. Nothing can be sent afterwards.
+  /// End every operation under way, with an error or half done, and return without waiting for that. The
+  /// communicators go once the graphs that hold them have gone. Nothing can be sent afterwards.
   void abort();
 
  private:
   struct membership {
     ncclComm_t of;
-    int device;
+    context* owner;
+    int place;  // the rank's number in this communicator
+    ncclWindow_t window;
+    void* registration;
   };
-  std::vector<membership> all_;
-  bool aborted_ = false;
+  using members = std::vector<membership*>;
+
+  void make(int group_index, const std::vector<std::unique_ptr<context>>& ranks);
+  void register_arenas(const members&, const std::string& name);
+  void connect_pair(const members&, int group_index, const std::string& name);
+  void release();
+
+  const description& about_;
+  std::vector<std::unique_ptr<membership>> all_;
+  std::shared_ptr<std::atomic<bool>> gone_;  // after abort: whether NCCL has let go of everything
 };
 
 }  // namespace rankc::cuda

@@ -2,6 +2,7 @@
 // Makes and destroys what a rank owns on its device, and turns a step function into a graph.
 #include <rankc/runtime/cuda/context.hpp>
 
+#include "arena.hpp"
 #include "check.hpp"
 #include "linear_plans.hpp"
 
@@ -55,9 +56,8 @@ context::context(int device, const description& about, int rank_index) : device_
   r_.action = "install";
   try {
     check(r_, cudaSetDevice(device_), "cudaSetDevice");
-    const std::string arena = "arena of " + std::to_string(r_.where->arena_bytes) + " bytes: cudaMalloc";
-    check(r_, cudaMalloc(&r_.arena, r_.where->arena_bytes), arena.c_str());
-    check(r_, cudaMemset(r_.arena, 0, r_.where->arena_bytes), "arena: cudaMemset");
+    arena_ = std::make_unique<arena>(r_, r_.where->arena_bytes);
+    r_.arena = arena_->data();
     check(r_, cudaMalloc(&r_.workspace, workspace_bytes), "workspace: cudaMalloc");
     r_.workspace_bytes = workspace_bytes;
     hyperparameters* input = nullptr;
@@ -81,8 +81,7 @@ context::context(int device, const description& about, int rank_index) : device_
 
     check(r_, cublasLtCreate(&r_.blas), "cublasLtCreate");
     r_.plans = new linear_plans;
-    for (const rope_table& table : r_.where->ropes) fill_rope(r_, table);
-    check(r_, cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+    clear_arena();
   } catch (...) {
     release();
     throw;
@@ -108,12 +107,21 @@ void context::release() {
   cudaFreeHost(staged_);
   cudaFree(const_cast<hyperparameters*>(r_.input));
   cudaFree(r_.workspace);
-  cudaFree(r_.arena);
+  arena_.reset();
   cudaSetDevice(before);
 }
 
-void context::set_input(const step_input& in) {
-  *staged_ = factors_of(in);
+bool context::arena_is_registrable() const { return arena_->registrable(); }
+
+void context::clear_arena() {
+  check(r_, cudaMemset(r_.arena, 0, r_.where->arena_bytes), "arena: cudaMemset");
+  for (const rope_table& table : r_.where->ropes) fill_rope(r_, table);
+  check(r_, cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+}
+
+void context::set_input(const step_input& in) { *staged_ = factors_of(in); }
+
+void context::copy_input() {
   check(r_,
         cudaMemcpyAsync(const_cast<hyperparameters*>(r_.input), staged_, sizeof(hyperparameters),
                         cudaMemcpyHostToDevice, r_.on(stream::compute)),
@@ -134,12 +142,12 @@ void context::enqueue(void (*body)(rank&)) {
   r_.action = "";
 }
 
-cudaGraphExec_t context::capture(void (*body)(rank&)) {
+cudaGraphExec_t context::capture(const std::function<void()>& work) {
   cudaStream_t compute = r_.on(stream::compute);
   check(r_, cudaStreamBeginCapture(compute, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
   cudaGraph_t graph = nullptr;
   try {
-    enqueue(body);
+    work();
   } catch (...) {
     cudaStreamEndCapture(compute, &graph);  // the first error is the one to tell
     if (graph != nullptr) cudaGraphDestroy(graph);

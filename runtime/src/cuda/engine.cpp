@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The engine of a CUDA program: one process, one thread and one GPU per rank. A job goes to all workers at
 // once; when one fails, the others' communication is aborted, so that none is left waiting.
+#include <rankc/runtime/cuda/kernels.hpp>
+
+#include "check.hpp"
 #include "communicators.hpp"
 #include "worker.hpp"
 
@@ -71,32 +74,45 @@ class batches {
 
 class cuda_engine final : public engine {
  public:
-  explicit cuda_engine(const program& p) : program_(p), batches_(p.about) {
+  cuda_engine(const program& p, const placement& where)
+      : program_(p), batches_(std::make_unique<batches>(p.about)) {
     const description& about = program_.about;
-    for (int i = 0; i < about.world(); ++i) ranks_.push_back(std::make_unique<context>(i, about, i));
-    communicators_ = std::make_unique<communicators>(about, ranks_);
+    if (cudaHostAlloc(&stop_, sizeof(unsigned), cudaHostAllocPortable | cudaHostAllocMapped) != cudaSuccess)
+      throw failure(70, "install: no pinned memory");
+    *stop_ = 0;
+    for (int i = 0; i < about.world(); ++i) {
+      ranks_.push_back(std::make_unique<context>(i, about, i));
+      ranks_.back()->of().stop = stop_;
+      ranks_.back()->of().steps_done = -1;
+    }
+    if (where.peer_stores) edges_ = std::make_unique<peer_edges>(about, ranks_);
+    communicators_ = std::make_unique<communicators>(about, ranks_, edges_.get());
     for (auto& owner : ranks_)
       workers_.push_back(
-          std::make_unique<worker>(*owner, program_, batches_.of(owner->of().row->dp), report_));
+          std::make_unique<worker>(*owner, program_, batches_->of(owner->of().row->dp), *report_));
+    try {
+      warm_up();
+    } catch (...) {
+      release();
+      throw;
+    }
   }
-  ~cuda_engine() override {
-    workers_.clear();  // their graphs hold the communicators
-    communicators_.reset();
-  }
+  ~cuda_engine() override { release(); }
 
   const description& about() const override { return program_.about; }
 
   void set_batch(int dp, int microbatch, const std::int32_t* tokens, const std::int32_t* targets) override {
-    batches_.set(dp, microbatch, tokens, targets);
+    batches_->set(dp, microbatch, tokens, targets);
   }
 
   step_output step(const step_input& input) override {
-    run({kind::train, input});
+    for (auto& owner : ranks_) owner->set_input(input);
+    run({job::what::step, kind::train});
     return {reporter().loss(), std::sqrt(static_cast<double>(reporter().norm_squared()))};
   }
 
   double evaluate() override {
-    run({kind::evaluate, {}});
+    run({job::what::step, kind::evaluate});
     return reporter().loss();
   }
 
@@ -115,6 +131,7 @@ class cuda_engine final : public engine {
     copy(rank_index, which, first, count, "write", [&](float* at) {
       return cudaMemcpy(at, values.data(), count * sizeof(float), cudaMemcpyHostToDevice);
     });
+    if (which == region::weights && program_.about.type == dtype::bf16) round(rank_index, first, count);
   }
 
   std::size_t arena_bytes(int rank_index) const override {
@@ -129,29 +146,42 @@ class cuda_engine final : public engine {
     return *ranks_[static_cast<std::size_t>(rank_index)];
   }
 
+  /// Try the steps out, each rank alone and then all together, and capture them. The first pass loads every
+  /// kernel and chooses every algorithm while no kernel waits for another rank, the second connects the ranks.
+  void warm_up() {
+    for (auto& owner : ranks_)
+      owner->set_input(
+          {.lr = 0, .weight_decay = 0, .clip = 1, .beta1 = 0, .beta2 = 0, .eps = 1, .step = 1});
+    run({job::what::try_alone});
+    run({job::what::try_together});
+    run({job::what::capture});
+    for (auto& owner : ranks_) owner->of().steps_done = 0;
+  }
+
   /// Give the job to all workers and wait for them.
   void run(const job& what) {
     if (broken_)
       throw failure(70, "the program has failed in an earlier step and cannot go on; install it again");
     {
-      const std::lock_guard lock(report_.mutex);
-      report_.pending = static_cast<int>(workers_.size());
+      const std::lock_guard lock(report_->mutex);
+      report_->pending = static_cast<int>(workers_.size());
     }
     for (auto& w : workers_) w->start(what);
-    std::unique_lock lock(report_.mutex);
-    report_.changed.wait(lock, [this] { return report_.pending == 0 || report_.first != nullptr; });
-    if (report_.first == nullptr) return;
+    std::unique_lock lock(report_->mutex);
+    report_->changed.wait(lock, [this] { return report_->pending == 0 || report_->first != nullptr; });
+    if (report_->first == nullptr) return;
     lock.unlock();
     stop_the_others();
     lock.lock();
-    report_.changed.wait(lock, [this] { return report_.pending == 0; });
-    std::rethrow_exception(report_.first);
+    stuck_ = !report_->changed.wait_for(lock, 20s, [this] { return report_->pending == 0; });
+    std::rethrow_exception(report_->first);
   }
 
-  /// Workers that only poll are freed by the abort; one that is still inside NCCL's own calls gets two
-  /// seconds to come out by itself, and is torn out of them after that.
+  /// Workers that poll leave when `stop_` is set, and kernels that wait for another rank end by it or by the
+  /// abort. A worker inside a call gets two seconds to come out, since NCCL may not be aborted under it.
   void stop_the_others() {
     broken_ = true;
+    *stop_ = 1;
     const auto until = std::chrono::steady_clock::now() + 2s;
     const auto busy = [this] {
       for (const auto& w : workers_)
@@ -162,11 +192,38 @@ class cuda_engine final : public engine {
     communicators_->abort();
   }
 
+  /// Graphs go before the communicators they hold. What a stuck rank may still use is left to the process's
+  /// end: freeing it would wait for that rank.
+  void release() {
+    if (stuck_) {
+      for (auto& w : workers_) static_cast<void>(w.release());
+      static_cast<void>(communicators_.release());
+      static_cast<void>(edges_.release());
+      for (auto& owner : ranks_) static_cast<void>(owner.release());
+      static_cast<void>(batches_.release());
+      static_cast<void>(report_.release());
+      stop_ = nullptr;
+    }
+    workers_.clear();
+    communicators_.reset();
+    edges_.reset();
+    ranks_.clear();
+    cudaFreeHost(stop_);
+  }
+
   /// The first rank of the last pipeline coordinate: the program leaves the global loss and norm there.
   const worker& reporter() const {
     for (std::size_t i = 0; i < ranks_.size(); ++i)
       if (ranks_[i]->of().row->pp == program_.about.pp - 1) return *workers_[i];
     return *workers_.front();
+  }
+
+  /// Bring the bf16 working copy up to date with weights that were written.
+  void round(int rank_index, std::size_t first, std::size_t count) {
+    rank& r = owner_of(rank_index).of();
+    working_copy(r, r.where->working_copy + first * sizeof(bf16), r.where->weights + first * sizeof(float),
+                 count);
+    check(r, cudaStreamSynchronize(r.on(stream::compute)), "write: cudaStreamSynchronize");
   }
 
   template <class Copy>
@@ -193,19 +250,22 @@ class cuda_engine final : public engine {
   }
 
   const program program_;
-  batches batches_;
+  unsigned* stop_ = nullptr;  // pinned
+  std::unique_ptr<batches> batches_;
   std::vector<std::unique_ptr<context>> ranks_;
+  std::unique_ptr<peer_edges> edges_;
   std::unique_ptr<communicators> communicators_;
-  report report_;
+  std::unique_ptr<report> report_ = std::make_unique<report>();
   std::vector<std::unique_ptr<worker>> workers_;
   bool broken_ = false;
+  bool stuck_ = false;  // a worker has not come back from a failed job
 };
 
 }  // namespace
 
-std::unique_ptr<engine> install(const program& p) {
+std::unique_ptr<engine> install(const program& p, const placement& where) {
   accept(p.about);
-  return std::make_unique<cuda_engine>(p);
+  return std::make_unique<cuda_engine>(p, where);
 }
 
 }  // namespace rankc::cuda

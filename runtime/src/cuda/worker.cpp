@@ -3,6 +3,7 @@
 #include "worker.hpp"
 
 #include "check.hpp"
+#include "warm_up.hpp"
 
 namespace rankc::cuda {
 
@@ -23,11 +24,8 @@ worker::~worker() {
   posted_.notify_one();
   thread_.join();
   cudaSetDevice(context_.device());
-  // NCCL hangs a hook on each graph that looks for the communicator. After an abort there is none: the graphs
-  // of a failed program are left to the end of the process.
-  const bool failed = report_.first != nullptr;
   for (cudaGraphExec_t graph : graphs_)
-    if (graph != nullptr && !failed) cudaGraphExecDestroy(graph);
+    if (graph != nullptr) cudaGraphExecDestroy(graph);
   cudaFreeHost(results_);
 }
 
@@ -68,38 +66,56 @@ void worker::serve() {
 
 void worker::run(const job& what) {
   rank& r = context_.of();
+  switch (what.todo) {
+    case job::what::try_alone:
+      r.alone = true;
+      fill_with_noise(r);
+      try_out();
+      r.alone = false;
+      return;
+    case job::what::try_together:
+      return try_out();
+    case job::what::capture:
+      for (const kind k : {kind::train, kind::evaluate})
+        graphs_[static_cast<int>(k)] = context_.capture([&] { enqueue(k); });
+      context_.clear_arena();
+      return;
+    case job::what::step:
+      check(r, cudaGraphLaunch(graphs_[static_cast<int>(what.which)], r.on(stream::compute)),
+            "cudaGraphLaunch");
+      enqueueing_ = false;
+      wait_for_device();
+      if (what.which == kind::train) ++r.steps_done;
+  }
+}
+
+/// Both steps, not captured.
+void worker::try_out() {
+  for (const kind k : {kind::train, kind::evaluate}) {
+    enqueue(k);
+    wait_for_device();
+  }
+}
+
+/// A step from its inputs in pinned memory to its results there: a graph holds all of it.
+void worker::enqueue(kind what) {
+  rank& r = context_.of();
   cudaStream_t compute = r.on(stream::compute);
-  if (what.what == kind::train) context_.set_input(what.input);
+  const auto pp = static_cast<std::size_t>(r.row->pp);
+  if (what == kind::train) context_.copy_input();
   const auto copy_in = [&](at to, const std::int32_t* from) {
     check(r, cudaMemcpyAsync(r.at<std::int32_t>(to), from, batch_.bytes, cudaMemcpyHostToDevice, compute),
           "batch: cudaMemcpyAsync");
   };
   if (r.where->reads_tokens) copy_in(r.where->tokens, batch_.tokens);
   if (r.where->reads_targets) copy_in(r.where->targets, batch_.targets);
-  launch(what.what);
+  context_.enqueue(what == kind::train ? program_.train[pp] : program_.evaluate[pp]);
   const auto copy_out = [&](float* to, at from) {
     check(r, cudaMemcpyAsync(to, r.at<float>(from), sizeof(float), cudaMemcpyDeviceToHost, compute),
           "results: cudaMemcpyAsync");
   };
   copy_out(&results_[0], r.where->loss);
   copy_out(&results_[1], r.where->norm);
-  enqueueing_ = false;
-  wait_for_device();
-  if (what.what == kind::train) ++r.steps_done;
-}
-
-void worker::launch(kind what) {
-  rank& r = context_.of();
-  const int k = static_cast<int>(what);
-  const auto pp = static_cast<std::size_t>(r.row->pp);
-  const auto body = what == kind::train ? program_.train[pp] : program_.evaluate[pp];
-  if (!ran_[k]) {  // connects NCCL and chooses the matrix products' algorithms
-    context_.enqueue(body);
-    ran_[k] = true;
-    return;
-  }
-  if (graphs_[k] == nullptr) graphs_[k] = context_.capture(body);
-  check(r, cudaGraphLaunch(graphs_[k], r.on(stream::compute)), "cudaGraphLaunch");
 }
 
 void worker::wait_for_device() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The thread that drives one GPU. It takes a job, enqueues the rank's part of it (eagerly the first time,
-// from a captured graph after that), waits until the device is done, and reports to the engine.
+// The thread that drives one GPU. It takes a job, launches the rank's graph of it, waits until the device is
+// done, and reports to the engine.
 #pragma once
 #include <rankc/runtime/cuda/context.hpp>
 
@@ -30,9 +30,10 @@ struct batch {
 /// A step function; each is captured once.
 enum class kind { train, evaluate };
 
+/// What a worker is to do: the two halves of the warm-up, the capture, or a step.
 struct job {
-  kind what;
-  step_input input;
+  enum class what { try_alone, try_together, capture, step } todo;
+  kind which = kind::train;
 };
 
 class worker {
@@ -54,7 +55,8 @@ class worker {
  private:
   void serve();
   void run(const job&);
-  void launch(kind);
+  void enqueue(kind);
+  void try_out();
   void wait_for_device();
   void look_at_communicators();
 
@@ -63,7 +65,6 @@ class worker {
   const batch& batch_;
   report& report_;
   float* results_ = nullptr;  // pinned: loss, norm
-  bool ran_[2]{};
   cudaGraphExec_t graphs_[2]{};
   std::atomic<bool> enqueueing_ = false;
 

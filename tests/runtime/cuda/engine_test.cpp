@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The engine with one rank: eager first run, captured graph after that, inputs that change between replays.
+// The engine with one rank: what install leaves behind, replays with inputs that change, refusals.
 #include "tables.hpp"
 
 #include <doctest/doctest.h>
 
+#include <bit>
 #include <cmath>
 #include <string>
 
@@ -15,7 +16,7 @@ constexpr message reduced{0, "gradients"};
 /// Loss |w|^2, gradient w, summed over the one rank of dp on its own stream; then AdamW.
 void train_step(rank& r) {
   begin(r, "F0");
-  sum_squares<float>(r, loss_at, weights, parameters, false);
+  sum_squares<float>(r, loss_at, weights, all_parameters, false);
   clear<float>(r, gradients, parameters);
   add<float>(r, gradients, gradients, weights, parameters);
   record(r, stream::compute, {0});
@@ -24,8 +25,8 @@ void train_step(rank& r) {
   record(r, stream::reduce, {1});
   wait(r, stream::compute, {1});
   begin(r, "update");
-  sum_squares<float>(r, norm_at, gradients, parameters, false);
-  adamw<float>(r, weights, gradients, first_moment, second_moment, norm_at, parameters, true);
+  sum_squares<float>(r, norm_at, gradients, all_parameters, false);
+  adamw<float>(r, weights, gradients, first_moment, second_moment, norm_at, all_parameters);
 }
 
 /// Cross entropy with the weights' first 4 x 4 as the logits of each token, over both microbatches.
@@ -44,7 +45,17 @@ void lonely_step(rank& r) {
   all_reduce<float>(r, stream::reduce, role::tp, {7, "B3: block 2: wq"}, values, 4);
 }
 
+/// The bytes of `values` as gradients: tests can read the regions alone.
+void show_values(rank& r) {
+  begin(r, "F0");
+  REQUIRE(cudaMemcpyAsync(r.at<float>(gradients), r.at<float>(values), parameters * sizeof(float),
+                          cudaMemcpyDeviceToDevice, r.on(stream::compute)) == cudaSuccess);
+}
+
 using body = void (*)(rank&);
+
+constexpr step_input nothing{
+    .lr = 0, .weight_decay = 0, .clip = 0, .beta1 = 0, .beta2 = 0, .eps = 1, .step = 1};
 
 tables one_rank() {
   tables t(1, 1);
@@ -52,7 +63,7 @@ tables one_rank() {
   return t;
 }
 
-TEST_CASE("steps give the same as AdamW by hand, eagerly, captured and replayed") {
+TEST_CASE("steps give the same as AdamW by hand, the first as all others") {
   const tables t = one_rank();
   const body train[] = {train_step}, evaluate[] = {evaluate_step};
   const auto e = install({.about = t.about, .train = train, .evaluate = evaluate});
@@ -115,17 +126,57 @@ TEST_CASE("evaluation sees the batch that was set, and changes no parameter") {
   CHECK(got == w);
 }
 
-TEST_CASE("a failing action is named with rank, step and message, and the engine then refuses to go on") {
+TEST_CASE("an action that cannot be run is named by install, with rank and message") {
   const tables t = one_rank();
   const body train[] = {lonely_step}, evaluate[] = {evaluate_step};
-  const auto e = install({.about = t.about, .train = train, .evaluate = evaluate});
-  const step_input input{.lr = 0, .weight_decay = 0, .clip = 0, .beta1 = 0, .beta2 = 0, .eps = 1, .step = 1};
   CHECK_THROWS_WITH_AS(
-      e->step(input),
-      "rank 0, step 1, B3: B3: block 2: wq: the rank has no communicator for role 0; the plan gives "
+      install({.about = t.about, .train = train, .evaluate = evaluate}),
+      "rank 0, install, B3: B3: block 2: wq: the rank has no communicator for role 0; the plan gives "
       "it index -1",
       failure);
-  CHECK_THROWS_AS(e->step(input), failure);
+}
+
+TEST_CASE("install leaves regions of zeros and rope tables in place") {
+  tables t = one_rank();
+  const rope_table table{.where = values, .positions = 3, .dim = 4, .theta = 100.0};
+  t.layouts[0].ropes = {&table, 1};
+  const body train[] = {show_values}, evaluate[] = {evaluate_step};
+  const auto e = install({.about = t.about, .train = train, .evaluate = evaluate});
+  std::vector<double> got(parameters);
+  for (const region which :
+       {region::weights, region::gradients, region::first_moment, region::second_moment}) {
+    e->read(0, which, 0, parameters, got.data());
+    for (const double x : got) CHECK(x == 0.0);
+  }
+  e->step(nothing);
+  e->read(0, region::gradients, 0, 12, got.data());
+  for (int position = 0; position < 3; ++position)
+    for (int i = 0; i < 2; ++i) {
+      const double angle = position * std::pow(100.0, -i / 2.0);
+      CHECK(got[2 * position + i] == static_cast<float>(std::cos(angle)));
+      CHECK(got[6 + 2 * position + i] == static_cast<float>(std::sin(angle)));
+    }
+}
+
+TEST_CASE("weights that are written to a bf16 program reach its working copy, rounded") {
+  tables t = one_rank();
+  t.about.type = dtype::bf16;
+  t.layouts[0].working_copy = values;
+  const body train[] = {show_values};
+  const auto e = install({.about = t.about, .train = train, .evaluate = train});
+  std::vector<double> w(parameters), got(parameters);
+  for (int i = 0; i < parameters; ++i) w[i] = static_cast<float>(std::sin(i + 1.0));
+  e->write(0, region::weights, 0, parameters, w.data());
+  const std::vector<double> later{0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7};
+  e->write(0, region::weights, 5, later.size(), later.data());
+  std::copy(later.begin(), later.end(), w.begin() + 5);
+  e->step(nothing);
+  e->read(0, region::gradients, 0, parameters / 2, got.data());
+  for (int i = 0; i < parameters; ++i) {
+    const auto pair = std::bit_cast<std::uint32_t>(static_cast<float>(got[i / 2]));
+    const std::uint32_t bits = i % 2 == 0 ? pair << 16 : pair & 0xffff0000u;
+    CHECK(std::bit_cast<float>(bits) == __bfloat162float(__float2bfloat16_rn(static_cast<float>(w[i]))));
+  }
 }
 
 TEST_CASE("what lies outside the tables is refused") {

@@ -12,6 +12,7 @@ inline constexpr int parameters = 64, n_microbatches = 2, n_rows = 2, n_seq = 8;
 inline constexpr at weights{0}, gradients{1024}, first_moment{2048}, second_moment{3072}, token_ids{4096},
     target_ids{5120}, loss_at{6144}, norm_at{6400}, values{8192};
 inline constexpr std::size_t test_arena = 65536;
+inline constexpr range all_parameters[]{{0, parameters, true}};
 
 /// Owns the tables of a description.
 struct tables {
@@ -28,6 +29,7 @@ struct tables {
                          .gradients = gradients,
                          .first_moment = first_moment,
                          .second_moment = second_moment,
+                         .working_copy = {},
                          .parameter_count = parameters,
                          .parameters = {},
                          .ropes = {},
@@ -55,6 +57,7 @@ struct tables {
              .vocab_used = 4,
              .flops_per_token = 0,
              .peak_flops = 0,
+             .deterministic = false,
              .train = {},
              .layouts = layouts,
              .ranks = rows,

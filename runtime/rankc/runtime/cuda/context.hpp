@@ -5,10 +5,14 @@
 #pragma once
 #include <rankc/runtime/cuda/rank.hpp>
 
+#include <functional>
+
 namespace rankc::cuda {
 
 /// Scratch beside the arena, for cuBLASLt and for the partial sums of parameter gradients.
 inline constexpr std::size_t workspace_bytes = std::size_t{64} << 20;
+
+class arena;  // arena.hpp
 
 /// AdamW's factors of a step.
 /// Source: Loshchilov and Hutter 2019, arranged as PyTorch computes it.
@@ -26,20 +30,29 @@ class context {
   rank& of() { return r_; }
   int device() const { return device_; }
 
-  /// Put a step's hyperparameters before what the compute stream runs next.
+  bool arena_is_registrable() const;
+
+  /// Set the hyperparameters of the next step, in pinned memory; `copy_input` brings them to the device.
   void set_input(const step_input&);
+
+  /// Enqueue the copy of the hyperparameters on stream::compute.
+  void copy_input();
 
   /// Enqueue a step: all streams start after what compute holds, and compute ends after all streams.
   void enqueue(void (*body)(rank&));
 
-  /// The same as a graph, captured from the streams; the caller destroys it.
-  cudaGraphExec_t capture(void (*body)(rank&));
+  /// What `work` enqueues, as a graph; the caller destroys it.
+  cudaGraphExec_t capture(const std::function<void()>& work);
+
+  /// Zero the arena and fill its rope tables; waits for the device.
+  void clear_arena();
 
  private:
   void release();
 
   int device_;
   rank r_;
+  std::unique_ptr<arena> arena_;
   cudaEvent_t fork_ = nullptr;
   cudaEvent_t join_[n_streams]{};
   hyperparameters* staged_ = nullptr;  // pinned

@@ -4,6 +4,7 @@
 // rank's streams and returns at once, which is what lets a whole step become one CUDA graph.
 #pragma once
 #include <rankc/runtime/engine.hpp>
+#include <rankc/runtime/placement.hpp>
 #include <rankc/runtime/program.hpp>
 
 #include <cublasLt.h>
@@ -36,6 +37,7 @@ struct hyperparameters {
 };
 
 struct linear_plans;  // cuBLASLt plans by shape (linear.cpp)
+struct peer_edge;     // a pipeline edge by stores into the other GPU (peer_edges.hpp)
 
 /// Context of one rank. `context` (context.hpp) owns what is pointed to.
 struct rank {
@@ -48,6 +50,7 @@ struct rank {
   std::vector<cudaEvent_t> events;
   ncclComm_t communicators[n_roles]{};
   int peers[n_roles]{};  // pipeline roles: the other rank, as that communicator numbers it
+  const peer_edge* edges[n_roles]{};  // pipeline roles: null where NCCL carries the messages
   cublasLtHandle_t blas = nullptr;
   linear_plans* plans = nullptr;
   std::byte* workspace =
@@ -55,7 +58,9 @@ struct rank {
   std::size_t workspace_bytes = 0;
   const hyperparameters* input = nullptr;  // device memory; of the current step
   const char* action = "";                 // the action under way, for error texts
-  std::int64_t steps_done = 0;
+  std::int64_t steps_done = 0;             // -1: install is trying the step out
+  bool alone = false;                      // warm-up without the other ranks: nothing is sent or received
+  volatile unsigned* stop = nullptr;       // pinned; not 0 once a rank has failed: nobody waits any longer
 
   template <class T>
   T* at(runtime::at offset) const {
@@ -94,9 +99,11 @@ struct program {
   void (*const* evaluate)(rank&);
 };
 
-/// Allocate every arena (rank i on device i), make the communicators and start one thread per rank.
-/// Nothing is created after this but the two graphs: each step function runs eagerly once, then is captured.
-/// Errors: failure (1) where there are fewer devices than ranks, or the program's type is f64.
-std::unique_ptr<engine> install(const program&);
+/// Allocate every arena (rank i on device i), make the communicators, start one thread per rank, try both step
+/// functions out on small random numbers, and capture them. Nothing is created after this: every step is one
+/// graph launch per rank, the first included.
+/// Errors: failure (1) where there are fewer devices than ranks, or the program's type is f64; failure (70)
+///         naming the rank and action that could not be run.
+std::unique_ptr<engine> install(const program&, const placement& = {});
 
 }  // namespace rankc::cuda

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// A rank's GPU fails while the other waits for it in a collective.
+#include "expect.hpp"
+#include "fault.hpp"
+
+namespace rankc::cuda::test {
+namespace {
+
+void reduce(rank& r) {
+  begin(r, "F0");
+  if (r.index == 1) fault_if_asked(r);
+  all_reduce<float>(r, stream::compute, role::dp, {0, "gradients"}, gradients, parameters);
+}
+
+TEST_CASE("a fault before a collective frees the other rank") {
+  tables t(1, 2);
+  t.rows[1].dp = 0;  // one batch reaches both
+  t.connect("dp", {0, 1}, {role::dp, role::dp});
+  void (*const bodies[])(rank&) = {reduce};
+  check_that_rank_1_fails_alone(*install({.about = t.about, .train = bodies, .evaluate = bodies}));
+}
+
+}  // namespace
+}  // namespace rankc::cuda::test

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// A stage's GPU fails while the other stage waits for its message, and to be received from.
+#include "expect.hpp"
+#include "fault.hpp"
+
+namespace rankc::cuda::test {
+namespace {
+
+void stage_0(rank& r) {
+  begin(r, "F0");
+  receive(r, stream::from_next, {0, "B0: stage 1 -> 0"}, gradients, parameters * sizeof(float));
+  send(r, stream::to_next, {1, "F0: stage 0 -> 1"}, weights, parameters * sizeof(float));
+}
+void stage_1(rank& r) {
+  begin(r, "F0");
+  fault_if_asked(r);
+  record(r, stream::compute, {0});
+  wait(r, stream::to_prev, {0});
+  wait(r, stream::from_prev, {0});
+  send(r, stream::to_prev, {0, "B0: stage 1 -> 0"}, weights, parameters * sizeof(float));
+  receive(r, stream::from_prev, {1, "F0: stage 0 -> 1"}, gradients, parameters * sizeof(float));
+}
+
+TEST_CASE("a fault in a stage frees its neighbour") {
+  tables t(2, 1);
+  t.connect("forward", {0, 1}, {role::to_next, role::from_prev});
+  t.connect("backward", {1, 0}, {role::to_prev, role::from_next});
+  void (*const bodies[])(rank&) = {stage_0, stage_1};
+  check_that_rank_1_fails_alone(*install({.about = t.about, .train = bodies, .evaluate = bodies}));
+}
+
+}  // namespace
+}  // namespace rankc::cuda::test

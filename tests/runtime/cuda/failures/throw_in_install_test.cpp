@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// A rank fails on the host while install tries the steps out, and the other waits for it.
+#include "expect.hpp"
+
+namespace rankc::cuda::test {
+namespace {
+
+void stage_0(rank& r) {
+  begin(r, "F0");
+  receive(r, stream::from_next, {0, "B0: stage 1 -> 0"}, gradients, parameters * sizeof(float));
+  send(r, stream::to_next, {1, "F0: stage 0 -> 1"}, weights, parameters * sizeof(float));
+}
+void stage_1(rank& r) {
+  begin(r, "F0");
+  if (!r.alone) throw failure(70, "rank 1, install, F0: this stage fails on purpose");
+}
+
+TEST_CASE("a failure of one rank in install frees the other") {
+  tables t(2, 1);
+  t.connect("forward", {0, 1}, {role::to_next, role::from_prev});
+  t.connect("backward", {1, 0}, {role::to_prev, role::from_next});
+  void (*const bodies[])(rank&) = {stage_0, stage_1};
+  const auto start = std::chrono::steady_clock::now();
+  CHECK_THROWS_WITH_AS(install({.about = t.about, .train = bodies, .evaluate = bodies}),
+                       "rank 1, install, F0: this stage fails on purpose", failure);
+  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(30));
+}
+
+}  // namespace
+}  // namespace rankc::cuda::test

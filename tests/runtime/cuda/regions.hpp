@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Regions as raw storage: numbers of any type put into a rank and taken out of it through the engine, whose
+// read and write know f32 alone and carry its bits.
+#pragma once
+#include "tables.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+namespace rankc::cuda::test {
+
+/// Lay the four regions out with `count` floats each, tokens and results behind them.
+inline void enlarge(tables& t, std::size_t count) {
+  const std::size_t bytes = (count * sizeof(float) + 255) / 256 * 256;
+  for (layout& l : t.layouts) {
+    l.weights = {0};
+    l.gradients = {bytes};
+    l.first_moment = {2 * bytes};
+    l.second_moment = {3 * bytes};
+    l.parameter_count = count;
+    l.tokens = {4 * bytes};
+    l.targets = {4 * bytes + 1024};
+    l.loss = {4 * bytes + 2048};
+    l.norm = {4 * bytes + 2304};
+    l.arena_bytes = 4 * bytes + 4096;
+  }
+}
+
+template <class T>
+void put(engine& e, int rank, region which, const std::vector<T>& values) {
+  std::vector<float> words((values.size() * sizeof(T) + 3) / 4);
+  std::memcpy(words.data(), values.data(), values.size() * sizeof(T));
+  const std::vector<double> wide(words.begin(), words.end());
+  e.write(rank, which, 0, wide.size(), wide.data());
+}
+
+template <class T>
+std::vector<T> take(engine& e, int rank, region which, std::size_t count) {
+  std::vector<double> wide((count * sizeof(T) + 3) / 4);
+  e.read(rank, which, 0, wide.size(), wide.data());
+  const std::vector<float> words(wide.begin(), wide.end());
+  std::vector<T> values(count);
+  std::memcpy(values.data(), words.data(), count * sizeof(T));
+  return values;
+}
+
+}  // namespace rankc::cuda::test
