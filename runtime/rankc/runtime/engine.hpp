@@ -60,7 +60,7 @@ class engine {
   virtual step_output step(const step_input&) = 0;
 
   /// The same step, timed: `into` receives what each rank did, in the order of issue.
-  virtual step_output traced_step(const step_input& in, std::vector<traced>&) { return step(in); }
+  virtual step_output traced_step(const step_input&, std::vector<traced>& into) = 0;
 
   /// Run the forward program on all ranks; parameters and moments stay as they are.
   virtual double evaluate() = 0;

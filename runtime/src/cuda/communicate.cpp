@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Streams, events and NCCL as generated code calls them. Each call names its plan's message in an error.
 #include "check.hpp"
+#include "trace.hpp"
 #include "peer_edges.hpp"
 
 #include <string>
@@ -42,19 +43,21 @@ ncclComm_t communicator_of(rank& r, role group, message m) {
 
 }  // namespace
 
-void begin(rank& r, const char* action) { r.action = action; }
+void begin(rank& r, const char* action) { begin_action(r, action); }
 
 void record(rank& r, stream s, event e) {
   check(r, cudaEventRecord(r.events[static_cast<std::size_t>(e.index)], r.on(s)), "cudaEventRecord");
 }
 
 void wait(rank& r, stream s, event e) {
+  const stamped times(r, tracer::what::wait, s, "");
   check(r, cudaStreamWaitEvent(r.on(s), r.events[static_cast<std::size_t>(e.index)], 0),
         "cudaStreamWaitEvent");
 }
 
 void send(rank& r, stream direction, message m, at data, std::size_t bytes) {
   const role edge = role_of(r, direction, m);
+  const stamped times(r, tracer::what::communication, direction, m.name);
   if (const peer_edge* e = r.edges[static_cast<int>(edge)]) {
     if (!r.alone) store_to_peer(r, r.on(direction), *e, m.name, r.at<std::byte>(data), bytes);
     return;
@@ -69,6 +72,7 @@ void send(rank& r, stream direction, message m, at data, std::size_t bytes) {
 
 void receive(rank& r, stream direction, message m, at data, std::size_t bytes) {
   const role edge = role_of(r, direction, m);
+  const stamped times(r, tracer::what::communication, direction, m.name);
   if (const peer_edge* e = r.edges[static_cast<int>(edge)]) {
     if (!r.alone) receive_from_peer(r, r.on(direction), *e, m.name, r.at<std::byte>(data));
     return;
@@ -84,6 +88,7 @@ void receive(rank& r, stream direction, message m, at data, std::size_t bytes) {
 template <class T>
 void all_reduce(rank& r, stream s, role group, message m, at data, std::size_t count, reduction how) {
   ncclComm_t communicator = communicator_of(r, group, m);
+  const stamped times(r, tracer::what::communication, s, m.name);
   if (r.alone) return;
   check(r,
         ncclAllReduce(r.at<T>(data), r.at<T>(data), count, type_of<T>,
@@ -94,6 +99,7 @@ void all_reduce(rank& r, stream s, role group, message m, at data, std::size_t c
 template <class T>
 void all_gather(rank& r, stream s, role group, message m, at to, at from, std::size_t count) {
   ncclComm_t communicator = communicator_of(r, group, m);
+  const stamped times(r, tracer::what::communication, s, m.name);
   if (r.alone) return;
   check(r, ncclAllGather(r.at<T>(from), r.at<T>(to), count, type_of<T>, communicator, r.on(s)), communicator,
         std::string(m.name) + ": ncclAllGather");
@@ -102,6 +108,7 @@ void all_gather(rank& r, stream s, role group, message m, at to, at from, std::s
 template <class T>
 void reduce_scatter(rank& r, stream s, role group, message m, at to, at from, std::size_t count) {
   ncclComm_t communicator = communicator_of(r, group, m);
+  const stamped times(r, tracer::what::communication, s, m.name);
   if (r.alone) return;
   check(r, ncclReduceScatter(r.at<T>(from), r.at<T>(to), count, type_of<T>, ncclSum, communicator, r.on(s)),
         communicator, std::string(m.name) + ": ncclReduceScatter");

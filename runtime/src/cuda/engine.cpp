@@ -111,6 +111,14 @@ class cuda_engine final : public engine {
     return {reporter().loss(), std::sqrt(static_cast<double>(reporter().norm_squared()))};
   }
 
+  step_output traced_step(const step_input& input, std::vector<traced>& into) override {
+    for (auto& owner : ranks_) owner->set_input(input);
+    run({job::what::capture_traced});
+    run({job::what::step, kind::traced});
+    for (auto& w : workers_) w->take_times(into);
+    return {reporter().loss(), std::sqrt(static_cast<double>(reporter().norm_squared()))};
+  }
+
   double evaluate() override {
     run({job::what::step, kind::evaluate});
     return reporter().loss();
