@@ -52,12 +52,14 @@ std::string timeline_text(const plan_data& plan, const std::string& format, cons
   }
 }
 
-dtype type_for(const plan_data& plan, const std::string& wanted, const std::string& target) {
-  if (wanted == "f64") return dtype::f64;
-  if (wanted == "f32") return dtype::f32;
-  if (wanted == "bf16" || (wanted.empty() && plan.recipe.precision == bf16 && target == "cuda"))
-    throw std::runtime_error(fmt::format("bf16 is not lowered for {} in this version; pass --dtype f32 or f64", target));
-  return plan.recipe.precision == f64 ? dtype::f64 : dtype::f32;  // the host computes a bf16 plan in f32
+/// The type to compute in: what is asked for, else the recipe's, of which the host computes bf16 in f32.
+dtype type_for(const plan_data& plan, const std::string& wanted, target to) {
+  const precision asked = wanted == "f64" ? f64 : wanted == "f32" ? f32 : wanted == "bf16" ? bf16 : plan.recipe.precision;
+  if (to == target::cuda && asked == f64)
+    throw std::runtime_error("the cuda target has no f64; pass --dtype bf16 or f32, or --target host");
+  if (to == target::host && wanted == "bf16")
+    throw std::runtime_error("the host target has no bf16; pass --dtype f32 or f64, or --target cuda");
+  return asked == f64 ? dtype::f64 : asked == bf16 && to == target::cuda ? dtype::bf16 : dtype::f32;
 }
 
 /// RC401: what every rank needs must fit into what it has.
@@ -69,8 +71,8 @@ void check_memory(const lowered& l) {
 }
 
 /// Lower and prove; nothing is written of a program without a proof.
-lowered lower_and_prove(const plan_data& plan, dtype type) {
-  lowered l = lower(plan, type);
+lowered lower_and_prove(const plan_data& plan, dtype type, target to) {
+  lowered l = lower(plan, type, to);
   check_memory(l);
   for (const program& p : {expand_train(l), expand_evaluate(l)})
     if (const verdict v = prove(p); !v.ok) throw std::logic_error(fmt::format("the lowered program is not sound: {}", fmt::join(v.reasons, "; ")));
@@ -83,10 +85,10 @@ int generator_main(const plan_data& plan, int argc, char** argv) {
   CLI::App app{fmt::format("Generator of the plan {}.", plan.name)};
   app.require_subcommand(1);
   app.set_version_flag("--version", version);
-  std::string target = "host", out, type, format = "text", measured, pass;
+  std::string target_name = "host", out, type, format = "text", measured, pass;
   bool as_json = false;
   auto with_type = [&](CLI::App* c) {
-    c->add_option("--target", target, "host or cuda")->check(CLI::IsMember({"host", "cuda"}));
+    c->add_option("--target", target_name, "host or cuda")->check(CLI::IsMember({"host", "cuda"}));
     c->add_option("--dtype", type, "f32, f64 or bf16; default: the recipe's")->check(CLI::IsMember({"f32", "f64", "bf16"}));
     return c;
   };
@@ -113,34 +115,35 @@ int generator_main(const plan_data& plan, int argc, char** argv) {
     return 2;
   }
 
+  const target to = target_name == "cuda" ? target::cuda : target::host;
   print_diagnostics(plan);
   if (!plan.diagnostics.empty()) return 1;
   try {
     if (*check) {
-      lower_and_prove(plan, type_for(plan, "f32", target));
+      lower_and_prove(plan, type_for(plan, "f32", to), to);
       fmt::print("{}: no rule is broken\n", plan.name);
     } else if (*emitting) {
-      const lowered l = lower_and_prove(plan, type_for(plan, type, target));
+      const lowered l = lower_and_prove(plan, type_for(plan, type, to), to);
       if (!pass.empty()) fmt::print("{}", explain(l, pass));
       else if (out.empty()) throw std::runtime_error("emit: --out DIR or --explain PASS is needed");
       if (!out.empty()) {
         const std::filesystem::path folder(out);
         std::filesystem::create_directories(folder);
         bool changed = false;
-        for (const auto& [name, text] : emit(l, target)) changed |= write_file(folder / name, text);
+        for (const auto& [name, text] : emit(l, target_name)) changed |= write_file(folder / name, text);
         // A build system knows this file alone: it is new whenever what it includes is.
-        const auto source = folder / (target == "cuda" ? "program.cu" : "program.cpp");
+        const auto source = folder / "program.cpp";
         if (changed) std::filesystem::last_write_time(source, std::filesystem::file_time_type::clock::now());
       }
     } else if (*describe) {
-      const lowered l = lower_and_prove(plan, type_for(plan, type, target));
+      const lowered l = lower_and_prove(plan, type_for(plan, type, to), to);
       fmt::print("{}{}", as_json ? describe_json(l) : describe_text(l), as_json ? "\n" : "");
     } else if (*time) {
       const std::string text = timeline_text(plan, format, measured);
       if (out.empty()) fmt::print("{}", text);
       else write_file(out, text);
     } else if (*proof) {
-      const lowered l = lower_and_prove(plan, type_for(plan, type, target));
+      const lowered l = lower_and_prove(plan, type_for(plan, type, to), to);
       const program p = expand_train(l);
       write_file(out, certificate(p, prove(p)));
     }

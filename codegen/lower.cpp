@@ -66,12 +66,13 @@ std::uint64_t hash_of(const lowered& l) {
 
 }  // namespace
 
-lowered lower(const plan_data& plan, dtype type) {
+lowered lower(const plan_data& plan, dtype type, target target) {
   if (!plan.diagnostics.empty()) throw std::logic_error("a plan with broken rules cannot be lowered");
   lowered l;
   l.plan = &plan;
   l.type = type;
-  for (const layer_kind& k : plan.kinds) l.bodies.push_back(lower_layer(k, plan, type));
+  l.target = target;
+  for (const layer_kind& k : plan.kinds) l.bodies.push_back(lower_layer(k, plan, type, target));
   for (const body& b : l.bodies)
     for (const auto* list : {&b.forward, &b.backward})
       for (const kernel& k : *list)

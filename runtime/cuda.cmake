@@ -1,10 +1,13 @@
-# The CUDA core: what a generated CUDA program links. Only the CUDA runtime, cuBLASLt and NCCL stand behind it.
+# The CUDA core: what a generated CUDA program links. The CUDA runtime, cuBLASLt and NCCL stand behind it, and cuDNN
+# where it is found.
 find_package(CUDAToolkit REQUIRED)
 find_package(Threads REQUIRED)
 include(${PROJECT_SOURCE_DIR}/runtime/cmake/nccl.cmake)
+include(${PROJECT_SOURCE_DIR}/runtime/cmake/cudnn.cmake)
 
 add_library(rankc_runtime_cuda STATIC
   src/cuda/activations.cu
+  src/cuda/activations_gated.cu
   src/cuda/arena.cpp
   src/cuda/attention.cu
   src/cuda/attention_grad.cu
@@ -14,10 +17,16 @@ add_library(rankc_runtime_cuda STATIC
   src/cuda/communicators.cpp
   src/cuda/context.cpp
   src/cuda/cross_entropy.cu
+  src/cuda/cross_entropy_fused.cu
   src/cuda/embedding.cu
+  src/cuda/embedding_grad.cu
   src/cuda/engine.cpp
   src/cuda/linear.cpp
+  src/cuda/linear_fused.cpp
+  src/cuda/linear_plans.cpp
+  src/cuda/linear_tuning.cpp
   src/cuda/norms.cu
+  src/cuda/norms_grad.cu
   src/cuda/optimizer.cu
   src/cuda/peer_edges.cpp
   src/cuda/peer_stores.cu
@@ -36,6 +45,13 @@ target_compile_options(rankc_runtime_cuda
 target_link_libraries(rankc_runtime_cuda
   PUBLIC CUDA::cudart CUDA::cublasLt NCCL::nccl Threads::Threads
   PRIVATE $<BUILD_INTERFACE:rankc_warnings>)
+if(TARGET CUDNN::cudnn)
+  target_sources(rankc_runtime_cuda PRIVATE src/cuda/attention_cudnn.cpp src/cuda/attention_graph.cpp)
+  target_link_libraries(rankc_runtime_cuda PRIVATE CUDNN::cudnn)
+else()
+  message(STATUS "rankc: no cuDNN (cudnn_graph.h, libcudnn) was found; attention in bf16 uses slower kernels")
+  target_sources(rankc_runtime_cuda PRIVATE src/cuda/attention_without_cudnn.cpp)
+endif()
 set_target_properties(rankc_runtime_cuda PROPERTIES
   EXPORT_NAME runtime_cuda POSITION_INDEPENDENT_CODE ON)
 if(NOT CMAKE_CUDA_ARCHITECTURES)

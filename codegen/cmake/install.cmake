@@ -24,7 +24,7 @@ if(TARGET rankc_runtime_cuda)
   install(TARGETS rankc_runtime_cuda EXPORT rankcCudaTargets)
   install(EXPORT rankcCudaTargets NAMESPACE rankc:: DESTINATION "${package}")
   install(DIRECTORY runtime/rankc/runtime/cuda DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/rankc/runtime")
-  list(APPEND modules runtime/cmake/nccl.cmake)
+  list(APPEND modules runtime/cmake/nccl.cmake runtime/cmake/cudnn.cmake)
 endif()
 install(FILES ${modules} DESTINATION "${package}")
 

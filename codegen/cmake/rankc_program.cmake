@@ -54,10 +54,7 @@ int main(int argc, char** argv) { return rankc::codegen::generator_main(@arg_NAM
   target_include_directories(${name}_rankc PRIVATE "${plan_dir}")
   target_link_libraries(${name}_rankc PRIVATE rankc::codegen)
 
-  set(source "${out}/program.cpp")
-  if(arg_TARGET STREQUAL "cuda")
-    set(source "${out}/program.cu")
-  endif()
+  set(source "${out}/program.cpp")  # for both targets: the kernels are the runtime's
   add_custom_command(OUTPUT "${source}" "${out}/program.hpp" "${out}/main.cpp"
     COMMAND ${name}_rankc emit --target ${arg_TARGET} ${dtype} --out "${out}"
     DEPENDS ${name}_rankc COMMENT "Generating ${name} (${arg_TARGET})" VERBATIM)

@@ -69,14 +69,15 @@ std::string describe_text(const lowered& l) {
   const timeline t = simulate(p.actions);
   std::string out = fmt::format("{}: {} parameters, {} ranks = pp {} x dp {} x tp {}{}, {}\n", p.name, parameters_of(l),
                                 p.dims.world, p.dims.pp, p.dims.dp_replicate, p.dims.tp,
-                                p.dims.sequence_parallel ? " with sequence parallelism" : "", l.type == dtype::f64 ? "f64" : "f32");
+                                p.dims.sequence_parallel ? " with sequence parallelism" : "", name_of(l.type));
   out += fmt::format("step: {} sequences of {} tokens = {} microbatches x {} dp ranks x {} rows\n", p.recipe.global_batch,
                      p.recipe.seq, p.actions.microbatches, p.dims.dp_replicate, p.rows);
   out += fmt::format("schedule: {}, bubble {:.1f} %\n\n", p.schedule, 100 * t.bubble) + schedule_text(p) + "\n";
   for (const pipeline_rank& r : l.ranks) {
     for (const stage_plan& s : r.stages)
       out += fmt::format("pipeline rank {}: stage {} ({}), {} per rank\n", r.index, s.stage, layer_names(s), readable_bytes(r.arena.bytes));
-    out += fmt::format("  parameters {} x 4 (weights, gradients, two moments)\n", readable_bytes(r.parameter_elements * l.real_bytes()));
+    out += fmt::format("  parameters {} x 4 (weights, gradients, two moments){}\n", readable_bytes(r.parameter_elements * l.wide_bytes()),
+                       l.has_working_copy() ? fmt::format(" + {} (bf16 working copy)", readable_bytes(r.parameter_elements * l.real_bytes())) : "");
     for (const stage_plan& s : r.stages)
       out += fmt::format("  activations {} x {} microbatches in flight; boundary {}\n", readable_bytes(s.slot_bytes), s.slots,
                          readable_bytes(s.boundary_bytes));
@@ -92,7 +93,7 @@ std::string describe_json(const lowered& l) {
   using nlohmann::json;
   const plan_data& p = *l.plan;
   const timeline t = simulate(p.actions);
-  json j{{"plan", p.name}, {"dtype", l.type == dtype::f64 ? "f64" : "f32"}, {"parameters", parameters_of(l)},
+  json j{{"plan", p.name}, {"dtype", name_of(l.type)}, {"parameters", parameters_of(l)},
          {"dims", {{"world", p.dims.world}, {"pp", p.dims.pp}, {"dp_replicate", p.dims.dp_replicate}, {"tp", p.dims.tp},
                    {"sequence_parallel", p.dims.sequence_parallel}}},
          {"recipe", {{"seq", p.recipe.seq}, {"global_batch", p.recipe.global_batch}, {"microbatches", p.actions.microbatches}, {"rows", p.rows}}},

@@ -44,6 +44,12 @@ std::string schedule_html(const plan_data&, const std::string& measured);
 /// Name of a member or constant for a layer or parameter: "layers.2" -> "layers_2".
 inline std::string member(const std::string& name) { return identifier(name); }
 
+/// The types of activations, and of regions, statistics and the loss: "real" for both but in a bf16 program.
+inline std::string real_name(const lowered& l) { return l.type == dtype::f64 ? "double" : l.type == dtype::f32 ? "float" : "bf16"; }
+inline std::string wide_name(const lowered& l) { return l.type == dtype::bf16 ? "float" : "real"; }
+
+inline std::string name_of(dtype t) { return t == dtype::f64 ? "f64" : t == dtype::f32 ? "f32" : "bf16"; }
+
 /// Namespace of a layer's text: apart from the kernels' names.
 inline std::string layer_namespace(const body& b) { return b.name + "_layer"; }
 

@@ -15,6 +15,11 @@ namespace {
 
 constexpr std::string_view group_names[]{"own", "over_tp", "shared"};
 
+/// Whether a kernel sums into a gradient that another layer shares.
+bool sums_into_shared(const body& b, const kernel& k) {
+  return std::any_of(k.writes.begin(), k.writes.end(), [&](const operand& o) { return o.where == space::gradient && b.parameters[o.index].shared; });
+}
+
 /// One layer's text.
 class layer_text {
  public:
@@ -63,6 +68,8 @@ class layer_text {
     std::string out = "/// Where each parameter starts: in the weights, and alike in the gradients and moments.\nstruct parameters {\n  at " +
                       wrap(names, ",", "      ") + ";\n};\n";
     std::vector<std::string> arguments{"at region"};
+    if (l_.has_working_copy()) arguments.push_back("std::size_t size");
+    const std::string size = l_.has_working_copy() ? "size" : "sizeof(real)";
     for (int g = 0; g < n_groups; ++g)
       if (groups_.size[g]) arguments.push_back("std::size_t " + std::string(group_names[g]));
     out += call("constexpr parameters place", arguments, 0, "") + " {\n  return {\n";
@@ -70,8 +77,8 @@ class layer_text {
       const layer_parameter& p = b_.parameters[i];
       const auto [in, offset] = groups_.of_parameter[i];
       const std::string shape = p.ndim > 1 ? fmt::format("{} x {}", p.rows, p.cols) : std::to_string(p.rows);
-      out += fmt::format("      .{} = region + ({} + {}) * sizeof(real),  // {}\n", member(p.name),
-                         group_names[static_cast<int>(in)], offset, shape);
+      out += fmt::format("      .{} = region + ({} + {}) * {},  // {}\n", member(p.name),
+                         group_names[static_cast<int>(in)], offset, size, shape);
     }
     return out + "  };\n}\n";
   }
@@ -104,8 +111,8 @@ class layer_text {
       case space::y: return "y";
       case space::dy: return "dy";
       case space::dx: return "dx";
-      case space::saved: return "s." + b_.buffers[o.index].name;
-      case space::temp: return b_.buffers[o.index].name;
+      case space::saved: return "s." + b_.buffers[o.index].name + (o.offset ? " + " + std::to_string(o.offset) : "");
+      case space::temp: return b_.buffers[o.index].name + (o.offset ? " + " + std::to_string(o.offset) : "");
       case space::weight: return "w." + member(b_.parameters[o.index].name);
       case space::gradient: return "dw." + member(b_.parameters[o.index].name);
       case space::rope: return "rope_table";
@@ -122,7 +129,7 @@ class layer_text {
       for (const auto* side : {&k.writes, &k.reads})
         for (const operand& o : *side) {
           if (o.where != space::temp) continue;
-          const std::string n = name(o);
+          const std::string& n = b_.buffers[o.index].name;
           if (std::find(seen.begin(), seen.end(), n) != seen.end()) continue;
           seen.push_back(n);
           const std::size_t offset = b_.buffers[o.index].offset;
@@ -145,9 +152,10 @@ class layer_text {
       if (c.maximum) arguments.push_back("reduction::max");
     } else {
       for (const auto* side : {&k.writes, &k.reads})
-        for (const operand& o : *side) arguments.push_back(name(o));
+        for (const operand& o : *side)
+          if (!o.implied) arguments.push_back(name(o));
       for (const extent& e : k.sizes) arguments.push_back(e.text);
-      const bool shared = !k.writes.empty() && k.writes[0].where == space::gradient && b_.parameters[k.writes[0].index].shared;
+      const bool shared = sums_into_shared(b_, k);
       switch (k.accumulate) {
         case accumulation::none: break;
         case accumulation::overwrite: arguments.push_back("false"); break;
@@ -155,7 +163,8 @@ class layer_text {
         case accumulation::after_first: arguments.push_back(shared ? "accumulate_shared" : "accumulate"); break;
       }
     }
-    std::string line = "  " + call(k.function + "<real>", arguments, 2) + "\n";
+    const std::string type = k.collective_ && k.collective_->wide ? wide_name(l_) : "real";
+    std::string line = "  " + call(k.function + "<" + type + ">", arguments, 2) + "\n";
     for (std::size_t at = 0; (at = line.find("\n    ", at)) != line.npos; at += 3) line.insert(at + 1, "  ");
     return line;
   }
@@ -199,7 +208,7 @@ function_shape shape_of(const body& b, bool backward) {
                    uses(space::loss), false, false};
   for (const kernel& k : backward ? b.backward : b.forward) {
     if (k.accumulate != accumulation::after_first) continue;
-    const bool shared = k.writes[0].where == space::gradient && b.parameters[k.writes[0].index].shared;
+    const bool shared = sums_into_shared(b, k);
     (shared ? f.accumulate_shared : f.accumulate) = true;
   }
   return f;
@@ -210,7 +219,7 @@ std::string emit_layers(const lowered& l, const std::string& target) {
   for (std::size_t i = 0; i < l.bodies.size(); ++i) layers += layer_text(l, l.bodies[i], l.groups[i]).run() + "\n";
   return fill(templates::program_layers_hpp, {{"version", version}, {"plan", l.plan->name}, {"target", target},
                                               {"plan_id", identifier(l.plan->name)},
-                                              {"real", l.type == dtype::f64 ? "double" : "float"}, {"layers", layers}});
+                                              {"real", real_name(l)}, {"layers", layers}});
 }
 
 }  // namespace rankc::codegen

@@ -41,7 +41,7 @@ class order_text {
   std::string message(int index) { return fmt::format("{{{}, \"{}\"}}", index, l_.messages[index].name); }
 
   std::string plus(const char* region, std::size_t elements) {
-    return elements ? fmt::format("{} + {}", region, elements * l_.real_bytes()) : region;
+    return elements ? fmt::format("{} + {}", region, elements * l_.wide_bytes()) : region;
   }
 
   /// A blank line before what begins something, and the name of an action for errors and traces.
@@ -87,33 +87,21 @@ class order_text {
       }
       case item_kind::reduce: {
         const bucket& b = r_.buckets[i.bucket];
-        line("all_reduce<real>", {"r", on(i.on), over(i.over), message(i.message),
+        line("all_reduce<" + wide_name(l_) + ">", {"r", on(i.on), over(i.over), message(i.message),
                                   plus("gradients", b.first), std::to_string(b.count)});
         break;
       }
-      case item_kind::squares: {
-        bool first = i.first;
-        for (const range& g : i.sharded ? r_.squares_sharded : r_.squares_whole) {
-          line("sum_squares<real>", {"r", "norm", plus("gradients", g.first),
-                                     std::to_string(g.count), first ? "false" : "true"});
-          first = false;
-        }
+      case item_kind::squares:
+        line("sum_squares<real>", {"r", "norm", "gradients", i.sharded ? "squares_sharded" : "squares_whole", i.first ? "false" : "true"});
         break;
-      }
       case item_kind::reduce_norm:
-        line("all_reduce<real>", {"r", on(i.on), over(i.over), message(i.message), "norm", "1"});
+        line("all_reduce<" + wide_name(l_) + ">", {"r", on(i.on), over(i.over), message(i.message), "norm", "1"});
         break;
       case item_kind::reduce_loss:
-        line("all_reduce<real>", {"r", on(i.on), over(i.over), message(i.message), "loss", "1"});
+        line("all_reduce<" + wide_name(l_) + ">", {"r", on(i.on), over(i.over), message(i.message), "loss", "1"});
         break;
       case item_kind::update:
-        for (const range& g : r_.updates) {
-          std::vector<std::string> arguments{"r"};
-          for (const char* region : {"weights", "gradients", "first_moment", "second_moment"})
-            arguments.push_back(plus(region, g.first));
-          arguments.insert(arguments.end(), {"norm", std::to_string(g.count), g.decay ? "true" : "false"});
-          line("adamw<real>", arguments);
-        }
+        line("adamw<real>", {"r", "weights", "gradients", "first_moment", "second_moment", "norm", "updates"});
         break;
     }
   }

@@ -31,10 +31,11 @@ const body* rope_of(const lowered& l, const pipeline_rank& r) {
 std::string layout_entry(const lowered& l, const pipeline_rank& r) {
   const arena_plan& a = r.arena;
   return fmt::format(
-      "    {{.arena_bytes = {},\n     .weights = {{{}}}, .gradients = {{{}}}, .first_moment = {{{}}}, .second_moment = {{{}}},\n"
+      "    {{.arena_bytes = {},\n     .weights = {{{}}}, .gradients = {{{}}}, .first_moment = {{{}}}, .second_moment = {{{}}},{}\n"
       "     .parameter_count = {}, .parameters = parameters_{},\n     .ropes = {}, .tokens = {{{}}}, .targets = {{{}}},\n"
       "     .reads_tokens = {}, .reads_targets = {}, .loss = {{{}}}, .norm = {{{}}}, .events = {}}},\n",
-      a.bytes, a.weights, a.gradients, a.first_moment, a.second_moment, r.parameter_elements, r.index,
+      a.bytes, a.weights, a.gradients, a.first_moment, a.second_moment,
+      l.has_working_copy() ? fmt::format("\n     .working_copy = {{{}}},", a.working_copy) : " .working_copy = {},", r.parameter_elements, r.index,
       rope_of(l, r) ? fmt::format("ropes_{}", r.index) : "{}", a.tokens, a.targets, r.reads_tokens, r.reads_targets, a.loss,
       a.norm, r.events.size());
 }
@@ -104,11 +105,12 @@ std::string emit_program(const lowered& l, const std::string& target) {
        {"interface", std::to_string(runtime::interface_version)}, {"tables", tables(l)}, {"text", describe_text(l)},
        {"json", describe_json(l)}, {"train", fmt::format("{}", fmt::join(train, ", "))},
        {"evaluate", fmt::format("{}", fmt::join(evaluate, ", "))}, {"hash", fmt::format("{:#018x}", l.hash)},
-       {"dtype", l.type == dtype::f64 ? "f64" : "f32"}, {"pp", std::to_string(p.dims.pp)},
+       {"dtype", name_of(l.type)}, {"pp", std::to_string(p.dims.pp)},
        {"dp", std::to_string(p.dims.dp_replicate)}, {"tp", std::to_string(p.dims.tp)},
        {"microbatches", std::to_string(p.actions.microbatches)}, {"rows", std::to_string(p.rows)},
        {"seq", std::to_string(t.seq)}, {"vocab", std::to_string(vocab)}, {"vocab_used", std::to_string(p.vocab_used)},
        {"flops", fmt::format("{:.1f}", flops_per_token(p))}, {"peak_flops", fmt::format("{:.1f}", p.machines.flops)},
+       {"deterministic", t.deterministic ? "true" : "false"},
        {"recipe", fmt::format(".lr = {}, .weight_decay = {}, .clip = {}, .beta1 = {}, .beta2 = {}, .eps = {},\n              "
                               ".warmup_steps = {}, .decay_steps = {}, .min_lr = {}",
                               t.lr, t.weight_decay, t.clip, t.beta1, t.beta2, t.eps, t.warmup_steps, t.decay_steps, t.min_lr)},
@@ -124,7 +126,7 @@ std::map<std::string, std::string> emit(const lowered& l, const std::string& tar
     files[fmt::format("pipeline_{}.hpp", r.index)] = emit_pipeline(l, r);
     for (const stage_plan& s : r.stages) files[fmt::format("stage_{}.hpp", s.stage)] = emit_stage(l, r, s);
   }
-  files[target == "cuda" ? "program.cu" : "program.cpp"] = emit_program(l, target);
+  files["program.cpp"] = emit_program(l, target);
   files["program.hpp"] = fill(templates::program_program_hpp, common);
   holes main_holes = common;
   main_holes.emplace_back("prepare", target == "host" ? "rankc::host::prepare(argv);" : "");

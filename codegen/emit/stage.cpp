@@ -14,6 +14,10 @@ namespace {
 /// "place(weights, 0, 4096)": a layer's parameters in a region.
 std::string place_call(const lowered& l, const layer_use& use, const std::string& region) {
   std::vector<std::string> arguments{region};
+  if (l.has_working_copy()) {
+    if (region == "weights") arguments = {"working_copy", "sizeof(bf16)"};
+    else arguments.push_back("sizeof(float)");
+  }
   for (int g = 0; g < n_groups; ++g)
     if (l.groups[use.kind].size[g]) arguments.push_back(std::to_string(use.base[g]));
   return call(layer_namespace(l.bodies[use.kind]) + "::place", arguments, 0);

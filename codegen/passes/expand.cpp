@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankc/codegen/intervals.hpp>
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "passes.hpp"
@@ -9,17 +10,18 @@ namespace rankc::codegen {
 
 namespace {
 // Contents, by what they are; the other numbers say which.
-enum content_kind { weight, gradient, first_moment, second_moment, rope, tokens, targets, loss, norm, saved, temp, hidden, chain, input, output, dy, dx };
+enum content_kind { weight, gradient, first_moment, second_moment, working_copy, rope, tokens, targets, loss, norm, saved, temp, hidden, chain, input, output, dy, dx };
 }  // namespace
 
 expander::expander(const lowered& l, const pipeline_rank& r) : l_(l), r_(r) {}
 
 expander::place expander::parameter(int region, std::size_t index) const {
   const placed_parameter& p = r_.parameters[index];
-  const std::size_t at[]{r_.arena.weights, r_.arena.gradients, r_.arena.first_moment, r_.arena.second_moment};
-  return {at[region] + p.element * l_.real_bytes(), p.as.elements() * l_.real_bytes(), {region, static_cast<int>(index)}};
+  const std::size_t at[]{r_.arena.weights, r_.arena.gradients, r_.arena.first_moment, r_.arena.second_moment, r_.arena.working_copy};
+  const std::size_t size = region == working_copy ? l_.real_bytes() : l_.wide_bytes();
+  return {at[region] + p.element * size, p.as.elements() * size, {region, static_cast<int>(index)}};
 }
-expander::place expander::scalar(int what, std::size_t at) const { return {at, l_.real_bytes(), {what}}; }
+expander::place expander::scalar(int what, std::size_t at) const { return {at, l_.wide_bytes(), {what}}; }
 
 access expander::read(const place& p) const {
   const auto known = current_.find(p.what);
@@ -47,8 +49,8 @@ expander::place expander::resolve(const item& i, int layer, const operand& o, bo
     throw std::logic_error("a layer's parameter has no place");
   };
   switch (o.where) {
-    case space::weight: return parameter_of(0);
-    case space::gradient: return parameter_of(1);
+    case space::weight: return parameter_of(l_.has_working_copy() ? working_copy : weight);
+    case space::gradient: return parameter_of(gradient);
     case space::rope: return {a.rope, a.rope_bytes, {rope}};
     case space::tokens: return {a.tokens + m * ids, ids, {tokens, m}};
     case space::targets: return {a.targets + m * ids, ids, {targets, m}};
@@ -78,12 +80,18 @@ op expander::layer_op(const item& i, int layer, const kernel& k, bool backward) 
   op o;
   o.name = i.name + ": " + use.name + ": " + k.function;
   for (const operand& in : k.reads) o.reads.push_back(read(resolve(i, layer, in, backward)));
+  std::vector<const operand*> outs;  // parts of one packed buffer are one content
   for (const operand& out : k.writes) {
-    const bool shared = out.where == space::gradient && l_.bodies[use.kind].parameters[out.index].shared && use.adds_to_shared;
-    const bool adds = k.accumulate == accumulation::add || (k.accumulate == accumulation::after_first && (!i.first || shared));
-    if (adds) o.reads.push_back(read(resolve(i, layer, out, backward)));
+    const auto same = [&](const operand* other) { return other->where == out.where && other->index == out.index; };
+    if (std::none_of(outs.begin(), outs.end(), same)) outs.push_back(&out);
   }
-  for (const operand& out : k.writes) o.writes.push_back(write(resolve(i, layer, out, backward)));
+  for (const operand* out : outs) {
+    const bool sums = out->where == space::gradient || out->where == space::loss;
+    const bool shared = out->where == space::gradient && l_.bodies[use.kind].parameters[out->index].shared && use.adds_to_shared;
+    const bool adds = k.accumulate == accumulation::add || (k.accumulate == accumulation::after_first && sums && (!i.first || shared));
+    if (adds) o.reads.push_back(read(resolve(i, layer, *out, backward)));
+  }
+  for (const operand* out : outs) o.writes.push_back(write(resolve(i, layer, *out, backward)));
   if (k.collective_) {
     o.kind = op_kind::collective;
     o.name = k.collective_->name;
@@ -99,17 +107,19 @@ void expander::layer_ops(const item& i, int layer, bool backward, std::vector<op
   for (const kernel& k : backward ? b.backward : b.forward) out.push_back(layer_op(i, layer, k, backward));
 }
 
-op expander::on_range(std::string name, const range& over, std::initializer_list<int> reads, std::initializer_list<int> writes) {
+op expander::on_ranges(std::string name, const std::vector<range>& over, std::initializer_list<int> reads,
+                       std::initializer_list<int> writes) {
   op o;
   o.name = std::move(name);
-  for (int region : reads)
-    for (std::size_t p = 0; p < r_.parameters.size(); ++p)
-      if (r_.parameters[p].element >= over.first && r_.parameters[p].element < over.first + over.count)
-        o.reads.push_back(read(parameter(region, p)));
-  for (int region : writes)
-    for (std::size_t p = 0; p < r_.parameters.size(); ++p)
-      if (r_.parameters[p].element >= over.first && r_.parameters[p].element < over.first + over.count)
-        o.writes.push_back(write(parameter(region, p)));
+  const auto covered = [&](std::size_t p) {
+    const std::size_t at = r_.parameters[p].element;
+    return std::any_of(over.begin(), over.end(), [&](const range& g) { return at >= g.first && at < g.first + g.count; });
+  };
+  for (std::size_t p = 0; p < r_.parameters.size(); ++p) {
+    if (!covered(p)) continue;
+    for (int region : reads) o.reads.push_back(read(parameter(region, p)));
+    for (int region : writes) o.writes.push_back(write(parameter(region, p)));
+  }
   return o;
 }
 
@@ -117,8 +127,10 @@ op expander::begin() {
   op o;
   o.kind = op_kind::begin;
   o.name = "begin";
-  for (std::size_t p = 0; p < r_.parameters.size(); ++p)
+  for (std::size_t p = 0; p < r_.parameters.size(); ++p) {
     for (int region : {weight, first_moment, second_moment}) o.writes.push_back(write(parameter(region, p)));
+    if (l_.has_working_copy()) o.writes.push_back(write(parameter(working_copy, p)));
+  }
   item i;
   i.slot = 0;
   for (const stage_plan& s : r_.stages)
@@ -176,17 +188,16 @@ std::vector<op> expander::expand(const item& i) {
     }
     case item_kind::reduce: {
       const bucket& b = r_.buckets[i.bucket];
-      collective(on_range(i.name, {b.first, b.count}, {gradient}, {gradient}));
+      collective(on_ranges(i.name, {{b.first, b.count, false}}, {gradient}, {gradient}));
       break;
     }
-    case item_kind::squares:
-      for (const range& g : i.sharded ? r_.squares_sharded : r_.squares_whole) {
-        op o = on_range(i.name, g, {gradient}, {});
-        if (!i.first || !out.empty()) o.reads.push_back(read(scalar(norm, r_.arena.norm)));
-        o.writes.push_back(write(scalar(norm, r_.arena.norm)));
-        out.push_back(o);
-      }
+    case item_kind::squares: {
+      op o = on_ranges(i.name, i.sharded ? r_.squares_sharded : r_.squares_whole, {gradient}, {});
+      if (!i.first) o.reads.push_back(read(scalar(norm, r_.arena.norm)));
+      o.writes.push_back(write(scalar(norm, r_.arena.norm)));
+      out.push_back(o);
       break;
+    }
     case item_kind::reduce_norm:
     case item_kind::reduce_loss: {
       const place p = i.what == item_kind::reduce_norm ? scalar(norm, r_.arena.norm) : scalar(loss, r_.arena.loss);
@@ -196,13 +207,14 @@ std::vector<op> expander::expand(const item& i) {
       collective(o);
       break;
     }
-    case item_kind::update:
-      for (const range& g : r_.updates) {
-        op o = on_range(i.name, g, {weight, gradient, first_moment, second_moment}, {weight, first_moment, second_moment});
-        o.reads.push_back(read(scalar(norm, r_.arena.norm)));
-        out.push_back(o);
-      }
+    case item_kind::update: {
+      op o = on_ranges(i.name, r_.updates, {weight, gradient, first_moment, second_moment}, {weight, first_moment, second_moment});
+      o.reads.push_back(read(scalar(norm, r_.arena.norm)));
+      if (l_.has_working_copy())
+        for (std::size_t p = 0; p < r_.parameters.size(); ++p) o.writes.push_back(write(parameter(working_copy, p)));
+      out.push_back(o);
       break;
+    }
   }
   for (op& o : out) o.stream = static_cast<int>(i.on);
   return out;
@@ -214,6 +226,8 @@ op expander::end(bool train) {
   o.name = "end";
   for (std::size_t p = 0; p < r_.parameters.size(); ++p)
     for (int region : {weight, first_moment, second_moment}) o.reads.push_back(read(parameter(region, p)));
+  if (l_.has_working_copy())
+    for (std::size_t p = 0; p < r_.parameters.size(); ++p) o.reads.push_back(read(parameter(working_copy, p)));
   if (train) o.reads.push_back(read(scalar(norm, r_.arena.norm)));
   if (current_.count({loss})) o.reads.push_back(read(scalar(loss, r_.arena.loss)));
   return o;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels.hpp"
 
+#include <rankc/runtime/cuda/attention_scratch.hpp>
 #include <rankc/typed/ops.hpp>
 
 #include <algorithm>
@@ -12,7 +13,8 @@ namespace {
 
 class selector {
  public:
-  selector(const layer_kind& layer, const plan_data& plan, dtype type) : layer_(layer), t_(layer.ops), plan_(plan), type_(type) {
+  selector(const layer_kind& layer, const plan_data& plan, dtype type, target target)
+      : layer_(layer), t_(layer.ops), plan_(plan), type_(type), cuda_(target == target::cuda) {
     out_.alias.resize(t_.values.size());
     for (std::size_t i = 0; i < t_.values.size(); ++i) out_.alias[i] = static_cast<int>(i);
     out_.names.resize(t_.values.size());
@@ -165,10 +167,10 @@ class selector {
       c.call.sizes = {elements(o.out[0])};
     } else if (k == "swiglu") {
       c = call(o, {0}, {in0, in1});
-      c.call.sizes = {elements(o.out[0])};
+      c.call.sizes = swiglu_sizes(o);
     } else if (k == "swiglu_grad") {
       c = call(o, {0, 1}, {in2, in0, in1});
-      c.call.sizes = {elements(o.out[0])};
+      c.call.sizes = swiglu_sizes(o);
     } else if (k == "linear") {
       c = call(o, {0}, {in0, w});
       c.call.sizes = {tokens(o.in[0]), at_weight(1), at_weight(0)};
@@ -205,6 +207,7 @@ class selector {
       c = call(o, {0}, {in0, {space::rope, 0}});
       c.in_place = {{0, 0}};
       c.call.sizes = {tokens(o.in[0]), count(x, 1), named(x.shape[1].unit_name, x.shape[1].unit), named("seq", o.with.seq)};
+      if (cuda_) c.call.sizes.push_back(features(o.in[0]));
       out_.rope = {o.with.seq, x.shape[1].unit, o.with.number};
     } else if (k == "position") {
       c = call(o, {0}, {in0, w});
@@ -216,11 +219,11 @@ class selector {
     } else if (k == "attention") {
       c = call(o, {0, 1}, {in0, in1, in2});
       c.call.sizes = attention_sizes(o);
-      c.scratch_bytes = static_cast<std::size_t>(o.with.seq) * o.with.seq * runtime::size_of(type_);
+      c.scratch_bytes = cuda_ ? cuda::attention_scratch(shape_of(c)) : static_cast<std::size_t>(o.with.seq) * o.with.seq * runtime::size_of(type_);
     } else if (k == "attention_grad") {  // q, k, v, o, lse, gradient
       c = call(o, {0, 1, 2}, {of(o.in[5]), in0, in1, in2, of(o.in[3]), of(o.in[4])});
       c.call.sizes = attention_sizes(o);
-      c.scratch_bytes = (2 * static_cast<std::size_t>(o.with.seq) + 1) * o.with.seq * runtime::size_of(type_);
+      c.scratch_bytes = cuda_ ? cuda::attention_grad_scratch(shape_of(c)) : (2 * static_cast<std::size_t>(o.with.seq) + 1) * o.with.seq * runtime::size_of(type_);
     } else if (k == "embedding") {
       c = call(o, {0}, {in0, w});
       c.call.sizes = {tokens(o.in[0]), at_weight(0), at_weight(1), first(t_.weights[o.weight[0]].holds, 0)};
@@ -252,8 +255,18 @@ class selector {
 
   std::vector<extent> attention_sizes(const op& o) {
     const type &q = t_.values[o.in[0]], &k = t_.values[o.in[1]];
-    return {named("rows", o.with.rows), named("seq", o.with.seq), count(q, 1), count(k, 1),
-            named(q.shape[1].unit_name, q.shape[1].unit)};
+    std::vector<extent> sizes{named("rows", o.with.rows), named("seq", o.with.seq), count(q, 1), count(k, 1),
+                              named(q.shape[1].unit_name, q.shape[1].unit)};
+    if (cuda_) sizes.insert(sizes.end(), {width(q, 1), width(k, 1)});  // strides
+    return sizes;
+  }
+  cuda::attention_shape shape_of(const value_call& c) const {
+    const auto size = [&](int i) { return static_cast<int>(c.call.sizes[i].value); };
+    return {size(0), size(1), size(2), size(3), size(4), runtime::size_of(type_), plan_.recipe.deterministic};
+  }
+  std::vector<extent> swiglu_sizes(const op& o) {
+    if (!cuda_) return {elements(o.out[0])};
+    return {tokens(o.out[0]), features(o.out[0]), features(o.out[0])};
   }
   /// 1 / tokens of a step, as a quotient of whole numbers.
   extent scale(const op&) {
@@ -276,6 +289,7 @@ class selector {
     collective g{o.over == axis::tp ? runtime::role::tp : runtime::role::dp, elements(part), 0, k == "all_reduce_max",
                  layer_.name + ": " + std::string(k) + " of " + name_of(o.in[0])};
     g.bytes = g.count.value * element_bytes;
+    g.wide = t_.values[part].holds == element::wide;
     if (reduces) {
       int uses = 0;
       for (const op& other : t_.ops)
@@ -296,13 +310,14 @@ class selector {
   const trace& t_;
   const plan_data& plan_;
   const dtype type_;
+  const bool cuda_;
   value_program out_;
 };
 
 }  // namespace
 
-value_program select_kernels(const layer_kind& layer, const plan_data& plan, dtype type) {
-  return selector(layer, plan, type).run();
+value_program select_kernels(const layer_kind& layer, const plan_data& plan, dtype type, target target) {
+  return selector(layer, plan, type, target).run();
 }
 
 }  // namespace rankc::codegen

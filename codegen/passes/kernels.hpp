@@ -27,9 +27,19 @@ struct value_program {
   std::optional<body::rope_use> rope;
 };
 
-value_program select_kernels(const layer_kind&, const plan_data&, dtype);
+value_program select_kernels(const layer_kind&, const plan_data&, dtype, target);
 
 /// linear_dx followed by an addition of its result becomes linear_dx that adds.
 void fuse_gradient_sums(value_program&, const trace&);
+
+/// linear followed by a bias on its result alone becomes linear_bias.
+void fuse_linear_bias(value_program&, const trace&);
+
+/// Linears of one input whose weights are neighbours become one product, forward and backward; what they make are
+/// columns of one packed buffer.
+void pack_linears(value_program&, const trace&, const std::vector<layer_parameter>&, dtype);
+
+/// Every pattern that fused.hpp of the CUDA runtime has a kernel for.
+void fuse_kernels(value_program&, const trace&);
 
 }  // namespace rankc::codegen

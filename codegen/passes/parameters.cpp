@@ -23,21 +23,6 @@ int order_of(const layer_parameter& p) {
   return sharded ? (matrix ? 0 : 1) : (matrix ? 3 : 2);
 }
 
-group_layout lay_out_groups(const body& b) {
-  group_layout g;
-  g.of_parameter.resize(b.parameters.size());
-  std::vector<std::size_t> order(b.parameters.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](auto i, auto j) { return order_of(b.parameters[i]) < order_of(b.parameters[j]); });
-  for (std::size_t i : order) {
-    const group in = group_of(b.parameters[i]);
-    std::size_t& size = g.size[static_cast<int>(in)];
-    g.of_parameter[i] = {in, size};
-    size += aligned_elements(b.parameters[i].elements());
-  }
-  return g;
-}
 
 /// Layers of each stage: what comes before the repeated layers is on the first stage, what comes after on the last.
 std::vector<std::vector<layer_use>> split_layers(const plan_data& plan) {
@@ -87,9 +72,25 @@ std::vector<range> without_decay_split(std::vector<range> in) {
 
 }  // namespace
 
+group_layout lay_out(const std::vector<layer_parameter>& parameters) {
+  group_layout g;
+  g.of_parameter.resize(parameters.size());
+  std::vector<std::size_t> order(parameters.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](auto i, auto j) { return order_of(parameters[i]) < order_of(parameters[j]); });
+  for (std::size_t i : order) {
+    const group in = group_of(parameters[i]);
+    std::size_t& size = g.size[static_cast<int>(in)];
+    g.of_parameter[i] = {in, size};
+    size += aligned_elements(parameters[i].elements());
+  }
+  return g;
+}
+
 void place_parameters(lowered& l) {
   const plan_data& plan = *l.plan;
-  for (const body& b : l.bodies) l.groups.push_back(lay_out_groups(b));
+  for (const body& b : l.bodies) l.groups.push_back(lay_out(b.parameters));
   const auto stages = split_layers(plan);
   l.ranks.resize(plan.dims.pp);
   std::set<std::string> held;  // shared parameters of earlier pipeline ranks

@@ -8,6 +8,9 @@
 
 namespace rankc::codegen {
 
+/// Where a layer's parameters lie in their groups.
+group_layout lay_out(const std::vector<layer_parameter>&);
+
 /// Layers to stages, parameters to groups, groups to regions; buckets of gradients and ranges of the optimizer.
 void place_parameters(lowered&);
 
@@ -51,7 +54,7 @@ class expander {
   access write(const place&);
   op layer_op(const item&, int layer, const kernel&, bool backward);
   void layer_ops(const item&, int layer, bool backward, std::vector<op>& out);
-  op on_range(std::string name, const range&, std::initializer_list<int> reads, std::initializer_list<int> writes);
+  op on_ranges(std::string name, const std::vector<range>&, std::initializer_list<int> reads, std::initializer_list<int> writes);
 
   const lowered& l_;
   const pipeline_rank& r_;

@@ -18,17 +18,18 @@ void place_arena(lowered& l) {
       at += aligned(bytes);
       return here;
     };
-    const std::size_t region = r.parameter_elements * l.real_bytes();
+    const std::size_t region = r.parameter_elements * l.wide_bytes();
     a.weights = take(region);
     a.gradients = take(region);
     a.first_moment = take(region);
     a.second_moment = take(region);
+    if (l.has_working_copy()) a.working_copy = take(r.parameter_elements * l.real_bytes());
     for (const stage_plan& s : r.stages) {
       a.chains = std::max(a.chains, std::min(2, static_cast<int>(s.layers.size()) - 1));
       for (const layer_use& use : s.layers) {
         const body& b = l.bodies[use.kind];
         if (b.rope && a.rope_bytes == 0) {
-          a.rope_bytes = static_cast<std::size_t>(b.rope->positions) * b.rope->dim * l.real_bytes();
+          a.rope_bytes = static_cast<std::size_t>(b.rope->positions) * b.rope->dim * l.wide_bytes();
           a.rope = take(a.rope_bytes);
         }
         a.work_bytes = std::max({a.work_bytes, b.forward_temp, b.backward_temp});
@@ -38,8 +39,8 @@ void place_arena(lowered& l) {
     const std::size_t ids = tokens * sizeof(std::int32_t) * plan.actions.microbatches;
     if (r.reads_tokens) a.tokens = take(ids);
     if (r.reads_targets) a.targets = take(ids);
-    a.loss = take(l.real_bytes());
-    a.norm = take(l.real_bytes());
+    a.loss = take(l.wide_bytes());
+    a.norm = take(l.wide_bytes());
     for (stage_plan& s : r.stages) {
       s.slot_at = take(aligned(s.slot_bytes) * s.slots);
       s.input_at = take(aligned(s.boundary_bytes) * s.inputs);

@@ -171,7 +171,7 @@ class builder {
     i.over = over;
     i.name = "gradients of " + k.name + (over == role::tp ? " over tp" : over == role::dp ? " over dp" : " between first and last stage");
     if (k.after_layer < 0 && !k.tied) i.name += " on pipeline rank " + std::to_string(r_.index);
-    i.message = l_.message(i.name, k.count * l_.real_bytes());
+    i.message = l_.message(i.name, k.count * l_.wide_bytes());
     r_.train.push_back(i);
   }
 
@@ -191,7 +191,7 @@ class builder {
       i.over = over;
       i.sharded = sharded;
       i.first = what == item_kind::squares && (sharded || r_.squares_sharded.empty());
-      i.message = what == item_kind::reduce_norm ? l_.message(name, l_.real_bytes()) : -1;
+      i.message = what == item_kind::reduce_norm ? l_.message(name, l_.wide_bytes()) : -1;
       r_.train.push_back(i);
     };
     if (plan_.dims.tp > 1) {
@@ -213,7 +213,7 @@ class builder {
     i.on = stream::reduce;  // as all that uses the dp communicator
     i.over = role::dp;
     i.name = "loss over dp";
-    i.message = l_.message(i.name, l_.real_bytes());
+    i.message = l_.message(i.name, l_.wide_bytes());
     into.push_back(i);
   }
 

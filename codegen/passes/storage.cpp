@@ -140,7 +140,8 @@ class storage {
         for (operand& o : *side) {
           if (o.where != space::temp) continue;
           const int v = root(o.index);
-          o = {where_[v], index_[v] < 0 ? 0 : index_[v]};
+          o.where = where_[v];
+          o.index = index_[v] < 0 ? 0 : index_[v];
           if (o.where == space::temp) live(o.index, static_cast<int>(i));
         }
       if (c.scratch_bytes) {
@@ -181,18 +182,31 @@ layer_parameter local_parameter(const weight_info& w, const parallel_dims& d) {
   return p;
 }
 
-}  // namespace
-
-body lower_layer(const layer_kind& layer, const plan_data& plan, dtype type) {
-  value_program p = select_kernels(layer, plan, type);
-  fuse_gradient_sums(p, layer.ops);
-  body b = storage(layer, std::move(p)).run();
+/// The parameters of a layer. Two layers that stand alone share those of one name.
+std::vector<layer_parameter> local_parameters(const layer_kind& layer, const plan_data& plan) {
+  std::vector<layer_parameter> parameters;
   for (const weight_info& w : layer.ops.weights) {
-    b.parameters.push_back(local_parameter(w, plan.dims));
+    parameters.push_back(local_parameter(w, plan.dims));
     for (const layer_kind& other : plan.kinds)
       for (const weight_info& o : other.ops.weights)
-        if (&other != &layer && o.name == w.name && !layer.repeated && !other.repeated) b.parameters.back().shared = true;
+        if (&other != &layer && o.name == w.name && !layer.repeated && !other.repeated) parameters.back().shared = true;
   }
+  return parameters;
+}
+
+}  // namespace
+
+body lower_layer(const layer_kind& layer, const plan_data& plan, dtype type, target target) {
+  std::vector<layer_parameter> parameters = local_parameters(layer, plan);
+  value_program p = select_kernels(layer, plan, type, target);
+  fuse_gradient_sums(p, layer.ops);
+  if (target == target::cuda) {
+    fuse_linear_bias(p, layer.ops);
+    pack_linears(p, layer.ops, parameters, type);
+    fuse_kernels(p, layer.ops);
+  }
+  body b = storage(layer, std::move(p)).run();
+  b.parameters = std::move(parameters);
   return b;
 }
 

@@ -10,6 +10,7 @@ using enum precision;
 /// One training run's recipe: AdamW, global-norm clipping, constant or warm-up-cosine learning rate.
 /// Units: seq in tokens, global_batch in sequences per step; clip 0 turns clipping off; decay_steps 0 keeps lr constant
 ///        after warm-up, else it falls along a cosine to min_lr at that step.
+/// With `deterministic` a GPU program gives the same bits each run, at some cost; the host always does.
 /// Source: AdamW: Loshchilov and Hutter 2019.
 struct training {
   int seq, global_batch;
@@ -18,6 +19,7 @@ struct training {
   double beta1 = 0.9, beta2 = 0.95, eps = 1e-8;
   int warmup_steps = 0, decay_steps = 0;
   double min_lr = 0;
+  bool deterministic = false;
 };
 
 /// The machines a plan is for.

@@ -45,7 +45,7 @@ TEST_CASE("gradients and weights of every layout equal the one-rank run's to 1e-
   std::string job;
   tensors gradients, weights;
   double norm = 0, worst_gradient = 0, worst_weight = 0;
-  for (const registered& program : registry) {
+  for (const registered& program : host_registry) {
     if (program.type != "f64") continue;
     CAPTURE(program.job);
     CAPTURE(program.layout);
@@ -75,7 +75,7 @@ TEST_CASE("gradients and weights of every layout equal the one-rank run's to 1e-
 
 TEST_CASE("copies of a tied weight and replicas of every weight stay equal, bit for bit") {
   using rankc::runtime::region;
-  for (const registered& program : registry) {
+  for (const registered& program : host_registry) {
     if (program.type != "f64" || program.job != "gpt2_8") continue;
     CAPTURE(program.layout);
     run r(program, "arith", 1e-3);
@@ -96,7 +96,7 @@ TEST_CASE("copies of a tied weight and replicas of every weight stay equal, bit 
 
 TEST_CASE("an evaluation leaves weights alone and gives the loss that a step would") {
   using rankc::runtime::region;
-  for (const registered& program : registry) {
+  for (const registered& program : host_registry) {
     if (program.type != "f64" || (program.job != "gpt2_8" && program.job != "llama_8")) continue;
     CAPTURE(program.layout);
     run r(program, "arith", 1e-3);

@@ -35,15 +35,26 @@ inline constexpr layout layouts[]{{"one", 1, 1, 1, false, false, 0},       {"dp2
                                   {"tp2", 1, 2, 1, false, false, 1},       {"tp2_sp", 1, 2, 1, true, false, 2},
                                   {"pp2_gpipe", 1, 1, 2, false, false, 4}, {"pp2_1f1b", 1, 1, 2, false, true, 2},
                                   {"pp4_gpipe", 1, 1, 4, false, false, 2}, {"pp4_1f1b", 1, 1, 4, false, true, 4},
-                                  {"all_gpipe", 2, 2, 2, false, false, 2}, {"all_1f1b", 2, 2, 2, true, true, 2}};
+                                  {"all_gpipe", 2, 2, 2, false, false, 2}, {"all_1f1b", 2, 2, 2, true, true, 2},
+                                  {"tp2_pp2", 1, 2, 2, true, true, 2},     {"dp2_tp2", 2, 2, 1, false, false, 1}};
+
+/// Which programs are written: on the host all in f64 and f32; for GPUs all that need at most four of them, in f32, of
+/// some jobs alone where they need more than one, and in bf16 for two jobs.
+inline bool is_made(const std::string& target, const job& j, const layout& l, const std::string& type) {
+  if (target == "host") return type != "bf16";
+  const std::string name = j.name;
+  const int gpus = l.dp * l.tp * l.pp;
+  const bool few = name == "gpt2_8" || name == "llama_8", some = few || name == "gpt2_16" || name == "llama_16";
+  return gpus <= 4 && ((type == "f32" && (gpus == 1 || some)) || (type == "bf16" && few));
+}
 
 inline std::string name_of(const job& j, const layout& l) { return std::string(j.name) + "_" + l.name; }
 
-inline plan_data make(const job& j, const layout& l) {
+inline plan_data make(const job& j, const layout& l, bool deterministic = false) {
   const parallel_dims dims{.world = l.dp * l.tp * l.pp, .dp_replicate = l.dp, .tp = l.tp, .pp = l.pp,
                            .sequence_parallel = l.sequence_parallel};
   const training recipe{.seq = j.seq, .global_batch = j.global_batch, .precision = f64,
-                        .weight_decay = j.weight_decay, .clip = j.clip};
+                        .weight_decay = j.weight_decay, .clip = j.clip, .deterministic = deterministic};
   const int m = l.microbatches ? l.microbatches : j.microbatches;
   auto with = [&](const auto& model, const auto& schedule) {
     return make_plan(name_of(j, l), model, dims, schedule, recipe, clusters::cpu);

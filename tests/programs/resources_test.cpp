@@ -31,7 +31,7 @@ void operator delete(void* p) noexcept { std::free(p); }
 void operator delete(void* p, std::size_t) noexcept { std::free(p); }
 
 TEST_CASE("a step creates nothing: no allocation, no thread") {
-  for (const registered& program : registry) {
+  for (const registered& program : host_registry) {
     if (program.type != "f32" || (program.job != "gpt2_8" && program.job != "llama_8")) continue;
     CAPTURE(program.layout);
     run r(program);
@@ -52,9 +52,9 @@ TEST_CASE("a step creates nothing: no allocation, no thread") {
 }
 
 TEST_CASE("an arena has the planned size") {
-  for (const registered& program : registry) {
-    const auto& about = program.program->about;
-    const auto engine = rankc::host::install(*program.program);
+  for (const registered& program : host_registry) {
+    const auto& about = *program.about;
+    const auto engine = program.install();
     for (int rank = 0; rank < about.world(); ++rank)
       CHECK(engine->arena_bytes(rank) == about.layouts[about.ranks[rank].pp].arena_bytes);
   }

@@ -11,7 +11,7 @@
 
 struct run {
   explicit run(const registered& what, const std::string& source = "arith", double lr_ = 3e-4)
-      : engine(rankc::host::install(*what.program)), lr(lr_), about(what.program->about),
+      : engine(what.install()), lr(lr_), about(*what.about),
         data(rankc::runtime::parse_data_spec(source + ":1234"), about.vocab_used, about.seq) {
     rankc::runtime::initialise(*engine, 1);
   }

@@ -14,6 +14,8 @@ namespace rankc::codegen {
 
 using runtime::dtype;
 
+enum class target { host, cuda };
+
 /// A size as it is computed and as it is printed: 32, "heads / tp * head_dim".
 struct extent {
   std::int64_t value = 0;
@@ -26,7 +28,9 @@ enum class space { x, y, dy, dx, saved, temp, weight, gradient, rope, tokens, ta
 
 struct operand {
   space where = space::temp;
-  int index = 0;  // saved, temp: buffer; weight, gradient: parameter; else 0
+  int index = 0;            // saved, temp: buffer; weight, gradient: parameter; else 0
+  std::size_t offset = 0;   // bytes into the buffer: a part of packed rows
+  bool implied = false;     // touched with the operand before it, of which it is the continuation: not printed
   bool operator==(const operand&) const = default;
 };
 
@@ -44,6 +48,7 @@ struct collective {
   std::size_t bytes;  // per rank
   bool maximum = false;
   std::string name;   // "block: all_reduce wo"
+  bool wide = false;  // of statistics, which stay f32 in a bf16 program
 };
 
 enum class accumulation { none, overwrite, add, after_first };  // after_first: overwrite in the first microbatch
@@ -99,6 +104,6 @@ struct body {
 
 /// Lower one layer: kernels, fusions, storage and offsets.
 /// Errors: std::logic_error where an op has no kernel.
-body lower_layer(const layer_kind&, const plan_data&, dtype);
+body lower_layer(const layer_kind&, const plan_data&, dtype, target);
 
 }  // namespace rankc::codegen

@@ -5,6 +5,7 @@
 #include <rankc/codegen/body.hpp>
 #include <rankc/codegen/program.hpp>
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <string>
@@ -61,14 +62,11 @@ struct bucket {
   int stage = 0, after_layer = -1;  // complete after this layer's last backward (-1: at the end of the step)
 };
 
-/// Contiguous elements that one optimizer or norm call covers.
-struct range {
-  std::size_t first = 0, count = 0;
-  bool decay = false;
-};
+/// Contiguous elements that the optimizer or the norm treats alike.
+using runtime::range;
 
 struct arena_plan {
-  std::size_t weights = 0, gradients = 0, first_moment = 0, second_moment = 0, rope = 0, tokens = 0, targets = 0,
+  std::size_t weights = 0, gradients = 0, first_moment = 0, second_moment = 0, working_copy = 0, rope = 0, tokens = 0, targets = 0,
               loss = 0, norm = 0, chain[2]{}, work = 0, bytes = 0;
   std::size_t chain_bytes = 0, work_bytes = 0, rope_bytes = 0;
   int chains = 0;  // gradients between the layers of a stage: two buffers in turn, one where there are two layers
@@ -116,6 +114,7 @@ struct message_site {
 struct lowered {
   const plan_data* plan = nullptr;
   dtype type = dtype::f32;
+  codegen::target target = codegen::target::host;
   std::uint64_t hash = 0;
   std::vector<body> bodies;           // of each kind of layer
   std::vector<group_layout> groups;   // of each kind of layer
@@ -129,11 +128,15 @@ struct lowered {
   /// Index of a message site, made on first use; `find_message` throws if there is none.
   int message(const std::string& name, std::size_t bytes);
   int find_message(const std::string& name) const;
+  /// Bytes of an activation, and of an element of a region, of a statistic and of the loss: f32 where that is bf16.
   std::size_t real_bytes() const { return runtime::size_of(type); }
+  std::size_t wide_bytes() const { return std::max<std::size_t>(real_bytes(), 4); }
+  /// Whether layers read the weights from a rounded copy.
+  bool has_working_copy() const { return type == dtype::bf16; }
 };
 
 /// All passes, in order. The plan must be valid.
-lowered lower(const plan_data&, dtype);
+lowered lower(const plan_data&, dtype, target = target::host);
 
 /// The programs of all ranks, for the proof.
 program expand_train(const lowered&);

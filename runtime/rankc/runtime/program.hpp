@@ -78,7 +78,7 @@ struct rope_table {
 struct layout {
   std::size_t arena_bytes;
   at weights, gradients, first_moment, second_moment;
-  at working_copy;              // bf16 programs: the weights as forward and backward read them, rounded
+  at working_copy = {};         // bf16 programs: the weights as forward and backward read them, rounded
   std::size_t parameter_count;  // elements of each of these regions, padding included
   std::span<const parameter> parameters;
   std::span<const rope_table> ropes;
@@ -117,7 +117,7 @@ struct description {
   int vocab_used;                      // tokens are below this; the rest of the vocabulary is padding
   double flops_per_token;
   double peak_flops;   // of one rank, for mfu; 0: unknown
-  bool deterministic;  // no kernel whose sums change their order from run to run
+  bool deterministic = false;  // no kernel whose sums change their order from run to run
   recipe train;
   std::span<const layout> layouts;  // one per pipeline coordinate
   std::span<const rank_row> ranks;

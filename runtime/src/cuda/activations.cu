@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Element by element: GELU, SwiGLU, add, the working copy, clear. A thread handles one pack of 16 bytes, or
-// one element where addresses or counts do not allow packs.
+// Element by element: GELU, add, the working copy, clear. A thread handles a few packs of 16 bytes, or a few
+// elements where addresses or counts do not allow packs.
 #include <rankc/runtime/cuda/kernels.hpp>
 
 #include "device.cuh"
@@ -9,120 +9,95 @@ namespace rankc::cuda {
 namespace {
 
 constexpr int block = 256;
+constexpr int packs_of_1 = 4, packs_of_2 = 2;  // that a thread loads at once, of one input and of each of two
 
-/// tanh form: gelu(x) = x / 2 (1 + tanh(u)), u = sqrt(2 / pi) (x + 0.044715 x^3).
-constexpr float root_2_over_pi = 0.7978845608028654f, cubic = 0.044715f;
+/// tanh form: gelu(x) = x / 2 (1 + tanh(u)) = x sigmoid(2 u), with 2 u = 2 sqrt(2 / pi) (x + 0.044715 x^3).
+constexpr float twice_root = 2 * 0.7978845608028654f, cubic = 0.044715f;
 
+template <class T>
 struct gelu_of {
-  __device__ float operator()(float x) const {
-    return 0.5f * x * (1.0f + tanhf(root_2_over_pi * (x + cubic * x * x * x)));
-  }
+  __device__ float operator()(float x) const { return x * sigmoid<T>(twice_root * (x + cubic * x * x * x)); }
 };
+template <class T>
 struct gelu_grad_of {
   __device__ float operator()(float dy, float x) const {
-    const float t = tanhf(root_2_over_pi * (x + cubic * x * x * x));
-    const float du = root_2_over_pi * (1.0f + 3.0f * cubic * x * x);
-    return dy * (0.5f * (1.0f + t) + 0.5f * x * (1.0f - t * t) * du);
+    const float s = sigmoid<T>(twice_root * (x + cubic * x * x * x));
+    return dy * (s + x * s * (1.0f - s) * twice_root * (1.0f + 3.0f * cubic * x * x));
   }
-};
-struct swiglu_of {
-  __device__ float operator()(float gate, float up) const { return gate / (1.0f + expf(-gate)) * up; }
 };
 struct sum_of {
   __device__ float operator()(float a, float b) const { return a + b; }
+};
+struct as_it_is {
+  __device__ float operator()(float x) const { return x; }
 };
 
 /// y[i] = f(x[i]); y (count), x (count). y may be x.
 template <int N, class Y, class X, class F>
 __global__ void map1(Y* y, const X* x, std::size_t count, F f) {
-  const std::size_t i = (std::size_t{blockIdx.x} * block + threadIdx.x) * N;
-  if (i >= count) return;
-  const auto in = load<X, N>(x + i);
-  pack<Y, N> out;
-  for (int n = 0; n < N; ++n) out.element[n] = from_float<Y>(f(to_float(in.element[n])));
-  store(y + i, out);
+  const std::size_t first = (std::size_t{blockIdx.x} * packs_of_1 * block + threadIdx.x) * N;
+  pack<X, N> in[packs_of_1];
+#pragma unroll
+  for (int p = 0; p < packs_of_1; ++p)
+    if (first + p * block * N < count) in[p] = load<X, N>(x + first + p * block * N);
+#pragma unroll
+  for (int p = 0; p < packs_of_1; ++p) {
+    if (first + p * block * N >= count) return;
+    float value[N];
+    unpack(value, in[p]);
+    for (int n = 0; n < N; ++n) value[n] = f(value[n]);
+    store(y + first + p * block * N, packed<Y>(value));
+  }
 }
 
 /// y[i] = f(a[i], b[i]); all (count). y may be a or b.
 template <int N, class T, class F>
 __global__ void map2(T* y, const T* a, const T* b, std::size_t count, F f) {
-  const std::size_t i = (std::size_t{blockIdx.x} * block + threadIdx.x) * N;
-  if (i >= count) return;
-  const auto in_a = load<T, N>(a + i);
-  const auto in_b = load<T, N>(b + i);
-  pack<T, N> out;
-  for (int n = 0; n < N; ++n)
-    out.element[n] = from_float<T>(f(to_float(in_a.element[n]), to_float(in_b.element[n])));
-  store(y + i, out);
-}
-
-/// y = s(gate) gate up with s the sigmoid; all (count). dgate and dup may be any of the inputs.
-template <int N, class T>
-__global__ void swiglu_backward(T* dgate, T* dup, const T* dy, const T* gate, const T* up,
-                                std::size_t count) {
-  const std::size_t i = (std::size_t{blockIdx.x} * block + threadIdx.x) * N;
-  if (i >= count) return;
-  const auto in_dy = load<T, N>(dy + i);
-  const auto in_gate = load<T, N>(gate + i);
-  const auto in_up = load<T, N>(up + i);
-  pack<T, N> out_gate, out_up;
-  for (int n = 0; n < N; ++n) {
-    const float d = to_float(in_dy.element[n]), g = to_float(in_gate.element[n]),
-                u = to_float(in_up.element[n]);
-    const float s = 1.0f / (1.0f + expf(-g));
-    out_gate.element[n] = from_float<T>(d * u * s * (1.0f + g * (1.0f - s)));
-    out_up.element[n] = from_float<T>(d * g * s);
+  const std::size_t first = (std::size_t{blockIdx.x} * packs_of_2 * block + threadIdx.x) * N;
+  pack<T, N> in_a[packs_of_2], in_b[packs_of_2];
+#pragma unroll
+  for (int p = 0; p < packs_of_2; ++p)
+    if (first + p * block * N < count) {
+      in_a[p] = load<T, N>(a + first + p * block * N);
+      in_b[p] = load<T, N>(b + first + p * block * N);
+    }
+#pragma unroll
+  for (int p = 0; p < packs_of_2; ++p) {
+    if (first + p * block * N >= count) return;
+    float left[N], right[N];
+    unpack(left, in_a[p]);
+    unpack(right, in_b[p]);
+    for (int n = 0; n < N; ++n) left[n] = f(left[n], right[n]);
+    store(y + first + p * block * N, packed<T>(left));
   }
-  store(dgate + i, out_gate);
-  store(dup + i, out_up);
 }
-
-struct as_it_is {
-  __device__ float operator()(float x) const { return x; }
-};
 
 template <class Y, class X, class F>
 void run1(rank& r, const char* name, Y* y, const X* x, std::size_t count, F f) {
-  constexpr int n = wide<X>;
+  constexpr int n = wide<X>, each = packs_of_1 * block;
   if (packable<n>(count, x, y))
-    launch(r, name, map1<n, Y, X, F>, ceil_div(count / n, block), block, 0, y, x, count, f);
-  else launch(r, name, map1<1, Y, X, F>, ceil_div(count, block), block, 0, y, x, count, f);
+    launch(r, name, map1<n, Y, X, F>, ceil_div(count, each * n), block, 0, y, x, count, f);
+  else launch(r, name, map1<1, Y, X, F>, ceil_div(count, each), block, 0, y, x, count, f);
 }
 
 template <class T, class F>
 void run2(rank& r, const char* name, T* y, const T* a, const T* b, std::size_t count, F f) {
-  constexpr int n = wide<T>;
+  constexpr int n = wide<T>, each = packs_of_2 * block;
   if (packable<n>(count, y, a, b))
-    launch(r, name, map2<n, T, F>, ceil_div(count / n, block), block, 0, y, a, b, count, f);
-  else launch(r, name, map2<1, T, F>, ceil_div(count, block), block, 0, y, a, b, count, f);
+    launch(r, name, map2<n, T, F>, ceil_div(count, each * n), block, 0, y, a, b, count, f);
+  else launch(r, name, map2<1, T, F>, ceil_div(count, each), block, 0, y, a, b, count, f);
 }
 
 }  // namespace
 
 template <class T>
 void gelu(rank& r, at y, at x, std::size_t count) {
-  run1(r, "gelu", r.at<T>(y), r.at<T>(x), count, gelu_of{});
+  run1(r, "gelu", r.at<T>(y), r.at<T>(x), count, gelu_of<T>{});
 }
 
 template <class T>
 void gelu_grad(rank& r, at dx, at dy, at x, std::size_t count) {
-  run2(r, "gelu_grad", r.at<T>(dx), r.at<T>(dy), r.at<T>(x), count, gelu_grad_of{});
-}
-
-template <class T>
-void swiglu(rank& r, at y, at gate, at up, std::size_t count) {
-  run2(r, "swiglu", r.at<T>(y), r.at<T>(gate), r.at<T>(up), count, swiglu_of{});
-}
-
-template <class T>
-void swiglu_grad(rank& r, at dgate, at dup, at dy, at gate, at up, std::size_t count) {
-  T *dg = r.at<T>(dgate), *du = r.at<T>(dup), *d = r.at<T>(dy), *g = r.at<T>(gate), *u = r.at<T>(up);
-  constexpr int n = wide<T>;
-  if (packable<n>(count, dg, du, d, g, u))
-    launch(r, "swiglu_grad", swiglu_backward<n, T>, ceil_div(count / n, block), block, 0, dg, du, d, g, u,
-           count);
-  else
-    launch(r, "swiglu_grad", swiglu_backward<1, T>, ceil_div(count, block), block, 0, dg, du, d, g, u, count);
+  run2(r, "gelu_grad", r.at<T>(dx), r.at<T>(dy), r.at<T>(x), count, gelu_grad_of<T>{});
 }
 
 template <class T>
@@ -143,10 +118,6 @@ template void gelu<float>(rank&, at, at, std::size_t);
 template void gelu<bf16>(rank&, at, at, std::size_t);
 template void gelu_grad<float>(rank&, at, at, at, std::size_t);
 template void gelu_grad<bf16>(rank&, at, at, at, std::size_t);
-template void swiglu<float>(rank&, at, at, at, std::size_t);
-template void swiglu<bf16>(rank&, at, at, at, std::size_t);
-template void swiglu_grad<float>(rank&, at, at, at, at, at, std::size_t);
-template void swiglu_grad<bf16>(rank&, at, at, at, at, at, std::size_t);
 template void add<float>(rank&, at, at, at, std::size_t);
 template void add<bf16>(rank&, at, at, at, std::size_t);
 template void clear<float>(rank&, at, std::size_t);

@@ -1,20 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // Causal attention, forward: a block takes 64 queries of one head, walks the keys up to the diagonal in tiles
 // of 64, and keeps the running maximum and sum of each row's softmax. Only the output and the log-sum-exp
-// leave. Source: Milakov and Gimelshein 2018 (online softmax); FlashAttention (Dao et al. 2022).
+// leave. This serves f32 and what cuDNN does not take. Source: Milakov and Gimelshein 2018 (online softmax);
+// FlashAttention (Dao et al. 2022).
 #include <rankc/runtime/cuda/kernels.hpp>
 
 #include "attention.cuh"
 
+#include <string>
+#include <type_traits>
+
 namespace rankc::cuda {
 namespace {
 
-/// Shapes: q, o (rows * seq, heads, dim); k, v (rows * seq, kv_heads, dim); lse f32 (rows, heads, seq);
-///         grid (tiles of seq, heads, rows), block (16, 16); D: dim rounded up to 32, 64 or 128.
+/// Shapes: as attention's; grid (tiles of seq, heads, rows), block (16, 16); D: dim rounded up to 32, 64,
+/// 128.
 template <int D, class T>
 __global__ void __launch_bounds__(lanes* lanes)
-    attention_forward(T* o, float* lse, const T* q, const T* k, const T* v, int seq, int heads, int kv_heads,
-                      int dim) {
+    attention_forward(T* o, float* lse, const T* q, const T* k, const T* v, attention_sizes s) {
+  const int seq = s.seq, dim = s.dim;
   float* q_tile = dynamic_shared();                 // (tile, D)
   float* k_tile = q_tile + tile * tile_stride<D>;   // (tile, D)
   float* v_tile = k_tile + tile * tile_stride<D>;   // (tile, D)
@@ -22,12 +26,12 @@ __global__ void __launch_bounds__(lanes* lanes)
 
   // The last tile sees the most keys: it goes first, so that the grid ends evenly.
   const int begin = (gridDim.x - 1 - blockIdx.x) * tile;
-  const int head = blockIdx.y, row = blockIdx.z, kv_head = head / (heads / kv_heads);
-  const auto k_view = view_of(k, row, seq, kv_heads, kv_head, dim);
-  const auto v_view = view_of(v, row, seq, kv_heads, kv_head, dim);
+  const int head = blockIdx.y, row = blockIdx.z, kv_head = head / (s.heads / s.kv_heads);
+  const auto k_view = key_view(k, row, kv_head, s);
+  const auto v_view = key_view(v, row, kv_head, s);
   const float scale = 1.0f / sqrtf(static_cast<float>(dim));
 
-  load_tile<D, T>(q_tile, view_of(q, row, seq, heads, head, dim), begin, seq, dim);
+  load_tile<D, T>(q_tile, query_view(q, row, head, s), begin, seq, dim);
   float sum[rows_each][D / lanes] = {}, top[rows_each], total[rows_each] = {};
   for (int i = 0; i < rows_each; ++i) top[i] = -INFINITY;
 
@@ -36,25 +40,25 @@ __global__ void __launch_bounds__(lanes* lanes)
     load_tile<D, T>(k_tile, k_view, keys, seq, dim);
     load_tile<D, T>(v_tile, v_view, keys, seq, dim);
     __syncthreads();
-    float s[rows_each][rows_each];
-    products<D>(s, q_tile, k_tile);
+    float score[rows_each][rows_each];
+    products<D>(score, q_tile, k_tile);
     for (int i = 0; i < rows_each; ++i) {
       const int query = begin + threadIdx.y * rows_each + i;
       float most = top[i];
       for (int j = 0; j < rows_each; ++j) {
         const int key = keys + threadIdx.x + lanes * j;
-        s[i][j] = key <= query ? s[i][j] * scale : -INFINITY;
-        most = fmaxf(most, s[i][j]);
+        score[i][j] = key <= query ? score[i][j] * scale : -INFINITY;
+        most = fmaxf(most, score[i][j]);
       }
       most = group_max(most);  // finite: each tile holds a key that the row sees
       const float shrink = expf(top[i] - most);
       float part = 0.0f;
-      for (int j = 0; j < rows_each; ++j) part += s[i][j] = expf(s[i][j] - most);
+      for (int j = 0; j < rows_each; ++j) part += score[i][j] = expf(score[i][j] - most);
       total[i] = total[i] * shrink + group_sum(part);
       top[i] = most;
       for (int j = 0; j < D / lanes; ++j) sum[i][j] *= shrink;
     }
-    hand_over(weights, s);
+    hand_over(weights, score);
     accumulate<D>(sum, weights, v_tile);
   }
 
@@ -63,27 +67,28 @@ __global__ void __launch_bounds__(lanes* lanes)
     inverse[i] = 1.0f / total[i];
     const int query = begin + threadIdx.y * rows_each + i;
     if (threadIdx.x == 0 && query < seq)
-      lse[(static_cast<std::size_t>(row) * heads + head) * seq + query] = top[i] + logf(total[i]);
+      lse[(static_cast<std::size_t>(row) * s.heads + head) * seq + query] = top[i] + logf(total[i]);
   }
-  store_tile<D>(view_of(o, row, seq, heads, head, dim), sum, inverse, begin, seq, dim);
+  store_tile<D>(output_view(o, row, head, s), sum, inverse, begin, seq, dim);
 }
 
 template <int D, class T>
-void run(rank& r, T* o, float* lse, const T* q, const T* k, const T* v, int rows, int seq, int heads,
-         int kv_heads, int dim) {
+void run(rank& r, T* o, float* lse, const T* q, const T* k, const T* v, const attention_sizes& s) {
   constexpr std::size_t shared = sizeof(float) * (3 * tile * tile_stride<D> + tile * weight_stride);
-  launch(r, "attention", attention_forward<D, T>, dim3(ceil_div(seq, tile), heads, rows), dim3(lanes, lanes),
-         shared, o, lse, q, k, v, seq, heads, kv_heads, dim);
+  launch(r, "attention", attention_forward<D, T>, dim3(ceil_div(s.seq, tile), s.heads, s.rows),
+         dim3(lanes, lanes), shared, o, lse, q, k, v, s);
 }
 
 }  // namespace
 
 template <class T>
-void attention(rank& r, at o, at lse, at, at q, at k, at v, int rows, int seq, int heads, int kv_heads,
-               int dim) {
+void attention(rank& r, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads,
+               int kv_heads, int dim, int q_stride, int kv_stride) {
+  const attention_sizes s{rows, seq, heads, kv_heads, dim, q_stride, kv_stride, heads * dim};
+  if constexpr (std::is_same_v<T, bf16>)
+    if (attention_cudnn(r, o, lse, scratch, q, k, v, s)) return;
   const auto with = [&](auto* run_d) {
-    run_d(r, r.at<T>(o), r.at<float>(lse), r.at<T>(q), r.at<T>(k), r.at<T>(v), rows, seq, heads, kv_heads,
-          dim);
+    run_d(r, r.at<T>(o), r.at<float>(lse), r.at<T>(q), r.at<T>(k), r.at<T>(v), s);
   };
   if (dim <= 32) with(run<32, T>);
   else if (dim <= 64) with(run<64, T>);
@@ -91,7 +96,7 @@ void attention(rank& r, at o, at lse, at, at q, at k, at v, int rows, int seq, i
   else fail(r, "attention: the head dim is " + std::to_string(dim) + "; it must be at most 128");
 }
 
-template void attention<float>(rank&, at, at, at, at, at, at, int, int, int, int, int);
-template void attention<bf16>(rank&, at, at, at, at, at, at, int, int, int, int, int);
+template void attention<float>(rank&, at, at, at, at, at, at, int, int, int, int, int, int, int);
+template void attention<bf16>(rank&, at, at, at, at, at, at, int, int, int, int, int, int, int);
 
 }  // namespace rankc::cuda

@@ -3,6 +3,7 @@
 // shared memory; thread (ty, tx) holds rows 4 ty + i and columns tx + 16 j of every product, in f32. The 16
 // threads of a row group are half a warp: what they hand each other needs no block-wide barrier.
 #pragma once
+#include "attention_plans.hpp"
 #include "device.cuh"
 
 namespace rankc::cuda {
@@ -23,9 +24,21 @@ struct head_view {
   std::size_t stride;
 };
 template <class T>
-__device__ head_view<T> view_of(T* all, int row, int seq, int heads, int head, int dim) {
-  const std::size_t stride = static_cast<std::size_t>(heads) * dim;
-  return {all + static_cast<std::size_t>(row) * seq * stride + static_cast<std::size_t>(head) * dim, stride};
+__device__ head_view<T> view_of(T* all, int row, int head, const attention_sizes& s, int stride) {
+  const std::size_t next = static_cast<std::size_t>(stride);
+  return {all + static_cast<std::size_t>(row) * s.seq * next + static_cast<std::size_t>(head) * s.dim, next};
+}
+template <class T>
+__device__ head_view<T> query_view(T* q, int row, int head, const attention_sizes& s) {
+  return view_of(q, row, head, s, s.q_stride);
+}
+template <class T>
+__device__ head_view<T> key_view(T* k, int row, int kv_head, const attention_sizes& s) {
+  return view_of(k, row, kv_head, s, s.kv_stride);
+}
+template <class T>
+__device__ head_view<T> output_view(T* o, int row, int head, const attention_sizes& s) {
+  return view_of(o, row, head, s, s.o_stride);
 }
 
 /// to[t][d] = from[begin + t][d]; 0 beyond seq and beyond dim. Shapes: to (tile, D) with tile_stride.

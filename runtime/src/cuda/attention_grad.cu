@@ -7,17 +7,20 @@
 
 #include "attention.cuh"
 
+#include <string>
+#include <type_traits>
+
 namespace rankc::cuda {
 namespace {
 
 /// dq = scale * sum over keys of ds k, with p = exp(score - lse), ds = p (dout v - delta); and delta for the
-/// other. Shapes: dq, dout, q, o (rows * seq, heads, dim); k, v (rows * seq, kv_heads, dim); delta, lse f32
-/// (rows, heads,
-///         seq); grid (tiles of seq, heads, rows), block (16, 16).
+/// other. Shapes: as attention_grad's; delta f32 (rows, heads, seq); grid (tiles of seq, heads, rows), block
+///         (16, 16).
 template <int D, class T>
 __global__ void __launch_bounds__(lanes* lanes)
     attention_dq(T* dq, float* delta, const T* dout, const T* q, const T* k, const T* v, const T* o,
-                 const float* lse, int seq, int heads, int kv_heads, int dim) {
+                 const float* lse, attention_sizes z) {
+  const int seq = z.seq, heads = z.heads, dim = z.dim;
   float* q_tile = dynamic_shared();                   // (tile, D)
   float* dout_tile = q_tile + tile * tile_stride<D>;  // (tile, D)
   float* k_tile = dout_tile + tile * tile_stride<D>;  // (tile, D)
@@ -25,15 +28,15 @@ __global__ void __launch_bounds__(lanes* lanes)
   float* weights = v_tile + tile * tile_stride<D>;    // (tile, tile)
 
   const int begin = (gridDim.x - 1 - blockIdx.x) * tile;
-  const int head = blockIdx.y, row = blockIdx.z, kv_head = head / (heads / kv_heads);
-  const auto k_view = view_of(k, row, seq, kv_heads, kv_head, dim);
-  const auto v_view = view_of(v, row, seq, kv_heads, kv_head, dim);
-  const auto o_view = view_of(o, row, seq, heads, head, dim);
+  const int head = blockIdx.y, row = blockIdx.z, kv_head = head / (z.heads / z.kv_heads);
+  const auto k_view = key_view(k, row, kv_head, z);
+  const auto v_view = key_view(v, row, kv_head, z);
+  const auto o_view = output_view(o, row, head, z);
   const std::size_t statistics = (static_cast<std::size_t>(row) * heads + head) * seq;
   const float scale = 1.0f / sqrtf(static_cast<float>(dim));
 
-  load_tile<D, T>(q_tile, view_of(q, row, seq, heads, head, dim), begin, seq, dim);
-  load_tile<D, T>(dout_tile, view_of(dout, row, seq, heads, head, dim), begin, seq, dim);
+  load_tile<D, T>(q_tile, query_view(q, row, head, z), begin, seq, dim);
+  load_tile<D, T>(dout_tile, output_view(dout, row, head, z), begin, seq, dim);
   __syncthreads();
 
   float row_lse[rows_each], row_delta[rows_each];
@@ -67,7 +70,7 @@ __global__ void __launch_bounds__(lanes* lanes)
     accumulate<D>(sum, weights, k_tile);
   }
   const float factor[rows_each] = {scale, scale, scale, scale};
-  store_tile<D>(view_of(dq, row, seq, heads, head, dim), sum, factor, begin, seq, dim);
+  store_tile<D>(query_view(dq, row, head, z), sum, factor, begin, seq, dim);
 }
 
 /// dv = sum over queries of p dout, dk = scale * sum over queries of ds q, over the query heads of the group
@@ -76,7 +79,8 @@ __global__ void __launch_bounds__(lanes* lanes)
 template <int D, class T>
 __global__ void __launch_bounds__(lanes* lanes)
     attention_dkv(T* dk, T* dv, const T* dout, const T* q, const T* k, const T* v, const float* lse,
-                  const float* delta, int seq, int heads, int kv_heads, int dim) {
+                  const float* delta, attention_sizes z) {
+  const int seq = z.seq, heads = z.heads, dim = z.dim;
   float* k_tile = dynamic_shared();                    // (tile, D)
   float* v_tile = k_tile + tile * tile_stride<D>;      // (tile, D)
   float* q_tile = v_tile + tile * tile_stride<D>;      // (tile, D)
@@ -84,15 +88,15 @@ __global__ void __launch_bounds__(lanes* lanes)
   float* weights = dout_tile + tile * tile_stride<D>;  // (tile, tile)
 
   const int begin = blockIdx.x * tile;  // the first tile is seen by the most queries: it goes first
-  const int kv_head = blockIdx.y, row = blockIdx.z, group = heads / kv_heads;
+  const int kv_head = blockIdx.y, row = blockIdx.z, group = z.heads / z.kv_heads;
   const float scale = 1.0f / sqrtf(static_cast<float>(dim));
-  load_tile<D, T>(k_tile, view_of(k, row, seq, kv_heads, kv_head, dim), begin, seq, dim);
-  load_tile<D, T>(v_tile, view_of(v, row, seq, kv_heads, kv_head, dim), begin, seq, dim);
+  load_tile<D, T>(k_tile, key_view(k, row, kv_head, z), begin, seq, dim);
+  load_tile<D, T>(v_tile, key_view(v, row, kv_head, z), begin, seq, dim);
 
   float sum_k[rows_each][D / lanes] = {}, sum_v[rows_each][D / lanes] = {};
   for (int head = kv_head * group; head < (kv_head + 1) * group; ++head) {
-    const auto q_view = view_of(q, row, seq, heads, head, dim);
-    const auto dout_view = view_of(dout, row, seq, heads, head, dim);
+    const auto q_view = query_view(q, row, head, z);
+    const auto dout_view = output_view(dout, row, head, z);
     const std::size_t statistics = (static_cast<std::size_t>(row) * heads + head) * seq;
     for (int queries = begin; queries < seq; queries += tile) {
       __syncthreads();
@@ -119,34 +123,32 @@ __global__ void __launch_bounds__(lanes* lanes)
     }
   }
   const float ones[rows_each] = {1.0f, 1.0f, 1.0f, 1.0f}, factor[rows_each] = {scale, scale, scale, scale};
-  store_tile<D>(view_of(dv, row, seq, kv_heads, kv_head, dim), sum_v, ones, begin, seq, dim);
-  store_tile<D>(view_of(dk, row, seq, kv_heads, kv_head, dim), sum_k, factor, begin, seq, dim);
+  store_tile<D>(key_view(dv, row, kv_head, z), sum_v, ones, begin, seq, dim);
+  store_tile<D>(key_view(dk, row, kv_head, z), sum_k, factor, begin, seq, dim);
 }
 
 template <int D, class T>
-void run(rank& r, T* dq, T* dk, T* dv, const T* dout, const T* q, const T* k, const T* v, const T* o,
-         const float* lse, int rows, int seq, int heads, int kv_heads, int dim) {
+void run(rank& r, T* dq, T* dk, T* dv, float* delta, const T* dout, const T* q, const T* k, const T* v,
+         const T* o, const float* lse, const attention_sizes& s) {
   constexpr std::size_t shared = sizeof(float) * (4 * tile * tile_stride<D> + tile * weight_stride);
-  float* delta = reinterpret_cast<float*>(r.workspace);  // (rows, heads, seq)
-  const int tiles = ceil_div(seq, tile);
-  launch(r, "attention_grad", attention_dq<D, T>, dim3(tiles, heads, rows), dim3(lanes, lanes), shared, dq,
-         delta, dout, q, k, v, o, lse, seq, heads, kv_heads, dim);
-  launch(r, "attention_grad", attention_dkv<D, T>, dim3(tiles, kv_heads, rows), dim3(lanes, lanes), shared,
-         dk, dv, dout, q, k, v, lse, delta, seq, heads, kv_heads, dim);
+  const int tiles = ceil_div(s.seq, tile);
+  launch(r, "attention_grad", attention_dq<D, T>, dim3(tiles, s.heads, s.rows), dim3(lanes, lanes), shared,
+         dq, delta, dout, q, k, v, o, lse, s);
+  launch(r, "attention_grad", attention_dkv<D, T>, dim3(tiles, s.kv_heads, s.rows), dim3(lanes, lanes),
+         shared, dk, dv, dout, q, k, v, lse, delta, s);
 }
 
 }  // namespace
 
 template <class T>
-void attention_grad(rank& r, at dq, at dk, at dv, at, at dout, at q, at k, at v, at o, at lse, int rows,
-                    int seq, int heads, int kv_heads, int dim) {
-  if (sizeof(float) * rows * heads * seq > r.workspace_bytes)
-    fail(
-        r,
-        "attention_grad: one number per row, head and token does not fit into the workspace; use fewer rows");
+void attention_grad(rank& r, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse,
+                    int rows, int seq, int heads, int kv_heads, int dim, int q_stride, int kv_stride) {
+  const attention_sizes s{rows, seq, heads, kv_heads, dim, q_stride, kv_stride, heads * dim};
+  if constexpr (std::is_same_v<T, bf16>)
+    if (attention_grad_cudnn(r, dq, dk, dv, scratch, dout, q, k, v, o, lse, s)) return;
   const auto with = [&](auto* run_d) {
-    run_d(r, r.at<T>(dq), r.at<T>(dk), r.at<T>(dv), r.at<T>(dout), r.at<T>(q), r.at<T>(k), r.at<T>(v),
-          r.at<T>(o), r.at<float>(lse), rows, seq, heads, kv_heads, dim);
+    run_d(r, r.at<T>(dq), r.at<T>(dk), r.at<T>(dv), r.at<float>(scratch), r.at<T>(dout), r.at<T>(q),
+          r.at<T>(k), r.at<T>(v), r.at<T>(o), r.at<float>(lse), s);
   };
   if (dim <= 32) with(run<32, T>);
   else if (dim <= 64) with(run<64, T>);
@@ -154,7 +156,9 @@ void attention_grad(rank& r, at dq, at dk, at dv, at, at dout, at q, at k, at v,
   else fail(r, "attention_grad: the head dim is " + std::to_string(dim) + "; it must be at most 128");
 }
 
-template void attention_grad<float>(rank&, at, at, at, at, at, at, at, at, at, at, int, int, int, int, int);
-template void attention_grad<bf16>(rank&, at, at, at, at, at, at, at, at, at, at, int, int, int, int, int);
+template void attention_grad<float>(rank&, at, at, at, at, at, at, at, at, at, at, int, int, int, int, int,
+                                    int, int);
+template void attention_grad<bf16>(rank&, at, at, at, at, at, at, at, at, at, at, int, int, int, int, int,
+                                   int, int);
 
 }  // namespace rankc::cuda

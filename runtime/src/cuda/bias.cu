@@ -4,51 +4,87 @@
 #include <rankc/runtime/cuda/kernels.hpp>
 
 #include "column_sums.cuh"
+#include "row_groups.cuh"
 
 namespace rankc::cuda {
 namespace {
 
-/// y[n] = x[n] + table[(first + n) % rows].
-/// Shapes: x, y (tokens, width), table (rows, width); a block per token. y may be x.
-template <int N, class T>
-__global__ void add_rows(T* y, const T* x, const T* table, int width, int rows, int first) {
-  const std::size_t token = blockIdx.x;
-  y += token * width;
-  x += token * width;
-  table += (first + token) % rows * width;
-  for (int c = threadIdx.x * N; c < width; c += blockDim.x * N) {
-    const auto a = load<T, N>(x + c);
-    const auto b = load<T, N>(table + c);
-    pack<T, N> sum;
-    for (int i = 0; i < N; ++i)
-      sum.element[i] = from_float<T>(to_float(a.element[i]) + to_float(b.element[i]));
-    store(y + c, sum);
+constexpr int rows_each = 4;
+
+/// y[n] = (residual[n] +) x[n] + table[(first + n) % rows]; `residual` may be null.
+/// Shapes: x, y, residual (tokens, width), table (rows, width). y may be x or residual.
+template <bool Residual, int N, class T>
+__global__ void __launch_bounds__(row_group_threads)
+    add_rows(T* y, const T* x, const T* table, const T* residual, int tokens, int width, int rows,
+             int first) {
+  const row_group<N, rows_each> part(width);
+  pack<T, N> in[rows_each], row[rows_each], other[rows_each];
+#pragma unroll
+  for (int k = 0; k < rows_each; ++k) {
+    const std::size_t token = part.token + k;
+    if (token >= tokens) break;
+    in[k] = load<T, N>(x + token * width + part.column);
+    if constexpr (Residual) other[k] = load<T, N>(residual + token * width + part.column);
+    row[k] = k > 0 && rows == 1 ? row[0]
+                                : load<T, N>(table +
+                                             static_cast<std::size_t>((first + static_cast<unsigned>(token)) %
+                                                                      static_cast<unsigned>(rows)) *
+                                                 width +
+                                             part.column);
+  }
+#pragma unroll
+  for (int k = 0; k < rows_each; ++k) {
+    const std::size_t token = part.token + k;
+    if (token >= tokens) return;
+    float sum[N];
+    for (int i = 0; i < N; ++i) {
+      sum[i] = to_float(in[k].element[i]) + to_float(row[k].element[i]);
+      if constexpr (Residual) sum[i] += to_float(other[k].element[i]);
+    }
+    store(y + token * width + part.column, packed<T>(sum));
   }
 }
 
 /// dtable[p] = or += sum of dy[n] over the tokens n at position p, in token order.
-/// Shapes: dtable f32 (seq, width), dy (tokens, width); grid (seq, ceil(width / block)).
-template <class T>
-__global__ void position_sums(float* dtable, const T* dy, int tokens, int width, int seq, int first,
-                              bool accumulate) {
-  const int c = blockIdx.y * blockDim.x + threadIdx.x;
-  if (c >= width) return;
-  const int p = blockIdx.x;
-  float* out = dtable + std::size_t{blockIdx.x} * width + c;
-  float total = accumulate ? *out : 0.0f;
-  for (int n = ((p - first) % seq + seq) % seq; n < tokens; n += seq)
-    total += to_float(dy[static_cast<std::size_t>(n) * width + c]);
-  *out = total;
+/// Shapes: dtable f32 (seq, width), dy (tokens, width); a thread has N columns of one position.
+template <int N, class T>
+__global__ void __launch_bounds__(row_group_threads)
+    position_sums(float* dtable, const T* dy, int tokens, int width, int seq, int first, bool accumulate) {
+  const row_group<N, 1> part(width);
+  const int p = static_cast<int>(part.token);
+  if (p >= seq) return;
+  constexpr int n_out = N < 4 ? N : 4;  // columns of the f32 table at once
+  float* out = dtable + part.token * width + part.column;
+  float total[N] = {};
+  if (accumulate)
+    for (int i = 0; i < N; i += n_out) {
+      const auto old = load<float, n_out>(out + i);
+      for (int j = 0; j < n_out; ++j) total[i + j] = old.element[j];
+    }
+#pragma unroll 4
+  for (int n = ((p - first) % seq + seq) % seq; n < tokens; n += seq) {
+    float d[N];
+    unpack(d, load<T, N>(dy + static_cast<std::size_t>(n) * width + part.column));
+    for (int i = 0; i < N; ++i) total[i] += d[i];
+  }
+  for (int i = 0; i < N; i += n_out) {
+    pack<float, n_out> made;
+    for (int j = 0; j < n_out; ++j) made.element[j] = total[i + j];
+    store(out + i, made);
+  }
 }
 
-template <class T>
-void run_add_rows(rank& r, const char* name, at y, at x, at table, int tokens, int width, int rows,
-                  int first) {
+template <bool Residual, class T>
+void run_add_rows(rank& r, const char* name, at y, at x, at table, const T* residual, int tokens, int width,
+                  int rows, int first) {
   T *to = r.at<T>(y), *from = r.at<T>(x), *row = r.at<T>(table);
   constexpr int n = wide<T>;
-  if (packable<n>(width, to, from, row))
-    launch(r, name, add_rows<n, T>, tokens, row_threads(width / n), 0, to, from, row, width, rows, first);
-  else launch(r, name, add_rows<1, T>, tokens, row_threads(width), 0, to, from, row, width, rows, first);
+  if (packable<n>(width, to, from, row, residual))
+    launch(r, name, add_rows<Residual, n, T>, row_group_blocks<n, rows_each>(tokens, width),
+           row_group_threads, 0, to, from, row, residual, tokens, width, rows, first);
+  else
+    launch(r, name, add_rows<Residual, 1, T>, row_group_blocks<1, rows_each>(tokens, width),
+           row_group_threads, 0, to, from, row, residual, tokens, width, rows, first);
 }
 
 /// dy itself, for its column sums.
@@ -68,30 +104,43 @@ struct dy_term {
 
 template <class T>
 void bias(rank& r, at y, at x, at b, int tokens, int width) {
-  run_add_rows<T>(r, "bias", y, x, b, tokens, width, 1, 0);
+  run_add_rows<false, T>(r, "bias", y, x, b, nullptr, tokens, width, 1, 0);
+}
+
+template <class T>
+void bias_add(rank& r, at y, at x, at b, at residual, int tokens, int width) {
+  run_add_rows<true, T>(r, "bias_add", y, x, b, r.at<T>(residual), tokens, width, 1, 0);
 }
 
 template <class T>
 void bias_grad(rank& r, at db, at dy, int tokens, int width, bool accumulate) {
   const T* d = r.at<T>(dy);
-  column_sums(r, "bias_grad", {r.at<float>(db)}, dy_term<T>{d, width}, tokens, width, packable<4>(width, d),
-              accumulate);
+  column_sums<wide<T>>(r, "bias_grad", {{r.at<float>(db)}}, dy_term<T>{d, width}, tokens, width,
+                       packable<wide<T>>(width, d), accumulate);
 }
 
 template <class T>
 void position(rank& r, at y, at x, at table, int tokens, int width, int seq, int first) {
-  run_add_rows<T>(r, "position", y, x, table, tokens, width, seq, first);
+  run_add_rows<false, T>(r, "position", y, x, table, nullptr, tokens, width, seq, first);
 }
 
 template <class T>
 void position_grad(rank& r, at dtable, at dy, int tokens, int width, int seq, int first, bool accumulate) {
-  const unsigned threads = row_threads(width);
-  launch(r, "position_grad", position_sums<T>, dim3(seq, ceil_div(width, threads)), threads, 0,
-         r.at<float>(dtable), r.at<T>(dy), tokens, width, seq, first, accumulate);
+  const T* d = r.at<T>(dy);
+  float* to = r.at<float>(dtable);
+  constexpr int n = wide<T>;
+  if (packable<n>(width, d) && packable<4>(width, to))
+    launch(r, "position_grad", position_sums<n, T>, row_group_blocks<n, 1>(seq, width), row_group_threads, 0,
+           to, d, tokens, width, seq, first, accumulate);
+  else
+    launch(r, "position_grad", position_sums<1, T>, row_group_blocks<1, 1>(seq, width), row_group_threads, 0,
+           to, d, tokens, width, seq, first, accumulate);
 }
 
 template void bias<float>(rank&, at, at, at, int, int);
 template void bias<bf16>(rank&, at, at, at, int, int);
+template void bias_add<float>(rank&, at, at, at, at, int, int);
+template void bias_add<bf16>(rank&, at, at, at, at, int, int);
 template void bias_grad<float>(rank&, at, at, int, int, bool);
 template void bias_grad<bf16>(rank&, at, at, int, int, bool);
 template void position<float>(rank&, at, at, at, int, int, int, int);

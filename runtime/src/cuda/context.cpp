@@ -3,6 +3,7 @@
 #include <rankc/runtime/cuda/context.hpp>
 
 #include "arena.hpp"
+#include "attention_plans.hpp"
 #include "check.hpp"
 #include "linear_plans.hpp"
 #include "trace.hpp"
@@ -83,6 +84,7 @@ context::context(int device, const description& about, int rank_index) : device_
 
     check(r_, cublasLtCreate(&r_.blas), "cublasLtCreate");
     r_.plans = new linear_plans;
+    r_.attention_graphs = make_attention_plans();
     clear_arena();
   } catch (...) {
     release();
@@ -97,6 +99,7 @@ void context::release() {
   int before = 0;
   cudaGetDevice(&before);
   cudaSetDevice(device_);
+  destroy(r_.attention_graphs);
   delete r_.plans;
   if (r_.blas != nullptr) cublasLtDestroy(r_.blas);
   for (cudaEvent_t e : r_.events)

@@ -4,21 +4,19 @@
 // 2019).
 #include <rankc/runtime/cuda/kernels.hpp>
 
-#include "device.cuh"
+#include "cross_entropy_rows.cuh"
 
 namespace rankc::cuda {
 namespace {
 
 /// top[n] = max over the row. Shapes: logits (tokens, vocab), top f32 (tokens).
 template <int N, class T>
-__global__ void row_maxima(float* top, const T* logits, int vocab) {
+__global__ void __launch_bounds__(logits_threads) row_maxima(float* top, const T* logits, int vocab) {
   const std::size_t token = blockIdx.x;
-  logits += token * vocab;
   float most = -INFINITY;
-  for (int c = threadIdx.x * N; c < vocab; c += blockDim.x * N) {
-    const auto row = load<T, N>(logits + c);
-    for (int i = 0; i < N; ++i) most = fmaxf(most, to_float(row.element[i]));
-  }
+  walk_row<N>(logits + token * vocab, vocab, [&](int, const pack<T, N>& in) {
+    for (int i = 0; i < N; ++i) most = fmaxf(most, to_float(in.element[i]));
+  });
   most = block_max(most);
   if (threadIdx.x == 0) top[token] = most;
 }
@@ -26,16 +24,16 @@ __global__ void row_maxima(float* top, const T* logits, int vocab) {
 /// sums[n] = (sum of exp(logit - top), the target's logit - top or 0 where the target is held elsewhere).
 /// Shapes: sums f32 (tokens, 2), logits (tokens, vocab), top f32 (tokens), targets (tokens).
 template <int N, class T>
-__global__ void row_sums(float* sums, const T* logits, const float* top, const std::int32_t* targets,
-                         int vocab, int first) {
+__global__ void __launch_bounds__(logits_threads)
+    row_sums(float* sums, const T* logits, const float* top, const std::int32_t* targets, int vocab,
+             int first) {
   const std::size_t token = blockIdx.x;
   logits += token * vocab;
   const float most = top[token];
   float sum = 0.0f;
-  for (int c = threadIdx.x * N; c < vocab; c += blockDim.x * N) {
-    const auto row = load<T, N>(logits + c);
-    for (int i = 0; i < N; ++i) sum += expf(to_float(row.element[i]) - most);
-  }
+  walk_row<N>(logits, vocab, [&](int, const pack<T, N>& in) {
+    for (int i = 0; i < N; ++i) sum += exp_of<T>(to_float(in.element[i]) - most);
+  });
   sum = block_sum(sum);
   if (threadIdx.x != 0) return;
   const int target = targets[token] - first;
@@ -46,21 +44,19 @@ __global__ void row_sums(float* sums, const T* logits, const float* top, const s
 /// dlogits = dsums0 exp(logit - top) + dsums1 [column is the target]. dlogits may be logits.
 /// Shapes: dlogits, logits (tokens, vocab), dsums f32 (tokens, 2), top f32 (tokens), targets (tokens).
 template <int N, class T>
-__global__ void row_sums_backward(T* dlogits, const float* dsums, const T* logits, const float* top,
-                                  const std::int32_t* targets, int vocab, int first) {
+__global__ void __launch_bounds__(logits_threads)
+    row_sums_backward(T* dlogits, const float* dsums, const T* logits, const float* top,
+                      const std::int32_t* targets, int vocab, int first) {
   const std::size_t token = blockIdx.x;
   dlogits += token * vocab;
-  logits += token * vocab;
   const float most = top[token], of_sum = dsums[2 * token], of_target = dsums[2 * token + 1];
   const int target = targets[token] - first;
-  for (int c = threadIdx.x * N; c < vocab; c += blockDim.x * N) {
-    const auto row = load<T, N>(logits + c);
-    pack<T, N> out;
+  walk_row<N>(logits + token * vocab, vocab, [&](int c, const pack<T, N>& in) {
+    float out[N];
     for (int i = 0; i < N; ++i)
-      out.element[i] = from_float<T>(of_sum * expf(to_float(row.element[i]) - most) +
-                                     (c + i == target ? of_target : 0.0f));
-    store(dlogits + c, out);
-  }
+      out[i] = of_sum * exp_of<T>(to_float(in.element[i]) - most) + (c + i == target ? of_target : 0.0f);
+    store(dlogits + c, packed<T>(out));
+  });
 }
 
 constexpr int loss_threads = 1024;
@@ -68,8 +64,11 @@ constexpr int loss_threads = 1024;
 /// loss = or += scale * sum over tokens of log(sums0) - sums1. One block.
 __global__ void loss_of(float* loss, const float* sums, int tokens, float scale, bool accumulate) {
   float sum = 0.0f;
-  for (std::size_t n = threadIdx.x; n < static_cast<std::size_t>(tokens); n += loss_threads)
-    sum += logf(sums[2 * n]) - sums[2 * n + 1];
+#pragma unroll 8
+  for (int n = threadIdx.x; n < tokens; n += loss_threads) {
+    const auto of_token = load<float, 2>(sums + 2 * static_cast<std::size_t>(n));
+    sum += logf(of_token.element[0]) - of_token.element[1];
+  }
   sum = block_sum(sum);
   if (threadIdx.x == 0) *loss = (accumulate ? *loss : 0.0f) + scale * sum;
 }
@@ -87,37 +86,24 @@ __global__ void loss_backward(float* dsums, const float* sums, int tokens, float
 template <class T>
 void row_max(rank& r, at top, at logits, int tokens, int vocab) {
   const T* row = r.at<T>(logits);
-  constexpr int n = wide<T>;
-  if (packable<n>(vocab, row))
-    launch(r, "row_max", row_maxima<n, T>, tokens, row_threads(vocab / n, 512), 0, r.at<float>(top), row,
-           vocab);
-  else
-    launch(r, "row_max", row_maxima<1, T>, tokens, row_threads(vocab, 512), 0, r.at<float>(top), row, vocab);
+  launch_rows<T>(r, "row_max", row_maxima<wide<T>, T>, row_maxima<1, T>, packable<wide<T>>(vocab, row),
+                 tokens, vocab, r.at<float>(top), row, vocab);
 }
 
 template <class T>
 void exp_sums(rank& r, at sums, at logits, at top, at targets, int tokens, int vocab, int first) {
   const T* row = r.at<T>(logits);
-  constexpr int n = wide<T>;
-  if (packable<n>(vocab, row))
-    launch(r, "exp_sums", row_sums<n, T>, tokens, row_threads(vocab / n, 512), 0, r.at<float>(sums), row,
-           r.at<float>(top), r.at<std::int32_t>(targets), vocab, first);
-  else
-    launch(r, "exp_sums", row_sums<1, T>, tokens, row_threads(vocab, 512), 0, r.at<float>(sums), row,
-           r.at<float>(top), r.at<std::int32_t>(targets), vocab, first);
+  launch_rows<T>(r, "exp_sums", row_sums<wide<T>, T>, row_sums<1, T>, packable<wide<T>>(vocab, row), tokens,
+                 vocab, r.at<float>(sums), row, r.at<float>(top), r.at<std::int32_t>(targets), vocab, first);
 }
 
 template <class T>
 void exp_sums_grad(rank& r, at dlogits, at dsums, at logits, at top, at targets, int tokens, int vocab,
                    int first) {
   T *out = r.at<T>(dlogits), *row = r.at<T>(logits);
-  constexpr int n = wide<T>;
-  if (packable<n>(vocab, out, row))
-    launch(r, "exp_sums_grad", row_sums_backward<n, T>, tokens, row_threads(vocab / n, 512), 0, out,
-           r.at<float>(dsums), row, r.at<float>(top), r.at<std::int32_t>(targets), vocab, first);
-  else
-    launch(r, "exp_sums_grad", row_sums_backward<1, T>, tokens, row_threads(vocab, 512), 0, out,
-           r.at<float>(dsums), row, r.at<float>(top), r.at<std::int32_t>(targets), vocab, first);
+  launch_rows<T>(r, "exp_sums_grad", row_sums_backward<wide<T>, T>, row_sums_backward<1, T>,
+                 packable<wide<T>>(vocab, out, row), tokens, vocab, out, r.at<float>(dsums), row,
+                 r.at<float>(top), r.at<std::int32_t>(targets), vocab, first);
 }
 
 template <class T>

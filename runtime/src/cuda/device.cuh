@@ -10,6 +10,10 @@ namespace rankc::cuda {
 
 inline constexpr int warp_size = 32;
 
+/// Multiprocessors of an H100 or H200, which grids of a fixed size fill. A constant, so that the order of
+/// sums, and with it every bit, is the same on any device.
+inline constexpr int processors = 132;
+
 __device__ inline float to_float(float x) { return x; }
 __device__ inline float to_float(bf16 x) { return __bfloat162float(x); }
 template <class T>
@@ -30,6 +34,38 @@ __device__ pack<T, N> load(const T* from) {
 template <class T, int N>
 __device__ void store(T* to, const pack<T, N>& p) {
   *reinterpret_cast<pack<T, N>*>(to) = p;
+}
+
+/// A pack as f32, and f32 numbers rounded into a pack.
+template <class T, int N>
+__device__ void unpack(float (&to)[N], const pack<T, N>& from) {
+  for (int i = 0; i < N; ++i) to[i] = to_float(from.element[i]);
+}
+template <class T, int N>
+__device__ pack<T, N> packed(const float (&from)[N]) {
+  pack<T, N> to;
+  if constexpr (sizeof(T) == 2 && N % 2 == 0) {  // two to an instruction
+    for (int i = 0; i < N; i += 2) {
+      const __nv_bfloat162 two = __floats2bfloat162_rn(from[i], from[i + 1]);
+      to.element[i] = two.x;
+      to.element[i + 1] = two.y;
+    }
+  } else {
+    for (int i = 0; i < N; ++i) to.element[i] = from_float<T>(from[i]);
+  }
+  return to;
+}
+
+/// exp and the sigmoid, as exact as T can show.
+template <class T>
+__device__ float exp_of(float x) {
+  if constexpr (sizeof(T) == 2) return __expf(x);
+  else return expf(x);
+}
+template <class T>
+__device__ float sigmoid(float x) {
+  if constexpr (sizeof(T) == 2) return __fdividef(1.0f, 1.0f + __expf(-x));
+  else return 1.0f / (1.0f + expf(-x));
 }
 
 /// Elements of T in 16 bytes, the widest load.

@@ -4,29 +4,39 @@
 #pragma once
 #include <rankc/runtime/cuda/rank.hpp>
 
+#include <compare>
 #include <map>
 #include <memory>
-#include <tuple>
+#include <optional>
 
 namespace rankc::cuda {
 
-/// A column-major product d (m, n) = op(a) op(b) + beta d, with k summed over.
+/// A column-major product d (m, n) = epilogue(op(a) op(b) + beta c), with k summed over.
 /// Units: `alignment` in bytes, that of the least aligned operand, at most 256.
 struct product_shape {
   int m, n, k;
   bool transpose_a, transpose_b;
-  bool accumulate;         // beta = 1
-  cudaDataType_t in, out;  // type of a and b; type of d
-  int alignment;
-  auto key() const { return std::tuple(m, n, k, transpose_a, transpose_b, accumulate, in, out, alignment); }
-  bool operator<(const product_shape& other) const { return key() < other.key(); }
+  bool add;                // beta = 1
+  cudaDataType_t in, out;  // type of a and b; type of c and d
+  cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
+  int alignment = 0;
+  auto operator<=>(const product_shape&) const = default;
+};
+
+/// Where a product's operands lie. c is read only where the shape says `add`, and may be d.
+struct product_operands {
+  void* d;
+  const void *a, *b;
+  const void* c = nullptr;
+  const void* bias = nullptr;  // (m), of d's type
+  void* aux = nullptr;         // (m, n) what GELU was taken of: written by GELU_AUX, read by DGELU
 };
 
 /// One plan; its descriptors are destroyed with it.
 struct linear_plan {
   cublasLtMatmulDesc_t description = nullptr;
   cublasLtMatrixLayout_t a = nullptr, b = nullptr, d = nullptr;
-  cublasLtMatmulAlgo_t algorithm{};
+  std::optional<cublasLtMatmulAlgo_t> algorithm;  // none: cuBLASLt cannot do it
   linear_plan() = default;
   linear_plan(const linear_plan&) = delete;
   linear_plan& operator=(const linear_plan&) = delete;
@@ -36,5 +46,22 @@ struct linear_plan {
 struct linear_plans {
   std::map<product_shape, std::unique_ptr<linear_plan>> by_shape;
 };
+
+/// Enqueue one product by one algorithm. A refusal by cuBLASLt is returned, and leaves nothing enqueued.
+cublasStatus_t enqueue(rank&, const linear_plan&, const cublasLtMatmulAlgo_t&, const product_shape&,
+                       const product_operands&);
+
+/// The fastest of cuBLASLt's proposals on these operands, none where there is none: timed where time may be
+/// taken, else the first. Outputs that are no inputs are left undefined.
+std::optional<cublasLtMatmulAlgo_t> choose_algorithm(rank&, const linear_plan&, const product_shape&,
+                                                     const product_operands&);
+
+/// d = epilogue(op(a) op(b) + beta c) on stream::compute; false, with nothing enqueued, where cuBLASLt has no
+/// algorithm for it.
+bool try_product(rank&, const char* name, product_shape, const product_operands&);
+
+/// The same where there must be one.
+/// Errors: failure (70) naming the shape.
+void product(rank&, const char* name, const product_shape&, const product_operands&);
 
 }  // namespace rankc::cuda

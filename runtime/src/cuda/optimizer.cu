@@ -1,25 +1,72 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gradient's norm and AdamW, in f32 whatever the program's type. The norm is summed in two stages of
-// fixed order: every data-parallel rank clips by the same bits.
+// The gradient's norm and AdamW over ranges of the regions, in f32 whatever the program's type. The ranges
+// travel as a kernel parameter, so one launch does them all. The norm is summed in two stages of fixed order:
+// every data-parallel rank clips by the same bits.
 #include <rankc/runtime/cuda/kernels.hpp>
 
 #include "device.cuh"
 
+#include <algorithm>
+
 namespace rankc::cuda {
 namespace {
 
-constexpr int block = 256, most_blocks = 512;
+constexpr int block = 256, blocks_each = 4, grid = blocks_each * processors;  // all resident at once
+constexpr int pack_size = 4;
+constexpr int most_ranges =
+    1300;  // the table stays below the 32764 bytes that a kernel's parameters may have
 
-/// partial[b] = sum of squares of the elements of block b's stride. Shapes: partial f32 (grid), g f32
-/// (count).
-template <int N>
-__global__ void square_partials(float* partial, const float* g, std::size_t count) {
-  float sum = 0.0f;
-  for (std::size_t i = (std::size_t{blockIdx.x} * block + threadIdx.x) * N; i < count;
-       i += std::size_t{gridDim.x} * block * N) {
-    const auto part = load<float, N>(g + i);
-    for (int n = 0; n < N; ++n) sum += part.element[n] * part.element[n];
+/// Ranges cut into tiles, numbered one after another: those of range i end at tile `end[i]`.
+struct range_table {
+  std::uint64_t first[most_ranges], count[most_ranges];
+  std::uint32_t end[most_ranges];
+  std::uint32_t decay[(most_ranges + 31) / 32];  // a bit per range
+  int ranges;
+};
+static_assert(sizeof(range_table) < 32764 - 128);
+
+/// The elements of one tile: [element, limit), and what the thread does alike for all of them.
+struct tile_place {
+  std::uint64_t element, limit;
+  bool decay;
+};
+
+/// Call f(place) for every tile of the block, which are those of its number modulo the grid.
+template <int Tile, class F>
+__device__ void walk_tiles(const range_table& table, F&& f) {
+  int i = 0;
+  std::uint32_t begin = 0;  // of range i
+  for (std::uint32_t tile = blockIdx.x;; tile += gridDim.x) {
+    while (i < table.ranges && tile >= table.end[i]) begin = table.end[i++];
+    if (i == table.ranges) return;
+    f(tile_place{table.first[i] + std::uint64_t{tile - begin} * Tile, table.first[i] + table.count[i],
+                 (table.decay[i / 32] >> (i % 32) & 1) != 0});
   }
+}
+
+constexpr int packs_squared = 4;  // that a thread loads at once
+
+/// partial[b] = sum of squares of the elements of block b's tiles. Shapes: partial f32 (grid), g f32
+/// (region).
+__global__ void __launch_bounds__(block, blocks_each)
+    square_partials(float* partial, const float* g, const __grid_constant__ range_table table) {
+  const bool aligned = reinterpret_cast<std::uintptr_t>(g) % sizeof(pack<float, pack_size>) == 0;
+  float sum = 0.0f;
+  walk_tiles<block * pack_size * packs_squared>(table, [&](const tile_place& place) {
+    const std::uint64_t mine = place.element + threadIdx.x * pack_size;
+    pack<float, pack_size> part[packs_squared];
+#pragma unroll
+    for (int p = 0; p < packs_squared; ++p) {
+      const std::uint64_t e = mine + p * block * pack_size;
+      if (aligned && e % pack_size == 0 && e + pack_size <= place.limit)
+        part[p] = load<float, pack_size>(g + e);
+      else
+        for (int n = 0; n < pack_size; ++n) part[p].element[n] = e + n < place.limit ? g[e + n] : 0.0f;
+    }
+#pragma unroll
+    for (int p = 0; p < packs_squared; ++p)
+      for (int n = 0; n < pack_size; ++n) sum += part[p].element[n] * part[p].element[n];
+  });
   sum = block_sum(sum);
   if (threadIdx.x == 0) partial[blockIdx.x] = sum;
 }
@@ -42,55 +89,93 @@ __device__ void adamw_element(float& w, float g, float& m, float& v, const hyper
   w = w * keep - h.step_size * m / (sqrtf(v) * h.second_scale + h.eps);
 }
 
-/// Shapes: w, g, m, v f32 (count); norm_squared f32 (1).
-template <int N>
-__global__ void adamw_step(float* w, const float* g, float* m, float* v, const float* norm_squared,
-                           const hyperparameters* input, std::size_t count, bool decay) {
-  const std::size_t i = (std::size_t{blockIdx.x} * block + threadIdx.x) * N;
-  if (i >= count) return;
+/// Where the weights, gradients and moments are, and the working copy of the weights or null.
+struct regions {
+  float* w;
+  const float* g;
+  float *m, *v;
+  bf16* copy;
+};
+
+/// Shapes: regions f32 and bf16 (region); norm_squared f32 (1).
+template <bool Copy>
+__global__ void __launch_bounds__(block, blocks_each)
+    adamw_step(regions all, const float* norm_squared, const hyperparameters* input, bool aligned,
+               const __grid_constant__ range_table table) {
   const hyperparameters h = *input;
   const float scale = h.clip > 0.0f ? fminf(1.0f, h.clip / (sqrtf(*norm_squared) + 1e-6f)) : 1.0f;
-  const float keep = decay ? h.keep : 1.0f;
-  auto in_w = load<float, N>(w + i);
-  const auto in_g = load<float, N>(g + i);
-  auto in_m = load<float, N>(m + i);
-  auto in_v = load<float, N>(v + i);
-  for (int n = 0; n < N; ++n)
-    adamw_element(in_w.element[n], in_g.element[n], in_m.element[n], in_v.element[n], h, scale, keep);
-  store(w + i, in_w);
-  store(m + i, in_m);
-  store(v + i, in_v);
+  walk_tiles<block * pack_size>(table, [&](const tile_place& place) {
+    const float keep = place.decay ? h.keep : 1.0f;
+    const std::uint64_t e = place.element + threadIdx.x * pack_size;
+    if (aligned && e % pack_size == 0 && e + pack_size <= place.limit) {
+      auto w = load<float, pack_size>(all.w + e);
+      const auto g = load<float, pack_size>(all.g + e);
+      auto m = load<float, pack_size>(all.m + e);
+      auto v = load<float, pack_size>(all.v + e);
+      for (int n = 0; n < pack_size; ++n)
+        adamw_element(w.element[n], g.element[n], m.element[n], v.element[n], h, scale, keep);
+      store(all.w + e, w);
+      store(all.m + e, m);
+      store(all.v + e, v);
+      if constexpr (Copy) store(all.copy + e, packed<bf16>(w.element));
+    } else {
+      for (std::uint64_t n = e; n < e + pack_size && n < place.limit; ++n) {
+        adamw_element(all.w[n], all.g[n], all.m[n], all.v[n], h, scale, keep);
+        if constexpr (Copy) all.copy[n] = from_float<bf16>(all.w[n]);
+      }
+    }
+  });
+}
+
+/// Call f(table) for as many ranges at a time as a table holds, cut into tiles of `tile` elements.
+template <class F>
+void for_tables(std::span<const range> ranges, std::size_t tile, F&& f) {
+  for (std::size_t done = 0; done < ranges.size(); done += most_ranges) {
+    const auto part = ranges.subspan(done, std::min(ranges.size() - done, std::size_t{most_ranges}));
+    range_table table{};
+    table.ranges = static_cast<int>(part.size());
+    std::uint32_t end = 0;
+    for (std::size_t i = 0; i < part.size(); ++i) {
+      end += static_cast<std::uint32_t>(ceil_div(part[i].count, tile));
+      table.first[i] = part[i].first;
+      table.count[i] = part[i].count;
+      table.end[i] = end;
+      if (part[i].decay) table.decay[i / 32] |= 1u << (i % 32);
+    }
+    f(table);
+  }
 }
 
 }  // namespace
 
 template <class T>
-void sum_squares(rank& r, at total, at g, std::size_t count, bool accumulate) {
-  const float* from = r.at<float>(g);
+void sum_squares(rank& r, at total, at gradients, std::span<const range> ranges, bool accumulate) {
   float* partial = reinterpret_cast<float*>(r.workspace);
-  const bool packs = packable<4>(count, from);
-  const int needed = ceil_div(count, packs ? 4 * block : block);
-  const int blocks = needed < most_blocks ? needed : most_blocks;
-  if (packs) launch(r, "sum_squares", square_partials<4>, blocks, block, 0, partial, from, count);
-  else launch(r, "sum_squares", square_partials<1>, blocks, block, 0, partial, from, count);
-  launch(r, "sum_squares", sum_squares_of, 1, block, 0, r.at<float>(total), partial, blocks, accumulate);
+  int partials = 0;
+  for_tables(ranges, block * pack_size * packs_squared, [&](const range_table& table) {
+    launch(r, "sum_squares", square_partials, grid, block, 0, partial + partials, r.at<float>(gradients),
+           table);
+    partials += grid;
+  });
+  launch(r, "sum_squares", sum_squares_of, 1, block, 0, r.at<float>(total), partial, partials, accumulate);
 }
 
 template <class T>
-void adamw(rank& r, at w, at g, at m, at v, at norm_squared, std::size_t count, bool decay) {
-  float *weight = r.at<float>(w), *gradient = r.at<float>(g), *first = r.at<float>(m),
-        *second = r.at<float>(v);
-  if (packable<4>(count, weight, gradient, first, second))
-    launch(r, "adamw", adamw_step<4>, ceil_div(count / 4, block), block, 0, weight, gradient, first, second,
-           r.at<float>(norm_squared), r.input, count, decay);
-  else
-    launch(r, "adamw", adamw_step<1>, ceil_div(count, block), block, 0, weight, gradient, first, second,
-           r.at<float>(norm_squared), r.input, count, decay);
+void adamw(rank& r, at weights, at gradients, at first_moment, at second_moment, at norm_squared,
+           std::span<const range> ranges) {
+  constexpr bool copies = sizeof(T) == 2;
+  const regions all{r.at<float>(weights), r.at<float>(gradients), r.at<float>(first_moment),
+                    r.at<float>(second_moment), copies ? r.at<bf16>(r.where->working_copy) : nullptr};
+  const bool aligned = packable<pack_size>(pack_size, all.w, all.g, all.m, all.v, all.copy);
+  for_tables(ranges, block * pack_size, [&](const range_table& table) {
+    launch(r, "adamw", adamw_step<copies>, grid, block, 0, all, r.at<float>(norm_squared), r.input, aligned,
+           table);
+  });
 }
 
-template void sum_squares<float>(rank&, at, at, std::size_t, bool);
-template void sum_squares<bf16>(rank&, at, at, std::size_t, bool);
-template void adamw<float>(rank&, at, at, at, at, at, std::size_t, bool);
-template void adamw<bf16>(rank&, at, at, at, at, at, std::size_t, bool);
+template void sum_squares<float>(rank&, at, at, std::span<const range>, bool);
+template void sum_squares<bf16>(rank&, at, at, std::span<const range>, bool);
+template void adamw<float>(rank&, at, at, at, at, at, std::span<const range>);
+template void adamw<bf16>(rank&, at, at, at, at, at, std::span<const range>);
 
 }  // namespace rankc::cuda

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rotary positions, half-split form: element i of a head turns together with element i + dim / 2. A thread
-// owns both halves of its pairs, so that y may be x. Source: Su et al. 2021.
+// owns both halves of its pairs, so that y may be x, and reads its angles once for several heads. Source: Su
+// et al. 2021.
 #include <rankc/runtime/cuda/kernels.hpp>
 
 #include "device.cuh"
@@ -8,59 +9,85 @@
 namespace rankc::cuda {
 namespace {
 
+constexpr int block = 128, heads_each = 4;
+
 /// (a, b) -> (a cos - b sin, b cos + a sin), with sin negated for the gradient (`turn` = -1).
-/// Shapes: x, y (tokens, heads, dim), table f32: cosines (seq, dim / 2), then sines; a block per token.
+/// Shapes: x, y (tokens, heads, dim), tokens `stride` apart; table f32: cosines (seq, dim / 2), then sines.
+///         A thread has N pairs of the heads h, h + groups, ... of one token.
 template <int N, class T>
-__global__ void rotate(T* y, const T* x, const float* table, int heads, int dim, int seq, float turn) {
-  const std::size_t token = blockIdx.x;
+__global__ void __launch_bounds__(block) rotate(T* y, const T* x, const float* table, int tokens, int heads,
+                                                int groups, int dim, int seq, int stride, float turn) {
+  constexpr int n_table = N < 4 ? N : 4;
   const int half = dim / 2;
-  const float* cosines = table + token % seq * half;
-  const float* sines = cosines + static_cast<std::size_t>(seq) * half;
-  for (int pair = threadIdx.x * N; pair < heads * half; pair += blockDim.x * N) {
-    const int head = pair / half, i = pair % half;
-    const std::size_t first = (token * heads + head) * dim + i, second = first + half;
-    const auto a = load<T, N>(x + first);
-    const auto b = load<T, N>(x + second);
-    pack<T, N> out_a, out_b;
-    for (int n = 0; n < N; ++n) {
-      const float c = cosines[i + n], s = turn * sines[i + n];
-      out_a.element[n] = from_float<T>(to_float(a.element[n]) * c - to_float(b.element[n]) * s);
-      out_b.element[n] = from_float<T>(to_float(b.element[n]) * c + to_float(a.element[n]) * s);
+  const unsigned lanes = static_cast<unsigned>(half) / N, item = blockIdx.x * block + threadIdx.x;
+  const unsigned of_token = lanes * groups, token = item / of_token;
+  if (token >= static_cast<unsigned>(tokens)) return;
+  const unsigned rest = item % of_token;
+  const int i = static_cast<int>(rest % lanes) * N, group = static_cast<int>(rest / lanes);
+  const std::size_t begin = std::size_t{token} * stride + i;
+  pack<T, N> a[heads_each], b[heads_each];
+#pragma unroll
+  for (int k = 0; k < heads_each; ++k) {
+    const int head = group + k * groups;
+    if (head >= heads) break;
+    a[k] = load<T, N>(x + begin + head * dim);
+    b[k] = load<T, N>(x + begin + head * dim + half);
+  }
+  float cosine[N], sine[N];
+  const float* angles = table + std::size_t{token % seq} * half + i;
+  for (int n = 0; n < N; n += n_table) {
+    const auto c = load<float, n_table>(angles + n);
+    const auto s = load<float, n_table>(angles + static_cast<std::size_t>(seq) * half + n);
+    for (int j = 0; j < n_table; ++j) {
+      cosine[n + j] = c.element[j];
+      sine[n + j] = turn * s.element[j];
     }
-    store(y + first, out_a);
-    store(y + second, out_b);
+  }
+#pragma unroll
+  for (int k = 0; k < heads_each; ++k) {
+    const int head = group + k * groups;
+    if (head >= heads) return;
+    float first[N], second[N], turned[N];
+    unpack(first, a[k]);
+    unpack(second, b[k]);
+    for (int n = 0; n < N; ++n) turned[n] = first[n] * cosine[n] - second[n] * sine[n];
+    for (int n = 0; n < N; ++n) second[n] = second[n] * cosine[n] + first[n] * sine[n];
+    store(y + begin + head * dim, packed<T>(turned));
+    store(y + begin + head * dim + half, packed<T>(second));
   }
 }
 
 template <class T>
-void run(rank& r, const char* name, at y, at x, at table, int tokens, int heads, int dim, int seq,
+void run(rank& r, const char* name, at y, at x, at table, int tokens, int heads, int dim, int seq, int stride,
          float turn) {
   T *to = r.at<T>(y), *from = r.at<T>(x);
+  float* angles = r.at<float>(table);
   constexpr int n = wide<T>;
-  const int pairs = heads * dim / 2;
-  if (packable<n>(dim / 2, to, from))
-    launch(r, name, rotate<n, T>, tokens, row_threads(pairs / n), 0, to, from, r.at<float>(table), heads, dim,
-           seq, turn);
+  const int groups = ceil_div(heads, heads_each);
+  const std::size_t items = static_cast<std::size_t>(tokens) * groups * (dim / 2);
+  if (stride % n == 0 && packable<n>(dim / 2, to, from) && packable<4>(dim / 2, angles))
+    launch(r, name, rotate<n, T>, ceil_div(items / n, block), block, 0, to, from, angles, tokens, heads,
+           groups, dim, seq, stride, turn);
   else
-    launch(r, name, rotate<1, T>, tokens, row_threads(pairs), 0, to, from, r.at<float>(table), heads, dim,
-           seq, turn);
+    launch(r, name, rotate<1, T>, ceil_div(items, block), block, 0, to, from, angles, tokens, heads, groups,
+           dim, seq, stride, turn);
 }
 
 }  // namespace
 
 template <class T>
-void rope(rank& r, at y, at x, at table, int tokens, int heads, int dim, int seq) {
-  run<T>(r, "rope", y, x, table, tokens, heads, dim, seq, 1.0f);
+void rope(rank& r, at y, at x, at table, int tokens, int heads, int dim, int seq, int stride) {
+  run<T>(r, "rope", y, x, table, tokens, heads, dim, seq, stride, 1.0f);
 }
 
 template <class T>
-void rope_grad(rank& r, at dx, at dy, at table, int tokens, int heads, int dim, int seq) {
-  run<T>(r, "rope_grad", dx, dy, table, tokens, heads, dim, seq, -1.0f);
+void rope_grad(rank& r, at dx, at dy, at table, int tokens, int heads, int dim, int seq, int stride) {
+  run<T>(r, "rope_grad", dx, dy, table, tokens, heads, dim, seq, stride, -1.0f);
 }
 
-template void rope<float>(rank&, at, at, at, int, int, int, int);
-template void rope<bf16>(rank&, at, at, at, int, int, int, int);
-template void rope_grad<float>(rank&, at, at, at, int, int, int, int);
-template void rope_grad<bf16>(rank&, at, at, at, int, int, int, int);
+template void rope<float>(rank&, at, at, at, int, int, int, int, int);
+template void rope<bf16>(rank&, at, at, at, int, int, int, int, int);
+template void rope_grad<float>(rank&, at, at, at, int, int, int, int, int);
+template void rope_grad<bf16>(rank&, at, at, at, int, int, int, int, int);
 
 }  // namespace rankc::cuda

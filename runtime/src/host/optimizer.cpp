@@ -8,17 +8,20 @@
 namespace rankc::host {
 
 template <class T>
-void sum_squares(rank& r, at total, at g, std::size_t count, bool accumulate) {
-  const T* grad = r.at<T>(g);
+void sum_squares(rank& r, at total, at gradients, std::span<const range> ranges, bool accumulate) {
   double sum = 0;
+  for (const range& of : ranges) {
+    const T* grad = r.at<T>(gradients) + of.first;
 #pragma omp simd reduction(+ : sum)
-  for (std::size_t i = 0; i < count; ++i) sum += static_cast<double>(grad[i]) * static_cast<double>(grad[i]);
+    for (std::size_t i = 0; i < of.count; ++i) sum += static_cast<double>(grad[i]) * static_cast<double>(grad[i]);
+  }
   T& out = *r.at<T>(total);
   out = static_cast<T>((accumulate ? static_cast<double>(out) : 0.0) + sum);
 }
 
 template <class T>
-void adamw(rank& r, at w, at g, at m, at v, at norm_squared, std::size_t count, bool decay) {
+void adamw(rank& r, at weights, at gradients, at first_moment, at second_moment, at norm_squared,
+           std::span<const range> ranges) {
   const step_input& in = r.input;
   double clip = 1;
   if (in.clip > 0) {
@@ -26,19 +29,23 @@ void adamw(rank& r, at w, at g, at m, at v, at norm_squared, std::size_t count, 
     if (clip > 1) clip = 1;  // a NaN norm stays NaN and is seen in the weights
   }
   const double step = static_cast<double>(in.step);
-  const T scale = static_cast<T>(clip), keep = static_cast<T>(decay ? 1 - in.lr * in.weight_decay : 1);
+  const T scale = static_cast<T>(clip);
   const T beta1 = static_cast<T>(in.beta1), rest1 = static_cast<T>(1 - in.beta1);
   const T beta2 = static_cast<T>(in.beta2), rest2 = static_cast<T>(1 - in.beta2);
   const T size = static_cast<T>(in.lr / (1 - std::pow(in.beta1, step)));
   const T root = static_cast<T>(std::sqrt(1 - std::pow(in.beta2, step))), eps = static_cast<T>(in.eps);
-  T *weight = r.at<T>(w), *first = r.at<T>(m), *second = r.at<T>(v);
-  const T* gradient = r.at<T>(g);
+  for (const range& of : ranges) {
+    const T keep = static_cast<T>(of.decay ? 1 - in.lr * in.weight_decay : 1);
+    T *weight = r.at<T>(weights) + of.first, *first = r.at<T>(first_moment) + of.first,
+      *second = r.at<T>(second_moment) + of.first;
+    const T* gradient = r.at<T>(gradients) + of.first;
 #pragma omp simd
-  for (std::size_t i = 0; i < count; ++i) {
-    const T grad = gradient[i] * scale;
-    first[i] = beta1 * first[i] + rest1 * grad;
-    second[i] = beta2 * second[i] + rest2 * grad * grad;
-    weight[i] = weight[i] * keep - size * first[i] / (std::sqrt(second[i]) / root + eps);
+    for (std::size_t i = 0; i < of.count; ++i) {
+      const T grad = gradient[i] * scale;
+      first[i] = beta1 * first[i] + rest1 * grad;
+      second[i] = beta2 * second[i] + rest2 * grad * grad;
+      weight[i] = weight[i] * keep - size * first[i] / (std::sqrt(second[i]) / root + eps);
+    }
   }
 }
 

@@ -37,15 +37,37 @@ TEST_CASE_TEMPLATE("gelu and its gradient", T, float, bf16) {
   }
 }
 
+/// Rows of `width` numbers, `stride` apart; what lies between is NaN.
+numbers spread(const numbers& rows, int width, int stride) {
+  numbers wider(rows.size() / width * stride, std::numeric_limits<double>::quiet_NaN());
+  for (std::size_t i = 0; i < rows.size(); ++i) wider[i / width * stride + i % width] = rows[i];
+  return wider;
+}
+numbers gathered(const numbers& wider, int width, int stride) {
+  numbers rows(wider.size() / stride * width);
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = wider[i / width * stride + i % width];
+  return rows;
+}
+
 TEST_CASE_TEMPLATE("swiglu and its gradient", T, float, bf16) {
-  for (const std::size_t count : counts) {
+  struct shape {
+    int tokens, width, stride;
+  };
+  // Packs; packs in a wider buffer, an odd number of tokens; a stride, then a width, that allow none.
+  for (const auto [tokens, width, stride] :
+       {shape{16, 256, 256}, shape{33, 64, 128}, shape{9, 64, 67}, shape{7, 51, 102}}) {
+    CAPTURE(width);
+    CAPTURE(stride);
     bench b;
+    const std::size_t count = static_cast<std::size_t>(tokens) * width,
+                      wider = static_cast<std::size_t>(tokens) * stride;
     const numbers gate = random_numbers<T>(count, 4.0, 1), up = random_numbers<T>(count, 2.0, 2),
                   dy = random_numbers<T>(count, 2.0, 3);
-    const at gate_at = b.put<T>(gate), up_at = b.put<T>(up), dy_at = b.put<T>(dy), y_at = b.room<T>(count),
-             dgate_at = b.room<T>(count), dup_at = b.room<T>(count);
-    swiglu<T>(b.of(), y_at, gate_at, up_at, count);
-    swiglu_grad<T>(b.of(), dgate_at, dup_at, dy_at, gate_at, up_at, count);
+    const at gate_at = b.put<T>(spread(gate, width, stride)), up_at = b.put<T>(spread(up, width, stride)),
+             dy_at = b.put<T>(dy), y_at = b.room<T>(count), dgate_at = b.room<T>(wider),
+             dup_at = b.room<T>(wider);
+    swiglu<T>(b.of(), y_at, gate_at, up_at, tokens, width, stride);
+    swiglu_grad<T>(b.of(), dgate_at, dup_at, dy_at, gate_at, up_at, tokens, width, stride);
     numbers y(count), dgate(count), dup(count);
     for (std::size_t i = 0; i < count; ++i) {
       const double s = sigmoid(gate[i]);
@@ -54,11 +76,25 @@ TEST_CASE_TEMPLATE("swiglu and its gradient", T, float, bf16) {
       dup[i] = dy[i] * gate[i] * s;
     }
     check_rounded<T>("y", b.take<T>(y_at, count), y);
-    check_rounded<T>("dgate", b.take<T>(dgate_at, count), dgate);
-    check_rounded<T>("dup", b.take<T>(dup_at, count), dup);
-    swiglu<T>(b.of(), up_at, gate_at, up_at, count);
-    check_rounded<T>("y in place of up", b.take<T>(up_at, count), y);
+    const numbers got = b.take<T>(dgate_at, wider);
+    check_rounded<T>("dgate", gathered(got, width, stride), dgate);
+    check_rounded<T>("dup", gathered(b.take<T>(dup_at, wider), width, stride), dup);
+    for (std::size_t i = 0; i < wider; ++i)
+      if (static_cast<int>(i % stride) >= width) REQUIRE(std::isnan(got[i]));
+    swiglu_grad<T>(b.of(), gate_at, up_at, dy_at, gate_at, up_at, tokens, width, stride);
+    check_rounded<T>("dgate in place", gathered(b.take<T>(gate_at, wider), width, stride), dgate);
+    check_rounded<T>("dup in place", gathered(b.take<T>(up_at, wider), width, stride), dup);
   }
+}
+
+TEST_CASE_TEMPLATE("gelu far from zero is 0 or x, and its slope 0 or 1", T, float, bf16) {
+  bench b;
+  const numbers x = {-1000, -100, -20, 20, 100, 1000, 0, -0.0}, ones(8, 1.0);
+  const at x_at = b.put<T>(x), ones_at = b.put<T>(ones), y_at = b.room<T>(8), dx_at = b.room<T>(8);
+  gelu<T>(b.of(), y_at, x_at, 8);
+  gelu_grad<T>(b.of(), dx_at, ones_at, x_at, 8);
+  check_close("y", b.take<T>(y_at, 8), {0, 0, 0, 20, 100, 1000, 0, 0}, 1e-6, 1e-6);
+  check_close("dx", b.take<T>(dx_at, 8), {0, 0, 0, 1, 1, 1, 0.5, 0.5}, 1e-6, 1e-6);
 }
 
 TEST_CASE_TEMPLATE("add, in place too, and at addresses that allow no packs", T, float, bf16) {

@@ -7,9 +7,12 @@ namespace {
 struct shape {
   int rows, seq, heads, kv_heads, dim;
 };
-// Within a tile; past it; grouped heads; each size of head dim, and dims that fill none.
-constexpr shape shapes[] = {
-    {1, 5, 1, 1, 8}, {2, 64, 2, 2, 32}, {1, 150, 4, 2, 64}, {1, 129, 2, 1, 128}, {2, 70, 3, 1, 40}};
+// Within a tile; past it; grouped heads; each size of head dim, and dims that fill none. In bf16 those with a
+// multiple of 128 tokens are cuDNN's, unless misplaced.
+constexpr shape shapes[] = {{1, 5, 1, 1, 8},    {2, 64, 2, 2, 32},   {1, 150, 4, 2, 64}, {1, 129, 2, 1, 128},
+                            {2, 70, 3, 1, 40},  {1, 60, 2, 2, 12},   {2, 128, 2, 2, 16}, {1, 256, 4, 2, 32},
+                            {2, 256, 2, 2, 64}, {1, 256, 6, 2, 128}, {1, 128, 3, 1, 40}, {1, 128, 2, 1, 8},
+                            {2, 128, 2, 2, 24}, {1, 128, 2, 1, 72},  {1, 128, 2, 2, 96}, {1, 256, 2, 1, 120}};
 
 /// Attention and its gradients in f64, one score at a time.
 struct reference {
@@ -59,60 +62,174 @@ struct reference {
   }
 };
 
-TEST_CASE_TEMPLATE("attention and its gradients", T, float, bf16) {
-  for (const shape s : shapes) {
-    CAPTURE(s.seq);
-    CAPTURE(s.dim);
-    bench b;
-    const std::size_t n_q = static_cast<std::size_t>(s.rows) * s.seq * s.heads * s.dim,
-                      n_k = static_cast<std::size_t>(s.rows) * s.seq * s.kv_heads * s.dim,
-                      n_lse = static_cast<std::size_t>(s.rows) * s.seq * s.heads;
-    const numbers q = random_numbers<T>(n_q, 1.5, 1), k = random_numbers<T>(n_k, 1.5, 2),
-                  v = random_numbers<T>(n_k, 1.0, 3), dout = random_numbers<T>(n_q, 1.0, 4);
-    const at q_at = b.put<T>(q), k_at = b.put<T>(k), v_at = b.put<T>(v), dout_at = b.put<T>(dout),
-             o_at = b.room<T>(n_q), lse_at = b.room<float>(n_lse), dq_at = b.room<T>(n_q),
-             dk_at = b.room<T>(n_k), dv_at = b.room<T>(n_k),
-             scratch = b.room<T>(attention_grad_scratch(s.seq));
-    attention<T>(b.of(), o_at, lse_at, scratch, q_at, k_at, v_at, s.rows, s.seq, s.heads, s.kv_heads, s.dim);
-    attention_grad<T>(b.of(), dq_at, dk_at, dv_at, scratch, dout_at, q_at, k_at, v_at, o_at, lse_at, s.rows,
-                      s.seq, s.heads, s.kv_heads, s.dim);
+enum class place { apart, packed, misplaced };
+
+/// A call to attention on a bench, with q, k and v apart or as columns of one buffer; its gradients likewise.
+template <class T>
+struct call {
+  shape s;
+  bool packed;
+  bench b;
+  description about = *b.of().about;
+  int q_stride, kv_stride;
+  std::size_t n_q, n_k, n_lse;
+  numbers q, k, v, dout;
+  at q_at, k_at, v_at, dout_at, o_at, lse_at, dq_at, dk_at, dv_at, scratch_at, grad_scratch_at;
+
+  std::size_t tokens() const { return static_cast<std::size_t>(s.rows) * s.seq; }
+  int query_width() const { return s.heads * s.dim; }
+  int key_width() const { return s.kv_heads * s.dim; }
+  int width() const { return query_width() + 2 * key_width(); }
+  attention_shape planned() {
+    return {s.rows, s.seq, s.heads, s.kv_heads, s.dim, sizeof(T), about.deterministic};
+  }
+
+  call(shape of, place where, bool deterministic = false) : s(of), packed(where == place::packed) {
+    about.deterministic = deterministic;
+    b.of().about = &about;
+    if (where == place::misplaced) b.misplace();
+    q_stride = packed ? width() : query_width();
+    kv_stride = packed ? width() : key_width();
+    n_q = tokens() * query_width(), n_k = tokens() * key_width(), n_lse = tokens() * s.heads;
+    q = random_numbers<T>(n_q, 1.5, 1), k = random_numbers<T>(n_k, 1.5, 2);
+    v = random_numbers<T>(n_k, 1.0, 3), dout = random_numbers<T>(n_q, 1.0, 4);
+    dout_at = b.put<T>(dout), o_at = b.room<T>(n_q), lse_at = b.room<float>(n_lse);
+    if (packed) {
+      numbers all(tokens() * width());
+      for (std::size_t t = 0; t < tokens(); ++t) {
+        const auto copy = [&](const numbers& from, int columns, int first) {
+          for (int c = 0; c < columns; ++c) all[t * width() + first + c] = from[t * columns + c];
+        };
+        copy(q, query_width(), 0);
+        copy(k, key_width(), query_width());
+        copy(v, key_width(), query_width() + key_width());
+      }
+      q_at = b.put<T>(all), dq_at = b.room<T>(all.size());
+      k_at = q_at + query_width() * sizeof(T), dk_at = dq_at + query_width() * sizeof(T);
+      v_at = k_at + key_width() * sizeof(T), dv_at = dk_at + key_width() * sizeof(T);
+    } else {
+      q_at = b.put<T>(q), k_at = b.put<T>(k), v_at = b.put<T>(v);
+      dq_at = b.room<T>(n_q), dk_at = b.room<T>(n_k), dv_at = b.room<T>(n_k);
+    }
+    scratch_at = b.room<float>(attention_scratch(planned()) / sizeof(float));
+    grad_scratch_at = b.room<float>(attention_grad_scratch(planned()) / sizeof(float));
+  }
+
+  void forward() {
+    attention<T>(b.of(), o_at, lse_at, scratch_at, q_at, k_at, v_at, s.rows, s.seq, s.heads, s.kv_heads,
+                 s.dim, q_stride, kv_stride);
+  }
+  void backward() {
+    attention_grad<T>(b.of(), dq_at, dk_at, dv_at, grad_scratch_at, dout_at, q_at, k_at, v_at, o_at, lse_at,
+                      s.rows, s.seq, s.heads, s.kv_heads, s.dim, q_stride, kv_stride);
+  }
+  /// Columns of a result, without gaps.
+  numbers take(at where, int columns) {
+    if (!packed) return b.template take<T>(where, tokens() * columns);
+    const numbers all = b.template take<T>(dq_at, tokens() * width());
+    const std::size_t first = (where.byte - dq_at.byte) / sizeof(T);
+    numbers part;
+    for (std::size_t t = 0; t < tokens(); ++t)
+      part.insert(part.end(), all.begin() + t * width() + first, all.begin() + t * width() + first + columns);
+    return part;
+  }
+  numbers gradients() {
+    numbers all = take(dq_at, query_width());
+    for (const at where : {dk_at, dv_at})
+      for (const double x : take(where, key_width())) all.push_back(x);
+    return all;
+  }
+
+  /// In bf16, p and ds are rounded before they are multiplied, and delta is taken from o as it was stored:
+  /// each puts up to 2^-9 of the numbers summed into the result.
+  void check_all() {
     const reference wanted(s, q, k, v, dout);
-    check_close("lse", b.take<float>(lse_at, n_lse), wanted.lse, 1e-5, 1e-5);
-    check_rounded<T>("o", b.take<T>(o_at, n_q), wanted.o, 4.0);
-    // delta is taken from o as it was stored: in bf16 its rounding, up to 2^-9 of |o|, enters every ds.
-    const double absolute = std::is_same_v<T, float> ? 2e-5 : 2e-2,
-                 relative = std::is_same_v<T, float> ? 1e-4 : 1e-2;
-    check_close("dq", b.take<T>(dq_at, n_q), wanted.dq, relative, absolute);
-    check_close("dk", b.take<T>(dk_at, n_k), wanted.dk, relative, absolute);
-    check_close("dv", b.take<T>(dv_at, n_k), wanted.dv, relative, absolute);
+    constexpr bool f32 = std::is_same_v<T, float>;
+    const double absolute = f32 ? 2e-5 : 2e-2, relative = f32 ? 1e-4 : 1e-2;
+    check_close("lse", b.template take<float>(lse_at, n_lse), wanted.lse, 1e-5, 1e-5);
+    check_close("o", b.template take<T>(o_at, n_q), wanted.o, f32 ? 1e-5 : 1e-2, f32 ? 8e-6 : 4e-3);
+    check_close("dq", take(dq_at, query_width()), wanted.dq, relative, absolute);
+    check_close("dk", take(dk_at, key_width()), wanted.dk, relative, absolute);
+    check_close("dv", take(dv_at, key_width()), wanted.dv, relative, absolute);
+  }
+};
+
+TEST_CASE_TEMPLATE("attention and its gradients", T, float, bf16) {
+  for (const place where : {place::apart, place::packed, place::misplaced})
+    for (const shape s : shapes) {
+      CAPTURE(static_cast<int>(where));
+      CAPTURE(s.seq);
+      CAPTURE(s.heads);
+      CAPTURE(s.dim);
+      call<T> c(s, where);
+      c.forward();
+      c.backward();
+      c.check_all();
+    }
+}
+
+TEST_CASE_TEMPLATE("the deterministic gradient is right, and has the same bits every time", T, float, bf16) {
+  constexpr shape some[] = {{2, 150, 4, 2, 32}, {3, 384, 4, 2, 64}, {1, 128, 2, 2, 128}};
+  for (const shape s : some) {
+    CAPTURE(s.seq);
+    call<T> c(s, place::packed, true);
+    c.forward();
+    numbers first;
+    for (int time = 0; time < 3; ++time) {
+      c.backward();
+      if (first.empty()) first = c.gradients();
+      check_close("dq, dk, dv", c.gradients(), first, 0.0, 0.0);
+    }
+    c.check_all();
   }
 }
 
-TEST_CASE("the attention gradient has the same bits every time") {
-  constexpr int seq = 200, heads = 4, dim = 64;
-  constexpr std::size_t count = std::size_t{seq} * heads * dim;
-  bench b;
-  const at q = b.put<float>(random_numbers<float>(count, 1.0, 1)),
-           k = b.put<float>(random_numbers<float>(count, 1.0, 2)),
-           v = b.put<float>(random_numbers<float>(count, 1.0, 3)),
-           dout = b.put<float>(random_numbers<float>(count, 1.0, 4)), o = b.room<float>(count),
-           lse = b.room<float>(std::size_t{seq} * heads), dq = b.room<float>(count),
-           dk = b.room<float>(count), dv = b.room<float>(count);
-  attention<float>(b.of(), o, lse, o, q, k, v, 1, seq, heads, heads, dim);
-  numbers first;
-  for (int time = 0; time < 3; ++time) {
-    attention_grad<float>(b.of(), dq, dk, dv, o, dout, q, k, v, o, lse, 1, seq, heads, heads, dim);
-    numbers all = b.take<float>(dq, count);
-    for (const at part : {dk, dv})
-      for (const double x : b.take<float>(part, count)) all.push_back(x);
-    if (first.empty()) first = all;
-    check_close("dq, dk, dv", all, first, 0.0, 0.0);
+TEST_CASE("the deterministic gradient has the same bits where it fills the GPU") {
+  call<bf16> c({1, 1024, 12, 4, 64}, place::packed, true);
+  c.forward();
+  c.backward();
+  const numbers first = c.gradients();
+  for (int time = 0; time < 5; ++time) {
+    c.backward();
+    check_close("dq, dk, dv", c.gradients(), first, 0.0, 0.0);
   }
+}
+
+TEST_CASE("attention can be captured after an eager run, and replayed") {
+  static call<bf16>* c;
+  for (const bool deterministic : {false, true}) {
+    call<bf16> made({2, 256, 4, 2, 64}, place::packed, deterministic);
+    c = &made;
+    const auto step = [](rank&) {
+      c->forward();
+      c->backward();
+    };
+    step(made.b.of());
+    const cudaGraphExec_t graph = made.b.owner().capture(step);
+    for (int time = 0; time < 2; ++time) {
+      REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
+      const std::size_t all = made.tokens() * made.width() * sizeof(bf16);
+      REQUIRE(cudaMemset(made.b.of().at<bf16>(made.dq_at), 255, all) == cudaSuccess);
+      REQUIRE(cudaMemset(made.b.of().at<bf16>(made.o_at), 255, made.n_q * sizeof(bf16)) == cudaSuccess);
+      REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
+      REQUIRE(cudaGraphLaunch(graph, made.b.of().on(stream::compute)) == cudaSuccess);
+      made.check_all();
+    }
+    REQUIRE(cudaGraphExecDestroy(graph) == cudaSuccess);
+  }
+}
+
+TEST_CASE("the scores that the deterministic gradient writes down are kept to 1 GiB") {
+  const attention_shape llama{2, 8192, 32, 8, 128, 2, true}, gpt{64, 1024, 12, 12, 64, 2, true};
+  CHECK(attention_grad_part(llama).rows == 1);
+  CHECK(attention_grad_part(llama).kv_heads == 2);
+  CHECK(attention_grad_part(gpt).rows == 32);
+  CHECK(attention_grad_part(gpt).kv_heads == 12);
 }
 
 TEST_CASE("a head dim above 128 is refused by name") {
   bench b;
-  CHECK_THROWS_WITH_AS(attention<float>(b.of(), {}, {}, {}, {}, {}, {}, 1, 4, 1, 1, 160),
+  CHECK_THROWS_WITH_AS(attention<float>(b.of(), {}, {}, {}, {}, {}, {}, 1, 4, 1, 1, 160, 160, 160),
                        "rank 0, step 1: attention: the head dim is 160; it must be at most 128", failure);
 }
 

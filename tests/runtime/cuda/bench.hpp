@@ -56,6 +56,9 @@ class bench {
   void misplace() { used_ += 4; }
   context& owner() { return context_; }
 
+  /// Where AdamW of a bf16 program writes the rounded weights.
+  void working_copy_at(at where) { layout_.working_copy = where; }
+
   /// Put numbers into the arena as type T.
   template <class T>
   at put(const numbers& values) {
@@ -99,6 +102,7 @@ class bench {
                  .gradients = {},
                  .first_moment = {},
                  .second_moment = {},
+                 .working_copy = {},
                  .parameter_count = 0,
                  .parameters = {},
                  .ropes = {},
@@ -124,6 +128,7 @@ class bench {
                      .vocab_used = 1,
                      .flops_per_token = 0,
                      .peak_flops = 0,
+                     .deterministic = true,
                      .train = {},
                      .layouts = {&layout_, 1},
                      .ranks = {&row_, 1},

@@ -7,7 +7,8 @@ namespace {
 struct shape {
   int tokens, width;
 };
-constexpr shape shapes[] = {{300, 256}, {37, 50}, {1, 7}};
+// Packs; none; one token; more columns than a block sums, and rows that do not divide into chunks.
+constexpr shape shapes[] = {{300, 256}, {37, 50}, {1, 7}, {1231, 1608}};
 
 TEST_CASE_TEMPLATE("bias and its gradient", T, float, bf16) {
   for (const auto [tokens, width] : shapes) {
@@ -26,10 +27,18 @@ TEST_CASE_TEMPLATE("bias and its gradient", T, float, bf16) {
       db[i % width] += x[i];
     }
     check_rounded<T>("y", b.take<T>(y_at, count), y);
-    check_close("db", b.take<float>(db_at, width), db, 1e-5, 1e-4);
+    check_close("db", b.take<float>(db_at, width), db, 1e-5, 1e-4);  // sums of up to 1231 numbers below 2
     bias_grad<T>(b.of(), db_at, x_at, tokens, width, true);
     for (double& d : db) d *= 2;
     check_close("db, accumulated", b.take<float>(db_at, width), db, 1e-5, 2e-4);
+    const numbers residual = random_numbers<T>(count, 2.0, 3);
+    const at residual_at = b.put<T>(residual), added_at = b.room<T>(count);
+    bias_add<T>(b.of(), added_at, x_at, shift_at, residual_at, tokens, width);
+    numbers added(count);
+    for (std::size_t i = 0; i < count; ++i) added[i] = y[i] + residual[i];
+    check_rounded<T>("y + residual", b.take<T>(added_at, count), added);
+    bias_add<T>(b.of(), residual_at, x_at, shift_at, residual_at, tokens, width);
+    check_rounded<T>("y + residual, in place", b.take<T>(residual_at, count), added);
     bias<T>(b.of(), x_at, x_at, shift_at, tokens, width);
     check_rounded<T>("y in place", b.take<T>(x_at, count), y);
   }

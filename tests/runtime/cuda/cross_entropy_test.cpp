@@ -2,6 +2,7 @@
 #include "bench.hpp"
 
 #include <algorithm>
+#include <limits>
 
 namespace rankc::cuda::test {
 namespace {
@@ -46,6 +47,49 @@ TEST_CASE_TEMPLATE("the pieces of vocab-parallel cross entropy", T, float, bf16)
     exp_sums_grad<T>(b.of(), logits_at, dsums_at, logits_at, top_at, targets_at, tokens, vocab, first);
     check_rounded<T>("dlogits in place", b.take<T>(logits_at, count), dlogits);
   }
+}
+
+TEST_CASE_TEMPLATE("softmax's sums and gradient over a whole vocabulary", T, float, bf16) {
+  struct shape {
+    int tokens, vocab;
+    bool misplaced;
+  };
+  // Packs of several rounds; fewer than a block; no packs; packs that addresses forbid.
+  for (const auto [tokens, vocab, misplaced] :
+       {shape{9, 40000, false}, shape{70, 2000, false}, shape{20, 333, false}, shape{11, 1000, true}})
+    for (const double size : {5.0, 60.0}) {
+      CAPTURE(vocab);
+      CAPTURE(size);
+      bench b;
+      if (misplaced) b.misplace();
+      const std::size_t count = static_cast<std::size_t>(tokens) * vocab;
+      numbers logits = random_numbers<T>(count, size, 1);
+      for (int c = 0; c < vocab; ++c) logits[c] = rounded<T>(0.01 * c);  // each larger than all before
+      logits[count - 1] = -std::numeric_limits<double>::infinity();
+      logits[count - vocab] = -std::numeric_limits<double>::infinity();
+      auto targets = random_ids(tokens, vocab - 2, 3);
+      for (auto& target : targets) ++target;  // not one of the two that are minus infinity
+      const double scale = 0.37;
+      const at logits_at = b.put<T>(logits), targets_at = b.put(targets), top_at = b.room<float>(tokens),
+               sums_at = b.room<float>(2 * tokens), dlogits_at = b.room<T>(count);
+      softmax_sums<T>(b.of(), top_at, sums_at, logits_at, targets_at, tokens, vocab);
+      softmax_grad<T>(b.of(), dlogits_at, sums_at, logits_at, top_at, targets_at, tokens, vocab, 0, scale);
+      numbers top(tokens), sums(2 * tokens, 0.0), dlogits(count);
+      for (int n = 0; n < tokens; ++n) {
+        const auto row = logits.begin() + static_cast<std::ptrdiff_t>(n) * vocab;
+        top[n] = *std::max_element(row, row + vocab);
+        for (int c = 0; c < vocab; ++c) sums[2 * n] += std::exp(row[c] - top[n]);
+        sums[2 * n + 1] = row[targets[n]] - top[n];
+        for (int c = 0; c < vocab; ++c)
+          dlogits[static_cast<std::size_t>(n) * vocab + c] =
+              scale * (std::exp(row[c] - top[n]) / sums[2 * n] - (targets[n] == c ? 1.0 : 0.0));
+      }
+      check_close("top", b.take<float>(top_at, tokens), top, 0.0, 0.0);
+      check_close("sums", b.take<float>(sums_at, 2 * tokens), sums, 2e-5, 1e-6);
+      check_rounded<T>("dlogits", b.take<T>(dlogits_at, count), dlogits);
+      softmax_grad<T>(b.of(), logits_at, sums_at, logits_at, top_at, targets_at, tokens, vocab, 0, scale);
+      check_rounded<T>("dlogits in place", b.take<T>(logits_at, count), dlogits);
+    }
 }
 
 TEST_CASE("cross entropy of the sums, and its gradient") {

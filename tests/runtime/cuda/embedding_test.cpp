@@ -8,7 +8,10 @@ namespace {
 struct shape {
   int tokens, rows, width, first;
 };
-constexpr shape shapes[] = {{400, 60, 64, 0}, {400, 20, 50, 20}, {3, 60, 7, 0}};
+// Packs, and runs of equal ids longer than a chunk; rows held elsewhere, no packs; few tokens; packs for dy
+// only by address; a table much larger than the tokens; one id for nearly all.
+constexpr shape shapes[] = {{400, 60, 64, 0}, {400, 20, 50, 20},  {3, 60, 7, 0},
+                            {1, 60, 8, 59},   {5000, 60, 136, 0}, {700, 9000, 64, 0}};
 
 TEST_CASE_TEMPLATE("embedding and its gradient", T, float, bf16) {
   for (const auto [tokens, rows, width, first] : shapes) {
@@ -18,7 +21,8 @@ TEST_CASE_TEMPLATE("embedding and its gradient", T, float, bf16) {
     const std::size_t count = static_cast<std::size_t>(tokens) * width,
                       held = static_cast<std::size_t>(rows) * width;
     auto ids = random_ids(tokens, 60, 5);
-    for (int n = 0; n < tokens; n += 3) ids[n] = 30;  // one row that many tokens share
+    for (int n = 0; n < tokens; n += 3) ids[n] = 30;        // one row that many tokens share
+    for (int n = tokens / 2; n < tokens; ++n) ids[n] = 31;  // and one in a row
     const numbers table = random_numbers<T>(held, 2.0, 1), dy = random_numbers<T>(count, 2.0, 2);
     const at ids_at = b.put(ids), table_at = b.put<T>(table), dy_at = b.put<T>(dy), y_at = b.room<T>(count),
              dtable_at = b.room<float>(held);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench.hpp"
+#include "twice_rounded.hpp"
 
 namespace rankc::cuda::test {
 namespace {
@@ -44,8 +45,9 @@ TEST_CASE_TEMPLATE("linear, its input gradient and its weight gradient", T, floa
     linear_dx<T>(b.of(), dx_at, dy_at, w_at, tokens, in, out, false);
     check_rounded<T>("dx", b.take<T>(dx_at, dx.size()), dx, 10.0);
     linear_dx<T>(b.of(), old_at, dy_at, w_at, tokens, in, out, true);
-    for (std::size_t i = 0; i < dx.size(); ++i) dx[i] += old[i];
-    check_rounded<T>("dx, accumulated", b.take<T>(old_at, dx.size()), dx, 10.0);
+    numbers sum = dx;
+    for (std::size_t i = 0; i < dx.size(); ++i) sum[i] += old[i];
+    check_twice_rounded<T>("dx, accumulated", b.take<T>(old_at, dx.size()), sum, dx);
 
     numbers dw = product(
         out, in, tokens, [&](int o, int n) { return dy_of(n, o); }, x_of);
@@ -68,6 +70,65 @@ TEST_CASE("linear at addresses that are multiples of 4 bytes only") {
                            64, 16, 32, [&](int n, int i) { return x[static_cast<std::size_t>(n) * 32 + i]; },
                            [&](int i, int o) { return w[static_cast<std::size_t>(o) * 32 + i]; }),
                        10.0);
+}
+
+// Few outputs and a long sum: cuBLASLt splits k over blocks, and the partial sums must meet in f32.
+TEST_CASE("bf16 products with a long sum are rounded once") {
+  constexpr int tokens = 16, in = 8192, out = 24;
+  bench b;
+  const numbers x = random_numbers<bf16>(std::size_t{tokens} * in, 1.0, 1),
+                w = random_numbers<bf16>(std::size_t{out} * in, 1.0, 2);
+  const at x_at = b.put<bf16>(x), w_at = b.put<bf16>(w), y_at = b.room<bf16>(tokens * out);
+  const numbers wanted = product(
+      tokens, out, in, [&](int n, int i) { return x[static_cast<std::size_t>(n) * in + i]; },
+      [&](int i, int o) { return w[static_cast<std::size_t>(o) * in + i]; });
+  linear<bf16>(b.of(), y_at, x_at, w_at, tokens, in, out);
+  // Partial sums of 8192 products reach some 60, so f32 accumulation itself is off by up to about 1e-3.
+  check_rounded<bf16>("y", b.take<bf16>(y_at, tokens * out), wanted, 1000.0);
+}
+
+struct products_of_a_layer {
+  numbers y, dw;
+};
+
+/// y, then dw accumulated twice, of one shape in a bench of its own; captured: the shapes are first met
+/// there.
+products_of_a_layer run_layer(bool deterministic, bool captured) {
+  constexpr int tokens = 512, in = 256, out = 128;
+  static at x, w, dy, y, dw;
+  bench b;
+  description about = *b.of().about;
+  about.deterministic = deterministic;
+  b.of().about = &about;
+  x = b.put<bf16>(random_numbers<bf16>(tokens * in, 1.0, 1));
+  w = b.put<bf16>(random_numbers<bf16>(out * in, 1.0, 2));
+  dy = b.put<bf16>(random_numbers<bf16>(tokens * out, 1.0, 3));
+  y = b.room<bf16>(tokens * out);
+  dw = b.put<float>(numbers(out * in, 0.0));
+  const auto body = [](rank& r) {
+    linear<bf16>(r, y, x, w, tokens, in, out);
+    for (int i = 0; i < 2; ++i) linear_dw<bf16>(r, dw, dy, x, tokens, in, out, true);
+  };
+  if (captured) {
+    const cudaGraphExec_t graph = b.owner().capture(body);
+    CHECK(cudaGraphLaunch(graph, b.of().on(stream::compute)) == cudaSuccess);
+    CHECK(cudaDeviceSynchronize() == cudaSuccess);
+    cudaGraphExecDestroy(graph);
+  } else body(b.of());
+  return {b.take<bf16>(y, tokens * out), b.take<float>(dw, out * in)};
+}
+
+TEST_CASE(
+    "a deterministic program gets the same bits each time, and a shape first met in a capture is right") {
+  const auto first = run_layer(true, false), second = run_layer(true, false), graph = run_layer(true, true);
+  CHECK(first.y == second.y);
+  CHECK(first.dw == second.dw);
+  CHECK(first.y == graph.y);
+  CHECK(first.dw == graph.dw);
+  const auto tuned = run_layer(false, false), untuned = run_layer(false, true);
+  check_close("y", tuned.y, first.y, 4 * half_unit<bf16>, 1e-3);  // two results rounded once each
+  check_close("dw", tuned.dw, first.dw, 1e-5, 1e-3);
+  CHECK(untuned.dw == first.dw);
 }
 
 }  // namespace

@@ -1,99 +1,147 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench.hpp"
+#include "norms_reference.hpp"
 
 namespace rankc::cuda::test {
 namespace {
 
-struct shape {
-  int tokens, width;
-};
-// Packs and one per thread; a width without packs; several packs a thread.
-constexpr shape shapes[] = {{150, 256}, {37, 50}, {9, 4096}};
-
-/// Everything a norm gives, in f64. Without `centred` it is RMSNorm: no mean, no shift.
-struct reference {
-  numbers y, stats, dx, dgain, dshift;
-  reference(bool centred, const numbers& x, const numbers& gain, const numbers& shift, const numbers& dy,
-            int tokens, int width)
-      : y(x.size()), dx(x.size()), dgain(width, 0.0), dshift(width, 0.0) {
-    for (int n = 0; n < tokens; ++n) {
-      const double* row = &x[static_cast<std::size_t>(n) * width];
-      const double* d = &dy[static_cast<std::size_t>(n) * width];
-      double mean = 0.0, square = 0.0, mean_e = 0.0, mean_product = 0.0;
-      for (int c = 0; c < width; ++c) mean += centred ? row[c] / width : 0.0;
-      for (int c = 0; c < width; ++c) square += (row[c] - mean) * (row[c] - mean) / width;
-      const double scale = 1.0 / std::sqrt(square + 1e-5);
-      for (int c = 0; c < width; ++c) {
-        const double hat = (row[c] - mean) * scale, e = d[c] * gain[c];
-        y[static_cast<std::size_t>(n) * width + c] = hat * gain[c] + (centred ? shift[c] : 0.0);
-        mean_e += centred ? e / width : 0.0;
-        mean_product += e * hat / width;
-        dgain[c] += d[c] * hat;
-        dshift[c] += d[c];
-      }
-      for (int c = 0; c < width; ++c)
-        dx[static_cast<std::size_t>(n) * width + c] =
-            scale * (d[c] * gain[c] - mean_e - (row[c] - mean) * scale * mean_product);
-      if (centred) stats.push_back(mean);
-      stats.push_back(scale);
-    }
-  }
-};
+// Sums over all tokens in f32: what rounding costs grows with their root, and terms are below 8.
+double of_sums(int tokens) { return 1e-5 * std::sqrt(tokens) + 1e-5; }
 
 TEST_CASE_TEMPLATE("layer norm and its gradients", T, float, bf16) {
-  for (const auto [tokens, width] : shapes) {
+  for (const norm_shape& s : norm_shapes) {
+    const auto [tokens, width, misplaced] = s;
     CAPTURE(tokens);
     CAPTURE(width);
-    bench b;
-    const std::size_t count = static_cast<std::size_t>(tokens) * width;
-    numbers x = random_numbers<T>(count, 2.0, 1);
-    for (double& value : x) value = rounded<T>(value + 1.5);  // a mean to take away
-    const numbers gain = random_numbers<T>(width, 2.0, 2), shift = random_numbers<T>(width, 1.0, 3),
-                  dy = random_numbers<T>(count, 1.0, 4);
-    const at x_at = b.put<T>(x), gain_at = b.put<T>(gain), shift_at = b.put<T>(shift), dy_at = b.put<T>(dy),
-             y_at = b.room<T>(count), stats_at = b.room<float>(2 * tokens), dx_at = b.room<T>(count),
-             dgain_at = b.room<float>(width), dshift_at = b.room<float>(width);
-    layer_norm<T>(b.of(), y_at, stats_at, x_at, gain_at, shift_at, tokens, width);
-    layer_norm_dx<T>(b.of(), dx_at, dy_at, x_at, stats_at, gain_at, tokens, width);
-    layer_norm_dw<T>(b.of(), dgain_at, dshift_at, dy_at, x_at, stats_at, tokens, width, false);
-    const reference wanted(true, x, gain, shift, dy, tokens, width);
-    check_close("stats", b.take<float>(stats_at, 2 * tokens), wanted.stats, 1e-5, 1e-6);
-    check_rounded<T>("y", b.take<T>(y_at, count), wanted.y, 4.0);
-    check_rounded<T>("dx", b.take<T>(dx_at, count), wanted.dx, 4.0);
-    check_close("dgain", b.take<float>(dgain_at, width), wanted.dgain, 1e-5, 1e-4);
-    check_close("dshift", b.take<float>(dshift_at, width), wanted.dshift, 1e-5, 1e-4);
-    layer_norm_dw<T>(b.of(), dgain_at, dshift_at, dy_at, x_at, stats_at, tokens, width, true);
-    numbers twice = wanted.dgain;
-    for (double& d : twice) d *= 2;
-    check_close("dgain, accumulated", b.take<float>(dgain_at, width), twice, 1e-5, 2e-4);
-    layer_norm_dx<T>(b.of(), dy_at, dy_at, x_at, stats_at, gain_at, tokens, width);
-    check_rounded<T>("dx in place of dy", b.take<T>(dy_at, count), wanted.dx, 4.0);
+    norm_operands<T> o(s);
+    bench& b = o.b;
+    layer_norm<T>(b.of(), o.y_at, o.stats_at, o.x_at, o.gain_at, o.shift_at, tokens, width);
+    layer_norm_dx<T>(b.of(), o.dx_at, o.dy_at, o.x_at, o.stats_at, o.gain_at, tokens, width);
+    layer_norm_dw<T>(b.of(), o.dgain_at, o.dshift_at, o.dy_at, o.x_at, o.stats_at, tokens, width, false);
+    const norm_reference wanted(true, o.x, o.gain, o.shift, o.dy, {}, tokens, width);
+    check_close("stats", b.take<float>(o.stats_at, 2 * tokens), wanted.stats, 1e-5, 1e-6);
+    check_rounded<T>("y", b.take<T>(o.y_at, o.count), wanted.y, 4.0);
+    check_rounded<T>("dx", b.take<T>(o.dx_at, o.count), wanted.dx, 4.0);
+    check_close("dgain", b.take<float>(o.dgain_at, width), wanted.dgain, 1e-5, of_sums(tokens));
+    check_close("dshift", b.take<float>(o.dshift_at, width), wanted.dshift, 1e-5, of_sums(tokens));
+    layer_norm_dw<T>(b.of(), o.dgain_at, o.dshift_at, o.dy_at, o.x_at, o.stats_at, tokens, width, true);
+    check_close("dgain, accumulated", b.take<float>(o.dgain_at, width), doubled(wanted.dgain), 1e-5,
+                2 * of_sums(tokens));
+    layer_norm_dx<T>(b.of(), o.dy_at, o.dy_at, o.x_at, o.stats_at, o.gain_at, tokens, width);
+    check_rounded<T>("dx in place of dy", b.take<T>(o.dy_at, o.count), wanted.dx, 4.0);
   }
 }
 
 TEST_CASE_TEMPLATE("rms norm and its gradients", T, float, bf16) {
-  for (const auto [tokens, width] : shapes) {
+  for (const norm_shape& s : norm_shapes) {
+    const auto [tokens, width, misplaced] = s;
     CAPTURE(tokens);
     CAPTURE(width);
-    bench b;
-    const std::size_t count = static_cast<std::size_t>(tokens) * width;
-    const numbers x = random_numbers<T>(count, 2.0, 1), gain = random_numbers<T>(width, 2.0, 2),
-                  dy = random_numbers<T>(count, 1.0, 4);
-    const at x_at = b.put<T>(x), gain_at = b.put<T>(gain), dy_at = b.put<T>(dy), y_at = b.room<T>(count),
-             stats_at = b.room<float>(tokens), dx_at = b.room<T>(count), dgain_at = b.room<float>(width);
-    rms_norm<T>(b.of(), y_at, stats_at, x_at, gain_at, tokens, width);
-    rms_norm_dx<T>(b.of(), dx_at, dy_at, x_at, stats_at, gain_at, tokens, width);
-    rms_norm_dw<T>(b.of(), dgain_at, dy_at, x_at, stats_at, tokens, width, false);
-    const reference wanted(false, x, gain, {}, dy, tokens, width);
-    check_close("stats", b.take<float>(stats_at, tokens), wanted.stats, 1e-5, 1e-6);
-    check_rounded<T>("y", b.take<T>(y_at, count), wanted.y, 4.0);
-    check_rounded<T>("dx", b.take<T>(dx_at, count), wanted.dx, 4.0);
-    check_close("dgain", b.take<float>(dgain_at, width), wanted.dgain, 1e-5, 1e-4);
-    rms_norm_dw<T>(b.of(), dgain_at, dy_at, x_at, stats_at, tokens, width, true);
-    numbers twice = wanted.dgain;
-    for (double& d : twice) d *= 2;
-    check_close("dgain, accumulated", b.take<float>(dgain_at, width), twice, 1e-5, 2e-4);
+    norm_operands<T> o(s);
+    bench& b = o.b;
+    rms_norm<T>(b.of(), o.y_at, o.stats_at, o.x_at, o.gain_at, tokens, width);
+    rms_norm_dx<T>(b.of(), o.dx_at, o.dy_at, o.x_at, o.stats_at, o.gain_at, tokens, width);
+    rms_norm_dw<T>(b.of(), o.dgain_at, o.dy_at, o.x_at, o.stats_at, tokens, width, false);
+    const norm_reference wanted(false, o.x, o.gain, {}, o.dy, {}, tokens, width);
+    check_close("stats", b.take<float>(o.stats_at, tokens), wanted.stats, 1e-5, 1e-6);
+    check_rounded<T>("y", b.take<T>(o.y_at, o.count), wanted.y, 4.0);
+    check_rounded<T>("dx", b.take<T>(o.dx_at, o.count), wanted.dx, 4.0);
+    check_close("dgain", b.take<float>(o.dgain_at, width), wanted.dgain, 1e-5, of_sums(tokens));
+    rms_norm_dw<T>(b.of(), o.dgain_at, o.dy_at, o.x_at, o.stats_at, tokens, width, true);
+    check_close("dgain, accumulated", b.take<float>(o.dgain_at, width), doubled(wanted.dgain), 1e-5,
+                2 * of_sums(tokens));
   }
+}
+
+TEST_CASE_TEMPLATE("layer norm's gradients in one pass", T, float, bf16) {
+  for (const norm_shape& s : norm_shapes) {
+    const auto [tokens, width, misplaced] = s;
+    CAPTURE(tokens);
+    CAPTURE(width);
+    norm_operands<T> o(s);
+    bench& b = o.b;
+    layer_norm<T>(b.of(), o.y_at, o.stats_at, o.x_at, o.gain_at, o.shift_at, tokens, width);
+    layer_norm_grad<T>(b.of(), o.dx_at, o.dgain_at, o.dshift_at, o.dy_at, o.x_at, o.stats_at, o.gain_at,
+                       tokens, width, false);
+    const norm_reference alone(true, o.x, o.gain, o.shift, o.dy, {}, tokens, width),
+        added(true, o.x, o.gain, o.shift, o.dy, o.residual, tokens, width);
+    check_rounded<T>("dx", b.take<T>(o.dx_at, o.count), alone.dx, 4.0);
+    check_close("dgain", b.take<float>(o.dgain_at, width), alone.dgain, 1e-5, of_sums(tokens));
+    check_close("dshift", b.take<float>(o.dshift_at, width), alone.dshift, 1e-5, of_sums(tokens));
+    layer_norm_grad_add<T>(b.of(), o.residual_at, o.dgain_at, o.dshift_at, o.dy_at, o.x_at, o.stats_at,
+                           o.gain_at, o.residual_at, tokens, width, true);
+    check_rounded<T>("dx added, in place", b.take<T>(o.residual_at, o.count), added.dx, 4.0);
+    check_close("dgain, accumulated", b.take<float>(o.dgain_at, width), doubled(alone.dgain), 1e-5,
+                2 * of_sums(tokens));
+    check_close("dshift, accumulated", b.take<float>(o.dshift_at, width), doubled(alone.dshift), 1e-5,
+                2 * of_sums(tokens));
+  }
+}
+
+TEST_CASE_TEMPLATE("rms norm's gradients in one pass", T, float, bf16) {
+  for (const norm_shape& s : norm_shapes) {
+    const auto [tokens, width, misplaced] = s;
+    CAPTURE(tokens);
+    CAPTURE(width);
+    norm_operands<T> o(s);
+    bench& b = o.b;
+    rms_norm<T>(b.of(), o.y_at, o.stats_at, o.x_at, o.gain_at, tokens, width);
+    rms_norm_grad_add<T>(b.of(), o.dx_at, o.dgain_at, o.dy_at, o.x_at, o.stats_at, o.gain_at, o.residual_at,
+                         tokens, width, false);
+    const norm_reference alone(false, o.x, o.gain, {}, o.dy, {}, tokens, width),
+        added(false, o.x, o.gain, {}, o.dy, o.residual, tokens, width);
+    check_rounded<T>("dx added", b.take<T>(o.dx_at, o.count), added.dx, 4.0);
+    check_close("dgain", b.take<float>(o.dgain_at, width), alone.dgain, 1e-5, of_sums(tokens));
+    rms_norm_grad<T>(b.of(), o.dy_at, o.dgain_at, o.dy_at, o.x_at, o.stats_at, o.gain_at, tokens, width,
+                     true);
+    check_rounded<T>("dx in place of dy", b.take<T>(o.dy_at, o.count), alone.dx, 4.0);
+    check_close("dgain, accumulated", b.take<float>(o.dgain_at, width), doubled(alone.dgain), 1e-5,
+                2 * of_sums(tokens));
+  }
+}
+
+/// residual + x (+ b) as the kernels round it.
+template <class T>
+numbers summed(const norm_operands<T>& o, int width, bool with_bias) {
+  numbers sum(o.count);
+  for (std::size_t i = 0; i < o.count; ++i)
+    sum[i] = rounded<T>(rounded<float>(o.x[i] + (with_bias ? o.bias[i % width] : 0.0)) + o.residual[i]);
+  return sum;
+}
+
+TEST_CASE_TEMPLATE("norms of a sum", T, float, bf16) {
+  for (const norm_shape& s : norm_shapes)
+    for (const int kind : {0, 1, 2}) {
+      const auto [tokens, width, misplaced] = s;
+      CAPTURE(tokens);
+      CAPTURE(width);
+      CAPTURE(kind);
+      norm_operands<T> o(s);
+      bench& b = o.b;
+      const at sum_at = b.room<T>(o.count);
+      const bool centred = kind != 2;
+      // The sum goes to its own place, over the residual, and over x.
+      const at where = kind == 0 ? sum_at : kind == 1 ? o.residual_at : o.x_at;
+      if (kind == 0)
+        add_layer_norm<T>(b.of(), where, o.y_at, o.stats_at, o.x_at, o.residual_at, o.gain_at, o.shift_at,
+                          tokens, width);
+      else if (kind == 1)
+        bias_add_layer_norm<T>(b.of(), where, o.y_at, o.stats_at, o.x_at, o.bias_at, o.residual_at, o.gain_at,
+                               o.shift_at, tokens, width);
+      else
+        add_rms_norm<T>(b.of(), where, o.y_at, o.stats_at, o.x_at, o.residual_at, o.gain_at, tokens, width);
+      const numbers sum = summed(o, width, kind == 1), got = b.take<T>(where, o.count);
+      check_close("sum", got, sum, 0.0, 0.0);
+      const norm_reference wanted(centred, got, o.gain, o.shift, o.dy, {}, tokens, width);
+      check_close("stats", b.take<float>(o.stats_at, centred ? 2 * tokens : tokens), wanted.stats, 1e-5,
+                  1e-6);
+      check_rounded<T>("y", b.take<T>(o.y_at, o.count), wanted.y, 4.0);
+    }
+}
+
+TEST_CASE("a norm refuses rows that do not fit into registers") {
+  bench b;
+  CHECK_THROWS_WITH_AS(rms_norm<bf16>(b.of(), at{}, at{}, at{}, at{}, 1, 32769),
+                       doctest::Contains("rms_norm: width is 32769, but must be at most 32768"), failure);
 }
 
 }  // namespace

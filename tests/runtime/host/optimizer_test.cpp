@@ -2,16 +2,22 @@
 // Gradient norm, AdamW and clearing against PyTorch's formulas in plain loops.
 #include "workspace.hpp"
 
+#include <array>
+
 using namespace rankc::test;
 namespace host = rankc::host;
+using rankc::runtime::range;
 
 TEST_CASE_TEMPLATE("the sum of squares overwrites or adds", T, float, double) {
   workspace<T> space;
   const values g = random_values(1000, 1);
-  const at in_g = space.put(g), total = space.room(1);
-  host::sum_squares<T>(space.rank(), total, in_g, g.size(), false);
+  values outside = g;  // what the ranges leave out must not count
+  outside.insert(outside.begin() + 400, 7, 1e3);
+  const at in_g = space.put(outside), total = space.room(1);
+  const range ranges[]{{0, 400, true}, {407, 600, false}};
+  host::sum_squares<T>(space.rank(), total, in_g, ranges, false);
   check_near(space.get(total, 1), {dot(g, g)}, tolerance<T>);
-  host::sum_squares<T>(space.rank(), total, in_g, g.size(), true);
+  host::sum_squares<T>(space.rank(), total, in_g, ranges, true);
   check_near(space.get(total, 1), {2 * dot(g, g)}, tolerance<T>);
 }
 
@@ -21,17 +27,19 @@ TEST_CASE_TEMPLATE("AdamW with and without clipping and decay", T, float, double
     for (const bool decay : {false, true}) {
       CAPTURE(clip);
       CAPTURE(decay);
+      const range ranges[]{{0, 20, decay}, {24, count - 24, !decay}};  // the elements between stay as they are
+      const auto decays = [&](std::size_t i) { return i < 20 ? decay : !decay; };
       workspace<T> space;
       values w = random_values(count, 1), m(count), v(count);
       const at in_w = space.put(w), in_m = space.put(m), in_v = space.put(v);
       for (int step = 1; step <= 3; ++step) {
         const values g = random_values(count, 10 + static_cast<unsigned>(step));
         space.rank().input = {0.01, 0.1, clip, 0.9, 0.95, 1e-8, step};
-        host::adamw<T>(space.rank(), in_w, space.put(g), in_m, in_v, space.put(values{dot(g, g)}), count,
-                       decay);
+        host::adamw<T>(space.rank(), in_w, space.put(g), in_m, in_v, space.put(values{dot(g, g)}), ranges);
         const double scale = clip > 0 ? std::min(1.0, clip / (std::sqrt(dot(g, g)) + 1e-6)) : 1;
         for (std::size_t i = 0; i < count; ++i) {
-          if (decay) w[i] -= 0.01 * 0.1 * w[i];
+          if (i >= 20 && i < 24) continue;
+          if (decays(i)) w[i] -= 0.01 * 0.1 * w[i];
           m[i] = 0.9 * m[i] + 0.1 * scale * g[i];
           v[i] = 0.95 * v[i] + 0.05 * scale * g[i] * scale * g[i];
           const double first = m[i] / (1 - std::pow(0.9, step)), second = v[i] / (1 - std::pow(0.95, step));
@@ -49,7 +57,7 @@ TEST_CASE("a gradient that is not a number shows in the weights even when clippe
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const at w = space.put(values{1, 1}), m = space.put(values{0, 0}), v = space.put(values{0, 0});
   space.rank().input = {0.01, 0.1, 1.0, 0.9, 0.95, 1e-8, 1};
-  host::adamw<double>(space.rank(), w, space.put(values{1, nan}), m, v, space.put(values{nan}), 2, true);
+  host::adamw<double>(space.rank(), w, space.put(values{1, nan}), m, v, space.put(values{nan}), std::array{range{0, 2, true}});
   for (const double x : space.get(w, 2)) CHECK(std::isnan(x));
 }
 

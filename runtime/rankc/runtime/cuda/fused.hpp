@@ -8,7 +8,7 @@
 namespace rankc::cuda {
 
 /// y = x w^T, then what the name adds in this order: + b, + residual; or `before` = x w^T + b, y =
-/// gelu(before).
+/// gelu(before). In bf16 what a residual is added to is rounded first.
 /// Shapes: x (tokens, in), w (out, in), b (out), y, residual and before (tokens, out). y may be residual.
 template <class T>
 void linear_bias(rank&, at y, at x, at w, at b, int tokens, int in, int out);

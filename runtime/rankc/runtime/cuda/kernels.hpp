@@ -52,7 +52,8 @@ void rms_norm_dx(rank&, at dx, at dy, at x, at stats, at gain, int tokens, int w
 template <class T>
 void rms_norm_dw(rank&, at dgain, at dy, at x, at stats, int tokens, int width, bool accumulate);
 
-/// y = x w^T. Shapes: x (tokens, in), w (out, in), y (tokens, out). linear_dx with accumulate adds to dx.
+/// y = x w^T. Shapes: x (tokens, in), w (out, in), y (tokens, out). linear_dx with accumulate adds to dx; in
+/// bf16 the product is rounded before that.
 template <class T>
 void linear(rank&, at y, at x, at w, int tokens, int in, int out);
 template <class T>

@@ -36,9 +36,10 @@ struct hyperparameters {
   float eps;
 };
 
-struct linear_plans;  // cuBLASLt plans by shape (linear.cpp)
-struct peer_edge;     // a pipeline edge by stores into the other GPU (peer_edges.hpp)
-class tracer;         // the times of a step (trace.hpp)
+struct linear_plans;     // cuBLASLt plans by shape (linear.cpp)
+struct attention_plans;  // cuDNN plans by shape (attention_cudnn.cpp)
+struct peer_edge;        // a pipeline edge by stores into the other GPU (peer_edges.hpp)
+class tracer;            // the times of a step (trace.hpp)
 
 /// Context of one rank. `context` (context.hpp) owns what is pointed to.
 struct rank {
@@ -54,6 +55,7 @@ struct rank {
   const peer_edge* edges[n_roles]{};  // pipeline roles: null where NCCL carries the messages
   cublasLtHandle_t blas = nullptr;
   linear_plans* plans = nullptr;
+  attention_plans* attention_graphs = nullptr;
   std::byte* workspace =
       nullptr;  // device scratch, used by kernels of stream::compute only, one after another
   std::size_t workspace_bytes = 0;

@@ -5,6 +5,8 @@
 #pragma once
 #include <rankc/runtime/host/rank.hpp>
 
+#include <span>
+
 namespace rankc::host {
 
 /// y[n] = table[id[n] - first] where that row is held here, else 0.
@@ -76,13 +78,14 @@ template <class T> void exp_sums_grad(rank&, at dlogits, at dsums, at logits, at
 template <class T> void cross_entropy(rank&, at loss, at sums, int tokens, double scale, bool accumulate);
 template <class T> void cross_entropy_grad(rank&, at dsums, at sums, int tokens, double scale);
 
-/// total = or += sum of squares of g.
-template <class T> void sum_squares(rank&, at total, at g, std::size_t count, bool accumulate);
+/// total = or += sum of squares of the gradients of all ranges.
+template <class T> void sum_squares(rank&, at total, at gradients, std::span<const range>, bool accumulate);
 
-/// One AdamW step on `count` elements, with the rank's `input`; gradients are scaled by
-/// min(1, clip / (sqrt(norm_squared) + 1e-6)) where clip > 0; weight decay where `decay`.
+/// One AdamW step on all ranges, with the rank's `input`; gradients are scaled by
+/// min(1, clip / (sqrt(norm_squared) + 1e-6)) where clip > 0; weight decay where the range says so.
+/// Shapes: weights, gradients and moments are whole regions; ranges count their elements.
 /// Source: Loshchilov and Hutter 2019, as PyTorch computes it.
-template <class T> void adamw(rank&, at w, at g, at m, at v, at norm_squared, std::size_t count, bool decay);
+template <class T> void adamw(rank&, at weights, at gradients, at first_moment, at second_moment, at norm_squared, std::span<const range>);
 
 /// out = 0. Clears `count` elements.
 template <class T> void clear(rank&, at out, std::size_t count);

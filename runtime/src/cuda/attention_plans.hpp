@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attention by cuDNN: fused kernels for the bf16 shapes that attention_scratch.hpp names. Plans are made once
+// per shape, when it first appears, in the eager run before capture. A build without cuDNN has the same
+// functions and none of the kernels (attention_without_cudnn.cpp).
+#pragma once
+#include <rankc/runtime/cuda/kernels.hpp>
+
+#include <compare>
+
+namespace rankc::cuda {
+
+/// The sizes of a call to attention. Units: strides in elements, from one token to the next; that of o and
+/// dout is o_stride.
+struct attention_sizes {
+  int rows, seq, heads, kv_heads, dim, q_stride, kv_stride, o_stride;
+  auto operator<=>(const attention_sizes&) const = default;
+};
+
+/// Room for the plans of a rank, with no plan in it.
+attention_plans* make_attention_plans();
+void destroy(attention_plans*);
+
+/// Enqueue attention, or its gradient. False where cuDNN cannot do it: then nothing was enqueued.
+/// Errors: failure (70) where every plan of cuDNN's needs more scratch than was planned.
+bool attention_cudnn(rank&, at o, at lse, at scratch, at q, at k, at v, const attention_sizes&);
+bool attention_grad_cudnn(rank&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse,
+                          const attention_sizes&);
+
+}  // namespace rankc::cuda

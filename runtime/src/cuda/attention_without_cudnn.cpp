@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// A build that found no cuDNN: attention is left to the own kernels.
+#include "attention_plans.hpp"
+
+namespace rankc::cuda {
+
+attention_plans* make_attention_plans() { return nullptr; }
+void destroy(attention_plans*) {}
+
+bool attention_cudnn(rank&, at, at, at, at, at, at, const attention_sizes&) { return false; }
+bool attention_grad_cudnn(rank&, at, at, at, at, at, at, at, at, at, at, const attention_sizes&) {
+  return false;
+}
+
+}  // namespace rankc::cuda

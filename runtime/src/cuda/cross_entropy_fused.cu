@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cross entropy where a rank holds the whole vocabulary: the row's maximum and sum in one reading (the online
+// softmax), and the gradient in one reading and one writing. Source: Milakov and Gimelshein 2018.
+#include <rankc/runtime/cuda/fused.hpp>
+
+#include "cross_entropy_rows.cuh"
+
+namespace rankc::cuda {
+namespace {
+
+/// top[n] = max over the row, sums[n] = (sum of exp(logit - top), the target's logit - top). A thread's sum
+/// is relative to the largest logit that it has seen, so a larger one scales it down. Shapes: top f32
+/// (tokens), sums f32 (tokens, 2), logits (tokens, vocab), targets (tokens).
+template <int N, class T>
+__global__ void __launch_bounds__(logits_threads)
+    online_sums(float* top, float* sums, const T* logits, const std::int32_t* targets, int vocab) {
+  const std::size_t token = blockIdx.x;
+  logits += token * vocab;
+  float most = -FLT_MAX, sum = 0.0f;  // finite, so that a logit of minus infinity counts for nothing
+  walk_row<N>(logits, vocab, [&](int, const pack<T, N>& in) {
+    float value[N];
+    unpack(value, in);
+    float largest = value[0];
+    for (int i = 1; i < N; ++i) largest = fmaxf(largest, value[i]);
+    if (largest > most) {
+      sum *= exp_of<T>(most - largest);
+      most = largest;
+    }
+    for (int i = 0; i < N; ++i) sum += exp_of<T>(value[i] - most);
+  });
+  const float of_row = block_max(most);
+  sum = block_sum(sum * exp_of<T>(most - of_row));
+  if (threadIdx.x != 0) return;
+  const int target = targets[token];
+  top[token] = of_row;
+  sums[2 * token] = sum;
+  sums[2 * token + 1] = target >= 0 && target < vocab ? to_float(logits[target]) - of_row : 0.0f;
+}
+
+/// dlogits = scale (exp(logit - top) / sums0 - [column is the target]). dlogits may be logits.
+/// Shapes: dlogits, logits (tokens, vocab), sums f32 (tokens, 2), top f32 (tokens), targets (tokens).
+template <int N, class T>
+__global__ void __launch_bounds__(logits_threads)
+    softmax_backward(T* dlogits, const float* sums, const T* logits, const float* top,
+                     const std::int32_t* targets, int vocab, int first, float scale) {
+  const std::size_t token = blockIdx.x;
+  dlogits += token * vocab;
+  const float most = top[token], of_sum = scale / sums[2 * token];
+  const int target = targets[token] - first;
+  walk_row<N>(logits + token * vocab, vocab, [&](int c, const pack<T, N>& in) {
+    float out[N];
+    for (int i = 0; i < N; ++i)
+      out[i] = of_sum * exp_of<T>(to_float(in.element[i]) - most) - (c + i == target ? scale : 0.0f);
+    store(dlogits + c, packed<T>(out));
+  });
+}
+
+}  // namespace
+
+template <class T>
+void softmax_sums(rank& r, at top, at sums, at logits, at targets, int tokens, int vocab) {
+  const T* row = r.at<T>(logits);
+  launch_rows<T>(r, "softmax_sums", online_sums<wide<T>, T>, online_sums<1, T>, packable<wide<T>>(vocab, row),
+                 tokens, vocab, r.at<float>(top), r.at<float>(sums), row, r.at<std::int32_t>(targets), vocab);
+}
+
+template <class T>
+void softmax_grad(rank& r, at dlogits, at sums, at logits, at top, at targets, int tokens, int vocab,
+                  int first, double scale) {
+  T *out = r.at<T>(dlogits), *row = r.at<T>(logits);
+  launch_rows<T>(r, "softmax_grad", softmax_backward<wide<T>, T>, softmax_backward<1, T>,
+                 packable<wide<T>>(vocab, out, row), tokens, vocab, out, r.at<float>(sums), row,
+                 r.at<float>(top), r.at<std::int32_t>(targets), vocab, first, static_cast<float>(scale));
+}
+
+template void softmax_sums<float>(rank&, at, at, at, at, int, int);
+template void softmax_sums<bf16>(rank&, at, at, at, at, int, int);
+template void softmax_grad<float>(rank&, at, at, at, at, at, int, int, int, double);
+template void softmax_grad<bf16>(rank&, at, at, at, at, at, int, int, int, double);
+
+}  // namespace rankc::cuda

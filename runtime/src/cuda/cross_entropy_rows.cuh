@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a block reads a row of logits: each thread has four packs under way before it uses the first.
+#pragma once
+#include "device.cuh"
+
+#include <cfloat>
+
+namespace rankc::cuda {
+
+inline constexpr int logits_threads = 512;
+
+/// Call f(column, pack) for the packs of the row that are the calling thread's. f may write where it stands.
+template <int N, class T, class F>
+__device__ void walk_row(const T* row, int width, F&& f) {
+  constexpr int ahead = 4;
+  const int step = blockDim.x * N;
+  for (int c = threadIdx.x * N; c < width; c += ahead * step) {
+    pack<T, N> in[ahead];
+#pragma unroll
+    for (int k = 0; k < ahead; ++k)
+      if (c + k * step < width) in[k] = load<T, N>(row + c + k * step);
+#pragma unroll
+    for (int k = 0; k < ahead; ++k)
+      if (c + k * step < width) f(c + k * step, in[k]);
+  }
+}
+
+/// Launch `kernel<N>` with a block per token, N being the widest pack that the operands allow.
+template <class T, class Wide, class Single, class... Arguments>
+void launch_rows(rank& r, const char* name, Wide by_packs, Single by_elements, bool packs, int tokens,
+                 int vocab, Arguments... arguments) {
+  if (packs) launch(r, name, by_packs, tokens, row_threads(vocab / wide<T>, logits_threads), 0, arguments...);
+  else launch(r, name, by_elements, tokens, row_threads(vocab, logits_threads), 0, arguments...);
+}
+
+}  // namespace rankc::cuda

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// The gradient of an embedding table, without a sum whose order varies: the tokens are sorted by row (a
+// stable radix sort), so that those of one row are neighbours, a run. Blocks add up chunks of equal length,
+// however long the runs are; a run that crosses chunks leaves a partial sum in each, which a second kernel
+// adds up in order. Every row of the table is written by one thread per column.
+#include <rankc/runtime/cuda/kernels.hpp>
+
+#include "device.cuh"
+
+#include <cub/device/device_radix_sort.cuh>
+
+namespace rankc::cuda {
+namespace {
+
+constexpr int longest_chunk = 64,
+              ahead = 8;  // ahead: rows of dy that a thread loads before it adds the first
+
+/// key[n] = the token's row here, or `rows` where it is held elsewhere; token[n] = n. All (tokens).
+__global__ void name_rows(std::int32_t* key, std::int32_t* token, const std::int32_t* ids, int tokens,
+                          int rows, int first) {
+  const int n = blockIdx.x * blockDim.x + threadIdx.x;
+  if (n >= tokens) return;
+  const int row = ids[n] - first;
+  key[n] = row >= 0 && row < rows ? row : rows;
+  token[n] = n;
+}
+
+/// What both kernels know of the sorted tokens and of the sums under way.
+/// Shapes: key, token (tokens); partial f32 (chunks, width): the sum of the chunk's part of a run that began
+/// in
+///         an earlier chunk; opening f32 (chunks, width): of the part of a run that goes on in the next.
+struct runs {
+  const std::int32_t *key, *token;
+  float *partial, *opening;
+  int tokens, rows, width, chunk;
+};
+
+/// Add to N neighbouring floats of which no other thread adds to any: a reduction in the memory system, so
+/// that nothing waits for the old value.
+template <int N>
+__device__ void add_to(float* to, const float (&sum)[N], bool packs) {
+  if constexpr (N % 4 == 0)
+    if (packs) {
+      for (int i = 0; i < N; i += 4)
+        atomicAdd(reinterpret_cast<float4*>(to + i), make_float4(sum[i], sum[i + 1], sum[i + 2], sum[i + 3]));
+      return;
+    }
+  for (int i = 0; i < N; ++i) atomicAdd(to + i, sum[i]);
+}
+
+/// dtable[key] += sum of dy[token] for the runs within this block's chunk; the sums of runs that cross its
+/// ends go to `partial` and `opening`. Shapes: dtable f32 (rows, width), dy (tokens, width); grid (chunks,
+/// ceil(width / columns of a block)).
+template <int N, class T>
+__global__ void __launch_bounds__(256) add_chunks(float* dtable, const T* dy, runs of, bool packs) {
+  __shared__ std::int32_t key[longest_chunk + 1], token[longest_chunk];
+  const int begin = blockIdx.x * of.chunk;
+  const int count = of.tokens - begin < of.chunk ? of.tokens - begin : of.chunk;
+  for (int n = threadIdx.x; n <= count; n += blockDim.x) {
+    key[n] = begin + n < of.tokens ? of.key[begin + n] : -1;
+    if (n < count) token[n] = of.token[begin + n];
+  }
+  __syncthreads();
+  const int c = (blockIdx.y * blockDim.x + threadIdx.x) * N;
+  if (c >= of.width) return;
+  bool continued = begin > 0 && of.key[begin - 1] == key[0];
+  float sum[N] = {};
+  for (int n = 0; n < count; n += ahead) {
+    pack<T, N> in[ahead];
+#pragma unroll
+    for (int k = 0; k < ahead; ++k)
+      if (n + k < count && key[n + k] != of.rows)
+        in[k] = load<T, N>(dy + static_cast<std::size_t>(token[n + k]) * of.width + c);
+#pragma unroll
+    for (int k = 0; k < ahead; ++k) {
+      if (n + k >= count || key[n + k] == of.rows) return;
+      float d[N];
+      unpack(d, in[k]);
+      for (int i = 0; i < N; ++i) sum[i] += d[i];
+      const bool last = n + k + 1 == count;
+      if (!last && key[n + k + 1] == key[n + k]) continue;
+      float* carried = (continued ? of.partial : of.opening) + std::size_t{blockIdx.x} * of.width + c;
+      if (continued || key[n + k + 1] == key[n + k])
+        for (int i = 0; i < N; ++i) carried[i] = sum[i];
+      else add_to(dtable + static_cast<std::size_t>(key[n + k]) * of.width + c, sum, packs);
+      for (int i = 0; i < N; ++i) sum[i] = 0.0f;
+      continued = false;
+    }
+  }
+}
+
+/// dtable[key] += the parts of the run that begins in this block's chunk and goes on in the next, if one
+/// does. Shapes: dtable f32 (rows, width); grid (chunks - 1, ceil(width / block)).
+__global__ void add_crossing(float* dtable, runs of) {
+  const int end = (blockIdx.x + 1) * of.chunk, row = of.key[end - 1];
+  const int begin = end - of.chunk;
+  if (row == of.rows || of.key[end] != row) return;
+  if (begin > 0 && of.key[begin - 1] == row) return;  // began earlier
+  const int c = blockIdx.y * blockDim.x + threadIdx.x;
+  if (c >= of.width) return;
+  float sum = of.opening[std::size_t{blockIdx.x} * of.width + c];
+#pragma unroll 4
+  for (int next = end; next < of.tokens && of.key[next] == row; next += of.chunk)
+    sum += of.partial[static_cast<std::size_t>(next / of.chunk) * of.width + c];
+  dtable[static_cast<std::size_t>(row) * of.width + c] += sum;
+}
+
+int bits_of(int rows) {  // of the largest key, which is `rows`
+  int bits = 1;
+  while ((rows >> bits) != 0) ++bits;
+  return bits;
+}
+
+/// Tokens of a chunk: few enough that the chunks of all columns fill the device.
+int chunk_of(int tokens, int threads_across) {
+  int chunk = longest_chunk;
+  while (chunk > ahead && static_cast<std::size_t>(tokens) * threads_across / chunk < processors * 1024)
+    chunk /= 2;
+  return chunk;
+}
+
+}  // namespace
+
+template <class T>
+void embedding_grad(rank& r, at dtable, at dy, at ids, int tokens, int rows, int width, int first,
+                    bool accumulate) {
+  const char* name = "embedding_grad";
+  if (!accumulate) clear<float>(r, dtable, static_cast<std::size_t>(rows) * width);
+  float* to = r.at<float>(dtable);
+  const T* d = r.at<T>(dy);
+  constexpr int n = wide<T>;
+  const bool packs = packable<n>(width, d);
+  const int across = packs ? width / n : width, chunk = chunk_of(tokens, across),
+            chunks = ceil_div(tokens, chunk);
+
+  // Workspace: keys and tokens, before and after sorting, the sums, then the sort's own.
+  const std::size_t column = (static_cast<std::size_t>(tokens) + 63) / 64 * 64,
+                    sums = (static_cast<std::size_t>(chunks) * width + 63) / 64 * 64;
+  std::int32_t* key = reinterpret_cast<std::int32_t*>(r.workspace);
+  std::int32_t *token = key + column, *sorted_key = token + column, *sorted_token = sorted_key + column;
+  float *partial = reinterpret_cast<float*>(sorted_token + column), *opening = partial + sums;
+  void* scratch = opening + sums;
+  const int bits = bits_of(rows);
+  std::size_t bytes = 0;
+  check(
+      r,
+      cub::DeviceRadixSort::SortPairs(nullptr, bytes, key, sorted_key, token, sorted_token, tokens, 0, bits),
+      "embedding_grad: size of the sort");
+  if (bytes + 4 * (4 * column + 2 * sums) > r.workspace_bytes)
+    fail(r, "embedding_grad: " + std::to_string(tokens) + " tokens of width " + std::to_string(width) +
+                " do not fit into the workspace");
+  launch(r, name, name_rows, ceil_div(tokens, 256), 256, 0, key, token, r.at<std::int32_t>(ids), tokens, rows,
+         first);
+  check(r,
+        cub::DeviceRadixSort::SortPairs(scratch, bytes, key, sorted_key, token, sorted_token, tokens, 0, bits,
+                                        r.on(stream::compute)),
+        "embedding_grad: sort");
+  const runs of{sorted_key, sorted_token, partial, opening, tokens, rows, width, chunk};
+  const unsigned threads = row_threads(across);
+  const dim3 grid(chunks, ceil_div(across, threads));
+  if (packs) launch(r, name, add_chunks<n, T>, grid, threads, 0, to, d, of, packable<4>(width, to));
+  else launch(r, name, add_chunks<1, T>, grid, threads, 0, to, d, of, false);
+  launch(r, name, add_crossing, dim3(chunks - 1, ceil_div(width, 256)), row_threads(width), 0, to, of);
+}
+
+template void embedding_grad<float>(rank&, at, at, at, int, int, int, int, bool);
+template void embedding_grad<bf16>(rank&, at, at, at, int, int, int, int, bool);
+
+}  // namespace rankc::cuda

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// How element-wise kernels over (tokens, width) share out their work: a thread takes one pack of N columns of
+// R neighbouring tokens, so that it has R loads under way at once and reads what belongs to a column once.
+#pragma once
+#include "device.cuh"
+
+namespace rankc::cuda {
+
+inline constexpr int row_group_threads = 256;
+
+/// The calling thread's part; it has none where `token` is not below tokens.
+template <int N, int R>
+struct row_group {
+  std::size_t token;  // the first of R
+  int column;
+  __device__ explicit row_group(int width) {
+    const unsigned packs = static_cast<unsigned>(width) / N;
+    const unsigned item = blockIdx.x * row_group_threads + threadIdx.x;
+    token = std::size_t{item / packs} * R;
+    column = static_cast<int>(item % packs) * N;
+  }
+};
+
+template <int N, int R>
+unsigned row_group_blocks(int tokens, int width) {
+  const std::size_t items = static_cast<std::size_t>(ceil_div(tokens, R)) * (width / N);
+  return static_cast<unsigned>(ceil_div(items, row_group_threads));
+}
+
+}  // namespace rankc::cuda

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Teams of warps, each of which keeps one token's row in registers: blockDim.x threads are a team, and a
+// block holds blockDim.y of them. Thread t of a team has the packs t, t + blockDim.x, ... of its row.
+#pragma once
+#include "device.cuh"
+
+namespace rankc::cuda {
+
+/// Rows above this many elements are refused: they do not fit into registers.
+inline constexpr int widest_row = 32768;
+
+/// The sums of the calling thread's team. A team of one warp needs no barrier; a larger one has barrier
+/// 1 + threadIdx.y to itself, so a block holds at most 15 of those.
+class team {
+ public:
+  /// Replace every x[k] by its sum over the team, in a fixed order. All threads of the team call it.
+  template <int K>
+  __device__ void sum(float (&x)[K]) {
+    for (int k = 0; k < K; ++k) x[k] = warp_sum(x[k]);
+    if (blockDim.x == warp_size) return;
+    __shared__ float of_warp[2][warp_size][K];
+    const int warps = blockDim.x / warp_size, first = threadIdx.y * warps;
+    if (threadIdx.x % warp_size == 0)
+      for (int k = 0; k < K; ++k) of_warp[turn_][first + threadIdx.x / warp_size][k] = x[k];
+    asm volatile("bar.sync %0, %1;" ::"r"(1 + threadIdx.y), "r"(blockDim.x) : "memory");
+    for (int k = 0; k < K; ++k) x[k] = 0.0f;
+    for (int w = 0; w < warps; ++w)
+      for (int k = 0; k < K; ++k) x[k] += of_warp[turn_][first + w][k];
+    turn_ ^= 1;  // what the next call writes, nobody reads any more
+  }
+  __device__ float sum(float x) {
+    float one[1] = {x};
+    sum(one);
+    return one[0];
+  }
+
+ private:
+  int turn_ = 0;
+};
+
+/// Column at which the calling thread's pack number p begins.
+template <int N>
+__device__ int team_column(int p) {
+  return static_cast<int>(p * blockDim.x + threadIdx.x) * N;
+}
+
+/// A block of teams for rows of `packs` packs of which a thread holds `each`: about `threads` in all.
+inline dim3 team_block(int packs, int each, int threads) {
+  const int warps = ceil_div(packs, warp_size * each);
+  const int teams = threads / (warps * warp_size);
+  return dim3(warps * warp_size, teams < 1 ? 1 : teams > 15 ? 15 : teams);
+}
+
+}  // namespace rankc::cuda

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// Speed of linear layers at the shapes of GPT-2 124M and Llama-3-8B in bf16: the heuristics' first algorithm
+// against the tuned one, and epilogues against the same work composed. Prints TFLOP/s of the product alone
+// and, after the tuned figure, how long tuning took. Operands are random, for zeros run faster.
+#include <rankc/runtime/cuda/context.hpp>
+#include <rankc/runtime/cuda/kernels.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <random>
+#include <utility>
+#include <vector>
+
+namespace rankc::cuda {
+namespace {
+
+constexpr std::size_t gibibyte = std::size_t{1} << 30;
+
+void require(cudaError_t status) {
+  if (status == cudaSuccess) return;
+  std::fprintf(stderr, "linear_bench: %s\n", cudaGetErrorString(status));
+  std::exit(1);
+}
+
+/// A rank with an arena of random bf16 numbers of about unit size; operands are taken from it in turn.
+class stand {
+ public:
+  stand(std::size_t bytes, bool deterministic) {
+    layout_.arena_bytes = bytes;
+    about_.deterministic = deterministic;
+    context_ = std::make_unique<context>(0, about_, 0);
+    std::mt19937 engine(1);
+    std::normal_distribution<float> draw;
+    std::vector<bf16> numbers(std::size_t{1} << 22);
+    for (bf16& x : numbers) x = __float2bfloat16_rn(draw(engine));
+    const std::size_t block = numbers.size() * sizeof(bf16);
+    for (std::size_t at = 0; at < bytes; at += block)
+      require(cudaMemcpy(of().arena + at, at == 0 ? static_cast<const void*>(numbers.data()) : of().arena,
+                         std::min(block, bytes - at), cudaMemcpyDefault));
+    require(cudaDeviceSynchronize());
+  }
+  rank& of() { return context_->of(); }
+  at take(std::size_t elements, std::size_t size = 2) {
+    const at where{used_};
+    used_ += (elements * size + 255) / 256 * 256;
+    if (used_ > layout_.arena_bytes) std::exit(2);
+    return where;
+  }
+  void rewind() { used_ = 0; }
+
+ private:
+  layout layout_{};
+  rank_row row_{.pp = 0, .dp = 0, .tp = 0, .communicator = {-1, -1, -1, -1, -1, -1, -1, -1}};
+  description about_{.interface_version = interface_version,
+                     .name = "linear_bench",
+                     .plan_hash = 0,
+                     .type = dtype::bf16,
+                     .pp = 1,
+                     .dp = 1,
+                     .tp = 1,
+                     .microbatches = 1,
+                     .rows = 1,
+                     .seq = 1,
+                     .vocab = 1,
+                     .vocab_used = 1,
+                     .flops_per_token = 0,
+                     .peak_flops = 0,
+                     .deterministic = false,
+                     .train = {},
+                     .layouts = {&layout_, 1},
+                     .ranks = {&row_, 1},
+                     .communicators = {},
+                     .text = "",
+                     .json = ""};
+  std::size_t used_ = 0;
+  std::unique_ptr<context> context_;
+};
+
+/// Milliseconds of the first call, which tunes.
+double first_call(rank& r, const std::function<void(rank&)>& body) {
+  const auto start = std::chrono::steady_clock::now();
+  body(r);
+  require(cudaStreamSynchronize(r.on(stream::compute)));
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// Milliseconds of a call, over `runs` calls.
+double time(rank& r, const std::function<void(rank&)>& body, int runs) {
+  const cudaStream_t compute = r.on(stream::compute);
+  cudaEvent_t begin = nullptr, end = nullptr;
+  require(cudaEventCreate(&begin));
+  require(cudaEventCreate(&end));
+  require(cudaEventRecord(begin, compute));
+  for (int i = 0; i < runs; ++i) body(r);
+  require(cudaEventRecord(end, compute));
+  require(cudaEventSynchronize(end));
+  float ms = 0;
+  require(cudaEventElapsedTime(&ms, begin, end));
+  cudaEventDestroy(begin);
+  cudaEventDestroy(end);
+  return ms / runs;
+}
+
+struct variant {
+  const char* name;
+  std::function<void(rank&)> body;
+};
+
+void run_layer(stand& first, stand& tuned, int tokens, int in, int out, bool epilogues) {
+  const double tera = 2e-12 * tokens * in * out;
+  std::vector<variant> variants;
+  tuned.rewind();
+  const auto count = [](int rows, int cols) { return static_cast<std::size_t>(rows) * cols; };
+  const at x = tuned.take(count(tokens, in)), y = tuned.take(count(tokens, out)),
+           before_in = tuned.take(count(tokens, in)), before_out = tuned.take(count(tokens, out)),
+           w = tuned.take(count(out, in)), dw = tuned.take(count(out, in), 4), b = tuned.take(out),
+           dx = tuned.take(count(tokens, in));
+  const std::size_t n_in = count(tokens, in), n_out = count(tokens, out);
+  const at res = before_out, dy = y;
+  variants.push_back({"fwd", [=](rank& r) { linear<bf16>(r, y, x, w, tokens, in, out); }});
+  variants.push_back({"dx", [=](rank& r) { linear_dx<bf16>(r, dx, dy, w, tokens, in, out, false); }});
+  variants.push_back({"dw", [=](rank& r) { linear_dw<bf16>(r, dw, dy, x, tokens, in, out, false); }});
+  variants.push_back({"dw+=", [=](rank& r) { linear_dw<bf16>(r, dw, dy, x, tokens, in, out, true); }});
+  if (epilogues) {
+    variants.push_back({"bias: fused", [=](rank& r) { linear_bias<bf16>(r, y, x, w, b, tokens, in, out); }});
+    variants.push_back({"bias: composed", [=](rank& r) {
+                          linear<bf16>(r, y, x, w, tokens, in, out);
+                          bias<bf16>(r, y, y, b, tokens, out);
+                        }});
+    variants.push_back(
+        {"bias+add: fused", [=](rank& r) { linear_bias_add<bf16>(r, y, x, w, b, res, tokens, in, out); }});
+    variants.push_back({"bias+add: composed", [=](rank& r) {
+                          linear_bias<bf16>(r, y, x, w, b, tokens, in, out);
+                          add<bf16>(r, y, y, res, n_out);
+                        }});
+    variants.push_back({"bias+gelu: fused", [=](rank& r) {
+                          linear_bias_gelu<bf16>(r, y, before_out, x, w, b, tokens, in, out);
+                        }});
+    variants.push_back({"bias+gelu: composed", [=](rank& r) {
+                          linear_bias<bf16>(r, before_out, x, w, b, tokens, in, out);
+                          gelu<bf16>(r, y, before_out, n_out);
+                        }});
+    variants.push_back({"dx dgelu: fused",
+                        [=](rank& r) { linear_dx_gelu<bf16>(r, dx, dy, w, before_in, tokens, in, out); }});
+    variants.push_back({"dx dgelu: composed", [=](rank& r) {
+                          linear_dx<bf16>(r, dx, dy, w, tokens, in, out, false);
+                          gelu_grad<bf16>(r, dx, dx, before_in, n_in);
+                        }});
+  }
+  for (const variant& v : variants) {
+    first_call(first.of(), v.body);
+    const double tuning = first_call(tuned.of(), v.body);
+    // In turns, for the clock drifts; the median of each.
+    const int runs = std::clamp(static_cast<int>(10.0 / time(first.of(), v.body, 2)), 2, 200);
+    double plain[5], best[5];
+    for (int i = 0; i < 5; ++i) {
+      plain[i] = time(first.of(), v.body, runs);
+      best[i] = time(tuned.of(), v.body, runs);
+    }
+    std::sort(plain, plain + 5);
+    std::sort(best, best + 5);
+    std::printf("%6d %6d -> %6d  %-26s %8.3f ms %6.0f   tuned %8.3f ms %6.0f   (first call %4.0f ms)\n",
+                tokens, in, out, v.name, plain[2], tera / plain[2] * 1e3, best[2], tera / best[2] * 1e3,
+                tuning);
+  }
+  std::fflush(stdout);
+}
+
+int run() {
+  stand first(16 * gibibyte, true), tuned(16 * gibibyte, false);
+  std::printf("tokens  in -> out, heuristic's first: time, TFLOP/s of the product; tuned: the same\n");
+  for (const int tokens : {65536, 4096})
+    for (const auto& [in, out] : {std::pair{768, 2304}, {768, 768}, {768, 3072}, {3072, 768}, {768, 50304}})
+      run_layer(first, tuned, tokens, in, out, out < 50304);
+  for (const auto& [in, out] :
+       {std::pair{4096, 6144}, {4096, 4096}, {4096, 28672}, {14336, 4096}, {4096, 128256}})
+    run_layer(first, tuned, 16384, in, out, false);
+  return 0;
+}
+
+}  // namespace
+}  // namespace rankc::cuda
+
+int main() { return rankc::cuda::run(); }

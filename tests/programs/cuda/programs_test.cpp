@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// The programs for GPUs against PyTorch and against the host: losses, every element of every gradient, repeated runs.
+#include "losses.hpp"
+
+namespace {
+
+using tensors = std::map<std::string, std::vector<double>>;
+using rankc::runtime::region;
+
+template <class Check>
+void for_each_program(int gpus, const std::string& type, Check check) {
+  int seen = 0;
+  for (const registered& program : cuda_registry) {
+    if (program.type != type || program.about->world() != gpus) continue;
+    CAPTURE(program.job);
+    CAPTURE(program.layout);
+    check(program);
+    ++seen;
+  }
+  CHECK(seen > 0);
+}
+
+void reproduce_losses(int gpus) {
+  loss_difference worst;
+  for_each_program(gpus, "f32", [&](const registered& program) {
+    const loss_difference d = difference_of_losses(program);
+    CHECK(d.early <= 2e-5);
+    CHECK(d.late <= 5e-4);
+    worst = {std::max(worst.early, d.early), std::max(worst.late, d.late)};
+  });
+  MESSAGE("f32, " << gpus << " GPUs: largest difference " << worst.early << " in the first 5 steps, " << worst.late << " after");
+}
+
+/// The gradients of a first step; of the host's: by one rank, in f64.
+tensors first_gradients(const registered& program) {
+  run r = start(program);
+  r.step();
+  return r.tensors(region::gradients);
+}
+const tensors& host_gradients(const std::string& job) {
+  static std::map<std::string, tensors> known;
+  if (known.count(job) == 0)
+    for (const registered& program : host_registry)
+      if (program.job == job && program.layout == "one" && program.type == "f64") known[job] = first_gradients(program);
+  REQUIRE(known.count(job) == 1);
+  return known[job];
+}
+
+/// Largest error of an element, relative to the largest element of its tensor; and of a tensor, as a ratio of norms.
+/// A key's bias has no gradient in exact arithmetic: its errors are measured against the query's.
+struct gradient_difference {
+  double element = 0, tensor = 0;
+};
+gradient_difference difference(const tensors& wanted, const tensors& got) {
+  REQUIRE(wanted.size() == got.size());
+  gradient_difference worst;
+  for (const auto& [name, values] : wanted) {
+    CAPTURE(name);
+    REQUIRE(got.count(name) == 1);
+    const std::vector<double>& others = got.at(name);
+    REQUIRE(values.size() == others.size());
+    std::string scale = name;
+    if (const auto at = scale.find("wk.bias"); at != scale.npos) scale[at + 1] = 'q';
+    double largest = 0, square = 0, error = 0, error_square = 0;
+    for (double v : wanted.at(scale)) largest = std::max(largest, std::abs(v)), square += v * v;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const double off = std::abs(values[i] - others[i]);
+      error = off <= error ? error : off;
+      error_square += off * off;
+    }
+    REQUIRE(largest > 0);
+    const double element = error / largest, tensor = std::sqrt(error_square / square);
+    worst.element = element <= worst.element ? worst.element : element;
+    worst.tensor = tensor <= worst.tensor ? worst.tensor : tensor;
+  }
+  return worst;
+}
+
+void compare_gradients(int gpus, const std::string& type, double element, double tensor) {
+  gradient_difference worst;
+  for_each_program(gpus, type, [&](const registered& program) {
+    const gradient_difference d = difference(host_gradients(program.job), first_gradients(program));
+    CHECK(d.element <= element);
+    CHECK(d.tensor <= tensor);
+    worst = {std::max(worst.element, d.element), std::max(worst.tensor, d.tensor)};
+  });
+  MESSAGE(type << ", " << gpus << " GPUs: gradients differ from the host's f64 by " << worst.element << " (element), " << worst.tensor
+               << " (tensor)");
+}
+
+/// Losses, norms and weights after three steps.
+std::pair<std::vector<double>, tensors> three_steps(const registered& program) {
+  run r = start(program);
+  std::vector<double> seen;
+  for (int n = 0; n < 3; ++n) {
+    const auto out = r.step();
+    seen.push_back(out.loss);
+    seen.push_back(out.grad_norm);
+  }
+  return {seen, r.tensors(region::weights)};
+}
+
+void check_all(int gpus) {
+  SUBCASE("f32 losses are PyTorch's to 2e-5 in the first five steps and 5e-4 after") { reproduce_losses(gpus); }
+  SUBCASE("f32 gradients are the host's") { compare_gradients(gpus, "f32", 1e-5, 1e-5); }
+  SUBCASE("bf16 gradients are the host's to bf16's rounding") { compare_gradients(gpus, "bf16", 5e-2, 2e-2); }
+  SUBCASE("a deterministic plan gives the same bits again, and an arena has the planned size") {
+    for_each_program(gpus, "bf16", [&](const registered& program) {
+      REQUIRE(program.about->deterministic);
+      CHECK(three_steps(program) == three_steps(program));
+      const auto engine = program.install();
+      for (int rank = 0; rank < gpus; ++rank)
+        CHECK(engine->arena_bytes(rank) == program.about->layouts[program.about->ranks[rank].pp].arena_bytes);
+    });
+  }
+  SUBCASE("an evaluation leaves weights alone and gives the loss that a step would") {
+    for_each_program(gpus, "f32", [&](const registered& program) {
+      if (program.job != "gpt2_8") return;
+      run r = start(program);
+      r.step();
+      const tensors before = r.tensors(region::weights);
+      r.load();
+      const double loss = r.engine->evaluate();
+      CHECK(r.tensors(region::weights) == before);
+      CHECK(loss == r.step().loss);
+    });
+  }
+}
+
+}  // namespace
+
+TEST_CASE("1 GPU") { check_all(1); }
+TEST_CASE("2 GPUs") { check_all(2); }
+TEST_CASE("4 GPUs") { check_all(4); }

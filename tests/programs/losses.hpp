@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// PyTorch's float64 losses, and a run of a program beside them.
+#pragma once
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "plans.hpp"
+#include "run.hpp"
+
+struct oracle_line {
+  std::string args;
+  std::vector<double> losses;
+  bool has(const std::string& flag) const { return args.find(flag) != args.npos; }
+  double lr() const {
+    const auto at = args.find("--lr ");
+    return at == args.npos ? 3e-4 : std::stod(args.substr(at + 5));
+  }
+};
+
+/// The lines, in the order of programs::jobs.
+inline std::vector<oracle_line> oracle() {
+  std::ifstream in(RANKC_TEST_ORACLES "/training/torch_losses.jsonl");
+  std::vector<oracle_line> lines;
+  for (std::string text; std::getline(in, text);) {
+    const auto j = nlohmann::json::parse(text);
+    lines.push_back({j.at("args"), j.at("losses")});
+  }
+  return lines;
+}
+
+/// The line that a program's job stands for.
+inline const oracle_line& expected_of(const registered& program) {
+  static const std::vector<oracle_line> lines = oracle();
+  const auto same = [&](const programs::job& j) { return program.job == j.name; };
+  const auto line = static_cast<std::size_t>(std::find_if(std::begin(programs::jobs), std::end(programs::jobs), same) - programs::jobs);
+  REQUIRE(line < lines.size());
+  return lines[line];
+}
+
+inline run start(const registered& program) {
+  const oracle_line& expected = expected_of(program);
+  return run(program, expected.has("--data rand") ? "rand" : "arith", expected.lr());
+}
+
+/// Largest differences from PyTorch's losses: in the first five steps, and after.
+struct loss_difference {
+  double early = 0, late = 0;
+};
+inline loss_difference difference_of_losses(const registered& program) {
+  const oracle_line& expected = expected_of(program);
+  run r = start(program);
+  loss_difference worst;
+  for (std::size_t n = 0; n < expected.losses.size(); ++n) {
+    const double off = std::abs(r.step().loss - expected.losses[n]);
+    double& of = n < 5 ? worst.early : worst.late;
+    of = off <= of ? of : off;  // a NaN stays
+  }
+  return worst;
+}
