@@ -65,7 +65,8 @@ class engine {
   /// Run the forward program on all ranks; parameters and moments stay as they are.
   virtual double evaluate() = 0;
 
-  /// Copy `count` elements of a region of one rank to or from host memory, from element `first` on.
+  /// Copy `count` elements of a region of one rank to or from host memory, from element `first` on. Several threads
+  /// may write different elements at the same time.
   virtual void read(int rank, region, std::size_t first, std::size_t count, double* to) = 0;
   virtual void write(int rank, region, std::size_t first, std::size_t count, const double* from) = 0;
 

@@ -9,40 +9,26 @@
 namespace rankc::cuda {
 namespace {
 
-constexpr int rows_each = 4;
-
 /// y[n] = (residual[n] +) x[n] + table[(first + n) % rows]; `residual` may be null.
 /// Shapes: x, y, residual (tokens, width), table (rows, width). y may be x or residual.
 template <bool Residual, int N, class T>
 __global__ void __launch_bounds__(row_group_threads)
     add_rows(T* y, const T* x, const T* table, const T* residual, int tokens, int width, int rows,
              int first) {
-  const row_group<N, rows_each> part(width);
-  pack<T, N> in[rows_each], row[rows_each], other[rows_each];
-#pragma unroll
-  for (int k = 0; k < rows_each; ++k) {
-    const std::size_t token = part.token + k;
-    if (token >= tokens) break;
-    in[k] = load<T, N>(x + token * width + part.column);
-    if constexpr (Residual) other[k] = load<T, N>(residual + token * width + part.column);
-    row[k] = k > 0 && rows == 1 ? row[0]
-                                : load<T, N>(table +
-                                             static_cast<std::size_t>((first + static_cast<unsigned>(token)) %
-                                                                      static_cast<unsigned>(rows)) *
-                                                 width +
-                                             part.column);
+  const row_group<N, 1> part(width);
+  if (part.token >= tokens) return;
+  const std::size_t place = part.token * width + part.column;
+  const unsigned row = (static_cast<unsigned>(first) + static_cast<unsigned>(part.token)) % rows;
+  const auto in = load<T, N>(x + place), of_row = load<T, N>(table + std::size_t{row} * width + part.column);
+  float sum[N], other[N];
+  unpack(sum, in);
+  unpack(other, of_row);
+  for (int i = 0; i < N; ++i) sum[i] += other[i];
+  if constexpr (Residual) {
+    unpack(other, load<T, N>(residual + place));
+    for (int i = 0; i < N; ++i) sum[i] += other[i];
   }
-#pragma unroll
-  for (int k = 0; k < rows_each; ++k) {
-    const std::size_t token = part.token + k;
-    if (token >= tokens) return;
-    float sum[N];
-    for (int i = 0; i < N; ++i) {
-      sum[i] = to_float(in[k].element[i]) + to_float(row[k].element[i]);
-      if constexpr (Residual) sum[i] += to_float(other[k].element[i]);
-    }
-    store(y + token * width + part.column, packed<T>(sum));
-  }
+  store(y + place, packed<T>(sum));
 }
 
 /// dtable[p] = or += sum of dy[n] over the tokens n at position p, in token order.
@@ -61,7 +47,7 @@ __global__ void __launch_bounds__(row_group_threads)
       const auto old = load<float, n_out>(out + i);
       for (int j = 0; j < n_out; ++j) total[i + j] = old.element[j];
     }
-#pragma unroll 4
+#pragma unroll 8
   for (int n = ((p - first) % seq + seq) % seq; n < tokens; n += seq) {
     float d[N];
     unpack(d, load<T, N>(dy + static_cast<std::size_t>(n) * width + part.column));
@@ -80,11 +66,11 @@ void run_add_rows(rank& r, const char* name, at y, at x, at table, const T* resi
   T *to = r.at<T>(y), *from = r.at<T>(x), *row = r.at<T>(table);
   constexpr int n = wide<T>;
   if (packable<n>(width, to, from, row, residual))
-    launch(r, name, add_rows<Residual, n, T>, row_group_blocks<n, rows_each>(tokens, width),
-           row_group_threads, 0, to, from, row, residual, tokens, width, rows, first);
+    launch(r, name, add_rows<Residual, n, T>, row_group_blocks<n, 1>(tokens, width), row_group_threads, 0, to,
+           from, row, residual, tokens, width, rows, first);
   else
-    launch(r, name, add_rows<Residual, 1, T>, row_group_blocks<1, rows_each>(tokens, width),
-           row_group_threads, 0, to, from, row, residual, tokens, width, rows, first);
+    launch(r, name, add_rows<Residual, 1, T>, row_group_blocks<1, 1>(tokens, width), row_group_threads, 0, to,
+           from, row, residual, tokens, width, rows, first);
 }
 
 /// dy itself, for its column sums.

@@ -4,6 +4,7 @@
 #include "trace.hpp"
 #include "peer_edges.hpp"
 
+#include <cstdint>
 #include <string>
 #include <type_traits>
 
@@ -39,6 +40,19 @@ ncclComm_t communicator_of(rank& r, role group, message m) {
     fail(r, std::string(m.name) + ": the rank has no communicator for role " +
                 std::to_string(static_cast<int>(group)) + "; the plan gives it index -1");
   return communicator;
+}
+
+/// NCCL's kernels for symmetric windows (seen in 2.28.3) go wrong where a piece does not begin at a multiple
+/// of 4 bytes, which can be with bf16. Broadcasts and sums that scale by one are not done by these kernels.
+template <class T>
+bool awkward(const T* to, const T* from, std::size_t count) {
+  const auto bits =
+      reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(from) | (count * sizeof(T));
+  return bits % 4 != 0;
+}
+
+ncclRedOp_t sum_for(rank& r, role group, bool is_awkward) {
+  return is_awkward ? r.scaled_sums[static_cast<int>(group)] : ncclSum;
 }
 
 }  // namespace
@@ -90,10 +104,10 @@ void all_reduce(rank& r, stream s, role group, message m, at data, std::size_t c
   ncclComm_t communicator = communicator_of(r, group, m);
   const stamped times(r, tracer::what::communication, s, m.name);
   if (r.alone) return;
-  check(r,
-        ncclAllReduce(r.at<T>(data), r.at<T>(data), count, type_of<T>,
-                      how == reduction::max ? ncclMax : ncclSum, communicator, r.on(s)),
-        communicator, std::string(m.name) + ": ncclAllReduce");
+  T* values = r.at<T>(data);
+  const ncclRedOp_t op = how == reduction::max ? ncclMax : sum_for(r, group, awkward(values, values, count));
+  check(r, ncclAllReduce(values, values, count, type_of<T>, op, communicator, r.on(s)), communicator,
+        std::string(m.name) + ": ncclAllReduce");
 }
 
 template <class T>
@@ -101,8 +115,18 @@ void all_gather(rank& r, stream s, role group, message m, at to, at from, std::s
   ncclComm_t communicator = communicator_of(r, group, m);
   const stamped times(r, tracer::what::communication, s, m.name);
   if (r.alone) return;
-  check(r, ncclAllGather(r.at<T>(from), r.at<T>(to), count, type_of<T>, communicator, r.on(s)), communicator,
-        std::string(m.name) + ": ncclAllGather");
+  const T* mine = r.at<T>(from);
+  T* all = r.at<T>(to);
+  const std::string call = std::string(m.name) + ": ncclAllGather";
+  if (!awkward(all, mine, count)) {
+    check(r, ncclAllGather(mine, all, count, type_of<T>, communicator, r.on(s)), communicator, call);
+    return;
+  }
+  int members = 0;
+  check(r, ncclCommCount(communicator, &members), communicator, call);
+  for (int i = 0; i < members; ++i)
+    check(r, ncclBroadcast(mine, all + static_cast<std::size_t>(i) * count, count, type_of<T>, i, communicator, r.on(s)),
+          communicator, call);
 }
 
 template <class T>
@@ -110,7 +134,11 @@ void reduce_scatter(rank& r, stream s, role group, message m, at to, at from, st
   ncclComm_t communicator = communicator_of(r, group, m);
   const stamped times(r, tracer::what::communication, s, m.name);
   if (r.alone) return;
-  check(r, ncclReduceScatter(r.at<T>(from), r.at<T>(to), count, type_of<T>, ncclSum, communicator, r.on(s)),
+  T* mine = r.at<T>(to);
+  const T* all = r.at<T>(from);
+  check(r,
+        ncclReduceScatter(all, mine, count, type_of<T>, sum_for(r, group, awkward(mine, all, count)), communicator,
+                          r.on(s)),
         communicator, std::string(m.name) + ": ncclReduceScatter");
 }
 

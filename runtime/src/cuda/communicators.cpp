@@ -16,12 +16,21 @@ using namespace std::chrono_literals;
 
 /// Give the rank its communicator under every role that names it. A pipeline edge has two members: note the
 /// other.
-void assign(rank& r, int group_index, ncclComm_t made, int place) {
+void assign(rank& r, int group_index, ncclComm_t made, int place, ncclRedOp_t scaled_sum) {
   for (int role = 0; role < n_roles; ++role)
     if (r.row->communicator[role] == group_index) {
       r.communicators[role] = made;
       r.peers[role] = 1 - place;
+      r.scaled_sums[role] = scaled_sum;
     }
+}
+
+ncclRedOp_t scaled_sum(const rank& r, ncclComm_t of, const std::string& name) {
+  bf16 one = __float2bfloat16_rn(1.0f);
+  ncclRedOp_t made = ncclSum;
+  check(r, ncclRedOpCreatePreMulSum(&made, &one, ncclBfloat16, ncclScalarHostImmediate, of), of,
+        name + ": ncclRedOpCreatePreMulSum");
+  return made;
 }
 
 bool plays(const rank& r, int group_index, role one, role other) {
@@ -59,11 +68,19 @@ void wait_for(context& c, ncclComm_t of, const std::string& call) { check(c.of()
 }  // namespace
 
 communicators::communicators(const description& about, const std::vector<std::unique_ptr<context>>& ranks,
-                             const peer_edges* edges)
-    : about_(about) {
+                             const peer_edges* edges, const std::string& meeting)
+    : about_(about), ids_(about.communicators.size()) {
   prepare_nccl();
   try {
-    for (int g = 0; g < static_cast<int>(about_.communicators.size()); ++g)
+    for (std::size_t g = 0; g < ids_.size(); ++g)
+      if (context* first = ranks[static_cast<std::size_t>(about_.communicators[g].ranks[0])].get())
+        check(first->of(), ncclGetUniqueId(&ids_[g]), nullptr, "ncclGetUniqueId");
+    if (!meeting.empty()) {
+      context& mine = **std::find_if(ranks.begin(), ranks.end(), [](const auto& r) { return r != nullptr; });
+      meet(mine, meeting);
+      share_ids(mine);
+    }
+    for (int g = 0; g < static_cast<int>(ids_.size()); ++g)
       if (edges == nullptr || !edges->has(g)) make(g, ranks);
   } catch (...) {
     abort();
@@ -72,45 +89,80 @@ communicators::communicators(const description& about, const std::vector<std::un
   }
 }
 
+/// The communicator of all processes. NCCL takes its id from the environment, where the others may not see it.
+void communicators::meet(context& mine, const std::string& meeting) {
+  const std::string name = "the meeting of all ranks at " + meeting;
+  setenv("NCCL_COMM_ID", meeting.c_str(), 1);
+  ncclUniqueId id;
+  check(mine.of(), ncclGetUniqueId(&id), nullptr, name + ": ncclGetUniqueId");
+  group together(mine.of(), name);
+  membership& world = join(mine, id, about_.world(), mine.of().index, name);
+  together.end();
+  wait_for(mine, world.of, name);
+  unsetenv("NCCL_COMM_ID");
+  mine.of().world = world.of;
+}
+
+/// Every id was made by its communicator's first member, and is zero elsewhere: the sum is known to all.
+void communicators::share_ids(context& mine) {
+  rank& r = mine.of();
+  const std::size_t bytes = ids_.size() * sizeof(ncclUniqueId);
+  if (bytes > r.workspace_bytes) fail(r, std::to_string(ids_.size()) + " communicators are too many");
+  const cudaStream_t on = r.on(stream::compute);
+  check(r, cudaMemcpy(r.workspace, ids_.data(), bytes, cudaMemcpyHostToDevice), "ids: cudaMemcpy");
+  check(r, cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+  check(r, ncclAllReduce(r.workspace, r.workspace, bytes, ncclUint8, ncclSum, r.world, on), r.world,
+        "ids of the communicators: ncclAllReduce");
+  check(r, cudaStreamSynchronize(on), "ids: cudaStreamSynchronize");
+  check(r, cudaMemcpy(ids_.data(), r.workspace, bytes, cudaMemcpyDeviceToHost), "ids: cudaMemcpy");
+}
+
+/// One rank's part in making a communicator; belongs into a group.
+communicators::membership& communicators::join(context& owner, const ncclUniqueId& id, int members, int place,
+                                               const std::string& name) {
+  use_device_of(owner);
+  all_.push_back(std::make_unique<membership>(membership{nullptr, &owner, place, nullptr, nullptr}));
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  config.maxCTAs = most_blocks;
+  const ncclResult_t status = ncclCommInitRankConfig(&all_.back()->of, members, id, place, &config);
+  if (status != ncclInProgress) check(owner.of(), status, nullptr, name + ": ncclCommInitRankConfig");
+  return *all_.back();
+}
+
 void communicators::make(int group_index, const std::vector<std::unique_ptr<context>>& ranks) {
   const communicator& plan = about_.communicators[static_cast<std::size_t>(group_index)];
   const std::string name = "communicator " + std::string(plan.name);
+  const auto member_at = [&](int place) {
+    return ranks[static_cast<std::size_t>(plan.ranks[static_cast<std::size_t>(place)])].get();
+  };
+  const int size = static_cast<int>(plan.ranks.size());
+  context* here = nullptr;
+  for (int place = 0; place < size && here == nullptr; ++place) here = member_at(place);
+  if (here == nullptr) return;
   members made;
-  ncclUniqueId id;
-  context& first = *ranks[static_cast<std::size_t>(plan.ranks[0])];
-  check(first.of(), ncclGetUniqueId(&id), nullptr, name + ": ncclGetUniqueId");
-  group together(first.of(), name);
-  for (std::size_t place = 0; place < plan.ranks.size(); ++place) {
-    context& owner = *ranks[static_cast<std::size_t>(plan.ranks[place])];
-    use_device_of(owner);
-    all_.push_back(std::make_unique<membership>(membership{nullptr, &owner, static_cast<int>(place), nullptr, nullptr}));
-    made.push_back(all_.back().get());
-    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-    config.blocking = 0;
-    config.maxCTAs = most_blocks;
-    together.add(owner, nullptr,
-                 ncclCommInitRankConfig(&made.back()->of, static_cast<int>(plan.ranks.size()), id,
-                                        static_cast<int>(place), &config),
-                 "ncclCommInitRankConfig");
-  }
+  group together(here->of(), name);
+  for (int place = 0; place < size; ++place)
+    if (context* owner = member_at(place))
+      made.push_back(&join(*owner, ids_[static_cast<std::size_t>(group_index)], size, place, name));
   together.end();
   for (const membership* m : made) {
     wait_for(*m->owner, m->of, name + ": ncclCommInitRankConfig");
-    assign(m->owner->of(), group_index, m->of, m->place);
+    assign(m->owner->of(), group_index, m->of, m->place, scaled_sum(m->owner->of(), m->of, name));
   }
-  register_arenas(made, name);
+  register_arenas(plan, made, name);
   connect_pair(made, group_index, name);
 }
 
 /// Where all members lie on one pipeline coordinate their arenas have one layout: they become a symmetric
 /// window. Elsewhere each rank registers its own. NCCL leaves out what the machine cannot do.
-void communicators::register_arenas(const members& made, const std::string& name) {
-  if (std::any_of(made.begin(), made.end(), [](const membership* m) { return !m->owner->arena_is_registrable(); }))
-    return;
-  const layout* where = made.front()->owner->of().where;
-  const bool symmetric =
-      made.size() > 1 && std::all_of(made.begin(), made.end(),
-                                     [&](const membership* m) { return m->owner->of().where == where; });
+void communicators::register_arenas(const communicator& plan, const members& made, const std::string& name) {
+  for (const membership* m : made)
+    if (!m->owner->arena_is_registrable()) return;
+  const auto pipeline_rank = [&](int rank) { return about_.ranks[static_cast<std::size_t>(rank)].pp; };
+  const bool symmetric = plan.ranks.size() > 1 && std::all_of(plan.ranks.begin(), plan.ranks.end(), [&](int rank) {
+                           return pipeline_rank(rank) == pipeline_rank(plan.ranks[0]);
+                         });
   if (!symmetric) {
     for (membership* m : made)
       check(m->owner->of(),
@@ -122,7 +174,7 @@ void communicators::register_arenas(const members& made, const std::string& name
   group together(made.front()->owner->of(), name);
   for (membership* m : made)
     together.add(*m->owner, m->of,
-                 ncclCommWindowRegister(m->of, m->owner->of().arena, window_bytes(where->arena_bytes),
+                 ncclCommWindowRegister(m->of, m->owner->of().arena, window_bytes(m->owner->of().where->arena_bytes),
                                         &m->window, NCCL_WIN_COLL_SYMMETRIC),
                  "ncclCommWindowRegister");
   together.end();

@@ -19,10 +19,11 @@ inline constexpr int most_blocks = 16;
 /// ranks' arenas with them.
 class communicators {
  public:
-  /// Makes all but those that are `edges`.
+  /// Makes all but those that are `edges`. `ranks` is by rank, null where a rank has another process; then
+  /// rank 0 meets the others at `meeting` (host:port), and there is a communicator of all ranks besides.
   /// Errors: failure (70) naming the communicator, with NCCL's text.
   communicators(const description&, const std::vector<std::unique_ptr<context>>& ranks,
-                const peer_edges* edges);
+                const peer_edges* edges, const std::string& meeting);
   ~communicators();
   communicators(const communicators&) = delete;
   communicators& operator=(const communicators&) = delete;
@@ -41,12 +42,16 @@ class communicators {
   };
   using members = std::vector<membership*>;
 
+  void meet(context& mine, const std::string& meeting);
+  void share_ids(context& mine);
   void make(int group_index, const std::vector<std::unique_ptr<context>>& ranks);
-  void register_arenas(const members&, const std::string& name);
+  membership& join(context&, const ncclUniqueId&, int members, int place, const std::string& name);
+  void register_arenas(const communicator&, const members&, const std::string& name);
   void connect_pair(const members&, int group_index, const std::string& name);
   void release();
 
   const description& about_;
+  std::vector<ncclUniqueId> ids_;  // by communicator
   std::vector<std::unique_ptr<membership>> all_;
   std::shared_ptr<std::atomic<bool>> gone_;  // after abort: whether NCCL has let go of everything
 };

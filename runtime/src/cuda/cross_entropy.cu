@@ -11,7 +11,8 @@ namespace {
 
 /// top[n] = max over the row. Shapes: logits (tokens, vocab), top f32 (tokens).
 template <int N, class T>
-__global__ void __launch_bounds__(logits_threads) row_maxima(float* top, const T* logits, int vocab) {
+__global__ void __launch_bounds__(logits_threads, logits_blocks)
+    row_maxima(float* top, const T* logits, int vocab) {
   const std::size_t token = blockIdx.x;
   float most = -INFINITY;
   walk_row<N>(logits + token * vocab, vocab, [&](int, const pack<T, N>& in) {
@@ -24,7 +25,7 @@ __global__ void __launch_bounds__(logits_threads) row_maxima(float* top, const T
 /// sums[n] = (sum of exp(logit - top), the target's logit - top or 0 where the target is held elsewhere).
 /// Shapes: sums f32 (tokens, 2), logits (tokens, vocab), top f32 (tokens), targets (tokens).
 template <int N, class T>
-__global__ void __launch_bounds__(logits_threads)
+__global__ void __launch_bounds__(logits_threads, logits_blocks)
     row_sums(float* sums, const T* logits, const float* top, const std::int32_t* targets, int vocab,
              int first) {
   const std::size_t token = blockIdx.x;
@@ -44,7 +45,7 @@ __global__ void __launch_bounds__(logits_threads)
 /// dlogits = dsums0 exp(logit - top) + dsums1 [column is the target]. dlogits may be logits.
 /// Shapes: dlogits, logits (tokens, vocab), dsums f32 (tokens, 2), top f32 (tokens), targets (tokens).
 template <int N, class T>
-__global__ void __launch_bounds__(logits_threads)
+__global__ void __launch_bounds__(logits_threads, logits_blocks)
     row_sums_backward(T* dlogits, const float* dsums, const T* logits, const float* top,
                       const std::int32_t* targets, int vocab, int first) {
   const std::size_t token = blockIdx.x;
@@ -66,8 +67,8 @@ __global__ void loss_of(float* loss, const float* sums, int tokens, float scale,
   float sum = 0.0f;
 #pragma unroll 8
   for (int n = threadIdx.x; n < tokens; n += loss_threads) {
-    const auto of_token = load<float, 2>(sums + 2 * static_cast<std::size_t>(n));
-    sum += logf(of_token.element[0]) - of_token.element[1];
+    const float* of_token = sums + 2 * static_cast<std::size_t>(n);
+    sum += logf(of_token[0]) - of_token[1];
   }
   sum = block_sum(sum);
   if (threadIdx.x == 0) *loss = (accumulate ? *loss : 0.0f) + scale * sum;

@@ -12,7 +12,7 @@ namespace {
 /// is relative to the largest logit that it has seen, so a larger one scales it down. Shapes: top f32
 /// (tokens), sums f32 (tokens, 2), logits (tokens, vocab), targets (tokens).
 template <int N, class T>
-__global__ void __launch_bounds__(logits_threads)
+__global__ void __launch_bounds__(logits_threads, logits_blocks)
     online_sums(float* top, float* sums, const T* logits, const std::int32_t* targets, int vocab) {
   const std::size_t token = blockIdx.x;
   logits += token * vocab;
@@ -40,7 +40,7 @@ __global__ void __launch_bounds__(logits_threads)
 /// dlogits = scale (exp(logit - top) / sums0 - [column is the target]). dlogits may be logits.
 /// Shapes: dlogits, logits (tokens, vocab), sums f32 (tokens, 2), top f32 (tokens), targets (tokens).
 template <int N, class T>
-__global__ void __launch_bounds__(logits_threads)
+__global__ void __launch_bounds__(logits_threads, logits_blocks)
     softmax_backward(T* dlogits, const float* sums, const T* logits, const float* top,
                      const std::int32_t* targets, int vocab, int first, float scale) {
   const std::size_t token = blockIdx.x;

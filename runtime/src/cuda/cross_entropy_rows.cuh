@@ -7,12 +7,14 @@
 
 namespace rankc::cuda {
 
-inline constexpr int logits_threads = 512;
+inline constexpr int logits_threads = 256,
+                     logits_blocks = 4;  // of a block, and blocks that are resident together
+inline constexpr int logits_ahead = 4;
 
 /// Call f(column, pack) for the packs of the row that are the calling thread's. f may write where it stands.
 template <int N, class T, class F>
 __device__ void walk_row(const T* row, int width, F&& f) {
-  constexpr int ahead = 4;
+  constexpr int ahead = logits_ahead;
   const int step = blockDim.x * N;
   for (int c = threadIdx.x * N; c < width; c += ahead * step) {
     pack<T, N> in[ahead];
@@ -25,12 +27,22 @@ __device__ void walk_row(const T* row, int width, F&& f) {
   }
 }
 
+/// Threads for a row of `packs` packs: as many, or a few less, as leaves the last round of loads the fullest.
+inline unsigned logits_block(int packs) {
+  const int most = row_threads(packs, logits_threads);
+  const auto slots = [&](int threads) { return ceil_div(packs, threads * logits_ahead) * threads; };
+  int best = most;
+  for (int threads = most - warp_size; threads >= most * 3 / 4; threads -= warp_size)
+    if (slots(threads) < slots(best)) best = threads;
+  return static_cast<unsigned>(best);
+}
+
 /// Launch `kernel<N>` with a block per token, N being the widest pack that the operands allow.
 template <class T, class Wide, class Single, class... Arguments>
 void launch_rows(rank& r, const char* name, Wide by_packs, Single by_elements, bool packs, int tokens,
                  int vocab, Arguments... arguments) {
-  if (packs) launch(r, name, by_packs, tokens, row_threads(vocab / wide<T>, logits_threads), 0, arguments...);
-  else launch(r, name, by_elements, tokens, row_threads(vocab, logits_threads), 0, arguments...);
+  if (packs) launch(r, name, by_packs, tokens, logits_block(vocab / wide<T>), 0, arguments...);
+  else launch(r, name, by_elements, tokens, logits_block(vocab), 0, arguments...);
 }
 
 }  // namespace rankc::cuda

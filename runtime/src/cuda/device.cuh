@@ -56,6 +56,15 @@ __device__ pack<T, N> packed(const float (&from)[N]) {
   return to;
 }
 
+/// From here on the compiler takes the pack for a new one: what it made of the old, f32 copies above all, it
+/// does not keep in registers.
+template <class T, int N>
+__device__ void forget(pack<T, N>& p) {
+  if constexpr (sizeof(p) % sizeof(unsigned) == 0)
+    for (unsigned i = 0; i < sizeof(p) / sizeof(unsigned); ++i)
+      asm volatile("" : "+r"(reinterpret_cast<unsigned*>(&p)[i]));
+}
+
 /// exp and the sigmoid, as exact as T can show.
 template <class T>
 __device__ float exp_of(float x) {

@@ -35,17 +35,31 @@ struct runs {
   int tokens, rows, width, chunk;
 };
 
-/// Add to N neighbouring floats of which no other thread adds to any: a reduction in the memory system, so
-/// that nothing waits for the old value.
+/// Add to N neighbouring floats, to which no other thread adds.
 template <int N>
 __device__ void add_to(float* to, const float (&sum)[N], bool packs) {
   if constexpr (N % 4 == 0)
     if (packs) {
-      for (int i = 0; i < N; i += 4)
-        atomicAdd(reinterpret_cast<float4*>(to + i), make_float4(sum[i], sum[i + 1], sum[i + 2], sum[i + 3]));
+      pack<float, 4> old[N / 4];
+      for (int i = 0; i < N; i += 4) old[i / 4] = load<float, 4>(to + i);
+      for (int i = 0; i < N; i += 4) {
+        for (int j = 0; j < 4; ++j) old[i / 4].element[j] += sum[i + j];
+        store(to + i, old[i / 4]);
+      }
       return;
     }
-  for (int i = 0; i < N; ++i) atomicAdd(to + i, sum[i]);
+  for (int i = 0; i < N; ++i) to[i] += sum[i];
+}
+
+/// Store N neighbouring floats, in packs where N allows: the workspace's rows are aligned to them.
+template <int N>
+__device__ void keep(float* to, const float (&sum)[N]) {
+  constexpr int n = N < 4 ? N : 4;
+  for (int i = 0; i < N; i += n) {
+    pack<float, n> part;
+    for (int j = 0; j < n; ++j) part.element[j] = sum[i + j];
+    store(to + i, part);
+  }
 }
 
 /// dtable[key] += sum of dy[token] for the runs within this block's chunk; the sums of runs that cross its
@@ -80,8 +94,7 @@ __global__ void __launch_bounds__(256) add_chunks(float* dtable, const T* dy, ru
       const bool last = n + k + 1 == count;
       if (!last && key[n + k + 1] == key[n + k]) continue;
       float* carried = (continued ? of.partial : of.opening) + std::size_t{blockIdx.x} * of.width + c;
-      if (continued || key[n + k + 1] == key[n + k])
-        for (int i = 0; i < N; ++i) carried[i] = sum[i];
+      if (continued || key[n + k + 1] == key[n + k]) keep(carried, sum);
       else add_to(dtable + static_cast<std::size_t>(key[n + k]) * of.width + c, sum, packs);
       for (int i = 0; i < N; ++i) sum[i] = 0.0f;
       continued = false;
@@ -91,17 +104,23 @@ __global__ void __launch_bounds__(256) add_chunks(float* dtable, const T* dy, ru
 
 /// dtable[key] += the parts of the run that begins in this block's chunk and goes on in the next, if one
 /// does. Shapes: dtable f32 (rows, width); grid (chunks - 1, ceil(width / block)).
-__global__ void add_crossing(float* dtable, runs of) {
-  const int end = (blockIdx.x + 1) * of.chunk, row = of.key[end - 1];
-  const int begin = end - of.chunk;
-  if (row == of.rows || of.key[end] != row) return;
-  if (begin > 0 && of.key[begin - 1] == row) return;  // began earlier
+__global__ void __launch_bounds__(256) add_crossing(float* dtable, runs of, int chunks) {
+  const int first = blockIdx.x + 1, row = of.key[first * of.chunk - 1];
+  if (row == of.rows || of.key[first * of.chunk] != row) return;
+  if (first > 1 && of.key[(first - 1) * of.chunk - 1] == row) return;  // began earlier
+  int end = first;  // the run has a part in the chunks [first, end); a warp looks at 32 together
+  for (bool all = true; all;) {
+    const int chunk = end + static_cast<int>(threadIdx.x % warp_size);
+    const unsigned in = __ballot_sync(0xffffffffu, chunk < chunks && of.key[chunk * of.chunk] == row);
+    end += __popc(in);
+    all = in == 0xffffffffu;
+  }
   const int c = blockIdx.y * blockDim.x + threadIdx.x;
   if (c >= of.width) return;
-  float sum = of.opening[std::size_t{blockIdx.x} * of.width + c];
-#pragma unroll 4
-  for (int next = end; next < of.tokens && of.key[next] == row; next += of.chunk)
-    sum += of.partial[static_cast<std::size_t>(next / of.chunk) * of.width + c];
+  float sum = of.opening[static_cast<std::size_t>(first - 1) * of.width + c];
+#pragma unroll 16
+  for (int chunk = first; chunk < end; ++chunk)
+    sum += of.partial[static_cast<std::size_t>(chunk) * of.width + c];
   dtable[static_cast<std::size_t>(row) * of.width + c] += sum;
 }
 
@@ -160,7 +179,8 @@ void embedding_grad(rank& r, at dtable, at dy, at ids, int tokens, int rows, int
   const dim3 grid(chunks, ceil_div(across, threads));
   if (packs) launch(r, name, add_chunks<n, T>, grid, threads, 0, to, d, of, packable<4>(width, to));
   else launch(r, name, add_chunks<1, T>, grid, threads, 0, to, d, of, false);
-  launch(r, name, add_crossing, dim3(chunks - 1, ceil_div(width, 256)), row_threads(width), 0, to, of);
+  launch(r, name, add_crossing, dim3(chunks - 1, ceil_div(width, row_threads(width))), row_threads(width), 0,
+         to, of, chunks);
 }
 
 template void embedding_grad<float>(rank&, at, at, at, int, int, int, int, bool);

@@ -3,6 +3,7 @@
 // once; when one fails, the others' communication is aborted, so that none is left waiting.
 #include <rankc/runtime/cuda/kernels.hpp>
 
+#include "batches.hpp"
 #include "check.hpp"
 #include "communicators.hpp"
 #include "worker.hpp"
@@ -17,7 +18,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-void accept(const description& about) {
+void accept(const description& about, const placement& where) {
   if (about.interface_version != runtime::interface_version)
     throw failure(1, "the program was generated for runtime interface " +
                          std::to_string(about.interface_version) + ", this runtime has " +
@@ -28,49 +29,17 @@ void accept(const description& about) {
   int devices = 0;
   if (cudaGetDeviceCount(&devices) != cudaSuccess) devices = 0;
   cudaGetLastError();
+  if (where.is_one_rank()) {
+    if (where.device < devices) return;
+    throw failure(1, "rank " + std::to_string(where.rank) + " is the process of GPU " +
+                         std::to_string(where.device) + " of its machine, which has " +
+                         std::to_string(devices) + "; start no more processes than GPUs");
+  }
   if (devices < about.world())
     throw failure(1, "the plan has " + std::to_string(about.world()) +
                          " ranks, one GPU each, and this machine has " + std::to_string(devices) +
                          " GPUs; use a machine with more, or a plan with fewer ranks");
 }
-
-/// Pinned tokens and targets of every data-parallel coordinate.
-class batches {
- public:
-  explicit batches(const description& about)
-      : microbatch_(static_cast<std::size_t>(about.rows) * about.seq), microbatches_(about.microbatches) {
-    const std::size_t count = microbatch_ * static_cast<std::size_t>(microbatches_);
-    const std::size_t bytes = 2 * sizeof(std::int32_t) * count * static_cast<std::size_t>(about.dp);
-    if (cudaMallocHost(&all_, bytes) != cudaSuccess)
-      throw failure(70, "install: no " + std::to_string(bytes) + " bytes of pinned memory for the batches");
-    std::fill_n(all_, bytes / sizeof(std::int32_t), 0);
-    for (int dp = 0; dp < about.dp; ++dp) {
-      const std::int32_t* tokens = all_ + 2 * count * static_cast<std::size_t>(dp);
-      of_.push_back({tokens, tokens + count, count * sizeof(std::int32_t)});
-    }
-  }
-  ~batches() { cudaFreeHost(all_); }
-  batches(const batches&) = delete;
-  batches& operator=(const batches&) = delete;
-
-  const batch& of(int dp) const { return of_[static_cast<std::size_t>(dp)]; }
-
-  void set(int dp, int microbatch, const std::int32_t* tokens, const std::int32_t* targets) {
-    if (dp < 0 || dp >= static_cast<int>(of_.size()) || microbatch < 0 || microbatch >= microbatches_)
-      throw failure(1, "set_batch: dp " + std::to_string(dp) + ", microbatch " + std::to_string(microbatch) +
-                           "; the plan has " + std::to_string(of_.size()) + " and " +
-                           std::to_string(microbatches_) + " of them, counted from 0");
-    std::int32_t* at = all_ + (of(dp).tokens - all_) + microbatch_ * static_cast<std::size_t>(microbatch);
-    std::copy_n(tokens, microbatch_, at);
-    std::copy_n(targets, microbatch_, at + (of(dp).targets - of(dp).tokens));
-  }
-
- private:
-  std::size_t microbatch_;  // tokens of one
-  int microbatches_;
-  std::int32_t* all_ = nullptr;  // (dp, tokens | targets, microbatches, rows * seq)
-  std::vector<batch> of_;
-};
 
 class cuda_engine final : public engine {
  public:
@@ -80,14 +49,17 @@ class cuda_engine final : public engine {
     if (cudaHostAlloc(&stop_, sizeof(unsigned), cudaHostAllocPortable | cudaHostAllocMapped) != cudaSuccess)
       throw failure(70, "install: no pinned memory");
     *stop_ = 0;
+    ranks_.resize(static_cast<std::size_t>(about.world()));
     for (int i = 0; i < about.world(); ++i) {
-      ranks_.push_back(std::make_unique<context>(i, about, i));
-      ranks_.back()->of().stop = stop_;
-      ranks_.back()->of().steps_done = -1;
+      if (where.is_one_rank() && where.rank != i) continue;
+      auto& owner = ranks_[static_cast<std::size_t>(i)];
+      owner = std::make_unique<context>(where.is_one_rank() ? where.device : i, about, i);
+      owner->of().stop = stop_;
+      owner->of().steps_done = -1;
     }
-    if (where.peer_stores) edges_ = std::make_unique<peer_edges>(about, ranks_);
-    communicators_ = std::make_unique<communicators>(about, ranks_, edges_.get());
-    for (auto& owner : ranks_)
+    if (where.peer_stores && !where.is_one_rank()) edges_ = std::make_unique<peer_edges>(about, ranks_);
+    communicators_ = std::make_unique<communicators>(about, ranks_, edges_.get(), where.meeting);
+    for (context* owner : held())
       workers_.push_back(
           std::make_unique<worker>(*owner, program_, batches_->of(owner->of().row->dp), *report_));
     try {
@@ -106,13 +78,13 @@ class cuda_engine final : public engine {
   }
 
   step_output step(const step_input& input) override {
-    for (auto& owner : ranks_) owner->set_input(input);
+    for (context* owner : held()) owner->set_input(input);
     run({job::what::step, kind::train});
     return {reporter().loss(), std::sqrt(static_cast<double>(reporter().norm_squared()))};
   }
 
   step_output traced_step(const step_input& input, std::vector<traced>& into) override {
-    for (auto& owner : ranks_) owner->set_input(input);
+    for (context* owner : held()) owner->set_input(input);
     run({job::what::capture_traced});
     run({job::what::step, kind::traced});
     for (auto& w : workers_) w->take_times(into);
@@ -125,45 +97,61 @@ class cuda_engine final : public engine {
   }
 
   void read(int rank_index, region which, std::size_t first, std::size_t count, double* to) override {
+    const at from = place_of(rank_index, which, first, count, "read");
     std::vector<float> values(count);
-    copy(rank_index, which, first, count, "read", [&](float* at) {
-      return cudaMemcpy(values.data(), at, count * sizeof(float), cudaMemcpyDeviceToHost);
-    });
+    context* owner = ranks_[static_cast<std::size_t>(rank_index)].get();
+    if (owner != nullptr)
+      checked(*owner, "read: cudaMemcpy", [&] {
+        return cudaMemcpy(values.data(), owner->of().at<float>(from), count * sizeof(float),
+                          cudaMemcpyDeviceToHost);
+      });
+    if (held().front()->of().world != nullptr) share(*held().front(), rank_index, values);
     std::copy(values.begin(), values.end(), to);
   }
 
   void write(int rank_index, region which, std::size_t first, std::size_t count,
              const double* from) override {
+    const at to = place_of(rank_index, which, first, count, "write");
+    context* owner = ranks_[static_cast<std::size_t>(rank_index)].get();
+    if (owner == nullptr) return;
     std::vector<float> values(count);
     for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<float>(from[i]);
-    copy(rank_index, which, first, count, "write", [&](float* at) {
-      return cudaMemcpy(at, values.data(), count * sizeof(float), cudaMemcpyHostToDevice);
+    checked(*owner, "write: cudaMemcpy", [&] {
+      return cudaMemcpy(owner->of().at<float>(to), values.data(), count * sizeof(float),
+                        cudaMemcpyHostToDevice);
     });
-    if (which == region::weights && program_.about.type == dtype::bf16) round(rank_index, first, count);
+    if (which == region::weights && program_.about.type == dtype::bf16) round(*owner, first, count);
   }
 
-  std::size_t arena_bytes(int rank_index) const override {
-    return owner_of(rank_index).of().where->arena_bytes;
-  }
+  std::size_t arena_bytes(int rank_index) const override { return layout_of(rank_index).arena_bytes; }
 
  private:
-  context& owner_of(int rank_index) const {
-    if (rank_index < 0 || rank_index >= program_.about.world())
+  /// The ranks of this process.
+  std::vector<context*> held() const {
+    std::vector<context*> some;
+    for (const auto& owner : ranks_)
+      if (owner != nullptr) some.push_back(owner.get());
+    return some;
+  }
+
+  const layout& layout_of(int rank_index) const {
+    const description& about = program_.about;
+    if (rank_index < 0 || rank_index >= about.world())
       throw failure(1, "rank " + std::to_string(rank_index) + " is not one of the " +
-                           std::to_string(program_.about.world()) + " ranks of this program");
-    return *ranks_[static_cast<std::size_t>(rank_index)];
+                           std::to_string(about.world()) + " ranks of this program");
+    return about.layouts[static_cast<std::size_t>(about.ranks[static_cast<std::size_t>(rank_index)].pp)];
   }
 
   /// Try the steps out, each rank alone and then all together, and capture them. The first pass loads every
   /// kernel and chooses every algorithm while no kernel waits for another rank, the second connects the ranks.
   void warm_up() {
-    for (auto& owner : ranks_)
+    for (context* owner : held())
       owner->set_input(
           {.lr = 0, .weight_decay = 0, .clip = 1, .beta1 = 0, .beta2 = 0, .eps = 1, .step = 1});
     run({job::what::try_alone});
     run({job::what::try_together});
     run({job::what::capture});
-    for (auto& owner : ranks_) owner->of().steps_done = 0;
+    for (context* owner : held()) owner->of().steps_done = 0;
   }
 
   /// Give the job to all workers and wait for them.
@@ -219,26 +207,14 @@ class cuda_engine final : public engine {
     cudaFreeHost(stop_);
   }
 
-  /// The first rank of the last pipeline coordinate: the program leaves the global loss and norm there.
+  /// Loss and norm are at one rank where threads are the ranks, and with every process where those are.
   const worker& reporter() const {
-    for (std::size_t i = 0; i < ranks_.size(); ++i)
-      if (ranks_[i]->of().row->pp == program_.about.pp - 1) return *workers_[i];
-    return *workers_.front();
+    return workers_.size() == 1 ? *workers_.front()
+                                : *workers_[static_cast<std::size_t>(reporter_of(program_.about))];
   }
 
-  /// Bring the bf16 working copy up to date with weights that were written.
-  void round(int rank_index, std::size_t first, std::size_t count) {
-    rank& r = owner_of(rank_index).of();
-    working_copy(r, r.where->working_copy + first * sizeof(bf16), r.where->weights + first * sizeof(float),
-                 count);
-    check(r, cudaStreamSynchronize(r.on(stream::compute)), "write: cudaStreamSynchronize");
-  }
-
-  template <class Copy>
-  void copy(int rank_index, region which, std::size_t first, std::size_t count, const char* what, Copy move) {
-    context& owner = owner_of(rank_index);
-    rank& r = owner.of();
-    const layout& where = *r.where;
+  at place_of(int rank_index, region which, std::size_t first, std::size_t count, const char* what) const {
+    const layout& where = layout_of(rank_index);
     if (first > where.parameter_count || count > where.parameter_count - first)
       throw failure(1, std::string(what) + ": elements " + std::to_string(first) + " to " +
                            std::to_string(first + count) + " of a region that holds " +
@@ -247,14 +223,41 @@ class cuda_engine final : public engine {
                      : which == region::gradients    ? where.gradients
                      : which == region::first_moment ? where.first_moment
                                                      : where.second_moment;
-    cudaError_t status = cudaSetDevice(owner.device());
-    if (status == cudaSuccess) status = move(r.at<float>(begin) + first);
-    // A copy from pageable memory may still be on its way when it returns, and the streams do not wait for
-    // it.
-    if (status == cudaSuccess) status = cudaDeviceSynchronize();
-    if (status != cudaSuccess)
-      throw failure(70, "rank " + std::to_string(rank_index) + ", " + what +
-                            ": cudaMemcpy: " + cudaGetErrorString(status));
+    return begin + first * sizeof(float);
+  }
+
+  /// A copy from pageable memory may still be on its way when it returns, and the streams do not wait for it.
+  template <class Copy>
+  void checked(context& owner, const char* call, Copy copy) {
+    check(owner.of(), cudaSetDevice(owner.device()), "cudaSetDevice");
+    check(owner.of(), copy(), call);
+    check(owner.of(), cudaDeviceSynchronize(), call);
+  }
+
+  /// Bring the bf16 working copy up to date with weights that were written.
+  void round(context& owner, std::size_t first, std::size_t count) {
+    rank& r = owner.of();
+    working_copy(r, r.where->working_copy + first * sizeof(bf16), r.where->weights + first * sizeof(float),
+                 count);
+    check(r, cudaStreamSynchronize(r.on(stream::compute)), "write: cudaStreamSynchronize");
+  }
+
+  /// Give what one rank's process has read to all processes, through the workspace.
+  void share(context& mine, int owner, std::vector<float>& values) {
+    rank& r = mine.of();
+    const cudaStream_t on = r.on(stream::compute);
+    float* through = reinterpret_cast<float*>(r.workspace);
+    for (std::size_t first = 0; first < values.size(); first += r.workspace_bytes / sizeof(float)) {
+      const std::size_t count = std::min(values.size() - first, r.workspace_bytes / sizeof(float));
+      const auto copy = [&](void* to, const void* from) {
+        checked(mine, "read: cudaMemcpy", [&] { return cudaMemcpy(to, from, count * sizeof(float), cudaMemcpyDefault); });
+      };
+      if (r.index == owner) copy(through, values.data() + first);
+      check(r, ncclBroadcast(through, through, count, ncclFloat32, owner, r.world, on), r.world,
+            "read: ncclBroadcast");
+      check(r, cudaStreamSynchronize(on), "read: cudaStreamSynchronize");
+      copy(values.data() + first, through);
+    }
   }
 
   const program program_;
@@ -272,7 +275,7 @@ class cuda_engine final : public engine {
 }  // namespace
 
 std::unique_ptr<engine> install(const program& p, const placement& where) {
-  accept(p.about);
+  accept(p.about, where);
   return std::make_unique<cuda_engine>(p, where);
 }
 

@@ -10,12 +10,14 @@
 namespace rankc::cuda {
 
 /// Launch `kernel` on stream::compute.
-/// Units: `shared` in bytes of dynamic shared memory; above 48 KiB the kernel is opted in first.
+/// Units: `shared` in bytes of dynamic shared memory; above 40 KiB the kernel is opted in first, for its
+/// static
+///        shared memory counts towards the 48 that need none.
 template <class... Parameters, class... Arguments>
 void launch(rank& r, const char* name, void (*kernel)(Parameters...), dim3 grid, dim3 block,
             std::size_t shared, Arguments... arguments) {
   if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;
-  if (shared > 48 * 1024)
+  if (shared > 40 * 1024)
     check(r,
           cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)),
           name);

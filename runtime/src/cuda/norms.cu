@@ -10,7 +10,7 @@ namespace rankc::cuda {
 namespace {
 
 constexpr float eps = 1e-5f;
-constexpr int block_threads = 256, most_threads = 1024;
+constexpr int block_threads = 256, most_threads = 512;
 
 /// What a forward kernel reads and writes; what the variant has no use for is null.
 template <class T>
@@ -71,6 +71,8 @@ __global__ void __launch_bounds__(most_threads) norm_forward(forward_operands<T>
       for (int i = 0; i < N; ++i) mean += value[i];
     }
     mean = mine.sum(mean) / width;
+#pragma unroll
+    for (int p = 0; p < P; ++p) forget(row[p]);
   }
   float squares = 0.0f;
 #pragma unroll
@@ -81,9 +83,13 @@ __global__ void __launch_bounds__(most_threads) norm_forward(forward_operands<T>
     for (int i = 0; i < N; ++i) squares += (value[i] - mean) * (value[i] - mean);
   }
   const float scale = 1.0f / sqrtf(mine.sum(squares) / width + eps);
+#pragma unroll
+  for (int p = 0; p < P; ++p) forget(row[p]);
   if (threadIdx.x == 0) {
-    if constexpr (Centred) store(o.stats + 2 * token, pack<float, 2>{{mean, scale}});
-    else o.stats[token] = scale;
+    if constexpr (Centred) {
+      o.stats[2 * token] = mean;
+      o.stats[2 * token + 1] = scale;
+    } else o.stats[token] = scale;
   }
 #pragma unroll
   for (int p = 0; p < P; ++p) {
@@ -109,19 +115,20 @@ void run_with(rank& r, const char* name, const forward_operands<T>& o, int token
          width);
 }
 
-/// With packs of 16 bytes where all operands allow them, else element by element.
+/// With packs of 16 bytes where all operands allow them, else element by element; f32 always the latter.
 template <bool Centred, added Added, class T>
 void run(rank& r, const char* name, const forward_operands<T>& o, int tokens, int width) {
-  constexpr int n = wide<T>, largest = widest_row / most_threads;
   if (width > widest_row)
     fail(r, std::string(name) + ": width is " + std::to_string(width) + ", but must be at most " +
                 std::to_string(widest_row));
-  if (packable<n>(width, o.y, o.x, o.gain, o.shift, o.sum, o.residual, o.b)) {
-    if (width <= warp_size * n) run_with<Centred, Added, n, 1>(r, name, o, tokens, width);
-    else if (width <= most_threads * n * 4) run_with<Centred, Added, n, 4>(r, name, o, tokens, width);
-    else run_with<Centred, Added, n, largest / n>(r, name, o, tokens, width);
-  } else if (width <= most_threads * 4) run_with<Centred, Added, 1, 4>(r, name, o, tokens, width);
-  else run_with<Centred, Added, 1, largest>(r, name, o, tokens, width);
+  if constexpr (sizeof(T) == 2)
+    if (packable<8>(width, o.y, o.x, o.gain, o.shift, o.sum, o.residual, o.b)) {
+      if (width <= warp_size * 8) return run_with<Centred, Added, 8, 1>(r, name, o, tokens, width);
+      if (width <= warp_size * 32) return run_with<Centred, Added, 8, 4>(r, name, o, tokens, width);
+      return run_with<Centred, Added, 8, 8>(r, name, o, tokens, width);
+    }
+  if (width <= most_threads * 8) run_with<Centred, Added, 1, 8>(r, name, o, tokens, width);
+  else run_with<Centred, Added, 1, 64>(r, name, o, tokens, width);
 }
 
 }  // namespace

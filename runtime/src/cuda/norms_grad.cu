@@ -10,7 +10,13 @@
 namespace rankc::cuda {
 namespace {
 
-constexpr int most_threads = 512;
+/// Threads of a block and blocks resident together: as many as the registers for P packs of N elements allow.
+template <bool Gains, int N, int P>
+struct resident {
+  static constexpr int held = N * P;  // elements of a row that a thread has
+  static constexpr int threads = held <= 8 ? 512 : held <= 24 ? 256 : held <= 32 ? 384 : 512;
+  static constexpr int blocks = held <= 8 ? 2 : held <= 24 ? (Gains ? 2 : 3) : held <= 32 && !Gains ? 2 : 1;
+};
 
 /// What the kernel reads and writes; what the variant has no use for is null.
 template <class T>
@@ -21,11 +27,51 @@ struct backward_operands {
   const T *gain, *residual;
 };
 
-/// What a thread reads of one token.
-template <bool Added, int N, int P, class T>
-struct backward_row {
-  pack<T, N> dy[P], x[P], residual[Added ? P : 1];
-  __device__ void read(const backward_operands<T>& o, std::size_t begin, int width) {
+/// partial[block][c] = sum over the block's teams of their sums of column c. Every thread calls it.
+/// Where a block has several teams, its dynamic shared memory is f32 (teams, width).
+template <int N, int P>
+__device__ void write_partials(float* partial, const float (&sum)[P][N], int width) {
+  constexpr int n = N < 4 ? N : 4;
+  partial += std::size_t{blockIdx.x} * width;
+  float* of_team = dynamic_shared();
+  float* mine = blockDim.y == 1 ? partial : of_team + threadIdx.y * width;
+  __syncthreads();  // what an earlier call left has been read
+#pragma unroll
+  for (int p = 0; p < P; ++p) {
+    const int c = team_column<N>(p);
+    if (c >= width) break;
+    for (int i = 0; i < N; i += n) {
+      pack<float, n> part;
+      for (int j = 0; j < n; ++j) part.element[j] = sum[p][i + j];
+      store(mine + c + i, part);
+    }
+  }
+  if (blockDim.y == 1) return;
+  __syncthreads();
+  const int thread = threadIdx.y * blockDim.x + threadIdx.x, threads = blockDim.x * blockDim.y;
+  for (int c = thread; c < width; c += threads) {
+    float total = 0.0f;
+    for (unsigned t = 0; t < blockDim.y; ++t) total += of_team[t * width + c];
+    partial[c] = total;
+  }
+}
+
+/// dx = (residual +) s (e - mean(e) - xhat mean(e xhat)), with e = dy gain, xhat = (x - m) s; RMSNorm has
+/// m = 0 and no mean(e). With Gains also the block's sums of dy xhat and, if Centred, of dy.
+/// Shapes: dx, dy, x, residual (tokens, width), stats as forward saved them, gain (width), partial f32 (1 or 2,
+///         blocks, width). dx may be dy or residual.
+template <bool Centred, bool Gains, bool Added, int N, int P, class T>
+__global__ void __launch_bounds__(resident<Gains, N, P>::threads, resident<Gains, N, P>::blocks)
+    norm_backward(backward_operands<T> o, float* partial, int tokens, int width) {
+  team mine;
+  float dgain[P][N] = {}, dshift[P][N] = {};
+  pack<T, N> gain[P];
+#pragma unroll
+  for (int p = 0; p < P; ++p)
+    if (const int c = team_column<N>(p); c < width) gain[p] = load<T, N>(o.gain + c);
+  for (int token = blockIdx.x * blockDim.y + threadIdx.y; token < tokens; token += gridDim.x * blockDim.y) {
+    const std::size_t begin = static_cast<std::size_t>(token) * width;
+    pack<T, N> dy[P], x[P], residual[Added ? P : 1];
 #pragma unroll
     for (int p = 0; p < P; ++p) {
       const int c = team_column<N>(p);
@@ -34,88 +80,49 @@ struct backward_row {
       x[p] = load<T, N>(o.x + begin + c);
       if constexpr (Added) residual[p] = load<T, N>(o.residual + begin + c);
     }
-  }
-};
-
-/// partial[block][c] = sum over the block's teams of their sums of column c. Every thread calls it.
-template <int N, int P>
-__device__ void write_partials(float* partial, float (&sum)[P][N], int width) {
-  __shared__ float shared[most_threads * 8];  // a block of several teams has at most 8 columns a thread
-  partial += std::size_t{blockIdx.x} * width;
-  for (unsigned turn = 0; turn < blockDim.y; ++turn) {
-    __syncthreads();
-    if (threadIdx.y != turn) continue;
-#pragma unroll
-    for (int p = 0; p < P; ++p) {
-      const int c = team_column<N>(p);
-      if (c >= width) break;
-      for (int i = 0; i < N; ++i) {
-        if (turn > 0) sum[p][i] += shared[c + i];
-        if (turn + 1 < blockDim.y) shared[c + i] = sum[p][i];
-        else partial[c + i] = sum[p][i];
-      }
-    }
-  }
-}
-
-/// dx = (residual +) s (e - mean(e) - xhat mean(e xhat)), with e = dy gain, xhat = (x - m) s; RMSNorm has m =
-/// 0 and no mean(e). With Gains also the block's sums of dy xhat and of dy. Shapes: dx, dy, x, residual
-/// (tokens, width), stats as forward saved them, gain (width), partial f32
-///         (1 or 2 for Centred, blocks, width). dx may be dy or residual.
-template <bool Centred, bool Gains, bool Added, int N, int P, class T>
-__global__ void __launch_bounds__(most_threads, N* P <= 8 ? 2 : 1)
-    norm_backward(backward_operands<T> o, float* partial, int tokens, int width) {
-  team mine;
-  float dgain[P][N] = {}, dshift[P][N] = {};
-  pack<T, N> gain[P];
-#pragma unroll
-  for (int p = 0; p < P; ++p)
-    if (const int c = team_column<N>(p); c < width) gain[p] = load<T, N>(o.gain + c);
-  const int step = gridDim.x * blockDim.y;
-  int token = blockIdx.x * blockDim.y + threadIdx.y;
-  backward_row<Added, N, P, T> row, next;
-  if (token < tokens) next.read(o, static_cast<std::size_t>(token) * width, width);
-  for (; token < tokens; token += step) {
-    const std::size_t begin = static_cast<std::size_t>(token) * width;
-    row = next;
-    float mean = 0.0f, scale;
+    float offset = 0.0f, scale;  // xhat = scale x + offset
     if constexpr (Centred) {
-      const auto saved = load<float, 2>(o.stats + 2 * static_cast<std::size_t>(token));
-      mean = saved.element[0];
-      scale = saved.element[1];
+      scale = o.stats[2 * static_cast<std::size_t>(token) + 1];
+      offset = -scale * o.stats[2 * static_cast<std::size_t>(token)];
     } else scale = o.stats[token];
-    if (token + step < tokens) next.read(o, begin + static_cast<std::size_t>(step) * width, width);
 
-    float sum[2] = {};  // of e xhat, and of e
+    float sum[Centred ? 2 : 1] = {};  // of e xhat, and of e
 #pragma unroll
     for (int p = 0; p < P; ++p) {
       if (team_column<N>(p) >= width) break;
       float d[N], hat[N], g[N];
-      unpack(d, row.dy[p]);
-      unpack(hat, row.x[p]);
+      unpack(d, dy[p]);
+      unpack(hat, x[p]);
       unpack(g, gain[p]);
       for (int i = 0; i < N; ++i) {
-        hat[i] = (hat[i] - mean) * scale;
+        hat[i] = hat[i] * scale + offset;
         sum[0] += d[i] * g[i] * hat[i];
-        sum[1] += d[i] * g[i];
+        if constexpr (Centred) sum[1] += d[i] * g[i];
         if constexpr (Gains) dgain[p][i] += d[i] * hat[i];
         if constexpr (Gains && Centred) dshift[p][i] += d[i];
       }
     }
+#pragma unroll
+    for (int p = 0; p < P; ++p) {
+      forget(dy[p]);
+      forget(x[p]);
+      forget(gain[p]);
+    }
     mine.sum(sum);
-    const float mean_product = sum[0] / width, mean_e = Centred ? sum[1] / width : 0.0f;
+    const float of_hat = -scale * (sum[0] / width);
+    float constant = 0.0f;
+    if constexpr (Centred) constant = -scale * (sum[1] / width);
 #pragma unroll
     for (int p = 0; p < P; ++p) {
       const int c = team_column<N>(p);
       if (c >= width) break;
       float d[N], hat[N], g[N];
-      unpack(d, row.dy[p]);
-      unpack(hat, row.x[p]);
+      unpack(d, dy[p]);
+      unpack(hat, x[p]);
       unpack(g, gain[p]);
-      for (int i = 0; i < N; ++i)
-        d[i] = scale * (d[i] * g[i] - mean_e - (hat[i] - mean) * scale * mean_product);
+      for (int i = 0; i < N; ++i) d[i] = d[i] * g[i] * scale + constant + (hat[i] * scale + offset) * of_hat;
       if constexpr (Added) {
-        unpack(g, row.residual[p]);
+        unpack(g, residual[p]);
         for (int i = 0; i < N; ++i) d[i] += g[i];
       }
       store(o.dx + begin + c, packed<T>(d));
@@ -129,10 +136,12 @@ __global__ void __launch_bounds__(most_threads, N* P <= 8 ? 2 : 1)
 
 template <bool Centred, bool Gains, bool Added, int N, int P, class T>
 int run_with(rank& r, const char* name, const backward_operands<T>& o, int tokens, int width) {
-  const dim3 block = team_block(ceil_div(width, N), P, most_threads);
-  const int needed = ceil_div(tokens, block.y), most = N * P <= 8 ? 2 * processors : processors;
+  using of = resident<Gains, N, P>;
+  const dim3 block = team_block(ceil_div(width, N), P, of::threads);
+  const std::size_t of_teams = Gains && block.y > 1 ? sizeof(float) * block.y * width : 0;
+  const int needed = ceil_div(tokens, block.y), most = of::blocks * processors;
   const int blocks = needed < most ? needed : most;
-  launch(r, name, norm_backward<Centred, Gains, Added, N, P, T>, blocks, block, 0, o,
+  launch(r, name, norm_backward<Centred, Gains, Added, N, P, T>, blocks, block, of_teams, o,
          reinterpret_cast<float*>(r.workspace), tokens, width);
   return blocks;
 }
@@ -146,11 +155,12 @@ int run(rank& r, const char* name, const backward_operands<T>& o, int tokens, in
                 std::to_string(widest_row));
   if constexpr (sizeof(T) == 2)
     if (packable<8>(width, o.dx, o.dy, o.x, o.gain, o.residual)) {
-      if (width <= most_threads * 8) return run_with<Centred, Gains, Added, 8, 1>(r, name, o, tokens, width);
-      if (width <= most_threads * 16) return run_with<Centred, Gains, Added, 8, 2>(r, name, o, tokens, width);
+      if (width <= warp_size * 8) return run_with<Centred, Gains, Added, 8, 1>(r, name, o, tokens, width);
+      if (width <= warp_size * 24) return run_with<Centred, Gains, Added, 8, 3>(r, name, o, tokens, width);
+      if (width <= 384 * 32) return run_with<Centred, Gains, Added, 8, 4>(r, name, o, tokens, width);
       return run_with<Centred, Gains, Added, 8, 8>(r, name, o, tokens, width);
     }
-  if (width <= most_threads * 8) return run_with<Centred, Gains, Added, 1, 8>(r, name, o, tokens, width);
+  if (width <= 512 * 8) return run_with<Centred, Gains, Added, 1, 8>(r, name, o, tokens, width);
   return run_with<Centred, Gains, Added, 1, 64>(r, name, o, tokens, width);
 }
 

@@ -12,7 +12,7 @@ namespace rankc::cuda {
 namespace {
 
 constexpr int block = 256, blocks_each = 4, grid = blocks_each * processors;  // all resident at once
-constexpr int pack_size = 4;
+constexpr int pack_size = 4, tile_start = 64;  // elements; tiles start at whole cache lines of f32 and bf16
 constexpr int most_ranges =
     1300;  // the table stays below the 32764 bytes that a kernel's parameters may have
 
@@ -25,9 +25,9 @@ struct range_table {
 };
 static_assert(sizeof(range_table) < 32764 - 128);
 
-/// The elements of one tile: [element, limit), and what the thread does alike for all of them.
+/// A tile begins at `element`, a multiple of tile_start; the range's elements are [first, limit).
 struct tile_place {
-  std::uint64_t element, limit;
+  std::uint64_t element, first, limit;
   bool decay;
 };
 
@@ -39,8 +39,9 @@ __device__ void walk_tiles(const range_table& table, F&& f) {
   for (std::uint32_t tile = blockIdx.x;; tile += gridDim.x) {
     while (i < table.ranges && tile >= table.end[i]) begin = table.end[i++];
     if (i == table.ranges) return;
-    f(tile_place{table.first[i] + std::uint64_t{tile - begin} * Tile, table.first[i] + table.count[i],
-                 (table.decay[i / 32] >> (i % 32) & 1) != 0});
+    const std::uint64_t first = table.first[i];
+    f(tile_place{first / tile_start * tile_start + std::uint64_t{tile - begin} * Tile, first,
+                 first + table.count[i], (table.decay[i / 32] >> (i % 32) & 1) != 0});
   }
 }
 
@@ -58,10 +59,11 @@ __global__ void __launch_bounds__(block, blocks_each)
 #pragma unroll
     for (int p = 0; p < packs_squared; ++p) {
       const std::uint64_t e = mine + p * block * pack_size;
-      if (aligned && e % pack_size == 0 && e + pack_size <= place.limit)
+      if (aligned && e >= place.first && e + pack_size <= place.limit)
         part[p] = load<float, pack_size>(g + e);
       else
-        for (int n = 0; n < pack_size; ++n) part[p].element[n] = e + n < place.limit ? g[e + n] : 0.0f;
+        for (int n = 0; n < pack_size; ++n)
+          part[p].element[n] = e + n >= place.first && e + n < place.limit ? g[e + n] : 0.0f;
     }
 #pragma unroll
     for (int p = 0; p < packs_squared; ++p)
@@ -107,7 +109,7 @@ __global__ void __launch_bounds__(block, blocks_each)
   walk_tiles<block * pack_size>(table, [&](const tile_place& place) {
     const float keep = place.decay ? h.keep : 1.0f;
     const std::uint64_t e = place.element + threadIdx.x * pack_size;
-    if (aligned && e % pack_size == 0 && e + pack_size <= place.limit) {
+    if (aligned && e >= place.first && e + pack_size <= place.limit) {
       auto w = load<float, pack_size>(all.w + e);
       const auto g = load<float, pack_size>(all.g + e);
       auto m = load<float, pack_size>(all.m + e);
@@ -119,7 +121,7 @@ __global__ void __launch_bounds__(block, blocks_each)
       store(all.v + e, v);
       if constexpr (Copy) store(all.copy + e, packed<bf16>(w.element));
     } else {
-      for (std::uint64_t n = e; n < e + pack_size && n < place.limit; ++n) {
+      for (std::uint64_t n = max(e, place.first); n < min(e + pack_size, place.limit); ++n) {
         adamw_element(all.w[n], all.g[n], all.m[n], all.v[n], h, scale, keep);
         if constexpr (Copy) all.copy[n] = from_float<bf16>(all.w[n]);
       }
@@ -136,7 +138,8 @@ void for_tables(std::span<const range> ranges, std::size_t tile, F&& f) {
     table.ranges = static_cast<int>(part.size());
     std::uint32_t end = 0;
     for (std::size_t i = 0; i < part.size(); ++i) {
-      end += static_cast<std::uint32_t>(ceil_div(part[i].count, tile));
+      end += static_cast<std::uint32_t>(
+          part[i].count == 0 ? 0 : ceil_div(part[i].first % tile_start + part[i].count, tile));
       table.first[i] = part[i].first;
       table.count[i] = part[i].count;
       table.end[i] = end;

@@ -43,6 +43,7 @@ peer_edges::peer_edges(const description& about, const std::vector<std::unique_p
     held_.push_back({owner->device(), words});
     check(r, cudaMemset(words, 0, n_roles * sizeof(edge_words)), "words of pipeline edges: cudaMemset");
     check(r, cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+    load_peer_kernels(r);
   }
   for (int g = 0; g < static_cast<int>(made_.size()); ++g) {
     const auto members = about.communicators[static_cast<std::size_t>(g)].ranks;

@@ -31,6 +31,10 @@ void store_to_peer(rank&, cudaStream_t, const peer_edge&, const char* name, cons
                    std::size_t bytes);
 void receive_from_peer(rank&, cudaStream_t, const peer_edge&, const char* name, std::byte* to);
 
+/// Run each kernel once without an edge. CUDA loads a kernel when it first runs, and may wait for all that
+/// run already: none of these may have its first run while another waits for its peer.
+void load_peer_kernels(rank&);
+
 /// The edges of all ranks of this process, and their memory.
 class peer_edges {
  public:

@@ -54,12 +54,13 @@ __device__ void copy_share(std::byte* to, const std::byte* from, std::size_t byt
 }
 
 __global__ void __launch_bounds__(warp_size) wait_for_receiver(peer_edge e, const volatile unsigned* stop) {
-  if (threadIdx.x == 0) reached(&e.mine->ready, e.mine->done + 1, stop);
+  if (e.mine != nullptr && threadIdx.x == 0) reached(&e.mine->ready, e.mine->done + 1, stop);
 }
 
 __global__ void __launch_bounds__(threads)
     store_message(peer_edge e, const std::byte* from, std::size_t bytes, const volatile unsigned* stop) {
   __shared__ std::byte* to;
+  if (e.mine == nullptr) return;
   const word message = e.mine->done + 1;
   if (threadIdx.x == 0) {
     to = nullptr;
@@ -84,7 +85,7 @@ __global__ void __launch_bounds__(threads)
 
 __global__ void __launch_bounds__(warp_size)
     receive_message(peer_edge e, std::byte* to, const volatile unsigned* stop) {
-  if (threadIdx.x != 0) return;
+  if (e.mine == nullptr || threadIdx.x != 0) return;
   const word message = e.mine->done + 1;
   *static_cast<volatile word*>(&e.theirs->address) = reinterpret_cast<word>(to);
   store_release(&e.theirs->ready, message);
@@ -105,6 +106,15 @@ void store_to_peer(rank& r, cudaStream_t on, const peer_edge& e, const char* nam
 void receive_from_peer(rank& r, cudaStream_t on, const peer_edge& e, const char* name, std::byte* to) {
   receive_message<<<1, warp_size, 0, on>>>(e, to, r.stop);
   check(r, cudaGetLastError(), name);
+}
+
+void load_peer_kernels(rank& r) {
+  const cudaStream_t on = r.on(stream::compute);
+  wait_for_receiver<<<1, warp_size, 0, on>>>({}, r.stop);
+  store_message<<<1, threads, 0, on>>>({}, nullptr, 0, r.stop);
+  receive_message<<<1, warp_size, 0, on>>>({}, nullptr, r.stop);
+  check(r, cudaGetLastError(), "kernels of pipeline edges");
+  check(r, cudaStreamSynchronize(on), "kernels of pipeline edges: cudaStreamSynchronize");
 }
 
 }  // namespace rankc::cuda

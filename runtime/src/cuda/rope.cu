@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rotary positions, half-split form: element i of a head turns together with element i + dim / 2. A thread
-// owns both halves of its pairs, so that y may be x, and reads its angles once for several heads. Source: Su
-// et al. 2021.
+// owns both halves of its pairs, so that y may be x. Source: Su et al. 2021.
 #include <rankc/runtime/cuda/kernels.hpp>
 
 #include "device.cuh"
@@ -9,32 +8,24 @@
 namespace rankc::cuda {
 namespace {
 
-constexpr int block = 128, heads_each = 4;
+constexpr int block = 256;
 
 /// (a, b) -> (a cos - b sin, b cos + a sin), with sin negated for the gradient (`turn` = -1).
 /// Shapes: x, y (tokens, heads, dim), tokens `stride` apart; table f32: cosines (seq, dim / 2), then sines.
-///         A thread has N pairs of the heads h, h + groups, ... of one token.
+///         A thread has N neighbouring pairs.
 template <int N, class T>
 __global__ void __launch_bounds__(block) rotate(T* y, const T* x, const float* table, int tokens, int heads,
-                                                int groups, int dim, int seq, int stride, float turn) {
+                                                int dim, int seq, int stride, float turn) {
   constexpr int n_table = N < 4 ? N : 4;
   const int half = dim / 2;
-  const unsigned lanes = static_cast<unsigned>(half) / N, item = blockIdx.x * block + threadIdx.x;
-  const unsigned of_token = lanes * groups, token = item / of_token;
+  const unsigned lanes = static_cast<unsigned>(half) / N, of_token = lanes * heads;
+  const unsigned item = blockIdx.x * block + threadIdx.x, token = item / of_token, rest = item % of_token;
   if (token >= static_cast<unsigned>(tokens)) return;
-  const unsigned rest = item % of_token;
-  const int i = static_cast<int>(rest % lanes) * N, group = static_cast<int>(rest / lanes);
-  const std::size_t begin = std::size_t{token} * stride + i;
-  pack<T, N> a[heads_each], b[heads_each];
-#pragma unroll
-  for (int k = 0; k < heads_each; ++k) {
-    const int head = group + k * groups;
-    if (head >= heads) break;
-    a[k] = load<T, N>(x + begin + head * dim);
-    b[k] = load<T, N>(x + begin + head * dim + half);
-  }
-  float cosine[N], sine[N];
+  const int i = static_cast<int>(rest % lanes) * N, head = static_cast<int>(rest / lanes);
+  const std::size_t begin = std::size_t{token} * stride + head * dim + i;
+  const auto a = load<T, N>(x + begin), b = load<T, N>(x + begin + half);
   const float* angles = table + std::size_t{token % seq} * half + i;
+  float cosine[N], sine[N];
   for (int n = 0; n < N; n += n_table) {
     const auto c = load<float, n_table>(angles + n);
     const auto s = load<float, n_table>(angles + static_cast<std::size_t>(seq) * half + n);
@@ -43,18 +34,13 @@ __global__ void __launch_bounds__(block) rotate(T* y, const T* x, const float* t
       sine[n + j] = turn * s.element[j];
     }
   }
-#pragma unroll
-  for (int k = 0; k < heads_each; ++k) {
-    const int head = group + k * groups;
-    if (head >= heads) return;
-    float first[N], second[N], turned[N];
-    unpack(first, a[k]);
-    unpack(second, b[k]);
-    for (int n = 0; n < N; ++n) turned[n] = first[n] * cosine[n] - second[n] * sine[n];
-    for (int n = 0; n < N; ++n) second[n] = second[n] * cosine[n] + first[n] * sine[n];
-    store(y + begin + head * dim, packed<T>(turned));
-    store(y + begin + head * dim + half, packed<T>(second));
-  }
+  float first[N], second[N], turned[N];
+  unpack(first, a);
+  unpack(second, b);
+  for (int n = 0; n < N; ++n) turned[n] = first[n] * cosine[n] - second[n] * sine[n];
+  for (int n = 0; n < N; ++n) second[n] = second[n] * cosine[n] + first[n] * sine[n];
+  store(y + begin, packed<T>(turned));
+  store(y + begin + half, packed<T>(second));
 }
 
 template <class T>
@@ -63,14 +49,13 @@ void run(rank& r, const char* name, at y, at x, at table, int tokens, int heads,
   T *to = r.at<T>(y), *from = r.at<T>(x);
   float* angles = r.at<float>(table);
   constexpr int n = wide<T>;
-  const int groups = ceil_div(heads, heads_each);
-  const std::size_t items = static_cast<std::size_t>(tokens) * groups * (dim / 2);
+  const std::size_t pairs = static_cast<std::size_t>(tokens) * heads * (dim / 2);
   if (stride % n == 0 && packable<n>(dim / 2, to, from) && packable<4>(dim / 2, angles))
-    launch(r, name, rotate<n, T>, ceil_div(items / n, block), block, 0, to, from, angles, tokens, heads,
-           groups, dim, seq, stride, turn);
+    launch(r, name, rotate<n, T>, ceil_div(pairs / n, block), block, 0, to, from, angles, tokens, heads, dim,
+           seq, stride, turn);
   else
-    launch(r, name, rotate<1, T>, ceil_div(items, block), block, 0, to, from, angles, tokens, heads, groups,
-           dim, seq, stride, turn);
+    launch(r, name, rotate<1, T>, ceil_div(pairs, block), block, 0, to, from, angles, tokens, heads, dim, seq,
+           stride, turn);
 }
 
 }  // namespace

@@ -7,11 +7,18 @@
 
 namespace rankc::cuda {
 
+int reporter_of(const description& about) {
+  for (std::size_t i = 0; i < about.ranks.size(); ++i)
+    if (about.ranks[i].pp == about.pp - 1) return static_cast<int>(i);
+  return 0;
+}
+
 worker::worker(context& owner, const program& p, const batch& b, report& to)
     : context_(owner), program_(p), batch_(b), report_(to) {
   rank& r = context_.of();
   check(r, cudaSetDevice(context_.device()), "cudaSetDevice");
   check(r, cudaMallocHost(&results_, 2 * sizeof(float)), "results: cudaMallocHost");
+  check(r, cudaMalloc(&shared_, 2 * sizeof(float)), "results: cudaMalloc");
   results_[0] = results_[1] = 0.0f;
   thread_ = std::thread([this] { serve(); });
 }
@@ -27,6 +34,7 @@ worker::~worker() {
   for (cudaGraphExec_t graph : graphs_)
     if (graph != nullptr) cudaGraphExecDestroy(graph);
   tracer_.reset();
+  cudaFree(shared_);
   cudaFreeHost(results_);
 }
 
@@ -123,12 +131,18 @@ void worker::enqueue(kind what) {
   if (r.where->reads_tokens) copy_in(r.where->tokens, batch_.tokens);
   if (r.where->reads_targets) copy_in(r.where->targets, batch_.targets);
   context_.enqueue(what == kind::evaluate ? program_.evaluate[pp] : program_.train[pp]);
-  const auto copy_out = [&](float* to, at from) {
-    check(r, cudaMemcpyAsync(to, r.at<float>(from), sizeof(float), cudaMemcpyDeviceToHost, compute),
+  const auto copy = [&](float* to, const float* from, std::size_t count) {
+    check(r, cudaMemcpyAsync(to, from, count * sizeof(float), cudaMemcpyDefault, compute),
           "results: cudaMemcpyAsync");
   };
-  copy_out(&results_[0], r.where->loss);
-  copy_out(&results_[1], r.where->norm);
+  const bool share = r.world != nullptr;
+  copy(share ? &shared_[0] : &results_[0], r.at<float>(r.where->loss), 1);
+  copy(share ? &shared_[1] : &results_[1], r.at<float>(r.where->norm), 1);
+  if (!share) return;
+  if (!r.alone)
+    check(r, ncclBroadcast(shared_, shared_, 2, ncclFloat32, reporter_of(*r.about), r.world, compute), r.world,
+          "results: ncclBroadcast");
+  copy(results_, shared_, 2);
 }
 
 void worker::wait_for_device() {
@@ -151,6 +165,8 @@ void worker::look_at_communicators() {
     if (c == nullptr) continue;
     ncclResult_t state = ncclSuccess;
     check(r, ncclCommGetAsyncError(c, &state), c, "ncclCommGetAsyncError");
+    if (state == ncclRemoteError)
+      throw failure(77, "rank " + std::to_string(r.index) + ": stopped, since another rank has failed");
     if (state != ncclInProgress) check(r, state, c, "communication under way");
   }
 }

@@ -30,6 +30,9 @@ struct batch {
   std::size_t bytes = 0;  // of each
 };
 
+/// The first rank of the last pipeline coordinate: the program leaves the global loss and norm there.
+int reporter_of(const description&);
+
 /// A graph of a step; each is captured once: `train` and `evaluate` at install, `traced` when it is first asked for.
 enum class kind { train, evaluate, traced };
 
@@ -71,6 +74,7 @@ class worker {
   const batch& batch_;
   report& report_;
   float* results_ = nullptr;  // pinned: loss, norm
+  float* shared_ = nullptr;   // the same on the device, where they go to all processes
   std::unique_ptr<tracer> tracer_;  // of the traced graph, once there is one
   cudaGraphExec_t graphs_[3]{};
   std::atomic<bool> enqueueing_ = false;

@@ -6,7 +6,11 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <atomic>
+#include <exception>
 #include <map>
+#include <mutex>
+#include <thread>
 
 namespace rankc::runtime {
 namespace {
@@ -127,11 +131,29 @@ void read(engine& e, const global_parameter& p, region r, const take_values& tak
 }
 
 void initialise(engine& e, std::uint64_t seed) {
-  for (const global_parameter& p : global_parameters(e.about()))
-    write(e, p, region::weights, [&](std::size_t first, std::span<double> values) {
-      if (p.init == fill::uniform) hash_uniform(p.name, p.std, seed, first, values.size(), values.data());
-      else std::fill(values.begin(), values.end(), p.init == fill::ones ? 1.0 : 0.0);
-    });
+  const std::vector<global_parameter> all = global_parameters(e.about());
+  std::atomic<std::size_t> next = 0;
+  std::exception_ptr first_error;
+  std::mutex mutex;
+  const auto work = [&] {
+    try {
+      for (std::size_t i; (i = next++) < all.size();)
+        write(e, all[i], region::weights, [&](std::size_t first, std::span<double> values) {
+          const global_parameter& p = all[i];
+          if (p.init == fill::uniform) hash_uniform(p.name, p.std, seed, first, values.size(), values.data());
+          else std::fill(values.begin(), values.end(), p.init == fill::ones ? 1.0 : 0.0);
+        });
+    } catch (...) {
+      const std::lock_guard lock(mutex);
+      if (first_error == nullptr) first_error = std::current_exception();
+    }
+  };
+  {
+    std::vector<std::jthread> helpers;  // tensors lie apart, so that they can be written at the same time
+    for (unsigned i = 1; i < std::min(8u, std::thread::hardware_concurrency()); ++i) helpers.emplace_back(work);
+    work();
+  }
+  if (first_error != nullptr) std::rethrow_exception(first_error);
 }
 
 }  // namespace rankc::runtime

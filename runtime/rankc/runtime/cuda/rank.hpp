@@ -51,6 +51,8 @@ struct rank {
   cudaStream_t streams[n_streams]{};
   std::vector<cudaEvent_t> events;
   ncclComm_t communicators[n_roles]{};
+  ncclRedOp_t scaled_sums[n_roles]{};  // bf16 sums, each term times one (communicate.cpp)
+  ncclComm_t world = nullptr;  // all ranks; only where each has a process of its own
   int peers[n_roles]{};  // pipeline roles: the other rank, as that communicator numbers it
   const peer_edge* edges[n_roles]{};  // pipeline roles: null where NCCL carries the messages
   cublasLtHandle_t blas = nullptr;

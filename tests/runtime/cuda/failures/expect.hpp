@@ -29,6 +29,7 @@ inline void check_that_rank_1_fails_alone(engine& e) {
     text = f.what();
     code = f.code;
   }
+  CAPTURE(text);
   CHECK(code == 70);
   CHECK(text.starts_with("rank 1, step 3: the device, after the step was launched: "));
   CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(5));

@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Steps on GPUs against PyTorch, side by side: python3 gpu_step_time.py BUILD/tests/bench [ROW...]
+
+Both do the work of train_baseline.py from the same weights and tokens. For each row: losses of 20 steps, then timed
+steps; PyTorch in its best compiled form, and once without torch.compile in f32 for the spread of its own bf16. Prints
+a table, and writes every number to $OUT/gpu_step_time.jsonl ($OUT: /tmp where unset).
+"""
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+BASELINE = os.path.join(HERE, "torch", "train_baseline.py")
+GPT2, LLAMA = "--model gpt2-124m --sdpa cudnn", "--model llama3-8b --layers 8 --sdpa cudnn --compile --compile-scope block"
+# row: program, tokens a step, GPUs, PyTorch's forms to try
+ROWS = {
+    "gpt2-124m-b64": ("gpt2_124m_b64", 64 * 1024, 1, [f"{GPT2} --batch 64 --compile", f"{GPT2} --batch 64 --compile --graph"]),
+    "gpt2-124m-b4": ("gpt2_124m_b4", 4 * 1024, 1, [f"{GPT2} --batch 4 --compile --graph"]),
+    "gpt2-1.5b-b16": ("gpt2_1_5b_b16", 16 * 1024, 1,
+                      ["--model gpt2-1.5b --sdpa cudnn --batch 16 --compile --compile-scope block"]),
+    "llama3-8b-8l-b2": ("llama3_8b_8l_b2", 2 * 8192, 1, [f"{LLAMA} --batch 2"]),
+    "gpt2-124m-dp2": ("gpt2_124m_dp2", 128 * 1024, 2, [f"{GPT2} --batch 64 --compile --ddp"]),
+    "llama3-8b-8l-dp2": ("llama3_8b_8l_dp2", 4 * 8192, 2, [f"{LLAMA} --batch 2 --ddp"]),
+    "llama3-8b-8l-tp2": ("llama3_8b_8l_tp2_sp", 2 * 8192, 2, [f"{LLAMA} --batch 2 --tp 2"]),
+    "llama3-8b-8l-pp2": ("llama3_8b_8l_pp2", 8 * 8192, 2, [f"{LLAMA} --batch 8 --pp 2 --pp-schedule 1F1B --pp-microbatches 8"]),
+    "llama3-8b-8l-pp4": ("llama3_8b_8l_pp4", 16 * 8192, 4, [f"{LLAMA} --batch 16 --pp 4 --pp-schedule 1F1B"]),
+}
+LOSS_STEPS, STEPS = 20, int(os.environ.get("STEPS", "20"))
+
+
+def rankc(folder, program):
+    with tempfile.NamedTemporaryFile(suffix=".jsonl") as f:
+        subprocess.run([os.path.join(folder, program), "train", "--steps", str(LOSS_STEPS + STEPS), "--init", "hash:1",
+                        "--data", "arith:1234", "--metrics", f.name], check=True, stdout=subprocess.DEVNULL)
+        lines = [json.loads(line) for line in open(f.name)]
+    times = sorted(line["step_ms"] for line in lines[LOSS_STEPS:])
+    return {"losses": [line["loss"] for line in lines[:LOSS_STEPS]], "ms": statistics.median(times), "min": times[0],
+            "p90": times[int(0.9 * (len(times) - 1))], "bytes": lines[0]["peak_bytes"]}
+
+
+def torch(arguments, gpus, steps=STEPS):
+    command = [sys.executable, BASELINE] if gpus == 1 else [
+        sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(gpus), BASELINE]
+    out = subprocess.run(command + arguments.split() + ["--steps", str(steps), "--loss-steps", str(LOSS_STEPS),
+                         "--max-seconds", "15"], capture_output=True, text=True)
+    line = next((x for x in out.stdout.splitlines() if x.startswith("{")), "")
+    result = json.loads(line) if line else {"ok": False, "error": out.stderr[-300:]}
+    return result
+
+
+def difference(a, b):
+    return max((abs(x - y) for x, y in zip(a, b)), default=float("nan"))
+
+
+def main():
+    folder, wanted = sys.argv[1], sys.argv[2:] or [k for k, v in ROWS.items() if v[2] == 1]
+    log = open(os.path.join(os.environ.get("OUT", "/tmp"), "gpu_step_time.jsonl"), "a")
+    print(f"{'row':<18}{'rankc ms':>10}{'min':>9}{'p90':>9}{'tok/s/GPU':>11}{'torch ms':>10}{'min':>9}{'p90':>9}{'ratio':>8}  loss: rankc-torch", flush=True)
+    for row in wanted:
+        program, tokens, gpus, forms = ROWS[row]
+        began = time.time()
+        try:
+            mine = rankc(folder, program)
+        except subprocess.CalledProcessError as e:
+            print(f"{row:<18} rankc failed: {e}", flush=True)
+            continue
+        theirs = [] if os.environ.get("NO_TORCH") else [torch(form, gpus) for form in forms]
+        log.write(json.dumps({"row": row, "rankc": mine, "torch": theirs, "forms": forms}) + "\n")
+        log.flush()
+        text = f"{row:<18}{mine['ms']:>10.2f}{mine['min']:>9.2f}{mine['p90']:>9.2f}{1e3 * tokens / mine['ms'] / gpus:>11.0f}"
+        good = [t for t in theirs if t.get("ok")]
+        if good:
+            best = min(good, key=lambda t: t["step_ms"])
+            text += (f"{best['step_ms']:>10.2f}{best['step_ms_min']:>9.2f}{best['step_ms_p90']:>9.2f}{best['step_ms'] / mine['ms']:>7.2f}x"
+                     f"  {difference(mine['losses'], best['losses']):.2e}")
+        for t in theirs:
+            if not t.get("ok"):
+                text += f"  torch failed: {t.get('error', '')[-200:]}"
+        print(text + f"  ({time.time() - began:.0f} s)", flush=True)
+
+
+if __name__ == "__main__":
+    main()
