@@ -28,6 +28,7 @@ add_library(rankc_runtime_cuda STATIC
   src/cuda/norms.cu
   src/cuda/norms_grad.cu
   src/cuda/optimizer.cu
+  src/cuda/packed_times.cpp
   src/cuda/peer_edges.cpp
   src/cuda/peer_stores.cu
   src/cuda/rope.cu

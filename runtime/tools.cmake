@@ -9,6 +9,8 @@ add_library(rankc_runtime_tools STATIC
   src/tools/data.cpp
   src/tools/durable.cpp
   src/tools/hash.cpp
+  src/tools/launch.cpp
+  src/tools/launch_processes.cpp
   src/tools/learning_rate.cpp
   src/tools/main.cpp
   src/tools/metrics.cpp
