@@ -34,6 +34,24 @@ bool write_file(const std::filesystem::path& path, const std::string& text) {
   return true;
 }
 
+std::string read_file(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) throw std::runtime_error("cannot be read");
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+std::string timeline_text(const plan_data& plan, const std::string& format, const std::string& measured) {
+  if (format == "csv") return schedule_csv(plan);
+  if (format == "svg") return schedule_svg(plan);
+  if (format == "trace") return schedule_trace(plan);
+  if (format == "text") return schedule_text(plan);
+  try {
+    return schedule_html(plan, measured.empty() ? "" : read_file(measured));
+  } catch (const std::runtime_error& e) {
+    throw std::runtime_error(fmt::format("--measured {}: {}", measured, e.what()));
+  }
+}
+
 /// The type to compute in: what is asked for, else the recipe's, of which the host computes bf16 in f32.
 dtype type_for(const plan_data& plan, const std::string& wanted, target to) {
   const precision asked = wanted == "f64" ? f64 : wanted == "f32" ? f32 : wanted == "bf16" ? bf16 : plan.recipe.precision;
@@ -67,7 +85,7 @@ int generator_main(const plan_data& plan, int argc, char** argv) {
   CLI::App app{fmt::format("Generator of the plan {}.", plan.name)};
   app.require_subcommand(1);
   app.set_version_flag("--version", version);
-  std::string target_name = "host", out, type, format = "text", pass;
+  std::string target_name = "host", out, type, format = "text", measured, pass;
   bool as_json = false;
   auto with_type = [&](CLI::App* c) {
     c->add_option("--target", target_name, "host or cuda")->check(CLI::IsMember({"host", "cuda"}));
@@ -82,7 +100,8 @@ int generator_main(const plan_data& plan, int argc, char** argv) {
   CLI::App* describe = with_type(app.add_subcommand("describe", "dims, groups, stages, bytes and collectives"));
   describe->add_flag("--json", as_json);
   CLI::App* time = app.add_subcommand("timeline", "the schedule over time");
-  time->add_option("--format", format)->check(CLI::IsMember({"text", "csv", "svg"}));
+  time->add_option("--format", format)->check(CLI::IsMember({"text", "csv", "svg", "html", "trace"}));
+  time->add_option("--measured", measured, "a step that the program measured (--trace FILE.json), shown below the plan; for html");
   time->add_option("--out", out, "file to write; default: standard output");
   CLI::App* proof = with_type(app.add_subcommand("certificate", "the proof, for `rankc verify`"));
   proof->add_option("--out", out)->required();
@@ -90,6 +109,10 @@ int generator_main(const plan_data& plan, int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? 0 : 2;
+  }
+  if (!measured.empty() && format != "html") {
+    fmt::print(stderr, "error: --measured {}: only --format html shows a measured step\n", measured);
+    return 2;
   }
 
   const target to = target_name == "cuda" ? target::cuda : target::host;
@@ -116,7 +139,7 @@ int generator_main(const plan_data& plan, int argc, char** argv) {
       const lowered l = lower_and_prove(plan, type_for(plan, type, to), to);
       fmt::print("{}{}", as_json ? describe_json(l) : describe_text(l), as_json ? "\n" : "");
     } else if (*time) {
-      const std::string text = format == "csv" ? schedule_csv(plan) : format == "svg" ? schedule_svg(plan) : schedule_text(plan);
+      const std::string text = timeline_text(plan, format, measured);
       if (out.empty()) fmt::print("{}", text);
       else write_file(out, text);
     } else if (*proof) {

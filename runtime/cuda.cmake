@@ -28,9 +28,11 @@ add_library(rankc_runtime_cuda STATIC
   src/cuda/norms.cu
   src/cuda/norms_grad.cu
   src/cuda/optimizer.cu
+  src/cuda/packed_times.cpp
   src/cuda/peer_edges.cpp
   src/cuda/peer_stores.cu
   src/cuda/rope.cu
+  src/cuda/trace.cu
   src/cuda/warm_up.cu
   src/cuda/worker.cpp)
 add_library(rankc::runtime_cuda ALIAS rankc_runtime_cuda)

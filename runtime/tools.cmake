@@ -9,6 +9,8 @@ add_library(rankc_runtime_tools STATIC
   src/tools/data.cpp
   src/tools/durable.cpp
   src/tools/hash.cpp
+  src/tools/launch.cpp
+  src/tools/launch_processes.cpp
   src/tools/learning_rate.cpp
   src/tools/main.cpp
   src/tools/metrics.cpp
@@ -17,6 +19,7 @@ add_library(rankc_runtime_tools STATIC
   src/tools/safetensors_reader.cpp
   src/tools/safetensors_writer.cpp
   src/tools/token_file.cpp
+  src/tools/trace_file.cpp
   src/tools/trainer.cpp)
 add_library(rankc::runtime_tools ALIAS rankc_runtime_tools)
 set_target_properties(rankc_runtime_tools PROPERTIES EXPORT_NAME runtime_tools)

@@ -35,6 +35,11 @@ std::string describe_json(const lowered&);
 std::string schedule_text(const plan_data&);
 std::string schedule_csv(const plan_data&);
 std::string schedule_svg(const plan_data&);
+std::string schedule_trace(const plan_data&);
+
+/// `measured`: the text of a measured trace, or empty.
+/// Errors: std::runtime_error where that is not a trace of this plan.
+std::string schedule_html(const plan_data&, const std::string& measured);
 
 /// Name of a member or constant for a layer or parameter: "layers.2" -> "layers_2".
 inline std::string member(const std::string& name) { return identifier(name); }

@@ -130,6 +130,9 @@ std::map<std::string, std::string> emit(const lowered& l, const std::string& tar
   files["program.hpp"] = fill(templates::program_program_hpp, common);
   holes main_holes = common;
   main_holes.emplace_back("prepare", target == "host" ? "rankc::host::prepare(argv);" : "");
+  main_holes.emplace_back("install", target == "host"
+                                         ? "[] { return rankc::host::install(program); }"
+                                         : "[](const rankc::runtime::placement& where) { return rankc::cuda::install(program, where); }");
   files["main.cpp"] = fill(templates::program_main_cpp, main_holes);
   files["plan.txt"] = describe_text(l);
   files["schedule.csv"] = schedule_csv(*l.plan);

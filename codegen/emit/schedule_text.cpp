@@ -7,16 +7,9 @@
 #include <rankc/templates.hpp>
 
 #include "emit.hpp"
+#include "step_times.hpp"
 
 namespace rankc::codegen {
-
-namespace {
-std::string token(const action& a) {
-  sentence s;
-  s << a;
-  return std::string(s.view());
-}
-}  // namespace
 
 std::string schedule_text(const plan_data& plan) {
   const timeline t = simulate(plan.actions);

@@ -6,5 +6,5 @@
 int main(int argc, char** argv) {
   using namespace @plan_id@;
   @prepare@
-  return rankc::runtime::program_main(about, [] { return rankc::@target@::install(program); }, argc, argv);
+  return rankc::runtime::program_main(about, @install@, argc, argv);
 }

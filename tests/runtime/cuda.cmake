@@ -25,6 +25,8 @@ rankc_cuda_test(runtime_cuda_kernels 1
   runtime/cuda/optimizer_test.cpp
   runtime/cuda/rope_test.cpp)
 rankc_cuda_test(runtime_cuda_engine 1 runtime/cuda/engine_test.cpp)
+rankc_cuda_test(runtime_cuda_packed_times 0 runtime/cuda/packed_times_test.cpp)
+rankc_cuda_test(runtime_cuda_trace 1 runtime/cuda/trace_test.cpp)
 rankc_cuda_test(runtime_cuda_step_calls 1 runtime/cuda/step_calls_test.cpp)
 set(counted cudaGraphLaunch cudaMalloc cudaMallocHost cudaHostAlloc cudaFree cudaFreeHost cudaMemcpy cudaMemcpyAsync
   cudaMemsetAsync __cudaLaunchKernel cudaStreamBeginCapture cudaStreamSynchronize cudaDeviceSynchronize)
@@ -32,6 +34,7 @@ list(TRANSFORM counted PREPEND "LINKER:--wrap=")
 target_link_options(runtime_cuda_step_calls PRIVATE ${counted})
 rankc_cuda_test(runtime_cuda_collectives 2 runtime/cuda/collectives_test.cpp)
 rankc_cuda_test(runtime_cuda_pipeline 2 runtime/cuda/pipeline_test.cpp)
+rankc_cuda_test(runtime_cuda_trace_pipeline 2 runtime/cuda/trace_pipeline_test.cpp)
 # A failing rank leaves its GPU unusable for the rest of the process, so each of these is a process of its own.
 foreach(failure fault_in_collective fault_in_pipeline throw_in_install)
   rankc_cuda_test(runtime_cuda_${failure} 2

@@ -24,7 +24,8 @@ struct step_output {
   double loss, grad_norm;
 };
 
-/// One thing that a rank did in a step: an action on stream::compute, a message or a collective on its own.
+/// One thing that a rank did in a step: an action on stream::compute, a message or a collective on its own. An action
+/// begins when what it first waits for is there, and holds its later waits and its collectives on stream::compute.
 /// Units: microseconds since the step began.
 struct traced {
   int rank;
@@ -32,6 +33,10 @@ struct traced {
   const char* name;  // "1F0", or the message's name
   double begin, end;
 };
+
+/// A wait that comes sooner than this after its action's begin precedes all that the action computes.
+/// Units: microseconds.
+inline constexpr double idle_before_wait = 20;
 
 /// A failure while a program runs: names rank, step and action. The process exits with `code`.
 struct failure : std::runtime_error {
@@ -55,7 +60,7 @@ class engine {
   virtual step_output step(const step_input&) = 0;
 
   /// The same step, timed: `into` receives what each rank did, in the order of issue.
-  virtual step_output traced_step(const step_input& in, std::vector<traced>&) { return step(in); }
+  virtual step_output traced_step(const step_input&, std::vector<traced>& into) = 0;
 
   /// Run the forward program on all ranks; parameters and moments stay as they are.
   virtual double evaluate() = 0;

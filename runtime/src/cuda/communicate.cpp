@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Streams, events and NCCL as generated code calls them. Each call names its plan's message in an error.
 #include "check.hpp"
+#include "trace.hpp"
 #include "peer_edges.hpp"
 
 #include <cstdint>
@@ -56,19 +57,21 @@ ncclRedOp_t sum_for(rank& r, role group, bool is_awkward) {
 
 }  // namespace
 
-void begin(rank& r, const char* action) { r.action = action; }
+void begin(rank& r, const char* action) { begin_action(r, action); }
 
 void record(rank& r, stream s, event e) {
   check(r, cudaEventRecord(r.events[static_cast<std::size_t>(e.index)], r.on(s)), "cudaEventRecord");
 }
 
 void wait(rank& r, stream s, event e) {
+  const stamped times(r, tracer::what::wait, s, "");
   check(r, cudaStreamWaitEvent(r.on(s), r.events[static_cast<std::size_t>(e.index)], 0),
         "cudaStreamWaitEvent");
 }
 
 void send(rank& r, stream direction, message m, at data, std::size_t bytes) {
   const role edge = role_of(r, direction, m);
+  const stamped times(r, tracer::what::communication, direction, m.name);
   if (const peer_edge* e = r.edges[static_cast<int>(edge)]) {
     if (!r.alone) store_to_peer(r, r.on(direction), *e, m.name, r.at<std::byte>(data), bytes);
     return;
@@ -83,6 +86,7 @@ void send(rank& r, stream direction, message m, at data, std::size_t bytes) {
 
 void receive(rank& r, stream direction, message m, at data, std::size_t bytes) {
   const role edge = role_of(r, direction, m);
+  const stamped times(r, tracer::what::communication, direction, m.name);
   if (const peer_edge* e = r.edges[static_cast<int>(edge)]) {
     if (!r.alone) receive_from_peer(r, r.on(direction), *e, m.name, r.at<std::byte>(data));
     return;
@@ -98,6 +102,7 @@ void receive(rank& r, stream direction, message m, at data, std::size_t bytes) {
 template <class T>
 void all_reduce(rank& r, stream s, role group, message m, at data, std::size_t count, reduction how) {
   ncclComm_t communicator = communicator_of(r, group, m);
+  const stamped times(r, tracer::what::communication, s, m.name);
   if (r.alone) return;
   T* values = r.at<T>(data);
   const ncclRedOp_t op = how == reduction::max ? ncclMax : sum_for(r, group, awkward(values, values, count));
@@ -108,6 +113,7 @@ void all_reduce(rank& r, stream s, role group, message m, at data, std::size_t c
 template <class T>
 void all_gather(rank& r, stream s, role group, message m, at to, at from, std::size_t count) {
   ncclComm_t communicator = communicator_of(r, group, m);
+  const stamped times(r, tracer::what::communication, s, m.name);
   if (r.alone) return;
   const T* mine = r.at<T>(from);
   T* all = r.at<T>(to);
@@ -126,6 +132,7 @@ void all_gather(rank& r, stream s, role group, message m, at to, at from, std::s
 template <class T>
 void reduce_scatter(rank& r, stream s, role group, message m, at to, at from, std::size_t count) {
   ncclComm_t communicator = communicator_of(r, group, m);
+  const stamped times(r, tracer::what::communication, s, m.name);
   if (r.alone) return;
   T* mine = r.at<T>(to);
   const T* all = r.at<T>(from);

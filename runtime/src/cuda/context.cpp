@@ -6,6 +6,7 @@
 #include "attention_plans.hpp"
 #include "check.hpp"
 #include "linear_plans.hpp"
+#include "trace.hpp"
 
 #include <cmath>
 #include <string>
@@ -76,6 +77,7 @@ context::context(int device, const description& about, int rank_index) : device_
       check(r_, cudaEventCreateWithFlags(&join_[s], cudaEventDisableTiming), "cudaEventCreateWithFlags");
     }
     check(r_, cudaEventCreateWithFlags(&fork_, cudaEventDisableTiming), "cudaEventCreateWithFlags");
+    name_streams(r_);
     r_.events.resize(static_cast<std::size_t>(r_.where->events), nullptr);
     for (cudaEvent_t& e : r_.events)
       check(r_, cudaEventCreateWithFlags(&e, cudaEventDisableTiming), "cudaEventCreateWithFlags");
@@ -133,16 +135,17 @@ void context::copy_input() {
 
 void context::enqueue(void (*body)(rank&)) {
   cudaStream_t compute = r_.on(stream::compute);
+  begin_step(r_);
   check(r_, cudaEventRecord(fork_, compute), "cudaEventRecord");
   for (cudaStream_t s : r_.streams)
     if (s != compute) check(r_, cudaStreamWaitEvent(s, fork_, 0), "cudaStreamWaitEvent");
   body(r_);
+  end_step(r_);
   for (int s = 0; s < n_streams; ++s) {
     if (r_.streams[s] == compute) continue;
     check(r_, cudaEventRecord(join_[s], r_.streams[s]), "cudaEventRecord");
     check(r_, cudaStreamWaitEvent(compute, join_[s], 0), "cudaStreamWaitEvent");
   }
-  r_.action = "";
 }
 
 cudaGraphExec_t context::capture(const std::function<void()>& work) {

@@ -6,9 +6,13 @@
 #include "batches.hpp"
 #include "check.hpp"
 #include "communicators.hpp"
+#include "packed_times.hpp"
 #include "worker.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <set>
+#include <bit>
 #include <chrono>
 #include <cmath>
 #include <string>
@@ -80,6 +84,17 @@ class cuda_engine final : public engine {
   step_output step(const step_input& input) override {
     for (context* owner : held()) owner->set_input(input);
     run({job::what::step, kind::train});
+    return {reporter().loss(), std::sqrt(static_cast<double>(reporter().norm_squared()))};
+  }
+
+  step_output traced_step(const step_input& input, std::vector<traced>& into) override {
+    for (context* owner : held()) owner->set_input(input);
+    run({job::what::capture_traced});
+    run({job::what::step, kind::traced});
+    std::vector<traced> own;
+    for (auto& w : workers_) w->take_times(own);
+    if (held().front()->of().world == nullptr) into.insert(into.end(), own.begin(), own.end());
+    else share_times(own, into);
     return {reporter().loss(), std::sqrt(static_cast<double>(reporter().norm_squared()))};
   }
 
@@ -252,6 +267,19 @@ class cuda_engine final : public engine {
     }
   }
 
+  /// Give what each process's rank did to all processes, in the order of the ranks.
+  void share_times(const std::vector<traced>& own, std::vector<traced>& into) {
+    context& mine = *held().front();
+    for (int rank_index = 0; rank_index < program_.about.world(); ++rank_index) {
+      std::vector<float> words = packed(own);
+      std::vector<float> count{std::bit_cast<float>(static_cast<std::uint32_t>(words.size()))};
+      share(mine, rank_index, count);
+      words.resize(std::bit_cast<std::uint32_t>(count.front()));
+      share(mine, rank_index, words);
+      unpack(words, names_, into);
+    }
+  }
+
   const program program_;
   unsigned* stop_ = nullptr;  // pinned
   std::unique_ptr<batches> batches_;
@@ -260,6 +288,7 @@ class cuda_engine final : public engine {
   std::unique_ptr<communicators> communicators_;
   std::unique_ptr<report> report_ = std::make_unique<report>();
   std::vector<std::unique_ptr<worker>> workers_;
+  std::set<std::string> names_;  // of what ranks in other processes did
   bool broken_ = false;
   bool stuck_ = false;  // a worker has not come back from a failed job
 };

@@ -33,8 +33,14 @@ worker::~worker() {
   cudaSetDevice(context_.device());
   for (cudaGraphExec_t graph : graphs_)
     if (graph != nullptr) cudaGraphExecDestroy(graph);
+  tracer_.reset();
   cudaFree(shared_);
   cudaFreeHost(results_);
+}
+
+void worker::take_times(std::vector<traced>& into) {
+  check(context_.of(), cudaSetDevice(context_.device()), "cudaSetDevice");
+  tracer_->take(into);
 }
 
 void worker::start(const job& what) {
@@ -88,12 +94,19 @@ void worker::run(const job& what) {
         graphs_[static_cast<int>(k)] = context_.capture([&] { enqueue(k); });
       context_.clear_arena();
       return;
+    case job::what::capture_traced: {
+      if (graphs_[static_cast<int>(kind::traced)] != nullptr) return;
+      tracer_ = std::make_unique<tracer>(r);
+      const tracer::recording all(*tracer_);
+      graphs_[static_cast<int>(kind::traced)] = context_.capture([&] { enqueue(kind::traced); });
+      return;
+    }
     case job::what::step:
       check(r, cudaGraphLaunch(graphs_[static_cast<int>(what.which)], r.on(stream::compute)),
             "cudaGraphLaunch");
       enqueueing_ = false;
       wait_for_device();
-      if (what.which == kind::train) ++r.steps_done;
+      if (what.which != kind::evaluate) ++r.steps_done;
   }
 }
 
@@ -110,14 +123,14 @@ void worker::enqueue(kind what) {
   rank& r = context_.of();
   cudaStream_t compute = r.on(stream::compute);
   const auto pp = static_cast<std::size_t>(r.row->pp);
-  if (what == kind::train) context_.copy_input();
+  if (what != kind::evaluate) context_.copy_input();
   const auto copy_in = [&](at to, const std::int32_t* from) {
     check(r, cudaMemcpyAsync(r.at<std::int32_t>(to), from, batch_.bytes, cudaMemcpyHostToDevice, compute),
           "batch: cudaMemcpyAsync");
   };
   if (r.where->reads_tokens) copy_in(r.where->tokens, batch_.tokens);
   if (r.where->reads_targets) copy_in(r.where->targets, batch_.targets);
-  context_.enqueue(what == kind::train ? program_.train[pp] : program_.evaluate[pp]);
+  context_.enqueue(what == kind::evaluate ? program_.evaluate[pp] : program_.train[pp]);
   const auto copy = [&](float* to, const float* from, std::size_t count) {
     check(r, cudaMemcpyAsync(to, from, count * sizeof(float), cudaMemcpyDefault, compute),
           "results: cudaMemcpyAsync");

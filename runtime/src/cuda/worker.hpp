@@ -2,14 +2,17 @@
 // The thread that drives one GPU. It takes a job, launches the rank's graph of it, waits until the device is
 // done, and reports to the engine.
 #pragma once
+#include "trace.hpp"
 #include <rankc/runtime/cuda/context.hpp>
 
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 namespace rankc::cuda {
 
@@ -30,12 +33,12 @@ struct batch {
 /// The first rank of the last pipeline coordinate: the program leaves the global loss and norm there.
 int reporter_of(const description&);
 
-/// A step function; each is captured once.
-enum class kind { train, evaluate };
+/// A graph of a step; each is captured once: `train` and `evaluate` at install, `traced` when it is first asked for.
+enum class kind { train, evaluate, traced };
 
-/// What a worker is to do: the two halves of the warm-up, the capture, or a step.
+/// What a worker is to do: the two halves of the warm-up, the captures, or a step.
 struct job {
-  enum class what { try_alone, try_together, capture, step } todo;
+  enum class what { try_alone, try_together, capture, capture_traced, step } todo;
   kind which = kind::train;
 };
 
@@ -55,6 +58,9 @@ class worker {
   float loss() const { return results_[0]; }
   float norm_squared() const { return results_[1]; }
 
+  /// Append the times of the last traced step.
+  void take_times(std::vector<traced>& into);
+
  private:
   void serve();
   void run(const job&);
@@ -69,7 +75,8 @@ class worker {
   report& report_;
   float* results_ = nullptr;  // pinned: loss, norm
   float* shared_ = nullptr;   // the same on the device, where they go to all processes
-  cudaGraphExec_t graphs_[2]{};
+  std::unique_ptr<tracer> tracer_;  // of the traced graph, once there is one
+  cudaGraphExec_t graphs_[3]{};
   std::atomic<bool> enqueueing_ = false;
 
   std::mutex mutex_;  // of the mailbox: job_, has_job_, stop_

@@ -4,6 +4,7 @@
 #include "arena.hpp"
 #include "check.hpp"
 #include "fabric.hpp"
+#include "tracer.hpp"
 
 #include <cblas.h>
 
@@ -15,6 +16,20 @@ namespace rankc::host {
 
 namespace {
 
+/// A tracer on every rank, as long as this lives.
+struct tracing {
+  explicit tracing(std::vector<rank>& all) : ranks(all) {
+    for (rank& r : ranks) r.trace = &of.emplace_back(r.index);
+  }
+  ~tracing() {
+    for (rank& r : ranks) r.trace = nullptr;
+  }
+  tracing(const tracing&) = delete;
+
+  std::vector<rank>& ranks;
+  std::deque<tracer> of;
+};
+
 class host_engine final : public engine {
  public:
   explicit host_engine(const program& p);
@@ -22,6 +37,7 @@ class host_engine final : public engine {
   const description& about() const override { return about_; }
   void set_batch(int dp, int microbatch, const std::int32_t* tokens, const std::int32_t* targets) override;
   step_output step(const step_input&) override;
+  step_output traced_step(const step_input&, std::vector<traced>& into) override;
   double evaluate() override;
   void read(int rank, region, std::size_t first, std::size_t count, double* to) override;
   void write(int rank, region, std::size_t first, std::size_t count, const double* from) override;
@@ -93,6 +109,7 @@ void host_engine::serve(rank& r, const std::stop_token& stop) {
 void host_engine::run(rank& r) {
   try {
     bodies_[r.row->pp](r);
+    if (r.trace != nullptr) r.trace->end();
     fabric_.finish(r);
   } catch (const failure& f) {
     fabric_.fail(f.code, place(r) + ": " + f.what());
@@ -132,6 +149,14 @@ step_output host_engine::step(const step_input& input) {
   run_all(train_);
   for (rank& r : ranks_) ++r.steps_done;
   return {load(*reporter_, reporter_->where->loss), std::sqrt(load(*reporter_, reporter_->where->norm))};
+}
+
+step_output host_engine::traced_step(const step_input& input, std::vector<traced>& into) {
+  tracing all(ranks_);
+  const double start = now();
+  const step_output out = step(input);
+  for (tracer& t : all.of) t.take(start, into);
+  return out;
 }
 
 double host_engine::evaluate() {

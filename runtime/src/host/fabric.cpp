@@ -2,6 +2,8 @@
 // Streams, meetings and blocking of the fabric. All state is under one lock; only data moves outside it.
 #include "fabric.hpp"
 
+#include "tracer.hpp"
+
 #include <algorithm>
 
 namespace rankc::host {
@@ -126,6 +128,8 @@ void fabric::try_start(meeting& m) {
   }
   if (!all_ready) return;
   m.moving = true;
+  for (op* o : m.front)
+    if (o->times != nullptr) o->times->begin = now();
   m.chunk = chunk_bytes / first->element;
   m.chunks = m.chunks_left = std::max<std::size_t>(1, (extent(m.front) + m.chunk - 1) / m.chunk);
   m.next_chunk = 0;
@@ -156,6 +160,7 @@ void fabric::complete(meeting& m) {
   m.moving = false;
   for (std::size_t i = 0; i < m.front.size(); ++i) {
     op* done = m.front[i];
+    if (done->times != nullptr) done->times->end = now();
     m.front[i] = done->next;
     if (!done->next) m.back[i] = nullptr;
     ++ranks_[done->rank].on(done->on).completed;

@@ -2,6 +2,7 @@
 // The communication calls of generated code: they turn a role and arena offsets into an entry of the fabric.
 #include "fabric.hpp"
 #include "names.hpp"
+#include "tracer.hpp"
 
 #include <algorithm>
 #include <type_traits>
@@ -24,6 +25,7 @@ op begin_op(const rank& r, op_kind kind, stream s, role to, message what) {
   o.communicator = communicator;
   o.member = static_cast<int>(std::find(ranks.begin(), ranks.end(), r.index) - ranks.begin());
   o.what = what;
+  if (r.trace != nullptr && s != stream::compute) o.times = r.trace->communication(s, what.name);
   return o;
 }
 
@@ -48,11 +50,17 @@ op collective(const rank& r, op_kind kind, stream s, role to, message what, at t
 
 }  // namespace
 
-void begin(rank& r, const char* action) { r.action = action; }
+void begin(rank& r, const char* action) {
+  r.action = action;
+  if (r.trace != nullptr) r.trace->begin(action);
+}
 
 void record(rank& r, stream s, event e) { r.wires->record(r, s, e); }
 
-void wait(rank& r, stream s, event e) { r.wires->wait(r, s, e); }
+void wait(rank& r, stream s, event e) {
+  if (r.trace != nullptr && s == stream::compute) r.trace->wait([&] { r.wires->wait(r, s, e); });
+  else r.wires->wait(r, s, e);
+}
 
 void send(rank& r, stream direction, message what, at data, std::size_t bytes) {
   const role to = role_of(direction, what, stream::to_next, stream::to_prev, role::to_next, role::to_prev);

@@ -31,6 +31,7 @@ struct op {
   message what{-1, ""};
   const char* action = "";
   std::int64_t step = 0;
+  traced* times = nullptr;  // of a timed step: receives when the data moved
   op* next = nullptr;  // the communication that this rank posted next on the same communicator
 };
 

@@ -132,6 +132,14 @@ fs::path save_checkpoint(engine& e, const run_state& state, const fs::path& dire
   return folder;
 }
 
+void help_save(engine& e) {
+  const auto parameters = global_parameters(e.about());
+  for (const auto& parts : {model_parts, optimizer_parts})
+    for (const part& part : parts)
+      for (const global_parameter& p : parameters)
+        read(e, p, part.where, [](std::size_t, std::span<const double>) {});
+}
+
 fs::path find_checkpoint(const fs::path& path) {
   if (is_checkpoint(path)) return path;
   if (!fs::is_directory(path)) throw refusal(65, "{}: there is no such folder", path.string());

@@ -36,7 +36,7 @@ CLI::Validator non_negative() {
 
 /// What is refused, or becomes part of another option, after parsing.
 struct raw_options {
-  std::string launch = "threads", trace;
+  std::string launch = "threads";
   std::optional<std::uint64_t> seed;
 };
 
@@ -56,9 +56,8 @@ void add_options_of_both(CLI::App& app, options& o, raw_options& raw) {
                  "text (default arith:1234)");
   app.add_option("--load", o.load,
                  "continue from this checkpoint, with its data and recipe where not given here");
-  app.add_option("--launch", raw.launch, "threads: all ranks in this process");
-  app.add_option("--trace", raw.trace, "traces are not in this version")
-      ->group("");  // refused, so not in --help
+  app.add_option("--launch", raw.launch, "threads: all ranks in this process (default); processes: one process per rank, where the "
+                 "target has them");
 }
 
 void add_options_of_training(CLI::App& app, options& o) {
@@ -70,33 +69,19 @@ void add_options_of_training(CLI::App& app, options& o) {
   app.add_option("--clip", o.clip, "largest gradient norm; 0: any (default: the plan's)")
       ->check(non_negative());
   app.add_option("--metrics", o.metrics, "one JSON object a step into this file");
+  app.add_option("--trace", o.trace,
+                 "time the last step, and write what each rank did into this file, for Perfetto and for "
+                 "the generator's timeline --measured");
   auto* save = app.add_option("--save", o.save, "write a checkpoint into this folder at the end");
   app.add_option("--save-every", o.save_every, "and after every N steps")
       ->check(whole_number(1))
       ->needs(save);
 }
 
-/// A launcher that starts one process per rank would make each of them run the whole plan.
-void refuse_launchers() {
-  for (const char* name : {"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"}) {
-    const char* value = std::getenv(name);
-    const auto processes = value ? parse_number<int>(value) : std::nullopt;
-    if (processes.value_or(1) > 1)
-      throw refusal(2,
-                    "{} is {}: this version runs all ranks in one process; start it once, without torchrun, "
-                    "mpirun or srun",
-                    name, *processes);
-  }
-}
-
 void check(options& o, const raw_options& raw) {
-  if (raw.launch == "processes")
-    throw failure(2,
-                  "--launch processes: is not in this version; legal is threads (all ranks in one process)");
-  if (raw.launch != "threads") throw refusal(2, "--launch {}: legal is threads", raw.launch);
-  if (!raw.trace.empty())
-    throw refusal(2, "--trace {}: traces are not in this version; leave it out", raw.trace);
-  refuse_launchers();
+  if (raw.launch != "threads" && raw.launch != "processes")
+    throw refusal(2, "--launch {}: legal are threads and processes", raw.launch);
+  o.processes = raw.launch == "processes";
   if (!o.load.empty() && (!o.init.empty() || raw.seed))
     throw refusal(2, "--load {}: brings the weights; leave out --init and --seed", o.load);
   if (raw.seed) {

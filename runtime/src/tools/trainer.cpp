@@ -7,6 +7,7 @@
 #include <rankc/runtime/tools/learning_rate.hpp>
 #include <rankc/runtime/tools/metrics.hpp>
 #include <rankc/runtime/tools/parameters.hpp>
+#include <rankc/runtime/tools/trace_file.hpp>
 
 #include <fmt/format.h>
 #include <algorithm>
@@ -21,7 +22,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void say(const std::string& line) {
+void say(const options& o, const std::string& line) {
+  if (!o.speaks()) return;
   fmt::print("{}\n", line);
   std::fflush(stdout);
 }
@@ -42,7 +44,7 @@ beginning begin_run(const description& about, const options& o) {
     b.folder = find_checkpoint(o.load);
     b.state = read_run_state(about, b.folder / "run.json");
     if (b.state.plan_hash != about.plan_hash)
-      say(fmt::format(
+      say(o, fmt::format(
           "note: {} was saved by plan {:016x}, and this is {:016x}; it loads where the tensors agree",
           b.folder.string(), b.state.plan_hash, about.plan_hash));
   }
@@ -71,13 +73,13 @@ std::uint64_t tokens_per_step(const description& about) {
   return static_cast<std::uint64_t>(about.global_batch()) * static_cast<std::uint64_t>(about.seq);
 }
 
-void say_what_runs(const description& about, const beginning& b, const dataset& data) {
+void say_what_runs(const description& about, const options& o, const beginning& b, const dataset& data) {
   std::uint64_t parameters = 0;
   for (const global_parameter& p : global_parameters(about)) parameters += p.count();
-  say(fmt::format("{}: {} ranks (pp {}, dp {}, tp {}), {} parameters, {} tokens per step", about.name,
+  say(o, fmt::format("{}: {} ranks (pp {}, dp {}, tp {}), {} parameters, {} tokens per step", about.name,
                   about.world(), about.pp, about.dp, about.tp, parameters, tokens_per_step(about)));
-  say(fmt::format("weights: {}", b.folder.empty() ? b.state.init : b.folder.string()));
-  say(fmt::format("data: {}", data.text()));
+  say(o, fmt::format("weights: {}", b.folder.empty() ? b.state.init : b.folder.string()));
+  say(o, fmt::format("data: {}", data.text()));
 }
 
 std::string schedule_text(const recipe& r) {
@@ -87,19 +89,21 @@ std::string schedule_text(const recipe& r) {
   return fmt::format("learning rate: {}{}{}", r.lr, warmup, decay);
 }
 
-step_metrics take_step(engine& e, const dataset& data, run_state& state) {
+/// One step; a timed one where `trace` is there to receive it.
+step_metrics take_step(engine& e, const dataset& data, run_state& state, std::vector<traced>* trace) {
   const description& about = e.about();
   const recipe& r = state.train;
   const double lr = learning_rate(r, state.step + 1);
   const auto start = std::chrono::steady_clock::now();
   set_batch(e, data, state.samples);
-  const step_output out = e.step({.lr = lr,
-                                  .weight_decay = r.weight_decay,
-                                  .clip = r.clip,
-                                  .beta1 = r.beta1,
-                                  .beta2 = r.beta2,
-                                  .eps = r.eps,
-                                  .step = state.step + 1});
+  const step_input in{.lr = lr,
+                      .weight_decay = r.weight_decay,
+                      .clip = r.clip,
+                      .beta1 = r.beta1,
+                      .beta2 = r.beta2,
+                      .eps = r.eps,
+                      .step = state.step + 1};
+  const step_output out = trace != nullptr ? e.traced_step(in, *trace) : e.step(in);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   state.step += 1;
   state.samples += static_cast<std::uint64_t>(about.global_batch());
@@ -128,28 +132,36 @@ step_metrics take_step(engine& e, const dataset& data, run_state& state) {
 void train(const description& about, const install_engine& install, const options& o) {
   const beginning b = begin_run(about, o);
   const dataset data(parse_data_spec(b.state.data), about.vocab_used, about.seq);
-  if (!o.save.empty()) prepare_save(o.save);
+  if (!o.save.empty() && o.speaks()) prepare_save(o.save);
   std::optional<metrics_file> metrics;
-  if (!o.metrics.empty()) metrics.emplace(o.metrics, !o.load.empty());
-  say_what_runs(about, b, data);
-  say(schedule_text(b.state.train));
+  if (!o.metrics.empty() && o.speaks()) metrics.emplace(o.metrics, !o.load.empty());
+  std::optional<trace_file> trace;
+  if (!o.trace.empty() && o.speaks()) trace.emplace(o.trace);
+  say_what_runs(about, o, b, data);
+  say(o, schedule_text(b.state.train));
   const auto e = install();
   set_weights(*e, b);
   run_state state = b.state;
   const std::int64_t first = state.step + 1, last = state.step + o.steps;
   while (state.step < last) {
-    const step_metrics m = take_step(*e, data, state);
+    std::vector<traced> times;
+    const bool timed = !o.trace.empty() && state.step + 1 == last;
+    const step_metrics m = take_step(*e, data, state, timed ? &times : nullptr);
     if (metrics) metrics->write(m);
-    if (is_shown(m.step, first, last)) say(console_line(m, last));
+    if (is_shown(m.step, first, last)) say(o, console_line(m, last));
     const bool due = m.step == last || (o.save_every > 0 && m.step % o.save_every == 0);
-    if (!o.save.empty() && due) say(fmt::format("saved {}", save_checkpoint(*e, state, o.save).string()));
+    if (!o.save.empty() && due) {
+      if (o.speaks()) say(o, fmt::format("saved {}", save_checkpoint(*e, state, o.save).string()));
+      else help_save(*e);
+    }
+    if (timed && trace) say(o, trace->write(about, m.step, times));
   }
 }
 
 void evaluate(const description& about, const install_engine& install, const options& o) {
   const beginning b = begin_run(about, o);
   const dataset data(parse_data_spec(b.state.data), about.vocab_used, about.seq);
-  say_what_runs(about, b, data);
+  say_what_runs(about, o, b, data);
   const auto e = install();
   set_weights(*e, b);
   double sum = 0;
@@ -159,7 +171,7 @@ void evaluate(const description& about, const install_engine& install, const opt
     if (!std::isfinite(loss)) throw refusal(70, "batch {}: the loss is {}", batch + 1, loss);
     sum += loss;
   }
-  say(fmt::format("eval: loss {:.12f} nats per token over {} batches of {} tokens",
+  say(o, fmt::format("eval: loss {:.12f} nats per token over {} batches of {} tokens",
                   sum / static_cast<double>(o.steps), o.steps, tokens_per_step(about)));
 }
 

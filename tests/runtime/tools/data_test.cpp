@@ -165,6 +165,7 @@ TEST_CASE("a batch goes to microbatches, then data-parallel ranks, then rows") {
         seen.push_back({microbatch, dp, row, tokens[row * d.seq], targets[row * d.seq + d.seq - 1]});
     }
     step_output step(const step_input&) override { return {}; }
+    step_output traced_step(const step_input&, std::vector<traced>&) override { return {}; }
     double evaluate() override { return 0; }
     void read(int, region, std::size_t, std::size_t, double*) override {}
     void write(int, region, std::size_t, std::size_t, const double*) override {}

@@ -131,6 +131,14 @@ class fake_engine : public engine {
     return {in.step == nan_at ? std::numeric_limits<double>::quiet_NaN() : loss, 2 * loss};
   }
 
+  step_output traced_step(const step_input& in, std::vector<traced>& into) override {
+    for (int r = 0; r < program_.about.world(); ++r) {
+      into.push_back({r, stream::compute, "0F0", 1.5, 3});
+      into.push_back({r, stream::to_next, "F0: stage 0 -> 1", 3, 3.25});
+    }
+    return step(in);
+  }
+
   /// A sum over samples that does not depend on how they are spread over ranks, and one weight.
   double evaluate() override {
     std::uint64_t sum = 0;

@@ -131,6 +131,33 @@ TEST_CASE("train reports each step") {
   CHECK(lines[2]["lr"] == 0.5);
 }
 
+TEST_CASE("--trace times the last step, and changes nothing else") {
+  const scratch files;
+  const fake_program program(2, 1, 2);
+  const std::string file = files.path("t.json"), timed = files.path("a"), plain = files.path("b");
+  const outcome done = run(program, {"train", "--steps", "3", "--trace", file, "--metrics", timed});
+  CHECK_MESSAGE(done.code == 0, done.err);
+  CHECK(done.out.ends_with("\ntrace of step 3 in " + file + "\n"));
+  CHECK(run(program, {"train", "--steps", "3", "--metrics", plain}).code == 0);
+  CHECK(losses_of(timed) == losses_of(plain));
+  const auto trace = nlohmann::json::parse(contents(file));
+  CHECK(trace["otherData"] == nlohmann::json{{"plan", "fake"}, {"times", "measured"}, {"step", 3}});
+  std::vector<nlohmann::json> timed_events, names;
+  for (const auto& e : trace["traceEvents"]) (e["ph"] == "X" ? timed_events : names).push_back(e);
+  REQUIRE(timed_events.size() == 2 * 4);
+  CHECK(timed_events[6] == nlohmann::json{{"name", "0F0"}, {"ph", "X"}, {"pid", 3}, {"tid", 0}, {"ts", 1.5}, {"dur", 1.5}});
+  CHECK(timed_events[7]["name"] == "F0: stage 0 -> 1");
+  CHECK(timed_events[7]["tid"] == 2);
+  REQUIRE(names.size() == 3 * 4);
+  CHECK(names[9]["args"]["name"] == "rank 3: pp 1, dp 0, tp 1 (measured)");
+  CHECK(names[11]["args"]["name"] == "to_next");
+  const std::string nowhere = files.path("no/t.json");
+  const outcome refused = run(program, {"train", "--steps", "3", "--trace", nowhere});
+  CHECK(refused.code == 1);
+  CHECK(refused.installs == 0);
+  CHECK(refused.err == "fake: " + nowhere + ": cannot be written: No such file or directory\n");
+}
+
 TEST_CASE("mfu counts the flops of all ranks' peak") {
   const scratch files;
   fake_program program(1, 2, 1);
@@ -260,7 +287,7 @@ TEST_CASE("usage errors: code 2, one line, nothing started") {
       {"train", "--save", files.path(), "--save-every", "0"},
       {"train", "--launch", "fork"},
       {"train", "--launch", "processes"},
-      {"train", "--trace", "t.json"},
+      {"train", "--trace"},
       {"eval", "--lr", "1"},
       {"eval", "--trace", "t.json"},
       {"describe", "--steps", "1"},
@@ -280,8 +307,6 @@ TEST_CASE("usage errors: code 2, one line, nothing started") {
         "fake: A subcommand is required; legal are train, eval, describe, --version and --help\n");
   CHECK(run(program, {"train", "--launch", "processes"}).err ==
         "fake: --launch processes: is not in this version; legal is threads (all ranks in one process)\n");
-  CHECK(run(program, {"train", "--trace", "t.json"}).err ==
-        "fake: --trace t.json: traces are not in this version; leave it out\n");
   CHECK(run(program, {"train", "--steps", "0"}).err ==
         "fake: --steps: '0' must be a whole number >= 1; see --help\n");
   CHECK(run(program, {"train", "--steps", "1", "--launch", "threads"}).code == 0);

@@ -39,6 +39,7 @@ struct hyperparameters {
 struct linear_plans;     // cuBLASLt plans by shape (linear.cpp)
 struct attention_plans;  // cuDNN plans by shape (attention_cudnn.cpp)
 struct peer_edge;        // a pipeline edge by stores into the other GPU (peer_edges.hpp)
+class tracer;            // the times of a step (trace.hpp)
 
 /// Context of one rank. `context` (context.hpp) owns what is pointed to.
 struct rank {
@@ -63,6 +64,7 @@ struct rank {
   const hyperparameters* input = nullptr;  // device memory; of the current step
   const char* action = "";                 // the action under way, for error texts
   std::int64_t steps_done = 0;             // -1: install is trying the step out
+  tracer* trace = nullptr;                 // where a timed step is captured; null in all others
   bool alone = false;                      // warm-up without the other ranks: nothing is sent or received
   volatile unsigned* stop = nullptr;       // pinned; not 0 once a rank has failed: nobody waits any longer
 

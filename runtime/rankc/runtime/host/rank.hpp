@@ -15,6 +15,7 @@ namespace rankc::host {
 using namespace rankc::runtime;
 
 class fabric;  // carries messages between the ranks of one process
+class tracer;  // the times of a step
 
 /// Context of one rank.
 struct rank {
@@ -26,6 +27,7 @@ struct rank {
   fabric* wires = nullptr;
   step_input input{};          // of the current step
   const char* action = "";     // the action under way, for error texts
+  tracer* trace = nullptr;     // of a timed step; null in all others
   std::int64_t steps_done = 0;
 
   template <class T>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The words and options of a generated program's command line, checked before anything is opened.
 #pragma once
+#include <rankc/runtime/placement.hpp>
 #include <rankc/runtime/program.hpp>
 
 #include <cstdint>
@@ -18,8 +19,13 @@ struct options {
   std::optional<std::string> data;  // as --data spells it
   std::optional<double> lr, weight_decay, clip;
   std::optional<std::string> schedule;
-  std::string metrics, save, load;
+  std::string metrics, trace, save, load;
   std::int64_t save_every = 0;  // 0: at the end only
+  bool processes = false;       // --launch processes
+  placement where;              // not from the command line, but from the launcher
+
+  /// Whether this process prints, and writes files: one of all does.
+  bool speaks() const { return where.rank <= 0; }
 };
 
 /// Read a command line; nothing where `--help` or `--version` has answered.

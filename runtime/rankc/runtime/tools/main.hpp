@@ -3,6 +3,7 @@
 // program_main with its description and its target's install.
 #pragma once
 #include <rankc/runtime/engine.hpp>
+#include <rankc/runtime/placement.hpp>
 
 #include <functional>
 #include <memory>
@@ -13,5 +14,10 @@ namespace rankc::runtime {
 /// needed. Errors: nothing is thrown; the exit code is 0 done, 1 user error, 2 usage, 65 checkpoint, or the
 /// failure's own.
 int program_main(const description&, std::function<std::unique_ptr<engine>()> install, int argc, char** argv);
+
+/// The same for a target whose ranks can be processes of their own: `--launch processes` starts them, and
+/// under torchrun, mpirun or srun this process is one of them. Exit code 77: another rank has failed.
+int program_main(const description&, std::function<std::unique_ptr<engine>(const placement&)> install,
+                 int argc, char** argv);
 
 }  // namespace rankc::runtime

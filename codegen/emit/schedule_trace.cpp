@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// The planned step as trace events, in the form in which a program writes a measured one.
+#include <rankc/runtime/trace_events.hpp>
+
+#include "emit.hpp"
+#include "step_times.hpp"
+
+namespace rankc::codegen {
+
+std::string schedule_trace(const plan_data& plan) {
+  const std::vector<timed> times = planned_times(plan);
+  std::vector<runtime::traced> events;
+  for (const timed& e : times) events.push_back({e.rank, e.on, e.name.c_str(), e.begin, e.end});
+  runtime::trace_head head{plan.name, "planned", 0, {}};
+  for (int r = 0; r < plan.dims.world; ++r) {
+    const coordinates c = coordinates_of(plan.dims, r);
+    head.ranks.push_back({c.pp, c.dp, c.tp, {}});
+  }
+  return runtime::trace_events(head, events);
+}
+
+}  // namespace rankc::codegen

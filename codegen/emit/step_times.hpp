@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// A step over time, planned or measured, as the pictures and traces of it share it.
+#pragma once
+#include <rankc/plan_data.hpp>
+#include <rankc/runtime/program.hpp>
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace rankc::codegen {
+
+/// One thing that a rank does. Units: microseconds.
+struct timed {
+  int rank;
+  runtime::stream on;
+  std::string name;  // "1F0", "F0: stage 0 -> 1"
+  double begin, end;
+};
+
+/// How long one forward is drawn in a planned step, whose own unit is the forward.
+inline constexpr double planned_forward = 1000;
+
+/// The simulated step, of the first rank (dp 0, tp 0) of each pipeline coordinate: its peers do the same.
+std::vector<timed> planned_times(const plan_data&);
+
+/// A step that the plan's program measured (`--trace`), from the file's text; `step` receives its number.
+/// Errors: std::runtime_error where it is no trace, or its ranks did not do the plan's actions in their order.
+std::vector<timed> read_times(const plan_data&, const std::string& text, std::int64_t& step);
+
+/// The plan's actions by name.
+std::map<std::string, action> actions_by_name(const plan_data&);
+
+std::string token(const action&);
+
+}  // namespace rankc::codegen

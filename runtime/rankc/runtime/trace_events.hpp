@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// A step over time as a file of trace events, which chrome://tracing, Perfetto and `timeline --measured` open. The
+// generator writes planned steps with it and the trainer measured ones, so that both have one form.
+#pragma once
+#include <rankc/runtime/engine.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <iterator>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rankc::runtime {
+
+inline constexpr const char* stream_names[]{"compute", "reduce", "to_next", "from_prev", "to_prev", "from_next"};
+static_assert(std::size(stream_names) == n_streams);
+
+/// What a trace says of itself. `times` is "planned" or "measured"; `step` counts from 1, 0 for a planned one.
+struct trace_head {
+  std::string plan, times;
+  std::int64_t step = 0;
+  std::vector<rank_row> ranks;  // by rank; one process of the trace each, where it has an event
+};
+
+/// A string as JSON writes it.
+inline std::string json_text(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    if (static_cast<unsigned char>(c) >= ' ') out += c;
+  }
+  return out + '"';
+}
+
+/// The events as JSON: pid is the rank, tid the stream.
+/// Units: microseconds, to the nanosecond.
+/// Source: Trace Event Format (Google), complete ("X") and metadata ("M") events.
+inline std::string trace_events(const trace_head& head, std::span<const traced> events) {
+  std::string out = "{\"displayTimeUnit\":\"ms\",\"otherData\":{\"plan\":" + json_text(head.plan) +
+                    ",\"times\":" + json_text(head.times) + ",\"step\":" + std::to_string(head.step) +
+                    "},\n\"traceEvents\":[";
+  const char* separator = "\n";
+  const auto add = [&](const std::string& fields) {
+    out += separator + ("{" + fields + "}");
+    separator = ",\n";
+  };
+  const auto of = [](int rank, int stream) {
+    return ",\"pid\":" + std::to_string(rank) + ",\"tid\":" + std::to_string(stream);
+  };
+  std::vector<bool> used(head.ranks.size() * n_streams);
+  for (const traced& e : events) {
+    const std::size_t rank = static_cast<std::size_t>(e.rank), stream = static_cast<std::size_t>(e.on);
+    if (used[rank * n_streams + stream]) continue;
+    const auto lane = used.begin() + static_cast<std::ptrdiff_t>(rank * n_streams);
+    if (std::find(lane, lane + n_streams, true) == lane + n_streams) {
+      const rank_row& row = head.ranks[rank];
+      add("\"name\":\"process_name\",\"ph\":\"M\"" + of(e.rank, 0) + ",\"args\":{\"name\":\"rank " +
+          std::to_string(e.rank) + ": pp " + std::to_string(row.pp) + ", dp " + std::to_string(row.dp) + ", tp " +
+          std::to_string(row.tp) + " (" + head.times + ")\"}");
+    }
+    used[rank * n_streams + stream] = true;
+    add("\"name\":\"thread_name\",\"ph\":\"M\"" + of(e.rank, static_cast<int>(e.on)) + ",\"args\":{\"name\":\"" +
+        stream_names[stream] + "\"}");
+  }
+  for (const traced& e : events) {
+    char times[96];
+    std::snprintf(times, sizeof times, ",\"ts\":%.3f,\"dur\":%.3f", e.begin, e.end - e.begin);
+    add("\"name\":" + json_text(e.name) + ",\"ph\":\"X\"" + of(e.rank, static_cast<int>(e.on)) + times);
+  }
+  return out + "\n]}\n";
+}
+
+}  // namespace rankc::runtime

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trace.hpp"
+
+#include <nvtx3/nvToolsExt.h>
+#include <nvtx3/nvToolsExtCudaRt.h>
+
+#include <rankc/runtime/trace_events.hpp>
+
+namespace rankc::cuda {
+namespace {
+
+__global__ void store_clock(unsigned long long* to) {
+  unsigned long long now;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now)::"memory");
+  *to = now;
+}
+
+}  // namespace
+
+tracer::tracer(rank& r) : rank_(r) {
+  check(r, cudaMalloc(&times_, most_stamps * sizeof *times_), "trace: cudaMalloc");
+}
+
+tracer::~tracer() { cudaFree(times_); }
+
+/// An error of the launch shows in the next call that is checked: a stamp may be set while another error is thrown.
+std::size_t tracer::stamp(stream s) {
+  store_clock<<<1, 1, 0, rank_.on(s)>>>(times_ + stamps_);
+  return stamps_++;
+}
+
+std::size_t tracer::begin(what of, stream s, const char* name) {
+  if (stamps_ + 2 > most_stamps)
+    fail(rank_, "trace: the step has more than " + std::to_string(most_stamps) +
+                    " beginnings and ends; trace a plan with fewer microbatches");
+  const std::size_t now = stamp(s);
+  entries_.push_back({of, s, name, now, now});
+  return entries_.size() - 1;
+}
+
+void tracer::end(std::size_t entry) { entries_[entry].end = stamp(entries_[entry].on); }
+
+void tracer::take(std::vector<traced>& into) {
+  std::vector<unsigned long long> times(stamps_);
+  check(rank_, cudaMemcpy(times.data(), times_, stamps_ * sizeof *times_, cudaMemcpyDeviceToHost),
+        "trace: cudaMemcpy");
+  const auto at = [&](std::size_t stamp) {
+    return static_cast<double>(static_cast<long long>(times[stamp] - times[0])) * 1e-3;
+  };
+  std::size_t action = into.size();
+  bool under_way = false;
+  double began = 0;
+  for (const entry& e : entries_) {
+    switch (e.of) {
+      case what::step:
+      case what::action:
+        if (under_way) into[action].end = at(e.begin);
+        under_way = e.of == what::action;
+        if (!under_way) break;
+        action = into.size();
+        began = at(e.begin);
+        into.push_back({rank_.index, e.on, e.name, began, began});
+        break;
+      case what::wait:
+        if (under_way && at(e.begin) - began < idle_before_wait) began = into[action].begin = at(e.end);
+        break;
+      case what::communication:
+        into.push_back({rank_.index, e.on, e.name, at(e.begin), at(e.end)});
+        break;
+    }
+  }
+}
+
+void begin_step(rank& r) {
+  if (r.trace != nullptr) r.trace->begin(tracer::what::step, stream::compute, "");
+}
+
+void begin_action(rank& r, const char* name) {
+  if (*r.action != '\0') nvtxRangePop();
+  nvtxRangePushA(name);
+  r.action = name;
+  if (r.trace != nullptr) r.trace->begin(tracer::what::action, stream::compute, name);
+}
+
+void end_step(rank& r) {
+  begin_step(r);
+  if (*r.action != '\0') nvtxRangePop();
+  r.action = "";
+}
+
+void name_streams(rank& r) {
+  for (int s = 0; s < n_streams; ++s) {
+    const std::string name = "rank " + std::to_string(r.index) + " " + stream_names[s];
+    nvtxNameCudaStreamA(r.streams[s], name.c_str());
+  }
+}
+
+}  // namespace rankc::cuda

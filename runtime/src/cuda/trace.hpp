@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// The times of one rank's step on its GPU: a kernel of one thread stores the GPU's clock wherever an action, a wait
+// or a communication begins or ends. A communication begins when its stream comes to it: its time holds the wait for the
+// other ranks. Where a step is not timed nothing is enqueued. For a profiler, actions are NVTX ranges of the thread that
+// enqueues them, and streams have names.
+#pragma once
+#include "check.hpp"
+
+#include <vector>
+
+namespace rankc::cuda {
+
+class tracer {
+ public:
+  /// Errors: failure (70) where the device has no memory for the stamps.
+  explicit tracer(rank&);
+  ~tracer();
+  tracer(const tracer&) = delete;
+  tracer& operator=(const tracer&) = delete;
+
+  /// What is enqueued or captured while this lives is stamped, into a list that begins anew.
+  class recording {
+   public:
+    explicit recording(tracer& t) : rank_(t.rank_) {
+      t.entries_.clear();
+      t.stamps_ = 0;
+      rank_.trace = &t;
+    }
+    ~recording() { rank_.trace = nullptr; }
+    recording(const recording&) = delete;
+    recording& operator=(const recording&) = delete;
+
+   private:
+    rank& rank_;
+  };
+
+  enum class what { step, action, wait, communication };
+
+  /// Stamp the beginning of something on a stream, and its end.
+  /// Errors: failure (70) where a step has more stamps than there is room for.
+  std::size_t begin(what, stream, const char* name);
+  void end(std::size_t entry);
+
+  /// What the last replay did, in the order of issue; the device must be done with it.
+  /// Units: microseconds since the rank's first stamp. Clocks of two GPUs need not agree, and each rank has its own
+  /// zero.
+  void take(std::vector<traced>& into);
+
+ private:
+  struct entry {
+    what of;
+    stream on;
+    const char* name;
+    std::size_t begin, end;  // stamps
+  };
+  static constexpr std::size_t most_stamps = 1 << 16;
+
+  std::size_t stamp(stream);
+
+  rank& rank_;
+  std::vector<entry> entries_;
+  std::size_t stamps_ = 0;
+  unsigned long long* times_ = nullptr;  // device memory, nanoseconds
+};
+
+/// Times what is enqueued on `s` while this lives: a communication on its own, or a wait of stream::compute.
+class stamped {
+ public:
+  stamped(rank& r, tracer::what of, stream s, const char* name)
+      : trace_((s == stream::compute) == (of == tracer::what::wait) ? r.trace : nullptr) {
+    if (trace_ != nullptr) entry_ = trace_->begin(of, s, name);
+  }
+  ~stamped() {
+    if (trace_ != nullptr) trace_->end(entry_);
+  }
+  stamped(const stamped&) = delete;
+  stamped& operator=(const stamped&) = delete;
+
+ private:
+  tracer* trace_;
+  std::size_t entry_ = 0;
+};
+
+/// A step's body begins and ends, or goes on to the next action.
+void begin_step(rank&);
+void begin_action(rank&, const char* name);
+void end_step(rank&);
+
+/// Names the rank's streams for a profiler.
+void name_streams(rank&);
+
+}  // namespace rankc::cuda

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// The schedule over time as trace events and as a page, as `timeline` writes them.
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <rankc/codegen/generator.hpp>
+#include <rankc/codegen/simulate.hpp>
+#include <rankc/runtime/trace_events.hpp>
+
+#include "plans.hpp"
+
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+namespace {
+
+rankc::plan_data plan_of(const std::string& name) {
+  for (const auto& l : programs::layouts)
+    if (name == l.name) return programs::make(programs::jobs[1], l);
+  throw std::logic_error("no such layout");
+}
+
+class folder {
+ public:
+  folder() : at_(fs::temp_directory_path() / ("rankc_timeline_" + std::to_string(getpid()))) { fs::create_directories(at_); }
+  ~folder() { fs::remove_all(at_); }
+  std::string path(const std::string& name) const { return (at_ / name).string(); }
+
+ private:
+  fs::path at_;
+};
+
+std::string contents(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+int timeline(const rankc::plan_data& plan, std::vector<std::string> words) {
+  words.insert(words.begin(), {"gpt_rankc", "timeline"});
+  std::vector<char*> arguments;
+  for (std::string& w : words) arguments.push_back(w.data());
+  return rankc::codegen::generator_main(plan, static_cast<int>(arguments.size()), arguments.data());
+}
+
+std::string token(const rankc::action& a) {
+  rankc::sentence s;
+  s << a;
+  return std::string(s.view());
+}
+
+json lanes_of(const std::string& page) {
+  const std::string open = "<script type=\"application/json\" id=\"lanes\">";
+  const std::size_t begin = page.find(open) + open.size();
+  REQUIRE(begin >= open.size());
+  return json::parse(page.substr(begin, page.find("</script>", begin) - begin));
+}
+
+/// A measured step of a plan: every rank does its actions one after another, `took` us each, then the optimizer.
+std::string measured(const rankc::plan_data& plan, double took, bool swapped = false) {
+  std::vector<std::string> names;
+  for (const rankc::action& a : plan.actions.actions) names.push_back(token(a));
+  rankc::runtime::trace_head head{plan.name, "measured", 7, {}};
+  std::vector<rankc::runtime::traced> events;
+  for (int r = 0; r < plan.dims.world; ++r) {
+    const auto c = rankc::coordinates_of(plan.dims, r);
+    head.ranks.push_back({c.pp, c.dp, c.tp, {}});
+    double now = 5;
+    const int first = plan.actions.begin[c.pp], last = plan.actions.begin[c.pp + 1];
+    for (int i = first; i < last; ++i, now += took) {
+      const int shown = swapped && i < first + 2 ? 2 * first + 1 - i : i;
+      events.push_back({r, rankc::runtime::stream::compute, names[static_cast<std::size_t>(shown)].c_str(), now, now + took});
+    }
+    events.push_back({r, rankc::runtime::stream::compute, "optimizer", now, now + 3});
+  }
+  return rankc::runtime::trace_events(head, events);
+}
+
+}  // namespace
+
+TEST_CASE("a planned trace has every action once, at its simulated time, and both ends of every message") {
+  const folder out;
+  for (const char* name : {"one", "pp2_gpipe", "pp4_1f1b", "all_1f1b"}) {
+    CAPTURE(std::string(name));
+    const rankc::plan_data plan = plan_of(name);
+    REQUIRE(timeline(plan, {"--format", "trace", "--out", out.path(name)}) == 0);
+    const json trace = json::parse(contents(out.path(name)));
+    CHECK(trace["otherData"]["plan"] == plan.name);
+    CHECK(trace["otherData"]["times"] == "planned");
+    std::map<std::pair<int, std::string>, json> compute;
+    std::map<std::string, std::vector<json>> messages;
+    for (const json& e : trace["traceEvents"]) {
+      if (e["ph"] != "X") continue;
+      if (e["tid"] == 0) CHECK(compute.emplace(std::pair(e["pid"].get<int>(), e["name"].get<std::string>()), e).second);
+      else messages[e["name"]].push_back(e);
+    }
+    CHECK(compute.size() == plan.actions.actions.size());
+    const rankc::codegen::timeline expected = rankc::codegen::simulate(plan.actions);
+    std::size_t edges = 0;
+    for (int pp = 0; pp < plan.dims.pp; ++pp)
+      for (const rankc::codegen::timed_action& a : expected.ranks[pp]) {
+        const json& e = compute.at({rank_of(plan.dims, {pp, 0, 0}), token(a.what)});
+        CHECK(e["ts"] == 1000 * a.begin);
+        CHECK(e["dur"] == 1000 * (a.end - a.begin));
+        edges += a.what.kind == rankc::action_kind::F ? a.what.stage + 1 < plan.dims.pp : a.what.stage > 0;
+      }
+    CHECK(messages.size() == edges);
+    for (const auto& [what, ends] : messages) {
+      CAPTURE(what);
+      REQUIRE(ends.size() == 2);
+      CHECK(ends[0]["pid"] != ends[1]["pid"]);
+      CHECK(ends[0]["ts"] == ends[1]["ts"]);
+    }
+  }
+}
+
+TEST_CASE("the page holds all that it shows, and asks for nothing from elsewhere") {
+  const folder out;
+  for (const char* name : {"one", "pp4_1f1b", "all_1f1b"}) {
+    CAPTURE(std::string(name));
+    const rankc::plan_data plan = plan_of(name);
+    REQUIRE(timeline(plan, {"--format", "html", "--out", out.path(name)}) == 0);
+    const std::string page = contents(out.path(name));
+    for (const char* outside : {"://", "src=", "href=", "url(", "@import", "import(", "fetch("}) {
+      CAPTURE(std::string(outside));
+      CHECK(page.find(outside) == page.npos);
+    }
+    const json lanes = lanes_of(page);
+    REQUIRE(lanes.size() == 1);
+    const rankc::codegen::timeline expected = rankc::codegen::simulate(plan.actions);
+    CHECK(lanes[0]["makespan"].get<double>() == 1000 * expected.makespan);
+    CHECK(lanes[0]["bubble"].get<double>() == doctest::Approx(expected.bubble));
+    REQUIRE(lanes[0]["rows"].size() == expected.ranks.size());
+    for (std::size_t pp = 0; pp < expected.ranks.size(); ++pp) {
+      const json& row = lanes[0]["rows"][pp];
+      CHECK(row["bubble"].get<double>() == doctest::Approx(expected.bubble_per_rank[pp]));
+      CHECK(row["peak"] == expected.peak_activations[pp]);
+      CHECK(row["held"].back()[1] == 0);
+      std::size_t actions = 0;
+      for (const json& box : row["boxes"]) actions += box[2] == 0;
+      CHECK(actions == expected.ranks[pp].size());
+    }
+  }
+}
+
+TEST_CASE("a measured step stands below the plan, with its own makespan and bubble") {
+  const folder out;
+  const rankc::plan_data plan = plan_of("all_1f1b");
+  std::ofstream(out.path("m.json")) << measured(plan, 250);
+  REQUIRE(timeline(plan, {"--format", "html", "--measured", out.path("m.json"), "--out", out.path("page")}) == 0);
+  const json lanes = lanes_of(contents(out.path("page")));
+  REQUIRE(lanes.size() == 2);
+  const json& lane = lanes[1];
+  CHECK(lane["title"] == "measured, step 7");
+  CHECK(lane["rows"].size() == 8);
+  CHECK(lane["begin"] == 5);
+  CHECK(lane["makespan"] == 4 * 250);  // two microbatches, there and back
+  CHECK(lane["length"] == 4 * 250 + 3);
+  CHECK(lane["bubble"].get<double>() == doctest::Approx(0));
+  CHECK(lane["rows"][0]["boxes"].back()[1] == "o");
+}
+
+TEST_CASE("a measured step of something else is refused by name") {
+  const folder out;
+  const rankc::plan_data plan = plan_of("pp2_1f1b");
+  const auto code = [&](const std::string& text) {
+    std::ofstream(out.path("m.json")) << text;
+    return timeline(plan, {"--format", "html", "--measured", out.path("m.json"), "--out", out.path("page")});
+  };
+  CHECK(code(measured(plan, 1)) == 0);
+  CHECK(code(measured(plan, 1, true)) == 1);                  // another order
+  CHECK(code(measured(plan_of("pp2_gpipe"), 1)) == 1);        // more microbatches
+  CHECK(code(measured(plan_of("all_1f1b"), 1)) == 1);         // more ranks
+  CHECK(code("{\"traceEvents\":[],\"otherData\":{\"step\":1}}") == 1);
+  CHECK(code("{}") == 1);
+  CHECK(code("step 1") == 1);
+  CHECK(timeline(plan, {"--format", "html", "--measured", out.path("none.json"), "--out", out.path("page")}) == 1);
+  CHECK(timeline(plan, {"--format", "svg", "--measured", out.path("m.json"), "--out", out.path("page")}) == 2);
+  CHECK(timeline(plan, {"--format", "png"}) == 2);
+}

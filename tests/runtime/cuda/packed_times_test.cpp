@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "../../../runtime/src/cuda/packed_times.hpp"
+
+#include <doctest/doctest.h>
+
+namespace rankc::cuda::test {
+namespace {
+
+using runtime::stream;
+using runtime::traced;
+
+TEST_CASE("times that go to another process arrive as they were") {
+  const std::vector<traced> times{{3, stream::compute, "1F0", 0, 0.125},
+                                  {3, stream::from_next, "B11: stage 2 -> 1", 1e7, 1.00000001e7},
+                                  {3, stream::reduce, "", -1, 2},
+                                  {3, stream::reduce, "four", 1, 2},
+                                  {3, stream::compute, "1F0", 5, 6}};
+  std::vector<float> words = packed(times);
+  std::set<std::string> names;
+  std::vector<traced> got{{0, stream::compute, "before", 1, 2}};
+  unpack(words, names, got);
+  words.assign(words.size(), 0.0f);
+  REQUIRE(got.size() == 1 + times.size());
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    CAPTURE(i);
+    CHECK(got[i + 1].rank == times[i].rank);
+    CHECK(got[i + 1].on == times[i].on);
+    CHECK(std::string(got[i + 1].name) == times[i].name);
+    CHECK(got[i + 1].begin == times[i].begin);
+    CHECK(got[i + 1].end == times[i].end);
+  }
+  CHECK(names.size() == 4);
+  unpack({}, names, got);
+  CHECK(got.size() == 1 + times.size());
+}
+
+}  // namespace
+}  // namespace rankc::cuda::test
