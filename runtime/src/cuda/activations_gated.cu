@@ -10,8 +10,7 @@ namespace {
 constexpr int rows_each = 2;
 
 /// y = silu(gate) up.
-/// Shapes: y (tokens, width); gate, up (tokens, width), rows `stride` apart. y may be either where stride =
-/// width.
+/// Shapes: y (tokens, width); gate, up (tokens, width), rows `stride` apart. Without gaps, y may be either.
 template <int N, class T>
 __global__ void __launch_bounds__(row_group_threads)
     swiglu_forward(T* y, const T* gate, const T* up, int tokens, int width, int stride) {
@@ -35,8 +34,7 @@ __global__ void __launch_bounds__(row_group_threads)
 }
 
 /// dgate = dy up s (1 + gate (1 - s)), dup = dy gate s, with s = sigmoid(gate).
-/// Shapes: dy (tokens, width); the others (tokens, width), rows `stride` apart. dgate and dup may be gate and
-/// up.
+/// Shapes: dy (tokens, width); the others (tokens, width), rows `stride` apart. dgate may be gate, dup up.
 template <int N, class T>
 __global__ void __launch_bounds__(row_group_threads)
     swiglu_backward(T* dgate, T* dup, const T* dy, const T* gate, const T* up, int tokens, int width,

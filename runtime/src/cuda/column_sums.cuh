@@ -7,8 +7,8 @@
 namespace rankc::cuda {
 
 /// A block sums one chunk of rows: 32 lanes of N columns, 8 rows at a time.
-inline constexpr int sum_rows = 8, sum_blocks = 4 * processors,  // all resident at once
-    fewest_rows = 2 * sum_rows;
+inline constexpr int sum_rows = 8, fewest_rows = 2 * sum_rows;
+inline constexpr int sum_blocks = 4 * processors;  // all resident at once
 
 /// partial[o][chunk][c] = sum over the chunk's rows n of term(n, c), for each output o of the term.
 /// Shapes: partial (outputs, chunks, width); grid (ceil(width / columns of a block), chunks), block (32, 8).
@@ -45,8 +45,7 @@ struct sum_targets {
 };
 
 /// out[o][c] = or += sum over chunks of partial[o][chunk][c].
-/// Shapes: out (outputs)(width), partial (outputs, chunks, width); grid (ceil(width / 32), outputs), block
-/// (32, 32).
+/// Shapes: out (width) each, partial (outputs, chunks, width); a block has 32 columns.
 template <int Outputs>
 __global__ void __launch_bounds__(warp_size* warp_size)
     sum_partials(sum_targets<Outputs> to, const float* partial, int chunks, int width, bool accumulate) {

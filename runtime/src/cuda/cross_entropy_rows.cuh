@@ -7,22 +7,20 @@
 
 namespace rankc::cuda {
 
-inline constexpr int logits_threads = 256,
-                     logits_blocks = 4;  // of a block, and blocks that are resident together
-inline constexpr int logits_ahead = 4;
+/// Threads of a block at most, blocks resident together, and packs that a thread loads at once.
+inline constexpr int logits_threads = 256, logits_blocks = 4, logits_ahead = 4;
 
 /// Call f(column, pack) for the packs of the row that are the calling thread's. f may write where it stands.
 template <int N, class T, class F>
 __device__ void walk_row(const T* row, int width, F&& f) {
-  constexpr int ahead = logits_ahead;
   const int step = blockDim.x * N;
-  for (int c = threadIdx.x * N; c < width; c += ahead * step) {
-    pack<T, N> in[ahead];
+  for (int c = threadIdx.x * N; c < width; c += logits_ahead * step) {
+    pack<T, N> in[logits_ahead];
 #pragma unroll
-    for (int k = 0; k < ahead; ++k)
+    for (int k = 0; k < logits_ahead; ++k)
       if (c + k * step < width) in[k] = load<T, N>(row + c + k * step);
 #pragma unroll
-    for (int k = 0; k < ahead; ++k)
+    for (int k = 0; k < logits_ahead; ++k)
       if (c + k * step < width) f(c + k * step, in[k]);
   }
 }

@@ -26,9 +26,8 @@ __global__ void name_rows(std::int32_t* key, std::int32_t* token, const std::int
 }
 
 /// What both kernels know of the sorted tokens and of the sums under way.
-/// Shapes: key, token (tokens); partial f32 (chunks, width): the sum of the chunk's part of a run that began
-/// in
-///         an earlier chunk; opening f32 (chunks, width): of the part of a run that goes on in the next.
+/// Shapes: key, token (tokens); partial and opening f32 (chunks, width): the sums of the chunk's part of
+///         a run that began in an earlier chunk, and of a run that begins in it and goes on in the next.
 struct runs {
   const std::int32_t *key, *token;
   float *partial, *opening;
@@ -62,9 +61,9 @@ __device__ void keep(float* to, const float (&sum)[N]) {
   }
 }
 
-/// dtable[key] += sum of dy[token] for the runs within this block's chunk; the sums of runs that cross its
-/// ends go to `partial` and `opening`. Shapes: dtable f32 (rows, width), dy (tokens, width); grid (chunks,
-/// ceil(width / columns of a block)).
+/// dtable[key] += sum of dy[token] for the runs within this block's chunk; those of runs that cross its ends
+/// go to `partial` and `opening`.
+/// Shapes: dtable f32 (rows, width), dy (tokens, width); grid (chunks, ceil(width / columns of a block)).
 template <int N, class T>
 __global__ void __launch_bounds__(256) add_chunks(float* dtable, const T* dy, runs of, bool packs) {
   __shared__ std::int32_t key[longest_chunk + 1], token[longest_chunk];
@@ -102,8 +101,8 @@ __global__ void __launch_bounds__(256) add_chunks(float* dtable, const T* dy, ru
   }
 }
 
-/// dtable[key] += the parts of the run that begins in this block's chunk and goes on in the next, if one
-/// does. Shapes: dtable f32 (rows, width); grid (chunks - 1, ceil(width / block)).
+/// dtable[key] += the parts of the run that begins in this block's chunk and goes on in the next, if any.
+/// Shapes: dtable f32 (rows, width); grid (chunks - 1, ceil(width / block)).
 __global__ void __launch_bounds__(256) add_crossing(float* dtable, runs of, int chunks) {
   const int first = blockIdx.x + 1, row = of.key[first * of.chunk - 1];
   if (row == of.rows || of.key[first * of.chunk] != row) return;

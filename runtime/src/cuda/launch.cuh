@@ -10,9 +10,8 @@
 namespace rankc::cuda {
 
 /// Launch `kernel` on stream::compute.
-/// Units: `shared` in bytes of dynamic shared memory; above 40 KiB the kernel is opted in first, for its
-/// static
-///        shared memory counts towards the 48 that need none.
+/// Units: `shared` in bytes of dynamic shared memory; above 40 KiB the kernel is opted in first, for it may
+///        have 48 KiB without, its static shared memory included.
 template <class... Parameters, class... Arguments>
 void launch(rank& r, const char* name, void (*kernel)(Parameters...), dim3 grid, dim3 block,
             std::size_t shared, Arguments... arguments) {

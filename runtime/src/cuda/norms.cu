@@ -26,8 +26,7 @@ enum class added { nothing, residual, residual_and_bias };
 
 /// y = (x - mean) / std * gain + shift, or without `Centred` y = x / rms * gain.
 /// Shapes: x, y, sum, residual (tokens, width); stats f32 (tokens, 2) mean and 1/std, or (tokens) 1/rms;
-/// gain,
-///         shift, b (width); a team per token. y and sum may be x or residual.
+///         gain, shift, b (width); a team per token. y and sum may be x or residual.
 template <bool Centred, added Added, int N, int P, class T>
 __global__ void __launch_bounds__(most_threads) norm_forward(forward_operands<T> o, int tokens, int width) {
   const std::size_t token = std::size_t{blockIdx.x} * blockDim.y + threadIdx.y;

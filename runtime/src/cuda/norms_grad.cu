@@ -58,8 +58,8 @@ __device__ void write_partials(float* partial, const float (&sum)[P][N], int wid
 
 /// dx = (residual +) s (e - mean(e) - xhat mean(e xhat)), with e = dy gain, xhat = (x - m) s; RMSNorm has
 /// m = 0 and no mean(e). With Gains also the block's sums of dy xhat and, if Centred, of dy.
-/// Shapes: dx, dy, x, residual (tokens, width), stats as forward saved them, gain (width), partial f32 (1 or 2,
-///         blocks, width). dx may be dy or residual.
+/// Shapes: dx, dy, x, residual (tokens, width), stats as forward saved them, gain (width), partial f32 (1 or
+///         2, blocks, width). dx may be dy or residual.
 template <bool Centred, bool Gains, bool Added, int N, int P, class T>
 __global__ void __launch_bounds__(resident<Gains, N, P>::threads, resident<Gains, N, P>::blocks)
     norm_backward(backward_operands<T> o, float* partial, int tokens, int width) {

@@ -13,8 +13,7 @@ namespace {
 
 constexpr int block = 256, blocks_each = 4, grid = blocks_each * processors;  // all resident at once
 constexpr int pack_size = 4, tile_start = 64;  // elements; tiles start at whole cache lines of f32 and bf16
-constexpr int most_ranges =
-    1300;  // the table stays below the 32764 bytes that a kernel's parameters may have
+constexpr int most_ranges = 1300;  // so that the table fits into the 32764 bytes of a kernel's parameters
 
 /// Ranges cut into tiles, numbered one after another: those of range i end at tile `end[i]`.
 struct range_table {
@@ -47,8 +46,8 @@ __device__ void walk_tiles(const range_table& table, F&& f) {
 
 constexpr int packs_squared = 4;  // that a thread loads at once
 
-/// partial[b] = sum of squares of the elements of block b's tiles. Shapes: partial f32 (grid), g f32
-/// (region).
+/// partial[b] = sum of squares of the elements of block b's tiles.
+/// Shapes: partial f32 (grid), g f32 (region).
 __global__ void __launch_bounds__(block, blocks_each)
     square_partials(float* partial, const float* g, const __grid_constant__ range_table table) {
   const bool aligned = reinterpret_cast<std::uintptr_t>(g) % sizeof(pack<float, pack_size>) == 0;

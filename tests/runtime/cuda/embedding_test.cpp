@@ -8,8 +8,8 @@ namespace {
 struct shape {
   int tokens, rows, width, first;
 };
-// Packs, and runs of equal ids longer than a chunk; rows held elsewhere, no packs; few tokens; packs for dy
-// only by address; a table much larger than the tokens; one id for nearly all.
+// Packs, and runs of equal ids longer than a chunk; rows held elsewhere, no packs; few tokens, without packs;
+// one token; runs of hundreds of chunks; a table much larger than the tokens.
 constexpr shape shapes[] = {{400, 60, 64, 0}, {400, 20, 50, 20},  {3, 60, 7, 0},
                             {1, 60, 8, 59},   {5000, 60, 136, 0}, {700, 9000, 64, 0}};
 

@@ -95,17 +95,17 @@ struct products_of_a_layer {
 /// there.
 products_of_a_layer run_layer(bool deterministic, bool captured) {
   constexpr int tokens = 512, in = 256, out = 128;
-  static at x, w, dy, y, dw;
   bench b;
   description about = *b.of().about;
   about.deterministic = deterministic;
   b.of().about = &about;
-  x = b.put<bf16>(random_numbers<bf16>(tokens * in, 1.0, 1));
-  w = b.put<bf16>(random_numbers<bf16>(out * in, 1.0, 2));
-  dy = b.put<bf16>(random_numbers<bf16>(tokens * out, 1.0, 3));
-  y = b.room<bf16>(tokens * out);
-  dw = b.put<float>(numbers(out * in, 0.0));
-  const auto body = [](rank& r) {
+  const at x = b.put<bf16>(random_numbers<bf16>(tokens * in, 1.0, 1));
+  const at w = b.put<bf16>(random_numbers<bf16>(out * in, 1.0, 2));
+  const at dy = b.put<bf16>(random_numbers<bf16>(tokens * out, 1.0, 3));
+  const at y = b.room<bf16>(tokens * out);
+  const at dw = b.put<float>(numbers(out * in, 0.0));
+  const auto body = [&] {
+    rank& r = b.of();
     linear<bf16>(r, y, x, w, tokens, in, out);
     for (int i = 0; i < 2; ++i) linear_dw<bf16>(r, dw, dy, x, tokens, in, out, true);
   };
@@ -114,7 +114,7 @@ products_of_a_layer run_layer(bool deterministic, bool captured) {
     CHECK(cudaGraphLaunch(graph, b.of().on(stream::compute)) == cudaSuccess);
     CHECK(cudaDeviceSynchronize() == cudaSuccess);
     cudaGraphExecDestroy(graph);
-  } else body(b.of());
+  } else body();
   return {b.take<bf16>(y, tokens * out), b.take<float>(dw, out * in)};
 }
 

@@ -9,10 +9,12 @@ struct norm_shape {
   int tokens, width;
   bool misplaced = false;
 };
-// A team of one warp; many tokens to a team; a width without packs; several warps, the last of them partly
-// idle; several packs a thread in backward, in forward; packs that addresses forbid; a block for a row.
-inline constexpr norm_shape norm_shapes[] = {{150, 256}, {4001, 96}, {37, 50},         {700, 1608}, {9, 4096},
-                                             {5, 8192},  {3, 16400}, {19, 1608, true}, {2, 9001}};
+// One pack a thread, and many tokens to a team; none; three and four packs in one warp; several warps, the
+// last of them partly idle, with packs and where addresses forbid them; one row to a block; the most packs a
+// thread.
+inline constexpr norm_shape norm_shapes[] = {{150, 256}, {4001, 96},  {37, 50},         {3000, 768},
+                                             {70, 1000}, {700, 1608}, {19, 1608, true}, {9, 4096},
+                                             {5, 8192},  {3, 16400},  {2, 9001}};
 
 /// Without `centred` it is RMSNorm: no mean, no shift. `residual` is added to dx where it is not empty.
 struct norm_reference {
