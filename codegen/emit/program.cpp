@@ -119,7 +119,7 @@ std::string emit_program(const lowered& l, const std::string& target) {
 
 std::map<std::string, std::string> emit(const lowered& l, const std::string& target) {
   std::map<std::string, std::string> files;
-  const holes common{{"version", version}, {"plan", l.plan->name}, {"plan_id", identifier(l.plan->name)}, {"target", target}};
+  const holes common{{"version", version}, {"plan", l.plan->name}, {"plan_id", identifier(l.plan->name)}};
   files["layers.hpp"] = emit_layers(l, target);
   for (const pipeline_rank& r : l.ranks) {
     files[fmt::format("memory_{}.hpp", r.index)] = emit_memory(l, r);
@@ -127,8 +127,9 @@ std::map<std::string, std::string> emit(const lowered& l, const std::string& tar
     for (const stage_plan& s : r.stages) files[fmt::format("stage_{}.hpp", s.stage)] = emit_stage(l, r, s);
   }
   files["program.cpp"] = emit_program(l, target);
-  files["program.hpp"] = fill(templates::program_program_hpp, common);
-  holes main_holes = common;
+  holes header_holes = common, main_holes = common;
+  header_holes.emplace_back("target", target);
+  files["program.hpp"] = fill(templates::program_program_hpp, header_holes);
   main_holes.emplace_back("prepare", target == "host" ? "rankc::host::prepare(argv);" : "");
   main_holes.emplace_back("install", target == "host"
                                          ? "[] { return rankc::host::install(program); }"

@@ -10,11 +10,11 @@
 #include "worker.hpp"
 
 #include <algorithm>
-#include <cstdint>
-#include <set>
 #include <bit>
 #include <chrono>
 #include <cmath>
+#include <cstdint>
+#include <set>
 #include <string>
 
 namespace rankc::cuda {
