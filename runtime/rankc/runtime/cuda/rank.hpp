@@ -102,10 +102,9 @@ struct program {
 };
 
 /// For all ranks (rank i on device i), or for the one that `placement` names: allocate the arena, make the
-/// communicators, start a thread, try both
-/// step functions out on small random numbers, and capture them. Nothing is created after this: every step is
-/// one graph launch per rank, the first included. Errors: failure (1) where there are fewer devices than
-/// ranks, or the program's type is f64; failure (70)
+/// communicators, start a thread, try both step functions out on small random numbers, and capture them.
+/// Nothing is created after this: every step is one graph launch per rank, the first included.
+/// Errors: failure (1) where there are fewer devices than ranks, or the program's type is f64; failure (70)
 ///         naming the rank and action that could not be run.
 std::unique_ptr<engine> install(const program&, const placement& = {});
 
