@@ -125,7 +125,9 @@ void all_gather(rank& r, stream s, role group, message m, at to, at from, std::s
   int members = 0;
   check(r, ncclCommCount(communicator, &members), communicator, call);
   for (int i = 0; i < members; ++i)
-    check(r, ncclBroadcast(mine, all + static_cast<std::size_t>(i) * count, count, type_of<T>, i, communicator, r.on(s)),
+    check(r,
+          ncclBroadcast(mine, all + static_cast<std::size_t>(i) * count, count, type_of<T>, i, communicator,
+                        r.on(s)),
           communicator, call);
 }
 
@@ -137,8 +139,8 @@ void reduce_scatter(rank& r, stream s, role group, message m, at to, at from, st
   T* mine = r.at<T>(to);
   const T* all = r.at<T>(from);
   check(r,
-        ncclReduceScatter(all, mine, count, type_of<T>, sum_for(r, group, awkward(mine, all, count)), communicator,
-                          r.on(s)),
+        ncclReduceScatter(all, mine, count, type_of<T>, sum_for(r, group, awkward(mine, all, count)),
+                          communicator, r.on(s)),
         communicator, std::string(m.name) + ": ncclReduceScatter");
 }
 

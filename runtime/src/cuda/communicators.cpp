@@ -89,7 +89,8 @@ communicators::communicators(const description& about, const std::vector<std::un
   }
 }
 
-/// The communicator of all processes. NCCL takes its id from the environment, where the others may not see it.
+/// The communicator of all processes. NCCL takes its id from the environment, where the others may not see
+/// it.
 void communicators::meet(context& mine, const std::string& meeting) {
   const std::string name = "the meeting of all ranks at " + meeting;
   setenv("NCCL_COMM_ID", meeting.c_str(), 1);
@@ -160,9 +161,10 @@ void communicators::register_arenas(const communicator& plan, const members& mad
   for (const membership* m : made)
     if (!m->owner->arena_is_registrable()) return;
   const auto pipeline_rank = [&](int rank) { return about_.ranks[static_cast<std::size_t>(rank)].pp; };
-  const bool symmetric = plan.ranks.size() > 1 && std::all_of(plan.ranks.begin(), plan.ranks.end(), [&](int rank) {
-                           return pipeline_rank(rank) == pipeline_rank(plan.ranks[0]);
-                         });
+  const bool symmetric =
+      plan.ranks.size() > 1 && std::all_of(plan.ranks.begin(), plan.ranks.end(), [&](int rank) {
+        return pipeline_rank(rank) == pipeline_rank(plan.ranks[0]);
+      });
   if (!symmetric) {
     for (membership* m : made)
       check(m->owner->of(),
@@ -173,10 +175,11 @@ void communicators::register_arenas(const communicator& plan, const members& mad
   }
   group together(made.front()->owner->of(), name);
   for (membership* m : made)
-    together.add(*m->owner, m->of,
-                 ncclCommWindowRegister(m->of, m->owner->of().arena, window_bytes(m->owner->of().where->arena_bytes),
-                                        &m->window, NCCL_WIN_COLL_SYMMETRIC),
-                 "ncclCommWindowRegister");
+    together.add(
+        *m->owner, m->of,
+        ncclCommWindowRegister(m->of, m->owner->of().arena, window_bytes(m->owner->of().where->arena_bytes),
+                               &m->window, NCCL_WIN_COLL_SYMMETRIC),
+        "ncclCommWindowRegister");
   together.end();
   for (membership* m : made) wait_for(*m->owner, m->of, name + ": ncclCommWindowRegister");
 }
@@ -194,7 +197,8 @@ void communicators::connect_pair(const members& made, int group_index, const std
     use_device_of(*m->owner);
     const int other = 1 - m->place;
     const cudaStream_t on = r.on(stream::compute);
-    if (sends) together.add(*m->owner, m->of, ncclSend(r.workspace, 1, ncclUint8, other, m->of, on), "ncclSend");
+    if (sends)
+      together.add(*m->owner, m->of, ncclSend(r.workspace, 1, ncclUint8, other, m->of, on), "ncclSend");
     else together.add(*m->owner, m->of, ncclRecv(r.workspace, 1, ncclUint8, other, m->of, on), "ncclRecv");
   }
   together.end();

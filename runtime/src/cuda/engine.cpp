@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The engine of a CUDA program: one process, one thread and one GPU per rank. A job goes to all workers at
-// once; when one fails, the others' communication is aborted, so that none is left waiting.
+// The engine of a CUDA program: a thread and a GPU for each rank of this process, which are all or one. A job
+// goes to all workers at once; when one fails, the others' communication is aborted, so that none is left
+// waiting.
 #include <rankc/runtime/cuda/kernels.hpp>
 
 #include "batches.hpp"
@@ -150,11 +151,11 @@ class cuda_engine final : public engine {
   }
 
   /// Try the steps out, each rank alone and then all together, and capture them. The first pass loads every
-  /// kernel and chooses every algorithm while no kernel waits for another rank, the second connects the ranks.
+  /// kernel and chooses every algorithm while no kernel waits for another rank, the second connects the
+  /// ranks.
   void warm_up() {
     for (context* owner : held())
-      owner->set_input(
-          {.lr = 0, .weight_decay = 0, .clip = 1, .beta1 = 0, .beta2 = 0, .eps = 1, .step = 1});
+      owner->set_input({.lr = 0, .weight_decay = 0, .clip = 1, .beta1 = 0, .beta2 = 0, .eps = 1, .step = 1});
     run({job::what::try_alone});
     run({job::what::try_together});
     run({job::what::capture});
@@ -257,7 +258,8 @@ class cuda_engine final : public engine {
     for (std::size_t first = 0; first < values.size(); first += r.workspace_bytes / sizeof(float)) {
       const std::size_t count = std::min(values.size() - first, r.workspace_bytes / sizeof(float));
       const auto copy = [&](void* to, const void* from) {
-        checked(mine, "read: cudaMemcpy", [&] { return cudaMemcpy(to, from, count * sizeof(float), cudaMemcpyDefault); });
+        checked(mine, "read: cudaMemcpy",
+                [&] { return cudaMemcpy(to, from, count * sizeof(float), cudaMemcpyDefault); });
       };
       if (r.index == owner) copy(through, values.data() + first);
       check(r, ncclBroadcast(through, through, count, ncclFloat32, owner, r.world, on), r.world,

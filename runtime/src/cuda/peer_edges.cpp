@@ -9,7 +9,8 @@
 namespace rankc::cuda {
 namespace {
 
-constexpr std::array<role, 2> sending{role::to_next, role::to_prev}, receiving{role::from_prev, role::from_next};
+constexpr std::array<role, 2> sending{role::to_next, role::to_prev},
+    receiving{role::from_prev, role::from_next};
 
 /// The role under which a rank knows the communicator, of two; -1: under neither.
 int role_in(const rank& r, int group_index, const std::array<role, 2>& of) {

@@ -96,8 +96,7 @@ __global__ void __launch_bounds__(warp_size)
 
 void store_to_peer(rank& r, cudaStream_t on, const peer_edge& e, const char* name, const std::byte* from,
                    std::size_t bytes) {
-  const int blocks =
-      std::clamp(ceil_div(bytes, bytes_of_a_block), 1, most_blocks_of_a_copy);
+  const int blocks = std::clamp(ceil_div(bytes, bytes_of_a_block), 1, most_blocks_of_a_copy);
   if (blocks > most_waiting_blocks) wait_for_receiver<<<1, warp_size, 0, on>>>(e, r.stop);
   store_message<<<blocks, threads, 0, on>>>(e, from, bytes, r.stop);
   check(r, cudaGetLastError(), name);

@@ -142,8 +142,8 @@ void worker::enqueue(kind what) {
   copy(share ? &shared_[1] : &results_[1], r.at<float>(r.where->norm), 1);
   if (!share) return;
   if (!r.alone)
-    check(r, ncclBroadcast(shared_, shared_, 2, ncclFloat32, reporter_of(*r.about), r.world, compute), r.world,
-          "results: ncclBroadcast");
+    check(r, ncclBroadcast(shared_, shared_, 2, ncclFloat32, reporter_of(*r.about), r.world, compute),
+          r.world, "results: ncclBroadcast");
   copy(results_, shared_, 2);
 }
 

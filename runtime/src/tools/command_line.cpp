@@ -56,7 +56,8 @@ void add_options_of_both(CLI::App& app, options& o, raw_options& raw) {
                  "text (default arith:1234)");
   app.add_option("--load", o.load,
                  "continue from this checkpoint, with its data and recipe where not given here");
-  app.add_option("--launch", raw.launch, "threads: all ranks in this process (default); processes: one process per rank, where the "
+  app.add_option("--launch", raw.launch,
+                 "threads: all ranks in this process (default); processes: one process per rank, where the "
                  "target has them");
 }
 

@@ -19,8 +19,8 @@ struct family {
 };
 constexpr family families[] = {
     {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "TORCHELASTIC_RUN_ID"},
-    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE",
-     "PMIX_NAMESPACE"},
+    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
+     "OMPI_COMM_WORLD_LOCAL_SIZE", "PMIX_NAMESPACE"},
     {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", "SLURM_STEP_NUM_TASKS", "SLURM_JOB_ID"},
     {"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", "PMI_PORT"}};
 
@@ -32,8 +32,10 @@ std::optional<int> number(const char* name) {
 int needed(const char* name) {
   const auto value = number(name);
   if (!value || *value < 0)
-    throw refusal(2, "{}: the launcher has not set it to a number; start the program with torchrun, mpirun or "
-                     "srun, or with --launch processes", name);
+    throw refusal(2,
+                  "{}: the launcher has not set it to a number; start the program with torchrun, mpirun or "
+                  "srun, or with --launch processes",
+                  name);
   return *value;
 }
 
@@ -51,12 +53,13 @@ int port_of(const std::string& job) {
 
 std::string meeting_point(const family& f, int world) {
   std::string host = text("MASTER_ADDR");
-  const bool one_machine = number(f.local_world) == world &&
-                           (f.world != families[2].world || text("SLURM_STEP_NUM_NODES") == "1");
+  const bool one_machine =
+      number(f.local_world) == world && (f.world != families[2].world || text("SLURM_STEP_NUM_NODES") == "1");
   if (host.empty() && one_machine) host = "127.0.0.1";
   if (host.empty())
-    throw refusal(2, "MASTER_ADDR: is not set, and the ranks are on several machines; set it to the address of "
-                     "rank 0's machine, and MASTER_PORT to a free port there");
+    throw refusal(2,
+                  "MASTER_ADDR: is not set, and the ranks are on several machines; set it to the address of "
+                  "rank 0's machine, and MASTER_PORT to a free port there");
   int port = number("MASTER_PORT").value_or(port_of(text(f.job)));
   if (!text("TORCHELASTIC_USE_AGENT_STORE").empty()) ++port;  // torchrun itself listens on the other
   return host + ":" + std::to_string(port);
@@ -71,8 +74,8 @@ std::optional<placement> launched_placement(const description& about) {
     const int world = number(f.world).value_or(1);
     if (world <= 1) continue;
     if (world != about.world())
-      throw refusal(2, "{} is {}: the plan has {} ranks (pp {}, dp {}, tp {}); start as many processes", f.world,
-                    world, about.world(), about.pp, about.dp, about.tp);
+      throw refusal(2, "{} is {}: the plan has {} ranks (pp {}, dp {}, tp {}); start as many processes",
+                    f.world, world, about.world(), about.pp, about.dp, about.tp);
     const int rank = needed(f.rank);
     if (rank >= world) throw refusal(2, "{} is {}: ranks are 0 to {}", f.rank, rank, world - 1);
     placement where;

@@ -52,7 +52,8 @@ int run_where_launched(const description& about, const install_at& install, int 
       return launch_processes(about, argv);
     }
   }
-  run(about, [&] { return install(options->where); }, *options);
+  run(
+      about, [&] { return install(options->where); }, *options);
   return 0;
 }
 

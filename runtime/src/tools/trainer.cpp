@@ -45,8 +45,8 @@ beginning begin_run(const description& about, const options& o) {
     b.state = read_run_state(about, b.folder / "run.json");
     if (b.state.plan_hash != about.plan_hash)
       say(o, fmt::format(
-          "note: {} was saved by plan {:016x}, and this is {:016x}; it loads where the tensors agree",
-          b.folder.string(), b.state.plan_hash, about.plan_hash));
+                 "note: {} was saved by plan {:016x}, and this is {:016x}; it loads where the tensors agree",
+                 b.folder.string(), b.state.plan_hash, about.plan_hash));
   }
   b.state.plan_hash = about.plan_hash;
   recipe& r = b.state.train;
@@ -77,7 +77,7 @@ void say_what_runs(const description& about, const options& o, const beginning& 
   std::uint64_t parameters = 0;
   for (const global_parameter& p : global_parameters(about)) parameters += p.count();
   say(o, fmt::format("{}: {} ranks (pp {}, dp {}, tp {}), {} parameters, {} tokens per step", about.name,
-                  about.world(), about.pp, about.dp, about.tp, parameters, tokens_per_step(about)));
+                     about.world(), about.pp, about.dp, about.tp, parameters, tokens_per_step(about)));
   say(o, fmt::format("weights: {}", b.folder.empty() ? b.state.init : b.folder.string()));
   say(o, fmt::format("data: {}", data.text()));
 }
@@ -172,7 +172,7 @@ void evaluate(const description& about, const install_engine& install, const opt
     sum += loss;
   }
   say(o, fmt::format("eval: loss {:.12f} nats per token over {} batches of {} tokens",
-                  sum / static_cast<double>(o.steps), o.steps, tokens_per_step(about)));
+                     sum / static_cast<double>(o.steps), o.steps, tokens_per_step(about)));
 }
 
 }  // namespace rankc::runtime

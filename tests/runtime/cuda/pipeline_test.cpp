@@ -48,7 +48,7 @@ double content(int rank, int time, std::size_t i) {
 
 /// Stores into the other GPU where they can map each other, and NCCL.
 const placement both_ways[]{{.rank = -1, .device = 0, .meeting = {}, .peer_stores = true},
-                                {.rank = -1, .device = 0, .meeting = {}, .peer_stores = false}};
+                            {.rank = -1, .device = 0, .meeting = {}, .peer_stores = false}};
 
 void cross(const placement& way) {
   CAPTURE(way.peer_stores);
@@ -68,8 +68,7 @@ void cross(const placement& way) {
       e->read(rank, region::gradients, 0, total, values.data());
       std::size_t place = 0, wrong = 0;
       for (std::size_t m = 0; m < std::size(sizes); ++m)
-        for (std::size_t i = 0; i < sizes[m]; ++i)
-          wrong += values[place++] != content(1 - rank, time, m + i);
+        for (std::size_t i = 0; i < sizes[m]; ++i) wrong += values[place++] != content(1 - rank, time, m + i);
       CAPTURE(rank);
       CHECK(wrong == 0);
     }

@@ -30,7 +30,7 @@ inline void enlarge(tables& t, std::size_t count) {
 template <class T>
 void put(engine& e, int rank, region which, const std::vector<T>& values) {
   std::vector<float> words((values.size() * sizeof(T) + 3) / 4);
-  std::memcpy(words.data(), values.data(), values.size() * sizeof(T));
+  std::memcpy(words.data(), static_cast<const void*>(values.data()), values.size() * sizeof(T));
   const std::vector<double> wide(words.begin(), words.end());
   e.write(rank, which, 0, wide.size(), wide.data());
 }
@@ -41,7 +41,7 @@ std::vector<T> take(engine& e, int rank, region which, std::size_t count) {
   e.read(rank, which, 0, wide.size(), wide.data());
   const std::vector<float> words(wide.begin(), wide.end());
   std::vector<T> values(count);
-  std::memcpy(values.data(), words.data(), count * sizeof(T));
+  std::memcpy(static_cast<void*>(values.data()), words.data(), count * sizeof(T));
   return values;
 }
 

@@ -11,11 +11,11 @@ namespace {
 std::atomic<int> graphs = 0, others = 0;
 }
 
-#define COUNTED(counter, name, parameters, arguments)     \
-  extern "C" cudaError_t __real_##name parameters;        \
-  extern "C" cudaError_t __wrap_##name parameters {       \
-    ++counter;                                            \
-    return __real_##name arguments;                       \
+#define COUNTED(counter, name, parameters, arguments) \
+  extern "C" cudaError_t __real_##name parameters;    \
+  extern "C" cudaError_t __wrap_##name parameters {   \
+    ++counter;                                        \
+    return __real_##name arguments;                   \
   }
 COUNTED(graphs, cudaGraphLaunch, (cudaGraphExec_t g, cudaStream_t s), (g, s))
 COUNTED(others, cudaMalloc, (void** p, std::size_t n), (p, n))
@@ -27,8 +27,8 @@ COUNTED(others, cudaMemcpy, (void* to, const void* from, std::size_t n, cudaMemc
 COUNTED(others, cudaMemcpyAsync,
         (void* to, const void* from, std::size_t n, cudaMemcpyKind k, cudaStream_t s), (to, from, n, k, s))
 COUNTED(others, cudaMemsetAsync, (void* p, int v, std::size_t n, cudaStream_t s), (p, v, n, s))
-COUNTED(others, __cudaLaunchKernel,
-        (cudaKernel_t k, dim3 g, dim3 b, void** a, std::size_t n, cudaStream_t s), (k, g, b, a, n, s))
+COUNTED(others, __cudaLaunchKernel, (cudaKernel_t k, dim3 g, dim3 b, void** a, std::size_t n, cudaStream_t s),
+        (k, g, b, a, n, s))
 COUNTED(others, cudaStreamBeginCapture, (cudaStream_t s, cudaStreamCaptureMode m), (s, m))
 COUNTED(others, cudaStreamSynchronize, (cudaStream_t s), (s))
 COUNTED(others, cudaDeviceSynchronize, (), ())
@@ -58,13 +58,7 @@ TEST_CASE("every step is one graph launch, the first included") {
   REQUIRE(cudaMemGetInfo(&free_before, &total) == cudaSuccess);
   graphs = others = 0;
   for (int step = 1; step <= 10; ++step) {
-    e->step({.lr = 0.1 * step,
-             .weight_decay = 0,
-             .clip = 0,
-             .beta1 = 0,
-             .beta2 = 0,
-             .eps = 1,
-             .step = step});
+    e->step({.lr = 0.1 * step, .weight_decay = 0, .clip = 0, .beta1 = 0, .beta2 = 0, .eps = 1, .step = step});
     CHECK(graphs == 2 * step - 1);
     e->evaluate();
     CHECK(graphs == 2 * step);

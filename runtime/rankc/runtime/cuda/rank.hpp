@@ -52,9 +52,9 @@ struct rank {
   std::vector<cudaEvent_t> events;
   ncclComm_t communicators[n_roles]{};
   ncclRedOp_t scaled_sums[n_roles]{};  // bf16 sums, each term times one (communicate.cpp)
-  ncclComm_t world = nullptr;  // all ranks; only where each has a process of its own
-  int peers[n_roles]{};  // pipeline roles: the other rank, as that communicator numbers it
-  const peer_edge* edges[n_roles]{};  // pipeline roles: null where NCCL carries the messages
+  ncclComm_t world = nullptr;          // all ranks; only where each has a process of its own
+  int peers[n_roles]{};                // pipeline roles: the other rank, as that communicator numbers it
+  const peer_edge* edges[n_roles]{};   // pipeline roles: null where NCCL carries the messages
   cublasLtHandle_t blas = nullptr;
   linear_plans* plans = nullptr;
   attention_plans* attention_graphs = nullptr;
@@ -105,9 +105,9 @@ struct program {
   void (*const* evaluate)(rank&);
 };
 
-/// Allocate every arena (rank i on device i), make the communicators, start one thread per rank, try both step
-/// functions out on small random numbers, and capture them. Nothing is created after this: every step is one
-/// graph launch per rank, the first included.
+/// For all ranks (rank i on device i), or for the one that `placement` names: allocate the arena, make the
+/// communicators, start a thread, try both step functions out on small random numbers, and capture them.
+/// Nothing is created after this: every step is one graph launch per rank, the first included.
 /// Errors: failure (1) where there are fewer devices than ranks, or the program's type is f64; failure (70)
 ///         naming the rank and action that could not be run.
 std::unique_ptr<engine> install(const program&, const placement& = {});

@@ -18,7 +18,8 @@ void prepare_save(const std::filesystem::path& directory);
 /// Errors: failure (65) when it cannot be written; earlier checkpoints stay as they are.
 std::filesystem::path save_checkpoint(engine&, const run_state&, const std::filesystem::path& directory);
 
-/// The part of a process that does not write in another's `save_checkpoint`: the same reads, in the same order.
+/// The part of a process that does not write in another's `save_checkpoint`: the same reads, in the same
+/// order.
 void help_save(engine&);
 
 /// The checkpoint that a path means: itself where it holds run.json, else the one that its `latest` names.

@@ -10,8 +10,8 @@
 namespace rankc::runtime {
 
 /// The rank that a launcher has made this process; nothing where none has started several processes.
-/// Reads RANK, WORLD_SIZE and LOCAL_RANK (torchrun, and this program), else those of Open MPI, of a Slurm step,
-/// or of MPICH; the meeting point is MASTER_ADDR and MASTER_PORT, or on one machine needs neither.
+/// Reads RANK, WORLD_SIZE and LOCAL_RANK (torchrun, and this program), else those of Open MPI, of a Slurm
+/// step, or of MPICH; the meeting point is MASTER_ADDR and MASTER_PORT, or on one machine needs neither.
 /// Errors: failure (2) where the variables contradict the plan or one is missing.
 std::optional<placement> launched_placement(const description&);
 

@@ -11,7 +11,7 @@
 namespace rankc::cuda::test {
 
 inline constexpr step_input nothing{
-                            .lr = 0, .weight_decay = 0, .clip = 0, .beta1 = 0, .beta2 = 0, .eps = 1, .step = 1},
+    .lr = 0, .weight_decay = 0, .clip = 0, .beta1 = 0, .beta2 = 0, .eps = 1, .step = 1},
     faulty{.lr = 1, .weight_decay = 0, .clip = 0, .beta1 = 0, .beta2 = 0, .eps = 1, .step = 1};
 
 /// Two steps are taken, then one in which rank 1's GPU faults. Which of the GPUs it was is not to be known
@@ -31,8 +31,9 @@ inline void check_that_a_fault_ends_the_step(engine& e) {
   CAPTURE(text);
   CHECK(code == 70);
   CHECK(text.find(", step 3: the device, after the step was launched: ") == std::string("rank 0").size());
-  CHECK(text.ends_with("; the fault may be that of another GPU of this process: --launch processes tells them "
-                       "apart"));
+  CHECK(
+      text.ends_with("; the fault may be that of another GPU of this process: --launch processes tells them "
+                     "apart"));
   CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(5));
   CHECK_THROWS_AS(e.step(nothing), failure);
 }

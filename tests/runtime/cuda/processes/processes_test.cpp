@@ -45,7 +45,8 @@ struct folder {
 outcome run(const folder& f, const std::string& variables, const std::string& words) {
   const std::string out = (f.path / "out").string(), err = (f.path / "err").string();
   const int status = std::system(
-      ("env " + variables + " timeout 50 " RANKC_TEST_PROGRAM " " + words + " >" + out + " 2>" + err).c_str());
+      ("env " + variables + " timeout 50 " RANKC_TEST_PROGRAM " " + words + " >" + out + " 2>" + err)
+          .c_str());
   return {WEXITSTATUS(status), content(out), content(err)};
 }
 
@@ -63,8 +64,9 @@ TEST_CASE("processes give the same losses and weights as threads") {
   for (const char* launch : {"threads", "processes"}) {
     CAPTURE(launch);
     const fs::path metrics = f.path / (std::string(launch) + ".jsonl"), save = f.path / launch;
-    const outcome done = run(f, "", std::string("train --steps 5 --launch ") + launch + " --metrics " +
-                                        metrics.string() + " --save " + save.string());
+    const outcome done = run(f, "",
+                             std::string("train --steps 5 --launch ") + launch + " --metrics " +
+                                 metrics.string() + " --save " + save.string());
     CAPTURE(done.err);
     REQUIRE(done.code == 0);
     CHECK(done.out.find("saved") == done.out.rfind("saved"));
@@ -89,7 +91,8 @@ TEST_CASE("the rank that fails gives the exit code, and the other is stopped at 
   CHECK(run(f, "FAIL_AT_RANK=0 HOW=signal", "train --steps 5 --launch processes").code == 128 + SIGKILL);
   const outcome fault = run(f, "FAIL_AT_RANK=1 HOW=fault", "train --steps 5 --launch processes");
   CHECK(fault.code == 70);
-  CHECK(fault.err == "tables: rank 1, step 1: the device, after the step was launched: unspecified launch failure\n");
+  CHECK(fault.err ==
+        "tables: rank 1, step 1: the device, after the step was launched: unspecified launch failure\n");
   CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(40));
 }
 
@@ -105,7 +108,8 @@ TEST_CASE("a launcher's variables make each process one rank") {
   const folder f;
   const std::string both =
       "OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_LOCAL_SIZE=2 PMIX_NAMESPACE=job7 sh -c '"
-      "OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_LOCAL_RANK=1 " RANKC_TEST_PROGRAM " train --steps 2 & "
+      "OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_LOCAL_RANK=1 " RANKC_TEST_PROGRAM
+      " train --steps 2 & "
       "OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_LOCAL_RANK=0 " RANKC_TEST_PROGRAM " train --steps 2; wait $!'";
   const std::string out = (f.path / "out").string();
   const int status = std::system((both + " >" + out + " 2>&1").c_str());
