@@ -14,7 +14,7 @@ using rankc::runtime::traced;
 namespace {
 
 const registered& find(const std::string& layout) {
-  for (const registered& p : registry)
+  for (const registered& p : host_registry)
     if (p.job == "gpt2_8" && p.layout == layout && p.type == "f64") return p;
   throw std::logic_error("no such program");
 }
