@@ -41,3 +41,13 @@ foreach(failure fault_in_collective fault_in_pipeline throw_in_install)
     runtime/cuda/failures/${failure}_test.cpp runtime/cuda/failures/fault.cu)
   set_tests_properties(runtime_cuda_${failure} PROPERTIES TIMEOUT 60)
 endforeach()
+
+add_executable(runtime_cuda_processes_program runtime/cuda/processes/program.cpp
+  runtime/cuda/failures/fault.cu)
+target_link_libraries(runtime_cuda_processes_program
+  PRIVATE rankc::runtime_cuda rankc::runtime_tools rankc_warnings)
+rankc_cuda_test(runtime_cuda_processes 2 runtime/cuda/processes/processes_test.cpp)
+add_dependencies(runtime_cuda_processes runtime_cuda_processes_program)
+target_compile_definitions(runtime_cuda_processes
+  PRIVATE RANKC_TEST_PROGRAM="$<TARGET_FILE:runtime_cuda_processes_program>")
+set_tests_properties(runtime_cuda_processes PROPERTIES TIMEOUT 240)

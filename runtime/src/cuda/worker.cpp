@@ -5,6 +5,8 @@
 #include "check.hpp"
 #include "warm_up.hpp"
 
+#include <string>
+
 namespace rankc::cuda {
 
 int reporter_of(const description& about) {
@@ -150,11 +152,20 @@ void worker::wait_for_device() {
   for (unsigned polls = 1;; ++polls) {
     const cudaError_t status = cudaStreamQuery(r.on(stream::compute));
     if (status == cudaSuccess) break;
-    if (status != cudaErrorNotReady) check(r, status, "the device, after the step was launched");
+    if (status != cudaErrorNotReady) fail_on_device(status);
     if (polls % 4096 == 0) look_at_communicators();
     std::this_thread::yield();
   }
   cudaGetLastError();  // "not ready" is remembered as an error
+}
+
+/// CUDA gives the fault of one GPU to all GPUs of a process, and does not say whose it is.
+void worker::fail_on_device(cudaError_t status) {
+  const rank& r = context_.of();
+  std::string text = std::string("the device, after the step was launched: ") + cudaGetErrorString(status);
+  if (r.world == nullptr && r.about->world() > 1)
+    text += "; the fault may be that of another GPU of this process: --launch processes tells them apart";
+  fail(r, text);
 }
 
 void worker::look_at_communicators() {

@@ -67,6 +67,7 @@ class worker {
   void enqueue(kind);
   void try_out();
   void wait_for_device();
+  [[noreturn]] void fail_on_device(cudaError_t);
   void look_at_communicators();
 
   context& context_;

@@ -5,7 +5,7 @@
 
 namespace rankc::cuda::test {
 
-/// Enqueue a kernel that stops the GPU with an error where the first token is 1.
+/// Enqueue a kernel that stops the GPU with an error where the step has a learning rate.
 void fault_if_asked(rank&);
 
 }  // namespace rankc::cuda::test

@@ -26,7 +26,7 @@ TEST_CASE("a fault in a stage frees its neighbour") {
   t.connect("forward", {0, 1}, {role::to_next, role::from_prev});
   t.connect("backward", {1, 0}, {role::to_prev, role::from_next});
   void (*const bodies[])(rank&) = {stage_0, stage_1};
-  check_that_rank_1_fails_alone(*install({.about = t.about, .train = bodies, .evaluate = bodies}));
+  check_that_a_fault_ends_the_step(*install({.about = t.about, .train = bodies, .evaluate = bodies}));
 }
 
 }  // namespace

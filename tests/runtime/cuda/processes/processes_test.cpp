@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// The same program with its ranks as threads and as processes: the same losses and weights to the last bit,
+// one voice, and exit codes that tell the rank that failed from the one that was stopped.
+#include <doctest/doctest.h>
+
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct outcome {
+  int code;
+  std::string out, err;
+};
+
+std::string content(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+/// A folder of this test's own.
+struct folder {
+  folder() {
+    char name[] = "/tmp/rankc_processes_XXXXXX";
+    REQUIRE(mkdtemp(name) != nullptr);
+    path = name;
+  }
+  ~folder() { fs::remove_all(path); }
+  fs::path path;
+};
+
+outcome run(const folder& f, const std::string& variables, const std::string& words) {
+  const std::string out = (f.path / "out").string(), err = (f.path / "err").string();
+  const int status = std::system(
+      ("env " + variables + " timeout 50 " RANKC_TEST_PROGRAM " " + words + " >" + out + " 2>" + err).c_str());
+  return {WEXITSTATUS(status), content(out), content(err)};
+}
+
+/// The lines of metrics up to the times, which differ from run to run.
+std::string losses(const fs::path& metrics) {
+  std::ifstream in(metrics);
+  std::string all, line;
+  while (std::getline(in, line)) all += line.substr(0, line.find("\"step_ms\"")) + "\n";
+  return all;
+}
+
+TEST_CASE("processes give the same losses and weights as threads") {
+  const folder f;
+  std::string wanted_losses, wanted_weights;
+  for (const char* launch : {"threads", "processes"}) {
+    CAPTURE(launch);
+    const fs::path metrics = f.path / (std::string(launch) + ".jsonl"), save = f.path / launch;
+    const outcome done = run(f, "", std::string("train --steps 5 --launch ") + launch + " --metrics " +
+                                        metrics.string() + " --save " + save.string());
+    CAPTURE(done.err);
+    REQUIRE(done.code == 0);
+    CHECK(done.out.find("saved") == done.out.rfind("saved"));
+    const std::string lines = losses(metrics), weights = content(save / "step_000005" / "model.safetensors");
+    CHECK(std::count(lines.begin(), lines.end(), '\n') == 5);
+    CHECK(weights.size() > 64 * sizeof(float));
+    if (wanted_losses.empty()) {
+      wanted_losses = lines;
+      wanted_weights = weights;
+    }
+    CHECK(lines == wanted_losses);
+    CHECK(weights == wanted_weights);
+  }
+}
+
+TEST_CASE("the rank that fails gives the exit code, and the other is stopped at once") {
+  const folder f;
+  const auto start = std::chrono::steady_clock::now();
+  const outcome failed = run(f, "FAIL_AT_RANK=1 HOW=throw", "train --steps 5 --launch processes");
+  CHECK(failed.code == 70);
+  CHECK(failed.err == "tables: rank 1, install: fails on purpose\n");
+  CHECK(run(f, "FAIL_AT_RANK=0 HOW=signal", "train --steps 5 --launch processes").code == 128 + SIGKILL);
+  const outcome fault = run(f, "FAIL_AT_RANK=1 HOW=fault", "train --steps 5 --launch processes");
+  CHECK(fault.code == 70);
+  CHECK(fault.err == "tables: rank 1, step 1: the device, after the step was launched: unspecified launch failure\n");
+  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(40));
+}
+
+TEST_CASE("a launcher's processes that the plan does not have are refused") {
+  const folder f;
+  const outcome refused = run(f, "RANK=0 LOCAL_RANK=0 WORLD_SIZE=3", "train --steps 1");
+  CHECK(refused.code == 2);
+  CHECK(refused.err ==
+        "tables: WORLD_SIZE is 3: the plan has 2 ranks (pp 1, dp 2, tp 1); start as many processes\n");
+}
+
+TEST_CASE("a launcher's variables make each process one rank") {
+  const folder f;
+  const std::string both =
+      "OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_LOCAL_SIZE=2 PMIX_NAMESPACE=job7 sh -c '"
+      "OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_LOCAL_RANK=1 " RANKC_TEST_PROGRAM " train --steps 2 & "
+      "OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_LOCAL_RANK=0 " RANKC_TEST_PROGRAM " train --steps 2; wait $!'";
+  const std::string out = (f.path / "out").string();
+  const int status = std::system((both + " >" + out + " 2>&1").c_str());
+  CHECK(WEXITSTATUS(status) == 0);
+  const std::string text = content(out);
+  CAPTURE(text);
+  CHECK(text.find("weights: hash:1") != std::string::npos);
+  CHECK(text.find("weights: hash:1") == text.rfind("weights: hash:1"));
+}
+
+}  // namespace
