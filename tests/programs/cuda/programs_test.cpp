@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The programs for GPUs against PyTorch and against the host: losses, every element of every gradient, repeated runs.
 #include "losses.hpp"
+#include "traces.hpp"
 
 namespace {
 
@@ -111,6 +112,19 @@ void check_all(int gpus) {
       const auto engine = program.install();
       for (int rank = 0; rank < gpus; ++rank)
         CHECK(engine->arena_bytes(rank) == program.about->layouts[program.about->ranks[rank].pp].arena_bytes);
+    });
+  }
+  SUBCASE("a timed step has every action of every rank in order, and changes no bit") {
+    for_each_program(gpus, "bf16", [&](const registered& program) {
+      run timed = start(program), plain = start(program);
+      timed.step();
+      plain.step();
+      std::vector<rankc::runtime::traced> did;
+      const auto out = traced_step(timed, did), same = plain.step();
+      CHECK(out.loss == same.loss);
+      CHECK(out.grad_norm == same.grad_norm);
+      check_times(program, did);
+      CHECK(timed.step().loss == plain.step().loss);
     });
   }
   SUBCASE("an evaluation leaves weights alone and gives the loss that a step would") {

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a timed step must hold, on every target: each rank's actions in the plan's order, nothing twice at a time.
+#pragma once
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+#include "plans.hpp"
+#include "run.hpp"
+
+/// The actions of a pipeline rank of a program's plan.
+inline std::vector<std::string> actions_of(const registered& program, int pp) {
+  for (const programs::job& j : programs::jobs)
+    for (const programs::layout& l : programs::layouts) {
+      if (program.job != j.name || program.layout != l.name) continue;
+      const rankc::action_table t = programs::make(j, l).actions;
+      std::vector<std::string> out;
+      for (int i = t.begin[pp]; i < t.begin[pp + 1]; ++i) {
+        rankc::sentence s;
+        s << t.actions[i];
+        out.emplace_back(s.view());
+      }
+      return out;
+    }
+  throw std::logic_error("no such program");
+}
+
+inline rankc::runtime::step_output traced_step(run& r, std::vector<rankc::runtime::traced>& into) {
+  r.load();
+  const auto& t = r.about.train;
+  return r.engine->traced_step({r.lr, t.weight_decay, t.clip, t.beta1, t.beta2, t.eps, ++r.steps}, into);
+}
+
+inline void check_times(const registered& program, const std::vector<rankc::runtime::traced>& did) {
+  using rankc::runtime::stream;
+  const auto& about = *program.about;
+  for (int rank = 0; rank < about.world(); ++rank) {
+    CAPTURE(rank);
+    std::vector<std::string> actions, others;
+    std::vector<double> until(rankc::runtime::n_streams, 0.0);
+    for (const rankc::runtime::traced& e : did) {
+      if (e.rank != rank) continue;
+      CAPTURE(std::string(e.name));
+      double& before = until[static_cast<std::size_t>(e.on)];
+      CHECK(e.begin >= before);
+      CHECK(e.end >= e.begin);
+      before = e.end;
+      if (e.on != stream::compute) continue;
+      (e.name[0] >= '0' && e.name[0] <= '9' ? actions : others).emplace_back(e.name);
+    }
+    CHECK(actions == actions_of(program, about.ranks[rank].pp));
+    CHECK(std::count(others.begin(), others.end(), "optimizer") == 1);
+  }
+}
