@@ -42,7 +42,7 @@ inline void backward(rank& r, const parameters& dw, at ids, at dy, bool accumula
 namespace block_layer {
 
 constexpr std::size_t tokens = 512, hidden = 128, heads = 4, head_dim = 32, rows = 4, seq = 128,
-    ffn = 512;
+    ffn = 512, wq_wk_wv = 384;
 
 /// Where each parameter starts: in the weights, and alike in the gradients and moments.
 struct parameters {
@@ -72,93 +72,63 @@ constexpr parameters place(at region, std::size_t own) {
 
 /// What forward keeps for backward.
 struct saved {
-  at norm1_out, norm1_statistics, wq_bias_out, wk_bias_out, wv_bias_out,
-      attention_out, attention_lse, add_out, norm2_out, norm2_statistics, w1_bias_out,
-      w1_bias_gelu;
+  at norm1_out, norm1_statistics, attention_out, attention_lse, add_out,
+      norm2_out, norm2_statistics, w1_bias_out, w1_bias_gelu, wq_wk_wv_out;
 };
 constexpr saved keep(at slot) {
   return {
       .norm1_out = slot + 0,  // tokens x hidden
       .norm1_statistics = slot + 262144,  // tokens x statistics
-      .wq_bias_out = slot + 266240,  // tokens x heads * head_dim
-      .wk_bias_out = slot + 528384,  // tokens x heads * head_dim
-      .wv_bias_out = slot + 790528,  // tokens x heads * head_dim
-      .attention_out = slot + 1052672,  // tokens x heads * head_dim
-      .attention_lse = slot + 1314816,  // tokens x heads
-      .add_out = slot + 1323008,  // tokens x hidden
-      .norm2_out = slot + 1585152,  // tokens x hidden
-      .norm2_statistics = slot + 1847296,  // tokens x statistics
-      .w1_bias_out = slot + 1851392,  // tokens x ffn
-      .w1_bias_gelu = slot + 2899968,  // tokens x ffn
+      .attention_out = slot + 266240,  // tokens x heads * head_dim
+      .attention_lse = slot + 528384,  // tokens x heads
+      .add_out = slot + 536576,  // tokens x hidden
+      .norm2_out = slot + 798720,  // tokens x hidden
+      .norm2_statistics = slot + 1060864,  // tokens x statistics
+      .w1_bias_out = slot + 1064960,  // tokens x ffn
+      .w1_bias_gelu = slot + 2113536,  // tokens x ffn
+      .wq_wk_wv_out = slot + 3162112,  // tokens x wq_wk_wv
   };
 }
 
 inline void forward(rank& r, const parameters& w, const saved& s, at work, at x, at y) {
   const at attention_scratch = work;
   layer_norm<real>(r, s.norm1_out, s.norm1_statistics, x, w.norm1, w.norm1_bias, tokens, hidden);
-  linear<real>(r, s.wq_bias_out, s.norm1_out, w.wq, tokens, hidden, heads * head_dim);
-  bias<real>(r, s.wq_bias_out, s.wq_bias_out, w.wq_bias, tokens, heads * head_dim);
-  linear<real>(r, s.wk_bias_out, s.norm1_out, w.wk, tokens, hidden, heads * head_dim);
-  bias<real>(r, s.wk_bias_out, s.wk_bias_out, w.wk_bias, tokens, heads * head_dim);
-  linear<real>(r, s.wv_bias_out, s.norm1_out, w.wv, tokens, hidden, heads * head_dim);
-  bias<real>(r, s.wv_bias_out, s.wv_bias_out, w.wv_bias, tokens, heads * head_dim);
-  attention<real>(r, s.attention_out, s.attention_lse, attention_scratch, s.wq_bias_out,
-      s.wk_bias_out, s.wv_bias_out, rows, seq, heads, heads, head_dim);
-  linear<real>(r, s.add_out, s.attention_out, w.wo, tokens, heads * head_dim, hidden);
-  bias<real>(r, s.add_out, s.add_out, w.wo_bias, tokens, hidden);
-  add<real>(r, s.add_out, x, s.add_out, tokens * hidden);
+  linear_bias<real>(r, s.wq_wk_wv_out, s.norm1_out, w.wq, w.wq_bias, tokens, hidden, wq_wk_wv);
+  attention<real>(r, s.attention_out, s.attention_lse, attention_scratch, s.wq_wk_wv_out,
+      s.wq_wk_wv_out + 512, s.wq_wk_wv_out + 1024, rows, seq, heads, heads, head_dim, wq_wk_wv,
+      wq_wk_wv);
+  linear_bias_add<real>(r, s.add_out, s.attention_out, w.wo, w.wo_bias, x, tokens, heads * head_dim,
+      hidden);
   layer_norm<real>(r, s.norm2_out, s.norm2_statistics, s.add_out, w.norm2, w.norm2_bias, tokens,
       hidden);
-  linear<real>(r, s.w1_bias_out, s.norm2_out, w.w1, tokens, hidden, ffn);
-  bias<real>(r, s.w1_bias_out, s.w1_bias_out, w.w1_bias, tokens, ffn);
-  gelu<real>(r, s.w1_bias_gelu, s.w1_bias_out, tokens * ffn);
-  linear<real>(r, y, s.w1_bias_gelu, w.w2, tokens, ffn, hidden);
-  bias<real>(r, y, y, w.w2_bias, tokens, hidden);
-  add<real>(r, y, s.add_out, y, tokens * hidden);
+  linear_bias_gelu<real>(r, s.w1_bias_gelu, s.w1_bias_out, s.norm2_out, w.w1, w.w1_bias, tokens,
+      hidden, ffn);
+  linear_bias_add<real>(r, y, s.w1_bias_gelu, w.w2, w.w2_bias, s.add_out, tokens, ffn, hidden);
 }
 
 inline void backward(rank& r, const parameters& w, const parameters& dw, const saved& s, at work,
     at x, at dy, at dx, bool accumulate) {
-  const at d_w1_out = work, d_norm2_replicate = work + 1048576,
-      d_attention_out = work, d_wq_out = work + 262144, d_wk_bias_all_gather = work + 524288,
-      d_wv_bias_all_gather = work + 786432, attention_grad_scratch = work + 1048576,
-      d_linear_dx = work, d_layer_norm_dx_2 = work + 262144;
-  bias_grad<real>(r, dw.w2_bias, dy, tokens, hidden, accumulate);
-  linear_dx<real>(r, d_w1_out, dy, w.w2, tokens, ffn, hidden, false);
-  linear_dw<real>(r, dw.w2, dy, s.w1_bias_gelu, tokens, ffn, hidden, accumulate);
-  gelu_grad<real>(r, d_w1_out, d_w1_out, s.w1_bias_out, tokens * ffn);
-  bias_grad<real>(r, dw.w1_bias, d_w1_out, tokens, ffn, accumulate);
-  linear_dx<real>(r, d_norm2_replicate, d_w1_out, w.w1, tokens, hidden, ffn, false);
+  const at d_w1_out = work, d_attention_out = work, d_wq_wk_wv_out = work + 262144,
+      attention_grad_scratch = work + 1048576, d_linear_dx = work;
+  linear_dx_gelu_bias<real>(r, d_w1_out, dw.w1_bias, dy, w.w2, s.w1_bias_out, tokens, ffn, hidden,
+      accumulate);
+  linear_dw_bias<real>(r, dw.w2, dw.w2_bias, dy, s.w1_bias_gelu, tokens, ffn, hidden, accumulate);
+  linear_dx<real>(r, dx, d_w1_out, w.w1, tokens, hidden, ffn, false);
   linear_dw<real>(r, dw.w1, d_w1_out, s.norm2_out, tokens, hidden, ffn, accumulate);
-  layer_norm_dx<real>(r, dx, d_norm2_replicate, s.add_out, s.norm2_statistics, w.norm2, tokens,
-      hidden);
-  add<real>(r, dx, dy, dx, tokens * hidden);
-  layer_norm_dw<real>(r, dw.norm2, dw.norm2_bias, d_norm2_replicate, s.add_out, s.norm2_statistics,
-      tokens, hidden, accumulate);
-  bias_grad<real>(r, dw.wo_bias, dx, tokens, hidden, accumulate);
+  layer_norm_grad_add<real>(r, dx, dw.norm2, dw.norm2_bias, dx, s.add_out, s.norm2_statistics,
+      w.norm2, dy, tokens, hidden, accumulate);
   linear_dx<real>(r, d_attention_out, dx, w.wo, tokens, heads * head_dim, hidden, false);
-  linear_dw<real>(r, dw.wo, dx, s.attention_out, tokens, heads * head_dim, hidden, accumulate);
-  attention_grad<real>(r, d_wq_out, d_wk_bias_all_gather, d_wv_bias_all_gather,
-      attention_grad_scratch, d_attention_out, s.wq_bias_out, s.wk_bias_out, s.wv_bias_out,
-      s.attention_out, s.attention_lse, rows, seq, heads, heads, head_dim);
-  bias_grad<real>(r, dw.wv_bias, d_wv_bias_all_gather, tokens, heads * head_dim, accumulate);
-  linear_dx<real>(r, d_linear_dx, d_wv_bias_all_gather, w.wv, tokens, hidden, heads * head_dim,
-      false);
-  linear_dw<real>(r, dw.wv, d_wv_bias_all_gather, s.norm1_out, tokens, hidden, heads * head_dim,
+  linear_dw_bias<real>(r, dw.wo, dw.wo_bias, dx, s.attention_out, tokens, heads * head_dim, hidden,
       accumulate);
-  bias_grad<real>(r, dw.wk_bias, d_wk_bias_all_gather, tokens, heads * head_dim, accumulate);
-  linear_dx<real>(r, d_linear_dx, d_wk_bias_all_gather, w.wk, tokens, hidden, heads * head_dim,
-      true);
-  linear_dw<real>(r, dw.wk, d_wk_bias_all_gather, s.norm1_out, tokens, hidden, heads * head_dim,
+  attention_grad<real>(r, d_wq_wk_wv_out, d_wq_wk_wv_out + 512, d_wq_wk_wv_out + 1024,
+      attention_grad_scratch, d_attention_out, s.wq_wk_wv_out, s.wq_wk_wv_out + 512,
+      s.wq_wk_wv_out + 1024, s.attention_out, s.attention_lse, rows, seq, heads, heads, head_dim,
+      wq_wk_wv, wq_wk_wv);
+  linear_dx<real>(r, d_linear_dx, d_wq_wk_wv_out, w.wq, tokens, hidden, wq_wk_wv, false);
+  linear_dw_bias<real>(r, dw.wq, dw.wq_bias, d_wq_wk_wv_out, s.norm1_out, tokens, hidden, wq_wk_wv,
       accumulate);
-  bias_grad<real>(r, dw.wq_bias, d_wq_out, tokens, heads * head_dim, accumulate);
-  linear_dx<real>(r, d_linear_dx, d_wq_out, w.wq, tokens, hidden, heads * head_dim, true);
-  linear_dw<real>(r, dw.wq, d_wq_out, s.norm1_out, tokens, hidden, heads * head_dim, accumulate);
-  layer_norm_dx<real>(r, d_layer_norm_dx_2, d_linear_dx, x, s.norm1_statistics, w.norm1, tokens,
-      hidden);
-  add<real>(r, dx, dx, d_layer_norm_dx_2, tokens * hidden);
-  layer_norm_dw<real>(r, dw.norm1, dw.norm1_bias, d_linear_dx, x, s.norm1_statistics, tokens,
-      hidden, accumulate);
+  layer_norm_grad_add<real>(r, dx, dw.norm1, dw.norm1_bias, d_linear_dx, x, s.norm1_statistics,
+      w.norm1, dx, tokens, hidden, accumulate);
 }
 
 }  // namespace block_layer
@@ -198,21 +168,17 @@ inline void forward(rank& r, const parameters& w, const saved& s, at targets, at
     bool accumulate) {
   layer_norm<real>(r, s.norm_out, s.norm_statistics, x, w.norm, w.norm_bias, tokens, hidden);
   linear<real>(r, s.wte_out, s.norm_out, w.wte, tokens, hidden, vocab);
-  row_max<real>(r, s.wte_row_max, s.wte_out, tokens, vocab);
-  exp_sums<real>(r, s.exp_sums_out, s.wte_out, s.wte_row_max, targets, tokens, vocab, 0);
+  softmax_sums<real>(r, s.wte_row_max, s.exp_sums_out, s.wte_out, targets, tokens, vocab);
   cross_entropy<real>(r, loss, s.exp_sums_out, tokens, 1.0 / 2048, accumulate);
 }
 
-inline void backward(rank& r, const parameters& w, const parameters& dw, const saved& s, at work,
-    at targets, at x, at dx, bool accumulate, bool accumulate_shared) {
-  const at d_exp_sums_all_reduce = work, d_norm_replicate = work;
-  cross_entropy_grad<real>(r, d_exp_sums_all_reduce, s.exp_sums_out, tokens, 1.0 / 2048);
-  exp_sums_grad<real>(r, s.wte_out, d_exp_sums_all_reduce, s.wte_out, s.wte_row_max, targets,
-      tokens, vocab, 0);
-  linear_dx<real>(r, d_norm_replicate, s.wte_out, w.wte, tokens, hidden, vocab, false);
+inline void backward(rank& r, const parameters& w, const parameters& dw, const saved& s, at targets,
+    at x, at dx, bool accumulate, bool accumulate_shared) {
+  softmax_grad<real>(r, s.wte_out, s.exp_sums_out, s.wte_out, s.wte_row_max, targets, tokens, vocab,
+      0, 1.0 / 2048);
+  linear_dx<real>(r, dx, s.wte_out, w.wte, tokens, hidden, vocab, false);
   linear_dw<real>(r, dw.wte, s.wte_out, s.norm_out, tokens, hidden, vocab, accumulate_shared);
-  layer_norm_dx<real>(r, dx, d_norm_replicate, x, s.norm_statistics, w.norm, tokens, hidden);
-  layer_norm_dw<real>(r, dw.norm, dw.norm_bias, d_norm_replicate, x, s.norm_statistics, tokens,
+  layer_norm_grad<real>(r, dx, dw.norm, dw.norm_bias, dx, x, s.norm_statistics, w.norm, tokens,
       hidden, accumulate);
 }
 

@@ -87,13 +87,13 @@ constexpr parameter parameters_1[]{
 };
 
 constexpr layout layouts[]{
-    {.arena_bytes = 26866176,
-     .weights = {0}, .gradients = {1782784}, .first_moment = {3565568}, .second_moment = {5348352},
+    {.arena_bytes = 26612224,
+     .weights = {0}, .gradients = {1782784}, .first_moment = {3565568}, .second_moment = {5348352}, .working_copy = {},
      .parameter_count = 445696, .parameters = parameters_0,
      .ropes = {}, .tokens = {7131136}, .targets = {0},
      .reads_tokens = true, .reads_targets = false, .loss = {7139328}, .norm = {7139584}, .events = 16},
-    {.arena_bytes = 18721280,
-     .weights = {0}, .gradients = {1718272}, .first_moment = {3436544}, .second_moment = {5154816},
+    {.arena_bytes = 18467328,
+     .weights = {0}, .gradients = {1718272}, .first_moment = {3436544}, .second_moment = {5154816}, .working_copy = {},
      .parameter_count = 429568, .parameters = parameters_1,
      .ropes = {}, .tokens = {0}, .targets = {6873088},
      .reads_tokens = false, .reads_targets = true, .loss = {6881280}, .norm = {6881536}, .events = 15},
@@ -125,18 +125,18 @@ rank 0  |  0F0  0F1    .    .  0B0    -  0F2  0B1    -  0F3  0B2    -    .  0B3 
 rank 1  |    .  1F0  1B0    -  1F1  1B1    -  1F2  1B2    -  1F3  1B3    -
 bubble 20.0 %, one column per forward; a backward takes two
 
-pipeline rank 0: stage 0 (embedding .. layers.1), 25.6 MiB per rank
+pipeline rank 0: stage 0 (embedding .. layers.1), 25.4 MiB per rank
   parameters 1.7 MiB x 4 (weights, gradients, two moments)
   activations 8.0 MiB x 2 microbatches in flight; boundary 256.0 KiB
-  temporaries 1.8 MiB
+  temporaries 1.5 MiB
   all_reduce over pp           1 a step, 4 B
   all_reduce over tied         1 a step, 128.0 KiB
   receive                      4 a step, 1.0 MiB
   send                         4 a step, 1.0 MiB
-pipeline rank 1: stage 1 (layers.2 .. head), 17.9 MiB per rank
+pipeline rank 1: stage 1 (layers.2 .. head), 17.6 MiB per rank
   parameters 1.6 MiB x 4 (weights, gradients, two moments)
   activations 8.8 MiB x 1 microbatches in flight; boundary 256.0 KiB
-  temporaries 1.8 MiB
+  temporaries 1.5 MiB
   all_reduce over pp           1 a step, 4 B
   all_reduce over tied         1 a step, 128.0 KiB
   receive                      4 a step, 1.0 MiB
@@ -144,7 +144,7 @@ pipeline rank 1: stage 1 (layers.2 .. head), 17.9 MiB per rank
 
 communicators: 4
 )text";
-constexpr char json[] = R"json({"bubble":0.19999999999999996,"bubble_per_rank":[0.19999999999999996,0.19999999999999996],"communicators":[{"name":"pp at dp 0 tp 0","ranks":[0,1]},{"name":"tied weights at dp 0 tp 0","ranks":[0,1]},{"name":"activations 0 -> 1 at dp 0 tp 0","ranks":[0,1]},{"name":"gradients 0 -> 1 at dp 0 tp 0","ranks":[1,0]}],"dims":{"dp_replicate":1,"pp":2,"sequence_parallel":false,"tp":1,"world":2},"dtype":"f32","parameters":842496,"peak_activations":[2,1],"pipeline_ranks":[{"bytes":26866176,"collectives":{"all_reduce over pp":{"bytes":4,"count":1},"all_reduce over tied":{"bytes":131072,"count":1},"receive":{"bytes":1048576,"count":4},"send":{"bytes":1048576,"count":4}},"parameter_elements":445696,"pp":0,"stages":[{"boundary_bytes":262144,"layers":["embedding","layers.0","layers.1"],"slot_bytes":8421376,"slots":2,"stage":0}]},{"bytes":18721280,"collectives":{"all_reduce over pp":{"bytes":4,"count":1},"all_reduce over tied":{"bytes":131072,"count":1},"receive":{"bytes":1048576,"count":4},"send":{"bytes":1048576,"count":4}},"parameter_elements":429568,"pp":1,"stages":[{"boundary_bytes":262144,"layers":["layers.2","layers.3","head"],"slot_bytes":9218048,"slots":1,"stage":1}]}],"plan":"gpt_pp2","plan_hash":"3857ff1815fb1f10","recipe":{"global_batch":16,"microbatches":4,"rows":4,"seq":128},"schedule":"one_f_one_b"})json";
+constexpr char json[] = R"json({"bubble":0.19999999999999996,"bubble_per_rank":[0.19999999999999996,0.19999999999999996],"communicators":[{"name":"pp at dp 0 tp 0","ranks":[0,1]},{"name":"tied weights at dp 0 tp 0","ranks":[0,1]},{"name":"activations 0 -> 1 at dp 0 tp 0","ranks":[0,1]},{"name":"gradients 0 -> 1 at dp 0 tp 0","ranks":[1,0]}],"dims":{"dp_replicate":1,"pp":2,"sequence_parallel":false,"tp":1,"world":2},"dtype":"f32","parameters":842496,"peak_activations":[2,1],"pipeline_ranks":[{"bytes":26612224,"collectives":{"all_reduce over pp":{"bytes":4,"count":1},"all_reduce over tied":{"bytes":131072,"count":1},"receive":{"bytes":1048576,"count":4},"send":{"bytes":1048576,"count":4}},"parameter_elements":445696,"pp":0,"stages":[{"boundary_bytes":262144,"layers":["embedding","layers.0","layers.1"],"slot_bytes":8421376,"slots":2,"stage":0}]},{"bytes":18467328,"collectives":{"all_reduce over pp":{"bytes":4,"count":1},"all_reduce over tied":{"bytes":131072,"count":1},"receive":{"bytes":1048576,"count":4},"send":{"bytes":1048576,"count":4}},"parameter_elements":429568,"pp":1,"stages":[{"boundary_bytes":262144,"layers":["layers.2","layers.3","head"],"slot_bytes":9218048,"slots":1,"stage":1}]}],"plan":"gpt_pp2","plan_hash":"6b32f373e921befd","recipe":{"global_batch":16,"microbatches":4,"rows":4,"seq":128},"schedule":"one_f_one_b"})json";
 
 void (*const train[])(rank&){pipeline_0::train, pipeline_1::train};
 void (*const evaluate[])(rank&){pipeline_0::evaluate, pipeline_1::evaluate};
@@ -154,13 +154,14 @@ void (*const evaluate[])(rank&){pipeline_0::evaluate, pipeline_1::evaluate};
 constexpr rankc::runtime::description about_{
     .interface_version = 1,
     .name = "gpt_pp2",
-    .plan_hash = 0x3857ff1815fb1f10,
+    .plan_hash = 0x6b32f373e921befd,
     .type = dtype::f32,
     .pp = 2, .dp = 1, .tp = 1,
     .microbatches = 4, .rows = 4, .seq = 128, .vocab = 256,
     .vocab_used = 256,
     .flops_per_token = 5701632.0,
     .peak_flops = 0.0,
+    .deterministic = false,
     .train = {.lr = 0.002, .weight_decay = 0.1, .clip = 1, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-08,
               .warmup_steps = 20, .decay_steps = 400, .min_lr = 0.0002},
     .layouts = layouts,

@@ -39,8 +39,8 @@ inline void forward(rank& r, const slot& s, at targets, at x, bool accumulate) {
 }
 
 inline void backward(rank& r, const slot& s, at targets, at x, at dx, bool accumulate) {
-  head_layer::backward(r, head, d_head, s.head, work, targets, s.after_layers_3, chain[1],
-      accumulate, accumulate);
+  head_layer::backward(r, head, d_head, s.head, targets, s.after_layers_3, chain[1], accumulate,
+      accumulate);
   block_layer::backward(r, layers_3, d_layers_3, s.layers_3, work, s.after_layers_2, chain[1],
       chain[0], accumulate);
   block_layer::backward(r, layers_2, d_layers_2, s.layers_2, work, x, chain[0], dx, accumulate);

@@ -24,4 +24,11 @@ constexpr at chain[]{{25031168}, {25293312}};
 constexpr at work{25555456};  // 1.2 MiB: temporaries of a layer
 constexpr std::size_t ids_bytes = 2048;  // tokens of a microbatch
 
+// What counts in the norm once: first element, count, weight decay
+constexpr range squares_whole[]{{0, 445696, false}};
+
+// What the optimizer updates: first element, count, weight decay
+constexpr range updates[]{{0, 16384, true}, {16384, 1664, false}, {18048, 196608, true},
+    {214656, 1664, false}, {216320, 229376, true}};
+
 }  // namespace gpt_pp2::memory_0

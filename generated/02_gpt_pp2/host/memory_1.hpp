@@ -24,4 +24,11 @@ constexpr at chain[]{{16886272}, {17148416}};
 constexpr at work{17410560};  // 1.2 MiB: temporaries of a layer
 constexpr std::size_t ids_bytes = 2048;  // tokens of a microbatch
 
+// What counts in the norm once: first element, count, weight decay
+constexpr range squares_whole[]{{0, 396800, false}};
+
+// What the optimizer updates: first element, count, weight decay
+constexpr range updates[]{{0, 1664, false}, {1664, 196608, true}, {198272, 1664, false},
+    {199936, 196608, true}, {396544, 256, false}, {396800, 32768, true}};
+
 }  // namespace gpt_pp2::memory_1

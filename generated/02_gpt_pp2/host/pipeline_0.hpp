@@ -83,19 +83,11 @@ inline void train(rank& r) {
 
   begin(r, "norm");
   wait(r, stream::compute, bucket0_over_tied);
-  sum_squares<real>(r, norm, gradients, 445696, false);
+  sum_squares<real>(r, norm, gradients, squares_whole, false);
   all_reduce<real>(r, stream::compute, role::pp, {9, "gradient norm over pp"}, norm, 1);
 
   begin(r, "optimizer");
-  adamw<real>(r, weights, gradients, first_moment, second_moment, norm, 16384, true);
-  adamw<real>(r, weights + 65536, gradients + 65536, first_moment + 65536, second_moment + 65536,
-      norm, 1664, false);
-  adamw<real>(r, weights + 72192, gradients + 72192, first_moment + 72192, second_moment + 72192,
-      norm, 196608, true);
-  adamw<real>(r, weights + 858624, gradients + 858624, first_moment + 858624,
-      second_moment + 858624, norm, 1664, false);
-  adamw<real>(r, weights + 865280, gradients + 865280, first_moment + 865280,
-      second_moment + 865280, norm, 229376, true);
+  adamw<real>(r, weights, gradients, first_moment, second_moment, norm, updates);
 
   // Nothing is left under way.
   wait(r, stream::compute, F3_sent);

@@ -84,22 +84,12 @@ inline void train(rank& r) {
   record(r, stream::reduce, bucket0_over_tied);
 
   begin(r, "norm");
-  sum_squares<real>(r, norm, gradients, 396800, false);
+  sum_squares<real>(r, norm, gradients, squares_whole, false);
   all_reduce<real>(r, stream::compute, role::pp, {9, "gradient norm over pp"}, norm, 1);
 
   begin(r, "optimizer");
   wait(r, stream::compute, bucket0_over_tied);
-  adamw<real>(r, weights, gradients, first_moment, second_moment, norm, 1664, false);
-  adamw<real>(r, weights + 6656, gradients + 6656, first_moment + 6656, second_moment + 6656, norm,
-      196608, true);
-  adamw<real>(r, weights + 793088, gradients + 793088, first_moment + 793088,
-      second_moment + 793088, norm, 1664, false);
-  adamw<real>(r, weights + 799744, gradients + 799744, first_moment + 799744,
-      second_moment + 799744, norm, 196608, true);
-  adamw<real>(r, weights + 1586176, gradients + 1586176, first_moment + 1586176,
-      second_moment + 1586176, norm, 256, false);
-  adamw<real>(r, weights + 1587200, gradients + 1587200, first_moment + 1587200,
-      second_moment + 1587200, norm, 32768, true);
+  adamw<real>(r, weights, gradients, first_moment, second_moment, norm, updates);
 
   // Nothing is left under way.
   wait(r, stream::compute, B3_sent);

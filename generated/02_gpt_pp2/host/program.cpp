@@ -88,12 +88,12 @@ constexpr parameter parameters_1[]{
 
 constexpr layout layouts[]{
     {.arena_bytes = 26866176,
-     .weights = {0}, .gradients = {1782784}, .first_moment = {3565568}, .second_moment = {5348352},
+     .weights = {0}, .gradients = {1782784}, .first_moment = {3565568}, .second_moment = {5348352}, .working_copy = {},
      .parameter_count = 445696, .parameters = parameters_0,
      .ropes = {}, .tokens = {7131136}, .targets = {0},
      .reads_tokens = true, .reads_targets = false, .loss = {7139328}, .norm = {7139584}, .events = 16},
     {.arena_bytes = 18721280,
-     .weights = {0}, .gradients = {1718272}, .first_moment = {3436544}, .second_moment = {5154816},
+     .weights = {0}, .gradients = {1718272}, .first_moment = {3436544}, .second_moment = {5154816}, .working_copy = {},
      .parameter_count = 429568, .parameters = parameters_1,
      .ropes = {}, .tokens = {0}, .targets = {6873088},
      .reads_tokens = false, .reads_targets = true, .loss = {6881280}, .norm = {6881536}, .events = 15},
@@ -161,6 +161,7 @@ constexpr rankc::runtime::description about_{
     .vocab_used = 256,
     .flops_per_token = 5701632.0,
     .peak_flops = 0.0,
+    .deterministic = false,
     .train = {.lr = 0.002, .weight_decay = 0.1, .clip = 1, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-08,
               .warmup_steps = 20, .decay_steps = 400, .min_lr = 0.0002},
     .layouts = layouts,

@@ -50,7 +50,7 @@ inline void backward(rank& r, const parameters& dw, at work, at ids, at dy, bool
 namespace block_layer {
 
 constexpr std::size_t tp = 2, tokens = 256, hidden = 128, heads = 4, head_dim = 32, rows = 2,
-    seq = 128, ffn = 512;
+    seq = 128, ffn = 512, wq_wk_wv = 192;
 
 /// Where each parameter starts: in the weights, and alike in the gradients and moments.
 struct parameters {
@@ -80,24 +80,21 @@ constexpr parameters place(at region, std::size_t own, std::size_t over_tp) {
 
 /// What forward keeps for backward.
 struct saved {
-  at norm1_statistics, norm1_all_gather, wq_bias_out, wk_bias_out, wv_bias_out,
-      attention_out, attention_lse, add_out, norm2_statistics, norm2_all_gather, w1_bias_out,
-      w1_bias_gelu;
+  at norm1_statistics, norm1_all_gather, attention_out, attention_lse, add_out,
+      norm2_statistics, norm2_all_gather, w1_bias_out, w1_bias_gelu, wq_wk_wv_out;
 };
 constexpr saved keep(at slot) {
   return {
       .norm1_statistics = slot + 0,  // tokens / tp x statistics
       .norm1_all_gather = slot + 1024,  // tokens x hidden
-      .wq_bias_out = slot + 132096,  // tokens x heads / tp * head_dim
-      .wk_bias_out = slot + 197632,  // tokens x heads / tp * head_dim
-      .wv_bias_out = slot + 263168,  // tokens x heads / tp * head_dim
-      .attention_out = slot + 328704,  // tokens x heads / tp * head_dim
-      .attention_lse = slot + 394240,  // tokens x heads / tp
-      .add_out = slot + 396288,  // tokens / tp x hidden
-      .norm2_statistics = slot + 461824,  // tokens / tp x statistics
-      .norm2_all_gather = slot + 462848,  // tokens x hidden
-      .w1_bias_out = slot + 593920,  // tokens x ffn / tp
-      .w1_bias_gelu = slot + 856064,  // tokens x ffn / tp
+      .attention_out = slot + 132096,  // tokens x heads / tp * head_dim
+      .attention_lse = slot + 197632,  // tokens x heads / tp
+      .add_out = slot + 199680,  // tokens / tp x hidden
+      .norm2_statistics = slot + 265216,  // tokens / tp x statistics
+      .norm2_all_gather = slot + 266240,  // tokens x hidden
+      .w1_bias_out = slot + 397312,  // tokens x ffn / tp
+      .w1_bias_gelu = slot + 659456,  // tokens x ffn / tp
+      .wq_wk_wv_out = slot + 921600,  // tokens x wq_wk_wv
   };
 }
 
@@ -107,88 +104,62 @@ inline void forward(rank& r, const parameters& w, const saved& s, at work, at x,
   layer_norm<real>(r, norm1_out, s.norm1_statistics, x, w.norm1, w.norm1_bias, tokens / tp, hidden);
   all_gather<real>(r, stream::compute, role::tp, {2, "block: all_gather of norm1_out"},
       s.norm1_all_gather, norm1_out, tokens / tp * hidden);
-  linear<real>(r, s.wq_bias_out, s.norm1_all_gather, w.wq, tokens, hidden, heads / tp * head_dim);
-  bias<real>(r, s.wq_bias_out, s.wq_bias_out, w.wq_bias, tokens, heads / tp * head_dim);
-  linear<real>(r, s.wk_bias_out, s.norm1_all_gather, w.wk, tokens, hidden, heads / tp * head_dim);
-  bias<real>(r, s.wk_bias_out, s.wk_bias_out, w.wk_bias, tokens, heads / tp * head_dim);
-  linear<real>(r, s.wv_bias_out, s.norm1_all_gather, w.wv, tokens, hidden, heads / tp * head_dim);
-  bias<real>(r, s.wv_bias_out, s.wv_bias_out, w.wv_bias, tokens, heads / tp * head_dim);
-  attention<real>(r, s.attention_out, s.attention_lse, attention_scratch, s.wq_bias_out,
-      s.wk_bias_out, s.wv_bias_out, rows, seq, heads / tp, heads / tp, head_dim);
+  linear_bias<real>(r, s.wq_wk_wv_out, s.norm1_all_gather, w.wq, w.wq_bias, tokens, hidden,
+      wq_wk_wv);
+  attention<real>(r, s.attention_out, s.attention_lse, attention_scratch, s.wq_wk_wv_out,
+      s.wq_wk_wv_out + 256, s.wq_wk_wv_out + 512, rows, seq, heads / tp, heads / tp, head_dim,
+      wq_wk_wv, wq_wk_wv);
   linear<real>(r, wo_out, s.attention_out, w.wo, tokens, heads / tp * head_dim, hidden);
   reduce_scatter<real>(r, stream::compute, role::tp, {3, "block: reduce_scatter of wo_out"},
       s.add_out, wo_out, tokens / tp * hidden);
-  bias<real>(r, s.add_out, s.add_out, w.wo_bias, tokens / tp, hidden);
-  add<real>(r, s.add_out, x, s.add_out, tokens / tp * hidden);
-  layer_norm<real>(r, norm2_out, s.norm2_statistics, s.add_out, w.norm2, w.norm2_bias, tokens / tp,
-      hidden);
+  bias_add_layer_norm<real>(r, s.add_out, norm2_out, s.norm2_statistics, s.add_out, w.wo_bias, x,
+      w.norm2, w.norm2_bias, tokens / tp, hidden);
   all_gather<real>(r, stream::compute, role::tp, {4, "block: all_gather of norm2_out"},
       s.norm2_all_gather, norm2_out, tokens / tp * hidden);
-  linear<real>(r, s.w1_bias_out, s.norm2_all_gather, w.w1, tokens, hidden, ffn / tp);
-  bias<real>(r, s.w1_bias_out, s.w1_bias_out, w.w1_bias, tokens, ffn / tp);
-  gelu<real>(r, s.w1_bias_gelu, s.w1_bias_out, tokens * ffn / tp);
+  linear_bias_gelu<real>(r, s.w1_bias_gelu, s.w1_bias_out, s.norm2_all_gather, w.w1, w.w1_bias,
+      tokens, hidden, ffn / tp);
   linear<real>(r, w2_out, s.w1_bias_gelu, w.w2, tokens, ffn / tp, hidden);
   reduce_scatter<real>(r, stream::compute, role::tp, {5, "block: reduce_scatter of w2_out"}, y,
       w2_out, tokens / tp * hidden);
-  bias<real>(r, y, y, w.w2_bias, tokens / tp, hidden);
-  add<real>(r, y, s.add_out, y, tokens / tp * hidden);
+  bias_add<real>(r, y, y, w.w2_bias, s.add_out, tokens / tp, hidden);
 }
 
 inline void backward(rank& r, const parameters& w, const parameters& dw, const saved& s, at work,
     at x, at dy, at dx, bool accumulate) {
   const at d_w2_out = work, d_w1_out = work + 131072, d_norm2_all_gather = work,
-      d_norm2_out = work + 131072, d_wo_out = work, d_attention_out = work + 131072,
-      d_wq_out = work, d_wk_bias_all_gather = work + 65536, d_wv_bias_all_gather = work + 196608,
-      attention_grad_scratch = work + 262144, d_linear_dx = work + 262144, d_norm1_out = work,
-      d_layer_norm_dx_2 = work + 65536;
+      d_wo_out = work, d_attention_out = work + 131072, d_wq_wk_wv_out = work + 196608,
+      attention_grad_scratch = work, d_linear_dx = work, d_norm1_out = work + 131072;
   bias_grad<real>(r, dw.w2_bias, dy, tokens / tp, hidden, accumulate);
   all_gather<real>(r, stream::compute, role::tp, {6, "block: all_gather of dy"}, d_w2_out, dy,
       tokens / tp * hidden);
-  linear_dx<real>(r, d_w1_out, d_w2_out, w.w2, tokens, ffn / tp, hidden, false);
+  linear_dx_gelu_bias<real>(r, d_w1_out, dw.w1_bias, d_w2_out, w.w2, s.w1_bias_out, tokens,
+      ffn / tp, hidden, accumulate);
   linear_dw<real>(r, dw.w2, d_w2_out, s.w1_bias_gelu, tokens, ffn / tp, hidden, accumulate);
-  gelu_grad<real>(r, d_w1_out, d_w1_out, s.w1_bias_out, tokens * ffn / tp);
-  bias_grad<real>(r, dw.w1_bias, d_w1_out, tokens, ffn / tp, accumulate);
   linear_dx<real>(r, d_norm2_all_gather, d_w1_out, w.w1, tokens, hidden, ffn / tp, false);
   linear_dw<real>(r, dw.w1, d_w1_out, s.norm2_all_gather, tokens, hidden, ffn / tp, accumulate);
   reduce_scatter<real>(r, stream::compute, role::tp,
-      {7, "block: reduce_scatter of d_norm2_all_gather"}, d_norm2_out, d_norm2_all_gather,
+      {7, "block: reduce_scatter of d_norm2_all_gather"}, dx, d_norm2_all_gather,
       tokens / tp * hidden);
-  layer_norm_dx<real>(r, dx, d_norm2_out, s.add_out, s.norm2_statistics, w.norm2, tokens / tp,
-      hidden);
-  add<real>(r, dx, dy, dx, tokens / tp * hidden);
-  layer_norm_dw<real>(r, dw.norm2, dw.norm2_bias, d_norm2_out, s.add_out, s.norm2_statistics,
-      tokens / tp, hidden, accumulate);
+  layer_norm_grad_add<real>(r, dx, dw.norm2, dw.norm2_bias, dx, s.add_out, s.norm2_statistics,
+      w.norm2, dy, tokens / tp, hidden, accumulate);
   bias_grad<real>(r, dw.wo_bias, dx, tokens / tp, hidden, accumulate);
   all_gather<real>(r, stream::compute, role::tp, {8, "block: all_gather of d_wo_reduce_scatter"},
       d_wo_out, dx, tokens / tp * hidden);
   linear_dx<real>(r, d_attention_out, d_wo_out, w.wo, tokens, heads / tp * head_dim, hidden, false);
   linear_dw<real>(r, dw.wo, d_wo_out, s.attention_out, tokens, heads / tp * head_dim, hidden,
       accumulate);
-  attention_grad<real>(r, d_wq_out, d_wk_bias_all_gather, d_wv_bias_all_gather,
-      attention_grad_scratch, d_attention_out, s.wq_bias_out, s.wk_bias_out, s.wv_bias_out,
-      s.attention_out, s.attention_lse, rows, seq, heads / tp, heads / tp, head_dim);
-  bias_grad<real>(r, dw.wv_bias, d_wv_bias_all_gather, tokens, heads / tp * head_dim, accumulate);
-  linear_dx<real>(r, d_linear_dx, d_wv_bias_all_gather, w.wv, tokens, hidden, heads / tp * head_dim,
-      false);
-  linear_dw<real>(r, dw.wv, d_wv_bias_all_gather, s.norm1_all_gather, tokens, hidden,
-      heads / tp * head_dim, accumulate);
-  bias_grad<real>(r, dw.wk_bias, d_wk_bias_all_gather, tokens, heads / tp * head_dim, accumulate);
-  linear_dx<real>(r, d_linear_dx, d_wk_bias_all_gather, w.wk, tokens, hidden, heads / tp * head_dim,
-      true);
-  linear_dw<real>(r, dw.wk, d_wk_bias_all_gather, s.norm1_all_gather, tokens, hidden,
-      heads / tp * head_dim, accumulate);
-  bias_grad<real>(r, dw.wq_bias, d_wq_out, tokens, heads / tp * head_dim, accumulate);
-  linear_dx<real>(r, d_linear_dx, d_wq_out, w.wq, tokens, hidden, heads / tp * head_dim, true);
-  linear_dw<real>(r, dw.wq, d_wq_out, s.norm1_all_gather, tokens, hidden, heads / tp * head_dim,
-      accumulate);
+  attention_grad<real>(r, d_wq_wk_wv_out, d_wq_wk_wv_out + 256, d_wq_wk_wv_out + 512,
+      attention_grad_scratch, d_attention_out, s.wq_wk_wv_out, s.wq_wk_wv_out + 256,
+      s.wq_wk_wv_out + 512, s.attention_out, s.attention_lse, rows, seq, heads / tp, heads / tp,
+      head_dim, wq_wk_wv, wq_wk_wv);
+  linear_dx<real>(r, d_linear_dx, d_wq_wk_wv_out, w.wq, tokens, hidden, wq_wk_wv, false);
+  linear_dw_bias<real>(r, dw.wq, dw.wq_bias, d_wq_wk_wv_out, s.norm1_all_gather, tokens, hidden,
+      wq_wk_wv, accumulate);
   reduce_scatter<real>(r, stream::compute, role::tp,
       {9, "block: reduce_scatter of d_norm1_all_gather"}, d_norm1_out, d_linear_dx,
       tokens / tp * hidden);
-  layer_norm_dx<real>(r, d_layer_norm_dx_2, d_norm1_out, x, s.norm1_statistics, w.norm1,
-      tokens / tp, hidden);
-  add<real>(r, dx, dx, d_layer_norm_dx_2, tokens / tp * hidden);
-  layer_norm_dw<real>(r, dw.norm1, dw.norm1_bias, d_norm1_out, x, s.norm1_statistics, tokens / tp,
-      hidden, accumulate);
+  layer_norm_grad_add<real>(r, dx, dw.norm1, dw.norm1_bias, d_norm1_out, x, s.norm1_statistics,
+      w.norm1, dx, tokens / tp, hidden, accumulate);
 }
 
 }  // namespace block_layer
@@ -243,19 +214,16 @@ inline void forward(rank& r, const parameters& w, const saved& s, at work, at ta
 
 inline void backward(rank& r, const parameters& w, const parameters& dw, const saved& s, at work,
     at targets, at x, at dx, bool accumulate, bool accumulate_shared) {
-  const at d_exp_sums_all_reduce = work, d_norm_all_gather = work,
-      d_norm_out = work + 131072;
-  cross_entropy_grad<real>(r, d_exp_sums_all_reduce, s.exp_sums_out, tokens, 1.0 / 2048);
-  exp_sums_grad<real>(r, s.wte_out, d_exp_sums_all_reduce, s.wte_out, s.wte_row_max, targets,
-      tokens, vocab / tp, r.row->tp * (vocab / tp));
+  const at d_norm_all_gather = work;
+  softmax_grad<real>(r, s.wte_out, s.exp_sums_out, s.wte_out, s.wte_row_max, targets, tokens,
+      vocab / tp, r.row->tp * (vocab / tp), 1.0 / 2048);
   linear_dx<real>(r, d_norm_all_gather, s.wte_out, w.wte, tokens, hidden, vocab / tp, false);
   linear_dw<real>(r, dw.wte, s.wte_out, s.norm_all_gather, tokens, hidden, vocab / tp,
       accumulate_shared);
   reduce_scatter<real>(r, stream::compute, role::tp,
-      {13, "head: reduce_scatter of d_norm_all_gather"}, d_norm_out, d_norm_all_gather,
+      {13, "head: reduce_scatter of d_norm_all_gather"}, dx, d_norm_all_gather,
       tokens / tp * hidden);
-  layer_norm_dx<real>(r, dx, d_norm_out, x, s.norm_statistics, w.norm, tokens / tp, hidden);
-  layer_norm_dw<real>(r, dw.norm, dw.norm_bias, d_norm_out, x, s.norm_statistics, tokens / tp,
+  layer_norm_grad<real>(r, dx, dw.norm, dw.norm_bias, dx, x, s.norm_statistics, w.norm, tokens / tp,
       hidden, accumulate);
 }
 

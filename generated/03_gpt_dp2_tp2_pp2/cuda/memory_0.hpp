@@ -21,7 +21,17 @@ constexpr at dy_0[]{{8579584}, {8645120}};
 constexpr std::size_t boundary_0 = 65536;
 // 2 x 64.0 KiB: gradients between the layers of a stage, in turn
 constexpr at chain[]{{8710656}, {8776192}};
-constexpr at work{8841728};  // 384.5 KiB: temporaries of a layer
+constexpr at work{8841728};  // 384.0 KiB: temporaries of a layer
 constexpr std::size_t ids_bytes = 1024;  // tokens of a microbatch
+
+// What counts in the norm on every tensor-parallel rank: first element, count, weight decay
+constexpr range squares_sharded[]{{0, 197504, false}, {215424, 16384, false}};
+
+// What counts in the norm once: first element, count, weight decay
+constexpr range squares_whole[]{{197504, 17920, false}};
+
+// What the optimizer updates: first element, count, weight decay
+constexpr range updates[]{{0, 98304, true}, {98304, 448, false}, {98752, 98304, true},
+    {197056, 448, false}, {197504, 16384, true}, {213888, 1536, false}, {215424, 16384, true}};
 
 }  // namespace gpt_dp2_tp2_pp2::memory_0

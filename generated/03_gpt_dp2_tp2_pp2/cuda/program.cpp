@@ -87,13 +87,13 @@ constexpr parameter parameters_1[]{
 };
 
 constexpr layout layouts[]{
-    {.arena_bytes = 9235456,
-     .weights = {0}, .gradients = {927232}, .first_moment = {1854464}, .second_moment = {2781696},
+    {.arena_bytes = 9234944,
+     .weights = {0}, .gradients = {927232}, .first_moment = {1854464}, .second_moment = {2781696}, .working_copy = {},
      .parameter_count = 231808, .parameters = parameters_0,
      .ropes = {}, .tokens = {3708928}, .targets = {0},
      .reads_tokens = true, .reads_targets = false, .loss = {3713024}, .norm = {3713280}, .events = 18},
-    {.arena_bytes = 6810624,
-     .weights = {0}, .gradients = {862720}, .first_moment = {1725440}, .second_moment = {2588160},
+    {.arena_bytes = 6810112,
+     .weights = {0}, .gradients = {862720}, .first_moment = {1725440}, .second_moment = {2588160}, .working_copy = {},
      .parameter_count = 215680, .parameters = parameters_1,
      .ropes = {}, .tokens = {0}, .targets = {3450880},
      .reads_tokens = false, .reads_targets = true, .loss = {3454976}, .norm = {3455232}, .events = 21},
@@ -174,7 +174,7 @@ bubble 20.0 %, one column per forward; a backward takes two
 pipeline rank 0: stage 0 (embedding .. layers.1), 8.8 MiB per rank
   parameters 905.5 KiB x 4 (weights, gradients, two moments)
   activations 2.3 MiB x 2 microbatches in flight; boundary 64.0 KiB
-  temporaries 512.5 KiB
+  temporaries 512.0 KiB
   all_gather over tp          36 a step, 2.2 MiB
   all_reduce over dp           4 a step, 905.5 KiB
   all_reduce over pp           1 a step, 4 B
@@ -186,7 +186,7 @@ pipeline rank 0: stage 0 (embedding .. layers.1), 8.8 MiB per rank
 pipeline rank 1: stage 1 (layers.2 .. head), 6.5 MiB per rank
   parameters 842.5 KiB x 4 (weights, gradients, two moments)
   activations 2.5 MiB x 1 microbatches in flight; boundary 64.0 KiB
-  temporaries 512.5 KiB
+  temporaries 512.0 KiB
   all_gather over tp          36 a step, 2.2 MiB
   all_reduce over dp           5 a step, 842.5 KiB
   all_reduce over pp           1 a step, 4 B
@@ -198,7 +198,7 @@ pipeline rank 1: stage 1 (layers.2 .. head), 6.5 MiB per rank
 
 communicators: 24
 )text";
-constexpr char json[] = R"json({"bubble":0.19999999999999996,"bubble_per_rank":[0.19999999999999996,0.19999999999999996],"communicators":[{"name":"tp at pp 0 dp 0","ranks":[0,1]},{"name":"tp at pp 0 dp 1","ranks":[2,3]},{"name":"tp at pp 1 dp 0","ranks":[4,5]},{"name":"tp at pp 1 dp 1","ranks":[6,7]},{"name":"dp at pp 0 tp 0","ranks":[0,2]},{"name":"dp at pp 0 tp 1","ranks":[1,3]},{"name":"dp at pp 1 tp 0","ranks":[4,6]},{"name":"dp at pp 1 tp 1","ranks":[5,7]},{"name":"pp at dp 0 tp 0","ranks":[0,4]},{"name":"tied weights at dp 0 tp 0","ranks":[0,4]},{"name":"activations 0 -> 1 at dp 0 tp 0","ranks":[0,4]},{"name":"gradients 0 -> 1 at dp 0 tp 0","ranks":[4,0]},{"name":"pp at dp 0 tp 1","ranks":[1,5]},{"name":"tied weights at dp 0 tp 1","ranks":[1,5]},{"name":"activations 0 -> 1 at dp 0 tp 1","ranks":[1,5]},{"name":"gradients 0 -> 1 at dp 0 tp 1","ranks":[5,1]},{"name":"pp at dp 1 tp 0","ranks":[2,6]},{"name":"tied weights at dp 1 tp 0","ranks":[2,6]},{"name":"activations 0 -> 1 at dp 1 tp 0","ranks":[2,6]},{"name":"gradients 0 -> 1 at dp 1 tp 0","ranks":[6,2]},{"name":"pp at dp 1 tp 1","ranks":[3,7]},{"name":"tied weights at dp 1 tp 1","ranks":[3,7]},{"name":"activations 0 -> 1 at dp 1 tp 1","ranks":[3,7]},{"name":"gradients 0 -> 1 at dp 1 tp 1","ranks":[7,3]}],"dims":{"dp_replicate":2,"pp":2,"sequence_parallel":true,"tp":2,"world":8},"dtype":"f32","parameters":842496,"peak_activations":[2,1],"pipeline_ranks":[{"bytes":9235456,"collectives":{"all_gather over tp":{"bytes":2359296,"count":36},"all_reduce over dp":{"bytes":927232,"count":4},"all_reduce over pp":{"bytes":4,"count":1},"all_reduce over tied":{"bytes":65536,"count":1},"all_reduce over tp":{"bytes":71684,"count":2},"receive":{"bytes":262144,"count":4},"reduce_scatter over tp":{"bytes":2359296,"count":36},"send":{"bytes":262144,"count":4}},"parameter_elements":231808,"pp":0,"stages":[{"boundary_bytes":65536,"layers":["embedding","layers.0","layers.1"],"slot_bytes":2367488,"slots":2,"stage":0}]},{"bytes":6810624,"collectives":{"all_gather over tp":{"bytes":2359296,"count":36},"all_reduce over dp":{"bytes":862724,"count":5},"all_reduce over pp":{"bytes":4,"count":1},"all_reduce over tied":{"bytes":65536,"count":1},"all_reduce over tp":{"bytes":19460,"count":10},"receive":{"bytes":262144,"count":4},"reduce_scatter over tp":{"bytes":2359296,"count":36},"send":{"bytes":262144,"count":4}},"parameter_elements":215680,"pp":1,"stages":[{"boundary_bytes":65536,"layers":["layers.2","layers.3","head"],"slot_bytes":2633728,"slots":1,"stage":1}]}],"plan":"gpt_dp2_tp2_pp2","plan_hash":"219b0b7013f19351","recipe":{"global_batch":16,"microbatches":4,"rows":2,"seq":128},"schedule":"one_f_one_b"})json";
+constexpr char json[] = R"json({"bubble":0.19999999999999996,"bubble_per_rank":[0.19999999999999996,0.19999999999999996],"communicators":[{"name":"tp at pp 0 dp 0","ranks":[0,1]},{"name":"tp at pp 0 dp 1","ranks":[2,3]},{"name":"tp at pp 1 dp 0","ranks":[4,5]},{"name":"tp at pp 1 dp 1","ranks":[6,7]},{"name":"dp at pp 0 tp 0","ranks":[0,2]},{"name":"dp at pp 0 tp 1","ranks":[1,3]},{"name":"dp at pp 1 tp 0","ranks":[4,6]},{"name":"dp at pp 1 tp 1","ranks":[5,7]},{"name":"pp at dp 0 tp 0","ranks":[0,4]},{"name":"tied weights at dp 0 tp 0","ranks":[0,4]},{"name":"activations 0 -> 1 at dp 0 tp 0","ranks":[0,4]},{"name":"gradients 0 -> 1 at dp 0 tp 0","ranks":[4,0]},{"name":"pp at dp 0 tp 1","ranks":[1,5]},{"name":"tied weights at dp 0 tp 1","ranks":[1,5]},{"name":"activations 0 -> 1 at dp 0 tp 1","ranks":[1,5]},{"name":"gradients 0 -> 1 at dp 0 tp 1","ranks":[5,1]},{"name":"pp at dp 1 tp 0","ranks":[2,6]},{"name":"tied weights at dp 1 tp 0","ranks":[2,6]},{"name":"activations 0 -> 1 at dp 1 tp 0","ranks":[2,6]},{"name":"gradients 0 -> 1 at dp 1 tp 0","ranks":[6,2]},{"name":"pp at dp 1 tp 1","ranks":[3,7]},{"name":"tied weights at dp 1 tp 1","ranks":[3,7]},{"name":"activations 0 -> 1 at dp 1 tp 1","ranks":[3,7]},{"name":"gradients 0 -> 1 at dp 1 tp 1","ranks":[7,3]}],"dims":{"dp_replicate":2,"pp":2,"sequence_parallel":true,"tp":2,"world":8},"dtype":"f32","parameters":842496,"peak_activations":[2,1],"pipeline_ranks":[{"bytes":9234944,"collectives":{"all_gather over tp":{"bytes":2359296,"count":36},"all_reduce over dp":{"bytes":927232,"count":4},"all_reduce over pp":{"bytes":4,"count":1},"all_reduce over tied":{"bytes":65536,"count":1},"all_reduce over tp":{"bytes":71684,"count":2},"receive":{"bytes":262144,"count":4},"reduce_scatter over tp":{"bytes":2359296,"count":36},"send":{"bytes":262144,"count":4}},"parameter_elements":231808,"pp":0,"stages":[{"boundary_bytes":65536,"layers":["embedding","layers.0","layers.1"],"slot_bytes":2367488,"slots":2,"stage":0}]},{"bytes":6810112,"collectives":{"all_gather over tp":{"bytes":2359296,"count":36},"all_reduce over dp":{"bytes":862724,"count":5},"all_reduce over pp":{"bytes":4,"count":1},"all_reduce over tied":{"bytes":65536,"count":1},"all_reduce over tp":{"bytes":19460,"count":10},"receive":{"bytes":262144,"count":4},"reduce_scatter over tp":{"bytes":2359296,"count":36},"send":{"bytes":262144,"count":4}},"parameter_elements":215680,"pp":1,"stages":[{"boundary_bytes":65536,"layers":["layers.2","layers.3","head"],"slot_bytes":2633728,"slots":1,"stage":1}]}],"plan":"gpt_dp2_tp2_pp2","plan_hash":"94a8701e43f8f3d3","recipe":{"global_batch":16,"microbatches":4,"rows":2,"seq":128},"schedule":"one_f_one_b"})json";
 
 void (*const train[])(rank&){pipeline_0::train, pipeline_1::train};
 void (*const evaluate[])(rank&){pipeline_0::evaluate, pipeline_1::evaluate};
@@ -208,13 +208,14 @@ void (*const evaluate[])(rank&){pipeline_0::evaluate, pipeline_1::evaluate};
 constexpr rankc::runtime::description about_{
     .interface_version = 1,
     .name = "gpt_dp2_tp2_pp2",
-    .plan_hash = 0x219b0b7013f19351,
+    .plan_hash = 0x94a8701e43f8f3d3,
     .type = dtype::f32,
     .pp = 2, .dp = 2, .tp = 2,
     .microbatches = 4, .rows = 2, .seq = 128, .vocab = 256,
     .vocab_used = 256,
     .flops_per_token = 5701632.0,
     .peak_flops = 0.0,
+    .deterministic = false,
     .train = {.lr = 0.002, .weight_decay = 0.1, .clip = 1, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-08,
               .warmup_steps = 20, .decay_steps = 400, .min_lr = 0.0002},
     .layouts = layouts,

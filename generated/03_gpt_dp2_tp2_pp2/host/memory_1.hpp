@@ -24,4 +24,14 @@ constexpr at chain[]{{6285824}, {6351360}};
 constexpr at work{6416896};  // 384.5 KiB: temporaries of a layer
 constexpr std::size_t ids_bytes = 1024;  // tokens of a microbatch
 
+// What counts in the norm on every tensor-parallel rank: first element, count, weight decay
+constexpr range squares_sharded[]{{0, 197504, false}};
+
+// What counts in the norm once: first element, count, weight decay
+constexpr range squares_whole[]{{197504, 1792, false}};
+
+// What the optimizer updates: first element, count, weight decay
+constexpr range updates[]{{0, 98304, true}, {98304, 448, false}, {98752, 98304, true},
+    {197056, 2240, false}, {199296, 16384, true}};
+
 }  // namespace gpt_dp2_tp2_pp2::memory_1

@@ -113,23 +113,15 @@ inline void train(rank& r) {
 
   begin(r, "norm");
   wait(r, stream::compute, bucket0_over_dp);
-  sum_squares<real>(r, norm, gradients, 197504, false);
+  sum_squares<real>(r, norm, gradients, squares_sharded, false);
   all_reduce<real>(r, stream::compute, role::tp, {28, "gradient norm over tp"}, norm, 1);
   wait(r, stream::compute, bucket2_over_dp);
-  sum_squares<real>(r, norm, gradients + 790016, 1792, true);
+  sum_squares<real>(r, norm, gradients, squares_whole, true);
   all_reduce<real>(r, stream::compute, role::pp, {29, "gradient norm over pp"}, norm, 1);
 
   begin(r, "optimizer");
   wait(r, stream::compute, bucket3_over_tied);
-  adamw<real>(r, weights, gradients, first_moment, second_moment, norm, 98304, true);
-  adamw<real>(r, weights + 393216, gradients + 393216, first_moment + 393216,
-      second_moment + 393216, norm, 448, false);
-  adamw<real>(r, weights + 395008, gradients + 395008, first_moment + 395008,
-      second_moment + 395008, norm, 98304, true);
-  adamw<real>(r, weights + 788224, gradients + 788224, first_moment + 788224,
-      second_moment + 788224, norm, 2240, false);
-  adamw<real>(r, weights + 797184, gradients + 797184, first_moment + 797184,
-      second_moment + 797184, norm, 16384, true);
+  adamw<real>(r, weights, gradients, first_moment, second_moment, norm, updates);
 
   // Nothing is left under way.
   wait(r, stream::compute, loss_reduced);

@@ -88,12 +88,12 @@ constexpr parameter parameters_1[]{
 
 constexpr layout layouts[]{
     {.arena_bytes = 9235456,
-     .weights = {0}, .gradients = {927232}, .first_moment = {1854464}, .second_moment = {2781696},
+     .weights = {0}, .gradients = {927232}, .first_moment = {1854464}, .second_moment = {2781696}, .working_copy = {},
      .parameter_count = 231808, .parameters = parameters_0,
      .ropes = {}, .tokens = {3708928}, .targets = {0},
      .reads_tokens = true, .reads_targets = false, .loss = {3713024}, .norm = {3713280}, .events = 18},
     {.arena_bytes = 6810624,
-     .weights = {0}, .gradients = {862720}, .first_moment = {1725440}, .second_moment = {2588160},
+     .weights = {0}, .gradients = {862720}, .first_moment = {1725440}, .second_moment = {2588160}, .working_copy = {},
      .parameter_count = 215680, .parameters = parameters_1,
      .ropes = {}, .tokens = {0}, .targets = {3450880},
      .reads_tokens = false, .reads_targets = true, .loss = {3454976}, .norm = {3455232}, .events = 21},
@@ -215,6 +215,7 @@ constexpr rankc::runtime::description about_{
     .vocab_used = 256,
     .flops_per_token = 5701632.0,
     .peak_flops = 0.0,
+    .deterministic = false,
     .train = {.lr = 0.002, .weight_decay = 0.1, .clip = 1, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-08,
               .warmup_steps = 20, .decay_steps = 400, .min_lr = 0.0002},
     .layouts = layouts,

@@ -73,6 +73,7 @@ TEST_CASE_TEMPLATE("three steps of AdamW over ranges, with and without clipping"
                              .beta2 = 0.95,
                              .eps = 1e-8,
                              .step = step});
+        b.owner().copy_input();
         adamw<T>(b.of(), w_at, g_at, m_at, v_at, norm_at, ranges);
         REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
         for (const range& each : ranges)
