@@ -23,6 +23,9 @@ using gpt2_124m_b4_deterministic = plan<gpt2_124m, one_rank, schedules::gpipe{1}
 using gpt2_1_5b_b16 = plan<gpt2_1_5b, one_rank, schedules::gpipe{1}, gpt2_recipe(16), clusters::h200<1>>;
 using llama3_8b_8l_b2 = plan<llama3_8b_8l, one_rank, schedules::gpipe{1}, llama_recipe(2), clusters::h200<1>>;
 
+using llama3_8b_8l_s1024 =
+    plan<llama3_8b_8l, one_rank, schedules::gpipe{1}, training{.seq = 1024, .global_batch = 1, .precision = bf16}, clusters::h200<1>>;
+
 using gpt2_124m_dp2 = plan<gpt2_124m, parallel_dims{.world = 2, .dp_replicate = 2}, schedules::gpipe{1}, gpt2_recipe(128), clusters::h200<1>>;
 using llama3_8b_8l_dp2 = plan<llama3_8b_8l, parallel_dims{.world = 2, .dp_replicate = 2}, schedules::gpipe{1}, llama_recipe(4), clusters::h200<1>>;
 using llama3_8b_8l_tp2 = plan<llama3_8b_8l, parallel_dims{.world = 2, .tp = 2}, schedules::gpipe{1}, llama_recipe(2), clusters::h200<1>>;

@@ -3,8 +3,9 @@
 """Steps on GPUs against PyTorch, side by side: python3 gpu_step_time.py BUILD/tests/bench [ROW...]
 
 Both do the work of train_baseline.py from the same weights and tokens. For each row: losses of 20 steps, then timed
-steps; PyTorch in its best compiled form, and once without torch.compile in f32 for the spread of its own bf16. Prints
-a table, and writes every number to $OUT/gpu_step_time.jsonl ($OUT: /tmp where unset).
+steps; PyTorch in its best compiled form. The rows named "spread" compare losses alone: rankc in bf16, PyTorch in bf16
+and in f32 (no tf32), whose own difference is what bf16 costs. Prints a table, and writes every number to
+$OUT/gpu_step_time.jsonl ($OUT: /tmp where unset).
 """
 import json
 import os
@@ -30,6 +31,11 @@ ROWS = {
     "llama3-8b-8l-pp2": ("llama3_8b_8l_pp2", 8 * 8192, 2, [f"{LLAMA} --batch 8 --pp 2 --pp-schedule 1F1B --pp-microbatches 8"]),
     "llama3-8b-8l-pp4": ("llama3_8b_8l_pp4", 16 * 8192, 4, [f"{LLAMA} --batch 16 --pp 4 --pp-schedule 1F1B"]),
 }
+# row: program, PyTorch's arguments
+SPREADS = {
+    "spread-gpt2-124m": ("gpt2_124m_b4", f"{GPT2} --batch 4"),
+    "spread-llama3-8b-8l": ("llama3_8b_8l_s1024", "--model llama3-8b --layers 8 --seq 1024 --batch 1 --sdpa cudnn"),
+}
 LOSS_STEPS, STEPS = 20, int(os.environ.get("STEPS", "20"))
 
 
@@ -43,18 +49,29 @@ def rankc(folder, program):
             "p90": times[int(0.9 * (len(times) - 1))], "bytes": lines[0]["peak_bytes"]}
 
 
-def torch(arguments, gpus, steps=STEPS):
+def torch(arguments, gpus, steps=STEPS, **environment):
     command = [sys.executable, BASELINE] if gpus == 1 else [
         sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(gpus), BASELINE]
     out = subprocess.run(command + arguments.split() + ["--steps", str(steps), "--loss-steps", str(LOSS_STEPS),
-                         "--max-seconds", "15"], capture_output=True, text=True)
+                         "--max-seconds", "15"], capture_output=True, text=True, env=dict(os.environ, **environment))
     line = next((x for x in out.stdout.splitlines() if x.startswith("{")), "")
-    result = json.loads(line) if line else {"ok": False, "error": out.stderr[-300:]}
-    return result
+    return json.loads(line) if line else {"ok": False, "error": out.stderr[-300:]}
 
 
 def difference(a, b):
     return max((abs(x - y) for x, y in zip(a, b)), default=float("nan"))
+
+
+def spread(folder, row, log):
+    program, arguments = SPREADS[row]
+    mine, bf16 = rankc(folder, program)["losses"], torch(arguments, 1, 1)
+    f32 = torch(arguments.replace("--sdpa cudnn", "--sdpa math") + " --precision fp32", 1, 1, NVIDIA_TF32_OVERRIDE="0")
+    log.write(json.dumps({"row": row, "rankc": mine, "torch_bf16": bf16, "torch_f32": f32}) + "\n")
+    log.flush()
+    if not (bf16.get("ok") and f32.get("ok")):
+        return f"{row:<18} torch failed: {bf16.get('error', '')[-200:]} {f32.get('error', '')[-200:]}"
+    return (f"{row:<18} largest differences of {LOSS_STEPS} losses: torch bf16 - f32 {difference(bf16['losses'], f32['losses']):.2e}, "
+            f"rankc bf16 - torch f32 {difference(mine, f32['losses']):.2e}, rankc bf16 - torch bf16 {difference(mine, bf16['losses']):.2e}")
 
 
 def main():
@@ -62,6 +79,9 @@ def main():
     log = open(os.path.join(os.environ.get("OUT", "/tmp"), "gpu_step_time.jsonl"), "a")
     print(f"{'row':<18}{'rankc ms':>10}{'min':>9}{'p90':>9}{'tok/s/GPU':>11}{'torch ms':>10}{'min':>9}{'p90':>9}{'ratio':>8}  loss: rankc-torch", flush=True)
     for row in wanted:
+        if row in SPREADS:
+            print(spread(folder, row, log), flush=True)
+            continue
         program, tokens, gpus, forms = ROWS[row]
         began = time.time()
         try:
