@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// A model of this day on one node of eight H200s: Llama 3 8B in bf16, data, tensor and pipeline parallel by two each.
+#pragma once
+#include <rankc/rankc.hpp>
+
+namespace plans {
+using namespace rankc;
+
+inline constexpr auto llama3 =
+    models::llama{.layers = 32, .hidden = 4096, .heads = 32, .kv_heads = 8, .ffn = 14336, .vocab = 128256};
+
+inline constexpr parallel_dims one_node{.world = 8, .dp_replicate = infer, .tp = 2, .pp = 2, .sequence_parallel = true};
+
+inline constexpr training llama3_recipe{.seq = 8192, .global_batch = 32, .precision = bf16, .warmup_steps = 100};
+
+using llama3_8b = plan<llama3, one_node, schedules::one_f_one_b{.microbatches = 16}, llama3_recipe, clusters::h200<1>>;
+static_assert(valid<llama3_8b>);
+
+}  // namespace plans
