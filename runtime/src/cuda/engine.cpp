@@ -15,6 +15,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <set>
 #include <string>
 
@@ -298,6 +299,8 @@ class cuda_engine final : public engine {
 }  // namespace
 
 std::unique_ptr<engine> install(const program& p, const placement& where) {
+  // As many hardware queues as can be: what waits for another rank must not hold up another stream of its own.
+  setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
   accept(p.about, where);
   return std::make_unique<cuda_engine>(p, where);
 }
