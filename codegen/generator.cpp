@@ -64,10 +64,12 @@ dtype type_for(const plan_data& plan, const std::string& wanted, target to) {
 
 /// RC401: what every rank needs must fit into what it has.
 void check_memory(const lowered& l) {
-  for (const pipeline_rank& r : l.ranks)
-    if (l.plan->machines.memory > 0 && r.arena.bytes > static_cast<std::size_t>(l.plan->machines.memory))
+  for (const pipeline_rank& r : l.ranks) {
+    const std::size_t needed = r.arena.bytes + bytes_beside_arena(l, r);
+    if (l.plan->machines.memory > 0 && needed > static_cast<std::size_t>(l.plan->machines.memory))
       throw std::runtime_error(fmt::format("RC401: the ranks of pipeline coordinate {} need {} of {}; use more tp or pp, or fewer rows per microbatch",
-                                           r.index, readable_bytes(r.arena.bytes), readable_bytes(l.plan->machines.memory)));
+                                           r.index, readable_bytes(needed), readable_bytes(l.plan->machines.memory)));
+  }
 }
 
 /// Lower and prove; nothing is written of a program without a proof.

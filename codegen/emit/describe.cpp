@@ -82,6 +82,8 @@ std::string describe_text(const lowered& l) {
       out += fmt::format("  activations {} x {} microbatches in flight; boundary {}\n", readable_bytes(s.slot_bytes), s.slots,
                          readable_bytes(s.boundary_bytes));
     out += fmt::format("  temporaries {}\n", readable_bytes(r.arena.work_bytes + r.arena.chains * r.arena.chain_bytes));
+    if (const std::size_t beside = bytes_beside_arena(l, r))
+      out += fmt::format("  beside these, at most {} for CUDA and NCCL\n", readable_bytes(beside));
     for (const auto& [what, n] : count_traffic(l, r))
       out += fmt::format("  {:<24} {:>5} a step, {}\n", what, n.count, readable_bytes(n.bytes));
   }

@@ -2,6 +2,7 @@
 #include <rankc/codegen/intervals.hpp>
 
 #include <algorithm>
+#include <set>
 
 #include "passes.hpp"
 
@@ -52,6 +53,14 @@ void place_arena(lowered& l) {
     a.work = take(a.work_bytes);
     a.bytes = at;
   }
+}
+
+std::size_t bytes_beside_arena(const lowered& l, const pipeline_rank& r) {
+  if (l.target == target::host) return 0;
+  const int rank = rank_of(l.plan->dims, {r.index, 0, 0});
+  std::set<int> communicators(l.communicator_of[rank].begin(), l.communicator_of[rank].end());
+  communicators.erase(-1);
+  return (640 + 448 * communicators.size()) << 20;
 }
 
 }  // namespace rankc::codegen

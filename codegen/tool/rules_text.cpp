@@ -220,8 +220,8 @@ constexpr rule_text texts[]{
      "Ask for fewer microbatches: their order repeats, and the bubble is (pp - 1) / (microbatches + pp - "
      "1)."},
     {401, "what every rank needs fits into its memory",
-     "The arena of each rank, weights, gradients, optimizer state, activations and buffers, is at most the "
-     "cluster's memory.",
+     "The arena of each rank, weights, gradients, optimizer state, activations and buffers, with what CUDA and NCCL "
+     "take beside it on a GPU, is at most the cluster's memory.",
      "Every byte of every rank is placed before the program is written, so that running out of memory is "
      "found here.",
      "a plan of models::llama{.layers = 32, .hidden = 8192, ...} on parallel_dims{.world = 1} and "

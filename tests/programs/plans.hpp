@@ -45,8 +45,8 @@ inline bool is_made(const std::string& target, const job& j, const layout& l, co
   const std::string name = j.name;
   const int gpus = l.dp * l.tp * l.pp;
   if (target == "host") return type != "bf16" && (gpus != 4 || l.pp == 4);
-  const bool few = name == "gpt2_8" || name == "llama_8", some = few || name == "gpt2_16" || name == "llama_16";
-  return gpus <= 4 && ((type == "f32" && (gpus == 1 || some)) || (type == "bf16" && few));
+  return gpus <= 4 && ((type == "f32" && (gpus == 1 || name == "gpt2_16" || name == "llama_8")) ||
+                       (type == "bf16" && (name == "gpt2_8" || name == "llama_8")));
 }
 
 inline std::string name_of(const job& j, const layout& l) { return std::string(j.name) + "_" + l.name; }

@@ -3,7 +3,8 @@ function(run)
   execute_process(COMMAND ${ARGN} OUTPUT_VARIABLE text ERROR_VARIABLE text RESULT_VARIABLE rc)
   if(NOT rc EQUAL 0)
     list(JOIN ARGN " " command)
-    message(FATAL_ERROR "${command}\nended with ${rc}:\n${text}")
+    message(NOTICE "${text}")  # as it is: an error's text would be wrapped
+    message(FATAL_ERROR "${command}\nended with ${rc}")
   endif()
 endfunction()
 

@@ -129,6 +129,7 @@ pipeline rank 0: stage 0 (embedding .. layers.1), 25.4 MiB per rank
   parameters 1.7 MiB x 4 (weights, gradients, two moments)
   activations 8.0 MiB x 2 microbatches in flight; boundary 256.0 KiB
   temporaries 1.5 MiB
+  beside these, at most 2.38 GiB for CUDA and NCCL
   all_reduce over pp           1 a step, 4 B
   all_reduce over tied         1 a step, 128.0 KiB
   receive                      4 a step, 1.0 MiB
@@ -137,6 +138,7 @@ pipeline rank 1: stage 1 (layers.2 .. head), 17.6 MiB per rank
   parameters 1.6 MiB x 4 (weights, gradients, two moments)
   activations 8.8 MiB x 1 microbatches in flight; boundary 256.0 KiB
   temporaries 1.5 MiB
+  beside these, at most 2.38 GiB for CUDA and NCCL
   all_reduce over pp           1 a step, 4 B
   all_reduce over tied         1 a step, 128.0 KiB
   receive                      4 a step, 1.0 MiB

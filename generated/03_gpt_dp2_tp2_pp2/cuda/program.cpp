@@ -175,6 +175,7 @@ pipeline rank 0: stage 0 (embedding .. layers.1), 8.8 MiB per rank
   parameters 905.5 KiB x 4 (weights, gradients, two moments)
   activations 2.3 MiB x 2 microbatches in flight; boundary 64.0 KiB
   temporaries 512.0 KiB
+  beside these, at most 3.25 GiB for CUDA and NCCL
   all_gather over tp          36 a step, 2.2 MiB
   all_reduce over dp           4 a step, 905.5 KiB
   all_reduce over pp           1 a step, 4 B
@@ -187,6 +188,7 @@ pipeline rank 1: stage 1 (layers.2 .. head), 6.5 MiB per rank
   parameters 842.5 KiB x 4 (weights, gradients, two moments)
   activations 2.5 MiB x 1 microbatches in flight; boundary 64.0 KiB
   temporaries 512.0 KiB
+  beside these, at most 3.25 GiB for CUDA and NCCL
   all_gather over tp          36 a step, 2.2 MiB
   all_reduce over dp           5 a step, 842.5 KiB
   all_reduce over pp           1 a step, 4 B

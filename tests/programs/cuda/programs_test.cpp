@@ -156,7 +156,7 @@ void check_all(int gpus) {
   }
   SUBCASE("an evaluation leaves weights alone and gives the loss that a step would") {
     for_each_program(gpus, "f32", [&](const registered& program) {
-      if (program.job != "gpt2_8") return;
+      if (program.job != "gpt2_16") return;
       run r = start(program);
       r.step();
       const tensors before = r.tensors(region::weights);
