@@ -111,8 +111,9 @@ class layer_text {
       case space::y: return "y";
       case space::dy: return "dy";
       case space::dx: return "dx";
-      case space::saved: return "s." + b_.buffers[o.index].name + (o.offset ? " + " + std::to_string(o.offset) : "");
-      case space::temp: return b_.buffers[o.index].name + (o.offset ? " + " + std::to_string(o.offset) : "");
+      case space::saved:
+      case space::temp:
+        return (o.where == space::saved ? "s." : "") + b_.buffers[o.index].name + (o.offset ? " + " + std::to_string(o.offset) : "");
       case space::weight: return "w." + member(b_.parameters[o.index].name);
       case space::gradient: return "dw." + member(b_.parameters[o.index].name);
       case space::rope: return "rope_table";

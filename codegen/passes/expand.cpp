@@ -13,7 +13,9 @@ namespace {
 enum content_kind { weight, gradient, first_moment, second_moment, working_copy, rope, tokens, targets, loss, norm, saved, temp, hidden, chain, input, output, dy, dx };
 }  // namespace
 
-expander::expander(const lowered& l, const pipeline_rank& r) : l_(l), r_(r) {}
+expander::expander(const lowered& l, const pipeline_rank& r)
+    : l_(l), r_(r), kept_(l.has_working_copy() ? std::vector<int>{weight, first_moment, second_moment, working_copy}
+                                               : std::vector<int>{weight, first_moment, second_moment}) {}
 
 expander::place expander::parameter(int region, std::size_t index) const {
   const placed_parameter& p = r_.parameters[index];
@@ -107,8 +109,8 @@ void expander::layer_ops(const item& i, int layer, bool backward, std::vector<op
   for (const kernel& k : backward ? b.backward : b.forward) out.push_back(layer_op(i, layer, k, backward));
 }
 
-op expander::on_ranges(std::string name, const std::vector<range>& over, std::initializer_list<int> reads,
-                       std::initializer_list<int> writes) {
+op expander::on_ranges(std::string name, const std::vector<range>& over, const std::vector<int>& reads,
+                       const std::vector<int>& writes) {
   op o;
   o.name = std::move(name);
   const auto covered = [&](std::size_t p) {
@@ -127,10 +129,8 @@ op expander::begin() {
   op o;
   o.kind = op_kind::begin;
   o.name = "begin";
-  for (std::size_t p = 0; p < r_.parameters.size(); ++p) {
-    for (int region : {weight, first_moment, second_moment}) o.writes.push_back(write(parameter(region, p)));
-    if (l_.has_working_copy()) o.writes.push_back(write(parameter(working_copy, p)));
-  }
+  for (std::size_t p = 0; p < r_.parameters.size(); ++p)
+    for (int region : kept_) o.writes.push_back(write(parameter(region, p)));
   item i;
   i.slot = 0;
   for (const stage_plan& s : r_.stages)
@@ -208,10 +208,8 @@ std::vector<op> expander::expand(const item& i) {
       break;
     }
     case item_kind::update: {
-      op o = on_ranges(i.name, r_.updates, {weight, gradient, first_moment, second_moment}, {weight, first_moment, second_moment});
+      op o = on_ranges(i.name, r_.updates, {weight, gradient, first_moment, second_moment}, kept_);
       o.reads.push_back(read(scalar(norm, r_.arena.norm)));
-      if (l_.has_working_copy())
-        for (std::size_t p = 0; p < r_.parameters.size(); ++p) o.writes.push_back(write(parameter(working_copy, p)));
       out.push_back(o);
       break;
     }
@@ -225,9 +223,7 @@ op expander::end(bool train) {
   o.kind = op_kind::end;
   o.name = "end";
   for (std::size_t p = 0; p < r_.parameters.size(); ++p)
-    for (int region : {weight, first_moment, second_moment}) o.reads.push_back(read(parameter(region, p)));
-  if (l_.has_working_copy())
-    for (std::size_t p = 0; p < r_.parameters.size(); ++p) o.reads.push_back(read(parameter(working_copy, p)));
+    for (int region : kept_) o.reads.push_back(read(parameter(region, p)));
   if (train) o.reads.push_back(read(scalar(norm, r_.arena.norm)));
   if (current_.count({loss})) o.reads.push_back(read(scalar(loss, r_.arena.loss)));
   return o;

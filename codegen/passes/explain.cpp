@@ -9,8 +9,6 @@ namespace rankc::codegen {
 
 namespace {
 
-constexpr std::string_view stream_names[]{"compute", "reduce", "to_next", "from_prev", "to_prev", "from_next"};
-
 std::string operand_name(const body& b, const operand& o) {
   constexpr std::string_view spaces[]{"x", "y", "dy", "dx", "saved", "temp", "w", "dw", "rope", "ids", "targets", "loss"};
   const std::string space(spaces[static_cast<int>(o.where)]);
@@ -62,7 +60,7 @@ std::string items(const lowered& l) {
       for (const item& i : *list) {
         std::vector<std::string> waits;
         for (int w : i.waits) waits.push_back(r.events[(*list)[w].event]);
-        out += fmt::format("  {:<10} {}{}{}\n", stream_names[static_cast<int>(i.on)], i.name,
+        out += fmt::format("  {:<10} {}{}{}\n", runtime::stream_names[static_cast<int>(i.on)], i.name,
                            waits.empty() ? "" : fmt::format(" after {}", fmt::join(waits, ", ")),
                            i.event < 0 ? "" : " records " + r.events[i.event]);
       }
@@ -90,7 +88,7 @@ std::string ops(const lowered& l) {
     out += fmt::format("rank {}\n", r);
     for (std::size_t i = 0; i < p.ranks[r].ops.size(); ++i) {
       const auto& o = p.ranks[r].ops[i];
-      out += fmt::format("  {:>5} {:<10} {}{}\n", i, stream_names[o.stream], o.name,
+      out += fmt::format("  {:>5} {:<10} {}{}\n", i, runtime::stream_names[o.stream], o.name,
                          o.waits.empty() ? "" : fmt::format(" after {}", fmt::join(o.waits, ", ")));
     }
   }

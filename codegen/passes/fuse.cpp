@@ -1,16 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels.hpp"
-
-#include <algorithm>
+#include "calls.hpp"
 
 namespace rankc::codegen {
-
-namespace {
-bool mentions(const value_call& c, const operand& o) {
-  return std::find(c.reads.begin(), c.reads.end(), o) != c.reads.end() ||
-         std::find(c.writes.begin(), c.writes.end(), o) != c.writes.end();
-}
-}  // namespace
 
 void fuse_gradient_sums(value_program& p, const trace& t) {
   auto& list = p.backward;

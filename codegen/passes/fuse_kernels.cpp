@@ -16,8 +16,7 @@ class fuser {
   void forward() {
     for (int i = 0; i < static_cast<int>(p_.forward.size()); ++i) {
       gelu_after_linear(i);
-      add_after_linear(i);
-      add_after_bias(i);
+      add_after(i);
       norm_after_add(i);
       sums_after_row_max(i);
     }
@@ -61,35 +60,20 @@ class fuser {
     erase(list, g);
   }
 
-  /// part = linear(..); y = residual + part   ->   y = linear_add(.., residual)
-  void add_after_linear(int i) {
+  /// part = linear(..) or bias(..); y = residual + part   ->   y = linear_add(.., residual) or bias_add(.., residual)
+  void add_after(int i) {
     calls& list = p_.forward;
-    if (!is_linear(list[i])) return;
+    if (!is_linear(list[i]) && !is(list[i], "bias")) return;
     const operand part = list[i].writes[0];
     const int a = reader(list, i, part);
     if (a < 0 || !is(list[a], "add") || !goes(part, 2)) return;
     const operand residual = other(list[a], part);
     if (!known_before(list, i, residual)) return;
-    list[i].call.function += "_add";
-    list[i].writes = {list[a].writes[0]};
-    list[i].reads.push_back(residual);
-    list[i].in_place = {{0, static_cast<int>(list[i].reads.size()) - 1}};
-    erase(list, a);
-  }
-
-  /// part = bias(x); y = residual + part   ->   y = bias_add(x, b, residual)
-  void add_after_bias(int i) {
-    calls& list = p_.forward;
-    if (!is(list[i], "bias")) return;
-    const operand part = list[i].writes[0];
-    const int a = reader(list, i, part);
-    if (a < 0 || !is(list[a], "add") || !goes(part, 2)) return;
-    const operand residual = other(list[a], part);
-    if (!known_before(list, i, residual)) return;
-    list[i].call.function = "bias_add";
-    list[i].writes = {list[a].writes[0]};
-    list[i].reads.push_back(residual);
-    list[i].in_place = {{0, 0}, {0, 2}};
+    value_call& c = list[i];
+    c.call.function += "_add";
+    c.writes = {list[a].writes[0]};
+    c.in_place.push_back({0, static_cast<int>(c.reads.size())});
+    c.reads.push_back(residual);
     erase(list, a);
   }
 

@@ -54,10 +54,11 @@ class expander {
   access write(const place&);
   op layer_op(const item&, int layer, const kernel&, bool backward);
   void layer_ops(const item&, int layer, bool backward, std::vector<op>& out);
-  op on_ranges(std::string name, const std::vector<range>&, std::initializer_list<int> reads, std::initializer_list<int> writes);
+  op on_ranges(std::string name, const std::vector<range>&, const std::vector<int>& reads, const std::vector<int>& writes);
 
   const lowered& l_;
   const pipeline_rank& r_;
+  const std::vector<int> kept_;  // the regions that last from step to step
   std::map<content, int> current_;  // the value that each content has now
   std::map<int, int> sent_, received_;
   int next_value_ = 0;

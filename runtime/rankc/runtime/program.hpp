@@ -5,6 +5,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <span>
 
 namespace rankc::runtime {
@@ -24,6 +25,8 @@ constexpr std::size_t size_of(dtype t) { return t == dtype::f64 ? 8 : t == dtype
 /// Streams of a rank: computation, gradient reductions, and one per direction of pipeline traffic.
 enum class stream { compute, reduce, to_next, from_prev, to_prev, from_next };
 inline constexpr int n_streams = 6;
+inline constexpr const char* stream_names[]{"compute", "reduce", "to_next", "from_prev", "to_prev", "from_next"};
+static_assert(std::size(stream_names) == n_streams);
 
 /// What a communicator is for, seen from one rank. Pipeline edges have one communicator per direction.
 enum class role { tp, dp, pp, tied, to_next, from_prev, to_prev, from_next };

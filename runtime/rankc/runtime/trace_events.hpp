@@ -6,16 +6,12 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <iterator>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace rankc::runtime {
-
-inline constexpr const char* stream_names[]{"compute", "reduce", "to_next", "from_prev", "to_prev", "from_next"};
-static_assert(std::size(stream_names) == n_streams);
 
 /// What a trace says of itself. `times` is "planned" or "measured"; `step` counts from 1, 0 for a planned one.
 struct trace_head {

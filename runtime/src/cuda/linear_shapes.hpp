@@ -44,8 +44,7 @@ product_shape input_gradient_shape(int tokens, int in, int out, bool add = false
 
 /// dw^T (in, out) = x^T (in, tokens) dy (tokens, out); in columns dy is (out, tokens), hence transposed.
 template <class T>
-product_shape weight_gradient_shape(int tokens, int in, int out, bool add,
-                                    cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT) {
+product_shape weight_gradient_shape(int tokens, int in, int out, bool add) {
   return {.m = in,
           .n = out,
           .k = tokens,
@@ -53,8 +52,7 @@ product_shape weight_gradient_shape(int tokens, int in, int out, bool add,
           .transpose_b = true,
           .add = add,
           .in = type_of<T>,
-          .out = CUDA_R_32F,
-          .epilogue = epilogue};
+          .out = CUDA_R_32F};
 }
 
 }  // namespace rankc::cuda

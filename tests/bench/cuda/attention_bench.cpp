@@ -5,6 +5,8 @@
 #include <rankc/runtime/cuda/context.hpp>
 #include <rankc/runtime/cuda/kernels.hpp>
 
+#include "lone_rank.hpp"
+
 #include <algorithm>
 #include <cstdio>
 #include <random>
@@ -55,14 +57,8 @@ void run(const shape& s, bool deterministic) {
   const at qkv = take(2 * tokens * width), dqkv = take(2 * tokens * width), o = take(2 * tokens * output),
            dout = take(2 * tokens * output), lse = take(4 * tokens * s.heads),
            scratch = take(attention_grad_scratch(planned));
-  rankc::runtime::layout layout{};
-  layout.arena_bytes = end;
-  const rankc::runtime::rank_row row{};
-  rankc::runtime::description about{};
-  about.deterministic = deterministic;
-  about.layouts = {&layout, 1};
-  about.ranks = {&row, 1};
-  context owner(0, about, 0);
+  const test::lone_rank alone(end, deterministic);
+  context owner(0, alone.about, 0);
   rank& r = owner.of();
 
   std::mt19937 engine(1);

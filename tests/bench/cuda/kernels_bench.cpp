@@ -5,6 +5,8 @@
 #include <rankc/runtime/cuda/context.hpp>
 #include <rankc/runtime/cuda/kernels.hpp>
 
+#include "lone_rank.hpp"
+
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -43,14 +45,14 @@ class operands {
 
 class bench {
  public:
-  explicit bench(const char* filter) : filter_(filter), context_(0, about_, 0) {
+  explicit bench(const char* filter) : filter_(filter), context_(0, alone_.about, 0) {
     fill_noise();
     require(cudaEventCreate(&begin_));
     require(cudaEventCreate(&end_));
     std::printf("%-24s %-18s %10s %8s\n", "kernel", "shape", "us", "TB/s");
   }
   rank& of() { return context_.of(); }
-  layout& where() { return layout_; }
+  layout& where() { return alone_.layout; }
 
   /// Time `call`, which takes its operands from what it is given and moves `bytes`.
   void time(const char* name, const std::string& shape, double bytes,
@@ -118,17 +120,8 @@ class bench {
       require(cudaMemcpy(arena + done, arena, bytes, cudaMemcpyDeviceToDevice));
   }
 
-  layout layout_{};
-  rank_row row_{};
-  description about_{};
+  test::lone_rank alone_{arena_bytes + (std::size_t{1} << 20), false};
   const char* filter_;
-  struct prepared {
-    prepared(bench& b) {
-      b.layout_.arena_bytes = arena_bytes + (std::size_t{1} << 20);
-      b.about_.layouts = {&b.layout_, 1};
-      b.about_.ranks = {&b.row_, 1};
-    }
-  } prepared_{*this};
   context context_;
   cudaEvent_t begin_ = nullptr, end_ = nullptr;
 };

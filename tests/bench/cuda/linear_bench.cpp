@@ -5,12 +5,13 @@
 #include <rankc/runtime/cuda/context.hpp>
 #include <rankc/runtime/cuda/kernels.hpp>
 
+#include "lone_rank.hpp"
+
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
-#include <memory>
 #include <random>
 #include <utility>
 #include <vector>
@@ -29,10 +30,7 @@ void require(cudaError_t status) {
 /// A rank with an arena of random bf16 numbers of about unit size; operands are taken from it in turn.
 class stand {
  public:
-  stand(std::size_t bytes, bool deterministic) {
-    layout_.arena_bytes = bytes;
-    about_.deterministic = deterministic;
-    context_ = std::make_unique<context>(0, about_, 0);
+  stand(std::size_t bytes, bool deterministic) : alone_(bytes, deterministic), context_(0, alone_.about, 0) {
     std::mt19937 engine(1);
     std::normal_distribution<float> draw;
     std::vector<bf16> numbers(std::size_t{1} << 22);
@@ -43,41 +41,19 @@ class stand {
                          std::min(block, bytes - at), cudaMemcpyDefault));
     require(cudaDeviceSynchronize());
   }
-  rank& of() { return context_->of(); }
+  rank& of() { return context_.of(); }
   at take(std::size_t elements, std::size_t size = 2) {
     const at where{used_};
     used_ += (elements * size + 255) / 256 * 256;
-    if (used_ > layout_.arena_bytes) std::exit(2);
+    if (used_ > alone_.layout.arena_bytes) std::exit(2);
     return where;
   }
   void rewind() { used_ = 0; }
 
  private:
-  layout layout_{};
-  rank_row row_{.pp = 0, .dp = 0, .tp = 0, .communicator = {-1, -1, -1, -1, -1, -1, -1, -1}};
-  description about_{.interface_version = interface_version,
-                     .name = "linear_bench",
-                     .plan_hash = 0,
-                     .type = dtype::bf16,
-                     .pp = 1,
-                     .dp = 1,
-                     .tp = 1,
-                     .microbatches = 1,
-                     .rows = 1,
-                     .seq = 1,
-                     .vocab = 1,
-                     .vocab_used = 1,
-                     .flops_per_token = 0,
-                     .peak_flops = 0,
-                     .deterministic = false,
-                     .train = {},
-                     .layouts = {&layout_, 1},
-                     .ranks = {&row_, 1},
-                     .communicators = {},
-                     .text = "",
-                     .json = ""};
+  test::lone_rank alone_;
   std::size_t used_ = 0;
-  std::unique_ptr<context> context_;
+  context context_;
 };
 
 /// Milliseconds of the first call, which tunes.

@@ -6,6 +6,8 @@
 #include <rankc/runtime/cuda/context.hpp>
 #include <rankc/runtime/cuda/kernels.hpp>
 
+#include "lone_rank.hpp"
+
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -49,7 +51,7 @@ inline std::vector<std::int32_t> random_ids(std::size_t count, int below, unsign
 
 class bench {
  public:
-  bench() : context_(0, about_, 0) {}
+  bench() : context_(0, alone_.about, 0) {}
   rank& of() { return context_.of(); }
 
   /// From here on every operand lies 4 bytes past a multiple of 256: wide loads would fault.
@@ -57,7 +59,7 @@ class bench {
   context& owner() { return context_; }
 
   /// Where AdamW of a bf16 program writes the rounded weights.
-  void working_copy_at(at where) { layout_.working_copy = where; }
+  void working_copy_at(at where) { alone_.layout.working_copy = where; }
 
   /// Put numbers into the arena as type T.
   template <class T>
@@ -90,51 +92,14 @@ class bench {
   at put_raw(const std::vector<T>& typed) {
     const at where{used_};
     used_ += (typed.size() * sizeof(T) + 255) / 256 * 256;
-    REQUIRE(used_ <= layout_.arena_bytes);
+    REQUIRE(used_ <= alone_.layout.arena_bytes);
     REQUIRE(cudaMemcpy(of().at<T>(where), typed.data(), typed.size() * sizeof(T), cudaMemcpyHostToDevice) ==
             cudaSuccess);
     REQUIRE(cudaDeviceSynchronize() == cudaSuccess);  // the copy may outlast its call
     return where;
   }
 
-  layout layout_{.arena_bytes = std::size_t{64} << 20,
-                 .weights = {},
-                 .gradients = {},
-                 .first_moment = {},
-                 .second_moment = {},
-                 .working_copy = {},
-                 .parameter_count = 0,
-                 .parameters = {},
-                 .ropes = {},
-                 .tokens = {},
-                 .targets = {},
-                 .reads_tokens = false,
-                 .reads_targets = false,
-                 .loss = {},
-                 .norm = {},
-                 .events = 0};
-  rank_row row_{.pp = 0, .dp = 0, .tp = 0, .communicator = {-1, -1, -1, -1, -1, -1, -1, -1}};
-  description about_{.interface_version = interface_version,
-                     .name = "bench",
-                     .plan_hash = 0,
-                     .type = dtype::f32,
-                     .pp = 1,
-                     .dp = 1,
-                     .tp = 1,
-                     .microbatches = 1,
-                     .rows = 1,
-                     .seq = 1,
-                     .vocab = 1,
-                     .vocab_used = 1,
-                     .flops_per_token = 0,
-                     .peak_flops = 0,
-                     .deterministic = true,
-                     .train = {},
-                     .layouts = {&layout_, 1},
-                     .ranks = {&row_, 1},
-                     .communicators = {},
-                     .text = "",
-                     .json = ""};
+  lone_rank alone_{std::size_t{64} << 20, true};
   std::size_t used_ = 0;
   context context_;
 };

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tables of a program of one rank that has an arena and nothing in it: what a context needs where a kernel is
+// tested or timed by itself.
+#pragma once
+#include <rankc/runtime/program.hpp>
+
+#include <cstddef>
+
+namespace rankc::cuda::test {
+
+/// Must outlive the context made of `about`.
+struct lone_rank {
+  runtime::layout layout{};
+  runtime::rank_row row{.pp = 0, .dp = 0, .tp = 0, .communicator = {-1, -1, -1, -1, -1, -1, -1, -1}};
+  runtime::description about{};
+
+  lone_rank(std::size_t arena_bytes, bool deterministic) {
+    layout.arena_bytes = arena_bytes;
+    about.interface_version = runtime::interface_version;
+    about.name = "a kernel";
+    about.pp = about.dp = about.tp = 1;
+    about.deterministic = deterministic;
+    about.layouts = {&layout, 1};
+    about.ranks = {&row, 1};
+  }
+  lone_rank(const lone_rank&) = delete;
+  lone_rank& operator=(const lone_rank&) = delete;
+};
+
+}  // namespace rankc::cuda::test
