@@ -2,6 +2,7 @@
 #include "schedule.hpp"
 
 #include <rankc/codegen/simulate.hpp>
+#include <rankc/schedule/check.hpp>
 #include <rankc/schedules/gpipe.hpp>
 #include <rankc/schedules/one_f_one_b.hpp>
 
@@ -21,7 +22,7 @@ struct known_schedule {
 };
 
 template <class Schedule>
-constexpr known_schedule known{Schedule::name, Schedule{}.stages_per_rank(), [](int pp, int microbatches) {
+constexpr known_schedule known{Schedule::name, Schedule::stages_per_rank, [](int pp, int microbatches) {
                                  return rankc::collect(Schedule{.microbatches = microbatches}, pp);
                                }};
 
@@ -79,7 +80,7 @@ request read(const json& line, report& out) {
 action_table collect(const known_schedule& schedule, int pp, int microbatches, bool inference) {
   action_table t = schedule.collect(pp, microbatches);
   if (!inference) return t;
-  action_table forwards{{}, {}, t.rank_of_stage, microbatches, true};
+  action_table forwards{{}, {}, t.rank_of_stage, microbatches, true, {}, 0};
   for (int r = 0; r < t.ranks(); ++r) {
     forwards.begin.push_back(static_cast<int>(forwards.actions.size()));
     std::copy_if(t.actions.begin() + t.begin[r], t.actions.begin() + t.begin[r + 1],

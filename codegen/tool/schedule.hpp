@@ -2,7 +2,7 @@
 // `rankc schedule`: the schedules of the language at run time. A line asks for one; the answer is its order
 // on every rank, with and without messages, and what it costs.
 #pragma once
-#include <rankc/schedule.hpp>
+#include <rankc/schedule/actions.hpp>
 
 #include <string>
 #include <vector>

@@ -166,7 +166,7 @@ constexpr void check_batch(report& out, const parallel_dims& d, const auto& sche
 }
 
 constexpr void check_pipeline(report& out, const parallel_dims& d, const auto& schedule, int blocks) {
-  const int per_rank = schedule.stages_per_rank(), stages = d.pp * per_rank;
+  const int per_rank = schedule.stages_per_rank, stages = d.pp * per_rank;
   if (per_rank < 1) {
     refuse(out, 301) << "the schedule has stages_per_rank=" << per_rank << "; a rank has at least 1";
   } else if (d.pp > 0 && stages > blocks) {

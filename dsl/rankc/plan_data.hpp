@@ -3,7 +3,7 @@
 #pragma once
 #include <rankc/dims.hpp>
 #include <rankc/recipe.hpp>
-#include <rankc/schedule.hpp>
+#include <rankc/schedule/check.hpp>
 #include <rankc/typed/trace.hpp>
 
 #include <string>

@@ -42,7 +42,7 @@ struct in_pairs {
   int microbatches;
   bool backward_first = false;
   static constexpr std::string_view name = "in_pairs";
-  constexpr int stages_per_rank() const { return 1; }
+  static constexpr int stages_per_rank = 1;
   constexpr int rank_of_stage(int stage, int pp) const { return pp - 1 - stage; }  // the last stage on the first rank
   constexpr void actions(int pp, int rank, auto emit) const {
     for (int m = 0; m < microbatches; m += 2)

@@ -22,7 +22,7 @@ static_assert(!valid<illegal>);
 struct backwards {
   int microbatches = 1;
   static constexpr std::string_view name = "backwards";
-  constexpr int stages_per_rank() const { return 1; }
+  static constexpr int stages_per_rank = 1;
   constexpr int rank_of_stage(int stage, int) const { return stage; }
   constexpr void actions(int, int rank, auto emit) const {
     emit(action{action_kind::B, rank, 0});

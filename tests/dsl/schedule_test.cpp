@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
 
-#include <rankc/schedule.hpp>
+#include <rankc/schedule/check.hpp>
 
 #include <algorithm>
 #include <map>
@@ -14,7 +14,7 @@ namespace {
 
 struct two_chunks {
   int microbatches = 2;
-  constexpr int stages_per_rank() const { return 2; }
+  static constexpr int stages_per_rank = 2;
   constexpr int rank_of_stage(int stage, int pp) const { return stage < pp ? stage : 2 * pp - 1 - stage; }
   constexpr void actions(int pp, int rank, auto emit) const {
     emit(action{action_kind::F, rank, 1});

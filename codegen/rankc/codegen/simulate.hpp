@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The time line of a schedule: when each action runs if actions take given times and a message takes `send`.
 #pragma once
-#include <rankc/schedule.hpp>
+#include <rankc/schedule/actions.hpp>
 
 #include <vector>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // GPipe: all forwards, then all backwards. Source: Huang et al. 2019, arXiv:1811.06965.
 #pragma once
-#include <rankc/schedule.hpp>
+#include <rankc/schedule/actions.hpp>
 
 namespace rankc::schedules {
 
@@ -10,7 +10,7 @@ namespace rankc::schedules {
 struct gpipe {
   int microbatches = 1;
   static constexpr std::string_view name = "gpipe";
-  constexpr int stages_per_rank() const { return 1; }
+  static constexpr int stages_per_rank = 1;
   constexpr int rank_of_stage(int stage, int) const { return stage; }
   constexpr void actions(int, int rank, auto emit) const {
     for (int m = 0; m < microbatches; ++m) emit(action{action_kind::F, rank, m});

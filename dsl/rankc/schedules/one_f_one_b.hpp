@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // 1F1B (PipeDream-flush). Source: Narayanan et al. 2021, arXiv:2104.04473, section 2.2.1.
 #pragma once
-#include <rankc/schedule.hpp>
+#include <rankc/schedule/actions.hpp>
 
 namespace rankc::schedules {
 
@@ -10,7 +10,7 @@ namespace rankc::schedules {
 struct one_f_one_b {
   int microbatches = 1;
   static constexpr std::string_view name = "one_f_one_b";
-  constexpr int stages_per_rank() const { return 1; }
+  static constexpr int stages_per_rank = 1;
   constexpr int rank_of_stage(int stage, int) const { return stage; }
   constexpr void actions(int pp, int rank, auto emit) const {
     const int warm_up = microbatches < pp - rank ? microbatches : pp - rank;

@@ -4,7 +4,7 @@
 #include "check.hpp"
 #include "schedule.hpp"
 
-#include <rankc/schedule.hpp>
+#include <rankc/schedule/check.hpp>
 
 #include <string>
 #include <vector>

@@ -11,9 +11,8 @@ using enum action_kind;  // in a namespace: rankc::I is a placement
 /// Two ranks, a stage on each, and what each of them runs.
 struct by_hand {
   action of_rank[2][4];
-  int microbatches = 1, chunks = 1;
+  int microbatches = 1, stages_per_rank = 1;
   static constexpr std::string_view name = "by_hand";
-  constexpr int stages_per_rank() const { return chunks; }
   constexpr int rank_of_stage(int stage, int) const { return stage % 2; }
   constexpr void actions(int, int rank, auto emit) const {
     for (const action& a : of_rank[rank])

@@ -1,59 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pipeline schedule: which action every rank takes, in which order. A schedule type emits the actions of a rank;
-// this file defines actions, collects them and proves that they can run to the end, each once and in data order.
+// The proof of a schedule: its actions can run to the end, each once and in data order.
 #pragma once
-#include <rankc/diagnostic.hpp>
-
-#include <cstddef>
-#include <string_view>
-#include <vector>
+#include <rankc/schedule/actions.hpp>
 
 namespace rankc {
-
-/// F forward, B whole backward, I gradient of inputs, W gradient of weights.
-enum class action_kind : unsigned char { F, B, I, W };
-inline constexpr char action_letters[] = "FBIW";
-
-/// One action: `2F0` is the forward of microbatch 0 on stage 2.
-struct action {
-  action_kind kind;
-  int stage, microbatch;
-  constexpr bool operator==(const action&) const = default;
-};
-
-constexpr sentence& operator<<(sentence& s, const action& a) {
-  return s << a.stage << std::string_view(&action_letters[static_cast<int>(a.kind)], 1) << a.microbatch;
-}
-
-/// The actions of all pipeline ranks, flat.
-struct action_table {
-  std::vector<action> actions;
-  std::vector<int> begin;           // of each rank, and the end
-  std::vector<int> rank_of_stage;   // placement of the stages
-  int microbatches = 0;
-  bool inference = false;           // forwards only
-  constexpr int ranks() const { return static_cast<int>(begin.size()) - 1; }
-  constexpr int stages() const { return static_cast<int>(rank_of_stage.size()); }
-};
-
-/// Collect what a schedule emits for `pp` ranks. (Counted, then written in place: push_back costs a compiler more.)
-template <class Schedule>
-constexpr action_table collect(const Schedule& schedule, int pp) {
-  action_table t;
-  t.microbatches = schedule.microbatches;
-  const int stages = pp * schedule.stages_per_rank();
-  for (int s = 0; s < stages; ++s) t.rank_of_stage.push_back(schedule.rank_of_stage(s, pp));
-  int n = 0;
-  for (int r = 0; r < pp; ++r) {
-    t.begin.push_back(n);
-    schedule.actions(pp, r, [&](const action&) { ++n; });
-  }
-  t.begin.push_back(n);
-  t.actions.assign(static_cast<std::size_t>(n), action{});
-  action* to = t.actions.data();
-  for (int r = 0; r < pp; ++r) schedule.actions(pp, r, [&](const action& a) { *to++ = a; });
-  return t;
-}
 
 namespace detail {
 

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// A pipeline schedule's actions: which action every rank takes, in which order. A schedule is a struct with
+//   int microbatches, stages_per_rank; static constexpr std::string_view name;
+//   rank_of_stage(stage, pp)             where its stages are
+//   actions(pp, rank, emit)              the actions of a rank in order; or, where the ranks' orders depend on each
+//   table(pp)                            other, the actions of all ranks as an action_table
+//   check(report&, pp)                   optional: where it is undefined, and what is legal (RC3xx)
+#pragma once
+#include <rankc/diagnostic.hpp>
+
+#include <cstddef>
+#include <string_view>
+#include <vector>
+
+namespace rankc {
+
+/// F forward, B whole backward, I gradient of inputs, W gradient of weights.
+enum class action_kind : unsigned char { F, B, I, W };
+inline constexpr char action_letters[] = "FBIW";
+
+/// One action: `2F0` is the forward of microbatch 0 on stage 2. With `overlaps_next` it and the next action of its
+/// rank run together, on two streams.
+struct action {
+  action_kind kind;
+  int stage, microbatch;
+  bool overlaps_next = false;
+  constexpr bool operator==(const action&) const = default;
+};
+
+constexpr sentence& operator<<(sentence& s, const action& a) {
+  return s << a.stage << std::string_view(&action_letters[static_cast<int>(a.kind)], 1) << a.microbatch;
+}
+
+/// The actions of all pipeline ranks, flat. In a bidirectional schedule every stage is on two ranks: the microbatches
+/// from `reversed_from` on run where `reversed_rank_of_stage` says.
+struct action_table {
+  std::vector<action> actions;
+  std::vector<int> begin;           // of each rank, and the end
+  std::vector<int> rank_of_stage;   // placement of the stages
+  int microbatches = 0;
+  bool inference = false;           // forwards only
+  std::vector<int> reversed_rank_of_stage;  // empty: one direction
+  int reversed_from = 0;
+  constexpr int ranks() const { return static_cast<int>(begin.size()) - 1; }
+  constexpr int stages() const { return static_cast<int>(rank_of_stage.size()); }
+  constexpr bool bidirectional() const { return !reversed_rank_of_stage.empty(); }
+  constexpr int rank_of(int stage, int microbatch) const {
+    return bidirectional() && microbatch >= reversed_from ? reversed_rank_of_stage[stage] : rank_of_stage[stage];
+  }
+};
+
+/// Collect what a schedule emits for `pp` ranks. (Counted, then written in place: push_back costs a compiler more.)
+template <class Schedule>
+constexpr action_table collect(const Schedule& schedule, int pp) {
+  if constexpr (requires { schedule.table(pp); }) {
+    return schedule.table(pp);
+  } else {
+    action_table t;
+    t.microbatches = schedule.microbatches;
+    if constexpr (requires { schedule.inference; }) t.inference = schedule.inference;
+    const int stages = pp * schedule.stages_per_rank;
+    for (int s = 0; s < stages; ++s) t.rank_of_stage.push_back(schedule.rank_of_stage(s, pp));
+    int n = 0;
+    for (int r = 0; r < pp; ++r) {
+      t.begin.push_back(n);
+      schedule.actions(pp, r, [&](const action&) { ++n; });
+    }
+    t.begin.push_back(n);
+    t.actions.assign(static_cast<std::size_t>(n), action{});
+    action* to = t.actions.data();
+    for (int r = 0; r < pp; ++r) schedule.actions(pp, r, [&](const action& a) { *to++ = a; });
+    return t;
+  }
+}
+
+}  // namespace rankc
