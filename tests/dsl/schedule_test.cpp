@@ -56,7 +56,8 @@ bool has_an_order(const action_table& t) {
   for (int r = 0; r < t.ranks(); ++r)
     for (int i = t.begin[r]; i < t.begin[r + 1]; ++i) {
       if (i > t.begin[r]) edge(i - 1, i);
-      const auto [kind, s, m] = t.actions[i];
+      const action_kind kind = t.actions[i].kind;
+      const int s = t.actions[i].stage, m = t.actions[i].microbatch;
       if (kind == action_kind::F && s > 0) edge(made_by.at({'f', s - 1, m}), i);
       if (kind == action_kind::W) edge(made_by.at({'i', s, m}), i);
       if (kind == action_kind::B || kind == action_kind::I) {

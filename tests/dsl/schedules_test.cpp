@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
 
+#include <rankc/schedule/check.hpp>
 #include <rankc/schedules/gpipe.hpp>
 #include <rankc/schedules/one_f_one_b.hpp>
 
