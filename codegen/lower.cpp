@@ -67,7 +67,7 @@ std::uint64_t hash_of(const lowered& l) {
 }  // namespace
 
 lowered lower(const plan_data& plan, dtype type, target target) {
-  if (!plan.diagnostics.empty()) throw std::logic_error("a plan with broken rules cannot be lowered");
+  if (!accepts(plan.diagnostics)) throw std::logic_error("a plan with broken rules cannot be lowered");
   lowered l;
   l.plan = &plan;
   l.type = type;

@@ -28,7 +28,7 @@ std::vector<timed> planned_times(const plan_data& plan) {
   const action_table& t = plan.actions;
   const timeline over_time = simulate(t);
   const double send = action_costs{}.send * planned_forward;
-  const auto rank_of_pipeline = [&](int pp) { return rank_of(plan.dims, {.pp = pp, .dp = 0, .tp = 0}); };
+  const auto rank_of_pipeline = [&](int pp) { return layout(plan.dims).flat(coord{.pp = along<mesh_axis::pp>(pp)}); };
   std::vector<timed> out;
   for (int r = 0; r < t.ranks(); ++r)
     for (const timed_action& a : over_time.ranks[r]) {
@@ -69,7 +69,7 @@ std::vector<timed> read_times(const plan_data& plan, const std::string& text, st
   const auto known = actions_by_name(plan);
   const action_table& t = plan.actions;
   for (int r = 0; r < plan.dims.world; ++r) {
-    const int pp = coordinates_of(plan.dims, r).pp;
+    const int pp = layout(plan.dims).at(r).pp.index;
     int next = t.begin[pp];
     for (const timed& e : out) {
       if (e.rank != r || !known.contains(e.name)) continue;

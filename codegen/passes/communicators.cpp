@@ -26,27 +26,27 @@ void make_communicators(lowered& l) {
     }
     l.communicators.push_back({std::move(name), std::move(ranks)});
   };
-  auto line = [&](int count, auto coordinates_of_member) {
+  auto line = [&](int count, auto member) {
     std::vector<int> ranks;
-    for (int i = 0; i < count; ++i) ranks.push_back(rank_of(d, coordinates_of_member(i)));
+    for (int i = 0; i < count; ++i) ranks.push_back(member(i));
     return ranks;
   };
   for (int p = 0; p < d.pp; ++p)
     for (int r = 0; r < dp; ++r)
-      add("tp at " + at({{"pp", p}, {"dp", r}}), line(d.tp, [&](int t) { return coordinates{p, r, t}; }), {role::tp});
+      add("tp at " + at({{"pp", p}, {"dp", r}}), line(d.tp, [&](int t) { return rank_at(d, p, r, t); }), {role::tp});
   for (int p = 0; p < d.pp; ++p)
     for (int t = 0; t < d.tp; ++t)
-      add("dp at " + at({{"pp", p}, {"tp", t}}), line(dp, [&](int r) { return coordinates{p, r, t}; }), {role::dp});
+      add("dp at " + at({{"pp", p}, {"tp", t}}), line(dp, [&](int r) { return rank_at(d, p, r, t); }), {role::dp});
   for (int r = 0; r < dp; ++r)
     for (int t = 0; t < d.tp; ++t) {
       const std::string where = at({{"dp", r}, {"tp", t}});
-      add("pp at " + where, line(d.pp, [&](int p) { return coordinates{p, r, t}; }), {role::pp});
+      add("pp at " + where, line(d.pp, [&](int p) { return rank_at(d, p, r, t); }), {role::pp});
       if (!l.shared.empty()) {
-        const int first = rank_of(d, {0, r, t}), last = rank_of(d, {d.pp - 1, r, t});
+        const int first = rank_at(d, 0, r, t), last = rank_at(d, d.pp - 1, r, t);
         add("tied weights at " + where, {first, last}, {role::tied});
       }
       for (int p = 0; p + 1 < d.pp; ++p) {
-        const int here = rank_of(d, {p, r, t}), next = rank_of(d, {p + 1, r, t});
+        const int here = rank_at(d, p, r, t), next = rank_at(d, p + 1, r, t);
         const std::string edge = std::to_string(p) + " -> " + std::to_string(p + 1) + " at " + where;
         add("activations " + edge, {here, next}, {role::to_next, role::from_prev});
         add("gradients " + edge, {next, here}, {role::to_prev, role::from_next});

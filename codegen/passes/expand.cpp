@@ -241,7 +241,7 @@ program expand_all(const lowered& l, bool train) {
   const bool all = d.world <= 64;
   std::vector<int> global, local(d.world, -1);
   for (int r = 0; r < d.world; ++r)
-    if (const coordinates c = coordinates_of(d, r); all || (c.dp < 2 && c.tp < 2)) {
+    if (const coord c = layout(d).at(r); all || (c.dp_replicate.index < 2 && c.tp.index < 2)) {
       local[r] = static_cast<int>(global.size());
       global.push_back(r);
     }
@@ -283,15 +283,15 @@ program expand_all(const lowered& l, bool train) {
     for (auto [message, value] : of_rank[r].sent) sender[message] = static_cast<int>(r);
 
   for (int r : global) {
-    const coordinates at = coordinates_of(d, r);
-    const expanded& x = of_rank[at.pp];
+    const coord at = layout(d).at(r);
+    const expanded& x = of_rank[at.pp.index];
     std::vector<int> name_of(x.values);
     for (int v = 0; v < x.values; ++v) name_of[v] = local[r] * stride + v;
     for (auto [message, value] : x.received) {
       const int from = sender.at(message);
-      name_of[value] = local[rank_of(d, {from, at.dp, at.tp})] * stride + of_rank[from].sent.at(message);
+      name_of[value] = local[rank_at(d, from, at.dp_replicate.index, at.tp.index)] * stride + of_rank[from].sent.at(message);
     }
-    rank_program out{x.ops, l.ranks[at.pp].arena.bytes};
+    rank_program out{x.ops, l.ranks[at.pp.index].arena.bytes};
     for (op& o : out.ops) {
       for (access& a : o.reads) a.value = name_of[a.value];
       for (access& a : o.writes) a.value = name_of[a.value];

@@ -57,7 +57,7 @@ void place_arena(lowered& l) {
 
 std::size_t bytes_beside_arena(const lowered& l, const pipeline_rank& r) {
   if (l.target == target::host) return 0;
-  const int rank = rank_of(l.plan->dims, {r.index, 0, 0});
+  const int rank = rank_at(l.plan->dims, r.index, 0, 0);
   std::set<int> communicators(l.communicator_of[rank].begin(), l.communicator_of[rank].end());
   communicators.erase(-1);
   return (640 + 448 * communicators.size()) << 20;

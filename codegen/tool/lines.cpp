@@ -88,7 +88,10 @@ const json& fields::object(const char* name) const {
 
 json to_json(const report& r) {
   json list = json::array();
-  for (const diagnostic& d : r) list.push_back({{"id", fmt::format("RC{}", d.id)}, {"text", d.text.view()}});
+  for (const diagnostic& d : r) {
+    list.push_back({{"id", fmt::format("RC{}", d.id)}, {"text", d.text.view()}});
+    if (d.warning) list.back()["warning"] = true;
+  }
   return list;
 }
 
@@ -100,8 +103,8 @@ std::string answer_line(std::string_view text, const answerer& answer) {
   else
     refuse(said, 300) << "the line is not " << (line.is_discarded() ? "JSON" : "a JSON object")
                       << "; one object a line is expected";
-  json out{{"ok", said.empty()}, {"diagnostics", to_json(said)}};
-  if (said.empty()) out.update(made);
+  json out{{"ok", accepts(said)}, {"diagnostics", to_json(said)}};
+  if (accepts(said)) out.update(made);
   return dump(out);
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 #include <rankc/models/layer.hpp>
 #include <rankc/plan_data.hpp>
+#include <rankc/rules/dims.hpp>
 
 #include <boost/hana/for_each.hpp>
 #include <limits>
@@ -147,6 +148,14 @@ constexpr int count_blocks(const auto& model) {
   return n;
 }
 
+/// RC103: degrees that may be declared but that no pass lowers yet.
+constexpr void check_lowered(report& out, const parallel_dims& d) {
+  for (const auto& a : all_degrees)
+    if (d.*a.degree > 1 && a.degree != &parallel_dims::pp && a.degree != &parallel_dims::dp_replicate && a.degree != &parallel_dims::tp)
+      refuse(out, 103) << a.name << "=" << d.*a.degree
+                       << " is not lowered in this version; dp_replicate, tp and pp are: set " << a.name << "=1";
+}
+
 constexpr void check_batch(report& out, const parallel_dims& d, const auto& schedule, const training& recipe) {
   if (recipe.seq < 1 || recipe.global_batch < 1)
     refuse(out, 220) << "seq=" << recipe.seq << " and global_batch=" << recipe.global_batch << " must both be at least 1";
@@ -183,7 +192,7 @@ constexpr void check_pipeline(report& out, const parallel_dims& d, const auto& s
 constexpr void check_plan(report& out, const auto& model, const parallel_dims& given, const auto& schedule,
                           const training& recipe, const cluster& machines, auto visit) {
   const parallel_dims d = resolve(given);
-  check_dims(out, given);
+  if (check_dims(out, given)) detail::check_lowered(out, d);
   model.check(out);
   detail::check_batch(out, d, schedule, recipe);
   detail::check_pipeline(out, d, schedule, detail::count_blocks(model));
@@ -191,7 +200,7 @@ constexpr void check_plan(report& out, const auto& model, const parallel_dims& g
   if (ranks < given.world)
     refuse(out, 110) << "world=" << given.world << " is more than the cluster's " << machines.nodes << " nodes of "
                      << machines.ranks_per_node << " ranks; the world can be at most " << ranks;
-  if (!out.empty()) return;
+  if (!accepts(out)) return;
 
   const int rows = recipe.global_batch / (schedule.microbatches * d.dp_replicate);
   const dim tokens{"tokens", rows * d.dp_replicate * recipe.seq};
@@ -227,7 +236,7 @@ inline plan_data make_plan(std::string name, const auto& model, const parallel_d
              [&](std::string_view kind, int count, bool repeated, const trace& t) {
                p.kinds.push_back({std::string(kind), t, count, repeated});
              });
-  if (!p.diagnostics.empty()) return p;
+  if (!accepts(p.diagnostics)) return p;
   p.actions = collect(schedule, p.dims.pp);
   p.rows = recipe.global_batch / (schedule.microbatches * p.dims.dp_replicate);
   p.vocab_used = model.vocab_used ? model.vocab_used : model.vocab;
