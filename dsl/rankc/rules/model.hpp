@@ -115,7 +115,7 @@ inline constexpr rule model_rules[]{
        if (s.model.vocab > 0 && s.model.hidden > 0) t << "of " << s.model.vocab << " x " << s.model.hidden << " ";
        t << "and sum its gradient over the two, once a step";
      },
-     nullptr, true},
+     no_offers, true},
 };
 
 }  // namespace detail

@@ -28,7 +28,7 @@ struct setting {
   parallel_dims dims = resolve(given);
   model_sizes model{};
   batch_sizes batch{};
-  cluster machines{};
+  cluster machines{1, 1, 0, 0};
   int stages_per_rank = 1;
   bool zig_zag = true;  // a ring rank has a part of the sequence's head and one of its tail
 };
@@ -71,6 +71,7 @@ struct rule {
   void (*offers)(search&);
   bool warning = false;
 };
+inline constexpr auto no_offers = [](search&) {};
 
 /// The offers of one broken rule.
 class search {
@@ -125,7 +126,7 @@ constexpr void check(report& out, const setting& s, std::span<const rule> table)
   for (const rule& r : table) {
     if (r.holds(s)) continue;
     search found(s, r, table);
-    if (r.offers) r.offers(found);
+    r.offers(found);
     sentence& text = r.warning ? warn(out, r.id) : refuse(out, r.id);
     r.says(text, s);
     text << found.found().view();
