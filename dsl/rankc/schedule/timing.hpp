@@ -3,6 +3,7 @@
 // schedule can go.
 #pragma once
 #include <rankc/schedule/actions.hpp>
+#include <rankc/schedule/placement.hpp>
 
 #include <algorithm>
 #include <vector>
@@ -51,13 +52,13 @@ struct rank_clock {
   int held = 0, peak = 0;
 };
 
-/// What a message takes to reach each stage, for the microbatches of one direction: of a forward from the stage
-/// before, of a gradient from the stage after.
+/// What a stage's result takes to the stage that uses it, for the microbatches of one direction: the output of a forward
+/// to the stage after, the gradient of a backward to the stage before.
 struct hops {
   std::vector<double> down, up;
   constexpr hops(const std::vector<int>& rank_of, double send) : down(rank_of.size(), 0), up(rank_of.size(), 0) {
     for (std::size_t s = 1; s < rank_of.size(); ++s)
-      if (rank_of[s] != rank_of[s - 1]) down[s] = up[s - 1] = send;
+      if (rank_of[s] != rank_of[s - 1]) down[s - 1] = up[s] = send;
   }
 };
 
@@ -77,17 +78,16 @@ constexpr totals sum_up(const std::vector<rank_clock>& clocks) {
   return out;
 }
 
-/// The max-plus solution; `begin` and `end` of each action where these are given.
-constexpr totals solve(const action_table& t, const costs& c, double* begin_of, double* end_of) {
+/// The max-plus solution. `deliver(action, done)` says when the next stage has what an F, B or I made; `begin_of` and
+/// `end_of` each action are filled where these are given.
+constexpr totals solve(const action_table& t, const costs& c, double* begin_of, double* end_of, auto deliver) {
   // As in check_actions, a compiler runs this for hundreds of thousands of actions.
   const int stages = t.stages(), m = t.microbatches, ranks = t.ranks();
-  // When each result was made, -1: not yet. Before the first stage and after the last all is there from the start.
+  // When each result is where it is used, -1: not yet. Before the first stage and after the last all is there at once.
   std::vector<double> forwards(static_cast<std::size_t>(stages + 1) * m, -1), gradients = forwards;
-  double* const forward_end = forwards.data() + m;
-  double* const gradient_end = gradients.data();
-  for (int mb = 0; mb < m; ++mb) forward_end[mb - m] = gradient_end[stages * m + mb] = 0;
-  const hops one_way(t.rank_of_stage, c.send), reversed(t.reversed_rank_of_stage, c.send);
-  const int reversed_from = t.bidirectional() ? t.reversed_from : m;
+  double* const output = forwards.data() + m;
+  double* const gradient = gradients.data();
+  for (int mb = 0; mb < m; ++mb) output[mb - m] = gradient[stages * m + mb] = 0;
   std::vector<rank_clock> clocks(static_cast<std::size_t>(ranks));
   const double cost_of[]{c.of(action_kind::F), c.of(action_kind::B), c.of(action_kind::I), c.of(action_kind::W)};
   const double* const stage_factor = c.stage.empty() ? nullptr : c.stage.data();
@@ -102,11 +102,8 @@ constexpr totals solve(const action_table& t, const costs& c, double* begin_of, 
       for (const action* a = t.actions.data() + i; i != end; ++a) {
         const int s = a->stage, cell = s * m + a->microbatch;
         if (a->kind != action_kind::W) {  // a W's input is its rank's own
-          const bool forward = a->kind == action_kind::F;
-          const double made = forward ? forward_end[cell - m] : gradient_end[cell + m];
-          if (made < 0) break;
-          const hops& to = a->microbatch < reversed_from ? one_way : reversed;
-          const double input = made + (forward ? to.down : to.up).data()[s];
+          const double input = a->kind == action_kind::F ? output[cell - m] : gradient[cell + m];
+          if (input < 0) break;
           if (input > begin) begin = input;
         }
         const double cost = cost_of[static_cast<int>(a->kind)];
@@ -122,11 +119,11 @@ constexpr totals solve(const action_table& t, const costs& c, double* begin_of, 
             end_of[i] = done;
           }
           if (each->kind == action_kind::F) {
-            forward_end[each->stage * m + each->microbatch] = done;
+            output[each->stage * m + each->microbatch] = deliver(*each, done);
             ++clock.held;
             freed += t.inference;
           } else {
-            if (each->kind != action_kind::W) gradient_end[each->stage * m + each->microbatch] = done;
+            if (each->kind != action_kind::W) gradient[each->stage * m + each->microbatch] = deliver(*each, done);
             freed += each->kind != action_kind::I;
           }
         }
@@ -143,6 +140,16 @@ constexpr totals solve(const action_table& t, const costs& c, double* begin_of, 
     }
   }
   return sum_up(clocks);
+}
+
+/// The same where messages do not wait for one another.
+constexpr totals solve(const action_table& t, const costs& c, double* begin_of, double* end_of) {
+  const hops one_way(t.rank_of_stage, c.send), reversed(t.reversed_rank_of_stage, c.send);
+  const int reversed_from = t.bidirectional() ? t.reversed_from : t.microbatches;
+  return solve(t, c, begin_of, end_of, [&](const action& a, double done) {
+    const hops& to = a.microbatch < reversed_from ? one_way : reversed;
+    return done + (a.kind == action_kind::F ? to.down : to.up).data()[a.stage];
+  });
 }
 
 }  // namespace detail
@@ -201,7 +208,7 @@ constexpr double lower_bound(int pp, int stages_per_rank, int microbatches, cons
   t.microbatches = microbatches;
   t.begin.assign(static_cast<std::size_t>(pp) + 1, 0);
   for (int s = 0; s < pp * stages_per_rank; ++s)  // down and up again has the fewest messages
-    t.rank_of_stage.push_back(s / pp % 2 ? pp - 1 - s % pp : s % pp);
+    t.rank_of_stage.push_back(v_placement(s, pp));
   return lower_bound(t, c);
 }
 
