@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "schedule.hpp"
 
-#include <rankc/codegen/simulate.hpp>
 #include <rankc/schedule/check.hpp>
+#include <rankc/schedule/timing.hpp>
 #include <rankc/schedules/gpipe.hpp>
 #include <rankc/schedules/one_f_one_b.hpp>
 
@@ -36,7 +36,7 @@ struct request {
   const known_schedule* schedule = nullptr;
   int pp = 1, microbatches = 1;
   bool inference = false;
-  codegen::action_costs costs;
+  rankc::costs costs;
   std::optional<double> memory_limit;
 };
 
@@ -91,15 +91,8 @@ action_table collect(const known_schedule& schedule, int pp, int microbatches, b
   return forwards;
 }
 
-/// A forward without a backward leaves nothing behind.
-std::vector<int> peak_activations(const action_table& t, const codegen::timeline& over_time) {
-  return t.inference ? std::vector<int>(static_cast<std::size_t>(t.ranks()), 1) : over_time.peak_activations;
-}
-
 int peak(const known_schedule& schedule, const request& r, int microbatches) {
-  const action_table t = collect(schedule, r.pp, microbatches, r.inference);
-  const auto peaks = peak_activations(t, codegen::simulate(t));
-  return *std::max_element(peaks.begin(), peaks.end());
+  return total(collect(schedule, r.pp, microbatches, r.inference)).peak();
 }
 
 /// RC307: the most that a rank holds at once must be within the limit. The alternatives are computed.
@@ -167,17 +160,16 @@ void answer_schedule(const json& line, json& answer, report& out) {
   const action_table t = collect(*r.schedule, r.pp, r.microbatches, r.inference);
   check_actions(out, t);
   if (!out.empty()) return;
-  const codegen::timeline over_time = codegen::simulate(t, r.costs);
-  const std::vector<int> peaks = peak_activations(t, over_time);
-  check_memory(out, r, peaks);
+  const totals all = total(t, r.costs);
+  check_memory(out, r, all.peak_activations);
   if (!out.empty()) return;
 
   json compute = json::array(), program = json::array();
   for (int rank = 0; rank < t.ranks(); ++rank) {
     json order = json::array();
-    for (const codegen::timed_action& a : over_time.ranks[rank]) {
+    for (int i = t.begin[rank]; i < t.begin[rank + 1]; ++i) {
       sentence s;
-      s << a.what;
+      s << t.actions[i];
       order.push_back(s.view());
     }
     compute.push_back(std::move(order));
@@ -186,10 +178,10 @@ void answer_schedule(const json& line, json& answer, report& out) {
   answer["stage_to_rank"] = t.rank_of_stage;
   answer["compute"] = std::move(compute);
   answer["program"] = std::move(program);
-  answer["makespan"] = over_time.makespan;
-  answer["bubble"] = over_time.bubble;
-  answer["bubble_per_rank"] = over_time.bubble_per_rank;
-  answer["peak_activations"] = peaks;
+  answer["makespan"] = all.makespan;
+  answer["bubble"] = all.bubble;
+  answer["bubble_per_rank"] = all.bubble_per_rank;
+  answer["peak_activations"] = all.peak_activations;
 }
 
 }  // namespace rankc::tool
