@@ -59,7 +59,7 @@ constexpr int count_stages(const Schedule& schedule, int pp) {
   else return pp * schedule.stages_per_rank;
 }
 
-/// Collect what a schedule emits for `pp` ranks. (Counted, then written in place: push_back costs a compiler more.)
+/// Collect what a schedule emits for `pp` ranks.
 template <class Schedule>
 constexpr action_table collect(const Schedule& schedule, int pp) {
   if constexpr (requires { schedule.table(pp); }) {
@@ -74,15 +74,20 @@ constexpr action_table collect(const Schedule& schedule, int pp) {
       for (int s = 0; s < stages; ++s) t.reversed_rank_of_stage.push_back(schedule.reversed_rank_of_stage(s, pp));
       t.reversed_from = schedule.reversed_from();
     }
-    int n = 0;
-    for (int r = 0; r < pp; ++r) {
-      t.begin.push_back(n);
-      schedule.actions(pp, r, [&](const action&) { ++n; });
-    }
-    t.begin.push_back(n);
-    t.actions.assign(static_cast<std::size_t>(n), action{});
+    // Written in place, since push_back costs a compiler more: into room for the F, I and W of every stage and
+    // microbatch, and for one action too many. A schedule that fills it is wrong and is seen to be.
+    t.actions.assign(static_cast<std::size_t>(3 * stages * t.microbatches + 1), action{});
     action* to = t.actions.data();
-    for (int r = 0; r < pp; ++r) schedule.actions(pp, r, [&](const action& a) { *to++ = a; });
+    const action* const begin = to;
+    const action* const end = to + t.actions.size();
+    for (int r = 0; r < pp; ++r) {
+      t.begin.push_back(static_cast<int>(to - begin));
+      schedule.actions(pp, r, [&](const action& a) {
+        if (to != end) *to++ = a;
+      });
+    }
+    t.begin.push_back(static_cast<int>(to - begin));
+    t.actions.resize(static_cast<std::size_t>(to - begin));
     return t;
   }
 }

@@ -17,14 +17,17 @@ struct rounds {
 struct round_walk {
   rounds in;
   int stages_per_rank;
-  int nth_stage = 0, round = 0, first = 0, at = 0;  // the round's first microbatch, and how many came before in it
-  constexpr int microbatch() const { return first + at; }
+  int nth_stage = 0, microbatch = 0;
+  int round = 0, first = 0, end = in.size(0);  // the microbatches of the round
   constexpr void advance() {
-    if (++at < in.size(round)) return;
-    at = 0;
-    if (++nth_stage < stages_per_rank) return;
-    nth_stage = 0;
-    first += in.size(round++);
+    if (++microbatch < end) return;
+    if (++nth_stage < stages_per_rank) {
+      microbatch = first;
+    } else {
+      nth_stage = 0;
+      first = end;
+      end += in.size(++round);
+    }
   }
 };
 

@@ -21,11 +21,11 @@ struct interleaved_one_f_one_b {
     round_walk f{in, stages_per_rank}, b = f;
     for (int i = 0; i < total + warm_up; ++i) {
       if (i < total) {
-        emit(action{action_kind::F, f.nth_stage * pp + rank, f.microbatch()});
+        emit(action{action_kind::F, f.nth_stage * pp + rank, f.microbatch});
         f.advance();
       }
       if (i >= warm_up) {
-        emit(action{action_kind::B, (stages_per_rank - 1 - b.nth_stage) * pp + rank, b.microbatch()});
+        emit(action{action_kind::B, (stages_per_rank - 1 - b.nth_stage) * pp + rank, b.microbatch});
         b.advance();
       }
     }

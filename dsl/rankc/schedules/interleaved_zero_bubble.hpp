@@ -21,12 +21,12 @@ struct interleaved_zero_bubble {
     const int warm_up = (stages_per_rank - 1) * in.size(0) + pp - 1 - rank;
     round_walk f{in, stages_per_rank}, i = f, w = f;
     auto backward = [&](action_kind kind, round_walk& b) {
-      emit(action{kind, (stages_per_rank - 1 - b.nth_stage) * pp + rank, b.microbatch()});
+      emit(action{kind, (stages_per_rank - 1 - b.nth_stage) * pp + rank, b.microbatch});
       b.advance();
     };
     for (int n = 0; n < total + warm_up + rank; ++n) {
       if (n < total) {
-        emit(action{action_kind::F, f.nth_stage * pp + rank, f.microbatch()});
+        emit(action{action_kind::F, f.nth_stage * pp + rank, f.microbatch});
         f.advance();
       }
       if (n >= warm_up && n < total + warm_up) backward(action_kind::I, i);

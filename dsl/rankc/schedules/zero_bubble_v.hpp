@@ -18,41 +18,41 @@ struct zero_bubble_v {
   constexpr void actions(int pp, int rank, auto emit) const {
     const int stage[2]{rank, 2 * pp - 1 - rank};  // on the way down, on the way up
     const int n = microbatches < 2 * pp - 1 ? 2 * pp - 1 : microbatches;
-    int f[2]{}, i[2]{}, w[2]{};
-    auto put = [&](action_kind kind, int way, int m) {
-      if (m < microbatches) emit(action{kind, stage[way], m});
+    int f[2]{}, i[2]{}, w[2]{};                   // how many of each so far, those left out included
+    auto put = [&](action_kind kind, int (&done)[2], int way) {
+      if (const int m = done[way]++; m < microbatches) emit(action{kind, stage[way], m});
     };
-    auto forward = [&](int way) { put(action_kind::F, way, f[way]++); };
-    auto inputs = [&](int way) { put(action_kind::I, way, i[way]++); };
-    auto weights = [&](int way) { put(action_kind::W, way, w[way]++); };
-    auto backward = [&](int way) {
-      inputs(way);
-      weights(way);
-    };
+    using enum action_kind;
     // Warm-up: until the first microbatch is back, then until its backward is.
-    for (int k = 2 * (pp - rank) - 1; k > 0; --k) forward(0);
+    for (int k = 2 * (pp - rank) - 1; k > 0; --k) put(F, f, 0);
     for (int k = rank; k > 0; --k) {
-      forward(1);
-      forward(0);
+      put(F, f, 1);
+      put(F, f, 0);
     }
     for (int k = pp - rank; k > 0; --k) {
-      forward(1);
-      backward(1);
+      put(F, f, 1);
+      put(I, i, 1);
+      put(W, w, 1);
     }
     while (f[1] < n) {
-      if (f[0] < n) forward(0);
-      backward(0);
-      forward(1);
-      backward(1);
+      if (f[0] < n) put(F, f, 0);
+      put(I, i, 0);
+      put(W, w, 0);
+      put(F, f, 1);
+      put(I, i, 1);
+      put(W, w, 1);
     }
     // Cool-down: gradients of inputs go first, those of weights fill the waits.
     for (int k = rank; k > 0; --k) {
-      inputs(0);
-      inputs(1);
+      put(I, i, 0);
+      put(I, i, 1);
     }
-    for (int k = pp - rank; k > 0; --k) backward(0);
-    while (w[1] < n) weights(1);
-    while (w[0] < n) weights(0);
+    for (int k = pp - rank; k > 0; --k) {
+      put(I, i, 0);
+      put(W, w, 0);
+    }
+    while (w[1] < n) put(W, w, 1);
+    while (w[0] < n) put(W, w, 0);
   }
 };
 
