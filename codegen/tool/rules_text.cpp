@@ -149,7 +149,7 @@ constexpr rule_text texts[]{
      "times pp."},
     {302, "every action is in its place, once",
      "An action's stage and microbatch exist, the stage is on the rank that has the action, and no action "
-     "is there twice.",
+     "is there twice. An OVERLAP is of two actions that follow each other.",
      "A second forward would overwrite what the backward needs; a second backward would count a gradient "
      "twice.",
      R"({"ranks": [["0F0", "0F0", "0B0"]], "stage_to_rank": [0]})",
@@ -179,7 +179,8 @@ constexpr rule_text texts[]{
      "Take a listed name, here one_f_one_b. The order of any other schedule can be checked with `rankc "
      "schedule --check`."},
     {306, "the schedule has as many stages on a rank as asked",
-     "stages_per_rank is what the schedule places on a rank: 1 for gpipe and one_f_one_b.",
+     "stages_per_rank is what the schedule places on a rank: 1 for gpipe and one_f_one_b, 2 for "
+     "zero_bubble_v, dual_pipe and dual_pipe_v. looped_bfs and the interleaved schedules take any number.",
      "Schedules with several stages on a rank are other schedules, with another order and other messages.",
      R"({"schedule": "one_f_one_b", "pp": 4, "stages_per_rank": 2, "microbatches": 8})",
      "Leave stages_per_rank out, or set what the sentence names."},

@@ -24,7 +24,7 @@ struct request {
   std::optional<double> memory_limit;
 };
 
-/// RC306: a schedule that places its stages itself is asked for as many.
+/// RC306: a schedule that places its stages itself is asked for as many. RC301: there are any.
 void read_stages(const fields& f, request& r, report& out) {
   const auto asked = f.whole("stages_per_rank");
   if (!r.schedule) return;
@@ -34,7 +34,7 @@ void read_stages(const fields& f, request& r, report& out) {
                      << r.schedule->stages_per_rank
                      << " on each rank; set stages_per_rank=" << r.schedule->stages_per_rank;
   else if (r.sizes.stages_per_rank < 1)
-    refuse(out, 306) << "stages_per_rank=" << r.sizes.stages_per_rank << "; a rank has at least 1";
+    refuse(out, 301) << "stages_per_rank=" << r.sizes.stages_per_rank << "; a rank has at least 1";
 }
 
 request read(const json& line, report& out) {

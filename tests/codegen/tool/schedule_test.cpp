@@ -144,7 +144,7 @@ TEST_CASE("a bidirectional schedule says where both halves of its microbatches r
   CHECK(a["stage_to_rank_rev"] == json::parse("[1, 0]"));
   CHECK(a["mb_split"] == 2);
   CHECK(a["compute"][0] ==
-        json::parse(R"(["0F0", "1F2", "0F1", "1B2", "OVERLAP(1F3,0B0)", "1B3", "0I1", "0W1"])"));
+        json::parse(R"x(["0F0", "1F2", "0F1", "1B2", "OVERLAP(1F3,0B0)", "1B3", "0I1", "0W1"])x"));
 }
 
 TEST_CASE("stages of a rank can be asked for where the schedule leaves them free") {

@@ -43,6 +43,10 @@ static_assert(valid<rc302_whole_backward_after_its_half>);  // error: RC302: ran
 using rc302_weights_twice = scheduled<by_hand{{{{F, 0, 0}, {B, 0, 0}, fault(action{W, 0, 0}, none), none}, {{F, 1, 0}, {B, 1, 0}, none, none}}}>;
 static_assert(valid<rc302_weights_twice>);  // error: RC302: rank 0 runs 0W0, but stage 0 has run its backward of microbatch 0 before
 
+using rc302_overlap_with_nothing =
+    scheduled<by_hand{{{{F, 0, 0}, {B, 0, 0, fault(true, false)}, none, none}, {{F, 1, 0}, {B, 1, 0}, none, none}}}>;
+static_assert(valid<rc302_overlap_with_nothing>);  // error: RC302: rank 0 overlaps 0B0 with nothing; an OVERLAP is of two actions that follow each other
+
 using rc302_stage_of_another_rank =
     scheduled<by_hand{{{{F, 0, 0}, fault(action{F, 1, 0}, none), {B, 0, 0}, none}, {{F, 1, 0}, {B, 1, 0}, none, none}}}>;
 static_assert(valid<rc302_stage_of_another_rank>);  // error: RC302: rank 0 has 1F0, but stage 1 is on rank 1
@@ -66,6 +70,10 @@ using rc303_no_forward = scheduled<by_hand{{{{F, 0, 0}, {B, 0, 0}, fault(none, a
                                             {{F, 1, 0}, {B, 1, 0}, fault(none, action{F, 1, 1}), fault(none, action{B, 1, 1})}},
                                            2}>;
 static_assert(valid<rc303_no_forward>);  // error: RC303: stage 0 never runs its forward of microbatch 1; each stage runs F and B, or F, I and W, of each of the 2 microbatches
+
+using rc304_overlap_of_halves_that_need_each_other =
+    scheduled<by_hand{{{{F, 0, 0}, {B, 0, 0}, none, none}, {{F, 1, 0, fault(true, false)}, {B, 1, 0}, none, none}}}>;
+static_assert(valid<rc304_overlap_of_halves_that_need_each_other>);  // error: RC304: rank 1 waits for 1F0 before OVERLAP(1F0,1B0), for ever; order each rank's actions by their data: F after F of the stage before, B after B of the stage after
 
 using rc304_backward_before_forward =
     scheduled<by_hand{{{{fault(B, F), 0, 0}, {fault(F, B), 0, 0}, none, none}, {{F, 1, 0}, {B, 1, 0}, none, none}}}>;
