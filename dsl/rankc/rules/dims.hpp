@@ -129,8 +129,10 @@ constexpr bool check_shared_axes(report& out, const view& dense, const view& exp
   const axis_extent* a = first_unequal_axis(dense, expert);
   if (!a) return true;
   const axis_extent* b = expert.find(a->axis);
-  refuse(out, 109) << "axis " << name(a->axis) << " of the dense view has size " << a->size << " and stride " << a->stride
-                   << ", and of the expert view " << b->size << " and " << b->stride << "; an axis of both has the same groups";
+  const int dense_size = a->size, expert_size = b->size;
+  refuse(out, 109) << "axis " << name(a->axis) << " of the dense view has size " << dense_size << " and stride " << a->stride
+                   << ", and of the expert view " << expert_size << " and " << b->stride
+                   << "; an axis of both has the same groups";
   return false;
 }
 
