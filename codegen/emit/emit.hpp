@@ -20,6 +20,8 @@ function_shape shape_of(const body&, bool backward);
 struct layer_surroundings {
   std::string scope, slot, ids, targets, x, y, dy, dx, accumulate;
 };
+/// What the order of a step calls the slot of a stage whose layers it calls one by one.
+std::string slot_name(const pipeline_rank&, const stage_plan&);
 layer_surroundings surroundings_of(const pipeline_rank&, const item&);
 std::string layer_call(const lowered&, const stage_plan&, int layer, bool backward, const layer_surroundings&);
 std::string stage_call(const lowered&, const pipeline_rank&, const item&);

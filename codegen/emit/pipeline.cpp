@@ -58,8 +58,8 @@ class order_text {
     heading_ = heading;
     if (heading != "receive") line("begin", {"r", "\"" + heading + "\""});
     if (i.what == item_kind::backward_layer) {
-      const int stage = r_.stages[i.stage].stage;
-      out_ += fmt::format("constexpr stage_{}::slot s = stage_{}::at_slot(slot_{}[{}]);\n", stage, stage, stage, i.slot);
+      const stage_plan& s = r_.stages[i.stage];
+      out_ += fmt::format("constexpr stage_{}::slot {} = stage_{}::at_slot(slot_{}[{}]);\n", s.stage, slot_name(r_, s), s.stage, s.stage, i.slot);
     }
   }
 

@@ -44,8 +44,8 @@ std::vector<std::string> stage_parameters(const lowered& l, const stage_plan& s,
   if (n.ids) p.push_back("at ids");
   if (n.targets) p.push_back("at targets");
   if (s.stage > 0) p.push_back("at x");
-  if (!backward && s.outputs) p.push_back("at y");
-  if (backward && s.dys) p.push_back("at dy");
+  if (!backward && !s.last) p.push_back("at y");
+  if (backward && !s.last) p.push_back("at dy");
   if (backward && s.stage > 0) p.push_back("at dx");
   if (n.accumulate) p.push_back("bool accumulate");
   return p;
@@ -100,21 +100,27 @@ std::string stage_call(const lowered& l, const pipeline_rank& r, const item& i) 
   if (n.ids) arguments.push_back(at.ids);
   if (n.targets) arguments.push_back(at.targets);
   if (s.stage > 0) arguments.push_back(at.x);
-  if (!backward && s.outputs) arguments.push_back(at.y);
-  if (backward && s.dys) arguments.push_back(at.dy);
+  if (!backward && !s.last) arguments.push_back(at.y);
+  if (backward && !s.last) arguments.push_back(at.dy);
   if (backward && s.stage > 0) arguments.push_back(at.dx);
   if (n.accumulate) arguments.push_back(at.accumulate);
   return call(scope + (backward ? "backward" : "forward"), arguments, 2);
 }
 
+std::string slot_name(const pipeline_rank& r, const stage_plan& s) {
+  return r.stages.size() > 1 ? fmt::format("s{}", s.stage) : "s";
+}
+
 layer_surroundings surroundings_of(const pipeline_rank& r, const item& i) {
-  const int stage = r.stages[i.stage].stage;
-  auto buffer = [&](const char* name, int index) { return fmt::format("{}_{}[{}]", name, stage, index); };
+  const stage_plan& s = r.stages[i.stage];
+  const int stage = s.stage;
+  auto buffer = [](const char* name, int of_stage, int index) { return fmt::format("{}_{}[{}]", name, of_stage, index); };
   auto of_microbatch = [&](const char* name) {
     return i.microbatch ? fmt::format("{} + {} * ids_bytes", name, i.microbatch) : std::string(name);
   };
-  return {fmt::format("stage_{}::", stage), "s", of_microbatch("ids"), of_microbatch("targets"), buffer("input", i.input),
-          buffer("output", i.output), buffer("dy", i.dy), buffer("dx", i.dx), i.first ? "false" : "true"};
+  return {fmt::format("stage_{}::", stage), slot_name(r, s), of_microbatch("ids"), of_microbatch("targets"), buffer("input", stage, i.input),
+          s.next_here < 0 ? buffer("output", stage, i.output) : buffer("input", stage + 1, i.output), buffer("dy", stage, i.dy),
+          s.previous_here < 0 ? buffer("dx", stage, i.dx) : buffer("dy", stage - 1, i.dx), i.first ? "false" : "true"};
 }
 
 std::string emit_stage(const lowered& l, const pipeline_rank& r, const stage_plan& s) {

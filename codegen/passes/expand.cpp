@@ -65,13 +65,19 @@ expander::place expander::resolve(const item& i, int layer, const operand& o, bo
       if (layer == 0) return {s.input_at + boundary * i.input, s.boundary_bytes, {input, i.stage, m}};
       return {slot + s.layers[layer - 1].output, b.x_bytes, {hidden, i.stage, m, layer - 1}};
     case space::y:
-      if (layer == last) return {s.output_at + boundary * i.output, s.boundary_bytes, {output, i.stage, m}};
+      if (layer == last) {
+        if (s.next_here >= 0) return {r_.stages[s.next_here].input_at + boundary * i.output, s.boundary_bytes, {input, s.next_here, m}};
+        return {s.output_at + boundary * i.output, s.boundary_bytes, {output, i.stage, m}};
+      }
       return {slot + use.output, b.y_bytes, {hidden, i.stage, m, layer}};
     case space::dy:
       if (layer == last) return {s.dy_at + boundary * i.dy, s.boundary_bytes, {dy, i.stage, m}};
       return {a.chain[layer % 2], b.y_bytes, {chain, i.stage, m, layer + 1}};
     case space::dx:
-      if (layer == 0) return {s.dx_at + boundary * i.dx, s.boundary_bytes, {dx, i.stage, m}};
+      if (layer == 0) {
+        if (s.previous_here >= 0) return {r_.stages[s.previous_here].dy_at + boundary * i.dx, s.boundary_bytes, {dy, s.previous_here, m}};
+        return {s.dx_at + boundary * i.dx, s.boundary_bytes, {dx, i.stage, m}};
+      }
       return {a.chain[(layer - 1) % 2], b.x_bytes, {chain, i.stage, m, layer}};
   }
   throw std::logic_error("an operand without a place");

@@ -219,6 +219,12 @@ constexpr rule_text texts[]{
      R"({"schedule": "gpipe", "pp": 1024, "microbatches": 1000000})",
      "Ask for fewer microbatches: their order repeats, and the bubble is (pp - 1) / (microbatches + pp - "
      "1)."},
+    {330, "stages that follow each other are on one rank or on neighbours",
+     "Of pp ranks in a ring, stage s + 1 is on the rank of stage s, the next or the previous one.",
+     "A rank has one stream and one communicator each way round the ring. Loops and V placements need no others; "
+     "on three ranks or fewer any placement fits.",
+     "a schedule for pp=4 with stage 0 on rank 0 and stage 1 on rank 2",
+     "Put the stage on one of the ranks that the sentence names."},
     {401, "what every rank needs fits into its memory",
      "The arena of each rank, weights, gradients, optimizer state, activations and buffers, with what CUDA and NCCL "
      "take beside it on a GPU, is at most the cluster's memory.",

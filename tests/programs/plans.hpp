@@ -4,6 +4,9 @@
 #pragma once
 #include <rankc/rankc.hpp>
 
+#include "greedy.hpp"
+
+#include <algorithm>
 #include <functional>
 #include <string>
 #include <vector>
@@ -66,6 +69,37 @@ inline plan_data make(const job& j, const layout& l, bool deterministic = false)
   if (j.llama)
     return scheduled(models::llama{.layers = j.layers, .hidden = 64, .heads = 8, .kv_heads = 4, .ffn = 176, .vocab = 512, .vocab_used = 500});
   return scheduled(models::gpt2{.layers = j.layers, .hidden = 64, .heads = 4, .ffn = 256, .vocab = 512, .vocab_used = 500});
+}
+
+/// A small model whose ranks hold several stages; compared with the first of its kind, on one rank. Stages 0: 1F1B.
+struct pipeline {
+  const char *job, *layout;
+  bool llama;
+  int dp, tp, pp, microbatches, stages_per_rank;
+  bool v = false, split = false;
+};
+inline constexpr pipeline pipelines[]{{"tiny_gpt2", "one", false, 1, 1, 1, 1, 0},
+                                      {"tiny_gpt2", "here", false, 1, 1, 1, 2, 2},
+                                      {"tiny_gpt2", "pp3", false, 1, 1, 3, 5, 0},
+                                      {"tiny_gpt2", "loop2", false, 1, 1, 2, 5, 2},
+                                      {"tiny_gpt2", "loop3", false, 1, 1, 3, 5, 2},
+                                      {"tiny_gpt2", "loop4", false, 1, 1, 4, 3, 2},
+                                      {"tiny_gpt2", "v2", false, 1, 1, 2, 3, 2, true},
+                                      {"tiny_gpt2", "v3_all", false, 2, 2, 3, 5, 2, true}};
+
+inline plan_data make(const pipeline& p) {
+  const parallel_dims dims{.world = p.dp * p.tp * p.pp, .dp_replicate = p.dp, .tp = p.tp, .pp = p.pp, .sequence_parallel = p.tp > 1};
+  const training recipe{.seq = 8, .global_batch = 30, .precision = f64};
+  auto with = [&](const auto& model, const auto& schedule) {
+    return make_plan(std::string(p.job) + "_" + p.layout, model, dims, schedule, recipe, clusters::cpu);
+  };
+  auto scheduled = [&](const auto& model) {
+    return p.stages_per_rank == 0 ? with(model, schedules::one_f_one_b{p.microbatches})
+                                  : with(model, greedy{p.microbatches, p.stages_per_rank, p.v, p.split});
+  };
+  const int layers = std::max(8, p.pp * p.stages_per_rank);
+  if (p.llama) return scheduled(models::llama{.layers = layers, .hidden = 16, .heads = 4, .kv_heads = 2, .ffn = 24, .vocab = 64});
+  return scheduled(models::gpt2{.layers = layers, .hidden = 16, .heads = 2, .ffn = 32, .vocab = 64});
 }
 
 }  // namespace programs

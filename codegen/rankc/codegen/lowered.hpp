@@ -40,6 +40,8 @@ struct layer_use {
 /// What a pipeline rank needs to hold of a stage; counts are numbers of equal buffers, from their lifetimes.
 struct stage_plan {
   int stage = 0;
+  bool last = false;                   // of the model
+  int previous_here = -1, next_here = -1;  // index of the stage before and after, where it is on this rank too: they hand over by a buffer
   std::vector<layer_use> layers;
   std::size_t slot_bytes = 0, boundary_bytes = 0;
   int slots = 0, inputs = 0, outputs = 0, dys = 0, dxs = 0;
@@ -81,7 +83,7 @@ struct item {
   std::string name;      // "1F0"; for messages "F0: stage 0 -> 1"
   int stage = 0;         // index into pipeline_rank::stages
   int microbatch = 0, layer = -1;
-  int slot = -1, input = -1, output = -1, dy = -1, dx = -1;  // which of the equal buffers
+  int slot = -1, input = -1, output = -1, dy = -1, dx = -1;  // which of the equal buffers; of the neighbour here, its input or dy
   bool first = false;    // first microbatch: gradients and loss start afresh
   bool backward_traffic = false;  // send, receive: gradients
   int bucket = -1;

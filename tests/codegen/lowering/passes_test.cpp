@@ -103,6 +103,39 @@ TEST_CASE("every message has a sender, a receiver and one size") {
   CHECK(sent.size() == 4);  // two microbatches, there and back
 }
 
+TEST_CASE("a directed pair of ranks has one communicator, two ranks one each for activations and gradients") {
+  std::map<std::string, std::vector<std::string>> edges;
+  for (const programs::pipeline& p : programs::pipelines) {
+    const auto plan = programs::make(p);
+    for (const communicator& c : lowered_plan(plan).communicators)
+      if (c.name.starts_with("activations") || c.name.starts_with("gradients")) edges[p.layout].push_back(c.name.substr(0, c.name.find(" at")));
+  }
+  using names = std::vector<std::string>;
+  CHECK(edges["here"].empty());
+  CHECK(edges["loop2"] == names{"activations 0 -> 1", "gradients 1 -> 0", "activations 1 -> 0", "gradients 0 -> 1"});
+  CHECK(edges["v2"] == names{"activations 0 -> 1", "gradients 1 -> 0", "activations 1 -> 0", "gradients 0 -> 1"});
+  CHECK(edges["loop3"] == names{"activations 0 -> 1", "gradients 1 -> 0", "activations 1 -> 2", "gradients 2 -> 1",
+                                "activations 2 -> 0", "gradients 0 -> 2"});
+  CHECK(names(edges["v3_all"].begin(), edges["v3_all"].begin() + 4) ==
+        names{"activations and gradients 0 -> 1", "gradients and activations 1 -> 0", "activations and gradients 1 -> 2",
+              "gradients and activations 2 -> 1"});
+}
+
+TEST_CASE("stages that follow each other on one rank hand over by a buffer") {
+  const auto plan = programs::make({"tiny_gpt2", "v", false, 1, 1, 2, 3, 2, true});
+  const lowered l = lowered_plan(plan);
+  for (const item& i : l.ranks[1].train) CHECK(i.name.find("stage 1 -> 2") == i.name.npos);
+  CHECK(l.ranks[1].stages[0].outputs == 0);
+  CHECK(l.ranks[1].stages[1].dxs == 0);
+}
+
+TEST_CASE("stages on ranks that are not neighbours are refused by name") {
+  auto plan = programs::make({"tiny_gpt2", "loop", false, 1, 1, 4, 1, 2});
+  std::swap(plan.actions.rank_of_stage[1], plan.actions.rank_of_stage[2]);
+  CHECK_THROWS_WITH(lowered_plan(plan), "RC330: stage 0 is on rank 0 and stage 1 on rank 2, but a rank sends to its neighbours in the "
+                                        "ring of 4 ranks alone; put stage 1 on rank 3, 0 or 1");
+}
+
 TEST_CASE("colours are as few as lives that meet") {
   std::vector<span_of_time> all{{0, 4}, {1, 2}, {3, 5}, {5, 6}};
   CHECK(colour_intervals(all) == 2);

@@ -12,20 +12,34 @@
 
 using namespace rankc::codegen;
 
+namespace {
+
+void check_certificates(const rankc::plan_data& plan, bool verified) {
+  CAPTURE(plan.name);
+  REQUIRE(plan.diagnostics.empty());
+  for (const lowered& low : {lower(plan, dtype::f64), lower(plan, dtype::bf16, target::cuda)})
+    for (const program& p : {expand_train(low), expand_evaluate(low)}) {
+      CAPTURE(static_cast<int>(low.type));
+      const verdict v = prove(p);
+      REQUIRE_MESSAGE(v.ok, (v.reasons.empty() ? "" : v.reasons[0]));
+      if (verified) CHECK(verify(certificate(p, v)) == "");
+    }
+}
+
+}  // namespace
+
 TEST_CASE("every test plan has a certificate, for training and for evaluation") {
   for (const programs::job& j : programs::jobs)
-    for (const programs::layout& l : programs::layouts) {
-      const rankc::plan_data plan = programs::make(j, l);
-      CAPTURE(plan.name);
-      REQUIRE(plan.diagnostics.empty());
-      for (const lowered& low : {lower(plan, dtype::f64), lower(plan, dtype::bf16, target::cuda)})
-        for (const program& p : {expand_train(low), expand_evaluate(low)}) {
-          CAPTURE(static_cast<int>(low.type));
-          const verdict v = prove(p);
-          REQUIRE_MESSAGE(v.ok, (v.reasons.empty() ? "" : v.reasons[0]));
-          if (j.global_batch == 4) CHECK(verify(certificate(p, v)) == "");
-        }
-    }
+    for (const programs::layout& l : programs::layouts) check_certificates(programs::make(j, l), j.global_batch == 4);
+  for (const programs::pipeline& p : programs::pipelines) check_certificates(programs::make(p), p.dp == 1);
+}
+
+TEST_CASE("no buffer makes a sound schedule hang: any placement, any number of microbatches") {
+  for (int pp : {2, 3, 4, 5})
+    for (int stages_per_rank : {1, 2, 3})
+      for (int microbatches : {1, 3, 10})
+        for (bool v : {false, true})
+          check_certificates(programs::make({"tiny_gpt2", "any", false, 1, 1, pp, microbatches, stages_per_rank, v}), false);
 }
 
 TEST_CASE("mutants of lowered programs: no false accept, proof and checker agree") {
@@ -40,6 +54,8 @@ TEST_CASE("mutants of lowered programs: no false accept, proof and checker agree
       const program p = expand_train(seed % 2 ? lower(plan, dtype::f32) : lower(plan, dtype::bf16, target::cuda));
       sum += testing::run_mutations(p, l.dp * l.tp * l.pp == 8 ? 250 : 600, seed++);
     }
+  for (const programs::pipeline& q : programs::pipelines)
+    if (q.pp == 2) sum += testing::run_mutations(expand_train(lower(programs::make(q), dtype::f32)), 200, seed++);
   MESSAGE(testing::to_text(sum));
   CHECK(sum.total.mutants >= 10'000);
   CHECK(sum.false_accepts.empty());
