@@ -219,6 +219,20 @@ constexpr rule_text texts[]{
      R"({"schedule": "gpipe", "pp": 1024, "microbatches": 1000000})",
      "Ask for fewer microbatches: their order repeats, and the bubble is (pp - 1) / (microbatches + pp - "
      "1)."},
+    {312, "dual_pipe has two halves",
+     "dual_pipe takes an even pp and an even number of microbatches.",
+     "Half of the microbatches go through the ranks one way and half the other way, and each rank has the same two "
+     "stages as its mirror. A rank in the middle or a microbatch left over has no partner. Fewer microbatches than "
+     "2 * pp are legal.",
+     "schedules::dual_pipe{.microbatches = 5} on parallel_dims{.pp = 2}",
+     "Take a number that the sentence names, or dual_pipe_v: no rank has a mirror, and any numbers are legal."},
+    {313, "a schedule that is written down can be read",
+     "The text of from_csv has a line for each rank, and its actions between commas: 0F0, 0B0, 0I0, 0W0, "
+     "OVERLAP(0F1,2B0). Stages and microbatches are counted from 0 without a gap.",
+     "The text is the schedule; what is not understood cannot be left out of it. Sends and receives are not written: "
+     "rankc places them.",
+     R"(schedules::from_csv<"0F0, 0X0">{})",
+     "Correct the token that the sentence names. Blanks between commas are fine; they mean waiting."},
     {330, "stages that follow each other are on one rank or on neighbours",
      "Of pp ranks in a ring, stage s + 1 is on the rank of stage s, the next or the previous one.",
      "A rank has one stream and one communicator each way round the ring. Loops and V placements need no others; "

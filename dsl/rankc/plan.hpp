@@ -166,10 +166,14 @@ constexpr void check_batch(report& out, const parallel_dims& d, const auto& sche
 }
 
 constexpr void check_pipeline(report& out, const parallel_dims& d, const auto& schedule, int blocks) {
-  const int per_rank = schedule.stages_per_rank, stages = d.pp * per_rank;
+  const int per_rank = schedule.stages_per_rank;
   if (per_rank < 1) {
     refuse(out, 301) << "the schedule has stages_per_rank=" << per_rank << "; a rank has at least 1";
-  } else if (d.pp > 0 && stages > blocks) {
+    return;
+  }
+  if (d.pp < 1) return;
+  if constexpr (requires { schedule.check(out, d.pp); }) schedule.check(out, d.pp);
+  if (const int stages = count_stages(schedule, d.pp); stages > blocks) {
     sentence& s = refuse(out, 201) << "layers=" << blocks << " cannot fill " << stages << " stages; ";
     if (blocks >= per_rank) s << "pp can be at most " << blocks / per_rank;
     else s << "at least " << per_rank << " repeated layers are needed";
