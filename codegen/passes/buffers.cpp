@@ -46,7 +46,7 @@ std::map<std::pair<int, int>, life> lives_of(const rank_order& o) {
 
 }  // namespace
 
-buffer_table colour_buffers(pipeline_rank& r, const rank_order& order) {
+buffer_table colour_buffers(const lowered& l, pipeline_rank& r, const rank_order& order) {
   const auto lives = lives_of(order);
   buffer_table table;
   for (stage_plan& s : r.stages) {
@@ -59,20 +59,29 @@ buffer_table colour_buffers(pipeline_rank& r, const rank_order& order) {
       s.*count = std::max(s.*count, colour_intervals(spans));
       for (std::size_t i = 0; i < spans.size(); ++i) table[{s.stage, microbatches[i]}].*which = spans[i].colour;
     };
+    // What lies at the stage's ends is needed until the second half of backward, if that reads it.
+    const auto until = [&](const life& x, const stage_plan& of, space end) {
+      const layer_use& layer = end == space::dy ? of.layers.back() : of.layers.front();
+      return l.bodies[layer.kind].uses(phase::backward_weight, end) ? x.weights : x.backward;
+    };
     const bool trains = lives.at({s.stage, microbatches[0]}).backward != lives.at({s.stage, microbatches[0]}).forward;
-    colour(&microbatch_buffers::slot, &stage_plan::slots, [](int, const life& l) { return span_of_time{l.forward, l.weights}; });
+    colour(&microbatch_buffers::slot, &stage_plan::slots, [](int, const life& x) { return span_of_time{x.forward, x.weights}; });
     if (s.stage > 0)
-      colour(&microbatch_buffers::input, &stage_plan::inputs, [&](int m, const life& l) {
-        return span_of_time{s.previous_here < 0 ? l.input_from : lives.at({s.stage - 1, m}).forward, l.weights};
+      colour(&microbatch_buffers::input, &stage_plan::inputs, [&](int m, const life& x) {
+        return span_of_time{s.previous_here < 0 ? x.input_from : lives.at({s.stage - 1, m}).forward, until(x, s, space::x)};
       });
     if (!s.last && s.next_here < 0)
-      colour(&microbatch_buffers::output, &stage_plan::outputs, [](int, const life& l) { return span_of_time{l.forward, l.output_until}; });
+      colour(&microbatch_buffers::output, &stage_plan::outputs, [](int, const life& x) { return span_of_time{x.forward, x.output_until}; });
     if (!s.last && trains)
-      colour(&microbatch_buffers::dy, &stage_plan::dys, [&](int m, const life& l) {
-        return span_of_time{s.next_here < 0 ? l.dy_from : lives.at({s.stage + 1, m}).backward, l.weights};
+      colour(&microbatch_buffers::dy, &stage_plan::dys, [&](int m, const life& x) {
+        if (s.next_here < 0) return span_of_time{x.dy_from, until(x, s, space::dy)};
+        const life& next = lives.at({s.stage + 1, m});
+        return span_of_time{next.backward, std::max(until(x, s, space::dy), until(next, r.stages[s.next_here], space::dx))};
       });
     if (s.stage > 0 && s.previous_here < 0 && trains)
-      colour(&microbatch_buffers::dx, &stage_plan::dxs, [](int, const life& l) { return span_of_time{l.backward, l.dx_until}; });
+      colour(&microbatch_buffers::dx, &stage_plan::dxs, [&](int, const life& x) {
+        return span_of_time{x.backward, std::max(x.dx_until, until(x, s, space::dx))};
+      });
   }
   for (const stage_plan& s : r.stages)
     for (auto& [of, buffers] : table) {

@@ -22,6 +22,6 @@ struct microbatch_buffers {
 using buffer_table = std::map<std::pair<int, int>, microbatch_buffers>;  // of (stage, microbatch)
 
 /// Colour the buffers of an order, and let the rank's stages hold at least as many of each.
-buffer_table colour_buffers(pipeline_rank&, const rank_order&);
+buffer_table colour_buffers(const lowered&, pipeline_rank&, const rank_order&);
 
 }  // namespace rankc::codegen

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include <rankc/codegen/intervals.hpp>
 
@@ -16,18 +17,28 @@ std::string name_of(const action& a) {
   return std::string(s.view());
 }
 
+phase phase_of(action_kind k) {
+  switch (k) {
+    case action_kind::F: return phase::forward;
+    case action_kind::B: return phase::backward;
+    case action_kind::I: return phase::backward_input;
+    case action_kind::W: return phase::backward_weight;
+  }
+  return phase::forward;
+}
+
 void size_stages(lowered& l, pipeline_rank& r) {
   for (stage_plan& s : r.stages) {
     for (std::size_t i = 0; i < s.layers.size(); ++i) {
       const body& b = l.bodies[s.layers[i].kind];
-      s.layers[i].saved = s.slot_bytes;
-      s.slot_bytes += b.saved_bytes;
+      const auto take = [&](std::size_t bytes) { return std::exchange(s.slot_bytes, s.slot_bytes + aligned(bytes)); };
+      s.layers[i].saved = take(b.saved_bytes);
       if (i + 1 < s.layers.size()) {
-        s.layers[i].output = s.slot_bytes;
-        s.slot_bytes += aligned(b.y_bytes);
+        s.layers[i].output = take(b.y_bytes);
+        if (l.splits_backward()) s.layers[i].output_gradient = take(b.y_bytes);
       }
-      r.reads_tokens |= b.forward_uses(space::tokens);
-      r.reads_targets |= b.forward_uses(space::targets);
+      r.reads_tokens |= b.uses(phase::forward, space::tokens);
+      r.reads_targets |= b.uses(phase::forward, space::targets);
     }
     s.boundary_bytes = s.stage > 0 ? l.bodies[s.layers.front().kind].x_bytes : l.bodies[s.layers.back().kind].y_bytes;
   }
@@ -37,9 +48,9 @@ void size_stages(lowered& l, pipeline_rank& r) {
 class builder {
  public:
   builder(lowered& l, pipeline_rank& r, const rank_order& order, std::vector<item>& out)
-      : l_(l), plan_(*l.plan), r_(r), order_(order), buffers_(colour_buffers(r, order)), out_(out) {
+      : l_(l), plan_(*l.plan), r_(r), order_(order), buffers_(colour_buffers(l, r, order)), out_(out) {
     for (const action& a : order.actions)
-      if (a.kind == action_kind::B) last_backward_[a.stage] = a.microbatch;
+      if (sums_gradients(a)) last_sum_[a.stage] = a.microbatch;
   }
 
   void train() {
@@ -59,6 +70,8 @@ class builder {
       for (const pipeline_message& m : order_.sent_after[k]) move(m, true);
     }
   }
+
+  static bool sums_gradients(const action& a) { return a.kind == action_kind::B || a.kind == action_kind::W; }
 
   int local(int stage) const {
     for (std::size_t i = 0; i < r_.stages.size(); ++i)
@@ -89,17 +102,20 @@ class builder {
 
   void compute(const action& a) {
     item i = base(a.stage, a.microbatch, a.kind == action_kind::F ? item_kind::forward : item_kind::backward);
+    i.does = phase_of(a.kind);
     i.name = name_of(a);
-    i.first = begun_.insert({a.stage, a.kind}).second;
+    if (a.kind != action_kind::I) i.first = begun_.insert({a.stage, sums_gradients(a)}).second;
     const bool reduces = std::any_of(r_.buckets.begin(), r_.buckets.end(), [&](const bucket& b) {
       return b.after_layer >= 0 && b.stage == i.stage;
     });
-    if (a.kind == action_kind::F || !reduces || a.microbatch != last_backward_.at(a.stage)) {
+    if (!sums_gradients(a) || !reduces || a.microbatch != last_sum_.at(a.stage)) {
       out_.push_back(i);
       return;
     }
     i.what = item_kind::backward_layer;
-    for (int layer = static_cast<int>(r_.stages[i.stage].layers.size()) - 1; layer >= 0; --layer) {
+    const std::vector<layer_use>& layers = r_.stages[i.stage].layers;
+    for (int layer = static_cast<int>(layers.size()) - 1; layer >= 0; --layer) {
+      if (l_.bodies[layers[layer].kind].calls(i.does).empty()) continue;
       i.layer = layer;
       out_.push_back(i);
       for (std::size_t b = 0; b < r_.buckets.size(); ++b)
@@ -168,8 +184,8 @@ class builder {
   const rank_order& order_;
   const buffer_table buffers_;
   std::vector<item>& out_;
-  std::set<std::pair<int, action_kind>> begun_;  // of each stage
-  std::map<int, int> last_backward_;             // of each stage: microbatch
+  std::set<std::pair<int, bool>> begun_;  // stages that have run forward, or summed gradients
+  std::map<int, int> last_sum_;           // of gradients, of each stage: microbatch
 };
 
 /// The forwards of a schedule, in its order.

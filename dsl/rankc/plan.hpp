@@ -232,7 +232,7 @@ inline plan_data make_plan(std::string name, const auto& model, const parallel_d
                p.kinds.push_back({std::string(kind), t, count, repeated});
              });
   if (!p.diagnostics.empty()) return p;
-  p.actions = collect(schedule, p.dims.pp);
+  p.actions = fuse_backward(collect(schedule, p.dims.pp));
   p.rows = recipe.global_batch / (schedule.microbatches * p.dims.dp_replicate);
   p.vocab_used = model.vocab_used ? model.vocab_used : model.vocab;
   const int stages = p.actions.stages(), blocks = detail::count_blocks(model);
