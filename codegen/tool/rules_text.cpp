@@ -287,6 +287,23 @@ constexpr rule_text texts[]{
      "rankc places them.",
      R"(schedules::from_csv<"0F0, 0X0">{})",
      "Correct the token that the sentence names. Blanks between commas are fine; they mean waiting."},
+    {330, "stages that follow each other are on one rank or on neighbours",
+     "Of pp ranks in a ring, stage s + 1 is on the rank of stage s, the next or the previous one.",
+     "A rank has one stream and one communicator each way round the ring. Loops and V placements need no others; "
+     "on three ranks or fewer any placement fits.",
+     "a schedule for pp=4 with stage 0 on rank 0 and stage 1 on rank 2",
+     "Put the stage on one of the ranks that the sentence names."},
+    {331, "every stage is on one rank",
+     "A program is written for schedules that run each stage on one rank, all microbatches alike.",
+     "A stage on two ranks has two copies of its weights, whose gradients must be summed between them. `rankc schedule` knows "
+     "and proves these schedules; no program is written for them yet.",
+     "a plan with schedules::dual_pipe{.microbatches = 8}",
+     "Take dual_pipe_v: the same order with half the ranks, and no copies."},
+    {332, "a schedule that a program is written for trains",
+     "A plan's schedule has the backwards too.",
+     "A program's step ends with an update of the weights. Its evaluation runs the forwards of the schedule, in their order.",
+     "a plan with schedules::looped_bfs{.microbatches = 8, .inference = true}",
+     "Leave out inference, and run `eval`."},
     {401, "what every rank needs fits into its memory",
      "The arena of each rank, weights, gradients, optimizer state, activations and buffers, with what CUDA and NCCL "
      "take beside it on a GPU, is at most the cluster's memory.",
