@@ -4,11 +4,18 @@
 #include <rankc/schedules/dual_pipe.hpp>
 #include <rankc/schedules/dual_pipe_v.hpp>
 #include <rankc/schedules/gpipe.hpp>
+#include <rankc/schedules/group_interleaved.hpp>
 #include <rankc/schedules/interleaved_one_f_one_b.hpp>
 #include <rankc/schedules/interleaved_zero_bubble.hpp>
 #include <rankc/schedules/looped_bfs.hpp>
 #include <rankc/schedules/one_f_one_b.hpp>
+#include <rankc/schedules/one_f_one_b_v.hpp>
+#include <rankc/schedules/v_half.hpp>
+#include <rankc/schedules/v_min.hpp>
+#include <rankc/schedules/zero_bubble_1p.hpp>
+#include <rankc/schedules/zero_bubble_2p.hpp>
 #include <rankc/schedules/zero_bubble_v.hpp>
+#include <rankc/schedules/zero_bubble_v_greedy.hpp>
 
 #include <algorithm>
 #include <iterator>
@@ -37,11 +44,19 @@ action_table make(report& out, const schedule_sizes& sizes) {
   Schedule schedule;
   schedule.microbatches = sizes.microbatches;
   if constexpr (requires { schedule.stages_per_rank = 1; }) schedule.stages_per_rank = sizes.stages_per_rank;
+  if constexpr (requires { schedule.group; }) schedule.group = sizes.group;
+  if constexpr (requires { schedule.cost; })
+    schedule.cost = {sizes.costs.forward, sizes.costs.input_grad, sizes.costs.weight_grad, sizes.costs.send};
   if constexpr (requires { schedule.inference; }) schedule.inference = sizes.inference;
   const std::size_t before = out.size();
   if constexpr (requires { schedule.check(out, sizes.pp); }) schedule.check(out, sizes.pp);
   if (out.size() > before) return {};
   action_table t = collect(schedule, sizes.pp);
+  if (t.begin.empty()) {
+    refuse(out, 312) << Schedule::name << " finds no order within its memory for these costs; take other costs, or "
+                     << "zero_bubble_v, which has one order for all";
+    return {};
+  }
   return sizes.inference && !t.inference ? forwards_of(t) : t;
 }
 
@@ -55,8 +70,15 @@ constexpr known_schedule all[]{known<gpipe>,
                                known<one_f_one_b>,
                                known<looped_bfs>,
                                known<interleaved_one_f_one_b>,
+                               known<group_interleaved>,
                                known<interleaved_zero_bubble>,
+                               known<zero_bubble_1p>,
+                               known<zero_bubble_2p>,
                                known<zero_bubble_v>,
+                               known<zero_bubble_v_greedy>,
+                               known<v_half>,
+                               known<v_min>,
+                               known<one_f_one_b_v>,
                                known<dual_pipe>,
                                known<dual_pipe_v>};
 

@@ -12,7 +12,9 @@ namespace rankc::tool {
 /// What is asked of a schedule.
 struct schedule_sizes {
   int pp = 1, stages_per_rank = 1, microbatches = 1;
+  int group = 0;  // microbatches of a round, where a schedule leaves that free; 0: its own choice
   bool inference = false;
+  rankc::costs costs = {};  // for the schedules that are built for them
 };
 
 struct known_schedule {
