@@ -127,7 +127,7 @@ TEST_CASE("every schedule is there, with the stages and the messages that it has
       for (int m : {2, 6, 9}) {
         const json a = answer(ask(std::string(s.name).c_str(), pp, m));
         CAPTURE(a.dump());
-        if (ids(a) == "RC312") continue;  // dual_pipe of an odd number
+        if (ids(a).starts_with("RC312")) continue;  // dual_pipe of odd numbers
         REQUIRE(ids(a) == "");
         CHECK(ids(check(program_of(a).dump())) == "");
         json alone = program_of(a);
