@@ -23,30 +23,53 @@ struct candidate {
   constexpr void run(const pipeline_load& load) { line = fill(load, order, eagerly); }
 };
 
+/// Forwards of a rank's later stages that memory has room for when an F of a stage runs: `share` of those that can come
+/// before the first of their backwards, if the rank's stages take turns.
+/// Shapes: (stages).
+constexpr std::vector<int> reserve(const pipeline_load& load, double share) {
+  const int stages = load.stages();
+  std::vector<double> turnaround(static_cast<std::size_t>(stages), 0);  // from a stage's F to its backward
+  const detail::hops hops(load.rank_of_stage, load.cost.send);
+  for (int s = stages - 1; s >= 0; --s) {
+    if (s + 1 < stages)
+      turnaround[s] = hops.down[s + 1] + turnaround[s + 1] + load.cost.of({load.backward(), s + 1, 0}) + hops.up[s];
+    turnaround[s] += load.cost.of({action_kind::F, s, 0});
+  }
+  std::vector<int> room(static_cast<std::size_t>(stages), 0);
+  for (int s = stages - load.pp - 1; s >= 0; --s)
+    for (int later = s + 1; later < stages; ++later)
+      if (load.rank_of_stage[later] == load.rank_of_stage[s]) {
+        const double forwards = turnaround[later] / (load.stages_per_rank() * load.cost.of({action_kind::F, later, 0}));
+        room[s] += std::min(static_cast<int>(share * forwards + 0.999), load.memory_limit / load.stages_per_rank());
+      }
+  return room;
+}
+
 /// Pull passes that are ready into waits before them, each time that this makes things better, in at most `runs` trials.
-/// An F leaves room in memory for `reserve` forwards of each later stage of its rank: what fills memory too early on the
-/// way down is missing on the way up.
-constexpr void tighten(const pipeline_load& load, candidate& best, int reserve, int& runs) {
+/// An F leaves the memory that `reserve` says for the later stages of its rank: what fills memory on the way down is
+/// missing on the way up.
+constexpr void tighten(const pipeline_load& load, candidate& best, const std::vector<int>& reserve, int& runs) {
   constexpr double rounding = 1e-9;
-  const int v = load.stages_per_rank();
-  std::vector<char> seen(static_cast<std::size_t>(2 * load.stages()));
-  for (bool moved = true; moved && runs > 0;) {
+  std::vector<int> open(static_cast<std::size_t>(load.stages()), 0);  // forwards without their backwards yet
+  std::vector<char> seen(2 * open.size());
+  for (bool moved = true; moved;) {
     moved = false;
-    for (int r = 0; r < load.pp; ++r)
-      for (int i = best.order.begin[r]; i < best.order.begin[r + 1]; ++i) {
-        if (best.line.idle[i] <= rounding) continue;
-        // The next pass of each stage and direction is a choice, where it does not overtake its own F.
+    for (int r = 0; r < load.pp; ++r) {
+      std::fill(open.begin(), open.end(), 0);
+      const int end = best.order.begin[r + 1];
+      for (int i = best.order.begin[r]; i < end; ++i) {
+        // The next pass of each stage and direction is a choice.
         std::fill(seen.begin(), seen.end(), 0);
-        int kinds = 2 * v;
-        for (int j = i; j < best.order.begin[r + 1] && kinds > 0; ++j) {
+        int kinds = best.line.idle[i] > rounding ? 2 * load.stages_per_rank() : 0;
+        for (int j = i; j < end && kinds > 0; ++j) {
           const action a = best.order.actions[j];
           const bool forward = a.kind == action_kind::F;
-          char& known = seen[(forward ? 0 : load.stages()) + a.stage];
+          char& known = seen[(forward ? 0 : open.size()) + a.stage];
           if (known) continue;
           known = 1;
           --kinds;
-          if (j == i || best.line.input[j] > best.line.input[i] - rounding) continue;
-          if (forward && best.line.held[i] + 1 + reserve * (v - 1 - a.stage / load.pp) > load.memory_limit) continue;
+          if (best.line.input[j] > best.line.input[i] - rounding) continue;  // not ready before, as is j == i
+          if (forward && (best.line.held[i] == load.memory_limit || open[a.stage] + reserve[a.stage] >= load.memory_limit)) continue;
           if (--runs < 0) return;
           candidate trial = best;
           action* const row = trial.order.actions.data();
@@ -57,7 +80,10 @@ constexpr void tighten(const pipeline_load& load, candidate& best, int reserve, 
           moved = true;
           break;
         }
+        const action a = best.order.actions[i];
+        open[a.stage] += a.kind == action_kind::F ? 1 : -1;
       }
+    }
   }
 }
 
@@ -88,9 +114,10 @@ constexpr action_table greedy(const pipeline_load& load, const std::vector<patte
   const double bound = lower_bound(ideal, load.cost) * (1 + 1e-12);
   std::sort(seeds.begin(), seeds.end(), [](const candidate& a, const candidate& b) { return a.line.better_than(b.line); });
   for (const candidate& seed : seeds)
-    for (int reserve = 0; reserve < 4 && runs > 0 && best.line.makespan > bound; ++reserve) {
+    for (const double share : {1.0, 0.5, 0.0}) {
+      if (runs <= 0 || best.line.makespan <= bound) break;
       candidate c = seed;
-      tighten(load, c, reserve, runs);
+      tighten(load, c, reserve(load, share), runs);
       if (c.line.better_than(best.line)) best = std::move(c);
     }
   return best.line.makespan < std::numeric_limits<double>::infinity() ? filled(load, best.order, best.eagerly) : action_table{};
