@@ -26,7 +26,7 @@ struct schedule_request {
   int pp = 1, stages_per_rank = 1, microbatches = 1;
   costs cost = {};
   int memory_limit = std::numeric_limits<int>::max();
-  int runs = 3000;
+  int runs = 20000;
 };
 
 /// The best schedule found. `published` is the best of the portfolio within the limit, by `published_makespan`; the table
@@ -107,17 +107,17 @@ constexpr void for_each_published(const schedule_request& q, auto consider) {
   }
 }
 
-/// Patterns by their longest leg, shorter ones first, until `runs` of them are tried.
+/// Patterns with legs in halves of a forward, by their longest leg, shorter ones first, until `runs` of them are tried.
 constexpr void try_patterns(shortlist& list, int stages_per_rank, int runs) {
   const int legs = 2 * stages_per_rank;
-  for (int longest = 0; longest <= 3; ++longest) {
+  for (int longest = 0; longest <= 6; ++longest) {
     std::vector<int> leg(static_cast<std::size_t>(legs), 0);
     for (bool more = true; more;) {
       if (std::find(leg.begin(), leg.end(), longest) != leg.end())
         for (const double turn : {0.0, 1.0}) {
           if (runs-- <= 0) return;
           pattern p{{}, turn};
-          for (const int l : leg) p.legs.push_back(l);
+          for (const int l : leg) p.legs.push_back(l / 2.0);
           list.add(p);
         }
       more = false;
@@ -157,7 +157,7 @@ constexpr schedule_choice best_schedule(const schedule_request& q) {
     if (loads.size() > 1) loads[1].rank_of_stage.push_back(v_placement(s, q.pp));
   }
   std::vector<shortlist> lists;
-  for (const pipeline_load& load : loads) lists.emplace_back(load, 6);
+  for (const pipeline_load& load : loads) lists.emplace_back(load, 32);
   detail::for_each_published(q, [&](std::string_view name, const action_table& t) {
     if (offer(t)) {
       best.published = name;

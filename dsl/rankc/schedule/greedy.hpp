@@ -147,7 +147,7 @@ class shortlist {
     const double bound = lower_bound(load_) * (1 + 1e-12);
     const std::vector<candidate> seeds = list_;
     for (const candidate& seed : seeds)
-      for (const double share : {1.0, 0.5, 0.0}) {
+      for (const double share : {1.0, 0.75, 0.5, 0.0}) {
         if (runs <= 0 || list_.front().line.makespan <= bound) return;
         candidate c = seed;
         tighten(load_, c, reserve(load_, share), runs);
@@ -171,6 +171,7 @@ class shortlist {
     auto at = list_.begin();
     while (at != list_.end() && !c.line.better_than(at->line)) ++at;
     if (at == list_.end() && list_.size() == length_) return;
+    if (at != list_.begin() && !(at - 1)->line.better_than(c.line)) return;  // as good: most likely the same
     list_.insert(at, std::move(c));
     if (list_.size() > length_) list_.pop_back();
   }
