@@ -15,7 +15,7 @@ struct one_f_one_b_v {
   static constexpr int stages_per_rank = 2;
   constexpr int rank_of_stage(int stage, int pp) const { return v_placement(stage, pp); }
   constexpr action_table table(int pp) const {
-    pipeline_load load = load_of(*this, pp, cost, 2 * ((2 * pp + 4) / 3));
+    pipeline_load load = load_of(*this, pp, cost, 2 * (2 * pp / 3 + 1));
     load.whole_backward = true;
     return greedy(load, {pattern{{0, 0, 0, 0}}}, 500);
   }

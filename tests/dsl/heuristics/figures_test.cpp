@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The heuristic schedules against Sea AI Lab's: no line with a longer makespan or a higher peak.
-// oracles/schedules/heuristics.txt has a line for each of their orders: name, pp, stages per rank, microbatches, costs F I
-// W C, peak in microbatches of a stage, makespan; the last two by an independent simulator.
 #include <doctest/doctest.h>
 
 #include <rankc/schedule/check.hpp>
@@ -13,30 +11,14 @@
 #include <rankc/schedules/zero_bubble_2p.hpp>
 #include <rankc/schedules/zero_bubble_v_greedy.hpp>
 
-#include <fstream>
 #include <map>
 #include <string>
+
+#include "figures.hpp"
 
 using namespace rankc;
 
 namespace {
-
-struct figures {
-  std::string name;
-  int pp = 0, stages_per_rank = 0, microbatches = 0;
-  costs cost;
-  int peak = 0;
-  double makespan = 0;
-};
-
-std::vector<figures> read_figures() {
-  std::ifstream file(RANKC_ORACLES "/heuristics.txt");
-  std::vector<figures> all;
-  for (figures f; file >> f.name >> f.pp >> f.stages_per_rank >> f.microbatches >> f.cost.forward >> f.cost.input_grad >>
-                  f.cost.weight_grad >> f.cost.send >> f.peak >> f.makespan;)
-    all.push_back(f);
-  return all;
-}
 
 action_table ours(const figures& f) {
   const int m = f.microbatches;
