@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "portfolio.hpp"
 
+#include <rankc/schedule/best.hpp>
 #include <rankc/schedules/dual_pipe.hpp>
 #include <rankc/schedules/dual_pipe_v.hpp>
 #include <rankc/schedules/gpipe.hpp>
@@ -60,6 +61,24 @@ action_table make(report& out, const schedule_sizes& sizes) {
   return sizes.inference && !t.inference ? forwards_of(t) : t;
 }
 
+/// The search, in bounded time.
+action_table make_best(report& out, const schedule_sizes& sizes) {
+  constexpr long long most_actions = 50'000'000, most_runs = 20'000;
+  const long long actions = 3LL * sizes.pp * sizes.stages_per_rank * sizes.microbatches;
+  const schedule_choice best = best_schedule({.pp = sizes.pp,
+                                              .stages_per_rank = sizes.stages_per_rank,
+                                              .microbatches = sizes.microbatches,
+                                              .cost = sizes.costs,
+                                              .memory_limit = sizes.memory_limit,
+                                              .runs = static_cast<int>(std::min(most_runs, most_actions / actions))});
+  if (best.table.actions.empty()) {
+    refuse(out, 307) << "memory_limit=" << sizes.memory_limit << ", but one microbatch alone holds its activations of the "
+                     << sizes.stages_per_rank << " stages of a rank; take at least " << sizes.stages_per_rank;
+    return {};
+  }
+  return sizes.inference ? forwards_of(best.table) : best.table;
+}
+
 template <class Schedule>
 constexpr known_schedule known{Schedule::name, Schedule{}.stages_per_rank,
                                requires(Schedule s) { s.stages_per_rank = 1; }, make<Schedule>};
@@ -80,7 +99,8 @@ constexpr known_schedule all[]{known<gpipe>,
                                known<v_min>,
                                known<one_f_one_b_v>,
                                known<dual_pipe>,
-                               known<dual_pipe_v>};
+                               known<dual_pipe_v>,
+                               {"best", 1, true, make_best}};
 
 }  // namespace
 

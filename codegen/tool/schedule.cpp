@@ -64,6 +64,7 @@ request read(const json& line, report& out) {
   r.sizes.costs.send = costs.number("C").value_or(0);
   r.sizes.costs.overlap = costs.number("overlap").value_or(1);
   r.memory_limit = f.number("memory_limit");
+  if (r.memory_limit && *r.memory_limit < r.sizes.memory_limit) r.sizes.memory_limit = static_cast<int>(*r.memory_limit);
   const __int128 forwards = static_cast<__int128>(r.sizes.pp) * r.sizes.stages_per_rank * r.sizes.microbatches;
   if (out.empty() && forwards > most_forwards)
     refuse(out, 311) << "pp=" << r.sizes.pp << " times stages_per_rank=" << r.sizes.stages_per_rank
@@ -110,7 +111,7 @@ void check_memory(report& out, const request& r, const std::vector<int>& peaks) 
   s << "rank " << highest - peaks.begin() << " holds the activations of " << *highest
     << " microbatches at once, more than memory_limit=" << fmt::format("{}", *r.memory_limit) << "; ";
   bool has_alternative = false;
-  for (const known_schedule& other : portfolio()) {
+  for (const known_schedule& other : portfolio().first(portfolio().size() - 1)) {  // all but the search
     if (!other.has_free_stages_per_rank && other.stages_per_rank != r.sizes.stages_per_rank) continue;
     const auto needs = peak(other, r.sizes);
     if (!needs || *needs > *r.memory_limit) continue;
