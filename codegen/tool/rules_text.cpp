@@ -233,7 +233,7 @@ constexpr rule_text texts[]{
      "schedule --check`."},
     {306, "the schedule has as many stages on a rank as asked",
      "stages_per_rank is what the schedule places on a rank: 1 for gpipe and one_f_one_b, 2 for "
-     "zero_bubble_v, dual_pipe and dual_pipe_v. looped_bfs and the interleaved schedules take any number.",
+     "those in a V and the dual pipes. looped_bfs and the interleaved schedules take any number.",
      "Schedules with several stages on a rank are other schedules, with another order and other messages.",
      R"({"schedule": "one_f_one_b", "pp": 4, "stages_per_rank": 2, "microbatches": 8})",
      "Leave stages_per_rank out, or set what the sentence names."},

@@ -201,7 +201,7 @@ TEST_CASE("colours are as few as lives that meet") {
 TEST_CASE("the time line of 1F1B has GPipe's bubble") {
   for (const char* name : {"pp4_1f1b", "pp2_gpipe"}) {
     const auto plan = programs::make(programs::jobs[1], layout(name));
-    const timing t = time(plan.actions);
+    const rankc::timing t = rankc::time(plan.actions);
     const double pp = plan.dims.pp, m = plan.actions.microbatches;
     CHECK(t.bubble == doctest::Approx((pp - 1) / (m + pp - 1)));
     CHECK(t.makespan == 3 * (m + pp - 1));

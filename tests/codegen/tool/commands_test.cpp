@@ -167,7 +167,8 @@ TEST_CASE("the program answers lines, good and bad, and ends with 0") {
   CHECK(r == result{0,
                     "{\"ok\":true,\"diagnostics\":[],\"stage_to_rank\":[0],\"compute\":[[\"0F0\",\"0B0\"]],"
                     "\"program\":[[\"0F0\",\"0B0\"]],"
-                    "\"makespan\":3.0,\"bubble\":0.0,\"bubble_per_rank\":[0.0],\"peak_activations\":[1]}\n"
+                    "\"makespan\":3.0,\"program_makespan\":3.0,\"lower_bound\":3.0,\"bubble\":0.0,\"window_bubble\":0.0,"
+                "\"bubble_per_rank\":[0.0],\"peak_activations\":[1],\"slots\":[0]}\n"
                     "{\"ok\":false,\"diagnostics\":[{\"id\":\"RC300\",\"text\":\"the line is not JSON; one "
                     "object a line is expected\"}]}\n",
                     ""});
