@@ -13,7 +13,7 @@ add_custom_command(OUTPUT "${starter_embedded}"
 
 # All but main, for the tests.
 add_library(rankc_tool_commands STATIC
-  tool/token.cpp tool/lines.cpp tool/schedule.cpp
+  tool/token.cpp tool/lines.cpp tool/schedule.cpp tool/portfolio.cpp
   tool/dims.cpp tool/dims_read.cpp tool/dims_groups.cpp tool/dims_tables.cpp tool/dims_drawing.cpp
   tool/program.cpp tool/check.cpp tool/check_messages.cpp tool/check_progress.cpp
   tool/init.cpp tool/verify.cpp tool/explain.cpp tool/rules_text.cpp

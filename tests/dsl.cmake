@@ -4,6 +4,7 @@ add_executable(rankc_dsl_test
   dsl/diagnostic_test.cpp
   dsl/dims_test.cpp
   dsl/plan_test.cpp
+  dsl/rules_test.cpp
   dsl/schedule_test.cpp
   dsl/schedules_test.cpp
   dsl/text_test.cpp
@@ -15,6 +16,19 @@ target_include_directories(rankc_dsl_test PRIVATE dsl)
 target_link_libraries(rankc_dsl_test PRIVATE rankc::dsl rankc_test_main)
 target_compile_options(rankc_dsl_test PRIVATE -Wno-missing-field-initializers)
 add_test(NAME dsl COMMAND rankc_dsl_test)
+
+# The published schedules, against what their authors' code makes.
+add_executable(rankc_schedules_test
+  dsl/schedules/communicate_test.cpp
+  dsl/schedules/csv_test.cpp
+  dsl/schedules/fuse_test.cpp
+  dsl/schedules/published_test.cpp
+  dsl/schedules/soundness_test.cpp
+  dsl/schedules/timing_test.cpp)
+target_compile_definitions(rankc_schedules_test PRIVATE RANKC_ORACLES="${CMAKE_CURRENT_SOURCE_DIR}/oracles/schedules")
+target_link_libraries(rankc_schedules_test PRIVATE rankc::dsl rankc_test_main)
+target_compile_options(rankc_schedules_test PRIVATE -Wno-missing-field-initializers)
+add_test(NAME dsl/schedules COMMAND rankc_schedules_test)
 
 # g++ and clang are two front ends that a plan must look the same to. clang prints sentences from 16 on.
 set(boost_includes)

@@ -69,15 +69,35 @@ constexpr rule_text texts[]{
      "for each of them, and hold for none that does not exist.",
      "plan<model, parallel_dims{.world = 16, .dp_replicate = 16}, schedule, recipe, clusters::h200<1>>",
      "Take a larger cluster, here clusters::h200<2>, or a smaller world."},
+    {111, "a warning: splitting every expert costs",
+     "etp above 1 splits the matrices of each expert; with ep = 1 and a dense model it splits nothing.",
+     "The products get smaller and slower, and every expert layer ends with an all-reduce. The same ranks hold whole "
+     "experts with a larger ep.",
+     "parallel_dims{.world = 8, .tp = 8, .ep = 2, .etp = 4}",
+     "Take ep = 8 and etp = 1 where the model has as many experts."},
+    {112, "a warning: groups that exchange activations leave a node",
+     "The groups of tp, ulysses and ep lie within nodes of ranks_per_node ranks, which are filled in order.",
+     "Their messages are on the critical path of every layer. Between nodes a rank sends at the speed of its network "
+     "adapter, within one at that of NVLink.",
+     "parallel_dims{.world = 16, .tp = 16} on clusters::h200<2>",
+     "Take what the sentence offers, here tp = 8 with dp_replicate = 2; or keep it, if memory asks for it."},
+    {113, "a warning: independent experts compute dense layers again",
+     "In expert_layout::independent, ep is an axis of the world of its own, and its ranks have the same data.",
+     "Each of the ep ranks computes the same dense layers. In the folded layout they have data of their own: the same "
+     "world trains on ep times the samples.",
+     "parallel_dims{.world = 8, .dp_shard = 4, .ep = 2, .expert_layout = expert_layout::independent}",
+     "Take the folded equivalent: parallel_dims{.world = 8, .dp_shard = 8, .ep = 2}."},
     {201, "every pipeline stage has a layer",
      "The number of repeated layers is at least pp times the stages per rank.",
      "A stage without a layer would cost two messages per microbatch and compute nothing.",
      "models::gpt2{.layers = 2, ...} on parallel_dims{.world = 4, .pp = 4}",
-     "Take pp of at most the number of layers, and use the ranks for dp_replicate or tp."},
+     "Take pp of at most the number of layers, and use the ranks for dp_replicate or tp. Layers that do not divide are "
+     "spread as evenly as they can be, or as stage_layers says (RC217)."},
     {202, "what is sharded divides into equal shards of whole units",
-     "A dim that an axis shards has a count that the degree divides. The count of heads is in heads, not "
-     "in elements.",
-     "All ranks run the same program on shards of the same shape; a half head has no attention.",
+     "A dim that an axis shards has a count that the degree divides. heads and kv_heads are counted in heads and divide "
+     "by tp * ulysses; the ffn of experts divides by etp.",
+     "All ranks run the same program on shards of the same shape; a half head has no attention. Key-value heads are not "
+     "replicated in this version, so that tp * ulysses is kv_heads at most.",
      "models::gpt2{.hidden = 96, .heads = 3, ...} on parallel_dims{.world = 2, .tp = 2}",
      "Take a tp that divides heads, ffn, vocab and, with sequence_parallel, the tokens; or pad the "
      "vocabulary and say the real size in vocab_used."},
@@ -106,6 +126,16 @@ constexpr rule_text texts[]{
      "vocab may be padded, so that it divides; vocab_used says how many of its tokens exist.",
      "models::gpt2{.vocab = 64, .vocab_used = 65, ...}",
      "Make vocab as large as vocab_used, or larger: the next multiple that tp divides."},
+    {208, "expert parallelism has experts to place",
+     "ep above 1 comes with a model of experts.",
+     "Without experts there is nothing that the ranks of an ep group could hold apart.",
+     "parallel_dims{.world = 8, .dp_shard = 8, .ep = 4} for a model with experts = 0",
+     "Take ep = 1; the ranks stay data-parallel."},
+    {209, "every ep rank has the same number of experts",
+     "ep divides experts.",
+     "All ranks run the same program; ranks with fewer experts would wait for the others.",
+     "experts = 6 on parallel_dims{.world = 8, .dp_shard = 8, .ep = 4}",
+     "Take ep = 1, 2, 3 or 6, or another number of experts."},
     {210, "every op's types fit",
      "Each op of a layer, and each dual that its backward is made of, has a typing rule over shapes and, "
      "on every axis, placements: R replicated, I invariant, V sharded along a dim, P a pending sum.",
@@ -137,13 +167,36 @@ constexpr rule_text texts[]{
      "a head with parameter(\"wte\", {vocab, 2 * hidden}) after an "
      "embedding with parameter(\"wte\", {vocab, hidden})",
      "Give the later parameter a name of its own, or make the two alike."},
+    {215, "a token goes to experts that exist",
+     "top_k is at most experts.",
+     "A token's top_k experts are different ones.",
+     "experts = 8 with top_k = 9",
+     "Take top_k of at most experts; 1, 2 and 8 are usual."},
+    {216, "a sequence divides among the ranks that share it",
+     "seq is a multiple of cp * lcm(2, tp) where rings share it in zig-zag order, of cp * tp where only Ulysses does; "
+     "without sequence parallelism tp counts as 1.",
+     "A ring rank has one part of the head and one of the tail of a sequence, so that causal attention costs all ranks "
+     "alike; each part is sharded over tp between its regions.",
+     "seq = 1000 on parallel_dims{.world = 16, .cp = 4, .tp = 4, .sequence_parallel = true}",
+     "Take the next multiple of 16, 1008; or pad the sequences."},
+    {217, "stage_layers gives every layer a stage",
+     "stage_layers has one number for each of the pp * stages_per_rank stages, each at least 1, and they sum to layers.",
+     "A layer without a stage is not computed, and a stage without a layer only passes messages on.",
+     "plan<model_of_16_layers, parallel_dims{.world = 4, .pp = 4}, ..., stage_layers{5, 4, 4, 4}>",
+     "Take stage_layers{5, 4, 4, 3}, or leave it out: the stages are then as even as they can be."},
+    {219, "a note: tied embeddings are on two stages",
+     "With pp above 1, the first and the last stage both hold a table that the embedding and the head share.",
+     "Their gradients are summed over the two stages once a step, so that the copies stay equal.",
+     "a model with tied_embeddings on parallel_dims{.world = 4, .pp = 4}",
+     "Nothing is to be done where memory allows it; rankc plans the communicator. Else untie them."},
     {220, "sequences and batches are not empty",
-     "seq and global_batch are at least 1.",
+     "seq, global_batch and, where it is given, microbatch are at least 1.",
      "A step without tokens has no mean loss.",
      "training{.seq = 0, .global_batch = 8}",
      "Give both: seq in tokens, global_batch in sequences per step."},
     {221, "the batch divides into microbatches",
-     "global_batch is a multiple of microbatches times the data-parallel ranks.",
+     "global_batch is a multiple of microbatches times the data-parallel ranks, dp_replicate * dp_shard; where "
+     "microbatch is given, it is their product.",
      "Every microbatch on every rank has the same number of sequences, so that one program with constant "
      "shapes serves all and the mean of their gradients is the gradient of the mean.",
      "training{.global_batch = 10, ...} with 4 microbatches on parallel_dims{.world = 2, .dp_replicate = "
@@ -170,7 +223,7 @@ constexpr rule_text texts[]{
      "times pp."},
     {302, "every action is in its place, once",
      "An action's stage and microbatch exist, the stage is on the rank that has the action, and no action "
-     "is there twice.",
+     "is there twice. An OVERLAP is of two actions that follow each other.",
      "A second forward would overwrite what the backward needs; a second backward would count a gradient "
      "twice.",
      R"({"ranks": [["0F0", "0F0", "0B0"]], "stage_to_rank": [0]})",
@@ -200,7 +253,8 @@ constexpr rule_text texts[]{
      "Take a listed name, here one_f_one_b. The order of any other schedule can be checked with `rankc "
      "schedule --check`."},
     {306, "the schedule has as many stages on a rank as asked",
-     "stages_per_rank is what the schedule places on a rank: 1 for gpipe and one_f_one_b.",
+     "stages_per_rank is what the schedule places on a rank: 1 for gpipe and one_f_one_b, 2 for "
+     "zero_bubble_v, dual_pipe and dual_pipe_v. looped_bfs and the interleaved schedules take any number.",
      "Schedules with several stages on a rank are other schedules, with another order and other messages.",
      R"({"schedule": "one_f_one_b", "pp": 4, "stages_per_rank": 2, "microbatches": 8})",
      "Leave stages_per_rank out, or set what the sentence names."},
@@ -240,6 +294,20 @@ constexpr rule_text texts[]{
      R"({"schedule": "gpipe", "pp": 1024, "microbatches": 1000000})",
      "Leave groups out: sizes and strides say the same. Or ask for fewer microbatches: their order repeats, and the bubble is (pp - 1) / (microbatches + pp - "
      "1)."},
+    {312, "dual_pipe has two halves",
+     "dual_pipe takes an even pp and an even number of microbatches.",
+     "Half of the microbatches go through the ranks one way and half the other way, and each rank has the same two "
+     "stages as its mirror. A rank in the middle or a microbatch left over has no partner. Fewer microbatches than "
+     "2 * pp are legal.",
+     "schedules::dual_pipe{.microbatches = 5} on parallel_dims{.pp = 2}",
+     "Take a number that the sentence names, or dual_pipe_v: no rank has a mirror, and any numbers are legal."},
+    {313, "a schedule that is written down can be read",
+     "The text of from_csv has a line for each rank, and its actions between commas: 0F0, 0B0, 0I0, 0W0, "
+     "OVERLAP(0F1,2B0). Stages and microbatches are counted from 0 without a gap.",
+     "The text is the schedule; what is not understood cannot be left out of it. Sends and receives are not written: "
+     "rankc places them.",
+     R"(schedules::from_csv<"0F0, 0X0">{})",
+     "Correct the token that the sentence names. Blanks between commas are fine; they mean waiting."},
     {401, "what every rank needs fits into its memory",
      "The arena of each rank, weights, gradients, optimizer state, activations and buffers, with what CUDA and NCCL "
      "take beside it on a GPU, is at most the cluster's memory.",

@@ -198,6 +198,15 @@ constexpr void check_sizes_of(report& out, const auto& model, const parallel_dim
   }
 }
 
+/// What a schedule refuses by itself, and its stages. (Where a stage is on two ranks, there are fewer than ranks hold.)
+constexpr void check_schedule(report& out, const auto& schedule, const parallel_dims& given, int blocks,
+                              std::span<const int> stage_layers) {
+  const int pp = resolve(given).pp;
+  if constexpr (requires { schedule.check(out, pp); })
+    if (pp >= 1) schedule.check(out, pp);
+  check_pipeline(out, blocks, given, pp >= 1 ? count_stages(schedule, pp) / pp : schedule.stages_per_rank, stage_layers);
+}
+
 }  // namespace detail
 
 /// Check a plan given as values, all rules at once, and visit each of its layers as traced. Later rules assume
@@ -209,7 +218,7 @@ constexpr void check_plan(report& out, const auto& model, const parallel_dims& g
   if (check_dims(out, given)) detail::check_lowered(out, d);
   detail::check_sizes_of(out, model, given, recipe);
   check_batch(out, {.global_batch = recipe.global_batch, .microbatches = schedule.microbatches, .seq = recipe.seq}, given);
-  check_pipeline(out, detail::count_blocks(model), given, schedule.stages_per_rank, stage_layers);
+  detail::check_schedule(out, schedule, given, detail::count_blocks(model), stage_layers);
   check_cluster(out, machines, given);
   if (!accepts(out)) return;
 

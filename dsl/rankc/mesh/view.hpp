@@ -6,6 +6,7 @@
 
 #include <array>
 #include <initializer_list>
+#include <stdexcept>
 #include <vector>
 
 namespace rankc {
@@ -19,10 +20,24 @@ inline constexpr std::string_view mesh_axis_names[]{"pp", "dp_replicate", "dp_sh
                                                     "edp_replicate", "edp_shard", "ep", "edp_inner", "etp"};
 constexpr std::string_view name(mesh_axis a) { return mesh_axis_names[static_cast<int>(a)]; }
 
+/// A number of ranks along an axis. It cannot be below 1: to make such a one does not compile, or throws.
+class degree {
+ public:
+  constexpr degree() = default;
+  constexpr degree(int n) : n_(n) {
+    if (n < 1) throw std::invalid_argument("a degree is at least 1");
+  }
+  constexpr operator int() const { return n_; }
+
+ private:
+  int n_ = 1;
+};
+
 /// An axis of a view: neighbours along it are `stride` ranks apart.
 struct axis_extent {
   mesh_axis axis{};
-  int size = 1, stride = 1;
+  degree size{};
+  int stride = 1;
   constexpr bool operator==(const axis_extent&) const = default;
   constexpr int index_of(int rank) const { return rank / stride % size; }
 };

@@ -124,6 +124,14 @@ TEST_CASE("all broken rules of dims, model, pipeline, batch and cluster are name
   CHECK(ids(dims(R"({"world": 8, "ep": 2, "dp_shard": "infer", "model": {"heads": 8}})")) == "RC208");
 }
 
+TEST_CASE("the examples of rankc explain break their rules, and what mends them does") {
+  CHECK(ids(dims(R"({"world": 6, "cp": 6, "ulysses": 4})")) == "RC107");
+  CHECK(ids(dims(R"({"world": 6, "cp": 6, "ulysses": 3})")) == "");
+  CHECK(ids(dims(R"({"world": 8, "dp_replicate": 4, "dp_shard": 2, "ep": 8})")) == "RC108");
+  CHECK(ids(dims(R"({"world": 8, "dp_replicate": 4, "dp_shard": 2, "ep": 2})")) == "");
+  CHECK(ids(dims(R"({"world": 8, "dp_replicate": 4, "dp_shard": 2, "ep": 8, "expert_layout": "folded_over_replicas"})")) == "");
+}
+
 TEST_CASE("sequences divide as if sequence parallelism were on, unless it is off") {
   const std::string line = R"({"world": 4, "tp": 4, "model": {"seq": 6})";
   CHECK(ids(dims(line + "}")) == "RC216");
