@@ -9,14 +9,15 @@ namespace {
 // clang-format off
 constexpr rule_text texts[]{
     {101, "the degrees multiply to the world size",
-     "The product of pp, dp_replicate, dp_shard, cp and tp is world.",
+     "The product of pp, dp_replicate, dp_shard, cp and tp is world; times ep where expert_layout is independent.",
      "Every rank has exactly one coordinate on every axis. A smaller product leaves ranks without work, "
      "and a larger one gives work to ranks that do not exist.",
      "parallel_dims{.world = 8, .tp = 2, .pp = 2}",
      "Multiply one degree by what is missing, here dp_replicate = 2, or let it be computed: .dp_replicate "
      "= infer."},
     {102, "an inferred degree is a whole number",
-     "With one degree `infer`, the product of the others divides world.",
+     "With one of pp, dp_replicate, dp_shard, cp and tp `infer` (or ep where expert_layout is independent), the product "
+     "of the others divides world.",
      "The inferred degree is world divided by that product; a fraction of a rank does not exist.",
      "parallel_dims{.world = 8, .dp_replicate = infer, .tp = 3}",
      "Take degrees that divide the world: tp = 1, 2, 4 or 8; or another world: 6 or 9."},
@@ -32,7 +33,7 @@ constexpr rule_text texts[]{
      "parallel_dims{.world = 4, .tp = 0, .pp = 4}",
      "Write 1, or leave the axis out: 1 is the default."},
     {105, "at most one degree is inferred",
-     "Of pp, dp_replicate, dp_shard, cp and tp one at most is `infer`.",
+     "Of all degrees one at most is `infer`: ep, etp and ulysses too, which take all of their ranks that they can.",
      "The world size is one equation and determines one unknown.",
      "parallel_dims{.world = 8, .dp_replicate = infer, .pp = infer}",
      "Say all degrees but one."},
@@ -42,6 +43,26 @@ constexpr rule_text texts[]{
      "there is nothing to shard, and the flag most likely means that tp was forgotten.",
      "parallel_dims{.world = 2, .pp = 2, .sequence_parallel = true}",
      "Set tp > 1, or leave sequence_parallel out."},
+    {107, "a context-parallel group is a ring of Ulysses groups",
+     "ulysses divides cp; cp = ring * ulysses.",
+     "The ranks of a Ulysses group exchange heads for tokens, and the rings pass keys and values between such groups. "
+     "All rings have the same length, so that one program serves every rank.",
+     "parallel_dims{.world = 6, .cp = 6, .ulysses = 4}",
+     "Take a divisor of cp, here ulysses = 1, 2, 3 or 6; or another cp."},
+    {108, "experts are spread over whole groups of ranks",
+     "ep * etp divides dp_shard * cp * tp where expert_layout is folded, dp_replicate * dp_shard * cp * tp where it is "
+     "folded_over_replicas, and etp divides cp * tp where it is independent.",
+     "Experts use the ranks that the dense layers use, in another order. A rank that is in no expert group would have "
+     "dense layers and no experts.",
+     "parallel_dims{.world = 8, .dp_replicate = 4, .dp_shard = 2, .ep = 8}",
+     "Take an ep that divides, here 1 or 2, more dp_shard, or experts over the replicas: .expert_layout = "
+     "expert_layout::folded_over_replicas."},
+    {109, "an axis has the same groups in both views",
+     "An axis that the dense and the expert view both have has one size and one stride.",
+     "The two views are two ways to number the same ranks. An axis that meant other ranks in one of them would send a "
+     "stage's activations or a gradient to ranks that wait for something else.",
+     "no plan: both views are built from one list of axes, and this rule proves it",
+     "A plan that meets this sentence has found a fault of rankc; please report it."},
     {110, "the cluster has a place for every rank",
      "world is at most nodes times ranks_per_node of the cluster.",
      "A rank is one GPU, or one thread of a machine without. The cluster's memory and speed are promises "
@@ -187,8 +208,8 @@ constexpr rule_text texts[]{
      "training{.seq = 1048576, .global_batch = 4096} with 1 microbatch",
      "Take more microbatches: 4 of them have 2^30 tokens each."},
     {300, "a line is a request",
-     "Each line of `rankc schedule` is one JSON object with fields of the types that its sentence names; "
-     "each token of \"ranks\" is of the grammar: 3F5, 3SEND_F5, OVERLAP(3F5,3B4), "
+     "Each line of `rankc schedule` and `rankc dims` is one JSON object with fields of the types that its sentence "
+     "names, and of `rankc dims` no others; each token of \"ranks\" is of the grammar: 3F5, 3SEND_F5, OVERLAP(3F5,3B4), "
      "BATCH(3SEND_F5,3RECV_B4), 3UNSHARD.",
      "A line that is guessed at gives an answer to another question. The lines after it are answered all "
      "the same.",
@@ -266,12 +287,12 @@ constexpr rule_text texts[]{
      "on other ranks.",
      R"({"ranks": [["0UNSHARD", "0F0", "0RESHARD", "0B0", "0REDUCE_GRAD"]], "stage_to_rank": [0]})",
      "Put UNSHARD before the first computation after a RESHARD, and REDUCE_GRAD after the last backward."},
-    {311, "a schedule that is answered is of bounded length",
-     "pp times microbatches is at most the number in the sentence.",
-     "The answer holds every action twice. One line must not take all the memory of the machine that "
+    {311, "an answer is of bounded length",
+     "Of a schedule, pp times microbatches is at most the number in the sentence; of dims with \"groups\":true, world is.",
+     "The answer holds every action twice, or every rank once for each axis and alias. One line must not take all the memory of the machine that "
      "answers it.",
      R"({"schedule": "gpipe", "pp": 1024, "microbatches": 1000000})",
-     "Ask for fewer microbatches: their order repeats, and the bubble is (pp - 1) / (microbatches + pp - "
+     "Leave groups out: sizes and strides say the same. Or ask for fewer microbatches: their order repeats, and the bubble is (pp - 1) / (microbatches + pp - "
      "1)."},
     {312, "dual_pipe has two halves",
      "dual_pipe takes an even pp and an even number of microbatches.",
