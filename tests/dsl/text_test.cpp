@@ -24,6 +24,8 @@ static_assert(lists(12, "1, 2, 3, 4, 6, 12"));
 static_assert(lists(7, "1, 7"));
 static_assert(lists(1, "1"));
 static_assert(lists(64, "1, 2, 4", 3), "no more than asked for");
+static_assert(lists(36, "1, 2, 3, 4, 6, 9, 12, 18, 36"), "a square");
+static_assert(lists(2147483647, "1, 2147483647"), "not counted up to");
 
 }  // namespace
 
