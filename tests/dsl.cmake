@@ -28,6 +28,19 @@ target_link_libraries(rankc_dsl_dims_test PRIVATE rankc::dsl rankc_test_main nlo
 target_compile_options(rankc_dsl_dims_test PRIVATE -Wno-missing-field-initializers)
 add_test(NAME dsl/dims COMMAND rankc_dsl_dims_test)
 
+# The published schedules, against what their authors' code makes.
+add_executable(rankc_schedules_test
+  dsl/schedules/communicate_test.cpp
+  dsl/schedules/csv_test.cpp
+  dsl/schedules/fuse_test.cpp
+  dsl/schedules/published_test.cpp
+  dsl/schedules/soundness_test.cpp
+  dsl/schedules/timing_test.cpp)
+target_compile_definitions(rankc_schedules_test PRIVATE RANKC_ORACLES="${CMAKE_CURRENT_SOURCE_DIR}/oracles/schedules")
+target_link_libraries(rankc_schedules_test PRIVATE rankc::dsl rankc_test_main)
+target_compile_options(rankc_schedules_test PRIVATE -Wno-missing-field-initializers)
+add_test(NAME dsl/schedules COMMAND rankc_schedules_test)
+
 # g++ and clang are two front ends that a plan must look the same to. clang prints sentences from 16 on.
 set(boost_includes)
 foreach(folder IN LISTS Boost_INCLUDE_DIRS)

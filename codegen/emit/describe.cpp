@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 #include <rankc/codegen/intervals.hpp>
-#include <rankc/codegen/simulate.hpp>
+#include <rankc/schedule/timing.hpp>
 
 #include "emit.hpp"
 
@@ -66,7 +66,7 @@ std::string layer_names(const stage_plan& s) {
 
 std::string describe_text(const lowered& l) {
   const plan_data& p = *l.plan;
-  const timeline t = simulate(p.actions);
+  const timing t = time(p.actions);
   std::string out = fmt::format("{}: {} parameters, {} ranks = pp {} x dp {} x tp {}{}, {}\n", p.name, parameters_of(l),
                                 p.dims.world, p.dims.pp, p.dims.dp_replicate, p.dims.tp,
                                 p.dims.sequence_parallel ? " with sequence parallelism" : "", name_of(l.type));
@@ -94,7 +94,7 @@ std::string describe_text(const lowered& l) {
 std::string describe_json(const lowered& l) {
   using nlohmann::json;
   const plan_data& p = *l.plan;
-  const timeline t = simulate(p.actions);
+  const timing t = time(p.actions);
   json j{{"plan", p.name}, {"dtype", name_of(l.type)}, {"parameters", parameters_of(l)},
          {"dims", {{"world", p.dims.world}, {"pp", p.dims.pp}, {"dp_replicate", p.dims.dp_replicate}, {"tp", p.dims.tp},
                    {"sequence_parallel", p.dims.sequence_parallel}}},

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <rankc/codegen/simulate.hpp>
+#include <rankc/schedule/timing.hpp>
 #include <rankc/templates.hpp>
 
 #include "emit.hpp"
@@ -12,15 +12,16 @@
 namespace rankc::codegen {
 
 std::string schedule_text(const plan_data& plan) {
-  const timeline t = simulate(plan.actions);
+  const action_table& table = plan.actions;
+  const timing t = time(table);
   std::string out;
-  for (std::size_t r = 0; r < t.ranks.size(); ++r) {
+  for (int r = 0; r < table.ranks(); ++r) {
     out += fmt::format("rank {:<3}|", r);
     double now = 0;
-    for (const timed_action& a : t.ranks[r]) {
-      for (; now < a.begin; ++now) out += "    .";
-      out += fmt::format("{:>5}", token(a.what));
-      for (now = a.begin + 1; now < a.end; ++now) out += "    -";
+    for (int i = table.begin[r]; i < table.begin[r + 1]; ++i) {
+      for (; now < t.begin[i]; ++now) out += "    .";
+      out += fmt::format("{:>5}", token(table.actions[i]));
+      for (now = t.begin[i] + 1; now < t.end[i]; ++now) out += "    -";
     }
     out += "\n";
   }
@@ -36,22 +37,24 @@ std::string schedule_csv(const plan_data& plan) {
 }
 
 std::string schedule_svg(const plan_data& plan) {
-  const timeline t = simulate(plan.actions);
+  const action_table& table = plan.actions;
+  const timing t = time(table);
   constexpr int unit = 26, row = 30, left = 64, top = 34;
   constexpr std::string_view classes[]{"f", "b", "i", "w"};
   const int width = left + static_cast<int>(std::ceil(t.makespan)) * unit + 12;
-  const int height = top + static_cast<int>(t.ranks.size()) * row + 8;
+  const int height = top + table.ranks() * row + 8;
   std::string boxes;
-  for (std::size_t r = 0; r < t.ranks.size(); ++r) {
-    const int y = top + static_cast<int>(r) * row;
+  for (int r = 0; r < table.ranks(); ++r) {
+    const int y = top + r * row;
     boxes += fmt::format("<text x=\"8\" y=\"{}\">rank {}</text>\n", y + 17, r);
     boxes += fmt::format("<rect class=\"bubble\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>\n", left, y,
                          static_cast<int>(t.makespan * unit), row - 4);
-    for (const timed_action& a : t.ranks[r]) {
-      const int x = left + static_cast<int>(a.begin * unit), w = static_cast<int>((a.end - a.begin) * unit);
-      boxes += fmt::format("<rect class=\"{}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"><title>{}</title></rect>", classes[static_cast<int>(a.what.kind)],
-                           x, y, w - 1, row - 4, token(a.what));
-      boxes += fmt::format("<text class=\"m\" x=\"{}\" y=\"{}\">{}</text>\n", x + w / 2, y + 17, a.what.microbatch);
+    for (int i = table.begin[r]; i < table.begin[r + 1]; ++i) {
+      const action& a = table.actions[i];
+      const int x = left + static_cast<int>(t.begin[i] * unit), w = static_cast<int>((t.end[i] - t.begin[i]) * unit);
+      boxes += fmt::format("<rect class=\"{}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"><title>{}</title></rect>", classes[static_cast<int>(a.kind)],
+                           x, y, w - 1, row - 4, token(a));
+      boxes += fmt::format("<text class=\"m\" x=\"{}\" y=\"{}\">{}</text>\n", x + w / 2, y + 17, a.microbatch);
     }
   }
   return fill(templates::schedule_svg,

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <rankc/codegen/simulate.hpp>
+#include <rankc/schedule/timing.hpp>
 #include <stdexcept>
 
 namespace rankc::codegen {
@@ -26,21 +26,22 @@ std::map<std::string, action> actions_by_name(const plan_data& plan) {
 
 std::vector<timed> planned_times(const plan_data& plan) {
   const action_table& t = plan.actions;
-  const timeline over_time = simulate(t);
-  const double send = action_costs{}.send * planned_forward;
+  const timing over_time = time(t);
+  const double send = costs{}.send * planned_forward;
   const auto rank_of_pipeline = [&](int pp) { return layout(plan.dims).flat(coord{.pp = along<mesh_axis::pp>(pp)}); };
   std::vector<timed> out;
   for (int r = 0; r < t.ranks(); ++r)
-    for (const timed_action& a : over_time.ranks[r]) {
-      const double begin = a.begin * planned_forward, end = a.end * planned_forward;
-      out.push_back({rank_of_pipeline(r), stream::compute, token(a.what), begin, end});
-      const bool forward = a.what.kind == action_kind::F;
-      const int to = a.what.stage + (forward ? 1 : -1);
-      if (a.what.kind == action_kind::W || to < 0 || to >= t.stages() || t.rank_of_stage[to] == r) continue;
+    for (int i = t.begin[r]; i < t.begin[r + 1]; ++i) {
+      const action& a = t.actions[i];
+      const double begin = over_time.begin[i] * planned_forward, end = over_time.end[i] * planned_forward;
+      out.push_back({rank_of_pipeline(r), stream::compute, token(a), begin, end});
+      const bool forward = a.kind == action_kind::F;
+      const int to = a.stage + (forward ? 1 : -1);
+      if (a.kind == action_kind::W || to < 0 || to >= t.stages() || t.rank_of(to, a.microbatch) == r) continue;
       const std::string name =
-          fmt::format("{}{}: stage {} -> {}", forward ? "F" : "B", a.what.microbatch, a.what.stage, to);
+          fmt::format("{}{}: stage {} -> {}", forward ? "F" : "B", a.microbatch, a.stage, to);
       out.push_back({rank_of_pipeline(r), forward ? stream::to_next : stream::to_prev, name, end, end + send});
-      out.push_back({rank_of_pipeline(t.rank_of_stage[to]), forward ? stream::from_prev : stream::from_next, name, end,
+      out.push_back({rank_of_pipeline(t.rank_of(to, a.microbatch)), forward ? stream::from_prev : stream::from_next, name, end,
                      end + send});
     }
   std::stable_sort(out.begin(), out.end(), [](const timed& a, const timed& b) {

@@ -149,7 +149,7 @@ constexpr rule_text texts[]{
      "times pp."},
     {302, "every action is in its place, once",
      "An action's stage and microbatch exist, the stage is on the rank that has the action, and no action "
-     "is there twice.",
+     "is there twice. An OVERLAP is of two actions that follow each other.",
      "A second forward would overwrite what the backward needs; a second backward would count a gradient "
      "twice.",
      R"({"ranks": [["0F0", "0F0", "0B0"]], "stage_to_rank": [0]})",
@@ -179,7 +179,8 @@ constexpr rule_text texts[]{
      "Take a listed name, here one_f_one_b. The order of any other schedule can be checked with `rankc "
      "schedule --check`."},
     {306, "the schedule has as many stages on a rank as asked",
-     "stages_per_rank is what the schedule places on a rank: 1 for gpipe and one_f_one_b.",
+     "stages_per_rank is what the schedule places on a rank: 1 for gpipe and one_f_one_b, 2 for "
+     "zero_bubble_v, dual_pipe and dual_pipe_v. looped_bfs and the interleaved schedules take any number.",
      "Schedules with several stages on a rank are other schedules, with another order and other messages.",
      R"({"schedule": "one_f_one_b", "pp": 4, "stages_per_rank": 2, "microbatches": 8})",
      "Leave stages_per_rank out, or set what the sentence names."},
@@ -219,6 +220,20 @@ constexpr rule_text texts[]{
      R"({"schedule": "gpipe", "pp": 1024, "microbatches": 1000000})",
      "Ask for fewer microbatches: their order repeats, and the bubble is (pp - 1) / (microbatches + pp - "
      "1)."},
+    {312, "dual_pipe has two halves",
+     "dual_pipe takes an even pp and an even number of microbatches.",
+     "Half of the microbatches go through the ranks one way and half the other way, and each rank has the same two "
+     "stages as its mirror. A rank in the middle or a microbatch left over has no partner. Fewer microbatches than "
+     "2 * pp are legal.",
+     "schedules::dual_pipe{.microbatches = 5} on parallel_dims{.pp = 2}",
+     "Take a number that the sentence names, or dual_pipe_v: no rank has a mirror, and any numbers are legal."},
+    {313, "a schedule that is written down can be read",
+     "The text of from_csv has a line for each rank, and its actions between commas: 0F0, 0B0, 0I0, 0W0, "
+     "OVERLAP(0F1,2B0). Stages and microbatches are counted from 0 without a gap.",
+     "The text is the schedule; what is not understood cannot be left out of it. Sends and receives are not written: "
+     "rankc places them.",
+     R"(schedules::from_csv<"0F0, 0X0">{})",
+     "Correct the token that the sentence names. Blanks between commas are fine; they mean waiting."},
     {401, "what every rank needs fits into its memory",
      "The arena of each rank, weights, gradients, optimizer state, activations and buffers, with what CUDA and NCCL "
      "take beside it on a GPU, is at most the cluster's memory.",

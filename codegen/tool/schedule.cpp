@@ -1,32 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "schedule.hpp"
 
-#include <rankc/codegen/simulate.hpp>
 #include <rankc/schedule/check.hpp>
-#include <rankc/schedules/gpipe.hpp>
-#include <rankc/schedules/one_f_one_b.hpp>
+#include <rankc/schedule/communicate.hpp>
 
 #include <algorithm>
-#include <iterator>
 
+#include "portfolio.hpp"
 #include "token.hpp"
 
 namespace rankc::tool {
 
 namespace {
-
-struct known_schedule {
-  std::string_view name;
-  int stages_per_rank;
-  action_table (*collect)(int pp, int microbatches);
-};
-
-template <class Schedule>
-constexpr known_schedule known{Schedule::name, Schedule::stages_per_rank, [](int pp, int microbatches) {
-                                 return rankc::collect(Schedule{.microbatches = microbatches}, pp);
-                               }};
-
-constexpr known_schedule schedules[]{known<rankc::schedules::gpipe>, known<rankc::schedules::one_f_one_b>};
 
 /// Forwards that one answer may hold.
 constexpr long long most_forwards = 1 << 19;
@@ -34,162 +19,174 @@ constexpr long long most_forwards = 1 << 19;
 /// What a line asks for.
 struct request {
   const known_schedule* schedule = nullptr;
-  int pp = 1, microbatches = 1;
-  bool inference = false;
-  codegen::action_costs costs;
+  schedule_sizes sizes;
+  rankc::costs costs;
   std::optional<double> memory_limit;
 };
+
+/// RC306: a schedule that places its stages itself is asked for as many. RC301: there are any.
+void read_stages(const fields& f, request& r, report& out) {
+  const auto asked = f.whole("stages_per_rank");
+  if (!r.schedule) return;
+  r.sizes.stages_per_rank = asked.value_or(r.schedule->stages_per_rank);
+  if (!r.schedule->has_free_stages_per_rank && r.sizes.stages_per_rank != r.schedule->stages_per_rank)
+    refuse(out, 306) << "stages_per_rank=" << r.sizes.stages_per_rank << ", but " << r.schedule->name << " places "
+                     << r.schedule->stages_per_rank
+                     << " on each rank; set stages_per_rank=" << r.schedule->stages_per_rank;
+  else if (r.sizes.stages_per_rank < 1)
+    refuse(out, 301) << "stages_per_rank=" << r.sizes.stages_per_rank << "; a rank has at least 1";
+}
 
 request read(const json& line, report& out) {
   const fields f(line, out);
   request r;
   if (const auto name = f.need("schedule", f.text("schedule"))) {
-    const auto found = std::find_if(std::begin(schedules), std::end(schedules),
-                                    [&](const auto& s) { return s.name == *name; });
-    if (found != std::end(schedules)) r.schedule = found;
+    const auto all = portfolio();
+    const auto found = std::find_if(all.begin(), all.end(), [&](const auto& s) { return s.name == *name; });
+    if (found != all.end()) r.schedule = &*found;
     else
       refuse(out, 305) << "schedule \"" << *name << "\" is not one of this version's: " << schedule_names();
   }
   if (const auto pp = f.need("pp", f.whole("pp"))) {
-    r.pp = *pp;
-    if (r.pp < 1) refuse(out, 104) << "pp=" << r.pp << "; a degree is at least 1";
+    r.sizes.pp = *pp;
+    if (*pp < 1) refuse(out, 104) << "pp=" << *pp << "; a degree is at least 1";
   }
   if (const auto m = f.need("microbatches", f.whole("microbatches"))) {
-    r.microbatches = *m;
-    if (r.microbatches < 1)
-      refuse(out, 301) << "microbatches=" << r.microbatches << "; a step has at least 1";
+    r.sizes.microbatches = *m;
+    if (*m < 1) refuse(out, 301) << "microbatches=" << *m << "; a step has at least 1";
   }
-  const auto per_rank = f.whole("stages_per_rank");
-  if (per_rank && r.schedule && *per_rank != r.schedule->stages_per_rank)
-    refuse(out, 306) << "stages_per_rank=" << *per_rank << ", but " << r.schedule->name << " places "
-                     << r.schedule->stages_per_rank
-                     << " on each rank; set stages_per_rank=" << r.schedule->stages_per_rank;
-  r.inference = f.flag("inference").value_or(false);
+  read_stages(f, r, out);
+  r.sizes.inference = f.flag("inference").value_or(false);
   const fields costs(f.object("costs"), out);
   r.costs.forward = costs.number("F").value_or(1);
   r.costs.input_grad = costs.number("I").value_or(1);
   r.costs.weight_grad = costs.number("W").value_or(1);
   r.costs.send = costs.number("C").value_or(0);
+  r.costs.overlap = costs.number("overlap").value_or(1);
   r.memory_limit = f.number("memory_limit");
-  if (const long long forwards = 1LL * r.pp * r.microbatches; out.empty() && forwards > most_forwards)
-    refuse(out, 311) << "pp=" << r.pp << " times microbatches=" << r.microbatches << " is " << forwards
-                     << " forwards; at most " << most_forwards << " are answered";
+  const __int128 forwards = static_cast<__int128>(r.sizes.pp) * r.sizes.stages_per_rank * r.sizes.microbatches;
+  if (out.empty() && forwards > most_forwards)
+    refuse(out, 311) << "pp=" << r.sizes.pp << " times stages_per_rank=" << r.sizes.stages_per_rank
+                     << " times microbatches=" << r.sizes.microbatches << " is more than the " << most_forwards
+                     << " forwards that are answered";
   return r;
 }
 
-action_table collect(const known_schedule& schedule, int pp, int microbatches, bool inference) {
-  action_table t = schedule.collect(pp, microbatches);
-  if (!inference) return t;
-  action_table forwards{{}, {}, t.rank_of_stage, microbatches, true, {}, 0};
-  for (int r = 0; r < t.ranks(); ++r) {
-    forwards.begin.push_back(static_cast<int>(forwards.actions.size()));
-    std::copy_if(t.actions.begin() + t.begin[r], t.actions.begin() + t.begin[r + 1],
-                 std::back_inserter(forwards.actions),
-                 [](const action& a) { return a.kind == action_kind::F; });
+/// What a schedule holds at once at most; nothing where it is undefined for these sizes.
+std::optional<int> peak(const known_schedule& schedule, const schedule_sizes& sizes) {
+  report undefined;
+  const action_table t = schedule.make(undefined, sizes);
+  return undefined.empty() ? std::optional(total(t).peak()) : std::nullopt;
+}
+
+struct held {
+  int microbatches, peak;
+};
+
+/// What a schedule of at most so many microbatches holds, at the most for which it is defined.
+held held_by(const request& r, int microbatches) {
+  schedule_sizes sizes = r.sizes;
+  for (sizes.microbatches = microbatches; sizes.microbatches > 0; --sizes.microbatches)
+    if (const auto holds = peak(*r.schedule, sizes)) return {sizes.microbatches, *holds};
+  return {0, 0};
+}
+
+/// The most microbatches, fewer than asked for, that stay within the limit; 0 if none do. The peak grows with them.
+int most_within(const request& r) {
+  int within = 0, too_many = r.sizes.microbatches;
+  while (too_many - within > 1) {
+    const int middle = within + (too_many - within) / 2;
+    (held_by(r, middle).peak <= *r.memory_limit ? within : too_many) = middle;
   }
-  forwards.begin.push_back(static_cast<int>(forwards.actions.size()));
-  return forwards;
+  return held_by(r, within).microbatches;
 }
 
-/// A forward without a backward leaves nothing behind.
-std::vector<int> peak_activations(const action_table& t, const codegen::timeline& over_time) {
-  return t.inference ? std::vector<int>(static_cast<std::size_t>(t.ranks()), 1) : over_time.peak_activations;
-}
-
-int peak(const known_schedule& schedule, const request& r, int microbatches) {
-  const action_table t = collect(schedule, r.pp, microbatches, r.inference);
-  const auto peaks = peak_activations(t, codegen::simulate(t));
-  return *std::max_element(peaks.begin(), peaks.end());
-}
-
-/// RC307: the most that a rank holds at once must be within the limit. The alternatives are computed.
+/// RC307: the most that a rank holds at once must be within the limit. The alternatives are computed, of schedules
+/// with as many stages on a rank, since a stage is the unit.
 void check_memory(report& out, const request& r, const std::vector<int>& peaks) {
   const auto highest = std::max_element(peaks.begin(), peaks.end());
   if (!r.memory_limit || *highest <= *r.memory_limit) return;
   sentence& s = refuse(out, 307);
   s << "rank " << highest - peaks.begin() << " holds the activations of " << *highest
     << " microbatches at once, more than memory_limit=" << fmt::format("{}", *r.memory_limit) << "; ";
-  if (*r.memory_limit < 1) {
-    s << "every schedule holds at least 1";
-    return;
+  bool has_alternative = false;
+  for (const known_schedule& other : portfolio()) {
+    if (!other.has_free_stages_per_rank && other.stages_per_rank != r.sizes.stages_per_rank) continue;
+    const auto needs = peak(other, r.sizes);
+    if (!needs || *needs > *r.memory_limit) continue;
+    s << "take " << other.name << ", which holds " << *needs << ", or ";
+    has_alternative = true;
   }
-  for (const known_schedule& other : schedules)
-    if (const int needs = peak(other, r, r.microbatches); needs <= *r.memory_limit)
-      s << "take " << other.name << ", which holds " << needs << ", or ";
-  int fits = 1, too_many = r.microbatches;  // the peak grows with the microbatches
-  while (too_many - fits > 1) {
-    const int middle = fits + (too_many - fits) / 2;
-    (peak(*r.schedule, r, middle) <= *r.memory_limit ? fits : too_many) = middle;
-  }
-  s << "at most " << fits << (fits == 1 ? " microbatch" : " microbatches");
+  if (const int fits = most_within(r)) s << "at most " << fits << (fits == 1 ? " microbatch" : " microbatches");
+  else if (has_alternative) s << "raise the limit to " << *highest;
+  else s << "no schedule with stages_per_rank=" << r.sizes.stages_per_rank << " holds so little; raise the limit to " << *highest;
+}
+
+std::string spelled(const action& a) {
+  sentence s;
+  s << a;
+  return std::string(s.view());
+}
+
+/// The item that begins with action `i`: itself, or the OVERLAP of it and the next.
+std::string item_at(const action_table& t, int i) {
+  if (!t.actions[i].overlaps_next) return spelled(t.actions[i]);
+  return "OVERLAP(" + spelled(t.actions[i]) + "," + spelled(t.actions[i + 1]) + ")";
+}
+
+json compute_of(const action_table& t, int rank) {
+  json out = json::array();
+  for (int i = t.begin[rank]; i < t.begin[rank + 1]; i += t.actions[i].overlaps_next ? 2 : 1) out.push_back(item_at(t, i));
+  return out;
+}
+
+json program_of(const action_table& t, const communication& c, int rank) {
+  json out = json::array();
+  const auto add = [&](int end, token_kind forward, token_kind backward) {
+    const action& a = t.actions[end];
+    out.push_back(spell({a.kind == action_kind::F ? forward : backward, a.stage, a.microbatch, -1}));
+  };
+  each_step(
+      t, c, rank, [&](const message& x) { add(x.consumer, token_kind::RECV_F, token_kind::RECV_B); },
+      [&](int i) { out.push_back(item_at(t, i)); },
+      [&](const message& x) { add(x.producer, token_kind::SEND_F, token_kind::SEND_B); });
+  return out;
 }
 
 }  // namespace
 
-std::string schedule_names() {
-  std::string names;
-  for (const known_schedule& s : schedules) names += (names.empty() ? "" : ", ") + std::string(s.name);
-  return names;
-}
-
-std::vector<std::string> issue_order(const action_table& t, int rank) {
-  std::vector<std::string> out;
-  const auto elsewhere = [&](int stage) {
-    return stage >= 0 && stage < t.stages() && t.rank_of_stage[stage] != rank;
-  };
-  const auto message = [&](const action& a, token_kind forward, token_kind backward, int forward_peer,
-                           int backward_peer) {
-    const bool is_forward = a.kind == action_kind::F;
-    if (a.kind == action_kind::W || !elsewhere(is_forward ? forward_peer : backward_peer)) return;
-    out.push_back(spell({is_forward ? forward : backward, a.stage, a.microbatch, -1}));
-  };
-  const auto receive = [&](const action& a) {
-    message(a, token_kind::RECV_F, token_kind::RECV_B, a.stage - 1, a.stage + 1);
-  };
-  const auto send = [&](const action& a) {
-    message(a, token_kind::SEND_F, token_kind::SEND_B, a.stage + 1, a.stage - 1);
-  };
-  const int ahead = t.inference ? 0 : 1;
-  int received = t.begin[rank];
-  for (int k = t.begin[rank]; k < t.begin[rank + 1]; ++k) {
-    for (; received <= k + ahead && received < t.begin[rank + 1]; ++received) receive(t.actions[received]);
-    sentence s;
-    s << t.actions[k];
-    out.emplace_back(s.view());
-    send(t.actions[k]);
-  }
-  return out;
-}
-
 void answer_schedule(const json& line, json& answer, report& out) {
   const request r = read(line, out);
   if (!out.empty()) return;
-  const action_table t = collect(*r.schedule, r.pp, r.microbatches, r.inference);
+  const action_table t = r.schedule->make(out, r.sizes);
+  if (!out.empty()) return;
   check_actions(out, t);
   if (!out.empty()) return;
-  const codegen::timeline over_time = codegen::simulate(t, r.costs);
-  const std::vector<int> peaks = peak_activations(t, over_time);
-  check_memory(out, r, peaks);
+  const totals all = total(t, r.costs);
+  check_memory(out, r, all.peak_activations);
   if (!out.empty()) return;
 
+  const communication messages = communicate(t, r.costs);
   json compute = json::array(), program = json::array();
   for (int rank = 0; rank < t.ranks(); ++rank) {
-    json order = json::array();
-    for (const codegen::timed_action& a : over_time.ranks[rank]) {
-      sentence s;
-      s << a.what;
-      order.push_back(s.view());
-    }
-    compute.push_back(std::move(order));
-    program.push_back(issue_order(t, rank));
+    compute.push_back(compute_of(t, rank));
+    program.push_back(program_of(t, messages, rank));
   }
   answer["stage_to_rank"] = t.rank_of_stage;
+  if (t.bidirectional()) {
+    answer["stage_to_rank_rev"] = t.reversed_rank_of_stage;
+    answer["mb_split"] = t.reversed_from;
+  }
   answer["compute"] = std::move(compute);
   answer["program"] = std::move(program);
-  answer["makespan"] = over_time.makespan;
-  answer["bubble"] = over_time.bubble;
-  answer["bubble_per_rank"] = over_time.bubble_per_rank;
-  answer["peak_activations"] = peaks;
+  answer["makespan"] = all.makespan;
+  answer["program_makespan"] = messages.when.makespan;
+  answer["lower_bound"] = lower_bound(t, r.costs);
+  answer["bubble"] = all.bubble;
+  answer["window_bubble"] = all.window_bubble;
+  answer["bubble_per_rank"] = all.bubble_per_rank;
+  answer["peak_activations"] = all.peak_activations;
+  answer["slots"] = messages.slots;
 }
 
 }  // namespace rankc::tool

@@ -69,6 +69,26 @@ constexpr long long expert_region(const parallel_dims& d) {
   return lane;
 }
 
+/// RC101, RC102: the degrees that span the world are known and multiply to it.
+constexpr bool factors_world(const parallel_dims& d) {
+  for (const auto& a : all_degrees)
+    if (spans_world(d, a.degree) && d.*a.degree < 1) return false;
+  return known_product(d) == d.world;
+}
+
+/// RC107: cp divides into rings, as far as both are known.
+constexpr bool makes_rings(const parallel_dims& d) { return d.cp < 1 || d.ulysses < 1 || d.cp % d.ulysses == 0; }
+
+/// RC108: the expert groups divide their region, of dims that factor the world.
+constexpr bool places_experts(const parallel_dims& d) {
+  return d.ep >= 1 && d.etp >= 1 && expert_region(d) % (1LL * d.ep * d.etp) == 0;
+}
+
+/// Whether resolved dims have a layout.
+constexpr bool has_layout(const parallel_dims& d) {
+  return factors_world(d) && d.ulysses >= 1 && makes_rings(d) && places_experts(d);
+}
+
 /// The same dims with the inferred degree filled in, where it is the only one, the others are at least 1 and a whole
 /// number fits; else unchanged. A degree that does not span the world takes all that it can: ep and etp their region,
 /// ulysses the whole of cp.

@@ -31,20 +31,4 @@ class sentence {
   std::vector<char> text_;
 };
 
-/// Append the smallest divisors of n, up to `most` of them: "1, 2, 3, 4, 6, 12".
-constexpr sentence& list_divisors(sentence& s, int n, int most = 12) {
-  auto list = [&, separator = ""](int d) mutable {
-    if (most-- <= 0) return;
-    s << separator << d;
-    separator = ", ";
-  };
-  // Those above the square root are n divided by those below.
-  int d = 1;
-  for (; d <= n / d; ++d)
-    if (n % d == 0) list(d);
-  while (--d >= 1)
-    if (n % d == 0 && n / d != d) list(n / d);
-  return s;
-}
-
 }  // namespace rankc

@@ -53,8 +53,7 @@ constexpr std::vector<planned_communicator> plan_communicators(const layout& l, 
 /// The calls that make them if every group is a communicator of its own.
 constexpr int count_groups(const layout& l, const std::vector<planned_communicator>& plan) {
   int n = 0;
-  for (const planned_communicator& p : plan)
-    for (int r = 0; r < l.ranks(); ++r) n += p.groups.has(r) && p.groups.first(r) == r;
+  for (const planned_communicator& p : plan) n += p.groups.count(l.ranks());
   return n;
 }
 

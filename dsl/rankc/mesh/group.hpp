@@ -55,6 +55,14 @@ class group_shape {
       for (const run& r : *this) n = n * r.size + rank / r.stride % r.size;
     return n;
   }
+  /// The rank at a place of the group that begins with `first`.
+  constexpr int at(int first, int place) const {
+    for (int i = count_; i-- > 0; place /= runs_[static_cast<std::size_t>(i)].size)
+      first += place % runs_[static_cast<std::size_t>(i)].size * runs_[static_cast<std::size_t>(i)].stride;
+    return first;
+  }
+  /// How many groups have more than one rank.
+  constexpr int count(int ranks) const { return count_ == 0 ? 0 : below_ > 0 ? below_ : ranks / size(); }
   /// The ranks of a rank's group, in ascending order.
   constexpr std::vector<int> members(int rank) const {
     std::vector<int> out{first(rank)};

@@ -5,6 +5,9 @@
 //   actions(pp, rank, emit)              the actions of a rank in order; or, where the ranks' orders depend on each
 //   table(pp)                            other, the actions of all ranks as an action_table
 //   check(report&, pp)                   optional: where it is undefined, and what is legal (RC3xx)
+//   stages(pp)                           optional: how many, where it is not pp * stages_per_rank
+//   reversed_rank_of_stage(stage, pp)    optional: every stage is on two ranks, here for the microbatches from
+//   reversed_from()                      this one on
 #pragma once
 #include <rankc/diagnostic.hpp>
 
@@ -49,7 +52,14 @@ struct action_table {
   }
 };
 
-/// Collect what a schedule emits for `pp` ranks. (Counted, then written in place: push_back costs a compiler more.)
+/// How many stages a schedule cuts the model into.
+template <class Schedule>
+constexpr int count_stages(const Schedule& schedule, int pp) {
+  if constexpr (requires { schedule.stages(pp); }) return schedule.stages(pp);
+  else return pp * schedule.stages_per_rank;
+}
+
+/// Collect what a schedule emits for `pp` ranks.
 template <class Schedule>
 constexpr action_table collect(const Schedule& schedule, int pp) {
   if constexpr (requires { schedule.table(pp); }) {
@@ -58,17 +68,26 @@ constexpr action_table collect(const Schedule& schedule, int pp) {
     action_table t;
     t.microbatches = schedule.microbatches;
     if constexpr (requires { schedule.inference; }) t.inference = schedule.inference;
-    const int stages = pp * schedule.stages_per_rank;
+    const int stages = count_stages(schedule, pp);
     for (int s = 0; s < stages; ++s) t.rank_of_stage.push_back(schedule.rank_of_stage(s, pp));
-    int n = 0;
-    for (int r = 0; r < pp; ++r) {
-      t.begin.push_back(n);
-      schedule.actions(pp, r, [&](const action&) { ++n; });
+    if constexpr (requires { schedule.reversed_from(); }) {
+      for (int s = 0; s < stages; ++s) t.reversed_rank_of_stage.push_back(schedule.reversed_rank_of_stage(s, pp));
+      t.reversed_from = schedule.reversed_from();
     }
-    t.begin.push_back(n);
-    t.actions.assign(static_cast<std::size_t>(n), action{});
+    // Written in place, since push_back costs a compiler more: into room for the F, I and W of every stage and
+    // microbatch, and for one action too many. A schedule that fills it is wrong and is seen to be.
+    t.actions.assign(static_cast<std::size_t>(3 * stages * t.microbatches + 1), action{});
     action* to = t.actions.data();
-    for (int r = 0; r < pp; ++r) schedule.actions(pp, r, [&](const action& a) { *to++ = a; });
+    const action* const begin = to;
+    const action* const end = to + t.actions.size();
+    for (int r = 0; r < pp; ++r) {
+      t.begin.push_back(static_cast<int>(to - begin));
+      schedule.actions(pp, r, [&](const action& a) {
+        if (to != end) *to++ = a;
+      });
+    }
+    t.begin.push_back(static_cast<int>(to - begin));
+    t.actions.resize(static_cast<std::size_t>(to - begin));
     return t;
   }
 }

@@ -14,22 +14,51 @@ constexpr progress made_by(action_kind k) {
   return k == action_kind::F ? forward : k == action_kind::W ? weight_gradient : input_gradient;
 }
 
-/// RC302: the first of a rank's actions from `i` on that is not its own to run.
+/// RC302: the placement names a rank that there is not.
+constexpr bool refuse_placement(report& out, const action_table& t) {
+  for (const std::vector<int>* rank_of : {&t.rank_of_stage, &t.reversed_rank_of_stage})
+    for (int s = 0; s < static_cast<int>(rank_of->size()); ++s)
+      if (const int rank = (*rank_of)[s]; rank < 0 || rank >= t.ranks()) {
+        refuse(out, 302) << "stage " << s << " is on rank " << rank << ", but ranks end at " << t.ranks() - 1;
+        return true;
+      }
+  if (!t.bidirectional() || t.reversed_rank_of_stage.size() == t.rank_of_stage.size()) return false;
+  refuse(out, 302) << "one direction has " << t.stages() << " stages, the other " << t.reversed_rank_of_stage.size()
+                   << "; every stage is on one rank for each direction";
+  return true;
+}
+
+/// RC302: the first of a rank's actions from `i` on that is not its own to run, or that overlaps what it cannot.
 constexpr bool refuse_misplaced(report& out, const action_table& t, int rank, int i) {
-  for (; i < t.begin[rank + 1]; ++i) {
+  for (const int first = i; i < t.begin[rank + 1]; ++i) {
     const action& a = t.actions[i];
     const bool exists = a.stage >= 0 && a.stage < t.stages() && a.microbatch >= 0 && a.microbatch < t.microbatches;
-    if (exists && t.rank_of_stage[a.stage] == rank) continue;
-    sentence& s = refuse(out, 302) << "rank " << rank << " has " << a << ", but ";
-    if (exists) s << "stage " << a.stage << " is on rank " << t.rank_of_stage[a.stage];
-    else s << "stages end at " << t.stages() - 1 << " and microbatches at " << t.microbatches - 1;
+    const int home = exists ? t.rank_of(a.stage, a.microbatch) : -1;
+    const bool is_second = i > first && t.actions[i - 1].overlaps_next;
+    if (home == rank && !(a.overlaps_next && (is_second || i + 1 == t.begin[rank + 1]))) continue;
+    sentence& s = refuse(out, 302) << "rank " << rank;
+    if (home == rank)
+      s << " overlaps " << a << " with " << (is_second ? "two actions" : "nothing") << "; an OVERLAP is of two actions that follow each other";
+    else if (exists && t.bidirectional())
+      s << " has " << a << ", but stage " << a.stage << " is on rank " << home << " for microbatch " << a.microbatch;
+    else if (exists) s << " has " << a << ", but stage " << a.stage << " is on rank " << home;
+    else s << " has " << a << ", but stages end at " << t.stages() - 1 << " and microbatches at " << t.microbatches - 1;
     return true;
   }
   return false;
 }
 
+/// How far each rank has come, and what every stage has done with every microbatch.
+struct reached_state {
+  std::vector<int> next;             // of each rank, the first action that has not run
+  const unsigned char* const cells;  // of stages and microbatches; also of a stage before the first and after the last
+  int microbatches;
+  constexpr unsigned char done(int stage, int microbatch) const { return cells[stage * microbatches + microbatch]; }
+};
+
 /// What an action waits for, given what its stage has done with its microbatch.
 constexpr action needed_by(action a, unsigned char done) {
+  a.overlaps_next = false;
   if (a.kind == action_kind::F) --a.stage;
   else if (a.kind == action_kind::W) a.kind = action_kind::I;
   else if (done & forward) ++a.stage;
@@ -38,24 +67,46 @@ constexpr action needed_by(action a, unsigned char done) {
 }
 
 /// RC304: the ranks that wait for each other, or the one that waits for what no rank has.
-constexpr void refuse_wait(report& out, const action_table& t, const std::vector<int>& reached, const unsigned char* cells) {
-  auto waits = [&](int rank) { return reached[rank] < t.begin[rank + 1]; };
-  auto before = [&](int rank) { return t.actions[reached[rank]]; };
+constexpr void refuse_wait(report& out, const action_table& t, const reached_state& at) {
+  auto waits = [&](int rank) { return at.next[rank] < t.begin[rank + 1]; };
+  auto input = [&](const action& a) { return needed_by(a, at.done(a.stage, a.microbatch)); };
   auto needed = [&](int rank) {
-    const action a = before(rank);
-    return needed_by(a, cells[a.stage * t.microbatches + a.microbatch]);
+    const action* const a = &t.actions[at.next[rank]];
+    const action first = input(*a);
+    const bool is_there = at.done(first.stage, first.microbatch) & made_by(first.kind);
+    return is_there ? input(a[1]) : first;  // the other half of an OVERLAP waits
   };
-  auto next = [&](int rank) { return t.rank_of_stage[needed(rank).stage]; };
+  auto next = [&](int rank) { return t.rank_of(needed(rank).stage, needed(rank).microbatch); };
   int first = 0;
   while (!waits(first)) ++first;
   for (int i = 0; i < t.ranks() && waits(next(first)); ++i) first = next(first);  // into the cycle, if there is one
   sentence& s = refuse(out, 304);
   int rank = first;
   do {
-    s << (rank == first ? "" : ", ") << "rank " << rank << " waits for " << needed(rank) << " before " << before(rank);
+    s << (rank == first ? "" : ", ") << "rank " << rank << " waits for " << needed(rank) << " before ";
+    const action* const a = &t.actions[at.next[rank]];
+    if (a->overlaps_next) s << "OVERLAP(" << a[0] << "," << a[1] << ")";
+    else s << *a;
     rank = next(rank);
   } while (rank != first && waits(rank));
   s << ", for ever; order each rank's actions by their data: F after F of the stage before, B after B of the stage after";
+}
+
+/// RC303: what a stage never does.
+constexpr void refuse_missing(report& out, const action_table& t, const reached_state& at) {
+  for (int s = 0; s < t.stages(); ++s)
+    for (int mb = 0; mb < t.microbatches; ++mb) {
+      const unsigned char done = at.done(s, mb);
+      if ((done & forward) && (t.inference || (done & weight_gradient))) continue;
+      refuse(out, 303) << "stage " << s << " never runs its " << (done & forward ? "backward" : "forward") << " of microbatch "
+                       << mb << "; each stage runs F and B, or F, I and W, of each of the " << t.microbatches << " microbatches";
+      return;
+    }
+}
+
+constexpr void refuse_twice(report& out, const action& a, int rank) {
+  refuse(out, 302) << "rank " << rank << " runs " << a << ", but stage " << a.stage << " has run its "
+                   << (a.kind == action_kind::F ? "forward" : "backward") << " of microbatch " << a.microbatch << " before";
 }
 
 }  // namespace detail
@@ -63,68 +114,61 @@ constexpr void refuse_wait(report& out, const action_table& t, const std::vector
 /// Append what keeps the table from running: an action out of place or twice (RC302), one missing (RC303), a wait
 /// that never ends (RC304). Every rank runs as far as it can, in turn, until none moves.
 constexpr void check_actions(report& out, const action_table& t) {
-  // A compiler runs this for tens of thousands of actions: so plain pointers, and one byte per stage and microbatch.
+  using namespace detail;
+  if (refuse_placement(out, t)) return;
+  // A compiler runs this for hundreds of thousands of actions: so plain pointers, no calls, and one byte per cell.
   const int stages = t.stages(), m = t.microbatches, ranks = t.ranks();
-  std::vector<unsigned char> bytes(static_cast<std::size_t>(stages) * m, 0);
-  std::vector<int> reached = t.begin;
-  unsigned char* const cells = bytes.data();
+  std::vector<unsigned char> bytes(static_cast<std::size_t>(stages + 2) * m, 0);
+  for (int mb = 0; mb < m; ++mb) bytes[mb] = forward, bytes[(stages + 1) * m + mb] = input_gradient;
+  unsigned char* const cells = bytes.data() + m;
   const action* const actions = t.actions.data();
-  const int* const rank_of_stage = t.rank_of_stage.data();
-  for (int s = 0; s < stages; ++s)
-    if (rank_of_stage[s] < 0 || rank_of_stage[s] >= ranks) {
-      refuse(out, 302) << "stage " << s << " is on rank " << rank_of_stage[s] << ", but ranks end at " << ranks - 1;
-      return;
-    }
-  int forwards = 0, backwards = 0;
+  const int* const rank_of = t.rank_of_stage.data();
+  const int* const reversed_rank_of = t.reversed_rank_of_stage.data();
+  const int reversed_from = t.bidirectional() ? t.reversed_from : m;
+  reached_state at{t.begin, cells, m};
   for (bool moved = true; moved;) {
     moved = false;
     for (int r = 0; r < ranks; ++r) {
-      int i = reached[r];
-      for (const int end = t.begin[r + 1]; i < end; ++i) {
-        const action& a = actions[i];
-        const int s = a.stage, mb = a.microbatch;
-        if (s < 0 || s >= stages || mb < 0 || mb >= m || rank_of_stage[s] != r) break;
+      const action* a = actions + at.next[r];
+      const action* const begin = a;
+      const action* const end = actions + t.begin[r + 1];
+      unsigned char* half = nullptr;  // the cell of an OVERLAP's first action: made only together with the second's
+      unsigned char half_makes = 0;
+      for (; a != end; ++a) {
+        const int s = a->stage, mb = a->microbatch;
+        if (s < 0 || s >= stages || mb < 0 || mb >= m || (mb < reversed_from ? rank_of : reversed_rank_of)[s] != r) break;
         unsigned char* const cell = cells + s * m + mb;
-        const unsigned char done = *cell;
-        if (done & detail::made_by(a.kind)) {
-          refuse(out, 302) << "rank " << r << " runs " << a << ", but stage " << s << " has run its "
-                           << (a.kind == action_kind::F ? "forward" : "backward") << " of microbatch " << mb << " before";
-          return;
-        }
-        if (a.kind == action_kind::F) {
-          if (s > 0 && !(cell[-m] & detail::forward)) break;
-          *cell = done | detail::forward;
-          ++forwards;
-        } else if (a.kind == action_kind::W) {
-          if (!(done & detail::input_gradient)) break;
-          *cell = done | detail::weight_gradient;
-          ++backwards;
+        unsigned char makes;
+        if (a->kind == action_kind::F) {
+          if (!(cell[-m] & forward)) break;
+          makes = forward;
+        } else if (a->kind == action_kind::W) {
+          if (!(*cell & input_gradient)) break;
+          makes = weight_gradient;
         } else {
-          if (!(done & detail::forward) || (s + 1 < stages && !(cell[m] & detail::input_gradient))) break;
-          *cell = done | detail::input_gradient;
-          if (a.kind == action_kind::B) {
-            *cell |= detail::weight_gradient;
-            ++backwards;
-          }
+          if (!(*cell & forward) || !(cell[m] & input_gradient)) break;
+          makes = a->kind == action_kind::B ? input_gradient | weight_gradient : input_gradient;
         }
+        if ((*cell & makes) || (half == cell && half_makes == makes)) return refuse_twice(out, *a, r);
+        if (a->overlaps_next) {
+          if (half) break;
+          half = cell;
+          half_makes = makes;
+          continue;
+        }
+        *cell |= makes;
+        if (half) *half |= half_makes, half = nullptr;
       }
-      moved |= i != reached[r];
-      reached[r] = i;
+      if (half) --a;
+      moved |= a != begin;
+      at.next[r] += static_cast<int>(a - begin);
     }
   }
   for (int r = 0; r < ranks; ++r)
-    if (detail::refuse_misplaced(out, t, r, reached[r])) return;
+    if (refuse_misplaced(out, t, r, at.next[r])) return;
   for (int r = 0; r < ranks; ++r)
-    if (reached[r] != t.begin[r + 1]) return detail::refuse_wait(out, t, reached, cells);
-  if (forwards == stages * m && (t.inference || backwards == stages * m)) return;
-  for (int s = 0; s < stages; ++s)
-    for (int mb = 0; mb < m; ++mb) {
-      const bool forward = cells[s * m + mb] & detail::forward, backward = cells[s * m + mb] & detail::weight_gradient;
-      if (forward && (t.inference || backward)) continue;
-      refuse(out, 303) << "stage " << s << " never runs its " << (forward ? "backward" : "forward") << " of microbatch "
-                       << mb << "; each stage runs F and B, or F, I and W, of each of the " << m << " microbatches";
-      return;
-    }
+    if (at.next[r] != t.begin[r + 1]) return refuse_wait(out, t, at);
+  refuse_missing(out, t, at);
 }
 
 }  // namespace rankc

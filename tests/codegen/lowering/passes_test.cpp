@@ -3,7 +3,7 @@
 
 #include <rankc/codegen/intervals.hpp>
 #include <rankc/codegen/lowered.hpp>
-#include <rankc/codegen/simulate.hpp>
+#include <rankc/schedule/timing.hpp>
 #include <rankc/codegen/text_template.hpp>
 
 #include <map>
@@ -114,7 +114,7 @@ TEST_CASE("colours are as few as lives that meet") {
 TEST_CASE("the time line of 1F1B has GPipe's bubble") {
   for (const char* name : {"pp4_1f1b", "pp2_gpipe"}) {
     const auto plan = programs::make(programs::jobs[1], layout(name));
-    const timeline t = simulate(plan.actions);
+    const timing t = time(plan.actions);
     const double pp = plan.dims.pp, m = plan.actions.microbatches;
     CHECK(t.bubble == doctest::Approx((pp - 1) / (m + pp - 1)));
     CHECK(t.makespan == 3 * (m + pp - 1));

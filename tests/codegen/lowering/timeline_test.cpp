@@ -8,7 +8,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <rankc/codegen/generator.hpp>
-#include <rankc/codegen/simulate.hpp>
+#include <rankc/schedule/timing.hpp>
 #include <rankc/runtime/trace_events.hpp>
 
 #include "plans.hpp"
@@ -98,14 +98,15 @@ TEST_CASE("a planned trace has every action once, at its simulated time, and bot
       else messages[e["name"]].push_back(e);
     }
     CHECK(compute.size() == plan.actions.actions.size());
-    const rankc::codegen::timeline expected = rankc::codegen::simulate(plan.actions);
+    const rankc::timing expected = rankc::time(plan.actions);
     std::size_t edges = 0;
     for (int pp = 0; pp < plan.dims.pp; ++pp)
-      for (const rankc::codegen::timed_action& a : expected.ranks[pp]) {
-        const json& e = compute.at({rankc::layout(plan.dims).flat(rankc::coord{.pp = rankc::along<rankc::mesh_axis::pp>(pp)}), token(a.what)});
-        CHECK(e["ts"] == 1000 * a.begin);
-        CHECK(e["dur"] == 1000 * (a.end - a.begin));
-        edges += a.what.kind == rankc::action_kind::F ? a.what.stage + 1 < plan.dims.pp : a.what.stage > 0;
+      for (int i = plan.actions.begin[pp]; i < plan.actions.begin[pp + 1]; ++i) {
+        const rankc::action& a = plan.actions.actions[i];
+        const json& e = compute.at({rankc::layout(plan.dims).flat(rankc::coord{.pp = rankc::along<rankc::mesh_axis::pp>(pp)}), token(a)});
+        CHECK(e["ts"] == 1000 * expected.begin[i]);
+        CHECK(e["dur"] == 1000 * (expected.end[i] - expected.begin[i]));
+        edges += a.kind == rankc::action_kind::F ? a.stage + 1 < plan.dims.pp : a.stage > 0;
       }
     CHECK(messages.size() == edges);
     for (const auto& [what, ends] : messages) {
@@ -130,18 +131,18 @@ TEST_CASE("the page holds all that it shows, and asks for nothing from elsewhere
     }
     const json lanes = lanes_of(page);
     REQUIRE(lanes.size() == 1);
-    const rankc::codegen::timeline expected = rankc::codegen::simulate(plan.actions);
+    const rankc::timing expected = rankc::time(plan.actions);
     CHECK(lanes[0]["makespan"].get<double>() == 1000 * expected.makespan);
     CHECK(lanes[0]["bubble"].get<double>() == doctest::Approx(expected.bubble));
-    REQUIRE(lanes[0]["rows"].size() == expected.ranks.size());
-    for (std::size_t pp = 0; pp < expected.ranks.size(); ++pp) {
+    REQUIRE(lanes[0]["rows"].size() == expected.bubble_per_rank.size());
+    for (int pp = 0; pp < plan.actions.ranks(); ++pp) {
       const json& row = lanes[0]["rows"][pp];
       CHECK(row["bubble"].get<double>() == doctest::Approx(expected.bubble_per_rank[pp]));
       CHECK(row["peak"] == expected.peak_activations[pp]);
       CHECK(row["held"].back()[1] == 0);
       std::size_t actions = 0;
       for (const json& box : row["boxes"]) actions += box[2] == 0;
-      CHECK(actions == expected.ranks[pp].size());
+      CHECK(actions == static_cast<std::size_t>(plan.actions.begin[pp + 1] - plan.actions.begin[pp]));
     }
   }
 }

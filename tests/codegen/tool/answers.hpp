@@ -28,7 +28,10 @@ inline std::string text_of(const json& answered) {
 
 /// A line for `--check` of the program in an answer.
 inline json program_of(const json& answered) {
-  return {{"ranks", answered.at("program")}, {"stage_to_rank", answered.at("stage_to_rank")}};
+  json out{{"ranks", answered.at("program")}};
+  for (const char* field : {"stage_to_rank", "stage_to_rank_rev", "mb_split"})
+    if (answered.contains(field)) out[field] = answered[field];
+  return out;
 }
 
 }  // namespace rankc::tool

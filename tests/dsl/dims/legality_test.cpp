@@ -16,6 +16,20 @@ bool same_degrees(const parallel_dims& a, const parallel_dims& b) {
   return true;
 }
 
+/// Verdicts of rankc are as expected. A refusal by the rules costs a search for what to offer instead: they
+/// are asked about some.
+class verdicts {
+ public:
+  void expect(const parallel_dims& d, bool legal) {
+    REQUIRE(has_layout(resolve(d)) == legal);
+    if (legal || refused_++ % 61 == 0) REQUIRE(accepted(d) == legal);
+  }
+  int refused() const { return refused_; }
+
+ private:
+  int refused_ = 0;
+};
+
 constexpr expert_layout layouts[]{expert_layout::folded, expert_layout::folded_over_replicas,
                                   expert_layout::independent};
 
@@ -27,7 +41,7 @@ TEST_CASE("all that is legal is accepted") {
 }
 
 TEST_CASE("one degree away from what is legal, dims are refused exactly where they are not") {
-  int refused = 0;
+  verdicts v;
   for (int world = 1; world <= 12; ++world)
     for_each_legal(world, [&](const parallel_dims& d) {
       for (const auto& a : all_degrees)
@@ -35,16 +49,16 @@ TEST_CASE("one degree away from what is legal, dims are refused exactly where th
           if (n == infer) continue;
           parallel_dims other = d;
           other.*a.degree = n;
-          REQUIRE(accepted(other) == legal(other));
-          refused += !legal(other);
+          v.expect(other, legal(other));
         }
     });
-  CHECK(refused > 100000);
+  CHECK(v.refused() > 100000);
 }
 
 TEST_CASE("small degrees, inferred or not, are accepted exactly where a search finds a layout") {
   constexpr int degrees[]{infer, 1, 2, 3};
   constexpr int combinations = 1 << (2 * std::size(all_degrees));
+  verdicts v;
   for (const expert_layout layout : layouts)
     for (const int world : {6, 12, 24})
       for (int i = 0; i < combinations; ++i) {
@@ -54,12 +68,8 @@ TEST_CASE("small degrees, inferred or not, are accepted exactly where a search f
           d.*a.degree = degrees[rest % 4];
           rest /= 4;
         }
-        if (inferred(d) > 1) {
-          REQUIRE(!accepted(d));
-          continue;
-        }
-        const auto found = filled(d);
-        REQUIRE(accepted(d) == found.has_value());
+        const auto found = inferred(d) <= 1 ? filled(d) : std::nullopt;
+        v.expect(d, found.has_value());
         if (found) REQUIRE(same_degrees(resolve(d), *found));
       }
 }
@@ -81,6 +91,7 @@ TEST_CASE("any single degree of legal dims can be inferred") {
 
 TEST_CASE("degrees near the ends of int are refused or accepted like others") {
   constexpr int most = std::numeric_limits<int>::max(), least = std::numeric_limits<int>::min();
+  verdicts v;
   for (const expert_layout layout : layouts)
     for (const int world : {64, 1 << 30, most})
       for (const auto& a : all_degrees)
@@ -89,11 +100,10 @@ TEST_CASE("degrees near the ends of int are refused or accepted like others") {
             for (const int large : {1 << 16, 1 << 30, most, least, -2}) {
               parallel_dims d{.world = world, .expert_layout = layout};
               for (const auto& x : {a, b, c}) d.*x.degree = large;
-              REQUIRE(accepted(d) == legal(d));
+              v.expect(d, legal(d));
               REQUIRE(same_degrees(resolve(d), d));
               d.*c.degree = infer;
-              const parallel_dims r = resolve(d);
-              REQUIRE(accepted(d) == legal(r));
+              v.expect(d, legal(resolve(d)));
             }
 }
 

@@ -2,6 +2,9 @@
 // RC3xx: schedules. Those of the library are right, so that most of these are written by hand.
 #include "reject.hpp"
 
+#include <rankc/schedules/dual_pipe.hpp>
+#include <rankc/schedules/from_csv.hpp>
+
 inline constexpr models::gpt2 gpt{.layers = 2, .hidden = 8, .heads = 2, .ffn = 8, .vocab = 8};
 
 namespace refused {
@@ -40,6 +43,10 @@ static_assert(valid<rc302_whole_backward_after_its_half>);  // error: RC302: ran
 using rc302_weights_twice = scheduled<by_hand{{{{F, 0, 0}, {B, 0, 0}, fault(action{W, 0, 0}, none), none}, {{F, 1, 0}, {B, 1, 0}, none, none}}}>;
 static_assert(valid<rc302_weights_twice>);  // error: RC302: rank 0 runs 0W0, but stage 0 has run its backward of microbatch 0 before
 
+using rc302_overlap_with_nothing =
+    scheduled<by_hand{{{{F, 0, 0}, {B, 0, 0, fault(true, false)}, none, none}, {{F, 1, 0}, {B, 1, 0}, none, none}}}>;
+static_assert(valid<rc302_overlap_with_nothing>);  // error: RC302: rank 0 overlaps 0B0 with nothing; an OVERLAP is of two actions that follow each other
+
 using rc302_stage_of_another_rank =
     scheduled<by_hand{{{{F, 0, 0}, fault(action{F, 1, 0}, none), {B, 0, 0}, none}, {{F, 1, 0}, {B, 1, 0}, none, none}}}>;
 static_assert(valid<rc302_stage_of_another_rank>);  // error: RC302: rank 0 has 1F0, but stage 1 is on rank 1
@@ -64,6 +71,10 @@ using rc303_no_forward = scheduled<by_hand{{{{F, 0, 0}, {B, 0, 0}, fault(none, a
                                            2}>;
 static_assert(valid<rc303_no_forward>);  // error: RC303: stage 0 never runs its forward of microbatch 1; each stage runs F and B, or F, I and W, of each of the 2 microbatches
 
+using rc304_overlap_of_halves_that_need_each_other =
+    scheduled<by_hand{{{{F, 0, 0}, {B, 0, 0}, none, none}, {{F, 1, 0, fault(true, false)}, {B, 1, 0}, none, none}}}>;
+static_assert(valid<rc304_overlap_of_halves_that_need_each_other>);  // error: RC304: rank 1 waits for 1F0 before OVERLAP(1F0,1B0), for ever; order each rank's actions by their data: F after F of the stage before, B after B of the stage after
+
 using rc304_backward_before_forward =
     scheduled<by_hand{{{{fault(B, F), 0, 0}, {fault(F, B), 0, 0}, none, none}, {{F, 1, 0}, {B, 1, 0}, none, none}}}>;
 static_assert(valid<rc304_backward_before_forward>);  // error: RC304: rank 0 waits for 0F0 before 0B0, for ever; order each rank's actions by their data: F after F of the stage before, B after B of the stage after
@@ -76,5 +87,38 @@ static_assert(valid<rc304_ranks_wait_for_each_other>);  // error: RC304: rank 0 
 using rc304_weights_before_inputs =
     scheduled<by_hand{{{{F, 0, 0}, {B, 0, 0}, none, none}, {{F, 1, 0}, {fault(W, I), 1, 0}, {fault(I, W), 1, 0}, none}}}>;
 static_assert(valid<rc304_weights_before_inputs>);  // error: RC304: rank 1 waits for 1I0 before 1W0, for ever; order each rank's actions by their data: F after F of the stage before, B after B of the stage after
+
+/// What a schedule says for itself, before its actions are looked at.
+template <auto Schedule, int Pp = 2>
+struct asked {
+  static constexpr report diagnose() {
+    report out;
+    Schedule.check(out, Pp);
+    return out;
+  }
+};
+
+using rc312_half_a_microbatch = asked<schedules::dual_pipe{.microbatches = fault(5, 6)}>;
+static_assert(valid<rc312_half_a_microbatch>);  // error: RC312: microbatches=5 is odd; dual_pipe sends half of them each way, so take 4 or 6, or dual_pipe_v, which runs any number
+
+using rc312_rank_without_mirror = asked<schedules::dual_pipe{.microbatches = 6}, fault(3, 4)>;
+static_assert(valid<rc312_rank_without_mirror>);  // error: RC312: pp=3 is odd; dual_pipe pairs each rank with its mirror, so take pp=2 or 4, or dual_pipe_v, which runs on any number of ranks
+
+using schedules::from_csv, schedules::literal;
+
+using rc313_no_such_action = scheduled<from_csv<fault(literal("0F0, 0X0\n1F0, 1B0"), literal("0F0, 0B0\n1F0, 1B0"))>{}>;
+static_assert(valid<rc313_no_such_action>);  // error: RC313: line 1, token 2: '0X0' is not an action; write the stage, one of FBIW, and the microbatch, as 0F0, or two of them as OVERLAP(0F1,2B0)
+
+using rc313_line_missing = asked<from_csv<"0F0, 0B0\n1F0, 1B0">{}, fault(4, 2)>;
+static_assert(valid<rc313_line_missing>);  // error: RC313: pp=4, but the text has 2 lines; there is a line for each rank: take pp=2
+
+using rc313_no_actions = asked<from_csv<fault(literal("        "), literal("0F0, 0B0"))>{}, 1>;
+static_assert(valid<rc313_no_actions>);  // error: RC313: the text has no actions; write a line for each rank, as 0F0, 0B0
+
+using rc313_stage_left_out = asked<from_csv<fault(literal("0F0\n2F0"), literal("0F0\n1F0"))>{}>;
+static_assert(valid<rc313_stage_left_out>);  // error: RC313: no line has a forward of stage 1, but they go up to 2
+
+using rc304_in_a_text = scheduled<from_csv<fault(literal("0F0, 0B0\n1B0, 1F0"), literal("0F0, 0B0\n1F0, 1B0"))>{}>;
+static_assert(valid<rc304_in_a_text>);  // error: RC304: rank 1 waits for 1F0 before 1B0, for ever; order each rank's actions by their data: F after F of the stage before, B after B of the stage after
 
 }  // namespace refused

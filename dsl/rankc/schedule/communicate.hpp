@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// The messages of a schedule: when each is sent, when its receive is posted, and into which buffer. Placed from the
+// max-plus solution in which every directed pair of ranks is a queue of its own.
+#pragma once
+#include <rankc/schedule/timing.hpp>
+
+#include <algorithm>
+#include <vector>
+
+namespace rankc {
+
+/// The result of one action on its way to another rank. It is sent as soon as it is made; the receive is issued before
+/// the receiver's action `posted`. Messages from one rank to another, forwards and backwards alike, are sent and
+/// received in one order: that of the sender's actions.
+/// Shapes: producer, consumer and posted are indices of the table's actions. Units: begin and end as the costs.
+struct message {
+  int producer, consumer, posted;
+  int from, to;  // ranks
+  double begin, end;
+  int send_slot = -1, receive_slot = -1;  // buffers, on either rank
+};
+
+/// Shapes: messages in each sender's order; slots (ranks), how many buffers the rank's messages need.
+struct communication {
+  std::vector<message> messages;
+  timing when;  // with queues
+  std::vector<int> slots;
+};
+
+namespace detail {
+
+/// Where the table's actions are.
+/// Shapes: (stages x microbatches).
+struct action_places {
+  std::vector<int> forward, gradient, last;  // F; B or I; the one that ends the use of what F received: B or W
+  constexpr explicit action_places(const action_table& t)
+      : forward(static_cast<std::size_t>(t.stages()) * t.microbatches, -1), gradient(forward), last(forward) {
+    for (int i = 0; i < static_cast<int>(t.actions.size()); ++i) {
+      const action& a = t.actions[i];
+      const int cell = a.stage * t.microbatches + a.microbatch;
+      if (a.kind == action_kind::F) forward[cell] = i;
+      if (a.kind == action_kind::B || a.kind == action_kind::I) gradient[cell] = i;
+      if (t.inference || a.kind == action_kind::B || a.kind == action_kind::W) last[cell] = i;
+    }
+  }
+};
+
+/// The solution with a queue for each directed pair of ranks. Receives are left to post.
+constexpr communication send_all(const action_table& t, const costs& c, const action_places& at) {
+  communication out;
+  out.when.begin.assign(t.actions.size(), 0);
+  out.when.end = out.when.begin;
+  std::vector<double> queue_free(static_cast<std::size_t>(t.ranks()) * t.ranks(), 0);
+  const auto deliver = [&](const action& a, double done) {
+    const bool forward = a.kind == action_kind::F;
+    const int to_stage = a.stage + (forward ? 1 : -1);
+    if (to_stage < 0 || to_stage >= t.stages()) return done;
+    const int from = t.rank_of(a.stage, a.microbatch), to = t.rank_of(to_stage, a.microbatch);
+    if (from == to) return done;
+    double& free = queue_free[from * t.ranks() + to];
+    const double begin = std::max(done, free);
+    free = begin + c.send;
+    const auto index = [&](int stage) { return (forward ? at.forward : at.gradient)[stage * t.microbatches + a.microbatch]; };
+    out.messages.push_back({index(a.stage), index(to_stage), -1, from, to, begin, free});
+    return free;
+  };
+  static_cast<totals&>(out.when) = solve(t, c, out.when.begin.data(), out.when.end.data(), deliver);
+  std::sort(out.messages.begin(), out.messages.end(), [](const message& a, const message& b) { return a.producer < b.producer; });
+  return out;
+}
+
+/// The first action of the item that action `i` is in: an OVERLAP is entered and left as one.
+constexpr int first_of_item(const action_table& t, int rank, int i) {
+  return i > t.begin[rank] && t.actions[i - 1].overlaps_next ? i - 1 : i;
+}
+
+/// Post every receive as late as it delays nothing: after the actions that have ended when the message could begin, but
+/// before its consumer and not after the receives behind it in the queue.
+constexpr void post_receives(communication& out, const action_table& t) {
+  std::vector<int> behind(static_cast<std::size_t>(t.ranks()) * t.ranks(), static_cast<int>(t.actions.size()));
+  for (std::size_t k = out.messages.size(); k-- > 0;) {
+    message& x = out.messages[k];
+    const double* const ends = out.when.end.data();
+    const auto late = std::upper_bound(ends + t.begin[x.to], ends + t.begin[x.to + 1], x.begin) - ends;
+    int& bound = behind[x.from * t.ranks() + x.to];
+    bound = std::min({bound, static_cast<int>(late), x.consumer});
+    x.posted = bound = first_of_item(t, x.to, bound);
+  }
+}
+
+/// A buffer's use on one rank, from before action `first` until after action `last`.
+struct slot_use {
+  int first, last;
+  int* slot;
+};
+
+/// Give every use the first slot that is free, which takes as few as are ever in use at once; return how many.
+constexpr int colour(std::vector<slot_use>& uses) {
+  std::sort(uses.begin(), uses.end(), [](const slot_use& a, const slot_use& b) { return a.first < b.first; });
+  std::vector<int> last;  // of each slot
+  for (const slot_use& u : uses) {
+    std::size_t s = 0;
+    while (s < last.size() && last[s] >= u.first) ++s;
+    if (s == last.size()) last.push_back(0);
+    last[s] = u.last;
+    *u.slot = static_cast<int>(s);
+  }
+  return static_cast<int>(last.size());
+}
+
+/// What is received stays until the backward that reads it has ended; what is sent until it has left.
+constexpr void assign_slots(communication& out, const action_table& t, const action_places& at) {
+  std::vector<std::vector<slot_use>> uses(static_cast<std::size_t>(t.ranks()));
+  const double* const ends = out.when.end.data();
+  for (message& x : out.messages) {
+    const action& user = t.actions[x.consumer];
+    const int last = at.last[user.stage * t.microbatches + user.microbatch];
+    uses[x.to].push_back({x.posted, last + t.actions[last].overlaps_next, &x.receive_slot});
+    const double* const rank_end = ends + t.begin[x.from + 1];
+    const double* const gone = std::min(std::lower_bound(ends + x.producer, rank_end, x.end), rank_end - 1);
+    uses[x.from].push_back({first_of_item(t, x.from, x.producer), static_cast<int>(gone - ends), &x.send_slot});
+  }
+  for (std::vector<slot_use>& of_rank : uses) out.slots.push_back(colour(of_rank));
+}
+
+}  // namespace detail
+
+/// Place the messages of a table that passes check_actions. Whatever the costs, the result cannot deadlock: a message
+/// needs its producer, and of the receiver only what comes before its consumer; its queue is in the producers' order. In
+/// the times of these costs no receive delays a message.
+constexpr communication communicate(const action_table& t, const costs& c = {}) {
+  const detail::action_places at(t);
+  communication out = detail::send_all(t, c, at);
+  detail::post_receives(out, t);
+  detail::assign_slots(out, t, at);
+  return out;
+}
+
+/// What a rank issues, in order: calls receive(message), compute(index of an action; of an OVERLAP its first), and
+/// send(message). An action awaits the messages that it uses.
+constexpr void each_step(const action_table& t, const communication& c, int rank, auto receive, auto compute, auto send) {
+  std::vector<const message*> sent, received;
+  for (const message& x : c.messages) {
+    if (x.from == rank) sent.push_back(&x);
+    if (x.to == rank) received.push_back(&x);
+  }
+  std::sort(received.begin(), received.end(), [](const message* a, const message* b) {
+    if (a->posted != b->posted) return a->posted < b->posted;
+    return a->begin != b->begin ? a->begin < b->begin : a->producer < b->producer;
+  });
+  auto next_sent = sent.begin();
+  auto next_received = received.begin();
+  for (int i = t.begin[rank]; i < t.begin[rank + 1];) {
+    for (; next_received != received.end() && (*next_received)->posted == i; ++next_received) receive(**next_received);
+    compute(i);
+    i += t.actions[i].overlaps_next ? 2 : 1;
+    for (; next_sent != sent.end() && (*next_sent)->producer < i; ++next_sent) send(**next_sent);
+  }
+}
+
+}  // namespace rankc

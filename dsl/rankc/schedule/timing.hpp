@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+// When each action of a schedule runs, and what that costs: makespan, bubble, activations, and how far below no
+// schedule can go.
+#pragma once
+#include <rankc/schedule/actions.hpp>
+#include <rankc/schedule/placement.hpp>
+
+#include <algorithm>
+#include <vector>
+
+namespace rankc {
+
+/// What actions take. A whole backward B takes input_grad + weight_grad; the two halves of an OVERLAP take `overlap` of
+/// their sum; a message to another rank arrives `send` after it was made.
+/// Shapes: `stage` (stages), a factor for each stage's actions; empty: 1. Units: any, the same for all.
+struct costs {
+  double forward = 1, input_grad = 1, weight_grad = 1, send = 0;
+  double overlap = 1;
+  std::vector<double> stage = {};
+  constexpr double of(action_kind kind) const {
+    return kind == action_kind::F   ? forward
+           : kind == action_kind::I ? input_grad
+           : kind == action_kind::W ? weight_grad
+                                    : input_grad + weight_grad;
+  }
+  constexpr double of(const action& a) const { return of(a.kind) * (stage.empty() ? 1 : stage[a.stage]); }
+};
+
+/// What a schedule's time comes to.
+/// Shapes: (ranks). Units: of the costs; bubbles are shares of time without work, 0..1; activations are microbatches of
+/// one stage, held from F to the end of B or W.
+struct totals {
+  double makespan = 0;
+  double bubble = 0;         // of all ranks, over the makespan
+  double window_bubble = 0;  // of the worst rank, from its first action to its last
+  std::vector<double> bubble_per_rank;
+  std::vector<int> peak_activations;
+  constexpr int peak() const { return *std::max_element(peak_activations.begin(), peak_activations.end()); }
+};
+
+/// A schedule over time.
+/// Shapes: (actions of the table). Units: of the costs.
+struct timing : totals {
+  std::vector<double> begin, end;
+};
+
+namespace detail {
+
+/// What each rank has done so far, while its actions are timed.
+struct rank_clock {
+  double first = 0, free_at = 0, busy = 0;
+  int held = 0, peak = 0;
+};
+
+/// What a stage's result takes to the stage that uses it, for the microbatches of one direction: the output of a forward
+/// to the stage after, the gradient of a backward to the stage before.
+struct hops {
+  std::vector<double> down, up;
+  constexpr hops(const std::vector<int>& rank_of, double send) : down(rank_of.size(), 0), up(rank_of.size(), 0) {
+    for (std::size_t s = 1; s < rank_of.size(); ++s)
+      if (rank_of[s] != rank_of[s - 1]) down[s - 1] = up[s] = send;
+  }
+};
+
+constexpr totals sum_up(const std::vector<rank_clock>& clocks) {
+  totals out;
+  double work = 0;
+  for (const rank_clock& c : clocks) {
+    out.makespan = std::max(out.makespan, c.free_at);
+    work += c.busy;
+  }
+  for (const rank_clock& c : clocks) {
+    out.peak_activations.push_back(c.peak);
+    out.bubble_per_rank.push_back(out.makespan > 0 ? 1 - c.busy / out.makespan : 0);
+    if (c.free_at > c.first) out.window_bubble = std::max(out.window_bubble, 1 - c.busy / (c.free_at - c.first));
+  }
+  out.bubble = out.makespan > 0 ? 1 - work / (out.makespan * static_cast<double>(clocks.size())) : 0;
+  return out;
+}
+
+/// The max-plus solution. `deliver(action, done)` says when the next stage has what an F, B or I made; `begin_of` and
+/// `end_of` each action are filled where these are given.
+constexpr totals solve(const action_table& t, const costs& c, double* begin_of, double* end_of, auto deliver) {
+  // As in check_actions, a compiler runs this for hundreds of thousands of actions.
+  const int stages = t.stages(), m = t.microbatches, ranks = t.ranks();
+  // When each result is where it is used, -1: not yet. Before the first stage and after the last all is there at once.
+  std::vector<double> forwards(static_cast<std::size_t>(stages + 1) * m, -1), gradients = forwards;
+  double* const output = forwards.data() + m;
+  double* const gradient = gradients.data();
+  for (int mb = 0; mb < m; ++mb) output[mb - m] = gradient[stages * m + mb] = 0;
+  std::vector<rank_clock> clocks(static_cast<std::size_t>(ranks));
+  const double cost_of[]{c.of(action_kind::F), c.of(action_kind::B), c.of(action_kind::I), c.of(action_kind::W)};
+  const double* const stage_factor = c.stage.empty() ? nullptr : c.stage.data();
+  std::vector<int> reached = t.begin;
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (int r = 0; r < ranks; ++r) {
+      rank_clock clock = clocks[r];
+      double begin = clock.free_at, took = 0;
+      int i = reached[r];
+      const int end = t.begin[r + 1];
+      for (const action* a = t.actions.data() + i; i != end; ++a) {
+        const int s = a->stage, cell = s * m + a->microbatch;
+        if (a->kind != action_kind::W) {  // a W's input is its rank's own
+          const double input = a->kind == action_kind::F ? output[cell - m] : gradient[cell + m];
+          if (input < 0) break;
+          if (input > begin) begin = input;
+        }
+        const double cost = cost_of[static_cast<int>(a->kind)];
+        took += stage_factor ? cost * stage_factor[s] : cost;
+        if (a->overlaps_next) continue;
+        const int n = a - t.actions.data() == i ? 1 : 2;
+        if (n == 2) took *= c.overlap;
+        const double done = begin + took;
+        int freed = 0;
+        for (const action* each = a + 1 - n; each <= a; ++each, ++i) {
+          if (begin_of) {
+            begin_of[i] = begin;
+            end_of[i] = done;
+          }
+          if (each->kind == action_kind::F) {
+            output[each->stage * m + each->microbatch] = deliver(*each, done);
+            ++clock.held;
+            freed += t.inference;
+          } else {
+            if (each->kind != action_kind::W) gradient[each->stage * m + each->microbatch] = deliver(*each, done);
+            freed += each->kind != action_kind::I;
+          }
+        }
+        if (clock.busy == 0) clock.first = begin;
+        if (clock.held > clock.peak) clock.peak = clock.held;
+        clock.held -= freed;
+        clock.busy += took;
+        clock.free_at = begin = done;
+        took = 0;
+      }
+      moved |= i != reached[r];
+      reached[r] = i;
+      clocks[r] = clock;
+    }
+  }
+  return sum_up(clocks);
+}
+
+/// The same where messages do not wait for one another.
+constexpr totals solve(const action_table& t, const costs& c, double* begin_of, double* end_of) {
+  const hops one_way(t.rank_of_stage, c.send), reversed(t.reversed_rank_of_stage, c.send);
+  const int reversed_from = t.bidirectional() ? t.reversed_from : t.microbatches;
+  return solve(t, c, begin_of, end_of, [&](const action& a, double done) {
+    const hops& to = a.microbatch < reversed_from ? one_way : reversed;
+    return done + (a.kind == action_kind::F ? to.down : to.up).data()[a.stage];
+  });
+}
+
+}  // namespace detail
+
+/// What the schedule costs, without the times of its actions: a compiler needs a third of the time.
+/// The table must pass check_actions.
+constexpr totals total(const action_table& t, const costs& c = {}) { return detail::solve(t, c, nullptr, nullptr); }
+
+/// The earliest time of each action, given the order on every rank and the data: the max-plus solution. The halves of an
+/// OVERLAP begin together, when both have their inputs, and end together.
+/// The table must pass check_actions.
+constexpr timing time(const action_table& t, const costs& c = {}) {
+  timing out;
+  out.begin.assign(t.actions.size(), 0);
+  out.end.assign(t.actions.size(), 0);
+  static_cast<totals&>(out) = detail::solve(t, c, out.begin.data(), out.end.data());
+  return out;
+}
+
+/// A time that no order of the table's actions can beat, given where its stages are: no rank begins before a microbatch
+/// can have reached it, then has its own work to do; and one microbatch has to go down and up again.
+/// Units: of the costs.
+constexpr double lower_bound(const action_table& t, const costs& c = {}) {
+  const double gain = std::min(1.0, c.overlap);  // at best everything overlaps
+  const int directions = t.bidirectional() ? 2 : 1;
+  const int forward_only[]{t.microbatches, 0};
+  const int both[]{t.reversed_from, t.microbatches - t.reversed_from};
+  std::vector<double> first(t.begin.size(), -1), work(t.begin.size(), 0);  // of each rank
+  double longest = 0;
+  for (int d = 0; d < directions; ++d) {
+    const int microbatches = (t.bidirectional() ? both : forward_only)[d];
+    if (microbatches == 0) continue;
+    const std::vector<int>& rank_of = d ? t.reversed_rank_of_stage : t.rank_of_stage;
+    double reaches = 0, path = 0;
+    for (int s = 0; s < t.stages(); ++s) {
+      const bool hop = s > 0 && rank_of[s] != rank_of[s - 1];
+      if (hop) reaches += c.send;
+      double& earliest = first[rank_of[s]];
+      if (earliest < 0 || reaches < earliest) earliest = reaches;
+      const double f = gain * c.of({action_kind::F, s, 0}), i = t.inference ? 0 : gain * c.of({action_kind::I, s, 0}),
+                   w = t.inference ? 0 : gain * c.of({action_kind::W, s, 0});
+      reaches += f;
+      path += i + (hop && !t.inference ? c.send : 0) + (s == 0 ? w : 0);  // the way up ends with stage 0's W
+      work[rank_of[s]] += microbatches * (f + i + w);
+    }
+    longest = std::max(longest, reaches + path);
+  }
+  for (int r = 0; r < t.ranks(); ++r) longest = std::max(longest, std::max(0.0, first[r]) + work[r]);
+  return longest;
+}
+
+/// The bound for `stages_per_rank` stages on each of `pp` ranks, stage s on rank s first, as in loop and V placements.
+/// Units: of the costs.
+constexpr double lower_bound(int pp, int stages_per_rank, int microbatches, const costs& c = {}) {
+  action_table t;
+  t.microbatches = microbatches;
+  t.begin.assign(static_cast<std::size_t>(pp) + 1, 0);
+  for (int s = 0; s < pp * stages_per_rank; ++s)  // down and up again has the fewest messages
+    t.rank_of_stage.push_back(v_placement(s, pp));
+  return lower_bound(t, c);
+}
+
+}  // namespace rankc

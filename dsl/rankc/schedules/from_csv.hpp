@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// A schedule of the user's own, written down in the plan.
+#pragma once
+#include <rankc/schedule/csv.hpp>
+
+namespace rankc::schedules {
+
+/// A string literal as a template argument.
+template <std::size_t N>
+struct literal {
+  char text[N];
+  constexpr literal(const char (&from)[N]) {
+    for (std::size_t i = 0; i < N; ++i) text[i] = from[i];
+  }
+};
+
+/// The schedule that a string literal spells, a line for each rank, held to the same proof as the others:
+///   schedules::from_csv<"0F0, 0F1, 0B0, 0B1\n"
+///                       "1F0, 1B0, 1F1, 1B1">{}
+/// Its placement and its counts are those of the text. Errors: RC313.
+template <literal Text>
+struct from_csv {
+  static constexpr std::string_view name = "from_csv";
+  static constexpr std::string_view text{Text.text, sizeof Text.text - 1};
+  static constexpr int microbatches = [] {
+    report said;
+    const int m = parse_csv(said, text).microbatches;
+    return m ? m : 1;  // a text that cannot be read is refused by check(), once
+  }();
+  /// On the rank that has most.
+  static constexpr int stages_per_rank = [] {
+    report said;
+    const action_table t = parse_csv(said, text);
+    int most = 1;
+    for (int r = 0; r < t.ranks(); ++r) {
+      int on_rank = 0;
+      for (int s = 0; s < t.stages(); ++s)
+        on_rank += (t.rank_of_stage[s] == r) + (t.bidirectional() && t.reversed_rank_of_stage[s] == r);
+      most = most < on_rank ? on_rank : most;
+    }
+    return most;
+  }();
+
+  constexpr action_table table(int) const {
+    report said;
+    return parse_csv(said, text);
+  }
+  constexpr int stages(int pp) const { return table(pp).stages(); }
+  constexpr int rank_of_stage(int stage, int pp) const { return table(pp).rank_of_stage[stage]; }
+
+  constexpr void check(report& out, int pp) const {
+    const std::size_t before = out.size();
+    const int ranks = parse_csv(out, text).ranks();
+    if (out.size() == before && ranks != pp)
+      refuse(out, 313) << "pp=" << pp << ", but the text has " << ranks << (ranks == 1 ? " line" : " lines")
+                       << "; there is a line for each rank: take pp=" << ranks;
+  }
+};
+
+}  // namespace rankc::schedules
