@@ -21,6 +21,7 @@ find_package(nlohmann_json REQUIRED)
 add_executable(rankc_dsl_dims_test
   dsl/dims/legality_test.cpp
   dsl/dims/mesh_test.cpp
+  dsl/dims/oracle_models_test.cpp
   dsl/dims/oracles_test.cpp
   dsl/dims/systems.cpp)
 target_compile_definitions(rankc_dsl_dims_test PRIVATE RANKC_DIMS_ORACLES="${CMAKE_CURRENT_SOURCE_DIR}/oracles/dims")

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every configuration that HyperParallel, torchtitan, d9d and Megatron were asked about gets their verdict
 // and their groups, but for the classes of exceptions in the two tables.
-#include <doctest/doctest.h>
-
 #include <rankc/mesh/communicators.hpp>
 
+#include "exceptions.hpp"
 #include "legal_dims.hpp"
-#include "systems.hpp"
 
 namespace rankc::test {
 
@@ -25,16 +23,7 @@ int lowest(const oracle& o, std::initializer_list<const char*> names) {
 
 bool silently_broken(const oracle& o) { return o.record.contains("silently_broken"); }
 
-/// A class of configurations about which rankc and the system differ, or agree for other reasons. The first
-/// that applies to a configuration is its class.
-struct exception {
-  std::string reason;
-  bool (*applies)(const oracle&);
-  bool theirs, ours;  // accepted
-  int count;
-};
-
-const exception verdict_exceptions[]{
+const std::vector<exception> verdict_exceptions{
     {"C8: any single degree is inferable, not dp_shard alone",
      [](const oracle& o) {
        return (o.rule == "HP-1" || o.rule == "TT-1") && inferred(*in_rankc(o)) == 1 && filled(*in_rankc(o));
@@ -140,30 +129,10 @@ const std::vector<oracle> oracles = read_oracles();
 }  // namespace
 
 TEST_CASE("every configuration gets the verdict of its system") {
-  std::map<const exception*, int> seen;
-  int agreed = 0;
-  for (const oracle& o : oracles) {
-    CAPTURE(o.system);
-    CAPTURE(o.record.dump());
-    const bool ours = accepted_here(o);
-    const auto* e = std::find_if(std::begin(verdict_exceptions), std::end(verdict_exceptions),
-                                 [&](const exception& x) { return x.applies(o); });
-    if (e == std::end(verdict_exceptions)) {
-      CHECK(ours == o.accepted());
-      ++agreed;
-    } else {
-      CAPTURE(e->reason);
-      CHECK(o.accepted() == e->theirs);
-      CHECK(ours == e->ours);
-      ++seen[e];
-    }
-  }
-  for (const exception& e : verdict_exceptions) {
-    CAPTURE(e.reason);
-    CHECK(seen[&e] == e.count);
-  }
   CHECK(oracles.size() == 2549);
-  CHECK(agreed == 2385);
+  CHECK(check_verdicts(
+            oracles, verdict_exceptions, [](const oracle& o) { return o.accepted(); }, accepted_here) ==
+        2385);
 }
 
 TEST_CASE("every configuration that both accept has the groups of its system") {

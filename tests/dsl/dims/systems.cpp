@@ -34,6 +34,7 @@ parallel_dims of_hyperparallel(const oracle& o) {
           .ep = o.in("ep"),
           .etp = o.in("etp"),
           .ulysses = o.in("ulysses_degree"),
+          .sequence_parallel = o.in("tp") > 1,
           .expert_layout = expert_layout::independent,
           .cp_weights = cp_weights::replicate};
 }
@@ -64,7 +65,8 @@ parallel_dims of_torchtitan(const oracle& o) {
           .tp = o.in("tp"),
           .pp = o.in("pp"),
           .ep = o.in("ep"),
-          .etp = o.in("etp")};
+          .etp = o.in("etp"),
+          .sequence_parallel = o.in("tp") > 1};
 }
 
 std::optional<parallel_dims> of_d9d(const oracle& o) {
