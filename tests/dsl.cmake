@@ -4,6 +4,7 @@ add_executable(rankc_dsl_test
   dsl/diagnostic_test.cpp
   dsl/dims_test.cpp
   dsl/plan_test.cpp
+  dsl/rules_test.cpp
   dsl/schedule_test.cpp
   dsl/schedules_test.cpp
   dsl/text_test.cpp

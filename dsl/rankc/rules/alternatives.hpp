@@ -48,6 +48,8 @@ constexpr nearest_values find_nearest_degree(const parallel_dims& given, int par
   const parallel_dims resolved = resolve(given);
   const auto absorbing = absorber(given);
   const bool is_world = degree == &parallel_dims::world;
+  bool fixed = exact || degree == absorbing;  // or another degree is inferred, and makes up for the change
+  for (const auto& a : all_degrees) fixed |= a.degree != degree && spans_world(given, a.degree) && given.*a.degree == infer;
   bool absorbed = false;
   nearest_values out = find_nearest(resolved.*degree, is_world ? 1 << 30 : given.world, [&](int v) {
     if (!is_world && spans_world(given, degree) && given.world % v) return false;
@@ -55,7 +57,7 @@ constexpr nearest_values find_nearest_degree(const parallel_dims& given, int par
     d.*degree = v;
     d = resolve(d);
     if (factors_world(d)) return legal(d);
-    if (exact || degree == absorbing) return false;
+    if (fixed) return false;
     d = resolved;
     d.*degree = v;
     d.*absorbing = infer;

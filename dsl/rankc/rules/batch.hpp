@@ -35,8 +35,7 @@ inline constexpr rule batch_rules[]{
      [](search& a) { a.vary(&batch_sizes::microbatch); }},
     // RC301
     {301, [](const setting& s) { return s.batch.microbatches >= 1; },
-     [](sentence& t, const setting& s) { t << "microbatches=" << s.batch.microbatches << "; a step has at least 1"; },
-     [](search& a) { a.vary(&batch_sizes::microbatches); }},
+     [](sentence& t, const setting& s) { t << "microbatches=" << s.batch.microbatches << "; a step has at least 1"; }, no_offers},
     // RC222
     {222,
      [](const setting& s) { return s.batch.seq < 1 || sequences(s.batch) * s.batch.seq <= std::numeric_limits<int>::max(); },

@@ -124,6 +124,18 @@ constexpr bool check_degrees(report& out, const parallel_dims& d) {
 
 }  // namespace detail
 
+/// RC109: an axis that both views have has the same groups in both. Says whether all have.
+constexpr bool check_shared_axes(report& out, const view& dense, const view& expert) {
+  const axis_extent* a = first_unequal_axis(dense, expert);
+  if (!a) return true;
+  const axis_extent* b = expert.find(a->axis);
+  const int dense_size = a->size, expert_size = b->size;
+  refuse(out, 109) << "axis " << name(a->axis) << " of the dense view has size " << dense_size << " and stride " << a->stride
+                   << ", and of the expert view " << expert_size << " and " << b->stride
+                   << "; an axis of both has the same groups";
+  return false;
+}
+
 /// Append what is wrong with the dims alone. Errors: RC101 to RC109; the warnings RC111, RC113. Says whether they have
 /// a layout: `layout(resolve(given))`.
 constexpr bool check_dims(report& out, const parallel_dims& given) {
@@ -131,13 +143,8 @@ constexpr bool check_dims(report& out, const parallel_dims& given) {
   const setting s{.given = given};
   check(out, s, detail::dims_rules);
   if (!has_layout(s.dims)) return false;
-  // Axes that both views have must have the same groups; by construction they do.
   const layout l(s.dims);
-  if (const axis_extent* a = first_unequal_axis(l.dense(), l.expert())) {
-    refuse(out, 109) << "axis " << name(a->axis) << " has other groups in the expert view than in the dense view";
-    return false;
-  }
-  return true;
+  return check_shared_axes(out, l.dense(), l.expert());
 }
 
 }  // namespace rankc

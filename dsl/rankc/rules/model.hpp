@@ -94,7 +94,7 @@ inline constexpr rule model_rules[]{
      [](search& a) { a.vary(&parallel_dims::ep).vary(&model_sizes::experts); }},
     // RC215
     {215, [](const setting& s) { return s.model.top_k <= s.model.experts; },
-     [](sentence& t, const setting& s) { t << "top_k=" << s.model.top_k << " experts of a token's experts=" << s.model.experts; },
+     [](sentence& t, const setting& s) { t << "top_k=" << s.model.top_k << " is more than experts=" << s.model.experts; },
      [](search& a) { a.vary(&model_sizes::top_k).vary(&model_sizes::experts); }},
     // RC216
     {216, [](const setting& s) { return divides(sequence_divisor(s.dims, s.zig_zag), s.model.seq); },

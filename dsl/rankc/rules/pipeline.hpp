@@ -34,7 +34,7 @@ constexpr std::vector<int> split_layers(int layers, int stages, std::span<const 
 constexpr void check_pipeline(report& out, int layers, const parallel_dims& given, int stages_per_rank = 1,
                               std::span<const int> listed = {}) {
   if (stages_per_rank < 1) {
-    refuse(out, 301) << "stages_per_rank=" << stages_per_rank << "; a rank has at least 1";
+    refuse(out, 301) << "the schedule has stages_per_rank=" << stages_per_rank << "; a rank has at least 1";
     return;
   }
   const setting s{.given = given, .model = {.layers = layers}, .stages_per_rank = stages_per_rank};
