@@ -123,7 +123,8 @@ constexpr timeline fill(const pipeline_load& load, action_table& order, bool eag
 }
 
 /// The table of all actions that `fill` makes of an order.
-constexpr action_table filled(const pipeline_load& load, action_table order, bool eagerly) {
+constexpr action_table filled(const pipeline_load& load, const action_table& as_ordered, bool eagerly) {
+  action_table order = as_ordered;  // fill may change it
   action_table t = order;
   if (!load.whole_backward) {
     t.actions.assign(order.actions.size() / 2 * 3, action{});

@@ -162,7 +162,8 @@ class shortlist {
   constexpr double makespan() const { return list_.empty() ? std::numeric_limits<double>::infinity() : list_.front().line.makespan; }
   /// Errors: an empty table where no candidate runs within the limit.
   constexpr action_table table() const {
-    return list_.empty() ? action_table{} : filled(load_, list_.front().order, list_.front().eagerly);
+    if (list_.empty()) return {};
+    return filled(load_, list_.front().order, list_.front().eagerly);
   }
 
  private:
