@@ -47,7 +47,7 @@ constexpr std::vector<int> reserve(const pipeline_load& load, double share) {
 
 /// Run passes from `j` on before those from `i` on, where that makes things better.
 constexpr bool move_ahead(const pipeline_load& load, candidate& best, int i, int j) {
-  candidate trial = best;
+  candidate trial{best.order, best.eagerly, {}};
   action* const row = trial.order.actions.data();
   std::rotate(row + i, row + j, row + j + 1);
   trial.run(load);
@@ -74,7 +74,8 @@ constexpr void tighten(const pipeline_load& load, candidate& best, const std::ve
       known = 1;
       --kinds;
       if (best.line.input[j] > best.line.input[i] - rounding || (!forward && !all)) continue;
-      if (forward && (best.line.held[i] == load.memory_limit || open[a.stage] + reserve[a.stage] >= load.memory_limit)) continue;
+      const bool full = best.line.held[i] == load.memory_limit || open[a.stage] + reserve[a.stage] >= load.memory_limit;
+      if (forward && full) continue;
       if (--runs < 0) return false;
       if (move_ahead(load, best, i, j)) return true;
     }
@@ -159,7 +160,6 @@ class shortlist {
     insert(std::move(c));
   }
 
-  constexpr double makespan() const { return list_.empty() ? std::numeric_limits<double>::infinity() : list_.front().line.makespan; }
   /// Errors: an empty table where no candidate runs within the limit.
   constexpr action_table table() const {
     if (list_.empty()) return {};
