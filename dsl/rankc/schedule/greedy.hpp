@@ -62,7 +62,7 @@ constexpr bool move_ahead(const pipeline_load& load, candidate& best, int i, int
 constexpr void tighten(const pipeline_load& load, candidate& best, const std::vector<int>& reserve, int& runs) {
   constexpr double rounding = 1e-9;
   std::vector<int> open(static_cast<std::size_t>(load.stages()), 0);  // forwards without their backwards yet
-  std::vector<char> seen(2 * open.size());
+  std::vector<char> seen(2 * open.size(), 0);
   bool moved = true, all = false;
   auto pull_into = [&](int i, int end) {
     std::fill(seen.begin(), seen.end(), 0);
