@@ -43,6 +43,13 @@ target_link_libraries(rankc_schedules_test PRIVATE rankc::dsl rankc_test_main)
 target_compile_options(rankc_schedules_test PRIVATE -Wno-missing-field-initializers)
 add_test(NAME dsl/schedules COMMAND rankc_schedules_test)
 
+# The schedules that are built, and the search, against Sea AI Lab's.
+add_executable(dsl_heuristics dsl/heuristics/best_test.cpp dsl/heuristics/figures_test.cpp)
+target_compile_definitions(dsl_heuristics PRIVATE RANKC_ORACLES="${CMAKE_CURRENT_SOURCE_DIR}/oracles/schedules")
+target_link_libraries(dsl_heuristics PRIVATE rankc::dsl rankc_test_main)
+target_compile_options(dsl_heuristics PRIVATE -Wno-missing-field-initializers)
+add_test(NAME dsl/heuristics COMMAND dsl_heuristics)
+
 # g++ and clang are two front ends that a plan must look the same to. clang prints sentences from 16 on.
 set(boost_includes)
 foreach(folder IN LISTS Boost_INCLUDE_DIRS)
