@@ -190,4 +190,10 @@ TEST_CASE("the plan of communicators has one for every distinct partition, and n
   }
 }
 
+TEST_CASE("ranks fill one node after the other") {
+  int rank = 0;
+  for (int node = 0; node < 4; ++node)
+    for (int gpu = 0; gpu < 8; ++gpu) CHECK(place_of(rank++, 8) == machine_coord{{node}, {gpu}});
+}
+
 }  // namespace rankc::test
