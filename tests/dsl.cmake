@@ -17,6 +17,19 @@ target_link_libraries(rankc_dsl_test PRIVATE rankc::dsl rankc_test_main)
 target_compile_options(rankc_dsl_test PRIVATE -Wno-missing-field-initializers)
 add_test(NAME dsl COMMAND rankc_dsl_test)
 
+# Dims against other systems and against counting.
+find_package(nlohmann_json REQUIRED)
+add_executable(rankc_dsl_dims_test
+  dsl/dims/legality_test.cpp
+  dsl/dims/mesh_test.cpp
+  dsl/dims/oracle_models_test.cpp
+  dsl/dims/oracles_test.cpp
+  dsl/dims/systems.cpp)
+target_compile_definitions(rankc_dsl_dims_test PRIVATE RANKC_DIMS_ORACLES="${CMAKE_CURRENT_SOURCE_DIR}/oracles/dims")
+target_link_libraries(rankc_dsl_dims_test PRIVATE rankc::dsl rankc_test_main nlohmann_json::nlohmann_json)
+target_compile_options(rankc_dsl_dims_test PRIVATE -Wno-missing-field-initializers)
+add_test(NAME dsl/dims COMMAND rankc_dsl_dims_test)
+
 # The published schedules, against what their authors' code makes.
 add_executable(rankc_schedules_test
   dsl/schedules/communicate_test.cpp

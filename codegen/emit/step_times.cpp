@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "step_times.hpp"
 
+#include "../passes/messages.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -40,8 +42,9 @@ std::vector<timed> planned_times(const plan_data& plan) {
       if (a.kind == action_kind::W || to < 0 || to >= t.stages() || t.rank_of(to, a.microbatch) == r) continue;
       const std::string name =
           fmt::format("{}{}: stage {} -> {}", forward ? "F" : "B", a.microbatch, a.stage, to);
-      out.push_back({rank_of_pipeline(r), forward ? stream::to_next : stream::to_prev, name, end, end + send});
-      out.push_back({rank_of_pipeline(t.rank_of(to, a.microbatch)), forward ? stream::from_prev : stream::from_next, name, end,
+      const bool to_next = goes_to_next(r, t.rank_of(to, a.microbatch), t.ranks(), !forward);
+      out.push_back({rank_of_pipeline(r), to_next ? stream::to_next : stream::to_prev, name, end, end + send});
+      out.push_back({rank_of_pipeline(t.rank_of(to, a.microbatch)), to_next ? stream::from_prev : stream::from_next, name, end,
                      end + send});
     }
   std::stable_sort(out.begin(), out.end(), [](const timed& a, const timed& b) {

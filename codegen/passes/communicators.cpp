@@ -1,9 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "messages.hpp"
 #include "passes.hpp"
 
 namespace rankc::codegen {
 
 namespace {
+/// A directed pair of pipeline ranks; two ranks have one for activations and one for gradients.
+struct pipeline_edge {
+  int from, to;
+  bool to_next;
+  std::string carries;
+};
+std::vector<pipeline_edge> edges_of(const action_table& t) {
+  std::vector<pipeline_edge> edges;
+  auto carry = [&](int from_stage, int to_stage, const std::string& what) {
+    const int from = t.rank_of_stage[from_stage], to = t.rank_of_stage[to_stage];
+    if (from == to) return;
+    const bool to_next = goes_to_next(from, to, t.ranks(), to_stage < from_stage);
+    const auto known = std::find_if(edges.begin(), edges.end(), [&](const auto& e) { return e.from == from && e.to_next == to_next; });
+    if (known == edges.end()) edges.push_back({from, to, to_next, what});
+    else if (known->carries.find(what) == std::string::npos) known->carries += " and " + what;
+  };
+  for (int s = 0; s + 1 < t.stages(); ++s) {
+    carry(s, s + 1, "activations");
+    carry(s + 1, s, "gradients");
+  }
+  return edges;
+}
+
 std::string at(std::initializer_list<std::pair<const char*, int>> where) {
   std::string s;
   for (auto [axis, i] : where) s += (s.empty() ? "" : " ") + std::string(axis) + " " + std::to_string(i);
@@ -42,14 +68,15 @@ void make_communicators(lowered& l) {
       const std::string where = at({{"dp", r}, {"tp", t}});
       add("pp at " + where, line(d.pp, [&](int p) { return rank_at(d, p, r, t); }), {role::pp});
       if (!l.shared.empty()) {
-        const int first = rank_at(d, 0, r, t), last = rank_at(d, d.pp - 1, r, t);
+        const auto& at_rank = l.plan->actions.rank_of_stage;
+        const int first = rank_at(d, at_rank.front(), r, t), last = rank_at(d, at_rank.back(), r, t);
         add("tied weights at " + where, {first, last}, {role::tied});
       }
-      for (int p = 0; p + 1 < d.pp; ++p) {
-        const int here = rank_at(d, p, r, t), next = rank_at(d, p + 1, r, t);
-        const std::string edge = std::to_string(p) + " -> " + std::to_string(p + 1) + " at " + where;
-        add("activations " + edge, {here, next}, {role::to_next, role::from_prev});
-        add("gradients " + edge, {next, here}, {role::to_prev, role::from_next});
+      for (const pipeline_edge& e : edges_of(l.plan->actions)) {
+        const std::string name = e.carries + " " + std::to_string(e.from) + " -> " + std::to_string(e.to) + " at " + where;
+        const std::vector<int> ranks{rank_at(d, e.from, r, t), rank_at(d, e.to, r, t)};
+        if (e.to_next) add(name, ranks, {role::to_next, role::from_prev});
+        else add(name, ranks, {role::to_prev, role::from_next});
       }
     }
 }

@@ -26,7 +26,7 @@ void place_arena(lowered& l) {
     a.second_moment = take(region);
     if (l.has_working_copy()) a.working_copy = take(r.parameter_elements * l.real_bytes());
     for (const stage_plan& s : r.stages) {
-      a.chains = std::max(a.chains, std::min(2, static_cast<int>(s.layers.size()) - 1));
+      if (!l.splits_backward()) a.chains = std::max(a.chains, std::min(2, static_cast<int>(s.layers.size()) - 1));
       for (const layer_use& use : s.layers) {
         const body& b = l.bodies[use.kind];
         if (b.rope && a.rope_bytes == 0) {

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dims.hpp"
 
+#include <rankc/rules/batch.hpp>
+#include <rankc/rules/cluster.hpp>
+#include <rankc/rules/dims.hpp>
+#include <rankc/rules/model.hpp>
+#include <rankc/rules/pipeline.hpp>
+
 #include <iterator>
 
 namespace rankc::tool {
@@ -73,14 +79,19 @@ void write_communicators(std::string& out, const std::vector<planned_communicato
 }  // namespace
 
 std::optional<layout> lay_out(const dims_request& r, report& out) {
-  const bool fits = check_dims(out, r.dims);
-  if (!fits || !accepts(out)) return {};
+  check_dims(out, r.dims);
+  if (r.model) check_model(out, *r.model, r.dims);
+  if (const int layers = r.model ? r.model->layers : 0; layers > 0 || r.stages_per_rank < 1)
+    check_pipeline(out, layers, r.dims, r.stages_per_rank);
+  if (r.batch) check_batch(out, *r.batch, r.dims);
+  if (r.machines) check_cluster(out, *r.machines, r.dims);
+  if (!accepts(out)) return {};
   return layout(resolve(r.dims));
 }
 
 std::vector<planned_communicator> communicators_of(const dims_request& r, const layout& l) {
-  const bool experts = r.model.experts > 0 || l.dims().ep > 1 || l.dims().etp > 1;
-  return plan_communicators(l, experts, r.model.tied_embeddings);
+  const bool experts = (r.model && r.model->experts > 0) || l.dims().ep > 1 || l.dims().etp > 1;
+  return plan_communicators(l, experts, r.model && r.model->tied_embeddings);
 }
 
 void answer_dims(const json& line, std::string& members, report& out) {

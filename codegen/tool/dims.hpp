@@ -3,9 +3,7 @@
 // JSON asks, or a person by flags, which make the same line.
 #pragma once
 #include <rankc/mesh/communicators.hpp>
-#include <rankc/recipe.hpp>
-#include <rankc/rules/dims.hpp>
-#include <rankc/rules/model.hpp>
+#include <rankc/rules/setting.hpp>
 
 #include <iosfwd>
 #include <optional>
@@ -16,31 +14,29 @@
 
 namespace rankc::tool {
 
-/// How the global batch is cut; absent sizes are not checked.
-struct batch_sizes {
-  std::optional<int> global, microbatch, microbatches;
-};
-
 /// What a line asks for.
 struct dims_request {
   parallel_dims dims;  // as written: a degree may be `infer`
-  model_sizes model{};
-  batch_sizes batch;
+  std::optional<model_sizes> model;
+  std::optional<batch_sizes> batch;
   std::optional<cluster> machines;
   int stages_per_rank = 1;
   bool groups = false;
 };
 
-/// Read a line. Errors: RC104, RC300.
+/// Read a line. A batch without microbatches has as many as its microbatch gives.
+/// Errors: RC104, RC300.
 dims_request read_dims(const json& line, report& out);
 
-/// The layout that a line asks for, where no rule refuses it; all that is said of it goes into the report.
+/// The layout that a line asks for, where no rule refuses it.
+/// Errors: RC1xx, RC2xx and RC301; all broken rules at once.
 std::optional<layout> lay_out(const dims_request&, report& out);
 
 /// The communicators of a request's layout.
 std::vector<planned_communicator> communicators_of(const dims_request&, const layout&);
 
-/// Answer a line. Errors: RC1xx, RC2xx, RC300, RC311.
+/// Answer a line.
+/// Errors: those of reading and laying out; RC311.
 void answer_dims(const json& line, std::string& members, report& out);
 
 /// Append the groups of every axis and alias as JSON: {"pp":[[0,4],[1,5]],...}.

@@ -63,6 +63,7 @@ std::string draw_line(const strokes& s, int first, const std::vector<std::string
     if (place == tp.size() - 1) out += s.right;
     else if (i + 1 == texts.size()) out += s.open;
   }
+  out.erase(out.find_last_not_of(' ') + 1);
   return out;
 }
 

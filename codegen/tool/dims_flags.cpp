@@ -25,21 +25,21 @@ constexpr flag flags[]{
     {"--cp-weights", "", "cp_weights", "NAME", "shard or replicate"},
     {"--sequence-parallel", "", "sequence_parallel", "BOOL", "true or false; default: true where tp > 1"},
     {"--stages-per-rank", "", "stages_per_rank", "N", "pipeline stages on a rank"},
-    {"--layers", "model", "layers", "N", ""},
-    {"--hidden", "model", "hidden", "N", ""},
-    {"--heads", "model", "heads", "N", ""},
-    {"--kv-heads", "model", "kv_heads", "N", ""},
-    {"--ffn", "model", "ffn", "N", ""},
-    {"--vocab", "model", "vocab", "N", ""},
-    {"--experts", "model", "experts", "N", ""},
-    {"--top-k", "model", "top_k", "N", ""},
+    {"--layers", "model", "layers", "N", "repeated layers"},
+    {"--hidden", "model", "hidden", "N", "elements of a token"},
+    {"--heads", "model", "heads", "N", "query heads"},
+    {"--kv-heads", "model", "kv_heads", "N", "key-value heads"},
+    {"--ffn", "model", "ffn", "N", "inner size of the feed-forward part"},
+    {"--vocab", "model", "vocab", "N", "tokens, padding included"},
+    {"--experts", "model", "experts", "N", "experts of a layer; none: dense"},
+    {"--top-k", "model", "top_k", "N", "experts of a token"},
     {"--seq", "model", "seq", "N", "tokens of a sequence"},
     {"--tied-embeddings", "model", "tied_embeddings", nullptr, "the first and the last stage share the embedding"},
-    {"--nodes", "cluster", "nodes", "N", ""},
-    {"--gpus-per-node", "cluster", "gpus_per_node", "N", ""},
+    {"--nodes", "cluster", "nodes", "N", "machines"},
+    {"--gpus-per-node", "cluster", "gpus_per_node", "N", "ranks of a machine; default of the drawing: 8"},
     {"--global-batch", "batch", "global", "N", "sequences of a step"},
     {"--microbatch", "batch", "microbatch", "N", "sequences of a microbatch on a rank"},
-    {"--microbatches", "batch", "microbatches", "N", ""}};
+    {"--microbatches", "batch", "microbatches", "N", "microbatches of a step"}};
 
 /// What was written, as JSON: a number, true or false, or text.
 json value_of(const std::string& text) {

@@ -1,19 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <rankc/rules/batch.hpp>
+
+#include <algorithm>
+
 #include "dims.hpp"
 
 namespace rankc::tool {
 
 namespace {
-
-struct named_size {
-  const char* name;
-  int model_sizes::*size;
-};
-constexpr named_size sizes[]{{"layers", &model_sizes::layers},     {"hidden", &model_sizes::hidden},
-                             {"heads", &model_sizes::heads},       {"kv_heads", &model_sizes::kv_heads},
-                             {"ffn", &model_sizes::ffn},           {"vocab", &model_sizes::vocab},
-                             {"experts", &model_sizes::experts},   {"top_k", &model_sizes::top_k},
-                             {"seq", &model_sizes::seq}};
 
 parallel_dims read_degrees(const fields& f) {
   parallel_dims d;
@@ -27,26 +21,34 @@ parallel_dims read_degrees(const fields& f) {
 }
 
 model_sizes read_model(const fields& f) {
-  static constexpr std::string_view legal[]{"layers", "hidden", "heads", "kv_heads", "ffn",
-                                            "vocab",  "experts", "top_k", "seq", "tied_embeddings"};
+  static const std::vector<std::string_view> legal = [] {
+    std::vector<std::string_view> names{"tied_embeddings"};
+    for (const auto& size : detail::model_fields) names.push_back(size.name);
+    return names;
+  }();
   f.only("model", legal);
-  model_sizes m{};
-  for (const named_size& s : sizes) m.*s.size = f.whole(s.name).value_or(0);
+  model_sizes m;
+  for (const auto& size : detail::model_fields) m.*size.at = f.whole(size.name.data()).value_or(0);
   m.tied_embeddings = f.flag("tied_embeddings").value_or(false);
   return m;
 }
 
-batch_sizes read_batch(const fields& f) {
+batch_sizes read_batch(const fields& f, const parallel_dims& given, int seq) {
   static constexpr std::string_view legal[]{"global", "microbatch", "microbatches"};
   f.only("batch", legal);
-  return {f.whole("global"), f.whole("microbatch"), f.whole("microbatches")};
+  batch_sizes b{.global_batch = f.need("global", f.whole("global")).value_or(1), .seq = seq == 0 ? 1 : seq};
+  const auto microbatches = f.whole("microbatches"), microbatch = f.count("microbatch");
+  b.microbatch = microbatch.value_or(0);
+  if (microbatch) b.microbatches = static_cast<int>(std::max(1LL, b.global_batch / *microbatch / batch_ranks(resolve(given))));
+  b.microbatches = microbatches.value_or(b.microbatches);
+  return b;
 }
 
 cluster read_cluster(const fields& f) {
   static constexpr std::string_view legal[]{"nodes", "gpus_per_node"};
   f.only("cluster", legal);
-  const auto nodes = f.need("nodes", f.whole("nodes")), per_node = f.need("gpus_per_node", f.whole("gpus_per_node"));
-  return {nodes.value_or(1), per_node.value_or(1), 0, 0};
+  const auto nodes = f.need("nodes", f.count("nodes")), per_node = f.need("gpus_per_node", f.count("gpus_per_node"));
+  return {.nodes = nodes.value_or(1), .ranks_per_node = per_node.value_or(1), .memory = 0, .flops = 0};
 }
 
 }  // namespace
@@ -60,8 +62,8 @@ dims_request read_dims(const json& line, report& out) {
   f.only("the line", legal);
   dims_request r;
   r.dims = read_degrees(f);
-  r.model = read_model({f.object("model"), out});
-  r.batch = read_batch({f.object("batch"), out});
+  if (f.has("model")) r.model = read_model({f.object("model"), out});
+  if (f.has("batch")) r.batch = read_batch({f.object("batch"), out}, r.dims, r.model ? r.model->seq : 0);
   if (f.has("cluster")) r.machines = read_cluster({f.object("cluster"), out});
   r.stages_per_rank = f.whole("stages_per_rank").value_or(1);
   r.groups = f.flag("groups").value_or(false);

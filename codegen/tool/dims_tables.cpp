@@ -25,6 +25,7 @@ std::string table_of_groups(std::string_view heading, const layout& l, std::vect
   std::string out = fmt::format("{:<16} {:>10} {:>10}   group of rank 0\n", heading, "size", "stride"), alone;
   for (alias a : names) {
     const group_shape g = l.groups(a);
+    if (a == alias::edp_inner && g.size() == 1) continue;  // of the independent layout alone
     const bool is_run = std::distance(g.begin(), g.end()) == 1;
     if (g.size() == 1) alone += fmt::format("{}{}", alone.empty() ? "" : ", ", name(a));
     else

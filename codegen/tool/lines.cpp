@@ -65,15 +65,21 @@ std::optional<double> fields::number(const char* name) const {
   return {};
 }
 
+std::optional<int> fields::count(const char* name) const {
+  const json* j = find(name);
+  if (j && is_whole(*j) && j->get<int>() >= 1) return j->get<int>();
+  if (j) refuse_type(name, *j, "a whole number of 32 bits, at least 1");
+  return {};
+}
+
 std::optional<int> fields::degree(const char* name) const {
   const json* j = find(name);
-  if (j && *j == "infer") return infer;
-  if (!j || !is_whole(*j)) {
-    if (j) refuse_type(name, *j, "a whole number of 32 bits or \"infer\"");
-    return {};
-  }
-  if (j->get<int>() >= 1) return j->get<int>();
-  refuse(out_, 104) << name << "=" << j->get<int>() << "; a degree is at least 1, or \"infer\"";
+  if (!j) return {};
+  if (*j == "infer") return infer;
+  // A number that means `infer` in the language is none here.
+  if (is_whole(*j) && j->get<int>() != infer) return j->get<int>();
+  if (*j == infer) refuse(out_, 104) << name << "=" << infer << "; a degree is at least 1, or \"infer\"";
+  else refuse_type(name, *j, "a whole number of 32 bits or \"infer\"");
   return {};
 }
 

@@ -29,6 +29,7 @@ class fields {
   /// A field's value; nothing where it is absent, null, or refused. Whole numbers are of 32 bits.
   std::optional<int> whole(const char* name) const;
   std::optional<double> number(const char* name) const;  // at least 0
+  std::optional<int> count(const char* name) const;         // a whole number of at least 1
   std::optional<int> degree(const char* name) const;       // a whole number, or `infer` for "infer"
   std::optional<bool> flag(const char* name) const;
   std::optional<std::string> text(const char* name) const;

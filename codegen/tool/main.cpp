@@ -51,7 +51,7 @@ int main(int argc, char** argv) {
   if (*explaining) return explain(id, std::cout, std::cerr);
   if (const auto line = flags.line()) return show_dims(*line, std::cout, std::cerr);
   if (*dims && isatty(STDIN_FILENO))
-    std::cerr << R"(one JSON object a line, such as {"world":8,"tp":2,"dp_shard":"infer"}; or flags: --world 8 --tp 2)" << "\n";
+    std::cerr << R"(rankc dims reads lines such as {"world":8,"tp":2,"dp_shard":"infer"}; or give flags: --world 8 --tp 2)" << "\n";
   std::ios::sync_with_stdio(false);
   if (answer_lines(std::cin, std::cout, *dims ? answerer(answer_dims) : checks ? answer_check : answer_schedule)) return 0;
   std::cerr << "error: standard output cannot be written\n";

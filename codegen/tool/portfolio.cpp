@@ -1,14 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "portfolio.hpp"
 
+#include <rankc/schedule/best.hpp>
 #include <rankc/schedules/dual_pipe.hpp>
 #include <rankc/schedules/dual_pipe_v.hpp>
 #include <rankc/schedules/gpipe.hpp>
+#include <rankc/schedules/group_interleaved.hpp>
 #include <rankc/schedules/interleaved_one_f_one_b.hpp>
 #include <rankc/schedules/interleaved_zero_bubble.hpp>
 #include <rankc/schedules/looped_bfs.hpp>
 #include <rankc/schedules/one_f_one_b.hpp>
+#include <rankc/schedules/one_f_one_b_v.hpp>
+#include <rankc/schedules/v_half.hpp>
+#include <rankc/schedules/v_min.hpp>
+#include <rankc/schedules/zero_bubble_1p.hpp>
+#include <rankc/schedules/zero_bubble_2p.hpp>
 #include <rankc/schedules/zero_bubble_v.hpp>
+#include <rankc/schedules/zero_bubble_v_greedy.hpp>
 
 #include <algorithm>
 #include <iterator>
@@ -37,12 +45,38 @@ action_table make(report& out, const schedule_sizes& sizes) {
   Schedule schedule;
   schedule.microbatches = sizes.microbatches;
   if constexpr (requires { schedule.stages_per_rank = 1; }) schedule.stages_per_rank = sizes.stages_per_rank;
+  if constexpr (requires { schedule.group; }) schedule.group = sizes.group;
+  if constexpr (requires { schedule.cost; })
+    schedule.cost = {sizes.costs.forward, sizes.costs.input_grad, sizes.costs.weight_grad, sizes.costs.send};
   if constexpr (requires { schedule.inference; }) schedule.inference = sizes.inference;
   const std::size_t before = out.size();
   if constexpr (requires { schedule.check(out, sizes.pp); }) schedule.check(out, sizes.pp);
   if (out.size() > before) return {};
   action_table t = collect(schedule, sizes.pp);
+  if (t.begin.empty()) {
+    refuse(out, 312) << Schedule::name << " finds no order within its memory for these costs; take other costs, or "
+                     << "zero_bubble_v, which has one order for all";
+    return {};
+  }
   return sizes.inference && !t.inference ? forwards_of(t) : t;
+}
+
+/// The search, in bounded time.
+action_table make_best(report& out, const schedule_sizes& sizes) {
+  constexpr long long most_actions = 50'000'000, most_runs = 20'000;
+  const long long actions = 3LL * sizes.pp * sizes.stages_per_rank * sizes.microbatches;
+  const schedule_choice best = best_schedule({.pp = sizes.pp,
+                                              .stages_per_rank = sizes.stages_per_rank,
+                                              .microbatches = sizes.microbatches,
+                                              .cost = sizes.costs,
+                                              .memory_limit = sizes.memory_limit,
+                                              .runs = static_cast<int>(std::min(most_runs, most_actions / actions))});
+  if (best.table.actions.empty()) {
+    refuse(out, 307) << "memory_limit=" << sizes.memory_limit << ", but one microbatch alone holds its activations of the "
+                     << sizes.stages_per_rank << " stages of a rank; take at least " << sizes.stages_per_rank;
+    return {};
+  }
+  return sizes.inference ? forwards_of(best.table) : best.table;
 }
 
 template <class Schedule>
@@ -55,10 +89,18 @@ constexpr known_schedule all[]{known<gpipe>,
                                known<one_f_one_b>,
                                known<looped_bfs>,
                                known<interleaved_one_f_one_b>,
+                               known<group_interleaved>,
                                known<interleaved_zero_bubble>,
+                               known<zero_bubble_1p>,
+                               known<zero_bubble_2p>,
                                known<zero_bubble_v>,
+                               known<zero_bubble_v_greedy>,
+                               known<v_half>,
+                               known<v_min>,
+                               known<one_f_one_b_v>,
                                known<dual_pipe>,
-                               known<dual_pipe_v>};
+                               known<dual_pipe_v>,
+                               {"best", 1, true, make_best}};
 
 }  // namespace
 

@@ -3,6 +3,7 @@
 #pragma once
 #include <rankc/schedule/timing.hpp>
 
+#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,7 +13,10 @@ namespace rankc::tool {
 /// What is asked of a schedule.
 struct schedule_sizes {
   int pp = 1, stages_per_rank = 1, microbatches = 1;
+  int group = 0;  // microbatches of a round, where a schedule leaves that free; 0: its own choice
   bool inference = false;
+  rankc::costs costs = {};  // for the schedules that are built for them
+  int memory_limit = std::numeric_limits<int>::max();  // for the search
 };
 
 struct known_schedule {
@@ -23,6 +27,7 @@ struct known_schedule {
   action_table (*make)(report&, const schedule_sizes&);
 };
 
+/// All schedules; the last, "best", is the search for one within a memory limit.
 std::span<const known_schedule> portfolio();
 
 /// The names in one sentence: "gpipe, one_f_one_b".

@@ -9,14 +9,15 @@ namespace {
 // clang-format off
 constexpr rule_text texts[]{
     {101, "the degrees multiply to the world size",
-     "The product of pp, dp_replicate, dp_shard, cp and tp is world.",
+     "The product of pp, dp_replicate, dp_shard, cp and tp is world; times ep where expert_layout is independent.",
      "Every rank has exactly one coordinate on every axis. A smaller product leaves ranks without work, "
      "and a larger one gives work to ranks that do not exist.",
      "parallel_dims{.world = 8, .tp = 2, .pp = 2}",
      "Multiply one degree by what is missing, here dp_replicate = 2, or let it be computed: .dp_replicate "
      "= infer."},
     {102, "an inferred degree is a whole number",
-     "With one degree `infer`, the product of the others divides world.",
+     "With one of pp, dp_replicate, dp_shard, cp and tp `infer` (or ep where expert_layout is independent), the product "
+     "of the others divides world.",
      "The inferred degree is world divided by that product; a fraction of a rank does not exist.",
      "parallel_dims{.world = 8, .dp_replicate = infer, .tp = 3}",
      "Take degrees that divide the world: tp = 1, 2, 4 or 8; or another world: 6 or 9."},
@@ -32,7 +33,7 @@ constexpr rule_text texts[]{
      "parallel_dims{.world = 4, .tp = 0, .pp = 4}",
      "Write 1, or leave the axis out: 1 is the default."},
     {105, "at most one degree is inferred",
-     "Of pp, dp_replicate, dp_shard, cp and tp one at most is `infer`.",
+     "Of all degrees one at most is `infer`: ep, etp and ulysses too, which take all of their ranks that they can.",
      "The world size is one equation and determines one unknown.",
      "parallel_dims{.world = 8, .dp_replicate = infer, .pp = infer}",
      "Say all degrees but one."},
@@ -42,6 +43,26 @@ constexpr rule_text texts[]{
      "there is nothing to shard, and the flag most likely means that tp was forgotten.",
      "parallel_dims{.world = 2, .pp = 2, .sequence_parallel = true}",
      "Set tp > 1, or leave sequence_parallel out."},
+    {107, "a context-parallel group is a ring of Ulysses groups",
+     "ulysses divides cp; cp = ring * ulysses.",
+     "The ranks of a Ulysses group exchange heads for tokens, and the rings pass keys and values between such groups. "
+     "All rings have the same length, so that one program serves every rank.",
+     "parallel_dims{.world = 6, .cp = 6, .ulysses = 4}",
+     "Take a divisor of cp, here ulysses = 1, 2, 3 or 6; or another cp."},
+    {108, "experts are spread over whole groups of ranks",
+     "ep * etp divides dp_shard * cp * tp where expert_layout is folded, dp_replicate * dp_shard * cp * tp where it is "
+     "folded_over_replicas, and etp divides cp * tp where it is independent.",
+     "Experts use the ranks that the dense layers use, in another order. A rank that is in no expert group would have "
+     "dense layers and no experts.",
+     "parallel_dims{.world = 8, .dp_replicate = 4, .dp_shard = 2, .ep = 8}",
+     "Take an ep that divides, here 1 or 2, more dp_shard, or experts over the replicas: .expert_layout = "
+     "expert_layout::folded_over_replicas."},
+    {109, "an axis has the same groups in both views",
+     "An axis that the dense and the expert view both have has one size and one stride.",
+     "The two views are two ways to number the same ranks. An axis that meant other ranks in one of them would send a "
+     "stage's activations or a gradient to ranks that wait for something else.",
+     "no plan: both views are built from one list of axes, and this rule proves it",
+     "A plan that meets this sentence has found a fault of rankc; please report it."},
     {110, "the cluster has a place for every rank",
      "world is at most nodes times ranks_per_node of the cluster.",
      "A rank is one GPU, or one thread of a machine without. The cluster's memory and speed are promises "
@@ -187,8 +208,8 @@ constexpr rule_text texts[]{
      "training{.seq = 1048576, .global_batch = 4096} with 1 microbatch",
      "Take more microbatches: 4 of them have 2^30 tokens each."},
     {300, "a line is a request",
-     "Each line of `rankc schedule` is one JSON object with fields of the types that its sentence names; "
-     "each token of \"ranks\" is of the grammar: 3F5, 3SEND_F5, OVERLAP(3F5,3B4), "
+     "Each line of `rankc schedule` and `rankc dims` is one JSON object with fields of the types that its sentence "
+     "names, and of `rankc dims` no others; each token of \"ranks\" is of the grammar: 3F5, 3SEND_F5, OVERLAP(3F5,3B4), "
      "BATCH(3SEND_F5,3RECV_B4), 3UNSHARD.",
      "A line that is guessed at gives an answer to another question. The lines after it are answered all "
      "the same.",
@@ -233,7 +254,7 @@ constexpr rule_text texts[]{
      "schedule --check`."},
     {306, "the schedule has as many stages on a rank as asked",
      "stages_per_rank is what the schedule places on a rank: 1 for gpipe and one_f_one_b, 2 for "
-     "zero_bubble_v, dual_pipe and dual_pipe_v. looped_bfs and the interleaved schedules take any number.",
+     "those in a V and the dual pipes. looped_bfs and the interleaved schedules take any number.",
      "Schedules with several stages on a rank are other schedules, with another order and other messages.",
      R"({"schedule": "one_f_one_b", "pp": 4, "stages_per_rank": 2, "microbatches": 8})",
      "Leave stages_per_rank out, or set what the sentence names."},
@@ -266,12 +287,12 @@ constexpr rule_text texts[]{
      "on other ranks.",
      R"({"ranks": [["0UNSHARD", "0F0", "0RESHARD", "0B0", "0REDUCE_GRAD"]], "stage_to_rank": [0]})",
      "Put UNSHARD before the first computation after a RESHARD, and REDUCE_GRAD after the last backward."},
-    {311, "a schedule that is answered is of bounded length",
-     "pp times microbatches is at most the number in the sentence.",
-     "The answer holds every action twice. One line must not take all the memory of the machine that "
+    {311, "an answer is of bounded length",
+     "Of a schedule, pp times microbatches is at most the number in the sentence; of dims with \"groups\":true, world is.",
+     "The answer holds every action twice, or every rank once for each axis and alias. One line must not take all the memory of the machine that "
      "answers it.",
      R"({"schedule": "gpipe", "pp": 1024, "microbatches": 1000000})",
-     "Ask for fewer microbatches: their order repeats, and the bubble is (pp - 1) / (microbatches + pp - "
+     "Leave groups out: sizes and strides say the same. Or ask for fewer microbatches: their order repeats, and the bubble is (pp - 1) / (microbatches + pp - "
      "1)."},
     {312, "dual_pipe has two halves",
      "dual_pipe takes an even pp and an even number of microbatches.",
@@ -287,6 +308,23 @@ constexpr rule_text texts[]{
      "rankc places them.",
      R"(schedules::from_csv<"0F0, 0X0">{})",
      "Correct the token that the sentence names. Blanks between commas are fine; they mean waiting."},
+    {330, "stages that follow each other are on one rank or on neighbours",
+     "Of pp ranks in a ring, stage s + 1 is on the rank of stage s, the next or the previous one.",
+     "A rank has one stream and one communicator each way round the ring. Loops and V placements need no others; "
+     "on three ranks or fewer any placement fits.",
+     "a schedule for pp=4 with stage 0 on rank 0 and stage 1 on rank 2",
+     "Put the stage on one of the ranks that the sentence names."},
+    {331, "every stage is on one rank",
+     "A program is written for schedules that run each stage on one rank, all microbatches alike.",
+     "A stage on two ranks has two copies of its weights, whose gradients must be summed between them. `rankc schedule` knows "
+     "and proves these schedules; no program is written for them yet.",
+     "a plan with schedules::dual_pipe{.microbatches = 8}",
+     "Take dual_pipe_v: the same order with half the ranks, and no copies."},
+    {332, "a schedule that a program is written for trains",
+     "A plan's schedule has the backwards too.",
+     "A program's step ends with an update of the weights. Its evaluation runs the forwards of the schedule, in their order.",
+     "a plan with schedules::looped_bfs{.microbatches = 8, .inference = true}",
+     "Leave out inference, and run `eval`."},
     {401, "what every rank needs fits into its memory",
      "The arena of each rank, weights, gradients, optimizer state, activations and buffers, with what CUDA and NCCL "
      "take beside it on a GPU, is at most the cluster's memory.",

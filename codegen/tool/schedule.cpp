@@ -20,7 +20,6 @@ constexpr long long most_forwards = 1 << 19;
 struct request {
   const known_schedule* schedule = nullptr;
   schedule_sizes sizes;
-  rankc::costs costs;
   std::optional<double> memory_limit;
 };
 
@@ -56,14 +55,16 @@ request read(const json& line, report& out) {
     if (*m < 1) refuse(out, 301) << "microbatches=" << *m << "; a step has at least 1";
   }
   read_stages(f, r, out);
+  r.sizes.group = f.whole("group").value_or(0);
   r.sizes.inference = f.flag("inference").value_or(false);
   const fields costs(f.object("costs"), out);
-  r.costs.forward = costs.number("F").value_or(1);
-  r.costs.input_grad = costs.number("I").value_or(1);
-  r.costs.weight_grad = costs.number("W").value_or(1);
-  r.costs.send = costs.number("C").value_or(0);
-  r.costs.overlap = costs.number("overlap").value_or(1);
+  r.sizes.costs.forward = costs.number("F").value_or(1);
+  r.sizes.costs.input_grad = costs.number("I").value_or(1);
+  r.sizes.costs.weight_grad = costs.number("W").value_or(1);
+  r.sizes.costs.send = costs.number("C").value_or(0);
+  r.sizes.costs.overlap = costs.number("overlap").value_or(1);
   r.memory_limit = f.number("memory_limit");
+  if (r.memory_limit && *r.memory_limit < r.sizes.memory_limit) r.sizes.memory_limit = static_cast<int>(*r.memory_limit);
   const __int128 forwards = static_cast<__int128>(r.sizes.pp) * r.sizes.stages_per_rank * r.sizes.microbatches;
   if (out.empty() && forwards > most_forwards)
     refuse(out, 311) << "pp=" << r.sizes.pp << " times stages_per_rank=" << r.sizes.stages_per_rank
@@ -110,7 +111,7 @@ void check_memory(report& out, const request& r, const std::vector<int>& peaks) 
   s << "rank " << highest - peaks.begin() << " holds the activations of " << *highest
     << " microbatches at once, more than memory_limit=" << fmt::format("{}", *r.memory_limit) << "; ";
   bool has_alternative = false;
-  for (const known_schedule& other : portfolio()) {
+  for (const known_schedule& other : portfolio().first(portfolio().size() - 1)) {  // all but the search
     if (!other.has_free_stages_per_rank && other.stages_per_rank != r.sizes.stages_per_rank) continue;
     const auto needs = peak(other, r.sizes);
     if (!needs || *needs > *r.memory_limit) continue;
@@ -162,11 +163,11 @@ void answer_schedule(const json& line, json& answer, report& out) {
   if (!out.empty()) return;
   check_actions(out, t);
   if (!out.empty()) return;
-  const totals all = total(t, r.costs);
+  const totals all = total(t, r.sizes.costs);
   check_memory(out, r, all.peak_activations);
   if (!out.empty()) return;
 
-  const communication messages = communicate(t, r.costs);
+  const communication messages = communicate(t, r.sizes.costs);
   json compute = json::array(), program = json::array();
   for (int rank = 0; rank < t.ranks(); ++rank) {
     compute.push_back(compute_of(t, rank));
@@ -181,7 +182,7 @@ void answer_schedule(const json& line, json& answer, report& out) {
   answer["program"] = std::move(program);
   answer["makespan"] = all.makespan;
   answer["program_makespan"] = messages.when.makespan;
-  answer["lower_bound"] = lower_bound(t, r.costs);
+  answer["lower_bound"] = lower_bound(t, r.sizes.costs);
   answer["bubble"] = all.bubble;
   answer["window_bubble"] = all.window_bubble;
   answer["bubble_per_rank"] = all.bubble_per_rank;

@@ -89,21 +89,25 @@ constexpr bool has_layout(const parallel_dims& d) {
   return factors_world(d) && d.ulysses >= 1 && makes_rings(d) && places_experts(d);
 }
 
-/// The same dims with the inferred degree filled in, where a whole number fits; else unchanged. A degree that does not
-/// span the world takes all that it can: ep and etp their region, ulysses the whole of cp.
+/// The same dims with the inferred degree filled in, where it is the only one, the others are at least 1 and a whole
+/// number fits; else unchanged. A degree that does not span the world takes all that it can: ep and etp their region,
+/// ulysses the whole of cp.
 constexpr parallel_dims resolve(parallel_dims d) {
   const named_degree* unknown = nullptr;
-  for (const auto& a : all_degrees)
-    if (d.*a.degree == infer) unknown = &a;
-  if (!unknown) return d;
+  for (const auto& a : all_degrees) {
+    if (d.*a.degree >= 1) continue;
+    if (d.*a.degree != infer || unknown) return d;
+    unknown = &a;
+  }
+  if (!unknown || d.world < 1) return d;
   long long whole = d.world, known = known_product(d);
   if (!spans_world(d, unknown->degree)) {
-    if (known_product(d) != d.world || d.ep == 0 || d.etp == 0) return d;
+    if (known_product(d) != d.world) return d;
     const bool of_cp = unknown->degree == &parallel_dims::ulysses;
     whole = of_cp ? d.cp : expert_region(d);
     known = of_cp ? 1 : unknown->degree == &parallel_dims::ep ? d.etp : d.ep;
   }
-  if (known >= 1 && whole % known == 0) d.*unknown->degree = static_cast<int>(whole / known);
+  if (whole % known == 0) d.*unknown->degree = static_cast<int>(whole / known);
   return d;
 }
 

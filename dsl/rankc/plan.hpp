@@ -260,7 +260,7 @@ inline plan_data make_plan(std::string name, const auto& model, const parallel_d
              },
              stage_layers);
   if (!accepts(p.diagnostics)) return p;
-  p.actions = collect(schedule, p.dims.pp);
+  p.actions = fuse_backward(collect(schedule, p.dims.pp));
   p.rows = recipe.global_batch / schedule.microbatches / static_cast<int>(batch_ranks(p.dims));
   p.vocab_used = model.vocab_used ? model.vocab_used : model.vocab;
   p.blocks_of_stage = split_layers(detail::count_blocks(model), p.actions.stages(), stage_layers);

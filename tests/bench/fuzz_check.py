@@ -97,12 +97,24 @@ def damage(rng, rec):
             q[a], q[b] = q[b], q[a]
 
 
+def misplaced(rec):
+    """Whether a computation is not on the rank that the record's two placements say."""
+    for rank, q in enumerate(rec["ranks"]):
+        for stage, mb in re.findall(r"\b(\d+)[FBIW](\d+)", " ".join(q)):
+            place = rec["stage_to_rank" if int(mb) < rec["mb_split"] else "stage_to_rank_rev"]
+            if int(stage) < len(place) and place[int(stage)] != rank:
+                return True
+    return False
+
+
 def verdict(simulator, rec, queues):
     """Whether the program is sound; None where the simulator cannot read it."""
     try:
         violations = simulator.check(rec)
     except (KeyError, IndexError, TypeError, ValueError):
         return None
+    if "mb_split" in rec and misplaced(rec):  # the simulator takes any rank in a bidirectional pipeline
+        return False
     of_others = [f"DEADLOCK[{name}]" for name in QUEUES.values() if name != QUEUES[queues]]
     return not [v for v in violations if not v.startswith(tuple(of_others))]
 

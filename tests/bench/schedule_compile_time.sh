@@ -1,5 +1,5 @@
 #!/bin/sh
-# Prints what the proof of each schedule costs to compile, at 512 microbatches on 16 and on 64 ranks: user seconds and
+# Prints what the proof of each schedule with a closed order costs to compile, at 512 microbatches on 16 and on 64 ranks: user seconds and
 # peak memory of -fsyntax-only. "and times" also asks for the makespan.
 #   tests/bench/schedule_compile_time.sh [compiler...]      default: g++
 set -eu
@@ -16,7 +16,7 @@ for compiler in "$@"; do
   printf '%-48s %8s %8s\n' "$compiler" 'user s' 'MB'
   for header in "$root"/dsl/rankc/schedules/*.hpp; do
     name=$(basename "$header" .hpp)
-    [ "$name" != from_csv ] || continue
+    ! grep -q 'table(int' "$header" || continue  # a search is for the tool, and for small numbers
     for pp in 16 64; do
       for asked in '' ' and times'; do
         cat > "$work/proof.cpp" <<PROOF
@@ -25,7 +25,7 @@ for compiler in "$@"; do
 #include <rankc/schedules/$name.hpp>
 constexpr bool sound() {
   rankc::report refused;
-  const rankc::action_table t = collect(rankc::schedules::$name{.microbatches = 512}, $pp);
+  const rankc::action_table t = rankc::collect(rankc::schedules::$name{.microbatches = 512}, $pp);
   check_actions(refused, t);
   return refused.empty()${asked:+ && total(t).makespan >= lower_bound(t)};
 }

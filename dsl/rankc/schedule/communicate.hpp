@@ -94,18 +94,23 @@ struct slot_use {
   int* slot;
 };
 
-/// Give every use the first slot that is free, which takes as few as are ever in use at once; return how many.
+/// Give every use the slot that has been free longest, which takes as few as are ever in use at once; return how many.
 constexpr int colour(std::vector<slot_use>& uses) {
   std::sort(uses.begin(), uses.end(), [](const slot_use& a, const slot_use& b) { return a.first < b.first; });
-  std::vector<int> last;  // of each slot
+  std::vector<const slot_use*> latest;  // of each slot, a heap with the use that ends first in front
+  const auto ends_later = [](const slot_use* a, const slot_use* b) { return a->last > b->last; };
   for (const slot_use& u : uses) {
-    std::size_t s = 0;
-    while (s < last.size() && last[s] >= u.first) ++s;
-    if (s == last.size()) last.push_back(0);
-    last[s] = u.last;
-    *u.slot = static_cast<int>(s);
+    if (latest.empty() || latest.front()->last >= u.first) {
+      *u.slot = static_cast<int>(latest.size());
+      latest.push_back(&u);
+    } else {
+      *u.slot = *latest.front()->slot;
+      std::pop_heap(latest.begin(), latest.end(), ends_later);
+      latest.back() = &u;
+    }
+    std::push_heap(latest.begin(), latest.end(), ends_later);
   }
-  return static_cast<int>(last.size());
+  return static_cast<int>(latest.size());
 }
 
 /// What is received stays until the backward that reads it has ended; what is sent until it has left.

@@ -109,10 +109,10 @@ TEST_CASE("what cannot be answered is refused with all reasons and their alterna
 
 TEST_CASE("a memory limit is kept or refused") {
   CHECK(ids(answer(ask("gpipe", 4, 8, R"(, "memory_limit": 8)"))) == "");
-  CHECK(text_of(answer(ask("gpipe", 4, 8, R"(, "memory_limit": 7.5)"))) ==
-        "rank 0 holds the activations of 8 microbatches at once, more than memory_limit=7.5; take "
-        "one_f_one_b, which holds 4, or take interleaved_one_f_one_b, which holds 7, or take "
-        "interleaved_zero_bubble, which holds 4, or at most 7 microbatches");
+  const std::string too_much = text_of(answer(ask("gpipe", 4, 8, R"(, "memory_limit": 7.5)")));
+  CHECK(too_much.starts_with("rank 0 holds the activations of 8 microbatches at once, more than memory_limit=7.5; "
+                             "take one_f_one_b, which holds 4, or take "));
+  CHECK(too_much.ends_with(", or at most 7 microbatches"));
   CHECK(text_of(answer(ask("one_f_one_b", 4, 8, R"(, "memory_limit": 1)"))) ==
         "rank 0 holds the activations of 4 microbatches at once, more than memory_limit=1; at most 1 "
         "microbatch");
@@ -127,7 +127,7 @@ TEST_CASE("every schedule is there, with the stages and the messages that it has
       for (int m : {2, 6, 9}) {
         const json a = answer(ask(std::string(s.name).c_str(), pp, m));
         CAPTURE(a.dump());
-        if (ids(a) == "RC312") continue;  // dual_pipe of an odd number
+        if (ids(a).starts_with("RC312")) continue;  // dual_pipe of odd numbers
         REQUIRE(ids(a) == "");
         CHECK(ids(check(program_of(a).dump())) == "");
         json alone = program_of(a);
@@ -136,6 +136,18 @@ TEST_CASE("every schedule is there, with the stages and the messages that it has
         CHECK(a["program_makespan"] == a["makespan"]);  // messages take no time
         CHECK(a["makespan"] >= a["lower_bound"]);
       }
+}
+
+TEST_CASE("the search keeps the limit and is at least as good as what is published") {
+  const std::string limits = R"(, "stages_per_rank": 2, "memory_limit": 6, "costs": {"I": 1.2, "W": 0.8, "C": 0.1})";
+  const json found = answer(ask("best", 4, 8, limits));
+  REQUIRE(ids(found) == "");
+  CHECK(ids(check(program_of(found).dump())) == "");
+  for (const json& held : found["peak_activations"]) CHECK(held <= 6);
+  for (const char* published : {"v_half", "v_min", "one_f_one_b_v"})
+    if (const json a = answer(ask(published, 4, 8, limits)); a["ok"] == true) CHECK(found["makespan"] <= a["makespan"]);
+  CHECK(text_of(answer(ask("best", 4, 8, R"(, "stages_per_rank": 2, "memory_limit": 1)"))) ==
+        "memory_limit=1, but one microbatch alone holds its activations of the 2 stages of a rank; take at least 2");
 }
 
 TEST_CASE("a bidirectional schedule says where both halves of its microbatches run") {

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// Greedy schedules under costs and a memory limit: a repeated pattern, its waits filled with W, then its ramps up and
+// down tightened. Sources: Qi et al. 2023, arXiv:2401.10241, section 3.1; Qi et al. 2024, arXiv:2405.15362.
+#pragma once
+#include <rankc/schedule/pattern.hpp>
+
+namespace rankc {
+
+/// The costs that a schedule type is built for: costs without lists, so that it can be a template argument.
+/// Units: any, the same for all.
+struct planned_costs {
+  double forward = 1, input_grad = 1, weight_grad = 1, send = 0;
+  constexpr operator costs() const {
+    return {.forward = forward, .input_grad = input_grad, .weight_grad = weight_grad, .send = send};
+  }
+};
+
+/// An order of F and I (or B), what it was filled like, and how that went.
+struct candidate {
+  action_table order;
+  bool eagerly = true;
+  timeline line;
+  constexpr void run(const pipeline_load& load) { line = fill(load, order, eagerly); }
+};
+
+/// Forwards of a rank's later stages that memory has room for when an F of a stage runs: `share` of those that can come
+/// before the first of their backwards, if the rank's stages take turns.
+/// Shapes: (stages).
+constexpr std::vector<int> reserve(const pipeline_load& load, double share) {
+  const int stages = load.stages();
+  std::vector<double> turnaround(static_cast<std::size_t>(stages), 0);  // from a stage's F to its backward
+  const detail::hops hops(load.rank_of_stage, load.cost.send);
+  for (int s = stages - 1; s >= 0; --s) {
+    if (s + 1 < stages)
+      turnaround[s] = hops.down[s + 1] + turnaround[s + 1] + load.cost.of({load.backward(), s + 1, 0}) + hops.up[s];
+    turnaround[s] += load.cost.of({action_kind::F, s, 0});
+  }
+  std::vector<int> room(static_cast<std::size_t>(stages), 0);
+  for (int s = stages - load.pp - 1; s >= 0; --s)
+    for (int later = s + 1; later < stages; ++later)
+      if (load.rank_of_stage[later] == load.rank_of_stage[s]) {
+        const double forwards = turnaround[later] / (load.stages_per_rank() * load.cost.of({action_kind::F, later, 0}));
+        room[s] += std::min(static_cast<int>(share * forwards + 0.999), load.memory_limit / load.stages_per_rank());
+      }
+  return room;
+}
+
+/// Run passes from `j` on before those from `i` on, where that makes things better.
+constexpr bool move_ahead(const pipeline_load& load, candidate& best, int i, int j) {
+  candidate trial = best;
+  action* const row = trial.order.actions.data();
+  std::rotate(row + i, row + j, row + j + 1);
+  trial.run(load);
+  if (!trial.line.better_than(best.line)) return false;
+  best = std::move(trial);
+  return true;
+}
+
+/// Pull passes that are ready into waits before them, where this makes things better, in at most `runs` trials: only
+/// forwards until none is left to pull, then all. A forward leaves the memory that `reserve` says for the later stages of
+/// its rank: what fills memory on the way down is missing on the way up.
+constexpr void tighten(const pipeline_load& load, candidate& best, const std::vector<int>& reserve, int& runs) {
+  constexpr double rounding = 1e-9;
+  std::vector<int> open(static_cast<std::size_t>(load.stages()), 0);  // forwards without their backwards yet
+  std::vector<char> seen(2 * open.size());
+  bool moved = true, all = false;
+  auto pull_into = [&](int i, int end) {
+    std::fill(seen.begin(), seen.end(), 0);
+    for (int j = i, kinds = 2 * load.stages_per_rank(); j < end && kinds > 0; ++j) {
+      const action a = best.order.actions[j];
+      const bool forward = a.kind == action_kind::F;
+      char& known = seen[(forward ? 0 : open.size()) + a.stage];
+      if (known) continue;  // the next pass of each stage and direction is a choice
+      known = 1;
+      --kinds;
+      if (best.line.input[j] > best.line.input[i] - rounding || (!forward && !all)) continue;
+      if (forward && (best.line.held[i] == load.memory_limit || open[a.stage] + reserve[a.stage] >= load.memory_limit)) continue;
+      if (--runs < 0) return false;
+      if (move_ahead(load, best, i, j)) return true;
+    }
+    return false;
+  };
+  while ((moved || !all) && runs > 0) {
+    all = !moved;
+    moved = false;
+    for (int r = 0; r < load.pp; ++r) {
+      std::fill(open.begin(), open.end(), 0);
+      for (int i = best.order.begin[r]; i < best.order.begin[r + 1]; ++i) {
+        if (best.line.idle[i] > rounding && pull_into(i, best.order.begin[r + 1])) moved = true;
+        const action a = best.order.actions[i];
+        open[a.stage] += a.kind == action_kind::F ? 1 : -1;
+      }
+    }
+  }
+}
+
+/// Exchange neighbours where this makes things better, in at most `runs` trials, from the end: the ramp down has the
+/// waits that are left.
+constexpr void exchange(const pipeline_load& load, candidate& best, int& runs) {
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (int r = load.pp - 1; r >= 0; --r)
+      for (int i = best.order.begin[r + 1] - 2; i >= best.order.begin[r]; --i) {
+        const action a = best.order.actions[i], b = best.order.actions[i + 1];
+        if (a.stage == b.stage && (a.kind == b.kind || a.microbatch == b.microbatch)) continue;
+        if (best.line.input[i + 1] > best.line.input[i] + best.line.idle[i] && best.line.idle[i + 1] > 0) continue;
+        if (--runs < 0) return;
+        moved |= move_ahead(load, best, i, i + 1);
+      }
+  }
+}
+
+/// The load of a schedule whose stages are where `rank_of_stage(stage, pp)` says.
+constexpr pipeline_load load_of(const auto& schedule, int pp, const costs& cost, int memory_limit) {
+  pipeline_load load{.pp = pp, .microbatches = schedule.microbatches, .cost = cost, .memory_limit = memory_limit};
+  for (int s = 0; s < pp * schedule.stages_per_rank; ++s) load.rank_of_stage.push_back(schedule.rank_of_stage(s, pp));
+  return load;
+}
+
+/// A time that no order of the load can beat.
+/// Units: of the costs.
+constexpr double lower_bound(const pipeline_load& load) {
+  action_table ideal;
+  ideal.microbatches = load.microbatches;
+  ideal.begin.assign(static_cast<std::size_t>(load.pp) + 1, 0);
+  ideal.rank_of_stage = load.rank_of_stage;
+  return lower_bound(ideal, load.cost);
+}
+
+/// The best few candidates for a load, best first.
+class shortlist {
+ public:
+  constexpr shortlist(const pipeline_load& load, std::size_t length) : load_(load), length_(length) {}
+
+  constexpr void add(const action_table& order) {
+    for (const bool eagerly : {true, false}) {
+      if (load_.whole_backward && !eagerly) continue;  // there are no W
+      candidate c{order, eagerly, {}};
+      c.run(load_);
+      insert(std::move(c));
+    }
+  }
+  constexpr void add(const pattern& p) { add(repeat(load_, p)); }
+
+  /// Tighten them in turn, in at most `runs` trials, until none can be better.
+  constexpr void improve(int runs) {
+    const double bound = lower_bound(load_) * (1 + 1e-12);
+    const std::vector<candidate> seeds = list_;
+    for (const candidate& seed : seeds)
+      for (const double share : {1.0, 0.75, 0.5, 0.0}) {
+        if (runs <= 0 || list_.front().line.makespan <= bound) return;
+        candidate c = seed;
+        tighten(load_, c, reserve(load_, share), runs);
+        insert(std::move(c));
+      }
+    if (runs <= 0 || seeds.empty()) return;
+    candidate c = list_.front();
+    exchange(load_, c, runs);
+    insert(std::move(c));
+  }
+
+  constexpr double makespan() const { return list_.empty() ? std::numeric_limits<double>::infinity() : list_.front().line.makespan; }
+  /// Errors: an empty table where no candidate runs within the limit.
+  constexpr action_table table() const {
+    return list_.empty() ? action_table{} : filled(load_, list_.front().order, list_.front().eagerly);
+  }
+
+ private:
+  constexpr void insert(candidate c) {
+    if (c.line.makespan == std::numeric_limits<double>::infinity()) return;
+    auto at = list_.begin();
+    while (at != list_.end() && !c.line.better_than(at->line)) ++at;
+    if (at == list_.end() && list_.size() == length_) return;
+    if (at != list_.begin() && !(at - 1)->line.better_than(c.line)) return;  // as good: most likely the same
+    list_.insert(at, std::move(c));
+    if (list_.size() > length_) list_.pop_back();
+  }
+
+  const pipeline_load& load_;
+  std::size_t length_;
+  std::vector<candidate> list_;
+};
+
+/// The best of the patterns, tightened in at most `runs` trials.
+/// Errors: an empty table where the limit is less than every pattern needs to run.
+constexpr action_table greedy(const pipeline_load& load, const std::vector<pattern>& patterns, int runs) {
+  shortlist list(load, 2 * patterns.size());
+  for (const pattern& p : patterns) list.add(p);
+  list.improve(runs);
+  return list.table();
+}
+
+}  // namespace rankc

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Orders that repeat one microbatch's passes at a fixed interval: software pipelining of the training step. Source: the
+// building blocks of Qi et al. 2024, arXiv:2405.15362, section 3; placed as in modulo scheduling.
+#pragma once
+#include <rankc/schedule/fill.hpp>
+
+namespace rankc {
+
+/// How long the passes of a microbatch wait beyond their data. It decides what is held, and so how much can go wrong
+/// before a rank waits: a microbatch's activations are held for the whole way from F to I.
+/// Shapes: `legs` (2 * stages_per_rank), for each hop between ranks, of the forwards' way through the ranks, first to last,
+/// then of the backwards'. Units: forwards.
+struct pattern {
+  std::vector<double> legs;
+  double turn = 0;  // between the last stage's F and its I
+};
+
+/// The order of F and I (or B) on every rank if each microbatch follows the one before after the time that the busiest
+/// rank needs for one. The passes of a microbatch are placed in data order, each in the first time that is free in all
+/// intervals; so in the steady state no rank waits.
+constexpr action_table repeat(const pipeline_load& load, const pattern& p) {
+  constexpr double rounding = 1e-9;
+  const int stages = load.stages(), v = load.stages_per_rank(), m = load.microbatches;
+  std::vector<double> work(static_cast<std::size_t>(load.pp), 0);
+  for (int s = 0; s < stages; ++s)
+    work[load.rank_of_stage[s]] += load.cost.of({action_kind::F, s, 0}) + load.cost.of({action_kind::B, s, 0});
+  const double interval = *std::max_element(work.begin(), work.end());
+
+  struct placed {
+    action pass;
+    double begin, took;
+    int next = 0;  // microbatch
+  };
+  std::vector<std::vector<placed>> rows(static_cast<std::size_t>(load.pp));
+  auto into_interval = [&](double t) { return t - interval * static_cast<double>(static_cast<long long>(t / interval)); };
+  double at = 0;
+  for (int n = 0; n < 2 * stages; ++n) {
+    const bool forward = n < stages;
+    const action pass{forward ? action_kind::F : load.backward(), forward ? n : 2 * stages - 1 - n, 0};
+    std::vector<placed>& row = rows[load.rank_of_stage[pass.stage]];
+    const double took = load.cost.of(pass);
+    if (n == stages) at += p.turn * load.cost.forward;
+    else if (n > 0 && load.rank_of_stage[pass.stage] != load.rank_of_stage[forward ? n - 1 : pass.stage + 1])
+      at += load.cost.send + p.legs[n / load.pp] * load.cost.forward;
+    // Each try jumps behind one pass of the rank; where none leaves room, two overlap and will go one after the other.
+    for (std::size_t tries = 0; tries <= 2 * row.size(); ++tries) {
+      const auto in_the_way = std::find_if(row.begin(), row.end(), [&](const placed& o) {
+        const double after = into_interval(into_interval(at) - into_interval(o.begin) + interval);
+        return after < o.took - rounding || (interval - after < took - rounding && interval - after > rounding);
+      });
+      if (in_the_way == row.end()) break;
+      at += into_interval(into_interval(in_the_way->begin) + in_the_way->took - into_interval(at) + interval);
+    }
+    row.push_back({pass, at, took});
+    at += took;
+  }
+
+  action_table order;
+  order.microbatches = m;
+  order.rank_of_stage = load.rank_of_stage;
+  order.actions.reserve(static_cast<std::size_t>(2 * stages) * m);
+  for (std::vector<placed>& row : rows) {
+    order.begin.push_back(static_cast<int>(order.actions.size()));
+    for (int left = 2 * v * m; left > 0; --left) {
+      placed* first = nullptr;
+      for (placed& x : row)
+        if (x.next < m && (!first || x.begin + x.next * interval < first->begin + first->next * interval + rounding)) first = &x;
+      order.actions.push_back({first->pass.kind, first->pass.stage, first->next++});
+    }
+  }
+  order.begin.push_back(static_cast<int>(order.actions.size()));
+  return order;
+}
+
+}  // namespace rankc

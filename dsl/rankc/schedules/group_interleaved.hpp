@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Interleaved 1F1B in smaller rounds (group-interleaved), for less memory.
+// Source: Qi et al. 2024, arXiv:2405.15362; the order of Sea AI Lab's code.
+#pragma once
+#include <rankc/schedule/actions.hpp>
+#include <rankc/schedule/placement.hpp>
+
+namespace rankc::schedules {
+
+/// Interleaved 1F1B whose rounds are of `group` microbatches, and whose I is sent before its W runs. A rank holds at
+/// most (stages_per_rank - 1) * group + pp - rank microbatches of a stage. The last round is played as a whole, with the
+/// microbatches that there are not left out.
+struct group_interleaved {
+  int microbatches = 1, stages_per_rank = 2;
+  int group = 0;  // 0: pp
+  static constexpr std::string_view name = "group_interleaved";
+  constexpr int rank_of_stage(int stage, int pp) const { return loop_placement(stage, pp); }
+  constexpr void actions(int pp, int rank, auto emit) const {
+    const int size = group > 0 ? group : pp, round = size * stages_per_rank;
+    const int total = (microbatches + size - 1) / size * round, warm_up = (stages_per_rank - 1) * size + pp - rank;
+    auto put = [&](action_kind kind, int nth) {  // the nth forward or backward
+      const int turn = nth % round / size, m = nth / round * size + nth % size;
+      const int stage = (kind == action_kind::F ? turn : stages_per_rank - 1 - turn) * pp + rank;
+      if (m < microbatches) emit(action{kind, stage, m});
+    };
+    for (int n = 0; n < total + warm_up; ++n) {
+      if (n >= warm_up) {
+        put(action_kind::I, n - warm_up);
+        put(action_kind::W, n - warm_up);
+      }
+      if (n < total) put(action_kind::F, n);
+    }
+  }
+};
+
+}  // namespace rankc::schedules

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// V-Half: two stages on a rank, placed in a V, with about half of 1F1B's memory.
+// Source: Qi et al. 2024, arXiv:2405.15362, section 3.
+#pragma once
+#include <rankc/schedule/greedy.hpp>
+#include <rankc/schedule/placement.hpp>
+
+namespace rankc::schedules {
+
+/// The activations of (pp + 1) / 2 microbatches of the rank's two stages, rounded up, against 1F1B's pp, and about half
+/// of its bubble.
+struct v_half {
+  int microbatches = 1;
+  planned_costs cost = {};
+  static constexpr std::string_view name = "v_half";
+  static constexpr int stages_per_rank = 2;
+  constexpr int rank_of_stage(int stage, int pp) const { return v_placement(stage, pp); }
+  constexpr action_table table(int pp) const {
+    const int limit = 2 * ((pp + 2) / 2);
+    return greedy(load_of(*this, pp, cost, limit), {pattern{{1, 0, 1, 0}, 1}, pattern{{0, 1, 0, 1}, 1}}, 500);
+  }
+};
+
+}  // namespace rankc::schedules

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Zero bubble in a V (ZBV), built for given costs.
+// Source: Qi et al. 2023, arXiv:2401.10241, section 6; Qi et al. 2024, arXiv:2405.15362, section 3.
+#pragma once
+#include <rankc/schedule/greedy.hpp>
+#include <rankc/schedule/placement.hpp>
+
+namespace rankc::schedules {
+
+/// As zero_bubble_v, with 1F1B's memory, but any number of microbatches has an order of its own, and costs decide it.
+struct zero_bubble_v_greedy {
+  int microbatches = 1;
+  planned_costs cost = {};
+  static constexpr std::string_view name = "zero_bubble_v_greedy";
+  static constexpr int stages_per_rank = 2;
+  constexpr int rank_of_stage(int stage, int pp) const { return v_placement(stage, pp); }
+  constexpr action_table table(int pp) const {
+    return greedy(load_of(*this, pp, cost, 2 * pp), {pattern{{1, 3, 0, 3}}}, 500);
+  }
+};
+
+}  // namespace rankc::schedules
