@@ -202,8 +202,10 @@ constexpr void check_sizes_of(report& out, const auto& model, const parallel_dim
 constexpr void check_schedule(report& out, const auto& schedule, const parallel_dims& given, int blocks,
                               std::span<const int> stage_layers) {
   const int pp = resolve(given).pp;
+  const std::size_t before = out.size();
   if constexpr (requires { schedule.check(out, pp); })
     if (pp >= 1) schedule.check(out, pp);
+  if (out.size() > before) return;  // what is no schedule has no stages
   check_pipeline(out, blocks, given, pp >= 1 ? count_stages(schedule, pp) / pp : schedule.stages_per_rank, stage_layers);
 }
 

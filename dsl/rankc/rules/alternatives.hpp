@@ -44,12 +44,14 @@ constexpr int parallel_dims::*absorber(const parallel_dims& d) {
 
 /// The nearest values of a degree, or of the world, with which the world still factors and `legal(resolved dims)`
 /// holds: as the rest is written or, but for `exact`, with the data-parallel degree inferred.
-constexpr nearest_values find_nearest_degree(const parallel_dims& given, int parallel_dims::*degree, bool exact, auto legal) {
+constexpr nearest_values find_nearest_degree(const parallel_dims& given, int parallel_dims::*degree, bool exact,
+                                             auto legal) {
   const parallel_dims resolved = resolve(given);
   const auto absorbing = absorber(given);
   const bool is_world = degree == &parallel_dims::world;
   bool fixed = exact || degree == absorbing;  // or another degree is inferred, and makes up for the change
-  for (const auto& a : all_degrees) fixed |= a.degree != degree && spans_world(given, a.degree) && given.*a.degree == infer;
+  for (const auto& a : all_degrees)
+    fixed |= a.degree != degree && spans_world(given, a.degree) && given.*a.degree == infer;
   bool absorbed = false;
   nearest_values out = find_nearest(resolved.*degree, is_world ? 1 << 30 : given.world, [&](int v) {
     if (!is_world && spans_world(given, degree) && given.world % v) return false;

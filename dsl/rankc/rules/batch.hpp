@@ -26,19 +26,31 @@ constexpr bool cuts(const setting& s) {
 inline constexpr rule batch_rules[]{
     // RC220
     {220, [](const setting& s) { return s.batch.seq >= 1; },
-     [](sentence& t, const setting& s) { t << "seq=" << s.batch.seq << "; a sequence has at least 1 token"; }, no_offers},
+     [](sentence& t, const setting& s) {
+       t << "seq=" << s.batch.seq << "; a sequence has at least 1 token";
+     },
+     no_offers},
     {220, [](const setting& s) { return s.batch.global_batch >= 1; },
-     [](sentence& t, const setting& s) { t << "global_batch=" << s.batch.global_batch << "; a step has at least 1 sequence"; },
+     [](sentence& t, const setting& s) {
+       t << "global_batch=" << s.batch.global_batch << "; a step has at least 1 sequence";
+     },
      [](search& a) { a.vary(&batch_sizes::global_batch); }},
     {220, [](const setting& s) { return s.batch.microbatch >= 0; },
-     [](sentence& t, const setting& s) { t << "microbatch=" << s.batch.microbatch << "; a microbatch has at least 1 sequence"; },
+     [](sentence& t, const setting& s) {
+       t << "microbatch=" << s.batch.microbatch << "; a microbatch has at least 1 sequence";
+     },
      [](search& a) { a.vary(&batch_sizes::microbatch); }},
     // RC301
     {301, [](const setting& s) { return s.batch.microbatches >= 1; },
-     [](sentence& t, const setting& s) { t << "microbatches=" << s.batch.microbatches << "; a step has at least 1"; }, no_offers},
+     [](sentence& t, const setting& s) {
+       t << "microbatches=" << s.batch.microbatches << "; a step has at least 1";
+     },
+     no_offers},
     // RC222
     {222,
-     [](const setting& s) { return s.batch.seq < 1 || sequences(s.batch) * s.batch.seq <= std::numeric_limits<int>::max(); },
+     [](const setting& s) {
+       return s.batch.seq < 1 || sequences(s.batch) * s.batch.seq <= std::numeric_limits<int>::max();
+     },
      [](sentence& t, const setting& s) {
        t << "a microbatch has " << sequences(s.batch) * s.batch.seq << " tokens; they are counted up to "
          << std::numeric_limits<int>::max();

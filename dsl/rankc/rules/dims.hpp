@@ -99,7 +99,10 @@ inline constexpr rule dims_rules[]{
      },
      no_offers, true},
     // RC113
-    {113, [](const setting& s) { return !has_layout(s.dims) || s.dims.expert_layout != expert_layout::independent || s.dims.ep == 1; },
+    {113,
+     [](const setting& s) {
+       return !has_layout(s.dims) || s.dims.expert_layout != expert_layout::independent || s.dims.ep == 1;
+     },
      [](sentence& t, const setting& s) {
        t << "dense layers are computed ep=" << s.dims.ep << " times on the same data; folded equivalent: dp_shard="
          << 1LL * s.dims.dp_shard * s.dims.ep << " ep=" << s.dims.ep << " expert_layout=folded";

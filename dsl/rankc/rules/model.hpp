@@ -34,11 +34,15 @@ constexpr bool has_heads(const model_sizes& m) { return m.hidden > 0 && m.heads 
 inline constexpr rule model_rules[]{
     // RC203
     {203, [](const setting& s) { return !has_heads(s.model) || s.model.hidden % s.model.heads == 0; },
-     [](sentence& t, const setting& s) { t << "hidden=" << s.model.hidden << " does not divide into heads=" << s.model.heads; },
+     [](sentence& t, const setting& s) {
+       t << "hidden=" << s.model.hidden << " does not divide into heads=" << s.model.heads;
+     },
      [](search& a) { a.vary(&model_sizes::heads).vary(&model_sizes::hidden); }},
     // RC204
     {204, [](const setting& s) { return s.model.kv_heads <= 0 || s.model.heads % s.model.kv_heads == 0; },
-     [](sentence& t, const setting& s) { t << "heads=" << s.model.heads << " is not a multiple of kv_heads=" << s.model.kv_heads; },
+     [](sentence& t, const setting& s) {
+       t << "heads=" << s.model.heads << " is not a multiple of kv_heads=" << s.model.kv_heads;
+     },
      [](search& a) { a.vary(&model_sizes::kv_heads).vary(&model_sizes::heads); }},
     // RC205
     {205,
@@ -50,7 +54,10 @@ inline constexpr rule model_rules[]{
      },
      [](search& a) { a.vary(&model_sizes::hidden).vary(&model_sizes::heads); }},
     // RC207
-    {207, [](const setting& s) { return s.model.vocab <= 0 || (s.model.vocab_used >= 0 && s.model.vocab_used <= s.model.vocab); },
+    {207,
+     [](const setting& s) {
+       return s.model.vocab <= 0 || (s.model.vocab_used >= 0 && s.model.vocab_used <= s.model.vocab);
+     },
      [](sentence& t, const setting& s) {
        t << "vocab_used=" << s.model.vocab_used << " of vocab=" << s.model.vocab << " tokens; it can be 1 to "
          << s.model.vocab << ", or 0 for all";
@@ -94,7 +101,9 @@ inline constexpr rule model_rules[]{
      [](search& a) { a.vary(&parallel_dims::ep).vary(&model_sizes::experts); }},
     // RC215
     {215, [](const setting& s) { return s.model.top_k <= s.model.experts; },
-     [](sentence& t, const setting& s) { t << "top_k=" << s.model.top_k << " is more than experts=" << s.model.experts; },
+     [](sentence& t, const setting& s) {
+       t << "top_k=" << s.model.top_k << " is more than experts=" << s.model.experts;
+     },
      [](search& a) { a.vary(&model_sizes::top_k).vary(&model_sizes::experts); }},
     // RC216
     {216, [](const setting& s) { return divides(sequence_divisor(s.dims, s.zig_zag), s.model.seq); },

@@ -14,7 +14,9 @@ constexpr long long stages_of(const setting& s) { return static_cast<long long>(
 inline constexpr rule pipeline_rules[]{
     // RC201
     {201, [](const setting& s) { return s.model.layers >= stages_of(s); },
-     [](sentence& t, const setting& s) { t << "layers=" << s.model.layers << " cannot fill " << stages_of(s) << " stages"; },
+     [](sentence& t, const setting& s) {
+       t << "layers=" << s.model.layers << " cannot fill " << stages_of(s) << " stages";
+     },
      [](search& a) { a.vary(&parallel_dims::pp).vary(&model_sizes::layers); }},
 };
 
