@@ -29,27 +29,52 @@ inline constexpr job jobs[]{{"gpt2_4", false, 4, 64, 4, 1},    {"gpt2_8", false,
                             {"llama_8", true, 8, 64, 8, 1},    {"llama_16", true, 8, 64, 16, 8, 0, 0},
                             {"llama_short", true, 4, 32, 16, 1}};
 
+enum class order { gpipe, one_f_one_b, interleaved, interleaved_zero_bubble, zero_bubble_v, dual_pipe_v };
+
+/// Make a plan with the schedule of an order; `with` takes it.
+inline plan_data scheduled(order by, int microbatches, int stages_per_rank, const auto& with) {
+  switch (by) {
+    case order::gpipe: return with(schedules::gpipe{microbatches});
+    case order::interleaved: return with(schedules::interleaved_one_f_one_b{microbatches, stages_per_rank});
+    case order::interleaved_zero_bubble: return with(schedules::interleaved_zero_bubble{microbatches, stages_per_rank});
+    case order::zero_bubble_v: return with(schedules::zero_bubble_v{microbatches});
+    case order::dual_pipe_v: return with(schedules::dual_pipe_v{microbatches});
+    case order::one_f_one_b: break;
+  }
+  return with(schedules::one_f_one_b{microbatches});
+}
+
 /// A way to distribute a job. Microbatches 0: those of the job.
 struct layout {
   const char* name;
   int dp, tp, pp;
-  bool sequence_parallel, one_f_one_b;
+  bool sequence_parallel;
+  order by;
   int microbatches;
 };
-inline constexpr layout layouts[]{{"one", 1, 1, 1, false, false, 0},       {"dp2", 2, 1, 1, false, false, 2},
-                                  {"tp2", 1, 2, 1, false, false, 1},       {"tp2_sp", 1, 2, 1, true, false, 2},
-                                  {"pp2_gpipe", 1, 1, 2, false, false, 4}, {"pp2_1f1b", 1, 1, 2, false, true, 2},
-                                  {"pp4_gpipe", 1, 1, 4, false, false, 2}, {"pp4_1f1b", 1, 1, 4, false, true, 4},
-                                  {"all_gpipe", 2, 2, 2, false, false, 2}, {"all_1f1b", 2, 2, 2, true, true, 2},
-                                  {"tp2_pp2", 1, 2, 2, true, true, 2},     {"dp2_tp2", 2, 2, 1, false, false, 1}};
+inline constexpr layout layouts[]{{"one", 1, 1, 1, false, order::gpipe, 0},
+                                  {"dp2", 2, 1, 1, false, order::gpipe, 2},
+                                  {"tp2", 1, 2, 1, false, order::gpipe, 1},
+                                  {"tp2_sp", 1, 2, 1, true, order::gpipe, 2},
+                                  {"pp2_gpipe", 1, 1, 2, false, order::gpipe, 4},
+                                  {"pp2_1f1b", 1, 1, 2, false, order::one_f_one_b, 2},
+                                  {"pp4_gpipe", 1, 1, 4, false, order::gpipe, 2},
+                                  {"pp4_1f1b", 1, 1, 4, false, order::one_f_one_b, 4},
+                                  {"all_gpipe", 2, 2, 2, false, order::gpipe, 2},
+                                  {"all_1f1b", 2, 2, 2, true, order::one_f_one_b, 2},
+                                  {"tp2_pp2", 1, 2, 2, true, order::one_f_one_b, 2},
+                                  {"dp2_tp2", 2, 2, 1, false, order::gpipe, 1},
+                                  {"pp2_loop", 1, 1, 2, false, order::interleaved, 4},
+                                  {"pp2_zbv", 1, 1, 2, false, order::zero_bubble_v, 4}};
 
-/// Which programs are written: on the host in f64 and f32 all but those by two axes, which are part of those by three;
-/// for GPUs all that need at most four of them, in f32, of some jobs alone where they need more than one, and in bf16
-/// for two jobs.
+/// Which programs are written: on the host in f64 and f32 all but those by two axes, which are part of those by three,
+/// and those of several stages on a rank, which `pipelines` has; for GPUs all that need at most four of them, in f32, of
+/// some jobs alone where they need more than one, and in bf16 for two jobs.
 inline bool is_made(const std::string& target, const job& j, const layout& l, const std::string& type) {
   const std::string name = j.name;
   const int gpus = l.dp * l.tp * l.pp;
-  if (target == "host") return type != "bf16" && (gpus != 4 || l.pp == 4);
+  if (target == "host")
+    return type != "bf16" && (gpus != 4 || l.pp == 4) && (l.by == order::gpipe || l.by == order::one_f_one_b);
   return gpus <= 4 && ((type == "f32" && (gpus == 1 || name == "gpt2_16" || name == "llama_8")) ||
                        (type == "bf16" && (name == "gpt2_8" || name == "llama_8")));
 }
@@ -61,20 +86,15 @@ inline plan_data make(const job& j, const layout& l, bool deterministic = false)
                            .sequence_parallel = l.sequence_parallel};
   const training recipe{.seq = j.seq, .global_batch = j.global_batch, .precision = f64,
                         .weight_decay = j.weight_decay, .clip = j.clip, .deterministic = deterministic};
-  const int m = l.microbatches ? l.microbatches : j.microbatches;
-  auto with = [&](const auto& model, const auto& schedule) {
-    return make_plan(name_of(j, l), model, dims, schedule, recipe, clusters::cpu);
-  };
-  auto scheduled = [&](const auto& model) {
-    return l.one_f_one_b ? with(model, schedules::one_f_one_b{m}) : with(model, schedules::gpipe{m});
+  auto of = [&](const auto& model) {
+    return scheduled(l.by, l.microbatches ? l.microbatches : j.microbatches, 2, [&](const auto& schedule) {
+      return make_plan(name_of(j, l), model, dims, schedule, recipe, clusters::cpu);
+    });
   };
   if (j.llama)
-    return scheduled(models::llama{.layers = j.layers, .hidden = 64, .heads = 8, .kv_heads = 4, .ffn = 176, .vocab = 512, .vocab_used = 500});
-  return scheduled(models::gpt2{.layers = j.layers, .hidden = 64, .heads = 4, .ffn = 256, .vocab = 512, .vocab_used = 500});
+    return of(models::llama{.layers = j.layers, .hidden = 64, .heads = 8, .kv_heads = 4, .ffn = 176, .vocab = 512, .vocab_used = 500});
+  return of(models::gpt2{.layers = j.layers, .hidden = 64, .heads = 4, .ffn = 256, .vocab = 512, .vocab_used = 500});
 }
-
-/// How a small model is cut into stages and scheduled.
-enum class order { one_f_one_b, interleaved, interleaved_zero_bubble, zero_bubble_v, dual_pipe_v };
 
 /// A small model on a pipeline, compared with the first of its kind, which runs on one rank.
 struct pipeline {
@@ -101,23 +121,15 @@ inline plan_data make(const pipeline& p) {
   const parallel_dims dims{.world = p.dp * p.tp * p.pp, .dp_replicate = p.dp, .tp = p.tp, .pp = p.pp,
                            .sequence_parallel = p.dp > 1 && p.tp > 1};
   const training recipe{.seq = 8, .global_batch = 30, .precision = f64};
-  auto with = [&](const auto& model, const auto& schedule) {
-    return make_plan(std::string(p.job) + "_" + p.layout, model, dims, schedule, recipe, clusters::cpu);
-  };
-  auto scheduled = [&](const auto& model) {
-    switch (p.by) {
-      case order::interleaved: return with(model, schedules::interleaved_one_f_one_b{p.microbatches, p.stages_per_rank});
-      case order::interleaved_zero_bubble: return with(model, schedules::interleaved_zero_bubble{p.microbatches, p.stages_per_rank});
-      case order::zero_bubble_v: return with(model, schedules::zero_bubble_v{p.microbatches});
-      case order::dual_pipe_v: return with(model, schedules::dual_pipe_v{p.microbatches});
-      case order::one_f_one_b: break;
-    }
-    return with(model, schedules::one_f_one_b{p.microbatches});
+  auto of = [&](const auto& model) {
+    return scheduled(p.by, p.microbatches, p.stages_per_rank, [&](const auto& schedule) {
+      return make_plan(std::string(p.job) + "_" + p.layout, model, dims, schedule, recipe, clusters::cpu);
+    });
   };
   const int layers = std::max(p.layers, p.pp * p.stages_per_rank);
   if (std::string_view(p.job) == "tiny_llama")
-    return scheduled(models::llama{.layers = layers, .hidden = 16, .heads = 4, .kv_heads = 2, .ffn = 24, .vocab = 64});
-  return scheduled(models::gpt2{.layers = layers, .hidden = 16, .heads = 2, .ffn = 32, .vocab = 64});
+    return of(models::llama{.layers = layers, .hidden = 16, .heads = 4, .kv_heads = 2, .ffn = 24, .vocab = 64});
+  return of(models::gpt2{.layers = layers, .hidden = 16, .heads = 2, .ffn = 32, .vocab = 64});
 }
 
 }  // namespace programs
