@@ -20,7 +20,8 @@ namespace rankc::codegen {
 namespace {
 
 void print_diagnostics(const plan_data& plan) {
-  for (const diagnostic& d : plan.diagnostics) fmt::print(stderr, "error[RC{}]: {}\n", d.id, d.text.view());
+  for (const diagnostic& d : plan.diagnostics)
+    fmt::print(stderr, "{}[RC{}]: {}\n", d.warning ? "warning" : "error", d.id, d.text.view());
 }
 
 /// Write a file only where it differs, so that nothing downstream is built again; say whether it did.
@@ -119,7 +120,7 @@ int generator_main(const plan_data& plan, int argc, char** argv) {
 
   const target to = target_name == "cuda" ? target::cuda : target::host;
   print_diagnostics(plan);
-  if (!plan.diagnostics.empty()) return 1;
+  if (!accepts(plan.diagnostics)) return 1;
   try {
     if (*check) {
       lower_and_prove(plan, type_for(plan, "f32", to), to);

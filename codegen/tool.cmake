@@ -1,4 +1,4 @@
-# The `rankc` command line: schedules, certificates, rules and starter projects, without a plan compiled in.
+# The `rankc` command line: dims, schedules, certificates, rules and starter projects, without a plan compiled in.
 find_package(fmt REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(nlohmann_json REQUIRED)
@@ -14,6 +14,7 @@ add_custom_command(OUTPUT "${starter_embedded}"
 # All but main, for the tests.
 add_library(rankc_tool_commands STATIC
   tool/token.cpp tool/lines.cpp tool/schedule.cpp tool/portfolio.cpp
+  tool/dims.cpp tool/dims_read.cpp tool/dims_groups.cpp tool/dims_tables.cpp tool/dims_drawing.cpp
   tool/program.cpp tool/check.cpp tool/check_messages.cpp tool/check_progress.cpp
   tool/init.cpp tool/verify.cpp tool/explain.cpp tool/rules_text.cpp
   "${starter_embedded}")
@@ -22,7 +23,7 @@ target_include_directories(rankc_tool_commands
 target_link_libraries(rankc_tool_commands
   PUBLIC rankc::codegen fmt::fmt nlohmann_json::nlohmann_json PRIVATE rankc_warnings)
 
-add_executable(rankc_tool tool/main.cpp)
+add_executable(rankc_tool tool/main.cpp tool/dims_flags.cpp)
 add_executable(rankc::rankc ALIAS rankc_tool)
 set_target_properties(rankc_tool PROPERTIES OUTPUT_NAME rankc EXPORT_NAME rankc)
 target_link_libraries(rankc_tool PRIVATE rankc_tool_commands CLI11::CLI11 rankc_warnings)

@@ -4,6 +4,7 @@ add_executable(rankc_dsl_test
   dsl/diagnostic_test.cpp
   dsl/dims_test.cpp
   dsl/plan_test.cpp
+  dsl/rules_test.cpp
   dsl/schedule_test.cpp
   dsl/schedules_test.cpp
   dsl/text_test.cpp
@@ -15,6 +16,19 @@ target_include_directories(rankc_dsl_test PRIVATE dsl)
 target_link_libraries(rankc_dsl_test PRIVATE rankc::dsl rankc_test_main)
 target_compile_options(rankc_dsl_test PRIVATE -Wno-missing-field-initializers)
 add_test(NAME dsl COMMAND rankc_dsl_test)
+
+# Dims against other systems and against counting.
+find_package(nlohmann_json REQUIRED)
+add_executable(rankc_dsl_dims_test
+  dsl/dims/legality_test.cpp
+  dsl/dims/mesh_test.cpp
+  dsl/dims/oracle_models_test.cpp
+  dsl/dims/oracles_test.cpp
+  dsl/dims/systems.cpp)
+target_compile_definitions(rankc_dsl_dims_test PRIVATE RANKC_DIMS_ORACLES="${CMAKE_CURRENT_SOURCE_DIR}/oracles/dims")
+target_link_libraries(rankc_dsl_dims_test PRIVATE rankc::dsl rankc_test_main nlohmann_json::nlohmann_json)
+target_compile_options(rankc_dsl_dims_test PRIVATE -Wno-missing-field-initializers)
+add_test(NAME dsl/dims COMMAND rankc_dsl_dims_test)
 
 # The published schedules, against what their authors' code makes.
 add_executable(rankc_schedules_test
@@ -28,6 +42,13 @@ target_compile_definitions(rankc_schedules_test PRIVATE RANKC_ORACLES="${CMAKE_C
 target_link_libraries(rankc_schedules_test PRIVATE rankc::dsl rankc_test_main)
 target_compile_options(rankc_schedules_test PRIVATE -Wno-missing-field-initializers)
 add_test(NAME dsl/schedules COMMAND rankc_schedules_test)
+
+# The schedules that are built, and the search, against Sea AI Lab's.
+add_executable(dsl_heuristics dsl/heuristics/best_test.cpp dsl/heuristics/figures_test.cpp)
+target_compile_definitions(dsl_heuristics PRIVATE RANKC_ORACLES="${CMAKE_CURRENT_SOURCE_DIR}/oracles/schedules")
+target_link_libraries(dsl_heuristics PRIVATE rankc::dsl rankc_test_main)
+target_compile_options(dsl_heuristics PRIVATE -Wno-missing-field-initializers)
+add_test(NAME dsl/heuristics COMMAND dsl_heuristics)
 
 # g++ and clang are two front ends that a plan must look the same to. clang prints sentences from 16 on.
 set(boost_includes)

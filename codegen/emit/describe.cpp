@@ -23,9 +23,9 @@ std::map<std::string, traffic> count_traffic(const lowered& l, const pipeline_ra
     ++out[what].count;
     out[what].bytes += bytes;
   };
-  auto layer = [&](const layer_use& use, bool backward) {
+  auto layer = [&](const layer_use& use, phase p) {
     const body& b = l.bodies[use.kind];
-    for (const kernel& k : backward ? b.backward : b.forward)
+    for (const kernel& k : b.calls(p))
       if (k.collective_) add(k.function + " over " + std::string(roles[static_cast<int>(k.collective_->over)]), k.collective_->bytes);
   };
   for (const item& i : r.train) {
@@ -35,9 +35,9 @@ std::map<std::string, traffic> count_traffic(const lowered& l, const pipeline_ra
       case item_kind::receive: add("receive", s.boundary_bytes); break;
       case item_kind::forward:
       case item_kind::backward:
-        for (const layer_use& use : s.layers) layer(use, i.what == item_kind::backward);
+        for (const layer_use& use : s.layers) layer(use, i.does);
         break;
-      case item_kind::backward_layer: layer(s.layers[i.layer], true); break;
+      case item_kind::backward_layer: layer(s.layers[i.layer], i.does); break;
       case item_kind::reduce:
       case item_kind::reduce_norm:
       case item_kind::reduce_loss:

@@ -12,16 +12,18 @@ namespace rankc::codegen {
 
 /// The parameters that a layer's function takes besides rank and workspace, in order; the caller passes the same.
 struct function_shape {
-  bool weights, gradients, saved, x, y, dy, dx, rope, ids, targets, loss, accumulate, accumulate_shared;
+  bool weights, gradients, saved, work, x, y, dy, dx, rope, ids, targets, loss, accumulate, accumulate_shared;
 };
-function_shape shape_of(const body&, bool backward);
+function_shape shape_of(const body&, phase);
 
 /// How a layer's call names what surrounds it: in a stage's function, or in the order of a step.
 struct layer_surroundings {
   std::string scope, slot, ids, targets, x, y, dy, dx, accumulate;
 };
+/// What the order of a step calls the slot of a stage whose layers it calls one by one.
+std::string slot_name(const pipeline_rank&, const stage_plan&);
 layer_surroundings surroundings_of(const pipeline_rank&, const item&);
-std::string layer_call(const lowered&, const stage_plan&, int layer, bool backward, const layer_surroundings&);
+std::string layer_call(const lowered&, const stage_plan&, int layer, phase, const layer_surroundings&);
 std::string stage_call(const lowered&, const pipeline_rank&, const item&);
 
 std::string emit_layers(const lowered&, const std::string& target);

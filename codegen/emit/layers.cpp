@@ -28,7 +28,9 @@ class layer_text {
   std::string run() {
     std::string out = heading();
     out += "namespace " + layer_namespace(b_) + " {\n\n" + constants() + "\n" + parameters() + "\n" + saved();
-    out += function("forward", b_.forward, false) + "\n" + function("backward", b_.backward, true);
+    for (const phase p : {phase::forward, phase::backward_input, phase::backward_weight, phase::backward})
+      if (!b_.calls(p).empty() && (p != phase::backward || l_.uses(action_kind::B))) out += function(p) + "\n";
+    out.pop_back();
     return out + "\n}  // namespace " + layer_namespace(b_) + "\n";
   }
 
@@ -101,7 +103,8 @@ class layer_text {
       names.push_back(b.name);
       places += fmt::format("      .{} = slot + {},  // {}\n", b.name, b.offset, b.shape);
     }
-    return "/// What forward keeps for backward.\nstruct saved {\n  at " + wrap(names, ",", "      ") +
+    return std::string("/// What forward keeps for backward") + (l_.splits_backward() ? ", and the first half of backward for the second" : "") +
+           ".\nstruct saved {\n  at " + wrap(names, ",", "      ") +
            ";\n};\nconstexpr saved keep(at slot) {\n  return {\n" + places + "  };\n}\n\n";
   }
 
@@ -170,28 +173,41 @@ class layer_text {
     return line;
   }
 
-  std::string function(const std::string& what, const std::vector<kernel>& list, bool backward) {
-    const function_shape f = shape_of(b_, backward);
-    std::vector<std::string> arguments{"rank& r"};
-    auto take = [&](bool is, const char* text) {
-      if (is) arguments.push_back(text);
+  /// The parameters of a phase, or what its caller passes where the names are the same.
+  std::vector<std::string> surroundings(phase p, bool with_types) const {
+    const function_shape f = shape_of(b_, p);
+    std::vector<std::string> arguments;
+    auto take = [&](bool is, const char* type, const char* name) {
+      if (is) arguments.push_back(with_types ? std::string(type) + " " + name : name);
     };
-    take(f.weights, "const parameters& w");
-    take(f.gradients, "const parameters& dw");
-    take(f.saved, "const saved& s");
-    take((backward ? b_.backward_temp : b_.forward_temp) > 0, "at work");
-    take(f.rope, "at rope_table");
-    take(f.ids, "at ids");
-    take(f.targets, "at targets");
-    take(f.x, "at x");
-    take(f.y, "at y");
-    take(f.loss, "at loss");
-    take(f.dy, "at dy");
-    take(f.dx, "at dx");
-    take(f.accumulate, "bool accumulate");
-    take(f.accumulate_shared, "bool accumulate_shared");
-    std::string out = call("inline void " + what, arguments, 0, " {\n") + temporaries(list);
-    for (const kernel& k : list) out += statement(k);
+    take(true, "rank&", "r");
+    take(f.weights, "const parameters&", "w");
+    take(f.gradients, "const parameters&", "dw");
+    take(f.saved, "const saved&", "s");
+    take(f.work, "at", "work");
+    take(f.rope, "at", "rope_table");
+    take(f.ids, "at", "ids");
+    take(f.targets, "at", "targets");
+    take(f.x, "at", "x");
+    take(f.y, "at", "y");
+    take(f.loss, "at", "loss");
+    take(f.dy, "at", "dy");
+    take(f.dx, "at", "dx");
+    take(f.accumulate, "bool", "accumulate");
+    take(f.accumulate_shared, "bool", "accumulate_shared");
+    return arguments;
+  }
+
+  std::string function(phase p) {
+    const std::string name(phase_names[static_cast<int>(p)]);
+    std::string out = call("inline void " + name, surroundings(p, true), 0, " {\n");
+    if (p == phase::backward && l_.splits_backward()) {
+      for (const phase half : {phase::backward_input, phase::backward_weight})
+        if (!b_.calls(half).empty()) out += "  " + call(std::string(phase_names[static_cast<int>(half)]), surroundings(half, false), 2) + "\n";
+      return out + "}\n";
+    }
+    out += temporaries(b_.calls(p));
+    for (const kernel& k : b_.calls(p)) out += statement(k);
     return out + "}\n";
   }
 
@@ -202,12 +218,12 @@ class layer_text {
 
 }  // namespace
 
-function_shape shape_of(const body& b, bool backward) {
-  auto uses = [&](space s) { return backward ? b.backward_uses(s) : b.forward_uses(s); };
-  function_shape f{uses(space::weight), uses(space::gradient), uses(space::saved), uses(space::x), uses(space::y),
+function_shape shape_of(const body& b, phase p) {
+  auto uses = [&](space s) { return b.uses(p, s); };
+  function_shape f{uses(space::weight), uses(space::gradient), uses(space::saved), uses(space::temp), uses(space::x), uses(space::y),
                    uses(space::dy), uses(space::dx), uses(space::rope), uses(space::tokens), uses(space::targets),
                    uses(space::loss), false, false};
-  for (const kernel& k : backward ? b.backward : b.forward) {
+  for (const kernel& k : b.calls(p)) {
     if (k.accumulate != accumulation::after_first) continue;
     const bool shared = sums_into_shared(b, k);
     (shared ? f.accumulate_shared : f.accumulate) = true;

@@ -58,8 +58,8 @@ class order_text {
     heading_ = heading;
     if (heading != "receive") line("begin", {"r", "\"" + heading + "\""});
     if (i.what == item_kind::backward_layer) {
-      const int stage = r_.stages[i.stage].stage;
-      out_ += fmt::format("constexpr stage_{}::slot s = stage_{}::at_slot(slot_{}[{}]);\n", stage, stage, stage, i.slot);
+      const stage_plan& s = r_.stages[i.stage];
+      out_ += fmt::format("constexpr stage_{}::slot {} = stage_{}::at_slot(slot_{}[{}]);\n", s.stage, slot_name(r_, s), s.stage, s.stage, i.slot);
     }
   }
 
@@ -79,7 +79,7 @@ class order_text {
       case item_kind::forward:
       case item_kind::backward: out_ += stage_call(l_, r_, i) + "\n"; break;
       case item_kind::backward_layer: {
-        std::string text = layer_call(l_, s, i.layer, true, surroundings_of(r_, i));
+        std::string text = layer_call(l_, s, i.layer, i.does, surroundings_of(r_, i));
         for (std::size_t at = 0; (at = text.find("\n  ", at)) != text.npos; ++at) text.erase(at + 1, 2);
         out_ += text.substr(2);
         break;

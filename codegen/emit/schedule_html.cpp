@@ -74,9 +74,9 @@ json lane_of(const plan_data& plan, const std::vector<timed>& times, const std::
   double busy = 0;
   json lane{{"title", title}, {"unit", unit}, {"per_unit", per_unit}, {"begin", begin}, {"makespan", makespan}, {"length", last - begin}, {"rows", json::array()}};
   for (auto& [rank, r] : rows) {
-    const coordinates c = coordinates_of(plan.dims, rank);
+    const coord c = layout(plan.dims).at(rank);
     busy += r.busy;
-    lane["rows"].push_back({{"rank", rank}, {"place", fmt::format("pp {} dp {} tp {}", c.pp, c.dp, c.tp)},
+    lane["rows"].push_back({{"rank", rank}, {"place", fmt::format("pp {} dp {} tp {}", c.pp.index, c.dp_replicate.index, c.tp.index)},
                             {"bubble", makespan > 0 ? 1 - r.busy / makespan : 0}, {"peak", r.peak},
                             {"boxes", std::move(r.boxes)}, {"held", std::move(r.held)}});
   }

@@ -13,8 +13,8 @@ std::string schedule_trace(const plan_data& plan) {
   for (const timed& e : times) events.push_back({e.rank, e.on, e.name.c_str(), e.begin, e.end});
   runtime::trace_head head{plan.name, "planned", 0, {}};
   for (int r = 0; r < plan.dims.world; ++r) {
-    const coordinates c = coordinates_of(plan.dims, r);
-    head.ranks.push_back({c.pp, c.dp, c.tp, {}});
+    const coord c = layout(plan.dims).at(r);
+    head.ranks.push_back({c.pp.index, c.dp_replicate.index, c.tp.index, {}});
   }
   return runtime::trace_events(head, events);
 }

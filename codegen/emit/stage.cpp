@@ -23,48 +23,67 @@ std::string place_call(const lowered& l, const layer_use& use, const std::string
   return call(layer_namespace(l.bodies[use.kind]) + "::place", arguments, 0);
 }
 
+std::string name_of(phase p) { return std::string(phase_names[static_cast<int>(p)]); }
+
 /// What of a stage's surroundings its forward or backward needs.
 struct surroundings {
-  bool ids = false, targets = false, accumulate = false;
+  bool ids = false, targets = false, x = false, y = false, dy = false, dx = false, accumulate = false;
 };
-surroundings needs(const lowered& l, const stage_plan& s, bool backward) {
+surroundings needs(const lowered& l, const stage_plan& s, phase p) {
   surroundings n;
   for (const layer_use& use : s.layers) {
-    const function_shape f = shape_of(l.bodies[use.kind], backward);
+    const function_shape f = shape_of(l.bodies[use.kind], p);
     n.ids |= f.ids;
     n.targets |= f.targets;
     n.accumulate |= f.accumulate || (f.accumulate_shared && !use.adds_to_shared);
   }
+  const function_shape first = shape_of(l.bodies[s.layers.front().kind], p), last = shape_of(l.bodies[s.layers.back().kind], p);
+  n.x = first.x, n.dx = first.dx, n.y = last.y, n.dy = last.dy;
   return n;
 }
 
-std::vector<std::string> stage_parameters(const lowered& l, const stage_plan& s, bool backward) {
-  const surroundings n = needs(l, s, backward);
+std::vector<std::string> stage_parameters(const lowered& l, const stage_plan& s, phase does) {
+  const surroundings n = needs(l, s, does);
   std::vector<std::string> p{"rank& r", "const slot& s"};
   if (n.ids) p.push_back("at ids");
   if (n.targets) p.push_back("at targets");
-  if (s.stage > 0) p.push_back("at x");
-  if (!backward && s.outputs) p.push_back("at y");
-  if (backward && s.dys) p.push_back("at dy");
-  if (backward && s.stage > 0) p.push_back("at dx");
+  if (n.x) p.push_back("at x");
+  if (n.y) p.push_back("at y");
+  if (n.dy) p.push_back("at dy");
+  if (n.dx) p.push_back("at dx");
   if (n.accumulate) p.push_back("bool accumulate");
   return p;
 }
 
-std::string function(const lowered& l, const stage_plan& s, bool backward) {
+std::string function(const lowered& l, const stage_plan& s, phase p) {
   const layer_surroundings names{"", "s", "ids", "targets", "x", "y", "dy", "dx", "accumulate"};
-  std::string out = call(backward ? "inline void backward" : "inline void forward", stage_parameters(l, s, backward), 0, " {\n");
+  std::string out = call("inline void " + name_of(p), stage_parameters(l, s, p), 0, " {\n");
   const int n = static_cast<int>(s.layers.size());
-  for (int i = 0; i < n; ++i) out += layer_call(l, s, backward ? n - 1 - i : i, backward, names);
+  for (int i = 0; i < n; ++i) {
+    const int layer = p == phase::forward ? i : n - 1 - i;
+    if (!l.bodies[s.layers[layer].kind].calls(p).empty()) out += layer_call(l, s, layer, p, names);
+  }
   return out + "}\n";
+}
+
+std::string functions(const lowered& l, const stage_plan& s) {
+  std::string out = function(l, s, phase::forward);
+  if (l.uses(action_kind::B, s.stage)) out += "\n" + function(l, s, phase::backward);
+  if (l.uses(action_kind::I, s.stage)) out += "\n" + function(l, s, phase::backward_input) + "\n" + function(l, s, phase::backward_weight);
+  return out;
+}
+
+/// Where the gradient of a layer's output lies, if the stage goes on after it.
+std::string gradient_of(const lowered& l, const stage_plan& s, int layer, const layer_surroundings& in) {
+  return l.splits_backward() ? in.slot + ".d_after_" + member(s.layers[layer].name) : fmt::format("chain[{}]", layer % 2);
 }
 
 }  // namespace
 
-std::string layer_call(const lowered& l, const stage_plan& s, int layer, bool backward, const layer_surroundings& in) {
+std::string layer_call(const lowered& l, const stage_plan& s, int layer, phase p, const layer_surroundings& in) {
   const layer_use& use = s.layers[layer];
   const body& b = l.bodies[use.kind];
-  const function_shape f = shape_of(b, backward);
+  const function_shape f = shape_of(b, p);
   const int last = static_cast<int>(s.layers.size()) - 1;
   const std::string me = member(use.name);
   std::vector<std::string> arguments{"r"};
@@ -74,47 +93,52 @@ std::string layer_call(const lowered& l, const stage_plan& s, int layer, bool ba
   take(f.weights, in.scope + me);
   take(f.gradients, in.scope + "d_" + me);
   take(f.saved, in.slot + "." + me);
-  take((backward ? b.backward_temp : b.forward_temp) > 0, "work");
+  take(f.work, "work");
   take(f.rope, "rope_table");
   take(f.ids, in.ids);
   take(f.targets, in.targets);
   take(f.x, layer == 0 ? in.x : in.slot + ".after_" + member(s.layers[layer - 1].name));
   take(f.y, layer == last ? in.y : in.slot + ".after_" + me);
   take(f.loss, "loss");
-  take(f.dy, layer == last ? in.dy : fmt::format("chain[{}]", layer % 2));
-  take(f.dx, layer == 0 ? in.dx : fmt::format("chain[{}]", (layer - 1) % 2));
+  take(f.dy, layer == last ? in.dy : gradient_of(l, s, layer, in));
+  take(f.dx, layer == 0 ? in.dx : gradient_of(l, s, layer - 1, in));
   take(f.accumulate, in.accumulate);
   take(f.accumulate_shared, use.adds_to_shared ? "true" : in.accumulate);
-  std::string line = "  " + call(layer_namespace(b) + (backward ? "::backward" : "::forward"), arguments, 2) + "\n";
+  std::string line = "  " + call(layer_namespace(b) + "::" + name_of(p), arguments, 2) + "\n";
   for (std::size_t at = 0; (at = line.find("\n    ", at)) != line.npos; at += 3) line.insert(at + 1, "  ");
   return line;
 }
 
 std::string stage_call(const lowered& l, const pipeline_rank& r, const item& i) {
   const stage_plan& s = r.stages[i.stage];
-  const bool backward = i.what == item_kind::backward;
-  const surroundings n = needs(l, s, backward);
+  const surroundings n = needs(l, s, i.does);
   const layer_surroundings at = surroundings_of(r, i);
   const std::string scope = fmt::format("stage_{}::", s.stage);
   std::vector<std::string> arguments{"r", fmt::format("{}at_slot(slot_{}[{}])", scope, s.stage, i.slot)};
   if (n.ids) arguments.push_back(at.ids);
   if (n.targets) arguments.push_back(at.targets);
-  if (s.stage > 0) arguments.push_back(at.x);
-  if (!backward && s.outputs) arguments.push_back(at.y);
-  if (backward && s.dys) arguments.push_back(at.dy);
-  if (backward && s.stage > 0) arguments.push_back(at.dx);
+  if (n.x) arguments.push_back(at.x);
+  if (n.y) arguments.push_back(at.y);
+  if (n.dy) arguments.push_back(at.dy);
+  if (n.dx) arguments.push_back(at.dx);
   if (n.accumulate) arguments.push_back(at.accumulate);
-  return call(scope + (backward ? "backward" : "forward"), arguments, 2);
+  return call(scope + name_of(i.does), arguments, 2);
+}
+
+std::string slot_name(const pipeline_rank& r, const stage_plan& s) {
+  return r.stages.size() > 1 ? fmt::format("s{}", s.stage) : "s";
 }
 
 layer_surroundings surroundings_of(const pipeline_rank& r, const item& i) {
-  const int stage = r.stages[i.stage].stage;
-  auto buffer = [&](const char* name, int index) { return fmt::format("{}_{}[{}]", name, stage, index); };
+  const stage_plan& s = r.stages[i.stage];
+  const int stage = s.stage;
+  auto buffer = [](const char* name, int of_stage, int index) { return fmt::format("{}_{}[{}]", name, of_stage, index); };
   auto of_microbatch = [&](const char* name) {
     return i.microbatch ? fmt::format("{} + {} * ids_bytes", name, i.microbatch) : std::string(name);
   };
-  return {fmt::format("stage_{}::", stage), "s", of_microbatch("ids"), of_microbatch("targets"), buffer("input", i.input),
-          buffer("output", i.output), buffer("dy", i.dy), buffer("dx", i.dx), i.first ? "false" : "true"};
+  return {fmt::format("stage_{}::", stage), slot_name(r, s), of_microbatch("ids"), of_microbatch("targets"), buffer("input", stage, i.input),
+          s.next_here < 0 ? buffer("output", stage, i.output) : buffer("input", stage + 1, i.output), buffer("dy", stage, i.dy),
+          s.previous_here < 0 ? buffer("dx", stage, i.dx) : buffer("dy", stage - 1, i.dx), i.first ? "false" : "true"};
 }
 
 std::string emit_stage(const lowered& l, const pipeline_rank& r, const stage_plan& s) {
@@ -137,6 +161,9 @@ std::string emit_stage(const lowered& l, const pipeline_rank& r, const stage_pla
     if (i + 1 < s.layers.size()) {
       members.push_back(fmt::format("at after_{};", me));
       places += fmt::format(".after_{} = base + {},\n", me, use.output);
+      if (!l.splits_backward()) continue;
+      members.push_back(fmt::format("at d_after_{};", me));
+      places += fmt::format(".d_after_{} = base + {},\n", me, use.output_gradient);
     }
   }
   for (std::size_t i = 0; i < kinds.size(); ++i) contents += (i ? ", " : "") + kinds[i];
@@ -146,7 +173,7 @@ std::string emit_stage(const lowered& l, const pipeline_rank& r, const stage_pla
               {{"version", version}, {"plan", l.plan->name}, {"plan_id", identifier(l.plan->name)},
                {"pipeline", std::to_string(r.index)}, {"stage", std::to_string(s.stage)}, {"contents", contents},
                {"parameters", parameters}, {"slot_size", readable_bytes(s.slot_bytes)}, {"slot_members", member_text},
-               {"slot_places", places}, {"functions", function(l, s, false) + "\n" + function(l, s, true)}});
+               {"slot_places", places}, {"functions", functions(l, s)}});
 }
 
 }  // namespace rankc::codegen

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "step_times.hpp"
 
+#include "../passes/messages.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -28,7 +30,7 @@ std::vector<timed> planned_times(const plan_data& plan) {
   const action_table& t = plan.actions;
   const timing over_time = time(t);
   const double send = costs{}.send * planned_forward;
-  const auto rank_of_pipeline = [&](int pp) { return rank_of(plan.dims, {.pp = pp, .dp = 0, .tp = 0}); };
+  const auto rank_of_pipeline = [&](int pp) { return layout(plan.dims).flat(coord{.pp = along<mesh_axis::pp>(pp)}); };
   std::vector<timed> out;
   for (int r = 0; r < t.ranks(); ++r)
     for (int i = t.begin[r]; i < t.begin[r + 1]; ++i) {
@@ -40,8 +42,9 @@ std::vector<timed> planned_times(const plan_data& plan) {
       if (a.kind == action_kind::W || to < 0 || to >= t.stages() || t.rank_of(to, a.microbatch) == r) continue;
       const std::string name =
           fmt::format("{}{}: stage {} -> {}", forward ? "F" : "B", a.microbatch, a.stage, to);
-      out.push_back({rank_of_pipeline(r), forward ? stream::to_next : stream::to_prev, name, end, end + send});
-      out.push_back({rank_of_pipeline(t.rank_of(to, a.microbatch)), forward ? stream::from_prev : stream::from_next, name, end,
+      const bool to_next = goes_to_next(r, t.rank_of(to, a.microbatch), t.ranks(), !forward);
+      out.push_back({rank_of_pipeline(r), to_next ? stream::to_next : stream::to_prev, name, end, end + send});
+      out.push_back({rank_of_pipeline(t.rank_of(to, a.microbatch)), to_next ? stream::from_prev : stream::from_next, name, end,
                      end + send});
     }
   std::stable_sort(out.begin(), out.end(), [](const timed& a, const timed& b) {
@@ -70,7 +73,7 @@ std::vector<timed> read_times(const plan_data& plan, const std::string& text, st
   const auto known = actions_by_name(plan);
   const action_table& t = plan.actions;
   for (int r = 0; r < plan.dims.world; ++r) {
-    const int pp = coordinates_of(plan.dims, r).pp;
+    const int pp = layout(plan.dims).at(r).pp.index;
     int next = t.begin[pp];
     for (const timed& e : out) {
       if (e.rank != r || !known.contains(e.name)) continue;

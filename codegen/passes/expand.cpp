@@ -35,7 +35,7 @@ access expander::write(const place& p) {
   return {p.begin, p.begin + p.bytes, next_value_++};
 }
 
-expander::place expander::resolve(const item& i, int layer, const operand& o, bool backward) const {
+expander::place expander::resolve(const item& i, int layer, const operand& o) const {
   const stage_plan& s = r_.stages[i.stage];
   const layer_use& use = s.layers[layer];
   const body& b = l_.bodies[use.kind];
@@ -60,28 +60,35 @@ expander::place expander::resolve(const item& i, int layer, const operand& o, bo
     case space::saved:
       return {slot + use.saved + b.buffers[o.index].offset, b.buffers[o.index].bytes, {saved, i.stage, m, layer, o.index}};
     case space::temp:
-      return {a.work + b.buffers[o.index].offset, b.buffers[o.index].bytes, {temp, i.stage, m, layer * 2 + backward, o.index}};
+      return {a.work + b.buffers[o.index].offset, b.buffers[o.index].bytes, {temp, i.stage, m, layer * 4 + static_cast<int>(i.does), o.index}};
     case space::x:
       if (layer == 0) return {s.input_at + boundary * i.input, s.boundary_bytes, {input, i.stage, m}};
       return {slot + s.layers[layer - 1].output, b.x_bytes, {hidden, i.stage, m, layer - 1}};
     case space::y:
-      if (layer == last) return {s.output_at + boundary * i.output, s.boundary_bytes, {output, i.stage, m}};
+      if (layer == last) {
+        if (s.next_here >= 0) return {r_.stages[s.next_here].input_at + boundary * i.output, s.boundary_bytes, {input, s.next_here, m}};
+        return {s.output_at + boundary * i.output, s.boundary_bytes, {output, i.stage, m}};
+      }
       return {slot + use.output, b.y_bytes, {hidden, i.stage, m, layer}};
     case space::dy:
       if (layer == last) return {s.dy_at + boundary * i.dy, s.boundary_bytes, {dy, i.stage, m}};
-      return {a.chain[layer % 2], b.y_bytes, {chain, i.stage, m, layer + 1}};
+      return {l_.splits_backward() ? slot + use.output_gradient : a.chain[layer % 2], b.y_bytes, {chain, i.stage, m, layer + 1}};
     case space::dx:
-      if (layer == 0) return {s.dx_at + boundary * i.dx, s.boundary_bytes, {dx, i.stage, m}};
-      return {a.chain[(layer - 1) % 2], b.x_bytes, {chain, i.stage, m, layer}};
+      if (layer == 0) {
+        if (s.previous_here >= 0) return {r_.stages[s.previous_here].dy_at + boundary * i.dx, s.boundary_bytes, {dy, s.previous_here, m}};
+        return {s.dx_at + boundary * i.dx, s.boundary_bytes, {dx, i.stage, m}};
+      }
+      return {l_.splits_backward() ? slot + s.layers[layer - 1].output_gradient : a.chain[(layer - 1) % 2], b.x_bytes,
+              {chain, i.stage, m, layer}};
   }
   throw std::logic_error("an operand without a place");
 }
 
-op expander::layer_op(const item& i, int layer, const kernel& k, bool backward) {
+op expander::layer_op(const item& i, int layer, const kernel& k) {
   const layer_use& use = r_.stages[i.stage].layers[layer];
   op o;
   o.name = i.name + ": " + use.name + ": " + k.function;
-  for (const operand& in : k.reads) o.reads.push_back(read(resolve(i, layer, in, backward)));
+  for (const operand& in : k.reads) o.reads.push_back(read(resolve(i, layer, in)));
   std::vector<const operand*> outs;  // parts of one packed buffer are one content
   for (const operand& out : k.writes) {
     const auto same = [&](const operand* other) { return other->where == out.where && other->index == out.index; };
@@ -91,9 +98,9 @@ op expander::layer_op(const item& i, int layer, const kernel& k, bool backward) 
     const bool sums = out->where == space::gradient || out->where == space::loss;
     const bool shared = out->where == space::gradient && l_.bodies[use.kind].parameters[out->index].shared && use.adds_to_shared;
     const bool adds = k.accumulate == accumulation::add || (k.accumulate == accumulation::after_first && sums && (!i.first || shared));
-    if (adds) o.reads.push_back(read(resolve(i, layer, *out, backward)));
+    if (adds) o.reads.push_back(read(resolve(i, layer, *out)));
   }
-  for (const operand* out : outs) o.writes.push_back(write(resolve(i, layer, *out, backward)));
+  for (const operand* out : outs) o.writes.push_back(write(resolve(i, layer, *out)));
   if (k.collective_) {
     o.kind = op_kind::collective;
     o.name = k.collective_->name;
@@ -104,9 +111,9 @@ op expander::layer_op(const item& i, int layer, const kernel& k, bool backward) 
   return o;
 }
 
-void expander::layer_ops(const item& i, int layer, bool backward, std::vector<op>& out) {
+void expander::layer_ops(const item& i, int layer, std::vector<op>& out) {
   const body& b = l_.bodies[r_.stages[i.stage].layers[layer].kind];
-  for (const kernel& k : backward ? b.backward : b.forward) out.push_back(layer_op(i, layer, k, backward));
+  for (const kernel& k : b.calls(i.does)) out.push_back(layer_op(i, layer, k));
 }
 
 op expander::on_ranges(std::string name, const std::vector<range>& over, const std::vector<int>& reads,
@@ -136,11 +143,11 @@ op expander::begin() {
   for (const stage_plan& s : r_.stages)
     for (int layer = 0; layer < static_cast<int>(s.layers.size()); ++layer) {
       const body& b = l_.bodies[s.layers[layer].kind];
-      if (b.rope && !current_.count({rope})) o.writes.push_back(write(resolve(i, layer, {space::rope, 0}, false)));
+      if (b.rope && !current_.count({rope})) o.writes.push_back(write(resolve(i, layer, {space::rope, 0})));
     }
   for (i.microbatch = 0; i.microbatch < l_.plan->actions.microbatches; ++i.microbatch) {
-    if (r_.reads_tokens) o.writes.push_back(write(resolve(i, 0, {space::tokens, 0}, false)));
-    if (r_.reads_targets) o.writes.push_back(write(resolve(i, 0, {space::targets, 0}, false)));
+    if (r_.reads_tokens) o.writes.push_back(write(resolve(i, 0, {space::tokens, 0})));
+    if (r_.reads_targets) o.writes.push_back(write(resolve(i, 0, {space::targets, 0})));
   }
   return o;
 }
@@ -158,18 +165,18 @@ std::vector<op> expander::expand(const item& i) {
   };
   switch (i.what) {
     case item_kind::forward:
-      for (int layer = 0; layer < static_cast<int>(s.layers.size()); ++layer) layer_ops(i, layer, false, out);
+      for (int layer = 0; layer < static_cast<int>(s.layers.size()); ++layer) layer_ops(i, layer, out);
       break;
     case item_kind::backward:
-      for (int layer = static_cast<int>(s.layers.size()) - 1; layer >= 0; --layer) layer_ops(i, layer, true, out);
+      for (int layer = static_cast<int>(s.layers.size()) - 1; layer >= 0; --layer) layer_ops(i, layer, out);
       break;
-    case item_kind::backward_layer: layer_ops(i, i.layer, true, out); break;
+    case item_kind::backward_layer: layer_ops(i, i.layer, out); break;
     case item_kind::send:
     case item_kind::receive: {
       const bool sends = i.what == item_kind::send;
       const int last = static_cast<int>(s.layers.size()) - 1;
       const operand buffer{i.backward_traffic ? (sends ? space::dx : space::dy) : (sends ? space::y : space::x), 0};
-      const place p = resolve(i, buffer.where == space::x || buffer.where == space::dx ? 0 : last, buffer, i.backward_traffic);
+      const place p = resolve(i, buffer.where == space::x || buffer.where == space::dx ? 0 : last, buffer);
       op o;
       o.kind = sends ? op_kind::send : op_kind::receive;
       o.name = i.name;
@@ -241,7 +248,7 @@ program expand_all(const lowered& l, bool train) {
   const bool all = d.world <= 64;
   std::vector<int> global, local(d.world, -1);
   for (int r = 0; r < d.world; ++r)
-    if (const coordinates c = coordinates_of(d, r); all || (c.dp < 2 && c.tp < 2)) {
+    if (const coord c = layout(d).at(r); all || (c.dp_replicate.index < 2 && c.tp.index < 2)) {
       local[r] = static_cast<int>(global.size());
       global.push_back(r);
     }
@@ -283,15 +290,15 @@ program expand_all(const lowered& l, bool train) {
     for (auto [message, value] : of_rank[r].sent) sender[message] = static_cast<int>(r);
 
   for (int r : global) {
-    const coordinates at = coordinates_of(d, r);
-    const expanded& x = of_rank[at.pp];
+    const coord at = layout(d).at(r);
+    const expanded& x = of_rank[at.pp.index];
     std::vector<int> name_of(x.values);
     for (int v = 0; v < x.values; ++v) name_of[v] = local[r] * stride + v;
     for (auto [message, value] : x.received) {
       const int from = sender.at(message);
-      name_of[value] = local[rank_of(d, {from, at.dp, at.tp})] * stride + of_rank[from].sent.at(message);
+      name_of[value] = local[rank_at(d, from, at.dp_replicate.index, at.tp.index)] * stride + of_rank[from].sent.at(message);
     }
-    rank_program out{x.ops, l.ranks[at.pp].arena.bytes};
+    rank_program out{x.ops, l.ranks[at.pp.index].arena.bytes};
     for (op& o : out.ops) {
       for (access& a : o.reads) a.value = name_of[a.value];
       for (access& a : o.writes) a.value = name_of[a.value];

@@ -20,9 +20,10 @@ std::string operand_name(const body& b, const operand& o) {
 std::string bodies(const lowered& l) {
   std::string out;
   for (const body& b : l.bodies)
-    for (const auto* list : {&b.forward, &b.backward}) {
-      out += fmt::format("{} {}\n", b.name, list == &b.forward ? "forward" : "backward");
-      for (const kernel& k : *list) {
+    for (const phase p : {phase::forward, phase::backward, phase::backward_input, phase::backward_weight}) {
+      if (b.calls(p).empty()) continue;
+      out += fmt::format("{} {}\n", b.name, phase_names[static_cast<int>(p)]);
+      for (const kernel& k : b.calls(p)) {
         std::vector<std::string> to, from;
         for (const operand& o : k.writes) to.push_back(operand_name(b, o));
         for (const operand& o : k.reads) from.push_back(operand_name(b, o));

@@ -33,6 +33,7 @@ class fuser {
  private:
   static bool is(const value_call& c, std::string_view f) { return c.call.function == f; }
   static bool is_linear(const value_call& c) { return is(c, "linear") || is(c, "linear_bias"); }
+  static bool same_half(const value_call& a, const value_call& b) { return a.call.for_weights == b.call.for_weights; }
   bool goes(const operand& o, int n) const { return is_only_in(p_, t_, o, n); }
 
   /// Whether calls after `from` and before `to` leave a value as it is.
@@ -118,7 +119,7 @@ class fuser {
     c.reads.push_back(list[g].reads[1]);
     erase(list, g);
     for (int b = i + 1; b < static_cast<int>(list.size()); ++b) {
-      if (!is(list[b], "bias_grad") || !holds(list[b].reads, du)) continue;
+      if (!is(list[b], "bias_grad") || !holds(list[b].reads, du) || !same_half(list[b], list[i])) continue;
       list[i].call.function = "linear_dx_gelu_bias";
       list[i].call.accumulate = list[b].call.accumulate;
       list[i].writes.push_back(list[b].writes[0]);
@@ -136,7 +137,8 @@ class fuser {
     const operand dy = list[i].reads[0];
     int w = -1;
     for (int j = i + 1; j < static_cast<int>(list.size()); ++j)
-      if (is(list[j], layer ? "layer_norm_dw" : "rms_norm_dw") && list[j].reads[0] == dy && list[j].reads[1] == list[i].reads[1]) w = j;
+      if (is(list[j], layer ? "layer_norm_dw" : "rms_norm_dw") && list[j].reads[0] == dy && list[j].reads[1] == list[i].reads[1] && same_half(list[j], list[i]))
+        w = j;
     if (w < 0 || !unwritten(list, i, w, dy)) return;
     value_call& c = list[i];
     const std::string name = layer ? "layer_norm_grad" : "rms_norm_grad";

@@ -29,6 +29,9 @@ struct value_program {
 
 value_program select_kernels(const layer_kind&, const plan_data&, dtype, target);
 
+/// Put what the gradient of the input needs first in backward, and mark the rest as for the weights.
+void split_backward(value_program&, const trace&);
+
 /// linear_dx followed by an addition of its result becomes linear_dx that adds.
 void fuse_gradient_sums(value_program&, const trace&);
 

@@ -70,6 +70,23 @@ std::vector<range> without_decay_split(std::vector<range> in) {
   return out;
 }
 
+/// A stage of a rank, and which of those already there are its neighbours.
+void hold_stage(pipeline_rank& r, int stage, bool last, const std::vector<layer_use>& layers) {
+  const int index = static_cast<int>(r.stages.size());
+  r.stages.push_back({.stage = stage, .last = last, .layers = layers});
+  if (index == 0 || r.stages[index - 1].stage + 1 != stage) return;
+  r.stages[index].previous_here = index - 1;
+  r.stages[index - 1].next_here = index;
+}
+
+/// Where each stage of a rank first sums into gradients, in the order of the rank's actions.
+std::map<int, int> first_sums(const action_table& t, int rank) {
+  std::map<int, int> at;
+  for (int i = t.begin[rank]; i < t.begin[rank + 1]; ++i)
+    if (t.actions[i].kind == action_kind::B || t.actions[i].kind == action_kind::W) at.try_emplace(t.actions[i].stage, i);
+  return at;
+}
+
 }  // namespace
 
 group_layout lay_out(const std::vector<layer_parameter>& parameters) {
@@ -99,11 +116,13 @@ void place_parameters(lowered& l) {
     pipeline_rank& r = l.ranks[rank];
     r.index = rank;
     for (std::size_t s = 0; s < stages.size(); ++s)
-      if (plan.actions.rank_of_stage[s] == rank) r.stages.push_back({.stage = static_cast<int>(s), .layers = stages[s]});
+      if (plan.actions.rank_of_stage[s] == rank) hold_stage(r, static_cast<int>(s), s + 1 == stages.size(), stages[s]);
 
     // Regions: each layer's own group, then what is also summed over tp, then what is shared.
     std::size_t at = 0;
-    std::map<std::string, layer_use*> shared_at;  // the last layer seen with it
+    struct sharing { layer_use* use; int sums_at; };
+    std::map<std::string, sharing> shared_at;  // the layer that first sums into it
+    const std::map<int, int> first_sum = first_sums(plan.actions, rank);
     for (group g : {group::own, group::over_tp, group::shared}) {
       const std::size_t group_start = at;
       for (std::size_t s = 0; s < r.stages.size(); ++s)
@@ -115,10 +134,14 @@ void place_parameters(lowered& l) {
           if (g == group::shared && placed.size[2] > 0) {
             const auto p = std::find_if(b.parameters.begin(), b.parameters.end(), [](const auto& q) { return q.shared; });
             if (auto known = shared_at.find(p->name); known != shared_at.end()) {
-              base = known->second->base[2];
-              known->second->adds_to_shared = true;  // backward reaches it after this one
+              base = known->second.use->base[2];
+              // Of one stage's layers, backward comes to the later one first.
+              const bool mine_is_first = first_sum.at(r.stages[s].stage) <= known->second.sums_at;
+              (mine_is_first ? known->second.use : &use)->adds_to_shared = true;
+              if (mine_is_first) known->second = {&use, first_sum.at(r.stages[s].stage)};
+            } else {
+              shared_at[p->name] = {&use, first_sum.at(r.stages[s].stage)};
             }
-            shared_at[p->name] = &use;
           }
           use.base[static_cast<int>(g)] = base;
           if (base != at) continue;
@@ -138,7 +161,7 @@ void place_parameters(lowered& l) {
       if (g == group::over_tp && at > group_start)
         r.buckets.push_back({"replicated parameters", group_start, at - group_start, plan.dims.dp_replicate > 1, true});
     }
-    for (const auto& [name, use] : shared_at) held.insert(name);
+    for (const auto& shared : shared_at) held.insert(shared.first);
     r.parameter_elements = at;
   }
   l.shared.assign(tied.begin(), tied.end());

@@ -8,6 +8,11 @@
 
 namespace rankc::codegen {
 
+/// The rank at a place on the axes that are lowered.
+inline int rank_at(const parallel_dims& d, int pp, int dp, int tp) {
+  return layout(d).flat(coord{.pp = along<mesh_axis::pp>(pp), .dp_replicate = along<mesh_axis::dp_replicate>(dp), .tp = along<mesh_axis::tp>(tp)});
+}
+
 /// Where a layer's parameters lie in their groups.
 group_layout lay_out(const std::vector<layer_parameter>&);
 
@@ -47,13 +52,13 @@ class expander {
     std::size_t begin, bytes;
     content what;
   };
-  place resolve(const item&, int layer, const operand&, bool backward) const;
+  place resolve(const item&, int layer, const operand&) const;
   place parameter(int region, std::size_t index) const;
   place scalar(int what, std::size_t at) const;
   access read(const place&) const;
   access write(const place&);
-  op layer_op(const item&, int layer, const kernel&, bool backward);
-  void layer_ops(const item&, int layer, bool backward, std::vector<op>& out);
+  op layer_op(const item&, int layer, const kernel&);
+  void layer_ops(const item&, int layer, std::vector<op>& out);
   op on_ranges(std::string name, const std::vector<range>&, const std::vector<int>& reads, const std::vector<int>& writes);
 
   const lowered& l_;

@@ -26,7 +26,7 @@ void place_arena(lowered& l) {
     a.second_moment = take(region);
     if (l.has_working_copy()) a.working_copy = take(r.parameter_elements * l.real_bytes());
     for (const stage_plan& s : r.stages) {
-      a.chains = std::max(a.chains, std::min(2, static_cast<int>(s.layers.size()) - 1));
+      if (!l.splits_backward()) a.chains = std::max(a.chains, std::min(2, static_cast<int>(s.layers.size()) - 1));
       for (const layer_use& use : s.layers) {
         const body& b = l.bodies[use.kind];
         if (b.rope && a.rope_bytes == 0) {
@@ -57,7 +57,7 @@ void place_arena(lowered& l) {
 
 std::size_t bytes_beside_arena(const lowered& l, const pipeline_rank& r) {
   if (l.target == target::host) return 0;
-  const int rank = rank_of(l.plan->dims, {r.index, 0, 0});
+  const int rank = rank_at(l.plan->dims, r.index, 0, 0);
   std::set<int> communicators(l.communicator_of[rank].begin(), l.communicator_of[rank].end());
   communicators.erase(-1);
   return (640 + 448 * communicators.size()) << 20;

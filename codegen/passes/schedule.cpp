@@ -1,165 +1,126 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <set>
+#include <utility>
+
 #include <rankc/codegen/intervals.hpp>
 
-#include <algorithm>
-#include <map>
-
-#include "passes.hpp"
+#include "buffers.hpp"
 
 namespace rankc::codegen {
 
 namespace {
 
-/// Builds the items of one pipeline rank.
+std::string name_of(const action& a) {
+  sentence s;
+  s << a;
+  return std::string(s.view());
+}
+
+phase phase_of(action_kind k) {
+  switch (k) {
+    case action_kind::F: return phase::forward;
+    case action_kind::B: return phase::backward;
+    case action_kind::I: return phase::backward_input;
+    case action_kind::W: return phase::backward_weight;
+  }
+  return phase::forward;
+}
+
+void size_stages(lowered& l, pipeline_rank& r) {
+  for (stage_plan& s : r.stages) {
+    for (std::size_t i = 0; i < s.layers.size(); ++i) {
+      const body& b = l.bodies[s.layers[i].kind];
+      const auto take = [&](std::size_t bytes) { return std::exchange(s.slot_bytes, s.slot_bytes + aligned(bytes)); };
+      s.layers[i].saved = take(b.saved_bytes);
+      if (i + 1 < s.layers.size()) {
+        s.layers[i].output = take(b.y_bytes);
+        if (l.splits_backward()) s.layers[i].output_gradient = take(b.y_bytes);
+      }
+      r.reads_tokens |= b.uses(phase::forward, space::tokens);
+      r.reads_targets |= b.uses(phase::forward, space::targets);
+    }
+    s.boundary_bytes = s.stage > 0 ? l.bodies[s.layers.front().kind].x_bytes : l.bodies[s.layers.back().kind].y_bytes;
+  }
+}
+
+/// Builds the items of one pipeline rank, of a step or of an evaluation.
 class builder {
  public:
-  builder(lowered& l, pipeline_rank& r) : l_(l), plan_(*l.plan), r_(r) {
-    const action_table& t = plan_.actions;
-    actions_.assign(t.actions.begin() + t.begin[r.index], t.actions.begin() + t.begin[r.index + 1]);
-    last_stage_ = t.stages() - 1;
+  builder(lowered& l, pipeline_rank& r, const rank_order& order, std::vector<item>& out)
+      : l_(l), plan_(*l.plan), r_(r), order_(order), buffers_(colour_buffers(l, r, order)), out_(out) {
+    for (const action& a : order.actions)
+      if (sums_gradients(a)) last_sum_[a.stage] = a.microbatch;
   }
 
-  void run() {
-    size_stages();
-    colour_buffers();
-    for (std::size_t k = 0; k < actions_.size(); ++k) {
-      if (k == 0) receive_for(0);
-      if (k + 1 < actions_.size()) receive_for(k + 1);  // one action ahead, so that it overlaps this one
-      compute(k);
-      send_after(k);
-    }
+  void train() {
+    actions();
     finish_step();
-    for (int m = 0; m < plan_.actions.microbatches; ++m) evaluate(m);
-    if (holds_loss()) reduce_loss(r_.evaluate);
+  }
+  void evaluate() {
+    actions();
+    if (holds_loss()) reduce_loss();
   }
 
  private:
-  stage_plan& stage_of(const action& a) { return r_.stages[local(a.stage)]; }
+  void actions() {
+    for (std::size_t k = 0; k < order_.actions.size(); ++k) {
+      for (const pipeline_message& m : order_.received_before[k]) move(m, false);
+      compute(order_.actions[k]);
+      for (const pipeline_message& m : order_.sent_after[k]) move(m, true);
+    }
+  }
+
+  static bool sums_gradients(const action& a) { return a.kind == action_kind::B || a.kind == action_kind::W; }
+
   int local(int stage) const {
     for (std::size_t i = 0; i < r_.stages.size(); ++i)
       if (r_.stages[i].stage == stage) return static_cast<int>(i);
     return -1;
   }
-  bool holds_loss() const { return local(last_stage_) >= 0; }
-  bool is_last_backward(const action& a) const { return a.kind == action_kind::B && a.microbatch == last_backward_.at(a.stage); }
+  bool holds_loss() const { return r_.stages.back().last; }
 
-  void size_stages() {
-    for (stage_plan& s : r_.stages) {
-      for (std::size_t i = 0; i < s.layers.size(); ++i) {
-        const body& b = l_.bodies[s.layers[i].kind];
-        s.layers[i].saved = s.slot_bytes;
-        s.slot_bytes += b.saved_bytes;
-        if (i + 1 < s.layers.size()) {
-          s.layers[i].output = s.slot_bytes;
-          s.slot_bytes += aligned(b.y_bytes);
-        }
-        r_.reads_tokens |= b.forward_uses(space::tokens);
-        r_.reads_targets |= b.forward_uses(space::targets);
-      }
-      s.boundary_bytes = s.stage > 0 ? l_.bodies[s.layers.front().kind].x_bytes : l_.bodies[s.layers.back().kind].y_bytes;
-    }
-  }
-
-  /// Time is the position in the rank's actions; a message is in flight during the action before or after.
-  void colour_buffers() {
-    std::map<std::pair<int, int>, int> forward_at;
-    std::map<int, std::vector<span_of_time>> slots, inputs, outputs, dys, dxs;
-    for (std::size_t k = 0; k < actions_.size(); ++k) {
-      const action& a = actions_[k];
-      const int t = static_cast<int>(k);
-      if (a.kind == action_kind::F) {
-        forward_at[{a.stage, a.microbatch}] = t;
-        outputs[a.stage].push_back({t, t + 1});
-      } else {
-        const int f = forward_at.at({a.stage, a.microbatch});
-        slots[a.stage].push_back({f, t});
-        inputs[a.stage].push_back({f - 1, t});
-        dys[a.stage].push_back({t - 1, t});
-        dxs[a.stage].push_back({t, t + 1});
-        backward_order_[a.stage].push_back(a.microbatch);
-        last_backward_[a.stage] = a.microbatch;
-      }
-    }
-    for (stage_plan& s : r_.stages) {
-      s.slots = colour_intervals(slots[s.stage]);
-      if (s.stage > 0) {
-        s.inputs = colour_intervals(inputs[s.stage]);
-        s.dxs = colour_intervals(dxs[s.stage]);
-      }
-      if (s.stage < last_stage_) {
-        s.outputs = colour_intervals(outputs[s.stage]);
-        s.dys = colour_intervals(dys[s.stage]);
-      }
-      for (std::size_t i = 0; i < backward_order_[s.stage].size(); ++i) {
-        item& c = colours_[{s.stage, backward_order_[s.stage][i]}];
-        c.slot = slots[s.stage][i].colour;
-        c.input = s.stage > 0 ? inputs[s.stage][i].colour : -1;
-        c.dy = s.stage < last_stage_ ? dys[s.stage][i].colour : -1;
-        c.dx = s.stage > 0 ? dxs[s.stage][i].colour : -1;
-      }
-      int f = 0;
-      for (const action& a : actions_)
-        if (a.stage == s.stage && a.kind == action_kind::F)
-          colours_[{s.stage, a.microbatch}].output = s.stage < last_stage_ ? outputs[s.stage][f++].colour : -1;
-    }
-  }
-
-  item base(const action& a, item_kind what) {
-    item i = colours_.at({a.stage, a.microbatch});
+  item base(int stage, int microbatch, item_kind what) const {
+    const microbatch_buffers& b = buffers_.at({stage, microbatch});
+    item i;
     i.what = what;
-    i.stage = local(a.stage);
-    i.microbatch = a.microbatch;
-    sentence s;
-    s << a;
-    i.name = std::string(s.view());
+    i.stage = local(stage);
+    i.microbatch = microbatch;
+    i.slot = b.slot, i.input = b.input, i.output = b.output, i.dy = b.dy, i.dx = b.dx;
     return i;
   }
 
-  item traffic(const action& a, bool sending, bool gradients, int from_stage) {
-    item i = base(a, sending ? item_kind::send : item_kind::receive);
-    const int to_stage = gradients ? from_stage - 1 : from_stage + 1;
-    i.on = gradients ? (sending ? stream::to_prev : stream::from_next) : (sending ? stream::to_next : stream::from_prev);
-    i.backward_traffic = gradients;
-    i.name = std::string(gradients ? "B" : "F") + std::to_string(a.microbatch) + ": stage " + std::to_string(from_stage) + " -> " +
-             std::to_string(to_stage);
-    i.message = l_.message(i.name, stage_of(a).boundary_bytes);
-    return i;
+  void move(const pipeline_message& m, bool sending) {
+    item i = base(sending ? m.from_stage : m.to_stage, m.microbatch, sending ? item_kind::send : item_kind::receive);
+    i.on = sending ? (m.to_next ? stream::to_next : stream::to_prev) : (m.to_next ? stream::from_prev : stream::from_next);
+    i.backward_traffic = m.gradients;
+    i.name = std::string(m.gradients ? "B" : "F") + std::to_string(m.microbatch) + ": stage " + std::to_string(m.from_stage) +
+             " -> " + std::to_string(m.to_stage);
+    i.message = l_.message(i.name, r_.stages[i.stage].boundary_bytes);
+    out_.push_back(i);
   }
 
-  void receive_for(std::size_t k) {
-    const action& a = actions_[k];
-    if (a.kind == action_kind::F && a.stage > 0) r_.train.push_back(traffic(a, false, false, a.stage - 1));
-    if (a.kind != action_kind::F && a.stage < last_stage_) r_.train.push_back(traffic(a, false, true, a.stage + 1));
-  }
-  void send_after(std::size_t k) {
-    const action& a = actions_[k];
-    if (a.kind == action_kind::F && a.stage < last_stage_) r_.train.push_back(traffic(a, true, false, a.stage));
-    if (a.kind != action_kind::F && a.stage > 0) r_.train.push_back(traffic(a, true, true, a.stage));
-  }
-
-  void compute(std::size_t k) {
-    const action& a = actions_[k];
-    item i = base(a, a.kind == action_kind::F ? item_kind::forward : item_kind::backward);
-    i.first = a.kind == action_kind::F ? a.microbatch == first_forward(a.stage) : a.microbatch == backward_order_.at(a.stage)[0];
+  void compute(const action& a) {
+    item i = base(a.stage, a.microbatch, a.kind == action_kind::F ? item_kind::forward : item_kind::backward);
+    i.does = phase_of(a.kind);
+    i.name = name_of(a);
+    if (a.kind != action_kind::I) i.first = begun_.insert({a.stage, sums_gradients(a)}).second;
     const bool reduces = std::any_of(r_.buckets.begin(), r_.buckets.end(), [&](const bucket& b) {
-      return b.after_layer >= 0 && r_.stages[b.stage].stage == a.stage;
+      return b.after_layer >= 0 && b.stage == i.stage;
     });
-    if (a.kind == action_kind::F || !reduces || !is_last_backward(a)) {
-      r_.train.push_back(i);
+    if (!sums_gradients(a) || !reduces || a.microbatch != last_sum_.at(a.stage)) {
+      out_.push_back(i);
       return;
     }
     i.what = item_kind::backward_layer;
-    for (int layer = static_cast<int>(stage_of(a).layers.size()) - 1; layer >= 0; --layer) {
+    const std::vector<layer_use>& layers = r_.stages[i.stage].layers;
+    for (int layer = static_cast<int>(layers.size()) - 1; layer >= 0; --layer) {
+      if (l_.bodies[layers[layer].kind].calls(i.does).empty()) continue;
       i.layer = layer;
-      r_.train.push_back(i);
+      out_.push_back(i);
       for (std::size_t b = 0; b < r_.buckets.size(); ++b)
         if (r_.buckets[b].after_layer == layer && r_.buckets[b].stage == i.stage) reduce(static_cast<int>(b), role::dp);
     }
-  }
-  int first_forward(int stage) const {
-    for (const action& a : actions_)
-      if (a.stage == stage && a.kind == action_kind::F) return a.microbatch;
-    return 0;
   }
 
   void reduce(int b, role over) {
@@ -172,7 +133,7 @@ class builder {
     i.name = "gradients of " + k.name + (over == role::tp ? " over tp" : over == role::dp ? " over dp" : " between first and last stage");
     if (k.after_layer < 0 && !k.tied) i.name += " on pipeline rank " + std::to_string(r_.index);
     i.message = l_.message(i.name, k.count * l_.wide_bytes());
-    r_.train.push_back(i);
+    out_.push_back(i);
   }
 
   /// What is left after the last microbatch: reductions, the global norm, the optimizer.
@@ -183,7 +144,7 @@ class builder {
       if (r_.buckets[b].over_dp) reduce(static_cast<int>(b), role::dp);
       if (r_.buckets[b].tied) reduce(static_cast<int>(b), role::tied);
     }
-    if (holds_loss()) reduce_loss(r_.train);
+    if (holds_loss()) reduce_loss();
     item i;
     auto norm = [&](item_kind what, const char* name, role over, bool sharded) {
       i.what = what;
@@ -192,7 +153,7 @@ class builder {
       i.sharded = sharded;
       i.first = what == item_kind::squares && (sharded || r_.squares_sharded.empty());
       i.message = what == item_kind::reduce_norm ? l_.message(name, l_.wide_bytes()) : -1;
-      r_.train.push_back(i);
+      out_.push_back(i);
     };
     if (plan_.dims.tp > 1) {
       norm(item_kind::squares, "norm of sharded gradients", role::tp, true);
@@ -203,10 +164,10 @@ class builder {
     i = {};
     i.what = item_kind::update;
     i.name = "optimizer";
-    r_.train.push_back(i);
+    out_.push_back(i);
   }
 
-  void reduce_loss(std::vector<item>& into) {
+  void reduce_loss() {
     if (plan_.dims.dp_replicate == 1) return;
     item i;
     i.what = item_kind::reduce_loss;
@@ -214,40 +175,43 @@ class builder {
     i.over = role::dp;
     i.name = "loss over dp";
     i.message = l_.message(i.name, l_.wide_bytes());
-    into.push_back(i);
-  }
-
-  /// Forward of one microbatch without a backward: slot 0, buffers in turn.
-  void evaluate(int m) {
-    for (stage_plan& s : r_.stages) {
-      const action a{action_kind::F, s.stage, m};
-      auto push = [&](item i) {
-        i.slot = 0;
-        i.input = s.inputs ? m % s.inputs : -1;
-        i.output = s.outputs ? m % s.outputs : -1;
-        i.first = m == 0;
-        r_.evaluate.push_back(i);
-      };
-      if (s.stage > 0) push(traffic(a, false, false, s.stage - 1));
-      push(base(a, item_kind::forward));
-      if (s.stage < last_stage_) push(traffic(a, true, false, s.stage));
-    }
+    out_.push_back(i);
   }
 
   lowered& l_;
   const plan_data& plan_;
   pipeline_rank& r_;
-  std::vector<action> actions_;
-  int last_stage_ = 0;
-  std::map<std::pair<int, int>, item> colours_;  // of (stage, microbatch)
-  std::map<int, std::vector<int>> backward_order_;
-  std::map<int, int> last_backward_;
+  const rank_order& order_;
+  const buffer_table buffers_;
+  std::vector<item>& out_;
+  std::set<std::pair<int, bool>> begun_;  // stages that have run forward, or summed gradients
+  std::map<int, int> last_sum_;           // of gradients, of each stage: microbatch
 };
+
+/// The forwards of a schedule, in its order.
+action_table forwards_of(const action_table& all) {
+  action_table t = all;
+  t.actions.clear();
+  t.begin.assign(1, 0);
+  t.inference = true;
+  for (int r = 0; r < all.ranks(); ++r) {
+    for (int i = all.begin[r]; i < all.begin[r + 1]; ++i)
+      if (all.actions[i].kind == action_kind::F) t.actions.push_back(all.actions[i]);
+    t.begin.push_back(static_cast<int>(t.actions.size()));
+  }
+  return t;
+}
 
 }  // namespace
 
 void schedule_items(lowered& l) {
-  for (pipeline_rank& r : l.ranks) builder(l, r).run();
+  const action_table &all = l.plan->actions, forwards = forwards_of(all);
+  const std::vector<pipeline_message> messages = place_messages(all), forward_messages = place_messages(forwards);
+  for (pipeline_rank& r : l.ranks) {
+    size_stages(l, r);
+    builder(l, r, order_of(all, messages, r.index), r.train).train();
+    builder(l, r, order_of(forwards, forward_messages, r.index), r.evaluate).evaluate();
+  }
 }
 
 }  // namespace rankc::codegen

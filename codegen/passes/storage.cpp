@@ -15,11 +15,12 @@ namespace {
 
 struct use {
   int first_forward = -1, last_forward = -1, first_backward = -1, last_backward = -1;
+  bool for_input = false, for_weights = false;  // in either half of backward
 };
 
 class storage {
  public:
-  storage(const layer_kind& layer, value_program p) : layer_(layer), t_(layer.ops), p_(std::move(p)) {}
+  storage(const layer_kind& layer, value_program p, bool splits) : layer_(layer), t_(layer.ops), p_(std::move(p)), splits_(splits) {}
 
   body run() {
     out_.name = layer_.name;
@@ -31,6 +32,8 @@ class storage {
     make_buffers();
     out_.forward = finish(p_.forward, out_.forward_temp);
     out_.backward = finish(p_.backward, out_.backward_temp);
+    if (splits_)
+      for (const kernel& k : out_.backward) (k.for_weights ? out_.backward_weight : out_.backward_input).push_back(k);
     return std::move(out_);
   }
 
@@ -39,7 +42,7 @@ class storage {
 
   void count_uses() {
     uses_.assign(p_.alias.size(), {});
-    auto walk = [&](const std::vector<value_call>& list, int use::*first, int use::*last) {
+    auto walk = [&](const std::vector<value_call>& list, int use::*first, int use::*last, bool backward) {
       for (std::size_t i = 0; i < list.size(); ++i)
         for (const auto* side : {&list[i].writes, &list[i].reads})
           for (const operand& o : *side) {
@@ -47,10 +50,11 @@ class storage {
             use& u = uses_[root(o.index)];
             if (u.*first < 0) u.*first = static_cast<int>(i);
             u.*last = static_cast<int>(i);
+            if (backward) (list[i].call.for_weights ? u.for_weights : u.for_input) = true;
           }
     };
-    walk(p_.forward, &use::first_forward, &use::last_forward);
-    walk(p_.backward, &use::first_backward, &use::last_backward);
+    walk(p_.forward, &use::first_forward, &use::last_forward, false);
+    walk(p_.backward, &use::first_backward, &use::last_backward, true);
   }
 
   void classify() {
@@ -59,7 +63,8 @@ class storage {
     count_uses();
     where_.assign(p_.alias.size(), space::temp);
     for (std::size_t v = 0; v < uses_.size(); ++v)
-      if (uses_[v].first_forward >= 0 && uses_[v].first_backward >= 0) where_[v] = space::saved;
+      if ((uses_[v].first_forward >= 0 && uses_[v].first_backward >= 0) || (uses_[v].for_input && uses_[v].for_weights))
+        where_[v] = space::saved;
     const bool takes_ids = t_.values[t_.input].holds == element::index, gives_loss = t_.values[t_.result].ndim == 0;
     if (!takes_ids) {
       where_[find(t_.input)] = space::x;
@@ -95,7 +100,8 @@ class storage {
         if (to == from || !dies_here || !starts_here || p_.bytes[to] != p_.bytes[from]) continue;
         if (where_[from] == space::temp) {
           shared_[from] = to;  // the input is made where the output will be
-        } else if (where_[from] == space::saved && !forward && where_[to] == space::temp) {
+        } else if (where_[from] == space::saved && !forward && a.first_forward < 0 &&
+                   (where_[to] == space::temp || where_[to] == space::saved)) {
           shared_[to] = from;  // the output is made over a saved value's last use
         } else {
           continue;
@@ -161,6 +167,7 @@ class storage {
   const layer_kind& layer_;
   const trace& t_;
   value_program p_;
+  const bool splits_;
   body out_;
   std::vector<use> uses_;
   std::vector<space> where_;
@@ -196,16 +203,17 @@ std::vector<layer_parameter> local_parameters(const layer_kind& layer, const pla
 
 }  // namespace
 
-body lower_layer(const layer_kind& layer, const plan_data& plan, dtype type, target target) {
+body lower_layer(const layer_kind& layer, const plan_data& plan, dtype type, target target, bool splits) {
   std::vector<layer_parameter> parameters = local_parameters(layer, plan);
   value_program p = select_kernels(layer, plan, type, target);
+  if (splits) split_backward(p, layer.ops);
   fuse_gradient_sums(p, layer.ops);
   if (target == target::cuda) {
     fuse_linear_bias(p, layer.ops);
     pack_linears(p, layer.ops, parameters, type);
     fuse_kernels(p, layer.ops);
   }
-  body b = storage(layer, std::move(p)).run();
+  body b = storage(layer, std::move(p), splits).run();
   b.parameters = std::move(parameters);
   return b;
 }

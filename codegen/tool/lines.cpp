@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lines.hpp"
 
+#include <rankc/dims.hpp>
+
 #include <algorithm>
 #include <istream>
 #include <limits>
+#include <numeric>
 #include <ostream>
+#include <utility>
 
 namespace rankc::tool {
 
@@ -21,6 +25,18 @@ bool is_whole(const json& j) {
 }
 
 bool is_list_of(const json& j, auto each) { return j.is_array() && std::all_of(j.begin(), j.end(), each); }
+
+/// The letters to insert, drop or replace that make `a` from `b`.
+std::size_t edits(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i);
+    for (std::size_t j = 1; j <= b.size(); ++j)
+      diagonal = std::exchange(row[j], std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1])}));
+  }
+  return row.back();
+}
 
 }  // namespace
 
@@ -46,6 +62,24 @@ std::optional<double> fields::number(const char* name) const {
   const json* j = find(name);
   if (j && j->is_number() && j->get<double>() >= 0) return j->get<double>();
   if (j) refuse_type(name, *j, "a number of at least 0");
+  return {};
+}
+
+std::optional<int> fields::count(const char* name) const {
+  const json* j = find(name);
+  if (j && is_whole(*j) && j->get<int>() >= 1) return j->get<int>();
+  if (j) refuse_type(name, *j, "a whole number of 32 bits, at least 1");
+  return {};
+}
+
+std::optional<int> fields::degree(const char* name) const {
+  const json* j = find(name);
+  if (!j) return {};
+  if (*j == "infer") return infer;
+  // A number that means `infer` in the language is none here.
+  if (is_whole(*j) && j->get<int>() != infer) return j->get<int>();
+  if (*j == infer) refuse(out_, 104) << name << "=" << infer << "; a degree is at least 1, or \"infer\"";
+  else refuse_type(name, *j, "a whole number of 32 bits or \"infer\"");
   return {};
 }
 
@@ -79,6 +113,26 @@ std::optional<std::vector<std::vector<std::string>>> fields::lists_of_text(const
   return {};
 }
 
+std::optional<std::size_t> fields::one_of(const char* name, std::span<const std::string_view> legal) const {
+  const json* j = find(name);
+  if (!j) return {};
+  const auto found = std::find(legal.begin(), legal.end(), j->is_string() ? j->get<std::string_view>() : "");
+  if (found != legal.end()) return found - legal.begin();
+  refuse_type(name, *j, fmt::format("one of {}", fmt::join(legal, ", ")));
+  return {};
+}
+
+void fields::only(std::string_view where, std::span<const std::string_view> legal) const {
+  for (const auto& [name, value] : line_.items()) {
+    if (std::find(legal.begin(), legal.end(), name) != legal.end()) continue;
+    const std::string_view written = std::string_view(name).substr(0, 40);
+    const auto nearest = std::min_element(legal.begin(), legal.end(), [&](std::string_view a, std::string_view b) {
+      return edits(a, written) < edits(b, written);
+    });
+    refuse(out_, 300) << where << " has no field \"" << written << "\"; the nearest is " << *nearest;
+  }
+}
+
 const json& fields::object(const char* name) const {
   static const json nothing = json::object();
   const json* j = find(name);
@@ -88,27 +142,41 @@ const json& fields::object(const char* name) const {
 
 json to_json(const report& r) {
   json list = json::array();
-  for (const diagnostic& d : r) list.push_back({{"id", fmt::format("RC{}", d.id)}, {"text", d.text.view()}});
+  for (const diagnostic& d : r) {
+    list.push_back({{"id", fmt::format("RC{}", d.id)}, {"text", d.text.view()}});
+    if (d.warning) list.back()["warning"] = true;
+  }
   return list;
 }
 
+answerer::answerer(void (*answer)(const json&, json&, report&))
+    : answer_([answer](const json& line, std::string& members, report& out) {
+        json made = json::object();
+        answer(line, made, out);
+        members = dump(made);
+        members = members.substr(1, members.size() - 2);
+      }) {}
+
 std::string answer_line(std::string_view text, const answerer& answer) {
   report said;
-  json made = json::object();
+  std::string members;
   const json line = json::parse(text, nullptr, false);
-  if (line.is_object()) answer(line, made, said);
+  if (line.is_object()) answer(line, members, said);
   else
     refuse(said, 300) << "the line is not " << (line.is_discarded() ? "JSON" : "a JSON object")
                       << "; one object a line is expected";
-  json out{{"ok", said.empty()}, {"diagnostics", to_json(said)}};
-  if (said.empty()) out.update(made);
-  return dump(out);
+  std::string out = dump({{"ok", accepts(said)}, {"diagnostics", to_json(said)}});
+  if (!accepts(said) || members.empty()) return out;
+  out.back() = ',';
+  return out.append(members).append("}");
 }
 
 bool answer_lines(std::istream& in, std::ostream& out, const answerer& answer) {
-  for (std::string line; std::getline(in, line);)
-    out << answer_line(line, answer) << std::endl;  // for who waits for it
-  return out.good();
+  for (std::string line; std::getline(in, line);) {
+    out << answer_line(line, answer) << '\n';
+    if (in.rdbuf()->in_avail() <= 0) out.flush();  // for who waits for it
+  }
+  return out.flush().good();
 }
 
 }  // namespace rankc::tool

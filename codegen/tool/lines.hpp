@@ -10,6 +10,7 @@
 #include <functional>
 #include <iosfwd>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,15 +24,24 @@ class fields {
  public:
   fields(const json& line, report& out) : line_(line), out_(out) {}
 
+  /// Whether a field is there and not null.
+  bool has(const char* name) const { return find(name) != nullptr; }
   /// A field's value; nothing where it is absent, null, or refused. Whole numbers are of 32 bits.
   std::optional<int> whole(const char* name) const;
   std::optional<double> number(const char* name) const;  // at least 0
+  std::optional<int> count(const char* name) const;         // a whole number of at least 1
+  std::optional<int> degree(const char* name) const;       // a whole number, or `infer` for "infer"
   std::optional<bool> flag(const char* name) const;
   std::optional<std::string> text(const char* name) const;
   std::optional<std::vector<int>> whole_numbers(const char* name) const;
   std::optional<std::vector<std::vector<std::string>>> lists_of_text(const char* name) const;
+  /// The place of a field's text among the names that it may be.
+  std::optional<std::size_t> one_of(const char* name, std::span<const std::string_view> legal) const;
   /// The object in a field, an empty one where it is absent.
   const json& object(const char* name) const;
+
+  /// Add a diagnostic for each field of `where` ("the line", "model") that has no legal name.
+  void only(std::string_view where, std::span<const std::string_view> legal) const;
 
   /// Add a diagnostic where `value` is absent and none has said why.
   template <class T>
@@ -75,8 +85,17 @@ class offences {
 /// The diagnostics as JSON: [{"id":"RC301","text":"..."}].
 json to_json(const report&);
 
-/// Answers one line: fills the answer, or the report.
-using answerer = std::function<void(const json& line, json& answer, report& out)>;
+/// Answers one line: fills the answer, or the report. The answer is a JSON object or, where its lists are long, the
+/// text of its members without the braces.
+class answerer {
+ public:
+  answerer(void (*answer)(const json& line, json& answer, report& out));
+  answerer(void (*answer)(const json& line, std::string& members, report& out)) : answer_(answer) {}
+  void operator()(const json& line, std::string& members, report& out) const { answer_(line, members, out); }
+
+ private:
+  std::function<void(const json&, std::string&, report&)> answer_;
+};
 
 /// The answer to one line, without a line break: "ok" and "diagnostics", then what `answer` adds.
 std::string answer_line(std::string_view line, const answerer& answer);

@@ -2,21 +2,27 @@
 // The command line of `rankc`: what needs no plan compiled in.
 #include <rankc/version.hpp>
 
+#include <unistd.h>
 #include <CLI/CLI.hpp>
 #include <iostream>
 
 #include "check.hpp"
 #include "commands.hpp"
+#include "dims.hpp"
+#include "dims_flags.hpp"
 #include "schedule.hpp"
 
 int main(int argc, char** argv) {
   using namespace rankc::tool;
-  CLI::App app{"rankc: schedules, certificates and rules, without a plan."};
+  CLI::App app{"rankc: dims, schedules, certificates and rules, without a plan."};
   app.name("rankc");
   app.require_subcommand(1);
   app.set_version_flag("--version", std::string("rankc ") + rankc::version);
   bool checks = false;
   std::string folder, name, file, id;
+  CLI::App* dims = app.add_subcommand(
+      "dims", "axes, groups and communicators of parallel dims: a page for flags, or an answer to each JSON line");
+  const dims_flags flags(*dims);
   CLI::App* schedule =
       app.add_subcommand("schedule", "answer JSON lines: the order, the messages and the costs of schedules");
   schedule->add_flag("--check", checks, "the lines hold programs; answer whether they can run");
@@ -43,8 +49,11 @@ int main(int argc, char** argv) {
   if (*starting) return init(folder, name, std::cout, std::cerr);
   if (*verifying) return verify(file, std::cout, std::cerr);
   if (*explaining) return explain(id, std::cout, std::cerr);
+  if (const auto line = flags.line()) return show_dims(*line, std::cout, std::cerr);
+  if (*dims && isatty(STDIN_FILENO))
+    std::cerr << R"(rankc dims reads lines such as {"world":8,"tp":2,"dp_shard":"infer"}; or give flags: --world 8 --tp 2)" << "\n";
   std::ios::sync_with_stdio(false);
-  if (answer_lines(std::cin, std::cout, checks ? answer_check : answer_schedule)) return 0;
+  if (answer_lines(std::cin, std::cout, *dims ? answerer(answer_dims) : checks ? answer_check : answer_schedule)) return 0;
   std::cerr << "error: standard output cannot be written\n";
   return 1;
 }

@@ -9,14 +9,15 @@ namespace {
 // clang-format off
 constexpr rule_text texts[]{
     {101, "the degrees multiply to the world size",
-     "The product of pp, dp_replicate, dp_shard, cp and tp is world.",
+     "The product of pp, dp_replicate, dp_shard, cp and tp is world; times ep where expert_layout is independent.",
      "Every rank has exactly one coordinate on every axis. A smaller product leaves ranks without work, "
      "and a larger one gives work to ranks that do not exist.",
      "parallel_dims{.world = 8, .tp = 2, .pp = 2}",
      "Multiply one degree by what is missing, here dp_replicate = 2, or let it be computed: .dp_replicate "
      "= infer."},
     {102, "an inferred degree is a whole number",
-     "With one degree `infer`, the product of the others divides world.",
+     "With one of pp, dp_replicate, dp_shard, cp and tp `infer` (or ep where expert_layout is independent), the product "
+     "of the others divides world.",
      "The inferred degree is world divided by that product; a fraction of a rank does not exist.",
      "parallel_dims{.world = 8, .dp_replicate = infer, .tp = 3}",
      "Take degrees that divide the world: tp = 1, 2, 4 or 8; or another world: 6 or 9."},
@@ -32,7 +33,7 @@ constexpr rule_text texts[]{
      "parallel_dims{.world = 4, .tp = 0, .pp = 4}",
      "Write 1, or leave the axis out: 1 is the default."},
     {105, "at most one degree is inferred",
-     "Of pp, dp_replicate, dp_shard, cp and tp one at most is `infer`.",
+     "Of all degrees one at most is `infer`: ep, etp and ulysses too, which take all of their ranks that they can.",
      "The world size is one equation and determines one unknown.",
      "parallel_dims{.world = 8, .dp_replicate = infer, .pp = infer}",
      "Say all degrees but one."},
@@ -42,21 +43,61 @@ constexpr rule_text texts[]{
      "there is nothing to shard, and the flag most likely means that tp was forgotten.",
      "parallel_dims{.world = 2, .pp = 2, .sequence_parallel = true}",
      "Set tp > 1, or leave sequence_parallel out."},
+    {107, "a context-parallel group is a ring of Ulysses groups",
+     "ulysses divides cp; cp = ring * ulysses.",
+     "The ranks of a Ulysses group exchange heads for tokens, and the rings pass keys and values between such groups. "
+     "All rings have the same length, so that one program serves every rank.",
+     "parallel_dims{.world = 6, .cp = 6, .ulysses = 4}",
+     "Take a divisor of cp, here ulysses = 1, 2, 3 or 6; or another cp."},
+    {108, "experts are spread over whole groups of ranks",
+     "ep * etp divides dp_shard * cp * tp where expert_layout is folded, dp_replicate * dp_shard * cp * tp where it is "
+     "folded_over_replicas, and etp divides cp * tp where it is independent.",
+     "Experts use the ranks that the dense layers use, in another order. A rank that is in no expert group would have "
+     "dense layers and no experts.",
+     "parallel_dims{.world = 8, .dp_replicate = 4, .dp_shard = 2, .ep = 8}",
+     "Take an ep that divides, here 1 or 2, more dp_shard, or experts over the replicas: .expert_layout = "
+     "expert_layout::folded_over_replicas."},
+    {109, "an axis has the same groups in both views",
+     "An axis that the dense and the expert view both have has one size and one stride.",
+     "The two views are two ways to number the same ranks. An axis that meant other ranks in one of them would send a "
+     "stage's activations or a gradient to ranks that wait for something else.",
+     "no plan: both views are built from one list of axes, and this rule proves it",
+     "A plan that meets this sentence has found a fault of rankc; please report it."},
     {110, "the cluster has a place for every rank",
      "world is at most nodes times ranks_per_node of the cluster.",
      "A rank is one GPU, or one thread of a machine without. The cluster's memory and speed are promises "
      "for each of them, and hold for none that does not exist.",
      "plan<model, parallel_dims{.world = 16, .dp_replicate = 16}, schedule, recipe, clusters::h200<1>>",
      "Take a larger cluster, here clusters::h200<2>, or a smaller world."},
+    {111, "a warning: splitting every expert costs",
+     "etp above 1 splits the matrices of each expert; with ep = 1 and a dense model it splits nothing.",
+     "The products get smaller and slower, and every expert layer ends with an all-reduce. The same ranks hold whole "
+     "experts with a larger ep.",
+     "parallel_dims{.world = 8, .tp = 8, .ep = 2, .etp = 4}",
+     "Take ep = 8 and etp = 1 where the model has as many experts."},
+    {112, "a warning: groups that exchange activations leave a node",
+     "The groups of tp, ulysses and ep lie within nodes of ranks_per_node ranks, which are filled in order.",
+     "Their messages are on the critical path of every layer. Between nodes a rank sends at the speed of its network "
+     "adapter, within one at that of NVLink.",
+     "parallel_dims{.world = 16, .tp = 16} on clusters::h200<2>",
+     "Take what the sentence offers, here tp = 8 with dp_replicate = 2; or keep it, if memory asks for it."},
+    {113, "a warning: independent experts compute dense layers again",
+     "In expert_layout::independent, ep is an axis of the world of its own, and its ranks have the same data.",
+     "Each of the ep ranks computes the same dense layers. In the folded layout they have data of their own: the same "
+     "world trains on ep times the samples.",
+     "parallel_dims{.world = 8, .dp_shard = 4, .ep = 2, .expert_layout = expert_layout::independent}",
+     "Take the folded equivalent: parallel_dims{.world = 8, .dp_shard = 8, .ep = 2}."},
     {201, "every pipeline stage has a layer",
      "The number of repeated layers is at least pp times the stages per rank.",
      "A stage without a layer would cost two messages per microbatch and compute nothing.",
      "models::gpt2{.layers = 2, ...} on parallel_dims{.world = 4, .pp = 4}",
-     "Take pp of at most the number of layers, and use the ranks for dp_replicate or tp."},
+     "Take pp of at most the number of layers, and use the ranks for dp_replicate or tp. Layers that do not divide are "
+     "spread as evenly as they can be, or as stage_layers says (RC217)."},
     {202, "what is sharded divides into equal shards of whole units",
-     "A dim that an axis shards has a count that the degree divides. The count of heads is in heads, not "
-     "in elements.",
-     "All ranks run the same program on shards of the same shape; a half head has no attention.",
+     "A dim that an axis shards has a count that the degree divides. heads and kv_heads are counted in heads and divide "
+     "by tp * ulysses; the ffn of experts divides by etp.",
+     "All ranks run the same program on shards of the same shape; a half head has no attention. Key-value heads are not "
+     "replicated in this version, so that tp * ulysses is kv_heads at most.",
      "models::gpt2{.hidden = 96, .heads = 3, ...} on parallel_dims{.world = 2, .tp = 2}",
      "Take a tp that divides heads, ffn, vocab and, with sequence_parallel, the tokens; or pad the "
      "vocabulary and say the real size in vocab_used."},
@@ -85,6 +126,16 @@ constexpr rule_text texts[]{
      "vocab may be padded, so that it divides; vocab_used says how many of its tokens exist.",
      "models::gpt2{.vocab = 64, .vocab_used = 65, ...}",
      "Make vocab as large as vocab_used, or larger: the next multiple that tp divides."},
+    {208, "expert parallelism has experts to place",
+     "ep above 1 comes with a model of experts.",
+     "Without experts there is nothing that the ranks of an ep group could hold apart.",
+     "parallel_dims{.world = 8, .dp_shard = 8, .ep = 4} for a model with experts = 0",
+     "Take ep = 1; the ranks stay data-parallel."},
+    {209, "every ep rank has the same number of experts",
+     "ep divides experts.",
+     "All ranks run the same program; ranks with fewer experts would wait for the others.",
+     "experts = 6 on parallel_dims{.world = 8, .dp_shard = 8, .ep = 4}",
+     "Take ep = 1, 2, 3 or 6, or another number of experts."},
     {210, "every op's types fit",
      "Each op of a layer, and each dual that its backward is made of, has a typing rule over shapes and, "
      "on every axis, placements: R replicated, I invariant, V sharded along a dim, P a pending sum.",
@@ -116,13 +167,36 @@ constexpr rule_text texts[]{
      "a head with parameter(\"wte\", {vocab, 2 * hidden}) after an "
      "embedding with parameter(\"wte\", {vocab, hidden})",
      "Give the later parameter a name of its own, or make the two alike."},
+    {215, "a token goes to experts that exist",
+     "top_k is at most experts.",
+     "A token's top_k experts are different ones.",
+     "experts = 8 with top_k = 9",
+     "Take top_k of at most experts; 1, 2 and 8 are usual."},
+    {216, "a sequence divides among the ranks that share it",
+     "seq is a multiple of cp * lcm(2, tp) where rings share it in zig-zag order, of cp * tp where only Ulysses does; "
+     "without sequence parallelism tp counts as 1.",
+     "A ring rank has one part of the head and one of the tail of a sequence, so that causal attention costs all ranks "
+     "alike; each part is sharded over tp between its regions.",
+     "seq = 1000 on parallel_dims{.world = 16, .cp = 4, .tp = 4, .sequence_parallel = true}",
+     "Take the next multiple of 16, 1008; or pad the sequences."},
+    {217, "stage_layers gives every layer a stage",
+     "stage_layers has one number for each of the pp * stages_per_rank stages, each at least 1, and they sum to layers.",
+     "A layer without a stage is not computed, and a stage without a layer only passes messages on.",
+     "plan<model_of_16_layers, parallel_dims{.world = 4, .pp = 4}, ..., stage_layers{5, 4, 4, 4}>",
+     "Take stage_layers{5, 4, 4, 3}, or leave it out: the stages are then as even as they can be."},
+    {219, "a note: tied embeddings are on two stages",
+     "With pp above 1, the first and the last stage both hold a table that the embedding and the head share.",
+     "Their gradients are summed over the two stages once a step, so that the copies stay equal.",
+     "a model with tied_embeddings on parallel_dims{.world = 4, .pp = 4}",
+     "Nothing is to be done where memory allows it; rankc plans the communicator. Else untie them."},
     {220, "sequences and batches are not empty",
-     "seq and global_batch are at least 1.",
+     "seq, global_batch and, where it is given, microbatch are at least 1.",
      "A step without tokens has no mean loss.",
      "training{.seq = 0, .global_batch = 8}",
      "Give both: seq in tokens, global_batch in sequences per step."},
     {221, "the batch divides into microbatches",
-     "global_batch is a multiple of microbatches times the data-parallel ranks.",
+     "global_batch is a multiple of microbatches times the data-parallel ranks, dp_replicate * dp_shard; where "
+     "microbatch is given, it is their product.",
      "Every microbatch on every rank has the same number of sequences, so that one program with constant "
      "shapes serves all and the mean of their gradients is the gradient of the mean.",
      "training{.global_batch = 10, ...} with 4 microbatches on parallel_dims{.world = 2, .dp_replicate = "
@@ -134,8 +208,8 @@ constexpr rule_text texts[]{
      "training{.seq = 1048576, .global_batch = 4096} with 1 microbatch",
      "Take more microbatches: 4 of them have 2^30 tokens each."},
     {300, "a line is a request",
-     "Each line of `rankc schedule` is one JSON object with fields of the types that its sentence names; "
-     "each token of \"ranks\" is of the grammar: 3F5, 3SEND_F5, OVERLAP(3F5,3B4), "
+     "Each line of `rankc schedule` and `rankc dims` is one JSON object with fields of the types that its sentence "
+     "names, and of `rankc dims` no others; each token of \"ranks\" is of the grammar: 3F5, 3SEND_F5, OVERLAP(3F5,3B4), "
      "BATCH(3SEND_F5,3RECV_B4), 3UNSHARD.",
      "A line that is guessed at gives an answer to another question. The lines after it are answered all "
      "the same.",
@@ -213,12 +287,12 @@ constexpr rule_text texts[]{
      "on other ranks.",
      R"({"ranks": [["0UNSHARD", "0F0", "0RESHARD", "0B0", "0REDUCE_GRAD"]], "stage_to_rank": [0]})",
      "Put UNSHARD before the first computation after a RESHARD, and REDUCE_GRAD after the last backward."},
-    {311, "a schedule that is answered is of bounded length",
-     "pp times microbatches is at most the number in the sentence.",
-     "The answer holds every action twice. One line must not take all the memory of the machine that "
+    {311, "an answer is of bounded length",
+     "Of a schedule, pp times microbatches is at most the number in the sentence; of dims with \"groups\":true, world is.",
+     "The answer holds every action twice, or every rank once for each axis and alias. One line must not take all the memory of the machine that "
      "answers it.",
      R"({"schedule": "gpipe", "pp": 1024, "microbatches": 1000000})",
-     "Ask for fewer microbatches: their order repeats, and the bubble is (pp - 1) / (microbatches + pp - "
+     "Leave groups out: sizes and strides say the same. Or ask for fewer microbatches: their order repeats, and the bubble is (pp - 1) / (microbatches + pp - "
      "1)."},
     {312, "dual_pipe has two halves",
      "dual_pipe takes an even pp and an even number of microbatches.",
@@ -234,6 +308,23 @@ constexpr rule_text texts[]{
      "rankc places them.",
      R"(schedules::from_csv<"0F0, 0X0">{})",
      "Correct the token that the sentence names. Blanks between commas are fine; they mean waiting."},
+    {330, "stages that follow each other are on one rank or on neighbours",
+     "Of pp ranks in a ring, stage s + 1 is on the rank of stage s, the next or the previous one.",
+     "A rank has one stream and one communicator each way round the ring. Loops and V placements need no others; "
+     "on three ranks or fewer any placement fits.",
+     "a schedule for pp=4 with stage 0 on rank 0 and stage 1 on rank 2",
+     "Put the stage on one of the ranks that the sentence names."},
+    {331, "every stage is on one rank",
+     "A program is written for schedules that run each stage on one rank, all microbatches alike.",
+     "A stage on two ranks has two copies of its weights, whose gradients must be summed between them. `rankc schedule` knows "
+     "and proves these schedules; no program is written for them yet.",
+     "a plan with schedules::dual_pipe{.microbatches = 8}",
+     "Take dual_pipe_v: the same order with half the ranks, and no copies."},
+    {332, "a schedule that a program is written for trains",
+     "A plan's schedule has the backwards too.",
+     "A program's step ends with an update of the weights. Its evaluation runs the forwards of the schedule, in their order.",
+     "a plan with schedules::looped_bfs{.microbatches = 8, .inference = true}",
+     "Leave out inference, and run `eval`."},
     {401, "what every rank needs fits into its memory",
      "The arena of each rank, weights, gradients, optimizer state, activations and buffers, with what CUDA and NCCL "
      "take beside it on a GPU, is at most the cluster's memory.",

@@ -11,16 +11,31 @@
 namespace rankc {
 
 /// A broken rule: its number (RC101 is 101; 1xx dims and mesh, 2xx model and stages, 3xx schedule, 4xx memory and
-/// placement, 5xx runtime) and a sentence with the values, the rule and the legal alternatives.
+/// placement, 5xx runtime) and a sentence with the values, the rule and the legal alternatives. A warning is legal but
+/// costs something.
 struct diagnostic {
   int id;
   sentence text;
+  bool warning = false;
 };
 using report = std::vector<diagnostic>;
 
+/// Whether nothing is refused; there may be warnings.
+constexpr bool accepts(const report& r) {
+  for (const diagnostic& d : r)
+    if (!d.warning) return false;
+  return true;
+}
+
 /// Start a diagnostic and return its sentence.
 constexpr sentence& refuse(report& r, int id) {
-  r.push_back({id, {}});
+  r.push_back({id, {}, false});
+  return r.back().text;
+}
+
+/// Start a warning and return its sentence.
+constexpr sentence& warn(report& r, int id) {
+  r.push_back({id, {}, true});
   return r.back().text;
 }
 
@@ -40,10 +55,13 @@ struct spoken {
   }
 };
 
-/// All sentences, "RC101: ... RC202: ..."; those that find no room are counted.
-constexpr spoken speak(const report& r) {
+/// All sentences but warnings, "RC101: ... RC202: ..."; those that find no room are counted.
+constexpr spoken speak(const report& all) {
   constexpr std::size_t room_to_count = 64;
   spoken out;
+  report r;
+  for (const diagnostic& d : all)
+    if (!d.warning) r.push_back(d);
   for (std::size_t i = 0; i < r.size(); ++i) {
     sentence s;
     s << (i ? ". RC" : "RC") << r[i].id << ": " << r[i].text.view();

@@ -4,11 +4,28 @@
 #pragma once
 #include <rankc/models/layer.hpp>
 #include <rankc/plan_data.hpp>
+#include <rankc/rules/batch.hpp>
+#include <rankc/rules/cluster.hpp>
+#include <rankc/rules/dims.hpp>
+#include <rankc/rules/model.hpp>
+#include <rankc/rules/pipeline.hpp>
 
 #include <boost/hana/for_each.hpp>
-#include <limits>
 
 namespace rankc {
+
+/// How many of the repeated layers each stage has, `stage_layers{9, 8, 8, 7}`: the last argument of a plan whose stages
+/// are not to be as even as they can be.
+template <std::size_t Stages>
+struct stage_layers {
+  int of_stage[Stages];
+  constexpr operator std::span<const int>() const { return of_stage; }
+};
+template <class... Int>
+stage_layers(Int...) -> stage_layers<sizeof...(Int)>;
+struct even_stages {
+  constexpr operator std::span<const int>() const { return {}; }
+};
 
 namespace detail {
 
@@ -47,45 +64,58 @@ constexpr trace trace_layer(const Layer& layer, const type& input, layer_context
   return t;
 }
 
-constexpr int degree_of(const parallel_dims& d, axis a) {
+constexpr int parallel_dims::*degree_of(axis a) {
   switch (a) {
-    case axis::dp_replicate: return d.dp_replicate;
-    case axis::dp_shard: return d.dp_shard;
-    case axis::cp: return d.cp;
-    case axis::tp: return d.tp;
+    case axis::dp_replicate: return &parallel_dims::dp_replicate;
+    case axis::dp_shard: return &parallel_dims::dp_shard;
+    case axis::cp: return &parallel_dims::cp;
+    case axis::tp: break;
   }
-  return 1;
+  return &parallel_dims::tp;
+}
+
+/// The shards that dim i of a value is split into.
+constexpr int shards(const type& v, int i, const parallel_dims& d) {
+  int ways = 1;
+  for (axis a : axes)
+    if (v[a] == V(i)) ways *= d.*degree_of(a);
+  return ways;
 }
 
 /// RC202: what is sharded must divide into equal shards of whole units.
-constexpr void check_shards(report& out, const trace& t, const parallel_dims& d) {
+constexpr void check_shards(report& out, const trace& t, const parallel_dims& given, const layer_context& c) {
+  const parallel_dims d = resolve(given);
   auto refused_before = [&](std::string_view text) {
     for (const diagnostic& said : out)
       if (said.text.view() == text) return true;
     return false;
   };
-  auto check = [&](const type& v) {
-    for (int i = 0; i < v.ndim; ++i) {
-      int ways = 1;
-      sentence over;
-      for (axis a : axes)
-        if (v[a] == V(i) && degree_of(d, a) > 1) {
-          ways *= degree_of(d, a);
-          over << (over.empty() ? "" : " * ") << name(a);
-        }
-      const dim& s = v.shape[i];
-      if (ways == 1 || s.count() % ways == 0) continue;
-      sentence text;
-      text << s.name << "=" << s.count() << " does not divide by " << over.view() << "=" << ways << "; divisors of "
-           << s.count() << " are ";
-      list_divisors(text, s.count()) << ", multiples of " << ways << " are ";
-      if (s.count() > ways) text << s.count() / ways * ways << " and ";
-      text << (s.count() / ways + 1LL) * ways;
-      if (!refused_before(text.view())) refuse(out, 202) << text.view();
+  auto refuse_dim = [&](const type& v, int i) {
+    const dim& s = v.shape[i];
+    const int ways = shards(v, i, d);
+    sentence text, over;
+    offers found;
+    for (axis a : axes) {
+      if (v[a] != V(i) || d.*degree_of(a) == 1) continue;
+      over << (over.empty() ? "" : " * ") << name(a);
+      found.add_degree(given, degree_of(a), find_nearest_degree(given, degree_of(a), false, [&](const parallel_dims& x) {
+                         return s.count() % shards(v, i, x) == 0;
+                       }));
     }
+    // Nobody writes a number of tokens: it follows from the length of a sequence.
+    const bool of_sequences = s.name == c.tokens.name;
+    const int each = of_sequences ? s.count() / c.seq : 1;
+    found.add(of_sequences ? "seq" : s.name, find_nearest(s.count() / each, std::numeric_limits<int>::max() / each - 1,
+                                                          [&](int n) { return n * each % ways == 0; }));
+    put_shards(text, s.name, s.count(), over.view(), ways) << found.view();
+    if (!refused_before(text.view())) refuse(out, 202) << text.view();
   };
-  for (const weight_info& w : t.weights) check(w.holds);
-  for (const type& v : t.values) check(v);
+  auto check_dims_of = [&](const type& v) {
+    for (int i = 0; i < v.ndim; ++i)
+      if (v.shape[i].count() % shards(v, i, d)) refuse_dim(v, i);
+  };
+  for (const weight_info& w : t.weights) check_dims_of(w.holds);
+  for (const type& v : t.values) check_dims_of(v);
 }
 
 /// RC211: a layer that cannot follow itself.
@@ -147,37 +177,34 @@ constexpr int count_blocks(const auto& model) {
   return n;
 }
 
-constexpr void check_batch(report& out, const parallel_dims& d, const auto& schedule, const training& recipe) {
-  if (recipe.seq < 1 || recipe.global_batch < 1)
-    refuse(out, 220) << "seq=" << recipe.seq << " and global_batch=" << recipe.global_batch << " must both be at least 1";
-  if (schedule.microbatches < 1) {
-    refuse(out, 301) << "microbatches=" << schedule.microbatches << "; a step has at least 1";
-  } else if (d.dp_replicate > 0 && recipe.global_batch > 0) {
-    const long long ways = static_cast<long long>(schedule.microbatches) * d.dp_replicate;
-    const long long tokens = static_cast<long long>(recipe.global_batch) / schedule.microbatches * recipe.seq;
-    if (tokens > std::numeric_limits<int>::max())
-      refuse(out, 222) << "a microbatch has " << tokens << " tokens; they are counted up to "
-                       << std::numeric_limits<int>::max() << ": take more microbatches than " << schedule.microbatches;
-    if (recipe.global_batch % ways != 0)
-      refuse(out, 221) << "global_batch=" << recipe.global_batch << " does not divide into " << schedule.microbatches
-                       << " microbatches on " << d.dp_replicate << " data-parallel ranks; take a multiple of " << ways
-                       << ": " << (recipe.global_batch / ways + 1) * ways;
+/// RC103: degrees that may be declared but that no pass lowers yet.
+constexpr void check_lowered(report& out, const parallel_dims& d) {
+  for (const auto& a : all_degrees)
+    if (d.*a.degree > 1 && a.degree != &parallel_dims::pp && a.degree != &parallel_dims::dp_replicate && a.degree != &parallel_dims::tp)
+      refuse(out, 103) << a.name << "=" << d.*a.degree
+                       << " is not lowered in this version; dp_replicate, tp and pp are: set " << a.name << "=1";
+}
+
+/// The model's own judgement of its sizes, and the rules of those that it offers.
+constexpr void check_sizes_of(report& out, const auto& model, const parallel_dims& given, const training& recipe) {
+  const std::size_t before = out.size();
+  model.check(out);
+  if constexpr (requires { model.sizes(); }) {
+    if (out.size() > before) return;  // what is no size has no divisors
+    model_sizes sizes = model.sizes();
+    if (resolve(given).cp > 1) sizes.seq = recipe.seq;  // else sequences are sharded end to end, as tokens
+    sizes.tied_embeddings = false;                      // lowered: nothing is needed of the user
+    check_model(out, sizes, given);
   }
 }
 
-constexpr void check_pipeline(report& out, const parallel_dims& d, const auto& schedule, int blocks) {
-  const int per_rank = schedule.stages_per_rank;
-  if (per_rank < 1) {
-    refuse(out, 301) << "the schedule has stages_per_rank=" << per_rank << "; a rank has at least 1";
-    return;
-  }
-  if (d.pp < 1) return;
-  if constexpr (requires { schedule.check(out, d.pp); }) schedule.check(out, d.pp);
-  if (const int stages = count_stages(schedule, d.pp); stages > blocks) {
-    sentence& s = refuse(out, 201) << "layers=" << blocks << " cannot fill " << stages << " stages; ";
-    if (blocks >= per_rank) s << "pp can be at most " << blocks / per_rank;
-    else s << "at least " << per_rank << " repeated layers are needed";
-  }
+/// What a schedule refuses by itself, and its stages. (Where a stage is on two ranks, there are fewer than ranks hold.)
+constexpr void check_schedule(report& out, const auto& schedule, const parallel_dims& given, int blocks,
+                              std::span<const int> stage_layers) {
+  const int pp = resolve(given).pp;
+  if constexpr (requires { schedule.check(out, pp); })
+    if (pp >= 1) schedule.check(out, pp);
+  check_pipeline(out, blocks, given, pp >= 1 ? count_stages(schedule, pp) / pp : schedule.stages_per_rank, stage_layers);
 }
 
 }  // namespace detail
@@ -185,20 +212,18 @@ constexpr void check_pipeline(report& out, const parallel_dims& d, const auto& s
 /// Check a plan given as values, all rules at once, and visit each of its layers as traced. Later rules assume
 /// earlier ones: sizes before shapes.
 constexpr void check_plan(report& out, const auto& model, const parallel_dims& given, const auto& schedule,
-                          const training& recipe, const cluster& machines, auto visit) {
+                          const training& recipe, const cluster& machines, auto visit,
+                          std::span<const int> stage_layers = {}) {
   const parallel_dims d = resolve(given);
-  check_dims(out, given);
-  model.check(out);
-  detail::check_batch(out, d, schedule, recipe);
-  detail::check_pipeline(out, d, schedule, detail::count_blocks(model));
-  const long long ranks = static_cast<long long>(machines.nodes) * machines.ranks_per_node;
-  if (ranks < given.world)
-    refuse(out, 110) << "world=" << given.world << " is more than the cluster's " << machines.nodes << " nodes of "
-                     << machines.ranks_per_node << " ranks; the world can be at most " << ranks;
-  if (!out.empty()) return;
+  if (check_dims(out, given)) detail::check_lowered(out, d);
+  detail::check_sizes_of(out, model, given, recipe);
+  check_batch(out, {.global_batch = recipe.global_batch, .microbatches = schedule.microbatches, .seq = recipe.seq}, given);
+  detail::check_schedule(out, schedule, given, detail::count_blocks(model), stage_layers);
+  check_cluster(out, machines, given);
+  if (!accepts(out)) return;
 
-  const int rows = recipe.global_batch / (schedule.microbatches * d.dp_replicate);
-  const dim tokens{"tokens", rows * d.dp_replicate * recipe.seq};
+  const int ranks = static_cast<int>(batch_ranks(d)), rows = recipe.global_batch / schedule.microbatches / ranks;
+  const dim tokens{"tokens", rows * ranks * recipe.seq};
   const layer_context c{tokens, rows, recipe.seq, d.sequence_parallel,
                         1.0 / (static_cast<double>(recipe.global_batch) * recipe.seq), {}};
   type x = detail::token_type(tokens);
@@ -210,7 +235,7 @@ constexpr void check_plan(report& out, const auto& model, const parallel_dims& g
     const trace t = detail::trace_layer(layer, x, c);
     typed = detail::check_layer(out, t, layer.name, detail::count_of(entry));
     if (!typed) return;
-    detail::check_shards(out, t, d);
+    detail::check_shards(out, t, given, c);
     if (!detail::is_repeat<std::decay_t<decltype(entry)>>) detail::check_tied(out, parameters, layer.name, t);
     visit(layer.name, detail::count_of(entry), detail::is_repeat<std::decay_t<decltype(entry)>>, t);
     x = t.values[t.result];
@@ -224,34 +249,38 @@ constexpr void check_plan(report& out, const auto& model, const parallel_dims& g
 
 /// A plan as plain data, from values: what `plan<...>::data` gives, for plans that are made at run time.
 inline plan_data make_plan(std::string name, const auto& model, const parallel_dims& given, const auto& schedule,
-                           const training& recipe, const cluster& machines) {
+                           const training& recipe, const cluster& machines, std::span<const int> stage_layers = {}) {
   plan_data p{.name = std::move(name), .diagnostics = {}, .dims = resolve(given), .recipe = recipe, .machines = machines,
               .schedule = std::string(schedule.name), .actions = {}, .kinds = {}, .blocks_of_stage = {}};
   check_plan(p.diagnostics, model, given, schedule, recipe, machines,
              [&](std::string_view kind, int count, bool repeated, const trace& t) {
                p.kinds.push_back({std::string(kind), t, count, repeated});
-             });
-  if (!p.diagnostics.empty()) return p;
-  p.actions = collect(schedule, p.dims.pp);
-  p.rows = recipe.global_batch / (schedule.microbatches * p.dims.dp_replicate);
+             },
+             stage_layers);
+  if (!accepts(p.diagnostics)) return p;
+  p.actions = fuse_backward(collect(schedule, p.dims.pp));
+  p.rows = recipe.global_batch / schedule.microbatches / static_cast<int>(batch_ranks(p.dims));
   p.vocab_used = model.vocab_used ? model.vocab_used : model.vocab;
-  const int stages = p.actions.stages(), blocks = detail::count_blocks(model);
-  for (int s = 0; s < stages; ++s) p.blocks_of_stage.push_back(blocks / stages + (s < blocks % stages));
+  p.blocks_of_stage = split_layers(detail::count_blocks(model), p.actions.stages(), stage_layers);
   return p;
 }
 
 /// A training plan. The model is taken by reference, so that errors and symbols carry its name, not its contents.
 /// Errors: every RC1xx to RC3xx; all broken rules at once.
-template <const auto& Model, parallel_dims Dims, auto Schedule, training Recipe, cluster Cluster>
+template <const auto& Model, parallel_dims Dims, auto Schedule, training Recipe, cluster Cluster,
+          auto StageLayers = even_stages{}>
 struct plan {
   static constexpr parallel_dims dims = resolve(Dims);
 
   static constexpr report diagnose() {
     report out;
-    check_plan(out, Model, Dims, Schedule, Recipe, Cluster, [](std::string_view, int, bool, const trace&) {});
+    check_plan(out, Model, Dims, Schedule, Recipe, Cluster, [](std::string_view, int, bool, const trace&) {},
+               StageLayers);
     return out;
   }
-  static plan_data data(std::string name) { return make_plan(std::move(name), Model, Dims, Schedule, Recipe, Cluster); }
+  static plan_data data(std::string name) {
+    return make_plan(std::move(name), Model, Dims, Schedule, Recipe, Cluster, StageLayers);
+  }
 };
 
 }  // namespace rankc

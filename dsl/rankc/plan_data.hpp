@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A plan as plain data: what the typed declaration hands to the generator. Templates end here.
 #pragma once
-#include <rankc/dims.hpp>
+#include <rankc/mesh/layout.hpp>
 #include <rankc/recipe.hpp>
 #include <rankc/schedule/check.hpp>
+#include <rankc/schedule/fuse.hpp>
 #include <rankc/typed/trace.hpp>
 
 #include <string>

@@ -23,17 +23,20 @@ struct training {
 };
 
 /// The machines a plan is for.
-/// Units: memory in bytes per rank (0: not checked), flops per rank in the plan's precision (0: unknown).
+/// Units: memory in bytes per rank (0: not checked), flops per rank in the plan's precision (0: unknown); bandwidths in
+///        bytes per second, rank and direction (0: unknown).
 struct cluster {
   int nodes, ranks_per_node;
   long long memory;
   double flops;
+  double within_node = 0, between_nodes = 0;
 };
 
 namespace clusters {
-/// Nodes of eight H200s. Source: NVIDIA H200 datasheet, 141 GB and 989 TFLOP/s in bf16.
+/// Nodes of eight H200s. Source: NVIDIA H200 datasheet, 141 GB, 989 TFLOP/s in bf16, NVLink of 900 GB/s in both directions
+/// together; NVIDIA DGX H200 datasheet, one ConnectX-7 of 400 Gb/s for each GPU.
 template <int Nodes>
-inline constexpr cluster h200{Nodes, 8, 141'000'000'000, 989e12};
+inline constexpr cluster h200{Nodes, 8, 141'000'000'000, 989e12, 450e9, 50e9};
 /// One machine without GPUs; its ranks are threads.
 inline constexpr cluster cpu{1, 64, 0, 0};
 }  // namespace clusters

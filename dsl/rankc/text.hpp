@@ -31,16 +31,4 @@ class sentence {
   std::vector<char> text_;
 };
 
-/// Append the divisors of n, up to `most` of them: "1, 2, 3, 4, 6, 12".
-constexpr sentence& list_divisors(sentence& s, int n, int most = 12) {
-  const char* separator = "";
-  for (int d = 1; d <= n && most > 0; ++d)
-    if (n % d == 0) {
-      s << separator << d;
-      separator = ", ";
-      --most;
-    }
-  return s;
-}
-
 }  // namespace rankc

@@ -7,6 +7,8 @@ work=$(mktemp -d)
 trap 'rm -r "$work"' EXIT
 [ $# -gt 0 ] || set -- g++ clang++-16
 
+# What a file that includes the header would include anyway, most often.
+printf '#include <%s>\n' array span string string_view vector > "$work/a few standard headers.cpp"
 echo '#include <rankc/rankc.hpp>' > "$work/header alone.cpp"
 for plan in "$root"/dsl/plans/[0-9]*.hpp; do
   echo "#include \"$plan\"" > "$work/$(basename "$plan" .hpp).cpp"
@@ -23,6 +25,16 @@ using large = plan<model, parallel_dims{.world = 1024, .dp_replicate = infer, .t
 static_assert(valid<large>);
 PLAN
 done
+
+# The same world with four faults: what finding the alternatives costs.
+cat > "$work/llama 80 layers, 1024 ranks, refused.cpp" <<PLAN
+#include <rankc/rankc.hpp>
+using namespace rankc;
+inline constexpr models::llama model{.layers = 12, .hidden = 8192, .heads = 60, .kv_heads = 7, .ffn = 28672, .vocab = 128255};
+using large = plan<model, parallel_dims{.world = 1024, .dp_replicate = infer, .tp = 8, .pp = 16, .sequence_parallel = true},
+                   schedules::one_f_one_b{.microbatches = 128}, training{.seq = 8192, .global_batch = 1000}, clusters::h200<120>>;
+static_assert(!valid<large>);
+PLAN
 
 for compiler in "$@"; do
   case $compiler in

@@ -2,6 +2,7 @@
 add_executable(rankc_tool_test
   codegen/tool/check_test.cpp
   codegen/tool/commands_test.cpp
+  codegen/tool/dims_test.cpp
   codegen/tool/mutations_test.cpp
   codegen/tool/oracles_test.cpp
   codegen/tool/rules_test.cpp

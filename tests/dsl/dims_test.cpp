@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
 
-#include <rankc/dims.hpp>
-
-#include <set>
+#include <rankc/rules/dims.hpp>
 
 using namespace rankc;
 
@@ -43,21 +41,4 @@ TEST_CASE("a mesh is legal exactly where its degrees multiply to the world") {
           CHECK(first_refusal(inferred) == (world % (tp * pp) == 0 ? 0 : 102));
           if (world % (tp * pp) == 0) CHECK(resolve(inferred).dp_replicate == world / (tp * pp));
         }
-}
-
-TEST_CASE("ranks run with tp innermost and pp outermost, each once") {
-  const parallel_dims d{.world = 24, .dp_replicate = 2, .tp = 3, .pp = 4};
-  std::set<int> seen;
-  for (int p = 0; p < 4; ++p)
-    for (int r = 0; r < 2; ++r)
-      for (int t = 0; t < 3; ++t) {
-        const int rank = rank_of(d, {p, r, t});
-        CHECK(rank == (p * 2 + r) * 3 + t);
-        seen.insert(rank);
-        const coordinates c = coordinates_of(d, rank);
-        CHECK(c.pp == p);
-        CHECK(c.dp == r);
-        CHECK(c.tp == t);
-      }
-  CHECK(seen.size() == 24);
 }

@@ -64,10 +64,26 @@ TEST_CASE("the command lines say what the compiler says") {
 }
 
 TEST_CASE("a schedule is checked beside wrong layers") {
-  models::gpt2 odd = gpt;
-  odd.ffn = 63;
-  const plan_data p = make_plan("two faults", odd, eight, backwards{}, recipe, clusters::cpu);
+  const plan_data p = make_plan("two faults", gpt, {.world = 4, .tp = 2, .pp = 2, .sequence_parallel = true},
+                                backwards{}, training{.seq = 15, .global_batch = 1}, clusters::cpu);
   REQUIRE(p.diagnostics.size() == 2);
   CHECK(p.diagnostics[0].id == 202);
   CHECK(p.diagnostics[1].id == 304);
+}
+
+TEST_CASE("stages have the layers that stage_layers lists") {
+  using listed = plan<gpt, eight, schedules::one_f_one_b{.microbatches = 3}, recipe, clusters::cpu, stage_layers{1, 4}>;
+  static_assert(valid<listed>);
+  CHECK(listed::data("listed").blocks_of_stage == std::vector<int>{1, 4});
+  static_assert(!valid<plan<gpt, eight, schedules::one_f_one_b{.microbatches = 3}, recipe, clusters::cpu, stage_layers{1, 3}>>);
+}
+
+TEST_CASE("a warning leaves a plan valid, and is told") {
+  using spread = plan<gpt, parallel_dims{.world = 4, .tp = 4}, schedules::gpipe{1}, recipe, cluster{2, 2, 0, 0}>;
+  static_assert(valid<spread>);
+  const plan_data p = spread::data("spread");
+  REQUIRE(p.diagnostics.size() == 1);
+  CHECK(p.diagnostics[0].id == 112);
+  CHECK(p.diagnostics[0].warning);
+  CHECK(p.kinds.size() == 3);
 }

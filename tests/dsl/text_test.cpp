@@ -16,15 +16,6 @@ static_assert((sentence{} << std::numeric_limits<long long>::min()).view() == "-
 static_assert((sentence{} << std::numeric_limits<unsigned long long>::max()).view() == "18446744073709551615");
 static_assert(sentence{}.empty() && (sentence{} << "").empty() && !(sentence{} << 1).empty());
 
-constexpr bool lists(int n, std::string_view expected, int most = 12) {
-  sentence s;
-  return list_divisors(s, n, most).view() == expected;
-}
-static_assert(lists(12, "1, 2, 3, 4, 6, 12"));
-static_assert(lists(7, "1, 7"));
-static_assert(lists(1, "1"));
-static_assert(lists(64, "1, 2, 4", 3), "no more than asked for");
-
 }  // namespace
 
 TEST_CASE("numbers are written as the library writes them") {

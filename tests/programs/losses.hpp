@@ -32,6 +32,11 @@ inline std::vector<oracle_line> oracle() {
   return lines;
 }
 
+/// Whether PyTorch ran the job of a program.
+inline bool has_oracle(const registered& program) {
+  return std::any_of(std::begin(programs::jobs), std::end(programs::jobs), [&](const programs::job& j) { return program.job == j.name; });
+}
+
 /// The line that a program's job stands for.
 inline const oracle_line& expected_of(const registered& program) {
   static const std::vector<oracle_line> lines = oracle();

@@ -7,7 +7,7 @@ namespace {
 void reproduce(const std::string& type, double early, double late) {
   loss_difference worst;
   for (const registered& program : host_registry) {
-    if (program.type != type) continue;
+    if (program.type != type || !has_oracle(program)) continue;
     CAPTURE(program.job);
     CAPTURE(program.layout);
     const loss_difference d = difference_of_losses(program);

@@ -46,13 +46,13 @@ TEST_CASE("gradients and weights of every layout equal the one-rank run's to 1e-
   std::string job;
   tensors gradients, weights;
   constexpr double lr = 1e-3;
-  double norm = 0, worst_gradient = 0, worst_weight = 0;
+  double norm = 0, loss = 0, worst_gradient = 0, worst_weight = 0;
   for (const registered& program : host_registry) {
     if (program.type != "f64") continue;
     CAPTURE(program.job);
     CAPTURE(program.layout);
     run r(program, "arith", lr);
-    const double first_norm = r.step().grad_norm;
+    const auto [first_loss, first_norm] = r.step();
     const tensors g = r.tensors(region::gradients);
     for (int n = 1; n < 5; ++n) r.step();
     const tensors w = r.tensors(region::weights);
@@ -61,6 +61,7 @@ TEST_CASE("gradients and weights of every layout equal the one-rank run's to 1e-
       gradients = g;
       weights = w;
       norm = first_norm;
+      loss = first_loss;
       CHECK(largest(g) > 1e-3);
       continue;
     }
@@ -69,6 +70,7 @@ TEST_CASE("gradients and weights of every layout equal the one-rank run's to 1e-
     CHECK(dg <= 1e-10);
     CHECK(dw <= 1e-10);
     CHECK(std::abs(first_norm - norm) <= 1e-10 * norm);
+    CHECK(std::abs(first_loss - loss) <= 1e-12 * loss);
     worst_gradient = std::max(worst_gradient, dg);
     worst_weight = std::max(worst_weight, dw);
   }

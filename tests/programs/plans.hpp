@@ -3,7 +3,12 @@
 // one rank and by each kind of parallelism. Made from values, so that one generator serves them all.
 #pragma once
 #include <rankc/rankc.hpp>
+#include <rankc/schedules/dual_pipe_v.hpp>
+#include <rankc/schedules/interleaved_one_f_one_b.hpp>
+#include <rankc/schedules/interleaved_zero_bubble.hpp>
+#include <rankc/schedules/zero_bubble_v.hpp>
 
+#include <algorithm>
 #include <functional>
 #include <string>
 #include <vector>
@@ -66,6 +71,53 @@ inline plan_data make(const job& j, const layout& l, bool deterministic = false)
   if (j.llama)
     return scheduled(models::llama{.layers = j.layers, .hidden = 64, .heads = 8, .kv_heads = 4, .ffn = 176, .vocab = 512, .vocab_used = 500});
   return scheduled(models::gpt2{.layers = j.layers, .hidden = 64, .heads = 4, .ffn = 256, .vocab = 512, .vocab_used = 500});
+}
+
+/// How a small model is cut into stages and scheduled.
+enum class order { one_f_one_b, interleaved, interleaved_zero_bubble, zero_bubble_v, dual_pipe_v };
+
+/// A small model on a pipeline, compared with the first of its kind, which runs on one rank.
+struct pipeline {
+  const char *job, *layout;
+  order by;
+  int dp, tp, pp, microbatches, stages_per_rank = 2, layers = 8;
+};
+inline constexpr pipeline pipelines[]{{"tiny_gpt2", "one", order::one_f_one_b, 1, 1, 1, 1},
+                                      {"tiny_gpt2", "here", order::interleaved, 1, 1, 1, 2},
+                                      {"tiny_gpt2", "f_b_3", order::one_f_one_b, 1, 1, 3, 5},
+                                      {"tiny_gpt2", "loop_2", order::interleaved, 1, 1, 2, 5},
+                                      {"tiny_gpt2", "loop_3_all", order::interleaved, 2, 2, 3, 5},
+                                      {"tiny_gpt2", "loop_4", order::interleaved, 1, 1, 4, 3},
+                                      {"tiny_gpt2", "zb_loop_2", order::interleaved_zero_bubble, 1, 1, 2, 5},
+                                      {"tiny_gpt2", "zbv_2_all", order::zero_bubble_v, 2, 2, 2, 3},
+                                      {"tiny_gpt2", "zbv_3", order::zero_bubble_v, 1, 1, 3, 5},
+                                      {"tiny_gpt2", "zbv_4", order::zero_bubble_v, 1, 1, 4, 3},
+                                      {"tiny_gpt2", "dual_v_2", order::dual_pipe_v, 1, 1, 2, 5},
+                                      {"tiny_llama", "one", order::one_f_one_b, 1, 1, 1, 1},
+                                      {"tiny_llama", "zbv_2", order::zero_bubble_v, 1, 1, 2, 5},
+                                      {"tiny_llama", "zbv_2_tp", order::zero_bubble_v, 1, 2, 2, 3}};
+
+inline plan_data make(const pipeline& p) {
+  const parallel_dims dims{.world = p.dp * p.tp * p.pp, .dp_replicate = p.dp, .tp = p.tp, .pp = p.pp,
+                           .sequence_parallel = p.dp > 1 && p.tp > 1};
+  const training recipe{.seq = 8, .global_batch = 30, .precision = f64};
+  auto with = [&](const auto& model, const auto& schedule) {
+    return make_plan(std::string(p.job) + "_" + p.layout, model, dims, schedule, recipe, clusters::cpu);
+  };
+  auto scheduled = [&](const auto& model) {
+    switch (p.by) {
+      case order::interleaved: return with(model, schedules::interleaved_one_f_one_b{p.microbatches, p.stages_per_rank});
+      case order::interleaved_zero_bubble: return with(model, schedules::interleaved_zero_bubble{p.microbatches, p.stages_per_rank});
+      case order::zero_bubble_v: return with(model, schedules::zero_bubble_v{p.microbatches});
+      case order::dual_pipe_v: return with(model, schedules::dual_pipe_v{p.microbatches});
+      case order::one_f_one_b: break;
+    }
+    return with(model, schedules::one_f_one_b{p.microbatches});
+  };
+  const int layers = std::max(p.layers, p.pp * p.stages_per_rank);
+  if (std::string_view(p.job) == "tiny_llama")
+    return scheduled(models::llama{.layers = layers, .hidden = 16, .heads = 4, .kv_heads = 2, .ffn = 24, .vocab = 64});
+  return scheduled(models::gpt2{.layers = layers, .hidden = 16, .heads = 2, .ffn = 32, .vocab = 64});
 }
 
 }  // namespace programs

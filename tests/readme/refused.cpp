@@ -5,4 +5,4 @@
 using namespace rankc;
 using eight_for_four = plan<plans::byte_gpt, parallel_dims{.world = 8, .tp = 8}, schedules::gpipe{.microbatches = 1}, plans::byte_recipe, clusters::cpu>;
 static_assert(!valid<eight_for_four>);
-static_assert(std::string_view(detail::why<eight_for_four>.text) == "RC202: heads=4 does not divide by tp=8; divisors of 4 are 1, 2, 4, multiples of 8 are 8");
+static_assert(std::string_view(detail::why<eight_for_four>.text) == "RC202: heads=4 does not divide by tp=8: take tp=2 or tp=4 (with dp_replicate=infer), or heads=8 or heads=16");

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace rankc::codegen {
@@ -51,6 +52,11 @@ struct collective {
   bool wide = false;  // of statistics, which stay f32 in a bf16 program
 };
 
+/// What a layer or a stage does for a microbatch. Backward is whole, or in two halves: the gradient of the input, which
+/// the stage before waits for, and the rest.
+enum class phase { forward, backward, backward_input, backward_weight };
+inline constexpr std::string_view phase_names[]{"forward", "backward", "backward_input", "backward_weight"};
+
 enum class accumulation { none, overwrite, add, after_first };  // after_first: overwrite in the first microbatch
 
 /// One call in a layer's body. Operands are printed outputs first, as the kernels take them.
@@ -60,6 +66,7 @@ struct kernel {
   std::vector<extent> sizes;
   accumulation accumulate = accumulation::none;
   std::optional<collective> collective_;
+  bool for_weights = false;  // of the second half of a backward in two halves
   bool adds_to_output() const { return accumulate == accumulation::add; }
 };
 
@@ -85,16 +92,19 @@ struct body {
   std::vector<layer_parameter> parameters;
   std::vector<buffer> buffers;
   std::vector<kernel> forward, backward;
+  std::vector<kernel> backward_input, backward_weight;  // the halves of backward, where the plan's schedule uses them
   std::vector<constant> constants;  // names used by the sizes
   std::size_t x_bytes = 0, y_bytes = 0;
   std::size_t saved_bytes = 0, forward_temp = 0, backward_temp = 0;
   struct rope_use { int positions, dim; double theta; };
   std::optional<rope_use> rope;
 
-  bool forward_uses(space s) const { return uses(forward, s); }
-  bool backward_uses(space s) const { return uses(backward, s); }
-  static bool uses(const std::vector<kernel>& list, space s) {
-    for (const kernel& k : list) {
+  const std::vector<kernel>& calls(phase p) const {
+    const std::vector<kernel>* lists[]{&forward, &backward, &backward_input, &backward_weight};
+    return *lists[static_cast<int>(p)];
+  }
+  bool uses(phase p, space s) const {
+    for (const kernel& k : calls(p)) {
       for (const operand& o : k.writes) if (o.where == s) return true;
       for (const operand& o : k.reads) if (o.where == s) return true;
     }
@@ -102,8 +112,8 @@ struct body {
   }
 };
 
-/// Lower one layer: kernels, fusions, storage and offsets.
+/// Lower one layer: kernels, halves of backward where asked for, fusions, storage and offsets.
 /// Errors: std::logic_error where an op has no kernel.
-body lower_layer(const layer_kind&, const plan_data&, dtype, target);
+body lower_layer(const layer_kind&, const plan_data&, dtype, target, bool splits_backward);
 
 }  // namespace rankc::codegen

@@ -34,12 +34,15 @@ struct layer_use {
   std::string name;                  // "layers.2" or the kind's name
   std::size_t base[n_groups]{};      // elements, in each region
   std::size_t saved = 0, output = 0; // bytes in a slot: saved values; result, unless the stage's last layer
+  std::size_t output_gradient = 0;   // alike, where backward is in two halves: the second needs it again
   bool adds_to_shared = false;       // a later layer of this rank has written the shared gradient already
 };
 
 /// What a pipeline rank needs to hold of a stage; counts are numbers of equal buffers, from their lifetimes.
 struct stage_plan {
   int stage = 0;
+  bool last = false;                   // of the model
+  int previous_here = -1, next_here = -1;  // index of the stage before and after, where it is on this rank too: they hand over by a buffer
   std::vector<layer_use> layers;
   std::size_t slot_bytes = 0, boundary_bytes = 0;
   int slots = 0, inputs = 0, outputs = 0, dys = 0, dxs = 0;
@@ -77,11 +80,12 @@ enum class item_kind { receive, send, forward, backward, backward_layer, reduce,
 /// One thing that a rank issues: a call of a stage, a message, a reduction.
 struct item {
   item_kind what = item_kind::forward;
+  phase does = phase::forward;  // of a stage or a layer; a backward may be one half
   stream on = stream::compute;
   std::string name;      // "1F0"; for messages "F0: stage 0 -> 1"
   int stage = 0;         // index into pipeline_rank::stages
   int microbatch = 0, layer = -1;
-  int slot = -1, input = -1, output = -1, dy = -1, dx = -1;  // which of the equal buffers
+  int slot = -1, input = -1, output = -1, dy = -1, dx = -1;  // which of the equal buffers; of the neighbour here, its input or dy
   bool first = false;    // first microbatch: gradients and loss start afresh
   bool backward_traffic = false;  // send, receive: gradients
   int bucket = -1;
@@ -131,6 +135,15 @@ struct lowered {
   /// Bytes of an activation, and of an element of a region, of a statistic and of the loss: f32 where that is bf16.
   std::size_t real_bytes() const { return runtime::size_of(type); }
   std::size_t wide_bytes() const { return std::max<std::size_t>(real_bytes(), 4); }
+  /// Whether the schedule has backwards in two halves.
+  bool splits_backward() const { return uses(action_kind::I) || uses(action_kind::W); }
+  bool uses(action_kind k) const {
+    return std::any_of(plan->actions.actions.begin(), plan->actions.actions.end(), [&](const action& a) { return a.kind == k; });
+  }
+  bool uses(action_kind k, int stage) const {
+    return std::any_of(plan->actions.actions.begin(), plan->actions.actions.end(),
+                       [&](const action& a) { return a.kind == k && a.stage == stage; });
+  }
   /// Whether layers read the weights from a rounded copy.
   bool has_working_copy() const { return type == dtype::bf16; }
 };
@@ -141,6 +154,7 @@ struct lowered {
 std::size_t bytes_beside_arena(const lowered&, const pipeline_rank&);
 
 /// All passes, in order. The plan must be valid.
+/// Errors: std::runtime_error (RC330 to RC332) where a sound schedule is one that no program is written for.
 lowered lower(const plan_data&, dtype, target = target::host);
 
 /// The programs of all ranks, for the proof.

@@ -72,10 +72,10 @@ struct gpt2 {
   int vocab_used = 0;
   bool tied = true;
 
-  constexpr void check(report& out) const {
-    check_vocab(out, vocab, vocab_used);
-    if (check_sizes(out, {{"hidden", hidden}, {"heads", heads}, {"ffn", ffn}, {"vocab", vocab}}))
-      check_heads(out, hidden, heads, heads);
+  constexpr void check(report& out) const { check_sizes(out, {{"hidden", hidden}, {"heads", heads}, {"ffn", ffn}, {"vocab", vocab}}); }
+  constexpr model_sizes sizes() const {
+    return {.layers = layers, .hidden = hidden, .heads = heads, .ffn = ffn, .vocab = vocab, .vocab_used = vocab_used,
+            .tied_embeddings = tied};
   }
   constexpr auto stack() const {
     const dim c{"hidden", hidden}, v{"vocab", vocab};

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What layers of a model are made with. A layer is a struct with a name and a constexpr `forward`; a model is a
 // struct whose `stack()` returns a Boost.Hana tuple of layers, some of them repeated, whose `check(report&)`
-// judges its sizes, and which has `vocab` and `vocab_used`. Users write their own alike. Layers that stand alone
-// and have a parameter of one name share it.
+// judges its sizes, and which has `vocab` and `vocab_used`; one that also offers its `sizes()` is held to the rules of
+// models before it is traced. Users write their own alike. Layers that stand alone and have a parameter of one name share
+// it.
 #pragma once
-#include <rankc/diagnostic.hpp>
+#include <rankc/rules/setting.hpp>
 #include <rankc/typed/ops.hpp>
 
 #include <boost/hana/tuple.hpp>
@@ -62,23 +63,6 @@ constexpr bool check_sizes(report& out, std::initializer_list<named_size> sizes)
       ok = false;
     }
   return ok;
-}
-
-/// RC207: the part of a padded vocabulary that is used.
-constexpr void check_vocab(report& out, int vocab, int vocab_used) {
-  if (vocab >= 1 && (vocab_used < 0 || vocab_used > vocab))
-    refuse(out, 207) << "vocab_used=" << vocab_used << " of vocab=" << vocab << " tokens; it can be 1 to " << vocab
-                     << ", or 0 for all";
-}
-
-/// RC203, RC204: whole heads of equal size, and key-value heads that serve equal numbers of query heads.
-constexpr void check_heads(report& out, int hidden, int heads, int kv_heads) {
-  if (hidden % heads)
-    list_divisors(refuse(out, 203) << "hidden=" << hidden << " does not divide into heads=" << heads
-                                   << "; heads can be ", hidden);
-  if (heads % kv_heads)
-    list_divisors(refuse(out, 204) << "heads=" << heads << " is not a multiple of kv_heads=" << kv_heads
-                                   << "; kv_heads can be ", heads);
 }
 
 /// Standard deviation of the projections that end a residual branch, of `layers` layers.

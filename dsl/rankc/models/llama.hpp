@@ -66,13 +66,11 @@ struct llama {
   bool tied = false;
 
   constexpr void check(report& out) const {
-    check_vocab(out, vocab, vocab_used);
-    if (!check_sizes(out, {{"hidden", hidden}, {"heads", heads}, {"kv_heads", kv_heads}, {"ffn", ffn}, {"vocab", vocab}}))
-      return;
-    check_heads(out, hidden, heads, kv_heads);
-    if (hidden % heads == 0 && hidden / heads % 2)
-      refuse(out, 205) << "head_dim=" << hidden / heads << " is odd, but rotary positions turn pairs of elements; "
-                       << "hidden can be a multiple of 2 * heads: " << (hidden / heads + 1) * heads;
+    check_sizes(out, {{"hidden", hidden}, {"heads", heads}, {"kv_heads", kv_heads}, {"ffn", ffn}, {"vocab", vocab}});
+  }
+  constexpr model_sizes sizes() const {
+    return {.layers = layers, .hidden = hidden, .heads = heads, .kv_heads = kv_heads, .ffn = ffn, .vocab = vocab,
+            .vocab_used = vocab_used, .tied_embeddings = tied, .rotary = true};
   }
   constexpr auto stack() const {
     const int head_dim = hidden / heads;

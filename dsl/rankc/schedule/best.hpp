@@ -26,7 +26,7 @@ struct schedule_request {
   int pp = 1, stages_per_rank = 1, microbatches = 1;
   costs cost = {};
   int memory_limit = std::numeric_limits<int>::max();
-  int runs = 20000;
+  int runs = 5000;
 };
 
 /// The best schedule found. `published` is the best of the portfolio within the limit, by `published_makespan`; the table

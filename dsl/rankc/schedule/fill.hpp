@@ -83,8 +83,8 @@ constexpr timeline fill(const pipeline_load& load, action_table& order, bool eag
       for (; i < end; ++i) {
         if (actions[i].kind == action_kind::F && held[r] >= limit && due[r] == 0) {
           int j = i + 1;
-          while (j < end && (actions[j].kind == action_kind::F || forward_end[actions[j].stage * m + actions[j].microbatch] < 0))
-            ++j;
+          auto waits = [&](const action& b) { return b.kind == action_kind::F || forward_end[b.stage * m + b.microbatch] < 0; };
+          while (j < end && waits(actions[j])) ++j;
           if (j == end) return line;
           std::rotate(actions + i, actions + j, actions + j + 1);
         }
@@ -95,7 +95,8 @@ constexpr timeline fill(const pipeline_load& load, action_table& order, bool eag
         if (made < 0 || (!forward && forward_end[cell] < 0)) break;
         double input = made + (forward ? hops.down : hops.up)[a.stage];
         if (!forward) input = std::max(input, forward_end[cell]);
-        while (due[r] > 0 && input > clock + rounding && (eagerly || input - clock > weight_cost() - rounding)) run_weight();
+        while (due[r] > 0 && input > clock + rounding && (eagerly || input - clock > weight_cost() - rounding))
+          run_weight();
         while (forward && held[r] >= limit) run_weight();
         line.input[i] = input;
         line.idle[i] = input - clock;
@@ -123,7 +124,8 @@ constexpr timeline fill(const pipeline_load& load, action_table& order, bool eag
 }
 
 /// The table of all actions that `fill` makes of an order.
-constexpr action_table filled(const pipeline_load& load, action_table order, bool eagerly) {
+constexpr action_table filled(const pipeline_load& load, const action_table& as_ordered, bool eagerly) {
+  action_table order = as_ordered;  // fill may change it
   action_table t = order;
   if (!load.whole_backward) {
     t.actions.assign(order.actions.size() / 2 * 3, action{});

@@ -47,7 +47,7 @@ constexpr std::vector<int> reserve(const pipeline_load& load, double share) {
 
 /// Run passes from `j` on before those from `i` on, where that makes things better.
 constexpr bool move_ahead(const pipeline_load& load, candidate& best, int i, int j) {
-  candidate trial = best;
+  candidate trial{best.order, best.eagerly, {}};
   action* const row = trial.order.actions.data();
   std::rotate(row + i, row + j, row + j + 1);
   trial.run(load);
@@ -62,7 +62,7 @@ constexpr bool move_ahead(const pipeline_load& load, candidate& best, int i, int
 constexpr void tighten(const pipeline_load& load, candidate& best, const std::vector<int>& reserve, int& runs) {
   constexpr double rounding = 1e-9;
   std::vector<int> open(static_cast<std::size_t>(load.stages()), 0);  // forwards without their backwards yet
-  std::vector<char> seen(2 * open.size());
+  std::vector<char> seen(2 * open.size(), 0);
   bool moved = true, all = false;
   auto pull_into = [&](int i, int end) {
     std::fill(seen.begin(), seen.end(), 0);
@@ -74,7 +74,8 @@ constexpr void tighten(const pipeline_load& load, candidate& best, const std::ve
       known = 1;
       --kinds;
       if (best.line.input[j] > best.line.input[i] - rounding || (!forward && !all)) continue;
-      if (forward && (best.line.held[i] == load.memory_limit || open[a.stage] + reserve[a.stage] >= load.memory_limit)) continue;
+      const bool full = best.line.held[i] == load.memory_limit || open[a.stage] + reserve[a.stage] >= load.memory_limit;
+      if (forward && full) continue;
       if (--runs < 0) return false;
       if (move_ahead(load, best, i, j)) return true;
     }
@@ -159,10 +160,10 @@ class shortlist {
     insert(std::move(c));
   }
 
-  constexpr double makespan() const { return list_.empty() ? std::numeric_limits<double>::infinity() : list_.front().line.makespan; }
   /// Errors: an empty table where no candidate runs within the limit.
   constexpr action_table table() const {
-    return list_.empty() ? action_table{} : filled(load_, list_.front().order, list_.front().eagerly);
+    if (list_.empty()) return {};
+    return filled(load_, list_.front().order, list_.front().eagerly);
   }
 
  private:

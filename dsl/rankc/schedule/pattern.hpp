@@ -64,7 +64,8 @@ constexpr action_table repeat(const pipeline_load& load, const pattern& p) {
     for (int left = 2 * v * m; left > 0; --left) {
       placed* first = nullptr;
       for (placed& x : row)
-        if (x.next < m && (!first || x.begin + x.next * interval < first->begin + first->next * interval + rounding)) first = &x;
+        if (x.next < m && (!first || x.begin + x.next * interval < first->begin + first->next * interval + rounding))
+          first = &x;
       order.actions.push_back({first->pass.kind, first->pass.stage, first->next++});
     }
   }

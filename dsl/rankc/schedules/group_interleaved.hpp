@@ -9,7 +9,8 @@ namespace rankc::schedules {
 
 /// Interleaved 1F1B whose rounds are of `group` microbatches, and whose I is sent before its W runs. A rank holds at
 /// most (stages_per_rank - 1) * group + pp - rank microbatches of a stage. The last round is played as a whole, with the
-/// microbatches that there are not left out.
+/// microbatches that there are not left out. `group` is pp / 2 or more: in smaller ones ranks can wait for each other, which
+/// check_actions refuses (RC304).
 struct group_interleaved {
   int microbatches = 1, stages_per_rank = 2;
   int group = 0;  // 0: pp

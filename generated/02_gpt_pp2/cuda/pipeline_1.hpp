@@ -99,31 +99,30 @@ inline void train(rank& r) {
 inline void evaluate(rank& r) {
   receive(r, stream::from_prev, {0, "F0: stage 0 -> 1"}, input_1[0], boundary_1);
   record(r, stream::from_prev, F0_received);
+  receive(r, stream::from_prev, {2, "F1: stage 0 -> 1"}, input_1[1], boundary_1);
+  record(r, stream::from_prev, F1_received);
 
   begin(r, "1F0");
   wait(r, stream::compute, F0_received);
   stage_1::forward(r, stage_1::at_slot(slot_1[0]), targets, input_1[0], false);
   record(r, stream::compute, F0_done);
 
-  receive(r, stream::from_prev, {2, "F1: stage 0 -> 1"}, input_1[1], boundary_1);
-  record(r, stream::from_prev, F1_received);
+  wait(r, stream::from_prev, F0_done);
+  receive(r, stream::from_prev, {4, "F2: stage 0 -> 1"}, input_1[0], boundary_1);
+  record(r, stream::from_prev, F2_received);
 
   begin(r, "1F1");
   wait(r, stream::compute, F1_received);
   stage_1::forward(r, stage_1::at_slot(slot_1[0]), targets + 1 * ids_bytes, input_1[1], true);
   record(r, stream::compute, F1_done);
 
-  wait(r, stream::from_prev, F0_done);
-  receive(r, stream::from_prev, {4, "F2: stage 0 -> 1"}, input_1[0], boundary_1);
-  record(r, stream::from_prev, F2_received);
+  wait(r, stream::from_prev, F1_done);
+  receive(r, stream::from_prev, {6, "F3: stage 0 -> 1"}, input_1[1], boundary_1);
+  record(r, stream::from_prev, F3_received);
 
   begin(r, "1F2");
   wait(r, stream::compute, F2_received);
   stage_1::forward(r, stage_1::at_slot(slot_1[0]), targets + 2 * ids_bytes, input_1[0], true);
-
-  wait(r, stream::from_prev, F1_done);
-  receive(r, stream::from_prev, {6, "F3: stage 0 -> 1"}, input_1[1], boundary_1);
-  record(r, stream::from_prev, F3_received);
 
   begin(r, "1F3");
   wait(r, stream::compute, F3_received);

@@ -108,7 +108,7 @@ constexpr communicator communicators[]{
     {"pp at dp 0 tp 0", members_0},
     {"tied weights at dp 0 tp 0", members_1},
     {"activations 0 -> 1 at dp 0 tp 0", members_2},
-    {"gradients 0 -> 1 at dp 0 tp 0", members_3},
+    {"gradients 1 -> 0 at dp 0 tp 0", members_3},
 };
 
 // pp, dp, tp; communicators of tp, dp, pp, tied, to_next, from_prev, to_prev, from_next
@@ -144,7 +144,7 @@ pipeline rank 1: stage 1 (layers.2 .. head), 17.9 MiB per rank
 
 communicators: 4
 )text";
-constexpr char json[] = R"json({"bubble":0.19999999999999996,"bubble_per_rank":[0.19999999999999996,0.19999999999999996],"communicators":[{"name":"pp at dp 0 tp 0","ranks":[0,1]},{"name":"tied weights at dp 0 tp 0","ranks":[0,1]},{"name":"activations 0 -> 1 at dp 0 tp 0","ranks":[0,1]},{"name":"gradients 0 -> 1 at dp 0 tp 0","ranks":[1,0]}],"dims":{"dp_replicate":1,"pp":2,"sequence_parallel":false,"tp":1,"world":2},"dtype":"f32","parameters":842496,"peak_activations":[2,1],"pipeline_ranks":[{"bytes":26866176,"collectives":{"all_reduce over pp":{"bytes":4,"count":1},"all_reduce over tied":{"bytes":131072,"count":1},"receive":{"bytes":1048576,"count":4},"send":{"bytes":1048576,"count":4}},"parameter_elements":445696,"pp":0,"stages":[{"boundary_bytes":262144,"layers":["embedding","layers.0","layers.1"],"slot_bytes":8421376,"slots":2,"stage":0}]},{"bytes":18721280,"collectives":{"all_reduce over pp":{"bytes":4,"count":1},"all_reduce over tied":{"bytes":131072,"count":1},"receive":{"bytes":1048576,"count":4},"send":{"bytes":1048576,"count":4}},"parameter_elements":429568,"pp":1,"stages":[{"boundary_bytes":262144,"layers":["layers.2","layers.3","head"],"slot_bytes":9218048,"slots":1,"stage":1}]}],"plan":"gpt_pp2","plan_hash":"3857ff1815fb1f10","recipe":{"global_batch":16,"microbatches":4,"rows":4,"seq":128},"schedule":"one_f_one_b"})json";
+constexpr char json[] = R"json({"bubble":0.19999999999999996,"bubble_per_rank":[0.19999999999999996,0.19999999999999996],"communicators":[{"name":"pp at dp 0 tp 0","ranks":[0,1]},{"name":"tied weights at dp 0 tp 0","ranks":[0,1]},{"name":"activations 0 -> 1 at dp 0 tp 0","ranks":[0,1]},{"name":"gradients 1 -> 0 at dp 0 tp 0","ranks":[1,0]}],"dims":{"dp_replicate":1,"pp":2,"sequence_parallel":false,"tp":1,"world":2},"dtype":"f32","parameters":842496,"peak_activations":[2,1],"pipeline_ranks":[{"bytes":26866176,"collectives":{"all_reduce over pp":{"bytes":4,"count":1},"all_reduce over tied":{"bytes":131072,"count":1},"receive":{"bytes":1048576,"count":4},"send":{"bytes":1048576,"count":4}},"parameter_elements":445696,"pp":0,"stages":[{"boundary_bytes":262144,"layers":["embedding","layers.0","layers.1"],"slot_bytes":8421376,"slots":2,"stage":0}]},{"bytes":18721280,"collectives":{"all_reduce over pp":{"bytes":4,"count":1},"all_reduce over tied":{"bytes":131072,"count":1},"receive":{"bytes":1048576,"count":4},"send":{"bytes":1048576,"count":4}},"parameter_elements":429568,"pp":1,"stages":[{"boundary_bytes":262144,"layers":["layers.2","layers.3","head"],"slot_bytes":9218048,"slots":1,"stage":1}]}],"plan":"gpt_pp2","plan_hash":"c40e4594a2ea5fb5","recipe":{"global_batch":16,"microbatches":4,"rows":4,"seq":128},"schedule":"one_f_one_b"})json";
 
 void (*const train[])(rank&){pipeline_0::train, pipeline_1::train};
 void (*const evaluate[])(rank&){pipeline_0::evaluate, pipeline_1::evaluate};
@@ -154,7 +154,7 @@ void (*const evaluate[])(rank&){pipeline_0::evaluate, pipeline_1::evaluate};
 constexpr rankc::runtime::description about_{
     .interface_version = 1,
     .name = "gpt_pp2",
-    .plan_hash = 0x3857ff1815fb1f10,
+    .plan_hash = 0xc40e4594a2ea5fb5,
     .type = dtype::f32,
     .pp = 2, .dp = 1, .tp = 1,
     .microbatches = 4, .rows = 4, .seq = 128, .vocab = 256,

@@ -136,19 +136,19 @@ constexpr communicator communicators[]{
     {"pp at dp 0 tp 0", members_8},
     {"tied weights at dp 0 tp 0", members_9},
     {"activations 0 -> 1 at dp 0 tp 0", members_10},
-    {"gradients 0 -> 1 at dp 0 tp 0", members_11},
+    {"gradients 1 -> 0 at dp 0 tp 0", members_11},
     {"pp at dp 0 tp 1", members_12},
     {"tied weights at dp 0 tp 1", members_13},
     {"activations 0 -> 1 at dp 0 tp 1", members_14},
-    {"gradients 0 -> 1 at dp 0 tp 1", members_15},
+    {"gradients 1 -> 0 at dp 0 tp 1", members_15},
     {"pp at dp 1 tp 0", members_16},
     {"tied weights at dp 1 tp 0", members_17},
     {"activations 0 -> 1 at dp 1 tp 0", members_18},
-    {"gradients 0 -> 1 at dp 1 tp 0", members_19},
+    {"gradients 1 -> 0 at dp 1 tp 0", members_19},
     {"pp at dp 1 tp 1", members_20},
     {"tied weights at dp 1 tp 1", members_21},
     {"activations 0 -> 1 at dp 1 tp 1", members_22},
-    {"gradients 0 -> 1 at dp 1 tp 1", members_23},
+    {"gradients 1 -> 0 at dp 1 tp 1", members_23},
 };
 
 // pp, dp, tp; communicators of tp, dp, pp, tied, to_next, from_prev, to_prev, from_next
@@ -198,7 +198,7 @@ pipeline rank 1: stage 1 (layers.2 .. head), 6.5 MiB per rank
 
 communicators: 24
 )text";
-constexpr char json[] = R"json({"bubble":0.19999999999999996,"bubble_per_rank":[0.19999999999999996,0.19999999999999996],"communicators":[{"name":"tp at pp 0 dp 0","ranks":[0,1]},{"name":"tp at pp 0 dp 1","ranks":[2,3]},{"name":"tp at pp 1 dp 0","ranks":[4,5]},{"name":"tp at pp 1 dp 1","ranks":[6,7]},{"name":"dp at pp 0 tp 0","ranks":[0,2]},{"name":"dp at pp 0 tp 1","ranks":[1,3]},{"name":"dp at pp 1 tp 0","ranks":[4,6]},{"name":"dp at pp 1 tp 1","ranks":[5,7]},{"name":"pp at dp 0 tp 0","ranks":[0,4]},{"name":"tied weights at dp 0 tp 0","ranks":[0,4]},{"name":"activations 0 -> 1 at dp 0 tp 0","ranks":[0,4]},{"name":"gradients 0 -> 1 at dp 0 tp 0","ranks":[4,0]},{"name":"pp at dp 0 tp 1","ranks":[1,5]},{"name":"tied weights at dp 0 tp 1","ranks":[1,5]},{"name":"activations 0 -> 1 at dp 0 tp 1","ranks":[1,5]},{"name":"gradients 0 -> 1 at dp 0 tp 1","ranks":[5,1]},{"name":"pp at dp 1 tp 0","ranks":[2,6]},{"name":"tied weights at dp 1 tp 0","ranks":[2,6]},{"name":"activations 0 -> 1 at dp 1 tp 0","ranks":[2,6]},{"name":"gradients 0 -> 1 at dp 1 tp 0","ranks":[6,2]},{"name":"pp at dp 1 tp 1","ranks":[3,7]},{"name":"tied weights at dp 1 tp 1","ranks":[3,7]},{"name":"activations 0 -> 1 at dp 1 tp 1","ranks":[3,7]},{"name":"gradients 0 -> 1 at dp 1 tp 1","ranks":[7,3]}],"dims":{"dp_replicate":2,"pp":2,"sequence_parallel":true,"tp":2,"world":8},"dtype":"f32","parameters":842496,"peak_activations":[2,1],"pipeline_ranks":[{"bytes":9235456,"collectives":{"all_gather over tp":{"bytes":2359296,"count":36},"all_reduce over dp":{"bytes":927232,"count":4},"all_reduce over pp":{"bytes":4,"count":1},"all_reduce over tied":{"bytes":65536,"count":1},"all_reduce over tp":{"bytes":71684,"count":2},"receive":{"bytes":262144,"count":4},"reduce_scatter over tp":{"bytes":2359296,"count":36},"send":{"bytes":262144,"count":4}},"parameter_elements":231808,"pp":0,"stages":[{"boundary_bytes":65536,"layers":["embedding","layers.0","layers.1"],"slot_bytes":2367488,"slots":2,"stage":0}]},{"bytes":6810624,"collectives":{"all_gather over tp":{"bytes":2359296,"count":36},"all_reduce over dp":{"bytes":862724,"count":5},"all_reduce over pp":{"bytes":4,"count":1},"all_reduce over tied":{"bytes":65536,"count":1},"all_reduce over tp":{"bytes":19460,"count":10},"receive":{"bytes":262144,"count":4},"reduce_scatter over tp":{"bytes":2359296,"count":36},"send":{"bytes":262144,"count":4}},"parameter_elements":215680,"pp":1,"stages":[{"boundary_bytes":65536,"layers":["layers.2","layers.3","head"],"slot_bytes":2633728,"slots":1,"stage":1}]}],"plan":"gpt_dp2_tp2_pp2","plan_hash":"219b0b7013f19351","recipe":{"global_batch":16,"microbatches":4,"rows":2,"seq":128},"schedule":"one_f_one_b"})json";
+constexpr char json[] = R"json({"bubble":0.19999999999999996,"bubble_per_rank":[0.19999999999999996,0.19999999999999996],"communicators":[{"name":"tp at pp 0 dp 0","ranks":[0,1]},{"name":"tp at pp 0 dp 1","ranks":[2,3]},{"name":"tp at pp 1 dp 0","ranks":[4,5]},{"name":"tp at pp 1 dp 1","ranks":[6,7]},{"name":"dp at pp 0 tp 0","ranks":[0,2]},{"name":"dp at pp 0 tp 1","ranks":[1,3]},{"name":"dp at pp 1 tp 0","ranks":[4,6]},{"name":"dp at pp 1 tp 1","ranks":[5,7]},{"name":"pp at dp 0 tp 0","ranks":[0,4]},{"name":"tied weights at dp 0 tp 0","ranks":[0,4]},{"name":"activations 0 -> 1 at dp 0 tp 0","ranks":[0,4]},{"name":"gradients 1 -> 0 at dp 0 tp 0","ranks":[4,0]},{"name":"pp at dp 0 tp 1","ranks":[1,5]},{"name":"tied weights at dp 0 tp 1","ranks":[1,5]},{"name":"activations 0 -> 1 at dp 0 tp 1","ranks":[1,5]},{"name":"gradients 1 -> 0 at dp 0 tp 1","ranks":[5,1]},{"name":"pp at dp 1 tp 0","ranks":[2,6]},{"name":"tied weights at dp 1 tp 0","ranks":[2,6]},{"name":"activations 0 -> 1 at dp 1 tp 0","ranks":[2,6]},{"name":"gradients 1 -> 0 at dp 1 tp 0","ranks":[6,2]},{"name":"pp at dp 1 tp 1","ranks":[3,7]},{"name":"tied weights at dp 1 tp 1","ranks":[3,7]},{"name":"activations 0 -> 1 at dp 1 tp 1","ranks":[3,7]},{"name":"gradients 1 -> 0 at dp 1 tp 1","ranks":[7,3]}],"dims":{"dp_replicate":2,"pp":2,"sequence_parallel":true,"tp":2,"world":8},"dtype":"f32","parameters":842496,"peak_activations":[2,1],"pipeline_ranks":[{"bytes":9235456,"collectives":{"all_gather over tp":{"bytes":2359296,"count":36},"all_reduce over dp":{"bytes":927232,"count":4},"all_reduce over pp":{"bytes":4,"count":1},"all_reduce over tied":{"bytes":65536,"count":1},"all_reduce over tp":{"bytes":71684,"count":2},"receive":{"bytes":262144,"count":4},"reduce_scatter over tp":{"bytes":2359296,"count":36},"send":{"bytes":262144,"count":4}},"parameter_elements":231808,"pp":0,"stages":[{"boundary_bytes":65536,"layers":["embedding","layers.0","layers.1"],"slot_bytes":2367488,"slots":2,"stage":0}]},{"bytes":6810624,"collectives":{"all_gather over tp":{"bytes":2359296,"count":36},"all_reduce over dp":{"bytes":862724,"count":5},"all_reduce over pp":{"bytes":4,"count":1},"all_reduce over tied":{"bytes":65536,"count":1},"all_reduce over tp":{"bytes":19460,"count":10},"receive":{"bytes":262144,"count":4},"reduce_scatter over tp":{"bytes":2359296,"count":36},"send":{"bytes":262144,"count":4}},"parameter_elements":215680,"pp":1,"stages":[{"boundary_bytes":65536,"layers":["layers.2","layers.3","head"],"slot_bytes":2633728,"slots":1,"stage":1}]}],"plan":"gpt_dp2_tp2_pp2","plan_hash":"c45c287ecda7dd54","recipe":{"global_batch":16,"microbatches":4,"rows":2,"seq":128},"schedule":"one_f_one_b"})json";
 
 void (*const train[])(rank&){pipeline_0::train, pipeline_1::train};
 void (*const evaluate[])(rank&){pipeline_0::evaluate, pipeline_1::evaluate};
@@ -208,7 +208,7 @@ void (*const evaluate[])(rank&){pipeline_0::evaluate, pipeline_1::evaluate};
 constexpr rankc::runtime::description about_{
     .interface_version = 1,
     .name = "gpt_dp2_tp2_pp2",
-    .plan_hash = 0x219b0b7013f19351,
+    .plan_hash = 0xc45c287ecda7dd54,
     .type = dtype::f32,
     .pp = 2, .dp = 2, .tp = 2,
     .microbatches = 4, .rows = 2, .seq = 128, .vocab = 256,

@@ -87,7 +87,7 @@ struct layout {
   std::span<const rope_table> ropes;
   at tokens, targets;  // int32 (microbatches, tokens of a microbatch); only where the flags below say so
   bool reads_tokens, reads_targets;
-  at loss, norm;  // one element each; the loss counts on the last pipeline rank
+  at loss, norm;  // one element each; the loss counts on the rank of the last stage
   int events;     // number of events the step uses
 };
 
@@ -128,6 +128,12 @@ struct description {
   const char* text;  // what `describe` prints
   const char* json;  // what `describe --json` prints
   constexpr int world() const { return pp * dp * tp; }
+  /// The pipeline coordinate of the last stage: the one that reads targets.
+  constexpr int loss_at() const {
+    int at = pp - 1;
+    while (at > 0 && !layouts[static_cast<std::size_t>(at)].reads_targets) --at;
+    return at;
+  }
   constexpr int global_batch() const { return microbatches * rows * dp; }
 };
 

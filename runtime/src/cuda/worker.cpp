@@ -11,7 +11,7 @@ namespace rankc::cuda {
 
 int reporter_of(const description& about) {
   for (std::size_t i = 0; i < about.ranks.size(); ++i)
-    if (about.ranks[i].pp == about.pp - 1) return static_cast<int>(i);
+    if (about.ranks[i].pp == about.loss_at()) return static_cast<int>(i);
   return 0;
 }
 

@@ -30,7 +30,7 @@ struct batch {
   std::size_t bytes = 0;  // of each
 };
 
-/// The first rank of the last pipeline coordinate: the program leaves the global loss and norm there.
+/// The first rank of the last stage: the program leaves the global loss and norm there.
 int reporter_of(const description&);
 
 /// A graph of a step; each is captured once: `train` and `evaluate` at install, `traced` when it is first asked for.

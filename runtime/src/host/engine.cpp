@@ -59,7 +59,7 @@ class host_engine final : public engine {
   fabric fabric_;
   std::vector<arena> arenas_;
   std::vector<rank> ranks_;
-  const rank* reporter_ = nullptr;  // the first rank of the last pipeline coordinate: holds loss and norm
+  const rank* reporter_ = nullptr;  // the first rank of the last stage: holds loss and norm
 
   std::mutex mutex_;
   std::condition_variable_any start_;
@@ -87,7 +87,7 @@ host_engine::host_engine(const program& p)
     r.index = static_cast<int>(ranks_.size()) - 1;
     r.arena = memory.data();
     r.wires = &fabric_;
-    if (row.pp == about_.pp - 1 && row.dp == 0 && row.tp == 0) reporter_ = &r;
+    if (row.pp == about_.loss_at() && row.dp == 0 && row.tp == 0) reporter_ = &r;
   }
   threads_.reserve(ranks_.size());
   for (rank& r : ranks_) threads_.emplace_back([this, &r](const std::stop_token& stop) { serve(r, stop); });

@@ -103,6 +103,93 @@ TEST_CASE("every message has a sender, a receiver and one size") {
   CHECK(sent.size() == 4);  // two microbatches, there and back
 }
 
+TEST_CASE("a directed pair of ranks has one communicator, two ranks one each for activations and gradients") {
+  std::map<std::string, std::vector<std::string>> edges;
+  for (const programs::pipeline& p : programs::pipelines) {
+    const auto plan = programs::make(p);
+    for (const communicator& c : lowered_plan(plan).communicators)
+      if (c.name.starts_with("activations") || c.name.starts_with("gradients")) edges[p.layout].push_back(c.name.substr(0, c.name.find(" at")));
+  }
+  using names = std::vector<std::string>;
+  CHECK(edges["here"].empty());
+  CHECK(edges["loop_2"] == names{"activations 0 -> 1", "gradients 1 -> 0", "activations 1 -> 0", "gradients 0 -> 1"});
+  CHECK(edges["dual_v_2"] == names{"activations 0 -> 1", "gradients 1 -> 0", "activations 1 -> 0", "gradients 0 -> 1"});
+  CHECK(names(edges["loop_3_all"].begin(), edges["loop_3_all"].begin() + 6) == names{"activations 0 -> 1", "gradients 1 -> 0", "activations 1 -> 2", "gradients 2 -> 1",
+                                "activations 2 -> 0", "gradients 0 -> 2"});
+  CHECK(edges["zbv_3"] ==
+        names{"activations and gradients 0 -> 1", "gradients and activations 1 -> 0", "activations and gradients 1 -> 2",
+              "gradients and activations 2 -> 1"});
+}
+
+TEST_CASE("stages that follow each other on one rank hand over by a buffer") {
+  const auto plan = programs::make({"tiny_gpt2", "v", programs::order::dual_pipe_v, 1, 1, 2, 3});
+  const lowered l = lowered_plan(plan);
+  for (const item& i : l.ranks[1].train) CHECK(i.name.find("stage 1 -> 2") == i.name.npos);
+  CHECK(l.ranks[1].stages[0].outputs == 0);
+  CHECK(l.ranks[1].stages[1].dxs == 0);
+}
+
+TEST_CASE("backward in two halves: what the input's gradient needs, and every gradient of a weight") {
+  for (const char* job : {"tiny_gpt2", "tiny_llama"}) {
+    const auto plan = programs::make({job, "zbv", programs::order::zero_bubble_v, 1, 2, 2, 3});
+    for (const lowered& l : {lower(plan, dtype::f64), lower(plan, dtype::bf16, target::cuda)})
+      for (const body& b : l.bodies) {
+        CAPTURE(b.name);
+        CHECK(b.backward.size() == b.backward_input.size() + b.backward_weight.size());
+        CHECK(b.backward_input.empty() == (b.x_bytes == 0));
+        CHECK(!b.uses(phase::backward_input, space::gradient));
+        CHECK(!b.uses(phase::backward_weight, space::dx));
+        std::set<int> made;
+        for (const kernel& k : b.backward_weight)
+          for (const operand& o : k.writes)
+            if (o.where == space::gradient) made.insert(o.index);
+        CHECK(made.size() == b.parameters.size());
+      }
+  }
+}
+
+TEST_CASE("a schedule without halves has none, and a half followed by its other is whole") {
+  const auto whole = programs::make({"tiny_gpt2", "1f1b", programs::order::one_f_one_b, 1, 1, 2, 3});
+  for (const body& b : lowered_plan(whole).bodies) CHECK((b.backward_input.empty() && b.backward_weight.empty()));
+  const auto alone = programs::make({"tiny_gpt2", "zbv", programs::order::zero_bubble_v, 1, 1, 1, 3});
+  CHECK(!lowered_plan(alone).splits_backward());
+}
+
+TEST_CASE("what the second half reads is held until then: a slot, the input, the gradient of the output") {
+  const auto plan = programs::make({"tiny_gpt2", "zbv", programs::order::zero_bubble_v, 1, 1, 2, 5});
+  const lowered l = lowered_plan(plan);
+  for (const pipeline_rank& r : l.ranks)
+    for (const stage_plan& s : r.stages) {
+      std::map<std::array<int, 2>, int> held;  // kind and colour: microbatch
+      for (const item& i : r.train) {
+        if (r.stages[i.stage].stage != s.stage || (i.what != item_kind::forward && i.what != item_kind::backward)) continue;
+        const std::array<int, 2> keys[]{{0, i.slot}, {1, i.input}};
+        for (const auto& key : keys) {
+          if (key[1] < 0) continue;
+          if (i.does == phase::forward) CHECK(held.insert({key, i.microbatch}).second);
+          else CHECK(held.at(key) == i.microbatch);
+          if (i.does == phase::backward || i.does == phase::backward_weight) held.erase(key);
+        }
+      }
+      CHECK(held.empty());
+    }
+}
+
+TEST_CASE("stages on ranks that are not neighbours are refused by name") {
+  auto plan = programs::make({"tiny_gpt2", "loop", programs::order::interleaved, 1, 1, 4, 1});
+  std::swap(plan.actions.rank_of_stage[1], plan.actions.rank_of_stage[2]);
+  CHECK_THROWS_WITH(lowered_plan(plan), "RC330: stage 0 is on rank 0 and stage 1 on rank 2, but a rank sends to its neighbours in the "
+                                        "ring of 4 ranks alone; put stage 1 on rank 3, 0 or 1");
+}
+
+TEST_CASE("schedules that no program is written for are refused by name") {
+  auto plan = programs::make({"tiny_gpt2", "loop", programs::order::interleaved, 1, 1, 2, 2});
+  plan.actions.inference = true;
+  CHECK_THROWS_WITH(lowered_plan(plan), doctest::Contains("RC332: interleaved_one_f_one_b has forwards alone"));
+  plan.actions.reversed_rank_of_stage = plan.actions.rank_of_stage;
+  CHECK_THROWS_WITH(lowered_plan(plan), doctest::Contains("RC331: interleaved_one_f_one_b has every stage on two ranks"));
+}
+
 TEST_CASE("colours are as few as lives that meet") {
   std::vector<span_of_time> all{{0, 4}, {1, 2}, {3, 5}, {5, 6}};
   CHECK(colour_intervals(all) == 2);
@@ -136,24 +223,32 @@ TEST_CASE("the same plan gives the same program") {
   CHECK(lowered_plan(plan).hash != lowered_plan(other).hash);
 }
 
+namespace {
+void check_all_used(const rankc::plan_data& plan) {
+  CAPTURE(plan.name);
+  const lowered l = lowered_plan(plan);
+  const program train = expand_train(l), evaluate = expand_evaluate(l);
+  for (std::size_t rank = 0; rank < train.ranks.size(); ++rank) {
+    std::vector<access> touched;
+    for (const program* p : {&train, &evaluate})
+      for (const op& o : p->ranks[rank].ops)
+        for (const auto* side : {&o.reads, &o.writes}) touched.insert(touched.end(), side->begin(), side->end());
+    std::sort(touched.begin(), touched.end(), [](auto& a, auto& b) { return a.begin < b.begin; });
+    std::size_t reached = 0;
+    for (const access& a : touched) {
+      // Of the buffer, of the last tensor in it, and of the loss, which only one pipeline rank has.
+      CHECK(a.begin < reached + 2 * alignment + 16 * sizeof(float));
+      reached = std::max(reached, a.end);
+    }
+    CHECK(reached <= train.ranks[rank].arena_bytes);
+    CHECK(aligned(reached) == train.ranks[rank].arena_bytes);
+  }
+}
+}  // namespace
+
 TEST_CASE("every planned byte is used, but for alignment") {
   for (const programs::job& j : programs::jobs)
-    for (const programs::layout& l : programs::layouts) {
-      if (j.global_batch == 16) continue;
-      const auto plan = programs::make(j, l);
-      CAPTURE(plan.name);
-      for (const rank_program& r : expand_train(lowered_plan(plan)).ranks) {
-        std::vector<access> touched;
-        for (const op& o : r.ops)
-          for (const auto* side : {&o.reads, &o.writes}) touched.insert(touched.end(), side->begin(), side->end());
-        std::sort(touched.begin(), touched.end(), [](auto& a, auto& b) { return a.begin < b.begin; });
-        std::size_t reached = 0;
-        for (const access& a : touched) {
-          CHECK(a.begin < reached + alignment + 16 * sizeof(float));  // of the buffer, and of the last tensor in it
-          reached = std::max(reached, a.end);
-        }
-        CHECK(reached <= r.arena_bytes);
-        CHECK(aligned(reached) == r.arena_bytes);
-      }
-    }
+    for (const programs::layout& l : programs::layouts)
+      if (j.global_batch != 16) check_all_used(programs::make(j, l));
+  for (const programs::pipeline& p : programs::pipelines) check_all_used(programs::make(p));
 }

@@ -12,20 +12,36 @@
 
 using namespace rankc::codegen;
 
+namespace {
+
+void check_certificates(const rankc::plan_data& plan, bool verified) {
+  CAPTURE(plan.name);
+  REQUIRE(plan.diagnostics.empty());
+  for (const lowered& low : {lower(plan, dtype::f64), lower(plan, dtype::bf16, target::cuda)})
+    for (const program& p : {expand_train(low), expand_evaluate(low)}) {
+      CAPTURE(static_cast<int>(low.type));
+      const verdict v = prove(p);
+      REQUIRE_MESSAGE(v.ok, (v.reasons.empty() ? "" : v.reasons[0]));
+      if (verified) CHECK(verify(certificate(p, v)) == "");
+    }
+}
+
+}  // namespace
+
 TEST_CASE("every test plan has a certificate, for training and for evaluation") {
   for (const programs::job& j : programs::jobs)
-    for (const programs::layout& l : programs::layouts) {
-      const rankc::plan_data plan = programs::make(j, l);
-      CAPTURE(plan.name);
-      REQUIRE(plan.diagnostics.empty());
-      for (const lowered& low : {lower(plan, dtype::f64), lower(plan, dtype::bf16, target::cuda)})
-        for (const program& p : {expand_train(low), expand_evaluate(low)}) {
-          CAPTURE(static_cast<int>(low.type));
-          const verdict v = prove(p);
-          REQUIRE_MESSAGE(v.ok, (v.reasons.empty() ? "" : v.reasons[0]));
-          if (j.global_batch == 4) CHECK(verify(certificate(p, v)) == "");
-        }
-    }
+    for (const programs::layout& l : programs::layouts) check_certificates(programs::make(j, l), j.global_batch == 4);
+  for (const programs::pipeline& p : programs::pipelines) check_certificates(programs::make(p), p.dp == 1);
+}
+
+TEST_CASE("no buffer makes a sound schedule hang, on any number of ranks with any number of microbatches") {
+  using programs::order;
+  for (order by : {order::interleaved, order::interleaved_zero_bubble, order::zero_bubble_v, order::dual_pipe_v})
+    for (int pp : {2, 3, 5})
+      for (int stages_per_rank : {2, 3})
+        for (int microbatches : {1, 3, 10})
+          if (stages_per_rank == 2 || by == order::interleaved)
+            check_certificates(programs::make({"tiny_gpt2", "any", by, 1, 1, pp, microbatches, stages_per_rank}), false);
 }
 
 TEST_CASE("mutants of lowered programs: no false accept, proof and checker agree") {
@@ -40,6 +56,10 @@ TEST_CASE("mutants of lowered programs: no false accept, proof and checker agree
       const program p = expand_train(seed % 2 ? lower(plan, dtype::f32) : lower(plan, dtype::bf16, target::cuda));
       sum += testing::run_mutations(p, l.dp * l.tp * l.pp == 8 ? 250 : 600, seed++);
     }
+  for (const programs::order by : {programs::order::interleaved, programs::order::zero_bubble_v}) {
+    const rankc::plan_data plan = programs::make({"tiny_gpt2", "mutants", by, 1, 1, 2, 2, 2, 4});
+    sum += testing::run_mutations(expand_train(lower(plan, dtype::f32)), 150, seed++);
+  }
   MESSAGE(testing::to_text(sum));
   CHECK(sum.total.mutants >= 10'000);
   CHECK(sum.false_accepts.empty());

@@ -66,10 +66,10 @@ std::string measured(const rankc::plan_data& plan, double took, bool swapped = f
   rankc::runtime::trace_head head{plan.name, "measured", 7, {}};
   std::vector<rankc::runtime::traced> events;
   for (int r = 0; r < plan.dims.world; ++r) {
-    const auto c = rankc::coordinates_of(plan.dims, r);
-    head.ranks.push_back({c.pp, c.dp, c.tp, {}});
+    const auto c = rankc::layout(plan.dims).at(r);
+    head.ranks.push_back({c.pp.index, c.dp_replicate.index, c.tp.index, {}});
     double now = 5;
-    const int first = plan.actions.begin[c.pp], last = plan.actions.begin[c.pp + 1];
+    const int first = plan.actions.begin[c.pp.index], last = plan.actions.begin[c.pp.index + 1];
     for (int i = first; i < last; ++i, now += took) {
       const int shown = swapped && i < first + 2 ? 2 * first + 1 - i : i;
       events.push_back({r, rankc::runtime::stream::compute, names[static_cast<std::size_t>(shown)].c_str(), now, now + took});
@@ -103,7 +103,7 @@ TEST_CASE("a planned trace has every action once, at its simulated time, and bot
     for (int pp = 0; pp < plan.dims.pp; ++pp)
       for (int i = plan.actions.begin[pp]; i < plan.actions.begin[pp + 1]; ++i) {
         const rankc::action& a = plan.actions.actions[i];
-        const json& e = compute.at({rank_of(plan.dims, {pp, 0, 0}), token(a)});
+        const json& e = compute.at({rankc::layout(plan.dims).flat(rankc::coord{.pp = rankc::along<rankc::mesh_axis::pp>(pp)}), token(a)});
         CHECK(e["ts"] == 1000 * expected.begin[i]);
         CHECK(e["dur"] == 1000 * (expected.end[i] - expected.begin[i]));
         edges += a.kind == rankc::action_kind::F ? a.stage + 1 < plan.dims.pp : a.stage > 0;

@@ -175,6 +175,15 @@ TEST_CASE("the program answers lines, good and bad, and ends with 0") {
   CHECK(run("schedule --check", "{\"ranks\": [[\"0F0\", \"0B0\"]]}\n") ==
         result{0, "{\"ok\":true,\"diagnostics\":[]}\n", ""});
   CHECK(run("schedule") == result{0, "", ""});
+  CHECK(run("dims", "{}\n") == result{0,
+                                    "{\"ok\":false,\"diagnostics\":[{\"id\":\"RC300\",\"text\":\"the line has no world, "
+                                    "which it needs\"}]}\n",
+                                    ""});
+  CHECK(run("dims --world 8 --tp 3") == result{1, "", "error[RC101]: tp(3) is not world=8: take tp=8, or world=3\n"});
+  const result page = run("dims --world 8 --tp 2 --dp-shard infer --heads 8 --tied-embeddings");
+  CHECK(page.code == 0);
+  CHECK(page.out.starts_with("axes "));
+  CHECK(page.errors.empty());
 }
 
 }  // namespace rankc::tool

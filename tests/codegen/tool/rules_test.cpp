@@ -86,6 +86,7 @@ TEST_CASE("the examples of plans break their rules, and what mends them does") {
                clusters::h200<1>) == "RC110");
   CHECK(broken(gpt, {.world = 16, .dp_replicate = 16}, 1, {.seq = 8, .global_batch = 16},
                clusters::h200<2>) == "");
+  CHECK(broken(gpt, {.world = 2, .tp = 2}, 1, {.seq = 8, .global_batch = 8}, {2, 1, 0, 0}) == "RC202 RC112");
   CHECK(broken(gpt, {.world = 4, .pp = 4}) == "RC201");
   CHECK(broken(gpt, {.world = 2, .tp = 2}) == "RC202");
   CHECK(broken(models::gpt2{.layers = 2, .hidden = 100, .heads = 3, .ffn = 64, .vocab = 64}, {}) == "RC203");

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dims.hpp"
+
+#include <rankc/rules/batch.hpp>
+#include <rankc/rules/cluster.hpp>
+#include <rankc/rules/dims.hpp>
+#include <rankc/rules/model.hpp>
+#include <rankc/rules/pipeline.hpp>
+
+#include <iterator>
+
+namespace rankc::tool {
+
+namespace {
+
+/// Ranks of a world whose groups one answer may hold.
+constexpr int most_listed = 1 << 16;
+
+void write_member(std::string& out, std::string_view name) {
+  if (out.back() != '{') out += ',';
+  out.append("\"").append(name).append("\":");
+}
+
+void write_extent(std::string& out, std::string_view name, int size, int stride) {
+  write_member(out, name);
+  fmt::format_to(std::back_inserter(out), R"({{"size":{},"stride":{}}})", size, stride);
+}
+
+/// The axes of both views, outermost first, and cp, whose neighbours are those of its inner part.
+void write_axes(std::string& out, const layout& l) {
+  out += R"("axes":{)";
+  const auto write = [&](const view& v, mesh_axis a) {
+    if (const axis_extent* x = v.find(a)) write_extent(out, name(a), x->size, x->stride);
+  };
+  for (mesh_axis a : {mesh_axis::pp, mesh_axis::dp_replicate, mesh_axis::dp_shard}) write(l.dense(), a);
+  write_extent(out, "cp", l.dims().cp, l.dense().find(mesh_axis::ulysses)->stride);
+  for (mesh_axis a : {mesh_axis::ring, mesh_axis::ulysses, mesh_axis::tp}) write(l.dense(), a);
+  for (mesh_axis a : {mesh_axis::edp_replicate, mesh_axis::edp_shard, mesh_axis::ep}) write(l.expert(), a);
+  if (const axis_extent* x = l.expert().find(mesh_axis::edp_inner); x && x->size > 1) write(l.expert(), x->axis);
+  write(l.expert(), mesh_axis::etp);
+  out += '}';
+}
+
+void write_aliases(std::string& out, const layout& l) {
+  out += R"("aliases":{)";
+  for (int i = static_cast<int>(alias::cp); i < n_aliases; ++i) {
+    const group_shape g = l.groups(static_cast<alias>(i));
+    if (std::distance(g.begin(), g.end()) == 1) {
+      write_extent(out, alias_names[i], g.size(), g.begin()->stride);
+    } else {
+      write_member(out, alias_names[i]);
+      fmt::format_to(std::back_inserter(out), R"({{"size":{}}})", g.size());
+    }
+  }
+  out += '}';
+}
+
+void write_resolved(std::string& out, const parallel_dims& d) {
+  fmt::format_to(std::back_inserter(out), R"("resolved":{{"world":{})", d.world);
+  for (const named_degree& a : all_degrees)
+    fmt::format_to(std::back_inserter(out), R"(,"{}":{})", a.name, d.*a.degree);
+  fmt::format_to(std::back_inserter(out), R"(,"sequence_parallel":{},"expert_layout":"{}","cp_weights":"{}"}})",
+                 d.sequence_parallel, expert_layout_names[static_cast<int>(d.expert_layout)],
+                 cp_weights_names[static_cast<int>(d.cp_weights)]);
+}
+
+void write_communicators(std::string& out, const std::vector<planned_communicator>& plan, const layout& l) {
+  out += R"("communicators":[)";
+  for (const planned_communicator& c : plan) {
+    fmt::format_to(std::back_inserter(out), R"({}{{"size":{},"groups":{},"serves":[)", out.back() == '[' ? "" : ",",
+                   c.groups.size(), c.groups.count(l.ranks()));
+    for (const communication& s : c.serves)
+      fmt::format_to(std::back_inserter(out), R"({}"{}")", out.back() == '[' ? "" : ",", name(s.over));
+    out += "]}";
+  }
+  fmt::format_to(std::back_inserter(out), R"(],"n_communicators":{},"n_groups":{})", plan.size(), count_groups(l, plan));
+}
+
+}  // namespace
+
+std::optional<layout> lay_out(const dims_request& r, report& out) {
+  check_dims(out, r.dims);
+  if (r.model) check_model(out, *r.model, r.dims);
+  if (const int layers = r.model ? r.model->layers : 0; layers > 0 || r.stages_per_rank < 1)
+    check_pipeline(out, layers, r.dims, r.stages_per_rank);
+  if (r.batch) check_batch(out, *r.batch, r.dims);
+  if (r.machines) check_cluster(out, *r.machines, r.dims);
+  if (!accepts(out)) return {};
+  return layout(resolve(r.dims));
+}
+
+std::vector<planned_communicator> communicators_of(const dims_request& r, const layout& l) {
+  const bool experts = (r.model && r.model->experts > 0) || l.dims().ep > 1 || l.dims().etp > 1;
+  return plan_communicators(l, experts, r.model && r.model->tied_embeddings);
+}
+
+void answer_dims(const json& line, std::string& members, report& out) {
+  const dims_request r = read_dims(line, out);
+  if (!accepts(out)) return;
+  const std::optional<layout> l = lay_out(r, out);
+  if (r.groups && r.dims.world > most_listed)
+    refuse(out, 311) << "world=" << r.dims.world << " ranks are too many for \"groups\":true; the groups of at most "
+                     << most_listed << " are listed: leave groups out, since sizes and strides say the same";
+  if (!accepts(out)) return;
+  write_resolved(members, l->dims());
+  write_axes(members += ',', *l);
+  write_aliases(members += ',', *l);
+  write_communicators(members += ',', communicators_of(r, *l), *l);
+  if (r.groups) write_groups(members += R"(,"groups":)", *l);
+}
+
+}  // namespace rankc::tool

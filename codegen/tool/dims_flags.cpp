@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dims_flags.hpp"
+
+#include <charconv>
+
+namespace rankc::tool {
+
+namespace {
+
+/// A flag without `value` says true; `object` is the part of the line that has the field.
+struct flag {
+  const char *name, *object, *field, *value, *help;
+};
+constexpr flag flags[]{
+    {"--world", "", "world", "N", "ranks"},
+    {"--pp", "", "pp", "N", "pipeline ranks; each degree is a number or infer"},
+    {"--dp-replicate", "", "dp_replicate", "N", "replicas"},
+    {"--dp-shard", "", "dp_shard", "N", "data-parallel ranks that shard the weights"},
+    {"--cp", "", "cp", "N", "context-parallel ranks"},
+    {"--ulysses", "", "ulysses", "N", "the part of cp that exchanges heads"},
+    {"--tp", "", "tp", "N", "tensor-parallel ranks"},
+    {"--ep", "", "ep", "N", "expert-parallel ranks"},
+    {"--etp", "", "etp", "N", "tensor-parallel ranks of an expert"},
+    {"--expert-layout", "", "expert_layout", "NAME", "folded, folded_over_replicas or independent"},
+    {"--cp-weights", "", "cp_weights", "NAME", "shard or replicate"},
+    {"--sequence-parallel", "", "sequence_parallel", "BOOL", "true or false; default: true where tp > 1"},
+    {"--stages-per-rank", "", "stages_per_rank", "N", "pipeline stages on a rank"},
+    {"--layers", "model", "layers", "N", "repeated layers"},
+    {"--hidden", "model", "hidden", "N", "elements of a token"},
+    {"--heads", "model", "heads", "N", "query heads"},
+    {"--kv-heads", "model", "kv_heads", "N", "key-value heads"},
+    {"--ffn", "model", "ffn", "N", "inner size of the feed-forward part"},
+    {"--vocab", "model", "vocab", "N", "tokens, padding included"},
+    {"--experts", "model", "experts", "N", "experts of a layer; none: dense"},
+    {"--top-k", "model", "top_k", "N", "experts of a token"},
+    {"--seq", "model", "seq", "N", "tokens of a sequence"},
+    {"--tied-embeddings", "model", "tied_embeddings", nullptr, "the first and the last stage share the embedding"},
+    {"--nodes", "cluster", "nodes", "N", "machines"},
+    {"--gpus-per-node", "cluster", "gpus_per_node", "N", "ranks of a machine; default of the drawing: 8"},
+    {"--global-batch", "batch", "global", "N", "sequences of a step"},
+    {"--microbatch", "batch", "microbatch", "N", "sequences of a microbatch on a rank"},
+    {"--microbatches", "batch", "microbatches", "N", "microbatches of a step"}};
+
+/// What was written, as JSON: a number, true or false, or text.
+json value_of(const std::string& text) {
+  int number = 0;
+  const char* const end = text.data() + text.size();
+  if (const auto [at, error] = std::from_chars(text.data(), end, number); error == std::errc{} && at == end) return number;
+  if (text == "true" || text == "false") return text == "true";
+  return text;
+}
+
+}  // namespace
+
+dims_flags::dims_flags(CLI::App& command) : command_(command) {
+  for (const flag& f : flags) {
+    const std::string group = *f.object ? f.object : "dims";
+    if (f.value) command.add_option(f.name, texts_[f.name], f.help)->type_name(f.value)->group(group);
+    else command.add_flag(f.name, f.help)->group(group);
+  }
+}
+
+std::optional<json> dims_flags::line() const {
+  json line = json::object();
+  for (const flag& f : flags)
+    if (command_.count(f.name) > 0)
+      (*f.object ? line[f.object] : line)[f.field] = f.value ? value_of(texts_.at(f.name)) : json(true);
+  if (line.empty()) return {};
+  return line;
+}
+
+}  // namespace rankc::tool

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// A view factors the ranks into axes: a list of names, sizes and strides whose product is the number of ranks. Two views
+// of one span of ranks share an axis where its size and stride are equal, since these determine its groups.
+#pragma once
+#include <rankc/text.hpp>
+
+#include <array>
+#include <initializer_list>
+#include <stdexcept>
+#include <vector>
+
+namespace rankc {
+
+/// The axes of both views, outermost first. `edp_inner` is above 1 only in the independent expert layout.
+enum class mesh_axis : unsigned char {
+  pp, dp_replicate, dp_shard, ring, ulysses, tp,        // dense; the independent layout puts ep between dp_shard and ring
+  edp_replicate, edp_shard, ep, edp_inner, etp          // expert, below pp
+};
+inline constexpr std::string_view mesh_axis_names[]{"pp", "dp_replicate", "dp_shard", "ring", "ulysses", "tp",
+                                                    "edp_replicate", "edp_shard", "ep", "edp_inner", "etp"};
+constexpr std::string_view name(mesh_axis a) { return mesh_axis_names[static_cast<int>(a)]; }
+
+/// A number of ranks along an axis. It cannot be below 1: to make such a one does not compile, or throws.
+class degree {
+ public:
+  constexpr degree() = default;
+  constexpr degree(int n) : n_(n) {
+    if (n < 1) throw std::invalid_argument("a degree is at least 1");
+  }
+  constexpr operator int() const { return n_; }
+
+ private:
+  int n_ = 1;
+};
+
+/// An axis of a view: neighbours along it are `stride` ranks apart.
+struct axis_extent {
+  mesh_axis axis{};
+  degree size{};
+  int stride = 1;
+  constexpr bool operator==(const axis_extent&) const = default;
+  constexpr int index_of(int rank) const { return rank / stride % size; }
+};
+
+/// A factorization of `span` ranks, outermost axis first. Every rank has exactly one index along every axis.
+class view {
+ public:
+  constexpr view() = default;
+  /// Strides follow from the sizes: the last axis has stride 1.
+  constexpr view(std::initializer_list<axis_extent> sizes) {
+    for (const axis_extent& a : sizes) axes_[static_cast<std::size_t>(count_++)] = a;
+    for (int i = count_; i-- > 0; span_ *= axes_[static_cast<std::size_t>(i)].size) axes_[static_cast<std::size_t>(i)].stride = span_;
+  }
+  constexpr const axis_extent* begin() const { return axes_.data(); }
+  constexpr const axis_extent* end() const { return axes_.data() + count_; }
+  constexpr int span() const { return span_; }
+  constexpr const axis_extent* find(mesh_axis a) const {
+    for (const axis_extent& x : *this)
+      if (x.axis == a) return &x;
+    return nullptr;
+  }
+
+ private:
+  std::array<axis_extent, 8> axes_{};
+  int count_ = 0, span_ = 1;
+};
+
+/// The axes that both views have, where one of them differs in size or stride; null: none.
+constexpr const axis_extent* first_unequal_axis(const view& a, const view& b) {
+  for (const axis_extent& x : a)
+    if (const axis_extent* y = b.find(x.axis); y && *y != x) return &x;
+  return nullptr;
+}
+
+}  // namespace rankc

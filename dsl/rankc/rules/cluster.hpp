@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// RC110, RC112: the ranks of a plan on the nodes of a cluster.
+#pragma once
+#include <rankc/mesh/layout.hpp>
+#include <rankc/rules/setting.hpp>
+
+namespace rankc {
+
+/// Whether some group of a layout has ranks on different nodes.
+constexpr bool leaves_node(const layout& l, alias over, int ranks_per_node) {
+  const group_shape groups = l.groups(over);
+  if (groups.size() == 1) return false;
+  for (int r = 0; r < l.ranks(); ++r)
+    if (place_of(r, ranks_per_node).node != place_of(groups.first(r), ranks_per_node).node) return true;
+  return false;
+}
+
+namespace detail {
+
+constexpr long long places(const cluster& c) { return static_cast<long long>(c.nodes) * c.ranks_per_node; }
+
+/// RC112 of an alias whose groups exchange activations in every layer.
+template <alias Over>
+constexpr bool stays_in_node(const setting& s) {
+  return has_layout(s.dims) && !leaves_node(layout(s.dims), Over, s.machines.ranks_per_node);
+}
+template <alias Over, int parallel_dims::*Degree>
+inline constexpr rule stays{
+    112, stays_in_node<Over>,
+    [](sentence& t, const setting& s) {
+      t << name(Over) << "=" << s.dims.*Degree << " has groups that leave a node of " << s.machines.ranks_per_node << " ranks";
+      if (s.machines.within_node > 0 && s.machines.between_nodes > 0)
+        t << "; a rank sends " << static_cast<long long>(s.machines.between_nodes / 1e9) << " GB/s between nodes, "
+          << static_cast<long long>(s.machines.within_node / 1e9) << " GB/s within one";
+    },
+    [](search& a) { a.vary(Degree); }, true};
+
+inline constexpr rule cluster_rules[]{
+    // RC110
+    {110, [](const setting& s) { return s.dims.world <= places(s.machines); },
+     [](sentence& t, const setting& s) {
+       t << "world=" << s.dims.world << " is more than the cluster's " << s.machines.nodes << " nodes of "
+         << s.machines.ranks_per_node << " ranks";
+     },
+     [](search& a) { a.vary(&parallel_dims::world).vary(&cluster::nodes); }},
+};
+inline constexpr rule node_rules[]{stays<alias::tp, &parallel_dims::tp>, stays<alias::ulysses, &parallel_dims::ulysses>,
+                                   stays<alias::ep, &parallel_dims::ep>};
+
+}  // namespace detail
+
+/// Append where dims, as written, do not fit the cluster. Ranks fill the nodes in order.
+/// Errors: RC110; the warning RC112.
+constexpr void check_cluster(report& out, const cluster& machines, const parallel_dims& given) {
+  const setting s{.given = given, .machines = machines};
+  check(out, s, detail::cluster_rules);
+  if (has_layout(s.dims) && machines.ranks_per_node >= 1) check(out, s, detail::node_rules);
+}
+
+}  // namespace rankc
