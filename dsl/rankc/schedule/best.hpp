@@ -82,6 +82,7 @@ constexpr action_table one_by_one(const pipeline_load& load) {
 /// is not asked.)
 constexpr void for_each_published(const schedule_request& q, auto consider) {
   const int m = q.microbatches, v = q.stages_per_rank;
+  const planned_costs cost{q.cost.forward, q.cost.input_grad, q.cost.weight_grad, q.cost.send};
   auto offer = [&](const auto& schedule) {
     report refused;
     if constexpr (requires { schedule.check(refused, q.pp); }) schedule.check(refused, q.pp);
@@ -91,7 +92,9 @@ constexpr void for_each_published(const schedule_request& q, auto consider) {
     offer(schedules::gpipe{m});
     offer(schedules::one_f_one_b{m});
     offer(schedules::zero_bubble_1p{m});
+    offer(schedules::zero_bubble_1p{m, cost});
     offer(schedules::zero_bubble_2p{m});
+    offer(schedules::zero_bubble_2p{m, cost});
   }
   offer(schedules::looped_bfs{m, v});
   offer(schedules::interleaved_one_f_one_b{m, v});
@@ -102,8 +105,11 @@ constexpr void for_each_published(const schedule_request& q, auto consider) {
     offer(schedules::zero_bubble_v{m});
     offer(schedules::dual_pipe_v{m});
     offer(schedules::one_f_one_b_v{m});
+    offer(schedules::one_f_one_b_v{m, cost});
     offer(schedules::v_half{m});
+    offer(schedules::v_half{m, cost});
     offer(schedules::v_min{m});
+    offer(schedules::v_min{m, cost});
   }
 }
 
