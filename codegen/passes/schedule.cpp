@@ -188,20 +188,6 @@ class builder {
   std::map<int, int> last_sum_;           // of gradients, of each stage: microbatch
 };
 
-/// The forwards of a schedule, in its order.
-action_table forwards_of(const action_table& all) {
-  action_table t = all;
-  t.actions.clear();
-  t.begin.assign(1, 0);
-  t.inference = true;
-  for (int r = 0; r < all.ranks(); ++r) {
-    for (int i = all.begin[r]; i < all.begin[r + 1]; ++i)
-      if (all.actions[i].kind == action_kind::F) t.actions.push_back(all.actions[i]);
-    t.begin.push_back(static_cast<int>(t.actions.size()));
-  }
-  return t;
-}
-
 }  // namespace
 
 void schedule_items(lowered& l) {

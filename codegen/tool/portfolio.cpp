@@ -25,21 +25,6 @@ namespace rankc::tool {
 
 namespace {
 
-/// Only the forwards, of a schedule that has no order of its own for inference.
-action_table forwards_of(const action_table& t) {
-  action_table out = t;
-  out.inference = true;
-  out.actions.clear();
-  out.begin.clear();
-  for (int r = 0; r < t.ranks(); ++r) {
-    out.begin.push_back(static_cast<int>(out.actions.size()));
-    for (int i = t.begin[r]; i < t.begin[r + 1]; ++i)
-      if (const action& a = t.actions[i]; a.kind == action_kind::F) out.actions.push_back({a.kind, a.stage, a.microbatch});
-  }
-  out.begin.push_back(static_cast<int>(out.actions.size()));
-  return out;
-}
-
 template <class Schedule>
 action_table make(report& out, const schedule_sizes& sizes) {
   Schedule schedule;

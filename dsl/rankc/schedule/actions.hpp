@@ -92,4 +92,18 @@ constexpr action_table collect(const Schedule& schedule, int pp) {
   }
 }
 
+/// Only the forwards of a schedule, in its order: what an evaluation runs.
+constexpr action_table forwards_of(const action_table& all) {
+  action_table t = all;
+  t.inference = true;
+  t.actions.clear();
+  t.begin.assign(1, 0);
+  for (int r = 0; r < all.ranks(); ++r) {
+    for (int i = all.begin[r]; i < all.begin[r + 1]; ++i)
+      if (const action& a = all.actions[i]; a.kind == action_kind::F) t.actions.push_back({a.kind, a.stage, a.microbatch});
+    t.begin.push_back(static_cast<int>(t.actions.size()));
+  }
+  return t;
+}
+
 }  // namespace rankc

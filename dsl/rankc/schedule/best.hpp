@@ -78,11 +78,24 @@ constexpr action_table one_by_one(const pipeline_load& load) {
   return order;
 }
 
+/// The heuristic schedules with as many stages on a rank, built for some costs.
+constexpr void for_each_heuristic(const schedule_request& q, const planned_costs& cost, auto consider) {
+  auto offer = [&](const auto& schedule) { consider(schedule.name, collect(schedule, q.pp)); };
+  if (q.stages_per_rank == 1) {
+    offer(schedules::zero_bubble_1p{q.microbatches, cost});
+    offer(schedules::zero_bubble_2p{q.microbatches, cost});
+  }
+  if (q.stages_per_rank == 2) {
+    offer(schedules::one_f_one_b_v{q.microbatches, cost});
+    offer(schedules::v_half{q.microbatches, cost});
+    offer(schedules::v_min{q.microbatches, cost});
+  }
+}
+
 /// The portfolio with as many stages on a rank, each with a name, to `consider`. (DualPipe, which has the parameters twice,
 /// is not asked.)
 constexpr void for_each_published(const schedule_request& q, auto consider) {
   const int m = q.microbatches, v = q.stages_per_rank;
-  const planned_costs cost{q.cost.forward, q.cost.input_grad, q.cost.weight_grad, q.cost.send};
   auto offer = [&](const auto& schedule) {
     report refused;
     if constexpr (requires { schedule.check(refused, q.pp); }) schedule.check(refused, q.pp);
@@ -91,10 +104,6 @@ constexpr void for_each_published(const schedule_request& q, auto consider) {
   if (v == 1) {
     offer(schedules::gpipe{m});
     offer(schedules::one_f_one_b{m});
-    offer(schedules::zero_bubble_1p{m});
-    offer(schedules::zero_bubble_1p{m, cost});
-    offer(schedules::zero_bubble_2p{m});
-    offer(schedules::zero_bubble_2p{m, cost});
   }
   offer(schedules::looped_bfs{m, v});
   offer(schedules::interleaved_one_f_one_b{m, v});
@@ -104,13 +113,8 @@ constexpr void for_each_published(const schedule_request& q, auto consider) {
   if (v == 2) {
     offer(schedules::zero_bubble_v{m});
     offer(schedules::dual_pipe_v{m});
-    offer(schedules::one_f_one_b_v{m});
-    offer(schedules::one_f_one_b_v{m, cost});
-    offer(schedules::v_half{m});
-    offer(schedules::v_half{m, cost});
-    offer(schedules::v_min{m});
-    offer(schedules::v_min{m, cost});
   }
+  for_each_heuristic(q, {}, consider);
 }
 
 /// Patterns with legs in halves of a forward, by their longest leg, shorter ones first, until `runs` of them are tried.
@@ -164,11 +168,14 @@ constexpr schedule_choice best_schedule(const schedule_request& q) {
   }
   std::vector<shortlist> lists;
   for (const pipeline_load& load : loads) lists.emplace_back(load, 32);
+  auto offer_published = [&](std::string_view name, const action_table& t) {
+    if (!offer(t)) return;
+    best.published = name;
+    best.published_makespan = best.found.makespan;
+  };
+  detail::for_each_heuristic(q, {q.cost.forward, q.cost.input_grad, q.cost.weight_grad, q.cost.send}, offer_published);
   detail::for_each_published(q, [&](std::string_view name, const action_table& t) {
-    if (offer(t)) {
-      best.published = name;
-      best.published_makespan = best.found.makespan;
-    }
+    offer_published(name, t);
     for (std::size_t i = 0; i < loads.size(); ++i)
       if (t.rank_of_stage == loads[i].rank_of_stage) lists[i].add(detail::without_weights(t));
   });

@@ -146,7 +146,7 @@ TEST_CASE("verify says of a file what the checker says of its text") {
 TEST_CASE("the program's exit codes: 0 done, 1 refused, 2 usage") {
   CHECK(run("--version") == result{0, "rankc 0.1.0\n", ""});
   CHECK(run("--help").code == 0);
-  for (const char* usage : {"", "dims", "search", "schedule --chek", "schedule x", "init", "verify",
+  for (const char* usage : {"", "search", "schedule --chek", "schedule x", "init", "verify",
                             "explain RC201 RC202", "--check"}) {
     CAPTURE(usage);
     const result r = run(usage);

@@ -52,7 +52,7 @@ TEST_CASE("an answer has every field of the interface") {
 
 TEST_CASE("actions and sends are issued as the lowering issues them") {
   for (const programs::layout& l : programs::layouts) {
-    if (l.pp == 1 || l.dp > 1) continue;
+    if (l.pp == 1 || l.dp > 1 || l.by == programs::order::zero_bubble_v) continue;  // lowering puts I and W together
     const plan_data plan = programs::make(programs::jobs[1], l);
     const codegen::lowered low = codegen::lower(plan, runtime::dtype::f64);
     json program = answer(ask(plan.schedule.c_str(), l.pp, plan.actions.microbatches))["program"];

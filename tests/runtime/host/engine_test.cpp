@@ -127,8 +127,9 @@ TEST_CASE_TEMPLATE("regions are read and written by element", T, float, double) 
   check_refused([&] { e->write(-1, region::weights, 0, 1, &x); }, {"rank -1"});
 }
 
-TEST_CASE_TEMPLATE("loss and norm come from the last pipeline coordinate's first rank", T, float, double) {
+TEST_CASE_TEMPLATE("loss and norm come from the first rank of the pipeline coordinate that reads the targets", T, float, double) {
   plan p(2, 2, 2, sizeof(T) == 8 ? dtype::f64 : dtype::f32);
+  p.layouts[1].reads_targets = true;
   train_body = [](rank& r) {
     const bool reporter = r.row->pp == 1 && r.row->dp == 0 && r.row->tp == 0;
     *r.at<T>(r.where->loss) = static_cast<T>(reporter ? r.input.step * 1.5 : -1);
