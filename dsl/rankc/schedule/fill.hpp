@@ -93,7 +93,9 @@ constexpr timeline fill(const pipeline_load& load, action_table& order, bool eag
         const bool forward = a.kind == action_kind::F;
         const double made = forward ? forward_end[cell - m] : gradient_end[cell + m];
         if (made < 0 || (!forward && forward_end[cell] < 0)) break;
-        double input = made + (forward ? hops.down : hops.up)[a.stage];
+        double input = made;
+        if (forward && a.stage > 0) input += hops.down[a.stage - 1];
+        if (!forward && a.stage + 1 < load.stages()) input += hops.up[a.stage + 1];
         if (!forward) input = std::max(input, forward_end[cell]);
         while (due[r] > 0 && input > clock + rounding && (eagerly || input - clock > weight_cost() - rounding))
           run_weight();

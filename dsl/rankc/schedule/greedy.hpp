@@ -32,7 +32,7 @@ constexpr std::vector<int> reserve(const pipeline_load& load, double share) {
   const detail::hops hops(load.rank_of_stage, load.cost.send);
   for (int s = stages - 1; s >= 0; --s) {
     if (s + 1 < stages)
-      turnaround[s] = hops.down[s + 1] + turnaround[s + 1] + load.cost.of({load.backward(), s + 1, 0}) + hops.up[s];
+      turnaround[s] = hops.down[s] + turnaround[s + 1] + load.cost.of({load.backward(), s + 1, 0}) + hops.up[s + 1];
     turnaround[s] += load.cost.of({action_kind::F, s, 0});
   }
   std::vector<int> room(static_cast<std::size_t>(stages), 0);
