@@ -2,7 +2,6 @@
 // RC3xx: schedules. Those of the library are right, so that most of these are written by hand.
 #include "reject.hpp"
 
-#include <rankc/schedules/dual_pipe.hpp>
 #include <rankc/schedules/from_csv.hpp>
 
 inline constexpr models::gpt2 gpt{.layers = 2, .hidden = 8, .heads = 2, .ffn = 8, .vocab = 8};
@@ -88,34 +87,25 @@ using rc304_weights_before_inputs =
     scheduled<by_hand{{{{F, 0, 0}, {B, 0, 0}, none, none}, {{F, 1, 0}, {fault(W, I), 1, 0}, {fault(I, W), 1, 0}, none}}}>;
 static_assert(valid<rc304_weights_before_inputs>);  // error: RC304: rank 1 waits for 1I0 before 1W0, for ever; order each rank's actions by their data: F after F of the stage before, B after B of the stage after
 
-/// What a schedule says for itself, before its actions are looked at.
-template <auto Schedule, int Pp = 2>
-struct asked {
-  static constexpr report diagnose() {
-    report out;
-    Schedule.check(out, Pp);
-    return out;
-  }
-};
+using rc312_half_a_microbatch = scheduled<schedules::dual_pipe{.microbatches = fault(1, 2)}>;
+static_assert(valid<rc312_half_a_microbatch>);  // error: RC312: microbatches=1 is odd; dual_pipe sends half of them each way, so take 2, or dual_pipe_v, which runs any number
 
-using rc312_half_a_microbatch = asked<schedules::dual_pipe{.microbatches = fault(5, 6)}>;
-static_assert(valid<rc312_half_a_microbatch>);  // error: RC312: microbatches=5 is odd; dual_pipe sends half of them each way, so take 4 or 6, or dual_pipe_v, which runs any number
-
-using rc312_rank_without_mirror = asked<schedules::dual_pipe{.microbatches = 6}, fault(3, 4)>;
-static_assert(valid<rc312_rank_without_mirror>);  // error: RC312: pp=3 is odd; dual_pipe pairs each rank with its mirror, so take pp=2 or 4, or dual_pipe_v, which runs on any number of ranks
+using rc312_rank_without_mirror = plan<gpt, parallel_dims{.world = fault(1, 2), .pp = fault(1, 2)},
+                                       schedules::dual_pipe{.microbatches = 2}, recipe, clusters::cpu>;
+static_assert(valid<rc312_rank_without_mirror>);  // error: RC312: pp=1 is odd; dual_pipe pairs each rank with its mirror, so take pp=2, or dual_pipe_v, which runs on any number of ranks
 
 using schedules::from_csv, schedules::literal;
 
 using rc313_no_such_action = scheduled<from_csv<fault(literal("0F0, 0X0\n1F0, 1B0"), literal("0F0, 0B0\n1F0, 1B0"))>{}>;
 static_assert(valid<rc313_no_such_action>);  // error: RC313: line 1, token 2: '0X0' is not an action; write the stage, one of FBIW, and the microbatch, as 0F0, or two of them as OVERLAP(0F1,2B0)
 
-using rc313_line_missing = asked<from_csv<"0F0, 0B0\n1F0, 1B0">{}, fault(4, 2)>;
-static_assert(valid<rc313_line_missing>);  // error: RC313: pp=4, but the text has 2 lines; there is a line for each rank: take pp=2
+using rc313_line_missing = scheduled<from_csv<fault(literal("0F0, 0B0, 0F1, 0B1"), literal("0F0, 0B0\n 1F0, 1B0"))>{}>;
+static_assert(valid<rc313_line_missing>);  // error: RC313: pp=2, but the text has 1 line; there is a line for each rank: take pp=1
 
-using rc313_no_actions = asked<from_csv<fault(literal("        "), literal("0F0, 0B0"))>{}, 1>;
+using rc313_no_actions = scheduled<from_csv<fault(literal("                 "), literal("0F0, 0B0\n1F0, 1B0"))>{}>;
 static_assert(valid<rc313_no_actions>);  // error: RC313: the text has no actions; write a line for each rank, as 0F0, 0B0
 
-using rc313_stage_left_out = asked<from_csv<fault(literal("0F0\n2F0"), literal("0F0\n1F0"))>{}>;
+using rc313_stage_left_out = scheduled<from_csv<fault(literal("0F0, 0B0\n2F0, 2B0"), literal("0F0, 0B0\n1F0, 1B0"))>{}>;
 static_assert(valid<rc313_stage_left_out>);  // error: RC313: no line has a forward of stage 1, but they go up to 2
 
 using rc304_in_a_text = scheduled<from_csv<fault(literal("0F0, 0B0\n1B0, 1F0"), literal("0F0, 0B0\n1F0, 1B0"))>{}>;
