@@ -2,6 +2,7 @@
 // RC3xx: schedules. Those of the library are right, so that most of these are written by hand.
 #include "reject.hpp"
 
+#include <rankc/schedules/dual_pipe.hpp>
 #include <rankc/schedules/from_csv.hpp>
 
 inline constexpr models::gpt2 gpt{.layers = 2, .hidden = 8, .heads = 2, .ffn = 8, .vocab = 8};
