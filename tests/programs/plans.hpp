@@ -67,14 +67,15 @@ inline constexpr layout layouts[]{{"one", 1, 1, 1, false, order::gpipe, 0},
                                   {"pp2_loop", 1, 1, 2, false, order::interleaved, 4},
                                   {"pp2_zbv", 1, 1, 2, false, order::zero_bubble_v, 4}};
 
-/// Which programs are written: on the host in f64 and f32 all but those by two axes, which are part of those by three,
-/// and those of several stages on a rank, which `pipelines` has; for GPUs all that need at most four of them, in f32, of
+/// Which programs are written: on the host in f64 all but those by two axes, which are part of those by three, and
+/// those of several stages on a rank, which `pipelines` has; in f32 the same but for pipelines by GPipe; for GPUs all that need at most four of them, in f32, of
 /// some jobs alone where they need more than one, and in bf16 for two jobs.
 inline bool is_made(const std::string& target, const job& j, const layout& l, const std::string& type) {
   const std::string name = j.name;
   const int gpus = l.dp * l.tp * l.pp;
   if (target == "host")
-    return type != "bf16" && (gpus != 4 || l.pp == 4) && (l.by == order::gpipe || l.by == order::one_f_one_b);
+    return (gpus != 4 || l.pp == 4) && (l.by == order::gpipe || l.by == order::one_f_one_b) &&
+           (type == "f64" || (type == "f32" && (gpus == 1 || l.by == order::one_f_one_b || l.pp == 1)));
   return gpus <= 4 && ((type == "f32" && (gpus == 1 || name == "gpt2_16" || name == "llama_8")) ||
                        (type == "bf16" && (name == "gpt2_8" || name == "llama_8")));
 }
