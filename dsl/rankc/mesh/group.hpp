@@ -65,14 +65,9 @@ class group_shape {
   constexpr int count(int ranks) const { return count_ == 0 ? 0 : below_ > 0 ? below_ : ranks / size(); }
   /// The ranks of a rank's group, in ascending order.
   constexpr std::vector<int> members(int rank) const {
-    std::vector<int> out{first(rank)};
-    if (has(rank))
-      for (const run& r : *this) {
-        std::vector<int> next;
-        for (int base : out)
-          for (int i = 0; i < r.size; ++i) next.push_back(base + i * r.stride);
-        out = next;
-      }
+    std::vector<int> out;
+    const int n = has(rank) ? size() : 1;
+    for (int i = 0; i < n; ++i) out.push_back(at(first(rank), i));
     return out;
   }
   /// All groups of `ranks` ranks, in the order of their first ranks. Every rank is in exactly one.
