@@ -10,10 +10,8 @@ namespace rankc::codegen {
 
 namespace {
 
-constexpr std::string_view role_names[]{"tp", "dp", "pp", "tied", "to_next", "from_prev", "to_prev", "from_next"};
-
 std::string on(stream s) { return "stream::" + std::string(runtime::stream_names[static_cast<int>(s)]); }
-std::string over(role r) { return "role::" + std::string(role_names[static_cast<int>(r)]); }
+std::string over(role r) { return "role::" + std::string(runtime::role_names[static_cast<int>(r)]); }
 
 /// The order of one step of a pipeline rank.
 class order_text {

@@ -60,7 +60,7 @@ std::string tables(const lowered& l) {
   }
   if (!table.empty()) out += "// In the order of their creation.\nconstexpr communicator communicators[]{\n" + table + "};\n";
 
-  out += "\n// pp, dp, tp; communicators of tp, dp, pp, tied, to_next, from_prev, to_prev, from_next\nconstexpr rank_row ranks[]{\n";
+  out += "\n// pp, dp, tp; communicators of tp, dp, pp, tied, to_next, from_prev, to_prev, from_next, tp_beside\nconstexpr rank_row ranks[]{\n";
   for (int r = 0; r < l.plan->dims.world; ++r) {
     const coord c = layout(l.plan->dims).at(r);
     out += fmt::format("    {{{}, {}, {}, {{{}}}}},\n", c.pp.index, c.dp_replicate.index, c.tp.index, fmt::join(l.communicator_of[r], ", "));

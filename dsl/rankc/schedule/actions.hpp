@@ -17,12 +17,17 @@
 
 namespace rankc {
 
-/// F forward, B whole backward, I gradient of inputs, W gradient of weights.
-enum class action_kind : unsigned char { F, B, I, W };
-inline constexpr char action_letters[] = "FBIW";
+/// F forward, B whole backward, I gradient of inputs, W gradient of weights: of one microbatch. Then what a stage does
+/// for all of them: gather its weights, let the gathered go, reduce its gradients over the ranks that have it too, and
+/// the optimizer's step.
+enum class action_kind : unsigned char { F, B, I, W, unshard, reshard, reduce_grad, step };
+inline constexpr std::string_view action_names[]{"F", "B", "I", "W", "UNSHARD", "RESHARD", "REDUCE_GRAD", "STEP"};
 
-/// One action: `2F0` is the forward of microbatch 0 on stage 2. With `overlaps_next` it and the next action of its
-/// rank run together, on two streams.
+/// Whether the action is of one microbatch.
+constexpr bool computes(action_kind k) { return k <= action_kind::W; }
+
+/// One action: `2F0` is the forward of microbatch 0 on stage 2, `2STEP` its optimizer step (microbatch 0 there). With
+/// `overlaps_next` it and the next action of its rank run together, on two streams.
 struct action {
   action_kind kind;
   int stage, microbatch;
@@ -31,7 +36,8 @@ struct action {
 };
 
 constexpr sentence& operator<<(sentence& s, const action& a) {
-  return s << a.stage << std::string_view(&action_letters[static_cast<int>(a.kind)], 1) << a.microbatch;
+  s << a.stage << action_names[static_cast<int>(a.kind)];
+  return computes(a.kind) ? s << a.microbatch : s;
 }
 
 /// The actions of all pipeline ranks, flat. In a bidirectional schedule every stage is on two ranks: the microbatches

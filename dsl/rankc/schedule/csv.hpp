@@ -7,6 +7,9 @@
 #pragma once
 #include <rankc/schedule/actions.hpp>
 
+#include <algorithm>
+#include <iterator>
+
 namespace rankc {
 
 namespace detail {
@@ -43,11 +46,12 @@ constexpr bool read_action(action& to, std::string_view text) {
   text = trim(text);
   to = {};
   to.stage = take_number(text);
-  const std::size_t kind = text.empty() ? std::string_view::npos : std::string_view(action_letters).find(text[0]);
-  if (to.stage < 0 || kind == std::string_view::npos) return false;
-  to.kind = static_cast<action_kind>(kind);
-  text.remove_prefix(1);
-  to.microbatch = take_number(text);
+  const std::string_view name = text.substr(0, text.find_first_of("0123456789"));
+  const auto known = std::find(std::begin(action_names), std::end(action_names), name);
+  if (to.stage < 0 || known == std::end(action_names)) return false;
+  to.kind = static_cast<action_kind>(known - std::begin(action_names));
+  text.remove_prefix(name.size());
+  if (computes(to.kind)) to.microbatch = take_number(text);
   return to.microbatch >= 0 && text.empty();
 }
 
@@ -132,8 +136,7 @@ constexpr action_table parse_csv(report& out, std::string_view text) {
       const std::string_view token = detail::trim(detail::take_until(rest, ','));
       if (token.empty() || detail::read_token(t.actions, token)) continue;
       refuse(out, 313) << "line " << line << ", token " << n << ": '" << token
-                       << "' is not an action; write the stage, one of " << action_letters
-                       << ", and the microbatch, as 0F0, or two of them as OVERLAP(0F1,2B0)";
+                       << "' is not an action; write the stage, one of FBIW, and the microbatch, as 0F0, or two of them as OVERLAP(0F1,2B0)";
     }
   }
   t.begin.push_back(static_cast<int>(t.actions.size()));

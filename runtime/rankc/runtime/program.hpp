@@ -22,15 +22,19 @@ struct at {
 enum class dtype { f32, f64, bf16 };
 constexpr std::size_t size_of(dtype t) { return t == dtype::f64 ? 8 : t == dtype::f32 ? 4 : 2; }
 
-/// Streams of a rank: computation, gradient reductions, and one per direction of pipeline traffic.
-enum class stream { compute, reduce, to_next, from_prev, to_prev, from_next };
-inline constexpr int n_streams = 6;
-inline constexpr const char* stream_names[]{"compute", "reduce", "to_next", "from_prev", "to_prev", "from_next"};
+/// Streams of a rank: computation, gradient reductions, one per direction of pipeline traffic, and computation that
+/// overlaps that of `compute`.
+enum class stream { compute, reduce, to_next, from_prev, to_prev, from_next, beside };
+inline constexpr int n_streams = 7;
+inline constexpr const char* stream_names[]{"compute", "reduce", "to_next", "from_prev", "to_prev", "from_next", "beside"};
 static_assert(std::size(stream_names) == n_streams);
 
-/// What a communicator is for, seen from one rank. Pipeline edges have one communicator per direction.
-enum class role { tp, dp, pp, tied, to_next, from_prev, to_prev, from_next };
-inline constexpr int n_roles = 8;
+/// What a communicator is for, seen from one rank. Pipeline edges have one communicator per direction; what computes on
+/// stream::beside has a tp communicator of its own.
+enum class role { tp, dp, pp, tied, to_next, from_prev, to_prev, from_next, tp_beside };
+inline constexpr int n_roles = 9;
+inline constexpr const char* role_names[]{"tp", "dp", "pp", "tied", "to_next", "from_prev", "to_prev", "from_next", "tp_beside"};
+static_assert(std::size(role_names) == n_roles);
 
 /// A communication site of the plan; both sides carry it, and a mismatch is refused by name.
 struct message {

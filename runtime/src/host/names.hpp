@@ -4,22 +4,12 @@
 #include <rankc/runtime/program.hpp>
 
 #include <cstddef>
-#include <iterator>
 
 namespace rankc::host {
 
-inline const char* name(runtime::stream s) {
-  constexpr const char* words[] = {"compute", "reduce", "to_next", "from_prev", "to_prev", "from_next"};
-  static_assert(std::size(words) == runtime::n_streams);
-  return words[static_cast<std::size_t>(s)];
-}
+inline const char* name(runtime::stream s) { return runtime::stream_names[static_cast<std::size_t>(s)]; }
 
-inline const char* name(runtime::role r) {
-  constexpr const char* words[] = {"tp",      "dp",        "model",   "tied",
-                                   "to_next", "from_prev", "to_prev", "from_next"};
-  static_assert(std::size(words) == runtime::n_roles);
-  return words[static_cast<std::size_t>(r)];
-}
+inline const char* name(runtime::role r) { return runtime::role_names[static_cast<std::size_t>(r)]; }
 
 inline const char* name(runtime::dtype t) {
   constexpr const char* words[] = {"f32", "f64", "bf16"};

@@ -37,6 +37,10 @@ struct rank {
 /// Name the action whose lines follow (`1F0`), for errors and traces.
 void begin(rank&, const char* action);
 
+/// Run an action on stream::beside, next to what stream::compute does: inside `work` the rank's stream::compute and
+/// role::tp are stream::beside and role::tp_beside.
+void beside(rank&, const char* action, void (*work)(rank&));
+
 /// Order across streams: `record` marks the end of what `s` holds so far, `wait` holds `s` until then.
 void record(rank&, stream s, event);
 void wait(rank&, stream s, event);
