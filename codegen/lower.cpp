@@ -64,21 +64,10 @@ std::uint64_t hash_of(const lowered& l) {
   return f.value();
 }
 
-/// RC331, RC332: schedules that no program is written for.
-void refuse_schedule(const plan_data& plan) {
-  if (plan.actions.bidirectional())
-    throw std::runtime_error("RC331: " + plan.schedule + " has every stage on two ranks, and this version writes programs with one; take "
-                             "dual_pipe_v, the same cut in half");
-  if (plan.actions.inference)
-    throw std::runtime_error("RC332: " + plan.schedule + " has forwards alone, and a program trains; leave inference out: `eval` runs the "
-                             "forwards of a schedule without its backwards");
-}
-
 }  // namespace
 
 lowered lower(const plan_data& plan, dtype type, target target) {
   if (!accepts(plan.diagnostics)) throw std::logic_error("a plan with broken rules cannot be lowered");
-  refuse_schedule(plan);
   lowered l;
   l.plan = &plan;
   l.type = type;

@@ -17,7 +17,6 @@ struct traffic {
   std::size_t bytes = 0;
 };
 std::map<std::string, traffic> count_traffic(const lowered& l, const pipeline_rank& r) {
-  constexpr std::string_view roles[]{"tp", "dp", "pp", "tied"};
   std::map<std::string, traffic> out;
   auto add = [&](const std::string& what, std::size_t bytes) {
     ++out[what].count;
@@ -26,13 +25,13 @@ std::map<std::string, traffic> count_traffic(const lowered& l, const pipeline_ra
   auto layer = [&](const layer_use& use, phase p) {
     const body& b = l.bodies[use.kind];
     for (const kernel& k : b.calls(p))
-      if (k.collective_) add(k.function + " over " + std::string(roles[static_cast<int>(k.collective_->over)]), k.collective_->bytes);
+      if (k.collective_) add(k.function + " over " + std::string(runtime::role_names[static_cast<int>(k.collective_->over)]), k.collective_->bytes);
   };
   for (const item& i : r.train) {
     const stage_plan& s = r.stages[i.stage];
     switch (i.what) {
-      case item_kind::send: add("send", s.boundary_bytes); break;
-      case item_kind::receive: add("receive", s.boundary_bytes); break;
+      case item_kind::send: add("send", i.bytes); break;
+      case item_kind::receive: add("receive", i.bytes); break;
       case item_kind::forward:
       case item_kind::backward:
         for (const layer_use& use : s.layers) layer(use, i.does);
@@ -41,7 +40,7 @@ std::map<std::string, traffic> count_traffic(const lowered& l, const pipeline_ra
       case item_kind::reduce:
       case item_kind::reduce_norm:
       case item_kind::reduce_loss:
-        add("all_reduce over " + std::string(roles[static_cast<int>(i.over)]), l.messages[i.message].bytes);
+        add("all_reduce over " + std::string(runtime::role_names[static_cast<int>(i.over)]), l.messages[i.message].bytes);
         break;
       default: break;
     }
@@ -74,13 +73,14 @@ std::string describe_text(const lowered& l) {
                      p.recipe.seq, p.actions.microbatches, p.dims.dp_replicate, p.rows);
   out += fmt::format("schedule: {}, bubble {:.1f} %\n\n", p.schedule, 100 * t.bubble) + schedule_text(p) + "\n";
   for (const pipeline_rank& r : l.ranks) {
-    for (const stage_plan& s : r.stages)
-      out += fmt::format("pipeline rank {}: stage {} ({}), {} per rank\n", r.index, s.stage, layer_names(s), readable_bytes(r.arena.bytes));
+    out += fmt::format("pipeline rank {}: {} per rank\n", r.index, readable_bytes(r.arena.bytes));
+    for (const stage_plan& s : r.stages) out += fmt::format("  stage {}: {}\n", s.stage, layer_names(s));
     out += fmt::format("  parameters {} x 4 (weights, gradients, two moments){}\n", readable_bytes(r.parameter_elements * l.wide_bytes()),
                        l.has_working_copy() ? fmt::format(" + {} (bf16 working copy)", readable_bytes(r.parameter_elements * l.real_bytes())) : "");
     for (const stage_plan& s : r.stages)
-      out += fmt::format("  activations {} x {} microbatches in flight; boundary {}\n", readable_bytes(s.slot_bytes), s.slots,
-                         readable_bytes(s.boundary_bytes));
+      out += fmt::format("  activations of stage {}: {} x {} microbatches in flight\n", s.stage, readable_bytes(s.slot_bytes), s.slots.size());
+    if (r.arena.boundary_count)
+      out += fmt::format("  between stages: {} x {} buffers\n", readable_bytes(r.arena.boundary_bytes), r.arena.boundary_count);
     out += fmt::format("  temporaries {}\n", readable_bytes(r.arena.work_bytes + r.arena.chains * r.arena.chain_bytes));
     if (const std::size_t beside = bytes_beside_arena(l, r))
       out += fmt::format("  beside these, at most {} for CUDA and NCCL\n", readable_bytes(beside));
@@ -106,9 +106,10 @@ std::string describe_json(const lowered& l) {
     for (const stage_plan& s : r.stages) {
       json layers = json::array();
       for (const layer_use& use : s.layers) layers.push_back(use.name);
-      rank["stages"].push_back({{"stage", s.stage}, {"layers", layers}, {"slots", s.slots}, {"slot_bytes", s.slot_bytes}, {"boundary_bytes", s.boundary_bytes}});
+      rank["stages"].push_back({{"stage", s.stage}, {"layers", layers}, {"slots", s.slots.size()}, {"slot_bytes", s.slot_bytes}});
     }
     rank["collectives"] = json::object();
+    rank["boundaries"] = {{"count", r.arena.boundary_count}, {"bytes", r.arena.boundary_bytes}};
     for (const auto& [what, n] : count_traffic(l, r)) rank["collectives"][what] = {{"count", n.count}, {"bytes", n.bytes}};
     j["pipeline_ranks"].push_back(rank);
   }

@@ -18,7 +18,7 @@ function_shape shape_of(const body&, phase);
 
 /// How a layer's call names what surrounds it: in a stage's function, or in the order of a step.
 struct layer_surroundings {
-  std::string scope, slot, ids, targets, x, y, dy, dx, accumulate;
+  std::string scope, slot, work, ids, targets, x, y, dy, dx, accumulate;
 };
 /// What the order of a step calls the slot of a stage whose layers it calls one by one.
 std::string slot_name(const pipeline_rank&, const stage_plan&);

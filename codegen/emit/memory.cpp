@@ -14,19 +14,26 @@ std::string emit_memory(const lowered& l, const pipeline_rank& r) {
   auto one = [&](const std::string& name, std::size_t where, std::size_t bytes, std::string_view what) {
     out += fmt::format("constexpr at {}{{{}}};  // {}: {}\n", name, where, readable_bytes(bytes), what);
   };
-  auto several = [&](const std::string& name, std::size_t where, std::size_t bytes, int count, std::string_view what) {
-    if (count == 0) return;
+  auto several = [&](const std::string& name, const std::vector<std::size_t>& where, std::size_t bytes, std::string_view what) {
+    if (where.empty()) return;
     std::vector<std::string> at;
-    for (int i = 0; i < count; ++i) at.push_back(fmt::format("{{{}}}", where + i * aligned(bytes)));
-    out += fmt::format("// {} x {}: {}\n", count, readable_bytes(bytes), what);
+    for (std::size_t w : where) at.push_back(fmt::format("{{{}}}", w));
+    out += fmt::format("// {} x {}: {}\n", where.size(), readable_bytes(bytes), what);
     out += fmt::format("constexpr at {}[]{{{}}};\n", name, wrap(at, ",", "    "));
+  };
+  auto in_a_row = [](std::size_t first, std::size_t bytes, int count) {
+    std::vector<std::size_t> where;
+    for (int i = 0; i < count; ++i) where.push_back(first + i * aligned(bytes));
+    return where;
   };
   const arena_plan& a = r.arena;
   const std::size_t region = r.parameter_elements * l.wide_bytes();
   one("weights", a.weights, region, "parameters of this pipeline rank");
-  one("gradients", a.gradients, region, "their gradients");
-  one("first_moment", a.first_moment, region, "AdamW's m");
-  one("second_moment", a.second_moment, region, "AdamW's v");
+  if (l.trains()) {
+    one("gradients", a.gradients, region, "their gradients");
+    one("first_moment", a.first_moment, region, "AdamW's m");
+    one("second_moment", a.second_moment, region, "AdamW's v");
+  }
   if (l.has_working_copy())
     one("working_copy", a.working_copy, r.parameter_elements * l.real_bytes(), "the weights as the layers read them, rounded");
   const std::size_t ids = static_cast<std::size_t>(l.plan->rows) * l.plan->recipe.seq * 4 * l.plan->actions.microbatches;
@@ -36,16 +43,16 @@ std::string emit_memory(const lowered& l, const pipeline_rank& r) {
   one("loss", a.loss, l.wide_bytes(), "sum over the microbatches");
   one("norm", a.norm, l.wide_bytes(), "square of the gradients' norm");
   for (const stage_plan& s : r.stages) {
-    const std::string n = "_" + std::to_string(s.stage);
-    several("slot" + n, s.slot_at, s.slot_bytes, s.slots, "activations of a microbatch in flight");
-    several("input" + n, s.input_at, s.boundary_bytes, s.inputs, "what the previous stage sends");
-    several("output" + n, s.output_at, s.boundary_bytes, s.outputs, "what goes to the next stage");
-    several("dy" + n, s.dy_at, s.boundary_bytes, s.dys, "gradients from the next stage");
-    several("dx" + n, s.dx_at, s.boundary_bytes, s.dxs, "gradients to the previous stage");
-    if (s.stage > 0 || s.outputs > 0) out += fmt::format("constexpr std::size_t boundary{} = {};\n", n, s.boundary_bytes);
+    std::vector<std::size_t> where = s.slots;
+    for (std::size_t& w : where) w += a.slots;
+    several("slot_" + std::to_string(s.stage), where, s.slot_bytes, "activations of a microbatch in flight");
   }
-  several("chain", a.chain[0], a.chain_bytes, a.chains, "gradients between the layers of a stage, in turn");
+  several("boundary", in_a_row(a.boundaries, a.boundary_bytes, a.boundary_count), a.boundary_bytes,
+          "activations and gradients between stages");
+  if (a.boundary_count) out += fmt::format("constexpr std::size_t boundary_bytes = {};\n", a.boundary_bytes);
+  several("chain", in_a_row(a.chain[0], a.chain_bytes, a.chains), a.chain_bytes, "gradients between the layers of a stage, in turn");
   if (a.work_bytes) one("work", a.work, a.work_bytes, "temporaries of a layer");
+  if (a.work_bytes && r.overlaps) one("work_beside", a.work_beside, a.work_bytes, "temporaries of a layer of an action that overlaps");
   out += fmt::format("constexpr std::size_t ids_bytes = {};  // tokens of a microbatch\n", ids / l.plan->actions.microbatches);
   const auto ranges = [&](const std::string& name, const std::vector<range>& list, std::string_view what) {
     if (list.empty()) return;

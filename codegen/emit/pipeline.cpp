@@ -37,6 +37,17 @@ class order_text {
   }
   std::string message(int index) { return fmt::format("{{{}, \"{}\"}}", index, l_.messages[index].name); }
 
+  std::string size(const item& i) { return i.bytes == r_.arena.boundary_bytes ? "boundary_bytes" : std::to_string(i.bytes); }
+
+  /// What computes, as it is or on the second stream.
+  void compute(const item& i, std::string text) {
+    if (i.on == stream::beside) {
+      for (std::size_t at = 0; at < text.size() && (at = text.find('\n', at) + 1) < text.size();) text.insert(at, "  ");
+      text = fmt::format("beside(r, \"{}\", [](rank& r) {{\n  {}}});\n", i.name, text);
+    }
+    out_ += text;
+  }
+
   std::string plus(const char* region, std::size_t elements) {
     return elements ? fmt::format("{} + {}", region, elements * l_.wide_bytes()) : region;
   }
@@ -54,10 +65,10 @@ class order_text {
     if (heading.empty() || sends) return;
     if (!out_.empty() && !(heading == "receive" && heading_ == "receive")) out_ += "\n";
     heading_ = heading;
-    if (heading != "receive") line("begin", {"r", "\"" + heading + "\""});
+    if (heading != "receive" && i.on != stream::beside) line("begin", {"r", "\"" + heading + "\""});
     if (i.what == item_kind::backward_layer) {
       const stage_plan& s = r_.stages[i.stage];
-      out_ += fmt::format("constexpr stage_{}::slot {} = stage_{}::at_slot(slot_{}[{}]);\n", s.stage, slot_name(r_, s), s.stage, s.stage, i.slot);
+      out_ += fmt::format("constexpr {}::slot {} = {}::at_slot(slot_{}[{}]);\n", s.name, slot_name(r_, s), s.name, s.stage, i.slot);
     }
   }
 
@@ -66,20 +77,20 @@ class order_text {
     switch (i.what) {
       case item_kind::receive: {
         const auto at = surroundings_of(r_, i);
-        line("receive", {"r", on(i.on), message(i.message), i.backward_traffic ? at.dy : at.x, fmt::format("boundary_{}", s.stage)});
+        line("receive", {"r", on(i.on), message(i.message), i.backward_traffic ? at.dy : at.x, size(i)});
         break;
       }
       case item_kind::send: {
         const auto at = surroundings_of(r_, i);
-        line("send", {"r", on(i.on), message(i.message), i.backward_traffic ? at.dx : at.y, fmt::format("boundary_{}", s.stage)});
+        line("send", {"r", on(i.on), message(i.message), i.backward_traffic ? at.dx : at.y, size(i)});
         break;
       }
       case item_kind::forward:
-      case item_kind::backward: out_ += stage_call(l_, r_, i) + "\n"; break;
+      case item_kind::backward: compute(i, stage_call(l_, r_, i) + "\n"); break;
       case item_kind::backward_layer: {
         std::string text = layer_call(l_, s, i.layer, i.does, surroundings_of(r_, i));
         for (std::size_t at = 0; (at = text.find("\n  ", at)) != text.npos; ++at) text.erase(at + 1, 2);
-        out_ += text.substr(2);
+        compute(i, text.substr(2));
         break;
       }
       case item_kind::reduce: {
@@ -110,6 +121,15 @@ class order_text {
   std::string out_, heading_;
 };
 
+std::string function(const std::string& head, const std::string& body) {
+  std::string out = head + "\n";
+  for (std::size_t at = 0, end; at < body.size(); at = end + 1) {
+    end = body.find('\n', at);
+    out += (end > at ? "  " : "") + body.substr(at, end - at) + "\n";
+  }
+  return out + "}\n";
+}
+
 }  // namespace
 
 std::string emit_pipeline(const lowered& l, const pipeline_rank& r) {
@@ -117,19 +137,24 @@ std::string emit_pipeline(const lowered& l, const pipeline_rank& r) {
   const action_table& t = l.plan->actions;
   for (int i = t.begin[r.index]; i < t.begin[r.index + 1]; ++i) {
     sentence s;
-    s << t.actions[i];
+    if (t.actions[i].overlaps_next) {
+      s << "OVERLAP(" << t.actions[i] << "," << t.actions[i + 1] << ")";
+      ++i;
+    } else {
+      s << t.actions[i];
+    }
     actions.push_back(std::string(s.view()));
   }
   for (std::size_t e = 0; e < r.events.size(); ++e) events.push_back(fmt::format("{}{{{}}}", r.events[e], e));
   std::string includes;
-  for (const stage_plan& s : r.stages) includes += fmt::format("#include \"stage_{}.hpp\"\n", s.stage);
+  for (const stage_plan& s : r.stages) includes += fmt::format("#include \"{}.hpp\"\n", s.name);
   return fill(templates::program_pipeline_hpp,
               {{"version", version}, {"plan", l.plan->name}, {"plan_id", identifier(l.plan->name)},
                {"pipeline", std::to_string(r.index)}, {"pp", std::to_string(l.plan->dims.pp)},
                {"row", "//   " + wrap(actions, "", "//   ")}, {"includes", includes},
                {"events", events.empty() ? "" : "\nconstexpr event " + wrap(events, ",", "    ") + ";"},
-               {"train", order_text(l, r, r.train, r.train_end_waits).run()},
-               {"evaluate", order_text(l, r, r.evaluate, r.evaluate_end_waits).run()}});
+               {"train", l.trains() ? function("inline void train(rank& r) {", order_text(l, r, r.train, r.train_end_waits).run()) : ""},
+               {"evaluate", function("inline void evaluate(rank& r) {", order_text(l, r, r.evaluate, r.evaluate_end_waits).run())}});
 }
 
 }  // namespace rankc::codegen

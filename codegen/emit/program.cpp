@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <rankc/expected.hpp>
 #include <rankc/templates.hpp>
 #include <rankc/version.hpp>
 
@@ -68,19 +69,10 @@ std::string tables(const lowered& l) {
   return out + "};";
 }
 
-/// Floating-point operations per token, forward and backward. Source: PaLM (Chowdhery et al. 2022), appendix B.
+/// Floating-point operations per token; backward is twice a forward.
 double flops_per_token(const plan_data& plan) {
   double total = 0;
-  for (const layer_kind& k : plan.kinds)
-    for (std::size_t i = 0; i < k.ops.forward_ops; ++i) {
-      const auto& o = k.ops.ops[i];
-      if (o.kind->name == "linear") {
-        const type& w = k.ops.weights[o.weight[0]].holds;
-        total += 6.0 * w.shape[0].size * w.shape[1].size * k.count;
-      } else if (o.kind->name == "attention") {
-        total += 12.0 * k.ops.values[o.in[0]].shape[1].size * o.with.seq * k.count;
-      }
-    }
+  for (const layer_kind& k : plan.kinds) total += 3 * k.count * forward_flops(k.ops);
   return total;
 }
 
@@ -103,7 +95,8 @@ std::string emit_program(const lowered& l, const std::string& target) {
       templates::program_program_cpp,
       {{"version", version}, {"plan", p.name}, {"plan_id", identifier(p.name)}, {"target", target}, {"includes", includes},
        {"interface", std::to_string(runtime::interface_version)}, {"tables", tables(l)}, {"text", describe_text(l)},
-       {"json", describe_json(l)}, {"train", fmt::format("{}", fmt::join(train, ", "))},
+       {"json", describe_json(l)}, {"train", l.trains() ? "train" : "nullptr"},
+       {"train_table", l.trains() ? fmt::format("void (*const train[])(rank&){{{}}};", fmt::join(train, ", ")) : ""},
        {"evaluate", fmt::format("{}", fmt::join(evaluate, ", "))}, {"hash", fmt::format("{:#018x}", l.hash)},
        {"dtype", name_of(l.type)}, {"pp", std::to_string(p.dims.pp)},
        {"dp", std::to_string(p.dims.dp_replicate)}, {"tp", std::to_string(p.dims.tp)},
@@ -124,7 +117,7 @@ std::map<std::string, std::string> emit(const lowered& l, const std::string& tar
   for (const pipeline_rank& r : l.ranks) {
     files[fmt::format("memory_{}.hpp", r.index)] = emit_memory(l, r);
     files[fmt::format("pipeline_{}.hpp", r.index)] = emit_pipeline(l, r);
-    for (const stage_plan& s : r.stages) files[fmt::format("stage_{}.hpp", s.stage)] = emit_stage(l, r, s);
+    for (const stage_plan& s : r.stages) files[s.name + ".hpp"] = emit_stage(l, r, s);
   }
   files["program.cpp"] = emit_program(l, target);
   holes header_holes = common, main_holes = common;

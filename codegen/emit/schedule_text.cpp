@@ -19,6 +19,7 @@ std::string schedule_text(const plan_data& plan) {
     out += fmt::format("rank {:<3}|", r);
     double now = 0;
     for (int i = table.begin[r]; i < table.begin[r + 1]; ++i) {
+      if (!computes(table.actions[i].kind)) continue;
       for (; now < t.begin[i]; ++now) out += "    .";
       out += fmt::format("{:>5}", token(table.actions[i]));
       for (now = t.begin[i] + 1; now < t.end[i]; ++now) out += "    -";
@@ -51,6 +52,7 @@ std::string schedule_svg(const plan_data& plan) {
                          static_cast<int>(t.makespan * unit), row - 4);
     for (int i = table.begin[r]; i < table.begin[r + 1]; ++i) {
       const action& a = table.actions[i];
+      if (!computes(a.kind)) continue;
       const int x = left + static_cast<int>(t.begin[i] * unit), w = static_cast<int>((t.end[i] - t.begin[i]) * unit);
       boxes += fmt::format("<rect class=\"{}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"><title>{}</title></rect>", classes[static_cast<int>(a.kind)],
                            x, y, w - 1, row - 4, token(a));

@@ -42,9 +42,10 @@ surroundings needs(const lowered& l, const stage_plan& s, phase p) {
   return n;
 }
 
-std::vector<std::string> stage_parameters(const lowered& l, const stage_plan& s, phase does) {
+std::vector<std::string> stage_parameters(const lowered& l, const pipeline_rank& r, const stage_plan& s, phase does) {
   const surroundings n = needs(l, s, does);
   std::vector<std::string> p{"rank& r", "const slot& s"};
+  if (r.overlaps) p.push_back("at work");
   if (n.ids) p.push_back("at ids");
   if (n.targets) p.push_back("at targets");
   if (n.x) p.push_back("at x");
@@ -55,9 +56,9 @@ std::vector<std::string> stage_parameters(const lowered& l, const stage_plan& s,
   return p;
 }
 
-std::string function(const lowered& l, const stage_plan& s, phase p) {
-  const layer_surroundings names{"", "s", "ids", "targets", "x", "y", "dy", "dx", "accumulate"};
-  std::string out = call("inline void " + name_of(p), stage_parameters(l, s, p), 0, " {\n");
+std::string function(const lowered& l, const pipeline_rank& r, const stage_plan& s, phase p) {
+  const layer_surroundings names{"", "s", "work", "ids", "targets", "x", "y", "dy", "dx", "accumulate"};
+  std::string out = call("inline void " + name_of(p), stage_parameters(l, r, s, p), 0, " {\n");
   const int n = static_cast<int>(s.layers.size());
   for (int i = 0; i < n; ++i) {
     const int layer = p == phase::forward ? i : n - 1 - i;
@@ -66,10 +67,11 @@ std::string function(const lowered& l, const stage_plan& s, phase p) {
   return out + "}\n";
 }
 
-std::string functions(const lowered& l, const stage_plan& s) {
-  std::string out = function(l, s, phase::forward);
-  if (l.uses(action_kind::B, s.stage)) out += "\n" + function(l, s, phase::backward);
-  if (l.uses(action_kind::I, s.stage)) out += "\n" + function(l, s, phase::backward_input) + "\n" + function(l, s, phase::backward_weight);
+std::string functions(const lowered& l, const pipeline_rank& r, const stage_plan& s) {
+  std::string out = function(l, r, s, phase::forward);
+  if (l.uses(action_kind::B, s.stage)) out += "\n" + function(l, r, s, phase::backward);
+  if (l.uses(action_kind::I, s.stage))
+    out += "\n" + function(l, r, s, phase::backward_input) + "\n" + function(l, r, s, phase::backward_weight);
   return out;
 }
 
@@ -93,7 +95,7 @@ std::string layer_call(const lowered& l, const stage_plan& s, int layer, phase p
   take(f.weights, in.scope + me);
   take(f.gradients, in.scope + "d_" + me);
   take(f.saved, in.slot + "." + me);
-  take(f.work, "work");
+  take(f.work, in.work);
   take(f.rope, "rope_table");
   take(f.ids, in.ids);
   take(f.targets, in.targets);
@@ -113,8 +115,8 @@ std::string stage_call(const lowered& l, const pipeline_rank& r, const item& i) 
   const stage_plan& s = r.stages[i.stage];
   const surroundings n = needs(l, s, i.does);
   const layer_surroundings at = surroundings_of(r, i);
-  const std::string scope = fmt::format("stage_{}::", s.stage);
-  std::vector<std::string> arguments{"r", fmt::format("{}at_slot(slot_{}[{}])", scope, s.stage, i.slot)};
+  std::vector<std::string> arguments{"r", fmt::format("{}at_slot(slot_{}[{}])", at.scope, s.stage, i.slot)};
+  if (r.overlaps) arguments.push_back(at.work);
   if (n.ids) arguments.push_back(at.ids);
   if (n.targets) arguments.push_back(at.targets);
   if (n.x) arguments.push_back(at.x);
@@ -122,7 +124,7 @@ std::string stage_call(const lowered& l, const pipeline_rank& r, const item& i) 
   if (n.dy) arguments.push_back(at.dy);
   if (n.dx) arguments.push_back(at.dx);
   if (n.accumulate) arguments.push_back(at.accumulate);
-  return call(scope + name_of(i.does), arguments, 2);
+  return call(at.scope + name_of(i.does), arguments, 2);
 }
 
 std::string slot_name(const pipeline_rank& r, const stage_plan& s) {
@@ -131,14 +133,12 @@ std::string slot_name(const pipeline_rank& r, const stage_plan& s) {
 
 layer_surroundings surroundings_of(const pipeline_rank& r, const item& i) {
   const stage_plan& s = r.stages[i.stage];
-  const int stage = s.stage;
-  auto buffer = [](const char* name, int of_stage, int index) { return fmt::format("{}_{}[{}]", name, of_stage, index); };
+  auto boundary = [](int index) { return fmt::format("boundary[{}]", index); };
   auto of_microbatch = [&](const char* name) {
     return i.microbatch ? fmt::format("{} + {} * ids_bytes", name, i.microbatch) : std::string(name);
   };
-  return {fmt::format("stage_{}::", stage), slot_name(r, s), of_microbatch("ids"), of_microbatch("targets"), buffer("input", stage, i.input),
-          s.next_here < 0 ? buffer("output", stage, i.output) : buffer("input", stage + 1, i.output), buffer("dy", stage, i.dy),
-          s.previous_here < 0 ? buffer("dx", stage, i.dx) : buffer("dy", stage - 1, i.dx), i.first ? "false" : "true"};
+  return {s.name + "::", slot_name(r, s), i.on == stream::beside ? "work_beside" : "work", of_microbatch("ids"), of_microbatch("targets"),
+          boundary(i.x), boundary(i.y), boundary(i.dy), boundary(i.dx), i.first ? "false" : "true"};
 }
 
 std::string emit_stage(const lowered& l, const pipeline_rank& r, const stage_plan& s) {
@@ -152,7 +152,7 @@ std::string emit_stage(const lowered& l, const pipeline_rank& r, const stage_pla
     const std::string me = member(use.name);
     kinds.push_back(use.name);
     for (const char* region : {"weights", "gradients"})
-      parameters += fmt::format("constexpr {}::parameters {}{} = {}\n", layer_namespace(b), region[0] == 'w' ? "" : "d_", me,
+      if (region[0] == 'w' || l.trains()) parameters += fmt::format("constexpr {}::parameters {}{} = {}\n", layer_namespace(b), region[0] == 'w' ? "" : "d_", me,
                                 place_call(l, use, region));
     if (b.saved_bytes) {
       members.push_back(fmt::format("{}::saved {};", layer_namespace(b), me));
@@ -171,9 +171,9 @@ std::string emit_stage(const lowered& l, const pipeline_rank& r, const stage_pla
   for (const std::string& m : members) member_text += m + "\n";
   return fill(templates::program_stage_hpp,
               {{"version", version}, {"plan", l.plan->name}, {"plan_id", identifier(l.plan->name)},
-               {"pipeline", std::to_string(r.index)}, {"stage", std::to_string(s.stage)}, {"contents", contents},
+               {"pipeline", std::to_string(r.index)}, {"stage", s.name}, {"contents", contents},
                {"parameters", parameters}, {"slot_size", readable_bytes(s.slot_bytes)}, {"slot_members", member_text},
-               {"slot_places", places}, {"functions", functions(l, s)}});
+               {"slot_places", places}, {"functions", functions(l, r, s)}});
 }
 
 }  // namespace rankc::codegen

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "step_times.hpp"
 
-#include "../passes/messages.hpp"
+#include "../passes/edges.hpp"
 
 #include <fmt/format.h>
 
@@ -31,6 +31,7 @@ std::vector<timed> planned_times(const plan_data& plan) {
   const timing over_time = time(t);
   const double send = costs{}.send * planned_forward;
   const auto rank_of_pipeline = [&](int pp) { return layout(plan.dims).flat(coord{.pp = along<mesh_axis::pp>(pp)}); };
+  const std::vector<pipeline_edge> edges = edges_of(t);
   std::vector<timed> out;
   for (int r = 0; r < t.ranks(); ++r)
     for (int i = t.begin[r]; i < t.begin[r + 1]; ++i) {
@@ -39,13 +40,13 @@ std::vector<timed> planned_times(const plan_data& plan) {
       out.push_back({rank_of_pipeline(r), stream::compute, token(a), begin, end});
       const bool forward = a.kind == action_kind::F;
       const int to = a.stage + (forward ? 1 : -1);
-      if (a.kind == action_kind::W || to < 0 || to >= t.stages() || t.rank_of(to, a.microbatch) == r) continue;
+      if (!computes(a.kind) || a.kind == action_kind::W || to < 0 || to >= t.stages() || t.rank_of(to, a.microbatch) == r) continue;
       const std::string name =
           fmt::format("{}{}: stage {} -> {}", forward ? "F" : "B", a.microbatch, a.stage, to);
-      const bool to_next = goes_to_next(r, t.rank_of(to, a.microbatch), t.ranks(), !forward);
-      out.push_back({rank_of_pipeline(r), to_next ? stream::to_next : stream::to_prev, name, end, end + send});
-      out.push_back({rank_of_pipeline(t.rank_of(to, a.microbatch)), to_next ? stream::from_prev : stream::from_next, name, end,
-                     end + send});
+      const int receiver = t.rank_of(to, a.microbatch);
+      const auto edge = std::find_if(edges.begin(), edges.end(), [&](const auto& e) { return e.from == r && e.to == receiver; });
+      out.push_back({rank_of_pipeline(r), edge->out, name, end, end + send});
+      out.push_back({rank_of_pipeline(receiver), edge->in, name, end, end + send});
     }
   std::stable_sort(out.begin(), out.end(), [](const timed& a, const timed& b) {
     return std::pair(a.rank, a.begin) < std::pair(b.rank, b.begin);

@@ -7,89 +7,122 @@
 
 namespace rankc::codegen {
 
-rank_order order_of(const action_table& t, const std::vector<pipeline_message>& messages, int rank) {
-  rank_order o;
-  o.actions.assign(t.actions.begin() + t.begin[rank], t.actions.begin() + t.begin[rank + 1]);
-  o.received_before.resize(o.actions.size());
-  o.sent_after.resize(o.actions.size());
-  for (const pipeline_message& m : messages) {
-    if (m.receiver == rank) o.received_before[m.posted].push_back(m);
-    if (m.sender == rank) o.sent_after[m.made].push_back(m);
-  }
-  return o;
-}
-
 namespace {
 
-/// Positions at which a stage works on a microbatch, and at which its messages begin and end.
-struct life {
+/// Indices of actions of the table: where a stage works on a microbatch here.
+struct works {
   int forward = -1, backward = -1, weights = -1;  // of the same action where backward is whole
-  int input_from = -1, output_until = -1, dy_from = -1, dx_until = -1;
 };
 
-std::map<std::pair<int, int>, life> lives_of(const rank_order& o) {
-  std::map<std::pair<int, int>, life> all;
-  for (int k = 0; k < static_cast<int>(o.actions.size()); ++k) {
-    const action& a = o.actions[k];
-    life& l = all[{a.stage, a.microbatch}];
-    if (a.kind == action_kind::F) l.forward = l.backward = l.weights = k;
-    if (a.kind == action_kind::I || a.kind == action_kind::B) l.backward = k;
-    if (a.kind == action_kind::W || a.kind == action_kind::B) l.weights = k;
-    for (const pipeline_message& m : o.received_before[k]) {
-      life& to = all[{m.to_stage, m.microbatch}];
-      (m.gradients ? to.dy_from : to.input_from) = k;
+class rank_buffers {
+ public:
+  rank_buffers(const lowered& l, pipeline_rank& r, const action_table& t, const communication& c) : l_(l), r_(r), t_(t) {
+    for (int i = t.begin[r.index]; i < t.begin[r.index + 1]; ++i) {
+      const action& a = t.actions[i];
+      if (!computes(a.kind)) continue;
+      works& w = works_[{a.stage, a.microbatch}];
+      if (a.kind == action_kind::F) w.forward = i;
+      if (a.kind == action_kind::B || a.kind == action_kind::I) w.backward = i;
+      if (a.kind == action_kind::B || a.kind == action_kind::W) w.weights = i;
     }
-    for (const pipeline_message& m : o.sent_after[k]) (m.gradients ? l.dx_until : l.output_until) = m.held;
+    for (const message& m : c.messages) {
+      const action& made = t.actions[m.producer];
+      const bool gradient = made.kind != action_kind::F;
+      const boundary_key key{gradient, gradient ? made.stage : made.stage + 1, made.microbatch};
+      if (m.to == r.index) arrives_[key] = m.posted;
+      if (m.from == r.index) leaves_[key] = m.left;
+    }
   }
-  return all;
-}
+
+  buffer_table place() {
+    place_slots();
+    place_boundaries();
+    return std::move(table_);
+  }
+
+ private:
+  stage_plan& here(int stage) const {
+    return *std::find_if(r_.stages.begin(), r_.stages.end(), [&](const stage_plan& s) { return s.stage == stage; });
+  }
+  /// The halves of an OVERLAP are one position: what one of them lets go, the other cannot have.
+  int begin_of(int i) const { return i > t_.begin[r_.index] && t_.actions[i - 1].overlaps_next ? i - 1 : i; }
+  int end_of(int i) const { return i + t_.actions[i].overlaps_next; }
+
+  void place_slots() {
+    struct slot_life : lifetime {
+      int stage, microbatch;
+    };
+    std::vector<slot_life> lives;
+    for (const auto& [key, w] : works_)
+      lives.push_back({{begin_of(w.forward), end_of(std::max(w.forward, w.weights)), here(key.first).slot_bytes}, key.first, key.second});
+    // The large ones first, which leaves the fewest gaps.
+    std::stable_sort(lives.begin(), lives.end(), [](const slot_life& a, const slot_life& b) {
+      return a.bytes != b.bytes ? a.bytes > b.bytes : a.first < b.first;
+    });
+    std::vector<lifetime> placed(lives.begin(), lives.end());
+    r_.arena.slots_bytes = std::max(r_.arena.slots_bytes, place_intervals(placed));
+    for (std::size_t i = 0; i < lives.size(); ++i) {
+      std::vector<std::size_t>& slots = here(lives[i].stage).slots;
+      const auto known = std::find(slots.begin(), slots.end(), placed[i].offset);
+      table_.slots[{lives[i].stage, lives[i].microbatch}] = static_cast<int>(known - slots.begin());
+      if (known == slots.end()) slots.push_back(placed[i].offset);
+    }
+  }
+
+  /// Until when a stage reads a buffer at its end: the second half of backward may need it too.
+  int until(const stage_plan& s, const works& w, space end) const {
+    const bool at_front = end == space::x || end == space::dx;
+    const body& b = l_.bodies[(at_front ? s.layers.front() : s.layers.back()).kind];
+    return std::max(w.forward, b.uses(phase::backward_weight, end) ? w.weights : w.backward);
+  }
+
+  /// The use of a boundary here: by the stage after it, by the one before it, or by a message.
+  buffer_use use_of(const boundary_key& key, int* slot) const {
+    const auto after = works_.find({key.stage, key.microbatch}), before = works_.find({key.stage - 1, key.microbatch});
+    const auto arrives = arrives_.find(key), leaves = leaves_.find(key);
+    int last = -1;
+    if (after != works_.end()) last = until(here(key.stage), after->second, key.gradient ? space::dx : space::x);
+    if (before != works_.end() && key.gradient) last = std::max(last, until(here(key.stage - 1), before->second, space::dy));
+    if (leaves != leaves_.end()) last = std::max(last, leaves->second);
+    const int first = arrives != arrives_.end() ? arrives->second : key.gradient ? after->second.backward : before->second.forward;
+    return {begin_of(first), end_of(last), slot};
+  }
+
+  void place_boundaries() {
+    for (const auto& [key, w] : works_)
+      for (const bool gradient : {false, true}) {
+        if (gradient && w.backward < 0) continue;
+        for (const int stage : {key.first, key.first + 1})
+          if (stage > 0 && stage < t_.stages()) table_.boundaries[{gradient, stage, key.second}] = -1;
+      }
+    std::vector<buffer_use> uses;
+    for (auto& [key, slot] : table_.boundaries) {
+      uses.push_back(use_of(key, &slot));
+      r_.arena.boundary_bytes = std::max(r_.arena.boundary_bytes, boundary_bytes(l_, r_, key.stage));
+    }
+    r_.arena.boundary_count = std::max(r_.arena.boundary_count, colour(uses));
+  }
+
+  const lowered& l_;
+  pipeline_rank& r_;
+  const action_table& t_;
+  std::map<std::pair<int, int>, works> works_;  // of (stage, microbatch)
+  std::map<boundary_key, int> arrives_, leaves_;
+  buffer_table table_;
+};
 
 }  // namespace
 
-buffer_table colour_buffers(const lowered& l, pipeline_rank& r, const rank_order& order) {
-  const auto lives = lives_of(order);
-  buffer_table table;
-  for (stage_plan& s : r.stages) {
-    std::vector<int> microbatches;  // in the order of their forwards
-    for (const action& a : order.actions)
-      if (a.kind == action_kind::F && a.stage == s.stage) microbatches.push_back(a.microbatch);
-    auto colour = [&](int microbatch_buffers::*which, int stage_plan::*count, auto span_of) {
-      std::vector<span_of_time> spans;
-      for (int m : microbatches) spans.push_back(span_of(m, lives.at({s.stage, m})));
-      s.*count = std::max(s.*count, colour_intervals(spans));
-      for (std::size_t i = 0; i < spans.size(); ++i) table[{s.stage, microbatches[i]}].*which = spans[i].colour;
-    };
-    // What lies at the stage's ends is needed until the second half of backward, if that reads it.
-    const auto until = [&](const life& x, const stage_plan& of, space end) {
-      const layer_use& layer = end == space::dy ? of.layers.back() : of.layers.front();
-      return l.bodies[layer.kind].uses(phase::backward_weight, end) ? x.weights : x.backward;
-    };
-    const bool trains = lives.at({s.stage, microbatches[0]}).backward != lives.at({s.stage, microbatches[0]}).forward;
-    colour(&microbatch_buffers::slot, &stage_plan::slots, [](int, const life& x) { return span_of_time{x.forward, x.weights}; });
-    if (s.stage > 0)
-      colour(&microbatch_buffers::input, &stage_plan::inputs, [&](int m, const life& x) {
-        return span_of_time{s.previous_here < 0 ? x.input_from : lives.at({s.stage - 1, m}).forward, until(x, s, space::x)};
-      });
-    if (!s.last && s.next_here < 0)
-      colour(&microbatch_buffers::output, &stage_plan::outputs, [](int, const life& x) { return span_of_time{x.forward, x.output_until}; });
-    if (!s.last && trains)
-      colour(&microbatch_buffers::dy, &stage_plan::dys, [&](int m, const life& x) {
-        if (s.next_here < 0) return span_of_time{x.dy_from, until(x, s, space::dy)};
-        const life& next = lives.at({s.stage + 1, m});
-        return span_of_time{next.backward, std::max(until(x, s, space::dy), until(next, r.stages[s.next_here], space::dx))};
-      });
-    if (s.stage > 0 && s.previous_here < 0 && trains)
-      colour(&microbatch_buffers::dx, &stage_plan::dxs, [&](int, const life& x) {
-        return span_of_time{x.backward, std::max(x.dx_until, until(x, s, space::dx))};
-      });
+std::size_t boundary_bytes(const lowered& l, const pipeline_rank& r, int stage) {
+  for (const stage_plan& s : r.stages) {
+    if (s.stage == stage) return l.bodies[s.layers.front().kind].x_bytes;
+    if (s.stage + 1 == stage) return l.bodies[s.layers.back().kind].y_bytes;
   }
-  for (const stage_plan& s : r.stages)
-    for (auto& [of, buffers] : table) {
-      if (of.first != s.stage) continue;
-      if (s.next_here >= 0) buffers.output = table.at({s.stage + 1, of.second}).input;
-      if (s.previous_here >= 0) buffers.dx = table.at({s.stage - 1, of.second}).dy;
-    }
-  return table;
+  return 0;
+}
+
+buffer_table place_buffers(const lowered& l, pipeline_rank& r, const action_table& t, const communication& c) {
+  return rank_buffers(l, r, t, c).place();
 }
 
 }  // namespace rankc::codegen

@@ -1,27 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
-// The buffers that a rank's stages use for each microbatch: equal ones, coloured by their lifetimes.
+// The buffers that a rank uses for each microbatch: a slot of the stage for what lasts from forward to backward, and for
+// each boundary between stages one for the activation and one for its gradient. Coloured by their lifetimes.
 #pragma once
-#include <map>
+#include <rankc/schedule/communicate.hpp>
 
-#include "messages.hpp"
+#include <map>
+#include <tuple>
+
 #include "passes.hpp"
 
 namespace rankc::codegen {
 
-/// The actions of one pipeline rank, and the messages that it sends and receives, by where they belong in its order.
-struct rank_order {
-  std::vector<action> actions;
-  std::vector<std::vector<pipeline_message>> received_before, sent_after;  // of each action
+/// What crosses the boundary before `stage`: the activation that it reads, or the gradient of that.
+struct boundary_key {
+  bool gradient;
+  int stage, microbatch;
+  auto operator<=>(const boundary_key&) const = default;
 };
-rank_order order_of(const action_table&, const std::vector<pipeline_message>&, int rank);
 
-/// Which buffers a microbatch has on a stage; -1: none.
-struct microbatch_buffers {
-  int slot = -1, input = -1, output = -1, dy = -1, dx = -1;
+/// Which buffers a rank has for each microbatch.
+struct buffer_table {
+  std::map<std::pair<int, int>, int> slots;  // of (stage, microbatch)
+  std::map<boundary_key, int> boundaries;
+  int boundary(bool gradient, int stage, int microbatch) const {
+    const auto at = boundaries.find({gradient, stage, microbatch});
+    return at == boundaries.end() ? -1 : at->second;
+  }
 };
-using buffer_table = std::map<std::pair<int, int>, microbatch_buffers>;  // of (stage, microbatch)
 
-/// Colour the buffers of an order, and let the rank's stages hold at least as many of each.
-buffer_table colour_buffers(const lowered&, pipeline_rank&, const rank_order&);
+/// Bytes of the boundary before a stage of the rank, or after its last one.
+std::size_t boundary_bytes(const lowered&, const pipeline_rank&, int stage);
+
+/// Place the buffers of a rank's actions and messages; the rank then has room for these, beside those that it had.
+buffer_table place_buffers(const lowered&, pipeline_rank&, const action_table&, const communication&);
 
 }  // namespace rankc::codegen

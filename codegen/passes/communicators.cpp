@@ -1,45 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "messages.hpp"
+#include "edges.hpp"
 #include "passes.hpp"
 
 namespace rankc::codegen {
 
 namespace {
-/// A directed pair of pipeline ranks; two ranks have one for activations and one for gradients.
-struct pipeline_edge {
-  int from, to;
-  bool to_next;
-  std::string carries;
-};
-std::vector<pipeline_edge> edges_of(const action_table& t) {
-  std::vector<pipeline_edge> edges;
-  auto carry = [&](int from_stage, int to_stage, const std::string& what) {
-    const int from = t.rank_of_stage[from_stage], to = t.rank_of_stage[to_stage];
-    if (from == to) return;
-    const bool to_next = goes_to_next(from, to, t.ranks(), to_stage < from_stage);
-    const auto known = std::find_if(edges.begin(), edges.end(), [&](const auto& e) { return e.from == from && e.to_next == to_next; });
-    if (known == edges.end()) edges.push_back({from, to, to_next, what});
-    else if (known->carries.find(what) == std::string::npos) known->carries += " and " + what;
-  };
-  for (int s = 0; s + 1 < t.stages(); ++s) {
-    carry(s, s + 1, "activations");
-    carry(s + 1, s, "gradients");
-  }
-  return edges;
-}
+
+using runtime::stream;
 
 std::string at(std::initializer_list<std::pair<const char*, int>> where) {
   std::string s;
   for (auto [axis, i] : where) s += (s.empty() ? "" : " ") + std::string(axis) + " " + std::to_string(i);
   return s;
 }
+bool overlaps(const action_table& t, int rank) {
+  return std::any_of(t.actions.begin() + t.begin[rank], t.actions.begin() + t.begin[rank + 1], [](const action& a) { return a.overlaps_next; });
+}
+
 }  // namespace
 
 void make_communicators(lowered& l) {
   const parallel_dims& d = l.plan->dims;
   const int dp = d.dp_replicate;
+  const action_table& actions = l.plan->actions;
+  const std::vector<pipeline_edge> edges = edges_of(actions);
   l.communicator_of.assign(d.world, {});
   for (auto& of : l.communicator_of) of.fill(-1);
   auto add = [&](std::string name, std::vector<int> ranks, std::initializer_list<role> roles_of_each) {
@@ -58,8 +44,12 @@ void make_communicators(lowered& l) {
     return ranks;
   };
   for (int p = 0; p < d.pp; ++p)
-    for (int r = 0; r < dp; ++r)
-      add("tp at " + at({{"pp", p}, {"dp", r}}), line(d.tp, [&](int t) { return rank_at(d, p, r, t); }), {role::tp});
+    for (int r = 0; r < dp; ++r) {
+      const std::string where = at({{"pp", p}, {"dp", r}});
+      const std::vector<int> ranks = line(d.tp, [&](int t) { return rank_at(d, p, r, t); });
+      add("tp at " + where, ranks, {role::tp});
+      if (overlaps(actions, p)) add("tp of what overlaps at " + where, ranks, {role::tp_beside});
+    }
   for (int p = 0; p < d.pp; ++p)
     for (int t = 0; t < d.tp; ++t)
       add("dp at " + at({{"pp", p}, {"tp", t}}), line(dp, [&](int r) { return rank_at(d, p, r, t); }), {role::dp});
@@ -67,17 +57,13 @@ void make_communicators(lowered& l) {
     for (int t = 0; t < d.tp; ++t) {
       const std::string where = at({{"dp", r}, {"tp", t}});
       add("pp at " + where, line(d.pp, [&](int p) { return rank_at(d, p, r, t); }), {role::pp});
-      if (!l.shared.empty()) {
-        const auto& at_rank = l.plan->actions.rank_of_stage;
-        const int first = rank_at(d, at_rank.front(), r, t), last = rank_at(d, at_rank.back(), r, t);
-        add("tied weights at " + where, {first, last}, {role::tied});
-      }
-      for (const pipeline_edge& e : edges_of(l.plan->actions)) {
-        const std::string name = e.carries + " " + std::to_string(e.from) + " -> " + std::to_string(e.to) + " at " + where;
-        const std::vector<int> ranks{rank_at(d, e.from, r, t), rank_at(d, e.to, r, t)};
-        if (e.to_next) add(name, ranks, {role::to_next, role::from_prev});
-        else add(name, ranks, {role::to_prev, role::from_next});
-      }
+      for (const auto& pair : l.tied)
+        add((actions.bidirectional() ? "copies of ranks " + std::to_string(pair[0]) + " and " + std::to_string(pair[1]) : "tied weights") +
+                " at " + where,
+            line(2, [&](int i) { return rank_at(d, pair[i], r, t); }), {role::tied});
+      for (const pipeline_edge& e : edges)
+        add(e.carries + " " + std::to_string(e.from) + " -> " + std::to_string(e.to) + " at " + where,
+            {rank_at(d, e.from, r, t), rank_at(d, e.to, r, t)}, {role_of(e.out), role_of(e.in)});
     }
 }
 

@@ -4,18 +4,21 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "passes.hpp"
+#include "buffers.hpp"
+#include "edges.hpp"
 
 namespace rankc::codegen {
 
 namespace {
 // Contents, by what they are; the other numbers say which.
-enum content_kind { weight, gradient, first_moment, second_moment, working_copy, rope, tokens, targets, loss, norm, saved, temp, hidden, chain, input, output, dy, dx };
+enum content_kind { weight, gradient, first_moment, second_moment, working_copy, rope, tokens, targets, loss, norm, saved, temp, hidden, chain, boundary };
 }  // namespace
 
 expander::expander(const lowered& l, const pipeline_rank& r)
-    : l_(l), r_(r), kept_(l.has_working_copy() ? std::vector<int>{weight, first_moment, second_moment, working_copy}
-                                               : std::vector<int>{weight, first_moment, second_moment}) {}
+    : l_(l), r_(r), kept_{weight} {
+  if (l.trains()) kept_.insert(kept_.end(), {first_moment, second_moment});
+  if (l.has_working_copy()) kept_.push_back(working_copy);
+}
 
 expander::place expander::parameter(int region, std::size_t index) const {
   const placed_parameter& p = r_.parameters[index];
@@ -41,7 +44,7 @@ expander::place expander::resolve(const item& i, int layer, const operand& o) co
   const body& b = l_.bodies[use.kind];
   const arena_plan& a = r_.arena;
   const int m = i.microbatch, last = static_cast<int>(s.layers.size()) - 1;
-  const std::size_t slot = s.slot_at + aligned(s.slot_bytes) * i.slot, boundary = aligned(s.boundary_bytes);
+  const std::size_t slot = a.slots + s.slots[i.slot];
   const std::size_t ids = static_cast<std::size_t>(l_.plan->rows) * l_.plan->recipe.seq * sizeof(std::int32_t);
   auto parameter_of = [&](int region) {
     const group_layout::place& p = l_.groups[use.kind].of_parameter[o.index];
@@ -49,6 +52,10 @@ expander::place expander::resolve(const item& i, int layer, const operand& o) co
     for (std::size_t j = 0; j < r_.parameters.size(); ++j)
       if (r_.parameters[j].element == element) return parameter(region, j);
     throw std::logic_error("a layer's parameter has no place");
+  };
+  // What goes from stage to stage is named by the stage that it comes to, or whose gradient it is.
+  auto between = [&](bool gradient, int stage, int index) -> place {
+    return {a.boundaries + aligned(a.boundary_bytes) * index, boundary_bytes(l_, r_, stage), {boundary, gradient, stage, m}};
   };
   switch (o.where) {
     case space::weight: return parameter_of(l_.has_working_copy() ? working_copy : weight);
@@ -60,24 +67,18 @@ expander::place expander::resolve(const item& i, int layer, const operand& o) co
     case space::saved:
       return {slot + use.saved + b.buffers[o.index].offset, b.buffers[o.index].bytes, {saved, i.stage, m, layer, o.index}};
     case space::temp:
-      return {a.work + b.buffers[o.index].offset, b.buffers[o.index].bytes, {temp, i.stage, m, layer * 4 + static_cast<int>(i.does), o.index}};
+      return {(i.on == stream::beside ? a.work_beside : a.work) + b.buffers[o.index].offset, b.buffers[o.index].bytes, {temp, i.stage, m, layer * 4 + static_cast<int>(i.does), o.index}};
     case space::x:
-      if (layer == 0) return {s.input_at + boundary * i.input, s.boundary_bytes, {input, i.stage, m}};
+      if (layer == 0) return between(false, s.stage, i.x);
       return {slot + s.layers[layer - 1].output, b.x_bytes, {hidden, i.stage, m, layer - 1}};
     case space::y:
-      if (layer == last) {
-        if (s.next_here >= 0) return {r_.stages[s.next_here].input_at + boundary * i.output, s.boundary_bytes, {input, s.next_here, m}};
-        return {s.output_at + boundary * i.output, s.boundary_bytes, {output, i.stage, m}};
-      }
+      if (layer == last) return between(false, s.stage + 1, i.y);
       return {slot + use.output, b.y_bytes, {hidden, i.stage, m, layer}};
     case space::dy:
-      if (layer == last) return {s.dy_at + boundary * i.dy, s.boundary_bytes, {dy, i.stage, m}};
+      if (layer == last) return between(true, s.stage + 1, i.dy);
       return {l_.splits_backward() ? slot + use.output_gradient : a.chain[layer % 2], b.y_bytes, {chain, i.stage, m, layer + 1}};
     case space::dx:
-      if (layer == 0) {
-        if (s.previous_here >= 0) return {r_.stages[s.previous_here].dy_at + boundary * i.dx, s.boundary_bytes, {dy, s.previous_here, m}};
-        return {s.dx_at + boundary * i.dx, s.boundary_bytes, {dx, i.stage, m}};
-      }
+      if (layer == 0) return between(true, s.stage, i.dx);
       return {l_.splits_backward() ? slot + s.layers[layer - 1].output_gradient : a.chain[(layer - 1) % 2], b.x_bytes,
               {chain, i.stage, m, layer}};
   }
@@ -105,7 +106,7 @@ op expander::layer_op(const item& i, int layer, const kernel& k) {
     o.kind = op_kind::collective;
     o.name = k.collective_->name;
     o.bytes = k.collective_->bytes;
-    o.communicator = static_cast<int>(k.collective_->over);
+    o.communicator = static_cast<int>(i.on == stream::beside ? role::tp_beside : k.collective_->over);
     o.message = l_.find_message(o.name);
   }
   return o;
@@ -181,8 +182,8 @@ std::vector<op> expander::expand(const item& i) {
       o.kind = sends ? op_kind::send : op_kind::receive;
       o.name = i.name;
       o.message = i.message;
-      o.bytes = s.boundary_bytes;
-      o.communicator = static_cast<int>(role::to_next) + static_cast<int>(i.on) - static_cast<int>(stream::to_next);
+      o.bytes = i.bytes;
+      o.communicator = static_cast<int>(role_of(i.on));
       if (sends) {
         o.reads.push_back(read(p));
         sent_[i.message] = o.reads.back().value;
@@ -231,7 +232,7 @@ op expander::end(bool train) {
   o.name = "end";
   for (std::size_t p = 0; p < r_.parameters.size(); ++p)
     for (int region : kept_) o.reads.push_back(read(parameter(region, p)));
-  if (train) o.reads.push_back(read(scalar(norm, r_.arena.norm)));
+  if (train && l_.trains()) o.reads.push_back(read(scalar(norm, r_.arena.norm)));
   if (current_.count({loss})) o.reads.push_back(read(scalar(loss, r_.arena.loss)));
   return o;
 }

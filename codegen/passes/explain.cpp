@@ -76,8 +76,8 @@ std::string arena(const lowered& l) {
     out += fmt::format("pipeline rank {}: {} bytes\n  weights {} gradients {} moments {} {} loss {} norm {} work {} + {}\n", r.index,
                        a.bytes, a.weights, a.gradients, a.first_moment, a.second_moment, a.loss, a.norm, a.work, a.work_bytes);
     for (const stage_plan& s : r.stages)
-      out += fmt::format("  stage {}: {} slots of {} at {}, {} inputs at {}, {} outputs at {}\n", s.stage, s.slots, s.slot_bytes,
-                         s.slot_at, s.inputs, s.input_at, s.outputs, s.output_at);
+      out += fmt::format("  stage {}: slots of {} at {}\n", s.stage, s.slot_bytes, fmt::join(s.slots, ", "));
+    out += fmt::format("  slots {} + {} boundaries {} x {} at {}\n", a.slots, a.slots_bytes, a.boundary_count, a.boundary_bytes, a.boundaries);
   }
   return out;
 }

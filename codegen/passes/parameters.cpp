@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <numeric>
-#include <set>
+#include <stdexcept>
 
 #include "passes.hpp"
 
@@ -22,7 +24,6 @@ int order_of(const layer_parameter& p) {
   const bool sharded = p.shard_dim >= 0, matrix = p.ndim > 1;
   return sharded ? (matrix ? 0 : 1) : (matrix ? 3 : 2);
 }
-
 
 /// Layers of each stage: what comes before the repeated layers is on the first stage, what comes after on the last.
 std::vector<std::vector<layer_use>> split_layers(const plan_data& plan) {
@@ -70,13 +71,14 @@ std::vector<range> without_decay_split(std::vector<range> in) {
   return out;
 }
 
-/// A stage of a rank, and which of those already there are its neighbours.
-void hold_stage(pipeline_rank& r, int stage, bool last, const std::vector<layer_use>& layers) {
-  const int index = static_cast<int>(r.stages.size());
-  r.stages.push_back({.stage = stage, .last = last, .layers = layers});
-  if (index == 0 || r.stages[index - 1].stage + 1 != stage) return;
-  r.stages[index].previous_here = index - 1;
-  r.stages[index - 1].next_here = index;
+/// The stages of a rank.
+void hold_stages(pipeline_rank& r, const action_table& t, const std::vector<std::vector<layer_use>>& layers) {
+  for (int s = 0; s < t.stages(); ++s) {
+    const bool reversed = t.bidirectional() && t.reversed_rank_of_stage[s] == r.index;
+    if (t.rank_of_stage[s] != r.index && !reversed) continue;
+    const std::string name = "stage_" + std::to_string(s) + (t.rank_of_stage[s] != r.index ? "_reversed" : "");
+    r.stages.push_back({.stage = s, .name = name, .last = s + 1 == t.stages(), .layers = layers[s], .slots = {}});
+  }
 }
 
 /// Where each stage of a rank first sums into gradients, in the order of the rank's actions.
@@ -105,74 +107,140 @@ group_layout lay_out(const std::vector<layer_parameter>& parameters) {
   return g;
 }
 
+namespace {
+
+/// Builds the regions of one pipeline rank: each layer's own group, then what is also summed over tp, then what layers
+/// share.
+class regions {
+ public:
+  regions(const lowered& l, pipeline_rank& r) : l_(l), plan_(*l.plan), r_(r), first_sum_(first_sums(plan_.actions, r.index)) {}
+
+  void place() {
+    for (group g : {group::own, group::over_tp, group::shared}) {
+      const std::size_t group_start = at_;
+      for (std::size_t s = 0; s < r_.stages.size(); ++s)
+        for (std::size_t i = 0; i < r_.stages[s].layers.size(); ++i) place(g, static_cast<int>(s), static_cast<int>(i));
+      if (g == group::over_tp && at_ > group_start)
+        r_.buckets.push_back({.name = "replicated parameters", .first = group_start, .count = at_ - group_start, .over_tp = true});
+    }
+    r_.parameter_elements = at_;
+  }
+
+ private:
+  void place(group g, int stage, int layer) {
+    layer_use& use = r_.stages[stage].layers[layer];
+    const group_layout& placed = l_.groups[use.kind];
+    const std::size_t size = placed.size[static_cast<int>(g)];
+    use.base[static_cast<int>(g)] = at_;
+    if (size == 0) return;
+    if (g == group::shared) {
+      if (const std::size_t base = shared_base(use, r_.stages[stage].stage); base != at_) {
+        use.base[static_cast<int>(g)] = base;
+        return;
+      }
+    }
+    const body& b = l_.bodies[use.kind];
+    for (std::size_t p = 0; p < b.parameters.size(); ++p)
+      if (placed.of_parameter[p].in == g)
+        r_.parameters.push_back({(plan_.kinds[use.kind].repeated ? use.name + "." : "") + b.parameters[p].name, b.parameters[p],
+                                 at_ + placed.of_parameter[p].offset, false});
+    if (g == group::own) r_.buckets.push_back({.name = use.name, .first = at_, .count = size, .stage = stage, .after_layer = layer});
+    at_ += size;
+  }
+
+  /// Where a shared parameter lies: the first layer that has it places it. And which of its layers sums into it first.
+  std::size_t shared_base(layer_use& use, int stage) {
+    const body& b = l_.bodies[use.kind];
+    const auto p = std::find_if(b.parameters.begin(), b.parameters.end(), [](const auto& q) { return q.shared; });
+    const auto sums = first_sum_.find(stage);
+    const int sums_at = sums == first_sum_.end() ? 0 : sums->second;
+    const auto [known, is_new] = shared_.try_emplace(p->name, sharing{&use, sums_at, at_});
+    if (is_new) return at_;
+    // Of one stage's layers, backward comes to the later one first.
+    const bool mine_is_first = sums_at <= known->second.sums_at;
+    (mine_is_first ? known->second.use : &use)->adds_to_shared = true;
+    if (mine_is_first) known->second.use = &use, known->second.sums_at = sums_at;
+    return known->second.base;
+  }
+
+  struct sharing {
+    layer_use* use;  // the one that sums first
+    int sums_at;
+    std::size_t base;
+  };
+  const lowered& l_;
+  const plan_data& plan_;
+  pipeline_rank& r_;
+  const std::map<int, int> first_sum_;
+  std::map<std::string, sharing> shared_;
+  std::size_t at_ = 0;
+};
+
+/// Pairs of ranks that hold the same parameters; the later holder's are marked as copies.
+/// Errors: std::runtime_error (RC331) where one would be in two pairs.
+void pair_copies(lowered& l) {
+  std::map<std::string, int> holder;  // of each parameter, by name
+  std::vector<int> partner(l.ranks.size(), -1);
+  for (pipeline_rank& r : l.ranks)
+    for (placed_parameter& p : r.parameters) {
+      const int first = holder.try_emplace(p.name, r.index).first->second;
+      if (first == r.index) continue;
+      p.copy = true;
+      for (auto [rank, other] : {std::pair(first, r.index), std::pair(r.index, first)}) {
+        if (partner[rank] >= 0 && partner[rank] != other)
+          throw std::runtime_error(fmt::format("RC331: pipeline rank {} has parameters in common with rank {} and with rank {}, and this version "
+                                               "sums gradients between two ranks alone; put the stages of both directions on the same pairs of "
+                                               "ranks, as dual_pipe does",
+                                               rank, partner[rank], other));
+        partner[rank] = other;
+      }
+    }
+  for (std::size_t r = 0; r < partner.size(); ++r)
+    if (partner[r] > static_cast<int>(r)) l.tied.push_back({static_cast<int>(r), partner[r]});
+}
+
+/// What is to be done with each bucket: those of shared parameters are made here, those that need nothing go.
+void finish_buckets(lowered& l, pipeline_rank& r) {
+  const bool over_dp = l.plan->dims.dp_replicate > 1;
+  const auto pair = std::find_if(l.tied.begin(), l.tied.end(), [&](const auto& t) { return t[0] == r.index || t[1] == r.index; });
+  const auto is_tied = [&](const placed_parameter& p) {
+    if (pair == l.tied.end()) return false;
+    const pipeline_rank& other = l.ranks[(*pair)[0] == r.index ? (*pair)[1] : (*pair)[0]];
+    return std::any_of(other.parameters.begin(), other.parameters.end(), [&](const auto& q) { return q.name == p.name; });
+  };
+  for (const placed_parameter& p : r.parameters)
+    if (p.as.shared)
+      r.buckets.push_back({.name = p.name, .first = p.element, .count = aligned_elements(p.as.elements()), .over_tp = p.as.sum_over_tp});
+  for (bucket& b : r.buckets) {
+    b.over_dp = over_dp;
+    b.tied = std::any_of(r.parameters.begin(), r.parameters.end(), [&](const auto& p) {
+      return p.element >= b.first && p.element < b.first + b.count && is_tied(p);
+    });
+    // One name for a sum wherever it is made.
+    if (b.name == "replicated parameters") b.name += " of pipeline rank " + std::to_string(b.tied ? (*pair)[0] : r.index);
+  }
+  std::erase_if(r.buckets, [](const bucket& b) { return !b.over_dp && !b.over_tp && !b.tied; });
+}
+
+}  // namespace
+
 void place_parameters(lowered& l) {
   const plan_data& plan = *l.plan;
   for (const body& b : l.bodies) l.groups.push_back(lay_out(b.parameters));
-  const auto stages = split_layers(plan);
+  const auto layers = split_layers(plan);
   l.ranks.resize(plan.dims.pp);
-  std::set<std::string> held;  // shared parameters of earlier pipeline ranks
-  std::set<std::string> tied;
   for (int rank = 0; rank < plan.dims.pp; ++rank) {
-    pipeline_rank& r = l.ranks[rank];
-    r.index = rank;
-    for (std::size_t s = 0; s < stages.size(); ++s)
-      if (plan.actions.rank_of_stage[s] == rank) hold_stage(r, static_cast<int>(s), s + 1 == stages.size(), stages[s]);
-
-    // Regions: each layer's own group, then what is also summed over tp, then what is shared.
-    std::size_t at = 0;
-    struct sharing { layer_use* use; int sums_at; };
-    std::map<std::string, sharing> shared_at;  // the layer that first sums into it
-    const std::map<int, int> first_sum = first_sums(plan.actions, rank);
-    for (group g : {group::own, group::over_tp, group::shared}) {
-      const std::size_t group_start = at;
-      for (std::size_t s = 0; s < r.stages.size(); ++s)
-        for (std::size_t i = 0; i < r.stages[s].layers.size(); ++i) {
-          layer_use& use = r.stages[s].layers[i];
-          const body& b = l.bodies[use.kind];
-          const group_layout& placed = l.groups[use.kind];
-          std::size_t base = at;
-          if (g == group::shared && placed.size[2] > 0) {
-            const auto p = std::find_if(b.parameters.begin(), b.parameters.end(), [](const auto& q) { return q.shared; });
-            if (auto known = shared_at.find(p->name); known != shared_at.end()) {
-              base = known->second.use->base[2];
-              // Of one stage's layers, backward comes to the later one first.
-              const bool mine_is_first = first_sum.at(r.stages[s].stage) <= known->second.sums_at;
-              (mine_is_first ? known->second.use : &use)->adds_to_shared = true;
-              if (mine_is_first) known->second = {&use, first_sum.at(r.stages[s].stage)};
-            } else {
-              shared_at[p->name] = {&use, first_sum.at(r.stages[s].stage)};
-            }
-          }
-          use.base[static_cast<int>(g)] = base;
-          if (base != at) continue;
-          at += placed.size[static_cast<int>(g)];
-          for (std::size_t p = 0; p < b.parameters.size(); ++p) {
-            if (placed.of_parameter[p].in != g) continue;
-            const bool block = plan.kinds[use.kind].repeated;
-            r.parameters.push_back({(block ? use.name + "." : "") + b.parameters[p].name, b.parameters[p],
-                                    base + placed.of_parameter[p].offset,
-                                    g == group::shared && held.count(b.parameters[p].name) > 0});
-            if (r.parameters.back().copy) tied.insert(b.parameters[p].name);
-          }
-          const bool over_dp = plan.dims.dp_replicate > 1;
-          if (g == group::own && placed.size[0] > 0 && over_dp)
-            r.buckets.push_back({use.name, base, placed.size[0], true, false, false, static_cast<int>(s), static_cast<int>(i)});
-        }
-      if (g == group::over_tp && at > group_start)
-        r.buckets.push_back({"replicated parameters", group_start, at - group_start, plan.dims.dp_replicate > 1, true});
-    }
-    for (const auto& shared : shared_at) held.insert(shared.first);
-    r.parameter_elements = at;
+    l.ranks[rank].index = rank;
+    hold_stages(l.ranks[rank], plan.actions, layers);
+    regions(l, l.ranks[rank]).place();
   }
-  l.shared.assign(tied.begin(), tied.end());
-
+  pair_copies(l);
+  if (!l.trains()) {
+    for (pipeline_rank& r : l.ranks) r.buckets.clear();
+    return;
+  }
   for (pipeline_rank& r : l.ranks) {
-    for (const placed_parameter& p : r.parameters) {
-      if (!p.as.shared) continue;
-      const bool is_tied = tied.count(p.name) > 0, over_dp = plan.dims.dp_replicate > 1;
-      if (is_tied || over_dp || p.as.sum_over_tp)
-        r.buckets.push_back({p.name, p.element, aligned_elements(p.as.elements()), over_dp, p.as.sum_over_tp, is_tied});
-    }
+    finish_buckets(l, r);
     auto counted = [&](const placed_parameter& p, bool sharded) { return !p.copy && (p.as.shard_dim >= 0) == sharded; };
     r.squares_sharded = without_decay_split(ranges_of(r, [&](const auto& p) { return counted(p, true); }));
     r.squares_whole = without_decay_split(ranges_of(r, [&](const auto& p) { return counted(p, false); }));

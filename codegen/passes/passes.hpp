@@ -63,7 +63,7 @@ class expander {
 
   const lowered& l_;
   const pipeline_rank& r_;
-  const std::vector<int> kept_;  // the regions that last from step to step
+  std::vector<int> kept_;  // the regions that last from step to step
   std::map<content, int> current_;  // the value that each content has now
   std::map<int, int> sent_, received_;
   int next_value_ = 0;

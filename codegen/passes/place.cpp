@@ -21,12 +21,14 @@ void place_arena(lowered& l) {
     };
     const std::size_t region = r.parameter_elements * l.wide_bytes();
     a.weights = take(region);
-    a.gradients = take(region);
-    a.first_moment = take(region);
-    a.second_moment = take(region);
+    if (l.trains()) {
+      a.gradients = take(region);
+      a.first_moment = take(region);
+      a.second_moment = take(region);
+    }
     if (l.has_working_copy()) a.working_copy = take(r.parameter_elements * l.real_bytes());
     for (const stage_plan& s : r.stages) {
-      if (!l.splits_backward()) a.chains = std::max(a.chains, std::min(2, static_cast<int>(s.layers.size()) - 1));
+      if (l.trains() && !l.splits_backward()) a.chains = std::max(a.chains, std::min(2, static_cast<int>(s.layers.size()) - 1));
       for (const layer_use& use : s.layers) {
         const body& b = l.bodies[use.kind];
         if (b.rope && a.rope_bytes == 0) {
@@ -42,15 +44,11 @@ void place_arena(lowered& l) {
     if (r.reads_targets) a.targets = take(ids);
     a.loss = take(l.wide_bytes());
     a.norm = take(l.wide_bytes());
-    for (stage_plan& s : r.stages) {
-      s.slot_at = take(aligned(s.slot_bytes) * s.slots);
-      s.input_at = take(aligned(s.boundary_bytes) * s.inputs);
-      s.output_at = take(aligned(s.boundary_bytes) * s.outputs);
-      s.dy_at = take(aligned(s.boundary_bytes) * s.dys);
-      s.dx_at = take(aligned(s.boundary_bytes) * s.dxs);
-    }
+    a.slots = take(a.slots_bytes);
+    a.boundaries = take(aligned(a.boundary_bytes) * a.boundary_count);
     for (int c = 0; c < a.chains; ++c) a.chain[c] = take(a.chain_bytes);
     a.work = take(a.work_bytes);
+    if (r.overlaps) a.work_beside = take(a.work_bytes);
     a.bytes = at;
   }
 }

@@ -213,6 +213,7 @@ body lower_layer(const layer_kind& layer, const plan_data& plan, dtype type, tar
     pack_linears(p, layer.ops, parameters, type);
     fuse_kernels(p, layer.ops);
   }
+  if (plan.actions.inference) p.backward.clear();
   body b = storage(layer, std::move(p), splits).run();
   b.parameters = std::move(parameters);
   return b;

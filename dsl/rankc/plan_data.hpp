@@ -5,6 +5,7 @@
 #include <rankc/recipe.hpp>
 #include <rankc/schedule/check.hpp>
 #include <rankc/schedule/fuse.hpp>
+#include <rankc/schedule/timing.hpp>
 #include <rankc/typed/trace.hpp>
 
 #include <string>
@@ -28,6 +29,7 @@ struct plan_data {
   rankc::cluster machines;
   std::string schedule;
   action_table actions;
+  costs expected;  // of the actions
   int rows = 0;  // sequences per microbatch and data-parallel rank
   int vocab_used = 0;
   std::vector<layer_kind> kinds;

@@ -9,13 +9,9 @@ namespace @plan_id@::pipeline_@pipeline@ {
 using namespace memory_@pipeline@;
 @events@
 
-inline void train(rank& r) {
-  @train@
-}
+@train@
 
 /// The forwards of all microbatches, for their loss.
-inline void evaluate(rank& r) {
-  @evaluate@
-}
+@evaluate@
 
 }  // namespace @plan_id@::pipeline_@pipeline@

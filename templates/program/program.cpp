@@ -14,7 +14,7 @@ static_assert(rankc::runtime::interface_version == @interface@, "this program wa
 constexpr char text[] = R"text(@text@)text";
 constexpr char json[] = R"json(@json@)json";
 
-void (*const train[])(rank&){@train@};
+@train_table@
 void (*const evaluate[])(rank&){@evaluate@};
 
 }  // namespace
@@ -38,6 +38,6 @@ constexpr rankc::runtime::description about_{
     .json = json,
 };
 const rankc::runtime::description about = about_;
-const rankc::@target@::program program{about, train, evaluate};
+const rankc::@target@::program program{about, @train@, evaluate};
 
 }  // namespace @plan_id@

@@ -112,7 +112,8 @@ struct body {
   }
 };
 
-/// Lower one layer: kernels, halves of backward where asked for, fusions, storage and offsets.
+/// Lower one layer: kernels, halves of backward where the schedule has them, no backward where it has none, fusions,
+/// storage and offsets.
 /// Errors: std::logic_error where an op has no kernel.
 body lower_layer(const layer_kind&, const plan_data&, dtype, target, bool splits_backward);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Interval colouring: give buffers that live at different times the same memory.
+// Interval placement: give buffers that live at different times the same memory.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -34,26 +34,6 @@ inline std::size_t place_intervals(std::vector<lifetime>& all) {
     peak = std::max(peak, at + aligned(all[i].bytes));
   }
   return peak;
-}
-
-/// The same for equal buffers: a colour for each interval, the fewest.
-struct span_of_time {
-  int first, last;
-  int colour = 0;
-};
-inline int colour_intervals(std::vector<span_of_time>& all) {
-  std::vector<std::size_t> order(all.size());
-  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return all[a].first < all[b].first; });
-  std::vector<int> free_at;  // of each colour: the first time it is free again
-  for (std::size_t i : order) {
-    std::size_t c = 0;
-    while (c < free_at.size() && free_at[c] > all[i].first) ++c;
-    if (c == free_at.size()) free_at.push_back(0);
-    free_at[c] = all[i].last + 1;
-    all[i].colour = static_cast<int>(c);
-  }
-  return static_cast<int>(free_at.size());
 }
 
 }  // namespace rankc::codegen

@@ -38,15 +38,14 @@ struct layer_use {
   bool adds_to_shared = false;       // a later layer of this rank has written the shared gradient already
 };
 
-/// What a pipeline rank needs to hold of a stage; counts are numbers of equal buffers, from their lifetimes.
+/// What a pipeline rank needs to hold of a stage.
 struct stage_plan {
   int stage = 0;
-  bool last = false;                   // of the model
-  int previous_here = -1, next_here = -1;  // index of the stage before and after, where it is on this rank too: they hand over by a buffer
+  std::string name;     // "stage_2"; its second holder's, where every stage is on two ranks: "stage_2_reversed"
+  bool last = false;    // of the model
   std::vector<layer_use> layers;
-  std::size_t slot_bytes = 0, boundary_bytes = 0;
-  int slots = 0, inputs = 0, outputs = 0, dys = 0, dxs = 0;
-  std::size_t slot_at = 0, input_at = 0, output_at = 0, dy_at = 0, dx_at = 0;  // bytes in the arena
+  std::size_t slot_bytes = 0;      // what one microbatch keeps from forward to backward
+  std::vector<std::size_t> slots;  // where that can lie: bytes from the arena's first slot
 };
 
 /// A parameter tensor of a pipeline rank.
@@ -61,8 +60,8 @@ struct placed_parameter {
 struct bucket {
   std::string name;
   std::size_t first = 0, count = 0;
-  bool over_dp = false, over_tp = false, tied = false;
-  int stage = 0, after_layer = -1;  // complete after this layer's last backward (-1: at the end of the step)
+  bool over_dp = false, over_tp = false, tied = false;  // tied: with the rank that holds the same parameters
+  int stage = -1, after_layer = -1;  // complete after this layer's last backward (-1: at the end of the step)
 };
 
 /// Contiguous elements that the optimizer or the norm treats alike.
@@ -70,8 +69,9 @@ using runtime::range;
 
 struct arena_plan {
   std::size_t weights = 0, gradients = 0, first_moment = 0, second_moment = 0, working_copy = 0, rope = 0, tokens = 0, targets = 0,
-              loss = 0, norm = 0, chain[2]{}, work = 0, bytes = 0;
-  std::size_t chain_bytes = 0, work_bytes = 0, rope_bytes = 0;
+              loss = 0, norm = 0, slots = 0, boundaries = 0, chain[2]{}, work = 0, work_beside = 0, bytes = 0;
+  std::size_t slots_bytes = 0, boundary_bytes = 0, chain_bytes = 0, work_bytes = 0, rope_bytes = 0;
+  int boundary_count = 0;  // equal buffers for what goes from stage to stage, activations and gradients
   int chains = 0;  // gradients between the layers of a stage: two buffers in turn, one where there are two layers
 };
 
@@ -85,12 +85,13 @@ struct item {
   std::string name;      // "1F0"; for messages "F0: stage 0 -> 1"
   int stage = 0;         // index into pipeline_rank::stages
   int microbatch = 0, layer = -1;
-  int slot = -1, input = -1, output = -1, dy = -1, dx = -1;  // which of the equal buffers; of the neighbour here, its input or dy
+  int slot = -1, x = -1, y = -1, dy = -1, dx = -1;  // which of the stage's slots, and of the boundaries
   bool first = false;    // first microbatch: gradients and loss start afresh
   bool backward_traffic = false;  // send, receive: gradients
   int bucket = -1;
   role over = role::tp;
   int message = -1;
+  std::size_t bytes = 0;  // of a message between stages
   bool sharded = false;  // squares: of tp-sharded parameters
   std::vector<int> waits;  // earlier items on other streams
   int event = -1;        // recorded after it: index into pipeline_rank::events
@@ -105,6 +106,7 @@ struct pipeline_rank {
   std::vector<range> squares_sharded, squares_whole, updates;
   arena_plan arena;
   bool reads_tokens = false, reads_targets = false;
+  bool overlaps = false;  // computes on stream::beside too
   std::vector<item> train, evaluate;
   std::vector<int> train_end_waits, evaluate_end_waits;  // items that the end of a step waits for
   std::vector<std::string> events;
@@ -125,7 +127,7 @@ struct lowered {
   std::vector<pipeline_rank> ranks;   // of each pipeline coordinate
   std::vector<message_site> messages;
   std::map<std::string, int> message_index;  // by name
-  std::vector<std::string> shared;    // names of tied parameters held by two pipeline ranks
+  std::vector<std::array<int, 2>> tied;  // pairs of pipeline ranks that hold the same parameters
   std::vector<communicator> communicators;
   std::vector<std::array<int, runtime::n_roles>> communicator_of;  // per global rank and role; -1: none
 
@@ -135,6 +137,8 @@ struct lowered {
   /// Bytes of an activation, and of an element of a region, of a statistic and of the loss: f32 where that is bf16.
   std::size_t real_bytes() const { return runtime::size_of(type); }
   std::size_t wide_bytes() const { return std::max<std::size_t>(real_bytes(), 4); }
+  /// Whether the plan trains; else it has forwards alone.
+  bool trains() const { return !plan->actions.inference; }
   /// Whether the schedule has backwards in two halves.
   bool splits_backward() const { return uses(action_kind::I) || uses(action_kind::W); }
   bool uses(action_kind k) const {
@@ -154,7 +158,7 @@ struct lowered {
 std::size_t bytes_beside_arena(const lowered&, const pipeline_rank&);
 
 /// All passes, in order. The plan must be valid.
-/// Errors: std::runtime_error (RC330 to RC332) where a sound schedule is one that no program is written for.
+/// Errors: std::runtime_error (RC330, RC331) where a sound schedule is one that no program is written for.
 lowered lower(const plan_data&, dtype, target = target::host);
 
 /// The programs of all ranks, for the proof.

@@ -2,6 +2,7 @@
 // The messages of a schedule: when each is sent, when its receive is posted, and into which buffer. Placed from the
 // max-plus solution in which every directed pair of ranks is a queue of its own.
 #pragma once
+#include <rankc/schedule/colour.hpp>
 #include <rankc/schedule/timing.hpp>
 
 #include <algorithm>
@@ -10,11 +11,11 @@
 namespace rankc {
 
 /// The result of one action on its way to another rank. It is sent as soon as it is made; the receive is issued before
-/// the receiver's action `posted`. Messages from one rank to another, forwards and backwards alike, are sent and
+/// the receiver's action `posted`; `left` is the sender's last action that may begin while it is under way. Messages from one rank to another, forwards and backwards alike, are sent and
 /// received in one order: that of the sender's actions.
-/// Shapes: producer, consumer and posted are indices of the table's actions. Units: begin and end as the costs.
+/// Shapes: producer, consumer, posted and left are indices of the table's actions. Units: begin and end as the costs.
 struct message {
-  int producer, consumer, posted;
+  int producer, consumer, posted, left;
   int from, to;  // ranks
   double begin, end;
   int send_slot = -1, receive_slot = -1;  // buffers, on either rank
@@ -61,7 +62,7 @@ constexpr communication send_all(const action_table& t, const costs& c, const ac
     const double begin = std::max(done, free);
     free = begin + c.send;
     const auto index = [&](int stage) { return (forward ? at.forward : at.gradient)[stage * t.microbatches + a.microbatch]; };
-    out.messages.push_back({index(a.stage), index(to_stage), -1, from, to, begin, free});
+    out.messages.push_back({index(a.stage), index(to_stage), -1, -1, from, to, begin, free});
     return free;
   };
   static_cast<totals&>(out.when) = solve(t, c, out.when.begin.data(), out.when.end.data(), deliver);
@@ -75,57 +76,31 @@ constexpr int first_of_item(const action_table& t, int rank, int i) {
 }
 
 /// Post every receive as late as it delays nothing: after the actions that have ended when the message could begin, but
-/// before its consumer and not after the receives behind it in the queue.
+/// before its consumer and not after the receives behind it in the queue. And see when every message has left.
 constexpr void post_receives(communication& out, const action_table& t) {
   std::vector<int> behind(static_cast<std::size_t>(t.ranks()) * t.ranks(), static_cast<int>(t.actions.size()));
+  const double* const ends = out.when.end.data();
   for (std::size_t k = out.messages.size(); k-- > 0;) {
     message& x = out.messages[k];
-    const double* const ends = out.when.end.data();
     const auto late = std::upper_bound(ends + t.begin[x.to], ends + t.begin[x.to + 1], x.begin) - ends;
     int& bound = behind[x.from * t.ranks() + x.to];
     bound = std::min({bound, static_cast<int>(late), x.consumer});
     x.posted = bound = first_of_item(t, x.to, bound);
+    const double* const rank_end = ends + t.begin[x.from + 1];
+    x.left = static_cast<int>(std::min(std::lower_bound(ends + x.producer, rank_end, x.end), rank_end - 1) - ends);
   }
-}
-
-/// A buffer's use on one rank, from before action `first` until after action `last`.
-struct slot_use {
-  int first, last;
-  int* slot;
-};
-
-/// Give every use the slot that has been free longest, which takes as few as are ever in use at once; return how many.
-constexpr int colour(std::vector<slot_use>& uses) {
-  std::sort(uses.begin(), uses.end(), [](const slot_use& a, const slot_use& b) { return a.first < b.first; });
-  std::vector<const slot_use*> latest;  // of each slot, a heap with the use that ends first in front
-  const auto ends_later = [](const slot_use* a, const slot_use* b) { return a->last > b->last; };
-  for (const slot_use& u : uses) {
-    if (latest.empty() || latest.front()->last >= u.first) {
-      *u.slot = static_cast<int>(latest.size());
-      latest.push_back(&u);
-    } else {
-      *u.slot = *latest.front()->slot;
-      std::pop_heap(latest.begin(), latest.end(), ends_later);
-      latest.back() = &u;
-    }
-    std::push_heap(latest.begin(), latest.end(), ends_later);
-  }
-  return static_cast<int>(latest.size());
 }
 
 /// What is received stays until the backward that reads it has ended; what is sent until it has left.
 constexpr void assign_slots(communication& out, const action_table& t, const action_places& at) {
-  std::vector<std::vector<slot_use>> uses(static_cast<std::size_t>(t.ranks()));
-  const double* const ends = out.when.end.data();
+  std::vector<std::vector<buffer_use>> uses(static_cast<std::size_t>(t.ranks()));
   for (message& x : out.messages) {
     const action& user = t.actions[x.consumer];
     const int last = at.last[user.stage * t.microbatches + user.microbatch];
     uses[x.to].push_back({x.posted, last + t.actions[last].overlaps_next, &x.receive_slot});
-    const double* const rank_end = ends + t.begin[x.from + 1];
-    const double* const gone = std::min(std::lower_bound(ends + x.producer, rank_end, x.end), rank_end - 1);
-    uses[x.from].push_back({first_of_item(t, x.from, x.producer), static_cast<int>(gone - ends), &x.send_slot});
+    uses[x.from].push_back({first_of_item(t, x.from, x.producer), x.left, &x.send_slot});
   }
-  for (std::vector<slot_use>& of_rank : uses) out.slots.push_back(colour(of_rank));
+  for (std::vector<buffer_use>& of_rank : uses) out.slots.push_back(colour(of_rank));
 }
 
 }  // namespace detail

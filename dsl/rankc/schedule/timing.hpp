@@ -100,6 +100,11 @@ constexpr totals solve(const action_table& t, const costs& c, double* begin_of, 
       int i = reached[r];
       const int end = t.begin[r + 1];
       for (const action* a = t.actions.data() + i; i != end; ++a) {
+        if (!computes(a->kind)) {
+          if (begin_of) begin_of[i] = end_of[i] = clock.free_at;
+          ++i;
+          continue;
+        }
         const int s = a->stage, cell = s * m + a->microbatch;
         if (a->kind != action_kind::W) {  // a W's input is its rank's own
           const double input = a->kind == action_kind::F ? output[cell - m] : gradient[cell + m];

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a plan's actions are expected to take: from the operations of its layers and the speed of its machines. Messages
+// are placed by these costs.
+#pragma once
+#include <rankc/plan_data.hpp>
+
+#include <algorithm>
+
+namespace rankc {
+
+/// Floating-point operations of a layer's forward.
+/// Units: per token. Source: PaLM (Chowdhery et al. 2022), appendix B.
+constexpr double forward_flops(const trace& layer) {
+  double total = 0;
+  for (std::size_t i = 0; i < layer.forward_ops; ++i) {
+    const op& o = layer.ops[i];
+    if (o.kind->name == "linear") {
+      const type& w = layer.weights[o.weight[0]].holds;
+      total += 2.0 * w.shape[0].size * w.shape[1].size;
+    } else if (o.kind->name == "attention") {
+      total += 4.0 * layer.values[o.in[0]].shape[1].size * o.with.seq;
+    }
+  }
+  return total;
+}
+
+/// Operations of each stage's forward: what comes before the repeated layers is on the first, what comes after on the last.
+/// Shapes: (stages). Units: per token.
+inline std::vector<double> flops_of_stages(const plan_data& p) {
+  std::vector<double> flops(p.blocks_of_stage.size(), 0);
+  std::size_t stage = 0;
+  int on_stage = 0;
+  for (const layer_kind& k : p.kinds)
+    for (int i = 0; i < k.count; ++i) {
+      if (k.repeated && on_stage == p.blocks_of_stage[stage]) ++stage, on_stage = 0;
+      on_stage += k.repeated;
+      flops[stage] += forward_flops(k.ops);
+    }
+  return flops;
+}
+
+/// Costs in units of an average stage's forward; each half of backward is taken to cost as much. A message takes its
+/// bytes at the bandwidth between the ranks, or a tenth of a forward where machines do not say.
+inline costs expected_costs(const plan_data& p) {
+  constexpr double utilization = 0.5;  // of the peak, as large matrices have it
+  costs c{.send = 0.1};
+  std::vector<double> flops = flops_of_stages(p);
+  double mean = 0;
+  for (double f : flops) mean += f / static_cast<double>(flops.size());
+  if (mean == 0) return c;
+  for (double f : flops) c.stage.push_back(std::max(f / mean, 0.01));
+  const double bandwidth = p.dims.world > p.machines.ranks_per_node ? p.machines.between_nodes : p.machines.within_node;
+  if (p.machines.flops == 0 || bandwidth == 0) return c;
+  const double tokens = static_cast<double>(p.rows) * p.recipe.seq;
+  const type& x = p.kinds.back().ops.values[p.kinds.back().ops.input];  // as every boundary is
+  const double bytes = tokens * x.shape[1].size / (p.dims.sequence_parallel ? p.dims.tp : 1) * (p.recipe.precision == f64 ? 8 : p.recipe.precision == f32 ? 4 : 2);
+  c.send = bytes / bandwidth / (mean * tokens / p.dims.tp / (p.machines.flops * utilization));
+  return c;
+}
+
+}  // namespace rankc
