@@ -51,8 +51,8 @@ std::string emit_memory(const lowered& l, const pipeline_rank& r) {
           "activations and gradients between stages");
   if (a.boundary_count) out += fmt::format("constexpr std::size_t boundary_bytes = {};\n", a.boundary_bytes);
   several("chain", in_a_row(a.chain[0], a.chain_bytes, a.chains), a.chain_bytes, "gradients between the layers of a stage, in turn");
-  if (a.work_bytes) one("work", a.work, a.work_bytes, "temporaries of a layer");
-  if (a.work_bytes && r.overlaps) one("work_beside", a.work_beside, a.work_bytes, "temporaries of a layer of an action that overlaps");
+  if (a.work_bytes || r.overlaps) one("work", a.work, a.work_bytes, "temporaries of a layer");
+  if (r.overlaps) one("work_beside", a.work_beside, a.work_beside_bytes, "temporaries of a layer of an action that overlaps");
   out += fmt::format("constexpr std::size_t ids_bytes = {};  // tokens of a microbatch\n", ids / l.plan->actions.microbatches);
   const auto ranges = [&](const std::string& name, const std::vector<range>& list, std::string_view what) {
     if (list.empty()) return;

@@ -48,7 +48,13 @@ void place_arena(lowered& l) {
     a.boundaries = take(aligned(a.boundary_bytes) * a.boundary_count);
     for (int c = 0; c < a.chains; ++c) a.chain[c] = take(a.chain_bytes);
     a.work = take(a.work_bytes);
-    if (r.overlaps) a.work_beside = take(a.work_bytes);
+    for (const item& i : r.train)
+      if (i.on == stream::beside)
+        for (const layer_use& use : r.stages[i.stage].layers) {
+          const body& b = l.bodies[use.kind];
+          a.work_beside_bytes = std::max(a.work_beside_bytes, i.does == phase::forward ? b.forward_temp : b.backward_temp);
+        }
+    a.work_beside = take(a.work_beside_bytes);
     a.bytes = at;
   }
 }

@@ -3,9 +3,17 @@
 // one rank and by each kind of parallelism. Made from values, so that one generator serves them all.
 #pragma once
 #include <rankc/rankc.hpp>
+#include <rankc/schedules/dual_pipe.hpp>
 #include <rankc/schedules/dual_pipe_v.hpp>
+#include <rankc/schedules/group_interleaved.hpp>
 #include <rankc/schedules/interleaved_one_f_one_b.hpp>
 #include <rankc/schedules/interleaved_zero_bubble.hpp>
+#include <rankc/schedules/looped_bfs.hpp>
+#include <rankc/schedules/one_f_one_b_v.hpp>
+#include <rankc/schedules/v_half.hpp>
+#include <rankc/schedules/v_min.hpp>
+#include <rankc/schedules/zero_bubble_1p.hpp>
+#include <rankc/schedules/zero_bubble_2p.hpp>
 #include <rankc/schedules/zero_bubble_v.hpp>
 
 #include <algorithm>
@@ -29,7 +37,31 @@ inline constexpr job jobs[]{{"gpt2_4", false, 4, 64, 4, 1},    {"gpt2_8", false,
                             {"llama_8", true, 8, 64, 8, 1},    {"llama_16", true, 8, 64, 16, 8, 0, 0},
                             {"llama_short", true, 4, 32, 16, 1}};
 
-enum class order { gpipe, one_f_one_b, interleaved, interleaved_zero_bubble, zero_bubble_v, dual_pipe_v };
+/// A schedule of a user's own: GPipe on ranks in another order than the stages, 0, 2, 1, 3, ... round and round.
+struct roundabout {
+  int microbatches = 1, stages_per_rank = 2;
+  static constexpr std::string_view name = "roundabout";
+  constexpr int rank_of_stage(int stage, int pp) const {
+    const int at = stage % pp;
+    return at == 1 && pp > 2 ? 2 : at == 2 ? 1 : at;
+  }
+  constexpr void actions(int pp, int rank, auto emit) const {
+    for (const action_kind kind : {action_kind::F, action_kind::B})
+      for (int m = 0; m < microbatches; ++m)
+        for (int n = 0; n < pp * stages_per_rank; ++n)
+          if (const int s = kind == action_kind::F ? n : pp * stages_per_rank - 1 - n; rank_of_stage(s, pp) == rank)
+            emit(action{kind, s, m});
+  }
+};
+
+enum class order {
+  gpipe, one_f_one_b, looped_bfs, interleaved, interleaved_zero_bubble, zero_bubble_1p, zero_bubble_2p, zero_bubble_v, v_half, v_min,
+  one_f_one_b_v, group_interleaved, dual_pipe, dual_pipe_v, own
+};
+/// Those that a generator may take for any number of ranks and microbatches.
+inline constexpr order orders[]{order::gpipe, order::one_f_one_b, order::looped_bfs, order::interleaved, order::interleaved_zero_bubble,
+                                order::zero_bubble_1p, order::zero_bubble_2p, order::zero_bubble_v, order::v_half, order::v_min,
+                                order::one_f_one_b_v, order::group_interleaved, order::dual_pipe_v, order::own};
 
 /// Make a plan with the schedule of an order; `with` takes it.
 inline plan_data scheduled(order by, int microbatches, int stages_per_rank, const auto& with) {
@@ -37,8 +69,17 @@ inline plan_data scheduled(order by, int microbatches, int stages_per_rank, cons
     case order::gpipe: return with(schedules::gpipe{microbatches});
     case order::interleaved: return with(schedules::interleaved_one_f_one_b{microbatches, stages_per_rank});
     case order::interleaved_zero_bubble: return with(schedules::interleaved_zero_bubble{microbatches, stages_per_rank});
+    case order::looped_bfs: return with(schedules::looped_bfs{microbatches, stages_per_rank});
+    case order::zero_bubble_1p: return with(schedules::zero_bubble_1p{microbatches});
+    case order::zero_bubble_2p: return with(schedules::zero_bubble_2p{microbatches});
     case order::zero_bubble_v: return with(schedules::zero_bubble_v{microbatches});
+    case order::v_half: return with(schedules::v_half{microbatches});
+    case order::v_min: return with(schedules::v_min{microbatches});
+    case order::one_f_one_b_v: return with(schedules::one_f_one_b_v{microbatches});
+    case order::group_interleaved: return with(schedules::group_interleaved{microbatches, stages_per_rank});
+    case order::dual_pipe: return with(schedules::dual_pipe{microbatches});
     case order::dual_pipe_v: return with(schedules::dual_pipe_v{microbatches});
+    case order::own: return with(roundabout{microbatches, stages_per_rank});
     case order::one_f_one_b: break;
   }
   return with(schedules::one_f_one_b{microbatches});

@@ -70,7 +70,7 @@ using runtime::range;
 struct arena_plan {
   std::size_t weights = 0, gradients = 0, first_moment = 0, second_moment = 0, working_copy = 0, rope = 0, tokens = 0, targets = 0,
               loss = 0, norm = 0, slots = 0, boundaries = 0, chain[2]{}, work = 0, work_beside = 0, bytes = 0;
-  std::size_t slots_bytes = 0, boundary_bytes = 0, chain_bytes = 0, work_bytes = 0, rope_bytes = 0;
+  std::size_t slots_bytes = 0, boundary_bytes = 0, chain_bytes = 0, work_bytes = 0, work_beside_bytes = 0, rope_bytes = 0;
   int boundary_count = 0;  // equal buffers for what goes from stage to stage, activations and gradients
   int chains = 0;  // gradients between the layers of a stage: two buffers in turn, one where there are two layers
 };

@@ -141,7 +141,7 @@ class shortlist {
       insert(std::move(c));
     }
   }
-  constexpr void add(const pattern& p) { add(repeat(load_, p)); }
+  constexpr void add(const pattern& p) { add(repeat_pattern(load_, p)); }
 
   /// Tighten them in turn, in at most `runs` trials, until none can be better.
   constexpr void improve(int runs) {

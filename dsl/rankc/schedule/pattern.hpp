@@ -18,7 +18,7 @@ struct pattern {
 /// The order of F and I (or B) on every rank if each microbatch follows the one before after the time that the busiest
 /// rank needs for one. The passes of a microbatch are placed in data order, each in the first time that is free in all
 /// intervals; so in the steady state no rank waits.
-constexpr action_table repeat(const pipeline_load& load, const pattern& p) {
+constexpr action_table repeat_pattern(const pipeline_load& load, const pattern& p) {
   constexpr double rounding = 1e-9;
   const int stages = load.stages(), v = load.stages_per_rank(), m = load.microbatches;
   std::vector<double> work(static_cast<std::size_t>(load.pp), 0);

@@ -36,12 +36,13 @@ TEST_CASE("every test plan has a certificate, for training and for evaluation") 
 
 TEST_CASE("no buffer makes a sound schedule hang, on any number of ranks with any number of microbatches") {
   using programs::order;
-  for (order by : {order::interleaved, order::interleaved_zero_bubble, order::zero_bubble_v, order::dual_pipe_v})
+  for (order by : programs::orders)
     for (int pp : {2, 3, 5})
-      for (int stages_per_rank : {2, 3})
-        for (int microbatches : {1, 3, 10})
-          if (stages_per_rank == 2 || by == order::interleaved)
-            check_certificates(programs::make({"tiny_gpt2", "any", by, 1, 1, pp, microbatches, stages_per_rank}), false);
+      for (int microbatches : {1, 3, 10})
+        if (by != order::own || pp < 4) check_certificates(programs::make({"tiny_gpt2", "any", by, 1, 1, pp, microbatches}), false);
+  for (int pp : {2, 3, 5}) check_certificates(programs::make({"tiny_gpt2", "any", order::interleaved, 1, 1, pp, 10, 3}), false);
+  for (int pp : {2, 4})
+    for (int microbatches : {2, 6}) check_certificates(programs::make({"tiny_gpt2", "any", order::dual_pipe, 1, 1, pp, microbatches}), false);
 }
 
 TEST_CASE("mutants of lowered programs: no false accept, proof and checker agree") {
