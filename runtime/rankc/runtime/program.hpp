@@ -93,6 +93,7 @@ struct layout {
   bool reads_tokens, reads_targets;
   at loss, norm;  // one element each; the loss counts on the rank of the last stage
   int events;     // number of events the step uses
+  bool overlaps = false;  // the program has actions on stream::beside
 };
 
 /// One rank: its coordinates and, per role, an index into `description::communicators` (-1: none).

@@ -58,9 +58,19 @@ void check_communicator(const description& about, int rank, role what) {
   if (std::find(c.ranks.begin(), c.ranks.end(), rank) == c.ranks.end())
     refuse(about, "rank " + std::to_string(rank) + " has role " + name(what) + " on communicator " + c.name +
                       ", whose ranks do not include it");
-  if (what >= role::to_next && c.ranks.size() != 2)
+  if (what >= role::to_next && what <= role::from_next && c.ranks.size() != 2)
     refuse(about, std::string("communicator ") + c.name + " of role " + name(what) + " has " +
                       std::to_string(c.ranks.size()) + " ranks; a pipeline edge has 2");
+}
+
+// Two threads posting on one communicator would meet the other ranks' in no order.
+void check_beside(const description& about, int rank) {
+  const rank_row& row = about.ranks[static_cast<std::size_t>(rank)];
+  const int tp = row.communicator[static_cast<int>(role::tp)];
+  const int beside = row.communicator[static_cast<int>(role::tp_beside)];
+  if (about.tp > 1 && about.layouts[static_cast<std::size_t>(row.pp)].overlaps && (beside < 0 || beside == tp))
+    refuse(about, "rank " + std::to_string(rank) + " overlaps and has " + (beside < 0 ? "no" : "its communicator of tp") +
+                      " for role tp_beside; the second stream needs a communicator of its own");
 }
 
 }  // namespace
@@ -68,8 +78,10 @@ void check_communicator(const description& about, int rank, role what) {
 void check(const description& about) {
   check_head(about);
   check_coordinates(about);
-  for (int r = 0; r < about.world(); ++r)
+  for (int r = 0; r < about.world(); ++r) {
     for (int k = 0; k < n_roles; ++k) check_communicator(about, r, role{k});
+    check_beside(about, r);
+  }
 }
 
 }  // namespace rankc::host

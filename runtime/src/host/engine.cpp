@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The engine of the host target: one thread and one arena per rank, made at install. A step wakes every
-// rank's thread, which runs the generated function of its pipeline coordinate, and ends when all have ended.
+// The engine of the host target: one arena and one thread per rank, two where its layout overlaps, made at
+// install. A step wakes every thread: a rank's own runs the generated function of its pipeline coordinate, the
+// second one the actions that this posts beside. It ends when all have ended.
 #include "arena.hpp"
 #include "check.hpp"
 #include "fabric.hpp"
@@ -16,10 +17,10 @@ namespace rankc::host {
 
 namespace {
 
-/// A tracer on every rank, as long as this lives.
+/// A tracer on every thread, as long as this lives.
 struct tracing {
   explicit tracing(std::vector<rank>& all) : ranks(all) {
-    for (rank& r : ranks) r.trace = &of.emplace_back(r.index);
+    for (rank& r : ranks) r.trace = &of.emplace_back(r.index, r.computes_on);
   }
   ~tracing() {
     for (rank& r : ranks) r.trace = nullptr;
@@ -58,7 +59,7 @@ class host_engine final : public engine {
   body const* evaluate_;
   fabric fabric_;
   std::vector<arena> arenas_;
-  std::vector<rank> ranks_;
+  std::vector<rank> ranks_;         // by rank, then those of the second threads
   const rank* reporter_ = nullptr;  // the first rank of the last stage: holds loss and norm
 
   std::mutex mutex_;
@@ -72,10 +73,8 @@ class host_engine final : public engine {
 
 host_engine::host_engine(const program& p)
     : about_((check(p.about), p.about)), train_(p.train), evaluate_(p.evaluate), fabric_(p.about) {
-  const int world = about_.world(), cores = static_cast<int>(std::thread::hardware_concurrency());
-  openblas_set_num_threads(std::max(1, cores / world));
   arenas_.reserve(about_.ranks.size());
-  ranks_.reserve(about_.ranks.size());
+  ranks_.reserve(2 * about_.ranks.size());
   for (const rank_row& row : about_.ranks) {
     const layout& where = about_.layouts[static_cast<std::size_t>(row.pp)];
     const arena& memory = arenas_.emplace_back(where.arena_bytes);
@@ -89,11 +88,15 @@ host_engine::host_engine(const program& p)
     r.wires = &fabric_;
     if (row.pp == about_.loss_at() && row.dp == 0 && row.tp == 0) reporter_ = &r;
   }
+  for (std::size_t i = 0; i < about_.ranks.size(); ++i)
+    if (ranks_[i].where->overlaps) ranks_.emplace_back(ranks_[i]).computes_on = stream::beside;
+  const int cores = static_cast<int>(std::thread::hardware_concurrency());
+  openblas_set_num_threads(std::max(1, cores / static_cast<int>(ranks_.size())));
   threads_.reserve(ranks_.size());
   for (rank& r : ranks_) threads_.emplace_back([this, &r](const std::stop_token& stop) { serve(r, stop); });
 }
 
-// The life of a rank's thread: one round per step, until the engine goes away.
+// The life of a thread: one round per step, until the engine goes away.
 void host_engine::serve(rank& r, const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
   for (std::uint64_t seen = 0; start_.wait(lock, stop, [&] { return round_ != seen; });) {
@@ -108,7 +111,8 @@ void host_engine::serve(rank& r, const std::stop_token& stop) {
 // The first failure is the cause; the ranks that it stops throw too, which changes nothing.
 void host_engine::run(rank& r) {
   try {
-    bodies_[r.row->pp](r);
+    if (r.computes_on == stream::beside) fabric_.run_beside(r);
+    else bodies_[r.row->pp](r);
     if (r.trace != nullptr) r.trace->end();
     fabric_.finish(r);
   } catch (const failure& f) {
@@ -129,7 +133,7 @@ void host_engine::run_all(body const* bodies) {
     start_.notify_all();
     done_.wait(lock, [&] { return running_ == 0; });
   }
-  for (std::size_t r = 0; r < ranks_.size(); ++r)
+  for (std::size_t r = 0; r < arenas_.size(); ++r)
     if (!arenas_[r].intact())
       fabric_.fail(70, place(static_cast<int>(r), ranks_[r].input.step, "end of the step") +
                            ": a kernel has written past the arena of " + std::to_string(arenas_[r].size()) +
@@ -171,7 +175,7 @@ void host_engine::set_batch(int dp, int microbatch, const std::int32_t* tokens, 
                          "; this program has dp below " + std::to_string(about_.dp) +
                          " and microbatch below " + std::to_string(about_.microbatches));
   const std::size_t count = static_cast<std::size_t>(about_.rows) * about_.seq, first = microbatch * count;
-  for (const rank& r : ranks_) {
+  for (const rank& r : std::span(ranks_).first(arenas_.size())) {
     if (r.row->dp != dp) continue;
     if (r.where->reads_tokens) std::copy_n(tokens, count, r.at<std::int32_t>(r.where->tokens) + first);
     if (r.where->reads_targets) std::copy_n(targets, count, r.at<std::int32_t>(r.where->targets) + first);

@@ -2,7 +2,8 @@
 // Carries messages between the ranks of one process, with the semantics of NCCL: a communication starts when
 // it stands at the head of its stream on every rank of its communicator, and each rank's communications on
 // one communicator meet in the order in which they were posted. The fabric has no threads: the rank whose
-// call makes a transfer possible carries it, and ranks that wait meanwhile carry along.
+// call makes a transfer possible carries it, and ranks that wait meanwhile carry along. Actions on
+// stream::beside are entries of that stream too, which a second thread of the rank runs.
 #pragma once
 #include "transfer.hpp"
 
@@ -40,6 +41,13 @@ class fabric {
   /// Errors: failure (77) in every rank once any rank has failed.
   void post(const rank&, op);
 
+  /// Append an action to stream::beside.
+  void post_beside(const rank&, const char* action, void (*work)(rank&));
+
+  /// A second thread's part of a step: run the actions of stream::beside as they come to its head, until the
+  /// rank's own thread has finished.
+  void run_beside(rank&);
+
   /// Stop all ranks; the first cause given is the one that is kept.
   void fail(int code, std::string cause);
   const std::optional<failure>& cause() const { return cause_; }
@@ -56,16 +64,23 @@ class fabric {
     std::uint64_t position = 0;
     bool recorded = false;
   };
-  struct member_state {
+  /// A thread of a rank. The rank's own posts on all streams; the second one, which runs stream::beside, on its
+  /// stream::compute alone.
+  struct lane {
+    int rank = 0;
+    bool second = false;
     std::array<queue, n_streams> queues;
     std::vector<mark> events;
     std::condition_variable wake;
     bool blocked = false, ending = false;
-    stream awaited = stream::compute;  // while blocked: until this stream has completed `position` entries
+    bool idle = false;                 // while blocked: until there is `work`; or else
+    stream awaited = stream::compute;  // until this stream has completed `position` entries
     std::uint64_t position = 0;
+    const op* work = nullptr;  // the second thread's: at the head of the rank's stream::beside
     const char* action = "";
     std::int64_t step = 0;
     queue& on(stream s) { return queues[static_cast<std::size_t>(s)]; }
+    bool met() { return idle ? work != nullptr : on(awaited).completed >= position; }
   };
   struct meeting {
     std::span<const int> ranks;
@@ -76,13 +91,18 @@ class fabric {
   };
   using lock = std::unique_lock<std::mutex>;
 
+  int lane_of(const rank&) const;
   void append(lock&, const rank&, stream, const op&);
   void block_until(lock&, const rank&, stream, std::uint64_t position);
-  void advance(int rank);
+  void block(lock&, const rank&, lane&);
+  void advance(int lane);
+  void hand_over(lane& from);
+  void settle(int lane);
   void try_start(meeting&);
   bool carry_one(lock&);
+  bool carry_all(lock&);
   void complete(meeting&);
-  void wake(member_state&);
+  void wake(lane&);
   void fail_locked(int code, std::string cause);
   void fail_if_stuck();
   void throw_if_failed() const;
@@ -90,14 +110,15 @@ class fabric {
 
   std::string mismatch(const op&, const op&) const;
   std::string standstill();
-  std::string awaited_by(int rank);
+  std::string awaited_by(lane&);
 
   const description& about_;
   std::mutex mutex_;
-  std::unique_ptr<member_state[]> ranks_;
+  std::vector<int> second_;  // by rank: the lane of its second thread, -1 without one
+  std::vector<lane> lanes_;  // those of the ranks' own threads, by rank, then the second ones
   std::vector<meeting> meetings_;
   meeting* to_carry_ = nullptr;  // meetings with chunks that no thread has taken
-  int live_ = 0, blocked_ = 0;   // ranks inside a step, and those of them that wait
+  int live_ = 0, blocked_ = 0;   // lanes inside a step, and those of them that wait
   std::optional<failure> cause_;
 };
 

@@ -15,7 +15,7 @@ std::string place(const rank& r) { return place(r.index, r.input.step, r.action)
 namespace {
 
 const char* word(op_kind k) {
-  constexpr const char* words[] = {"wait", "send", "receive", "all_reduce", "all_gather", "reduce_scatter"};
+  constexpr const char* words[] = {"wait", "send", "receive", "all_reduce", "all_gather", "reduce_scatter", "work"};
   return words[static_cast<std::size_t>(k)];
 }
 
@@ -41,22 +41,23 @@ std::string fabric::mismatch(const op& a, const op& b) const {
 
 // What a blocked rank waits for: the communication at the end of its chain of waits, and who has not come to
 // it. A wait names earlier entries only, so the chain ends.
-std::string fabric::awaited_by(int rank) {
-  member_state& me = ranks_[rank];
+std::string fabric::awaited_by(lane& me) {
   stream s = me.awaited;
   while (me.on(s).head().kind == op_kind::wait) s = me.on(s).head().awaited;
   const op& o = me.on(s).head();
+  std::string text = place(me.rank, me.step, me.ending ? "end of the step" : me.action) + " waits on " +
+                     name(me.second ? stream::beside : s) + " for ";
+  if (o.kind == op_kind::work) return text + o.action;
+  text += describe(o) + " of " + (*o.action ? o.action : "no action");
   const meeting& m = meetings_[static_cast<std::size_t>(o.communicator)];
-  std::string text = place(rank, me.step, me.ending ? "end of the step" : me.action) + " waits on " +
-                     name(s) + " for " + describe(o) + " of " + (*o.action ? o.action : "no action");
   const char* separator = ": ";
   for (std::size_t i = 0; i < m.front.size(); ++i) {
     const op* theirs = m.front[i];
     const int r = m.ranks[i];
-    if (theirs && &ranks_[r].on(theirs->on).head() == theirs) continue;
+    if (theirs && &lanes_[theirs->lane].on(theirs->on).head() == theirs) continue;
     text += separator + ("rank " + std::to_string(r));
     if (theirs) text += std::string(" holds ") + describe(*theirs) + " back on " + name(theirs->on);
-    else text += ranks_[r].ending ? " has ended its step without it" : " has not posted it";
+    else text += lanes_[r].ending ? " has ended its step without it" : " has not posted it";
     separator = ", ";
   }
   return text;
@@ -65,9 +66,9 @@ std::string fabric::awaited_by(int rank) {
 std::string fabric::standstill() {
   bool all_ending = true;
   std::string waits;
-  for (std::size_t r = 0; r < about_.ranks.size(); ++r) {
-    all_ending = all_ending && ranks_[r].ending;
-    if (ranks_[r].blocked) waits += "; " + awaited_by(static_cast<int>(r));
+  for (lane& each : lanes_) {
+    all_ending = all_ending && (each.ending || each.idle);
+    if (each.blocked && !each.idle) waits += "; " + awaited_by(each);
   }
   return (all_ending ? "orphan: the step ends with communication that was never met"
                      : "deadlock: every rank waits") +

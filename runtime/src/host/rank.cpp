@@ -11,8 +11,17 @@ namespace rankc::host {
 
 namespace {
 
+// Streams are ordered by the rank's own thread. The second one has none but what it computes on.
+void refuse_beside(const rank& r, const char* what) {
+  if (r.computes_on == stream::beside)
+    throw failure(70, std::string("\"") + what + "\" is called by an action on stream beside; what can be there is "
+                      "computation, and collectives on its stream::compute");
+}
+
 // The part of a communication that depends on who calls: communicator and place in it.
 op begin_op(const rank& r, op_kind kind, stream s, role to, message what) {
+  if (s != stream::compute) refuse_beside(r, what.name);
+  if (r.computes_on == stream::beside && to == role::tp) to = role::tp_beside;
   const int communicator = r.row->communicator[static_cast<std::size_t>(to)];
   if (communicator < 0)
     throw failure(
@@ -55,9 +64,18 @@ void begin(rank& r, const char* action) {
   if (r.trace != nullptr) r.trace->begin(action);
 }
 
-void record(rank& r, stream s, event e) { r.wires->record(r, s, e); }
+void beside(rank& r, const char* action, void (*work)(rank&)) {
+  refuse_beside(r, action);
+  r.wires->post_beside(r, action, work);
+}
+
+void record(rank& r, stream s, event e) {
+  refuse_beside(r, "record");
+  r.wires->record(r, s, e);
+}
 
 void wait(rank& r, stream s, event e) {
+  refuse_beside(r, "wait");
   if (r.trace != nullptr && s == stream::compute) r.trace->wait([&] { r.wires->wait(r, s, e); });
   else r.wires->wait(r, s, e);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The times of one rank's step. Its actions are stamped by its own thread; its communications by the thread that
-// moves them, under the fabric's lock.
+// The times of one thread of a rank in a step. Its actions are stamped by itself; its communications by the thread
+// that moves them, under the fabric's lock.
 #pragma once
 #include <rankc/runtime/engine.hpp>
 
@@ -16,13 +16,13 @@ inline double now() {
 
 class tracer {
  public:
-  explicit tracer(int rank) : rank_(rank) {}
+  tracer(int rank, runtime::stream computes_on) : rank_(rank), computes_on_(computes_on) {}
 
   /// The action before ends here.
   void begin(const char* action) {
     end();
     began_ = now();
-    action_ = &did_.emplace_back(rank_, runtime::stream::compute, action, began_, began_);
+    action_ = &did_.emplace_back(rank_, computes_on_, action, began_, began_);
   }
   void end() {
     if (action_ != nullptr) action_->end = now();
@@ -50,6 +50,7 @@ class tracer {
 
  private:
   int rank_;
+  runtime::stream computes_on_;
   double began_ = 0;                     // of the action under way, its first waits left out
   runtime::traced* action_ = nullptr;
   std::deque<runtime::traced> did_;      // nothing in it moves

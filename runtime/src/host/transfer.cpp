@@ -99,6 +99,7 @@ void move_elements(std::span<op* const> members, std::size_t first, std::size_t 
   const op& any = *members.front();
   switch (any.kind) {
     case op_kind::wait:
+    case op_kind::work:
       break;
     case op_kind::send:
     case op_kind::receive: {

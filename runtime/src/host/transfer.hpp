@@ -10,10 +10,11 @@
 
 namespace rankc::host {
 
-enum class op_kind { wait, send, receive, all_reduce, all_gather, reduce_scatter };
+enum class op_kind { wait, send, receive, all_reduce, all_gather, reduce_scatter, work };
 
 /// An entry of a stream. A wait names a stream of the same rank and how many of its entries must be complete;
-/// the rest describes a communication, whose partners are matched through `communicator`.
+/// work is an action of stream::beside; the rest describes a communication, whose partners are matched through
+/// `communicator`.
 /// Units: `count` elements of this rank's part, as rank.hpp has them; bytes for send and receive.
 struct op {
   op_kind kind = op_kind::wait;
@@ -21,7 +22,9 @@ struct op {
   stream awaited = stream::compute;
   std::uint64_t position = 0;
 
-  int rank = 0, communicator = -1, member = -1;
+  void (*work)(host::rank&) = nullptr;  // null: the last of the step
+
+  int rank = 0, lane = 0, communicator = -1, member = -1;  // lane: the thread that posted it (fabric.hpp)
   std::byte* to = nullptr;
   const std::byte* from = nullptr;
   std::size_t count = 0, element = 1;  // element: bytes of one

@@ -11,7 +11,7 @@ namespace rankc::cuda::test {
 /// Must outlive the context made of `about`.
 struct lone_rank {
   runtime::layout layout{};
-  runtime::rank_row row{.pp = 0, .dp = 0, .tp = 0, .communicator = {-1, -1, -1, -1, -1, -1, -1, -1}};
+  runtime::rank_row row{.pp = 0, .dp = 0, .tp = 0, .communicator = {-1, -1, -1, -1, -1, -1, -1, -1, -1}};
   runtime::description about{};
 
   lone_rank(std::size_t arena_bytes, bool deterministic) {

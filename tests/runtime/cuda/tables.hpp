@@ -42,7 +42,7 @@ struct tables {
                          .events = 4});
     for (int p = 0; p < pp; ++p)
       for (int d = 0; d < dp; ++d)
-        rows.push_back({.pp = p, .dp = d, .tp = 0, .communicator = {-1, -1, -1, -1, -1, -1, -1, -1}});
+        rows.push_back({.pp = p, .dp = d, .tp = 0, .communicator = {-1, -1, -1, -1, -1, -1, -1, -1, -1}});
     about = {.interface_version = interface_version,
              .name = "tables",
              .plan_hash = 0,

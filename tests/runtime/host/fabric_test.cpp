@@ -81,6 +81,22 @@ TEST_CASE("messages of an edge arrive in the order in which they were sent, both
   }
 }
 
+TEST_CASE("what a transfer makes possible is carried, also where its own ranks sleep") {
+  plan p(3, 1, 1);
+  constexpr std::size_t bytes = 2 * 128 * 1024;  // two pieces, which two threads carry
+  for (layout& l : p.layouts) l.arena_bytes = 4096 + 2 * bytes;
+  train_body = [](rank& r) {
+    if (r.index != 0) receive(r, stream::from_prev, {r.index, "on"}, data<double>(0), r.index == 1 ? bytes : 8);
+    record(r, stream::from_prev, {0});
+    wait(r, stream::to_next, {0});
+    if (r.index != 2) send(r, stream::to_next, {r.index + 1, "on"}, data<double>(0), r.index == 0 ? bytes : 8);
+    record(r, stream::to_next, {1});
+    wait(r, stream::compute, {1});
+  };
+  const auto e = p.install();
+  for (int step = 1; step <= 2000; ++step) e->step(input(step));
+}
+
 TEST_CASE("a rank that posts more than a stream holds waits, and nothing is lost") {
   plan p(2, 1, 1);
   p.layouts[0].arena_bytes = p.layouts[1].arena_bytes = 4096 + 2 * 5000 * sizeof(double);
@@ -232,9 +248,15 @@ TEST_CASE("collectives of one communicator meet in posting order across streams"
 
 TEST_CASE("a step in the steady state allocates nothing") {
   plan p(2, 2, 2);
+  p.overlap();
   train_body = [](rank& r) {
     begin(r, "F0");
     for (int i = 0; i < 10; ++i) {
+      beside(r, "F1", [](rank& r) {
+        all_reduce<double>(r, stream::compute, role::tp, {3, "tp beside"}, data<double>(90'000), 20'000);
+      });
+      record(r, stream::beside, {3});
+      wait(r, stream::reduce, {3});
       all_reduce<double>(r, stream::compute, role::tp, {0, "tp"}, data<double>(0), 20'000);
       record(r, stream::compute, {0});
       wait(r, stream::to_next, {0});

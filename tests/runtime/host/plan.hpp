@@ -58,14 +58,9 @@ class plan {
                                                   .events = 16});
     for (int p = 0; p < pp; ++p)
       for (int d = 0; d < dp; ++d)
-        for (int t = 0; t < tp; ++t) ranks.push_back({p, d, t, {-1, -1, -1, -1, -1, -1, -1, -1}});
+        for (int t = 0; t < tp; ++t) ranks.push_back({p, d, t, {-1, -1, -1, -1, -1, -1, -1, -1, -1}});
     const auto at = [=](int p, int d, int t) { return (p * dp + d) * tp + t; };
-    for (int p = 0; p < pp; ++p)
-      for (int d = 0; d < dp; ++d) {
-        std::vector<int> group;
-        for (int t = 0; t < tp; ++t) group.push_back(at(p, d, t));
-        connect("tp", group, role::tp);
-      }
+    connect_tp("tp", role::tp);
     for (int p = 0; p < pp; ++p)
       for (int t = 0; t < tp; ++t) {
         std::vector<int> group;
@@ -85,6 +80,13 @@ class plan {
   std::vector<rank_row> ranks;
 
   description& about() { return about_; }
+
+  /// Give every rank a second stream of computation.
+  void overlap() {
+    for (layout& l : layouts) l.overlaps = true;
+    connect_tp("tp beside", role::tp_beside);
+  }
+
   std::unique_ptr<engine> install() {
     about_.layouts = layouts;
     about_.ranks = ranks;
@@ -103,6 +105,13 @@ class plan {
   }
   void set(int rank, role what, int communicator) {
     ranks[static_cast<std::size_t>(rank)].communicator[static_cast<int>(what)] = communicator;
+  }
+  void connect_tp(const std::string& name, role what) {
+    for (std::size_t first = 0; first < ranks.size(); first += static_cast<std::size_t>(about_.tp)) {
+      std::vector<int> group;
+      for (int t = 0; t < about_.tp; ++t) group.push_back(static_cast<int>(first) + t);
+      connect(name, group, what);
+    }
   }
   void connect(const std::string& name, const std::vector<int>& group, role what) {
     const int c = add(name + " of rank " + std::to_string(group[0]), group);

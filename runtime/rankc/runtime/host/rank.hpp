@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One rank of a program on the CPU: the context that generated code computes in. Computation runs on the
-// rank's own thread; communication streams are queues of the fabric, with the semantics of NCCL:
-// rendezvous, in order per stream and per communicator, no tags.
+// rank's own thread, and where its layout overlaps on a second one too; communication streams are queues of
+// the fabric, with the semantics of NCCL: rendezvous, in order per stream and per communicator, no tags.
 #pragma once
 #include <rankc/runtime/engine.hpp>
 #include <rankc/runtime/program.hpp>
@@ -17,7 +17,7 @@ using namespace rankc::runtime;
 class fabric;  // carries messages between the ranks of one process
 class tracer;  // the times of a step
 
-/// Context of one rank.
+/// Context of one rank, as one of its threads sees it.
 struct rank {
   const description* about = nullptr;
   const rank_row* row = nullptr;
@@ -25,6 +25,7 @@ struct rank {
   int index = 0;
   std::byte* arena = nullptr;
   fabric* wires = nullptr;
+  stream computes_on = stream::compute;  // stream::beside on the second thread
   step_input input{};          // of the current step
   const char* action = "";     // the action under way, for error texts
   tracer* trace = nullptr;     // of a timed step; null in all others
@@ -38,7 +39,8 @@ struct rank {
 void begin(rank&, const char* action);
 
 /// Run an action on stream::beside, next to what stream::compute does: inside `work` the rank's stream::compute and
-/// role::tp are stream::beside and role::tp_beside.
+/// role::tp are stream::beside and role::tp_beside, and there is no other stream.
+/// Errors: failure (70) where the rank's layout does not overlap.
 void beside(rank&, const char* action, void (*work)(rank&));
 
 /// Order across streams: `record` marks the end of what `s` holds so far, `wait` holds `s` until then.
@@ -71,7 +73,8 @@ struct program {
 /// program again where one was missing.
 void prepare(char** argv);
 
-/// Allocate every arena, start one thread per rank and create the fabric. Nothing is created after this.
+/// Allocate every arena, create the fabric and start the threads: one per rank, two where its layout overlaps.
+/// Nothing is created after this.
 std::unique_ptr<engine> install(const program&);
 
 }  // namespace rankc::host

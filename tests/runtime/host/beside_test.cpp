@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+// Actions on stream::beside: they run next to the rank's own, in order, and are ordered by events like any stream.
+#include "plan.hpp"
+
+#include <rankc/runtime/host/kernels.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <map>
+#include <thread>
+
+using namespace rankc::test;
+
+namespace {
+
+plan overlapping(int pp, int dp, int tp) {
+  plan p(pp, dp, tp);
+  p.overlap();
+  return p;
+}
+
+double& value(rank& r, int element) { return *r.at<double>(data<double>(element)); }
+
+constexpr int size = 96;
+at matrix(int i) { return data<double>(i * size * size); }
+
+/// Comes back once `partners` threads are here, or after five seconds with false: threads that run one after another
+/// never meet.
+class rendezvous {
+ public:
+  explicit rendezvous(int partners) : missing_(partners) {}
+  bool met() {
+    --missing_;
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+    while (missing_ > 0 && std::chrono::steady_clock::now() < until) std::this_thread::yield();
+    return missing_ <= 0;
+  }
+
+ private:
+  std::atomic<int> missing_;
+};
+
+// What functions without captures share with their test; set before a step.
+std::vector<rendezvous*> meetings;
+std::vector<int> met_beside, wrong;
+
+}  // namespace
+
+TEST_CASE("both threads of every rank are at work at once") {
+  plan p = overlapping(2, 1, 1);
+  rendezvous first(2), second(2);
+  meetings = {&first, &second};
+  met_beside.assign(2, 0);
+  std::vector<int> met(2);
+  train_body = [&](rank& r) {
+    beside(r, "1F0", [](rank& r) { met_beside[r.index] = meetings[r.index]->met(); });
+    begin(r, "0B0");
+    met[r.index] = meetings[r.index]->met();
+  };
+  p.install()->step(input(1));
+  CHECK(met == std::vector<int>{1, 1});
+  CHECK(met_beside == std::vector<int>{1, 1});
+}
+
+TEST_CASE("products on both threads at once are those of one thread, to the bit") {
+  plan p = overlapping(1, 1, 2);
+  p.layouts[0].arena_bytes = 4096 + std::size_t{8} * size * size * sizeof(double);
+  wrong.assign(2, 0);
+  train_body = [&](rank& r) {
+    for (int i = 0; i < 3 * size * size; ++i) value(r, i) = std::sin(i + r.index);
+    linear<double>(r, matrix(3), matrix(0), matrix(1), size, size, size);
+    linear<double>(r, matrix(4), matrix(0), matrix(2), size, size, size);
+    for (int i = 0; i < 20; ++i) {
+      beside(r, "1F0", [](rank& r) { linear<double>(r, matrix(5), matrix(0), matrix(1), size, size, size); });
+      begin(r, "0F0");
+      linear<double>(r, matrix(6), matrix(0), matrix(2), size, size, size);
+    }
+    record(r, stream::beside, {0});
+    wait(r, stream::compute, {0});
+    for (int i = 0; i < 2 * size * size; ++i)
+      wrong[r.index] += value(r, 3 * size * size + i) != value(r, 5 * size * size + i);
+  };
+  p.install()->step(input(1));
+  CHECK(wrong == std::vector<int>(2));
+}
+
+TEST_CASE("actions beside run in order, and events order them with the rank's own, both ways") {
+  plan p = overlapping(1, 1, 2);
+  wrong.assign(2, 0);
+  train_body = [](rank& r) {
+    const auto slow_add = [](rank& r) {
+      const double x = value(r, 1);
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      value(r, 1) = 2 * x + value(r, 0);
+    };
+    value(r, 1) = 0;
+    for (int i = 0; i < 5; ++i) {
+      value(r, 0) = i + 1;
+      record(r, stream::compute, {0});
+      wait(r, stream::beside, {0});
+      beside(r, "1F0", slow_add);
+      beside(r, "1F1", slow_add);
+      record(r, stream::beside, {1});
+      wait(r, stream::compute, {1});
+    }
+    double want = 0;
+    for (int i = 0; i < 10; ++i) want = 2 * want + i / 2 + 1;
+    wrong[r.index] += value(r, 1) != want;
+  };
+  const auto e = p.install();
+  for (int step = 1; step <= 3; ++step) e->step(input(step));
+  CHECK(wrong == std::vector<int>{0, 0});
+}
+
+TEST_CASE("a message goes to an action beside and comes from one, through events alone") {
+  plan p = overlapping(3, 1, 1);
+  wrong.assign(3, 0);
+  train_body = [](rank& r) {
+    // Each rank sends its number, adds one to what it receives, and sends that on: two hops round the ring.
+    value(r, 0) = r.index;
+    send(r, stream::to_next, {0, "hop"}, data<double>(0), 8);
+    receive(r, stream::from_prev, {0, "hop"}, data<double>(1), 8);
+    record(r, stream::from_prev, {0});
+    wait(r, stream::beside, {0});
+    beside(r, "F0", [](rank& r) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      value(r, 2) = value(r, 1) + 1;
+    });
+    record(r, stream::beside, {1});
+    wait(r, stream::to_next, {1});
+    send(r, stream::to_next, {1, "hop"}, data<double>(2), 8);
+    receive(r, stream::from_prev, {1, "hop"}, data<double>(3), 8);
+    record(r, stream::from_prev, {2});
+    wait(r, stream::compute, {2});
+    wrong[r.index] += value(r, 3) != (r.index + 1) % 3 + 1;
+  };
+  const auto e = p.install();
+  for (int step = 1; step <= 20; ++step) e->step(input(step));
+  CHECK(wrong == std::vector<int>(3));
+}
+
+TEST_CASE("collectives of both threads meet their own, in whatever order the threads come to them") {
+  plan p = overlapping(1, 2, 3);
+  wrong.assign(6, 0);
+  train_body = [](rank& r) {
+    for (int i = 0; i < 20; ++i) {
+      beside(r, "1F0", [](rank& r) {
+        value(r, 0) = 1 + r.row->tp;
+        all_reduce<double>(r, stream::compute, role::tp, {0, "beside"}, data<double>(0), 1);
+        wrong[r.index] += value(r, 0) != 6;
+      });
+      if ((r.index + i) % 2) std::this_thread::sleep_for(std::chrono::microseconds(200));
+      value(r, 8) = 10 * (1 + r.row->tp);
+      all_reduce<double>(r, stream::compute, role::tp, {1, "own"}, data<double>(8), 1);
+      all_reduce<double>(r, stream::reduce, role::dp, {2, "gradients"}, data<double>(8), 1);
+      record(r, stream::reduce, {0});
+      wait(r, stream::compute, {0});
+      if (value(r, 8) != 120) throw std::runtime_error("the sums of the rank's own thread are wrong");
+    }
+  };
+  const auto e = p.install();
+  for (int step = 1; step <= 5; ++step) e->step(input(step));
+  CHECK(wrong == std::vector<int>(6));
+}
+
+TEST_CASE("a step ends after its last action beside, and takes more of them than a stream holds") {
+  plan p = overlapping(1, 1, 1);
+  constexpr int many = 3000;
+  train_body = [](rank& r) {
+    value(r, 0) = 0;
+    for (int i = 0; i < many; ++i) beside(r, "F0", [](rank& r) { ++value(r, 0); });
+    beside(r, "F1", [](rank& r) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      *r.at<double>(r.where->loss) = value(r, 0);
+    });
+  };
+  evaluate_body = train_body;
+  const auto e = p.install();
+  for (int step = 1; step <= 2; ++step) {
+    CHECK(e->step(input(step)).loss == many);
+    CHECK(e->evaluate() == many);
+  }
+}
+
+TEST_CASE("a failure beside names rank, step and action, and stops all") {
+  plan p = overlapping(2, 1, 1);
+  const failure f = failing_step(p, [](rank& r) {
+    if (r.index == 1)
+      beside(r, "2F3", [](rank&) { throw std::runtime_error("the disk is on fire"); });
+    begin(r, "1B0");
+    receive(r, stream::from_prev, {0, "never"}, data<double>(0), 8);
+    record(r, stream::from_prev, {0});
+    wait(r, stream::compute, {0});
+  });
+  CHECK(f.code == 70);
+  CHECK(f.what() == std::string("rank 1, step 1, 2F3: the disk is on fire"));
+}
+
+TEST_CASE("what an action beside waits for is named in a deadlock") {
+  plan p = overlapping(1, 1, 2);
+  const failure f = failing_step(p, [](rank& r) {
+    begin(r, "1B0");
+    if (r.index == 0)
+      beside(r, "2F3", [](rank& r) {
+        all_reduce<double>(r, stream::compute, role::tp, {4, "sum"}, data<double>(0), 1);
+      });
+    record(r, stream::beside, {0});
+    wait(r, stream::compute, {0});
+    all_reduce<double>(r, stream::compute, role::tp, {5, "other"}, data<double>(8), 1);
+  });
+  CHECK(f.code == 70);
+  check_says(f, {"deadlock", "rank 0, step 1, 1B0 waits on beside for 2F3",
+                 "rank 0, step 1, 2F3 waits on beside for all_reduce \"sum\" (message 4",
+                 "rank 1 has not posted it", "rank 1, step 1, 1B0 waits on compute for all_reduce \"other\""});
+}
+
+TEST_CASE("what the second thread does not have is refused") {
+  const auto refused = [](void (*work)(rank&)) {
+    plan p = overlapping(2, 1, 2);
+    return failing_step(p, [=](rank& r) { beside(r, "2F3", work); });
+  };
+  constexpr const char* place = "step 1, 2F3: ";
+  check_says(refused([](rank& r) { record(r, stream::compute, {0}); }), {place, "\"record\"", "stream beside"});
+  check_says(refused([](rank& r) { wait(r, stream::compute, {0}); }), {place, "\"wait\""});
+  check_says(refused([](rank& r) { send(r, stream::to_next, {0, "hop"}, {}, 8); }), {place, "\"hop\""});
+  check_says(refused([](rank& r) { beside(r, "2F4", [](rank&) {}); }), {place, "\"2F4\""});
+  check_says(refused([](rank& r) { all_reduce<double>(r, stream::reduce, role::dp, {0, "sum"}, {}, 1); }),
+             {place, "\"sum\""});
+  plan alone(1, 1, 1);
+  check_says(failing_step(alone, [](rank& r) { beside(r, "2F3", [](rank&) {}); }),
+             {"2F3", "stream beside", "layout"});
+}
+
+TEST_CASE("a program whose second stream has no communicator of its own is refused") {
+  for (const bool shared : {false, true}) {
+    plan p = overlapping(1, 1, 2);
+    p.ranks[1].communicator[static_cast<int>(role::tp_beside)] =
+        shared ? p.ranks[1].communicator[static_cast<int>(role::tp)] : -1;
+    try {
+      p.install();
+      FAIL("the program was not refused");
+    } catch (const failure& f) {
+      CHECK(f.code == 1);
+      check_says(f, {"rank 1 overlaps", "tp_beside", "of its own"});
+    }
+  }
+}
+
+TEST_CASE("a trace shows actions on the stream that they ran on, one beside the other") {
+  plan p = overlapping(1, 1, 2);
+  rendezvous all(4);
+  meetings = {&all};
+  train_body = [](rank& r) {
+    beside(r, "1F0", [](rank&) {
+      meetings[0]->met();
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    });
+    beside(r, "1F1", [](rank&) {});
+    begin(r, "0B0");
+    meetings[0]->met();
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  };
+  const auto e = p.install();
+  std::vector<traced> times;
+  e->traced_step(input(1), times);
+  std::map<std::pair<int, std::string>, traced> did;
+  for (const traced& t : times) did.emplace(std::pair{t.rank, t.name}, t);
+  CHECK(times.size() == 6);
+  for (int r = 0; r < 2; ++r) {
+    const traced own = did.at({r, "0B0"}), first = did.at({r, "1F0"}), then = did.at({r, "1F1"});
+    CHECK(own.on == stream::compute);
+    CHECK(first.on == stream::beside);
+    CHECK(then.on == stream::beside);
+    CHECK(own.begin < first.end);
+    CHECK(first.begin < own.end);
+    CHECK(first.begin < first.end);
+    CHECK(first.end <= then.begin);
+  }
+}
