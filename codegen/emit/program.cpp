@@ -34,11 +34,11 @@ std::string layout_entry(const lowered& l, const pipeline_rank& r) {
   return fmt::format(
       "    {{.arena_bytes = {},\n     .weights = {{{}}}, .gradients = {{{}}}, .first_moment = {{{}}}, .second_moment = {{{}}},{}\n"
       "     .parameter_count = {}, .parameters = parameters_{},\n     .ropes = {}, .tokens = {{{}}}, .targets = {{{}}},\n"
-      "     .reads_tokens = {}, .reads_targets = {}, .loss = {{{}}}, .norm = {{{}}}, .events = {}}},\n",
+      "     .reads_tokens = {}, .reads_targets = {}, .loss = {{{}}}, .norm = {{{}}}, .events = {}, .overlaps = {}}},\n",
       a.bytes, a.weights, a.gradients, a.first_moment, a.second_moment,
       l.has_working_copy() ? fmt::format("\n     .working_copy = {{{}}},", a.working_copy) : " .working_copy = {},", r.parameter_elements, r.index,
       rope_of(l, r) ? fmt::format("ropes_{}", r.index) : "{}", a.tokens, a.targets, r.reads_tokens, r.reads_targets, a.loss,
-      a.norm, r.events.size());
+      a.norm, r.events.size(), r.overlaps);
 }
 
 std::string tables(const lowered& l) {

@@ -76,8 +76,9 @@ void hold_stages(pipeline_rank& r, const action_table& t, const std::vector<std:
   for (int s = 0; s < t.stages(); ++s) {
     const bool reversed = t.bidirectional() && t.reversed_rank_of_stage[s] == r.index;
     if (t.rank_of_stage[s] != r.index && !reversed) continue;
-    const std::string name = "stage_" + std::to_string(s) + (t.rank_of_stage[s] != r.index ? "_reversed" : "");
-    r.stages.push_back({.stage = s, .name = name, .last = s + 1 == t.stages(), .layers = layers[s], .slots = {}});
+    const bool copy = t.rank_of_stage[s] != r.index;
+    const std::string name = "stage_" + std::to_string(s) + (copy ? "_reversed" : "");
+    r.stages.push_back({.stage = s, .name = name, .last = s + 1 == t.stages(), .copy = copy, .layers = layers[s], .slots = {}});
   }
 }
 
@@ -143,7 +144,7 @@ class regions {
     for (std::size_t p = 0; p < b.parameters.size(); ++p)
       if (placed.of_parameter[p].in == g)
         r_.parameters.push_back({(plan_.kinds[use.kind].repeated ? use.name + "." : "") + b.parameters[p].name, b.parameters[p],
-                                 at_ + placed.of_parameter[p].offset, false});
+                                 at_ + placed.of_parameter[p].offset, r_.stages[stage].copy});
     if (g == group::own) r_.buckets.push_back({.name = use.name, .first = at_, .count = size, .stage = stage, .after_layer = layer});
     at_ += size;
   }
@@ -176,16 +177,18 @@ class regions {
   std::size_t at_ = 0;
 };
 
-/// Pairs of ranks that hold the same parameters; the later holder's are marked as copies.
+/// Pairs of ranks that hold the same parameters. Of those that two stages share the later holder's are copies too.
 /// Errors: std::runtime_error (RC331) where one would be in two pairs.
 void pair_copies(lowered& l) {
   std::map<std::string, int> holder;  // of each parameter, by name
-  std::vector<int> partner(l.ranks.size(), -1);
   for (pipeline_rank& r : l.ranks)
-    for (placed_parameter& p : r.parameters) {
-      const int first = holder.try_emplace(p.name, r.index).first->second;
+    for (placed_parameter& p : r.parameters)
+      if (!p.copy) p.copy = !holder.try_emplace(p.name, r.index).second;
+  std::vector<int> partner(l.ranks.size(), -1);
+  for (const pipeline_rank& r : l.ranks)
+    for (const placed_parameter& p : r.parameters) {
+      const int first = holder.at(p.name);
       if (first == r.index) continue;
-      p.copy = true;
       for (auto [rank, other] : {std::pair(first, r.index), std::pair(r.index, first)}) {
         if (partner[rank] >= 0 && partner[rank] != other)
           throw std::runtime_error(fmt::format("RC331: pipeline rank {} has parameters in common with rank {} and with rank {}, and this version "

@@ -46,7 +46,7 @@ void size_stages(lowered& l, pipeline_rank& r) {
 class builder {
  public:
   builder(lowered& l, pipeline_rank& r, const action_table& t, const communication& c, std::vector<item>& out)
-      : l_(l), r_(r), t_(t), communication_(c), edges_(edges_of(t)), buffers_(place_buffers(l, r, t, c)), out_(out) {}
+      : l_(l), r_(r), t_(t), communication_(c), edges_(edges_of(l.plan->actions)), buffers_(place_buffers(l, r, t, c)), out_(out) {}
 
   void run() {
     each_step(

@@ -27,8 +27,8 @@ int main(int argc, char** argv) {
       for (const std::string type : {"f64", "f32", "bf16"})
         if (programs::is_made(target, j, l, type) && !write(programs::make(j, l, type == "bf16"), j.name, l.name, type)) return 1;
   if (target == "host")
-    for (const programs::pipeline& p : programs::pipelines)
-      if (!write(programs::make(p), p.job, p.layout, "f64")) return 1;
+    for (const programs::pipeline& p : programs::pipelines())
+      if (!write(programs::make(p), p.job.c_str(), p.layout.c_str(), "f64")) return 1;
   std::ofstream(out + "/registry.cpp") << "#include \"registry.hpp\"\n" << declarations << "const std::vector<registered> "
                                        << target << "_registry{\n" << entries << "};\n";
 }

@@ -58,18 +58,21 @@ enum class order {
   gpipe, one_f_one_b, looped_bfs, interleaved, interleaved_zero_bubble, zero_bubble_1p, zero_bubble_2p, zero_bubble_v, v_half, v_min,
   one_f_one_b_v, group_interleaved, dual_pipe, dual_pipe_v, own
 };
-/// Those that a generator may take for any number of ranks and microbatches.
+inline constexpr const char* order_names[]{
+  "gpipe", "one_f_one_b", "looped_bfs", "interleaved", "interleaved_zero_bubble", "zero_bubble_1p", "zero_bubble_2p", "zero_bubble_v", "v_half",
+  "v_min", "one_f_one_b_v", "group_interleaved", "dual_pipe", "dual_pipe_v", "own"};
+/// Those that take any number of ranks and microbatches.
 inline constexpr order orders[]{order::gpipe, order::one_f_one_b, order::looped_bfs, order::interleaved, order::interleaved_zero_bubble,
                                 order::zero_bubble_1p, order::zero_bubble_2p, order::zero_bubble_v, order::v_half, order::v_min,
                                 order::one_f_one_b_v, order::group_interleaved, order::dual_pipe_v, order::own};
 
 /// Make a plan with the schedule of an order; `with` takes it.
-inline plan_data scheduled(order by, int microbatches, int stages_per_rank, const auto& with) {
+inline plan_data scheduled(order by, int microbatches, int stages_per_rank, bool inference, const auto& with) {
   switch (by) {
     case order::gpipe: return with(schedules::gpipe{microbatches});
     case order::interleaved: return with(schedules::interleaved_one_f_one_b{microbatches, stages_per_rank});
     case order::interleaved_zero_bubble: return with(schedules::interleaved_zero_bubble{microbatches, stages_per_rank});
-    case order::looped_bfs: return with(schedules::looped_bfs{microbatches, stages_per_rank});
+    case order::looped_bfs: return with(schedules::looped_bfs{microbatches, stages_per_rank, inference});
     case order::zero_bubble_1p: return with(schedules::zero_bubble_1p{microbatches});
     case order::zero_bubble_2p: return with(schedules::zero_bubble_2p{microbatches});
     case order::zero_bubble_v: return with(schedules::zero_bubble_v{microbatches});
@@ -77,8 +80,8 @@ inline plan_data scheduled(order by, int microbatches, int stages_per_rank, cons
     case order::v_min: return with(schedules::v_min{microbatches});
     case order::one_f_one_b_v: return with(schedules::one_f_one_b_v{microbatches});
     case order::group_interleaved: return with(schedules::group_interleaved{microbatches, stages_per_rank});
-    case order::dual_pipe: return with(schedules::dual_pipe{microbatches});
-    case order::dual_pipe_v: return with(schedules::dual_pipe_v{microbatches});
+    case order::dual_pipe: return with(schedules::dual_pipe{microbatches, inference});
+    case order::dual_pipe_v: return with(schedules::dual_pipe_v{microbatches, inference});
     case order::own: return with(roundabout{microbatches, stages_per_rank});
     case order::one_f_one_b: break;
   }
@@ -129,7 +132,7 @@ inline plan_data make(const job& j, const layout& l, bool deterministic = false)
   const training recipe{.seq = j.seq, .global_batch = j.global_batch, .precision = f64,
                         .weight_decay = j.weight_decay, .clip = j.clip, .deterministic = deterministic};
   auto of = [&](const auto& model) {
-    return scheduled(l.by, l.microbatches ? l.microbatches : j.microbatches, 2, [&](const auto& schedule) {
+    return scheduled(l.by, l.microbatches ? l.microbatches : j.microbatches, 2, false, [&](const auto& schedule) {
       return make_plan(name_of(j, l), model, dims, schedule, recipe, clusters::cpu);
     });
   };
@@ -140,36 +143,46 @@ inline plan_data make(const job& j, const layout& l, bool deterministic = false)
 
 /// A small model on a pipeline, compared with the first of its kind, which runs on one rank.
 struct pipeline {
-  const char *job, *layout;
+  std::string job, layout;
   order by;
   int dp, tp, pp, microbatches, stages_per_rank = 2, layers = 8;
+  bool inference = false;
 };
-inline constexpr pipeline pipelines[]{{"tiny_gpt2", "one", order::one_f_one_b, 1, 1, 1, 1},
-                                      {"tiny_gpt2", "here", order::interleaved, 1, 1, 1, 2},
-                                      {"tiny_gpt2", "f_b_3", order::one_f_one_b, 1, 1, 3, 5},
-                                      {"tiny_gpt2", "loop_2", order::interleaved, 1, 1, 2, 5},
-                                      {"tiny_gpt2", "loop_3_all", order::interleaved, 2, 2, 3, 5},
-                                      {"tiny_gpt2", "loop_4", order::interleaved, 1, 1, 4, 3},
-                                      {"tiny_gpt2", "zb_loop_2", order::interleaved_zero_bubble, 1, 1, 2, 5},
-                                      {"tiny_gpt2", "zbv_2_all", order::zero_bubble_v, 2, 2, 2, 3},
-                                      {"tiny_gpt2", "zbv_3", order::zero_bubble_v, 1, 1, 3, 5},
-                                      {"tiny_gpt2", "zbv_4", order::zero_bubble_v, 1, 1, 4, 3},
-                                      {"tiny_gpt2", "dual_v_2", order::dual_pipe_v, 1, 1, 2, 5},
-                                      {"tiny_llama", "one", order::one_f_one_b, 1, 1, 1, 1},
-                                      {"tiny_llama", "zbv_2", order::zero_bubble_v, 1, 1, 2, 5},
-                                      {"tiny_llama", "zbv_2_tp", order::zero_bubble_v, 1, 2, 2, 3}};
+
+/// Every order on 2, 3 and 4 ranks with odd numbers of microbatches, where it has them; several axes at once; forwards
+/// alone; and a second model.
+inline std::vector<pipeline> pipelines() {
+  std::vector<pipeline> all{{"tiny_gpt2", "one", order::one_f_one_b, 1, 1, 1, 1}, {"tiny_gpt2", "here", order::interleaved, 1, 1, 1, 2}};
+  for (int pp : {2, 3, 4})
+    for (order by : orders)
+      all.push_back({"tiny_gpt2", std::string(order_names[static_cast<int>(by)]) + "_" + std::to_string(pp), by, 1, 1, pp, pp < 4 ? 5 : 3});
+  all.insert(all.end(), {{"tiny_gpt2", "dual_pipe_2", order::dual_pipe, 1, 1, 2, 2},
+                         {"tiny_gpt2", "dual_pipe_4", order::dual_pipe, 1, 1, 4, 10},
+                         {"tiny_gpt2", "all_interleaved", order::interleaved, 2, 2, 3, 5},
+                         {"tiny_gpt2", "all_zero_bubble_v", order::zero_bubble_v, 2, 2, 2, 3},
+                         {"tiny_gpt2", "all_dual_pipe", order::dual_pipe, 1, 2, 2, 6},
+                         {"tiny_gpt2", "all_dual_pipe_v", order::dual_pipe_v, 2, 2, 2, 5},
+                         {"tiny_gpt2", "forwards_looped_bfs", order::looped_bfs, 1, 1, 2, 5, 2, 8, true},
+                         {"tiny_gpt2", "forwards_dual_pipe", order::dual_pipe, 1, 1, 2, 6, 2, 8, true},
+                         {"tiny_gpt2", "forwards_dual_pipe_v", order::dual_pipe_v, 2, 1, 3, 5, 2, 8, true},
+                         {"tiny_llama", "one", order::one_f_one_b, 1, 1, 1, 1},
+                         {"tiny_llama", "zero_bubble_v_2", order::zero_bubble_v, 1, 1, 2, 5},
+                         {"tiny_llama", "tp_zero_bubble_v", order::zero_bubble_v, 1, 2, 2, 3},
+                         {"tiny_llama", "dual_pipe_4", order::dual_pipe, 1, 1, 4, 6}});
+  return all;
+}
 
 inline plan_data make(const pipeline& p) {
   const parallel_dims dims{.world = p.dp * p.tp * p.pp, .dp_replicate = p.dp, .tp = p.tp, .pp = p.pp,
                            .sequence_parallel = p.dp > 1 && p.tp > 1};
   const training recipe{.seq = 8, .global_batch = 30, .precision = f64};
   auto of = [&](const auto& model) {
-    return scheduled(p.by, p.microbatches, p.stages_per_rank, [&](const auto& schedule) {
-      return make_plan(std::string(p.job) + "_" + p.layout, model, dims, schedule, recipe, clusters::cpu);
+    return scheduled(p.by, p.microbatches, p.stages_per_rank, p.inference, [&](const auto& schedule) {
+      return make_plan(p.job + "_" + p.layout, model, dims, schedule, recipe, clusters::cpu);
     });
   };
   const int layers = std::max(p.layers, p.pp * p.stages_per_rank);
-  if (std::string_view(p.job) == "tiny_llama")
+  if (p.job == "tiny_llama")
     return of(models::llama{.layers = layers, .hidden = 16, .heads = 4, .kv_heads = 2, .ffn = 24, .vocab = 64});
   return of(models::gpt2{.layers = layers, .hidden = 16, .heads = 2, .ffn = 32, .vocab = 64});
 }

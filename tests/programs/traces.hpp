@@ -18,6 +18,7 @@ inline std::vector<std::string> actions_of(const registered& program, int pp) {
       const rankc::action_table t = programs::make(j, l).actions;
       std::vector<std::string> out;
       for (int i = t.begin[pp]; i < t.begin[pp + 1]; ++i) {
+        if (!computes(t.actions[i].kind)) continue;
         rankc::sentence s;
         s << t.actions[i];
         out.emplace_back(s.view());

@@ -43,6 +43,7 @@ struct stage_plan {
   int stage = 0;
   std::string name;     // "stage_2"; its second holder's, where every stage is on two ranks: "stage_2_reversed"
   bool last = false;    // of the model
+  bool copy = false;    // this is its second holder
   std::vector<layer_use> layers;
   std::size_t slot_bytes = 0;      // what one microbatch keeps from forward to backward
   std::vector<std::size_t> slots;  // where that can lie: bytes from the arena's first slot
@@ -53,7 +54,7 @@ struct placed_parameter {
   std::string name;
   layer_parameter as;
   std::size_t element = 0;
-  bool copy = false;  // held first by another stage
+  bool copy = false;  // another rank holds the one that counts
 };
 
 /// Gradients that are reduced together: contiguous elements.

@@ -107,7 +107,7 @@ TEST_CASE("every message has a sender, a receiver and one size") {
 
 TEST_CASE("a directed pair of ranks has one communicator, whatever it carries") {
   std::map<std::string, std::vector<std::string>> edges;
-  for (const programs::pipeline& p : programs::pipelines) {
+  for (const programs::pipeline& p : programs::pipelines()) {
     const auto plan = programs::make(p);
     for (const communicator& c : lowered_plan(plan).communicators)
       if (c.name.starts_with("activations") || c.name.starts_with("gradients")) edges[p.layout].push_back(c.name.substr(0, c.name.find(" at")));
@@ -281,5 +281,5 @@ TEST_CASE("every planned byte is used, but for alignment") {
   for (const programs::job& j : programs::jobs)
     for (const programs::layout& l : programs::layouts)
       if (j.global_batch != 16) check_all_used(programs::make(j, l));
-  for (const programs::pipeline& p : programs::pipelines) check_all_used(programs::make(p));
+  for (const programs::pipeline& p : programs::pipelines()) check_all_used(programs::make(p));
 }

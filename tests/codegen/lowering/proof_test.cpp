@@ -31,7 +31,7 @@ void check_certificates(const rankc::plan_data& plan, bool verified) {
 TEST_CASE("every test plan has a certificate, for training and for evaluation") {
   for (const programs::job& j : programs::jobs)
     for (const programs::layout& l : programs::layouts) check_certificates(programs::make(j, l), j.global_batch == 4);
-  for (const programs::pipeline& p : programs::pipelines) check_certificates(programs::make(p), p.dp == 1);
+  for (const programs::pipeline& p : programs::pipelines()) check_certificates(programs::make(p), p.dp == 1);
 }
 
 TEST_CASE("no buffer makes a sound schedule hang, on any number of ranks with any number of microbatches") {
