@@ -69,7 +69,8 @@ void check_beside(const description& about, int rank) {
   const int tp = row.communicator[static_cast<int>(role::tp)];
   const int beside = row.communicator[static_cast<int>(role::tp_beside)];
   if (about.tp > 1 && about.layouts[static_cast<std::size_t>(row.pp)].overlaps && (beside < 0 || beside == tp))
-    refuse(about, "rank " + std::to_string(rank) + " overlaps and has " + (beside < 0 ? "no" : "its communicator of tp") +
+    refuse(about, "rank " + std::to_string(rank) + " overlaps and has " +
+                      (beside < 0 ? "no communicator" : "that of tp") +
                       " for role tp_beside; the second stream needs a communicator of its own");
 }
 
