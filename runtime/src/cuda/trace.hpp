@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The times of one rank's step on its GPU: a kernel of one thread stores the GPU's clock wherever an action, a wait
-// or a communication begins or ends. A communication begins when its stream comes to it: its time holds the wait for the
-// other ranks. Where a step is not timed nothing is enqueued. For a profiler, actions are NVTX ranges of the thread that
-// enqueues them, and streams have names.
+// or a communication begins or ends. A communication begins when its stream comes to it: its time holds the wait for
+// the other ranks. Where a step is not timed nothing is enqueued. For a profiler, actions are NVTX ranges of the thread
+// that enqueues them, and streams have names.
 #pragma once
 #include "check.hpp"
 

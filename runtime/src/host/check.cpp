@@ -76,8 +76,12 @@ void check_beside(const description& about, int rank) {
 
 }  // namespace
 
-void check(const description& about) {
+void check(const program& p) {
+  const description& about = p.about;
   check_head(about);
+  if (about.trains != (p.train != nullptr))
+    refuse(about, about.trains ? "its tables say that it trains, and it has no training step"
+                               : "its tables say that it has forwards alone, and it has a training step");
   check_coordinates(about);
   for (int r = 0; r < about.world(); ++r) {
     for (int k = 0; k < n_roles; ++k) check_communicator(about, r, role{k});
