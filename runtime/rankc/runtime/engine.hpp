@@ -46,6 +46,11 @@ struct failure : std::runtime_error {
 
 enum class region { weights, gradients, first_moment, second_moment };
 
+/// What is said of a training step, or of a region besides the weights, where the program does not train.
+inline failure forwards_alone(const description& about) {
+  return {1, std::string("the plan ") + about.name + " has forwards alone; run eval"};
+}
+
 class engine {
  public:
   virtual ~engine() = default;
@@ -56,7 +61,7 @@ class engine {
   virtual void set_batch(int dp, int microbatch, const std::int32_t* tokens, const std::int32_t* targets) = 0;
 
   /// Run one training step on all ranks.
-  /// Errors: failure (70) when a rank fails; no rank is left waiting.
+  /// Errors: failure (70) when a rank fails; no rank is left waiting. Failure (1) where the program has none.
   virtual step_output step(const step_input&) = 0;
 
   /// The same step, timed: `into` receives what each rank did, in the order of issue.
@@ -67,6 +72,7 @@ class engine {
 
   /// Copy `count` elements of a region of one rank to or from host memory, from element `first` on. Several threads
   /// may write different elements at the same time.
+  /// Errors: failure (1) for what the rank does not hold.
   virtual void read(int rank, region, std::size_t first, std::size_t count, double* to) = 0;
   virtual void write(int rank, region, std::size_t first, std::size_t count, const double* from) = 0;
 

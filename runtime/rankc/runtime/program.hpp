@@ -126,6 +126,7 @@ struct description {
   double flops_per_token;
   double peak_flops;   // of one rank, for mfu; 0: unknown
   bool deterministic = false;  // no kernel whose sums change their order from run to run
+  bool trains = true;          // false: forwards alone; the layouts have weights, and no other region
   recipe train;
   std::span<const layout> layouts;  // one per pipeline coordinate
   std::span<const rank_row> ranks;
@@ -133,7 +134,8 @@ struct description {
   const char* text;  // what `describe` prints
   const char* json;  // what `describe --json` prints
   constexpr int world() const { return pp * dp * tp; }
-  /// The pipeline coordinate of the last stage: the one that reads targets.
+  /// The pipeline coordinate that has the loss: the one that reads targets. Of two, where the pipeline runs both ways,
+  /// the last; the step leaves the whole loss with each.
   constexpr int loss_at() const {
     int at = pp - 1;
     while (at > 0 && !layouts[static_cast<std::size_t>(at)].reads_targets) --at;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 #include <type_traits>
+#include <utility>
 
 namespace rankc::cuda {
 namespace {
@@ -27,6 +28,7 @@ role role_of(rank& r, stream direction, message m) {
     case stream::from_next:
       return role::from_next;
     case stream::compute:
+    case stream::beside:
     case stream::reduce:
       break;
   }
@@ -51,6 +53,21 @@ bool awkward(const T* to, const T* from, std::size_t count) {
   return bits % 4 != 0;
 }
 
+/// The rank as an action on stream::beside sees it: all that kernels and collectives of one stream use one after
+/// another is that stream's own. Descriptors of products are shared; only this thread reads and writes them.
+rank seen_beside(const rank& r) {
+  rank other = r;
+  const auto exchange = [](auto& list, auto one, auto with) {
+    std::swap(list[static_cast<int>(one)], list[static_cast<int>(with)]);
+  };
+  exchange(other.streams, stream::compute, stream::beside);
+  exchange(other.communicators, role::tp, role::tp_beside);
+  exchange(other.scaled_sums, role::tp, role::tp_beside);
+  other.workspace = std::exchange(other.workspace_beside, nullptr);
+  other.attention_graphs = std::exchange(other.attention_graphs_beside, nullptr);
+  return other;
+}
+
 ncclRedOp_t sum_for(rank& r, role group, bool is_awkward) {
   return is_awkward ? r.scaled_sums[static_cast<int>(group)] : ncclSum;
 }
@@ -58,6 +75,15 @@ ncclRedOp_t sum_for(rank& r, role group, bool is_awkward) {
 }  // namespace
 
 void begin(rank& r, const char* action) { begin_action(r, action); }
+
+void beside(rank& r, const char* action, void (*work)(rank&)) {
+  if (r.workspace_beside == nullptr)
+    fail(r, std::string(action) + " is to run on stream beside, and the rank's layout says that nothing does");
+  rank other = seen_beside(r);
+  other.action = action;
+  const stamped_action times(r, stream::beside, action);
+  work(other);
+}
 
 void record(rank& r, stream s, event e) {
   check(r, cudaEventRecord(r.events[static_cast<std::size_t>(e.index)], r.on(s)), "cudaEventRecord");
@@ -71,7 +97,7 @@ void wait(rank& r, stream s, event e) {
 
 void send(rank& r, stream direction, message m, at data, std::size_t bytes) {
   const role edge = role_of(r, direction, m);
-  const stamped times(r, tracer::what::communication, direction, m.name);
+  const stamped times(r, tracer::what::alone, direction, m.name);
   if (const peer_edge* e = r.edges[static_cast<int>(edge)]) {
     if (!r.alone) store_to_peer(r, r.on(direction), *e, m.name, r.at<std::byte>(data), bytes);
     return;
@@ -86,7 +112,7 @@ void send(rank& r, stream direction, message m, at data, std::size_t bytes) {
 
 void receive(rank& r, stream direction, message m, at data, std::size_t bytes) {
   const role edge = role_of(r, direction, m);
-  const stamped times(r, tracer::what::communication, direction, m.name);
+  const stamped times(r, tracer::what::alone, direction, m.name);
   if (const peer_edge* e = r.edges[static_cast<int>(edge)]) {
     if (!r.alone) receive_from_peer(r, r.on(direction), *e, m.name, r.at<std::byte>(data));
     return;
@@ -102,7 +128,7 @@ void receive(rank& r, stream direction, message m, at data, std::size_t bytes) {
 template <class T>
 void all_reduce(rank& r, stream s, role group, message m, at data, std::size_t count, reduction how) {
   ncclComm_t communicator = communicator_of(r, group, m);
-  const stamped times(r, tracer::what::communication, s, m.name);
+  const stamped times(r, tracer::what::alone, s, m.name);
   if (r.alone) return;
   T* values = r.at<T>(data);
   const ncclRedOp_t op = how == reduction::max ? ncclMax : sum_for(r, group, awkward(values, values, count));
@@ -113,7 +139,7 @@ void all_reduce(rank& r, stream s, role group, message m, at data, std::size_t c
 template <class T>
 void all_gather(rank& r, stream s, role group, message m, at to, at from, std::size_t count) {
   ncclComm_t communicator = communicator_of(r, group, m);
-  const stamped times(r, tracer::what::communication, s, m.name);
+  const stamped times(r, tracer::what::alone, s, m.name);
   if (r.alone) return;
   const T* mine = r.at<T>(from);
   T* all = r.at<T>(to);
@@ -134,7 +160,7 @@ void all_gather(rank& r, stream s, role group, message m, at to, at from, std::s
 template <class T>
 void reduce_scatter(rank& r, stream s, role group, message m, at to, at from, std::size_t count) {
   ncclComm_t communicator = communicator_of(r, group, m);
-  const stamped times(r, tracer::what::communication, s, m.name);
+  const stamped times(r, tracer::what::alone, s, m.name);
   if (r.alone) return;
   T* mine = r.at<T>(to);
   const T* all = r.at<T>(from);

@@ -62,6 +62,8 @@ context::context(int device, const description& about, int rank_index) : device_
     r_.arena = arena_->data();
     check(r_, cudaMalloc(&r_.workspace, workspace_bytes), "workspace: cudaMalloc");
     r_.workspace_bytes = workspace_bytes;
+    if (r_.where->overlaps)
+      check(r_, cudaMalloc(&r_.workspace_beside, workspace_bytes), "workspace of stream beside: cudaMalloc");
     hyperparameters* input = nullptr;
     check(r_, cudaMalloc(&input, sizeof(hyperparameters)), "hyperparameters: cudaMalloc");
     r_.input = input;
@@ -71,7 +73,8 @@ context::context(int device, const description& about, int rank_index) : device_
     int least = 0, greatest = 0;
     check(r_, cudaDeviceGetStreamPriorityRange(&least, &greatest), "cudaDeviceGetStreamPriorityRange");
     for (int s = 0; s < n_streams; ++s) {
-      const int priority = s == static_cast<int>(stream::compute) ? least : greatest;
+      const bool computes = stream{s} == stream::compute || stream{s} == stream::beside;
+      const int priority = computes ? least : greatest;
       check(r_, cudaStreamCreateWithPriority(&r_.streams[s], cudaStreamNonBlocking, priority),
             "cudaStreamCreateWithPriority");
       check(r_, cudaEventCreateWithFlags(&join_[s], cudaEventDisableTiming), "cudaEventCreateWithFlags");
@@ -85,6 +88,7 @@ context::context(int device, const description& about, int rank_index) : device_
     check(r_, cublasLtCreate(&r_.blas), "cublasLtCreate");
     r_.plans = new linear_plans;
     r_.attention_graphs = make_attention_plans();
+    if (r_.where->overlaps) r_.attention_graphs_beside = make_attention_plans();
     clear_arena();
   } catch (...) {
     release();
@@ -99,6 +103,7 @@ void context::release() {
   int before = 0;
   cudaGetDevice(&before);
   cudaSetDevice(device_);
+  destroy(r_.attention_graphs_beside);
   destroy(r_.attention_graphs);
   delete r_.plans;
   if (r_.blas != nullptr) cublasLtDestroy(r_.blas);
@@ -111,6 +116,7 @@ void context::release() {
   }
   cudaFreeHost(staged_);
   cudaFree(const_cast<hyperparameters*>(r_.input));
+  cudaFree(r_.workspace_beside);
   cudaFree(r_.workspace);
   arena_.reset();
   cudaSetDevice(before);

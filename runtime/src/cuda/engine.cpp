@@ -24,7 +24,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-void accept(const description& about, const placement& where) {
+void accept(const program& p, const placement& where) {
+  const description& about = p.about;
   if (about.interface_version != runtime::interface_version)
     throw failure(1, "the program was generated for runtime interface " +
                          std::to_string(about.interface_version) + ", this runtime has " +
@@ -32,6 +33,10 @@ void accept(const description& about, const placement& where) {
   if (about.type == dtype::f64)
     throw failure(
         1, "the program's type is f64, which the cuda target does not have; use f32 or bf16, or the host");
+  if (about.trains != (p.train != nullptr))
+    throw failure(1, std::string("the program's tables say that it ") +
+                         (about.trains ? "trains, and it has no" : "has forwards alone, and it has a") +
+                         " training step; generate it again");
   int devices = 0;
   if (cudaGetDeviceCount(&devices) != cudaSuccess) devices = 0;
   cudaGetLastError();
@@ -84,12 +89,14 @@ class cuda_engine final : public engine {
   }
 
   step_output step(const step_input& input) override {
+    if (!program_.about.trains) throw forwards_alone(program_.about);
     for (context* owner : held()) owner->set_input(input);
     run({job::what::step, kind::train});
     return {reporter().loss(), std::sqrt(static_cast<double>(reporter().norm_squared()))};
   }
 
   step_output traced_step(const step_input& input, std::vector<traced>& into) override {
+    if (!program_.about.trains) throw forwards_alone(program_.about);
     for (context* owner : held()) owner->set_input(input);
     run({job::what::capture_traced});
     run({job::what::step, kind::traced});
@@ -224,6 +231,7 @@ class cuda_engine final : public engine {
 
   at place_of(int rank_index, region which, std::size_t first, std::size_t count, const char* what) const {
     const layout& where = layout_of(rank_index);
+    if (!program_.about.trains && which != region::weights) throw forwards_alone(program_.about);
     if (first > where.parameter_count || count > where.parameter_count - first)
       throw failure(1, std::string(what) + ": elements " + std::to_string(first) + " to " +
                            std::to_string(first + count) + " of a region that holds " +
@@ -301,7 +309,7 @@ class cuda_engine final : public engine {
 std::unique_ptr<engine> install(const program& p, const placement& where) {
   // As many hardware queues as can be: what waits for another rank must not hold up another stream of its own.
   setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
-  accept(p.about, where);
+  accept(p, where);
   return std::make_unique<cuda_engine>(p, where);
 }
 

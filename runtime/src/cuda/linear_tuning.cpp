@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which of cuBLASLt's algorithms does a product: its heuristics propose up to 24, and the fastest on the very
 // operands is kept. They are timed in turns, for a GPU's clock drifts as it warms up. Time is taken on the
-// compute stream alone: ranks tune side by side, and messages under way on other streams are not waited for.
+// compute stream alone, with the other stream of computation at rest: ranks tune side by side, and messages
+// under way on other streams are not waited for.
 #include "check.hpp"
 #include "linear_plans.hpp"
 
@@ -152,6 +153,7 @@ std::optional<cublasLtMatmulAlgo_t> choose_algorithm(rank& r, const linear_plan&
   if (proposed.size() == 1 || !may_time(r)) return proposed.front();
   stopwatch watch(r, plan, shape, on);
   if (!watch.ready()) return proposed.front();
+  check(r, cudaStreamSynchronize(r.on(stream::beside)), "linear: tuning");
   std::vector<candidate> candidates;
   float least = std::numeric_limits<float>::infinity();
   for (const cublasLtMatmulAlgo_t& algorithm : proposed) {

@@ -64,12 +64,18 @@ void tracer::take(std::vector<traced>& into) {
       case what::wait:
         if (under_way && at(e.begin) - began < idle_before_wait) began = into[action].begin = at(e.end);
         break;
-      case what::communication:
+      case what::alone:
         into.push_back({rank_.index, e.on, e.name, at(e.begin), at(e.end)});
         break;
     }
   }
 }
+
+stamped_action::stamped_action(rank& r, stream s, const char* name) : times_(r, tracer::what::alone, s, name) {
+  nvtxRangePushA(name);
+}
+
+stamped_action::~stamped_action() { nvtxRangePop(); }
 
 void begin_step(rank& r) {
   if (r.trace != nullptr) r.trace->begin(tracer::what::step, stream::compute, "");

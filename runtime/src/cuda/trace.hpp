@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The times of one rank's step on its GPU: a kernel of one thread stores the GPU's clock wherever an action, a wait
-// or a communication begins or ends. A communication begins when its stream comes to it: its time holds the wait for the
-// other ranks. Where a step is not timed nothing is enqueued. For a profiler, actions are NVTX ranges of the thread that
-// enqueues them, and streams have names.
+// or a communication begins or ends. A communication begins when its stream comes to it: its time holds the wait for
+// the other ranks. Where a step is not timed nothing is enqueued. For a profiler, actions are NVTX ranges of the thread
+// that enqueues them, and streams have names.
 #pragma once
 #include "check.hpp"
 
@@ -34,7 +34,7 @@ class tracer {
     rank& rank_;
   };
 
-  enum class what { step, action, wait, communication };
+  enum class what { step, action, wait, alone };  // alone: a communication, or an action on stream::beside
 
   /// Stamp the beginning of something on a stream, and its end.
   /// Errors: failure (70) where a step has more stamps than there is room for.
@@ -63,7 +63,8 @@ class tracer {
   unsigned long long* times_ = nullptr;  // device memory, nanoseconds
 };
 
-/// Times what is enqueued on `s` while this lives: a communication on its own, or a wait of stream::compute.
+/// Times what is enqueued on `s` while this lives: a communication or an action on its own, or a wait of
+/// stream::compute.
 class stamped {
  public:
   stamped(rank& r, tracer::what of, stream s, const char* name)
@@ -79,6 +80,18 @@ class stamped {
  private:
   tracer* trace_;
   std::size_t entry_ = 0;
+};
+
+/// An action on a stream of its own, as long as this lives.
+class stamped_action {
+ public:
+  stamped_action(rank&, stream, const char* name);
+  ~stamped_action();
+  stamped_action(const stamped_action&) = delete;
+  stamped_action& operator=(const stamped_action&) = delete;
+
+ private:
+  const stamped times_;
 };
 
 /// A step's body begins and ends, or goes on to the next action.

@@ -24,6 +24,7 @@ void fill_with_noise(rank& r) {
   const layout& where = *r.where;
   launch(r, "noise", noise, 1024, 256, 0, r.at<std::uint32_t>({0}),
          where.arena_bytes / sizeof(std::uint32_t));
+  if (!r.about->trains) return;
   for (const at moments : {where.first_moment, where.second_moment})
     check(r,
           cudaMemsetAsync(r.at<float>(moments), 0, where.parameter_count * sizeof(float),

@@ -92,8 +92,7 @@ void worker::run(const job& what) {
     case job::what::try_together:
       return try_out();
     case job::what::capture:
-      for (const kind k : {kind::train, kind::evaluate})
-        graphs_[static_cast<int>(k)] = context_.capture([&] { enqueue(k); });
+      for (const kind k : kinds()) graphs_[static_cast<int>(k)] = context_.capture([&] { enqueue(k); });
       context_.clear_arena();
       return;
     case job::what::capture_traced: {
@@ -112,9 +111,14 @@ void worker::run(const job& what) {
   }
 }
 
-/// Both steps, not captured.
+std::span<const kind> worker::kinds() const {
+  static constexpr kind both[]{kind::train, kind::evaluate};
+  return program_.about.trains ? std::span(both) : std::span(both).subspan(1);
+}
+
+/// All steps, not captured.
 void worker::try_out() {
-  for (const kind k : {kind::train, kind::evaluate}) {
+  for (const kind k : kinds()) {
     enqueue(k);
     wait_for_device();
   }
@@ -139,7 +143,7 @@ void worker::enqueue(kind what) {
   };
   const bool share = r.world != nullptr;
   copy(share ? &shared_[0] : &results_[0], r.at<float>(r.where->loss), 1);
-  copy(share ? &shared_[1] : &results_[1], r.at<float>(r.where->norm), 1);
+  if (r.about->trains) copy(share ? &shared_[1] : &results_[1], r.at<float>(r.where->norm), 1);
   if (!share) return;
   if (!r.alone)
     check(r, ncclBroadcast(shared_, shared_, 2, ncclFloat32, reporter_of(*r.about), r.world, compute),

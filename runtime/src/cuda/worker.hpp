@@ -11,6 +11,7 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -64,6 +65,7 @@ class worker {
  private:
   void serve();
   void run(const job&);
+  std::span<const kind> kinds() const;  // those that the program has
   void enqueue(kind);
   void try_out();
   void wait_for_device();

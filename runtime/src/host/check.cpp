@@ -69,14 +69,19 @@ void check_beside(const description& about, int rank) {
   const int tp = row.communicator[static_cast<int>(role::tp)];
   const int beside = row.communicator[static_cast<int>(role::tp_beside)];
   if (about.tp > 1 && about.layouts[static_cast<std::size_t>(row.pp)].overlaps && (beside < 0 || beside == tp))
-    refuse(about, "rank " + std::to_string(rank) + " overlaps and has " + (beside < 0 ? "no" : "its communicator of tp") +
+    refuse(about, "rank " + std::to_string(rank) + " overlaps and has " +
+                      (beside < 0 ? "no communicator" : "that of tp") +
                       " for role tp_beside; the second stream needs a communicator of its own");
 }
 
 }  // namespace
 
-void check(const description& about) {
+void check(const program& p) {
+  const description& about = p.about;
   check_head(about);
+  if (about.trains != (p.train != nullptr))
+    refuse(about, about.trains ? "its tables say that it trains, and it has no training step"
+                               : "its tables say that it has forwards alone, and it has a training step");
   check_coordinates(about);
   for (int r = 0; r < about.world(); ++r) {
     for (int k = 0; k < n_roles; ++k) check_communicator(about, r, role{k});

@@ -72,7 +72,7 @@ class host_engine final : public engine {
 };
 
 host_engine::host_engine(const program& p)
-    : about_((check(p.about), p.about)), train_(p.train), evaluate_(p.evaluate), fabric_(p.about) {
+    : about_((check(p), p.about)), train_(p.train), evaluate_(p.evaluate), fabric_(p.about) {
   arenas_.reserve(about_.ranks.size());
   ranks_.reserve(2 * about_.ranks.size());
   for (const rank_row& row : about_.ranks) {
@@ -146,6 +146,7 @@ double host_engine::load(const rank& r, at where) const {
 }
 
 step_output host_engine::step(const step_input& input) {
+  if (!about_.trains) throw forwards_alone(about_);
   for (rank& r : ranks_) {
     r.input = input;
     r.action = "";
@@ -192,6 +193,7 @@ std::size_t host_engine::index_of(int rank) const {
 std::byte* host_engine::element(int rank, region what, std::size_t first, std::size_t count) const {
   const auto& r = ranks_[index_of(rank)];
   const layout& where = *r.where;
+  if (!about_.trains && what != region::weights) throw forwards_alone(about_);
   if (first > where.parameter_count || count > where.parameter_count - first)
     throw failure(1, "elements " + std::to_string(first) + " to " + std::to_string(first + count) +
                          " of rank " + std::to_string(rank) + "; its regions have " +

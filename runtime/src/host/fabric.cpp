@@ -103,7 +103,8 @@ void fabric::post_beside(const rank& r, const char* action, void (*work)(rank&))
   lock l(mutex_);
   throw_if_failed();
   if (second_[r.index] < 0)
-    throw failure(70, std::string(action) + " is to run on stream beside, and the rank's layout says that nothing does");
+    throw failure(70, std::string(action) +
+                          " is to run on stream beside, and the rank's layout says that nothing does");
   op o;
   o.kind = op_kind::work;
   o.work = work;

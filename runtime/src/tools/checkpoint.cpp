@@ -160,16 +160,19 @@ fs::path find_checkpoint(const fs::path& path) {
 
 void load_checkpoint(engine& e, const run_state& state, const fs::path& folder) try {
   const auto parameters = global_parameters(e.about());
-  const fs::path model = folder / "model.safetensors", optimizer = folder / "optimizer.safetensors";
-  safetensors_reader weights(model), moments(optimizer);
-  check_tensors(weights, parameters, model_parts, model);
-  check_tensors(moments, parameters, optimizer_parts, optimizer);
-  for (const auto& [file, in] : {std::pair{model, &weights}, std::pair{optimizer, &moments}}) {
-    const auto step = in->metadata().find("step");
-    if (step == in->metadata().end() || step->second != std::to_string(state.step))
+  const auto open = [&](const char* name, const std::vector<part>& parts) {
+    const fs::path file = folder / name;
+    safetensors_reader in(file);
+    check_tensors(in, parameters, parts, file);
+    const auto step = in.metadata().find("step");
+    if (step == in.metadata().end() || step->second != std::to_string(state.step))
       throw refusal(65, "{}: is of step {}, but run.json beside it is of step {}", file.string(),
-                    step == in->metadata().end() ? "unknown" : step->second, state.step);
-  }
+                    step == in.metadata().end() ? "unknown" : step->second, state.step);
+    return in;
+  };
+  safetensors_reader weights = open("model.safetensors", model_parts);
+  if (!e.about().trains) return load_tensors(e, parameters, model_parts, weights);
+  safetensors_reader moments = open("optimizer.safetensors", optimizer_parts);
   load_tensors(e, parameters, model_parts, weights);
   load_tensors(e, parameters, optimizer_parts, moments);
 } catch (const failure& f) {

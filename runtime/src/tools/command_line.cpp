@@ -134,6 +134,7 @@ std::optional<options> parse_command_line(const description& about, int argc, co
     o.run = options::command::describe;
     return o;
   }
+  if (train->parsed() && !about.trains) throw forwards_alone(about);
   o.run = train->parsed() ? options::command::train : options::command::evaluate;
   o.steps = train->parsed() ? train_steps : eval_steps;
   check(o, raw);

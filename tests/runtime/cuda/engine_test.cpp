@@ -126,6 +126,25 @@ TEST_CASE("evaluation sees the batch that was set, and changes no parameter") {
   CHECK(got == w);
 }
 
+TEST_CASE("a program with forwards alone evaluates, and refuses a step and what is not its weights") {
+  tables t = one_rank();
+  t.about.trains = false;
+  t.layouts[0].gradients = t.layouts[0].first_moment = t.layouts[0].second_moment = t.layouts[0].norm = {};
+  const body evaluate[] = {evaluate_step};
+  const auto e = install({.about = t.about, .train = nullptr, .evaluate = evaluate});
+  std::vector<double> w(parameters, 0.5), got(parameters);
+  e->write(0, region::weights, 0, parameters, w.data());
+  CHECK(e->evaluate() == doctest::Approx(std::log(4.0)).epsilon(1e-5));
+  std::vector<traced> times;
+  const char* said = "the plan tables has forwards alone; run eval";
+  CHECK_THROWS_WITH_AS(e->step(nothing), said, failure);
+  CHECK_THROWS_WITH_AS(e->traced_step(nothing, times), said, failure);
+  CHECK_THROWS_WITH_AS(e->read(0, region::second_moment, 0, 1, got.data()), said, failure);
+  e->read(0, region::weights, 0, parameters, got.data());
+  CHECK(got == w);
+  CHECK_THROWS_AS(install({.about = t.about, .train = evaluate, .evaluate = evaluate}), failure);
+}
+
 TEST_CASE("an action that cannot be run is named by install, with rank and message") {
   const tables t = one_rank();
   const body train[] = {lonely_step}, evaluate[] = {evaluate_step};

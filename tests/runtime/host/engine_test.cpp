@@ -41,6 +41,36 @@ TEST_CASE("a program that does not fit this runtime or itself is refused") {
   check_refused([&] { wide.install(); }, {"3 ranks; a pipeline edge has 2"});
 }
 
+TEST_CASE("a program with forwards alone evaluates, holds weights, and refuses a step") {
+  plan p(2, 1, 1);
+  p.about().trains = false;
+  for (layout& l : p.layouts) l.gradients = l.first_moment = l.second_moment = {};
+  p.layouts[1].reads_targets = true;
+  evaluate_body = [](rank& r) { *r.at<double>(r.where->loss) = *r.at<double>(r.where->weights) + r.index; };
+  const auto e = p.install();
+  const double weight = 2.5;
+  for (int r = 0; r < 2; ++r) e->write(r, region::weights, 0, 1, &weight);
+  CHECK(e->evaluate() == 3.5);
+  std::vector<traced> times;
+  check_refused([&] { e->step(input(1)); }, {"the plan test has forwards alone; run eval"});
+  check_refused([&] { e->traced_step(input(1), times); }, {"the plan test has forwards alone; run eval"});
+  double x = 0;
+  for (const region other : {region::gradients, region::first_moment, region::second_moment}) {
+    check_refused([&] { e->read(0, other, 0, 1, &x); }, {"forwards alone"});
+    check_refused([&] { e->write(0, other, 0, 1, &x); }, {"forwards alone"});
+  }
+  CHECK(e->evaluate() == 3.5);
+}
+
+TEST_CASE("tables and steps must agree on whether a program trains") {
+  void (*const body[])(rank&) = {[](rank&) {}};
+  plan p(1, 1, 1);
+  p.install();
+  check_refused([&] { rankc::host::install({p.about(), nullptr, body}); }, {"trains, and it has no training step"});
+  p.about().trains = false;
+  check_refused([&] { rankc::host::install({p.about(), body, body}); }, {"forwards alone, and it has a training step"});
+}
+
 TEST_CASE("arenas are what the plan says: size, alignment, zeros") {
   plan p(2, 1, 1);
   p.layouts[0].arena_bytes = 4001;
@@ -144,4 +174,14 @@ TEST_CASE_TEMPLATE("loss and norm come from the first rank of the pipeline coord
     CHECK(e->evaluate() == 9);
   }
   CHECK(e->about().plan_hash == 42);
+}
+
+TEST_CASE("where both ends of the pipeline read targets, the loss is that of the last coordinate") {
+  plan p(4, 1, 1);
+  p.layouts[0].reads_targets = p.layouts[3].reads_targets = true;
+  evaluate_body = [](rank& r) { *r.at<double>(r.where->loss) = r.row->pp; };
+  CHECK(p.about().pp == 4);
+  const auto e = p.install();
+  CHECK(e->about().loss_at() == 3);
+  CHECK(e->evaluate() == 3);
 }

@@ -93,7 +93,7 @@ class plan {
     about_.communicators = communicators_;
     train_.assign(layouts.size(), [](rank& r) { train_body(r); });
     evaluate_.assign(layouts.size(), [](rank& r) { evaluate_body(r); });
-    return host::install({about_, train_.data(), evaluate_.data()});
+    return host::install({about_, about_.trains ? train_.data() : nullptr, evaluate_.data()});
   }
 
  private:

@@ -76,6 +76,37 @@ TEST_CASE("a checkpoint loads equal into every layout") {
   }
 }
 
+TEST_CASE("a checkpoint of a pipeline that runs both ways is that of any other, and loads into both holders") {
+  const scratch files;
+  fake_program both(2, 1, 2);
+  both.mirror();
+  const fake_program one(1, 1, 1);
+  fake_engine from(both), to(one), back(both);
+  fill_engine(from);
+  const fs::path folder = save_checkpoint(from, example_state(both.about, 7), files.path());
+  load_checkpoint(to, read_run_state(one.about, folder / "run.json"), folder);
+  CHECK(contents_of(to) == contents_of(from));
+  const fs::path again = save_checkpoint(to, example_state(one.about, 8), files.path());
+  load_checkpoint(back, read_run_state(both.about, again / "run.json"), again);
+  for (std::size_t rank = 0; rank < both.ranks.size(); ++rank)
+    for (const region w : {region::weights, region::first_moment, region::second_moment})
+      CHECK(back.of(rank, w) == from.of(rank, w));
+}
+
+TEST_CASE("a program with forwards alone takes a checkpoint's weights, and asks for no moments") {
+  const scratch files;
+  const fake_program program(1, 1, 2);
+  fake_engine e(program);
+  fill_engine(e);
+  const fs::path folder = save_checkpoint(e, example_state(program.about, 5), files.path());
+  fs::remove(folder / "optimizer.safetensors");
+  fake_program alone(1, 1, 2);
+  alone.about.trains = false;
+  fake_engine to(alone);
+  load_checkpoint(to, read_run_state(alone.about, folder / "run.json"), folder);
+  for (std::size_t rank = 0; rank < 2; ++rank) CHECK(to.of(rank, region::weights) == e.of(rank, region::weights));
+}
+
 TEST_CASE("the files hold whole tensors under their names, without copies") {
   const scratch files;
   const fake_program program(2, 1, 2, dtype::f32);

@@ -74,6 +74,21 @@ struct fake_program {
   }
   fake_program(const fake_program&) = delete;
 
+  /// Make the pipeline run both ways: rank p holds what rank pp - 1 - p holds too, and the later of the two has copies.
+  void mirror() {
+    const auto before = parameters;
+    for (std::size_t p = 0; p < before.size(); ++p) {
+      parameters[p].clear();
+      for (const std::size_t from : {p, before.size() - 1 - p})
+        for (const parameter& held : before[from])
+          if (!held.copy)
+            add(static_cast<int>(p), held.name, held.rows, held.cols, held.shard_dim, held.init, held.std,
+                p > before.size() - 1 - p);
+      layouts[p].parameter_count = end_of(parameters[p]);
+      layouts[p].parameters = parameters[p];
+    }
+  }
+
  private:
   static std::size_t end_of(const std::vector<parameter>& held) {
     if (held.empty()) return 0;
@@ -149,11 +164,13 @@ class fake_engine : public engine {
   }
 
   void read(int rank, region w, std::size_t first, std::size_t count, double* to) override {
+    if (!program_.about.trains && w != region::weights) throw forwards_alone(program_.about);
     const auto& from = of(static_cast<std::size_t>(rank), w);
     if (first + count > from.size()) throw std::out_of_range("read past the region");
     std::copy_n(from.begin() + static_cast<std::ptrdiff_t>(first), count, to);
   }
   void write(int rank, region w, std::size_t first, std::size_t count, const double* from) override {
+    if (!program_.about.trains && w != region::weights) throw forwards_alone(program_.about);
     auto& to = of(static_cast<std::size_t>(rank), w);
     if (first + count > to.size()) throw std::out_of_range("write past the region");
     for (std::size_t i = 0; i < count; ++i) to[first + i] = rounded(from[i]);

@@ -5,6 +5,7 @@
 #include "scratch.hpp"
 
 #include <doctest/doctest.h>
+#include <algorithm>
 #include <map>
 
 using namespace rankc::runtime;
@@ -73,6 +74,32 @@ TEST_CASE("whole tensors do not depend on the layout") {
     initialise(e, 3);
     CHECK(all_weights(e) == expected);
   }
+}
+
+TEST_CASE("where the pipeline runs both ways every parameter has two holders, and counts once") {
+  const fake_program one(1, 1, 1);
+  fake_program both(4, 2, 2);
+  both.mirror();
+  fake_engine reference(one), e(both);
+  initialise(reference, 3);
+  initialise(e, 3);
+  CHECK(all_weights(e) == all_weights(reference));
+  std::size_t count = 0;
+  for (const global_parameter& p : global_parameters(both.about)) {
+    count += p.count();
+    CHECK(p.holders.size() == 8);  // two pipeline ranks, dp 2, tp 2
+    for (const shard& s : p.holders) {
+      std::vector<double> held(s.rows * s.columns), first(held.size());
+      e.read(s.rank, region::weights, s.element, held.size(), held.data());
+      const auto same = std::find_if(p.sources.begin(), p.sources.end(), [&](const shard& source) {
+        return source.row == s.row && source.column == s.column;
+      });
+      REQUIRE(same != p.sources.end());
+      e.read(same->rank, region::weights, same->element, first.size(), first.data());
+      CHECK(held == first);
+    }
+  }
+  CHECK(count == 256 * 8 + 8 + 64 + 32);
 }
 
 TEST_CASE("tensors larger than a block go through in pieces") {

@@ -255,6 +255,26 @@ TEST_CASE("eval prints the mean loss and trains nothing") {
   CHECK(weights.out.substr(weights.out.find("eval:")) == loaded.out.substr(loaded.out.find("eval:")));
 }
 
+TEST_CASE("a plan with forwards alone evaluates, and says so where it is to train") {
+  const scratch files;
+  const fake_program program(2, 1, 2);
+  fake_program alone(2, 1, 2);
+  alone.about.trains = false;
+  const outcome refused = run(alone, {"train", "--steps", "2", "--save", files.path("s")});
+  CHECK(refused.code == 1);
+  CHECK(refused.err == "fake: the plan fake has forwards alone; run eval\n");
+  CHECK(refused.out == "");
+  CHECK(refused.installs == 0);
+  CHECK_FALSE(std::filesystem::exists(files.path("s")));
+  REQUIRE(run(program, {"train", "--steps", "2", "--save", files.path("s")}).code == 0);
+  for (const char* from : {"--load", "--init"}) {
+    const outcome trained = run(program, {"eval", from, files.path("s")});
+    const outcome forwards = run(alone, {"eval", from, files.path("s")});
+    CHECK_MESSAGE(forwards.code == 0, forwards.err);
+    CHECK(forwards.out == trained.out);
+  }
+}
+
 TEST_CASE("usage errors: code 2, one line, nothing started") {
   const scratch files;
   const fake_program program(1, 1, 1);

@@ -9,7 +9,8 @@
 
 namespace rankc::cuda {
 
-/// Scratch beside the arena, for cuBLASLt and for the partial sums of parameter gradients.
+/// Scratch besides the arena, for cuBLASLt and for the partial sums of parameter gradients: of each stream of
+/// computation.
 inline constexpr std::size_t workspace_bytes = std::size_t{64} << 20;
 
 class arena;  // arena.hpp

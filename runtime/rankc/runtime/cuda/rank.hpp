@@ -58,9 +58,10 @@ struct rank {
   cublasLtHandle_t blas = nullptr;
   linear_plans* plans = nullptr;
   attention_plans* attention_graphs = nullptr;
-  std::byte* workspace =
-      nullptr;  // device scratch, used by kernels of stream::compute only, one after another
+  std::byte* workspace = nullptr;  // device scratch, used by kernels of one stream only, one after another
   std::size_t workspace_bytes = 0;
+  attention_plans* attention_graphs_beside = nullptr;  // those of stream::beside: null where nothing runs there
+  std::byte* workspace_beside = nullptr;
   const hyperparameters* input = nullptr;  // device memory; of the current step
   const char* action = "";                 // the action under way, for error texts
   std::int64_t steps_done = 0;             // -1: install is trying the step out
@@ -79,7 +80,8 @@ struct rank {
 void begin(rank&, const char* action);
 
 /// Run an action on stream::beside, next to what stream::compute does: inside `work` the rank's stream::compute and
-/// role::tp are stream::beside and role::tp_beside.
+/// role::tp are stream::beside and role::tp_beside, and there is no other stream.
+/// Errors: failure (70) where the rank's layout does not overlap.
 void beside(rank&, const char* action, void (*work)(rank&));
 
 /// Order across streams: `record` marks the end of what `s` holds so far, `wait` holds `s` until then.
@@ -102,7 +104,8 @@ void all_gather(rank&, stream s, role, message, at to, at from, std::size_t coun
 template <class T>
 void reduce_scatter(rank&, stream s, role, message, at to, at from, std::size_t count);
 
-/// A generated program for this target: tables, and per pipeline coordinate its training and forward steps.
+/// A generated program for this target: tables, and per pipeline coordinate its training and forward steps. `train` is
+/// null where the program has forwards alone.
 struct program {
   const description& about;
   void (*const* train)(rank&);

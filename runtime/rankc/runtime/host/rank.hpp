@@ -62,7 +62,8 @@ void all_gather(rank&, stream s, role, message, at to, at from, std::size_t coun
 template <class T>
 void reduce_scatter(rank&, stream s, role, message, at to, at from, std::size_t count);
 
-/// A generated program for this target: tables, and per pipeline coordinate its training and forward steps.
+/// A generated program for this target: tables, and per pipeline coordinate its training and forward steps. `train` is
+/// null where the program has forwards alone.
 struct program {
   const description& about;
   void (*const* train)(rank&);

@@ -26,8 +26,9 @@ void help_save(engine&);
 /// Errors: failure (65) where there is none.
 std::filesystem::path find_checkpoint(const std::filesystem::path& path);
 
-/// Read weights and moments of a checkpoint folder. All files are checked before anything is written to a
-/// rank. Errors: failure (65) for damaged files and for tensors that this model does not have or lacks.
+/// Read weights and moments of a checkpoint folder, weights alone where the program does not train. All files that are
+/// read are checked before anything is written to a rank.
+/// Errors: failure (65) for damaged files and for tensors that this model does not have or lacks.
 void load_checkpoint(engine&, const run_state&, const std::filesystem::path& folder);
 
 /// Read weights alone, from a .safetensors file, a folder with model.safetensors, or a checkpoint.

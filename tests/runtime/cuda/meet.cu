@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "meet.hpp"
+
+namespace rankc::cuda::test {
+namespace {
+
+__device__ unsigned long long nanoseconds() {
+  unsigned long long now;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now)::"memory");
+  return now;
+}
+
+__global__ void wait_for_another(unsigned* counter, float* met) {
+  const unsigned long long until = nanoseconds() + 500'000'000;
+  atomicAdd(counter, 1u);
+  while (atomicAdd(counter, 0u) < 2 && nanoseconds() < until) {
+  }
+  *met = atomicAdd(counter, 0u) >= 2 ? 1.0f : 0.0f;
+}
+
+__global__ void busy(unsigned long long duration) {
+  const unsigned long long until = nanoseconds() + duration;
+  while (nanoseconds() < until) {
+  }
+}
+
+}  // namespace
+
+void meet(rank& r, at counter, at met) {
+  wait_for_another<<<1, 1, 0, r.on(stream::compute)>>>(r.at<unsigned>(counter), r.at<float>(met));
+}
+
+void spin(rank& r, int microseconds) { busy<<<1, 1, 0, r.on(stream::compute)>>>(1000ull * microseconds); }
+
+}  // namespace rankc::cuda::test
