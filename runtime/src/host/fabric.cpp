@@ -99,16 +99,12 @@ void fabric::post(const rank& r, op o) {
   throw_if_failed();
 }
 
-void fabric::post_beside(const rank& r, const char* action, void (*work)(rank&)) {
+void fabric::post_beside(const rank& r, const op& o) {
   lock l(mutex_);
   throw_if_failed();
   if (second_[r.index] < 0)
-    throw failure(70, std::string(action) +
+    throw failure(70, std::string(o.action) +
                           " is to run on stream beside, and the rank's layout says that nothing does");
-  op o;
-  o.kind = op_kind::work;
-  o.work = work;
-  o.action = action;
   append(l, r, stream::beside, o);
 }
 
@@ -123,9 +119,10 @@ void fabric::run_beside(rank& r) {
     more = o.work != nullptr;
     if (more) {
       l.unlock();
-      begin(r, o.action);
+      r.action = o.action;
+      if (o.times != nullptr) o.times->begin = now();
       o.work(r);
-      if (r.trace != nullptr) r.trace->end();
+      if (o.times != nullptr) o.times->end = now();
       l.lock();
     }
     me.work = nullptr;
