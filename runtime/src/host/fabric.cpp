@@ -153,8 +153,8 @@ void fabric::append(lock& l, const rank& r, stream s, const op& o) {
 }
 
 // Retire the waits at the heads of a lane's streams that are satisfied, then start what can start.
-void fabric::advance(int lane) {
-  fabric::lane& me = lanes_[lane];
+void fabric::advance(int which) {
+  lane& me = lanes_[which];
   for (bool moved = true; moved;) {
     moved = false;
     for (queue& q : me.queues)
@@ -180,9 +180,9 @@ void fabric::hand_over(lane& from) {
 }
 
 // Something of a lane has completed: go on with what stood behind it, and wake the lane if it waited for that.
-void fabric::settle(int lane) {
-  advance(lane);
-  fabric::lane& it = lanes_[lane];
+void fabric::settle(int which) {
+  advance(which);
+  lane& it = lanes_[which];
   if (it.blocked && it.met()) wake(it);
 }
 

@@ -96,9 +96,9 @@ class fabric {
   void append(lock&, const rank&, stream, const op&);
   void block_until(lock&, const rank&, stream, std::uint64_t position);
   void block(lock&, const rank&, lane&);
-  void advance(int lane);
+  void advance(int which);
   void hand_over(lane& from);
-  void settle(int lane);
+  void settle(int which);
   void try_start(meeting&);
   bool carry_one(lock&);
   bool carry_all(lock&);
