@@ -65,6 +65,7 @@ rank seen_beside(const rank& r) {
   exchange(other.scaled_sums, role::tp, role::tp_beside);
   other.workspace = std::exchange(other.workspace_beside, nullptr);
   other.attention_graphs = std::exchange(other.attention_graphs_beside, nullptr);
+  other.trace = nullptr;  // the action is timed as a whole
   return other;
 }
 

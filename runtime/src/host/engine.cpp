@@ -17,17 +17,17 @@ namespace rankc::host {
 
 namespace {
 
-/// A tracer on every thread, as long as this lives.
+/// A tracer on every rank, as long as this lives.
 struct tracing {
-  explicit tracing(std::vector<rank>& all) : ranks(all) {
-    for (rank& r : ranks) r.trace = &of.emplace_back(r.index, r.computes_on);
+  explicit tracing(std::span<rank> all) : ranks(all) {
+    for (rank& r : ranks) r.trace = &of.emplace_back(r.index);
   }
   ~tracing() {
     for (rank& r : ranks) r.trace = nullptr;
   }
   tracing(const tracing&) = delete;
 
-  std::vector<rank>& ranks;
+  std::span<rank> ranks;
   std::deque<tracer> of;
 };
 
@@ -157,7 +157,7 @@ step_output host_engine::step(const step_input& input) {
 }
 
 step_output host_engine::traced_step(const step_input& input, std::vector<traced>& into) {
-  tracing all(ranks_);
+  tracing all{std::span(ranks_).first(arenas_.size())};
   const double start = now();
   const step_output out = step(input);
   for (tracer& t : all.of) t.take(start, into);

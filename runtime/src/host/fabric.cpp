@@ -99,16 +99,12 @@ void fabric::post(const rank& r, op o) {
   throw_if_failed();
 }
 
-void fabric::post_beside(const rank& r, const char* action, void (*work)(rank&)) {
+void fabric::post_beside(const rank& r, const op& o) {
   lock l(mutex_);
   throw_if_failed();
   if (second_[r.index] < 0)
-    throw failure(70, std::string(action) +
+    throw failure(70, std::string(o.action) +
                           " is to run on stream beside, and the rank's layout says that nothing does");
-  op o;
-  o.kind = op_kind::work;
-  o.work = work;
-  o.action = action;
   append(l, r, stream::beside, o);
 }
 
@@ -123,9 +119,10 @@ void fabric::run_beside(rank& r) {
     more = o.work != nullptr;
     if (more) {
       l.unlock();
-      begin(r, o.action);
+      r.action = o.action;
+      if (o.times != nullptr) o.times->begin = now();
       o.work(r);
-      if (r.trace != nullptr) r.trace->end();
+      if (o.times != nullptr) o.times->end = now();
       l.lock();
     }
     me.work = nullptr;
@@ -156,8 +153,8 @@ void fabric::append(lock& l, const rank& r, stream s, const op& o) {
 }
 
 // Retire the waits at the heads of a lane's streams that are satisfied, then start what can start.
-void fabric::advance(int lane) {
-  fabric::lane& me = lanes_[lane];
+void fabric::advance(int which) {
+  lane& me = lanes_[which];
   for (bool moved = true; moved;) {
     moved = false;
     for (queue& q : me.queues)
@@ -183,9 +180,9 @@ void fabric::hand_over(lane& from) {
 }
 
 // Something of a lane has completed: go on with what stood behind it, and wake the lane if it waited for that.
-void fabric::settle(int lane) {
-  advance(lane);
-  fabric::lane& it = lanes_[lane];
+void fabric::settle(int which) {
+  advance(which);
+  lane& it = lanes_[which];
   if (it.blocked && it.met()) wake(it);
 }
 

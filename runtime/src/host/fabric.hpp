@@ -42,7 +42,8 @@ class fabric {
   void post(const rank&, op);
 
   /// Append an action to stream::beside.
-  void post_beside(const rank&, const char* action, void (*work)(rank&));
+  /// Errors: failure (70) where the rank has no second thread; (77) once any rank has failed.
+  void post_beside(const rank&, const op&);
 
   /// A second thread's part of a step: run the actions of stream::beside as they come to its head, until the
   /// rank's own thread has finished.
@@ -95,9 +96,9 @@ class fabric {
   void append(lock&, const rank&, stream, const op&);
   void block_until(lock&, const rank&, stream, std::uint64_t position);
   void block(lock&, const rank&, lane&);
-  void advance(int lane);
+  void advance(int which);
   void hand_over(lane& from);
-  void settle(int lane);
+  void settle(int which);
   void try_start(meeting&);
   bool carry_one(lock&);
   bool carry_all(lock&);

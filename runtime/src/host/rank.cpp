@@ -34,7 +34,7 @@ op begin_op(const rank& r, op_kind kind, stream s, role to, message what) {
   o.communicator = communicator;
   o.member = static_cast<int>(std::find(ranks.begin(), ranks.end(), r.index) - ranks.begin());
   o.what = what;
-  if (r.trace != nullptr && s != stream::compute) o.times = r.trace->communication(s, what.name);
+  if (r.trace != nullptr && s != stream::compute) o.times = r.trace->place(s, what.name);
   return o;
 }
 
@@ -66,7 +66,13 @@ void begin(rank& r, const char* action) {
 
 void beside(rank& r, const char* action, void (*work)(rank&)) {
   refuse_beside(r, action);
-  r.wires->post_beside(r, action, work);
+  op o;
+  o.kind = op_kind::work;
+  o.on = stream::beside;
+  o.work = work;
+  o.action = action;
+  if (r.trace != nullptr) o.times = r.trace->place(stream::beside, action);
+  r.wires->post_beside(r, o);
 }
 
 void record(rank& r, stream s, event e) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The times of one thread of a rank in a step. Its actions are stamped by itself; its communications by the thread
-// that moves them, under the fabric's lock.
+// The times of one rank's step. Its actions are stamped by its own thread, those on stream::beside by the second; its
+// communications by the thread that moves them, under the fabric's lock.
 #pragma once
 #include <rankc/runtime/engine.hpp>
 
@@ -16,13 +16,13 @@ inline double now() {
 
 class tracer {
  public:
-  tracer(int rank, runtime::stream computes_on) : rank_(rank), computes_on_(computes_on) {}
+  explicit tracer(int rank) : rank_(rank) {}
 
   /// The action before ends here.
   void begin(const char* action) {
     end();
     began_ = now();
-    action_ = &did_.emplace_back(rank_, computes_on_, action, began_, began_);
+    action_ = &did_.emplace_back(rank_, runtime::stream::compute, action, began_, began_);
   }
   void end() {
     if (action_ != nullptr) action_->end = now();
@@ -37,8 +37,8 @@ class tracer {
     if (action_ != nullptr && first) began_ = action_->begin = now();
   }
 
-  /// A place for the times of a communication, kept until `take`.
-  runtime::traced* communication(runtime::stream s, const char* name) {
+  /// A place for the times of a communication, or of an action on stream::beside, kept until `take`.
+  runtime::traced* place(runtime::stream s, const char* name) {
     return &did_.emplace_back(rank_, s, name, 0.0, 0.0);
   }
 
@@ -50,7 +50,6 @@ class tracer {
 
  private:
   int rank_;
-  runtime::stream computes_on_;
   double began_ = 0;                     // of the action under way, its first waits left out
   runtime::traced* action_ = nullptr;
   std::deque<runtime::traced> did_;      // nothing in it moves

@@ -266,7 +266,8 @@ TEST_CASE("a trace shows actions on the stream that they ran on, one beside the 
   e->traced_step(input(1), times);
   std::map<std::pair<int, std::string>, traced> did;
   for (const traced& t : times) did.emplace(std::pair{t.rank, t.name}, t);
-  CHECK(times.size() == 6);
+  REQUIRE(times.size() == 6);
+  for (std::size_t i = 0; i < 6; ++i) CHECK(times[i].name == std::vector<std::string>{"1F0", "1F1", "0B0"}[i % 3]);
   for (int r = 0; r < 2; ++r) {
     const traced own = did.at({r, "0B0"}), first = did.at({r, "1F0"}), then = did.at({r, "1F1"});
     CHECK(own.on == stream::compute);
