@@ -64,7 +64,7 @@ std::size_t bytes_beside_arena(const lowered& l, const pipeline_rank& r) {
   const int rank = rank_at(l.plan->dims, r.index, 0, 0);
   std::set<int> communicators(l.communicator_of[rank].begin(), l.communicator_of[rank].end());
   communicators.erase(-1);
-  return (640 + 448 * communicators.size()) << 20;
+  return (640 + (r.overlaps ? 64 : 0) + 448 * communicators.size()) << 20;
 }
 
 }  // namespace rankc::codegen
