@@ -246,7 +246,7 @@ constexpr void check_plan(report& out, const auto& model, const parallel_dims& g
     complaint::put_shape(refuse(out, 212) << "the last layer's result is ", x);
     out.back().text << "; expected a loss: end the model with cross_entropy";
   }
-  check_actions(out, collect(schedule, d.pp));
+  check_actions(out, complete(schedule, d.pp));
 }
 
 /// A plan as plain data, from values: what `plan<...>::data` gives, for plans that are made at run time.
@@ -260,7 +260,7 @@ inline plan_data make_plan(std::string name, const auto& model, const parallel_d
              },
              stage_layers);
   if (!accepts(p.diagnostics)) return p;
-  p.actions = fuse_backward(collect(schedule, p.dims.pp));
+  p.actions = complete(fuse_backward(collect(schedule, p.dims.pp)));
   p.rows = recipe.global_batch / schedule.microbatches / static_cast<int>(batch_ranks(p.dims));
   p.vocab_used = model.vocab_used ? model.vocab_used : model.vocab;
   p.blocks_of_stage = split_layers(detail::count_blocks(model), p.actions.stages(), stage_layers);

@@ -37,6 +37,7 @@ struct action_places {
       : forward(static_cast<std::size_t>(t.stages()) * t.microbatches, -1), gradient(forward), last(forward) {
     for (int i = 0; i < static_cast<int>(t.actions.size()); ++i) {
       const action& a = t.actions[i];
+      if (!computes(a.kind)) continue;
       const int cell = a.stage * t.microbatches + a.microbatch;
       if (a.kind == action_kind::F) forward[cell] = i;
       if (a.kind == action_kind::B || a.kind == action_kind::I) gradient[cell] = i;
@@ -74,13 +75,23 @@ constexpr int first_of_item(const action_table& t, int rank, int i) {
   return i > t.begin[rank] && t.actions[i - 1].overlaps_next ? i - 1 : i;
 }
 
+/// When a rank goes on after each action: at its end, but where it only starts what runs beside computation, at once.
+constexpr std::vector<double> find_passed(const action_table& t, const timing& when) {
+  std::vector<double> passed = when.end;
+  for (int r = 0; r < t.ranks(); ++r)
+    for (int i = t.begin[r]; i < t.begin[r + 1]; ++i)
+      if (const action_kind kind = t.actions[i].kind; !computes(kind) && kind != action_kind::step)
+        passed[i] = i > t.begin[r] ? passed[i - 1] : 0;
+  return passed;
+}
+
 /// Post every receive as late as it delays nothing: after the actions that have ended when the message could begin, but
 /// before its consumer and not after the receives behind it in the queue.
-constexpr void post_receives(communication& out, const action_table& t) {
+constexpr void post_receives(communication& out, const action_table& t, const std::vector<double>& passed) {
   std::vector<int> behind(static_cast<std::size_t>(t.ranks()) * t.ranks(), static_cast<int>(t.actions.size()));
   for (std::size_t k = out.messages.size(); k-- > 0;) {
     message& x = out.messages[k];
-    const double* const ends = out.when.end.data();
+    const double* const ends = passed.data();
     const auto late = std::upper_bound(ends + t.begin[x.to], ends + t.begin[x.to + 1], x.begin) - ends;
     int& bound = behind[x.from * t.ranks() + x.to];
     bound = std::min({bound, static_cast<int>(late), x.consumer});
@@ -114,9 +125,9 @@ constexpr int colour(std::vector<slot_use>& uses) {
 }
 
 /// What is received stays until the backward that reads it has ended; what is sent until it has left.
-constexpr void assign_slots(communication& out, const action_table& t, const action_places& at) {
+constexpr void assign_slots(communication& out, const action_table& t, const action_places& at, const std::vector<double>& passed) {
   std::vector<std::vector<slot_use>> uses(static_cast<std::size_t>(t.ranks()));
-  const double* const ends = out.when.end.data();
+  const double* const ends = passed.data();
   for (message& x : out.messages) {
     const action& user = t.actions[x.consumer];
     const int last = at.last[user.stage * t.microbatches + user.microbatch];
@@ -136,8 +147,9 @@ constexpr void assign_slots(communication& out, const action_table& t, const act
 constexpr communication communicate(const action_table& t, const costs& c = {}) {
   const detail::action_places at(t);
   communication out = detail::send_all(t, c, at);
-  detail::post_receives(out, t);
-  detail::assign_slots(out, t, at);
+  const std::vector<double> passed = detail::find_passed(t, out.when);
+  detail::post_receives(out, t, passed);
+  detail::assign_slots(out, t, at, passed);
   return out;
 }
 
