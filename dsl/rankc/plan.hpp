@@ -248,7 +248,7 @@ constexpr void check_plan(report& out, const auto& model, const parallel_dims& g
     complaint::put_shape(refuse(out, 212) << "the last layer's result is ", x);
     out.back().text << "; expected a loss: end the model with cross_entropy";
   }
-  check_actions(out, collect(schedule, d.pp));
+  check_actions(out, complete(schedule, d.pp));
 }
 
 /// A plan as plain data, from values: what `plan<...>::data` gives, for plans that are made at run time.

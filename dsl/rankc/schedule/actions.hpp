@@ -56,6 +56,13 @@ struct action_table {
   constexpr int rank_of(int stage, int microbatch) const {
     return bidirectional() && microbatch >= reversed_from ? reversed_rank_of_stage[stage] : rank_of_stage[stage];
   }
+  /// Whether the rank runs some of the stage's microbatches, and which rank runs the others (itself if none does).
+  constexpr bool has_stage(int rank, int stage) const {
+    return rank_of_stage[stage] == rank || (bidirectional() && reversed_rank_of_stage[stage] == rank);
+  }
+  constexpr int shares_stage(int rank, int stage) const {
+    return !bidirectional() ? rank : rank_of_stage[stage] == rank ? reversed_rank_of_stage[stage] : rank_of_stage[stage];
+  }
 };
 
 /// How many stages a schedule cuts the model into.
@@ -65,37 +72,49 @@ constexpr int count_stages(const Schedule& schedule, int pp) {
   else return pp * schedule.stages_per_rank;
 }
 
-/// Collect what a schedule emits for `pp` ranks.
+/// Collect what a schedule emits for `pp` ranks. `finish(table, rank, first, last)` may add to the actions of each rank,
+/// which are [first, last), up to two of each stage; it returns their new end.
+template <class Schedule>
+constexpr action_table collect(const Schedule& schedule, int pp, auto finish) {
+  action_table t;
+  t.microbatches = schedule.microbatches;
+  if constexpr (requires { schedule.inference; }) t.inference = schedule.inference;
+  const int stages = count_stages(schedule, pp);
+  for (int s = 0; s < stages; ++s) t.rank_of_stage.push_back(schedule.rank_of_stage(s, pp));
+  if constexpr (requires { schedule.reversed_from(); }) {
+    for (int s = 0; s < stages; ++s) t.reversed_rank_of_stage.push_back(schedule.reversed_rank_of_stage(s, pp));
+    t.reversed_from = schedule.reversed_from();
+  }
+  // Written in place, since push_back costs a compiler more: into room for the F, I and W of every stage and
+  // microbatch, and for what a stage does once.
+  action *begin = nullptr, *to = nullptr, *end = nullptr;
+  const auto make_room = [&](std::size_t n) {
+    const std::size_t used = static_cast<std::size_t>(to - begin);
+    t.actions.resize(used + n);
+    begin = t.actions.data();
+    to = begin + used;
+    end = begin + t.actions.size();
+  };
+  make_room(static_cast<std::size_t>(3 * stages * t.microbatches + 4 * stages + 1));
+  for (int r = 0; r < pp; ++r) {
+    const std::size_t first = static_cast<std::size_t>(to - begin);
+    t.begin.push_back(static_cast<int>(first));
+    schedule.actions(pp, r, [&](const action& a) {
+      if (to == end) make_room(first + 1024);
+      *to++ = a;
+    });
+    if (end - to < 2 * stages) make_room(static_cast<std::size_t>(2 * stages));
+    to = finish(t, r, begin + first, to);
+  }
+  t.begin.push_back(static_cast<int>(to - begin));
+  t.actions.resize(static_cast<std::size_t>(to - begin));
+  return t;
+}
+
 template <class Schedule>
 constexpr action_table collect(const Schedule& schedule, int pp) {
-  if constexpr (requires { schedule.table(pp); }) {
-    return schedule.table(pp);
-  } else {
-    action_table t;
-    t.microbatches = schedule.microbatches;
-    if constexpr (requires { schedule.inference; }) t.inference = schedule.inference;
-    const int stages = count_stages(schedule, pp);
-    for (int s = 0; s < stages; ++s) t.rank_of_stage.push_back(schedule.rank_of_stage(s, pp));
-    if constexpr (requires { schedule.reversed_from(); }) {
-      for (int s = 0; s < stages; ++s) t.reversed_rank_of_stage.push_back(schedule.reversed_rank_of_stage(s, pp));
-      t.reversed_from = schedule.reversed_from();
-    }
-    // Written in place, since push_back costs a compiler more: into room for the F, I and W of every stage and
-    // microbatch, and for one action too many. A schedule that fills it is wrong and is seen to be.
-    t.actions.assign(static_cast<std::size_t>(3 * stages * t.microbatches + 1), action{});
-    action* to = t.actions.data();
-    const action* const begin = to;
-    const action* const end = to + t.actions.size();
-    for (int r = 0; r < pp; ++r) {
-      t.begin.push_back(static_cast<int>(to - begin));
-      schedule.actions(pp, r, [&](const action& a) {
-        if (to != end) *to++ = a;
-      });
-    }
-    t.begin.push_back(static_cast<int>(to - begin));
-    t.actions.resize(static_cast<std::size_t>(to - begin));
-    return t;
-  }
+  if constexpr (requires { schedule.table(pp); }) return schedule.table(pp);
+  else return collect(schedule, pp, [](const action_table&, int, action*, action* last) { return last; });
 }
 
 /// Only the forwards of a schedule, in its order: what an evaluation runs.

@@ -38,6 +38,7 @@ struct action_places {
       : forward(static_cast<std::size_t>(t.stages()) * t.microbatches, -1), gradient(forward), last(forward) {
     for (int i = 0; i < static_cast<int>(t.actions.size()); ++i) {
       const action& a = t.actions[i];
+      if (!computes(a.kind)) continue;
       const int cell = a.stage * t.microbatches + a.microbatch;
       if (a.kind == action_kind::F) forward[cell] = i;
       if (a.kind == action_kind::B || a.kind == action_kind::I) gradient[cell] = i;
@@ -75,11 +76,22 @@ constexpr int first_of_item(const action_table& t, int rank, int i) {
   return i > t.begin[rank] && t.actions[i - 1].overlaps_next ? i - 1 : i;
 }
 
+/// When a rank goes on after each action: at its end, but where it only starts what runs beside computation, at once.
+constexpr std::vector<double> find_passed(const action_table& t, const timing& when) {
+  std::vector<double> passed = when.end;
+  for (int r = 0; r < t.ranks(); ++r)
+    for (int i = t.begin[r]; i < t.begin[r + 1]; ++i)
+      if (const action_kind kind = t.actions[i].kind; !computes(kind) && kind != action_kind::step)
+        passed[i] = i > t.begin[r] ? passed[i - 1] : 0;
+  return passed;
+}
+
 /// Post every receive as late as it delays nothing: after the actions that have ended when the message could begin, but
 /// before its consumer and not after the receives behind it in the queue. And see when every message has left.
 constexpr void post_receives(communication& out, const action_table& t) {
   std::vector<int> behind(static_cast<std::size_t>(t.ranks()) * t.ranks(), static_cast<int>(t.actions.size()));
-  const double* const ends = out.when.end.data();
+  const std::vector<double> passed = find_passed(t, out.when);
+  const double* const ends = passed.data();
   for (std::size_t k = out.messages.size(); k-- > 0;) {
     message& x = out.messages[k];
     const auto late = std::upper_bound(ends + t.begin[x.to], ends + t.begin[x.to + 1], x.begin) - ends;

@@ -1,24 +1,95 @@
-// temporary
+// SPDX-License-Identifier: Apache-2.0
+// What a training schedule leaves unsaid: the reductions of gradients and the optimizer's steps.
 #pragma once
 #include <rankc/schedule/actions.hpp>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
 namespace rankc {
-constexpr action_table complete(action_table t) {
-  if (t.inference) return t;
-  action_table o = t; o.actions.clear();
-  for (int r = 0; r < t.ranks(); ++r) {
-    o.begin[r] = static_cast<int>(o.actions.size());
-    std::vector<int> last(t.stages(), -1);
-    for (int i = t.begin[r]; i < t.begin[r+1]; ++i) if (t.actions[i].kind == action_kind::B || t.actions[i].kind == action_kind::W) last[t.actions[i].stage] = i;
-    std::vector<int> due;
-    for (int i = t.begin[r]; i < t.begin[r+1]; ++i) {
-      const action& a = t.actions[i];
-      o.actions.push_back(a);
-      if (last[a.stage] == i) due.push_back(a.stage);
-      if (!a.overlaps_next) { for (int s : due) o.actions.push_back({action_kind::reduce_grad, s, 0}); due.clear(); }
+
+namespace detail {
+
+/// How a rank ends with a stage.
+struct stage_end {
+  int stage;
+  action* reduced_before;  // where REDUCE_GRAD goes
+  bool has_gradient = false, reduces = false, steps = false;
+};
+
+/// How the actions [first, last) of a rank end. Only their tail is read: what a rank says itself comes behind its gradients.
+constexpr std::vector<stage_end> find_ends(const action_table& t, int rank, action* first, action* last) {
+  std::vector<stage_end> ends;
+  std::vector<int> end_of(static_cast<std::size_t>(t.stages()), -1);
+  for (int s = 0; s < t.stages(); ++s)
+    if (t.has_stage(rank, s)) {
+      end_of[s] = static_cast<int>(ends.size());
+      ends.push_back({s, last});
     }
-    for (int s = 0; s < t.stages(); ++s) if (last[s] >= 0) o.actions.push_back({action_kind::step, s, 0});
+  std::size_t open = ends.size();
+  for (action* a = last; a != first && open > 0;) {
+    --a;
+    if (a->stage < 0 || a->stage >= t.stages() || end_of[a->stage] < 0) continue;  // refused by check_actions
+    stage_end& e = ends[end_of[a->stage]];
+    e.steps |= a->kind == action_kind::step;
+    e.reduces |= a->kind == action_kind::reduce_grad;
+    if (a->kind == action_kind::F || !computes(a->kind) || e.has_gradient) continue;
+    e.reduced_before = a + (a->overlaps_next ? 2 : 1);
+    e.has_gradient = true;
+    --open;
   }
-  o.begin[t.ranks()] = static_cast<int>(o.actions.size());
-  return o;
+  return ends;
 }
+
+}  // namespace detail
+
+/// Add to the actions [first, last) of a rank what complete() adds; behind them is room for two more of each stage.
+/// Returns their new end.
+constexpr action* complete_rank(const action_table& t, int rank, action* first, action* last) {
+  if (t.inference || (first != last && last[-1].overlaps_next)) return last;  // the latter check_actions refuses
+  std::vector<detail::stage_end> ends = detail::find_ends(t, rank, first, last);
+  if (t.bidirectional())  // on both ranks of a stage in one order, that of the stages
+    for (std::size_t k = 1; k < ends.size(); ++k) ends[k].reduced_before = std::max(ends[k].reduced_before, ends[k - 1].reduced_before);
+  std::sort(ends.begin(), ends.end(), [](const auto& a, const auto& b) {
+    return a.reduced_before != b.reduced_before ? a.reduced_before < b.reduced_before : a.stage < b.stage;
+  });
+  for (std::size_t k = ends.size(); k-- > 0;) {
+    if (ends[k].reduces) continue;
+    for (action* a = last++; a != ends[k].reduced_before; --a) *a = a[-1];
+    *ends[k].reduced_before = {action_kind::reduce_grad, ends[k].stage, 0};
+  }
+  std::sort(ends.begin(), ends.end(), [](const auto& a, const auto& b) { return a.stage < b.stage; });
+  for (const detail::stage_end& e : ends)
+    if (!e.steps) *last++ = {action_kind::step, e.stage, 0};
+  return last;
 }
+
+/// The table with what a training schedule leaves unsaid: REDUCE_GRAD directly after a stage's last gradients on a rank,
+/// or, where a stage is on two ranks, in the order of the stages; and the STEPs at the rank's end. What the schedule says
+/// of these itself stays.
+constexpr action_table complete(action_table t) {
+  const std::vector<action> said = std::move(t.actions);
+  t.actions.assign(said.size() + 2 * t.rank_of_stage.size() * t.begin.size(), action{});
+  action* const begin = t.actions.data();
+  action* to = begin;
+  const action* from = said.data();
+  for (int r = 0; r < t.ranks(); ++r) {
+    action* const first = to;
+    t.begin[r] = static_cast<int>(first - begin);
+    for (const action* const end = said.data() + t.begin[r + 1]; from != end; ++from) *to++ = *from;
+    to = complete_rank(t, r, first, to);
+  }
+  t.begin.back() = static_cast<int>(to - begin);
+  t.actions.resize(static_cast<std::size_t>(to - begin));
+  return t;
+}
+
+/// What a schedule emits, completed: complete(collect(schedule, pp)), and for a compiler hardly more than collect alone.
+template <class Schedule>
+constexpr action_table complete(const Schedule& schedule, int pp) {
+  if constexpr (requires { schedule.table(pp); }) return complete(schedule.table(pp));
+  else return collect(schedule, pp, complete_rank);
+}
+
+}  // namespace rankc

@@ -3,7 +3,8 @@
 //   0F0, 0F1, 0B0, 0B1
 //   1F0, 1B0, 1F1, 1B1
 // Blanks between commas are waits and mean nothing here. Two actions that overlap are OVERLAP(0F1,2B0), or as PyTorch
-// writes it (0F1;2B0)OVERLAP_F_B. Forwards alone make an inference schedule.
+// writes it (0F1;2B0)OVERLAP_F_B. What a stage does for all microbatches is 0UNSHARD, 0RESHARD, 0REDUCE_GRAD and 0STEP.
+// Of computations forwards alone make an inference schedule.
 #pragma once
 #include <rankc/schedule/actions.hpp>
 
@@ -136,7 +137,8 @@ constexpr action_table parse_csv(report& out, std::string_view text) {
       const std::string_view token = detail::trim(detail::take_until(rest, ','));
       if (token.empty() || detail::read_token(t.actions, token)) continue;
       refuse(out, 313) << "line " << line << ", token " << n << ": '" << token
-                       << "' is not an action; write the stage, one of FBIW, and the microbatch, as 0F0, or two of them as OVERLAP(0F1,2B0)";
+                       << "' is not an action; write the stage, one of FBIW, and the microbatch, as 0F0, or two of them as OVERLAP(0F1,2B0), "
+                       << "or 0UNSHARD, 0RESHARD, 0REDUCE_GRAD, 0STEP";
     }
   }
   t.begin.push_back(static_cast<int>(t.actions.size()));
@@ -149,7 +151,7 @@ constexpr action_table parse_csv(report& out, std::string_view text) {
     if (s >= stages.size()) stages.resize(s + 1, 0);
     if (m >= microbatches.size()) microbatches.resize(m + 1, 0);
     if (a.kind == action_kind::F) stages[s] = microbatches[m] = true;
-    else t.inference = false;
+    else if (a.kind != action_kind::unshard && a.kind != action_kind::reshard) t.inference = false;
   }
   if (out.size() != before || !detail::check_counted(out, stages, "stage") ||
       !detail::check_counted(out, microbatches, "microbatch"))

@@ -2,8 +2,8 @@
 // When each action of a schedule runs, and what that costs: makespan, bubble, activations, and how far below no
 // schedule can go.
 #pragma once
-#include <rankc/schedule/actions.hpp>
 #include <rankc/schedule/placement.hpp>
+#include <rankc/schedule/reductions.hpp>
 
 #include <algorithm>
 #include <vector>
@@ -11,17 +11,26 @@
 namespace rankc {
 
 /// What actions take. A whole backward B takes input_grad + weight_grad; the two halves of an OVERLAP take `overlap` of
-/// their sum; a message to another rank arrives `send` after it was made.
+/// their sum; a message to another rank arrives `send` after it was made. Gathering a stage's weights, reducing its
+/// gradients and its optimizer step take `gather`, `reduce` and `step`.
 /// Shapes: `stage` (stages), a factor for each stage's actions; empty: 1. Units: any, the same for all.
 struct costs {
   double forward = 1, input_grad = 1, weight_grad = 1, send = 0;
   double overlap = 1;
   std::vector<double> stage = {};
+  double gather = 0, reduce = 0, step = 0;
   constexpr double of(action_kind kind) const {
-    return kind == action_kind::F   ? forward
-           : kind == action_kind::I ? input_grad
-           : kind == action_kind::W ? weight_grad
-                                    : input_grad + weight_grad;
+    switch (kind) {
+      case action_kind::F: return forward;
+      case action_kind::B: return input_grad + weight_grad;
+      case action_kind::I: return input_grad;
+      case action_kind::W: return weight_grad;
+      case action_kind::unshard: return gather;
+      case action_kind::reshard: return 0;
+      case action_kind::reduce_grad: return reduce;
+      case action_kind::step: break;
+    }
+    return step;
   }
   constexpr double of(const action& a) const { return of(a.kind) * (stage.empty() ? 1 : stage[a.stage]); }
 };
@@ -50,6 +59,48 @@ namespace detail {
 struct rank_clock {
   double first = 0, free_at = 0, busy = 0;
   int held = 0, peak = 0;
+};
+
+/// What runs beside the ranks' computation: gathering weights, in each rank's order, and reducing gradients.
+struct beside_computation {
+  const action_table& table;
+  const costs& cost;
+  double* const begin_of;
+  double* const end_of;
+  reductions reduced;
+  std::vector<double> gathered;     // of each rank and stage, when; empty as long as nothing is
+  std::vector<double> gather_free;  // of each rank
+
+  constexpr beside_computation(const action_table& t, const costs& c, double* begin, double* end)
+      : table(t), cost(c), begin_of(begin), end_of(end), reduced(t) {}
+
+  constexpr void record(int i, double begin, double end) {
+    if (begin_of) begin_of[i] = begin, end_of[i] = end;
+  }
+
+  /// The rank comes to action `i`, of no microbatch, at a time; says whether it can run.
+  constexpr bool run(int rank, int i, rank_clock& clock) {
+    const action& a = table.actions[i];
+    const double takes = cost.of(a);
+    if (a.kind == action_kind::reduce_grad) {
+      reduced.reach(rank, {a.stage, i, clock.free_at, takes}, [&](int action, double begin, double end) { record(action, begin, end); });
+    } else if (a.kind == action_kind::step) {
+      if (reduced.left > 0) return false;
+      const double begin = std::max(clock.free_at, reduced.end);
+      record(i, begin, clock.free_at = begin + takes);
+      clock.busy += takes;
+    } else if (a.kind == action_kind::unshard) {
+      if (gathered.empty()) {
+        gathered.assign(static_cast<std::size_t>(table.ranks()) * table.stages(), 0);
+        gather_free.assign(static_cast<std::size_t>(table.ranks()), 0);
+      }
+      const double begin = std::max(clock.free_at, gather_free[rank]);
+      record(i, begin, gathered[rank * table.stages() + a.stage] = gather_free[rank] = begin + takes);
+    } else {
+      record(i, clock.free_at, clock.free_at);
+    }
+    return true;
+  }
 };
 
 /// What a stage's result takes to the stage that uses it, for the microbatches of one direction: the output of a forward
@@ -92,6 +143,8 @@ constexpr totals solve(const action_table& t, const costs& c, double* begin_of, 
   const double cost_of[]{c.of(action_kind::F), c.of(action_kind::B), c.of(action_kind::I), c.of(action_kind::W)};
   const double* const stage_factor = c.stage.empty() ? nullptr : c.stage.data();
   std::vector<int> reached = t.begin;
+  beside_computation beside(t, c, begin_of, end_of);
+  const double* gathered = nullptr;  // of the stages, for the first rank
   for (bool moved = true; moved;) {
     moved = false;
     for (int r = 0; r < ranks; ++r) {
@@ -100,12 +153,15 @@ constexpr totals solve(const action_table& t, const costs& c, double* begin_of, 
       int i = reached[r];
       const int end = t.begin[r + 1];
       for (const action* a = t.actions.data() + i; i != end; ++a) {
-        if (!computes(a->kind)) {
-          if (begin_of) begin_of[i] = end_of[i] = clock.free_at;
+        const int s = a->stage, cell = s * m + a->microbatch;
+        if (a->kind > action_kind::W) {
+          if (!beside.run(r, i, clock)) break;
+          if (!beside.gathered.empty()) gathered = beside.gathered.data();
+          begin = clock.free_at;
           ++i;
           continue;
         }
-        const int s = a->stage, cell = s * m + a->microbatch;
+        if (gathered && gathered[r * stages + s] > begin) begin = gathered[r * stages + s];
         if (a->kind != action_kind::W) {  // a W's input is its rank's own
           const double input = a->kind == action_kind::F ? output[cell - m] : gradient[cell + m];
           if (input < 0) break;

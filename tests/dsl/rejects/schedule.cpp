@@ -98,7 +98,7 @@ static_assert(valid<rc312_rank_without_mirror>);  // error: RC312: pp=1 is odd; 
 using schedules::from_csv, schedules::literal;
 
 using rc313_no_such_action = scheduled<from_csv<fault(literal("0F0, 0X0\n1F0, 1B0"), literal("0F0, 0B0\n1F0, 1B0"))>{}>;
-static_assert(valid<rc313_no_such_action>);  // error: RC313: line 1, token 2: '0X0' is not an action; write the stage, one of FBIW, and the microbatch, as 0F0, or two of them as OVERLAP(0F1,2B0)
+static_assert(valid<rc313_no_such_action>);  // error: RC313: line 1, token 2: '0X0' is not an action; write the stage, one of FBIW, and the microbatch, as 0F0, or two of them as OVERLAP(0F1,2B0), or 0UNSHARD, 0RESHARD, 0REDUCE_GRAD, 0STEP
 
 using rc313_line_missing = scheduled<from_csv<fault(literal("0F0, 0B0, 0F1, 0B1"), literal("0F0, 0B0\n 1F0, 1B0"))>{}>;
 static_assert(valid<rc313_line_missing>);  // error: RC313: pp=2, but the text has 1 line; there is a line for each rank: take pp=1

@@ -99,7 +99,7 @@ TEST_CASE("what every schedule writes is read back") {
 
 TEST_CASE("what cannot be read is named by line and token") {
   const std::string rule = " is not an action; write the stage, one of FBIW, and the microbatch, as 0F0, "
-                           "or two of them as OVERLAP(0F1,2B0)";
+                           "or two of them as OVERLAP(0F1,2B0), or 0UNSHARD, 0RESHARD, 0REDUCE_GRAD, 0STEP";
   CHECK(said("0F0, 0B0\n1F0, 1X0") == "line 2, token 2: '1X0'" + rule);
   CHECK(said("\n0F0, , OVERLAP(0F1), 0B") ==
         "line 2, token 3: 'OVERLAP(0F1)'" + rule + "\nline 2, token 4: '0B'" + rule);
