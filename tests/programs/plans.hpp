@@ -109,11 +109,13 @@ inline constexpr layout layouts[]{{"one", 1, 1, 1, false, order::gpipe, 0},
                                   {"tp2_pp2", 1, 2, 2, true, order::one_f_one_b, 2},
                                   {"dp2_tp2", 2, 2, 1, false, order::gpipe, 1},
                                   {"pp2_loop", 1, 1, 2, false, order::interleaved, 4},
-                                  {"pp2_zbv", 1, 1, 2, false, order::zero_bubble_v, 4}};
+                                  {"pp2_zbv", 1, 1, 2, false, order::zero_bubble_v, 4},
+                                  {"pp2_dual", 1, 1, 2, false, order::dual_pipe, 4},
+                                  {"pp2_dual_v", 1, 1, 2, false, order::dual_pipe_v, 4}};
 
 /// Which programs are written: on the host in f64 all but those by two axes, which are part of those by three, and
-/// those of several stages on a rank, which `pipelines` has; in f32 the same but for pipelines by GPipe; for GPUs all that need at most four of them, in f32, of
-/// some jobs alone where they need more than one, and in bf16 for two jobs.
+/// those of several stages on a rank, which `pipelines` has; in f32 the same but for pipelines by GPipe; for GPUs all that
+/// need at most four of them, in f32, of some jobs alone where they need more than one, and in bf16 for two jobs.
 inline bool is_made(const std::string& target, const job& j, const layout& l, const std::string& type) {
   const std::string name = j.name;
   const int gpus = l.dp * l.tp * l.pp;

@@ -48,7 +48,7 @@ inline void check_times(const registered& program, const std::vector<rankc::runt
       CHECK(e.begin >= before);
       CHECK(e.end >= e.begin);
       before = e.end;
-      if (e.on != stream::compute) continue;
+      if (e.on != stream::compute && e.on != stream::beside) continue;
       (e.name[0] >= '0' && e.name[0] <= '9' ? actions : others).emplace_back(e.name);
     }
     CHECK(actions == actions_of(program, about.ranks[rank].pp));

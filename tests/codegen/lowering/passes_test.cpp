@@ -114,11 +114,12 @@ TEST_CASE("a directed pair of ranks has one communicator, whatever it carries") 
   }
   using names = std::vector<std::string>;
   CHECK(edges["here"].empty());
-  CHECK(edges["loop_2"] == names{"activations and gradients 0 -> 1", "gradients and activations 1 -> 0"});
-  CHECK(edges["dual_v_2"] == names{"activations and gradients 0 -> 1", "gradients and activations 1 -> 0"});
-  CHECK(names(edges["loop_3_all"].begin(), edges["loop_3_all"].begin() + 6) == names{"activations 0 -> 1", "gradients 1 -> 0", "activations 1 -> 2", "gradients 2 -> 1",
-                                "activations 2 -> 0", "gradients 0 -> 2"});
-  CHECK(edges["zbv_3"] ==
+  CHECK(edges["interleaved_2"] == names{"activations and gradients 0 -> 1", "gradients and activations 1 -> 0"});
+  CHECK(edges["dual_pipe_v_2"] == names{"activations and gradients 0 -> 1", "gradients and activations 1 -> 0"});
+  CHECK(edges["interleaved_3"] == names{"activations 0 -> 1", "gradients 1 -> 0", "activations 1 -> 2", "gradients 2 -> 1",
+                                        "activations 2 -> 0", "gradients 0 -> 2"});
+  CHECK(edges["dual_pipe_2"] == names{"activations and gradients 0 -> 1", "gradients and activations 1 -> 0"});
+  CHECK(edges["zero_bubble_v_3"] ==
         names{"activations and gradients 0 -> 1", "gradients and activations 1 -> 0", "activations and gradients 1 -> 2",
               "gradients and activations 2 -> 1"});
 }

@@ -95,10 +95,10 @@ void compare_gradients(int gpus, const std::string& type, double element, double
 
 /// What a rank takes of its GPU beside the arena, once CUDA has its context there: the workspace and the graphs, and
 /// what NCCL keeps for each communicator.
-std::size_t beside_the_arena(const rankc::runtime::rank_row& rank) {
+std::size_t beside_the_arena(const rankc::runtime::description& about, const rankc::runtime::rank_row& rank) {
   std::set<int> communicators(std::begin(rank.communicator), std::end(rank.communicator));
   communicators.erase(-1);
-  return (128 + 448 * communicators.size()) << 20;
+  return (128 + (about.layouts[rank.pp].overlaps ? 64 : 0) + 448 * communicators.size()) << 20;
 }
 
 std::size_t free_memory(int device) {
@@ -120,6 +120,16 @@ std::pair<std::vector<double>, tensors> three_steps(const registered& program) {
   return {seen, r.tensors(region::weights)};
 }
 
+/// Actions on stream::beside that ran while one on stream::compute did.
+int count_overlaps(const std::vector<rankc::runtime::traced>& did, int rank) {
+  using rankc::runtime::stream;
+  return static_cast<int>(std::count_if(did.begin(), did.end(), [&](const auto& b) {
+    return b.rank == rank && b.on == stream::beside && std::any_of(did.begin(), did.end(), [&](const auto& c) {
+             return c.rank == rank && c.on == stream::compute && c.begin < b.end && b.begin < c.end;
+           });
+  }));
+}
+
 void check_all(int gpus) {
   SUBCASE("f32 losses are PyTorch's to 2e-5 in the first five steps and 5e-4 after") { reproduce_losses(gpus); }
   SUBCASE("f32 gradients are the host's") { compare_gradients(gpus, "f32", 1e-5, 1e-5); }
@@ -137,7 +147,7 @@ void check_all(int gpus) {
         const std::size_t taken = before[rank] - free_memory(rank);
         CHECK(r.engine->arena_bytes(rank) == planned);
         CHECK(taken >= planned);
-        CHECK(taken <= planned + beside_the_arena(program.about->ranks[rank]));
+        CHECK(taken <= planned + beside_the_arena(*program.about, program.about->ranks[rank]));
       }
     });
   }
@@ -151,6 +161,8 @@ void check_all(int gpus) {
       CHECK(out.loss == same.loss);
       CHECK(out.grad_norm == same.grad_norm);
       check_times(program, did);
+      for (int rank = 0; rank < gpus; ++rank)
+        if (program.about->layouts[program.about->ranks[rank].pp].overlaps) CHECK(count_overlaps(did, rank) > 0);
       CHECK(timed.step().loss == plain.step().loss);
     });
   }
