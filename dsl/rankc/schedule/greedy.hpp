@@ -2,7 +2,10 @@
 // Greedy schedules under costs and a memory limit: a repeated pattern, its waits filled with W, then its ramps up and
 // down tightened. Sources: Qi et al. 2023, arXiv:2401.10241, section 3.1; Qi et al. 2024, arXiv:2405.15362.
 #pragma once
-#include <rankc/schedule/pattern.hpp>
+#include <rankc/schedule/list.hpp>
+#include <rankc/schedule/steady.hpp>
+
+#include <initializer_list>
 
 namespace rankc {
 
@@ -23,27 +26,6 @@ struct candidate {
   constexpr void run(const pipeline_load& load) { line = fill(load, order, eagerly); }
 };
 
-/// Forwards of a rank's later stages that memory has room for when an F of a stage runs: `share` of those that can come
-/// before the first of their backwards, if the rank's stages take turns.
-/// Shapes: (stages).
-constexpr std::vector<int> reserve(const pipeline_load& load, double share) {
-  const int stages = load.stages();
-  std::vector<double> turnaround(static_cast<std::size_t>(stages), 0);  // from a stage's F to its backward
-  const detail::hops hops(load.rank_of_stage, load.cost.send);
-  for (int s = stages - 1; s >= 0; --s) {
-    if (s + 1 < stages)
-      turnaround[s] = hops.down[s] + turnaround[s + 1] + load.cost.of({load.backward(), s + 1, 0}) + hops.up[s + 1];
-    turnaround[s] += load.cost.of({action_kind::F, s, 0});
-  }
-  std::vector<int> room(static_cast<std::size_t>(stages), 0);
-  for (int s = stages - load.pp - 1; s >= 0; --s)
-    for (int later = s + 1; later < stages; ++later)
-      if (load.rank_of_stage[later] == load.rank_of_stage[s]) {
-        const double forwards = turnaround[later] / (load.stages_per_rank() * load.cost.of({action_kind::F, later, 0}));
-        room[s] += std::min(static_cast<int>(share * forwards + 0.999), load.memory_limit / load.stages_per_rank());
-      }
-  return room;
-}
 
 /// Run passes from `j` on before those from `i` on, where that makes things better.
 constexpr bool move_ahead(const pipeline_load& load, candidate& best, int i, int j) {
@@ -182,13 +164,35 @@ class shortlist {
   std::vector<candidate> list_;
 };
 
-/// The best of the patterns, tightened in at most `runs` trials.
-/// Errors: an empty table where the limit is less than every pattern needs to run.
-constexpr action_table greedy(const pipeline_load& load, const std::vector<pattern>& patterns, int runs) {
-  shortlist list(load, 2 * patterns.size());
-  for (const pattern& p : patterns) list.add(p);
-  list.improve(runs);
-  return list.table();
+/// A pattern, and how far ranks leave it.
+struct attempt {
+  pattern like;
+  leeway allowed = {};
+};
+
+/// The best of the attempts' list schedules. It is made for few microbatches and stretched, where it comes to repeat itself;
+/// a compiler could not afford more.
+constexpr action_table greedy(const pipeline_load& load, std::initializer_list<attempt> attempts) {
+  const int m = load.microbatches, enough = 3 * load.pp / 2 + 4;
+  for (const int few : {enough, 2 * enough, m}) {
+    if (few >= m && few != m) continue;
+    pipeline_load part = load;
+    part.microbatches = few;
+    action_table best;
+    double shortest = std::numeric_limits<double>::infinity();
+    for (const attempt& each : attempts) {
+      action_table t = list_schedule(part, place(part, each.like), each.allowed);
+      if (attempts.size() > 1) {
+        const double makespan = total(t, load.cost).makespan;
+        if (makespan > shortest - 1e-9) continue;
+        shortest = makespan;
+      }
+      best = std::move(t);
+    }
+    if (few < m) best = stretch(best, load.cost, m);
+    if (!best.actions.empty()) return best;
+  }
+  return {};
 }
 
 }  // namespace rankc

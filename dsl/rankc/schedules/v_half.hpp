@@ -17,7 +17,7 @@ struct v_half {
   constexpr int rank_of_stage(int stage, int pp) const { return v_placement(stage, pp); }
   constexpr action_table table(int pp) const {
     const int limit = 2 * ((pp + 2) / 2);
-    return greedy(load_of(*this, pp, cost, limit), {pattern{{1, 0, 1, 0}, 1}, pattern{{0, 1, 0, 1}, 1}}, 200);
+    return greedy(load_of(*this, pp, cost, limit), {{{{0, 1, 0, 0}, 1}}, {{{0, 1, 0, 0}, 0}}});
   }
 };
 

@@ -34,7 +34,7 @@ action_table ours(const figures& f) {
 }
 
 /// Where ours is longer than theirs, by how much.
-double behind(const figures& f) { return f.name == "one_f_one_b_v" && f.pp == 8 && f.microbatches > f.pp ? 1 : 0; }
+double behind(const figures& f) { return f.name == "one_f_one_b_v" && f.pp == 8 && f.microbatches >= f.pp ? 1 : 0; }
 
 template <class Schedule>
 constexpr totals figures_of(int pp, int microbatches) {
