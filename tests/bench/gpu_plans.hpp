@@ -2,6 +2,8 @@
 // The models that GPUs are measured on, as train_baseline.py has them, by one rank and by several.
 #pragma once
 #include <rankc/rankc.hpp>
+#include <rankc/schedules/dual_pipe_v.hpp>
+#include <rankc/schedules/zero_bubble_v.hpp>
 
 namespace bench {
 using namespace rankc;
@@ -32,6 +34,8 @@ using llama3_8b_8l_tp2 = plan<llama3_8b_8l, parallel_dims{.world = 2, .tp = 2}, 
 using llama3_8b_8l_tp2_sp =
     plan<llama3_8b_8l, parallel_dims{.world = 2, .tp = 2, .sequence_parallel = true}, schedules::gpipe{1}, llama_recipe(2), clusters::h200<1>>;
 using llama3_8b_8l_pp2 = plan<llama3_8b_8l, parallel_dims{.world = 2, .pp = 2}, schedules::one_f_one_b{8}, llama_recipe(8), clusters::h200<1>>;
+using llama3_8b_8l_pp2_zbv = plan<llama3_8b_8l, parallel_dims{.world = 2, .pp = 2}, schedules::zero_bubble_v{8}, llama_recipe(8), clusters::h200<1>>;
+using llama3_8b_8l_pp2_dual_v = plan<llama3_8b_8l, parallel_dims{.world = 2, .pp = 2}, schedules::dual_pipe_v{8}, llama_recipe(8), clusters::h200<1>>;
 using llama3_8b_8l_pp4 = plan<llama3_8b_8l, parallel_dims{.world = 4, .pp = 4}, schedules::one_f_one_b{16}, llama_recipe(16), clusters::h200<1>>;
 
 }  // namespace bench

@@ -12,7 +12,7 @@ int main(int argc, char** argv) {
   const std::string target = argv[1], out = argv[2];
   std::string declarations, entries;
   const auto write = [&](rankc::plan_data plan, const char* job, const char* layout, const std::string& type) {
-    plan.name += "_" + type;
+    plan.name += "_" + type + (target == "cuda" ? "_cuda" : "");  // programs of both targets are linked together
     std::string folder = out + "/" + plan.name;
     std::vector<std::string> words{"generate", "emit", "--target", target, "--dtype", type, "--out", folder};
     std::vector<char*> arguments;
