@@ -185,7 +185,7 @@ TEST_CASE("what overlaps is shown so, and what a stage does once a step comes wi
   const rankc::action_table back = rankc::parse_csv(refused, csv);
   CHECK(back.actions == plan.actions.actions);
 
-  CHECK(shown("text").find(" [0F3 3B1]    - [3F2 0B0]    - [0F4 3B2]    - [3F3 0B1]    -") != std::string::npos);
+  CHECK(shown("text").find(" [0F3 3B1]    -    . [3F2 0B0]    - [0F4 3B2]    - ") != std::string::npos);
   const std::string svg = shown("svg");
   for (const rankc::action& a : plan.actions.actions) CHECK(svg.find("<title>" + token(a) + "</title>") != std::string::npos);
 
