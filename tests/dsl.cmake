@@ -37,6 +37,7 @@ add_executable(rankc_schedules_test
   dsl/schedules/fuse_test.cpp
   dsl/schedules/published_test.cpp
   dsl/schedules/soundness_test.cpp
+  dsl/schedules/stage_actions_test.cpp
   dsl/schedules/timing_test.cpp)
 target_compile_definitions(rankc_schedules_test PRIVATE RANKC_ORACLES="${CMAKE_CURRENT_SOURCE_DIR}/oracles/schedules")
 target_link_libraries(rankc_schedules_test PRIVATE rankc::dsl rankc_test_main)

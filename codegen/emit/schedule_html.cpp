@@ -21,32 +21,41 @@ using runtime::stream;
 /// What one rank does, and what its row says.
 struct row {
   double busy = 0, first = 0, last = 0;  // of the schedule's actions
-  json boxes = json::array();            // [name, class, stream, microbatch, begin, end]
+  json boxes = json::array();            // [name, class, stream, microbatch, begin, end, half of an OVERLAP]
   json held = json::array();             // [time, activations held from then on]
   int peak = 0;
 };
 
 /// Units: microseconds, as the times have them.
-row row_of(const std::vector<const timed*>& events, const std::map<std::string, action>& known) {
+row row_of(const std::vector<const timed*>& events, const std::map<std::string, named_action>& known) {
   constexpr std::array classes{"f", "b", "i", "w"};
   row out;
   std::vector<std::pair<double, int>> steps;
+  std::vector<std::pair<double, double>> works;
   bool any = false;
   for (const timed* e : events) {
-    const auto found = e->on == stream::compute ? known.find(e->name) : known.end();
-    const bool is_action = found != known.end();
-    const char* shown = is_action ? classes[static_cast<int>(found->second.kind)] : e->on == stream::compute ? "o" : "c";
+    const bool is_compute = e->on == stream::compute || e->on == stream::beside;
+    const auto found = is_compute ? known.find(e->name) : known.end();
+    const bool is_action = found != known.end() && computes(found->second.kind);
+    const char* shown = is_action ? classes[static_cast<int>(found->second.kind)] : is_compute ? "o" : "c";
     int microbatch = -1;
     if (is_action) microbatch = found->second.microbatch;
     else std::sscanf(e->name.c_str(), "%*1[FB]%d: stage", &microbatch);
-    out.boxes.push_back({e->name, shown, static_cast<int>(e->on), microbatch, e->begin, e->end});
+    const part half = is_action ? found->second.half : part::whole;
+    out.boxes.push_back({e->name, shown, static_cast<int>(e->on), microbatch, e->begin, e->end, static_cast<int>(half)});
     if (!is_action) continue;
-    out.busy += e->end - e->begin;
     out.first = any ? std::min(out.first, e->begin) : e->begin;
     out.last = any ? std::max(out.last, e->end) : e->end;
     any = true;
+    works.push_back({e->begin, e->end});
     if (found->second.kind == action_kind::F) steps.push_back({e->begin, 1});
     else if (found->second.kind != action_kind::I) steps.push_back({e->end, -1});
+  }
+  std::sort(works.begin(), works.end());
+  double until = out.first;
+  for (const auto& [begin, end] : works) {  // the halves of an OVERLAP at once
+    out.busy += std::max(0.0, end - std::max(begin, until));
+    until = std::max(until, end);
   }
   std::sort(steps.begin(), steps.end());  // at one time, what is given back goes first
   int held = 0;

@@ -20,11 +20,56 @@ std::string token(const action& a) {
   return std::string(s.view());
 }
 
-std::map<std::string, action> actions_by_name(const plan_data& plan) {
-  std::map<std::string, action> out;
-  for (const action& a : plan.actions.actions) out[token(a)] = a;
+part part_of(const action_table& t, int rank, int i) {
+  if (t.actions[i].overlaps_next) return part::first;
+  return i > t.begin[rank] && t.actions[i - 1].overlaps_next ? part::second : part::whole;
+}
+
+bool has_overlaps(const action_table& t) {
+  return std::any_of(t.actions.begin(), t.actions.end(), [](const action& a) { return a.overlaps_next; });
+}
+
+std::map<std::string, named_action> actions_by_name(const plan_data& plan) {
+  const action_table& t = plan.actions;
+  std::map<std::string, named_action> out;
+  for (int r = 0; r < t.ranks(); ++r)
+    for (int i = t.begin[r]; i < t.begin[r + 1]; ++i) out[token(t.actions[i])] = {t.actions[i], part_of(t, r, i)};
   return out;
 }
+
+namespace {
+
+/// Where an action is planned to run. Collectives beside computation share a stream.
+stream stream_of(const action& a, part half) {
+  if (a.kind == action_kind::reduce_grad || a.kind == action_kind::unshard) return stream::reduce;
+  return half == part::second ? stream::beside : stream::compute;
+}
+
+/// Each rank did the plan's computations in their order, the halves of an OVERLAP in any.
+void check_order(const plan_data& plan, const std::vector<timed>& times) {
+  const action_table& t = plan.actions;
+  const auto known = actions_by_name(plan);
+  for (int r = 0; r < plan.dims.world; ++r) {
+    const int pp = layout(plan.dims).at(r).pp.index;
+    std::vector<const timed*> did;
+    for (const timed& e : times)
+      if (const auto a = known.find(e.name); e.rank == r && a != known.end() && computes(a->second.kind)) did.push_back(&e);
+    std::stable_sort(did.begin(), did.end(), [](const timed* a, const timed* b) { return a->begin < b->begin; });
+    std::vector<std::string> planned;
+    for (int i = t.begin[pp]; i < t.begin[pp + 1]; ++i)
+      if (computes(t.actions[i].kind)) planned.push_back(token(t.actions[i]));
+    for (std::size_t i = 0; i < std::max(did.size(), planned.size()); ++i) {
+      const bool is_there = i < did.size() && i < planned.size();
+      if (is_there && i + 1 < did.size() && known.at(did[i]->name).half == part::second && did[i + 1]->name == planned[i])
+        std::swap(did[i], did[i + 1]);
+      if (!is_there || did[i]->name != planned[i])
+        throw std::runtime_error(fmt::format("rank {} did {}, where this plan has {}: the trace is of another plan", r,
+                                             i < did.size() ? did[i]->name : "nothing more", i < planned.size() ? planned[i] : "nothing left"));
+    }
+  }
+}
+
+}  // namespace
 
 std::vector<timed> planned_times(const plan_data& plan) {
   const action_table& t = plan.actions;
@@ -37,7 +82,8 @@ std::vector<timed> planned_times(const plan_data& plan) {
     for (int i = t.begin[r]; i < t.begin[r + 1]; ++i) {
       const action& a = t.actions[i];
       const double begin = over_time.begin[i] * planned_forward, end = over_time.end[i] * planned_forward;
-      out.push_back({rank_of_pipeline(r), stream::compute, token(a), begin, end});
+      if (a.kind == action_kind::reshard) continue;  // takes no time
+      out.push_back({rank_of_pipeline(r), stream_of(a, part_of(t, r, i)), token(a), begin, end});
       const bool forward = a.kind == action_kind::F;
       const int to = a.stage + (forward ? 1 : -1);
       if (!computes(a.kind) || a.kind == action_kind::W || to < 0 || to >= t.stages() || t.rank_of(to, a.microbatch) == r) continue;
@@ -71,21 +117,7 @@ std::vector<timed> read_times(const plan_data& plan, const std::string& text, st
   } catch (const nlohmann::json::exception& e) {
     throw std::runtime_error(fmt::format("not a trace as --trace writes it: {}", e.what()));
   }
-  const auto known = actions_by_name(plan);
-  const action_table& t = plan.actions;
-  for (int r = 0; r < plan.dims.world; ++r) {
-    const int pp = layout(plan.dims).at(r).pp.index;
-    int next = t.begin[pp];
-    for (const timed& e : out) {
-      if (e.rank != r || !known.contains(e.name)) continue;
-      if (next == t.begin[pp + 1] || token(t.actions[next]) != e.name)
-        throw std::runtime_error(fmt::format("rank {} did {}, where this plan has {}: the trace is of another plan", r, e.name,
-                                             next == t.begin[pp + 1] ? "nothing left" : token(t.actions[next])));
-      ++next;
-    }
-    if (next != t.begin[pp + 1])
-      throw std::runtime_error(fmt::format("rank {} did not do {}: the trace is of another plan", r, token(t.actions[next])));
-  }
+  check_order(plan, out);
   return out;
 }
 

@@ -28,8 +28,16 @@ std::vector<timed> planned_times(const plan_data&);
 /// Errors: std::runtime_error where it is no trace, or its ranks did not do the plan's actions in their order.
 std::vector<timed> read_times(const plan_data&, const std::string& text, std::int64_t& step);
 
-/// The plan's actions by name.
-std::map<std::string, action> actions_by_name(const plan_data&);
+/// Of an OVERLAP the first half or the second.
+enum class part { whole, first, second };
+part part_of(const action_table&, int rank, int action);
+bool has_overlaps(const action_table&);
+
+/// The plan's actions by name, and which half of an OVERLAP each is.
+struct named_action : action {
+  part half;
+};
+std::map<std::string, named_action> actions_by_name(const plan_data&);
 
 std::string token(const action&);
 

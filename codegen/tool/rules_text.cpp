@@ -223,15 +223,18 @@ constexpr rule_text texts[]{
      "times pp."},
     {302, "every action is in its place, once",
      "An action's stage and microbatch exist, the stage is on the rank that has the action, and no action "
-     "is there twice. An OVERLAP is of two actions that follow each other.",
+     "is there twice. An OVERLAP is of two computations that follow each other. What is for inference alone has no "
+     "REDUCE_GRAD and no STEP.",
      "A second forward would overwrite what the backward needs; a second backward would count a gradient "
      "twice.",
      R"({"ranks": [["0F0", "0F0", "0B0"]], "stage_to_rank": [0]})",
      "Drop the second one, or give it the microbatch that it was meant for."},
     {303, "no action is missing",
      "Every stage runs the forward of every microbatch; in training also the backward, as B, or as I and "
-     "W.",
-     "A missing backward leaves its microbatch out of the gradient, and nothing at run time would say so.",
+     "W. A schedule that says any REDUCE_GRAD or STEP says both of every stage, on each rank that has it; what a plan's "
+     "schedule leaves unsaid of them is added.",
+     "A missing backward leaves its microbatch out of the gradient, and a missing REDUCE_GRAD or STEP leaves ranks with "
+     "different weights; nothing at run time would say so.",
      R"({"ranks": [["0F0", "0F1", "0B0"]], "stage_to_rank": [0], "microbatches": 2})",
      "Add the action that the sentence names."},
     {304, "nothing waits for ever",
@@ -239,7 +242,8 @@ constexpr rule_text texts[]{
      "messages included. A message is not buffered: it starts when both its ends are reached, and not "
      "before the earlier ones of its queue. rankc's runtime has a queue for each peer and direction; "
      "\"queues\" in a line says \"edge\" (that), \"pair\" (one per peer) or \"rank\" (one for all), and a "
-     "line with another \"source\" is held to \"rank\".",
+     "line with another \"source\" is held to \"rank\". A STEP waits for every REDUCE_GRAD of every rank, since the norm "
+     "of the gradient is over all; that of a stage on two ranks waits for both, and each rank's run in its order.",
      "Such a step hangs with all GPUs busy waiting. The sentence names the ring.",
      R"({"ranks": [["0F0", "0SEND_F0", "0RECV_B0", "0B0"], ["1RECV_F0", "1B0", "1SEND_B0", "1F0"]], )"
      R"("stage_to_rank": [0, 1]})",
@@ -280,13 +284,14 @@ constexpr rule_text texts[]{
      R"({"ranks": [["0F0", "0SEND_F0", "0F1", "0SEND_F1"], ["1RECV_F1", "1RECV_F0", "1F0", "1F1"]], )"
      R"("stage_to_rank": [0, 1]})",
      "Move the receives, or the sends, into one order."},
-    {310, "a stage is gathered while it computes",
-     "Where UNSHARD and RESHARD are there for a stage, they take turns and every computation lies between "
-     "them. A stage's gradients are reduced once, after its last backward.",
+    {310, "a stage is whole while it computes, and reduced and stepped once",
+     "Where UNSHARD and RESHARD are there for a stage, they take turns, every computation lies between "
+     "them, and RESHARD is the last. On each rank a stage's gradients are reduced once, after the last of them, and its "
+     "STEP comes once, after all else of the stage.",
      "A sharded stage has no whole weights to compute with; gradients added after the reduction are lost "
-     "on other ranks.",
+     "on other ranks, and what follows a step would mix old weights and new ones.",
      R"({"ranks": [["0UNSHARD", "0F0", "0RESHARD", "0B0", "0REDUCE_GRAD"]], "stage_to_rank": [0]})",
-     "Put UNSHARD before the first computation after a RESHARD, and REDUCE_GRAD after the last backward."},
+     "Put UNSHARD before the first computation after a RESHARD, REDUCE_GRAD after the last backward and STEP last."},
     {311, "an answer is of bounded length",
      "Of a schedule, pp times microbatches is at most the number in the sentence; of dims with \"groups\":true, world is.",
      "The answer holds every action twice, or every rank once for each axis and alias. One line must not take all the memory of the machine that "
@@ -302,8 +307,8 @@ constexpr rule_text texts[]{
      "schedules::dual_pipe{.microbatches = 5} on parallel_dims{.pp = 2}",
      "Take a number that the sentence names, or dual_pipe_v: no rank has a mirror, and any numbers are legal."},
     {313, "a schedule that is written down can be read",
-     "The text of from_csv has a line for each rank, and its actions between commas: 0F0, 0B0, 0I0, 0W0, "
-     "OVERLAP(0F1,2B0). Stages and microbatches are counted from 0 without a gap.",
+     "The text of from_csv, or of \"csv\" in a line of `rankc schedule`, has a line for each rank, and its actions between "
+     "commas: 0F0, 0B0, 0I0, 0W0, OVERLAP(0F1,2B0), 0UNSHARD, 0RESHARD, 0REDUCE_GRAD, 0STEP. Stages and microbatches are counted from 0 without a gap.",
      "The text is the schedule; what is not understood cannot be left out of it. Sends and receives are not written: "
      "rankc places them.",
      R"(schedules::from_csv<"0F0, 0X0">{})",

@@ -1,31 +1,60 @@
 // SPDX-License-Identifier: Apache-2.0
 // Puts backwards together again that a schedule splits for nothing.
 #pragma once
-#include <rankc/schedule/actions.hpp>
+#include <rankc/schedule/timing.hpp>
+
+#include <vector>
 
 namespace rankc {
 
-/// The same actions with each I that its own W follows directly made a B: one walk over the stage, and nothing kept
-/// between its halves.
-constexpr action_table fuse_backward(action_table t) {
-  std::size_t to = 0, from = 0;
-  for (std::size_t rank = 0; rank + 1 < t.begin.size(); ++rank) {
-    const std::size_t end = static_cast<std::size_t>(t.begin[rank + 1]);
-    t.begin[rank] = static_cast<int>(to);
+namespace detail {
+
+/// When the input gradient of each stage and microbatch is used by the stage before; never by what is not there.
+/// Shapes: (stages x microbatches).
+constexpr std::vector<double> find_uses(const action_table& t, const timing& when) {
+  constexpr double never = 1e300;
+  std::vector<double> use(static_cast<std::size_t>(t.stages()) * t.microbatches, never);
+  for (std::size_t i = 0; i < t.actions.size(); ++i) {
+    const action& a = t.actions[i];
+    if ((a.kind == action_kind::B || a.kind == action_kind::I) && a.stage + 1 < t.stages())
+      use[static_cast<std::size_t>(a.stage + 1) * t.microbatches + a.microbatch] = when.begin[i];
+  }
+  return use;
+}
+
+}  // namespace detail
+
+/// The same actions with each I that its own W follows directly made a B, where nobody waits for the I: one walk over the
+/// stage, and nothing kept between its halves. Somebody waits where, in the max-plus solution of the table, the stage
+/// before begins its backward earlier than it could after the W. So no action begins later, and the makespan stays; the
+/// halves of an OVERLAP are left alone.
+/// The table must pass check_actions.
+constexpr action_table fuse_backward(action_table t, const costs& c = {}) {
+  const timing when = time(t, c);
+  const std::vector<double> use = detail::find_uses(t, when);
+  // Whether the I at `i` of a rank whose actions are from `first` on is fused with what is behind it.
+  const auto fuses = [&](int rank, int first, int i) {
+    const action &a = t.actions[i], &w = t.actions[i + 1];
+    if (a.kind != action_kind::I || w != action{action_kind::W, a.stage, a.microbatch}) return false;
+    if (a.overlaps_next || (i > first && t.actions[i - 1].overlaps_next)) return false;
+    const bool is_sent = a.stage > 0 && t.rank_of(a.stage - 1, a.microbatch) != rank;
+    return when.end[i + 1] + (is_sent ? c.send : 0) <= use[static_cast<std::size_t>(a.stage) * t.microbatches + a.microbatch];
+  };
+  int to = 0, from = 0;
+  for (int rank = 0; rank < t.ranks(); ++rank) {
+    const int first = from, end = t.begin[rank + 1];
+    t.begin[rank] = to;
     for (; from < end; ++from) {
       action a = t.actions[from];
-      if (a.kind == action_kind::I && !a.overlaps_next && from + 1 < end) {
-        const action& next = t.actions[from + 1];
-        if (next.kind == action_kind::W && next.stage == a.stage && next.microbatch == a.microbatch) {
-          a = {action_kind::B, a.stage, a.microbatch, next.overlaps_next};
-          ++from;
-        }
+      if (from + 1 < end && fuses(rank, first, from)) {
+        a.kind = action_kind::B;
+        ++from;
       }
       t.actions[to++] = a;
     }
   }
-  t.begin.back() = static_cast<int>(to);
-  t.actions.resize(to);
+  t.begin.back() = to;
+  t.actions.resize(static_cast<std::size_t>(to));
   return t;
 }
 

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <rankc/codegen/generator.hpp>
+#include <rankc/schedule/csv.hpp>
 #include <rankc/schedule/timing.hpp>
 #include <rankc/runtime/trace_events.hpp>
 
@@ -61,16 +62,16 @@ json lanes_of(const std::string& page) {
 
 /// A measured step of a plan: every rank does its actions one after another, `took` us each, then the optimizer.
 std::string measured(const rankc::plan_data& plan, double took, bool swapped = false) {
+  rankc::runtime::trace_head head{plan.name, "measured", 7, {}};
   std::vector<std::string> names;
   for (const rankc::action& a : plan.actions.actions) names.push_back(token(a));
-  rankc::runtime::trace_head head{plan.name, "measured", 7, {}};
   std::vector<rankc::runtime::traced> events;
   for (int r = 0; r < plan.dims.world; ++r) {
     const auto c = rankc::layout(plan.dims).at(r);
     head.ranks.push_back({c.pp.index, c.dp_replicate.index, c.tp.index, {}});
     double now = 5;
     const int first = plan.actions.begin[c.pp.index], last = plan.actions.begin[c.pp.index + 1];
-    for (int i = first; i < last; ++i, now += took) {
+    for (int i = first; i < last && computes(plan.actions.actions[i].kind); ++i, now += took) {
       const int shown = swapped && i < first + 2 ? 2 * first + 1 - i : i;
       events.push_back({r, rankc::runtime::stream::compute, names[static_cast<std::size_t>(shown)].c_str(), now, now + took});
     }
@@ -90,23 +91,25 @@ TEST_CASE("a planned trace has every action once, at its simulated time, and bot
     const json trace = json::parse(contents(out.path(name)));
     CHECK(trace["otherData"]["plan"] == plan.name);
     CHECK(trace["otherData"]["times"] == "planned");
-    std::map<std::pair<int, std::string>, json> compute;
+    std::map<std::pair<int, std::string>, json> actions;
     std::map<std::string, std::vector<json>> messages;
     for (const json& e : trace["traceEvents"]) {
       if (e["ph"] != "X") continue;
-      if (e["tid"] == 0) CHECK(compute.emplace(std::pair(e["pid"].get<int>(), e["name"].get<std::string>()), e).second);
+      if (e["name"].get<std::string>().find("stage") == std::string::npos)
+        CHECK(actions.emplace(std::pair(e["pid"].get<int>(), e["name"].get<std::string>()), e).second);
       else messages[e["name"]].push_back(e);
     }
-    CHECK(compute.size() == plan.actions.actions.size());
+    CHECK(actions.size() == plan.actions.actions.size());
     const rankc::timing expected = rankc::time(plan.actions);
     std::size_t edges = 0;
     for (int pp = 0; pp < plan.dims.pp; ++pp)
       for (int i = plan.actions.begin[pp]; i < plan.actions.begin[pp + 1]; ++i) {
         const rankc::action& a = plan.actions.actions[i];
-        const json& e = compute.at({rankc::layout(plan.dims).flat(rankc::coord{.pp = rankc::along<rankc::mesh_axis::pp>(pp)}), token(a)});
+        const json& e = actions.at({rankc::layout(plan.dims).flat(rankc::coord{.pp = rankc::along<rankc::mesh_axis::pp>(pp)}), token(a)});
         CHECK(e["ts"] == 1000 * expected.begin[i]);
         CHECK(e["dur"] == 1000 * (expected.end[i] - expected.begin[i]));
-        edges += a.kind == rankc::action_kind::F ? a.stage + 1 < plan.dims.pp : a.stage > 0;
+        CHECK(e["tid"] == (a.kind == rankc::action_kind::reduce_grad ? 1 : 0));
+        if (computes(a.kind)) edges += a.kind == rankc::action_kind::F ? a.stage + 1 < plan.dims.pp : a.stage > 0;
       }
     CHECK(messages.size() == edges);
     for (const auto& [what, ends] : messages) {
@@ -140,9 +143,11 @@ TEST_CASE("the page holds all that it shows, and asks for nothing from elsewhere
       CHECK(row["bubble"].get<double>() == doctest::Approx(expected.bubble_per_rank[pp]));
       CHECK(row["peak"] == expected.peak_activations[pp]);
       CHECK(row["held"].back()[1] == 0);
-      std::size_t actions = 0;
-      for (const json& box : row["boxes"]) actions += box[2] == 0;
-      CHECK(actions == static_cast<std::size_t>(plan.actions.begin[pp + 1] - plan.actions.begin[pp]));
+      std::vector<std::string> shown, planned;
+      for (const json& box : row["boxes"])
+        if (box[1] != "c" || box[2] == 1) shown.push_back(box[0]);
+      for (int i = plan.actions.begin[pp]; i < plan.actions.begin[pp + 1]; ++i) planned.push_back(token(plan.actions.actions[i]));
+      CHECK(shown == planned);
     }
   }
 }
@@ -162,6 +167,37 @@ TEST_CASE("a measured step stands below the plan, with its own makespan and bubb
   CHECK(lane["length"] == 4 * 250 + 3);
   CHECK(lane["bubble"].get<double>() == doctest::Approx(0));
   CHECK(lane["rows"][0]["boxes"].back()[1] == "o");
+}
+
+TEST_CASE("what overlaps is shown so, and what a stage does once a step comes with it") {
+  const folder out;
+  const rankc::plan_data plan = programs::make(programs::pipeline{"tiny_gpt2", "dual_v_2", programs::order::dual_pipe_v, 1, 1, 2, 5});
+  const auto shown = [&](const char* format) {
+    REQUIRE(timeline(plan, {"--format", format, "--out", out.path(format)}) == 0);
+    return contents(out.path(format));
+  };
+  const std::string csv = shown("csv");
+  CHECK(csv == "0F0,0F1,0F2,3F0,3B0,3F1,OVERLAP(0F3,3B1),OVERLAP(3F2,0B0),OVERLAP(0F4,3B2),OVERLAP(3F3,0B1),3B3,OVERLAP(3F4,0B2),3B4,"
+               "3REDUCE_GRAD,0B3,0B4,0REDUCE_GRAD,0STEP,3STEP\n"
+               "1F0,2F0,1F1,2F1,1F2,2B0,OVERLAP(2F2,1B0),OVERLAP(1F3,2B1),OVERLAP(2F3,1B1),OVERLAP(1F4,2B2),OVERLAP(2F4,1B2),2B3,1B3,2I4,1I4,"
+               "2W4,2REDUCE_GRAD,1W4,1REDUCE_GRAD,1STEP,2STEP\n");
+  rankc::report refused;
+  const rankc::action_table back = rankc::parse_csv(refused, csv);
+  CHECK(back.actions == plan.actions.actions);
+
+  CHECK(shown("text").find(" [0F3 3B1]    -    . [3F2 0B0]    - [0F4 3B2]    - ") != std::string::npos);
+  const std::string svg = shown("svg");
+  for (const rankc::action& a : plan.actions.actions) CHECK(svg.find("<title>" + token(a) + "</title>") != std::string::npos);
+
+  const json lane = lanes_of(shown("html"))[0];
+  CHECK(lane["makespan"] == 1000 * rankc::time(plan.actions).makespan);
+  CHECK(lane["bubble"].get<double>() == doctest::Approx(rankc::time(plan.actions).bubble));
+  std::map<int, int> halves;
+  for (const json& row : lane["rows"])
+    for (const json& box : row["boxes"])
+      if (++halves[box[6]]; box[6] == 2) CHECK(box[2] == static_cast<int>(rankc::runtime::stream::beside));
+  CHECK(halves[1] == 10);
+  CHECK(halves[2] == 10);
 }
 
 TEST_CASE("a measured step of something else is refused by name") {

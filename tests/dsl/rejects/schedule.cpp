@@ -109,6 +109,17 @@ static_assert(valid<rc313_no_actions>);  // error: RC313: the text has no action
 using rc313_stage_left_out = scheduled<from_csv<fault(literal("0F0, 0B0\n2F0, 2B0"), literal("0F0, 0B0\n1F0, 1B0"))>{}>;
 static_assert(valid<rc313_stage_left_out>);  // error: RC313: no line has a forward of stage 1, but they go up to 2
 
+using rc302_step_of_another_rank = scheduled<from_csv<fault(literal("0F0, 0B0, 1STEP\n1F0, 1B0"), literal("0F0, 0B0, 0STEP\n1F0, 1B0"))>{}>;
+static_assert(valid<rc302_step_of_another_rank>);  // error: RC302: rank 0 has 1STEP, but stage 1 is on rank 1
+
+using rc310_gradients_behind_their_reduction =
+    scheduled<from_csv<fault(literal("0F0, 0I0, 0REDUCE_GRAD, 0W0\n1F0, 1B0"), literal("0F0, 0I0, 0W0, 0REDUCE_GRAD\n1F0, 1B0"))>{}>;
+static_assert(valid<rc310_gradients_behind_their_reduction>);  // error: RC310: rank 0 has 0W0 behind 0REDUCE_GRAD, which comes once, after the last gradient of the stage: put it behind 0W0
+
+using rc310_computes_while_sharded =
+    scheduled<from_csv<fault(literal("0UNSHARD, 0F0, 0RESHARD, 0B0\n1F0, 1B0"), literal("0UNSHARD, 0F0, 0B0, 0RESHARD\n1F0, 1B0"))>{}>;
+static_assert(valid<rc310_computes_while_sharded>);  // error: RC310: rank 0 has 0B0, but stage 0 is sharded there; put 0UNSHARD before it
+
 using rc304_in_a_text = scheduled<from_csv<fault(literal("0F0, 0B0\n1B0, 1F0"), literal("0F0, 0B0\n1F0, 1B0"))>{}>;
 static_assert(valid<rc304_in_a_text>);  // error: RC304: rank 1 waits for 1F0 before 1B0, for ever; order each rank's actions by their data: F after F of the stage before, B after B of the stage after
 

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// When the weights of sharded stages are gathered and let go.
+#pragma once
+#include <rankc/schedule/actions.hpp>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace rankc {
+
+namespace detail {
+
+/// Of each action of a table when its stage is used on its rank the next time, and the first time.
+/// Shapes: next (actions); first (ranks x stages). Units: indices of the table's actions; `never` where it is not.
+struct stage_uses {
+  static constexpr int never = 1 << 30;
+  std::vector<int> next, first;
+  constexpr explicit stage_uses(const action_table& t)
+      : next(t.actions.size(), never), first(static_cast<std::size_t>(t.ranks()) * t.stages(), never) {
+    for (int r = 0; r < t.ranks(); ++r)
+      for (int i = t.begin[r + 1]; i-- > t.begin[r];) {
+        if (!computes(t.actions[i].kind)) continue;
+        int& use = first[r * t.stages() + t.actions[i].stage];
+        next[i] = use;
+        use = i;
+      }
+  }
+};
+
+}  // namespace detail
+
+/// The table with an UNSHARD before the first use of each stage on a rank and a RESHARD after its last, and in between
+/// where a rank has more stages than the `most` that may be gathered at once: then those stay, or are gathered ahead,
+/// that it uses soonest. The halves of an OVERLAP need both of their stages, whatever `most` is.
+/// The table has no UNSHARD and RESHARD of its own.
+constexpr action_table gather_weights(action_table t, int most) {
+  struct held {
+    int stage, next_use;
+    bool gathered = false;
+  };
+  const detail::stage_uses uses(t);
+  const std::vector<action> said = std::move(t.actions);
+  t.actions = {};
+  int from = 0;
+  for (int r = 0; r < t.ranks(); ++r) {
+    std::vector<held> stages;
+    for (int s = 0; s < t.stages(); ++s)
+      if (t.has_stage(r, s)) stages.push_back({s, uses.first[r * t.stages() + s]});
+    const auto find = [&](int stage) { return std::find_if(stages.begin(), stages.end(), [&](const held& h) { return h.stage == stage; }); };
+    const int end = t.begin[r + 1];
+    t.begin[r] = static_cast<int>(t.actions.size());
+    const auto gather_for = [&](int needed) {
+      std::sort(stages.begin(), stages.end(), [](const held& a, const held& b) {
+        return a.next_use != b.next_use ? a.next_use < b.next_use : a.stage < b.stage;
+      });
+      const auto wanted = [&](const held& h) { return h.next_use != uses.never && &h - stages.data() < std::max(most, needed); };
+      for (const bool gathers : {false, true})
+        for (held& h : stages) {
+          if (h.gathered == gathers || wanted(h) != gathers) continue;
+          t.actions.push_back({gathers ? action_kind::unshard : action_kind::reshard, h.stage, 0});
+          h.gathered = gathers;
+        }
+    };
+    while (from < end) {
+      const int n = said[from].overlaps_next ? 2 : 1;
+      gather_for(n == 2 && said[from].stage != said[from + 1].stage ? 2 : 1);
+      for (const int item_end = from + n; from < item_end; ++from) {
+        t.actions.push_back(said[from]);
+        if (computes(said[from].kind)) find(said[from].stage)->next_use = uses.next[from];
+      }
+    }
+    gather_for(0);
+  }
+  t.begin.back() = static_cast<int>(t.actions.size());
+  return t;
+}
+
+}  // namespace rankc
