@@ -5,12 +5,14 @@
 #include <rankc/schedule/actions.hpp>
 #include <rankc/schedule/placement.hpp>
 
+#include <algorithm>
+
 namespace rankc::schedules {
 
 /// Interleaved 1F1B whose rounds are of `group` microbatches, and whose I is sent before its W runs. A rank holds at
-/// most (stages_per_rank - 1) * group + pp - rank microbatches of a stage. The last round is played as a whole, with the
-/// microbatches that there are not left out. `group` is pp / 2 or more: in smaller ones ranks can wait for each other, which
-/// check_actions refuses (RC304).
+/// most (stages_per_rank - 1) * group + pp - rank microbatches of a stage, and pp - 2 * group where that is more than pp - rank:
+/// with less than that in small groups ranks would wait for each other. The last round is played as a whole, with the
+/// microbatches that there are not left out.
 struct group_interleaved {
   int microbatches = 1, stages_per_rank = 2;
   int group = 0;  // 0: pp
@@ -18,7 +20,8 @@ struct group_interleaved {
   constexpr int rank_of_stage(int stage, int pp) const { return loop_placement(stage, pp); }
   constexpr void actions(int pp, int rank, auto emit) const {
     const int size = group > 0 ? group : pp, round = size * stages_per_rank;
-    const int total = (microbatches + size - 1) / size * round, warm_up = (stages_per_rank - 1) * size + pp - rank;
+    const int total = (microbatches + size - 1) / size * round;
+    const int warm_up = (stages_per_rank - 1) * size + std::max(pp - rank, pp - 2 * size);
     auto put = [&](action_kind kind, int nth) {  // the nth forward or backward
       const int turn = nth % round / size, m = nth / round * size + nth % size;
       const int stage = (kind == action_kind::F ? turn : stages_per_rank - 1 - turn) * pp + rank;

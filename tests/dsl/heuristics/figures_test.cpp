@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <rankc/schedule/check.hpp>
+#include <rankc/schedules/gpipe.hpp>
 #include <rankc/schedules/group_interleaved.hpp>
 #include <rankc/schedules/one_f_one_b_v.hpp>
 #include <rankc/schedules/v_half.hpp>
@@ -44,8 +45,14 @@ constexpr totals figures_of(int pp, int microbatches) {
   if (!out.empty()) return {};
   return total(t, costs{});
 }
+// A compiler makes them too, with a part that is stretched where there are many microbatches.
 static_assert(figures_of<schedules::zero_bubble_1p>(2, 4).makespan == 13, "the lower bound");
+static_assert(figures_of<schedules::zero_bubble_2p>(3, 16).makespan == 50, "the lower bound");
+static_assert(figures_of<schedules::zero_bubble_v_greedy>(2, 17).makespan == 103, "the lower bound");
 static_assert(figures_of<schedules::v_half>(2, 3).makespan == 19, "the lower bound");
+static_assert(figures_of<schedules::v_half>(4, 11).makespan == 71);
+static_assert(figures_of<schedules::v_min>(4, 24).makespan == 155);
+static_assert(figures_of<schedules::one_f_one_b_v>(4, 13).makespan == 93);
 
 template <class Schedule>
 void check_any_size(int pp, int microbatches, int limit) {
@@ -68,7 +75,7 @@ TEST_CASE("any number of ranks and microbatches, within the memory that is promi
       check_any_size<schedules::v_half>(pp, m, 2 * ((pp + 2) / 2));
       check_any_size<schedules::v_min>(pp, m, 2 * ((pp + 4) / 3));
       check_any_size<schedules::one_f_one_b_v>(pp, m, 2 * (2 * pp / 3 + 1));
-      for (int group = (pp + 1) / 2; group <= pp; ++group) {
+      for (int group = 1; group <= pp; ++group) {
         const action_table t = collect(schedules::group_interleaved{m, 3, group}, pp);
         report out;
         check_actions(out, t);
@@ -76,6 +83,44 @@ TEST_CASE("any number of ranks and microbatches, within the memory that is promi
         CHECK(total(t).peak() <= 2 * group + pp);
       }
     }
+}
+
+TEST_CASE("any costs have an order within the memory that is promised") {
+  const planned_costs all[]{{1, 1.25, 0.75, 0.3}, {1, 2, 1, 0}, {10, 11, 8, 1}, {1, 0.3, 2.5, 0.7}, {3, 1, 0.1, 5}};
+  auto check = [](const auto& schedule, int pp, int limit) {
+    CAPTURE(schedule.name);
+    CAPTURE(pp);
+    CAPTURE(schedule.microbatches);
+    CAPTURE(schedule.cost.input_grad);
+    const action_table t = schedule.table(pp);
+    report out;
+    check_actions(out, t);
+    REQUIRE(out.empty());
+    CHECK(total(t).peak() <= limit);
+  };
+  for (const planned_costs& cost : all)
+    for (int pp = 1; pp <= 8; ++pp)
+      for (int m = 1; m <= 16; ++m) {
+        check(schedules::zero_bubble_1p{m, cost}, pp, pp);
+        check(schedules::zero_bubble_2p{m, cost}, pp, 2 * pp);
+        check(schedules::zero_bubble_v_greedy{m, cost}, pp, 2 * pp);
+        check(schedules::v_half{m, cost}, pp, 2 * ((pp + 2) / 2));
+        check(schedules::v_min{m, cost}, pp, 2 * ((pp + 4) / 3));
+        check(schedules::one_f_one_b_v{m, cost}, pp, 2 * (2 * pp / 3 + 1));
+      }
+}
+
+TEST_CASE("a stretched schedule is the one that many microbatches would have been given") {
+  for (int pp = 1; pp <= 9; ++pp) {
+    pipeline_load load = load_of(schedules::v_half{8 * pp + 20}, pp, {}, 2 * ((pp + 2) / 2));
+    const pattern like{{0, 1, 0, 0}, pp % 2 ? 0.0 : 1.0};
+    const action_table all = list_schedule(load, place(load, like), {});
+    load.microbatches = 2 * pp + 4;
+    const action_table few = list_schedule(load, place(load, like), {});
+    CHECK(stretch(few, {}, 8 * pp + 20).actions == all.actions);
+  }
+  const action_table gpipe = collect(schedules::gpipe{8}, 4);
+  CHECK(stretch(gpipe, {}, 16).actions.empty());  // nothing repeats: all forwards come first
 }
 
 TEST_CASE("makespan and peak are no worse than Sea AI Lab's but for the lines of `behind`") {
