@@ -5,7 +5,7 @@ if(RANKC_PLANS)
       continue()
     endif()
     add_test(NAME trace/${program}
-      COMMAND ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:${program}> -DGENERATOR=$<TARGET_FILE:${program}_rankc>
+      COMMAND ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:${program}> -DGENERATOR=$<TARGET_FILE:gpt_pp2_rankc>
               -DSCRATCH=${CMAKE_CURRENT_BINARY_DIR}/trace/${program} -P ${CMAKE_CURRENT_SOURCE_DIR}/trace/run.cmake)
   endforeach()
   if(TARGET gpt_pp2_cuda)

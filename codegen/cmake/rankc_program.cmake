@@ -1,6 +1,7 @@
 # add_rankc_program(<name> PLAN <plan.hpp> NAME <plan's C++ name> [TARGET host|cuda] [DTYPE f32|f64|bf16])
+# add_rankc_program(<name> GENERATOR <another's>_rankc [TARGET host|cuda] [DTYPE f32|f64|bf16])
 #
-#   <name>_rankc    the generator: the plan linked to rankc::codegen
+#   <name>_rankc    the generator: the plan linked to rankc::codegen; none where another program of the plan has one
 #   <name>_program  library of the rank programs it writes, for embedding: #include <<name>_program/program.hpp>
 #   <name>          executable: the programs with the trainer's command line
 #
@@ -8,12 +9,12 @@
 include_guard(DIRECTORY)
 
 function(add_rankc_program name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "PLAN;NAME;TARGET;DTYPE" "")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "PLAN;NAME;GENERATOR;TARGET;DTYPE" "")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "add_rankc_program(${name}): unknown arguments ${arg_UNPARSED_ARGUMENTS}; "
-                        "it takes PLAN, NAME, TARGET and DTYPE")
+                        "it takes PLAN and NAME, or GENERATOR, and TARGET and DTYPE")
   endif()
-  if(NOT arg_PLAN OR NOT arg_NAME)
+  if(NOT arg_GENERATOR AND (NOT arg_PLAN OR NOT arg_NAME))
     message(FATAL_ERROR "add_rankc_program(${name}): PLAN (a header) and NAME (the plan's C++ name) are needed")
   endif()
   if(NOT arg_TARGET)
@@ -40,24 +41,27 @@ function(add_rankc_program name)
     endif()
     set(dtype --dtype ${arg_DTYPE})
   endif()
-  cmake_path(ABSOLUTE_PATH arg_PLAN BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}" NORMALIZE)
-  cmake_path(GET arg_PLAN PARENT_PATH plan_dir)
-  cmake_path(GET arg_PLAN FILENAME plan_file)
 
   set(out "${CMAKE_CURRENT_BINARY_DIR}/${name}_program")
-  file(CONFIGURE OUTPUT "${CMAKE_CURRENT_BINARY_DIR}/${name}_rankc.cpp" CONTENT [[
+  if(NOT arg_GENERATOR)
+    set(arg_GENERATOR ${name}_rankc)
+    cmake_path(ABSOLUTE_PATH arg_PLAN BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}" NORMALIZE)
+    cmake_path(GET arg_PLAN PARENT_PATH plan_dir)
+    cmake_path(GET arg_PLAN FILENAME plan_file)
+    file(CONFIGURE OUTPUT "${CMAKE_CURRENT_BINARY_DIR}/${name}_rankc.cpp" CONTENT [[
 #include <@plan_file@>
 #include <rankc/codegen/generator.hpp>
 int main(int argc, char** argv) { return rankc::codegen::generator_main(@arg_NAME@::data("@name@"), argc, argv); }
 ]] @ONLY)
-  add_executable(${name}_rankc "${CMAKE_CURRENT_BINARY_DIR}/${name}_rankc.cpp")
-  target_include_directories(${name}_rankc PRIVATE "${plan_dir}")
-  target_link_libraries(${name}_rankc PRIVATE rankc::codegen)
+    add_executable(${name}_rankc "${CMAKE_CURRENT_BINARY_DIR}/${name}_rankc.cpp")
+    target_include_directories(${name}_rankc PRIVATE "${plan_dir}")
+    target_link_libraries(${name}_rankc PRIVATE rankc::codegen)
+  endif()
 
   set(source "${out}/program.cpp")  # for both targets: the kernels are the runtime's
   add_custom_command(OUTPUT "${source}" "${out}/program.hpp" "${out}/main.cpp"
-    COMMAND ${name}_rankc emit --target ${arg_TARGET} ${dtype} --out "${out}"
-    DEPENDS ${name}_rankc COMMENT "Generating ${name} (${arg_TARGET})" VERBATIM)
+    COMMAND ${arg_GENERATOR} emit --target ${arg_TARGET} ${dtype} --out "${out}"
+    DEPENDS ${arg_GENERATOR} COMMENT "Generating ${name} (${arg_TARGET})" VERBATIM)
   add_library(${name}_program STATIC "${source}" "${out}/program.hpp")
   target_include_directories(${name}_program PUBLIC "${CMAKE_CURRENT_BINARY_DIR}")
   target_link_libraries(${name}_program PUBLIC rankc::runtime_${arg_TARGET})

@@ -41,7 +41,7 @@ std::string emit_memory(const lowered& l, const pipeline_rank& r) {
   if (r.reads_tokens) one("ids", a.tokens, ids, "the step's tokens, by microbatch");
   if (r.reads_targets) one("targets", a.targets, ids, "their next tokens");
   one("loss", a.loss, l.wide_bytes(), "sum over the microbatches");
-  one("norm", a.norm, l.wide_bytes(), "square of the gradients' norm");
+  if (l.trains()) one("norm", a.norm, l.wide_bytes(), "square of the gradients' norm");
   for (const stage_plan& s : r.stages) {
     std::vector<std::size_t> where = s.slots;
     for (std::size_t& w : where) w += a.slots;

@@ -42,7 +42,7 @@ namespace {
 /// Where an action is planned to run. Collectives beside computation share a stream.
 stream stream_of(const action& a, part half) {
   if (a.kind == action_kind::reduce_grad || a.kind == action_kind::unshard) return stream::reduce;
-  return half == part::second ? stream::beside : stream::compute;
+  return half == part::first ? stream::beside : stream::compute;
 }
 
 /// Each rank did the plan's computations in their order, the halves of an OVERLAP in any.

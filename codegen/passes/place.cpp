@@ -43,7 +43,7 @@ void place_arena(lowered& l) {
     if (r.reads_tokens) a.tokens = take(ids);
     if (r.reads_targets) a.targets = take(ids);
     a.loss = take(l.wide_bytes());
-    a.norm = take(l.wide_bytes());
+    if (l.trains()) a.norm = take(l.wide_bytes());
     a.slots = take(a.slots_bytes);
     a.boundaries = take(aligned(a.boundary_bytes) * a.boundary_count);
     for (int c = 0; c < a.chains; ++c) a.chain[c] = take(a.chain_bytes);

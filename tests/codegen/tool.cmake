@@ -7,11 +7,11 @@ add_executable(rankc_tool_test
   codegen/tool/oracles_test.cpp
   codegen/tool/rules_test.cpp
   codegen/tool/schedule_test.cpp)
-target_include_directories(rankc_tool_test PRIVATE programs "${PROJECT_SOURCE_DIR}/templates")
+target_include_directories(rankc_tool_test PRIVATE "${PROJECT_SOURCE_DIR}/templates")
 target_compile_definitions(rankc_tool_test PRIVATE
   RANKC_ORACLES="${CMAKE_CURRENT_SOURCE_DIR}/oracles/schedules" RANKC_SOURCES="${PROJECT_SOURCE_DIR}"
   RANKC_TOOL="$<TARGET_FILE:rankc_tool>")
-target_link_libraries(rankc_tool_test PRIVATE rankc_tool_commands rankc_test_main)
+target_link_libraries(rankc_tool_test PRIVATE rankc_tool_commands rankc_test_plans rankc_test_main)
 add_dependencies(rankc_tool_test rankc_tool)
 add_test(NAME codegen/tool COMMAND rankc_tool_test)
 add_test(NAME codegen/tool/version COMMAND rankc_tool --version)

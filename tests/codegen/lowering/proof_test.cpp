@@ -52,13 +52,14 @@ TEST_CASE("mutants of lowered programs: no false accept, proof and checker agree
   unsigned seed = 1;
   for (const programs::job& j : small)
     for (const programs::layout& l : programs::layouts) {
-      if (l.pp > j.layers || l.by == programs::order::interleaved || l.by == programs::order::zero_bubble_v) continue;
+      if (l.pp > j.layers || (l.by != programs::order::gpipe && l.by != programs::order::one_f_one_b)) continue;
       const rankc::plan_data plan = programs::make(j, l);
       const program p = expand_train(seed % 2 ? lower(plan, dtype::f32) : lower(plan, dtype::bf16, target::cuda));
       sum += testing::run_mutations(p, l.dp * l.tp * l.pp == 8 ? 250 : 600, seed++);
     }
-  for (const programs::order by : {programs::order::interleaved, programs::order::zero_bubble_v}) {
-    const rankc::plan_data plan = programs::make({"tiny_gpt2", "mutants", by, 1, 1, 2, 2, 2, 4});
+  using programs::order;
+  for (const order by : {order::interleaved, order::zero_bubble_v, order::dual_pipe, order::dual_pipe_v}) {
+    const rankc::plan_data plan = programs::make({"tiny_gpt2", "mutants", by, 1, 1, 2, 2, by == order::dual_pipe ? 1 : 2, 4});
     sum += testing::run_mutations(expand_train(lower(plan, dtype::f32)), 150, seed++);
   }
   MESSAGE(testing::to_text(sum));

@@ -195,7 +195,7 @@ TEST_CASE("what overlaps is shown so, and what a stage does once a step comes wi
   std::map<int, int> halves;
   for (const json& row : lane["rows"])
     for (const json& box : row["boxes"])
-      if (++halves[box[6]]; box[6] == 2) CHECK(box[2] == static_cast<int>(rankc::runtime::stream::beside));
+      if (++halves[box[6]]; box[6] == 1) CHECK(box[2] == static_cast<int>(rankc::runtime::stream::beside));
   CHECK(halves[1] == 10);
   CHECK(halves[2] == 10);
 }
