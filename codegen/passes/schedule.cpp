@@ -101,7 +101,7 @@ class builder {
   }
 
   /// Whether a stage's gradients are to be reduced as soon as action `at` has run: then each layer's as soon as its own are
-  /// there.
+  /// there. Another stage's before them may come after them, unless the other rank of the stage keeps the order.
   bool reduces_after(int at) const {
     const int stage = t_.actions[at].stage, end = t_.begin[r_.index + 1];
     if (!sums_gradients(t_.actions[at])) return false;
@@ -110,8 +110,9 @@ class builder {
       if (sums_gradients(t_.actions[next]) && t_.actions[next].stage == stage) return false;
       ++next;
     }
-    while (next < end && t_.actions[next].kind == action_kind::reduce_grad && t_.actions[next].stage != stage) ++next;
-    return next < end && t_.actions[next].kind == action_kind::reduce_grad &&
+    const auto is_reduction = [&] { return next < end && t_.actions[next].kind == action_kind::reduce_grad; };
+    while (!t_.bidirectional() && is_reduction() && t_.actions[next].stage != stage) ++next;
+    return is_reduction() && t_.actions[next].stage == stage &&
            std::any_of(r_.buckets.begin(), r_.buckets.end(), [&](const bucket& b) { return b.stage == local(stage); });
   }
 
