@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "portfolio.hpp"
 
-#include <rankc/schedule/best.hpp>
+#include <rankc/schedules/best.hpp>
 #include <rankc/schedules/dual_pipe.hpp>
 #include <rankc/schedules/dual_pipe_v.hpp>
 #include <rankc/schedules/gpipe.hpp>
@@ -38,37 +38,30 @@ action_table make(report& out, const schedule_sizes& sizes) {
   if constexpr (requires { schedule.check(out, sizes.pp); }) schedule.check(out, sizes.pp);
   if (out.size() > before) return {};
   action_table t = collect(schedule, sizes.pp);
-  if (t.begin.empty()) {
-    refuse(out, 312) << Schedule::name << " finds no order within its memory for these costs; take other costs, or "
-                     << "zero_bubble_v, which has one order for all";
-    return {};
-  }
   return sizes.inference && !t.inference ? forwards_of(t) : t;
 }
 
+using namespace rankc::schedules;
+
 /// The search, in bounded time.
 action_table make_best(report& out, const schedule_sizes& sizes) {
-  constexpr long long most_actions = 50'000'000, most_runs = 20'000;
+  const std::size_t before = out.size();
+  best{.microbatches = sizes.microbatches, .stages_per_rank = sizes.stages_per_rank, .memory_limit = sizes.memory_limit}.check(out, sizes.pp);
+  if (out.size() > before) return {};
+  constexpr long long most_actions = 50'000'000, most_runs = 30'000;
   const long long actions = 3LL * sizes.pp * sizes.stages_per_rank * sizes.microbatches;
-  const schedule_choice best = best_schedule({.pp = sizes.pp,
+  const schedule_choice choice = best_schedule({.pp = sizes.pp,
                                               .stages_per_rank = sizes.stages_per_rank,
                                               .microbatches = sizes.microbatches,
                                               .cost = sizes.costs,
                                               .memory_limit = sizes.memory_limit,
                                               .runs = static_cast<int>(std::min(most_runs, most_actions / actions))});
-  if (best.table.actions.empty()) {
-    refuse(out, 307) << "memory_limit=" << sizes.memory_limit << ", but one microbatch alone holds its activations of the "
-                     << sizes.stages_per_rank << " stages of a rank; take at least " << sizes.stages_per_rank;
-    return {};
-  }
-  return sizes.inference ? forwards_of(best.table) : best.table;
+  return sizes.inference ? forwards_of(choice.table) : choice.table;
 }
 
 template <class Schedule>
 constexpr known_schedule known{Schedule::name, Schedule{}.stages_per_rank,
                                requires(Schedule s) { s.stages_per_rank = 1; }, make<Schedule>};
-
-using namespace rankc::schedules;
 
 constexpr known_schedule all[]{known<gpipe>,
                                known<one_f_one_b>,
@@ -85,7 +78,7 @@ constexpr known_schedule all[]{known<gpipe>,
                                known<one_f_one_b_v>,
                                known<dual_pipe>,
                                known<dual_pipe_v>,
-                               {"best", 1, true, make_best}};
+                               {best::name, 1, true, make_best}};
 
 }  // namespace
 

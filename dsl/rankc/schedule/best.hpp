@@ -20,13 +20,16 @@
 
 namespace rankc {
 
-/// What a best schedule is asked for. More `runs` of the simulator find better ones.
-/// Units: `memory_limit` in microbatches of one stage that a rank holds.
+/// What a best schedule is asked for. More `runs` of the simulator find better ones. Where stages_per_rank is 0 it is found
+/// too: from 1 to 4, with no more stages than `layers`, if these are given.
+/// Units: `memory_limit` in microbatches of one stage that a rank holds. Where stages_per_rank is 0, it and the costs are of
+/// all that a rank has of the model: a stage has its share of that, but a message takes as long.
 struct schedule_request {
   int pp = 1, stages_per_rank = 1, microbatches = 1;
   costs cost = {};
   int memory_limit = std::numeric_limits<int>::max();
-  int runs = 5000;
+  int runs = 30000;
+  int layers = 0;
 };
 
 /// The best schedule found. `published` is the best of the portfolio within the limit, by `published_makespan`; the table
@@ -38,7 +41,7 @@ struct schedule_choice {
   double published_makespan = std::numeric_limits<double>::infinity();
   bool searched = false;
   totals found;
-  double bound = 0;  // of the makespan, for the better of the placements
+  double bound = std::numeric_limits<double>::infinity();  // of the makespan, in the placements that were tried
   constexpr double over_bound() const { return found.makespan / bound - 1; }
 };
 
@@ -145,11 +148,11 @@ constexpr void try_patterns(shortlist& list, int stages_per_rank, int runs) {
 
 }  // namespace detail
 
-/// The best of the published schedules within the limit, or better.
-/// Errors: an empty table where the limit is below stages_per_rank, less than one microbatch needs.
-/// Source: the portfolio and search of "auto" schedulers, Qi et al. 2023, arXiv:2401.10241, section 3.1.
-constexpr schedule_choice best_schedule(const schedule_request& q) {
-  schedule_choice best;
+namespace detail {
+
+/// The best for as many stages on a rank as are asked for, if it is better than `best`.
+constexpr void search(const schedule_request& q, schedule_choice& best) {
+  if (q.memory_limit < q.stages_per_rank) return;
   auto offer = [&](const action_table& t) {
     if (t.actions.empty()) return false;
     const totals found = total(t, q.cost);
@@ -172,21 +175,52 @@ constexpr schedule_choice best_schedule(const schedule_request& q) {
     if (!offer(t)) return;
     best.published = name;
     best.published_makespan = best.found.makespan;
+    best.searched = false;
   };
-  detail::for_each_heuristic(q, {q.cost.forward, q.cost.input_grad, q.cost.weight_grad, q.cost.send}, offer_published);
-  detail::for_each_published(q, [&](std::string_view name, const action_table& t) {
+  for_each_heuristic(q, {q.cost.forward, q.cost.input_grad, q.cost.weight_grad, q.cost.send}, offer_published);
+  for_each_published(q, [&](std::string_view name, const action_table& t) {
     offer_published(name, t);
     for (std::size_t i = 0; i < loads.size(); ++i)
-      if (t.rank_of_stage == loads[i].rank_of_stage) lists[i].add(detail::without_weights(t));
+      if (t.rank_of_stage == loads[i].rank_of_stage) lists[i].add(without_weights(t));
   });
   for (std::size_t i = 0; i < loads.size(); ++i) {
-    const double bound = lower_bound(loads[i]);
-    best.bound = i == 0 ? bound : std::min(best.bound, bound);
-    lists[i].add(detail::one_by_one(loads[i]));
-    const int share = q.runs / static_cast<int>(2 * loads.size());
-    detail::try_patterns(lists[i], q.stages_per_rank, share);
-    lists[i].improve(share);
+    best.bound = std::min(best.bound, lower_bound(loads[i]));
+    lists[i].add(one_by_one(loads[i]));
+    pattern at_once{std::vector<double>(2 * static_cast<std::size_t>(q.stages_per_rank), 0)};
+    lists[i].add(without_weights(list_schedule(loads[i], place(loads[i], at_once), {})));
+    const int share = q.runs / static_cast<int>(loads.size());
+    try_patterns(lists[i], q.stages_per_rank, share / 8);
+    lists[i].improve(share - share / 8);
     best.searched |= offer(lists[i].table());
+  }
+}
+
+/// The request for one of the numbers of stages on a rank that it leaves open.
+constexpr schedule_request with_stages(schedule_request q, int stages_per_rank) {
+  q.stages_per_rank = stages_per_rank;
+  q.cost.forward /= stages_per_rank;
+  q.cost.input_grad /= stages_per_rank;
+  q.cost.weight_grad /= stages_per_rank;
+  if (q.memory_limit <= std::numeric_limits<int>::max() / stages_per_rank) q.memory_limit *= stages_per_rank;
+  return q;
+}
+
+}  // namespace detail
+
+/// The best of the published schedules within the limit, or better.
+/// Shapes: the request's `cost.stage` has a factor for each stage; with stages_per_rank 0 its length says how many there are.
+/// Errors: an empty table where the limit is below stages_per_rank, less than one microbatch needs.
+/// Source: the portfolio and search of "auto" schedulers, Qi et al. 2023, arXiv:2401.10241, section 3.1.
+constexpr schedule_choice best_schedule(const schedule_request& q) {
+  schedule_choice best;
+  if (q.stages_per_rank > 0) {
+    detail::search(q, best);
+    return best;
+  }
+  for (int v = 1; v <= 4; ++v) {
+    if (v > 1 && q.layers > 0 && v * q.pp > q.layers) break;
+    if (!q.cost.stage.empty() && static_cast<int>(q.cost.stage.size()) != v * q.pp) continue;
+    detail::search(detail::with_stages(q, v), best);
   }
   return best;
 }

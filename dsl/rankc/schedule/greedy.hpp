@@ -77,19 +77,39 @@ constexpr void tighten(const pipeline_load& load, candidate& best, const std::ve
   }
 }
 
-/// Exchange neighbours where this makes things better, in at most `runs` trials, from the end: the ramp down has the
-/// waits that are left.
-constexpr void exchange(const pipeline_load& load, candidate& best, int& runs) {
-  for (bool moved = true; moved;) {
-    moved = false;
-    for (int r = load.pp - 1; r >= 0; --r)
-      for (int i = best.order.begin[r + 1] - 2; i >= best.order.begin[r]; --i) {
-        const action a = best.order.actions[i], b = best.order.actions[i + 1];
-        if (a.stage == b.stage && (a.kind == b.kind || a.microbatch == b.microbatch)) continue;
-        if (best.line.input[i + 1] > best.line.input[i] + best.line.idle[i] && best.line.idle[i + 1] > 0) continue;
-        if (--runs < 0) return;
-        moved |= move_ahead(load, best, i, i + 1);
-      }
+/// Move random passes by a few places, in `runs` trials, and go on from there unless it is worse by more than a threshold
+/// that falls to nothing: so it leaves what no single move makes better.
+/// Source: threshold accepting, Dueck and Scheuer 1990, J. Comput. Phys. 90.
+constexpr void anneal(const pipeline_load& load, candidate& best, int runs) {
+  const double passes = static_cast<double>(best.order.actions.size());
+  auto score = [&](const candidate& c) { return c.line.makespan + 0.1 * c.line.sum_of_ends / passes; };
+  unsigned state = 1;
+  auto random = [&](int below) {
+    state = state * 1664525u + 1013904223u;
+    return static_cast<int>((state >> 8) % static_cast<unsigned>(below));
+  };
+  candidate now = best;
+  double now_score = score(now);
+  for (int n = 0, tries = 0; n < runs && tries < 8 * runs; ++tries) {
+    const int rank = random(load.pp), begin = best.order.begin[rank], length = best.order.begin[rank + 1] - begin;
+    const int i = random(length - 1), j = std::min(length - 1, i + 1 + random(3));
+    const bool ahead = random(2) == 0;  // the last one goes first, or the first one last
+    candidate trial = now;
+    action* const row = trial.order.actions.data() + begin;
+    const action moved = row[ahead ? j : i];
+    bool keeps_order = true;
+    for (int k = ahead ? i : i + 1; k < j + !ahead; ++k)
+      if (row[k].stage == moved.stage && (row[k].kind == moved.kind || row[k].microbatch == moved.microbatch)) keeps_order = false;
+    if (!keeps_order) continue;
+    ++n;
+    std::rotate(row + i, row + (ahead ? j : i + 1), row + j + 1);
+    trial.run(load);
+    const double threshold = 0.02 * load.cost.forward * (runs - n) / runs * random(256) / 128;
+    if (const double s = score(trial); s <= now_score + threshold) {
+      if (trial.line.better_than(best.line)) best = trial;
+      now = std::move(trial);
+      now_score = s;
+    }
   }
 }
 
@@ -123,22 +143,23 @@ class shortlist {
       insert(std::move(c));
     }
   }
-  constexpr void add(const pattern& p) { add(repeat_pattern(load_, p)); }
+  constexpr void add(const pattern& p) { add(unroll(load_, p)); }
 
-  /// Tighten them in turn, in at most `runs` trials, until none can be better.
+  /// Tighten them in turn, then go on from the best, in `runs` trials or until none can be better.
   constexpr void improve(int runs) {
     const double bound = lower_bound(load_) * (1 + 1e-12);
     const std::vector<candidate> seeds = list_;
+    int tightening = runs / 8;
     for (const candidate& seed : seeds)
       for (const double share : {1.0, 0.75, 0.5, 0.0}) {
-        if (runs <= 0 || list_.front().line.makespan <= bound) return;
+        if (tightening <= 0 || list_.front().line.makespan <= bound) break;
         candidate c = seed;
-        tighten(load_, c, reserve(load_, share), runs);
+        tighten(load_, c, reserve(load_, share), tightening);
         insert(std::move(c));
       }
-    if (runs <= 0 || seeds.empty()) return;
+    if (list_.empty() || list_.front().line.makespan <= bound) return;
     candidate c = list_.front();
-    exchange(load_, c, runs);
+    anneal(load_, c, runs - runs / 8);
     insert(std::move(c));
   }
 

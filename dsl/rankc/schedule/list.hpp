@@ -53,11 +53,12 @@ struct rank_progress {
 
 }  // namespace detail
 
-/// The list schedule of a pattern, with its W: within the load's memory, and with an order for every load whose limit is
-/// stages_per_rank or more.
+/// The list schedule of a pattern, with its W, within the load's memory.
+/// Errors: an empty table where the limit is below stages_per_rank, less than one microbatch needs.
 constexpr action_table list_schedule(const pipeline_load& load, const placed_pattern& pattern, const leeway& allowed) {
   constexpr double rounding = 1e-9, never = std::numeric_limits<double>::infinity();
   const int stages = load.stages(), m = load.microbatches, ranks = load.pp, v = load.stages_per_rank(), limit = load.memory_limit;
+  if (limit < v) return {};
   const bool split = !load.whole_backward;
   const action_kind backward = load.backward();
   action_table t;
@@ -101,9 +102,12 @@ constexpr action_table list_schedule(const pipeline_load& load, const placed_pat
       detail::stage_progress* early = nullptr;
       bool turn_forward = false, is_early_forward = false;
       double turn_at = never, turn_input = never, early_at = never, arrives = never;
-      int earlier = rank.held - rank.due;  // held by this stage and those before it
+      int earlier = rank.held;  // by this stage and those before it
+      bool fits = true;
       for (int k = v - 1; k >= 0; --k) {
         detail::stage_progress& s = of_ranks[r * v + k];
+        // Each later stage keeps room for one: so the oldest microbatch can always run to its end.
+        fits = fits && earlier + v - 1 - k < limit;
         if (s.backwards < m) {
           const int cell = s.stage * m + s.backwards;
           double input = never;
@@ -126,8 +130,7 @@ constexpr action_table list_schedule(const pipeline_load& load, const placed_pat
         if (s.forwards < m) {
           const double input = output[s.stage * m + s.forwards - m];
           if (input > now + rounding && input < arrives) arrives = input;
-          // What the rank's later stages need to go on is kept: so the oldest microbatch can always run to its end.
-          if (rank.held < limit && earlier + rank.due + v - 1 - k < limit) {
+          if (fits) {
             if (s.forward_turn < turn_at - rounding) {
               turn = &s, turn_forward = true;
               turn_at = s.forward_turn, turn_input = input;

@@ -64,7 +64,7 @@ constexpr placed_pattern place(const pipeline_load& load, const pattern& p) {
 }
 
 /// The order of F and I (or B) on every rank if the pattern repeats.
-constexpr action_table repeat_pattern(const pipeline_load& load, const pattern& p) {
+constexpr action_table unroll(const pipeline_load& load, const pattern& p) {
   constexpr double rounding = 1e-9;
   const int stages = load.stages(), m = load.microbatches;
   const placed_pattern placed = place(load, p);

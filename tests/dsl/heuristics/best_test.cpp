@@ -2,7 +2,8 @@
 // best_schedule against Sea AI Lab's cost-aware schedulers, and against the portfolio.
 #include <doctest/doctest.h>
 
-#include <rankc/schedule/best.hpp>
+#include <rankc/rankc.hpp>
+#include <rankc/schedules/best.hpp>
 #include <rankc/schedule/check.hpp>
 
 #include "figures.hpp"
@@ -17,14 +18,9 @@ constexpr bool sound(const action_table& t) {
   return out.empty();
 }
 
-/// Where ours is longer than theirs, by how much.
-double behind(const figures& f) {
-  return f.name == "auto_v" && f.pp == 6 && f.microbatches == 24 && f.peak == 9 ? 5 : 0;
-}
-
 }  // namespace
 
-TEST_CASE("costs and a memory limit: no worse than Sea AI Lab's but for the lines of `behind`") {
+TEST_CASE("costs and a memory limit: no worse than Sea AI Lab's") {
   int lines = 0, better = 0;
   for (const figures& f : read_figures()) {
     if (!f.name.starts_with("auto")) continue;
@@ -35,8 +31,7 @@ TEST_CASE("costs and a memory limit: no worse than Sea AI Lab's but for the line
     CAPTURE(f.cost.input_grad);
     CAPTURE(f.peak);
     REQUIRE(sound(c.table));
-    if (behind(f) > 0) CHECK(c.found.makespan == doctest::Approx(f.makespan + behind(f)));
-    else CHECK(c.found.makespan <= f.makespan * (1 + 1e-9));
+    CHECK(c.found.makespan <= f.makespan * (1 + 1e-9));
     CHECK(c.found.peak() <= f.peak);
     CHECK(c.found.makespan <= c.published_makespan);
     CHECK(c.over_bound() >= -1e-9);
@@ -46,3 +41,77 @@ TEST_CASE("costs and a memory limit: no worse than Sea AI Lab's but for the line
   CHECK(lines == 90);
   MESSAGE("better on " << better << " of " << lines);
 }
+
+TEST_CASE("a slow stage: no published schedule is sooner done") {
+  for (const int v : {1, 2})
+    for (const int slow : {0, 2, 3}) {
+      schedule_request q{.pp = 4, .stages_per_rank = v, .microbatches = 8, .runs = 4000};
+      q.cost.stage.assign(static_cast<std::size_t>(4 * v), 1);
+      q.cost.stage[static_cast<std::size_t>(slow)] = 1.75;
+      const schedule_choice c = best_schedule(q);
+      CAPTURE(v);
+      CAPTURE(slow);
+      REQUIRE(sound(c.table));
+      CHECK(c.found.makespan == total(c.table, q.cost).makespan);
+      CHECK(c.over_bound() >= -1e-9);
+      int published = 0;
+      detail::for_each_published(q, [&](std::string_view name, const action_table& t) {
+        CAPTURE(name);
+        CHECK(c.found.makespan <= total(t, q.cost).makespan);
+        ++published;
+      });
+      CHECK(published >= 7);
+      const costs even{.stage = std::vector<double>(q.cost.stage.size(), 1)};
+      CHECK(c.found.makespan > best_schedule({4, v, 8, even, q.memory_limit, 100}).found.makespan);
+    }
+}
+
+TEST_CASE("tight memory, down to one microbatch at a time") {
+  for (int v = 1; v <= 3; ++v)
+    for (int pp = 1; pp <= 4; ++pp) {
+      double last = 0;
+      for (int limit = pp * v; limit >= v; --limit) {
+        const schedule_choice c = best_schedule({pp, v, 6, {1, 1.25, 0.75, 0.3}, limit, 300});
+        CAPTURE(v);
+        CAPTURE(pp);
+        CAPTURE(limit);
+        REQUIRE(sound(c.table));
+        CHECK(c.found.peak() <= limit);
+        last = c.found.makespan;
+      }
+      // One after the other: each takes the way through all stages and back, but for the last W of its last stage.
+      CHECK(last <= 6 * (pp * v * 3 + 2 * (pp - 1) * v * 0.3) + 1e-9);
+      CHECK(best_schedule({pp, v, 6, {}, v - 1, 300}).table.actions.empty());
+    }
+}
+
+TEST_CASE("the number of stages on a rank is found too, where it is left open") {
+  const costs cost{.send = 0.05};
+  const schedule_choice found = best_schedule({.pp = 4, .stages_per_rank = 0, .microbatches = 8, .cost = cost, .runs = 500});
+  REQUIRE(sound(found.table));
+  CHECK(found.over_bound() >= 0);
+  for (int v = 1; v <= 4; ++v) {
+    const costs share{.forward = 1.0 / v, .input_grad = 1.0 / v, .weight_grad = 1.0 / v, .send = 0.05};
+    CHECK(found.found.makespan <= best_schedule({4, v, 8, share, std::numeric_limits<int>::max(), 500}).found.makespan);
+  }
+  CHECK(found.table.stages() > 4);
+  CHECK(best_schedule({.pp = 4, .stages_per_rank = 0, .microbatches = 8, .runs = 100, .layers = 7}).table.stages() == 4);
+  costs uneven{.stage = std::vector<double>(8, 1)};
+  CHECK(best_schedule({.pp = 4, .stages_per_rank = 0, .microbatches = 8, .cost = uneven, .runs = 100}).table.stages() == 8);
+  const schedule_choice tight = best_schedule({.pp = 4, .stages_per_rank = 0, .microbatches = 8, .memory_limit = 2, .runs = 300});
+  REQUIRE(sound(tight.table));
+  CHECK(tight.found.peak() * 4 <= 2 * tight.table.stages());
+}
+
+namespace {
+
+inline constexpr models::gpt2 gpt{.layers = 4, .hidden = 8, .heads = 2, .ffn = 8, .vocab = 8};
+inline constexpr training recipe{.seq = 8, .global_batch = 8, .precision = f64};
+
+// In a plan the compiler does the search.
+using planned = plan<gpt, parallel_dims{.world = 2, .pp = 2}, schedules::best{.microbatches = 4, .stages_per_rank = 2, .memory_limit = 4},
+                     recipe, clusters::cpu>;
+static_assert(valid<planned>);
+static_assert(total(schedules::best{.microbatches = 4}.table(2)).makespan == 13, "the lower bound");
+
+}  // namespace
