@@ -9,8 +9,8 @@ namespace rankc::tool {
 
 namespace {
 
-/// Everything that happens, as a graph of what waits for what. Three sorts of event: a compute item, a
-/// message, and the end of a message item on one rank, when the whole BATCH is over.
+/// Everything that happens, as a graph of what waits for what. Four sorts of event: a compute item or STEP, a
+/// REDUCE_GRAD, a message, and the end of a message item on one rank, when the whole BATCH is over.
 class events {
  public:
   events(const text_program& p, const token_index& index) : p_(p), index_(index) {
@@ -49,7 +49,7 @@ class events {
         std::string name = spell(it.tokens[0]);
         if (it.tokens.size() > 1) name = "OVERLAP(" + name + "," + spell(it.tokens[1]) + ")";
         computation_[r].push_back(
-            it.kind != item_kind::compute
+            it.kind != item_kind::compute && it.tokens[0].kind != token_kind::STEP
                 ? -1
                 : add(fmt::format("rank {}'s {} (item {})", r, name, i), static_cast<int>(r)));
       }
@@ -79,13 +79,25 @@ class events {
                    p_.rank_of(from_stage, t.microbatch), p_.rank_of(to_stage, t.microbatch));
   }
 
+  /// The event of a REDUCE_GRAD: one of a stage on two ranks.
+  int reduction(int stage) {
+    const auto [found, is_new] = reductions_.try_emplace(stage, -1);
+    if (is_new) found->second = add(fmt::format("{}REDUCE_GRAD", stage), -1);
+    return found->second;
+  }
+
   void link_rank(int r) {
-    int last_computation = -1;
+    int last_computation = -1, last_reduction = -1;
     // The last message item of each queue, by peer and direction as far as queues tell them apart.
     std::map<std::pair<int, bool>, int> queue;
     for (std::size_t i = 0; i < p_.ranks[r].size(); ++i) {
       const item& it = p_.ranks[r][i];
-      if (it.kind == item_kind::compute) {
+      if (it.tokens[0].kind == token_kind::REDUCE_GRAD) {
+        const int me = reduction(it.tokens[0].stage);
+        for (const int before : {last_computation, last_reduction})
+          if (before >= 0) waits_[me].push_back(before);
+        last_reduction = me;
+      } else if (computation_[r][i] >= 0) {
         const int me = computation_[r][i];
         if (last_computation >= 0) waits_[me].push_back(last_computation);
         last_computation = me;
@@ -107,6 +119,8 @@ class events {
   }
 
   void link_inputs(int me, const token& t, int rank) {
+    if (t.kind == token_kind::STEP)
+      for (int s = 0; s < p_.stages; ++s) waits_[me].push_back(reduction(s));
     for (const token& needs : producers(p_, index_, t)) {
       const place made = *index_.find(needs);
       if (made.rank == rank) continue;  // earlier in program order
@@ -170,6 +184,7 @@ class events {
   std::vector<std::vector<int>> waits_;
   std::vector<std::vector<int>> computation_;  // of each item; -1: none
   std::map<std::tuple<token_kind, int, int, int>, int> messages_;
+  std::map<int, int> reductions_;  // of each stage
 };
 
 }  // namespace

@@ -104,6 +104,13 @@ std::optional<std::vector<int>> fields::whole_numbers(const char* name) const {
   return {};
 }
 
+std::optional<std::vector<double>> fields::numbers(const char* name) const {
+  const json* j = find(name);
+  if (j && is_list_of(*j, [](const json& x) { return x.is_number() && x.get<double>() >= 0; })) return j->get<std::vector<double>>();
+  if (j) refuse_type(name, *j, "a list of numbers of at least 0");
+  return {};
+}
+
 std::optional<std::vector<std::vector<std::string>>> fields::lists_of_text(const char* name) const {
   const json* j = find(name);
   const auto is_text = [](const json& x) { return x.is_string(); };

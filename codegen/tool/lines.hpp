@@ -34,6 +34,7 @@ class fields {
   std::optional<bool> flag(const char* name) const;
   std::optional<std::string> text(const char* name) const;
   std::optional<std::vector<int>> whole_numbers(const char* name) const;
+  std::optional<std::vector<double>> numbers(const char* name) const;  // each at least 0
   std::optional<std::vector<std::vector<std::string>>> lists_of_text(const char* name) const;
   /// The place of a field's text among the names that it may be.
   std::optional<std::size_t> one_of(const char* name, std::span<const std::string_view> legal) const;

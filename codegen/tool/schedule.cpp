@@ -3,6 +3,8 @@
 
 #include <rankc/schedule/check.hpp>
 #include <rankc/schedule/communicate.hpp>
+#include <rankc/schedule/complete.hpp>
+#include <rankc/schedule/csv.hpp>
 
 #include <algorithm>
 
@@ -16,11 +18,14 @@ namespace {
 /// Forwards that one answer may hold.
 constexpr long long most_forwards = 1 << 19;
 
-/// What a line asks for.
+/// What a line asks for: a schedule by name, or one that is written down.
 struct request {
   const known_schedule* schedule = nullptr;
+  std::optional<std::string> csv;
+  std::optional<std::vector<int>> placement;  // of the stages in csv
   schedule_sizes sizes;
   std::optional<double> memory_limit;
+  bool completes = false;
 };
 
 /// RC306: a schedule that places its stages itself is asked for as many. RC301: there are any.
@@ -36,9 +41,20 @@ void read_stages(const fields& f, request& r, report& out) {
     refuse(out, 301) << "stages_per_rank=" << r.sizes.stages_per_rank << "; a rank has at least 1";
 }
 
-request read(const json& line, report& out) {
-  const fields f(line, out);
-  request r;
+costs read_costs(const fields& f, report& out) {
+  const fields given(f.object("costs"), out);
+  return {.forward = given.number("F").value_or(1),
+          .input_grad = given.number("I").value_or(1),
+          .weight_grad = given.number("W").value_or(1),
+          .send = given.number("C").value_or(0),
+          .overlap = given.number("overlap").value_or(1),
+          .stage = given.numbers("stage").value_or(std::vector<double>{}),
+          .gather = given.number("UNSHARD").value_or(0),
+          .reduce = given.number("REDUCE_GRAD").value_or(0),
+          .step = given.number("STEP").value_or(0)};
+}
+
+void read_named(const fields& f, request& r, report& out) {
   if (const auto name = f.need("schedule", f.text("schedule"))) {
     const auto all = portfolio();
     const auto found = std::find_if(all.begin(), all.end(), [&](const auto& s) { return s.name == *name; });
@@ -56,13 +72,18 @@ request read(const json& line, report& out) {
   }
   read_stages(f, r, out);
   r.sizes.group = f.whole("group").value_or(0);
+}
+
+request read(const json& line, report& out) {
+  const fields f(line, out);
+  request r;
+  r.csv = f.text("csv");
+  r.placement = f.whole_numbers("stage_to_rank");
+  if (!f.has("csv")) read_named(f, r, out);
+  else if (f.has("schedule")) refuse(out, 300) << "the line has a schedule and csv, which is one; leave one out";
   r.sizes.inference = f.flag("inference").value_or(false);
-  const fields costs(f.object("costs"), out);
-  r.sizes.costs.forward = costs.number("F").value_or(1);
-  r.sizes.costs.input_grad = costs.number("I").value_or(1);
-  r.sizes.costs.weight_grad = costs.number("W").value_or(1);
-  r.sizes.costs.send = costs.number("C").value_or(0);
-  r.sizes.costs.overlap = costs.number("overlap").value_or(1);
+  r.sizes.costs = read_costs(f, out);
+  r.completes = f.flag("complete").value_or(false);
   r.memory_limit = f.number("memory_limit");
   if (r.memory_limit && *r.memory_limit < r.sizes.memory_limit) r.sizes.memory_limit = static_cast<int>(*r.memory_limit);
   const __int128 forwards = static_cast<__int128>(r.sizes.pp) * r.sizes.stages_per_rank * r.sizes.microbatches;
@@ -71,6 +92,44 @@ request read(const json& line, report& out) {
                      << " times microbatches=" << r.sizes.microbatches << " is more than the " << most_forwards
                      << " forwards that are answered";
   return r;
+}
+
+/// RC300, RC313: the schedule in a text, and its sizes, which the line may repeat.
+action_table read_csv(const fields& f, request& r, report& out) {
+  action_table t = parse_csv(out, *r.csv);
+  if (!out.empty()) return t;
+  const auto check_size = [&](const char* name, int has, const char* of) {
+    const auto said = f.whole(name);
+    if (said && *said != has) refuse(out, 313) << name << "=" << *said << ", but the text has " << has << " " << of << "; take " << name << "=" << has;
+    return has;
+  };
+  r.sizes.pp = check_size("pp", t.ranks(), "lines");
+  r.sizes.microbatches = check_size("microbatches", t.microbatches, "microbatches");
+  r.sizes.stages_per_rank = std::max(1, t.stages() / t.ranks());
+  if (r.placement && static_cast<int>(r.placement->size()) != t.stages())
+    refuse(out, 300) << "stage_to_rank has " << r.placement->size() << " stages, but the text has " << t.stages();
+  else if (r.placement) t.rank_of_stage = *r.placement;
+  if (static_cast<long long>(t.stages()) * t.microbatches > most_forwards)
+    refuse(out, 311) << t.stages() << " stages times " << t.microbatches << " microbatches is more than the " << most_forwards
+                     << " forwards that are answered";
+  return r.sizes.inference && !t.inference ? forwards_of(t) : t;
+}
+
+/// The schedule of a line, proven. RC300: there is a factor for each stage.
+action_table make_table(const fields& f, request& r, report& out) {
+  const std::size_t factors = r.sizes.costs.stage.size();
+  const auto check_factors = [&](std::size_t stages) {
+    if (factors && factors != stages)
+      refuse(out, 300) << "costs.stage has " << factors << " factors, but the schedule has " << stages << " stages; give one for each";
+    return out.empty();
+  };
+  // The search uses them; it places as many stages as the ranks hold.
+  if (r.schedule && r.schedule->name == "best" && !check_factors(static_cast<std::size_t>(r.sizes.pp) * r.sizes.stages_per_rank)) return {};
+  action_table t = r.csv ? read_csv(f, r, out) : r.schedule->make(out, r.sizes);
+  if (!out.empty() || !check_factors(static_cast<std::size_t>(t.stages()))) return {};
+  if (r.completes) t = complete(std::move(t));
+  check_actions(out, t);
+  return t;
 }
 
 /// What a schedule holds at once at most; nothing where it is undefined for these sizes.
@@ -118,7 +177,7 @@ void check_memory(report& out, const request& r, const std::vector<int>& peaks) 
     s << "take " << other.name << ", which holds " << *needs << ", or ";
     has_alternative = true;
   }
-  if (const int fits = most_within(r)) s << "at most " << fits << (fits == 1 ? " microbatch" : " microbatches");
+  if (const int fits = r.schedule ? most_within(r) : 0) s << "at most " << fits << (fits == 1 ? " microbatch" : " microbatches");
   else if (has_alternative) s << "raise the limit to " << *highest;
   else s << "no schedule with stages_per_rank=" << r.sizes.stages_per_rank << " holds so little; raise the limit to " << *highest;
 }
@@ -157,11 +216,9 @@ json program_of(const action_table& t, const communication& c, int rank) {
 }  // namespace
 
 void answer_schedule(const json& line, json& answer, report& out) {
-  const request r = read(line, out);
+  request r = read(line, out);
   if (!out.empty()) return;
-  const action_table t = r.schedule->make(out, r.sizes);
-  if (!out.empty()) return;
-  check_actions(out, t);
+  const action_table t = make_table(fields(line, out), r, out);
   if (!out.empty()) return;
   const totals all = total(t, r.sizes.costs);
   check_memory(out, r, all.peak_activations);

@@ -19,7 +19,8 @@ constexpr std::pair<std::string_view, token_kind> spellings[]{{"F", token_kind::
                                                               {"RECV_B", token_kind::RECV_B},
                                                               {"UNSHARD", token_kind::UNSHARD},
                                                               {"RESHARD", token_kind::RESHARD},
-                                                              {"REDUCE_GRAD", token_kind::REDUCE_GRAD}};
+                                                              {"REDUCE_GRAD", token_kind::REDUCE_GRAD},
+                                                              {"STEP", token_kind::STEP}};
 
 item_kind kind_of(token_kind k) {
   return k <= token_kind::R        ? item_kind::compute

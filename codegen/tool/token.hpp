@@ -10,7 +10,7 @@
 namespace rankc::tool {
 
 /// R recomputes a forward. SEND_B sends a stage's input gradient to the stage before it.
-enum class token_kind { F, B, I, W, R, SEND_F, RECV_F, SEND_B, RECV_B, UNSHARD, RESHARD, REDUCE_GRAD };
+enum class token_kind { F, B, I, W, R, SEND_F, RECV_F, SEND_B, RECV_B, UNSHARD, RESHARD, REDUCE_GRAD, STEP };
 
 /// `2F0`; `2F0.1` is the second split of the sequences of microbatch 0.
 struct token {

@@ -162,6 +162,11 @@ TEST_CASE("a stage is gathered while it computes, and reduced after") {
   CHECK(verdict("0UNSHARD 0F0 0B0 0RESHARD 0RESHARD") == "RC310");
   CHECK(verdict("0F0 0REDUCE_GRAD 0B0") == "RC310");
   CHECK(verdict("0F0 0B0 0REDUCE_GRAD 0REDUCE_GRAD") == "RC310");
+  CHECK(verdict("0F0 0B0 0REDUCE_GRAD 0STEP") == "");
+  CHECK(verdict("0F0 0B0 0REDUCE_GRAD 0STEP 0STEP") == "RC310");
+  CHECK(verdict("0UNSHARD 0F0 0B0 0REDUCE_GRAD 0STEP 0RESHARD") == "RC310");
+  CHECK(verdict("0F0 0B0 0STEP") == "RC303");
+  CHECK(verdict("0F0 1F0 1B0 1REDUCE_GRAD 1STEP 0B0 0REDUCE_GRAD 0STEP") == "RC304");
   CHECK(verdict("0F0 1UNSHARD | 1F0") == "RC302");
   CHECK(verdict("0F0 1UNSHARD") == "RC302");
 }

@@ -107,6 +107,49 @@ TEST_CASE("what cannot be answered is refused with all reasons and their alterna
   CHECK(ids(answer(ask("gpipe", 1 << 30, 1 << 30))) == "RC311");
 }
 
+TEST_CASE("a schedule that is written down is answered as one by name") {
+  const json named = answer(ask("one_f_one_b", 2, 3));
+  const std::string text = R"("csv": "0F0, 0F1, , 0B0, 0F2, 0B1, 0B2\n1F0, 1B0, 1F1, 1B1, 1F2, 1B2\n")";
+  CHECK(answer("{" + text + "}") == named);
+  CHECK(answer("{" + text + R"(, "pp": 2, "microbatches": 3, "stage_to_rank": [0, 1]})") == named);
+  CHECK(ids(answer("{" + text + R"(, "schedule": "gpipe"})")) == "RC300");
+  CHECK(text_of(answer("{" + text + R"(, "pp": 3})")) == "pp=3, but the text has 2 lines; take pp=2");
+  CHECK(ids(answer("{" + text + R"(, "microbatches": 4})")) == "RC313");
+  CHECK(ids(answer("{" + text + R"(, "stage_to_rank": [0]})")) == "RC300");
+  CHECK(ids(answer("{" + text + R"(, "stage_to_rank": [1, 0]})")) == "RC302");
+  CHECK(ids(answer("{" + text + R"(, "memory_limit": 1})")) == "RC307");
+  CHECK(ids(answer(R"({"csv": "0F0, 0X0"})")) == "RC313");
+  CHECK(ids(answer(R"({"csv": "0F0, 0B0\n1B0, 1F0"})")) == "RC304");
+  CHECK(ids(answer(R"({"csv": "0F0, 0B0, 0REDUCE_GRAD"})")) == "RC303");
+  CHECK(ids(answer(R"({"csv": 5})")) == "RC300");
+  const json two_ways = answer(R"({"csv": "0F0, 1F1, 1B1, 0B0\n0F1, 1F0, 1B0, 0B1"})");
+  CHECK(two_ways["stage_to_rank_rev"] == json::parse("[1, 0]"));
+}
+
+TEST_CASE("each stage may have costs of its own") {
+  CHECK(answer(ask("gpipe", 2, 1, R"(, "costs": {"stage": [1, 2]})"))["makespan"] == 3 * (1 + 2));
+  CHECK(text_of(answer(ask("gpipe", 2, 1, R"(, "costs": {"stage": [1, 2, 3]})"))) ==
+        "costs.stage has 3 factors, but the schedule has 2 stages; give one for each");
+  CHECK(ids(answer(ask("best", 2, 2, R"(, "costs": {"stage": [1]})"))) == "RC300");
+  CHECK(ids(answer(ask("best", 2, 2, R"(, "costs": {"stage": [1, 1.5]})"))) == "");
+  CHECK(ids(answer(ask("dual_pipe", 2, 2, R"(, "costs": {"stage": [1, 1.5]})"))) == "");
+  CHECK(ids(answer(ask("gpipe", 2, 1, R"(, "costs": {"stage": [1, -2]})"))) == "RC300");
+}
+
+TEST_CASE("a completed schedule has what a stage does once a step, and takes the time of it") {
+  const json a = answer(ask("one_f_one_b", 2, 1, R"(, "complete": true, "costs": {"REDUCE_GRAD": 4, "STEP": 0.5})"));
+  CHECK(a["compute"] == json::parse(R"([["0F0", "0B0", "0REDUCE_GRAD", "0STEP"], ["1F0", "1B0", "1REDUCE_GRAD", "1STEP"]])"));
+  CHECK(a["program"][1] == json::parse(R"(["1RECV_F0", "1F0", "1B0", "1SEND_B0", "1REDUCE_GRAD", "1STEP"])"));
+  CHECK(a["makespan"] == 1 + 1 + 2 + 2 + 4 + 0.5);
+  CHECK(answer(ask("looped_bfs", 2, 2, R"(, "complete": true, "inference": true)"))["compute"] ==
+        answer(ask("looped_bfs", 2, 2, R"(, "inference": true)"))["compute"]);
+  for (const known_schedule& s : portfolio()) {
+    const json done = answer(ask(std::string(s.name).c_str(), 4, 6, R"(, "complete": true)"));
+    CAPTURE(done.dump());
+    CHECK(ids(check(program_of(done).dump())) == "");
+  }
+}
+
 TEST_CASE("a memory limit is kept or refused") {
   CHECK(ids(answer(ask("gpipe", 4, 8, R"(, "memory_limit": 8)"))) == "");
   const std::string too_much = text_of(answer(ask("gpipe", 4, 8, R"(, "memory_limit": 7.5)")));
