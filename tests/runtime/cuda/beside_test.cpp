@@ -128,7 +128,7 @@ TEST_CASE("two streams compute what one computes, every bit, step after step") {
     };
     e->evaluate();
     const auto expected = both();
-    CHECK(std::count(expected.begin(), expected.end(), 0u) < static_cast<std::ptrdiff_t>(expected.size()) / 2);
+    CHECK(std::count(expected.begin(), expected.end(), 0u) < static_cast<std::ptrdiff_t>(expected.size()) - 500'000);
     const std::vector<std::uint32_t> zeros(region_floats);
     for (int step = 0; step < 20; ++step) {
       CAPTURE(step);
@@ -145,9 +145,10 @@ TEST_CASE("kernels of two streams run at once: enqueued one by one, in a graph, 
     tables.layout.overlaps = true;
     tables.layout.events = 2;
     context c(0, tables.about, 0);
-    for (int time = 0; time < 3; ++time) {
+    for (int time = 0; time < 4; ++time) {
       c.enqueue(meeting);
       REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
+      if (time == 0) continue;  // the first loads the kernels, one after the other
       float met[2]{};
       REQUIRE(cudaMemcpy(met, c.of().at<float>(gradients), sizeof met, cudaMemcpyDeviceToHost) == cudaSuccess);
       CHECK(met[0] == 1);
