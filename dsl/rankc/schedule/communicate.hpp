@@ -125,7 +125,8 @@ constexpr int colour(std::vector<slot_use>& uses) {
 }
 
 /// What is received stays until the backward that reads it has ended; what is sent until it has left.
-constexpr void assign_slots(communication& out, const action_table& t, const action_places& at, const std::vector<double>& passed) {
+constexpr void assign_slots(communication& out, const action_table& t, const action_places& at,
+                            const std::vector<double>& passed) {
   std::vector<std::vector<slot_use>> uses(static_cast<std::size_t>(t.ranks()));
   const double* const ends = passed.data();
   for (message& x : out.messages) {
