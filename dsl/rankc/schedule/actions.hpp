@@ -61,7 +61,8 @@ struct action_table {
     return rank_of_stage[stage] == rank || (bidirectional() && reversed_rank_of_stage[stage] == rank);
   }
   constexpr int shares_stage(int rank, int stage) const {
-    return !bidirectional() ? rank : rank_of_stage[stage] == rank ? reversed_rank_of_stage[stage] : rank_of_stage[stage];
+    if (!bidirectional()) return rank;
+    return rank_of_stage[stage] == rank ? reversed_rank_of_stage[stage] : rank_of_stage[stage];
   }
 };
 
@@ -72,8 +73,8 @@ constexpr int count_stages(const Schedule& schedule, int pp) {
   else return pp * schedule.stages_per_rank;
 }
 
-/// Collect what a schedule emits for `pp` ranks. `finish(table, rank, first, last)` may add to the actions of each rank,
-/// which are [first, last), up to two of each stage; it returns their new end.
+/// Collect what a schedule emits for `pp` ranks. `finish(table, rank, first, last)` may add to the actions [first, last)
+/// of each rank, up to two of each stage; it returns their new end.
 template <class Schedule>
 constexpr action_table collect(const Schedule& schedule, int pp, auto finish) {
   action_table t;

@@ -34,7 +34,8 @@ constexpr bool refuse_misplaced(report& out, const action_table& t, int rank, in
   for (const int first = i, end = t.begin[rank + 1]; i < end; ++i) {
     const action& a = t.actions[i];
     const bool exists = a.stage >= 0 && a.stage < t.stages() && a.microbatch >= 0 && a.microbatch < t.microbatches;
-    const int home = !exists ? -1 : !computes(a.kind) && t.has_stage(rank, a.stage) ? rank : t.rank_of(a.stage, a.microbatch);
+    const bool is_of_stage = exists && !computes(a.kind) && t.has_stage(rank, a.stage);
+    const int home = !exists ? -1 : is_of_stage ? rank : t.rank_of(a.stage, a.microbatch);
     const bool is_second = i > first && t.actions[i - 1].overlaps_next, is_last = i + 1 == end;
     const bool trains_nothing = t.inference && a.kind >= action_kind::reduce_grad;
     const bool overlaps = computes(a.kind) ? a.overlaps_next && (is_second || is_last) : a.overlaps_next || is_second;
@@ -45,11 +46,13 @@ constexpr bool refuse_misplaced(report& out, const action_table& t, int rank, in
     else if (home == rank && !computes(a.kind))
       s << " overlaps " << a << "; an OVERLAP is of two actions of a microbatch";
     else if (home == rank)
-      s << " overlaps " << a << " with " << (is_second ? "two actions" : "nothing") << "; an OVERLAP is of two actions that follow each other";
+      s << " overlaps " << a << " with " << (is_second ? "two actions" : "nothing")
+        << "; an OVERLAP is of two actions that follow each other";
     else if (exists && t.bidirectional() && computes(a.kind))
       s << " has " << a << ", but stage " << a.stage << " is on rank " << home << " for microbatch " << a.microbatch;
     else if (exists && t.bidirectional())
-      s << " has " << a << ", but stage " << a.stage << " is on ranks " << home << " and " << t.reversed_rank_of_stage[a.stage];
+      s << " has " << a << ", but stage " << a.stage << " is on ranks " << home << " and "
+        << t.reversed_rank_of_stage[a.stage];
     else if (exists) s << " has " << a << ", but stage " << a.stage << " is on rank " << home;
     else s << " has " << a << ", but stages end at " << t.stages() - 1 << " and microbatches at " << t.microbatches - 1;
     return true;
@@ -131,20 +134,21 @@ constexpr void refuse_wait(report& out, const action_table& t, const reached_sta
     w = x.next;
   } while (w != first && waits(w));
   s << ", for ever; "
-    << (has_step ? "a STEP comes after the REDUCE_GRAD of every stage, and two ranks that share stages reduce them in one order"
+    << (has_step ? "a STEP comes after the REDUCE_GRAD of every stage, and two ranks that share stages reduce them in one "
+                   "order"
                  : "order each rank's actions by their data: F after F of the stage before, B after B of the stage after");
 }
 
 /// RC303: what a stage never does.
 constexpr void refuse_missing(report& out, const action_table& t, const reached_state& at) {
-  for (int s = 0; s < t.stages(); ++s)
-    for (int mb = 0; mb < t.microbatches; ++mb) {
-      const unsigned char done = at.done(s, mb);
-      if ((done & forward) && (t.inference || (done & weight_gradient))) continue;
-      refuse(out, 303) << "stage " << s << " never runs its " << (done & forward ? "backward" : "forward") << " of microbatch "
-                       << mb << "; each stage runs F and B, or F, I and W, of each of the " << t.microbatches << " microbatches";
-      return;
-    }
+  const unsigned char needed = t.inference ? forward : forward | weight_gradient;
+  const int n = t.stages() * t.microbatches;
+  int cell = 0;
+  while (cell < n && (at.cells[cell] & needed) == needed) ++cell;
+  if (cell == n) return;
+  refuse(out, 303) << "stage " << cell / t.microbatches << " never runs its " << (at.cells[cell] & forward ? "backward" : "forward")
+                   << " of microbatch " << cell % t.microbatches << "; each stage runs F and B, or F, I and W, of each of the "
+                   << t.microbatches << " microbatches";
 }
 
 /// How many REDUCE_GRADs, or STEPs, a table has if it has any.
@@ -178,56 +182,67 @@ constexpr void check_actions(report& out, const action_table& t) {
   const int reversed_from = t.bidirectional() ? t.reversed_from : m;
   reached_state at{t.begin, cells, m};
   reductions reduced(t);
+  int* const next = at.next.data();
+  const int* const ends = t.begin.data() + 1;
   int once = 0;  // REDUCE_GRADs and STEPs
   bool gathers = false;
   for (bool moved = true; moved;) {
     moved = false;
     for (int r = 0; r < ranks; ++r) {
-      const action* a = actions + at.next[r];
+      const action* a = actions + next[r];
       const action* const begin = a;
-      const action* const end = actions + t.begin[r + 1];
+      const action* const end = actions + ends[r];
       unsigned char* half = nullptr;  // the cell of an OVERLAP's first action: made only together with the second's
       unsigned char half_makes = 0;
       for (; a != end; ++a) {
+        const action_kind kind = a->kind;
         const int s = a->stage, mb = a->microbatch;
-        if (a->kind > action_kind::W) {
+        if (kind > action_kind::W) {
           if (half || a->overlaps_next || s < 0 || s >= stages || !t.has_stage(r, s)) break;
-          if (a->kind <= action_kind::reshard) {
+          if (kind <= action_kind::reshard) {
             gathers = true;
             continue;
           }
           if (t.inference || find_misplaced(a, end) != end) break;
-          if (a->kind == action_kind::step && reduced.left > 0) break;
-          if (a->kind == action_kind::reduce_grad) reduced.reach(r, {s, static_cast<int>(a - actions), 0, 0}, [](int, double, double) {});
+          if (kind == action_kind::step && reduced.left > 0) break;
+          if (kind == action_kind::reduce_grad)
+            reduced.reach(r, {s, static_cast<int>(a - actions), 0, 0}, [](int, double, double) {});
           ++once;
           continue;
         }
         if (s < 0 || s >= stages || mb < 0 || mb >= m || (mb < reversed_from ? rank_of : reversed_rank_of)[s] != r) break;
-        unsigned char* const cell = cells + s * m + mb;
-        unsigned char makes;
-        if (a->kind == action_kind::F) {
+        unsigned char* const cell = cells + (s * m + mb);
+        const unsigned char done = *cell;
+        unsigned char makes = forward;
+        if (kind == action_kind::F) {
           if (!(cell[-m] & forward)) break;
-          makes = forward;
-        } else if (a->kind == action_kind::W) {
-          if (!(*cell & input_gradient)) break;
+        } else if (kind == action_kind::W) {
+          if (!(done & input_gradient)) break;
           makes = weight_gradient;
         } else {
-          if (!(*cell & forward) || !(cell[m] & input_gradient)) break;
-          makes = a->kind == action_kind::B ? input_gradient | weight_gradient : input_gradient;
+          if (!(done & forward) || !(cell[m] & input_gradient)) break;
+          makes = kind == action_kind::B ? input_gradient | weight_gradient : input_gradient;
         }
-        if ((*cell & makes) || (half == cell && half_makes == makes)) return refuse_twice(out, *a, r);
+        if (done & makes) return refuse_twice(out, *a, r);
         if (a->overlaps_next) {
           if (half) break;
           half = cell;
           half_makes = makes;
           continue;
         }
-        *cell |= makes;
-        if (half) *half |= half_makes, half = nullptr;
+        if (half) {
+          if (half == cell && (half_makes & makes)) return refuse_twice(out, *a, r);
+          *half |= half_makes;
+          half = nullptr;
+          *cell |= makes;
+        } else {
+          *cell = done | makes;
+        }
       }
       if (half) --a;
-      moved |= a != begin;
-      at.next[r] += static_cast<int>(a - begin);
+      if (a == begin) continue;
+      moved = true;
+      next[r] = static_cast<int>(a - actions);
     }
   }
   bool ended = true;

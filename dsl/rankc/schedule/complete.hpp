@@ -18,7 +18,8 @@ struct stage_end {
   bool has_gradient = false, reduces = false, steps = false;
 };
 
-/// How the actions [first, last) of a rank end. Only their tail is read: what a rank says itself comes behind its gradients.
+/// How the actions [first, last) of a rank end. Only their tail is read: what a rank says itself comes behind
+/// its gradients.
 constexpr std::vector<stage_end> find_ends(const action_table& t, int rank, action* first, action* last) {
   std::vector<stage_end> ends;
   std::vector<int> end_of(static_cast<std::size_t>(t.stages()), -1);
@@ -44,13 +45,15 @@ constexpr std::vector<stage_end> find_ends(const action_table& t, int rank, acti
 
 }  // namespace detail
 
-/// Add to the actions [first, last) of a rank what complete() adds; behind them is room for two more of each stage.
-/// Returns their new end.
+/// Add to the actions [first, last) of a rank what complete() adds; behind them is room for two more of each
+/// stage. Returns their new end.
 constexpr action* complete_rank(const action_table& t, int rank, action* first, action* last) {
-  if (t.inference || (first != last && last[-1].overlaps_next)) return last;  // the latter check_actions refuses
+  if (t.inference || (first != last && last[-1].overlaps_next))
+    return last;  // the latter check_actions refuses
   std::vector<detail::stage_end> ends = detail::find_ends(t, rank, first, last);
   if (t.bidirectional())  // on both ranks of a stage in one order, that of the stages
-    for (std::size_t k = 1; k < ends.size(); ++k) ends[k].reduced_before = std::max(ends[k].reduced_before, ends[k - 1].reduced_before);
+    for (std::size_t k = 1; k < ends.size(); ++k)
+      ends[k].reduced_before = std::max(ends[k].reduced_before, ends[k - 1].reduced_before);
   std::sort(ends.begin(), ends.end(), [](const auto& a, const auto& b) {
     return a.reduced_before != b.reduced_before ? a.reduced_before < b.reduced_before : a.stage < b.stage;
   });
@@ -65,9 +68,9 @@ constexpr action* complete_rank(const action_table& t, int rank, action* first, 
   return last;
 }
 
-/// The table with what a training schedule leaves unsaid: REDUCE_GRAD directly after a stage's last gradients on a rank,
-/// or, where a stage is on two ranks, in the order of the stages; and the STEPs at the rank's end. What the schedule says
-/// of these itself stays.
+/// The table with what a training schedule leaves unsaid: REDUCE_GRAD directly after a stage's last gradients
+/// on a rank, or, where a stage is on two ranks, in the order of the stages; and the STEPs at the rank's end.
+/// What the schedule says of these itself stays.
 constexpr action_table complete(action_table t) {
   const std::vector<action> said = std::move(t.actions);
   t.actions.assign(said.size() + 2 * t.rank_of_stage.size() * t.begin.size(), action{});
@@ -85,7 +88,8 @@ constexpr action_table complete(action_table t) {
   return t;
 }
 
-/// What a schedule emits, completed: complete(collect(schedule, pp)), and for a compiler hardly more than collect alone.
+/// What a schedule emits, completed: complete(collect(schedule, pp)), and for a compiler hardly more than
+/// collect alone.
 template <class Schedule>
 constexpr action_table complete(const Schedule& schedule, int pp) {
   if constexpr (requires { schedule.table(pp); }) return complete(schedule.table(pp));

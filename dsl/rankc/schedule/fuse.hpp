@@ -24,8 +24,8 @@ constexpr std::vector<double> find_uses(const action_table& t, const timing& whe
 
 }  // namespace detail
 
-/// The same actions with each I that its own W follows directly made a B, where nobody waits for the I: one walk over the
-/// stage, and nothing kept between its halves. Somebody waits where, in the max-plus solution of the table, the stage
+/// The same actions with each I that its own W follows directly made a B, where nobody waits for the I: one walk over
+/// the stage, and nothing kept between its halves. Somebody waits where, in the max-plus solution of the table, the stage
 /// before begins its backward earlier than it could after the W. So no action begins later, and the makespan stays; the
 /// halves of an OVERLAP are left alone.
 /// The table must pass check_actions.

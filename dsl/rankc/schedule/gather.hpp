@@ -12,7 +12,8 @@ namespace rankc {
 namespace detail {
 
 /// Of each action of a table when its stage is used on its rank the next time, and the first time.
-/// Shapes: next (actions); first (ranks x stages). Units: indices of the table's actions; `never` where it is not.
+/// Shapes: next (actions); first (ranks x stages). Units: indices of the table's actions; `never` where it is
+/// not.
 struct stage_uses {
   static constexpr int never = 1 << 30;
   std::vector<int> next, first;
@@ -30,9 +31,10 @@ struct stage_uses {
 
 }  // namespace detail
 
-/// The table with an UNSHARD before the first use of each stage on a rank and a RESHARD after its last, and in between
-/// where a rank has more stages than the `most` that may be gathered at once: then those stay, or are gathered ahead,
-/// that it uses soonest. The halves of an OVERLAP need both of their stages, whatever `most` is.
+/// The table with an UNSHARD before the first use of each stage on a rank and a RESHARD after its last, and
+/// in between where a rank has more stages than the `most` that may be gathered at once: then those stay, or
+/// are gathered ahead, that it uses soonest. The halves of an OVERLAP need both of their stages, whatever
+/// `most` is.
 /// The table has no UNSHARD and RESHARD of its own.
 constexpr action_table gather_weights(action_table t, int most) {
   struct held {
@@ -47,14 +49,18 @@ constexpr action_table gather_weights(action_table t, int most) {
     std::vector<held> stages;
     for (int s = 0; s < t.stages(); ++s)
       if (t.has_stage(r, s)) stages.push_back({s, uses.first[r * t.stages() + s]});
-    const auto find = [&](int stage) { return std::find_if(stages.begin(), stages.end(), [&](const held& h) { return h.stage == stage; }); };
+    const auto find = [&](int stage) {
+      return std::find_if(stages.begin(), stages.end(), [&](const held& h) { return h.stage == stage; });
+    };
     const int end = t.begin[r + 1];
     t.begin[r] = static_cast<int>(t.actions.size());
     const auto gather_for = [&](int needed) {
       std::sort(stages.begin(), stages.end(), [](const held& a, const held& b) {
         return a.next_use != b.next_use ? a.next_use < b.next_use : a.stage < b.stage;
       });
-      const auto wanted = [&](const held& h) { return h.next_use != uses.never && &h - stages.data() < std::max(most, needed); };
+      const auto wanted = [&](const held& h) {
+        return h.next_use != uses.never && &h - stages.data() < std::max(most, needed);
+      };
       for (const bool gathers : {false, true})
         for (held& h : stages) {
           if (h.gathered == gathers || wanted(h) != gathers) continue;

@@ -7,8 +7,8 @@
 
 namespace rankc::detail {
 
-/// Those that the ranks have come to. Each rank's run one after another; that of a stage on two ranks is one collective,
-/// which begins when both have come to it.
+/// Those that the ranks have come to. Each rank's run one after another; that of a stage on two ranks is one
+/// collective, which begins when both have come to it.
 /// Units: times as the costs.
 struct reductions {
   struct reached {
@@ -23,7 +23,11 @@ struct reductions {
   double end = 0;                             // of all so far
 
   constexpr explicit reductions(const action_table& t)
-      : table(t), of_rank(static_cast<std::size_t>(t.ranks())), have_run(of_rank.size(), 0), free_at(of_rank.size(), 0), left(t.stages()) {}
+      : table(t),
+        of_rank(static_cast<std::size_t>(t.ranks())),
+        have_run(of_rank.size(), 0),
+        free_at(of_rank.size(), 0),
+        left(t.stages()) {}
 
   constexpr const reached* head(int rank) const {
     return have_run[rank] < of_rank[rank].size() ? &of_rank[rank][have_run[rank]] : nullptr;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules of what a stage does for all microbatches: its weights are gathered while it computes, its gradients are
-// reduced once, after the last of them, and its step comes last.
+// The rules of what a stage does for all microbatches: its weights are gathered while it computes, its
+// gradients are reduced once, after the last of them, and its step comes last.
 #pragma once
 #include <rankc/schedule/actions.hpp>
 
@@ -30,8 +30,10 @@ constexpr bool refuse_behind(report& out, const action_table& t, int rank) {
     if (later == end) continue;
     const action* last = end - 1;
     while (last != a && (last->kind == a->kind || may_follow(*a, *last))) --last;
-    sentence& s = refuse(out, 310) << "rank " << rank << " has " << *later << " behind " << *a << ", which comes once, after "
-                                   << (a->kind == action_kind::step ? "all else of the stage: " : "the last gradient of the stage: ");
+    sentence& s = refuse(out, 310) << "rank " << rank << " has " << *later << " behind " << *a
+                                   << ", which comes once, after "
+                                   << (a->kind == action_kind::step ? "all else of the stage: "
+                                                                    : "the last gradient of the stage: ");
     if (last == a) s << "leave one out";
     else s << "put it behind " << *last;
     return true;
@@ -39,8 +41,8 @@ constexpr bool refuse_behind(report& out, const action_table& t, int rank) {
   return false;
 }
 
-/// RC310: what a rank runs of a stage while its weights are sharded. `is_sharded` of each stage: its weights are gathered
-/// anywhere, so that they are whole only in between.
+/// RC310: what a rank runs of a stage while its weights are sharded. `is_sharded` of each stage: its weights
+/// are gathered anywhere, so that they are whole only in between.
 constexpr bool refuse_sharded(report& out, const action_table& t, int rank, std::vector<char> is_sharded) {
   const std::vector<char> gathers = is_sharded;
   std::vector<action> last(is_sharded.size());
@@ -81,15 +83,18 @@ constexpr bool refuse_unsaid(report& out, const action_table& t) {
   if (!any) return false;
   for (int r = 0; r < t.ranks(); ++r)
     for (int k = 0; k < 2 * t.stages(); ++k)
-      if (const action a{k % 2 ? action_kind::step : action_kind::reduce_grad, k / 2, 0}; t.has_stage(r, a.stage) && !said[r][k]) {
-        refuse(out, 303) << "rank " << r << " never runs " << a << "; a schedule that says any REDUCE_GRAD or STEP says both of "
+      if (const action a{k % 2 ? action_kind::step : action_kind::reduce_grad, k / 2, 0};
+          t.has_stage(r, a.stage) && !said[r][k]) {
+        refuse(out, 303) << "rank " << r << " never runs " << a
+                         << "; a schedule that says any REDUCE_GRAD or STEP says both of "
                          << "every stage, on each rank that has it";
         return true;
       }
   return false;
 }
 
-/// RC303, RC310: the first of these rules that the table breaks. Its actions must be in range and on their ranks.
+/// RC303, RC310: the first of these rules that the table breaks. Its actions must be in range and on their
+/// ranks.
 constexpr bool refuse_stage_actions(report& out, const action_table& t) {
   std::vector<char> gathers(static_cast<std::size_t>(t.stages()), 0);
   for (const action& a : t.actions)

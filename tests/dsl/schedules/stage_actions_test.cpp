@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a stage does once a step, and the gathering of its weights: what is completed is sound, and what is dropped,
-// repeated or moved is refused by its rule.
+// What a stage does once a step, and the gathering of its weights: what is completed is sound, and what is
+// dropped, repeated or moved is refused by its rule.
 #include <doctest/doctest.h>
 
 #include <rankc/schedule/check.hpp>
@@ -72,7 +72,8 @@ bool is_in_order(const action_table& t) {
     }
     for (int s = 0; s < t.stages(); ++s) {
       if (t.rank_of_stage[s] != r) continue;
-      if (reduces[s] != 1 || steps[s] != 1 || reduced_at[s] < last_gradient[s] || stepped_at[s] < last[s]) return false;
+      if (reduces[s] != 1 || steps[s] != 1 || reduced_at[s] < last_gradient[s] || stepped_at[s] < last[s])
+        return false;
     }
     if (last_reduce > first_step) return false;
   }
@@ -87,7 +88,8 @@ static_assert(completed_alike(schedules::zero_bubble_v{5}, 3) && completed_alike
 
 void each_table(auto visit) {
   for (const known_schedule& s : portfolio)
-    for (const asked& a : {asked{1, 1, 2}, asked{1, 2, 3}, asked{2, 1, 4}, asked{2, 2, 4}, asked{3, 2, 5}, asked{4, 2, 8}, asked{4, 3, 6}})
+    for (const asked& a : {asked{1, 1, 2}, asked{1, 2, 3}, asked{2, 1, 4}, asked{2, 2, 4}, asked{3, 2, 5},
+                           asked{4, 2, 8}, asked{4, 3, 6}})
       if (const auto t = s.collect(a)) {
         CAPTURE(std::string(s.name));
         CAPTURE(a.pp);
@@ -99,13 +101,15 @@ void each_table(auto visit) {
 
 TEST_CASE("what a schedule leaves unsaid is completed, directly behind the last gradients and at the end") {
   CHECK(row(complete(collect(schedules::one_f_one_b{2}, 2)), 0) == "0F0 0F1 0B0 0B1 0REDUCE_GRAD 0STEP");
-  CHECK(row(complete(collect(schedules::zero_bubble_v{1}, 1)), 0) == "0F0 1F0 1I0 1W0 1REDUCE_GRAD 0I0 0W0 0REDUCE_GRAD 0STEP 1STEP");
+  CHECK(row(complete(collect(schedules::zero_bubble_v{1}, 1)), 0) ==
+        "0F0 1F0 1I0 1W0 1REDUCE_GRAD 0I0 0W0 0REDUCE_GRAD 0STEP 1STEP");
   CHECK(row(complete(parsed("0F0, 1F0, 1B0, 0F1, 1F1, OVERLAP(1B1,0B0), 0B1")), 0) ==
         "0F0 1F0 1B0 0F1 1F1 1B1 0B0 1REDUCE_GRAD 0B1 0REDUCE_GRAD 0STEP 1STEP");
   CHECK(row(complete(parsed("0F0, 1F0, 1B0, 0B0, 1REDUCE_GRAD, 0REDUCE_GRAD, 1STEP")), 0) ==
         "0F0 1F0 1B0 0B0 1REDUCE_GRAD 0REDUCE_GRAD 1STEP 0STEP");
   CHECK(row(complete(parsed("0F0, 1F0")), 0) == "0F0 1F0");
-  const action_table two_ways = complete(collect(schedules::dual_pipe{4}, 2));  // both ranks reduce in one order
+  const action_table two_ways =
+      complete(collect(schedules::dual_pipe{4}, 2));  // both ranks reduce in one order
   for (int r = 0; r < 2; ++r) CHECK(row(two_ways, r).ends_with(" 0REDUCE_GRAD 1REDUCE_GRAD 0STEP 1STEP"));
 }
 
@@ -138,14 +142,17 @@ TEST_CASE("one dropped, repeated or moved is refused by its rule") {
       CHECK(twice.substr(0, 5) == "RC310");
       ++by_rule[dropped.substr(0, 5)];
 
-      const int r = rank_of(t, at), to = t.begin[r] + static_cast<int>(random() % (t.begin[r + 1] - t.begin[r] - 1));
-      if (to > t.begin[r] && without(t, at).actions[to - 1].overlaps_next) continue;  // refused by RC302, below
+      const int r = rank_of(t, at),
+                to = t.begin[r] + static_cast<int>(random() % (t.begin[r + 1] - t.begin[r] - 1));
+      if (to > t.begin[r] && without(t, at).actions[to - 1].overlaps_next)
+        continue;  // refused by RC302, below
       const action_table moved = with(without(t, at), to, a);
       const std::string said = refusal(moved);
       ++by_rule[said.substr(0, 5)];
       if (a.kind < reduce_grad) CHECK((said.empty() || said.starts_with("RC310")));
       else CHECK(said.empty() == is_in_order(moved));
-      if (a.kind == reduce_grad && !said.empty()) CHECK((said.starts_with("RC310") || said.starts_with("RC304")));
+      if (a.kind == reduce_grad && !said.empty())
+        CHECK((said.starts_with("RC310") || said.starts_with("RC304")));
 
       const int other = (r + 1) % t.ranks();
       const action_table less = without(t, at);
@@ -160,24 +167,35 @@ TEST_CASE("one dropped, repeated or moved is refused by its rule") {
 
 TEST_CASE("each refusal names the rank, the item and what is legal") {
   CHECK(refusal("0F0,0B0,0REDUCE_GRAD,0STEP\n1F0,1B0,1REDUCE_GRAD") ==
-        "RC303: rank 1 never runs 1STEP; a schedule that says any REDUCE_GRAD or STEP says both of every stage, on each rank that has it");
+        "RC303: rank 1 never runs 1STEP; a schedule that says any REDUCE_GRAD or STEP says both of every "
+        "stage, on each rank that has it");
   CHECK(refusal("0F0,0F1,0B0,0REDUCE_GRAD,0B1,0STEP") ==
-        "RC310: rank 0 has 0B1 behind 0REDUCE_GRAD, which comes once, after the last gradient of the stage: put it behind 0B1");
+        "RC310: rank 0 has 0B1 behind 0REDUCE_GRAD, which comes once, after the last gradient of the stage: "
+        "put it behind 0B1");
   CHECK(refusal("0F0,0B0,0REDUCE_GRAD,0REDUCE_GRAD,0STEP") ==
-        "RC310: rank 0 has 0REDUCE_GRAD behind 0REDUCE_GRAD, which comes once, after the last gradient of the stage: leave one out");
+        "RC310: rank 0 has 0REDUCE_GRAD behind 0REDUCE_GRAD, which comes once, after the last gradient of "
+        "the stage: leave one out");
   CHECK(refusal("0UNSHARD,0F0,0B0,0REDUCE_GRAD,0STEP,0RESHARD") ==
-        "RC310: rank 0 has 0RESHARD behind 0STEP, which comes once, after all else of the stage: put it behind 0RESHARD");
+        "RC310: rank 0 has 0RESHARD behind 0STEP, which comes once, after all else of the stage: put it "
+        "behind 0RESHARD");
   CHECK(refusal("0F0,1F0,1B0,1REDUCE_GRAD,1STEP,0B0,0REDUCE_GRAD,0STEP") ==
-        "RC304: rank 0 waits for 0REDUCE_GRAD on rank 0 before 1STEP, for ever; a STEP comes after the REDUCE_GRAD of every stage, "
+        "RC304: rank 0 waits for 0REDUCE_GRAD on rank 0 before 1STEP, for ever; a STEP comes after the "
+        "REDUCE_GRAD of every stage, "
         "and two ranks that share stages reduce them in one order");
-  CHECK(refusal("0F0,1F1,1B1,0B0,0REDUCE_GRAD,1REDUCE_GRAD,0STEP,1STEP\n0F1,1F0,1B0,0B1,1REDUCE_GRAD,0REDUCE_GRAD,0STEP,1STEP") ==
-        "RC304: rank 0 waits for 0REDUCE_GRAD on rank 1 before 1REDUCE_GRAD, rank 1 waits for 1REDUCE_GRAD on rank 0 before "
-        "0REDUCE_GRAD, for ever; a STEP comes after the REDUCE_GRAD of every stage, and two ranks that share stages reduce them in one order");
-  CHECK(refusal("0UNSHARD,0F0,0RESHARD,0B0") == "RC310: rank 0 has 0B0, but stage 0 is sharded there; put 0UNSHARD before it");
+  CHECK(refusal("0F0,1F1,1B1,0B0,0REDUCE_GRAD,1REDUCE_GRAD,0STEP,1STEP\n0F1,1F0,1B0,0B1,1REDUCE_GRAD,0REDUCE_"
+                "GRAD,0STEP,1STEP") ==
+        "RC304: rank 0 waits for 0REDUCE_GRAD on rank 1 before 1REDUCE_GRAD, rank 1 waits for 1REDUCE_GRAD "
+        "on rank 0 before "
+        "0REDUCE_GRAD, for ever; a STEP comes after the REDUCE_GRAD of every stage, and two ranks that share "
+        "stages reduce them in one order");
+  CHECK(refusal("0UNSHARD,0F0,0RESHARD,0B0") ==
+        "RC310: rank 0 has 0B0, but stage 0 is sharded there; put 0UNSHARD before it");
   CHECK(refusal("0UNSHARD,0F0,0UNSHARD,0B0,0RESHARD") ==
-        "RC310: rank 0 has 0UNSHARD, but stage 0 is gathered there; UNSHARD and RESHARD of a stage take turns, so leave it out");
+        "RC310: rank 0 has 0UNSHARD, but stage 0 is gathered there; UNSHARD and RESHARD of a stage take "
+        "turns, so leave it out");
   CHECK(refusal("0UNSHARD,0F0,0B0") == "RC310: rank 0 leaves stage 0 gathered; put 0RESHARD behind 0B0");
-  CHECK(refusal("0F0,OVERLAP(0F1,0UNSHARD),0B0,0B1,0RESHARD") == "RC302: rank 0 overlaps 0UNSHARD; an OVERLAP is of two actions of a microbatch");
+  CHECK(refusal("0F0,OVERLAP(0F1,0UNSHARD),0B0,0B1,0RESHARD") ==
+        "RC302: rank 0 overlaps 0UNSHARD; an OVERLAP is of two actions of a microbatch");
   action_table forwards = parsed("0F0,0F1");
   forwards.actions.push_back({step, 0, 0});
   ++forwards.begin.back();
@@ -190,11 +208,13 @@ TEST_CASE("gathered weights are those that are used soonest") {
   CHECK(row(gather_weights(parsed("0F0, 1F0, 1B0, 0B0"), 1), 0) ==
         "0UNSHARD 0F0 0RESHARD 1UNSHARD 1F0 1B0 1RESHARD 0UNSHARD 0B0 0RESHARD");
   CHECK(row(gather_weights(parsed("0F0, 1F0, 1B0, 0F1, 1F1, OVERLAP(0B0,1B1), 0B1"), 1), 0) ==
-        "0UNSHARD 0F0 0RESHARD 1UNSHARD 1F0 1B0 1RESHARD 0UNSHARD 0F1 0RESHARD 1UNSHARD 1F1 0UNSHARD 0B0 1B1 1RESHARD 0B1 0RESHARD");
+        "0UNSHARD 0F0 0RESHARD 1UNSHARD 1F0 1B0 1RESHARD 0UNSHARD 0F1 0RESHARD 1UNSHARD 1F1 0UNSHARD 0B0 1B1 "
+        "1RESHARD 0B1 0RESHARD");
 }
 
 TEST_CASE("reductions run beside computation, gathers ahead of it, and a step waits for all of them") {
-  const action_table t = parsed("0UNSHARD, 0F0, 1F0, 1B0, 1REDUCE_GRAD, 0B0, 0RESHARD, 0REDUCE_GRAD, 0STEP, 1STEP");
+  const action_table t =
+      parsed("0UNSHARD, 0F0, 1F0, 1B0, 1REDUCE_GRAD, 0B0, 0RESHARD, 0REDUCE_GRAD, 0STEP, 1STEP");
   REQUIRE(refusal(t) == "");
   const timing at = time(t, {.gather = 4, .reduce = 5, .step = 0.5});
   CHECK(at.begin == std::vector<double>{0, 4, 5, 6, 8, 8, 10, 13, 18, 18.5});
@@ -206,7 +226,8 @@ TEST_CASE("reductions run beside computation, gathers ahead of it, and a step wa
   for (int s = 0; s < 2; ++s) {
     std::vector<double> begin;
     for (std::size_t i = 0; i < two_ways.actions.size(); ++i)
-      if (two_ways.actions[i].kind == reduce_grad && two_ways.actions[i].stage == s) begin.push_back(both.begin[i]);
+      if (two_ways.actions[i].kind == reduce_grad && two_ways.actions[i].stage == s)
+        begin.push_back(both.begin[i]);
     REQUIRE(begin.size() == 2);
     CHECK(begin[0] == begin[1]);  // one collective
   }
