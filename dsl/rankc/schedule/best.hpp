@@ -47,22 +47,6 @@ struct schedule_choice {
 
 namespace detail {
 
-/// The order of F and I that a table has.
-constexpr action_table without_weights(const action_table& t) {
-  action_table order = t;
-  order.actions.clear();
-  for (int r = 0; r < t.ranks(); ++r) {
-    order.begin[r] = static_cast<int>(order.actions.size());
-    for (int i = t.begin[r]; i < t.begin[r + 1]; ++i) {
-      const action& a = t.actions[i];
-      if (a.kind == action_kind::W) continue;
-      order.actions.push_back({a.kind == action_kind::B ? action_kind::I : a.kind, a.stage, a.microbatch});
-    }
-  }
-  order.begin.back() = static_cast<int>(order.actions.size());
-  return order;
-}
-
 /// One microbatch after the other: what needs the least memory.
 constexpr action_table one_by_one(const pipeline_load& load) {
   action_table order;
@@ -181,13 +165,13 @@ constexpr void search(const schedule_request& q, schedule_choice& best) {
   for_each_published(q, [&](std::string_view name, const action_table& t) {
     offer_published(name, t);
     for (std::size_t i = 0; i < loads.size(); ++i)
-      if (t.rank_of_stage == loads[i].rank_of_stage) lists[i].add(without_weights(t));
+      if (t.rank_of_stage == loads[i].rank_of_stage) lists[i].add(order_of(t, action_kind::I));
   });
   for (std::size_t i = 0; i < loads.size(); ++i) {
     best.bound = std::min(best.bound, lower_bound(loads[i]));
     lists[i].add(one_by_one(loads[i]));
     pattern at_once{std::vector<double>(2 * static_cast<std::size_t>(q.stages_per_rank), 0)};
-    lists[i].add(without_weights(list_schedule(loads[i], place(loads[i], at_once), {})));
+    lists[i].add(order_of(list_schedule(loads[i], place(loads[i], at_once), {}), action_kind::I));
     const int share = q.runs / static_cast<int>(loads.size());
     try_patterns(lists[i], q.stages_per_rank, share / 8);
     lists[i].improve(share - share / 8);

@@ -15,7 +15,7 @@ struct zero_bubble_v_greedy {
   static constexpr int stages_per_rank = 2;
   constexpr int rank_of_stage(int stage, int pp) const { return v_placement(stage, pp); }
   constexpr action_table table(int pp) const {
-    return greedy(load_of(*this, pp, cost, 2 * pp), {{{{3, 0, 0, 0}}}});
+    return greedy(load_of(*this, pp, cost, 2 * pp), {{3, 0, 0, 0}});
   }
 };
 
