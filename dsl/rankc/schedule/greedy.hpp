@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Greedy schedules under costs and a memory limit: a repeated pattern, its waits filled with W, then its ramps up and
-// down tightened. Sources: Qi et al. 2023, arXiv:2401.10241, section 3.1; Qi et al. 2024, arXiv:2405.15362.
+// Greedy schedules under costs and a memory limit: list schedules of a pattern, and what trials make of them. Sources:
+// Qi et al. 2023, arXiv:2401.10241, section 3.1; Qi et al. 2024, arXiv:2405.15362.
 #pragma once
 #include <rankc/schedule/list.hpp>
 #include <rankc/schedule/steady.hpp>
@@ -53,8 +53,8 @@ constexpr bool move_ahead(const pipeline_load& load, candidate& best, int i, int
 }
 
 /// Pull passes that are ready into waits before them, where this makes things better, in at most `runs` trials: only
-/// forwards until none is left to pull, then all. A forward leaves the memory that `reserve` says for the later stages of
-/// its rank: what fills memory on the way down is missing on the way up.
+/// forwards until none is left to pull, then all. A forward leaves the memory that `reserve` says for the later stages
+/// of its rank: what fills memory on the way down is missing on the way up.
 constexpr void tighten(const pipeline_load& load, candidate& best, const std::vector<int>& reserve, int& runs) {
   constexpr double rounding = 1e-9;
   std::vector<int> open(static_cast<std::size_t>(load.stages()), 0);  // forwards without their backwards yet
@@ -91,8 +91,8 @@ constexpr void tighten(const pipeline_load& load, candidate& best, const std::ve
   }
 }
 
-/// Move random passes by a few places, in `runs` trials, and go on from there unless it is worse by more than a threshold
-/// that falls to nothing: so it leaves what no single move makes better.
+/// Move random passes by a few places, in `runs` trials, and go on from there unless it is worse by more than a
+/// threshold that falls to nothing: so it leaves what no single move makes better.
 /// Source: threshold accepting, Dueck and Scheuer 1990, J. Comput. Phys. 90.
 constexpr void anneal(const pipeline_load& load, candidate& best, int runs) {
   const double passes = static_cast<double>(best.order.actions.size());
@@ -113,7 +113,8 @@ constexpr void anneal(const pipeline_load& load, candidate& best, int runs) {
     const action moved = row[ahead ? j : i];
     bool keeps_order = true;
     for (int k = ahead ? i : i + 1; k < j + !ahead; ++k)
-      if (row[k].stage == moved.stage && (row[k].kind == moved.kind || row[k].microbatch == moved.microbatch)) keeps_order = false;
+      if (row[k].stage == moved.stage && (row[k].kind == moved.kind || row[k].microbatch == moved.microbatch))
+        keeps_order = false;
     if (!keeps_order) continue;
     ++n;
     std::rotate(row + i, row + (ahead ? j : i + 1), row + j + 1);
@@ -205,13 +206,14 @@ class shortlist {
   std::vector<candidate> list_;
 };
 
-/// The list schedule of a pattern. Where all passes cost the same it is made for few microbatches and stretched, where it
-/// comes to repeat itself: a compiler could not afford more. Other costs upset its rhythm, so it is one of several
+/// The list schedule of a pattern. Where all passes cost the same it is made for few microbatches and stretched, where
+/// it comes to repeat itself: a compiler could not afford more. Other costs upset its rhythm, so it is one of several
 /// candidates then, and tightened.
 /// Errors: an empty table where the limit is below stages_per_rank.
 constexpr action_table greedy(const pipeline_load& load, const pattern& like, const leeway& allowed = {}) {
   const costs& c = load.cost;
-  const int m = load.microbatches, enough = 3 * load.pp / 2 + 4;
+  const int m = load.microbatches, in_flight = load.memory_limit / load.stages_per_rank();
+  const int enough = 3 * std::max(load.pp, in_flight) / 2 + 4;
   if (c.forward == c.input_grad && c.forward == c.weight_grad && c.send == 0 && c.stage.empty()) {
     for (const int few : {enough, 2 * enough}) {
       if (few >= m) break;
@@ -227,7 +229,8 @@ constexpr action_table greedy(const pipeline_load& load, const pattern& like, co
   shortlist list(load, 8);
   list.add(like);
   for (const pipeline_load* timed : {&load, static_cast<const pipeline_load*>(&even)})
-    for (const leeway& each : {allowed, leeway{.steady = true, .patient = true}, leeway{.reserve = 0.5, .backwards = true}})
+    for (const leeway& each :
+         {allowed, leeway{.steady = true, .patient = true}, leeway{.reserve = 0.5, .backwards = true}})
       list.add(order_of(list_schedule(*timed, place(*timed, like), each), load.backward()));
   int runs = 200;
   list.tighten_all(runs);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// List scheduling of a pattern: each rank takes what the pattern has next, and where that is not there yet what is, within
-// its memory. One pass over the actions, so that a compiler can afford it.
+// List scheduling of a pattern: each rank takes what the pattern has next, and where that is not there yet what is,
+// within its memory. One pass over the actions, so that a compiler can afford it.
 #pragma once
 #include <rankc/schedule/pattern.hpp>
 
@@ -59,7 +59,8 @@ struct rank_progress {
 /// Errors: an empty table where the limit is below stages_per_rank, less than one microbatch needs.
 constexpr action_table list_schedule(const pipeline_load& load, const placed_pattern& pattern, const leeway& allowed) {
   constexpr double rounding = 1e-9, never = std::numeric_limits<double>::infinity();
-  const int stages = load.stages(), m = load.microbatches, ranks = load.pp, v = load.stages_per_rank(), limit = load.memory_limit;
+  const int stages = load.stages(), m = load.microbatches, ranks = load.pp;
+  const int v = load.stages_per_rank(), limit = load.memory_limit;
   if (limit < v) return {};
   const bool split = !load.whole_backward;
   const action_kind backward = load.backward();
@@ -111,7 +112,8 @@ constexpr action_table list_schedule(const pipeline_load& load, const placed_pat
         if (rank.wake < next) next = rank.wake;
         continue;
       }
-      // The pass whose turn it is, of those that memory has room for; and the first one that is there and may come early.
+      // The pass whose turn it is, of those that memory has room for; and the first one that is there and may come
+      // early.
       const bool early_backward = stuck || allowed.backwards || rank.forwards == v * m;
       const bool early_forward = stuck || !allowed.steady || rank.backwards == 0;
       detail::stage_progress* turn = nullptr;
@@ -164,7 +166,8 @@ constexpr action_table list_schedule(const pipeline_load& load, const placed_pat
       double took = 0;
       if (pick) {
         const bool forward = pick == turn && turn_input <= now + rounding ? turn_forward : is_early_forward;
-        const int stage = pick->stage, mb = forward ? pick->forwards : pick->backwards, to = forward ? stage + 1 : stage - 1;
+        const int mb = forward ? pick->forwards : pick->backwards;
+        const int stage = pick->stage, to = forward ? stage + 1 : stage - 1;
         *rank.end++ = {forward ? action_kind::F : backward, stage, mb};
         took = forward ? pick->forward_cost : pick->backward_cost;
         const double there = now + took + (forward ? pick->down : pick->up);
