@@ -206,6 +206,11 @@ class shortlist {
   std::vector<candidate> list_;
 };
 
+/// Whether all passes cost the same, and messages nothing.
+constexpr bool even(const costs& c) {
+  return c.forward == c.input_grad && c.forward == c.weight_grad && c.send == 0 && c.stage.empty();
+}
+
 /// The list schedule of a pattern. Where all passes cost the same it is made for few microbatches and stretched, where
 /// it comes to repeat itself: a compiler could not afford more. Other costs upset its rhythm, so it is one of several
 /// candidates then, and tightened.
@@ -214,7 +219,7 @@ constexpr action_table greedy(const pipeline_load& load, const pattern& like, co
   const costs& c = load.cost;
   const int m = load.microbatches, in_flight = load.memory_limit / load.stages_per_rank();
   const int enough = 3 * std::max(load.pp, in_flight) / 2 + 4;
-  if (c.forward == c.input_grad && c.forward == c.weight_grad && c.send == 0 && c.stage.empty()) {
+  if (even(c)) {
     for (const int few : {enough, 2 * enough}) {
       if (few >= m) break;
       pipeline_load part = load;
@@ -224,11 +229,11 @@ constexpr action_table greedy(const pipeline_load& load, const pattern& like, co
     }
     return list_schedule(load, place(load, like), allowed);
   }
-  pipeline_load even = load;
-  even.cost = {};
+  pipeline_load unit = load;
+  unit.cost = {};
   shortlist list(load, 8);
   list.add(like);
-  for (const pipeline_load* timed : {&load, static_cast<const pipeline_load*>(&even)})
+  for (const pipeline_load* timed : {&load, static_cast<const pipeline_load*>(&unit)})
     for (const leeway& each :
          {allowed, leeway{.steady = true, .patient = true}, leeway{.reserve = 0.5, .backwards = true}})
       list.add(order_of(list_schedule(*timed, place(*timed, like), each), load.backward()));
