@@ -233,11 +233,12 @@ constexpr action_table greedy(const pipeline_load& load, const pattern& like, co
   unit.cost = {};
   shortlist list(load, 8);
   list.add(like);
-  for (const pipeline_load* timed : {&load, static_cast<const pipeline_load*>(&unit)})
+  const pipeline_load* const timings[]{&load, &unit};
+  for (const pipeline_load* const timed : timings)
     for (const leeway& each :
          {allowed, leeway{.steady = true, .patient = true}, leeway{.reserve = 0.5, .backwards = true}})
       list.add(order_of(list_schedule(*timed, place(*timed, like), each), load.backward()));
-  int runs = 200;
+  int runs = 20;  // more find a per cent, and cost a compiler seconds
   list.tighten_all(runs);
   action_table best = list_schedule(load, place(load, like), allowed), tightened = list.table();
   if (tightened.actions.empty() || total(best, c).makespan < total(tightened, c).makespan) return best;
