@@ -46,7 +46,7 @@ using namespace rankc::schedules;
 /// The search, in bounded time.
 action_table make_best(report& out, const schedule_sizes& sizes) {
   const std::size_t before = out.size();
-  best{.microbatches = sizes.microbatches, .stages_per_rank = sizes.stages_per_rank, .memory_limit = sizes.memory_limit}.check(out, sizes.pp);
+  best{.stages_per_rank = sizes.stages_per_rank, .memory_limit = sizes.memory_limit}.check(out, sizes.pp);
   if (out.size() > before) return {};
   constexpr long long most_actions = 50'000'000, most_runs = 30'000;
   const long long actions = 3LL * sizes.pp * sizes.stages_per_rank * sizes.microbatches;

@@ -20,10 +20,10 @@
 
 namespace rankc {
 
-/// What a best schedule is asked for. More `runs` of the simulator find better ones. Where stages_per_rank is 0 it is found
-/// too: from 1 to 4, with no more stages than `layers`, if these are given.
-/// Units: `memory_limit` in microbatches of one stage that a rank holds. Where stages_per_rank is 0, it and the costs are of
-/// all that a rank has of the model: a stage has its share of that, but a message takes as long.
+/// What a best schedule is asked for. More `runs` of the simulator find better ones. Where stages_per_rank is 0 it is
+/// found too: from 1 to 4, with no more stages than `layers`, if these are given.
+/// Units: `memory_limit` in microbatches of one stage that a rank holds. Where stages_per_rank is 0, it and the costs
+/// are of all that a rank has of the model: a stage has its share of that, but a message takes as long.
 struct schedule_request {
   int pp = 1, stages_per_rank = 1, microbatches = 1;
   costs cost = {};
@@ -32,8 +32,8 @@ struct schedule_request {
   int layers = 0;
 };
 
-/// The best schedule found. `published` is the best of the portfolio within the limit, by `published_makespan`; the table
-/// is it where `searched` is not set.
+/// The best schedule found. `published` is the best of the portfolio within the limit, by `published_makespan`; the
+/// table is it where `searched` is not set.
 /// Units: of the costs.
 struct schedule_choice {
   action_table table;
@@ -46,22 +46,6 @@ struct schedule_choice {
 };
 
 namespace detail {
-
-/// The order of F and I that a table has.
-constexpr action_table without_weights(const action_table& t) {
-  action_table order = t;
-  order.actions.clear();
-  for (int r = 0; r < t.ranks(); ++r) {
-    order.begin[r] = static_cast<int>(order.actions.size());
-    for (int i = t.begin[r]; i < t.begin[r + 1]; ++i) {
-      const action& a = t.actions[i];
-      if (a.kind == action_kind::W) continue;
-      order.actions.push_back({a.kind == action_kind::B ? action_kind::I : a.kind, a.stage, a.microbatch});
-    }
-  }
-  order.begin.back() = static_cast<int>(order.actions.size());
-  return order;
-}
 
 /// One microbatch after the other: what needs the least memory.
 constexpr action_table one_by_one(const pipeline_load& load) {
@@ -95,8 +79,8 @@ constexpr void for_each_heuristic(const schedule_request& q, const planned_costs
   }
 }
 
-/// The portfolio with as many stages on a rank, each with a name, to `consider`. (DualPipe, which has the parameters twice,
-/// is not asked.)
+/// The portfolio with as many stages on a rank, each with a name, to `consider`. (DualPipe, which has the parameters
+/// twice, is not asked.)
 constexpr void for_each_published(const schedule_request& q, auto consider) {
   const int m = q.microbatches, v = q.stages_per_rank;
   auto offer = [&](const auto& schedule) {
@@ -163,8 +147,9 @@ constexpr void search(const schedule_request& q, schedule_choice& best) {
     return true;
   };
   // Loop first; a V differs from it where there are several stages.
-  std::vector<pipeline_load> loads(q.pp > 1 && q.stages_per_rank > 1 ? 2 : 1,
-                                   {.pp = q.pp, .microbatches = q.microbatches, .cost = q.cost, .memory_limit = q.memory_limit});
+  pipeline_load unplaced{
+      .pp = q.pp, .microbatches = q.microbatches, .cost = q.cost, .memory_limit = q.memory_limit};
+  std::vector<pipeline_load> loads(q.pp > 1 && q.stages_per_rank > 1 ? 2 : 1, unplaced);
   for (int s = 0; s < q.pp * q.stages_per_rank; ++s) {
     loads[0].rank_of_stage.push_back(loop_placement(s, q.pp));
     if (loads.size() > 1) loads[1].rank_of_stage.push_back(v_placement(s, q.pp));
@@ -181,13 +166,13 @@ constexpr void search(const schedule_request& q, schedule_choice& best) {
   for_each_published(q, [&](std::string_view name, const action_table& t) {
     offer_published(name, t);
     for (std::size_t i = 0; i < loads.size(); ++i)
-      if (t.rank_of_stage == loads[i].rank_of_stage) lists[i].add(without_weights(t));
+      if (t.rank_of_stage == loads[i].rank_of_stage) lists[i].add(order_of(t, action_kind::I));
   });
   for (std::size_t i = 0; i < loads.size(); ++i) {
     best.bound = std::min(best.bound, lower_bound(loads[i]));
     lists[i].add(one_by_one(loads[i]));
     pattern at_once{std::vector<double>(2 * static_cast<std::size_t>(q.stages_per_rank), 0)};
-    lists[i].add(without_weights(list_schedule(loads[i], place(loads[i], at_once), {})));
+    lists[i].add(order_of(list_schedule(loads[i], place(loads[i], at_once), {}), action_kind::I));
     const int share = q.runs / static_cast<int>(loads.size());
     try_patterns(lists[i], q.stages_per_rank, share / 8);
     lists[i].improve(share - share / 8);
@@ -208,7 +193,8 @@ constexpr schedule_request with_stages(schedule_request q, int stages_per_rank) 
 }  // namespace detail
 
 /// The best of the published schedules within the limit, or better.
-/// Shapes: the request's `cost.stage` has a factor for each stage; with stages_per_rank 0 its length says how many there are.
+/// Shapes: the request's `cost.stage` has a factor for each stage; with stages_per_rank 0 its length says how many
+/// there are.
 /// Errors: an empty table where the limit is below stages_per_rank, less than one microbatch needs.
 /// Source: the portfolio and search of "auto" schedulers, Qi et al. 2023, arXiv:2401.10241, section 3.1.
 constexpr schedule_choice best_schedule(const schedule_request& q) {

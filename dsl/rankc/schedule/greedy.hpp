@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Greedy schedules under costs and a memory limit: a repeated pattern, its waits filled with W, then its ramps up and
-// down tightened. Sources: Qi et al. 2023, arXiv:2401.10241, section 3.1; Qi et al. 2024, arXiv:2405.15362.
+// Greedy schedules under costs and a memory limit: list schedules of a pattern, and what trials make of them. Sources:
+// Qi et al. 2023, arXiv:2401.10241, section 3.1; Qi et al. 2024, arXiv:2405.15362.
 #pragma once
 #include <rankc/schedule/list.hpp>
 #include <rankc/schedule/steady.hpp>
-
-#include <initializer_list>
 
 namespace rankc {
 
@@ -27,6 +25,22 @@ struct candidate {
 };
 
 
+/// The order of F and backwards that a table has, without its W.
+constexpr action_table order_of(const action_table& t, action_kind backward) {
+  action_table order = t;
+  order.actions.clear();
+  for (int r = 0; r < t.ranks(); ++r) {
+    order.begin[r] = static_cast<int>(order.actions.size());
+    for (int i = t.begin[r]; i < t.begin[r + 1]; ++i) {
+      const action& a = t.actions[i];
+      if (a.kind == action_kind::W) continue;
+      order.actions.push_back({a.kind == action_kind::F ? a.kind : backward, a.stage, a.microbatch});
+    }
+  }
+  order.begin.back() = static_cast<int>(order.actions.size());
+  return order;
+}
+
 /// Run passes from `j` on before those from `i` on, where that makes things better.
 constexpr bool move_ahead(const pipeline_load& load, candidate& best, int i, int j) {
   candidate trial{best.order, best.eagerly, {}};
@@ -39,8 +53,8 @@ constexpr bool move_ahead(const pipeline_load& load, candidate& best, int i, int
 }
 
 /// Pull passes that are ready into waits before them, where this makes things better, in at most `runs` trials: only
-/// forwards until none is left to pull, then all. A forward leaves the memory that `reserve` says for the later stages of
-/// its rank: what fills memory on the way down is missing on the way up.
+/// forwards until none is left to pull, then all. A forward leaves the memory that `reserve` says for the later stages
+/// of its rank: what fills memory on the way down is missing on the way up.
 constexpr void tighten(const pipeline_load& load, candidate& best, const std::vector<int>& reserve, int& runs) {
   constexpr double rounding = 1e-9;
   std::vector<int> open(static_cast<std::size_t>(load.stages()), 0);  // forwards without their backwards yet
@@ -77,8 +91,8 @@ constexpr void tighten(const pipeline_load& load, candidate& best, const std::ve
   }
 }
 
-/// Move random passes by a few places, in `runs` trials, and go on from there unless it is worse by more than a threshold
-/// that falls to nothing: so it leaves what no single move makes better.
+/// Move random passes by a few places, in `runs` trials, and go on from there unless it is worse by more than a
+/// threshold that falls to nothing: so it leaves what no single move makes better.
 /// Source: threshold accepting, Dueck and Scheuer 1990, J. Comput. Phys. 90.
 constexpr void anneal(const pipeline_load& load, candidate& best, int runs) {
   const double passes = static_cast<double>(best.order.actions.size());
@@ -99,7 +113,8 @@ constexpr void anneal(const pipeline_load& load, candidate& best, int runs) {
     const action moved = row[ahead ? j : i];
     bool keeps_order = true;
     for (int k = ahead ? i : i + 1; k < j + !ahead; ++k)
-      if (row[k].stage == moved.stage && (row[k].kind == moved.kind || row[k].microbatch == moved.microbatch)) keeps_order = false;
+      if (row[k].stage == moved.stage && (row[k].kind == moved.kind || row[k].microbatch == moved.microbatch))
+        keeps_order = false;
     if (!keeps_order) continue;
     ++n;
     std::rotate(row + i, row + (ahead ? j : i + 1), row + j + 1);
@@ -145,19 +160,23 @@ class shortlist {
   }
   constexpr void add(const pattern& p) { add(unroll(load_, p)); }
 
-  /// Tighten them in turn, then go on from the best, in `runs` trials or until none can be better.
-  constexpr void improve(int runs) {
-    const double bound = lower_bound(load_) * (1 + 1e-12);
+  /// Tighten them in turn, in at most `runs` trials, until none can be better.
+  constexpr void tighten_all(int& runs) {
     const std::vector<candidate> seeds = list_;
-    int tightening = runs / 8;
     for (const candidate& seed : seeds)
       for (const double share : {1.0, 0.75, 0.5, 0.0}) {
-        if (tightening <= 0 || list_.front().line.makespan <= bound) break;
+        if (runs <= 0 || is_best()) return;
         candidate c = seed;
-        tighten(load_, c, reserve(load_, share), tightening);
+        tighten(load_, c, reserve(load_, share), runs);
         insert(std::move(c));
       }
-    if (list_.empty() || list_.front().line.makespan <= bound) return;
+  }
+
+  /// Tighten them, then go on from the best, in `runs` trials or until none can be better.
+  constexpr void improve(int runs) {
+    int tightening = runs / 8;
+    tighten_all(tightening);
+    if (list_.empty() || is_best()) return;
     candidate c = list_.front();
     anneal(load_, c, runs - runs / 8);
     insert(std::move(c));
@@ -170,6 +189,8 @@ class shortlist {
   }
 
  private:
+  constexpr bool is_best() const { return list_.front().line.makespan <= lower_bound(load_) * (1 + 1e-12); }
+
   constexpr void insert(candidate c) {
     if (c.line.makespan == std::numeric_limits<double>::infinity()) return;
     auto at = list_.begin();
@@ -185,35 +206,43 @@ class shortlist {
   std::vector<candidate> list_;
 };
 
-/// A pattern, and how far ranks leave it.
-struct attempt {
-  pattern like;
-  leeway allowed = {};
-};
+/// Whether all passes cost the same, and messages nothing.
+constexpr bool even(const costs& c) {
+  return c.forward == c.input_grad && c.forward == c.weight_grad && c.send == 0 && c.stage.empty();
+}
 
-/// The best of the attempts' list schedules. It is made for few microbatches and stretched, where it comes to repeat itself;
-/// a compiler could not afford more.
-constexpr action_table greedy(const pipeline_load& load, std::initializer_list<attempt> attempts) {
-  const int m = load.microbatches, enough = 3 * load.pp / 2 + 4;
-  for (const int few : {enough, 2 * enough, m}) {
-    if (few >= m && few != m) continue;
-    pipeline_load part = load;
-    part.microbatches = few;
-    action_table best;
-    double shortest = std::numeric_limits<double>::infinity();
-    for (const attempt& each : attempts) {
-      action_table t = list_schedule(part, place(part, each.like), each.allowed);
-      if (attempts.size() > 1) {
-        const double makespan = total(t, load.cost).makespan;
-        if (makespan > shortest - 1e-9) continue;
-        shortest = makespan;
-      }
-      best = std::move(t);
+/// The list schedule of a pattern. Where all passes cost the same it is made for few microbatches and stretched, where
+/// it comes to repeat itself: a compiler could not afford more. Other costs upset its rhythm, so it is one of several
+/// candidates then, and tightened.
+/// Errors: an empty table where the limit is below stages_per_rank.
+constexpr action_table greedy(const pipeline_load& load, const pattern& like, const leeway& allowed = {}) {
+  const costs& c = load.cost;
+  const int m = load.microbatches, in_flight = load.memory_limit / load.stages_per_rank();
+  const int enough = 3 * std::max(load.pp, in_flight) / 2 + 4;
+  if (even(c)) {
+    for (const int few : {enough, 2 * enough}) {
+      if (few >= m) break;
+      pipeline_load part = load;
+      part.microbatches = few;
+      action_table t = stretch(list_schedule(part, place(part, like), allowed), c, m);
+      if (!t.actions.empty()) return t;
     }
-    if (few < m) best = stretch(best, load.cost, m);
-    if (!best.actions.empty()) return best;
+    return list_schedule(load, place(load, like), allowed);
   }
-  return {};
+  pipeline_load unit = load;
+  unit.cost = {};
+  shortlist list(load, 8);
+  list.add(like);
+  const pipeline_load* const timings[]{&load, &unit};
+  for (const pipeline_load* const timed : timings)
+    for (const leeway& each :
+         {allowed, leeway{.steady = true, .patient = true}, leeway{.reserve = 0.5, .backwards = true}})
+      list.add(order_of(list_schedule(*timed, place(*timed, like), each), load.backward()));
+  int runs = 20;  // more find a per cent, and cost a compiler seconds
+  list.tighten_all(runs);
+  action_table best = list_schedule(load, place(load, like), allowed), tightened = list.table();
+  if (tightened.actions.empty() || total(best, c).makespan < total(tightened, c).makespan) return best;
+  return tightened;
 }
 
 }  // namespace rankc

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// List scheduling of a pattern: each rank takes what the pattern has next, and where that is not there yet what is, within
-// its memory. One pass over the actions, so that a compiler can afford it.
+// List scheduling of a pattern: each rank takes what the pattern has next, and where that is not there yet what is,
+// within its memory. One pass over the actions, so that a compiler can afford it.
 #pragma once
 #include <rankc/schedule/pattern.hpp>
 
@@ -38,10 +38,12 @@ constexpr std::vector<int> reserve(const pipeline_load& load, double share) {
 
 namespace detail {
 
-/// What a stage has done, and when the pattern has its next passes.
+/// A stage: what its passes take, what it has done, and when the pattern has its next passes.
 struct stage_progress {
-  int stage = 0, forwards = 0, backwards = 0, reserve = 0;
+  int stage = 0, reserve = 0;
+  double forward_cost = 0, backward_cost = 0, weight_cost = 0, down = 0, up = 0;
   double forward_turn = 0, backward_turn = 0;
+  int forwards = 0, backwards = 0;
 };
 
 struct rank_progress {
@@ -57,7 +59,8 @@ struct rank_progress {
 /// Errors: an empty table where the limit is below stages_per_rank, less than one microbatch needs.
 constexpr action_table list_schedule(const pipeline_load& load, const placed_pattern& pattern, const leeway& allowed) {
   constexpr double rounding = 1e-9, never = std::numeric_limits<double>::infinity();
-  const int stages = load.stages(), m = load.microbatches, ranks = load.pp, v = load.stages_per_rank(), limit = load.memory_limit;
+  const int stages = load.stages(), m = load.microbatches, ranks = load.pp;
+  const int v = load.stages_per_rank(), limit = load.memory_limit;
   if (limit < v) return {};
   const bool split = !load.whole_backward;
   const action_kind backward = load.backward();
@@ -74,15 +77,28 @@ constexpr action_table list_schedule(const pipeline_load& load, const placed_pat
   for (int mb = 0; mb < m; ++mb) output[mb - m] = gradient[stages * m + mb] = 0;
   const detail::hops hops(load.rank_of_stage, load.cost.send);
 
-  std::vector<detail::rank_progress> all(static_cast<std::size_t>(ranks));
+  std::vector<detail::rank_progress> progress(static_cast<std::size_t>(ranks));
   std::vector<detail::stage_progress> of_ranks;
   const std::vector<int> reserved = reserve(load, allowed.reserve);
   for (int r = 0; r < ranks; ++r) {
     t.begin.push_back(r * row);
-    all[r].weight = all[r].end = t.actions.data() + r * row;
+    progress[r].weight = progress[r].end = t.actions.data() + r * row;
     for (int s = 0; s < stages; ++s)
-      if (load.rank_of_stage[s] == r) of_ranks.push_back({s, 0, 0, reserved[s], pattern.forward[s], pattern.backward[s]});
+      if (load.rank_of_stage[s] == r)
+        of_ranks.push_back({.stage = s,
+                            .reserve = reserved[s],
+                            .forward_cost = load.cost.of({action_kind::F, s, 0}),
+                            .backward_cost = load.cost.of({backward, s, 0}),
+                            .weight_cost = load.cost.of({action_kind::W, s, 0}),
+                            .down = hops.down[s],
+                            .up = hops.up[s],
+                            .forward_turn = pattern.forward[s],
+                            .backward_turn = pattern.backward[s]});
   }
+  // Plain pointers, since a compiler runs this for thousands of actions.
+  detail::rank_progress* const all = progress.data();
+  detail::stage_progress* const stages_of_ranks = of_ranks.data();
+  const int* const rank_of = load.rank_of_stage.data();
   t.begin.push_back(ranks * row);
 
   bool stuck = false;  // with passes that are there but not in turn
@@ -91,11 +107,13 @@ constexpr action_table list_schedule(const pipeline_load& load, const placed_pat
     double next = never;
     for (int r = 0; r < ranks; ++r) {
       detail::rank_progress& rank = all[r];
+      detail::stage_progress* const first_stage = stages_of_ranks + r * v;
       if (rank.wake > now + rounding) {
         if (rank.wake < next) next = rank.wake;
         continue;
       }
-      // The pass whose turn it is, of those that memory has room for; and the first one that is there and may come early.
+      // The pass whose turn it is, of those that memory has room for; and the first one that is there and may come
+      // early.
       const bool early_backward = stuck || allowed.backwards || rank.forwards == v * m;
       const bool early_forward = stuck || !allowed.steady || rank.backwards == 0;
       detail::stage_progress* turn = nullptr;
@@ -105,7 +123,7 @@ constexpr action_table list_schedule(const pipeline_load& load, const placed_pat
       int earlier = rank.held;  // by this stage and those before it
       bool fits = true;
       for (int k = v - 1; k >= 0; --k) {
-        detail::stage_progress& s = of_ranks[r * v + k];
+        detail::stage_progress& s = first_stage[k];
         // Each later stage keeps room for one: so the oldest microbatch can always run to its end.
         fits = fits && earlier + v - 1 - k < limit;
         if (s.backwards < m) {
@@ -113,7 +131,7 @@ constexpr action_table list_schedule(const pipeline_load& load, const placed_pat
           double input = never;
           if (s.backwards < s.forwards) {
             input = gradient[cell + m];
-            const double made = output[cell] - hops.down[s.stage];
+            const double made = output[cell] - s.down;
             if (made > input) input = made;
           }
           if (s.backward_turn < turn_at - rounding) {
@@ -148,16 +166,15 @@ constexpr action_table list_schedule(const pipeline_load& load, const placed_pat
       double took = 0;
       if (pick) {
         const bool forward = pick == turn && turn_input <= now + rounding ? turn_forward : is_early_forward;
-        const int s = pick->stage, mb = forward ? pick->forwards : pick->backwards;
-        const action a{forward ? action_kind::F : backward, s, mb};
-        took = load.cost.of(a);
-        *rank.end++ = a;
-        const int to = forward ? s + 1 : s - 1;
-        const double there = now + took + (forward ? hops.down : hops.up)[s];
-        (forward ? output : gradient)[s * m + mb] = there;
+        const int mb = forward ? pick->forwards : pick->backwards;
+        const int stage = pick->stage, to = forward ? stage + 1 : stage - 1;
+        *rank.end++ = {forward ? action_kind::F : backward, stage, mb};
+        took = forward ? pick->forward_cost : pick->backward_cost;
+        const double there = now + took + (forward ? pick->down : pick->up);
+        (forward ? output : gradient)[stage * m + mb] = there;
         if (to >= 0 && to < stages)
-          if (detail::rank_progress& other = all[load.rank_of_stage[to]]; there < other.wake)
-            other.wake = std::max(there, other.free_at);
+          if (detail::rank_progress& other = all[rank_of[to]]; there < other.wake)
+            other.wake = there > other.free_at ? there : other.free_at;
         if (forward) {
           ++pick->forwards, ++rank.forwards, ++rank.held;
           pick->forward_turn += pattern.interval;
@@ -169,15 +186,15 @@ constexpr action_table list_schedule(const pipeline_load& load, const placed_pat
         }
       } else if (rank.due > 0) {
         while (rank.weight->kind != action_kind::I) ++rank.weight;
-        const action a{action_kind::W, rank.weight->stage, rank.weight->microbatch};
-        took = load.cost.of(a);
+        const detail::stage_progress* s = first_stage;
+        while (s->stage != rank.weight->stage) ++s;
+        took = s->weight_cost;
         if (allowed.patient && arrives < now + took - rounding && rank.held < limit) {
           rank.wake = arrives;
           if (arrives < next) next = arrives;
           continue;
         }
-        ++rank.weight;
-        *rank.end++ = a;
+        *rank.end++ = {action_kind::W, s->stage, rank.weight++->microbatch};
         --rank.due;
         --rank.held;
       } else {
@@ -192,7 +209,7 @@ constexpr action_table list_schedule(const pipeline_load& load, const placed_pat
     }
     if (next == never && left > 0) {
       stuck = true;
-      for (detail::rank_progress& rank : all) rank.wake = now;
+      for (int r = 0; r < ranks; ++r) all[r].wake = now;
     } else {
       now = next;
     }

@@ -8,8 +8,8 @@ namespace rankc {
 
 /// How long the passes of a microbatch wait beyond their data. It decides what is held, and so how much can go wrong
 /// before a rank waits: a microbatch's activations are held for the whole way from F to I.
-/// Shapes: `legs` (2 * stages_per_rank), for each hop between ranks, of the forwards' way through the ranks, first to last,
-/// then of the backwards'. Units: forwards.
+/// Shapes: `legs` (2 * stages_per_rank), for each hop between ranks, of the forwards' way through the ranks, first to
+/// last, then of the backwards'. Units: forwards.
 struct pattern {
   std::vector<double> legs;
   double turn = 0;  // between the last stage's F and its I
@@ -22,12 +22,15 @@ struct placed_pattern {
   double interval = 0;
 };
 
-/// Place a pattern: each microbatch follows the one before after the time that the busiest rank needs for one, and its passes
-/// are placed in data order, each in the first time that is free in all intervals; so in the steady state no rank waits.
+/// Place a pattern: each microbatch follows the one before after the time that the busiest rank needs for one, and its
+/// passes are placed in data order, each in the first time that is free in all intervals; so in the steady state no
+/// rank waits.
 constexpr placed_pattern place(const pipeline_load& load, const pattern& p) {
   constexpr double rounding = 1e-9;
   const int stages = load.stages();
-  placed_pattern out{std::vector<double>(static_cast<std::size_t>(stages), 0), std::vector<double>(static_cast<std::size_t>(stages), 0)};
+  placed_pattern out;
+  out.forward.assign(static_cast<std::size_t>(stages), 0);
+  out.backward = out.forward;
   std::vector<double> work(static_cast<std::size_t>(load.pp), 0);
   for (int s = 0; s < stages; ++s)
     work[load.rank_of_stage[s]] += load.cost.of({action_kind::F, s, 0}) + load.cost.of({action_kind::B, s, 0});
@@ -37,7 +40,9 @@ constexpr placed_pattern place(const pipeline_load& load, const pattern& p) {
     double begin, took;
   };
   std::vector<std::vector<pass>> rows(static_cast<std::size_t>(load.pp));
-  auto into_interval = [&](double t) { return t - interval * static_cast<double>(static_cast<long long>(t / interval)); };
+  auto into_interval = [&](double t) {
+    return t - interval * static_cast<double>(static_cast<long long>(t / interval));
+  };
   double at = 0;
   for (int n = 0; n < 2 * stages; ++n) {
     const bool forward = n < stages;

@@ -24,7 +24,7 @@ struct best {
                           .runs = runs})
         .table;
   }
-  constexpr int rank_of_stage(int stage, int pp) const { return table(pp).rank_of_stage[static_cast<std::size_t>(stage)]; }
+  constexpr int rank_of_stage(int stage, int pp) const { return table(pp).rank_of_stage[stage]; }
   constexpr void check(report& out, int) const {
     if (memory_limit < stages_per_rank)
       refuse(out, 307) << "memory_limit=" << memory_limit << ", but one microbatch alone holds its activations of the "

@@ -17,7 +17,7 @@ struct one_f_one_b_v {
   constexpr action_table table(int pp) const {
     pipeline_load load = load_of(*this, pp, cost, 2 * (2 * pp / 3 + 1));
     load.whole_backward = true;
-    return greedy(load, {{{{0, 0, 0, 0}}}});
+    return greedy(load, {{0, 0, 0, 0}});
   }
 };
 

@@ -17,7 +17,8 @@ struct v_half {
   constexpr int rank_of_stage(int stage, int pp) const { return v_placement(stage, pp); }
   constexpr action_table table(int pp) const {
     const int limit = 2 * ((pp + 2) / 2);
-    return greedy(load_of(*this, pp, cost, limit), {{{{0, 1, 0, 0}, 1}}, {{{0, 1, 0, 0}, 0}}});
+    const double turn = pp % 2 == 0 && pp > 2;  // else F and I of the last rank's stages would meet
+    return greedy(load_of(*this, pp, cost, limit), {{0, 1, 0, 0}, turn});
   }
 };
 

@@ -16,7 +16,7 @@ struct v_min {
   constexpr int rank_of_stage(int stage, int pp) const { return v_placement(stage, pp); }
   constexpr action_table table(int pp) const {
     const int limit = 2 * ((pp + 4) / 3);
-    return greedy(load_of(*this, pp, cost, limit), {{{{0, 0, 0, 0}}, {.reserve = 0.75}}});
+    return greedy(load_of(*this, pp, cost, limit), {{0, 0, 0, 0}}, {.reserve = 0.75});
   }
 };
 

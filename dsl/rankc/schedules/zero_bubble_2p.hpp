@@ -14,7 +14,7 @@ struct zero_bubble_2p {
   static constexpr std::string_view name = "zero_bubble_2p";
   static constexpr int stages_per_rank = 1;
   constexpr int rank_of_stage(int stage, int) const { return stage; }
-  constexpr action_table table(int pp) const { return greedy(load_of(*this, pp, cost, 2 * pp), {{{{0, 0}}}}); }
+  constexpr action_table table(int pp) const { return greedy(load_of(*this, pp, cost, 2 * pp), {{0, 0}}); }
 };
 
 }  // namespace rankc::schedules

@@ -4,6 +4,7 @@
 #pragma once
 #include <rankc/schedule/greedy.hpp>
 #include <rankc/schedule/placement.hpp>
+#include <rankc/schedules/zero_bubble_v.hpp>
 
 namespace rankc::schedules {
 
@@ -15,7 +16,9 @@ struct zero_bubble_v_greedy {
   static constexpr int stages_per_rank = 2;
   constexpr int rank_of_stage(int stage, int pp) const { return v_placement(stage, pp); }
   constexpr action_table table(int pp) const {
-    return greedy(load_of(*this, pp, cost, 2 * pp), {{{{3, 0, 0, 0}}}});
+    // What is written by hand is as short as can be here, and costs a compiler less.
+    if (even(cost) && microbatches >= 2 * pp - 1) return collect(zero_bubble_v{microbatches}, pp);
+    return greedy(load_of(*this, pp, cost, 2 * pp), {{3, 0, 0, 0}});
   }
 };
 

@@ -86,8 +86,10 @@ TEST_CASE("tight memory, down to one microbatch at a time") {
 }
 
 TEST_CASE("the number of stages on a rank is found too, where it is left open") {
-  const costs cost{.send = 0.05};
-  const schedule_choice found = best_schedule({.pp = 4, .stages_per_rank = 0, .microbatches = 8, .cost = cost, .runs = 500});
+  const schedule_request open{.pp = 4, .stages_per_rank = 0, .microbatches = 8, .runs = 500};
+  schedule_request q = open;
+  q.cost.send = 0.05;
+  const schedule_choice found = best_schedule(q);
   REQUIRE(sound(found.table));
   CHECK(found.over_bound() >= 0);
   for (int v = 1; v <= 4; ++v) {
@@ -95,10 +97,15 @@ TEST_CASE("the number of stages on a rank is found too, where it is left open") 
     CHECK(found.found.makespan <= best_schedule({4, v, 8, share, std::numeric_limits<int>::max(), 500}).found.makespan);
   }
   CHECK(found.table.stages() > 4);
-  CHECK(best_schedule({.pp = 4, .stages_per_rank = 0, .microbatches = 8, .runs = 100, .layers = 7}).table.stages() == 4);
-  costs uneven{.stage = std::vector<double>(8, 1)};
-  CHECK(best_schedule({.pp = 4, .stages_per_rank = 0, .microbatches = 8, .cost = uneven, .runs = 100}).table.stages() == 8);
-  const schedule_choice tight = best_schedule({.pp = 4, .stages_per_rank = 0, .microbatches = 8, .memory_limit = 2, .runs = 300});
+  q = open;
+  q.layers = 7;
+  CHECK(best_schedule(q).table.stages() == 4);
+  q = open;
+  q.cost.stage.assign(8, 1);
+  CHECK(best_schedule(q).table.stages() == 8);
+  q = open;
+  q.memory_limit = 2;
+  const schedule_choice tight = best_schedule(q);
   REQUIRE(sound(tight.table));
   CHECK(tight.found.peak() * 4 <= 2 * tight.table.stages());
 }
@@ -109,8 +116,8 @@ inline constexpr models::gpt2 gpt{.layers = 4, .hidden = 8, .heads = 2, .ffn = 8
 inline constexpr training recipe{.seq = 8, .global_batch = 8, .precision = f64};
 
 // In a plan the compiler does the search.
-using planned = plan<gpt, parallel_dims{.world = 2, .pp = 2}, schedules::best{.microbatches = 4, .stages_per_rank = 2, .memory_limit = 4},
-                     recipe, clusters::cpu>;
+using planned = plan<gpt, parallel_dims{.world = 2, .pp = 2},
+                     schedules::best{.microbatches = 4, .stages_per_rank = 2, .memory_limit = 4}, recipe, clusters::cpu>;
 static_assert(valid<planned>);
 static_assert(total(schedules::best{.microbatches = 4}.table(2)).makespan == 13, "the lower bound");
 

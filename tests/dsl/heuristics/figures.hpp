@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sea AI Lab's heuristic schedules in figures. oracles/schedules/heuristics.txt has a line for each of their orders: name,
-// pp, stages per rank, microbatches, costs F I W C, peak in microbatches of a stage, makespan; the last two by an
+// Sea AI Lab's heuristic schedules in figures. oracles/schedules/heuristics.txt has a line for each of their orders:
+// name, pp, stages per rank, microbatches, costs F I W C, peak in microbatches of a stage, makespan; the last two by an
 // independent simulator.
 #pragma once
 #include <rankc/schedule/timing.hpp>

@@ -2,6 +2,7 @@
 // RC3xx: schedules. Those of the library are right, so that most of these are written by hand.
 #include "reject.hpp"
 
+#include <rankc/schedules/best.hpp>
 #include <rankc/schedules/dual_pipe.hpp>
 #include <rankc/schedules/from_csv.hpp>
 
@@ -99,6 +100,9 @@ using schedules::from_csv, schedules::literal;
 
 using rc313_no_such_action = scheduled<from_csv<fault(literal("0F0, 0X0\n1F0, 1B0"), literal("0F0, 0B0\n1F0, 1B0"))>{}>;
 static_assert(valid<rc313_no_such_action>);  // error: RC313: line 1, token 2: '0X0' is not an action; write the stage, one of FBIW, and the microbatch, as 0F0, or two of them as OVERLAP(0F1,2B0), or 0UNSHARD, 0RESHARD, 0REDUCE_GRAD, 0STEP
+
+using rc307_no_room_for_one = scheduled<schedules::best{.microbatches = 2, .memory_limit = fault(0, 2), .runs = 0}>;
+static_assert(valid<rc307_no_room_for_one>);  // error: RC307: memory_limit=0, but one microbatch alone holds its activations of the 1 stages of a rank; take at least 1
 
 using rc313_line_missing = scheduled<from_csv<fault(literal("0F0, 0B0, 0F1, 0B1"), literal("0F0, 0B0\n 1F0, 1B0"))>{}>;
 static_assert(valid<rc313_line_missing>);  // error: RC313: pp=2, but the text has 1 line; there is a line for each rank: take pp=1
