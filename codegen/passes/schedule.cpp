@@ -95,7 +95,7 @@ class builder {
     const action& a = t_.actions[at];
     if (computes(a.kind)) compute(at);
     if (a.kind == action_kind::reduce_grad && !reduced_.count(a.stage))
-      for (std::size_t b = 0; b < r_.buckets.size(); ++b)
+      for (std::size_t b = r_.buckets.size(); b-- > 0;)  // the last layer first, as backward goes
         if (r_.buckets[b].stage == local(a.stage)) reduce(static_cast<int>(b));
     if (a.kind == action_kind::step && !stepped_) finish_step();
   }

@@ -12,7 +12,7 @@ namespace plans {
 
 inline constexpr parallel_dims two_ranks{.world = 2, .pp = 2};
 
-// Eight microbatches on two ranks, each with two stages: a backward takes two forwards, a half of it one.
+// Eight microbatches on two ranks; a backward takes two forwards, a half of it one.
 static_assert(total(collect(schedules::one_f_one_b{.microbatches = 8}, 2)).bubble > 0.1);
 static_assert(total(collect(schedules::zero_bubble_v{.microbatches = 8}, 2)).bubble < 0.03);
 

@@ -42,7 +42,7 @@ TEST_CASE("a legal plan as plain data") {
   CHECK(p.vocab_used == 61);
   CHECK(p.blocks_of_stage == std::vector<int>{3, 2});
   CHECK(p.actions.ranks() == 2);
-  CHECK(p.actions.actions.size() == 2 * 2 * 3);
+  CHECK(p.actions.actions.size() == 2 * 2 * 3 + 2 * 2);  // and a reduction and a step of each stage
   REQUIRE(p.kinds.size() == 3);
   CHECK(p.kinds[0].name == "embedding");
   CHECK(p.kinds[1].name == "block");

@@ -14,11 +14,9 @@ constexpr at loss{6881280};  // 4 B: sum over the microbatches
 constexpr at norm{6881536};  // 4 B: square of the gradients' norm
 // 1 x 8.8 MiB: activations of a microbatch in flight
 constexpr at slot_1[]{{6881792}};
-// 2 x 256.0 KiB: what the previous stage sends
-constexpr at input_1[]{{16099840}, {16361984}};
-// 1 x 256.0 KiB: gradients to the previous stage
-constexpr at dx_1[]{{16624128}};
-constexpr std::size_t boundary_1 = 262144;
+// 3 x 256.0 KiB: activations and gradients between stages
+constexpr at boundary[]{{16099840}, {16361984}, {16624128}};
+constexpr std::size_t boundary_bytes = 262144;
 // 2 x 256.0 KiB: gradients between the layers of a stage, in turn
 constexpr at chain[]{{16886272}, {17148416}};
 constexpr at work{17410560};  // 1.0 MiB: temporaries of a layer

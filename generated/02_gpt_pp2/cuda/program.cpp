@@ -8,7 +8,7 @@ namespace gpt_pp2 {
 
 namespace {
 
-static_assert(rankc::runtime::interface_version == 1, "this program was generated for another runtime");
+static_assert(rankc::runtime::interface_version == 2, "this program was generated for another runtime");
 
 // name, rows, cols, dim sharded over tp, first element, start, std, matrix, copy
 constexpr parameter parameters_0[]{
@@ -87,16 +87,16 @@ constexpr parameter parameters_1[]{
 };
 
 constexpr layout layouts[]{
-    {.arena_bytes = 26612224,
+    {.arena_bytes = 26087936,
      .weights = {0}, .gradients = {1782784}, .first_moment = {3565568}, .second_moment = {5348352}, .working_copy = {},
      .parameter_count = 445696, .parameters = parameters_0,
      .ropes = {}, .tokens = {7131136}, .targets = {0},
-     .reads_tokens = true, .reads_targets = false, .loss = {7139328}, .norm = {7139584}, .events = 16},
+     .reads_tokens = true, .reads_targets = false, .loss = {7139328}, .norm = {7139584}, .events = 16, .overlaps = false},
     {.arena_bytes = 18467328,
      .weights = {0}, .gradients = {1718272}, .first_moment = {3436544}, .second_moment = {5154816}, .working_copy = {},
      .parameter_count = 429568, .parameters = parameters_1,
      .ropes = {}, .tokens = {0}, .targets = {6873088},
-     .reads_tokens = false, .reads_targets = true, .loss = {6881280}, .norm = {6881536}, .events = 15},
+     .reads_tokens = false, .reads_targets = true, .loss = {6881280}, .norm = {6881536}, .events = 14, .overlaps = false},
 };
 
 constexpr int members_0[]{0, 1};
@@ -111,32 +111,36 @@ constexpr communicator communicators[]{
     {"gradients 1 -> 0 at dp 0 tp 0", members_3},
 };
 
-// pp, dp, tp; communicators of tp, dp, pp, tied, to_next, from_prev, to_prev, from_next
+// pp, dp, tp; communicators of tp, dp, pp, tied, to_next, from_prev, to_prev, from_next, tp_beside
 constexpr rank_row ranks[]{
-    {0, 0, 0, {-1, -1, 0, 1, 2, -1, -1, 3}},
-    {1, 0, 0, {-1, -1, 0, 1, -1, 2, 3, -1}},
+    {0, 0, 0, {-1, -1, 0, 1, 2, -1, -1, 3, -1}},
+    {1, 0, 0, {-1, -1, 0, 1, -1, 2, 3, -1, -1}},
 };
 
 constexpr char text[] = R"text(gpt_pp2: 842496 parameters, 2 ranks = pp 2 x dp 1 x tp 1, f32
 step: 16 sequences of 128 tokens = 4 microbatches x 1 dp ranks x 4 rows
 schedule: one_f_one_b, bubble 20.0 %
 
-rank 0  |  0F0  0F1    .    .  0B0    -  0F2  0B1    -  0F3  0B2    -    .  0B3    -
-rank 1  |    .  1F0  1B0    -  1F1  1B1    -  1F2  1B2    -  1F3  1B3    -
+rank 0  |  0F0  0F1    .    .  0B0    -  0F2  0B1    -  0F3  0B2    -    .  0B3    - | 0REDUCE_GRAD 0STEP
+rank 1  |    .  1F0  1B0    -  1F1  1B1    -  1F2  1B2    -  1F3  1B3    - | 1REDUCE_GRAD 1STEP
 bubble 20.0 %, one column per forward; a backward takes two
 
-pipeline rank 0: stage 0 (embedding .. layers.1), 25.4 MiB per rank
+pipeline rank 0: 24.9 MiB per rank
+  stage 0: embedding .. layers.1
   parameters 1.7 MiB x 4 (weights, gradients, two moments)
-  activations 8.0 MiB x 2 microbatches in flight; boundary 256.0 KiB
+  activations of stage 0: 8.0 MiB x 2 microbatches in flight
+  between stages: 256.0 KiB x 2 buffers
   temporaries 1.5 MiB
   beside these, at most 2.38 GiB for CUDA and NCCL
   all_reduce over pp           1 a step, 4 B
   all_reduce over tied         1 a step, 128.0 KiB
   receive                      4 a step, 1.0 MiB
   send                         4 a step, 1.0 MiB
-pipeline rank 1: stage 1 (layers.2 .. head), 17.6 MiB per rank
+pipeline rank 1: 17.6 MiB per rank
+  stage 1: layers.2 .. head
   parameters 1.6 MiB x 4 (weights, gradients, two moments)
-  activations 8.8 MiB x 1 microbatches in flight; boundary 256.0 KiB
+  activations of stage 1: 8.8 MiB x 1 microbatches in flight
+  between stages: 256.0 KiB x 3 buffers
   temporaries 1.5 MiB
   beside these, at most 2.38 GiB for CUDA and NCCL
   all_reduce over pp           1 a step, 4 B
@@ -146,7 +150,7 @@ pipeline rank 1: stage 1 (layers.2 .. head), 17.6 MiB per rank
 
 communicators: 4
 )text";
-constexpr char json[] = R"json({"bubble":0.19999999999999996,"bubble_per_rank":[0.19999999999999996,0.19999999999999996],"communicators":[{"name":"pp at dp 0 tp 0","ranks":[0,1]},{"name":"tied weights at dp 0 tp 0","ranks":[0,1]},{"name":"activations 0 -> 1 at dp 0 tp 0","ranks":[0,1]},{"name":"gradients 1 -> 0 at dp 0 tp 0","ranks":[1,0]}],"dims":{"dp_replicate":1,"pp":2,"sequence_parallel":false,"tp":1,"world":2},"dtype":"f32","parameters":842496,"peak_activations":[2,1],"pipeline_ranks":[{"bytes":26612224,"collectives":{"all_reduce over pp":{"bytes":4,"count":1},"all_reduce over tied":{"bytes":131072,"count":1},"receive":{"bytes":1048576,"count":4},"send":{"bytes":1048576,"count":4}},"parameter_elements":445696,"pp":0,"stages":[{"boundary_bytes":262144,"layers":["embedding","layers.0","layers.1"],"slot_bytes":8421376,"slots":2,"stage":0}]},{"bytes":18467328,"collectives":{"all_reduce over pp":{"bytes":4,"count":1},"all_reduce over tied":{"bytes":131072,"count":1},"receive":{"bytes":1048576,"count":4},"send":{"bytes":1048576,"count":4}},"parameter_elements":429568,"pp":1,"stages":[{"boundary_bytes":262144,"layers":["layers.2","layers.3","head"],"slot_bytes":9218048,"slots":1,"stage":1}]}],"plan":"gpt_pp2","plan_hash":"9dec5e7e5c27ff10","recipe":{"global_batch":16,"microbatches":4,"rows":4,"seq":128},"schedule":"one_f_one_b"})json";
+constexpr char json[] = R"json({"bubble":0.19999999999999996,"bubble_per_rank":[0.19999999999999996,0.19999999999999996],"communicators":[{"name":"pp at dp 0 tp 0","ranks":[0,1]},{"name":"tied weights at dp 0 tp 0","ranks":[0,1]},{"name":"activations 0 -> 1 at dp 0 tp 0","ranks":[0,1]},{"name":"gradients 1 -> 0 at dp 0 tp 0","ranks":[1,0]}],"dims":{"dp_replicate":1,"pp":2,"sequence_parallel":false,"tp":1,"world":2},"dtype":"f32","parameters":842496,"peak_activations":[2,1],"pipeline_ranks":[{"boundaries":{"bytes":262144,"count":2},"bytes":26087936,"collectives":{"all_reduce over pp":{"bytes":4,"count":1},"all_reduce over tied":{"bytes":131072,"count":1},"receive":{"bytes":1048576,"count":4},"send":{"bytes":1048576,"count":4}},"parameter_elements":445696,"pp":0,"stages":[{"layers":["embedding","layers.0","layers.1"],"slot_bytes":8421376,"slots":2,"stage":0}]},{"boundaries":{"bytes":262144,"count":3},"bytes":18467328,"collectives":{"all_reduce over pp":{"bytes":4,"count":1},"all_reduce over tied":{"bytes":131072,"count":1},"receive":{"bytes":1048576,"count":4},"send":{"bytes":1048576,"count":4}},"parameter_elements":429568,"pp":1,"stages":[{"layers":["layers.2","layers.3","head"],"slot_bytes":9218048,"slots":1,"stage":1}]}],"plan":"gpt_pp2","plan_hash":"ae893dd93e584120","recipe":{"global_batch":16,"microbatches":4,"rows":4,"seq":128},"schedule":"one_f_one_b"})json";
 
 void (*const train[])(rank&){pipeline_0::train, pipeline_1::train};
 void (*const evaluate[])(rank&){pipeline_0::evaluate, pipeline_1::evaluate};
@@ -154,9 +158,9 @@ void (*const evaluate[])(rank&){pipeline_0::evaluate, pipeline_1::evaluate};
 }  // namespace
 
 constexpr rankc::runtime::description about_{
-    .interface_version = 1,
+    .interface_version = 2,
     .name = "gpt_pp2",
-    .plan_hash = 0x9dec5e7e5c27ff10,
+    .plan_hash = 0xae893dd93e584120,
     .type = dtype::f32,
     .pp = 2, .dp = 1, .tp = 1,
     .microbatches = 4, .rows = 4, .seq = 128, .vocab = 256,
@@ -164,6 +168,7 @@ constexpr rankc::runtime::description about_{
     .flops_per_token = 5701632.0,
     .peak_flops = 0.0,
     .deterministic = false,
+    .trains = true,
     .train = {.lr = 0.002, .weight_decay = 0.1, .clip = 1, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-08,
               .warmup_steps = 20, .decay_steps = 400, .min_lr = 0.0002},
     .layouts = layouts,

@@ -14,11 +14,9 @@ constexpr at loss{3454976};  // 4 B: sum over the microbatches
 constexpr at norm{3455232};  // 4 B: square of the gradients' norm
 // 1 x 2.5 MiB: activations of a microbatch in flight
 constexpr at slot_1[]{{3455488}};
-// 2 x 64.0 KiB: what the previous stage sends
-constexpr at input_1[]{{6089216}, {6154752}};
-// 1 x 64.0 KiB: gradients to the previous stage
-constexpr at dx_1[]{{6220288}};
-constexpr std::size_t boundary_1 = 65536;
+// 3 x 64.0 KiB: activations and gradients between stages
+constexpr at boundary[]{{6089216}, {6154752}, {6220288}};
+constexpr std::size_t boundary_bytes = 65536;
 // 2 x 64.0 KiB: gradients between the layers of a stage, in turn
 constexpr at chain[]{{6285824}, {6351360}};
 constexpr at work{6416896};  // 384.0 KiB: temporaries of a layer

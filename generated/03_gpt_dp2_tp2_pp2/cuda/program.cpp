@@ -8,7 +8,7 @@ namespace gpt_dp2_tp2_pp2 {
 
 namespace {
 
-static_assert(rankc::runtime::interface_version == 1, "this program was generated for another runtime");
+static_assert(rankc::runtime::interface_version == 2, "this program was generated for another runtime");
 
 // name, rows, cols, dim sharded over tp, first element, start, std, matrix, copy
 constexpr parameter parameters_0[]{
@@ -87,16 +87,16 @@ constexpr parameter parameters_1[]{
 };
 
 constexpr layout layouts[]{
-    {.arena_bytes = 9234944,
+    {.arena_bytes = 9103872,
      .weights = {0}, .gradients = {927232}, .first_moment = {1854464}, .second_moment = {2781696}, .working_copy = {},
      .parameter_count = 231808, .parameters = parameters_0,
      .ropes = {}, .tokens = {3708928}, .targets = {0},
-     .reads_tokens = true, .reads_targets = false, .loss = {3713024}, .norm = {3713280}, .events = 18},
+     .reads_tokens = true, .reads_targets = false, .loss = {3713024}, .norm = {3713280}, .events = 18, .overlaps = false},
     {.arena_bytes = 6810112,
      .weights = {0}, .gradients = {862720}, .first_moment = {1725440}, .second_moment = {2588160}, .working_copy = {},
      .parameter_count = 215680, .parameters = parameters_1,
      .ropes = {}, .tokens = {0}, .targets = {3450880},
-     .reads_tokens = false, .reads_targets = true, .loss = {3454976}, .norm = {3455232}, .events = 21},
+     .reads_tokens = false, .reads_targets = true, .loss = {3454976}, .norm = {3455232}, .events = 20, .overlaps = false},
 };
 
 constexpr int members_0[]{0, 1};
@@ -151,29 +151,31 @@ constexpr communicator communicators[]{
     {"gradients 1 -> 0 at dp 1 tp 1", members_23},
 };
 
-// pp, dp, tp; communicators of tp, dp, pp, tied, to_next, from_prev, to_prev, from_next
+// pp, dp, tp; communicators of tp, dp, pp, tied, to_next, from_prev, to_prev, from_next, tp_beside
 constexpr rank_row ranks[]{
-    {0, 0, 0, {0, 4, 8, 9, 10, -1, -1, 11}},
-    {0, 0, 1, {0, 5, 12, 13, 14, -1, -1, 15}},
-    {0, 1, 0, {1, 4, 16, 17, 18, -1, -1, 19}},
-    {0, 1, 1, {1, 5, 20, 21, 22, -1, -1, 23}},
-    {1, 0, 0, {2, 6, 8, 9, -1, 10, 11, -1}},
-    {1, 0, 1, {2, 7, 12, 13, -1, 14, 15, -1}},
-    {1, 1, 0, {3, 6, 16, 17, -1, 18, 19, -1}},
-    {1, 1, 1, {3, 7, 20, 21, -1, 22, 23, -1}},
+    {0, 0, 0, {0, 4, 8, 9, 10, -1, -1, 11, -1}},
+    {0, 0, 1, {0, 5, 12, 13, 14, -1, -1, 15, -1}},
+    {0, 1, 0, {1, 4, 16, 17, 18, -1, -1, 19, -1}},
+    {0, 1, 1, {1, 5, 20, 21, 22, -1, -1, 23, -1}},
+    {1, 0, 0, {2, 6, 8, 9, -1, 10, 11, -1, -1}},
+    {1, 0, 1, {2, 7, 12, 13, -1, 14, 15, -1, -1}},
+    {1, 1, 0, {3, 6, 16, 17, -1, 18, 19, -1, -1}},
+    {1, 1, 1, {3, 7, 20, 21, -1, 22, 23, -1, -1}},
 };
 
 constexpr char text[] = R"text(gpt_dp2_tp2_pp2: 842496 parameters, 8 ranks = pp 2 x dp 2 x tp 2 with sequence parallelism, f32
 step: 16 sequences of 128 tokens = 4 microbatches x 2 dp ranks x 2 rows
 schedule: one_f_one_b, bubble 20.0 %
 
-rank 0  |  0F0  0F1    .    .  0B0    -  0F2  0B1    -  0F3  0B2    -    .  0B3    -
-rank 1  |    .  1F0  1B0    -  1F1  1B1    -  1F2  1B2    -  1F3  1B3    -
+rank 0  |  0F0  0F1    .    .  0B0    -  0F2  0B1    -  0F3  0B2    -    .  0B3    - | 0REDUCE_GRAD 0STEP
+rank 1  |    .  1F0  1B0    -  1F1  1B1    -  1F2  1B2    -  1F3  1B3    - | 1REDUCE_GRAD 1STEP
 bubble 20.0 %, one column per forward; a backward takes two
 
-pipeline rank 0: stage 0 (embedding .. layers.1), 8.8 MiB per rank
+pipeline rank 0: 8.7 MiB per rank
+  stage 0: embedding .. layers.1
   parameters 905.5 KiB x 4 (weights, gradients, two moments)
-  activations 2.3 MiB x 2 microbatches in flight; boundary 64.0 KiB
+  activations of stage 0: 2.3 MiB x 2 microbatches in flight
+  between stages: 64.0 KiB x 2 buffers
   temporaries 512.0 KiB
   beside these, at most 3.25 GiB for CUDA and NCCL
   all_gather over tp          36 a step, 2.2 MiB
@@ -184,9 +186,11 @@ pipeline rank 0: stage 0 (embedding .. layers.1), 8.8 MiB per rank
   receive                      4 a step, 256.0 KiB
   reduce_scatter over tp      36 a step, 2.2 MiB
   send                         4 a step, 256.0 KiB
-pipeline rank 1: stage 1 (layers.2 .. head), 6.5 MiB per rank
+pipeline rank 1: 6.5 MiB per rank
+  stage 1: layers.2 .. head
   parameters 842.5 KiB x 4 (weights, gradients, two moments)
-  activations 2.5 MiB x 1 microbatches in flight; boundary 64.0 KiB
+  activations of stage 1: 2.5 MiB x 1 microbatches in flight
+  between stages: 64.0 KiB x 3 buffers
   temporaries 512.0 KiB
   beside these, at most 3.25 GiB for CUDA and NCCL
   all_gather over tp          36 a step, 2.2 MiB
@@ -200,7 +204,7 @@ pipeline rank 1: stage 1 (layers.2 .. head), 6.5 MiB per rank
 
 communicators: 24
 )text";
-constexpr char json[] = R"json({"bubble":0.19999999999999996,"bubble_per_rank":[0.19999999999999996,0.19999999999999996],"communicators":[{"name":"tp at pp 0 dp 0","ranks":[0,1]},{"name":"tp at pp 0 dp 1","ranks":[2,3]},{"name":"tp at pp 1 dp 0","ranks":[4,5]},{"name":"tp at pp 1 dp 1","ranks":[6,7]},{"name":"dp at pp 0 tp 0","ranks":[0,2]},{"name":"dp at pp 0 tp 1","ranks":[1,3]},{"name":"dp at pp 1 tp 0","ranks":[4,6]},{"name":"dp at pp 1 tp 1","ranks":[5,7]},{"name":"pp at dp 0 tp 0","ranks":[0,4]},{"name":"tied weights at dp 0 tp 0","ranks":[0,4]},{"name":"activations 0 -> 1 at dp 0 tp 0","ranks":[0,4]},{"name":"gradients 1 -> 0 at dp 0 tp 0","ranks":[4,0]},{"name":"pp at dp 0 tp 1","ranks":[1,5]},{"name":"tied weights at dp 0 tp 1","ranks":[1,5]},{"name":"activations 0 -> 1 at dp 0 tp 1","ranks":[1,5]},{"name":"gradients 1 -> 0 at dp 0 tp 1","ranks":[5,1]},{"name":"pp at dp 1 tp 0","ranks":[2,6]},{"name":"tied weights at dp 1 tp 0","ranks":[2,6]},{"name":"activations 0 -> 1 at dp 1 tp 0","ranks":[2,6]},{"name":"gradients 1 -> 0 at dp 1 tp 0","ranks":[6,2]},{"name":"pp at dp 1 tp 1","ranks":[3,7]},{"name":"tied weights at dp 1 tp 1","ranks":[3,7]},{"name":"activations 0 -> 1 at dp 1 tp 1","ranks":[3,7]},{"name":"gradients 1 -> 0 at dp 1 tp 1","ranks":[7,3]}],"dims":{"dp_replicate":2,"pp":2,"sequence_parallel":true,"tp":2,"world":8},"dtype":"f32","parameters":842496,"peak_activations":[2,1],"pipeline_ranks":[{"bytes":9234944,"collectives":{"all_gather over tp":{"bytes":2359296,"count":36},"all_reduce over dp":{"bytes":927232,"count":4},"all_reduce over pp":{"bytes":4,"count":1},"all_reduce over tied":{"bytes":65536,"count":1},"all_reduce over tp":{"bytes":71684,"count":2},"receive":{"bytes":262144,"count":4},"reduce_scatter over tp":{"bytes":2359296,"count":36},"send":{"bytes":262144,"count":4}},"parameter_elements":231808,"pp":0,"stages":[{"boundary_bytes":65536,"layers":["embedding","layers.0","layers.1"],"slot_bytes":2367488,"slots":2,"stage":0}]},{"bytes":6810112,"collectives":{"all_gather over tp":{"bytes":2359296,"count":36},"all_reduce over dp":{"bytes":862724,"count":5},"all_reduce over pp":{"bytes":4,"count":1},"all_reduce over tied":{"bytes":65536,"count":1},"all_reduce over tp":{"bytes":19460,"count":10},"receive":{"bytes":262144,"count":4},"reduce_scatter over tp":{"bytes":2359296,"count":36},"send":{"bytes":262144,"count":4}},"parameter_elements":215680,"pp":1,"stages":[{"boundary_bytes":65536,"layers":["layers.2","layers.3","head"],"slot_bytes":2633728,"slots":1,"stage":1}]}],"plan":"gpt_dp2_tp2_pp2","plan_hash":"53ccadeb3cdef72a","recipe":{"global_batch":16,"microbatches":4,"rows":2,"seq":128},"schedule":"one_f_one_b"})json";
+constexpr char json[] = R"json({"bubble":0.19999999999999996,"bubble_per_rank":[0.19999999999999996,0.19999999999999996],"communicators":[{"name":"tp at pp 0 dp 0","ranks":[0,1]},{"name":"tp at pp 0 dp 1","ranks":[2,3]},{"name":"tp at pp 1 dp 0","ranks":[4,5]},{"name":"tp at pp 1 dp 1","ranks":[6,7]},{"name":"dp at pp 0 tp 0","ranks":[0,2]},{"name":"dp at pp 0 tp 1","ranks":[1,3]},{"name":"dp at pp 1 tp 0","ranks":[4,6]},{"name":"dp at pp 1 tp 1","ranks":[5,7]},{"name":"pp at dp 0 tp 0","ranks":[0,4]},{"name":"tied weights at dp 0 tp 0","ranks":[0,4]},{"name":"activations 0 -> 1 at dp 0 tp 0","ranks":[0,4]},{"name":"gradients 1 -> 0 at dp 0 tp 0","ranks":[4,0]},{"name":"pp at dp 0 tp 1","ranks":[1,5]},{"name":"tied weights at dp 0 tp 1","ranks":[1,5]},{"name":"activations 0 -> 1 at dp 0 tp 1","ranks":[1,5]},{"name":"gradients 1 -> 0 at dp 0 tp 1","ranks":[5,1]},{"name":"pp at dp 1 tp 0","ranks":[2,6]},{"name":"tied weights at dp 1 tp 0","ranks":[2,6]},{"name":"activations 0 -> 1 at dp 1 tp 0","ranks":[2,6]},{"name":"gradients 1 -> 0 at dp 1 tp 0","ranks":[6,2]},{"name":"pp at dp 1 tp 1","ranks":[3,7]},{"name":"tied weights at dp 1 tp 1","ranks":[3,7]},{"name":"activations 0 -> 1 at dp 1 tp 1","ranks":[3,7]},{"name":"gradients 1 -> 0 at dp 1 tp 1","ranks":[7,3]}],"dims":{"dp_replicate":2,"pp":2,"sequence_parallel":true,"tp":2,"world":8},"dtype":"f32","parameters":842496,"peak_activations":[2,1],"pipeline_ranks":[{"boundaries":{"bytes":65536,"count":2},"bytes":9103872,"collectives":{"all_gather over tp":{"bytes":2359296,"count":36},"all_reduce over dp":{"bytes":927232,"count":4},"all_reduce over pp":{"bytes":4,"count":1},"all_reduce over tied":{"bytes":65536,"count":1},"all_reduce over tp":{"bytes":71684,"count":2},"receive":{"bytes":262144,"count":4},"reduce_scatter over tp":{"bytes":2359296,"count":36},"send":{"bytes":262144,"count":4}},"parameter_elements":231808,"pp":0,"stages":[{"layers":["embedding","layers.0","layers.1"],"slot_bytes":2367488,"slots":2,"stage":0}]},{"boundaries":{"bytes":65536,"count":3},"bytes":6810112,"collectives":{"all_gather over tp":{"bytes":2359296,"count":36},"all_reduce over dp":{"bytes":862724,"count":5},"all_reduce over pp":{"bytes":4,"count":1},"all_reduce over tied":{"bytes":65536,"count":1},"all_reduce over tp":{"bytes":19460,"count":10},"receive":{"bytes":262144,"count":4},"reduce_scatter over tp":{"bytes":2359296,"count":36},"send":{"bytes":262144,"count":4}},"parameter_elements":215680,"pp":1,"stages":[{"layers":["layers.2","layers.3","head"],"slot_bytes":2633728,"slots":1,"stage":1}]}],"plan":"gpt_dp2_tp2_pp2","plan_hash":"9550f21a37fd41d2","recipe":{"global_batch":16,"microbatches":4,"rows":2,"seq":128},"schedule":"one_f_one_b"})json";
 
 void (*const train[])(rank&){pipeline_0::train, pipeline_1::train};
 void (*const evaluate[])(rank&){pipeline_0::evaluate, pipeline_1::evaluate};
@@ -208,9 +212,9 @@ void (*const evaluate[])(rank&){pipeline_0::evaluate, pipeline_1::evaluate};
 }  // namespace
 
 constexpr rankc::runtime::description about_{
-    .interface_version = 1,
+    .interface_version = 2,
     .name = "gpt_dp2_tp2_pp2",
-    .plan_hash = 0x53ccadeb3cdef72a,
+    .plan_hash = 0x9550f21a37fd41d2,
     .type = dtype::f32,
     .pp = 2, .dp = 2, .tp = 2,
     .microbatches = 4, .rows = 2, .seq = 128, .vocab = 256,
@@ -218,6 +222,7 @@ constexpr rankc::runtime::description about_{
     .flops_per_token = 5701632.0,
     .peak_flops = 0.0,
     .deterministic = false,
+    .trains = true,
     .train = {.lr = 0.002, .weight_decay = 0.1, .clip = 1, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-08,
               .warmup_steps = 20, .decay_steps = 400, .min_lr = 0.0002},
     .layouts = layouts,

@@ -86,7 +86,7 @@ TEST_CASE("tampering is refused") {
   SUBCASE("no bytes") { of_kind(j, 0, "compute")["reads"][0][1] = 0, expected = "uses bytes"; }
   SUBCASE("unwritten") { of_kind(j, 0, "begin")["writes"].clear(), expected = "which nothing has written"; }
   SUBCASE("arena") { j["ranks"][0]["arena_bytes"] = 64, expected = "of an arena of 64"; }
-  SUBCASE("stream") { of_kind(j, 0, "send")["stream"] = 6, expected = "is on stream 6 of 6"; }
+  SUBCASE("stream") { of_kind(j, 0, "send")["stream"] = 7, expected = "is on stream 7 of 7"; }
   SUBCASE("stream moved") { of_kind(j, 0, "compute")["stream"] = 1, expected = "may find it as"; }
   SUBCASE("streams") { j["streams"] = 1, expected = "of 1"; }
   SUBCASE("wait for an op that is issued later, though it runs earlier") {

@@ -25,7 +25,7 @@ TEST_CASE("a program that does not fit this runtime or itself is refused") {
   plan version(1, 1, 1), type(1, 1, 1), count(2, 1, 1), twice(2, 1, 1), range(1, 1, 1), stranger(2, 1, 1),
       wide(1, 3, 1);
   version.about().interface_version = 99;
-  check_refused([&] { version.install(); }, {"program test", "version 99", "version 1"});
+  check_refused([&] { version.install(); }, {"program test", "version 99", "this runtime has version"});
   type.about().type = dtype::bf16;
   check_refused([&] { type.install(); }, {"bf16", "f32 or f64"});
   count.ranks.pop_back();
