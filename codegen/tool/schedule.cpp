@@ -5,6 +5,7 @@
 #include <rankc/schedule/communicate.hpp>
 #include <rankc/schedule/complete.hpp>
 #include <rankc/schedule/csv.hpp>
+#include <rankc/schedule/gather.hpp>
 
 #include <algorithm>
 
@@ -26,6 +27,7 @@ struct request {
   schedule_sizes sizes;
   std::optional<double> memory_limit;
   bool completes = false;
+  std::optional<int> gathers;  // how many stages' weights at once
 };
 
 /// RC306: a schedule that places its stages itself is asked for as many. RC301: there are any.
@@ -84,6 +86,8 @@ request read(const json& line, report& out) {
   r.sizes.inference = f.flag("inference").value_or(false);
   r.sizes.costs = read_costs(f, out);
   r.completes = f.flag("complete").value_or(false);
+  r.gathers = f.whole("gather");
+  if (r.gathers && *r.gathers < 1) refuse(out, 300) << "gather=" << *r.gathers << "; a rank gathers the weights of at least 1 stage at once";
   r.memory_limit = f.number("memory_limit");
   if (r.memory_limit && *r.memory_limit < r.sizes.memory_limit) r.sizes.memory_limit = static_cast<int>(*r.memory_limit);
   const __int128 forwards = static_cast<__int128>(r.sizes.pp) * r.sizes.stages_per_rank * r.sizes.microbatches;
@@ -128,6 +132,7 @@ action_table make_table(const fields& f, request& r, report& out) {
   action_table t = r.csv ? read_csv(f, r, out) : r.schedule->make(out, r.sizes);
   if (!out.empty() || !check_factors(static_cast<std::size_t>(t.stages()))) return {};
   if (r.completes) t = complete(std::move(t));
+  if (r.gathers) t = gather_weights(std::move(t), *r.gathers);
   check_actions(out, t);
   return t;
 }

@@ -150,6 +150,18 @@ TEST_CASE("a completed schedule has what a stage does once a step, and takes the
   }
 }
 
+TEST_CASE("weights are gathered before a stage's first use, and let go where a rank may gather no more") {
+  CHECK(answer(ask("gpipe", 1, 1, R"(, "gather": 1)"))["compute"] == json::parse(R"([["0UNSHARD", "0F0", "0B0", "0RESHARD"]])"));
+  CHECK(answer(ask("looped_bfs", 1, 1, R"(, "stages_per_rank": 2, "gather": 1)"))["compute"] ==
+        json::parse(R"([["0UNSHARD", "0F0", "0RESHARD", "1UNSHARD", "1F0", "1B0", "1RESHARD", "0UNSHARD", "0B0", "0RESHARD"]])"));
+  CHECK(text_of(answer(ask("gpipe", 1, 1, R"(, "gather": 0)"))) == "gather=0; a rank gathers the weights of at least 1 stage at once");
+  for (const known_schedule& s : portfolio()) {
+    const json done = answer(ask(std::string(s.name).c_str(), 4, 6, R"(, "complete": true, "gather": 1)"));
+    CAPTURE(done.dump());
+    CHECK(ids(check(program_of(done).dump())) == "");
+  }
+}
+
 TEST_CASE("a memory limit is kept or refused") {
   CHECK(ids(answer(ask("gpipe", 4, 8, R"(, "memory_limit": 8)"))) == "");
   const std::string too_much = text_of(answer(ask("gpipe", 4, 8, R"(, "memory_limit": 7.5)")));
