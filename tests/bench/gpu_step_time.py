@@ -29,8 +29,9 @@ ROWS = {
     "llama3-8b-8l-dp2": ("llama3_8b_8l_dp2", 4 * 8192, 2, [f"{LLAMA} --batch 2 --ddp"]),
     "llama3-8b-8l-tp2": ("llama3_8b_8l_tp2_sp", 2 * 8192, 2, [f"{LLAMA} --batch 2 --tp 2"]),
     "llama3-8b-8l-pp2": ("llama3_8b_8l_pp2", 8 * 8192, 2, [f"{LLAMA} --batch 8 --pp 2 --pp-schedule 1F1B --pp-microbatches 8"]),
-    "llama3-8b-8l-pp2-zbv": ("llama3_8b_8l_pp2_zbv", 8 * 8192, 2, []),
-    "llama3-8b-8l-pp2-dual-v": ("llama3_8b_8l_pp2_dual_v", 8 * 8192, 2, []),
+    "llama3-8b-8l-pp2-zbv": ("llama3_8b_8l_pp2_zbv", 8 * 8192, 2, [f"{LLAMA} --batch 8 --pp 2 --pp-schedule ZBV --pp-microbatches 8"]),
+    "llama3-8b-8l-pp2-dual-v": ("llama3_8b_8l_pp2_dual_v", 8 * 8192, 2,
+                                [f"{LLAMA} --batch 8 --pp 2 --pp-schedule DualPipe --pp-microbatches 8"]),
     "llama3-8b-8l-pp4": ("llama3_8b_8l_pp4", 16 * 8192, 4, [f"{LLAMA} --batch 16 --pp 4 --pp-schedule 1F1B"]),
 }
 # row: program, PyTorch's arguments

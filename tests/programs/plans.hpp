@@ -59,7 +59,8 @@ inline constexpr layout layouts[]{{"one", 1, 1, 1, false, order::gpipe, 0},
                                   {"pp2_loop", 1, 1, 2, false, order::interleaved, 4},
                                   {"pp2_zbv", 1, 1, 2, false, order::zero_bubble_v, 4},
                                   {"pp2_dual", 1, 1, 2, false, order::dual_pipe, 4},
-                                  {"pp2_dual_v", 1, 1, 2, false, order::dual_pipe_v, 4}};
+                                  {"pp2_dual_v", 1, 1, 2, false, order::dual_pipe_v, 4},
+                                  {"tp2_dual_v", 1, 2, 2, false, order::dual_pipe_v, 4}};
 
 /// Which programs are written: on the host in f64 all but those by two axes, which are part of those by three, and
 /// those of several stages on a rank, which `pipelines` has; in f32 the same but for pipelines by GPipe; for GPUs all that
