@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plan: model x dims x schedule x recipe x cluster, and all its rules. `diagnose()` and `data()` run the same
-// functions, in the compiler and in the generator.
+// The plan: model x dims x schedule x recipe x cluster, and all its rules, by the same functions in the compiler and in
+// the generator.
 #pragma once
-#include <rankc/expected.hpp>
-#include <rankc/schedule/complete.hpp>
 #include <rankc/models/layer.hpp>
-#include <rankc/plan_data.hpp>
+#include <rankc/mesh/layout.hpp>
+#include <rankc/recipe.hpp>
 #include <rankc/rules/batch.hpp>
 #include <rankc/rules/cluster.hpp>
 #include <rankc/rules/dims.hpp>
 #include <rankc/rules/model.hpp>
 #include <rankc/rules/pipeline.hpp>
+#include <rankc/schedule/check.hpp>
+#include <rankc/schedule/complete.hpp>
 
 #include <boost/hana/for_each.hpp>
 
@@ -251,25 +252,6 @@ constexpr void check_plan(report& out, const auto& model, const parallel_dims& g
   check_actions(out, complete(schedule, d.pp));
 }
 
-/// A plan as plain data, from values: what `plan<...>::data` gives, for plans that are made at run time.
-inline plan_data make_plan(std::string name, const auto& model, const parallel_dims& given, const auto& schedule,
-                           const training& recipe, const cluster& machines, std::span<const int> stage_layers = {}) {
-  plan_data p{.name = std::move(name), .diagnostics = {}, .dims = resolve(given), .recipe = recipe, .machines = machines,
-              .schedule = std::string(schedule.name), .actions = {}, .expected = {}, .kinds = {}, .blocks_of_stage = {}};
-  check_plan(p.diagnostics, model, given, schedule, recipe, machines,
-             [&](std::string_view kind, int count, bool repeated, const trace& t) {
-               p.kinds.push_back({std::string(kind), t, count, repeated});
-             },
-             stage_layers);
-  if (!accepts(p.diagnostics)) return p;
-  p.actions = complete(fuse_backward(collect(schedule, p.dims.pp)));
-  p.rows = recipe.global_batch / schedule.microbatches / static_cast<int>(batch_ranks(p.dims));
-  p.vocab_used = model.vocab_used ? model.vocab_used : model.vocab;
-  p.blocks_of_stage = split_layers(detail::count_blocks(model), p.actions.stages(), stage_layers);
-  p.expected = expected_costs(p);
-  return p;
-}
-
 /// A training plan. The model is taken by reference, so that errors and symbols carry its name, not its contents.
 /// Errors: every RC1xx to RC3xx; all broken rules at once.
 template <const auto& Model, parallel_dims Dims, auto Schedule, training Recipe, cluster Cluster,
@@ -283,9 +265,8 @@ struct plan {
                StageLayers);
     return out;
   }
-  static plan_data data(std::string name) {
-    return make_plan(std::move(name), Model, Dims, Schedule, Recipe, Cluster, StageLayers);
-  }
+  /// The plan as a generator takes it; for who includes <rankc/make_plan.hpp>, which plans need not.
+  static auto data(auto name) { return make_plan(name, Model, Dims, Schedule, Recipe, Cluster, StageLayers); }
 };
 
 }  // namespace rankc

@@ -3,9 +3,6 @@
 #pragma once
 #include <rankc/mesh/layout.hpp>
 #include <rankc/recipe.hpp>
-#include <rankc/schedule/check.hpp>
-#include <rankc/schedule/complete.hpp>
-#include <rankc/schedule/fuse.hpp>
 #include <rankc/schedule/timing.hpp>
 #include <rankc/typed/trace.hpp>
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plans.hpp"
 
+#include <rankc/make_plan.hpp>
 #include <rankc/rankc.hpp>
+#include <rankc/schedules/best.hpp>
 #include <rankc/schedules/dual_pipe.hpp>
 #include <rankc/schedules/dual_pipe_v.hpp>
 #include <rankc/schedules/from_csv.hpp>
@@ -72,6 +74,7 @@ collected schedule_of(order by, int pp, int microbatches, int stages_per_rank, b
     case order::group_interleaved: return collect_for(pp, schedules::group_interleaved{microbatches, stages_per_rank});
     case order::dual_pipe: return collect_for(pp, schedules::dual_pipe{microbatches, inference});
     case order::dual_pipe_v: return collect_for(pp, schedules::dual_pipe_v{microbatches, inference});
+    case order::best: return collect_for(pp, schedules::best{microbatches, stages_per_rank});
     case order::written: return collect_for(pp, written{});
     case order::own: return collect_for(pp, roundabout{microbatches, stages_per_rank});
     case order::one_f_one_b: break;
@@ -110,7 +113,8 @@ std::vector<pipeline> pipelines() {
   for (int pp : {2, 3, 4})
     for (order by : orders)
       all.push_back({"tiny_gpt2", std::string(order_names[static_cast<int>(by)]) + "_" + std::to_string(pp), by, 1, 1, pp, pp < 4 ? 5 : 3});
-  all.insert(all.end(), {{"tiny_gpt2", "written", order::written, 1, 1, 2, 3},
+  all.insert(all.end(), {{"tiny_gpt2", "best", order::best, 1, 1, 3, 5},
+                         {"tiny_gpt2", "written", order::written, 1, 1, 2, 3},
                          {"tiny_gpt2", "dual_pipe_2", order::dual_pipe, 1, 1, 2, 2},
                          {"tiny_gpt2", "dual_pipe_4", order::dual_pipe, 1, 1, 4, 10},
                          {"tiny_gpt2", "all_interleaved", order::interleaved, 2, 2, 3, 5},

@@ -3,7 +3,6 @@
 #pragma once
 #include <rankc/schedule/actions.hpp>
 
-#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -53,16 +52,18 @@ constexpr action* complete_rank(const action_table& t, int rank, action* first, 
   std::vector<detail::stage_end> ends = detail::find_ends(t, rank, first, last);
   if (t.bidirectional())  // on both ranks of a stage in one order, that of the stages
     for (std::size_t k = 1; k < ends.size(); ++k)
-      ends[k].reduced_before = std::max(ends[k].reduced_before, ends[k - 1].reduced_before);
-  std::sort(ends.begin(), ends.end(), [](const auto& a, const auto& b) {
-    return a.reduced_before != b.reduced_before ? a.reduced_before < b.reduced_before : a.stage < b.stage;
-  });
-  for (std::size_t k = ends.size(); k-- > 0;) {
-    if (ends[k].reduces) continue;
-    for (action* a = last++; a != ends[k].reduced_before; --a) *a = a[-1];
-    *ends[k].reduced_before = {action_kind::reduce_grad, ends[k].stage, 0};
+      if (ends[k].reduced_before < ends[k - 1].reduced_before) ends[k].reduced_before = ends[k - 1].reduced_before;
+  const auto find_latest = [&] {
+    detail::stage_end* latest = nullptr;
+    for (detail::stage_end& e : ends)
+      if (!e.reduces && (!latest || e.reduced_before >= latest->reduced_before)) latest = &e;
+    return latest;
+  };
+  while (detail::stage_end* const e = find_latest()) {
+    for (action* a = last++; a != e->reduced_before; --a) *a = a[-1];
+    *e->reduced_before = {action_kind::reduce_grad, e->stage, 0};
+    e->reduces = true;
   }
-  std::sort(ends.begin(), ends.end(), [](const auto& a, const auto& b) { return a.stage < b.stage; });
   for (const detail::stage_end& e : ends)
     if (!e.steps) *last++ = {action_kind::step, e.stage, 0};
   return last;

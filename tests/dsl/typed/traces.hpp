@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Both models on two tp and two dp ranks, with and without sequence parallelism, as the typed ops leave them behind.
 #pragma once
+#include <rankc/make_plan.hpp>
 #include <rankc/rankc.hpp>
 
 #include <string>

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a plan's values to plain data, at run time: what a generator does first.
+#pragma once
+#include <rankc/expected.hpp>
+#include <rankc/plan.hpp>
+#include <rankc/schedule/fuse.hpp>
+
+namespace rankc {
+
+/// A plan as plain data, from values: what `plan<...>::data` gives, for plans that are made at run time.
+inline plan_data make_plan(std::string name, const auto& model, const parallel_dims& given, const auto& schedule,
+                           const training& recipe, const cluster& machines, std::span<const int> stage_layers = {}) {
+  plan_data p{.name = std::move(name), .diagnostics = {}, .dims = resolve(given), .recipe = recipe, .machines = machines,
+              .schedule = std::string(schedule.name), .actions = {}, .expected = {}, .kinds = {}, .blocks_of_stage = {}};
+  check_plan(p.diagnostics, model, given, schedule, recipe, machines,
+             [&](std::string_view kind, int count, bool repeated, const trace& t) {
+               p.kinds.push_back({std::string(kind), t, count, repeated});
+             },
+             stage_layers);
+  if (!accepts(p.diagnostics)) return p;
+  p.actions = complete(fuse_backward(collect(schedule, p.dims.pp)));
+  p.rows = recipe.global_batch / schedule.microbatches / static_cast<int>(batch_ranks(p.dims));
+  p.vocab_used = model.vocab_used ? model.vocab_used : model.vocab;
+  p.blocks_of_stage = split_layers(detail::count_blocks(model), p.actions.stages(), stage_layers);
+  p.expected = expected_costs(p);
+  return p;
+}
+
+}  // namespace rankc
