@@ -134,10 +134,10 @@ TEST_CASE("a stretched schedule is the one that many microbatches would have bee
     const action_table all = list_schedule(load, place(load, like), {});
     load.microbatches = 2 * pp + 4;
     const action_table few = list_schedule(load, place(load, like), {});
-    CHECK(stretch(few, {}, 8 * pp + 20).actions == all.actions);
+    CHECK(stretch(few, time(few, {}).begin, 8 * pp + 20).actions == all.actions);
   }
   const action_table gpipe = collect(schedules::gpipe{8}, 4);
-  CHECK(stretch(gpipe, {}, 16).actions.empty());  // nothing repeats: all forwards come first
+  CHECK(stretch(gpipe, time(gpipe, {}).begin, 16).actions.empty());  // nothing repeats: all forwards come first
 }
 
 TEST_CASE("makespan and peak are no worse than Sea AI Lab's") {
