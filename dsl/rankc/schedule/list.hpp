@@ -55,9 +55,11 @@ struct rank_progress {
 
 }  // namespace detail
 
-/// The list schedule of a pattern, with its W, within the load's memory.
+/// The list schedule of a pattern, with its W, within the load's memory. When its actions begin is written to `begins`,
+/// if it is given.
 /// Errors: an empty table where the limit is below stages_per_rank, less than one microbatch needs.
-constexpr action_table list_schedule(const pipeline_load& load, const placed_pattern& pattern, const leeway& allowed) {
+constexpr action_table list_schedule(const pipeline_load& load, const placed_pattern& pattern, const leeway& allowed,
+                                     std::vector<double>* begins = nullptr) {
   constexpr double rounding = 1e-9, never = std::numeric_limits<double>::infinity();
   const int stages = load.stages(), m = load.microbatches, ranks = load.pp;
   const int v = load.stages_per_rank(), limit = load.memory_limit;
@@ -69,6 +71,7 @@ constexpr action_table list_schedule(const pipeline_load& load, const placed_pat
   t.rank_of_stage = load.rank_of_stage;
   const int row = (split ? 3 : 2) * v * m;
   t.actions.assign(static_cast<std::size_t>(ranks) * row, action{});
+  if (begins) begins->assign(t.actions.size(), 0);
 
   // When each result is where it is used; before the first stage and after the last all is there at once.
   std::vector<double> forwards(static_cast<std::size_t>(stages + 1) * m, never), gradients = forwards;
@@ -99,6 +102,8 @@ constexpr action_table list_schedule(const pipeline_load& load, const placed_pat
   detail::rank_progress* const all = progress.data();
   detail::stage_progress* const stages_of_ranks = of_ranks.data();
   const int* const rank_of = load.rank_of_stage.data();
+  const action* const actions = t.actions.data();
+  double* const begin = begins ? begins->data() : nullptr;
   t.begin.push_back(ranks * row);
 
   bool stuck = false;  // with passes that are there but not in turn
@@ -203,6 +208,7 @@ constexpr action_table list_schedule(const pipeline_load& load, const placed_pat
         continue;
       }
       --left;
+      if (begin) begin[rank.end - actions - 1] = now;
       stuck = false;
       rank.wake = rank.free_at = now + took;
       if (rank.wake < next) next = rank.wake;

@@ -9,10 +9,11 @@ namespace rankc {
 /// How long the passes of a microbatch wait beyond their data. It decides what is held, and so how much can go wrong
 /// before a rank waits: a microbatch's activations are held for the whole way from F to I.
 /// Shapes: `legs` (2 * stages_per_rank), for each hop between ranks, of the forwards' way through the ranks, first to
-/// last, then of the backwards'. Units: forwards.
+/// last, then of the backwards'; `waits` (2 * stages, or none), in data order. Units: forwards.
 struct pattern {
   std::vector<double> legs;
   double turn = 0;  // between the last stage's F and its I
+  std::vector<double> waits = {};  // of single passes, on top
 };
 
 /// When a pattern's passes of microbatch 0 begin, and the time from one microbatch to the next.
@@ -52,6 +53,7 @@ constexpr placed_pattern place(const pipeline_load& load, const pattern& p) {
     if (n == stages) at += p.turn * load.cost.forward;
     else if (n > 0 && load.rank_of_stage[s] != load.rank_of_stage[forward ? s - 1 : s + 1])
       at += load.cost.send + p.legs[n / load.pp] * load.cost.forward;
+    if (!p.waits.empty()) at += p.waits[n] * load.cost.forward;
     // Each try jumps behind one pass of the rank; where none leaves room, two overlap and will go one after the other.
     for (std::size_t tries = 0; tries <= 2 * row.size(); ++tries) {
       const auto in_the_way = std::find_if(row.begin(), row.end(), [&](const pass& o) {

@@ -2,17 +2,16 @@
 // A schedule's steady state, in which every rank does the same for one microbatch after the other: it can be repeated
 // for any number of them, without building their schedule again.
 #pragma once
-#include <rankc/schedule/timing.hpp>
+#include <rankc/schedule/actions.hpp>
 
 namespace rankc {
 
 /// The same schedule for more microbatches: the part that repeats is put in again for each of them. `t` takes every
-/// stage's passes in the order of the microbatches, and passes check_actions.
+/// stage's passes in the order of the microbatches, and passes check_actions; `begins` is when its actions begin.
 /// Errors: an empty table where no part repeats.
-constexpr action_table stretch(const action_table& t, const costs& c, int microbatches) {
+constexpr action_table stretch(const action_table& t, const std::vector<double>& begins, int microbatches) {
   constexpr double rounding = 1e-6;
   const int ranks = t.ranks(), m = t.microbatches, more = microbatches - m;
-  const std::vector<double> begins = time(t, c).begin;
   const double* const begin = begins.data();
   // Three cuts through all rows, at the times of three microbatches' forwards on the last stage; between them two
   // periods.
