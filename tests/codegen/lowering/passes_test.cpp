@@ -5,6 +5,7 @@
 #include <rankc/codegen/lowered.hpp>
 #include <rankc/codegen/prove.hpp>
 #include <rankc/schedule/colour.hpp>
+#include <rankc/schedule/complete.hpp>
 #include <rankc/schedule/timing.hpp>
 #include <rankc/codegen/text_template.hpp>
 

@@ -6,6 +6,7 @@
 #include <rankc/codegen/lowered.hpp>
 #include <rankc/codegen/prove.hpp>
 #include <rankc/codegen/verify.hpp>
+#include <rankc/make_plan.hpp>
 
 #include <plans.hpp>
 #include <starter/plan.hpp>
