@@ -48,7 +48,7 @@ struct action_table {
   std::vector<int> rank_of_stage;   // placement of the stages
   int microbatches = 0;
   bool inference = false;           // forwards only
-  std::vector<int> reversed_rank_of_stage;  // empty: one direction
+  std::vector<int> reversed_rank_of_stage = {};  // empty: one direction
   int reversed_from = 0;
   constexpr int ranks() const { return static_cast<int>(begin.size()) - 1; }
   constexpr int stages() const { return static_cast<int>(rank_of_stage.size()); }
