@@ -9,9 +9,11 @@
 namespace rankc::cuda::test {
 namespace {
 
-std::string refusal(const description& about) {
+void (*const no_steps[])(rank&) = {nullptr};
+
+std::string refusal(const description& about, bool has_training_step = true) {
   try {
-    install({.about = about, .train = nullptr, .evaluate = nullptr});
+    install({.about = about, .train = has_training_step ? no_steps : nullptr, .evaluate = no_steps});
   } catch (const failure& f) {
     CHECK(f.code == 1);
     return f.what();
@@ -33,6 +35,15 @@ TEST_CASE("a program in f64 is refused") {
   t.about.type = dtype::f64;
   CHECK(refusal(t.about) ==
         "the program's type is f64, which the cuda target does not have; use f32 or bf16, or the host");
+}
+
+TEST_CASE("a program whose tables and steps disagree about training is refused") {
+  tables t(1, 1);
+  CHECK(refusal(t.about, false) ==
+        "the program's tables say that it trains, and it has no training step; generate it again");
+  t.about.trains = false;
+  CHECK(refusal(t.about) ==
+        "the program's tables say that it has forwards alone, and it has a training step; generate it again");
 }
 
 TEST_CASE("a program for another runtime interface is refused") {
