@@ -5,6 +5,7 @@
 #include <rankc/version.hpp>
 
 #include "emit.hpp"
+#include "step_times.hpp"
 
 namespace rankc::codegen {
 
@@ -135,16 +136,7 @@ std::string function(const std::string& head, const std::string& body) {
 std::string emit_pipeline(const lowered& l, const pipeline_rank& r) {
   std::vector<std::string> actions, events;
   const action_table& t = l.plan->actions;
-  for (int i = t.begin[r.index]; i < t.begin[r.index + 1]; ++i) {
-    sentence s;
-    if (t.actions[i].overlaps_next) {
-      s << "OVERLAP(" << t.actions[i] << "," << t.actions[i + 1] << ")";
-      ++i;
-    } else {
-      s << t.actions[i];
-    }
-    actions.push_back(std::string(s.view()));
-  }
+  for (int i = t.begin[r.index]; i < t.begin[r.index + 1]; i += t.actions[i].overlaps_next ? 2 : 1) actions.push_back(item_token(t, i));
   for (std::size_t e = 0; e < r.events.size(); ++e) events.push_back(fmt::format("{}{{{}}}", r.events[e], e));
   std::string includes;
   for (const stage_plan& s : r.stages) includes += fmt::format("#include \"{}.hpp\"\n", s.name);

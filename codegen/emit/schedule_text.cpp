@@ -42,9 +42,10 @@ std::string schedule_csv(const plan_data& plan) {
   const action_table& table = plan.actions;
   std::string out;
   for (int r = 0; r < table.ranks(); ++r)
-    for (int i = table.begin[r]; i < table.begin[r + 1]; ++i) {
-      const bool is_first = table.actions[i].overlaps_next, is_second = part_of(table, r, i) == part::second;
-      out += (is_first ? "OVERLAP(" : "") + token(table.actions[i]) + (is_second ? ")" : "") + (i + 1 < table.begin[r + 1] ? "," : "\n");
+    for (int i = table.begin[r], end = table.begin[r + 1]; i < end;) {
+      out += item_token(table, i);
+      i += table.actions[i].overlaps_next ? 2 : 1;
+      out += i < end ? "," : "\n";
     }
   return out;
 }

@@ -20,6 +20,10 @@ std::string token(const action& a) {
   return std::string(s.view());
 }
 
+std::string item_token(const action_table& t, int i) {
+  return t.actions[i].overlaps_next ? "OVERLAP(" + token(t.actions[i]) + "," + token(t.actions[i + 1]) + ")" : token(t.actions[i]);
+}
+
 part part_of(const action_table& t, int rank, int i) {
   if (t.actions[i].overlaps_next) return part::first;
   return i > t.begin[rank] && t.actions[i - 1].overlaps_next ? part::second : part::whole;
@@ -90,9 +94,9 @@ std::vector<timed> planned_times(const plan_data& plan) {
       const std::string name =
           fmt::format("{}{}: stage {} -> {}", forward ? "F" : "B", a.microbatch, a.stage, to);
       const int receiver = t.rank_of(to, a.microbatch);
-      const auto edge = std::find_if(edges.begin(), edges.end(), [&](const auto& e) { return e.from == r && e.to == receiver; });
-      out.push_back({rank_of_pipeline(r), edge->out, name, end, end + send});
-      out.push_back({rank_of_pipeline(receiver), edge->in, name, end, end + send});
+      const pipeline_edge& edge = find_edge(edges, r, receiver);
+      out.push_back({rank_of_pipeline(r), edge.out, name, end, end + send});
+      out.push_back({rank_of_pipeline(receiver), edge.in, name, end, end + send});
     }
   std::stable_sort(out.begin(), out.end(), [](const timed& a, const timed& b) {
     return std::pair(a.rank, a.begin) < std::pair(b.rank, b.begin);

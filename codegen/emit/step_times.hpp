@@ -41,4 +41,7 @@ std::map<std::string, named_action> actions_by_name(const plan_data&);
 
 std::string token(const action&);
 
+/// The item that begins with action `i` of a table: the action, or the OVERLAP of it and the next.
+std::string item_token(const action_table&, int i);
+
 }  // namespace rankc::codegen

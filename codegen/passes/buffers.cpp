@@ -45,7 +45,7 @@ class rank_buffers {
     return *std::find_if(r_.stages.begin(), r_.stages.end(), [&](const stage_plan& s) { return s.stage == stage; });
   }
   /// The halves of an OVERLAP are one position: what one of them lets go, the other cannot have.
-  int begin_of(int i) const { return i > t_.begin[r_.index] && t_.actions[i - 1].overlaps_next ? i - 1 : i; }
+  int begin_of(int i) const { return detail::first_of_item(t_, r_.index, i); }
   int end_of(int i) const { return i + t_.actions[i].overlaps_next; }
 
   void place_slots() {

@@ -5,7 +5,6 @@
 #include <rankc/schedule/communicate.hpp>
 
 #include <map>
-#include <tuple>
 
 #include "passes.hpp"
 

@@ -8,17 +8,11 @@ namespace rankc::codegen {
 
 namespace {
 
-using runtime::stream;
-
 std::string at(std::initializer_list<std::pair<const char*, int>> where) {
   std::string s;
   for (auto [axis, i] : where) s += (s.empty() ? "" : " ") + std::string(axis) + " " + std::to_string(i);
   return s;
 }
-bool overlaps(const action_table& t, int rank) {
-  return std::any_of(t.actions.begin() + t.begin[rank], t.actions.begin() + t.begin[rank + 1], [](const action& a) { return a.overlaps_next; });
-}
-
 }  // namespace
 
 void make_communicators(lowered& l) {
@@ -48,7 +42,7 @@ void make_communicators(lowered& l) {
       const std::string where = at({{"pp", p}, {"dp", r}});
       const std::vector<int> ranks = line(d.tp, [&](int t) { return rank_at(d, p, r, t); });
       add("tp at " + where, ranks, {role::tp});
-      if (overlaps(actions, p)) add("tp of what overlaps at " + where, ranks, {role::tp_beside});
+      if (l.ranks[p].overlaps) add("tp of what overlaps at " + where, ranks, {role::tp_beside});
     }
   for (int p = 0; p < d.pp; ++p)
     for (int t = 0; t < d.tp; ++t)

@@ -62,4 +62,8 @@ std::vector<pipeline_edge> edges_of(const action_table& t) {
   return edges;
 }
 
+const pipeline_edge& find_edge(const std::vector<pipeline_edge>& edges, int from, int to) {
+  return *std::find_if(edges.begin(), edges.end(), [&](const pipeline_edge& e) { return e.from == from && e.to == to; });
+}
+
 }  // namespace rankc::codegen

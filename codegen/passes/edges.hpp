@@ -26,4 +26,7 @@ struct pipeline_edge {
 /// Errors: std::runtime_error (RC330) where a rank would send to more than two others, or receive from more.
 std::vector<pipeline_edge> edges_of(const action_table&);
 
+/// The edge of a directed pair; there is one.
+const pipeline_edge& find_edge(const std::vector<pipeline_edge>&, int from, int to);
+
 }  // namespace rankc::codegen

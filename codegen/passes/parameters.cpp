@@ -25,24 +25,18 @@ int order_of(const layer_parameter& p) {
   return sharded ? (matrix ? 0 : 1) : (matrix ? 3 : 2);
 }
 
-/// Layers of each stage: what comes before the repeated layers is on the first stage, what comes after on the last.
+/// Layers of each stage.
 std::vector<std::vector<layer_use>> split_layers(const plan_data& plan) {
-  std::vector<std::vector<layer_use>> stages(plan.blocks_of_stage.size());
-  std::size_t stage = 0;
-  int on_stage = 0, number = 0;
-  for (std::size_t k = 0; k < plan.kinds.size(); ++k)
-    for (int i = 0; i < plan.kinds[k].count; ++i) {
-      const bool repeated = plan.kinds[k].repeated;
-      if (repeated && on_stage == plan.blocks_of_stage[stage]) {
-        ++stage;
-        on_stage = 0;
-      }
-      on_stage += repeated;
-      layer_use use;
-      use.kind = static_cast<int>(k);
-      use.name = repeated ? "layers." + std::to_string(number++) : plan.kinds[k].name;
-      stages[stage].push_back(use);
+  std::vector<std::vector<layer_use>> stages;
+  int number = 0;
+  for (const std::vector<int>& kinds : kinds_of_stages(plan)) {
+    std::vector<layer_use>& uses = stages.emplace_back();
+    for (int k : kinds) {
+      layer_use& use = uses.emplace_back();
+      use.kind = k;
+      use.name = plan.kinds[k].repeated ? "layers." + std::to_string(number++) : plan.kinds[k].name;
     }
+  }
   return stages;
 }
 
@@ -233,9 +227,13 @@ void place_parameters(lowered& l) {
   const auto layers = split_layers(plan);
   l.ranks.resize(plan.dims.pp);
   for (int rank = 0; rank < plan.dims.pp; ++rank) {
-    l.ranks[rank].index = rank;
-    hold_stages(l.ranks[rank], plan.actions, layers);
-    regions(l, l.ranks[rank]).place();
+    pipeline_rank& r = l.ranks[rank];
+    r.index = rank;
+    const auto actions = plan.actions.actions.begin();
+    r.overlaps = std::any_of(actions + plan.actions.begin[rank], actions + plan.actions.begin[rank + 1],
+                             [](const action& a) { return a.overlaps_next; });
+    hold_stages(r, plan.actions, layers);
+    regions(l, r).place();
   }
   pair_copies(l);
   if (!l.trains()) {

@@ -81,8 +81,8 @@ class builder {
     const action& made = t_.actions[m.producer];
     const action& used = t_.actions[m.consumer];
     item i = base((sending ? made : used).stage, made.microbatch, sending ? item_kind::send : item_kind::receive);
-    const auto edge = std::find_if(edges_.begin(), edges_.end(), [&](const auto& e) { return e.from == m.from && e.to == m.to; });
-    i.on = sending ? edge->out : edge->in;
+    const pipeline_edge& edge = find_edge(edges_, m.from, m.to);
+    i.on = sending ? edge.out : edge.in;
     i.backward_traffic = made.kind != action_kind::F;
     i.name = std::string(i.backward_traffic ? "B" : "F") + std::to_string(made.microbatch) + ": stage " + std::to_string(made.stage) +
              " -> " + std::to_string(used.stage);
@@ -122,7 +122,6 @@ class builder {
     i.does = phase_of(a.kind);
     i.name = name_of(a);
     if (a.overlaps_next) i.on = stream::beside;
-    r_.overlaps |= a.overlaps_next;
     if (a.kind != action_kind::I) i.first = begun_.insert({a.stage, sums_gradients(a)}).second;
     if (!reduces_after(at)) {
       out_.push_back(i);

@@ -24,18 +24,14 @@ constexpr double forward_flops(const trace& layer) {
   return total;
 }
 
-/// Operations of each stage's forward: what comes before the repeated layers is on the first, what comes after on the last.
+/// Operations of each stage's forward.
 /// Shapes: (stages). Units: per token.
 inline std::vector<double> flops_of_stages(const plan_data& p) {
-  std::vector<double> flops(p.blocks_of_stage.size(), 0);
-  std::size_t stage = 0;
-  int on_stage = 0;
-  for (const layer_kind& k : p.kinds)
-    for (int i = 0; i < k.count; ++i) {
-      if (k.repeated && on_stage == p.blocks_of_stage[stage]) ++stage, on_stage = 0;
-      on_stage += k.repeated;
-      flops[stage] += forward_flops(k.ops);
-    }
+  std::vector<double> flops;
+  for (const std::vector<int>& kinds : kinds_of_stages(p)) {
+    flops.push_back(0);
+    for (int k : kinds) flops.back() += forward_flops(p.kinds[k].ops);
+  }
   return flops;
 }
 
