@@ -231,7 +231,7 @@ TEST_CASE("copies of a stage are summed in pairs of ranks: others are refused by
   check_proven(plan);
   plan.actions = one_by_one({0, 1, 2, 3}, 4, {1, 2, 3, 0});
   CHECK(refusal(plan.actions) ==
-        "RC331: pipeline rank 0 has parameters in common with rank 1 and with rank 3, and this version sums gradients between two ranks alone; "
+        "RC331: pipeline rank 1 has parameters in common with rank 0 and with rank 2, and this version sums gradients between two ranks alone; "
         "put the stages of both directions, and those of tied layers, on the same pairs of ranks, as dual_pipe does");
   CHECK_THROWS_AS(lowered_plan(plan), std::logic_error);
   // One way, three layers that share a parameter on three ranks.
