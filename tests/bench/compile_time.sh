@@ -1,11 +1,11 @@
 #!/bin/sh
 # Prints what plans cost to compile: user seconds (best of three) and peak memory of -fsyntax-only, on each compiler.
-#   tests/bench/compile_time.sh [compiler...]      default: g++ clang++-16
+#   tests/bench/compile_time.sh [compiler...]      default: g++ clang++-19
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 work=$(mktemp -d)
 trap 'rm -r "$work"' EXIT
-[ $# -gt 0 ] || set -- g++ clang++-16
+[ $# -gt 0 ] || set -- g++ clang++-19
 
 # What a file that includes the header would include anyway, most often.
 printf '#include <%s>\n' array span string string_view vector > "$work/a few standard headers.cpp"
