@@ -67,7 +67,7 @@ constexpr rule_text texts[]{
      "world is at most nodes times ranks_per_node of the cluster.",
      "A rank is one GPU, or one thread of a machine without. The cluster's memory and speed are promises "
      "for each of them, and hold for none that does not exist.",
-     "plan<model, parallel_dims{.world = 16, .dp_replicate = 16}, schedule, recipe, clusters::h200<1>>",
+     "plan{.dims = parallel_dims{.world = 16, .dp_replicate = 16}, .cluster = clusters::h200<1>, ...}",
      "Take a larger cluster, here clusters::h200<2>, or a smaller world."},
     {111, "a warning: splitting every expert costs",
      "etp above 1 splits the matrices of each expert; with ep = 1 and a dense model it splits nothing.",
@@ -182,7 +182,7 @@ constexpr rule_text texts[]{
     {217, "stage_layers gives every layer a stage",
      "stage_layers has one number for each of the pp * stages_per_rank stages, each at least 1, and they sum to layers.",
      "A layer without a stage is not computed, and a stage without a layer only passes messages on.",
-     "plan<model_of_16_layers, parallel_dims{.world = 4, .pp = 4}, ..., stage_layers{5, 4, 4, 4}>",
+     "plan{.dims = parallel_dims{.world = 4, .pp = 4}, ..., .stage_layers = stage_layers{5, 4, 4, 4}}, of 16 layers",
      "Take stage_layers{5, 4, 4, 3}, or leave it out: the stages are then as even as they can be."},
     {219, "a note: tied embeddings are on two stages",
      "With pp above 1, the first and the last stage both hold a table that the embedding and the head share.",

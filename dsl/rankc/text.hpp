@@ -52,4 +52,13 @@ class sentence {
   std::vector<char> text_;
 };
 
+/// A string literal as a template argument.
+template <std::size_t N>
+struct literal {
+  char text[N];
+  constexpr literal(const char (&from)[N]) {
+    for (std::size_t i = 0; i < N; ++i) text[i] = from[i];
+  }
+};
+
 }  // namespace rankc
