@@ -63,11 +63,22 @@ add_test(NAME dsl/headers COMMAND ${CMAKE_COMMAND} "-DFOLDER=${PROJECT_SOURCE_DI
 # g++ and clang are two front ends that a plan must look the same to. clang takes plans from 17 on.
 function(rankc_front_end name compiler)
   set(command "${compiler}" -std=c++20 "-I${PROJECT_SOURCE_DIR}/dsl" ${boost_includes} ${ARGN})
-  foreach(family IN ITEMS dims model schedule several typed)
+  foreach(family IN ITEMS dims model parts recipe schedule several typed)
     add_test(NAME dsl/rejects/${family}/${name}
       COMMAND ${CMAKE_COMMAND} "-DSOURCE=${CMAKE_CURRENT_SOURCE_DIR}/dsl/rejects/${family}.cpp" "-DCOMPILER=${command}"
               -P "${CMAKE_CURRENT_SOURCE_DIR}/dsl/expect_errors.cmake")
   endforeach()
+  # What a reader of an error sees first.
+  foreach(mistake IN ITEMS broken_rule members_in_another_order misspelt_dim misspelt_member model_not_constexpr
+                           plan_not_constexpr schedule_without_its_header)
+    add_test(NAME dsl/mistakes/${mistake}/${name}
+      COMMAND ${CMAKE_COMMAND} "-DSOURCE=${CMAKE_CURRENT_SOURCE_DIR}/dsl/mistakes/${mistake}.cpp"
+              "-DCOMPILER=${command};-Werror" -DNAME=${name} -P "${CMAKE_CURRENT_SOURCE_DIR}/dsl/expect_lines.cmake")
+  endforeach()
+  add_test(NAME dsl/mistakes/undefined_schedules/${name}
+    COMMAND ${CMAKE_COMMAND} "-DFOLDER=${PROJECT_SOURCE_DIR}/dsl" "-DCOMPILER=${command}"
+            "-DOUT=${CMAKE_CURRENT_BINARY_DIR}/undefined_schedules_${name}.cpp"
+            -P "${CMAKE_CURRENT_SOURCE_DIR}/dsl/undefined_schedules.cmake")
   add_test(NAME dsl/listing/${name}
     COMMAND ${CMAKE_COMMAND} "-DFOLDER=${CMAKE_CURRENT_SOURCE_DIR}/dsl/listing" "-DCOMPILER=${command}"
             "-DOUT=${CMAKE_CURRENT_BINARY_DIR}/listing_${name}" -P "${CMAKE_CURRENT_SOURCE_DIR}/dsl/listing/compare.cmake")

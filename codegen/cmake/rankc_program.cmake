@@ -53,7 +53,7 @@ function(add_rankc_program name)
     file(CONFIGURE OUTPUT "${CMAKE_CURRENT_BINARY_DIR}/${name}_rankc.cpp" CONTENT [[
 #include <@plan_file@>
 #include <rankc/codegen/generator.hpp>
-constexpr auto& declared = @arg_NAME@;  // add_rankc_program(@name@): NAME @arg_NAME@ is a constexpr plan that @plan_file@ declares
+constexpr auto& declared = @arg_NAME@;  // add_rankc_program(@name@): NAME must be a constexpr plan that @plan_file@ declares
 static_assert(rankc::is_plan<decltype(declared)>, "add_rankc_program(@name@): NAME @arg_NAME@ is not a rankc::plan");
 int main(int argc, char** argv) { return rankc::codegen::generator_main(rankc::make_plan("@name@", declared), argc, argv); }
 ]] @ONLY)

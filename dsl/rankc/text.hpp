@@ -35,12 +35,12 @@ class sentence {
     if (x > std::numeric_limits<double>::max()) return *this << "inf";
     const detail::decimal d = detail::shortest(x);
     const std::string_view digits{d.digits, static_cast<std::size_t>(d.count)};
-    if (d.exponent < -2 || d.exponent > 7) {
+    if (d.exponent < -1 || d.exponent > 7) {
       *this << digits.substr(0, 1);
       if (d.count > 1) *this << "." << digits.substr(1);
       return *this << "e" << d.exponent - 1;
     }
-    if (d.exponent <= 0) return *this << std::string_view("0.00", static_cast<std::size_t>(2 - d.exponent)) << digits;
+    if (d.exponent <= 0) return *this << std::string_view("0.0", static_cast<std::size_t>(2 - d.exponent)) << digits;
     const auto before = static_cast<std::size_t>(d.exponent);
     if (digits.size() > before) return *this << digits.substr(0, before) << "." << digits.substr(before);
     return *this << digits << std::string_view("0000000", before - digits.size());

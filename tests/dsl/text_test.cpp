@@ -20,7 +20,7 @@ static_assert((sentence{} << "tp=" << 8 << "; " << -12).view() == "tp=8; -12");
 static_assert((sentence{} << 0).view() == "0");
 static_assert((sentence{} << std::numeric_limits<long long>::min()).view() == "-9223372036854775808");
 static_assert((sentence{} << std::numeric_limits<unsigned long long>::max()).view() == "18446744073709551615");
-static_assert((sentence{} << 3e-4 << " " << 0.95 << " " << 1e-8 << " " << 0.1 << " " << 0.0).view() == "3e-4 0.95 1e-8 0.1 0");
+static_assert((sentence{} << 3e-4 << " " << 0.002 << " " << 0.05 << " " << 0.95 << " " << 1e-8 << " " << 0.1 << " " << 0.0).view() == "3e-4 2e-3 0.05 0.95 1e-8 0.1 0");
 static_assert((sentence{} << -1.5 << " " << 500000.0 << " " << 989e12 << " " << 1e23).view() == "-1.5 500000 9.89e14 1e23");
 static_assert((sentence{} << std::numeric_limits<double>::quiet_NaN()).view() == "nan");
 static_assert((sentence{} << -std::numeric_limits<double>::infinity()).view() == "-inf");

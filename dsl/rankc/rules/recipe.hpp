@@ -15,10 +15,11 @@ constexpr bool is_from(double lowest, double x, precision p) {
   const double largest = p == f64 ? std::numeric_limits<double>::max() : std::numeric_limits<float>::max();
   return x >= lowest && x <= largest;
 }
-/// The smallest eps that is not 0 where moments are kept in f32.
-constexpr double smallest_eps(precision p) {
-  return p == f64 ? std::numeric_limits<double>::min() : std::numeric_limits<float>::min();
-}
+/// The smallest eps, above the smallest normal number: less may be rounded to 0.
+constexpr double smallest_eps(precision p) { return p == f64 ? 2.3e-308 : 1.2e-38; }
+
+/// What the dtype of weights and moments is called.
+constexpr std::string_view widest(precision p) { return p == f64 ? "f64" : "f32"; }
 
 /// A rule of a recipe as a value: whether it holds, and what is wrong where it does not.
 struct recipe_rule {
@@ -31,7 +32,7 @@ inline constexpr recipe_rule recipe_rules[]{
     // RC233
     {233, [](const training& r) { return is_from(0, r.lr, r.precision); },
      [](sentence& t, const training& r) {
-       t << "lr=" << r.lr << "; a learning rate is finite and at least 0, as 3e-4";
+       t << "lr=" << r.lr << "; a learning rate is at least 0 and finite in " << widest(r.precision) << ", as 3e-4";
      }},
     {233, [](const training& r) { return r.min_lr >= 0 && (r.min_lr <= r.lr || !is_from(0, r.lr, r.precision)); },
      [](sentence& t, const training& r) {
@@ -40,11 +41,12 @@ inline constexpr recipe_rule recipe_rules[]{
     // RC234
     {234, [](const training& r) { return is_from(0, r.weight_decay, r.precision); },
      [](sentence& t, const training& r) {
-       t << "weight_decay=" << r.weight_decay << "; it is finite and at least 0: 0 turns it off, 0.1 is usual";
+       t << "weight_decay=" << r.weight_decay << "; it is at least 0 and finite in " << widest(r.precision) << ": 0 turns it off, 0.1 is usual";
      }},
     {234, [](const training& r) { return is_from(0, r.clip, r.precision); },
      [](sentence& t, const training& r) {
-       t << "clip=" << r.clip << "; the norm that gradients are clipped to is finite and at least 0: 0 turns it off, 1 is usual";
+       t << "clip=" << r.clip << "; the norm that gradients are clipped to is at least 0 and finite in " << widest(r.precision)
+         << ": 0 turns it off, 1 is usual";
      }},
     // RC235
     {235, [](const training& r) { return r.beta1 >= 0 && r.beta1 < 1; },
@@ -58,8 +60,8 @@ inline constexpr recipe_rule recipe_rules[]{
     // RC236
     {236, [](const training& r) { return is_from(smallest_eps(r.precision), r.eps, r.precision); },
      [](sentence& t, const training& r) {
-       t << "eps=" << r.eps << "; it is finite and more than 0, in this precision at least " << smallest_eps(r.precision)
-         << ": 1e-8 is usual";
+       t << "eps=" << r.eps << "; it divides, so in " << widest(r.precision) << " it is at least " << smallest_eps(r.precision)
+         << ", and finite: 1e-8 is usual";
      }},
     // RC237
     {237, [](const training& r) { return r.warmup_steps >= 0; },
