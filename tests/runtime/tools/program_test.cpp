@@ -4,12 +4,12 @@
 #include <rankc/runtime/tools/data.hpp>
 #include <rankc/runtime/tools/parameters.hpp>
 
+#include "../../capture.hpp"
 #include "fake_engine.hpp"
 #include "scratch.hpp"
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
-#include <unistd.h>
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -19,30 +19,6 @@
 using namespace rankc::runtime;
 
 namespace {
-
-/// What a descriptor receives while this lives.
-class capture {
- public:
-  explicit capture(std::FILE* stream) : stream_(stream), to_(std::tmpfile()) {
-    std::fflush(stream_);
-    saved_ = dup(fileno(stream_));
-    dup2(fileno(to_), fileno(stream_));
-  }
-  ~capture() { std::fclose(to_); }
-  std::string end() {
-    std::fflush(stream_);
-    dup2(saved_, fileno(stream_));
-    close(saved_);
-    std::string text(static_cast<std::size_t>(std::ftell(to_)), '\0');
-    std::rewind(to_);
-    text.resize(std::fread(text.data(), 1, text.size(), to_));
-    return text;
-  }
-
- private:
-  std::FILE *stream_, *to_;
-  int saved_;
-};
 
 struct outcome {
   int code;
@@ -63,7 +39,7 @@ outcome run(const fake_program& program, std::vector<std::string> words, const p
     if (prepare) prepare(*e);
     return e;
   };
-  capture out(stdout), err(stderr);
+  testing::capture out(stdout), err(stderr);
   result.code = program_main(program.about, install, static_cast<int>(argv.size()), argv.data());
   result.err = err.end();
   result.out = out.end();
