@@ -80,7 +80,9 @@ TEST_CASE("a plan that is sound is checked, written, described and certified") {
 }
 
 TEST_CASE("an illegal plan: its rules, exit code 1, nothing written") {
-  const rankc::plan_data plan = programs::make({"tiny_gpt2", "illegal", programs::order::one_f_one_b, 1, 3, 2, 2});
+  const rankc::plan_data illegal = programs::make({"tiny_gpt2", "illegal", programs::order::one_f_one_b, 1, 3, 2, 2});
+  rankc::plan_data plan = small_plan();  // could be lowered
+  plan.diagnostics = illegal.diagnostics;
   REQUIRE_FALSE(rankc::accepts(plan.diagnostics));
   const scratch files;
   auto all = commands(files);
