@@ -309,6 +309,23 @@ TEST_CASE("usage errors: code 2, one line, nothing started") {
   CHECK(run(program, {"train", "--steps", "1", "--seed", "2", "--init", "hash:2"}).code == 0);
 }
 
+TEST_CASE("a learning rate below the recipe's floor needs a schedule without it") {
+  const fake_program program(1, 1, 1);  // decays to 1e-3
+  const auto says = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {"train", "--steps", "1"});
+    const outcome done = run(program, words);
+    const auto at = done.out.find("learning rate: ");
+    return std::to_string(done.code) + " " +
+           (done.code ? done.err : done.out.substr(at, done.out.find('\n', at) - at));
+  };
+  CHECK(says({"--lr", "1e-4"}) ==
+        "2 fake: --lr 0.0001: is below the schedule's floor 0.001; give one with --lr-schedule cosine:3:10:MIN_LR, or constant\n");
+  CHECK(says({"--lr", "1e-4", "--lr-schedule", "constant"}) == "0 learning rate: 0.0001");
+  CHECK(says({"--lr", "1e-4", "--lr-schedule", "cosine:2:8:1e-5"}) ==
+        "0 learning rate: 0.0001, 2 steps of warm-up, cosine to 1e-05 over 8 steps");
+  CHECK(says({"--lr", "1e-3"}) == "0 learning rate: 0.001, 3 steps of warm-up, cosine to 0.001 over 10 steps");
+}
+
 TEST_CASE("a launcher with several processes is refused") {
   const fake_program program(1, 1, 1);
   setenv("WORLD_SIZE", "8", 1);
