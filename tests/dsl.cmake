@@ -11,7 +11,8 @@ add_executable(rankc_dsl_test
   dsl/models/models_test.cpp
   dsl/typed/collectives_test.cpp
   dsl/typed/gradients_test.cpp
-  dsl/typed/rules_test.cpp)
+  dsl/typed/rules_test.cpp
+  dsl/typed/tokens_test.cpp)
 target_include_directories(rankc_dsl_test PRIVATE dsl)
 target_link_libraries(rankc_dsl_test PRIVATE rankc::dsl rankc_test_main)
 target_compile_options(rankc_dsl_test PRIVATE -Wno-missing-field-initializers)
