@@ -10,6 +10,7 @@
 #include <rankc/codegen/verify.hpp>
 #include <rankc/make_plan.hpp>
 #include <rankc/rankc.hpp>
+#include <rankc/schedules/looped_bfs.hpp>
 #include <rankc/schedules/zero_bubble_v.hpp>
 
 using namespace rankc::codegen;
@@ -68,6 +69,15 @@ TEST_CASE("a certificate says for whom its ranks stand") {
     j["represented"] = nullptr;
     CHECK(verify(j.dump()).find("world is 128 for 8 ranks") != std::string::npos);
   }
+}
+
+TEST_CASE("forwards alone are certified") {
+  const rankc::plan_data plan = split(2, 2, 2, true, rankc::schedules::looped_bfs{3, 2, true});
+  REQUIRE(plan.diagnostics.empty());
+  const program p = expand_evaluate(lower(plan, dtype::f32));
+  CHECK(verify(certificate(p, prove(p))).empty());
+  CHECK(p.ranks.size() == 8);
+  for (const rank_program& r : p.ranks) CHECK(r.ops.size() > 100);
 }
 
 TEST_CASE("a rank that is not like the others is not represented by them") {
