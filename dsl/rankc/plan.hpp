@@ -198,8 +198,8 @@ constexpr void check_schedule(report& out, const auto& schedule, const parallel_
     if (pp >= 1) schedule.check(out, pp);
   if (out.size() > before) return;  // what is no schedule has no stages
   if (const int stages = pp >= 1 ? count_stages(schedule, pp) : 1; pp >= 1 && stages < pp) {
-    refuse(out, 301) << "the schedule has " << stages << " stages (stages_per_rank=" << schedule.stages_per_rank
-                     << ") for pp=" << pp << " ranks; each rank has at least 1 stage";
+    refuse(out, 301) << "the schedule has " << stages << (stages == 1 ? " stage" : " stages") << " (stages_per_rank="
+                     << schedule.stages_per_rank << ") for pp=" << pp << " ranks; each rank has at least 1 stage";
     return;
   }
   check_pipeline(out, blocks, given, pp >= 1 ? count_stages(schedule, pp) / pp : schedule.stages_per_rank, stage_layers);
