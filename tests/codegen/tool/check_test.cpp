@@ -193,6 +193,21 @@ TEST_CASE("stages on two ranks each (DualPipe)") {
   CHECK(verdict(j) == "RC300");
 }
 
+TEST_CASE("two ranks that share stages reduce them in one order, each after its last backward") {
+  const auto of = [](const char* text) {
+    json j = line(text);
+    j["mb_split"] = 1;
+    j["stage_to_rank"] = {0, 1};
+    j["stage_to_rank_rev"] = {1, 0};
+    return verdict(j);
+  };
+  const std::string zero = "0F0 1F1 1B1 0B0 ", one = "1F0 0F1 1B0 0B1 ";
+  const std::string same = "0REDUCE_GRAD 1REDUCE_GRAD 0STEP 1STEP", other = "1REDUCE_GRAD 0REDUCE_GRAD 0STEP 1STEP";
+  CHECK(of((zero + same + " | " + one + same).c_str()) == "");
+  CHECK(of((zero + other + " | " + one + other).c_str()) == "");
+  CHECK(of((zero + same + " | " + one + other).c_str()) == "RC304");
+}
+
 TEST_CASE("what is no program is refused, whatever its numbers") {
   for (const char* token : {"", "F0", "0F", "0X0", "-1F0", "0F0 ", "0F0.", "0F1.x", "0UNSHARD0",
                             "OVERLAP(0F0)", "OVERLAP(0F0,0B0,0W0)", "OVERLAP(0F0,0SEND_F0)", "BATCH(",
