@@ -208,15 +208,20 @@ constexpr void check_data_parallel(report& out, const trace& t, const parallel_d
   }
 }
 
-/// The repeated layers of a model, and whether it has any entry of them.
+/// The repeated layers of a model, and whether it has any entry of them; one that is there less than once.
 struct block_count {
   int blocks = 0;
   bool repeats = false;
+  std::string_view missing = "";
 };
 constexpr block_count count_blocks(const auto& model) {
   block_count n;
   boost::hana::for_each(model.stack(), [&](const auto& e) {
-    if constexpr (is_repeat<std::decay_t<decltype(e)>>) n.blocks += count_of(e), n.repeats = true;
+    if constexpr (is_repeat<std::decay_t<decltype(e)>>) {
+      n.blocks += count_of(e);
+      n.repeats = true;
+      if (count_of(e) < 1) n.missing = layer_of(e).name;
+    }
   });
   return n;
 }

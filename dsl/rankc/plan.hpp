@@ -56,6 +56,10 @@ constexpr void check_schedule(report& out, const auto& schedule, const parallel_
                      << schedule.stages_per_rank << ") for pp=" << pp << " ranks; each rank has at least 1 stage";
     return;
   }
+  if (blocks.blocks > 0 && !blocks.missing.empty()) {
+    refuse(out, 206) << "layer '" << blocks.missing << "' is repeated less than once; a layer is repeated at least 1 time";
+    return;
+  }
   const bool equal = pp < 1 || stages % pp == 0;
   if (blocks.repeats)
     check_pipeline(out, blocks.blocks, given, pp < 1 ? stages : equal ? stages / pp : 1, stage_layers, equal ? 0 : stages);

@@ -150,6 +150,8 @@ TEST_CASE("stages are filled by repeated layers, wherever they are") {
   CHECK(refusal(alone, {.world = 2, .pp = 2}, schedules::gpipe{1}) ==
         "RC227: the model has no repeated layers, and they are what fills 2 stages; write repeat{count, layer}, or take one stage without "
         "stage_layers");
+  CHECK(refusal(make(repeat{1, mlp{"a"}}, repeat{1, mlp{"b"}}, repeat{-1, mlp{"c"}})) ==
+        "RC206: layer 'c' is repeated less than once; a layer is repeated at least 1 time");
   const auto three = make(repeat{3, mlp{"mlp"}});
   constexpr schedules::from_csv<"0F0, 2F0, 2B0, 0B0\n1F0, 1B0"> csv{};
   constexpr int two[]{2, 1}, listed[]{1, 1, 1};
