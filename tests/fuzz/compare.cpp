@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compare.hpp"
+
+#include "finite_differences.hpp"
+#include "training_run.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace fuzz {
+
+namespace {
+
+using rankc::runtime::region;
+
+constexpr int steps = 4;
+constexpr double tolerance = 1e-10;
+
+double largest(const tensors& all) {
+  double m = 0;
+  for (const auto& [name, values] : all)
+    for (double v : values) m = std::max(m, std::abs(v));
+  return m;
+}
+
+double apart(double a, double b, double floor) {
+  const double d = std::abs(a - b) / std::max({std::abs(a), std::abs(b), floor});
+  return std::isnan(d) ? HUGE_VAL : d;
+}
+
+/// Compare two sets of tensors element by element; `floor` says the least scale of an element.
+void compare_all(figures& f, double& worst, const char* what, const tensors& one, const tensors& other, const auto& floor) {
+  std::string wrong;
+  for (const auto& [name, values] : one) {
+    const auto found = other.find(name);
+    if (found == other.end() || found->second.size() != values.size()) {
+      f.wrong.push_back(fmt::format("{}: '{}' is not there, or of another size", what, name));
+      continue;
+    }
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const double d = apart(values[i], found->second[i], floor(name, i));
+      worst = std::max(worst, d);
+      ++f.elements;
+      if (d > tolerance && wrong.empty())
+        wrong = fmt::format("{}: {}[{}] is {:.17g}, with one rank {:.17g}", what, name, i, found->second[i], values[i]);
+    }
+  }
+  if (other.size() != one.size()) f.wrong.push_back(fmt::format("{}: {} tensors, with one rank {}", what, other.size(), one.size()));
+  if (!wrong.empty()) f.wrong.push_back(wrong);
+}
+
+void compare_loss(figures& f, const char* what, double found, double expected) {
+  const double d = apart(found, expected, 1e-3);
+  f.loss = std::max(f.loss, d);
+  if (!(d <= tolerance)) f.wrong.push_back(fmt::format("{} is {:.17g}, with one rank {:.17g}", what, found, expected));
+}
+
+}  // namespace
+
+figures check_one_rank(const plan& p, const program& one, int elements) {
+  figures f;
+  training_run r(one);
+  const int vocab_used = p.model.vocab_used ? p.model.vocab_used : p.model.vocab;
+  const plan_data data = make(on_one_rank(p), "one");
+  const double expected = reference_loss(data, r.read(region::weights), batch_of(vocab_used, p.recipe.seq, p.recipe.global_batch, 0));
+  const double loss = r.evaluate();
+  f.reference = apart(loss, expected, 1e-3);
+  if (!(f.reference <= tolerance)) f.wrong.push_back(fmt::format("the loss is {:.17g}, that of the ops {:.17g}", loss, expected));
+
+  training_run stepped(one);
+  stepped.step();
+  const tensors gradients = stepped.read(region::gradients);
+  draws d(p.seed, p.index, "elements");
+  const finite_result found = compare_differences(r, gradients, d, elements);
+  f.differences = found.compared;
+  f.finite = found.worst;
+  if (!found.wrong.empty()) f.wrong.push_back(found.wrong);
+  return f;
+}
+
+figures check_layout(const plan& p, const program& parallel, const program& one) {
+  figures f;
+  training_run a(one), b(parallel);
+  compare_loss(f, "the loss of an evaluation", b.evaluate(), a.evaluate());
+  if (p.schedule.inference || !b.about().trains) return f;
+  const double lr = a.about().train.lr, eps = a.about().train.eps;
+  tensors gradients;
+  double scale = 0;
+  for (int n = 0; n < steps; ++n) {
+    const auto x = a.step(), y = b.step();
+    compare_loss(f, "the loss of a step", y.loss, x.loss);
+    compare_loss(f, "the gradient norm", y.grad_norm, x.grad_norm);
+    if (n > 0) continue;
+    gradients = a.read(region::gradients);
+    scale = largest(gradients);
+    if (!(scale > 0)) f.wrong.push_back("all gradients are zero");
+    // A sum of many terms that cancel is known to rounding of its terms.
+    compare_all(f, f.gradients, "gradient", gradients, b.read(region::gradients), [&](const std::string&, std::size_t) { return 1e-4 * scale; });
+  }
+  // AdamW makes of a gradient that is zero but for rounding a step of rounding / eps.
+  const double rounding = lr * steps * std::min(1.0, 1e-14 * scale / std::abs(eps)) / tolerance;
+  compare_all(f, f.weights, "weight", a.read(region::weights), b.read(region::weights), [&](const std::string& name, std::size_t i) {
+    return std::max(1e-2 * lr, std::abs(gradients.at(name)[i]) < 1e-6 * scale ? rounding : 0);
+  });
+  if (const std::string name = b.unequal_copies(); !name.empty()) f.wrong.push_back("the holders of '" + name + "' differ");
+  return f;
+}
+
+}  // namespace fuzz
