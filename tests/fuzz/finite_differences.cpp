@@ -22,17 +22,19 @@ class comparison {
 
   /// A derivative agrees where it does with some step: too long a one is wrong by truncation, too short a one by rounding.
   void compare(const auto& f, double gradient, double scale, const std::string& what) {
-    double best = HUGE_VAL, nearest = 0;
+    double best = HUGE_VAL;
+    std::string all;
     for (const double h : {1e-3, 2e-4, 5e-3, 4e-5, 8e-6}) {
       const double found = derivative(f, h), off = std::abs(found - gradient);
-      if (off < best) best = off, nearest = found;
+      best = std::min(best, std::isnan(off) ? HUGE_VAL : off);
+      all += fmt::format(" {:.12g} (step {:.0e})", found, h);
       if (off <= tolerance * scale + rounding) break;
     }
     ++out_.compared;
     const double d = std::max(0.0, best - rounding) / std::max(scale, 1e-9);
     out_.worst = std::max(out_.worst, std::isnan(d) ? HUGE_VAL : d);
     if (!(best <= tolerance * scale + rounding) && out_.wrong.empty())
-      out_.wrong = fmt::format("the gradient of {} is {:.12g}, by finite differences {:.12g}", what, gradient, nearest);
+      out_.wrong = fmt::format("the gradient of {} is {:.12g}, by finite differences{}", what, gradient, all);
   }
 
   void compare_element(const rankc::runtime::global_parameter& p, const std::vector<double>& at, const std::vector<double>& gradient,

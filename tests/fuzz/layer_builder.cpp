@@ -2,6 +2,7 @@
 #include "layer_builder.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace fuzz {
 
@@ -35,8 +36,9 @@ int layer_builder::weight(std::string_view meaning, std::vector<dim> shape, std:
   const auto is_taken = [&] {
     return std::any_of(out_.parameters.begin(), out_.parameters.end(), [&](const parameter& p) { return p.name == name; });
   };
-  for (int n = 2; is_taken() && !draw_.chance(1); ++n) name = base + std::to_string(n);
-  out_.parameters.push_back({lasting(name), std::move(shape), by, start, draw_.one_of({0.1, 0.2, 0.3, 0.4})});
+  for (int n = 2; is_taken() && draw_.below(500); ++n) name = base + std::to_string(n);
+  const double spread = draw_.one_of({0.3, 0.5, 0.8, 1.0}) / std::sqrt(static_cast<double>(shape.back().size));
+  out_.parameters.push_back({lasting(name), std::move(shape), by, start, start == initial::normal ? spread : 0});
   return static_cast<int>(out_.parameters.size()) - 1;
 }
 
@@ -146,12 +148,12 @@ int layer_builder::small(int x, dim hidden) {
 int layer_builder::branch(int x, dim hidden) {
   const int kind = draw_.below(10);
   const int y = kind < 4 ? mlp(x, hidden) : kind < 7 ? attention(x, hidden) : kind < 8 ? whole_mlp(x, hidden) : small(x, hidden);
-  switch (draw_.below(12)) {
-    case 0: return y;
+  switch (draw_.below(24)) {
+    case 0: case 6: return y;
     case 1: return sum(x, sum(y, x));
     case 2: return sum(y, y);
     case 3: return sum(sum(x, x), y);
-    case 4: return sum(y, x);
+    case 4: case 5: return sum(y, x);
     default: return sum(x, y);
   }
 }
