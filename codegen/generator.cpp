@@ -147,7 +147,7 @@ int generator_main(const plan_data& plan, int argc, char** argv) {
       else write_file(out, text);
     } else if (*proof) {
       const lowered l = lower_and_prove(plan, type_for(plan, type, to), to);
-      const program p = expand_train(l);
+      const program p = l.trains() ? expand_train(l) : expand_evaluate(l);
       write_file(out, certificate(p, prove(p)));
     }
   } catch (const std::exception& e) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankc/codegen/lowered.hpp>
+#include <rankc/codegen/names.hpp>
 
 #include <stdexcept>
 #include <string_view>
@@ -39,27 +40,47 @@ class fingerprint {
   std::uint64_t h_ = 0xCBF29CE484222325ull;
 };
 
+void add(fingerprint& f, std::initializer_list<std::int64_t> numbers) {
+  for (std::int64_t n : numbers) f.add(static_cast<std::uint64_t>(n));
+}
+
+void add(fingerprint& f, const kernel& k) {
+  f.add(k.function);
+  add(f, {static_cast<int>(k.accumulate), k.for_weights, k.wide});
+  for (const auto* side : {&k.writes, &k.reads})
+    for (const operand& o : *side) add(f, {static_cast<int>(o.where), o.index, static_cast<std::int64_t>(o.offset), o.implied});
+  for (const extent& e : k.sizes) f.add(e.text), add(f, {e.value});
+  if (!k.collective_) return;
+  f.add(k.collective_->name);
+  add(f, {static_cast<int>(k.collective_->over), k.collective_->count.value, k.collective_->maximum});
+}
+
+void add(fingerprint& f, const item& i) {
+  f.add(i.name);
+  add(f, {static_cast<int>(i.what), static_cast<int>(i.does), static_cast<int>(i.on), i.stage, i.microbatch, i.layer, i.slot, i.x, i.y,
+          i.dy, i.dx, i.first, i.backward_traffic, i.bucket, static_cast<int>(i.over), i.message, static_cast<std::int64_t>(i.bytes),
+          i.sharded, i.event});
+  for (int w : i.waits) add(f, {w});
+}
+
 std::uint64_t hash_of(const lowered& l) {
   fingerprint f;
   f.add(static_cast<std::uint64_t>(l.type));
   for (const body& b : l.bodies)
     for (const auto* list : {&b.forward, &b.backward})
-      for (const kernel& k : *list) {
-        f.add(k.function);
-        for (const extent& e : k.sizes) f.add(e.text), f.add(static_cast<std::uint64_t>(e.value));
-      }
+      for (const kernel& k : *list) add(f, k);
   for (const message_site& m : l.messages) f.add(m.name), f.add(m.bytes);
   for (const communicator& c : l.communicators) {
     f.add(c.name);
-    for (int r : c.ranks) f.add(static_cast<std::uint64_t>(r));
+    for (int r : c.ranks) add(f, {r});
   }
+  for (const auto& of_rank : l.communicator_of)
+    for (int c : of_rank) add(f, {c});
   for (const pipeline_rank& r : l.ranks) {
     f.add(r.arena.bytes);
+    for (const placed_parameter& p : r.parameters) f.add(p.name), add(f, {static_cast<std::int64_t>(p.element), p.copy});
     for (const auto* items : {&r.train, &r.evaluate})
-      for (const item& i : *items) {
-        f.add(i.name);
-        for (int w : i.waits) f.add(static_cast<std::uint64_t>(w));
-      }
+      for (const item& i : *items) add(f, i);
   }
   return f.value();
 }
@@ -72,7 +93,13 @@ lowered lower(const plan_data& plan, dtype type, target target) {
   l.plan = &plan;
   l.type = type;
   l.target = target;
-  for (const layer_kind& k : plan.kinds) l.bodies.push_back(lower_layer(k, plan, type, target, l.splits_backward()));
+  name_scope ids;
+  for (const layer_kind& k : plan.kinds) {
+    const std::string id = ids.take(k.name);
+    const bool is_first = std::none_of(l.bodies.begin(), l.bodies.end(), [&](const body& b) { return b.name == k.name; });
+    l.bodies.push_back(lower_layer(k, is_first ? k.name : id, plan, type, target, l.splits_backward()));
+    l.bodies.back().id = id;
+  }
   for (const body& b : l.bodies)
     for (const auto* list : {&b.forward, &b.backward})
       for (const kernel& k : *list)

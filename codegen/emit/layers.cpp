@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 
 #include <rankc/templates.hpp>
 #include <rankc/version.hpp>
@@ -27,7 +26,7 @@ class layer_text {
 
   std::string run() {
     std::string out = heading();
-    out += "namespace " + layer_namespace(b_) + " {\n\n" + constants() + "\n" + parameters() + "\n" + saved();
+    out += "namespace " + layer_namespace(b_) + " {\n\n" + constants() + "\n" + parameters() + saved();
     for (const phase p : {phase::forward, phase::backward_input, phase::backward_weight, phase::backward})
       if (!b_.calls(p).empty() && (p != phase::backward || l_.uses(action_kind::B))) out += function(p) + "\n";
     out.pop_back();
@@ -56,17 +55,15 @@ class layer_text {
         for (const extent& e : k.sizes) sizes.push_back(&e);
         if (k.collective_) sizes.push_back(&k.collective_->count);
         for (const extent* e : sizes)
-          for (std::size_t at = 0; (at = e->text.find(constant_name, at)) != e->text.npos; ++at) {
-            auto is_word = [&](std::size_t i) { return i < e->text.size() && (std::isalnum(static_cast<unsigned char>(e->text[i])) || e->text[i] == '_'); };
-            if ((at == 0 || !is_word(at - 1)) && !is_word(at + constant_name.size())) return true;
-          }
+          if (has_word(e->text, constant_name)) return true;
       }
     return false;
   }
 
   std::string parameters() {
+    if (b_.parameters.empty()) return "";
     std::vector<std::string> names;
-    for (const layer_parameter& p : b_.parameters) names.push_back(member(p.name));
+    for (const layer_parameter& p : b_.parameters) names.push_back(p.id);
     std::string out = "/// Where each parameter starts: in the weights, and alike in the gradients and moments.\nstruct parameters {\n  at " +
                       wrap(names, ",", "      ") + ";\n};\n";
     std::vector<std::string> arguments{"at region"};
@@ -79,10 +76,10 @@ class layer_text {
       const layer_parameter& p = b_.parameters[i];
       const auto [in, offset] = groups_.of_parameter[i];
       const std::string shape = p.ndim > 1 ? fmt::format("{} x {}", p.rows, p.cols) : std::to_string(p.rows);
-      out += fmt::format("      .{} = region + ({} + {}) * {},  // {}\n", member(p.name),
+      out += fmt::format("      .{} = region + ({} + {}) * {},  // {}\n", p.id,
                          group_names[static_cast<int>(in)], offset, size, shape);
     }
-    return out + "  };\n}\n";
+    return out + "  };\n}\n\n";
   }
 
   bool is_saved(const buffer& b) const {
@@ -117,9 +114,9 @@ class layer_text {
       case space::saved:
       case space::temp:
         return (o.where == space::saved ? "s." : "") + b_.buffers[o.index].name + (o.offset ? " + " + std::to_string(o.offset) : "");
-      case space::weight: return "w." + member(b_.parameters[o.index].name);
-      case space::gradient: return "dw." + member(b_.parameters[o.index].name);
-      case space::rope: return "rope_table";
+      case space::weight: return "w." + b_.parameters[o.index].id;
+      case space::gradient: return "dw." + b_.parameters[o.index].id;
+      case space::rope: return rope_name(static_cast<std::size_t>(o.index), b_.ropes.size());
       case space::tokens: return "ids";
       case space::targets: return "targets";
       case space::loss: return "loss";
@@ -142,7 +139,14 @@ class layer_text {
     return words.empty() ? "" : "  const at " + wrap(words, ",", "      ") + ";\n";
   }
 
+  /// In the first microbatch alone.
+  std::string clear(const kernel& k) {
+    return fmt::format("  if (!{}) clear<{}>(r, {}, {});\n", sums_into_shared(b_, k) ? "accumulate_shared" : "accumulate", wide_name(l_),
+                       name(k.writes[0]), k.sizes[0].text);
+  }
+
   std::string statement(const kernel& k) {
+    if (k.function == "clear") return clear(k);
     std::vector<std::string> arguments{"r"};
     if (k.collective_) {
       const collective& c = *k.collective_;
@@ -167,7 +171,7 @@ class layer_text {
         case accumulation::after_first: arguments.push_back(shared ? "accumulate_shared" : "accumulate"); break;
       }
     }
-    const std::string type = k.collective_ && k.collective_->wide ? wide_name(l_) : "real";
+    const std::string type = k.wide ? wide_name(l_) : "real";
     std::string line = "  " + call(k.function + "<" + type + ">", arguments, 2) + "\n";
     for (std::size_t at = 0; (at = line.find("\n    ", at)) != line.npos; at += 3) line.insert(at + 1, "  ");
     return line;
@@ -185,7 +189,7 @@ class layer_text {
     take(f.gradients, "const parameters&", "dw");
     take(f.saved, "const saved&", "s");
     take(f.work, "at", "work");
-    take(f.rope, "at", "rope_table");
+    for (int t : f.ropes) take(true, "at", rope_name(static_cast<std::size_t>(t), b_.ropes.size()).c_str());
     take(f.ids, "at", "ids");
     take(f.targets, "at", "targets");
     take(f.x, "at", "x");
@@ -218,11 +222,20 @@ class layer_text {
 
 }  // namespace
 
+std::string rope_name(std::size_t index, std::size_t count) {
+  return count > 1 ? fmt::format("rope_table_{}", index) : "rope_table";
+}
+
 function_shape shape_of(const body& b, phase p) {
   auto uses = [&](space s) { return b.uses(p, s); };
   function_shape f{uses(space::weight), uses(space::gradient), uses(space::saved), uses(space::temp), uses(space::x), uses(space::y),
-                   uses(space::dy), uses(space::dx), uses(space::rope), uses(space::tokens), uses(space::targets),
-                   uses(space::loss), false, false};
+                   uses(space::dy), uses(space::dx), uses(space::tokens), uses(space::targets), uses(space::loss), false, false, {}};
+  for (int t = 0; t < static_cast<int>(b.ropes.size()); ++t)
+    for (const kernel& k : b.calls(p))
+      if (std::find(k.reads.begin(), k.reads.end(), operand{space::rope, t}) != k.reads.end()) {
+        f.ropes.push_back(t);
+        break;
+      }
   for (const kernel& k : b.calls(p)) {
     if (k.accumulate != accumulation::after_first) continue;
     const bool shared = sums_into_shared(b, k);

@@ -37,7 +37,9 @@ std::string emit_memory(const lowered& l, const pipeline_rank& r) {
   if (l.has_working_copy())
     one("working_copy", a.working_copy, r.parameter_elements * l.real_bytes(), "the weights as the layers read them, rounded");
   const std::size_t ids = static_cast<std::size_t>(l.plan->rows) * l.plan->recipe.seq * 4 * l.plan->actions.microbatches;
-  if (a.rope_bytes) one("rope_table", a.rope, a.rope_bytes, "cosines and sines of the positions");
+  for (std::size_t t = 0; t < a.ropes.size(); ++t)
+    one(rope_name(t, a.ropes.size()), a.ropes[t].where, a.ropes[t].bytes,
+        fmt::format("cosines and sines of {} positions, base {}", a.ropes[t].as.positions, a.ropes[t].as.theta));
   if (r.reads_tokens) one("ids", a.tokens, ids, "the step's tokens, by microbatch");
   if (r.reads_targets) one("targets", a.targets, ids, "their next tokens");
   one("loss", a.loss, l.wide_bytes(), "sum over the microbatches");

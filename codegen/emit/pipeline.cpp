@@ -73,6 +73,12 @@ class order_text {
     }
   }
 
+  /// The ranges that are summed; none where the rank has no parameters.
+  std::string squares(const item& i) {
+    const std::vector<range>& ranges = i.sharded ? r_.squares_sharded : r_.squares_whole;
+    return ranges.empty() ? "{}" : i.sharded ? "squares_sharded" : "squares_whole";
+  }
+
   void statement(const item& i) {
     const stage_plan& s = r_.stages[i.stage];
     switch (i.what) {
@@ -89,7 +95,7 @@ class order_text {
       case item_kind::forward:
       case item_kind::backward: compute(i, stage_call(l_, r_, i) + "\n"); break;
       case item_kind::backward_layer: {
-        std::string text = layer_call(l_, s, i.layer, i.does, surroundings_of(r_, i));
+        std::string text = layer_call(l_, r_, s, i.layer, i.does, surroundings_of(r_, i));
         for (std::size_t at = 0; (at = text.find("\n  ", at)) != text.npos; ++at) text.erase(at + 1, 2);
         compute(i, text.substr(2));
         break;
@@ -101,7 +107,7 @@ class order_text {
         break;
       }
       case item_kind::squares:
-        line("sum_squares<real>", {"r", "norm", "gradients", i.sharded ? "squares_sharded" : "squares_whole", i.first ? "false" : "true"});
+        line("sum_squares<real>", {"r", "norm", "gradients", squares(i), i.first ? "false" : "true"});
         break;
       case item_kind::reduce_norm:
         line("all_reduce<" + wide_name(l_) + ">", {"r", on(i.on), over(i.over), message(i.message), "norm", "1"});

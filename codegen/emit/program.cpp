@@ -3,6 +3,7 @@
 
 #include <rankc/expected.hpp>
 #include <rankc/templates.hpp>
+#include <rankc/typed/ops.hpp>
 #include <rankc/version.hpp>
 
 #include "emit.hpp"
@@ -14,6 +15,7 @@ namespace {
 constexpr std::string_view fill_names[]{"fill::zeros", "fill::ones", "fill::uniform"};
 
 std::string parameter_table(const pipeline_rank& r) {
+  if (r.parameters.empty()) return "";
   std::string out = fmt::format("// name, rows, cols, dim sharded over tp, first element, start, std, matrix, copy\n"
                                 "constexpr parameter parameters_{}[]{{\n", r.index);
   for (const placed_parameter& p : r.parameters)
@@ -22,32 +24,30 @@ std::string parameter_table(const pipeline_rank& r) {
   return out + "};\n";
 }
 
-const body* rope_of(const lowered& l, const pipeline_rank& r) {
-  for (const stage_plan& s : r.stages)
-    for (const layer_use& use : s.layers)
-      if (l.bodies[use.kind].rope) return &l.bodies[use.kind];
-  return nullptr;
+std::string rope_tables(const pipeline_rank& r) {
+  if (r.arena.ropes.empty()) return "";
+  std::vector<std::string> tables;
+  for (const placed_rope& t : r.arena.ropes)
+    tables.push_back(fmt::format("{{{{{}}}, {}, {}, {}}}", t.where, t.as.positions, t.as.dim, t.as.theta));
+  return fmt::format("constexpr rope_table ropes_{}[]{{{}}};\n", r.index, fmt::join(tables, ", "));
 }
 
 std::string layout_entry(const lowered& l, const pipeline_rank& r) {
   const arena_plan& a = r.arena;
   return fmt::format(
       "    {{.arena_bytes = {},\n     .weights = {{{}}}, .gradients = {{{}}}, .first_moment = {{{}}}, .second_moment = {{{}}},{}\n"
-      "     .parameter_count = {}, .parameters = parameters_{},\n     .ropes = {}, .tokens = {{{}}}, .targets = {{{}}},\n"
+      "     .parameter_count = {}, .parameters = {},\n     .ropes = {}, .tokens = {{{}}}, .targets = {{{}}},\n"
       "     .reads_tokens = {}, .reads_targets = {}, .loss = {{{}}}, .norm = {{{}}}, .events = {}, .overlaps = {}}},\n",
       a.bytes, a.weights, a.gradients, a.first_moment, a.second_moment,
-      l.has_working_copy() ? fmt::format("\n     .working_copy = {{{}}},", a.working_copy) : " .working_copy = {},", r.parameter_elements, r.index,
-      rope_of(l, r) ? fmt::format("ropes_{}", r.index) : "{}", a.tokens, a.targets, r.reads_tokens, r.reads_targets, a.loss,
+      l.has_working_copy() ? fmt::format("\n     .working_copy = {{{}}},", a.working_copy) : " .working_copy = {},", r.parameter_elements,
+      r.parameters.empty() ? "{}" : fmt::format("parameters_{}", r.index), r.arena.ropes.empty() ? "{}" : fmt::format("ropes_{}", r.index), a.tokens, a.targets, r.reads_tokens, r.reads_targets, a.loss,
       a.norm, r.events.size(), r.overlaps);
 }
 
 std::string tables(const lowered& l) {
   std::string out, layouts;
   for (const pipeline_rank& r : l.ranks) {
-    out += parameter_table(r);
-    if (const body* b = rope_of(l, r))
-      out += fmt::format("constexpr rope_table ropes_{}[]{{{{{{{}}}, {}, {}, {}}}}};\n", r.index, r.arena.rope,
-                         b->rope->positions, b->rope->dim, b->rope->theta);
+    out += parameter_table(r) + rope_tables(r);
     layouts += layout_entry(l, r);
   }
   out += "\nconstexpr layout layouts[]{\n" + layouts + "};\n\n";
@@ -88,9 +88,10 @@ std::string emit_program(const lowered& l, const std::string& target) {
     train.push_back(fmt::format("pipeline_{}::train", r.index));
     evaluate.push_back(fmt::format("pipeline_{}::evaluate", r.index));
   }
-  int vocab = p.vocab_used;
-  for (const weight_info& w : p.kinds.front().ops.weights)
-    if (w.holds.find("vocab") == 0) vocab = w.holds.shape[0].size;
+  const trace& first = p.kinds.front().ops;
+  int vocab = p.vocab_used;  // rows of the table that token ids are looked up in
+  for (const rankc::op& o : first.ops)
+    if (o.kind == &ops::embedding) vocab = first.weights[o.weight[0]].holds.shape[0].size;
   return fill(
       templates::program_program_cpp,
       {{"version", version}, {"plan", p.name}, {"plan_id", identifier(p.name)}, {"target", target}, {"includes", includes},

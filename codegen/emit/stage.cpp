@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <rankc/codegen/intervals.hpp>
 #include <rankc/templates.hpp>
 #include <rankc/version.hpp>
@@ -58,13 +59,16 @@ std::vector<std::string> stage_parameters(const lowered& l, const pipeline_rank&
 
 std::string function(const lowered& l, const pipeline_rank& r, const stage_plan& s, phase p) {
   const layer_surroundings names{"", "s", "work", "ids", "targets", "x", "y", "dy", "dx", "accumulate"};
-  std::string out = call("inline void " + name_of(p), stage_parameters(l, r, s, p), 0, " {\n");
+  std::string body;
   const int n = static_cast<int>(s.layers.size());
   for (int i = 0; i < n; ++i) {
     const int layer = p == phase::forward ? i : n - 1 - i;
-    if (!l.bodies[s.layers[layer].kind].calls(p).empty()) out += layer_call(l, s, layer, p, names);
+    if (!l.bodies[s.layers[layer].kind].calls(p).empty()) body += layer_call(l, r, s, layer, p, names);
   }
-  return out + "}\n";
+  std::vector<std::string> parameters = stage_parameters(l, r, s, p);
+  for (std::string& q : parameters)  // what is not used has no name
+    if (const std::size_t space = q.rfind(' '); !has_word(body, q.substr(space + 1))) q.resize(space);
+  return call("inline void " + name_of(p), parameters, 0, " {\n") + body + "}\n";
 }
 
 std::string functions(const lowered& l, const pipeline_rank& r, const stage_plan& s) {
@@ -75,19 +79,26 @@ std::string functions(const lowered& l, const pipeline_rank& r, const stage_plan
   return out;
 }
 
+/// The name of a rank's rotary table.
+std::string rope_of(const pipeline_rank& r, const rope_use& wanted) {
+  const auto& ropes = r.arena.ropes;
+  const auto at = std::find_if(ropes.begin(), ropes.end(), [&](const placed_rope& p) { return p.as == wanted; });
+  return rope_name(static_cast<std::size_t>(at - ropes.begin()), ropes.size());
+}
+
 /// Where the gradient of a layer's output lies, if the stage goes on after it.
 std::string gradient_of(const lowered& l, const stage_plan& s, int layer, const layer_surroundings& in) {
-  return l.splits_backward() ? in.slot + ".d_after_" + member(s.layers[layer].name) : fmt::format("chain[{}]", layer % 2);
+  return l.splits_backward() ? in.slot + ".d_after_" + s.layers[layer].id : fmt::format("chain[{}]", layer % 2);
 }
 
 }  // namespace
 
-std::string layer_call(const lowered& l, const stage_plan& s, int layer, phase p, const layer_surroundings& in) {
+std::string layer_call(const lowered& l, const pipeline_rank& r, const stage_plan& s, int layer, phase p, const layer_surroundings& in) {
   const layer_use& use = s.layers[layer];
   const body& b = l.bodies[use.kind];
   const function_shape f = shape_of(b, p);
   const int last = static_cast<int>(s.layers.size()) - 1;
-  const std::string me = member(use.name);
+  const std::string& me = use.id;
   std::vector<std::string> arguments{"r"};
   auto take = [&](bool is, const std::string& text) {
     if (is) arguments.push_back(text);
@@ -96,10 +107,10 @@ std::string layer_call(const lowered& l, const stage_plan& s, int layer, phase p
   take(f.gradients, in.scope + "d_" + me);
   take(f.saved, in.slot + "." + me);
   take(f.work, in.work);
-  take(f.rope, "rope_table");
+  for (int t : f.ropes) take(true, rope_of(r, b.ropes[static_cast<std::size_t>(t)]));
   take(f.ids, in.ids);
   take(f.targets, in.targets);
-  take(f.x, layer == 0 ? in.x : in.slot + ".after_" + member(s.layers[layer - 1].name));
+  take(f.x, layer == 0 ? in.x : in.slot + ".after_" + s.layers[layer - 1].id);
   take(f.y, layer == last ? in.y : in.slot + ".after_" + me);
   take(f.loss, "loss");
   take(f.dy, layer == last ? in.dy : gradient_of(l, s, layer, in));
@@ -149,10 +160,10 @@ std::string emit_stage(const lowered& l, const pipeline_rank& r, const stage_pla
   for (std::size_t i = 0; i < s.layers.size(); ++i) {
     const layer_use& use = s.layers[i];
     const body& b = l.bodies[use.kind];
-    const std::string me = member(use.name);
+    const std::string& me = use.id;
     kinds.push_back(use.name);
     for (const char* region : {"weights", "gradients"})
-      if (region[0] == 'w' || l.trains()) parameters += fmt::format("constexpr {}::parameters {}{} = {}\n", layer_namespace(b), region[0] == 'w' ? "" : "d_", me,
+      if (!b.parameters.empty() && (region[0] == 'w' || l.trains())) parameters += fmt::format("constexpr {}::parameters {}{} = {}\n", layer_namespace(b), region[0] == 'w' ? "" : "d_", me,
                                 place_call(l, use, region));
     if (b.saved_bytes) {
       members.push_back(fmt::format("{}::saved {};", layer_namespace(b), me));
@@ -173,7 +184,7 @@ std::string emit_stage(const lowered& l, const pipeline_rank& r, const stage_pla
               {{"version", version}, {"plan", l.plan->name}, {"plan_id", identifier(l.plan->name)},
                {"pipeline", std::to_string(r.index)}, {"stage", s.name}, {"contents", contents},
                {"parameters", parameters}, {"slot_size", readable_bytes(s.slot_bytes)}, {"slot_members", member_text},
-               {"slot_places", places}, {"functions", functions(l, r, s)}});
+               {"slot_places", places}, {"base", places.empty() ? "" : " base"}, {"functions", functions(l, r, s)}});
 }
 
 }  // namespace rankc::codegen

@@ -85,19 +85,20 @@ std::string wrap(const std::vector<std::string>& words, std::string_view separat
   return out;
 }
 
+bool has_word(std::string_view text, std::string_view word) {
+  const auto is_of_a_word = [&](std::size_t i) {
+    return i < text.size() && (std::isalnum(static_cast<unsigned char>(text[i])) || text[i] == '_');
+  };
+  for (std::size_t at = 0; (at = text.find(word, at)) != text.npos; ++at)
+    if ((at == 0 || !is_of_a_word(at - 1)) && !is_of_a_word(at + word.size())) return true;
+  return false;
+}
+
 std::string readable_bytes(std::size_t bytes) {
   if (bytes < 1024) return fmt::format("{} B", bytes);
   if (bytes < 1024 * 1024) return fmt::format("{:.1f} KiB", bytes / 1024.0);
   if (bytes < 1024ull * 1024 * 1024) return fmt::format("{:.1f} MiB", bytes / 1048576.0);
   return fmt::format("{:.2f} GiB", bytes / 1073741824.0);
-}
-
-std::string identifier(std::string_view s) {
-  std::string out(s);
-  for (char& c : out)
-    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
-  if (out.empty() || std::isdigit(static_cast<unsigned char>(out[0]))) out.insert(0, "_");
-  return out;
 }
 
 }  // namespace rankc::codegen

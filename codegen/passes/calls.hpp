@@ -26,17 +26,12 @@ inline int mentions(const value_program& p, const operand& o) {
 }
 
 /// Whether a value belongs to the layer alone: not handed in, and not handed on.
-inline bool is_inner(const value_program& p, const trace& t, const operand& o) {
-  if (o.where != space::temp) return false;
-  for (int v : {t.input, t.result, t.result_gradient, t.input >= 0 ? t.gradients[t.input] : -1})
-    if (v >= 0 && p.alias[v] == o.index) return false;
-  return true;
+inline bool is_inner(const value_program& p, const operand& o) {
+  return o.where == space::temp && o.index != p.x && o.index != p.y && o.index != p.dy && o.index != p.dx;
 }
 
 /// Whether a value lives only between `n` calls, and can go when they become one.
-inline bool is_only_in(const value_program& p, const trace& t, const operand& o, int n) {
-  return is_inner(p, t, o) && mentions(p, o) == n;
-}
+inline bool is_only_in(const value_program& p, const operand& o, int n) { return is_inner(p, o) && mentions(p, o) == n; }
 
 /// The first call after `from` that reads a value; its index, or -1.
 inline int reader(const calls& list, int from, const operand& o) {

@@ -2,7 +2,6 @@
 #include "edges.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <stdexcept>
@@ -16,13 +15,6 @@ using runtime::stream;
 /// Whether `to` is the rank after `from`. Two ranks are each other's neighbour on one side only.
 bool is_next(int from, int to, int ranks) { return to == from + 1 || (ranks > 2 && to == 0 && from == ranks - 1); }
 
-[[noreturn]] void refuse(int rank, const char* does, std::vector<int> others) {
-  std::sort(others.begin(), others.end());
-  throw std::runtime_error(fmt::format("RC330: pipeline rank {} {} ranks {}, but a rank has streams to two others and from two; put "
-                                       "stages that follow each other on fewer pairs of ranks, as the loop and V placements do",
-                                       rank, does, fmt::join(others, ", ")));
-}
-
 /// Give the edges of one rank that go out, or those that come in, different streams.
 void assign(std::vector<pipeline_edge>& edges, int rank, int ranks, bool out) {
   stream next = out ? stream::to_next : stream::from_next, previous = out ? stream::to_prev : stream::from_prev;
@@ -33,7 +25,7 @@ void assign(std::vector<pipeline_edge>& edges, int rank, int ranks, bool out) {
       mine.push_back(&e);
       others.push_back(out ? e.to : e.from);
     }
-  if (mine.size() > 2) refuse(rank, out ? "sends to" : "receives from", others);
+  if (mine.size() > 2) throw std::logic_error(fmt::format("pipeline rank {} has more than two neighbours, which RC330 refuses", rank));
   const auto use = [&](std::size_t i, stream s) { (out ? mine[i]->out : mine[i]->in) = s; };
   if (mine.size() == 1) return use(0, is_next(rank, others[0], ranks) ? next : previous);
   if (mine.empty()) return;

@@ -60,7 +60,10 @@ expander::place expander::resolve(const item& i, int layer, const operand& o) co
   switch (o.where) {
     case space::weight: return parameter_of(l_.has_working_copy() ? working_copy : weight);
     case space::gradient: return parameter_of(gradient);
-    case space::rope: return {a.rope, a.rope_bytes, {rope}};
+    case space::rope:
+      for (std::size_t j = 0; j < a.ropes.size(); ++j)
+        if (a.ropes[j].as == b.ropes[o.index]) return {a.ropes[j].where, a.ropes[j].bytes, {rope, static_cast<int>(j)}};
+      throw std::logic_error("a layer's rotary table has no place");
     case space::tokens: return {a.tokens + m * ids, ids, {tokens, m}};
     case space::targets: return {a.targets + m * ids, ids, {targets, m}};
     case space::loss: return scalar(loss, a.loss);
@@ -85,6 +88,9 @@ expander::place expander::resolve(const item& i, int layer, const operand& o) co
   throw std::logic_error("an operand without a place");
 }
 
+/// What overlaps has a tp communicator of its own.
+static role role_of(const collective& c, stream on) { return on == stream::beside && c.over == role::tp ? role::tp_beside : c.over; }
+
 op expander::layer_op(const item& i, int layer, const kernel& k) {
   const layer_use& use = r_.stages[i.stage].layers[layer];
   op o;
@@ -106,7 +112,7 @@ op expander::layer_op(const item& i, int layer, const kernel& k) {
     o.kind = op_kind::collective;
     o.name = k.collective_->name;
     o.bytes = k.collective_->bytes;
-    o.communicator = static_cast<int>(i.on == stream::beside ? role::tp_beside : k.collective_->over);
+    o.communicator = static_cast<int>(role_of(*k.collective_, i.on));
     o.message = l_.find_message(o.name);
   }
   return o;
@@ -141,11 +147,8 @@ op expander::begin() {
     for (int region : kept_) o.writes.push_back(write(parameter(region, p)));
   item i;
   i.slot = 0;
-  for (const stage_plan& s : r_.stages)
-    for (int layer = 0; layer < static_cast<int>(s.layers.size()); ++layer) {
-      const body& b = l_.bodies[s.layers[layer].kind];
-      if (b.rope && !current_.count({rope})) o.writes.push_back(write(resolve(i, layer, {space::rope, 0})));
-    }
+  for (std::size_t j = 0; j < r_.arena.ropes.size(); ++j)
+    o.writes.push_back(write({r_.arena.ropes[j].where, r_.arena.ropes[j].bytes, {rope, static_cast<int>(j)}}));
   for (i.microbatch = 0; i.microbatch < l_.plan->actions.microbatches; ++i.microbatch) {
     if (r_.reads_tokens) o.writes.push_back(write(resolve(i, 0, {space::tokens, 0})));
     if (r_.reads_targets) o.writes.push_back(write(resolve(i, 0, {space::targets, 0})));
@@ -222,6 +225,7 @@ std::vector<op> expander::expand(const item& i) {
       break;
     }
   }
+  if (out.empty()) out.emplace_back().name = i.name;  // half a backward of layers that have nothing for it
   for (op& o : out) o.stream = static_cast<int>(i.on);
   return out;
 }
@@ -236,87 +240,5 @@ op expander::end(bool train) {
   if (current_.count({loss})) o.reads.push_back(read(scalar(loss, r_.arena.loss)));
   return o;
 }
-
-// ---- all ranks
-
-namespace {
-
-program expand_all(const lowered& l, bool train) {
-  const parallel_dims& d = l.plan->dims;
-  program p{l.plan->name, l.hash, runtime::n_streams, {}, {}};
-
-  // Ranks that differ in dp and tp alone run the same ops: of very many, two along each axis stand for all.
-  const bool all = d.world <= 64;
-  std::vector<int> global, local(d.world, -1);
-  for (int r = 0; r < d.world; ++r)
-    if (const coord c = layout(d).at(r); all || (c.dp_replicate.index < 2 && c.tp.index < 2)) {
-      local[r] = static_cast<int>(global.size());
-      global.push_back(r);
-    }
-  for (const communicator& c : l.communicators) {
-    p.communicators.push_back({c.name, {}});
-    for (int r : c.ranks)
-      if (local[r] >= 0) p.communicators.back().ranks.push_back(local[r]);
-  }
-
-  struct expanded {
-    std::vector<op> ops;
-    std::map<int, int> sent, received;
-    int values;
-  };
-  std::vector<expanded> of_rank;
-  int stride = 0;
-  for (const pipeline_rank& r : l.ranks) {
-    expander e(l, r);
-    expanded x;
-    x.ops.push_back(e.begin());
-    std::vector<int> last_op;
-    const auto& items = train ? r.train : r.evaluate;
-    for (const item& i : items) {
-      std::vector<op> ops = e.expand(i);
-      for (int w : i.waits) ops.front().waits.push_back(last_op[w]);
-      x.ops.insert(x.ops.end(), ops.begin(), ops.end());
-      last_op.push_back(static_cast<int>(x.ops.size()) - 1);
-    }
-    x.ops.push_back(e.end(train));
-    for (int w : train ? r.train_end_waits : r.evaluate_end_waits) x.ops.back().waits.push_back(last_op[w]);
-    x.sent = e.sent();
-    x.received = e.received();
-    x.values = e.values();
-    stride = std::max(stride, x.values);
-    of_rank.push_back(std::move(x));
-  }
-  std::map<int, int> sender;  // of each message: its pipeline rank
-  for (std::size_t r = 0; r < of_rank.size(); ++r)
-    for (auto [message, value] : of_rank[r].sent) sender[message] = static_cast<int>(r);
-
-  for (int r : global) {
-    const coord at = layout(d).at(r);
-    const expanded& x = of_rank[at.pp.index];
-    std::vector<int> name_of(x.values);
-    for (int v = 0; v < x.values; ++v) name_of[v] = local[r] * stride + v;
-    for (auto [message, value] : x.received) {
-      const int from = sender.at(message);
-      name_of[value] = local[rank_at(d, from, at.dp_replicate.index, at.tp.index)] * stride + of_rank[from].sent.at(message);
-    }
-    rank_program out{x.ops, l.ranks[at.pp.index].arena.bytes};
-    for (op& o : out.ops) {
-      for (access& a : o.reads) a.value = name_of[a.value];
-      for (access& a : o.writes) a.value = name_of[a.value];
-      if (o.communicator < 0) continue;
-      o.communicator = l.communicator_of[r][o.communicator];
-      if (o.kind != op_kind::collective)
-        for (int member : p.communicators[o.communicator].ranks)
-          if (member != local[r]) o.peer = member;
-    }
-    p.ranks.push_back(std::move(out));
-  }
-  return p;
-}
-
-}  // namespace
-
-program expand_train(const lowered& l) { return expand_all(l, true); }
-program expand_evaluate(const lowered& l) { return expand_all(l, false); }
 
 }  // namespace rankc::codegen

@@ -3,9 +3,8 @@
 
 namespace rankc::codegen {
 
-void fuse_gradient_sums(value_program& p, const trace& t) {
+void fuse_gradient_sums(value_program& p) {
   auto& list = p.backward;
-  const int given = t.result_gradient >= 0 ? p.alias[t.result_gradient] : -1;
   for (std::size_t i = 0; i + 1 < list.size(); ++i) {
     if (list[i].call.function != "linear_dx") continue;
     const operand part = list[i].writes[0];
@@ -15,7 +14,7 @@ void fuse_gradient_sums(value_program& p, const trace& t) {
       // The first use of the part must be the addition, and the only one.
       if (sum.call.function != "add") break;
       const operand before = sum.reads[0] == part ? sum.reads[1] : sum.reads[0], after = sum.writes[0];
-      bool only_here = before.index != given && before != part;
+      bool only_here = before.index != p.dy && before != part;
       for (std::size_t k = 0; k < list.size(); ++k) {
         if (k != i && k != j && mentions(list[k], part)) only_here = false;
         if (k >= i && k != j && mentions(list[k], before)) only_here = false;
@@ -26,6 +25,7 @@ void fuse_gradient_sums(value_program& p, const trace& t) {
       list.erase(list.begin() + static_cast<std::ptrdiff_t>(j));
       for (int& a : p.alias)
         if (a == after.index || a == part.index) a = before.index;
+      if (p.dx == after.index) p.dx = before.index;
       for (value_call& c : list) {
         for (operand& o : c.reads)
           if (o == after || o == part) o = before;

@@ -11,7 +11,7 @@ namespace {
 
 class fuser {
  public:
-  fuser(value_program& p, const trace& t) : p_(p), t_(t) {}
+  explicit fuser(value_program& p) : p_(p) {}
 
   void forward() {
     for (int i = 0; i < static_cast<int>(p_.forward.size()); ++i) {
@@ -34,7 +34,7 @@ class fuser {
   static bool is(const value_call& c, std::string_view f) { return c.call.function == f; }
   static bool is_linear(const value_call& c) { return is(c, "linear") || is(c, "linear_bias"); }
   static bool same_half(const value_call& a, const value_call& b) { return a.call.for_weights == b.call.for_weights; }
-  bool goes(const operand& o, int n) const { return is_only_in(p_, t_, o, n); }
+  bool goes(const operand& o, int n) const { return is_only_in(p_, o, n); }
 
   /// Whether calls after `from` and before `to` leave a value as it is.
   static bool unwritten(const calls& list, int from, int to, const operand& o) {
@@ -69,7 +69,7 @@ class fuser {
     const int a = reader(list, i, part);
     if (a < 0 || !is(list[a], "add") || !goes(part, 2)) return;
     const operand residual = other(list[a], part);
-    if (!known_before(list, i, residual)) return;
+    if (residual == part || !known_before(list, i, residual)) return;
     value_call& c = list[i];
     c.call.function += "_add";
     c.writes = {list[a].writes[0]};
@@ -98,6 +98,7 @@ class fuser {
     calls& list = p_.forward;
     if (!is(list[i], "row_max") || i + 1 == static_cast<int>(list.size()) || !is(list[i + 1], "exp_sums")) return;
     value_call& c = list[i];
+    if (list[i + 1].reads[0] != c.reads[0] || list[i + 1].reads[1] != c.writes[0]) return;  // of other logits
     c.call.function = "softmax_sums";
     c.writes.push_back(list[i + 1].writes[0]);
     c.reads = {list[i + 1].reads[0], list[i + 1].reads[2]};
@@ -119,7 +120,7 @@ class fuser {
     c.reads.push_back(list[g].reads[1]);
     erase(list, g);
     for (int b = i + 1; b < static_cast<int>(list.size()); ++b) {
-      if (!is(list[b], "bias_grad") || !holds(list[b].reads, du) || !same_half(list[b], list[i])) continue;
+      if (!is(list[b], "bias_grad") || !holds(list[b].reads, du) || !same_half(list[b], list[i]) || !unwritten(list, i, b, du)) continue;
       list[i].call.function = "linear_dx_gelu_bias";
       list[i].call.accumulate = list[b].call.accumulate;
       list[i].writes.push_back(list[b].writes[0]);
@@ -137,7 +138,8 @@ class fuser {
     const operand dy = list[i].reads[0];
     int w = -1;
     for (int j = i + 1; j < static_cast<int>(list.size()); ++j)
-      if (is(list[j], layer ? "layer_norm_dw" : "rms_norm_dw") && list[j].reads[0] == dy && list[j].reads[1] == list[i].reads[1] && same_half(list[j], list[i]))
+      if (is(list[j], layer ? "layer_norm_dw" : "rms_norm_dw") && list[j].reads[0] == dy && list[j].reads[1] == list[i].reads[1] &&
+          list[j].reads[2] == list[i].reads[2] && same_half(list[j], list[i]))
         w = j;
     if (w < 0 || !unwritten(list, i, w, dy)) return;
     value_call& c = list[i];
@@ -150,7 +152,7 @@ class fuser {
     const int a = reader(list, i, n);
     if (a < 0 || !is(list[a], "add") || !goes(n, 2)) return;
     const operand residual = other(list[a], n);
-    if (!known_before(list, i, residual)) return;
+    if (residual == n || !known_before(list, i, residual)) return;
     list[i].call.function = name + "_add";
     list[i].writes[0] = list[a].writes[0];
     list[i].reads.push_back(residual);
@@ -179,6 +181,7 @@ class fuser {
     if (!is(list[i], "linear_dw")) return;
     for (int b = 0; b < static_cast<int>(list.size()); ++b) {
       if (!is(list[b], "bias_grad") || !(list[b].reads[0] == list[i].reads[0])) continue;
+      if (list[b].call.accumulate != list[i].call.accumulate) continue;
       list[i].call.function = "linear_dw_bias";
       list[i].writes.insert(list[i].writes.end(), list[b].writes.begin(), list[b].writes.end());
       erase(list, b);
@@ -189,18 +192,17 @@ class fuser {
   static operand other(const value_call& add, const operand& part) { return add.reads[0] == part ? add.reads[1] : add.reads[0]; }
 
   value_program& p_;
-  const trace& t_;
 };
 
 }  // namespace
 
-void fuse_linear_bias(value_program& p, const trace& t) {
+void fuse_linear_bias(value_program& p) {
   calls& list = p.forward;
   for (int i = 0; i < static_cast<int>(list.size()); ++i) {
     if (list[i].call.function != "linear") continue;
     const operand part = list[i].writes[0];
     const int b = reader(list, i, part);
-    if (b < 0 || list[b].call.function != "bias" || !is_only_in(p, t, part, 2)) continue;
+    if (b < 0 || list[b].call.function != "bias" || !is_only_in(p, part, 2)) continue;
     list[i].call.function = "linear_bias";
     list[i].writes = list[b].writes;
     list[i].reads.push_back(list[b].reads[1]);
@@ -208,8 +210,8 @@ void fuse_linear_bias(value_program& p, const trace& t) {
   }
 }
 
-void fuse_kernels(value_program& p, const trace& t) {
-  fuser f(p, t);
+void fuse_kernels(value_program& p) {
+  fuser f(p);
   f.forward();
   f.backward();
 }

@@ -4,17 +4,31 @@
 #include <rankc/runtime/cuda/attention_scratch.hpp>
 #include <rankc/typed/ops.hpp>
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <map>
 #include <stdexcept>
 
 namespace rankc::codegen {
 
 namespace {
 
+/// What the text of a layer calls its own, and what it calls.
+const std::vector<std::string_view> of_the_runtime{
+    "r", "w", "dw", "s", "work", "rope_table", "ids", "targets", "x", "y", "loss", "dy", "dx", "accumulate", "accumulate_shared",
+    "parameters", "saved", "place", "keep", "forward", "backward", "backward_input", "backward_weight", "slot", "region", "size", "own",
+    "over_tp", "shared", "at", "real", "bf16", "rank", "stream", "role", "reduction", "event", "message", "rankc", "std", "host", "cuda",
+    "runtime", "copy", "clear", "add", "gelu", "gelu_grad", "swiglu", "swiglu_grad", "linear", "linear_dx", "linear_dw", "bias", "bias_grad",
+    "layer_norm", "layer_norm_dx", "layer_norm_dw", "rms_norm", "rms_norm_dx", "rms_norm_dw", "rope", "rope_grad", "position",
+    "position_grad", "attention", "attention_grad", "embedding", "embedding_grad", "row_max", "exp_sums", "exp_sums_grad", "cross_entropy",
+    "cross_entropy_grad", "softmax_sums", "softmax_grad", "all_reduce", "all_gather", "reduce_scatter"};
+
 class selector {
  public:
-  selector(const layer_kind& layer, const plan_data& plan, dtype type, target target)
-      : layer_(layer), t_(layer.ops), plan_(plan), type_(type), cuda_(target == target::cuda) {
+  selector(const layer_kind& layer, const std::string& name, const plan_data& plan, dtype type, target target)
+      : name_(name), t_(layer.ops), plan_(plan), type_(type), cuda_(target == target::cuda) {
+    out_.scope = name_scope(of_the_runtime);
     out_.alias.resize(t_.values.size());
     for (std::size_t i = 0; i < t_.values.size(); ++i) out_.alias[i] = static_cast<int>(i);
     out_.names.resize(t_.values.size());
@@ -23,14 +37,13 @@ class selector {
 
   value_program run() {
     name_values();
-    for (std::size_t i = 0; i < t_.ops.size(); ++i) {
-      std::vector<value_call>& list = i < t_.forward_ops ? out_.forward : out_.backward;
-      if (auto c = select(t_.ops[i])) list.push_back(std::move(*c));
-    }
     for (std::size_t v = 0; v < t_.values.size(); ++v) {
       out_.bytes.push_back(elements(static_cast<int>(v)).value * bytes_per_element(t_.values[v].holds));
       out_.shapes.push_back(shape(t_.values[v]));
     }
+    for (std::size_t i = 0; i < t_.ops.size(); ++i) select(t_.ops[i], i < t_.forward_ops ? out_.forward : out_.backward);
+    hand_on();
+    clear_sums();
     return std::move(out_);
   }
 
@@ -40,26 +53,29 @@ class selector {
     if (e == element::index) return 4;
     return e == element::wide && type_ == dtype::bf16 ? 4 : runtime::size_of(type_);
   }
-  void name_constant(std::string_view name, std::int64_t value) {
-    for (const constant& c : out_.constants)
-      if (c.name == name) return;
-    out_.constants.push_back({std::string(name), value});
+  /// The identifier of a size: one for each name and value.
+  std::string name_constant(std::string_view name, std::int64_t value) {
+    const auto [known, is_new] = constant_of_.try_emplace({std::string(name), value});
+    if (is_new) {
+      known->second = out_.scope.take(name);
+      out_.constants.push_back({known->second, value});
+    }
+    return known->second;
   }
   /// Whole units of dim i of a type on this rank: "heads / tp". The dp axes share out the sequences.
   extent count(const type& v, int i) {
     const dim& d = v.shape[i];
     const bool per_dp = v[axis::dp_replicate] == V(i);
     const int here = d.count() / (per_dp ? plan_.dims.dp_replicate : 1);
-    name_constant(d.name, here);
+    const std::string name = name_constant(d.name, here);
     const bool split = v[axis::tp] == V(i) && plan_.dims.tp > 1;
-    return {split ? here / plan_.dims.tp : here, std::string(d.name) + (split ? " / tp" : "")};
+    return {split ? here / plan_.dims.tp : here, name + (split ? " / " + name_constant("tp", plan_.dims.tp) : "")};
   }
   extent width(const type& v, int i) {
     extent e = count(v, i);
     const dim& d = v.shape[i];
     if (d.unit == 1) return e;
-    name_constant(d.unit_name, d.unit);
-    return {e.value * d.unit, e.text + " * " + std::string(d.unit_name)};
+    return {e.value * d.unit, e.text + " * " + name_constant(d.unit_name, d.unit)};
   }
   extent times(extent a, const extent& b) { return {a.value * b.value, a.text + " * " + b.text}; }
   extent elements(int v) {
@@ -75,10 +91,7 @@ class selector {
   }
   extent tokens(int v) { return width(t_.values[v], 0); }
   extent features(int v) { return width(t_.values[v], 1); }
-  extent named(std::string_view name, int value) {
-    name_constant(name, value);
-    return {value, std::string(name)};
-  }
+  extent named(std::string_view name, int value) { return {value, name_constant(name, value)}; }
   /// Where this rank's part of dim 0 or 1 begins: "r.row->tp * (vocab / tp)".
   extent first(const type& v, int i) {
     if (v[axis::tp] != V(i) || plan_.dims.tp == 1) return {0, "0"};
@@ -103,6 +116,81 @@ class selector {
     for (int& a : out_.alias)
       if (a == from) a = into;
   }
+  operand rope_table(const op& o) {
+    const rope_use wanted{o.with.seq, t_.values[o.in[0]].shape[1].unit, o.with.number};
+    const auto known = std::find(out_.ropes.begin(), out_.ropes.end(), wanted);
+    const int index = static_cast<int>(known - out_.ropes.begin());
+    if (known == out_.ropes.end()) out_.ropes.push_back(wanted);
+    return {space::rope, index};
+  }
+  /// A copy of a class of values that are like `v`, by a call at the list's end; returns its class.
+  int copy(std::vector<value_call>& list, int from, int v) {
+    const int made = out_.add_value(out_.names[v].empty() ? "handed" : out_.names[v] + "_copy", out_.shapes[v], out_.bytes[v]);
+    value_call c;
+    c.call.function = "copy";
+    c.writes = {{space::temp, made}};
+    c.reads = {{space::temp, from}};
+    c.call.sizes = {elements(v)};
+    c.call.wide = t_.values[v].holds == element::wide;
+    list.push_back(c);
+    return made;
+  }
+
+  // ---- what the list of ops does not say
+  /// What is handed in and on lies where the caller says: a copy, where it is something else too.
+  void hand_on() {
+    const auto is_read = [&](const std::vector<value_call>& list, int value) {
+      return std::any_of(list.begin(), list.end(), [&](const value_call& c) {
+        return std::any_of(c.reads.begin(), c.reads.end(), [&](const operand& o) { return o.where == space::temp && o.index == value; });
+      });
+    };
+    const bool takes_ids = t_.values[t_.input].holds == element::index, gives_loss = t_.values[t_.result].ndim == 0;
+    if (!takes_ids) out_.x = find(t_.input);
+    if (!gives_loss) {
+      out_.y = find(t_.result);
+      out_.dy = find(t_.result_gradient);
+      if (out_.y == out_.x || is_read(out_.backward, out_.y)) out_.y = copy(out_.forward, out_.y, t_.result);
+    }
+    if (!takes_ids) {
+      out_.dx = find(t_.gradients[t_.input]);
+      if (out_.dx == out_.dy) out_.dx = copy(out_.backward, out_.dx, t_.gradients[t_.input]);
+    }
+  }
+
+  /// A gradient that several calls sum into is cleared in front of them in the first microbatch, and so are those that
+  /// such a call writes beside it.
+  void clear_sums() {
+    std::vector<int> sums(t_.weights.size());
+    const auto gradients = [](const value_call& c) {
+      std::vector<std::size_t> of;
+      for (const operand& o : c.writes)
+        if (o.where == space::gradient) of.push_back(static_cast<std::size_t>(o.index));
+      return of;
+    };
+    const auto is_cleared = [&](const std::vector<std::size_t>& of) {
+      return std::any_of(of.begin(), of.end(), [&](std::size_t w) { return sums[w] > 1; });
+    };
+    for (const value_call& c : out_.backward)
+      for (std::size_t w : gradients(c)) ++sums[w];
+    for (std::size_t pass = 0; pass < sums.size(); ++pass)  // until no call has one that is cleared beside one that is not
+      for (const value_call& c : out_.backward)
+        if (const auto of = gradients(c); is_cleared(of))
+          for (std::size_t w : of) sums[w] = std::max(sums[w], 2);
+    for (value_call& c : out_.backward)
+      if (is_cleared(gradients(c))) c.call.accumulate = accumulation::add;
+    std::vector<value_call> cleared;
+    for (std::size_t w = 0; w < sums.size(); ++w) {
+      if (sums[w] < 2) continue;
+      const type& of = t_.weights[w].holds;
+      value_call& c = cleared.emplace_back();
+      c.call.function = "clear";
+      c.call.accumulate = accumulation::after_first;
+      c.call.wide = true;
+      c.call.sizes = {of.ndim == 1 ? width(of, 0) : times(width(of, 0), width(of, 1))};
+      c.writes = {{space::gradient, static_cast<int>(w)}};
+    }
+    out_.backward.insert(out_.backward.begin(), cleared.begin(), cleared.end());
+  }
 
   // ---- names of values, after what made them
   void name_values() {
@@ -122,20 +210,14 @@ class selector {
           const int of = gradient_of[o.out[j]];
           n = of >= 0 && !out_.names[of].empty() ? "d_" + out_.names[of] : of == t_.input ? "d_x" : "d_" + base;
         }
-        out_.names[o.out[j]] = unique(n);
+        out_.names[o.out[j]] = out_.scope.take(n);
       }
     }
   }
   static std::string stem(const std::string& name) { return name.ends_with("_out") ? name.substr(0, name.size() - 4) : name; }
-  std::string unique(const std::string& wanted) const {
-    std::string n = wanted;
-    for (int i = 2; std::find(out_.names.begin(), out_.names.end(), n) != out_.names.end(); ++i)
-      n = wanted + "_" + std::to_string(i);
-    return n;
-  }
 
   // ---- the table
-  std::optional<value_call> select(const op& o) {
+  void select(const op& o, std::vector<value_call>& list) {
     const std::string_view k = o.kind->name;
     const operand w{space::weight, o.weight[0]}, b{space::weight, o.weight[1]}, dw{space::gradient, o.weight[0]},
         db{space::gradient, o.weight[1]}, in0 = o.in[0] >= 0 ? of(o.in[0]) : operand{}, in1 = o.in[1] >= 0 ? of(o.in[1]) : operand{},
@@ -148,11 +230,8 @@ class selector {
       c.call.accumulate = accumulation::after_first;
     };
 
-    if (k == "replicate" || (o.kind->communicates && degree(o.over) == 1)) {
-      merge(find(o.out[0]), find(o.in[0]));
-      return std::nullopt;
-    }
-    if (o.kind->communicates) return collective_call(o);
+    if (k == "replicate" || (o.kind->communicates && degree(o.over) == 1)) return merge(find(o.out[0]), find(o.in[0]));
+    if (o.kind->communicates) return communicate(o, list);
 
     if (k == "add") {
       c = call(o, {0}, {in0, in1});
@@ -204,11 +283,10 @@ class selector {
       c.call.sizes = {tokens(o.in[0]), features(o.in[0])};
     } else if (k == "rope" || k == "rope_grad") {
       const type& x = t_.values[o.in[0]];
-      c = call(o, {0}, {in0, {space::rope, 0}});
+      c = call(o, {0}, {in0, rope_table(o)});
       c.in_place = {{0, 0}};
       c.call.sizes = {tokens(o.in[0]), count(x, 1), named(x.shape[1].unit_name, x.shape[1].unit), named("seq", o.with.seq)};
       if (cuda_) c.call.sizes.push_back(features(o.in[0]));
-      out_.rope = {o.with.seq, x.shape[1].unit, o.with.number};
     } else if (k == "position") {
       c = call(o, {0}, {in0, w});
       c.in_place = {{0, 0}};
@@ -248,9 +326,9 @@ class selector {
       c = call(o, {0}, {in0});
       c.call.sizes = {tokens(o.in[0]), scale(o)};
     } else {
-      throw std::logic_error("no kernel for op '" + std::string(k) + "' in layer '" + layer_.name + "'");
+      throw std::logic_error("no kernel for op '" + std::string(k) + "' in layer '" + name_ + "'");
     }
-    return c;
+    list.push_back(std::move(c));
   }
 
   std::vector<extent> attention_sizes(const op& o) {
@@ -268,56 +346,66 @@ class selector {
     if (!cuda_) return {elements(o.out[0])};
     return {tokens(o.out[0]), features(o.out[0]), features(o.out[0])};
   }
-  /// 1 / tokens of a step, as a quotient of whole numbers.
-  extent scale(const op&) {
-    return {0, "1.0 / " + std::to_string(static_cast<std::int64_t>(plan_.recipe.global_batch) * plan_.recipe.seq)};
+  /// The factor of a loss; 1 / tokens of a step as a quotient of whole numbers.
+  extent scale(const op& o) const {
+    const std::int64_t tokens = static_cast<std::int64_t>(plan_.recipe.global_batch) * plan_.recipe.seq;
+    if (o.with.number == 1.0 / static_cast<double>(tokens)) return {0, "1.0 / " + std::to_string(tokens)};
+    return {0, fmt::format("{}", o.with.number)};
   }
   int degree(axis a) const {
-    return a == axis::tp ? plan_.dims.tp : a == axis::dp_replicate ? plan_.dims.dp_replicate : 1;
+    switch (a) {
+      case axis::dp_replicate: return plan_.dims.dp_replicate;
+      case axis::dp_shard: return plan_.dims.dp_shard;
+      case axis::cp: return plan_.dims.cp;
+      case axis::tp: return plan_.dims.tp;
+    }
+    return 0;
   }
 
   std::string name_of(int v) const {
     return v == t_.result_gradient ? "dy" : v == t_.input ? "x" : out_.names[v];
   }
 
-  value_call collective_call(const op& o) {
+  void communicate(const op& o, std::vector<value_call>& list) {
     const std::string_view k = o.kind->name;
+    if (o.over != axis::tp)
+      throw std::logic_error("layer '" + name_ + "': " + std::string(k) + " over " + std::string(rankc::name(o.over)) + " is not lowered");
     value_call c;
     const bool reduces = k == "all_reduce" || k == "all_reduce_max";
     const int part = k == "reduce_scatter" ? o.out[0] : o.in[0];
     const std::size_t element_bytes = bytes_per_element(t_.values[part].holds);
-    collective g{o.over == axis::tp ? runtime::role::tp : runtime::role::dp, elements(part), 0, k == "all_reduce_max",
-                 layer_.name + ": " + std::string(k) + " of " + name_of(o.in[0])};
+    collective g{runtime::role::tp, elements(part), 0, k == "all_reduce_max", name_ + ": " + std::string(k) + " of " + name_of(o.in[0])};
     g.bytes = g.count.value * element_bytes;
-    g.wide = t_.values[part].holds == element::wide;
+    c.call.wide = t_.values[part].holds == element::wide;
     if (reduces) {
       int uses = 0;
       for (const op& other : t_.ops)
         for (int in : other.in) uses += in >= 0 && find(in) == find(o.in[0]);
-      if (uses > 1) throw std::logic_error("layer '" + layer_.name + "': a pending sum is used besides its reduction");
-      merge(find(o.out[0]), find(o.in[0]));
-      c.writes = c.reads = {of(o.in[0])};
+      // The sum is made in place, or in a copy where the pending one is used besides.
+      merge(find(o.out[0]), uses == 1 ? find(o.in[0]) : copy(list, find(o.in[0]), o.in[0]));
+      c.writes = c.reads = {of(o.out[0])};
     } else {
       c.writes = {of(o.out[0])};
       c.reads = {of(o.in[0])};
     }
     c.call.function = reduces ? "all_reduce" : std::string(k);
     c.call.collective_ = g;
-    return c;
+    list.push_back(std::move(c));
   }
 
-  const layer_kind& layer_;
+  const std::string& name_;
   const trace& t_;
   const plan_data& plan_;
   const dtype type_;
   const bool cuda_;
+  std::map<std::pair<std::string, std::int64_t>, std::string> constant_of_;
   value_program out_;
 };
 
 }  // namespace
 
-value_program select_kernels(const layer_kind& layer, const plan_data& plan, dtype type, target target) {
-  return selector(layer, plan, type, target).run();
+value_program select_kernels(const layer_kind& layer, const std::string& name, const plan_data& plan, dtype type, target target) {
+  return selector(layer, name, plan, type, target).run();
 }
 
 }  // namespace rankc::codegen

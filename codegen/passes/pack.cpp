@@ -20,8 +20,8 @@ struct part {
 
 class packer {
  public:
-  packer(value_program& p, const trace& t, const std::vector<layer_parameter>& parameters, dtype type)
-      : p_(p), t_(t), parameters_(parameters), placed_(lay_out(parameters)), type_(type) {}
+  packer(value_program& p, const std::vector<layer_parameter>& parameters, dtype type)
+      : p_(p), parameters_(parameters), placed_(lay_out(parameters)), type_(type) {}
 
   void run() {
     for (int i = 0; i < static_cast<int>(p_.forward.size()); ++i) {
@@ -43,7 +43,7 @@ class packer {
     if (function != "linear" && function != "linear_bias") return parts;
     for (int j = i; j < static_cast<int>(p_.forward.size()); ++j) {
       const value_call& c = p_.forward[j];
-      if (c.call.function != function || !(c.reads[0] == p_.forward[i].reads[0]) || !is_inner(p_, t_, c.writes[0])) continue;
+      if (c.call.function != function || !(c.reads[0] == p_.forward[i].reads[0]) || !is_inner(p_, c.writes[0])) continue;
       const bool biased = c.reads.size() > 2;
       if (!parts.empty() && !(follows(parts.back().weight.index, c.reads[1].index) &&
                               (!biased || follows(parts.back().bias.index, c.reads[2].index))))
@@ -60,10 +60,16 @@ class packer {
     return parts;
   }
 
+  /// Whether a weight is used once: its gradient is written by one call.
+  bool is_used_once(const operand& gradient) const {
+    return std::count_if(p_.backward.begin(), p_.backward.end(), [&](const value_call& c) { return holds(c.writes, gradient); }) == 1;
+  }
+
   /// The backward calls of each part. False where they do not make a product of packed rows.
   bool find_backward(std::vector<part>& parts) const {
     const calls& list = p_.backward;
     for (part& q : parts) {
+      if (!is_used_once(q.gradient) || (q.bias.where == space::weight && !is_used_once(q.bias_gradient))) return false;
       for (int i = 0; i < static_cast<int>(list.size()); ++i) {
         const value_call& c = list[i];
         if (c.call.function == "linear_dx" && c.reads[1] == q.weight) q.dx = i;
@@ -74,7 +80,7 @@ class packer {
       const bool biased = q.bias.where == space::weight;
       if (q.dw < 0 || (q.db < 0 && biased) || (q.dx < 0) != (first.dx < 0)) return false;
       q.dy = list[q.dw].reads[0];
-      if (!is_inner(p_, t_, q.dy) || (biased && !(list[q.db].reads[0] == q.dy))) return false;
+      if (!is_inner(p_, q.dy) || (biased && !(list[q.db].reads[0] == q.dy))) return false;
       if (q.dx >= 0 && !(list[q.dx].reads[0] == q.dy && list[q.dx].writes[0] == list[first.dx].writes[0])) return false;
     }
     return true;
@@ -88,7 +94,7 @@ class packer {
 
   /// Whether a value touches, besides the part's own products, only calls that take a stride.
   bool strided(const operand& o, const part& q) const {
-    if (!is_inner(p_, t_, o)) return false;
+    if (!is_inner(p_, o)) return false;
     for (const calls* list : {&p_.forward, &p_.backward})
       for (int i = 0; i < static_cast<int>(list->size()); ++i) {
         if (!mentions((*list)[i], o) || takes_strides((*list)[i])) continue;
@@ -119,16 +125,19 @@ class packer {
       for (const operand& o : backward_values(q))
         if (!strided(o, q)) return false;
     }
-    return true;
+    return share_strides(parts);
   }
 
-  /// A new value as wide as the parts together.
-  int new_value(const std::string& name, const std::string& shape, std::size_t bytes) {
-    p_.alias.push_back(static_cast<int>(p_.alias.size()));
-    p_.names.push_back(name);
-    p_.shapes.push_back(shape);
-    p_.bytes.push_back(bytes);
-    return p_.alias.back();
+  /// Whether the operands of a call that have one stride are parts all, or none: keys and values, gate and up.
+  bool share_strides(const std::vector<part>& parts) const {
+    const auto is_part = [&](const operand& o) {
+      return std::any_of(parts.begin(), parts.end(), [&](const part& q) { return holds(forward_values(q), o); });
+    };
+    return std::all_of(p_.forward.begin(), p_.forward.end(), [&](const value_call& c) {
+      if (c.call.function == "attention") return is_part(c.reads[1]) == is_part(c.reads[2]);
+      if (c.call.function == "swiglu") return is_part(c.reads[0]) == is_part(c.reads[1]);
+      return true;
+    });
   }
 
   void replace(const operand& from, const operand& to) {
@@ -149,10 +158,10 @@ class packer {
       bytes += p_.bytes[q.made.index];
       gradient_bytes += p_.bytes[q.dy.index];
     }
-    p_.constants.push_back({name, whole.value});
-    whole.text = name;
-    const std::string shape = p_.forward[parts[0].forward].call.sizes[0].text + " x " + name;
-    const int made = new_value(name + "_out", shape, bytes), gradient = new_value("d_" + name + "_out", shape, gradient_bytes);
+    whole.text = p_.scope.take(name);
+    p_.constants.push_back({whole.text, whole.value});
+    const std::string shape = p_.forward[parts[0].forward].call.sizes[0].text + " x " + whole.text;
+    const int made = p_.add_value(name + "_out", shape, bytes), gradient = p_.add_value("d_" + name + "_out", shape, gradient_bytes);
 
     std::size_t offset = 0;
     for (const part& q : parts) {
@@ -248,7 +257,7 @@ class packer {
     for (int i = 0; i < static_cast<int>(list.size()); ++i) {
       if (!is_rope(list[i])) continue;
       for (int j = i + 1; j < static_cast<int>(list.size()); ++j) {
-        if (!is_rope(list[j]) || list[i].call.sizes[2].value != list[j].call.sizes[2].value) continue;
+        if (!is_rope(list[j]) || list[i].reads[1] != list[j].reads[1]) continue;  // of other tables
         const bool ordered = list[i].reads[0].offset < list[j].reads[0].offset;
         const value_call &low = ordered ? list[i] : list[j], &high = ordered ? list[j] : list[i];
         const extent heads = low.call.sizes[1];
@@ -264,7 +273,6 @@ class packer {
   }
 
   value_program& p_;
-  const trace& t_;
   const std::vector<layer_parameter>& parameters_;
   const group_layout placed_;
   const dtype type_;
@@ -272,8 +280,8 @@ class packer {
 
 }  // namespace
 
-void pack_linears(value_program& p, const trace& t, const std::vector<layer_parameter>& parameters, dtype type) {
-  packer(p, t, parameters, type).run();
+void pack_linears(value_program& p, const std::vector<layer_parameter>& parameters, dtype type) {
+  packer(p, parameters, type).run();
 }
 
 }  // namespace rankc::codegen

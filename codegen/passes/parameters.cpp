@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <rankc/codegen/names.hpp>
+#include <set>
 #include <stdexcept>
 
 #include "passes.hpp"
@@ -25,8 +27,29 @@ int order_of(const layer_parameter& p) {
   return sharded ? (matrix ? 0 : 1) : (matrix ? 3 : 2);
 }
 
+/// Names of the layers, each given once. Those that stand alone are named by their kind, where no other is.
+void name_layers(const lowered& l, std::vector<std::vector<layer_use>>& stages) {
+  std::set<std::string> taken;
+  // What else the text of a stage names.
+  name_scope ids({"r", "s", "slot", "at_slot", "base", "x", "y", "dy", "dx", "ids", "targets", "work", "accumulate", "weights", "gradients",
+                  "first_moment", "second_moment", "working_copy", "rope_table", "loss", "norm", "boundary", "boundary_bytes", "chain",
+                  "work_beside", "ids_bytes", "squares_sharded", "squares_whole", "updates", "forward", "backward", "backward_input",
+                  "backward_weight", "at", "real", "bf16", "rank", "stream", "role", "reduction", "event", "range", "rankc", "std", "host",
+                  "cuda", "runtime"});
+  for (const body& b : l.bodies) ids.take(b.id + "_layer");
+  for (const bool repeated : {true, false})  // the names of the former are those of their parameters
+    for (std::vector<layer_use>& uses : stages)
+      for (layer_use& use : uses) {
+        if (use.name.empty() == repeated) continue;
+        if (!repeated) use.name = l.bodies[use.kind].name;
+        use.id = ids.take(use.name, {"d_", "after_", "d_after_"});
+        if (!taken.insert(use.name).second) use.name = use.id;
+      }
+}
+
 /// Layers of each stage.
-std::vector<std::vector<layer_use>> split_layers(const plan_data& plan) {
+std::vector<std::vector<layer_use>> split_layers(const lowered& l) {
+  const plan_data& plan = *l.plan;
   std::vector<std::vector<layer_use>> stages;
   int number = 0;
   for (const std::vector<int>& kinds : kinds_of_stages(plan)) {
@@ -34,9 +57,10 @@ std::vector<std::vector<layer_use>> split_layers(const plan_data& plan) {
     for (int k : kinds) {
       layer_use& use = uses.emplace_back();
       use.kind = k;
-      use.name = plan.kinds[k].repeated ? "layers." + std::to_string(number++) : plan.kinds[k].name;
+      if (plan.kinds[k].repeated) use.name = "layers." + std::to_string(number++);
     }
   }
+  name_layers(l, stages);
   return stages;
 }
 
@@ -172,7 +196,7 @@ class regions {
 };
 
 /// Pairs of ranks that hold the same parameters. Of those that two stages share the later holder's are copies too.
-/// Errors: std::runtime_error (RC331) where one would be in two pairs.
+/// Errors: std::logic_error where one would be in two pairs.
 void pair_copies(lowered& l) {
   std::map<std::string, int> holder;  // of each parameter, by name
   for (pipeline_rank& r : l.ranks)
@@ -185,10 +209,8 @@ void pair_copies(lowered& l) {
       if (first == r.index) continue;
       for (auto [rank, other] : {std::pair(first, r.index), std::pair(r.index, first)}) {
         if (partner[rank] >= 0 && partner[rank] != other)
-          throw std::runtime_error(fmt::format("RC331: pipeline rank {} has parameters in common with rank {} and with rank {}, and this version "
-                                               "sums gradients between two ranks alone; put the stages of both directions on the same pairs of "
-                                               "ranks, as dual_pipe does",
-                                               rank, partner[rank], other));
+          throw std::logic_error(fmt::format("pipeline rank {} has parameters in common with rank {} and with rank {}, which RC331 refuses",
+                                             rank, partner[rank], other));
         partner[rank] = other;
       }
     }
@@ -224,7 +246,7 @@ void finish_buckets(lowered& l, pipeline_rank& r) {
 void place_parameters(lowered& l) {
   const plan_data& plan = *l.plan;
   for (const body& b : l.bodies) l.groups.push_back(lay_out(b.parameters));
-  const auto layers = split_layers(plan);
+  const auto layers = split_layers(l);
   l.ranks.resize(plan.dims.pp);
   for (int rank = 0; rank < plan.dims.pp; ++rank) {
     pipeline_rank& r = l.ranks[rank];

@@ -31,9 +31,10 @@ void place_arena(lowered& l) {
       if (l.trains() && !l.splits_backward()) a.chains = std::max(a.chains, std::min(2, static_cast<int>(s.layers.size()) - 1));
       for (const layer_use& use : s.layers) {
         const body& b = l.bodies[use.kind];
-        if (b.rope && a.rope_bytes == 0) {
-          a.rope_bytes = static_cast<std::size_t>(b.rope->positions) * b.rope->dim * l.wide_bytes();
-          a.rope = take(a.rope_bytes);
+        for (const rope_use& wanted : b.ropes) {
+          if (std::any_of(a.ropes.begin(), a.ropes.end(), [&](const placed_rope& p) { return p.as == wanted; })) continue;
+          const std::size_t bytes = static_cast<std::size_t>(wanted.positions) * wanted.dim * l.wide_bytes();
+          a.ropes.push_back({wanted, take(bytes), bytes});
         }
         a.work_bytes = std::max({a.work_bytes, b.forward_temp, b.backward_temp});
         if (&use != &s.layers.back()) a.chain_bytes = std::max(a.chain_bytes, b.y_bytes);
@@ -48,12 +49,14 @@ void place_arena(lowered& l) {
     a.boundaries = take(aligned(a.boundary_bytes) * a.boundary_count);
     for (int c = 0; c < a.chains; ++c) a.chain[c] = take(a.chain_bytes);
     a.work = take(a.work_bytes);
-    for (const item& i : r.train)
-      if (i.on == stream::beside)
+    for (const auto* items : {&r.train, &r.evaluate})
+      for (const item& i : *items) {
+        if (i.on != stream::beside) continue;
         for (const layer_use& use : r.stages[i.stage].layers) {
           const body& b = l.bodies[use.kind];
           a.work_beside_bytes = std::max(a.work_beside_bytes, i.does == phase::forward ? b.forward_temp : b.backward_temp);
         }
+      }
     a.work_beside = take(a.work_beside_bytes);
     a.bytes = at;
   }

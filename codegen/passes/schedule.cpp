@@ -173,12 +173,13 @@ class builder {
       i.message = what == item_kind::reduce_norm ? l_.message(name, l_.wide_bytes()) : -1;
       out_.push_back(i);
     };
-    if (l_.plan->dims.tp > 1) {
+    if (!r_.squares_sharded.empty() && l_.plan->dims.tp > 1) {
       norm(item_kind::squares, "norm of sharded gradients", role::tp, true);
       norm(item_kind::reduce_norm, "gradient norm over tp", role::tp, false);
     }
-    norm(item_kind::squares, "norm of whole gradients", role::tp, false);
+    if (!r_.squares_whole.empty() || r_.squares_sharded.empty()) norm(item_kind::squares, "norm of whole gradients", role::tp, false);
     if (l_.plan->dims.pp > 1) norm(item_kind::reduce_norm, "gradient norm over pp", role::pp, false);
+    if (r_.updates.empty()) return;
     i = {};
     i.what = item_kind::update;
     i.name = "optimizer";

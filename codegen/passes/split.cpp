@@ -8,9 +8,9 @@
 
 namespace rankc::codegen {
 
-void split_backward(value_program& p, const trace& t) {
+void split_backward(value_program& p) {
   std::set<int> needed;  // values
-  if (t.gradients[t.input] >= 0) needed.insert(p.alias[t.gradients[t.input]]);
+  if (p.dx >= 0) needed.insert(p.dx);
   const auto is_needed = [&](const operand& o) { return o.where == space::temp && needed.count(o.index) > 0; };
   for (auto c = p.backward.rbegin(); c != p.backward.rend(); ++c) {
     c->call.for_weights = std::none_of(c->writes.begin(), c->writes.end(), is_needed);

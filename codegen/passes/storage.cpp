@@ -20,12 +20,11 @@ struct use {
 
 class storage {
  public:
-  storage(const layer_kind& layer, value_program p, bool splits) : layer_(layer), t_(layer.ops), p_(std::move(p)), splits_(splits) {}
+  storage(value_program p, bool splits) : p_(std::move(p)), splits_(splits) {}
 
   body run() {
-    out_.name = layer_.name;
     out_.constants = p_.constants;
-    out_.rope = p_.rope;
+    out_.ropes = p_.ropes;
     classify();
     share_in_place(p_.forward, true);
     share_in_place(p_.backward, false);
@@ -38,8 +37,6 @@ class storage {
   }
 
  private:
-  int find(int v) const { return v < 0 ? -1 : p_.alias[v]; }
-
   void count_uses() {
     uses_.assign(p_.alias.size(), {});
     auto walk = [&](const std::vector<value_call>& list, int use::*first, int use::*last, bool backward) {
@@ -65,19 +62,15 @@ class storage {
     for (std::size_t v = 0; v < uses_.size(); ++v)
       if ((uses_[v].first_forward >= 0 && uses_[v].first_backward >= 0) || (uses_[v].for_input && uses_[v].for_weights))
         where_[v] = space::saved;
-    const bool takes_ids = t_.values[t_.input].holds == element::index, gives_loss = t_.values[t_.result].ndim == 0;
-    if (!takes_ids) {
-      where_[find(t_.input)] = space::x;
-      out_.x_bytes = p_.bytes[t_.input];
-      const int dx = find(t_.gradients[t_.input]);
-      if (dx == find(t_.result_gradient)) throw std::logic_error("layer '" + layer_.name + "' passes its gradient through");
-      where_[dx] = space::dx;
+    if (p_.x >= 0) {
+      where_[p_.x] = space::x;
+      where_[p_.dx] = space::dx;
+      out_.x_bytes = p_.bytes[p_.x];
     }
-    if (!gives_loss) {
-      if (uses_[find(t_.result)].first_backward >= 0) throw std::logic_error("layer '" + layer_.name + "' needs its own result in backward");
-      where_[find(t_.result)] = space::y;
-      where_[find(t_.result_gradient)] = space::dy;
-      out_.y_bytes = p_.bytes[t_.result];
+    if (p_.y >= 0) {
+      where_[p_.y] = space::y;
+      where_[p_.dy] = space::dy;
+      out_.y_bytes = p_.bytes[p_.y];
     }
   }
 
@@ -152,7 +145,7 @@ class storage {
         }
       if (c.scratch_bytes) {
         c.writes.push_back({space::temp, static_cast<int>(out_.buffers.size())});
-        out_.buffers.push_back({c.call.function + "_scratch", c.scratch_bytes, "scores", 0});
+        out_.buffers.push_back({p_.scope.take(c.call.function + "_scratch"), c.scratch_bytes, "scores", 0});
         live(c.writes.back().index, static_cast<int>(i));
       }
       c.call.writes = c.writes;
@@ -164,8 +157,6 @@ class storage {
     return done;
   }
 
-  const layer_kind& layer_;
-  const trace& t_;
   value_program p_;
   const bool splits_;
   body out_;
@@ -175,7 +166,7 @@ class storage {
 };
 
 layer_parameter local_parameter(const weight_info& w, const parallel_dims& d) {
-  layer_parameter p{.name = std::string(w.name), .ndim = w.holds.ndim, .start = w.start, .std = w.std};
+  layer_parameter p{.name = std::string(w.name), .id = {}, .ndim = w.holds.ndim, .start = w.start, .std = w.std};
   int* sizes[]{&p.rows, &p.cols};
   for (int i = 0; i < w.holds.ndim; ++i) {
     *sizes[i] = w.holds.shape[i].size;
@@ -184,37 +175,42 @@ layer_parameter local_parameter(const weight_info& w, const parallel_dims& d) {
       p.shard_dim = i;
     }
   }
-  p.sum_over_dp = w.has_gradient && w.gradient[axis::dp_replicate] == P && d.dp_replicate > 1;
   p.sum_over_tp = w.has_gradient && w.gradient[axis::tp] == P && d.tp > 1;
   return p;
 }
 
-/// The parameters of a layer. Two layers that stand alone share those of one name.
+/// The parameters of a layer. One that is tied starts as the layer says that it is of.
 std::vector<layer_parameter> local_parameters(const layer_kind& layer, const plan_data& plan) {
   std::vector<layer_parameter> parameters;
+  name_scope ids({"parameters", "at"});
   for (const weight_info& w : layer.ops.weights) {
-    parameters.push_back(local_parameter(w, plan.dims));
+    layer_parameter& p = parameters.emplace_back(local_parameter(w, plan.dims));
+    p.id = ids.take(w.name);
     for (const layer_kind& other : plan.kinds)
-      for (const weight_info& o : other.ops.weights)
-        if (&other != &layer && o.name == w.name && !layer.repeated && !other.repeated) parameters.back().shared = true;
+      for (const weight_info& o : other.ops.weights) {
+        if (&other == &layer || o.name != w.name || layer.repeated || other.repeated || (!o.tied && !w.tied)) continue;
+        p.shared = true;
+        if (!o.tied) p.start = o.start, p.std = o.std;
+      }
   }
   return parameters;
 }
 
 }  // namespace
 
-body lower_layer(const layer_kind& layer, const plan_data& plan, dtype type, target target, bool splits) {
+body lower_layer(const layer_kind& layer, const std::string& name, const plan_data& plan, dtype type, target target, bool splits) {
   std::vector<layer_parameter> parameters = local_parameters(layer, plan);
-  value_program p = select_kernels(layer, plan, type, target);
-  if (splits) split_backward(p, layer.ops);
-  fuse_gradient_sums(p, layer.ops);
+  value_program p = select_kernels(layer, name, plan, type, target);
+  if (splits) split_backward(p);
+  fuse_gradient_sums(p);
   if (target == target::cuda) {
-    fuse_linear_bias(p, layer.ops);
-    pack_linears(p, layer.ops, parameters, type);
-    fuse_kernels(p, layer.ops);
+    fuse_linear_bias(p);
+    pack_linears(p, parameters, type);
+    fuse_kernels(p);
   }
   if (plan.actions.inference) p.backward.clear();
-  body b = storage(layer, std::move(p), splits).run();
+  body b = storage(std::move(p), splits).run();
+  b.name = name;
   b.parameters = std::move(parameters);
   return b;
 }

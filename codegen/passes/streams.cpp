@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <set>
 
 #include "passes.hpp"
 
@@ -115,12 +116,19 @@ std::vector<int> order(const lowered& l, pipeline_rank& r, std::vector<item>& it
     }
   }
 
+  // An event is of one item: another item of the name has one of its own.
+  std::set<int> used;
   auto record = [&](int w) {
     item& i = items[w];
-    const std::string name = event_name(i, r);
-    const auto known = std::find(r.events.begin(), r.events.end(), name);
-    i.event = static_cast<int>(known - r.events.begin());
-    if (known == r.events.end()) r.events.push_back(name);
+    if (i.event >= 0) return;
+    const std::string base = event_name(i, r);
+    for (int n = 1; i.event < 0; ++n) {
+      const std::string name = n == 1 ? base : base + "_" + std::to_string(n);
+      const auto known = std::find(r.events.begin(), r.events.end(), name);
+      const int index = static_cast<int>(known - r.events.begin());
+      if (known == r.events.end()) r.events.push_back(name);
+      if (used.insert(index).second) i.event = index;
+    }
   };
   for (std::size_t n = 0; n < items.size(); ++n)
     for (int w : items[n].waits) record(w);

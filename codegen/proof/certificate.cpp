@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cstddef>
 
 namespace rankc::codegen {
@@ -64,10 +65,13 @@ std::string certificate(const program& p, const verdict& v) {
   for (std::size_t c = 0; c < p.communicators.size(); ++c)
     out += (c == 0 ? "\n" : ",\n") +
            text(json{{"name", p.communicators[c].name}, {"ranks", p.communicators[c].ranks}});
-  out += "\n],\n\"ranks\": [";
+  const std::size_t world = std::max(static_cast<std::size_t>(p.world), p.ranks.size());
+  out += fmt::format("\n],\n\"world\": {},\n\"represented\": {},\n\"ranks\": [", world,
+                     world == p.ranks.size() ? "null" : text("ranks that differ in dp and tp alone, by those at 0 and 1"));
   for (std::size_t r = 0; r < p.ranks.size(); ++r) {
     const auto& rank = p.ranks[r];
-    out += fmt::format("{}\n{{\"arena_bytes\": {}, \"ops\": [", r == 0 ? "" : ",", rank.arena_bytes);
+    out += fmt::format("{}\n{{\"rank\": {}, \"arena_bytes\": {}, \"ops\": [", r == 0 ? "" : ",",
+                       rank.number < 0 ? static_cast<int>(r) : rank.number, rank.arena_bytes);
     for (std::size_t i = 0; i < rank.ops.size(); ++i) {
       json j = to_json(rank.ops[i]);
       if (r < v.position.size()) j["position"] = v.position[r][i];

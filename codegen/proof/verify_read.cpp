@@ -109,7 +109,7 @@ step to_step(const json& j) {
 document read(const std::string& json_text) {
   const json j = json::parse(json_text, nullptr, false);
   if (j.is_discarded()) refuse("the text", "is not JSON");
-  expect_fields(j, {"format", "plan", "plan_hash", "streams", "communicators", "ranks"}, "the document");
+  expect_fields(j, {"format", "plan", "plan_hash", "streams", "communicators", "world", "represented", "ranks"}, "the document");
   if (j["format"] != "rankc certificate 1") refuse("format", "must be \"rankc certificate 1\"");
   to_text(j["plan"], "plan");
   const auto hash = to_text(j["plan_hash"], "plan_hash");
@@ -122,9 +122,15 @@ document read(const std::string& json_text) {
     return group{to_text(c["name"], "name"), to_ints(c["ranks"], "ranks")};
   });
   d.workers = to_list(j["ranks"], "ranks", [](const json& w) {
-    expect_fields(w, {"arena_bytes", "ops"}, "a rank");
-    return worker{to_size(w["arena_bytes"], "arena_bytes"), to_list(w["ops"], "ops", to_step)};
+    expect_fields(w, {"rank", "arena_bytes", "ops"}, "a rank");
+    return worker{to_size(w["arena_bytes"], "arena_bytes"), to_list(w["ops"], "ops", to_step), to_int(w["rank"], "rank")};
   });
+  const int world = to_int(j["world"], "world"), ranks = static_cast<int>(d.workers.size());
+  if (world < ranks || j["represented"].is_null() != (world == ranks))
+    refuse("world", fmt::format("is {} for {} ranks; where these are fewer, \"represented\" says whom they stand for", world, ranks));
+  for (int r = 0; r < ranks; ++r)
+    if (const int number = d.workers[r].number; number >= world || number < (r > 0 ? d.workers[r - 1].number + 1 : 0))
+      refuse("rank", fmt::format("is {}; ranks ascend from 0 to {}", number, world - 1));
   return d;
 }
 

@@ -32,6 +32,7 @@ struct step {
 struct worker {
   std::uint64_t arena_bytes;
   std::vector<step> steps;
+  int number;  // among the ranks of the world
 };
 
 struct group {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <rankc/codegen/text_template.hpp>
+#include <rankc/codegen/names.hpp>
 #include <rankc/starter.hpp>
 
 #include <algorithm>

@@ -7,6 +7,12 @@
 
 namespace rankc {
 
+/// Whether a schedule is run as it is written: its halves of a backward are not put together.
+constexpr bool keeps_order(const auto& schedule) {
+  if constexpr (requires { schedule.as_written; }) return schedule.as_written;
+  else return false;
+}
+
 /// A plan as plain data, from values: what `plan<...>::data` gives, for plans that are made at run time.
 inline plan_data make_plan(std::string name, const auto& model, const parallel_dims& given, const auto& schedule,
                            const training& recipe, const cluster& machines, std::span<const int> stage_layers = {}) {
@@ -18,10 +24,12 @@ inline plan_data make_plan(std::string name, const auto& model, const parallel_d
              },
              stage_layers);
   if (!accepts(p.diagnostics)) return p;
-  p.actions = complete(fuse_backward(collect(schedule, p.dims.pp)));
+  const action_table emitted = collect(schedule, p.dims.pp);
+  p.actions = complete(keeps_order(schedule) ? emitted : fuse_backward(emitted));
+  check_actions(p.diagnostics, p.actions);  // the check above was of the table before it was fused
   p.rows = recipe.global_batch / schedule.microbatches / static_cast<int>(batch_ranks(p.dims));
   p.vocab_used = model.vocab_used ? model.vocab_used : model.vocab;
-  p.blocks_of_stage = split_layers(detail::count_blocks(model), p.actions.stages(), stage_layers);
+  p.blocks_of_stage = split_layers(detail::count_blocks(model).blocks, p.actions.stages(), stage_layers);
   p.expected = expected_costs(p);
   return p;
 }

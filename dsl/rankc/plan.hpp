@@ -2,7 +2,8 @@
 // The plan: model x dims x schedule x recipe x cluster, and all its rules, by the same functions in the compiler and in
 // the generator.
 #pragma once
-#include <rankc/models/layer.hpp>
+#include <rankc/check_layers.hpp>
+#include <rankc/check_parameters.hpp>
 #include <rankc/mesh/layout.hpp>
 #include <rankc/recipe.hpp>
 #include <rankc/rules/batch.hpp>
@@ -12,8 +13,7 @@
 #include <rankc/rules/pipeline.hpp>
 #include <rankc/schedule/check.hpp>
 #include <rankc/schedule/complete.hpp>
-
-#include <boost/hana/for_each.hpp>
+#include <rankc/schedule/lowered.hpp>
 
 namespace rankc {
 
@@ -32,154 +32,6 @@ struct even_stages {
 
 namespace detail {
 
-template <class T>
-inline constexpr bool is_repeat = false;
-template <class T>
-inline constexpr bool is_repeat<repeat<T>> = true;
-
-constexpr int count_of(const auto& entry) {
-  if constexpr (is_repeat<std::decay_t<decltype(entry)>>) return entry.count;
-  else return 1;
-}
-constexpr const auto& layer_of(const auto& entry) {
-  if constexpr (is_repeat<std::decay_t<decltype(entry)>>) return entry.layer;
-  else return entry;
-}
-
-/// The type of token ids and targets: whole sequences distributed over the data-parallel axes.
-constexpr type token_type(const dim& tokens) {
-  type t;
-  t.ndim = 1;
-  t.shape[0] = tokens;
-  t.holds = element::index;
-  t[axis::dp_replicate] = t[axis::dp_shard] = t[axis::cp] = V(0);
-  return t;
-}
-
-/// Trace one layer forward and backward from the type of its input.
-template <class Layer>
-constexpr trace trace_layer(const Layer& layer, const type& input, layer_context c) {
-  trace t;
-  const value x = t.add(input);
-  t.input = x.id;
-  c.targets = t.add(token_type(c.tokens));
-  t.derive_backward(layer.forward(t, x, c));
-  return t;
-}
-
-constexpr int parallel_dims::*degree_of(axis a) {
-  switch (a) {
-    case axis::dp_replicate: return &parallel_dims::dp_replicate;
-    case axis::dp_shard: return &parallel_dims::dp_shard;
-    case axis::cp: return &parallel_dims::cp;
-    case axis::tp: break;
-  }
-  return &parallel_dims::tp;
-}
-
-/// The shards that dim i of a value is split into.
-constexpr int shards(const type& v, int i, const parallel_dims& d) {
-  int ways = 1;
-  for (axis a : axes)
-    if (v[a] == V(i)) ways *= d.*degree_of(a);
-  return ways;
-}
-
-/// RC202: what is sharded must divide into equal shards of whole units.
-constexpr void check_shards(report& out, const trace& t, const parallel_dims& given, const layer_context& c) {
-  const parallel_dims d = resolve(given);
-  auto refused_before = [&](std::string_view text) {
-    for (const diagnostic& said : out)
-      if (said.text.view() == text) return true;
-    return false;
-  };
-  auto refuse_dim = [&](const type& v, int i) {
-    const dim& s = v.shape[i];
-    const int ways = shards(v, i, d);
-    sentence text, over;
-    offers found;
-    for (axis a : axes) {
-      if (v[a] != V(i) || d.*degree_of(a) == 1) continue;
-      over << (over.empty() ? "" : " * ") << name(a);
-      found.add_degree(given, degree_of(a), find_nearest_degree(given, degree_of(a), false, [&](const parallel_dims& x) {
-                         return s.count() % shards(v, i, x) == 0;
-                       }));
-    }
-    // Nobody writes a number of tokens: it follows from the length of a sequence.
-    const bool of_sequences = s.name == c.tokens.name;
-    const int each = of_sequences ? s.count() / c.seq : 1;
-    found.add(of_sequences ? "seq" : s.name, find_nearest(s.count() / each, std::numeric_limits<int>::max() / each - 1,
-                                                          [&](int n) { return n * each % ways == 0; }));
-    put_shards(text, s.name, s.count(), over.view(), ways) << found.view();
-    if (!refused_before(text.view())) refuse(out, 202) << text.view();
-  };
-  auto check_dims_of = [&](const type& v) {
-    for (int i = 0; i < v.ndim; ++i)
-      if (v.shape[i].count() % shards(v, i, d)) refuse_dim(v, i);
-  };
-  for (const weight_info& w : t.weights) check_dims_of(w.holds);
-  for (const type& v : t.values) check_dims_of(v);
-}
-
-/// RC211: a layer that cannot follow itself.
-constexpr void refuse_repeat(report& out, std::string_view layer, const type& x, const type& y) {
-  sentence& s = refuse(out, 211) << "layer '" << layer << "' is repeated, but ";
-  if (!rules::same_shape(x, y) || x.holds != y.holds) {
-    complaint::put_shape(s << "it makes ", y);
-    complaint::put_shape(s << " of ", x);
-    s << "; its result must be like its input";
-    return;
-  }
-  const char* separator = "";
-  for (axis a : axes)
-    if (x[a] != y[a]) {
-      complaint::put(s << separator << "its result is ", y, y[a]);
-      complaint::put(s << " over " << name(a) << " and its input ", x, x[a]);
-      separator = ", ";
-    }
-  s << "; end it with the conversion that gives the placement of its input";
-}
-
-/// RC210, RC211, RC213: what one layer does wrong. Says whether the next can be traced.
-constexpr bool check_layer(report& out, const trace& t, std::string_view layer, int count) {
-  for (const sentence& s : t.said) refuse(out, 210) << s.view();
-  if (!t.said.empty()) return false;
-  const type &x = t.values[t.input], &y = t.values[t.result];
-  if (x.holds != element::index && t.gradients[t.input] < 0) {
-    refuse(out, 213) << "the result of layer '" << layer << "' does not depend on its input, so that the layers before it "
-                     << "are not trained; use the input";
-    return false;
-  }
-  if (count > 1 && y != x) refuse_repeat(out, layer, x, y);
-  return count == 1 || y == x;
-}
-
-/// RC214: two layers that stand alone and have a parameter of one name have it in common: one tensor, one gradient.
-constexpr void check_tied(report& out, std::vector<weight_info>& earlier, std::string_view layer, const trace& t) {
-  int tied = 0;
-  for (const weight_info& w : t.weights)
-    for (const weight_info& e : earlier) {
-      if (e.name != w.name) continue;
-      ++tied;
-      if (e.holds == w.holds && e.gradient == w.gradient) continue;
-      complaint::put_shape(refuse(out, 214) << "parameter '" << w.name << "' of layer '" << layer << "' is ", w.holds);
-      complaint::put_shape(out.back().text << " and that of an earlier layer ", e.holds);
-      out.back().text << "; tied parameters have one shape and one placement: give this one another name, or make them alike";
-    }
-  if (tied > 1)
-    refuse(out, 214) << "layer '" << layer << "' has " << tied << " parameters in common with earlier layers; it can have 1: "
-                     << "give the others names of their own";
-  earlier.insert(earlier.end(), t.weights.begin(), t.weights.end());
-}
-
-constexpr int count_blocks(const auto& model) {
-  int n = 0;
-  boost::hana::for_each(model.stack(), [&](const auto& e) {
-    if (is_repeat<std::decay_t<decltype(e)>>) n += count_of(e);
-  });
-  return n;
-}
-
 /// RC103: degrees that may be declared but that no pass lowers yet.
 constexpr void check_lowered(report& out, const parallel_dims& d) {
   for (const auto& a : all_degrees)
@@ -192,7 +44,8 @@ constexpr void check_lowered(report& out, const parallel_dims& d) {
 constexpr void check_sizes_of(report& out, const auto& model, const parallel_dims& given, const training& recipe) {
   const std::size_t before = out.size();
   model.check(out);
-  if constexpr (requires { model.sizes(); }) {
+  if constexpr (!requires { model.sizes(); }) check_vocabulary_used(out, model.vocab, model.vocab_used);
+  else {
     if (out.size() > before) return;  // what is no size has no divisors
     model_sizes sizes = model.sizes();
     if (resolve(given).cp > 1) sizes.seq = recipe.seq;  // else sequences are sharded end to end, as tokens
@@ -201,15 +54,36 @@ constexpr void check_sizes_of(report& out, const auto& model, const parallel_dim
   }
 }
 
-/// What a schedule refuses by itself, and its stages. (Where a stage is on two ranks, there are fewer than ranks hold.)
-constexpr void check_schedule(report& out, const auto& schedule, const parallel_dims& given, int blocks,
+/// What a schedule refuses by itself, and its stages.
+constexpr void check_schedule(report& out, const auto& schedule, const parallel_dims& given, block_count blocks,
                               std::span<const int> stage_layers) {
   const int pp = resolve(given).pp;
   const std::size_t before = out.size();
   if constexpr (requires { schedule.check(out, pp); })
     if (pp >= 1) schedule.check(out, pp);
   if (out.size() > before) return;  // what is no schedule has no stages
-  check_pipeline(out, blocks, given, pp >= 1 ? count_stages(schedule, pp) / pp : schedule.stages_per_rank, stage_layers);
+  const int stages = pp >= 1 ? count_stages(schedule, pp) : schedule.stages_per_rank;
+  const bool equal = pp < 1 || stages % pp == 0;
+  if (blocks.repeats)
+    check_pipeline(out, blocks.blocks, given, pp < 1 ? stages : equal ? stages / pp : 1, stage_layers, equal ? 0 : stages);
+  else if (stages > 1 || !stage_layers.empty())
+    refuse(out, 227) << "the model has no repeated layers, and they are what fills " << stages << (stages == 1 ? " stage" : " stages")
+                     << "; write repeat{count, layer}, or take one stage without stage_layers";
+}
+
+/// The stage of each layer that stands alone: the first, or that of the repeated layer before it.
+constexpr std::vector<std::vector<int>> find_stages(const parameter_book& book, std::span<const int> blocks_of_stage) {
+  std::vector<std::vector<int>> stages;
+  for (const parameter_use& p : book.uses()) {
+    if (p.at.size() < 2) continue;
+    stages.emplace_back();
+    for (int blocks : p.at) {
+      int stage = 0, end = blocks_of_stage[0];
+      while (blocks > end) end += blocks_of_stage[++stage];
+      stages.back().push_back(stage);
+    }
+  }
+  return stages;
 }
 
 }  // namespace detail
@@ -223,7 +97,8 @@ constexpr void check_plan(report& out, const auto& model, const parallel_dims& g
   if (check_dims(out, given)) detail::check_lowered(out, d);
   detail::check_sizes_of(out, model, given, recipe);
   check_batch(out, {.global_batch = recipe.global_batch, .microbatches = schedule.microbatches, .seq = recipe.seq}, given);
-  detail::check_schedule(out, schedule, given, detail::count_blocks(model), stage_layers);
+  const detail::block_count blocks = detail::count_blocks(model);
+  detail::check_schedule(out, schedule, given, blocks, stage_layers);
   check_cluster(out, machines, given);
   if (!accepts(out)) return;
 
@@ -232,24 +107,38 @@ constexpr void check_plan(report& out, const auto& model, const parallel_dims& g
   const layer_context c{tokens, rows, recipe.seq, d.sequence_parallel,
                         1.0 / (static_cast<double>(recipe.global_batch) * recipe.seq), {}};
   type x = detail::token_type(tokens);
-  std::vector<weight_info> parameters;  // of layers that stand alone
-  bool typed = true;                    // so far; what follows a mistake is a consequence
+  const int used = model.vocab_used ? model.vocab_used : model.vocab;
+  detail::parameter_book parameters;
+  int number = 0;     // of the next repeated layer
+  bool typed = true;  // so far; what follows a mistake is a consequence
   boost::hana::for_each(model.stack(), [&](const auto& entry) {
     if (!typed) return;
+    constexpr bool repeated = detail::is_repeat<std::decay_t<decltype(entry)>>;
     const auto& layer = detail::layer_of(entry);
+    const int count = detail::count_of(entry);
     const trace t = detail::trace_layer(layer, x, c);
-    typed = detail::check_layer(out, t, layer.name, detail::count_of(entry));
+    typed = detail::check_layer(out, t, layer.name, count);
     if (!typed) return;
     detail::check_shards(out, t, given, c);
-    if (!detail::is_repeat<std::decay_t<decltype(entry)>>) detail::check_tied(out, parameters, layer.name, t);
-    visit(layer.name, detail::count_of(entry), detail::is_repeat<std::decay_t<decltype(entry)>>, t);
+    detail::check_sequences(out, t, d);
+    detail::check_vocabulary(out, t, layer.name, used);
+    detail::check_kernels(out, t);
+    detail::check_data_parallel(out, t, d);
+    parameters.add(out, t, layer.name, repeated, number, count);
+    if (repeated) number += count;
+    visit(layer.name, count, repeated, t);
     x = t.values[t.result];
   });
+  parameters.check_shared(out);
   if (typed && x.ndim != 0) {
     complaint::put_shape(refuse(out, 212) << "the last layer's result is ", x);
     out.back().text << "; expected a loss: end the model with cross_entropy";
   }
-  check_actions(out, complete(schedule, d.pp));
+  const action_table actions = complete(schedule, d.pp);
+  const std::size_t before = out.size();
+  check_actions(out, actions);
+  if (out.size() > before) return;
+  check_lowerable(out, actions, detail::find_stages(parameters, split_layers(blocks.blocks, actions.stages(), stage_layers)));
 }
 
 /// A training plan. The model is taken by reference, so that errors and symbols carry its name, not its contents.

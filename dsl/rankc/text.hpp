@@ -7,6 +7,15 @@
 
 namespace rankc {
 
+/// What names layers, parameters and dims: it stands in generated text, messages and checkpoints.
+constexpr bool is_name(std::string_view s) {
+  for (char c : s)
+    if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.'))
+      return false;
+  return !s.empty();
+}
+inline constexpr std::string_view legal_names = "a name has letters, digits, '_', '-' and '.'";
+
 /// A sentence under construction. (Not std::string: clang cannot evaluate libstdc++ 12's at compile time.)
 class sentence {
  public:

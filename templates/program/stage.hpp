@@ -13,7 +13,7 @@ using namespace memory_@pipeline@;
 struct slot {
   @slot_members@
 };
-constexpr slot at_slot(at base) {
+constexpr slot at_slot(at@base@) {
   return {
       @slot_places@
   };

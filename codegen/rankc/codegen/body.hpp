@@ -29,7 +29,7 @@ enum class space { x, y, dy, dx, saved, temp, weight, gradient, rope, tokens, ta
 
 struct operand {
   space where = space::temp;
-  int index = 0;            // saved, temp: buffer; weight, gradient: parameter; else 0
+  int index = 0;            // saved, temp: buffer; weight, gradient: parameter; rope: table; else 0
   std::size_t offset = 0;   // bytes into the buffer: a part of packed rows
   bool implied = false;     // touched with the operand before it, of which it is the continuation: not printed
   bool operator==(const operand&) const = default;
@@ -49,7 +49,6 @@ struct collective {
   std::size_t bytes;  // per rank
   bool maximum = false;
   std::string name;   // "block: all_reduce wo"
-  bool wide = false;  // of statistics, which stay f32 in a bf16 program
 };
 
 /// What a layer or a stage does for a microbatch. Backward is whole, or in two halves: the gradient of the input, which
@@ -66,6 +65,7 @@ struct kernel {
   std::vector<extent> sizes;
   accumulation accumulate = accumulation::none;
   std::optional<collective> collective_;
+  bool wide = false;         // of statistics or gradients of parameters, which stay f32 in a bf16 program
   bool for_weights = false;  // of the second half of a backward in two halves
   bool adds_to_output() const { return accumulate == accumulation::add; }
 };
@@ -73,12 +73,13 @@ struct kernel {
 /// A parameter of a layer, sized for one rank.
 struct layer_parameter {
   std::string name;
+  std::string id;  // in the generated text
   int rows = 1, cols = 1, ndim = 1;  // local
   int shard_dim = -1;                // over tp
   initial start = initial::zeros;
   double std = 0;
-  bool sum_over_dp = false, sum_over_tp = false;  // what its gradient still needs
-  bool shared = false;                            // another layer has a parameter of this name: one tensor
+  bool sum_over_tp = false;  // what its gradient needs besides the sum over dp
+  bool shared = false;       // with another layer: one tensor
   std::size_t elements() const { return static_cast<std::size_t>(rows) * cols; }
 };
 
@@ -87,8 +88,16 @@ struct constant {
   std::int64_t value;
 };
 
+/// Cosines and sines of rotary positions.
+struct rope_use {
+  int positions, dim;
+  double theta;
+  bool operator==(const rope_use&) const = default;
+};
+
 struct body {
-  std::string name;
+  std::string name;  // of the layer, and of no other
+  std::string id;    // in the generated text
   std::vector<layer_parameter> parameters;
   std::vector<buffer> buffers;
   std::vector<kernel> forward, backward;
@@ -96,8 +105,7 @@ struct body {
   std::vector<constant> constants;  // names used by the sizes
   std::size_t x_bytes = 0, y_bytes = 0;
   std::size_t saved_bytes = 0, forward_temp = 0, backward_temp = 0;
-  struct rope_use { int positions, dim; double theta; };
-  std::optional<rope_use> rope;
+  std::vector<rope_use> ropes;
 
   const std::vector<kernel>& calls(phase p) const {
     const std::vector<kernel>* lists[]{&forward, &backward, &backward_input, &backward_weight};
@@ -115,6 +123,6 @@ struct body {
 /// Lower one layer: kernels, halves of backward where the schedule has them, no backward where it has none, fusions,
 /// storage and offsets.
 /// Errors: std::logic_error where an op has no kernel.
-body lower_layer(const layer_kind&, const plan_data&, dtype, target, bool splits_backward);
+body lower_layer(const layer_kind&, const std::string& name, const plan_data&, dtype, target, bool splits_backward);
 
 }  // namespace rankc::codegen

@@ -31,7 +31,8 @@ struct group_layout {
 /// One use of a layer on a stage.
 struct layer_use {
   int kind = 0;
-  std::string name;                  // "layers.2" or the kind's name
+  std::string name;                  // "layers.2" or the kind's name, and of no other layer
+  std::string id;                    // in the generated text
   std::size_t base[n_groups]{};      // elements, in each region
   std::size_t saved = 0, output = 0; // bytes in a slot: saved values; result, unless the stage's last layer
   std::size_t output_gradient = 0;   // alike, where backward is in two halves: the second needs it again
@@ -68,10 +69,17 @@ struct bucket {
 /// Contiguous elements that the optimizer or the norm treats alike.
 using runtime::range;
 
+/// A rotary table of a pipeline rank, for all its layers that use such a one.
+struct placed_rope {
+  rope_use as;
+  std::size_t where = 0, bytes = 0;
+};
+
 struct arena_plan {
-  std::size_t weights = 0, gradients = 0, first_moment = 0, second_moment = 0, working_copy = 0, rope = 0, tokens = 0, targets = 0,
+  std::size_t weights = 0, gradients = 0, first_moment = 0, second_moment = 0, working_copy = 0, tokens = 0, targets = 0,
               loss = 0, norm = 0, slots = 0, boundaries = 0, chain[2]{}, work = 0, work_beside = 0, bytes = 0;
-  std::size_t slots_bytes = 0, boundary_bytes = 0, chain_bytes = 0, work_bytes = 0, work_beside_bytes = 0, rope_bytes = 0;
+  std::size_t slots_bytes = 0, boundary_bytes = 0, chain_bytes = 0, work_bytes = 0, work_beside_bytes = 0;
+  std::vector<placed_rope> ropes;
   int boundary_count = 0;  // equal buffers for what goes from stage to stage, activations and gradients
   int chains = 0;  // gradients between the layers of a stage: two buffers in turn, one where there are two layers
 };
@@ -159,7 +167,6 @@ struct lowered {
 std::size_t bytes_beside_arena(const lowered&, const pipeline_rank&);
 
 /// All passes, in order. The plan must be valid.
-/// Errors: std::runtime_error (RC330, RC331) where a sound schedule is one that no program is written for.
 lowered lower(const plan_data&, dtype, target = target::host);
 
 /// The programs of all ranks, for the proof.

@@ -43,6 +43,7 @@ struct op {
 struct rank_program {
   std::vector<op> ops;
   std::size_t arena_bytes = 0;
+  int number = -1;  // among the ranks of the world; -1: its index
 };
 
 struct communicator {
@@ -56,6 +57,7 @@ struct program {
   int streams = 0;
   std::vector<communicator> communicators;
   std::vector<rank_program> ranks;
+  int world = 0;  // more than there are ranks where these stand for all; 0: as many
 };
 
 }  // namespace rankc::codegen

@@ -22,10 +22,10 @@ std::string call(const std::string& name, const std::vector<std::string>& argume
 /// Words put side by side on lines of at most 100 columns; each line after the first begins with `line_start`.
 std::string wrap(const std::vector<std::string>& words, std::string_view separator, std::string_view line_start);
 
+/// Whether a text has a word, and not as a part of another.
+bool has_word(std::string_view text, std::string_view word);
+
 /// 6,291,456 -> "6.0 MiB".
 std::string readable_bytes(std::size_t);
-
-/// A C++ identifier: every other character becomes '_'.
-std::string identifier(std::string_view);
 
 }  // namespace rankc::codegen

@@ -58,7 +58,8 @@ struct head {
   constexpr value forward(trace& t, value x, const layer_context& c) const {
     weight gain = t.parameter("norm", {hidden}, {}, initial::ones);
     weight shift = t.parameter("norm.bias", {hidden}, {}, initial::zeros);
-    weight out = t.parameter(tied ? "wte" : "lm_head", {vocab, hidden}, {{axis::tp, "vocab"}}, initial::normal, 0.02);
+    weight out = tied ? t.tied("wte", {vocab, hidden}, {{axis::tp, "vocab"}})
+                      : t.parameter("lm_head", {vocab, hidden}, {{axis::tp, "vocab"}}, initial::normal, 0.02);
     value logits = linear(enter_tp(layer_norm(x, gain, shift), c), out);
     return cross_entropy(logits, c.targets, axis::tp, c.loss_scale);
   }

@@ -2,8 +2,7 @@
 // What layers of a model are made with. A layer is a struct with a name and a constexpr `forward`; a model is a
 // struct whose `stack()` returns a Boost.Hana tuple of layers, some of them repeated, whose `check(report&)`
 // judges its sizes, and which has `vocab` and `vocab_used`; one that also offers its `sizes()` is held to the rules of
-// models before it is traced. Users write their own alike. Layers that stand alone and have a parameter of one name share
-// it.
+// models before it is traced. A layer that stands alone may take a parameter of an earlier one: `t.tied("wte", ...)`.
 #pragma once
 #include <rankc/rules/setting.hpp>
 #include <rankc/typed/ops.hpp>

@@ -141,4 +141,15 @@ constexpr void check_model(report& out, const model_sizes& model, const parallel
   if (ok) check(out, setting{.given = given, .model = model, .zig_zag = zig_zag}, detail::model_rules);
 }
 
+/// Append what is wrong with the vocabulary of a model that does not offer its sizes.
+/// Errors: RC206, RC207.
+constexpr void check_vocabulary_used(report& out, int vocab, int used) {
+  if (vocab < 1) {
+    refuse(out, 206) << "vocab=" << vocab << "; a size is at least 1";
+    return;
+  }
+  for (const rule& r : detail::model_rules)
+    if (r.id == 207) check(out, setting{.given = {}, .model = {.vocab = vocab, .vocab_used = used}}, std::span(&r, 1));
+}
+
 }  // namespace rankc

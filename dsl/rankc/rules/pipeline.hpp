@@ -9,7 +9,9 @@ namespace rankc {
 
 namespace detail {
 
-constexpr long long stages_of(const setting& s) { return static_cast<long long>(known(s.dims.pp)) * s.stages_per_rank; }
+constexpr long long stages_of(const setting& s) {
+  return s.stages ? s.stages : static_cast<long long>(known(s.dims.pp)) * s.stages_per_rank;
+}
 
 inline constexpr rule pipeline_rules[]{
     // RC201
@@ -30,16 +32,16 @@ constexpr std::vector<int> split_layers(int layers, int stages, std::span<const 
   return out;
 }
 
-/// Append what keeps `layers` from filling pp * stages_per_rank stages; `listed` says the layers of each stage, where
-/// they are not to be as even as they can be.
+/// Append what keeps `layers` from filling pp * stages_per_rank stages, or `stages`, where ranks have unequal numbers of
+/// them; `listed` says the layers of each stage, where they are not to be as even as they can be.
 /// Errors: RC201, RC217, RC301.
 constexpr void check_pipeline(report& out, int layers, const parallel_dims& given, int stages_per_rank = 1,
-                              std::span<const int> listed = {}) {
+                              std::span<const int> listed = {}, int stages_in_all = 0) {
   if (stages_per_rank < 1) {
     refuse(out, 301) << "the schedule has stages_per_rank=" << stages_per_rank << "; a rank has at least 1";
     return;
   }
-  const setting s{.given = given, .model = {.layers = layers}, .stages_per_rank = stages_per_rank};
+  const setting s{.given = given, .model = {.layers = layers}, .stages_per_rank = stages_per_rank, .stages = stages_in_all};
   check(out, s, detail::pipeline_rules);
   if (listed.empty()) return;
   const long long stages = detail::stages_of(s);

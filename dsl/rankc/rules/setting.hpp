@@ -30,6 +30,7 @@ struct setting {
   batch_sizes batch{};
   cluster machines{1, 1, 0, 0};
   int stages_per_rank = 1;
+  int stages = 0;  // of all ranks, where they have unequal numbers
   bool zig_zag = true;  // a ring rank has a part of the sequence's head and one of its tail
 };
 

@@ -6,6 +6,7 @@
 //   table(pp)                            other, the actions of all ranks as an action_table
 //   check(report&, pp)                   optional: where it is undefined, and what is legal (RC3xx)
 //   stages(pp)                           optional: how many, where it is not pp * stages_per_rank
+//   as_written                           optional: true where an I and the W behind it are not to be put together as a B
 //   reversed_rank_of_stage(stage, pp)    optional: every stage is on two ranks, here for the microbatches from
 //   reversed_from()                      this one on
 #pragma once

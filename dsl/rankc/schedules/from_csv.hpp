@@ -21,6 +21,7 @@ struct literal {
 template <literal Text>
 struct from_csv {
   static constexpr std::string_view name = "from_csv";
+  static constexpr bool as_written = true;
   static constexpr std::string_view text{Text.text, sizeof Text.text - 1};
   static constexpr int microbatches = [] {
     report said;

@@ -127,6 +127,19 @@ inline constexpr op_def cross_entropy{"cross_entropy", [](trace& t, const op& o,
                                                                          elementwise(false), ops::with(o.with)));
                                       }};
 
+/// All that layers and their backward are made of. Each has a kernel, or is a change of placement.
+inline constexpr const op_def* all[]{
+    &replicate, &all_reduce, &all_reduce_max, &all_gather, &reduce_scatter, &add, &gelu, &gelu_grad, &swiglu, &swiglu_grad, &linear,
+    &linear_dx, &linear_dw, &bias, &bias_grad, &layer_norm, &layer_norm_dx, &layer_norm_dw, &rms_norm, &rms_norm_dx, &rms_norm_dw,
+    &rope, &rope_grad, &position, &position_grad, &attention, &attention_grad, &embedding, &embedding_grad, &row_max, &exp_sums,
+    &exp_sums_grad, &cross_entropy, &cross_entropy_grad};
+constexpr bool has_kernel(const op_def* kind) {
+  for (const op_def* known : all)
+    if (known == kind) return true;
+  return false;
+}
+constexpr bool is_conversion(const op_def* kind) { return kind->communicates || kind == &replicate; }
+
 }  // namespace ops
 
 // ---- what a layer writes
@@ -156,6 +169,11 @@ constexpr value bias(operand x, weight b) {
                      ops::on(b));
 }
 constexpr value layer_norm(operand x, weight gain, weight shift) {
+  if (gain.id == shift.id) {
+    complaint c{"layer_norm", gain.in->weights[gain.id].name, x.from};
+    c.begin() << "it is the gain and the shift; expected two parameters";
+    gain.in->refuse(c);
+  }
   const type weights[]{gain.in->weights[gain.id].holds, shift.in->weights[shift.id].holds};
   return gain.in->apply<2>(ops::layer_norm, {x.v}, x.from,
                            [&](complaint& c, types in, type* out) { rules::norm(c, in, weights, out); },
@@ -253,7 +271,14 @@ constexpr void trace::derive_backward(value root) {
   for (std::size_t i = forward_ops; i-- > 0;) {
     const op o = ops[i];
     backward_of = o.from;
-    if (o.kind->dual && gradients[o.out[0]] >= 0) o.kind->dual(*this, o, gradient_of(o.out[0]));
+    if (gradients[o.out[0]] < 0) continue;
+    if (o.kind->dual) {
+      o.kind->dual(*this, o, gradient_of(o.out[0]));
+      continue;
+    }
+    complaint c{o.kind->name, {}, o.from};
+    c.begin() << "a gradient reaches it, and it has no dual; give its op_def one, or stop_gradient where none flows";
+    return refuse(c);
   }
   for (const weight_info& w : weights) {
     if (w.has_gradient) continue;

@@ -37,7 +37,8 @@ struct operand {
   constexpr operand(value x, const char* file = __builtin_FILE(), int line = __builtin_LINE()) : v(x), from{file, line} {}
 };
 
-/// A kind of op: its name (also the kernel's) and the function that appends its backward ops.
+/// A kind of op: its name (also the kernel's) and the function that appends its backward ops; `stop_gradient` where there
+/// are none. An op that a gradient reaches must have one.
 struct op_def {
   std::string_view name;
   void (*dual)(trace&, const op&, value gradient) = nullptr;
@@ -61,6 +62,9 @@ struct op {
   here from{};  // the line that made it, or whose backward it is
 };
 
+/// The dual of an op through which no gradient flows.
+constexpr void stop_gradient(trace&, const op&, value) {}
+
 enum class initial : unsigned char { zeros, ones, normal };
 
 struct weight_info {
@@ -69,6 +73,7 @@ struct weight_info {
   initial start = initial::zeros;
   double std = 0;
   here from{};
+  bool tied = false;  // the parameter of this name of an earlier layer, not one of its own
   type gradient{};
   bool has_gradient = false;
 };
@@ -141,24 +146,13 @@ struct trace {
   constexpr weight parameter(std::string_view name, std::initializer_list<dim> shape, std::initializer_list<shard> by,
                              initial start, double std = 0, const char* file = __builtin_FILE(),
                              int line = __builtin_LINE()) {
-    type t;
-    complaint c{"parameter", name, {file, line}};
-    for (const dim& d : shape) t.shape[t.ndim++] = d;
-    for (const shard& s : by) {
-      if (int d = t.find(s.along); d >= 0) t[s.over] = V(d);
-      else if (!c.said) {
-        c.begin() << "it is ";
-        complaint::put_shape(c.text, t);
-        c.text << " and has no dim '" << s.along << "' to shard over " << rankc::name(s.over);
-      }
-    }
-    for (const weight_info& other : weights)
-      if (other.name == name && !c.said)
-        c.begin() << "line " << other.from.line << " of this layer declares one of that name; use that one twice, "
-                  << "or take another name";
-    if (c.said) refuse(c);
-    weights.push_back({name, t, start, std, {file, line}});
-    return {this, static_cast<int>(weights.size()) - 1};
+    return declare(weight_info{name, {}, start, std, {file, line}}, shape, by);
+  }
+  /// The parameter of that name of an earlier layer, where both layers stand alone: one tensor, one gradient. It starts
+  /// as that layer says.
+  constexpr weight tied(std::string_view name, std::initializer_list<dim> shape, std::initializer_list<shard> by,
+                        const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+    return declare(weight_info{.name = name, .holds = {}, .from = {file, line}, .tied = true}, shape, by);
   }
 
   /// Append one op with one or more results. `rule` fills the results' types or complains.
@@ -227,6 +221,49 @@ struct trace {
   constexpr value gradient_of(int id) { return {this, gradients[id]}; }
   constexpr void give_gradient(int id, value g);
   constexpr void derive_backward(value root);
+
+ private:
+  constexpr weight declare(weight_info w, std::initializer_list<dim> shape, std::initializer_list<shard> by) {
+    complaint c{"parameter", w.name, w.from};
+    check_name(c, w.name);
+    for (const dim& d : shape) {
+      check_dim(c, d);
+      w.holds.shape[w.holds.ndim++] = d;
+    }
+    for (const shard& s : by) place(c, w.holds, s);
+    for (const weight_info& other : weights)
+      if (other.name == w.name && !c.said)
+        c.begin() << "line " << other.from.line << " of this layer declares one of that name; use that one twice, "
+                  << "or take another name";
+    if (c.said) refuse(c);
+    weights.push_back(w);
+    return {this, static_cast<int>(weights.size()) - 1};
+  }
+  static constexpr void check_name(complaint& c, std::string_view name) {
+    if (!is_name(name)) c.begin() << "it has no legal name; " << legal_names;
+  }
+  static constexpr void check_dim(complaint& c, const dim& d) {
+    if (c.said) return;
+    if (!is_name(d.name) || (d.unit != 1 && !is_name(d.unit_name)))
+      c.begin() << "a dim is named '" << (is_name(d.name) ? d.unit_name : d.name) << "'; " << legal_names;
+    else if (d.size < 1 || d.unit < 1 || d.size % d.unit)
+      c.begin() << "dim " << d.name << "=" << d.size << " is in units of " << d.unit << "; expected one whole unit or more";
+  }
+  /// Shard the dim that `s` names over its axis.
+  static constexpr void place(complaint& c, type& t, const shard& s) {
+    if (c.said) return;
+    const int along = t.find(s.along);
+    if (along < 0) {
+      complaint::put_shape(c.begin() << "it is ", t);
+      c.text << " and has no dim '" << s.along << "' to shard over " << rankc::name(s.over);
+    } else if (t.ndim == 2 && t.shape[0].name == t.shape[1].name) {
+      complaint::put_shape(c.begin() << "it is ", t);
+      c.text << ", and either dim is '" << s.along << "'; give the two names of their own, one of them to be sharded over "
+             << rankc::name(s.over);
+    } else {
+      t[s.over] = V(along);
+    }
+  }
 };
 
 }  // namespace rankc

@@ -114,6 +114,11 @@ void clear(rank& r, at out, std::size_t count) {
   check(r, cudaMemsetAsync(r.at<T>(out), 0, count * sizeof(T), r.on(stream::compute)), "clear");
 }
 
+template <class T>
+void copy(rank& r, at y, at x, std::size_t count) {
+  check(r, cudaMemcpyAsync(r.at<T>(y), r.at<T>(x), count * sizeof(T), cudaMemcpyDeviceToDevice, r.on(stream::compute)), "copy");
+}
+
 template void gelu<float>(rank&, at, at, std::size_t);
 template void gelu<bf16>(rank&, at, at, std::size_t);
 template void gelu_grad<float>(rank&, at, at, at, std::size_t);
@@ -122,5 +127,7 @@ template void add<float>(rank&, at, at, at, std::size_t);
 template void add<bf16>(rank&, at, at, at, std::size_t);
 template void clear<float>(rank&, at, std::size_t);
 template void clear<bf16>(rank&, at, std::size_t);
+template void copy<float>(rank&, at, at, std::size_t);
+template void copy<bf16>(rank&, at, at, std::size_t);
 
 }  // namespace rankc::cuda

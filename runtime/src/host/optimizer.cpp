@@ -54,11 +54,18 @@ void clear(rank& r, at out, std::size_t count) {
   std::fill_n(r.at<T>(out), count, T(0));
 }
 
+template <class T>
+void copy(rank& r, at y, at x, std::size_t count) {
+  std::copy_n(r.at<T>(x), count, r.at<T>(y));
+}
+
 template decltype(sum_squares<float>) sum_squares<float>;
 template decltype(sum_squares<double>) sum_squares<double>;
 template decltype(adamw<float>) adamw<float>;
 template decltype(adamw<double>) adamw<double>;
 template decltype(clear<float>) clear<float>;
 template decltype(clear<double>) clear<double>;
+template decltype(copy<float>) copy<float>;
+template decltype(copy<double>) copy<double>;
 
 }  // namespace rankc::host

@@ -6,6 +6,7 @@
 #include <rankc/codegen/prove.hpp>
 #include <rankc/schedule/colour.hpp>
 #include <rankc/schedule/complete.hpp>
+#include <rankc/schedule/lowered.hpp>
 #include <rankc/schedule/timing.hpp>
 #include <rankc/codegen/text_template.hpp>
 
@@ -202,6 +203,12 @@ rankc::action_table one_by_one(std::vector<int> rank_of_stage, int pp, std::vect
   }
   return rankc::complete(t);
 }
+/// What a plan of that table is refused with.
+std::string refusal(const rankc::action_table& t, const std::vector<std::vector<int>>& shared = {}) {
+  rankc::report out;
+  check_lowerable(out, t, shared);
+  return out.empty() ? "" : "RC" + std::to_string(out.front().id) + ": " + std::string(out.front().text.view());
+}
 void check_proven(const rankc::plan_data& plan) {
   const verdict v = prove(expand_train(lowered_plan(plan)));
   CHECK_MESSAGE(v.ok, v.reasons.front());
@@ -213,8 +220,9 @@ TEST_CASE("a rank has streams to two others: a placement that needs more is refu
   plan.actions = one_by_one({0, 2, 1, 3, 0, 2, 1, 3}, 4);
   check_proven(plan);
   plan.actions = one_by_one({0, 1, 0, 2, 0, 3, 1, 2}, 4);
-  CHECK_THROWS_WITH(lowered_plan(plan), "RC330: pipeline rank 0 sends to ranks 1, 2, 3, but a rank has streams to two others and from two; put "
-                                        "stages that follow each other on fewer pairs of ranks, as the loop and V placements do");
+  CHECK(refusal(plan.actions) == "RC330: pipeline rank 0 sends to ranks 1, 2, 3, but a rank has streams to two others and from two; put "
+                                 "stages that follow each other on fewer pairs of ranks, as the loop and V placements do");
+  CHECK_THROWS_AS(lowered_plan(plan), std::logic_error);
 }
 
 TEST_CASE("copies of a stage are summed in pairs of ranks: others are refused by name") {
@@ -222,7 +230,18 @@ TEST_CASE("copies of a stage are summed in pairs of ranks: others are refused by
   plan.actions = one_by_one({0, 1, 2, 3}, 4, {3, 2, 1, 0});
   check_proven(plan);
   plan.actions = one_by_one({0, 1, 2, 3}, 4, {1, 2, 3, 0});
-  CHECK_THROWS_WITH(lowered_plan(plan), doctest::Contains("RC331: pipeline rank 0 has parameters in common with rank 3 and with rank 1, and "));
+  CHECK(refusal(plan.actions) ==
+        "RC331: pipeline rank 1 has parameters in common with rank 0 and with rank 2, and this version sums gradients between two ranks alone; "
+        "put the stages of both directions, and those of tied layers, on the same pairs of ranks, as dual_pipe does");
+  CHECK_THROWS_AS(lowered_plan(plan), std::logic_error);
+  // One way, three layers that share a parameter on three ranks.
+  CHECK(refusal(one_by_one({0, 1, 2}, 3), {{0, 1, 2}}).starts_with("RC331: pipeline rank 0 has parameters in common with rank 1 and with rank 2"));
+  CHECK(refusal(one_by_one({0, 1, 2}, 3), {{0, 2}}).empty());
+}
+
+TEST_CASE("a rank without a stage is refused by name") {
+  CHECK(refusal(one_by_one({0, 2}, 3)) ==
+        "RC332: pipeline rank 1 has none of the 2 stages; every rank has at least 1: take fewer ranks, or more stages");
 }
 
 TEST_CASE("colours are as few as lives that meet") {

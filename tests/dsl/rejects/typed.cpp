@@ -269,12 +269,12 @@ static_assert(valid<position_table_of_another_length>);  // error: RC210: typed.
 
 struct wrong_last_dim : layer {
   constexpr value forward(trace& t, value x, const layer_context& c) const {
-    value y = linear(enter_tp(x, c), column(t, "w1", ffn, faulty ? ffn : hidden));  // @wrong_last_dim@
+    value y = linear(enter_tp(x, c), column(t, "w1", ffn, faulty ? dim{"other", 64} : hidden));  // @wrong_last_dim@
     return x + leave_tp(linear(y, row(t, "w2")), c);
   }
 };
 using linear_of_a_wrong_last_dim = layered<wrong_last_dim>;
-static_assert(valid<linear_of_a_wrong_last_dim>);  // error: RC210: typed.cpp:@wrong_last_dim@: linear 'w1': the value's last dim is hidden=32; expected the weight's ffn=64
+static_assert(valid<linear_of_a_wrong_last_dim>);  // error: RC210: typed.cpp:@wrong_last_dim@: linear 'w1': the value's last dim is hidden=32; expected the weight's other=64
 
 struct gain_of_another_dim : layer {
   constexpr value forward(trace& t, value x, const layer_context&) const {
@@ -449,8 +449,9 @@ struct tied_head : head<false> {
   constexpr value forward(trace& t, value x, const layer_context& c) const {
     const dim rows = faulty && Common == 1 ? dim{"vocab", 128} : ::vocab;
     value h = rms_norm(x, vector(t, "gain"));
-    if (Common > 1) h = position(h, whole(t, faulty ? "wpe" : "positions", dim{"positions", c.seq}), c.seq);
-    weight table = t.parameter("wte", {rows, hidden}, {{axis::tp, "vocab"}}, initial::normal, 0.02);
+    const dim positions{"positions", c.seq};
+    if (Common > 1) h = position(h, faulty ? t.tied("wpe", {positions, hidden}, {}) : whole(t, "positions", positions), c.seq);
+    weight table = t.tied("wte", {rows, hidden}, {{axis::tp, "vocab"}});
     return cross_entropy(linear(enter_tp(h, c), table), c.targets, axis::tp, c.loss_scale);
   }
 };
@@ -462,6 +463,6 @@ struct tied : ending_in<tied_head<Common>> {
   }
 };
 using rc214_tied_parameters_of_different_shapes = modelled<tied<1>>;
-static_assert(valid<rc214_tied_parameters_of_different_shapes>);  // error: RC214: parameter 'wte' of layer 'mine' is (vocab=128, hidden=32) and that of an earlier layer (vocab=64, hidden=32); tied parameters have one shape and one placement: give this one another name, or make them alike
+static_assert(valid<rc214_tied_parameters_of_different_shapes>);  // error: RC214: parameter 'wte' of layer 'mine' is (vocab=128, hidden=32) and that of an earlier layer (vocab=64, hidden=32); tied parameters have one shape and one placement: declare this one with parameter, or make them alike
 using rc214_two_tied_parameters = modelled<tied<2>>;
-static_assert(valid<rc214_two_tied_parameters>);  // error: RC214: layer 'mine' has 2 parameters in common with earlier layers; it can have 1: give the others names of their own
+static_assert(valid<rc214_two_tied_parameters>);  // error: RC214: layer 'embedding' shares parameters 'wpe' and 'wte' with other layers; a layer can share 1: declare the others without tied

@@ -141,9 +141,11 @@ template <class T>
 void adamw(rank&, at weights, at gradients, at first_moment, at second_moment, at norm_squared,
            std::span<const range>);
 
-/// out = 0. Clears `count` elements of type T; parameter gradients are cleared as float.
+/// out = 0, y = x: `count` elements of type T; parameter gradients are cleared as float.
 template <class T>
 void clear(rank&, at out, std::size_t count);
+template <class T>
+void copy(rank&, at y, at x, std::size_t count);
 
 /// copy = the f32 weights rounded to bf16 (to nearest even).
 /// Shapes: copy bf16 (count), master f32 (count).

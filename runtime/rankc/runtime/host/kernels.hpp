@@ -87,7 +87,8 @@ template <class T> void sum_squares(rank&, at total, at gradients, std::span<con
 /// Source: Loshchilov and Hutter 2019, as PyTorch computes it.
 template <class T> void adamw(rank&, at weights, at gradients, at first_moment, at second_moment, at norm_squared, std::span<const range>);
 
-/// out = 0. Clears `count` elements.
+/// out = 0, y = x: `count` elements.
 template <class T> void clear(rank&, at out, std::size_t count);
+template <class T> void copy(rank&, at y, at x, std::size_t count);
 
 }  // namespace rankc::host

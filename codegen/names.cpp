@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <rankc/codegen/names.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+namespace rankc::codegen {
+
+namespace {
+
+constexpr std::array keywords{
+    "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break", "case", "catch", "char", "char16_t",
+    "char32_t", "char8_t", "class", "co_await", "co_return", "co_yield", "compl", "concept", "const", "const_cast", "consteval",
+    "constexpr", "constinit", "continue", "decltype", "default", "delete", "do", "double", "dynamic_cast", "else", "enum", "explicit",
+    "export", "extern", "false", "float", "for", "friend", "goto", "if", "inline", "int", "long", "mutable", "namespace", "new",
+    "noexcept", "not", "not_eq", "nullptr", "operator", "or", "or_eq", "private", "protected", "public", "register",
+    "reinterpret_cast", "requires", "return", "short", "signed", "sizeof", "static", "static_assert", "static_cast", "struct", "switch",
+    "template", "this", "thread_local", "throw", "true", "try", "typedef", "typeid", "typename", "union", "unsigned", "using", "virtual",
+    "void", "volatile", "wchar_t", "while", "xor", "xor_eq", "linux", "unix"};  // the last two: macros of GNU compilers
+
+}  // namespace
+
+std::string identifier(std::string_view s) {
+  std::string out(s);
+  for (char& c : out)
+    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+  if (out.empty() || std::isdigit(static_cast<unsigned char>(out[0]))) out.insert(0, "_");
+  if (std::find(keywords.begin(), keywords.end(), out) != keywords.end()) out += '_';
+  return out;
+}
+
+name_scope::name_scope(const std::vector<std::string_view>& reserved) : taken_(reserved.begin(), reserved.end()) {}
+
+std::string name_scope::take(std::string_view wanted, std::initializer_list<std::string_view> prefixes) {
+  const std::string base = identifier(wanted);
+  std::string name = base;
+  const auto is_taken = [&](const std::string& n) {
+    return taken_.contains(n) || std::any_of(prefixes.begin(), prefixes.end(), [&](auto p) { return taken_.contains(std::string(p) + n); });
+  };
+  for (int i = 2; is_taken(name); ++i) name = identifier(base + "_" + std::to_string(i));
+  for (std::string_view p : prefixes) taken_.insert(std::string(p) + name);
+  return *taken_.insert(name).first;
+}
+
+}  // namespace rankc::codegen

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// The program of all ranks, from the ops of each pipeline rank. Ranks that differ in dp and tp alone run the same ops; of
+// very many, some stand for all.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "passes.hpp"
+
+namespace rankc::codegen {
+
+namespace {
+
+/// The largest world whose every rank is in the program.
+constexpr int all_of = 64;
+
+/// The ranks of a program: all, or two along each of dp and tp, whatever their number.
+class representatives {
+ public:
+  explicit representatives(const lowered& l) : l_(l), local_(l.plan->dims.world, -1), communicator_(l.communicators.size(), -1) {
+    const parallel_dims& d = l.plan->dims;
+    for (int r = 0; r < d.world; ++r)
+      if (const coord c = layout(d).at(r); d.world <= all_of || (c.dp_replicate.index < 2 && c.tp.index < 2)) {
+        local_[r] = static_cast<int>(ranks_.size());
+        ranks_.push_back(r);
+      }
+    if (d.world > all_of) check_symmetry();
+  }
+
+  const std::vector<int>& ranks() const { return ranks_; }
+  int local(int rank) const { return local_[rank]; }
+  /// Index in the program of a communicator of the plan.
+  int communicator(int index) const { return communicator_[index]; }
+
+  /// The communicators that representatives are in.
+  std::vector<codegen::communicator> communicators() {
+    std::vector<codegen::communicator> kept;
+    for (std::size_t c = 0; c < l_.communicators.size(); ++c) {
+      codegen::communicator here{l_.communicators[c].name, {}};
+      for (int r : l_.communicators[c].ranks)
+        if (local_[r] >= 0) here.ranks.push_back(local_[r]);
+      if (here.ranks.empty()) continue;
+      communicator_[c] = static_cast<int>(kept.size());
+      kept.push_back(std::move(here));
+    }
+    return kept;
+  }
+
+ private:
+  /// The members of a rank's communicator, seen from the rank: how far along dp and tp, and on which pipeline rank.
+  std::vector<std::array<int, 3>> members(int rank, int index) const {
+    const parallel_dims& d = l_.plan->dims;
+    const coord at = layout(d).at(rank);
+    std::vector<std::array<int, 3>> out;
+    for (int other : l_.communicators[index].ranks) {
+      const coord c = layout(d).at(other);
+      out.push_back({c.pp.index, (c.dp_replicate.index - at.dp_replicate.index + d.dp_replicate) % d.dp_replicate,
+                     (c.tp.index - at.tp.index + d.tp) % d.tp});
+    }
+    std::sort(out.begin(), out.end());
+    return out;
+  }
+
+  /// A shift along dp or tp takes every rank's communicators to those of another rank: what holds of some ranks then
+  /// holds of all.
+  void check_symmetry() const {
+    const parallel_dims& d = l_.plan->dims;
+    for (int r = 0; r < d.world; ++r) {
+      const int first = rank_at(d, layout(d).at(r).pp.index, 0, 0);
+      for (int role = 0; role < runtime::n_roles; ++role) {
+        const int mine = l_.communicator_of[r][role], of_first = l_.communicator_of[first][role];
+        if ((mine < 0) != (of_first < 0) || (mine >= 0 && members(r, mine) != members(first, of_first)))
+          throw std::logic_error(fmt::format("rank {} is not like rank {} in its {} communicator, so that it cannot stand for it", first, r,
+                                             runtime::role_names[role]));
+      }
+    }
+  }
+
+  const lowered& l_;
+  std::vector<int> ranks_, local_, communicator_;
+};
+
+/// The ops of a pipeline rank.
+struct expanded {
+  std::vector<op> ops;
+  std::map<int, int> sent, received;
+  int values;
+};
+
+expanded expand(const lowered& l, const pipeline_rank& r, bool train) {
+  expander e(l, r);
+  std::vector<op> all{e.begin()};
+  std::vector<int> last_op;
+  for (const item& i : train ? r.train : r.evaluate) {
+    std::vector<op> ops = e.expand(i);
+    for (int w : i.waits) ops.front().waits.push_back(last_op[w]);
+    all.insert(all.end(), ops.begin(), ops.end());
+    last_op.push_back(static_cast<int>(all.size()) - 1);
+  }
+  all.push_back(e.end(train));
+  for (int w : train ? r.train_end_waits : r.evaluate_end_waits) all.back().waits.push_back(last_op[w]);
+  return {std::move(all), e.sent(), e.received(), e.values()};
+}
+
+program expand_all(const lowered& l, bool train) {
+  const parallel_dims& d = l.plan->dims;
+  representatives chosen(l);
+  program p{l.plan->name, l.hash, runtime::n_streams, chosen.communicators(), {}, d.world};
+
+  std::vector<expanded> of_rank;
+  int stride = 0;
+  for (const pipeline_rank& r : l.ranks) stride = std::max(stride, of_rank.emplace_back(expand(l, r, train)).values);
+  std::map<int, int> sender;  // of each message: its pipeline rank
+  for (std::size_t r = 0; r < of_rank.size(); ++r)
+    for (auto [message, value] : of_rank[r].sent) sender[message] = static_cast<int>(r);
+
+  for (int r : chosen.ranks()) {
+    const coord at = layout(d).at(r);
+    const expanded& x = of_rank[at.pp.index];
+    std::vector<int> name_of(x.values);
+    for (int v = 0; v < x.values; ++v) name_of[v] = chosen.local(r) * stride + v;
+    for (auto [message, value] : x.received) {
+      const int from = sender.at(message);
+      name_of[value] =
+          chosen.local(rank_at(d, from, at.dp_replicate.index, at.tp.index)) * stride + of_rank[from].sent.at(message);
+    }
+    rank_program out{x.ops, l.ranks[at.pp.index].arena.bytes, r};
+    for (op& o : out.ops) {
+      for (access& a : o.reads) a.value = name_of[a.value];
+      for (access& a : o.writes) a.value = name_of[a.value];
+      if (o.communicator < 0) continue;
+      const int index = l.communicator_of[r][o.communicator];
+      if (index < 0) throw std::logic_error(fmt::format("rank {} has no communicator for \"{}\"", r, o.name));
+      o.communicator = chosen.communicator(index);
+      if (o.kind != op_kind::collective)
+        for (int member : p.communicators[o.communicator].ranks)
+          if (member != chosen.local(r)) o.peer = member;
+    }
+    p.ranks.push_back(std::move(out));
+  }
+  return p;
+}
+
+}  // namespace
+
+program expand_train(const lowered& l) { return expand_all(l, true); }
+program expand_evaluate(const lowered& l) { return expand_all(l, false); }
+
+}  // namespace rankc::codegen

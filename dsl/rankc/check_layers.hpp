@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+// A plan's layers, traced, and what each does wrong: RC202, RC210, RC211, RC213, RC223 to RC226.
+#pragma once
+#include <rankc/dims.hpp>
+#include <rankc/models/layer.hpp>
+#include <rankc/rules/batch.hpp>
+#include <rankc/rules/model.hpp>
+
+#include <boost/hana/for_each.hpp>
+
+namespace rankc::detail {
+
+template <class T>
+inline constexpr bool is_repeat = false;
+template <class T>
+inline constexpr bool is_repeat<repeat<T>> = true;
+
+constexpr int count_of(const auto& entry) {
+  if constexpr (is_repeat<std::decay_t<decltype(entry)>>) return entry.count;
+  else return 1;
+}
+constexpr const auto& layer_of(const auto& entry) {
+  if constexpr (is_repeat<std::decay_t<decltype(entry)>>) return entry.layer;
+  else return entry;
+}
+
+/// The type of token ids and targets: whole sequences distributed over the data-parallel axes.
+constexpr type token_type(const dim& tokens) {
+  type t;
+  t.ndim = 1;
+  t.shape[0] = tokens;
+  t.holds = element::index;
+  t[axis::dp_replicate] = t[axis::dp_shard] = t[axis::cp] = V(0);
+  return t;
+}
+
+/// Trace one layer forward and backward from the type of its input.
+template <class Layer>
+constexpr trace trace_layer(const Layer& layer, const type& input, layer_context c) {
+  trace t;
+  const value x = t.add(input);
+  t.input = x.id;
+  c.targets = t.add(token_type(c.tokens));
+  t.derive_backward(layer.forward(t, x, c));
+  return t;
+}
+
+constexpr int parallel_dims::*degree_of(axis a) {
+  switch (a) {
+    case axis::dp_replicate: return &parallel_dims::dp_replicate;
+    case axis::dp_shard: return &parallel_dims::dp_shard;
+    case axis::cp: return &parallel_dims::cp;
+    case axis::tp: break;
+  }
+  return &parallel_dims::tp;
+}
+
+/// The shards that dim i of a value is split into.
+constexpr int shards(const type& v, int i, const parallel_dims& d) {
+  int ways = 1;
+  for (axis a : axes)
+    if (v[a] == V(i)) ways *= d.*degree_of(a);
+  return ways;
+}
+
+/// RC202: what is sharded must divide into equal shards of whole units.
+constexpr void check_shards(report& out, const trace& t, const parallel_dims& given, const layer_context& c) {
+  const parallel_dims d = resolve(given);
+  auto refused_before = [&](std::string_view text) {
+    for (const diagnostic& said : out)
+      if (said.text.view() == text) return true;
+    return false;
+  };
+  auto refuse_dim = [&](const type& v, int i) {
+    const dim& s = v.shape[i];
+    const int ways = shards(v, i, d);
+    sentence text, over;
+    offers found;
+    for (axis a : axes) {
+      if (v[a] != V(i) || d.*degree_of(a) == 1) continue;
+      over << (over.empty() ? "" : " * ") << name(a);
+      found.add_degree(given, degree_of(a), find_nearest_degree(given, degree_of(a), false, [&](const parallel_dims& x) {
+                         return s.count() % shards(v, i, x) == 0;
+                       }));
+    }
+    // Nobody writes a number of tokens: it follows from the length of a sequence.
+    const bool of_sequences = s.name == c.tokens.name;
+    const int each = of_sequences ? s.count() / c.seq : 1;
+    found.add(of_sequences ? "seq" : s.name, find_nearest(s.count() / each, std::numeric_limits<int>::max() / each - 1,
+                                                          [&](int n) { return n * each % ways == 0; }));
+    put_shards(text, s.name, s.count(), over.view(), ways) << found.view();
+    if (!refused_before(text.view())) refuse(out, 202) << text.view();
+  };
+  auto check_dims_of = [&](const type& v) {
+    for (int i = 0; i < v.ndim; ++i)
+      if (v.shape[i].count() % shards(v, i, d)) refuse_dim(v, i);
+  };
+  for (const weight_info& w : t.weights) check_dims_of(w.holds);
+  for (const type& v : t.values) check_dims_of(v);
+}
+
+/// RC211: a layer that cannot follow itself.
+constexpr void refuse_repeat(report& out, std::string_view layer, const type& x, const type& y) {
+  sentence& s = refuse(out, 211) << "layer '" << layer << "' is repeated, but ";
+  if (!rules::same_shape(x, y) || x.holds != y.holds) {
+    complaint::put_shape(s << "it makes ", y);
+    complaint::put_shape(s << " of ", x);
+    s << "; its result must be like its input";
+    return;
+  }
+  const char* separator = "";
+  for (axis a : axes)
+    if (x[a] != y[a]) {
+      complaint::put(s << separator << "its result is ", y, y[a]);
+      complaint::put(s << " over " << name(a) << " and its input ", x, x[a]);
+      separator = ", ";
+    }
+  s << "; end it with the conversion that gives the placement of its input";
+}
+
+/// RC210, RC211, RC213: what one layer does wrong. Says whether the next can be traced.
+constexpr bool check_layer(report& out, const trace& t, std::string_view layer, int count) {
+  if (!is_name(layer)) {
+    refuse(out, 224) << "a layer is named '" << layer << "'; " << legal_names;
+    return false;
+  }
+  for (const sentence& s : t.said) refuse(out, 210) << s.view();
+  if (!t.said.empty()) return false;
+  const type &x = t.values[t.input], &y = t.values[t.result];
+  if (y.holds == element::index) {
+    refuse(out, 213) << "the result of layer '" << layer << "' is token ids; expected rows of features, or a loss";
+    return false;
+  }
+  if (x.holds != element::index && t.gradients[t.input] < 0) {
+    refuse(out, 213) << "the result of layer '" << layer << "' does not depend on its input, so that the layers before it "
+                     << "are not trained; use the input";
+    return false;
+  }
+  if (count > 1 && y != x) refuse_repeat(out, layer, x, y);
+  return count == 1 || y == x;
+}
+
+/// RC210: sequences that do not make up the tokens of a data-parallel rank.
+constexpr void check_sequences(report& out, const trace& t, const parallel_dims& d) {
+  for (std::size_t i = 0; i < t.forward_ops; ++i) {
+    const op& o = t.ops[i];
+    const bool is_attention = o.kind == &ops::attention;
+    if (!is_attention && o.kind != &ops::rope && o.kind != &ops::position) continue;
+    const int tokens = t.values[o.in[0]].shape[0].size / static_cast<int>(batch_ranks(d)), seq = o.with.seq;
+    if (seq >= 1 && (is_attention ? static_cast<long long>(o.with.rows) * seq == tokens : tokens % seq == 0)) continue;
+    complaint c{o.kind->name, {}, o.from};
+    if (is_attention) c.begin() << o.with.rows << " sequences of " << seq << " tokens are not";
+    else c.begin() << "sequences of " << seq << " tokens do not divide";
+    c.text << " the " << tokens << " tokens of a microbatch on a data-parallel rank; rows * seq is";
+    refuse(out, 210) << c.text.view();
+  }
+}
+
+/// RC223: token ids are rows of the tables that they look up, and columns of the logits that they are targets of.
+constexpr void check_vocabulary(report& out, const trace& t, std::string_view layer, int used) {
+  const auto refuse_rows = [&](std::string_view what, const dim& rows) {
+    refuse(out, 223) << what << " of layer '" << layer << "' has " << rows.name << "=" << rows.size << " for token ids below " << used
+                     << "; make it at least that large, or take vocab_used=" << rows.size;
+  };
+  for (std::size_t i = 0; i < t.forward_ops; ++i) {
+    const op& o = t.ops[i];
+    if (o.kind == &ops::embedding && t.weights[o.weight[0]].holds.shape[0].size < used)
+      refuse_rows("the embedding", t.weights[o.weight[0]].holds.shape[0]);
+    if (o.kind == &ops::exp_sums && t.values[o.in[0]].shape[1].size < used)
+      refuse_rows("the loss", t.values[o.in[0]].shape[1]);
+  }
+}
+
+/// RC225: an op of a user's own has no kernel yet.
+constexpr void check_kernels(report& out, const trace& t) {
+  for (const op& o : t.ops) {
+    if (ops::has_kernel(o.kind)) continue;
+    complaint c{o.kind->name, {}, o.from};
+    c.begin() << "it is no op of rankc's, and this version has kernels for those alone; write it in ops of rankc/typed/ops.hpp";
+    refuse(out, 225) << c.text.view();
+    return;
+  }
+}
+
+/// RC226: what is typed over the data-parallel axes but not lowered there: tokens alone are sharded over them.
+constexpr void check_data_parallel(report& out, const trace& t, const parallel_dims& d) {
+  if (d.dp_replicate == 1) return;
+  constexpr axis dp = axis::dp_replicate;
+  for (const weight_info& w : t.weights) {
+    if (w.holds[dp] == I && w.gradient[dp] == P) continue;
+    complaint c{"parameter", w.name, w.from};
+    complaint::put(c.begin() << "it is ", w.holds, w.holds[dp]);
+    complaint::put(c.text << " and its gradient ", w.gradient, w.gradient[dp]);
+    refuse(out, 226) << c.text.view() << " over dp_replicate; this version has parameters that are the same on every replica, made of "
+                     << "its tokens";
+  }
+  for (const op& o : t.ops) {
+    if (o.over != dp || !ops::is_conversion(o.kind)) continue;
+    complaint c{o.kind->name, {}, o.from};
+    c.begin() << "a conversion over dp_replicate inside a layer is not lowered in this version: set dp_replicate=1";
+    refuse(out, 226) << c.text.view();
+    return;
+  }
+}
+
+/// The repeated layers of a model, and whether it has any entry of them.
+struct block_count {
+  int blocks = 0;
+  bool repeats = false;
+};
+constexpr block_count count_blocks(const auto& model) {
+  block_count n;
+  boost::hana::for_each(model.stack(), [&](const auto& e) {
+    if constexpr (is_repeat<std::decay_t<decltype(e)>>) n.blocks += count_of(e), n.repeats = true;
+  });
+  return n;
+}
+
+}  // namespace rankc::detail

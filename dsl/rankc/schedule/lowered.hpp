@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which placements of stages programs are written for: RC330 to RC332. What else is sound is refused.
+#pragma once
+#include <rankc/schedule/actions.hpp>
+
+#include <span>
+#include <vector>
+
+namespace rankc {
+
+namespace detail {
+
+constexpr void add_once(std::vector<int>& list, int n) {
+  for (int known : list)
+    if (known == n) return;
+  list.push_back(n);
+}
+
+/// The ranks that a rank sends to, or receives from, ascending.
+constexpr std::vector<int> find_neighbours(const action_table& t, int rank, bool sends) {
+  std::vector<int> found;
+  for (const std::vector<int>* rank_of : {&t.rank_of_stage, &t.reversed_rank_of_stage})
+    for (std::size_t s = 0; s < rank_of->size(); ++s) {
+      if ((*rank_of)[s] != rank) continue;
+      if (s + 1 < rank_of->size() && (sends || !t.inference)) add_once(found, (*rank_of)[s + 1]);
+      if (s > 0 && (!sends || !t.inference)) add_once(found, (*rank_of)[s - 1]);
+    }
+  std::vector<int> others;
+  for (int r = 0; r < t.ranks(); ++r)
+    for (int n : found)
+      if (n == r && n != rank) others.push_back(r);
+  return others;
+}
+
+/// RC330: a rank has streams to two other ranks and from two.
+constexpr void check_neighbours(report& out, const action_table& t) {
+  for (int rank = 0; rank < t.ranks(); ++rank)
+    for (bool sends : {true, false}) {
+      const std::vector<int> others = find_neighbours(t, rank, sends);
+      if (others.size() <= 2) continue;
+      sentence& s = refuse(out, 330) << "pipeline rank " << rank << (sends ? " sends to" : " receives from") << " ranks ";
+      for (std::size_t i = 0; i < others.size(); ++i) s << (i ? ", " : "") << others[i];
+      s << ", but a rank has streams to two others and from two; put stages that follow each other on fewer pairs of ranks, as the "
+        << "loop and V placements do";
+      return;
+    }
+}
+
+/// RC332: a rank without a stage has nothing to run.
+constexpr void check_every_rank(report& out, const action_table& t) {
+  for (int rank = 0; rank < t.ranks(); ++rank) {
+    bool has_stage = false;
+    for (int s = 0; s < t.stages(); ++s) has_stage |= t.has_stage(rank, s);
+    if (has_stage) continue;
+    refuse(out, 332) << "pipeline rank " << rank << " has none of the " << t.stages() << " stages; every rank has at least 1: take fewer "
+                     << "ranks, or more stages";
+    return;
+  }
+}
+
+/// RC331: gradients of what two pipeline ranks have in common are summed between them, and a rank is in one such pair.
+class copy_pairs {
+ public:
+  constexpr explicit copy_pairs(int ranks) : partner_(static_cast<std::size_t>(ranks), -1) {}
+
+  /// Ranks that have one and the same parameters.
+  constexpr void add(report& out, const std::vector<int>& holders) {
+    for (int a : holders)
+      for (int b : holders) {
+        if (a == b) continue;
+        if (partner_[a] < 0) partner_[a] = b;
+        if (partner_[a] == b || refused_) continue;
+        refused_ = true;
+        refuse(out, 331) << "pipeline rank " << a << " has parameters in common with rank " << partner_[a] << " and with rank " << b
+                         << ", and this version sums gradients between two ranks alone; put the stages of both directions, and those of "
+                         << "tied layers, on the same pairs of ranks, as dual_pipe does";
+      }
+  }
+
+ private:
+  std::vector<int> partner_;
+  bool refused_ = false;
+};
+
+}  // namespace detail
+
+/// Append what keeps a sound table from being lowered. `shared`: of each parameter that layers have in common, the stages
+/// of these layers.
+/// Errors: RC330, RC331, RC332.
+constexpr void check_lowerable(report& out, const action_table& t, std::span<const std::vector<int>> shared) {
+  const std::size_t before = out.size();
+  detail::check_every_rank(out, t);
+  if (out.size() > before) return;
+  detail::check_neighbours(out, t);
+  detail::copy_pairs pairs(t.ranks());
+  const auto add_holders = [&](const std::vector<int>& stages) {
+    std::vector<int> holders;
+    for (int s : stages) {
+      detail::add_once(holders, t.rank_of_stage[s]);
+      if (t.bidirectional()) detail::add_once(holders, t.reversed_rank_of_stage[s]);
+    }
+    pairs.add(out, holders);
+  };
+  if (t.bidirectional())
+    for (int s = 0; s < t.stages(); ++s) add_holders({s});
+  for (const std::vector<int>& stages : shared) add_holders(stages);
+}
+
+}  // namespace rankc

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+// Layers and models that a user may write and no other test has: a weight used twice, two rotary bases, dims and layers of
+// equal names, layers without parameters, names that are no identifiers.
+#pragma once
+#include <rankc/rankc.hpp>
+
+#include <boost/hana/concat.hpp>
+
+namespace odd {
+
+using namespace rankc;
+using context = layer_context;
+
+inline constexpr dim hidden{"hidden", 12}, vocab{"vocab", 32}, ffn{"ffn", 20}, narrow_ffn{"ffn", 16}, heads{"heads", 12, 6, "head_dim"},
+    wide_heads{"heads", 24, 12, "head_dim"};
+
+constexpr weight gain(trace& t, std::string_view name = "g") { return t.parameter(name, {hidden}, {}, initial::ones); }
+constexpr value up(trace& t, value x, std::string_view name, dim out) {
+  return linear(x, t.parameter(name, {out, hidden}, {{axis::tp, out.name}}, initial::normal, 0.3));
+}
+constexpr value down(trace& t, value x, std::string_view name, dim in) {
+  return linear(x, t.parameter(name, {hidden, in}, {{axis::tp, in.name}}, initial::normal, 0.3));
+}
+
+/// Attention over `parts` pieces of each sequence.
+constexpr value attend(value q, value k, value v, const context& c, int parts = 1) {
+  value keys = all_gather(k, axis::cp, c.tokens.name);
+  value values = all_gather(v, axis::cp, c.tokens.name);
+  return attention(q, keys, values, parts * c.rows, c.seq / parts);
+}
+
+/// An embedding, the layers, and a head tied to the embedding.
+template <class... Layers>
+struct model {
+  boost::hana::tuple<Layers...> layers;
+  int vocab = 32, vocab_used = 0;
+  constexpr void check(report&) const {}
+  constexpr auto stack() const {
+    using namespace boost::hana;
+    return concat(concat(make_tuple(models::gpt2_layers::embedding{odd::vocab, hidden}), layers),
+                  make_tuple(models::gpt2_layers::head{odd::vocab, hidden, true}));
+  }
+};
+template <class... Layers>
+constexpr model<Layers...> make(Layers... layers) {
+  return {boost::hana::tuple<Layers...>(layers...)};
+}
+
+/// One gain for two norms.
+struct norm_twice {
+  static constexpr std::string_view name = "norm_twice";
+  constexpr value forward(trace& t, value x, const context&) const {
+    weight g = gain(t);
+    return x + rms_norm(gelu(rms_norm(x, g)), g);
+  }
+};
+
+/// One gain with two shifts, and a matrix used three times.
+struct matrix_thrice {
+  static constexpr std::string_view name = "matrix_thrice";
+  constexpr value forward(trace& t, value x, const context&) const {
+    weight g = gain(t), s = t.parameter("s", {hidden}, {}, initial::zeros), b = t.parameter("b", {hidden}, {}, initial::zeros);
+    weight w = t.parameter("w", {hidden, dim{"hidden", 12}}, {}, initial::normal, 0.3);
+    value h = linear(layer_norm(x, g, s), w);
+    h = gelu(bias(linear(layer_norm(h, g, b), w), b));
+    return x + bias(linear(h, w), b);
+  }
+};
+
+/// Attention at rotary base `theta`; over sequences of the plan's length divided by `parts`.
+struct attention_layer {
+  std::string_view name;
+  double theta;
+  int parts = 1;
+  dim heads = odd::heads;
+  constexpr value forward(trace& t, value x, const context& c) const {
+    value h = enter_tp(rms_norm(x, gain(t)), c);
+    value q = rope(up(t, h, "q", heads), c.seq, theta), k = rope(up(t, h, "k", heads), c.seq, theta), v = up(t, h, "v", heads);
+    return x + leave_tp(down(t, attend(q, k, v, c, parts), "o", heads), c);
+  }
+};
+
+/// Two attentions with heads of two sizes, lengths and bases.
+struct two_attentions {
+  static constexpr std::string_view name = "two_attentions";
+  constexpr value forward(trace& t, value x, const context& c) const {
+    value h = enter_tp(rms_norm(x, gain(t)), c);
+    value q = rope(up(t, h, "q", heads), c.seq, 10), k = rope(up(t, h, "k", heads), c.seq / 2, 100), v = up(t, h, "v", heads);
+    value a = down(t, attend(q, k, v, c), "o", heads);
+    value q2 = rope(up(t, h, "q2", wide_heads), c.seq, 1000), k2 = up(t, h, "k2", wide_heads), v2 = up(t, h, "v2", wide_heads);
+    value b = down(t, attend(q2, k2, v2, c, 2), "o2", wide_heads);
+    return x + leave_tp(a + b, c);
+  }
+};
+
+/// Two feed-forwards whose dims have one name and two sizes.
+struct two_ffn {
+  static constexpr std::string_view name = "two_ffn";
+  constexpr value forward(trace& t, value x, const context& c) const {
+    value h = enter_tp(rms_norm(x, gain(t)), c);
+    value a = down(t, gelu(up(t, h, "ua", ffn)), "da", ffn), b = down(t, gelu(up(t, h, "ub", narrow_ffn)), "db", narrow_ffn);
+    return x + leave_tp(a + b, c);
+  }
+};
+
+/// A feed-forward of any name and width.
+struct mlp {
+  std::string_view name;
+  dim inner = ffn;
+  std::string_view gain_name = "g", up_name = "u", down_name = "d";
+  constexpr value forward(trace& t, value x, const context& c) const {
+    value h = enter_tp(rms_norm(x, gain(t, gain_name)), c);
+    return x + leave_tp(down(t, gelu(up(t, h, up_name, inner)), down_name, inner), c);
+  }
+};
+
+/// Every parameter is sharded over tp.
+struct only_sharded {
+  static constexpr std::string_view name = "only_sharded";
+  constexpr value forward(trace& t, value x, const context& c) const {
+    return leave_tp(down(t, gelu(up(t, enter_tp(x, c), "u", ffn)), "d", ffn), c);
+  }
+};
+
+/// None is.
+struct only_whole {
+  static constexpr std::string_view name = "only_whole";
+  constexpr value forward(trace& t, value x, const context&) const { return x + gelu(rms_norm(x, gain(t))); }
+};
+
+struct no_parameters {
+  static constexpr std::string_view name = "no_parameters";
+  constexpr value forward(trace&, value x, const context&) const { return x + gelu(x); }
+};
+
+struct identity {
+  static constexpr std::string_view name = "identity";
+  constexpr value forward(trace&, value x, const context&) const { return x; }
+};
+
+/// Its result's gradient is its input's.
+struct only_bias {
+  static constexpr std::string_view name = "only_bias";
+  constexpr value forward(trace& t, value x, const context&) const { return bias(x, t.parameter("b", {hidden}, {}, initial::zeros)); }
+};
+
+/// Its result is read again in backward.
+struct bare_attention {
+  static constexpr std::string_view name = "bare_attention";
+  constexpr value forward(trace& t, value x, const context& c) const {
+    const dim all{"hidden", 12, 6, "head_dim"};
+    const auto project = [&](std::string_view w) { return linear(x, t.parameter(w, {all, hidden}, {}, initial::normal, 0.3)); };
+    value q = project("q"), k = project("k"), v = project("v");
+    value a = attend(q, k, v, c);
+    return linear(a, t.parameter("o", {hidden, all}, {}, initial::normal, 0.3));
+  }
+};
+
+/// A pending sum that is reduced twice, and a value used three times.
+struct sums {
+  static constexpr std::string_view name = "sums";
+  constexpr value forward(trace& t, value x, const context& c) const {
+    value h = down(t, gelu(up(t, replicate(rms_norm(x, gain(t)), axis::tp), "u", ffn)), "d", ffn);
+    value once = all_reduce(h, axis::tp);
+    value twice = all_reduce(h + h, axis::tp);
+    value y = once + twice;
+    (void)c;
+    return x + y + y + y;
+  }
+};
+
+/// From rows of one width to another; stands between repeated layers.
+struct project {
+  std::string_view name;
+  dim from, to;
+  constexpr value forward(trace& t, value x, const context&) const {
+    return gelu(linear(x, t.parameter(name, {to, from}, {}, initial::normal, 0.3)));
+  }
+};
+
+/// A residual layer on rows of a given width.
+struct residual {
+  static constexpr std::string_view name = "residual";
+  dim width;
+  constexpr value forward(trace& t, value x, const context&) const {
+    value h = rms_norm(x, t.parameter("g", {width}, {}, initial::ones));
+    return x + gelu(linear(h, t.parameter("w", {width, dim{width.name, width.size}}, {}, initial::normal, 0.3)));
+  }
+};
+
+/// A head whose loss counts `factor` times.
+struct scaled_head {
+  static constexpr std::string_view name = "head";
+  double factor;
+  constexpr value forward(trace& t, value x, const context& c) const {
+    value h = enter_tp(rms_norm(x, t.parameter("norm", {hidden}, {}, initial::ones)), c);
+    value logits = linear(h, t.parameter("lm_head", {vocab, hidden}, {{axis::tp, "vocab"}}, initial::normal, 0.3));
+    return cross_entropy(logits, c.targets, axis::tp, factor * c.loss_scale);
+  }
+};
+
+/// What an embedding has, used by a layer between it and the head.
+struct tied_between {
+  static constexpr std::string_view name = "tied_between";
+  constexpr value forward(trace& t, value x, const context& c) const {
+    weight table = t.tied("wte", {vocab, hidden}, {{axis::tp, "vocab"}});
+    value h = gelu(linear(enter_tp(x, c), table));
+    return x + leave_tp(linear(h, t.parameter("back", {hidden, vocab}, {{axis::tp, "vocab"}}, initial::normal, 0.3)), c);
+  }
+};
+
+/// Layers alone, none repeated; the stack is theirs.
+template <class... Layers>
+struct bare_model {
+  boost::hana::tuple<Layers...> layers;
+  int vocab = 32, vocab_used = 0;
+  constexpr void check(report&) const {}
+  constexpr auto stack() const { return layers; }
+};
+template <class... Layers>
+constexpr bare_model<Layers...> make_bare(Layers... layers) {
+  return {boost::hana::tuple<Layers...>(layers...)};
+}
+
+}  // namespace odd

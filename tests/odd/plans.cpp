@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plans.hpp"
+
+#include <rankc/make_plan.hpp>
+#include <rankc/schedules/from_csv.hpp>
+#include <rankc/schedules/interleaved_one_f_one_b.hpp>
+#include <rankc/schedules/zero_bubble_v.hpp>
+
+#include "models.hpp"
+
+namespace odd {
+
+namespace {
+
+constexpr training recipe{.seq = 8, .global_batch = 12, .precision = f64};
+
+class list {
+ public:
+  template <class Model>
+  void add(const char* family, const char* layout, const Model& model, const parallel_dims& dims, const auto& schedule,
+           std::span<const int> stage_layers = {}) {
+    const std::string name = std::string("odd_") + family + "_" + layout;
+    out.push_back({family, layout, make_plan(name, model, dims, schedule, recipe, clusters::cpu, stage_layers)});
+  }
+  /// On one rank, with one microbatch and with three.
+  void add_one(const char* family, const auto& model) {
+    add(family, "one", model, {}, schedules::gpipe{1});
+    add(family, "three", model, {}, schedules::gpipe{3});
+  }
+  std::vector<odd_plan> out;
+};
+
+constexpr parallel_dims tp2{.world = 2, .tp = 2}, pp2{.world = 2, .pp = 2}, pp3{.world = 3, .pp = 3},
+    sp{.world = 4, .dp_replicate = 2, .tp = 2, .sequence_parallel = true}, eight{.world = 8, .dp_replicate = 2, .tp = 2, .pp = 2},
+    six{.world = 6, .tp = 2, .pp = 3};
+constexpr schedules::gpipe once{1};
+constexpr schedules::one_f_one_b three{3};
+constexpr schedules::zero_bubble_v v{3};
+
+}  // namespace
+
+std::vector<odd_plan> plans() {
+  using boost::hana::make_tuple;
+  namespace g = models::gpt2_layers;
+  list l;
+
+  const auto norms = make(repeat{4, norm_twice{}});
+  l.add_one("norm_twice", norms);
+  l.add("norm_twice", "zbv", norms, pp2, v);
+  const auto matrices = make(repeat{4, matrix_thrice{}});
+  l.add_one("matrix_thrice", matrices);
+  l.add("matrix_thrice", "zbv", matrices, pp2, v);
+
+  const auto bases = make(repeat{2, attention_layer{"near", 10}}, repeat{2, attention_layer{"far", 1000}});
+  l.add_one("rope_bases", bases);
+  l.add("rope_bases", "pp2", bases, pp2, three);
+  l.add("rope_bases", "zbv", bases, {.world = 4, .tp = 2, .pp = 2}, v);
+  const auto attentions = make(repeat{2, two_attentions{}}, repeat{2, attention_layer{"window", 10, 2}});
+  l.add_one("attentions", attentions);
+  l.add("attentions", "sp", attentions, sp, three);
+
+  const auto dims = make(repeat{2, two_ffn{}});
+  l.add_one("equal_dims", dims);
+  l.add("equal_dims", "tp2", dims, tp2, once);
+  const auto layers = make(repeat{2, mlp{"mlp"}}, mlp{"mlp", narrow_ffn}, repeat{2, mlp{"mlp", narrow_ffn}}, mlp{"mlp", ffn, "g2", "u2", "d2"},
+                           mlp{"layers.0", ffn, "g3", "u3", "d3"});
+  l.add_one("equal_layers", layers);
+  l.add("equal_layers", "eight", layers, eight, three);
+  const auto names = make(repeat{2, mlp{"my-block", {"up-dim", 20}, "int", "a.b", "a_b"}}, repeat{1, mlp{"x", {"tp", 16}, "parameters", "w", "r"}},
+                          mlp{"7b", {"class", 20}, "double", "loss", "y"}, mlp{"weights", {"linear", 20}, "place", "ids", "work"},
+                          mlp{"d_weights", {"x", 20}, "real", "at", "norm1"});
+  l.add_one("names", names);
+  l.add("names", "eight", names, eight, three);
+
+  const auto sharded = make(repeat{3, only_sharded{}});
+  l.add_one("only_sharded", sharded);
+  l.add("only_sharded", "six", sharded, six, once);
+  const auto whole = make(repeat{3, only_whole{}});
+  l.add_one("only_whole", whole);
+  l.add("only_whole", "six", whole, six, three);
+  const auto none = make(repeat{4, no_parameters{}});
+  l.add_one("no_parameters", none);
+  l.add("no_parameters", "pp4", none, {.world = 8, .tp = 2, .pp = 4}, three);
+  l.add("no_parameters", "zbv", none, pp2, v);
+
+  const auto handed = make(repeat{2, identity{}}, only_bias{}, repeat{2, only_bias{}}, identity{}, repeat{2, bare_attention{}});
+  l.add_one("handed_on", handed);
+  l.add("handed_on", "pp3", handed, pp3, three);
+  l.add("handed_on", "zbv", handed, {.world = 4, .dp_replicate = 2, .pp = 2}, v);
+  const auto summed = make(repeat{2, sums{}});
+  l.add_one("sums", summed);
+  l.add("sums", "tp2", summed, tp2, three);
+
+  const auto uneven = make(repeat{3, mlp{"mlp"}});
+  l.add_one("three_stages", uneven);
+  l.add("three_stages", "on_two", uneven, pp2, schedules::from_csv<"0F0, 2F0, 2B0, 0B0\n1F0, 1B0">{});
+  constexpr int listed[]{1, 1, 1};
+  l.add("three_stages", "listed", uneven, pp2, schedules::from_csv<"0F0, 2F0, 2B0, 0B0\n1F0, 1B0">{}, listed);
+  l.add("three_stages", "halves", uneven, pp2, schedules::from_csv<"0F0, 0F1, 0I0, 0W0, 0I1, 0W1\n1F0, 1I0, 1W0, 1F1, 1I1, 1W1">{});
+
+  const dim broad{"broad", 30}, slim{"slim", 6};
+  const auto widths = make_bare(g::embedding{vocab, hidden}, repeat{2, residual{hidden}}, project{"out", hidden, broad},
+                                repeat{2, residual{broad}}, project{"in", broad, slim}, repeat{2, residual{slim}},
+                                project{"back", slim, hidden}, scaled_head{1});
+  l.add_one("widths", widths);
+  l.add("widths", "pp3", widths, pp3, three);
+  l.add("widths", "loop", widths, {.world = 6, .dp_replicate = 2, .pp = 3}, schedules::interleaved_one_f_one_b{3, 2});
+
+  const auto scaled = make_bare(g::embedding{vocab, hidden}, repeat{2, mlp{"mlp"}}, scaled_head{2.5});
+  l.add_one("scaled", scaled);
+  l.add("scaled", "eight", scaled, eight, three);
+  const auto alone = make_bare(g::embedding{vocab, hidden}, mlp{"mlp"}, scaled_head{1});
+  l.add_one("no_repeat", alone);
+  l.add("no_repeat", "sp", alone, sp, three);
+  const auto shared = make(tied_between{}, repeat{2, mlp{"mlp"}});
+  l.add_one("tied_thrice", shared);
+  l.add("tied_thrice", "pp2", shared, {.world = 4, .tp = 2, .pp = 2}, three);
+  return l.out;
+}
+
+}  // namespace odd
