@@ -11,11 +11,13 @@ namespace {
 constexpr op_def bare_gelu{"gelu"};
 
 weight declare(trace& t, const parameter& p) {
+  const auto with = [&](std::initializer_list<dim> shape, std::initializer_list<shard> by) {
+    return p.tied ? t.tied(p.name, shape, by) : t.parameter(p.name, shape, by, p.start, p.std);
+  };
   const std::vector<dim>& d = p.shape;
-  if (p.sharded_by.empty())
-    return d.size() == 1 ? t.parameter(p.name, {d[0]}, {}, p.start, p.std) : t.parameter(p.name, {d[0], d[1]}, {}, p.start, p.std);
   const shard by{axis::tp, p.sharded_by};
-  return d.size() == 1 ? t.parameter(p.name, {d[0]}, {by}, p.start, p.std) : t.parameter(p.name, {d[0], d[1]}, {by}, p.start, p.std);
+  if (d.size() == 1) return p.sharded_by.empty() ? with({d[0]}, {}) : with({d[0]}, {by});
+  return p.sharded_by.empty() ? with({d[0], d[1]}, {}) : with({d[0], d[1]}, {by});
 }
 
 /// The layer's weights, each declared where it is first used.

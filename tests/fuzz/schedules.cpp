@@ -35,6 +35,7 @@ schedule collect_for(int pp, const auto& from) {
 /// As schedules::from_csv, whose text is a template argument.
 schedule read_text(const schedule_choice& c, int pp) {
   schedule s{1, 1, "from_csv"};
+  s.as_written = true;
   s.emitted = parse_csv(s.said, c.text);
   if (!accepts(s.said)) return s;
   const action_table& t = s.emitted;

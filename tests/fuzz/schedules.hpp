@@ -31,6 +31,7 @@ struct schedule {
   std::string_view name;
   action_table emitted{};
   report said{};
+  bool as_written = false;
   action_table table(int) const { return emitted; }
   int stages(int) const { return emitted.stages(); }
   void check(report& out, int) const { out.insert(out.end(), said.begin(), said.end()); }
