@@ -25,7 +25,7 @@ names draw_names(draws& d, bool is_plain) {
 palette draw_palette(draws& d, const names& n, int seq) {
   palette p;
   p.seq = seq;
-  p.hidden = {n.hidden, d.one_of({4, 6, 8, 8, 10, 12, 12, 7, 5, 16, 1})};
+  p.hidden = {n.hidden, d.one_of({4, 6, 8, 8, 10, 12, 12, 7, 5, 16, 3})};
   p.vocab = {n.vocab, d.one_of({12, 12, 24, 24, 36, 16, 32, 13, 30})};
   for (int i = d.between(1, 3); i > 0; --i)
     p.widths.push_back({d.chance(70) ? n.ffn : "other", d.one_of({12, 12, 24, 24, 36, 16, 8, 20, 7})});
@@ -45,7 +45,7 @@ std::string_view draw_layer_name(draws& d, bool is_plain) {
 
 /// Standalone entries and repeats between the embedding and the head, 'r' a repeat.
 std::string_view draw_pattern(draws& d) {
-  return d.one_of<std::string_view>({"r", "r", "r", "r", "r", "rr", "rr", "rsr", "rsr", "srs", "srs", "rrr", "", "s", "rs"});
+  return d.one_of<std::string_view>({"r", "r", "r", "r", "r", "rr", "rr", "rsr", "rsr", "srs", "srs", "rrr", "", "s", "rs", "sr", "ss"});
 }
 
 training draw_recipe(draws& d) {
@@ -69,6 +69,21 @@ void tell_apart(draws& d, fuzz::model& m) {
     for (parameter& p : e.layer.parameters)
       for (int n = 2; !p.tied && taken.count(p.name) && !d.chance(1); ++n) p.name = lasting(std::string(p.name) + "_" + std::to_string(n));
     for (const parameter& p : e.layer.parameters) taken.insert(p.name);
+  }
+}
+
+/// A standalone layer takes a parameter of an earlier one.
+void tie(draws& d, fuzz::model& m) {
+  for (std::size_t e = 2; e < m.entries.size(); ++e) {
+    const std::size_t from = static_cast<std::size_t>(d.below(static_cast<int>(e)));
+    if (m.entries[e].repeated || m.entries[from].repeated) continue;
+    for (parameter& p : m.entries[e].layer.parameters)
+      for (const parameter& q : m.entries[from].layer.parameters)
+        if (!p.tied && p.shape == q.shape && p.sharded_by == q.sharded_by && d.chance(40)) {
+          p.tied = true;
+          p.name = q.name;
+          break;
+        }
   }
 }
 
@@ -128,6 +143,7 @@ void draw_model(plan& p) {
   m.entries.push_back({last.finish(loss)});
 
   tell_apart(d, m);
+  if (d.chance(25)) tie(d, m);
   if (d.chance(6)) draw_fault(d, m);
   if (d.chance(20)) {
     m.offers_sizes = true;

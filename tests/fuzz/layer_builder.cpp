@@ -64,11 +64,42 @@ int layer_builder::norm(int x, dim d) {
   return add_step({.kind = step_kind::layer_norm, .in = {x}, .weights = {gain, shift}});
 }
 
+int layer_builder::tangled(int x, int other, dim d, std::string_view by) {
+  switch (draw_.below(by.empty() ? 8 : 5)) {
+    case 0: return add_step({.kind = step_kind::gelu, .in = {x}});
+    case 1: return add_step({.kind = step_kind::swiglu, .in = {x, other}});
+    case 2: return maybe_bias(x, d, by, 100);
+    case 3: case 4: return sum(x, other);
+    case 5: return norm(x, d);
+    case 6: return linear(x, d, d, "");
+    default: {
+      const int table = weight("wpe", {dim{"positions", sizes_.seq}, d}, "", initial::normal);
+      return add_step({.kind = step_kind::position, .in = {x}, .weights = {table}});
+    }
+  }
+}
+
+int layer_builder::tangle(int x, dim d, std::string_view by) {
+  std::vector<int> values{x}, unread;
+  for (int n = draw_.between(2, 6); n > 0; --n) {
+    const int a = draw_.one_in(values), b = draw_.one_in(values);
+    const int y = tangled(a, b, d, by);
+    const step& last = out_.steps.back();
+    for (int v : last.in) unread.erase(std::remove(unread.begin(), unread.end(), v), unread.end());
+    values.push_back(y);
+    unread.push_back(y);
+  }
+  int y = unread[0];
+  for (std::size_t i = 1; i < unread.size(); ++i) y = draw_.chance(50) ? sum(y, unread[i]) : sum(unread[i], y);
+  return y;
+}
+
 /// From hidden features to an activation of `wide` ones.
 int layer_builder::activation(int x, dim hidden, dim wide, std::string_view by) {
   const int up = maybe_bias(linear(x, hidden, wide, by), wide, by, 35);
-  switch (draw_.below(5)) {
+  switch (draw_.below(6)) {
     case 0: return up;
+    case 5: return tangle(up, wide, by);
     case 1: case 2: {
       const int second = draw_.chance(10) ? up : maybe_bias(linear(x, hidden, wide, by), wide, by, 20);
       return add_step({.kind = step_kind::swiglu, .in = {up, second}});
@@ -86,6 +117,7 @@ int layer_builder::mlp(int x, dim hidden) {
     const int part = linear(activation(h, hidden, wide, wide.name), wide, hidden, wide.name);
     y = n ? sum(y, part) : part;
   }
+  if (draw_.chance(2)) return sum(leave(y), leave(y));
   return maybe_bias(leave(y), hidden, "", 35);
 }
 
@@ -131,7 +163,8 @@ int layer_builder::attention(int x, dim hidden) {
 
 /// A branch without a tensor-parallel region.
 int layer_builder::small(int x, dim hidden) {
-  switch (draw_.below(7)) {
+  switch (draw_.below(9)) {
+    case 7: case 8: return tangle(x, hidden, "");
     case 0: return norm(x, hidden);
     case 1: return add_step({.kind = step_kind::gelu, .in = {norm(x, hidden)}});
     case 2: return add_step({.kind = step_kind::gelu, .in = {x}});
@@ -146,7 +179,7 @@ int layer_builder::small(int x, dim hidden) {
 }
 
 int layer_builder::branch(int x, dim hidden) {
-  const int kind = draw_.below(10);
+  const int kind = draw_.below(11);
   const int y = kind < 4 ? mlp(x, hidden) : kind < 7 ? attention(x, hidden) : kind < 8 ? whole_mlp(x, hidden) : small(x, hidden);
   switch (draw_.below(24)) {
     case 0: case 6: return y;

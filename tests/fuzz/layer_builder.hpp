@@ -39,6 +39,9 @@ class layer_builder {
   int enter(int x) { return add_step({.kind = step_kind::enter_tp, .in = {x}}); }
   int leave(int x) { return add_step({.kind = step_kind::leave_tp, .in = {x}}); }
 
+  /// Steps of any order over values of one kind; each one's result counts.
+  int tangle(int x, dim d, std::string_view by);
+  int tangled(int x, int other, dim d, std::string_view by);
   int activation(int x, dim hidden, dim wide, std::string_view by);
   int mlp(int x, dim hidden);
   int whole_mlp(int x, dim hidden);

@@ -83,7 +83,8 @@ plan_data make(const plan& p, const std::string& name) {
   constexpr bool s = false, r = true;
   if (try_sizes(p, name, out) || try_pattern<s, r, s>(p, name, out) || try_pattern<s, s>(p, name, out) ||
       try_pattern<s, s, s>(p, name, out) || try_pattern<s, r, r, s>(p, name, out) || try_pattern<s, r, s, s>(p, name, out) ||
-      try_pattern<s, r, s, r, s>(p, name, out) || try_pattern<s, s, r, s, s>(p, name, out) || try_pattern<s, r, r, r, s>(p, name, out))
+      try_pattern<s, r, s, r, s>(p, name, out) || try_pattern<s, s, r, s, s>(p, name, out) || try_pattern<s, r, r, r, s>(p, name, out) ||
+      try_pattern<s, s, r, s>(p, name, out) || try_pattern<s, s, s, s>(p, name, out))
     return out;
   throw std::logic_error("a model whose layers stand in no pattern of plan.cpp");
 }
