@@ -8,12 +8,13 @@
 #include <fstream>
 #include <iostream>
 #include <rankc/codegen/certificate.hpp>
-#include <rankc/codegen/lowered.hpp>
+#include <rankc/codegen/gate.hpp>
 #include <rankc/codegen/prove.hpp>
 #include <rankc/version.hpp>
 
 #include "emit/emit.hpp"
 #include "passes/explain.hpp"
+#include "write_files.hpp"
 
 namespace rankc::codegen {
 
@@ -22,17 +23,6 @@ namespace {
 void print_diagnostics(const plan_data& plan) {
   for (const diagnostic& d : plan.diagnostics)
     fmt::print(stderr, "{}[RC{}]: {}\n", d.warning ? "warning" : "error", d.id, d.text.view());
-}
-
-/// Write a file only where it differs, so that nothing downstream is built again; say whether it did.
-bool write_file(const std::filesystem::path& path, const std::string& text) {
-  std::ifstream old(path, std::ios::binary);
-  if (old && std::string(std::istreambuf_iterator<char>(old), {}) == text) return false;
-  old.close();
-  std::ofstream out(path, std::ios::binary);
-  out << text;
-  if (!out.flush()) throw std::runtime_error(fmt::format("cannot write {}", path.string()));
-  return true;
 }
 
 std::string read_file(const std::filesystem::path& path) {
@@ -63,22 +53,9 @@ dtype type_for(const plan_data& plan, const std::string& wanted, target to) {
   return asked == f64 ? dtype::f64 : asked == bf16 && to == target::cuda ? dtype::bf16 : dtype::f32;
 }
 
-/// RC401: what every rank needs must fit into what it has.
-void check_memory(const lowered& l) {
-  for (const pipeline_rank& r : l.ranks) {
-    const std::size_t needed = r.arena.bytes + bytes_beside_arena(l, r);
-    if (l.plan->machines.memory > 0 && needed > static_cast<std::size_t>(l.plan->machines.memory))
-      throw std::runtime_error(fmt::format("RC401: the ranks of pipeline coordinate {} need {} of {}; use more tp or pp, or fewer rows per microbatch",
-                                           r.index, readable_bytes(needed), readable_bytes(l.plan->machines.memory)));
-  }
-}
-
-/// Lower and prove; nothing is written of a program without a proof.
 lowered lower_and_prove(const plan_data& plan, dtype type, target to) {
   lowered l = lower(plan, type, to);
-  check_memory(l);
-  for (const program& p : {expand_train(l), expand_evaluate(l)})
-    if (const verdict v = prove(p); !v.ok) throw std::logic_error(fmt::format("the lowered program is not sound: {}", fmt::join(v.reasons, "; ")));
+  check_or_throw(l);
   return l;
 }
 
@@ -131,9 +108,9 @@ int generator_main(const plan_data& plan, int argc, char** argv) {
       else if (out.empty()) throw std::runtime_error("emit: --out DIR or --explain PASS is needed");
       if (!out.empty()) {
         const std::filesystem::path folder(out);
+        const auto files = emit(l, target_name);
         std::filesystem::create_directories(folder);
-        bool changed = false;
-        for (const auto& [name, text] : emit(l, target_name)) changed |= write_file(folder / name, text);
+        const bool changed = write_files(folder, files);
         // A build system knows this file alone: it is new whenever what it includes is.
         const auto source = folder / "program.cpp";
         if (changed) std::filesystem::last_write_time(source, std::filesystem::file_time_type::clock::now());

@@ -11,7 +11,8 @@ add_executable(rankc_dsl_test
   dsl/models/models_test.cpp
   dsl/typed/collectives_test.cpp
   dsl/typed/gradients_test.cpp
-  dsl/typed/rules_test.cpp)
+  dsl/typed/rules_test.cpp
+  dsl/typed/tokens_test.cpp)
 target_include_directories(rankc_dsl_test PRIVATE dsl)
 target_link_libraries(rankc_dsl_test PRIVATE rankc::dsl rankc_test_main)
 target_compile_options(rankc_dsl_test PRIVATE -Wno-missing-field-initializers)
@@ -51,24 +52,40 @@ target_link_libraries(dsl_heuristics PRIVATE rankc::dsl rankc_test_main)
 target_compile_options(dsl_heuristics PRIVATE -Wno-missing-field-initializers)
 add_test(NAME dsl/heuristics COMMAND dsl_heuristics)
 
-# g++ and clang are two front ends that a plan must look the same to. clang prints sentences from 16 on.
+# Every header alone, and all in either order.
 set(boost_includes)
 foreach(folder IN LISTS Boost_INCLUDE_DIRS)
   list(APPEND boost_includes -isystem "${folder}")
 endforeach()
+add_test(NAME dsl/headers COMMAND ${CMAKE_COMMAND} "-DFOLDER=${PROJECT_SOURCE_DIR}/dsl"
+  "-DCOMPILER=${CMAKE_CXX_COMPILER};-std=c++20;-I${PROJECT_SOURCE_DIR}/dsl;${boost_includes}"
+  "-DOUT=${CMAKE_CURRENT_BINARY_DIR}/dsl_headers" -P "${CMAKE_CURRENT_SOURCE_DIR}/dsl/headers.cmake")
+
+# g++ and clang are two front ends that a plan must look the same to. clang takes plans from 17 on.
 function(rankc_front_end name compiler)
   set(command "${compiler}" -std=c++20 "-I${PROJECT_SOURCE_DIR}/dsl" ${boost_includes} ${ARGN})
-  foreach(family IN ITEMS dims model schedule several typed)
+  foreach(family IN ITEMS dims model parts recipe schedule several typed)
     add_test(NAME dsl/rejects/${family}/${name}
       COMMAND ${CMAKE_COMMAND} "-DSOURCE=${CMAKE_CURRENT_SOURCE_DIR}/dsl/rejects/${family}.cpp" "-DCOMPILER=${command}"
               -P "${CMAKE_CURRENT_SOURCE_DIR}/dsl/expect_errors.cmake")
   endforeach()
+  # What a reader of an error sees first.
+  foreach(mistake IN ITEMS broken_rule members_in_another_order misspelt_dim misspelt_member model_not_constexpr
+                           plan_not_constexpr schedule_without_its_header)
+    add_test(NAME dsl/mistakes/${mistake}/${name}
+      COMMAND ${CMAKE_COMMAND} "-DSOURCE=${CMAKE_CURRENT_SOURCE_DIR}/dsl/mistakes/${mistake}.cpp"
+              "-DCOMPILER=${command};-Werror" -DNAME=${name} -P "${CMAKE_CURRENT_SOURCE_DIR}/dsl/expect_lines.cmake")
+  endforeach()
+  add_test(NAME dsl/mistakes/undefined_schedules/${name}
+    COMMAND ${CMAKE_COMMAND} "-DFOLDER=${PROJECT_SOURCE_DIR}/dsl" "-DCOMPILER=${command}"
+            "-DOUT=${CMAKE_CURRENT_BINARY_DIR}/undefined_schedules_${name}.cpp"
+            -P "${CMAKE_CURRENT_SOURCE_DIR}/dsl/undefined_schedules.cmake")
   add_test(NAME dsl/listing/${name}
     COMMAND ${CMAKE_COMMAND} "-DFOLDER=${CMAKE_CURRENT_SOURCE_DIR}/dsl/listing" "-DCOMPILER=${command}"
             "-DOUT=${CMAKE_CURRENT_BINARY_DIR}/listing_${name}" -P "${CMAKE_CURRENT_SOURCE_DIR}/dsl/listing/compare.cmake")
 endfunction()
 find_program(RANKC_TEST_GXX g++)
-find_program(RANKC_TEST_CLANGXX NAMES clang++-16 clang++-17 clang++-18 clang++-19 clang++)
+find_program(RANKC_TEST_CLANGXX NAMES clang++-19 clang++-18 clang++-17)
 if(RANKC_TEST_GXX)
   rankc_front_end(g++ "${RANKC_TEST_GXX}" -fconstexpr-ops-limit=2147483647)
 endif()

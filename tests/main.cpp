@@ -1,3 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
-#include <doctest/doctest.h>
+#include "run_tests.hpp"
+
+int main(int argc, char** argv) {
+  doctest::Context context(argc, argv);
+  return run_tests(context);
+}

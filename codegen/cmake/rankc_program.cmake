@@ -1,4 +1,4 @@
-# add_rankc_program(<name> PLAN <plan.hpp> NAME <plan's C++ name> [TARGET host|cuda] [DTYPE f32|f64|bf16])
+# add_rankc_program(<name> PLAN <plan.hpp> NAME <C++ name of a constexpr plan> [TARGET host|cuda] [DTYPE f32|f64|bf16])
 # add_rankc_program(<name> GENERATOR <another's>_rankc [TARGET host|cuda] [DTYPE f32|f64|bf16])
 #
 #   <name>_rankc    the generator: the plan linked to rankc::codegen; none where another program of the plan has one
@@ -7,6 +7,7 @@
 #
 # The files are known before the plan is: one source per program, which includes what the generator writes beside it.
 include_guard(DIRECTORY)
+include("${CMAKE_CURRENT_LIST_DIR}/declared_plans.cmake")
 
 function(add_rankc_program name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "PLAN;NAME;GENERATOR;TARGET;DTYPE" "")
@@ -48,10 +49,13 @@ function(add_rankc_program name)
     cmake_path(ABSOLUTE_PATH arg_PLAN BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}" NORMALIZE)
     cmake_path(GET arg_PLAN PARENT_PATH plan_dir)
     cmake_path(GET arg_PLAN FILENAME plan_file)
+    rankc_check_plan(${name} "${arg_PLAN}" "${arg_NAME}")
     file(CONFIGURE OUTPUT "${CMAKE_CURRENT_BINARY_DIR}/${name}_rankc.cpp" CONTENT [[
 #include <@plan_file@>
 #include <rankc/codegen/generator.hpp>
-int main(int argc, char** argv) { return rankc::codegen::generator_main(@arg_NAME@::data("@name@"), argc, argv); }
+constexpr auto& declared = @arg_NAME@;  // add_rankc_program(@name@): NAME must be a constexpr plan that @plan_file@ declares
+static_assert(rankc::is_plan<decltype(declared)>, "add_rankc_program(@name@): NAME @arg_NAME@ is not a rankc::plan");
+int main(int argc, char** argv) { return rankc::codegen::generator_main(rankc::make_plan("@name@", declared), argc, argv); }
 ]] @ONLY)
     add_executable(${name}_rankc "${CMAKE_CURRENT_BINARY_DIR}/${name}_rankc.cpp")
     target_include_directories(${name}_rankc PRIVATE "${plan_dir}")

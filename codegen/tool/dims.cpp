@@ -69,7 +69,7 @@ void write_communicators(std::string& out, const std::vector<planned_communicato
   for (const planned_communicator& c : plan) {
     fmt::format_to(std::back_inserter(out), R"({}{{"size":{},"groups":{},"serves":[)", out.back() == '[' ? "" : ",",
                    c.groups.size(), c.groups.count(l.ranks()));
-    for (const communication& s : c.serves)
+    for (const communicator_purpose& s : c.serves)
       fmt::format_to(std::back_inserter(out), R"({}"{}")", out.back() == '[' ? "" : ",", name(s.over));
     out += "]}";
   }

@@ -46,7 +46,7 @@ std::string table_of_communicators(const std::vector<planned_communicator>& plan
   std::string out = fmt::format("{:<16} {:>10} {:>10}   serve\n", "communicators", "size", "groups");
   for (std::size_t i = 0; i < plan.size(); ++i) {
     out += fmt::format("  {:<14} {:>10} {:>10}   ", i, plan[i].groups.size(), plan[i].groups.count(l.ranks()));
-    for (const communication& c : plan[i].serves)
+    for (const communicator_purpose& c : plan[i].serves)
       out += fmt::format("{}{}: {}", &c == plan[i].serves.data() ? "" : "; ", name(c.over), c.what);
     out += "\n";
   }

@@ -11,7 +11,11 @@ inline constexpr auto byte_gpt = models::gpt2{.layers = 4, .hidden = 128, .heads
 inline constexpr training byte_recipe{.seq = 128, .global_batch = 16, .precision = f32, .lr = 2e-3,
                                       .warmup_steps = 20, .decay_steps = 400, .min_lr = 2e-4};
 
-using gpt_one_rank = plan<byte_gpt, parallel_dims{.world = 1}, schedules::gpipe{.microbatches = 1}, byte_recipe, clusters::cpu>;
+inline constexpr plan gpt_one_rank{.model = byte_gpt,
+                                   .dims = parallel_dims{.world = 1},
+                                   .schedule = schedules::gpipe{.microbatches = 1},
+                                   .recipe = byte_recipe,
+                                   .cluster = clusters::cpu};
 static_assert(valid<gpt_one_rank>);
 
 }  // namespace plans

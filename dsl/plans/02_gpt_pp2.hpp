@@ -5,7 +5,11 @@
 
 namespace plans {
 
-using gpt_pp2 = plan<byte_gpt, parallel_dims{.world = 2, .pp = 2}, schedules::one_f_one_b{.microbatches = 4}, byte_recipe, clusters::cpu>;
+inline constexpr plan gpt_pp2{.model = byte_gpt,
+                              .dims = parallel_dims{.world = 2, .pp = 2},
+                              .schedule = schedules::one_f_one_b{.microbatches = 4},
+                              .recipe = byte_recipe,
+                              .cluster = clusters::cpu};
 static_assert(valid<gpt_pp2>);
 
 }  // namespace plans

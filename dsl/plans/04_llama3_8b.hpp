@@ -13,7 +13,11 @@ inline constexpr parallel_dims one_node{.world = 8, .dp_replicate = infer, .tp =
 
 inline constexpr training llama3_recipe{.seq = 8192, .global_batch = 32, .precision = bf16, .warmup_steps = 100};
 
-using llama3_8b = plan<llama3, one_node, schedules::one_f_one_b{.microbatches = 16}, llama3_recipe, clusters::h200<1>>;
+inline constexpr plan llama3_8b{.model = llama3,
+                                .dims = one_node,
+                                .schedule = schedules::one_f_one_b{.microbatches = 16},
+                                .recipe = llama3_recipe,
+                                .cluster = clusters::h200<1>};
 static_assert(valid<llama3_8b>);
 
 }  // namespace plans

@@ -17,14 +17,20 @@ static_assert(total(collect(schedules::one_f_one_b{.microbatches = 8}, 2)).bubbl
 static_assert(total(collect(schedules::zero_bubble_v{.microbatches = 8}, 2)).bubble < 0.03);
 
 // Forwards run beside backwards, on a second stream.
-using gpt_dual_pipe_v = plan<byte_gpt, two_ranks, schedules::dual_pipe_v{.microbatches = 8}, byte_recipe, clusters::cpu>;
+inline constexpr plan gpt_dual_pipe_v{.model = byte_gpt,
+                                      .dims = two_ranks,
+                                      .schedule = schedules::dual_pipe_v{.microbatches = 8},
+                                      .recipe = byte_recipe,
+                                      .cluster = clusters::cpu};
 static_assert(valid<gpt_dual_pipe_v>);
 
 // One that you write down: a line for each rank. It passes the same proof, or does not compile.
-using gpt_by_hand = plan<byte_gpt, two_ranks,
-                         schedules::from_csv<"0F0, 0F1, 0B0, 0B1\n"
-                                             "1F0, 1B0, 1F1, 1B1">{},
-                         byte_recipe, clusters::cpu>;
+inline constexpr plan gpt_by_hand{.model = byte_gpt,
+                                  .dims = two_ranks,
+                                  .schedule = schedules::from_csv<"0F0, 0F1, 0B0, 0B1\n"
+                                                                  "1F0, 1B0, 1F1, 1B1">{},
+                                  .recipe = byte_recipe,
+                                  .cluster = clusters::cpu};
 static_assert(valid<gpt_by_hand>);
 
 }  // namespace plans

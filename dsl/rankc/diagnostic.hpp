@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One rule book, two readers. A rule is a constexpr function that appends diagnostics to a report; the command
 // lines call it at run time, and the concept `valid` calls it at compile time and puts what it said into the
-// name of a type, which g++ and clang >= 16 print once, at the user's static_assert.
+// name of a type, which g++ and clang print once, at the user's static_assert.
 #pragma once
 #include <rankc/text.hpp>
 
@@ -75,9 +75,9 @@ constexpr spoken speak(const report& all) {
 
 // Variable templates: the rules run once per plan, and running out of the compiler's budget is an error of its
 // own instead of a constraint that is silently not satisfied.
-template <class Plan>
-inline constexpr spoken said = speak(Plan::diagnose());
-template <class Plan>
+template <const auto& Plan>
+inline constexpr spoken said = speak(Plan.diagnose());
+template <const auto& Plan>
 inline constexpr auto why = [] {
   because<said<Plan>.size> b;
   for (std::size_t i = 0; i < said<Plan>.size; ++i) b.text[i] = said<Plan>.text[i];
@@ -87,15 +87,21 @@ inline constexpr auto why = [] {
 template <class T>
 concept accepted = T::is_valid;
 
+constexpr bool can_copy(auto) { return true; }
+template <bool>
+struct constant;
+template <const auto& Plan>
+concept declared_constexpr = requires { typename constant<can_copy(Plan)>; };
+
 }  // namespace detail
 
 template <because sentences>
-struct invalid_plan {
+struct refused {
   static constexpr bool is_valid = sizeof sentences.text == 1;
 };
 
-/// A plan, or anything with a static constexpr `diagnose()`, that breaks no rule.
-template <class Plan>
-concept valid = detail::accepted<invalid_plan<detail::why<Plan>>>;
+/// A plan, or any value with a constexpr `diagnose()`, that breaks no rule.
+template <const auto& Plan>
+concept valid = detail::declared_constexpr<Plan> && detail::accepted<refused<detail::why<Plan>>>;
 
 }  // namespace rankc

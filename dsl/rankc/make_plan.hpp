@@ -2,7 +2,7 @@
 // From a plan's values to plain data, at run time: what a generator does first.
 #pragma once
 #include <rankc/expected.hpp>
-#include <rankc/plan.hpp>
+#include <rankc/plan_value.hpp>
 #include <rankc/schedule/fuse.hpp>
 
 namespace rankc {
@@ -13,7 +13,7 @@ constexpr bool keeps_order(const auto& schedule) {
   else return false;
 }
 
-/// A plan as plain data, from values: what `plan<...>::data` gives, for plans that are made at run time.
+/// A plan as plain data, from values that are made at run time.
 inline plan_data make_plan(std::string name, const auto& model, const parallel_dims& given, const auto& schedule,
                            const training& recipe, const cluster& machines, std::span<const int> stage_layers = {}) {
   plan_data p{.name = std::move(name), .diagnostics = {}, .dims = resolve(given), .recipe = recipe, .machines = machines,
@@ -32,6 +32,18 @@ inline plan_data make_plan(std::string name, const auto& model, const parallel_d
   p.blocks_of_stage = split_layers(detail::count_blocks(model).blocks, p.actions.stages(), stage_layers);
   p.expected = expected_costs(p);
   return p;
+}
+
+/// A plan as plain data. Where parts are missing there are diagnostics alone.
+template <class Model, class Schedule, class StageLayers>
+plan_data make_plan(std::string name, const plan<Model, Schedule, StageLayers>& p) {
+  plan_data refused{};
+  check_parts(refused.diagnostics, p.model, p.schedule, p.recipe, p.cluster);
+  if constexpr (detail::a_model<Model> && detail::a_schedule<Schedule>)
+    if (accepts(refused.diagnostics))
+      return make_plan(std::move(name), p.model, p.dims, p.schedule, p.recipe, p.cluster, p.stage_layers);
+  refused.name = std::move(name);
+  return refused;
 }
 
 }  // namespace rankc

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plan: model x dims x schedule x recipe x cluster, and all its rules, by the same functions in the compiler and in
-// the generator.
+// All rules of a plan, model x dims x schedule x recipe x cluster, by the same functions in the compiler and in the
+// generator.
 #pragma once
 #include <rankc/check_layers.hpp>
 #include <rankc/check_parameters.hpp>
@@ -11,24 +11,12 @@
 #include <rankc/rules/dims.hpp>
 #include <rankc/rules/model.hpp>
 #include <rankc/rules/pipeline.hpp>
+#include <rankc/rules/recipe.hpp>
 #include <rankc/schedule/check.hpp>
 #include <rankc/schedule/complete.hpp>
 #include <rankc/schedule/lowered.hpp>
 
 namespace rankc {
-
-/// How many of the repeated layers each stage has, `stage_layers{9, 8, 8, 7}`: the last argument of a plan whose stages
-/// are not to be as even as they can be.
-template <std::size_t Stages>
-struct stage_layers {
-  int of_stage[Stages];
-  constexpr operator std::span<const int>() const { return of_stage; }
-};
-template <class... Int>
-stage_layers(Int...) -> stage_layers<sizeof...(Int)>;
-struct even_stages {
-  constexpr operator std::span<const int>() const { return {}; }
-};
 
 namespace detail {
 
@@ -63,6 +51,11 @@ constexpr void check_schedule(report& out, const auto& schedule, const parallel_
     if (pp >= 1) schedule.check(out, pp);
   if (out.size() > before) return;  // what is no schedule has no stages
   const int stages = pp >= 1 ? count_stages(schedule, pp) : schedule.stages_per_rank;
+  if (pp >= 1 && stages < pp) {
+    refuse(out, 301) << "the schedule has " << stages << " stages (stages_per_rank=" << schedule.stages_per_rank << ") for pp="
+                     << pp << " ranks; each rank has at least 1 stage";
+    return;
+  }
   const bool equal = pp < 1 || stages % pp == 0;
   if (blocks.repeats)
     check_pipeline(out, blocks.blocks, given, pp < 1 ? stages : equal ? stages / pp : 1, stage_layers, equal ? 0 : stages);
@@ -97,6 +90,7 @@ constexpr void check_plan(report& out, const auto& model, const parallel_dims& g
   if (check_dims(out, given)) detail::check_lowered(out, d);
   detail::check_sizes_of(out, model, given, recipe);
   check_batch(out, {.global_batch = recipe.global_batch, .microbatches = schedule.microbatches, .seq = recipe.seq}, given);
+  check_recipe(out, recipe);
   const detail::block_count blocks = detail::count_blocks(model);
   detail::check_schedule(out, schedule, given, blocks, stage_layers);
   check_cluster(out, machines, given);
@@ -140,22 +134,5 @@ constexpr void check_plan(report& out, const auto& model, const parallel_dims& g
   if (out.size() > before) return;
   check_lowerable(out, actions, detail::find_stages(parameters, split_layers(blocks.blocks, actions.stages(), stage_layers)));
 }
-
-/// A training plan. The model is taken by reference, so that errors and symbols carry its name, not its contents.
-/// Errors: every RC1xx to RC3xx; all broken rules at once.
-template <const auto& Model, parallel_dims Dims, auto Schedule, training Recipe, cluster Cluster,
-          auto StageLayers = even_stages{}>
-struct plan {
-  static constexpr parallel_dims dims = resolve(Dims);
-
-  static constexpr report diagnose() {
-    report out;
-    check_plan(out, Model, Dims, Schedule, Recipe, Cluster, [](std::string_view, int, bool, const trace&) {},
-               StageLayers);
-    return out;
-  }
-  /// The plan as a generator takes it; for who includes <rankc/make_plan.hpp>, which plans need not.
-  static auto data(auto name) { return make_plan(name, Model, Dims, Schedule, Recipe, Cluster, StageLayers); }
-};
 
 }  // namespace rankc

@@ -9,8 +9,9 @@ using enum precision;
 
 /// One training run's recipe: AdamW, global-norm clipping, constant or warm-up-cosine learning rate.
 /// Units: seq in tokens, global_batch in sequences per step; clip 0 turns clipping off; decay_steps 0 keeps lr constant
-///        after warm-up, else it falls along a cosine to min_lr at that step.
+///        after warm-up, else it falls along a cosine to min_lr in that many steps. With lr 0 a step changes no weights.
 /// With `deterministic` a GPU program gives the same bits each run, at some cost; the host always does.
+/// Errors: RC220, RC233 to RC237, from `check_batch` and `check_recipe`.
 /// Source: AdamW: Loshchilov and Hutter 2019.
 struct training {
   int seq, global_batch;
@@ -20,16 +21,19 @@ struct training {
   int warmup_steps = 0, decay_steps = 0;
   double min_lr = 0;
   bool deterministic = false;
+  constexpr bool operator==(const training&) const = default;
 };
 
 /// The machines a plan is for.
 /// Units: memory in bytes per rank (0: not checked), flops per rank in the plan's precision (0: unknown); bandwidths in
 ///        bytes per second, rank and direction (0: unknown).
+/// Errors: RC110, RC121, from `check_cluster`.
 struct cluster {
   int nodes, ranks_per_node;
   long long memory;
   double flops;
   double within_node = 0, between_nodes = 0;
+  constexpr bool operator==(const cluster&) const = default;
 };
 
 namespace clusters {

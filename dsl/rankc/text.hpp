@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Text that can be written while compiling: sentences of diagnostics, made with the numbers filled in.
 #pragma once
+#include <rankc/decimal.hpp>
+
 #include <concepts>
+#include <limits>
 #include <string_view>
 #include <vector>
 
@@ -33,11 +36,38 @@ class sentence {
     while (k) text_.push_back(digits[--k]);
     return *this;
   }
+  /// As people write it, 3e-4, 0.95, 1000, -inf or nan, with the fewest digits that are exact.
+  constexpr sentence& operator<<(double x) {
+    if (x != x) return *this << "nan";
+    if (std::bit_cast<std::uint64_t>(x) >> 63) return *this << "-" << -x;
+    if (x == 0) return *this << "0";
+    if (x > std::numeric_limits<double>::max()) return *this << "inf";
+    const detail::decimal d = detail::shortest(x);
+    const std::string_view digits{d.digits, static_cast<std::size_t>(d.count)};
+    if (d.exponent < -1 || d.exponent > 7) {
+      *this << digits.substr(0, 1);
+      if (d.count > 1) *this << "." << digits.substr(1);
+      return *this << "e" << d.exponent - 1;
+    }
+    if (d.exponent <= 0) return *this << std::string_view("0.0", static_cast<std::size_t>(2 - d.exponent)) << digits;
+    const auto before = static_cast<std::size_t>(d.exponent);
+    if (digits.size() > before) return *this << digits.substr(0, before) << "." << digits.substr(before);
+    return *this << digits << std::string_view("0000000", before - digits.size());
+  }
   constexpr std::string_view view() const { return {text_.data(), text_.size()}; }
   constexpr bool empty() const { return text_.empty(); }
 
  private:
   std::vector<char> text_;
+};
+
+/// A string literal as a template argument.
+template <std::size_t N>
+struct literal {
+  char text[N];
+  constexpr literal(const char (&from)[N]) {
+    for (std::size_t i = 0; i < N; ++i) text[i] = from[i];
+  }
 };
 
 }  // namespace rankc

@@ -16,8 +16,12 @@ inline constexpr parallel_dims dims{.world = 2, .pp = 2};
 inline constexpr training recipe{.seq = 128, .global_batch = 16, .precision = f32, .lr = 2e-3,
                                  .warmup_steps = 20, .decay_steps = 400, .min_lr = 2e-4};
 
-// Also there: schedules::gpipe, and clusters::h200<Nodes>.
-using first = plan<model, dims, schedules::one_f_one_b{.microbatches = 4}, recipe, clusters::cpu>;
+// Also there: schedules::gpipe, others as <rankc/schedules/NAME.hpp>, and clusters::h200<Nodes>.
+inline constexpr plan first{.model = model,
+                            .dims = dims,
+                            .schedule = schedules::one_f_one_b{.microbatches = 4},
+                            .recipe = recipe,
+                            .cluster = clusters::cpu};
 static_assert(valid<first>);
 
 }  // namespace plans

@@ -1,11 +1,11 @@
 #!/bin/sh
 # Prints what plans cost to compile: user seconds (best of three) and peak memory of -fsyntax-only, on each compiler.
-#   tests/bench/compile_time.sh [compiler...]      default: g++ clang++-16
+#   tests/bench/compile_time.sh [compiler...]      default: g++ clang++-19
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 work=$(mktemp -d)
 trap 'rm -r "$work"' EXIT
-[ $# -gt 0 ] || set -- g++ clang++-16
+[ $# -gt 0 ] || set -- g++ clang++-19
 
 # What a file that includes the header would include anyway, most often.
 printf '#include <%s>\n' array span string string_view vector > "$work/a few standard headers.cpp"
@@ -19,9 +19,11 @@ for microbatches in 128 512; do
 #include <rankc/rankc.hpp>
 using namespace rankc;
 inline constexpr models::llama model{.layers = 80, .hidden = 8192, .heads = 64, .kv_heads = 8, .ffn = 28672, .vocab = 128256};
-using large = plan<model, parallel_dims{.world = 1024, .dp_replicate = infer, .tp = 8, .pp = 16, .sequence_parallel = true},
-                   schedules::one_f_one_b{.microbatches = $microbatches}, training{.seq = 8192, .global_batch = 8 * $microbatches},
-                   clusters::h200<128>>;
+inline constexpr plan large{.model = model,
+                            .dims = parallel_dims{.world = 1024, .dp_replicate = infer, .tp = 8, .pp = 16, .sequence_parallel = true},
+                            .schedule = schedules::one_f_one_b{.microbatches = $microbatches},
+                            .recipe = training{.seq = 8192, .global_batch = 8 * $microbatches},
+                            .cluster = clusters::h200<128>};
 static_assert(valid<large>);
 PLAN
 done
@@ -31,8 +33,11 @@ cat > "$work/llama 80 layers, 1024 ranks, refused.cpp" <<PLAN
 #include <rankc/rankc.hpp>
 using namespace rankc;
 inline constexpr models::llama model{.layers = 12, .hidden = 8192, .heads = 60, .kv_heads = 7, .ffn = 28672, .vocab = 128255};
-using large = plan<model, parallel_dims{.world = 1024, .dp_replicate = infer, .tp = 8, .pp = 16, .sequence_parallel = true},
-                   schedules::one_f_one_b{.microbatches = 128}, training{.seq = 8192, .global_batch = 1000}, clusters::h200<120>>;
+inline constexpr plan large{.model = model,
+                            .dims = parallel_dims{.world = 1024, .dp_replicate = infer, .tp = 8, .pp = 16, .sequence_parallel = true},
+                            .schedule = schedules::one_f_one_b{.microbatches = 128},
+                            .recipe = training{.seq = 8192, .global_batch = 1000},
+                            .cluster = clusters::h200<120>};
 static_assert(!valid<large>);
 PLAN
 

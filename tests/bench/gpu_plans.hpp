@@ -19,23 +19,25 @@ constexpr training gpt2_recipe(int batch, bool deterministic = false) {
 constexpr training llama_recipe(int batch) { return {.seq = 8192, .global_batch = batch, .precision = bf16}; }
 inline constexpr parallel_dims one_rank{.world = 1};
 
-using gpt2_124m_b64 = plan<gpt2_124m, one_rank, schedules::gpipe{1}, gpt2_recipe(64), clusters::h200<1>>;
-using gpt2_124m_b4 = plan<gpt2_124m, one_rank, schedules::gpipe{1}, gpt2_recipe(4), clusters::h200<1>>;
-using gpt2_124m_b4_deterministic = plan<gpt2_124m, one_rank, schedules::gpipe{1}, gpt2_recipe(4, true), clusters::h200<1>>;
-using gpt2_1_5b_b16 = plan<gpt2_1_5b, one_rank, schedules::gpipe{1}, gpt2_recipe(16), clusters::h200<1>>;
-using llama3_8b_8l_b2 = plan<llama3_8b_8l, one_rank, schedules::gpipe{1}, llama_recipe(2), clusters::h200<1>>;
+constexpr auto on_node(auto model, training recipe, parallel_dims dims = one_rank, auto schedule = schedules::gpipe{1}) {
+  return plan{.model = model, .dims = dims, .schedule = schedule, .recipe = recipe, .cluster = clusters::h200<1>};
+}
 
-using llama3_8b_8l_s1024 =
-    plan<llama3_8b_8l, one_rank, schedules::gpipe{1}, training{.seq = 1024, .global_batch = 1, .precision = bf16}, clusters::h200<1>>;
+inline constexpr auto gpt2_124m_b64 = on_node(gpt2_124m, gpt2_recipe(64));
+inline constexpr auto gpt2_124m_b4 = on_node(gpt2_124m, gpt2_recipe(4));
+inline constexpr auto gpt2_124m_b4_deterministic = on_node(gpt2_124m, gpt2_recipe(4, true));
+inline constexpr auto gpt2_1_5b_b16 = on_node(gpt2_1_5b, gpt2_recipe(16));
+inline constexpr auto llama3_8b_8l_b2 = on_node(llama3_8b_8l, llama_recipe(2));
+inline constexpr auto llama3_8b_8l_s1024 = on_node(llama3_8b_8l, {.seq = 1024, .global_batch = 1, .precision = bf16});
 
-using gpt2_124m_dp2 = plan<gpt2_124m, parallel_dims{.world = 2, .dp_replicate = 2}, schedules::gpipe{1}, gpt2_recipe(128), clusters::h200<1>>;
-using llama3_8b_8l_dp2 = plan<llama3_8b_8l, parallel_dims{.world = 2, .dp_replicate = 2}, schedules::gpipe{1}, llama_recipe(4), clusters::h200<1>>;
-using llama3_8b_8l_tp2 = plan<llama3_8b_8l, parallel_dims{.world = 2, .tp = 2}, schedules::gpipe{1}, llama_recipe(2), clusters::h200<1>>;
-using llama3_8b_8l_tp2_sp =
-    plan<llama3_8b_8l, parallel_dims{.world = 2, .tp = 2, .sequence_parallel = true}, schedules::gpipe{1}, llama_recipe(2), clusters::h200<1>>;
-using llama3_8b_8l_pp2 = plan<llama3_8b_8l, parallel_dims{.world = 2, .pp = 2}, schedules::one_f_one_b{8}, llama_recipe(8), clusters::h200<1>>;
-using llama3_8b_8l_pp2_zbv = plan<llama3_8b_8l, parallel_dims{.world = 2, .pp = 2}, schedules::zero_bubble_v{8}, llama_recipe(8), clusters::h200<1>>;
-using llama3_8b_8l_pp2_dual_v = plan<llama3_8b_8l, parallel_dims{.world = 2, .pp = 2}, schedules::dual_pipe_v{8}, llama_recipe(8), clusters::h200<1>>;
-using llama3_8b_8l_pp4 = plan<llama3_8b_8l, parallel_dims{.world = 4, .pp = 4}, schedules::one_f_one_b{16}, llama_recipe(16), clusters::h200<1>>;
+inline constexpr parallel_dims dp2{.world = 2, .dp_replicate = 2}, tp2{.world = 2, .tp = 2}, pp2{.world = 2, .pp = 2}, pp4{.world = 4, .pp = 4};
+inline constexpr auto gpt2_124m_dp2 = on_node(gpt2_124m, gpt2_recipe(128), dp2);
+inline constexpr auto llama3_8b_8l_dp2 = on_node(llama3_8b_8l, llama_recipe(4), dp2);
+inline constexpr auto llama3_8b_8l_tp2 = on_node(llama3_8b_8l, llama_recipe(2), tp2);
+inline constexpr auto llama3_8b_8l_tp2_sp = on_node(llama3_8b_8l, llama_recipe(2), {.world = 2, .tp = 2, .sequence_parallel = true});
+inline constexpr auto llama3_8b_8l_pp2 = on_node(llama3_8b_8l, llama_recipe(8), pp2, schedules::one_f_one_b{8});
+inline constexpr auto llama3_8b_8l_pp2_zbv = on_node(llama3_8b_8l, llama_recipe(8), pp2, schedules::zero_bubble_v{8});
+inline constexpr auto llama3_8b_8l_pp2_dual_v = on_node(llama3_8b_8l, llama_recipe(8), pp2, schedules::dual_pipe_v{8});
+inline constexpr auto llama3_8b_8l_pp4 = on_node(llama3_8b_8l, llama_recipe(16), pp4, schedules::one_f_one_b{16});
 
 }  // namespace bench

@@ -10,9 +10,11 @@ inline constexpr auto gpt2 = models::gpt2{.layers = 4, .hidden = 64, .heads = 4,
 inline constexpr auto llama = models::llama{.layers = 8, .hidden = 64, .heads = 8, .kv_heads = 4, .ffn = 176, .vocab = 512, .vocab_used = 500};
 inline constexpr training recipe{.seq = 64, .global_batch = 8, .precision = f32};
 
-using tiny_gpt2 = plan<gpt2, parallel_dims{}, schedules::gpipe{1}, recipe, clusters::cpu>;
-using tiny_gpt2_dp2 = plan<gpt2, parallel_dims{.world = 2, .dp_replicate = 2}, schedules::gpipe{1}, recipe, clusters::cpu>;
-using tiny_llama = plan<llama, parallel_dims{}, schedules::gpipe{1}, recipe, clusters::cpu>;
-using tiny_llama_dp2 = plan<llama, parallel_dims{.world = 2, .dp_replicate = 2}, schedules::gpipe{1}, recipe, clusters::cpu>;
+constexpr auto on_cpu(auto model, parallel_dims dims = {}) {
+  return plan{.model = model, .dims = dims, .schedule = schedules::gpipe{1}, .recipe = recipe, .cluster = clusters::cpu};
+}
+inline constexpr parallel_dims two_replicas{.world = 2, .dp_replicate = 2};
+inline constexpr auto tiny_gpt2 = on_cpu(gpt2), tiny_llama = on_cpu(llama);
+inline constexpr auto tiny_gpt2_dp2 = on_cpu(gpt2, two_replicas), tiny_llama_dp2 = on_cpu(llama, two_replicas);
 
 }  // namespace bench

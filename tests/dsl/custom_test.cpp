@@ -57,15 +57,24 @@ inline constexpr network net{.layers = 4, .width = 32, .narrow = 16, .vocab = 64
 inline constexpr training recipe{.seq = 8, .global_batch = 12};
 inline constexpr parallel_dims dims{.world = 8, .dp_replicate = infer, .tp = 2, .pp = 2, .sequence_parallel = true};
 
-using works = plan<net, dims, in_pairs{.microbatches = 3}, recipe, closet>;
+inline constexpr plan works{.model = net, .dims = dims, .schedule = in_pairs{.microbatches = 3}, .recipe = recipe, .cluster = closet};
 static_assert(valid<works>);
 
-static_assert(!valid<plan<net, dims, in_pairs{.microbatches = 3, .backward_first = true}, recipe, closet>>);
-static_assert(!valid<plan<net, parallel_dims{.world = 16, .dp_replicate = 16}, in_pairs{.microbatches = 3}, recipe, closet>>);
+constexpr auto changed(auto change) {
+  auto p = works;
+  change(p);
+  return p;
+}
+inline constexpr auto backward_first = changed([](auto& p) { p.schedule.backward_first = true; });
+static_assert(!valid<backward_first>);
+inline constexpr auto too_many_ranks = changed([](auto& p) { p.dims = {.world = 16, .dp_replicate = 16}; });
+static_assert(!valid<too_many_ranks>);
 inline constexpr network too_wide{.layers = 4, .width = 32, .narrow = 64, .vocab = 64};
-static_assert(!valid<plan<too_wide, dims, in_pairs{.microbatches = 3}, recipe, closet>>);
+inline constexpr auto of_too_wide = changed([](auto& p) { p.model = too_wide; });
+static_assert(!valid<of_too_wide>);
 inline constexpr network odd{.layers = 4, .width = 32, .narrow = 15, .vocab = 64};
-static_assert(!valid<plan<odd, dims, in_pairs{.microbatches = 3}, recipe, closet>>);
+inline constexpr auto of_odd = changed([](auto& p) { p.model = odd; });
+static_assert(!valid<of_odd>);
 
 }  // namespace mine
 
@@ -79,7 +88,7 @@ std::string reason(const rankc::plan_data& p) {
 }  // namespace
 
 TEST_CASE("a user's plan becomes plain data like any other") {
-  const rankc::plan_data p = mine::works::data("works");
+  const rankc::plan_data p = make_plan("works", mine::works);
   REQUIRE(p.diagnostics.empty());
   CHECK(p.schedule == "in_pairs");
   CHECK(p.machines.ranks_per_node == 4);

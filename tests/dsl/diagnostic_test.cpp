@@ -10,8 +10,8 @@ using namespace rankc;
 namespace {
 
 template <int Faults, int Length>
-struct faulty {
-  static constexpr report diagnose() {
+struct report_of {
+  constexpr report diagnose() const {
     report out;
     for (int i = 0; i < Faults; ++i) {
       sentence& s = refuse(out, 101 + i);
@@ -21,11 +21,14 @@ struct faulty {
   }
 };
 
+template <int Faults, int Length>
+inline constexpr report_of<Faults, Length> faulty;
+
 static_assert(valid<faulty<0, 0>>);
 static_assert(!valid<faulty<1, 0>>, "a rule without words is broken all the same");
 static_assert(!valid<faulty<3, 10>>);
 
-template <class Plan>
+template <const auto& Plan>
 std::string text() {
   return detail::why<Plan>.text;
 }

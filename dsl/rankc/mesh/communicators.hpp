@@ -7,32 +7,32 @@
 namespace rankc {
 
 /// What is communicated over an alias, in the order in which communicators are made.
-struct communication {
+struct communicator_purpose {
   alias over;
   std::string_view what;
 };
-inline constexpr communication communications[]{{alias::pp, "activations between stages"},
-                                                {alias::replicas, "gradients of replicated weights"},
-                                                {alias::fsdp, "shards of weights and gradients"},
-                                                {alias::loss, "loss and token counts"},
-                                                {alias::ring, "keys and values"},
-                                                {alias::ulysses, "heads"},
-                                                {alias::tp, "activations of tensor-parallel regions"},
-                                                {alias::expert_replicas, "gradients of replicated experts"},
-                                                {alias::efsdp, "shards of experts"},
-                                                {alias::ep, "tokens to their experts"},
-                                                {alias::etp, "activations of tensor-parallel experts"}};
+inline constexpr communicator_purpose communicator_purposes[]{{alias::pp, "activations between stages"},
+                                                              {alias::replicas, "gradients of replicated weights"},
+                                                              {alias::fsdp, "shards of weights and gradients"},
+                                                              {alias::loss, "loss and token counts"},
+                                                              {alias::ring, "keys and values"},
+                                                              {alias::ulysses, "heads"},
+                                                              {alias::tp, "activations of tensor-parallel regions"},
+                                                              {alias::expert_replicas, "gradients of replicated experts"},
+                                                              {alias::efsdp, "shards of experts"},
+                                                              {alias::ep, "tokens to their experts"},
+                                                              {alias::etp, "activations of tensor-parallel experts"}};
 
 struct planned_communicator {
   group_shape groups;
-  std::vector<communication> serves;
+  std::vector<communicator_purpose> serves;
 };
 
 /// Equal groups of two views share a communicator. With `tied_embeddings` the ends of the pipeline have one.
 /// Experts' communicators are planned where `experts` says that the model has some.
 constexpr std::vector<planned_communicator> plan_communicators(const layout& l, bool experts, bool tied_embeddings) {
   std::vector<planned_communicator> out;
-  auto add = [&](const communication& c) {
+  auto add = [&](const communicator_purpose& c) {
     const group_shape g = l.groups(c.over);
     if (g.size() == 1) return;
     for (planned_communicator& p : out)
@@ -42,7 +42,7 @@ constexpr std::vector<planned_communicator> plan_communicators(const layout& l, 
       }
     out.push_back({g, {c}});
   };
-  for (const communication& c : communications) {
+  for (const communicator_purpose& c : communicator_purposes) {
     const bool of_experts = c.over == alias::expert_replicas || c.over == alias::efsdp || c.over == alias::ep || c.over == alias::etp;
     if (experts || !of_experts) add(c);
   }

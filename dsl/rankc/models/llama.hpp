@@ -3,6 +3,7 @@
 // Source: Touvron et al. 2023; Grattafiori et al. 2024.
 #pragma once
 #include <rankc/models/layer.hpp>
+#include <rankc/rules/model.hpp>
 
 namespace rankc::models {
 
@@ -68,6 +69,7 @@ struct llama {
 
   constexpr void check(report& out) const {
     check_sizes(out, {{"hidden", hidden}, {"heads", heads}, {"kv_heads", kv_heads}, {"ffn", ffn}, {"vocab", vocab}});
+    check_theta(out, theta);
   }
   constexpr model_sizes sizes() const {
     return {.layers = layers, .hidden = hidden, .heads = heads, .kv_heads = kv_heads, .ffn = ffn, .vocab = vocab,

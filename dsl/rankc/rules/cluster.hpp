@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RC110, RC112: the ranks of a plan on the nodes of a cluster.
+// RC110, RC112, RC121: the ranks of a plan on the nodes of a cluster.
 #pragma once
 #include <rankc/mesh/layout.hpp>
 #include <rankc/rules/setting.hpp>
@@ -49,14 +49,35 @@ inline constexpr rule cluster_rules[]{
 inline constexpr rule node_rules[]{stays<alias::tp, &parallel_dims::tp>, stays<alias::ulysses, &parallel_dims::ulysses>,
                                    stays<alias::ep, &parallel_dims::ep>};
 
+struct named_figure {
+  std::string_view name;
+  double cluster::*at;
+};
+inline constexpr named_figure cluster_figures[]{{"flops", &cluster::flops},
+                                                {"within_node", &cluster::within_node},
+                                                {"between_nodes", &cluster::between_nodes}};
+
+/// RC121: the numbers of a cluster. Says whether it has nodes and ranks.
+constexpr bool check_figures(report& out, const cluster& c) {
+  for (const auto& f : cluster_fields)
+    if (c.*f.at < 1) refuse(out, 121) << "the cluster has " << f.name << "=" << c.*f.at << "; it has at least 1";
+  if (c.memory < 0)
+    refuse(out, 121) << "the cluster has memory=" << c.memory << "; it is in bytes per rank, and 0 is not checked";
+  for (const named_figure& f : cluster_figures)
+    if (!(c.*f.at >= 0 && c.*f.at <= std::numeric_limits<double>::max()))
+      refuse(out, 121) << "the cluster has " << f.name << "=" << c.*f.at << "; it is finite and at least 0, and 0 is unknown";
+  return c.nodes >= 1 && c.ranks_per_node >= 1;
+}
+
 }  // namespace detail
 
 /// Append where dims, as written, do not fit the cluster. Ranks fill the nodes in order.
-/// Errors: RC110; the warning RC112.
+/// Errors: RC110, RC121; the warning RC112.
 constexpr void check_cluster(report& out, const cluster& machines, const parallel_dims& given) {
+  if (!detail::check_figures(out, machines)) return;
   const setting s{.given = given, .machines = machines};
   check(out, s, detail::cluster_rules);
-  if (has_layout(s.dims) && machines.ranks_per_node >= 1) check(out, s, detail::node_rules);
+  if (has_layout(s.dims)) check(out, s, detail::node_rules);
 }
 
 }  // namespace rankc

@@ -13,7 +13,6 @@ constexpr sentence factors(const parallel_dims& d) {
   sentence s;
   for (const auto& a : all_degrees)
     if (spans_world(d, a.degree) && d.*a.degree > 1) s << (s.empty() ? "" : " * ") << a.name << "(" << d.*a.degree << ")";
-  if (s.empty()) s << "1";
   return s;
 }
 
@@ -52,7 +51,12 @@ constexpr void offer_world(search& a) {
 inline constexpr rule dims_rules[]{
     // RC101
     {101, [](const setting& s) { return unknown_of_world(s.given) || factors_world(s.dims); },
-     [](sentence& t, const setting& s) { t << factors(s.given).view() << " is not world=" << s.given.world; }, offer_world},
+     [](sentence& t, const setting& s) {
+       const sentence product = factors(s.given);
+       if (product.empty()) t << "the degrees multiply to 1 (all are 1), not to world=" << s.given.world;
+       else t << product.view() << " is not world=" << s.given.world;
+     },
+     offer_world},
     // RC102
     {102, [](const setting& s) { return !unknown_of_world(s.dims); },
      [](sentence& t, const setting& s) {

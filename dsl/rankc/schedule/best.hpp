@@ -135,7 +135,7 @@ constexpr void try_patterns(shortlist& list, int stages_per_rank, int runs) {
 namespace detail {
 
 /// The best for as many stages on a rank as are asked for, if it is better than `best`.
-constexpr void search(const schedule_request& q, schedule_choice& best) {
+constexpr void find_best(const schedule_request& q, schedule_choice& best) {
   if (q.memory_limit < q.stages_per_rank) return;
   auto offer = [&](const action_table& t) {
     if (t.actions.empty()) return false;
@@ -200,13 +200,13 @@ constexpr schedule_request with_stages(schedule_request q, int stages_per_rank) 
 constexpr schedule_choice best_schedule(const schedule_request& q) {
   schedule_choice best;
   if (q.stages_per_rank > 0) {
-    detail::search(q, best);
+    detail::find_best(q, best);
     return best;
   }
   for (int v = 1; v <= 4; ++v) {
     if (v > 1 && q.layers > 0 && v * q.pp > q.layers) break;
     if (!q.cost.stage.empty() && static_cast<int>(q.cost.stage.size()) != v * q.pp) continue;
-    detail::search(detail::with_stages(q, v), best);
+    detail::find_best(detail::with_stages(q, v), best);
   }
   return best;
 }

@@ -5,15 +5,6 @@
 
 namespace rankc::schedules {
 
-/// A string literal as a template argument.
-template <std::size_t N>
-struct literal {
-  char text[N];
-  constexpr literal(const char (&from)[N]) {
-    for (std::size_t i = 0; i < N; ++i) text[i] = from[i];
-  }
-};
-
 /// The schedule that a string literal spells, a line for each rank, held to the same proof as the others:
 ///   schedules::from_csv<"0F0, 0F1, 0B0, 0B1\n"
 ///                       "1F0, 1B0, 1F1, 1B1">{}

@@ -95,6 +95,11 @@ std::string first_line(const fs::path& file) {
 
 bool is_checkpoint(const fs::path& folder) { return fs::exists(folder / "run.json"); }
 
+/// Where a checkpoint is that another of the same step is about to replace, if folders cannot be exchanged.
+fs::path replaced_folder(const fs::path& folder) {
+  return folder.parent_path() / ("." + folder.filename().string() + ".replaced");
+}
+
 void create_folder(const fs::path& folder) {
   std::error_code error;
   fs::create_directories(folder, error);
@@ -112,7 +117,7 @@ void prepare_save(const fs::path& directory) {
 fs::path save_checkpoint(engine& e, const run_state& state, const fs::path& directory) {
   const std::string name = fmt::format("step_{:06}", state.step);
   const fs::path folder = directory / name, unfinished = directory / ("." + name + ".unfinished"),
-                 replaced = directory / ("." + name + ".replaced");
+                 replaced = replaced_folder(folder);
   std::error_code ignored;  // a folder that stays is refused by the writes below
   fs::remove_all(unfinished, ignored);
   create_folder(unfinished);
@@ -121,14 +126,16 @@ fs::path save_checkpoint(engine& e, const run_state& state, const fs::path& dire
   save_tensors(e, parameters, optimizer_parts, state, unfinished / "optimizer.safetensors");
   write_run_state(state, e.about(), unfinished / "run.json");
   flush_folder(unfinished);
-  if (fs::exists(folder)) {
+  if (!fs::exists(folder)) {
+    rename_durably(unfinished, folder);
+  } else if (!exchange_durably(unfinished, folder)) {
     fs::remove_all(replaced, ignored);
     rename_durably(folder, replaced);
+    rename_durably(unfinished, folder);
   }
-  rename_durably(unfinished, folder);
   write_durably(directory / ".latest.unfinished", name + "\n");
   rename_durably(directory / ".latest.unfinished", directory / "latest");
-  fs::remove_all(replaced, ignored);
+  for (const fs::path& old : {unfinished, replaced}) fs::remove_all(old, ignored);
   return folder;
 }
 
@@ -148,6 +155,7 @@ fs::path find_checkpoint(const fs::path& path) {
   const std::string name = first_line(path / "latest");
   const bool plain = !name.empty() && name.find('/') == std::string::npos;
   if (plain && is_checkpoint(path / name)) return path / name;
+  if (plain && is_checkpoint(replaced_folder(path / name))) return replaced_folder(path / name);
   std::vector<std::string> whole;
   for (const auto& entry : fs::directory_iterator(path))
     if (entry.path().filename().string().starts_with("step_") && is_checkpoint(entry.path()))

@@ -32,6 +32,15 @@ void rename_durably(const std::filesystem::path& from, const std::filesystem::pa
   flush_folder(to.parent_path());
 }
 
+bool exchange_durably(const std::filesystem::path& one, const std::filesystem::path& other) {
+  if (renameat2(AT_FDCWD, one.c_str(), AT_FDCWD, other.c_str(), RENAME_EXCHANGE) != 0) {
+    if (errno == EINVAL || errno == ENOSYS) return false;
+    fail(other);
+  }
+  flush_folder(other.parent_path());
+  return true;
+}
+
 void flush_folder(const std::filesystem::path& folder) {
   const int descriptor = open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY);
   if (descriptor < 0) fail(folder);

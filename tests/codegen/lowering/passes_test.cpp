@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
 
+#include <rankc/codegen/certificate.hpp>
 #include <rankc/codegen/intervals.hpp>
 #include <rankc/codegen/lowered.hpp>
 #include <rankc/codegen/prove.hpp>
@@ -63,6 +64,7 @@ TEST_CASE("gradients of one input are summed as they are made") {
 }
 
 TEST_CASE("buffers that live at the same time never overlap") {
+  std::size_t lists = 0, pairs = 0;
   for (const programs::job& j : programs::jobs)
     for (const programs::layout& l : programs::layouts) {
       const auto plan = programs::make(j, l);
@@ -70,6 +72,7 @@ TEST_CASE("buffers that live at the same time never overlap") {
       for (const body& b : low.bodies)
         for (const auto* list : {&b.forward, &b.backward}) {
           std::map<int, std::pair<int, int>> lives;
+          lists += !list->empty();
           for (int i = 0; i < static_cast<int>(list->size()); ++i)
             for (const auto* side : {&(*list)[i].writes, &(*list)[i].reads})
               for (const operand& o : *side)
@@ -81,10 +84,13 @@ TEST_CASE("buffers that live at the same time never overlap") {
             for (auto [y, ly] : lives) {
               if (x >= y || lx.second < ly.first || ly.second < lx.first) continue;
               const buffer &p = b.buffers[x], &q = b.buffers[y];
+              ++pairs;
               CHECK((p.offset + p.bytes <= q.offset || q.offset + q.bytes <= p.offset));
             }
         }
     }
+  CHECK(lists == 6 * std::size(programs::jobs) * std::size(programs::layouts));  // both ways, of embedding, block and head
+  CHECK(pairs > 2 * lists);
 }
 
 TEST_CASE("1F1B holds at most pp microbatches, GPipe all of them") {
@@ -272,11 +278,33 @@ TEST_CASE("templates: every hole has a value and every value a hole") {
   CHECK_THROWS_WITH(fill("x", {{"y", "1"}}), "template: nothing asks for @y@");
 }
 
-TEST_CASE("the same plan gives the same program") {
-  const auto plan = programs::make(programs::jobs[1], layout("all_1f1b"));
-  CHECK(lowered_plan(plan).hash == lowered_plan(plan).hash);
-  const auto other = programs::make(programs::jobs[1], layout("all_gpipe"));
-  CHECK(lowered_plan(plan).hash != lowered_plan(other).hash);
+namespace {
+/// The program of a plan made anew: its hash, and every op of training with its place.
+std::pair<std::uint64_t, std::string> program_of(const programs::job& j, const programs::layout& l, dtype type) {
+  const auto plan = programs::make(j, l);
+  const lowered low = lower(plan, type);
+  const program p = expand_train(low);
+  return {low.hash, certificate(p, prove(p))};
+}
+}  // namespace
+
+TEST_CASE("the same plan gives the same program, another plan another hash") {
+  std::set<std::uint64_t> hashes;
+  std::size_t plans = 0;
+  for (const programs::job& j : programs::jobs) {
+    if (j.layers != 4) continue;
+    for (const programs::layout& l : programs::layouts) {
+      CAPTURE(j.name);
+      CAPTURE(l.name);
+      const auto made = program_of(j, l, dtype::f32);
+      CHECK(made == program_of(j, l, dtype::f32));
+      hashes.insert(made.first);
+      ++plans;
+    }
+  }
+  hashes.insert(program_of(programs::jobs[0], programs::layouts[0], dtype::f64).first);
+  CHECK(plans == 4 * std::size(programs::layouts));
+  CHECK(hashes.size() == plans + 1);
 }
 
 namespace {

@@ -119,7 +119,7 @@ TEST_CASE("the name of a project can be a target's") {
 }
 
 TEST_CASE("the starter's plan is valid") {
-  const plan_data plan = plans::first::data("starter");
+  const plan_data plan = make_plan("starter", plans::first);
   CHECK(plan.diagnostics.empty());
   CHECK(plan.actions.ranks() == 2);
 }

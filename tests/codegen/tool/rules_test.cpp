@@ -96,6 +96,9 @@ TEST_CASE("the examples of plans break their rules, and what mends them does") {
   CHECK(broken(llama, {}) == "RC204");
   llama.kv_heads = 4;
   CHECK(broken(llama, {}) == "");
+  llama.theta = 0;
+  CHECK(broken(llama, {}) == "RC238");
+  llama.theta = 1e4;
   llama.hidden = 60;
   llama.heads = 4;
   CHECK(broken(llama, {}) == "RC205");
@@ -105,6 +108,14 @@ TEST_CASE("the examples of plans break their rules, and what mends them does") {
   CHECK(broken(gpt, {}, 1, {.seq = 1048576, .global_batch = 4096}) == "RC222");
   CHECK(broken(gpt, {}, 4, {.seq = 1048576, .global_batch = 4096}) == "");
   CHECK(broken(gpt, {}, 1, {.seq = 0, .global_batch = 8}) == "RC220");
+  CHECK(broken(gpt, {}, 1, {.seq = 8, .global_batch = 8}, {0, 8, 0, 0}) == "RC121");
+  CHECK(broken(gpt, {}, 1, {.seq = 8, .global_batch = 8, .lr = -1e-3}) == "RC233");
+  CHECK(broken(gpt, {}, 1, {.seq = 8, .global_batch = 8, .lr = 0}) == "");
+  CHECK(broken(gpt, {}, 1, {.seq = 8, .global_batch = 8, .clip = -1}) == "RC234");
+  CHECK(broken(gpt, {}, 1, {.seq = 8, .global_batch = 8, .beta1 = 1}) == "RC235");
+  CHECK(broken(gpt, {}, 1, {.seq = 8, .global_batch = 8, .eps = 0}) == "RC236");
+  CHECK(broken(gpt, {}, 1, {.seq = 8, .global_batch = 8, .warmup_steps = -1}) == "RC237");
+  CHECK(broken(gpt, {}, 1, {.seq = 8, .global_batch = 8, .warmup_steps = 9, .decay_steps = 1}) == "");
   CHECK(broken(gpt, {.world = 2, .dp_replicate = 2}, 4, {.seq = 8, .global_batch = 10}) == "RC221");
   CHECK(broken(gpt, {.world = 2, .dp_replicate = 2}, 4, {.seq = 8, .global_batch = 16}) == "");
 }

@@ -158,12 +158,12 @@ TEST_CASE("the plan of communicators has one for every distinct partition, and n
       const layout l(d);
       std::array<int, n_aliases> number{};
       const auto at = [](alias a) { return static_cast<std::size_t>(a); };
-      for (const communication& c : communications)
+      for (const communicator_purpose& c : communicator_purposes)
         number[at(c.over)] = partitions.number_of(l.groups(c.over));
       number[at(alias::embedding)] = partitions.number_of(l.groups(alias::embedding));
       for (const bool all : {true, false}) {
         std::vector<int> wanted, served;
-        for (const communication& c : communications) {
+        for (const communicator_purpose& c : communicator_purposes) {
           const bool of_experts = c.over == alias::expert_replicas || c.over == alias::efsdp ||
                                   c.over == alias::ep || c.over == alias::etp;
           if (all || !of_experts) wanted.push_back(number[at(c.over)]);
@@ -179,7 +179,7 @@ TEST_CASE("the plan of communicators has one for every distinct partition, and n
           const int made = partitions.number_of(p.groups);
           distinct.insert(made);
           groups += partitions.groups_in(made);
-          for (const communication& c : p.serves) served.push_back(number[at(c.over)] == made ? made : -1);
+          for (const communicator_purpose& c : p.serves) served.push_back(number[at(c.over)] == made ? made : -1);
         }
         std::sort(served.begin(), served.end());
         REQUIRE(distinct.size() == plan.size());

@@ -116,8 +116,11 @@ inline constexpr models::gpt2 gpt{.layers = 4, .hidden = 8, .heads = 2, .ffn = 8
 inline constexpr training recipe{.seq = 8, .global_batch = 8, .precision = f64};
 
 // In a plan the compiler does the search.
-using planned = plan<gpt, parallel_dims{.world = 2, .pp = 2},
-                     schedules::best{.microbatches = 4, .stages_per_rank = 2, .memory_limit = 4}, recipe, clusters::cpu>;
+inline constexpr plan planned{.model = gpt,
+                              .dims = parallel_dims{.world = 2, .pp = 2},
+                              .schedule = schedules::best{.microbatches = 4, .stages_per_rank = 2, .memory_limit = 4},
+                              .recipe = recipe,
+                              .cluster = clusters::cpu};
 static_assert(valid<planned>);
 static_assert(total(schedules::best{.microbatches = 4}.table(2)).makespan == 13, "the lower bound");
 

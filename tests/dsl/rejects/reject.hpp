@@ -16,5 +16,15 @@ constexpr T fault([[maybe_unused]] T wrong, [[maybe_unused]] T right) {
 #endif
 }
 
+/// A value of the wrong type where the fault is compiled in, else the right one.
+template <class Wrong, class Right>
+constexpr auto fault_type([[maybe_unused]] Right right) {
+#ifdef FAULT
+  return Wrong{};
+#else
+  return right;
+#endif
+}
+
 inline constexpr training recipe{.seq = 8, .global_batch = 4};
 inline constexpr schedules::gpipe one_microbatch{.microbatches = 1};

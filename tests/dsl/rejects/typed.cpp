@@ -15,13 +15,14 @@ struct around {
                                    models::gpt2_layers::head{::vocab, hidden, true});
   }
 };
-template <class Model>
-inline constexpr Model model{};
-
 template <class Model, bool Sp = false>
-using modelled = plan<model<Model>, parallel_dims{.world = 2, .tp = 2, .sequence_parallel = Sp}, one_microbatch, recipe, clusters::cpu>;
+inline constexpr plan modelled{.model = Model{},
+                               .dims = parallel_dims{.world = 2, .tp = 2, .sequence_parallel = Sp},
+                               .schedule = one_microbatch,
+                               .recipe = recipe,
+                               .cluster = clusters::cpu};
 template <class Layer, bool Sp = false>
-using layered = modelled<around<Layer>, Sp>;
+inline constexpr auto layered = modelled<around<Layer>, Sp>;
 
 inline constexpr bool faulty = fault(true, false);
 
@@ -56,7 +57,7 @@ struct missing_reduction : layer {
     return x + gelu(y);  // @missing_reduction@
   }
 };
-using missing_reduction_before_a_nonlinear_op = layered<missing_reduction>;
+inline constexpr auto missing_reduction_before_a_nonlinear_op = layered<missing_reduction>;
 static_assert(valid<missing_reduction_before_a_nonlinear_op>);  // error: RC210: typed.cpp:@missing_reduction@: gelu: the value is a pending sum (P) over tp; expected R, I or V: reduce it first (all_reduce, reduce_scatter)
 
 struct silu_of_pending : layer {
@@ -66,7 +67,7 @@ struct silu_of_pending : layer {
     return x + swiglu(gate, gate);  // @silu_of_pending@
   }
 };
-using silu_of_a_pending_sum = layered<silu_of_pending>;
+inline constexpr auto silu_of_a_pending_sum = layered<silu_of_pending>;
 static_assert(valid<silu_of_a_pending_sum>);  // error: RC210: typed.cpp:@silu_of_pending@: swiglu: gate is a pending sum (P) over tp; expected R, I or V: reduce it first (all_reduce, reduce_scatter)
 
 struct norm_of_pending : layer {
@@ -76,7 +77,7 @@ struct norm_of_pending : layer {
     return x + rms_norm(y, vector(t, "gain"));  // @norm_of_pending@
   }
 };
-using norm_of_a_pending_sum = layered<norm_of_pending>;
+inline constexpr auto norm_of_a_pending_sum = layered<norm_of_pending>;
 static_assert(valid<norm_of_a_pending_sum>);  // error: RC210: typed.cpp:@norm_of_pending@: rms_norm 'gain': the value is a pending sum (P) over tp; expected R, I or V: reduce it first (all_reduce, reduce_scatter)
 
 struct bias_before_reduction : layer {
@@ -87,7 +88,7 @@ struct bias_before_reduction : layer {
     return x + y;
   }
 };
-using bias_on_a_pending_sum = layered<bias_before_reduction>;
+inline constexpr auto bias_on_a_pending_sum = layered<bias_before_reduction>;
 static_assert(valid<bias_on_a_pending_sum>);  // error: RC210: typed.cpp:@bias_before_reduction@: bias 'b2': the value is a pending sum (P) over tp; expected R, I or V (each rank would add the bias): reduce it first (all_reduce, reduce_scatter)
 
 struct residual_before_reduction : layer {
@@ -97,7 +98,7 @@ struct residual_before_reduction : layer {
     return x + y;  // @residual_before_reduction@
   }
 };
-using residual_plus_a_pending_sum = layered<residual_before_reduction, true>;
+inline constexpr auto residual_plus_a_pending_sum = layered<residual_before_reduction, true>;
 static_assert(valid<residual_plus_a_pending_sum>);  // error: RC210: typed.cpp:@residual_before_reduction@: add: the right operand is a pending sum (P) over tp; expected R, I or V, or two pending sums: reduce it first (all_reduce, reduce_scatter)
 
 struct reduced_twice : layer {
@@ -107,7 +108,7 @@ struct reduced_twice : layer {
     return x + y;
   }
 };
-using all_reduce_of_no_pending_sum = layered<reduced_twice>;
+inline constexpr auto all_reduce_of_no_pending_sum = layered<reduced_twice>;
 static_assert(valid<all_reduce_of_no_pending_sum>);  // error: RC210: typed.cpp:@reduced_twice@: all_reduce: the value is invariant (I) over tp; expected a pending sum (P): there is nothing to reduce
 
 struct maximum_of_sums : layer {
@@ -117,7 +118,7 @@ struct maximum_of_sums : layer {
     return x + y;
   }
 };
-using maximum_of_a_pending_sum = layered<maximum_of_sums>;
+inline constexpr auto maximum_of_a_pending_sum = layered<maximum_of_sums>;
 static_assert(valid<maximum_of_a_pending_sum>);  // error: RC210: typed.cpp:@maximum_of_sums@: all_reduce_max: the reduction that is pending over tp is a sum: take it with all_reduce
 
 struct gathered_instead_of_reduced : layer {
@@ -127,7 +128,7 @@ struct gathered_instead_of_reduced : layer {
     return x + y;
   }
 };
-using all_gather_of_a_pending_sum = layered<gathered_instead_of_reduced>;
+inline constexpr auto all_gather_of_a_pending_sum = layered<gathered_instead_of_reduced>;
 static_assert(valid<all_gather_of_a_pending_sum>);  // error: RC210: typed.cpp:@gathered_instead@: all_gather: the value is a pending sum (P) over tp; expected sharded along the gathered dim (V): there is nothing to gather
 
 // ---- regions
@@ -139,9 +140,9 @@ struct forgotten_enter : layer {
     return x + leave_tp(linear(h, row(t, "w2")), c);
   }
 };
-using linear_of_invariant_without_enter_tp = layered<forgotten_enter>;
+inline constexpr auto linear_of_invariant_without_enter_tp = layered<forgotten_enter>;
 static_assert(valid<linear_of_invariant_without_enter_tp>);  // error: RC210: typed.cpp:@forgotten_enter@: linear 'w1': the value is invariant (I) over tp; expected replicated (R), the weight being sharded along its output features: convert it first (replicate: its gradient is then all-reduced)
-using linear_of_sharded_tokens_without_enter_tp = layered<forgotten_enter, true>;
+inline constexpr auto linear_of_sharded_tokens_without_enter_tp = layered<forgotten_enter, true>;
 static_assert(valid<linear_of_sharded_tokens_without_enter_tp>);  // error: RC210: typed.cpp:@forgotten_enter@: linear 'w1': the value is sharded along tokens (V) over tp; expected replicated (R), the weight being sharded along its output features: all_gather it first
 
 struct wrong_conversion_in : layer {
@@ -151,7 +152,7 @@ struct wrong_conversion_in : layer {
     return x + leave_tp(linear(h, row(t, "w2")), c);
   }
 };
-using replicate_of_sharded_tokens = layered<wrong_conversion_in, true>;
+inline constexpr auto replicate_of_sharded_tokens = layered<wrong_conversion_in, true>;
 static_assert(valid<replicate_of_sharded_tokens>);  // error: RC210: typed.cpp:@wrong_conversion_in@: replicate: the value is sharded along tokens (V) over tp; expected invariant (I): there is nothing to convert
 
 struct row_before_column : layer {
@@ -161,7 +162,7 @@ struct row_before_column : layer {
     return x + leave_tp(linear(h, row(t, "w2")), c);
   }
 };
-using row_parallel_linear_of_a_whole_value = layered<row_before_column>;
+inline constexpr auto row_parallel_linear_of_a_whole_value = layered<row_before_column>;
 static_assert(valid<row_parallel_linear_of_a_whole_value>);  // error: RC210: typed.cpp:@row_before_column@: linear 'w1': the value is replicated (R) over tp; expected sharded like the weight's input features: feed it a column-parallel result
 
 struct whole_after_column : layer {
@@ -172,7 +173,7 @@ struct whole_after_column : layer {
     return x + leave_tp(h, c);
   }
 };
-using whole_linear_of_a_column_parallel_result = layered<whole_after_column>;
+inline constexpr auto whole_linear_of_a_column_parallel_result = layered<whole_after_column>;
 static_assert(valid<whole_linear_of_a_column_parallel_result>);  // error: RC210: typed.cpp:@whole_after_column@: linear 'w2': the value is sharded along ffn (V) over tp; expected the weight to be sharded along it too: all_gather it, or shard the weight
 
 struct scattered_without_sp : layer {
@@ -182,7 +183,7 @@ struct scattered_without_sp : layer {
     return x + y;  // @scattered_without_sp@
   }
 };
-using invariant_plus_sharded = layered<scattered_without_sp>;
+inline constexpr auto invariant_plus_sharded = layered<scattered_without_sp>;
 static_assert(valid<invariant_plus_sharded>);  // error: RC210: typed.cpp:@scattered_without_sp@: add: the left operand is invariant (I) and the right operand sharded along tokens (V) over tp; expected one placement: use the matching conversion (all_reduce gives I, reduce_scatter gives V)
 
 struct outer_axis_first : layer {
@@ -191,7 +192,7 @@ struct outer_axis_first : layer {
     return gelu(x);
   }
 };
-using gather_of_the_outer_axis_first = layered<outer_axis_first, true>;
+inline constexpr auto gather_of_the_outer_axis_first = layered<outer_axis_first, true>;
 static_assert(valid<gather_of_the_outer_axis_first>);  // error: RC210: typed.cpp:@outer_axis_first@: all_gather: the value is sharded along tokens over tp too, inside cp: convert it over tp first
 
 struct no_such_dim : layer {
@@ -200,7 +201,7 @@ struct no_such_dim : layer {
     return x + leave_tp(linear(linear(h, column(t, "w1")), row(t, "w2")), c);
   }
 };
-using gather_along_no_such_dim = layered<no_such_dim, true>;
+inline constexpr auto gather_along_no_such_dim = layered<no_such_dim, true>;
 static_assert(valid<gather_along_no_such_dim>);  // error: RC210: typed.cpp:@no_such_dim@: all_gather: the value is (tokens=32, hidden=32) and has no dim 'token'
 
 // ---- attention and positions
@@ -216,9 +217,9 @@ struct attention_layer : layer {
     return x + leave_tp(linear(y, row(t, "wo", hidden, heads)), c);
   }
 };
-using attention_over_parts_of_sequences = layered<attention_layer<false>, true>;
+inline constexpr auto attention_over_parts_of_sequences = layered<attention_layer<false>, true>;
 static_assert(valid<attention_over_parts_of_sequences>);  // error: RC210: typed.cpp:@attention_of_parts@: attention: q is sharded along tokens (V) over tp; expected whole sequences on each rank: all_gather it over the tokens first
-using rope_over_parts_of_sequences = layered<attention_layer<true>, true>;
+inline constexpr auto rope_over_parts_of_sequences = layered<attention_layer<true>, true>;
 static_assert(valid<rope_over_parts_of_sequences>);  // error: RC210: typed.cpp:@rope_of_parts@: rope: the value is sharded along tokens (V) over tp; expected whole sequences on each rank: all_gather it over the tokens first
 
 struct keys_of_parts : layer {
@@ -229,7 +230,7 @@ struct keys_of_parts : layer {
     return x + leave_tp(linear(y, row(t, "wo", hidden, heads)), c);
   }
 };
-using attention_to_parts_of_sequences = layered<keys_of_parts, true>;
+inline constexpr auto attention_to_parts_of_sequences = layered<keys_of_parts, true>;
 static_assert(valid<attention_to_parts_of_sequences>);  // error: RC210: typed.cpp:@keys_of_parts@: all_gather: the value is sharded along tokens over tp too, inside cp: convert it over tp first
 
 struct heads_that_differ : layer {
@@ -243,7 +244,7 @@ struct heads_that_differ : layer {
     return x + y;
   }
 };
-using kv_heads_that_do_not_divide_heads = layered<heads_that_differ>;
+inline constexpr auto kv_heads_that_do_not_divide_heads = layered<heads_that_differ>;
 static_assert(valid<kv_heads_that_do_not_divide_heads>);  // error: RC210: typed.cpp:@heads_that_differ@: attention: q, k and v have 4, 3 and 3 heads of 8, 8 and 8 elements; expected heads of one size, k like v, and their number in k to divide that in q
 
 struct rope_without_heads : layer {
@@ -253,7 +254,7 @@ struct rope_without_heads : layer {
     return x + leave_tp(linear(q, row(t, "w2", hidden, faulty ? ffn : heads)), c);
   }
 };
-using rope_of_a_dim_without_heads = layered<rope_without_heads>;
+inline constexpr auto rope_of_a_dim_without_heads = layered<rope_without_heads>;
 static_assert(valid<rope_of_a_dim_without_heads>);  // error: RC210: typed.cpp:@rope_without_heads@: rope: the value's last dim is ffn=64 in units of 1; expected heads of an even size, dim{name, size, head_dim, 'head_dim'}
 
 struct positions_of_another_length : layer {
@@ -262,7 +263,7 @@ struct positions_of_another_length : layer {
     return position(x, table, c.seq);  // @positions_of_another_length@
   }
 };
-using position_table_of_another_length = layered<positions_of_another_length>;
+inline constexpr auto position_table_of_another_length = layered<positions_of_another_length>;
 static_assert(valid<position_table_of_another_length>);  // error: RC210: typed.cpp:@positions_of_another_length@: position 'table': the table is (positions=4, hidden=32); expected a row for each position of a sequence, (positions=8, hidden=32)
 
 // ---- shapes
@@ -273,7 +274,7 @@ struct wrong_last_dim : layer {
     return x + leave_tp(linear(y, row(t, "w2")), c);
   }
 };
-using linear_of_a_wrong_last_dim = layered<wrong_last_dim>;
+inline constexpr auto linear_of_a_wrong_last_dim = layered<wrong_last_dim>;
 static_assert(valid<linear_of_a_wrong_last_dim>);  // error: RC210: typed.cpp:@wrong_last_dim@: linear 'w1': the value's last dim is hidden=32; expected the weight's other=64
 
 struct gain_of_another_dim : layer {
@@ -281,7 +282,7 @@ struct gain_of_another_dim : layer {
     return x + rms_norm(x, vector(t, "gain", faulty ? ffn : hidden));  // @gain_of_another_dim@
   }
 };
-using norm_with_a_gain_of_another_dim = layered<gain_of_another_dim>;
+inline constexpr auto norm_with_a_gain_of_another_dim = layered<gain_of_another_dim>;
 static_assert(valid<norm_with_a_gain_of_another_dim>);  // error: RC210: typed.cpp:@gain_of_another_dim@: rms_norm 'gain': the weight is (ffn=64); expected one number for each feature, (hidden=32)
 
 struct sharded_gain : layer {
@@ -290,7 +291,7 @@ struct sharded_gain : layer {
     return x + rms_norm(x, gain);  // @sharded_gain@
   }
 };
-using norm_with_a_sharded_gain = layered<sharded_gain>;
+inline constexpr auto norm_with_a_sharded_gain = layered<sharded_gain>;
 static_assert(valid<norm_with_a_sharded_gain>);  // error: RC210: typed.cpp:@sharded_gain@: rms_norm 'gain': the weight is sharded along hidden (V) over tp; expected the same on every rank (I): declare it without a shard
 
 struct bias_of_another_dim : layer {
@@ -298,7 +299,7 @@ struct bias_of_another_dim : layer {
     return x + bias(x, vector(t, "b", faulty ? ffn : hidden));  // @bias_of_another_dim@
   }
 };
-using bias_with_another_dim = layered<bias_of_another_dim>;
+inline constexpr auto bias_with_another_dim = layered<bias_of_another_dim>;
 static_assert(valid<bias_with_another_dim>);  // error: RC210: typed.cpp:@bias_of_another_dim@: bias 'b': the weight is (ffn=64); expected one number for each feature, (hidden=32)
 
 struct whole_bias_of_a_sharded_value : layer {
@@ -308,7 +309,7 @@ struct whole_bias_of_a_sharded_value : layer {
     return x + leave_tp(linear(y, row(t, "w2")), c);
   }
 };
-using whole_bias_on_a_column_parallel_result = layered<whole_bias_of_a_sharded_value>;
+inline constexpr auto whole_bias_on_a_column_parallel_result = layered<whole_bias_of_a_sharded_value>;
 static_assert(valid<whole_bias_on_a_column_parallel_result>);  // error: RC210: typed.cpp:@whole_bias@: bias 'b1': the value is sharded along ffn (V) over tp; expected the sharding of the bias: shard both along the same features
 
 struct sum_of_shapes : layer {
@@ -318,7 +319,7 @@ struct sum_of_shapes : layer {
     return x + y;  // @sum_of_shapes@
   }
 };
-using sum_of_different_shapes = layered<sum_of_shapes>;
+inline constexpr auto sum_of_different_shapes = layered<sum_of_shapes>;
 static_assert(valid<sum_of_different_shapes>);  // error: RC210: typed.cpp:@sum_of_shapes@: add: the left operand is (tokens=32, hidden=32) and the right operand (tokens=32, ffn=64); expected two of one shape
 
 struct embedding_of_features : layer {
@@ -327,7 +328,7 @@ struct embedding_of_features : layer {
     return linear(x, whole(t, "table", hidden));
   }
 };
-using embedding_of_what_are_no_ids = layered<embedding_of_features>;
+inline constexpr auto embedding_of_what_are_no_ids = layered<embedding_of_features>;
 static_assert(valid<embedding_of_what_are_no_ids>);  // error: RC210: typed.cpp:@embedding_of_features@: embedding 'table': the value is (tokens=32, hidden=32); expected token ids, (tokens)
 
 // ---- parameters
@@ -338,7 +339,7 @@ struct shard_along_no_dim : layer {
     return x + leave_tp(linear(linear(enter_tp(x, c), w1), row(t, "w2")), c);
   }
 };
-using parameter_sharded_along_no_dim = layered<shard_along_no_dim>;
+inline constexpr auto parameter_sharded_along_no_dim = layered<shard_along_no_dim>;
 static_assert(valid<parameter_sharded_along_no_dim>);  // error: RC210: typed.cpp:@shard_along_no_dim@: parameter 'w1': it is (ffn=64, hidden=32) and has no dim 'ff' to shard over tp
 
 struct declared_twice : layer {
@@ -348,7 +349,7 @@ struct declared_twice : layer {
     return x + linear(y, again);
   }
 };
-using parameter_declared_twice = layered<declared_twice>;
+inline constexpr auto parameter_declared_twice = layered<declared_twice>;
 static_assert(valid<parameter_declared_twice>);  // error: RC210: typed.cpp:@declared_again@: parameter 'w': line @declared_by_whole@ of this layer declares one of that name; use that one twice, or take another name
 
 struct unused_parameter : layer {
@@ -357,7 +358,7 @@ struct unused_parameter : layer {
     return faulty ? gelu(x) : bias(x, b);
   }
 };
-using parameter_without_gradient = layered<unused_parameter>;
+inline constexpr auto parameter_without_gradient = layered<unused_parameter>;
 static_assert(valid<parameter_without_gradient>);  // error: RC210: typed.cpp:@unused_parameter@: parameter 'b': nothing that it makes reaches the layer's result, so that it has no gradient; use it, or leave it out
 
 struct one_weight_at_two_placements : layer {
@@ -367,7 +368,7 @@ struct one_weight_at_two_placements : layer {
     return x + leave_tp(linear(linear(h, column(t, "w1")), row(t, "w2")), c);
   }
 };
-using one_weight_on_values_of_two_placements = layered<one_weight_at_two_placements>;
+inline constexpr auto one_weight_on_values_of_two_placements = layered<one_weight_at_two_placements>;
 static_assert(valid<one_weight_on_values_of_two_placements>);  // error: RC210: typed.cpp:@one_weight@: rms_norm_dw 'gain': the weight's gradient is invariant (I) over tp here, but at another use it is a pending sum (P): use the weight on values of one placement
 
 // ---- losses
@@ -391,9 +392,9 @@ struct ending_in {
                                    repeat{1, models::llama_layers::block{hidden, heads, heads, ffn, 1, 1e4}}, Last{});
   }
 };
-using loss_of_replicated_logits = modelled<ending_in<head<false>>>;
+inline constexpr auto loss_of_replicated_logits = modelled<ending_in<head<false>>>;
 static_assert(valid<loss_of_replicated_logits>);  // error: RC210: typed.cpp:@logits@: row_max: the value is replicated (R) over tp; expected invariant (I), or sharded along the vocabulary (V): shard the weight that makes it, or do not replicate what it is made from (each rank would count the loss)
-using loss_of_parts_of_the_tokens = modelled<ending_in<head<true>>, true>;
+inline constexpr auto loss_of_parts_of_the_tokens = modelled<ending_in<head<true>>, true>;
 static_assert(valid<loss_of_parts_of_the_tokens>);  // error: RC210: typed.cpp:@logits@: row_max: the value is sharded along tokens (V) over tp; expected all tokens, as the targets are: all_gather it over the tokens first
 
 struct gelu_of_loss : head<false> {
@@ -403,7 +404,7 @@ struct gelu_of_loss : head<false> {
     return faulty ? gelu(loss) : loss;  // @gelu_of_loss@
   }
 };
-using op_on_a_loss = modelled<ending_in<gelu_of_loss>>;
+inline constexpr auto op_on_a_loss = modelled<ending_in<gelu_of_loss>>;
 static_assert(valid<op_on_a_loss>);  // error: RC210: typed.cpp:@gelu_of_loss@: gelu: the value is (); expected rows of features, (tokens, features)
 
 // ---- layers
@@ -414,7 +415,7 @@ struct widening : layer {
     return y;
   }
 };
-using rc211_repeated_layer_of_another_shape = layered<widening>;
+inline constexpr auto rc211_repeated_layer_of_another_shape = layered<widening>;
 static_assert(valid<rc211_repeated_layer_of_another_shape>);  // error: RC211: layer 'mine' is repeated, but it makes (tokens=32, ffn=64) of (tokens=32, hidden=32); its result must be like its input
 
 struct left_pending : layer {
@@ -423,7 +424,7 @@ struct left_pending : layer {
     return faulty ? y : leave_tp(y, c);
   }
 };
-using rc211_repeated_layer_of_another_placement = layered<left_pending, true>;
+inline constexpr auto rc211_repeated_layer_of_another_placement = layered<left_pending, true>;
 static_assert(valid<rc211_repeated_layer_of_another_placement>);  // error: RC211: layer 'mine' is repeated, but its result is a pending sum (P) over tp and its input sharded along tokens (V); end it with the conversion that gives the placement of its input
 
 struct no_loss : head<false> {
@@ -432,7 +433,7 @@ struct no_loss : head<false> {
     return faulty ? logits : cross_entropy(logits, c.targets, axis::tp, c.loss_scale);
   }
 };
-using rc212_last_layer_makes_no_loss = modelled<ending_in<no_loss>>;
+inline constexpr auto rc212_last_layer_makes_no_loss = modelled<ending_in<no_loss>>;
 static_assert(valid<rc212_last_layer_makes_no_loss>);  // error: RC212: the last layer's result is (tokens=32, vocab=64); expected a loss: end the model with cross_entropy
 
 struct input_unused : layer {
@@ -441,7 +442,7 @@ struct input_unused : layer {
     return leave_tp(embedding(c.targets, column(t, "table", ::vocab)), c);
   }
 };
-using rc213_result_without_the_input = layered<input_unused>;
+inline constexpr auto rc213_result_without_the_input = layered<input_unused>;
 static_assert(valid<rc213_result_without_the_input>);  // error: RC213: the result of layer 'mine' does not depend on its input, so that the layers before it are not trained; use the input
 
 template <int Common>
@@ -462,7 +463,7 @@ struct tied : ending_in<tied_head<Common>> {
                                    repeat{1, models::llama_layers::block{hidden, heads, heads, ffn, 1, 1e4}}, tied_head<Common>{});
   }
 };
-using rc214_tied_parameters_of_different_shapes = modelled<tied<1>>;
+inline constexpr auto rc214_tied_parameters_of_different_shapes = modelled<tied<1>>;
 static_assert(valid<rc214_tied_parameters_of_different_shapes>);  // error: RC214: parameter 'wte' of layer 'mine' is (vocab=128, hidden=32) and that of an earlier layer (vocab=64, hidden=32); tied parameters have one shape and one placement: declare this one with parameter, or make them alike
-using rc214_two_tied_parameters = modelled<tied<2>>;
+inline constexpr auto rc214_two_tied_parameters = modelled<tied<2>>;
 static_assert(valid<rc214_two_tied_parameters>);  // error: RC214: layer 'embedding' shares parameters 'wpe' and 'wte' with other layers; a layer can share 1: declare the others without tied

@@ -138,18 +138,20 @@ TEST_CASE("every program runs, takes the time predicted, and loses at most 2 % t
               CHECK(slots_are_apart(*t, placed));
               ++programs;
             }
-  CHECK(programs > 1500);
+  CHECK(programs == 2520);
 }
 
 TEST_CASE("a program runs to its end whatever its actions and messages really take") {
+  int runs = 0;
   for (const known_schedule& s : portfolio)
     for (int pp : {2, 5}) {
       const auto t = s.collect({pp, s.name == "gpipe" || s.name == "one_f_one_b" ? 1 : 2, 6, false});
-      if (!t) continue;
+      if (!t) continue;  // DualPipe on 5 ranks
       const auto program = communicate(*t, {.send = 0.05});
       for (const costs& real : {costs{.forward = 9, .send = 3}, costs{.forward = 0, .input_grad = 7}, costs{.weight_grad = 5, .send = 40}})
-        CHECK(run(*t, program_of(*t, program), real) >= 0);
+        runs += run(*t, program_of(*t, program), real) >= 0;
     }
+  CHECK(runs == 3 * (2 * static_cast<int>(std::size(portfolio)) - 1));
 }
 
 TEST_CASE("messages that are out of order, or lack an end, are seen by the model") {

@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <fstream>
+#include <map>
 #include <sstream>
 #include <string>
 
@@ -38,8 +39,8 @@ std::string refusal(const action_table& t) {
 TEST_CASE("bubbles and peaks of the published schedules are those measured on their authors' programs") {
   std::ifstream in(RANKC_ORACLES "/figures.txt");
   std::string line;
-  int rows = 0;
-  for (std::getline(in, line); std::getline(in, line); ++rows) {
+  std::map<std::string, int> compared;
+  for (std::getline(in, line); std::getline(in, line);) {
     CAPTURE(line);
     std::istringstream words(line);
     std::string name, priced;
@@ -60,9 +61,16 @@ TEST_CASE("bubbles and peaks of the published schedules are those measured on th
       CHECK(std::abs(100 * all.window_bubble - window) < 0.00501);
       CHECK(static_cast<double>(all.peak()) / share == peak);
       CHECK(lower_bound(*t, c) <= all.makespan);
+      ++compared[name + " " + priced];
     }
   }
-  CHECK(rows == 378);
+  std::map<std::string, int> expected;
+  for (const char* priced : {"even", "transformer", "overlap"})
+    for (const known_schedule& s : portfolio) {
+      const bool stages_are_free = s.name.starts_with("interleaved") || s.name == "looped_bfs";
+      expected[std::string(s.name) + " " + priced] = stages_are_free ? 27 : 9;
+    }
+  CHECK(compared == expected);
 }
 
 TEST_CASE("the times of a schedule are those that the costs give") {
@@ -110,4 +118,37 @@ TEST_CASE("a forward without a backward leaves nothing behind") {
   CHECK(total(t).peak() == 1);
   CHECK(total(t).makespan == 11);
   CHECK(lower_bound(t) == 11);
+}
+
+TEST_CASE("no order beats the lower bound, and one microbatch alone takes it: backward returns over every send, inference over none") {
+  int compared = 0, with_sends = 0;
+  for (const known_schedule& s : portfolio)
+    for (int pp = 1; pp <= 4; ++pp)
+      for (int per_rank = 1; per_rank <= 3; ++per_rank)
+        for (int m : {1, 2, 6})
+          for (const bool inference : {false, true})
+            for (const double send : {0.0, 0.5, 4.0}) {
+              const auto t = s.collect({pp, per_rank, m, inference});
+              if (!t) continue;
+              CAPTURE(std::string(s.name));
+              CAPTURE(pp);
+              CAPTURE(per_rank);
+              CAPTURE(m);
+              CAPTURE(inference);
+              CAPTURE(send);
+              const costs c{.input_grad = 1.25, .weight_grad = 0.75, .send = send};
+              const double bound = lower_bound(*t, c), makespan = total(*t, c).makespan;
+              CHECK(bound <= makespan + 1e-9);
+              ++compared;
+              if (m > 1 || t->bidirectional()) continue;
+              int hops = 0;
+              for (int stage = 1; stage < t->stages(); ++stage) hops += t->rank_of_stage[stage] != t->rank_of_stage[stage - 1];
+              // Down, and with a backward up again: the input gradients of all stages, and the first stage's W.
+              const double way = t->stages() + hops * send + (inference ? 0 : 1.25 * t->stages() + hops * send + 0.75);
+              CHECK(bound >= way - 1e-9);
+              if (inference) CHECK(bound == doctest::Approx(makespan));
+              with_sends += hops > 0 && inference && send > 0;
+            }
+  CHECK(compared == 636);
+  CHECK(with_sends == 24);
 }

@@ -9,7 +9,11 @@ using namespace rankc;
 inline constexpr auto model = models::gpt2{.layers = 1, .hidden = 32, .heads = 2, .ffn = 64, .vocab = 64};
 inline constexpr training recipe{.seq = 16, .global_batch = 4, .precision = f32, .lr = 1e-2};
 
-using gpt = plan<model, parallel_dims{.world = 1}, schedules::gpipe{.microbatches = 1}, recipe, clusters::cpu>;
+inline constexpr plan gpt{.model = model,
+                          .dims = parallel_dims{.world = 1},
+                          .schedule = schedules::gpipe{.microbatches = 1},
+                          .recipe = recipe,
+                          .cluster = clusters::cpu};
 static_assert(valid<gpt>);
 
 }  // namespace my

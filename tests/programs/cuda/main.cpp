@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs the test cases that need RANKC_TEST_GPUS GPUs (an environment variable), or says "skipped" (77).
-#define DOCTEST_CONFIG_IMPLEMENT
-#include <doctest/doctest.h>
+#include "../../run_tests.hpp"
 
 #include <cuda_runtime_api.h>
 
@@ -19,5 +18,5 @@ int main(int argc, char** argv) {
   }
   doctest::Context context(argc, argv);
   context.addFilter("test-case", (std::string(needed) + " GPU*").c_str());
-  return context.run();
+  return run_tests(context);
 }

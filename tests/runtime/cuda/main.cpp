@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs the tests of one executable where the machine has the GPUs they need, and says "skipped" (77)
 // elsewhere.
-#define DOCTEST_CONFIG_IMPLEMENT
-#include <doctest/doctest.h>
+#include "../../run_tests.hpp"
 
 #include <cuda_runtime_api.h>
 
@@ -15,5 +14,6 @@ int main(int argc, char** argv) {
     std::printf("skipped: these tests need %d GPUs, and there are %d\n", RANKC_TEST_GPUS, devices);
     return 77;
   }
-  return doctest::Context(argc, argv).run();
+  doctest::Context context(argc, argv);
+  return run_tests(context);
 }

@@ -85,16 +85,22 @@ TEST_CASE("what a transfer makes possible is carried, also where its own ranks s
   plan p(3, 1, 1);
   constexpr std::size_t bytes = 2 * 128 * 1024;  // two pieces, which two threads carry
   for (layout& l : p.layouts) l.arena_bytes = 4096 + 2 * bytes;
-  train_body = [](rank& r) {
+  std::vector<int> arrived(3);  // the last of rank 1's values, and the first of ranks 1 and 2, of each step
+  train_body = [&](rank& r) {
+    constexpr int last = bytes / sizeof(double) - 1;
+    for (const int i : {0, last}) *r.at<double>(data<double>(i)) = r.index == 0 ? 2.0 * r.input.step + i : -1;
     if (r.index != 0) receive(r, stream::from_prev, {r.index, "on"}, data<double>(0), r.index == 1 ? bytes : 8);
     record(r, stream::from_prev, {0});
     wait(r, stream::to_next, {0});
     if (r.index != 2) send(r, stream::to_next, {r.index + 1, "on"}, data<double>(0), r.index == 0 ? bytes : 8);
     record(r, stream::to_next, {1});
     wait(r, stream::compute, {1});
+    if (r.index != 0) arrived[r.index] += *r.at<double>(data<double>(0)) == 2.0 * r.input.step;
+    if (r.index == 1) arrived[0] += *r.at<double>(data<double>(last)) == 2.0 * r.input.step + last;
   };
   const auto e = p.install();
   for (int step = 1; step <= 2000; ++step) e->step(input(step));
+  CHECK(arrived == std::vector<int>{2000, 2000, 2000});
 }
 
 TEST_CASE("a rank that posts more than a stream holds waits, and nothing is lost") {

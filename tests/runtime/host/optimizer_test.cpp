@@ -23,7 +23,7 @@ TEST_CASE_TEMPLATE("the sum of squares overwrites or adds", T, float, double) {
 
 TEST_CASE_TEMPLATE("AdamW with and without clipping and decay", T, float, double) {
   constexpr std::size_t count = 37;
-  for (const double clip : {0.0, 0.5, 100.0})
+  for (const double clip : {0.0, 0.5, 2.0, 100.0})  // the norms are about 3.5
     for (const bool decay : {false, true}) {
       CAPTURE(clip);
       CAPTURE(decay);
@@ -36,6 +36,8 @@ TEST_CASE_TEMPLATE("AdamW with and without clipping and decay", T, float, double
         const values g = random_values(count, 10 + static_cast<unsigned>(step));
         space.rank().input = {0.01, 0.1, clip, 0.9, 0.95, 1e-8, step};
         host::adamw<T>(space.rank(), in_w, space.put(g), in_m, in_v, space.put(values{dot(g, g)}), ranges);
+        REQUIRE(dot(g, g) > 2.5 * 2.5);
+        REQUIRE(dot(g, g) < 100 * 100);
         const double scale = clip > 0 ? std::min(1.0, clip / (std::sqrt(dot(g, g)) + 1e-6)) : 1;
         for (std::size_t i = 0; i < count; ++i) {
           if (i >= 20 && i < 24) continue;

@@ -4,12 +4,12 @@
 #include <rankc/runtime/tools/data.hpp>
 #include <rankc/runtime/tools/parameters.hpp>
 
+#include "../../capture.hpp"
 #include "fake_engine.hpp"
 #include "scratch.hpp"
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
-#include <unistd.h>
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -19,30 +19,6 @@
 using namespace rankc::runtime;
 
 namespace {
-
-/// What a descriptor receives while this lives.
-class capture {
- public:
-  explicit capture(std::FILE* stream) : stream_(stream), to_(std::tmpfile()) {
-    std::fflush(stream_);
-    saved_ = dup(fileno(stream_));
-    dup2(fileno(to_), fileno(stream_));
-  }
-  ~capture() { std::fclose(to_); }
-  std::string end() {
-    std::fflush(stream_);
-    dup2(saved_, fileno(stream_));
-    close(saved_);
-    std::string text(static_cast<std::size_t>(std::ftell(to_)), '\0');
-    std::rewind(to_);
-    text.resize(std::fread(text.data(), 1, text.size(), to_));
-    return text;
-  }
-
- private:
-  std::FILE *stream_, *to_;
-  int saved_;
-};
 
 struct outcome {
   int code;
@@ -63,7 +39,7 @@ outcome run(const fake_program& program, std::vector<std::string> words, const p
     if (prepare) prepare(*e);
     return e;
   };
-  capture out(stdout), err(stderr);
+  testing::capture out(stdout), err(stderr);
   result.code = program_main(program.about, install, static_cast<int>(argv.size()), argv.data());
   result.err = err.end();
   result.out = out.end();
@@ -331,6 +307,23 @@ TEST_CASE("usage errors: code 2, one line, nothing started") {
         "fake: --steps: '0' must be a whole number >= 1; see --help\n");
   CHECK(run(program, {"train", "--steps", "1", "--launch", "threads"}).code == 0);
   CHECK(run(program, {"train", "--steps", "1", "--seed", "2", "--init", "hash:2"}).code == 0);
+}
+
+TEST_CASE("a learning rate below the recipe's floor needs a schedule without it") {
+  const fake_program program(1, 1, 1);  // decays to 1e-3
+  const auto says = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {"train", "--steps", "1"});
+    const outcome done = run(program, words);
+    const auto at = done.out.find("learning rate: ");
+    return std::to_string(done.code) + " " +
+           (done.code ? done.err : done.out.substr(at, done.out.find('\n', at) - at));
+  };
+  CHECK(says({"--lr", "1e-4"}) ==
+        "2 fake: --lr 0.0001: is below the schedule's floor 0.001; give one with --lr-schedule cosine:3:10:MIN_LR, or constant\n");
+  CHECK(says({"--lr", "1e-4", "--lr-schedule", "constant"}) == "0 learning rate: 0.0001");
+  CHECK(says({"--lr", "1e-4", "--lr-schedule", "cosine:2:8:1e-5"}) ==
+        "0 learning rate: 0.0001, 2 steps of warm-up, cosine to 1e-05 over 8 steps");
+  CHECK(says({"--lr", "1e-3"}) == "0 learning rate: 0.001, 3 steps of warm-up, cosine to 0.001 over 10 steps");
 }
 
 TEST_CASE("a launcher with several processes is refused") {

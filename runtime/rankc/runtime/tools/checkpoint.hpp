@@ -14,7 +14,8 @@ namespace rankc::runtime {
 void prepare_save(const std::filesystem::path& directory);
 
 /// Write a checkpoint and return its folder. It is written under a name that no loader reads and renamed when
-/// whole and on disk; `latest` follows after that.
+/// whole and on disk; `latest` follows after that. One of the same step stays until then: the two change names at one
+/// moment, or, where the file system cannot, the old one is set aside first, where `find_checkpoint` knows it.
 /// Errors: failure (65) when it cannot be written; earlier checkpoints stay as they are.
 std::filesystem::path save_checkpoint(engine&, const run_state&, const std::filesystem::path& directory);
 

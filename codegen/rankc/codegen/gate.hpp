@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every program passes before anything is written of it: the memory of its ranks, and the proof.
+#pragma once
+#include <rankc/codegen/lowered.hpp>
+
+namespace rankc::codegen {
+
+/// Refuse a program of which nothing may be written: what every rank needs must fit into what it has (RC401), and the
+/// programs of all ranks are proven, for training and for evaluation.
+/// Errors: std::runtime_error with the sizes that do not fit; std::logic_error with the proof's reasons.
+void check_or_throw(const lowered&);
+
+}  // namespace rankc::codegen

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// The plan as a value with named members:
+//   inline constexpr plan gpt{.model = models::gpt2{...}, .dims = parallel_dims{.world = 2, .pp = 2},
+//                             .schedule = schedules::one_f_one_b{.microbatches = 4},
+//                             .recipe = training{.seq = 128, .global_batch = 16}, .cluster = clusters::cpu};
+//   static_assert(valid<gpt>);
+// Deduction guides find its type whichever members are left out, so that what is missing is a rule's sentence.
+#pragma once
+#include <rankc/plan.hpp>
+#include <rankc/rules/parts.hpp>
+
+#include <type_traits>
+
+namespace rankc {
+
+/// How many of the repeated layers each stage has, `stage_layers{9, 8, 8, 7}`: the last member of a plan whose stages
+/// are not to be as even as they can be.
+template <std::size_t Stages>
+struct stage_layers {
+  int of_stage[Stages];
+  constexpr operator std::span<const int>() const { return of_stage; }
+};
+template <class... Int>
+stage_layers(Int...) -> stage_layers<sizeof...(Int)>;
+struct even_stages {
+  constexpr operator std::span<const int>() const { return {}; }
+};
+
+/// A training plan. Without dims it is for one rank.
+/// Errors: every RC1xx to RC3xx; all broken rules at once.
+template <class Model = no_model, class Schedule = no_schedule, class StageLayers = even_stages>
+struct plan {
+  Model model{};
+  parallel_dims dims{};
+  Schedule schedule{};
+  training recipe{};
+  rankc::cluster cluster{};
+  StageLayers stage_layers{};
+
+  constexpr report diagnose() const {
+    report out;
+    check_plan(out, *this, [](std::string_view, int, bool, const trace&) {});
+    return out;
+  }
+};
+
+namespace detail {
+
+/// Whether a member of this type is neither the model nor the schedule.
+template <class T>
+inline constexpr bool is_other_part =
+    std::is_same_v<T, parallel_dims> || std::is_same_v<T, training> || std::is_same_v<T, cluster>;
+
+/// The types of a plan's model and schedule by those of the members that are nothing else: the first and the second, or
+/// one that is a model if it has a stack.
+template <class... Free>
+struct model_and_schedule {
+  using model = no_model;
+  using schedule = no_schedule;
+};
+template <class One>
+struct model_and_schedule<One> {
+  using model = std::conditional_t<has_stack<One>, One, no_model>;
+  using schedule = std::conditional_t<has_stack<One>, no_schedule, One>;
+};
+template <class First, class Second, class... More>
+struct model_and_schedule<First, Second, More...> {
+  using model = First;
+  using schedule = Second;
+};
+
+/// The types of all members of a plan, by the types of those that are given.
+template <class... T>
+struct types {};
+template <class Given, class... Free>
+struct deduced_plan : model_and_schedule<Free...> {
+  using stages = even_stages;
+};
+template <class First, class... Rest, class... Free>
+struct deduced_plan<types<First, Rest...>, Free...> : deduced_plan<types<Rest...>, Free..., First> {};
+template <class First, class... Rest, class... Free>
+  requires is_other_part<First>
+struct deduced_plan<types<First, Rest...>, Free...> : deduced_plan<types<Rest...>, Free...> {};
+template <std::size_t Stages, class... Free>
+struct deduced_plan<types<stage_layers<Stages>>, Free...> : model_and_schedule<Free...> {
+  using stages = stage_layers<Stages>;
+};
+
+}  // namespace detail
+
+// The first takes any members that say their types; the others let dims and recipe be braces alone.
+template <class... Given, class P = detail::deduced_plan<detail::types<Given...>>>
+plan(Given...) -> plan<typename P::model, typename P::schedule, typename P::stages>;
+template <class Model, class Schedule, std::size_t Stages>
+plan(Model, parallel_dims, Schedule, training, cluster, stage_layers<Stages>) -> plan<Model, Schedule, stage_layers<Stages>>;
+template <class Model, class Schedule>
+plan(Model, parallel_dims, Schedule, training, cluster) -> plan<Model, Schedule>;
+template <class Model, class Schedule>
+plan(Model, parallel_dims, Schedule, training) -> plan<Model, Schedule>;
+template <class Model>
+plan(Model, parallel_dims, training, cluster) -> plan<Model>;
+template <class Schedule>
+plan(parallel_dims, Schedule, training, cluster) -> plan<no_model, Schedule>;
+
+/// Whether a type is a plan's, or a reference to one.
+template <class T>
+inline constexpr bool is_plan = false;
+template <class Model, class Schedule, class StageLayers>
+inline constexpr bool is_plan<plan<Model, Schedule, StageLayers>> = true;
+template <class Model, class Schedule, class StageLayers>
+inline constexpr bool is_plan<const plan<Model, Schedule, StageLayers>&> = true;
+
+/// Check a plan as declared: its parts, then all rules over them, visiting each layer as check_plan of values does.
+template <class Model, class Schedule, class StageLayers>
+constexpr void check_plan(report& out, const plan<Model, Schedule, StageLayers>& p, auto visit) {
+  check_parts(out, p.model, p.schedule, p.recipe, p.cluster);
+  if constexpr (detail::a_model<Model> && detail::a_schedule<Schedule>)
+    if (accepts(out)) check_plan(out, p.model, p.dims, p.schedule, p.recipe, p.cluster, visit, p.stage_layers);
+}
+
+}  // namespace rankc

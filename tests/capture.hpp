@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a command prints, for a test that calls it as a function.
+#pragma once
+#include <unistd.h>
+
+#include <cstdio>
+#include <string>
+
+namespace testing {
+
+/// What a descriptor receives while this lives.
+class capture {
+ public:
+  explicit capture(std::FILE* stream) : stream_(stream), to_(std::tmpfile()) {
+    std::fflush(stream_);
+    saved_ = dup(fileno(stream_));
+    dup2(fileno(to_), fileno(stream_));
+  }
+  ~capture() { std::fclose(to_); }
+  std::string end() {
+    std::fflush(stream_);
+    dup2(saved_, fileno(stream_));
+    close(saved_);
+    std::string text(static_cast<std::size_t>(std::ftell(to_)), '\0');
+    std::rewind(to_);
+    text.resize(std::fread(text.data(), 1, text.size(), to_));
+    return text;
+  }
+
+ private:
+  std::FILE *stream_, *to_;
+  int saved_;
+};
+
+}  // namespace testing

@@ -1,0 +1,4 @@
+# What stands before the generator's files: the gate, and the commands as a build meets them.
+add_executable(rankc_generator_test codegen/generator/gate_test.cpp codegen/generator/commands_test.cpp)
+target_link_libraries(rankc_generator_test PRIVATE rankc_test_plans rankc::codegen rankc_test_main)
+add_test(NAME codegen/generator COMMAND rankc_generator_test)

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nothing is written without a proof: each check of the gate refuses what it is there for.
+#include <doctest/doctest.h>
+
+#include <rankc/codegen/gate.hpp>
+#include <rankc/codegen/text_template.hpp>
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+#include "plans.hpp"
+
+using namespace rankc::codegen;
+
+namespace {
+
+rankc::plan_data small_plan() { return programs::make({"tiny_gpt2", "gate", programs::order::one_f_one_b, 1, 2, 2, 3}); }
+
+/// What `act` throws.
+template <class Error, class Act>
+std::string refusal_of(const Act& act) {
+  try {
+    act();
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "nothing was thrown";
+}
+
+std::string proof_of(const lowered& l) { return refusal_of<std::logic_error>([&] { check_or_throw(l); }); }
+
+item& first_of(std::vector<item>& items, item_kind what) {
+  return *std::find_if(items.begin(), items.end(), [&](const item& i) { return i.what == what; });
+}
+
+}  // namespace
+
+TEST_CASE("a program that misses an event or a message is refused, in training and in evaluation") {
+  const rankc::plan_data plan = small_plan();
+  const lowered sound = lower(plan, dtype::f32);
+  REQUIRE(proof_of(sound) == "nothing was thrown");
+  for (const auto items : {&pipeline_rank::train, &pipeline_rank::evaluate}) {
+    CAPTURE(items == &pipeline_rank::train);
+    lowered race = sound;
+    for (item& i : race.ranks[0].*items) i.waits.clear();
+    CHECK(proof_of(race).starts_with("the lowered program is not sound: rank 0: "));
+    CHECK(proof_of(race).find("no event orders the two") != std::string::npos);
+    lowered mismatch = sound;
+    item& sent = first_of(mismatch.ranks[0].*items, item_kind::send);
+    sent.name = "another message";
+    CHECK(proof_of(mismatch).starts_with("the lowered program is not sound: rank 0: \"another message\""));
+    CHECK(proof_of(mismatch).find("they must agree in name, message and bytes") != std::string::npos);
+  }
+}
+
+TEST_CASE("RC401: every rank must fit, to the byte") {
+  rankc::plan_data plan = small_plan();
+  for (const target to : {target::host, target::cuda}) {
+    const lowered l = lower(plan, dtype::f32, to);
+    REQUIRE(l.ranks.size() == 2);
+    std::vector<std::size_t> needed;
+    for (const pipeline_rank& r : l.ranks) needed.push_back(r.arena.bytes + bytes_beside_arena(l, r));
+    const bool second = needed[1] > needed[0];
+    const std::size_t most = needed[second];
+    REQUIRE(most > needed[!second]);
+    const auto refusal = [&](std::size_t memory) {
+      plan.machines.memory = static_cast<long long>(memory);
+      return refusal_of<std::runtime_error>([&] { check_or_throw(lower(plan, dtype::f32, to)); });
+    };
+    CHECK(refusal(most) == "nothing was thrown");
+    CHECK(refusal(most - 1) == "RC401: the ranks of pipeline coordinate " + std::to_string(second) + " need " + readable_bytes(most) +
+                                   " of " + readable_bytes(most - 1) + "; use more tp or pp, or fewer rows per microbatch");
+    CHECK(refusal(0) == "nothing was thrown");  // not known
+  }
+}

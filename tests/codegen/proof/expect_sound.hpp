@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a report on mutants must say, and that it judged what could harm.
+#pragma once
+#include "mutations.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+namespace rankc::codegen::testing {
+
+/// No harmful mutant is accepted; proof and checker agree.
+inline void expect_sound(const mutation_report& report) {
+  INFO(to_text(report));
+  CHECK(report.false_accepts.empty());
+  CHECK(report.disagreements.empty());
+  for (const auto& text : report.false_accepts) FAIL_CHECK("accepted and harmful: " << text);
+  for (const auto& text : report.disagreements) FAIL_CHECK("prove and verify differ: " << text);
+}
+
+/// The same; and the mutants tell proofs apart: each of the 12 kinds of mutation does harm, few of those that are refused do
+/// none, and some do so little that they are accepted.
+inline void expect_sound_and_telling(const mutation_report& report) {
+  expect_sound(report);
+  CHECK(report.by_kind.size() == 12);
+  for (const auto& [kind, tally] : report.by_kind) {
+    CAPTURE(kind);
+    CHECK(tally.harmful > 0);
+  }
+  CHECK(report.total.harmful * 10 > report.total.mutants * 8);
+  CHECK(report.total.harmless * 100 < report.total.harmful);
+  CHECK(report.total.accepted * 100 > report.total.mutants * 3);
+}
+
+}  // namespace rankc::codegen::testing

@@ -1,0 +1,47 @@
+# cmake -DSOURCE=<file> "-DCOMPILER=<compiler and flags>" -DNAME=<g++ or clang++> -P expect_lines.cmake
+#
+# SOURCE must compile; with FAULT defined it must be refused, and what the compiler says first must be what the file's
+# lines "// NAME line N: TEXT" and "// NAME lines: AT MOST" say.
+cmake_minimum_required(VERSION 3.25)
+set(ENV{LC_ALL} C)  # plain quotes
+get_filename_component(file "${SOURCE}" NAME)
+execute_process(COMMAND ${COMPILER} -fsyntax-only "${SOURCE}" ERROR_VARIABLE said RESULT_VARIABLE failed)
+if(failed)
+  message(FATAL_ERROR "${file} does not compile without its mistake:\n${said}")
+endif()
+execute_process(COMMAND ${COMPILER} -DFAULT -fsyntax-only "${SOURCE}" ERROR_VARIABLE said RESULT_VARIABLE failed)
+if(NOT failed)
+  message(FATAL_ERROR "${file} compiles with its mistake")
+endif()
+string(REGEX REPLACE "[0-9]+ errors? generated.\n" "" said "${said}")
+string(REGEX REPLACE "[][;]" " " lines "${said}")  # list syntax
+string(REPLACE "\n" ";" lines "${lines}")
+list(LENGTH lines count)
+math(EXPR count "${count} - 1")  # after the last line
+
+string(REPLACE "+" "[+]" name "${NAME}")
+file(STRINGS "${SOURCE}" expectations REGEX "^// ${name} lines?( [0-9]+)?: ")
+set(lines_compared 0)
+foreach(expectation IN LISTS expectations)
+  if(expectation MATCHES "^// ${name} lines: ([0-9]+)$")
+    if(count GREATER CMAKE_MATCH_1)
+      message(SEND_ERROR "${file}: ${NAME} says ${count} lines; expected at most ${CMAKE_MATCH_1}:\n${said}")
+    endif()
+  elseif(expectation MATCHES "^// ${name} line ([0-9]+): (.*)$")
+    set(number ${CMAKE_MATCH_1})
+    set(text "${CMAKE_MATCH_2}")
+    math(EXPR at "${number} - 1")
+    set(line)
+    if(number LESS_EQUAL count)
+      list(GET lines ${at} line)
+    endif()
+    string(FIND "${line}" "${text}" found)
+    if(found EQUAL -1)
+      message(SEND_ERROR "${file}: line ${number} of what ${NAME} says has no\n  ${text}\nin\n${said}")
+    endif()
+    math(EXPR lines_compared "${lines_compared} + 1")
+  endif()
+endforeach()
+if(lines_compared EQUAL 0)
+  message(SEND_ERROR "${file} expects no line of ${NAME}")
+endif()

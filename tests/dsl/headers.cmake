@@ -1,0 +1,30 @@
+# cmake -DFOLDER=<dsl> "-DCOMPILER=<compiler and flags>" -DOUT=<folder> -P headers.cmake
+#
+# Every header of the language compiles as the first of a file, alone, and all compile together, in the order of their
+# names and in the reversed one.
+file(GLOB_RECURSE headers RELATIVE "${FOLDER}" "${FOLDER}/rankc/*.hpp")
+list(SORT headers)
+list(LENGTH headers count)
+if(count LESS 60)
+  message(FATAL_ERROR "only ${count} headers found in ${FOLDER}/rankc")
+endif()
+
+file(REMOVE_RECURSE "${OUT}")
+set(sources)
+set(all)
+set(reversed)
+foreach(header IN LISTS headers)
+  string(MAKE_C_IDENTIFIER "${header}" name)
+  file(WRITE "${OUT}/${name}.cpp" "#include <${header}>\n")
+  list(APPEND sources "${OUT}/${name}.cpp")
+  string(APPEND all "#include <${header}>\n")
+  string(PREPEND reversed "#include <${header}>\n")
+endforeach()
+file(WRITE "${OUT}/all.cpp" "${all}")
+file(WRITE "${OUT}/reversed.cpp" "${reversed}")
+execute_process(COMMAND ${COMPILER} -fsyntax-only ${sources} "${OUT}/all.cpp" "${OUT}/reversed.cpp"
+  ERROR_VARIABLE said RESULT_VARIABLE failed)
+if(failed)
+  message(FATAL_ERROR "of ${count} headers, some do not compile as they are included:\n${said}")
+endif()
+message(STATUS "${count} headers compile alone and in either order")
