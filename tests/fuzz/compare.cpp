@@ -16,7 +16,7 @@ namespace {
 using rankc::runtime::region;
 
 constexpr int steps = 4;
-constexpr double tolerance = 1e-10;
+constexpr double tolerance = 1e-10, later_tolerance = 1e-8;  // of the first step, and of those whose weights differ by rounding
 
 double largest(const tensors& all) {
   double m = 0;
@@ -51,23 +51,32 @@ void compare_all(figures& f, double& worst, const char* what, const tensors& one
   if (!wrong.empty()) f.wrong.push_back(wrong);
 }
 
-void compare_loss(figures& f, const char* what, double found, double expected) {
+void compare_loss(figures& f, const char* what, double found, double expected, double within = tolerance) {
   const double d = apart(found, expected, 1e-3);
   f.loss = std::max(f.loss, d);
-  if (!(d <= tolerance)) f.wrong.push_back(fmt::format("{} is {:.17g}, with one rank {:.17g}", what, found, expected));
+  if (!(d <= within)) f.wrong.push_back(fmt::format("{} is {:.17g}, with one rank {:.17g}", what, found, expected));
 }
+
+reference_result reference_of(const plan& p, const training_run& one) {
+  const int vocab_used = p.model.vocab_used ? p.model.vocab_used : p.model.vocab;
+  const batch first = batch_of(vocab_used, p.recipe.seq, p.recipe.global_batch, 0);
+  return evaluate_reference(make(on_one_rank(p), "one"), one.read(region::weights), first);
+}
+
+/// Where activations are huge, or no numbers, rounding counts for more than what is compared.
+bool is_steady(const reference_result& r) { return std::isfinite(r.loss) && r.largest < 1e4; }
 
 }  // namespace
 
 figures check_one_rank(const plan& p, const program& one, int elements) {
   figures f;
   training_run r(one);
-  const int vocab_used = p.model.vocab_used ? p.model.vocab_used : p.model.vocab;
-  const plan_data data = make(on_one_rank(p), "one");
-  const double expected = reference_loss(data, r.read(region::weights), batch_of(vocab_used, p.recipe.seq, p.recipe.global_batch, 0));
+  const reference_result expected = reference_of(p, r);
+  f.steady = is_steady(expected);
+  if (!f.steady) return f;
   const double loss = r.evaluate();
-  f.reference = apart(loss, expected, 1e-3);
-  if (!(f.reference <= tolerance)) f.wrong.push_back(fmt::format("the loss is {:.17g}, that of the ops {:.17g}", loss, expected));
+  f.reference = apart(loss, expected.loss, 1e-3);
+  if (!(f.reference <= tolerance)) f.wrong.push_back(fmt::format("the loss is {:.17g}, that of the ops {:.17g}", loss, expected.loss));
 
   training_run stepped(one);
   stepped.step();
@@ -83,14 +92,17 @@ figures check_one_rank(const plan& p, const program& one, int elements) {
 figures check_layout(const plan& p, const program& parallel, const program& one) {
   figures f;
   training_run a(one), b(parallel);
+  f.steady = is_steady(reference_of(p, a));
+  if (!f.steady) return f;
   compare_loss(f, "the loss of an evaluation", b.evaluate(), a.evaluate());
   if (p.schedule.inference || !b.about().trains) return f;
   tensors gradients;
   double scale = 0, norm = 0;
   for (int n = 0; n < steps; ++n) {
     const auto x = a.step(), y = b.step();
-    compare_loss(f, "the loss of a step", y.loss, x.loss);
-    compare_loss(f, "the gradient norm", y.grad_norm, x.grad_norm);
+    const double within = n ? later_tolerance : tolerance;
+    compare_loss(f, "the loss of a step", y.loss, x.loss, within);
+    compare_loss(f, "the gradient norm", y.grad_norm, x.grad_norm, within);
     if (n > 0) continue;
     gradients = a.read(region::gradients);
     scale = largest(gradients);

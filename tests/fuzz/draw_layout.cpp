@@ -67,10 +67,11 @@ schedule_choice draw_schedule(draws& d, const plan& p) {
     if (!must_fit || (stages <= blocks && (c.by != order::dual_pipe || c.microbatches % 2 + pp % 2 == 0))) break;
     c = {.microbatches = c.microbatches};
   }
-  if (!d.chance(12)) return c;
+  if (!d.chance(16)) return c;
   const fuzz::schedule from = make_schedule(c, pp);
   if (from.emitted.actions.empty()) return c;
-  c.text = draw_text(d, from);
+  const bool is_own = d.chance(60) && blocks >= pp;
+  c.text = is_own ? draw_own_text(d, pp, d.between(pp, std::min(blocks, 2 * pp + 1)), c.microbatches) : draw_text(d, from);
   c.by = order::text;
   return c;
 }

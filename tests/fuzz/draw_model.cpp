@@ -40,7 +40,8 @@ palette draw_palette(draws& d, const names& n, int seq) {
 
 std::string_view draw_layer_name(draws& d, bool is_plain) {
   if (is_plain || d.chance(50)) return d.one_of<std::string_view>({"block", "block", "mixer", "mlp", "narrow"});
-  return d.one_of<std::string_view>({"my-block", "int", "x", "std", "rank", "2nd", "layers.0", "stage_0", "embedding", "block layer", "main"});
+  return d.one_of<std::string_view>({"my-block", "int", "x", "std", "rank", "2nd", "layers.0", "stage_0", "embedding", "main", "memory_0", "pipeline_0",
+                                     "rankc", "train", "program", "about", "block layer", "head", "forward", "real", "at", "layouts"});
 }
 
 /// Standalone entries and repeats between the embedding and the head, 'r' a repeat.
@@ -49,7 +50,7 @@ std::string_view draw_pattern(draws& d) {
 }
 
 training draw_recipe(draws& d) {
-  training t{.seq = d.one_of({1, 2, 3, 4, 4, 4, 6, 8, 8, 5}), .global_batch = d.one_of({12, 12, 24, 24, 6, 8, 30, 10, 7, 36}), .precision = f64};
+  training t{.seq = d.one_of({1, 2, 3, 4, 4, 4, 6, 8, 8, 5}), .global_batch = d.one_of({12, 12, 12, 24, 24, 24, 6, 8, 30, 10, 7, 36, 2, 1}), .precision = f64};
   t.lr = d.one_of({1e-3, 3e-4, 1e-2, 1e-4});
   t.weight_decay = d.one_of({0.1, 0.0, 0.01, 0.5});
   t.clip = d.one_of({1.0, 0.0, 0.1, 10.0, 1e-3});
@@ -117,8 +118,9 @@ void draw_model(plan& p) {
   m.vocab_used = d.chance(30) ? d.between(2, m.vocab) : 0;
   const auto build = [&](std::string_view name) { return layer_builder(d, sizes, name, is_plain); };
 
+  const bool is_whole = d.chance(6);
   layer_builder first = build("embedding");
-  const int embedded = first.embedding("wte");
+  const int embedded = first.embedding("wte", is_whole);
   m.entries.push_back({first.finish(embedded)});
   dim width = sizes.hidden;
   for (const char kind : draw_pattern(d)) {
@@ -134,12 +136,12 @@ void draw_model(plan& p) {
       width = to;
     } else {
       const int y = next.block(0, width);
-      m.entries.push_back({next.finish(y), kind == 'r' ? d.one_of({1, 2, 2, 3, 3, 4, 4, 6}) : 1, kind == 'r'});
+      m.entries.push_back({next.finish(y), kind == 'r' ? d.below(100) ? d.one_of({1, 2, 2, 3, 3, 4, 4, 6}) : d.between(-1, 0) : 1, kind == 'r'});
     }
   }
   const bool is_tied = width == sizes.hidden && d.chance(40);
   layer_builder last = build("head");
-  const int loss = last.head(0, width, is_tied ? "wte" : "lm_head", is_tied, d.chance(3) ? 2.0 : 1.0);
+  const int loss = last.head(0, width, is_tied ? "wte" : "lm_head", is_tied, is_whole, d.chance(3) ? 2.0 : 1.0);
   m.entries.push_back({last.finish(loss)});
 
   tell_apart(d, m);

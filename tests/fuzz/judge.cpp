@@ -55,7 +55,7 @@ void read_generated(const outcome& o, verdict& v) {
 }
 
 void tell_figures(const figures& f, const teller& t) {
-  t.line(fmt::format("figures {} {} {} {} {} {} {}", f.elements, f.differences, f.loss, f.gradients, f.weights, f.reference, f.finite));
+  t.line(fmt::format("figures {} {} {} {} {} {} {} {}", f.steady ? 1 : 0, f.elements, f.differences, f.loss, f.gradients, f.weights, f.reference, f.finite));
   for (const std::string& w : f.wrong) t.line("wrong " + w);
 }
 
@@ -67,7 +67,9 @@ void read_figures(const outcome& o, const char* of, verdict& v) {
     if (word == "figures") {
       long long elements, differences;
       std::string number[5];
-      in >> elements >> differences >> number[0] >> number[1] >> number[2] >> number[3] >> number[4];
+      bool steady = true;
+      in >> steady >> elements >> differences >> number[0] >> number[1] >> number[2] >> number[3] >> number[4];
+      v.steady &= steady;
       v.elements += elements, v.differences += differences;
       int n = 0;
       for (double* d : {&v.loss, &v.gradients, &v.weights, &v.reference, &v.finite}) *d = std::max(*d, std::stod(number[n++]));
@@ -146,7 +148,8 @@ std::vector<verdict> judge(const settings& with, const std::vector<plan>& plans)
     v.stage = "run";
     read_figures(done[2 * n], "one rank", v);
     read_figures(done[2 * n + 1], "layout", v);
-    v.compared = v.elements > 0 || plans[ran[n]].schedule.inference;
+    v.compared = v.steady;
+    v.checked_one_rank &= v.steady;
   }
   return out;
 }

@@ -9,8 +9,10 @@ namespace fuzz {
 namespace {
 
 /// Names that are words of C++, of the generated text or of other layers' parameters, or no identifiers.
-constexpr std::string_view odd_names[]{"int", "up-dim", "x", "w", "dw", "s", "at", "region", "own", "over_tp", "shared", "2nd", "real", "work",
-                                       "norm", "norm.bias", "layers.0.gain", "class", "y", "dx", "linear", "accumulate"};
+constexpr std::string_view odd_names[]{
+  "int", "up-dim", "x", "w", "dw", "s", "r", "at", "region", "own", "over_tp", "shared", "2nd", "real", "work", "norm", "norm.bias",
+  "layers.0.gain", "class", "y", "dx", "dy", "linear", "accumulate", "accumulate_shared", "saved", "keep", "place", "forward",
+  "parameters", "size_t", "std", "true", "loss", "ids", "targets", "rope_table", "tokens", "seq", "rows", "tp", "size", "slot", "NULL"};
 
 }  // namespace
 
@@ -28,7 +30,8 @@ int layer_builder::add_step(step s) {
 int layer_builder::weight(std::string_view meaning, std::vector<dim> shape, std::string_view by, initial start) {
   for (std::size_t i = 0; i < out_.parameters.size(); ++i) {
     const parameter& p = out_.parameters[i];
-    if (p.shape == shape && p.sharded_by == by && p.start == start && draw_.chance(12)) return static_cast<int>(i);
+    const bool is_alike = p.shape == shape && p.sharded_by == by && p.start == start;
+    if (is_alike && i < used_inside_.size() && used_inside_[i] == is_inside_ && draw_.chance(12)) return static_cast<int>(i);
   }
   const bool is_odd = !has_plain_names_ && draw_.chance(25);
   const std::string base(is_odd ? odd_names[draw_.below(static_cast<int>(std::size(odd_names)))] : meaning);
@@ -38,6 +41,8 @@ int layer_builder::weight(std::string_view meaning, std::vector<dim> shape, std:
   };
   for (int n = 2; is_taken() && draw_.below(500); ++n) name = base + std::to_string(n);
   const double spread = draw_.one_of({0.3, 0.5, 0.8, 1.0}) / std::sqrt(static_cast<double>(shape.back().size));
+  used_inside_.resize(out_.parameters.size());
+  used_inside_.push_back(is_inside_);
   out_.parameters.push_back({lasting(name), std::move(shape), by, start, start == initial::normal ? spread : 0});
   return static_cast<int>(out_.parameters.size()) - 1;
 }
@@ -80,14 +85,15 @@ int layer_builder::tangled(int x, int other, dim d, std::string_view by) {
 }
 
 int layer_builder::tangle(int x, dim d, std::string_view by) {
+  if (by.empty()) x = norm(x, d);  // products of products grow without end
   std::vector<int> values{x}, unread;
+  bool multiplies = false;
   for (int n = draw_.between(2, 6); n > 0; --n) {
-    const int a = draw_.one_in(values), b = draw_.one_in(values);
-    const int y = tangled(a, b, d, by);
-    const step& last = out_.steps.back();
-    for (int v : last.in) unread.erase(std::remove(unread.begin(), unread.end(), v), unread.end());
-    values.push_back(y);
-    unread.push_back(y);
+    const int a = draw_.one_in(values), b = multiplies ? x : draw_.one_in(values);
+    values.push_back(tangled(a, b, d, by));
+    multiplies |= out_.steps.back().kind == step_kind::swiglu;
+    for (int v : out_.steps.back().in) unread.erase(std::remove(unread.begin(), unread.end(), v), unread.end());
+    unread.push_back(values.back());
   }
   int y = unread[0];
   for (std::size_t i = 1; i < unread.size(); ++i) y = draw_.chance(50) ? sum(y, unread[i]) : sum(unread[i], y);
@@ -108,8 +114,14 @@ int layer_builder::activation(int x, dim hidden, dim wide, std::string_view by) 
   }
 }
 
-int layer_builder::mlp(int x, dim hidden) {
+/// Into a tensor-parallel region; sometimes with steps before any weight is sharded.
+int layer_builder::region(int x, dim hidden) {
   const int h = enter(maybe_norm(x, hidden));
+  return draw_.chance(10) ? tangle(h, hidden, "") : h;
+}
+
+int layer_builder::mlp(int x, dim hidden) {
+  const int h = region(x, hidden);
   const int branches = draw_.chance(20) ? 2 : 1;
   int y = 0;
   for (int n = 0; n < branches; ++n) {
@@ -148,14 +160,14 @@ int layer_builder::one_attention(int h, dim hidden, int q, dim of_q, std::vector
 }
 
 int layer_builder::attention(int x, dim hidden) {
-  const int h = enter(maybe_norm(x, hidden));
+  const int h = region(x, hidden);
   const dim of_q = sizes_.heads[0];
   std::vector<int> keys;
   int y = 0;
   const int attentions = draw_.chance(25) ? 2 : 1;
   for (int n = 0; n < attentions; ++n) {
     const int q = maybe_rope(maybe_bias(linear(h, hidden, of_q, of_q.name), of_q, of_q.name, 25), 50);
-    const int a = one_attention(h, hidden, q, of_q, keys);
+    const int a = draw_.chance(6) ? q : one_attention(h, hidden, q, of_q, keys);
     y = n ? sum(y, a) : a;
   }
   return maybe_bias(leave(linear(y, of_q, hidden, of_q.name)), hidden, "", 30);
@@ -198,14 +210,14 @@ int layer_builder::block(int x, dim hidden) {
   return x;
 }
 
-int layer_builder::embedding(std::string_view table) {
+int layer_builder::embedding(std::string_view table, bool is_whole) {
   const auto rows_of = [&](std::string_view name) {
-    out_.parameters.push_back({name, {sizes_.vocab, sizes_.hidden}, sizes_.vocab.name, initial::normal, 0.4});
+    out_.parameters.push_back({name, {sizes_.vocab, sizes_.hidden}, is_whole ? "" : sizes_.vocab.name, initial::normal, 0.4});
     return add_step({.kind = step_kind::embedding, .in = {0}, .weights = {static_cast<int>(out_.parameters.size()) - 1}});
   };
   int y = rows_of(table);
   if (draw_.chance(8)) y = sum(y, rows_of("second_table"));
-  y = leave(y);
+  if (!is_whole) y = leave(y);
   if (draw_.chance(40)) {
     const int positions = weight("wpe", {dim{"positions", sizes_.seq}, sizes_.hidden}, "", initial::normal);
     y = add_step({.kind = step_kind::position, .in = {y}, .weights = {positions}});
@@ -213,11 +225,16 @@ int layer_builder::embedding(std::string_view table) {
   return draw_.chance(15) ? branch(y, sizes_.hidden) : y;
 }
 
-int layer_builder::head(int x, dim hidden, std::string_view table, bool is_tied, double factor) {
-  const int h = enter(draw_.chance(85) ? norm(x, hidden) : x);
-  out_.parameters.push_back({table, {sizes_.vocab, hidden}, sizes_.vocab.name, initial::normal, 0.4, is_tied});
-  const int logits = add_step({.kind = step_kind::linear, .in = {h}, .weights = {static_cast<int>(out_.parameters.size()) - 1}});
-  return add_step({.kind = step_kind::cross_entropy, .in = {logits}, .number = factor});
+int layer_builder::head(int x, dim hidden, std::string_view table, bool is_tied, bool is_whole, double factor) {
+  const std::string_view by = is_whole ? "" : sizes_.vocab.name;
+  int h = draw_.chance(85) ? norm(x, hidden) : x;
+  if (!is_whole) h = enter(h);
+  out_.parameters.push_back({table, {sizes_.vocab, hidden}, by, initial::normal, 0.4, is_tied});
+  int logits = add_step({.kind = step_kind::linear, .in = {h}, .weights = {static_cast<int>(out_.parameters.size()) - 1}});
+  logits = maybe_bias(logits, sizes_.vocab, by, 12);
+  if (draw_.chance(4)) logits = add_step({.kind = step_kind::gelu, .in = {logits}});
+  const int loss = add_step({.kind = step_kind::cross_entropy, .in = {logits}, .number = factor});
+  return draw_.chance(2) ? sum(loss, loss) : loss;
 }
 
 int layer_builder::project(int x, dim from, dim to) {

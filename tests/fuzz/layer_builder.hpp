@@ -20,8 +20,9 @@ class layer_builder {
  public:
   layer_builder(draws& d, const palette& p, std::string_view name, bool has_plain_names);
 
-  int embedding(std::string_view table);
-  int head(int x, dim hidden, std::string_view table, bool is_tied, double factor);
+  /// `is_whole`: the table is the same on every tp rank, which sequence parallelism has no use for.
+  int embedding(std::string_view table, bool is_whole);
+  int head(int x, dim hidden, std::string_view table, bool is_tied, bool is_whole, double factor);
   int project(int x, dim from, dim to);
   /// A block from hidden to hidden: one or more branches, most with a residual sum.
   int block(int x, dim hidden);
@@ -36,13 +37,20 @@ class layer_builder {
   int maybe_bias(int x, dim d, std::string_view by, int percent);
   int norm(int x, dim d);
   int maybe_norm(int x, dim d) { return draw_.chance(75) ? norm(x, d) : x; }
-  int enter(int x) { return add_step({.kind = step_kind::enter_tp, .in = {x}}); }
-  int leave(int x) { return add_step({.kind = step_kind::leave_tp, .in = {x}}); }
+  int enter(int x) {
+    is_inside_ = true;
+    return add_step({.kind = step_kind::enter_tp, .in = {x}});
+  }
+  int leave(int x) {
+    is_inside_ = false;
+    return add_step({.kind = step_kind::leave_tp, .in = {x}});
+  }
 
   /// Steps of any order over values of one kind; each one's result counts.
   int tangle(int x, dim d, std::string_view by);
   int tangled(int x, int other, dim d, std::string_view by);
   int activation(int x, dim hidden, dim wide, std::string_view by);
+  int region(int x, dim hidden);
   int mlp(int x, dim hidden);
   int whole_mlp(int x, dim hidden);
   int maybe_rope(int x, int percent);
@@ -55,6 +63,8 @@ class layer_builder {
   const palette& sizes_;
   layer out_;
   bool has_plain_names_;
+  bool is_inside_ = false;          // a tensor-parallel region
+  std::vector<bool> used_inside_;  // of each parameter: a whole weight is used inside of them, or outside
 };
 
 }  // namespace fuzz

@@ -22,7 +22,7 @@ namespace {
 constexpr int chunk = 192;  // plans that are judged together
 
 struct tally {
-  int drawn = 0, refused = 0, emitted = 0, compared = 0, one_rank = 0, failed = 0;
+  int drawn = 0, refused = 0, emitted = 0, compared = 0, one_rank = 0, unsteady = 0, failed = 0;
   std::map<int, int> refused_by;
   std::map<std::string, int> failed_at;
   long long elements = 0, differences = 0;
@@ -34,6 +34,7 @@ struct tally {
     emitted += v.emitted;
     compared += v.compared && !v.failed();
     one_rank += v.checked_one_rank && !v.failed();
+    unsteady += !v.steady;
     failed += v.failed();
     for (int id : v.refused_by) ++refused_by[id];
     if (v.failed()) {
@@ -58,7 +59,8 @@ double cpu_seconds() {
 }
 
 void print(const tally& t) {
-  fmt::print("drawn {}: refused {}, emitted {}, of these compared and equal {}; failed {}\n", t.drawn, t.refused, t.emitted, t.compared, t.failed);
+  fmt::print("drawn {}: refused {}, emitted {}, of these compared and equal {}, too unsteady to compare {}; failed {}\n", t.drawn, t.refused, t.emitted, t.compared,
+             t.unsteady, t.failed);
   for (const auto& [id, n] : t.refused_by) fmt::print("  refused by RC{}: {}\n", id, n);
   for (const auto& [stage, n] : t.failed_at) fmt::print("  failed at {}: {}\n", stage, n);
   fmt::print("gradients and weights compared with one rank: {}; largest relative differences: loss {:.1e}, gradients {:.1e}, weights {:.1e}\n",
@@ -114,9 +116,13 @@ int main(int argc, char** argv) {
       if (!index && says_all)
         for (const std::string& s : v.sentences) fmt::print("{}: RC{}\n", plans[i].index, s);
       if (!index && !v.failed()) continue;
-      const bool smaller = v.failed() && shrinks;
-      fmt::print("{}{}", smaller ? "the smallest that fails like " : "", fuzz::describe(smaller ? fuzz::shrink(with, plans[i], v) : plans[i]));
+      fmt::print("{}", fuzz::describe(plans[i]));
       fuzz::print_verdict(v);
+      if (v.failed() && shrinks) {
+        const fuzz::plan least = fuzz::shrink(with, plans[i], v);
+        fmt::print("the smallest that fails at this stage:\n{}", fuzz::describe(least));
+        fuzz::print_verdict(fuzz::judge(with, {least})[0]);
+      }
       fmt::print("\n");
     }
   }

@@ -76,7 +76,7 @@ matrix rope(const matrix& x, std::size_t head, std::size_t seq, double theta) {
   return y;
 }
 
-matrix attention(const matrix& q, const matrix& k, const matrix& v, std::size_t head, std::size_t rows, std::size_t seq) {
+matrix attention(const matrix& q, const matrix& k, const matrix& v, std::size_t head, std::size_t rows, std::size_t seq, double& largest) {
   if (rows * seq != q.rows) throw std::runtime_error("attention over " + std::to_string(rows * seq) + " tokens of " + std::to_string(q.rows));
   matrix y(q.rows, q.cols);
   const std::size_t heads = q.cols / head, each = heads / (k.cols / head);
@@ -89,6 +89,7 @@ matrix attention(const matrix& q, const matrix& k, const matrix& v, std::size_t 
           score[m - first] += q(n, h * head + c) * k(m, kh * head + c) / std::sqrt(static_cast<double>(head));
       const double top = *std::max_element(score.begin(), score.end());
       double sum = 0;
+      for (double s : score) largest = std::max(largest, std::abs(s));
       for (double& s : score) sum += s = std::exp(s - top);
       for (std::size_t m = first; m <= n; ++m)
         for (std::size_t c = 0; c < head; ++c) y(n, h * head + c) += score[m - first] / sum * v(m, kh * head + c);
@@ -123,18 +124,22 @@ matrix cross_entropy(const matrix& logits, const matrix& targets, double scale) 
 /// One microbatch through one layer.
 class layer_run {
  public:
-  layer_run(const trace& t, const tensors& weights, std::string prefix) : t_(t), weights_(weights), prefix_(std::move(prefix)), v_(t.values.size()) {}
+  layer_run(const trace& t, const tensors& weights, std::string prefix, double& largest)
+      : t_(t), weights_(weights), prefix_(std::move(prefix)), largest_(largest), v_(t.values.size()) {}
 
   matrix run(const matrix& x, const matrix& targets) {
     for (std::size_t i = 0; i < t_.values.size(); ++i)
       if (t_.values[i].holds == rankc::element::index) v_[i] = targets;
     targets_ = targets;
     v_[static_cast<std::size_t>(t_.input)] = x;
-    for (std::size_t i = 0; i < t_.forward_ops; ++i) v_[static_cast<std::size_t>(t_.ops[i].out[0])] = apply(t_.ops[i]);
+    for (std::size_t i = 0; i < t_.forward_ops; ++i) see(v_[static_cast<std::size_t>(t_.ops[i].out[0])] = apply(t_.ops[i]));
     return v_[static_cast<std::size_t>(t_.result)];
   }
 
  private:
+  void see(const matrix& x) const {
+    for (double v : x.at) largest_ = std::abs(v) <= largest_ ? largest_ : std::abs(v);  // a NaN stays
+  }
   const matrix& in(const op& o, int i) const { return v_[static_cast<std::size_t>(o.in[i])]; }
   std::span<const double> weight(const op& o, int i = 0) const {
     if (o.weight[i] < 0) return {};
@@ -157,7 +162,7 @@ class layer_run {
     }
     if (k == "rms_norm" || k == "layer_norm") return norm(in(o, 0), w, weight(o, 1));
     if (k == "rope") return rope(in(o, 0), head(o), seq, o.with.number);
-    if (k == "attention") return attention(in(o, 0), in(o, 1), in(o, 2), head(o), rows, seq);
+    if (k == "attention") return attention(in(o, 0), in(o, 1), in(o, 2), head(o), rows, seq, largest_);
     if (k == "embedding") return embedding(in(o, 0), w, static_cast<std::size_t>(t_.weights[static_cast<std::size_t>(o.weight[0])].holds.shape[1].size));
     // The loss is taken of the logits at its end; what comes before it only passes them on.
     if (k == "cross_entropy") return cross_entropy(in(o, 0), targets_, o.with.number);
@@ -168,25 +173,26 @@ class layer_run {
   const trace& t_;
   const tensors& weights_;
   const std::string prefix_;
+  double& largest_;
   std::vector<matrix> v_;
   matrix targets_;
 };
 
 }  // namespace
 
-double reference_loss(const rankc::plan_data& plan, const tensors& weights, const batch& b) {
+reference_result evaluate_reference(const rankc::plan_data& plan, const tensors& weights, const batch& b) {
   const auto tokens = static_cast<std::size_t>(plan.rows * plan.recipe.seq);
-  double loss = 0;
+  reference_result out;
   for (std::size_t first = 0; first < b.tokens.size(); first += tokens) {
     matrix x(tokens, 1), targets(tokens, 1);
     for (std::size_t n = 0; n < tokens; ++n) x(n, 0) = b.tokens[first + n], targets(n, 0) = b.targets[first + n];
     int number = 0;
     for (const rankc::layer_kind& k : plan.kinds)
       for (int i = 0; i < k.count; ++i)
-        x = layer_run(k.ops, weights, k.repeated ? "layers." + std::to_string(number++) + "." : "").run(x, targets);
-    loss += x.at.at(0);
+        x = layer_run(k.ops, weights, k.repeated ? "layers." + std::to_string(number++) + "." : "", out.largest).run(x, targets);
+    out.loss += x.at.at(0);
   }
-  return loss;
+  return out;
 }
 
 }  // namespace fuzz

@@ -18,8 +18,13 @@ struct batch {
   std::vector<std::int32_t> tokens, targets;
 };
 
-/// The loss of a step of a plan on one rank.
+/// The loss of a step, and the largest magnitude of what it is made of, attention scores included.
+struct reference_result {
+  double loss = 0, largest = 0;
+};
+
+/// A step of a plan on one rank.
 /// Errors: std::runtime_error where a token is beyond a table or an op does not cover its tokens.
-double reference_loss(const rankc::plan_data&, const tensors& weights, const batch&);
+reference_result evaluate_reference(const rankc::plan_data&, const tensors& weights, const batch&);
 
 }  // namespace fuzz

@@ -111,4 +111,50 @@ std::string draw_text(draws& d, const schedule& from) {
   return std::string(s.view());
 }
 
+namespace {
+
+/// Where the stages are: in a loop, down and up again, side by side, or anywhere; each rank has one.
+std::vector<int> draw_placement(draws& d, int pp, int stages) {
+  std::vector<int> rank_of(static_cast<std::size_t>(stages));
+  const int kind = d.below(6);
+  for (int s = 0; s < stages; ++s) {
+    const int turn = s % (2 * pp);
+    rank_of[static_cast<std::size_t>(s)] = kind < 2 ? s % pp : kind < 4 ? (turn < pp ? turn : 2 * pp - 1 - turn) : kind < 5 ? s * pp / stages : s < pp ? s : d.below(pp);
+  }
+  return rank_of;
+}
+
+}  // namespace
+
+std::string draw_own_text(draws& d, int pp, int stages, int microbatches) {
+  const std::vector<int> rank_of = draw_placement(d, pp, stages);
+  const bool splits = d.chance(50);
+  struct state { bool forward, input, weight; };
+  std::vector<std::vector<state>> done(static_cast<std::size_t>(stages), std::vector<state>(static_cast<std::size_t>(microbatches)));
+  std::vector<sentence> lines(static_cast<std::size_t>(pp));
+  const auto at = [&](int s, int m) -> state& { return done[static_cast<std::size_t>(s)][static_cast<std::size_t>(m)]; };
+  for (;;) {
+    std::vector<action> ready;
+    for (int s = 0; s < stages; ++s)
+      for (int m = 0; m < microbatches; ++m) {
+        const state& x = at(s, m);
+        if (!x.forward && (s == 0 || at(s - 1, m).forward)) ready.push_back({action_kind::F, s, m});
+        const bool has_gradient = x.forward && (s + 1 == stages || at(s + 1, m).input);
+        if (!x.input && has_gradient) ready.push_back({splits && d.chance(60) ? action_kind::I : action_kind::B, s, m});
+        if (x.input && !x.weight) ready.push_back({action_kind::W, s, m});
+      }
+    if (ready.empty()) break;
+    const action a = d.one_in(ready);
+    state& x = at(a.stage, a.microbatch);
+    x.forward = true;
+    x.input |= a.kind != action_kind::F;
+    x.weight |= a.kind == action_kind::B || a.kind == action_kind::W;
+    sentence& line = lines[static_cast<std::size_t>(rank_of[static_cast<std::size_t>(a.stage)])];
+    line << (line.empty() ? "" : ", ") << a;
+  }
+  std::string text;
+  for (const sentence& line : lines) text += std::string(line.view()) + "\n";
+  return text;
+}
+
 }  // namespace fuzz

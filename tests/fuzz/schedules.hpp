@@ -45,4 +45,7 @@ int stages_per_rank(order, int wanted);
 /// A drawn schedule's actions as text, some of them in another order.
 std::string draw_text(draws&, const schedule&);
 
+/// A schedule that runs, in text: stages anywhere, every rank's actions in some order of their data.
+std::string draw_own_text(draws&, int pp, int stages, int microbatches);
+
 }  // namespace fuzz

@@ -12,7 +12,7 @@ namespace fuzz {
 
 /// One plan: refused with a sentence, or emitted and equal to its one-rank program; else it failed, and `wrong` says how.
 struct verdict {
-  bool emitted = false, compared = false, checked_one_rank = false;
+  bool emitted = false, compared = false, checked_one_rank = false, steady = true;
   std::vector<int> refused_by{};       // ids of rules, each once
   std::vector<std::string> sentences{};
   std::string stage{};                 // at which it failed: "check", "lower", "compile", "run", "compare"
