@@ -12,6 +12,7 @@ namespace rankc::codegen {
 int lowered::message(const std::string& name, std::size_t bytes) {
   const auto [at, is_new] = message_index.try_emplace(name, static_cast<int>(messages.size()));
   if (is_new) messages.push_back({name, bytes});
+  else if (messages[at->second].bytes != bytes) throw std::logic_error("two messages of different sizes are named '" + name + "'");
   return at->second;
 }
 

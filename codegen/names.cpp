@@ -17,7 +17,15 @@ constexpr std::array keywords{
     "noexcept", "not", "not_eq", "nullptr", "operator", "or", "or_eq", "private", "protected", "public", "register",
     "reinterpret_cast", "requires", "return", "short", "signed", "sizeof", "static", "static_assert", "static_cast", "struct", "switch",
     "template", "this", "thread_local", "throw", "true", "try", "typedef", "typeid", "typename", "union", "unsigned", "using", "virtual",
-    "void", "volatile", "wchar_t", "while", "xor", "xor_eq", "linux", "unix"};  // the last two: macros of GNU compilers
+    "void", "volatile", "wchar_t", "while", "xor", "xor_eq"};
+
+/// Macros of the compilers and of the C library that are in lower case; the others have no lower case letter.
+constexpr std::array macros{"linux", "unix", "major", "minor", "makedev", "errno", "assert", "stdin", "stdout", "stderr"};
+
+bool may_be_macro(std::string_view s) {
+  if (std::find(macros.begin(), macros.end(), s) != macros.end()) return true;
+  return s.size() > 1 && std::none_of(s.begin(), s.end(), [](unsigned char c) { return std::islower(c); });
+}
 
 }  // namespace
 
@@ -26,7 +34,7 @@ std::string identifier(std::string_view s) {
   for (char& c : out)
     if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
   if (out.empty() || std::isdigit(static_cast<unsigned char>(out[0]))) out.insert(0, "_");
-  if (std::find(keywords.begin(), keywords.end(), out) != keywords.end()) out += '_';
+  if (std::find(keywords.begin(), keywords.end(), out) != keywords.end() || may_be_macro(out)) out += '_';
   return out;
 }
 

@@ -19,9 +19,11 @@ foreach(folder IN LISTS Boost_INCLUDE_DIRS)
   list(APPEND boost_includes -isystem "${folder}")
 endforeach()
 add_test(NAME install/names COMMAND ${CMAKE_COMMAND}
-  "-DPROJECT=${CMAKE_CURRENT_SOURCE_DIR}/install/names" "-DMODULE=${PROJECT_SOURCE_DIR}/codegen/cmake/rankc_program.cmake"
-  "-DBUILD=${CMAKE_CURRENT_BINARY_DIR}/install/names" "-DOPTIONS=-G${CMAKE_GENERATOR};-DCMAKE_CXX_COMPILER=${CMAKE_CXX_COMPILER}"
-  "-DCOMPILER=${CMAKE_CXX_COMPILER};-std=c++20;-I${PROJECT_SOURCE_DIR}/dsl;-I${PROJECT_SOURCE_DIR}/codegen;-I${CMAKE_CURRENT_SOURCE_DIR};${boost_includes}"
+  "-DPROJECT=${CMAKE_CURRENT_SOURCE_DIR}/install/names"
+  "-DMODULE=${PROJECT_SOURCE_DIR}/codegen/cmake/rankc_program.cmake"
+  "-DBUILD=${CMAKE_CURRENT_BINARY_DIR}/install/names"
+  "-DOPTIONS=-G${CMAKE_GENERATOR};-DCMAKE_CXX_COMPILER=${CMAKE_CXX_COMPILER}"
+  "-DCOMPILER=${CMAKE_CXX_COMPILER};-std=c++20;-I${PROJECT_SOURCE_DIR}/dsl;-I${PROJECT_SOURCE_DIR}/codegen;${boost_includes}"
   -P "${CMAKE_CURRENT_SOURCE_DIR}/install/names.cmake")
 
 rankc_outside_project(find_package "-DCMAKE_PREFIX_PATH=${prefix}" -DCMAKE_CXX_FLAGS_RELEASE=-O1)

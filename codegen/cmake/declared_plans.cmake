@@ -1,7 +1,7 @@
 # rankc_check_plan(<program> <plan.hpp> <plan's C++ name>)
 #
-# Stops with one sentence where a header does not exist or certainly declares no plan of that name. The header's text and
-# what it includes by "..." are read; what such a reading cannot know, the compiler decides.
+# Stops with one sentence where a header does not exist or certainly declares no plan of that name. The header's text
+# and what it includes by "..." are read; what such a reading cannot know, the compiler decides.
 include_guard(DIRECTORY)
 
 # The text of a header and of what it includes, without comments and strings. `unread`: what it includes from elsewhere.
@@ -43,7 +43,9 @@ endfunction()
 # The names of the plans that a text declares as "plan NAME{", with their namespaces.
 function(_rankc_declared_plans text out)
   set(name "[A-Za-z_][A-Za-z_0-9]*")
-  string(REGEX MATCHALL "namespace [A-Za-z_0-9:]* ?{|namespace ?{|[^A-Za-z_0-9]plan(<[^>]*>)? ${name} ?[{=]|[{}]" tokens "${text}")
+  set(scope "namespace [A-Za-z_0-9:]* ?{|namespace ?{")
+  set(declaration "[^A-Za-z_0-9]plan(<[^>]*>)? ${name} ?[{=]")
+  string(REGEX MATCHALL "${scope}|${declaration}|[{}]" tokens "${text}")
   set(scopes)  # "-" for a brace that is no namespace
   set(plans)
   foreach(token IN LISTS tokens)
@@ -93,7 +95,8 @@ function(rankc_check_plan program header name)
     endif()
   endforeach()
   # Names that a text can make visible in another namespace, or declare in another way.
-  if(is_elsewhere AND text MATCHES "namespace [A-Za-z_0-9]+ ?=|inline namespace|using [A-Za-z_0-9:]*::${last}[^A-Za-z_0-9]|(auto|&) ?${last}[^A-Za-z_0-9]")
+  set(moved "namespace [A-Za-z_0-9]+ ?=|inline namespace|using [A-Za-z_0-9:]*::${last}[^A-Za-z_0-9]")
+  if(is_elsewhere AND text MATCHES "${moved}|(auto|&) ?${last}[^A-Za-z_0-9]")
     return()
   endif()
   if(NOT is_elsewhere AND (unread OR text MATCHES "[^A-Za-z_0-9]${last}[^A-Za-z_0-9]"))
@@ -103,5 +106,6 @@ function(rankc_check_plan program header name)
   if(NOT plans)
     set(plans "none; write inline constexpr plan ${last}{...} there")
   endif()
-  message(FATAL_ERROR "add_rankc_program(${program}): NAME ${name} is no plan that ${file} declares; it declares ${plans}")
+  message(FATAL_ERROR
+    "add_rankc_program(${program}): NAME ${name} is no plan that ${file} declares; it declares ${plans}")
 endfunction()

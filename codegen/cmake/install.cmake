@@ -19,7 +19,8 @@ install(FILES runtime/rankc/runtime/engine.hpp runtime/rankc/runtime/placement.h
   DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/rankc/runtime")
 install(DIRECTORY runtime/rankc/runtime/host DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/rankc/runtime")
 
-set(modules runtime/cmake/cuda.cmake codegen/cmake/rankc_program.cmake codegen/cmake/declared_plans.cmake runtime/src/host/openblas.cmake)
+set(modules runtime/cmake/cuda.cmake codegen/cmake/rankc_program.cmake codegen/cmake/declared_plans.cmake
+  runtime/src/host/openblas.cmake)
 if(TARGET rankc_runtime_cuda)
   install(TARGETS rankc_runtime_cuda EXPORT rankcCudaTargets)
   install(EXPORT rankcCudaTargets NAMESPACE rankc:: DESTINATION "${package}")

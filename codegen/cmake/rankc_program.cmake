@@ -53,9 +53,9 @@ function(add_rankc_program name)
     file(CONFIGURE OUTPUT "${CMAKE_CURRENT_BINARY_DIR}/${name}_rankc.cpp" CONTENT [[
 #include <@plan_file@>
 #include <rankc/codegen/generator.hpp>
-constexpr auto& declared = @arg_NAME@;  // add_rankc_program(@name@): NAME must be a constexpr plan that @plan_file@ declares
-static_assert(rankc::is_plan<decltype(declared)>, "add_rankc_program(@name@): NAME @arg_NAME@ is not a rankc::plan");
-int main(int argc, char** argv) { return rankc::codegen::generator_main(rankc::make_plan("@name@", declared), argc, argv); }
+constexpr auto& named = @arg_NAME@;  // add_rankc_program(@name@): NAME must be a constexpr plan that @plan_file@ declares
+static_assert(rankc::is_plan<decltype(named)>, "add_rankc_program(@name@): NAME @arg_NAME@ is not a rankc::plan");
+int main(int argc, char** argv) { return rankc::codegen::generator_main(rankc::make_plan("@name@", named), argc, argv); }
 ]] @ONLY)
     add_executable(${name}_rankc "${CMAKE_CURRENT_BINARY_DIR}/${name}_rankc.cpp")
     target_include_directories(${name}_rankc PRIVATE "${plan_dir}")

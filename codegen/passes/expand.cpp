@@ -101,10 +101,12 @@ op expander::layer_op(const item& i, int layer, const kernel& k) {
     const auto same = [&](const operand* other) { return other->where == out.where && other->index == out.index; };
     if (std::none_of(outs.begin(), outs.end(), same)) outs.push_back(&out);
   }
+  const auto is_sum = [](const operand* out) { return out->where == space::gradient || out->where == space::loss; };
+  const bool has_sum = std::any_of(outs.begin(), outs.end(), is_sum);
   for (const operand* out : outs) {
-    const bool sums = out->where == space::gradient || out->where == space::loss;
+    const bool sums = is_sum(out) || !has_sum;  // beside a sum, other results are written afresh
     const bool shared = out->where == space::gradient && l_.bodies[use.kind].parameters[out->index].shared && use.adds_to_shared;
-    const bool adds = k.accumulate == accumulation::add || (k.accumulate == accumulation::after_first && sums && (!i.first || shared));
+    const bool adds = sums && (k.accumulate == accumulation::add || (k.accumulate == accumulation::after_first && (!i.first || shared)));
     if (adds) o.reads.push_back(read(resolve(i, layer, *out)));
   }
   for (const operand* out : outs) o.writes.push_back(write(resolve(i, layer, *out)));

@@ -11,7 +11,7 @@ namespace {
 
 class fuser {
  public:
-  explicit fuser(value_program& p) : p_(p) {}
+  fuser(value_program& p, const std::vector<layer_parameter>& parameters) : p_(p), parameters_(parameters) {}
 
   void forward() {
     for (int i = 0; i < static_cast<int>(p_.forward.size()); ++i) {
@@ -34,6 +34,7 @@ class fuser {
   static bool is(const value_call& c, std::string_view f) { return c.call.function == f; }
   static bool is_linear(const value_call& c) { return is(c, "linear") || is(c, "linear_bias"); }
   static bool same_half(const value_call& a, const value_call& b) { return a.call.for_weights == b.call.for_weights; }
+  bool is_shared(const operand& gradient) const { return parameters_[gradient.index].shared; }
   bool goes(const operand& o, int n) const { return is_only_in(p_, o, n); }
 
   /// Whether calls after `from` and before `to` leave a value as it is.
@@ -181,7 +182,7 @@ class fuser {
     if (!is(list[i], "linear_dw")) return;
     for (int b = 0; b < static_cast<int>(list.size()); ++b) {
       if (!is(list[b], "bias_grad") || !(list[b].reads[0] == list[i].reads[0])) continue;
-      if (list[b].call.accumulate != list[i].call.accumulate) continue;
+      if (list[b].call.accumulate != list[i].call.accumulate || is_shared(list[b].writes[0]) != is_shared(list[i].writes[0])) continue;
       list[i].call.function = "linear_dw_bias";
       list[i].writes.insert(list[i].writes.end(), list[b].writes.begin(), list[b].writes.end());
       erase(list, b);
@@ -192,6 +193,7 @@ class fuser {
   static operand other(const value_call& add, const operand& part) { return add.reads[0] == part ? add.reads[1] : add.reads[0]; }
 
   value_program& p_;
+  const std::vector<layer_parameter>& parameters_;
 };
 
 }  // namespace
@@ -210,8 +212,8 @@ void fuse_linear_bias(value_program& p) {
   }
 }
 
-void fuse_kernels(value_program& p) {
-  fuser f(p);
+void fuse_kernels(value_program& p, const std::vector<layer_parameter>& parameters) {
+  fuser f(p, parameters);
   f.forward();
   f.backward();
 }

@@ -26,8 +26,9 @@ const std::vector<std::string_view> of_the_runtime{
 
 class selector {
  public:
-  selector(const layer_kind& layer, const std::string& name, const plan_data& plan, dtype type, target target)
-      : name_(name), t_(layer.ops), plan_(plan), type_(type), cuda_(target == target::cuda) {
+  selector(const layer_kind& layer, const std::string& name, const std::vector<layer_parameter>& parameters, const plan_data& plan,
+           dtype type, target target)
+      : name_(name), parameters_(parameters), t_(layer.ops), plan_(plan), type_(type), cuda_(target == target::cuda) {
     out_.scope = name_scope(of_the_runtime);
     out_.alias.resize(t_.values.size());
     for (std::size_t i = 0; i < t_.values.size(); ++i) out_.alias[i] = static_cast<int>(i);
@@ -158,7 +159,8 @@ class selector {
   }
 
   /// A gradient that several calls sum into is cleared in front of them in the first microbatch, and so are those that
-  /// such a call writes beside it.
+  /// such a call writes beside it. So are the two of a call one of which is shared with another layer, and begins where
+  /// that layer does.
   void clear_sums() {
     std::vector<int> sums(t_.weights.size());
     const auto gradients = [](const value_call& c) {
@@ -170,8 +172,12 @@ class selector {
     const auto is_cleared = [&](const std::vector<std::size_t>& of) {
       return std::any_of(of.begin(), of.end(), [&](std::size_t w) { return sums[w] > 1; });
     };
-    for (const value_call& c : out_.backward)
-      for (std::size_t w : gradients(c)) ++sums[w];
+    for (const value_call& c : out_.backward) {
+      const auto of = gradients(c);
+      const auto shared = std::count_if(of.begin(), of.end(), [&](std::size_t w) { return parameters_[w].shared; });
+      const bool mixed = shared > 0 && shared < static_cast<std::ptrdiff_t>(of.size());
+      for (std::size_t w : of) sums[w] += mixed ? 2 : 1;
+    }
     for (std::size_t pass = 0; pass < sums.size(); ++pass)  // until no call has one that is cleared beside one that is not
       for (const value_call& c : out_.backward)
         if (const auto of = gradients(c); is_cleared(of))
@@ -394,6 +400,7 @@ class selector {
   }
 
   const std::string& name_;
+  const std::vector<layer_parameter>& parameters_;
   const trace& t_;
   const plan_data& plan_;
   const dtype type_;
@@ -404,8 +411,9 @@ class selector {
 
 }  // namespace
 
-value_program select_kernels(const layer_kind& layer, const std::string& name, const plan_data& plan, dtype type, target target) {
-  return selector(layer, name, plan, type, target).run();
+value_program select_kernels(const layer_kind& layer, const std::string& name, const std::vector<layer_parameter>& parameters,
+                             const plan_data& plan, dtype type, target target) {
+  return selector(layer, name, parameters, plan, type, target).run();
 }
 
 }  // namespace rankc::codegen

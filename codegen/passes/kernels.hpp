@@ -38,7 +38,7 @@ struct value_program {
 };
 
 /// `name`: of the layer in messages.
-value_program select_kernels(const layer_kind&, const std::string& name, const plan_data&, dtype, target);
+value_program select_kernels(const layer_kind&, const std::string& name, const std::vector<layer_parameter>&, const plan_data&, dtype, target);
 
 /// Put what the gradient of the input needs first in backward, and mark the rest as for the weights.
 void split_backward(value_program&);
@@ -54,6 +54,6 @@ void fuse_linear_bias(value_program&);
 void pack_linears(value_program&, const std::vector<layer_parameter>&, dtype);
 
 /// Every pattern that fused.hpp of the CUDA runtime has a kernel for.
-void fuse_kernels(value_program&);
+void fuse_kernels(value_program&, const std::vector<layer_parameter>&);
 
 }  // namespace rankc::codegen

@@ -36,7 +36,11 @@ void name_layers(const lowered& l, std::vector<std::vector<layer_use>>& stages) 
                   "work_beside", "ids_bytes", "squares_sharded", "squares_whole", "updates", "forward", "backward", "backward_input",
                   "backward_weight", "at", "real", "bf16", "rank", "stream", "role", "reduction", "event", "range", "rankc", "std", "host",
                   "cuda", "runtime"});
-  for (const body& b : l.bodies) ids.take(b.id + "_layer");
+  for (const body& b : l.bodies) {
+    ids.take(b.id + "_layer");
+    for (const layer_parameter& p : b.parameters)
+      if (p.shared) taken.insert(p.name);  // whose gradient's sum is named by it, as those of layers are by theirs
+  }
   for (const bool repeated : {true, false})  // the names of the former are those of their parameters
     for (std::vector<layer_use>& uses : stages)
       for (layer_use& use : uses) {

@@ -200,13 +200,13 @@ std::vector<layer_parameter> local_parameters(const layer_kind& layer, const pla
 
 body lower_layer(const layer_kind& layer, const std::string& name, const plan_data& plan, dtype type, target target, bool splits) {
   std::vector<layer_parameter> parameters = local_parameters(layer, plan);
-  value_program p = select_kernels(layer, name, plan, type, target);
+  value_program p = select_kernels(layer, name, parameters, plan, type, target);
   if (splits) split_backward(p);
   fuse_gradient_sums(p);
   if (target == target::cuda) {
     fuse_linear_bias(p);
     pack_linears(p, parameters, type);
-    fuse_kernels(p);
+    fuse_kernels(p, parameters);
   }
   if (plan.actions.inference) p.backward.clear();
   body b = storage(std::move(p), splits).run();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankc/codegen/names.hpp>
+#include <rankc/codegen/text_template.hpp>
 #include <rankc/starter.hpp>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plan's layers, traced, and what each does wrong: RC202, RC210, RC211, RC213, RC223 to RC226.
+// A plan's layers, traced, and what each does wrong: RC202, RC210 to RC213, RC223 to RC226.
 #pragma once
 #include <rankc/dims.hpp>
 #include <rankc/models/layer.hpp>
@@ -136,6 +136,11 @@ constexpr bool check_layer(report& out, const trace& t, std::string_view layer, 
                      << "are not trained; use the input";
     return false;
   }
+  for (std::size_t i = 0; i < t.forward_ops; ++i)
+    if (t.ops[i].kind == &ops::cross_entropy && t.ops[i].out[0] != t.result) {
+      refuse(out, 212) << "layer '" << layer << "' makes a loss that is not its result; a layer has one loss, as its result";
+      return false;
+    }
   if (count > 1 && y != x) refuse_repeat(out, layer, x, y);
   return count == 1 || y == x;
 }

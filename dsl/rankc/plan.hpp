@@ -52,8 +52,8 @@ constexpr void check_schedule(report& out, const auto& schedule, const parallel_
   if (out.size() > before) return;  // what is no schedule has no stages
   const int stages = pp >= 1 ? count_stages(schedule, pp) : schedule.stages_per_rank;
   if (pp >= 1 && stages < pp) {
-    refuse(out, 301) << "the schedule has " << stages << " stages (stages_per_rank=" << schedule.stages_per_rank << ") for pp="
-                     << pp << " ranks; each rank has at least 1 stage";
+    refuse(out, 301) << "the schedule has " << stages << (stages == 1 ? " stage" : " stages") << " (stages_per_rank="
+                     << schedule.stages_per_rank << ") for pp=" << pp << " ranks; each rank has at least 1 stage";
     return;
   }
   const bool equal = pp < 1 || stages % pp == 0;

@@ -92,7 +92,8 @@ struct deduced_plan<types<stage_layers<Stages>>, Free...> : model_and_schedule<F
 template <class... Given, class P = detail::deduced_plan<detail::types<Given...>>>
 plan(Given...) -> plan<typename P::model, typename P::schedule, typename P::stages>;
 template <class Model, class Schedule, std::size_t Stages>
-plan(Model, parallel_dims, Schedule, training, cluster, stage_layers<Stages>) -> plan<Model, Schedule, stage_layers<Stages>>;
+plan(Model, parallel_dims, Schedule, training, cluster, stage_layers<Stages>)
+    -> plan<Model, Schedule, stage_layers<Stages>>;
 template <class Model, class Schedule>
 plan(Model, parallel_dims, Schedule, training, cluster) -> plan<Model, Schedule>;
 template <class Model, class Schedule>

@@ -9,7 +9,7 @@ using enum precision;
 
 /// One training run's recipe: AdamW, global-norm clipping, constant or warm-up-cosine learning rate.
 /// Units: seq in tokens, global_batch in sequences per step; clip 0 turns clipping off; decay_steps 0 keeps lr constant
-///        after warm-up, else it falls along a cosine to min_lr in that many steps. With lr 0 a step changes no weights.
+///        after warm-up, else it falls along a cosine to min_lr in that many steps; with lr 0 a step leaves the weights.
 /// With `deterministic` a GPU program gives the same bits each run, at some cost; the host always does.
 /// Errors: RC220, RC233 to RC237, from `check_batch` and `check_recipe`.
 /// Source: AdamW: Loshchilov and Hutter 2019.

@@ -8,8 +8,10 @@
 namespace bench {
 using namespace rankc;
 
-inline constexpr auto gpt2_124m = models::gpt2{.layers = 12, .hidden = 768, .heads = 12, .ffn = 3072, .vocab = 50304, .vocab_used = 50257};
-inline constexpr auto gpt2_1_5b = models::gpt2{.layers = 48, .hidden = 1600, .heads = 25, .ffn = 6400, .vocab = 50304, .vocab_used = 50257};
+inline constexpr auto gpt2_124m =
+    models::gpt2{.layers = 12, .hidden = 768, .heads = 12, .ffn = 3072, .vocab = 50304, .vocab_used = 50257};
+inline constexpr auto gpt2_1_5b =
+    models::gpt2{.layers = 48, .hidden = 1600, .heads = 25, .ffn = 6400, .vocab = 50304, .vocab_used = 50257};
 inline constexpr auto llama3_8b_8l =
     models::llama{.layers = 8, .hidden = 4096, .heads = 32, .kv_heads = 8, .ffn = 14336, .vocab = 128256};
 
@@ -19,7 +21,8 @@ constexpr training gpt2_recipe(int batch, bool deterministic = false) {
 constexpr training llama_recipe(int batch) { return {.seq = 8192, .global_batch = batch, .precision = bf16}; }
 inline constexpr parallel_dims one_rank{.world = 1};
 
-constexpr auto on_node(auto model, training recipe, parallel_dims dims = one_rank, auto schedule = schedules::gpipe{1}) {
+template <class Schedule = schedules::gpipe>
+constexpr auto on_node(auto model, training recipe, parallel_dims dims = one_rank, Schedule schedule = {1}) {
   return plan{.model = model, .dims = dims, .schedule = schedule, .recipe = recipe, .cluster = clusters::h200<1>};
 }
 
@@ -30,11 +33,13 @@ inline constexpr auto gpt2_1_5b_b16 = on_node(gpt2_1_5b, gpt2_recipe(16));
 inline constexpr auto llama3_8b_8l_b2 = on_node(llama3_8b_8l, llama_recipe(2));
 inline constexpr auto llama3_8b_8l_s1024 = on_node(llama3_8b_8l, {.seq = 1024, .global_batch = 1, .precision = bf16});
 
-inline constexpr parallel_dims dp2{.world = 2, .dp_replicate = 2}, tp2{.world = 2, .tp = 2}, pp2{.world = 2, .pp = 2}, pp4{.world = 4, .pp = 4};
+inline constexpr parallel_dims dp2{.world = 2, .dp_replicate = 2}, tp2{.world = 2, .tp = 2};
+inline constexpr parallel_dims pp2{.world = 2, .pp = 2}, pp4{.world = 4, .pp = 4};
 inline constexpr auto gpt2_124m_dp2 = on_node(gpt2_124m, gpt2_recipe(128), dp2);
 inline constexpr auto llama3_8b_8l_dp2 = on_node(llama3_8b_8l, llama_recipe(4), dp2);
 inline constexpr auto llama3_8b_8l_tp2 = on_node(llama3_8b_8l, llama_recipe(2), tp2);
-inline constexpr auto llama3_8b_8l_tp2_sp = on_node(llama3_8b_8l, llama_recipe(2), {.world = 2, .tp = 2, .sequence_parallel = true});
+inline constexpr auto llama3_8b_8l_tp2_sp =
+    on_node(llama3_8b_8l, llama_recipe(2), {.world = 2, .tp = 2, .sequence_parallel = true});
 inline constexpr auto llama3_8b_8l_pp2 = on_node(llama3_8b_8l, llama_recipe(8), pp2, schedules::one_f_one_b{8});
 inline constexpr auto llama3_8b_8l_pp2_zbv = on_node(llama3_8b_8l, llama_recipe(8), pp2, schedules::zero_bubble_v{8});
 inline constexpr auto llama3_8b_8l_pp2_dual_v = on_node(llama3_8b_8l, llama_recipe(8), pp2, schedules::dual_pipe_v{8});

@@ -11,10 +11,13 @@ inline constexpr auto llama = models::llama{.layers = 8, .hidden = 64, .heads = 
 inline constexpr training recipe{.seq = 64, .global_batch = 8, .precision = f32};
 
 constexpr auto on_cpu(auto model, parallel_dims dims = {}) {
-  return plan{.model = model, .dims = dims, .schedule = schedules::gpipe{1}, .recipe = recipe, .cluster = clusters::cpu};
+  return plan{
+      .model = model, .dims = dims, .schedule = schedules::gpipe{1}, .recipe = recipe, .cluster = clusters::cpu};
 }
 inline constexpr parallel_dims two_replicas{.world = 2, .dp_replicate = 2};
-inline constexpr auto tiny_gpt2 = on_cpu(gpt2), tiny_llama = on_cpu(llama);
-inline constexpr auto tiny_gpt2_dp2 = on_cpu(gpt2, two_replicas), tiny_llama_dp2 = on_cpu(llama, two_replicas);
+inline constexpr auto tiny_gpt2 = on_cpu(gpt2);
+inline constexpr auto tiny_gpt2_dp2 = on_cpu(gpt2, two_replicas);
+inline constexpr auto tiny_llama = on_cpu(llama);
+inline constexpr auto tiny_llama_dp2 = on_cpu(llama, two_replicas);
 
 }  // namespace bench

@@ -57,7 +57,8 @@ inline constexpr network net{.layers = 4, .width = 32, .narrow = 16, .vocab = 64
 inline constexpr training recipe{.seq = 8, .global_batch = 12};
 inline constexpr parallel_dims dims{.world = 8, .dp_replicate = infer, .tp = 2, .pp = 2, .sequence_parallel = true};
 
-inline constexpr plan works{.model = net, .dims = dims, .schedule = in_pairs{.microbatches = 3}, .recipe = recipe, .cluster = closet};
+inline constexpr plan works{
+    .model = net, .dims = dims, .schedule = in_pairs{.microbatches = 3}, .recipe = recipe, .cluster = closet};
 static_assert(valid<works>);
 
 constexpr auto changed(auto change) {

@@ -4,6 +4,8 @@
 #include <rankc/make_plan.hpp>
 #include <rankc/rankc.hpp>
 
+#include <type_traits>
+
 using namespace rankc;
 
 namespace {
@@ -25,6 +27,24 @@ inline constexpr plan illegal{.model = gpt,
                               .recipe = training{.seq = 16, .global_batch = 0},
                               .cluster = cluster{1, 8, 0, 0}};
 static_assert(!valid<illegal>);
+
+// Any members may be left out, and their types follow from those that are given.
+constexpr schedules::gpipe gpipe{.microbatches = 1};
+constexpr cluster cpu = clusters::cpu;
+static_assert(std::is_same_v<decltype(plan{.model = gpt, .schedule = gpipe, .recipe = recipe, .cluster = cpu}),
+                             plan<models::gpt2, schedules::gpipe>>);
+static_assert(std::is_same_v<decltype(plan{.model = gpt, .dims = {}, .schedule = gpipe, .recipe = {}, .cluster = cpu}),
+                             plan<models::gpt2, schedules::gpipe>>);
+static_assert(std::is_same_v<decltype(plan{.model = gpt, .schedule = gpipe, .stage_layers = stage_layers{5}}),
+                             plan<models::gpt2, schedules::gpipe, stage_layers<1>>>);
+static_assert(std::is_same_v<decltype(plan{.model = gpt, .dims = {}, .recipe = {}, .cluster = cpu}),
+                             plan<models::gpt2, no_schedule>>);
+static_assert(std::is_same_v<decltype(plan{.model = gpt}), plan<models::gpt2, no_schedule>>);
+static_assert(std::is_same_v<decltype(plan{.dims = {}, .schedule = gpipe, .recipe = {}, .cluster = cpu}),
+                             plan<no_model, schedules::gpipe>>);
+static_assert(std::is_same_v<decltype(plan{.schedule = gpipe}), plan<no_model, schedules::gpipe>>);
+static_assert(std::is_same_v<decltype(plan{.dims = eight, .cluster = clusters::cpu}), plan<no_model, no_schedule>>);
+static_assert(is_plan<decltype(legal)&> && !is_plan<const models::gpt2&>);
 
 /// Each rank runs its backward first.
 struct backwards {
@@ -69,6 +89,21 @@ TEST_CASE("the command lines say what the compiler says") {
   std::vector<int> ids;
   for (const diagnostic& d : p.diagnostics) ids.push_back(d.id);
   CHECK(ids == std::vector<int>{101, 220, 301, 201, 110});
+}
+
+TEST_CASE("a plan that leaves parts out has diagnostics alone") {
+  static constexpr plan nothing{};
+  static constexpr plan no_schedule_and_cluster{.model = gpt, .recipe = recipe};
+  const plan_data p = make_plan("nothing", nothing), q = make_plan("q", no_schedule_and_cluster);
+  CHECK(p.name == "nothing");
+  CHECK(p.kinds.empty());
+  const auto ids = [](const plan_data& data) {
+    std::vector<int> out;
+    for (const diagnostic& d : data.diagnostics) out.push_back(d.id);
+    return out;
+  };
+  CHECK(ids(p) == std::vector<int>{230, 314, 231, 120});
+  CHECK(ids(q) == std::vector<int>{314, 120});
 }
 
 TEST_CASE("a schedule is checked beside wrong layers") {

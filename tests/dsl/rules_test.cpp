@@ -253,6 +253,9 @@ TEST_CASE("the nearest values, of every field that the rule reads") {
         "RC101: dp_shard(2) * tp(2) is not world=8: take dp_shard=4, or tp=4, or world=4, or dp_shard=infer");
   CHECK(said(of_model({.dims = {.world = 8, .dp_shard = 8, .ep = 4}, .model = {.experts = 6}})) ==
         "RC209: experts=6 does not divide by ep=4: take ep=1 or ep=2, or experts=4 or experts=8");
+  for (const std::vector<int>& listed : {std::vector{16, 0}, {0, 16}, {17, -1}})
+    CHECK(faults(of_pipeline({.dims = {.world = 2, .pp = 2}, .model = {.layers = 16}, .listed = listed})) ==
+          std::set<std::string>{"RC217 stage_layers"});
   CHECK(said(of_pipeline({.dims = {.world = 2, .pp = 2}, .model = {.layers = 16}, .listed = {8, 9}})) ==
         "RC217: stage_layers sum to 17, not to layers=16: take 8 on stage 1, or layers=17");
 }

@@ -138,6 +138,15 @@ TEST_CASE("forwards alone make an inference table") {
   CHECK(refusal(t) == 0);
 }
 
+TEST_CASE("an action is of a stage and a microbatch that there are") {
+  for (const auto& [stage, microbatch] : {std::pair{-1, 0}, {1, 0}, {0, -1}, {0, 1}}) {
+    CAPTURE(stage);
+    CAPTURE(microbatch);
+    const action_table t{.actions = {{action_kind::F, stage, microbatch}}, .begin = {0, 1}, .rank_of_stage = {0}, .microbatches = 1};
+    CHECK(refusal(t) == 302);
+  }
+}
+
 TEST_CASE("a stage is on a rank that there is") {
   const action_table t{.actions = {{action_kind::F, 0, 0}}, .begin = {0, 1}, .rank_of_stage = {1}, .microbatches = 1};
   CHECK(refusal(t) == 302);

@@ -1,13 +1,15 @@
-# cmake -DPROJECT=<names> -DMODULE=<rankc_program.cmake> -DBUILD=<folder> -DOPTIONS=<list> "-DCOMPILER=<compiler and flags>" -P names.cmake
+# cmake -DPROJECT=<names> -DMODULE=<rankc_program.cmake> -DBUILD=<folder> -DOPTIONS=<list>
+#       "-DCOMPILER=<compiler and flags>" -P names.cmake
 #
-# A wrong PLAN or NAME is said in one sentence where the project is configured; what only the compiler can know, it says on
-# a line that names the program.
+# A wrong PLAN or NAME is said in one sentence where the project is configured; what only the compiler can know, it says
+# on a line that names the program.
 cmake_minimum_required(VERSION 3.25)
 set(ENV{LC_ALL} C)
 file(REMOVE_RECURSE "${BUILD}")
 set(compared 0)
 function(configure plan name)
-  execute_process(COMMAND ${CMAKE_COMMAND} -S "${PROJECT}" -B "${BUILD}" ${OPTIONS} "-DRANKC_MODULE=${MODULE}" -DPLAN=${plan} -DNAME=${name}
+  execute_process(COMMAND ${CMAKE_COMMAND} -S "${PROJECT}" -B "${BUILD}" ${OPTIONS} "-DRANKC_MODULE=${MODULE}"
+    -DPLAN=${plan} -DNAME=${name}
     OUTPUT_VARIABLE out ERROR_VARIABLE out RESULT_VARIABLE rc)
   string(REGEX REPLACE "[ \n]+" " " out "${out}")  # CMake wraps its lines
   set(out "${out}" PARENT_SCOPE)
@@ -20,7 +22,7 @@ function(refused plan name sentence)
   configure(${plan} ${name})
   string(FIND "${out}" "add_rankc_program(gpt): ${sentence} " found)
   if(rc EQUAL 0 OR found EQUAL -1)
-    message(SEND_ERROR "PLAN ${plan} NAME ${name}: expected: ${sentence}\nbut configuring ends with ${rc} and says:\n${out}")
+    message(SEND_ERROR "PLAN ${plan} NAME ${name}: expected: ${sentence}\nbut configuring says:\n${out}")
   endif()
   set(compared ${compared} PARENT_SCOPE)
 endfunction()
@@ -31,7 +33,8 @@ function(compiled plan name sentence)
   if(NOT rc EQUAL 0)
     message(SEND_ERROR "PLAN ${plan} NAME ${name}: configuring ends with ${rc}:\n${out}")
   endif()
-  execute_process(COMMAND ${COMPILER} "-I${PROJECT}" -fsyntax-only "${BUILD}/gpt_rankc.cpp" ERROR_VARIABLE said RESULT_VARIABLE failed)
+  execute_process(COMMAND ${COMPILER} "-I${PROJECT}" "-I${PROJECT}/../.." -fsyntax-only "${BUILD}/gpt_rankc.cpp"
+    ERROR_VARIABLE said RESULT_VARIABLE failed)
   string(SUBSTRING "${said}" 0 600 said)
   string(FIND "${said}" "${sentence}" found)
   if((failed AND sentence STREQUAL "") OR found EQUAL -1)

@@ -93,6 +93,19 @@ struct two_attentions {
   }
 };
 
+/// Queries and keys whose weights are neighbours, and values whose weight is not; a gate beside what it is no gate of.
+struct weights_apart {
+  static constexpr std::string_view name = "weights_apart";
+  constexpr value forward(trace& t, value x, const context& c) const {
+    value h = enter_tp(rms_norm(x, gain(t)), c);
+    value q = rope(up(t, h, "q", heads), c.seq, 10), k = rope(up(t, h, "k", heads), c.seq, 10);
+    value gate = up(t, h, "gate", ffn), other = up(t, h, "other", ffn);
+    value a = down(t, swiglu(gate, other), "down", ffn);
+    value v = up(t, h, "v", heads);
+    return x + leave_tp(a + down(t, attend(q, k, v, c), "o", heads), c);
+  }
+};
+
 /// Two feed-forwards whose dims have one name and two sizes.
 struct two_ffn {
   static constexpr std::string_view name = "two_ffn";
@@ -206,6 +219,32 @@ struct tied_between {
     weight table = t.tied("wte", {vocab, hidden}, {{axis::tp, "vocab"}});
     value h = gelu(linear(enter_tp(x, c), table));
     return x + leave_tp(linear(h, t.parameter("back", {hidden, vocab}, {{axis::tp, "vocab"}}, initial::normal, 0.3)), c);
+  }
+};
+
+/// A norm alone; another has its gain and a shift of its own.
+struct first_norm {
+  static constexpr std::string_view name = "first_norm";
+  constexpr value forward(trace& t, value x, const context&) const {
+    return x + layer_norm(x, gain(t, "gain"), t.parameter("shift", {hidden}, {}, initial::zeros));
+  }
+};
+struct second_norm {
+  static constexpr std::string_view name = "second_norm";
+  constexpr value forward(trace& t, value x, const context&) const {
+    return x + gelu(layer_norm(x, t.tied("gain", {hidden}, {}), t.parameter("other_shift", {hidden}, {}, initial::zeros)));
+  }
+};
+/// A matrix of another layer, with a bias of its own.
+struct tied_matrix {
+  std::string_view name, bias_name;
+  bool owns;
+  constexpr value forward(trace& t, value x, const context&) const {
+    const dim out{"out", 12};
+    weight w = owns ? t.parameter("matrix", {out, hidden}, {}, initial::normal, 0.3) : t.tied("matrix", {out, hidden}, {});
+    weight back = t.parameter(bias_name, {hidden, out}, {}, initial::normal, 0.3);
+    const std::string_view shift = owns ? "bias_a" : "bias_b";
+    return x + linear(gelu(bias(linear(x, w), t.parameter(shift, {out}, {}, initial::zeros))), back);
   }
 };
 

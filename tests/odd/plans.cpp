@@ -59,6 +59,10 @@ std::vector<odd_plan> plans() {
   l.add_one("attentions", attentions);
   l.add("attentions", "sp", attentions, sp, three);
 
+  const auto apart = make(repeat{2, weights_apart{}});
+  l.add_one("apart", apart);
+  l.add("apart", "tp2", apart, tp2, once);
+
   const auto dims = make(repeat{2, two_ffn{}});
   l.add_one("equal_dims", dims);
   l.add("equal_dims", "tp2", dims, tp2, once);
@@ -115,6 +119,14 @@ std::vector<odd_plan> plans() {
   const auto shared = make(tied_between{}, repeat{2, mlp{"mlp"}});
   l.add_one("tied_thrice", shared);
   l.add("tied_thrice", "pp2", shared, {.world = 4, .tp = 2, .pp = 2}, three);
+  const auto halves = make_bare(g::embedding{vocab, hidden}, first_norm{}, repeat{4, mlp{"mlp"}}, second_norm{}, scaled_head{1});
+  l.add_one("tied_gain", halves);
+  l.add("tied_gain", "pp2", halves, pp2, three);
+  l.add("tied_gain", "zbv", halves, pp2, v);
+  const auto matrix = make_bare(g::embedding{vocab, hidden}, tied_matrix{"a", "back_a", true}, repeat{2, mlp{"mlp"}},
+                                tied_matrix{"b", "back_b", false}, scaled_head{1});
+  l.add_one("tied_matrix", matrix);
+  l.add("tied_matrix", "pp2", matrix, pp2, three);
   return l.out;
 }
 

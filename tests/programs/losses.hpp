@@ -42,7 +42,9 @@ inline const oracle_line& expected_of(const registered& program) {
   static const std::vector<oracle_line> lines = oracle();
   const auto same = [&](const programs::job& j) { return program.job == j.name; };
   const auto line = static_cast<std::size_t>(std::find_if(std::begin(programs::jobs), std::end(programs::jobs), same) - programs::jobs);
+  REQUIRE(lines.size() == std::size(programs::jobs));
   REQUIRE(line < lines.size());
+  REQUIRE(lines[line].losses.size() >= 20);
   return lines[line];
 }
 

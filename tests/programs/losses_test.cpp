@@ -6,6 +6,7 @@ namespace {
 
 void reproduce(const std::string& type, double early, double late) {
   loss_difference worst;
+  int compared = 0;
   for (const registered& program : host_registry) {
     if (program.type != type || !has_oracle(program)) continue;
     CAPTURE(program.job);
@@ -14,7 +15,10 @@ void reproduce(const std::string& type, double early, double late) {
     CHECK(d.early <= early);
     CHECK(d.late <= late);
     worst = {std::max(worst.early, d.early), std::max(worst.late, d.late)};
+    ++compared;
   }
+  CHECK(compared == programs::count_made("host", type));
+  CHECK(compared > 40);
   MESSAGE(type << ": largest difference " << worst.early << " in the first 5 steps, " << worst.late << " after");
 }
 

@@ -2,8 +2,10 @@
 // In f64 every layout computes the one-rank plan's gradients and weights, element by element.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 
+#include "plans.hpp"
 #include "run.hpp"
 
 namespace {
@@ -49,6 +51,7 @@ TEST_CASE("gradients and weights of every layout equal the one-rank run's to 1e-
   tensors gradients, weights;
   constexpr double lr = 1e-3;
   double norm = 0, loss = 0, worst_gradient = 0, worst_weight = 0;
+  int compared = 0, alone = 0;
   for (const registered& program : host_registry) {
     if (program.type != "f64" || runs_forwards_alone(program)) continue;
     CAPTURE(program.job);
@@ -65,6 +68,7 @@ TEST_CASE("gradients and weights of every layout equal the one-rank run's to 1e-
       norm = first_norm;
       loss = first_loss;
       CHECK(largest(g) > 1e-3);
+      ++alone;
       continue;
     }
     REQUIRE(job == program.job);
@@ -75,12 +79,18 @@ TEST_CASE("gradients and weights of every layout equal the one-rank run's to 1e-
     CHECK(std::abs(first_loss - loss) <= 1e-12 * loss);
     worst_gradient = std::max(worst_gradient, dg);
     worst_weight = std::max(worst_weight, dw);
+    ++compared;
   }
+  const auto pipelines = programs::pipelines();
+  const auto trained = std::count_if(pipelines.begin(), pipelines.end(), [](const auto& p) { return !p.inference; });
+  CHECK(alone == static_cast<int>(std::size(programs::jobs)) + 2);  // and the two small models
+  CHECK(compared + alone == programs::count_made("host", "f64") + trained);
   MESSAGE("largest relative difference: gradients " << worst_gradient << ", weights after 5 steps " << worst_weight);
 }
 
 TEST_CASE("copies of a tied weight and replicas of every weight stay equal, bit for bit") {
   using rankc::runtime::region;
+  int compared = 0, run_programs = 0;
   for (const registered& program : host_registry) {
     const bool doubled = program.layout.find("dual_pipe_") != std::string::npos && !runs_forwards_alone(program);
     if (program.type != "f64" || (program.job != "gpt2_8" && !doubled)) continue;
@@ -96,13 +106,18 @@ TEST_CASE("copies of a tied weight and replicas of every weight stay equal, bit 
         CAPTURE(p.name);
         CAPTURE(s.rank);
         CHECK((is_new || known->second == values));
+        compared += !is_new;
       }
     }
+    ++run_programs;
   }
+  CHECK(run_programs > programs::count_made("host", "f64", {"gpt2_8"}));
+  CHECK(compared > 100);
 }
 
 TEST_CASE("an evaluation leaves weights alone and gives the loss that a step would") {
   using rankc::runtime::region;
+  int compared = 0;
   for (const registered& program : host_registry) {
     if (program.type != "f64" || (program.job != "gpt2_8" && program.job != "llama_8")) continue;
     CAPTURE(program.layout);
@@ -113,7 +128,10 @@ TEST_CASE("an evaluation leaves weights alone and gives the loss that a step wou
     const double loss = r.engine->evaluate();
     CHECK(r.tensors(region::weights) == before);
     CHECK(loss == r.step().loss);
+    ++compared;
   }
+  CHECK(compared == programs::count_made("host", "f64", {"gpt2_8", "llama_8"}));
+  CHECK(compared > 10);
 }
 
 TEST_CASE("forwards alone give the loss of an evaluation on one rank") {

@@ -94,6 +94,14 @@ bool is_made(const std::string& target, const job& j, const layout& l, const std
                        (type == "bf16" && (name == "gpt2_8" || name == "llama_8")));
 }
 
+int count_made(const std::string& target, const std::string& type, const std::vector<std::string>& names) {
+  int made = 0;
+  for (const job& j : jobs)
+    for (const layout& l : layouts)
+      made += (names.empty() || std::count(names.begin(), names.end(), j.name)) && is_made(target, j, l, type);
+  return made;
+}
+
 plan_data make(const job& j, const layout& l, bool deterministic) {
   const parallel_dims dims{.world = l.dp * l.tp * l.pp, .dp_replicate = l.dp, .tp = l.tp, .pp = l.pp,
                            .sequence_parallel = l.sequence_parallel};

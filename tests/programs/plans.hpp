@@ -67,6 +67,9 @@ inline constexpr layout layouts[]{{"one", 1, 1, 1, false, order::gpipe, 0},
 /// need at most four of them, in f32, of some jobs alone where they need more than one, and in bf16 for two jobs.
 bool is_made(const std::string& target, const job&, const layout&, const std::string& type);
 
+/// How many programs of the jobs are written for a target in a type: of all jobs, or of those named.
+int count_made(const std::string& target, const std::string& type, const std::vector<std::string>& jobs = {});
+
 plan_data make(const job&, const layout&, bool deterministic = false);
 
 /// A small model on a pipeline, compared with the first of its kind, which runs on one rank.

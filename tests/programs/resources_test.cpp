@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <new>
 
+#include "plans.hpp"
 #include "run.hpp"
 
 namespace {
@@ -31,6 +32,7 @@ void operator delete(void* p) noexcept { std::free(p); }
 void operator delete(void* p, std::size_t) noexcept { std::free(p); }
 
 TEST_CASE("a step creates nothing: no allocation, no thread") {
+  int measured = 0;
   for (const registered& program : host_registry) {
     if (program.type != "f32" || (program.job != "gpt2_8" && program.job != "llama_8")) continue;
     CAPTURE(program.layout);
@@ -48,10 +50,15 @@ TEST_CASE("a step creates nothing: no allocation, no thread") {
     CHECK(after == before);
     CHECK(mallinfo2().uordblks == heap_before);
     CHECK(threads() == threads_before);
+    ++measured;
   }
+  CHECK(measured == programs::count_made("host", "f32", {"gpt2_8", "llama_8"}));
+  CHECK(measured > 10);
 }
 
 TEST_CASE("an arena has the planned size") {
+  CHECK(static_cast<int>(host_registry.size()) ==
+        programs::count_made("host", "f64") + programs::count_made("host", "f32") + static_cast<int>(programs::pipelines().size()));
   for (const registered& program : host_registry) {
     const auto& about = *program.about;
     const auto engine = program.install();

@@ -65,7 +65,8 @@ constexpr bool check_figures(report& out, const cluster& c) {
     refuse(out, 121) << "the cluster has memory=" << c.memory << "; it is in bytes per rank, and 0 is not checked";
   for (const named_figure& f : cluster_figures)
     if (!(c.*f.at >= 0 && c.*f.at <= std::numeric_limits<double>::max()))
-      refuse(out, 121) << "the cluster has " << f.name << "=" << c.*f.at << "; it is finite and at least 0, and 0 is unknown";
+      refuse(out, 121) << "the cluster has " << f.name << "=" << c.*f.at
+                       << "; it is finite and at least 0, and 0 is unknown";
   return c.nodes >= 1 && c.ranks_per_node >= 1;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RC202 to RC209, RC215, RC216, RC219, RC238: a model's sizes, among themselves and against the degrees that split them.
+// RC202 to RC209, RC215, RC216, RC219, RC238: a model's sizes, among themselves and against the degrees that split
+// them.
 #pragma once
 #include <rankc/rules/setting.hpp>
 
@@ -155,7 +156,8 @@ constexpr void check_vocabulary_used(report& out, int vocab, int used) {
 /// RC238: the base of rotary positions, whose powers are the wavelengths.
 constexpr void check_theta(report& out, double theta) {
   if (!(theta >= 1 && theta <= std::numeric_limits<float>::max()))
-    refuse(out, 238) << "theta=" << theta << "; the base of rotary positions is finite and at least 1: 1e4 and 5e5 are usual";
+    refuse(out, 238) << "theta=" << theta
+                     << "; the base of rotary positions is finite and at least 1: 1e4 and 5e5 are usual";
 }
 
 }  // namespace rankc

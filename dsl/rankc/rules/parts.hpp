@@ -61,12 +61,14 @@ constexpr void put_missing(sentence& s, std::initializer_list<member> members) {
 template <class Model>
 constexpr void check_model_part(report& out, const Model&) {
   if constexpr (std::same_as<Model, no_model>)
-    refuse(out, 230) << "the plan has no model: write .model = models::gpt2{...}, models::llama{...} or one of your own";
+    refuse(out, 230) << "the plan has no model: write .model = models::gpt2{...}, models::llama{...} or one of your "
+                     << "own";
   else if constexpr (!a_model<Model>) {
     sentence& s = refuse(out, 232) << "the model";
     put_missing(s, {{has_stack<Model>, "stack()"}, {checks_sizes<Model>, "check(report&)"}, {has_vocab<Model>, "vocab"},
                     {has_vocab_used<Model>, "vocab_used"}});
-    s << "; a model has a const stack() of layers, a const check(report&), int vocab and int vocab_used, as models::gpt2 has";
+    s << "; a model has a const stack() of layers, a const check(report&), int vocab and int vocab_used, as models::gpt2 "
+      << "has";
   }
 }
 
@@ -91,7 +93,8 @@ constexpr void check_schedule_part(report& out, const Schedule& schedule) {
 
 /// Append what is left out of a plan, and what its model and its schedule lack.
 /// Errors: RC120, RC230 to RC232, RC314, RC315.
-constexpr void check_parts(report& out, const auto& model, const auto& schedule, const training& recipe, const cluster& machines) {
+constexpr void check_parts(report& out, const auto& model, const auto& schedule, const training& recipe,
+                           const cluster& machines) {
   detail::check_model_part(out, model);
   detail::check_schedule_part(out, schedule);
   if (recipe == training{})

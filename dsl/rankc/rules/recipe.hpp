@@ -41,12 +41,13 @@ inline constexpr recipe_rule recipe_rules[]{
     // RC234
     {234, [](const training& r) { return is_from(0, r.weight_decay, r.precision); },
      [](sentence& t, const training& r) {
-       t << "weight_decay=" << r.weight_decay << "; it is at least 0 and finite in " << widest(r.precision) << ": 0 turns it off, 0.1 is usual";
+       t << "weight_decay=" << r.weight_decay << "; it is at least 0 and finite in " << widest(r.precision)
+         << ": 0 turns it off, 0.1 is usual";
      }},
     {234, [](const training& r) { return is_from(0, r.clip, r.precision); },
      [](sentence& t, const training& r) {
-       t << "clip=" << r.clip << "; the norm that gradients are clipped to is at least 0 and finite in " << widest(r.precision)
-         << ": 0 turns it off, 1 is usual";
+       t << "clip=" << r.clip << "; the norm that gradients are clipped to is at least 0 and finite in "
+         << widest(r.precision) << ": 0 turns it off, 1 is usual";
      }},
     // RC235
     {235, [](const training& r) { return r.beta1 >= 0 && r.beta1 < 1; },
@@ -60,8 +61,8 @@ inline constexpr recipe_rule recipe_rules[]{
     // RC236
     {236, [](const training& r) { return is_from(smallest_eps(r.precision), r.eps, r.precision); },
      [](sentence& t, const training& r) {
-       t << "eps=" << r.eps << "; it divides, so in " << widest(r.precision) << " it is at least " << smallest_eps(r.precision)
-         << ", and finite: 1e-8 is usual";
+       t << "eps=" << r.eps << "; it divides, so in " << widest(r.precision) << " it is at least "
+         << smallest_eps(r.precision) << ", and finite: 1e-8 is usual";
      }},
     // RC237
     {237, [](const training& r) { return r.warmup_steps >= 0; },

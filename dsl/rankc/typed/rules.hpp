@@ -63,6 +63,7 @@ constexpr placement sum_over(complaint& c, axis a, const type& x, const type& y)
 }
 constexpr void sum(complaint& c, types in, type* out) {
   out[0] = in[0];
+  if (!rows(c, "the left operand", in[0]) || !rows(c, "the right operand", in[1])) return;
   for (axis a : axes) out[0][a] = sum_over(c, a, in[0], in[1]);
   if (!c.said && !same_shape(in[0], in[1])) {
     complaint::put_shape(c.begin() << "the left operand is ", in[0]);

@@ -12,7 +12,7 @@ using real = float;
 // ---- embedding: 49152 parameters per rank, 0 B kept per microbatch
 namespace embedding_layer {
 
-constexpr std::size_t tokens = 512, vocab = 256, hidden = 128, seq = 128;
+constexpr std::size_t tokens = 512, hidden = 128, vocab = 256, seq = 128;
 
 /// Where each parameter starts: in the weights, and alike in the gradients and moments.
 struct parameters {
@@ -41,8 +41,8 @@ inline void backward(rank& r, const parameters& dw, at ids, at dy, bool accumula
 // ---- block: 198272 parameters per rank, 3.8 MiB kept per microbatch
 namespace block_layer {
 
-constexpr std::size_t tokens = 512, hidden = 128, heads = 4, head_dim = 32, rows = 4, seq = 128,
-    ffn = 512, wq_wk_wv = 384;
+constexpr std::size_t tokens = 512, hidden = 128, heads = 4, head_dim = 32, ffn = 512, rows = 4,
+    seq = 128, wq_wk_wv = 384;
 
 /// Where each parameter starts: in the weights, and alike in the gradients and moments.
 struct parameters {

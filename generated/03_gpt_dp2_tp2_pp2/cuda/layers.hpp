@@ -12,7 +12,7 @@ using real = float;
 // ---- embedding: 32768 parameters per rank, 0 B kept per microbatch
 namespace embedding_layer {
 
-constexpr std::size_t tp = 2, tokens = 256, vocab = 256, hidden = 128, seq = 128;
+constexpr std::size_t tp = 2, tokens = 256, hidden = 128, vocab = 256, seq = 128;
 
 /// Where each parameter starts: in the weights, and alike in the gradients and moments.
 struct parameters {
@@ -49,8 +49,8 @@ inline void backward(rank& r, const parameters& dw, at work, at ids, at dy, bool
 // ---- block: 99520 parameters per rank, 1.1 MiB kept per microbatch
 namespace block_layer {
 
-constexpr std::size_t tp = 2, tokens = 256, hidden = 128, heads = 4, head_dim = 32, rows = 2,
-    seq = 128, ffn = 512, wq_wk_wv = 192;
+constexpr std::size_t tp = 2, tokens = 256, hidden = 128, heads = 4, head_dim = 32, ffn = 512,
+    rows = 2, seq = 128, wq_wk_wv = 192;
 
 /// Where each parameter starts: in the weights, and alike in the gradients and moments.
 struct parameters {

@@ -32,7 +32,7 @@ inline void backward_input(rank& r, const slot& s, at work, at x, at dy, at dx) 
   block_layer::backward_input(r, layers_1, s.layers_1, work, x, dy, dx);
 }
 
-inline void backward_weight(rank& r, const slot& s, at work, at x, at dy, bool accumulate) {
+inline void backward_weight(rank& r, const slot& s, at, at x, at dy, bool accumulate) {
   block_layer::backward_weight(r, d_layers_1, s.layers_1, x, dy, accumulate);
 }
 

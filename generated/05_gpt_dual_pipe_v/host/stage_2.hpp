@@ -32,7 +32,7 @@ inline void backward_input(rank& r, const slot& s, at work, at x, at dy, at dx) 
   block_layer::backward_input(r, layers_2, s.layers_2, work, x, dy, dx);
 }
 
-inline void backward_weight(rank& r, const slot& s, at work, at x, at dy, bool accumulate) {
+inline void backward_weight(rank& r, const slot& s, at, at x, at dy, bool accumulate) {
   block_layer::backward_weight(r, d_layers_2, s.layers_2, x, dy, accumulate);
 }
 

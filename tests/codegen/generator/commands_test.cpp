@@ -190,3 +190,12 @@ TEST_CASE("usage errors are exit code 2, and what a target does not have is refu
     CHECK(refused.out == "");
   }
 }
+
+TEST_CASE("the certificate of forwards alone is of the forwards") {
+  const rankc::plan_data plan = programs::make({"tiny_gpt2", "forwards", programs::order::looped_bfs, 1, 1, 2, 3, 2, 8, true});
+  const scratch files;
+  REQUIRE(run(plan, {"certificate", "--out", files.path("proof.json")}).code == 0);
+  const std::string text = contents(files.path("proof.json"));
+  CHECK(rankc::codegen::verify(text).empty());
+  for (const char* op : {"0F0: ", "3F2: ", "F0: stage 0 -> 1", "cross_entropy"}) CHECK_MESSAGE(text.find(op) != std::string::npos, op);
+}

@@ -117,7 +117,10 @@ TEST_CASE("tampering is refused") {
   SUBCASE("op lost") { j["ranks"][0]["ops"].erase(3), expected = "rank"; }
   SUBCASE("rank lost") { j["ranks"].erase(3), expected = "must list distinct ranks"; }
   SUBCASE("format") { j["format"] = "rankc certificate 2", expected = "format"; }
-  SUBCASE("hash") { j["plan_hash"] = 7, expected = "plan_hash"; }
+  SUBCASE("hash") { j["plan_hash"] = 7, expected = "plan_hash must be a string"; }
+  SUBCASE("short hash") { j["plan_hash"] = "0123456789abcde", expected = "plan_hash must be 16 hexadecimal digits"; }
+  SUBCASE("long hash") { j["plan_hash"] = "0123456789abcdef0", expected = "plan_hash must be 16 hexadecimal digits"; }
+  SUBCASE("capital hash") { j["plan_hash"] = "0123456789ABCDEF", expected = "plan_hash must be 16 hexadecimal digits"; }
   SUBCASE("extra field") {
     of_kind(j, 0, "compute")["wait"] = json::array(), expected = "means nothing here";
   }

@@ -188,6 +188,26 @@ TEST_CASE("messages that meet must be the same") {
     CHECK(s.refusal().find(
               "rank 0: \"x\" (message 120, 4 bytes) meets rank 1: \"y\" (message 121, 4 bytes)") == 0);
   }
+  SUBCASE("name alone") {
+    s.sum(0, "x1", 0), s.sum(1, "x2", 0);
+    CHECK(s.refusal() ==
+          "rank 0: \"x1\" (message 120, 4 bytes) meets rank 1: \"x2\" (message 120, 4 bytes) on \"a\": they must agree in name, "
+          "message and bytes");
+  }
+  SUBCASE("message alone") {
+    s.sum(0, "x", 0), s.sum(1, "x", 0).message = 121;
+    CHECK(s.refusal().find("rank 0: \"x\" (message 120, 4 bytes) meets rank 1: \"x\" (message 121, 4 bytes)") == 0);
+  }
+  SUBCASE("bytes of a collective") {
+    s.sum(0, "x", 0), s.sum(1, "x", 0).bytes = 8;
+    CHECK(s.refusal().find("rank 0: \"x\" (message 120, 4 bytes) meets rank 1: \"x\" (message 120, 8 bytes)") == 0);
+  }
+  SUBCASE("sizes of the values in a message") {
+    s.compute(0, "make", 0, {}, {{100, 104, 1}, {104, 108, 2}});
+    s.send(0, "x", 0, 1, {100, 108, 1}).reads = {{100, 104, 1}, {104, 108, 2}};
+    s.receive(1, "x", 0, 0, {200, 208, 1}).writes = {{200, 202, 1}, {202, 208, 2}};
+    CHECK(s.refusal() == "rank 0: \"x\" sends other values than rank 1: \"x\" says it receives");
+  }
   SUBCASE("count of messages") {
     s.send(0, "x", 0, 1, {0, 4, 0}), s.send(0, "y", 0, 1, {0, 4, 0}), s.receive(1, "x", 0, 0, {200, 204, 0});
     CHECK(s.refusal() ==

@@ -126,6 +126,15 @@ TEST_CASE("a ring of waits is named") {
       "rank 1's 1F1 (item 1), which waits for rank 0's 0F1 (item 2), which waits for rank 0's 3F0 (item 1)");
 }
 
+TEST_CASE("a message waits for what its rank computes before it") {
+  CHECK(verdict("0F0 0SEND_F0 0RECV_B0 0B0 | 1RECV_F0 1F0 1B0 1SEND_B0") == "");
+  // Rank 0 sends its forward behind the backward that needs it.
+  const char* late = "0F0 0RECV_B0 0B0 0SEND_F0 | 1RECV_F0 1F0 1B0 1SEND_B0";
+  CHECK(verdict(late) == "RC304");
+  CHECK(said(late).find("waits for the message 0SEND_F0 -> 1RECV_F0 (rank 0 item 3, rank 1 item 0), which waits for rank 0's 0B0 (item 2)") !=
+        std::string::npos);
+}
+
 TEST_CASE("who queues behind whom depends on the runtime") {
   // 1F1B with each receive before the send beside it: rankc's streams are apart, one communicator is not.
   json j = program("one_f_one_b", 2, 4);
@@ -182,6 +191,21 @@ TEST_CASE("stages on two ranks each (DualPipe)") {
   CHECK(verdict(j) == "RC302");
   j["stage_to_rank_rev"] = {0};
   CHECK(verdict(j) == "RC300");
+}
+
+TEST_CASE("two ranks that share stages reduce them in one order, each after its last backward") {
+  const auto of = [](const char* text) {
+    json j = line(text);
+    j["mb_split"] = 1;
+    j["stage_to_rank"] = {0, 1};
+    j["stage_to_rank_rev"] = {1, 0};
+    return verdict(j);
+  };
+  const std::string zero = "0F0 1F1 1B1 0B0 ", one = "1F0 0F1 1B0 0B1 ";
+  const std::string same = "0REDUCE_GRAD 1REDUCE_GRAD 0STEP 1STEP", other = "1REDUCE_GRAD 0REDUCE_GRAD 0STEP 1STEP";
+  CHECK(of((zero + same + " | " + one + same).c_str()) == "");
+  CHECK(of((zero + other + " | " + one + other).c_str()) == "");
+  CHECK(of((zero + same + " | " + one + other).c_str()) == "RC304");
 }
 
 TEST_CASE("what is no program is refused, whatever its numbers") {

@@ -2,7 +2,7 @@
 // Members out of order are named on the first line; clang takes them, with a warning that is an error here.
 // g++ line 1: designator order for field 'rankc::plan
 // g++ line 1: does not match declaration order
-// g++ lines: 3
+// g++ lines: 13
 // clang++ line 1: field 'cluster' will be initialized after field 'recipe'
 // clang++ lines: 8
 #include <rankc/rankc.hpp>
@@ -19,3 +19,4 @@ inline constexpr plan gpt{.model = models::gpt2{.layers = 2, .hidden = 32, .head
                           .recipe = training{.seq = 8, .global_batch = 4},
                           .cluster = clusters::cpu};
 #endif
+static_assert(valid<gpt>);

@@ -17,3 +17,4 @@ inline constexpr plan gpt{.model = models::gpt2{.layers = 2, .hidden = 32, .head
                           .schedule = schedules::gpipe{.microbatches = 1},
                           .recipe = training{.seq = 8, .global_batch = 4},
                           .cluster = clusters::cpu};
+static_assert(valid<gpt>);

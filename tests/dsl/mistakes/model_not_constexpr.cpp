@@ -2,10 +2,10 @@
 // A model that is not constexpr is named; clang quotes the whole plan first.
 // g++ line 1: the value of 'model' is not usable in a constant expression
 // g++ line 4: 'model' was not declared 'constexpr'
-// g++ lines: 6
+// g++ lines: 18
 // clang++ line 1: constexpr variable 'gpt' must be initialized by a constant expression
 // clang++ line 12: read of non-constexpr variable 'model' is not allowed in a constant expression
-// clang++ lines: 20
+// clang++ lines: 30
 #include <rankc/rankc.hpp>
 
 using namespace rankc;
@@ -19,3 +19,4 @@ inline constexpr plan gpt{.model = model,
                           .schedule = schedules::gpipe{.microbatches = 1},
                           .recipe = training{.seq = 8, .global_batch = 4},
                           .cluster = clusters::cpu};
+static_assert(valid<gpt>);

@@ -13,8 +13,9 @@
 
 using namespace rankc;
 
-inline constexpr plan gpt{.model = models::gpt2{.layers = 2, .hidden = 32, .heads = 4, .ffn = 64, .vocab = 64},
+inline constexpr plan gpt{.model = models::gpt2{.layers = 4, .hidden = 32, .heads = 4, .ffn = 64, .vocab = 64},
                           .dims = parallel_dims{.world = 2, .pp = 2},
                           .schedule = schedules::zero_bubble_v{.microbatches = 4},
-                          .recipe = training{.seq = 8, .global_batch = 4},
+                          .recipe = training{.seq = 8, .global_batch = 8},
                           .cluster = clusters::cpu};
+static_assert(valid<gpt>);

@@ -35,13 +35,15 @@ static_assert(valid<rc104_world_zero>);  // error: RC104: world=0 ranks; the wor
 inline constexpr auto rc105_two_inferred = meshed({.world = 4, .dp_replicate = infer, .tp = fault(infer, 2)});
 static_assert(valid<rc105_two_inferred>);  // error: RC105: 2 degrees are `infer`; the world size determines one at most
 
-inline constexpr auto rc106_sequence_parallel_without_tp = meshed({.world = 2, .pp = 2, .sequence_parallel = fault(true, false)});
+inline constexpr auto rc106_sequence_parallel_without_tp =
+    meshed({.world = 2, .pp = 2, .sequence_parallel = fault(true, false)});
 static_assert(valid<rc106_sequence_parallel_without_tp>);  // error: RC106: sequence_parallel=true with tp=1 shards nothing: take sequence_parallel=false
 
 inline constexpr auto rc107_rings = meshed({.world = fault(4, 1), .cp = fault(4, 1), .ulysses = fault(3, 1)});
 static_assert(valid<rc107_rings>);  // error: RC107: cp=4 does not divide into rings of ulysses=3 (cp = ring * ulysses): take ulysses=2 or ulysses=4. RC202: heads=4 does not divide by ulysses=3: take ulysses=2 or ulysses=4
 
-inline constexpr auto rc108_expert_groups = meshed({.world = fault(8, 1), .dp_replicate = fault(2, 1), .tp = fault(4, 1), .etp = fault(8, 1)});
+inline constexpr auto rc108_expert_groups =
+    meshed({.world = fault(8, 1), .dp_replicate = fault(2, 1), .tp = fault(4, 1), .etp = fault(8, 1)});
 static_assert(valid<rc108_expert_groups>);  // error: RC108: ep * etp = 8 does not divide the ranks that experts are spread over, 4 (dp_shard * cp * tp): take etp=2 or etp=4, or dp_shard=2 (with dp_replicate=infer), or expert_layout=folded_over_replicas
 
 /// The views of a layout share their axes by construction; these do not.

@@ -4,7 +4,8 @@
 
 inline constexpr models::gpt2 gpt{.layers = 2, .hidden = 32, .heads = 4, .ffn = 64, .vocab = 64};
 
-constexpr auto modelled(auto model, parallel_dims dims = {}, training r = recipe, schedules::gpipe schedule = one_microbatch) {
+constexpr auto modelled(auto model, parallel_dims dims = {}, training r = recipe,
+                        schedules::gpipe schedule = one_microbatch) {
   return plan{.model = model, .dims = dims, .schedule = schedule, .recipe = r, .cluster = clusters::cpu};
 }
 

@@ -6,13 +6,16 @@ inline constexpr models::gpt2 gpt{.layers = 1, .hidden = 8, .heads = 2, .ffn = 8
 inline constexpr plan whole{.model = gpt, .schedule = one_microbatch, .recipe = recipe, .cluster = clusters::cpu};
 
 #ifdef FAULT
-inline constexpr plan rc120_no_cluster{.model = gpt, .dims = parallel_dims{}, .schedule = one_microbatch, .recipe = recipe};
+inline constexpr plan rc120_no_cluster{
+    .model = gpt, .dims = {}, .schedule = one_microbatch, .recipe = {.seq = 8, .global_batch = 4}};
 inline constexpr plan rc230_no_model{.schedule = one_microbatch, .recipe = recipe, .cluster = clusters::cpu};
-inline constexpr plan rc231_no_recipe{.model = gpt, .dims = parallel_dims{}, .schedule = one_microbatch, .cluster = clusters::cpu};
+inline constexpr plan rc231_no_recipe{
+    .model = gpt, .dims = parallel_dims{}, .schedule = one_microbatch, .cluster = clusters::cpu};
 inline constexpr plan rc314_no_schedule{.model = gpt, .recipe = recipe, .cluster = clusters::cpu};
 inline constexpr plan nothing{};
 #else
-inline constexpr auto rc120_no_cluster = whole, rc230_no_model = whole, rc231_no_recipe = whole, rc314_no_schedule = whole, nothing = whole;
+inline constexpr auto rc120_no_cluster = whole, rc230_no_model = whole, rc231_no_recipe = whole;
+inline constexpr auto rc314_no_schedule = whole, nothing = whole;
 #endif
 static_assert(valid<rc120_no_cluster>);  // error: RC120: the plan has no cluster: write .cluster = clusters::cpu, clusters::h200<1> or one of your own
 static_assert(valid<rc230_no_model>);  // error: RC230: the plan has no model: write .model = models::gpt2{...}, models::llama{...} or one of your own
@@ -20,8 +23,12 @@ static_assert(valid<rc231_no_recipe>);  // error: RC231: the plan has no recipe:
 static_assert(valid<rc314_no_schedule>);  // error: RC314: the plan has no schedule: write .schedule = schedules::one_f_one_b{.microbatches = 4}, or schedules::gpipe{.microbatches = 1} on one rank
 static_assert(valid<nothing>);  // error: RC230: the plan has no model: write .model = models::gpt2{...}, models::llama{...} or one of your own. RC314: the plan has no schedule: write .schedule = schedules::one_f_one_b{.microbatches = 4}, or schedules::gpipe{.microbatches = 1} on one rank. RC231: the plan has no recipe: write .recipe = training{.seq = 128, .global_batch = 16}. RC120: the plan has no cluster: write .cluster = clusters::cpu, clusters::h200<1> or one of your own
 
-// The first parts that a plan can name, with dims and recipe in braces alone.
-inline constexpr plan in_braces{.model = gpt, .dims = {}, .schedule = one_microbatch, .recipe = {.seq = fault(0, 8), .global_batch = 4}, .cluster = clusters::cpu};
+// dims and recipe may be braces without their types.
+inline constexpr plan in_braces{.model = gpt,
+                                .dims = {},
+                                .schedule = one_microbatch,
+                                .recipe = {.seq = fault(0, 8), .global_batch = 4},
+                                .cluster = clusters::cpu};
 static_assert(valid<in_braces>);  // error: RC220: seq=0; a sequence has at least 1 token
 
 /// A model without some of its members.
@@ -29,7 +36,8 @@ struct without_stack {
   int vocab = 8;
   constexpr void check(report&) const {}
 };
-inline constexpr plan rc232_model_without_stack{.model = fault_type<without_stack, models::gpt2>(gpt), .schedule = one_microbatch, .recipe = recipe, .cluster = clusters::cpu};
+inline constexpr plan rc232_model_without_stack{
+    .model = fault_type<without_stack>(gpt), .schedule = one_microbatch, .recipe = recipe, .cluster = clusters::cpu};
 static_assert(valid<rc232_model_without_stack>);  // error: RC232: the model has no stack() and no vocab_used; a model has a const stack() of layers, a const check(report&), int vocab and int vocab_used, as models::gpt2 has
 
 /// Schedules without some of their members.
@@ -39,9 +47,13 @@ struct without_microbatches {
   constexpr int rank_of_stage(int stage, int) const { return stage; }
   constexpr void actions(int, int, auto) const {}
 };
-inline constexpr plan rc315_no_microbatches{.model = gpt, .schedule = fault_type<without_microbatches, schedules::gpipe>({}), .recipe = recipe, .cluster = clusters::cpu};
+inline constexpr plan rc315_no_microbatches{.model = gpt,
+                                            .schedule = fault_type<without_microbatches>(one_microbatch),
+                                            .recipe = recipe,
+                                            .cluster = clusters::cpu};
 static_assert(valid<rc315_no_microbatches>);  // error: RC315: the schedule mine has no microbatches; a schedule has int microbatches and stages_per_rank, a static std::string_view name, and const functions rank_of_stage(stage, pp) and actions(pp, rank, emit) or table(pp), as schedules::gpipe has
 
 struct without_all {};
-inline constexpr plan rc315_no_member{.model = gpt, .schedule = fault_type<without_all, schedules::gpipe>({}), .recipe = recipe, .cluster = clusters::cpu};
+inline constexpr plan rc315_no_member{
+    .model = gpt, .schedule = fault_type<without_all>(one_microbatch), .recipe = recipe, .cluster = clusters::cpu};
 static_assert(valid<rc315_no_member>);  // error: RC315: the schedule has no microbatches and no stages_per_rank and no name and no rank_of_stage(stage, pp) and no actions(pp, rank, emit); a schedule has int microbatches and stages_per_rank, a static std::string_view name, and const functions rank_of_stage(stage, pp) and actions(pp, rank, emit) or table(pp), as schedules::gpipe has

@@ -4,7 +4,8 @@
 
 #include <limits>
 
-inline constexpr double nan = std::numeric_limits<double>::quiet_NaN(), infinity = std::numeric_limits<double>::infinity();
+inline constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+inline constexpr double infinity = std::numeric_limits<double>::infinity();
 
 constexpr auto trained(training r) {
   return plan{.model = models::gpt2{.layers = 1, .hidden = 8, .heads = 2, .ffn = 8, .vocab = 8},
@@ -19,10 +20,12 @@ static_assert(valid<rc233_negative_rate>);  // error: RC233: lr=-3e-4; a learnin
 inline constexpr auto rc233_rate_of_no_number = trained({.seq = 8, .global_batch = 4, .lr = fault(nan, 1e-3)});
 static_assert(valid<rc233_rate_of_no_number>);  // error: RC233: lr=nan; a learning rate is at least 0 and finite in f32, as 3e-4
 
-inline constexpr auto rc233_rate_beyond_f32 = trained({.seq = 8, .global_batch = 4, .precision = fault(f32, f64), .lr = 1e39});
+inline constexpr auto rc233_rate_beyond_f32 =
+    trained({.seq = 8, .global_batch = 4, .precision = fault(f32, f64), .lr = 1e39});
 static_assert(valid<rc233_rate_beyond_f32>);  // error: RC233: lr=1e39; a learning rate is at least 0 and finite in f32, as 3e-4
 
-inline constexpr auto rc233_rate_falls_upward = trained({.seq = 8, .global_batch = 4, .lr = 1e-3, .min_lr = fault(2e-3, 1e-3)});
+inline constexpr auto rc233_rate_falls_upward =
+    trained({.seq = 8, .global_batch = 4, .lr = 1e-3, .min_lr = fault(2e-3, 1e-3)});
 static_assert(valid<rc233_rate_falls_upward>);  // error: RC233: min_lr=2e-3 is where lr=1e-3 falls to; it is at least 0 and at most lr
 
 inline constexpr auto rc233_negative_floor = trained({.seq = 8, .global_batch = 4, .min_lr = fault(-1e-5, 0.0)});
@@ -34,20 +37,24 @@ static_assert(valid<rc234_negative_decay>);  // error: RC234: weight_decay=-0.1;
 inline constexpr auto rc234_clip_to_infinity = trained({.seq = 8, .global_batch = 4, .clip = fault(infinity, 0.0)});
 static_assert(valid<rc234_clip_to_infinity>);  // error: RC234: clip=inf; the norm that gradients are clipped to is at least 0 and finite in f32: 0 turns it off, 1 is usual
 
-inline constexpr auto rc235_betas_of_one = trained({.seq = 8, .global_batch = 4, .beta1 = fault(1.0, 0.0), .beta2 = fault(1.5, 0.999)});
+inline constexpr auto rc235_betas_of_one =
+    trained({.seq = 8, .global_batch = 4, .beta1 = fault(1.0, 0.0), .beta2 = fault(1.5, 0.999)});
 static_assert(valid<rc235_betas_of_one>);  // error: RC235: beta1=1; it is at least 0 and less than 1: 0.9 is usual. RC235: beta2=1.5; it is at least 0 and less than 1: 0.95 and 0.999 are usual
 
 inline constexpr auto rc236_eps_of_zero = trained({.seq = 8, .global_batch = 4, .eps = fault(0.0, 1e-30)});
 static_assert(valid<rc236_eps_of_zero>);  // error: RC236: eps=0; it divides, so in f32 it is at least 1.2e-38, and finite: 1e-8 is usual
 
-inline constexpr auto rc236_eps_that_f32_rounds_to_zero = trained({.seq = 8, .global_batch = 4, .precision = fault(f32, f64), .eps = 1e-50});
+inline constexpr auto rc236_eps_that_f32_rounds_to_zero =
+    trained({.seq = 8, .global_batch = 4, .precision = fault(f32, f64), .eps = 1e-50});
 static_assert(valid<rc236_eps_that_f32_rounds_to_zero>);  // error: RC236: eps=1e-50; it divides, so in f32 it is at least 1.2e-38, and finite: 1e-8 is usual
 
-inline constexpr auto rc237_negative_steps = trained({.seq = 8, .global_batch = 4, .warmup_steps = fault(-1, 9), .decay_steps = fault(-7, 1)});
+inline constexpr auto rc237_negative_steps =
+    trained({.seq = 8, .global_batch = 4, .warmup_steps = fault(-1, 9), .decay_steps = fault(-7, 1)});
 static_assert(valid<rc237_negative_steps>);  // error: RC237: warmup_steps=-1; it is at least 0, and 0 starts with the whole learning rate. RC237: decay_steps=-7; it is at least 0, and 0 keeps the learning rate after warm-up
 
+inline constexpr double theta = fault(0.0, 1.0);
 inline constexpr plan rc238_theta_of_zero{
-    .model = models::llama{.layers = 1, .hidden = 8, .heads = 2, .kv_heads = 2, .ffn = 8, .vocab = 8, .theta = fault(0.0, 1.0)},
+    .model = models::llama{.layers = 1, .hidden = 8, .heads = 2, .kv_heads = 2, .ffn = 8, .vocab = 8, .theta = theta},
     .schedule = one_microbatch,
     .recipe = recipe,
     .cluster = clusters::cpu};

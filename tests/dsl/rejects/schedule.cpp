@@ -26,23 +26,30 @@ struct by_hand {
 inline constexpr action none{F, 0, -1};
 
 constexpr auto scheduled(auto schedule, int pp = 2) {
-  return plan{.model = gpt, .dims = parallel_dims{.world = pp, .pp = pp}, .schedule = schedule, .recipe = recipe, .cluster = clusters::cpu};
+  return plan{.model = gpt,
+              .dims = parallel_dims{.world = pp, .pp = pp},
+              .schedule = schedule,
+              .recipe = recipe,
+              .cluster = clusters::cpu};
 }
 
 inline constexpr auto rc301_no_microbatches = scheduled(schedules::one_f_one_b{.microbatches = fault(0, 1)});
 static_assert(valid<rc301_no_microbatches>);  // error: RC301: microbatches=0; a step has at least 1
 
-inline constexpr auto rc301_no_stage_on_a_rank = scheduled(by_hand{{{{F, 0, 0}, {B, 0, 0}, none, none}, {{F, 1, 0}, {B, 1, 0}, none, none}}, 1, fault(0, 1)});
+inline constexpr auto rc301_no_stage_on_a_rank =
+    scheduled(by_hand{{{{F, 0, 0}, {B, 0, 0}, none, none}, {{F, 1, 0}, {B, 1, 0}, none, none}}, 1, fault(0, 1)});
 static_assert(valid<rc301_no_stage_on_a_rank>);  // error: RC301: the schedule has 0 stages (stages_per_rank=0) for pp=2 ranks; each rank has at least 1 stage
 
-inline constexpr auto rc302_forward_twice = scheduled(by_hand{{{{F, 0, 0}, fault(action{F, 0, 0}, none), {B, 0, 0}, none}, {{F, 1, 0}, {B, 1, 0}, none, none}}});
+inline constexpr auto rc302_forward_twice =
+    scheduled(by_hand{{{{F, 0, 0}, fault(action{F, 0, 0}, none), {B, 0, 0}, none}, {{F, 1, 0}, {B, 1, 0}, none, none}}});
 static_assert(valid<rc302_forward_twice>);  // error: RC302: rank 0 runs 0F0, but stage 0 has run its forward of microbatch 0 before
 
 inline constexpr auto rc302_whole_backward_after_its_half =
     scheduled(by_hand{{{{F, 0, 0}, {B, 0, 0}, none, none}, {{F, 1, 0}, {I, 1, 0}, {fault(B, W), 1, 0}, none}}});
 static_assert(valid<rc302_whole_backward_after_its_half>);  // error: RC302: rank 1 runs 1B0, but stage 1 has run its backward of microbatch 0 before
 
-inline constexpr auto rc302_weights_twice = scheduled(by_hand{{{{F, 0, 0}, {B, 0, 0}, fault(action{W, 0, 0}, none), none}, {{F, 1, 0}, {B, 1, 0}, none, none}}});
+inline constexpr auto rc302_weights_twice =
+    scheduled(by_hand{{{{F, 0, 0}, {B, 0, 0}, fault(action{W, 0, 0}, none), none}, {{F, 1, 0}, {B, 1, 0}, none, none}}});
 static_assert(valid<rc302_weights_twice>);  // error: RC302: rank 0 runs 0W0, but stage 0 has run its backward of microbatch 0 before
 
 inline constexpr auto rc302_overlap_with_nothing =
@@ -61,7 +68,8 @@ inline constexpr auto rc302_rather_than_the_wait_behind_it =
     scheduled(by_hand{{{{fault(B, F), 0, 0}, fault(action{F, 2, 0}, action{B, 0, 0}), none, none}, {{F, 1, 0}, {B, 1, 0}, none, none}}});
 static_assert(valid<rc302_rather_than_the_wait_behind_it>);  // error: RC302: rank 0 has 2F0, but stages end at 1 and microbatches at 0
 
-inline constexpr auto rc303_no_backward = scheduled(by_hand{{{{F, 0, 0}, fault(none, action{B, 0, 0}), none, none}, {{F, 1, 0}, {B, 1, 0}, none, none}}});
+inline constexpr auto rc303_no_backward =
+    scheduled(by_hand{{{{F, 0, 0}, fault(none, action{B, 0, 0}), none, none}, {{F, 1, 0}, {B, 1, 0}, none, none}}});
 static_assert(valid<rc303_no_backward>);  // error: RC303: stage 0 never runs its backward of microbatch 0; each stage runs F and B, or F, I and W, of each of the 1 microbatches
 
 inline constexpr auto rc303_no_weight_gradients =
@@ -98,22 +106,28 @@ static_assert(valid<rc312_rank_without_mirror>);  // error: RC312: pp=1 is odd; 
 
 using schedules::from_csv;
 
-inline constexpr auto rc313_no_such_action = scheduled(from_csv<fault(literal("0F0, 0X0\n1F0, 1B0"), literal("0F0, 0B0\n1F0, 1B0"))>{});
+inline constexpr auto rc313_no_such_action =
+    scheduled(from_csv<fault(literal("0F0, 0X0\n1F0, 1B0"), literal("0F0, 0B0\n1F0, 1B0"))>{});
 static_assert(valid<rc313_no_such_action>);  // error: RC313: line 1, token 2: '0X0' is not an action; write the stage, one of FBIW, and the microbatch, as 0F0, or two of them as OVERLAP(0F1,2B0), or 0UNSHARD, 0RESHARD, 0REDUCE_GRAD, 0STEP
 
-inline constexpr auto rc307_no_room_for_one = scheduled(schedules::best{.microbatches = 2, .memory_limit = fault(0, 2), .runs = 0});
+inline constexpr auto rc307_no_room_for_one =
+    scheduled(schedules::best{.microbatches = 2, .memory_limit = fault(0, 2), .runs = 0});
 static_assert(valid<rc307_no_room_for_one>);  // error: RC307: memory_limit=0, but one microbatch alone holds its activations of the 1 stages of a rank; take at least 1
 
-inline constexpr auto rc313_line_missing = scheduled(from_csv<fault(literal("0F0, 0B0, 0F1, 0B1"), literal("0F0, 0B0\n 1F0, 1B0"))>{});
+inline constexpr auto rc313_line_missing =
+    scheduled(from_csv<fault(literal("0F0, 0B0, 0F1, 0B1"), literal("0F0, 0B0\n 1F0, 1B0"))>{});
 static_assert(valid<rc313_line_missing>);  // error: RC313: pp=2, but the text has 1 line; there is a line for each rank: take pp=1
 
-inline constexpr auto rc313_no_actions = scheduled(from_csv<fault(literal("                 "), literal("0F0, 0B0\n1F0, 1B0"))>{});
+inline constexpr auto rc313_no_actions =
+    scheduled(from_csv<fault(literal("                 "), literal("0F0, 0B0\n1F0, 1B0"))>{});
 static_assert(valid<rc313_no_actions>);  // error: RC313: the text has no actions; write a line for each rank, as 0F0, 0B0
 
-inline constexpr auto rc313_stage_left_out = scheduled(from_csv<fault(literal("0F0, 0B0\n2F0, 2B0"), literal("0F0, 0B0\n1F0, 1B0"))>{});
+inline constexpr auto rc313_stage_left_out =
+    scheduled(from_csv<fault(literal("0F0, 0B0\n2F0, 2B0"), literal("0F0, 0B0\n1F0, 1B0"))>{});
 static_assert(valid<rc313_stage_left_out>);  // error: RC313: no line has a forward of stage 1, but they go up to 2
 
-inline constexpr auto rc302_step_of_another_rank = scheduled(from_csv<fault(literal("0F0, 0B0, 1STEP\n1F0, 1B0"), literal("0F0, 0B0, 0STEP\n1F0, 1B0"))>{});
+inline constexpr auto rc302_step_of_another_rank =
+    scheduled(from_csv<fault(literal("0F0, 0B0, 1STEP\n1F0, 1B0"), literal("0F0, 0B0, 0STEP\n1F0, 1B0"))>{});
 static_assert(valid<rc302_step_of_another_rank>);  // error: RC302: rank 0 has 1STEP, but stage 1 is on rank 1
 
 inline constexpr auto rc310_gradients_behind_their_reduction =
@@ -124,7 +138,8 @@ inline constexpr auto rc310_computes_while_sharded =
     scheduled(from_csv<fault(literal("0UNSHARD, 0F0, 0RESHARD, 0B0\n1F0, 1B0"), literal("0UNSHARD, 0F0, 0B0, 0RESHARD\n1F0, 1B0"))>{});
 static_assert(valid<rc310_computes_while_sharded>);  // error: RC310: rank 0 has 0B0, but stage 0 is sharded there; put 0UNSHARD before it
 
-inline constexpr auto rc304_in_a_text = scheduled(from_csv<fault(literal("0F0, 0B0\n1B0, 1F0"), literal("0F0, 0B0\n1F0, 1B0"))>{});
+inline constexpr auto rc304_in_a_text =
+    scheduled(from_csv<fault(literal("0F0, 0B0\n1B0, 1F0"), literal("0F0, 0B0\n1F0, 1B0"))>{});
 static_assert(valid<rc304_in_a_text>);  // error: RC304: rank 1 waits for 1F0 before 1B0, for ever; order each rank's actions by their data: F after F of the stage before, B after B of the stage after
 
 }  // namespace refused

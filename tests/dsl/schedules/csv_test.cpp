@@ -36,14 +36,16 @@ static_assert(two_ranks::microbatches == 2 && two_ranks::stages_per_rank == 1);
 static_assert(collect(two_ranks{}, 2).actions == collect(schedules::one_f_one_b{2}, 2).actions);
 
 template <class Schedule>
-struct check_alone {
-  static constexpr report diagnose() {
+struct schedule_alone {
+  constexpr report diagnose() const {
     report out;
     Schedule{}.check(out, 2);
     if (out.empty()) check_actions(out, Schedule{}.table(2));
     return out;
   }
 };
+template <class Schedule>
+inline constexpr schedule_alone<Schedule> check_alone;
 static_assert(valid<check_alone<two_ranks>>);
 static_assert(!valid<check_alone<schedules::from_csv<"0F0, 0B0">>>, "a line for each rank");
 static_assert(!valid<check_alone<schedules::from_csv<"0F0, 0B0 \n 1B0, 1F0">>>, "RC304");

@@ -69,18 +69,26 @@ TEST_CASE_TEMPLATE("a part of an embedding table gives its own rows and zeros", 
 
 TEST_CASE("the embedding gradient collects each row's tokens, overwritten or added") {
   constexpr int rows = 5;
-  const ids id = random_ids(tokens, 15, 7);
+  ids id = random_ids(tokens, 15, 7);
+  id[0] = 4, id[1] = 5, id[2] = 9, id[3] = 10;  // where one part ends and the next begins
   const values table = random_values(rows * width, 1), dy = random_values(tokens * width, 2);
   const values before = random_values(rows * width, 3);
   for (const int first : {0, 5, 10}) {
     workspace<double> space;
-    const at in_id = space.put(id), in_dy = space.put(dy), dtable = space.room(table.size());
-    const at dtable_sum = space.put(before);
+    const at in_id = space.put(id), in_dy = space.put(dy);
+    const values row_behind(width, 7);  // of the next rank's part: it stays as it is
+    values with_row = table, before_with_row = before;
+    for (values* v : {&with_row, &before_with_row}) v->insert(v->end(), row_behind.begin(), row_behind.end());
+    const at dtable = space.put(with_row), dtable_sum = space.put(before_with_row);
     host::embedding_grad<double>(space.rank(), dtable, in_dy, in_id, tokens, rows, width, first, false);
     host::embedding_grad<double>(space.rank(), dtable_sum, in_dy, in_id, tokens, rows, width, first, true);
     const auto of_table = [&](const values& v) { return embedding_reference(id, v, rows, first); };
     check_near(space.get(dtable, table.size()), derivative(of_table, table, dy), difference_tolerance);
     check_near(space.get(dtable_sum, table.size()), sum(before, space.get(dtable, table.size())), 1e-14);
+    for (const at where : {dtable, dtable_sum}) {
+      const values got = space.get(where, with_row.size());
+      CHECK(values(got.end() - width, got.end()) == row_behind);
+    }
   }
 }
 

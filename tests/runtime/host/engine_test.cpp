@@ -132,7 +132,9 @@ TEST_CASE("a batch reaches the ranks of its dp coordinate that read it") {
   const std::vector<int> last{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 5, 6, 7, 8};
   CHECK(seen == std::vector<std::vector<int>>{none, none, first, first, none, none, last, last});
   check_refused([&] { e->set_batch(2, 0, tokens, targets); }, {"dp 2", "dp below 2"});
+  check_refused([&] { e->set_batch(-1, 0, tokens, targets); }, {"dp -1", "dp below 2"});
   check_refused([&] { e->set_batch(0, 2, tokens, targets); }, {"microbatch 2", "microbatch below 2"});
+  check_refused([&] { e->set_batch(0, -1, tokens, targets); }, {"microbatch -1", "microbatch below 2"});
 }
 
 TEST_CASE_TEMPLATE("regions are read and written by element", T, float, double) {
@@ -154,7 +156,11 @@ TEST_CASE_TEMPLATE("regions are read and written by element", T, float, double) 
   double x = 0;
   check_refused([&] { e->read(0, region::weights, 100, 1, &x); },
                 {"elements 100 to 101 of rank 0", "have 100"});
+  check_refused([&] { e->read(0, region::weights, 101, 0, &x); }, {"elements 101 to 101 of rank 0", "have 100"});
+  check_refused([&] { e->write(0, region::weights, 0, 101, &x); }, {"elements 0 to 101 of rank 0", "have 100"});
   check_refused([&] { e->write(-1, region::weights, 0, 1, &x); }, {"rank -1"});
+  check_refused([&] { e->write(2, region::weights, 0, 1, &x); }, {"rank 2"});
+  e->read(0, region::weights, 100, 0, &x);
 }
 
 TEST_CASE_TEMPLATE("loss and norm come from the first rank of the pipeline coordinate that reads the targets", T, float, double) {

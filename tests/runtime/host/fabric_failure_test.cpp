@@ -170,8 +170,12 @@ TEST_CASE("a rank that throws is the cause; the others stop as victims, wherever
 
 TEST_CASE("a failure keeps its code, and the engine stays failed") {
   plan p(1, 1, 2);
-  train_body = [](rank& r) {
-    if (r.index == 1) throw failure(65, "no such checkpoint");
+  int started = 0;
+  train_body = [&](rank& r) {
+    if (r.index == 1) {
+      ++started;
+      throw failure(65, "no such checkpoint");
+    }
     all_reduce<double>(r, stream::compute, role::tp, {0, "x"}, data<double>(0), 4);
   };
   const auto e = p.install();
@@ -184,6 +188,7 @@ TEST_CASE("a failure keeps its code, and the engine stays failed") {
       check_says(f, {"rank 1, step 1: no such checkpoint"});
     }
   }
+  CHECK(started == 1);
 }
 
 TEST_CASE("an event of the step before does not count") {

@@ -54,6 +54,22 @@ TEST_CASE_TEMPLATE("AdamW with and without clipping and decay", T, float, double
     }
 }
 
+TEST_CASE_TEMPLATE("a clip scales gradients whose norm is larger, and no others", T, float, double) {
+  const values g = random_values(50, 1);
+  const double norm = std::sqrt(dot(g, g));
+  for (const double share : {0.5, 0.9, 1.1, 1.25, 2.0}) {
+    CAPTURE(share);
+    workspace<T> space;
+    const values none(g.size());
+    const at w = space.put(none), m = space.put(none), v = space.put(none);
+    space.rank().input = {0.01, 0, share * norm, 0.9, 0.95, 1e-8, 1};
+    host::adamw<T>(space.rank(), w, space.put(g), m, v, space.put(values{dot(g, g)}), std::array{range{0, g.size(), true}});
+    values first = g;
+    for (double& x : first) x *= 0.1 * std::min(1.0, share);
+    check_near(space.get(m, g.size()), first, std::max(tolerance<T>, 1e-6));  // the norm is divided by 1e-6 more than itself
+  }
+}
+
 TEST_CASE("a gradient that is not a number shows in the weights even when clipped") {
   workspace<double> space;
   const double nan = std::numeric_limits<double>::quiet_NaN();

@@ -106,7 +106,11 @@ TEST_CASE("run.json returns the run, and any change to it is seen") {
   const fake_program program(1, 1, 1);
   run_state state = example_state(program.about, 41);
   state.train.lr = 0.1 + 0.2;
+  state.train.weight_decay = 0.123;
+  state.train.clip = 4.5;
   state.train.warmup_steps = 17;
+  state.train.decay_steps = 29;
+  state.train.min_lr = 0.0625;
   const std::string file = files.path("run.json");
   write_run_state(state, program.about, file);
   const run_state back = read_run_state(program.about, file);
@@ -115,7 +119,11 @@ TEST_CASE("run.json returns the run, and any change to it is seen") {
   CHECK(back.init == "hash:1");
   CHECK(back.data == "arith:5");
   CHECK(back.train.lr == 0.1 + 0.2);
+  CHECK(back.train.weight_decay == 0.123);
+  CHECK(back.train.clip == 4.5);
   CHECK(back.train.warmup_steps == 17);
+  CHECK(back.train.decay_steps == 29);
+  CHECK(back.train.min_lr == 0.0625);
   CHECK(back.plan_hash == program.about.plan_hash);
   const std::string whole = contents(file);
   for (std::size_t i = 0; i < whole.size(); ++i)
@@ -224,10 +232,30 @@ TEST_CASE("folders without a whole checkpoint are refused") {
             ": names 'step_000009', where there is no checkpoint; "
             "legal are " +
             files.path("step_000004"));
-  files.write("latest", "../elsewhere\n");
-  CHECK(refusal_of([&] { find_checkpoint(folder); }).starts_with("65: "));
+  files.write("in/latest", "../elsewhere\n");
+  files.write("elsewhere/run.json", "{}");
+  CHECK(refusal_of([&] { find_checkpoint(files.path("in")); }) ==
+        "65: " + files.path("in/latest") + ": names '../elsewhere', where there is no checkpoint; there is no other one either");
   const std::string blocked = files.write("file", "");
   CHECK(refusal_of([&] { prepare_save(blocked); }).starts_with("65: " + blocked));
+}
+
+TEST_CASE("a folder that cannot be written is refused before training") {
+  const scratch files;
+  fs::create_directory(files.path("kept"));
+  fs::permissions(files.path(), fs::perms(0755));
+  fs::permissions(files.path("kept"), fs::perms(0555));
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    if (getuid() == 0 && setuid(65534) != 0) _exit(2);  // root may write everywhere
+    const std::string said = refusal_of([&] { prepare_save(files.path("kept")); });
+    _exit(said == "65: " + files.path("kept") + ": cannot be written: Permission denied" ? 0 : 1);
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  REQUIRE(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
 }
 
 TEST_CASE("tensors of another model are listed, before a rank is touched") {

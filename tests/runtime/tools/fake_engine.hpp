@@ -123,7 +123,9 @@ class fake_engine : public engine {
   }
 
   static constexpr double untouched = -77;
-  int fail_at = 0, nan_at = 0, exit_code = 70;  // step at which to fail; 0: never
+  int fail_at = 0, nan_at = 0, infinite_norm_at = 0, exit_code = 70;  // step at which to fail; 0: never
+  bool nan_in_evaluation = false;
+  std::vector<step_input>* inputs = nullptr;  // where those of each step are kept
 
   const description& about() const override { return program_.about; }
 
@@ -137,13 +139,15 @@ class fake_engine : public engine {
   step_output step(const step_input& in) override {
     if (in.step == fail_at)
       throw failure(exit_code, "rank 1, step " + std::to_string(in.step) + ", 1F0: broken");
-    const double loss = evaluate();
+    if (inputs != nullptr) inputs->push_back(in);
+    const double loss = loss_of_batch();
     for (std::size_t r = 0; r < regions_.size(); ++r)
       for (const parameter& p : layout_of(r).parameters)
         for (std::size_t i = p.element; i < p.element + static_cast<std::size_t>(p.rows * p.cols); ++i)
           update(of(r, region::weights)[i], of(r, region::first_moment)[i], of(r, region::second_moment)[i],
                  loss, in);
-    return {in.step == nan_at ? std::numeric_limits<double>::quiet_NaN() : loss, 2 * loss};
+    return {in.step == nan_at ? std::numeric_limits<double>::quiet_NaN() : loss,
+            in.step == infinite_norm_at ? std::numeric_limits<double>::infinity() : 2 * loss};
   }
 
   step_output traced_step(const step_input& in, std::vector<traced>& into) override {
@@ -154,8 +158,12 @@ class fake_engine : public engine {
     return step(in);
   }
 
-  /// A sum over samples that does not depend on how they are spread over ranks, and one weight.
   double evaluate() override {
+    return nan_in_evaluation ? std::numeric_limits<double>::quiet_NaN() : loss_of_batch();
+  }
+
+  /// A sum over samples that does not depend on how they are spread over ranks, and one weight.
+  double loss_of_batch() const {
     std::uint64_t sum = 0;
     for (const auto& part : batch_)
       for (std::size_t i = 0; i < part.size(); ++i)

@@ -134,6 +134,46 @@ TEST_CASE("--trace times the last step, and changes nothing else") {
   CHECK(refused.err == "fake: " + nowhere + ": cannot be written: No such file or directory\n");
 }
 
+TEST_CASE("a step gets the recipe's numbers, the command line's where they are given, and the metrics the largest arena") {
+  const scratch files;
+  fake_program program(2, 1, 1);
+  program.about.train.decay_steps = 0;
+  program.layouts[0].arena_bytes = 5000;
+  const auto inputs_of = [&](std::vector<std::string> words) {
+    std::vector<step_input> inputs;
+    words.insert(words.begin(), {"train", "--steps", "2", "--metrics", files.path("m")});
+    const outcome done = run(program, words, [&](fake_engine& e) { e.inputs = &inputs; });
+    CHECK_MESSAGE(done.code == 0, done.err);
+    REQUIRE(inputs.size() == 2);
+    return inputs;
+  };
+  const auto fields = [](const step_input& i) {
+    return std::vector<double>{i.lr, i.weight_decay, i.clip, i.beta1, i.beta2, i.eps, static_cast<double>(i.step)};
+  };
+  const auto plain = inputs_of({});
+  CHECK(fields(plain[0]) == std::vector<double>{1e-2 / 3, 0.1, 1, 0.9, 0.95, 1e-8, 1});
+  CHECK(fields(plain[1]) == std::vector<double>{1e-2 * 2 / 3, 0.1, 1, 0.9, 0.95, 1e-8, 2});
+  const auto given = inputs_of({"--lr", "0.5", "--lr-schedule", "constant", "--wd", "0.25", "--clip", "3"});
+  CHECK(fields(given[1]) == std::vector<double>{0.5, 0.25, 3, 0.9, 0.95, 1e-8, 2});
+  CHECK(lines_of(files.path("m")).back()["peak_bytes"] == 5000);
+}
+
+TEST_CASE("a schedule given to a resumed run decays until its last step") {
+  const scratch files;
+  fake_program program(1, 1, 1);
+  program.about.train.decay_steps = program.about.train.warmup_steps = 0;
+  REQUIRE(run(program, {"train", "--steps", "4", "--save", files.path()}).code == 0);
+  const outcome done = run(program, {"train", "--steps", "6", "--load", files.path(), "--lr-schedule", "cosine"});
+  CHECK(done.out.find("learning rate: 0.01, cosine to 0.001 over 10 steps\n") != std::string::npos);
+}
+
+TEST_CASE("a metrics file that cannot be written is told once, and training goes on") {
+  const fake_program program(1, 1, 1);
+  const outcome done = run(program, {"train", "--steps", "3", "--metrics", "/dev/full"});
+  CHECK(done.code == 0);
+  CHECK(done.err == "/dev/full: cannot be written from step 1 on; training goes on without it\n");
+}
+
 TEST_CASE("mfu counts the flops of all ranks' peak") {
   const scratch files;
   fake_program program(1, 2, 1);
@@ -408,4 +448,12 @@ TEST_CASE("failures of the ranks keep their code and their words") {
   CHECK(std::count(nan.err.begin(), nan.err.end(), '\n') == 1);
   CHECK(lines_of(metrics).size() == 3);
   CHECK_FALSE(std::filesystem::exists(files.path("s/latest")));
+  const outcome infinite = run(program, {"train", "--steps", "5"}, [](fake_engine& e) { e.infinite_norm_at = 2; });
+  CHECK(infinite.code == 70);
+  CHECK(infinite.err.find("step 2: the loss is ") != std::string::npos);
+  CHECK(infinite.err.find(" and the gradient norm inf, at learning rate ") != std::string::npos);
+  const outcome evaluated = run(program, {"eval"}, [](fake_engine& e) { e.nan_in_evaluation = true; });
+  CHECK(evaluated.code == 70);
+  CHECK(evaluated.err == "fake: batch 1: the loss is nan\n");
+  CHECK(evaluated.out.find("eval:") == std::string::npos);
 }

@@ -112,6 +112,11 @@ TEST_CASE("every fault of a file is named") {
         "no "
         "safetensors file");
   CHECK(refused(std::string(100, '\xff')).starts_with("its header should have 18446744073709551615 bytes"));
+  const std::string large = files.write("large.safetensors", std::string("\x01\xe1\xf5\x05\0\0\0\0", 8));
+  std::filesystem::resize_file(large, 8 + 100'000'001);  // a hole, which takes no space
+  CHECK(refusal_of([&] { safetensors_reader in(large); }) ==
+        "1: " + large + ": its header should have 100000001 bytes, but 100000001 follow, and 100000000 are the limit; the file is "
+        "truncated or no safetensors file");
   CHECK(refused(file_of("[1]", "")) == "its header is no JSON object; the file is damaged");
   CHECK(refused(file_of("{\"a\":", "")) == "its header is no JSON object; the file is damaged");
   CHECK(refused(file_of(R"({"a":3})", "")) == "tensor a: has no dtype");

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// Worlds of any size are lowered, proven and certified; of more than 64 ranks some stand for all, and the certificate
+// says so.
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+#include <rankc/codegen/certificate.hpp>
+#include <rankc/codegen/lowered.hpp>
+#include <rankc/codegen/prove.hpp>
+#include <rankc/codegen/verify.hpp>
+#include <rankc/make_plan.hpp>
+#include <rankc/rankc.hpp>
+#include <rankc/schedules/looped_bfs.hpp>
+#include <rankc/schedules/zero_bubble_v.hpp>
+
+using namespace rankc::codegen;
+
+namespace {
+
+constexpr rankc::models::gpt2 gpt{.layers = 64, .hidden = 16, .heads = 8, .ffn = 32, .vocab = 64};
+
+rankc::plan_data split(int dp, int tp, int pp, bool sequence_parallel, const auto& schedule) {
+  const rankc::parallel_dims dims{.world = dp * tp * pp, .dp_replicate = dp, .tp = tp, .pp = pp, .sequence_parallel = sequence_parallel};
+  const rankc::training recipe{.seq = 8, .global_batch = dp * schedule.microbatches, .precision = rankc::f32};
+  return rankc::make_plan("world", gpt, dims, schedule, recipe, rankc::clusters::h200<128>);
+}
+
+}  // namespace
+
+TEST_CASE("worlds of mixed axes are proven whatever their size") {
+  const rankc::schedules::one_f_one_b four{4};
+  int worlds = 0;
+  for (const rankc::plan_data& plan :
+       {split(33, 1, 2, false, four), split(64, 2, 1, true, four), split(16, 4, 2, true, four), split(16, 2, 4, false, four), split(1, 4, 32, false, four),
+        split(32, 8, 4, true, four), split(1, 8, 64, true, four), split(1024, 1, 1, false, four), split(3, 2, 22, false, rankc::schedules::zero_bubble_v{5})}) {
+    CAPTURE(plan.dims.world);
+    REQUIRE(plan.diagnostics.empty());
+    const lowered l = lower(plan, dtype::f32);
+    int shown = 0;
+    for (const program& p : {expand_train(l), expand_evaluate(l)}) {
+      const verdict v = prove(p);
+      CHECK_MESSAGE(v.ok, v.reasons.front());
+      CHECK(p.world == plan.dims.world);
+      CHECK(p.ranks.size() == static_cast<std::size_t>(std::min(plan.dims.dp_replicate, 2) * std::min(plan.dims.tp, 2) * plan.dims.pp));
+      for (const communicator& c : p.communicators) CHECK(!c.ranks.empty());
+      ++shown;
+    }
+    CHECK(shown == 2);
+    ++worlds;
+  }
+  CHECK(worlds == 9);
+}
+
+TEST_CASE("a certificate says for whom its ranks stand") {
+  const rankc::plan_data large = split(16, 4, 2, true, rankc::schedules::gpipe{1}), small = split(2, 2, 2, true, rankc::schedules::gpipe{1});
+  for (const rankc::plan_data* plan : {&large, &small}) {
+    CAPTURE(plan->dims.world);
+    REQUIRE(plan->diagnostics.empty());
+    const program p = expand_train(lower(*plan, dtype::f32));
+    const std::string text = certificate(p, prove(p));
+    CHECK(verify(text).empty());
+    nlohmann::json j = nlohmann::json::parse(text);
+    CHECK(j["world"] == plan->dims.world);
+    CHECK(j["ranks"].size() == 8);
+    CHECK(j["represented"].is_null() == (plan == &small));
+    if (plan == &small) continue;
+    CHECK(j["represented"] == "ranks that differ in dp and tp alone, by those at 0 and 1");
+    CHECK(j["ranks"][2]["rank"] == 4);  // dp 1, tp 0
+    j["represented"] = nullptr;
+    CHECK(verify(j.dump()).find("world is 128 for 8 ranks") != std::string::npos);
+  }
+}
+
+TEST_CASE("forwards alone are certified") {
+  const rankc::plan_data plan = split(2, 2, 2, true, rankc::schedules::looped_bfs{3, 2, true});
+  REQUIRE(plan.diagnostics.empty());
+  const program p = expand_evaluate(lower(plan, dtype::f32));
+  CHECK(verify(certificate(p, prove(p))).empty());
+  CHECK(p.ranks.size() == 8);
+  for (const rank_program& r : p.ranks) CHECK(r.ops.size() > 100);
+}
+
+TEST_CASE("a rank that is not like the others is not represented by them") {
+  const rankc::plan_data plan = split(16, 4, 2, true, rankc::schedules::gpipe{1});
+  REQUIRE(plan.diagnostics.empty());
+  lowered l = lower(plan, dtype::f32);
+  int changed = 0;
+  for (std::size_t rank : {std::size_t{77}, std::size_t{127}})
+    for (int role = 0; role < rankc::runtime::n_roles; ++role) {
+      const int mine = l.communicator_of[rank][role];
+      if (mine < 0) continue;
+      // Of another rank's group, or of none.
+      for (int other : {l.communicator_of[rank == 77 ? 90 : 3][role], -1}) {
+        l.communicator_of[rank][role] = other;
+        CHECK_THROWS_AS(expand_train(l), std::logic_error);
+        ++changed;
+      }
+      l.communicator_of[rank][role] = mine;
+    }
+  CHECK(changed >= 16);
+  CHECK(prove(expand_train(l)).ok);
+}
