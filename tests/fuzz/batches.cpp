@@ -33,7 +33,9 @@ void write_source(const batch_file& b) {
 }
 
 int compile_file(const compiler& c, const batch_file& b) {
-  return std::system(fmt::format("{} -std=c++20 -O0 -fPIC -shared {} '{}.cpp' -o '{}.so'", c.command, c.includes, b.path, b.path).c_str());
+  return std::system(
+      fmt::format("{} -std=c++20 -O0 -fPIC -shared {} '{}.cpp' -o '{}.so'", c.command, c.includes, b.path, b.path)
+          .c_str());
 }
 
 std::string first_error(const std::string& printed) {
@@ -48,7 +50,9 @@ void compile_batches(const compiler& c, std::vector<batch_file> batches, int at_
   std::vector<task> tasks;
   for (const batch_file& b : batches) {
     write_source(b);
-    tasks.push_back([&c, &b](const teller& t) { if (compile_file(c, b) != 0) t.line("failed"); });
+    tasks.push_back([&c, &b](const teller& t) {
+      if (compile_file(c, b) != 0) t.line("failed");
+    });
   }
   const std::vector<outcome> done = run_isolated(tasks, at_once, 600);
   std::vector<batch_file> singles;
@@ -65,11 +69,13 @@ void compile_batches(const compiler& c, std::vector<batch_file> batches, int at_
 
 }  // namespace
 
-compiled compile_programs(const compiler& c, const std::string& folder, const std::vector<std::string>& names, int at_once) {
+compiled compile_programs(const compiler& c, const std::string& folder, const std::vector<std::string>& names,
+                          int at_once) {
   std::vector<batch_file> batches;
   for (std::size_t i = 0; i < names.size(); i += batch_size)
     batches.push_back({fmt::format("{}/batch_{}", folder, names[i]),
-                       {names.begin() + static_cast<std::ptrdiff_t>(i), names.begin() + static_cast<std::ptrdiff_t>(std::min(i + batch_size, names.size()))}});
+                       {names.begin() + static_cast<std::ptrdiff_t>(i),
+                        names.begin() + static_cast<std::ptrdiff_t>(std::min(i + batch_size, names.size()))}});
   compiled out;
   compile_batches(c, std::move(batches), at_once, out);
   return out;

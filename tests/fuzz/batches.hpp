@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs are compiled many to a shared object, which the runtime inside this executable serves: no linking of it again.
+// Programs are compiled many to a shared object, which the runtime inside this executable serves: no linking of it
+// again.
 #pragma once
 #include "program.hpp"
 
@@ -21,7 +22,8 @@ struct compiled {
 };
 
 /// Compile the programs, `at_once` batches at a time.
-compiled compile_programs(const compiler&, const std::string& folder, const std::vector<std::string>& names, int at_once);
+compiled compile_programs(const compiler&, const std::string& folder, const std::vector<std::string>& names,
+                          int at_once);
 
 /// A program of a shared object, which stays loaded.
 /// Errors: std::runtime_error.

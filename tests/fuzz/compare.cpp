@@ -16,7 +16,8 @@ namespace {
 using rankc::runtime::region;
 
 constexpr int steps = 4;
-constexpr double tolerance = 1e-10, later_tolerance = 1e-8;  // of the first step, and of those whose weights differ by rounding
+constexpr double tolerance = 1e-10,
+                 later_tolerance = 1e-8;  // of the first step, and of those whose weights differ by rounding
 
 double largest(const tensors& all) {
   double m = 0;
@@ -31,7 +32,8 @@ double apart(double a, double b, double floor) {
 }
 
 /// Compare two sets of tensors element by element; `floor` says the least scale of an element.
-void compare_all(figures& f, double& worst, const char* what, const tensors& one, const tensors& other, const auto& floor) {
+void compare_all(figures& f, double& worst, const char* what, const tensors& one, const tensors& other,
+                 const auto& floor) {
   std::string wrong;
   for (const auto& [name, values] : one) {
     const auto found = other.find(name);
@@ -47,7 +49,8 @@ void compare_all(figures& f, double& worst, const char* what, const tensors& one
         wrong = fmt::format("{}: {}[{}] is {:.17g}, with one rank {:.17g}", what, name, i, found->second[i], values[i]);
     }
   }
-  if (other.size() != one.size()) f.wrong.push_back(fmt::format("{}: {} tensors, with one rank {}", what, other.size(), one.size()));
+  if (other.size() != one.size())
+    f.wrong.push_back(fmt::format("{}: {} tensors, with one rank {}", what, other.size(), one.size()));
   if (!wrong.empty()) f.wrong.push_back(wrong);
 }
 
@@ -76,7 +79,8 @@ figures check_one_rank(const plan& p, const program& one, int elements) {
   if (!f.steady) return f;
   const double loss = r.evaluate();
   f.reference = apart(loss, expected.loss, 1e-3);
-  if (!(f.reference <= tolerance)) f.wrong.push_back(fmt::format("the loss is {:.17g}, that of the ops {:.17g}", loss, expected.loss));
+  if (!(f.reference <= tolerance))
+    f.wrong.push_back(fmt::format("the loss is {:.17g}, that of the ops {:.17g}", loss, expected.loss));
 
   training_run stepped(one);
   stepped.step();
@@ -109,7 +113,8 @@ figures check_layout(const plan& p, const program& parallel, const program& one)
     norm = x.grad_norm;
     if (!(scale > 0)) f.wrong.push_back("all gradients are zero");
     // A sum of many terms that cancel is known to rounding of its terms.
-    compare_all(f, f.gradients, "gradient", gradients, b.read(region::gradients), [&](const std::string&, std::size_t) { return 1e-3 * scale; });
+    compare_all(f, f.gradients, "gradient", gradients, b.read(region::gradients),
+                [&](const std::string&, std::size_t) { return 1e-3 * scale; });
   }
   // AdamW divides by the gradient: what rounding is of it, it is of the step.
   const double lr = a.about().train.lr, eps = a.about().train.eps, clip = a.about().train.clip;
@@ -119,7 +124,8 @@ figures check_layout(const plan& p, const program& parallel, const program& one)
     return std::max(1e-1 * lr, lr * steps * std::min(1.0, rounding / (g + eps)) / tolerance);
   };
   compare_all(f, f.weights, "weight", a.read(region::weights), b.read(region::weights), floor);
-  if (const std::string name = b.unequal_copies(); !name.empty()) f.wrong.push_back("the holders of '" + name + "' differ");
+  if (const std::string name = b.unequal_copies(); !name.empty())
+    f.wrong.push_back("the holders of '" + name + "' differ");
   return f;
 }
 

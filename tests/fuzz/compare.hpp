@@ -11,10 +11,10 @@ namespace fuzz {
 /// What was compared, and how far it was apart. Of a model whose loss is not steady nothing is.
 struct figures {
   bool steady = true;
-  long long elements = 0;            // gradients and weights, with the one-rank program's
-  long long differences = 0;         // gradients of the one-rank program, with finite differences
+  long long elements = 0;     // gradients and weights, with the one-rank program's
+  long long differences = 0;  // gradients of the one-rank program, with finite differences
   double loss = 0, gradients = 0, weights = 0, reference = 0, finite = 0;  // largest, relative
-  std::vector<std::string> wrong{};  // a sentence each; empty: all is equal
+  std::vector<std::string> wrong{};                                        // a sentence each; empty: all is equal
 };
 
 /// The one-rank program's loss is that of the traces, and its gradients are its loss's.

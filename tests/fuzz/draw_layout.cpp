@@ -22,7 +22,8 @@ int tp_divisor(const model& m) {
 /// Whether the model's sizes divide into the shards, and its layers fill the stages.
 bool fits(const plan& p, const parallel_dims& d) {
   const bool cuts_sequences = d.sequence_parallel && p.recipe.seq % d.tp;
-  return tp_divisor(p.model) % d.tp == 0 && p.recipe.global_batch % d.dp_replicate == 0 && d.pp <= std::max(1, p.model.blocks()) && !cuts_sequences;
+  return tp_divisor(p.model) % d.tp == 0 && p.recipe.global_batch % d.dp_replicate == 0 &&
+         d.pp <= std::max(1, p.model.blocks()) && !cuts_sequences;
 }
 
 parallel_dims draw_dims(draws& d, const plan& p) {
@@ -71,7 +72,8 @@ schedule_choice draw_schedule(draws& d, const plan& p) {
   const fuzz::schedule from = make_schedule(c, pp);
   if (from.emitted.actions.empty()) return c;
   const bool is_own = d.chance(60) && blocks >= pp;
-  c.text = is_own ? draw_own_text(d, pp, d.between(pp, std::min(blocks, 2 * pp + 1)), c.microbatches) : draw_text(d, from);
+  c.text =
+      is_own ? draw_own_text(d, pp, d.between(pp, std::min(blocks, 2 * pp + 1)), c.microbatches) : draw_text(d, from);
   c.by = order::text;
   return c;
 }
@@ -79,7 +81,8 @@ schedule_choice draw_schedule(draws& d, const plan& p) {
 /// As many layers as there are, on each stage at least one; or too few, or too many.
 std::vector<int> draw_stage_layers(draws& d, int blocks, int stages) {
   std::vector<int> out(static_cast<std::size_t>(stages), 1);
-  for (int left = blocks - stages + (d.chance(4) ? d.between(-1, 1) : 0); left > 0; --left) ++out[static_cast<std::size_t>(d.below(stages))];
+  for (int left = blocks - stages + (d.chance(4) ? d.between(-1, 1) : 0); left > 0; --left)
+    ++out[static_cast<std::size_t>(d.below(stages))];
   return out;
 }
 
@@ -90,7 +93,8 @@ void draw_layout(plan& p) {
   p.dims = draw_dims(d, p);
   p.schedule = draw_schedule(d, p);
   const int pp = resolve(p.dims).pp, stages = pp >= 1 ? make_schedule(p.schedule, pp).emitted.stages() : 0;
-  if (stages > 0 && p.model.blocks() >= stages && d.chance(30)) p.stage_layers = draw_stage_layers(d, p.model.blocks(), stages);
+  if (stages > 0 && p.model.blocks() >= stages && d.chance(30))
+    p.stage_layers = draw_stage_layers(d, p.model.blocks(), stages);
 }
 
 }  // namespace fuzz

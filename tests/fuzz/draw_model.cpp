@@ -11,15 +11,18 @@ namespace fuzz {
 namespace {
 
 struct names {
-  std::string_view hidden = "hidden", vocab = "vocab", heads = "heads", kv_heads = "kv_heads", head = "head_dim", ffn = "ffn";
+  std::string_view hidden = "hidden", vocab = "vocab", heads = "heads", kv_heads = "kv_heads", head = "head_dim",
+                   ffn = "ffn";
 };
 
 names draw_names(draws& d, bool is_plain) {
   if (is_plain) return {};
   return {d.one_of<std::string_view>({"hidden", "x", "int", "model-width", "tokens"}),
           d.one_of<std::string_view>({"vocab", "vocab", "words", "tp"}),
-          d.one_of<std::string_view>({"heads", "h", "long", "rows"}), d.one_of<std::string_view>({"kv_heads", "kv heads", "h"}),
-          d.one_of<std::string_view>({"head_dim", "seq", "dim"}), d.one_of<std::string_view>({"ffn", "up-dim", "tp", "double", "4x"})};
+          d.one_of<std::string_view>({"heads", "h", "long", "rows"}),
+          d.one_of<std::string_view>({"kv_heads", "kv heads", "h"}),
+          d.one_of<std::string_view>({"head_dim", "seq", "dim"}),
+          d.one_of<std::string_view>({"ffn", "up-dim", "tp", "double", "4x"})};
 }
 
 palette draw_palette(draws& d, const names& n, int seq) {
@@ -32,7 +35,8 @@ palette draw_palette(draws& d, const names& n, int seq) {
   const int unit = d.one_of({2, 2, 4, 4, 6, 8, 1, 3}), count = d.one_of({2, 4, 4, 6, 12, 12, 3, 1});
   p.heads.push_back({n.heads, count * unit, unit, n.head});
   for (const int fewer : {2, 3, 4})
-    if (count % fewer == 0 && d.chance(50)) p.heads.push_back({d.chance(60) ? n.kv_heads : n.heads, count / fewer * unit, unit, n.head});
+    if (count % fewer == 0 && d.chance(50))
+      p.heads.push_back({d.chance(60) ? n.kv_heads : n.heads, count / fewer * unit, unit, n.head});
   for (int s = 1; s <= seq; ++s)
     if (seq % s == 0) p.seqs.push_back(s);
   return p;
@@ -40,17 +44,22 @@ palette draw_palette(draws& d, const names& n, int seq) {
 
 std::string_view draw_layer_name(draws& d, bool is_plain) {
   if (is_plain || d.chance(50)) return d.one_of<std::string_view>({"block", "block", "mixer", "mlp", "narrow"});
-  return d.one_of<std::string_view>({"my-block", "int", "x", "std", "rank", "2nd", "layers.0", "stage_0", "embedding", "main", "memory_0", "pipeline_0",
-                                     "rankc", "train", "program", "about", "block layer", "head", "forward", "real", "at", "layouts"});
+  return d.one_of<std::string_view>({"my-block", "int",     "x",         "std",    "rank",        "2nd",
+                                     "layers.0", "stage_0", "embedding", "main",   "memory_0",    "pipeline_0",
+                                     "rankc",    "train",   "program",   "about",  "block layer", "head",
+                                     "forward",  "real",    "at",        "layouts"});
 }
 
 /// Standalone entries and repeats between the embedding and the head, 'r' a repeat.
 std::string_view draw_pattern(draws& d) {
-  return d.one_of<std::string_view>({"r", "r", "r", "r", "r", "rr", "rr", "rsr", "rsr", "srs", "srs", "rrr", "", "s", "rs", "sr", "ss"});
+  return d.one_of<std::string_view>(
+      {"r", "r", "r", "r", "r", "rr", "rr", "rsr", "rsr", "srs", "srs", "rrr", "", "s", "rs", "sr", "ss"});
 }
 
 training draw_recipe(draws& d) {
-  training t{.seq = d.one_of({1, 2, 3, 4, 4, 4, 6, 8, 8, 5}), .global_batch = d.one_of({12, 12, 12, 24, 24, 24, 6, 8, 30, 10, 7, 36, 2, 1}), .precision = f64};
+  training t{.seq = d.one_of({1, 2, 3, 4, 4, 4, 6, 8, 8, 5}),
+             .global_batch = d.one_of({12, 12, 12, 24, 24, 24, 6, 8, 30, 10, 7, 36, 2, 1}),
+             .precision = f64};
   t.lr = d.one_of({1e-3, 3e-4, 1e-2, 1e-4});
   t.weight_decay = d.one_of({0.1, 0.0, 0.01, 0.5});
   t.clip = d.one_of({1.0, 0.0, 0.1, 10.0, 1e-3});
@@ -58,7 +67,8 @@ training draw_recipe(draws& d) {
   t.beta2 = d.one_of({0.95, 0.999, 0.5, 0.9});
   t.eps = d.one_of({1e-8, 1e-8, 1e-6, 1e-5});
   t.deterministic = d.chance(10);
-  if (d.chance(2)) d.one_of({&t.beta1, &t.beta2, &t.clip, &t.eps, &t.lr, &t.weight_decay})[0] = d.one_of({-1.0, 1.0, 2.0, 1e308 * 10});
+  if (d.chance(2))
+    d.one_of({&t.beta1, &t.beta2, &t.clip, &t.eps, &t.lr, &t.weight_decay})[0] = d.one_of({-1.0, 1.0, 2.0, 1e308 * 10});
   return t;
 }
 
@@ -68,7 +78,8 @@ void tell_apart(draws& d, fuzz::model& m) {
   for (entry& e : m.entries) {
     if (e.repeated) continue;
     for (parameter& p : e.layer.parameters)
-      for (int n = 2; !p.tied && taken.count(p.name) && !d.chance(1); ++n) p.name = lasting(std::string(p.name) + "_" + std::to_string(n));
+      for (int n = 2; !p.tied && taken.count(p.name) && !d.chance(1); ++n)
+        p.name = lasting(std::string(p.name) + "_" + std::to_string(n));
     for (const parameter& p : e.layer.parameters) taken.insert(p.name);
   }
 }
@@ -94,14 +105,22 @@ void draw_fault(draws& d, fuzz::model& m) {
   if (l.steps.empty()) return;
   step& s = l.steps[static_cast<std::size_t>(d.below(static_cast<int>(l.steps.size())))];
   switch (d.below(8)) {
-    case 0: if (s.in[0] > 0) s.in[0] = d.below(s.in[0] + 1); break;
-    case 1: if (!l.parameters.empty()) d.one_of({&l.parameters[0], &l.parameters.back()})->sharded_by = "hidden"; break;
+    case 0:
+      if (s.in[0] > 0) s.in[0] = d.below(s.in[0] + 1);
+      break;
+    case 1:
+      if (!l.parameters.empty()) d.one_of({&l.parameters[0], &l.parameters.back()})->sharded_by = "hidden";
+      break;
     case 2: s.seq = d.between(1, 9); break;
     case 3: s.pieces = d.between(2, 3); break;
-    case 4: if (s.kind == step_kind::gelu) s.kind = step_kind::bare_gelu; break;
+    case 4:
+      if (s.kind == step_kind::gelu) s.kind = step_kind::bare_gelu;
+      break;
     case 5: l.result = d.below(l.result + 1); break;
     case 6: m.vocab_used = m.vocab + 5; break;
-    default: if (s.kind == step_kind::linear) s.kind = step_kind::bias; break;
+    default:
+      if (s.kind == step_kind::linear) s.kind = step_kind::bias;
+      break;
   }
 }
 
@@ -136,7 +155,9 @@ void draw_model(plan& p) {
       width = to;
     } else {
       const int y = next.block(0, width);
-      m.entries.push_back({next.finish(y), kind == 'r' ? d.below(100) ? d.one_of({1, 2, 2, 3, 3, 4, 4, 6}) : d.between(-1, 0) : 1, kind == 'r'});
+      m.entries.push_back({next.finish(y),
+                           kind == 'r' ? d.below(100) ? d.one_of({1, 2, 2, 3, 3, 4, 4, 6}) : d.between(-1, 0) : 1,
+                           kind == 'r'});
     }
   }
   const bool is_tied = width == sizes.hidden && d.chance(40);
@@ -149,7 +170,11 @@ void draw_model(plan& p) {
   if (d.chance(6)) draw_fault(d, m);
   if (d.chance(20)) {
     m.offers_sizes = true;
-    m.sizes = {.layers = m.blocks(), .hidden = sizes.hidden.size, .vocab = m.vocab, .vocab_used = m.vocab_used, .tied_embeddings = is_tied};
+    m.sizes = {.layers = m.blocks(),
+               .hidden = sizes.hidden.size,
+               .vocab = m.vocab,
+               .vocab_used = m.vocab_used,
+               .tied_embeddings = is_tied};
   }
   std::vector<int> counts;
   for (int k = 1; k <= p.recipe.global_batch; ++k)

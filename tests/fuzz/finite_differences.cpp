@@ -10,8 +10,8 @@ namespace fuzz {
 
 namespace {
 
-constexpr double tolerance = 1e-6;   // of the tensor's largest gradient
-constexpr double rounding = 1e-10;   // absolute: what rounding of the loss makes of a difference
+constexpr double tolerance = 1e-6;  // of the tensor's largest gradient
+constexpr double rounding = 1e-10;  // absolute: what rounding of the loss makes of a difference
 
 /// The derivative of f at 0, to the fourth order of h.
 double derivative(const auto& f, double h) { return (8 * (f(h) - f(-h)) - (f(2 * h) - f(-2 * h))) / (12 * h); }
@@ -20,7 +20,8 @@ class comparison {
  public:
   comparison(training_run& r, finite_result& out) : run_(r), out_(out) {}
 
-  /// A derivative agrees where it does with some step: too long a one is wrong by truncation, too short a one by rounding.
+  /// A derivative agrees where it does with some step: too long a one is wrong by truncation, too short a one by
+  /// rounding.
   void compare(const auto& f, double gradient, double scale, const std::string& what) {
     double best = HUGE_VAL;
     std::string all;
@@ -37,14 +38,19 @@ class comparison {
       out_.wrong = fmt::format("the gradient of {} is {:.12g}, by finite differences{}", what, gradient, all);
   }
 
-  void compare_element(const rankc::runtime::global_parameter& p, const std::vector<double>& at, const std::vector<double>& gradient,
-                       std::size_t i, double scale) {
-    compare([&](double h) { run_.write(p, i, at[i] + h); return run_.evaluate(); }, gradient[i], scale, fmt::format("{}[{}]", p.name, i));
+  void compare_element(const rankc::runtime::global_parameter& p, const std::vector<double>& at,
+                       const std::vector<double>& gradient, std::size_t i, double scale) {
+    compare(
+        [&](double h) {
+          run_.write(p, i, at[i] + h);
+          return run_.evaluate();
+        },
+        gradient[i], scale, fmt::format("{}[{}]", p.name, i));
     run_.write(p, i, at[i]);
   }
 
-  void compare_direction(const rankc::runtime::global_parameter& p, const std::vector<double>& at, const std::vector<double>& gradient,
-                         draws& d, double scale) {
+  void compare_direction(const rankc::runtime::global_parameter& p, const std::vector<double>& at,
+                         const std::vector<double>& gradient, draws& d, double scale) {
     std::vector<double> direction(at.size()), moved(at.size());
     double along = 0;
     for (std::size_t i = 0; i < at.size(); ++i) {
@@ -56,7 +62,8 @@ class comparison {
       run_.write(p, moved);
       return run_.evaluate();
     };
-    compare(loss, along, scale * std::sqrt(static_cast<double>(at.size())), fmt::format("{} in a random direction", p.name));
+    compare(loss, along, scale * std::sqrt(static_cast<double>(at.size())),
+            fmt::format("{} in a random direction", p.name));
     run_.write(p, at);
   }
 
@@ -78,9 +85,12 @@ finite_result compare_differences(training_run& r, const tensors& gradients, dra
     double scale = 0;
     for (double g : gradient) scale = std::max(scale, std::abs(g));
     c.compare_direction(p, at, gradient, d, scale);
-    const std::size_t share = all <= static_cast<std::size_t>(elements) ? at.size() : 1 + at.size() * static_cast<std::size_t>(elements) / all;
+    const std::size_t share = all <= static_cast<std::size_t>(elements)
+                                  ? at.size()
+                                  : 1 + at.size() * static_cast<std::size_t>(elements) / all;
     for (std::size_t n = 0; n < std::min(share, at.size()); ++n)
-      c.compare_element(p, at, gradient, share >= at.size() ? n : static_cast<std::size_t>(d.below(static_cast<int>(at.size()))), scale);
+      c.compare_element(p, at, gradient,
+                        share >= at.size() ? n : static_cast<std::size_t>(d.below(static_cast<int>(at.size()))), scale);
   }
   return out;
 }

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <sstream>
 
 namespace fuzz {
@@ -50,12 +51,12 @@ void read_generated(const outcome& o, verdict& v) {
   }
   if (!o.died.empty() && v.wrong.empty()) v.wrong = o.died;
   if (!v.emitted && !is_refused && v.wrong.empty()) v.wrong = o.printed.substr(0, 500);
-  if (v.emitted || is_refused) return;
-  if (v.wrong.empty()) v.wrong = "no program and no sentence";
+  if (!v.emitted && !is_refused && v.wrong.empty()) v.wrong = "no program and no sentence";
 }
 
 void tell_figures(const figures& f, const teller& t) {
-  t.line(fmt::format("figures {} {} {} {} {} {} {} {}", f.steady ? 1 : 0, f.elements, f.differences, f.loss, f.gradients, f.weights, f.reference, f.finite));
+  t.line(fmt::format("figures {} {} {} {} {} {} {} {}", f.steady ? 1 : 0, f.elements, f.differences, f.loss,
+                     f.gradients, f.weights, f.reference, f.finite));
   for (const std::string& w : f.wrong) t.line("wrong " + w);
 }
 
@@ -72,7 +73,8 @@ void read_figures(const outcome& o, const char* of, verdict& v) {
       v.steady &= steady;
       v.elements += elements, v.differences += differences;
       int n = 0;
-      for (double* d : {&v.loss, &v.gradients, &v.weights, &v.reference, &v.finite}) *d = std::max(*d, std::stod(number[n++]));
+      for (double* d : {&v.loss, &v.gradients, &v.weights, &v.reference, &v.finite})
+        *d = std::max(*d, std::stod(number[n++]));
     } else {
       v.wrong += fmt::format("{}{}: {}", v.wrong.empty() ? "" : "; ", of, word == "wrong" ? line.substr(6) : line);
     }
@@ -80,78 +82,104 @@ void read_figures(const outcome& o, const char* of, verdict& v) {
   if (!o.died.empty()) v.wrong += fmt::format("{}{}: died of {}", v.wrong.empty() ? "" : "; ", of, o.died);
 }
 
-std::string name_of(const plan& p) { return fmt::format("p{}", p.index); }
-
-/// The plans whose one-rank programs stand for those of all: the first emitted of each model.
-class one_rank_programs {
+/// Plans that are judged together, step by step.
+class judgement {
  public:
-  explicit one_rank_programs(const std::vector<plan>& plans) {
+  judgement(const settings& with, const std::vector<plan>& plans) : with_(with), plans_(plans), out_(plans.size()) {
     for (std::size_t i = 0; i < plans.size(); ++i) first_.try_emplace(plans[i].index / plans_per_model, i);
   }
-  bool is_first(std::size_t i, const plan& p) const { return first_.at(p.index / plans_per_model) == i; }
-  std::size_t first(const plan& p) const { return first_.at(p.index / plans_per_model); }
-  static std::string name(const plan& p) { return fmt::format("one{}", p.index / plans_per_model); }
+
+  std::vector<verdict> run() {
+    generate_all();
+    compile();
+    train();
+    return std::move(out_);
+  }
 
  private:
-  std::map<std::uint64_t, std::size_t> first_;
+  static std::string name_of(const plan& p) { return fmt::format("p{}", p.index); }
+  static std::string one_of(const plan& p) { return fmt::format("one{}", p.index / plans_per_model); }
+  bool still_runs(std::size_t i) const { return out_[i].emitted && !out_[i].failed(); }
+  void fail(std::size_t i, const char* stage, const std::string& wrong) {
+    out_[i].stage = stage;
+    out_[i].wrong = wrong;
+  }
+
+  /// Every plan's program, and that of every model on one rank.
+  void generate_all() {
+    std::vector<task> tasks;
+    for (const plan& p : plans_) tasks.push_back([&](const teller& t) { generate(p, with_.folder, name_of(p), t); });
+    for (const auto& [model, i] : first_) {
+      const plan& p = plans_[i];
+      tasks.push_back([&](const teller& t) { generate(on_one_rank(p), with_.folder, one_of(p), t); });
+    }
+    const std::vector<outcome> made = run_isolated(tasks, with_.at_once, generate_limit_s);
+    std::size_t next = plans_.size();
+    for (const auto& [model, i] : first_) read_generated(made[next++], ones_[one_of(plans_[i])]);
+    for (std::size_t i = 0; i < plans_.size(); ++i) {
+      read_generated(made[i], out_[i]);
+      const verdict& one = ones_[one_of(plans_[i])];
+      if (still_runs(i) && !one.emitted)
+        fail(i, "one rank", one.failed() ? one.wrong : "refused: " + one.sentences.at(0));
+    }
+  }
+
+  void compile() {
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < plans_.size(); ++i) {
+      if (!still_runs(i)) continue;
+      if (names.empty() || std::find(names.begin(), names.end(), one_of(plans_[i])) == names.end())
+        names.push_back(one_of(plans_[i]));
+      names.push_back(name_of(plans_[i]));
+    }
+    objects_ = compile_programs(with_.with, with_.folder, names, with_.at_once);
+    for (std::size_t i = 0; i < plans_.size(); ++i)
+      for (const std::string& name : {one_of(plans_[i]), name_of(plans_[i])})
+        if (const auto w = objects_.wrong.find(name); still_runs(i) && w != objects_.wrong.end())
+          fail(i, "compile", w->second);
+  }
+
+  program load(const std::string& name) const { return load_program(objects_.object_of.at(name), name); }
+
+  /// The first plan of a model that runs checks its one-rank program too.
+  void train() {
+    std::vector<task> tasks;
+    std::vector<std::pair<std::size_t, const char*>> of;
+    std::set<std::string> checked;
+    for (std::size_t i = 0; i < plans_.size(); ++i) {
+      if (!still_runs(i)) continue;
+      const plan& p = plans_[i];
+      out_[i].stage = "run";
+      out_[i].compared = true;
+      out_[i].checked_one_rank = checked.insert(one_of(p)).second;
+      if (out_[i].checked_one_rank) {
+        tasks.push_back([&](const teller& t) { tell_figures(check_one_rank(p, load(one_of(p)), with_.elements), t); });
+        of.emplace_back(i, "one rank");
+      }
+      tasks.push_back([&](const teller& t) { tell_figures(check_layout(p, load(name_of(p)), load(one_of(p))), t); });
+      of.emplace_back(i, "layout");
+    }
+    const std::vector<outcome> done = run_isolated(tasks, with_.at_once, run_limit_s);
+    for (std::size_t n = 0; n < done.size(); ++n) {
+      verdict& v = out_[of[n].first];
+      read_figures(done[n], of[n].second, v);
+      v.compared &= v.steady;
+      v.checked_one_rank &= v.steady;
+    }
+  }
+
+  const settings& with_;
+  const std::vector<plan>& plans_;
+  std::vector<verdict> out_;
+  std::map<std::uint64_t, std::size_t> first_;  // of each model, the first of its plans
+  std::map<std::string, verdict> ones_;         // of one-rank programs, by name
+  compiled objects_;
 };
 
 }  // namespace
 
 std::vector<verdict> judge(const settings& with, const std::vector<plan>& plans) {
-  std::vector<verdict> out(plans.size());
-  const one_rank_programs ones(plans);
-  std::vector<task> tasks;
-  for (const plan& p : plans) tasks.push_back([&](const teller& t) { generate(p, with.folder, name_of(p), t); });
-  for (std::size_t i = 0; i < plans.size(); ++i)
-    tasks.push_back([&, i](const teller& t) {
-      if (ones.is_first(i, plans[i])) generate(on_one_rank(plans[i]), with.folder, ones.name(plans[i]), t);
-    });
-  const std::vector<outcome> made = run_isolated(tasks, with.at_once, generate_limit_s);
-
-  std::vector<std::string> names;
-  std::map<std::string, verdict> one_of;
-  for (std::size_t i = 0; i < plans.size(); ++i) {
-    read_generated(made[i], out[i]);
-    if (!out[i].emitted) continue;
-    const std::string one = ones.name(plans[i]);
-    if (!one_of.count(one)) {
-      read_generated(made[plans.size() + ones.first(plans[i])], one_of[one]);
-      if (one_of[one].emitted) names.push_back(one);
-    }
-    if (one_of[one].emitted) names.push_back(name_of(plans[i]));
-    else out[i].stage = "one rank", out[i].wrong = one_of[one].failed() ? one_of[one].wrong : "refused: " + one_of[one].sentences.at(0);
-  }
-  const compiled objects = compile_programs(with.with, with.folder, names, with.at_once);
-
-  std::vector<std::size_t> ran;
-  tasks.clear();
-  for (std::size_t i = 0; i < plans.size(); ++i) {
-    if (!out[i].emitted || out[i].failed()) continue;
-    for (const std::string& name : {ones.name(plans[i]), name_of(plans[i])})
-      if (const auto w = objects.wrong.find(name); w != objects.wrong.end()) out[i].stage = "compile", out[i].wrong = w->second;
-    if (out[i].failed()) continue;
-    ran.push_back(i);
-    out[i].checked_one_rank = one_of.erase(ones.name(plans[i])) > 0;
-    tasks.push_back([&, i](const teller& t) {
-      const program one = load_program(objects.object_of.at(ones.name(plans[i])), ones.name(plans[i]));
-      if (out[i].checked_one_rank) tell_figures(check_one_rank(plans[i], one, with.elements), t);
-    });
-    tasks.push_back([&, i](const teller& t) {
-      const program one = load_program(objects.object_of.at(ones.name(plans[i])), ones.name(plans[i]));
-      tell_figures(check_layout(plans[i], load_program(objects.object_of.at(name_of(plans[i])), name_of(plans[i])), one), t);
-    });
-  }
-  const std::vector<outcome> done = run_isolated(tasks, with.at_once, run_limit_s);
-  for (std::size_t n = 0; n < ran.size(); ++n) {
-    verdict& v = out[ran[n]];
-    v.stage = "run";
-    read_figures(done[2 * n], "one rank", v);
-    read_figures(done[2 * n + 1], "layout", v);
-    v.compared = v.steady;
-    v.checked_one_rank &= v.steady;
-  }
-  return out;
+  return judgement(with, plans).run();
 }
 
 }  // namespace fuzz

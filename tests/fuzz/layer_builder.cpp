@@ -9,10 +9,50 @@ namespace fuzz {
 namespace {
 
 /// Names that are words of C++, of the generated text or of other layers' parameters, or no identifiers.
-constexpr std::string_view odd_names[]{
-  "int", "up-dim", "x", "w", "dw", "s", "r", "at", "region", "own", "over_tp", "shared", "2nd", "real", "work", "norm", "norm.bias",
-  "layers.0.gain", "class", "y", "dx", "dy", "linear", "accumulate", "accumulate_shared", "saved", "keep", "place", "forward",
-  "parameters", "size_t", "std", "true", "loss", "ids", "targets", "rope_table", "tokens", "seq", "rows", "tp", "size", "slot", "NULL"};
+constexpr std::string_view odd_names[]{"int",
+                                       "up-dim",
+                                       "x",
+                                       "w",
+                                       "dw",
+                                       "s",
+                                       "r",
+                                       "at",
+                                       "region",
+                                       "own",
+                                       "over_tp",
+                                       "shared",
+                                       "2nd",
+                                       "real",
+                                       "work",
+                                       "norm",
+                                       "norm.bias",
+                                       "layers.0.gain",
+                                       "class",
+                                       "y",
+                                       "dx",
+                                       "dy",
+                                       "linear",
+                                       "accumulate",
+                                       "accumulate_shared",
+                                       "saved",
+                                       "keep",
+                                       "place",
+                                       "forward",
+                                       "parameters",
+                                       "size_t",
+                                       "std",
+                                       "true",
+                                       "loss",
+                                       "ids",
+                                       "targets",
+                                       "rope_table",
+                                       "tokens",
+                                       "seq",
+                                       "rows",
+                                       "tp",
+                                       "size",
+                                       "slot",
+                                       "NULL"};
 
 }  // namespace
 
@@ -31,13 +71,15 @@ int layer_builder::weight(std::string_view meaning, std::vector<dim> shape, std:
   for (std::size_t i = 0; i < out_.parameters.size(); ++i) {
     const parameter& p = out_.parameters[i];
     const bool is_alike = p.shape == shape && p.sharded_by == by && p.start == start;
-    if (is_alike && i < used_inside_.size() && used_inside_[i] == is_inside_ && draw_.chance(12)) return static_cast<int>(i);
+    if (is_alike && i < used_inside_.size() && used_inside_[i] == is_inside_ && draw_.chance(12))
+      return static_cast<int>(i);
   }
   const bool is_odd = !has_plain_names_ && draw_.chance(25);
   const std::string base(is_odd ? odd_names[draw_.below(static_cast<int>(std::size(odd_names)))] : meaning);
   std::string name = base;
   const auto is_taken = [&] {
-    return std::any_of(out_.parameters.begin(), out_.parameters.end(), [&](const parameter& p) { return p.name == name; });
+    return std::any_of(out_.parameters.begin(), out_.parameters.end(),
+                       [&](const parameter& p) { return p.name == name; });
   };
   for (int n = 2; is_taken() && draw_.below(500); ++n) name = base + std::to_string(n);
   const double spread = draw_.one_of({0.3, 0.5, 0.8, 1.0}) / std::sqrt(static_cast<double>(shape.back().size));
@@ -74,7 +116,8 @@ int layer_builder::tangled(int x, int other, dim d, std::string_view by) {
     case 0: return add_step({.kind = step_kind::gelu, .in = {x}});
     case 1: return add_step({.kind = step_kind::swiglu, .in = {x, other}});
     case 2: return maybe_bias(x, d, by, 100);
-    case 3: case 4: return sum(x, other);
+    case 3:
+    case 4: return sum(x, other);
     case 5: return norm(x, d);
     case 6: return linear(x, d, d, "");
     default: {
@@ -106,7 +149,8 @@ int layer_builder::activation(int x, dim hidden, dim wide, std::string_view by) 
   switch (draw_.below(6)) {
     case 0: return up;
     case 5: return tangle(up, wide, by);
-    case 1: case 2: {
+    case 1:
+    case 2: {
       const int second = draw_.chance(10) ? up : maybe_bias(linear(x, hidden, wide, by), wide, by, 20);
       return add_step({.kind = step_kind::swiglu, .in = {up, second}});
     }
@@ -129,7 +173,10 @@ int layer_builder::mlp(int x, dim hidden) {
     const int part = linear(activation(h, hidden, wide, wide.name), wide, hidden, wide.name);
     y = n ? sum(y, part) : part;
   }
-  if (draw_.chance(2)) return sum(leave(y), leave(y));
+  if (draw_.chance(2)) {
+    const int first = leave(y), second = leave(y);
+    return sum(first, second);
+  }
   return maybe_bias(leave(y), hidden, "", 35);
 }
 
@@ -140,7 +187,9 @@ int layer_builder::whole_mlp(int x, dim hidden) {
 
 int layer_builder::maybe_rope(int x, int percent) {
   if (!draw_.chance(percent) || (sizes_.heads[0].unit % 2 && !draw_.chance(2))) return x;
-  return add_step({.kind = step_kind::rope, .in = {x}, .number = draw_.one_of({10.0, 10.0, 100.0, 1000.0, 10000.0}),
+  return add_step({.kind = step_kind::rope,
+                   .in = {x},
+                   .number = draw_.one_of({10.0, 10.0, 100.0, 1000.0, 10000.0}),
                    .seq = draw_.chance(10) ? draw_.one_in(sizes_.seqs) : 0});
 }
 
@@ -176,7 +225,8 @@ int layer_builder::attention(int x, dim hidden) {
 /// A branch without a tensor-parallel region.
 int layer_builder::small(int x, dim hidden) {
   switch (draw_.below(9)) {
-    case 7: case 8: return tangle(x, hidden, "");
+    case 7:
+    case 8: return tangle(x, hidden, "");
     case 0: return norm(x, hidden);
     case 1: return add_step({.kind = step_kind::gelu, .in = {norm(x, hidden)}});
     case 2: return add_step({.kind = step_kind::gelu, .in = {x}});
@@ -192,13 +242,18 @@ int layer_builder::small(int x, dim hidden) {
 
 int layer_builder::branch(int x, dim hidden) {
   const int kind = draw_.below(11);
-  const int y = kind < 4 ? mlp(x, hidden) : kind < 7 ? attention(x, hidden) : kind < 8 ? whole_mlp(x, hidden) : small(x, hidden);
+  const int y = kind < 4   ? mlp(x, hidden)
+                : kind < 7 ? attention(x, hidden)
+                : kind < 8 ? whole_mlp(x, hidden)
+                           : small(x, hidden);
   switch (draw_.below(24)) {
-    case 0: case 6: return y;
+    case 0:
+    case 6: return y;
     case 1: return sum(x, sum(y, x));
     case 2: return sum(y, y);
     case 3: return sum(sum(x, x), y);
-    case 4: case 5: return sum(y, x);
+    case 4:
+    case 5: return sum(y, x);
     default: return sum(x, y);
   }
 }
@@ -212,8 +267,10 @@ int layer_builder::block(int x, dim hidden) {
 
 int layer_builder::embedding(std::string_view table, bool is_whole) {
   const auto rows_of = [&](std::string_view name) {
-    out_.parameters.push_back({name, {sizes_.vocab, sizes_.hidden}, is_whole ? "" : sizes_.vocab.name, initial::normal, 0.4});
-    return add_step({.kind = step_kind::embedding, .in = {0}, .weights = {static_cast<int>(out_.parameters.size()) - 1}});
+    out_.parameters.push_back(
+        {name, {sizes_.vocab, sizes_.hidden}, is_whole ? "" : sizes_.vocab.name, initial::normal, 0.4});
+    return add_step(
+        {.kind = step_kind::embedding, .in = {0}, .weights = {static_cast<int>(out_.parameters.size()) - 1}});
   };
   int y = rows_of(table);
   if (draw_.chance(8)) y = sum(y, rows_of("second_table"));
@@ -230,7 +287,8 @@ int layer_builder::head(int x, dim hidden, std::string_view table, bool is_tied,
   int h = draw_.chance(85) ? norm(x, hidden) : x;
   if (!is_whole) h = enter(h);
   out_.parameters.push_back({table, {sizes_.vocab, hidden}, by, initial::normal, 0.4, is_tied});
-  int logits = add_step({.kind = step_kind::linear, .in = {h}, .weights = {static_cast<int>(out_.parameters.size()) - 1}});
+  int logits =
+      add_step({.kind = step_kind::linear, .in = {h}, .weights = {static_cast<int>(out_.parameters.size()) - 1}});
   logits = maybe_bias(logits, sizes_.vocab, by, 12);
   if (draw_.chance(4)) logits = add_step({.kind = step_kind::gelu, .in = {logits}});
   const int loss = add_step({.kind = step_kind::cross_entropy, .in = {logits}, .number = factor});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Draws the steps of one layer. Every function takes and gives values between tensor-parallel regions (`outer`: the same
-// on every tp rank, or sharded along the tokens), and composes what is typed rightly; faults are drawn elsewhere.
+// Draws the steps of one layer. Every function takes and gives values between tensor-parallel regions (`outer`: the
+// same on every tp rank, or sharded along the tokens), and composes what is typed rightly; faults are drawn elsewhere.
 #pragma once
 #include "draws.hpp"
 #include "model.hpp"
@@ -63,7 +63,7 @@ class layer_builder {
   const palette& sizes_;
   layer out_;
   bool has_plain_names_;
-  bool is_inside_ = false;          // a tensor-parallel region
+  bool is_inside_ = false;         // a tensor-parallel region
   std::vector<bool> used_inside_;  // of each parameter: a whole weight is used inside of them, or outside
 };
 

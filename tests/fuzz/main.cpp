@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// fuzz_plans: draw plans, and hold each to what is promised: it is refused with a sentence, or its program trains as its
-// one-rank program does, whose gradients are those of its loss.
+// fuzz_plans: draw plans, and hold each to what is promised: it is refused with a sentence, or its program trains as
+// its one-rank program does, whose gradients are those of its loss.
 #include "verdict.hpp"
 
 #include <sys/resource.h>
@@ -53,20 +53,26 @@ double cpu_seconds() {
   for (int who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
     rusage used{};
     getrusage(who, &used);
-    total += static_cast<double>(used.ru_utime.tv_sec + used.ru_stime.tv_sec) + 1e-6 * static_cast<double>(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
+    total += static_cast<double>(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+             1e-6 * static_cast<double>(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
   }
   return total;
 }
 
 void print(const tally& t) {
-  fmt::print("drawn {}: refused {}, emitted {}, of these compared and equal {}, too unsteady to compare {}; failed {}\n", t.drawn, t.refused, t.emitted, t.compared,
-             t.unsteady, t.failed);
+  fmt::print(
+      "drawn {}: refused {}, emitted {}, of these compared and equal {}, too unsteady to compare {}; failed {}\n",
+      t.drawn, t.refused, t.emitted, t.compared, t.unsteady, t.failed);
   for (const auto& [id, n] : t.refused_by) fmt::print("  refused by RC{}: {}\n", id, n);
   for (const auto& [stage, n] : t.failed_at) fmt::print("  failed at {}: {}\n", stage, n);
-  fmt::print("gradients and weights compared with one rank: {}; largest relative differences: loss {:.1e}, gradients {:.1e}, weights {:.1e}\n",
-             t.elements, t.loss, t.gradients, t.weights);
-  fmt::print("one-rank programs {}: loss from the ops' definitions {:.1e}; gradients by finite differences {}, largest difference {:.1e}\n",
-             t.one_rank, t.reference, t.differences, t.finite);
+  fmt::print(
+      "gradients and weights compared with one rank: {}; largest relative differences: loss {:.1e}, gradients {:.1e}, "
+      "weights {:.1e}\n",
+      t.elements, t.loss, t.gradients, t.weights);
+  fmt::print(
+      "one-rank programs {}: loss from the ops' definitions {:.1e}; gradients by finite differences {}, largest "
+      "difference {:.1e}\n",
+      t.one_rank, t.reference, t.differences, t.finite);
   fmt::print("seconds of processor time per plan: {:.2f}\n", cpu_seconds() / std::max(1, t.drawn));
 }
 
@@ -105,7 +111,8 @@ int main(int argc, char** argv) {
   fuzz::tally all;
   for (int done = 0; done < count;) {
     std::vector<fuzz::plan> plans;
-    for (; done < count && static_cast<int>(plans.size()) < fuzz::chunk; ++done) plans.push_back(fuzz::draw_plan(seed, first + static_cast<std::uint64_t>(done)));
+    for (; done < count && static_cast<int>(plans.size()) < fuzz::chunk; ++done)
+      plans.push_back(fuzz::draw_plan(seed, first + static_cast<std::uint64_t>(done)));
     std::filesystem::remove_all(with.folder);
     std::filesystem::create_directories(with.folder);
     with.folder = std::filesystem::absolute(with.folder);

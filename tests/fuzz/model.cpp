@@ -52,7 +52,8 @@ value take(const step& s, trace& t, const std::vector<value>& v, declared& w, co
     case step_kind::add: return in(0) + in(1);
     case step_kind::rope: return rope(in(0), seq, s.number);
     case step_kind::attention: {
-      const value keys = all_gather(in(1), axis::cp, c.tokens.name), values = all_gather(in(2), axis::cp, c.tokens.name);
+      const value keys = all_gather(in(1), axis::cp, c.tokens.name),
+                  values = all_gather(in(2), axis::cp, c.tokens.name);
       return attention(in(0), keys, values, c.rows * s.pieces, seq / s.pieces);
     }
     case step_kind::position: return position(in(0), w[s.weights.at(0)], seq);

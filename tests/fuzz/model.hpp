@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models as run-time values: a layer is a list of typed steps, which its `forward` takes one after the other; a model is
-// a list of layers, some of them repeated. What plans are drawn of, printed and made smaller.
+// Models as run-time values: a layer is a list of typed steps, which its `forward` takes one after the other; a model
+// is a list of layers, some of them repeated. What plans are drawn of, printed and made smaller.
 #pragma once
 #include <rankc/models/layer.hpp>
 
@@ -16,12 +16,25 @@ using namespace rankc;
 std::string_view lasting(const std::string& text);
 
 enum class step_kind : unsigned char {
-  rms_norm, layer_norm, linear, bias, gelu, swiglu, add, rope, attention, position, embedding, enter_tp, leave_tp, cross_entropy,
+  rms_norm,
+  layer_norm,
+  linear,
+  bias,
+  gelu,
+  swiglu,
+  add,
+  rope,
+  attention,
+  position,
+  embedding,
+  enter_tp,
+  leave_tp,
+  cross_entropy,
   bare_gelu  // a user's op that has no dual
 };
-inline constexpr std::string_view step_names[]{"rms_norm", "layer_norm", "linear", "bias", "gelu", "swiglu", "add", "rope",
-                                               "attention", "position", "embedding", "enter_tp", "leave_tp", "cross_entropy",
-                                               "bare_gelu"};
+inline constexpr std::string_view step_names[]{"rms_norm",  "layer_norm", "linear",   "bias",          "gelu",
+                                               "swiglu",    "add",        "rope",     "attention",     "position",
+                                               "embedding", "enter_tp",   "leave_tp", "cross_entropy", "bare_gelu"};
 
 /// A parameter, whole or sharded over tp along the dim of a name.
 struct parameter {
@@ -36,7 +49,7 @@ struct parameter {
 /// One op. Value 0 is the layer's input, step n makes value n + 1.
 struct step {
   step_kind kind;
-  std::vector<int> in{};      // values
+  std::vector<int> in{};       // values
   std::vector<int> weights{};  // of the layer's parameters
   double number = 1;           // rope: theta; cross_entropy: the loss's factor
   int seq = 0;                 // rope, attention, position: 0: the plan's

@@ -21,7 +21,8 @@ struct net {
   auto stack() const {
     return [&]<std::size_t... I>(std::index_sequence<I...>) {
       return boost::hana::make_tuple(part<Repeated>(from->entries[I])...);
-    }(std::make_index_sequence<sizeof...(Repeated)>{});
+    }
+    (std::make_index_sequence<sizeof...(Repeated)>{});
   }
 
  private:
@@ -82,8 +83,9 @@ plan_data make(const plan& p, const std::string& name) {
   plan_data out;
   constexpr bool s = false, r = true;
   if (try_sizes(p, name, out) || try_pattern<s, r, s>(p, name, out) || try_pattern<s, s>(p, name, out) ||
-      try_pattern<s, s, s>(p, name, out) || try_pattern<s, r, r, s>(p, name, out) || try_pattern<s, r, s, s>(p, name, out) ||
-      try_pattern<s, r, s, r, s>(p, name, out) || try_pattern<s, s, r, s, s>(p, name, out) || try_pattern<s, r, r, r, s>(p, name, out) ||
+      try_pattern<s, s, s>(p, name, out) || try_pattern<s, r, r, s>(p, name, out) ||
+      try_pattern<s, r, s, s>(p, name, out) || try_pattern<s, r, s, r, s>(p, name, out) ||
+      try_pattern<s, s, r, s, s>(p, name, out) || try_pattern<s, r, r, r, s>(p, name, out) ||
       try_pattern<s, s, r, s>(p, name, out) || try_pattern<s, s, s, s>(p, name, out))
     return out;
   throw std::logic_error("a model whose layers stand in no pattern of plan.cpp");

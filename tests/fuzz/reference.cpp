@@ -68,7 +68,8 @@ matrix rope(const matrix& x, std::size_t head, std::size_t seq, double theta) {
   for (std::size_t n = 0; n < x.rows; ++n)
     for (std::size_t first = 0; first < x.cols; first += head)
       for (std::size_t j = 0; j < head / 2; ++j) {
-        const double angle = static_cast<double>(n % seq) * std::pow(theta, -2.0 * static_cast<double>(j) / static_cast<double>(head));
+        const double angle =
+            static_cast<double>(n % seq) * std::pow(theta, -2.0 * static_cast<double>(j) / static_cast<double>(head));
         const double a = x(n, first + j), b = x(n, first + head / 2 + j);
         y(n, first + j) = a * std::cos(angle) - b * std::sin(angle);
         y(n, first + head / 2 + j) = b * std::cos(angle) + a * std::sin(angle);
@@ -76,8 +77,10 @@ matrix rope(const matrix& x, std::size_t head, std::size_t seq, double theta) {
   return y;
 }
 
-matrix attention(const matrix& q, const matrix& k, const matrix& v, std::size_t head, std::size_t rows, std::size_t seq, double& largest) {
-  if (rows * seq != q.rows) throw std::runtime_error("attention over " + std::to_string(rows * seq) + " tokens of " + std::to_string(q.rows));
+matrix attention(const matrix& q, const matrix& k, const matrix& v, std::size_t head, std::size_t rows, std::size_t seq,
+                 double& largest) {
+  if (rows * seq != q.rows)
+    throw std::runtime_error("attention over " + std::to_string(rows * seq) + " tokens of " + std::to_string(q.rows));
   matrix y(q.rows, q.cols);
   const std::size_t heads = q.cols / head, each = heads / (k.cols / head);
   for (std::size_t h = 0; h < heads; ++h)
@@ -101,7 +104,8 @@ matrix embedding(const matrix& ids, std::span<const double> table, std::size_t w
   matrix y(ids.rows, width);
   for (std::size_t n = 0; n < ids.rows; ++n) {
     const auto id = static_cast<std::size_t>(ids(n, 0));
-    if ((id + 1) * width > table.size()) throw std::runtime_error("token " + std::to_string(id) + " of a table with fewer rows");
+    if ((id + 1) * width > table.size())
+      throw std::runtime_error("token " + std::to_string(id) + " of a table with fewer rows");
     for (std::size_t c = 0; c < width; ++c) y(n, c) = table[id * width + c];
   }
   return y;
@@ -132,7 +136,8 @@ class layer_run {
       if (t_.values[i].holds == rankc::element::index) v_[i] = targets;
     targets_ = targets;
     v_[static_cast<std::size_t>(t_.input)] = x;
-    for (std::size_t i = 0; i < t_.forward_ops; ++i) see(v_[static_cast<std::size_t>(t_.ops[i].out[0])] = apply(t_.ops[i]));
+    for (std::size_t i = 0; i < t_.forward_ops; ++i)
+      see(v_[static_cast<std::size_t>(t_.ops[i].out[0])] = apply(t_.ops[i]));
     return v_[static_cast<std::size_t>(t_.result)];
   }
 
@@ -145,14 +150,18 @@ class layer_run {
     if (o.weight[i] < 0) return {};
     return weights_.at(prefix_ + std::string(t_.weights[static_cast<std::size_t>(o.weight[i])].name));
   }
-  std::size_t head(const op& o) const { return static_cast<std::size_t>(t_.values[static_cast<std::size_t>(o.in[0])].shape[1].unit); }
+  std::size_t head(const op& o) const {
+    return static_cast<std::size_t>(t_.values[static_cast<std::size_t>(o.in[0])].shape[1].unit);
+  }
 
   matrix apply(const op& o) const {
     const std::string_view k = o.kind->name;
     const auto rows = static_cast<std::size_t>(o.with.rows), seq = static_cast<std::size_t>(o.with.seq);
     const auto w = weight(o);
     if (k == "add") return zip(in(o, 0), in(o, 1), [](double a, double b) { return a + b; });
-    if (k == "gelu") return map(in(o, 0), [](double x) { return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); });
+    if (k == "gelu")
+      return map(in(o, 0),
+                 [](double x) { return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); });
     if (k == "swiglu") return zip(in(o, 0), in(o, 1), [](double g, double u) { return g / (1 + std::exp(-g)) * u; });
     if (k == "linear") return linear(in(o, 0), w);
     if (k == "bias") return by_feature(in(o, 0), [&](std::size_t, std::size_t c, double x) { return x + w[c]; });
@@ -163,10 +172,13 @@ class layer_run {
     if (k == "rms_norm" || k == "layer_norm") return norm(in(o, 0), w, weight(o, 1));
     if (k == "rope") return rope(in(o, 0), head(o), seq, o.with.number);
     if (k == "attention") return attention(in(o, 0), in(o, 1), in(o, 2), head(o), rows, seq, largest_);
-    if (k == "embedding") return embedding(in(o, 0), w, static_cast<std::size_t>(t_.weights[static_cast<std::size_t>(o.weight[0])].holds.shape[1].size));
+    if (k == "embedding")
+      return embedding(in(o, 0), w,
+                       static_cast<std::size_t>(t_.weights[static_cast<std::size_t>(o.weight[0])].holds.shape[1].size));
     // The loss is taken of the logits at its end; what comes before it only passes them on.
     if (k == "cross_entropy") return cross_entropy(in(o, 0), targets_, o.with.number);
-    if (k == "exp_sums" || k == "row_max" || k == "replicate" || k.starts_with("all_") || k == "reduce_scatter") return in(o, 0);
+    if (k == "exp_sums" || k == "row_max" || k == "replicate" || k.starts_with("all_") || k == "reduce_scatter")
+      return in(o, 0);
     throw std::runtime_error("no definition of op '" + std::string(k) + "'");
   }
 
@@ -189,7 +201,8 @@ reference_result evaluate_reference(const rankc::plan_data& plan, const tensors&
     int number = 0;
     for (const rankc::layer_kind& k : plan.kinds)
       for (int i = 0; i < k.count; ++i)
-        x = layer_run(k.ops, weights, k.repeated ? "layers." + std::to_string(number++) + "." : "", out.largest).run(x, targets);
+        x = layer_run(k.ops, weights, k.repeated ? "layers." + std::to_string(number++) + "." : "", out.largest)
+                .run(x, targets);
     out.loss += x.at.at(0);
   }
   return out;

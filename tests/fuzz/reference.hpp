@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loss of a model by its traces alone: each op as its definition says, in double, on whole tensors. It shares no code
-// with lowering or the runtime's kernels.
+// The loss of a model by its traces alone: each op as its definition says, in double, on whole tensors. It shares no
+// code with lowering or the runtime's kernels.
 #pragma once
 #include <rankc/plan_data.hpp>
 

@@ -51,17 +51,25 @@ schedule read_text(const schedule_choice& c, int pp) {
 }
 
 std::vector<action> actions_of(const action_table& t, int rank) {
-  return {t.actions.begin() + t.begin[static_cast<std::size_t>(rank)], t.actions.begin() + t.begin[static_cast<std::size_t>(rank) + 1]};
+  return {t.actions.begin() + t.begin[static_cast<std::size_t>(rank)],
+          t.actions.begin() + t.begin[static_cast<std::size_t>(rank) + 1]};
 }
 
 }  // namespace
 
 int stages_per_rank(order by, int wanted) {
   switch (by) {
-    case order::looped_bfs: case order::interleaved_one_f_one_b: case order::interleaved_zero_bubble:
-    case order::group_interleaved: case order::best: return wanted;
-    case order::zero_bubble_v: case order::zero_bubble_v_greedy: case order::v_half: case order::v_min:
-    case order::one_f_one_b_v: case order::dual_pipe_v: return 2;
+    case order::looped_bfs:
+    case order::interleaved_one_f_one_b:
+    case order::interleaved_zero_bubble:
+    case order::group_interleaved:
+    case order::best: return wanted;
+    case order::zero_bubble_v:
+    case order::zero_bubble_v_greedy:
+    case order::v_half:
+    case order::v_min:
+    case order::one_f_one_b_v:
+    case order::dual_pipe_v: return 2;
     default: return 1;
   }
 }
@@ -98,7 +106,8 @@ std::string draw_text(draws& d, const schedule& from) {
     std::vector<action> all = actions_of(from.emitted, r);
     for (int n = 0; n < swaps && all.size() > 1; ++n) {
       const std::size_t at = static_cast<std::size_t>(d.below(static_cast<int>(all.size()) - 1));
-      if (!all[at].overlaps_next && !all[at + 1].overlaps_next && (at == 0 || !all[at - 1].overlaps_next)) std::swap(all[at], all[at + 1]);
+      if (!all[at].overlaps_next && !all[at + 1].overlaps_next && (at == 0 || !all[at - 1].overlaps_next))
+        std::swap(all[at], all[at + 1]);
     }
     for (std::size_t i = 0; i < all.size(); ++i) {
       const bool pairs = i + 1 < all.size() && (all[i].overlaps_next || (overlaps && d.chance(15)));
@@ -119,7 +128,11 @@ std::vector<int> draw_placement(draws& d, int pp, int stages) {
   const int kind = d.below(6);
   for (int s = 0; s < stages; ++s) {
     const int turn = s % (2 * pp);
-    rank_of[static_cast<std::size_t>(s)] = kind < 2 ? s % pp : kind < 4 ? (turn < pp ? turn : 2 * pp - 1 - turn) : kind < 5 ? s * pp / stages : s < pp ? s : d.below(pp);
+    rank_of[static_cast<std::size_t>(s)] = kind < 2   ? s % pp
+                                           : kind < 4 ? (turn < pp ? turn : 2 * pp - 1 - turn)
+                                           : kind < 5 ? s * pp / stages
+                                           : s < pp   ? s
+                                                      : d.below(pp);
   }
   return rank_of;
 }
@@ -129,10 +142,15 @@ std::vector<int> draw_placement(draws& d, int pp, int stages) {
 std::string draw_own_text(draws& d, int pp, int stages, int microbatches) {
   const std::vector<int> rank_of = draw_placement(d, pp, stages);
   const bool splits = d.chance(50);
-  struct state { bool forward, input, weight; };
-  std::vector<std::vector<state>> done(static_cast<std::size_t>(stages), std::vector<state>(static_cast<std::size_t>(microbatches)));
+  struct state {
+    bool forward, input, weight;
+  };
+  std::vector<std::vector<state>> done(static_cast<std::size_t>(stages),
+                                       std::vector<state>(static_cast<std::size_t>(microbatches)));
   std::vector<sentence> lines(static_cast<std::size_t>(pp));
-  const auto at = [&](int s, int m) -> state& { return done[static_cast<std::size_t>(s)][static_cast<std::size_t>(m)]; };
+  const auto at = [&](int s, int m) -> state& {
+    return done[static_cast<std::size_t>(s)][static_cast<std::size_t>(m)];
+  };
   for (;;) {
     std::vector<action> ready;
     for (int s = 0; s < stages; ++s)

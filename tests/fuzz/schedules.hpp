@@ -12,8 +12,23 @@ namespace fuzz {
 using namespace rankc;
 
 enum class order : unsigned char {
-  gpipe, one_f_one_b, looped_bfs, interleaved_one_f_one_b, interleaved_zero_bubble, zero_bubble_1p, zero_bubble_2p, zero_bubble_v,
-  zero_bubble_v_greedy, v_half, v_min, one_f_one_b_v, group_interleaved, dual_pipe, dual_pipe_v, best, text
+  gpipe,
+  one_f_one_b,
+  looped_bfs,
+  interleaved_one_f_one_b,
+  interleaved_zero_bubble,
+  zero_bubble_1p,
+  zero_bubble_2p,
+  zero_bubble_v,
+  zero_bubble_v_greedy,
+  v_half,
+  v_min,
+  one_f_one_b_v,
+  group_interleaved,
+  dual_pipe,
+  dual_pipe_v,
+  best,
+  text
 };
 inline constexpr int n_orders = static_cast<int>(order::text) + 1;
 

@@ -20,7 +20,9 @@ void remove_step(layer& l, std::size_t at) {
 /// Parameters that no step names are gone.
 void remove_unused(layer& l) {
   for (std::size_t w = l.parameters.size(); w-- > 0;) {
-    const auto names = [&](const step& s) { return std::find(s.weights.begin(), s.weights.end(), static_cast<int>(w)) != s.weights.end(); };
+    const auto names = [&](const step& s) {
+      return std::find(s.weights.begin(), s.weights.end(), static_cast<int>(w)) != s.weights.end();
+    };
     if (std::any_of(l.steps.begin(), l.steps.end(), names)) continue;
     l.parameters.erase(l.parameters.begin() + static_cast<std::ptrdiff_t>(w));
     for (step& s : l.steps)
@@ -45,12 +47,17 @@ std::vector<plan> smaller(const plan& p) {
         return true;
       });
   with([](plan& q) { return !std::exchange(q.stage_layers, {}).empty(); });
-  with([](plan& q) { return q.schedule.by != order::gpipe && (q.schedule = {.microbatches = q.schedule.microbatches}, true); });
+  with([](plan& q) {
+    return q.schedule.by != order::gpipe && (q.schedule = {.microbatches = q.schedule.microbatches}, true);
+  });
   with([](plan& q) { return q.schedule.by != order::text && std::exchange(q.schedule.microbatches, 1) > 1; });
   with([](plan& q) { return std::exchange(q.one_rank_microbatches, 1) > 1; });
   with([](plan& q) { return std::exchange(q.dims.sequence_parallel, false); });
   for (std::size_t e = 1; e + 1 < p.model.entries.size(); ++e) {
-    with([&](plan& q) { return p.model.entries.size() > 3 && (q.model.entries.erase(q.model.entries.begin() + static_cast<std::ptrdiff_t>(e)), true); });
+    with([&](plan& q) {
+      return p.model.entries.size() > 3 &&
+             (q.model.entries.erase(q.model.entries.begin() + static_cast<std::ptrdiff_t>(e)), true);
+    });
     with([&](plan& q) { return std::exchange(q.model.entries[e].count, 1) > 1; });
   }
   for (std::size_t e = 0; e < p.model.entries.size(); ++e)

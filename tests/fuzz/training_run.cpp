@@ -33,7 +33,8 @@ training_run::training_run(const program& p)
   for (const auto& tensor : parameters_)
     rankc::runtime::write(*engine_, tensor, region::weights, [&](std::size_t first, std::span<double> values) {
       const bool is_random = tensor.init == rankc::runtime::fill::uniform;
-      rankc::runtime::hash_uniform(tensor.name, is_random ? tensor.std : spread, weights_seed, first, values.size(), values.data());
+      rankc::runtime::hash_uniform(tensor.name, is_random ? tensor.std : spread, weights_seed, first, values.size(),
+                                   values.data());
       for (double& v : values) v += tensor.init == rankc::runtime::fill::ones;
     });
   load(0);

@@ -10,12 +10,13 @@
 
 namespace fuzz {
 
-/// One plan: refused with a sentence, or emitted and equal to its one-rank program; else it failed, and `wrong` says how.
+/// One plan: refused with a sentence, or emitted and equal to its one-rank program; else it failed, and `wrong` says
+/// how.
 struct verdict {
   bool emitted = false, compared = false, checked_one_rank = false, steady = true;
-  std::vector<int> refused_by{};       // ids of rules, each once
+  std::vector<int> refused_by{};  // ids of rules, each once
   std::vector<std::string> sentences{};
-  std::string stage{};                 // at which it failed: "check", "lower", "compile", "run", "compare"
+  std::string stage{};  // at which it failed: "check", "lower", "compile", "run", "compare"
   std::string wrong{};
   long long elements = 0, differences = 0;
   double loss = 0, gradients = 0, weights = 0, reference = 0, finite = 0;
