@@ -118,7 +118,7 @@ figures check_layout(const plan& p, const program& parallel, const program& one)
   }
   // AdamW divides by the gradient: what rounding is of it, it is of the step.
   const double lr = a.about().train.lr, eps = a.about().train.eps, clip = a.about().train.clip;
-  const double clipped = clip > 0 ? std::min(1.0, clip / norm) : 1, rounding = 1e-14 * scale * clipped;
+  const double clipped = clip > 0 ? std::min(1.0, clip / norm) : 1, rounding = 1e-3 * tolerance * scale * clipped;
   const auto floor = [&](const std::string& name, std::size_t i) {
     const double g = std::abs(gradients.at(name)[i]) * clipped;
     return std::max(1e-1 * lr, lr * steps * std::min(1.0, rounding / (g + eps)) / tolerance);
