@@ -15,9 +15,9 @@ namespace {
 
 using rankc::runtime::region;
 
-constexpr int steps = 4;
-constexpr double tolerance = 1e-10,
-                 later_tolerance = 1e-8;  // of the first step, and of those whose weights differ by rounding
+constexpr int first_steps = 2, steps = 4;
+/// Of the gradients of the first step and the weights after two. Then what they differ by has passed through the model.
+constexpr double tolerance = 1e-10, later_tolerance = 1e-8;
 
 double largest(const tensors& all) {
   double m = 0;
@@ -32,7 +32,7 @@ double apart(double a, double b, double floor) {
 }
 
 /// Compare two sets of tensors element by element; `floor` says the least scale of an element.
-void compare_all(figures& f, double& worst, const char* what, const tensors& one, const tensors& other,
+void compare_all(figures& f, double& worst, const char* what, double within, const tensors& one, const tensors& other,
                  const auto& floor) {
   std::string wrong;
   for (const auto& [name, values] : one) {
@@ -45,7 +45,7 @@ void compare_all(figures& f, double& worst, const char* what, const tensors& one
       const double d = apart(values[i], found->second[i], floor(name, i));
       worst = std::max(worst, d);
       ++f.elements;
-      if (d > tolerance && wrong.empty())
+      if (d > within && wrong.empty())
         wrong = fmt::format("{}: {}[{}] is {:.17g}, with one rank {:.17g}", what, name, i, found->second[i], values[i]);
     }
   }
@@ -101,29 +101,30 @@ figures check_layout(const plan& p, const program& parallel, const program& one)
   compare_loss(f, "the loss of an evaluation", b.evaluate(), a.evaluate());
   if (p.schedule.inference || !b.about().trains) return f;
   tensors gradients;
-  double scale = 0, norm = 0;
-  for (int n = 0; n < steps; ++n) {
+  const auto& recipe = a.about().train;
+  double scale = 0, clipped = 1, later = 0;
+  // A sum of many terms that cancel is known to rounding of its terms; AdamW divides by it.
+  const auto of_gradient = [&](const std::string&, std::size_t) { return 1e-3 * scale; };
+  const auto of_weight = [&](const std::string& name, std::size_t i) {
+    const double g = std::abs(gradients.at(name)[i]) * clipped, rounding = 1e-3 * tolerance * scale * clipped;
+    return recipe.lr * first_steps * std::max(1.0, std::min(1.0, rounding / (g + recipe.eps)) / tolerance);
+  };
+  for (int n = 1; n <= steps; ++n) {
     const auto x = a.step(), y = b.step();
-    const double within = n ? later_tolerance : tolerance;
+    const double within = n == 1 ? tolerance : later_tolerance;
     compare_loss(f, "the loss of a step", y.loss, x.loss, within);
     compare_loss(f, "the gradient norm", y.grad_norm, x.grad_norm, within);
-    if (n > 0) continue;
-    gradients = a.read(region::gradients);
-    scale = largest(gradients);
-    norm = x.grad_norm;
-    if (!(scale > 0)) f.wrong.push_back("all gradients are zero");
-    // A sum of many terms that cancel is known to rounding of its terms.
-    compare_all(f, f.gradients, "gradient", gradients, b.read(region::gradients),
-                [&](const std::string&, std::size_t) { return 1e-3 * scale; });
+    if (n == 1) {
+      gradients = a.read(region::gradients);
+      scale = largest(gradients);
+      if (recipe.clip > 0) clipped = std::min(1.0, recipe.clip / x.grad_norm);
+      if (!(scale > 0)) f.wrong.push_back("all gradients are zero");
+      compare_all(f, f.gradients, "gradient", tolerance, gradients, b.read(region::gradients), of_gradient);
+    }
+    if (n == first_steps || n == steps)
+      compare_all(f, n == steps ? later : f.weights, "weight", n == steps ? later_tolerance : tolerance,
+                  a.read(region::weights), b.read(region::weights), of_weight);
   }
-  // AdamW divides by the gradient: what rounding is of it, it is of the step.
-  const double lr = a.about().train.lr, eps = a.about().train.eps, clip = a.about().train.clip;
-  const double clipped = clip > 0 ? std::min(1.0, clip / norm) : 1, rounding = 1e-3 * tolerance * scale * clipped;
-  const auto floor = [&](const std::string& name, std::size_t i) {
-    const double g = std::abs(gradients.at(name)[i]) * clipped;
-    return std::max(1e-1 * lr, lr * steps * std::min(1.0, rounding / (g + eps)) / tolerance);
-  };
-  compare_all(f, f.weights, "weight", a.read(region::weights), b.read(region::weights), floor);
   if (const std::string name = b.unequal_copies(); !name.empty())
     f.wrong.push_back("the holders of '" + name + "' differ");
   return f;
