@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compare.hpp"
+
+#include "finite_differences.hpp"
+#include "training_run.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace fuzz {
+
+namespace {
+
+using rankc::runtime::region;
+
+constexpr int first_steps = 2, steps = 4;
+/// Of the gradients of the first step and the weights after two. Then what they differ by has passed through the model.
+constexpr double tolerance = 1e-10, later_tolerance = 1e-8;
+
+double largest(const tensors& all) {
+  double m = 0;
+  for (const auto& [name, values] : all)
+    for (double v : values) m = std::max(m, std::abs(v));
+  return m;
+}
+
+double apart(double a, double b, double floor) {
+  const double d = std::abs(a - b) / std::max({std::abs(a), std::abs(b), floor});
+  return std::isnan(d) ? HUGE_VAL : d;
+}
+
+/// Compare two sets of tensors element by element; `floor` says the least scale of an element.
+void compare_all(figures& f, double& worst, const char* what, double within, const tensors& one, const tensors& other,
+                 const auto& floor) {
+  std::string wrong;
+  for (const auto& [name, values] : one) {
+    const auto found = other.find(name);
+    if (found == other.end() || found->second.size() != values.size()) {
+      f.wrong.push_back(fmt::format("{}: '{}' is not there, or of another size", what, name));
+      continue;
+    }
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const double d = apart(values[i], found->second[i], floor(name, i));
+      worst = std::max(worst, d);
+      ++f.elements;
+      if (d > within && wrong.empty())
+        wrong = fmt::format("{}: {}[{}] is {:.17g}, with one rank {:.17g}", what, name, i, found->second[i], values[i]);
+    }
+  }
+  if (other.size() != one.size())
+    f.wrong.push_back(fmt::format("{}: {} tensors, with one rank {}", what, other.size(), one.size()));
+  if (!wrong.empty()) f.wrong.push_back(wrong);
+}
+
+void compare_loss(figures& f, const char* what, double found, double expected, double within = tolerance) {
+  const double d = apart(found, expected, 1e-3);
+  f.loss = std::max(f.loss, d);
+  if (!(d <= within)) f.wrong.push_back(fmt::format("{} is {:.17g}, with one rank {:.17g}", what, found, expected));
+}
+
+reference_result reference_of(const plan& p, const training_run& one) {
+  const int vocab_used = p.model.vocab_used ? p.model.vocab_used : p.model.vocab;
+  const batch first = batch_of(vocab_used, p.recipe.seq, p.recipe.global_batch, 0);
+  return evaluate_reference(make(on_one_rank(p), "one"), one.read(region::weights), first);
+}
+
+/// Where activations are huge, or no numbers, rounding counts for more than what is compared.
+bool is_steady(const reference_result& r) { return std::isfinite(r.loss) && r.largest < 1e4; }
+
+}  // namespace
+
+figures check_one_rank(const plan& p, const program& one, int elements) {
+  figures f;
+  training_run r(one);
+  const reference_result expected = reference_of(p, r);
+  f.steady = is_steady(expected);
+  if (!f.steady) return f;
+  const double loss = r.evaluate();
+  f.reference = apart(loss, expected.loss, 1e-3);
+  if (!(f.reference <= tolerance))
+    f.wrong.push_back(fmt::format("the loss is {:.17g}, that of the ops {:.17g}", loss, expected.loss));
+
+  training_run stepped(one);
+  stepped.step();
+  const tensors gradients = stepped.read(region::gradients);
+  draws d(p.seed, p.index, "elements");
+  const finite_result found = compare_differences(r, gradients, d, elements);
+  f.differences = found.compared;
+  f.finite = found.worst;
+  if (!found.wrong.empty()) f.wrong.push_back(found.wrong);
+  return f;
+}
+
+figures check_layout(const plan& p, const program& parallel, const program& one) {
+  figures f;
+  training_run a(one), b(parallel);
+  f.steady = is_steady(reference_of(p, a));
+  if (!f.steady) return f;
+  compare_loss(f, "the loss of an evaluation", b.evaluate(), a.evaluate());
+  if (p.schedule.inference || !b.about().trains) return f;
+  tensors gradients;
+  const auto& recipe = a.about().train;
+  double scale = 0, clipped = 1, later = 0;
+  // A sum of many terms that cancel is known to rounding of its terms; AdamW divides by it.
+  const auto of_gradient = [&](const std::string&, std::size_t) { return 1e-3 * scale; };
+  const auto of_weight = [&](const std::string& name, std::size_t i) {
+    const double g = std::abs(gradients.at(name)[i]) * clipped, rounding = 1e-3 * tolerance * scale * clipped;
+    return recipe.lr * first_steps * std::max(1.0, std::min(1.0, rounding / (g + recipe.eps)) / tolerance);
+  };
+  for (int n = 1; n <= steps; ++n) {
+    const auto x = a.step(), y = b.step();
+    const double within = n == 1 ? tolerance : later_tolerance;
+    compare_loss(f, "the loss of a step", y.loss, x.loss, within);
+    compare_loss(f, "the gradient norm", y.grad_norm, x.grad_norm, within);
+    if (n == 1) {
+      gradients = a.read(region::gradients);
+      scale = largest(gradients);
+      if (recipe.clip > 0) clipped = std::min(1.0, recipe.clip / x.grad_norm);
+      if (!(scale > 0)) f.wrong.push_back("all gradients are zero");
+      compare_all(f, f.gradients, "gradient", tolerance, gradients, b.read(region::gradients), of_gradient);
+    }
+    if (n == first_steps || n == steps)
+      compare_all(f, n == steps ? later : f.weights, "weight", n == steps ? later_tolerance : tolerance,
+                  a.read(region::weights), b.read(region::weights), of_weight);
+  }
+  if (const std::string name = b.unequal_copies(); !name.empty())
+    f.wrong.push_back("the holders of '" + name + "' differ");
+  return f;
+}
+
+}  // namespace fuzz

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Dims, schedules and stages for a model: most fit it, a few percent do not.
+#include "plan.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace fuzz {
+
+namespace {
+
+/// What every dim that tp shards is a multiple of, in units.
+int tp_divisor(const model& m) {
+  int g = 0;
+  for (const entry& e : m.entries)
+    for (const parameter& p : e.layer.parameters)
+      for (const dim& s : p.shape)
+        if (!p.sharded_by.empty() && s.name == p.sharded_by) g = std::gcd(g, s.count());
+  return g;
+}
+
+/// Whether the model's sizes divide into the shards, and its layers fill the stages.
+bool fits(const plan& p, const parallel_dims& d) {
+  const bool cuts_sequences = d.sequence_parallel && p.recipe.seq % d.tp;
+  return tp_divisor(p.model) % d.tp == 0 && p.recipe.global_batch % d.dp_replicate == 0 &&
+         d.pp <= std::max(1, p.model.blocks()) && !cuts_sequences;
+}
+
+parallel_dims draw_dims(draws& d, const plan& p) {
+  const int least = d.chance(92) ? 1 : 9, most = least == 1 ? 8 : 32;
+  const bool must_fit = d.chance(94);
+  parallel_dims x;
+  for (int tries = 0; tries < 100; ++tries) {
+    parallel_dims wanted;
+    wanted.dp_replicate = d.one_of({1, 1, 1, 2, 2, 3, 4});
+    wanted.tp = d.one_of({1, 1, 2, 2, 2, 3, 4, 6});
+    wanted.pp = d.one_of({1, 1, 2, 2, 2, 3, 4, 5});
+    wanted.world = wanted.dp_replicate * wanted.tp * wanted.pp;
+    wanted.sequence_parallel = d.chance(wanted.tp > 1 ? 50 : 1);
+    if (wanted.world < least || wanted.world > most || (must_fit && !fits(p, wanted))) continue;
+    x = wanted;
+    break;
+  }
+  if (d.chance(10)) *d.one_of({&x.dp_replicate, &x.tp, &x.pp}) = infer;
+  if (d.chance(2)) *d.one_of({&x.world, &x.cp, &x.dp_shard, &x.ep, &x.tp, &x.pp}) = d.between(0, 5);
+  return x;
+}
+
+int draw_microbatches(draws& d, const plan& p, int dp) {
+  if (d.chance(3)) return d.between(0, 9);
+  std::vector<int> fitting{1};
+  for (int m = 2; m <= 12; ++m)
+    if (p.recipe.global_batch % (m * dp) == 0) fitting.push_back(m);
+  return d.one_in(fitting);
+}
+
+schedule_choice draw_schedule(draws& d, const plan& p) {
+  const parallel_dims dims = resolve(p.dims);
+  const int pp = std::clamp(dims.pp, 1, 8), blocks = std::max(1, p.model.blocks());
+  const bool must_fit = d.chance(96);
+  schedule_choice c;
+  for (int tries = 0; tries < 100; ++tries) {
+    c.by = static_cast<order>(d.below(n_orders - 1));
+    c.stages_per_rank = stages_per_rank(c.by, d.one_of({1, 2, 2, 3}));
+    c.inference = (c.by == order::looped_bfs || c.by == order::dual_pipe || c.by == order::dual_pipe_v) && d.chance(20);
+    c.microbatches = draw_microbatches(d, p, std::max(1, dims.dp_replicate));
+    const int stages = c.by == order::dual_pipe ? pp : pp * c.stages_per_rank;
+    if (!must_fit || (stages <= blocks && (c.by != order::dual_pipe || c.microbatches % 2 + pp % 2 == 0))) break;
+    c = {.microbatches = c.microbatches};
+  }
+  if (!d.chance(16)) return c;
+  const fuzz::schedule from = make_schedule(c, pp);
+  if (from.emitted.actions.empty()) return c;
+  const bool is_own = d.chance(60) && blocks >= pp;
+  c.text =
+      is_own ? draw_own_text(d, pp, d.between(pp, std::min(blocks, 2 * pp + 1)), c.microbatches) : draw_text(d, from);
+  c.by = order::text;
+  return c;
+}
+
+/// As many layers as there are, on each stage at least one; or too few, or too many.
+std::vector<int> draw_stage_layers(draws& d, int blocks, int stages) {
+  std::vector<int> out(static_cast<std::size_t>(stages), 1);
+  for (int left = blocks - stages + (d.chance(4) ? d.between(-1, 1) : 0); left > 0; --left)
+    ++out[static_cast<std::size_t>(d.below(stages))];
+  return out;
+}
+
+}  // namespace
+
+void draw_layout(plan& p) {
+  draws d(p.seed, p.index, "layout");
+  p.dims = draw_dims(d, p);
+  p.schedule = draw_schedule(d, p);
+  const int pp = resolve(p.dims).pp, stages = pp >= 1 ? make_schedule(p.schedule, pp).emitted.stages() : 0;
+  if (stages > 0 && p.model.blocks() >= stages && d.chance(30))
+    p.stage_layers = draw_stage_layers(d, p.model.blocks(), stages);
+}
+
+}  // namespace fuzz

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// Models and recipes. Most are right; a few percent of each kind of fault make plans that are to be refused.
+#include "layer_builder.hpp"
+#include "plan.hpp"
+
+#include <algorithm>
+#include <set>
+
+namespace fuzz {
+
+namespace {
+
+struct names {
+  std::string_view hidden = "hidden", vocab = "vocab", heads = "heads", kv_heads = "kv_heads", head = "head_dim",
+                   ffn = "ffn";
+};
+
+names draw_names(draws& d, bool is_plain) {
+  if (is_plain) return {};
+  return {d.one_of<std::string_view>({"hidden", "x", "int", "model-width", "tokens"}),
+          d.one_of<std::string_view>({"vocab", "vocab", "words", "tp"}),
+          d.one_of<std::string_view>({"heads", "h", "long", "rows"}),
+          d.one_of<std::string_view>({"kv_heads", "kv heads", "h"}),
+          d.one_of<std::string_view>({"head_dim", "seq", "dim"}),
+          d.one_of<std::string_view>({"ffn", "up-dim", "tp", "double", "4x"})};
+}
+
+palette draw_palette(draws& d, const names& n, int seq) {
+  palette p;
+  p.seq = seq;
+  p.hidden = {n.hidden, d.one_of({4, 6, 8, 8, 10, 12, 12, 7, 5, 16, 3})};
+  p.vocab = {n.vocab, d.one_of({12, 12, 24, 24, 36, 16, 32, 13, 30})};
+  for (int i = d.between(1, 3); i > 0; --i)
+    p.widths.push_back({d.chance(70) ? n.ffn : "other", d.one_of({12, 12, 24, 24, 36, 16, 8, 20, 7})});
+  const int unit = d.one_of({2, 2, 4, 4, 6, 8, 1, 3}), count = d.one_of({2, 4, 4, 6, 12, 12, 3, 1});
+  p.heads.push_back({n.heads, count * unit, unit, n.head});
+  for (const int fewer : {2, 3, 4})
+    if (count % fewer == 0 && d.chance(50))
+      p.heads.push_back({d.chance(60) ? n.kv_heads : n.heads, count / fewer * unit, unit, n.head});
+  for (int s = 1; s <= seq; ++s)
+    if (seq % s == 0) p.seqs.push_back(s);
+  return p;
+}
+
+std::string_view draw_layer_name(draws& d, bool is_plain) {
+  if (is_plain || d.chance(50)) return d.one_of<std::string_view>({"block", "block", "mixer", "mlp", "narrow"});
+  return d.one_of<std::string_view>({"my-block", "int",     "x",         "std",    "rank",        "2nd",
+                                     "layers.0", "stage_0", "embedding", "main",   "memory_0",    "pipeline_0",
+                                     "rankc",    "train",   "program",   "about",  "block layer", "head",
+                                     "forward",  "real",    "at",        "layouts"});
+}
+
+/// Standalone entries and repeats between the embedding and the head, 'r' a repeat.
+std::string_view draw_pattern(draws& d) {
+  return d.one_of<std::string_view>(
+      {"r", "r", "r", "r", "r", "rr", "rr", "rsr", "rsr", "srs", "srs", "rrr", "", "s", "rs", "sr", "ss"});
+}
+
+training draw_recipe(draws& d) {
+  training t{.seq = d.one_of({1, 2, 3, 4, 4, 4, 6, 8, 8, 5}),
+             .global_batch = d.one_of({12, 12, 12, 24, 24, 24, 6, 8, 30, 10, 7, 36, 2, 1}),
+             .precision = f64};
+  t.lr = d.one_of({1e-3, 3e-4, 1e-2, 1e-4});
+  t.weight_decay = d.one_of({0.1, 0.0, 0.01, 0.5});
+  t.clip = d.one_of({1.0, 0.0, 0.1, 10.0, 1e-3});
+  t.beta1 = d.one_of({0.9, 0.9, 0.0, 0.5, 0.99});
+  t.beta2 = d.one_of({0.95, 0.999, 0.5, 0.9});
+  t.eps = d.one_of({1e-8, 1e-8, 1e-6, 1e-5});
+  t.deterministic = d.chance(10);
+  if (d.chance(2))
+    d.one_of({&t.beta1, &t.beta2, &t.clip, &t.eps, &t.lr, &t.weight_decay})[0] = d.one_of({-1.0, 1.0, 2.0, 1e308 * 10});
+  return t;
+}
+
+/// Parameters of standalone layers that are not meant to be the same tensor get names of their own; most often.
+void tell_apart(draws& d, fuzz::model& m) {
+  std::set<std::string_view> taken;
+  for (entry& e : m.entries) {
+    if (e.repeated) continue;
+    for (parameter& p : e.layer.parameters)
+      for (int n = 2; !p.tied && taken.count(p.name) && !d.chance(1); ++n)
+        p.name = lasting(std::string(p.name) + "_" + std::to_string(n));
+    for (const parameter& p : e.layer.parameters) taken.insert(p.name);
+  }
+}
+
+/// A standalone layer takes a parameter of an earlier one.
+void tie(draws& d, fuzz::model& m) {
+  for (std::size_t e = 2; e < m.entries.size(); ++e) {
+    const std::size_t from = static_cast<std::size_t>(d.below(static_cast<int>(e)));
+    if (m.entries[e].repeated || m.entries[from].repeated) continue;
+    for (parameter& p : m.entries[e].layer.parameters)
+      for (const parameter& q : m.entries[from].layer.parameters)
+        if (!p.tied && p.shape == q.shape && p.sharded_by == q.sharded_by && d.chance(40)) {
+          p.tied = true;
+          p.name = q.name;
+          break;
+        }
+  }
+}
+
+/// One wrong step, or one that is rarely meant.
+void draw_fault(draws& d, fuzz::model& m) {
+  fuzz::layer& l = m.entries[static_cast<std::size_t>(d.below(static_cast<int>(m.entries.size())))].layer;
+  if (l.steps.empty()) return;
+  step& s = l.steps[static_cast<std::size_t>(d.below(static_cast<int>(l.steps.size())))];
+  switch (d.below(8)) {
+    case 0:
+      if (s.in[0] > 0) s.in[0] = d.below(s.in[0] + 1);
+      break;
+    case 1:
+      if (!l.parameters.empty()) d.one_of({&l.parameters[0], &l.parameters.back()})->sharded_by = "hidden";
+      break;
+    case 2: s.seq = d.between(1, 9); break;
+    case 3: s.pieces = d.between(2, 3); break;
+    case 4:
+      if (s.kind == step_kind::gelu) s.kind = step_kind::bare_gelu;
+      break;
+    case 5: l.result = d.below(l.result + 1); break;
+    case 6: m.vocab_used = m.vocab + 5; break;
+    default:
+      if (s.kind == step_kind::linear) s.kind = step_kind::bias;
+      break;
+  }
+}
+
+}  // namespace
+
+void draw_model(plan& p) {
+  draws d(p.seed, p.index / plans_per_model, "model");
+  p.recipe = draw_recipe(d);
+  const bool is_plain = d.chance(75);
+  const names n = draw_names(d, is_plain);
+  const palette sizes = draw_palette(d, n, p.recipe.seq);
+  fuzz::model& m = p.model;
+  m.vocab = sizes.vocab.size;
+  m.vocab_used = d.chance(30) ? d.between(2, m.vocab) : 0;
+  const auto build = [&](std::string_view name) { return layer_builder(d, sizes, name, is_plain); };
+
+  const bool is_whole = d.chance(6);
+  layer_builder first = build("embedding");
+  const int embedded = first.embedding("wte", is_whole);
+  m.entries.push_back({first.finish(embedded)});
+  dim width = sizes.hidden;
+  for (const char kind : draw_pattern(d)) {
+    if (kind == 'r' && m.entries.size() > 1 && m.entries.back().repeated && d.chance(15)) {
+      m.entries.push_back(m.entries.back());  // the same layer again
+      continue;
+    }
+    layer_builder next = build(draw_layer_name(d, is_plain));
+    if (kind == 's' && d.chance(50)) {
+      const dim to = d.chance(60) ? dim{width.name, d.one_of({4, 6, 8, 12})} : dim{"narrow", d.one_of({4, 6, 8, 12})};
+      const int y = next.project(0, width, to);
+      m.entries.push_back({next.finish(y)});
+      width = to;
+    } else {
+      const int y = next.block(0, width);
+      m.entries.push_back({next.finish(y),
+                           kind == 'r' ? d.below(100) ? d.one_of({1, 2, 2, 3, 3, 4, 4, 6}) : d.between(-1, 0) : 1,
+                           kind == 'r'});
+    }
+  }
+  const bool is_tied = width == sizes.hidden && d.chance(40);
+  layer_builder last = build("head");
+  const int loss = last.head(0, width, is_tied ? "wte" : "lm_head", is_tied, is_whole, d.chance(3) ? 2.0 : 1.0);
+  m.entries.push_back({last.finish(loss)});
+
+  tell_apart(d, m);
+  if (d.chance(25)) tie(d, m);
+  if (d.chance(6)) draw_fault(d, m);
+  if (d.chance(20)) {
+    m.offers_sizes = true;
+    m.sizes = {.layers = m.blocks(),
+               .hidden = sizes.hidden.size,
+               .vocab = m.vocab,
+               .vocab_used = m.vocab_used,
+               .tied_embeddings = is_tied};
+  }
+  std::vector<int> counts;
+  for (int k = 1; k <= p.recipe.global_batch; ++k)
+    if (p.recipe.global_batch % k == 0) counts.push_back(k);
+  p.one_rank_microbatches = d.one_in(counts);
+}
+
+}  // namespace fuzz

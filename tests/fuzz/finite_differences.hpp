@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program's gradients beside central differences of its loss: of single elements, and along a random direction of
+// each tensor, in which every element counts.
+#pragma once
+#include "draws.hpp"
+#include "training_run.hpp"
+
+namespace fuzz {
+
+struct finite_result {
+  long long compared = 0;
+  double worst = 0;  // relative to the tensor's largest gradient
+  std::string wrong;
+};
+
+/// Differentiate every element, or where there are more than `elements` as many of them, some of each tensor.
+finite_result compare_differences(training_run&, const tensors& gradients, draws&, int elements);
+
+}  // namespace fuzz

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Work in processes of their own, some at a time: a crash or a hang of one is an outcome, and loses nothing of the
+// others.
+#pragma once
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace fuzz {
+
+/// What a child tells its parent: lines, written at once, so that they are there if it crashes.
+class teller {
+ public:
+  explicit teller(int to) : to_(to) {}
+  void line(std::string_view text) const;
+
+ private:
+  int to_;
+};
+
+struct outcome {
+  std::vector<std::string> lines;
+  std::string printed;  // on the child's standard output and standard error
+  std::string died;     // of what, if it did: "signal 11 (Segmentation fault)", "time limit of 60 s"
+};
+
+using task = std::function<void(const teller&)>;
+
+/// Run the tasks, `at_once` at a time, each for at most `limit_s` seconds. An exception that leaves a task is its
+/// death.
+std::vector<outcome> run_isolated(const std::vector<task>&, int at_once, int limit_s);
+
+}  // namespace fuzz

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Models as run-time values: a layer is a list of typed steps, which its `forward` takes one after the other; a model
+// is a list of layers, some of them repeated. What plans are drawn of, printed and made smaller.
+#pragma once
+#include <rankc/models/layer.hpp>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace fuzz {
+
+using namespace rankc;
+
+/// A text that lasts as long as the program: dims and parameters of a trace keep views of their names.
+std::string_view lasting(const std::string& text);
+
+enum class step_kind : unsigned char {
+  rms_norm,
+  layer_norm,
+  linear,
+  bias,
+  gelu,
+  swiglu,
+  add,
+  rope,
+  attention,
+  position,
+  embedding,
+  enter_tp,
+  leave_tp,
+  cross_entropy,
+  bare_gelu  // a user's op that has no dual
+};
+inline constexpr std::string_view step_names[]{"rms_norm",  "layer_norm", "linear",   "bias",          "gelu",
+                                               "swiglu",    "add",        "rope",     "attention",     "position",
+                                               "embedding", "enter_tp",   "leave_tp", "cross_entropy", "bare_gelu"};
+
+/// A parameter, whole or sharded over tp along the dim of a name.
+struct parameter {
+  std::string_view name;
+  std::vector<dim> shape;  // one or two
+  std::string_view sharded_by{};
+  initial start = initial::normal;
+  double std = 0.3;
+  bool tied = false;  // the same tensor as an earlier layer's of that name
+};
+
+/// One op. Value 0 is the layer's input, step n makes value n + 1.
+struct step {
+  step_kind kind;
+  std::vector<int> in{};       // values
+  std::vector<int> weights{};  // of the layer's parameters
+  double number = 1;           // rope: theta; cross_entropy: the loss's factor
+  int seq = 0;                 // rope, attention, position: 0: the plan's
+  int pieces = 1;              // attention: of each sequence
+};
+
+struct layer {
+  std::string_view name;
+  std::vector<parameter> parameters{};
+  std::vector<step> steps{};
+  int result = 0;  // the value it returns
+
+  value forward(trace&, value, const layer_context&) const;
+};
+
+struct entry {
+  fuzz::layer layer;
+  int count = 1;
+  bool repeated = false;
+};
+
+struct model {
+  std::vector<entry> entries;
+  int vocab = 0, vocab_used = 0;
+  bool offers_sizes = false;
+  model_sizes sizes{};
+  int blocks() const;
+};
+
+}  // namespace fuzz

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// A drawn plan: all that a plan is made of, as values. A seed and an index decide it.
+#pragma once
+#include "model.hpp"
+#include "schedules.hpp"
+
+#include <rankc/plan_data.hpp>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace fuzz {
+
+struct plan {
+  std::uint64_t seed = 0, index = 0;
+  fuzz::model model;
+  training recipe{};
+  int one_rank_microbatches = 1;  // of the one-rank program
+  parallel_dims dims{};
+  schedule_choice schedule{};
+  std::vector<int> stage_layers{};
+};
+
+/// Plans of one model follow each other, so that they share its one-rank program.
+inline constexpr std::uint64_t plans_per_model = 2;
+
+plan draw_plan(std::uint64_t seed, std::uint64_t index);
+
+/// Parts of it. The model is drawn with its recipe; the layout for a model.
+void draw_model(plan&);
+void draw_layout(plan&);
+
+/// The same model and recipe on one rank.
+plan on_one_rank(const plan&);
+
+/// What a generator takes, or why it is refused.
+plan_data make(const plan&, const std::string& name);
+
+/// The plan in lines that resemble a declaration.
+std::string describe(const plan&);
+
+}  // namespace fuzz

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reference.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <stdexcept>
+
+namespace fuzz {
+
+namespace {
+
+using rankc::op;
+using rankc::trace;
+
+struct matrix {
+  std::size_t rows = 0, cols = 0;
+  std::vector<double> at;
+  matrix() = default;
+  matrix(std::size_t r, std::size_t c) : rows(r), cols(c), at(r * c) {}
+  double& operator()(std::size_t r, std::size_t c) { return at[r * cols + c]; }
+  double operator()(std::size_t r, std::size_t c) const { return at[r * cols + c]; }
+};
+
+matrix map(const matrix& x, auto f) {
+  matrix y = x;
+  for (double& v : y.at) v = f(v);
+  return y;
+}
+
+matrix zip(const matrix& a, const matrix& b, auto f) {
+  if (a.at.size() != b.at.size()) throw std::runtime_error("two operands of different sizes");
+  matrix y = a;
+  for (std::size_t i = 0; i < y.at.size(); ++i) y.at[i] = f(a.at[i], b.at[i]);
+  return y;
+}
+
+matrix by_feature(const matrix& x, auto f) {
+  matrix y = x;
+  for (std::size_t n = 0; n < x.rows; ++n)
+    for (std::size_t c = 0; c < x.cols; ++c) y(n, c) = f(n, c, x(n, c));
+  return y;
+}
+
+matrix linear(const matrix& x, std::span<const double> w) {
+  matrix y(x.rows, w.size() / x.cols);
+  for (std::size_t n = 0; n < x.rows; ++n)
+    for (std::size_t o = 0; o < y.cols; ++o)
+      for (std::size_t i = 0; i < x.cols; ++i) y(n, o) += x(n, i) * w[o * x.cols + i];
+  return y;
+}
+
+matrix norm(const matrix& x, std::span<const double> gain, std::span<const double> shift) {
+  matrix y = x;
+  for (std::size_t n = 0; n < x.rows; ++n) {
+    double mean = 0, squares = 0;
+    const double width = static_cast<double>(x.cols);
+    for (std::size_t c = 0; c < x.cols && !shift.empty(); ++c) mean += x(n, c) / width;
+    for (std::size_t c = 0; c < x.cols; ++c) squares += (x(n, c) - mean) * (x(n, c) - mean) / width;
+    for (std::size_t c = 0; c < x.cols; ++c)
+      y(n, c) = (x(n, c) - mean) / std::sqrt(squares + 1e-5) * gain[c] + (shift.empty() ? 0 : shift[c]);
+  }
+  return y;
+}
+
+matrix rope(const matrix& x, std::size_t head, std::size_t seq, double theta) {
+  matrix y = x;
+  for (std::size_t n = 0; n < x.rows; ++n)
+    for (std::size_t first = 0; first < x.cols; first += head)
+      for (std::size_t j = 0; j < head / 2; ++j) {
+        const double angle =
+            static_cast<double>(n % seq) * std::pow(theta, -2.0 * static_cast<double>(j) / static_cast<double>(head));
+        const double a = x(n, first + j), b = x(n, first + head / 2 + j);
+        y(n, first + j) = a * std::cos(angle) - b * std::sin(angle);
+        y(n, first + head / 2 + j) = b * std::cos(angle) + a * std::sin(angle);
+      }
+  return y;
+}
+
+matrix attention(const matrix& q, const matrix& k, const matrix& v, std::size_t head, std::size_t rows, std::size_t seq,
+                 double& largest) {
+  if (rows * seq != q.rows)
+    throw std::runtime_error("attention over " + std::to_string(rows * seq) + " tokens of " + std::to_string(q.rows));
+  matrix y(q.rows, q.cols);
+  const std::size_t heads = q.cols / head, each = heads / (k.cols / head);
+  for (std::size_t h = 0; h < heads; ++h)
+    for (std::size_t n = 0; n < q.rows; ++n) {
+      const std::size_t first = n / seq * seq, kh = h / each;
+      std::vector<double> score(n - first + 1);
+      for (std::size_t m = first; m <= n; ++m)
+        for (std::size_t c = 0; c < head; ++c)
+          score[m - first] += q(n, h * head + c) * k(m, kh * head + c) / std::sqrt(static_cast<double>(head));
+      const double top = *std::max_element(score.begin(), score.end());
+      double sum = 0;
+      for (double s : score) largest = std::max(largest, std::abs(s));
+      for (double& s : score) sum += s = std::exp(s - top);
+      for (std::size_t m = first; m <= n; ++m)
+        for (std::size_t c = 0; c < head; ++c) y(n, h * head + c) += score[m - first] / sum * v(m, kh * head + c);
+    }
+  return y;
+}
+
+matrix embedding(const matrix& ids, std::span<const double> table, std::size_t width) {
+  matrix y(ids.rows, width);
+  for (std::size_t n = 0; n < ids.rows; ++n) {
+    const auto id = static_cast<std::size_t>(ids(n, 0));
+    if ((id + 1) * width > table.size())
+      throw std::runtime_error("token " + std::to_string(id) + " of a table with fewer rows");
+    for (std::size_t c = 0; c < width; ++c) y(n, c) = table[id * width + c];
+  }
+  return y;
+}
+
+/// Sum over the tokens of -log of the target's share.
+matrix cross_entropy(const matrix& logits, const matrix& targets, double scale) {
+  matrix y(1, 1);
+  for (std::size_t n = 0; n < logits.rows; ++n) {
+    const auto target = static_cast<std::size_t>(targets(n, 0));
+    if (target >= logits.cols) throw std::runtime_error("target " + std::to_string(target) + " beyond the logits");
+    double top = logits(n, 0), sum = 0;
+    for (std::size_t c = 0; c < logits.cols; ++c) top = std::max(top, logits(n, c));
+    for (std::size_t c = 0; c < logits.cols; ++c) sum += std::exp(logits(n, c) - top);
+    y.at[0] += scale * (std::log(sum) + top - logits(n, target));
+  }
+  return y;
+}
+
+/// One microbatch through one layer.
+class layer_run {
+ public:
+  layer_run(const trace& t, const tensors& weights, std::string prefix, double& largest)
+      : t_(t), weights_(weights), prefix_(std::move(prefix)), largest_(largest), v_(t.values.size()) {}
+
+  matrix run(const matrix& x, const matrix& targets) {
+    for (std::size_t i = 0; i < t_.values.size(); ++i)
+      if (t_.values[i].holds == rankc::element::index) v_[i] = targets;
+    targets_ = targets;
+    v_[static_cast<std::size_t>(t_.input)] = x;
+    for (std::size_t i = 0; i < t_.forward_ops; ++i)
+      see(v_[static_cast<std::size_t>(t_.ops[i].out[0])] = apply(t_.ops[i]));
+    return v_[static_cast<std::size_t>(t_.result)];
+  }
+
+ private:
+  void see(const matrix& x) const {
+    for (double v : x.at) largest_ = std::abs(v) <= largest_ ? largest_ : std::abs(v);  // a NaN stays
+  }
+  const matrix& in(const op& o, int i) const { return v_[static_cast<std::size_t>(o.in[i])]; }
+  std::span<const double> weight(const op& o, int i = 0) const {
+    if (o.weight[i] < 0) return {};
+    return weights_.at(prefix_ + std::string(t_.weights[static_cast<std::size_t>(o.weight[i])].name));
+  }
+  std::size_t head(const op& o) const {
+    return static_cast<std::size_t>(t_.values[static_cast<std::size_t>(o.in[0])].shape[1].unit);
+  }
+
+  matrix apply(const op& o) const {
+    const std::string_view k = o.kind->name;
+    const auto rows = static_cast<std::size_t>(o.with.rows), seq = static_cast<std::size_t>(o.with.seq);
+    const auto w = weight(o);
+    if (k == "add") return zip(in(o, 0), in(o, 1), [](double a, double b) { return a + b; });
+    if (k == "gelu")
+      return map(in(o, 0),
+                 [](double x) { return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); });
+    if (k == "swiglu") return zip(in(o, 0), in(o, 1), [](double g, double u) { return g / (1 + std::exp(-g)) * u; });
+    if (k == "linear") return linear(in(o, 0), w);
+    if (k == "bias") return by_feature(in(o, 0), [&](std::size_t, std::size_t c, double x) { return x + w[c]; });
+    if (k == "position") {
+      const std::size_t width = in(o, 0).cols;
+      return by_feature(in(o, 0), [&](std::size_t n, std::size_t c, double x) { return x + w[n % seq * width + c]; });
+    }
+    if (k == "rms_norm" || k == "layer_norm") return norm(in(o, 0), w, weight(o, 1));
+    if (k == "rope") return rope(in(o, 0), head(o), seq, o.with.number);
+    if (k == "attention") return attention(in(o, 0), in(o, 1), in(o, 2), head(o), rows, seq, largest_);
+    if (k == "embedding")
+      return embedding(in(o, 0), w,
+                       static_cast<std::size_t>(t_.weights[static_cast<std::size_t>(o.weight[0])].holds.shape[1].size));
+    // The loss is taken of the logits at its end; what comes before it only passes them on.
+    if (k == "cross_entropy") return cross_entropy(in(o, 0), targets_, o.with.number);
+    if (k == "exp_sums" || k == "row_max" || k == "replicate" || k.starts_with("all_") || k == "reduce_scatter")
+      return in(o, 0);
+    throw std::runtime_error("no definition of op '" + std::string(k) + "'");
+  }
+
+  const trace& t_;
+  const tensors& weights_;
+  const std::string prefix_;
+  double& largest_;
+  std::vector<matrix> v_;
+  matrix targets_;
+};
+
+}  // namespace
+
+reference_result evaluate_reference(const rankc::plan_data& plan, const tensors& weights, const batch& b) {
+  const auto tokens = static_cast<std::size_t>(plan.rows * plan.recipe.seq);
+  reference_result out;
+  for (std::size_t first = 0; first < b.tokens.size(); first += tokens) {
+    matrix x(tokens, 1), targets(tokens, 1);
+    for (std::size_t n = 0; n < tokens; ++n) x(n, 0) = b.tokens[first + n], targets(n, 0) = b.targets[first + n];
+    int number = 0;
+    for (const rankc::layer_kind& k : plan.kinds)
+      for (int i = 0; i < k.count; ++i)
+        x = layer_run(k.ops, weights, k.repeated ? "layers." + std::to_string(number++) + "." : "", out.largest)
+                .run(x, targets);
+    out.loss += x.at.at(0);
+  }
+  return out;
+}
+
+}  // namespace fuzz

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// The loss of a model by its traces alone: each op as its definition says, in double, on whole tensors. It shares no
+// code with lowering or the runtime's kernels.
+#pragma once
+#include <rankc/plan_data.hpp>
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace fuzz {
+
+using tensors = std::map<std::string, std::vector<double>>;
+
+/// Sequences of a step. Shapes: (global_batch * seq).
+struct batch {
+  std::vector<std::int32_t> tokens, targets;
+};
+
+/// The loss of a step, and the largest magnitude of what it is made of, attention scores included.
+struct reference_result {
+  double loss = 0, largest = 0;
+};
+
+/// A step of a plan on one rank.
+/// Errors: std::runtime_error where a token is beyond a table or an op does not cover its tokens.
+reference_result evaluate_reference(const rankc::plan_data&, const tensors& weights, const batch&);
+
+}  // namespace fuzz
