@@ -115,7 +115,11 @@ TEST_CASE("tampering is refused") {
   SUBCASE("kind") { of_kind(j, 0, "collective")["kind"] = "compute", expected = "means nothing here"; }
   SUBCASE("unknown kind") { of_kind(j, 0, "compute")["kind"] = "sleep", expected = "is a \"sleep\""; }
   SUBCASE("op lost") { j["ranks"][0]["ops"].erase(3), expected = "rank"; }
-  SUBCASE("rank lost") { j["ranks"].erase(3), expected = "must list distinct ranks"; }
+  SUBCASE("rank lost") { j["ranks"].erase(3), expected = "world is 4 for 3 ranks"; }
+  SUBCASE("rank lost, and the world smaller") { j["ranks"].erase(3), j["world"] = 3, expected = "must list distinct ranks"; }
+  SUBCASE("rank told twice") { j["ranks"][1]["rank"] = 0, expected = "rank is 0; ranks ascend"; }
+  SUBCASE("rank beyond the world") { j["ranks"][3]["rank"] = 4, expected = "rank is 4; ranks ascend from 0 to 3"; }
+  SUBCASE("represented by all") { j["represented"] = "some", expected = "world is 4 for 4 ranks"; }
   SUBCASE("format") { j["format"] = "rankc certificate 2", expected = "format"; }
   SUBCASE("hash") { j["plan_hash"] = 7, expected = "plan_hash must be a string"; }
   SUBCASE("short hash") { j["plan_hash"] = "0123456789abcde", expected = "plan_hash must be 16 hexadecimal digits"; }
