@@ -112,3 +112,21 @@ TEST_CASE("odd plans that are split compute what one rank does") {
   CHECK(plans == RANKC_ODD_PLANS - RANKC_ODD_FAMILIES);
   MESSAGE(plans << " split plans, largest relative difference of a gradient " << worst);
 }
+
+TEST_CASE("a loss that counts several times is that many times as large, and so are its gradients") {
+  std::map<std::string, std::pair<double, tensors>> found;
+  for (const registered& program : host_registry) {
+    if (program.layout != "one" || (program.job != "scaled" && program.job != "unscaled")) continue;
+    run r(program);
+    const double loss = r.step().loss;
+    found[program.job] = {loss, r.tensors(region::gradients)};
+  }
+  REQUIRE(found.size() == 2);
+  CHECK(std::abs(found["scaled"].first - 2.5 * found["unscaled"].first) <= 1e-12);
+  const double scale = largest(found["scaled"].second);
+  std::size_t elements = 0;
+  for (const auto& [name, values] : found["unscaled"].second)
+    for (std::size_t i = 0; i < values.size(); ++i, ++elements)
+      CHECK(std::abs(found["scaled"].second.at(name)[i] - 2.5 * values[i]) <= 1e-12 * scale);
+  CHECK(elements > 1000);
+}

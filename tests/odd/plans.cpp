@@ -113,6 +113,7 @@ std::vector<odd_plan> plans() {
   const auto scaled = make_bare(g::embedding{vocab, hidden}, repeat{2, mlp{"mlp"}}, scaled_head{2.5});
   l.add_one("scaled", scaled);
   l.add("scaled", "eight", scaled, eight, three);
+  l.add_one("unscaled", make_bare(g::embedding{vocab, hidden}, repeat{2, mlp{"mlp"}}, scaled_head{1}));
   const auto alone = make_bare(g::embedding{vocab, hidden}, mlp{"mlp"}, scaled_head{1});
   l.add_one("no_repeat", alone);
   l.add("no_repeat", "sp", alone, sp, three);
