@@ -25,7 +25,7 @@ class comparison {
   void compare(const auto& f, double gradient, double scale, const std::string& what) {
     double best = HUGE_VAL;
     std::string all;
-    for (const double h : {1e-3, 2e-4, 5e-3, 4e-5, 8e-6, 2e-6}) {
+    for (const double h : {1e-3, 2e-4, 5e-3, 4e-5, 8e-6, 2e-6, 5e-7}) {
       const double found = derivative(f, h), off = std::abs(found - gradient);
       best = std::min(best, std::isnan(off) ? HUGE_VAL : off);
       all += fmt::format(" {:.12g} (step {:.0e})", found, h);
