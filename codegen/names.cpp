@@ -10,17 +10,24 @@ namespace rankc::codegen {
 namespace {
 
 constexpr std::array keywords{
-    "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break", "case", "catch", "char", "char16_t",
-    "char32_t", "char8_t", "class", "co_await", "co_return", "co_yield", "compl", "concept", "const", "const_cast", "consteval",
-    "constexpr", "constinit", "continue", "decltype", "default", "delete", "do", "double", "dynamic_cast", "else", "enum", "explicit",
-    "export", "extern", "false", "float", "for", "friend", "goto", "if", "inline", "int", "long", "mutable", "namespace", "new",
-    "noexcept", "not", "not_eq", "nullptr", "operator", "or", "or_eq", "private", "protected", "public", "register",
-    "reinterpret_cast", "requires", "return", "short", "signed", "sizeof", "static", "static_assert", "static_cast", "struct", "switch",
-    "template", "this", "thread_local", "throw", "true", "try", "typedef", "typeid", "typename", "union", "unsigned", "using", "virtual",
-    "void", "volatile", "wchar_t", "while", "xor", "xor_eq"};
+    "alignas",     "alignof",  "and",        "and_eq",    "asm",       "auto",         "bitand",
+    "bitor",       "bool",     "break",      "case",      "catch",     "char",         "char16_t",
+    "char32_t",    "char8_t",  "class",      "co_await",  "co_return", "co_yield",     "compl",
+    "concept",     "const",    "const_cast", "consteval", "constexpr", "constinit",    "continue",
+    "decltype",    "default",  "delete",     "do",        "double",    "dynamic_cast", "else",
+    "enum",        "explicit", "export",     "extern",    "false",     "float",        "for",
+    "friend",      "goto",     "if",         "inline",    "int",       "long",         "mutable",
+    "namespace",   "new",      "noexcept",   "not",       "not_eq",    "nullptr",      "operator",
+    "or",          "or_eq",    "private",    "protected", "public",    "register",     "reinterpret_cast",
+    "requires",    "return",   "short",      "signed",    "sizeof",    "static",       "static_assert",
+    "static_cast", "struct",   "switch",     "template",  "this",      "thread_local", "throw",
+    "true",        "try",      "typedef",    "typeid",    "typename",  "union",        "unsigned",
+    "using",       "virtual",  "void",       "volatile",  "wchar_t",   "while",        "xor",
+    "xor_eq"};
 
 /// Macros of the compilers and of the C library that are in lower case; the others have no lower case letter.
-constexpr std::array macros{"linux", "unix", "major", "minor", "makedev", "errno", "assert", "stdin", "stdout", "stderr"};
+constexpr std::array macros{"linux", "unix",   "major", "minor",  "makedev",
+                            "errno", "assert", "stdin", "stdout", "stderr"};
 
 bool may_be_macro(std::string_view s) {
   if (std::find(macros.begin(), macros.end(), s) != macros.end()) return true;
@@ -44,7 +51,8 @@ std::string name_scope::take(std::string_view wanted, std::initializer_list<std:
   const std::string base = identifier(wanted);
   std::string name = base;
   const auto is_taken = [&](const std::string& n) {
-    return taken_.contains(n) || std::any_of(prefixes.begin(), prefixes.end(), [&](auto p) { return taken_.contains(std::string(p) + n); });
+    return taken_.contains(n) ||
+           std::any_of(prefixes.begin(), prefixes.end(), [&](auto p) { return taken_.contains(std::string(p) + n); });
   };
   for (int i = 2; is_taken(name); ++i) name = identifier(base + "_" + std::to_string(i));
   for (std::string_view p : prefixes) taken_.insert(std::string(p) + name);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program of all ranks, from the ops of each pipeline rank. Ranks that differ in dp and tp alone run the same ops; of
-// very many, some stand for all.
+// The program of all ranks, from the ops of each pipeline rank. Ranks that differ in dp and tp alone run the same ops;
+// of very many, some stand for all.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,7 +18,8 @@ constexpr int all_of = 64;
 /// The ranks of a program: all, or two along each of dp and tp, whatever their number.
 class representatives {
  public:
-  explicit representatives(const lowered& l) : l_(l), local_(l.plan->dims.world, -1), communicator_(l.communicators.size(), -1) {
+  explicit representatives(const lowered& l)
+      : l_(l), local_(l.plan->dims.world, -1), communicator_(l.communicators.size(), -1) {
     const parallel_dims& d = l.plan->dims;
     for (int r = 0; r < d.world; ++r)
       if (const coord c = layout(d).at(r); d.world <= all_of || (c.dp_replicate.index < 2 && c.tp.index < 2)) {
@@ -71,8 +72,9 @@ class representatives {
       for (int role = 0; role < runtime::n_roles; ++role) {
         const int mine = l_.communicator_of[r][role], of_first = l_.communicator_of[first][role];
         if ((mine < 0) != (of_first < 0) || (mine >= 0 && members(r, mine) != members(first, of_first)))
-          throw std::logic_error(fmt::format("rank {} is not like rank {} in its {} communicator, so that it cannot stand for it", first, r,
-                                             runtime::role_names[role]));
+          throw std::logic_error(
+              fmt::format("rank {} is not like rank {} in its {} communicator, so that it cannot stand for it", first,
+                          r, runtime::role_names[role]));
       }
     }
   }

@@ -47,10 +47,14 @@ constexpr trace trace_layer(const Layer& layer, const type& input, layer_context
 
 constexpr int parallel_dims::*degree_of(axis a) {
   switch (a) {
-    case axis::dp_replicate: return &parallel_dims::dp_replicate;
-    case axis::dp_shard: return &parallel_dims::dp_shard;
-    case axis::cp: return &parallel_dims::cp;
-    case axis::tp: break;
+    case axis::dp_replicate:
+      return &parallel_dims::dp_replicate;
+    case axis::dp_shard:
+      return &parallel_dims::dp_shard;
+    case axis::cp:
+      return &parallel_dims::cp;
+    case axis::tp:
+      break;
   }
   return &parallel_dims::tp;
 }
@@ -79,9 +83,9 @@ constexpr void check_shards(report& out, const trace& t, const parallel_dims& gi
     for (axis a : axes) {
       if (v[a] != V(i) || d.*degree_of(a) == 1) continue;
       over << (over.empty() ? "" : " * ") << name(a);
-      found.add_degree(given, degree_of(a), find_nearest_degree(given, degree_of(a), false, [&](const parallel_dims& x) {
-                         return s.count() % shards(v, i, x) == 0;
-                       }));
+      found.add_degree(given, degree_of(a),
+                       find_nearest_degree(given, degree_of(a), false,
+                                           [&](const parallel_dims& x) { return s.count() % shards(v, i, x) == 0; }));
     }
     // Nobody writes a number of tokens: it follows from the length of a sequence.
     const bool of_sequences = s.name == c.tokens.name;
@@ -132,13 +136,15 @@ constexpr bool check_layer(report& out, const trace& t, std::string_view layer, 
     return false;
   }
   if (x.holds != element::index && t.gradients[t.input] < 0) {
-    refuse(out, 213) << "the result of layer '" << layer << "' does not depend on its input, so that the layers before it "
+    refuse(out, 213) << "the result of layer '" << layer
+                     << "' does not depend on its input, so that the layers before it "
                      << "are not trained; use the input";
     return false;
   }
   for (std::size_t i = 0; i < t.forward_ops; ++i)
     if (t.ops[i].kind == &ops::cross_entropy && t.ops[i].out[0] != t.result) {
-      refuse(out, 212) << "layer '" << layer << "' makes a loss that is not its result; a layer has one loss, as its result";
+      refuse(out, 212) << "layer '" << layer
+                       << "' makes a loss that is not its result; a layer has one loss, as its result";
       return false;
     }
   if (count > 1 && y != x) refuse_repeat(out, layer, x, y);
@@ -164,7 +170,8 @@ constexpr void check_sequences(report& out, const trace& t, const parallel_dims&
 /// RC223: token ids are rows of the tables that they look up, and columns of the logits that they are targets of.
 constexpr void check_vocabulary(report& out, const trace& t, std::string_view layer, int used) {
   const auto refuse_rows = [&](std::string_view what, const dim& rows) {
-    refuse(out, 223) << what << " of layer '" << layer << "' has " << rows.name << "=" << rows.size << " for token ids below " << used
+    refuse(out, 223) << what << " of layer '" << layer << "' has " << rows.name << "=" << rows.size
+                     << " for token ids below " << used
                      << "; make it at least that large, or take vocab_used=" << rows.size;
   };
   for (std::size_t i = 0; i < t.forward_ops; ++i) {
@@ -181,7 +188,8 @@ constexpr void check_kernels(report& out, const trace& t) {
   for (const op& o : t.ops) {
     if (ops::has_kernel(o.kind)) continue;
     complaint c{o.kind->name, {}, o.from};
-    c.begin() << "it is no op of rankc's, and this version has kernels for those alone; write it in ops of rankc/typed/ops.hpp";
+    c.begin() << "it is no op of rankc's, and this version has kernels for those alone; write it in ops of "
+                 "rankc/typed/ops.hpp";
     refuse(out, 225) << c.text.view();
     return;
   }
@@ -196,7 +204,8 @@ constexpr void check_data_parallel(report& out, const trace& t, const parallel_d
     complaint c{"parameter", w.name, w.from};
     complaint::put(c.begin() << "it is ", w.holds, w.holds[dp]);
     complaint::put(c.text << " and its gradient ", w.gradient, w.gradient[dp]);
-    refuse(out, 226) << c.text.view() << " over dp_replicate; this version has parameters that are the same on every replica, made of "
+    refuse(out, 226) << c.text.view()
+                     << " over dp_replicate; this version has parameters that are the same on every replica, made of "
                      << "its tokens";
   }
   for (const op& o : t.ops) {

@@ -35,7 +35,10 @@ inline constexpr auto llama3_8b_8l_s1024 = on_node(llama3_8b_8l, {.seq = 1024, .
 
 inline constexpr parallel_dims dp2{.world = 2, .dp_replicate = 2}, tp2{.world = 2, .tp = 2};
 inline constexpr parallel_dims pp2{.world = 2, .pp = 2}, pp4{.world = 4, .pp = 4};
+inline constexpr parallel_dims dp4{.world = 4, .dp_replicate = 4};
 inline constexpr auto gpt2_124m_dp2 = on_node(gpt2_124m, gpt2_recipe(128), dp2);
+inline constexpr auto gpt2_124m_dp4 = on_node(gpt2_124m, gpt2_recipe(256), dp4);
+inline constexpr auto gpt2_1_5b_dp4 = on_node(gpt2_1_5b, gpt2_recipe(64), dp4);
 inline constexpr auto llama3_8b_8l_dp2 = on_node(llama3_8b_8l, llama_recipe(4), dp2);
 inline constexpr auto llama3_8b_8l_tp2 = on_node(llama3_8b_8l, llama_recipe(2), tp2);
 inline constexpr auto llama3_8b_8l_tp2_sp =

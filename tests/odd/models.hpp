@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layers and models that a user may write and no other test has: a weight used twice, two rotary bases, dims and layers of
-// equal names, layers without parameters, names that are no identifiers.
+// Layers and models that a user may write and no other test has: a weight used twice, two rotary bases, dims and layers
+// of equal names, layers without parameters, names that are no identifiers.
 #pragma once
 #include <rankc/rankc.hpp>
 
@@ -11,8 +11,8 @@ namespace odd {
 using namespace rankc;
 using context = layer_context;
 
-inline constexpr dim hidden{"hidden", 12}, vocab{"vocab", 32}, ffn{"ffn", 20}, narrow_ffn{"ffn", 16}, heads{"heads", 12, 6, "head_dim"},
-    wide_heads{"heads", 24, 12, "head_dim"};
+inline constexpr dim hidden{"hidden", 12}, vocab{"vocab", 32}, ffn{"ffn", 20}, narrow_ffn{"ffn", 16},
+    heads{"heads", 12, 6, "head_dim"}, wide_heads{"heads", 24, 12, "head_dim"};
 
 constexpr weight gain(trace& t, std::string_view name = "g") { return t.parameter(name, {hidden}, {}, initial::ones); }
 constexpr value up(trace& t, value x, std::string_view name, dim out) {
@@ -59,7 +59,8 @@ struct norm_twice {
 struct matrix_thrice {
   static constexpr std::string_view name = "matrix_thrice";
   constexpr value forward(trace& t, value x, const context&) const {
-    weight g = gain(t), s = t.parameter("s", {hidden}, {}, initial::zeros), b = t.parameter("b", {hidden}, {}, initial::zeros);
+    weight g = gain(t), s = t.parameter("s", {hidden}, {}, initial::zeros),
+           b = t.parameter("b", {hidden}, {}, initial::zeros);
     weight w = t.parameter("w", {hidden, dim{"hidden", 12}}, {}, initial::normal, 0.3);
     value h = linear(layer_norm(x, g, s), w);
     h = gelu(bias(linear(layer_norm(h, g, b), w), b));
@@ -75,7 +76,8 @@ struct attention_layer {
   dim heads = odd::heads;
   constexpr value forward(trace& t, value x, const context& c) const {
     value h = enter_tp(rms_norm(x, gain(t)), c);
-    value q = rope(up(t, h, "q", heads), c.seq, theta), k = rope(up(t, h, "k", heads), c.seq, theta), v = up(t, h, "v", heads);
+    value q = rope(up(t, h, "q", heads), c.seq, theta), k = rope(up(t, h, "k", heads), c.seq, theta),
+          v = up(t, h, "v", heads);
     return x + leave_tp(down(t, attend(q, k, v, c, parts), "o", heads), c);
   }
 };
@@ -85,9 +87,11 @@ struct two_attentions {
   static constexpr std::string_view name = "two_attentions";
   constexpr value forward(trace& t, value x, const context& c) const {
     value h = enter_tp(rms_norm(x, gain(t)), c);
-    value q = rope(up(t, h, "q", heads), c.seq, 10), k = rope(up(t, h, "k", heads), c.seq / 2, 100), v = up(t, h, "v", heads);
+    value q = rope(up(t, h, "q", heads), c.seq, 10), k = rope(up(t, h, "k", heads), c.seq / 2, 100),
+          v = up(t, h, "v", heads);
     value a = down(t, attend(q, k, v, c), "o", heads);
-    value q2 = rope(up(t, h, "q2", wide_heads), c.seq, 1000), k2 = up(t, h, "k2", wide_heads), v2 = up(t, h, "v2", wide_heads);
+    value q2 = rope(up(t, h, "q2", wide_heads), c.seq, 1000), k2 = up(t, h, "k2", wide_heads),
+          v2 = up(t, h, "v2", wide_heads);
     value b = down(t, attend(q2, k2, v2, c, 2), "o2", wide_heads);
     return x + leave_tp(a + b, c);
   }
@@ -111,7 +115,8 @@ struct two_ffn {
   static constexpr std::string_view name = "two_ffn";
   constexpr value forward(trace& t, value x, const context& c) const {
     value h = enter_tp(rms_norm(x, gain(t)), c);
-    value a = down(t, gelu(up(t, h, "ua", ffn)), "da", ffn), b = down(t, gelu(up(t, h, "ub", narrow_ffn)), "db", narrow_ffn);
+    value a = down(t, gelu(up(t, h, "ua", ffn)), "da", ffn),
+          b = down(t, gelu(up(t, h, "ub", narrow_ffn)), "db", narrow_ffn);
     return x + leave_tp(a + b, c);
   }
 };
@@ -154,7 +159,9 @@ struct identity {
 /// Its result's gradient is its input's.
 struct only_bias {
   static constexpr std::string_view name = "only_bias";
-  constexpr value forward(trace& t, value x, const context&) const { return bias(x, t.parameter("b", {hidden}, {}, initial::zeros)); }
+  constexpr value forward(trace& t, value x, const context&) const {
+    return bias(x, t.parameter("b", {hidden}, {}, initial::zeros));
+  }
 };
 
 /// Its result is read again in backward.
@@ -162,7 +169,9 @@ struct bare_attention {
   static constexpr std::string_view name = "bare_attention";
   constexpr value forward(trace& t, value x, const context& c) const {
     const dim all{"hidden", 12, 6, "head_dim"};
-    const auto project = [&](std::string_view w) { return linear(x, t.parameter(w, {all, hidden}, {}, initial::normal, 0.3)); };
+    const auto project = [&](std::string_view w) {
+      return linear(x, t.parameter(w, {all, hidden}, {}, initial::normal, 0.3));
+    };
     value q = project("q"), k = project("k"), v = project("v");
     value a = attend(q, k, v, c);
     return linear(a, t.parameter("o", {hidden, all}, {}, initial::normal, 0.3));
@@ -218,7 +227,8 @@ struct tied_between {
   constexpr value forward(trace& t, value x, const context& c) const {
     weight table = t.tied("wte", {vocab, hidden}, {{axis::tp, "vocab"}});
     value h = gelu(linear(enter_tp(x, c), table));
-    return x + leave_tp(linear(h, t.parameter("back", {hidden, vocab}, {{axis::tp, "vocab"}}, initial::normal, 0.3)), c);
+    return x +
+           leave_tp(linear(h, t.parameter("back", {hidden, vocab}, {{axis::tp, "vocab"}}, initial::normal, 0.3)), c);
   }
 };
 
@@ -232,7 +242,8 @@ struct first_norm {
 struct second_norm {
   static constexpr std::string_view name = "second_norm";
   constexpr value forward(trace& t, value x, const context&) const {
-    return x + gelu(layer_norm(x, t.tied("gain", {hidden}, {}), t.parameter("other_shift", {hidden}, {}, initial::zeros)));
+    return x +
+           gelu(layer_norm(x, t.tied("gain", {hidden}, {}), t.parameter("other_shift", {hidden}, {}, initial::zeros)));
   }
 };
 /// A matrix of another layer, with a bias of its own.
@@ -241,7 +252,8 @@ struct tied_matrix {
   bool owns;
   constexpr value forward(trace& t, value x, const context&) const {
     const dim out{"out", 12};
-    weight w = owns ? t.parameter("matrix", {out, hidden}, {}, initial::normal, 0.3) : t.tied("matrix", {out, hidden}, {});
+    weight w =
+        owns ? t.parameter("matrix", {out, hidden}, {}, initial::normal, 0.3) : t.tied("matrix", {out, hidden}, {});
     weight back = t.parameter(bias_name, {hidden, out}, {}, initial::normal, 0.3);
     const std::string_view shift = owns ? "bias_a" : "bias_b";
     return x + linear(gelu(bias(linear(x, w), t.parameter(shift, {out}, {}, initial::zeros))), back);

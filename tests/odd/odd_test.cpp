@@ -20,13 +20,15 @@ double largest(const tensors& all) {
 }
 
 /// d loss / d element by central differences, of the batch that is loaded.
-double finite_difference(run& r, const rankc::runtime::global_parameter& p, std::vector<double>& values, std::size_t i) {
+double finite_difference(run& r, const rankc::runtime::global_parameter& p, std::vector<double>& values,
+                         std::size_t i) {
   constexpr double h = 2e-5;
   const double at = values[i];
   const auto loss = [&](double x) {
     values[i] = x;
-    rankc::runtime::write(*r.engine, p, region::weights,
-                          [&](std::size_t first, std::span<double> out) { std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(first), out.size(), out.begin()); });
+    rankc::runtime::write(*r.engine, p, region::weights, [&](std::size_t first, std::span<double> out) {
+      std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(first), out.size(), out.begin());
+    });
     return r.engine->evaluate();
   };
   // Of fourth order.

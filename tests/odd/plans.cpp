@@ -31,8 +31,8 @@ class list {
 };
 
 constexpr parallel_dims tp2{.world = 2, .tp = 2}, pp2{.world = 2, .pp = 2}, pp3{.world = 3, .pp = 3},
-    sp{.world = 4, .dp_replicate = 2, .tp = 2, .sequence_parallel = true}, eight{.world = 8, .dp_replicate = 2, .tp = 2, .pp = 2},
-    six{.world = 6, .tp = 2, .pp = 3};
+    sp{.world = 4, .dp_replicate = 2, .tp = 2, .sequence_parallel = true},
+    eight{.world = 8, .dp_replicate = 2, .tp = 2, .pp = 2}, six{.world = 6, .tp = 2, .pp = 3};
 constexpr schedules::gpipe once{1};
 constexpr schedules::one_f_one_b three{3};
 constexpr schedules::zero_bubble_v v{3};
@@ -66,13 +66,14 @@ std::vector<odd_plan> plans() {
   const auto dims = make(repeat{2, two_ffn{}});
   l.add_one("equal_dims", dims);
   l.add("equal_dims", "tp2", dims, tp2, once);
-  const auto layers = make(repeat{2, mlp{"mlp"}}, mlp{"mlp", narrow_ffn}, repeat{2, mlp{"mlp", narrow_ffn}}, mlp{"mlp", ffn, "g2", "u2", "d2"},
-                           mlp{"layers.0", ffn, "g3", "u3", "d3"});
+  const auto layers = make(repeat{2, mlp{"mlp"}}, mlp{"mlp", narrow_ffn}, repeat{2, mlp{"mlp", narrow_ffn}},
+                           mlp{"mlp", ffn, "g2", "u2", "d2"}, mlp{"layers.0", ffn, "g3", "u3", "d3"});
   l.add_one("equal_layers", layers);
   l.add("equal_layers", "eight", layers, eight, three);
-  const auto names = make(repeat{2, mlp{"my-block", {"up-dim", 20}, "int", "a.b", "a_b"}}, repeat{1, mlp{"x", {"tp", 16}, "parameters", "w", "r"}},
-                          mlp{"7b", {"class", 20}, "double", "loss", "y"}, mlp{"weights", {"linear", 20}, "place", "ids", "work"},
-                          mlp{"d_weights", {"x", 20}, "real", "at", "norm1"});
+  const auto names =
+      make(repeat{2, mlp{"my-block", {"up-dim", 20}, "int", "a.b", "a_b"}},
+           repeat{1, mlp{"x", {"tp", 16}, "parameters", "w", "r"}}, mlp{"7b", {"class", 20}, "double", "loss", "y"},
+           mlp{"weights", {"linear", 20}, "place", "ids", "work"}, mlp{"d_weights", {"x", 20}, "real", "at", "norm1"});
   l.add_one("names", names);
   l.add("names", "eight", names, eight, three);
 
@@ -87,7 +88,8 @@ std::vector<odd_plan> plans() {
   l.add("no_parameters", "pp4", none, {.world = 8, .tp = 2, .pp = 4}, three);
   l.add("no_parameters", "zbv", none, pp2, v);
 
-  const auto handed = make(repeat{2, identity{}}, only_bias{}, repeat{2, only_bias{}}, identity{}, repeat{2, bare_attention{}});
+  const auto handed =
+      make(repeat{2, identity{}}, only_bias{}, repeat{2, only_bias{}}, identity{}, repeat{2, bare_attention{}});
   l.add_one("handed_on", handed);
   l.add("handed_on", "pp3", handed, pp3, three);
   l.add("handed_on", "zbv", handed, {.world = 4, .dp_replicate = 2, .pp = 2}, v);
@@ -100,7 +102,8 @@ std::vector<odd_plan> plans() {
   l.add("three_stages", "on_two", uneven, pp2, schedules::from_csv<"0F0, 2F0, 2B0, 0B0\n1F0, 1B0">{});
   constexpr int listed[]{1, 1, 1};
   l.add("three_stages", "listed", uneven, pp2, schedules::from_csv<"0F0, 2F0, 2B0, 0B0\n1F0, 1B0">{}, listed);
-  l.add("three_stages", "halves", uneven, pp2, schedules::from_csv<"0F0, 0F1, 0I0, 0W0, 0I1, 0W1\n1F0, 1I0, 1W0, 1F1, 1I1, 1W1">{});
+  l.add("three_stages", "halves", uneven, pp2,
+        schedules::from_csv<"0F0, 0F1, 0I0, 0W0, 0I1, 0W1\n1F0, 1I0, 1W0, 1F1, 1I1, 1W1">{});
 
   const dim broad{"broad", 30}, slim{"slim", 6};
   const auto widths = make_bare(g::embedding{vocab, hidden}, repeat{2, residual{hidden}}, project{"out", hidden, broad},
@@ -120,7 +123,8 @@ std::vector<odd_plan> plans() {
   const auto shared = make(tied_between{}, repeat{2, mlp{"mlp"}});
   l.add_one("tied_thrice", shared);
   l.add("tied_thrice", "pp2", shared, {.world = 4, .tp = 2, .pp = 2}, three);
-  const auto halves = make_bare(g::embedding{vocab, hidden}, first_norm{}, repeat{4, mlp{"mlp"}}, second_norm{}, scaled_head{1});
+  const auto halves =
+      make_bare(g::embedding{vocab, hidden}, first_norm{}, repeat{4, mlp{"mlp"}}, second_norm{}, scaled_head{1});
   l.add_one("tied_gain", halves);
   l.add("tied_gain", "pp2", halves, pp2, three);
   l.add("tied_gain", "zbv", halves, pp2, v);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Odd plans that are none are refused, each with one sentence; what the compiler accepts, the generator does not refuse.
+// Odd plans that are none are refused, each with one sentence; what the compiler accepts, the generator does not
+// refuse.
 #include <doctest/doctest.h>
 
 #include <rankc/make_plan.hpp>
@@ -18,7 +19,8 @@ constexpr training recipe{.seq = 8, .global_batch = 12, .precision = f64};
 std::string refusal(const auto& model, const parallel_dims& dims = {}, const auto& schedule = schedules::gpipe{1},
                     std::span<const int> stage_layers = {}) {
   std::string all;
-  for (const diagnostic& d : make_plan("refused", model, dims, schedule, recipe, clusters::cpu, stage_layers).diagnostics)
+  for (const diagnostic& d :
+       make_plan("refused", model, dims, schedule, recipe, clusters::cpu, stage_layers).diagnostics)
     all += (all.empty() ? "RC" : ". RC") + std::to_string(d.id) + ": " + std::string(d.text.view());
   return all;
 }
@@ -26,8 +28,10 @@ std::string refusal(const auto& model) { return refusal(model, {}, schedules::gp
 
 /// A sentence about a line of the models' header, without the line's number.
 std::string without_line(std::string s) {
-  if (const auto from = s.find(".hpp:"), to = s.find(": ", from + 5); from != s.npos && to != s.npos) s.erase(from + 4, to - from - 4);
-  if (const auto from = s.find(".cpp:"), to = s.find(": ", from + 5); from != s.npos && to != s.npos) s.erase(from + 4, to - from - 4);
+  if (const auto from = s.find(".hpp:"), to = s.find(": ", from + 5); from != s.npos && to != s.npos)
+    s.erase(from + 4, to - from - 4);
+  if (const auto from = s.find(".cpp:"), to = s.find(": ", from + 5); from != s.npos && to != s.npos)
+    s.erase(from + 4, to - from - 4);
   return s;
 }
 
@@ -53,20 +57,24 @@ struct named_like_a_block {
 };
 struct tied_to {
   std::string_view name = "tied_to", parameter;
-  constexpr value forward(trace& t, value x, const context&) const { return x + rms_norm(x, t.tied(parameter, {hidden}, {})); }
+  constexpr value forward(trace& t, value x, const context&) const {
+    return x + rms_norm(x, t.tied(parameter, {hidden}, {}));
+  }
 };
 struct attends_too_much {
   static constexpr std::string_view name = "attends";
   constexpr value forward(trace& t, value x, const context& c) const {
     value q = linear(x, t.parameter("q", {heads, hidden}, {}, initial::normal, 0.3));
     value k = all_gather(q, axis::cp, c.tokens.name);
-    return x + linear(attention(q, k, k, c.rows, 2 * c.seq), t.parameter("o", {hidden, heads}, {}, initial::normal, 0.3));
+    return x +
+           linear(attention(q, k, k, c.rows, 2 * c.seq), t.parameter("o", {hidden, heads}, {}, initial::normal, 0.3));
   }
 };
 struct twice_a_loss {
   static constexpr std::string_view name = "head";
   constexpr value forward(trace& t, value x, const context& c) const {
-    value logits = linear(enter_tp(x, c), t.parameter("lm_head", {vocab, hidden}, {{axis::tp, "vocab"}}, initial::normal, 0.3));
+    value logits =
+        linear(enter_tp(x, c), t.parameter("lm_head", {vocab, hidden}, {{axis::tp, "vocab"}}, initial::normal, 0.3));
     value first = cross_entropy(logits, c.targets, axis::tp, c.loss_scale);
     value second = cross_entropy(logits, c.targets, axis::tp, c.loss_scale);
     return both ? first + second : second;
@@ -84,46 +92,63 @@ struct gain_and_shift {
 }  // namespace
 
 TEST_CASE("an op that a gradient reaches has a dual, or says that none flows") {
-  CHECK(without_line(refusal(make(repeat{2, with_op<bare>{}}))).find("gelu: a gradient reaches it, and it has no dual; give its op_def one, or "
-                                                                     "stop_gradient where none flows") != std::string::npos);
+  CHECK(without_line(refusal(make(repeat{2, with_op<bare>{}})))
+            .find("gelu: a gradient reaches it, and it has no dual; give its op_def one, or "
+                  "stop_gradient where none flows") != std::string::npos);
   CHECK(refusal(make(repeat{2, with_op<stopped>{}})).find("RC225") == 0);
 }
 
 TEST_CASE("parameters are tied where a layer says so, not by their names") {
   CHECK(refusal(make(repeat{2, mlp{"mlp"}}, norm_alone{})) ==
-        "RC224: parameter 'norm' of layer 'head' has the name of one of layer 'norm_alone'; take that one with tied, or take another name");
+        "RC224: parameter 'norm' of layer 'head' has the name of one of layer 'norm_alone'; take that one with tied, "
+        "or take another name");
   CHECK(refusal(make(repeat{2, mlp{"mlp"}}, tied_to{"t", "g"})) ==
-        "RC214: parameter 'g' of layer 't' is tied, but no earlier layer that stands alone has one of that name; declare it with parameter");
+        "RC214: parameter 'g' of layer 't' is tied, but no earlier layer that stands alone has one of that name; "
+        "declare it with parameter");
   CHECK(refusal(make(named_like_a_block{"own"}, repeat{2, tied_to{"t", "own"}})) ==
-        "RC214: parameter 'own' of layer 't' is tied, but the layer is repeated; layers that stand alone can be tied: declare it with parameter");
+        "RC214: parameter 'own' of layer 't' is tied, but the layer is repeated; layers that stand alone can be tied: "
+        "declare it with parameter");
   CHECK(refusal(make(named_like_a_block{"own"}, repeat{2, mlp{"mlp"}}, tied_to{"t", "own"})).empty());
+  // Layers of one name, each with one that it shares.
+  CHECK(refusal(make(named_like_a_block{"a"}, named_like_a_block{"b"}, tied_to{"t", "a"}, tied_to{"t", "b"})).empty());
   // Three layers on three pipeline ranks would have it.
-  CHECK(refusal(make(repeat{1, mlp{"mlp"}}, repeat{1, mlp{"mlp"}}, tied_between{}, repeat{1, mlp{"mlp"}}), {.world = 3, .pp = 3}, schedules::gpipe{3})
+  CHECK(refusal(make(repeat{1, mlp{"mlp"}}, repeat{1, mlp{"mlp"}}, tied_between{}, repeat{1, mlp{"mlp"}}),
+                {.world = 3, .pp = 3}, schedules::gpipe{3})
             .starts_with("RC331: pipeline rank 0 has parameters in common with rank 1 and with rank 2"));
 }
 
 TEST_CASE("a checkpoint's names are each of one parameter") {
   const auto of = [](std::string_view name) { return refusal(make(named_like_a_block{name}, repeat{3, mlp{"mlp"}})); };
-  CHECK(of("layers.0.g") == "RC224: parameter 'layers.0.g' of layer 'alone' has the name of one of the repeated layer 'mlp'; take another name");
+  CHECK(of("layers.0.g") ==
+        "RC224: parameter 'layers.0.g' of layer 'alone' has the name of one of the repeated layer 'mlp'; take another "
+        "name");
   CHECK(of("layers.2.d").starts_with("RC224"));
-  for (const char* legal : {"layers.3.g", "layers.0.h", "layers.00.g", "layers.0", "layers..g", "g"}) CHECK(of(legal).empty());
+  for (const char* legal : {"layers.3.g", "layers.0.h", "layers.00.g", "layers.0", "layers..g", "g"})
+    CHECK(of(legal).empty());
   CHECK(refusal(make(repeat{3, mlp{"mlp"}}, named_like_a_block{"layers.1.u"})).starts_with("RC224"));
 }
 
 TEST_CASE("names stand in text: others are refused") {
-  CHECK(refusal(make(repeat{1, mlp{"a \"quoted\" one"}})) == "RC224: a layer is named 'a \"quoted\" one'; a name has letters, digits, '_', '-' and '.'");
-  CHECK(without_line(refusal(make(repeat{1, mlp{"mlp", ffn, ""}}))).find("parameter: it has no legal name") != std::string::npos);
-  CHECK(refusal(make(repeat{1, mlp{"mlp", {"in ner", 20}}})).find("a dim is named 'in ner'; a name has letters") != std::string::npos);
-  CHECK(refusal(make(repeat{1, mlp{"mlp", {"inner", 0}}})).find("dim inner=0 is in units of 1; expected one whole unit or more") != std::string::npos);
-  CHECK(refusal(make(repeat{1, mlp{"mlp", {"inner", 20, 3, "piece"}}})).find("dim inner=20 is in units of 3") != std::string::npos);
+  CHECK(refusal(make(repeat{1, mlp{"a \"quoted\" one"}})) ==
+        "RC224: a layer is named 'a \"quoted\" one'; a name has letters, digits, '_', '-' and '.'");
+  CHECK(without_line(refusal(make(repeat{1, mlp{"mlp", ffn, ""}}))).find("parameter: it has no legal name") !=
+        std::string::npos);
+  CHECK(refusal(make(repeat{1, mlp{"mlp", {"in ner", 20}}})).find("a dim is named 'in ner'; a name has letters") !=
+        std::string::npos);
+  CHECK(refusal(make(repeat{1, mlp{"mlp", {"inner", 0}}}))
+            .find("dim inner=0 is in units of 1; expected one whole unit or more") != std::string::npos);
+  CHECK(refusal(make(repeat{1, mlp{"mlp", {"inner", 20, 3, "piece"}}})).find("dim inner=20 is in units of 3") !=
+        std::string::npos);
 }
 
 TEST_CASE("token ids are rows of the tables") {
   auto large = make(repeat{1, mlp{"mlp"}});
   large.vocab = 33;
   CHECK(refusal(large) ==
-        "RC223: the embedding of layer 'embedding' has vocab=32 for token ids below 33; make it at least that large, or take vocab_used=32. "
-        "RC223: the loss of layer 'head' has vocab=32 for token ids below 33; make it at least that large, or take vocab_used=32");
+        "RC223: the embedding of layer 'embedding' has vocab=32 for token ids below 33; make it at least that large, "
+        "or take vocab_used=32. "
+        "RC223: the loss of layer 'head' has vocab=32 for token ids below 33; make it at least that large, or take "
+        "vocab_used=32");
   large.vocab_used = 32;
   CHECK(refusal(large).empty());
   large.vocab_used = 34;
@@ -134,21 +159,25 @@ TEST_CASE("token ids are rows of the tables") {
 
 TEST_CASE("a layer has one loss, as its result") {
   for (const bool both : {false, true}) {
-    const std::string said = refusal(make_bare(g::embedding{vocab, hidden}, repeat{1, mlp{"mlp"}}, twice_a_loss{.both = both}));
+    const std::string said =
+        refusal(make_bare(g::embedding{vocab, hidden}, repeat{1, mlp{"mlp"}}, twice_a_loss{.both = both}));
     CHECK(said.starts_with(both ? "RC210" : "RC212"));
   }
 }
 
 TEST_CASE("sequences make up the tokens of a rank") {
-  CHECK(refusal(make(repeat{1, attends_too_much{}})).find("attention: 12 sequences of 16 tokens are not the 96 tokens of a microbatch") != std::string::npos);
-  CHECK(refusal(make(repeat{1, gain_and_shift{}})).find("layer_norm 'g': it is the gain and the shift; expected two parameters") != std::string::npos);
+  CHECK(refusal(make(repeat{1, attends_too_much{}}))
+            .find("attention: 12 sequences of 16 tokens are not the 96 tokens of a microbatch") != std::string::npos);
+  CHECK(refusal(make(repeat{1, gain_and_shift{}}))
+            .find("layer_norm 'g': it is the gain and the shift; expected two parameters") != std::string::npos);
 }
 
 TEST_CASE("stages are filled by repeated layers, wherever they are") {
   const auto alone = make_bare(g::embedding{vocab, hidden}, mlp{"mlp"}, scaled_head{1});
   CHECK(refusal(alone).empty());
   CHECK(refusal(alone, {.world = 2, .pp = 2}, schedules::gpipe{1}) ==
-        "RC227: the model has no repeated layers, and they are what fills 2 stages; write repeat{count, layer}, or take one stage without "
+        "RC227: the model has no repeated layers, and they are what fills 2 stages; write repeat{count, layer}, or "
+        "take one stage without "
         "stage_layers");
   CHECK(refusal(make(repeat{1, mlp{"a"}}, repeat{1, mlp{"b"}}, repeat{-1, mlp{"c"}})) ==
         "RC206: layer 'c' is repeated less than once; a layer is repeated at least 1 time");
@@ -157,8 +186,10 @@ TEST_CASE("stages are filled by repeated layers, wherever they are") {
   constexpr int two[]{2, 1}, listed[]{1, 1, 1};
   CHECK(refusal(three, {.world = 2, .pp = 2}, csv).empty());
   CHECK(refusal(three, {.world = 2, .pp = 2}, csv, listed).empty());
-  CHECK(refusal(three, {.world = 2, .pp = 2}, csv, two) == "RC217: stage_layers lists 2 stages of 3; it has one number for each");
-  CHECK(refusal(make(repeat{2, mlp{"mlp"}}), {.world = 2, .pp = 2}, csv).starts_with("RC201: layers=2 cannot fill 3 stages"));
+  CHECK(refusal(three, {.world = 2, .pp = 2}, csv, two) ==
+        "RC217: stage_layers lists 2 stages of 3; it has one number for each");
+  CHECK(refusal(make(repeat{2, mlp{"mlp"}}), {.world = 2, .pp = 2}, csv)
+            .starts_with("RC201: layers=2 cannot fill 3 stages"));
 }
 
 TEST_CASE("over the replicas parameters are alike, and layers convert nothing") {

@@ -38,9 +38,11 @@ constexpr void check_neighbours(report& out, const action_table& t) {
     for (bool sends : {true, false}) {
       const std::vector<int> others = find_neighbours(t, rank, sends);
       if (others.size() <= 2) continue;
-      sentence& s = refuse(out, 330) << "pipeline rank " << rank << (sends ? " sends to" : " receives from") << " ranks ";
+      sentence& s = refuse(out, 330) << "pipeline rank " << rank << (sends ? " sends to" : " receives from")
+                                     << " ranks ";
       for (std::size_t i = 0; i < others.size(); ++i) s << (i ? ", " : "") << others[i];
-      s << ", but a rank has streams to two others and from two; put stages that follow each other on fewer pairs of ranks, as the "
+      s << ", but a rank has streams to two others and from two; put stages that follow each other on fewer pairs of "
+           "ranks, as the "
         << "loop and V placements do";
       return;
     }
@@ -52,7 +54,8 @@ constexpr void check_every_rank(report& out, const action_table& t) {
     bool has_stage = false;
     for (int s = 0; s < t.stages(); ++s) has_stage |= t.has_stage(rank, s);
     if (has_stage) continue;
-    refuse(out, 332) << "pipeline rank " << rank << " has none of the " << t.stages() << " stages; every rank has at least 1: take fewer "
+    refuse(out, 332) << "pipeline rank " << rank << " has none of the " << t.stages()
+                     << " stages; every rank has at least 1: take fewer "
                      << "ranks, or more stages";
     return;
   }
@@ -71,8 +74,10 @@ class copy_pairs {
         if (partner_[a] < 0) partner_[a] = b;
         if (partner_[a] == b || refused_) continue;
         refused_ = true;
-        refuse(out, 331) << "pipeline rank " << a << " has parameters in common with rank " << partner_[a] << " and with rank " << b
-                         << ", and this version sums gradients between two ranks alone; put the stages of both directions, and those of "
+        refuse(out, 331) << "pipeline rank " << a << " has parameters in common with rank " << partner_[a]
+                         << " and with rank " << b
+                         << ", and this version sums gradients between two ranks alone; put the stages of both "
+                            "directions, and those of "
                          << "tied layers, on the same pairs of ranks, as dual_pipe does";
       }
   }
@@ -84,9 +89,8 @@ class copy_pairs {
 
 }  // namespace detail
 
-/// Append what keeps a sound table from being lowered. `shared`: of each parameter that layers have in common, the stages
-/// of these layers.
-/// Errors: RC330, RC331, RC332.
+/// Append what keeps a sound table from being lowered. `shared`: of each parameter that layers have in common, the
+/// stages of these layers. Errors: RC330, RC331, RC332.
 constexpr void check_lowerable(report& out, const action_table& t, std::span<const std::vector<int>> shared) {
   const std::size_t before = out.size();
   detail::check_every_rank(out, t);

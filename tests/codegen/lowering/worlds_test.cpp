@@ -20,7 +20,8 @@ namespace {
 constexpr rankc::models::gpt2 gpt{.layers = 64, .hidden = 16, .heads = 8, .ffn = 32, .vocab = 64};
 
 rankc::plan_data split(int dp, int tp, int pp, bool sequence_parallel, const auto& schedule) {
-  const rankc::parallel_dims dims{.world = dp * tp * pp, .dp_replicate = dp, .tp = tp, .pp = pp, .sequence_parallel = sequence_parallel};
+  const rankc::parallel_dims dims{
+      .world = dp * tp * pp, .dp_replicate = dp, .tp = tp, .pp = pp, .sequence_parallel = sequence_parallel};
   const rankc::training recipe{.seq = 8, .global_batch = dp * schedule.microbatches, .precision = rankc::f32};
   return rankc::make_plan("world", gpt, dims, schedule, recipe, rankc::clusters::h200<128>);
 }
@@ -31,8 +32,10 @@ TEST_CASE("worlds of mixed axes are proven whatever their size") {
   const rankc::schedules::one_f_one_b four{4};
   int worlds = 0;
   for (const rankc::plan_data& plan :
-       {split(33, 1, 2, false, four), split(64, 2, 1, true, four), split(16, 4, 2, true, four), split(16, 2, 4, false, four), split(1, 4, 32, false, four),
-        split(32, 8, 4, true, four), split(1, 8, 64, true, four), split(1024, 1, 1, false, four), split(3, 2, 22, false, rankc::schedules::zero_bubble_v{5})}) {
+       {split(33, 1, 2, false, four), split(64, 2, 1, true, four), split(16, 4, 2, true, four),
+        split(16, 2, 4, false, four), split(1, 4, 32, false, four), split(32, 8, 4, true, four),
+        split(1, 8, 64, true, four), split(1024, 1, 1, false, four),
+        split(3, 2, 22, false, rankc::schedules::zero_bubble_v{5})}) {
     CAPTURE(plan.dims.world);
     REQUIRE(plan.diagnostics.empty());
     const lowered l = lower(plan, dtype::f32);
@@ -41,7 +44,8 @@ TEST_CASE("worlds of mixed axes are proven whatever their size") {
       const verdict v = prove(p);
       CHECK_MESSAGE(v.ok, v.reasons.front());
       CHECK(p.world == plan.dims.world);
-      CHECK(p.ranks.size() == static_cast<std::size_t>(std::min(plan.dims.dp_replicate, 2) * std::min(plan.dims.tp, 2) * plan.dims.pp));
+      CHECK(p.ranks.size() ==
+            static_cast<std::size_t>(std::min(plan.dims.dp_replicate, 2) * std::min(plan.dims.tp, 2) * plan.dims.pp));
       for (const communicator& c : p.communicators) CHECK(!c.ranks.empty());
       ++shown;
     }
@@ -52,7 +56,8 @@ TEST_CASE("worlds of mixed axes are proven whatever their size") {
 }
 
 TEST_CASE("a certificate says for whom its ranks stand") {
-  const rankc::plan_data large = split(16, 4, 2, true, rankc::schedules::gpipe{1}), small = split(2, 2, 2, true, rankc::schedules::gpipe{1});
+  const rankc::plan_data large = split(16, 4, 2, true, rankc::schedules::gpipe{1}),
+                         small = split(2, 2, 2, true, rankc::schedules::gpipe{1});
   for (const rankc::plan_data* plan : {&large, &small}) {
     CAPTURE(plan->dims.world);
     REQUIRE(plan->diagnostics.empty());
