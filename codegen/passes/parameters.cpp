@@ -231,9 +231,12 @@ void finish_buckets(lowered& l, pipeline_rank& r) {
     const pipeline_rank& other = l.ranks[(*pair)[0] == r.index ? (*pair)[1] : (*pair)[0]];
     return std::any_of(other.parameters.begin(), other.parameters.end(), [&](const auto& q) { return q.name == p.name; });
   };
+  // Where two ranks have several, in one order on both.
+  std::map<std::string, const placed_parameter*> shared;
   for (const placed_parameter& p : r.parameters)
-    if (p.as.shared)
-      r.buckets.push_back({.name = p.name, .first = p.element, .count = aligned_elements(p.as.elements()), .over_tp = p.as.sum_over_tp});
+    if (p.as.shared) shared.emplace(p.name, &p);
+  for (const auto& [name, p] : shared)
+    r.buckets.push_back({.name = name, .first = p->element, .count = aligned_elements(p->as.elements()), .over_tp = p->as.sum_over_tp});
   for (bucket& b : r.buckets) {
     b.over_dp = over_dp;
     b.tied = std::any_of(r.parameters.begin(), r.parameters.end(), [&](const auto& p) {

@@ -260,6 +260,19 @@ struct tied_matrix {
   }
 };
 
+/// A gain of a given name, and one of an earlier layer.
+struct named_like_a_block {
+  static constexpr std::string_view name = "alone";
+  std::string_view parameter;
+  constexpr value forward(trace& t, value x, const context&) const { return x + rms_norm(x, gain(t, parameter)); }
+};
+struct tied_to {
+  std::string_view name = "tied_to", parameter;
+  constexpr value forward(trace& t, value x, const context&) const {
+    return x + rms_norm(x, t.tied(parameter, {hidden}, {}));
+  }
+};
+
 /// Layers alone, none repeated; the stack is theirs.
 template <class... Layers>
 struct bare_model {

@@ -128,6 +128,10 @@ std::vector<odd_plan> plans() {
   l.add_one("tied_gain", halves);
   l.add("tied_gain", "pp2", halves, pp2, three);
   l.add("tied_gain", "zbv", halves, pp2, v);
+  const auto crossed = make_bare(g::embedding{vocab, hidden}, named_like_a_block{"a"}, named_like_a_block{"b"},
+                                 repeat{2, mlp{"mlp"}}, tied_to{"second", "b"}, tied_to{"first", "a"}, scaled_head{1});
+  l.add_one("crossed_ties", crossed);
+  l.add("crossed_ties", "pp2", crossed, pp2, three);
   const auto matrix = make_bare(g::embedding{vocab, hidden}, tied_matrix{"a", "back_a", true}, repeat{2, mlp{"mlp"}},
                                 tied_matrix{"b", "back_b", false}, scaled_head{1});
   l.add_one("tied_matrix", matrix);

@@ -50,17 +50,6 @@ struct norm_alone {
   static constexpr std::string_view name = "norm_alone";
   constexpr value forward(trace& t, value x, const context&) const { return rms_norm(x, gain(t, "norm")); }
 };
-struct named_like_a_block {
-  static constexpr std::string_view name = "alone";
-  std::string_view parameter;
-  constexpr value forward(trace& t, value x, const context&) const { return x + rms_norm(x, gain(t, parameter)); }
-};
-struct tied_to {
-  std::string_view name = "tied_to", parameter;
-  constexpr value forward(trace& t, value x, const context&) const {
-    return x + rms_norm(x, t.tied(parameter, {hidden}, {}));
-  }
-};
 struct attends_too_much {
   static constexpr std::string_view name = "attends";
   constexpr value forward(trace& t, value x, const context& c) const {
