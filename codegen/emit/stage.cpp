@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <rankc/codegen/intervals.hpp>
 #include <rankc/templates.hpp>
 #include <rankc/version.hpp>
@@ -79,13 +78,6 @@ std::string functions(const lowered& l, const pipeline_rank& r, const stage_plan
   return out;
 }
 
-/// The name of a rank's rotary table.
-std::string rope_of(const pipeline_rank& r, const rope_use& wanted) {
-  const auto& ropes = r.arena.ropes;
-  const auto at = std::find_if(ropes.begin(), ropes.end(), [&](const placed_rope& p) { return p.as == wanted; });
-  return rope_name(static_cast<std::size_t>(at - ropes.begin()), ropes.size());
-}
-
 /// Where the gradient of a layer's output lies, if the stage goes on after it.
 std::string gradient_of(const lowered& l, const stage_plan& s, int layer, const layer_surroundings& in) {
   return l.splits_backward() ? in.slot + ".d_after_" + s.layers[layer].id : fmt::format("chain[{}]", layer % 2);
@@ -107,7 +99,7 @@ std::string layer_call(const lowered& l, const pipeline_rank& r, const stage_pla
   take(f.gradients, in.scope + "d_" + me);
   take(f.saved, in.slot + "." + me);
   take(f.work, in.work);
-  for (int t : f.ropes) take(true, rope_of(r, b.ropes[static_cast<std::size_t>(t)]));
+  for (int t : f.ropes) take(true, rope_name(r.arena.find_rope(b.ropes[static_cast<std::size_t>(t)]), r.arena.ropes.size()));
   take(f.ids, in.ids);
   take(f.targets, in.targets);
   take(f.x, layer == 0 ? in.x : in.slot + ".after_" + s.layers[layer - 1].id);

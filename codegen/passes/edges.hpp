@@ -23,7 +23,7 @@ struct pipeline_edge {
 
 /// The edges of a table, in the order of its stages. Neighbours in the ring of ranks have the streams that are named
 /// after them; who else a rank talks to has what is left.
-/// Errors: std::runtime_error (RC330) where a rank would send to more than two others, or receive from more.
+/// Errors: std::logic_error where a rank would send to more than two others, or receive from more: RC330 refuses such plans.
 std::vector<pipeline_edge> edges_of(const action_table&);
 
 /// The edge of a directed pair; there is one.

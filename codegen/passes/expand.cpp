@@ -60,10 +60,10 @@ expander::place expander::resolve(const item& i, int layer, const operand& o) co
   switch (o.where) {
     case space::weight: return parameter_of(l_.has_working_copy() ? working_copy : weight);
     case space::gradient: return parameter_of(gradient);
-    case space::rope:
-      for (std::size_t j = 0; j < a.ropes.size(); ++j)
-        if (a.ropes[j].as == b.ropes[o.index]) return {a.ropes[j].where, a.ropes[j].bytes, {rope, static_cast<int>(j)}};
-      throw std::logic_error("a layer's rotary table has no place");
+    case space::rope: {
+      const std::size_t j = a.find_rope(b.ropes[o.index]);
+      return {a.ropes.at(j).where, a.ropes[j].bytes, {rope, static_cast<int>(j)}};
+    }
     case space::tokens: return {a.tokens + m * ids, ids, {tokens, m}};
     case space::targets: return {a.targets + m * ids, ids, {targets, m}};
     case space::loss: return scalar(loss, a.loss);

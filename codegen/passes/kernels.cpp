@@ -2,7 +2,7 @@
 #include "kernels.hpp"
 
 #include <rankc/runtime/cuda/attention_scratch.hpp>
-#include <rankc/typed/ops.hpp>
+#include <rankc/check_layers.hpp>
 
 #include <fmt/format.h>
 
@@ -358,15 +358,7 @@ class selector {
     if (o.with.number == 1.0 / static_cast<double>(tokens)) return {0, "1.0 / " + std::to_string(tokens)};
     return {0, fmt::format("{}", o.with.number)};
   }
-  int degree(axis a) const {
-    switch (a) {
-      case axis::dp_replicate: return plan_.dims.dp_replicate;
-      case axis::dp_shard: return plan_.dims.dp_shard;
-      case axis::cp: return plan_.dims.cp;
-      case axis::tp: return plan_.dims.tp;
-    }
-    return 0;
-  }
+  int degree(axis a) const { return plan_.dims.*rankc::detail::degree_of(a); }
 
   std::string name_of(int v) const {
     return v == t_.result_gradient ? "dy" : v == t_.input ? "x" : out_.names[v];

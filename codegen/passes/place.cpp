@@ -32,7 +32,7 @@ void place_arena(lowered& l) {
       for (const layer_use& use : s.layers) {
         const body& b = l.bodies[use.kind];
         for (const rope_use& wanted : b.ropes) {
-          if (std::any_of(a.ropes.begin(), a.ropes.end(), [&](const placed_rope& p) { return p.as == wanted; })) continue;
+          if (a.find_rope(wanted) < a.ropes.size()) continue;
           const std::size_t bytes = static_cast<std::size_t>(wanted.positions) * wanted.dim * l.wide_bytes();
           a.ropes.push_back({wanted, take(bytes), bytes});
         }

@@ -9,7 +9,6 @@
 namespace {
 
 using rankc::runtime::region;
-using tensors = std::map<std::string, std::vector<double>>;
 
 tensors gradients_of(const registered& program) {
   run r(program);
@@ -29,9 +28,7 @@ void compare(int gpus, int expected) {
     REQUIRE(one != host_registry.end());
     const tensors wanted = gradients_of(*one), got = gradients_of(program);
     REQUIRE(wanted.size() == got.size());
-    double scale = 0;
-    for (const auto& [name, values] : wanted)
-      for (double v : values) scale = std::max(scale, std::abs(v));
+    const double scale = largest(wanted);
     for (const auto& [name, values] : wanted) {
       CAPTURE(name);
       REQUIRE(got.count(name) == 1);

@@ -10,14 +10,6 @@
 namespace {
 
 using rankc::runtime::region;
-using tensors = std::map<std::string, std::vector<double>>;
-
-double largest(const tensors& all) {
-  double m = 0;
-  for (const auto& [name, values] : all)
-    for (double v : values) m = std::max(m, std::abs(v));
-  return m;
-}
 
 /// d loss / d element by central differences, of the batch that is loaded.
 double finite_difference(run& r, const rankc::runtime::global_parameter& p, std::vector<double>& values,

@@ -10,15 +10,6 @@
 
 namespace {
 
-using tensors = std::map<std::string, std::vector<double>>;
-
-double largest(const tensors& all) {
-  double m = 0;
-  for (const auto& [name, values] : all)
-    for (double v : values) m = std::max(m, std::abs(v));
-  return m;
-}
-
 /// Largest relative difference over all elements. A sum of many terms that cancel is known to rounding of its terms,
 /// so that the scale of an element is at least 1e-6 of the largest element of all, and of a weight, which is a sum of
 /// AdamW's steps, at least a hundredth of one step. The gradient of a key's bias is zero

@@ -6,8 +6,20 @@
 #include <rankc/runtime/tools/data.hpp>
 #include <rankc/runtime/tools/parameters.hpp>
 
+#include <algorithm>
+#include <cmath>
 #include <map>
 #include <memory>
+
+/// Values of parameters, by name.
+using tensors = std::map<std::string, std::vector<double>>;
+
+inline double largest(const tensors& all) {
+  double m = 0;
+  for (const auto& [name, values] : all)
+    for (double v : values) m = std::max(m, std::abs(v));
+  return m;
+}
 
 struct run {
   explicit run(const registered& what, const std::string& source = "arith", double lr_ = 3e-4)

@@ -80,6 +80,10 @@ struct arena_plan {
               loss = 0, norm = 0, slots = 0, boundaries = 0, chain[2]{}, work = 0, work_beside = 0, bytes = 0;
   std::size_t slots_bytes = 0, boundary_bytes = 0, chain_bytes = 0, work_bytes = 0, work_beside_bytes = 0;
   std::vector<placed_rope> ropes;
+  /// Index in `ropes` of the table for a use; their number where there is none.
+  std::size_t find_rope(const rope_use& wanted) const {
+    return static_cast<std::size_t>(std::find_if(ropes.begin(), ropes.end(), [&](const placed_rope& p) { return p.as == wanted; }) - ropes.begin());
+  }
   int boundary_count = 0;  // equal buffers for what goes from stage to stage, activations and gradients
   int chains = 0;  // gradients between the layers of a stage: two buffers in turn, one where there are two layers
 };

@@ -9,7 +9,6 @@
 
 namespace {
 
-using tensors = std::map<std::string, std::vector<double>>;
 using rankc::runtime::region;
 
 template <class Check>
