@@ -58,12 +58,12 @@ foreach(folder IN LISTS Boost_INCLUDE_DIRS)
   list(APPEND boost_includes -isystem "${folder}")
 endforeach()
 add_test(NAME dsl/headers COMMAND ${CMAKE_COMMAND} "-DFOLDER=${PROJECT_SOURCE_DIR}/dsl"
-  "-DCOMPILER=${CMAKE_CXX_COMPILER};-std=c++20;-I${PROJECT_SOURCE_DIR}/dsl;${boost_includes}"
+  "-DCOMPILER=${CMAKE_CXX_COMPILER};-std=c++20;-I${PROJECT_SOURCE_DIR}/dsl;-I${PROJECT_SOURCE_DIR}/runtime;${boost_includes}"
   "-DOUT=${CMAKE_CURRENT_BINARY_DIR}/dsl_headers" -P "${CMAKE_CURRENT_SOURCE_DIR}/dsl/headers.cmake")
 
 # g++ and clang are two front ends that a plan must look the same to. clang takes plans from 17 on.
 function(rankc_front_end name compiler)
-  set(command "${compiler}" -std=c++20 "-I${PROJECT_SOURCE_DIR}/dsl" ${boost_includes} ${ARGN})
+  set(command "${compiler}" -std=c++20 "-I${PROJECT_SOURCE_DIR}/dsl" "-I${PROJECT_SOURCE_DIR}/runtime" ${boost_includes} ${ARGN})
   foreach(family IN ITEMS dims model parts recipe schedule several typed)
     add_test(NAME dsl/rejects/${family}/${name}
       COMMAND ${CMAKE_COMMAND} "-DSOURCE=${CMAKE_CURRENT_SOURCE_DIR}/dsl/rejects/${family}.cpp" "-DCOMPILER=${command}"

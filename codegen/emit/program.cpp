@@ -3,7 +3,7 @@
 
 #include <rankc/expected.hpp>
 #include <rankc/templates.hpp>
-#include <rankc/typed/ops.hpp>
+#include <rankc/ops.hpp>
 #include <rankc/version.hpp>
 
 #include "emit.hpp"
@@ -91,7 +91,7 @@ std::string emit_program(const lowered& l, const std::string& target) {
   const trace& first = p.kinds.front().ops;
   int vocab = p.vocab_used;  // rows of the table that token ids are looked up in
   for (const rankc::op& o : first.ops)
-    if (o.kind == &ops::embedding) vocab = first.weights[o.weight[0]].holds.shape[0].size;
+    if (o.kind == &ops::embedding) vocab = first.values[o.in[1]].shape[0].size;
   return fill(
       templates::program_program_cpp,
       {{"version", version}, {"plan", p.name}, {"plan_id", identifier(p.name)}, {"target", target}, {"includes", includes},

@@ -1,26 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 // Packing: linears of one input whose weights are neighbours (query, key, value; gate, up) as one product. What they
-// make, and its gradient, are columns of packed rows, which rope, attention and swiglu read and write by a stride.
-#include <optional>
+// make, and its gradient, are columns of packed rows, which other ops read and write by a stride.
+#include <rankc/ops/fused.hpp>
 
-#include "calls.hpp"
+#include "node.hpp"
 #include "passes.hpp"
 
 namespace rankc::codegen {
 
 namespace {
 
-/// One linear of a pack, and the calls that have to do with it; indices into forward and backward.
+/// One linear of a pack, and the nodes that have to do with it; indices into forward and backward.
 struct part {
-  operand weight, bias, gradient, bias_gradient;
-  operand made, dy;  // its result, and the gradient of it, as linear's own calls name them
+  int weight = -1, bias = -1;  // parameters
+  operand made{}, dy{};        // its result, and the gradient of it, as linear's own nodes name them
   extent width;
   int forward = -1, dx = -1, dw = -1, db = -1;
 };
 
+bool is_linear(const node& n) { return n.is(ops::linear) || n.is(ops::linear_bias); }
+
 class packer {
  public:
-  packer(value_program& p, const std::vector<layer_parameter>& parameters, dtype type)
+  packer(layer_program& p, const std::vector<layer_parameter>& parameters, dtype type)
       : p_(p), parameters_(parameters), placed_(lay_out(parameters)), type_(type) {}
 
   void run() {
@@ -39,113 +41,113 @@ class packer {
 
   std::vector<part> neighbours(int i) const {
     std::vector<part> parts;
-    const std::string& function = p_.forward[i].call.function;
-    if (function != "linear" && function != "linear_bias") return parts;
+    if (!is_linear(p_.forward[i])) return parts;
     for (int j = i; j < static_cast<int>(p_.forward.size()); ++j) {
-      const value_call& c = p_.forward[j];
-      if (c.call.function != function || !(c.reads[0] == p_.forward[i].reads[0]) || !is_inner(p_, c.writes[0])) continue;
-      const bool biased = c.reads.size() > 2;
-      if (!parts.empty() && !(follows(parts.back().weight.index, c.reads[1].index) &&
-                              (!biased || follows(parts.back().bias.index, c.reads[2].index))))
-        continue;
-      part q;
-      q.weight = c.reads[1];
-      q.gradient = {space::gradient, q.weight.index};
-      if (biased) q.bias = c.reads[2], q.bias_gradient = {space::gradient, q.bias.index};
-      q.made = c.writes[0];
-      q.width = c.call.sizes[2];
-      q.forward = j;
+      const node& n = p_.forward[j];
+      if (n.row != p_.forward[i].row || !(n["x"] == p_.forward[i]["x"].at) || !p_.is_inner(n["y"].at)) continue;
+      part q{.weight = n["w"].at.index, .made = n["y"].at, .width = n.size("out"), .forward = j};
+      if (n.is(ops::linear_bias)) q.bias = n["b"].at.index;
+      if (!parts.empty() && !(follows(parts.back().weight, q.weight) && (q.bias < 0 || follows(parts.back().bias, q.bias)))) continue;
       parts.push_back(q);
     }
     return parts;
   }
 
-  /// Whether a weight is used once: its gradient is written by one call.
-  bool is_used_once(const operand& gradient) const {
-    return std::count_if(p_.backward.begin(), p_.backward.end(), [&](const value_call& c) { return holds(c.writes, gradient); }) == 1;
+  /// Whether a parameter is used once: one node writes its gradient.
+  bool is_used_once(int parameter) const {
+    return std::count_if(p_.backward.begin(), p_.backward.end(), [&](const node& n) { return n.writes({space::gradient, parameter}); }) == 1;
   }
 
-  /// The backward calls of each part. False where they do not make a product of packed rows.
+  /// The backward nodes of each part. False where they do not make a product of packed rows.
   bool find_backward(std::vector<part>& parts) const {
-    const calls& list = p_.backward;
+    const nodes& list = p_.backward;
     for (part& q : parts) {
-      if (!is_used_once(q.gradient) || (q.bias.where == space::weight && !is_used_once(q.bias_gradient))) return false;
+      if (!is_used_once(q.weight) || (q.bias >= 0 && !is_used_once(q.bias))) return false;
       for (int i = 0; i < static_cast<int>(list.size()); ++i) {
-        const value_call& c = list[i];
-        if (c.call.function == "linear_dx" && c.reads[1] == q.weight) q.dx = i;
-        if (c.call.function == "linear_dw" && c.writes[0] == q.gradient) q.dw = i;
-        if (c.call.function == "bias_grad" && c.writes[0] == q.bias_gradient) q.db = i;
+        const node& n = list[i];
+        if (n.is(ops::linear_dx) && n["w"] == operand{space::weight, q.weight}) q.dx = i;
+        if (n.is(ops::linear_dw) && n["dw"] == operand{space::gradient, q.weight}) q.dw = i;
+        if (n.is(ops::bias_grad) && n["db"] == operand{space::gradient, q.bias}) q.db = i;
       }
       const part& first = parts.front();
-      const bool biased = q.bias.where == space::weight;
-      if (q.dw < 0 || (q.db < 0 && biased) || (q.dx < 0) != (first.dx < 0)) return false;
-      q.dy = list[q.dw].reads[0];
-      if (!is_inner(p_, q.dy) || (biased && !(list[q.db].reads[0] == q.dy))) return false;
-      if (q.dx >= 0 && !(list[q.dx].reads[0] == q.dy && list[q.dx].writes[0] == list[first.dx].writes[0])) return false;
+      if (q.dw < 0 || (q.db < 0 && q.bias >= 0) || (q.dx < 0) != (first.dx < 0)) return false;
+      q.dy = list[q.dw]["dy"].at;
+      if (!p_.is_inner(q.dy) || (q.bias >= 0 && !(list[q.db]["dy"] == q.dy))) return false;
+      if (q.dx >= 0 && !(list[q.dx]["dy"] == q.dy && list[q.dx]["dx"] == list[first.dx]["dx"].at)) return false;
     }
     return true;
   }
 
-  static bool takes_strides(const value_call& c) {
-    for (const char* f : {"rope", "rope_grad", "attention", "attention_grad", "swiglu", "swiglu_grad"})
-      if (c.call.function == f) return true;
-    return false;
-  }
-
-  /// Whether a value touches, besides the part's own products, only calls that take a stride.
-  bool strided(const operand& o, const part& q) const {
-    if (!is_inner(p_, o)) return false;
-    for (const calls* list : {&p_.forward, &p_.backward})
+  /// Whether a value touches, besides the part's own nodes, only ports that take a stride.
+  bool is_strided(const operand& o, const part& q) const {
+    if (!p_.is_inner(o)) return false;
+    for (const nodes* list : {&p_.forward, &p_.backward})
       for (int i = 0; i < static_cast<int>(list->size()); ++i) {
-        if (!mentions((*list)[i], o) || takes_strides((*list)[i])) continue;
         const bool own = list == &p_.forward ? i == q.forward : i == q.dx || i == q.dw || i == q.db;
-        if (!own) return false;
+        if (own) continue;
+        const node& n = (*list)[i];
+        for (std::size_t p = 0; p < n.ports.size(); ++p)
+          if (n.ports[p] == o && n.row->ports[p].shape.stride.empty()) return false;
       }
     return true;
   }
 
-  /// The values that are this part of the packed rows: rope turns in place.
-  std::vector<operand> forward_values(const part& q) const {
-    std::vector<operand> values{q.made};
-    for (const value_call& c : p_.forward)
-      if (c.call.function == "rope" && c.reads[0] == q.made) values.push_back(c.writes[0]);
-    return values;
+  /// The other side of a port that works on columns in place: of an output, the input that it may replace, and back.
+  static const port_use* in_place(const node& n, std::size_t p) {
+    const port& here = n.row->ports[p];
+    for (std::size_t q = 0; q < n.ports.size(); ++q) {
+      const port& other = n.row->ports[q];
+      const bool replaces = here.is_written() ? here.may_replace[0] == other.name : other.may_replace[0] == here.name;
+      if (replaces && !here.shape.stride.empty() && here.shape.stride == other.shape.stride) return &n.ports[q];
+    }
+    return nullptr;
   }
-  std::vector<operand> backward_values(const part& q) const {
-    std::vector<operand> values{q.dy};
-    for (const value_call& c : p_.backward)
-      if (c.call.function == "rope_grad" && c.writes[0] == q.dy) values.push_back(c.reads[0]);
-    return values;
+  /// The values that are this part of the packed rows: `made`, and what a node turns in place where no other needs it.
+  static std::vector<operand> values(const nodes& list, const operand& made, bool (port::*from)() const) {
+    std::vector<operand> out{made};
+    for (const node& n : list)
+      for (std::size_t p = 0; p < n.ports.size(); ++p)
+        if ((n.row->ports[p].*from)() && n.ports[p] == made)
+          if (const port_use* turned = in_place(n, p)) out.push_back(turned->at);
+    return out;
   }
+  std::vector<operand> forward_values(const part& q) const { return values(p_.forward, q.made, &port::is_read); }
+  std::vector<operand> backward_values(const part& q) const { return values(p_.backward, q.dy, &port::is_written); }
 
   bool all_take_strides(const std::vector<part>& parts) const {
     for (const part& q : parts) {
-      for (const operand& o : forward_values(q))
-        if (!strided(o, q)) return false;
-      for (const operand& o : backward_values(q))
-        if (!strided(o, q)) return false;
+      const std::vector<operand> forward = forward_values(q), backward = backward_values(q);
+      for (const auto* list : {&forward, &backward})
+        if (!std::all_of(list->begin(), list->end(), [&](const operand& o) { return is_strided(o, q); })) return false;
+      if (forward.size() > 2 || (forward.size() == 2 && p_.mentions(q.made) != 2)) return false;  // read as it was, too
     }
     return share_strides(parts);
   }
 
-  /// Whether the operands of a call that have one stride are parts all, or none: keys and values, gate and up.
+  /// Whether the operands of a node that have one stride are parts all, or none: keys and values, gate and up.
   bool share_strides(const std::vector<part>& parts) const {
     const auto is_part = [&](const operand& o) {
-      return std::any_of(parts.begin(), parts.end(), [&](const part& q) { return holds(forward_values(q), o); });
+      return std::any_of(parts.begin(), parts.end(), [&](const part& q) {
+        const std::vector<operand> forward = forward_values(q), backward = backward_values(q);
+        return std::find(forward.begin(), forward.end(), o) != forward.end() || std::find(backward.begin(), backward.end(), o) != backward.end();
+      });
     };
-    return std::all_of(p_.forward.begin(), p_.forward.end(), [&](const value_call& c) {
-      if (c.call.function == "attention") return is_part(c.reads[1]) == is_part(c.reads[2]);
-      if (c.call.function == "swiglu") return is_part(c.reads[0]) == is_part(c.reads[1]);
+    const auto agrees = [&](const node& n) {
+      for (std::size_t p = 0; p < n.ports.size(); ++p)
+        for (std::size_t q = 0; q < p; ++q)
+          if (!n.row->ports[p].shape.stride.empty() && n.row->ports[p].shape.stride == n.row->ports[q].shape.stride &&
+              is_part(n.ports[p].at) != is_part(n.ports[q].at))
+            return false;
       return true;
-    });
+    };
+    return std::all_of(p_.forward.begin(), p_.forward.end(), agrees) && std::all_of(p_.backward.begin(), p_.backward.end(), agrees);
   }
 
   void replace(const operand& from, const operand& to) {
-    for (calls* list : {&p_.forward, &p_.backward})
-      for (value_call& c : *list)
-        for (auto* side : {&c.reads, &c.writes})
-          for (operand& o : *side)
-            if (o == from) o = to;
+    for (nodes* list : {&p_.forward, &p_.backward})
+      for (node& n : *list)
+        for (port_use& u : n.ports)
+          if (u == from) u.at = to;
   }
 
   void pack(const std::vector<part>& parts) {
@@ -153,14 +155,14 @@ class packer {
     extent whole;
     std::size_t bytes = 0, gradient_bytes = 0;
     for (const part& q : parts) {
-      name += (name.empty() ? "" : "_") + parameters_[q.weight.index].name;
+      name += (name.empty() ? "" : "_") + parameters_[q.weight].name;
       whole.value += q.width.value;
       bytes += p_.bytes[q.made.index];
       gradient_bytes += p_.bytes[q.dy.index];
     }
     whole.text = p_.scope.take(name);
     p_.constants.push_back({whole.text, whole.value});
-    const std::string shape = p_.forward[parts[0].forward].call.sizes[0].text + " x " + whole.text;
+    const std::string shape = p_.forward[parts[0].forward].size("tokens").text + " x " + whole.text;
     const int made = p_.add_value(name + "_out", shape, bytes), gradient = p_.add_value("d_" + name + "_out", shape, gradient_bytes);
 
     std::size_t offset = 0;
@@ -170,109 +172,75 @@ class packer {
       for (const operand& o : backward) replace(o, {space::temp, gradient, offset});
       offset += q.width.value * runtime::size_of(type_);
     }
-    set_strides(made, gradient, whole);
+    for (nodes* list : {&p_.forward, &p_.backward})
+      for (node& n : *list)
+        for (port_use& u : n.ports)
+          if (u.at.where == space::temp && (u.at.index == made || u.at.index == gradient)) u.shape.stride = whole;
     join_products(parts, made, gradient, whole);
-    join_ropes(p_.forward, "rope", made);
-    join_ropes(p_.backward, "rope_grad", gradient);
+    join_ropes(p_.forward, ops::rope, made);
+    join_ropes(p_.backward, ops::rope_grad, gradient);
   }
 
-  void set_strides(int made, int gradient, const extent& whole) {
-    const auto packed = [&](const operand& o) { return o.where == space::temp && (o.index == made || o.index == gradient); };
-    for (calls* list : {&p_.forward, &p_.backward})
-      for (value_call& c : *list) {
-        const std::string& f = c.call.function;
-        std::vector<extent>& sizes = c.call.sizes;
-        const bool forward = list == &p_.forward;
-        if ((f == "rope" || f == "rope_grad") && packed(c.reads[0])) {
-          sizes.back() = whole;
-          c.in_place.clear();
-        } else if ((f == "swiglu" || f == "swiglu_grad") && packed(c.reads[forward ? 0 : 1])) {
-          sizes.back() = whole;
-        } else if (f == "attention" || f == "attention_grad") {
-          const std::size_t q = forward ? 0 : 1;
-          if (packed(c.reads[q])) sizes[5] = whole;
-          if (packed(c.reads[q + 1])) sizes[6] = whole;
-        }
-      }
+  /// A port of all parts: the first's parameter, of which the others' are continuations; or the packed rows.
+  static void join_parameters(port_use& u, space where, const std::vector<part>& parts, int part::*which, const extent& whole) {
+    u.at = {where, parts.front().*which};
+    for (std::size_t i = 1; i < parts.size(); ++i) u.rest.push_back({where, parts[i].*which});
+    u.shape.dims[0] = {whole, {1, ""}, {0, "0"}};
   }
-
-  /// The weights, biases and gradients of the later parts, as continuations of the first's.
-  static void append(std::vector<operand>& list, const std::vector<part>& parts, operand part::*which) {
-    for (std::size_t i = 1; i < parts.size(); ++i) {
-      list.push_back(parts[i].*which);
-      list.back().implied = true;
-    }
+  static void widen(port_use& u, int value, const extent& whole) {
+    u.at = {space::temp, value};
+    u.shape.dims[1] = {whole, {1, ""}, {0, "0"}};
   }
 
   void join_products(const std::vector<part>& parts, int made, int gradient, const extent& whole) {
     const part& first = parts.front();
-    const operand rows{space::temp, made}, dy{space::temp, gradient};
-    const bool biased = first.bias.where == space::weight;
-    value_call& linear = p_.forward[first.forward];
-    linear.writes = {rows};
-    linear.reads = {linear.reads[0], first.weight};
-    append(linear.reads, parts, &part::weight);
-    if (biased) {
-      linear.reads.push_back(first.bias);
-      append(linear.reads, parts, &part::bias);
-    }
-    linear.call.sizes[2] = whole;
-    for (std::size_t i = parts.size(); i-- > 1;) erase(p_.forward, parts[i].forward);
+    node& linear = p_.forward[first.forward];
+    widen(linear["y"], made, whole);
+    join_parameters(linear["w"], space::weight, parts, &part::weight, whole);
+    if (first.bias >= 0) join_parameters(linear["b"], space::weight, parts, &part::bias, whole);
+    for (std::size_t i = parts.size(); i-- > 1;) p_.forward.erase(p_.forward.begin() + parts[i].forward);
 
-    // Each joined call stands where the last of its parts stood; the sum overwrites if the first of them did.
+    // Each joined node stands where the last of its parts stood; the sum overwrites if the first of them did.
     std::vector<int> gone;
-    const auto join = [&](int part::*which) -> value_call& {
+    const auto join = [&](int part::*which) -> node& {
       int last = -1, earliest = static_cast<int>(p_.backward.size());
       for (const part& q : parts) last = std::max(last, q.*which), earliest = std::min(earliest, q.*which);
       for (const part& q : parts)
         if (q.*which != last) gone.push_back(q.*which);
-      value_call& c = p_.backward[last];
-      c.call.accumulate = p_.backward[earliest].call.accumulate;
-      c.reads[0] = dy;
-      return c;
+      node& n = p_.backward[last];
+      n.accumulate = p_.backward[earliest].accumulate;
+      widen(n["dy"], gradient, whole);
+      return n;
     };
-    value_call& dw = join(&part::dw);
-    dw.writes = {first.gradient};
-    append(dw.writes, parts, &part::gradient);
-    dw.call.sizes[2] = whole;
-    if (first.dx >= 0) {
-      value_call& dx = join(&part::dx);
-      dx.reads = {dy, first.weight};
-      append(dx.reads, parts, &part::weight);
-      dx.call.sizes[2] = whole;
-    }
-    if (biased) {
-      value_call& db = join(&part::db);
-      db.writes = {first.bias_gradient};
-      append(db.writes, parts, &part::bias_gradient);
-      db.call.sizes[1] = whole;
-    }
+    join_parameters(join(&part::dw)["dw"], space::gradient, parts, &part::weight, whole);
+    if (first.dx >= 0) join_parameters(join(&part::dx)["w"], space::weight, parts, &part::weight, whole);
+    if (first.bias >= 0) join_parameters(join(&part::db)["db"], space::gradient, parts, &part::bias, whole);
     std::sort(gone.begin(), gone.end());
-    while (!gone.empty()) erase(p_.backward, gone.back()), gone.pop_back();
+    while (!gone.empty()) p_.backward.erase(p_.backward.begin() + gone.back()), gone.pop_back();
   }
 
-  /// Ropes of neighbouring columns in one call, where the last of them stood.
-  void join_ropes(calls& list, std::string_view function, int packed) const {
-    const auto is_rope = [&](const value_call& c) { return c.call.function == function && c.reads[0].where == space::temp && c.reads[0].index == packed; };
+  /// Ropes of neighbouring columns in one node, where the last of them stood.
+  void join_ropes(nodes& list, const op_row& row, int packed) const {
+    const auto is_rope = [&](const node& n) { return n.is(row) && n.ports[1].at.where == space::temp && n.ports[1].at.index == packed; };
     for (int i = 0; i < static_cast<int>(list.size()); ++i) {
       if (!is_rope(list[i])) continue;
       for (int j = i + 1; j < static_cast<int>(list.size()); ++j) {
-        if (!is_rope(list[j]) || list[i].reads[1] != list[j].reads[1]) continue;  // of other tables
-        const bool ordered = list[i].reads[0].offset < list[j].reads[0].offset;
-        const value_call &low = ordered ? list[i] : list[j], &high = ordered ? list[j] : list[i];
-        const extent heads = low.call.sizes[1];
-        if (low.reads[0].offset + heads.value * low.call.sizes[2].value * runtime::size_of(type_) != high.reads[0].offset) continue;
-        value_call joined = low;
-        joined.call.sizes[1] = {heads.value + high.call.sizes[1].value, heads.text + " + " + high.call.sizes[1].text};
+        if (!is_rope(list[j]) || !(list[i]["table"] == list[j]["table"].at)) continue;
+        const bool ordered = list[i].ports[1].at.offset < list[j].ports[1].at.offset;
+        const node &low = ordered ? list[i] : list[j], &high = ordered ? list[j] : list[i];
+        const extent heads = low.size("heads"), more = high.size("heads");
+        if (low.ports[1].at.offset + heads.value * low.size("dim").value * runtime::size_of(type_) != high.ports[1].at.offset) continue;
+        node joined = low;
+        for (port_use* u : {&joined.ports[0], &joined.ports[1]}) u->shape.dims[1].count = {heads.value + more.value, heads.text + " + " + more.text};
         list[j] = joined;
-        erase(list, i);
+        list.erase(list.begin() + i);
         --i;
         break;
       }
     }
   }
 
-  value_program& p_;
+  layer_program& p_;
   const std::vector<layer_parameter>& parameters_;
   const group_layout placed_;
   const dtype type_;
@@ -280,7 +248,7 @@ class packer {
 
 }  // namespace
 
-void pack_linears(value_program& p, const std::vector<layer_parameter>& parameters, dtype type) {
+void pack_linears(layer_program& p, const std::vector<layer_parameter>& parameters, dtype type) {
   packer(p, parameters, type).run();
 }
 

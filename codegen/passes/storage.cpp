@@ -7,20 +7,20 @@
 #include <set>
 #include <stdexcept>
 
-#include "kernels.hpp"
+#include "node.hpp"
 
 namespace rankc::codegen {
 
 namespace {
 
-struct use {
+struct life {
   int first_forward = -1, last_forward = -1, first_backward = -1, last_backward = -1;
   bool for_input = false, for_weights = false;  // in either half of backward
 };
 
 class storage {
  public:
-  storage(value_program p, bool splits) : p_(std::move(p)), splits_(splits) {}
+  storage(layer_program p, target t, bool splits) : p_(std::move(p)), target_(t), splits_(splits) {}
 
   body run() {
     out_.constants = p_.constants;
@@ -38,20 +38,20 @@ class storage {
 
  private:
   void count_uses() {
-    uses_.assign(p_.alias.size(), {});
-    auto walk = [&](const std::vector<value_call>& list, int use::*first, int use::*last, bool backward) {
+    lives_.assign(p_.alias.size(), {});
+    auto walk = [&](const nodes& list, int life::*first, int life::*last, bool backward) {
       for (std::size_t i = 0; i < list.size(); ++i)
-        for (const auto* side : {&list[i].writes, &list[i].reads})
-          for (const operand& o : *side) {
-            if (o.where != space::temp) continue;
-            use& u = uses_[root(o.index)];
-            if (u.*first < 0) u.*first = static_cast<int>(i);
-            u.*last = static_cast<int>(i);
-            if (backward) (list[i].call.for_weights ? u.for_weights : u.for_input) = true;
-          }
+        for (std::size_t p = 0; p < list[i].ports.size(); ++p) {
+          const operand& o = list[i].ports[p].at;
+          if (o.where != space::temp || list[i].row->ports[p].as == use::scratch) continue;
+          life& u = lives_[root(o.index)];
+          if (u.*first < 0) u.*first = static_cast<int>(i);
+          u.*last = static_cast<int>(i);
+          if (backward) (list[i].for_weights ? u.for_weights : u.for_input) = true;
+        }
     };
-    walk(p_.forward, &use::first_forward, &use::last_forward, false);
-    walk(p_.backward, &use::first_backward, &use::last_backward, true);
+    walk(p_.forward, &life::first_forward, &life::last_forward, false);
+    walk(p_.backward, &life::first_backward, &life::last_backward, true);
   }
 
   void classify() {
@@ -59,8 +59,8 @@ class storage {
     for (std::size_t i = 0; i < shared_.size(); ++i) shared_[i] = static_cast<int>(i);
     count_uses();
     where_.assign(p_.alias.size(), space::temp);
-    for (std::size_t v = 0; v < uses_.size(); ++v)
-      if ((uses_[v].first_forward >= 0 && uses_[v].first_backward >= 0) || (uses_[v].for_input && uses_[v].for_weights))
+    for (std::size_t v = 0; v < lives_.size(); ++v)
+      if ((lives_[v].first_forward >= 0 && lives_[v].first_backward >= 0) || (lives_[v].for_input && lives_[v].for_weights))
         where_[v] = space::saved;
     if (p_.x >= 0) {
       where_[p_.x] = space::x;
@@ -80,14 +80,22 @@ class storage {
     return v;
   }
 
-  /// Where a call may write over an input that nothing needs afterwards, let it.
-  void share_in_place(std::vector<value_call>& list, bool forward) {
+  /// Ports (output, input) of which the first may lie where the second does.
+  static std::vector<std::pair<std::size_t, std::size_t>> may_replace(const node& n) {
+    std::vector<std::pair<std::size_t, std::size_t>> pairs;
+    for (std::size_t p = 0; p < n.ports.size(); ++p)
+      for (std::string_view name : n.row->ports[p].may_replace)
+        if (!name.empty()) pairs.emplace_back(p, n.row->find(name));
+    return pairs;
+  }
+  /// Where a node may write over an input that nothing needs afterwards, let it.
+  void share_in_place(const nodes& list, bool forward) {
     for (std::size_t i = 0; i < list.size(); ++i)
-      for (auto [out, in] : list[i].in_place) {
-        const operand &o = list[i].writes[out], &n = list[i].reads[in];
+      for (const auto& [out, in] : may_replace(list[i])) {
+        const operand &o = list[i].ports[out].at, &n = list[i].ports[in].at;
         if (o.where != space::temp || n.where != space::temp) continue;
         const int to = root(o.index), from = root(n.index);
-        const use &a = uses_[to], &b = uses_[from];
+        const life &a = lives_[to], &b = lives_[from];
         const bool dies_here = (forward ? b.last_forward : b.last_backward) == static_cast<int>(i);
         const bool starts_here = (forward ? a.first_forward : a.first_backward) == static_cast<int>(i);
         if (to == from || !dies_here || !starts_here || p_.bytes[to] != p_.bytes[from]) continue;
@@ -107,7 +115,7 @@ class storage {
   void make_buffers() {
     index_.assign(shared_.size(), -1);
     for (std::size_t v = 0; v < shared_.size(); ++v) {
-      const use& u = uses_[v];
+      const life& u = lives_[v];
       if (root(static_cast<int>(v)) != static_cast<int>(v) || (u.first_forward < 0 && u.first_backward < 0)) continue;
       if (where_[v] != space::saved && where_[v] != space::temp) continue;
       index_[v] = static_cast<int>(out_.buffers.size());
@@ -119,8 +127,8 @@ class storage {
     }
   }
 
-  /// The calls with their operands in storage, and the temporaries of the list placed in the workspace.
-  std::vector<kernel> finish(std::vector<value_call>& list, std::size_t& temp_bytes) {
+  /// The nodes as kernels with their operands in storage, and the temporaries of the list placed in the workspace.
+  std::vector<kernel> finish(const nodes& list, std::size_t& temp_bytes) {
     std::vector<kernel> done;
     std::vector<lifetime> lives;
     std::vector<int> of_buffer;
@@ -134,33 +142,47 @@ class storage {
       }
     };
     for (std::size_t i = 0; i < list.size(); ++i) {
-      value_call& c = list[i];
-      for (auto* side : {&c.writes, &c.reads})
-        for (operand& o : *side) {
-          if (o.where != space::temp) continue;
-          const int v = root(o.index);
-          o.where = where_[v];
-          o.index = index_[v] < 0 ? 0 : index_[v];
+      kernel& k = done.emplace_back(call_of(list[i]));
+      for (const auto* side : {&k.writes, &k.reads})
+        for (const operand& o : *side)
           if (o.where == space::temp) live(o.index, static_cast<int>(i));
-        }
-      if (c.scratch_bytes) {
-        c.writes.push_back({space::temp, static_cast<int>(out_.buffers.size())});
-        out_.buffers.push_back({p_.scope.take(c.call.function + "_scratch"), c.scratch_bytes, "scores", 0});
-        live(c.writes.back().index, static_cast<int>(i));
-      }
-      c.call.writes = c.writes;
-      c.call.reads = c.reads;
-      done.push_back(c.call);
     }
     temp_bytes = place_intervals(lives);
     for (std::size_t i = 0; i < lives.size(); ++i) out_.buffers[of_buffer[i]].offset = lives[i].offset;
     return done;
   }
 
-  value_program p_;
+  kernel call_of(const node& n) {
+    kernel k{.row = n.row, .function = std::string(kernel_of(*n.row, target_).name), .writes = {}, .reads = {}, .sizes = sizes_of(n, target_),
+             .accumulate = n.accumulate, .collective_ = n.collective_, .wide = n.wide, .for_weights = n.for_weights};
+    for (std::size_t p = 0; p < n.ports.size(); ++p) {
+      std::vector<operand>& side = n.row->ports[p].is_read() ? k.reads : k.writes;
+      if (n.row->ports[p].as == use::scratch) {
+        side.push_back({space::temp, static_cast<int>(out_.buffers.size())});
+        out_.buffers.push_back({p_.scope.take(std::string(n.row->name) + "_scratch"), n.scratch_bytes, "scores", 0});
+        continue;
+      }
+      side.push_back(stored(n.ports[p].at));
+      for (operand more : n.ports[p].rest) {
+        more.implied = true;
+        side.push_back(more);
+      }
+    }
+    return k;
+  }
+  operand stored(operand o) const {
+    if (o.where != space::temp) return o;
+    const int v = root(o.index);
+    o.where = where_[v];
+    o.index = index_[v] < 0 ? 0 : index_[v];
+    return o;
+  }
+
+  layer_program p_;
+  const target target_;
   const bool splits_;
   body out_;
-  std::vector<use> uses_;
+  std::vector<life> lives_;
   std::vector<space> where_;
   std::vector<int> shared_, index_;
 };
@@ -200,16 +222,14 @@ std::vector<layer_parameter> local_parameters(const layer_kind& layer, const pla
 
 body lower_layer(const layer_kind& layer, const std::string& name, const plan_data& plan, dtype type, target target, bool splits) {
   std::vector<layer_parameter> parameters = local_parameters(layer, plan);
-  value_program p = select_kernels(layer, name, parameters, plan, type, target);
+  layer_program p = select_nodes(layer, name, parameters, plan, type, target);
   if (splits) split_backward(p);
-  fuse_gradient_sums(p);
-  if (target == target::cuda) {
-    fuse_linear_bias(p);
-    pack_linears(p, parameters, type);
-    fuse_kernels(p, parameters);
-  }
+  add_in_place(p);
+  fuse_forward(p, parameters, target);
+  if (target == target::cuda) pack_linears(p, parameters, type);
+  fuse_backward(p, parameters, target);
   if (plan.actions.inference) p.backward.clear();
-  body b = storage(std::move(p), splits).run();
+  body b = storage(std::move(p), target, splits).run();
   b.name = name;
   b.parameters = std::move(parameters);
   return b;

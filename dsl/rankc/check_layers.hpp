@@ -176,22 +176,22 @@ constexpr void check_vocabulary(report& out, const trace& t, std::string_view la
   };
   for (std::size_t i = 0; i < t.forward_ops; ++i) {
     const op& o = t.ops[i];
-    if (o.kind == &ops::embedding && t.weights[o.weight[0]].holds.shape[0].size < used)
-      refuse_rows("the embedding", t.weights[o.weight[0]].holds.shape[0]);
+    if (o.kind == &ops::embedding && t.values[o.in[1]].shape[0].size < used)
+      refuse_rows("the embedding", t.values[o.in[1]].shape[0]);
     if (o.kind == &ops::exp_sums && t.values[o.in[0]].shape[1].size < used)
       refuse_rows("the loss", t.values[o.in[0]].shape[1]);
   }
 }
 
-/// RC225: an op of a user's own has no kernel yet.
+/// RC225: an op whose row lacks what lowering asks of it.
 constexpr void check_kernels(report& out, const trace& t) {
+  std::vector<const op_row*> seen;
   for (const op& o : t.ops) {
-    if (ops::has_kernel(o.kind)) continue;
+    if (std::find(seen.begin(), seen.end(), o.kind) != seen.end()) continue;
+    seen.push_back(o.kind);
     complaint c{o.kind->name, {}, o.from};
-    c.begin() << "it is no op of rankc's, and this version has kernels for those alone; write it in ops of "
-                 "rankc/typed/ops.hpp";
-    refuse(out, 225) << c.text.view();
-    return;
+    ops::check_row(c, *o.kind, ops::is_known(*o.kind));
+    if (c.said) refuse(out, 225) << c.text.view();
   }
 }
 
@@ -209,7 +209,7 @@ constexpr void check_data_parallel(report& out, const trace& t, const parallel_d
                      << "its tokens";
   }
   for (const op& o : t.ops) {
-    if (o.over != dp || !ops::is_conversion(o.kind)) continue;
+    if (o.over != dp || o.kind->converts == conversion::none) continue;
     complaint c{o.kind->name, {}, o.from};
     c.begin() << "a conversion over dp_replicate inside a layer is not lowered in this version: set dp_replicate=1";
     refuse(out, 226) << c.text.view();

@@ -12,15 +12,8 @@ namespace rankc {
 /// Units: per token. Source: PaLM (Chowdhery et al. 2022), appendix B.
 constexpr double forward_flops(const trace& layer) {
   double total = 0;
-  for (std::size_t i = 0; i < layer.forward_ops; ++i) {
-    const op& o = layer.ops[i];
-    if (o.kind->name == "linear") {
-      const type& w = layer.weights[o.weight[0]].holds;
-      total += 2.0 * w.shape[0].size * w.shape[1].size;
-    } else if (o.kind->name == "attention") {
-      total += 4.0 * layer.values[o.in[0]].shape[1].size * o.with.seq;
-    }
-  }
+  for (std::size_t i = 0; i < layer.forward_ops; ++i)
+    total += layer.ops[i].kind->flops(sizes_of(layer, layer.ops[i])) / layer.values[layer.input].shape[0].size;
   return total;
 }
 

@@ -49,7 +49,7 @@ for compiler in "$@"; do
   printf '%-48s %8s %8s\n' "$compiler" 'user s' 'MB'
   for source in "$work"/*.cpp; do
     for _ in 1 2 3; do
-      /usr/bin/time -f '%U %M' "$compiler" -std=c++20 "$limit" -I"$root/dsl" -fsyntax-only "$source" 2>&1
+      /usr/bin/time -f '%U %M' "$compiler" -std=c++20 "$limit" -I"$root/dsl" -I"$root/runtime" -fsyntax-only "$source" 2>&1
     done | sort -n | head -n 1 | while read -r seconds kilobytes; do
       printf '%-48s %8s %8s\n' "$(basename "$source" .cpp)" "$seconds" $((kilobytes / 1024))
     done

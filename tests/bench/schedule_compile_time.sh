@@ -32,7 +32,7 @@ constexpr bool sound() {
 }
 static_assert(sound());
 PROOF
-        /usr/bin/time -f '%U %M' "$compiler" -std=c++20 "$limit" -I"$root/dsl" -fsyntax-only "$work/proof.cpp" 2>&1 |
+        /usr/bin/time -f '%U %M' "$compiler" -std=c++20 "$limit" -I"$root/dsl" -I"$root/runtime" -fsyntax-only "$work/proof.cpp" 2>&1 |
           while read -r seconds kilobytes; do
             printf '%-48s %8s %8s\n' "$name, $pp x 512$asked" "$seconds" $((kilobytes / 1024))
           done

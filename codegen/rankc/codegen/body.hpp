@@ -60,6 +60,7 @@ enum class accumulation { none, overwrite, add, after_first };  // after_first: 
 
 /// One call in a layer's body. Operands are printed outputs first, as the kernels take them.
 struct kernel {
+  const op_row* row = nullptr;
   std::string function;
   std::vector<operand> writes, reads;
   std::vector<extent> sizes;

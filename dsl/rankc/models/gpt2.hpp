@@ -12,8 +12,8 @@ struct embedding {
   static constexpr std::string_view name = "embedding";
   dim vocab, hidden;
   constexpr value forward(trace& t, value ids, const layer_context& c) const {
-    weight table = t.parameter("wte", {vocab, hidden}, {{axis::tp, "vocab"}}, initial::normal, 0.02);
-    weight positions = t.parameter("wpe", {dim{"positions", c.seq}, hidden}, {}, initial::normal, 0.02);
+    value table = t.parameter("wte", {vocab, hidden}, {{axis::tp, "vocab"}}, initial::normal, 0.02);
+    value positions = t.parameter("wpe", {dim{"positions", c.seq}, hidden}, {}, initial::normal, 0.02);
     return position(leave_tp(rankc::embedding(ids, table), c), positions, c.seq);
   }
 };
@@ -35,18 +35,18 @@ struct block {
 
  private:
   constexpr value norm(trace& t, value x, std::string_view gain, std::string_view shift) const {
-    weight g = t.parameter(gain, {hidden}, {}, initial::ones);
-    weight b = t.parameter(shift, {hidden}, {}, initial::zeros);
+    value g = t.parameter(gain, {hidden}, {}, initial::ones);
+    value b = t.parameter(shift, {hidden}, {}, initial::zeros);
     return layer_norm(x, g, b);
   }
   constexpr value column(trace& t, value x, std::string_view name, std::string_view shift, dim out) const {
-    weight w = t.parameter(name, {out, hidden}, {{axis::tp, out.name}}, initial::normal, 0.02);
-    weight b = t.parameter(shift, {out}, {{axis::tp, out.name}}, initial::zeros);
+    value w = t.parameter(name, {out, hidden}, {{axis::tp, out.name}}, initial::normal, 0.02);
+    value b = t.parameter(shift, {out}, {{axis::tp, out.name}}, initial::zeros);
     return bias(linear(x, w), b);
   }
   constexpr value row(trace& t, value x, std::string_view name, std::string_view shift, dim in, const layer_context& c) const {
-    weight w = t.parameter(name, {hidden, in}, {{axis::tp, in.name}}, initial::normal, residual_std(layers));
-    weight b = t.parameter(shift, {hidden}, {}, initial::zeros);
+    value w = t.parameter(name, {hidden, in}, {{axis::tp, in.name}}, initial::normal, residual_std(layers));
+    value b = t.parameter(shift, {hidden}, {}, initial::zeros);
     return bias(leave_tp(linear(x, w), c), b);
   }
 };
@@ -56,9 +56,9 @@ struct head {
   dim vocab, hidden;
   bool tied;
   constexpr value forward(trace& t, value x, const layer_context& c) const {
-    weight gain = t.parameter("norm", {hidden}, {}, initial::ones);
-    weight shift = t.parameter("norm.bias", {hidden}, {}, initial::zeros);
-    weight out = tied ? t.tied("wte", {vocab, hidden}, {{axis::tp, "vocab"}})
+    value gain = t.parameter("norm", {hidden}, {}, initial::ones);
+    value shift = t.parameter("norm.bias", {hidden}, {}, initial::zeros);
+    value out = tied ? t.tied("wte", {vocab, hidden}, {{axis::tp, "vocab"}})
                       : t.parameter("lm_head", {vocab, hidden}, {{axis::tp, "vocab"}}, initial::normal, 0.02);
     value logits = linear(enter_tp(layer_norm(x, gain, shift), c), out);
     return cross_entropy(logits, c.targets, axis::tp, c.loss_scale);

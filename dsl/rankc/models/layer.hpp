@@ -5,7 +5,7 @@
 // models before it is traced. A layer that stands alone may take a parameter of an earlier one: `t.tied("wte", ...)`.
 #pragma once
 #include <rankc/rules/setting.hpp>
-#include <rankc/typed/ops.hpp>
+#include <rankc/ops.hpp>
 
 #include <boost/hana/tuple.hpp>
 

@@ -13,7 +13,7 @@ struct embedding {
   static constexpr std::string_view name = "embedding";
   dim vocab, hidden;
   constexpr value forward(trace& t, value ids, const layer_context& c) const {
-    weight table = t.parameter("wte", {vocab, hidden}, {{axis::tp, "vocab"}}, initial::normal, 0.02);
+    value table = t.parameter("wte", {vocab, hidden}, {{axis::tp, "vocab"}}, initial::normal, 0.02);
     return leave_tp(rankc::embedding(ids, table), c);
   }
 };
@@ -50,8 +50,8 @@ struct head {
   dim vocab, hidden;
   bool tied;
   constexpr value forward(trace& t, value x, const layer_context& c) const {
-    weight gain = t.parameter("norm", {hidden}, {}, initial::ones);
-    weight out = tied ? t.tied("wte", {vocab, hidden}, {{axis::tp, "vocab"}})
+    value gain = t.parameter("norm", {hidden}, {}, initial::ones);
+    value out = tied ? t.tied("wte", {vocab, hidden}, {{axis::tp, "vocab"}})
                       : t.parameter("lm_head", {vocab, hidden}, {{axis::tp, "vocab"}}, initial::normal, 0.02);
     value logits = linear(enter_tp(rms_norm(x, gain), c), out);
     return cross_entropy(logits, c.targets, axis::tp, c.loss_scale);

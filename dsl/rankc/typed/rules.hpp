@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The typing rules, axis by axis: from the placements of an op's operands to the placement of its result, or a
-// complaint. Backward ops go through rules of the same kind, so that a wrong dual is found as well.
+// The typing rules, axis by axis: from the placements of an op's operands to the placements of its results, or a
+// complaint. Backward ops go through rules of the same kind, so that a wrong dual is found as well. Their first operand is
+// the gradient.
 #pragma once
 #include <rankc/typed/trace.hpp>
 
@@ -37,13 +38,12 @@ constexpr void whole_sequences(complaint& c, std::string_view who, const type& x
 }
 
 /// An elementwise function of one value. A linear one may meet a pending sum.
-constexpr auto elementwise(bool linear) {
-  return [linear](complaint& c, types in, type* out) {
-    out[0] = in[0];
-    if (!rows(c, "the value", in[0])) return;
-    for (axis a : axes)
-      if (in[0][a] == P && !linear) c.found(a, "the value", in[0], any_but_pending, reduce_first);
-  };
+template <bool Linear>
+constexpr void elementwise(complaint& c, types in, type* out, const op&) {
+  out[0] = in[0];
+  if (!rows(c, "the value", in[0])) return;
+  for (axis a : axes)
+    if (in[0][a] == P && !Linear) c.found(a, "the value", in[0], any_but_pending, reduce_first);
 }
 
 /// The placement of a + b over one axis.
@@ -61,7 +61,7 @@ constexpr placement sum_over(complaint& c, axis a, const type& x, const type& y)
                               : "shard both along the same dim, or neither");
   return p;
 }
-constexpr void sum(complaint& c, types in, type* out) {
+constexpr void sum(complaint& c, types in, type* out, const op&) {
   out[0] = in[0];
   if (!rows(c, "the left operand", in[0]) || !rows(c, "the right operand", in[1])) return;
   for (axis a : axes) out[0][a] = sum_over(c, a, in[0], in[1]);
@@ -82,10 +82,12 @@ constexpr placement linear_in(complaint& c, axis a, const type& g, types held) {
   }
   return g[a];
 }
-/// Result 0 has the shape of the last input, the gradient; the others are held.
-constexpr void gradient_of_elementwise(complaint& c, types in, type* out) {
-  out[0] = in.back();
-  for (axis a : axes) out[0][a] = linear_in(c, a, in.back(), in.first(in.size() - 1));
+/// Every result is like the gradient; the other operands are held.
+constexpr void gradient_of_elementwise(complaint& c, types in, type* out, const op& o) {
+  for (int j = 0; j < o.kind->count(true); ++j) {
+    out[j] = in[0];
+    for (axis a : axes) out[j][a] = linear_in(c, a, in[0], in.subspan(1));
+  }
 }
 
 /// y[tokens, out] = x[tokens, in] w[out, in]^T
@@ -132,14 +134,17 @@ constexpr placement outer(complaint& c, const type& x, const type& g, axis a) {
   return c.found(a, "the gradient", g, "what belongs to the saved value's placement", "check the op's dual");
 }
 
-/// The gradient of a per-feature weight: a sum of dy, or of dy times something held, over tokens.
-constexpr placement over_tokens(const type& g, axis a) {
-  return g[a].k != placement::V ? g[a] : g[a].along == g.last() ? V(0) : P;
+/// Gradients of per-feature weights: sums of dy, or of dy times something held, over tokens.
+constexpr void over_tokens(complaint&, types in, type* out, const op& o) {
+  const type& g = in[0];
+  for (int j = 0; j < o.kind->count(true); ++j)
+    for (axis a : axes) out[j][a] = g[a].k != placement::V ? g[a] : g[a].along == g.last() ? V(0) : P;
 }
 
 /// A row is normalised as a whole; gain and shift are the same on every rank.
-constexpr void norm(complaint& c, types in, types gain_and_shift, type* out) {
+constexpr void norm(complaint& c, types in, type* out, const op&) {
   const type& x = in[0];
+  const types gain_and_shift = in.subspan(1);
   if (!rows(c, "the value", x)) return;
   out[0] = out[1] = x;
   out[1].shape[1] = dim{"statistics", 2};
@@ -153,9 +158,14 @@ constexpr void norm(complaint& c, types in, types gain_and_shift, type* out) {
   }
   for (const type& w : gain_and_shift) per_feature(c, x, w);
 }
+/// Of dy, x and the statistics; the gain is on every rank.
+constexpr void norm_gradient(complaint& c, types in, type* out, const op&) {
+  out[0] = in[0];
+  for (axis a : axes) out[0][a] = linear_in(c, a, in[0], in.subspan(1, 2));
+}
 
 /// Rotary positions: pairs of elements of each head are turned, by the place of the token in its sequence.
-constexpr void rope(complaint& c, types in, type* out) {
+constexpr void rope(complaint& c, types in, type* out, const op&) {
   out[0] = in[0];
   if (!rows(c, "the value", in[0])) return;
   whole_sequences(c, "the value", in[0]);
@@ -166,7 +176,7 @@ constexpr void rope(complaint& c, types in, type* out) {
 }
 
 /// q, k, v to the attention output and its log-sum-exp. Heads may be sharded, sequences may be distributed whole.
-constexpr void attention(complaint& c, types in, type* out) {
+constexpr void attention(complaint& c, types in, type* out, const op&) {
   constexpr std::string_view who[]{"q", "k", "v"};
   for (int i = 0; i < 3; ++i)
     if (!rows(c, who[i], in[i])) return;
@@ -191,12 +201,12 @@ constexpr void attention(complaint& c, types in, type* out) {
               << "and their number in k to divide that in q";
 }
 /// Gradients of q, k, v: linear in dout; keys that were replicated while queries are sharded get partial sums.
-constexpr void attention_gradient(complaint& c, types in, type* out) {
-  const type& g = in.back();
+constexpr void attention_gradient(complaint& c, types in, type* out, const op&) {
+  const type &g = in[0], &query = in[1];
   for (int i = 0; i < 3; ++i) {
-    out[i] = in[i];
+    out[i] = in[1 + i];
     for (axis a : axes) {
-      const placement q = in[0][a], p = in[i][a];
+      const placement q = query[a], p = in[1 + i][a];
       if (g[a] != q && !(q == R && g[a] == P))
         c.found(a, "the gradient", g, "what belongs to q's placement", "check the op's dual");
       out[i][a] = p == R && (q.k == placement::V || g[a] == P) ? P : g[a];
@@ -205,7 +215,8 @@ constexpr void attention_gradient(complaint& c, types in, type* out) {
 }
 
 /// Rows of a table: a sharded table gives a pending sum, since each rank has only some rows.
-constexpr void embedding(complaint& c, types in, const type& table, type* out) {
+constexpr void embedding(complaint& c, types in, type* out, const op&) {
+  const type& table = in[1];
   if (in[0].holds != element::index) {
     complaint::put_shape(c.begin() << "the value is ", in[0]);
     c.text << "; expected token ids, (tokens)";
@@ -220,13 +231,16 @@ constexpr void embedding(complaint& c, types in, const type& table, type* out) {
     if (table[a] == V(0)) out[0][a] = in[0][a] == I ? P : c.found(a, "ids", in[0], "the same on every rank", "all_gather them first");
   }
 }
-constexpr placement embedding_gradient(complaint& c, const type& g, const type& table, axis a) {
-  if (table[a] == V(0)) return g[a] == R ? V(0) : c.found(a, "the gradient", g, "replicated (R)", "check the op's dual");
-  return g[a].k == placement::V ? P : g[a];
+constexpr void embedding_gradient(complaint& c, types in, type* out, const op&) {
+  const type &g = in[0], table = out[0];
+  for (axis a : axes)
+    if (table[a] != V(0)) out[0][a] = g[a].k == placement::V ? P : g[a];
+    else if (g[a] != R) c.found(a, "the gradient", g, "replicated (R)", "check the op's dual");
 }
 
 /// A bias is added to every row: on a pending sum each rank would add it.
-constexpr void bias(complaint& c, types in, const type& w, type* out) {
+constexpr void bias(complaint& c, types in, type* out, const op&) {
+  const type& w = in[1];
   out[0] = in[0];
   if (!rows(c, "the value", in[0])) return;
   for (axis a : axes) {
@@ -238,7 +252,9 @@ constexpr void bias(complaint& c, types in, const type& w, type* out) {
 }
 
 /// A row of a table is added to every row, by the place of the token in its sequence.
-constexpr void position(complaint& c, types in, const type& table, int seq, type* out) {
+constexpr void position(complaint& c, types in, type* out, const op& o) {
+  const type& table = in[1];
+  const int seq = o.with.seq;
   out[0] = in[0];
   if (!rows(c, "the value", in[0])) return;
   for (axis a : axes) {

@@ -3,29 +3,18 @@
 // each op's dual. Every op is typed as it is appended; the first broken rule is kept as a sentence that starts with
 // the user's file and line. The same code runs in the compiler and in the generator.
 #pragma once
-#include <rankc/text.hpp>
-#include <rankc/typed/type.hpp>
+#include <rankc/typed/complaint.hpp>
 
 #include <cstddef>
 #include <initializer_list>
-#include <span>
 #include <vector>
 
 namespace rankc {
 
-struct here {
-  const char* file = "";
-  int line = 0;
-};
-
 struct trace;
-struct op;
 
+/// A tensor of a layer: what an op made, what is handed in, or a parameter.
 struct value {
-  trace* in = nullptr;
-  int id = -1;
-};
-struct weight {
   trace* in = nullptr;
   int id = -1;
 };
@@ -37,33 +26,22 @@ struct operand {
   constexpr operand(value x, const char* file = __builtin_FILE(), int line = __builtin_LINE()) : v(x), from{file, line} {}
 };
 
-/// A kind of op: its name (also the kernel's) and the function that appends its backward ops; `stop_gradient` where there
-/// are none. An op that a gradient reaches must have one.
-struct op_def {
-  std::string_view name;
-  void (*dual)(trace&, const op&, value gradient) = nullptr;
-  bool communicates = false;
-};
-
 /// What some ops need beyond their operands' shapes.
 struct attributes {
   int rows = 0, seq = 0;  // attention and positions: sequences per rank and their length
   double number = 0;      // rope: theta; cross_entropy: the loss's scale
 };
 
+/// One op of a layer, of values by their numbers; inputs and outputs in the order of its row's ports.
 struct op {
-  const op_def* kind = nullptr;
-  int in[6]{-1, -1, -1, -1, -1, -1}, out[3]{-1, -1, -1};
-  int weight[2]{-1, -1};
-  bool writes_gradient = false;  // of its weights, instead of reading them
-  axis over = axis::tp;          // conversions
+  const op_row* kind = nullptr;
+  int in[max_inputs]{-1, -1, -1, -1, -1, -1}, out[max_outputs]{-1, -1, -1};
+  int adds_to[max_outputs]{-1, -1, -1};  // the parameter of whose gradient an output is a part
+  axis over = axis::tp;                  // conversions
   int along = -1;
   attributes with{};
   here from{};  // the line that made it, or whose backward it is
 };
-
-/// The dual of an op through which no gradient flows.
-constexpr void stop_gradient(trace&, const op&, value) {}
 
 enum class initial : unsigned char { zeros, ones, normal };
 
@@ -74,6 +52,7 @@ struct weight_info {
   double std = 0;
   here from{};
   bool tied = false;  // the parameter of this name of an earlier layer, not one of its own
+  int id = -1;        // the value that it is
   type gradient{};
   bool has_gradient = false;
 };
@@ -81,46 +60,6 @@ struct weight_info {
 struct shard {
   axis over;
   std::string_view along;
-};
-
-using types = std::span<const type>;
-
-/// What a rule says about one application of an op; the first complaint counts.
-struct complaint {
-  std::string_view op, weight;
-  here from;
-  sentence text{};
-  bool said = false;
-
-  constexpr sentence& begin() {
-    said = true;
-    std::string_view f = from.file;
-    if (auto slash = f.rfind('/'); slash != f.npos) f.remove_prefix(slash + 1);
-    text << f << ":" << from.line << ": " << op;
-    if (!weight.empty()) text << " '" << weight << "'";
-    return text << ": ";
-  }
-  static constexpr void put(sentence& s, const type& t, placement p) {
-    if (p == R) s << "replicated (R)";
-    else if (p == I) s << "invariant (I)";
-    else if (p == P) s << (t.pending_max ? "a pending maximum (P)" : "a pending sum (P)");
-    else s << "sharded along " << t.shape[p.along].name << " (V)";
-  }
-  /// "(tokens=64, hidden=32)"
-  static constexpr void put_shape(sentence& s, const type& t) {
-    s << "(";
-    for (int i = 0; i < t.ndim; ++i) s << (i ? ", " : "") << t.shape[i].name << "=" << t.shape[i].size;
-    s << ")";
-  }
-  /// "<who> is <found> over <axis>; expected <expected>: <remedy>"
-  constexpr placement found(axis a, std::string_view who, const type& t, std::string_view expected, std::string_view remedy) {
-    if (said) return t[a];
-    sentence& s = begin();
-    s << who << " is ";
-    put(s, t, t[a]);
-    s << " over " << name(a) << "; expected " << expected << ": " << remedy;
-    return t[a];
-  }
 };
 
 struct trace {
@@ -141,89 +80,155 @@ struct trace {
   constexpr void refuse(const complaint& c) {
     if (said.empty()) said.push_back(c.text);
   }
+  /// Index of the parameter that a value is; -1 where it is none.
+  constexpr int find_parameter(int id) const {
+    for (std::size_t w = 0; w < weights.size(); ++w)
+      if (weights[w].id == id) return static_cast<int>(w);
+    return -1;
+  }
 
   /// Declare a parameter: the same on every rank but along the shards named.
-  constexpr weight parameter(std::string_view name, std::initializer_list<dim> shape, std::initializer_list<shard> by,
-                             initial start, double std = 0, const char* file = __builtin_FILE(),
-                             int line = __builtin_LINE()) {
+  constexpr value parameter(std::string_view name, std::initializer_list<dim> shape, std::initializer_list<shard> by,
+                            initial start, double std = 0, const char* file = __builtin_FILE(),
+                            int line = __builtin_LINE()) {
     return declare(weight_info{name, {}, start, std, {file, line}}, shape, by);
   }
   /// The parameter of that name of an earlier layer, where both layers stand alone: one tensor, one gradient. It starts
   /// as that layer says.
-  constexpr weight tied(std::string_view name, std::initializer_list<dim> shape, std::initializer_list<shard> by,
-                        const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+  constexpr value tied(std::string_view name, std::initializer_list<dim> shape, std::initializer_list<shard> by,
+                       const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
     return declare(weight_info{.name = name, .holds = {}, .from = {file, line}, .tied = true}, shape, by);
   }
 
-  /// Append one op with one or more results. `rule` fills the results' types or complains.
-  template <int Results = 1, class Rule>
-  constexpr value apply(const op_def& kind, std::initializer_list<value> in, here from, Rule rule, op o = {}) {
+  /// Append an op; the first of its results. The others follow it, each by `result`.
+  constexpr value apply(const op_row& kind, std::initializer_list<value> in, here from = {}, op o = {}) {
     o.kind = &kind;
     o.from = backward_of.line ? backward_of : from;
-    type ts[6], results[3];
-    int n = 0;
+    type inputs[max_inputs], outputs[max_outputs];
     bool bad = false;
+    int n = 0;
     for (value v : in) {
-      ts[n] = of(v);
-      bad |= ts[n].bad;
+      if (n == max_inputs) break;
+      bad |= of(v).bad;
+      inputs[n] = of(v);
       o.in[n++] = v.id;
     }
-    if (!bad) {
-      complaint c{kind.name, o.weight[0] < 0 ? std::string_view{} : weights[o.weight[0]].name, o.from};
-      rule(c, types(ts, n), results);
-      if (c.said) refuse(c);
-      bad = c.said;
-    }
-    for (int i = 0; i < Results; ++i) {
-      results[i].bad = bad;
-      o.out[i] = add(results[i]).id;
+    complaint c{kind.name, name_of_parameter(o), o.from};
+    if (!bad) type_results(c, o, types(inputs, n), outputs);
+    if (c.said) refuse(c);
+    for (int i = 0, made = kind.count(true); i < made && i < max_outputs; ++i) {
+      outputs[i].bad = bad || c.said;
+      o.out[i] = add(outputs[i]).id;
     }
     ops.push_back(o);
     return {this, o.out[0]};
   }
 
-  /// Append an op that adds to the gradient of its weights.
-  template <class Rule>
-  constexpr void contribute(const op_def& kind, std::initializer_list<value> in, Rule rule, op o) {
-    o.writes_gradient = true;
-    o.kind = &kind;
-    o.from = backward_of;
-    type ts[6];
-    int n = 0;
-    for (value v : in) {
-      ts[n] = of(v);
-      if (ts[n].bad) return;
-      o.in[n++] = v.id;
-    }
-    for (int w : o.weight) {
-      if (w < 0) continue;
-      weight_info& info = weights[w];
-      complaint c{kind.name, info.name, o.from};
-      type g = info.holds;
-      for (axis a : axes) g[a] = rule(c, types(ts, n), info.holds, a);
-      for (axis a : axes)
-        if (!c.said && info.holds[a].k == placement::V && g[a] != info.holds[a])
-          c.begin() << "the gradient is not sharded like the weight over " << name(a);
-      for (axis a : axes)
-        if (!c.said && info.has_gradient && g[a] != info.gradient[a]) {
-          complaint::put(c.begin() << "the weight's gradient is ", g, g[a]);
-          complaint::put(c.text << " over " << rankc::name(a) << " here, but at another use it is ", info.gradient,
-                         info.gradient[a]);
-          c.text << ": use the weight on values of one placement";
-        }
-      if (c.said) refuse(c);
-      info.gradient = g;
-      info.has_gradient = true;
-    }
+  /// Append an op of no operands, whose result is of a type that is known.
+  constexpr value make(const op_row& kind, const type& t) {
+    op o{.kind = &kind, .from = backward_of};
+    o.out[0] = add(t).id;
     ops.push_back(o);
+    return {this, o.out[0]};
   }
 
   constexpr value gradient_of(int id) { return {this, gradients[id]}; }
   constexpr void give_gradient(int id, value g);
   constexpr void derive_backward(value root);
+  /// Append an op whose outputs are parts of the gradients of the parameters that it names.
+  constexpr void contribute(const op_row& kind, std::initializer_list<value> in, op o);
 
  private:
-  constexpr weight declare(weight_info w, std::initializer_list<dim> shape, std::initializer_list<shard> by) {
+  constexpr std::string_view name_of_parameter(const op& o) const {
+    for (int j : o.adds_to)
+      if (j >= 0) return weights[j].name;
+    for (int i : o.in)
+      if (const int w = i < 0 ? -1 : find_parameter(i); w >= 0) return weights[w].name;
+    return {};
+  }
+  constexpr void type_results(complaint& c, const op& o, types in, type* out) const {
+    check_operands(c, o, in);
+    if (c.said) return;
+    fill_results(*o.kind, in, out);
+    for (int j = 0; j < max_outputs; ++j)
+      if (o.adds_to[j] >= 0) out[j] = weights[o.adds_to[j]].holds;
+    if (!o.kind->rule) {
+      c.begin() << "it has no typing rule; give its op_row one";
+      return;
+    }
+    o.kind->rule(c, in, out, o);
+    if (!c.said && o.kind->converts == conversion::none) check_shapes(c, *o.kind, in, out);
+  }
+  /// As many as the row has, parameters where it takes those.
+  constexpr void check_operands(complaint& c, const op& o, types in) const {
+    const int expected = o.kind->count(false);
+    if (static_cast<int>(in.size()) != expected) {
+      c.begin() << "it is given " << static_cast<int>(in.size()) << " operands; its op_row has " << expected << " to read";
+      return;
+    }
+    int n = 0;
+    for (const port& p : o.kind->used_ports()) {
+      if (p.as != use::in && p.as != use::parameter) continue;
+      const bool given = find_parameter(o.in[n++]) >= 0;
+      if (given == (p.as == use::parameter) || c.said) continue;
+      c.begin() << "operand '" << p.name << "' is " << (given ? "a parameter; expected a value that an op made"
+                                                              : "not a parameter; expected one, of t.parameter(...)");
+    }
+  }
+  /// Shapes as the row's symbols have them, the same on every rank: what a rule starts from.
+  static constexpr void fill_results(const op_row& row, types in, type* out) {
+    for (const port& p : row.used_ports()) {
+      if (!p.is_written()) continue;
+      type& t = *out++;
+      t.ndim = static_cast<signed char>(p.shape.ndim);
+      t.holds = p.holds;
+      for (int d = 0; d < p.shape.ndim; ++d) {
+        const port_dim& wanted = p.shape.dim[d];
+        const dim* known = wanted.number ? nullptr : find_dim(row, in, {}, wanted);
+        t.shape[d] = known ? *known : dim{p.name, std::max(wanted.number, 1)};
+      }
+    }
+  }
+  /// The first dim that stands for a symbol.
+  static constexpr const dim* find_dim(const op_row& row, types in, types out, const port_dim& wanted) {
+    std::size_t read = 0, written = 0;
+    for (const port& p : row.used_ports()) {
+      if (!p.is_traced()) continue;
+      const bool writes = p.is_written();
+      const std::size_t at = writes ? written++ : read++;
+      const types side = writes ? out : in;
+      if (at >= side.size()) continue;
+      for (int d = 0; d < p.shape.ndim && d < side[at].ndim; ++d)
+        if (p.shape.dim[d].count == wanted.count && p.shape.dim[d].unit == wanted.unit) return &side[at].shape[d];
+    }
+    return nullptr;
+  }
+  /// Equal symbols are equal sizes.
+  static constexpr void check_shapes(complaint& c, const op_row& row, types in, const type* out) {
+    const types made(out, static_cast<std::size_t>(row.count(true)));
+    std::size_t read = 0, written = 0;
+    for (const port& p : row.used_ports()) {
+      if (!p.is_traced()) continue;
+      const type& t = p.is_written() ? made[written++] : in[read++];
+      const auto wanted = [&](int d) {
+        const port_dim& w = p.shape.dim[d];
+        const dim* first = w.number ? nullptr : find_dim(row, in, made, w);
+        return w.number ? w.number : first ? first->size : -1;  // -1: of no operand before
+      };
+      bool fits = t.ndim == p.shape.ndim;
+      for (int d = 0; fits && d < p.shape.ndim; ++d) fits = t.shape[d].size == wanted(d);
+      if (fits || c.said) continue;
+      complaint::put_shape(c.begin() << "operand '" << p.name << "' is ", t);
+      c.text << "; its op_row says (";
+      for (int d = 0; d < p.shape.ndim; ++d) {
+        c.text << (d ? ", " : "") << p.shape.dim[d].count;
+        if (wanted(d) >= 0) c.text << (p.shape.dim[d].number ? "" : "=") << wanted(d);
+      }
+      c.text << ")";
+    }
+  }
+
+  constexpr value declare(weight_info w, std::initializer_list<dim> shape, std::initializer_list<shard> by) {
     complaint c{"parameter", w.name, w.from};
     check_name(c, w.name);
     for (const dim& d : shape) {
@@ -236,8 +241,10 @@ struct trace {
         c.begin() << "line " << other.from.line << " of this layer declares one of that name; use that one twice, "
                   << "or take another name";
     if (c.said) refuse(c);
+    const value v = add(w.holds);
+    w.id = v.id;
     weights.push_back(w);
-    return {this, static_cast<int>(weights.size()) - 1};
+    return v;
   }
   static constexpr void check_name(complaint& c, std::string_view name) {
     if (!is_name(name)) c.begin() << "it has no legal name; " << legal_names;
@@ -265,5 +272,19 @@ struct trace {
     }
   }
 };
+
+/// The sizes of an op on all ranks together.
+constexpr op_sizes sizes_of(const trace& t, const op& o) {
+  op_sizes s(*o.kind);
+  int read = 0, written = 0;
+  for (int p = 0; p < o.kind->count_ports(); ++p) {
+    const port& use = o.kind->ports[p];
+    if (!use.is_traced()) continue;
+    const type& v = t.values[use.is_written() ? o.out[written++] : o.in[read++]];
+    for (int d = 0; d < v.ndim && d < use.shape.ndim; ++d) s.bind(p, d, v.shape[d].count(), v.shape[d].unit);
+  }
+  s.bind_attributes(o.with.rows, o.with.seq);
+  return s;
+}
 
 }  // namespace rankc

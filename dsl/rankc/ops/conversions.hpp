@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// Conversions between placements: the only ops that communicate, and the only ways to change a placement. Each
+// one's dual is another one, so that the collectives of backward follow from those of forward.
+// Source: Megatron-LM (Shoeybi et al. 2019; Korthikanti et al. 2022), its f, g and their sequence-parallel forms.
+#pragma once
+#include <rankc/typed/dual.hpp>
+
+namespace rankc {
+
+constexpr value replicate(operand x, axis over);
+constexpr value all_reduce(operand x, axis over);
+constexpr value all_gather(operand x, axis over, std::string_view along);
+constexpr value reduce_scatter(operand x, axis over, std::string_view along);
+
+namespace detail {
+/// One axis of a value goes from placement `from` to `to`; of V, along the op's dim.
+constexpr void convert(complaint& c, types in, type* out, const op& o, placement from, placement to, std::string_view expected,
+                       std::string_view otherwise) {
+  if (from.k == placement::V) from = V(o.along);
+  if (to.k == placement::V) to = V(o.along);
+  out[0] = in[0];
+  out[0].pending_max = false;
+  if (in[0][o.over] != from) c.found(o.over, "the value", in[0], expected, otherwise);
+  else if (in[0].pending_max != (o.kind->converts == conversion::all_reduce_max))
+    c.begin() << "the reduction that is pending over " << name(o.over) << " is a "
+              << (in[0].pending_max ? "maximum: take it with all_reduce_max" : "sum: take it with all_reduce");
+  for (axis inner : axes)
+    if (o.along >= 0 && index(inner) > index(o.over) && in[0][inner] == V(o.along) && !c.said)
+      c.begin() << "the value is sharded along " << in[0].shape[o.along].name << " over " << name(inner) << " too, inside "
+                << name(o.over) << ": convert it over " << name(inner) << " first";
+  out[0][o.over] = to;
+}
+constexpr void convert_sum(complaint& c, types in, type* out, const op& o) {
+  convert(c, in, out, o, P, I, o.kind->converts == conversion::all_reduce_max ? "a pending maximum (P)" : "a pending sum (P)",
+          "there is nothing to reduce");
+}
+/// The name of the dim that the backward of a conversion is along.
+constexpr std::string_view name_along(const backward& b) {
+  return b.t.of(b.gradient("y")).shape[b.of.along].name;
+}
+}  // namespace detail
+
+namespace ops {
+using namespace ports;
+
+inline constexpr op_row replicate{
+    .name = "replicate",
+    .ports = {out("y", "tokens width"), in("x", "tokens width")},
+    .rule = [](complaint& c, types in, type* out, const op& o) {
+      detail::convert(c, in, out, o, I, R, "invariant (I)", "there is nothing to convert");
+    },
+    .dual = [](backward& b) { b.give("x", rankc::all_reduce(b.gradient("y"), b.of.over)); },
+    .flops = no_flops,
+    .converts = conversion::replicate};
+inline constexpr op_row all_reduce{
+    .name = "all_reduce",
+    .ports = {out("y", "tokens width").over("x"), in("x", "tokens width")},
+    .rule = detail::convert_sum,
+    .dual = [](backward& b) { b.give("x", rankc::replicate(b.gradient("y"), b.of.over)); },
+    .flops = no_flops,
+    .host = {"all_reduce", ""},
+    .cuda = {"all_reduce", ""},
+    .converts = conversion::all_reduce};
+inline constexpr op_row all_reduce_max{.name = "all_reduce_max",
+                                       .ports = {out("y", "tokens width").over("x"), in("x", "tokens width")},
+                                       .rule = detail::convert_sum,
+                                       .dual = stop_gradient,
+                                       .flops = no_flops,
+                                       .host = {"all_reduce", ""},
+                                       .cuda = {"all_reduce", ""},
+                                       .converts = conversion::all_reduce_max};
+inline constexpr op_row all_gather{
+    .name = "all_gather",
+    .ports = {out("y", "tokens width"), in("x", "tokens width")},
+    .rule = [](complaint& c, types in, type* out, const op& o) {
+      detail::convert(c, in, out, o, V(0), R, "sharded along the gathered dim (V)", "there is nothing to gather");
+    },
+    .dual = [](backward& b) { b.give("x", rankc::reduce_scatter(b.gradient("y"), b.of.over, detail::name_along(b))); },
+    .flops = no_flops,
+    .host = {"all_gather", ""},
+    .cuda = {"all_gather", ""},
+    .converts = conversion::all_gather};
+inline constexpr op_row reduce_scatter{
+    .name = "reduce_scatter",
+    .ports = {out("y", "tokens width"), in("x", "tokens width")},
+    .rule = [](complaint& c, types in, type* out, const op& o) {
+      detail::convert(c, in, out, o, P, V(0), "a pending sum (P)", "there is nothing to reduce");
+    },
+    .dual = [](backward& b) { b.give("x", rankc::all_gather(b.gradient("y"), b.of.over, detail::name_along(b))); },
+    .flops = no_flops,
+    .host = {"reduce_scatter", ""},
+    .cuda = {"reduce_scatter", ""},
+    .converts = conversion::reduce_scatter};
+}  // namespace ops
+
+namespace detail {
+constexpr value apply_conversion(const op_row& kind, operand x, axis over) {
+  return x.v.in->apply(kind, {x.v}, x.from, {.over = over});
+}
+constexpr value apply_conversion(const op_row& kind, operand x, axis over, std::string_view dim_name) {
+  trace& t = *x.v.in;
+  const type& given = t.of(x.v);
+  const int along = given.find(dim_name);
+  if (along < 0 && !given.bad) {
+    complaint c{kind.name, {}, t.backward_of.line ? t.backward_of : x.from};
+    complaint::put_shape(c.begin() << "the value is ", given);
+    c.text << " and has no dim '" << dim_name << "'";
+    t.refuse(c);
+  }
+  return t.apply(kind, {x.v}, x.from, {.over = over, .along = along});
+}
+}  // namespace detail
+
+/// I -> R: from here on each rank makes its own part of the gradient; backward all-reduces.
+constexpr value replicate(operand x, axis over) { return detail::apply_conversion(ops::replicate, x, over); }
+/// P -> I: take the sum over the ranks of an axis; backward only renames.
+constexpr value all_reduce(operand x, axis over) { return detail::apply_conversion(ops::all_reduce, x, over); }
+constexpr value all_reduce_max(operand x, axis over) { return detail::apply_conversion(ops::all_reduce_max, x, over); }
+/// V -> R: concatenate the shards along a dim; backward reduce-scatters.
+constexpr value all_gather(operand x, axis over, std::string_view along) {
+  return detail::apply_conversion(ops::all_gather, x, over, along);
+}
+/// P -> V: take the sum and keep this rank's shard of it; backward all-gathers.
+constexpr value reduce_scatter(operand x, axis over, std::string_view along) {
+  return detail::apply_conversion(ops::reduce_scatter, x, over, along);
+}
+
+}  // namespace rankc

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of a table, looked up by token ids.
+#pragma once
+#include <rankc/typed/dual.hpp>
+
+namespace rankc {
+
+namespace ops {
+using namespace ports;
+
+inline constexpr op_row embedding_grad{
+    .name = "embedding_grad",
+    .ports = {sum("dtable", "rows_held@first width"), in("dy", "tokens width"), in("ids", "tokens").index()},
+    .rule = rules::embedding_gradient,
+    .flops = no_flops,
+    .host = {"embedding_grad", "tokens rows_held width first"},
+    .cuda = {"embedding_grad", "tokens rows_held width first"}};
+inline constexpr op_row embedding{
+    .name = "embedding",
+    .ports = {out("y", "tokens width"), in("ids", "tokens").index(), parameter("table", "rows_held@first width")},
+    .rule = rules::embedding,
+    .dual = [](backward& b) { b.contribute({"table"}, embedding_grad, {b.gradient("y"), b["ids"]}); },
+    .flops = no_flops,
+    .host = {"embedding", "tokens rows_held width first"},
+    .cuda = {"embedding", "tokens rows_held width first"}};
+
+}  // namespace ops
+
+/// Rows of a table. Shapes: ids (tokens), table (vocab, width).
+constexpr value embedding(operand ids, value table) { return table.in->apply(ops::embedding, {ids.v, table}, ids.from); }
+
+}  // namespace rankc

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ops that do the work of two or more in fewer passes over memory, and the pairs of ops that become one. They are
+// taken for a target that has their kernel.
+#pragma once
+#include <rankc/ops/attention.hpp>
+#include <rankc/ops/cross_entropy.hpp>
+#include <rankc/ops/elementwise.hpp>
+#include <rankc/ops/linear.hpp>
+#include <rankc/ops/norm.hpp>
+#include <rankc/typed/backward.hpp>
+
+namespace rankc::ops {
+using namespace ports;
+
+// ---- products with what follows them
+inline constexpr op_row linear_bias{
+    .name = "linear_bias",
+    .ports = {out("y", "tokens out"), in("x", "tokens in"), parameter("w", "out in"), parameter("b", "out")},
+    .cuda = {"linear_bias", "tokens in out"}};
+inline constexpr op_row linear_add{.name = "linear_add",
+                                   .ports = {out("y", "tokens out").over("residual"), in("x", "tokens in"),
+                                             parameter("w", "out in"), in("residual", "tokens out")},
+                                   .cuda = {"linear_add", "tokens in out"}};
+inline constexpr op_row linear_bias_add{
+    .name = "linear_bias_add",
+    .ports = {out("y", "tokens out").over("residual"), in("x", "tokens in"), parameter("w", "out in"), parameter("b", "out"),
+              in("residual", "tokens out")},
+    .cuda = {"linear_bias_add", "tokens in out"}};
+inline constexpr op_row linear_gelu{
+    .name = "linear_gelu",
+    .ports = {out("y", "tokens out"), out("before", "tokens out"), in("x", "tokens in"), parameter("w", "out in")},
+    .cuda = {"linear_gelu", "tokens in out"}};
+inline constexpr op_row linear_bias_gelu{.name = "linear_bias_gelu",
+                                         .ports = {out("y", "tokens out"), out("before", "tokens out"), in("x", "tokens in"),
+                                                   parameter("w", "out in"), parameter("b", "out")},
+                                         .cuda = {"linear_bias_gelu", "tokens in out"}};
+inline constexpr op_row linear_dx_gelu{
+    .name = "linear_dx_gelu",
+    .ports = {out("dx", "tokens in"), in("dy", "tokens out"), parameter("w", "out in"), in("before", "tokens in")},
+    .cuda = {"linear_dx_gelu", "tokens in out"}};
+inline constexpr op_row linear_dx_gelu_bias{.name = "linear_dx_gelu_bias",
+                                            .ports = {out("dx", "tokens in"), sum("db", "in"), in("dy", "tokens out"),
+                                                      parameter("w", "out in"), in("before", "tokens in")},
+                                            .cuda = {"linear_dx_gelu_bias", "tokens in out"}};
+inline constexpr op_row linear_dw_bias{
+    .name = "linear_dw_bias",
+    .ports = {sum("dw", "out in"), sum("db", "out"), in("dy", "tokens out"), in("x", "tokens in")},
+    .cuda = {"linear_dw_bias", "tokens in out"}};
+
+// ---- sums and norms
+inline constexpr op_row bias_add{.name = "bias_add",
+                                 .ports = {out("y", "tokens width").over("x", "residual"), in("x", "tokens width"),
+                                           parameter("b", "width"), in("residual", "tokens width")},
+                                 .cuda = {"bias_add", "tokens width"}};
+inline constexpr op_row add_layer_norm{
+    .name = "add_layer_norm",
+    .ports = {out("sum", "tokens width").over("x", "residual"), out("y", "tokens width"), out("statistics", "tokens 2").wide(),
+              in("x", "tokens width"), in("residual", "tokens width"), parameter("gain", "width"), parameter("shift", "width")},
+    .cuda = {"add_layer_norm", "tokens width"}};
+inline constexpr op_row bias_add_layer_norm{
+    .name = "bias_add_layer_norm",
+    .ports = {out("sum", "tokens width").over("x", "residual"), out("y", "tokens width"), out("statistics", "tokens 2").wide(),
+              in("x", "tokens width"), parameter("b", "width"), in("residual", "tokens width"), parameter("gain", "width"),
+              parameter("shift", "width")},
+    .cuda = {"bias_add_layer_norm", "tokens width"}};
+inline constexpr op_row add_rms_norm{
+    .name = "add_rms_norm",
+    .ports = {out("sum", "tokens width").over("x", "residual"), out("y", "tokens width"), out("statistics", "tokens 2").wide(),
+              in("x", "tokens width"), in("residual", "tokens width"), parameter("gain", "width")},
+    .cuda = {"add_rms_norm", "tokens width"}};
+inline constexpr op_row layer_norm_grad{
+    .name = "layer_norm_grad",
+    .ports = {out("dx", "tokens width").over("dy"), sum("dgain", "width"), sum("dshift", "width"), in("dy", "tokens width"),
+              in("x", "tokens width"), in("statistics", "tokens 2").wide(), parameter("gain", "width")},
+    .cuda = {"layer_norm_grad", "tokens width"}};
+inline constexpr op_row layer_norm_grad_add{
+    .name = "layer_norm_grad_add",
+    .ports = {out("dx", "tokens width").over("residual", "dy"), sum("dgain", "width"), sum("dshift", "width"),
+              in("dy", "tokens width"), in("x", "tokens width"), in("statistics", "tokens 2").wide(), parameter("gain", "width"),
+              in("residual", "tokens width")},
+    .cuda = {"layer_norm_grad_add", "tokens width"}};
+inline constexpr op_row rms_norm_grad{.name = "rms_norm_grad",
+                                      .ports = {out("dx", "tokens width").over("dy"), sum("dgain", "width"),
+                                                in("dy", "tokens width"), in("x", "tokens width"),
+                                                in("statistics", "tokens 2").wide(), parameter("gain", "width")},
+                                      .cuda = {"rms_norm_grad", "tokens width"}};
+inline constexpr op_row rms_norm_grad_add{
+    .name = "rms_norm_grad_add",
+    .ports = {out("dx", "tokens width").over("residual", "dy"), sum("dgain", "width"), in("dy", "tokens width"),
+              in("x", "tokens width"), in("statistics", "tokens 2").wide(), parameter("gain", "width"),
+              in("residual", "tokens width")},
+    .cuda = {"rms_norm_grad_add", "tokens width"}};
+
+// ---- loss
+inline constexpr op_row softmax_sums{.name = "softmax_sums",
+                                     .ports = {out("top", "tokens 1").wide(), out("sums", "tokens 2").wide(),
+                                               in("logits", "tokens vocab"), in("targets", "tokens").index()},
+                                     .cuda = {"softmax_sums", "tokens vocab"}};
+inline constexpr op_row softmax_grad{
+    .name = "softmax_grad",
+    .ports = {out("dlogits", "tokens vocab@first").over("logits"), in("sums", "tokens 2").wide(),
+              in("logits", "tokens vocab@first"), in("top", "tokens 1").wide(), in("targets", "tokens").index()},
+    .cuda = {"softmax_grad", "tokens vocab first number"}};
+
+/// In the order in which they are tried on a node.
+inline constexpr fusion forward_fusions[]{
+    {{&linear, "u x w"}, {&bias, "y u b"}, {&linear_bias, "y x w b"}},
+    {{&linear, "u x w"}, {&gelu, "y u"}, {&linear_gelu, "y u x w"}},
+    {{&linear_bias, "u x w b"}, {&gelu, "y u"}, {&linear_bias_gelu, "y u x w b"}},
+    {{&linear, "u x w"}, {&add, "y u r"}, {&linear_add, "y x w r"}},
+    {{&linear_bias, "u x w b"}, {&add, "y u r"}, {&linear_bias_add, "y x w b r"}},
+    {{&bias, "u x b"}, {&add, "y u r"}, {&bias_add, "y x b r"}},
+    {{&add, "s x r"}, {&layer_norm, "y t s gain shift"}, {&add_layer_norm, "s y t x r gain shift"}},
+    {{&bias_add, "s x b r"}, {&layer_norm, "y t s gain shift"}, {&bias_add_layer_norm, "s y t x b r gain shift"}},
+    {{&add, "s x r"}, {&rms_norm, "y t s gain"}, {&add_rms_norm, "s y t x r gain"}},
+    {{&row_max, "top logits"}, {&exp_sums, "sums logits top targets"}, {&softmax_sums, "top sums logits targets"}}};
+inline constexpr fusion backward_fusions[]{
+    {{&linear_dx, "u dy w"}, {&gelu_grad, "dx u before"}, {&linear_dx_gelu, "dx dy w before"}},
+    {{&linear_dx_gelu, "dx dy w before"}, {&bias_grad, "db dx"}, {&linear_dx_gelu_bias, "dx db dy w before"}},
+    {{&layer_norm_dx, "dx dy x t gain"}, {&layer_norm_dw, "dgain dshift dy x t"}, {&layer_norm_grad, "dx dgain dshift dy x t gain"}},
+    {{&layer_norm_grad, "u dgain dshift dy x t gain"}, {&add, "dx u r"}, {&layer_norm_grad_add, "dx dgain dshift dy x t gain r"}},
+    {{&rms_norm_dx, "dx dy x t gain"}, {&rms_norm_dw, "dgain dy x t"}, {&rms_norm_grad, "dx dgain dy x t gain"}},
+    {{&rms_norm_grad, "u dgain dy x t gain"}, {&add, "dx u r"}, {&rms_norm_grad_add, "dx dgain dy x t gain r"}},
+    {{&cross_entropy_grad, "u sums"}, {&exp_sums_grad, "dl u logits top targets"}, {&softmax_grad, "dl sums logits top targets"}},
+    {{&linear_dw, "dw dy x"}, {&bias_grad, "db dy"}, {&linear_dw_bias, "dw db dy x"}}};
+
+}  // namespace rankc::ops

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Normalisation of rows. The statistics of a row are a second result, which backward needs.
+#pragma once
+#include <rankc/typed/dual.hpp>
+
+namespace rankc {
+
+namespace ops {
+using namespace ports;
+
+inline constexpr op_row layer_norm_dx{
+    .name = "layer_norm_dx",
+    .ports = {out("dx", "tokens width").over("dy"), in("dy", "tokens width"), in("x", "tokens width"),
+              in("statistics", "tokens 2").wide(), parameter("gain", "width")},
+    .rule = rules::norm_gradient,
+    .flops = no_flops,
+    .host = {"layer_norm_dx", "tokens width"},
+    .cuda = {"layer_norm_dx", "tokens width"}};
+inline constexpr op_row layer_norm_dw{
+    .name = "layer_norm_dw",
+    .ports = {sum("dgain", "width"), sum("dshift", "width"), in("dy", "tokens width"), in("x", "tokens width"),
+              in("statistics", "tokens 2").wide()},
+    .rule = rules::over_tokens,
+    .flops = no_flops,
+    .host = {"layer_norm_dw", "tokens width"},
+    .cuda = {"layer_norm_dw", "tokens width"}};
+inline constexpr op_row layer_norm{
+    .name = "layer_norm",
+    .ports = {out("y", "tokens width"), out("statistics", "tokens 2").wide(), in("x", "tokens width"),
+              parameter("gain", "width"), parameter("shift", "width")},
+    .rule = rules::norm,
+    .dual = [](backward& b) {
+      b.give("x", b.apply(layer_norm_dx, {b.gradient("y"), b["x"], b["statistics"], b["gain"]}));
+      b.contribute({"gain", "shift"}, layer_norm_dw, {b.gradient("y"), b["x"], b["statistics"]});
+    },
+    .flops = no_flops,
+    .host = {"layer_norm", "tokens width"},
+    .cuda = {"layer_norm", "tokens width"}};
+
+inline constexpr op_row rms_norm_dx{
+    .name = "rms_norm_dx",
+    .ports = {out("dx", "tokens width").over("dy"), in("dy", "tokens width"), in("x", "tokens width"),
+              in("statistics", "tokens 2").wide(), parameter("gain", "width")},
+    .rule = rules::norm_gradient,
+    .flops = no_flops,
+    .host = {"rms_norm_dx", "tokens width"},
+    .cuda = {"rms_norm_dx", "tokens width"}};
+inline constexpr op_row rms_norm_dw{
+    .name = "rms_norm_dw",
+    .ports = {sum("dgain", "width"), in("dy", "tokens width"), in("x", "tokens width"), in("statistics", "tokens 2").wide()},
+    .rule = rules::over_tokens,
+    .flops = no_flops,
+    .host = {"rms_norm_dw", "tokens width"},
+    .cuda = {"rms_norm_dw", "tokens width"}};
+inline constexpr op_row rms_norm{
+    .name = "rms_norm",
+    .ports = {out("y", "tokens width"), out("statistics", "tokens 2").wide(), in("x", "tokens width"), parameter("gain", "width")},
+    .rule = rules::norm,
+    .dual = [](backward& b) {
+      b.give("x", b.apply(rms_norm_dx, {b.gradient("y"), b["x"], b["statistics"], b["gain"]}));
+      b.contribute({"gain"}, rms_norm_dw, {b.gradient("y"), b["x"], b["statistics"]});
+    },
+    .flops = no_flops,
+    .host = {"rms_norm", "tokens width"},
+    .cuda = {"rms_norm", "tokens width"}};
+
+}  // namespace ops
+
+/// Rows of mean 0 and variance 1, times gain, plus shift. Source: Ba et al. 2016.
+constexpr value layer_norm(operand x, value gain, value shift) {
+  if (gain.id == shift.id) {
+    trace& t = *gain.in;
+    const int w = t.find_parameter(gain.id);
+    complaint c{"layer_norm", w < 0 ? std::string_view{} : t.weights[w].name, x.from};
+    c.begin() << "it is the gain and the shift; expected two parameters";
+    t.refuse(c);
+  }
+  return gain.in->apply(ops::layer_norm, {x.v, gain, shift}, x.from);
+}
+/// Rows of mean square 1, times gain. Source: Zhang and Sennrich 2019.
+constexpr value rms_norm(operand x, value gain) { return gain.in->apply(ops::rms_norm, {x.v, gain}, x.from); }
+
+}  // namespace rankc

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Autodiff: the reverse walk over a trace, op by op through their duals. A value's gradient is the sum of what its uses
+// give it; its placement must be the dual of the value's.
+#pragma once
+#include <rankc/ops/elementwise.hpp>
+#include <rankc/ops/memory.hpp>
+
+namespace rankc {
+
+constexpr void trace::give_gradient(int id, value g) {
+  if (of(g).bad || values[id].bad || values[id].holds == element::index) return;
+  if (of(g) != cotangent(values[id]) && said.empty()) {
+    complaint c{"backward", {}, backward_of};
+    sentence& s = c.begin();
+    s << "a gradient has the wrong placement";
+    for (axis a : axes)
+      if (of(g)[a] != cotangent(values[id][a])) {
+        s << ": over " << name(a) << " it is ";
+        complaint::put(s, of(g), of(g)[a]);
+        s << " for a value that is ";
+        complaint::put(s, values[id], values[id][a]);
+      }
+    refuse(c);
+  }
+  gradients[id] = gradients[id] < 0 ? g.id : apply(ops::add, {gradient_of(id), g}).id;
+}
+
+constexpr void trace::contribute(const op_row& kind, std::initializer_list<value> in, op o) {
+  for (value v : in)
+    if (of(v).bad) return;
+  apply(kind, in, {}, o);
+  for (int j = 0; j < max_outputs; ++j) {
+    if (o.adds_to[j] < 0) continue;
+    weight_info& info = weights[o.adds_to[j]];
+    const type& g = values[ops.back().out[j]];
+    complaint c{kind.name, info.name, backward_of};
+    for (axis a : axes)
+      if (!c.said && info.holds[a].k == placement::V && g[a] != info.holds[a])
+        c.begin() << "the gradient is not sharded like the weight over " << name(a);
+    for (axis a : axes)
+      if (!c.said && info.has_gradient && g[a] != info.gradient[a]) {
+        complaint::put(c.begin() << "the weight's gradient is ", g, g[a]);
+        complaint::put(c.text << " over " << name(a) << " here, but at another use it is ", info.gradient, info.gradient[a]);
+        c.text << ": use the weight on values of one placement";
+      }
+    if (c.said) refuse(c);
+    info.gradient = g;
+    info.has_gradient = true;
+  }
+}
+
+constexpr void trace::derive_backward(value root) {
+  forward_ops = ops.size();
+  result = root.id;
+  if (!said.empty()) return;
+  gradients.assign(values.size(), -1);
+  gradients[root.id] = result_gradient = add(cotangent(of(root))).id;
+  for (std::size_t i = forward_ops; i-- > 0;) {
+    const op o = ops[i];
+    backward_of = o.from;
+    bool reached = false;
+    for (int made : o.out) reached |= made >= 0 && gradients[made] >= 0;
+    if (!reached) continue;
+    if (o.kind->dual) {
+      backward b{*this, o};
+      o.kind->dual(b);
+      continue;
+    }
+    complaint c{o.kind->name, {}, o.from};
+    c.begin() << "a gradient reaches it, and it has no dual; give its op_row one, or stop_gradient where none flows";
+    return refuse(c);
+  }
+  for (const weight_info& w : weights) {
+    if (w.has_gradient) continue;
+    complaint c{"parameter", w.name, w.from};
+    c.begin() << "nothing that it makes reaches the layer's result, so that it has no gradient; use it, or leave it out";
+    refuse(c);
+  }
+}
+
+/// Where nothing uses one of several results, its gradient is zero.
+constexpr value backward::gradient(std::string_view port_name) const {
+  const int made = id(port_name);
+  if (t.gradients[made] >= 0) return t.gradient_of(made);
+  return t.make(ops::zeros, cotangent(t.values[made]));
+}
+
+}  // namespace rankc
