@@ -23,10 +23,11 @@ add_test(NAME install/names COMMAND ${CMAKE_COMMAND}
   "-DMODULE=${PROJECT_SOURCE_DIR}/codegen/cmake/rankc_program.cmake"
   "-DBUILD=${CMAKE_CURRENT_BINARY_DIR}/install/names"
   "-DOPTIONS=-G${CMAKE_GENERATOR};-DCMAKE_CXX_COMPILER=${CMAKE_CXX_COMPILER}"
-  "-DCOMPILER=${CMAKE_CXX_COMPILER};-std=c++20;-I${PROJECT_SOURCE_DIR}/dsl;-I${PROJECT_SOURCE_DIR}/codegen;${boost_includes}"
+  "-DCOMPILER=${CMAKE_CXX_COMPILER};-std=c++20;-I${PROJECT_SOURCE_DIR}/dsl;-I${PROJECT_SOURCE_DIR}/runtime;-I${PROJECT_SOURCE_DIR}/codegen;${boost_includes}"
   -P "${CMAKE_CURRENT_SOURCE_DIR}/install/names.cmake")
 
-rankc_outside_project(find_package "-DCMAKE_PREFIX_PATH=${prefix}" -DCMAKE_CXX_FLAGS_RELEASE=-O1)
+rankc_outside_project(find_package "-DCMAKE_PREFIX_PATH=${prefix}" -DCMAKE_CXX_FLAGS_RELEASE=-O1
+  "-DSILU=${CMAKE_CURRENT_SOURCE_DIR}/odd/silu.hpp")
 set_tests_properties(install/find_package PROPERTIES FIXTURES_REQUIRED rankc_installed)
 foreach(way IN ITEMS add_subdirectory fetch_content)
   rankc_outside_project(${way} "-DRANKC_SOURCE=${PROJECT_SOURCE_DIR}" -DRANKC_CUDA=OFF

@@ -11,11 +11,11 @@ function(rankc_odd_programs target)
   add_custom_command(OUTPUT "${out}/registry.cpp" COMMAND rankc_odd_generate ${target} "${out}"
     DEPENDS rankc_odd_generate COMMENT "Generating the odd plans' programs (${target})" VERBATIM)
   add_library(rankc_odd_${target} STATIC "${out}/registry.cpp")
-  target_include_directories(rankc_odd_${target} PRIVATE programs "${out}")
+  target_include_directories(rankc_odd_${target} PRIVATE programs odd "${out}")
   target_link_libraries(rankc_odd_${target} PUBLIC rankc::runtime_${target} rankc::runtime_tools PRIVATE rankc_warnings)
   target_compile_options(rankc_odd_${target} PRIVATE -O0)  # most of their time are their headers
 endfunction()
-set(odd_counts RANKC_ODD_FAMILIES=22 RANKC_ODD_PLANS=72 RANKC_ODD_ON_TWO=14)
+set(odd_counts RANKC_ODD_FAMILIES=23 RANKC_ODD_PLANS=76 RANKC_ODD_ON_TWO=15)
 
 rankc_odd_programs(host)
 add_executable(rankc_odd_test odd/odd_test.cpp odd/refused_test.cpp)
@@ -26,6 +26,7 @@ add_test(NAME odd COMMAND rankc_odd_test)
 
 if(TARGET rankc::runtime_cuda)
   rankc_odd_programs(cuda)
+  target_sources(rankc_odd_cuda PRIVATE odd/silu.cu)
   add_executable(rankc_odd_cuda_test programs/cuda/main.cpp odd/cuda_test.cpp)
   target_include_directories(rankc_odd_cuda_test PRIVATE programs)
   target_link_libraries(rankc_odd_cuda_test PRIVATE rankc_odd_host rankc_odd_cuda doctest::doctest rankc_warnings

@@ -1,19 +1,24 @@
-# add_rankc_program(<name> PLAN <plan.hpp> NAME <C++ name of a constexpr plan> [TARGET host|cuda] [DTYPE f32|f64|bf16])
-# add_rankc_program(<name> GENERATOR <another's>_rankc [TARGET host|cuda] [DTYPE f32|f64|bf16])
+# add_rankc_program(<name> PLAN <plan.hpp> NAME <C++ name of a constexpr plan> [TARGET host|cuda] [DTYPE f32|f64|bf16]
+#                   [OPS <header.hpp>...])
+# add_rankc_program(<name> GENERATOR <another's>_rankc [TARGET host|cuda] [DTYPE f32|f64|bf16] [OPS <header.hpp>...])
 #
 #   <name>_rankc    the generator: the plan linked to rankc::codegen; none where another program of the plan has one
 #   <name>_program  library of the rank programs it writes, for embedding: #include <<name>_program/program.hpp>
 #   <name>          executable: the programs with the trainer's command line
+#
+# OPS: headers of a user's ops. Each has three parts: where RANKC_HOST_KERNELS is defined, the host's kernels; where
+# RANKC_CUDA_KERNELS is, those for CUDA, declared for C++ and defined for nvcc, which compiles the header too; else the
+# rows of the ops, for plans. Their directories are searched for the header that a row names.
 #
 # The files are known before the plan is: one source per program, which includes what the generator writes beside it.
 include_guard(DIRECTORY)
 include("${CMAKE_CURRENT_LIST_DIR}/declared_plans.cmake")
 
 function(add_rankc_program name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "PLAN;NAME;GENERATOR;TARGET;DTYPE" "")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "PLAN;NAME;GENERATOR;TARGET;DTYPE" "OPS")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "add_rankc_program(${name}): unknown arguments ${arg_UNPARSED_ARGUMENTS}; "
-                        "it takes PLAN and NAME, or GENERATOR, and TARGET and DTYPE")
+                        "it takes PLAN and NAME, or GENERATOR, and TARGET, DTYPE and OPS")
   endif()
   if(NOT arg_GENERATOR AND (NOT arg_PLAN OR NOT arg_NAME))
     message(FATAL_ERROR "add_rankc_program(${name}): PLAN (a header) and NAME (the plan's C++ name) are needed")
@@ -69,6 +74,22 @@ int main(int argc, char** argv) { return rankc::codegen::generator_main(rankc::m
   add_library(${name}_program STATIC "${source}" "${out}/program.hpp")
   target_include_directories(${name}_program PUBLIC "${CMAKE_CURRENT_BINARY_DIR}")
   target_link_libraries(${name}_program PUBLIC rankc::runtime_${arg_TARGET})
+  foreach(header IN LISTS arg_OPS)
+    cmake_path(ABSOLUTE_PATH header BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}" NORMALIZE)
+    if(NOT EXISTS "${header}")
+      message(FATAL_ERROR "add_rankc_program(${name}): OPS ${header} does not exist")
+    endif()
+    cmake_path(GET header PARENT_PATH folder)
+    cmake_path(GET header FILENAME file)
+    target_include_directories(${name}_program PRIVATE "${folder}")
+    if(TARGET ${name}_rankc)
+      target_include_directories(${name}_rankc PRIVATE "${folder}")
+    endif()
+    if(arg_TARGET STREQUAL "cuda")
+      file(CONFIGURE OUTPUT "${out}_${file}.cu" CONTENT "#define RANKC_CUDA_KERNELS\n#include <@file@>\n" @ONLY)
+      target_sources(${name}_program PRIVATE "${out}_${file}.cu")
+    endif()
+  endforeach()
   add_executable(${name} "${out}/main.cpp")
   target_link_libraries(${name} PRIVATE ${name}_program rankc::runtime_tools)
 endfunction()

@@ -222,6 +222,18 @@ class layer_text {
 
 }  // namespace
 
+/// Of ops that users wrote: where their kernels are declared.
+static std::string headers(const lowered& l) {
+  std::vector<std::string_view> all;
+  for (const body& b : l.bodies)
+    for (const auto* list : {&b.forward, &b.backward})
+      for (const kernel& k : *list)
+        if (!k.row->header.empty() && std::find(all.begin(), all.end(), k.row->header) == all.end()) all.push_back(k.row->header);
+  std::string out = all.empty() ? "" : fmt::format("#define RANKC_{}_KERNELS  // what a header of ops declares here\n", l.target == target::cuda ? "CUDA" : "HOST");
+  for (std::string_view h : all) out += fmt::format("#include \"{}\"\n", h);
+  return out;
+}
+
 std::string rope_name(std::size_t index, std::size_t count) {
   return count > 1 ? fmt::format("rope_table_{}", index) : "rope_table";
 }
@@ -249,7 +261,7 @@ std::string emit_layers(const lowered& l, const std::string& target) {
   for (std::size_t i = 0; i < l.bodies.size(); ++i) layers += layer_text(l, l.bodies[i], l.groups[i]).run() + "\n";
   return fill(templates::program_layers_hpp, {{"version", version}, {"plan", l.plan->name}, {"target", target},
                                               {"plan_id", identifier(l.plan->name)},
-                                              {"real", real_name(l)}, {"layers", layers}});
+                                              {"real", real_name(l)}, {"layers", layers}, {"headers", headers(l)}});
 }
 
 }  // namespace rankc::codegen

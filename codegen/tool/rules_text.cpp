@@ -229,7 +229,8 @@ constexpr rule_text texts[]{
      "two layers that stand alone, each with parameter(\"norm\", ...)",
      "Take another name; to share a parameter on purpose, declare it with tied in the later layer."},
     {225, "every op has a kernel",
-     "Layers are written in the ops of rankc/typed/ops.hpp; an op_def of your own has no kernel in this version.",
+     "Layers are written in the ops of rankc/ops.hpp, and in rows of your own: an op_row with ports, a typing rule, a dual, "
+     "its operations, a kernel for each target and the header that declares them.",
      "A plan that compiles must build and run.",
      "t.apply(my_op, {x}, {}, rules::elementwise(true))",
      "Write it in ops that there are."},

@@ -8,7 +8,6 @@
 #include <rankc/ops/embedding.hpp>
 #include <rankc/ops/linear.hpp>
 #include <rankc/ops/norm.hpp>
-#include <rankc/typed/backward.hpp>
 #include <rankc/typed/complete.hpp>
 
 namespace rankc::ops {

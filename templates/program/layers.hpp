@@ -2,6 +2,7 @@
 // The layers of the plan, each once, for every stage, microbatch and rank that uses it.
 #pragma once
 #include <rankc/runtime/@target@/kernels.hpp>
+@headers@
 
 namespace @plan_id@ {
 

@@ -18,7 +18,7 @@ struct waist {
     value h = enter_tp(x, c);
     value gate = linear(h, t.parameter("gate", {narrow, hidden}, {{axis::tp, "narrow"}}, initial::normal, 0.02));
     value up = linear(h, t.parameter("up", {narrow, hidden}, {{axis::tp, "narrow"}}, initial::normal, 0.02));
-    weight out = t.parameter("out", {hidden, narrow}, {{axis::tp, "narrow"}}, initial::normal, 0.02);
+    value out = t.parameter("out", {hidden, narrow}, {{axis::tp, "narrow"}}, initial::normal, 0.02);
     value y = leave_tp(linear(swiglu(gate, up), out), c);
     return x + rms_norm(y, t.parameter("gain", {hidden}, {}, initial::ones));
   }

@@ -8,9 +8,13 @@ namespace fuzz {
 
 namespace {
 
-constexpr op_def bare_gelu{"gelu"};
+constexpr op_row bare_gelu = [] {
+  op_row row = ops::gelu;
+  row.dual = nullptr;
+  return row;
+}();
 
-weight declare(trace& t, const parameter& p) {
+value declare(trace& t, const parameter& p) {
   const auto with = [&](std::initializer_list<dim> shape, std::initializer_list<shard> by) {
     return p.tied ? t.tied(p.name, shape, by) : t.parameter(p.name, shape, by, p.start, p.std);
   };
@@ -24,8 +28,8 @@ weight declare(trace& t, const parameter& p) {
 class declared {
  public:
   declared(trace& t, const layer& of) : trace_(t), layer_(of), made_(of.parameters.size()) {}
-  weight operator[](int i) {
-    weight& w = made_.at(static_cast<std::size_t>(i));
+  value operator[](int i) {
+    value& w = made_.at(static_cast<std::size_t>(i));
     if (!w.in) w = declare(trace_, layer_.parameters[static_cast<std::size_t>(i)]);
     return w;
   }
@@ -33,7 +37,7 @@ class declared {
  private:
   trace& trace_;
   const layer& layer_;
-  std::vector<weight> made_;
+  std::vector<value> made_;
 };
 
 value take(const step& s, trace& t, const std::vector<value>& v, declared& w, const layer_context& c) {
@@ -42,7 +46,7 @@ value take(const step& s, trace& t, const std::vector<value>& v, declared& w, co
   switch (s.kind) {
     case step_kind::rms_norm: return rms_norm(in(0), w[s.weights.at(0)]);
     case step_kind::layer_norm: {
-      const weight gain = w[s.weights.at(0)], shift = w[s.weights.at(1)];
+      const value gain = w[s.weights.at(0)], shift = w[s.weights.at(1)];
       return layer_norm(in(0), gain, shift);
     }
     case step_kind::linear: return linear(in(0), w[s.weights.at(0)]);
@@ -61,7 +65,7 @@ value take(const step& s, trace& t, const std::vector<value>& v, declared& w, co
     case step_kind::enter_tp: return enter_tp(in(0), c);
     case step_kind::leave_tp: return leave_tp(in(0), c);
     case step_kind::cross_entropy: return cross_entropy(in(0), c.targets, axis::tp, s.number * c.loss_scale);
-    case step_kind::bare_gelu: return t.apply(bare_gelu, {in(0)}, {}, rules::elementwise(false));
+    case step_kind::bare_gelu: return t.apply(bare_gelu, {in(0)});
   }
   throw std::logic_error("a step of no kind");
 }

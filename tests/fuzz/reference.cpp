@@ -147,8 +147,10 @@ class layer_run {
   }
   const matrix& in(const op& o, int i) const { return v_[static_cast<std::size_t>(o.in[i])]; }
   std::span<const double> weight(const op& o, int i = 0) const {
-    if (o.weight[i] < 0) return {};
-    return weights_.at(prefix_ + std::string(t_.weights[static_cast<std::size_t>(o.weight[i])].name));
+    for (int v : o.in)
+      if (const int w = v < 0 ? -1 : t_.find_parameter(v); w >= 0 && i-- == 0)
+        return weights_.at(prefix_ + std::string(t_.weights[static_cast<std::size_t>(w)].name));
+    return {};
   }
   std::size_t head(const op& o) const {
     return static_cast<std::size_t>(t_.values[static_cast<std::size_t>(o.in[0])].shape[1].unit);
@@ -174,7 +176,7 @@ class layer_run {
     if (k == "attention") return attention(in(o, 0), in(o, 1), in(o, 2), head(o), rows, seq, largest_);
     if (k == "embedding")
       return embedding(in(o, 0), w,
-                       static_cast<std::size_t>(t_.weights[static_cast<std::size_t>(o.weight[0])].holds.shape[1].size));
+                       static_cast<std::size_t>(t_.values[static_cast<std::size_t>(o.in[1])].shape[1].size));
     // The loss is taken of the logits at its end; what comes before it only passes them on.
     if (k == "cross_entropy") return cross_entropy(in(o, 0), targets_, o.with.number);
     if (k == "exp_sums" || k == "row_max" || k == "replicate" || k.starts_with("all_") || k == "reduce_scatter")

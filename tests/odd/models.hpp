@@ -6,6 +6,8 @@
 
 #include <boost/hana/concat.hpp>
 
+#include "silu.hpp"
+
 namespace odd {
 
 using namespace rankc;
@@ -14,7 +16,7 @@ using context = layer_context;
 inline constexpr dim hidden{"hidden", 12}, vocab{"vocab", 32}, ffn{"ffn", 20}, narrow_ffn{"ffn", 16},
     heads{"heads", 12, 6, "head_dim"}, wide_heads{"heads", 24, 12, "head_dim"};
 
-constexpr weight gain(trace& t, std::string_view name = "g") { return t.parameter(name, {hidden}, {}, initial::ones); }
+constexpr value gain(trace& t, std::string_view name = "g") { return t.parameter(name, {hidden}, {}, initial::ones); }
 constexpr value up(trace& t, value x, std::string_view name, dim out) {
   return linear(x, t.parameter(name, {out, hidden}, {{axis::tp, out.name}}, initial::normal, 0.3));
 }
@@ -50,8 +52,17 @@ constexpr model<Layers...> make(Layers... layers) {
 struct norm_twice {
   static constexpr std::string_view name = "norm_twice";
   constexpr value forward(trace& t, value x, const context&) const {
-    weight g = gain(t);
+    value g = gain(t);
     return x + rms_norm(gelu(rms_norm(x, g)), g);
+  }
+};
+
+/// An op of a user's own.
+struct silu_mlp {
+  static constexpr std::string_view name = "silu_mlp";
+  constexpr value forward(trace& t, value x, const context& c) const {
+    value h = enter_tp(rms_norm(x, gain(t)), c);
+    return x + leave_tp(down(t, user::silu(up(t, h, "u", ffn)), "d", ffn), c);
   }
 };
 
@@ -59,9 +70,9 @@ struct norm_twice {
 struct matrix_thrice {
   static constexpr std::string_view name = "matrix_thrice";
   constexpr value forward(trace& t, value x, const context&) const {
-    weight g = gain(t), s = t.parameter("s", {hidden}, {}, initial::zeros),
+    value g = gain(t), s = t.parameter("s", {hidden}, {}, initial::zeros),
            b = t.parameter("b", {hidden}, {}, initial::zeros);
-    weight w = t.parameter("w", {hidden, dim{"hidden", 12}}, {}, initial::normal, 0.3);
+    value w = t.parameter("w", {hidden, dim{"hidden", 12}}, {}, initial::normal, 0.3);
     value h = linear(layer_norm(x, g, s), w);
     h = gelu(bias(linear(layer_norm(h, g, b), w), b));
     return x + bias(linear(h, w), b);
@@ -225,7 +236,7 @@ struct scaled_head {
 struct tied_between {
   static constexpr std::string_view name = "tied_between";
   constexpr value forward(trace& t, value x, const context& c) const {
-    weight table = t.tied("wte", {vocab, hidden}, {{axis::tp, "vocab"}});
+    value table = t.tied("wte", {vocab, hidden}, {{axis::tp, "vocab"}});
     value h = gelu(linear(enter_tp(x, c), table));
     return x +
            leave_tp(linear(h, t.parameter("back", {hidden, vocab}, {{axis::tp, "vocab"}}, initial::normal, 0.3)), c);
@@ -252,9 +263,9 @@ struct tied_matrix {
   bool owns;
   constexpr value forward(trace& t, value x, const context&) const {
     const dim out{"out", 12};
-    weight w =
+    value w =
         owns ? t.parameter("matrix", {out, hidden}, {}, initial::normal, 0.3) : t.tied("matrix", {out, hidden}, {});
-    weight back = t.parameter(bias_name, {hidden, out}, {}, initial::normal, 0.3);
+    value back = t.parameter(bias_name, {hidden, out}, {}, initial::normal, 0.3);
     const std::string_view shift = owns ? "bias_a" : "bias_b";
     return x + linear(gelu(bias(linear(x, w), t.parameter(shift, {out}, {}, initial::zeros))), back);
   }

@@ -51,6 +51,11 @@ std::vector<odd_plan> plans() {
   l.add_one("matrix_thrice", matrices);
   l.add("matrix_thrice", "zbv", matrices, pp2, v);
 
+  const auto own_op = make(repeat{4, silu_mlp{}});
+  l.add_one("own_op", own_op);
+  l.add("own_op", "tp2", own_op, tp2, once);
+  l.add("own_op", "zbv", own_op, {.world = 4, .tp = 2, .pp = 2}, v);
+
   const auto bases = make(repeat{2, attention_layer{"near", 10}}, repeat{2, attention_layer{"far", 1000}});
   l.add_one("rope_bases", bases);
   l.add("rope_bases", "pp2", bases, pp2, three);

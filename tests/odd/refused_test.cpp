@@ -35,15 +35,21 @@ std::string without_line(std::string s) {
   return s;
 }
 
-template <const op_def& Op>
+template <const op_row& Op>
 struct with_op {
   static constexpr std::string_view name = "with_op";
   constexpr value forward(trace& t, value x, const context&) const {
     value h = rms_norm(x, gain(t));
-    return h + t.apply(Op, {x}, {}, rules::elementwise(false));
+    return h + t.apply(Op, {x});
   }
 };
-constexpr op_def bare{"gelu"}, stopped{"gelu", stop_gradient};
+/// An op like gelu whose row says what a test wants of it.
+constexpr op_row like_gelu(void (*dual)(backward&)) {
+  op_row row = ops::gelu;
+  row.dual = dual;
+  return row;
+}
+constexpr op_row bare = like_gelu(nullptr), stopped = like_gelu(stop_gradient);
 
 /// A norm alone between the blocks and the head, whose parameters have the head's names.
 struct norm_alone {
@@ -73,7 +79,7 @@ struct twice_a_loss {
 struct gain_and_shift {
   static constexpr std::string_view name = "gain_and_shift";
   constexpr value forward(trace& t, value x, const context&) const {
-    weight g = gain(t);
+    value g = gain(t);
     return x + layer_norm(x, g, g);
   }
 };
@@ -82,7 +88,7 @@ struct gain_and_shift {
 
 TEST_CASE("an op that a gradient reaches has a dual, or says that none flows") {
   CHECK(without_line(refusal(make(repeat{2, with_op<bare>{}})))
-            .find("gelu: a gradient reaches it, and it has no dual; give its op_def one, or "
+            .find("gelu: a gradient reaches it, and it has no dual; give its op_row one, or "
                   "stop_gradient where none flows") != std::string::npos);
   CHECK(refusal(make(repeat{2, with_op<stopped>{}})).find("RC225") == 0);
 }

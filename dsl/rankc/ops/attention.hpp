@@ -2,7 +2,7 @@
 // Causal attention, rotary and learned positions.
 #pragma once
 #include <rankc/runtime/cuda/attention_scratch.hpp>
-#include <rankc/typed/dual.hpp>
+#include <rankc/typed/backward.hpp>
 
 namespace rankc {
 

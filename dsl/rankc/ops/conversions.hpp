@@ -3,7 +3,7 @@
 // one's dual is another one, so that the collectives of backward follow from those of forward.
 // Source: Megatron-LM (Shoeybi et al. 2019; Korthikanti et al. 2022), its f, g and their sequence-parallel forms.
 #pragma once
-#include <rankc/typed/dual.hpp>
+#include <rankc/typed/backward.hpp>
 
 namespace rankc {
 

@@ -1,24 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ops that take an element at a time: sums, GELU, SwiGLU.
 #pragma once
-#include <rankc/typed/dual.hpp>
+#include <rankc/typed/backward.hpp>
 
 namespace rankc {
 
 namespace ops {
 using namespace ports;
-
-inline constexpr op_row add{.name = "add",
-                            .ports = {out("y", "tokens width").over("a", "b"), in("a", "tokens width"), in("b", "tokens width")},
-                            .rule = rules::sum,
-                            .dual = [](backward& b) {
-                              b.give("a", b.gradient("y"));
-                              b.give("b", b.gradient("y"));
-                            },
-                            .flops = no_flops,
-                            .host = {"add", "tokens*width"},
-                            .cuda = {"add", "tokens*width"},
-                            .commutative = true};
 
 inline constexpr op_row gelu_grad{
     .name = "gelu_grad",

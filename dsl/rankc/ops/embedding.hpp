@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows of a table, looked up by token ids.
 #pragma once
-#include <rankc/typed/dual.hpp>
+#include <rankc/typed/backward.hpp>
 
 namespace rankc {
 

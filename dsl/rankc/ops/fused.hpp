@@ -7,7 +7,6 @@
 #include <rankc/ops/elementwise.hpp>
 #include <rankc/ops/linear.hpp>
 #include <rankc/ops/norm.hpp>
-#include <rankc/typed/backward.hpp>
 
 namespace rankc::ops {
 using namespace ports;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products with a weight, and biases.
 #pragma once
-#include <rankc/typed/dual.hpp>
+#include <rankc/typed/backward.hpp>
 
 namespace rankc {
 

@@ -1,17 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ops that no layer writes: zeros where a result has no gradient, and what lowering adds. The kernels' type is that of
-// their operands.
+// Ops that lowering adds. The kernels' type is that of their operands.
 #pragma once
 #include <rankc/typed/op_row.hpp>
 
 namespace rankc::ops {
 using namespace ports;
 
-inline constexpr op_row zeros{.name = "zeros",
-                              .ports = {out("y", "tokens width")},
-                              .flops = no_flops,
-                              .host = {"clear", "tokens*width"},
-                              .cuda = {"clear", "tokens*width"}};
 /// A parameter's gradient before its first sum of a step.
 inline constexpr op_row clear{.name = "clear",
                               .ports = {sum("y", "elements")},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Normalisation of rows. The statistics of a row are a second result, which backward needs.
 #pragma once
-#include <rankc/typed/dual.hpp>
+#include <rankc/typed/backward.hpp>
 
 namespace rankc {
 

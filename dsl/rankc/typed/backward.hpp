@@ -1,11 +1,72 @@
 // SPDX-License-Identifier: Apache-2.0
-// Autodiff: the reverse walk over a trace, op by op through their duals. A value's gradient is the sum of what its uses
-// give it; its placement must be the dual of the value's.
+// Autodiff: what the dual of an op sees, the two ops that autodiff needs itself, and the reverse walk over a trace. A
+// value's gradient is the sum of what its uses give it; its placement must be the dual of the value's.
 #pragma once
-#include <rankc/ops/elementwise.hpp>
-#include <rankc/ops/memory.hpp>
+#include <rankc/typed/rules.hpp>
 
 namespace rankc {
+
+/// The results of an op beside its first, by their place.
+constexpr value result(value first, int place) { return {first.in, first.id + place}; }
+
+/// What a dual sees: the operands of its op by the names of the row's ports, and the gradients of its results.
+struct backward {
+  trace& t;
+  const op of;
+
+  constexpr value operator[](std::string_view port_name) const { return {&t, id(port_name)}; }
+  /// The gradient of a result; zeros where nothing uses that result.
+  constexpr value gradient(std::string_view port_name) const;
+  /// Append a backward op, with the attributes of the forward one.
+  constexpr value apply(const op_row& kind, std::initializer_list<value> in) const {
+    return t.apply(kind, in, {}, {.with = of.with});
+  }
+  /// This is the gradient of an input, or a part of it.
+  constexpr void give(std::string_view port_name, value g) const { t.give_gradient(id(port_name), g); }
+  /// The outputs of a backward op are parts of the gradients of parameters.
+  constexpr void contribute(std::initializer_list<std::string_view> parameters, const op_row& kind,
+                            std::initializer_list<value> in) const {
+    int found[max_outputs]{-1, -1, -1}, n = 0;
+    for (std::string_view p : parameters) found[n++] = t.find_parameter(id(p));
+    op o{.with = of.with};
+    for (int j = 0; j < n; ++j) o.adds_to[j] = found[j];
+    t.contribute(kind, in, o);
+  }
+
+ private:
+  constexpr int id(std::string_view port_name) const {
+    int read = 0, written = 0;
+    for (const port& p : of.kind->used_ports()) {
+      if (!p.is_traced()) continue;
+      const int at = p.is_written() ? of.out[written++] : of.in[read++];
+      if (p.name == port_name) return at;
+    }
+    throw std::out_of_range("a dual names a port that its op_row has not");
+  }
+};
+
+namespace ops {
+using namespace ports;
+
+inline constexpr op_row add{.name = "add",
+                            .ports = {out("y", "tokens width").over("a", "b"), in("a", "tokens width"), in("b", "tokens width")},
+                            .rule = rules::sum,
+                            .dual = [](backward& b) {
+                              b.give("a", b.gradient("y"));
+                              b.give("b", b.gradient("y"));
+                            },
+                            .flops = no_flops,
+                            .host = {"add", "tokens*width"},
+                            .cuda = {"add", "tokens*width"},
+                            .commutative = true};
+/// The gradient of a result that nothing uses.
+inline constexpr op_row zeros{.name = "zeros",
+                              .ports = {out("y", "tokens width")},
+                              .flops = no_flops,
+                              .host = {"clear", "tokens*width"},
+                              .cuda = {"clear", "tokens*width"}};
+
+}  // namespace ops
 
 constexpr void trace::give_gradient(int id, value g) {
   if (of(g).bad || values[id].bad || values[id].holds == element::index) return;

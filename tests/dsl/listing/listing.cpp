@@ -31,7 +31,7 @@ constexpr unsigned long long fingerprint(const auto& model, bool sp) {
       for (char c : o.kind->name) add(c);
       for (int i : o.in) add(i);
       for (int i : o.out) add(i);
-      for (int i : o.weight) add(i);
+      for (int i : o.adds_to) add(i);
     }
   });
   return h;
@@ -58,17 +58,17 @@ void print(std::string_view title, const auto& model, bool sp) {
     for (std::size_t i = 0; i < t.ops.size(); ++i) {
       const op& o = t.ops[i];
       if (i == t.forward_ops) std::printf("  backward\n");
-      std::string line = "  ";
-      for (int v : o.out)
-        if (v >= 0) line += (line.size() > 2 ? " %" : "%") + std::to_string(v);
-      if (o.out[0] >= 0) line += " = ";
-      line += std::string(o.kind->name);
-      for (int v : o.in)
-        if (v >= 0) line += " %" + std::to_string(v);
-      for (int w : o.weight)
-        if (w >= 0) line += " " + std::string(t.weights[w].name);
-      if (o.out[0] >= 0) line += ": " + text_of(t.values[o.out[0]]);
-      std::printf("%s\n", line.c_str());
+      const auto parameter = [&](int w) { return std::string(t.weights[static_cast<std::size_t>(w)].name); };
+      std::string line = " ";
+      for (int j = 0; j < max_outputs; ++j)
+        if (o.out[j] >= 0) line += " " + (o.adds_to[j] >= 0 ? parameter(o.adds_to[j]) : "%" + std::to_string(o.out[j]));
+      line += (o.adds_to[0] >= 0 ? " += " : " = ") + std::string(o.kind->name);
+      for (int v : o.in) {
+        if (v < 0) continue;
+        const int w = t.find_parameter(v);
+        line += " " + (w >= 0 ? parameter(w) : "%" + std::to_string(v));
+      }
+      std::printf("%s: %s\n", line.c_str(), text_of(t.values[static_cast<std::size_t>(o.out[0])]).c_str());
     }
   });
   std::printf("\n");

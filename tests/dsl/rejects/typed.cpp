@@ -30,16 +30,16 @@ inline constexpr bool faulty = fault(true, false);
 struct layer {
   static constexpr std::string_view name = "mine";
 };
-constexpr weight whole(trace& t, std::string_view name, dim out = ffn, dim in = hidden) {
+constexpr value whole(trace& t, std::string_view name, dim out = ffn, dim in = hidden) {
   return t.parameter(name, {out, in}, {}, initial::normal, 0.02);  // @declared_by_whole@
 }
-constexpr weight column(trace& t, std::string_view name, dim out = ffn, dim in = hidden) {
+constexpr value column(trace& t, std::string_view name, dim out = ffn, dim in = hidden) {
   return t.parameter(name, {out, in}, {{axis::tp, out.name}}, initial::normal, 0.02);
 }
-constexpr weight row(trace& t, std::string_view name, dim out = hidden, dim in = ffn) {
+constexpr value row(trace& t, std::string_view name, dim out = hidden, dim in = ffn) {
   return t.parameter(name, {out, in}, {{axis::tp, in.name}}, initial::normal, 0.02);
 }
-constexpr weight vector(trace& t, std::string_view name, dim of = hidden) {
+constexpr value vector(trace& t, std::string_view name, dim of = hidden) {
   return t.parameter(name, {of}, {}, initial::zeros);
 }
 /// The two projections of a feed-forward layer, without the way out of the region.
@@ -157,7 +157,7 @@ static_assert(valid<replicate_of_sharded_tokens>);  // error: RC210: typed.cpp:@
 
 struct row_before_column : layer {
   constexpr value forward(trace& t, value x, const layer_context& c) const {
-    weight w1 = faulty ? row(t, "w1", ffn, hidden) : column(t, "w1");
+    value w1 = faulty ? row(t, "w1", ffn, hidden) : column(t, "w1");
     value h = linear(enter_tp(x, c), w1);  // @row_before_column@
     return x + leave_tp(linear(h, row(t, "w2")), c);
   }
@@ -168,7 +168,7 @@ static_assert(valid<row_parallel_linear_of_a_whole_value>);  // error: RC210: ty
 struct whole_after_column : layer {
   constexpr value forward(trace& t, value x, const layer_context& c) const {
     value h = linear(enter_tp(x, c), column(t, "w1"));
-    weight w2 = faulty ? whole(t, "w2", hidden, ffn) : row(t, "w2");
+    value w2 = faulty ? whole(t, "w2", hidden, ffn) : row(t, "w2");
     h = linear(h, w2);  // @whole_after_column@
     return x + leave_tp(h, c);
   }
@@ -259,7 +259,7 @@ static_assert(valid<rope_of_a_dim_without_heads>);  // error: RC210: typed.cpp:@
 
 struct positions_of_another_length : layer {
   constexpr value forward(trace& t, value x, const layer_context& c) const {
-    weight table = whole(t, "table", dim{"positions", faulty ? 4 : c.seq}, hidden);
+    value table = whole(t, "table", dim{"positions", faulty ? 4 : c.seq}, hidden);
     return position(x, table, c.seq);  // @positions_of_another_length@
   }
 };
@@ -287,7 +287,7 @@ static_assert(valid<norm_with_a_gain_of_another_dim>);  // error: RC210: typed.c
 
 struct sharded_gain : layer {
   constexpr value forward(trace& t, value x, const layer_context&) const {
-    weight gain = faulty ? t.parameter("gain", {hidden}, {{axis::tp, "hidden"}}, initial::ones) : vector(t, "gain");
+    value gain = faulty ? t.parameter("gain", {hidden}, {{axis::tp, "hidden"}}, initial::ones) : vector(t, "gain");
     return x + rms_norm(x, gain);  // @sharded_gain@
   }
 };
@@ -304,7 +304,7 @@ static_assert(valid<bias_with_another_dim>);  // error: RC210: typed.cpp:@bias_o
 
 struct whole_bias_of_a_sharded_value : layer {
   constexpr value forward(trace& t, value x, const layer_context& c) const {
-    weight b = faulty ? vector(t, "b1", ffn) : t.parameter("b1", {ffn}, {{axis::tp, "ffn"}}, initial::zeros);
+    value b = faulty ? vector(t, "b1", ffn) : t.parameter("b1", {ffn}, {{axis::tp, "ffn"}}, initial::zeros);
     value y = bias(linear(enter_tp(x, c), column(t, "w1")), b);  // @whole_bias@
     return x + leave_tp(linear(y, row(t, "w2")), c);
   }
@@ -335,7 +335,7 @@ static_assert(valid<embedding_of_what_are_no_ids>);  // error: RC210: typed.cpp:
 
 struct shard_along_no_dim : layer {
   constexpr value forward(trace& t, value x, const layer_context& c) const {
-    weight w1 = t.parameter("w1", {ffn, hidden}, {{axis::tp, faulty ? "ff" : "ffn"}}, initial::ones);  // @shard_along_no_dim@
+    value w1 = t.parameter("w1", {ffn, hidden}, {{axis::tp, faulty ? "ff" : "ffn"}}, initial::ones);  // @shard_along_no_dim@
     return x + leave_tp(linear(linear(enter_tp(x, c), w1), row(t, "w2")), c);
   }
 };
@@ -345,7 +345,7 @@ static_assert(valid<parameter_sharded_along_no_dim>);  // error: RC210: typed.cp
 struct declared_twice : layer {
   constexpr value forward(trace& t, value x, const layer_context&) const {
     value y = linear(x, whole(t, "w", hidden));
-    weight again = t.parameter(faulty ? "w" : "w2", {hidden, hidden}, {}, initial::ones);  // @declared_again@
+    value again = t.parameter(faulty ? "w" : "w2", {hidden, hidden}, {}, initial::ones);  // @declared_again@
     return x + linear(y, again);
   }
 };
@@ -354,7 +354,7 @@ static_assert(valid<parameter_declared_twice>);  // error: RC210: typed.cpp:@dec
 
 struct unused_parameter : layer {
   constexpr value forward(trace& t, value x, const layer_context&) const {
-    weight b = t.parameter("b", {hidden}, {}, initial::zeros);  // @unused_parameter@
+    value b = t.parameter("b", {hidden}, {}, initial::zeros);  // @unused_parameter@
     return faulty ? gelu(x) : bias(x, b);
   }
 };
@@ -363,7 +363,7 @@ static_assert(valid<parameter_without_gradient>);  // error: RC210: typed.cpp:@u
 
 struct one_weight_at_two_placements : layer {
   constexpr value forward(trace& t, value x, const layer_context& c) const {
-    weight gain = vector(t, "gain");
+    value gain = vector(t, "gain");
     value h = rms_norm(enter_tp(rms_norm(x, gain), c), faulty ? gain : vector(t, "gain2"));  // @one_weight@
     return x + leave_tp(linear(linear(h, column(t, "w1")), row(t, "w2")), c);
   }
@@ -377,7 +377,7 @@ template <bool Gather>
 struct head : layer {
   constexpr value forward(trace& t, value x, const layer_context& c) const {
     value h = enter_tp(x, c);
-    weight table = t.parameter("out", {::vocab, hidden}, {{axis::tp, "vocab"}}, initial::ones);
+    value table = t.parameter("out", {::vocab, hidden}, {{axis::tp, "vocab"}}, initial::ones);
     if (!faulty) return cross_entropy(linear(h, table), c.targets, axis::tp, c.loss_scale);
     value logits = linear(Gather ? x : h, whole(t, "whole", ::vocab));
     return cross_entropy(logits, c.targets, axis::tp, c.loss_scale);  // @logits@
@@ -399,7 +399,7 @@ static_assert(valid<loss_of_parts_of_the_tokens>);  // error: RC210: typed.cpp:@
 
 struct gelu_of_loss : head<false> {
   constexpr value forward(trace& t, value x, const layer_context& c) const {
-    weight table = t.parameter("out", {::vocab, hidden}, {{axis::tp, "vocab"}}, initial::ones);
+    value table = t.parameter("out", {::vocab, hidden}, {{axis::tp, "vocab"}}, initial::ones);
     value loss = cross_entropy(linear(enter_tp(x, c), table), c.targets, axis::tp, c.loss_scale);
     return faulty ? gelu(loss) : loss;  // @gelu_of_loss@
   }
@@ -452,7 +452,7 @@ struct tied_head : head<false> {
     value h = rms_norm(x, vector(t, "gain"));
     const dim positions{"positions", c.seq};
     if (Common > 1) h = position(h, faulty ? t.tied("wpe", {positions, hidden}, {}) : whole(t, "positions", positions), c.seq);
-    weight table = t.tied("wte", {rows, hidden}, {{axis::tp, "vocab"}});
+    value table = t.tied("wte", {rows, hidden}, {{axis::tp, "vocab"}});
     return cross_entropy(linear(enter_tp(h, c), table), c.targets, axis::tp, c.loss_scale);
   }
 };

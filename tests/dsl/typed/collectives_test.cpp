@@ -19,7 +19,7 @@ struct collective {
 std::vector<collective> over(axis a, const trace& t, bool backward) {
   std::vector<collective> out;
   for (std::size_t i = backward ? t.forward_ops : 0; i < (backward ? t.ops.size() : t.forward_ops); ++i)
-    if (const op& o = t.ops[i]; o.kind->communicates && o.over == a)
+    if (const op& o = t.ops[i]; o.kind->communicates() && o.over == a)
       out.push_back({o.kind->name, elements(t.values[o.in[0]])});
   return out;
 }

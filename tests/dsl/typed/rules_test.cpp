@@ -2,7 +2,7 @@
 // Rules of single ops where the models do not reach: each is asked over all placements of its operands.
 #include <doctest/doctest.h>
 
-#include <rankc/typed/ops.hpp>
+#include <rankc/ops.hpp>
 
 #include <string>
 
@@ -48,7 +48,7 @@ outcome run(placement x, auto make) {
 enum sharding { whole, by_out, by_in };
 outcome run_linear(placement x, sharding s) {
   return run(x, [&](trace& t, value in) {
-    weight w = s == whole    ? t.parameter("w", {wide, features}, {}, initial::ones)
+    value w = s == whole    ? t.parameter("w", {wide, features}, {}, initial::ones)
                : s == by_out ? t.parameter("w", {wide, features}, {{axis::tp, "wide"}}, initial::ones)
                              : t.parameter("w", {wide, features}, {{axis::tp, "features"}}, initial::ones);
     return linear(in, w);

@@ -2,7 +2,7 @@
 // Rules of the ops that know tokens: positions, the loss, attention and the embedding, over all placements of their operands.
 #include <doctest/doctest.h>
 
-#include <rankc/typed/ops.hpp>
+#include <rankc/ops.hpp>
 
 #include <string>
 

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// An op of a user's own, y = x sigmoid(x): its row for plans, its kernels for both targets.
+// Source: Hendrycks and Gimpel 2016.
+#pragma once
+
+#if defined(RANKC_HOST_KERNELS)
+
+#include <rankc/runtime/host/rank.hpp>
+
+#include <cmath>
+
+namespace user {
+
+template <class T>
+void silu(rankc::host::rank& r, rankc::runtime::at y, rankc::runtime::at x, std::size_t count) {
+  T* to = r.at<T>(y);
+  const T* from = r.at<T>(x);
+  for (std::size_t i = 0; i < count; ++i) to[i] = from[i] / (1 + std::exp(-from[i]));
+}
+template <class T>
+void silu_grad(rankc::host::rank& r, rankc::runtime::at dx, rankc::runtime::at dy, rankc::runtime::at x, std::size_t count) {
+  T* to = r.at<T>(dx);
+  const T *grad = r.at<T>(dy), *from = r.at<T>(x);
+  for (std::size_t i = 0; i < count; ++i) {
+    const T s = 1 / (1 + std::exp(-from[i]));
+    to[i] = grad[i] * s * (1 + from[i] * (1 - s));
+  }
+}
+
+}  // namespace user
+
+#elif defined(RANKC_CUDA_KERNELS)
+
+#include <rankc/runtime/cuda/rank.hpp>
+
+namespace user {
+
+template <class T>
+void silu(rankc::cuda::rank&, rankc::runtime::at y, rankc::runtime::at x, std::size_t count);
+template <class T>
+void silu_grad(rankc::cuda::rank&, rankc::runtime::at dx, rankc::runtime::at dy, rankc::runtime::at x, std::size_t count);
+
+#ifdef __CUDACC__
+template <class T>
+__global__ void silu_kernel(T* y, const T* x, std::size_t count) {
+  const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (i >= count) return;
+  const float v = static_cast<float>(x[i]);
+  y[i] = static_cast<T>(v / (1 + expf(-v)));
+}
+template <class T>
+__global__ void silu_grad_kernel(T* dx, const T* dy, const T* x, std::size_t count) {
+  const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (i >= count) return;
+  const float v = static_cast<float>(x[i]), s = 1 / (1 + expf(-v));
+  dx[i] = static_cast<T>(static_cast<float>(dy[i]) * s * (1 + v * (1 - s)));
+}
+inline unsigned blocks(std::size_t count) { return static_cast<unsigned>((count + 255) / 256); }
+
+template <class T>
+void silu(rankc::cuda::rank& r, rankc::runtime::at y, rankc::runtime::at x, std::size_t count) {
+  silu_kernel<<<blocks(count), 256, 0, r.on(rankc::runtime::stream::compute)>>>(r.at<T>(y), r.at<T>(x), count);
+}
+template <class T>
+void silu_grad(rankc::cuda::rank& r, rankc::runtime::at dx, rankc::runtime::at dy, rankc::runtime::at x, std::size_t count) {
+  silu_grad_kernel<<<blocks(count), 256, 0, r.on(rankc::runtime::stream::compute)>>>(r.at<T>(dx), r.at<T>(dy), r.at<T>(x), count);
+}
+template decltype(silu<float>) silu<float>;
+template decltype(silu<rankc::cuda::bf16>) silu<rankc::cuda::bf16>;
+template decltype(silu_grad<float>) silu_grad<float>;
+template decltype(silu_grad<rankc::cuda::bf16>) silu_grad<rankc::cuda::bf16>;
+#endif
+
+}  // namespace user
+
+#else
+
+#include <rankc/ops.hpp>
+
+namespace user {
+
+using namespace rankc;
+using namespace rankc::ports;
+
+inline constexpr op_row silu_grad_row{
+    .name = "silu_grad",
+    .ports = {out("dx", "tokens width").over("dy"), in("dy", "tokens width"), in("x", "tokens width")},
+    .rule = rules::gradient_of_elementwise,
+    .flops = no_flops,
+    .host = {"user::silu_grad", "tokens*width"},
+    .cuda = {"user::silu_grad", "tokens*width"},
+    .header = "silu.hpp"};
+inline constexpr op_row silu_row{
+    .name = "silu",
+    .ports = {out("y", "tokens width"), in("x", "tokens width")},
+    .rule = rules::elementwise<false>,
+    .dual = [](backward& b) { b.give("x", b.apply(silu_grad_row, {b.gradient("y"), b["x"]})); },
+    .flops = no_flops,
+    .host = {"user::silu", "tokens*width"},
+    .cuda = {"user::silu", "tokens*width"},
+    .header = "silu.hpp"};
+
+constexpr value silu(operand x) { return x.v.in->apply(silu_row, {x.v}, x.from); }
+
+}  // namespace user
+
+#endif
