@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The best schedule found for given costs and memory. Source: rankc/schedule/best.hpp.
+// The best schedule found for given costs and memory. Source: rankc/schedules/best_schedule.hpp.
 #pragma once
-#include <rankc/schedule/best.hpp>
+#include <rankc/schedules/best_schedule.hpp>
 
 namespace rankc::schedules {
 

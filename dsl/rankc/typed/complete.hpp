@@ -3,7 +3,7 @@
 #pragma once
 #include <rankc/typed/complaint.hpp>
 
-namespace rankc::ops {
+namespace rankc {
 
 namespace detail {
 constexpr bool is_symbol(const op_row& row, std::string_view word) {
@@ -55,4 +55,4 @@ constexpr void check_row(complaint& c, const op_row& row, bool in_runtime) {
     c.begin() << "its op_row names no header that declares its kernels; give .header";
 }
 
-}  // namespace rankc::ops
+}  // namespace rankc

@@ -2,7 +2,7 @@
 // List scheduling of a pattern: each rank takes what the pattern has next, and where that is not there yet what is,
 // within its memory. One pass over the actions, so that a compiler can afford it.
 #pragma once
-#include <rankc/schedule/pattern.hpp>
+#include <rankc/search/pattern.hpp>
 
 namespace rankc {
 

@@ -2,7 +2,7 @@
 // Orders that repeat one microbatch's passes at a fixed interval: software pipelining of the training step. Source: the
 // building blocks of Qi et al. 2024, arXiv:2405.15362, section 3; placed as in modulo scheduling.
 #pragma once
-#include <rankc/schedule/fill.hpp>
+#include <rankc/search/fill.hpp>
 
 namespace rankc {
 

@@ -2,8 +2,8 @@
 // Greedy schedules under costs and a memory limit: list schedules of a pattern, and what trials make of them. Sources:
 // Qi et al. 2023, arXiv:2401.10241, section 3.1; Qi et al. 2024, arXiv:2405.15362.
 #pragma once
-#include <rankc/schedule/list.hpp>
-#include <rankc/schedule/steady.hpp>
+#include <rankc/search/list.hpp>
+#include <rankc/search/steady.hpp>
 
 namespace rankc {
 
