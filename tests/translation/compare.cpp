@@ -74,7 +74,7 @@ class comparison {
 
   std::string run() const {
     for (std::size_t i = 0; i < std::min(text_.calls.size(), proven_.ops.size()); ++i)
-      if (const std::string s = difference(text_.calls[i], proven_op(i), proven_.waits[i]); !s.empty())
+      if (const std::string s = difference(i); !s.empty())
         return fmt::format("rank {}, op {} \"{}\": {}", number_of(p_, rank_), proven_.ops[i], proven_op(i).name, s);
     return after_the_calls();
   }
@@ -99,7 +99,11 @@ class comparison {
     return text_.fault.empty() ? "" : fmt::format("{}: {}", rank, text_.fault);
   }
 
-  std::string difference(const call& c, const op& o, const std::vector<int>& waits) const {
+  std::string difference(std::size_t i) const {
+    const call& c = text_.calls[i];
+    const op& o = proven_op(i);
+    const std::vector<int>& waits = proven_.waits[i];
+    if (!text_.fault.empty() && text_.fault_at <= i) return text_.fault;
     if (c.function != o.function)
       return fmt::format("the text calls {} where {} was proven", c.function, o.function);
     if (c.stream != o.stream)

@@ -16,9 +16,15 @@ std::string words(const area& a) {
   return fmt::format("{} x {} bytes from {}, {} apart", a.runs, a.run, a.begin, a.pitch);
 }
 
-std::string words(const std::vector<access>& list) {
+std::string words(const access& a) { return fmt::format("[{}, {})", a.begin, a.end); }
+
+/// The first few of a list.
+template <class T>
+std::string words(const std::vector<T>& list) {
+  constexpr std::size_t most = 4;
   std::string out;
-  for (const access& a : list) out += fmt::format("{}[{}, {})", out.empty() ? "" : ", ", a.begin, a.end);
+  for (std::size_t i = 0; i < std::min(list.size(), most); ++i) out += (i ? ", " : "") + words(list[i]);
+  if (list.size() > most) out += fmt::format(" and {} more", list.size() - most);
   return out.empty() ? "nothing" : out;
 }
 
@@ -55,21 +61,24 @@ class matcher {
         found = used_[i] = true;
     return found;
   }
+  /// Columns of one access, or of equal ones: which of several rows they are columns of must not be open.
   bool take_columns(const area& a) {
-    bool found = false;
+    const access* rows = nullptr;
     for (std::size_t i = 0; i < proven_.size(); ++i) {
       const access& p = proven_[i];
-      if (p.begin <= a.begin && p.end - p.begin == a.runs * a.pitch && a.begin - p.begin + a.run <= a.pitch)
-        found = used_[i] = true;
+      if (p.begin > a.begin || p.end - p.begin != a.runs * a.pitch || a.begin - p.begin + a.run > a.pitch) continue;
+      if (rows && rows->begin != p.begin) return false;
+      rows = &p;
+      used_[i] = true;
     }
-    return found;
+    return rows;
   }
 
   const std::vector<access>& proven_;
   std::vector<bool> used_;
 };
 
-/// Ranges of a region: they hold every access, and nothing else that is anybody's.
+/// Ranges of a region: they hold every access, nothing else that is anybody's, and nothing twice.
 bool hold(const std::vector<area>& areas, const std::vector<access>& proven, const std::vector<interval>& touched) {
   std::vector<interval> covered, accessed;
   for (const area& a : areas) covered.emplace_back(a.begin, a.end());
@@ -84,6 +93,9 @@ bool hold(const std::vector<area>& areas, const std::vector<access>& proven, con
     }
     if (at < a.end() && meets(touched, at, a.end())) return false;
   }
+  std::sort(covered.begin(), covered.end());
+  const auto overlap = [](const interval& a, const interval& b) { return b.first < a.second; };
+  if (std::adjacent_find(covered.begin(), covered.end(), overlap) != covered.end()) return false;
   covered = merged(std::move(covered));
   return std::all_of(accessed.begin(), accessed.end(), [&](const interval& i) {
     return std::any_of(covered.begin(), covered.end(),
@@ -108,9 +120,7 @@ std::string cover(const std::vector<area>& areas, const std::vector<access>& pro
   if (unproven == areas.end() && m.all_are_used()) return "";
   if (has_padding && hold(areas, proven, touched)) return "";
   if (unproven != areas.end()) return fmt::format("{} where {} was proven", words(*unproven), words(proven));
-  std::string all;
-  for (const area& a : areas) all += (all.empty() ? "" : ", ") + words(a);
-  return fmt::format("{} where {} was proven", all.empty() ? "nothing" : all, words(proven));
+  return fmt::format("{} where {} was proven", words(areas), words(proven));
 }
 
 }  // namespace translation

@@ -30,14 +30,16 @@ recorder& recorder::active() {
   return *active_one;
 }
 
-void recorder::fault(std::string sentence) {
-  if (out_.fault.empty()) out_.fault = std::move(sentence);
+void recorder::misuse(std::string sentence, std::size_t at) {
+  if (!out_.fault.empty()) return;
+  out_.fault = std::move(sentence);
+  out_.fault_at = at;
 }
 
 int recorder::index(runtime::stream s) {
   if (!beside_) return static_cast<int>(s);
   if (s != runtime::stream::compute)
-    fault(std::string("an action on stream beside uses stream ") + runtime::stream_names[static_cast<int>(s)]);
+    misuse(std::string("an action on stream beside uses stream ") + runtime::stream_names[static_cast<int>(s)]);
   return static_cast<int>(runtime::stream::beside);
 }
 
@@ -53,8 +55,9 @@ communication recorder::meet(runtime::role over, const runtime::message& site, s
   if (beside_ && over == runtime::role::tp) over = runtime::role::tp_beside;
   const int c = row_.communicator[static_cast<int>(over)];
   if (c < 0) {
-    fault(std::string("\"") + site.name + "\" has no communicator for role " +
-          runtime::role_names[static_cast<int>(over)]);
+    misuse(std::string("\"") + site.name + "\" has no communicator for role " +
+               runtime::role_names[static_cast<int>(over)],
+           out_.calls.size() - 1);
     return {site.index, site.name, "", {}, bytes};
   }
   const runtime::communicator& found = about_.communicators[static_cast<std::size_t>(c)];
@@ -62,7 +65,7 @@ communication recorder::meet(runtime::role over, const runtime::message& site, s
 }
 
 void recorder::mark(runtime::stream s, runtime::event e) {
-  if (e.index < 0 || e.index >= where().events) fault("event " + std::to_string(e.index) + " is not in the layout");
+  if (e.index < 0 || e.index >= where().events) misuse("event " + std::to_string(e.index) + " is not in the layout");
   const queue& q = queues_[index(s)];
   std::vector<int> ends = q.last;
   join(ends, q.waits);
@@ -71,12 +74,12 @@ void recorder::mark(runtime::stream s, runtime::event e) {
 
 void recorder::wait(runtime::stream s, runtime::event e) {
   const auto known = events_.find(e.index);
-  if (known == events_.end()) fault("a wait for event " + std::to_string(e.index) + ", which is not recorded before");
+  if (known == events_.end()) misuse("a wait for event " + std::to_string(e.index) + ", which is not recorded before");
   else join(queues_[index(s)].waits, known->second);
 }
 
 void recorder::enter_beside() {
-  if (!where().overlaps) fault("an action on stream beside, where the layout does not overlap");
+  if (!where().overlaps) misuse("an action on stream beside, where the layout does not overlap");
   beside_ = true;
 }
 

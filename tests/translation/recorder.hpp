@@ -8,6 +8,7 @@
 #include <map>
 #include <span>
 #include <type_traits>
+#include <utility>
 
 namespace translation {
 
@@ -50,7 +51,8 @@ class recorder {
     std::vector<int> last, waits;
   };
   int index(runtime::stream);
-  void fault(std::string);
+  void misuse(std::string sentence) { misuse(std::move(sentence), out_.calls.size()); }
+  void misuse(std::string sentence, std::size_t at);
 
   const runtime::description& about_;
   const runtime::rank_row& row_;

@@ -47,6 +47,7 @@ struct recording {
   std::vector<call> calls{};
   std::vector<std::vector<int>> end_waits{};  // per stream: what its end waits for, after its last call
   std::string fault{};                        // the first misuse of the runtime, or empty
+  std::size_t fault_at = 0;                   // the call that it is in, or that comes after it
 };
 
 /// Run `train` or `evaluate` of a rank against the recorder.

@@ -87,6 +87,8 @@ std::string compare_tables(const runtime::description& about, const program& p, 
   const runtime::layout& where = about.layouts[static_cast<std::size_t>(row.pp)];
   if (where.arena_bytes != r.arena_bytes)
     return fmt::format("rank {}: the text's arena has {} bytes where {} were proven", number, where.arena_bytes, r.arena_bytes);
+  if (!r.ops.front().reads.empty() || !r.ops.back().writes.empty())
+    return fmt::format("rank {}: the proven program reads before it begins, or writes after it ends", number);
   const places at(about, where);
   if (const std::string s = difference(sorted(at.filled()), sorted(r.ops.front().writes)); !s.empty())
     return fmt::format("rank {}, op 0 \"begin\": {}", number, s);
