@@ -18,10 +18,11 @@ struct program;
 
 namespace translation {
 
-/// Bytes of the arena that an operand covers: `runs` pieces of `run` bytes whose beginnings are `pitch` bytes apart.
+/// Bytes of the arena that an operand covers: `runs` pieces of `run` bytes whose beginnings are `pitch` bytes apart; 0:
+/// one piece that is no column of rows.
 struct area {
   std::size_t begin, run, runs = 1, pitch = 0;
-  bool is_whole() const { return runs == 1 || run == pitch; }
+  bool is_whole() const { return pitch == 0 || run == pitch; }
   std::size_t end() const { return begin + (runs - 1) * pitch + run; }
 };
 
