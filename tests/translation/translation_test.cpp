@@ -5,6 +5,8 @@
 
 #include <doctest/doctest.h>
 #include <odd/plans.hpp>
+#include <rankc/make_plan.hpp>
+#include <rankc/rankc.hpp>
 
 #include <string>
 
@@ -34,6 +36,17 @@ TEST_CASE("examples: the texts make the calls that were proven") {
   }
   REQUIRE(subjects.size() == 18);
   check(subjects, "translation_examples");
+}
+
+TEST_CASE("examples: of 128 ranks those are held that stand for all") {
+  constexpr rankc::models::gpt2 gpt{.layers = 4, .hidden = 16, .heads = 4, .ffn = 32, .vocab = 64};
+  constexpr rankc::parallel_dims dims{.world = 128, .dp_replicate = 16, .tp = 2, .pp = 4, .sequence_parallel = true};
+  constexpr rankc::training recipe{.seq = 8, .global_batch = 64, .precision = rankc::f32};
+  const rankc::plan_data plan =
+      make_plan("world", gpt, dims, rankc::schedules::one_f_one_b{4}, recipe, rankc::clusters::h200<16>);
+  const subject host = make_subject(plan, false, dtype::f32);
+  REQUIRE(translation::proven(host, true).ranks.size() == 16);
+  check({host, make_subject(plan, true, dtype::bf16)}, "translation_world");
 }
 
 TEST_CASE("odd: the texts make the calls that were proven") {
