@@ -24,8 +24,9 @@ void join(std::vector<int>& into, const std::vector<int>& more) {
   into.erase(std::unique(into.begin(), into.end()), into.end());
 }
 
-/// The calls of a proven rank, and what each waits for, numbered as the text's calls are. An op that calls nothing leaves
-/// its waits to the next on its stream; to wait for it is to wait for what its stream had until then.
+/// The calls of a proven rank, and what each waits for, numbered as the text's calls are. An op that calls
+/// nothing leaves its waits to the next on its stream; to wait for it is to wait for what its stream had
+/// until then.
 struct proven_calls {
   std::vector<int> ops;                 // index in the rank's ops
   std::vector<std::vector<int>> waits;  // of each
@@ -36,7 +37,8 @@ proven_calls calls_of(const program& p, const std::vector<op>& ops) {
   struct queue {
     std::vector<int> last, waits;
   };
-  const std::size_t streams = std::max<std::size_t>(static_cast<std::size_t>(p.streams), rankc::runtime::n_streams);
+  const std::size_t streams =
+      std::max<std::size_t>(static_cast<std::size_t>(p.streams), rankc::runtime::n_streams);
   std::vector<queue> queues(streams);
   std::vector<std::vector<int>> ends(ops.size());  // the calls whose end is an op's end
   proven_calls out;
@@ -69,13 +71,18 @@ std::string stream_name(int s) {
 class comparison {
  public:
   comparison(const recording& text, const program& p, int rank)
-      : text_(text), p_(p), rank_(rank), ops_(p.ranks[static_cast<std::size_t>(rank)].ops),
-        proven_(calls_of(p, ops_)), touched_(all_touched(p.ranks[static_cast<std::size_t>(rank)])) {}
+      : text_(text),
+        p_(p),
+        rank_(rank),
+        ops_(p.ranks[static_cast<std::size_t>(rank)].ops),
+        proven_(calls_of(p, ops_)),
+        touched_(all_touched(p.ranks[static_cast<std::size_t>(rank)])) {}
 
   std::string run() const {
     for (std::size_t i = 0; i < std::min(text_.calls.size(), proven_.ops.size()); ++i)
       if (const std::string s = difference(i); !s.empty())
-        return fmt::format("rank {}, op {} \"{}\": {}", number_of(p_, rank_), proven_.ops[i], proven_op(i).name, s);
+        return fmt::format("rank {}, op {} \"{}\": {}", number_of(p_, rank_), proven_.ops[i],
+                           proven_op(i).name, s);
     return after_the_calls();
   }
 
@@ -107,8 +114,8 @@ class comparison {
     if (c.function != o.function)
       return fmt::format("the text calls {} where {} was proven", c.function, o.function);
     if (c.stream != o.stream)
-      return fmt::format("the text calls {} on stream {} where {} was proven", c.function, stream_name(c.stream),
-                         stream_name(o.stream));
+      return fmt::format("the text calls {} on stream {} where {} was proven", c.function,
+                         stream_name(c.stream), stream_name(o.stream));
     if (const std::string s = operands(c, o); !s.empty()) return s;
     if (const std::string s = cover(c.reads, o.reads, c.has_padding, touched_); !s.empty())
       return fmt::format("the text's {} reads {}", c.function, s);
@@ -139,8 +146,10 @@ class comparison {
     if (!meets) return "";
     const communication& t = c.communicates[0];
     if (t.site != o.message || t.name != o.name)
-      return fmt::format("the text names site {} \"{}\" where {} \"{}\" was proven", t.site, t.name, o.message, o.name);
-    if (t.bytes != o.bytes) return fmt::format("the text moves {} bytes where {} were proven", t.bytes, o.bytes);
+      return fmt::format("the text names site {} \"{}\" where {} \"{}\" was proven", t.site, t.name,
+                         o.message, o.name);
+    if (t.bytes != o.bytes)
+      return fmt::format("the text moves {} bytes where {} were proven", t.bytes, o.bytes);
     const rankc::codegen::communicator& proven = p_.communicators[static_cast<std::size_t>(o.communicator)];
     const std::vector<int> members = represented(t.members), expected = numbers(proven.ranks);
     if (t.communicator != proven.name || members != expected)
@@ -149,8 +158,8 @@ class comparison {
     if (o.kind == op_kind::collective) return "";
     const int me = number_of(p_, rank_), peer = number_of(p_, o.peer);
     if (t.members.size() != 2 || t.members[t.members[0] == me ? 1 : 0] != peer)
-      return fmt::format("the text's communicator is of ranks {} where rank {} was proven", fmt::join(t.members, ", "),
-                         peer);
+      return fmt::format("the text's communicator is of ranks {} where rank {} was proven",
+                         fmt::join(t.members, ", "), peer);
     return "";
   }
 
@@ -171,8 +180,9 @@ class comparison {
   std::string names(const std::vector<int>& calls) const {
     std::string out;
     for (int c : calls)
-      out += fmt::format("{}{} \"{}\"", out.empty() ? "op " : ", op ", proven_.ops[static_cast<std::size_t>(c)],
-                         proven_op(static_cast<std::size_t>(c)).name);
+      out +=
+          fmt::format("{}{} \"{}\"", out.empty() ? "op " : ", op ", proven_.ops[static_cast<std::size_t>(c)],
+                      proven_op(static_cast<std::size_t>(c)).name);
     return out.empty() ? "nothing" : out;
   }
 
@@ -186,7 +196,9 @@ class comparison {
 
 }  // namespace
 
-std::string compare(const recording& text, const program& p, int rank) { return comparison(text, p, rank).run(); }
+std::string compare(const recording& text, const program& p, int rank) {
+  return comparison(text, p, rank).run();
+}
 
 std::string compare(const text& t, const program& p, bool trains) {
   for (int r = 0; r < static_cast<int>(p.ranks.size()); ++r) {

@@ -33,7 +33,8 @@ std::vector<interval> merged(std::vector<interval> list) {
   std::sort(list.begin(), list.end());
   std::vector<interval> out;
   for (const interval& i : list)
-    if (!out.empty() && i.first <= out.back().second) out.back().second = std::max(out.back().second, i.second);
+    if (!out.empty() && i.first <= out.back().second)
+      out.back().second = std::max(out.back().second, i.second);
     else out.push_back(i);
   return out;
 }
@@ -57,7 +58,8 @@ class matcher {
     if (begin == end) return true;
     bool found = false;
     for (std::size_t i = 0; i < proven_.size(); ++i)
-      if (proven_[i].begin == begin && begin < proven_[i].end && proven_[i].end <= end && tile(proven_[i].end, end))
+      if (proven_[i].begin == begin && begin < proven_[i].end && proven_[i].end <= end &&
+          tile(proven_[i].end, end))
         found = used_[i] = true;
     return found;
   }
@@ -66,7 +68,8 @@ class matcher {
     const access* rows = nullptr;
     for (std::size_t i = 0; i < proven_.size(); ++i) {
       const access& p = proven_[i];
-      if (p.begin > a.begin || p.end - p.begin != a.runs * a.pitch || a.begin - p.begin + a.run > a.pitch) continue;
+      if (p.begin > a.begin || p.end - p.begin != a.runs * a.pitch || a.begin - p.begin + a.run > a.pitch)
+        continue;
       if (rows && rows->begin != p.begin) return false;
       rows = &p;
       used_[i] = true;
@@ -79,7 +82,8 @@ class matcher {
 };
 
 /// Ranges of a region: they hold every access, nothing else that is anybody's, and nothing twice.
-bool hold(const std::vector<area>& areas, const std::vector<access>& proven, const std::vector<interval>& touched) {
+bool hold(const std::vector<area>& areas, const std::vector<access>& proven,
+          const std::vector<interval>& touched) {
   std::vector<interval> covered, accessed;
   for (const area& a : areas) covered.emplace_back(a.begin, a.end());
   for (const access& p : proven) accessed.emplace_back(p.begin, p.end);

@@ -31,9 +31,10 @@ void rope_grad(rank&, at dx, at dy, at table, int tokens, int heads, int dim, in
 }
 
 template <class T>
-void attention(rank&, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads, int kv_heads, int dim,
-               int q_stride, int kv_stride) {
-  const attention_shape shape{rows, seq, heads, kv_heads, dim, sizeof(T), recorder::active().about().deterministic};
+void attention(rank&, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads, int kv_heads,
+               int dim, int q_stride, int kv_stride) {
+  const attention_shape shape{
+      rows, seq, heads, kv_heads, dim, sizeof(T), recorder::active().about().deterministic};
   const std::size_t tokens = product(rows, seq), kv_width = product(kv_heads, dim);
   kernel("attention")
       .out(o, all<T>(tokens, heads, dim))
@@ -44,10 +45,12 @@ void attention(rank&, at o, at lse, at scratch, at q, at k, at v, int rows, int 
       .in(v, columns<T>(tokens, kv_width, kv_stride));
 }
 template <class T>
-void attention_grad(rank&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse, int rows, int seq,
-                    int heads, int kv_heads, int dim, int q_stride, int kv_stride) {
-  const attention_shape shape{rows, seq, heads, kv_heads, dim, sizeof(T), recorder::active().about().deterministic};
-  const std::size_t tokens = product(rows, seq), width = product(heads, dim), kv_width = product(kv_heads, dim);
+void attention_grad(rank&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse, int rows,
+                    int seq, int heads, int kv_heads, int dim, int q_stride, int kv_stride) {
+  const attention_shape shape{
+      rows, seq, heads, kv_heads, dim, sizeof(T), recorder::active().about().deterministic};
+  const std::size_t tokens = product(rows, seq), width = product(heads, dim),
+                    kv_width = product(kv_heads, dim);
   kernel("attention_grad")
       .out(dq, columns<T>(tokens, width, q_stride))
       .out(dk, columns<T>(tokens, kv_width, kv_stride))
@@ -80,11 +83,11 @@ void swiglu_grad(rank&, at dgate, at dup, at dy, at gate, at up, int tokens, int
 
 #include "fused_kernels.ipp"
 
-#define RANKC_RECORDED(T)                                                                                          \
-  RANKC_RECORDED_ALIKE(T), &rope<T>, &rope_grad<T>, &attention<T>, &attention_grad<T>, &swiglu<T>, &swiglu_grad<T>, \
-      RANKC_RECORDED_FUSED(T)
-template void (*const made<RANKC_RECORDED(float)>[])();
-template void (*const made<RANKC_RECORDED(bf16)>[])();
+#define RANKC_RECORDED(T)                                                                          \
+  RANKC_RECORDED_ALIKE(T), &rope<T>, &rope_grad<T>, &attention<T>, &attention_grad<T>, &swiglu<T>, \
+      &swiglu_grad<T>, RANKC_RECORDED_FUSED(T)
+template struct kept<RANKC_RECORDED(float)>;
+template struct kept<RANKC_RECORDED(bf16)>;
 
 }  // namespace rankc::cuda
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of cuda/fused.hpp, recorded: each operand with the shape that the header says. Included inside rankc::cuda.
+// The kernels of cuda/fused.hpp, recorded: each operand with the shape that the header says. Included inside
+// rankc::cuda.
 
 template <class T>
 void linear_bias(rank&, at y, at x, at w, at b, int tokens, int in, int out) {
@@ -53,7 +54,8 @@ void linear_dx_gelu(rank&, at dx, at dy, at w, at before, int tokens, int in, in
       .in(before, all<T>(tokens, in));
 }
 template <class T>
-void linear_dx_gelu_bias(rank&, at dx, at db, at dy, at w, at before, int tokens, int in, int out, bool accumulate) {
+void linear_dx_gelu_bias(rank&, at dx, at db, at dy, at w, at before, int tokens, int in, int out,
+                         bool accumulate) {
   kernel("linear_dx_gelu_bias")
       .out(dx, all<T>(tokens, in))
       .sum(db, accumulate, all<float>(in))
@@ -80,7 +82,8 @@ void bias_add(rank&, at y, at x, at b, at residual, int tokens, int width) {
 }
 
 template <class T>
-void add_layer_norm(rank&, at sum, at y, at stats, at x, at residual, at gain, at shift, int tokens, int width) {
+void add_layer_norm(rank&, at sum, at y, at stats, at x, at residual, at gain, at shift, int tokens,
+                    int width) {
   kernel("add_layer_norm")
       .out(sum, all<T>(tokens, width))
       .out(y, all<T>(tokens, width))
@@ -91,8 +94,8 @@ void add_layer_norm(rank&, at sum, at y, at stats, at x, at residual, at gain, a
       .in(shift, all<T>(width));
 }
 template <class T>
-void bias_add_layer_norm(rank&, at sum, at y, at stats, at x, at b, at residual, at gain, at shift, int tokens,
-                         int width) {
+void bias_add_layer_norm(rank&, at sum, at y, at stats, at x, at b, at residual, at gain, at shift,
+                         int tokens, int width) {
   kernel("bias_add_layer_norm")
       .out(sum, all<T>(tokens, width))
       .out(y, all<T>(tokens, width))
@@ -127,8 +130,8 @@ void layer_norm_grad(rank&, at dx, at dgain, at dshift, at dy, at x, at stats, a
       .in(gain, all<T>(width));
 }
 template <class T>
-void layer_norm_grad_add(rank&, at dx, at dgain, at dshift, at dy, at x, at stats, at gain, at residual, int tokens,
-                         int width, bool accumulate) {
+void layer_norm_grad_add(rank&, at dx, at dgain, at dshift, at dy, at x, at stats, at gain, at residual,
+                         int tokens, int width, bool accumulate) {
   kernel("layer_norm_grad_add")
       .out(dx, all<T>(tokens, width))
       .sum(dgain, accumulate, all<float>(width))
@@ -140,7 +143,8 @@ void layer_norm_grad_add(rank&, at dx, at dgain, at dshift, at dy, at x, at stat
       .in(residual, all<T>(tokens, width));
 }
 template <class T>
-void rms_norm_grad(rank&, at dx, at dgain, at dy, at x, at stats, at gain, int tokens, int width, bool accumulate) {
+void rms_norm_grad(rank&, at dx, at dgain, at dy, at x, at stats, at gain, int tokens, int width,
+                   bool accumulate) {
   kernel("rms_norm_grad")
       .out(dx, all<T>(tokens, width))
       .sum(dgain, accumulate, all<float>(width))
@@ -150,8 +154,8 @@ void rms_norm_grad(rank&, at dx, at dgain, at dy, at x, at stats, at gain, int t
       .in(gain, all<T>(width));
 }
 template <class T>
-void rms_norm_grad_add(rank&, at dx, at dgain, at dy, at x, at stats, at gain, at residual, int tokens, int width,
-                       bool accumulate) {
+void rms_norm_grad_add(rank&, at dx, at dgain, at dy, at x, at stats, at gain, at residual, int tokens,
+                       int width, bool accumulate) {
   kernel("rms_norm_grad_add")
       .out(dx, all<T>(tokens, width))
       .sum(dgain, accumulate, all<float>(width))
@@ -171,7 +175,8 @@ void softmax_sums(rank&, at top, at sums, at logits, at targets, int tokens, int
       .in(targets, all<std::int32_t>(tokens));
 }
 template <class T>
-void softmax_grad(rank&, at dlogits, at sums, at logits, at top, at targets, int tokens, int vocab, int, double) {
+void softmax_grad(rank&, at dlogits, at sums, at logits, at top, at targets, int tokens, int vocab, int,
+                  double) {
   kernel("softmax_grad")
       .out(dlogits, all<T>(tokens, vocab))
       .in(sums, all<float>(tokens, 2))
@@ -180,8 +185,8 @@ void softmax_grad(rank&, at dlogits, at sums, at logits, at top, at targets, int
       .in(targets, all<std::int32_t>(tokens));
 }
 
-#define RANKC_RECORDED_FUSED(T)                                                                                \
-  &linear_bias<T>, &linear_add<T>, &linear_bias_add<T>, &linear_gelu<T>, &linear_bias_gelu<T>,                 \
-      &linear_dx_gelu<T>, &linear_dx_gelu_bias<T>, &linear_dw_bias<T>, &bias_add<T>, &add_layer_norm<T>,       \
-      &bias_add_layer_norm<T>, &add_rms_norm<T>, &layer_norm_grad<T>, &layer_norm_grad_add<T>, &rms_norm_grad<T>, \
-      &rms_norm_grad_add<T>, &softmax_sums<T>, &softmax_grad<T>
+#define RANKC_RECORDED_FUSED(T)                                                                          \
+  &linear_bias<T>, &linear_add<T>, &linear_bias_add<T>, &linear_gelu<T>, &linear_bias_gelu<T>,           \
+      &linear_dx_gelu<T>, &linear_dx_gelu_bias<T>, &linear_dw_bias<T>, &bias_add<T>, &add_layer_norm<T>, \
+      &bias_add_layer_norm<T>, &add_rms_norm<T>, &layer_norm_grad<T>, &layer_norm_grad_add<T>,           \
+      &rms_norm_grad<T>, &rms_norm_grad_add<T>, &softmax_sums<T>, &softmax_grad<T>

@@ -17,7 +17,10 @@ using runtime::at;
 
 template <class T>
 void rope(rank&, at y, at x, at table, int tokens, int heads, int dim, int seq) {
-  kernel("rope").out(y, all<T>(tokens, heads, dim)).in(x, all<T>(tokens, heads, dim)).in(table, all<T>(seq, dim));
+  kernel("rope")
+      .out(y, all<T>(tokens, heads, dim))
+      .in(x, all<T>(tokens, heads, dim))
+      .in(table, all<T>(seq, dim));
 }
 template <class T>
 void rope_grad(rank&, at dx, at dy, at table, int tokens, int heads, int dim, int seq) {
@@ -28,7 +31,8 @@ void rope_grad(rank&, at dx, at dy, at table, int tokens, int heads, int dim, in
 }
 
 template <class T>
-void attention(rank&, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads, int kv_heads, int dim) {
+void attention(rank&, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads, int kv_heads,
+               int dim) {
   kernel("attention")
       .out(o, all<T>(rows, seq, heads, dim))
       .out(lse, all<T>(rows, heads, seq))
@@ -38,8 +42,8 @@ void attention(rank&, at o, at lse, at scratch, at q, at k, at v, int rows, int 
       .in(v, all<T>(rows, seq, kv_heads, dim));
 }
 template <class T>
-void attention_grad(rank&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse, int rows, int seq,
-                    int heads, int kv_heads, int dim) {
+void attention_grad(rank&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse, int rows,
+                    int seq, int heads, int kv_heads, int dim) {
   kernel("attention_grad")
       .out(dq, all<T>(rows, seq, heads, dim))
       .out(dk, all<T>(rows, seq, kv_heads, dim))
@@ -67,10 +71,11 @@ void swiglu_grad(rank&, at dgate, at dup, at dy, at gate, at up, std::size_t cou
       .in(up, all<T>(count));
 }
 
-#define RANKC_RECORDED(T)                                                                                     \
-  RANKC_RECORDED_ALIKE(T), &rope<T>, &rope_grad<T>, &attention<T>, &attention_grad<T>, &swiglu<T>, &swiglu_grad<T>
-template void (*const made<RANKC_RECORDED(float)>[])();
-template void (*const made<RANKC_RECORDED(double)>[])();
+#define RANKC_RECORDED(T)                                                                          \
+  RANKC_RECORDED_ALIKE(T), &rope<T>, &rope_grad<T>, &attention<T>, &attention_grad<T>, &swiglu<T>, \
+      &swiglu_grad<T>
+template struct kept<RANKC_RECORDED(float)>;
+template struct kept<RANKC_RECORDED(double)>;
 
 }  // namespace rankc::host
 

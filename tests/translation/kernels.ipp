@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels that kernels.hpp declares alike for both targets, recorded: each operand with the shape that the header
-// says. Included inside each target's namespace.
+// The kernels that kernels.hpp declares alike for both targets, recorded: each operand with the shape that
+// the header says. Included inside each target's namespace.
 
 template <class T>
 void embedding(rank&, at y, at ids, at table, int tokens, int rows, int width, int) {
-  kernel("embedding").out(y, all<T>(tokens, width)).in(ids, all<std::int32_t>(tokens)).in(table, all<T>(rows, width));
+  kernel("embedding")
+      .out(y, all<T>(tokens, width))
+      .in(ids, all<std::int32_t>(tokens))
+      .in(table, all<T>(rows, width));
 }
 template <class T>
 void embedding_grad(rank&, at dtable, at dy, at ids, int tokens, int rows, int width, int, bool accumulate) {
@@ -41,7 +44,8 @@ void layer_norm_dx(rank&, at dx, at dy, at x, at stats, at gain, int tokens, int
       .in(gain, all<T>(width));
 }
 template <class T>
-void layer_norm_dw(rank&, at dgain, at dshift, at dy, at x, at stats, int tokens, int width, bool accumulate) {
+void layer_norm_dw(rank&, at dgain, at dshift, at dy, at x, at stats, int tokens, int width,
+                   bool accumulate) {
   kernel("layer_norm_dw")
       .sum(dgain, accumulate, all<wide<T>>(width))
       .sum(dshift, accumulate, all<wide<T>>(width))
@@ -81,7 +85,10 @@ void linear(rank&, at y, at x, at w, int tokens, int in, int out) {
 }
 template <class T>
 void linear_dx(rank&, at dx, at dy, at w, int tokens, int in, int out, bool accumulate) {
-  kernel("linear_dx").sum(dx, accumulate, all<T>(tokens, in)).in(dy, all<T>(tokens, out)).in(w, all<T>(out, in));
+  kernel("linear_dx")
+      .sum(dx, accumulate, all<T>(tokens, in))
+      .in(dy, all<T>(tokens, out))
+      .in(w, all<T>(out, in));
 }
 template <class T>
 void linear_dw(rank&, at dw, at dy, at x, int tokens, int in, int out, bool accumulate) {
@@ -167,13 +174,15 @@ void copy(rank&, at y, at x, std::size_t count) {
 }
 
 /// Names every function template of T, so that all are made.
-#define RANKC_RECORDED_ALIKE(T)                                                                                        \
-  &embedding<T>, &embedding_grad<T>, &position<T>, &position_grad<T>, &layer_norm<T>, &layer_norm_dx<T>,               \
-      &layer_norm_dw<T>, &rms_norm<T>, &rms_norm_dx<T>, &rms_norm_dw<T>, &linear<T>, &linear_dx<T>, &linear_dw<T>,     \
-      &bias<T>, &bias_grad<T>, &gelu<T>, &gelu_grad<T>, &add<T>, &row_max<T>, &exp_sums<T>, &exp_sums_grad<T>,         \
-      &cross_entropy<T>, &cross_entropy_grad<T>, &sum_squares<T>, &adamw<T>, &clear<T>, &copy<T>, &all_reduce<T>,      \
-      &all_gather<T>, &reduce_scatter<T>
+#define RANKC_RECORDED_ALIKE(T)                                                                            \
+  &embedding<T>, &embedding_grad<T>, &position<T>, &position_grad<T>, &layer_norm<T>, &layer_norm_dx<T>,   \
+      &layer_norm_dw<T>, &rms_norm<T>, &rms_norm_dx<T>, &rms_norm_dw<T>, &linear<T>, &linear_dx<T>,        \
+      &linear_dw<T>, &bias<T>, &bias_grad<T>, &gelu<T>, &gelu_grad<T>, &add<T>, &row_max<T>, &exp_sums<T>, \
+      &exp_sums_grad<T>, &cross_entropy<T>, &cross_entropy_grad<T>, &sum_squares<T>, &adamw<T>, &clear<T>, \
+      &copy<T>, &all_reduce<T>, &all_gather<T>, &reduce_scatter<T>
 
 /// Keeps the functions that are named to it.
 template <auto... Functions>
-[[gnu::used]] inline void (*const made[])() = {reinterpret_cast<void (*)()>(Functions)...};
+struct kept {
+  [[gnu::used]] static inline void (*const all[])() = {reinterpret_cast<void (*)()>(Functions)...};
+};

@@ -24,14 +24,16 @@ class planter {
 
   program_fault run() {
     using change = std::string (planter::*)();
-    constexpr change changes[]{&planter::drop_op,     &planter::double_op,    &planter::exchange_ops, &planter::shift_access,
-                               &planter::cut_access,  &planter::drop_access,  &planter::add_access,   &planter::drop_wait,
-                               &planter::add_wait,    &planter::other_stream, &planter::other_call,   &planter::shift_operand,
-                               &planter::swap_operands, &planter::other_site, &planter::other_bytes,  &planter::other_communicator,
-                               &planter::other_peer,  &planter::other_arena,  &planter::other_kind};
+    constexpr change changes[]{
+        &planter::drop_op,       &planter::double_op,    &planter::exchange_ops, &planter::shift_access,
+        &planter::cut_access,    &planter::drop_access,  &planter::add_access,   &planter::drop_wait,
+        &planter::add_wait,      &planter::other_stream, &planter::other_call,   &planter::shift_operand,
+        &planter::swap_operands, &planter::other_site,   &planter::other_bytes,  &planter::other_communicator,
+        &planter::other_peer,    &planter::other_arena,  &planter::other_kind};
     const std::string did = (this->*changes[below(std::size(changes))])();
     if (did.empty()) return {};
-    return {static_cast<int>(rank_), did + " at op " + std::to_string(at_) + " of rank " + std::to_string(rank_)};
+    return {static_cast<int>(rank_),
+            did + " at op " + std::to_string(at_) + " of rank " + std::to_string(rank_)};
   }
 
  private:
@@ -97,7 +99,8 @@ class planter {
   std::string drop_access() {
     std::vector<access>& list = side();
     if (list.empty()) return "";
-    const access gone = list[below(list.size())];  // with its equals: it is there as often as operands read it
+    const access gone =
+        list[below(list.size())];  // with its equals: it is there as often as operands read it
     std::erase_if(list, [&](const access& a) { return a.begin == gone.begin && a.end == gone.end; });
     return "an access is dropped";
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Faults planted into a generated text, by its statements: a call's name, its arguments, the statement itself.
+// Faults planted into a generated text, by its statements: a call's name, its arguments, the statement
+// itself.
 #pragma once
 #include <functional>
 #include <map>

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// translation_random: draw plans; the texts of those that no rule refuses, for both targets, are held to the proof.
+// translation_random SEED COUNT [FIRST]: draw plans from index FIRST on; the texts of those that no rule
+// refuses, COUNT of them, for both targets, are held to the proof.
 #include "texts.hpp"
 
-#include <CLI/CLI.hpp>
-#include <algorithm>
-#include <chrono>
 #include <fmt/format.h>
 #include <fuzz/plan.hpp>
+
+#include <chrono>
+#include <string>
 
 namespace {
 
@@ -24,17 +25,9 @@ void add_texts(const rankc::plan_data& p, std::uint64_t index, std::vector<subje
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app{"Random plans: what is printed is what is proven."};
-  std::uint64_t seed = 1, first = 0;
-  int count = 200, at_once = 2;
-  std::string folder = "translation_random";
-  app.add_option("--seed", seed);
-  app.add_option("--first", first, "index of the first plan");
-  app.add_option("--count", count, "plans that are held to their proof; refused ones are drawn besides");
-  app.add_option("--jobs", at_once);
-  app.add_option("--folder", folder);
-  CLI11_PARSE(app, argc, argv);
-
+  if (argc < 3 || argc > 4) return 2;
+  const std::uint64_t seed = std::stoull(argv[1]), first = argc > 3 ? std::stoull(argv[3]) : 0;
+  const int count = std::stoi(argv[2]);
   const auto begin = std::chrono::steady_clock::now();
   int refused = 0, held = 0, texts = 0, ranks = 0, failed = 0;
   for (std::uint64_t index = first; held < count;) {
@@ -49,13 +42,13 @@ int main(int argc, char** argv) {
       ranks += 2 * p.dims.world;
       add_texts(p, index, subjects);
     }
-    const auto wrong = translation::validate(subjects, folder, at_once);
+    const auto wrong = translation::validate(subjects, "translation_random", 2);
     texts += static_cast<int>(subjects.size());
     failed += static_cast<int>(wrong.size());
     for (const auto& [name, sentence] : wrong) fmt::print("{}: {}\n", name, sentence);
   }
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-  fmt::print("{} plans held to their proof, {} refused: {} texts, {} ranks of them; failed {}; {:.0f} s\n", held, refused,
-             texts, ranks, failed, took.count());
+  fmt::print("{} plans held to their proof, {} refused: {} texts, {} ranks of them; failed {}; {:.0f} s\n",
+             held, refused, texts, ranks, failed, took.count());
   return failed > 0 ? 1 : 0;
 }

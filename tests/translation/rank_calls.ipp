@@ -15,11 +15,16 @@ void wait(rank&, stream s, event e) { recorder::active().wait(s, e); }
 /// The role of a direction: the same word.
 static role role_of(stream direction) {
   switch (direction) {
-    case stream::to_next: return role::to_next;
-    case stream::from_prev: return role::from_prev;
-    case stream::to_prev: return role::to_prev;
-    case stream::from_next: return role::from_next;
-    default: throw std::logic_error("a stream that has no direction");
+    case stream::to_next:
+      return role::to_next;
+    case stream::from_prev:
+      return role::from_prev;
+    case stream::to_prev:
+      return role::to_prev;
+    case stream::from_next:
+      return role::from_next;
+    default:
+      throw std::logic_error("a stream that has no direction");
   }
 }
 

@@ -39,7 +39,8 @@ void recorder::misuse(std::string sentence, std::size_t at) {
 int recorder::index(runtime::stream s) {
   if (!beside_) return static_cast<int>(s);
   if (s != runtime::stream::compute)
-    misuse(std::string("an action on stream beside uses stream ") + runtime::stream_names[static_cast<int>(s)]);
+    misuse(std::string("an action on stream beside uses stream ") +
+           runtime::stream_names[static_cast<int>(s)]);
   return static_cast<int>(runtime::stream::beside);
 }
 
@@ -65,7 +66,8 @@ communication recorder::meet(runtime::role over, const runtime::message& site, s
 }
 
 void recorder::mark(runtime::stream s, runtime::event e) {
-  if (e.index < 0 || e.index >= where().events) misuse("event " + std::to_string(e.index) + " is not in the layout");
+  if (e.index < 0 || e.index >= where().events)
+    misuse("event " + std::to_string(e.index) + " is not in the layout");
   const queue& q = queues_[index(s)];
   std::vector<int> ends = q.last;
   join(ends, q.waits);
@@ -74,7 +76,8 @@ void recorder::mark(runtime::stream s, runtime::event e) {
 
 void recorder::wait(runtime::stream s, runtime::event e) {
   const auto known = events_.find(e.index);
-  if (known == events_.end()) misuse("a wait for event " + std::to_string(e.index) + ", which is not recorded before");
+  if (known == events_.end())
+    misuse("a wait for event " + std::to_string(e.index) + ", which is not recorded before");
   else join(queues_[index(s)].waits, known->second);
 }
 

@@ -107,7 +107,8 @@ class kernel {
     if (writes) c_.writes.push_back(covered);
     return *this;
   }
-  kernel& cover(at region, std::size_t size, std::span<const runtime::range> ranges, std::vector<area>& list) {
+  kernel& cover(at region, std::size_t size, std::span<const runtime::range> ranges,
+                std::vector<area>& list) {
     c_.has_padding = true;
     for (const runtime::range& g : ranges) list.push_back({region.byte + g.first * size, g.count * size});
     return *this;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a generated program does on one rank, as the recording runtime saw it: its calls in the order of issue, with the
-// bytes that each touches and what each waits for.
+// What a generated program does on one rank, as the recording runtime saw it: its calls in the order of
+// issue, with the bytes that each touches and what each waits for.
 #pragma once
 #include <cstddef>
 #include <string>
@@ -18,8 +18,8 @@ struct program;
 
 namespace translation {
 
-/// Bytes of the arena that an operand covers: `runs` pieces of `run` bytes whose beginnings are `pitch` bytes apart; 0:
-/// one piece that is no column of rows.
+/// Bytes of the arena that an operand covers: `runs` pieces of `run` bytes whose beginnings are `pitch` bytes
+/// apart; 0: one piece that is no column of rows.
 struct area {
   std::size_t begin, run, runs = 1, pitch = 0;
   bool is_whole() const { return pitch == 0 || run == pitch; }
@@ -35,11 +35,11 @@ struct communication {
 };
 
 struct call {
-  std::string function;  // all_reduce_max is the one with reduction::max
-  int stream;            // of runtime::stream
+  std::string function;                 // all_reduce_max is the one with reduction::max
+  int stream;                           // of runtime::stream
   std::vector<std::size_t> operands{};  // where each begins, in the order of the arguments
   std::vector<area> reads{}, writes{};  // an output that is added to is in both
-  bool has_padding = false;  // it covers ranges of a region, alignment between tensors included
+  bool has_padding = false;             // it covers ranges of a region, alignment between tensors included
   std::vector<communication> communicates{};  // one at most
   std::vector<int> waits{};                   // calls whose end it waits for by events, ascending
 };

@@ -42,7 +42,8 @@ class places {
       list.emplace_back(t.where.byte, t.where.byte + static_cast<std::size_t>(t.positions * t.dim) * wide_);
     const std::size_t ids = static_cast<std::size_t>(about_.rows * about_.seq) * sizeof(std::int32_t);
     for (std::size_t m = 0; m < static_cast<std::size_t>(about_.microbatches); ++m)
-      for (const auto& [reads, at] : {std::pair(where_.reads_tokens, where_.tokens), std::pair(where_.reads_targets, where_.targets)})
+      for (const auto& [reads, at] :
+           {std::pair(where_.reads_tokens, where_.tokens), std::pair(where_.reads_targets, where_.targets)})
         if (reads) list.emplace_back(at.byte + m * ids, at.byte + (m + 1) * ids);
     return list;
   }
@@ -69,9 +70,11 @@ std::vector<interval> sorted(const std::vector<access>& list) {
 std::string difference(const std::vector<interval>& tables, const std::vector<interval>& proven) {
   std::vector<interval> only;
   std::set_difference(tables.begin(), tables.end(), proven.begin(), proven.end(), std::back_inserter(only));
-  if (!only.empty()) return fmt::format("the tables have [{}, {}), which was not proven", only[0].first, only[0].second);
+  if (!only.empty())
+    return fmt::format("the tables have [{}, {}), which was not proven", only[0].first, only[0].second);
   std::set_difference(proven.begin(), proven.end(), tables.begin(), tables.end(), std::back_inserter(only));
-  if (!only.empty()) return fmt::format("[{}, {}) was proven, which the tables do not have", only[0].first, only[0].second);
+  if (!only.empty())
+    return fmt::format("[{}, {}) was proven, which the tables do not have", only[0].first, only[0].second);
   return "";
 }
 
@@ -79,14 +82,16 @@ std::string difference(const std::vector<interval>& tables, const std::vector<in
 
 std::string compare_tables(const runtime::description& about, const program& p, int rank, bool trains) {
   const rankc::codegen::rank_program& r = p.ranks[static_cast<std::size_t>(rank)];
-  const int number = r.number < 0 ? rank : r.number, world = std::max(p.world, static_cast<int>(p.ranks.size()));
+  const int number = r.number < 0 ? rank : r.number,
+            world = std::max(p.world, static_cast<int>(p.ranks.size()));
   if (about.name != p.plan || about.plan_hash != p.plan_hash || about.world() != world)
-    return fmt::format("the text is of plan {} {:016x} on {} ranks where {} {:016x} on {} was proven", about.name,
-                       about.plan_hash, about.world(), p.plan, p.plan_hash, world);
+    return fmt::format("the text is of plan {} {:016x} on {} ranks where {} {:016x} on {} was proven",
+                       about.name, about.plan_hash, about.world(), p.plan, p.plan_hash, world);
   const runtime::rank_row& row = about.ranks[static_cast<std::size_t>(number)];
   const runtime::layout& where = about.layouts[static_cast<std::size_t>(row.pp)];
   if (where.arena_bytes != r.arena_bytes)
-    return fmt::format("rank {}: the text's arena has {} bytes where {} were proven", number, where.arena_bytes, r.arena_bytes);
+    return fmt::format("rank {}: the text's arena has {} bytes where {} were proven", number,
+                       where.arena_bytes, r.arena_bytes);
   if (!r.ops.front().reads.empty() || !r.ops.back().writes.empty())
     return fmt::format("rank {}: the proven program reads before it begins, or writes after it ends", number);
   const places at(about, where);

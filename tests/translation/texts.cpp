@@ -18,9 +18,11 @@ namespace {
 constexpr int limit_s = 120;  // of one text
 constexpr const char* type_names[]{"f32", "f64", "bf16"};
 
+/// What a process that failed said, and the beginning of what it printed.
 std::string failure(const fuzz::outcome& o) {
-  if (!o.died.empty()) return "died of " + o.died + (o.printed.empty() ? "" : ": " + o.printed);
-  return o.lines.empty() ? "" : o.lines[0];
+  if (o.died.empty() && o.lines.empty()) return "";
+  return (o.died.empty() ? o.lines[0] : "died of " + o.died) +
+         (o.printed.empty() ? "" : ": " + o.printed.substr(0, 500));
 }
 
 }  // namespace
@@ -31,13 +33,16 @@ subject make_subject(rankc::plan_data plan, bool cuda, rankc::runtime::dtype typ
 }
 
 rankc::codegen::program proven(const subject& s, bool trains) {
-  const auto l = rankc::codegen::lower(s.plan, s.type, s.cuda ? rankc::codegen::target::cuda : rankc::codegen::target::host);
+  const auto l = rankc::codegen::lower(s.plan, s.type,
+                                       s.cuda ? rankc::codegen::target::cuda : rankc::codegen::target::host);
   return trains ? expand_train(l) : expand_evaluate(l);
 }
 
 std::string write(const subject& s, const std::string& folder) {
-  std::vector<std::string> words{"translation", "emit",    "--target", s.cuda ? "cuda" : "host",
-                                 "--dtype",     type_names[static_cast<int>(s.type)], "--out", folder + "/" + s.plan.name};
+  std::vector<std::string> words{"translation", "emit",
+                                 "--target",    s.cuda ? "cuda" : "host",
+                                 "--dtype",     type_names[static_cast<int>(s.type)],
+                                 "--out",       folder + "/" + s.plan.name};
   std::vector<char*> arguments;
   for (std::string& w : words) arguments.push_back(w.data());
   const int rc = rankc::codegen::generator_main(s.plan, static_cast<int>(arguments.size()), arguments.data());
@@ -46,10 +51,12 @@ std::string write(const subject& s, const std::string& folder) {
 
 objects compile(const std::string& folder, const std::vector<std::string>& names, bool cuda, int at_once) {
   const std::string types = cuda ? " -I'" RANKC_TRANSLATION "/cuda_types'" : "";
-  fuzz::compiler with{RANKC_TRANSLATION_CXX, "-I'" RANKC_TRANSLATION "' -I'" RANKC_TRANSLATION_RUNTIME "'" + types};
+  fuzz::compiler with{RANKC_TRANSLATION_CXX,
+                      "-I'" RANKC_TRANSLATION "' -I'" RANKC_TRANSLATION_RUNTIME "'" + types};
   with.header = "recording.hpp";
   with.type = "translation::text";
-  with.entry = R"({{"{0}", &{0}::about, [](int rank, bool trains) {{ return translation::record({0}::program, rank, trains); }}}})";
+  with.entry = R"({{"{0}", &{0}::about,
+     [](int rank, bool trains) {{ return translation::record({0}::program, rank, trains); }}}})";
   auto made = fuzz::compile_programs(with, folder, names, at_once);
   return {std::move(made.object_of), std::move(made.wrong)};
 }
@@ -69,7 +76,8 @@ std::string hold(const text& t, const subject& s) {
   return "";
 }
 
-std::map<std::string, std::string> validate(const std::vector<subject>& subjects, const std::string& folder, int at_once) {
+std::map<std::string, std::string> validate(const std::vector<subject>& subjects, const std::string& folder,
+                                            int at_once) {
   std::filesystem::remove_all(folder);
   std::filesystem::create_directories(folder);
   const std::string root = std::filesystem::absolute(folder);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans and the texts that the generator writes of them: written, compiled against the recorder, held to the proof.
+// Plans and the texts that the generator writes of them: written, compiled against the recorder, held to the
+// proof.
 #pragma once
 #include "recording.hpp"
 
@@ -13,7 +14,8 @@
 
 namespace translation {
 
-/// A plan for a target. Its name, of which there is no other, ends with the target: that of its text's namespace.
+/// A plan for a target. Its name, of which there is no other, ends with the target: that of its text's
+/// namespace.
 struct subject {
   rankc::plan_data plan;
   bool cuda;
@@ -37,8 +39,9 @@ text load(const objects&, const std::string& name);
 /// Hold a text to the programs of a plan; returns empty, or a sentence on the first difference.
 std::string hold(const text&, const subject&);
 
-/// Write, compile and hold each in a process of its own, some at once. FOLDER is made, and removed in the end.
-/// Returns: name -> what is wrong, for those where something is.
-std::map<std::string, std::string> validate(const std::vector<subject>&, const std::string& folder, int at_once);
+/// Write, compile and hold each in a process of its own, some at once. FOLDER is made, and removed in the
+/// end. Returns: name -> what is wrong, for those where something is.
+std::map<std::string, std::string> validate(const std::vector<subject>&, const std::string& folder,
+                                            int at_once);
 
 }  // namespace translation

@@ -40,7 +40,8 @@ TEST_CASE("examples: the texts make the calls that were proven") {
 
 TEST_CASE("examples: of 128 ranks those are held that stand for all") {
   constexpr rankc::models::gpt2 gpt{.layers = 4, .hidden = 16, .heads = 4, .ffn = 32, .vocab = 64};
-  constexpr rankc::parallel_dims dims{.world = 128, .dp_replicate = 16, .tp = 2, .pp = 4, .sequence_parallel = true};
+  constexpr rankc::parallel_dims dims{
+      .world = 128, .dp_replicate = 16, .tp = 2, .pp = 4, .sequence_parallel = true};
   constexpr rankc::training recipe{.seq = 8, .global_batch = 64, .precision = rankc::f32};
   const rankc::plan_data plan =
       make_plan("world", gpt, dims, rankc::schedules::one_f_one_b{4}, recipe, rankc::clusters::h200<16>);
