@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The GPU's runtime, recorded: on any machine, with the names of CUDA's types alone.
-#include "recorder.hpp"
+#include "contracts.hpp"
 
 #include <rankc/runtime/cuda/kernels.hpp>
 

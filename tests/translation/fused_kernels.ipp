@@ -173,9 +173,10 @@ void softmax_sums(rank&, at top, at sums, at logits, at targets, int tokens, int
       .out(sums, all<float>(tokens, 2))
       .in(logits, all<T>(tokens, vocab))
       .in(targets, all<std::int32_t>(tokens));
+  expect_first_column(vocab, 0);
 }
 template <class T>
-void softmax_grad(rank&, at dlogits, at sums, at logits, at top, at targets, int tokens, int vocab, int,
+void softmax_grad(rank&, at dlogits, at sums, at logits, at top, at targets, int tokens, int vocab, int first,
                   double) {
   kernel("softmax_grad")
       .out(dlogits, all<T>(tokens, vocab))
@@ -183,6 +184,7 @@ void softmax_grad(rank&, at dlogits, at sums, at logits, at top, at targets, int
       .in(logits, all<T>(tokens, vocab))
       .in(top, all<float>(tokens))
       .in(targets, all<std::int32_t>(tokens));
+  expect_first_column(vocab, first);
 }
 
 #define RANKC_RECORDED_FUSED(T)                                                                          \

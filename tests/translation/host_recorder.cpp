@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The host's runtime, recorded.
-#include "recorder.hpp"
+#include "contracts.hpp"
 
 #include <rankc/runtime/host/kernels.hpp>
 

@@ -3,26 +3,31 @@
 // the header says. Included inside each target's namespace.
 
 template <class T>
-void embedding(rank&, at y, at ids, at table, int tokens, int rows, int width, int) {
+void embedding(rank&, at y, at ids, at table, int tokens, int rows, int width, int first) {
   kernel("embedding")
       .out(y, all<T>(tokens, width))
       .in(ids, all<std::int32_t>(tokens))
       .in(table, all<T>(rows, width));
+  expect_first_row(table, rows, first);
 }
 template <class T>
-void embedding_grad(rank&, at dtable, at dy, at ids, int tokens, int rows, int width, int, bool accumulate) {
+void embedding_grad(rank&, at dtable, at dy, at ids, int tokens, int rows, int width, int first,
+                    bool accumulate) {
   kernel("embedding_grad")
       .sum(dtable, accumulate, all<wide<T>>(rows, width))
       .in(dy, all<T>(tokens, width))
       .in(ids, all<std::int32_t>(tokens));
+  expect_first_row(dtable, rows, first);
 }
 template <class T>
-void position(rank&, at y, at x, at table, int tokens, int width, int seq, int) {
+void position(rank&, at y, at x, at table, int tokens, int width, int seq, int first) {
   kernel("position").out(y, all<T>(tokens, width)).in(x, all<T>(tokens, width)).in(table, all<T>(seq, width));
+  expect_first_token(tokens, first);
 }
 template <class T>
-void position_grad(rank&, at dtable, at dy, int tokens, int width, int seq, int, bool accumulate) {
+void position_grad(rank&, at dtable, at dy, int tokens, int width, int seq, int first, bool accumulate) {
   kernel("position_grad").sum(dtable, accumulate, all<wide<T>>(seq, width)).in(dy, all<T>(tokens, width));
+  expect_first_token(tokens, first);
 }
 
 template <class T>
@@ -125,21 +130,24 @@ void row_max(rank&, at top, at logits, int tokens, int vocab) {
   kernel("row_max").out(top, all<wide<T>>(tokens)).in(logits, all<T>(tokens, vocab));
 }
 template <class T>
-void exp_sums(rank&, at sums, at logits, at top, at targets, int tokens, int vocab, int) {
+void exp_sums(rank&, at sums, at logits, at top, at targets, int tokens, int vocab, int first) {
   kernel("exp_sums")
       .out(sums, all<wide<T>>(tokens, 2))
       .in(logits, all<T>(tokens, vocab))
       .in(top, all<wide<T>>(tokens))
       .in(targets, all<std::int32_t>(tokens));
+  expect_first_column(vocab, first);
 }
 template <class T>
-void exp_sums_grad(rank&, at dlogits, at dsums, at logits, at top, at targets, int tokens, int vocab, int) {
+void exp_sums_grad(rank&, at dlogits, at dsums, at logits, at top, at targets, int tokens, int vocab,
+                   int first) {
   kernel("exp_sums_grad")
       .out(dlogits, all<T>(tokens, vocab))
       .in(dsums, all<wide<T>>(tokens, 2))
       .in(logits, all<T>(tokens, vocab))
       .in(top, all<wide<T>>(tokens))
       .in(targets, all<std::int32_t>(tokens));
+  expect_first_column(vocab, first);
 }
 template <class T>
 void cross_entropy(rank&, at loss, at sums, int tokens, double, bool accumulate) {
@@ -162,6 +170,7 @@ void adamw(rank&, at weights, at gradients, at first_moment, at second_moment, a
   k.in_out(weights, size, ranges).in(gradients, size, ranges);
   k.in_out(first_moment, size, ranges).in_out(second_moment, size, ranges).in(norm_squared, all<wide<T>>(1));
   if (sizeof(T) == 2) k.aside(recorder::active().where().working_copy, sizeof(T), ranges);
+  expect_decay(ranges);
 }
 
 template <class T>

@@ -56,9 +56,8 @@ communication recorder::meet(runtime::role over, const runtime::message& site, s
   if (beside_ && over == runtime::role::tp) over = runtime::role::tp_beside;
   const int c = row_.communicator[static_cast<int>(over)];
   if (c < 0) {
-    misuse(std::string("\"") + site.name + "\" has no communicator for role " +
-               runtime::role_names[static_cast<int>(over)],
-           out_.calls.size() - 1);
+    misuse_in_call(std::string("\"") + site.name + "\" has no communicator for role " +
+                   runtime::role_names[static_cast<int>(over)]);
     return {site.index, site.name, "", {}, bytes};
   }
   const runtime::communicator& found = about_.communicators[static_cast<std::size_t>(c)];

@@ -43,6 +43,8 @@ class recorder {
   /// From here to `leave`, what is put on stream::compute and role::tp is on those of stream::beside.
   void enter_beside();
   void leave_beside() { beside_ = false; }
+  /// A misuse of the runtime that the last call is, besides its bytes.
+  void misuse_in_call(std::string sentence) { misuse(std::move(sentence), out_.calls.size() - 1); }
   recording finish();
 
  private:
