@@ -168,6 +168,7 @@ TEST_CASE("mutants: a fault planted in a proven program is found") {
   const std::string folder = std::filesystem::absolute("translation_proven");
   std::filesystem::remove_all(folder);
   std::filesystem::create_directories(folder);
+  int faults = 0;
   for (const subject& s : subjects()) {
     REQUIRE(write(s, folder) == "");
     const objects compiled = compile(folder, {s.plan.name}, s.cuda, 1);
@@ -180,6 +181,7 @@ TEST_CASE("mutants: a fault planted in a proven program is found") {
         rankc::codegen::program changed = p;
         const program_fault planted = plant(changed, seed);
         if (planted.rank < 0) continue;
+        ++faults;
         CAPTURE(s.plan.name);
         CAPTURE(planted.what);
         const std::string tables = compare_tables(*t.about, changed, planted.rank, trains);
@@ -188,5 +190,6 @@ TEST_CASE("mutants: a fault planted in a proven program is found") {
       }
     }
   }
+  CHECK(faults > 2000);
   std::filesystem::remove_all(folder);
 }
