@@ -91,10 +91,22 @@ expander::place expander::resolve(const item& i, int layer, const operand& o) co
 /// What overlaps has a tp communicator of its own.
 static role role_of(const collective& c, stream on) { return on == stream::beside && c.over == role::tp ? role::tp_beside : c.over; }
 
+/// Whether a call adds to a gradient or to the loss, or overwrites it.
+static bool adds(const item& i, const layer_use& use, const body& b, const kernel& k, const operand& out) {
+  const bool shared = out.where == space::gradient && b.parameters[out.index].shared && use.adds_to_shared;
+  return k.accumulate == accumulation::add || (k.accumulate == accumulation::after_first && (!i.first || shared));
+}
+
 op expander::layer_op(const item& i, int layer, const kernel& k) {
   const layer_use& use = r_.stages[i.stage].layers[layer];
   op o;
   o.name = i.name + ": " + use.name + ": " + k.function;
+  o.function = k.function + (k.collective_ && k.collective_->maximum ? "_max" : "");
+  const auto take = [&](const operand& taken) {
+    if (!taken.implied) o.operands.push_back(resolve(i, layer, taken).begin + taken.offset);
+  };
+  for (const operand& out : k.writes) take(out);
+  if (k.function != "all_reduce") for (const operand& in : k.reads) take(in);
   for (const operand& in : k.reads) o.reads.push_back(read(resolve(i, layer, in)));
   std::vector<const operand*> outs;  // parts of one packed buffer are one content
   for (const operand& out : k.writes) {
@@ -105,9 +117,7 @@ op expander::layer_op(const item& i, int layer, const kernel& k) {
   const bool has_sum = std::any_of(outs.begin(), outs.end(), is_sum);
   for (const operand* out : outs) {
     const bool sums = is_sum(out) || !has_sum;  // beside a sum, other results are written afresh
-    const bool shared = out->where == space::gradient && l_.bodies[use.kind].parameters[out->index].shared && use.adds_to_shared;
-    const bool adds = sums && (k.accumulate == accumulation::add || (k.accumulate == accumulation::after_first && (!i.first || shared)));
-    if (adds) o.reads.push_back(read(resolve(i, layer, *out)));
+    if (sums && adds(i, use, l_.bodies[use.kind], k, *out)) o.reads.push_back(read(resolve(i, layer, *out)));
   }
   for (const operand* out : outs) o.writes.push_back(write(resolve(i, layer, *out)));
   if (k.collective_) {
@@ -121,8 +131,10 @@ op expander::layer_op(const item& i, int layer, const kernel& k) {
 }
 
 void expander::layer_ops(const item& i, int layer, std::vector<op>& out) {
-  const body& b = l_.bodies[r_.stages[i.stage].layers[layer].kind];
-  for (const kernel& k : b.calls(i.does)) out.push_back(layer_op(i, layer, k));
+  const layer_use& use = r_.stages[i.stage].layers[layer];
+  const body& b = l_.bodies[use.kind];
+  for (const kernel& k : b.calls(i.does))
+    if (k.function != "clear" || !adds(i, use, b, k, k.writes[0])) out.push_back(layer_op(i, layer, k));
 }
 
 op expander::on_ranges(std::string name, const std::vector<range>& over, const std::vector<int>& reads,
@@ -161,9 +173,11 @@ op expander::begin() {
 std::vector<op> expander::expand(const item& i) {
   const stage_plan& s = r_.stages[i.stage];
   std::vector<op> out;
-  auto collective = [&](op o) {
+  auto collective = [&](op o, std::size_t data) {
     o.kind = op_kind::collective;
     o.name = i.name;
+    o.function = "all_reduce";
+    o.operands = {data};
     o.communicator = static_cast<int>(i.over);
     o.message = i.message;
     o.bytes = l_.messages[i.message].bytes;
@@ -186,6 +200,8 @@ std::vector<op> expander::expand(const item& i) {
       op o;
       o.kind = sends ? op_kind::send : op_kind::receive;
       o.name = i.name;
+      o.function = sends ? "send" : "receive";
+      o.operands = {p.begin};
       o.message = i.message;
       o.bytes = i.bytes;
       o.communicator = static_cast<int>(role_of(i.on));
@@ -201,11 +217,14 @@ std::vector<op> expander::expand(const item& i) {
     }
     case item_kind::reduce: {
       const bucket& b = r_.buckets[i.bucket];
-      collective(on_ranges(i.name, {{b.first, b.count, false}}, {gradient}, {gradient}));
+      collective(on_ranges(i.name, {{b.first, b.count, false}}, {gradient}, {gradient}),
+                 r_.arena.gradients + b.first * l_.wide_bytes());
       break;
     }
     case item_kind::squares: {
       op o = on_ranges(i.name, i.sharded ? r_.squares_sharded : r_.squares_whole, {gradient}, {});
+      o.function = "sum_squares";
+      o.operands = {r_.arena.norm, r_.arena.gradients};
       if (!i.first) o.reads.push_back(read(scalar(norm, r_.arena.norm)));
       o.writes.push_back(write(scalar(norm, r_.arena.norm)));
       out.push_back(o);
@@ -217,11 +236,13 @@ std::vector<op> expander::expand(const item& i) {
       op o;
       o.reads.push_back(read(p));
       o.writes.push_back(write(p));
-      collective(o);
+      collective(o, p.begin);
       break;
     }
     case item_kind::update: {
       op o = on_ranges(i.name, r_.updates, {weight, gradient, first_moment, second_moment}, kept_);
+      o.function = "adamw";
+      o.operands = {r_.arena.weights, r_.arena.gradients, r_.arena.first_moment, r_.arena.second_moment, r_.arena.norm};
       o.reads.push_back(read(scalar(norm, r_.arena.norm)));
       out.push_back(o);
       break;

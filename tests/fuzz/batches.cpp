@@ -3,13 +3,11 @@
 
 #include "isolate.hpp"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
-#include <stdexcept>
 
 namespace fuzz {
 
@@ -22,14 +20,14 @@ struct batch_file {
   std::vector<std::string> names;
 };
 
-void write_source(const batch_file& b) {
+void write_source(const compiler& c, const batch_file& b) {
   std::ofstream out(b.path + ".cpp");
   std::string table;
   for (const std::string& name : b.names) {
     out << fmt::format("#include \"{}/program.cpp\"\n", name);
-    table += fmt::format("    {{\"{0}\", &{0}::about, [] {{ return rankc::host::install({0}::program); }}}},\n", name);
+    table += "    " + fmt::format(fmt::runtime(c.entry), name) + ",\n";
   }
-  out << "#include \"program.hpp\"\nextern \"C\" const fuzz::program programs[]{\n" << table << "    {}};\n";
+  out << fmt::format("#include \"{}\"\nextern \"C\" const {} programs[]{{\n{}    {{}}}};\n", c.header, c.type, table);
 }
 
 int compile_file(const compiler& c, const batch_file& b) {
@@ -49,7 +47,7 @@ std::string first_error(const std::string& printed) {
 void compile_batches(const compiler& c, std::vector<batch_file> batches, int at_once, compiled& out) {
   std::vector<task> tasks;
   for (const batch_file& b : batches) {
-    write_source(b);
+    write_source(c, b);
     tasks.push_back([&c, &b](const teller& t) {
       if (compile_file(c, b) != 0) t.line("failed");
     });
@@ -79,15 +77,6 @@ compiled compile_programs(const compiler& c, const std::string& folder, const st
   compiled out;
   compile_batches(c, std::move(batches), at_once, out);
   return out;
-}
-
-program load_program(const std::string& object, const std::string& name) {
-  void* const handle = dlopen(object.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!handle) throw std::runtime_error(dlerror());
-  const auto* p = static_cast<const program*>(dlsym(handle, "programs"));
-  while (p && p->name && p->name != name) ++p;
-  if (!p || !p->name) throw std::runtime_error("no program '" + name + "' in " + object);
-  return *p;
 }
 
 }  // namespace fuzz

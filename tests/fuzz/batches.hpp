@@ -4,7 +4,10 @@
 #pragma once
 #include "program.hpp"
 
+#include <dlfcn.h>
+
 #include <map>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -13,6 +16,9 @@ namespace fuzz {
 /// What compiles a batch: told by the build.
 struct compiler {
   std::string command, includes;  // "g++", "-I... -I..."
+  // What an object offers of each program: the type, its header, and an object of it where {0} is the program's name.
+  std::string header = "program.hpp", type = "fuzz::program",
+              entry = R"({{"{0}", &{0}::about, [] {{ return rankc::host::install({0}::program); }}}})";
 };
 
 /// Programs of which each lies in FOLDER/NAME.
@@ -25,8 +31,16 @@ struct compiled {
 compiled compile_programs(const compiler&, const std::string& folder, const std::vector<std::string>& names,
                           int at_once);
 
-/// A program of a shared object, which stays loaded.
+/// A program of a shared object, which stays loaded. `Entry` is the type that the compiler was told.
 /// Errors: std::runtime_error.
-program load_program(const std::string& object, const std::string& name);
+template <class Entry = program>
+Entry load_program(const std::string& object, const std::string& name) {
+  void* const handle = dlopen(object.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!handle) throw std::runtime_error(dlerror());
+  const auto* p = static_cast<const Entry*>(dlsym(handle, "programs"));
+  while (p && p->name && p->name != name) ++p;
+  if (!p || !p->name) throw std::runtime_error("no program '" + name + "' in " + object);
+  return *p;
+}
 
 }  // namespace fuzz

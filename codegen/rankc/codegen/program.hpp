@@ -38,6 +38,8 @@ struct op {
   std::size_t bytes = 0;  // communication only: per rank, as both sides must agree on it
   int message = -1;       // communication only: the site's index, the same on all sides
   int action = -1;        // index of the action this op belongs to; -1: none
+  std::string function = {};               // what the text calls; empty: the op stands for its waits alone
+  std::vector<std::size_t> operands = {};  // where its operands begin, in the order of the call's arguments
 };
 
 struct rank_program {

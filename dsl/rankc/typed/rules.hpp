@@ -147,7 +147,7 @@ constexpr void norm(complaint& c, types in, type* out, const op&) {
   const types gain_and_shift = in.subspan(1);
   if (!rows(c, "the value", x)) return;
   out[0] = out[1] = x;
-  out[1].shape[1] = dim{"statistics", 2};
+  out[1].shape[1] = dim{"statistics", static_cast<int>(gain_and_shift.size())};  // mean and 1/std; without a shift 1/rms
   out[1].holds = element::wide;
   for (axis a : axes) {
     if (x[a] == P) c.found(a, "the value", x, any_but_pending, reduce_first);

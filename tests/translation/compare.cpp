@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compare.hpp"
+
+#include "covering.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <rankc/runtime/program.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace translation {
+
+using rankc::codegen::op;
+using rankc::codegen::op_kind;
+using rankc::codegen::program;
+
+namespace {
+
+void join(std::vector<int>& into, const std::vector<int>& more) {
+  into.insert(into.end(), more.begin(), more.end());
+  std::sort(into.begin(), into.end());
+  into.erase(std::unique(into.begin(), into.end()), into.end());
+}
+
+/// The calls of a proven rank, and what each waits for, numbered as the text's calls are. An op that calls
+/// nothing leaves its waits to the next on its stream; to wait for it is to wait for what its stream had
+/// until then.
+struct proven_calls {
+  std::vector<int> ops;                 // index in the rank's ops
+  std::vector<std::vector<int>> waits;  // of each
+  std::vector<std::vector<int>> end_waits;
+};
+
+proven_calls calls_of(const program& p, const std::vector<op>& ops) {
+  struct queue {
+    std::vector<int> last, waits;
+  };
+  const std::size_t streams =
+      std::max<std::size_t>(static_cast<std::size_t>(p.streams), rankc::runtime::n_streams);
+  std::vector<queue> queues(streams);
+  std::vector<std::vector<int>> ends(ops.size());  // the calls whose end is an op's end
+  proven_calls out;
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    queue& q = queues[static_cast<std::size_t>(ops[i].stream)];
+    for (int w : ops[i].waits) join(q.waits, ends[static_cast<std::size_t>(w)]);
+    if (ops[i].kind == op_kind::begin || ops[i].kind == op_kind::end) continue;
+    if (!ops[i].function.empty()) {
+      q.last = {static_cast<int>(out.ops.size())};
+      out.ops.push_back(static_cast<int>(i));
+      out.waits.push_back(std::exchange(q.waits, {}));
+    }
+    ends[i] = q.last;
+    join(ends[i], q.waits);
+  }
+  for (const queue& q : queues) out.end_waits.push_back(q.waits);
+  return out;
+}
+
+int number_of(const program& p, int rank) {
+  const int number = p.ranks[static_cast<std::size_t>(rank)].number;
+  return number < 0 ? rank : number;
+}
+
+std::string stream_name(int s) {
+  const bool known = s >= 0 && s < rankc::runtime::n_streams;
+  return known ? rankc::runtime::stream_names[s] : std::to_string(s);
+}
+
+class comparison {
+ public:
+  comparison(const recording& text, const program& p, int rank)
+      : text_(text),
+        p_(p),
+        rank_(rank),
+        ops_(p.ranks[static_cast<std::size_t>(rank)].ops),
+        proven_(calls_of(p, ops_)),
+        touched_(all_touched(p.ranks[static_cast<std::size_t>(rank)])) {}
+
+  std::string run() const {
+    for (std::size_t i = 0; i < std::min(text_.calls.size(), proven_.ops.size()); ++i)
+      if (const std::string s = difference(i); !s.empty())
+        return fmt::format("rank {}, op {} \"{}\": {}", number_of(p_, rank_), proven_.ops[i],
+                           proven_op(i).name, s);
+    return after_the_calls();
+  }
+
+ private:
+  const op& proven_op(std::size_t call) const { return ops_[static_cast<std::size_t>(proven_.ops[call])]; }
+
+  std::string after_the_calls() const {
+    const std::size_t made = text_.calls.size(), wanted = proven_.ops.size();
+    const std::string rank = fmt::format("rank {}", number_of(p_, rank_));
+    if (made < wanted)
+      return fmt::format("{}, op {} \"{}\": the text ends where {} was proven", rank, proven_.ops[made],
+                         proven_op(made).name, proven_op(made).function);
+    if (made > wanted)
+      return fmt::format("{}, after the last op: the text calls {} where the end was proven", rank,
+                         text_.calls[wanted].function);
+    for (std::size_t s = 0; s < text_.end_waits.size(); ++s)
+      if (text_.end_waits[s] != proven_.end_waits[s])
+        return fmt::format("{}, op {} \"end\": the text waits on stream {} for {} where {} was proven", rank,
+                           ops_.size() - 1, stream_name(static_cast<int>(s)), names(text_.end_waits[s]),
+                           names(proven_.end_waits[s]));
+    return text_.fault.empty() ? "" : fmt::format("{}: {}", rank, text_.fault);
+  }
+
+  std::string difference(std::size_t i) const {
+    const call& c = text_.calls[i];
+    const op& o = proven_op(i);
+    const std::vector<int>& waits = proven_.waits[i];
+    if (!text_.fault.empty() && text_.fault_at <= i) return text_.fault;
+    if (c.function != o.function)
+      return fmt::format("the text calls {} where {} was proven", c.function, o.function);
+    if (c.stream != o.stream)
+      return fmt::format("the text calls {} on stream {} where {} was proven", c.function,
+                         stream_name(c.stream), stream_name(o.stream));
+    if (const std::string s = operands(c, o); !s.empty()) return s;
+    if (const std::string s = cover(c.reads, o.reads, c.has_padding, touched_); !s.empty())
+      return fmt::format("the text's {} reads {}", c.function, s);
+    if (const std::string s = cover(c.writes, o.writes, c.has_padding, touched_); !s.empty())
+      return fmt::format("the text's {} writes {}", c.function, s);
+    if (const std::string s = communication_of(c, o); !s.empty()) return s;
+    if (c.waits != waits)
+      return fmt::format("the text waits for {} where {} was proven", names(c.waits), names(waits));
+    return "";
+  }
+
+  std::string operands(const call& c, const op& o) const {
+    if (c.operands.size() != o.operands.size())
+      return fmt::format("the text's {} has {} operands where {} were proven", c.function, c.operands.size(),
+                         o.operands.size());
+    for (std::size_t i = 0; i < c.operands.size(); ++i)
+      if (c.operands[i] != o.operands[i])
+        return fmt::format("operand {} of the text's {} begins at {} where {} was proven", i + 1, c.function,
+                           c.operands[i], o.operands[i]);
+    return "";
+  }
+
+  std::string communication_of(const call& c, const op& o) const {
+    const bool meets = o.kind == op_kind::send || o.kind == op_kind::receive || o.kind == op_kind::collective;
+    if (meets != !c.communicates.empty())
+      return fmt::format("the text's {} {} where the proven op {}", c.function,
+                         meets ? "is a kernel" : "communicates", meets ? "communicates" : "is a kernel");
+    if (!meets) return "";
+    const communication& t = c.communicates[0];
+    if (t.site != o.message || t.name != o.name)
+      return fmt::format("the text names site {} \"{}\" where {} \"{}\" was proven", t.site, t.name,
+                         o.message, o.name);
+    if (t.bytes != o.bytes)
+      return fmt::format("the text moves {} bytes where {} were proven", t.bytes, o.bytes);
+    const rankc::codegen::communicator& proven = p_.communicators[static_cast<std::size_t>(o.communicator)];
+    const std::vector<int> members = represented(t.members), expected = numbers(proven.ranks);
+    if (t.communicator != proven.name || members != expected)
+      return fmt::format("the text uses communicator \"{}\" of ranks {} where \"{}\" of ranks {} was proven",
+                         t.communicator, fmt::join(members, ", "), proven.name, fmt::join(expected, ", "));
+    if (o.kind == op_kind::collective) return "";
+    const int me = number_of(p_, rank_), peer = number_of(p_, o.peer);
+    if (t.members.size() != 2 || t.members[t.members[0] == me ? 1 : 0] != peer)
+      return fmt::format("the text's communicator is of ranks {} where rank {} was proven",
+                         fmt::join(t.members, ", "), peer);
+    return "";
+  }
+
+  /// Ranks of the program as ranks of the world, and those ranks of the world that the program has.
+  std::vector<int> numbers(const std::vector<int>& ranks) const {
+    std::vector<int> out;
+    for (int r : ranks) out.push_back(number_of(p_, r));
+    return out;
+  }
+  std::vector<int> represented(const std::vector<int>& members) const {
+    std::vector<int> out;
+    for (int m : members)
+      for (std::size_t r = 0; r < p_.ranks.size(); ++r)
+        if (number_of(p_, static_cast<int>(r)) == m) out.push_back(m);
+    return out;
+  }
+
+  std::string names(const std::vector<int>& calls) const {
+    std::string out;
+    for (int c : calls)
+      out +=
+          fmt::format("{}{} \"{}\"", out.empty() ? "op " : ", op ", proven_.ops[static_cast<std::size_t>(c)],
+                      proven_op(static_cast<std::size_t>(c)).name);
+    return out.empty() ? "nothing" : out;
+  }
+
+  const recording& text_;
+  const program& p_;
+  const int rank_;
+  const std::vector<op>& ops_;
+  const proven_calls proven_;
+  const std::vector<interval> touched_;
+};
+
+}  // namespace
+
+std::string compare(const recording& text, const program& p, int rank) {
+  return comparison(text, p, rank).run();
+}
+
+std::string compare(const text& t, const program& p, bool trains) {
+  for (int r = 0; r < static_cast<int>(p.ranks.size()); ++r) {
+    if (std::string s = compare_tables(*t.about, p, r, trains); !s.empty()) return s;
+    if (std::string s = compare(t.record(number_of(p, r), trains), p, r); !s.empty()) return s;
+  }
+  return "";
+}
+
+}  // namespace translation

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "contracts.hpp"
+
+#include <algorithm>
+#include <string>
+
+namespace translation {
+
+namespace {
+
+void expect(const std::string& what, int value, int wanted) {
+  if (value == wanted) return;
+  recorder& r = recorder::active();
+  r.misuse_in_call(what + " is " + std::to_string(value) + " where the text's tables say " +
+                   std::to_string(wanted));
+}
+
+/// The parameter that begins at a place in the weights, their working copy or the gradients; null: none does.
+const runtime::parameter* parameter_at(at place) {
+  const runtime::layout& where = recorder::active().where();
+  const runtime::dtype type = recorder::active().about().type;
+  const std::size_t narrow = runtime::size_of(type), wide_size = std::max<std::size_t>(narrow, 4);
+  for (const runtime::parameter& p : where.parameters)
+    if (place.byte == where.weights.byte + p.element * wide_size ||
+        place.byte == where.gradients.byte + p.element * wide_size ||
+        (type == runtime::dtype::bf16 && place.byte == where.working_copy.byte + p.element * narrow))
+      return &p;
+  return nullptr;
+}
+
+}  // namespace
+
+void expect_first_row(at table, int rows, int first) {
+  const runtime::parameter* p = parameter_at(table);
+  if (p) expect("the first row", first, p->shard_dim == 0 ? recorder::active().row().tp * rows : 0);
+}
+
+void expect_first_token(int tokens, int first) {
+  const runtime::description& about = recorder::active().about();
+  const bool is_split = tokens < about.rows * about.seq;
+  if (is_split) expect("the number of tokens", tokens, about.rows * about.seq / about.tp);
+  expect("the first token", first, is_split ? recorder::active().row().tp * tokens : 0);
+}
+
+void expect_first_column(int vocab, int first) {
+  const bool is_split = vocab < recorder::active().about().vocab;
+  expect("the first column", first, is_split ? recorder::active().row().tp * vocab : 0);
+}
+
+void expect_decay(std::span<const runtime::range> ranges) {
+  for (const runtime::range& g : ranges)
+    for (const runtime::parameter& p : recorder::active().where().parameters)
+      if (p.element >= g.first && p.element < g.first + g.count)
+        expect(std::string("the decay of ") + p.name, g.decay, p.matrix);
+}
+
+}  // namespace translation

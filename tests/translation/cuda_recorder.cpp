@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// The GPU's runtime, recorded: on any machine, with the names of CUDA's types alone.
+#include "contracts.hpp"
+
+#include <rankc/runtime/cuda/kernels.hpp>
+
+#include <stdexcept>
+
+namespace rankc::cuda {
+
+using namespace translation;
+using runtime::at;
+
+#include "rank_calls.ipp"
+
+#include "kernels.ipp"
+
+template <class T>
+void rope(rank&, at y, at x, at table, int tokens, int heads, int dim, int seq, int stride) {
+  kernel("rope")
+      .out(y, columns<T>(tokens, product(heads, dim), stride))
+      .in(x, columns<T>(tokens, product(heads, dim), stride))
+      .in(table, all<wide<T>>(seq, dim));
+}
+template <class T>
+void rope_grad(rank&, at dx, at dy, at table, int tokens, int heads, int dim, int seq, int stride) {
+  kernel("rope_grad")
+      .out(dx, columns<T>(tokens, product(heads, dim), stride))
+      .in(dy, columns<T>(tokens, product(heads, dim), stride))
+      .in(table, all<wide<T>>(seq, dim));
+}
+
+template <class T>
+void attention(rank&, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads, int kv_heads,
+               int dim, int q_stride, int kv_stride) {
+  const attention_shape shape{
+      rows, seq, heads, kv_heads, dim, sizeof(T), recorder::active().about().deterministic};
+  const std::size_t tokens = product(rows, seq), kv_width = product(kv_heads, dim);
+  kernel("attention")
+      .out(o, all<T>(tokens, heads, dim))
+      .out(lse, all<float>(rows, heads, seq))
+      .out(scratch, all<std::byte>(attention_scratch(shape)))
+      .in(q, columns<T>(tokens, product(heads, dim), q_stride))
+      .in(k, columns<T>(tokens, kv_width, kv_stride))
+      .in(v, columns<T>(tokens, kv_width, kv_stride));
+}
+template <class T>
+void attention_grad(rank&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse, int rows,
+                    int seq, int heads, int kv_heads, int dim, int q_stride, int kv_stride) {
+  const attention_shape shape{
+      rows, seq, heads, kv_heads, dim, sizeof(T), recorder::active().about().deterministic};
+  const std::size_t tokens = product(rows, seq), width = product(heads, dim),
+                    kv_width = product(kv_heads, dim);
+  kernel("attention_grad")
+      .out(dq, columns<T>(tokens, width, q_stride))
+      .out(dk, columns<T>(tokens, kv_width, kv_stride))
+      .out(dv, columns<T>(tokens, kv_width, kv_stride))
+      .out(scratch, all<std::byte>(attention_grad_scratch(shape)))
+      .in(dout, all<T>(tokens, width))
+      .in(q, columns<T>(tokens, width, q_stride))
+      .in(k, columns<T>(tokens, kv_width, kv_stride))
+      .in(v, columns<T>(tokens, kv_width, kv_stride))
+      .in(o, all<T>(tokens, width))
+      .in(lse, all<float>(rows, heads, seq));
+}
+
+template <class T>
+void swiglu(rank&, at y, at gate, at up, int tokens, int width, int stride) {
+  kernel("swiglu")
+      .out(y, all<T>(tokens, width))
+      .in(gate, columns<T>(tokens, width, stride))
+      .in(up, columns<T>(tokens, width, stride));
+}
+template <class T>
+void swiglu_grad(rank&, at dgate, at dup, at dy, at gate, at up, int tokens, int width, int stride) {
+  kernel("swiglu_grad")
+      .out(dgate, columns<T>(tokens, width, stride))
+      .out(dup, columns<T>(tokens, width, stride))
+      .in(dy, all<T>(tokens, width))
+      .in(gate, columns<T>(tokens, width, stride))
+      .in(up, columns<T>(tokens, width, stride));
+}
+
+#include "fused_kernels.ipp"
+
+#define RANKC_RECORDED(T)                                                                          \
+  RANKC_RECORDED_ALIKE(T), &rope<T>, &rope_grad<T>, &attention<T>, &attention_grad<T>, &swiglu<T>, \
+      &swiglu_grad<T>, RANKC_RECORDED_FUSED(T)
+template struct kept<RANKC_RECORDED(float)>;
+template struct kept<RANKC_RECORDED(bf16)>;
+
+}  // namespace rankc::cuda
+
+namespace translation {
+
+recording record(const rankc::cuda::program& p, int rank, bool trains) {
+  recorder with(p.about, rank);
+  rankc::cuda::rank r;
+  r.about = &p.about, r.row = &with.row(), r.where = &with.where(), r.index = rank;
+  (trains ? p.train : p.evaluate)[r.row->pp](r);
+  return with.finish();
+}
+
+}  // namespace translation

@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// CUDA's bf16 by name and size: recording computes nothing.
+#pragma once
+struct __nv_bfloat16 {
+  unsigned short bits;
+};

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels of cuda/fused.hpp, recorded: each operand with the shape that the header says. Included inside
+// rankc::cuda.
+
+template <class T>
+void linear_bias(rank&, at y, at x, at w, at b, int tokens, int in, int out) {
+  kernel("linear_bias")
+      .out(y, all<T>(tokens, out))
+      .in(x, all<T>(tokens, in))
+      .in(w, all<T>(out, in))
+      .in(b, all<T>(out));
+}
+template <class T>
+void linear_add(rank&, at y, at x, at w, at residual, int tokens, int in, int out) {
+  kernel("linear_add")
+      .out(y, all<T>(tokens, out))
+      .in(x, all<T>(tokens, in))
+      .in(w, all<T>(out, in))
+      .in(residual, all<T>(tokens, out));
+}
+template <class T>
+void linear_bias_add(rank&, at y, at x, at w, at b, at residual, int tokens, int in, int out) {
+  kernel("linear_bias_add")
+      .out(y, all<T>(tokens, out))
+      .in(x, all<T>(tokens, in))
+      .in(w, all<T>(out, in))
+      .in(b, all<T>(out))
+      .in(residual, all<T>(tokens, out));
+}
+template <class T>
+void linear_gelu(rank&, at y, at before, at x, at w, int tokens, int in, int out) {
+  kernel("linear_gelu")
+      .out(y, all<T>(tokens, out))
+      .out(before, all<T>(tokens, out))
+      .in(x, all<T>(tokens, in))
+      .in(w, all<T>(out, in));
+}
+template <class T>
+void linear_bias_gelu(rank&, at y, at before, at x, at w, at b, int tokens, int in, int out) {
+  kernel("linear_bias_gelu")
+      .out(y, all<T>(tokens, out))
+      .out(before, all<T>(tokens, out))
+      .in(x, all<T>(tokens, in))
+      .in(w, all<T>(out, in))
+      .in(b, all<T>(out));
+}
+
+template <class T>
+void linear_dx_gelu(rank&, at dx, at dy, at w, at before, int tokens, int in, int out) {
+  kernel("linear_dx_gelu")
+      .out(dx, all<T>(tokens, in))
+      .in(dy, all<T>(tokens, out))
+      .in(w, all<T>(out, in))
+      .in(before, all<T>(tokens, in));
+}
+template <class T>
+void linear_dx_gelu_bias(rank&, at dx, at db, at dy, at w, at before, int tokens, int in, int out,
+                         bool accumulate) {
+  kernel("linear_dx_gelu_bias")
+      .out(dx, all<T>(tokens, in))
+      .sum(db, accumulate, all<float>(in))
+      .in(dy, all<T>(tokens, out))
+      .in(w, all<T>(out, in))
+      .in(before, all<T>(tokens, in));
+}
+template <class T>
+void linear_dw_bias(rank&, at dw, at db, at dy, at x, int tokens, int in, int out, bool accumulate) {
+  kernel("linear_dw_bias")
+      .sum(dw, accumulate, all<float>(out, in))
+      .sum(db, accumulate, all<float>(out))
+      .in(dy, all<T>(tokens, out))
+      .in(x, all<T>(tokens, in));
+}
+
+template <class T>
+void bias_add(rank&, at y, at x, at b, at residual, int tokens, int width) {
+  kernel("bias_add")
+      .out(y, all<T>(tokens, width))
+      .in(x, all<T>(tokens, width))
+      .in(b, all<T>(width))
+      .in(residual, all<T>(tokens, width));
+}
+
+template <class T>
+void add_layer_norm(rank&, at sum, at y, at stats, at x, at residual, at gain, at shift, int tokens,
+                    int width) {
+  kernel("add_layer_norm")
+      .out(sum, all<T>(tokens, width))
+      .out(y, all<T>(tokens, width))
+      .out(stats, all<float>(tokens, 2))
+      .in(x, all<T>(tokens, width))
+      .in(residual, all<T>(tokens, width))
+      .in(gain, all<T>(width))
+      .in(shift, all<T>(width));
+}
+template <class T>
+void bias_add_layer_norm(rank&, at sum, at y, at stats, at x, at b, at residual, at gain, at shift,
+                         int tokens, int width) {
+  kernel("bias_add_layer_norm")
+      .out(sum, all<T>(tokens, width))
+      .out(y, all<T>(tokens, width))
+      .out(stats, all<float>(tokens, 2))
+      .in(x, all<T>(tokens, width))
+      .in(b, all<T>(width))
+      .in(residual, all<T>(tokens, width))
+      .in(gain, all<T>(width))
+      .in(shift, all<T>(width));
+}
+template <class T>
+void add_rms_norm(rank&, at sum, at y, at stats, at x, at residual, at gain, int tokens, int width) {
+  kernel("add_rms_norm")
+      .out(sum, all<T>(tokens, width))
+      .out(y, all<T>(tokens, width))
+      .out(stats, all<float>(tokens))
+      .in(x, all<T>(tokens, width))
+      .in(residual, all<T>(tokens, width))
+      .in(gain, all<T>(width));
+}
+
+template <class T>
+void layer_norm_grad(rank&, at dx, at dgain, at dshift, at dy, at x, at stats, at gain, int tokens, int width,
+                     bool accumulate) {
+  kernel("layer_norm_grad")
+      .out(dx, all<T>(tokens, width))
+      .sum(dgain, accumulate, all<float>(width))
+      .sum(dshift, accumulate, all<float>(width))
+      .in(dy, all<T>(tokens, width))
+      .in(x, all<T>(tokens, width))
+      .in(stats, all<float>(tokens, 2))
+      .in(gain, all<T>(width));
+}
+template <class T>
+void layer_norm_grad_add(rank&, at dx, at dgain, at dshift, at dy, at x, at stats, at gain, at residual,
+                         int tokens, int width, bool accumulate) {
+  kernel("layer_norm_grad_add")
+      .out(dx, all<T>(tokens, width))
+      .sum(dgain, accumulate, all<float>(width))
+      .sum(dshift, accumulate, all<float>(width))
+      .in(dy, all<T>(tokens, width))
+      .in(x, all<T>(tokens, width))
+      .in(stats, all<float>(tokens, 2))
+      .in(gain, all<T>(width))
+      .in(residual, all<T>(tokens, width));
+}
+template <class T>
+void rms_norm_grad(rank&, at dx, at dgain, at dy, at x, at stats, at gain, int tokens, int width,
+                   bool accumulate) {
+  kernel("rms_norm_grad")
+      .out(dx, all<T>(tokens, width))
+      .sum(dgain, accumulate, all<float>(width))
+      .in(dy, all<T>(tokens, width))
+      .in(x, all<T>(tokens, width))
+      .in(stats, all<float>(tokens))
+      .in(gain, all<T>(width));
+}
+template <class T>
+void rms_norm_grad_add(rank&, at dx, at dgain, at dy, at x, at stats, at gain, at residual, int tokens,
+                       int width, bool accumulate) {
+  kernel("rms_norm_grad_add")
+      .out(dx, all<T>(tokens, width))
+      .sum(dgain, accumulate, all<float>(width))
+      .in(dy, all<T>(tokens, width))
+      .in(x, all<T>(tokens, width))
+      .in(stats, all<float>(tokens))
+      .in(gain, all<T>(width))
+      .in(residual, all<T>(tokens, width));
+}
+
+template <class T>
+void softmax_sums(rank&, at top, at sums, at logits, at targets, int tokens, int vocab) {
+  kernel("softmax_sums")
+      .out(top, all<float>(tokens))
+      .out(sums, all<float>(tokens, 2))
+      .in(logits, all<T>(tokens, vocab))
+      .in(targets, all<std::int32_t>(tokens));
+  expect_first_column(vocab, 0);
+}
+template <class T>
+void softmax_grad(rank&, at dlogits, at sums, at logits, at top, at targets, int tokens, int vocab, int first,
+                  double) {
+  kernel("softmax_grad")
+      .out(dlogits, all<T>(tokens, vocab))
+      .in(sums, all<float>(tokens, 2))
+      .in(logits, all<T>(tokens, vocab))
+      .in(top, all<float>(tokens))
+      .in(targets, all<std::int32_t>(tokens));
+  expect_first_column(vocab, first);
+}
+
+#define RANKC_RECORDED_FUSED(T)                                                                          \
+  &linear_bias<T>, &linear_add<T>, &linear_bias_add<T>, &linear_gelu<T>, &linear_bias_gelu<T>,           \
+      &linear_dx_gelu<T>, &linear_dx_gelu_bias<T>, &linear_dw_bias<T>, &bias_add<T>, &add_layer_norm<T>, \
+      &bias_add_layer_norm<T>, &add_rms_norm<T>, &layer_norm_grad<T>, &layer_norm_grad_add<T>,           \
+      &rms_norm_grad<T>, &rms_norm_grad_add<T>, &softmax_sums<T>, &softmax_grad<T>

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// The host's runtime, recorded.
+#include "contracts.hpp"
+
+#include <rankc/runtime/host/kernels.hpp>
+
+#include <stdexcept>
+
+namespace rankc::host {
+
+using namespace translation;
+using runtime::at;
+
+#include "rank_calls.ipp"
+
+#include "kernels.ipp"
+
+template <class T>
+void rope(rank&, at y, at x, at table, int tokens, int heads, int dim, int seq) {
+  kernel("rope")
+      .out(y, all<T>(tokens, heads, dim))
+      .in(x, all<T>(tokens, heads, dim))
+      .in(table, all<T>(seq, dim));
+}
+template <class T>
+void rope_grad(rank&, at dx, at dy, at table, int tokens, int heads, int dim, int seq) {
+  kernel("rope_grad")
+      .out(dx, all<T>(tokens, heads, dim))
+      .in(dy, all<T>(tokens, heads, dim))
+      .in(table, all<T>(seq, dim));
+}
+
+template <class T>
+void attention(rank&, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads, int kv_heads,
+               int dim) {
+  kernel("attention")
+      .out(o, all<T>(rows, seq, heads, dim))
+      .out(lse, all<T>(rows, heads, seq))
+      .out(scratch, all<T>(attention_scratch(seq)))
+      .in(q, all<T>(rows, seq, heads, dim))
+      .in(k, all<T>(rows, seq, kv_heads, dim))
+      .in(v, all<T>(rows, seq, kv_heads, dim));
+}
+template <class T>
+void attention_grad(rank&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse, int rows,
+                    int seq, int heads, int kv_heads, int dim) {
+  kernel("attention_grad")
+      .out(dq, all<T>(rows, seq, heads, dim))
+      .out(dk, all<T>(rows, seq, kv_heads, dim))
+      .out(dv, all<T>(rows, seq, kv_heads, dim))
+      .out(scratch, all<T>(attention_grad_scratch(seq)))
+      .in(dout, all<T>(rows, seq, heads, dim))
+      .in(q, all<T>(rows, seq, heads, dim))
+      .in(k, all<T>(rows, seq, kv_heads, dim))
+      .in(v, all<T>(rows, seq, kv_heads, dim))
+      .in(o, all<T>(rows, seq, heads, dim))
+      .in(lse, all<T>(rows, heads, seq));
+}
+
+template <class T>
+void swiglu(rank&, at y, at gate, at up, std::size_t count) {
+  kernel("swiglu").out(y, all<T>(count)).in(gate, all<T>(count)).in(up, all<T>(count));
+}
+template <class T>
+void swiglu_grad(rank&, at dgate, at dup, at dy, at gate, at up, std::size_t count) {
+  kernel("swiglu_grad")
+      .out(dgate, all<T>(count))
+      .out(dup, all<T>(count))
+      .in(dy, all<T>(count))
+      .in(gate, all<T>(count))
+      .in(up, all<T>(count));
+}
+
+#define RANKC_RECORDED(T)                                                                          \
+  RANKC_RECORDED_ALIKE(T), &rope<T>, &rope_grad<T>, &attention<T>, &attention_grad<T>, &swiglu<T>, \
+      &swiglu_grad<T>
+template struct kept<RANKC_RECORDED(float)>;
+template struct kept<RANKC_RECORDED(double)>;
+
+}  // namespace rankc::host
+
+namespace translation {
+
+recording record(const rankc::host::program& p, int rank, bool trains) {
+  recorder with(p.about, rank);
+  rankc::host::rank r;
+  r.about = &p.about, r.row = &with.row(), r.where = &with.where(), r.index = rank;
+  (trains ? p.train : p.evaluate)[r.row->pp](r);
+  return with.finish();
+}
+
+}  // namespace translation

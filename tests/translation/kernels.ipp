@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels that kernels.hpp declares alike for both targets, recorded: each operand with the shape that
+// the header says. Included inside each target's namespace.
+
+template <class T>
+void embedding(rank&, at y, at ids, at table, int tokens, int rows, int width, int first) {
+  kernel("embedding")
+      .out(y, all<T>(tokens, width))
+      .in(ids, all<std::int32_t>(tokens))
+      .in(table, all<T>(rows, width));
+  expect_first_row(table, rows, first);
+}
+template <class T>
+void embedding_grad(rank&, at dtable, at dy, at ids, int tokens, int rows, int width, int first,
+                    bool accumulate) {
+  kernel("embedding_grad")
+      .sum(dtable, accumulate, all<wide<T>>(rows, width))
+      .in(dy, all<T>(tokens, width))
+      .in(ids, all<std::int32_t>(tokens));
+  expect_first_row(dtable, rows, first);
+}
+template <class T>
+void position(rank&, at y, at x, at table, int tokens, int width, int seq, int first) {
+  kernel("position").out(y, all<T>(tokens, width)).in(x, all<T>(tokens, width)).in(table, all<T>(seq, width));
+  expect_first_token(tokens, first);
+}
+template <class T>
+void position_grad(rank&, at dtable, at dy, int tokens, int width, int seq, int first, bool accumulate) {
+  kernel("position_grad").sum(dtable, accumulate, all<wide<T>>(seq, width)).in(dy, all<T>(tokens, width));
+  expect_first_token(tokens, first);
+}
+
+template <class T>
+void layer_norm(rank&, at y, at stats, at x, at gain, at shift, int tokens, int width) {
+  kernel("layer_norm")
+      .out(y, all<T>(tokens, width))
+      .out(stats, all<wide<T>>(tokens, 2))
+      .in(x, all<T>(tokens, width))
+      .in(gain, all<T>(width))
+      .in(shift, all<T>(width));
+}
+template <class T>
+void layer_norm_dx(rank&, at dx, at dy, at x, at stats, at gain, int tokens, int width) {
+  kernel("layer_norm_dx")
+      .out(dx, all<T>(tokens, width))
+      .in(dy, all<T>(tokens, width))
+      .in(x, all<T>(tokens, width))
+      .in(stats, all<wide<T>>(tokens, 2))
+      .in(gain, all<T>(width));
+}
+template <class T>
+void layer_norm_dw(rank&, at dgain, at dshift, at dy, at x, at stats, int tokens, int width,
+                   bool accumulate) {
+  kernel("layer_norm_dw")
+      .sum(dgain, accumulate, all<wide<T>>(width))
+      .sum(dshift, accumulate, all<wide<T>>(width))
+      .in(dy, all<T>(tokens, width))
+      .in(x, all<T>(tokens, width))
+      .in(stats, all<wide<T>>(tokens, 2));
+}
+template <class T>
+void rms_norm(rank&, at y, at stats, at x, at gain, int tokens, int width) {
+  kernel("rms_norm")
+      .out(y, all<T>(tokens, width))
+      .out(stats, all<wide<T>>(tokens))
+      .in(x, all<T>(tokens, width))
+      .in(gain, all<T>(width));
+}
+template <class T>
+void rms_norm_dx(rank&, at dx, at dy, at x, at stats, at gain, int tokens, int width) {
+  kernel("rms_norm_dx")
+      .out(dx, all<T>(tokens, width))
+      .in(dy, all<T>(tokens, width))
+      .in(x, all<T>(tokens, width))
+      .in(stats, all<wide<T>>(tokens))
+      .in(gain, all<T>(width));
+}
+template <class T>
+void rms_norm_dw(rank&, at dgain, at dy, at x, at stats, int tokens, int width, bool accumulate) {
+  kernel("rms_norm_dw")
+      .sum(dgain, accumulate, all<wide<T>>(width))
+      .in(dy, all<T>(tokens, width))
+      .in(x, all<T>(tokens, width))
+      .in(stats, all<wide<T>>(tokens));
+}
+
+template <class T>
+void linear(rank&, at y, at x, at w, int tokens, int in, int out) {
+  kernel("linear").out(y, all<T>(tokens, out)).in(x, all<T>(tokens, in)).in(w, all<T>(out, in));
+}
+template <class T>
+void linear_dx(rank&, at dx, at dy, at w, int tokens, int in, int out, bool accumulate) {
+  kernel("linear_dx")
+      .sum(dx, accumulate, all<T>(tokens, in))
+      .in(dy, all<T>(tokens, out))
+      .in(w, all<T>(out, in));
+}
+template <class T>
+void linear_dw(rank&, at dw, at dy, at x, int tokens, int in, int out, bool accumulate) {
+  kernel("linear_dw")
+      .sum(dw, accumulate, all<wide<T>>(out, in))
+      .in(dy, all<T>(tokens, out))
+      .in(x, all<T>(tokens, in));
+}
+
+template <class T>
+void bias(rank&, at y, at x, at b, int tokens, int width) {
+  kernel("bias").out(y, all<T>(tokens, width)).in(x, all<T>(tokens, width)).in(b, all<T>(width));
+}
+template <class T>
+void bias_grad(rank&, at db, at dy, int tokens, int width, bool accumulate) {
+  kernel("bias_grad").sum(db, accumulate, all<wide<T>>(width)).in(dy, all<T>(tokens, width));
+}
+
+template <class T>
+void gelu(rank&, at y, at x, std::size_t count) {
+  kernel("gelu").out(y, all<T>(count)).in(x, all<T>(count));
+}
+template <class T>
+void gelu_grad(rank&, at dx, at dy, at x, std::size_t count) {
+  kernel("gelu_grad").out(dx, all<T>(count)).in(dy, all<T>(count)).in(x, all<T>(count));
+}
+template <class T>
+void add(rank&, at y, at a, at b, std::size_t count) {
+  kernel("add").out(y, all<T>(count)).in(a, all<T>(count)).in(b, all<T>(count));
+}
+
+template <class T>
+void row_max(rank&, at top, at logits, int tokens, int vocab) {
+  kernel("row_max").out(top, all<wide<T>>(tokens)).in(logits, all<T>(tokens, vocab));
+}
+template <class T>
+void exp_sums(rank&, at sums, at logits, at top, at targets, int tokens, int vocab, int first) {
+  kernel("exp_sums")
+      .out(sums, all<wide<T>>(tokens, 2))
+      .in(logits, all<T>(tokens, vocab))
+      .in(top, all<wide<T>>(tokens))
+      .in(targets, all<std::int32_t>(tokens));
+  expect_first_column(vocab, first);
+}
+template <class T>
+void exp_sums_grad(rank&, at dlogits, at dsums, at logits, at top, at targets, int tokens, int vocab,
+                   int first) {
+  kernel("exp_sums_grad")
+      .out(dlogits, all<T>(tokens, vocab))
+      .in(dsums, all<wide<T>>(tokens, 2))
+      .in(logits, all<T>(tokens, vocab))
+      .in(top, all<wide<T>>(tokens))
+      .in(targets, all<std::int32_t>(tokens));
+  expect_first_column(vocab, first);
+}
+template <class T>
+void cross_entropy(rank&, at loss, at sums, int tokens, double, bool accumulate) {
+  kernel("cross_entropy").sum(loss, accumulate, all<wide<T>>(1)).in(sums, all<wide<T>>(tokens, 2));
+}
+template <class T>
+void cross_entropy_grad(rank&, at dsums, at sums, int tokens, double) {
+  kernel("cross_entropy_grad").out(dsums, all<wide<T>>(tokens, 2)).in(sums, all<wide<T>>(tokens, 2));
+}
+
+template <class T>
+void sum_squares(rank&, at total, at gradients, std::span<const range> ranges, bool accumulate) {
+  kernel("sum_squares").sum(total, accumulate, all<wide<T>>(1)).in(gradients, sizeof(wide<T>), ranges);
+}
+template <class T>
+void adamw(rank&, at weights, at gradients, at first_moment, at second_moment, at norm_squared,
+           std::span<const range> ranges) {
+  constexpr std::size_t size = sizeof(wide<T>);
+  kernel k("adamw");
+  k.in_out(weights, size, ranges).in(gradients, size, ranges);
+  k.in_out(first_moment, size, ranges).in_out(second_moment, size, ranges).in(norm_squared, all<wide<T>>(1));
+  if (sizeof(T) == 2) k.aside(recorder::active().where().working_copy, sizeof(T), ranges);
+  expect_decay(ranges);
+}
+
+template <class T>
+void clear(rank&, at out, std::size_t count) {
+  kernel("clear").out(out, all<T>(count));
+}
+template <class T>
+void copy(rank&, at y, at x, std::size_t count) {
+  kernel("copy").out(y, all<T>(count)).in(x, all<T>(count));
+}
+
+/// Names every function template of T, so that all are made.
+#define RANKC_RECORDED_ALIKE(T)                                                                            \
+  &embedding<T>, &embedding_grad<T>, &position<T>, &position_grad<T>, &layer_norm<T>, &layer_norm_dx<T>,   \
+      &layer_norm_dw<T>, &rms_norm<T>, &rms_norm_dx<T>, &rms_norm_dw<T>, &linear<T>, &linear_dx<T>,        \
+      &linear_dw<T>, &bias<T>, &bias_grad<T>, &gelu<T>, &gelu_grad<T>, &add<T>, &row_max<T>, &exp_sums<T>, \
+      &exp_sums_grad<T>, &cross_entropy<T>, &cross_entropy_grad<T>, &sum_squares<T>, &adamw<T>, &clear<T>, \
+      &copy<T>, &all_reduce<T>, &all_gather<T>, &reduce_scatter<T>
+
+/// Keeps the functions that are named to it.
+template <auto... Functions>
+struct kept {
+  [[gnu::used]] static inline void (*const all[])() = {reinterpret_cast<void (*)()>(Functions)...};
+};

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tester tested: faults in a text and in a proven program are found, each with its sentence.
+#include "compare.hpp"
+#include "mutate_program.hpp"
+#include "mutate_text.hpp"
+#include "plans.hpp"
+#include "texts.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <filesystem>
+
+namespace {
+
+using namespace translation;
+using rankc::runtime::dtype;
+
+/// The texts into which faults are planted: on eight ranks, on a GPU with packed columns, and with a second
+/// stream.
+std::vector<subject> subjects() {
+  std::vector<subject> out;
+  for (rankc::plan_data& p : example_plans()) {
+    if (p.name == "gpt_dp2_tp2_pp2") out.push_back(make_subject(p, false, dtype::f32));
+    if (p.name == "gpt_pp2") out.push_back(make_subject(p, true, dtype::bf16));
+    if (p.name == "gpt_dual_pipe_v") out.push_back(make_subject(p, false, dtype::f32));
+  }
+  REQUIRE(out.size() == 3);
+  return out;
+}
+enum { packed, eight, beside };  // in the order of the plans
+
+struct mutant {
+  const char* what;
+  int of;
+  fault planted;
+  const char* said;  // in the sentence
+};
+
+const std::vector<mutant> mutants{
+    {"nothing", eight, [](files&) {}, ""},
+    {"nothing", packed, [](files&) {}, ""},
+    {"nothing", beside, [](files&) {}, ""},
+    {"operands of one size swapped", eight, in_call("layer_norm_dx", 0, swapped(2, 3)),
+     "operand 2 of the text's layer_norm_dx"},
+    {"output and input swapped", eight, in_call("gelu", 0, swapped(1, 2)), "operand 1 of the text's gelu"},
+    {"moments swapped", eight, in_call("adamw", 0, swapped(3, 4)), "operand 3 of the text's adamw"},
+    {"a wait dropped", eight, in_call("wait", 0, dropped()), "the text waits for nothing where"},
+    {"the last wait dropped", eight, in_call("wait", 30, dropped()), "the text waits for"},
+    {"a wait twice, which is no fault", eight, in_call("wait", 5, doubled()), ""},
+    {"a wait too many", eight,
+     in_call("wait", 5, [](const statement& s) { return s.text() + "\nwait(r, stream::compute, {0});"; }),
+     "the text waits for op"},
+    {"a wait on another stream", eight, in_call("wait", 3, argument(1, "stream::reduce")), "the text waits"},
+    {"a record dropped", eight, in_call("record", 2, dropped()), "which is not recorded before"},
+    {"a record too early", eight, matched("( *[a-z_0-9:]*backward\\([^;]*;\n)( *record\\([^;]*;)", "$2 $1"),
+     "the text waits for op"},
+    {"a call dropped", eight, in_call("bias", 1, dropped()), "where bias was proven"},
+    {"the last call dropped", eight, in_call("adamw", 0, dropped()), "the text ends where adamw was proven"},
+    {"a call doubled", eight, in_call("gelu", 0, doubled()), "the text calls gelu where"},
+    {"a call too many", eight, in_call("adamw", 0, doubled()), "where the end was proven"},
+    {"another collective", eight, in_call("all_gather", 0, renamed("reduce_scatter")),
+     "calls reduce_scatter where all_gather"},
+    {"a size too large", eight, in_call("linear", 0, argument(4, "@ + 1")), "the text's linear reads"},
+    {"a size too small", eight, in_call("bias_grad", 0, argument(3, "@ - 1")), "the text's bias_grad reads"},
+    {"two sizes swapped", eight, in_call("linear", 3, swapped(5, 6)), "the text's linear reads"},
+    {"a sum overwritten", eight, in_call("linear_dw", 0, argument(7, "!(@)")), "the text's linear_dw reads"},
+    {"a role", eight, in_call("all_gather", 0, argument(2, "role::dp")), "the text uses communicator"},
+    {"a role without a communicator", eight, in_call("all_gather", 0, argument(2, "role::tp_beside")),
+     "has no communicator for role tp_beside"},
+    {"a stream", eight, in_call("all_reduce", 3, argument(1, "stream::to_prev")), "on stream to_prev where"},
+    {"a direction", eight, in_call("send", 0, argument(1, "stream::from_next")), "on stream from_next where"},
+    {"a site's index", eight, in_call("send", 0, argument(2, "{99, \"F0: stage 0 -> 1\"}")),
+     "the text names site 99"},
+    {"a site's name", eight, in_call("send", 0, argument(2, "{14, \"F1\"}")), "\"F1\" where"},
+    {"a message's bytes", eight, in_call("send", 0, argument(4, "@ / 2")), "the text's send reads"},
+    {"a message's data", eight, in_call("receive", 0, argument(3, "@ + 256")),
+     "operand 1 of the text's receive"},
+    {"a bucket's size", eight, in_call("all_reduce", 2, argument(5, "@ + 1")), "the text's all_reduce reads"},
+    {"a maximum summed", eight, matched(", reduction::max", ""), "calls all_reduce where all_reduce_max"},
+    {"ranges of the norm", eight, in_call("sum_squares", 0, argument(3, "squares_whole")),
+     "the text's sum_squares reads"},
+    {"a rank's rows", eight, in_call("embedding", 0, argument(7, "0")), "the first row is 0 where"},
+    {"a rank's tokens", eight, in_call("position", 0, argument(7, "0")), "the first token is 0 where"},
+    {"a rank's columns", eight, in_call("exp_sums", 0, argument(7, "0")), "the first column is 0 where"},
+    {"a decay", eight, matched("(range updates[^;]*), true\\}", "$1, false}"), "the decay of"},
+    {"a range of the optimizer", eight, matched("(range updates\\[\\]\\{\\{0, )", "$1 32 + "),
+     "the decay of"},
+    {"a range twice", eight, matched("(range updates\\[\\]\\{)(\\{[^}]*\\})", "$1$2, $2"), "twice, where"},
+    {"an offset in a slot", eight, matched("(\\.norm2_statistics = slot \\+ )", "$1 64 + "),
+     "operand 2 of the text's layer_norm"},
+    {"a parameter's place", eight, matched("(\\.wk = region \\+ \\()", "$1 16 + "),
+     "operand 3 of the text's linear"},
+    {"an offset in the workspace", eight, matched("(d_w1_out = work \\+ )", "$1 64 + "),
+     "operand 1 of the text's linear_dx"},
+    {"a layer's base", eight, matched("(block_layer::place\\(weights, )", "$1 16 + "), "operand"},
+    {"a microbatch's tokens", eight, matched("ids \\+ 1 \\* ids_bytes", "ids"),
+     "operand 2 of the text's embedding"},
+    {"a slot", eight, matched("slot_0\\[1\\]", "slot_0[0]"), "operand"},
+    {"a table's tokens", eight, matched("(\\.tokens = \\{)", "$1 256 + "), "\"begin\": the tables have"},
+    {"a table's parameter", eight, matched("(\"layers.0.wq\", )64", "$1 32"), "\"begin\": the tables have"},
+    {"a table's norm", eight, matched("(\\.norm = \\{)", "$1 256 + "), "\"end\": the tables have"},
+    {"the arena", eight, matched("(\\.arena_bytes = )", "$1 1 + "), "the text's arena has"},
+    {"a communicator's members", eight, matched("(members_0\\[\\]\\{)0, 1", "$1 1, 0"),
+     "of ranks 1, 0 where"},
+    {"a rank's communicator", eight, matched("(\\{0, 0, 1, \\{)0, 5", "$1 1, 5"),
+     "the text uses communicator"},
+    {"the plan's hash", eight, matched("(\\.plan_hash = )", "$1 1 + "), "the text is of plan"},
+    {"columns swapped", packed, in_call("attention", 0, swapped(5, 6)), "operand 5 of the text's attention"},
+    {"columns of gradients swapped", packed, in_call("attention_grad", 0, swapped(2, 3)),
+     "operand 2 of the text's attention_grad"},
+    {"a stride", packed, in_call("attention", 0, argument(12, "@ + 8")), "the text's attention reads"},
+    {"a stride of columns", packed, in_call("attention_grad", 0, argument(17, "@ - 8")),
+     "the text's attention_grad reads"},
+    {"heads for width", packed, in_call("attention", 0, swapped(9, 11)), "the text's attention writes"},
+    {"part of a packed weight", packed, in_call("linear_bias", 0, argument(7, "@ - 128")),
+     "the text's linear_bias reads"},
+    {"one of two sums overwritten", packed, in_call("linear_dx_gelu_bias", 0, argument(9, "!(@)")),
+     "the text's linear_dx_gelu_bias reads"},
+    {"a type", packed, in_call("linear", 0, [](statement s) { return s.type = "<float>", s.text(); }),
+     "the text's linear reads"},
+    {"the copy that layers read", packed,
+     matched("place\\(working_copy, sizeof\\(bf16\\)", "place(weights, sizeof(float)"),
+     "operand 3 of the text's"},
+    {"where the copy is written", packed, matched("(\\.working_copy = \\{)", "$1 64 + "),
+     "\"begin\": the tables have"},
+    {"in line, not beside", beside,
+     matched("beside\\(r, \"[^\"]*\", (\\[\\]\\(rank& r\\) \\{[^}]*\\})\\);", "($1)(r);"),
+     "on stream compute where beside"},
+    {"the other's workspace", beside, matched("work_beside, ", "work, "), "operand"},
+    {"another slot", beside, matched("slot_0\\[3\\]", "slot_0[2]"), "operand"},
+};
+
+}  // namespace
+
+TEST_CASE("mutants: a fault planted in a text is found") {
+  const std::string folder = std::filesystem::absolute("translation_mutants");
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  const std::vector<subject> of = subjects();
+  std::vector<files> texts;
+  for (const subject& s : of) {
+    REQUIRE(write(s, folder) == "");
+    texts.push_back(read_text(folder + "/" + s.plan.name));
+  }
+  std::vector<std::string> names[2];
+  const auto name_of = [](std::size_t i) { return "mutant_" + std::to_string(i); };
+  for (std::size_t i = 0; i < mutants.size(); ++i) {
+    CAPTURE(std::string(mutants[i].what));
+    const subject& s = of[static_cast<std::size_t>(mutants[i].of)];
+    files text = texts[static_cast<std::size_t>(mutants[i].of)];
+    REQUIRE_NOTHROW(mutants[i].planted(text));
+    write_text(std::move(text), folder, s.plan.name, name_of(i));
+    names[s.cuda].push_back(name_of(i));
+  }
+  const objects compiled[2]{compile(folder, names[0], false, 2), compile(folder, names[1], true, 2)};
+  for (std::size_t i = 0; i < mutants.size(); ++i) {
+    const subject& s = of[static_cast<std::size_t>(mutants[i].of)];
+    CAPTURE(std::string(mutants[i].what));
+    const std::string sentence = hold(load(compiled[s.cuda], name_of(i)), s);
+    if (std::string(mutants[i].said).empty()) CHECK(sentence == "");
+    else CHECK_MESSAGE(sentence.find(mutants[i].said) != sentence.npos, sentence);
+  }
+  std::filesystem::remove_all(folder);
+}
+
+TEST_CASE("mutants: a fault planted in a proven program is found") {
+  const std::string folder = std::filesystem::absolute("translation_proven");
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  int faults = 0;
+  for (const subject& s : subjects()) {
+    REQUIRE(write(s, folder) == "");
+    const objects compiled = compile(folder, {s.plan.name}, s.cuda, 1);
+    const text t = load(compiled, s.plan.name);
+    for (const bool trains : {true, false}) {
+      const rankc::codegen::program p = proven(s, trains);
+      std::vector<recording> recorded;
+      for (int r = 0; r < static_cast<int>(p.ranks.size()); ++r) recorded.push_back(t.record(r, trains));
+      for (int seed = 0; seed < 600; ++seed) {
+        rankc::codegen::program changed = p;
+        const program_fault planted = plant(changed, seed);
+        if (planted.rank < 0) continue;
+        ++faults;
+        CAPTURE(s.plan.name);
+        CAPTURE(planted.what);
+        const std::string tables = compare_tables(*t.about, changed, planted.rank, trains);
+        CHECK((tables + compare(recorded[static_cast<std::size_t>(planted.rank)], changed, planted.rank)) !=
+              "");
+      }
+    }
+  }
+  CHECK(faults > 2000);
+  std::filesystem::remove_all(folder);
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Faults planted into a generated text, by its statements: a call's name, its arguments, the statement
+// itself.
+#pragma once
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace translation {
+
+using files = std::map<std::string, std::string>;  // name -> text
+
+struct statement {
+  std::string before, name, type;  // "  ", "linear", "<real>"
+  std::vector<std::string> arguments;
+  std::string text() const;
+};
+
+/// Changes a text; throws where it has no such place.
+using fault = std::function<void(files&)>;
+
+/// The nth call of `function`, over all files in order, becomes what `edit` says.
+fault in_call(const std::string& function, int nth, std::function<std::string(statement)> edit);
+/// Edits of a call.
+std::function<std::string(statement)> dropped();
+std::function<std::string(statement)> doubled();
+std::function<std::string(statement)> renamed(const std::string& to);
+std::function<std::string(statement)> swapped(std::size_t argument, std::size_t other);
+/// An argument, where "@" in `to` stands for what it is.
+std::function<std::string(statement)> argument(std::size_t index, const std::string& to);
+
+/// The first match of a regular expression, in any file.
+fault matched(const std::string& expression, const std::string& to);
+
+/// The files of FOLDER that are compiled; and into FOLDER, with the text's namespace NAME as `to`.
+files read_text(const std::string& folder);
+void write_text(files, const std::string& folder, const std::string& name, const std::string& to);
+
+}  // namespace translation

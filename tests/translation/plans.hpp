@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// The example plans, as the generator takes them.
+#pragma once
+#include <rankc/plan_data.hpp>
+
+#include <vector>
+
+namespace translation {
+
+std::vector<rankc::plan_data> example_plans();
+
+}  // namespace translation

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a generated program does on one rank, as the recording runtime saw it: its calls in the order of
+// issue, with the bytes that each touches and what each waits for.
+#pragma once
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace rankc::runtime {
+struct description;
+}
+namespace rankc::host {
+struct program;
+}
+namespace rankc::cuda {
+struct program;
+}
+
+namespace translation {
+
+/// Bytes of the arena that an operand covers: `runs` pieces of `run` bytes whose beginnings are `pitch` bytes
+/// apart; 0: one piece that is no column of rows.
+struct area {
+  std::size_t begin, run, runs = 1, pitch = 0;
+  bool is_whole() const { return pitch == 0 || run == pitch; }
+  std::size_t end() const { return begin + (runs - 1) * pitch + run; }
+};
+
+/// A collective or message: the site that the text names, and the communicator of this rank for the role.
+struct communication {
+  int site;
+  std::string name, communicator;
+  std::vector<int> members;  // ranks of the world
+  std::size_t bytes;         // per rank
+};
+
+struct call {
+  std::string function;                 // all_reduce_max is the one with reduction::max
+  int stream;                           // of runtime::stream
+  std::vector<std::size_t> operands{};  // where each begins, in the order of the arguments
+  std::vector<area> reads{}, writes{};  // an output that is added to is in both
+  bool has_padding = false;             // it covers ranges of a region, alignment between tensors included
+  std::vector<communication> communicates{};  // one at most
+  std::vector<int> waits{};                   // calls whose end it waits for by events, ascending
+};
+
+struct recording {
+  std::vector<call> calls{};
+  std::vector<std::vector<int>> end_waits{};  // per stream: what its end waits for, after its last call
+  std::string fault{};                        // the first misuse of the runtime, or empty
+  std::size_t fault_at = 0;                   // the call that it is in, or that comes after it
+};
+
+/// Run `train` or `evaluate` of a rank against the recorder.
+recording record(const rankc::host::program&, int rank, bool trains);
+recording record(const rankc::cuda::program&, int rank, bool trains);
+
+/// A compiled program as a shared object offers it.
+struct text {
+  const char* name;
+  const rankc::runtime::description* about;
+  recording (*record)(int rank, bool trains);
+};
+
+}  // namespace translation

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compare.hpp"
+
+#include <fmt/format.h>
+#include <rankc/runtime/program.hpp>
+
+#include <algorithm>
+
+namespace translation {
+
+namespace runtime = rankc::runtime;
+using rankc::codegen::access;
+using rankc::codegen::program;
+using interval = std::pair<std::size_t, std::size_t>;
+
+namespace {
+
+/// Where a text's tables say that things lie, for one rank.
+class places {
+ public:
+  places(const runtime::description& about, const runtime::layout& where)
+      : about_(about), where_(where), wide_(std::max<std::size_t>(runtime::size_of(about.type), 4)) {}
+
+  /// What lasts from step to step.
+  std::vector<interval> kept() const {
+    std::vector<interval> list;
+    for (const runtime::parameter& p : where_.parameters) {
+      const std::size_t count = static_cast<std::size_t>(p.rows) * static_cast<std::size_t>(p.cols);
+      const auto add = [&](runtime::at region, std::size_t size) {
+        list.emplace_back(region.byte + p.element * size, region.byte + (p.element + count) * size);
+      };
+      add(where_.weights, wide_);
+      if (about_.trains) add(where_.first_moment, wide_), add(where_.second_moment, wide_);
+      if (about_.type == runtime::dtype::bf16) add(where_.working_copy, runtime::size_of(about_.type));
+    }
+    return list;
+  }
+  /// That, and what the runtime fills before a step.
+  std::vector<interval> filled() const {
+    std::vector<interval> list = kept();
+    for (const runtime::rope_table& t : where_.ropes)
+      list.emplace_back(t.where.byte, t.where.byte + static_cast<std::size_t>(t.positions * t.dim) * wide_);
+    const std::size_t ids = static_cast<std::size_t>(about_.rows * about_.seq) * sizeof(std::int32_t);
+    for (std::size_t m = 0; m < static_cast<std::size_t>(about_.microbatches); ++m)
+      for (const auto& [reads, at] :
+           {std::pair(where_.reads_tokens, where_.tokens), std::pair(where_.reads_targets, where_.targets)})
+        if (reads) list.emplace_back(at.byte + m * ids, at.byte + (m + 1) * ids);
+    return list;
+  }
+  interval loss() const { return {where_.loss.byte, where_.loss.byte + wide_}; }
+  interval norm() const { return {where_.norm.byte, where_.norm.byte + wide_}; }
+
+ private:
+  const runtime::description& about_;
+  const runtime::layout& where_;
+  const std::size_t wide_;
+};
+
+std::vector<interval> sorted(std::vector<interval> list) {
+  std::sort(list.begin(), list.end());
+  return list;
+}
+std::vector<interval> sorted(const std::vector<access>& list) {
+  std::vector<interval> out;
+  for (const access& a : list) out.emplace_back(a.begin, a.end);
+  return sorted(std::move(out));
+}
+
+/// The first interval that one list has and the other has not, in words; empty: they are equal.
+std::string difference(const std::vector<interval>& tables, const std::vector<interval>& proven) {
+  std::vector<interval> only;
+  std::set_difference(tables.begin(), tables.end(), proven.begin(), proven.end(), std::back_inserter(only));
+  if (!only.empty())
+    return fmt::format("the tables have [{}, {}), which was not proven", only[0].first, only[0].second);
+  std::set_difference(proven.begin(), proven.end(), tables.begin(), tables.end(), std::back_inserter(only));
+  if (!only.empty())
+    return fmt::format("[{}, {}) was proven, which the tables do not have", only[0].first, only[0].second);
+  return "";
+}
+
+}  // namespace
+
+std::string compare_tables(const runtime::description& about, const program& p, int rank, bool trains) {
+  const rankc::codegen::rank_program& r = p.ranks[static_cast<std::size_t>(rank)];
+  const int number = r.number < 0 ? rank : r.number,
+            world = std::max(p.world, static_cast<int>(p.ranks.size()));
+  if (about.name != p.plan || about.plan_hash != p.plan_hash || about.world() != world)
+    return fmt::format("the text is of plan {} {:016x} on {} ranks where {} {:016x} on {} was proven",
+                       about.name, about.plan_hash, about.world(), p.plan, p.plan_hash, world);
+  const runtime::rank_row& row = about.ranks[static_cast<std::size_t>(number)];
+  const runtime::layout& where = about.layouts[static_cast<std::size_t>(row.pp)];
+  if (where.arena_bytes != r.arena_bytes)
+    return fmt::format("rank {}: the text's arena has {} bytes where {} were proven", number,
+                       where.arena_bytes, r.arena_bytes);
+  if (!r.ops.front().reads.empty() || !r.ops.back().writes.empty())
+    return fmt::format("rank {}: the proven program reads before it begins, or writes after it ends", number);
+  const places at(about, where);
+  if (const std::string s = difference(sorted(at.filled()), sorted(r.ops.front().writes)); !s.empty())
+    return fmt::format("rank {}, op 0 \"begin\": {}", number, s);
+  std::vector<interval> left = at.kept();
+  if (trains) left.push_back(at.norm());
+  const std::vector<interval> proven = sorted(r.ops.back().reads);
+  // The runtime asks for the loss where it is; the proof may speak of it on other ranks that sum it too.
+  const bool has_loss = std::binary_search(proven.begin(), proven.end(), at.loss());
+  if (has_loss || row.pp == about.loss_at()) left.push_back(at.loss());
+  if (const std::string s = difference(sorted(std::move(left)), proven); !s.empty())
+    return fmt::format("rank {}, op {} \"end\": {}", number, r.ops.size() - 1, s);
+  return "";
+}
+
+}  // namespace translation

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is printed is what is proven: the texts of all example plans and of the odd ones, on every rank.
+#include "plans.hpp"
+#include "texts.hpp"
+
+#include <doctest/doctest.h>
+#include <odd/plans.hpp>
+#include <rankc/make_plan.hpp>
+#include <rankc/rankc.hpp>
+
+#include <string>
+
+namespace {
+
+using rankc::runtime::dtype;
+using translation::make_subject;
+using translation::subject;
+
+void check(const std::vector<subject>& subjects, const std::string& folder) {
+  const auto wrong = translation::validate(subjects, folder, 2);
+  for (const subject& s : subjects) {
+    CAPTURE(s.plan.name);
+    const auto found = wrong.find(s.plan.name);
+    CHECK((found == wrong.end() ? "" : found->second) == "");
+  }
+}
+
+}  // namespace
+
+TEST_CASE("examples: the texts make the calls that were proven") {
+  std::vector<subject> subjects;
+  for (const rankc::plan_data& p : translation::example_plans()) {
+    subjects.push_back(make_subject(p, false, dtype::f32));
+    subjects.push_back(make_subject(p, true, dtype::f32));
+    subjects.push_back(make_subject(p, true, dtype::bf16));
+  }
+  REQUIRE(subjects.size() == 18);
+  check(subjects, "translation_examples");
+}
+
+TEST_CASE("examples: of 128 ranks those are held that stand for all") {
+  constexpr rankc::models::gpt2 gpt{.layers = 4, .hidden = 16, .heads = 4, .ffn = 32, .vocab = 64};
+  constexpr rankc::parallel_dims dims{
+      .world = 128, .dp_replicate = 16, .tp = 2, .pp = 4, .sequence_parallel = true};
+  constexpr rankc::training recipe{.seq = 8, .global_batch = 64, .precision = rankc::f32};
+  const rankc::plan_data plan =
+      make_plan("world", gpt, dims, rankc::schedules::one_f_one_b{4}, recipe, rankc::clusters::h200<16>);
+  const subject host = make_subject(plan, false, dtype::f32);
+  REQUIRE(translation::proven(host, true).ranks.size() == 16);
+  check({host, make_subject(plan, true, dtype::bf16)}, "translation_world");
+}
+
+TEST_CASE("odd: the texts make the calls that were proven") {
+  std::vector<subject> subjects;
+  for (const odd::odd_plan& p : odd::plans()) {
+    subjects.push_back(make_subject(p.plan, false, dtype::f64));
+    subjects.push_back(make_subject(p.plan, true, dtype::bf16));
+  }
+  REQUIRE(subjects.size() == 144);
+  check(subjects, "translation_odd");
+}
