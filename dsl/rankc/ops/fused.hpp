@@ -64,7 +64,7 @@ inline constexpr op_row bias_add_layer_norm{
     .cuda = {"bias_add_layer_norm", "tokens width"}};
 inline constexpr op_row add_rms_norm{
     .name = "add_rms_norm",
-    .ports = {out("sum", "tokens width").over("x", "residual"), out("y", "tokens width"), out("statistics", "tokens 2").wide(),
+    .ports = {out("sum", "tokens width").over("x", "residual"), out("y", "tokens width"), out("statistics", "tokens 1").wide(),
               in("x", "tokens width"), in("residual", "tokens width"), parameter("gain", "width")},
     .cuda = {"add_rms_norm", "tokens width"}};
 inline constexpr op_row layer_norm_grad{
@@ -81,12 +81,12 @@ inline constexpr op_row layer_norm_grad_add{
 inline constexpr op_row rms_norm_grad{.name = "rms_norm_grad",
                                       .ports = {out("dx", "tokens width").over("dy"), sum("dgain", "width"),
                                                 in("dy", "tokens width"), in("x", "tokens width"),
-                                                in("statistics", "tokens 2").wide(), parameter("gain", "width")},
+                                                in("statistics", "tokens 1").wide(), parameter("gain", "width")},
                                       .cuda = {"rms_norm_grad", "tokens width"}};
 inline constexpr op_row rms_norm_grad_add{
     .name = "rms_norm_grad_add",
     .ports = {out("dx", "tokens width").over("residual", "dy"), sum("dgain", "width"), in("dy", "tokens width"),
-              in("x", "tokens width"), in("statistics", "tokens 2").wide(), parameter("gain", "width"),
+              in("x", "tokens width"), in("statistics", "tokens 1").wide(), parameter("gain", "width"),
               in("residual", "tokens width")},
     .cuda = {"rms_norm_grad_add", "tokens width"}};
 

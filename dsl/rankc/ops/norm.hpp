@@ -40,21 +40,21 @@ inline constexpr op_row layer_norm{
 inline constexpr op_row rms_norm_dx{
     .name = "rms_norm_dx",
     .ports = {out("dx", "tokens width").over("dy"), in("dy", "tokens width"), in("x", "tokens width"),
-              in("statistics", "tokens 2").wide(), parameter("gain", "width")},
+              in("statistics", "tokens 1").wide(), parameter("gain", "width")},
     .rule = rules::norm_gradient,
     .flops = no_flops,
     .host = {"rms_norm_dx", "tokens width"},
     .cuda = {"rms_norm_dx", "tokens width"}};
 inline constexpr op_row rms_norm_dw{
     .name = "rms_norm_dw",
-    .ports = {sum("dgain", "width"), in("dy", "tokens width"), in("x", "tokens width"), in("statistics", "tokens 2").wide()},
+    .ports = {sum("dgain", "width"), in("dy", "tokens width"), in("x", "tokens width"), in("statistics", "tokens 1").wide()},
     .rule = rules::over_tokens,
     .flops = no_flops,
     .host = {"rms_norm_dw", "tokens width"},
     .cuda = {"rms_norm_dw", "tokens width"}};
 inline constexpr op_row rms_norm{
     .name = "rms_norm",
-    .ports = {out("y", "tokens width"), out("statistics", "tokens 2").wide(), in("x", "tokens width"), parameter("gain", "width")},
+    .ports = {out("y", "tokens width"), out("statistics", "tokens 1").wide(), in("x", "tokens width"), parameter("gain", "width")},
     .rule = rules::norm,
     .dual = [](backward& b) {
       b.give("x", b.apply(rms_norm_dx, {b.gradient("y"), b["x"], b["statistics"], b["gain"]}));
