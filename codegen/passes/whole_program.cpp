@@ -108,7 +108,7 @@ expanded expand(const lowered& l, const pipeline_rank& r, bool train) {
 program expand_all(const lowered& l, bool train) {
   const parallel_dims& d = l.plan->dims;
   representatives chosen(l);
-  program p{l.plan->name, l.hash, runtime::n_streams, chosen.communicators(), {}, d.world};
+  program p{l.plan->name, l.hash, runtime::n_streams, chosen.communicators(), {}, d.world, train ? "train" : "evaluate"};
 
   std::vector<expanded> of_rank;
   int stride = 0;

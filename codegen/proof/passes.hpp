@@ -70,7 +70,10 @@ class clocks {
  public:
   clocks(const op_table&, const joint_events&, const lists& predecessors, const std::vector<int>& sequence);
 
-  /// Turn to the ops of `rank`; O(ops of all ranks).
+  /// Turn to the ops of `rank`, as its own streams and waits order them: all of that holds, but through other ranks
+  /// more may. O(ops of the rank).
+  void turn_to_alone(int rank);
+  /// Turn to the ops of `rank`, as all ranks order them; O(ops of all ranks).
   void turn_to(int rank);
 
   /// The highest place on `stream` whose op has surely ended when `op` starts.
@@ -79,6 +82,11 @@ class clocks {
   bool before(int a, int b) const { return ended(b, table_.ops[a]->stream) >= table_.place[a]; }
 
  private:
+  void begin(int rank);
+  void raise(int* clock, const int* other) const;
+  int* start_of(int op) { return start_.data() + static_cast<std::size_t>(op - first_) * streams_; }
+  int* end_of(int op) { return end_.data() + static_cast<std::size_t>(op) * streams_; }
+
   const op_table& table_;
   const joint_events& events_;
   const lists& predecessors_;

@@ -16,23 +16,32 @@ struct refusal : std::runtime_error {
 
 struct range {
   std::uint64_t begin, end;
-  int value;
+  int value;  // in the numbers of the routine
 };
 
-struct step {
+struct instruction {
   std::string kind, name;
   int stream, position;
   std::vector<int> waits;
   std::vector<range> reads, writes;
   bool communicates = false, point_to_point = false;
-  int communicator = -1, peer = -1, message = -1;
+  int communicator = -1;  // in the numbers of the routine
+  int peer = -1;          // among the ranks of the communicator
+  int message = -1;
   std::uint64_t bytes = 0;
 };
 
-struct worker {
+/// What one rank or several run.
+struct routine {
   std::uint64_t arena_bytes;
-  std::vector<step> steps;
+  std::vector<instruction> instructions;
+};
+
+/// A rank: what it runs, and what the numbers in there mean to it.
+struct worker {
   int number;  // among the ranks of the world
+  int routine;
+  std::vector<int> groups, values;
 };
 
 struct group {
@@ -40,13 +49,16 @@ struct group {
   std::vector<int> ranks;
 };
 
+/// One of the plan's programs.
 struct document {
+  std::string step;
   int streams;
   std::vector<group> groups;
+  std::vector<routine> routines;
   std::vector<worker> workers;
 };
 
 /// Errors: throws refusal.
-document read(const std::string& json_text);
+std::vector<document> read(const std::string& json_text);
 
 }  // namespace rankc::codegen::verifying

@@ -58,6 +58,7 @@ struct program {
   std::vector<communicator> communicators;
   std::vector<rank_program> ranks;
   int world = 0;  // more than there are ranks where these stand for all; 0: as many
+  std::string step = "step";  // what it is a program of: "train", "evaluate"
 };
 
 }  // namespace rankc::codegen
