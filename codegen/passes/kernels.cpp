@@ -41,6 +41,7 @@ class selector {
     for (std::size_t v = 0; v < t_.values.size(); ++v) {
       out_.bytes.push_back(elements(static_cast<int>(v)).value * bytes_per_element(t_.values[v].holds));
       out_.shapes.push_back(shape(t_.values[v]));
+      out_.wide.push_back(t_.values[v].holds == element::wide);
     }
     for (std::size_t i = 0; i < t_.ops.size(); ++i) select(t_.ops[i], i < t_.forward_ops ? out_.forward : out_.backward);
     hand_on();
@@ -126,7 +127,7 @@ class selector {
   }
   /// A copy of a class of values that are like `v`, by a call at the list's end; returns its class.
   int copy(std::vector<value_call>& list, int from, int v) {
-    const int made = out_.add_value(out_.names[v].empty() ? "handed" : out_.names[v] + "_copy", out_.shapes[v], out_.bytes[v]);
+    const int made = out_.add_value(out_.names[v].empty() ? "handed" : out_.names[v] + "_copy", out_.shapes[v], out_.bytes[v], out_.wide[v]);
     value_call c;
     c.call.function = "copy";
     c.writes = {{space::temp, made}};

@@ -20,7 +20,7 @@ struct use {
 
 class storage {
  public:
-  storage(value_program p, bool splits) : p_(std::move(p)), splits_(splits) {}
+  storage(value_program p, bool splits, dtype type) : p_(std::move(p)), splits_(splits), type_(type) {}
 
   body run() {
     out_.constants = p_.constants;
@@ -111,7 +111,7 @@ class storage {
       if (root(static_cast<int>(v)) != static_cast<int>(v) || (u.first_forward < 0 && u.first_backward < 0)) continue;
       if (where_[v] != space::saved && where_[v] != space::temp) continue;
       index_[v] = static_cast<int>(out_.buffers.size());
-      out_.buffers.push_back({p_.names[v], p_.bytes[v], p_.shapes[v], 0});
+      out_.buffers.push_back({p_.names[v], p_.bytes[v], p_.shapes[v], p_.wide[v] && type_ == dtype::bf16 ? dtype::f32 : type_, 0});
       if (where_[v] == space::saved) {
         out_.buffers.back().offset = out_.saved_bytes;
         out_.saved_bytes += aligned(p_.bytes[v]);
@@ -135,6 +135,11 @@ class storage {
     };
     for (std::size_t i = 0; i < list.size(); ++i) {
       value_call& c = list[i];
+      c.call.in_place = c.in_place;
+      for (std::size_t w = 0; w < c.writes.size(); ++w)  // what is one value before storage is changed in place
+        for (std::size_t r = 0; r < c.reads.size(); ++r)
+          if (c.writes[w].where == c.reads[r].where && c.writes[w].index == c.reads[r].index)
+            c.call.in_place.emplace_back(static_cast<int>(w), static_cast<int>(r));
       for (auto* side : {&c.writes, &c.reads})
         for (operand& o : *side) {
           if (o.where != space::temp) continue;
@@ -145,7 +150,7 @@ class storage {
         }
       if (c.scratch_bytes) {
         c.writes.push_back({space::temp, static_cast<int>(out_.buffers.size())});
-        out_.buffers.push_back({p_.scope.take(c.call.function + "_scratch"), c.scratch_bytes, "scores", 0});
+        out_.buffers.push_back({p_.scope.take(c.call.function + "_scratch"), c.scratch_bytes, "scores", std::nullopt, 0});
         live(c.writes.back().index, static_cast<int>(i));
       }
       c.call.writes = c.writes;
@@ -159,6 +164,7 @@ class storage {
 
   value_program p_;
   const bool splits_;
+  const dtype type_;
   body out_;
   std::vector<use> uses_;
   std::vector<space> where_;
@@ -209,7 +215,7 @@ body lower_layer(const layer_kind& layer, const std::string& name, const plan_da
     fuse_kernels(p, parameters);
   }
   if (plan.actions.inference) p.backward.clear();
-  body b = storage(std::move(p), splits).run();
+  body b = storage(std::move(p), splits, type).run();
   b.name = name;
   b.parameters = std::move(parameters);
   return b;

@@ -62,7 +62,9 @@ class rank_text {
       program_ += i == 0 ? "\n" : ",\n";
       add(rank_.ops[i], rank < v.position.size() ? v.position[rank][i] : -1);
     }
-    program_ += "\n]}";
+    program_ += "\n], \"sums\": [";
+    for (const sum& x : rank_.sums) add(x);
+    program_ += "]}";
   }
 
   const std::string& program() const { return program_; }
@@ -76,22 +78,38 @@ class rank_text {
  private:
   std::back_insert_iterator<std::string> to() { return std::back_inserter(program_); }
 
-  void add(const char* field, const std::vector<access>& accesses) {
+  void add(const char* field, const std::vector<access>& accesses, bool writes) {
     fmt::format_to(to(), ",\"{}\":[", field);
-    for (const auto& a : accesses)
-      fmt::format_to(to(), "{}[{},{},{}]", &a == accesses.data() ? "" : ",", a.begin, a.end, values_.of(a.value));
+    for (const auto& a : accesses) {
+      fmt::format_to(to(), "{}[{},{},{},\"{}\"", &a == accesses.data() ? "" : ",", a.begin, a.end, values_.of(a.value),
+                     element_type_names[static_cast<int>(a.type)]);
+      if (writes) fmt::format_to(to(), ",{}", a.replaces);
+      program_ += ']';
+    }
     program_ += ']';
+  }
+
+  void add(const sum& s) {
+    fmt::format_to(to(), "{}\n{{\"kind\":\"{}\",\"name\":{},\"at\":[{},{}],\"over\":[", &s == rank_.sums.data() ? "" : ",",
+                   sum_kind_names[static_cast<int>(s.kind)], quoted(s.name), s.at.begin, s.at.end);
+    for (const auto& o : s.over)
+      fmt::format_to(to(), "{}[{},\"{}\"]", &o == s.over.data() ? "" : ",", communicators_.of(o.communicator),
+                     placement_letters[static_cast<int>(o.as)]);
+    fmt::format_to(to(), "],\"terms\":{},\"updates\":[", s.terms);
+    for (const auto& u : s.updates) fmt::format_to(to(), "{}[{},{}]", &u == s.updates.data() ? "" : ",", u.begin, u.end);
+    fmt::format_to(to(), "],\"counted\":{}}}", s.counted);
   }
 
   void add(const op& o, int position) {
     fmt::format_to(to(), "{{\"kind\":\"{}\",\"name\":{},\"action\":{},\"stream\":{},\"waits\":[{}]", name_of(o.kind),
                    quoted(o.name), o.action, o.stream, fmt::join(o.waits, ","));
-    add("reads", o.reads);
-    add("writes", o.writes);
+    add("reads", o.reads, false);
+    add("writes", o.writes, true);
     const bool point_to_point = o.kind == op_kind::send || o.kind == op_kind::receive;
     if (point_to_point || o.kind == op_kind::collective) {
       fmt::format_to(to(), ",\"communicator\":{}", communicators_.of(o.communicator));
       if (point_to_point) fmt::format_to(to(), ",\"peer\":{}", place_of_peer(o));
+      else fmt::format_to(to(), ",\"does\":\"{}\"", collective_kind_names[static_cast<int>(o.does)]);
       fmt::format_to(to(), ",\"bytes\":{},\"message\":{}", o.bytes, o.message);
     }
     fmt::format_to(to(), ",\"position\":{}}}", position);
@@ -121,13 +139,19 @@ class rank_text {
   std::string program_;
 };
 
+/// What the checker cannot know from the file; `verify` wants these words.
+constexpr const char* trusted =
+    "that each op reads and writes what it says, and may write over the reads that it says; that the sums are those of the "
+    "plan: of each parameter's gradient, of the loss and of the norm the place, the number of contributions, and the letter over "
+    "each communicator, P where the members' contributions are to be summed, R where they are the same, S where they are shards";
+
 std::size_t world_of(const program& p) { return std::max(static_cast<std::size_t>(p.world), p.ranks.size()); }
 
 std::string step_text(const program& p, const verdict& v) {
   std::string out = fmt::format("{{\"step\": {}, \"streams\": {}, \"communicators\": [", quoted(p.step), p.streams);
   for (const auto& c : p.communicators)
-    out += fmt::format("{}{{\"name\":{},\"ranks\":[{}]}}", &c == p.communicators.data() ? "\n" : ",\n", quoted(c.name),
-                       fmt::join(c.ranks, ","));
+    out += fmt::format("{}{{\"name\":{},\"ranks\":[{}],\"size\":{}}}", &c == p.communicators.data() ? "\n" : ",\n", quoted(c.name),
+                       fmt::join(c.ranks, ","), c.members());
   std::unordered_map<std::string, std::size_t> known;
   std::string ranks;
   out += "\n],\n\"programs\": [";
@@ -144,9 +168,9 @@ std::string step_text(const program& p, const verdict& v) {
 std::string document(const program& of, const std::string& steps) {
   const bool all = world_of(of) == of.ranks.size();
   return fmt::format(
-      "{{\n\"format\": \"rankc certificate 2\",\n\"plan\": {},\n\"plan_hash\": \"{:016x}\",\n\"world\": {},\n"
+      "{{\n\"format\": \"rankc certificate 2\",\n\"plan\": {},\n\"plan_hash\": \"{:016x}\",\n\"trusted\": \"{}\",\n\"world\": {},\n"
       "\"represented\": {},\n\"steps\": [\n{}\n]\n}}\n",
-      quoted(of.plan), of.plan_hash, world_of(of),
+      quoted(of.plan), of.plan_hash, trusted, world_of(of),
       all ? "null" : quoted("ranks that differ in dp and tp alone, by those at 0 and 1"), steps);
 }
 

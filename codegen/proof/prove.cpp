@@ -38,6 +38,8 @@ void check_rank(const proof::op_table& table, proof::clocks& clock, int rank, pr
 void run_passes(const program& p, std::vector<std::vector<int>>& position, proof::findings& wrong) {
   proof::check_structure(p, wrong);
   if (!wrong.none()) return;
+  proof::check_sum_facts(p, wrong);
+  if (!wrong.none()) return;
   const proof::op_table table(p);
   const auto events = proof::match(table, wrong);
   if (!wrong.none()) return;
@@ -47,6 +49,7 @@ void run_passes(const program& p, std::vector<std::vector<int>>& position, proof
   if (!wrong.none()) return;
   proof::clocks clock(table, events, predecessors, sequence);
   for (int r = 0; r < static_cast<int>(p.ranks.size()) && !wrong.full(); ++r) check_rank(table, clock, r, wrong);
+  if (wrong.none()) proof::check_sums(table, events, sequence, wrong);
 }
 
 }  // namespace

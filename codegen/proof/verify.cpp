@@ -10,6 +10,7 @@ std::string verify(const std::string& json_text) {
     for (const auto& document : verifying::read(json_text)) {
       const auto schedule = verifying::check_schedule(document);
       verifying::check_memory(document, schedule);
+      verifying::check_totals(document, schedule);
     }
     return {};
   } catch (const verifying::refusal& sentence) {

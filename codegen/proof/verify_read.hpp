@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace rankc::codegen::verifying {
@@ -17,6 +18,8 @@ struct refusal : std::runtime_error {
 struct range {
   std::uint64_t begin, end;
   int value;  // in the numbers of the routine
+  std::string type;
+  int replaces = -1;  // of a write: the read that it is made over
 };
 
 struct instruction {
@@ -29,12 +32,24 @@ struct instruction {
   int peer = -1;          // among the ranks of the communicator
   int message = -1;
   std::uint64_t bytes = 0;
+  std::string does;  // a collective
+};
+
+/// Something that is summed up, and what is said of it.
+struct total {
+  std::string kind, name;
+  std::uint64_t begin, end;
+  std::vector<std::pair<int, char>> over;  // communicator in the numbers of the routine; P, R or S
+  int terms;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> updates;
+  bool counted;
 };
 
 /// What one rank or several run.
 struct routine {
   std::uint64_t arena_bytes;
   std::vector<instruction> instructions;
+  std::vector<total> totals;
 };
 
 /// A rank: what it runs, and what the numbers in there mean to it.
@@ -47,6 +62,7 @@ struct worker {
 struct group {
   std::string name;
   std::vector<int> ranks;
+  int size;  // in the world
 };
 
 /// One of the plan's programs.
@@ -56,6 +72,7 @@ struct document {
   std::vector<group> groups;
   std::vector<routine> routines;
   std::vector<worker> workers;
+  int world;
 };
 
 /// Errors: throws refusal.

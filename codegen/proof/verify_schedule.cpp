@@ -48,12 +48,15 @@ class schedule_checker {
       if (distinct.empty() || distinct.size() != g.ranks.size() || *distinct.begin() < 0 ||
           *distinct.rbegin() >= ranks())
         throw refusal(fmt::format("communicator \"{}\" must list distinct ranks of the program", g.name));
+      if (const int listed = static_cast<int>(g.ranks.size()); g.size < listed || (d_.world == ranks() && g.size != listed))
+        throw refusal(fmt::format("communicator \"{}\" cannot have {} members", g.name, g.size));
     }
   }
 
   void check_shape(int r) const {
     const auto& w = routine_of(d_, r);
     const int n = static_cast<int>(w.instructions.size());
+    std::vector<const std::string*> types(d_.workers[r].values.size());
     if (n < 2) throw refusal(fmt::format("rank {} has no begin and end", r));
     for (int i = 0; i < n; ++i) {
       const id me{r, i};
@@ -69,17 +72,56 @@ class schedule_checker {
           if (x.begin >= x.end || x.end > w.arena_bytes || x.value < 0)
             refuse(me, "uses bytes {}..{} (value {}) of an arena of {}", x.begin, x.end, x.value,
                    w.arena_bytes);
+      for (const auto* ranges : {&s.reads, &s.writes})
+        for (const auto& x : *ranges)
+          if (const std::string*& type = types[x.value]; type && *type != x.type)
+            refuse(me, "uses bytes {}..{} as {}, they are {}", x.begin, x.end, x.type, *type);
+          else
+            type = &x.type;
+      check_overwriting(me);
       if (s.point_to_point) check_move(me);
     }
+  }
+
+  /// No write meets a read of the same op but the one that it is made over, byte for byte.
+  void check_overwriting(id me) const {
+    const instruction& s = at(me);
+    const int reads = static_cast<int>(s.reads.size());
+    for (const range& w : s.writes) {
+      if (w.replaces < -1 || w.replaces >= reads) refuse(me, "writes over read {} of {}", w.replaces, reads);
+      for (int i = 0; i < reads; ++i) {
+        const range& x = s.reads[i];
+        const bool exact = w.replaces >= 0 && x.begin == w.begin && x.end == w.end && x.value == s.reads[w.replaces].value;
+        const bool apart = std::max(x.begin, w.begin) >= std::min(x.end, w.end);
+        if (i == w.replaces ? !exact : !apart && !exact) refuse(me, "writes bytes {}..{} over what it reads", w.begin, w.end);
+      }
+    }
+  }
+
+  /// A collective's bytes are those of its reads and writes.
+  void check_collective(id me) const {
+    const instruction& s = at(me);
+    const std::uint64_t members = static_cast<std::uint64_t>(d_.groups[d_.workers[me.rank].groups[s.communicator]].size);
+    const std::uint64_t in = bytes_of(s.reads), out = bytes_of(s.writes);
+    bool right = in == s.bytes && s.reads.size() == s.writes.size();
+    if (s.does == "all_gather") right = in == s.bytes && out == in * members;
+    else if (s.does == "reduce_scatter") right = out == s.bytes && in == out * members;
+    else
+      for (std::size_t i = 0; right && i < s.reads.size(); ++i)
+        right = s.reads[i].end - s.reads[i].begin == s.writes[i].end - s.writes[i].begin && s.reads[i].type == s.writes[i].type;
+    if (!right) refuse(me, "is no {} of {} bytes over {} ranks: it reads {} and writes {}", s.does, s.bytes, members, in, out);
+  }
+
+  static std::uint64_t bytes_of(const std::vector<range>& ranges) {
+    const auto add = [](std::uint64_t sum, const range& x) { return sum + (x.end - x.begin); };
+    return std::accumulate(ranges.begin(), ranges.end(), std::uint64_t{0}, add);
   }
 
   void check_move(id me) const {
     const instruction& s = at(me);
     const bool sends = s.kind == "send";
     if (!(sends ? s.writes : s.reads).empty()) refuse(me, "must not {}", sends ? "write" : "read");
-    const auto& moved = sends ? s.reads : s.writes;
-    const auto add = [](std::uint64_t sum, const range& x) { return sum + (x.end - x.begin); };
-    if (std::accumulate(moved.begin(), moved.end(), std::uint64_t{0}, add) != s.bytes)
+    if (bytes_of(sends ? s.reads : s.writes) != s.bytes)
       refuse(me, "does not move the {} bytes it says", s.bytes);
   }
 
@@ -105,6 +147,7 @@ class schedule_checker {
       const auto& ranks = d_.groups[w.groups[s.communicator]].ranks;
       if (s.point_to_point && (s.peer < 0 || s.peer >= static_cast<int>(ranks.size()) || ranks[s.peer] == r))
         refuse({r, i}, "cannot have peer {}", s.peer);
+      if (!s.point_to_point) check_collective({r, i});
     }
   }
 
@@ -148,16 +191,16 @@ class schedule_checker {
 
   void check_meeting(id a, id b) const {
     const instruction &x = at(a), &y = at(b);
-    if (x.name != y.name || x.message != y.message || x.bytes != y.bytes)
+    if (x.name != y.name || x.message != y.message || x.bytes != y.bytes || x.does != y.does)
       refuse(a, "meets rank {}: \"{}\", another message", b.rank, y.name);
     if (x.position != y.position) refuse(a, "and its partner on rank {} have different positions", b.rank);
   }
 
   void check_values(id a, id b) const {
     const auto moved = [&](id i) {
-      std::vector<std::pair<std::uint64_t, int>> sizes;
+      std::vector<std::tuple<std::uint64_t, int, std::string>> sizes;
       for (const auto& x : at(i).kind == "send" ? at(i).reads : at(i).writes)
-        sizes.emplace_back(x.end - x.begin, d_.workers[i.rank].values[x.value]);
+        sizes.emplace_back(x.end - x.begin, d_.workers[i.rank].values[x.value], x.type);
       return sizes;
     };
     if (moved(a) != moved(b)) refuse(a, "carries other values than rank {} takes them for", b.rank);

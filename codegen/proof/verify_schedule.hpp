@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checker's two halves: that the ops meet and follow one another as the certificate's order says, and
-// that in this order every byte read is the byte meant.
+// The checker's three parts: that the ops meet and follow one another as the certificate's order says, that
+// in this order every byte read is the byte meant, and that what is summed up is whole where it is used.
 #pragma once
 #include "verify_read.hpp"
 
@@ -48,6 +48,8 @@ class schedule {
 /// Errors: throws refusal.
 schedule check_schedule(const document&);
 void check_memory(const document&, const schedule&);
+/// Gradients, loss and norm; the memory must have been found right.
+void check_totals(const document&, const schedule&);
 
 inline const routine& routine_of(const document& d, int rank) { return d.routines[d.workers[rank].routine]; }
 inline const instruction& at(const document& d, id i) { return routine_of(d, i.rank).instructions[i.index]; }

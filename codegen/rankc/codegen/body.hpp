@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace rankc::codegen {
@@ -39,6 +40,7 @@ struct buffer {
   std::string name;
   std::size_t bytes = 0;
   std::string shape;       // "tokens x hidden"
+  std::optional<dtype> type;  // none: scratch
   std::size_t offset = 0;  // in the slot (saved) or in the workspace (temp)
 };
 
@@ -62,6 +64,7 @@ enum class accumulation { none, overwrite, add, after_first };  // after_first: 
 struct kernel {
   std::string function;
   std::vector<operand> writes, reads;
+  std::vector<std::pair<int, int>> in_place = {};  // (output, input) pairs that the op may keep in the same bytes
   std::vector<extent> sizes;
   accumulation accumulate = accumulation::none;
   std::optional<collective> collective_;

@@ -91,7 +91,7 @@ TEST_CASE("tampering is refused") {
   SUBCASE("negative position") { of_kind(j, 0, "begin")["position"] = -1, expected = "has no position"; }
   SUBCASE("name") { of_kind(j, 0, "send")["name"] = "F9", expected = "another message"; }
   SUBCASE("bytes") { of_kind(j, 0, "send")["bytes"] = 4, expected = "does not move the 4 bytes it says"; }
-  SUBCASE("bytes of a collective") { of_kind(j, 0, "collective")["bytes"] = 4, expected = "another message"; }
+  SUBCASE("bytes of a collective") { of_kind(j, 0, "collective")["bytes"] = 4, expected = "is no all_reduce of 4 bytes"; }
   SUBCASE("message") { of_kind(j, 0, "send")["message"] = 1000, expected = "another message"; }
   SUBCASE("peer") { of_kind(j, 0, "send")["peer"] = 2, expected = "cannot have peer 2"; }
   SUBCASE("peer is the rank itself") {
