@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The proof and the checker on lowered plans, and on 10,000 mutants of them.
+// The proof and the checker on lowered plans, and on mutants of them.
 #include <doctest/doctest.h>
 
 #include <rankc/codegen/certificate.hpp>
@@ -63,10 +63,12 @@ TEST_CASE("no buffer makes a sound schedule hang, on any number of ranks with an
   CHECK(proven == 4 * (static_cast<int>(std::size(programs::orders)) * 9 - 3 + 3 + 4));
 }
 
-TEST_CASE("mutants of lowered programs: no false accept, proof and checker agree") {
-  // Small models, so that many mutants fit in a test; every kind of communication occurs.
+namespace {
+
+/// Mutants of lowered programs of small models, so that many fit in a test; every kind of communication occurs. Returns how
+/// many programs there are.
+int judge_mutants(int of_small, int of_large, testing::mutation_report& sum) {
   const programs::job small[]{{"gpt2", false, 2, 4, 8, 1}, {"llama", true, 2, 4, 8, 1}};
-  testing::mutation_report sum;
   unsigned seed = 1;
   int programs_mutated = 0;
   for (const programs::job& j : small)
@@ -74,16 +76,30 @@ TEST_CASE("mutants of lowered programs: no false accept, proof and checker agree
       if (l.pp > j.layers || (l.by != programs::order::gpipe && l.by != programs::order::one_f_one_b)) continue;
       const rankc::plan_data plan = programs::make(j, l);
       const program p = expand_train(seed % 2 ? lower(plan, dtype::f32) : lower(plan, dtype::bf16, target::cuda));
-      sum += testing::run_mutations(p, l.dp * l.tp * l.pp == 8 ? 250 : 600, seed++);
+      sum += testing::run_mutations(p, l.dp * l.tp * l.pp == 8 ? of_large : of_small, seed++);
       ++programs_mutated;
     }
   using programs::order;
   for (const order by : {order::interleaved, order::zero_bubble_v, order::dual_pipe, order::dual_pipe_v}) {
     const rankc::plan_data plan = programs::make({"tiny_gpt2", "mutants", by, 1, 1, 2, 2, by == order::dual_pipe ? 1 : 2, 4});
-    sum += testing::run_mutations(expand_train(lower(plan, dtype::f32)), 150, seed++);
+    sum += testing::run_mutations(expand_train(lower(plan, dtype::f32)), of_large, seed++);
     ++programs_mutated;
   }
+  return programs_mutated;
+}
+
+}  // namespace
+
+TEST_CASE("mutants of lowered programs: no false accept, proof and checker agree") {
+  testing::mutation_report sum;
+  CHECK(judge_mutants(250, 100, sum) == 24);
   MESSAGE(testing::to_text(sum));
   testing::expect_sound_and_telling(sum);
-  CHECK(programs_mutated == 24);
+}
+
+TEST_CASE("20,000 mutants of lowered programs" * doctest::skip()) {
+  testing::mutation_report sum;
+  CHECK(judge_mutants(1000, 500, sum) == 24);
+  MESSAGE(testing::to_text(sum));
+  testing::expect_sound_and_telling(sum);
 }

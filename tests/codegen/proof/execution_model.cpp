@@ -369,6 +369,7 @@ void execution_model::reduce(const std::vector<int>& members) {
     const std::size_t reads = o.bytes * (o.does == collective_kind::reduce_scatter ? n : 1);
     const std::size_t writes = o.bytes * (o.does == collective_kind::all_gather ? n : 1);
     if (total(o.reads) != reads || total(o.writes) != writes) harm(o.name + " moves other bytes than it has");
+    if (!o.reads.empty() && !o.writes.empty() && o.reads[0].type != o.writes[0].type) harm(o.name + " makes another type of what it reads");
     for (std::size_t k = 0; k < ops_[m].sums.size(); ++k) {
       const auto& use = ops_[m].sums[k];
       if (use.read < 0 || o.does != collective_kind::all_reduce || ops_[m].sums.size() != ops_[members[0]].sums.size() ||

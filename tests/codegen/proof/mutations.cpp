@@ -29,8 +29,19 @@ struct mutator {
 
   int below(int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); }
   std::string at(int k) const { return "rank " + std::to_string(rank) + ": \"" + ops[k].name + "\""; }
+  /// Turn to an op that satisfies a condition; false: the rank has none.
+  template <class Condition>
+  bool turn_to(Condition suits) {
+    std::vector<int> found;
+    for (int k = 0; k < static_cast<int>(ops.size()); ++k)
+      if (suits(ops[k])) found.push_back(k);
+    if (!found.empty()) i = found[below(static_cast<int>(found.size()))];
+    return !found.empty();
+  }
   template <class Map>
-  void renumber_waits(Map to) {
+  void renumber_waits(Map to) { renumber_waits(ops, to); }
+  template <class Map>
+  static void renumber_waits(std::vector<op>& ops, Map to) {
     for (auto& o : ops) {
       for (int& w : o.waits) w = to(w);
       std::erase(o.waits, -1);
@@ -58,17 +69,17 @@ struct mutator {
     return {"duplicate", at(i)};
   }
   mutation retarget_peer() {
-    if (ops[i].kind != op_kind::send && ops[i].kind != op_kind::receive) return {};
+    if (!turn_to([](const op& o) { return o.kind == op_kind::send || o.kind == op_kind::receive; })) return {};
     const int old = std::exchange(ops[i].peer, below(static_cast<int>(p.ranks.size())));
     return old == ops[i].peer ? mutation{} : mutation{"retarget peer", at(i)};
   }
   mutation retarget_communicator() {
-    if (!communicates(ops[i])) return {};
+    if (!turn_to(communicates)) return {};
     const int old = std::exchange(ops[i].communicator, below(static_cast<int>(p.communicators.size())));
     return old == ops[i].communicator ? mutation{} : mutation{"retarget communicator", at(i)};
   }
   mutation change_message() {
-    if (!communicates(ops[i])) return {};
+    if (!turn_to(communicates)) return {};
     switch (below(3)) {
       case 0:
         ops[i].bytes += 64;
@@ -82,14 +93,14 @@ struct mutator {
     return {"change message", at(i)};
   }
   mutation remove_wait() {
+    if (!turn_to([](const op& o) { return !o.waits.empty(); })) return {};
     auto& waits = ops[i].waits;
-    if (waits.empty()) return {};
     waits.erase(waits.begin() + below(static_cast<int>(waits.size())));
     return {"remove wait", at(i)};
   }
   mutation move_wait() {
+    if (!turn_to([](const op& o) { return !o.waits.empty(); })) return {};
     auto& waits = ops[i].waits;
-    if (waits.empty()) return {};
     int& wait = waits[below(static_cast<int>(waits.size()))];
     const int old = std::exchange(wait, below(i));
     return old == wait ? mutation{} : mutation{"move wait", at(i)};
@@ -134,6 +145,156 @@ struct mutator {
             a.begin = to + (a.begin - buffer.begin), a.end = to + (a.end - buffer.begin);
     return {"shift buffer", at(i)};
   }
+  mutation change_type() {
+    access* a = any_access();
+    if (a == nullptr) return {};
+    a->type = static_cast<element_type>((static_cast<int>(a->type) + 1 + below(4)) % 5);
+    return {"change type", at(i)};
+  }
+
+  // ---- of all ranks that an op concerns: what is left is as consistent as it was
+
+  static bool has_sum(const rank_program& r, const op& o) {
+    return o.kind == op_kind::collective && std::any_of(o.writes.begin(), o.writes.end(), [&](const access& a) {
+      return std::any_of(r.sums.begin(), r.sums.end(), [&](const sum& s) { return s.at.begin < a.end && a.begin < s.at.end; });
+    });
+  }
+  /// Turn to the reduction of a sum.
+  bool turn_to_reduction() {
+    return turn_to([&](const op& o) { return has_sum(p.ranks[rank], o); });
+  }
+  static void rename_reads(std::vector<op>& of, int from, int to, const op* but = nullptr) {
+    for (auto& o : of)
+      for (auto& a : o.reads)
+        if (&o != but && a.value == from) a.value = to;
+  }
+  int fresh_value() const {
+    int most = 0;
+    for (const auto& r : p.ranks)
+      for (const auto& o : r.ops)
+        for (const auto* list : {&o.reads, &o.writes})
+          for (const auto& a : *list) most = std::max(most, a.value);
+    return most + 1;
+  }
+  /// Each op, by rank, that meets the op turned to.
+  template <class Each>
+  void each_member(Each each) {
+    const int message = ops[i].message, group = ops[i].communicator;
+    for (int r : std::vector<int>(p.communicators[group].ranks))
+      for (int k = 0; k < static_cast<int>(p.ranks[r].ops.size()); ++k)
+        if (const op& o = p.ranks[r].ops[k]; o.kind == op_kind::collective && o.message == message && o.communicator == group) {
+          each(p.ranks[r].ops, k);
+          break;
+        }
+  }
+  /// Take out an op; who waited for it waits for what it waited for.
+  static void take_out(std::vector<op>& of, int k) {
+    const std::vector<int> before = of[k].waits;
+    for (auto& o : of)
+      if (std::find(o.waits.begin(), o.waits.end(), k) != o.waits.end()) o.waits.insert(o.waits.end(), before.begin(), before.end());
+    renumber_waits(of, [&](int w) { return w == k ? -1 : w - (w > k); });
+    of.erase(of.begin() + k);
+  }
+
+  mutation remove_reduction() {
+    if (!turn_to_reduction()) return {};
+    const auto text = at(i);
+    each_member([](std::vector<op>& of, int k) {
+      for (std::size_t a = 0; a < of[k].writes.size(); ++a) rename_reads(of, of[k].writes[a].value, of[k].reads[a].value);
+      take_out(of, k);
+    });
+    return {"remove reduction", text};
+  }
+  mutation double_reduction() {
+    if (!turn_to_reduction()) return {};
+    const auto text = at(i);
+    int fresh = fresh_value();
+    each_member([&](std::vector<op>& of, int k) {
+      op again = of[k];
+      again.waits.clear();
+      for (std::size_t a = 0; a < again.writes.size(); ++a) {
+        again.reads[a].value = of[k].writes[a].value, again.writes[a].value = fresh;
+        rename_reads(of, of[k].writes[a].value, fresh++);
+      }
+      renumber_waits(of, [&](int w) { return w + (w >= k); });
+      of.insert(of.begin() + k + 1, std::move(again));
+    });
+    return {"double reduction", text};
+  }
+  static bool same_members(const communicator& a, const communicator& b) {
+    return std::is_permutation(a.ranks.begin(), a.ranks.end(), b.ranks.begin(), b.ranks.end());
+  }
+  /// On all ranks that have the reduction, over their communicators of another kind.
+  mutation change_reduction() {
+    if (!turn_to_reduction()) return {};
+    const auto kind = [&](int c) { return p.communicators[c].name.substr(0, p.communicators[c].name.find(' ')); };
+    const auto wanted = kind(below(static_cast<int>(p.communicators.size())));
+    const int message = ops[i].message;
+    if (wanted == kind(ops[i].communicator)) return {};
+    for (int r = 0; r < static_cast<int>(p.ranks.size()); ++r)
+      for (op& o : p.ranks[r].ops) {
+        if (o.kind != op_kind::collective || o.message != message) continue;
+        const auto mine = [&](const communicator& c) {
+          return kind(static_cast<int>(&c - p.communicators.data())) == wanted && std::count(c.ranks.begin(), c.ranks.end(), r) == 1;
+        };
+        const auto other = std::find_if(p.communicators.begin(), p.communicators.end(), mine);
+        if (other == p.communicators.end() || same_members(*other, p.communicators[o.communicator])) return {};
+        o.communicator = static_cast<int>(other - p.communicators.begin());
+      }
+    return {"change reduction", at(i)};
+  }
+  /// Before the last contribution instead of after it.
+  mutation reduce_early() {
+    if (!turn_to([&](const op& o) { return has_sum(p.ranks[rank], o) && o.writes.size() == 1; })) return {};
+    const auto text = at(i);
+    int fresh = fresh_value();
+    bool moved = true;
+    each_member([&](std::vector<op>& of, int k) {
+      op reduction = of[k];
+      const auto writes = [&](int value) {
+        return [value](const op& o) { return std::any_of(o.writes.begin(), o.writes.end(), [&](const access& a) { return a.value == value; }); };
+      };
+      const auto last = std::find_if(of.begin(), of.end(), writes(reduction.reads[0].value));
+      access* before = nullptr;
+      for (auto& a : last->reads)
+        if (a.begin == reduction.reads[0].begin) before = &a;
+      if (last->kind != op_kind::compute || before == nullptr) return void(moved = false);
+      for (auto& a : last->writes)
+        if (a.value == reduction.reads[0].value) a.value = reduction.writes[0].value;
+      reduction.waits = {static_cast<int>(std::find_if(of.begin(), of.end(), writes(before->value)) - of.begin())};
+      reduction.reads[0].value = before->value, reduction.writes[0].value = fresh, before->value = fresh++;
+      const int to = static_cast<int>(last - of.begin());
+      take_out(of, k);
+      renumber_waits(of, [&](int w) { return w + (w >= to); });
+      of.insert(of.begin() + to, std::move(reduction));
+      of[to + 1].waits.push_back(to);
+    });
+    return moved ? mutation{"reduce early", text} : mutation{};
+  }
+  mutation change_collective_bytes() {
+    if (!turn_to([](const op& o) { return o.kind == op_kind::collective; })) return {};
+    const int message = ops[i].message;
+    const std::size_t bytes = below(2) ? ops[i].bytes * 2 : ops[i].bytes / 2;
+    for (auto& r : p.ranks)
+      for (op& o : r.ops)
+        if (o.kind == op_kind::collective && o.message == message) o.bytes = bytes;
+    return {"change collective bytes", at(i)};
+  }
+  /// Wherever the output is used, it is looked for at its new place.
+  mutation write_over_input() {
+    const auto suits = [](const op& o) {
+      return !o.reads.empty() && std::any_of(o.writes.begin(), o.writes.end(), [](const access& a) { return a.replaces < 0; });
+    };
+    if (!turn_to(suits)) return {};
+    access moved = ops[i].writes[below(static_cast<int>(ops[i].writes.size()))];
+    const std::size_t to = ops[i].reads[below(static_cast<int>(ops[i].reads.size()))].begin;
+    if (moved.replaces >= 0 || to == moved.begin || to + (moved.end - moved.begin) > p.ranks[rank].arena_bytes) return {};
+    for (auto& o : ops)
+      for (auto* list : {&o.reads, &o.writes})
+        for (auto& a : *list)
+          if (a.value == moved.value) a.end = to + (a.end - a.begin), a.begin = to;
+    return {"write over input", at(i)};
+  }
   mutation change_value() {
     access* a = any_access();
     if (a == nullptr) return {};
@@ -153,7 +314,14 @@ constexpr mutation (mutator::*all_mutations[])() = {&mutator::drop,
                                                     &mutator::move_stream,
                                                     &mutator::shift_access,
                                                     &mutator::shift_buffer,
-                                                    &mutator::change_value};
+                                                    &mutator::change_value,
+                                                    &mutator::change_type,
+                                                    &mutator::remove_reduction,
+                                                    &mutator::double_reduction,
+                                                    &mutator::change_reduction,
+                                                    &mutator::reduce_early,
+                                                    &mutator::change_collective_bytes,
+                                                    &mutator::write_over_input};
 
 /// Look for harm. To delay each op in turn finds most pairs of accesses that nothing orders in one round;
 /// small programs get more rounds, for those that show only when a third op comes between.
