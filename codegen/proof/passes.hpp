@@ -55,6 +55,10 @@ struct joint_events {
 /// Indices in range, waits that point back, begin first and end last, accesses within the arena.
 void check_structure(const program&, findings&);
 
+/// Writes lie over reads only where they may and on one another only with one value, communication moves the bytes that
+/// it says, values have one type.
+void check_contents(const program&, findings&);
+
 /// The facts about sums fit together.
 void check_sum_facts(const program&, findings&);
 

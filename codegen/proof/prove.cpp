@@ -38,11 +38,10 @@ void check_rank(const proof::op_table& table, proof::clocks& clock, int rank, pr
 void run_passes(const program& p, std::vector<std::vector<int>>& position, proof::findings& wrong) {
   proof::check_structure(p, wrong);
   if (!wrong.none()) return;
+  proof::check_contents(p, wrong);
   proof::check_sum_facts(p, wrong);
-  if (!wrong.none()) return;
   const proof::op_table table(p);
   const auto events = proof::match(table, wrong);
-  if (!wrong.none()) return;
   const auto predecessors = proof::predecessors(table);
   const auto sequence = proof::sequence(table, events, predecessors, wrong);
   position = positions(table, events, predecessors, sequence);

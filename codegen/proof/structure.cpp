@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the other passes take for granted. A program that fails here is not looked at any further.
+// What the other passes take for granted: a program whose structure is broken is not looked at any further. Then what can
+// be said of each op by itself: its writes beside its reads, the bytes that it moves, the types of what it touches.
 #include "passes.hpp"
 
 #include <fmt/format.h>
@@ -81,9 +82,11 @@ void check_accesses_of(const site& at) {
   const op& o = at.it();
   for (const auto& a : o.reads) check_access(at, a, "reads");
   for (const auto& a : o.writes) check_access(at, a, "writes");
-  for (const auto& a : o.writes) check_replaced(at, a);
-  for (const auto& a : o.reads)
-    if (a.replaces >= 0) at.refuse("says of a read what it replaces");
+}
+
+/// Bytes that two writes of an op have in common hold one value.
+void check_writes(const site& at) {
+  const op& o = at.it();
   if (o.writes.size() < 2) return;
   auto writes = o.writes;
   std::sort(writes.begin(), writes.end(), [](auto& a, auto& b) { return a.begin < b.begin; });
@@ -125,10 +128,16 @@ void check_communication(const site& at) {
   const auto& c = at.p.communicators[o.communicator];
   const auto member = [&](int r) { return std::find(c.ranks.begin(), c.ranks.end(), r) != c.ranks.end(); };
   if (!member(at.rank)) at.refuse("uses communicator \"{}\", which rank {} is not in", c.name, at.rank);
-  if (o.kind == op_kind::collective) return check_sizes(at);
-  const bool sends = o.kind == op_kind::send;
-  if (o.peer == at.rank || !member(o.peer))
+  if (o.kind != op_kind::collective && (o.peer == at.rank || !member(o.peer)))
     at.refuse("has peer {}, it must be another rank of communicator \"{}\"", o.peer, c.name);
+}
+
+/// A message moves its bytes.
+void check_move(const site& at) {
+  const op& o = at.it();
+  if (o.kind == op_kind::collective) return check_sizes(at);
+  if (o.kind != op_kind::send && o.kind != op_kind::receive) return;
+  const bool sends = o.kind == op_kind::send;
   const auto moved = size_of(sends ? o.reads : o.writes);
   if (moved != o.bytes)
     at.refuse("{} {} bytes of the arena for a message of {}", sends ? "reads" : "writes", moved, o.bytes);
@@ -159,7 +168,6 @@ class type_table {
 void check_structure(const program& p, findings& wrong) {
   if (p.ranks.empty()) wrong.add("the program has no ranks");
   check_communicator_table(p, wrong);
-  type_table types;
   for (int r = 0; r < static_cast<int>(p.ranks.size()); ++r) {
     const auto& ops = p.ranks[r].ops;
     if (ops.size() < 2) wrong.add(fmt::format("rank {} has no begin op and end op", r));
@@ -169,9 +177,23 @@ void check_structure(const program& p, findings& wrong) {
       check_place(at);
       check_accesses_of(at);
       check_communication(at);
-      types.check(at);
     }
   }
+}
+
+void check_contents(const program& p, findings& wrong) {
+  type_table types;
+  for (int r = 0; r < static_cast<int>(p.ranks.size()); ++r)
+    for (int i = 0; i < static_cast<int>(p.ranks[r].ops.size()); ++i) {
+      if (wrong.full()) return;
+      const site at{p, r, i, wrong};
+      for (const auto& a : at.it().writes) check_replaced(at, a);
+      for (const auto& a : at.it().reads)
+        if (a.replaces >= 0) at.refuse("says of a read what it replaces");
+      check_writes(at);
+      check_move(at);
+      types.check(at);
+    }
 }
 
 }  // namespace rankc::codegen::proof

@@ -12,7 +12,7 @@ namespace rankc::codegen {
 
 /// What the proof found.
 /// Shapes: position is (ranks, ops of the rank): the op's place in an order of all joint events; ops that
-///         meet share a place, and so may ops that nothing orders. It is empty where structure or matching is broken.
+///         meet share a place, and so may ops that nothing orders. It is empty where the structure is broken.
 struct verdict {
   bool ok = false;
   std::vector<std::string> reasons;  // what is wrong, a sentence each, about twenty at most; empty when ok

@@ -19,6 +19,43 @@ bool communicates(const op& o) {
   return o.kind == op_kind::send || o.kind == op_kind::receive || o.kind == op_kind::collective;
 }
 
+template <class Map>
+void renumber_waits(std::vector<op>& ops, Map to) {
+  for (auto& o : ops) {
+    for (int& w : o.waits) w = to(w);
+    std::erase(o.waits, -1);
+  }
+}
+
+void rename_reads(std::vector<op>& ops, int from, int to) {
+  for (auto& o : ops)
+    for (auto& a : o.reads)
+      if (a.value == from) a.value = to;
+}
+
+/// Take out an op; what came after it, by an event or on its stream, comes after all that it came after.
+void take_out(std::vector<op>& ops, int k) {
+  const auto neighbour = [&](int step) {
+    int n = k + step;
+    while (n >= 0 && n < static_cast<int>(ops.size()) && ops[n].stream != ops[k].stream) n += step;
+    return n < static_cast<int>(ops.size()) ? n : -1;
+  };
+  std::vector<int> before = ops[k].waits;
+  if (const int previous = neighbour(-1); previous >= 0) before.push_back(previous);
+  const int next = neighbour(1);
+  for (int n = 0; n < static_cast<int>(ops.size()); ++n)
+    if (n == next || std::find(ops[n].waits.begin(), ops[n].waits.end(), k) != ops[n].waits.end())
+      ops[n].waits.insert(ops[n].waits.end(), before.begin(), before.end());
+  renumber_waits(ops, [&](int w) { return w == k ? -1 : w - (w > k); });
+  ops.erase(ops.begin() + k);
+}
+
+/// Take out a collective in place; its results are what it read.
+void skip(std::vector<op>& ops, int k) {
+  for (std::size_t a = 0; a < ops[k].writes.size(); ++a) rename_reads(ops, ops[k].writes[a].value, ops[k].reads[a].value);
+  take_out(ops, k);
+}
+
 /// One draw of a mutation of one rank. Waits follow their op wherever it goes.
 struct mutator {
   program& p;
@@ -39,14 +76,7 @@ struct mutator {
     return !found.empty();
   }
   template <class Map>
-  void renumber_waits(Map to) { renumber_waits(ops, to); }
-  template <class Map>
-  static void renumber_waits(std::vector<op>& ops, Map to) {
-    for (auto& o : ops) {
-      for (int& w : o.waits) w = to(w);
-      std::erase(o.waits, -1);
-    }
-  }
+  void renumber_waits(Map to) { testing::renumber_waits(ops, to); }
 
   mutation drop() {
     const auto text = at(i);
@@ -163,11 +193,6 @@ struct mutator {
   bool turn_to_reduction() {
     return turn_to([&](const op& o) { return has_sum(p.ranks[rank], o); });
   }
-  static void rename_reads(std::vector<op>& of, int from, int to, const op* but = nullptr) {
-    for (auto& o : of)
-      for (auto& a : o.reads)
-        if (&o != but && a.value == from) a.value = to;
-  }
   int fresh_value() const {
     int most = 0;
     for (const auto& r : p.ranks)
@@ -187,22 +212,10 @@ struct mutator {
           break;
         }
   }
-  /// Take out an op; who waited for it waits for what it waited for.
-  static void take_out(std::vector<op>& of, int k) {
-    const std::vector<int> before = of[k].waits;
-    for (auto& o : of)
-      if (std::find(o.waits.begin(), o.waits.end(), k) != o.waits.end()) o.waits.insert(o.waits.end(), before.begin(), before.end());
-    renumber_waits(of, [&](int w) { return w == k ? -1 : w - (w > k); });
-    of.erase(of.begin() + k);
-  }
-
   mutation remove_reduction() {
     if (!turn_to_reduction()) return {};
     const auto text = at(i);
-    each_member([](std::vector<op>& of, int k) {
-      for (std::size_t a = 0; a < of[k].writes.size(); ++a) rename_reads(of, of[k].writes[a].value, of[k].reads[a].value);
-      take_out(of, k);
-    });
+    each_member(skip);
     return {"remove reduction", text};
   }
   mutation double_reduction() {
@@ -216,7 +229,7 @@ struct mutator {
         again.reads[a].value = of[k].writes[a].value, again.writes[a].value = fresh;
         rename_reads(of, of[k].writes[a].value, fresh++);
       }
-      renumber_waits(of, [&](int w) { return w + (w >= k); });
+      testing::renumber_waits(of, [&](int w) { return w + (w >= k); });
       of.insert(of.begin() + k + 1, std::move(again));
     });
     return {"double reduction", text};
@@ -265,7 +278,7 @@ struct mutator {
       reduction.reads[0].value = before->value, reduction.writes[0].value = fresh, before->value = fresh++;
       const int to = static_cast<int>(last - of.begin());
       take_out(of, k);
-      renumber_waits(of, [&](int w) { return w + (w >= to); });
+      testing::renumber_waits(of, [&](int w) { return w + (w >= to); });
       of.insert(of.begin() + to, std::move(reduction));
       of[to + 1].waits.push_back(to);
     });
@@ -349,6 +362,12 @@ void append(List& to, const List& from) {
 mutation mutate(program& p, std::mt19937& random) {
   mutator m{p, random};
   return (m.*all_mutations[m.below(std::size(all_mutations))])();
+}
+
+void remove_collectives(program& p, const std::function<bool(const std::string&)>& named) {
+  for (auto& r : p.ranks)
+    for (int k = static_cast<int>(r.ops.size()) - 1; k >= 0; --k)
+      if (r.ops[k].kind == op_kind::collective && named(r.ops[k].name)) skip(r.ops, k);
 }
 
 void judge(const program& p, const mutation& m, unsigned seed, mutation_report& report) {
