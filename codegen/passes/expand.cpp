@@ -5,14 +5,10 @@
 #include <stdexcept>
 
 #include "buffers.hpp"
+#include "contents.hpp"
 #include "edges.hpp"
 
 namespace rankc::codegen {
-
-namespace {
-// Contents, by what they are; the other numbers say which.
-enum content_kind { weight, gradient, first_moment, second_moment, working_copy, rope, tokens, targets, loss, norm, saved, temp, hidden, chain, boundary, padding };
-}  // namespace
 
 expander::expander(const lowered& l, const pipeline_rank& r)
     : l_(l), r_(r), kept_{weight} {
@@ -30,7 +26,8 @@ expander::place expander::parameter(int region, std::size_t index) const {
   const placed_parameter& p = r_.parameters[index];
   const std::size_t at[]{r_.arena.weights, r_.arena.gradients, r_.arena.first_moment, r_.arena.second_moment, r_.arena.working_copy};
   const std::size_t size = region == working_copy ? l_.real_bytes() : l_.wide_bytes();
-  return {at[region] + p.element * size, p.as.elements() * size, {region, static_cast<int>(index)}, region == working_copy ? real() : wide()};
+  const element_type type = region == working_copy ? real() : wide();
+  return {at[region] + p.element * size, p.as.elements() * size, {region, static_cast<int>(index)}, type};
 }
 expander::place expander::scalar(int what, std::size_t at) const { return {at, l_.wide_bytes(), {what}, wide()}; }
 
@@ -59,7 +56,10 @@ expander::place expander::resolve(const item& i, int layer, const operand& o) co
       if (r_.parameters[j].element == element) return parameter(region, j);
     throw std::logic_error("a layer's parameter has no place");
   };
-  const auto type_of = [&](int index) { return b.buffers[index].type ? element_of(*b.buffers[index].type) : element_type::bytes; };
+  const auto type_of = [&](int index) {
+    const std::optional<dtype> type = b.buffers[index].type;
+    return type ? element_of(*type) : element_type::bytes;
+  };
   // What goes from stage to stage is named by the stage that it comes to, or whose gradient it is.
   auto between = [&](bool gradient, int stage, int index) -> place {
     return {a.boundaries + aligned(a.boundary_bytes) * index, boundary_bytes(l_, r_, stage), {boundary, gradient, stage, m}, real()};
@@ -75,9 +75,11 @@ expander::place expander::resolve(const item& i, int layer, const operand& o) co
     case space::targets: return {a.targets + m * ids, ids, {targets, m}, element_type::i32};
     case space::loss: return scalar(loss, a.loss);
     case space::saved:
-      return {slot + use.saved + b.buffers[o.index].offset, b.buffers[o.index].bytes, {saved, i.stage, m, layer, o.index}, type_of(o.index)};
+      return {slot + use.saved + b.buffers[o.index].offset, b.buffers[o.index].bytes,
+              {saved, i.stage, m, layer, o.index}, type_of(o.index)};
     case space::temp:
-      return {(i.on == stream::beside ? a.work_beside : a.work) + b.buffers[o.index].offset, b.buffers[o.index].bytes, {temp, i.stage, m, layer * 4 + static_cast<int>(i.does), o.index}, type_of(o.index)};
+      return {(i.on == stream::beside ? a.work_beside : a.work) + b.buffers[o.index].offset, b.buffers[o.index].bytes,
+              {temp, i.stage, m, layer * 4 + static_cast<int>(i.does), o.index}, type_of(o.index)};
     case space::x:
       if (layer == 0) return between(false, s.stage, i.x);
       return {slot + s.layers[layer - 1].output, b.x_bytes, {hidden, i.stage, m, layer - 1}, real()};
@@ -183,7 +185,8 @@ std::vector<expander::place> expander::paddings(const bucket& b) const {
   std::size_t at = b.first;
   for (const range& h : held) {
     if (h.first > at)
-      between.push_back({r_.arena.gradients + at * l_.wide_bytes(), (h.first - at) * l_.wide_bytes(), {padding, static_cast<int>(at)}, wide()});
+      between.push_back({r_.arena.gradients + at * l_.wide_bytes(), (h.first - at) * l_.wide_bytes(),
+                         {padding, static_cast<int>(at)}, wide()});
     at = h.first + h.count;
   }
   return between;
@@ -299,78 +302,6 @@ op expander::end(bool train) {
   if (train && l_.trains()) o.reads.push_back(read(scalar(norm, r_.arena.norm)));
   if (current_.count({loss})) o.reads.push_back(read(scalar(loss, r_.arena.loss)));
   return o;
-}
-
-namespace {
-
-/// How often the calls of a layer write an operand in one pass.
-int count_writes(const body& b, phase p, const operand& o) {
-  return static_cast<int>(std::count_if(b.calls(p).begin(), b.calls(p).end(), [&](const kernel& k) {
-    return std::any_of(k.writes.begin(), k.writes.end(), [&](const operand& w) { return w.where == o.where && w.index == o.index; });
-  }));
-}
-
-/// How often a pipeline rank passes through a stage.
-int count_passes(const action_table& t, int rank, int stage, phase p) {
-  const auto kind = p == phase::forward          ? action_kind::F
-                    : p == phase::backward       ? action_kind::B
-                    : p == phase::backward_input ? action_kind::I
-                                                 : action_kind::W;
-  return static_cast<int>(std::count_if(t.actions.begin() + t.begin[rank], t.actions.begin() + t.begin[rank + 1],
-                                        [&](const action& a) { return a.kind == kind && a.stage == stage; }));
-}
-
-}  // namespace
-
-std::vector<sum> expander::sums(bool train) const {
-  const parallel_dims& d = l_.plan->dims;
-  const auto relate = [&](placement dp, placement tp, bool tied) {
-    std::vector<sum::relation> of;
-    if (d.dp_replicate > 1) of.push_back({static_cast<int>(role::dp), dp});
-    if (d.tp > 1) of.push_back({static_cast<int>(role::tp), tp});
-    if (tied) of.push_back({static_cast<int>(role::tied), placement::partial});
-    return of;
-  };
-  const auto passes = [&](const stage_plan& s, const layer_use& use, std::initializer_list<phase> phases, const operand& o) {
-    int n = 0;
-    for (phase p : phases) n += count_passes(l_.plan->actions, r_.index, s.stage, p) * count_writes(l_.bodies[use.kind], p, o);
-    return n;
-  };
-  std::vector<sum> all;
-  const auto bytes = [](const place& p) { return byte_range{p.begin, p.begin + p.bytes}; };
-  sum of_loss{sum_kind::loss, "loss", bytes(scalar(loss, r_.arena.loss)), {}, 0, {}, false};
-  for (const stage_plan& s : r_.stages)
-    for (const layer_use& use : s.layers) of_loss.terms += passes(s, use, {phase::forward}, {space::loss});
-  if (of_loss.terms > 0) {
-    of_loss.over = relate(placement::partial, placement::replicated, l_.plan->actions.bidirectional());
-    all.push_back(std::move(of_loss));
-  }
-  if (!train || !l_.trains()) return all;
-
-  sum of_norm{sum_kind::norm, "gradient norm", bytes(scalar(norm, r_.arena.norm)), relate(placement::replicated, placement::replicated, false), 0, {}, false};
-  if (d.pp > 1) of_norm.over.push_back({static_cast<int>(role::pp), placement::partial});
-  for (std::size_t p = 0; p < r_.parameters.size(); ++p) {
-    const placed_parameter& q = r_.parameters[p];
-    const bool tied = std::any_of(l_.tied.begin(), l_.tied.end(), [&](const std::array<int, 2>& pair) {
-      const int other = pair[0] == r_.index ? pair[1] : pair[1] == r_.index ? pair[0] : -1;
-      return other >= 0 && std::any_of(l_.ranks[other].parameters.begin(), l_.ranks[other].parameters.end(),
-                                       [&](const placed_parameter& o) { return o.name == q.name; });
-    });
-    const placement tp = q.as.shard_dim >= 0 ? placement::sharded : q.as.sum_over_tp ? placement::partial : placement::replicated;
-    sum of{sum_kind::gradient, q.name, bytes(parameter(gradient, p)), relate(placement::partial, tp, tied), 0, {}, !q.copy};
-    for (int region : kept_) of.updates.push_back(bytes(parameter(region, p)));
-    for (const stage_plan& s : r_.stages)
-      for (const layer_use& use : s.layers)
-        for (std::size_t k = 0; k < l_.bodies[use.kind].parameters.size(); ++k) {
-          const group_layout::place& at = l_.groups[use.kind].of_parameter[k];
-          if (use.base[static_cast<int>(at.in)] + at.offset == q.element)
-            of.terms += passes(s, use, {phase::backward, phase::backward_input, phase::backward_weight}, {space::gradient, static_cast<int>(k)});
-        }
-    of_norm.terms += of.counted;
-    all.push_back(std::move(of));
-  }
-  all.push_back(std::move(of_norm));
-  return all;
 }
 
 }  // namespace rankc::codegen

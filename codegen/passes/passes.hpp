@@ -4,6 +4,7 @@
 #include <rankc/codegen/lowered.hpp>
 
 #include <array>
+#include <initializer_list>
 #include <map>
 
 namespace rankc::codegen {
@@ -54,6 +55,7 @@ class expander {
     std::size_t begin, bytes;
     content what;
     element_type type;
+    byte_range range() const { return {begin, begin + bytes}; }
   };
   place resolve(const item&, int layer, const operand&) const;
   place parameter(int region, std::size_t index) const;
@@ -66,6 +68,11 @@ class expander {
   std::vector<place> paddings(const bucket&) const;
   /// One of the reads that a write may be made over, if it has these bytes.
   static void set_replaced(access& written, const op&, const std::vector<int>& candidates);
+  int count_terms(const stage_plan&, const layer_use&, std::initializer_list<phase>, const operand&) const;
+  std::vector<sum::relation> relate(placement dp, placement tp, bool tied) const;
+  bool is_tied(const placed_parameter&) const;
+  sum sum_of_loss() const;
+  sum sum_of_gradient(std::size_t parameter) const;
   op layer_op(const item&, int layer, const kernel&);
   void layer_ops(const item&, int layer, std::vector<op>& out);
   op on_ranges(std::string name, const std::vector<range>&, const std::vector<int>& reads, const std::vector<int>& writes);

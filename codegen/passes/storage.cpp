@@ -111,7 +111,8 @@ class storage {
       if (root(static_cast<int>(v)) != static_cast<int>(v) || (u.first_forward < 0 && u.first_backward < 0)) continue;
       if (where_[v] != space::saved && where_[v] != space::temp) continue;
       index_[v] = static_cast<int>(out_.buffers.size());
-      out_.buffers.push_back({p_.names[v], p_.bytes[v], p_.shapes[v], p_.wide[v] && type_ == dtype::bf16 ? dtype::f32 : type_, 0});
+      const dtype type = p_.wide[v] && type_ == dtype::bf16 ? dtype::f32 : type_;
+      out_.buffers.push_back({p_.names[v], p_.bytes[v], p_.shapes[v], type, 0});
       if (where_[v] == space::saved) {
         out_.buffers.back().offset = out_.saved_bytes;
         out_.saved_bytes += aligned(p_.bytes[v]);

@@ -42,7 +42,8 @@ class representatives {
       for (int r : l_.communicators[c].ranks)
         if (local_[r] >= 0) here.ranks.push_back(local_[r]);
       if (here.ranks.empty()) continue;
-      if (static_cast<int>(ranks_.size()) < l_.plan->dims.world) here.size = static_cast<int>(l_.communicators[c].ranks.size());
+      const bool some_stand_for_all = static_cast<int>(ranks_.size()) < l_.plan->dims.world;
+      if (some_stand_for_all) here.size = static_cast<int>(l_.communicators[c].ranks.size());
       communicator_[c] = static_cast<int>(kept.size());
       kept.push_back(std::move(here));
     }
@@ -110,7 +111,8 @@ expanded expand(const lowered& l, const pipeline_rank& r, bool train) {
 program expand_all(const lowered& l, bool train) {
   const parallel_dims& d = l.plan->dims;
   representatives chosen(l);
-  program p{l.plan->name, l.hash, runtime::n_streams, chosen.communicators(), {}, d.world, train ? "train" : "evaluate"};
+  const char* step = train ? "train" : "evaluate";
+  program p{l.plan->name, l.hash, runtime::n_streams, chosen.communicators(), {}, d.world, step};
 
   std::vector<expanded> of_rank;
   int stride = 0;

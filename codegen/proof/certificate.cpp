@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prints the certificate. The layout is by hand so that a line is an op; what a plan names is quoted by the JSON
-// library.
+// Prints the certificate. The layout is by hand so that a line is an op; what a plan names is quoted by the
+// JSON library.
 #include <rankc/codegen/certificate.hpp>
 
 #include <fmt/format.h>
@@ -53,7 +53,8 @@ class numbering {
   std::vector<int> meaning_;
 };
 
-/// A rank as two texts: what it runs, which other ranks may run too, and what the numbers in there mean to it.
+/// A rank as two texts: what it runs, which other ranks may run too, and what the numbers in there mean to
+/// it.
 class rank_text {
  public:
   rank_text(const program& p, const verdict& v, std::size_t rank) : p_(p), rank_(p.ranks[rank]) {
@@ -81,8 +82,8 @@ class rank_text {
   void add(const char* field, const std::vector<access>& accesses, bool writes) {
     fmt::format_to(to(), ",\"{}\":[", field);
     for (const auto& a : accesses) {
-      fmt::format_to(to(), "{}[{},{},{},\"{}\"", &a == accesses.data() ? "" : ",", a.begin, a.end, values_.of(a.value),
-                     element_type_names[static_cast<int>(a.type)]);
+      fmt::format_to(to(), "{}[{},{},{},\"{}\"", &a == accesses.data() ? "" : ",", a.begin, a.end,
+                     values_.of(a.value), element_type_names[static_cast<int>(a.type)]);
       if (writes) fmt::format_to(to(), ",{}", a.replaces);
       program_ += ']';
     }
@@ -90,19 +91,21 @@ class rank_text {
   }
 
   void add(const sum& s) {
-    fmt::format_to(to(), "{}\n{{\"kind\":\"{}\",\"name\":{},\"at\":[{},{}],\"over\":[", &s == rank_.sums.data() ? "" : ",",
-                   sum_kind_names[static_cast<int>(s.kind)], quoted(s.name), s.at.begin, s.at.end);
+    fmt::format_to(to(), "{}\n{{\"kind\":\"{}\",\"name\":{},\"at\":[{},{}],\"over\":[",
+                   &s == rank_.sums.data() ? "" : ",", sum_kind_names[static_cast<int>(s.kind)],
+                   quoted(s.name), s.at.begin, s.at.end);
     for (const auto& o : s.over)
       fmt::format_to(to(), "{}[{},\"{}\"]", &o == s.over.data() ? "" : ",", communicators_.of(o.communicator),
                      placement_letters[static_cast<int>(o.as)]);
     fmt::format_to(to(), "],\"terms\":{},\"updates\":[", s.terms);
-    for (const auto& u : s.updates) fmt::format_to(to(), "{}[{},{}]", &u == s.updates.data() ? "" : ",", u.begin, u.end);
+    for (const auto& u : s.updates)
+      fmt::format_to(to(), "{}[{},{}]", &u == s.updates.data() ? "" : ",", u.begin, u.end);
     fmt::format_to(to(), "],\"counted\":{}}}", s.counted);
   }
 
   void add(const op& o, int position) {
-    fmt::format_to(to(), "{{\"kind\":\"{}\",\"name\":{},\"action\":{},\"stream\":{},\"waits\":[{}]", name_of(o.kind),
-                   quoted(o.name), o.action, o.stream, fmt::join(o.waits, ","));
+    fmt::format_to(to(), "{{\"kind\":\"{}\",\"name\":{},\"action\":{},\"stream\":{},\"waits\":[{}]",
+                   name_of(o.kind), quoted(o.name), o.action, o.stream, fmt::join(o.waits, ","));
     add("reads", o.reads, false);
     add("writes", o.writes, true);
     const bool point_to_point = o.kind == op_kind::send || o.kind == op_kind::receive;
@@ -141,17 +144,22 @@ class rank_text {
 
 /// What the checker cannot know from the file; `verify` wants these words.
 constexpr const char* trusted =
-    "that each op reads and writes what it says, and may write over the reads that it says; that the sums are those of the "
-    "plan: of each parameter's gradient, of the loss and of the norm the place, the number of contributions, and the letter over "
-    "each communicator, P where the members' contributions are to be summed, R where they are the same, S where they are shards";
+    "that each op reads and writes what it says, and may write over the reads that it says; that the sums "
+    "are those of the "
+    "plan: of each parameter's gradient, of the loss and of the norm the place, the number of contributions, "
+    "and the letter over "
+    "each communicator, P where the members' contributions are to be summed, R where they are the same, S "
+    "where they are shards";
 
 std::size_t world_of(const program& p) { return std::max(static_cast<std::size_t>(p.world), p.ranks.size()); }
 
 std::string step_text(const program& p, const verdict& v) {
-  std::string out = fmt::format("{{\"step\": {}, \"streams\": {}, \"communicators\": [", quoted(p.step), p.streams);
+  std::string out =
+      fmt::format("{{\"step\": {}, \"streams\": {}, \"communicators\": [", quoted(p.step), p.streams);
   for (const auto& c : p.communicators)
-    out += fmt::format("{}{{\"name\":{},\"ranks\":[{}],\"size\":{}}}", &c == p.communicators.data() ? "\n" : ",\n", quoted(c.name),
-                       fmt::join(c.ranks, ","), c.members());
+    out += fmt::format("{}{{\"name\":{},\"ranks\":[{}],\"size\":{}}}",
+                       &c == p.communicators.data() ? "\n" : ",\n", quoted(c.name), fmt::join(c.ranks, ","),
+                       c.members());
   std::unordered_map<std::string, std::size_t> known;
   std::string ranks;
   out += "\n],\n\"programs\": [";
@@ -168,7 +176,8 @@ std::string step_text(const program& p, const verdict& v) {
 std::string document(const program& of, const std::string& steps) {
   const bool all = world_of(of) == of.ranks.size();
   return fmt::format(
-      "{{\n\"format\": \"rankc certificate 2\",\n\"plan\": {},\n\"plan_hash\": \"{:016x}\",\n\"trusted\": \"{}\",\n\"world\": {},\n"
+      "{{\n\"format\": \"rankc certificate 2\",\n\"plan\": {},\n\"plan_hash\": \"{:016x}\",\n\"trusted\": "
+      "\"{}\",\n\"world\": {},\n"
       "\"represented\": {},\n\"steps\": [\n{}\n]\n}}\n",
       quoted(of.plan), of.plan_hash, trusted, world_of(of),
       all ? "null" : quoted("ranks that differ in dp and tp alone, by those at 0 and 1"), steps);

@@ -33,7 +33,8 @@ std::vector<std::string> sums_of(const op_table& table, int i) {
   std::vector<std::string> names;
   const auto& sums = table.program.ranks[table.rank[i]].sums;
   for (const auto& a : table.ops[i]->writes) {
-    const auto at = std::find_if(sums.begin(), sums.end(), [&](const sum& s) { return s.at.begin < a.end && a.begin < s.at.end; });
+    const auto at = std::find_if(sums.begin(), sums.end(),
+                                 [&](const sum& s) { return s.at.begin < a.end && a.begin < s.at.end; });
     if (at != sums.end()) names.push_back(at->name);
   }
   return names;

@@ -55,8 +55,8 @@ struct joint_events {
 /// Indices in range, waits that point back, begin first and end last, accesses within the arena.
 void check_structure(const program&, findings&);
 
-/// Writes lie over reads only where they may and on one another only with one value, communication moves the bytes that
-/// it says, values have one type.
+/// Writes lie over reads only where they may and on one another only with one value, communication moves the
+/// bytes that it says, values have one type.
 void check_contents(const program&, findings&);
 
 /// The facts about sums fit together.
@@ -77,8 +77,8 @@ class clocks {
  public:
   clocks(const op_table&, const joint_events&, const lists& predecessors, const std::vector<int>& sequence);
 
-  /// Turn to the ops of `rank`, as its own streams and waits order them: all of that holds, but through other ranks
-  /// more may. O(ops of the rank).
+  /// Turn to the ops of `rank`, as its own streams and waits order them: all of that holds, but through other
+  /// ranks more may. O(ops of the rank).
   void turn_to_alone(int rank);
   /// Turn to the ops of `rank`, as all ranks order them; O(ops of all ranks).
   void turn_to(int rank);
@@ -110,8 +110,8 @@ void check_communicators(const op_table&, const clocks&, int rank, findings&);
 /// Every byte that an op of the rank reads holds the value it names, from the op's start to its end.
 void check_accesses(const op_table&, const clocks&, int rank, findings&);
 
-/// Gradients, loss and norm hold every contribution once where they are read. Of ops in an order in which they can
-/// happen, whose reads find what they name.
+/// Gradients, loss and norm hold every contribution once where they are read. Of ops in an order in which
+/// they can happen, whose reads find what they name.
 void check_sums(const op_table&, const joint_events&, const std::vector<int>& sequence, findings&);
 
 }  // namespace rankc::codegen::proof

@@ -10,7 +10,8 @@ namespace rankc::codegen {
 
 namespace {
 
-/// The place of each op: one after the latest of those that its event waits for. Ranks that run alike have like places.
+/// The place of each op: one after the latest of those that its event waits for. Ranks that run alike have
+/// like places.
 std::vector<std::vector<int>> positions(const proof::op_table& table, const proof::joint_events& events,
                                         const proof::lists& predecessors, const std::vector<int>& sequence) {
   std::vector<int> place(events.size());
@@ -22,8 +23,8 @@ std::vector<std::vector<int>> positions(const proof::op_table& table, const proo
   return result;
 }
 
-/// As a rule the rank's own streams and waits order all that must be ordered. Where they do not, what comes back from
-/// other ranks may.
+/// As a rule the rank's own streams and waits order all that must be ordered. Where they do not, what comes
+/// back from other ranks may.
 void check_rank(const proof::op_table& table, proof::clocks& clock, int rank, proof::findings& wrong) {
   proof::findings alone;
   clock.turn_to_alone(rank);
@@ -47,7 +48,8 @@ void run_passes(const program& p, std::vector<std::vector<int>>& position, proof
   position = positions(table, events, predecessors, sequence);
   if (!wrong.none()) return;
   proof::clocks clock(table, events, predecessors, sequence);
-  for (int r = 0; r < static_cast<int>(p.ranks.size()) && !wrong.full(); ++r) check_rank(table, clock, r, wrong);
+  for (int r = 0; r < static_cast<int>(p.ranks.size()) && !wrong.full(); ++r)
+    check_rank(table, clock, r, wrong);
   if (wrong.none()) proof::check_sums(table, events, sequence, wrong);
 }
 

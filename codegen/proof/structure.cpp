@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the other passes take for granted: a program whose structure is broken is not looked at any further. Then what can
-// be said of each op by itself: its writes beside its reads, the bytes that it moves, the types of what it touches.
+// What the other passes take for granted: a program whose structure is broken is not looked at any further.
+// Then what can be said of each op by itself: its writes beside its reads, the bytes that it moves, the types
+// of what it touches.
 #include "passes.hpp"
 
 #include <fmt/format.h>
@@ -18,8 +19,10 @@ void check_communicator_table(const program& p, findings& wrong) {
     auto ranks = c.ranks;
     std::sort(ranks.begin(), ranks.end());
     if (ranks.empty()) wrong.add(fmt::format("communicator \"{}\" has no ranks", c.name));
-    if (c.size != 0 && (c.size < static_cast<int>(ranks.size()) || p.world <= static_cast<int>(p.ranks.size())))
-      wrong.add(fmt::format("communicator \"{}\" cannot have {} members, {} of them in the program", c.name, c.size, ranks.size()));
+    if (c.size != 0 &&
+        (c.size < static_cast<int>(ranks.size()) || p.world <= static_cast<int>(p.ranks.size())))
+      wrong.add(fmt::format("communicator \"{}\" cannot have {} members, {} of them in the program", c.name,
+                            c.size, ranks.size()));
     for (std::size_t i = 0; i < ranks.size(); ++i) {
       if (ranks[i] < 0 || ranks[i] >= static_cast<int>(p.ranks.size()))
         wrong.add(fmt::format("communicator \"{}\" names rank {}, the program has ranks 0..{}", c.name,
@@ -69,12 +72,14 @@ void check_replaced(const site& at, const access& w) {
   const auto& reads = at.it().reads;
   const auto same_bytes = [&](const access& r) { return r.begin == w.begin && r.end == w.end; };
   if (w.replaces >= 0 && (w.replaces >= static_cast<int>(reads.size()) || !same_bytes(reads[w.replaces])))
-    return at.refuse("writes bytes {}..{} over its read {}, which is not of these bytes", w.begin, w.end, w.replaces);
+    return at.refuse("writes bytes {}..{} over its read {}, which is not of these bytes", w.begin, w.end,
+                     w.replaces);
   for (const access& r : reads) {
     if (r.begin >= w.end || w.begin >= r.end) continue;
     const bool allowed = w.replaces >= 0 && same_bytes(r) && r.value == reads[w.replaces].value;
     if (!allowed)
-      return at.refuse("writes bytes {}..{} while it reads {}..{}, which it may not write over", w.begin, w.end, r.begin, r.end);
+      return at.refuse("writes bytes {}..{} while it reads {}..{}, which it may not write over", w.begin,
+                       w.end, r.begin, r.end);
   }
 }
 
@@ -110,10 +115,15 @@ void check_sizes(const site& at) {
   const op& o = at.it();
   const std::size_t in = size_of(o.reads), out = size_of(o.writes);
   const std::size_t members = static_cast<std::size_t>(at.p.communicators[o.communicator].members());
-  const bool gathers = o.does == collective_kind::all_gather, scatters = o.does == collective_kind::reduce_scatter;
-  const auto like = [](const access& r, const access& w) { return r.end - r.begin == w.end - w.begin && r.type == w.type; };
+  const bool gathers = o.does == collective_kind::all_gather,
+             scatters = o.does == collective_kind::reduce_scatter;
+  const auto like = [](const access& r, const access& w) {
+    return r.end - r.begin == w.end - w.begin && r.type == w.type;
+  };
   const bool pairwise = std::equal(o.reads.begin(), o.reads.end(), o.writes.begin(), o.writes.end(), like);
-  const bool fits = gathers ? in == o.bytes && out == members * in : scatters ? out == o.bytes && in == members * out : in == o.bytes && pairwise;
+  const bool fits = gathers    ? in == o.bytes && out == members * in
+                    : scatters ? out == o.bytes && in == members * out
+                               : in == o.bytes && pairwise;
   if (!fits)
     at.refuse("reads {} bytes and writes {}; {} of {} bytes over {} ranks does not", in, out,
               collective_kind_names[static_cast<int>(o.does)], o.bytes, members);
@@ -154,8 +164,8 @@ class type_table {
       for (const access& a : *accesses) {
         const auto type = type_of_.try_emplace(a.value, a.type).first->second;
         if (type != a.type)
-          at.refuse("takes bytes {}..{} for {}, they hold {}", a.begin, a.end, element_type_names[static_cast<int>(a.type)],
-                    element_type_names[static_cast<int>(type)]);
+          at.refuse("takes bytes {}..{} for {}, they hold {}", a.begin, a.end,
+                    element_type_names[static_cast<int>(a.type)], element_type_names[static_cast<int>(type)]);
       }
   }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What becomes of the sums of a step: gradients, loss, norm. Along the order of a rank's ops each value at a sum's place
-// is known by how many contributions it holds and over which communicators it is still a part of a sum. Contributions add
-// up while nothing is reduced, a reduction is over a communicator that is left to do, and what reads a sum for another
-// purpose finds it whole.
+// What becomes of the sums of a step: gradients, loss, norm. Along the order of a rank's ops each value at a
+// sum's place is known by how many contributions it holds and over which communicators it is still a part of
+// a sum. Contributions add up while nothing is reduced, a reduction is over a communicator that is left to
+// do, and what reads a sum for another purpose finds it whole.
 #include "passes.hpp"
 
 #include <fmt/format.h>
@@ -31,10 +31,12 @@ class summation {
       : table_(table), rank_(rank), sums_(table.program.ranks[rank].sums), wrong_(wrong) {
     for (std::size_t s = 0; s < sums_.size(); ++s) {
       places_.push_back({sums_[s].at, s, place_kind::sum});
-      for (const byte_range& u : sums_[s].updates) places_.push_back({u, s, place_kind::update}), updated_[u.begin] = false;
+      for (const byte_range& u : sums_[s].updates)
+        places_.push_back({u, s, place_kind::update}), updated_[u.begin] = false;
       if (sums_[s].kind == sum_kind::norm) norm_ = static_cast<int>(s);
     }
-    std::sort(places_.begin(), places_.end(), [](const place& a, const place& b) { return a.bytes < b.bytes; });
+    std::sort(places_.begin(), places_.end(),
+              [](const place& a, const place& b) { return a.bytes < b.bytes; });
   }
 
   /// Ops in an order in which they can happen.
@@ -45,7 +47,8 @@ class summation {
     }
     for (const place& p : places_)
       if (p.kind == place_kind::update && !updated_[p.bytes.begin])
-        wrong_.add(fmt::format("rank {}: bytes {}..{} of {} are not updated in the step", rank_, p.bytes.begin, p.bytes.end, name(p.sum)));
+        wrong_.add(fmt::format("rank {}: bytes {}..{} of {} are not updated in the step", rank_,
+                               p.bytes.begin, p.bytes.end, name(p.sum)));
   }
 
  private:
@@ -72,10 +75,12 @@ class summation {
 
   /// The place that an access is of, whole; a part of one is refused.
   const place* find(int op, const access& a) {
-    auto at = std::partition_point(places_.begin(), places_.end(), [&](const place& p) { return p.bytes.end <= a.begin; });
+    auto at = std::partition_point(places_.begin(), places_.end(),
+                                   [&](const place& p) { return p.bytes.end <= a.begin; });
     if (at == places_.end() || at->bytes.begin >= a.end) return nullptr;
     if (at->bytes != byte_range{a.begin, a.end}) {
-      refuse(op, "touches bytes {}..{}, of which {} has {}..{}", a.begin, a.end, name(at->sum), at->bytes.begin, at->bytes.end);
+      refuse(op, "touches bytes {}..{}, of which {} has {}..{}", a.begin, a.end, name(at->sum),
+             at->bytes.begin, at->bytes.end);
       return nullptr;
     }
     return &*at;
@@ -113,7 +118,8 @@ class summation {
       if (t.write) o.kind == op_kind::collective ? reduce(i, t) : contribute(i, t, whole);
     for (std::size_t s : updates)
       if (!whole.count(s) || (norm_ >= 0 && !whole.count(static_cast<std::size_t>(norm_)))) {
-        refuse(i, "updates what belongs to {} without reading {}", name(s), whole.count(s) ? "the norm" : "it");
+        refuse(i, "updates what belongs to {} without reading {}", name(s),
+               whole.count(s) ? "the norm" : "it");
         break;
       }
     if (o.kind == op_kind::end) check_kept(i, kept);
@@ -175,7 +181,9 @@ class summation {
       std::set<int> of;
       for (const auto& [communicator, as] : sums_[g].over)
         if (as == placement::sharded) of.insert(communicator);
-      if (!first && of != shards) refuse(i, "adds to the norm both of shards over {} and of what is whole", names(of.empty() ? shards : of));
+      if (!first && of != shards)
+        refuse(i, "adds to the norm both of shards over {} and of what is whole",
+               names(of.empty() ? shards : of));
       shards = of, first = false;
     }
     pending.insert(shards.begin(), shards.end());
@@ -183,9 +191,11 @@ class summation {
   }
 
   void contribute(int i, const touched& t, const std::set<std::size_t>& whole) {
-    if (table_.ops[i]->kind != op_kind::compute) return refuse(i, "writes {} and does not compute it", name(t.sum));
+    if (table_.ops[i]->kind != op_kind::compute)
+      return refuse(i, "writes {} and does not compute it", name(t.sum));
     partial_sum after{t.sum, pending_of(i, t.sum, whole), 1};
-    if (sums_[t.sum].kind == sum_kind::norm) after.terms = static_cast<int>(whole.size()), after.counted = whole;
+    if (sums_[t.sum].kind == sum_kind::norm)
+      after.terms = static_cast<int>(whole.size()), after.counted = whole;
     for (std::size_t g : after.counted)
       if (!sums_[g].counted) refuse(i, "counts {} in the norm, which another rank counts", name(g));
     if (t.read) {
@@ -193,8 +203,10 @@ class summation {
       if (!before) return;
       if (before->pending != after.pending) {
         std::set<int> done;
-        std::set_difference(after.pending.begin(), after.pending.end(), before->pending.begin(), before->pending.end(), std::inserter(done, done.end()));
-        return done.empty() ? refuse(i, "adds to {}, which is not yet summed over {}", name(t.sum), names(before->pending))
+        std::set_difference(after.pending.begin(), after.pending.end(), before->pending.begin(),
+                            before->pending.end(), std::inserter(done, done.end()));
+        return done.empty() ? refuse(i, "adds to {}, which is not yet summed over {}", name(t.sum),
+                                     names(before->pending))
                             : refuse(i, "adds to {} after it was summed over {}", name(t.sum), names(done));
       }
       after.terms += before->terms;
@@ -206,7 +218,8 @@ class summation {
 
   void remember(int i, const touched& t, const partial_sum& s) {
     const auto [at, fresh] = values_.try_emplace(t.write->value, s);
-    if (!fresh && !(at->second == s)) refuse(i, "makes of {} a value that another op has made otherwise", name(t.sum));
+    if (!fresh && !(at->second == s))
+      refuse(i, "makes of {} a value that another op has made otherwise", name(t.sum));
   }
 
   const op_table& table_;
@@ -221,7 +234,8 @@ class summation {
 
 }  // namespace
 
-void check_sums(const op_table& table, const joint_events& events, const std::vector<int>& sequence, findings& wrong) {
+void check_sums(const op_table& table, const joint_events& events, const std::vector<int>& sequence,
+                findings& wrong) {
   std::vector<std::vector<int>> ops(table.program.ranks.size());
   for (int event : sequence)
     for (int op : events.members[event]) ops[table.rank[op]].push_back(op);

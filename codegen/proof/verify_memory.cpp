@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Contents of memory. One walk along the certificate's order keeps, for each stretch of bytes, the writes and
 // the reads that nothing later covers, and compares them with the set of ops that have surely ended, a bit
-// each. What the ops of a rank order among themselves is enough as a rule, and then holds for all ranks that run them;
-// a rank for which it is not is walked once more, with what other ranks order too.
+// each. What the ops of a rank order among themselves is enough as a rule, and then holds for all ranks that
+// run them; a rank for which it is not is walked once more, with what other ranks order too.
 #include "verify_schedule.hpp"
 
 #include <algorithm>
@@ -22,11 +22,12 @@ void unite(bits& set, const bits& other) {
   for (std::size_t i = 0; i < set.size(); ++i) set[i] |= other[i];
 }
 
-/// The bytes of one rank while its ops go by in the certificate's order, each with the set of those that have surely
-/// ended when it starts.
+/// The bytes of one rank while its ops go by in the certificate's order, each with the set of those that have
+/// surely ended when it starts.
 class memory {
  public:
-  memory(const document& d, int rank) : d_(d), rank_(rank), uses_(routine_of(d, rank).instructions.size(), -1) {
+  memory(const document& d, int rank)
+      : d_(d), rank_(rank), uses_(routine_of(d, rank).instructions.size(), -1) {
     const auto& instructions = routine_of(d, rank).instructions;
     std::map<int, int> last_use;
     for (int i = 0; i < static_cast<int>(instructions.size()); ++i) {
@@ -54,7 +55,8 @@ class memory {
     });
     visit(s.writes, [&](stretch& here, std::uint64_t byte, int) {
       for (int reader : here.reads)
-        if (!has(ended, reader)) refuse(index, "writes byte {} while \"{}\" may read it", byte, at(reader).name);
+        if (!has(ended, reader))
+          refuse(index, "writes byte {} while \"{}\" may read it", byte, at(reader).name);
     });
     visit(s.reads, [&](stretch& here, std::uint64_t, int) {
       std::erase_if(here.reads, [&](int reader) { return reader == index || has(ended, reader); });
@@ -70,8 +72,9 @@ class memory {
 
  private:
   struct stretch {  // up to the next border
-    std::vector<std::pair<int, int>> writes;  // op and value; none of them has surely ended before another starts
-    std::vector<int> reads;                   // likewise
+    std::vector<std::pair<int, int>>
+        writes;              // op and value; none of them has surely ended before another starts
+    std::vector<int> reads;  // likewise
   };
 
   const instruction& at(int index) const { return verifying::at(d_, {rank_, index}); }
@@ -82,7 +85,8 @@ class memory {
   template <class Visit>
   void visit(const std::vector<range>& ranges, Visit each) {
     for (const auto& x : ranges) {
-      auto here = static_cast<std::size_t>(std::lower_bound(borders_.begin(), borders_.end(), x.begin) - borders_.begin());
+      auto here = static_cast<std::size_t>(std::lower_bound(borders_.begin(), borders_.end(), x.begin) -
+                                           borders_.begin());
       for (; borders_[here] != x.end; ++here) each(stretches_[here], borders_[here], x.value);
     }
   }
@@ -97,14 +101,16 @@ class memory {
 /// Ops by their place in the certificate's order.
 template <class Op, class Position>
 void sort_by(std::vector<Op>& ops, Position position) {
-  std::stable_sort(ops.begin(), ops.end(), [&](const Op& a, const Op& b) { return position(a) < position(b); });
+  std::stable_sort(ops.begin(), ops.end(),
+                   [&](const Op& a, const Op& b) { return position(a) < position(b); });
 }
 
 class histories {
  public:
   histories(const document& d, const schedule& s) : d_(d), schedule_(s) {}
 
-  /// Walk through the ops of a rank with what they order among themselves. A set is let go after its last use.
+  /// Walk through the ops of a rank with what they order among themselves. A set is let go after its last
+  /// use.
   void walk_alone(int rank) const {
     const auto& instructions = routine_of(d_, rank).instructions;
     const auto& causes = causes_of(rank);
@@ -149,14 +155,17 @@ class histories {
       }
       for (const id& m : schedule_.together(event)) {
         bits& mine = ended[m.rank][m.index];
-        if (at(d_, m).kind != "send") mine = all;  // a send may be buffered: its end tells nothing of its receive
+        if (at(d_, m).kind != "send")
+          mine = all;  // a send may be buffered: its end tells nothing of its receive
         if (m.rank == rank) add(mine, m.index);
       }
     }
   }
 
  private:
-  const std::vector<std::vector<int>>& causes_of(int rank) const { return schedule_.causes[d_.workers[rank].routine]; }
+  const std::vector<std::vector<int>>& causes_of(int rank) const {
+    return schedule_.causes[d_.workers[rank].routine];
+  }
   bits none(int rank) const { return bits((routine_of(d_, rank).instructions.size() + 63) / 64); }
 
   const document& d_;

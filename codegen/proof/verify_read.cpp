@@ -65,16 +65,19 @@ std::vector<int> to_ints(const json& j, const std::string& where) {
 /// One of a few words.
 std::string to_word(const json& j, std::initializer_list<const char*> words, const std::string& where) {
   auto word = to_text(j, where);
-  if (std::find(words.begin(), words.end(), word) == words.end()) refuse(where, fmt::format("cannot be \"{}\"", word));
+  if (std::find(words.begin(), words.end(), word) == words.end())
+    refuse(where, fmt::format("cannot be \"{}\"", word));
   return word;
 }
 
 std::vector<range> to_ranges(const json& j, bool writes, const std::string& where) {
   return to_list(j, where, [&](const json& item) {
     if (!item.is_array() || item.size() != (writes ? 5 : 4))
-      refuse(where, writes ? "must hold [begin, end, value, type, replaces]" : "must hold [begin, end, value, type]");
+      refuse(where, writes ? "must hold [begin, end, value, type, replaces]"
+                           : "must hold [begin, end, value, type]");
     return range{to_size(item[0], where), to_size(item[1], where), to_int(item[2], where),
-                 to_word(item[3], {"bytes", "i32", "bf16", "f32", "f64"}, where), writes ? to_int(item[4], where) : -1};
+                 to_word(item[3], {"bytes", "i32", "bf16", "f32", "f64"}, where),
+                 writes ? to_int(item[4], where) : -1};
   });
 }
 
@@ -117,8 +120,8 @@ instruction to_instruction(const json& j) {
                   where);
   else if (s.communicates)
     expect_fields(j,
-                  {"kind", "name", "action", "stream", "waits", "reads", "writes", "communicator", "does", "bytes",
-                   "message", "position"},
+                  {"kind", "name", "action", "stream", "waits", "reads", "writes", "communicator", "does",
+                   "bytes", "message", "position"},
                   where);
   else if (s.kind == "begin" || s.kind == "compute" || s.kind == "end")
     expect_fields(j, {"kind", "name", "action", "stream", "waits", "reads", "writes", "position"}, where);
@@ -135,7 +138,9 @@ instruction to_instruction(const json& j) {
   s.message = to_int(j["message"], where + ": message");
   s.bytes = to_size(j["bytes"], where + ": bytes");
   if (s.point_to_point) s.peer = to_int(j["peer"], where + ": peer");
-  else s.does = to_word(j["does"], {"all_reduce", "all_reduce_max", "all_gather", "reduce_scatter"}, where + ": does");
+  else
+    s.does = to_word(j["does"], {"all_reduce", "all_reduce_max", "all_gather", "reduce_scatter"},
+                     where + ": does");
   return s;
 }
 
@@ -160,26 +165,35 @@ std::size_t count_values(const routine& r) {
   return static_cast<std::size_t>(most) + 1;
 }
 
-/// Builds the document while the text is parsed: an op is taken as soon as it is read, so that the ops are never all
-/// there as JSON.
+/// Builds the document while the text is parsed: an op is taken as soon as it is read, so that the ops are
+/// never all there as JSON.
 class reader {
   /// What a certificate must say that it does not show.
   static constexpr const char* trusted =
-      "that each op reads and writes what it says, and may write over the reads that it says; that the sums are those of the "
-      "plan: of each parameter's gradient, of the loss and of the norm the place, the number of contributions, and the letter over "
-      "each communicator, P where the members' contributions are to be summed, R where they are the same, S where they are shards";
+      "that each op reads and writes what it says, and may write over the reads that it says; that the sums "
+      "are those of the "
+      "plan: of each parameter's gradient, of the loss and of the norm the place, the number of "
+      "contributions, and the letter over "
+      "each communicator, P where the members' contributions are to be summed, R where they are the same, S "
+      "where they are shards";
 
  public:
   std::vector<document> run(const std::string& text) {
     const json j = json::parse(
-        text, [this](int depth, json::parse_event_t event, json& parsed) { return keep(depth, event, parsed); }, false);
+        text,
+        [this](int depth, json::parse_event_t event, json& parsed) { return keep(depth, event, parsed); },
+        false);
     if (j.is_discarded()) refuse("the text", "is not JSON");
     if (j.is_object() && j.contains("format") && j["format"] == "rankc certificate 1")
-      refuse("format", "is \"rankc certificate 1\", which says nothing of gradients; this rankc reads \"rankc certificate 2\"");
-    expect_fields(j, {"format", "plan", "plan_hash", "trusted", "world", "represented", "steps"}, "the document");
+      refuse("format",
+             "is \"rankc certificate 1\", which says nothing of gradients; this rankc reads \"rankc "
+             "certificate 2\"");
+    expect_fields(j, {"format", "plan", "plan_hash", "trusted", "world", "represented", "steps"},
+                  "the document");
     if (j["format"] != "rankc certificate 2") refuse("format", "must be \"rankc certificate 2\"");
     to_text(j["plan"], "plan");
-    if (to_text(j["trusted"], "trusted") != trusted) refuse("trusted", "must say what no checker can know from the file, in full");
+    if (to_text(j["trusted"], "trusted") != trusted)
+      refuse("trusted", "must say what no checker can know from the file, in full");
     const auto hash = to_text(j["plan_hash"], "plan_hash");
     if (hash.size() != 16 || hash.find_first_not_of("0123456789abcdef") != std::string::npos)
       refuse("plan_hash", "must be 16 hexadecimal digits");
@@ -197,7 +211,8 @@ class reader {
     if (event == json::parse_event_t::key) {
       path_.resize(static_cast<std::size_t>(depth) / 2);
       path_.push_back(parsed.get<std::string>());
-      if (depth == 5 && is_at({"steps", "programs", "ops"}) && !instructions_.empty()) refuse("a program", "has ops twice");
+      if (depth == 5 && is_at({"steps", "programs", "ops"}) && !instructions_.empty())
+        refuse("a program", "has ops twice");
     }
     if (event != json::parse_event_t::object_end) return true;
     path_.resize(static_cast<std::size_t>(depth) / 2);
@@ -212,8 +227,10 @@ class reader {
 
   routine to_routine(const json& j) {
     expect_fields(j, {"arena_bytes", "ops", "sums"}, "a program");
-    if (!j["ops"].is_array() || !j["ops"].empty() || taken_ == bodies_.size()) refuse("ops", "must be a list of ops");
-    return {to_size(j["arena_bytes"], "arena_bytes"), std::move(bodies_[taken_++]), to_list(j["sums"], "sums", to_total)};
+    if (!j["ops"].is_array() || !j["ops"].empty() || taken_ == bodies_.size())
+      refuse("ops", "must be a list of ops");
+    return {to_size(j["arena_bytes"], "arena_bytes"), std::move(bodies_[taken_++]),
+            to_list(j["sums"], "sums", to_total)};
   }
 
   document to_step(const json& j) {
@@ -231,12 +248,16 @@ class reader {
     for (const auto& r : d.routines) values.push_back(count_values(r));
     d.workers = to_list(j["ranks"], "ranks", [&](const json& w) {
       expect_fields(w, {"rank", "program", "communicators", "values"}, "a rank");
-      worker made{to_int(w["rank"], "rank"), to_int(w["program"], "program"), to_ints(w["communicators"], "communicators"), {}};
+      worker made{to_int(w["rank"], "rank"),
+                  to_int(w["program"], "program"),
+                  to_ints(w["communicators"], "communicators"),
+                  {}};
       if (made.routine < 0 || made.routine >= static_cast<int>(values.size()))
         refuse("program", fmt::format("is {} of {}", made.routine, values.size()));
       const std::size_t named = values[made.routine];
       made.values = to_values(w["values"], named);
-      if (made.values.size() != named) refuse("values", fmt::format("are {} for ops that name {}", made.values.size(), named));
+      if (made.values.size() != named)
+        refuse("values", fmt::format("are {} for ops that name {}", made.values.size(), named));
       return made;
     });
     return d;
@@ -245,16 +266,20 @@ class reader {
   static void check_world(const document& d, const json& represented) {
     const int ranks = static_cast<int>(d.workers.size()), world = d.world;
     if (world < ranks || represented.is_null() != (world == ranks))
-      refuse("world", fmt::format("is {} for {} ranks; where these are fewer, \"represented\" says whom they stand for", world, ranks));
+      refuse(
+          "world",
+          fmt::format("is {} for {} ranks; where these are fewer, \"represented\" says whom they stand for",
+                      world, ranks));
     for (int r = 0; r < ranks; ++r)
-      if (const int number = d.workers[r].number; number >= world || number < (r > 0 ? d.workers[r - 1].number + 1 : 0))
+      if (const int number = d.workers[r].number;
+          number >= world || number < (r > 0 ? d.workers[r - 1].number + 1 : 0))
         refuse("rank", fmt::format("is {}; ranks ascend from 0 to {}", number, world - 1));
   }
 
   int world_ = 0;
   std::vector<std::string> path_;
-  std::vector<instruction> instructions_;             // of the program that is being read
-  std::vector<std::vector<instruction>> bodies_;      // of the programs that have been
+  std::vector<instruction> instructions_;         // of the program that is being read
+  std::vector<std::vector<instruction>> bodies_;  // of the programs that have been
   std::size_t taken_ = 0;
 };
 

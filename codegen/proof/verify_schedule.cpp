@@ -48,7 +48,8 @@ class schedule_checker {
       if (distinct.empty() || distinct.size() != g.ranks.size() || *distinct.begin() < 0 ||
           *distinct.rbegin() >= ranks())
         throw refusal(fmt::format("communicator \"{}\" must list distinct ranks of the program", g.name));
-      if (const int listed = static_cast<int>(g.ranks.size()); g.size < listed || (d_.world == ranks() && g.size != listed))
+      if (const int listed = static_cast<int>(g.ranks.size());
+          g.size < listed || (d_.world == ranks() && g.size != listed))
         throw refusal(fmt::format("communicator \"{}\" cannot have {} members", g.name, g.size));
     }
   }
@@ -76,8 +77,7 @@ class schedule_checker {
         for (const auto& x : *ranges)
           if (const std::string*& type = types[x.value]; type && *type != x.type)
             refuse(me, "uses bytes {}..{} as {}, they are {}", x.begin, x.end, x.type, *type);
-          else
-            type = &x.type;
+          else type = &x.type;
       check_overwriting(me);
       if (s.point_to_point) check_move(me);
     }
@@ -91,9 +91,11 @@ class schedule_checker {
       if (w.replaces < -1 || w.replaces >= reads) refuse(me, "writes over read {} of {}", w.replaces, reads);
       for (int i = 0; i < reads; ++i) {
         const range& x = s.reads[i];
-        const bool exact = w.replaces >= 0 && x.begin == w.begin && x.end == w.end && x.value == s.reads[w.replaces].value;
+        const bool exact =
+            w.replaces >= 0 && x.begin == w.begin && x.end == w.end && x.value == s.reads[w.replaces].value;
         const bool apart = std::max(x.begin, w.begin) >= std::min(x.end, w.end);
-        if (i == w.replaces ? !exact : !apart && !exact) refuse(me, "writes bytes {}..{} over what it reads", w.begin, w.end);
+        if (i == w.replaces ? !exact : !apart && !exact)
+          refuse(me, "writes bytes {}..{} over what it reads", w.begin, w.end);
       }
     }
   }
@@ -101,15 +103,19 @@ class schedule_checker {
   /// A collective's bytes are those of its reads and writes.
   void check_collective(id me) const {
     const instruction& s = at(me);
-    const std::uint64_t members = static_cast<std::uint64_t>(d_.groups[d_.workers[me.rank].groups[s.communicator]].size);
+    const std::uint64_t members =
+        static_cast<std::uint64_t>(d_.groups[d_.workers[me.rank].groups[s.communicator]].size);
     const std::uint64_t in = bytes_of(s.reads), out = bytes_of(s.writes);
     bool right = in == s.bytes && s.reads.size() == s.writes.size();
     if (s.does == "all_gather") right = in == s.bytes && out == in * members;
     else if (s.does == "reduce_scatter") right = out == s.bytes && in == out * members;
     else
       for (std::size_t i = 0; right && i < s.reads.size(); ++i)
-        right = s.reads[i].end - s.reads[i].begin == s.writes[i].end - s.writes[i].begin && s.reads[i].type == s.writes[i].type;
-    if (!right) refuse(me, "is no {} of {} bytes over {} ranks: it reads {} and writes {}", s.does, s.bytes, members, in, out);
+        right = s.reads[i].end - s.reads[i].begin == s.writes[i].end - s.writes[i].begin &&
+                s.reads[i].type == s.writes[i].type;
+    if (!right)
+      refuse(me, "is no {} of {} bytes over {} ranks: it reads {} and writes {}", s.does, s.bytes, members,
+             in, out);
   }
 
   static std::uint64_t bytes_of(const std::vector<range>& ranges) {
@@ -131,13 +137,15 @@ class schedule_checker {
     for (const int v : w.values)
       if (v < 0) throw refusal(fmt::format("rank {} has values that are none", r));
     const std::set<int> distinct(w.groups.begin(), w.groups.end());
-    if (distinct.size() != w.groups.size()) throw refusal(fmt::format("rank {} has two numbers for a communicator", r));
+    if (distinct.size() != w.groups.size())
+      throw refusal(fmt::format("rank {} has two numbers for a communicator", r));
     for (const int g : w.groups) {
       if (g < 0 || g >= static_cast<int>(d_.groups.size()))
         throw refusal(fmt::format("rank {} uses communicator {} of {}", r, g, d_.groups.size()));
       const auto& ranks = d_.groups[g].ranks;
       if (std::find(ranks.begin(), ranks.end(), r) == ranks.end())
-        throw refusal(fmt::format("rank {} uses communicator \"{}\", which it is not in", r, d_.groups[g].name));
+        throw refusal(
+            fmt::format("rank {} uses communicator \"{}\", which it is not in", r, d_.groups[g].name));
     }
     for (int i = 0; i < static_cast<int>(routine_of(d_, r).instructions.size()); ++i) {
       const instruction& s = at({r, i});
@@ -160,12 +168,14 @@ class schedule_checker {
 
   /// Number the uses of each communicator: those with the same number meet.
   void meet() {
-    std::map<std::tuple<int, int, int>, queue> queues;  // communicator, sender, receiver (both -1: collectives)
+    std::map<std::tuple<int, int, int>, queue>
+        queues;  // communicator, sender, receiver (both -1: collectives)
     for (int r = 0; r < ranks(); ++r)
       for (int i = 0; i < static_cast<int>(routine_of(d_, r).instructions.size()); ++i) {
         const instruction& s = at({r, i});
         if (!s.communicates) continue;
-        const int group = d_.workers[r].groups[s.communicator], peer = s.point_to_point ? d_.groups[group].ranks[s.peer] : -1;
+        const int group = d_.workers[r].groups[s.communicator],
+                  peer = s.point_to_point ? d_.groups[group].ranks[s.peer] : -1;
         const int from = !s.point_to_point ? -1 : s.kind == "send" ? r : peer;
         const int to = !s.point_to_point ? -1 : s.kind == "send" ? peer : r;
         auto& q = queues.try_emplace({group, from, to}, queue{group, s.point_to_point, {}}).first->second;
@@ -214,9 +224,9 @@ class schedule_checker {
       const instruction& s = r.instructions[i];
       auto& causes = result.emplace_back(s.waits);
       if (s.kind == "end")
-        std::copy_if(previous.begin(), previous.end(), std::back_inserter(causes), [](int last) { return last >= 0; });
-      else if (s.kind != "begin")
-        causes.push_back(std::max(previous[s.stream], 0));
+        std::copy_if(previous.begin(), previous.end(), std::back_inserter(causes),
+                     [](int last) { return last >= 0; });
+      else if (s.kind != "begin") causes.push_back(std::max(previous[s.stream], 0));
       previous[s.stream] = i;
     }
     return result;

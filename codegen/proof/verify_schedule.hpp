@@ -50,6 +50,8 @@ schedule check_schedule(const document&);
 void check_memory(const document&, const schedule&);
 /// Gradients, loss and norm; the memory must have been found right.
 void check_totals(const document&, const schedule&);
+/// The part of it that concerns the ops of a rank alone.
+void follow_totals(const document&, int rank);
 
 inline const routine& routine_of(const document& d, int rank) { return d.routines[d.workers[rank].routine]; }
 inline const instruction& at(const document& d, id i) { return routine_of(d, i.rank).instructions[i.index]; }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums. Their facts are compared rank by rank; then the ops that write at the place of a sum are followed one by one, each
-// with a number for how much of the sum is there and a bit for each communicator over which it is not summed yet. The two
-// belong to the ops and not to the rank, so that ranks which run the same ops are followed once.
+// Sums, along the ops of a rank: each value at the place of one has a number for how much of the sum is there
+// and a bit for each communicator over which it is not summed yet. The two belong to the ops and not to the
+// rank, so that ranks which run the same ops are followed once.
 #include "verify_schedule.hpp"
 
 #include <algorithm>
@@ -15,82 +15,6 @@ namespace rankc::codegen::verifying {
 
 namespace {
 
-/// The facts about sums, between ranks.
-class agreement {
- public:
-  explicit agreement(const document& d) : d_(d) {}
-
-  void check() const {
-    std::map<std::string, std::vector<int>> holders;
-    for (int r = 0; r < static_cast<int>(d_.workers.size()); ++r)
-      for (const total& t : routine_of(d_, r).totals) {
-        holders[t.name].push_back(r);
-        for (const auto& [slot, letter] : t.over) check_members(r, t, slot, letter);
-        if (t.kind == "norm") check_counts(r, t);
-      }
-    for (const auto& [name, ranks] : holders)
-      if (const auto reached = reach(name, ranks[0]); reached.size() != ranks.size())
-        throw refusal(fmt::format("\"{}\" is on {} ranks, {} of them are related", name, ranks.size(), reached.size()));
-  }
-
- private:
-  const total* find(int rank, const std::string& name) const {
-    for (const total& t : routine_of(d_, rank).totals)
-      if (t.name == name) return &t;
-    return nullptr;
-  }
-  const group& group_of(int rank, int slot) const { return d_.groups[d_.workers[rank].groups[slot]]; }
-
-  void check_members(int r, const total& t, int slot, char letter) const {
-    const auto& known = d_.workers[r].groups;
-    if (slot < 0 || slot >= static_cast<int>(known.size()))
-      throw refusal(fmt::format("rank {}: \"{}\" is over communicator {} of the rank's {}", r, t.name, slot, known.size()));
-    for (int member : d_.groups[known[slot]].ranks) {
-      const total* other = find(member, t.name);
-      bool same = other && other->kind == t.kind && other->end - other->begin == t.end - t.begin;
-      same = same && std::any_of(other->over.begin(), other->over.end(), [&](const auto& o) {
-        const auto& of = d_.workers[member].groups;
-        return o.second == letter && o.first >= 0 && o.first < static_cast<int>(of.size()) && of[o.first] == known[slot];
-      });
-      if (!same)
-        throw refusal(fmt::format("rank {}: \"{}\" is {} over \"{}\", rank {} does not say so", r, t.name, letter,
-                                  d_.groups[known[slot]].name, member));
-    }
-  }
-
-  /// The ranks that have a sum of the name and are related to one of them, over any communicators.
-  std::set<int> reach(const std::string& name, int from) const {
-    std::set<int> reached{from};
-    std::vector<int> next{from};
-    while (!next.empty()) {
-      const int r = next.back();
-      next.pop_back();
-      for (const auto& [slot, letter] : find(r, name)->over)
-        for (int member : group_of(r, slot).ranks)
-          if (reached.insert(member).second) next.push_back(member);
-    }
-    return reached;
-  }
-
-  void check_counts(int r, const total& norm) const {
-    std::set<int> ranks{r};
-    for (const auto& [slot, letter] : norm.over)
-      if (letter == 'P') ranks.insert(group_of(r, slot).ranks.begin(), group_of(r, slot).ranks.end());
-    std::set<std::string> counted, all;
-    int mine = 0;
-    for (int member : ranks)
-      for (const total& t : routine_of(d_, member).totals) {
-        if (t.kind != "gradient") continue;
-        all.insert(t.name);
-        if (t.counted && !counted.insert(t.name).second) throw refusal(fmt::format("\"{}\" is counted twice in the norm", t.name));
-        mine += member == r && t.counted;
-      }
-    if (counted != all || norm.terms != mine) throw refusal(fmt::format("rank {}: the norm leaves out a gradient", r));
-  }
-
-  const document& d_;
-};
-
 /// Follows the sums of one routine.
 class follower {
  public:
@@ -100,17 +24,21 @@ class follower {
       const total& x = r_.totals[t];
       std::set<int> slots;
       for (const auto& [slot, letter] : x.over)
-        if (!slots.insert(slot).second || slot > 62) throw refusal(fmt::format("\"{}\" is over a communicator twice, or over too many", x.name));
+        if (!slots.insert(slot).second || slot > 62)
+          throw refusal(fmt::format("\"{}\" is over a communicator twice, or over too many", x.name));
       if (!names.insert(x.name).second) throw refusal(fmt::format("two sums are \"{}\"", x.name));
       claim(x.begin, x.end, static_cast<int>(t), false);
       for (const auto& [begin, end] : x.updates) claim(begin, end, static_cast<int>(t), true);
-      if (x.kind != "gradient" && !x.updates.empty()) throw refusal(fmt::format("\"{}\" updates nothing", x.name));
-      if (x.kind == "norm" && std::exchange(norm_, static_cast<int>(t)) >= 0) throw refusal("a rank has two norms");
+      if (x.kind != "gradient" && !x.updates.empty())
+        throw refusal(fmt::format("\"{}\" updates nothing", x.name));
+      if (x.kind == "norm" && std::exchange(norm_, static_cast<int>(t)) >= 0)
+        throw refusal("a rank has two norms");
     }
     std::uint64_t last = 0;
     for (const auto& [begin, c] : claims_) {
       if (begin >= c.end || begin < last || c.end > r_.arena_bytes)
-        throw refusal(fmt::format("bytes {}..{} are no place for \"{}\"", begin, c.end, r_.totals[c.of].name));
+        throw refusal(
+            fmt::format("bytes {}..{} are no place for \"{}\"", begin, c.end, r_.totals[c.of].name));
       last = c.end;
     }
   }
@@ -118,7 +46,8 @@ class follower {
   void follow() {
     std::vector<int> order(r_.instructions.size());
     std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return at(a).position < at(b).position; });
+    std::stable_sort(order.begin(), order.end(),
+                     [&](int a, int b) { return at(a).position < at(b).position; });
     for (int i : order) walk(i);
   }
 
@@ -130,7 +59,7 @@ class follower {
   };
   struct content {
     int of, terms;
-    std::uint64_t unsummed;  // a bit per communicator, in the numbers of the routine
+    std::uint64_t unsummed;         // a bit per communicator, in the numbers of the routine
     std::vector<int> counted = {};  // of a norm: gradients, in order
     bool operator==(const content&) const = default;
   };
@@ -161,7 +90,8 @@ class follower {
   std::string names(std::uint64_t bits) const {
     std::string text;
     for (int slot = 0; slot < 63; ++slot)
-      if (bits >> slot & 1) text += (text.empty() ? "\"" : ", \"") + d_.groups[d_.workers[rank_].groups[slot]].name + "\"";
+      if (bits >> slot & 1)
+        text += (text.empty() ? "\"" : ", \"") + d_.groups[d_.workers[rank_].groups[slot]].name + "\"";
     return text;
   }
 
@@ -173,44 +103,56 @@ class follower {
     for (const range& x : s.reads)
       if (const claimed* c = claim_on(i, x)) c->update ? void(kept.insert(x.begin)) : void(reads[c->of] = &x);
     for (const range& x : s.writes)
-      if (const claimed* c = s.kind == "begin" ? nullptr : claim_on(i, x)) c->update ? updates.push_back(&x) : void(writes[c->of] = &x);
+      if (const claimed* c = s.kind == "begin" ? nullptr : claim_on(i, x))
+        c->update ? updates.push_back(&x) : void(writes[c->of] = &x);
     for (const auto& [t, x] : reads)
       if (!writes.count(t)) expect_whole(i, t, *x);
     for (const auto& [t, x] : writes) {
       const auto before = reads.count(t) ? std::optional(of_value(i, t, *reads[t])) : std::nullopt;
-      const content after = s.kind == "collective" ? reduced(i, t, *x, before) : added(i, t, before, reads, writes);
-      if (const auto [known, fresh] = contents_.try_emplace(x->value, after); !fresh && known->second != after)
+      const content after =
+          s.kind == "collective" ? reduced(i, t, *x, before) : added(i, t, before, reads, writes);
+      if (const auto [known, fresh] = contents_.try_emplace(x->value, after);
+          !fresh && known->second != after)
         refuse(i, "makes \"{}\" what it was made otherwise", r_.totals[t].name);
     }
     for (const range* x : updates) {
       const int of = claims_.at(x->begin).of;
-      if (s.kind != "compute" || !updated_.insert(x->begin).second) refuse(i, "writes bytes {}..{}, which an update writes once", x->begin, x->end);
-      if (!reads.count(of) || writes.count(of) || (norm_ >= 0 && (!reads.count(norm_) || writes.count(norm_))))
-        refuse(i, "updates what \"{}\" is the gradient of and does not read it, or not the norm", r_.totals[of].name);
+      if (s.kind != "compute" || !updated_.insert(x->begin).second)
+        refuse(i, "writes bytes {}..{}, which an update writes once", x->begin, x->end);
+      if (!reads.count(of) || writes.count(of) ||
+          (norm_ >= 0 && (!reads.count(norm_) || writes.count(norm_))))
+        refuse(i, "updates what \"{}\" is the gradient of and does not read it, or not the norm",
+               r_.totals[of].name);
     }
     if (s.kind != "end") return;
     for (const auto& [begin, c] : claims_)
       if (c.update && (!kept.count(begin) || !updated_.count(begin)))
-        refuse(i, "does not find bytes {}..{} updated, as \"{}\" is there for", begin, c.end, r_.totals[c.of].name);
+        refuse(i, "does not find bytes {}..{} updated, as \"{}\" is there for", begin, c.end,
+               r_.totals[c.of].name);
   }
 
   content of_value(int i, int t, const range& x) const {
     const auto known = contents_.find(x.value);
-    if (known == contents_.end() || known->second.of != t) refuse(i, "reads \"{}\", which nothing has been added to", r_.totals[t].name);
+    if (known == contents_.end() || known->second.of != t)
+      refuse(i, "reads \"{}\", which nothing has been added to", r_.totals[t].name);
     return known->second;
   }
 
   void expect_whole(int i, int t, const range& x) const {
     const content c = of_value(i, t, x);
-    if (c.unsummed) refuse(i, "reads \"{}\", which is still to be summed over {}", r_.totals[t].name, names(c.unsummed));
-    if (c.terms != r_.totals[t].terms) refuse(i, "reads \"{}\" with {} contributions of {}", r_.totals[t].name, c.terms, r_.totals[t].terms);
+    if (c.unsummed)
+      refuse(i, "reads \"{}\", which is still to be summed over {}", r_.totals[t].name, names(c.unsummed));
+    if (c.terms != r_.totals[t].terms)
+      refuse(i, "reads \"{}\" with {} contributions of {}", r_.totals[t].name, c.terms, r_.totals[t].terms);
   }
 
   content reduced(int i, int t, const range& x, std::optional<content> before) const {
     const instruction& s = at(i);
-    if (!before || x.replaces < 0 || s.does != "all_reduce") refuse(i, "is no sum of \"{}\"", r_.totals[t].name);
+    if (!before || x.replaces < 0 || s.does != "all_reduce")
+      refuse(i, "is no sum of \"{}\"", r_.totals[t].name);
     const std::uint64_t bit = s.communicator > 62 ? 0 : std::uint64_t{1} << s.communicator;
-    if (!(before->unsummed & bit)) refuse(i, "sums \"{}\" over {}, where nothing is to be summed", r_.totals[t].name, names(bit));
+    if (!(before->unsummed & bit))
+      refuse(i, "sums \"{}\" over {}, where nothing is to be summed", r_.totals[t].name, names(bit));
     before->unsummed &= ~bit;
     return *before;
   }
@@ -224,7 +166,8 @@ class follower {
       std::optional<std::uint64_t> shards;
       for (const auto& [g, x] : reads) {
         if (writes.count(g)) continue;
-        if (shards.value_or(mask(g, 'S')) != mask(g, 'S')) refuse(i, "adds squares of shards to squares of what is whole");
+        if (shards.value_or(mask(g, 'S')) != mask(g, 'S'))
+          refuse(i, "adds squares of shards to squares of what is whole");
         shards = mask(g, 'S');
         if (!r_.totals[g].counted) refuse(i, "counts \"{}\", which is counted elsewhere", r_.totals[g].name);
         mine.counted.push_back(g), ++mine.terms;
@@ -233,12 +176,13 @@ class follower {
     }
     if (!before) return mine;
     if (before->unsummed != mine.unsummed)
-      refuse(i, "adds to \"{}\", which is to be summed over {} yet, what is to be summed over {}", r_.totals[t].name,
-             names(before->unsummed), names(mine.unsummed));
+      refuse(i, "adds to \"{}\", which is to be summed over {} yet, what is to be summed over {}",
+             r_.totals[t].name, names(before->unsummed), names(mine.unsummed));
     mine.terms += before->terms;
     mine.counted.insert(mine.counted.end(), before->counted.begin(), before->counted.end());
     std::sort(mine.counted.begin(), mine.counted.end());
-    if (std::adjacent_find(mine.counted.begin(), mine.counted.end()) != mine.counted.end()) refuse(i, "counts a gradient twice");
+    if (std::adjacent_find(mine.counted.begin(), mine.counted.end()) != mine.counted.end())
+      refuse(i, "counts a gradient twice");
     return mine;
   }
 
@@ -251,31 +195,8 @@ class follower {
   int norm_ = -1;
 };
 
-/// The sums that an op writes, by name.
-std::vector<std::string> written(const document& d, id i) {
-  std::vector<std::string> names;
-  for (const range& x : at(d, i).writes)
-    for (const total& t : routine_of(d, i.rank).totals)
-      if (x.begin < t.end && t.begin < x.end) names.push_back(t.name);
-  return names;
-}
-
 }  // namespace
 
-void check_totals(const document& d, const schedule& s) {
-  agreement(d).check();
-  std::vector<bool> followed(d.routines.size());
-  for (int r = 0; r < static_cast<int>(d.workers.size()); ++r) {
-    if (!followed[d.workers[r].routine]) follower(d, r).follow();
-    followed[d.workers[r].routine] = true;
-  }
-  for (int r = 0; r < static_cast<int>(d.workers.size()); ++r)
-    for (int i = 0; i < static_cast<int>(routine_of(d, r).instructions.size()); ++i) {
-      const id me{r, i};
-      if (at(d, me).kind != "collective" || s.together(me)[0] != me) continue;
-      for (const id& other : s.together(me))
-        if (written(d, other) != written(d, me)) refuse(d, me, "sums something else on rank {}", other.rank);
-    }
-}
+void follow_totals(const document& d, int rank) { follower(d, rank).follow(); }
 
 }  // namespace rankc::codegen::verifying

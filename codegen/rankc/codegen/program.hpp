@@ -64,8 +64,8 @@ struct byte_range {
   auto operator<=>(const byte_range&) const = default;
 };
 
-/// Something that is summed up during a step at a place of its own: the gradient of a parameter, the loss, the norm of the
-/// gradients. These are facts about the plan, and what the sums of a program are held to.
+/// Something that is summed up during a step at a place of its own: the gradient of a parameter, the loss, the norm of
+/// the gradients. These are facts about the plan, and what the sums of a program are held to.
 struct sum {
   sum_kind kind = sum_kind::gradient;
   std::string name;  // the same on all ranks that have a part in it: "layers.2.wq"
@@ -76,7 +76,7 @@ struct sum {
   };
   std::vector<relation> over;  // what a contribution is over each communicator whose members have one
   int terms = 0;               // contributions of this rank; of a norm: gradients that it counts
-  std::vector<byte_range> updates;  // of a gradient: written in the step by what has read the whole sum, and read at the end
+  std::vector<byte_range> updates;  // of a gradient: what is written once it is whole, and must be by the end
   bool counted = true;              // of a gradient: in the norm, which counts each parameter on one of its holders
 };
 

@@ -91,7 +91,9 @@ TEST_CASE("tampering is refused") {
   SUBCASE("negative position") { of_kind(j, 0, "begin")["position"] = -1, expected = "has no position"; }
   SUBCASE("name") { of_kind(j, 0, "send")["name"] = "F9", expected = "another message"; }
   SUBCASE("bytes") { of_kind(j, 0, "send")["bytes"] = 4, expected = "does not move the 4 bytes it says"; }
-  SUBCASE("bytes of a collective") { of_kind(j, 0, "collective")["bytes"] = 4, expected = "is no all_reduce of 4 bytes"; }
+  SUBCASE("bytes of a collective") {
+    of_kind(j, 0, "collective")["bytes"] = 4, expected = "is no all_reduce of 4 bytes";
+  }
   SUBCASE("message") { of_kind(j, 0, "send")["message"] = 1000, expected = "another message"; }
   SUBCASE("peer") { of_kind(j, 0, "send")["peer"] = 2, expected = "cannot have peer 2"; }
   SUBCASE("peer is the rank itself") {
@@ -101,18 +103,24 @@ TEST_CASE("tampering is refused") {
   SUBCASE("communicator") {
     of_kind(j, 0, "send")["communicator"] = 99, expected = "uses communicator 99 of";
   }
-  SUBCASE("communicator of the rank") { step(j)["ranks"][0]["communicators"][0] = 99, expected = "uses communicator 99 of"; }
+  SUBCASE("communicator of the rank") {
+    step(j)["ranks"][0]["communicators"][0] = 99, expected = "uses communicator 99 of";
+  }
   SUBCASE("one communicator by two numbers") {
     json& known = step(j)["ranks"][0]["communicators"];
     known[1] = known[0], expected = "has two numbers for a communicator";
   }
   SUBCASE("value of the rank") { step(j)["ranks"][0]["values"][0][0] = 100000, expected = "other values"; }
-  SUBCASE("negative value of the rank") { step(j)["ranks"][0]["values"][0][0] = -1, expected = "has values that are none"; }
+  SUBCASE("negative value of the rank") {
+    step(j)["ranks"][0]["values"][0][0] = -1, expected = "has values that are none";
+  }
   SUBCASE("values of the rank missing") { step(j)["ranks"][0]["values"].erase(0), expected = "for ops that name"; }
   SUBCASE("too many values") { step(j)["ranks"][0]["values"][0][1] = 1 << 30, expected = "no more together than"; }
   SUBCASE("program of the rank") { step(j)["ranks"][0]["program"] = 4, expected = "program is 4 of 4"; }
   SUBCASE("program of another rank") { step(j)["ranks"][0]["program"] = 2, expected = "values"; }
-  SUBCASE("program of no rank") { step(j)["programs"].push_back(step(j)["programs"][0]), expected = "a program is of no rank"; }
+  SUBCASE("program of no rank") {
+    step(j)["programs"].push_back(step(j)["programs"][0]), expected = "a program is of no rank";
+  }
   SUBCASE("steps") { j["steps"] = json::array(), expected = "steps must name a program"; }
   SUBCASE("second step is wrong") {
     j["steps"].push_back(step(j)), of_kind(j, 0, "send")["message"] = 1000, expected = "another message";
@@ -155,9 +163,13 @@ TEST_CASE("tampering is refused") {
   SUBCASE("unknown kind") { of_kind(j, 0, "compute")["kind"] = "sleep", expected = "is a \"sleep\""; }
   SUBCASE("op lost") { ops(j, 0).erase(3), expected = "rank"; }
   SUBCASE("rank lost") { step(j)["ranks"].erase(3), expected = "world is 4 for 3 ranks"; }
-  SUBCASE("rank lost, and the world smaller") { step(j)["ranks"].erase(3), j["world"] = 3, expected = "must list distinct ranks"; }
+  SUBCASE("rank lost, and the world smaller") {
+    step(j)["ranks"].erase(3), j["world"] = 3, expected = "must list distinct ranks";
+  }
   SUBCASE("rank told twice") { step(j)["ranks"][1]["rank"] = 0, expected = "rank is 0; ranks ascend"; }
-  SUBCASE("rank beyond the world") { step(j)["ranks"][3]["rank"] = 4, expected = "rank is 4; ranks ascend from 0 to 3"; }
+  SUBCASE("rank beyond the world") {
+    step(j)["ranks"][3]["rank"] = 4, expected = "rank is 4; ranks ascend from 0 to 3";
+  }
   SUBCASE("represented by all") { j["represented"] = "some", expected = "world is 4 for 4 ranks"; }
   SUBCASE("format") { j["format"] = "rankc certificate 3", expected = "format must be"; }
   SUBCASE("format of before") { j["format"] = "rankc certificate 1", expected = "which says nothing of gradients"; }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs a rank program in any interleaving one asks for, start and end of an op apart, and says what goes
 // wrong. It follows what hardware does with a program, wrong or right: a wait for a later op is no wait,
-// messages meet in the order in which they start, and bytes are garbage from a write's start to its end. What is summed up
-// it counts, contribution by contribution: each must be in a gradient, the loss and the norm once where they are used.
+// messages meet in the order in which they start, and bytes are garbage from a write's start to its end. What
+// is summed up it counts, contribution by contribution: each must be in a gradient, the loss and the norm
+// once where they are used.
 #pragma once
 #include <rankc/codegen/program.hpp>
 
@@ -35,8 +36,8 @@ class execution_model {
     int first, last;  // cells, over all ranks
     int value, type, replaces;
   };
-  /// What is known of a value at the place of a sum: how often each contribution is in it. Of a gradient or the loss a
-  /// contribution is known by its rank, of a norm by the tensor that it counts.
+  /// What is known of a value at the place of a sum: how often each contribution is in it. Of a gradient or
+  /// the loss a contribution is known by its rank, of a norm by the tensor that it counts.
   using addends = std::map<int, int>;
   struct use_of_sum {
     int sum;
@@ -51,7 +52,7 @@ class execution_model {
     std::vector<span> reads, writes;
     std::vector<use_of_sum> sums;
     std::vector<std::pair<int, int>> updates;  // sum, index among its updates
-    int missing = 0;  // of a run, as all below
+    int missing = 0;                           // of a run, as all below
     bool started = false, ended = false;
     int start_time = 0;
     std::vector<std::pair<int, int>> held;  // what `writes` will hold: value and type
@@ -98,12 +99,12 @@ class execution_model {
   std::vector<cell> cells_;
   std::map<std::pair<int, std::pair<int, int>>, int> channel_index_;
   std::vector<channel> channels_;
-  std::vector<std::vector<addends>> expected_;             // of each rank's sums
-  std::vector<std::vector<int>> tensor_of_;                // of each rank's sums
+  std::vector<std::vector<addends>> expected_;  // of each rank's sums
+  std::vector<std::vector<int>> tensor_of_;     // of each rank's sums
   std::map<std::string, int> tensors_;
-  std::vector<std::map<int, addends>> known_;              // of each rank's values, during a run
+  std::vector<std::map<int, addends>> known_;                // of each rank's values, during a run
   std::vector<std::map<std::pair<int, int>, int>> updated_;  // how often, of each rank
-  std::vector<int> unfinished_;  // ops per rank
+  std::vector<int> unfinished_;                              // ops per rank
   std::vector<std::pair<std::uint64_t, int>> queue_;
   interleaving how_;
   int time_ = 0;

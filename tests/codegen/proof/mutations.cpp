@@ -1,14 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mutations.hpp"
 
-#include "execution_model.hpp"
-
-#include <rankc/codegen/certificate.hpp>
-#include <rankc/codegen/prove.hpp>
-#include <rankc/codegen/verify.hpp>
-
 #include <algorithm>
-#include <cstdio>
 #include <utility>
 
 namespace rankc::codegen::testing {
@@ -52,7 +45,8 @@ void take_out(std::vector<op>& ops, int k) {
 
 /// Take out a collective in place; its results are what it read.
 void skip(std::vector<op>& ops, int k) {
-  for (std::size_t a = 0; a < ops[k].writes.size(); ++a) rename_reads(ops, ops[k].writes[a].value, ops[k].reads[a].value);
+  for (std::size_t a = 0; a < ops[k].writes.size(); ++a)
+    rename_reads(ops, ops[k].writes[a].value, ops[k].reads[a].value);
   take_out(ops, k);
 }
 
@@ -76,7 +70,9 @@ struct mutator {
     return !found.empty();
   }
   template <class Map>
-  void renumber_waits(Map to) { testing::renumber_waits(ops, to); }
+  void renumber_waits(Map to) {
+    testing::renumber_waits(ops, to);
+  }
 
   mutation drop() {
     const auto text = at(i);
@@ -99,7 +95,8 @@ struct mutator {
     return {"duplicate", at(i)};
   }
   mutation retarget_peer() {
-    if (!turn_to([](const op& o) { return o.kind == op_kind::send || o.kind == op_kind::receive; })) return {};
+    if (!turn_to([](const op& o) { return o.kind == op_kind::send || o.kind == op_kind::receive; }))
+      return {};
     const int old = std::exchange(ops[i].peer, below(static_cast<int>(p.ranks.size())));
     return old == ops[i].peer ? mutation{} : mutation{"retarget peer", at(i)};
   }
@@ -185,9 +182,11 @@ struct mutator {
   // ---- of all ranks that an op concerns: what is left is as consistent as it was
 
   static bool has_sum(const rank_program& r, const op& o) {
-    return o.kind == op_kind::collective && std::any_of(o.writes.begin(), o.writes.end(), [&](const access& a) {
-      return std::any_of(r.sums.begin(), r.sums.end(), [&](const sum& s) { return s.at.begin < a.end && a.begin < s.at.end; });
-    });
+    return o.kind == op_kind::collective &&
+           std::any_of(o.writes.begin(), o.writes.end(), [&](const access& a) {
+             return std::any_of(r.sums.begin(), r.sums.end(),
+                                [&](const sum& s) { return s.at.begin < a.end && a.begin < s.at.end; });
+           });
   }
   /// Turn to the reduction of a sum.
   bool turn_to_reduction() {
@@ -207,7 +206,8 @@ struct mutator {
     const int message = ops[i].message, group = ops[i].communicator;
     for (int r : std::vector<int>(p.communicators[group].ranks))
       for (int k = 0; k < static_cast<int>(p.ranks[r].ops.size()); ++k)
-        if (const op& o = p.ranks[r].ops[k]; o.kind == op_kind::collective && o.message == message && o.communicator == group) {
+        if (const op& o = p.ranks[r].ops[k];
+            o.kind == op_kind::collective && o.message == message && o.communicator == group) {
           each(p.ranks[r].ops, k);
           break;
         }
@@ -240,7 +240,9 @@ struct mutator {
   /// On all ranks that have the reduction, over their communicators of another kind.
   mutation change_reduction() {
     if (!turn_to_reduction()) return {};
-    const auto kind = [&](int c) { return p.communicators[c].name.substr(0, p.communicators[c].name.find(' ')); };
+    const auto kind = [&](int c) {
+      return p.communicators[c].name.substr(0, p.communicators[c].name.find(' '));
+    };
     const auto wanted = kind(below(static_cast<int>(p.communicators.size())));
     const int message = ops[i].message;
     if (wanted == kind(ops[i].communicator)) return {};
@@ -248,10 +250,12 @@ struct mutator {
       for (op& o : p.ranks[r].ops) {
         if (o.kind != op_kind::collective || o.message != message) continue;
         const auto mine = [&](const communicator& c) {
-          return kind(static_cast<int>(&c - p.communicators.data())) == wanted && std::count(c.ranks.begin(), c.ranks.end(), r) == 1;
+          return kind(static_cast<int>(&c - p.communicators.data())) == wanted &&
+                 std::count(c.ranks.begin(), c.ranks.end(), r) == 1;
         };
         const auto other = std::find_if(p.communicators.begin(), p.communicators.end(), mine);
-        if (other == p.communicators.end() || same_members(*other, p.communicators[o.communicator])) return {};
+        if (other == p.communicators.end() || same_members(*other, p.communicators[o.communicator]))
+          return {};
         o.communicator = static_cast<int>(other - p.communicators.begin());
       }
     return {"change reduction", at(i)};
@@ -265,7 +269,10 @@ struct mutator {
     each_member([&](std::vector<op>& of, int k) {
       op reduction = of[k];
       const auto writes = [&](int value) {
-        return [value](const op& o) { return std::any_of(o.writes.begin(), o.writes.end(), [&](const access& a) { return a.value == value; }); };
+        return [value](const op& o) {
+          return std::any_of(o.writes.begin(), o.writes.end(),
+                             [&](const access& a) { return a.value == value; });
+        };
       };
       const auto last = std::find_if(of.begin(), of.end(), writes(reduction.reads[0].value));
       access* before = nullptr;
@@ -274,7 +281,8 @@ struct mutator {
       if (last->kind != op_kind::compute || before == nullptr) return void(moved = false);
       for (auto& a : last->writes)
         if (a.value == reduction.reads[0].value) a.value = reduction.writes[0].value;
-      reduction.waits = {static_cast<int>(std::find_if(of.begin(), of.end(), writes(before->value)) - of.begin())};
+      reduction.waits = {
+          static_cast<int>(std::find_if(of.begin(), of.end(), writes(before->value)) - of.begin())};
       reduction.reads[0].value = before->value, reduction.writes[0].value = fresh, before->value = fresh++;
       const int to = static_cast<int>(last - of.begin());
       take_out(of, k);
@@ -296,12 +304,15 @@ struct mutator {
   /// Wherever the output is used, it is looked for at its new place.
   mutation write_over_input() {
     const auto suits = [](const op& o) {
-      return !o.reads.empty() && std::any_of(o.writes.begin(), o.writes.end(), [](const access& a) { return a.replaces < 0; });
+      return !o.reads.empty() &&
+             std::any_of(o.writes.begin(), o.writes.end(), [](const access& a) { return a.replaces < 0; });
     };
     if (!turn_to(suits)) return {};
     access moved = ops[i].writes[below(static_cast<int>(ops[i].writes.size()))];
     const std::size_t to = ops[i].reads[below(static_cast<int>(ops[i].reads.size()))].begin;
-    if (moved.replaces >= 0 || to == moved.begin || to + (moved.end - moved.begin) > p.ranks[rank].arena_bytes) return {};
+    if (moved.replaces >= 0 || to == moved.begin ||
+        to + (moved.end - moved.begin) > p.ranks[rank].arena_bytes)
+      return {};
     for (auto& o : ops)
       for (auto* list : {&o.reads, &o.writes})
         for (auto& a : *list)
@@ -336,27 +347,6 @@ constexpr mutation (mutator::*all_mutations[])() = {&mutator::drop,
                                                     &mutator::change_collective_bytes,
                                                     &mutator::write_over_input};
 
-/// Look for harm. To delay each op in turn finds most pairs of accesses that nothing orders in one round;
-/// small programs get more rounds, for those that show only when a third op comes between.
-std::string find_harm(const program& p, unsigned seed) {
-  execution_model model(p);
-  for (int k = 0; k < 16; ++k)
-    if (auto harm = model.run({seed + k, k / 4 % 2 == 1}); !harm.empty()) return harm;
-  for (int k = 0; k < std::max(model.size(), 300); ++k)
-    if (auto harm = model.run({seed + k, true, k % model.size()}); !harm.empty()) return harm;
-  return {};
-}
-
-void count(mutation_tally& t, bool accepted, bool harm) {
-  ++t.mutants;
-  ++(accepted ? t.accepted : harm ? t.harmful : t.harmless);
-}
-
-template <class List>
-void append(List& to, const List& from) {
-  to.insert(to.end(), from.begin(), from.end());
-}
-
 }  // namespace
 
 mutation mutate(program& p, std::mt19937& random) {
@@ -368,55 +358,6 @@ void remove_collectives(program& p, const std::function<bool(const std::string&)
   for (auto& r : p.ranks)
     for (int k = static_cast<int>(r.ops.size()) - 1; k >= 0; --k)
       if (r.ops[k].kind == op_kind::collective && named(r.ops[k].name)) skip(r.ops, k);
-}
-
-void judge(const program& p, const mutation& m, unsigned seed, mutation_report& report) {
-  const auto verdict = prove(p);
-  const auto refusal = verify(certificate(p, verdict));
-  const auto what = m.kind + " " + m.text;
-  if (verdict.ok != refusal.empty())
-    report.disagreements.push_back(what + ": prove: " + (verdict.ok ? "ok" : verdict.reasons[0]) +
-                                   "; verify: " + (refusal.empty() ? "ok" : refusal));
-  const auto harm = find_harm(p, seed);
-  if (verdict.ok && !harm.empty()) report.false_accepts.push_back(what + ": " + harm);
-  if (!verdict.ok && harm.empty()) report.strict.push_back(what + ": " + verdict.reasons[0]);
-  count(report.total, verdict.ok, !harm.empty());
-  count(report.by_kind[m.kind], verdict.ok, !harm.empty());
-}
-
-mutation_report run_mutations(const program& p, int count, unsigned seed) {
-  mutation_report report;
-  std::mt19937 random(seed);
-  while (report.total.mutants < count) {
-    program mutant = p;
-    if (const auto m = mutate(mutant, random); !m.kind.empty()) judge(mutant, m, seed, report);
-  }
-  return report;
-}
-
-mutation_report& operator+=(mutation_report& sum, const mutation_report& one) {
-  const auto add = [](mutation_tally& to, const mutation_tally& t) {
-    to.mutants += t.mutants, to.accepted += t.accepted, to.harmful += t.harmful, to.harmless += t.harmless;
-  };
-  add(sum.total, one.total);
-  for (const auto& [kind, tally] : one.by_kind) add(sum.by_kind[kind], tally);
-  append(sum.false_accepts, one.false_accepts);
-  append(sum.disagreements, one.disagreements);
-  append(sum.strict, one.strict);
-  return sum;
-}
-
-std::string to_text(const mutation_report& report) {
-  std::string text;
-  const auto line = [&](const char* kind, const mutation_tally& t) {
-    char buffer[128];
-    std::snprintf(buffer, sizeof buffer, "%-22s %6d mutants %6d accepted %6d harmful %6d harmless\n", kind,
-                  t.mutants, t.accepted, t.harmful, t.harmless);
-    text += buffer;
-  };
-  for (const auto& [kind, tally] : report.by_kind) line(kind.c_str(), tally);
-  line("all", report.total);
-  return text;
 }
 
 }  // namespace rankc::codegen::testing

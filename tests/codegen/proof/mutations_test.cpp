@@ -37,7 +37,8 @@ TEST_CASE("a mutant of a pipeline is accepted when it is harmless, refused when 
   // What is refused though nothing is read wrong: a declaration that the other side or the rank belies.
   for (const auto& text : sum.strict) {
     bool declared = false;
-    for (const char* belied : {"sends other values", "begin", "touches bytes", "takes bytes"}) declared |= text.find(belied) != text.npos;
+    for (const char* belied : {"sends other values", "begin", "touches bytes", "takes bytes"})
+      declared |= text.find(belied) != text.npos;
     CHECK_MESSAGE(declared, text);
   }
 }

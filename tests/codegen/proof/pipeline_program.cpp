@@ -157,7 +157,9 @@ struct stage_rank {
     for (int i = 0; i < shape.dp; ++i) ranks.push_back(all.rank(p, i, t));
     return ranks;
   }
-  void data_sum(const std::string& name, access& a) { all_reduce(name, stream::reduce, data_group(), data_ranks(), a); }
+  void data_sum(const std::string& name, access& a) {
+    all_reduce(name, stream::reduce, data_group(), data_ranks(), a);
+  }
 
   std::string tensor_group() const { return "tp " + std::to_string(p) + " " + std::to_string(d); }
   std::vector<int> tensor_ranks() const {
@@ -182,13 +184,24 @@ struct stage_rank {
     };
     const auto bytes = [](const access& a) { return byte_range{a.begin, a.end}; };
     for (int l = 0; l < shape.layers; ++l)
-      rank.sum_up({sum_kind::gradient, std::to_string(p) + ": layer " + std::to_string(l), bytes(gradients[l]),
-                   over(placement::partial, placement::sharded), shape.microbatches, {bytes(weights[l]), bytes(moments[l])}, true});
+      rank.sum_up({sum_kind::gradient,
+                   std::to_string(p) + ": layer " + std::to_string(l),
+                   bytes(gradients[l]),
+                   over(placement::partial, placement::sharded),
+                   shape.microbatches,
+                   {bytes(weights[l]), bytes(moments[l])},
+                   true});
     auto of_norm = over(placement::replicated, placement::replicated);
     if (shape.pp > 1) of_norm.push_back({all.communicator(model_group(), model_ranks()), placement::partial});
     rank.sum_up({sum_kind::norm, "norm", bytes(norm), of_norm, shape.layers, {}, false});
     if (last())
-      rank.sum_up({sum_kind::loss, "loss", bytes(loss), over(placement::partial, placement::replicated), shape.microbatches, {}, false});
+      rank.sum_up({sum_kind::loss,
+                   "loss",
+                   bytes(loss),
+                   over(placement::partial, placement::replicated),
+                   shape.microbatches,
+                   {},
+                   false});
   }
 
   void finish() {

@@ -53,7 +53,8 @@ TEST_CASE("a reduction that is missing on all ranks is refused where the sum is 
   SUBCASE("of a gradient") {
     remove_collectives(p, [](const std::string& name) { return name == "reduce layer 0"; });
     const refusals r = judge(p);
-    CHECK(r.proof == "rank 0: \"norm\" reads the gradient of \"0: layer 0\", which is not yet summed over \"dp 0 0\"");
+    CHECK(r.proof ==
+          "rank 0: \"norm\" reads the gradient of \"0: layer 0\", which is not yet summed over \"dp 0 0\"");
     CHECK(r.checker == "rank 0: \"norm\" reads \"0: layer 0\", which is still to be summed over \"dp 0 0\"");
   }
   SUBCASE("of all gradients over dp") {
@@ -67,11 +68,13 @@ TEST_CASE("a reduction that is missing on all ranks is refused where the sum is 
   }
   SUBCASE("of the norm over the shards") {
     remove_collectives(p, [](const std::string& name) { return name == "norm over tp"; });
-    CHECK(judge(p).proof.find("reads \"norm\", which is not yet summed over \"tp 0 0\"") != std::string::npos);
+    CHECK(judge(p).proof.find("reads \"norm\", which is not yet summed over \"tp 0 0\"") !=
+          std::string::npos);
   }
   SUBCASE("of the norm over stages") {
     remove_collectives(p, [](const std::string& name) { return name == "norm over pp"; });
-    CHECK(judge(p).proof.find("reads \"norm\", which is not yet summed over \"pp 0 0\"") != std::string::npos);
+    CHECK(judge(p).proof.find("reads \"norm\", which is not yet summed over \"pp 0 0\"") !=
+          std::string::npos);
   }
 }
 
@@ -86,7 +89,8 @@ TEST_CASE("a reduction is a sum, over a communicator that is left to sum over") 
   SUBCASE("over tp, where the gradients are shards") {
     for (auto& r : p.ranks)
       for (op& o : r.ops)
-        if (o.name == "reduce layer 1") o.communicator = find_sum(p, static_cast<int>(&r - p.ranks.data()), "norm").over[1].communicator;
+        if (o.name == "reduce layer 1")
+          o.communicator = find_sum(p, static_cast<int>(&r - p.ranks.data()), "norm").over[1].communicator;
     CHECK_FALSE(prove(p).ok);
     CHECK_FALSE(verify(certificate(p, prove(p))).empty());
   }
@@ -97,7 +101,8 @@ TEST_CASE("a reduction is a sum, over a communicator that is left to sum over") 
         op again = *o;
         const int k = static_cast<int>(o - r.ops.begin());
         again.waits.clear();
-        again.reads[0].value = o->writes[0].value, again.writes[0].value = 1'000'000 + static_cast<int>(&r - p.ranks.data());
+        again.reads[0].value = o->writes[0].value,
+        again.writes[0].value = 1'000'000 + static_cast<int>(&r - p.ranks.data());
         r.ops.back().reads.back().value = again.writes[0].value;
         for (op& later : r.ops)
           for (int& w : later.waits) w += w >= k;
@@ -105,8 +110,10 @@ TEST_CASE("a reduction is a sum, over a communicator that is left to sum over") 
         break;
       }
     const refusals r = judge(p);
-    CHECK(r.proof == "rank 4: \"reduce loss\" sums \"loss\" over \"dp 1 0\", over which it is no part of a sum");
-    CHECK(r.checker.find("sums \"loss\" over \"dp 1 0\", where nothing is to be summed") != std::string::npos);
+    CHECK(r.proof ==
+          "rank 4: \"reduce loss\" sums \"loss\" over \"dp 1 0\", over which it is no part of a sum");
+    CHECK(r.checker.find("sums \"loss\" over \"dp 1 0\", where nothing is to be summed") !=
+          std::string::npos);
   }
 }
 
@@ -116,7 +123,8 @@ TEST_CASE("contributions are all there, once") {
     op& o = find(p, 0, "0B1: layer 0 wgrad");
     REQUIRE(o.writes[0].replaces == 2);
     o.reads.pop_back(), o.writes[0].replaces = -1;
-    CHECK(judge(p).proof == "rank 0: \"norm\" reads the gradient of \"0: layer 0\" with 2 of its 3 contributions");
+    CHECK(judge(p).proof ==
+          "rank 0: \"norm\" reads the gradient of \"0: layer 0\" with 2 of its 3 contributions");
   }
   SUBCASE("one more is expected") {
     for (int r : {0, 1, 2, 3}) find_sum(p, r, "0: layer 0").terms = 4;
@@ -128,8 +136,8 @@ TEST_CASE("contributions are all there, once") {
     op& o = find(p, 0, "0B1: layer 0 dgrad");
     for (const access& a : find(p, 0, "0B1: layer 0 wgrad").reads)
       if (a.begin == find_sum(p, 0, "0: layer 0").at.begin) o.reads.push_back(a);
-    CHECK(judge(p).proof.find("\"0B1: layer 0 dgrad\" reads the gradient of \"0: layer 0\", which is not yet summed over \"dp 0 0\"") !=
-          std::string::npos);
+    CHECK(judge(p).proof.find("\"0B1: layer 0 dgrad\" reads the gradient of \"0: layer 0\", which is not yet "
+                              "summed over \"dp 0 0\"") != std::string::npos);
   }
   SUBCASE("a gradient is left out of the norm") {
     op& o = find(p, 0, "norm");
@@ -141,7 +149,9 @@ TEST_CASE("contributions are all there, once") {
 TEST_CASE("an update knows its gradient and the norm, and is made once") {
   program p = sample();
   op& o = find(p, 0, "adamw 0");
-  const auto drop = [&](byte_range at) { std::erase_if(o.reads, [&](const access& a) { return a.begin == at.begin; }); };
+  const auto drop = [&](byte_range at) {
+    std::erase_if(o.reads, [&](const access& a) { return a.begin == at.begin; });
+  };
   const auto renumber = [&] {
     for (access& w : o.writes)
       for (std::size_t r = 0; r < o.reads.size(); ++r)
@@ -149,11 +159,14 @@ TEST_CASE("an update knows its gradient and the norm, and is made once") {
   };
   SUBCASE("without the gradient") {
     drop(find_sum(p, 0, "0: layer 0").at), renumber();
-    CHECK(judge(p).proof == "rank 0: \"adamw 0\" updates what belongs to the gradient of \"0: layer 0\" without reading it");
+    CHECK(judge(p).proof ==
+          "rank 0: \"adamw 0\" updates what belongs to the gradient of \"0: layer 0\" without reading it");
   }
   SUBCASE("without the norm") {
     drop(find_sum(p, 0, "norm").at), renumber();
-    CHECK(judge(p).proof == "rank 0: \"adamw 0\" updates what belongs to the gradient of \"0: layer 0\" without reading the norm");
+    CHECK(judge(p).proof ==
+          "rank 0: \"adamw 0\" updates what belongs to the gradient of \"0: layer 0\" without reading the "
+          "norm");
   }
   SUBCASE("with the gradient of another layer") {
     for (access& a : o.reads)
@@ -198,25 +211,36 @@ TEST_CASE("the facts about sums fit together") {
     find_sum(p, 0, "norm").over[0].communicator = 1000, expected = "is summed over communicator 1000 of";
   }
   SUBCASE("a communicator twice") {
-    change("norm", [](sum& s, int) { s.over.push_back(s.over[0]); }), expected = "twice, or by a rank that is not in it";
+    change("norm", [](sum& s, int) { s.over.push_back(s.over[0]); }),
+        expected = "twice, or by a rank that is not in it";
   }
-  SUBCASE("a name twice") { p.ranks[0].sums[1].name = p.ranks[0].sums[0].name, expected = "two sums are named"; }
-  SUBCASE("one place for two") { p.ranks[0].sums[1].at = p.ranks[0].sums[0].at, expected = "cannot be the place of a sum"; }
-  SUBCASE("a place outside") { p.ranks[0].sums[0].at.end = 1 << 20, expected = "cannot be the place of a sum"; }
+  SUBCASE("a name twice") {
+    p.ranks[0].sums[1].name = p.ranks[0].sums[0].name, expected = "two sums are named";
+  }
+  SUBCASE("one place for two") {
+    p.ranks[0].sums[1].at = p.ranks[0].sums[0].at, expected = "cannot be the place of a sum";
+  }
+  SUBCASE("a place outside") {
+    p.ranks[0].sums[0].at.end = 1 << 20, expected = "cannot be the place of a sum";
+  }
   SUBCASE("a part of the place") {
     change("loss", [](sum& s, int) { s.at.end -= 8; }), expected = ", of which \"loss\" has ";
   }
   SUBCASE("a gradient that nobody counts") {
-    change("0: layer 0", [](sum& s, int) { s.counted = false; }), expected = "\"0: layer 0\" is counted 0 times in the norm";
+    change("0: layer 0", [](sum& s, int) { s.counted = false; }),
+        expected = "\"0: layer 0\" is counted 0 times in the norm";
   }
-  SUBCASE("a norm of fewer") { find_sum(p, 0, "norm").terms = 1, expected = "the norm counts 1 gradients of 2"; }
+  SUBCASE("a norm of fewer") {
+    find_sum(p, 0, "norm").terms = 1, expected = "the norm counts 1 gradients of 2";
+  }
   SUBCASE("two norms") { find_sum(p, 4, "loss").kind = sum_kind::norm, expected = "has 2 norms"; }
   SUBCASE("a loss that updates") {
     find_sum(p, 4, "loss").updates = {{0, 8}}, expected = "\"loss\" is no gradient and updates nothing";
   }
   const verdict v = prove(p);
   REQUIRE_FALSE(v.ok);
-  const bool said = std::any_of(v.reasons.begin(), v.reasons.end(), [&](const std::string& r) { return r.find(expected) != r.npos; });
+  const bool said = std::any_of(v.reasons.begin(), v.reasons.end(),
+                                [&](const std::string& r) { return r.find(expected) != r.npos; });
   CHECK_MESSAGE(said, v.reasons[0]);
   CHECK_FALSE(verify(certificate(p, v)).empty());
 }
@@ -227,7 +251,9 @@ TEST_CASE("what an op writes meets what it reads only where it may, byte for byt
   REQUIRE(o.writes.size() == 1);
   REQUIRE(o.writes[0].replaces == -1);
   SUBCASE("over its input") { o.writes[0].begin = o.reads[0].begin, o.writes[0].end = o.reads[0].end; }
-  SUBCASE("over a part of its input") { o.writes[0].begin = o.reads[0].end - 1, o.writes[0].end = o.reads[0].end + 1; }
+  SUBCASE("over a part of its input") {
+    o.writes[0].begin = o.reads[0].end - 1, o.writes[0].end = o.reads[0].end + 1;
+  }
   SUBCASE("over a part of what it may replace") {
     o.writes[0].begin = o.reads[0].begin, o.writes[0].end = o.reads[0].end - 1, o.writes[0].replaces = 0;
   }
