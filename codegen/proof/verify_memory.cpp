@@ -105,59 +105,77 @@ void sort_by(std::vector<Op>& ops, Position position) {
                    [&](const Op& a, const Op& b) { return position(a) < position(b); });
 }
 
+/// Of each op of a routine the set that holds when it ends, until the last op that follows it directly has it.
+class kept_sets {
+ public:
+  explicit kept_sets(const std::vector<std::vector<int>>& causes)
+      : causes_(causes), sets_(causes.size()), uses_(causes.size()) {
+    for (const auto& list : causes)
+      for (int c : list) ++uses_[c];
+  }
+  /// What has ended when an op starts; asked once.
+  bits at_start(int op, bits none) {
+    for (int c : causes_[op]) {
+      unite(none, sets_[c]);
+      if (--uses_[c] == 0) sets_[c] = {};
+    }
+    return none;
+  }
+  void keep(int op, bits set) {
+    if (uses_[op] > 0) sets_[op] = std::move(set);
+  }
+
+ private:
+  const std::vector<std::vector<int>>& causes_;
+  std::vector<bits> sets_;
+  std::vector<int> uses_;
+};
+
 class histories {
  public:
   histories(const document& d, const schedule& s) : d_(d), schedule_(s) {}
 
-  /// Walk through the ops of a rank with what they order among themselves. A set is let go after its last
-  /// use.
+  /// Walk through the ops of a rank with what they order among themselves.
   void walk_alone(int rank) const {
     const auto& instructions = routine_of(d_, rank).instructions;
-    const auto& causes = causes_of(rank);
-    std::vector<int> order(instructions.size()), uses(instructions.size());
+    std::vector<int> order(instructions.size());
     std::iota(order.begin(), order.end(), 0);
     sort_by(order, [&](int i) { return instructions[i].position; });
-    for (const auto& list : causes)
-      for (int c : list) ++uses[c];
-    std::vector<bits> ended(instructions.size());
+    kept_sets ended(causes_of(rank));
     memory bytes(d_, rank);
     for (int i : order) {
-      bits set = none(rank);
-      for (int c : causes[i]) {
-        unite(set, ended[c]);
-        if (--uses[c] == 0) ended[c] = {};
-      }
+      bits set = ended.at_start(i, none(rank));
       bytes.walk(i, set);
       add(set, i);
-      ended[i] = std::move(set);
+      ended.keep(i, std::move(set));
     }
   }
 
   /// The same with what all ranks order.
   void walk_among_all(int rank) const {
     std::vector<id> order;  // one op of each joint event
-    std::vector<std::vector<bits>> ended;
+    std::vector<kept_sets> ended;
     for (int r = 0; r < static_cast<int>(d_.workers.size()); ++r) {
-      const int n = static_cast<int>(routine_of(d_, r).instructions.size());
-      ended.emplace_back(n);
-      for (int i = 0; i < n; ++i)
+      ended.emplace_back(causes_of(r));
+      for (int i = 0; i < static_cast<int>(causes_of(r).size()); ++i)
         if (const id me{r, i}; schedule_.together(me)[0] == me) order.push_back(me);
     }
     sort_by(order, [&](const id& i) { return at(d_, i).position; });
     memory bytes(d_, rank);
     for (const id& event : order) {
+      const auto members = schedule_.together(event);
+      std::vector<bits> sets;
       bits all = none(rank);
-      for (const id& m : schedule_.together(event)) {
-        bits& mine = ended[m.rank][m.index] = none(rank);
-        for (int c : causes_of(m.rank)[m.index]) unite(mine, ended[m.rank][c]);
-        if (m.rank == rank) bytes.walk(m.index, mine);
-        unite(all, mine);
+      for (const id& m : members) {
+        sets.push_back(ended[m.rank].at_start(m.index, none(rank)));
+        if (m.rank == rank) bytes.walk(m.index, sets.back());
+        unite(all, sets.back());
       }
-      for (const id& m : schedule_.together(event)) {
-        bits& mine = ended[m.rank][m.index];
-        if (at(d_, m).kind != "send")
-          mine = all;  // a send may be buffered: its end tells nothing of its receive
-        if (m.rank == rank) add(mine, m.index);
+      for (std::size_t n = 0; n < members.size(); ++n) {
+        const id m = members[n];
+        if (at(d_, m).kind != "send") sets[n] = all;  // a buffered send's end tells nothing of its receive
+        if (m.rank == rank) add(sets[n], m.index);
+        ended[m.rank].keep(m.index, std::move(sets[n]));
       }
     }
   }
