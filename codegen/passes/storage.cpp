@@ -183,6 +183,7 @@ layer_parameter local_parameter(const weight_info& w, const parallel_dims& d) {
     }
   }
   p.sum_over_tp = w.has_gradient && w.gradient[axis::tp] == P && d.tp > 1;
+  p.sum_over_dp = w.has_gradient && w.gradient[axis::dp_replicate] == P && d.dp_replicate > 1;
   return p;
 }
 

@@ -67,16 +67,17 @@ sum expander::sum_of_loss() const {
   return of;
 }
 
-/// The letter over tp is the typed trace's: of a gradient that is P there, the parameter says so.
+/// The letters are the typed trace's: of a gradient that is P over an axis, the parameter says so.
 sum expander::sum_of_gradient(std::size_t parameter_index) const {
   const placed_parameter& q = r_.parameters[parameter_index];
   const placement tp = q.as.shard_dim >= 0 ? placement::sharded
                        : q.as.sum_over_tp  ? placement::partial
                                            : placement::replicated;
+  const placement dp = q.as.sum_over_dp ? placement::partial : placement::replicated;
   sum of{sum_kind::gradient,
          q.name,
          parameter(gradient, parameter_index).range(),
-         relate(placement::partial, tp, is_tied(q)),
+         relate(dp, tp, is_tied(q)),
          0,
          {},
          !q.copy};

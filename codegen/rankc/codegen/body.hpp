@@ -81,7 +81,8 @@ struct layer_parameter {
   int shard_dim = -1;                // over tp
   initial start = initial::zeros;
   double std = 0;
-  bool sum_over_tp = false;  // what its gradient needs besides the sum over dp
+  bool sum_over_tp = false;  // its gradient is a part of a sum there, by the typed trace
+  bool sum_over_dp = false;
   bool shared = false;       // with another layer: one tensor
   std::size_t elements() const { return static_cast<std::size_t>(rows) * cols; }
 };
