@@ -21,8 +21,8 @@ void fit_or_throw(const lowered& l) {
 }
 
 void prove_or_throw(const lowered& l) {
-  for (const program& p : {expand_train(l), expand_evaluate(l)})
-    if (const verdict v = prove(p); !v.ok)
+  for (const auto expand : {expand_train, expand_evaluate})
+    if (const verdict v = prove(expand(l)); !v.ok)
       throw std::logic_error(fmt::format("the lowered program is not sound: {}", fmt::join(v.reasons, "; ")));
 }
 

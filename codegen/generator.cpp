@@ -53,6 +53,11 @@ dtype type_for(const plan_data& plan, const std::string& wanted, target to) {
   return asked == f64 ? dtype::f64 : asked == bf16 && to == target::cuda ? dtype::bf16 : dtype::f32;
 }
 
+proven prove_step(program p) {
+  verdict v = prove(p);
+  return {std::move(p), std::move(v)};
+}
+
 lowered lower_and_prove(const plan_data& plan, dtype type, target to) {
   lowered l = lower(plan, type, to);
   check_or_throw(l);
@@ -124,8 +129,10 @@ int generator_main(const plan_data& plan, int argc, char** argv) {
       else write_file(out, text);
     } else if (*proof) {
       const lowered l = lower_and_prove(plan, type_for(plan, type, to), to);
-      const program p = l.trains() ? expand_train(l) : expand_evaluate(l);
-      write_file(out, certificate(p, prove(p)));
+      std::vector<proven> steps;
+      if (l.trains()) steps.push_back(prove_step(expand_train(l)));
+      steps.push_back(prove_step(expand_evaluate(l)));
+      write_file(out, certificate(steps));
     }
   } catch (const std::exception& e) {
     fmt::print(stderr, "error: {}\n", e.what());

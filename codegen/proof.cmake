@@ -8,11 +8,15 @@ add_library(rankc_proof STATIC
   proof/order.cpp
   proof/clocks.cpp
   proof/accesses.cpp
+  proof/sum_facts.cpp
+  proof/sums.cpp
   proof/prove.cpp
   proof/certificate.cpp
   proof/verify_read.cpp
   proof/verify_schedule.cpp
   proof/verify_memory.cpp
+  proof/verify_sums.cpp
+  proof/verify_totals.cpp
   proof/verify.cpp)
 add_library(rankc::proof ALIAS rankc_proof)
 set_target_properties(rankc_proof PROPERTIES EXPORT_NAME proof)

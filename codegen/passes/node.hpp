@@ -78,16 +78,18 @@ struct layer_program {
   std::vector<std::string> names;
   std::vector<std::size_t> bytes;
   std::vector<std::string> shapes;
+  std::vector<bool> wide;  // of statistics, which stay f32 in a bf16 program
   std::vector<constant> constants;
   std::vector<rope_use> ropes;
   name_scope scope;  // of the values and constants
 
   /// A new value, of no op of the trace; returns its class.
-  int add_value(std::string_view wanted_name, std::string shape, std::size_t size) {
+  int add_value(std::string_view wanted_name, std::string shape, std::size_t size, bool is_wide = false) {
     alias.push_back(static_cast<int>(alias.size()));
     names.push_back(scope.take(wanted_name));
     shapes.push_back(std::move(shape));
     bytes.push_back(size);
+    wide.push_back(is_wide);
     return alias.back();
   }
 

@@ -4,6 +4,7 @@
 #include <rankc/codegen/lowered.hpp>
 
 #include <array>
+#include <initializer_list>
 #include <map>
 
 namespace rankc::codegen {
@@ -41,6 +42,8 @@ class expander {
   op begin();
   std::vector<op> expand(const item&);
   op end(bool train);
+  /// What a step sums up, with communicators by role.
+  std::vector<sum> sums(bool train) const;
   /// The value that a message carries, as its sender knows it; or the one that a receive writes.
   const std::map<int, int>& sent() const { return sent_; }
   const std::map<int, int>& received() const { return received_; }
@@ -51,12 +54,25 @@ class expander {
   struct place {
     std::size_t begin, bytes;
     content what;
+    element_type type;
+    byte_range range() const { return {begin, begin + bytes}; }
   };
   place resolve(const item&, int layer, const operand&) const;
   place parameter(int region, std::size_t index) const;
   place scalar(int what, std::size_t at) const;
   access read(const place&) const;
   access write(const place&);
+  element_type real() const;
+  element_type wide() const;
+  /// Bytes between the parameters of a bucket, which its reduction covers too.
+  std::vector<place> paddings(const bucket&) const;
+  /// One of the reads that a write may be made over, if it has these bytes.
+  static void set_replaced(access& written, const op&, const std::vector<int>& candidates);
+  int count_terms(const stage_plan&, const layer_use&, std::initializer_list<phase>, const operand&) const;
+  std::vector<sum::relation> relate(placement dp, placement tp, bool tied) const;
+  bool is_tied(const placed_parameter&) const;
+  sum sum_of_loss() const;
+  sum sum_of_gradient(std::size_t parameter) const;
   op layer_op(const item&, int layer, const kernel&);
   void layer_ops(const item&, int layer, std::vector<op>& out);
   op on_ranges(std::string name, const std::vector<range>&, const std::vector<int>& reads, const std::vector<int>& writes);

@@ -52,6 +52,7 @@ class selector {
       const bool is_buffer = parameter_of_[v] < 0 && gradient_of_[v] < 0;
       out_.bytes.push_back(is_buffer ? elements(t_.values[v]).value * bytes_per_element(t_.values[v].holds) : 0);
       out_.shapes.push_back(is_buffer ? shape(t_.values[v]) : "");
+      out_.wide.push_back(t_.values[v].holds == element::wide);
     }
     for (std::size_t i = 0; i < t_.ops.size(); ++i) select(t_.ops[i], i < t_.forward_ops ? out_.forward : out_.backward);
     hand_on();
@@ -133,7 +134,7 @@ class selector {
   }
   /// A copy of a class of values that are like `v`, by a node at the list's end; returns its class.
   int copy(nodes& list, int from, int v) {
-    const int made = out_.add_value(out_.names[v].empty() ? "handed" : out_.names[v] + "_copy", out_.shapes[v], out_.bytes[v]);
+    const int made = out_.add_value(out_.names[v].empty() ? "handed" : out_.names[v] + "_copy", out_.shapes[v], out_.bytes[v], out_.wide[v]);
     node n{.row = &ops::copy};
     n.ports = {{{space::temp, made}, {}, local(t_.values[v])}, {{space::temp, from}, {}, local(t_.values[v])}};
     n.wide = t_.values[v].holds == element::wide;

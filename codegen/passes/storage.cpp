@@ -20,7 +20,7 @@ struct life {
 
 class storage {
  public:
-  storage(layer_program p, target t, bool splits) : p_(std::move(p)), target_(t), splits_(splits) {}
+  storage(layer_program p, target t, bool splits, dtype type) : p_(std::move(p)), target_(t), splits_(splits), type_(type) {}
 
   body run() {
     out_.constants = p_.constants;
@@ -119,7 +119,8 @@ class storage {
       if (root(static_cast<int>(v)) != static_cast<int>(v) || (u.first_forward < 0 && u.first_backward < 0)) continue;
       if (where_[v] != space::saved && where_[v] != space::temp) continue;
       index_[v] = static_cast<int>(out_.buffers.size());
-      out_.buffers.push_back({p_.names[v], p_.bytes[v], p_.shapes[v], 0});
+      const dtype type = p_.wide[v] && type_ == dtype::bf16 ? dtype::f32 : type_;
+      out_.buffers.push_back({p_.names[v], p_.bytes[v], p_.shapes[v], type, 0});
       if (where_[v] == space::saved) {
         out_.buffers.back().offset = out_.saved_bytes;
         out_.saved_bytes += aligned(p_.bytes[v]);
@@ -153,13 +154,15 @@ class storage {
   }
 
   kernel call_of(const node& n) {
-    kernel k{.row = n.row, .function = std::string(kernel_of(*n.row, target_).name), .writes = {}, .reads = {}, .sizes = sizes_of(n, target_),
+    kernel k{.row = n.row, .function = std::string(kernel_of(*n.row, target_).name), .writes = {}, .reads = {}, .in_place = {}, .sizes = sizes_of(n, target_),
              .accumulate = n.accumulate, .collective_ = n.collective_, .wide = n.wide, .for_weights = n.for_weights};
+    std::vector<int> place;  // of each port, among what is written or read
     for (std::size_t p = 0; p < n.ports.size(); ++p) {
       std::vector<operand>& side = n.row->ports[p].is_read() ? k.reads : k.writes;
+      place.push_back(static_cast<int>(side.size()));
       if (n.row->ports[p].as == use::scratch) {
         side.push_back({space::temp, static_cast<int>(out_.buffers.size())});
-        out_.buffers.push_back({p_.scope.take(std::string(n.row->name) + "_scratch"), n.scratch_bytes, "scores", 0});
+        out_.buffers.push_back({p_.scope.take(std::string(n.row->name) + "_scratch"), n.scratch_bytes, "scores", std::nullopt, 0});
         continue;
       }
       side.push_back(stored(n.ports[p].at));
@@ -168,6 +171,7 @@ class storage {
         side.push_back(more);
       }
     }
+    for (const auto& [out, in] : may_replace(n)) k.in_place.emplace_back(place[out], place[in]);
     return k;
   }
   operand stored(operand o) const {
@@ -181,6 +185,7 @@ class storage {
   layer_program p_;
   const target target_;
   const bool splits_;
+  const dtype type_;
   body out_;
   std::vector<life> lives_;
   std::vector<space> where_;
@@ -198,6 +203,7 @@ layer_parameter local_parameter(const weight_info& w, const parallel_dims& d) {
     }
   }
   p.sum_over_tp = w.has_gradient && w.gradient[axis::tp] == P && d.tp > 1;
+  p.sum_over_dp = w.has_gradient && w.gradient[axis::dp_replicate] == P && d.dp_replicate > 1;
   return p;
 }
 
@@ -229,7 +235,7 @@ body lower_layer(const layer_kind& layer, const std::string& name, const plan_da
   if (target == target::cuda) pack_linears(p, parameters, type);
   fuse_backward(p, parameters, target);
   if (plan.actions.inference) p.backward.clear();
-  body b = storage(std::move(p), target, splits).run();
+  body b = storage(std::move(p), target, splits, type).run();
   b.name = name;
   b.parameters = std::move(parameters);
   return b;

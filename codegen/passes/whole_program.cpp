@@ -38,10 +38,12 @@ class representatives {
   std::vector<codegen::communicator> communicators() {
     std::vector<codegen::communicator> kept;
     for (std::size_t c = 0; c < l_.communicators.size(); ++c) {
-      codegen::communicator here{l_.communicators[c].name, {}};
+      codegen::communicator here{l_.communicators[c].name, {}, 0};
       for (int r : l_.communicators[c].ranks)
         if (local_[r] >= 0) here.ranks.push_back(local_[r]);
       if (here.ranks.empty()) continue;
+      const bool some_stand_for_all = static_cast<int>(ranks_.size()) < l_.plan->dims.world;
+      if (some_stand_for_all) here.size = static_cast<int>(l_.communicators[c].ranks.size());
       communicator_[c] = static_cast<int>(kept.size());
       kept.push_back(std::move(here));
     }
@@ -88,6 +90,7 @@ struct expanded {
   std::vector<op> ops;
   std::map<int, int> sent, received;
   int values;
+  std::vector<sum> sums;
 };
 
 expanded expand(const lowered& l, const pipeline_rank& r, bool train) {
@@ -102,13 +105,14 @@ expanded expand(const lowered& l, const pipeline_rank& r, bool train) {
   }
   all.push_back(e.end(train));
   for (int w : train ? r.train_end_waits : r.evaluate_end_waits) all.back().waits.push_back(last_op[w]);
-  return {std::move(all), e.sent(), e.received(), e.values()};
+  return {std::move(all), e.sent(), e.received(), e.values(), e.sums(train)};
 }
 
 program expand_all(const lowered& l, bool train) {
   const parallel_dims& d = l.plan->dims;
   representatives chosen(l);
-  program p{l.plan->name, l.hash, runtime::n_streams, chosen.communicators(), {}, d.world};
+  const char* step = train ? "train" : "evaluate";
+  program p{l.plan->name, l.hash, runtime::n_streams, chosen.communicators(), {}, d.world, step};
 
   std::vector<expanded> of_rank;
   int stride = 0;
@@ -127,14 +131,19 @@ program expand_all(const lowered& l, bool train) {
       name_of[value] =
           chosen.local(rank_at(d, from, at.dp_replicate.index, at.tp.index)) * stride + of_rank[from].sent.at(message);
     }
-    rank_program out{x.ops, l.ranks[at.pp.index].arena.bytes, r};
+    rank_program out{x.ops, l.ranks[at.pp.index].arena.bytes, r, x.sums};
+    const auto communicator_of = [&](int role, const std::string& what) {
+      const int index = l.communicator_of[r][role];
+      if (index < 0) throw std::logic_error(fmt::format("rank {} has no communicator for \"{}\"", r, what));
+      return chosen.communicator(index);
+    };
+    for (sum& s : out.sums)
+      for (sum::relation& o : s.over) o.communicator = communicator_of(o.communicator, s.name);
     for (op& o : out.ops) {
       for (access& a : o.reads) a.value = name_of[a.value];
       for (access& a : o.writes) a.value = name_of[a.value];
       if (o.communicator < 0) continue;
-      const int index = l.communicator_of[r][o.communicator];
-      if (index < 0) throw std::logic_error(fmt::format("rank {} has no communicator for \"{}\"", r, o.name));
-      o.communicator = chosen.communicator(index);
+      o.communicator = communicator_of(o.communicator, o.name);
       if (o.kind != op_kind::collective)
         for (int member : p.communicators[o.communicator].ranks)
           if (member != chosen.local(r)) o.peer = member;

@@ -96,7 +96,7 @@ class arena {
       const auto after = std::partition_point(writes_.begin() + first, writes_.begin() + last, ended);
       const int next = static_cast<int>(after - writes_.begin());
       for (int w = next; w < last; ++w) {
-        if (writes_[w].op == reader) continue;  // an op may replace what it reads
+        if (writes_[w].op == reader) continue;  // what it may replace is checked with the structure
         if (!clock_.before(reader, writes_[w].op)) return {fault_kind::race, writes_[w].op};
         break;
       }

@@ -1,19 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prints the certificate. The layout is by hand so that a line is an op; each op's text is the JSON
-// library's.
+// Prints the certificate. The layout is by hand so that a line is an op; what a plan names is quoted by the
+// JSON library.
 #include <rankc/codegen/certificate.hpp>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
+#include <unordered_map>
 
 namespace rankc::codegen {
 
 namespace {
 
-using json = nlohmann::ordered_json;
+std::string quoted(const std::string& s) {
+  return nlohmann::json(s).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
 
 const char* name_of(op_kind kind) {
   switch (kind) {
@@ -33,53 +38,159 @@ const char* name_of(op_kind kind) {
   return "unknown";
 }
 
-std::string text(const json& j) { return j.dump(-1, ' ', false, json::error_handler_t::replace); }
+/// Numbers from 0 in the order in which they are first asked for.
+class numbering {
+ public:
+  int of(int known) {
+    const auto [at, fresh] = number_.try_emplace(known, static_cast<int>(meaning_.size()));
+    if (fresh) meaning_.push_back(known);
+    return at->second;
+  }
+  const std::vector<int>& meaning() const { return meaning_; }
 
-json to_json(const std::vector<access>& accesses) {
-  json list = json::array();
-  for (const auto& a : accesses) list.push_back({a.begin, a.end, a.value});
-  return list;
+ private:
+  std::unordered_map<int, int> number_;
+  std::vector<int> meaning_;
+};
+
+/// A rank as two texts: what it runs, which other ranks may run too, and what the numbers in there mean to
+/// it.
+class rank_text {
+ public:
+  rank_text(const program& p, const verdict& v, std::size_t rank) : p_(p), rank_(p.ranks[rank]) {
+    fmt::format_to(to(), "{{\"arena_bytes\": {}, \"ops\": [", rank_.arena_bytes);
+    for (std::size_t i = 0; i < rank_.ops.size(); ++i) {
+      program_ += i == 0 ? "\n" : ",\n";
+      add(rank_.ops[i], rank < v.position.size() ? v.position[rank][i] : -1);
+    }
+    program_ += "\n], \"sums\": [";
+    for (const sum& x : rank_.sums) add(x);
+    program_ += "]}";
+  }
+
+  const std::string& program() const { return program_; }
+
+  std::string line(std::size_t number, std::size_t program_index) const {
+    return fmt::format("{{\"rank\": {}, \"program\": {}, \"communicators\": [{}], \"values\": [{}]}}",
+                       rank_.number < 0 ? static_cast<int>(number) : rank_.number, program_index,
+                       fmt::join(communicators_.meaning(), ","), runs(values_.meaning()));
+  }
+
+ private:
+  std::back_insert_iterator<std::string> to() { return std::back_inserter(program_); }
+
+  void add(const char* field, const std::vector<access>& accesses, bool writes) {
+    fmt::format_to(to(), ",\"{}\":[", field);
+    for (const auto& a : accesses) {
+      fmt::format_to(to(), "{}[{},{},{},\"{}\"", &a == accesses.data() ? "" : ",", a.begin, a.end,
+                     values_.of(a.value), element_type_names[static_cast<int>(a.type)]);
+      if (writes) fmt::format_to(to(), ",{}", a.replaces);
+      program_ += ']';
+    }
+    program_ += ']';
+  }
+
+  void add(const sum& s) {
+    fmt::format_to(to(), "{}\n{{\"kind\":\"{}\",\"name\":{},\"at\":[{},{}],\"over\":[",
+                   &s == rank_.sums.data() ? "" : ",", sum_kind_names[static_cast<int>(s.kind)],
+                   quoted(s.name), s.at.begin, s.at.end);
+    for (const auto& o : s.over)
+      fmt::format_to(to(), "{}[{},\"{}\"]", &o == s.over.data() ? "" : ",", communicators_.of(o.communicator),
+                     placement_letters[static_cast<int>(o.as)]);
+    fmt::format_to(to(), "],\"terms\":{},\"updates\":[", s.terms);
+    for (const auto& u : s.updates)
+      fmt::format_to(to(), "{}[{},{}]", &u == s.updates.data() ? "" : ",", u.begin, u.end);
+    fmt::format_to(to(), "],\"counted\":{}}}", s.counted);
+  }
+
+  void add(const op& o, int position) {
+    fmt::format_to(to(), "{{\"kind\":\"{}\",\"name\":{},\"action\":{},\"stream\":{},\"waits\":[{}]",
+                   name_of(o.kind), quoted(o.name), o.action, o.stream, fmt::join(o.waits, ","));
+    add("reads", o.reads, false);
+    add("writes", o.writes, true);
+    const bool point_to_point = o.kind == op_kind::send || o.kind == op_kind::receive;
+    if (point_to_point || o.kind == op_kind::collective) {
+      fmt::format_to(to(), ",\"communicator\":{}", communicators_.of(o.communicator));
+      if (point_to_point) fmt::format_to(to(), ",\"peer\":{}", place_of_peer(o));
+      else fmt::format_to(to(), ",\"does\":\"{}\"", collective_kind_names[static_cast<int>(o.does)]);
+      fmt::format_to(to(), ",\"bytes\":{},\"message\":{}", o.bytes, o.message);
+    }
+    fmt::format_to(to(), ",\"position\":{}}}", position);
+  }
+
+  /// Among the ranks of the communicator; -1: it is none of them.
+  int place_of_peer(const op& o) const {
+    if (o.communicator < 0 || o.communicator >= static_cast<int>(p_.communicators.size())) return -1;
+    const auto& ranks = p_.communicators[o.communicator].ranks;
+    const auto at = std::find(ranks.begin(), ranks.end(), o.peer);
+    return at == ranks.end() ? -1 : static_cast<int>(at - ranks.begin());
+  }
+
+  /// As pairs: a number, and how many follow upwards from it.
+  static std::string runs(const std::vector<int>& numbers) {
+    std::string text;
+    for (std::size_t i = 0, stop; i < numbers.size(); i = stop) {
+      for (stop = i + 1; stop < numbers.size() && numbers[stop] == numbers[stop - 1] + 1;) ++stop;
+      fmt::format_to(std::back_inserter(text), "{}[{},{}]", i == 0 ? "" : ",", numbers[i], stop - i);
+    }
+    return text;
+  }
+
+  const codegen::program& p_;
+  const rank_program& rank_;
+  numbering communicators_, values_;
+  std::string program_;
+};
+
+/// What the checker cannot know from the file; `verify` wants these words.
+constexpr const char* trusted =
+    "that each op reads and writes what it says, and may write over the reads that it says; that the sums "
+    "are those of the "
+    "plan: of each parameter's gradient, of the loss and of the norm the place, the number of contributions, "
+    "and the letter over "
+    "each communicator, P where the members' contributions are to be summed, R where they are the same, S "
+    "where they are shards";
+
+std::size_t world_of(const program& p) { return std::max(static_cast<std::size_t>(p.world), p.ranks.size()); }
+
+std::string step_text(const program& p, const verdict& v) {
+  std::string out =
+      fmt::format("{{\"step\": {}, \"streams\": {}, \"communicators\": [", quoted(p.step), p.streams);
+  for (const auto& c : p.communicators)
+    out += fmt::format("{}{{\"name\":{},\"ranks\":[{}],\"size\":{}}}",
+                       &c == p.communicators.data() ? "\n" : ",\n", quoted(c.name), fmt::join(c.ranks, ","),
+                       c.members());
+  std::unordered_map<std::string, std::size_t> known;
+  std::string ranks;
+  out += "\n],\n\"programs\": [";
+  for (std::size_t r = 0; r < p.ranks.size(); ++r) {
+    const rank_text text(p, v, r);
+    const auto [at, fresh] = known.try_emplace(text.program(), known.size());
+    if (fresh) out += (known.size() == 1 ? "\n" : ",\n") + text.program();
+    ranks += (r == 0 ? "\n" : ",\n") + text.line(r, at->second);
+  }
+  return out + "\n],\n\"ranks\": [" + ranks + "\n]}";
 }
 
-json to_json(const op& o) {
-  json j{{"kind", name_of(o.kind)}, {"name", o.name}, {"action", o.action}, {"stream", o.stream}};
-  j["waits"] = o.waits;
-  j["reads"] = to_json(o.reads);
-  j["writes"] = to_json(o.writes);
-  const bool point_to_point = o.kind == op_kind::send || o.kind == op_kind::receive;
-  if (point_to_point || o.kind == op_kind::collective) {
-    j["communicator"] = o.communicator;
-    if (point_to_point) j["peer"] = o.peer;
-    j["bytes"] = o.bytes;
-    j["message"] = o.message;
-  }
-  return j;
+/// Of the steps of one plan, as text.
+std::string document(const program& of, const std::string& steps) {
+  const bool all = world_of(of) == of.ranks.size();
+  return fmt::format(
+      "{{\n\"format\": \"rankc certificate 2\",\n\"plan\": {},\n\"plan_hash\": \"{:016x}\",\n\"trusted\": "
+      "\"{}\",\n\"world\": {},\n"
+      "\"represented\": {},\n\"steps\": [\n{}\n]\n}}\n",
+      quoted(of.plan), of.plan_hash, trusted, world_of(of),
+      all ? "null" : quoted("ranks that differ in dp and tp alone, by those at 0 and 1"), steps);
 }
 
 }  // namespace
 
-std::string certificate(const program& p, const verdict& v) {
-  std::string out = "{\n\"format\": \"rankc certificate 1\",\n";
-  out += fmt::format("\"plan\": {},\n\"plan_hash\": \"{:016x}\",\n", text(p.plan), p.plan_hash);
-  out += fmt::format("\"streams\": {},\n\"communicators\": [", p.streams);
-  for (std::size_t c = 0; c < p.communicators.size(); ++c)
-    out += (c == 0 ? "\n" : ",\n") +
-           text(json{{"name", p.communicators[c].name}, {"ranks", p.communicators[c].ranks}});
-  const std::size_t world = std::max(static_cast<std::size_t>(p.world), p.ranks.size());
-  out += fmt::format("\n],\n\"world\": {},\n\"represented\": {},\n\"ranks\": [", world,
-                     world == p.ranks.size() ? "null" : text("ranks that differ in dp and tp alone, by those at 0 and 1"));
-  for (std::size_t r = 0; r < p.ranks.size(); ++r) {
-    const auto& rank = p.ranks[r];
-    out += fmt::format("{}\n{{\"rank\": {}, \"arena_bytes\": {}, \"ops\": [", r == 0 ? "" : ",",
-                       rank.number < 0 ? static_cast<int>(r) : rank.number, rank.arena_bytes);
-    for (std::size_t i = 0; i < rank.ops.size(); ++i) {
-      json j = to_json(rank.ops[i]);
-      if (r < v.position.size()) j["position"] = v.position[r][i];
-      out += (i == 0 ? "\n" : ",\n") + text(j);
-    }
-    out += "\n]}";
-  }
-  return out + "\n]\n}\n";
+std::string certificate(const std::vector<proven>& steps) {
+  std::string text;
+  for (const auto& s : steps) text += (text.empty() ? "" : ",\n") + step_text(s.program, s.verdict);
+  return document(steps.at(0).program, text);
 }
+
+std::string certificate(const program& p, const verdict& v) { return document(p, step_text(p, v)); }
 
 }  // namespace rankc::codegen

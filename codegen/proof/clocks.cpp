@@ -18,13 +18,26 @@ clocks::clocks(const op_table& table, const joint_events& events, const lists& p
       streams_(table.program.streams),
       end_(static_cast<std::size_t>(table.size()) * streams_) {}
 
-void clocks::turn_to(int rank) {
-  const auto raise = [this](int* clock, const int* other) {
-    for (int s = 0; s < streams_; ++s) clock[s] = std::max(clock[s], other[s]);
-  };
-  const auto end_of = [this](int op) { return end_.data() + static_cast<std::size_t>(op) * streams_; };
+void clocks::raise(int* clock, const int* other) const {
+  for (int s = 0; s < streams_; ++s) clock[s] = std::max(clock[s], other[s]);
+}
+
+void clocks::begin(int rank) {
   first_ = table_.first_of_rank[rank];
-  start_.resize(static_cast<std::size_t>(table_.first_of_rank[rank + 1] - first_) * streams_);
+  start_.assign(static_cast<std::size_t>(table_.first_of_rank[rank + 1] - first_) * streams_, 0);
+}
+
+void clocks::turn_to_alone(int rank) {
+  begin(rank);
+  for (int op = first_; op < table_.first_of_rank[rank + 1]; ++op) {
+    for (int p : predecessors_[op]) raise(start_of(op), end_of(p));
+    std::copy_n(start_of(op), streams_, end_of(op));
+    end_of(op)[table_.ops[op]->stream] = table_.place[op];
+  }
+}
+
+void clocks::turn_to(int rank) {
+  begin(rank);
   std::vector<int> all(streams_);
   for (int event : sequence_) {
     const auto members = events_.members[event];
@@ -42,7 +55,7 @@ void clocks::turn_to(int rank) {
       const int* end = table_.ops[op]->kind == op_kind::send ? start : all.data();
       std::copy_n(end, streams_, end_of(op));
       if (table_.rank[op] != rank) continue;
-      std::copy_n(start, streams_, start_.data() + static_cast<std::size_t>(op - first_) * streams_);
+      std::copy_n(start, streams_, start_of(op));
       end_of(op)[table_.ops[op]->stream] = table_.place[op];
     }
   }

@@ -19,13 +19,25 @@ std::string message(const op_table& table, int i) {
 }
 
 bool same_message(const op& a, const op& b) {
-  return a.message == b.message && a.bytes == b.bytes && a.name == b.name;
+  return a.message == b.message && a.bytes == b.bytes && a.name == b.name && a.does == b.does;
 }
 
 bool same_values(const std::vector<access>& sent, const std::vector<access>& received) {
   return std::equal(sent.begin(), sent.end(), received.begin(), received.end(), [](auto& a, auto& b) {
     return a.value == b.value && a.end - a.begin == b.end - b.begin;
   });
+}
+
+/// The names of the sums at the places that an op writes, in order.
+std::vector<std::string> sums_of(const op_table& table, int i) {
+  std::vector<std::string> names;
+  const auto& sums = table.program.ranks[table.rank[i]].sums;
+  for (const auto& a : table.ops[i]->writes) {
+    const auto at = std::find_if(sums.begin(), sums.end(),
+                                 [&](const sum& s) { return s.at.begin < a.end && a.begin < s.at.end; });
+    if (at != sums.end()) names.push_back(at->name);
+  }
+  return names;
 }
 
 struct channel {
@@ -70,6 +82,8 @@ void match_collectives(const op_table& table, const std::vector<std::vector<std:
         if (!same_message(*table.ops[first[n]], *table.ops[mine[n]]))
           wrong.add(fmt::format("{} meets {} on \"{}\": they must agree in name, message and bytes",
                                 message(table, first[n]), message(table, mine[n]), communicator.name));
+        else if (sums_of(table, first[n]) != sums_of(table, mine[n]))
+          wrong.add(fmt::format("{} and {} are of other sums", table.name(first[n]), table.name(mine[n])));
       }
       if (first.size() == mine.size()) continue;
       const int lone = first.size() > both ? first[both] : mine[both];

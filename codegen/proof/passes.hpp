@@ -55,6 +55,13 @@ struct joint_events {
 /// Indices in range, waits that point back, begin first and end last, accesses within the arena.
 void check_structure(const program&, findings&);
 
+/// Writes lie over reads only where they may and on one another only with one value, communication moves the
+/// bytes that it says, values have one type.
+void check_contents(const program&, findings&);
+
+/// The facts about sums fit together.
+void check_sum_facts(const program&, findings&);
+
 /// The n-th send meets the n-th receive, the n-th collective of every member meets the others'.
 joint_events match(const op_table&, findings&);
 
@@ -70,7 +77,10 @@ class clocks {
  public:
   clocks(const op_table&, const joint_events&, const lists& predecessors, const std::vector<int>& sequence);
 
-  /// Turn to the ops of `rank`; O(ops of all ranks).
+  /// Turn to the ops of `rank`, as its own streams and waits order them: all of that holds, but through other
+  /// ranks more may. O(ops of the rank).
+  void turn_to_alone(int rank);
+  /// Turn to the ops of `rank`, as all ranks order them; O(ops of all ranks).
   void turn_to(int rank);
 
   /// The highest place on `stream` whose op has surely ended when `op` starts.
@@ -79,6 +89,11 @@ class clocks {
   bool before(int a, int b) const { return ended(b, table_.ops[a]->stream) >= table_.place[a]; }
 
  private:
+  void begin(int rank);
+  void raise(int* clock, const int* other) const;
+  int* start_of(int op) { return start_.data() + static_cast<std::size_t>(op - first_) * streams_; }
+  int* end_of(int op) { return end_.data() + static_cast<std::size_t>(op) * streams_; }
+
   const op_table& table_;
   const joint_events& events_;
   const lists& predecessors_;
@@ -94,5 +109,9 @@ void check_communicators(const op_table&, const clocks&, int rank, findings&);
 
 /// Every byte that an op of the rank reads holds the value it names, from the op's start to its end.
 void check_accesses(const op_table&, const clocks&, int rank, findings&);
+
+/// Gradients, loss and norm hold every contribution once where they are read. Of ops in an order in which
+/// they can happen, whose reads find what they name.
+void check_sums(const op_table&, const joint_events&, const std::vector<int>& sequence, findings&);
 
 }  // namespace rankc::codegen::proof

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the other passes take for granted. A program that fails here is not looked at any further.
+// What the other passes take for granted: a program whose structure is broken is not looked at any further.
+// Then what can be said of each op by itself: its writes beside its reads, the bytes that it moves, the types
+// of what it touches.
 #include "passes.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstddef>
+#include <unordered_map>
 
 namespace rankc::codegen::proof {
 
@@ -16,6 +19,10 @@ void check_communicator_table(const program& p, findings& wrong) {
     auto ranks = c.ranks;
     std::sort(ranks.begin(), ranks.end());
     if (ranks.empty()) wrong.add(fmt::format("communicator \"{}\" has no ranks", c.name));
+    if (c.size != 0 &&
+        (c.size < static_cast<int>(ranks.size()) || p.world <= static_cast<int>(p.ranks.size())))
+      wrong.add(fmt::format("communicator \"{}\" cannot have {} members, {} of them in the program", c.name,
+                            c.size, ranks.size()));
     for (std::size_t i = 0; i < ranks.size(); ++i) {
       if (ranks[i] < 0 || ranks[i] >= static_cast<int>(p.ranks.size()))
         wrong.add(fmt::format("communicator \"{}\" names rank {}, the program has ranks 0..{}", c.name,
@@ -60,10 +67,31 @@ void check_access(const site& at, const access& a, const char* verb) {
   if (a.value < 0) at.refuse("{} bytes {}..{} without naming a value", verb, a.begin, a.end);
 }
 
+/// What an op writes may lie over what it reads only where the op allows it, and then exactly.
+void check_replaced(const site& at, const access& w) {
+  const auto& reads = at.it().reads;
+  const auto same_bytes = [&](const access& r) { return r.begin == w.begin && r.end == w.end; };
+  if (w.replaces >= 0 && (w.replaces >= static_cast<int>(reads.size()) || !same_bytes(reads[w.replaces])))
+    return at.refuse("writes bytes {}..{} over its read {}, which is not of these bytes", w.begin, w.end,
+                     w.replaces);
+  for (const access& r : reads) {
+    if (r.begin >= w.end || w.begin >= r.end) continue;
+    const bool allowed = w.replaces >= 0 && same_bytes(r) && r.value == reads[w.replaces].value;
+    if (!allowed)
+      return at.refuse("writes bytes {}..{} while it reads {}..{}, which it may not write over", w.begin,
+                       w.end, r.begin, r.end);
+  }
+}
+
 void check_accesses_of(const site& at) {
   const op& o = at.it();
   for (const auto& a : o.reads) check_access(at, a, "reads");
   for (const auto& a : o.writes) check_access(at, a, "writes");
+}
+
+/// Bytes that two writes of an op have in common hold one value.
+void check_writes(const site& at) {
+  const op& o = at.it();
   if (o.writes.size() < 2) return;
   auto writes = o.writes;
   std::sort(writes.begin(), writes.end(), [](auto& a, auto& b) { return a.begin < b.begin; });
@@ -82,6 +110,25 @@ std::size_t size_of(const std::vector<access>& accesses) {
   return sum;
 }
 
+/// A collective moves what its bytes and its kind say.
+void check_sizes(const site& at) {
+  const op& o = at.it();
+  const std::size_t in = size_of(o.reads), out = size_of(o.writes);
+  const std::size_t members = static_cast<std::size_t>(at.p.communicators[o.communicator].members());
+  const bool gathers = o.does == collective_kind::all_gather,
+             scatters = o.does == collective_kind::reduce_scatter;
+  const auto like = [](const access& r, const access& w) {
+    return r.end - r.begin == w.end - w.begin && r.type == w.type;
+  };
+  const bool pairwise = std::equal(o.reads.begin(), o.reads.end(), o.writes.begin(), o.writes.end(), like);
+  const bool fits = gathers    ? in == o.bytes && out == members * in
+                    : scatters ? out == o.bytes && in == members * out
+                               : in == o.bytes && pairwise;
+  if (!fits)
+    at.refuse("reads {} bytes and writes {}; {} of {} bytes over {} ranks does not", in, out,
+              collective_kind_names[static_cast<int>(o.does)], o.bytes, members);
+}
+
 void check_communication(const site& at) {
   const op& o = at.it();
   if (o.kind != op_kind::send && o.kind != op_kind::receive && o.kind != op_kind::collective) return;
@@ -91,10 +138,16 @@ void check_communication(const site& at) {
   const auto& c = at.p.communicators[o.communicator];
   const auto member = [&](int r) { return std::find(c.ranks.begin(), c.ranks.end(), r) != c.ranks.end(); };
   if (!member(at.rank)) at.refuse("uses communicator \"{}\", which rank {} is not in", c.name, at.rank);
-  if (o.kind == op_kind::collective) return;
-  const bool sends = o.kind == op_kind::send;
-  if (o.peer == at.rank || !member(o.peer))
+  if (o.kind != op_kind::collective && (o.peer == at.rank || !member(o.peer)))
     at.refuse("has peer {}, it must be another rank of communicator \"{}\"", o.peer, c.name);
+}
+
+/// A message moves its bytes.
+void check_move(const site& at) {
+  const op& o = at.it();
+  if (o.kind == op_kind::collective) return check_sizes(at);
+  if (o.kind != op_kind::send && o.kind != op_kind::receive) return;
+  const bool sends = o.kind == op_kind::send;
   const auto moved = size_of(sends ? o.reads : o.writes);
   if (moved != o.bytes)
     at.refuse("{} {} bytes of the arena for a message of {}", sends ? "reads" : "writes", moved, o.bytes);
@@ -102,6 +155,23 @@ void check_communication(const site& at) {
     at.refuse("{} bytes; a {}", sends ? "writes" : "reads",
               sends ? "send only reads" : "receive only writes");
 }
+
+/// A value has one type, wherever it is written or read.
+class type_table {
+ public:
+  void check(const site& at) {
+    for (const auto* accesses : {&at.it().reads, &at.it().writes})
+      for (const access& a : *accesses) {
+        const auto type = type_of_.try_emplace(a.value, a.type).first->second;
+        if (type != a.type)
+          at.refuse("takes bytes {}..{} for {}, they hold {}", a.begin, a.end,
+                    element_type_names[static_cast<int>(a.type)], element_type_names[static_cast<int>(type)]);
+      }
+  }
+
+ private:
+  std::unordered_map<int, element_type> type_of_;
+};
 
 }  // namespace
 
@@ -119,6 +189,21 @@ void check_structure(const program& p, findings& wrong) {
       check_communication(at);
     }
   }
+}
+
+void check_contents(const program& p, findings& wrong) {
+  type_table types;
+  for (int r = 0; r < static_cast<int>(p.ranks.size()); ++r)
+    for (int i = 0; i < static_cast<int>(p.ranks[r].ops.size()); ++i) {
+      if (wrong.full()) return;
+      const site at{p, r, i, wrong};
+      for (const auto& a : at.it().writes) check_replaced(at, a);
+      for (const auto& a : at.it().reads)
+        if (a.replaces >= 0) at.refuse("says of a read what it replaces");
+      check_writes(at);
+      check_move(at);
+      types.check(at);
+    }
 }
 
 }  // namespace rankc::codegen::proof

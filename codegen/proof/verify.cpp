@@ -7,9 +7,11 @@ namespace rankc::codegen {
 
 std::string verify(const std::string& json_text) {
   try {
-    const auto document = verifying::read(json_text);
-    const auto schedule = verifying::check_schedule(document);
-    verifying::check_memory(document, schedule);
+    for (const auto& document : verifying::read(json_text)) {
+      const auto schedule = verifying::check_schedule(document);
+      verifying::check_memory(document, schedule);
+      verifying::check_totals(document, schedule);
+    }
     return {};
   } catch (const verifying::refusal& sentence) {
     return sentence.what();

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Contents of memory. One walk along the certificate's order keeps, for each stretch of bytes, the writes and
 // the reads that nothing later covers, and compares them with the set of ops that have surely ended, a bit
-// each.
+// each. What the ops of a rank order among themselves is enough as a rule, and then holds for all ranks that
+// run them; a rank for which it is not is walked once more, with what other ranks order too.
 #include "verify_schedule.hpp"
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <map>
 #include <numeric>
 
@@ -15,115 +15,176 @@ namespace rankc::codegen::verifying {
 
 namespace {
 
-class memory_checker {
- public:
-  memory_checker(const document& d, const schedule& s) : d_(d), schedule_(s) {}
+using bits = std::vector<std::uint64_t>;  // one per op of the rank looked at
+bool has(const bits& set, int i) { return set[i / 64] >> (i % 64) & 1; }
+void add(bits& set, int i) { set[i / 64] |= std::uint64_t{1} << (i % 64); }
+void unite(bits& set, const bits& other) {
+  for (std::size_t i = 0; i < set.size(); ++i) set[i] |= other[i];
+}
 
-  void check(int r) const {
-    const auto started = history(r);
-    std::vector<int> order(started.size());
-    std::iota(order.begin(), order.end(), 0);
-    std::sort(order.begin(), order.end(), [&](int a, int b) {
-      return at({r, a}).position < at({r, b}).position;
+/// The bytes of one rank while its ops go by in the certificate's order, each with the set of those that have
+/// surely ended when it starts.
+class memory {
+ public:
+  memory(const document& d, int rank)
+      : d_(d), rank_(rank), uses_(routine_of(d, rank).instructions.size(), -1) {
+    const auto& instructions = routine_of(d, rank).instructions;
+    std::map<int, int> last_use;
+    for (int i = 0; i < static_cast<int>(instructions.size()); ++i) {
+      const instruction& s = instructions[i];
+      for (const auto* ranges : {&s.reads, &s.writes})
+        for (const auto& x : *ranges) borders_.insert(borders_.end(), {x.begin, x.end});
+      if (!s.communicates) continue;
+      const auto [use, first] = last_use.try_emplace(s.communicator, i);
+      if (!first) uses_[i] = std::exchange(use->second, i);
+    }
+    std::sort(borders_.begin(), borders_.end());
+    borders_.erase(std::unique(borders_.begin(), borders_.end()), borders_.end());
+    stretches_.resize(borders_.size());
+  }
+
+  void walk(int index, const bits& ended) {
+    const instruction& s = at(index);
+    if (const int before = uses_[index]; before >= 0 && !has(ended, before))
+      refuse(index, "and \"{}\" share a communicator and are not ordered", at(before).name);
+    visit(s.reads, [&](stretch& here, std::uint64_t byte, int value) {
+      if (here.writes.empty()) refuse(index, "reads byte {}, which nothing has written", byte);
+      for (const auto& [writer, what] : here.writes)
+        if (!has(ended, writer) || what != value)
+          refuse(index, "reads byte {} and may find it as \"{}\" leaves it", byte, at(writer).name);
     });
-    memory bytes{{0, {}}};
-    for (int i : order) walk({r, i}, started[i], bytes);
-    check_communicators(r, started);
+    visit(s.writes, [&](stretch& here, std::uint64_t byte, int) {
+      for (int reader : here.reads)
+        if (!has(ended, reader))
+          refuse(index, "writes byte {} while \"{}\" may read it", byte, at(reader).name);
+    });
+    visit(s.reads, [&](stretch& here, std::uint64_t, int) {
+      std::erase_if(here.reads, [&](int reader) { return reader == index || has(ended, reader); });
+      here.reads.push_back(index);
+    });
+    visit(s.writes, [&](stretch& here, std::uint64_t byte, int value) {
+      std::erase_if(here.writes, [&](const auto& w) { return has(ended, w.first); });
+      for (const auto& [writer, what] : here.writes)
+        if (writer == index && what != value) refuse(index, "writes two values to byte {}", byte);
+      here.writes.emplace_back(index, value);
+    });
   }
 
  private:
-  const step& at(id i) const { return verifying::at(d_, i); }
-  template <class... T>
-  [[noreturn]] void refuse(id i, fmt::format_string<T...> text, T&&... facts) const {
-    verifying::refuse(d_, i, text, std::forward<T>(facts)...);
-  }
-
-  using bits = std::vector<std::uint64_t>;  // one per op of the rank looked at
-  static bool has(const bits& set, int i) { return set[i / 64] >> (i % 64) & 1; }
-  static void unite(bits& set, const bits& other) {
-    for (std::size_t i = 0; i < set.size(); ++i) set[i] |= other[i];
-  }
-
-  /// For each op of rank `r` the ops of the rank that have surely ended when it starts.
-  std::vector<bits> history(int r) const {
-    const bits none((d_.workers[r].steps.size() + 63) / 64);
-    std::vector<std::vector<bits>> ended;  // the same when it ends, for the ops of all ranks
-    for (const auto& w : d_.workers) ended.emplace_back(w.steps.size());
-    std::vector<bits> started(d_.workers[r].steps.size());
-    for (const id& first : schedule_.order) {
-      auto members = schedule_.partners[first.rank][first.index];
-      if (members.empty()) members = {first};
-      bits all = none;
-      for (const id& m : members) {
-        bits& mine = ended[m.rank][m.index] = none;
-        for (const id& c : schedule_.causes[m.rank][m.index]) unite(mine, ended[c.rank][c.index]);
-        if (m.rank == r) started[m.index] = mine;
-        unite(all, mine);
-      }
-      for (const id& m : members) {
-        bits& mine = ended[m.rank][m.index];
-        if (at(m).kind != "send") mine = all;  // a send may be buffered: its end tells nothing of its receive
-        if (m.rank == r) mine[m.index / 64] |= std::uint64_t{1} << (m.index % 64);
-      }
-    }
-    return started;
-  }
-
-  void check_communicators(int r, const std::vector<bits>& started) const {
-    std::map<int, int> last_use;
-    for (int i = 0; i < static_cast<int>(started.size()); ++i) {
-      if (!at({r, i}).communicates) continue;
-      const auto [use, first] = last_use.try_emplace(at({r, i}).communicator, i);
-      if (!first && !has(started[i], use->second))
-        refuse({r, i}, "and \"{}\" share a communicator and are not ordered", at({r, use->second}).name);
-      use->second = i;
-    }
-  }
-
-  struct stretch {
+  struct stretch {  // up to the next border
     std::vector<std::pair<int, int>>
         writes;              // op and value; none of them has surely ended before another starts
     std::vector<int> reads;  // likewise
   };
-  using memory = std::map<std::uint64_t, stretch>;  // by first byte, up to the next
 
-  static memory::iterator cut(memory& m, std::uint64_t byte) {
-    const auto found = m.lower_bound(byte);
-    if (found != m.end() && found->first == byte) return found;
-    return m.emplace_hint(found, byte, std::prev(found)->second);
+  const instruction& at(int index) const { return verifying::at(d_, {rank_, index}); }
+  template <class... T>
+  [[noreturn]] void refuse(int index, fmt::format_string<T...> text, T&&... facts) const {
+    verifying::refuse(d_, {rank_, index}, text, std::forward<T>(facts)...);
   }
   template <class Visit>
-  static void visit(memory& m, const std::vector<range>& ranges, Visit each) {
+  void visit(const std::vector<range>& ranges, Visit each) {
     for (const auto& x : ranges) {
-      auto here = cut(m, x.begin);
-      for (const auto end = cut(m, x.end); here != end; ++here) each(here->second, here->first, x.value);
+      auto here = static_cast<std::size_t>(std::lower_bound(borders_.begin(), borders_.end(), x.begin) -
+                                           borders_.begin());
+      for (; borders_[here] != x.end; ++here) each(stretches_[here], borders_[here], x.value);
     }
   }
 
-  void walk(id me, const bits& ended, memory& bytes) const {
-    const step& s = at(me);
-    visit(bytes, s.reads, [&](stretch& here, std::uint64_t byte, int value) {
-      if (here.writes.empty()) refuse(me, "reads byte {}, which nothing has written", byte);
-      for (const auto& [writer, what] : here.writes)
-        if (!has(ended, writer) || what != value)
-          refuse(me, "reads byte {} and may find it as \"{}\" leaves it", byte, at({me.rank, writer}).name);
-    });
-    visit(bytes, s.writes, [&](stretch& here, std::uint64_t byte, int) {
-      for (int reader : here.reads)
-        if (!has(ended, reader))
-          refuse(me, "writes byte {} while \"{}\" may read it", byte, at({me.rank, reader}).name);
-    });
-    visit(bytes, s.reads, [&](stretch& here, std::uint64_t, int) {
-      std::erase_if(here.reads, [&](int reader) { return reader == me.index || has(ended, reader); });
-      here.reads.push_back(me.index);
-    });
-    visit(bytes, s.writes, [&](stretch& here, std::uint64_t byte, int value) {
-      std::erase_if(here.writes, [&](const auto& w) { return has(ended, w.first); });
-      for (const auto& [writer, what] : here.writes)
-        if (writer == me.index && what != value) refuse(me, "writes two values to byte {}", byte);
-      here.writes.emplace_back(me.index, value);
-    });
+  const document& d_;
+  const int rank_;
+  std::vector<int> uses_;  // of each op: the one before it on its communicator; -1: none
+  std::vector<std::uint64_t> borders_;
+  std::vector<stretch> stretches_;
+};
+
+/// Ops by their place in the certificate's order.
+template <class Op, class Position>
+void sort_by(std::vector<Op>& ops, Position position) {
+  std::stable_sort(ops.begin(), ops.end(),
+                   [&](const Op& a, const Op& b) { return position(a) < position(b); });
+}
+
+/// Of each op of a routine the set that holds when it ends, until the last op that follows it directly has it.
+class kept_sets {
+ public:
+  explicit kept_sets(const std::vector<std::vector<int>>& causes)
+      : causes_(causes), sets_(causes.size()), uses_(causes.size()) {
+    for (const auto& list : causes)
+      for (int c : list) ++uses_[c];
   }
+  /// What has ended when an op starts; asked once.
+  bits at_start(int op, bits none) {
+    for (int c : causes_[op]) {
+      unite(none, sets_[c]);
+      if (--uses_[c] == 0) sets_[c] = {};
+    }
+    return none;
+  }
+  void keep(int op, bits set) {
+    if (uses_[op] > 0) sets_[op] = std::move(set);
+  }
+
+ private:
+  const std::vector<std::vector<int>>& causes_;
+  std::vector<bits> sets_;
+  std::vector<int> uses_;
+};
+
+class histories {
+ public:
+  histories(const document& d, const schedule& s) : d_(d), schedule_(s) {}
+
+  /// Walk through the ops of a rank with what they order among themselves.
+  void walk_alone(int rank) const {
+    const auto& instructions = routine_of(d_, rank).instructions;
+    std::vector<int> order(instructions.size());
+    std::iota(order.begin(), order.end(), 0);
+    sort_by(order, [&](int i) { return instructions[i].position; });
+    kept_sets ended(causes_of(rank));
+    memory bytes(d_, rank);
+    for (int i : order) {
+      bits set = ended.at_start(i, none(rank));
+      bytes.walk(i, set);
+      add(set, i);
+      ended.keep(i, std::move(set));
+    }
+  }
+
+  /// The same with what all ranks order.
+  void walk_among_all(int rank) const {
+    std::vector<id> order;  // one op of each joint event
+    std::vector<kept_sets> ended;
+    for (int r = 0; r < static_cast<int>(d_.workers.size()); ++r) {
+      ended.emplace_back(causes_of(r));
+      for (int i = 0; i < static_cast<int>(causes_of(r).size()); ++i)
+        if (const id me{r, i}; schedule_.together(me)[0] == me) order.push_back(me);
+    }
+    sort_by(order, [&](const id& i) { return at(d_, i).position; });
+    memory bytes(d_, rank);
+    for (const id& event : order) {
+      const auto members = schedule_.together(event);
+      std::vector<bits> sets;
+      bits all = none(rank);
+      for (const id& m : members) {
+        sets.push_back(ended[m.rank].at_start(m.index, none(rank)));
+        if (m.rank == rank) bytes.walk(m.index, sets.back());
+        unite(all, sets.back());
+      }
+      for (std::size_t n = 0; n < members.size(); ++n) {
+        const id m = members[n];
+        if (at(d_, m).kind != "send") sets[n] = all;  // a buffered send's end tells nothing of its receive
+        if (m.rank == rank) add(sets[n], m.index);
+        ended[m.rank].keep(m.index, std::move(sets[n]));
+      }
+    }
+  }
+
+ private:
+  const std::vector<std::vector<int>>& causes_of(int rank) const {
+    return schedule_.causes[d_.workers[rank].routine];
+  }
+  bits none(int rank) const { return bits((routine_of(d_, rank).instructions.size() + 63) / 64); }
 
   const document& d_;
   const schedule& schedule_;
@@ -132,7 +193,21 @@ class memory_checker {
 }  // namespace
 
 void check_memory(const document& d, const schedule& s) {
-  for (int r = 0; r < static_cast<int>(d.workers.size()); ++r) memory_checker(d, s).check(r);
+  const histories history(d, s);
+  enum class state { unknown, holds_alone, needs_others };
+  std::vector<state> of_routine(d.routines.size(), state::unknown);
+  for (int r = 0; r < static_cast<int>(d.workers.size()); ++r) {
+    state& known = of_routine[d.workers[r].routine];
+    if (known == state::unknown) {
+      try {
+        history.walk_alone(r);
+        known = state::holds_alone;
+      } catch (const refusal&) {
+        known = state::needs_others;
+      }
+    }
+    if (known == state::needs_others) history.walk_among_all(r);
+  }
 }
 
 }  // namespace rankc::codegen::verifying

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <initializer_list>
 #include <limits>
+#include <tuple>
+#include <utility>
 
 namespace rankc::codegen::verifying {
 
@@ -60,15 +62,50 @@ std::vector<int> to_ints(const json& j, const std::string& where) {
   return to_list(j, where, [&](const json& item) { return to_int(item, where); });
 }
 
-std::vector<range> to_ranges(const json& j, const std::string& where) {
+/// One of a few words.
+std::string to_word(const json& j, std::initializer_list<const char*> words, const std::string& where) {
+  auto word = to_text(j, where);
+  if (std::find(words.begin(), words.end(), word) == words.end())
+    refuse(where, fmt::format("cannot be \"{}\"", word));
+  return word;
+}
+
+std::vector<range> to_ranges(const json& j, bool writes, const std::string& where) {
   return to_list(j, where, [&](const json& item) {
-    if (!item.is_array() || item.size() != 3) refuse(where, "must hold triples [begin, end, value]");
-    return range{to_size(item[0], where), to_size(item[1], where), to_int(item[2], where)};
+    if (!item.is_array() || item.size() != (writes ? 5 : 4))
+      refuse(where, writes ? "must hold [begin, end, value, type, replaces]"
+                           : "must hold [begin, end, value, type]");
+    return range{to_size(item[0], where), to_size(item[1], where), to_int(item[2], where),
+                 to_word(item[3], {"bytes", "i32", "bf16", "f32", "f64"}, where),
+                 writes ? to_int(item[4], where) : -1};
   });
 }
 
-step to_step(const json& j) {
-  step s;
+std::pair<std::uint64_t, std::uint64_t> to_stretch(const json& j, const std::string& where) {
+  if (!j.is_array() || j.size() != 2) refuse(where, "must be [begin, end]");
+  return {to_size(j[0], where), to_size(j[1], where)};
+}
+
+total to_total(const json& j) {
+  expect_fields(j, {"kind", "name", "at", "over", "terms", "updates", "counted"}, "a sum");
+  total t;
+  t.name = to_text(j["name"], "name");
+  const auto where = fmt::format("sum \"{}\"", t.name);
+  t.kind = to_word(j["kind"], {"gradient", "loss", "norm"}, where);
+  std::tie(t.begin, t.end) = to_stretch(j["at"], where);
+  t.over = to_list(j["over"], where, [&](const json& o) {
+    if (!o.is_array() || o.size() != 2) refuse(where, "must be over pairs [communicator, letter]");
+    return std::pair(to_int(o[0], where), to_word(o[1], {"P", "R", "S"}, where)[0]);
+  });
+  t.terms = to_int(j["terms"], where);
+  t.updates = to_list(j["updates"], where, [&](const json& u) { return to_stretch(u, where); });
+  if (!j["counted"].is_boolean()) refuse(where, "is counted or not: true or false");
+  t.counted = j["counted"].get<bool>();
+  return t;
+}
+
+instruction to_instruction(const json& j) {
+  instruction s;
   if (!j.is_object() || !j.contains("kind") || !j.contains("name"))
     refuse("an op", "must have kind and name");
   s.kind = to_text(j["kind"], "kind");
@@ -83,8 +120,8 @@ step to_step(const json& j) {
                   where);
   else if (s.communicates)
     expect_fields(j,
-                  {"kind", "name", "action", "stream", "waits", "reads", "writes", "communicator", "bytes",
-                   "message", "position"},
+                  {"kind", "name", "action", "stream", "waits", "reads", "writes", "communicator", "does",
+                   "bytes", "message", "position"},
                   where);
   else if (s.kind == "begin" || s.kind == "compute" || s.kind == "end")
     expect_fields(j, {"kind", "name", "action", "stream", "waits", "reads", "writes", "position"}, where);
@@ -94,44 +131,160 @@ step to_step(const json& j) {
   s.stream = to_int(j["stream"], where + ": stream");
   s.position = to_int(j["position"], where + ": position");
   s.waits = to_ints(j["waits"], where + ": waits");
-  s.reads = to_ranges(j["reads"], where + ": reads");
-  s.writes = to_ranges(j["writes"], where + ": writes");
+  s.reads = to_ranges(j["reads"], false, where + ": reads");
+  s.writes = to_ranges(j["writes"], true, where + ": writes");
   if (!s.communicates) return s;
   s.communicator = to_int(j["communicator"], where + ": communicator");
   s.message = to_int(j["message"], where + ": message");
   s.bytes = to_size(j["bytes"], where + ": bytes");
   if (s.point_to_point) s.peer = to_int(j["peer"], where + ": peer");
+  else
+    s.does = to_word(j["does"], {"all_reduce", "all_reduce_max", "all_gather", "reduce_scatter"},
+                     where + ": does");
   return s;
 }
 
+/// The values of a rank, from the runs in which they are numbered.
+std::vector<int> to_values(const json& j, std::size_t most) {
+  std::vector<int> values;
+  for (const auto& run : to_list(j, "values", [](const json& r) { return to_ints(r, "values"); })) {
+    if (run.size() != 2 || run[1] < 1 || static_cast<std::size_t>(run[1]) > most - values.size() ||
+        run[0] > std::numeric_limits<int>::max() - run[1])
+      refuse("values", "must be pairs [first, count], no more together than the rank's ops name");
+    for (int i = 0; i < run[1]; ++i) values.push_back(run[0] + i);
+  }
+  return values;
+}
+
+/// How many values a routine names: all below this.
+std::size_t count_values(const routine& r) {
+  int most = -1;
+  for (const auto& i : r.instructions)
+    for (const auto* ranges : {&i.reads, &i.writes})
+      for (const auto& x : *ranges) most = std::max(most, x.value);
+  return static_cast<std::size_t>(most) + 1;
+}
+
+/// Builds the document while the text is parsed: an op is taken as soon as it is read, so that the ops are
+/// never all there as JSON.
+class reader {
+  /// What a certificate must say that it does not show.
+  static constexpr const char* trusted =
+      "that each op reads and writes what it says, and may write over the reads that it says; that the sums "
+      "are those of the "
+      "plan: of each parameter's gradient, of the loss and of the norm the place, the number of "
+      "contributions, and the letter over "
+      "each communicator, P where the members' contributions are to be summed, R where they are the same, S "
+      "where they are shards";
+
+ public:
+  std::vector<document> run(const std::string& text) {
+    const json j = json::parse(
+        text,
+        [this](int depth, json::parse_event_t event, json& parsed) { return keep(depth, event, parsed); },
+        false);
+    if (j.is_discarded()) refuse("the text", "is not JSON");
+    if (j.is_object() && j.contains("format") && j["format"] == "rankc certificate 1")
+      refuse("format",
+             "is \"rankc certificate 1\", which says nothing of gradients; this rankc reads \"rankc "
+             "certificate 2\"");
+    expect_fields(j, {"format", "plan", "plan_hash", "trusted", "world", "represented", "steps"},
+                  "the document");
+    if (j["format"] != "rankc certificate 2") refuse("format", "must be \"rankc certificate 2\"");
+    to_text(j["plan"], "plan");
+    if (to_text(j["trusted"], "trusted") != trusted)
+      refuse("trusted", "must say what no checker can know from the file, in full");
+    const auto hash = to_text(j["plan_hash"], "plan_hash");
+    if (hash.size() != 16 || hash.find_first_not_of("0123456789abcdef") != std::string::npos)
+      refuse("plan_hash", "must be 16 hexadecimal digits");
+    world_ = to_int(j["world"], "world");
+    auto steps = to_list(j["steps"], "steps", [&](const json& s) { return to_step(s); });
+    if (steps.empty()) refuse("steps", "must name a program");
+    if (taken_ != bodies_.size()) refuse("programs", "are named twice");
+    for (const auto& s : steps) check_world(s, j["represented"]);
+    return steps;
+  }
+
+ private:
+  /// Whether a part of the text stays for later. `path_` holds the keys down to it.
+  bool keep(int depth, json::parse_event_t event, json& parsed) {
+    if (event == json::parse_event_t::key) {
+      path_.resize(static_cast<std::size_t>(depth) / 2);
+      path_.push_back(parsed.get<std::string>());
+      if (depth == 5 && is_at({"steps", "programs", "ops"}) && !instructions_.empty())
+        refuse("a program", "has ops twice");
+    }
+    if (event != json::parse_event_t::object_end) return true;
+    path_.resize(static_cast<std::size_t>(depth) / 2);
+    if (depth == 4 && is_at({"steps", "programs"})) bodies_.push_back(std::exchange(instructions_, {}));
+    if (depth != 6 || !is_at({"steps", "programs", "ops"})) return true;
+    instructions_.push_back(to_instruction(parsed));
+    return false;
+  }
+  bool is_at(std::initializer_list<const char*> keys) const {
+    return std::equal(path_.begin(), path_.end(), keys.begin(), keys.end());
+  }
+
+  routine to_routine(const json& j) {
+    expect_fields(j, {"arena_bytes", "ops", "sums"}, "a program");
+    if (!j["ops"].is_array() || !j["ops"].empty() || taken_ == bodies_.size())
+      refuse("ops", "must be a list of ops");
+    return {to_size(j["arena_bytes"], "arena_bytes"), std::move(bodies_[taken_++]),
+            to_list(j["sums"], "sums", to_total)};
+  }
+
+  document to_step(const json& j) {
+    expect_fields(j, {"step", "streams", "communicators", "programs", "ranks"}, "a step");
+    document d;
+    d.world = world_;
+    d.step = to_text(j["step"], "step");
+    d.streams = to_int(j["streams"], "streams");
+    d.groups = to_list(j["communicators"], "communicators", [](const json& c) {
+      expect_fields(c, {"name", "ranks", "size"}, "a communicator");
+      return group{to_text(c["name"], "name"), to_ints(c["ranks"], "ranks"), to_int(c["size"], "size")};
+    });
+    d.routines = to_list(j["programs"], "programs", [&](const json& r) { return to_routine(r); });
+    std::vector<std::size_t> values;
+    for (const auto& r : d.routines) values.push_back(count_values(r));
+    d.workers = to_list(j["ranks"], "ranks", [&](const json& w) {
+      expect_fields(w, {"rank", "program", "communicators", "values"}, "a rank");
+      worker made{to_int(w["rank"], "rank"),
+                  to_int(w["program"], "program"),
+                  to_ints(w["communicators"], "communicators"),
+                  {}};
+      if (made.routine < 0 || made.routine >= static_cast<int>(values.size()))
+        refuse("program", fmt::format("is {} of {}", made.routine, values.size()));
+      const std::size_t named = values[made.routine];
+      made.values = to_values(w["values"], named);
+      if (made.values.size() != named)
+        refuse("values", fmt::format("are {} for ops that name {}", made.values.size(), named));
+      return made;
+    });
+    return d;
+  }
+
+  static void check_world(const document& d, const json& represented) {
+    const int ranks = static_cast<int>(d.workers.size()), world = d.world;
+    if (world < ranks || represented.is_null() != (world == ranks))
+      refuse(
+          "world",
+          fmt::format("is {} for {} ranks; where these are fewer, \"represented\" says whom they stand for",
+                      world, ranks));
+    for (int r = 0; r < ranks; ++r)
+      if (const int number = d.workers[r].number;
+          number >= world || number < (r > 0 ? d.workers[r - 1].number + 1 : 0))
+        refuse("rank", fmt::format("is {}; ranks ascend from 0 to {}", number, world - 1));
+  }
+
+  int world_ = 0;
+  std::vector<std::string> path_;
+  std::vector<instruction> instructions_;         // of the program that is being read
+  std::vector<std::vector<instruction>> bodies_;  // of the programs that have been
+  std::size_t taken_ = 0;
+};
+
 }  // namespace
 
-document read(const std::string& json_text) {
-  const json j = json::parse(json_text, nullptr, false);
-  if (j.is_discarded()) refuse("the text", "is not JSON");
-  expect_fields(j, {"format", "plan", "plan_hash", "streams", "communicators", "world", "represented", "ranks"}, "the document");
-  if (j["format"] != "rankc certificate 1") refuse("format", "must be \"rankc certificate 1\"");
-  to_text(j["plan"], "plan");
-  const auto hash = to_text(j["plan_hash"], "plan_hash");
-  if (hash.size() != 16 || hash.find_first_not_of("0123456789abcdef") != std::string::npos)
-    refuse("plan_hash", "must be 16 hexadecimal digits");
-  document d;
-  d.streams = to_int(j["streams"], "streams");
-  d.groups = to_list(j["communicators"], "communicators", [](const json& c) {
-    expect_fields(c, {"name", "ranks"}, "a communicator");
-    return group{to_text(c["name"], "name"), to_ints(c["ranks"], "ranks")};
-  });
-  d.workers = to_list(j["ranks"], "ranks", [](const json& w) {
-    expect_fields(w, {"rank", "arena_bytes", "ops"}, "a rank");
-    return worker{to_size(w["arena_bytes"], "arena_bytes"), to_list(w["ops"], "ops", to_step), to_int(w["rank"], "rank")};
-  });
-  const int world = to_int(j["world"], "world"), ranks = static_cast<int>(d.workers.size());
-  if (world < ranks || j["represented"].is_null() != (world == ranks))
-    refuse("world", fmt::format("is {} for {} ranks; where these are fewer, \"represented\" says whom they stand for", world, ranks));
-  for (int r = 0; r < ranks; ++r)
-    if (const int number = d.workers[r].number; number >= world || number < (r > 0 ? d.workers[r - 1].number + 1 : 0))
-      refuse("rank", fmt::format("is {}; ranks ascend from 0 to {}", number, world - 1));
-  return d;
-}
+std::vector<document> read(const std::string& json_text) { return reader().run(json_text); }
 
 }  // namespace rankc::codegen::verifying

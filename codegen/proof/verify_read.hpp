@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace rankc::codegen::verifying {
@@ -16,37 +17,65 @@ struct refusal : std::runtime_error {
 
 struct range {
   std::uint64_t begin, end;
-  int value;
+  int value;  // in the numbers of the routine
+  std::string type;
+  int replaces = -1;  // of a write: the read that it is made over
 };
 
-struct step {
+struct instruction {
   std::string kind, name;
   int stream, position;
   std::vector<int> waits;
   std::vector<range> reads, writes;
   bool communicates = false, point_to_point = false;
-  int communicator = -1, peer = -1, message = -1;
+  int communicator = -1;  // in the numbers of the routine
+  int peer = -1;          // among the ranks of the communicator
+  int message = -1;
   std::uint64_t bytes = 0;
+  std::string does;  // a collective
 };
 
-struct worker {
+/// Something that is summed up, and what is said of it.
+struct total {
+  std::string kind, name;
+  std::uint64_t begin, end;
+  std::vector<std::pair<int, char>> over;  // communicator in the numbers of the routine; P, R or S
+  int terms;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> updates;
+  bool counted;
+};
+
+/// What one rank or several run.
+struct routine {
   std::uint64_t arena_bytes;
-  std::vector<step> steps;
+  std::vector<instruction> instructions;
+  std::vector<total> totals;
+};
+
+/// A rank: what it runs, and what the numbers in there mean to it.
+struct worker {
   int number;  // among the ranks of the world
+  int routine;
+  std::vector<int> groups, values;
 };
 
 struct group {
   std::string name;
   std::vector<int> ranks;
+  int size;  // in the world
 };
 
+/// One of the plan's programs.
 struct document {
+  std::string step;
   int streams;
   std::vector<group> groups;
+  std::vector<routine> routines;
   std::vector<worker> workers;
+  int world;
 };
 
 /// Errors: throws refusal.
-document read(const std::string& json_text);
+std::vector<document> read(const std::string& json_text);
 
 }  // namespace rankc::codegen::verifying

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Structure, meetings and order. Given the certificate's order, that nothing hangs is one comparison per
-// edge.
+// edge. What concerns the ops alone is checked once for all ranks that run them.
 #include "verify_schedule.hpp"
 
 #include <algorithm>
@@ -16,22 +16,26 @@ namespace {
 
 class schedule_checker {
  public:
-  explicit schedule_checker(const document& d) : d_(d) {}
+  explicit schedule_checker(const document& d) : d_(d), result_(d) {}
 
   schedule check() {
     check_groups();
-    for (int r = 0; r < ranks(); ++r) check_shape(r);
+    std::vector<bool> seen(d_.routines.size());
+    for (int r = 0; r < ranks(); ++r) {
+      if (!seen[d_.workers[r].routine]) check_shape(r);
+      seen[d_.workers[r].routine] = true;
+      check_messages(r);
+    }
+    if (std::find(seen.begin(), seen.end(), false) != seen.end()) throw refusal("a program is of no rank");
     meet();
-    result_.causes.resize(ranks());
+    for (const auto& r : d_.routines) result_.causes.push_back(causes_of(r));
     for (int r = 0; r < ranks(); ++r) check_order(r);
-    std::stable_sort(result_.order.begin(), result_.order.end(),
-                     [&](id a, id b) { return at(a).position < at(b).position; });
     return std::move(result_);
   }
 
  private:
   int ranks() const { return static_cast<int>(d_.workers.size()); }
-  const step& at(id i) const { return verifying::at(d_, i); }
+  const instruction& at(id i) const { return verifying::at(d_, i); }
   template <class... T>
   [[noreturn]] void refuse(id i, fmt::format_string<T...> text, T&&... facts) const {
     verifying::refuse(d_, i, text, std::forward<T>(facts)...);
@@ -44,21 +48,20 @@ class schedule_checker {
       if (distinct.empty() || distinct.size() != g.ranks.size() || *distinct.begin() < 0 ||
           *distinct.rbegin() >= ranks())
         throw refusal(fmt::format("communicator \"{}\" must list distinct ranks of the program", g.name));
+      if (const int listed = static_cast<int>(g.ranks.size());
+          g.size < listed || (d_.world == ranks() && g.size != listed))
+        throw refusal(fmt::format("communicator \"{}\" cannot have {} members", g.name, g.size));
     }
   }
 
-  bool in_group(int group, int rank) const {
-    const auto& members = d_.groups[group].ranks;
-    return std::count(members.begin(), members.end(), rank) == 1;
-  }
-
   void check_shape(int r) const {
-    const auto& w = d_.workers[r];
-    const int n = static_cast<int>(w.steps.size());
+    const auto& w = routine_of(d_, r);
+    const int n = static_cast<int>(w.instructions.size());
+    std::vector<const std::string*> types(d_.workers[r].values.size());
     if (n < 2) throw refusal(fmt::format("rank {} has no begin and end", r));
     for (int i = 0; i < n; ++i) {
       const id me{r, i};
-      const step& s = at(me);
+      const instruction& s = at(me);
       if ((s.kind == "begin") != (i == 0)) refuse(me, "breaks the rule that begin comes first, and once");
       if ((s.kind == "end") != (i == n - 1)) refuse(me, "breaks the rule that end comes last, and once");
       if (s.stream < 0 || s.stream >= d_.streams) refuse(me, "is on stream {} of {}", s.stream, d_.streams);
@@ -70,96 +73,172 @@ class schedule_checker {
           if (x.begin >= x.end || x.end > w.arena_bytes || x.value < 0)
             refuse(me, "uses bytes {}..{} (value {}) of an arena of {}", x.begin, x.end, x.value,
                    w.arena_bytes);
-      if (s.communicates) check_message(me);
+      for (const auto* ranges : {&s.reads, &s.writes})
+        for (const auto& x : *ranges)
+          if (const std::string*& type = types[x.value]; type && *type != x.type)
+            refuse(me, "uses bytes {}..{} as {}, they are {}", x.begin, x.end, x.type, *type);
+          else type = &x.type;
+      check_overwriting(me);
+      if (s.point_to_point) check_move(me);
     }
   }
 
-  void check_message(id me) const {
-    const step& s = at(me);
-    if (s.communicator < 0 || s.communicator >= static_cast<int>(d_.groups.size()))
-      refuse(me, "uses communicator {} of {}", s.communicator, d_.groups.size());
-    if (!in_group(s.communicator, me.rank)) refuse(me, "uses a communicator that its rank is not in");
-    if (!s.point_to_point) return;
-    if (s.peer == me.rank || !in_group(s.communicator, s.peer)) refuse(me, "cannot have peer {}", s.peer);
+  /// No write meets a read of the same op but the one that it is made over, byte for byte.
+  void check_overwriting(id me) const {
+    const instruction& s = at(me);
+    const int reads = static_cast<int>(s.reads.size());
+    for (const range& w : s.writes) {
+      if (w.replaces < -1 || w.replaces >= reads) refuse(me, "writes over read {} of {}", w.replaces, reads);
+      for (int i = 0; i < reads; ++i) {
+        const range& x = s.reads[i];
+        const bool exact =
+            w.replaces >= 0 && x.begin == w.begin && x.end == w.end && x.value == s.reads[w.replaces].value;
+        const bool apart = std::max(x.begin, w.begin) >= std::min(x.end, w.end);
+        if (i == w.replaces ? !exact : !apart && !exact)
+          refuse(me, "writes bytes {}..{} over what it reads", w.begin, w.end);
+      }
+    }
+  }
+
+  /// A collective's bytes are those of its reads and writes.
+  void check_collective(id me) const {
+    const instruction& s = at(me);
+    const std::uint64_t members =
+        static_cast<std::uint64_t>(d_.groups[d_.workers[me.rank].groups[s.communicator]].size);
+    const std::uint64_t in = bytes_of(s.reads), out = bytes_of(s.writes);
+    bool right = in == s.bytes && s.reads.size() == s.writes.size();
+    if (s.does == "all_gather") right = in == s.bytes && out == in * members;
+    else if (s.does == "reduce_scatter") right = out == s.bytes && in == out * members;
+    else
+      for (std::size_t i = 0; right && i < s.reads.size(); ++i)
+        right = s.reads[i].end - s.reads[i].begin == s.writes[i].end - s.writes[i].begin &&
+                s.reads[i].type == s.writes[i].type;
+    if (!right)
+      refuse(me, "is no {} of {} bytes over {} ranks: it reads {} and writes {}", s.does, s.bytes, members,
+             in, out);
+  }
+
+  static std::uint64_t bytes_of(const std::vector<range>& ranges) {
+    const auto add = [](std::uint64_t sum, const range& x) { return sum + (x.end - x.begin); };
+    return std::accumulate(ranges.begin(), ranges.end(), std::uint64_t{0}, add);
+  }
+
+  void check_move(id me) const {
+    const instruction& s = at(me);
     const bool sends = s.kind == "send";
     if (!(sends ? s.writes : s.reads).empty()) refuse(me, "must not {}", sends ? "write" : "read");
-    const auto& moved = sends ? s.reads : s.writes;
-    const auto add = [](std::uint64_t sum, const range& x) { return sum + (x.end - x.begin); };
-    if (std::accumulate(moved.begin(), moved.end(), std::uint64_t{0}, add) != s.bytes)
+    if (bytes_of(sends ? s.reads : s.writes) != s.bytes)
       refuse(me, "does not move the {} bytes it says", s.bytes);
   }
 
-  /// Number the uses of each communicator; those with the same key and number meet.
-  void meet() {
-    // communicator, sender, receiver (both -1: collective), count so far on this side
-    using place = std::tuple<int, int, int, int>;
-    std::map<place, std::vector<id>> meetings;
-    for (int r = 0; r < ranks(); ++r) {
-      std::map<std::tuple<int, int, int>, int> uses;
-      for (int i = 0; i < static_cast<int>(d_.workers[r].steps.size()); ++i) {
-        const step& s = at({r, i});
-        if (!s.communicates) continue;
-        const int from = !s.point_to_point ? -1 : s.kind == "send" ? r : s.peer;
-        const int to = !s.point_to_point ? -1 : s.kind == "send" ? s.peer : r;
-        const int n = uses[{s.communicator, from, to}]++;
-        meetings[{s.communicator, from, to, n}].push_back({r, i});
-      }
+  /// What the numbers of communicators, peers and values are to a rank.
+  void check_messages(int r) const {
+    const worker& w = d_.workers[r];
+    for (const int v : w.values)
+      if (v < 0) throw refusal(fmt::format("rank {} has values that are none", r));
+    const std::set<int> distinct(w.groups.begin(), w.groups.end());
+    if (distinct.size() != w.groups.size())
+      throw refusal(fmt::format("rank {} has two numbers for a communicator", r));
+    for (const int g : w.groups) {
+      if (g < 0 || g >= static_cast<int>(d_.groups.size()))
+        throw refusal(fmt::format("rank {} uses communicator {} of {}", r, g, d_.groups.size()));
+      const auto& ranks = d_.groups[g].ranks;
+      if (std::find(ranks.begin(), ranks.end(), r) == ranks.end())
+        throw refusal(
+            fmt::format("rank {} uses communicator \"{}\", which it is not in", r, d_.groups[g].name));
     }
-    result_.partners.resize(ranks());
-    for (int r = 0; r < ranks(); ++r) result_.partners[r].resize(d_.workers[r].steps.size());
-    for (const auto& [where, who] : meetings) {
-      const bool pair = std::get<1>(where) >= 0;
-      if (who.size() != (pair ? 2 : d_.groups[std::get<0>(where)].ranks.size()))
-        refuse(who[0], "meets {} of its partners", who.size() - 1);
+    for (int i = 0; i < static_cast<int>(routine_of(d_, r).instructions.size()); ++i) {
+      const instruction& s = at({r, i});
+      if (!s.communicates) continue;
+      if (s.communicator < 0 || s.communicator >= static_cast<int>(w.groups.size()))
+        refuse({r, i}, "uses communicator {} of the rank's {}", s.communicator, w.groups.size());
+      const auto& ranks = d_.groups[w.groups[s.communicator]].ranks;
+      if (s.point_to_point && (s.peer < 0 || s.peer >= static_cast<int>(ranks.size()) || ranks[s.peer] == r))
+        refuse({r, i}, "cannot have peer {}", s.peer);
+      if (!s.point_to_point) check_collective({r, i});
+    }
+  }
+
+  /// What goes from one rank to another on a communicator, or the collectives of its members, in order.
+  struct queue {
+    int group;
+    bool pair;
+    std::map<int, std::vector<id>> of_side;  // by rank
+  };
+
+  /// Number the uses of each communicator: those with the same number meet.
+  void meet() {
+    std::map<std::tuple<int, int, int>, queue>
+        queues;  // communicator, sender, receiver (both -1: collectives)
+    for (int r = 0; r < ranks(); ++r)
+      for (int i = 0; i < static_cast<int>(routine_of(d_, r).instructions.size()); ++i) {
+        const instruction& s = at({r, i});
+        if (!s.communicates) continue;
+        const int group = d_.workers[r].groups[s.communicator],
+                  peer = s.point_to_point ? d_.groups[group].ranks[s.peer] : -1;
+        const int from = !s.point_to_point ? -1 : s.kind == "send" ? r : peer;
+        const int to = !s.point_to_point ? -1 : s.kind == "send" ? peer : r;
+        auto& q = queues.try_emplace({group, from, to}, queue{group, s.point_to_point, {}}).first->second;
+        q.of_side[r].push_back({r, i});
+      }
+    for (const auto& [key, q] : queues) meet(q);
+  }
+
+  void meet(const queue& q) {
+    std::size_t most = 0;
+    for (const auto& [rank, ops] : q.of_side) most = std::max(most, ops.size());
+    const std::size_t sides = q.pair ? 2 : d_.groups[q.group].ranks.size();
+    for (std::size_t n = 0; n < most; ++n) {
+      std::vector<id> who;
+      for (const auto& [rank, ops] : q.of_side)
+        if (n < ops.size()) who.push_back(ops[n]);
+      if (who.size() != sides) refuse(who[0], "meets {} of its partners", who.size() - 1);
       for (const id& other : who) check_meeting(who[0], other);
-      if (pair) check_values(who[0], who[1]);
-      for (const id& i : who) result_.partners[i.rank][i.index] = who;
+      if (q.pair) check_values(who[0], who[1]);
+      result_.add(who);
     }
   }
 
   void check_meeting(id a, id b) const {
-    const step &x = at(a), &y = at(b);
-    if (x.name != y.name || x.message != y.message || x.bytes != y.bytes)
+    const instruction &x = at(a), &y = at(b);
+    if (x.name != y.name || x.message != y.message || x.bytes != y.bytes || x.does != y.does)
       refuse(a, "meets rank {}: \"{}\", another message", b.rank, y.name);
     if (x.position != y.position) refuse(a, "and its partner on rank {} have different positions", b.rank);
   }
 
   void check_values(id a, id b) const {
     const auto moved = [&](id i) {
-      std::vector<std::pair<std::uint64_t, int>> sizes;
+      std::vector<std::tuple<std::uint64_t, int, std::string>> sizes;
       for (const auto& x : at(i).kind == "send" ? at(i).reads : at(i).writes)
-        sizes.emplace_back(x.end - x.begin, x.value);
+        sizes.emplace_back(x.end - x.begin, d_.workers[i.rank].values[x.value], x.type);
       return sizes;
     };
     if (moved(a) != moved(b)) refuse(a, "carries other values than rank {} takes them for", b.rank);
   }
 
-  /// The ops whose end the start of op `i` waits for directly.
-  /// `previous` is the last op so far of each stream in use.
-  std::vector<id> causes(id i, const std::map<int, int>& previous) const {
-    std::vector<id> result;
-    for (int w : at(i).waits) result.push_back({i.rank, w});
-    if (at(i).kind == "end")
-      for (const auto& [stream, last] : previous) result.push_back({i.rank, last});
-    else if (at(i).kind != "begin")
-      result.push_back({i.rank, previous.contains(at(i).stream) ? previous.at(at(i).stream) : 0});
+  /// For each op the ops whose end its start waits for directly.
+  std::vector<std::vector<int>> causes_of(const routine& r) const {
+    std::vector<std::vector<int>> result;
+    std::vector<int> previous(d_.streams, -1);  // of each stream
+    for (int i = 0; i < static_cast<int>(r.instructions.size()); ++i) {
+      const instruction& s = r.instructions[i];
+      auto& causes = result.emplace_back(s.waits);
+      if (s.kind == "end")
+        std::copy_if(previous.begin(), previous.end(), std::back_inserter(causes),
+                     [](int last) { return last >= 0; });
+      else if (s.kind != "begin") causes.push_back(std::max(previous[s.stream], 0));
+      previous[s.stream] = i;
+    }
     return result;
   }
 
-  /// Every edge goes up in the certificate's order; also keeps the edges.
-  void check_order(int r) {
-    const int n = static_cast<int>(d_.workers[r].steps.size());
-    std::map<int, int> previous;
-    for (int i = 0; i < n; ++i) {
-      const id me{r, i};
-      auto edges = causes(me, previous);
-      for (const id& c : edges)
-        if (at(c).position >= at(me).position)
-          refuse(me, "comes before \"{}\", which it waits for", at(c).name);
-      if (result_.partners[r][i].empty() || result_.partners[r][i][0] == me) result_.order.push_back(me);
-      previous[at(me).stream] = i;
-      result_.causes[r].push_back(std::move(edges));
-    }
+  /// Every edge goes up in the certificate's order.
+  void check_order(int r) const {
+    const auto& causes = result_.causes[d_.workers[r].routine];
+    for (int i = 0; i < static_cast<int>(causes.size()); ++i)
+      for (int c : causes[i])
+        if (at({r, c}).position >= at({r, i}).position)
+          refuse({r, i}, "comes before \"{}\", which it waits for", at({r, c}).name);
   }
 
   const document& d_;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checker's two halves: that the ops meet and follow one another as the certificate's order says, and
-// that in this order every byte read is the byte meant.
+// The checker's three parts: that the ops meet and follow one another as the certificate's order says, that
+// in this order every byte read is the byte meant, and that what is summed up is whole where it is used.
 #pragma once
 #include "verify_read.hpp"
 
 #include <fmt/format.h>
 
 #include <compare>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,18 +19,42 @@ struct id {
   auto operator<=>(const id&) const = default;
 };
 
-/// Ops by rank and index: who meets whom (itself included; nobody for ops that do not communicate) and what
-/// an op's start waits for directly.
-struct schedule {
-  std::vector<std::vector<std::vector<id>>> partners, causes;  // (ranks, ops)
-  std::vector<id> order;  // one op of each joint event, in the certificate's order
+/// Who meets whom, and what the start of an op waits for directly: ops of the same routine.
+class schedule {
+ public:
+  std::vector<std::vector<std::vector<int>>> causes;  // (routines, instructions)
+
+  /// The ops that happen together with an op, itself among them.
+  std::span<const id> together(const id& i) const {
+    const int m = meeting_[i.rank].empty() ? -1 : meeting_[i.rank][i.index];
+    if (m < 0) return {&i, 1};
+    return {members_.data() + first_[m], members_.data() + first_[m + 1]};
+  }
+  void add(const std::vector<id>& who) {
+    for (const id& i : who) meeting_[i.rank][i.index] = static_cast<int>(first_.size()) - 1;
+    members_.insert(members_.end(), who.begin(), who.end());
+    first_.push_back(static_cast<int>(members_.size()));
+  }
+  explicit schedule(const document& d) {
+    for (const auto& w : d.workers) meeting_.emplace_back(d.routines[w.routine].instructions.size(), -1);
+  }
+
+ private:
+  std::vector<std::vector<int>> meeting_;  // of each op; -1: it does not communicate
+  std::vector<int> first_{0};
+  std::vector<id> members_;
 };
 
 /// Errors: throws refusal.
 schedule check_schedule(const document&);
 void check_memory(const document&, const schedule&);
+/// Gradients, loss and norm; the memory must have been found right.
+void check_totals(const document&, const schedule&);
+/// The part of it that concerns the ops of a rank alone.
+void follow_totals(const document&, int rank);
 
-inline const step& at(const document& d, id i) { return d.workers[i.rank].steps[i.index]; }
+inline const routine& routine_of(const document& d, int rank) { return d.routines[d.workers[rank].routine]; }
+inline const instruction& at(const document& d, id i) { return routine_of(d, i.rank).instructions[i.index]; }
 
 template <class... T>
 [[noreturn]] void refuse(const document& d, id i, fmt::format_string<T...> text, T&&... facts) {

@@ -4,3 +4,5 @@ add_executable(rankc_lowering_test codegen/lowering/proof_test.cpp codegen/lower
   codegen/lowering/timeline_test.cpp codegen/lowering/worlds_test.cpp)
 target_link_libraries(rankc_lowering_test PRIVATE rankc_test_plans rankc::codegen rankc_proof_testing rankc_test_main nlohmann_json::nlohmann_json)
 add_test(NAME codegen/lowering COMMAND rankc_lowering_test)
+add_test(NAME codegen/lowering_long COMMAND rankc_lowering_test --no-skip --test-case=twenty*)
+set_tests_properties(codegen/lowering_long PROPERTIES LABELS long TIMEOUT 3600)

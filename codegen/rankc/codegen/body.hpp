@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace rankc::codegen {
@@ -39,6 +40,7 @@ struct buffer {
   std::string name;
   std::size_t bytes = 0;
   std::string shape;       // "tokens x hidden"
+  std::optional<dtype> type;  // none: scratch
   std::size_t offset = 0;  // in the slot (saved) or in the workspace (temp)
 };
 
@@ -63,6 +65,7 @@ struct kernel {
   const op_row* row = nullptr;
   std::string function;
   std::vector<operand> writes, reads;
+  std::vector<std::pair<int, int>> in_place = {};  // (output, input) pairs that the op may keep in the same bytes
   std::vector<extent> sizes;
   accumulation accumulate = accumulation::none;
   std::optional<collective> collective_;
@@ -79,7 +82,8 @@ struct layer_parameter {
   int shard_dim = -1;                // over tp
   initial start = initial::zeros;
   double std = 0;
-  bool sum_over_tp = false;  // what its gradient needs besides the sum over dp
+  bool sum_over_tp = false;  // its gradient is a part of a sum there, by the typed trace
+  bool sum_over_dp = false;
   bool shared = false;       // with another layer: one tensor
   std::size_t elements() const { return static_cast<std::size_t>(rows) * cols; }
 };

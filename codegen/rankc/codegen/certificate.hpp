@@ -1,15 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// The certificate of a program: the program itself and an order of its joint events, as JSON, so that someone
+// The certificate of a plan: its programs and an order of the joint events of each, as JSON, so that someone
 // who trusts neither the lowering nor the proof can check both.
 #pragma once
 #include <rankc/codegen/prove.hpp>
 
 #include <string>
+#include <vector>
 
 namespace rankc::codegen {
 
-/// Write a program and the witness of its verdict as JSON, one op a line: same program, same bytes.
-/// The certificate of a program that was not proven is refused by `verify`, as it should be.
+/// A program and what the proof found of it.
+struct proven {
+  codegen::program program;
+  codegen::verdict verdict;
+};
+
+/// Write programs of one plan and the witnesses of their verdicts as JSON, one op a line: same programs, same bytes.
+/// Ranks that run the same ops are given them once: with communicators and values by numbers of their own, which each
+/// rank's line says the meaning of. The certificate of a program that was not proven is refused by `verify`, as it should
+/// be.
+std::string certificate(const std::vector<proven>&);
 std::string certificate(const program&, const verdict&);
 
 }  // namespace rankc::codegen

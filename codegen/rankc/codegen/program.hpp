@@ -11,10 +11,15 @@
 
 namespace rankc::codegen {
 
+enum class element_type { bytes, i32, bf16, f32, f64 };
+inline constexpr const char* element_type_names[]{"bytes", "i32", "bf16", "f32", "f64"};
+
 /// Bytes [begin, end) of the rank's arena holding `value` (unique within the whole program).
 struct access {
   std::size_t begin = 0, end = 0;
   int value = -1;
+  element_type type = element_type::bytes;
+  int replaces = -1;  // of a write: the read of the op, by index, whose bytes it is made over; -1: of no read
   bool operator==(const access&) const = default;
 };
 
@@ -27,6 +32,11 @@ enum class op_kind {
   end,      // last op of a rank: waits for every stream, reads the values that must exist after the step
 };
 
+/// What a collective does. Bytes: all_reduce and all_reduce_max read and write as many; all_gather writes, and
+/// reduce_scatter reads, as many times more as the communicator has members.
+enum class collective_kind { all_reduce, all_reduce_max, all_gather, reduce_scatter };
+inline constexpr const char* collective_kind_names[]{"all_reduce", "all_reduce_max", "all_gather", "reduce_scatter"};
+
 struct op {
   op_kind kind = op_kind::compute;
   std::string name;  // "1F0: block 2: linear wq"; the same on both sides for communication: "F0: stage 0 -> 1"
@@ -37,20 +47,53 @@ struct op {
   int peer = -1;          // send, receive: the other rank (a global rank number)
   std::size_t bytes = 0;  // communication only: per rank, as both sides must agree on it
   int message = -1;       // communication only: the site's index, the same on all sides
+  collective_kind does = collective_kind::all_reduce;  // collective only
   int action = -1;        // index of the action this op belongs to; -1: none
   std::string function = {};               // what the text calls; empty: the op stands for its waits alone
   std::vector<std::size_t> operands = {};  // where its operands begin, in the order of the call's arguments
+};
+
+/// How a tensor relates to those of the same name on the other members of a communicator: each is a part of their sum,
+/// all are the same, or each is another shard. The letters of the typed language: P, R, S.
+enum class placement { partial, replicated, sharded };
+inline constexpr const char* placement_letters[]{"P", "R", "S"};
+
+enum class sum_kind { gradient, loss, norm };
+inline constexpr const char* sum_kind_names[]{"gradient", "loss", "norm"};
+
+struct byte_range {
+  std::size_t begin = 0, end = 0;
+  auto operator<=>(const byte_range&) const = default;
+};
+
+/// Something that is summed up during a step at a place of its own: the gradient of a parameter, the loss, the norm of
+/// the gradients. These are facts about the plan, and what the sums of a program are held to.
+struct sum {
+  sum_kind kind = sum_kind::gradient;
+  std::string name;  // the same on all ranks that have a part in it: "layers.2.wq"
+  byte_range at;
+  struct relation {
+    int communicator;
+    placement as;
+  };
+  std::vector<relation> over;  // what a contribution is over each communicator whose members have one
+  int terms = 0;               // contributions of this rank; of a norm: gradients that it counts
+  std::vector<byte_range> updates;  // of a gradient: what is written once it is whole, and must be by the end
+  bool counted = true;              // of a gradient: in the norm, which counts each parameter on one of its holders
 };
 
 struct rank_program {
   std::vector<op> ops;
   std::size_t arena_bytes = 0;
   int number = -1;  // among the ranks of the world; -1: its index
+  std::vector<sum> sums = {};
 };
 
 struct communicator {
   std::string name;
   std::vector<int> ranks;
+  int size = 0;  // members in the world, where the program has fewer of them; 0: as many
+  int members() const { return size == 0 ? static_cast<int>(ranks.size()) : size; }
 };
 
 struct program {
@@ -60,6 +103,7 @@ struct program {
   std::vector<communicator> communicators;
   std::vector<rank_program> ranks;
   int world = 0;  // more than there are ranks where these stand for all; 0: as many
+  std::string step = "step";  // what it is a program of: "train", "evaluate"
 };
 
 }  // namespace rankc::codegen

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The proof and the checker on lowered plans, and on 10,000 mutants of them.
+// The proof and the checker on lowered plans, and on mutants of them.
 #include <doctest/doctest.h>
 
 #include <rankc/codegen/certificate.hpp>
@@ -63,10 +63,73 @@ TEST_CASE("no buffer makes a sound schedule hang, on any number of ranks with an
   CHECK(proven == 4 * (static_cast<int>(std::size(programs::orders)) * 9 - 3 + 3 + 4));
 }
 
-TEST_CASE("mutants of lowered programs: no false accept, proof and checker agree") {
-  // Small models, so that many mutants fit in a test; every kind of communication occurs.
+TEST_CASE("a plan of which no gradient is summed over dp, or over tp, or between tied weights is refused") {
+  const auto refused = [](const rankc::plan_data& plan, target to, const std::string& ending, const std::string& expected) {
+    CAPTURE(plan.name);
+    CAPTURE(ending);
+    program p = expand_train(lower(plan, dtype::f32, to));
+    REQUIRE(prove(p).ok);
+    int removed = 0;
+    testing::remove_collectives(p, [&](const std::string& name) {
+      const bool gone = name.starts_with("gradients of ") && name.ends_with(ending);
+      removed += gone;
+      return gone;
+    });
+    CHECK(removed > 0);
+    const verdict v = prove(p);
+    REQUIRE_FALSE(v.ok);
+    CHECK_MESSAGE(v.reasons[0].find("the gradient of \"") != std::string::npos, v.reasons[0]);
+    CHECK_MESSAGE(v.reasons[0].find(expected) != std::string::npos, v.reasons[0]);
+    const std::string answer = verify(certificate(p, v));
+    CHECK_MESSAGE(answer.find("still to be summed over \"" + expected.substr(expected.find('"') + 1)) != std::string::npos, answer);
+  };
+  const programs::job gpt2{"gpt2", false, 2, 4, 8, 1}, llama{"llama", true, 2, 4, 8, 1};
+  const programs::layout all{"all", 2, 2, 2, true, programs::order::one_f_one_b, 4};
+  for (const target to : {target::host, target::cuda})
+    for (const programs::job& j : {gpt2, llama}) {
+      refused(programs::make(j, all), to, " over dp", "not yet summed over \"dp at ");
+      refused(programs::make(j, all), to, " over tp", "not yet summed over \"tp at ");
+    }
+  refused(programs::make(gpt2, all), target::host, " between first and last stage", "not yet summed over \"tied weights at ");
+  refused(programs::make({"tiny_gpt2", "two_ways", programs::order::dual_pipe, 1, 1, 2, 2, 1, 4}), target::host, " between the two ranks of a stage",
+          "not yet summed over \"copies of ranks ");
+}
+
+TEST_CASE("products, attention and norms never write over what they read, except to add to it") {
+  int products = 0, in_place = 0;
+  for (const programs::job& j : programs::jobs)
+    for (const programs::layout& l : programs::layouts) {
+      const rankc::plan_data plan = programs::make(j, l);
+      for (const target to : {target::host, target::cuda}) {
+        const program p = expand_train(lower(plan, to == target::host ? dtype::f32 : dtype::bf16, to));
+        for (const rank_program& r : p.ranks)
+          for (const op& o : r.ops) {
+            const std::string kernel = o.name.substr(o.name.rfind(' ') + 1);
+            in_place += std::any_of(o.writes.begin(), o.writes.end(), [](const access& w) { return w.replaces >= 0; });
+            bool never = false;
+            for (const char* name : {"linear", "linear_bias", "linear_gelu", "linear_bias_gelu", "linear_dx_gelu", "attention", "attention_grad",
+                                     "swiglu", "swiglu_grad", "layer_norm", "rms_norm", "embedding", "row_max", "exp_sums", "softmax_sums", "copy"})
+              never |= kernel == name;
+            if (!never) continue;
+            ++products;
+            for (const access& w : o.writes) {
+              CAPTURE(o.name);
+              CHECK(w.replaces == -1);
+              for (const access& read : o.reads) CHECK((read.end <= w.begin || w.end <= read.begin));
+            }
+          }
+      }
+    }
+  CHECK(products > 10'000);
+  CHECK(in_place > 10'000);
+}
+
+namespace {
+
+/// Mutants of lowered programs of small models, so that many fit in a test; every kind of communication occurs. Returns how
+/// many programs there are.
+int judge_mutants(int of_small, int of_large, testing::mutation_report& sum) {
   const programs::job small[]{{"gpt2", false, 2, 4, 8, 1}, {"llama", true, 2, 4, 8, 1}};
-  testing::mutation_report sum;
   unsigned seed = 1;
   int programs_mutated = 0;
   for (const programs::job& j : small)
@@ -74,16 +137,30 @@ TEST_CASE("mutants of lowered programs: no false accept, proof and checker agree
       if (l.pp > j.layers || (l.by != programs::order::gpipe && l.by != programs::order::one_f_one_b)) continue;
       const rankc::plan_data plan = programs::make(j, l);
       const program p = expand_train(seed % 2 ? lower(plan, dtype::f32) : lower(plan, dtype::bf16, target::cuda));
-      sum += testing::run_mutations(p, l.dp * l.tp * l.pp == 8 ? 250 : 600, seed++);
+      sum += testing::run_mutations(p, l.dp * l.tp * l.pp == 8 ? of_large : of_small, seed++);
       ++programs_mutated;
     }
   using programs::order;
   for (const order by : {order::interleaved, order::zero_bubble_v, order::dual_pipe, order::dual_pipe_v}) {
     const rankc::plan_data plan = programs::make({"tiny_gpt2", "mutants", by, 1, 1, 2, 2, by == order::dual_pipe ? 1 : 2, 4});
-    sum += testing::run_mutations(expand_train(lower(plan, dtype::f32)), 150, seed++);
+    sum += testing::run_mutations(expand_train(lower(plan, dtype::f32)), of_large, seed++);
     ++programs_mutated;
   }
+  return programs_mutated;
+}
+
+}  // namespace
+
+TEST_CASE("mutants of lowered programs: no false accept, proof and checker agree") {
+  testing::mutation_report sum;
+  CHECK(judge_mutants(250, 100, sum) == 24);
   MESSAGE(testing::to_text(sum));
   testing::expect_sound_and_telling(sum);
-  CHECK(programs_mutated == 24);
+}
+
+TEST_CASE("twenty thousand mutants of lowered programs" * doctest::skip()) {
+  testing::mutation_report sum;
+  CHECK(judge_mutants(1000, 500, sum) == 24);
+  MESSAGE(testing::to_text(sum));
+  testing::expect_sound_and_telling(sum);
 }

@@ -66,11 +66,11 @@ TEST_CASE("a certificate says for whom its ranks stand") {
     CHECK(verify(text).empty());
     nlohmann::json j = nlohmann::json::parse(text);
     CHECK(j["world"] == plan->dims.world);
-    CHECK(j["ranks"].size() == 8);
+    CHECK(j["steps"][0]["ranks"].size() == 8);
     CHECK(j["represented"].is_null() == (plan == &small));
     if (plan == &small) continue;
     CHECK(j["represented"] == "ranks that differ in dp and tp alone, by those at 0 and 1");
-    CHECK(j["ranks"][2]["rank"] == 4);  // dp 1, tp 0
+    CHECK(j["steps"][0]["ranks"][2]["rank"] == 4);  // dp 1, tp 0
     j["represented"] = nullptr;
     CHECK(verify(j.dump()).find("world is 128 for 8 ranks") != std::string::npos);
   }

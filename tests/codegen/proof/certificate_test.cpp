@@ -24,9 +24,25 @@ std::string sample() {
   return certificate(p, prove(p));
 }
 
+json& step(json& j) { return j["steps"][0]; }
+
+/// The sample with a program for each rank, so that one rank can be tampered with.
+json sample_by_rank() {
+  json j = json::parse(sample());
+  const json shared = step(j)["programs"];
+  step(j)["programs"] = json::array();
+  for (auto& r : step(j)["ranks"]) {
+    step(j)["programs"].push_back(shared[r["program"].get<std::size_t>()]);
+    r["program"] = step(j)["programs"].size() - 1;
+  }
+  return j;
+}
+
+json& ops(json& j, int rank) { return step(j)["programs"][rank]["ops"]; }
+
 /// The first op of a rank that satisfies a condition.
 json& find(json& j, int rank, const std::function<bool(const json&)>& condition) {
-  for (auto& o : j["ranks"][rank]["ops"])
+  for (auto& o : ops(j, rank))
     if (condition(o)) return o;
   FAIL("no such op");
   return j;
@@ -41,9 +57,11 @@ TEST_CASE("a certificate has the same bytes every time and a line per op") {
   const auto text = sample();
   CHECK(text == sample());
   const json j = json::parse(text);
-  CHECK(j["format"] == "rankc certificate 1");
+  CHECK(j["format"] == "rankc certificate 2");
   std::size_t ops = 0;
-  for (const auto& r : j["ranks"]) ops += r["ops"].size();
+  for (const auto& p : j["steps"][0]["programs"]) ops += p["ops"].size();
+  CHECK(j["steps"][0]["programs"].size() == 2);  // of four ranks, two and two run the same
+  CHECK(j["steps"][0]["ranks"].size() == 4);
   const auto lines = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
   CHECK(lines > ops);
   CHECK(lines < ops + 40);
@@ -51,15 +69,16 @@ TEST_CASE("a certificate has the same bytes every time and a line per op") {
 }
 
 TEST_CASE("tampering is refused") {
-  json j = json::parse(sample());
+  json j = sample_by_rank();
+  REQUIRE(verify(j.dump()) == "");
   std::string expected;
   SUBCASE("event removed") {
     find(j, 2, [](const json& o) { return o["kind"] == "compute" && !o["waits"].empty(); })["waits"].clear();
     expected = "may find it as";
   }
   SUBCASE("order reversed") {
-    for (auto& r : j["ranks"])
-      for (auto& o : r["ops"]) o["position"] = 100000 - o["position"].get<int>();
+    for (auto& p : step(j)["programs"])
+      for (auto& o : p["ops"]) o["position"] = 100000 - o["position"].get<int>();
     expected = "which it waits for";
   }
   SUBCASE("one position") {
@@ -67,31 +86,59 @@ TEST_CASE("tampering is refused") {
     expected = "have different positions";
   }
   SUBCASE("position of the op before") {
-    json& ops = j["ranks"][0]["ops"];
-    ops[1]["position"] = ops[0]["position"], expected = "comes before \"begin\", which it waits for";
+    ops(j, 0)[1]["position"] = ops(j, 0)[0]["position"], expected = "comes before \"begin\", which it waits for";
   }
   SUBCASE("negative position") { of_kind(j, 0, "begin")["position"] = -1, expected = "has no position"; }
   SUBCASE("name") { of_kind(j, 0, "send")["name"] = "F9", expected = "another message"; }
   SUBCASE("bytes") { of_kind(j, 0, "send")["bytes"] = 4, expected = "does not move the 4 bytes it says"; }
-  SUBCASE("bytes of a collective") { of_kind(j, 0, "collective")["bytes"] = 4, expected = "another message"; }
+  SUBCASE("bytes of a collective") {
+    of_kind(j, 0, "collective")["bytes"] = 4, expected = "is no all_reduce of 4 bytes";
+  }
   SUBCASE("message") { of_kind(j, 0, "send")["message"] = 1000, expected = "another message"; }
-  SUBCASE("peer") { of_kind(j, 0, "send")["peer"] = 1, expected = "cannot have peer 1"; }
+  SUBCASE("peer") { of_kind(j, 0, "send")["peer"] = 2, expected = "cannot have peer 2"; }
+  SUBCASE("peer is the rank itself") {
+    json& send = of_kind(j, 0, "send");
+    send["peer"] = 1 - send["peer"].get<int>(), expected = "cannot have peer";
+  }
   SUBCASE("communicator") {
     of_kind(j, 0, "send")["communicator"] = 99, expected = "uses communicator 99 of";
   }
-  SUBCASE("member") { j["communicators"][0]["ranks"] = {0, 0}, expected = "must list distinct ranks"; }
+  SUBCASE("communicator of the rank") {
+    step(j)["ranks"][0]["communicators"][0] = 99, expected = "uses communicator 99 of";
+  }
+  SUBCASE("one communicator by two numbers") {
+    json& known = step(j)["ranks"][0]["communicators"];
+    known[1] = known[0], expected = "has two numbers for a communicator";
+  }
+  SUBCASE("value of the rank") { step(j)["ranks"][0]["values"][0][0] = 100000, expected = "other values"; }
+  SUBCASE("negative value of the rank") {
+    step(j)["ranks"][0]["values"][0][0] = -1, expected = "has values that are none";
+  }
+  SUBCASE("values of the rank missing") { step(j)["ranks"][0]["values"].erase(0), expected = "for ops that name"; }
+  SUBCASE("too many values") { step(j)["ranks"][0]["values"][0][1] = 1 << 30, expected = "no more together than"; }
+  SUBCASE("program of the rank") { step(j)["ranks"][0]["program"] = 4, expected = "program is 4 of 4"; }
+  SUBCASE("program of another rank") { step(j)["ranks"][0]["program"] = 2, expected = "values"; }
+  SUBCASE("program of no rank") {
+    step(j)["programs"].push_back(step(j)["programs"][0]), expected = "a program is of no rank";
+  }
+  SUBCASE("steps") { j["steps"] = json::array(), expected = "steps must name a program"; }
+  SUBCASE("second step is wrong") {
+    j["steps"].push_back(step(j)), of_kind(j, 0, "send")["message"] = 1000, expected = "another message";
+    std::swap(j["steps"][0], j["steps"][1]);
+  }
+  SUBCASE("member") { step(j)["communicators"][0]["ranks"] = {0, 0}, expected = "must list distinct ranks"; }
   SUBCASE("value sent") { of_kind(j, 0, "send")["reads"][0][2] = 0, expected = "other values"; }
   SUBCASE("value read") { of_kind(j, 0, "compute")["reads"][0][2] = 1, expected = "may find it as"; }
   SUBCASE("bytes read") { of_kind(j, 0, "compute")["reads"][0][1] = 1 << 20, expected = "of an arena of"; }
   SUBCASE("no bytes") { of_kind(j, 0, "compute")["reads"][0][1] = 0, expected = "uses bytes"; }
   SUBCASE("unwritten") { of_kind(j, 0, "begin")["writes"].clear(), expected = "which nothing has written"; }
-  SUBCASE("arena") { j["ranks"][0]["arena_bytes"] = 64, expected = "of an arena of 64"; }
+  SUBCASE("arena") { step(j)["programs"][0]["arena_bytes"] = 64, expected = "of an arena of 64"; }
   SUBCASE("stream") { of_kind(j, 0, "send")["stream"] = 7, expected = "is on stream 7 of 7"; }
   SUBCASE("stream moved") { of_kind(j, 0, "compute")["stream"] = 1, expected = "may find it as"; }
-  SUBCASE("streams") { j["streams"] = 1, expected = "of 1"; }
+  SUBCASE("streams") { step(j)["streams"] = 1, expected = "of 1"; }
   SUBCASE("wait for an op that is issued later, though it runs earlier") {
     bool found = false;
-    for (json& rank : j["ranks"])
+    for (json& rank : step(j)["programs"])
       for (std::size_t i = 0; i < rank["ops"].size(); ++i)
         for (std::size_t later = i + 1; later < rank["ops"].size() && !found; ++later)
           if ((found = rank["ops"][later]["position"] < rank["ops"][i]["position"]))
@@ -103,24 +150,29 @@ TEST_CASE("tampering is refused") {
   SUBCASE("early end") { of_kind(j, 0, "compute")["kind"] = "end", expected = "end comes last"; }
   SUBCASE("two values") {
     json& writes = of_kind(j, 0, "compute")["writes"];
-    writes.push_back(writes[0]), writes[1][2] = 1000, expected = "writes two values";
+    writes.push_back(writes[0]), writes[1][2] = 0, expected = "writes two values";
   }
   SUBCASE("communicator of others") {
     const auto has_0 = [](const json& c) { return c["ranks"][0] == 0 || c["ranks"][1] == 0; };
     int other = 0;
-    while (has_0(j["communicators"][other])) ++other;
-    of_kind(j, 0, "collective")["communicator"] = other, expected = "its rank is not in";
+    while (has_0(step(j)["communicators"][other])) ++other;
+    step(j)["ranks"][0]["communicators"][0] = other, expected = "which it is not in";
   }
   SUBCASE("later wait") { of_kind(j, 0, "compute")["waits"] = {500}, expected = "which is not earlier"; }
   SUBCASE("kind") { of_kind(j, 0, "collective")["kind"] = "compute", expected = "means nothing here"; }
   SUBCASE("unknown kind") { of_kind(j, 0, "compute")["kind"] = "sleep", expected = "is a \"sleep\""; }
-  SUBCASE("op lost") { j["ranks"][0]["ops"].erase(3), expected = "rank"; }
-  SUBCASE("rank lost") { j["ranks"].erase(3), expected = "world is 4 for 3 ranks"; }
-  SUBCASE("rank lost, and the world smaller") { j["ranks"].erase(3), j["world"] = 3, expected = "must list distinct ranks"; }
-  SUBCASE("rank told twice") { j["ranks"][1]["rank"] = 0, expected = "rank is 0; ranks ascend"; }
-  SUBCASE("rank beyond the world") { j["ranks"][3]["rank"] = 4, expected = "rank is 4; ranks ascend from 0 to 3"; }
+  SUBCASE("op lost") { ops(j, 0).erase(3), expected = "rank"; }
+  SUBCASE("rank lost") { step(j)["ranks"].erase(3), expected = "world is 4 for 3 ranks"; }
+  SUBCASE("rank lost, and the world smaller") {
+    step(j)["ranks"].erase(3), j["world"] = 3, expected = "must list distinct ranks";
+  }
+  SUBCASE("rank told twice") { step(j)["ranks"][1]["rank"] = 0, expected = "rank is 0; ranks ascend"; }
+  SUBCASE("rank beyond the world") {
+    step(j)["ranks"][3]["rank"] = 4, expected = "rank is 4; ranks ascend from 0 to 3";
+  }
   SUBCASE("represented by all") { j["represented"] = "some", expected = "world is 4 for 4 ranks"; }
-  SUBCASE("format") { j["format"] = "rankc certificate 2", expected = "format"; }
+  SUBCASE("format") { j["format"] = "rankc certificate 3", expected = "format must be"; }
+  SUBCASE("format of before") { j["format"] = "rankc certificate 1", expected = "which says nothing of gradients"; }
   SUBCASE("hash") { j["plan_hash"] = 7, expected = "plan_hash must be a string"; }
   SUBCASE("short hash") { j["plan_hash"] = "0123456789abcde", expected = "plan_hash must be 16 hexadecimal digits"; }
   SUBCASE("long hash") { j["plan_hash"] = "0123456789abcdef0", expected = "plan_hash must be 16 hexadecimal digits"; }
@@ -131,13 +183,24 @@ TEST_CASE("tampering is refused") {
   SUBCASE("missing field") { of_kind(j, 0, "compute").erase("waits"), expected = "has no field \"waits\""; }
   SUBCASE("fraction") { of_kind(j, 0, "compute")["stream"] = 0.5, expected = "must be a whole number"; }
   SUBCASE("range") { of_kind(j, 0, "compute")["position"] = 1ull << 40, expected = "is out of range"; }
+  SUBCASE("ops that are none") { ops(j, 0) = json::array({1, 2}), expected = "ops must be a list of ops"; }
   const auto answer = verify(j.dump());
   CHECK_MESSAGE(answer.find(expected) != std::string::npos, answer);
   CHECK_FALSE(answer.empty());
 }
 
+TEST_CASE("what is written twice is refused: one of the two would go unread") {
+  auto text = sample();
+  const auto insert = [&](const std::string& at, const std::string& more) { return text.insert(text.find(at), more); };
+  CHECK(verify(insert("\"ops\": [", "\"ops\": [{\"kind\":\"end\",\"name\":\"x\",\"action\":0,\"stream\":0,\"waits\":[],\"reads\":[],"
+                                    "\"writes\":[],\"position\":0}], "))
+            .find("a program has ops twice") != std::string::npos);
+  text = sample();
+  CHECK(verify(insert("\"programs\": [", "\"programs\": [{\"arena_bytes\": 1, \"ops\": []}],\n")).find("not a certificate: ") == 0);
+}
+
 TEST_CASE("text that is no certificate is answered with a sentence") {
-  for (const char* text : {"", "{", "[]", "null", "3", "\"x\"", "{}", "{\"format\":\"rankc certificate 1\"}"})
+  for (const char* text : {"", "{", "[]", "null", "3", "\"x\"", "{}", "{\"format\":\"rankc certificate 2\"}"})
     CHECK(verify(text).find("not a certificate: ") == 0);
   CHECK(verify(std::string(1 << 20, '[')).find("not a certificate: ") == 0);
   CHECK(verify(std::string(1 << 20, '[') + std::string(1 << 20, ']')).find("not a certificate: ") == 0);
@@ -168,7 +231,7 @@ TEST_CASE("no damage to the text crashes the checker") {
 }
 
 TEST_CASE("every number of a value, place or size matters") {
-  json j = json::parse(sample());
+  json j = sample_by_rank();
   const auto refused = [&](json& number, int delta) {
     const json before = number;
     number = before.get<int>() + delta;
@@ -176,8 +239,8 @@ TEST_CASE("every number of a value, place or size matters") {
     number = before;
     return !answer.empty();
   };
-  for (auto& r : j["ranks"])
-    for (auto& o : r["ops"]) {
+  for (auto& p : step(j)["programs"])
+    for (auto& o : p["ops"]) {
       INFO(o.dump());
       for (auto& a : o["reads"]) CHECK(refused(a[2], 1000));  // a value that nobody writes
       if (!o.contains("communicator")) continue;

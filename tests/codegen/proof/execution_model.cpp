@@ -23,6 +23,8 @@ execution_model::execution_model(const program& p) : program_(p) {
   if (refuse_structure()) return;
   link();
   lay_out();
+  find_sums();
+  expect_sums();
 }
 
 /// What cannot even be run.
@@ -96,7 +98,8 @@ void execution_model::lay_out() {
       for (const auto& a : accesses) {
         const auto first = std::lower_bound(bounds.begin(), bounds.end(), a.begin) - bounds.begin();
         const auto last = std::lower_bound(bounds.begin(), bounds.end(), a.end) - bounds.begin();
-        result.push_back({base + static_cast<int>(first), base + static_cast<int>(last), a.value});
+        result.push_back({base + static_cast<int>(first), base + static_cast<int>(last), a.value,
+                          static_cast<int>(a.type), a.replaces});
       }
       return result;
     };
@@ -144,6 +147,8 @@ std::string execution_model::run(const interleaving& how) {
   queue_.clear();
   time_ = 0;
   unfinished_.assign(program_.ranks.size(), 0);
+  known_.assign(program_.ranks.size(), {});
+  updated_.assign(program_.ranks.size(), {});
   for (auto& c : cells_) c.reading = c.writing = 0, c.possible.clear();
   for (auto& c : channels_) {
     c.sends.clear(), c.receives.clear(), c.gathered.clear();
@@ -173,22 +178,29 @@ void execution_model::start(int i) {
   const auto& name = o.source->name;
   o.started = true;
   o.start_time = time_;
-  o.values.clear();
+  o.held.clear();
   if (o.source->kind == op_kind::end && unfinished_[o.rank] != 1) return harm("the rank ends before its ops");
   for (const auto& s : o.reads)
     for (int c = s.first; c < s.last; ++c) {
       auto& x = cells_[c];
       if (x.writing > 0) return harm(name + " reads bytes that are being written");
       if (x.possible.empty()) return harm(name + " reads bytes without a value");
-      for (const auto& [value, time] : x.possible)
-        if (value != s.value) return harm(name + " reads another value");
+      for (const auto& [what, time] : x.possible)
+        if (what != std::pair(s.value, s.type)) return harm(name + " reads another value");
       ++x.reading;
     }
-  // An op may write what it reads itself.
+  // An op writes over what it reads itself only where it is made for that, byte for byte.
+  for (const auto& w : o.writes)
+    for (std::size_t r = 0; r < o.reads.size(); ++r) {
+      const auto& s = o.reads[r];
+      const bool meets = s.first < w.last && w.first < s.last, same = s.first == w.first && s.last == w.last;
+      if (meets && !(same && w.replaces >= 0 && o.reads[w.replaces].value == s.value))
+        return harm(name + " writes over what it reads");
+    }
   for (const auto& s : o.reads)
     for (int c = s.first; c < s.last; ++c) --cells_[c].reading;
   for (const auto& s : o.writes) {
-    o.values.push_back(s.value);
+    o.held.emplace_back(s.value, s.type);
     for (int c = s.first; c < s.last; ++c) {
       if (cells_[c].reading > 0) return harm(name + " writes bytes that are being read");
       ++cells_[c].writing;
@@ -196,6 +208,8 @@ void execution_model::start(int i) {
   }
   for (const auto& s : o.reads)
     for (int c = s.first; c < s.last; ++c) ++cells_[c].reading;
+  check_updates(i);
+  if (o.source->kind != op_kind::collective) add_up(i);
   o.channel >= 0 ? communicate(i) : enable(i, true);
 }
 
@@ -209,6 +223,7 @@ void execution_model::communicate(int i) {
     members.push_back(i);
     meet(members.front(), i);
     if (members.size() < program_.communicators[o.communicator].ranks.size()) return;
+    reduce(members);
     for (int m : members) enable(m, true);
     return;
   }
@@ -223,7 +238,8 @@ void execution_model::communicate(int i) {
   const auto &from = ops_[send].source->reads, &to = ops_[receive].source->writes;
   for (std::size_t k = 0; k < to.size(); ++k) {
     const bool fits = k < from.size() && from[k].end - from[k].begin == to[k].end - to[k].begin;
-    ops_[receive].values[k] = fits ? from[k].value : -1;
+    ops_[receive].held[k] =
+        fits ? std::pair(from[k].value, static_cast<int>(from[k].type)) : std::pair(-1, 0);
   }
   if (!how_.buffered) enable(send, true);
   enable(receive, true);
@@ -231,7 +247,8 @@ void execution_model::communicate(int i) {
 
 void execution_model::meet(int a, int b) {
   const op &x = *ops_[a].source, &y = *ops_[b].source;
-  if (x.bytes != y.bytes || x.message != y.message || x.name != y.name) harm(x.name + " meets " + y.name);
+  if (x.bytes != y.bytes || x.message != y.message || x.name != y.name || x.does != y.does)
+    harm(x.name + " meets " + y.name);
 }
 
 void execution_model::end(int i) {
@@ -245,8 +262,8 @@ void execution_model::end(int i) {
       auto& x = cells_[c];
       --x.writing;
       // A write that ended since this one started may have come after it.
-      std::erase_if(x.possible, [&](const auto& p) { return p.second < o.start_time; });
-      x.possible.emplace_back(o.values[k], time_);
+      std::erase_if(x.possible, [&](const auto& p) { return p.time < o.start_time; });
+      x.possible.push_back({o.held[k], time_});
     }
   for (int f : o.followers)
     if (--ops_[f].missing == 0) enable(f, false);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs a rank program in any interleaving one asks for, start and end of an op apart, and says what goes
 // wrong. It follows what hardware does with a program, wrong or right: a wait for a later op is no wait,
-// messages meet in the order in which they start, and bytes are garbage from a write's start to its end.
+// messages meet in the order in which they start, and bytes are garbage from a write's start to its end. What
+// is summed up it counts, contribution by contribution: each must be in a gradient, the loss and the norm
+// once where they are used.
 #pragma once
 #include <rankc/codegen/program.hpp>
 
@@ -31,7 +33,15 @@ class execution_model {
 
  private:
   struct span {
-    int first, last, value;  // cells [first, last) over all ranks
+    int first, last;  // cells, over all ranks
+    int value, type, replaces;
+  };
+  /// What is known of a value at the place of a sum: how often each contribution is in it. Of a gradient or
+  /// the loss a contribution is known by its rank, of a norm by the tensor that it counts.
+  using addends = std::map<int, int>;
+  struct use_of_sum {
+    int sum;
+    int read = -1, write = -1;  // indices
   };
   struct state {
     const op* source;
@@ -40,14 +50,20 @@ class execution_model {
     int causes = 0;              // ops whose end this one waits for
     int channel = -1;
     std::vector<span> reads, writes;
-    int missing = 0;  // of a run, as all below
+    std::vector<use_of_sum> sums;
+    std::vector<std::pair<int, int>> updates;  // sum, index among its updates
+    int missing = 0;                           // of a run, as all below
     bool started = false, ended = false;
     int start_time = 0;
-    std::vector<int> values;  // what `writes` will hold
+    std::vector<std::pair<int, int>> held;  // what `writes` will hold: value and type
   };
   struct cell {
     int reading = 0, writing = 0;
-    std::vector<std::pair<int, int>> possible;  // value and when it may last have been written
+    struct entry {
+      std::pair<int, int> what;  // value and type
+      int time;                  // when it may last have been written
+    };
+    std::vector<entry> possible;
   };
   struct channel {
     int communicator, from, to;  // from == -1: collectives
@@ -64,6 +80,14 @@ class execution_model {
   void enable(int op, bool end);
   void communicate(int);
   void meet(int, int);
+  void find_sums();
+  void expect_sums();
+  std::vector<int> related(int rank, const std::string& name, bool shards) const;
+  const sum* find(int rank, const std::string& name) const;
+  int tensor(int rank, const sum&);
+  void add_up(int);
+  void reduce(const std::vector<int>& members);
+  void check_updates(int);
   std::uint64_t priority(int event) const;
   void harm(std::string text) {
     if (harm_.empty()) harm_ = std::move(text);
@@ -75,7 +99,12 @@ class execution_model {
   std::vector<cell> cells_;
   std::map<std::pair<int, std::pair<int, int>>, int> channel_index_;
   std::vector<channel> channels_;
-  std::vector<int> unfinished_;  // ops per rank
+  std::vector<std::vector<addends>> expected_;  // of each rank's sums
+  std::vector<std::vector<int>> tensor_of_;     // of each rank's sums
+  std::map<std::string, int> tensors_;
+  std::vector<std::map<int, addends>> known_;                // of each rank's values, during a run
+  std::vector<std::map<std::pair<int, int>, int>> updated_;  // how often, of each rank
+  std::vector<int> unfinished_;                              // ops per rank
   std::vector<std::pair<std::uint64_t, int>> queue_;
   interleaving how_;
   int time_ = 0;

@@ -1,14 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mutations.hpp"
 
-#include "execution_model.hpp"
-
-#include <rankc/codegen/certificate.hpp>
-#include <rankc/codegen/prove.hpp>
-#include <rankc/codegen/verify.hpp>
-
 #include <algorithm>
-#include <cstdio>
 #include <utility>
 
 namespace rankc::codegen::testing {
@@ -17,6 +10,44 @@ namespace {
 
 bool communicates(const op& o) {
   return o.kind == op_kind::send || o.kind == op_kind::receive || o.kind == op_kind::collective;
+}
+
+template <class Map>
+void renumber_waits(std::vector<op>& ops, Map to) {
+  for (auto& o : ops) {
+    for (int& w : o.waits) w = to(w);
+    std::erase(o.waits, -1);
+  }
+}
+
+void rename_reads(std::vector<op>& ops, int from, int to) {
+  for (auto& o : ops)
+    for (auto& a : o.reads)
+      if (a.value == from) a.value = to;
+}
+
+/// Take out an op; what came after it, by an event or on its stream, comes after all that it came after.
+void take_out(std::vector<op>& ops, int k) {
+  const auto neighbour = [&](int step) {
+    int n = k + step;
+    while (n >= 0 && n < static_cast<int>(ops.size()) && ops[n].stream != ops[k].stream) n += step;
+    return n < static_cast<int>(ops.size()) ? n : -1;
+  };
+  std::vector<int> before = ops[k].waits;
+  if (const int previous = neighbour(-1); previous >= 0) before.push_back(previous);
+  const int next = neighbour(1);
+  for (int n = 0; n < static_cast<int>(ops.size()); ++n)
+    if (n == next || std::find(ops[n].waits.begin(), ops[n].waits.end(), k) != ops[n].waits.end())
+      ops[n].waits.insert(ops[n].waits.end(), before.begin(), before.end());
+  renumber_waits(ops, [&](int w) { return w == k ? -1 : w - (w > k); });
+  ops.erase(ops.begin() + k);
+}
+
+/// Take out a collective in place; its results are what it read.
+void skip(std::vector<op>& ops, int k) {
+  for (std::size_t a = 0; a < ops[k].writes.size(); ++a)
+    rename_reads(ops, ops[k].writes[a].value, ops[k].reads[a].value);
+  take_out(ops, k);
 }
 
 /// One draw of a mutation of one rank. Waits follow their op wherever it goes.
@@ -29,12 +60,18 @@ struct mutator {
 
   int below(int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); }
   std::string at(int k) const { return "rank " + std::to_string(rank) + ": \"" + ops[k].name + "\""; }
+  /// Turn to an op that satisfies a condition; false: the rank has none.
+  template <class Condition>
+  bool turn_to(Condition suits) {
+    std::vector<int> found;
+    for (int k = 0; k < static_cast<int>(ops.size()); ++k)
+      if (suits(ops[k])) found.push_back(k);
+    if (!found.empty()) i = found[below(static_cast<int>(found.size()))];
+    return !found.empty();
+  }
   template <class Map>
   void renumber_waits(Map to) {
-    for (auto& o : ops) {
-      for (int& w : o.waits) w = to(w);
-      std::erase(o.waits, -1);
-    }
+    testing::renumber_waits(ops, to);
   }
 
   mutation drop() {
@@ -58,17 +95,18 @@ struct mutator {
     return {"duplicate", at(i)};
   }
   mutation retarget_peer() {
-    if (ops[i].kind != op_kind::send && ops[i].kind != op_kind::receive) return {};
+    if (!turn_to([](const op& o) { return o.kind == op_kind::send || o.kind == op_kind::receive; }))
+      return {};
     const int old = std::exchange(ops[i].peer, below(static_cast<int>(p.ranks.size())));
     return old == ops[i].peer ? mutation{} : mutation{"retarget peer", at(i)};
   }
   mutation retarget_communicator() {
-    if (!communicates(ops[i])) return {};
+    if (!turn_to(communicates)) return {};
     const int old = std::exchange(ops[i].communicator, below(static_cast<int>(p.communicators.size())));
     return old == ops[i].communicator ? mutation{} : mutation{"retarget communicator", at(i)};
   }
   mutation change_message() {
-    if (!communicates(ops[i])) return {};
+    if (!turn_to(communicates)) return {};
     switch (below(3)) {
       case 0:
         ops[i].bytes += 64;
@@ -82,14 +120,14 @@ struct mutator {
     return {"change message", at(i)};
   }
   mutation remove_wait() {
+    if (!turn_to([](const op& o) { return !o.waits.empty(); })) return {};
     auto& waits = ops[i].waits;
-    if (waits.empty()) return {};
     waits.erase(waits.begin() + below(static_cast<int>(waits.size())));
     return {"remove wait", at(i)};
   }
   mutation move_wait() {
+    if (!turn_to([](const op& o) { return !o.waits.empty(); })) return {};
     auto& waits = ops[i].waits;
-    if (waits.empty()) return {};
     int& wait = waits[below(static_cast<int>(waits.size()))];
     const int old = std::exchange(wait, below(i));
     return old == wait ? mutation{} : mutation{"move wait", at(i)};
@@ -134,6 +172,153 @@ struct mutator {
             a.begin = to + (a.begin - buffer.begin), a.end = to + (a.end - buffer.begin);
     return {"shift buffer", at(i)};
   }
+  mutation change_type() {
+    access* a = any_access();
+    if (a == nullptr) return {};
+    a->type = static_cast<element_type>((static_cast<int>(a->type) + 1 + below(4)) % 5);
+    return {"change type", at(i)};
+  }
+
+  // ---- of all ranks that an op concerns: what is left is as consistent as it was
+
+  static bool has_sum(const rank_program& r, const op& o) {
+    return o.kind == op_kind::collective &&
+           std::any_of(o.writes.begin(), o.writes.end(), [&](const access& a) {
+             return std::any_of(r.sums.begin(), r.sums.end(),
+                                [&](const sum& s) { return s.at.begin < a.end && a.begin < s.at.end; });
+           });
+  }
+  /// Turn to the reduction of a sum.
+  bool turn_to_reduction() {
+    return turn_to([&](const op& o) { return has_sum(p.ranks[rank], o); });
+  }
+  int fresh_value() const {
+    int most = 0;
+    for (const auto& r : p.ranks)
+      for (const auto& o : r.ops)
+        for (const auto* list : {&o.reads, &o.writes})
+          for (const auto& a : *list) most = std::max(most, a.value);
+    return most + 1;
+  }
+  /// Each op, by rank, that meets the op turned to.
+  template <class Each>
+  void each_member(Each each) {
+    const int message = ops[i].message, group = ops[i].communicator;
+    for (int r : std::vector<int>(p.communicators[group].ranks))
+      for (int k = 0; k < static_cast<int>(p.ranks[r].ops.size()); ++k)
+        if (const op& o = p.ranks[r].ops[k];
+            o.kind == op_kind::collective && o.message == message && o.communicator == group) {
+          each(p.ranks[r].ops, k);
+          break;
+        }
+  }
+  mutation remove_reduction() {
+    if (!turn_to_reduction()) return {};
+    const auto text = at(i);
+    each_member(skip);
+    return {"remove reduction", text};
+  }
+  mutation double_reduction() {
+    if (!turn_to_reduction()) return {};
+    const auto text = at(i);
+    int fresh = fresh_value();
+    each_member([&](std::vector<op>& of, int k) {
+      op again = of[k];
+      again.waits.clear();
+      for (std::size_t a = 0; a < again.writes.size(); ++a) {
+        again.reads[a].value = of[k].writes[a].value, again.writes[a].value = fresh;
+        rename_reads(of, of[k].writes[a].value, fresh++);
+      }
+      testing::renumber_waits(of, [&](int w) { return w + (w >= k); });
+      of.insert(of.begin() + k + 1, std::move(again));
+    });
+    return {"double reduction", text};
+  }
+  static bool same_members(const communicator& a, const communicator& b) {
+    return std::is_permutation(a.ranks.begin(), a.ranks.end(), b.ranks.begin(), b.ranks.end());
+  }
+  /// On all ranks that have the reduction, over their communicators of another kind.
+  mutation change_reduction() {
+    if (!turn_to_reduction()) return {};
+    const auto kind = [&](int c) {
+      return p.communicators[c].name.substr(0, p.communicators[c].name.find(' '));
+    };
+    const auto wanted = kind(below(static_cast<int>(p.communicators.size())));
+    const int message = ops[i].message;
+    if (wanted == kind(ops[i].communicator)) return {};
+    for (int r = 0; r < static_cast<int>(p.ranks.size()); ++r)
+      for (op& o : p.ranks[r].ops) {
+        if (o.kind != op_kind::collective || o.message != message) continue;
+        const auto mine = [&](const communicator& c) {
+          return kind(static_cast<int>(&c - p.communicators.data())) == wanted &&
+                 std::count(c.ranks.begin(), c.ranks.end(), r) == 1;
+        };
+        const auto other = std::find_if(p.communicators.begin(), p.communicators.end(), mine);
+        if (other == p.communicators.end() || same_members(*other, p.communicators[o.communicator]))
+          return {};
+        o.communicator = static_cast<int>(other - p.communicators.begin());
+      }
+    return {"change reduction", at(i)};
+  }
+  /// Before the last contribution instead of after it.
+  mutation reduce_early() {
+    if (!turn_to([&](const op& o) { return has_sum(p.ranks[rank], o) && o.writes.size() == 1; })) return {};
+    const auto text = at(i);
+    int fresh = fresh_value();
+    bool moved = true;
+    each_member([&](std::vector<op>& of, int k) {
+      op reduction = of[k];
+      const auto writes = [&](int value) {
+        return [value](const op& o) {
+          return std::any_of(o.writes.begin(), o.writes.end(),
+                             [&](const access& a) { return a.value == value; });
+        };
+      };
+      const auto last = std::find_if(of.begin(), of.end(), writes(reduction.reads[0].value));
+      access* before = nullptr;
+      for (auto& a : last->reads)
+        if (a.begin == reduction.reads[0].begin) before = &a;
+      if (last->kind != op_kind::compute || before == nullptr) return void(moved = false);
+      for (auto& a : last->writes)
+        if (a.value == reduction.reads[0].value) a.value = reduction.writes[0].value;
+      reduction.waits = {
+          static_cast<int>(std::find_if(of.begin(), of.end(), writes(before->value)) - of.begin())};
+      reduction.reads[0].value = before->value, reduction.writes[0].value = fresh, before->value = fresh++;
+      const int to = static_cast<int>(last - of.begin());
+      take_out(of, k);
+      testing::renumber_waits(of, [&](int w) { return w + (w >= to); });
+      of.insert(of.begin() + to, std::move(reduction));
+      of[to + 1].waits.push_back(to);
+    });
+    return moved ? mutation{"reduce early", text} : mutation{};
+  }
+  mutation change_collective_bytes() {
+    if (!turn_to([](const op& o) { return o.kind == op_kind::collective; })) return {};
+    const int message = ops[i].message;
+    const std::size_t bytes = below(2) ? ops[i].bytes * 2 : ops[i].bytes / 2;
+    for (auto& r : p.ranks)
+      for (op& o : r.ops)
+        if (o.kind == op_kind::collective && o.message == message) o.bytes = bytes;
+    return {"change collective bytes", at(i)};
+  }
+  /// Wherever the output is used, it is looked for at its new place.
+  mutation write_over_input() {
+    const auto suits = [](const op& o) {
+      return !o.reads.empty() &&
+             std::any_of(o.writes.begin(), o.writes.end(), [](const access& a) { return a.replaces < 0; });
+    };
+    if (!turn_to(suits)) return {};
+    access moved = ops[i].writes[below(static_cast<int>(ops[i].writes.size()))];
+    const std::size_t to = ops[i].reads[below(static_cast<int>(ops[i].reads.size()))].begin;
+    if (moved.replaces >= 0 || to == moved.begin ||
+        to + (moved.end - moved.begin) > p.ranks[rank].arena_bytes)
+      return {};
+    for (auto& o : ops)
+      for (auto* list : {&o.reads, &o.writes})
+        for (auto& a : *list)
+          if (a.value == moved.value) a.end = to + (a.end - a.begin), a.begin = to;
+    return {"write over input", at(i)};
+  }
   mutation change_value() {
     access* a = any_access();
     if (a == nullptr) return {};
@@ -153,28 +338,14 @@ constexpr mutation (mutator::*all_mutations[])() = {&mutator::drop,
                                                     &mutator::move_stream,
                                                     &mutator::shift_access,
                                                     &mutator::shift_buffer,
-                                                    &mutator::change_value};
-
-/// Look for harm. To delay each op in turn finds most pairs of accesses that nothing orders in one round;
-/// small programs get more rounds, for those that show only when a third op comes between.
-std::string find_harm(const program& p, unsigned seed) {
-  execution_model model(p);
-  for (int k = 0; k < 16; ++k)
-    if (auto harm = model.run({seed + k, k / 4 % 2 == 1}); !harm.empty()) return harm;
-  for (int k = 0; k < std::max(model.size(), 300); ++k)
-    if (auto harm = model.run({seed + k, true, k % model.size()}); !harm.empty()) return harm;
-  return {};
-}
-
-void count(mutation_tally& t, bool accepted, bool harm) {
-  ++t.mutants;
-  ++(accepted ? t.accepted : harm ? t.harmful : t.harmless);
-}
-
-template <class List>
-void append(List& to, const List& from) {
-  to.insert(to.end(), from.begin(), from.end());
-}
+                                                    &mutator::change_value,
+                                                    &mutator::change_type,
+                                                    &mutator::remove_reduction,
+                                                    &mutator::double_reduction,
+                                                    &mutator::change_reduction,
+                                                    &mutator::reduce_early,
+                                                    &mutator::change_collective_bytes,
+                                                    &mutator::write_over_input};
 
 }  // namespace
 
@@ -183,53 +354,10 @@ mutation mutate(program& p, std::mt19937& random) {
   return (m.*all_mutations[m.below(std::size(all_mutations))])();
 }
 
-void judge(const program& p, const mutation& m, unsigned seed, mutation_report& report) {
-  const auto verdict = prove(p);
-  const auto refusal = verify(certificate(p, verdict));
-  const auto what = m.kind + " " + m.text;
-  if (verdict.ok != refusal.empty())
-    report.disagreements.push_back(what + ": prove: " + (verdict.ok ? "ok" : verdict.reasons[0]) +
-                                   "; verify: " + (refusal.empty() ? "ok" : refusal));
-  const auto harm = find_harm(p, seed);
-  if (verdict.ok && !harm.empty()) report.false_accepts.push_back(what + ": " + harm);
-  if (!verdict.ok && harm.empty()) report.strict.push_back(what + ": " + verdict.reasons[0]);
-  count(report.total, verdict.ok, !harm.empty());
-  count(report.by_kind[m.kind], verdict.ok, !harm.empty());
-}
-
-mutation_report run_mutations(const program& p, int count, unsigned seed) {
-  mutation_report report;
-  std::mt19937 random(seed);
-  while (report.total.mutants < count) {
-    program mutant = p;
-    if (const auto m = mutate(mutant, random); !m.kind.empty()) judge(mutant, m, seed, report);
-  }
-  return report;
-}
-
-mutation_report& operator+=(mutation_report& sum, const mutation_report& one) {
-  const auto add = [](mutation_tally& to, const mutation_tally& t) {
-    to.mutants += t.mutants, to.accepted += t.accepted, to.harmful += t.harmful, to.harmless += t.harmless;
-  };
-  add(sum.total, one.total);
-  for (const auto& [kind, tally] : one.by_kind) add(sum.by_kind[kind], tally);
-  append(sum.false_accepts, one.false_accepts);
-  append(sum.disagreements, one.disagreements);
-  append(sum.strict, one.strict);
-  return sum;
-}
-
-std::string to_text(const mutation_report& report) {
-  std::string text;
-  const auto line = [&](const char* kind, const mutation_tally& t) {
-    char buffer[128];
-    std::snprintf(buffer, sizeof buffer, "%-22s %6d mutants %6d accepted %6d harmful %6d harmless\n", kind,
-                  t.mutants, t.accepted, t.harmful, t.harmless);
-    text += buffer;
-  };
-  for (const auto& [kind, tally] : report.by_kind) line(kind.c_str(), tally);
-  line("all", report.total);
-  return text;
+void remove_collectives(program& p, const std::function<bool(const std::string&)>& named) {
+  for (auto& r : p.ranks)
+    for (int k = static_cast<int>(r.ops.size()) - 1; k >= 0; --k)
+      if (r.ops[k].kind == op_kind::collective && named(r.ops[k].name)) skip(r.ops, k);
 }
 
 }  // namespace rankc::codegen::testing

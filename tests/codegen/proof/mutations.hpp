@@ -4,6 +4,7 @@
 #pragma once
 #include <rankc/codegen/program.hpp>
 
+#include <functional>
 #include <map>
 #include <random>
 #include <string>
@@ -32,6 +33,10 @@ struct mutation {
 
 /// Change one thing; returns an empty kind where the draw found nothing to change.
 mutation mutate(program&, std::mt19937&);
+
+/// Take the collectives out that a name satisfies, on all ranks, as if nobody had thought of them: what read
+/// their results reads what they read.
+void remove_collectives(program&, const std::function<bool(const std::string&)>& named);
 
 /// What proof, checker and model say of one program, added to the report under `kind`.
 void judge(const program&, const mutation&, unsigned seed, mutation_report&);

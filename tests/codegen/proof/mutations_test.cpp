@@ -36,7 +36,9 @@ TEST_CASE("a mutant of a pipeline is accepted when it is harmless, refused when 
   expect_sound_and_telling(sum);
   // What is refused though nothing is read wrong: a declaration that the other side or the rank belies.
   for (const auto& text : sum.strict) {
-    const bool declared = text.find("sends other values") != text.npos || text.find("begin") != text.npos;
+    bool declared = false;
+    for (const char* belied : {"sends other values", "begin", "touches bytes", "takes bytes"})
+      declared |= text.find(belied) != text.npos;
     CHECK_MESSAGE(declared, text);
   }
 }

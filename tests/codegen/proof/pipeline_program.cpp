@@ -68,7 +68,7 @@ struct stage_rank {
     sum = flow[0], sum.begin += rank_builder::block;  // overlaps both, of another life time
     sum.end = flow[1].end - rank_builder::block;
     tokens = rank.allocate(1), loss = rank.allocate(1), norm = rank.allocate(1);
-    o.writes.push_back(fresh(tokens)), o.writes.push_back(fresh(loss));
+    o.writes.push_back(fresh(tokens));
     rank.issue(o);
   }
 
@@ -88,9 +88,7 @@ struct stage_rank {
     rank.issue(std::move(o));
   }
   void tensor_sum(const std::string& name, access& a) {
-    std::vector<int> ranks;
-    for (int i = 0; i < shape.tp; ++i) ranks.push_back(all.rank(p, d, i));
-    all_reduce(name, stream::compute, "tp " + std::to_string(p) + " " + std::to_string(d), ranks, a);
+    all_reduce(name, stream::compute, tensor_group(), tensor_ranks(), a);
   }
 
   /// Between stage `from` and stage `to`; this rank is one of the two.
@@ -121,8 +119,9 @@ struct stage_rank {
       compute(layer + " residual", {sum, keep(mb, l)}, {to});
     }
     if (!last()) return transfer('F', mb, p, p + 1, stream::to_next, out[mb % 2]);
-    const access before = loss;
-    compute(name + "loss", {keep(mb, shape.layers), tokens, before}, {fresh(loss)});
+    std::vector<access> reads{keep(mb, shape.layers), tokens};
+    if (mb > 0) reads.push_back(loss);
+    compute(name + "loss", reads, {fresh(loss)});
   }
 
   void backward(int mb) {
@@ -146,25 +145,71 @@ struct stage_rank {
         dx.value = all.boundary('B', mb, p, d, t);
         compute(layer + " scale", {unscaled}, {dx});
       }
-      if (final) data_sum(l);
+      if (final) data_sum("reduce layer " + std::to_string(l), gradients[l]);
       dy = &dx;
     }
     if (!first()) transfer('B', mb, p, p - 1, stream::to_prev, gradient_out[mb % 2]);
   }
 
-  void data_sum(int l) {
+  std::string data_group() const { return "dp " + std::to_string(p) + " " + std::to_string(t); }
+  std::vector<int> data_ranks() const {
     std::vector<int> ranks;
     for (int i = 0; i < shape.dp; ++i) ranks.push_back(all.rank(p, i, t));
-    all_reduce("reduce layer " + std::to_string(l), stream::reduce,
-               "dp " + std::to_string(p) + " " + std::to_string(t), ranks, gradients[l]);
+    return ranks;
+  }
+  void data_sum(const std::string& name, access& a) {
+    all_reduce(name, stream::reduce, data_group(), data_ranks(), a);
+  }
+
+  std::string tensor_group() const { return "tp " + std::to_string(p) + " " + std::to_string(d); }
+  std::vector<int> tensor_ranks() const {
+    std::vector<int> ranks;
+    for (int i = 0; i < shape.tp; ++i) ranks.push_back(all.rank(p, d, i));
+    return ranks;
+  }
+  std::string model_group() const { return "pp " + std::to_string(d) + " " + std::to_string(t); }
+  std::vector<int> model_ranks() const {
+    std::vector<int> ranks;
+    for (int i = 0; i < shape.pp; ++i) ranks.push_back(all.rank(i, d, t));
+    return ranks;
+  }
+
+  /// What the sums of the step are held to. Layers are sharded over tp.
+  void declare_sums() {
+    const auto over = [&](placement dp, placement tp) {
+      std::vector<sum::relation> relations;
+      if (shape.dp > 1) relations.push_back({all.communicator(data_group(), data_ranks()), dp});
+      if (shape.tp > 1) relations.push_back({all.communicator(tensor_group(), tensor_ranks()), tp});
+      return relations;
+    };
+    const auto bytes = [](const access& a) { return byte_range{a.begin, a.end}; };
+    for (int l = 0; l < shape.layers; ++l)
+      rank.sum_up({sum_kind::gradient,
+                   std::to_string(p) + ": layer " + std::to_string(l),
+                   bytes(gradients[l]),
+                   over(placement::partial, placement::sharded),
+                   shape.microbatches,
+                   {bytes(weights[l]), bytes(moments[l])},
+                   true});
+    auto of_norm = over(placement::replicated, placement::replicated);
+    if (shape.pp > 1) of_norm.push_back({all.communicator(model_group(), model_ranks()), placement::partial});
+    rank.sum_up({sum_kind::norm, "norm", bytes(norm), of_norm, shape.layers, {}, false});
+    if (last())
+      rank.sum_up({sum_kind::loss,
+                   "loss",
+                   bytes(loss),
+                   over(placement::partial, placement::replicated),
+                   shape.microbatches,
+                   {},
+                   false});
   }
 
   void finish() {
-    std::vector<int> model;
-    for (int i = 0; i < shape.pp; ++i)
-      for (int j = 0; j < shape.tp; ++j) model.push_back(all.rank(i, d, j));
+    declare_sums();
+    if (last()) data_sum("reduce loss", loss);
     compute("norm", gradients, {fresh(norm)});
-    all_reduce("norm sum", stream::compute, "model " + std::to_string(d), model, norm);
+    all_reduce("norm over tp", stream::compute, tensor_group(), tensor_ranks(), norm);
+    all_reduce("norm over pp", stream::compute, model_group(), model_ranks(), norm);
     for (int l = 0; l < shape.layers; ++l) {
       const access weight = weights[l], moment = moments[l];
       compute("adamw " + std::to_string(l), {weight, moment, gradients[l], norm},
@@ -173,7 +218,7 @@ struct stage_rank {
     op o{.kind = op_kind::end, .name = "end"};
     o.reads = weights;
     o.reads.insert(o.reads.end(), moments.begin(), moments.end());
-    o.reads.push_back(loss);
+    if (last()) o.reads.push_back(loss);
     rank.issue(std::move(o));
   }
 

@@ -46,6 +46,8 @@ struct sketch {
     return add(r, {.kind = op_kind::collective,
                    .name = name,
                    .stream = stream,
+                   .reads = {{0, 4, 0}},
+                   .writes = {{300, 304, 1000 + name[0]}},
                    .communicator = communicator,
                    .bytes = 4,
                    .message = name[0]});
@@ -141,8 +143,9 @@ TEST_CASE("races and wrong reads name both ops and the bytes") {
   }
   SUBCASE("in place, then versions in a chain") {
     sketch s(1);
-    s.compute(0, "B0", 0, {{0, 100, 0}}, {{0, 100, 1}});
-    s.compute(0, "B1", 2, {{0, 100, 1}}, {{0, 100, 2}}).waits = {1};
+    s.compute(0, "B0", 0, {{0, 100, 0}}, {{0, 100, 1}}).writes[0].replaces = 0;
+    op& next = s.compute(0, "B1", 2, {{0, 100, 1}}, {{0, 100, 2}});
+    next.waits = {1}, next.writes[0].replaces = 0;
     CHECK(s.refusal({{0, 100, 2}}) == "");
   }
 }
@@ -199,7 +202,9 @@ TEST_CASE("messages that meet must be the same") {
     CHECK(s.refusal().find("rank 0: \"x\" (message 120, 4 bytes) meets rank 1: \"x\" (message 121, 4 bytes)") == 0);
   }
   SUBCASE("bytes of a collective") {
-    s.sum(0, "x", 0), s.sum(1, "x", 0).bytes = 8;
+    s.sum(0, "x", 0);
+    op& longer = s.sum(1, "x", 0);
+    longer.bytes = 8, longer.reads[0].end = 8, longer.writes[0].end = 308;
     CHECK(s.refusal().find("rank 0: \"x\" (message 120, 4 bytes) meets rank 1: \"x\" (message 120, 8 bytes)") == 0);
   }
   SUBCASE("sizes of the values in a message") {

@@ -45,7 +45,7 @@ struct maker {
     if (below(4)) o.reads.push_back(read(r));
     if (o.reads.size() == 1 && below(3) == 0) {
       o.writes.push_back(o.reads[0]);  // in place
-      o.writes[0].value = values++;
+      o.writes[0].value = values++, o.writes[0].replaces = 0;
       std::fill(contents[r].begin() + o.reads[0].begin, contents[r].begin() + o.reads[0].end, values - 1);
     } else if (below(4)) {
       o.writes.push_back(write(r, 1 + below(2), values++));
@@ -72,7 +72,11 @@ struct maker {
            .communicator = 0,
            .bytes = 1,
            .message = messages};
-      o.reads = {read(r)}, o.writes = {write(r, 1, values++)};
+      access a = read(r);
+      a.end = a.begin + 1;
+      access b = write(r, 1, values++);
+      if (a.begin == b.begin) b.replaces = 0;
+      o.reads = {a}, o.writes = {b};
       add(r, std::move(o));
     }
     ++messages;

@@ -27,6 +27,9 @@ class rank_builder {
   }
 
   void issue(op o) {
+    for (auto& w : o.writes)  // what an op reads and writes it changes in place
+      for (std::size_t r = 0; r < o.reads.size(); ++r)
+        if (o.reads[r].begin == w.begin && o.reads[r].end == w.end) w.replaces = static_cast<int>(r);
     const int index = static_cast<int>(program_.ops.size());
     std::vector<int> known = index == 0 ? std::vector<int>(streams_, -1) : ends_[last_[o.stream]];
     const auto after = [&](int other) {
@@ -47,6 +50,7 @@ class rank_builder {
     program_.ops.push_back(std::move(o));
   }
 
+  void sum_up(sum s) { program_.sums.push_back(std::move(s)); }
   rank_program finish() { return std::move(program_); }
 
  private:

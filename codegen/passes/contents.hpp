@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+namespace rankc::codegen {
+
+/// Contents of the arena, by what they are; the other numbers of a content say which.
+enum content_kind {
+  weight, gradient, first_moment, second_moment, working_copy, rope, tokens, targets, loss, norm, saved, temp, hidden, chain, boundary, padding
+};
+
+}  // namespace rankc::codegen

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a rank sums up in a step, as facts that its program is held to. They come from the plan: which actions
+// the rank runs, which calls its layers make, and the placements of the typed trace; not from the items that
+// lowering makes of them.
+#include <algorithm>
+#include <utility>
+
+#include "contents.hpp"
+#include "passes.hpp"
+
+namespace rankc::codegen {
+
+namespace {
+
+/// How often the calls of a layer write an operand in one pass.
+int count_writes(const body& b, phase p, const operand& o) {
+  return static_cast<int>(std::count_if(b.calls(p).begin(), b.calls(p).end(), [&](const kernel& k) {
+    return std::any_of(k.writes.begin(), k.writes.end(),
+                       [&](const operand& w) { return w.where == o.where && w.index == o.index; });
+  }));
+}
+
+/// How often a pipeline rank passes through a stage.
+int count_passes(const action_table& t, int rank, int stage, phase p) {
+  const auto kind = p == phase::forward          ? action_kind::F
+                    : p == phase::backward       ? action_kind::B
+                    : p == phase::backward_input ? action_kind::I
+                                                 : action_kind::W;
+  return static_cast<int>(std::count_if(t.actions.begin() + t.begin[rank],
+                                        t.actions.begin() + t.begin[rank + 1],
+                                        [&](const action& a) { return a.kind == kind && a.stage == stage; }));
+}
+
+}  // namespace
+
+/// How often a rank's calls in some phases write an operand of a layer.
+int expander::count_terms(const stage_plan& s, const layer_use& use, std::initializer_list<phase> phases,
+                          const operand& o) const {
+  int n = 0;
+  for (phase p : phases)
+    n += count_passes(l_.plan->actions, r_.index, s.stage, p) * count_writes(l_.bodies[use.kind], p, o);
+  return n;
+}
+
+/// The letters over the axes that a plan has. A tensor that two pipeline ranks hold is summed between them.
+std::vector<sum::relation> expander::relate(placement dp, placement tp, bool tied) const {
+  std::vector<sum::relation> of;
+  if (l_.plan->dims.dp_replicate > 1) of.push_back({static_cast<int>(role::dp), dp});
+  if (l_.plan->dims.tp > 1) of.push_back({static_cast<int>(role::tp), tp});
+  if (tied) of.push_back({static_cast<int>(role::tied), placement::partial});
+  return of;
+}
+
+bool expander::is_tied(const placed_parameter& q) const {
+  return std::any_of(l_.tied.begin(), l_.tied.end(), [&](const std::array<int, 2>& pair) {
+    const int other = pair[0] == r_.index ? pair[1] : pair[1] == r_.index ? pair[0] : -1;
+    return other >= 0 && std::any_of(l_.ranks[other].parameters.begin(), l_.ranks[other].parameters.end(),
+                                     [&](const placed_parameter& o) { return o.name == q.name; });
+  });
+}
+
+sum expander::sum_of_loss() const {
+  sum of{sum_kind::loss, "loss", scalar(loss, r_.arena.loss).range(), {}, 0, {}, false};
+  of.over = relate(placement::partial, placement::replicated, l_.plan->actions.bidirectional());
+  for (const stage_plan& s : r_.stages)
+    for (const layer_use& use : s.layers) of.terms += count_terms(s, use, {phase::forward}, {space::loss});
+  return of;
+}
+
+/// The letters are the typed trace's: of a gradient that is P over an axis, the parameter says so.
+sum expander::sum_of_gradient(std::size_t parameter_index) const {
+  const placed_parameter& q = r_.parameters[parameter_index];
+  const placement tp = q.as.shard_dim >= 0 ? placement::sharded
+                       : q.as.sum_over_tp  ? placement::partial
+                                           : placement::replicated;
+  const placement dp = q.as.sum_over_dp ? placement::partial : placement::replicated;
+  sum of{sum_kind::gradient,
+         q.name,
+         parameter(gradient, parameter_index).range(),
+         relate(dp, tp, is_tied(q)),
+         0,
+         {},
+         !q.copy};
+  for (int region : kept_) of.updates.push_back(parameter(region, parameter_index).range());
+  for (const stage_plan& s : r_.stages)
+    for (const layer_use& use : s.layers)
+      for (std::size_t k = 0; k < l_.bodies[use.kind].parameters.size(); ++k) {
+        const group_layout::place& at = l_.groups[use.kind].of_parameter[k];
+        if (use.base[static_cast<int>(at.in)] + at.offset == q.element)
+          of.terms += count_terms(s, use, {phase::backward, phase::backward_input, phase::backward_weight},
+                                  {space::gradient, static_cast<int>(k)});
+      }
+  return of;
+}
+
+std::vector<sum> expander::sums(bool train) const {
+  std::vector<sum> all;
+  if (sum of = sum_of_loss(); of.terms > 0) all.push_back(std::move(of));
+  if (!train || !l_.trains()) return all;
+  sum of_norm{sum_kind::norm, "gradient norm", scalar(norm, r_.arena.norm).range(), {}, 0, {}, false};
+  of_norm.over = relate(placement::replicated, placement::replicated, false);
+  if (l_.plan->dims.pp > 1) of_norm.over.push_back({static_cast<int>(role::pp), placement::partial});
+  for (std::size_t p = 0; p < r_.parameters.size(); ++p) {
+    all.push_back(sum_of_gradient(p));
+    of_norm.terms += all.back().counted;
+  }
+  all.push_back(std::move(of_norm));
+  return all;
+}
+
+}  // namespace rankc::codegen

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// The facts about sums must fit together before anything is held to them: a place of its own for each, the
+// same relation on all members of a communicator, all holders of a name related to one another, and each
+// parameter in the norm once.
+#include "passes.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+
+namespace rankc::codegen::proof {
+
+namespace {
+
+class facts {
+ public:
+  facts(const program& p, findings& wrong) : p_(p), wrong_(wrong) {
+    for (const auto& r : p.ranks) {
+      auto& of = by_name_.emplace_back();
+      for (const sum& s : r.sums) of.emplace(s.name, &s);
+    }
+  }
+
+  void check() {
+    for (int r = 0; r < ranks() && !wrong_.full(); ++r) {
+      check_places(r);
+      for (const sum& s : p_.ranks[r].sums) check_relations(r, s);
+    }
+    if (!wrong_.none()) return;
+    check_holders();
+    for (int r = 0; r < ranks() && !wrong_.full(); ++r)
+      for (const sum& s : p_.ranks[r].sums)
+        if (s.kind == sum_kind::norm) check_norm(r, s);
+  }
+
+ private:
+  int ranks() const { return static_cast<int>(p_.ranks.size()); }
+  template <class... T>
+  void refuse(int rank, fmt::format_string<T...> text, T&&... facts) {
+    wrong_.add(fmt::format("rank {}: ", rank) + fmt::format(text, std::forward<T>(facts)...));
+  }
+
+  void check_places(int r) {
+    std::vector<byte_range> places;
+    std::set<std::string> names;
+    int norms = 0;
+    for (const sum& s : p_.ranks[r].sums) {
+      if (!names.insert(s.name).second) refuse(r, "two sums are named \"{}\"", s.name);
+      places.push_back(s.at);
+      places.insert(places.end(), s.updates.begin(), s.updates.end());
+      if (s.kind != sum_kind::gradient && !s.updates.empty())
+        refuse(r, "\"{}\" is no gradient and updates nothing", s.name);
+      norms += s.kind == sum_kind::norm;
+    }
+    if (norms > 1) refuse(r, "has {} norms", norms);
+    std::sort(places.begin(), places.end());
+    for (std::size_t i = 0; i < places.size(); ++i)
+      if (places[i].begin >= places[i].end || places[i].end > p_.ranks[r].arena_bytes ||
+          (i > 0 && places[i].begin < places[i - 1].end))
+        refuse(r, "bytes {}..{} cannot be the place of a sum, or of what it updates", places[i].begin,
+               places[i].end);
+  }
+
+  const sum::relation* find(const sum& s, int communicator) const {
+    const auto at = std::find_if(s.over.begin(), s.over.end(),
+                                 [&](const auto& o) { return o.communicator == communicator; });
+    return at == s.over.end() ? nullptr : &*at;
+  }
+
+  void check_relations(int r, const sum& s) {
+    std::set<int> seen;
+    for (const auto& [communicator, as] : s.over) {
+      if (communicator < 0 || communicator >= static_cast<int>(p_.communicators.size()))
+        return refuse(r, "\"{}\" is summed over communicator {} of {}", s.name, communicator,
+                      p_.communicators.size());
+      const auto& c = p_.communicators[communicator];
+      if (!seen.insert(communicator).second || std::find(c.ranks.begin(), c.ranks.end(), r) == c.ranks.end())
+        refuse(r, "\"{}\" is related over \"{}\" twice, or by a rank that is not in it", s.name, c.name);
+      for (int member : c.ranks) {
+        const auto at = by_name_[member].find(s.name);
+        const sum* other = at == by_name_[member].end() ? nullptr : at->second;
+        const auto* back = other ? find(*other, communicator) : nullptr;
+        if (!back || back->as != as || other->kind != s.kind ||
+            other->at.end - other->at.begin != s.at.end - s.at.begin)
+          return refuse(r, "\"{}\" is {} over \"{}\", and something else to rank {}", s.name,
+                        placement_letters[static_cast<int>(as)], c.name, member);
+      }
+    }
+  }
+
+  /// Whoever has a sum of a name has a part in the one that all have: nobody's is left out because nothing
+  /// relates it.
+  void check_holders() {
+    std::map<std::string, std::vector<int>> holders;
+    for (int r = 0; r < ranks(); ++r)
+      for (const auto& [name, s] : by_name_[r]) holders[name].push_back(r);
+    for (const auto& [name, of] : holders) {
+      std::vector<int> root(ranks());
+      std::iota(root.begin(), root.end(), 0);
+      const auto top = [&](int r) {
+        while (root[r] != r) r = root[r] = root[root[r]];
+        return r;
+      };
+      for (int r : of)
+        for (const auto& o : by_name_[r].at(name)->over)
+          for (int member : p_.communicators[o.communicator].ranks) root[top(member)] = top(r);
+      for (int r : of)
+        if (top(r) != top(of[0]))
+          return refuse(r, "\"{}\" is also on rank {}, and no communicator relates the two", name, of[0]);
+    }
+  }
+
+  /// Over the ranks among which a norm is summed each gradient is counted by one of its holders.
+  void check_norm(int r, const sum& norm) {
+    std::set<int> among{r};
+    for (const auto& [communicator, as] : norm.over)
+      if (as == placement::partial)
+        among.insert(p_.communicators[communicator].ranks.begin(),
+                     p_.communicators[communicator].ranks.end());
+    std::map<std::string, int> times;
+    for (int member : among)
+      for (const sum& s : p_.ranks[member].sums)
+        if (s.kind == sum_kind::gradient) times[s.name] += s.counted;
+    for (const auto& [name, n] : times)
+      if (n != 1) return refuse(r, "\"{}\" is counted {} times in the norm", name, n);
+    const auto mine = std::count_if(p_.ranks[r].sums.begin(), p_.ranks[r].sums.end(),
+                                    [](const sum& s) { return s.kind == sum_kind::gradient && s.counted; });
+    if (norm.terms != mine) refuse(r, "the norm counts {} gradients of {}", norm.terms, mine);
+  }
+
+  const program& p_;
+  findings& wrong_;
+  std::vector<std::map<std::string, const sum*>> by_name_;  // of each rank
+};
+
+}  // namespace
+
+void check_sum_facts(const program& p, findings& wrong) { facts(p, wrong).check(); }
+
+}  // namespace rankc::codegen::proof

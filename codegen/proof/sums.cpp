@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+// What becomes of the sums of a step: gradients, loss, norm. Along the order of a rank's ops each value at a
+// sum's place is known by how many contributions it holds and over which communicators it is still a part of
+// a sum. Contributions add up while nothing is reduced, a reduction is over a communicator that is left to
+// do, and what reads a sum for another purpose finds it whole.
+#include "passes.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+#include <unordered_map>
+
+namespace rankc::codegen::proof {
+
+namespace {
+
+/// What a value at the place of a sum holds.
+struct partial_sum {
+  std::size_t of;
+  std::set<int> pending;  // communicators
+  int terms;
+  std::set<std::size_t> counted = {};  // of a norm: the gradients in it
+  bool operator==(const partial_sum&) const = default;
+};
+
+class summation {
+ public:
+  summation(const op_table& table, int rank, findings& wrong)
+      : table_(table), rank_(rank), sums_(table.program.ranks[rank].sums), wrong_(wrong) {
+    for (std::size_t s = 0; s < sums_.size(); ++s) {
+      places_.push_back({sums_[s].at, s, place_kind::sum});
+      for (const byte_range& u : sums_[s].updates)
+        places_.push_back({u, s, place_kind::update}), updated_[u.begin] = false;
+      if (sums_[s].kind == sum_kind::norm) norm_ = static_cast<int>(s);
+    }
+    std::sort(places_.begin(), places_.end(),
+              [](const place& a, const place& b) { return a.bytes < b.bytes; });
+  }
+
+  /// Ops in an order in which they can happen.
+  void run(const std::vector<int>& ops) {
+    for (int op : ops) {
+      if (wrong_.full()) return;
+      step(op);
+    }
+    for (const place& p : places_)
+      if (p.kind == place_kind::update && !updated_[p.bytes.begin])
+        wrong_.add(fmt::format("rank {}: bytes {}..{} of {} are not updated in the step", rank_,
+                               p.bytes.begin, p.bytes.end, name(p.sum)));
+  }
+
+ private:
+  enum class place_kind { sum, update };
+  struct place {
+    byte_range bytes;
+    std::size_t sum;
+    place_kind kind;
+  };
+
+  std::string name(std::size_t s) const {
+    const bool gradient = sums_[s].kind == sum_kind::gradient;
+    return fmt::format("{}\"{}\"", gradient ? "the gradient of " : "", sums_[s].name);
+  }
+  std::string names(const std::set<int>& communicators) const {
+    std::vector<std::string> all;
+    for (int c : communicators) all.push_back(fmt::format("\"{}\"", table_.program.communicators[c].name));
+    return fmt::format("{}", fmt::join(all, " and "));
+  }
+  template <class... T>
+  void refuse(int op, fmt::format_string<T...> text, T&&... facts) {
+    wrong_.add(table_.name(op) + " " + fmt::format(text, std::forward<T>(facts)...));
+  }
+
+  /// The place that an access is of, whole; a part of one is refused.
+  const place* find(int op, const access& a) {
+    auto at = std::partition_point(places_.begin(), places_.end(),
+                                   [&](const place& p) { return p.bytes.end <= a.begin; });
+    if (at == places_.end() || at->bytes.begin >= a.end) return nullptr;
+    if (at->bytes != byte_range{a.begin, a.end}) {
+      refuse(op, "touches bytes {}..{}, of which {} has {}..{}", a.begin, a.end, name(at->sum),
+             at->bytes.begin, at->bytes.end);
+      return nullptr;
+    }
+    return &*at;
+  }
+
+  struct touched {
+    std::size_t sum;
+    const access* read = nullptr;
+    const access* write = nullptr;
+  };
+
+  void step(int i) {
+    const op& o = *table_.ops[i];
+    std::vector<touched> sums;
+    const auto of = [&](std::size_t s) -> touched& {
+      const auto known = std::find_if(sums.begin(), sums.end(), [&](const touched& t) { return t.sum == s; });
+      return known != sums.end() ? *known : sums.emplace_back(touched{s});
+    };
+    std::vector<std::size_t> updates;
+    std::set<std::size_t> kept;  // updates that are read
+    for (const access& a : o.reads)
+      if (const place* p = find(i, a)) {
+        if (p->kind == place_kind::sum) of(p->sum).read = &a;
+        else kept.insert(p->bytes.begin);
+      }
+    for (const access& a : o.writes)
+      if (const place* p = find(i, a); p && o.kind != op_kind::begin) {
+        if (p->kind == place_kind::sum) of(p->sum).write = &a;
+        else updates.push_back(p->sum), update(i, *p);
+      }
+    std::set<std::size_t> whole;  // sums that are read for another purpose
+    for (const touched& t : sums)
+      if (t.read && !t.write && check_whole(i, t)) whole.insert(t.sum);
+    for (const touched& t : sums)
+      if (t.write) o.kind == op_kind::collective ? reduce(i, t) : contribute(i, t, whole);
+    for (std::size_t s : updates)
+      if (!whole.count(s) || (norm_ >= 0 && !whole.count(static_cast<std::size_t>(norm_)))) {
+        refuse(i, "updates what belongs to {} without reading {}", name(s),
+               whole.count(s) ? "the norm" : "it");
+        break;
+      }
+    if (o.kind == op_kind::end) check_kept(i, kept);
+  }
+
+  void update(int i, const place& p) {
+    if (table_.ops[i]->kind != op_kind::compute || updated_[p.bytes.begin])
+      refuse(i, "writes bytes {}..{} of {} {}", p.bytes.begin, p.bytes.end, name(p.sum),
+             updated_[p.bytes.begin] ? "again, after their update" : "and is no update");
+    updated_[p.bytes.begin] = true;
+  }
+
+  void check_kept(int i, const std::set<std::size_t>& kept) {
+    for (const place& p : places_)
+      if (p.kind == place_kind::update && !kept.count(p.bytes.begin))
+        refuse(i, "does not keep bytes {}..{} of {}", p.bytes.begin, p.bytes.end, name(p.sum));
+  }
+
+  const partial_sum* known(int i, const touched& t) {
+    const auto at = values_.find(t.read->value);
+    if (at != values_.end() && at->second.of == t.sum) return &at->second;
+    refuse(i, "reads {} where nothing has been added to it", name(t.sum));
+    return nullptr;
+  }
+
+  bool check_whole(int i, const touched& t) {
+    const partial_sum* s = known(i, t);
+    if (!s) return false;
+    if (!s->pending.empty())
+      refuse(i, "reads {}, which is not yet summed over {}", name(t.sum), names(s->pending));
+    else if (s->terms != sums_[t.sum].terms)
+      refuse(i, "reads {} with {} of its {} contributions", name(t.sum), s->terms, sums_[t.sum].terms);
+    return s->pending.empty() && s->terms == sums_[t.sum].terms;
+  }
+
+  void reduce(int i, const touched& t) {
+    const op& o = *table_.ops[i];
+    const auto& communicator = table_.program.communicators[o.communicator].name;
+    if (!t.read || t.write->replaces < 0 || o.does != collective_kind::all_reduce)
+      return refuse(i, "writes {}, and is no sum of it over \"{}\"", name(t.sum), communicator);
+    const partial_sum* before = known(i, t);
+    if (!before) return;
+    partial_sum after = *before;
+    if (after.pending.erase(o.communicator) == 0)
+      return refuse(i, "sums {} over \"{}\", over which it is no part of a sum{}", name(t.sum), communicator,
+                    after.pending.empty() ? "" : ": it still is one over " + names(after.pending));
+    remember(i, t, after);
+  }
+
+  /// What a contribution of an op is a part of: for a norm, also of the shards that it is made from.
+  std::set<int> pending_of(int i, std::size_t s, const std::set<std::size_t>& whole) {
+    std::set<int> pending;
+    for (const auto& [communicator, as] : sums_[s].over)
+      if (as == placement::partial) pending.insert(communicator);
+    if (sums_[s].kind != sum_kind::norm) return pending;
+    std::set<int> shards;
+    bool first = true;
+    for (std::size_t g : whole) {
+      std::set<int> of;
+      for (const auto& [communicator, as] : sums_[g].over)
+        if (as == placement::sharded) of.insert(communicator);
+      if (!first && of != shards)
+        refuse(i, "adds to the norm both of shards over {} and of what is whole",
+               names(of.empty() ? shards : of));
+      shards = of, first = false;
+    }
+    pending.insert(shards.begin(), shards.end());
+    return pending;
+  }
+
+  void contribute(int i, const touched& t, const std::set<std::size_t>& whole) {
+    if (table_.ops[i]->kind != op_kind::compute)
+      return refuse(i, "writes {} and does not compute it", name(t.sum));
+    partial_sum after{t.sum, pending_of(i, t.sum, whole), 1};
+    if (sums_[t.sum].kind == sum_kind::norm)
+      after.terms = static_cast<int>(whole.size()), after.counted = whole;
+    for (std::size_t g : after.counted)
+      if (!sums_[g].counted) refuse(i, "counts {} in the norm, which another rank counts", name(g));
+    if (t.read) {
+      const partial_sum* before = known(i, t);
+      if (!before) return;
+      if (before->pending != after.pending) {
+        std::set<int> done;
+        std::set_difference(after.pending.begin(), after.pending.end(), before->pending.begin(),
+                            before->pending.end(), std::inserter(done, done.end()));
+        return done.empty() ? refuse(i, "adds to {}, which is not yet summed over {}", name(t.sum),
+                                     names(before->pending))
+                            : refuse(i, "adds to {} after it was summed over {}", name(t.sum), names(done));
+      }
+      after.terms += before->terms;
+      for (std::size_t g : before->counted)
+        if (!after.counted.insert(g).second) refuse(i, "counts {} in the norm again", name(g));
+    }
+    remember(i, t, after);
+  }
+
+  void remember(int i, const touched& t, const partial_sum& s) {
+    const auto [at, fresh] = values_.try_emplace(t.write->value, s);
+    if (!fresh && !(at->second == s))
+      refuse(i, "makes of {} a value that another op has made otherwise", name(t.sum));
+  }
+
+  const op_table& table_;
+  const int rank_;
+  const std::vector<sum>& sums_;
+  findings& wrong_;
+  std::vector<place> places_;  // apart from one another
+  std::unordered_map<int, partial_sum> values_;
+  std::unordered_map<std::size_t, bool> updated_;  // by first byte
+  int norm_ = -1;
+};
+
+}  // namespace
+
+void check_sums(const op_table& table, const joint_events& events, const std::vector<int>& sequence,
+                findings& wrong) {
+  std::vector<std::vector<int>> ops(table.program.ranks.size());
+  for (int event : sequence)
+    for (int op : events.members[event]) ops[table.rank[op]].push_back(op);
+  for (std::size_t r = 0; r < ops.size() && !wrong.full(); ++r)
+    if (!table.program.ranks[r].sums.empty()) summation(table, static_cast<int>(r), wrong).run(ops[r]);
+}
+
+}  // namespace rankc::codegen::proof

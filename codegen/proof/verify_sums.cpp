@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sums, along the ops of a rank: each value at the place of one has a number for how much of the sum is there
+// and a bit for each communicator over which it is not summed yet. The two belong to the ops and not to the
+// rank, so that ranks which run the same ops are followed once.
+#include "verify_schedule.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <set>
+
+namespace rankc::codegen::verifying {
+
+namespace {
+
+/// Follows the sums of one routine.
+class follower {
+ public:
+  follower(const document& d, int rank) : d_(d), rank_(rank), r_(routine_of(d, rank)) {
+    std::set<std::string> names;
+    for (std::size_t t = 0; t < r_.totals.size(); ++t) {
+      const total& x = r_.totals[t];
+      std::set<int> slots;
+      for (const auto& [slot, letter] : x.over)
+        if (!slots.insert(slot).second || slot > 62)
+          throw refusal(fmt::format("\"{}\" is over a communicator twice, or over too many", x.name));
+      if (!names.insert(x.name).second) throw refusal(fmt::format("two sums are \"{}\"", x.name));
+      claim(x.begin, x.end, static_cast<int>(t), false);
+      for (const auto& [begin, end] : x.updates) claim(begin, end, static_cast<int>(t), true);
+      if (x.kind != "gradient" && !x.updates.empty())
+        throw refusal(fmt::format("\"{}\" updates nothing", x.name));
+      if (x.kind == "norm" && std::exchange(norm_, static_cast<int>(t)) >= 0)
+        throw refusal("a rank has two norms");
+    }
+    std::uint64_t last = 0;
+    for (const auto& [begin, c] : claims_) {
+      if (begin >= c.end || begin < last || c.end > r_.arena_bytes)
+        throw refusal(
+            fmt::format("bytes {}..{} are no place for \"{}\"", begin, c.end, r_.totals[c.of].name));
+      last = c.end;
+    }
+  }
+
+  void follow() {
+    std::vector<int> order(r_.instructions.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(),
+                     [&](int a, int b) { return at(a).position < at(b).position; });
+    for (int i : order) walk(i);
+  }
+
+ private:
+  struct claimed {
+    std::uint64_t end;
+    int of;
+    bool update;
+  };
+  struct content {
+    int of, terms;
+    std::uint64_t unsummed;         // a bit per communicator, in the numbers of the routine
+    std::vector<int> counted = {};  // of a norm: gradients, in order
+    bool operator==(const content&) const = default;
+  };
+
+  const instruction& at(int i) const { return r_.instructions[i]; }
+  template <class... T>
+  [[noreturn]] void refuse(int i, fmt::format_string<T...> text, T&&... facts) const {
+    verifying::refuse(d_, {rank_, i}, text, std::forward<T>(facts)...);
+  }
+  void claim(std::uint64_t begin, std::uint64_t end, int of, bool update) {
+    if (!claims_.try_emplace(begin, claimed{end, of, update}).second)
+      throw refusal(fmt::format("two sums claim byte {}", begin));
+  }
+  const claimed* claim_on(int i, const range& x) const {
+    auto c = claims_.lower_bound(x.end);
+    if (c == claims_.begin() || std::prev(c)->second.end <= x.begin) return nullptr;
+    --c;
+    if (c->first != x.begin || c->second.end != x.end)
+      refuse(i, "uses bytes {}..{}, a part of \"{}\"", x.begin, x.end, r_.totals[c->second.of].name);
+    return &c->second;
+  }
+  std::uint64_t mask(int t, char letter) const {
+    std::uint64_t bits = 0;
+    for (const auto& [slot, as] : r_.totals[t].over)
+      if (as == letter) bits |= std::uint64_t{1} << slot;
+    return bits;
+  }
+  std::string names(std::uint64_t bits) const {
+    std::string text;
+    for (int slot = 0; slot < 63; ++slot)
+      if (bits >> slot & 1)
+        text += (text.empty() ? "\"" : ", \"") + d_.groups[d_.workers[rank_].groups[slot]].name + "\"";
+    return text;
+  }
+
+  void walk(int i) {
+    const instruction& s = at(i);
+    std::map<int, const range*> reads, writes;  // by sum
+    std::vector<const range*> updates;
+    std::set<std::uint64_t> kept;
+    for (const range& x : s.reads)
+      if (const claimed* c = claim_on(i, x)) c->update ? void(kept.insert(x.begin)) : void(reads[c->of] = &x);
+    for (const range& x : s.writes)
+      if (const claimed* c = s.kind == "begin" ? nullptr : claim_on(i, x))
+        c->update ? updates.push_back(&x) : void(writes[c->of] = &x);
+    for (const auto& [t, x] : reads)
+      if (!writes.count(t)) expect_whole(i, t, *x);
+    for (const auto& [t, x] : writes) {
+      const auto before = reads.count(t) ? std::optional(of_value(i, t, *reads[t])) : std::nullopt;
+      const content after =
+          s.kind == "collective" ? reduced(i, t, *x, before) : added(i, t, before, reads, writes);
+      if (const auto [known, fresh] = contents_.try_emplace(x->value, after);
+          !fresh && known->second != after)
+        refuse(i, "makes \"{}\" what it was made otherwise", r_.totals[t].name);
+    }
+    for (const range* x : updates) {
+      const int of = claims_.at(x->begin).of;
+      if (s.kind != "compute" || !updated_.insert(x->begin).second)
+        refuse(i, "writes bytes {}..{}, which an update writes once", x->begin, x->end);
+      if (!reads.count(of) || writes.count(of) ||
+          (norm_ >= 0 && (!reads.count(norm_) || writes.count(norm_))))
+        refuse(i, "updates what \"{}\" is the gradient of and does not read it, or not the norm",
+               r_.totals[of].name);
+    }
+    if (s.kind != "end") return;
+    for (const auto& [begin, c] : claims_)
+      if (c.update && (!kept.count(begin) || !updated_.count(begin)))
+        refuse(i, "does not find bytes {}..{} updated, as \"{}\" is there for", begin, c.end,
+               r_.totals[c.of].name);
+  }
+
+  content of_value(int i, int t, const range& x) const {
+    const auto known = contents_.find(x.value);
+    if (known == contents_.end() || known->second.of != t)
+      refuse(i, "reads \"{}\", which nothing has been added to", r_.totals[t].name);
+    return known->second;
+  }
+
+  void expect_whole(int i, int t, const range& x) const {
+    const content c = of_value(i, t, x);
+    if (c.unsummed)
+      refuse(i, "reads \"{}\", which is still to be summed over {}", r_.totals[t].name, names(c.unsummed));
+    if (c.terms != r_.totals[t].terms)
+      refuse(i, "reads \"{}\" with {} contributions of {}", r_.totals[t].name, c.terms, r_.totals[t].terms);
+  }
+
+  content reduced(int i, int t, const range& x, std::optional<content> before) const {
+    const instruction& s = at(i);
+    if (!before || x.replaces < 0 || s.does != "all_reduce")
+      refuse(i, "is no sum of \"{}\"", r_.totals[t].name);
+    const std::uint64_t bit = s.communicator > 62 ? 0 : std::uint64_t{1} << s.communicator;
+    if (!(before->unsummed & bit))
+      refuse(i, "sums \"{}\" over {}, where nothing is to be summed", r_.totals[t].name, names(bit));
+    before->unsummed &= ~bit;
+    return *before;
+  }
+
+  content added(int i, int t, const std::optional<content>& before, const std::map<int, const range*>& reads,
+                const std::map<int, const range*>& writes) const {
+    if (at(i).kind != "compute") refuse(i, "writes \"{}\" and is no computation", r_.totals[t].name);
+    content mine{t, 1, mask(t, 'P')};
+    if (t == norm_) {
+      mine.terms = 0;
+      std::optional<std::uint64_t> shards;
+      for (const auto& [g, x] : reads) {
+        if (writes.count(g)) continue;
+        if (shards.value_or(mask(g, 'S')) != mask(g, 'S'))
+          refuse(i, "adds squares of shards to squares of what is whole");
+        shards = mask(g, 'S');
+        if (!r_.totals[g].counted) refuse(i, "counts \"{}\", which is counted elsewhere", r_.totals[g].name);
+        mine.counted.push_back(g), ++mine.terms;
+      }
+      mine.unsummed |= shards.value_or(0);
+    }
+    if (!before) return mine;
+    if (before->unsummed != mine.unsummed)
+      refuse(i, "adds to \"{}\", which is to be summed over {} yet, what is to be summed over {}",
+             r_.totals[t].name, names(before->unsummed), names(mine.unsummed));
+    mine.terms += before->terms;
+    mine.counted.insert(mine.counted.end(), before->counted.begin(), before->counted.end());
+    std::sort(mine.counted.begin(), mine.counted.end());
+    if (std::adjacent_find(mine.counted.begin(), mine.counted.end()) != mine.counted.end())
+      refuse(i, "counts a gradient twice");
+    return mine;
+  }
+
+  const document& d_;
+  const int rank_;
+  const routine& r_;
+  std::map<std::uint64_t, claimed> claims_;  // by first byte
+  std::map<int, content> contents_;          // by value
+  std::set<std::uint64_t> updated_;
+  int norm_ = -1;
+};
+
+}  // namespace
+
+void follow_totals(const document& d, int rank) { follower(d, rank).follow(); }
+
+}  // namespace rankc::codegen::verifying
