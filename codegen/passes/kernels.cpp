@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels.hpp"
+#include "roles.hpp"
 
 #include <rankc/runtime/cuda/attention_scratch.hpp>
-#include <rankc/check_layers.hpp>
 
 #include <fmt/format.h>
 
@@ -63,14 +63,16 @@ class selector {
     }
     return known->second;
   }
-  /// Whole units of dim i of a type on this rank: "heads / tp". The dp axes share out the sequences.
+  /// Whole units of dim i of a type on this rank: "heads / tp". Axes that share out sequences go without saying.
   extent count(const type& v, int i) {
-    const dim& d = v.shape[i];
-    const bool per_dp = v[axis::dp_replicate] == V(i);
-    const int here = d.count() / (per_dp ? plan_.dims.dp_replicate : 1);
-    const std::string name = name_constant(d.name, here);
-    const bool split = v[axis::tp] == V(i) && plan_.dims.tp > 1;
-    return {split ? here / plan_.dims.tp : here, name + (split ? " / " + name_constant("tp", plan_.dims.tp) : "")};
+    int here = v.shape[i].count();
+    for (axis a : axes)
+      if (v[a] == V(i) && row(a).shares == part::sequences) here /= degree(a);
+    extent e{here, name_constant(v.shape[i].name, here)};
+    for (axis a : axes)
+      if (v[a] == V(i) && row(a).shares != part::sequences && degree(a) > 1)
+        e = {e.value / degree(a), e.text + " / " + name_constant(rankc::name(a), degree(a))};
+    return e;
   }
   extent width(const type& v, int i) {
     extent e = count(v, i);
@@ -236,8 +238,7 @@ class selector {
       c.call.accumulate = accumulation::after_first;
     };
 
-    if (k == "replicate" || (o.kind->communicates && degree(o.over) == 1)) return merge(find(o.out[0]), find(o.in[0]));
-    if (o.kind->communicates) return communicate(o, list);
+    if (k == "replicate" || o.kind->communicates) return convert(o, list);
 
     if (k == "add") {
       c = call(o, {0}, {in0, in1});
@@ -358,21 +359,26 @@ class selector {
     if (o.with.number == 1.0 / static_cast<double>(tokens)) return {0, "1.0 / " + std::to_string(tokens)};
     return {0, fmt::format("{}", o.with.number)};
   }
-  int degree(axis a) const { return plan_.dims.*rankc::detail::degree_of(a); }
+  int degree(axis a) const { return plan_.dims.*row(a).degree; }
 
   std::string name_of(int v) const {
     return v == t_.result_gradient ? "dy" : v == t_.input ? "x" : out_.names[v];
   }
 
+  /// Over one rank a conversion changes a placement alone, and so does `replicate` over several.
+  void convert(const op& o, std::vector<value_call>& list) {
+    if (degree(o.over) > 1 && row(o.over).lowered != lowering::all)
+      throw std::logic_error("layer '" + name_ + "': " + std::string(o.kind->name) + " over " + std::string(rankc::name(o.over)) + " is not lowered");
+    if (degree(o.over) == 1 || !o.kind->communicates) return merge(find(o.out[0]), find(o.in[0]));
+    communicate(o, list);
+  }
   void communicate(const op& o, std::vector<value_call>& list) {
     const std::string_view k = o.kind->name;
-    if (o.over != axis::tp)
-      throw std::logic_error("layer '" + name_ + "': " + std::string(k) + " over " + std::string(rankc::name(o.over)) + " is not lowered");
     value_call c;
     const bool reduces = k == "all_reduce" || k == "all_reduce_max";
     const int part = k == "reduce_scatter" ? o.out[0] : o.in[0];
     const std::size_t element_bytes = bytes_per_element(t_.values[part].holds);
-    collective g{runtime::role::tp, elements(part), 0, k == "all_reduce_max", name_ + ": " + std::string(k) + " of " + name_of(o.in[0])};
+    collective g{role_over(o.over), elements(part), 0, k == "all_reduce_max", name_ + ": " + std::string(k) + " of " + name_of(o.in[0])};
     g.bytes = g.count.value * element_bytes;
     c.call.wide = t_.values[part].holds == element::wide;
     if (reduces) {

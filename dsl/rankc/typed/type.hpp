@@ -2,17 +2,9 @@
 // The type of a value in a model: shape, element and, per mesh axis, how the ranks of that axis hold it. The four
 // placements and their duals are the algebra that makes a missing reduction a compile error.
 #pragma once
-#include <string_view>
+#include <rankc/axis_lists.hpp>
 
 namespace rankc {
-
-/// Mesh axes that a value is placed on. Several may shard one dim: then in this order, outermost first.
-enum class axis : unsigned char { dp_replicate, dp_shard, cp, tp };
-inline constexpr axis axes[]{axis::dp_replicate, axis::dp_shard, axis::cp, axis::tp};
-inline constexpr int n_axes = 4;
-inline constexpr std::string_view axis_names[]{"dp_replicate", "dp_shard", "cp", "tp"};
-constexpr int index(axis a) { return static_cast<int>(a); }
-constexpr std::string_view name(axis a) { return axis_names[index(a)]; }
 
 /// A named dim of a tensor with its global size. A dim of heads is split by whole heads: `unit` elements each.
 struct dim {
