@@ -4,7 +4,6 @@
 #include <rankc/axes.hpp>
 
 #include <cstddef>
-#include <stdexcept>
 
 namespace rankc {
 
@@ -81,24 +80,18 @@ inline constexpr int n_axes = static_cast<int>(detail::lists.placed.count);
 namespace detail {
 struct placed_axes {
   axis of[n_axes]{};
-  int index[n_axis_rows]{};  // less 1
+  int index[n_axis_rows]{};
 };
 inline constexpr placed_axes placed = [] {
   placed_axes p;
-  for (int i = 0; i < n_axes; ++i) {
-    p.of[i] = lists.placed.of[i];
-    p.index[static_cast<int>(p.of[i])] = i + 1;
-  }
+  for (int& i : p.index) i = n_axes;
+  for (int i = 0; i < n_axes; ++i) p.index[static_cast<int>(p.of[i] = lists.placed.of[i])] = i;
   return p;
 }();
 }  // namespace detail
 inline constexpr const axis (&axes)[n_axes] = detail::placed.of;
-/// The place of an axis among `axes`.
-/// Errors: an axis that no value is placed on does not compile, or throws std::invalid_argument.
-constexpr int index(axis a) {
-  const int i = detail::placed.index[static_cast<int>(a)];
-  return i ? i - 1 : throw std::invalid_argument("no value of a model is placed on this axis");
-}
+/// The place of an axis among `axes`; n_axes where no value is placed on it.
+constexpr int index(axis a) { return detail::placed.index[static_cast<int>(a)]; }
 
 /// The axes of views that an axis is, or joins.
 constexpr axis_set parts_of(axis a) { return detail::lists.parts[static_cast<int>(a)]; }

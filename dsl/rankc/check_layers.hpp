@@ -109,6 +109,19 @@ constexpr void refuse_repeat(report& out, std::string_view layer, const type& x,
   s << "; end it with the conversion that gives the placement of its input";
 }
 
+/// RC210: a conversion over an axis that no value is placed on, or a parameter that is sharded over one.
+constexpr void check_axes_of(report& out, const trace& t) {
+  const auto refuse_axis = [&](complaint c, std::string_view does, std::string_view over) {
+    sentence& s = c.begin() << does << over << ", and no value is placed on it; values are placed on ";
+    for (int i = 0; i < n_axes; ++i) s << (i == 0 ? "" : i == n_axes - 1 ? " and " : ", ") << name(axes[i]);
+    refuse(out, 210) << s.view();
+  };
+  for (const op& o : t.ops)
+    if (ops::is_conversion(o.kind) && index(o.over) == n_axes) return refuse_axis({o.kind->name, {}, o.from}, "it is over ", name(o.over));
+  for (const weight_info& w : t.weights)
+    if (w.holds.at[n_axes] != I) return refuse_axis({"parameter", w.name, w.from}, "it is sharded over ", "another axis");
+}
+
 /// RC210, RC211, RC213: what one layer does wrong. Says whether the next can be traced.
 constexpr bool check_layer(report& out, const trace& t, std::string_view layer, int count) {
   if (!is_name(layer)) {
@@ -117,6 +130,9 @@ constexpr bool check_layer(report& out, const trace& t, std::string_view layer, 
   }
   for (const sentence& s : t.said) refuse(out, 210) << s.view();
   if (!t.said.empty()) return false;
+  const std::size_t before = out.size();
+  check_axes_of(out, t);
+  if (out.size() > before) return false;
   const type &x = t.values[t.input], &y = t.values[t.result];
   if (y.holds == element::index) {
     refuse(out, 213) << "the result of layer '" << layer << "' is token ids; expected rows of features, or a loss";

@@ -36,7 +36,7 @@ struct type {
   element holds = element::real;
   bool pending_max = false;  // a P whose outstanding reduction is a maximum
   bool bad = false;          // the result of a refused op: nothing more is said about it
-  placement at[n_axes]{};
+  placement at[n_axes + 1]{};  // the last is of any axis that no value is placed on: RC210 refuses its use
   constexpr bool operator==(const type&) const = default;
   constexpr placement& operator[](axis a) { return at[index(a)]; }
   constexpr placement operator[](axis a) const { return at[index(a)]; }
