@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <rankc/axes_check.hpp>
+
 #include <algorithm>
 #include <stdexcept>
 
@@ -26,8 +28,8 @@ role role_of(const planned_communicator& c) {
   const role first = role_over(c.serves.front().over);
   for (const communicator_purpose& p : c.serves)
     if (role_over(p.over) != first)
-      throw std::logic_error("one communicator would have the roles of " + std::string(name(c.serves.front().over)) + " and " +
-                             std::string(name(p.over)));
+      throw std::logic_error("one communicator would have the roles of " + std::string(name(c.serves.front().over)) +
+                             " and " + std::string(name(p.over)));
   return first;
 }
 
@@ -35,7 +37,8 @@ role role_of(const planned_communicator& c) {
 std::string place_of(const coord& c, role but) {
   std::string s = " at";
   for (axis a : listed_axes)
-    if (row(a).lowered != lowering::nothing && role_along(a) != but) s += std::string(" ") + role_name(role_along(a)) + " " + std::to_string(c[a]);
+    if (row(a).lowered != lowering::nothing && role_along(a) != but)
+      s += std::string(" ") + role_name(role_along(a)) + " " + std::to_string(c[a]);
   return s;
 }
 
@@ -71,11 +74,13 @@ class maker {
   }
   void add_pairs(const std::vector<int>& pipeline, const std::string& where) {
     for (const auto& [a, b] : l_.tied)
-      add((l_.plan->actions.bidirectional() ? "copies of ranks " + std::to_string(a) + " and " + std::to_string(b) : "tied weights") + where,
+      add((l_.plan->actions.bidirectional() ? "copies of ranks " + std::to_string(a) + " and " + std::to_string(b)
+                                            : "tied weights") +
+              where,
           {pipeline[a], pipeline[b]}, {role::tied, role::tied});
     for (const pipeline_edge& e : edges_)
-      add(e.carries + " " + std::to_string(e.from) + " -> " + std::to_string(e.to) + where, {pipeline[e.from], pipeline[e.to]},
-          {codegen::role_of(e.out), codegen::role_of(e.in)});
+      add(e.carries + " " + std::to_string(e.from) + " -> " + std::to_string(e.to) + where,
+          {pipeline[e.from], pipeline[e.to]}, {codegen::role_of(e.out), codegen::role_of(e.in)});
   }
 
   lowered& l_;

@@ -6,8 +6,8 @@
 
 namespace rankc::codegen {
 
-/// What goes over the groups of an axis, and the role that has it. Sums of gradients, norms and losses over the ranks of
-/// an axis take the communicator that its groups have.
+/// What goes over the groups of an axis, and the role that has it. Sums of gradients, norms and losses over the ranks
+/// of an axis take the communicator that its groups have.
 struct role_row {
   axis over;
   purpose as;
@@ -34,11 +34,14 @@ runtime::role role_along(axis);
 
 constexpr const char* role_name(runtime::role r) { return runtime::role_names[static_cast<int>(r)]; }
 
-static_assert([] {
-  for (const communicator_purpose& c : communicator_purposes)
-    for (const axis_row& r : axis_rows)
-      if (r.lowered != lowering::nothing && parts_of(c.over).has(parts_of(r.id)) && !find_role(c.over, c.as)) return false;
-  return true;
-}(), "an axis is lowered, and what its groups communicate has no role: give it one in role_rows");
+static_assert(
+    [] {
+      for (const communicator_purpose& c : communicator_purposes)
+        for (const axis_row& r : axis_rows)
+          if (r.lowered != lowering::nothing && parts_of(c.over).has(parts_of(r.id)) && !find_role(c.over, c.as))
+            return false;
+      return true;
+    }(),
+    "an axis is lowered, and what its groups communicate has no role: give it one in role_rows");
 
 }  // namespace rankc::codegen

@@ -26,7 +26,8 @@ void write_extent(std::string& out, std::string_view name, int size, int stride)
   fmt::format_to(std::back_inserter(out), R"({{"size":{},"stride":{}}})", size, stride);
 }
 
-/// The axes of both views, and those that users declare: their neighbours are those of the innermost axis that they join.
+/// The axes of both views, and those that users declare: their neighbours are those of the innermost axis that they
+/// join.
 void write_axes(std::string& out, const layout& l) {
   out += R"("axes":{)";
   for (axis a : listed_axes) {
@@ -76,7 +77,9 @@ void write_communicators(std::string& out, const std::vector<planned_communicato
 
 }  // namespace
 
-bool is_shown(const layout& l, axis a) { return is_dense(a) || row(a).expert != seen::if_independent || l.groups(a).size() > 1; }
+bool is_shown(const layout& l, axis a) {
+  return is_dense(a) || row(a).expert != seen::if_independent || l.groups(a).size() > 1;
+}
 
 std::vector<axis> shown_groups(const layout& l) {
   std::vector<axis> out;

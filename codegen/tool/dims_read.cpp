@@ -57,7 +57,8 @@ dims_request read_dims(const json& line, report& out) {
   static const std::vector<std::string_view> legal = [] {
     std::vector<std::string_view> names{"world"};
     for (const named_degree& a : written_degrees) names.push_back(a.name);
-    names.insert(names.end(), {"expert_layout", "cp_weights", "sequence_parallel", "model", "cluster", "batch", "stages_per_rank", "groups"});
+    names.insert(names.end(), {"expert_layout", "cp_weights", "sequence_parallel", "model", "cluster", "batch",
+                               "stages_per_rank", "groups"});
     return names;
   }();
   const fields f(line, out);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The axes of a mesh: what is true of one stands in its row of `axis_rows`, and nothing else lists axes. A new axis is a
-// value of `axis`, its row and, where users declare it, a member of `parallel_dims`; `axes_check.hpp` judges them.
+// The axes of a mesh: what is true of one stands in its row of `axis_rows`, and nothing else lists axes. A new axis is
+// a value of `axis`, its row and, where users declare it, a member of `parallel_dims`; `axes_check.hpp` judges them.
 #pragma once
 #include <string_view>
 
@@ -31,10 +31,10 @@ struct parallel_dims {
   rankc::cp_weights cp_weights = rankc::cp_weights::shard;
 };
 
-/// The axes, outermost first in either view, and what joins several: dp = batch every rank with data of its own; loss dp
-/// and cp; fsdp the ranks that shard a dense weight; replicas those that hold the same shard; efsdp and expert_replicas
-/// the same of an expert's weights; edp all that hold parts or copies of one expert; model tp and pp; embedding the first
-/// and the last pipeline stage.
+/// The axes, outermost first in either view, and what joins several: dp = batch every rank with data of its own; loss
+/// dp and cp; fsdp the ranks that shard a dense weight; replicas those that hold the same shard; efsdp and
+/// expert_replicas the same of an expert's weights; edp all that hold parts or copies of one expert; model tp and pp;
+/// embedding the first and the last pipeline stage.
 enum class axis : unsigned char {
   pp, dp_replicate, dp_shard, cp, edp_replicate, edp_shard, ep, ring, ulysses, tp, edp_inner, etp,
   dp, batch, fsdp, replicas, loss, dp_cp, tp_cp, tp_dp, model, efsdp, expert_replicas, edp, ep_etp, embedding
@@ -73,7 +73,9 @@ enum class part : unsigned char { nothing, layers, sequences, positions, heads, 
 enum class lowering : unsigned char { nothing, tokens, all };
 
 /// What ranks send each other, in the order in which communicators are made.
-enum class purpose : unsigned char { nothing, messages, gradients, weights, loss, keys_and_values, heads, tokens, activations, tied };
+enum class purpose : unsigned char {
+  nothing, messages, gradients, weights, loss, keys_and_values, heads, tokens, activations, tied
+};
 
 /// What the groups of an axis have a communicator for.
 struct communication_of {
@@ -95,14 +97,16 @@ struct axis_row {
   part shares = part::nothing;
   bool places = false;                          // values of a model have a placement on it
   lowering lowered = lowering::nothing;
-  bool stays_in_node = false;                   // its groups communicate in every layer: RC112 warns where they leave a node
+  bool stays_in_node = false;                   // its groups communicate in every layer: RC112
   char letter = 0;                              // in drawings
   communication_of carries{};
 };
 
 namespace detail {
 constexpr bool is_independent(const parallel_dims& d) { return d.expert_layout == expert_layout::independent; }
-constexpr bool is_over_replicas(const parallel_dims& d) { return d.expert_layout == expert_layout::folded_over_replicas; }
+constexpr bool is_over_replicas(const parallel_dims& d) {
+  return d.expert_layout == expert_layout::folded_over_replicas;
+}
 }  // namespace detail
 
 /// The ranks that experts are spread over, of dims that factor the world: ep * etp must divide their number.
@@ -119,24 +123,28 @@ constexpr int expert_shard_size(const parallel_dims& d) { return is_independent(
 }  // namespace detail
 
 inline constexpr axis_row axis_rows[]{
-    {.id = axis::pp, .name = "pp", .help = "pipeline ranks; each degree is a number or infer", .degree = &parallel_dims::pp,
-     .dense = seen::always, .expert = seen::always, .shares = part::layers, .lowered = lowering::all, .letter = 'p',
+    {.id = axis::pp, .name = "pp", .help = "pipeline ranks; each degree is a number or infer",
+     .degree = &parallel_dims::pp, .dense = seen::always, .expert = seen::always, .shares = part::layers,
+     .lowered = lowering::all, .letter = 'p',
      .carries = {purpose::messages, "activations between stages"}},
     {.id = axis::dp_replicate, .name = "dp_replicate", .help = "replicas", .degree = &parallel_dims::dp_replicate,
      .dense = seen::always, .shares = part::sequences, .places = true, .lowered = lowering::tokens, .letter = 'r'},
     {.id = axis::dp_shard, .name = "dp_shard", .help = "data-parallel ranks that shard the weights",
-     .degree = &parallel_dims::dp_shard, .dense = seen::always, .shares = part::sequences, .places = true, .letter = 's'},
+     .degree = &parallel_dims::dp_shard, .dense = seen::always, .shares = part::sequences, .places = true,
+     .letter = 's'},
     {.id = axis::cp, .name = "cp", .help = "context-parallel ranks", .degree = &parallel_dims::cp,
      .joins = {axis::ring, axis::ulysses}, .shares = part::positions, .places = true},
     {.id = axis::edp_replicate, .name = "edp_replicate", .expert = seen::always, .size = detail::expert_replica_size},
     {.id = axis::edp_shard, .name = "edp_shard", .expert = seen::always, .size = detail::expert_shard_size},
-    {.id = axis::ep, .name = "ep", .help = "expert-parallel ranks", .degree = &parallel_dims::ep, .fills = fills::experts,
-     .dense = seen::if_independent, .expert = seen::always, .shares = part::experts, .stays_in_node = true, .letter = 'e',
+    {.id = axis::ep, .name = "ep", .help = "expert-parallel ranks", .degree = &parallel_dims::ep,
+     .fills = fills::experts, .dense = seen::if_independent, .expert = seen::always, .shares = part::experts,
+     .stays_in_node = true, .letter = 'e',
      .carries = {purpose::tokens, "tokens to their experts"}},
     {.id = axis::ring, .name = "ring", .dense = seen::always, .size = detail::ring_size, .letter = 'c',
      .carries = {purpose::keys_and_values, "keys and values"}},
-    {.id = axis::ulysses, .name = "ulysses", .help = "the part of cp that exchanges heads", .degree = &parallel_dims::ulysses,
-     .fills = fills::cp, .dense = seen::always, .shares = part::heads, .stays_in_node = true, .letter = 'u',
+    {.id = axis::ulysses, .name = "ulysses", .help = "the part of cp that exchanges heads",
+     .degree = &parallel_dims::ulysses, .fills = fills::cp, .dense = seen::always, .shares = part::heads,
+     .stays_in_node = true, .letter = 'u',
      .carries = {purpose::heads, "heads"}},
     {.id = axis::tp, .name = "tp", .help = "tensor-parallel ranks", .degree = &parallel_dims::tp, .dense = seen::always,
      .shares = part::features, .places = true, .lowered = lowering::all, .stays_in_node = true, .letter = 't',

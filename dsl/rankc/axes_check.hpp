@@ -18,7 +18,7 @@ consteval bool is_enumerator() {
 
 struct an_int {
   template <class T>
-    requires std::same_as<T, int>
+  requires std::same_as<T, int>
   operator T() const;
 };
 /// How many members an aggregate begins with that are ints.
@@ -56,11 +56,14 @@ constexpr std::string_view fault_of(const axis_row& r) {
 /// The first fault of a table, as a sentence; empty: it is sound. `declared`: the degrees that users declare.
 constexpr sentence check_axes(std::span<const axis_row> rows, int declared) {
   sentence s;
-  const auto fault = [&](const axis_row& r, auto... what) -> sentence& { return ((s << "axis '" << r.name << "' ") << ... << what); };
+  const auto fault = [&](const axis_row& r, auto... what) -> sentence& {
+    return ((s << "axis '" << r.name << "' ") << ... << what);
+  };
   int degrees = 0;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const axis_row& r = rows[i];
-    if (static_cast<std::size_t>(r.id) != i) return fault(r, "stands in row ", i, ", which is that of another; rows are in the order of the enum, one each");
+    if (static_cast<std::size_t>(r.id) != i)
+      return fault(r, "stands in row ", i, ", which is that of another; rows are in the order of the enum, one each");
     if (const std::string_view what = detail::fault_of(r); !what.empty()) return fault(r, what);
     degrees += r.degree != nullptr;
     for (std::size_t j = 0; j < i; ++j) {
@@ -69,7 +72,8 @@ constexpr sentence check_axes(std::span<const axis_row> rows, int declared) {
       if (r.letter && rows[j].letter == r.letter) return fault(r, "has the letter of '", rows[j].name, "'");
     }
     for (const axis_row& x : rows)
-      if (r.joins.has(x.id) && x.joins != axis_set{} && !x.degree) return fault(r, "joins '", x.name, "', which joins others: name those");
+      if (r.joins.has(x.id) && x.joins != axis_set{} && !x.degree)
+        return fault(r, "joins '", x.name, "', which joins others: name those");
   }
   if (degrees != declared) s << "parallel_dims has " << declared << " degrees, and " << degrees << " have a row";
   return s;

@@ -30,8 +30,8 @@ struct list_of {
 
 struct lists_of_axes {
   std::string_view names[n_axis_rows];
-  axis_set parts[n_axis_rows];       // the axes of views that each is, or joins
-  axis_set dense;                    // that the dense view has in every layout
+  axis_set parts[n_axis_rows];  // the axes of views that each is, or joins
+  axis_set dense;               // that the dense view has in every layout
   list_of<axis> placed, listed, joined;
   list_of<named_degree> degrees, written;
 };
@@ -103,7 +103,8 @@ inline constexpr const auto& listed_axes = detail::lists.listed;
 /// What joins several.
 inline constexpr const auto& joined_axes = detail::lists.joined;
 
-/// All degrees, those whose product is the world first, outermost first; ep is one of these where experts are independent.
+/// All degrees, those whose product is the world first, outermost first; ep is one of these where experts are
+/// independent.
 inline constexpr const auto& all_degrees = detail::lists.degrees;
 /// The same in the order in which users write them: those that values are placed on first.
 inline constexpr const auto& written_degrees = detail::lists.written;

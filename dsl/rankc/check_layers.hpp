@@ -117,9 +117,11 @@ constexpr void check_axes_of(report& out, const trace& t) {
     refuse(out, 210) << s.view();
   };
   for (const op& o : t.ops)
-    if (ops::is_conversion(o.kind) && index(o.over) == n_axes) return refuse_axis({o.kind->name, {}, o.from}, "it is over ", name(o.over));
+    if (index(o.over) == n_axes && ops::is_conversion(o.kind))
+      return refuse_axis({o.kind->name, {}, o.from}, "it is over ", name(o.over));
   for (const weight_info& w : t.weights)
-    if (w.holds.at[n_axes] != I) return refuse_axis({"parameter", w.name, w.from}, "it is sharded over ", "another axis");
+    if (w.holds.at[n_axes] != I)
+      return refuse_axis({"parameter", w.name, w.from}, "it is sharded over ", "another axis");
 }
 
 /// RC210, RC211, RC213: what one layer does wrong. Says whether the next can be traced.
@@ -211,7 +213,8 @@ constexpr void check_tokens_alone(report& out, const trace& t, axis a) {
   for (const op& o : t.ops) {
     if (o.over != a || !ops::is_conversion(o.kind)) continue;
     complaint c{o.kind->name, {}, o.from};
-    c.begin() << "a conversion over " << name(a) << " inside a layer is not lowered in this version: set " << name(a) << "=1";
+    c.begin() << "a conversion over " << name(a) << " inside a layer is not lowered in this version: set " << name(a)
+              << "=1";
     refuse(out, 226) << c.text.view();
     return;
   }

@@ -34,8 +34,8 @@ constexpr sentence lowered_degrees() {
 constexpr void check_lowered(report& out, const parallel_dims& d) {
   for (const named_degree& a : all_degrees)
     if (d.*a.degree > 1 && row(a.along).lowered == lowering::nothing)
-      refuse(out, 103) << a.name << "=" << d.*a.degree << " is not lowered in this version; " << lowered_degrees().view()
-                       << " are: set " << a.name << "=1";
+      refuse(out, 103) << a.name << "=" << d.*a.degree << " is not lowered in this version; "
+                       << lowered_degrees().view() << " are: set " << a.name << "=1";
 }
 
 /// The model's own judgement of its sizes, and the rules of those that it offers.

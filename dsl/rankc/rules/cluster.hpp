@@ -33,7 +33,8 @@ template <alias Over>
 inline constexpr rule stays{
     112, stays_in_node<Over>,
     [](sentence& t, const setting& s) {
-      t << name(Over) << "=" << s.dims.*row(Over).degree << " has groups that leave a node of " << s.machines.ranks_per_node << " ranks";
+      t << name(Over) << "=" << s.dims.*row(Over).degree << " has groups that leave a node of "
+        << s.machines.ranks_per_node << " ranks";
       if (s.machines.within_node > 0 && s.machines.between_nodes > 0)
         t << "; a rank sends " << static_cast<long long>(s.machines.between_nodes / 1e9) << " GB/s between nodes, "
           << static_cast<long long>(s.machines.within_node / 1e9) << " GB/s within one";

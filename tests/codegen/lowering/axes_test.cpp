@@ -14,8 +14,8 @@ using codegen::dtype;
 namespace {
 
 plan_data planned(const parallel_dims& d) {
-  return make_plan("gpt", models::gpt2{.layers = 2, .hidden = 32, .heads = 4, .ffn = 64, .vocab = 64}, d, schedules::gpipe{1},
-                   training{.seq = 8, .global_batch = 4}, clusters::cpu);
+  return make_plan("gpt", models::gpt2{.layers = 2, .hidden = 32, .heads = 4, .ffn = 64, .vocab = 64}, d,
+                   schedules::gpipe{1}, training{.seq = 8, .global_batch = 4}, clusters::cpu);
 }
 
 /// What lowering a plan throws; "": nothing.
@@ -38,17 +38,20 @@ TEST_CASE("a conversion over an axis that is not lowered is never a copy") {
   p.dims.world = p.dims.cp = 2;
   CHECK(thrown(p) == "layer 'block': all_gather over cp is not lowered");
 
-  for (const op_def* kind : {&ops::replicate, &ops::all_reduce, &ops::all_gather, &ops::reduce_scatter, &ops::all_reduce_max})
+  for (const op_def* kind :
+       {&ops::replicate, &ops::all_reduce, &ops::all_gather, &ops::reduce_scatter, &ops::all_reduce_max})
     for (axis over : {axis::dp_replicate, axis::dp_shard, axis::cp}) {
       plan_data other = planned({});
       other.dims.*row(over).degree = other.dims.world = 2;
       // The first conversion of the embedding, over another axis.
       std::vector<op>& list = other.kinds[0].ops.ops;
-      const auto conversion = std::find_if(list.begin(), list.end(), [](const op& o) { return ops::is_conversion(o.kind); });
+      const auto conversion =
+          std::find_if(list.begin(), list.end(), [](const op& o) { return ops::is_conversion(o.kind); });
       REQUIRE(conversion != list.end());
       conversion->kind = kind;
       conversion->over = over;
-      CHECK(thrown(other) == "layer 'embedding': " + std::string(kind->name) + " over " + std::string(name(over)) + " is not lowered");
+      CHECK(thrown(other) ==
+            "layer 'embedding': " + std::string(kind->name) + " over " + std::string(name(over)) + " is not lowered");
     }
 }
 

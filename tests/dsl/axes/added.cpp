@@ -15,7 +15,8 @@ constexpr bool says(const parallel_dims& d, std::string_view text) {
   if (check_dims(out, d)) detail::check_lowered(out, resolve(d));
   return out.size() == 1 && out[0].text.view() == text;
 }
-static_assert(says({.world = 8, .tp = 2, .xp = 2}, "tp(2) * xp(2) is not world=8: take tp=4, or xp=4, or world=4, or dp_replicate=infer"));
+static_assert(says({.world = 8, .tp = 2, .xp = 2},
+                   "tp(2) * xp(2) is not world=8: take tp=4, or xp=4, or world=4, or dp_replicate=infer"));
 static_assert(says({.xp = 0}, "xp=0; a degree is at least 1, or `infer`"));
 
 // What is not lowered is refused.
