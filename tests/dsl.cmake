@@ -10,6 +10,7 @@ add_executable(rankc_dsl_test
   dsl/schedules_test.cpp
   dsl/text_test.cpp
   dsl/models/models_test.cpp
+  dsl/axes/table_test.cpp
   dsl/typed/collectives_test.cpp
   dsl/typed/gradients_test.cpp
   dsl/typed/rules_test.cpp
@@ -85,11 +86,20 @@ function(rankc_front_end name compiler)
     COMMAND ${CMAKE_COMMAND} "-DFOLDER=${CMAKE_CURRENT_SOURCE_DIR}/dsl/listing" "-DCOMPILER=${command}"
             "-DOUT=${CMAKE_CURRENT_BINARY_DIR}/listing_${name}" -P "${CMAKE_CURRENT_SOURCE_DIR}/dsl/listing/compare.cmake")
 endfunction()
+# What one touches to add an axis: the table. A copy of it has one more.
+function(rankc_added_axis name compiler)
+  add_test(NAME dsl/axes/added/${name}
+    COMMAND ${CMAKE_COMMAND} "-DFOLDER=${PROJECT_SOURCE_DIR}/dsl" "-DCOMPILER=${compiler};-std=c++20;-I${PROJECT_SOURCE_DIR}/dsl;${boost_includes}"
+            "-DSOURCE=${CMAKE_CURRENT_SOURCE_DIR}/dsl/axes/added.cpp" "-DOUT=${CMAKE_CURRENT_BINARY_DIR}/added_axis_${name}"
+            -P "${CMAKE_CURRENT_SOURCE_DIR}/dsl/axes/add_axis.cmake")
+endfunction()
 find_program(RANKC_TEST_GXX g++)
 find_program(RANKC_TEST_CLANGXX NAMES clang++-19 clang++-18 clang++-17)
 if(RANKC_TEST_GXX)
   rankc_front_end(g++ "${RANKC_TEST_GXX}" -fconstexpr-ops-limit=2147483647)
+  rankc_added_axis(g++ "${RANKC_TEST_GXX}")
 endif()
 if(RANKC_TEST_CLANGXX)
   rankc_front_end(clang++ "${RANKC_TEST_CLANGXX}" -fconstexpr-steps=2147483647 -ferror-limit=0)
+  rankc_added_axis(clang++ "${RANKC_TEST_CLANGXX}")
 endif()

@@ -64,7 +64,7 @@ std::string tables(const lowered& l) {
   out += "\n// pp, dp, tp; communicators of tp, dp, pp, tied, to_next, from_prev, to_prev, from_next, tp_beside\nconstexpr rank_row ranks[]{\n";
   for (int r = 0; r < l.plan->dims.world; ++r) {
     const coord c = layout(l.plan->dims).at(r);
-    out += fmt::format("    {{{}, {}, {}, {{{}}}}},\n", c.pp.index, c.dp_replicate.index, c.tp.index, fmt::join(l.communicator_of[r], ", "));
+    out += fmt::format("    {{{}, {}, {}, {{{}}}}},\n", c[axis::pp], c[axis::dp_replicate], c[axis::tp], fmt::join(l.communicator_of[r], ", "));
   }
   return out + "};";
 }

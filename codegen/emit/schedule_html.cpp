@@ -85,7 +85,7 @@ json lane_of(const plan_data& plan, const std::vector<timed>& times, const std::
   for (auto& [rank, r] : rows) {
     const coord c = layout(plan.dims).at(rank);
     busy += r.busy;
-    lane["rows"].push_back({{"rank", rank}, {"place", fmt::format("pp {} dp {} tp {}", c.pp.index, c.dp_replicate.index, c.tp.index)},
+    lane["rows"].push_back({{"rank", rank}, {"place", fmt::format("pp {} dp {} tp {}", c[axis::pp], c[axis::dp_replicate], c[axis::tp])},
                             {"bubble", makespan > 0 ? 1 - r.busy / makespan : 0}, {"peak", r.peak},
                             {"boxes", std::move(r.boxes)}, {"held", std::move(r.held)}});
   }

@@ -14,7 +14,7 @@ std::string schedule_trace(const plan_data& plan) {
   runtime::trace_head head{plan.name, "planned", 0, {}};
   for (int r = 0; r < plan.dims.world; ++r) {
     const coord c = layout(plan.dims).at(r);
-    head.ranks.push_back({c.pp.index, c.dp_replicate.index, c.tp.index, {}});
+    head.ranks.push_back({c[axis::pp], c[axis::dp_replicate], c[axis::tp], {}});
   }
   return runtime::trace_events(head, events);
 }

@@ -54,7 +54,7 @@ void check_order(const plan_data& plan, const std::vector<timed>& times) {
   const action_table& t = plan.actions;
   const auto known = actions_by_name(plan);
   for (int r = 0; r < plan.dims.world; ++r) {
-    const int pp = layout(plan.dims).at(r).pp.index;
+    const int pp = layout(plan.dims).at(r)[axis::pp];
     std::vector<const timed*> did;
     for (const timed& e : times)
       if (const auto a = known.find(e.name); e.rank == r && a != known.end() && computes(a->second.kind)) did.push_back(&e);
@@ -79,7 +79,7 @@ std::vector<timed> planned_times(const plan_data& plan) {
   const action_table& t = plan.actions;
   const timing over_time = time(t);
   const double send = costs{}.send * planned_forward;
-  const auto rank_of_pipeline = [&](int pp) { return layout(plan.dims).flat(coord{.pp = along<mesh_axis::pp>(pp)}); };
+  const auto rank_of_pipeline = [&](int pp) { return layout(plan.dims).flat(coord(along<axis::pp>(pp))); };
   const std::vector<pipeline_edge> edges = edges_of(t);
   std::vector<timed> out;
   for (int r = 0; r < t.ranks(); ++r)

@@ -224,7 +224,7 @@ void pair_copies(lowered& l) {
 
 /// What is to be done with each bucket: those of shared parameters are made here, those that need nothing go.
 void finish_buckets(lowered& l, pipeline_rank& r) {
-  const bool over_dp = l.plan->dims.dp_replicate > 1;
+  const bool over_dp = layout(l.plan->dims).groups(axis::replicas).size() > 1;
   const auto pair = std::find_if(l.tied.begin(), l.tied.end(), [&](const auto& t) { return t[0] == r.index || t[1] == r.index; });
   const auto is_tied = [&](const placed_parameter& p) {
     if (pair == l.tied.end()) return false;

@@ -11,7 +11,7 @@ namespace rankc::codegen {
 
 /// The rank at a place on the axes that are lowered.
 inline int rank_at(const parallel_dims& d, int pp, int dp, int tp) {
-  return layout(d).flat(coord{.pp = along<mesh_axis::pp>(pp), .dp_replicate = along<mesh_axis::dp_replicate>(dp), .tp = along<mesh_axis::tp>(tp)});
+  return layout(d).flat(coord(along<axis::pp>(pp), along<axis::dp_replicate>(dp), along<axis::tp>(tp)));
 }
 
 /// Where a layer's parameters lie in their groups.

@@ -7,6 +7,7 @@
 
 #include "buffers.hpp"
 #include "edges.hpp"
+#include "roles.hpp"
 
 namespace rankc::codegen {
 
@@ -24,6 +25,9 @@ phase phase_of(action_kind k) {
          : k == action_kind::W ? phase::backward_weight
                                : phase::forward;
 }
+
+/// " over dp"
+std::string over_axis(axis a) { return std::string(" over ") + role_name(role_over(a)); }
 
 bool sums_gradients(const action& a) { return a.kind == action_kind::B || a.kind == action_kind::W; }
 
@@ -141,7 +145,7 @@ class builder {
 
   void reduce(int b) {
     const bucket& k = r_.buckets[b];
-    const auto over = [&](role group, const char* text) {
+    const auto over = [&](role group, const std::string& text) {
       item i;
       i.what = item_kind::reduce;
       i.on = group == role::tp ? stream::compute : stream::reduce;
@@ -152,8 +156,8 @@ class builder {
       i.message = l_.message(i.name, i.bytes);
       out_.push_back(i);
     };
-    if (k.over_tp) over(role::tp, " over tp");
-    if (k.over_dp) over(role::dp, " over dp");
+    if (k.over_tp) over(role_over(axis::tp), over_axis(axis::tp));
+    if (k.over_dp) over(role_over(axis::replicas), over_axis(axis::replicas));
     if (k.tied) over(role::tied, t_.bidirectional() ? " between the two ranks of a stage" : " between first and last stage");
   }
 
@@ -164,7 +168,7 @@ class builder {
       if (r_.buckets[b].stage < 0) reduce(static_cast<int>(b));
     reduce_loss();
     item i;
-    auto norm = [&](item_kind what, const char* name, role over, bool sharded) {
+    auto norm = [&](item_kind what, const std::string& name, role over, bool sharded) {
       i.what = what;
       i.name = name;
       i.over = over;
@@ -175,10 +179,10 @@ class builder {
     };
     if (!r_.squares_sharded.empty() && l_.plan->dims.tp > 1) {
       norm(item_kind::squares, "norm of sharded gradients", role::tp, true);
-      norm(item_kind::reduce_norm, "gradient norm over tp", role::tp, false);
+      norm(item_kind::reduce_norm, "gradient norm" + over_axis(axis::tp), role_over(axis::tp), false);
     }
     if (!r_.squares_whole.empty() || r_.squares_sharded.empty()) norm(item_kind::squares, "norm of whole gradients", role::tp, false);
-    if (l_.plan->dims.pp > 1) norm(item_kind::reduce_norm, "gradient norm over pp", role::pp, false);
+    if (l_.plan->dims.pp > 1) norm(item_kind::reduce_norm, "gradient norm" + over_axis(axis::pp), role_over(axis::pp), false);
     if (r_.updates.empty()) return;
     i = {};
     i.what = item_kind::update;
@@ -188,7 +192,7 @@ class builder {
 
   void reduce_loss() {
     if (!r_.stages.back().last) return;
-    const auto over = [&](role group, const char* name) {
+    const auto over = [&](role group, const std::string& name) {
       item i;
       i.what = item_kind::reduce_loss;
       i.on = stream::reduce;  // as all that uses these communicators
@@ -197,7 +201,7 @@ class builder {
       i.message = l_.message(i.name, l_.wide_bytes());
       out_.push_back(i);
     };
-    if (l_.plan->dims.dp_replicate > 1) over(role::dp, "loss over dp");
+    if (layout(l_.plan->dims).groups(axis::loss).size() > 1) over(role_over(axis::loss), "loss" + over_axis(axis::loss));
     if (t_.bidirectional()) over(role::tied, "loss of both directions");
   }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "node.hpp"
+#include "roles.hpp"
 
 #include <rankc/check_layers.hpp>
 #include <rankc/ops/fused.hpp>
@@ -76,18 +77,20 @@ class selector {
     return known->second;
   }
   extent named(std::string_view name, int value) { return {value, name_constant(name, value)}; }
-  /// Dim i of a type on this rank: "heads / tp" units. The dp axes share out the sequences.
+  /// Dim i of a type on this rank: "heads / tp" units. Axes that share out sequences go without saying.
   local_dim local(const type& v, int i) {
     const dim& d = v.shape[i];
-    const bool per_dp = v[axis::dp_replicate] == V(i), split = v[axis::tp] == V(i) && plan_.dims.tp > 1;
-    const int here = d.count() / (per_dp ? plan_.dims.dp_replicate : 1);
+    int here = d.count();
+    for (axis a : axes)
+      if (v[a] == V(i) && row(a).shares == part::sequences) here /= degree(a);
     local_dim l{named(d.name, here), {1, ""}, {0, "0"}};
-    if (split) {
-      l.count.value /= plan_.dims.tp;
-      l.count.text += " / " + name_constant("tp", plan_.dims.tp);
+    for (axis a : axes) {
+      if (v[a] != V(i) || row(a).shares == part::sequences || degree(a) == 1) continue;
+      l.count.value /= degree(a);
+      l.count.text += " / " + name_constant(rankc::name(a), degree(a));
     }
     if (d.unit != 1) l.unit = named(d.unit_name, d.unit);
-    if (split) l.first.text = "r.row->tp * (" + width(l).text + ")";
+    if (v[axis::tp] == V(i) && plan_.dims.tp > 1) l.first.text = "r.row->tp * (" + width(l).text + ")";
     return l;
   }
   static extent times(const extent& a, const extent& b) { return {a.value * b.value, a.text + " * " + b.text}; }
@@ -238,8 +241,7 @@ class selector {
 
   // ---- nodes
   void select(const op& o, nodes& list) {
-    if (o.kind->converts == conversion::replicate || (o.kind->communicates() && degree(o.over) == 1)) return merge(find(o.out[0]), find(o.in[0]));
-    if (o.kind->communicates()) return communicate(o, list);
+    if (o.kind->converts != conversion::none) return convert(o, list);
     const kernel_row& kernel = kernel_of(*o.kind, target_);
     if (kernel.name.empty()) throw std::logic_error("no kernel for op '" + std::string(o.kind->name) + "' in layer '" + name_ + "'");
     node n{.row = o.kind};
@@ -274,19 +276,24 @@ class selector {
     if (o.with.number == 1.0 / static_cast<double>(tokens)) return {0, "1.0 / " + std::to_string(tokens)};
     return {0, fmt::format("{}", o.with.number)};
   }
-  int degree(axis a) const { return plan_.dims.*rankc::detail::degree_of(a); }
+  int degree(axis a) const { return plan_.dims.*row(a).degree; }
 
   std::string name_of(int v) const {
     return v == t_.result_gradient ? "dy" : v == t_.input ? "x" : out_.names[v];
   }
 
-  void communicate(const op& o, nodes& list) {
-    if (o.over != axis::tp)
+  /// Over one rank a conversion changes a placement alone, and so does `replicate` over several.
+  void convert(const op& o, nodes& list) {
+    if (degree(o.over) > 1 && row(o.over).lowered != lowering::all)
       throw std::logic_error("layer '" + name_ + "': " + std::string(o.kind->name) + " over " + std::string(rankc::name(o.over)) + " is not lowered");
+    if (degree(o.over) == 1 || !o.kind->communicates()) return merge(find(o.out[0]), find(o.in[0]));
+    communicate(o, list);
+  }
+  void communicate(const op& o, nodes& list) {
     node n{.row = o.kind};
     const bool maximum = o.kind->converts == conversion::all_reduce_max, reduces = maximum || o.kind->converts == conversion::all_reduce;
     const type& part = t_.values[o.kind->converts == conversion::reduce_scatter ? o.out[0] : o.in[0]];
-    collective g{runtime::role::tp, elements(part), 0, maximum, name_ + ": " + std::string(o.kind->name) + " of " + name_of(o.in[0])};
+    collective g{role_over(o.over), elements(part), 0, maximum, name_ + ": " + std::string(o.kind->name) + " of " + name_of(o.in[0])};
     g.bytes = g.count.value * bytes_per_element(part.holds);
     n.wide = part.holds == element::wide;
     if (reduces) {

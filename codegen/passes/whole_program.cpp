@@ -22,7 +22,7 @@ class representatives {
       : l_(l), local_(l.plan->dims.world, -1), communicator_(l.communicators.size(), -1) {
     const parallel_dims& d = l.plan->dims;
     for (int r = 0; r < d.world; ++r)
-      if (const coord c = layout(d).at(r); d.world <= all_of || (c.dp_replicate.index < 2 && c.tp.index < 2)) {
+      if (const coord c = layout(d).at(r); d.world <= all_of || (c[axis::dp_replicate] < 2 && c[axis::tp] < 2)) {
         local_[r] = static_cast<int>(ranks_.size());
         ranks_.push_back(r);
       }
@@ -58,8 +58,8 @@ class representatives {
     std::vector<std::array<int, 3>> out;
     for (int other : l_.communicators[index].ranks) {
       const coord c = layout(d).at(other);
-      out.push_back({c.pp.index, (c.dp_replicate.index - at.dp_replicate.index + d.dp_replicate) % d.dp_replicate,
-                     (c.tp.index - at.tp.index + d.tp) % d.tp});
+      out.push_back({c[axis::pp], (c[axis::dp_replicate] - at[axis::dp_replicate] + d.dp_replicate) % d.dp_replicate,
+                     (c[axis::tp] - at[axis::tp] + d.tp) % d.tp});
     }
     std::sort(out.begin(), out.end());
     return out;
@@ -70,7 +70,7 @@ class representatives {
   void check_symmetry() const {
     const parallel_dims& d = l_.plan->dims;
     for (int r = 0; r < d.world; ++r) {
-      const int first = rank_at(d, layout(d).at(r).pp.index, 0, 0);
+      const int first = rank_at(d, layout(d).at(r)[axis::pp], 0, 0);
       for (int role = 0; role < runtime::n_roles; ++role) {
         const int mine = l_.communicator_of[r][role], of_first = l_.communicator_of[first][role];
         if ((mine < 0) != (of_first < 0) || (mine >= 0 && members(r, mine) != members(first, of_first)))
@@ -123,15 +123,15 @@ program expand_all(const lowered& l, bool train) {
 
   for (int r : chosen.ranks()) {
     const coord at = layout(d).at(r);
-    const expanded& x = of_rank[at.pp.index];
+    const expanded& x = of_rank[at[axis::pp]];
     std::vector<int> name_of(x.values);
     for (int v = 0; v < x.values; ++v) name_of[v] = chosen.local(r) * stride + v;
     for (auto [message, value] : x.received) {
       const int from = sender.at(message);
       name_of[value] =
-          chosen.local(rank_at(d, from, at.dp_replicate.index, at.tp.index)) * stride + of_rank[from].sent.at(message);
+          chosen.local(rank_at(d, from, at[axis::dp_replicate], at[axis::tp])) * stride + of_rank[from].sent.at(message);
     }
-    rank_program out{x.ops, l.ranks[at.pp.index].arena.bytes, r, x.sums};
+    rank_program out{x.ops, l.ranks[at[axis::pp]].arena.bytes, r, x.sums};
     const auto communicator_of = [&](int role, const std::string& what) {
       const int index = l.communicator_of[r][role];
       if (index < 0) throw std::logic_error(fmt::format("rank {} has no communicator for \"{}\"", r, what));

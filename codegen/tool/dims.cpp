@@ -26,29 +26,28 @@ void write_extent(std::string& out, std::string_view name, int size, int stride)
   fmt::format_to(std::back_inserter(out), R"({{"size":{},"stride":{}}})", size, stride);
 }
 
-/// The axes of both views, outermost first, and cp, whose neighbours are those of its inner part.
+/// The axes of both views, and those that users declare: their neighbours are those of the innermost axis that they
+/// join.
 void write_axes(std::string& out, const layout& l) {
   out += R"("axes":{)";
-  const auto write = [&](const view& v, mesh_axis a) {
-    if (const axis_extent* x = v.find(a)) write_extent(out, name(a), x->size, x->stride);
-  };
-  for (mesh_axis a : {mesh_axis::pp, mesh_axis::dp_replicate, mesh_axis::dp_shard}) write(l.dense(), a);
-  write_extent(out, "cp", l.dims().cp, l.dense().find(mesh_axis::ulysses)->stride);
-  for (mesh_axis a : {mesh_axis::ring, mesh_axis::ulysses, mesh_axis::tp}) write(l.dense(), a);
-  for (mesh_axis a : {mesh_axis::edp_replicate, mesh_axis::edp_shard, mesh_axis::ep}) write(l.expert(), a);
-  if (const axis_extent* x = l.expert().find(mesh_axis::edp_inner); x && x->size > 1) write(l.expert(), x->axis);
-  write(l.expert(), mesh_axis::etp);
+  for (axis a : listed_axes) {
+    if (!is_shown(l, a)) continue;
+    int size = 1, stride = 1;
+    for (const axis_extent& x : is_dense(a) ? l.dense() : l.expert())
+      if (parts_of(a).has(x.axis)) size *= x.size, stride = x.stride;
+    write_extent(out, name(a), size, stride);
+  }
   out += '}';
 }
 
 void write_aliases(std::string& out, const layout& l) {
   out += R"("aliases":{)";
-  for (int i = static_cast<int>(alias::cp); i < n_aliases; ++i) {
-    const group_shape g = l.groups(static_cast<alias>(i));
+  for (axis a : joined_axes) {
+    const group_shape g = l.groups(a);
     if (std::distance(g.begin(), g.end()) == 1) {
-      write_extent(out, alias_names[i], g.size(), g.begin()->stride);
+      write_extent(out, name(a), g.size(), g.begin()->stride);
     } else {
-      write_member(out, alias_names[i]);
+      write_member(out, name(a));
       fmt::format_to(std::back_inserter(out), R"({{"size":{}}})", g.size());
     }
   }
@@ -77,6 +76,18 @@ void write_communicators(std::string& out, const std::vector<planned_communicato
 }
 
 }  // namespace
+
+bool is_shown(const layout& l, axis a) {
+  return is_dense(a) || row(a).expert != seen::if_independent || l.groups(a).size() > 1;
+}
+
+std::vector<axis> shown_groups(const layout& l) {
+  std::vector<axis> out;
+  for (axis a : listed_axes)
+    if (row(a).joins == axis_set{} && is_shown(l, a)) out.push_back(a);
+  out.insert(out.end(), joined_axes.begin(), joined_axes.end());
+  return out;
+}
 
 std::optional<layout> lay_out(const dims_request& r, report& out) {
   check_dims(out, r.dims);

@@ -39,6 +39,12 @@ std::vector<planned_communicator> communicators_of(const dims_request&, const la
 /// Errors: those of reading and laying out; RC311.
 void answer_dims(const json& line, std::string& members, report& out);
 
+/// Whether answers list an axis: one of the independent layout alone where it tells ranks apart.
+bool is_shown(const layout&, axis);
+
+/// The axes of views that are listed, then all that join several.
+std::vector<axis> shown_groups(const layout&);
+
 /// Append the groups of every axis and alias as JSON: {"pp":[[0,4],[1,5]],...}.
 void write_groups(std::string& out, const layout&);
 

@@ -9,14 +9,6 @@ namespace {
 
 constexpr int most_rows = 8, most_in_row = 8, coordinates_in_line = 3;
 
-struct lettered_axis {
-  mesh_axis axis;
-  char letter;
-};
-constexpr lettered_axis letters[]{{mesh_axis::pp, 'p'},      {mesh_axis::dp_replicate, 'r'}, {mesh_axis::dp_shard, 's'},
-                                  {mesh_axis::ring, 'c'},    {mesh_axis::ulysses, 'u'},      {mesh_axis::tp, 't'},
-                                  {mesh_axis::ep, 'e'},      {mesh_axis::etp, 'x'}};
-
 struct shown_axis {
   char letter;
   axis_extent extent;
@@ -25,10 +17,10 @@ struct shown_axis {
 /// The axes that tell ranks apart.
 std::vector<shown_axis> shown_axes(const layout& l) {
   std::vector<shown_axis> out;
-  for (const auto& [axis, letter] : letters) {
-    const axis_extent* x = l.dense().find(axis);
-    if (!x) x = l.expert().find(axis);
-    if (x && x->size > 1) out.push_back({letter, *x});
+  for (axis a : listed_axes) {
+    const axis_extent* x = l.dense().find(a);
+    if (!x) x = l.expert().find(a);
+    if (x && x->size > 1 && row(a).letter) out.push_back({row(a).letter, *x});
   }
   return out;
 }
@@ -74,7 +66,7 @@ std::string draw_row(const std::string& label, int first, int count, const layou
     boxes.push_back(describe(r, axes));
     for (const std::string& text : boxes.back()) width = std::max(width, text.size());
   }
-  const group_shape tp = l.groups(alias::tp);
+  const group_shape tp = l.groups(axis::tp);
   const std::vector<std::string> blank(boxes.size());
   const std::string margin(label.size(), ' ');
   std::string out = margin + draw_line(top, first, blank, width, tp) + "\n";

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dims_flags.hpp"
 
+#include <rankc/axis_lists.hpp>
+
+#include <algorithm>
 #include <charconv>
+#include <iterator>
+#include <vector>
 
 namespace rankc::tool {
 
@@ -9,18 +14,26 @@ namespace {
 
 /// A flag without `value` says true; `object` is the part of the line that has the field.
 struct flag {
-  const char *name, *object, *field, *value, *help;
+  std::string name;
+  const char* object;
+  std::string field;
+  const char* value;
+  std::string help;
 };
-constexpr flag flags[]{
-    {"--world", "", "world", "N", "ranks"},
-    {"--pp", "", "pp", "N", "pipeline ranks; each degree is a number or infer"},
-    {"--dp-replicate", "", "dp_replicate", "N", "replicas"},
-    {"--dp-shard", "", "dp_shard", "N", "data-parallel ranks that shard the weights"},
-    {"--cp", "", "cp", "N", "context-parallel ranks"},
-    {"--ulysses", "", "ulysses", "N", "the part of cp that exchanges heads"},
-    {"--tp", "", "tp", "N", "tensor-parallel ranks"},
-    {"--ep", "", "ep", "N", "expert-parallel ranks"},
-    {"--etp", "", "etp", "N", "tensor-parallel ranks of an expert"},
+
+/// A flag for each degree that users declare.
+std::vector<flag> flags_of_degrees() {
+  std::vector<flag> out{{"--world", "", "world", "N", "ranks"}};
+  for (axis a : listed_axes) {
+    if (!row(a).degree) continue;
+    flag f{"--" + std::string(name(a)), "", std::string(name(a)), "N", std::string(row(a).help)};
+    std::replace(f.name.begin(), f.name.end(), '_', '-');
+    out.push_back(std::move(f));
+  }
+  return out;
+}
+
+const flag other_flags[]{
     {"--expert-layout", "", "expert_layout", "NAME", "folded, folded_over_replicas or independent"},
     {"--cp-weights", "", "cp_weights", "NAME", "shard or replicate"},
     {"--sequence-parallel", "", "sequence_parallel", "BOOL", "true or false; default: true where tp > 1"},
@@ -40,6 +53,12 @@ constexpr flag flags[]{
     {"--global-batch", "batch", "global", "N", "sequences of a step"},
     {"--microbatch", "batch", "microbatch", "N", "sequences of a microbatch on a rank"},
     {"--microbatches", "batch", "microbatches", "N", "microbatches of a step"}};
+
+const std::vector<flag> flags = [] {
+  std::vector<flag> all = flags_of_degrees();
+  all.insert(all.end(), std::begin(other_flags), std::end(other_flags));
+  return all;
+}();
 
 /// What was written, as JSON: a number, true or false, or text.
 json value_of(const std::string& text) {

@@ -38,10 +38,8 @@ struct written {
 void write_groups(std::string& out, const layout& l) {
   std::vector<written> earlier;
   out += '{';
-  for (int i = 0; i < n_aliases; ++i) {
-    const alias a = static_cast<alias>(i);
+  for (axis a : shown_groups(l)) {
     const group_shape shape = l.groups(a);
-    if (a == alias::edp_inner && shape.size() == 1) continue;
     out.append("\"").append(name(a)).append("\":");
     const auto same = std::find_if(earlier.begin(), earlier.end(), [&](const written& w) { return w.shape == shape; });
     if (same == earlier.end()) {

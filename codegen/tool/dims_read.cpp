@@ -54,10 +54,13 @@ cluster read_cluster(const fields& f) {
 }  // namespace
 
 dims_request read_dims(const json& line, report& out) {
-  static constexpr std::string_view legal[]{
-      "world", "dp_replicate",  "dp_shard",   "cp",                "tp",    "pp",      "ep",    "etp",
-      "ulysses", "expert_layout", "cp_weights", "sequence_parallel", "model", "cluster", "batch", "stages_per_rank",
-      "groups"};
+  static const std::vector<std::string_view> legal = [] {
+    std::vector<std::string_view> names{"world"};
+    for (const named_degree& a : written_degrees) names.push_back(a.name);
+    names.insert(names.end(), {"expert_layout", "cp_weights", "sequence_parallel", "model", "cluster", "batch",
+                               "stages_per_rank", "groups"});
+    return names;
+  }();
   const fields f(line, out);
   f.only("the line", legal);
   dims_request r;

@@ -20,12 +20,13 @@ std::string example(const group_shape& g) {
   return out;
 }
 
-/// A line for each of the names with groups of more than one rank, one line for all others.
-std::string table_of_groups(std::string_view heading, const layout& l, std::vector<alias> names) {
+/// A line for each of the axes of views, or of those that join some, with groups of more than one rank; one line for all
+/// others.
+std::string table_of_groups(std::string_view heading, const layout& l, bool joins) {
   std::string out = fmt::format("{:<16} {:>10} {:>10}   group of rank 0\n", heading, "size", "stride"), alone;
-  for (alias a : names) {
+  for (axis a : shown_groups(l)) {
+    if ((row(a).joins != axis_set{}) != joins) continue;
     const group_shape g = l.groups(a);
-    if (a == alias::edp_inner && g.size() == 1) continue;  // of the independent layout alone
     const bool is_run = std::distance(g.begin(), g.end()) == 1;
     if (g.size() == 1) alone += fmt::format("{}{}", alone.empty() ? "" : ", ", name(a));
     else
@@ -34,12 +35,6 @@ std::string table_of_groups(std::string_view heading, const layout& l, std::vect
   }
   if (!alone.empty()) out += fmt::format("  of size 1: {}\n", alone);
   return out + "\n";
-}
-
-std::vector<alias> from_to(alias first, int end) {
-  std::vector<alias> out;
-  for (int i = static_cast<int>(first); i < end; ++i) out.push_back(static_cast<alias>(i));
-  return out;
 }
 
 std::string table_of_communicators(const std::vector<planned_communicator>& plan, const layout& l) {
@@ -56,8 +51,7 @@ std::string table_of_communicators(const std::vector<planned_communicator>& plan
 }  // namespace
 
 std::string tabulate(const dims_request& r, const layout& l) {
-  return table_of_groups("axes", l, from_to(alias::pp, static_cast<int>(alias::cp))) +
-         table_of_groups("aliases", l, from_to(alias::cp, n_aliases)) +
+  return table_of_groups("axes", l, false) + table_of_groups("aliases", l, true) +
          table_of_communicators(communicators_of(r, l), l);
 }
 

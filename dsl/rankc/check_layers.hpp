@@ -30,7 +30,8 @@ constexpr type token_type(const dim& tokens) {
   t.ndim = 1;
   t.shape[0] = tokens;
   t.holds = element::index;
-  t[axis::dp_replicate] = t[axis::dp_shard] = t[axis::cp] = V(0);
+  for (axis a : axes)
+    if (row(a).shares == part::sequences || row(a).shares == part::positions) t[a] = V(0);
   return t;
 }
 
@@ -45,25 +46,11 @@ constexpr trace trace_layer(const Layer& layer, const type& input, layer_context
   return t;
 }
 
-constexpr int parallel_dims::*degree_of(axis a) {
-  switch (a) {
-    case axis::dp_replicate:
-      return &parallel_dims::dp_replicate;
-    case axis::dp_shard:
-      return &parallel_dims::dp_shard;
-    case axis::cp:
-      return &parallel_dims::cp;
-    case axis::tp:
-      break;
-  }
-  return &parallel_dims::tp;
-}
-
 /// The shards that dim i of a value is split into.
 constexpr int shards(const type& v, int i, const parallel_dims& d) {
   int ways = 1;
   for (axis a : axes)
-    if (v[a] == V(i)) ways *= d.*degree_of(a);
+    if (v[a] == V(i)) ways *= d.*row(a).degree;
   return ways;
 }
 
@@ -81,10 +68,10 @@ constexpr void check_shards(report& out, const trace& t, const parallel_dims& gi
     sentence text, over;
     offers found;
     for (axis a : axes) {
-      if (v[a] != V(i) || d.*degree_of(a) == 1) continue;
+      if (v[a] != V(i) || d.*row(a).degree == 1) continue;
       over << (over.empty() ? "" : " * ") << name(a);
-      found.add_degree(given, degree_of(a),
-                       find_nearest_degree(given, degree_of(a), false,
+      found.add_degree(given, row(a).degree,
+                       find_nearest_degree(given, row(a).degree, false,
                                            [&](const parallel_dims& x) { return s.count() % shards(v, i, x) == 0; }));
     }
     // Nobody writes a number of tokens: it follows from the length of a sequence.
@@ -122,6 +109,21 @@ constexpr void refuse_repeat(report& out, std::string_view layer, const type& x,
   s << "; end it with the conversion that gives the placement of its input";
 }
 
+/// RC210: a conversion over an axis that no value is placed on, or a parameter that is sharded over one.
+constexpr void check_axes_of(report& out, const trace& t) {
+  const auto refuse_axis = [&](complaint c, std::string_view does, std::string_view over) {
+    sentence& s = c.begin() << does << over << ", and no value is placed on it; values are placed on ";
+    for (int i = 0; i < n_axes; ++i) s << (i == 0 ? "" : i == n_axes - 1 ? " and " : ", ") << name(axes[i]);
+    refuse(out, 210) << s.view();
+  };
+  for (const op& o : t.ops)
+    if (index(o.over) == n_axes && o.kind->converts != conversion::none)
+      return refuse_axis({o.kind->name, {}, o.from}, "it is over ", name(o.over));
+  for (const weight_info& w : t.weights)
+    if (w.holds.at[n_axes] != I)
+      return refuse_axis({"parameter", w.name, w.from}, "it is sharded over ", "another axis");
+}
+
 /// RC210, RC211, RC213: what one layer does wrong. Says whether the next can be traced.
 constexpr bool check_layer(report& out, const trace& t, std::string_view layer, int count) {
   if (!is_name(layer)) {
@@ -130,6 +132,9 @@ constexpr bool check_layer(report& out, const trace& t, std::string_view layer, 
   }
   for (const sentence& s : t.said) refuse(out, 210) << s.view();
   if (!t.said.empty()) return false;
+  const std::size_t before = out.size();
+  check_axes_of(out, t);
+  if (out.size() > before) return false;
   const type &x = t.values[t.input], &y = t.values[t.result];
   if (y.holds == element::index) {
     refuse(out, 213) << "the result of layer '" << layer << "' is token ids; expected rows of features, or a loss";
@@ -195,26 +200,28 @@ constexpr void check_kernels(report& out, const trace& t) {
   }
 }
 
-/// RC226: what is typed over the data-parallel axes but not lowered there: tokens alone are sharded over them.
-constexpr void check_data_parallel(report& out, const trace& t, const parallel_dims& d) {
-  if (d.dp_replicate == 1) return;
-  constexpr axis dp = axis::dp_replicate;
+/// RC226: what is typed over an axis of which tokens alone are lowered.
+constexpr void check_tokens_alone(report& out, const trace& t, axis a) {
   for (const weight_info& w : t.weights) {
-    if (w.holds[dp] == I && w.gradient[dp] == P) continue;
+    if (w.holds[a] == I && w.gradient[a] == P) continue;
     complaint c{"parameter", w.name, w.from};
-    complaint::put(c.begin() << "it is ", w.holds, w.holds[dp]);
-    complaint::put(c.text << " and its gradient ", w.gradient, w.gradient[dp]);
-    refuse(out, 226) << c.text.view()
-                     << " over dp_replicate; this version has parameters that are the same on every replica, made of "
-                     << "its tokens";
+    complaint::put(c.begin() << "it is ", w.holds, w.holds[a]);
+    complaint::put(c.text << " and its gradient ", w.gradient, w.gradient[a]);
+    refuse(out, 226) << c.text.view() << " over " << name(a)
+                     << "; this version has parameters that are the same on every replica, made of its tokens";
   }
   for (const op& o : t.ops) {
-    if (o.over != dp || o.kind->converts == conversion::none) continue;
+    if (o.over != a || o.kind->converts == conversion::none) continue;
     complaint c{o.kind->name, {}, o.from};
-    c.begin() << "a conversion over dp_replicate inside a layer is not lowered in this version: set dp_replicate=1";
+    c.begin() << "a conversion over " << name(a) << " inside a layer is not lowered in this version: set " << name(a)
+              << "=1";
     refuse(out, 226) << c.text.view();
     return;
   }
+}
+constexpr void check_tokens_alone(report& out, const trace& t, const parallel_dims& d) {
+  for (axis a : axes)
+    if (row(a).lowered == lowering::tokens && d.*row(a).degree > 1) check_tokens_alone(out, t, a);
 }
 
 /// The repeated layers of a model, and whether it has any entry of them; one that is there less than once.

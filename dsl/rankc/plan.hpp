@@ -20,12 +20,22 @@ namespace rankc {
 
 namespace detail {
 
+/// "dp_replicate, tp and pp": what is lowered, all of it or for tokens.
+constexpr sentence lowered_degrees() {
+  sentence names;
+  int left = 0;
+  for (const named_degree& a : written_degrees) left += row(a.along).lowered != lowering::nothing;
+  for (const named_degree& a : written_degrees)
+    if (row(a.along).lowered != lowering::nothing) names << a.name << (--left > 1 ? ", " : left == 1 ? " and " : "");
+  return names;
+}
+
 /// RC103: degrees that may be declared but that no pass lowers yet.
 constexpr void check_lowered(report& out, const parallel_dims& d) {
-  for (const auto& a : all_degrees)
-    if (d.*a.degree > 1 && a.degree != &parallel_dims::pp && a.degree != &parallel_dims::dp_replicate && a.degree != &parallel_dims::tp)
-      refuse(out, 103) << a.name << "=" << d.*a.degree
-                       << " is not lowered in this version; dp_replicate, tp and pp are: set " << a.name << "=1";
+  for (const named_degree& a : all_degrees)
+    if (d.*a.degree > 1 && row(a.along).lowered == lowering::nothing)
+      refuse(out, 103) << a.name << "=" << d.*a.degree << " is not lowered in this version; "
+                       << lowered_degrees().view() << " are: set " << a.name << "=1";
 }
 
 /// The model's own judgement of its sizes, and the rules of those that it offers.
@@ -121,7 +131,7 @@ constexpr void check_plan(report& out, const auto& model, const parallel_dims& g
     detail::check_sequences(out, t, d);
     detail::check_vocabulary(out, t, layer.name, used);
     detail::check_kernels(out, t);
-    detail::check_data_parallel(out, t, d);
+    detail::check_tokens_alone(out, t, d);
     parameters.add(out, t, layer.name, repeated, number, count);
     if (repeated) number += count;
     visit(layer.name, count, repeated, t);

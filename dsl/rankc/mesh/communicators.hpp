@@ -4,24 +4,32 @@
 #pragma once
 #include <rankc/mesh/layout.hpp>
 
+#include <algorithm>
+
 namespace rankc {
 
-/// What is communicated over an alias, in the order in which communicators are made.
+/// What is communicated over an alias.
 struct communicator_purpose {
   alias over;
+  purpose as;
   std::string_view what;
 };
-inline constexpr communicator_purpose communicator_purposes[]{{alias::pp, "activations between stages"},
-                                                              {alias::replicas, "gradients of replicated weights"},
-                                                              {alias::fsdp, "shards of weights and gradients"},
-                                                              {alias::loss, "loss and token counts"},
-                                                              {alias::ring, "keys and values"},
-                                                              {alias::ulysses, "heads"},
-                                                              {alias::tp, "activations of tensor-parallel regions"},
-                                                              {alias::expert_replicas, "gradients of replicated experts"},
-                                                              {alias::efsdp, "shards of experts"},
-                                                              {alias::ep, "tokens to their experts"},
-                                                              {alias::etp, "activations of tensor-parallel experts"}};
+
+namespace detail {
+constexpr communicator_purpose purpose_of(const axis_row& r) { return {r.id, r.carries.purpose, r.carries.what}; }
+consteval list_of<communicator_purpose> list_purposes() {
+  list_of<communicator_purpose> out;
+  for (const axis_row& r : axis_rows)
+    if (r.carries.purpose != purpose::nothing && r.carries.purpose != purpose::tied) out.add(purpose_of(r));
+  std::sort(out.of, out.of + out.count, [](const communicator_purpose& a, const communicator_purpose& b) {
+    return is_dense(a.over) != is_dense(b.over) ? is_dense(a.over) : a.as < b.as;
+  });
+  return out;
+}
+}  // namespace detail
+
+/// In the order in which communicators are made: those of experts last, by purpose.
+inline constexpr auto communicator_purposes = detail::list_purposes();
 
 struct planned_communicator {
   group_shape groups;
@@ -42,11 +50,9 @@ constexpr std::vector<planned_communicator> plan_communicators(const layout& l, 
       }
     out.push_back({g, {c}});
   };
-  for (const communicator_purpose& c : communicator_purposes) {
-    const bool of_experts = c.over == alias::expert_replicas || c.over == alias::efsdp || c.over == alias::ep || c.over == alias::etp;
-    if (experts || !of_experts) add(c);
-  }
-  if (tied_embeddings) add({alias::embedding, "tied embeddings"});
+  for (const communicator_purpose& c : communicator_purposes)
+    if (experts || is_dense(c.over)) add(c);
+  if (tied_embeddings) add(detail::purpose_of(row(alias::embedding)));
   return out;
 }
 

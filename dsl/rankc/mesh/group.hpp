@@ -17,10 +17,9 @@ class group_shape {
   /// Every rank alone.
   constexpr group_shape() = default;
   /// The groups across the given axes of a view. Axes that the view does not have are of size 1.
-  constexpr group_shape(const view& v, std::initializer_list<mesh_axis> across) {
+  constexpr group_shape(const view& v, axis_set across) {
     for (const axis_extent& a : v)
-      for (mesh_axis wanted : across)
-        if (a.axis == wanted) add({a.size, a.stride});
+      if (across.has(a.axis)) add({a.size, a.stride});
   }
   /// The first and the last of `stages` pipeline stages of `stage` ranks each; the ranks between are alone.
   static constexpr group_shape ends(int stages, int stage) {
@@ -89,7 +88,7 @@ class group_shape {
     }
   }
 
-  std::array<run, 8> runs_{};
+  std::array<run, detail::lists.listed.count> runs_{};
   int count_ = 0;
   int below_ = 0;  // where above 0, only ranks below it and from the outermost stride on have a group
 };

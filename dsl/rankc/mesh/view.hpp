@@ -2,7 +2,7 @@
 // A view factors the ranks into axes: a list of names, sizes and strides whose product is the number of ranks. Two views
 // of one span of ranks share an axis where its size and stride are equal, since these determine its groups.
 #pragma once
-#include <rankc/text.hpp>
+#include <rankc/axis_lists.hpp>
 
 #include <array>
 #include <initializer_list>
@@ -11,14 +11,9 @@
 
 namespace rankc {
 
-/// The axes of both views, outermost first. `edp_inner` is above 1 only in the independent expert layout.
-enum class mesh_axis : unsigned char {
-  pp, dp_replicate, dp_shard, ring, ulysses, tp,        // dense; the independent layout puts ep between dp_shard and ring
-  edp_replicate, edp_shard, ep, edp_inner, etp          // expert, below pp
-};
-inline constexpr std::string_view mesh_axis_names[]{"pp", "dp_replicate", "dp_shard", "ring", "ulysses", "tp",
-                                                    "edp_replicate", "edp_shard", "ep", "edp_inner", "etp"};
-constexpr std::string_view name(mesh_axis a) { return mesh_axis_names[static_cast<int>(a)]; }
+/// The axes that views are made of.
+using mesh_axis = axis;
+inline constexpr auto& mesh_axis_names = axis_names;
 
 /// A number of ranks along an axis. It cannot be below 1: to make such a one does not compile, or throws.
 class degree {
@@ -47,8 +42,9 @@ class view {
  public:
   constexpr view() = default;
   /// Strides follow from the sizes: the last axis has stride 1.
-  constexpr view(std::initializer_list<axis_extent> sizes) {
-    for (const axis_extent& a : sizes) axes_[static_cast<std::size_t>(count_++)] = a;
+  constexpr view(std::initializer_list<axis_extent> sizes) : view(sizes.begin(), static_cast<int>(sizes.size())) {}
+  constexpr view(const axis_extent* sizes, int count) : count_(count) {
+    for (int i = 0; i < count; ++i) axes_[static_cast<std::size_t>(i)] = sizes[i];
     for (int i = count_; i-- > 0; span_ *= axes_[static_cast<std::size_t>(i)].size) axes_[static_cast<std::size_t>(i)].stride = span_;
   }
   constexpr const axis_extent* begin() const { return axes_.data(); }
@@ -61,7 +57,7 @@ class view {
   }
 
  private:
-  std::array<axis_extent, 8> axes_{};
+  std::array<axis_extent, detail::lists.listed.count> axes_{};
   int count_ = 0, span_ = 1;
 };
 

@@ -32,7 +32,7 @@ constexpr nearest_values find_nearest(int written, int highest, auto legal) {
 }
 
 constexpr std::string_view name_of(int parallel_dims::*degree) {
-  for (const auto& a : all_degrees)
+  for (const named_degree& a : all_degrees)
     if (a.degree == degree) return a.name;
   return "world";
 }
@@ -50,8 +50,8 @@ constexpr nearest_values find_nearest_degree(const parallel_dims& given, int par
   const auto absorbing = absorber(given);
   const bool is_world = degree == &parallel_dims::world;
   bool fixed = exact || degree == absorbing;  // or another degree is inferred, and makes up for the change
-  for (const auto& a : all_degrees)
-    fixed |= a.degree != degree && spans_world(given, a.degree) && given.*a.degree == infer;
+  for (const named_degree& a : all_degrees)
+    fixed |= a.degree != degree && spans_world(given, a) && given.*a.degree == infer;
   bool absorbed = false;
   nearest_values out = find_nearest(resolved.*degree, is_world ? 1 << 30 : given.world, [&](int v) {
     if (!is_world && spans_world(given, degree) && given.world % v) return false;

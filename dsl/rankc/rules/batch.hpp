@@ -7,7 +7,10 @@ namespace rankc {
 
 /// The ranks that have sequences of their own. Independent expert ranks share theirs.
 constexpr long long batch_ranks(const parallel_dims& d) {
-  return static_cast<long long>(detail::known(d.dp_replicate)) * detail::known(d.dp_shard);
+  long long ranks = 1;
+  for (const named_degree& a : all_degrees)
+    if (row(a.along).shares == part::sequences) ranks *= detail::known(d.*a.degree);
+  return ranks;
 }
 
 namespace detail {

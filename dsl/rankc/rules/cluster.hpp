@@ -4,6 +4,9 @@
 #include <rankc/mesh/layout.hpp>
 #include <rankc/rules/setting.hpp>
 
+#include <array>
+#include <utility>
+
 namespace rankc {
 
 /// Whether some group of a layout has ranks on different nodes.
@@ -26,16 +29,17 @@ template <alias Over>
 constexpr bool stays_in_node(const setting& s) {
   return has_layout(s.dims) && !leaves_node(layout(s.dims), Over, s.machines.ranks_per_node);
 }
-template <alias Over, int parallel_dims::*Degree>
+template <alias Over>
 inline constexpr rule stays{
     112, stays_in_node<Over>,
     [](sentence& t, const setting& s) {
-      t << name(Over) << "=" << s.dims.*Degree << " has groups that leave a node of " << s.machines.ranks_per_node << " ranks";
+      t << name(Over) << "=" << s.dims.*row(Over).degree << " has groups that leave a node of "
+        << s.machines.ranks_per_node << " ranks";
       if (s.machines.within_node > 0 && s.machines.between_nodes > 0)
         t << "; a rank sends " << static_cast<long long>(s.machines.between_nodes / 1e9) << " GB/s between nodes, "
           << static_cast<long long>(s.machines.within_node / 1e9) << " GB/s within one";
     },
-    [](search& a) { a.vary(Degree); }, true};
+    [](search& a) { a.vary(row(Over).degree); }, true};
 
 inline constexpr rule cluster_rules[]{
     // RC110
@@ -46,8 +50,17 @@ inline constexpr rule cluster_rules[]{
      },
      [](search& a) { a.vary(&parallel_dims::world).vary(&cluster::nodes); }},
 };
-inline constexpr rule node_rules[]{stays<alias::tp, &parallel_dims::tp>, stays<alias::ulysses, &parallel_dims::ulysses>,
-                                   stays<alias::ep, &parallel_dims::ep>};
+consteval list_of<axis> list_node_axes() {
+  list_of<axis> out;
+  for (int i = n_axis_rows; i-- > 0;)
+    if (axis_rows[i].stays_in_node) out.add(axis_rows[i].id);
+  return out;
+}
+/// The innermost first.
+inline constexpr list_of<axis> node_axes = list_node_axes();
+inline constexpr auto node_rules = []<std::size_t... I>(std::index_sequence<I...>) {
+  return std::array{stays<node_axes[I]>...};
+}(std::make_index_sequence<node_axes.count>());
 
 struct named_figure {
   std::string_view name;

@@ -12,14 +12,22 @@ namespace detail {
 constexpr sentence factors(const parallel_dims& d) {
   sentence s;
   for (const auto& a : all_degrees)
-    if (spans_world(d, a.degree) && d.*a.degree > 1) s << (s.empty() ? "" : " * ") << a.name << "(" << d.*a.degree << ")";
+    if (spans_world(d, a) && d.*a.degree > 1) s << (s.empty() ? "" : " * ") << a.name << "(" << d.*a.degree << ")";
+  return s;
+}
+
+/// "dp_shard * cp * tp": what spans the ranks of one replica, which experts are folded over.
+constexpr sentence factors_of_replica() {
+  sentence s;
+  for (const named_degree& a : all_degrees)
+    if (row(a.along).fills == fills::world && a.along >= axis::dp_shard) s << (s.empty() ? "" : " * ") << a.name;
   return s;
 }
 
 /// The degree that spans the world and is still to be inferred; null: none.
 constexpr const named_degree* unknown_of_world(const parallel_dims& d) {
   for (const auto& a : all_degrees)
-    if (d.*a.degree == infer && spans_world(d, a.degree)) return &a;
+    if (d.*a.degree == infer && spans_world(d, a)) return &a;
   return nullptr;
 }
 
@@ -27,7 +35,7 @@ constexpr const named_degree* unknown_of_world(const parallel_dims& d) {
 constexpr void offer_world(search& a) {
   const parallel_dims& given = a.written().given;
   for (const auto& degree : all_degrees)
-    if (spans_world(given, degree.degree) && given.*degree.degree > 1) a.vary(degree.degree, true);
+    if (spans_world(given, degree) && given.*degree.degree > 1) a.vary(degree.degree, true);
   parallel_dims whole = given;
   whole.world = std::numeric_limits<int>::max();
   const long long product = known_product(whole), below = given.world / product * product;
@@ -84,7 +92,7 @@ inline constexpr rule dims_rules[]{
        if (d.ep == infer || d.etp == infer) t << (d.ep == infer ? "etp=" : "ep=") << (d.ep == infer ? d.etp : d.ep);
        else t << "ep * etp = " << 1LL * d.ep * d.etp;
        t << " does not divide the ranks that experts are spread over, " << expert_region(d);
-       if (d.expert_layout == expert_layout::folded) t << " (dp_shard * cp * tp)";
+       if (d.expert_layout == expert_layout::folded) t << " (" << factors_of_replica().view() << ")";
      },
      [](search& a) {
        a.vary(&parallel_dims::ep).vary(&parallel_dims::etp).vary(&parallel_dims::dp_shard);

@@ -2,17 +2,9 @@
 // The type of a value in a model: shape, element and, per mesh axis, how the ranks of that axis hold it. The four
 // placements and their duals are the algebra that makes a missing reduction a compile error.
 #pragma once
-#include <string_view>
+#include <rankc/axis_lists.hpp>
 
 namespace rankc {
-
-/// Mesh axes that a value is placed on. Several may shard one dim: then in this order, outermost first.
-enum class axis : unsigned char { dp_replicate, dp_shard, cp, tp };
-inline constexpr axis axes[]{axis::dp_replicate, axis::dp_shard, axis::cp, axis::tp};
-inline constexpr int n_axes = 4;
-inline constexpr std::string_view axis_names[]{"dp_replicate", "dp_shard", "cp", "tp"};
-constexpr int index(axis a) { return static_cast<int>(a); }
-constexpr std::string_view name(axis a) { return axis_names[index(a)]; }
 
 /// A named dim of a tensor with its global size. A dim of heads is split by whole heads: `unit` elements each.
 struct dim {
@@ -44,7 +36,7 @@ struct type {
   element holds = element::real;
   bool pending_max = false;  // a P whose outstanding reduction is a maximum
   bool bad = false;          // the result of a refused op: nothing more is said about it
-  placement at[n_axes]{};
+  placement at[n_axes + 1]{};  // the last is of any axis that no value is placed on: RC210 refuses its use
   constexpr bool operator==(const type&) const = default;
   constexpr placement& operator[](axis a) { return at[index(a)]; }
   constexpr placement operator[](axis a) const { return at[index(a)]; }

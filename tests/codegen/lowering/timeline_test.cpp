@@ -68,9 +68,9 @@ std::string measured(const rankc::plan_data& plan, double took, bool swapped = f
   std::vector<rankc::runtime::traced> events;
   for (int r = 0; r < plan.dims.world; ++r) {
     const auto c = rankc::layout(plan.dims).at(r);
-    head.ranks.push_back({c.pp.index, c.dp_replicate.index, c.tp.index, {}});
+    head.ranks.push_back({c[rankc::axis::pp], c[rankc::axis::dp_replicate], c[rankc::axis::tp], {}});
     double now = 5;
-    const int first = plan.actions.begin[c.pp.index], last = plan.actions.begin[c.pp.index + 1];
+    const int first = plan.actions.begin[c[rankc::axis::pp]], last = plan.actions.begin[c[rankc::axis::pp] + 1];
     for (int i = first; i < last && computes(plan.actions.actions[i].kind); ++i, now += took) {
       const int shown = swapped && i < first + 2 ? 2 * first + 1 - i : i;
       events.push_back({r, rankc::runtime::stream::compute, names[static_cast<std::size_t>(shown)].c_str(), now, now + took});
@@ -105,7 +105,7 @@ TEST_CASE("a planned trace has every action once, at its simulated time, and bot
     for (int pp = 0; pp < plan.dims.pp; ++pp)
       for (int i = plan.actions.begin[pp]; i < plan.actions.begin[pp + 1]; ++i) {
         const rankc::action& a = plan.actions.actions[i];
-        const json& e = actions.at({rankc::layout(plan.dims).flat(rankc::coord{.pp = rankc::along<rankc::mesh_axis::pp>(pp)}), token(a)});
+        const json& e = actions.at({rankc::layout(plan.dims).flat(rankc::coord(rankc::along<rankc::axis::pp>(pp))), token(a)});
         CHECK(e["ts"] == 1000 * expected.begin[i]);
         CHECK(e["dur"] == 1000 * (expected.end[i] - expected.begin[i]));
         CHECK(e["tid"] == (a.kind == rankc::action_kind::reduce_grad ? 1 : 0));

@@ -120,6 +120,17 @@ TEST_CASE("the examples of plans break their rules, and what mends them does") {
   CHECK(broken(gpt, {.world = 2, .dp_replicate = 2}, 4, {.seq = 8, .global_batch = 16}) == "");
 }
 
+TEST_CASE("the text of RC103 names what the table of axes says") {
+  const auto& text =
+      *std::find_if(rule_texts().begin(), rule_texts().end(), [](const rule_text& r) { return r.id == 103; });
+  for (const named_degree& a : all_degrees) {
+    CAPTURE(std::string(a.name));
+    const bool lowered = row(a.along).lowered != lowering::nothing;
+    CHECK(lowered != std::regex_search(std::string(text.says), std::regex("\\b" + std::string(a.name) + "\\b")));
+  }
+  CHECK(text.mend.find(detail::lowered_degrees().view()) != std::string_view::npos);
+}
+
 TEST_CASE("explain prints one rule, or a line for each") {
   std::ostringstream one, all, errors;
   CHECK(explain("RC201", one, errors) == 0);

@@ -33,14 +33,14 @@ inline int rest_of(int whole, int part) {
 inline mesh_axes axes_of(const parallel_dims& d) {
   using enum mesh_axis;
   const bool independent = d.expert_layout == expert_layout::independent;
-  const int replicas = d.expert_layout == expert_layout::folded_over_replicas ? 1 : d.dp_replicate;
+  const int copies = d.expert_layout == expert_layout::folded_over_replicas ? 1 : d.dp_replicate;
   mesh_axes m{{{pp, d.pp},
                {dp_replicate, d.dp_replicate},
                {dp_shard, d.dp_shard},
                {ring, rest_of(d.cp, d.ulysses)},
                {ulysses, d.ulysses},
                {tp, d.tp}},
-              {{pp, d.pp}, {edp_replicate, replicas}}};
+              {{pp, d.pp}, {edp_replicate, copies}}};
   if (independent) {
     m.dense.insert(m.dense.begin() + 3, {ep, d.ep});
     m.expert.insert(
@@ -49,7 +49,7 @@ inline mesh_axes axes_of(const parallel_dims& d) {
   } else {
     m.expert.insert(
         m.expert.end(),
-        {{edp_shard, rest_of(d.world, d.pp * replicas * d.ep * d.etp)}, {ep, d.ep}, {etp, d.etp}});
+        {{edp_shard, rest_of(d.world, d.pp * copies * d.ep * d.etp)}, {ep, d.ep}, {etp, d.etp}});
   }
   return m;
 }

@@ -26,6 +26,10 @@ static_assert(valid<rc103_axis_not_lowered>);  // error: RC103: dp_shard=2 is no
 inline constexpr auto rc103_axis_outside_world = meshed({.world = 2, .tp = 2, .etp = fault(2, 1)});
 static_assert(valid<rc103_axis_outside_world>);  // error: RC103: etp=2 is not lowered in this version; dp_replicate, tp and pp are: set etp=1
 
+// The attention of gpt2 gathers keys and values over cp.
+inline constexpr auto rc103_conversion_over_it = meshed({.world = fault(2, 1), .cp = fault(2, 1)});
+static_assert(valid<rc103_conversion_over_it>);  // error: RC103: cp=2 is not lowered in this version; dp_replicate, tp and pp are: set cp=1
+
 inline constexpr auto rc104_degree_zero = meshed({.tp = fault(0, 1)});
 static_assert(valid<rc104_degree_zero>);  // error: RC104: tp=0; a degree is at least 1, or `infer`
 

@@ -467,3 +467,40 @@ inline constexpr auto rc214_tied_parameters_of_different_shapes = modelled<tied<
 static_assert(valid<rc214_tied_parameters_of_different_shapes>);  // error: RC214: parameter 'wte' of layer 'mine' is (vocab=128, hidden=32) and that of an earlier layer (vocab=64, hidden=32); tied parameters have one shape and one placement: declare this one with parameter, or make them alike
 inline constexpr auto rc214_two_tied_parameters = modelled<tied<2>>;
 static_assert(valid<rc214_two_tied_parameters>);  // error: RC214: layer 'embedding' shares parameters 'wpe' and 'wte' with other layers; a layer can share 1: declare the others without tied
+
+// ---- axes of which tokens alone are lowered
+
+struct gathers_replicas : layer {
+  constexpr value forward(trace& t, value x, const layer_context& c) const {
+    value of_replica = all_gather(all_gather(x, axis::cp, c.tokens.name), axis::dp_shard, c.tokens.name);
+    if (faulty) all_gather(of_replica, axis::dp_replicate, c.tokens.name);  // @gathers_replicas@
+    return x + leave_tp(project(t, x, c), c);
+  }
+};
+inline constexpr plan conversion_over_replicas{.model = around<gathers_replicas>{},
+                                               .dims = parallel_dims{.world = 2, .dp_replicate = 2},
+                                               .schedule = one_microbatch,
+                                               .recipe = recipe,
+                                               .cluster = clusters::cpu};
+static_assert(valid<conversion_over_replicas>);  // error: RC226: typed.cpp:@gathers_replicas@: all_gather: a conversion over dp_replicate inside a layer is not lowered in this version: set dp_replicate=1
+
+// ---- axes that no value is placed on
+
+struct replicates_over_stages : layer {
+  constexpr value forward(trace& t, value x, const layer_context& c) const {
+    if (faulty) replicate(x, axis::pp);  // @replicates_over_stages@
+    return x + leave_tp(project(t, x, c), c);
+  }
+};
+inline constexpr auto conversion_over_stages = layered<replicates_over_stages>;
+static_assert(valid<conversion_over_stages>);  // error: RC210: typed.cpp:@replicates_over_stages@: replicate: it is over pp, and no value is placed on it; values are placed on dp_replicate, dp_shard, cp and tp
+
+struct sharded_over_stages : layer {
+  constexpr value forward(trace& t, value x, const layer_context& c) const {
+    weight gain = faulty ? t.parameter("gain", {hidden}, {{axis::pp, "hidden"}}, initial::ones)  // @sharded_over_stages@
+                         : vector(t, "gain");
+    return x + leave_tp(project(t, rms_norm(x, gain), c), c);
+  }
+};
+inline constexpr auto parameter_over_stages = layered<sharded_over_stages>;
+static_assert(valid<parameter_over_stages>);  // error: RC210: typed.cpp:@sharded_over_stages@: parameter 'gain': it is sharded over another axis, and no value is placed on it; values are placed on dp_replicate, dp_shard, cp and tp

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// The runtime's roles of communicators, by the groups of the table of axes that are lowered.
+#pragma once
+#include <rankc/mesh/communicators.hpp>
+#include <rankc/runtime/program.hpp>
+
+namespace rankc::codegen {
+
+/// What goes over the groups of an axis, and the role that has it. Sums of gradients, norms and losses over the ranks
+/// of an axis take the communicator that its groups have.
+struct role_row {
+  axis over;
+  purpose as;
+  runtime::role role;
+};
+inline constexpr role_row role_rows[]{{axis::pp, purpose::messages, runtime::role::pp},
+                                      {axis::replicas, purpose::gradients, runtime::role::dp},
+                                      {axis::loss, purpose::loss, runtime::role::dp},
+                                      {axis::tp, purpose::activations, runtime::role::tp}};
+
+constexpr const role_row* find_role(axis over, purpose as) {
+  for (const role_row& r : role_rows)
+    if (r.over == over && r.as == as) return &r;
+  return nullptr;
+}
+
+/// The role of what the groups of an axis communicate.
+/// Errors: std::logic_error where it is not lowered.
+runtime::role role_over(axis);
+
+/// The role after which the runtime names an axis that is lowered: pp, dp, tp.
+/// Errors: std::logic_error where it is not.
+runtime::role role_along(axis);
+
+constexpr const char* role_name(runtime::role r) { return runtime::role_names[static_cast<int>(r)]; }
+
+static_assert(
+    [] {
+      for (const communicator_purpose& c : communicator_purposes)
+        for (const axis_row& r : axis_rows)
+          if (r.lowered != lowering::nothing && parts_of(c.over).has(parts_of(r.id)) && !find_role(c.over, c.as))
+            return false;
+      return true;
+    }(),
+    "an axis is lowered, and what its groups communicate has no role: give it one in role_rows");
+
+}  // namespace rankc::codegen

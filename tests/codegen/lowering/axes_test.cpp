@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <doctest/doctest.h>
+
+#include <rankc/codegen/lowered.hpp>
+#include <rankc/make_plan.hpp>
+#include <rankc/models/gpt2.hpp>
+#include <rankc/schedules/gpipe.hpp>
+
+#include <stdexcept>
+
+using namespace rankc;
+using codegen::dtype;
+
+namespace {
+
+plan_data planned(const parallel_dims& d) {
+  return make_plan("gpt", models::gpt2{.layers = 2, .hidden = 32, .heads = 4, .ffn = 64, .vocab = 64}, d,
+                   schedules::gpipe{1}, training{.seq = 8, .global_batch = 4}, clusters::cpu);
+}
+
+/// What lowering a plan throws; "": nothing.
+std::string thrown(const plan_data& p) {
+  REQUIRE(accepts(p.diagnostics));
+  try {
+    codegen::lower(p, dtype::f32);
+  } catch (const std::logic_error& e) {
+    return e.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("a conversion over an axis that is not lowered is never a copy") {
+  plan_data p = planned({});
+  CHECK(thrown(p) == "");
+  // Past the rule that refuses them: gpt2 gathers keys over cp.
+  p.dims.world = p.dims.cp = 2;
+  CHECK(thrown(p) == "layer 'block': all_gather over cp is not lowered");
+
+  for (const op_def* kind :
+       {&ops::replicate, &ops::all_reduce, &ops::all_gather, &ops::reduce_scatter, &ops::all_reduce_max})
+    for (axis over : {axis::dp_replicate, axis::dp_shard, axis::cp}) {
+      plan_data other = planned({});
+      other.dims.*row(over).degree = other.dims.world = 2;
+      // The first conversion of the embedding, over another axis.
+      std::vector<op>& list = other.kinds[0].ops.ops;
+      const auto conversion =
+          std::find_if(list.begin(), list.end(), [](const op& o) { return o.kind->converts != conversion::none; });
+      REQUIRE(conversion != list.end());
+      conversion->kind = kind;
+      conversion->over = over;
+      CHECK(thrown(other) ==
+            "layer 'embedding': " + std::string(kind->name) + " over " + std::string(name(over)) + " is not lowered");
+    }
+}
+
+TEST_CASE("communicators that the table of axes plans and no role has are refused") {
+  // The embedding alone communicates over tp; dp_shard has groups of its own.
+  plan_data p = planned({});
+  p.dims.world = p.dims.dp_shard = 2;
+  CHECK(thrown(p) == "what the groups of fsdp communicate is not lowered");
+}

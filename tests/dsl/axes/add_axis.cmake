@@ -1,0 +1,54 @@
+# cmake -DFOLDER=<dsl> "-DCOMPILER=<compiler and flags>" -DSOURCE=<added.cpp> -DOUT=<folder> -P add_axis.cmake
+#
+# An axis `xp` is added to a copy of rankc/axes.hpp, the one file that this takes: SOURCE must compile with it before
+# FOLDER. Then what is missing of the axis must be a sentence.
+cmake_minimum_required(VERSION 3.25)
+set(field_from " = 1, pp = 1,")
+set(field_to " = 1, xp = 1, pp = 1,")
+set(value_from " tp, edp_inner,")
+set(value_to " tp, xp, edp_inner,")
+set(row_from "    {.id = axis::edp_inner,")
+set(row_to "    {.id = axis::xp, .name = \"xp\", .help = \"extra\", .degree = &parallel_dims::xp, .dense = seen::always,
+     .shares = part::features, .places = true, .letter = 'z', .carries = {purpose::activations, \"parts of features\"}},
+    {.id = axis::edp_inner,")
+set(join_value_from ", embedding\n};")
+set(join_value_to ", embedding, tp_xp\n};")
+set(join_row_from "\"tied embeddings\"}},\n};")
+set(join_row_to "\"tied embeddings\"}},\n    {.id = axis::tp_xp, .name = \"tp_xp\", .joins = {axis::tp, axis::xp}},\n};")
+
+# Replace the parts that are named, each of which the table has once; what a compiler says of SOURCE then, in `said`.
+function(compile_with source)
+  file(READ "${FOLDER}/rankc/axes.hpp" table)
+  foreach(part IN LISTS ARGN)
+    string(FIND "${table}" "${${part}_from}" first)
+    string(FIND "${table}" "${${part}_from}" last REVERSE)
+    if(first EQUAL -1 OR NOT first EQUAL last)
+      message(FATAL_ERROR "axes.hpp does not have once: ${${part}_from}")
+    endif()
+    string(REPLACE "${${part}_from}" "${${part}_to}" table "${table}")
+  endforeach()
+  file(WRITE "${OUT}/rankc/axes.hpp" "${table}")
+  list(POP_FRONT COMPILER compiler)
+  execute_process(COMMAND ${compiler} "-I${OUT}" ${COMPILER} -fsyntax-only "${source}" ERROR_VARIABLE said RESULT_VARIABLE failed)
+  set(said "${said}" PARENT_SCOPE)
+  set(failed "${failed}" PARENT_SCOPE)
+endfunction()
+
+file(REMOVE_RECURSE "${OUT}")
+compile_with("${SOURCE}" field value row join_value join_row)
+if(failed)
+  message(SEND_ERROR "an axis takes more than axes.hpp:\n${said}")
+endif()
+
+file(WRITE "${OUT}/alone.cpp" "#include <rankc/axes_check.hpp>\n")
+function(expect sentence)
+  compile_with("${OUT}/alone.cpp" ${ARGN})
+  string(REPLACE "\\'" "'" said "${said}")  # g++ escapes them
+  string(FIND "${said}" "${sentence}" found)
+  if(NOT failed OR found EQUAL -1)
+    message(SEND_ERROR "with ${ARGN} alone the compiler does not say: ${sentence}\nbut:\n${said}")
+  endif()
+endfunction()
+expect("an axis of the enum has no row, or rows are in another order" value)
+expect("an axis has no row in axis_rows" join_value)
+expect("parallel_dims has 9 degrees, and 8 have a row" field)
