@@ -2,6 +2,8 @@
 // What a rank sums up in a step, as facts that its program is held to. They come from the plan: which actions
 // the rank runs, which calls its layers make, and the placements of the typed trace; not from the items that
 // lowering makes of them.
+#include <rankc/ops/memory.hpp>
+
 #include <algorithm>
 #include <utility>
 
@@ -12,11 +14,12 @@ namespace rankc::codegen {
 
 namespace {
 
-/// How often the calls of a layer write an operand in one pass.
-int count_writes(const body& b, phase p, const operand& o) {
+/// How often the calls of a layer write an operand in one pass; those that clear it apart.
+int count_writes(const body& b, phase p, const operand& o, bool clears) {
   return static_cast<int>(std::count_if(b.calls(p).begin(), b.calls(p).end(), [&](const kernel& k) {
-    return std::any_of(k.writes.begin(), k.writes.end(),
-                       [&](const operand& w) { return w.where == o.where && w.index == o.index; });
+    return (k.row == &ops::clear) == clears && std::any_of(k.writes.begin(), k.writes.end(), [&](const operand& w) {
+             return w.where == o.where && w.index == o.index;
+           });
   }));
 }
 
@@ -36,10 +39,16 @@ int count_passes(const action_table& t, int rank, int stage, phase p) {
 /// How often a rank's calls in some phases write an operand of a layer.
 int expander::count_terms(const stage_plan& s, const layer_use& use, std::initializer_list<phase> phases,
                           const operand& o) const {
+  const body& b = l_.bodies[use.kind];
   int n = 0;
-  for (phase p : phases)
-    n += count_passes(l_.plan->actions, r_.index, s.stage, p) * count_writes(l_.bodies[use.kind], p, o);
-  return n;
+  bool is_cleared = false;  // once a step: that counts as the first term
+  for (phase p : phases) {
+    const int passes = count_passes(l_.plan->actions, r_.index, s.stage, p);
+    n += passes * count_writes(b, p, o, false);
+    is_cleared |= passes > 0 && count_writes(b, p, o, true) > 0;
+  }
+  const bool by_another = is_cleared && b.parameters[o.index].shared && use.adds_to_shared;
+  return n + (is_cleared && !by_another);
 }
 
 /// The letters over the axes that a plan has. A tensor that two pipeline ranks hold is summed between them.
@@ -60,7 +69,8 @@ bool expander::is_tied(const placed_parameter& q) const {
 }
 
 sum expander::sum_of_loss() const {
-  sum of{sum_kind::loss, "loss", scalar(loss, r_.arena.loss).range(), {}, 0, {}, false};
+  // With a space, as no parameter is named.
+  sum of{sum_kind::loss, "the loss", scalar(loss, r_.arena.loss).range(), {}, 0, {}, false};
   of.over = relate(placement::partial, placement::replicated, l_.plan->actions.bidirectional());
   for (const stage_plan& s : r_.stages)
     for (const layer_use& use : s.layers) of.terms += count_terms(s, use, {phase::forward}, {space::loss});

@@ -38,7 +38,7 @@ TEST_CASE("a conversion over an axis that is not lowered is never a copy") {
   p.dims.world = p.dims.cp = 2;
   CHECK(thrown(p) == "layer 'block': all_gather over cp is not lowered");
 
-  for (const op_def* kind :
+  for (const op_row* kind :
        {&ops::replicate, &ops::all_reduce, &ops::all_gather, &ops::reduce_scatter, &ops::all_reduce_max})
     for (axis over : {axis::dp_replicate, axis::dp_shard, axis::cp}) {
       plan_data other = planned({});
