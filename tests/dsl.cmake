@@ -89,7 +89,7 @@ endfunction()
 # What one touches to add an axis: the table. A copy of it has one more.
 function(rankc_added_axis name compiler)
   add_test(NAME dsl/axes/added/${name}
-    COMMAND ${CMAKE_COMMAND} "-DFOLDER=${PROJECT_SOURCE_DIR}/dsl" "-DCOMPILER=${compiler};-std=c++20;-I${PROJECT_SOURCE_DIR}/dsl;${boost_includes}"
+    COMMAND ${CMAKE_COMMAND} "-DFOLDER=${PROJECT_SOURCE_DIR}/dsl" "-DCOMPILER=${compiler};-std=c++20;-I${PROJECT_SOURCE_DIR}/dsl;-I${PROJECT_SOURCE_DIR}/runtime;${boost_includes}"
             "-DSOURCE=${CMAKE_CURRENT_SOURCE_DIR}/dsl/axes/added.cpp" "-DOUT=${CMAKE_CURRENT_BINARY_DIR}/added_axis_${name}"
             -P "${CMAKE_CURRENT_SOURCE_DIR}/dsl/axes/add_axis.cmake")
 endfunction()

@@ -497,7 +497,7 @@ static_assert(valid<conversion_over_stages>);  // error: RC210: typed.cpp:@repli
 
 struct sharded_over_stages : layer {
   constexpr value forward(trace& t, value x, const layer_context& c) const {
-    weight gain = faulty ? t.parameter("gain", {hidden}, {{axis::pp, "hidden"}}, initial::ones)  // @sharded_over_stages@
+    value gain = faulty ? t.parameter("gain", {hidden}, {{axis::pp, "hidden"}}, initial::ones)  // @sharded_over_stages@
                          : vector(t, "gain");
     return x + leave_tp(project(t, rms_norm(x, gain), c), c);
   }
