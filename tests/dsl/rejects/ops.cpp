@@ -29,7 +29,7 @@ struct model {
   constexpr void check(report&) const {}
   constexpr auto stack() const {
     const dim words{"vocab", vocab};
-    return boost::hana::make_tuple(models::gpt2_layers::embedding{words, hidden}, repeat{1, with_op<Op, Operands>{}},
+    return sequential(models::gpt2_layers::embedding{words, hidden}, repeat{1, with_op<Op, Operands>{}},
                                    models::gpt2_layers::head{words, hidden, true});
   }
 };

@@ -11,7 +11,7 @@ struct around {
   int vocab = 64, vocab_used = 0;
   constexpr void check(report&) const {}
   constexpr auto stack() const {
-    return boost::hana::make_tuple(models::gpt2_layers::embedding{::vocab, hidden}, repeat{Times, Layer{}},
+    return sequential(models::gpt2_layers::embedding{::vocab, hidden}, repeat{Times, Layer{}},
                                    models::gpt2_layers::head{::vocab, hidden, true});
   }
 };
@@ -388,7 +388,7 @@ struct ending_in {
   int vocab = 64, vocab_used = 0;
   constexpr void check(report&) const {}
   constexpr auto stack() const {
-    return boost::hana::make_tuple(models::llama_layers::embedding{::vocab, hidden},
+    return sequential(models::llama_layers::embedding{::vocab, hidden},
                                    repeat{1, models::llama_layers::block{hidden, heads, heads, ffn, 1, 1e4}}, Last{});
   }
 };
@@ -459,7 +459,7 @@ struct tied_head : head<false> {
 template <int Common>
 struct tied : ending_in<tied_head<Common>> {
   constexpr auto stack() const {
-    return boost::hana::make_tuple(models::gpt2_layers::embedding{::vocab, hidden},
+    return sequential(models::gpt2_layers::embedding{::vocab, hidden},
                                    repeat{1, models::llama_layers::block{hidden, heads, heads, ffn, 1, 1e4}}, tied_head<Common>{});
   }
 };
