@@ -34,7 +34,7 @@ struct network {
   constexpr auto stack() const {
     const dim h{"hidden", width}, v{"vocab", vocab};
     return sequential(models::llama_layers::embedding{v, h}, repeat{layers, waist{h, dim{"narrow", narrow}}},
-                                   models::llama_layers::head{v, h, true});
+                      models::llama_layers::head{v, h, true});
   }
 };
 

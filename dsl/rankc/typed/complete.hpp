@@ -3,9 +3,7 @@
 #pragma once
 #include <rankc/typed/complaint.hpp>
 
-namespace rankc::ops {
-
-namespace detail {
+namespace rankc::detail {
 constexpr bool is_symbol(const op_row& row, std::string_view word) {
   if (word == "rows" || word == "seq" || word == "number") return true;
   for (const port& p : row.used_ports()) {
@@ -24,7 +22,9 @@ constexpr std::string_view find_unknown_size(const op_row& row, std::string_view
   }
   return {};
 }
-}  // namespace detail
+}  // namespace rankc::detail
+
+namespace rankc::ops {
 
 /// Complain of the first piece that a row lacks. `in_runtime`: rankc's own, whose kernels are declared in the runtime.
 constexpr void check_row(complaint& c, const op_row& row, bool in_runtime) {

@@ -30,7 +30,7 @@ struct model {
   constexpr auto stack() const {
     const dim words{"vocab", vocab};
     return sequential(models::gpt2_layers::embedding{words, hidden}, repeat{1, with_op<Op, Operands>{}},
-                                   models::gpt2_layers::head{words, hidden, true});
+                      models::gpt2_layers::head{words, hidden, true});
   }
 };
 template <const op_row& Op, int Operands = 1>

@@ -12,7 +12,7 @@ struct around {
   constexpr void check(report&) const {}
   constexpr auto stack() const {
     return sequential(models::gpt2_layers::embedding{::vocab, hidden}, repeat{Times, Layer{}},
-                                   models::gpt2_layers::head{::vocab, hidden, true});
+                      models::gpt2_layers::head{::vocab, hidden, true});
   }
 };
 template <class Model, bool Sp = false>
@@ -389,7 +389,7 @@ struct ending_in {
   constexpr void check(report&) const {}
   constexpr auto stack() const {
     return sequential(models::llama_layers::embedding{::vocab, hidden},
-                                   repeat{1, models::llama_layers::block{hidden, heads, heads, ffn, 1, 1e4}}, Last{});
+                      repeat{1, models::llama_layers::block{hidden, heads, heads, ffn, 1, 1e4}}, Last{});
   }
 };
 inline constexpr auto loss_of_replicated_logits = modelled<ending_in<head<false>>>;
@@ -460,7 +460,7 @@ template <int Common>
 struct tied : ending_in<tied_head<Common>> {
   constexpr auto stack() const {
     return sequential(models::gpt2_layers::embedding{::vocab, hidden},
-                                   repeat{1, models::llama_layers::block{hidden, heads, heads, ffn, 1, 1e4}}, tied_head<Common>{});
+                      repeat{1, models::llama_layers::block{hidden, heads, heads, ffn, 1, 1e4}}, tied_head<Common>{});
   }
 };
 inline constexpr auto rc214_tied_parameters_of_different_shapes = modelled<tied<1>>;

@@ -26,7 +26,7 @@ struct silu_mlps {
   constexpr auto stack() const {
     const dim hidden{"hidden", 16}, words{"vocab", vocab};
     return sequential(models::llama_layers::embedding{words, hidden}, repeat{2, silu_mlp{hidden, dim{"ffn", 64}}},
-                                   models::llama_layers::head{words, hidden, false});
+                      models::llama_layers::head{words, hidden, false});
   }
 };
 
