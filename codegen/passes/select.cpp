@@ -2,6 +2,7 @@
 #include "node.hpp"
 
 #include <rankc/check_layers.hpp>
+#include <rankc/ops/fused.hpp>
 #include <rankc/ops/memory.hpp>
 
 #include <fmt/format.h>
@@ -14,22 +15,25 @@ namespace rankc::codegen {
 
 namespace {
 
-/// What the text of a layer calls its own, and what it calls.
-const std::vector<std::string_view> of_the_runtime{
-    "r", "w", "dw", "s", "work", "rope_table", "ids", "targets", "x", "y", "loss", "dy", "dx", "accumulate", "accumulate_shared",
-    "parameters", "saved", "place", "keep", "forward", "backward", "backward_input", "backward_weight", "slot", "region", "size", "own",
-    "over_tp", "shared", "at", "real", "bf16", "rank", "stream", "role", "reduction", "event", "message", "rankc", "std", "host", "cuda",
-    "runtime", "copy", "clear", "add", "gelu", "gelu_grad", "swiglu", "swiglu_grad", "linear", "linear_dx", "linear_dw", "bias", "bias_grad",
-    "layer_norm", "layer_norm_dx", "layer_norm_dw", "rms_norm", "rms_norm_dx", "rms_norm_dw", "rope", "rope_grad", "position",
-    "position_grad", "attention", "attention_grad", "embedding", "embedding_grad", "row_max", "exp_sums", "exp_sums_grad", "cross_entropy",
-    "cross_entropy_grad", "softmax_sums", "softmax_grad", "all_reduce", "all_gather", "reduce_scatter"};
+/// What the text of a layer calls its own, and the kernels that it calls.
+std::vector<std::string_view> reserved_names() {
+  std::vector<std::string_view> names{
+      "r", "w", "dw", "s", "work", "rope_table", "ids", "targets", "x", "y", "loss", "dy", "dx", "accumulate", "accumulate_shared",
+      "parameters", "saved", "place", "keep", "forward", "backward", "backward_input", "backward_weight", "slot", "region", "size", "own",
+      "over_tp", "shared", "at", "real", "bf16", "rank", "stream", "role", "reduction", "event", "message", "rankc", "std", "host", "cuda",
+      "runtime", "copy", "clear"};
+  for (const op_row* row : ops::all) names.push_back(row->name);
+  for (const fusion& f : ops::forward_fusions) names.push_back(f.into.kind->name);
+  for (const fusion& f : ops::backward_fusions) names.push_back(f.into.kind->name);
+  return names;
+}
 
 class selector {
  public:
   selector(const layer_kind& layer, const std::string& name, const std::vector<layer_parameter>& parameters, const plan_data& plan,
            dtype type, target target)
       : name_(name), parameters_(parameters), t_(layer.ops), plan_(plan), type_(type), target_(target) {
-    out_.scope = name_scope(of_the_runtime);
+    out_.scope = name_scope(reserved_names());
     out_.alias.resize(t_.values.size());
     for (std::size_t i = 0; i < t_.values.size(); ++i) out_.alias[i] = static_cast<int>(i);
     out_.names.resize(t_.values.size());

@@ -190,7 +190,7 @@ constexpr void check_kernels(report& out, const trace& t) {
     if (std::find(seen.begin(), seen.end(), o.kind) != seen.end()) continue;
     seen.push_back(o.kind);
     complaint c{o.kind->name, {}, o.from};
-    ops::check_row(c, *o.kind, ops::is_known(*o.kind));
+    check_row(c, *o.kind, ops::is_known(*o.kind));
     if (c.said) refuse(out, 225) << c.text.view();
   }
 }

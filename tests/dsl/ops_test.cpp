@@ -73,7 +73,7 @@ TEST_CASE("every row of the table is whole, and of a name of its own") {
   for (const op_row* row : ops::all) {
     CAPTURE(std::string(row->name));
     complaint c{row->name, {}, {}};
-    ops::check_row(c, *row, true);
+    check_row(c, *row, true);
     CHECK(std::string(c.text.view()) == "");
     CHECK(names.insert(row->name).second);
     ++rows;

@@ -3,7 +3,9 @@
 #pragma once
 #include <rankc/typed/complaint.hpp>
 
-namespace rankc::detail {
+namespace rankc {
+
+namespace detail {
 constexpr bool is_symbol(const op_row& row, std::string_view word) {
   if (word == "rows" || word == "seq" || word == "number") return true;
   for (const port& p : row.used_ports()) {
@@ -22,9 +24,7 @@ constexpr std::string_view find_unknown_size(const op_row& row, std::string_view
   }
   return {};
 }
-}  // namespace rankc::detail
-
-namespace rankc::ops {
+}  // namespace detail
 
 /// Complain of the first piece that a row lacks. `in_runtime`: rankc's own, whose kernels are declared in the runtime.
 constexpr void check_row(complaint& c, const op_row& row, bool in_runtime) {
@@ -55,4 +55,4 @@ constexpr void check_row(complaint& c, const op_row& row, bool in_runtime) {
     c.begin() << "its op_row names no header that declares its kernels; give .header";
 }
 
-}  // namespace rankc::ops
+}  // namespace rankc
