@@ -80,7 +80,7 @@ class selector {
     const dim& d = v.shape[i];
     const bool per_dp = v[axis::dp_replicate] == V(i), split = v[axis::tp] == V(i) && plan_.dims.tp > 1;
     const int here = d.count() / (per_dp ? plan_.dims.dp_replicate : 1);
-    local_dim l{named(d.name, here), {1, "1"}, {0, "0"}};
+    local_dim l{named(d.name, here), {1, ""}, {0, "0"}};
     if (split) {
       l.count.value /= plan_.dims.tp;
       l.count.text += " / " + name_constant("tp", plan_.dims.tp);
