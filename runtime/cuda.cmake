@@ -21,6 +21,7 @@ add_library(rankc_runtime_cuda STATIC
   src/cuda/embedding.cu
   src/cuda/embedding_grad.cu
   src/cuda/engine.cpp
+  src/cuda/gates.cu
   src/cuda/linear.cpp
   src/cuda/linear_fused.cpp
   src/cuda/linear_plans.cpp
@@ -29,9 +30,11 @@ add_library(rankc_runtime_cuda STATIC
   src/cuda/norms_grad.cu
   src/cuda/optimizer.cu
   src/cuda/packed_times.cpp
+  src/cuda/parts.cu
   src/cuda/peer_edges.cpp
   src/cuda/peer_stores.cu
   src/cuda/rope.cu
+  src/cuda/softmax.cu
   src/cuda/trace.cu
   src/cuda/warm_up.cu
   src/cuda/worker.cpp)

@@ -1,6 +1,7 @@
 # Plans that users may write and no other test has: generated, compiled, trained, held to finite differences.
 find_package(nlohmann_json REQUIRED)
 add_library(rankc_odd_plans STATIC odd/plans.cpp)
+target_include_directories(rankc_odd_plans PRIVATE "${rankc_SOURCE_DIR}/dsl/plans")
 target_link_libraries(rankc_odd_plans PUBLIC rankc::dsl PRIVATE rankc_warnings)
 target_compile_options(rankc_odd_plans PRIVATE $<$<CONFIG:Release>:-O1>)
 add_executable(rankc_odd_generate odd/generate.cpp)
@@ -15,7 +16,7 @@ function(rankc_odd_programs target)
   target_link_libraries(rankc_odd_${target} PUBLIC rankc::runtime_${target} rankc::runtime_tools PRIVATE rankc_warnings)
   target_compile_options(rankc_odd_${target} PRIVATE -O0)  # most of their time are their headers
 endfunction()
-set(odd_counts RANKC_ODD_FAMILIES=23 RANKC_ODD_PLANS=76 RANKC_ODD_ON_TWO=15)
+set(odd_counts RANKC_ODD_FAMILIES=29 RANKC_ODD_PLANS=106 RANKC_ODD_ON_TWO=21)
 
 rankc_odd_programs(host)
 add_executable(rankc_odd_test odd/odd_test.cpp odd/refused_test.cpp)

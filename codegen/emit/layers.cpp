@@ -146,7 +146,7 @@ class layer_text {
   }
 
   std::string statement(const kernel& k) {
-    if (k.function == "clear") return clear(k);
+    if (k.accumulate == accumulation::after_first && k.function == "clear") return clear(k);
     std::vector<std::string> arguments{"r"};
     if (k.collective_) {
       const collective& c = *k.collective_;

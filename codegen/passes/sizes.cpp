@@ -20,7 +20,7 @@ extent node::size(std::string_view symbol) const {
     if (s.stride == symbol && !symbol.empty()) return ports[p].shape.stride;
     for (int d = 0; d < s.ndim; ++d) {
       const local_dim& local = ports[p].shape.dims[static_cast<std::size_t>(d)];
-      if (s.dim[d].unit == symbol) return local.unit;
+      if (s.dim[d].unit == symbol) return local.unit.value == 1 ? extent{1, "1"} : local.unit;
       if (s.dim[d].first == symbol) return local.first;
       if (s.dim[d].count == symbol) return !s.dim[d].unit.empty() || local.unit.value == 1 ? local.count : product(local.count, local.unit);
     }

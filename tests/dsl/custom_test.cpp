@@ -33,8 +33,8 @@ struct network {
   }
   constexpr auto stack() const {
     const dim h{"hidden", width}, v{"vocab", vocab};
-    return boost::hana::make_tuple(models::llama_layers::embedding{v, h}, repeat{layers, waist{h, dim{"narrow", narrow}}},
-                                   models::llama_layers::head{v, h, true});
+    return sequential(models::llama_layers::embedding{v, h}, repeat{layers, waist{h, dim{"narrow", narrow}}},
+                      models::llama_layers::head{v, h, true});
   }
 };
 

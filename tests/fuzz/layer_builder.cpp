@@ -112,14 +112,19 @@ int layer_builder::norm(int x, dim d) {
 }
 
 int layer_builder::tangled(int x, int other, dim d, std::string_view by) {
-  switch (draw_.below(by.empty() ? 8 : 5)) {
+  switch (draw_.below(by.empty() ? 13 : 8)) {
     case 0: return add_step({.kind = step_kind::gelu, .in = {x}});
     case 1: return add_step({.kind = step_kind::swiglu, .in = {x, other}});
     case 2: return maybe_bias(x, d, by, 100);
     case 3:
     case 4: return sum(x, other);
-    case 5: return norm(x, d);
-    case 6: return linear(x, d, d, "");
+    case 5: return gate(x, other);
+    case 6: return add_step({.kind = step_kind::scale, .in = {x}, .number = draw_.one_of({0.5, -1.0, 1.5})});
+    case 7: return add_step({.kind = step_kind::mul, .in = {x, other}});
+    case 8: return norm(x, d);
+    case 9: return linear(x, d, d, "");
+    case 10: return add_step({.kind = step_kind::softmax, .in = {x}});
+    case 11: return swap(x, d);
     default: {
       const int table = weight("wpe", {dim{"positions", sizes_.seq}, d}, "", initial::normal);
       return add_step({.kind = step_kind::position, .in = {x}, .weights = {table}});
@@ -134,7 +139,7 @@ int layer_builder::tangle(int x, dim d, std::string_view by) {
   for (int n = draw_.between(2, 6); n > 0; --n) {
     const int a = draw_.one_in(values), b = multiplies ? x : draw_.one_in(values);
     values.push_back(tangled(a, b, d, by));
-    multiplies |= out_.steps.back().kind == step_kind::swiglu;
+    multiplies |= out_.steps.back().kind == step_kind::swiglu || out_.steps.back().kind == step_kind::mul;
     for (int v : out_.steps.back().in) unread.erase(std::remove(unread.begin(), unread.end(), v), unread.end());
     unread.push_back(values.back());
   }
@@ -193,6 +198,12 @@ int layer_builder::maybe_rope(int x, int percent) {
                    .seq = draw_.chance(10) ? draw_.one_in(sizes_.seqs) : 0});
 }
 
+int layer_builder::maybe_head_norm(int x, dim heads, int percent) {
+  if (heads.unit == 1 || !draw_.chance(percent)) return x;
+  const int gain = gain_or_shift("head_gain", dim{heads.unit_name, heads.unit}, "", true);
+  return add_step({.kind = step_kind::head_norm, .in = {x}, .weights = {gain}});
+}
+
 /// Attention of q with keys and values of its own, or with those of an earlier one of the layer.
 int layer_builder::one_attention(int h, dim hidden, int q, dim of_q, std::vector<int>& keys) {
   if (keys.empty() || draw_.chance(70)) {
@@ -202,7 +213,8 @@ int layer_builder::one_attention(int h, dim hidden, int q, dim of_q, std::vector
     const dim of_k = draw_.one_in(fitting);
     const int k = maybe_bias(linear(h, hidden, of_k, of_k.name), of_k, of_k.name, 25);
     const int v = draw_.chance(10) ? k : maybe_bias(linear(h, hidden, of_k, of_k.name), of_k, of_k.name, 25);
-    keys = {maybe_rope(k, 50), v};
+    const int turned = maybe_rope(maybe_head_norm(k, of_k, 20), 50);
+    keys = {of_k.unit > 1 && draw_.chance(10) ? swap(turned, of_k) : turned, v};
   }
   const int pieces = draw_.chance(15) ? sizes_.seq / draw_.one_in(sizes_.seqs) : 1;
   return add_step({.kind = step_kind::attention, .in = {q, keys[0], keys[1]}, .pieces = pieces});
@@ -215,8 +227,10 @@ int layer_builder::attention(int x, dim hidden) {
   int y = 0;
   const int attentions = draw_.chance(25) ? 2 : 1;
   for (int n = 0; n < attentions; ++n) {
-    const int q = maybe_rope(maybe_bias(linear(h, hidden, of_q, of_q.name), of_q, of_q.name, 25), 50);
-    const int a = draw_.chance(6) ? q : one_attention(h, hidden, q, of_q, keys);
+    const int q =
+        maybe_rope(maybe_head_norm(maybe_bias(linear(h, hidden, of_q, of_q.name), of_q, of_q.name, 25), of_q, 20), 50);
+    int a = draw_.chance(6) ? q : one_attention(h, hidden, q, of_q, keys);
+    if (draw_.chance(15)) a = gate(a, linear(h, hidden, of_q, of_q.name));
     y = n ? sum(y, a) : a;
   }
   return maybe_bias(leave(linear(y, of_q, hidden, of_q.name)), hidden, "", 30);

@@ -54,6 +54,12 @@ class layer_builder {
   int mlp(int x, dim hidden);
   int whole_mlp(int x, dim hidden);
   int maybe_rope(int x, int percent);
+  int maybe_head_norm(int x, dim heads, int percent);
+  int gate(int x, int by) { return add_step({.kind = step_kind::mul, .in = {x, add_step({.kind = step_kind::sigmoid, .in = {by}})}}); }
+  /// The first elements of each head, or row, behind the others.
+  int swap(int x, dim d) {
+    return add_step({.kind = step_kind::swap, .in = {x}, .pieces = draw_.between(1, (d.unit > 1 ? d.unit : d.size) - 1)});
+  }
   int one_attention(int h, dim hidden, int q, dim of_q, std::vector<int>& keys);
   int attention(int x, dim hidden);
   int small(int x, dim hidden);

@@ -40,6 +40,15 @@ class declared {
   std::vector<value> made_;
 };
 
+value swap(value x, int moved) {
+  const dim d = x.in->of(x).shape[1];
+  const bool of_heads = d.unit > 1;
+  const int size = of_heads ? d.unit : d.size, count = d.size / size;
+  const auto part = [&](int n) { return dim{d.name, n * count, of_heads ? n : 1, d.unit_name}; };
+  const auto [first, second] = split(x, part(moved), part(size - moved));
+  return concat(second, first, d);
+}
+
 value take(const step& s, trace& t, const std::vector<value>& v, declared& w, const layer_context& c) {
   const auto in = [&](std::size_t i) { return v.at(static_cast<std::size_t>(s.in.at(i))); };
   const int seq = s.seq ? s.seq : c.seq;
@@ -54,6 +63,12 @@ value take(const step& s, trace& t, const std::vector<value>& v, declared& w, co
     case step_kind::gelu: return gelu(in(0));
     case step_kind::swiglu: return swiglu(in(0), in(1));
     case step_kind::add: return in(0) + in(1);
+    case step_kind::mul: return in(0) * in(1);
+    case step_kind::scale: return scale(in(0), s.number);
+    case step_kind::sigmoid: return sigmoid(in(0));
+    case step_kind::softmax: return softmax(in(0));
+    case step_kind::head_norm: return head_norm(in(0), w[s.weights.at(0)]);
+    case step_kind::swap: return swap(in(0), s.pieces);
     case step_kind::rope: return rope(in(0), seq, s.number);
     case step_kind::attention: {
       const value keys = all_gather(in(1), axis::cp, c.tokens.name),

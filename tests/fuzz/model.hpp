@@ -23,6 +23,12 @@ enum class step_kind : unsigned char {
   gelu,
   swiglu,
   add,
+  mul,
+  scale,
+  sigmoid,
+  softmax,
+  head_norm,
+  swap,  // the first elements of each head, or row, behind the others
   rope,
   attention,
   position,
@@ -32,9 +38,10 @@ enum class step_kind : unsigned char {
   cross_entropy,
   bare_gelu  // a user's op that has no dual
 };
-inline constexpr std::string_view step_names[]{"rms_norm",  "layer_norm", "linear",   "bias",          "gelu",
-                                               "swiglu",    "add",        "rope",     "attention",     "position",
-                                               "embedding", "enter_tp",   "leave_tp", "cross_entropy", "bare_gelu"};
+inline constexpr std::string_view step_names[]{
+    "rms_norm", "layer_norm", "linear", "bias", "gelu",      "swiglu",   "add",       "mul",      "scale",    "sigmoid",
+    "softmax",  "head_norm",  "swap",   "rope", "attention", "position", "embedding", "enter_tp", "leave_tp", "cross_entropy",
+    "bare_gelu"};
 
 /// A parameter, whole or sharded over tp along the dim of a name.
 struct parameter {
@@ -51,9 +58,9 @@ struct step {
   step_kind kind;
   std::vector<int> in{};       // values
   std::vector<int> weights{};  // of the layer's parameters
-  double number = 1;           // rope: theta; cross_entropy: the loss's factor
+  double number = 1;           // rope: theta; scale, cross_entropy: the factor
   int seq = 0;                 // rope, attention, position: 0: the plan's
-  int pieces = 1;              // attention: of each sequence
+  int pieces = 1;              // attention: of each sequence; swap: the elements that go behind the others
 };
 
 struct layer {

@@ -3,8 +3,6 @@
 
 #include <rankc/make_plan.hpp>
 
-#include <boost/hana/tuple.hpp>
-
 #include <stdexcept>
 #include <utility>
 
@@ -20,7 +18,7 @@ struct net {
   void check(report& out) const { check_sizes(out, {{"vocab", vocab}}); }
   auto stack() const {
     return [&]<std::size_t... I>(std::index_sequence<I...>) {
-      return boost::hana::make_tuple(part<Repeated>(from->entries[I])...);
+      return sequential(part<Repeated>(from->entries[I])...);
     }
     (std::make_index_sequence<sizeof...(Repeated)>{});
   }

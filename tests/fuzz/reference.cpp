@@ -63,6 +63,41 @@ matrix norm(const matrix& x, std::span<const double> gain, std::span<const doubl
   return y;
 }
 
+/// Rows of each head by itself.
+matrix of_heads(matrix x, std::size_t head, auto f) {
+  const std::size_t rows = x.rows, cols = x.cols;
+  x.rows = rows * (cols / head), x.cols = head;
+  x = f(x);
+  x.rows = rows, x.cols = x.at.size() / rows;
+  return x;
+}
+
+matrix softmax(const matrix& x) {
+  return by_feature(x, [&](std::size_t n, std::size_t c, double) {
+    double sum = 0;
+    for (std::size_t other = 0; other < x.cols; ++other) sum += std::exp(x(n, other) - x(n, c));
+    return 1 / sum;
+  });
+}
+
+matrix columns(const matrix& x, std::size_t first, std::size_t count) {
+  matrix y(x.rows, count);
+  for (std::size_t n = 0; n < x.rows; ++n)
+    for (std::size_t c = 0; c < count; ++c) y(n, c) = x(n, first + c);
+  return y;
+}
+
+matrix concat(const matrix& a, const matrix& b, std::size_t heads) {
+  matrix y(a.rows, a.cols + b.cols);
+  const std::size_t left = a.cols / heads, right = b.cols / heads;
+  for (std::size_t n = 0; n < y.rows; ++n)
+    for (std::size_t h = 0, c = 0; h < heads; ++h) {
+      for (std::size_t i = 0; i < left; ++i) y(n, c++) = a(n, h * left + i);
+      for (std::size_t i = 0; i < right; ++i) y(n, c++) = b(n, h * right + i);
+    }
+  return y;
+}
+
 matrix rope(const matrix& x, std::size_t head, std::size_t seq, double theta) {
   matrix y = x;
   for (std::size_t n = 0; n < x.rows; ++n)
@@ -136,8 +171,11 @@ class layer_run {
       if (t_.values[i].holds == rankc::element::index) v_[i] = targets;
     targets_ = targets;
     v_[static_cast<std::size_t>(t_.input)] = x;
-    for (std::size_t i = 0; i < t_.forward_ops; ++i)
-      see(v_[static_cast<std::size_t>(t_.ops[i].out[0])] = apply(t_.ops[i]));
+    for (std::size_t i = 0; i < t_.forward_ops; ++i) {
+      const op& o = t_.ops[i];
+      see(v_[static_cast<std::size_t>(o.out[0])] = apply(o));
+      if (takes_apart(o)) v_[static_cast<std::size_t>(o.out[1])] = part(o, false);
+    }
     return v_[static_cast<std::size_t>(t_.result)];
   }
 
@@ -156,6 +194,13 @@ class layer_run {
     return static_cast<std::size_t>(t_.values[static_cast<std::size_t>(o.in[0])].shape[1].unit);
   }
 
+  static bool takes_apart(const op& o) { return o.kind->name.starts_with("split"); }
+  matrix part(const op& o, bool is_first) const {
+    const auto heads = static_cast<std::size_t>(o.kind->name == "split_heads" ? o.with.whole.count() : 1);
+    const std::size_t whole = in(o, 0).cols / heads, left = static_cast<std::size_t>(o.with.first.size) / heads;
+    return of_heads(in(o, 0), whole, [&](const matrix& x) { return is_first ? columns(x, 0, left) : columns(x, left, whole - left); });
+  }
+
   matrix apply(const op& o) const {
     const std::string_view k = o.kind->name;
     const auto rows = static_cast<std::size_t>(o.with.rows), seq = static_cast<std::size_t>(o.with.seq);
@@ -165,6 +210,14 @@ class layer_run {
       return map(in(o, 0),
                  [](double x) { return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); });
     if (k == "swiglu") return zip(in(o, 0), in(o, 1), [](double g, double u) { return g / (1 + std::exp(-g)) * u; });
+    if (k == "mul") return zip(in(o, 0), in(o, 1), [](double a, double b) { return a * b; });
+    if (k == "scale") return map(in(o, 0), [&](double x) { return o.with.number * x; });
+    if (k == "sigmoid") return map(in(o, 0), [](double x) { return 1 / (1 + std::exp(-x)); });
+    if (k == "softmax") return softmax(in(o, 0));
+    if (k == "head_norm") return of_heads(in(o, 0), head(o), [&](const matrix& x) { return norm(x, w, {}); });
+    if (takes_apart(o)) return part(o, true);
+    if (k == "concat") return concat(in(o, 0), in(o, 1), 1);
+    if (k == "concat_heads") return concat(in(o, 0), in(o, 1), static_cast<std::size_t>(o.with.whole.count()));
     if (k == "linear") return linear(in(o, 0), w);
     if (k == "bias") return by_feature(in(o, 0), [&](std::size_t, std::size_t c, double x) { return x + w[c]; });
     if (k == "position") {

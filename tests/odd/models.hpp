@@ -4,8 +4,6 @@
 #pragma once
 #include <rankc/rankc.hpp>
 
-#include <boost/hana/concat.hpp>
-
 #include "silu.hpp"
 
 namespace odd {
@@ -31,21 +29,21 @@ constexpr value attend(value q, value k, value v, const context& c, int parts = 
   return attention(q, keys, values, parts * c.rows, c.seq / parts);
 }
 
-/// An embedding, the layers, and a head tied to the embedding.
-template <class... Layers>
+/// The layers and nothing else.
+template <class Stack>
 struct model {
-  boost::hana::tuple<Layers...> layers;
+  Stack layers;
   int vocab = 32, vocab_used = 0;
   constexpr void check(report&) const {}
-  constexpr auto stack() const {
-    using namespace boost::hana;
-    return concat(concat(make_tuple(models::gpt2_layers::embedding{odd::vocab, hidden}), layers),
-                  make_tuple(models::gpt2_layers::head{odd::vocab, hidden, true}));
-  }
+  constexpr auto stack() const { return layers; }
 };
-template <class... Layers>
-constexpr model<Layers...> make(Layers... layers) {
-  return {boost::hana::tuple<Layers...>(layers...)};
+constexpr auto make_bare(auto... layers) {
+  const auto all = sequential(layers...);
+  return model<std::remove_const_t<decltype(all)>>{all};
+}
+/// An embedding, the layers, and a head tied to the embedding.
+constexpr auto make(auto... layers) {
+  return make_bare(models::gpt2_layers::embedding{odd::vocab, hidden}, layers..., models::gpt2_layers::head{odd::vocab, hidden, true});
 }
 
 /// One gain for two norms.
@@ -63,6 +61,64 @@ struct silu_mlp {
   constexpr value forward(trace& t, value x, const context& c) const {
     value h = enter_tp(rms_norm(x, gain(t)), c);
     return x + leave_tp(down(t, user::silu(up(t, h, "u", ffn)), "d", ffn), c);
+  }
+};
+
+/// Products of values of each placement: of a pending sum by what each rank has, of shards, of a value by itself.
+struct products {
+  static constexpr std::string_view name = "products";
+  constexpr value forward(trace& t, value x, const context& c) const {
+    value n = rms_norm(x, gain(t));
+    value h = enter_tp(n, c);
+    value gate = sigmoid(up(t, h, "gate", ffn));
+    value pending = down(t, up(t, h, "u", ffn) * gate, "d", ffn);
+    value factor = sigmoid(linear(h, t.parameter("factor", {hidden, hidden}, {}, initial::normal, 0.3)));
+    value y = leave_tp(scale(factor * pending + pending * factor, -0.7), c);
+    return x + y * y + scale(y * n, 0.1);
+  }
+};
+
+/// One gain for the heads of queries and keys, another for those of fewer keys.
+struct head_norms {
+  static constexpr std::string_view name = "head_norms";
+  constexpr value forward(trace& t, value x, const context& c) const {
+    const dim all{"heads", 24, 6, "head_dim"};
+    value h = enter_tp(rms_norm(x, gain(t)), c);
+    value g = t.parameter("head_gain", {dim{"head_dim", 6}}, {}, initial::ones);
+    value q = head_norm(up(t, h, "q", all), g), k = head_norm(up(t, h, "k", heads), g), v = up(t, h, "v", heads);
+    value g_out = t.parameter("out_gain", {dim{"head_dim", 6}}, {}, initial::ones);
+    return x + leave_tp(down(t, head_norm(attend(q, k, v, c), g_out), "o", all), c);
+  }
+};
+
+/// Softmax of whole rows, as a gate.
+struct softmax_gate {
+  static constexpr std::string_view name = "softmax_gate";
+  constexpr value forward(trace& t, value x, const context&) const {
+    value h = rms_norm(x, gain(t));
+    value part = softmax(linear(h, t.parameter("w", {hidden, hidden}, {}, initial::normal, 0.3)));
+    return x + linear(part * h, t.parameter("v", {hidden, hidden}, {}, initial::normal, 0.3));
+  }
+};
+
+/// Rows and heads taken apart and put together in another order; of each, one part is not used at all.
+struct parts {
+  static constexpr std::string_view name = "parts";
+  constexpr value forward(trace& t, value x, const context& c) const {
+    const dim left{"left", 5}, right{"right", 7}, both{"both", 24}, in{"in", 12};
+    const dim all{"all", 20, 10, "all_dim"}, turned{"turned", 8, 4, "turned_dim"}, plain{"plain", 12, 6, "plain_dim"},
+        swapped{"swapped", 20, 10, "all_dim"};
+    value h = enter_tp(rms_norm(x, gain(t)), c);
+    const auto [a, b] = split(up(t, h, "u", all), turned, plain);
+    const auto [unused, d] = split(up(t, h, "v", all), turned, plain);
+    value y = gelu(concat(b, rope(a, c.seq, 10), swapped));
+    value sums = concat(down(t, y, "y", swapped), down(t, d, "z", plain), both);
+    const auto [e, f] = split(leave_tp(sums, c), hidden, in);
+    const auto [first, second] = split(e, left, right);
+    const auto [kept, also_unused] = split(f, right, left);
+    (void)unused, (void)also_unused;
+    value z = concat(second * kept, first, dim{"hidden", 12});
+    return x + z;
   }
 };
 
@@ -283,18 +339,5 @@ struct tied_to {
     return x + rms_norm(x, t.tied(parameter, {hidden}, {}));
   }
 };
-
-/// Layers alone, none repeated; the stack is theirs.
-template <class... Layers>
-struct bare_model {
-  boost::hana::tuple<Layers...> layers;
-  int vocab = 32, vocab_used = 0;
-  constexpr void check(report&) const {}
-  constexpr auto stack() const { return layers; }
-};
-template <class... Layers>
-constexpr bare_model<Layers...> make_bare(Layers... layers) {
-  return {boost::hana::tuple<Layers...>(layers...)};
-}
 
 }  // namespace odd

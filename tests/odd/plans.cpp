@@ -6,6 +6,8 @@
 #include <rankc/schedules/interleaved_one_f_one_b.hpp>
 #include <rankc/schedules/zero_bubble_v.hpp>
 
+#include "06_gated_attention.hpp"
+#include "07_latent_attention.hpp"
 #include "models.hpp"
 
 namespace odd {
@@ -40,7 +42,6 @@ constexpr schedules::zero_bubble_v v{3};
 }  // namespace
 
 std::vector<odd_plan> plans() {
-  using boost::hana::make_tuple;
   namespace g = models::gpt2_layers;
   list l;
 
@@ -55,6 +56,20 @@ std::vector<odd_plan> plans() {
   l.add_one("own_op", own_op);
   l.add("own_op", "tp2", own_op, tp2, once);
   l.add("own_op", "zbv", own_op, {.world = 4, .tp = 2, .pp = 2}, v);
+
+  const auto add_split = [&](const char* family, const auto& model) {
+    l.add_one(family, model);
+    l.add(family, "tp2", model, tp2, once);
+    l.add(family, "sp", model, sp, three);
+    l.add(family, "zbv", model, {.world = 4, .tp = 2, .pp = 2}, v);
+  };
+  add_split("products", make(mlp{"mlp"}, repeat{4, products{}}));
+  add_split("head_norms", make(repeat{4, head_norms{}}));
+  add_split("softmax", make(mlp{"mlp"}, repeat{4, softmax_gate{}}));
+  add_split("parts", make(repeat{4, parts{}}));
+  add_split("gated", plans::gated_llama{.layers = 4, .hidden = 12, .heads = 2, .ffn = 10, .vocab = 32});
+  add_split("latent", plans::latent_gpt{.layers = 4, .hidden = 12, .heads = 2, .plain = 3, .turned = 4, .of_q = 5, .of_kv = 4,
+                                        .ffn = 10, .vocab = 32});
 
   const auto bases = make(repeat{2, attention_layer{"near", 10}}, repeat{2, attention_layer{"far", 1000}});
   l.add_one("rope_bases", bases);

@@ -20,10 +20,13 @@ rankc_cuda_test(runtime_cuda_kernels 1
   runtime/cuda/cross_entropy_test.cpp
   runtime/cuda/embedding_test.cpp
   runtime/cuda/fused_linear_test.cpp
+  runtime/cuda/gates_test.cpp
   runtime/cuda/linear_test.cpp
   runtime/cuda/norms_test.cpp
   runtime/cuda/optimizer_test.cpp
-  runtime/cuda/rope_test.cpp)
+  runtime/cuda/parts_test.cpp
+  runtime/cuda/rope_test.cpp
+  runtime/cuda/softmax_test.cpp)
 rankc_cuda_test(runtime_cuda_engine 1 runtime/cuda/engine_test.cpp)
 rankc_cuda_test(runtime_cuda_beside 1 runtime/cuda/beside_test.cpp runtime/cuda/meet.cu)
 rankc_cuda_test(runtime_cuda_packed_times 0 runtime/cuda/packed_times_test.cpp)

@@ -82,7 +82,7 @@ struct gpt2 {
   }
   constexpr auto stack() const {
     const dim c{"hidden", hidden}, v{"vocab", vocab};
-    return boost::hana::make_tuple(
+    return sequential(
         gpt2_layers::embedding{v, c},
         repeat{layers, gpt2_layers::block{c, dim{"heads", hidden, hidden / heads, "head_dim"}, dim{"ffn", ffn}, layers}},
         gpt2_layers::head{v, c, tied});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What layers of a model are made with. A layer is a struct with a name and a constexpr `forward`; a model is a
-// struct whose `stack()` returns a Boost.Hana tuple of layers, some of them repeated, whose `check(report&)`
+// struct whose `stack()` returns `sequential(layers...)`, some of them repeated, whose `check(report&)`
 // judges its sizes, and which has `vocab` and `vocab_used`; one that also offers its `sizes()` is held to the rules of
 // models before it is traced. A layer that stands alone may take a parameter of an earlier one: `t.tied("wte", ...)`.
 #pragma once
@@ -32,6 +32,12 @@ struct repeat {
 template <class Layer>
 repeat(int, Layer) -> repeat<Layer>;
 
+/// The layers of a model, in the order in which a token goes through them: what `stack()` returns.
+template <class... Layers>
+constexpr auto sequential(Layers... layers) {
+  return boost::hana::tuple<Layers...>(layers...);
+}
+
 /// Into a tensor-parallel region: every rank gets all tokens, and makes its part of their gradient.
 constexpr value enter_tp(operand x, const layer_context& c) {
   return c.sequence_parallel ? all_gather(x, axis::tp, c.tokens.name) : replicate(x, axis::tp);
@@ -39,6 +45,17 @@ constexpr value enter_tp(operand x, const layer_context& c) {
 /// Out of it: the sum over the ranks, sharded along the tokens or the same on every rank.
 constexpr value leave_tp(operand x, const layer_context& c) {
   return c.sequence_parallel ? reduce_scatter(x, axis::tp, c.tokens.name) : all_reduce(x, axis::tp);
+}
+
+/// x w^T with a new weight of (out, features of x), the output features sharded over tp; and, in front of leave_tp, with
+/// one whose input features are sharded like x's.
+constexpr value column_parallel(trace& t, operand x, std::string_view weight, dim out, double std = 0.02) {
+  const dim in = t.of(x.v).shape[1];
+  return linear(x, t.parameter(weight, {out, in}, {{axis::tp, out.name}}, initial::normal, std, x.from.file, x.from.line));
+}
+constexpr value row_parallel(trace& t, operand x, std::string_view weight, dim out, double std) {
+  const dim in = t.of(x.v).shape[1];
+  return linear(x, t.parameter(weight, {out, in}, {{axis::tp, in.name}}, initial::normal, std, x.from.file, x.from.line));
 }
 
 /// Attention over whole sequences; keys and values of the other context-parallel ranks are gathered.

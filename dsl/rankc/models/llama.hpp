@@ -26,22 +26,14 @@ struct block {
 
   constexpr value forward(trace& t, value x, const layer_context& c) const {
     value h = enter_tp(rms_norm(x, t.parameter("norm1", {hidden}, {}, initial::ones)), c);
-    value q = rope(column(t, h, "wq", heads), c.seq, theta);
-    value k = rope(column(t, h, "wk", kv_heads), c.seq, theta);
-    value v = column(t, h, "wv", kv_heads);
-    x = x + leave_tp(row(t, self_attention(q, k, v, c), "wo", heads), c);
+    value q = rope(column_parallel(t, h, "wq", heads), c.seq, theta);
+    value k = rope(column_parallel(t, h, "wk", kv_heads), c.seq, theta);
+    value v = column_parallel(t, h, "wv", kv_heads);
+    x = x + leave_tp(row_parallel(t, self_attention(q, k, v, c), "wo", hidden, residual_std(layers)), c);
 
     h = enter_tp(rms_norm(x, t.parameter("norm2", {hidden}, {}, initial::ones)), c);
-    value gate = column(t, h, "w1", ffn), up = column(t, h, "w3", ffn);
-    return x + leave_tp(row(t, swiglu(gate, up), "w2", ffn), c);
-  }
-
- private:
-  constexpr value column(trace& t, value x, std::string_view w, dim out) const {
-    return linear(x, t.parameter(w, {out, hidden}, {{axis::tp, out.name}}, initial::normal, 0.02));
-  }
-  constexpr value row(trace& t, value x, std::string_view w, dim in) const {
-    return linear(x, t.parameter(w, {hidden, in}, {{axis::tp, in.name}}, initial::normal, residual_std(layers)));
+    value gate = column_parallel(t, h, "w1", ffn), up = column_parallel(t, h, "w3", ffn);
+    return x + leave_tp(row_parallel(t, swiglu(gate, up), "w2", hidden, residual_std(layers)), c);
   }
 };
 
@@ -78,7 +70,7 @@ struct llama {
   constexpr auto stack() const {
     const int head_dim = hidden / heads;
     const dim c{"hidden", hidden}, v{"vocab", vocab};
-    return boost::hana::make_tuple(
+    return sequential(
         llama_layers::embedding{v, c},
         repeat{layers, llama_layers::block{c, dim{"heads", hidden, head_dim, "head_dim"},
                                            dim{"kv_heads", kv_heads * head_dim, head_dim, "head_dim"}, dim{"ffn", ffn},

@@ -1,9 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ops that take an element at a time: sums, GELU, SwiGLU.
+// Ops that take an element at a time: sums, products, multiples, GELU, SwiGLU, the sigmoid.
 #pragma once
 #include <rankc/typed/backward.hpp>
 
+#include <limits>
+
 namespace rankc {
+
+namespace detail {
+/// The placement of a product over one axis: linear in a pending sum whose other factor each rank has whole.
+constexpr placement product_over(complaint& c, axis a, const type& x, const type& y) {
+  if (x[a] != P && y[a] != P) return rules::sum_over(c, a, x, y);
+  const bool is_left = x[a] == P;
+  const type& other = is_left ? y : x;
+  const std::string_view pending = is_left ? "the left operand" : "the right operand",
+                         beside = is_left ? "the right operand" : "the left operand";
+  if (other[a] == R) return P;
+  if (other[a] == I)
+    return c.found(a, beside, other, "replicated (R), the other being a pending sum",
+                   "convert it first (replicate: its gradient is then all-reduced)");
+  return c.found(a, pending, is_left ? x : y, rules::any_but_pending, rules::reduce_first);
+}
+}  // namespace detail
 
 namespace ops {
 using namespace ports;
@@ -48,10 +66,80 @@ inline constexpr op_row swiglu{
     .host = {"swiglu", "tokens*width"},
     .cuda = {"swiglu", "tokens width stride"}};
 
+inline constexpr op_row mul_grad{
+    .name = "mul_grad",
+    .ports = {out("da", "tokens width").over("dy"), out("db", "tokens width"), in("dy", "tokens width"),
+              in("a", "tokens width"), in("b", "tokens width")},
+    .rule = [](complaint& c, types in, type* out, const op&) {
+      out[0] = out[1] = in[0];
+      for (axis a : axes) out[0][a] = detail::product_over(c, a, in[0], in[2]);
+      for (axis a : axes) out[1][a] = detail::product_over(c, a, in[0], in[1]);
+    },
+    .flops = no_flops,
+    .host = {"mul_grad", "tokens*width"},
+    .cuda = {"mul_grad", "tokens*width"}};
+inline constexpr op_row mul{
+    .name = "mul",
+    .ports = {out("y", "tokens width").over("a", "b"), in("a", "tokens width"), in("b", "tokens width")},
+    .rule = [](complaint& c, types in, type* out, const op& o) {
+      type alike[]{in[0], in[1]};  // but for their placements, as in a sum
+      for (axis a : axes) alike[0][a] = alike[1][a] = I;
+      rules::sum(c, alike, out, o);
+      for (axis a : axes) out[0][a] = detail::product_over(c, a, in[0], in[1]);
+    },
+    .dual = [](backward& b) {
+      const value da = b.apply(mul_grad, {b.gradient("y"), b["a"], b["b"]});
+      b.give("a", da);
+      b.give("b", result(da, 1));
+    },
+    .flops = no_flops,
+    .host = {"mul", "tokens*width"},
+    .cuda = {"mul", "tokens*width"},
+    .commutative = true};
+
+inline constexpr op_row scale{
+    .name = "scale",
+    .ports = {out("y", "tokens width").over("x"), in("x", "tokens width")},
+    .rule = [](complaint& c, types in, type* out, const op& o) {
+      rules::elementwise<true>(c, in, out, o);
+      constexpr double largest = std::numeric_limits<double>::max();
+      if (!c.said && !(o.with.number >= -largest && o.with.number <= largest))
+        c.begin() << "its factor is no finite number";
+    },
+    .dual = [](backward& b) { b.give("x", b.apply(scale, {b.gradient("y")})); },
+    .flops = no_flops,
+    .host = {"scale", "tokens*width number"},
+    .cuda = {"scale", "tokens*width number"}};
+
+inline constexpr op_row sigmoid_grad{
+    .name = "sigmoid_grad",
+    .ports = {out("dx", "tokens width").over("dy"), in("dy", "tokens width"), in("y", "tokens width")},
+    .rule = rules::gradient_of_elementwise,
+    .flops = no_flops,
+    .host = {"sigmoid_grad", "tokens*width"},
+    .cuda = {"sigmoid_grad", "tokens*width"}};
+inline constexpr op_row sigmoid{
+    .name = "sigmoid",
+    .ports = {out("y", "tokens width").over("x"), in("x", "tokens width")},
+    .rule = rules::elementwise<false>,
+    .dual = [](backward& b) { b.give("x", b.apply(sigmoid_grad, {b.gradient("y"), b["y"]})); },
+    .flops = no_flops,
+    .host = {"sigmoid", "tokens*width"},
+    .cuda = {"sigmoid", "tokens*width"}};
+
 }  // namespace ops
 
 /// a + b, elementwise.
 constexpr value operator+(operand a, value b) { return b.in->apply(ops::add, {a.v, b}, a.from); }
+
+/// a b, elementwise. One factor may be a pending sum where the other is replicated: the product is then pending.
+constexpr value operator*(operand a, value b) { return b.in->apply(ops::mul, {a.v, b}, a.from); }
+/// factor x. A pending sum stays one.
+constexpr value scale(operand x, double factor) {
+  return x.v.in->apply(ops::scale, {x.v}, x.from, {.with = {.number = factor}});
+}
+/// 1 / (1 + e^-x): x * sigmoid(linear(x, w)) is a gate.
+constexpr value sigmoid(operand x) { return x.v.in->apply(ops::sigmoid, {x.v}, x.from); }
 
 /// GELU, tanh form; SwiGLU: silu(gate) * up.
 constexpr value gelu(operand x) { return x.v.in->apply(ops::gelu, {x.v}, x.from); }

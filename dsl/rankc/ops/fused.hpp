@@ -89,6 +89,11 @@ inline constexpr op_row rms_norm_grad_add{
               in("x", "tokens width"), in("statistics", "tokens 1").wide(), parameter("gain", "width"),
               in("residual", "tokens width")},
     .cuda = {"rms_norm_grad_add", "tokens width"}};
+inline constexpr op_row head_norm_grad{.name = "head_norm_grad",
+                                       .ports = {out("dx", "tokens heads*dim").over("dy"), sum("dgain", "dim"),
+                                                 in("dy", "tokens heads*dim"), in("x", "tokens heads*dim"),
+                                                 in("statistics", "tokens heads").wide(), parameter("gain", "dim")},
+                                       .cuda = {"rms_norm_grad", "tokens*heads dim"}};
 
 // ---- loss
 inline constexpr op_row softmax_sums{.name = "softmax_sums",
@@ -119,6 +124,7 @@ inline constexpr fusion backward_fusions[]{
     {{&layer_norm_dx, "dx dy x t gain"}, {&layer_norm_dw, "dgain dshift dy x t"}, {&layer_norm_grad, "dx dgain dshift dy x t gain"}},
     {{&layer_norm_grad, "u dgain dshift dy x t gain"}, {&add, "dx u r"}, {&layer_norm_grad_add, "dx dgain dshift dy x t gain r"}},
     {{&rms_norm_dx, "dx dy x t gain"}, {&rms_norm_dw, "dgain dy x t"}, {&rms_norm_grad, "dx dgain dy x t gain"}},
+    {{&head_norm_dx, "dx dy x t gain"}, {&head_norm_dw, "dgain dy x t"}, {&head_norm_grad, "dx dgain dy x t gain"}},
     {{&rms_norm_grad, "u dgain dy x t gain"}, {&add, "dx u r"}, {&rms_norm_grad_add, "dx dgain dy x t gain r"}},
     {{&cross_entropy_grad, "u sums"}, {&exp_sums_grad, "dl u logits top targets"}, {&softmax_grad, "dl sums logits top targets"}},
     {{&linear_dw, "dw dy x"}, {&bias_grad, "db dy"}, {&linear_dw_bias, "dw db dy x"}}};

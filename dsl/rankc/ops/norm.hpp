@@ -64,6 +64,53 @@ inline constexpr op_row rms_norm{
     .host = {"rms_norm", "tokens width"},
     .cuda = {"rms_norm", "tokens width"}};
 
+// ---- of each head: rows are (token, head), for the same kernels
+inline constexpr op_row head_norm_dx{
+    .name = "head_norm_dx",
+    .ports = {out("dx", "tokens heads*dim").over("dy"), in("dy", "tokens heads*dim"), in("x", "tokens heads*dim"),
+              in("statistics", "tokens heads").wide(), parameter("gain", "dim")},
+    .rule = rules::norm_gradient,
+    .flops = no_flops,
+    .host = {"rms_norm_dx", "tokens*heads dim"},
+    .cuda = {"rms_norm_dx", "tokens*heads dim"}};
+inline constexpr op_row head_norm_dw{
+    .name = "head_norm_dw",
+    .ports = {sum("dgain", "dim"), in("dy", "tokens heads*dim"), in("x", "tokens heads*dim"),
+              in("statistics", "tokens heads").wide()},
+    .rule = [](complaint&, types in, type* out, const op&) {
+      for (axis a : axes) out[0][a] = in[0][a].k == placement::V ? P : in[0][a];
+    },
+    .flops = no_flops,
+    .host = {"rms_norm_dw", "tokens*heads dim"},
+    .cuda = {"rms_norm_dw", "tokens*heads dim"}};
+inline constexpr op_row head_norm{
+    .name = "head_norm",
+    .ports = {out("y", "tokens heads*dim"), out("statistics", "tokens heads").wide(), in("x", "tokens heads*dim"),
+              parameter("gain", "dim")},
+    .rule = [](complaint& c, types in, type* out, const op&) {
+      const type &x = in[0], &gain = in[1];
+      if (!rules::rows(c, "the value", x)) return;
+      const dim& heads = x.shape[x.last()];
+      out[0] = out[1] = x;
+      out[1].shape[1] = dim{heads.name, heads.count()};
+      out[1].holds = element::wide;
+      for (axis a : axes) {
+        if (x[a] == P) c.found(a, "the value", x, rules::any_but_pending, rules::reduce_first);
+        if (gain[a] != I) c.found(a, "the weight", gain, "the same on every rank (I)", "declare it without a shard");
+      }
+      if (c.said || (gain.ndim == 1 && gain.shape[0].size == heads.unit)) return;
+      complaint::put_shape(c.begin() << "the weight is ", gain);
+      c.text << "; expected one number for each element of a head, " << heads.unit << " in " << heads.name << "="
+             << heads.size;
+    },
+    .dual = [](backward& b) {
+      b.give("x", b.apply(head_norm_dx, {b.gradient("y"), b["x"], b["statistics"], b["gain"]}));
+      b.contribute({"gain"}, head_norm_dw, {b.gradient("y"), b["x"], b["statistics"]});
+    },
+    .flops = no_flops,
+    .host = {"rms_norm", "tokens*heads dim"},
+    .cuda = {"rms_norm", "tokens*heads dim"}};
+
 }  // namespace ops
 
 /// Rows of mean 0 and variance 1, times gain, plus shift. Source: Ba et al. 2016.
@@ -79,5 +126,8 @@ constexpr value layer_norm(operand x, value gain, value shift) {
 }
 /// Rows of mean square 1, times gain. Source: Zhang and Sennrich 2019.
 constexpr value rms_norm(operand x, value gain) { return gain.in->apply(ops::rms_norm, {x.v, gain}, x.from); }
+/// The same of each head by itself, with one gain for all heads. Shapes: x (tokens, heads), gain (elements of a head).
+/// Source: Henry et al. 2020, for queries and keys.
+constexpr value head_norm(operand x, value gain) { return gain.in->apply(ops::head_norm, {x.v, gain}, x.from); }
 
 }  // namespace rankc

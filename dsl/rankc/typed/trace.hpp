@@ -29,7 +29,8 @@ struct operand {
 /// What some ops need beyond their operands' shapes.
 struct attributes {
   int rows = 0, seq = 0;  // attention and positions: sequences per rank and their length
-  double number = 0;      // rope: theta; cross_entropy: the loss's scale
+  double number = 0;      // rope: theta; cross_entropy: the loss's scale; scale: the factor
+  dim first{}, second{}, whole{};  // split and concat: the features of the two, and of both
 };
 
 /// One op of a layer, of values by their numbers; inputs and outputs in the order of its row's ports.
@@ -122,6 +123,15 @@ struct trace {
     }
     ops.push_back(o);
     return {this, o.out[0]};
+  }
+
+  /// Complain of a dim that is not of whole units, or not named.
+  static constexpr void check_dim(complaint& c, const dim& d) {
+    if (c.said) return;
+    if (!is_name(d.name) || (d.unit != 1 && !is_name(d.unit_name)))
+      c.begin() << "a dim is named '" << (is_name(d.name) ? d.unit_name : d.name) << "'; " << legal_names;
+    else if (d.size < 1 || d.unit < 1 || d.size % d.unit)
+      c.begin() << "dim " << d.name << "=" << d.size << " is in units of " << d.unit << "; expected one whole unit or more";
   }
 
   /// Append an op of no operands, whose result is of a type that is known.
@@ -248,13 +258,6 @@ struct trace {
   }
   static constexpr void check_name(complaint& c, std::string_view name) {
     if (!is_name(name)) c.begin() << "it has no legal name; " << legal_names;
-  }
-  static constexpr void check_dim(complaint& c, const dim& d) {
-    if (c.said) return;
-    if (!is_name(d.name) || (d.unit != 1 && !is_name(d.unit_name)))
-      c.begin() << "a dim is named '" << (is_name(d.name) ? d.unit_name : d.name) << "'; " << legal_names;
-    else if (d.size < 1 || d.unit < 1 || d.size % d.unit)
-      c.begin() << "dim " << d.name << "=" << d.size << " is in units of " << d.unit << "; expected one whole unit or more";
   }
   /// Shard the dim that `s` names over its axis.
   static constexpr void place(complaint& c, type& t, const shard& s) {

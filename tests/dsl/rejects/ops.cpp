@@ -29,8 +29,8 @@ struct model {
   constexpr void check(report&) const {}
   constexpr auto stack() const {
     const dim words{"vocab", vocab};
-    return boost::hana::make_tuple(models::gpt2_layers::embedding{words, hidden}, repeat{1, with_op<Op, Operands>{}},
-                                   models::gpt2_layers::head{words, hidden, true});
+    return sequential(models::gpt2_layers::embedding{words, hidden}, repeat{1, with_op<Op, Operands>{}},
+                      models::gpt2_layers::head{words, hidden, true});
   }
 };
 template <const op_row& Op, int Operands = 1>

@@ -11,8 +11,8 @@ struct around {
   int vocab = 64, vocab_used = 0;
   constexpr void check(report&) const {}
   constexpr auto stack() const {
-    return boost::hana::make_tuple(models::gpt2_layers::embedding{::vocab, hidden}, repeat{Times, Layer{}},
-                                   models::gpt2_layers::head{::vocab, hidden, true});
+    return sequential(models::gpt2_layers::embedding{::vocab, hidden}, repeat{Times, Layer{}},
+                      models::gpt2_layers::head{::vocab, hidden, true});
   }
 };
 template <class Model, bool Sp = false>
@@ -388,8 +388,8 @@ struct ending_in {
   int vocab = 64, vocab_used = 0;
   constexpr void check(report&) const {}
   constexpr auto stack() const {
-    return boost::hana::make_tuple(models::llama_layers::embedding{::vocab, hidden},
-                                   repeat{1, models::llama_layers::block{hidden, heads, heads, ffn, 1, 1e4}}, Last{});
+    return sequential(models::llama_layers::embedding{::vocab, hidden},
+                      repeat{1, models::llama_layers::block{hidden, heads, heads, ffn, 1, 1e4}}, Last{});
   }
 };
 inline constexpr auto loss_of_replicated_logits = modelled<ending_in<head<false>>>;
@@ -459,8 +459,8 @@ struct tied_head : head<false> {
 template <int Common>
 struct tied : ending_in<tied_head<Common>> {
   constexpr auto stack() const {
-    return boost::hana::make_tuple(models::gpt2_layers::embedding{::vocab, hidden},
-                                   repeat{1, models::llama_layers::block{hidden, heads, heads, ffn, 1, 1e4}}, tied_head<Common>{});
+    return sequential(models::gpt2_layers::embedding{::vocab, hidden},
+                      repeat{1, models::llama_layers::block{hidden, heads, heads, ffn, 1, 1e4}}, tied_head<Common>{});
   }
 };
 inline constexpr auto rc214_tied_parameters_of_different_shapes = modelled<tied<1>>;

@@ -4,6 +4,7 @@
 
 #include <rankc/ops.hpp>
 
+#include <algorithm>
 #include <string>
 
 using namespace rankc;
@@ -93,6 +94,68 @@ TEST_CASE("sums need one placement") {
       CHECK(t.said.empty() == (p == q));
       if (p == q) CHECK(t.of(sum)[axis::tp] == p);
     }
+}
+
+TEST_CASE("a product is linear in one pending sum") {
+  for (placement p : placements)
+    for (placement q : placements) {
+      trace t;
+      const value a = t.add(rows_of(features, p)), b = t.add(rows_of(features, q));
+      t.input = a.id;
+      t.derive_backward(a * b);
+      const bool pending = (p == P && q == R) || (p == R && q == P);
+      CHECK(t.said.empty() == (pending || (p == q && p != P)));
+      if (!t.said.empty()) continue;
+      CHECK(t.values[t.result][axis::tp] == (pending ? P : p));
+      CHECK(t.values[t.gradients[a.id]][axis::tp] == cotangent(p));
+      CHECK(t.values[t.gradients[b.id]][axis::tp] == cotangent(q));
+    }
+}
+
+TEST_CASE("gates, multiples and softmax") {
+  for (placement p : placements) {
+    CHECK(run(p, [](trace&, value x) { return sigmoid(x); }).ok() == (p != P));
+    CHECK(run(p, [](trace&, value x) { return softmax(x); }).ok() == (p != P && p != V(1)));
+    const outcome scaled = run(p, [](trace&, value x) { return scale(x, 2); });
+    CHECK(scaled.ok());
+    CHECK(scaled.result == p);
+    CHECK(scaled.gradient == cotangent(p));
+  }
+}
+
+TEST_CASE("heads are normalised wherever they are; their gain is summed over where they are shared out") {
+  const dim heads{"heads", 8, 4, "head_dim"}, element{"head_dim", 4};
+  for (placement p : placements) {
+    trace t;
+    const value x = t.add(rows_of(heads, p));
+    t.input = x.id;
+    t.derive_backward(head_norm(x, t.parameter("g", {element}, {}, initial::ones)));
+    CHECK(t.said.empty() == (p != P));
+    if (!t.said.empty()) continue;
+    CHECK(t.values[t.result][axis::tp] == p);
+    CHECK(t.values[t.gradients[x.id]][axis::tp] == cotangent(p));
+    CHECK(t.weights[0].gradient[axis::tp] == (p == I ? I : P));
+  }
+}
+
+TEST_CASE("rows are taken apart where they are whole, heads everywhere; what nothing uses has a gradient of zeros") {
+  const dim left{"left", 4, 2, "part"}, right{"right", 4, 2, "part"}, heads{"heads", 8, 4, "head_dim"};
+  for (const bool of_heads : {false, true})
+    for (const int used : {0, 1, 2})
+      for (placement p : placements) {
+        trace t;
+        const value x = t.add(rows_of(of_heads ? heads : dim{"heads", 8, 2, "part"}, p));
+        t.input = x.id;
+        const auto [a, b] = split(x, left, right);
+        t.derive_backward(used == 0 ? a : used == 1 ? b : concat(b, a, dim{"both", 8, of_heads ? 4 : 2, "all"}));
+        CHECK(t.said.empty() == (of_heads || p != V(1)));
+        if (!t.said.empty()) continue;
+        CHECK(t.values[t.result][axis::tp] == p);
+        CHECK(t.values[t.gradients[x.id]] == cotangent(t.of(x)));
+        CHECK(t.ops[0].kind == (of_heads ? &ops::split_heads : &ops::split));
+        const auto zeros = std::count_if(t.ops.begin(), t.ops.end(), [](const op& o) { return o.kind == &ops::zeros; });
+        CHECK(zeros == (used < 2));
+      }
 }
 
 TEST_CASE("what is not linear meets no pending sum; norms need whole rows") {

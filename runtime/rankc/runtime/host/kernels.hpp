@@ -64,6 +64,24 @@ template <class T> void swiglu_grad(rank&, at dgate, at dup, at dy, at gate, at 
 /// y = a + b. y may be a or b.
 template <class T> void add(rank&, at y, at a, at b, std::size_t count);
 
+/// y = a b; its gradients, da = dy b and db = dy a; y = factor x; y = 1 / (1 + e^-x), and dx = dy y (1 - y). y may be any
+/// input of its kernel; da and dx may be dy.
+template <class T> void mul(rank&, at y, at a, at b, std::size_t count);
+template <class T> void mul_grad(rank&, at da, at db, at dy, at a, at b, std::size_t count);
+template <class T> void scale(rank&, at y, at x, std::size_t count, double factor);
+template <class T> void sigmoid(rank&, at y, at x, std::size_t count);
+template <class T> void sigmoid_grad(rank&, at dx, at dy, at y, std::size_t count);
+
+/// The first `left` and the last `right` columns of rows, and rows of the two.
+/// Shapes: a (rows, left), b (rows, right), x and y (rows, left + right).
+template <class T> void split(rank&, at a, at b, at x, int rows, int left, int right);
+template <class T> void concat(rank&, at y, at a, at b, int rows, int left, int right);
+
+/// y = e^x / sum of e^x over the row; dx = y (dy - sum of dy y). y may be x, dx may be dy.
+/// Shapes: x, y, dy, dx (tokens, width).
+template <class T> void softmax(rank&, at y, at x, int tokens, int width);
+template <class T> void softmax_dx(rank&, at dx, at dy, at y, int tokens, int width);
+
 /// Cross entropy over a vocabulary that may be split over ranks: row maxima (then max over ranks), sums of
 /// exponentials and the target's logit (then summed over ranks), the loss.
 /// Shapes: logits (tokens, vocab), vocab columns of this rank from `first` on; top (tokens);

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// A block of your own: Llama's, with queries and keys normalised in each head and a gate on what attention gives.
+// Source: Henry et al. 2020; Qiu et al. 2025.
+#pragma once
+#include "01_gpt_one_rank.hpp"
+
+namespace plans {
+
+struct gated_block {
+  static constexpr std::string_view name = "block";
+  dim hidden, heads, ffn;
+  int layers;
+
+  constexpr value forward(trace& t, value x, const layer_context& c) const {
+    const dim head{"head_dim", heads.unit};
+    value h = enter_tp(rms_norm(x, t.parameter("norm1", {hidden}, {}, initial::ones)), c);
+    value q_gain = t.parameter("q_norm", {head}, {}, initial::ones),
+          k_gain = t.parameter("k_norm", {head}, {}, initial::ones);
+    value q = rope(head_norm(column_parallel(t, h, "wq", heads), q_gain), c.seq, 10000);
+    value k = rope(head_norm(column_parallel(t, h, "wk", heads), k_gain), c.seq, 10000);
+    value v = column_parallel(t, h, "wv", heads), gate = sigmoid(column_parallel(t, h, "wg", heads));
+    value a = self_attention(q, k, v, c) * gate;
+    x = x + leave_tp(row_parallel(t, a, "wo", hidden, residual_std(layers)), c);
+
+    h = enter_tp(rms_norm(x, t.parameter("norm2", {hidden}, {}, initial::ones)), c);
+    value up = column_parallel(t, h, "w1", ffn), other = column_parallel(t, h, "w3", ffn);
+    return x + leave_tp(row_parallel(t, swiglu(up, other), "w2", hidden, residual_std(layers)), c);
+  }
+};
+
+/// A model is its layers, and what is to be said of its sizes.
+struct gated_llama {
+  int layers, hidden, heads, ffn, vocab;
+  int vocab_used = 0;
+
+  constexpr void check(report& out) const {
+    check_sizes(out, {{"hidden", hidden}, {"heads", heads}, {"ffn", ffn}, {"vocab", vocab}});
+  }
+  constexpr auto stack() const {
+    const dim features{"hidden", hidden}, words{"vocab", vocab}, all_heads{"heads", hidden, hidden / heads, "head_dim"};
+    return sequential(models::llama_layers::embedding{words, features},
+                      repeat{layers, gated_block{features, all_heads, dim{"ffn", ffn}, layers}},
+                      models::llama_layers::head{words, features, true});
+  }
+};
+
+inline constexpr plan gpt_gated{.model = gated_llama{.layers = 4, .hidden = 128, .heads = 4, .ffn = 352, .vocab = 256},
+                                .dims = parallel_dims{.world = 2, .tp = 2},
+                                .schedule = schedules::gpipe{.microbatches = 1},
+                                .recipe = byte_recipe,
+                                .cluster = clusters::cpu};
+static_assert(valid<gpt_gated>);
+
+}  // namespace plans

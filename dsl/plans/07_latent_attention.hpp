@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Multi-head latent attention: queries, keys and values are made of normalised rows of low rank, and rotary positions
+// turn a part of each head. Here each head has a rotary key of its own, made of the latent, and values have heads of
+// the keys' size; DeepSeek's heads share one rotary key, made of x. Source: DeepSeek-AI 2024 (DeepSeek-V2).
+#pragma once
+#include "01_gpt_one_rank.hpp"
+
+namespace plans {
+
+struct latent_block {
+  static constexpr std::string_view name = "block";
+  dim hidden, heads, plain, turned, of_q, of_kv, ffn;  // heads: of plain and turned elements
+  int layers;
+
+  constexpr value forward(trace& t, value x, const layer_context& c) const {
+    value h = rms_norm(x, t.parameter("norm1", {hidden}, {}, initial::ones));
+    value to_q = enter_tp(latent(t, h, "wq_down", "q_norm", of_q), c),
+          to_kv = enter_tp(latent(t, h, "wkv_down", "kv_norm", of_kv), c);
+    const auto [q, q_turned] = split(column_parallel(t, to_q, "wq_up", heads), plain, turned);
+    const auto [k, k_turned] = split(column_parallel(t, to_kv, "wk_up", heads), plain, turned);
+    value queries = concat(q, rope(q_turned, c.seq, 10000), heads),
+          keys = concat(k, rope(k_turned, c.seq, 10000), heads);
+    value a = self_attention(queries, keys, column_parallel(t, to_kv, "wv_up", heads), c);
+    x = x + leave_tp(row_parallel(t, a, "wo", hidden, residual_std(layers)), c);
+
+    h = enter_tp(rms_norm(x, t.parameter("norm2", {hidden}, {}, initial::ones)), c);
+    value up = column_parallel(t, h, "w1", ffn), other = column_parallel(t, h, "w3", ffn);
+    return x + leave_tp(row_parallel(t, swiglu(up, other), "w2", hidden, residual_std(layers)), c);
+  }
+
+ private:
+  /// Normalised rows of low rank: the same on every tp rank, or of its tokens.
+  static constexpr value latent(trace& t, value h, std::string_view weight, std::string_view gain, dim rank) {
+    value w = t.parameter(weight, {rank, t.of(h).shape[1]}, {}, initial::normal, 0.02);
+    value y = linear(h, w);
+    return rms_norm(y, t.parameter(gain, {rank}, {}, initial::ones));
+  }
+};
+
+struct latent_gpt {
+  int layers, hidden, heads, plain, turned, of_q, of_kv, ffn, vocab;  // plain and turned elements of a head
+  int vocab_used = 0;
+
+  constexpr void check(report& out) const {
+    check_sizes(out, {{"hidden", hidden}, {"heads", heads}, {"plain", plain}, {"turned", turned}, {"ffn", ffn}});
+    check_sizes(out, {{"of_q", of_q}, {"of_kv", of_kv}, {"vocab", vocab}});
+  }
+  constexpr auto stack() const {
+    const dim features{"hidden", hidden}, words{"vocab", vocab};
+    const auto in_heads = [&](std::string_view name, int unit, std::string_view unit_name) {
+      return dim{name, heads * unit, unit, unit_name};
+    };
+    const dim all = in_heads("heads", plain + turned, "head_dim"), kept = in_heads("plain", plain, "plain_dim"),
+              rotary = in_heads("turned", turned, "turned_dim");
+    const latent_block block{features, all, kept, rotary, dim{"of_q", of_q}, dim{"of_kv", of_kv}, dim{"ffn", ffn}, layers};
+    return sequential(models::llama_layers::embedding{words, features}, repeat{layers, block},
+                      models::llama_layers::head{words, features, true});
+  }
+};
+
+inline constexpr latent_gpt byte_latent{.layers = 4, .hidden = 128, .heads = 4, .plain = 16, .turned = 16,
+                                        .of_q = 48, .of_kv = 32, .ffn = 352, .vocab = 256};
+
+inline constexpr plan gpt_latent{.model = byte_latent,
+                                 .dims = parallel_dims{.world = 2, .tp = 2, .sequence_parallel = true},
+                                 .schedule = schedules::gpipe{.microbatches = 1},
+                                 .recipe = byte_recipe,
+                                 .cluster = clusters::cpu};
+static_assert(valid<gpt_latent>);
+
+}  // namespace plans

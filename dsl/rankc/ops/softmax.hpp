@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Softmax of whole rows.
+#pragma once
+#include <rankc/typed/backward.hpp>
+
+namespace rankc {
+
+namespace ops {
+using namespace ports;
+
+inline constexpr op_row softmax_dx{
+    .name = "softmax_dx",
+    .ports = {out("dx", "tokens width").over("dy"), in("dy", "tokens width"), in("y", "tokens width")},
+    .rule = rules::gradient_of_elementwise,
+    .flops = no_flops,
+    .host = {"softmax_dx", "tokens width"},
+    .cuda = {"softmax_dx", "tokens width"}};
+inline constexpr op_row softmax{
+    .name = "softmax",
+    .ports = {out("y", "tokens width").over("x"), in("x", "tokens width")},
+    .rule = [](complaint& c, types in, type* out, const op& o) {
+      rules::elementwise<false>(c, in, out, o);
+      for (axis a : axes)
+        if (in[0][a] == V(1))
+          c.found(a, "the value", in[0], "the whole row on each rank (its sum is taken)", "all_gather it first");
+    },
+    .dual = [](backward& b) { b.give("x", b.apply(softmax_dx, {b.gradient("y"), b["y"]})); },
+    .flops = no_flops,
+    .host = {"softmax", "tokens width"},
+    .cuda = {"softmax", "tokens width"}};
+
+}  // namespace ops
+
+/// e^x over the sum of its row.
+constexpr value softmax(operand x) { return x.v.in->apply(ops::softmax, {x.v}, x.from); }
+
+}  // namespace rankc

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows taken apart into two, and put together of two.
+#include <rankc/runtime/host/kernels.hpp>
+
+#include <algorithm>
+
+namespace rankc::host {
+
+template <class T>
+void split(rank& r, at a, at b, at x, int rows, int left, int right) {
+  T *to_a = r.at<T>(a), *to_b = r.at<T>(b);
+  const T* from = r.at<T>(x);
+  for (int n = 0; n < rows; ++n, from += left + right) {
+    to_a = std::copy_n(from, left, to_a);
+    to_b = std::copy_n(from + left, right, to_b);
+  }
+}
+
+template <class T>
+void concat(rank& r, at y, at a, at b, int rows, int left, int right) {
+  T* to = r.at<T>(y);
+  const T *from_a = r.at<T>(a), *from_b = r.at<T>(b);
+  for (int n = 0; n < rows; ++n, from_a += left, from_b += right) {
+    to = std::copy_n(from_a, left, to);
+    to = std::copy_n(from_b, right, to);
+  }
+}
+
+template decltype(split<float>) split<float>;
+template decltype(split<double>) split<double>;
+template decltype(concat<float>) concat<float>;
+template decltype(concat<double>) concat<double>;
+
+}  // namespace rankc::host
