@@ -204,6 +204,15 @@ std::vector<expander::place> expander::paddings(const bucket& b) const {
   return between;
 }
 
+void expander::read_paddings(op& o, const std::vector<range>& over) {
+  for (const bucket& b : r_.buckets)
+    for (const place& p : paddings(b)) {
+      const std::size_t at = (p.begin - r_.arena.gradients) / l_.wide_bytes();
+      if (std::any_of(over.begin(), over.end(), [&](const range& g) { return at >= g.first && at < g.first + g.count; }))
+        o.reads.push_back(read(p));
+    }
+}
+
 op expander::begin() {
   op o;
   o.kind = op_kind::begin;
@@ -280,7 +289,9 @@ std::vector<op> expander::expand(const item& i) {
       break;
     }
     case item_kind::squares: {
-      op o = on_ranges(i.name, i.sharded ? r_.squares_sharded : r_.squares_whole, {gradient}, {});
+      const std::vector<range>& ranges = i.sharded ? r_.squares_sharded : r_.squares_whole;
+      op o = on_ranges(i.name, ranges, {gradient}, {});
+      read_paddings(o, ranges);
       o.function = "sum_squares";
       o.operands = {r_.arena.norm, r_.arena.gradients};
       if (!i.first) o.reads.push_back(read(scalar(norm, r_.arena.norm)));
@@ -301,6 +312,7 @@ std::vector<op> expander::expand(const item& i) {
     }
     case item_kind::update: {
       op o = on_ranges(i.name, r_.updates, {weight, gradient, first_moment, second_moment}, kept_);
+      read_paddings(o, r_.updates);
       o.function = "adamw";
       o.operands = {r_.arena.weights, r_.arena.gradients, r_.arena.first_moment, r_.arena.second_moment, r_.arena.norm};
       o.reads.push_back(read(scalar(norm, r_.arena.norm)));

@@ -66,6 +66,8 @@ class expander {
   element_type wide() const;
   /// Bytes between the parameters of a bucket, which its reduction covers too.
   std::vector<place> paddings(const bucket&) const;
+  /// What the norm and the optimizer read of them.
+  void read_paddings(op&, const std::vector<range>&);
   /// One of the reads that a write may be made over, if it has these bytes.
   static void set_replaced(access& written, const op&, const std::vector<int>& candidates);
   int count_terms(const stage_plan&, const layer_use&, std::initializer_list<phase>, const operand&) const;

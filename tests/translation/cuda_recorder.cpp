@@ -102,3 +102,7 @@ recording record(const rankc::cuda::program& p, int rank, bool trains) {
 }
 
 }  // namespace translation
+
+#define RANKC_CUDA_KERNELS
+#define OTHER rankc::cuda::bf16
+#include "own_op.ipp"

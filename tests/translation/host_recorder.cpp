@@ -90,3 +90,7 @@ recording record(const rankc::host::program& p, int rank, bool trains) {
 }
 
 }  // namespace translation
+
+#define RANKC_HOST_KERNELS
+#define OTHER double
+#include "own_op.ipp"

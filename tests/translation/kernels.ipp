@@ -126,6 +126,48 @@ void add(rank&, at y, at a, at b, std::size_t count) {
 }
 
 template <class T>
+void mul(rank&, at y, at a, at b, std::size_t count) {
+  kernel("mul").out(y, all<T>(count)).in(a, all<T>(count)).in(b, all<T>(count));
+}
+template <class T>
+void mul_grad(rank&, at da, at db, at dy, at a, at b, std::size_t count) {
+  kernel("mul_grad")
+      .out(da, all<T>(count))
+      .out(db, all<T>(count))
+      .in(dy, all<T>(count))
+      .in(a, all<T>(count))
+      .in(b, all<T>(count));
+}
+template <class T>
+void scale(rank&, at y, at x, std::size_t count, double) {
+  kernel("scale").out(y, all<T>(count)).in(x, all<T>(count));
+}
+template <class T>
+void sigmoid(rank&, at y, at x, std::size_t count) {
+  kernel("sigmoid").out(y, all<T>(count)).in(x, all<T>(count));
+}
+template <class T>
+void sigmoid_grad(rank&, at dx, at dy, at y, std::size_t count) {
+  kernel("sigmoid_grad").out(dx, all<T>(count)).in(dy, all<T>(count)).in(y, all<T>(count));
+}
+template <class T>
+void split(rank&, at a, at b, at x, int rows, int left, int right) {
+  kernel("split").out(a, all<T>(rows, left)).out(b, all<T>(rows, right)).in(x, all<T>(rows, left + right));
+}
+template <class T>
+void concat(rank&, at y, at a, at b, int rows, int left, int right) {
+  kernel("concat").out(y, all<T>(rows, left + right)).in(a, all<T>(rows, left)).in(b, all<T>(rows, right));
+}
+template <class T>
+void softmax(rank&, at y, at x, int tokens, int width) {
+  kernel("softmax").out(y, all<T>(tokens, width)).in(x, all<T>(tokens, width));
+}
+template <class T>
+void softmax_dx(rank&, at dx, at dy, at y, int tokens, int width) {
+  kernel("softmax_dx").out(dx, all<T>(tokens, width)).in(dy, all<T>(tokens, width)).in(y, all<T>(tokens, width));
+}
+
+template <class T>
 void row_max(rank&, at top, at logits, int tokens, int vocab) {
   kernel("row_max").out(top, all<wide<T>>(tokens)).in(logits, all<T>(tokens, vocab));
 }
@@ -188,7 +230,8 @@ void copy(rank&, at y, at x, std::size_t count) {
       &layer_norm_dw<T>, &rms_norm<T>, &rms_norm_dx<T>, &rms_norm_dw<T>, &linear<T>, &linear_dx<T>,        \
       &linear_dw<T>, &bias<T>, &bias_grad<T>, &gelu<T>, &gelu_grad<T>, &add<T>, &row_max<T>, &exp_sums<T>, \
       &exp_sums_grad<T>, &cross_entropy<T>, &cross_entropy_grad<T>, &sum_squares<T>, &adamw<T>, &clear<T>, \
-      &copy<T>, &all_reduce<T>, &all_gather<T>, &reduce_scatter<T>
+      &copy<T>, &mul<T>, &mul_grad<T>, &scale<T>, &sigmoid<T>, &sigmoid_grad<T>, &split<T>, &concat<T>,    \
+      &softmax<T>, &softmax_dx<T>, &all_reduce<T>, &all_gather<T>, &reduce_scatter<T>
 
 /// Keeps the functions that are named to it.
 template <auto... Functions>

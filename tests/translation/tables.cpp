@@ -47,6 +47,15 @@ class places {
         if (reads) list.emplace_back(at.byte + m * ids, at.byte + (m + 1) * ids);
     return list;
   }
+  /// Whether bytes of the gradients are of no parameter: a reduction covers them too, and finds zeros.
+  bool is_padding(const interval& i) const {
+    const std::size_t first = where_.gradients.byte;
+    if (i.first < first || i.second > first + where_.parameter_count * wide_) return false;
+    return std::none_of(where_.parameters.begin(), where_.parameters.end(), [&](const runtime::parameter& p) {
+      const std::size_t begin = first + p.element * wide_, count = static_cast<std::size_t>(p.rows) * static_cast<std::size_t>(p.cols);
+      return begin < i.second && i.first < begin + count * wide_;
+    });
+  }
   interval loss() const { return {where_.loss.byte, where_.loss.byte + wide_}; }
   interval norm() const { return {where_.norm.byte, where_.norm.byte + wide_}; }
 
@@ -95,7 +104,9 @@ std::string compare_tables(const runtime::description& about, const program& p, 
   if (!r.ops.front().reads.empty() || !r.ops.back().writes.empty())
     return fmt::format("rank {}: the proven program reads before it begins, or writes after it ends", number);
   const places at(about, where);
-  if (const std::string s = difference(sorted(at.filled()), sorted(r.ops.front().writes)); !s.empty())
+  std::vector<interval> begun = sorted(r.ops.front().writes);
+  std::erase_if(begun, [&](const interval& i) { return at.is_padding(i); });
+  if (const std::string s = difference(sorted(at.filled()), begun); !s.empty())
     return fmt::format("rank {}, op 0 \"begin\": {}", number, s);
   std::vector<interval> left = at.kept();
   if (trains) left.push_back(at.norm());

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels of the odd plans' own op as a text sees them here: declared, and recorded (own_op.ipp).
+#pragma once
+#include <rankc/runtime/program.hpp>
+
+#include <cstddef>
+
+#if defined(RANKC_HOST_KERNELS)
+namespace rankc::host { struct rank; }
+namespace user { using rank = rankc::host::rank; }
+#else
+namespace rankc::cuda { struct rank; }
+namespace user { using rank = rankc::cuda::rank; }
+#endif
+
+namespace user {
+
+template <class T>
+void silu(rank&, rankc::runtime::at y, rankc::runtime::at x, std::size_t count);
+template <class T>
+void silu_grad(rank&, rankc::runtime::at dx, rankc::runtime::at dy, rankc::runtime::at x, std::size_t count);
+
+}  // namespace user
