@@ -20,6 +20,10 @@ inline constexpr const op_row* all[]{
     &rope, &rope_grad, &position, &position_grad, &attention, &attention_grad, &embedding, &embedding_grad, &row_max, &exp_sums,
     &exp_sums_grad, &cross_entropy, &cross_entropy_grad, &zeros, &mul, &mul_grad, &scale, &sigmoid, &sigmoid_grad, &head_norm,
     &head_norm_dx, &head_norm_dw, &softmax, &softmax_dx, &split, &split_heads, &concat, &concat_heads};
-constexpr bool is_known(const op_row& row) { return std::find(std::begin(all), std::end(all), &row) != std::end(all); }
+constexpr bool is_known(const op_row* row) {
+  for (const op_row* known : all)
+    if (known == row) return true;
+  return false;
+}
 
 }  // namespace rankc::ops

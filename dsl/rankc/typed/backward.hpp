@@ -41,7 +41,7 @@ struct backward {
       const int at = p.is_written() ? of.out[written++] : of.in[read++];
       if (p.name == port_name) return at;
     }
-    throw std::out_of_range("a dual names a port that its op_row has not");
+    throw no_such_name{port_name};
   }
 };
 

@@ -20,7 +20,7 @@ constexpr std::string_view find_unknown_size(const op_row& row, std::string_view
   while (!sizes.empty()) {
     const std::string_view word = sizes.substr(0, sizes.find_first_of(" *"));
     if (!is_symbol(row, word)) return word;
-    sizes.remove_prefix(std::min(sizes.size(), word.size() + 1));
+    sizes.remove_prefix(word.size() < sizes.size() ? word.size() + 1 : sizes.size());
   }
   return {};
 }

@@ -4,10 +4,8 @@
 #pragma once
 #include <rankc/typed/type.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <span>
-#include <stdexcept>
 
 namespace rankc {
 
@@ -32,39 +30,46 @@ enum class use : unsigned char {
 /// elements), "vocab@first" (this rank's part begins there), or a number. Equal symbols are equal sizes.
 struct port_dim {
   std::string_view count = "", unit = "", first = "";
-  int number = 0;  // where it is one
+  int number = 0;         // where it is one
+  unsigned long long id = 0;  // of count and unit: compilers compare numbers faster than text
 };
 
 /// "tokens heads*dim : stride": the dims, and what the distance between two rows is called where they may lie apart.
 struct port_shape {
-  port_dim dim[3]{};
+  port_dim dim[2]{};
   int ndim = 0;
   std::string_view stride = "";
 
   constexpr port_shape() = default;
-  constexpr port_shape(const char* text) : port_shape(std::string_view(text)) {}
-  constexpr port_shape(std::string_view text) {
-    if (const auto colon = text.find(':'); colon != text.npos) {
-      stride = text.substr(text.find_first_not_of(' ', colon + 1));
-      text = text.substr(0, colon);
-    }
-    while (!(text = text.substr(std::min(text.find_first_not_of(' '), text.size()))).empty()) {
-      const std::string_view word = text.substr(0, text.find(' '));
-      text.remove_prefix(word.size());
-      dim[ndim++] = parse(word);
+  constexpr port_shape(const char* text) {
+    const char* at = text;
+    while (*at) {
+      if (*at == ' ') ++at;
+      else if (*at == ':') stride = word(at += 2);
+      else dim[ndim++] = parse(at);
     }
   }
 
  private:
-  static constexpr port_dim parse(std::string_view word) {
+  static constexpr bool ends(char c) { return c == '\0' || c == ' ' || c == '*' || c == '@'; }
+  /// The letters before what ends them, which are passed.
+  static constexpr std::string_view word(const char*& at) {
+    const char* const begin = at;
+    while (!ends(*at)) ++at;
+    return {begin, static_cast<std::size_t>(at - begin)};
+  }
+  static constexpr port_dim parse(const char*& at) {
     port_dim d;
-    if (word[0] >= '0' && word[0] <= '9') {
-      for (char c : word) d.number = 10 * d.number + (c - '0');
+    const char* const begin = at;
+    if (*at >= '0' && *at <= '9') {
+      for (; !ends(*at); ++at) d.number = 10 * d.number + (*at - '0');
       return d;
     }
-    if (const auto at = word.find('@'); at != word.npos) d.first = word.substr(at + 1), word = word.substr(0, at);
-    if (const auto by = word.find('*'); by != word.npos) d.unit = word.substr(by + 1), word = word.substr(0, by);
-    d.count = word;
+    d.count = word(at);
+    if (*at == '*') d.unit = word(++at);
+    d.id = 0xCBF29CE484222325ull;  // FNV-1a
+    for (const char* c = begin; c != at; ++c) d.id = (d.id ^ static_cast<unsigned char>(*c)) * 0x100000001B3ull;
+    if (*at == '@') d.first = word(++at);
     return d;
   }
 };
@@ -129,7 +134,7 @@ struct kernel_row {
 /// A change of placement alone, and how it is made.
 enum class conversion : unsigned char { none, replicate, all_reduce, all_reduce_max, all_gather, reduce_scatter };
 
-inline constexpr int max_ports = 12, max_inputs = 6, max_outputs = 3;
+inline constexpr int max_ports = 10, max_inputs = 6, max_outputs = 3;
 
 struct op_row {
   std::string_view name;
@@ -172,6 +177,11 @@ struct fusion {
   } first, second, into;
 };
 
+/// A name that a row has not; in a constant expression the compiler stops there.
+struct no_such_name {
+  std::string_view name;
+};
+
 /// The sizes of an op's symbols.
 class op_sizes {
  public:
@@ -179,7 +189,7 @@ class op_sizes {
   /// Take what a port's dim has: whole units, elements of a unit.
   constexpr void bind(int port, int dim, long long count, long long unit) { dims_[port][dim] = {count, unit}; }
   constexpr void bind_attributes(long long rows, long long seq) { rows_ = rows, seq_ = seq; }
-  /// Errors: std::out_of_range (in a constant expression, no constant) where no port has the symbol.
+  /// Errors: no_such_name where no port has the symbol.
   constexpr double operator()(std::string_view symbol) const {
     if (symbol == "rows") return static_cast<double>(rows_);
     if (symbol == "seq") return static_cast<double>(seq_);
@@ -189,7 +199,7 @@ class op_sizes {
         if (s.count == symbol) return static_cast<double>(dims_[p][d].count * (s.unit.empty() ? dims_[p][d].unit : 1));
         if (s.unit == symbol) return static_cast<double>(dims_[p][d].unit);
       }
-    throw std::out_of_range("an op has no such symbol");
+    throw no_such_name{symbol};
   }
 
  private:
@@ -197,7 +207,7 @@ class op_sizes {
     long long count = 1, unit = 1;
   };
   const op_row& row_;
-  bound dims_[max_ports][3]{};
+  bound dims_[max_ports][2]{};
   long long rows_ = 0, seq_ = 0;
 };
 

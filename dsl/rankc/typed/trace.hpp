@@ -195,7 +195,7 @@ struct trace {
       for (int d = 0; d < p.shape.ndim; ++d) {
         const port_dim& wanted = p.shape.dim[d];
         const dim* known = wanted.number ? nullptr : find_dim(row, in, {}, wanted);
-        t.shape[d] = known ? *known : dim{p.name, std::max(wanted.number, 1)};
+        t.shape[d] = known ? *known : dim{p.name, wanted.number ? wanted.number : 1};
       }
     }
   }
@@ -209,7 +209,7 @@ struct trace {
       const types side = writes ? out : in;
       if (at >= side.size()) continue;
       for (int d = 0; d < p.shape.ndim && d < side[at].ndim; ++d)
-        if (p.shape.dim[d].count == wanted.count && p.shape.dim[d].unit == wanted.unit) return &side[at].shape[d];
+        if (p.shape.dim[d].id == wanted.id) return &side[at].shape[d];
     }
     return nullptr;
   }
