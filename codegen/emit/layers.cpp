@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include <rankc/ops/memory.hpp>
 #include <rankc/templates.hpp>
 #include <rankc/version.hpp>
 
@@ -146,7 +147,7 @@ class layer_text {
   }
 
   std::string statement(const kernel& k) {
-    if (k.accumulate == accumulation::after_first && k.function == "clear") return clear(k);
+    if (k.row == &ops::clear) return clear(k);
     std::vector<std::string> arguments{"r"};
     if (k.collective_) {
       const collective& c = *k.collective_;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankc/codegen/intervals.hpp>
+#include <rankc/ops/memory.hpp>
 
 #include <algorithm>
 #include <stdexcept>
@@ -161,19 +162,20 @@ void expander::layer_ops(const item& i, int layer, std::vector<op>& out) {
   const layer_use& use = r_.stages[i.stage].layers[layer];
   const body& b = l_.bodies[use.kind];
   for (const kernel& k : b.calls(i.does))
-    if (k.function != "clear" || !adds(i, use, b, k, k.writes[0])) out.push_back(layer_op(i, layer, k));
+    if (k.row != &ops::clear || !adds(i, use, b, k, k.writes[0])) out.push_back(layer_op(i, layer, k));
+}
+
+/// Whether an element is in one of the ranges.
+static bool covers(const std::vector<range>& over, std::size_t element) {
+  return std::any_of(over.begin(), over.end(), [&](const range& g) { return element >= g.first && element < g.first + g.count; });
 }
 
 op expander::on_ranges(std::string name, const std::vector<range>& over, const std::vector<int>& reads,
                        const std::vector<int>& writes) {
   op o;
   o.name = std::move(name);
-  const auto covered = [&](std::size_t p) {
-    const std::size_t at = r_.parameters[p].element;
-    return std::any_of(over.begin(), over.end(), [&](const range& g) { return at >= g.first && at < g.first + g.count; });
-  };
   for (std::size_t p = 0; p < r_.parameters.size(); ++p) {
-    if (!covered(p)) continue;
+    if (!covers(over, r_.parameters[p].element)) continue;
     std::vector<int> candidates;
     for (int region : reads) {
       candidates.push_back(static_cast<int>(o.reads.size()));
@@ -206,11 +208,8 @@ std::vector<expander::place> expander::paddings(const bucket& b) const {
 
 void expander::read_paddings(op& o, const std::vector<range>& over) {
   for (const bucket& b : r_.buckets)
-    for (const place& p : paddings(b)) {
-      const std::size_t at = (p.begin - r_.arena.gradients) / l_.wide_bytes();
-      if (std::any_of(over.begin(), over.end(), [&](const range& g) { return at >= g.first && at < g.first + g.count; }))
-        o.reads.push_back(read(p));
-    }
+    for (const place& p : paddings(b))
+      if (covers(over, (p.begin - r_.arena.gradients) / l_.wide_bytes())) o.reads.push_back(read(p));
 }
 
 op expander::begin() {

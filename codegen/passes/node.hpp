@@ -12,8 +12,11 @@ namespace rankc::codegen {
 
 /// A dim on one rank: whole units of so many elements; where the rank's part of it begins.
 struct local_dim {
-  extent count, unit, first;
+  extent count, unit{1, "1"}, first{0, "0"};
 };
+inline extent times(const extent& a, const extent& b) { return {a.value * b.value, a.text + " * " + b.text}; }
+/// All elements of a dim.
+inline extent width(const local_dim& d) { return d.unit.value == 1 ? d.count : times(d.count, d.unit); }
 struct local_shape {
   std::vector<local_dim> dims;
   extent stride;  // from one row to the next, in elements

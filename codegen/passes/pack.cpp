@@ -185,11 +185,11 @@ class packer {
   static void join_parameters(port_use& u, space where, const std::vector<part>& parts, int part::*which, const extent& whole) {
     u.at = {where, parts.front().*which};
     for (std::size_t i = 1; i < parts.size(); ++i) u.rest.push_back({where, parts[i].*which});
-    u.shape.dims[0] = {whole, {1, ""}, {0, "0"}};
+    u.shape.dims[0] = {.count = whole};
   }
   static void widen(port_use& u, int value, const extent& whole) {
     u.at = {space::temp, value};
-    u.shape.dims[1] = {whole, {1, ""}, {0, "0"}};
+    u.shape.dims[1] = {.count = whole};
   }
 
   void join_products(const std::vector<part>& parts, int made, int gradient, const extent& whole) {

@@ -83,19 +83,17 @@ class selector {
     int here = d.count();
     for (axis a : axes)
       if (v[a] == V(i) && row(a).shares == part::sequences) here /= degree(a);
-    local_dim l{named(d.name, here), {1, ""}, {0, "0"}};
+    local_dim l{.count = named(d.name, here)};
     for (axis a : axes) {
       if (v[a] != V(i) || row(a).shares == part::sequences || degree(a) == 1) continue;
       l.count.value /= degree(a);
       l.count.text += " / " + name_constant(rankc::name(a), degree(a));
     }
     if (d.unit != 1) l.unit = named(d.unit_name, d.unit);
-    if (v[axis::tp] == V(i) && plan_.dims.tp > 1) l.first.text = "r.row->tp * (" + width(l).text + ")";
+    if (v[axis::tp] == V(i) && plan_.dims.tp > 1) l.first.text = "r.row->tp * (" + codegen::width(l).text + ")";
     return l;
   }
-  static extent times(const extent& a, const extent& b) { return {a.value * b.value, a.text + " * " + b.text}; }
-  static extent width(const local_dim& d) { return d.unit.value == 1 ? d.count : times(d.count, d.unit); }
-  extent width(const type& v, int i) { return width(local(v, i)); }
+  extent width(const type& v, int i) { return codegen::width(local(v, i)); }
   extent elements(const type& s) {
     if (s.ndim == 0) return {1, "1"};
     const extent e = width(s, 0);
@@ -109,7 +107,7 @@ class selector {
   local_shape local(const type& v) {
     local_shape s;
     for (int i = 0; i < v.ndim; ++i) s.dims.push_back(local(v, i));
-    if (v.ndim > 1) s.stride = width(s.dims[1]);
+    if (v.ndim > 1) s.stride = codegen::width(s.dims[1]);
     return s;
   }
 
@@ -129,7 +127,7 @@ class selector {
     const auto known = std::find(out_.ropes.begin(), out_.ropes.end(), wanted);
     const int index = static_cast<int>(known - out_.ropes.begin());
     if (known == out_.ropes.end()) out_.ropes.push_back(wanted);
-    return {{space::rope, index}, {}, {{{named("seq", o.with.seq), {1, ""}, {0, "0"}}, {named(heads.unit_name, heads.unit), {1, ""}, {0, "0"}}}, {}}};
+    return {{space::rope, index}, {}, {{{.count = named("seq", o.with.seq)}, {.count = named(heads.unit_name, heads.unit)}}, {}}};
   }
   void merge(int from, int into) {
     for (int& a : out_.alias)
@@ -198,7 +196,7 @@ class selector {
       n.row = &ops::clear;
       n.accumulate = accumulation::after_first;
       n.wide = true;
-      n.ports = {{{space::gradient, static_cast<int>(w)}, {}, {{{elements(t_.weights[w].holds), {1, ""}, {0, "0"}}}, {}}}};
+      n.ports = {{{space::gradient, static_cast<int>(w)}, {}, {{{.count = elements(t_.weights[w].holds)}}, {}}}};
     }
     out_.backward.insert(out_.backward.begin(), cleared.begin(), cleared.end());
   }

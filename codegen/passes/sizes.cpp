@@ -5,12 +5,6 @@
 
 namespace rankc::codegen {
 
-namespace {
-
-extent product(const extent& a, const extent& b) { return {a.value * b.value, a.text + " * " + b.text}; }
-
-}  // namespace
-
 extent node::size(std::string_view symbol) const {
   if (symbol == "rows") return rows;
   if (symbol == "seq") return seq;
@@ -20,9 +14,9 @@ extent node::size(std::string_view symbol) const {
     if (s.stride == symbol && !symbol.empty()) return ports[p].shape.stride;
     for (int d = 0; d < s.ndim; ++d) {
       const local_dim& local = ports[p].shape.dims[static_cast<std::size_t>(d)];
-      if (s.dim[d].unit == symbol) return local.unit.value == 1 ? extent{1, "1"} : local.unit;
+      if (s.dim[d].unit == symbol) return local.unit;
       if (s.dim[d].first == symbol) return local.first;
-      if (s.dim[d].count == symbol) return !s.dim[d].unit.empty() || local.unit.value == 1 ? local.count : product(local.count, local.unit);
+      if (s.dim[d].count == symbol) return s.dim[d].unit.empty() ? width(local) : local.count;
     }
   }
   throw std::logic_error("op '" + std::string(row->name) + "' has no size '" + std::string(symbol) + "'");
@@ -38,7 +32,7 @@ std::vector<extent> sizes_of(const node& n, target t) {
     while (!word.empty()) {
       const std::string_view symbol = word.substr(0, word.find('*'));
       word.remove_prefix(std::min(word.size(), symbol.size() + 1));
-      all = all ? product(*all, n.size(symbol)) : n.size(symbol);
+      all = all ? times(*all, n.size(symbol)) : n.size(symbol);
     }
     sizes.push_back(*all);
   }
