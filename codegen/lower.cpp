@@ -58,8 +58,7 @@ void add(fingerprint& f, const kernel& k) {
 
 void add(fingerprint& f, const item& i) {
   f.add(i.name);
-  add(f, {static_cast<int>(i.what), static_cast<int>(i.does), static_cast<int>(i.on), i.stage, i.microbatch, i.layer, i.slot, i.x, i.y,
-          i.dy, i.dx, i.first, i.backward_traffic, i.bucket, static_cast<int>(i.over), i.message, static_cast<std::int64_t>(i.bytes),
+  add(f, {static_cast<int>(i.what), static_cast<int>(i.does), static_cast<int>(i.on), i.stage, i.microbatch, i.layer, i.slot, i.data, i.first, i.bucket, static_cast<int>(i.over), i.message, static_cast<std::int64_t>(i.bytes),
           i.sharded, i.event});
   for (int w : i.waits) add(f, {w});
 }
@@ -80,8 +79,10 @@ std::uint64_t hash_of(const lowered& l) {
   for (const pipeline_rank& r : l.ranks) {
     f.add(r.arena.bytes);
     for (const placed_parameter& p : r.parameters) f.add(p.name), add(f, {static_cast<std::int64_t>(p.element), p.copy});
-    for (const auto* items : {&r.train, &r.evaluate})
-      for (const item& i : *items) add(f, i);
+    for (const step* s : {&r.train, &r.evaluate}) {
+      for (const placed_value& v : s->values) add(f, {static_cast<int>(v.what), v.stage, v.microbatch, v.layer, static_cast<std::int64_t>(v.where)});
+      for (const item& i : s->items) add(f, i);
+    }
   }
   return f.value();
 }
@@ -107,6 +108,7 @@ lowered lower(const plan_data& plan, dtype type, target target) {
         if (k.collective_) l.message(k.collective_->name, k.collective_->bytes);
   place_parameters(l);
   make_communicators(l);
+  bind_layers(l);
   schedule_items(l);
   place_arena(l);
   order_streams(l);

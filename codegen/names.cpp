@@ -47,15 +47,18 @@ std::string identifier(std::string_view s) {
 
 name_scope::name_scope(const std::vector<std::string_view>& reserved) : taken_(reserved.begin(), reserved.end()) {}
 
-std::string name_scope::take(std::string_view wanted, std::initializer_list<std::string_view> prefixes) {
+std::string name_scope::take(std::string_view wanted, std::initializer_list<std::string_view> forms) {
   const std::string base = identifier(wanted);
   std::string name = base;
-  const auto is_taken = [&](const std::string& n) {
-    return taken_.contains(n) ||
-           std::any_of(prefixes.begin(), prefixes.end(), [&](auto p) { return taken_.contains(std::string(p) + n); });
+  const auto in_form = [&](std::string_view form) {
+    const std::size_t star = form.find('*');
+    return std::string(form.substr(0, star)) + name + std::string(form.substr(star + 1));
   };
-  for (int i = 2; is_taken(name); ++i) name = identifier(base + "_" + std::to_string(i));
-  for (std::string_view p : prefixes) taken_.insert(std::string(p) + name);
+  const auto is_taken = [&] {
+    return taken_.contains(name) || std::any_of(forms.begin(), forms.end(), [&](auto f) { return taken_.contains(in_form(f)); });
+  };
+  for (int i = 2; is_taken(); ++i) name = identifier(base + "_" + std::to_string(i));
+  for (std::string_view f : forms) taken_.insert(in_form(f));
   return *taken_.insert(name).first;
 }
 

@@ -27,7 +27,7 @@ std::map<std::string, traffic> count_traffic(const lowered& l, const pipeline_ra
     for (const kernel& k : b.calls(p))
       if (k.collective_) add(k.function + " over " + std::string(runtime::role_names[static_cast<int>(k.collective_->over)]), k.collective_->bytes);
   };
-  for (const item& i : r.train) {
+  for (const item& i : r.train.items) {
     const stage_plan& s = r.stages[i.stage];
     switch (i.what) {
       case item_kind::send: add("send", i.bytes); break;
@@ -77,10 +77,8 @@ std::string describe_text(const lowered& l) {
     for (const stage_plan& s : r.stages) out += fmt::format("  stage {}: {}\n", s.stage, layer_names(s));
     out += fmt::format("  parameters {} x 4 (weights, gradients, two moments){}\n", readable_bytes(r.parameter_elements * l.wide_bytes()),
                        l.has_working_copy() ? fmt::format(" + {} (bf16 working copy)", readable_bytes(r.parameter_elements * l.real_bytes())) : "");
-    for (const stage_plan& s : r.stages)
-      out += fmt::format("  activations of stage {}: {} x {} microbatches in flight\n", s.stage, readable_bytes(s.slot_bytes), s.slots.size());
-    if (r.arena.boundary_count)
-      out += fmt::format("  between stages: {} x {} buffers\n", readable_bytes(r.arena.boundary_bytes), r.arena.boundary_count);
+    for (const pool& p : r.arena.pools)
+      out += fmt::format("  {}: {} x {}\n", kept_names[static_cast<int>(p.what)], p.count, readable_bytes(p.unit));
     out += fmt::format("  temporaries {}\n", readable_bytes(r.arena.work_bytes + r.arena.chains * r.arena.chain_bytes));
     if (const std::size_t beside = bytes_beside_arena(l, r))
       out += fmt::format("  beside these, at most {} for CUDA and NCCL\n", readable_bytes(beside));
@@ -106,10 +104,12 @@ std::string describe_json(const lowered& l) {
     for (const stage_plan& s : r.stages) {
       json layers = json::array();
       for (const layer_use& use : s.layers) layers.push_back(use.name);
-      rank["stages"].push_back({{"stage", s.stage}, {"layers", layers}, {"slots", s.slots.size()}, {"slot_bytes", s.slot_bytes}});
+      rank["stages"].push_back({{"stage", s.stage}, {"layers", layers}});
     }
     rank["collectives"] = json::object();
-    rank["boundaries"] = {{"count", r.arena.boundary_count}, {"bytes", r.arena.boundary_bytes}};
+    rank["kept"] = json::array();
+    for (const pool& p : r.arena.pools)
+      rank["kept"].push_back({{"what", kept_names[static_cast<int>(p.what)]}, {"count", p.count}, {"bytes", p.unit}});
     for (const auto& [what, n] : count_traffic(l, r)) rank["collectives"][what] = {{"count", n.count}, {"bytes", n.bytes}};
     j["pipeline_ranks"].push_back(rank);
   }

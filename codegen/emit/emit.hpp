@@ -9,14 +9,9 @@
 #include <map>
 #include <string>
 
-namespace rankc::codegen {
+#include "../passes/passes.hpp"
 
-/// The parameters that a layer's function takes besides rank and workspace, in order; the caller passes the same.
-struct function_shape {
-  bool weights, gradients, saved, work, x, y, dy, dx, ids, targets, loss, accumulate, accumulate_shared;
-  std::vector<int> ropes;  // of the body's tables
-};
-function_shape shape_of(const body&, phase);
+namespace rankc::codegen {
 
 /// What a rotary table is called, of `count` that a layer or a rank has.
 std::string rope_name(std::size_t index, std::size_t count);
@@ -25,11 +20,8 @@ std::string rope_name(std::size_t index, std::size_t count);
 struct layer_surroundings {
   std::string scope, slot, work, ids, targets, x, y, dy, dx, accumulate;
 };
-/// What the order of a step calls the slot of a stage whose layers it calls one by one.
-std::string slot_name(const pipeline_rank&, const stage_plan&);
-layer_surroundings surroundings_of(const pipeline_rank&, const item&);
-std::string layer_call(const lowered&, const pipeline_rank&, const stage_plan&, int layer, phase, const layer_surroundings&);
-std::string stage_call(const lowered&, const pipeline_rank&, const item&);
+std::string layer_call_text(const lowered&, const pipeline_rank&, const stage_plan&, int layer, phase, const layer_surroundings&);
+std::string stage_call_text(const pipeline_rank&, const item&, const layer_surroundings&);
 
 std::string emit_layers(const lowered&, const std::string& target);
 std::string emit_memory(const lowered&, const pipeline_rank&);

@@ -15,11 +15,6 @@ namespace {
 
 constexpr std::string_view group_names[]{"own", "over_tp", "shared"};
 
-/// Whether a kernel sums into a gradient that another layer shares.
-bool sums_into_shared(const body& b, const kernel& k) {
-  return std::any_of(k.writes.begin(), k.writes.end(), [&](const operand& o) { return o.where == space::gradient && b.parameters[o.index].shared; });
-}
-
 /// One layer's text.
 class layer_text {
  public:
@@ -237,24 +232,6 @@ static std::string headers(const lowered& l) {
 
 std::string rope_name(std::size_t index, std::size_t count) {
   return count > 1 ? fmt::format("rope_table_{}", index) : "rope_table";
-}
-
-function_shape shape_of(const body& b, phase p) {
-  auto uses = [&](space s) { return b.uses(p, s); };
-  function_shape f{uses(space::weight), uses(space::gradient), uses(space::saved), uses(space::temp), uses(space::x), uses(space::y),
-                   uses(space::dy), uses(space::dx), uses(space::tokens), uses(space::targets), uses(space::loss), false, false, {}};
-  for (int t = 0; t < static_cast<int>(b.ropes.size()); ++t)
-    for (const kernel& k : b.calls(p))
-      if (std::find(k.reads.begin(), k.reads.end(), operand{space::rope, t}) != k.reads.end()) {
-        f.ropes.push_back(t);
-        break;
-      }
-  for (const kernel& k : b.calls(p)) {
-    if (k.accumulate != accumulation::after_first) continue;
-    const bool shared = sums_into_shared(b, k);
-    (shared ? f.accumulate_shared : f.accumulate) = true;
-  }
-  return f;
 }
 
 std::string emit_layers(const lowered& l, const std::string& target) {

@@ -9,6 +9,28 @@
 
 namespace rankc::codegen {
 
+namespace {
+
+/// What goes between stages, by address, with the actions between which it lies there.
+std::string values(const step& s) {
+  std::vector<const placed_value*> sorted;
+  for (const placed_value& v : s.values)
+    if (!v.name.empty()) sorted.push_back(&v);
+  std::stable_sort(sorted.begin(), sorted.end(), [](const placed_value* x, const placed_value* y) {
+    return std::pair(x->where, x->first) < std::pair(y->where, y->first);
+  });
+  std::string out;
+  for (const placed_value* v : sorted) out += fmt::format("constexpr at {}{{{}}};  // {}\n", v->name, v->where, v->lives);
+  return out;
+}
+std::string between_stages(const pipeline_rank& r) {
+  std::string out = values(r.train);
+  if (const std::string evaluation = values(r.evaluate); !evaluation.empty()) out += "namespace evaluation {\n" + evaluation + "}  // namespace evaluation\n";
+  return out;
+}
+
+}  // namespace
+
 std::string emit_memory(const lowered& l, const pipeline_rank& r) {
   std::string out;
   auto one = [&](const std::string& name, std::size_t where, std::size_t bytes, std::string_view what) {
@@ -44,14 +66,10 @@ std::string emit_memory(const lowered& l, const pipeline_rank& r) {
   if (r.reads_targets) one("targets", a.targets, ids, "their next tokens");
   one("loss", a.loss, l.wide_bytes(), "sum over the microbatches");
   if (l.trains()) one("norm", a.norm, l.wide_bytes(), "square of the gradients' norm");
-  for (const stage_plan& s : r.stages) {
-    std::vector<std::size_t> where = s.slots;
-    for (std::size_t& w : where) w += a.slots;
-    several("slot_" + std::to_string(s.stage), where, s.slot_bytes, "activations of a microbatch in flight");
-  }
-  several("boundary", in_a_row(a.boundaries, a.boundary_bytes, a.boundary_count), a.boundary_bytes,
-          "activations and gradients between stages");
-  if (a.boundary_count) out += fmt::format("constexpr std::size_t boundary_bytes = {};\n", a.boundary_bytes);
+  for (const pool& p : a.pools)
+    out += fmt::format("\n// {} x {} from {}: {}\n", p.count, readable_bytes(p.unit), p.where, kept_names[static_cast<int>(p.what)]) +
+           (p.what == kept::activation ? between_stages(r) : "");
+  out += "\n";
   several("chain", in_a_row(a.chain[0], a.chain_bytes, a.chains), a.chain_bytes, "gradients between the layers of a stage, in turn");
   if (a.work_bytes || r.overlaps) one("work", a.work, a.work_bytes, "temporaries of a layer");
   if (r.overlaps) one("work_beside", a.work_beside, a.work_beside_bytes, "temporaries of a layer of an action that overlaps");

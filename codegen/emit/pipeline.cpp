@@ -17,18 +17,18 @@ std::string over(role r) { return "role::" + std::string(runtime::role_names[sta
 /// The order of one step of a pipeline rank.
 class order_text {
  public:
-  order_text(const lowered& l, const pipeline_rank& r, const std::vector<item>& items, const std::vector<int>& end_waits)
-      : l_(l), r_(r), items_(items), end_waits_(end_waits) {}
+  order_text(const lowered& l, const pipeline_rank& r, const step& s)
+      : l_(l), r_(r), step_(s), scope_(&s == &r.evaluate ? "evaluation::" : "") {}
 
   std::string run() {
-    for (const item& i : items_) {
+    for (const item& i : step_.items) {
       paragraph(i);
-      for (int w : i.waits) line("wait", {"r", on(i.on), r_.events[items_[w].event]});
+      for (int w : i.waits) line("wait", {"r", on(i.on), r_.events[step_.items[w].event]});
       statement(i);
       if (i.event >= 0) line("record", {"r", on(i.on), r_.events[i.event]});
     }
-    if (!end_waits_.empty()) out_ += "\n// Nothing is left under way.\n";
-    for (int w : end_waits_) line("wait", {"r", on(stream::compute), r_.events[items_[w].event]});
+    if (!step_.end_waits.empty()) out_ += "\n// Nothing is left under way.\n";
+    for (int w : step_.end_waits) line("wait", {"r", on(stream::compute), r_.events[step_.items[w].event]});
     return out_;
   }
 
@@ -38,7 +38,24 @@ class order_text {
   }
   std::string message(int index) { return fmt::format("{{{}, \"{}\"}}", index, l_.messages[index].name); }
 
-  std::string size(const item& i) { return i.bytes == r_.arena.boundary_bytes ? "boundary_bytes" : std::to_string(i.bytes); }
+  std::string name(const placed_value& v) { return scope_ + v.name; }
+
+  /// How the order names what surrounds a stage.
+  layer_surroundings surroundings(const item& i) {
+    const stage_plan& s = r_.stages[i.stage];
+    const auto between = [&](kept what, int stage) {
+      const placed_value* v = step_.find(what, stage, i.microbatch);
+      return v ? name(*v) : "";
+    };
+    const auto of_microbatch = [&](const char* ids) {
+      return i.microbatch ? fmt::format("{} + {} * ids_bytes", ids, i.microbatch) : std::string(ids);
+    };
+    return {s.name + "::", slot_name(s), i.on == stream::beside ? "work_beside" : "work", of_microbatch("ids"), of_microbatch("targets"),
+            between(kept::activation, s.stage), between(kept::activation, s.stage + 1), between(kept::gradient, s.stage + 1),
+            between(kept::gradient, s.stage), i.first ? "false" : "true"};
+  }
+  /// What the order calls the slot of a stage whose layers it calls one by one.
+  std::string slot_name(const stage_plan& s) { return r_.stages.size() > 1 ? fmt::format("s{}", s.stage) : "s"; }
 
   /// What computes, as it is or on the second stream.
   void compute(const item& i, std::string text) {
@@ -69,7 +86,7 @@ class order_text {
     if (heading != "receive" && i.on != stream::beside) line("begin", {"r", "\"" + heading + "\""});
     if (i.what == item_kind::backward_layer) {
       const stage_plan& s = r_.stages[i.stage];
-      out_ += fmt::format("constexpr {}::slot {} = {}::at_slot(slot_{}[{}]);\n", s.name, slot_name(r_, s), s.name, s.stage, i.slot);
+      out_ += fmt::format("constexpr const {}::slot& {} = {}::slots[{}];\n", s.name, slot_name(s), s.name, i.slot);
     }
   }
 
@@ -82,20 +99,16 @@ class order_text {
   void statement(const item& i) {
     const stage_plan& s = r_.stages[i.stage];
     switch (i.what) {
-      case item_kind::receive: {
-        const auto at = surroundings_of(r_, i);
-        line("receive", {"r", on(i.on), message(i.message), i.backward_traffic ? at.dy : at.x, size(i)});
-        break;
-      }
+      case item_kind::receive:
       case item_kind::send: {
-        const auto at = surroundings_of(r_, i);
-        line("send", {"r", on(i.on), message(i.message), i.backward_traffic ? at.dx : at.y, size(i)});
+        const placed_value& v = step_.values[i.data];
+        line(i.what == item_kind::send ? "send" : "receive", {"r", on(i.on), message(i.message), name(v), std::to_string(i.bytes)});
         break;
       }
       case item_kind::forward:
-      case item_kind::backward: compute(i, stage_call(l_, r_, i) + "\n"); break;
+      case item_kind::backward: compute(i, stage_call_text(r_, i, surroundings(i)) + "\n"); break;
       case item_kind::backward_layer: {
-        std::string text = layer_call(l_, r_, s, i.layer, i.does, surroundings_of(r_, i));
+        std::string text = layer_call_text(l_, r_, s, i.layer, i.does, surroundings(i));
         for (std::size_t at = 0; (at = text.find("\n  ", at)) != text.npos; ++at) text.erase(at + 1, 2);
         compute(i, text.substr(2));
         break;
@@ -123,8 +136,8 @@ class order_text {
 
   const lowered& l_;
   const pipeline_rank& r_;
-  const std::vector<item>& items_;
-  const std::vector<int>& end_waits_;
+  const step& step_;
+  const std::string scope_;  // of the values' names
   std::string out_, heading_;
 };
 
@@ -151,8 +164,8 @@ std::string emit_pipeline(const lowered& l, const pipeline_rank& r) {
                {"pipeline", std::to_string(r.index)}, {"pp", std::to_string(l.plan->dims.pp)},
                {"row", "//   " + wrap(actions, "", "//   ")}, {"includes", includes},
                {"events", events.empty() ? "" : "\nconstexpr event " + wrap(events, ",", "    ") + ";"},
-               {"train", l.trains() ? function("inline void train(rank& r) {", order_text(l, r, r.train, r.train_end_waits).run()) : ""},
-               {"evaluate", function("inline void evaluate(rank& r) {", order_text(l, r, r.evaluate, r.evaluate_end_waits).run())}});
+               {"train", l.trains() ? function("inline void train(rank& r) {", order_text(l, r, r.train).run()) : ""},
+               {"evaluate", function("inline void evaluate(rank& r) {", order_text(l, r, r.evaluate).run())}});
 }
 
 }  // namespace rankc::codegen

@@ -11,6 +11,13 @@ namespace rankc::codegen {
 
 namespace {
 
+std::string name_of(phase p) { return std::string(phase_names[static_cast<int>(p)]); }
+
+/// "layers_2", "layers_2_out", "d_layers_2_out": a member of a slot.
+std::string name_of(const stage_plan& s, kept what, int layer) {
+  return (what == kept::output_gradient ? "d_" : "") + s.layers[layer].id + (what == kept::saved ? "" : "_out");
+}
+
 /// "place(weights, 0, 4096)": a layer's parameters in a region.
 std::string place_call(const lowered& l, const layer_use& use, const std::string& region) {
   std::vector<std::string> arguments{region};
@@ -23,37 +30,58 @@ std::string place_call(const lowered& l, const layer_use& use, const std::string
   return call(layer_namespace(l.bodies[use.kind]) + "::place", arguments, 0);
 }
 
-std::string name_of(phase p) { return std::string(phase_names[static_cast<int>(p)]); }
-
-/// What of a stage's surroundings its forward or backward needs.
-struct surroundings {
-  bool ids = false, targets = false, x = false, y = false, dy = false, dx = false, accumulate = false;
-};
-surroundings needs(const lowered& l, const stage_plan& s, phase p) {
-  surroundings n;
+std::string parameters(const lowered& l, const stage_plan& s) {
+  std::string out;
   for (const layer_use& use : s.layers) {
-    const function_shape f = shape_of(l.bodies[use.kind], p);
-    n.ids |= f.ids;
-    n.targets |= f.targets;
-    n.accumulate |= f.accumulate || (f.accumulate_shared && !use.adds_to_shared);
+    const body& b = l.bodies[use.kind];
+    if (b.parameters.empty()) continue;
+    const std::string type = "constexpr " + layer_namespace(b) + "::parameters ";
+    out += type + use.id + " = " + place_call(l, use, "weights") + "\n";
+    if (l.trains()) out += type + "d_" + use.id + " = " + place_call(l, use, "gradients") + "\n";
   }
-  const function_shape first = shape_of(l.bodies[s.layers.front().kind], p), last = shape_of(l.bodies[s.layers.back().kind], p);
-  n.x = first.x, n.dx = first.dx, n.y = last.y, n.dy = last.dy;
-  return n;
+  return out;
 }
 
-std::vector<std::string> stage_parameters(const lowered& l, const pipeline_rank& r, const stage_plan& s, phase does) {
-  const surroundings n = needs(l, s, does);
-  std::vector<std::string> p{"rank& r", "const slot& s"};
-  if (r.overlaps) p.push_back("at work");
-  if (n.ids) p.push_back("at ids");
-  if (n.targets) p.push_back("at targets");
-  if (n.x) p.push_back("at x");
-  if (n.y) p.push_back("at y");
-  if (n.dy) p.push_back("at dy");
-  if (n.dx) p.push_back("at dx");
-  if (n.accumulate) p.push_back("bool accumulate");
-  return p;
+std::string slot_members(const lowered& l, const stage_plan& s) {
+  std::string out;
+  for (const auto& [what, layer] : s.members) {
+    const std::string type = what == kept::saved ? layer_namespace(l.bodies[s.layers[layer].kind]) + "::saved" : "at";
+    out += type + " " + name_of(s, what, layer) + ";\n";
+  }
+  return out;
+}
+
+std::string slot_places(const lowered& l, const stage_plan& s) {
+  std::string out;
+  for (const std::vector<std::size_t>& slot : s.slots) {
+    std::vector<std::string> words;
+    for (std::size_t m = 0; m < slot.size(); ++m) {
+      const auto& [what, layer] = s.members[m];
+      const std::string place = fmt::format("{{{}}}", slot[m]);
+      words.push_back("." + name_of(s, what, layer) + " = " +
+                      (what == kept::saved ? layer_namespace(l.bodies[s.layers[layer].kind]) + "::keep(" + place + ")" : place));
+    }
+    out += "{" + wrap(words, ",", "    ") + "},\n";
+  }
+  return out;
+}
+
+/// What a stage's function takes besides rank and slot, as its layers need it.
+struct stage_formal {
+  formal as;
+  const char* declared;
+};
+constexpr stage_formal stage_formals[]{{formal::work, "at work"}, {formal::ids, "at ids"},   {formal::targets, "at targets"},
+                                       {formal::x, "at x"},       {formal::y, "at y"},       {formal::dy, "at dy"},
+                                       {formal::dx, "at dx"},     {formal::accumulate, "bool accumulate"}};
+
+bool takes(const pipeline_rank& r, const stage_plan& s, phase p, formal f) {
+  if (f == formal::work) return r.overlaps;
+  for (const layer_call& c : s.calls[static_cast<int>(p)])
+    for (const actual& a : c.given)
+      if (f == formal::accumulate ? a.from == source::adds
+                                  : a.as == f && (a.from == source::boundary || a.from == source::rank)) return true;
+  return false;
 }
 
 std::string function(const lowered& l, const pipeline_rank& r, const stage_plan& s, phase p) {
@@ -62,9 +90,11 @@ std::string function(const lowered& l, const pipeline_rank& r, const stage_plan&
   const int n = static_cast<int>(s.layers.size());
   for (int i = 0; i < n; ++i) {
     const int layer = p == phase::forward ? i : n - 1 - i;
-    if (!l.bodies[s.layers[layer].kind].calls(p).empty()) body += layer_call(l, r, s, layer, p, names);
+    if (!l.bodies[s.layers[layer].kind].calls(p).empty()) body += layer_call_text(l, r, s, layer, p, names);
   }
-  std::vector<std::string> parameters = stage_parameters(l, r, s, p);
+  std::vector<std::string> parameters{"rank& r", "const slot& s"};
+  for (const stage_formal& f : stage_formals)
+    if (takes(r, s, p, f.as)) parameters.push_back(f.declared);
   for (std::string& q : parameters)  // what is not used has no name
     if (const std::size_t space = q.rfind(' '); !has_word(body, q.substr(space + 1))) q.resize(space);
   return call("inline void " + name_of(p), parameters, 0, " {\n") + body + "}\n";
@@ -78,105 +108,57 @@ std::string functions(const lowered& l, const pipeline_rank& r, const stage_plan
   return out;
 }
 
-/// Where the gradient of a layer's output lies, if the stage goes on after it.
-std::string gradient_of(const lowered& l, const stage_plan& s, int layer, const layer_surroundings& in) {
-  return l.splits_backward() ? in.slot + ".d_after_" + s.layers[layer].id : fmt::format("chain[{}]", layer % 2);
+/// What a layer's call is given, as its surroundings name it.
+std::string text_of(const pipeline_rank& r, const stage_plan& s, const layer_call& c, const actual& a, const layer_surroundings& in) {
+  switch (a.from) {
+    case source::parameters: return in.scope + (a.as == formal::gradients ? "d_" : "") + s.layers[c.layer].id;
+    case source::slot: return in.slot + "." + name_of(s, a.what, a.index);
+    case source::boundary: return a.what == kept::gradient ? (a.index ? in.dy : in.dx) : (a.index ? in.y : in.x);
+    case source::chain: return fmt::format("chain[{}]", a.index);
+    case source::adds: return in.accumulate;
+    case source::always: return "true";
+    case source::rank: break;
+  }
+  return a.as == formal::work      ? in.work
+         : a.as == formal::rope    ? rope_name(static_cast<std::size_t>(a.index), r.arena.ropes.size())
+         : a.as == formal::ids     ? in.ids
+         : a.as == formal::targets ? in.targets
+                                   : "loss";
 }
 
 }  // namespace
 
-std::string layer_call(const lowered& l, const pipeline_rank& r, const stage_plan& s, int layer, phase p, const layer_surroundings& in) {
-  const layer_use& use = s.layers[layer];
-  const body& b = l.bodies[use.kind];
-  const function_shape f = shape_of(b, p);
-  const int last = static_cast<int>(s.layers.size()) - 1;
-  const std::string& me = use.id;
+std::string layer_call_text(const lowered& l, const pipeline_rank& r, const stage_plan& s, int layer, phase p, const layer_surroundings& in) {
+  const layer_call& c = s.calls[static_cast<int>(p)][layer];
   std::vector<std::string> arguments{"r"};
-  auto take = [&](bool is, const std::string& text) {
-    if (is) arguments.push_back(text);
-  };
-  take(f.weights, in.scope + me);
-  take(f.gradients, in.scope + "d_" + me);
-  take(f.saved, in.slot + "." + me);
-  take(f.work, in.work);
-  for (int t : f.ropes) take(true, rope_name(r.arena.find_rope(b.ropes[static_cast<std::size_t>(t)]), r.arena.ropes.size()));
-  take(f.ids, in.ids);
-  take(f.targets, in.targets);
-  take(f.x, layer == 0 ? in.x : in.slot + ".after_" + s.layers[layer - 1].id);
-  take(f.y, layer == last ? in.y : in.slot + ".after_" + me);
-  take(f.loss, "loss");
-  take(f.dy, layer == last ? in.dy : gradient_of(l, s, layer, in));
-  take(f.dx, layer == 0 ? in.dx : gradient_of(l, s, layer - 1, in));
-  take(f.accumulate, in.accumulate);
-  take(f.accumulate_shared, use.adds_to_shared ? "true" : in.accumulate);
-  std::string line = "  " + call(layer_namespace(b) + "::" + name_of(p), arguments, 2) + "\n";
+  for (const actual& a : c.given) arguments.push_back(text_of(r, s, c, a, in));
+  std::string line = "  " + call(layer_namespace(l.bodies[s.layers[layer].kind]) + "::" + name_of(p), arguments, 2) + "\n";
   for (std::size_t at = 0; (at = line.find("\n    ", at)) != line.npos; at += 3) line.insert(at + 1, "  ");
   return line;
 }
 
-std::string stage_call(const lowered& l, const pipeline_rank& r, const item& i) {
+std::string stage_call_text(const pipeline_rank& r, const item& i, const layer_surroundings& in) {
   const stage_plan& s = r.stages[i.stage];
-  const surroundings n = needs(l, s, i.does);
-  const layer_surroundings at = surroundings_of(r, i);
-  std::vector<std::string> arguments{"r", fmt::format("{}at_slot(slot_{}[{}])", at.scope, s.stage, i.slot)};
-  if (r.overlaps) arguments.push_back(at.work);
-  if (n.ids) arguments.push_back(at.ids);
-  if (n.targets) arguments.push_back(at.targets);
-  if (n.x) arguments.push_back(at.x);
-  if (n.y) arguments.push_back(at.y);
-  if (n.dy) arguments.push_back(at.dy);
-  if (n.dx) arguments.push_back(at.dx);
-  if (n.accumulate) arguments.push_back(at.accumulate);
-  return call(at.scope + name_of(i.does), arguments, 2);
-}
-
-std::string slot_name(const pipeline_rank& r, const stage_plan& s) {
-  return r.stages.size() > 1 ? fmt::format("s{}", s.stage) : "s";
-}
-
-layer_surroundings surroundings_of(const pipeline_rank& r, const item& i) {
-  const stage_plan& s = r.stages[i.stage];
-  auto boundary = [](int index) { return fmt::format("boundary[{}]", index); };
-  auto of_microbatch = [&](const char* name) {
-    return i.microbatch ? fmt::format("{} + {} * ids_bytes", name, i.microbatch) : std::string(name);
-  };
-  return {s.name + "::", slot_name(r, s), i.on == stream::beside ? "work_beside" : "work", of_microbatch("ids"), of_microbatch("targets"),
-          boundary(i.x), boundary(i.y), boundary(i.dy), boundary(i.dx), i.first ? "false" : "true"};
+  std::vector<std::string> arguments{"r", fmt::format("{}slots[{}]", in.scope, i.slot)};
+  const std::string given[]{in.work, in.ids, in.targets, in.x, in.y, in.dy, in.dx, in.accumulate};
+  for (std::size_t f = 0; f < std::size(stage_formals); ++f)
+    if (takes(r, s, i.does, stage_formals[f].as)) arguments.push_back(given[f]);
+  return call(in.scope + name_of(i.does), arguments, 2);
 }
 
 std::string emit_stage(const lowered& l, const pipeline_rank& r, const stage_plan& s) {
-  std::string parameters, contents;
-  std::vector<std::string> members, kinds;
-  std::string places;
-  std::string previous_kind, declaration;
-  for (std::size_t i = 0; i < s.layers.size(); ++i) {
-    const layer_use& use = s.layers[i];
-    const body& b = l.bodies[use.kind];
-    const std::string& me = use.id;
-    kinds.push_back(use.name);
-    for (const char* region : {"weights", "gradients"})
-      if (!b.parameters.empty() && (region[0] == 'w' || l.trains())) parameters += fmt::format("constexpr {}::parameters {}{} = {}\n", layer_namespace(b), region[0] == 'w' ? "" : "d_", me,
-                                place_call(l, use, region));
-    if (b.saved_bytes) {
-      members.push_back(fmt::format("{}::saved {};", layer_namespace(b), me));
-      places += fmt::format(".{} = {}::keep(base + {}),\n", me, layer_namespace(b), use.saved);
-    }
-    if (i + 1 < s.layers.size()) {
-      members.push_back(fmt::format("at after_{};", me));
-      places += fmt::format(".after_{} = base + {},\n", me, use.output);
-      if (!l.splits_backward()) continue;
-      members.push_back(fmt::format("at d_after_{};", me));
-      places += fmt::format(".d_after_{} = base + {},\n", me, use.output_gradient);
-    }
+  std::string contents;
+  for (const layer_use& use : s.layers) contents += (contents.empty() ? "" : ", ") + use.name;
+  std::size_t bytes = 0;
+  for (const auto& [what, layer] : s.members) {
+    const body& b = l.bodies[s.layers[layer].kind];
+    bytes += aligned(what == kept::saved ? b.saved_bytes : b.y_bytes);
   }
-  for (std::size_t i = 0; i < kinds.size(); ++i) contents += (i ? ", " : "") + kinds[i];
-  std::string member_text;
-  for (const std::string& m : members) member_text += m + "\n";
   return fill(templates::program_stage_hpp,
               {{"version", version}, {"plan", l.plan->name}, {"plan_id", identifier(l.plan->name)},
                {"pipeline", std::to_string(r.index)}, {"stage", s.name}, {"contents", contents},
-               {"parameters", parameters}, {"slot_size", readable_bytes(s.slot_bytes)}, {"slot_members", member_text},
-               {"slot_places", places}, {"base", places.empty() ? "" : " base"}, {"functions", functions(l, r, s)}});
+               {"parameters", parameters(l, s)}, {"slot_size", readable_bytes(bytes)}, {"slot_members", slot_members(l, s)},
+               {"slot_places", slot_places(l, s)}, {"functions", functions(l, r, s)}});
 }
 
 }  // namespace rankc::codegen

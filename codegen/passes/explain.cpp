@@ -58,9 +58,9 @@ std::string items(const lowered& l) {
   for (const pipeline_rank& r : l.ranks)
     for (const auto* list : {&r.train, &r.evaluate}) {
       out += fmt::format("pipeline rank {} {}\n", r.index, list == &r.train ? "train" : "evaluate");
-      for (const item& i : *list) {
+      for (const item& i : list->items) {
         std::vector<std::string> waits;
-        for (int w : i.waits) waits.push_back(r.events[(*list)[w].event]);
+        for (int w : i.waits) waits.push_back(r.events[list->items[w].event]);
         out += fmt::format("  {:<10} {}{}{}\n", runtime::stream_names[static_cast<int>(i.on)], i.name,
                            waits.empty() ? "" : fmt::format(" after {}", fmt::join(waits, ", ")),
                            i.event < 0 ? "" : " records " + r.events[i.event]);
@@ -75,9 +75,8 @@ std::string arena(const lowered& l) {
     const arena_plan& a = r.arena;
     out += fmt::format("pipeline rank {}: {} bytes\n  weights {} gradients {} moments {} {} loss {} norm {} work {} + {}\n", r.index,
                        a.bytes, a.weights, a.gradients, a.first_moment, a.second_moment, a.loss, a.norm, a.work, a.work_bytes);
-    for (const stage_plan& s : r.stages)
-      out += fmt::format("  stage {}: slots of {} at {}\n", s.stage, s.slot_bytes, fmt::join(s.slots, ", "));
-    out += fmt::format("  slots {} + {} boundaries {} x {} at {}\n", a.slots, a.slots_bytes, a.boundary_count, a.boundary_bytes, a.boundaries);
+    for (const pool& p : a.pools)
+      out += fmt::format("  {} {} x {} at {}\n", kept_names[static_cast<int>(p.what)], p.count, p.unit, p.where);
   }
   return out;
 }

@@ -46,7 +46,7 @@ void name_layers(const lowered& l, std::vector<std::vector<layer_use>>& stages) 
       for (layer_use& use : uses) {
         if (use.name.empty() == repeated) continue;
         if (!repeated) use.name = l.bodies[use.kind].name;
-        use.id = ids.take(use.name, {"d_", "after_", "d_after_"});
+        use.id = ids.take(use.name, {"d_*", "*_out", "d_*_out"});
         if (!taken.insert(use.name).second) use.name = use.id;
       }
 }
@@ -100,7 +100,7 @@ void hold_stages(pipeline_rank& r, const action_table& t, const std::vector<std:
     if (t.rank_of_stage[s] != r.index && !reversed) continue;
     const bool copy = t.rank_of_stage[s] != r.index;
     const std::string name = "stage_" + std::to_string(s) + (copy ? "_reversed" : "");
-    r.stages.push_back({.stage = s, .name = name, .last = s + 1 == t.stages(), .copy = copy, .layers = layers[s], .slots = {}});
+    r.stages.push_back({.stage = s, .name = name, .last = s + 1 == t.stages(), .copy = copy, .layers = layers[s]});
   }
 }
 
@@ -144,7 +144,7 @@ class regions {
       for (std::size_t s = 0; s < r_.stages.size(); ++s)
         for (std::size_t i = 0; i < r_.stages[s].layers.size(); ++i) place(g, static_cast<int>(s), static_cast<int>(i));
       if (g == group::over_tp && at_ > group_start)
-        r_.buckets.push_back({.name = "replicated parameters", .first = group_start, .count = at_ - group_start, .over_tp = true});
+        r_.buckets.push_back({.name = "replicated parameters", .id = {}, .first = group_start, .count = at_ - group_start, .over_tp = true});
     }
     r_.parameter_elements = at_;
   }
@@ -167,7 +167,7 @@ class regions {
       if (placed.of_parameter[p].in == g)
         r_.parameters.push_back({(plan_.kinds[use.kind].repeated ? use.name + "." : "") + b.parameters[p].name, b.parameters[p],
                                  at_ + placed.of_parameter[p].offset, r_.stages[stage].copy});
-    if (g == group::own) r_.buckets.push_back({.name = use.name, .first = at_, .count = size, .stage = stage, .after_layer = layer});
+    if (g == group::own) r_.buckets.push_back({.name = use.name, .id = use.id, .first = at_, .count = size, .stage = stage, .after_layer = layer});
     at_ += size;
   }
 
@@ -236,12 +236,14 @@ void finish_buckets(lowered& l, pipeline_rank& r) {
   for (const placed_parameter& p : r.parameters)
     if (p.as.shared) shared.emplace(p.name, &p);
   for (const auto& [name, p] : shared)
-    r.buckets.push_back({.name = name, .first = p->element, .count = aligned_elements(p->as.elements()), .over_tp = p->as.sum_over_tp});
+    r.buckets.push_back({.name = name, .id = {}, .first = p->element, .count = aligned_elements(p->as.elements()), .over_tp = p->as.sum_over_tp});
+  name_scope ids;
   for (bucket& b : r.buckets) {
     b.over_dp = over_dp;
     b.tied = std::any_of(r.parameters.begin(), r.parameters.end(), [&](const auto& p) {
       return p.element >= b.first && p.element < b.first + b.count && is_tied(p);
     });
+    b.id = ids.take(b.name == "replicated parameters" ? "replicated" : b.id.empty() ? b.name : b.id);
     // One name for a sum wherever it is made.
     if (b.name == "replicated parameters") b.name += " of pipeline rank " + std::to_string(b.tied ? (*pair)[0] : r.index);
   }

@@ -2,6 +2,7 @@
 // The passes over a lowered plan, in the order in which they run. Each is one file and does one thing.
 #pragma once
 #include <rankc/codegen/lowered.hpp>
+#include <rankc/schedule/communicate.hpp>
 
 #include <array>
 #include <initializer_list>
@@ -23,8 +24,22 @@ void place_parameters(lowered&);
 /// Groups of ranks that communicate, in one global order; none of a single rank.
 void make_communicators(lowered&);
 
-/// The actions of each pipeline rank, its messages and its reductions, as items in issue order; equal buffers coloured
-/// by their lifetimes.
+/// What a layer's function takes, as its ops need it.
+struct function_shape {
+  bool weights, gradients, saved, work, x, y, dy, dx, ids, targets, loss, accumulate, accumulate_shared;
+  std::vector<int> ropes;  // of the body's tables
+};
+function_shape shape_of(const body&, phase);
+/// Whether a kernel sums into a gradient that another layer shares.
+bool sums_into_shared(const body&, const kernel&);
+
+/// The calls of each stage's layers, and what a slot of the stage has.
+void bind_layers(lowered&);
+
+/// The values of a rank's step, with their lives.
+void make_values(const lowered&, pipeline_rank&, const action_table&, const communication&, step&);
+
+/// The actions of each pipeline rank, its messages and its reductions, as items in issue order.
 void schedule_items(lowered&);
 
 /// Every byte of the arena.
@@ -36,11 +51,11 @@ void order_streams(lowered&);
 /// The ops of a pipeline rank, item by item, with the bytes that they touch. Contents are named by what they are (the
 /// saved values of microbatch 3, the gradient of a weight after microbatch 2), not by where they are placed: that is
 /// what makes the proof a proof of the placement. Values are numbered from 0 within the pipeline rank.
-class expander {
+class flattener {
  public:
-  expander(const lowered&, const pipeline_rank&);
+  flattener(const lowered&, const pipeline_rank&, const step&);
   op begin();
-  std::vector<op> expand(const item&);
+  std::vector<op> flatten(const item&);
   op end(bool train);
   /// What a step sums up, with communicators by role.
   std::vector<sum> sums(bool train) const;
@@ -50,14 +65,17 @@ class expander {
   int values() const { return next_value_; }
 
  private:
-  using content = std::array<int, 5>;
+  using content = std::array<int, 6>;
   struct place {
     std::size_t begin, bytes;
     content what;
     element_type type;
     byte_range range() const { return {begin, begin + bytes}; }
   };
-  place resolve(const item&, int layer, const operand&) const;
+  place resolve(const item&, const layer_call&, const operand&) const;
+  place locate(const item&, const layer_call&, const actual&) const;
+  place locate_of_rank(const item&, const layer_call&, const actual&) const;
+  place of_microbatch(const placed_value&) const;
   place parameter(int region, std::size_t index) const;
   place scalar(int what, std::size_t at) const;
   access read(const place&) const;
@@ -75,12 +93,13 @@ class expander {
   bool is_tied(const placed_parameter&) const;
   sum sum_of_loss() const;
   sum sum_of_gradient(std::size_t parameter) const;
-  op layer_op(const item&, int layer, const kernel&);
-  void layer_ops(const item&, int layer, std::vector<op>& out);
+  op layer_op(const item&, const layer_call&, const kernel&);
+  void layer_ops(const item&, const layer_call&, std::vector<op>& out);
   op on_ranges(std::string name, const std::vector<range>&, const std::vector<int>& reads, const std::vector<int>& writes);
 
   const lowered& l_;
   const pipeline_rank& r_;
+  const step& step_;
   std::vector<int> kept_;  // the regions that last from step to step
   std::map<content, int> current_;  // the value that each content has now
   std::map<int, int> sent_, received_;

@@ -1,65 +1,139 @@
 // SPDX-License-Identifier: Apache-2.0
+// Every byte of a rank's arena: regions of parameters, tables, ids, sums, pools of a microbatch's values, work.
 #include <rankc/codegen/intervals.hpp>
+#include <rankc/schedule/colour.hpp>
 
-#include <algorithm>
 #include <set>
 
 #include "passes.hpp"
 
 namespace rankc::codegen {
 
-void place_arena(lowered& l) {
-  const plan_data& plan = *l.plan;
-  const std::size_t tokens = static_cast<std::size_t>(plan.rows) * plan.recipe.seq;
-  for (pipeline_rank& r : l.ranks) {
-    arena_plan& a = r.arena;
-    std::size_t at = 0;
-    auto take = [&](std::size_t bytes) {
-      const std::size_t here = at;
-      at += aligned(bytes);
-      return here;
-    };
-    const std::size_t region = r.parameter_elements * l.wide_bytes();
-    a.weights = take(region);
-    if (l.trains()) {
-      a.gradients = take(region);
-      a.first_moment = take(region);
-      a.second_moment = take(region);
+namespace {
+
+/// What crosses to another rank takes the place that has been free longest, so that no message waits for another.
+int place_in_turn(std::vector<placed_value*>& values) {
+  std::vector<buffer_use> uses;
+  for (placed_value* v : values) uses.push_back({v->first, v->last, &v->place});
+  return colour(uses);
+}
+
+/// What stays takes the first place that is free, so that microbatches have few different slots.
+int place_first(std::vector<placed_value*>& values) {
+  std::stable_sort(values.begin(), values.end(), [](const placed_value* a, const placed_value* b) { return a->first < b->first; });
+  std::set<int> free;
+  std::multimap<int, int> taken;  // places, by the action after which they are free
+  int count = 0;
+  for (placed_value* v : values) {
+    while (!taken.empty() && taken.begin()->first < v->first) {
+      free.insert(taken.begin()->second);
+      taken.erase(taken.begin());
     }
-    if (l.has_working_copy()) a.working_copy = take(r.parameter_elements * l.real_bytes());
-    for (const stage_plan& s : r.stages) {
-      if (l.trains() && !l.splits_backward()) a.chains = std::max(a.chains, std::min(2, static_cast<int>(s.layers.size()) - 1));
-      for (const layer_use& use : s.layers) {
-        const body& b = l.bodies[use.kind];
-        for (const rope_use& wanted : b.ropes) {
-          if (a.find_rope(wanted) < a.ropes.size()) continue;
-          const std::size_t bytes = static_cast<std::size_t>(wanted.positions) * wanted.dim * l.wide_bytes();
-          a.ropes.push_back({wanted, take(bytes), bytes});
-        }
-        a.work_bytes = std::max({a.work_bytes, b.forward_temp, b.backward_temp});
-        if (&use != &s.layers.back()) a.chain_bytes = std::max(a.chain_bytes, b.y_bytes);
-      }
-    }
-    const std::size_t ids = tokens * sizeof(std::int32_t) * plan.actions.microbatches;
-    if (r.reads_tokens) a.tokens = take(ids);
-    if (r.reads_targets) a.targets = take(ids);
-    a.loss = take(l.wide_bytes());
-    if (l.trains()) a.norm = take(l.wide_bytes());
-    a.slots = take(a.slots_bytes);
-    a.boundaries = take(aligned(a.boundary_bytes) * a.boundary_count);
-    for (int c = 0; c < a.chains; ++c) a.chain[c] = take(a.chain_bytes);
-    a.work = take(a.work_bytes);
-    for (const auto* items : {&r.train, &r.evaluate})
-      for (const item& i : *items) {
-        if (i.on != stream::beside) continue;
-        for (const layer_use& use : r.stages[i.stage].layers) {
-          const body& b = l.bodies[use.kind];
-          a.work_beside_bytes = std::max(a.work_beside_bytes, i.does == phase::forward ? b.forward_temp : b.backward_temp);
-        }
-      }
-    a.work_beside = take(a.work_beside_bytes);
-    a.bytes = at;
+    v->place = free.empty() ? count++ : free.extract(free.begin()).value();
+    taken.emplace(v->last, v->place);
   }
+  return count;
+}
+
+/// The places of a pool: as many as values that it has ever live at once.
+void fill_pool(pool& p, int index, step& s) {
+  std::vector<placed_value*> values;
+  for (placed_value& v : s.values)
+    if (v.pool == index) values.push_back(&v);
+  p.count = std::max(p.count, p.what == kept::activation ? place_in_turn(values) : place_first(values));
+}
+
+class arena {
+ public:
+  arena(const lowered& l, pipeline_rank& r) : l_(l), r_(r), a_(r.arena) {}
+
+  void run() {
+    const plan_data& plan = *l_.plan;
+    const std::size_t region = r_.parameter_elements * l_.wide_bytes();
+    a_.weights = take(region);
+    if (l_.trains()) {
+      a_.gradients = take(region);
+      a_.first_moment = take(region);
+      a_.second_moment = take(region);
+    }
+    if (l_.has_working_copy()) a_.working_copy = take(r_.parameter_elements * l_.real_bytes());
+    for (placed_rope& rope : a_.ropes) rope.where = take(rope.bytes);
+    const std::size_t ids = static_cast<std::size_t>(plan.rows) * plan.recipe.seq * sizeof(std::int32_t) * plan.actions.microbatches;
+    if (r_.reads_tokens) a_.tokens = take(ids);
+    if (r_.reads_targets) a_.targets = take(ids);
+    a_.loss = take(l_.wide_bytes());
+    if (l_.trains()) a_.norm = take(l_.wide_bytes());
+    place_pools();
+    place_work();
+    a_.bytes = at_;
+  }
+
+ private:
+  std::size_t take(std::size_t bytes) {
+    const std::size_t here = at_;
+    at_ += aligned(bytes);
+    return here;
+  }
+
+  void place_pools() {
+    for (std::size_t p = 0; p < a_.pools.size(); ++p) {
+      pool& here = a_.pools[p];
+      for (step* s : {&r_.train, &r_.evaluate}) fill_pool(here, static_cast<int>(p), *s);
+      here.where = take(here.unit * here.count);
+    }
+    for (step* s : {&r_.train, &r_.evaluate}) {
+      for (placed_value& v : s->values) v.where = a_.pools[v.pool].where + v.place * a_.pools[v.pool].unit;
+      for (item& i : s->items)
+        if (i.what == item_kind::forward || i.what == item_kind::backward || i.what == item_kind::backward_layer)
+          i.slot = slot_of(r_.stages[i.stage], i.microbatch, *s);
+    }
+  }
+
+  /// Which of a stage's slots a microbatch has.
+  static int slot_of(stage_plan& stage, int microbatch, const step& s) {
+    std::vector<std::size_t> members;
+    for (const stage_plan::member& m : stage.members) {
+      const placed_value* v = s.find(m.what, stage.stage, microbatch, m.layer);
+      members.push_back(v ? v->where : 0);
+    }
+    const auto known = std::find(stage.slots.begin(), stage.slots.end(), members);
+    const int index = static_cast<int>(known - stage.slots.begin());
+    if (known == stage.slots.end()) stage.slots.push_back(std::move(members));
+    return index;
+  }
+
+  void place_work() {
+    for (const stage_plan& s : r_.stages) {
+      if (l_.trains() && !l_.splits_backward()) a_.chains = std::max(a_.chains, std::min(2, static_cast<int>(s.layers.size()) - 1));
+      for (const layer_use& use : s.layers) {
+        const body& b = l_.bodies[use.kind];
+        a_.work_bytes = std::max({a_.work_bytes, b.forward_temp, b.backward_temp});
+        if (&use != &s.layers.back()) a_.chain_bytes = std::max(a_.chain_bytes, b.y_bytes);
+      }
+    }
+    for (int c = 0; c < a_.chains; ++c) a_.chain[c] = take(a_.chain_bytes);
+    a_.work = take(a_.work_bytes);
+    for (const step* s : {&r_.train, &r_.evaluate})
+      for (const item& i : s->items) {
+        if (i.on != stream::beside) continue;
+        for (const layer_use& use : r_.stages[i.stage].layers) {
+          const body& b = l_.bodies[use.kind];
+          a_.work_beside_bytes = std::max(a_.work_beside_bytes, i.does == phase::forward ? b.forward_temp : b.backward_temp);
+        }
+      }
+    a_.work_beside = take(a_.work_beside_bytes);
+  }
+
+  const lowered& l_;
+  pipeline_rank& r_;
+  arena_plan& a_;
+  std::size_t at_ = 0;
+};
+
+}  // namespace
+
+void place_arena(lowered& l) {
+  for (pipeline_rank& r : l.ranks) arena(l, r).run();
 }
 
 std::size_t bytes_beside_arena(const lowered& l, const pipeline_rank& r) {

@@ -3,10 +3,9 @@
 #include <set>
 #include <utility>
 
-#include <rankc/codegen/intervals.hpp>
 
-#include "buffers.hpp"
 #include "edges.hpp"
+#include "passes.hpp"
 #include "roles.hpp"
 
 namespace rankc::codegen {
@@ -31,26 +30,13 @@ std::string over_axis(axis a) { return std::string(" over ") + role_name(role_ov
 
 bool sums_gradients(const action& a) { return a.kind == action_kind::B || a.kind == action_kind::W; }
 
-void size_stages(lowered& l, pipeline_rank& r) {
-  for (stage_plan& s : r.stages)
-    for (std::size_t i = 0; i < s.layers.size(); ++i) {
-      const body& b = l.bodies[s.layers[i].kind];
-      const auto take = [&](std::size_t bytes) { return std::exchange(s.slot_bytes, s.slot_bytes + aligned(bytes)); };
-      s.layers[i].saved = take(b.saved_bytes);
-      if (i + 1 < s.layers.size()) {
-        s.layers[i].output = take(b.y_bytes);
-        if (l.splits_backward()) s.layers[i].output_gradient = take(b.y_bytes);
-      }
-      r.reads_tokens |= b.uses(phase::forward, space::tokens);
-      r.reads_targets |= b.uses(phase::forward, space::targets);
-    }
-}
-
 /// Builds the items of one pipeline rank, of a step or of an evaluation.
 class builder {
  public:
-  builder(lowered& l, pipeline_rank& r, const action_table& t, const communication& c, std::vector<item>& out)
-      : l_(l), r_(r), t_(t), communication_(c), edges_(edges_of(l.plan->actions)), buffers_(place_buffers(l, r, t, c)), out_(out) {}
+  builder(lowered& l, pipeline_rank& r, const action_table& t, const communication& c, step& out)
+      : l_(l), r_(r), t_(t), communication_(c), edges_(edges_of(l.plan->actions)), step_(out), out_(out.items) {
+    make_values(l, r, t, c, out);
+  }
 
   void run() {
     each_step(
@@ -75,9 +61,6 @@ class builder {
     i.what = what;
     i.stage = local(stage);
     i.microbatch = microbatch;
-    i.slot = buffers_.slots.at({stage, microbatch});
-    i.x = buffers_.boundary(false, stage, microbatch), i.y = buffers_.boundary(false, stage + 1, microbatch);
-    i.dx = buffers_.boundary(true, stage, microbatch), i.dy = buffers_.boundary(true, stage + 1, microbatch);
     return i;
   }
 
@@ -87,10 +70,12 @@ class builder {
     item i = base((sending ? made : used).stage, made.microbatch, sending ? item_kind::send : item_kind::receive);
     const pipeline_edge& edge = find_edge(edges_, m.from, m.to);
     i.on = sending ? edge.out : edge.in;
-    i.backward_traffic = made.kind != action_kind::F;
-    i.name = std::string(i.backward_traffic ? "B" : "F") + std::to_string(made.microbatch) + ": stage " + std::to_string(made.stage) +
+    const bool gradient = made.kind != action_kind::F;
+    i.name = std::string(gradient ? "B" : "F") + std::to_string(made.microbatch) + ": stage " + std::to_string(made.stage) +
              " -> " + std::to_string(used.stage);
-    i.bytes = boundary_bytes(l_, r_, std::max(made.stage, used.stage));
+    const placed_value* data = step_.find(gradient ? kept::gradient : kept::activation, std::max(made.stage, used.stage), made.microbatch);
+    i.data = static_cast<int>(data - step_.values.data());
+    i.bytes = data->bytes;
     i.message = l_.message(i.name, i.bytes);
     out_.push_back(i);
   }
@@ -210,7 +195,7 @@ class builder {
   const action_table& t_;
   const communication& communication_;
   const std::vector<pipeline_edge> edges_;
-  const buffer_table buffers_;
+  step& step_;
   std::vector<item>& out_;
   std::set<std::pair<int, bool>> begun_;  // stages that have run forward, or summed gradients
   std::set<int> reduced_;                 // stages whose gradients went layer by layer
@@ -223,7 +208,6 @@ void schedule_items(lowered& l) {
   const action_table &all = l.plan->actions, forwards = forwards_of(all);
   const communication messages = communicate(all, l.plan->expected), forward_messages = communicate(forwards, l.plan->expected);
   for (pipeline_rank& r : l.ranks) {
-    size_stages(l, r);
     if (l.trains()) builder(l, r, all, messages, r.train).run();
     builder(l, r, forwards, forward_messages, r.evaluate).run();
   }

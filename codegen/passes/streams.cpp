@@ -3,6 +3,7 @@
 #include <set>
 
 #include "passes.hpp"
+#include "roles.hpp"
 
 namespace rankc::codegen {
 
@@ -40,29 +41,28 @@ class cells {
   std::vector<state> state_;
 };
 
-std::string event_name(const item& i, const pipeline_rank& r) {
-  std::string base = i.name;
-  if (const auto colon = base.find(':'); colon != base.npos) base.resize(colon);
-  while (!base.empty() && base[0] >= '0' && base[0] <= '9') base.erase(base.begin());
-  if (r.stages.size() > 1) base = "stage" + std::to_string(r.stages[i.stage].stage) + "_" + base;
+/// "x_1F0_received", "after_1F0", "layers_3_over_dp".
+std::string event_name(const item& i, const pipeline_rank& r, const step& s) {
+  const auto layer = [&](int n) { return r.stages[i.stage].layers[n].id; };
   switch (i.what) {
-    case item_kind::receive: return base + "_received";
-    case item_kind::send: return base + "_sent";
-    case item_kind::backward_layer: return base + "_layer" + std::to_string(i.layer) + "_done";
-    case item_kind::reduce: return "bucket" + std::to_string(i.bucket) + "_over_" + (i.over == role::tp ? "tp" : i.over == role::dp ? "dp" : "tied");
-    case item_kind::reduce_loss: return "loss_reduced";
+    case item_kind::receive: return s.values[i.data].name + "_received";
+    case item_kind::send: return s.values[i.data].name + "_sent";
     case item_kind::forward:
-    case item_kind::backward: return base + "_done";
-    default: return "finishing";
+    case item_kind::backward: return "after_" + i.name;
+    case item_kind::backward_layer: return "after_" + i.name + "_" + layer(i.layer);
+    case item_kind::reduce: return r.buckets[i.bucket].id + "_over_" + role_name(i.over);
+    case item_kind::reduce_loss: return "loss_over_" + std::string(role_name(i.over));
+    default: return "norm_ready";
   }
 }
 
-std::vector<int> order(const lowered& l, pipeline_rank& r, std::vector<item>& items, bool train) {
-  expander e(l, r);
+void order(const lowered& l, pipeline_rank& r, step& s, bool train) {
+  std::vector<item>& items = s.items;
+  flattener f(l, r, s);
   std::vector<std::vector<op>> ops;
-  e.begin();
-  for (const item& i : items) ops.push_back(e.expand(i));
-  ops.push_back({e.end(train)});
+  f.begin();
+  for (const item& i : items) ops.push_back(f.flatten(i));
+  ops.push_back({f.end(train)});
   cells memory(ops);
 
   std::vector<clock> ended(ops.size());
@@ -70,7 +70,7 @@ std::vector<int> order(const lowered& l, pipeline_rank& r, std::vector<item>& it
   last.fill(-1);
   for (clock& c : at) c.fill(-1);
 
-  std::vector<int> end_waits;
+  std::vector<int>& end_waits = s.end_waits;
   for (std::size_t n = 0; n < ops.size(); ++n) {
     const bool is_end = n == items.size();
     const int on = is_end ? static_cast<int>(stream::compute) : static_cast<int>(items[n].on);
@@ -78,8 +78,8 @@ std::vector<int> order(const lowered& l, pipeline_rank& r, std::vector<item>& it
     need.fill(-1);
     auto after = [&](int item_index) {
       if (item_index < 0) return;
-      const int s = static_cast<int>(items[item_index].on);
-      need[s] = std::max(need[s], item_index);
+      const int its = static_cast<int>(items[item_index].on);
+      need[its] = std::max(need[its], item_index);
     };
     for (const op& o : ops[n]) {
       for (const access& a : o.reads) memory.each(a, [&](cells::state& c) { after(c.writer); });
@@ -97,8 +97,8 @@ std::vector<int> order(const lowered& l, pipeline_rank& r, std::vector<item>& it
     std::sort(candidates.rbegin(), candidates.rend());
     for (int w : candidates) {
       if (w < 0) continue;
-      const int s = static_cast<int>(items[w].on);
-      if (s == on || known[s] >= w) continue;
+      const int its = static_cast<int>(items[w].on);
+      if (its == on || known[its] >= w) continue;
       (is_end ? end_waits : items[n].waits).push_back(w);
       for (int i = 0; i < n_streams; ++i) known[i] = std::max(known[i], ended[w][i]);
     }
@@ -121,7 +121,7 @@ std::vector<int> order(const lowered& l, pipeline_rank& r, std::vector<item>& it
   auto record = [&](int w) {
     item& i = items[w];
     if (i.event >= 0) return;
-    const std::string base = event_name(i, r);
+    const std::string base = event_name(i, r, s);
     for (int n = 1; i.event < 0; ++n) {
       const std::string name = n == 1 ? base : base + "_" + std::to_string(n);
       const auto known = std::find(r.events.begin(), r.events.end(), name);
@@ -133,15 +133,14 @@ std::vector<int> order(const lowered& l, pipeline_rank& r, std::vector<item>& it
   for (std::size_t n = 0; n < items.size(); ++n)
     for (int w : items[n].waits) record(w);
   for (int w : end_waits) record(w);
-  return end_waits;
 }
 
 }  // namespace
 
 void order_streams(lowered& l) {
   for (pipeline_rank& r : l.ranks) {
-    r.train_end_waits = order(l, r, r.train, true);
-    r.evaluate_end_waits = order(l, r, r.evaluate, false);
+    order(l, r, r.train, true);
+    order(l, r, r.evaluate, false);
   }
 }
 

@@ -37,7 +37,7 @@ int count_passes(const action_table& t, int rank, int stage, phase p) {
 }  // namespace
 
 /// How often a rank's calls in some phases write an operand of a layer.
-int expander::count_terms(const stage_plan& s, const layer_use& use, std::initializer_list<phase> phases,
+int flattener::count_terms(const stage_plan& s, const layer_use& use, std::initializer_list<phase> phases,
                           const operand& o) const {
   const body& b = l_.bodies[use.kind];
   int n = 0;
@@ -52,7 +52,7 @@ int expander::count_terms(const stage_plan& s, const layer_use& use, std::initia
 }
 
 /// The letters over the axes that a plan has. A tensor that two pipeline ranks hold is summed between them.
-std::vector<sum::relation> expander::relate(placement dp, placement tp, bool tied) const {
+std::vector<sum::relation> flattener::relate(placement dp, placement tp, bool tied) const {
   std::vector<sum::relation> of;
   if (l_.plan->dims.dp_replicate > 1) of.push_back({static_cast<int>(role::dp), dp});
   if (l_.plan->dims.tp > 1) of.push_back({static_cast<int>(role::tp), tp});
@@ -60,7 +60,7 @@ std::vector<sum::relation> expander::relate(placement dp, placement tp, bool tie
   return of;
 }
 
-bool expander::is_tied(const placed_parameter& q) const {
+bool flattener::is_tied(const placed_parameter& q) const {
   return std::any_of(l_.tied.begin(), l_.tied.end(), [&](const std::array<int, 2>& pair) {
     const int other = pair[0] == r_.index ? pair[1] : pair[1] == r_.index ? pair[0] : -1;
     return other >= 0 && std::any_of(l_.ranks[other].parameters.begin(), l_.ranks[other].parameters.end(),
@@ -68,7 +68,7 @@ bool expander::is_tied(const placed_parameter& q) const {
   });
 }
 
-sum expander::sum_of_loss() const {
+sum flattener::sum_of_loss() const {
   // With a space, as no parameter is named.
   sum of{sum_kind::loss, "the loss", scalar(loss, r_.arena.loss).range(), {}, 0, {}, false};
   of.over = relate(placement::partial, placement::replicated, l_.plan->actions.bidirectional());
@@ -78,7 +78,7 @@ sum expander::sum_of_loss() const {
 }
 
 /// The letters are the typed trace's: of a gradient that is P over an axis, the parameter says so.
-sum expander::sum_of_gradient(std::size_t parameter_index) const {
+sum flattener::sum_of_gradient(std::size_t parameter_index) const {
   const placed_parameter& q = r_.parameters[parameter_index];
   const placement tp = q.as.shard_dim >= 0 ? placement::sharded
                        : q.as.sum_over_tp  ? placement::partial
@@ -103,7 +103,7 @@ sum expander::sum_of_gradient(std::size_t parameter_index) const {
   return of;
 }
 
-std::vector<sum> expander::sums(bool train) const {
+std::vector<sum> flattener::sums(bool train) const {
   std::vector<sum> all;
   if (sum of = sum_of_loss(); of.terms > 0) all.push_back(std::move(of));
   if (!train || !l_.trains()) return all;

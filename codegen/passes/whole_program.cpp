@@ -86,26 +86,27 @@ class representatives {
 };
 
 /// The ops of a pipeline rank.
-struct expanded {
+struct flat_rank {
   std::vector<op> ops;
   std::map<int, int> sent, received;
   int values;
   std::vector<sum> sums;
 };
 
-expanded expand(const lowered& l, const pipeline_rank& r, bool train) {
-  expander e(l, r);
-  std::vector<op> all{e.begin()};
+flat_rank flatten(const lowered& l, const pipeline_rank& r, bool train) {
+  const step& s = train ? r.train : r.evaluate;
+  flattener f(l, r, s);
+  std::vector<op> all{f.begin()};
   std::vector<int> last_op;
-  for (const item& i : train ? r.train : r.evaluate) {
-    std::vector<op> ops = e.expand(i);
+  for (const item& i : s.items) {
+    std::vector<op> ops = f.flatten(i);
     for (int w : i.waits) ops.front().waits.push_back(last_op[w]);
     all.insert(all.end(), ops.begin(), ops.end());
     last_op.push_back(static_cast<int>(all.size()) - 1);
   }
-  all.push_back(e.end(train));
-  for (int w : train ? r.train_end_waits : r.evaluate_end_waits) all.back().waits.push_back(last_op[w]);
-  return {std::move(all), e.sent(), e.received(), e.values(), e.sums(train)};
+  all.push_back(f.end(train));
+  for (int w : s.end_waits) all.back().waits.push_back(last_op[w]);
+  return {std::move(all), f.sent(), f.received(), f.values(), f.sums(train)};
 }
 
 program expand_all(const lowered& l, bool train) {
@@ -114,16 +115,16 @@ program expand_all(const lowered& l, bool train) {
   const char* step = train ? "train" : "evaluate";
   program p{l.plan->name, l.hash, runtime::n_streams, chosen.communicators(), {}, d.world, step};
 
-  std::vector<expanded> of_rank;
+  std::vector<flat_rank> of_rank;
   int stride = 0;
-  for (const pipeline_rank& r : l.ranks) stride = std::max(stride, of_rank.emplace_back(expand(l, r, train)).values);
+  for (const pipeline_rank& r : l.ranks) stride = std::max(stride, of_rank.emplace_back(flatten(l, r, train)).values);
   std::map<int, int> sender;  // of each message: its pipeline rank
   for (std::size_t r = 0; r < of_rank.size(); ++r)
     for (auto [message, value] : of_rank[r].sent) sender[message] = static_cast<int>(r);
 
   for (int r : chosen.ranks()) {
     const coord at = layout(d).at(r);
-    const expanded& x = of_rank[at[axis::pp]];
+    const flat_rank& x = of_rank[at[axis::pp]];
     std::vector<int> name_of(x.values);
     for (int v = 0; v < x.values; ++v) name_of[v] = chosen.local(r) * stride + v;
     for (auto [message, value] : x.received) {

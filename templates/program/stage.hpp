@@ -9,15 +9,13 @@ using namespace memory_@pipeline@;
 
 @parameters@
 
-/// The activations of one microbatch, from its forward to its backward: @slot_size@.
+/// What one microbatch keeps from its forward to its backward: @slot_size@.
 struct slot {
   @slot_members@
 };
-constexpr slot at_slot(at@base@) {
-  return {
-      @slot_places@
-  };
-}
+constexpr slot slots[]{
+    @slot_places@
+};
 
 @functions@
 

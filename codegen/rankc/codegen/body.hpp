@@ -57,6 +57,7 @@ struct collective {
 /// the stage before waits for, and the rest.
 enum class phase { forward, backward, backward_input, backward_weight };
 inline constexpr std::string_view phase_names[]{"forward", "backward", "backward_input", "backward_weight"};
+inline constexpr int n_phases = 4;
 
 enum class accumulation { none, overwrite, add, after_first };  // after_first: overwrite in the first microbatch
 

@@ -31,23 +31,60 @@ struct group_layout {
 /// One use of a layer on a stage.
 struct layer_use {
   int kind = 0;
-  std::string name;                  // "layers.2" or the kind's name, and of no other layer
-  std::string id;                    // in the generated text
-  std::size_t base[n_groups]{};      // elements, in each region
-  std::size_t saved = 0, output = 0; // bytes in a slot: saved values; result, unless the stage's last layer
-  std::size_t output_gradient = 0;   // alike, where backward is in two halves: the second needs it again
-  bool adds_to_shared = false;       // a later layer of this rank has written the shared gradient already
+  std::string name;              // "layers.2" or the kind's name, and of no other layer
+  std::string id;                // in the generated text
+  std::size_t base[n_groups]{};  // elements, in each region
+  bool adds_to_shared = false;   // a later layer of this rank has written the shared gradient already
+};
+
+/// What a layer's function takes, in this order.
+enum class formal { weights, gradients, saved, work, rope, ids, targets, x, y, loss, dy, dx, accumulate, accumulate_shared };
+
+/// What a stage's microbatch has in memory: of a layer, what it saves for backward, its result and the gradient of that
+/// (none of these two of the stage's last layer); between stages, the activation and its gradient.
+enum class kept { saved, output, output_gradient, activation, gradient };
+inline constexpr const char* kept_names[]{"saved", "outputs of layers", "gradients of outputs", "between stages", "gradients between stages"};
+
+/// Where a layer's function is given something from.
+enum class source {
+  parameters,  // the layer's, in the region of weights or of gradients
+  slot,        // the microbatch's: `what` of layer `index` of the stage
+  boundary,    // the microbatch's: `what` before the stage, or after it (`index` 1)
+  chain,       // one of two buffers for gradients between the layers of a stage
+  rank,        // of the pipeline rank, the step's microbatch or the lane: what the formal says; of rotary tables, `index`
+  adds,        // false in the stage's first microbatch
+  always,      // true
+};
+struct actual {
+  formal as;
+  source from;
+  int index = 0;
+  kept what = kept::saved;
+};
+
+/// The call of a layer's function in one phase of its stage.
+struct layer_call {
+  int layer = 0;  // of the stage
+  std::vector<actual> given;
+  /// What is given for a formal.
+  /// Errors: std::logic_error where nothing is.
+  const actual& operator[](formal) const;
 };
 
 /// What a pipeline rank needs to hold of a stage.
 struct stage_plan {
+  struct member {
+    kept what;
+    int layer;
+  };
   int stage = 0;
   std::string name;     // "stage_2"; its second holder's, where every stage is on two ranks: "stage_2_reversed"
   bool last = false;    // of the model
   bool copy = false;    // this is its second holder
   std::vector<layer_use> layers;
-  std::size_t slot_bytes = 0;      // what one microbatch keeps from forward to backward
-  std::vector<std::size_t> slots;  // where that can lie: bytes from the arena's first slot
+  std::vector<layer_call> calls[n_phases] = {};       // of each layer
+  std::vector<member> members = {};                   // of a slot: what one microbatch keeps from forward to backward
+  std::vector<std::vector<std::size_t>> slots = {};   // where members lie in the arena
 };
 
 /// A parameter tensor of a pipeline rank.
@@ -61,6 +98,7 @@ struct placed_parameter {
 /// Gradients that are reduced together: contiguous elements.
 struct bucket {
   std::string name;
+  std::string id;  // in the generated text
   std::size_t first = 0, count = 0;
   bool over_dp = false, over_tp = false, tied = false;  // tied: with the rank that holds the same parameters
   int stage = -1, after_layer = -1;  // complete after this layer's last backward (-1: at the end of the step)
@@ -75,16 +113,37 @@ struct placed_rope {
   std::size_t where = 0, bytes = 0;
 };
 
+/// Equal places for values that are not needed at the same time.
+struct pool {
+  kept what;
+  std::size_t unit;  // bytes
+  int count = 0;
+  std::size_t where = 0;
+};
+
+/// A value of a microbatch: its name, and how long it keeps its place.
+struct placed_value {
+  kept what;
+  int stage = 0, microbatch = 0, layer = -1;
+  std::string name = {};     // of what goes between stages: "x_1F0", "d_x_1B0"
+  std::string lives = {};    // "1F0 .. 1B0"
+  std::size_t bytes = 0;
+  int pool = 0;              // of the rank's arena
+  int first = 0, last = 0;   // actions of the table
+  int place = 0;             // in the pool
+  std::size_t where = 0;     // in the arena
+};
+
 struct arena_plan {
   std::size_t weights = 0, gradients = 0, first_moment = 0, second_moment = 0, working_copy = 0, tokens = 0, targets = 0,
-              loss = 0, norm = 0, slots = 0, boundaries = 0, chain[2]{}, work = 0, work_beside = 0, bytes = 0;
-  std::size_t slots_bytes = 0, boundary_bytes = 0, chain_bytes = 0, work_bytes = 0, work_beside_bytes = 0;
+              loss = 0, norm = 0, chain[2]{}, work = 0, work_beside = 0, bytes = 0;
+  std::size_t chain_bytes = 0, work_bytes = 0, work_beside_bytes = 0;
+  std::vector<pool> pools;
   std::vector<placed_rope> ropes;
   /// Index in `ropes` of the table for a use; their number where there is none.
   std::size_t find_rope(const rope_use& wanted) const {
     return static_cast<std::size_t>(std::find_if(ropes.begin(), ropes.end(), [&](const placed_rope& p) { return p.as == wanted; }) - ropes.begin());
   }
-  int boundary_count = 0;  // equal buffers for what goes from stage to stage, activations and gradients
   int chains = 0;  // gradients between the layers of a stage: two buffers in turn, one where there are two layers
 };
 
@@ -98,9 +157,9 @@ struct item {
   std::string name;      // "1F0"; for messages "F0: stage 0 -> 1"
   int stage = 0;         // index into pipeline_rank::stages
   int microbatch = 0, layer = -1;
-  int slot = -1, x = -1, y = -1, dy = -1, dx = -1;  // which of the stage's slots, and of the boundaries
+  int slot = -1;         // which of the stage's
+  int data = -1;         // send, receive: the step's value
   bool first = false;    // first microbatch: gradients and loss start afresh
-  bool backward_traffic = false;  // send, receive: gradients
   int bucket = -1;
   role over = role::tp;
   int message = -1;
@@ -108,6 +167,19 @@ struct item {
   bool sharded = false;  // squares: of tp-sharded parameters
   std::vector<int> waits;  // earlier items on other streams
   int event = -1;        // recorded after it: index into pipeline_rank::events
+};
+
+/// What a rank does in a step, in order, and the values that are made and used up in it.
+struct step {
+  std::vector<item> items;
+  std::vector<int> end_waits;  // items that the end waits for
+  std::vector<placed_value> values;
+  std::map<std::array<int, 4>, int> index;  // of values, by what they are
+  /// The value of a microbatch; null where it has none.
+  const placed_value* find(kept what, int stage, int microbatch, int layer = -1) const {
+    const auto at = index.find({static_cast<int>(what), stage, microbatch, layer});
+    return at == index.end() ? nullptr : &values[at->second];
+  }
 };
 
 struct pipeline_rank {
@@ -120,8 +192,7 @@ struct pipeline_rank {
   arena_plan arena;
   bool reads_tokens = false, reads_targets = false;
   bool overlaps = false;  // computes on stream::beside too
-  std::vector<item> train, evaluate;
-  std::vector<int> train_end_waits, evaluate_end_waits;  // items that the end of a step waits for
+  step train, evaluate;
   std::vector<std::string> events;
 };
 

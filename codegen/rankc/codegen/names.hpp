@@ -19,9 +19,9 @@ class name_scope {
   /// With what generated text calls its own there.
   name_scope(const std::vector<std::string_view>& reserved = {});
 
-  /// The identifier for `wanted`, with a number at its end where it is taken. Those with a prefix in front of it are
+  /// The identifier for `wanted`, with a number at its end where it is taken. Those of further forms ("d_*") are
   /// taken with it.
-  std::string take(std::string_view wanted, std::initializer_list<std::string_view> prefixes = {});
+  std::string take(std::string_view wanted, std::initializer_list<std::string_view> forms = {});
 
  private:
   std::set<std::string, std::less<>> taken_;

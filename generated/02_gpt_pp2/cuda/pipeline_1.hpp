@@ -8,120 +8,117 @@ namespace gpt_pp2::pipeline_1 {
 
 using namespace memory_1;
 
-constexpr event F0_received{0}, B0_done{1}, F1_received{2}, B0_sent{3}, B1_done{4},
-    F2_received{5}, B1_sent{6}, B2_done{7}, F3_received{8}, B3_done{9}, bucket0_over_tied{10},
-    B3_sent{11}, F0_done{12}, F1_done{13};
+constexpr event x_1F0_received{0}, after_1B0{1}, x_1F1_received{2}, d_x_1B0_sent{3},
+    after_1B1{4}, x_1F2_received{5}, d_x_1B1_sent{6}, after_1B2{7}, x_1F3_received{8},
+    after_1B3{9}, wte_over_tied{10}, d_x_1B3_sent{11}, after_1F0{12}, after_1F1{13};
 
 inline void train(rank& r) {
-  receive(r, stream::from_prev, {0, "F0: stage 0 -> 1"}, boundary[0], boundary_bytes);
-  record(r, stream::from_prev, F0_received);
-  receive(r, stream::from_prev, {1, "F1: stage 0 -> 1"}, boundary[1], boundary_bytes);
-  record(r, stream::from_prev, F1_received);
+  receive(r, stream::from_prev, {0, "F0: stage 0 -> 1"}, x_1F0, 262144);
+  record(r, stream::from_prev, x_1F0_received);
+  receive(r, stream::from_prev, {1, "F1: stage 0 -> 1"}, x_1F1, 262144);
+  record(r, stream::from_prev, x_1F1_received);
 
   begin(r, "1F0");
-  wait(r, stream::compute, F0_received);
-  stage_1::forward(r, stage_1::at_slot(slot_1[0]), targets, boundary[0], false);
+  wait(r, stream::compute, x_1F0_received);
+  stage_1::forward(r, stage_1::slots[0], targets, x_1F0, false);
 
   begin(r, "1B0");
-  stage_1::backward(r, stage_1::at_slot(slot_1[0]), targets, boundary[0], boundary[2], false);
-  record(r, stream::compute, B0_done);
-  wait(r, stream::to_prev, B0_done);
-  send(r, stream::to_prev, {2, "B0: stage 1 -> 0"}, boundary[2], boundary_bytes);
-  record(r, stream::to_prev, B0_sent);
+  stage_1::backward(r, stage_1::slots[0], targets, x_1F0, d_x_1B0, false);
+  record(r, stream::compute, after_1B0);
+  wait(r, stream::to_prev, after_1B0);
+  send(r, stream::to_prev, {2, "B0: stage 1 -> 0"}, d_x_1B0, 262144);
+  record(r, stream::to_prev, d_x_1B0_sent);
 
   begin(r, "1F1");
-  wait(r, stream::compute, F1_received);
-  stage_1::forward(r, stage_1::at_slot(slot_1[0]), targets + 1 * ids_bytes, boundary[1], true);
+  wait(r, stream::compute, x_1F1_received);
+  stage_1::forward(r, stage_1::slots[0], targets + 1 * ids_bytes, x_1F1, true);
 
-  wait(r, stream::from_prev, B0_sent);
-  receive(r, stream::from_prev, {3, "F2: stage 0 -> 1"}, boundary[2], boundary_bytes);
-  record(r, stream::from_prev, F2_received);
+  wait(r, stream::from_prev, d_x_1B0_sent);
+  receive(r, stream::from_prev, {3, "F2: stage 0 -> 1"}, x_1F2, 262144);
+  record(r, stream::from_prev, x_1F2_received);
 
   begin(r, "1B1");
-  stage_1::backward(r, stage_1::at_slot(slot_1[0]), targets + 1 * ids_bytes, boundary[1],
-      boundary[0], true);
-  record(r, stream::compute, B1_done);
-  wait(r, stream::to_prev, B1_done);
-  send(r, stream::to_prev, {4, "B1: stage 1 -> 0"}, boundary[0], boundary_bytes);
-  record(r, stream::to_prev, B1_sent);
+  stage_1::backward(r, stage_1::slots[0], targets + 1 * ids_bytes, x_1F1, d_x_1B1, true);
+  record(r, stream::compute, after_1B1);
+  wait(r, stream::to_prev, after_1B1);
+  send(r, stream::to_prev, {4, "B1: stage 1 -> 0"}, d_x_1B1, 262144);
+  record(r, stream::to_prev, d_x_1B1_sent);
 
   begin(r, "1F2");
-  wait(r, stream::compute, F2_received);
-  stage_1::forward(r, stage_1::at_slot(slot_1[0]), targets + 2 * ids_bytes, boundary[2], true);
+  wait(r, stream::compute, x_1F2_received);
+  stage_1::forward(r, stage_1::slots[0], targets + 2 * ids_bytes, x_1F2, true);
 
-  wait(r, stream::from_prev, B1_sent);
-  receive(r, stream::from_prev, {5, "F3: stage 0 -> 1"}, boundary[0], boundary_bytes);
-  record(r, stream::from_prev, F3_received);
+  wait(r, stream::from_prev, d_x_1B1_sent);
+  receive(r, stream::from_prev, {5, "F3: stage 0 -> 1"}, x_1F3, 262144);
+  record(r, stream::from_prev, x_1F3_received);
 
   begin(r, "1B2");
-  stage_1::backward(r, stage_1::at_slot(slot_1[0]), targets + 2 * ids_bytes, boundary[2],
-      boundary[1], true);
-  record(r, stream::compute, B2_done);
-  wait(r, stream::to_prev, B2_done);
-  send(r, stream::to_prev, {6, "B2: stage 1 -> 0"}, boundary[1], boundary_bytes);
+  stage_1::backward(r, stage_1::slots[0], targets + 2 * ids_bytes, x_1F2, d_x_1B2, true);
+  record(r, stream::compute, after_1B2);
+  wait(r, stream::to_prev, after_1B2);
+  send(r, stream::to_prev, {6, "B2: stage 1 -> 0"}, d_x_1B2, 262144);
 
   begin(r, "1F3");
-  wait(r, stream::compute, F3_received);
-  stage_1::forward(r, stage_1::at_slot(slot_1[0]), targets + 3 * ids_bytes, boundary[0], true);
+  wait(r, stream::compute, x_1F3_received);
+  stage_1::forward(r, stage_1::slots[0], targets + 3 * ids_bytes, x_1F3, true);
 
   begin(r, "1B3");
-  stage_1::backward(r, stage_1::at_slot(slot_1[0]), targets + 3 * ids_bytes, boundary[0],
-      boundary[2], true);
-  record(r, stream::compute, B3_done);
-  wait(r, stream::to_prev, B3_done);
-  send(r, stream::to_prev, {7, "B3: stage 1 -> 0"}, boundary[2], boundary_bytes);
-  record(r, stream::to_prev, B3_sent);
+  stage_1::backward(r, stage_1::slots[0], targets + 3 * ids_bytes, x_1F3, d_x_1B3, true);
+  record(r, stream::compute, after_1B3);
+  wait(r, stream::to_prev, after_1B3);
+  send(r, stream::to_prev, {7, "B3: stage 1 -> 0"}, d_x_1B3, 262144);
+  record(r, stream::to_prev, d_x_1B3_sent);
 
   begin(r, "reduce");
-  wait(r, stream::reduce, B3_done);
+  wait(r, stream::reduce, after_1B3);
   all_reduce<real>(r, stream::reduce, role::tied,
       {8, "gradients of wte between first and last stage"}, gradients + 1587200, 32768);
-  record(r, stream::reduce, bucket0_over_tied);
+  record(r, stream::reduce, wte_over_tied);
 
   begin(r, "norm");
   sum_squares<real>(r, norm, gradients, squares_whole, false);
   all_reduce<real>(r, stream::compute, role::pp, {9, "gradient norm over pp"}, norm, 1);
 
   begin(r, "optimizer");
-  wait(r, stream::compute, bucket0_over_tied);
+  wait(r, stream::compute, wte_over_tied);
   adamw<real>(r, weights, gradients, first_moment, second_moment, norm, updates);
 
   // Nothing is left under way.
-  wait(r, stream::compute, B3_sent);
+  wait(r, stream::compute, d_x_1B3_sent);
 }
 
 /// The forwards of all microbatches, for their loss.
 inline void evaluate(rank& r) {
-  receive(r, stream::from_prev, {0, "F0: stage 0 -> 1"}, boundary[0], boundary_bytes);
-  record(r, stream::from_prev, F0_received);
-  receive(r, stream::from_prev, {1, "F1: stage 0 -> 1"}, boundary[1], boundary_bytes);
-  record(r, stream::from_prev, F1_received);
+  receive(r, stream::from_prev, {0, "F0: stage 0 -> 1"}, evaluation::x_1F0, 262144);
+  record(r, stream::from_prev, x_1F0_received);
+  receive(r, stream::from_prev, {1, "F1: stage 0 -> 1"}, evaluation::x_1F1, 262144);
+  record(r, stream::from_prev, x_1F1_received);
 
   begin(r, "1F0");
-  wait(r, stream::compute, F0_received);
-  stage_1::forward(r, stage_1::at_slot(slot_1[0]), targets, boundary[0], false);
-  record(r, stream::compute, F0_done);
+  wait(r, stream::compute, x_1F0_received);
+  stage_1::forward(r, stage_1::slots[0], targets, evaluation::x_1F0, false);
+  record(r, stream::compute, after_1F0);
 
-  wait(r, stream::from_prev, F0_done);
-  receive(r, stream::from_prev, {3, "F2: stage 0 -> 1"}, boundary[0], boundary_bytes);
-  record(r, stream::from_prev, F2_received);
+  wait(r, stream::from_prev, after_1F0);
+  receive(r, stream::from_prev, {3, "F2: stage 0 -> 1"}, evaluation::x_1F2, 262144);
+  record(r, stream::from_prev, x_1F2_received);
 
   begin(r, "1F1");
-  wait(r, stream::compute, F1_received);
-  stage_1::forward(r, stage_1::at_slot(slot_1[0]), targets + 1 * ids_bytes, boundary[1], true);
-  record(r, stream::compute, F1_done);
+  wait(r, stream::compute, x_1F1_received);
+  stage_1::forward(r, stage_1::slots[0], targets + 1 * ids_bytes, evaluation::x_1F1, true);
+  record(r, stream::compute, after_1F1);
 
-  wait(r, stream::from_prev, F1_done);
-  receive(r, stream::from_prev, {5, "F3: stage 0 -> 1"}, boundary[1], boundary_bytes);
-  record(r, stream::from_prev, F3_received);
+  wait(r, stream::from_prev, after_1F1);
+  receive(r, stream::from_prev, {5, "F3: stage 0 -> 1"}, evaluation::x_1F3, 262144);
+  record(r, stream::from_prev, x_1F3_received);
 
   begin(r, "1F2");
-  wait(r, stream::compute, F2_received);
-  stage_1::forward(r, stage_1::at_slot(slot_1[0]), targets + 2 * ids_bytes, boundary[0], true);
+  wait(r, stream::compute, x_1F2_received);
+  stage_1::forward(r, stage_1::slots[0], targets + 2 * ids_bytes, evaluation::x_1F2, true);
 
   begin(r, "1F3");
-  wait(r, stream::compute, F3_received);
-  stage_1::forward(r, stage_1::at_slot(slot_1[0]), targets + 3 * ids_bytes, boundary[1], true);
+  wait(r, stream::compute, x_1F3_received);
+  stage_1::forward(r, stage_1::slots[0], targets + 3 * ids_bytes, evaluation::x_1F3, true);
 }
 
 }  // namespace gpt_pp2::pipeline_1

@@ -12,11 +12,27 @@ constexpr at second_moment{5348352};  // 1.7 MiB: AdamW's v
 constexpr at ids{7131136};  // 8.0 KiB: the step's tokens, by microbatch
 constexpr at loss{7139328};  // 4 B: sum over the microbatches
 constexpr at norm{7139584};  // 4 B: square of the gradients' norm
-// 2 x 8.0 MiB: activations of a microbatch in flight
-constexpr at slot_0[]{{7139840}, {15561216}};
-// 2 x 256.0 KiB: activations and gradients between stages
-constexpr at boundary[]{{23982592}, {24244736}};
-constexpr std::size_t boundary_bytes = 262144;
+
+// 4 x 256.0 KiB from 7139840: outputs of layers
+
+// 4 x 3.8 MiB from 8188416: saved
+
+// 2 x 256.0 KiB from 23982592: between stages
+constexpr at y_0F0{23982592};  // 0F0 .. 0F1
+constexpr at d_y_0B0{23982592};  // 0B0 .. 0B0
+constexpr at d_y_0B1{23982592};  // 0B1 .. 0B1
+constexpr at d_y_0B2{23982592};  // 0B2 .. 0B2
+constexpr at y_0F1{24244736};  // 0F1 .. 0B0
+constexpr at y_0F2{24244736};  // 0F2 .. 0B1
+constexpr at y_0F3{24244736};  // 0F3 .. 0B2
+constexpr at d_y_0B3{24244736};  // 0B3 .. 0B3
+namespace evaluation {
+constexpr at y_0F0{23982592};  // 0F0 .. 0F1
+constexpr at y_0F2{23982592};  // 0F2 .. 0F3
+constexpr at y_0F1{24244736};  // 0F1 .. 0F2
+constexpr at y_0F3{24244736};  // 0F3 .. 0F3
+}  // namespace evaluation
+
 // 2 x 256.0 KiB: gradients between the layers of a stage, in turn
 constexpr at chain[]{{24506880}, {24769024}};
 constexpr at work{25031168};  // 1.2 MiB: temporaries of a layer

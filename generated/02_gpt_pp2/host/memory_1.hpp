@@ -12,11 +12,29 @@ constexpr at second_moment{5154816};  // 1.6 MiB: AdamW's v
 constexpr at targets{6873088};  // 8.0 KiB: their next tokens
 constexpr at loss{6881280};  // 4 B: sum over the microbatches
 constexpr at norm{6881536};  // 4 B: square of the gradients' norm
-// 1 x 8.8 MiB: activations of a microbatch in flight
-constexpr at slot_1[]{{6881792}};
-// 3 x 256.0 KiB: activations and gradients between stages
-constexpr at boundary[]{{16099840}, {16361984}, {16624128}};
-constexpr std::size_t boundary_bytes = 262144;
+
+// 2 x 3.8 MiB from 6881792: saved
+
+// 2 x 256.0 KiB from 14778880: outputs of layers
+
+// 1 x 778.0 KiB from 15303168: saved
+
+// 3 x 256.0 KiB from 16099840: between stages
+constexpr at x_1F0{16099840};  // 1F0 .. 1B0
+constexpr at d_x_1B1{16099840};  // 1B1 .. 1F2
+constexpr at x_1F3{16099840};  // 1B2 .. 1B3
+constexpr at x_1F1{16361984};  // 1F0 .. 1B1
+constexpr at d_x_1B2{16361984};  // 1B2 .. 1F3
+constexpr at d_x_1B0{16624128};  // 1B0 .. 1F1
+constexpr at x_1F2{16624128};  // 1B1 .. 1B2
+constexpr at d_x_1B3{16624128};  // 1B3 .. 1STEP
+namespace evaluation {
+constexpr at x_1F0{16099840};  // 1F0 .. 1F0
+constexpr at x_1F2{16099840};  // 1F1 .. 1F2
+constexpr at x_1F1{16361984};  // 1F0 .. 1F1
+constexpr at x_1F3{16361984};  // 1F2 .. 1F3
+}  // namespace evaluation
+
 // 2 x 256.0 KiB: gradients between the layers of a stage, in turn
 constexpr at chain[]{{16886272}, {17148416}};
 constexpr at work{17410560};  // 1.2 MiB: temporaries of a layer

@@ -8,84 +8,85 @@ namespace gpt_pp2::pipeline_0 {
 
 using namespace memory_0;
 
-constexpr event F0_done{0}, F1_done{1}, F0_sent{2}, B0_received{3}, F1_sent{4}, F2_done{5},
-    B0_done{6}, B1_received{7}, F2_sent{8}, F3_done{9}, B1_done{10}, B2_received{11}, F3_sent{12},
-    B3_received{13}, B3_done{14}, bucket0_over_tied{15};
+constexpr event after_0F0{0}, after_0F1{1}, y_0F0_sent{2}, d_y_0B0_received{3},
+    y_0F1_sent{4}, after_0F2{5}, after_0B0{6}, d_y_0B1_received{7}, y_0F2_sent{8}, after_0F3{9},
+    after_0B1{10}, d_y_0B2_received{11}, y_0F3_sent{12}, d_y_0B3_received{13}, after_0B3{14},
+    wte_over_tied{15};
 
 inline void train(rank& r) {
   begin(r, "0F0");
-  stage_0::forward(r, stage_0::at_slot(slot_0[0]), ids, boundary[0]);
-  record(r, stream::compute, F0_done);
-  wait(r, stream::to_next, F0_done);
-  send(r, stream::to_next, {0, "F0: stage 0 -> 1"}, boundary[0], boundary_bytes);
-  record(r, stream::to_next, F0_sent);
+  stage_0::forward(r, stage_0::slots[0], ids, y_0F0);
+  record(r, stream::compute, after_0F0);
+  wait(r, stream::to_next, after_0F0);
+  send(r, stream::to_next, {0, "F0: stage 0 -> 1"}, y_0F0, 262144);
+  record(r, stream::to_next, y_0F0_sent);
 
   begin(r, "0F1");
-  stage_0::forward(r, stage_0::at_slot(slot_0[1]), ids + 1 * ids_bytes, boundary[1]);
-  record(r, stream::compute, F1_done);
-  wait(r, stream::to_next, F1_done);
-  send(r, stream::to_next, {1, "F1: stage 0 -> 1"}, boundary[1], boundary_bytes);
-  record(r, stream::to_next, F1_sent);
+  stage_0::forward(r, stage_0::slots[1], ids + 1 * ids_bytes, y_0F1);
+  record(r, stream::compute, after_0F1);
+  wait(r, stream::to_next, after_0F1);
+  send(r, stream::to_next, {1, "F1: stage 0 -> 1"}, y_0F1, 262144);
+  record(r, stream::to_next, y_0F1_sent);
 
-  wait(r, stream::from_next, F0_sent);
-  receive(r, stream::from_next, {2, "B0: stage 1 -> 0"}, boundary[0], boundary_bytes);
-  record(r, stream::from_next, B0_received);
+  wait(r, stream::from_next, y_0F0_sent);
+  receive(r, stream::from_next, {2, "B0: stage 1 -> 0"}, d_y_0B0, 262144);
+  record(r, stream::from_next, d_y_0B0_received);
 
   begin(r, "0B0");
-  wait(r, stream::compute, B0_received);
-  stage_0::backward(r, stage_0::at_slot(slot_0[0]), ids, boundary[0], false);
-  record(r, stream::compute, B0_done);
+  wait(r, stream::compute, d_y_0B0_received);
+  stage_0::backward(r, stage_0::slots[0], ids, d_y_0B0, false);
+  record(r, stream::compute, after_0B0);
 
   begin(r, "0F2");
-  wait(r, stream::compute, F1_sent);
-  stage_0::forward(r, stage_0::at_slot(slot_0[0]), ids + 2 * ids_bytes, boundary[1]);
-  record(r, stream::compute, F2_done);
-  wait(r, stream::to_next, F2_done);
-  send(r, stream::to_next, {3, "F2: stage 0 -> 1"}, boundary[1], boundary_bytes);
-  record(r, stream::to_next, F2_sent);
+  wait(r, stream::compute, y_0F1_sent);
+  stage_0::forward(r, stage_0::slots[0], ids + 2 * ids_bytes, y_0F2);
+  record(r, stream::compute, after_0F2);
+  wait(r, stream::to_next, after_0F2);
+  send(r, stream::to_next, {3, "F2: stage 0 -> 1"}, y_0F2, 262144);
+  record(r, stream::to_next, y_0F2_sent);
 
-  wait(r, stream::from_next, B0_done);
-  receive(r, stream::from_next, {4, "B1: stage 1 -> 0"}, boundary[0], boundary_bytes);
-  record(r, stream::from_next, B1_received);
+  wait(r, stream::from_next, after_0B0);
+  receive(r, stream::from_next, {4, "B1: stage 1 -> 0"}, d_y_0B1, 262144);
+  record(r, stream::from_next, d_y_0B1_received);
 
   begin(r, "0B1");
-  wait(r, stream::compute, B1_received);
-  stage_0::backward(r, stage_0::at_slot(slot_0[1]), ids + 1 * ids_bytes, boundary[0], true);
-  record(r, stream::compute, B1_done);
+  wait(r, stream::compute, d_y_0B1_received);
+  stage_0::backward(r, stage_0::slots[1], ids + 1 * ids_bytes, d_y_0B1, true);
+  record(r, stream::compute, after_0B1);
 
   begin(r, "0F3");
-  wait(r, stream::compute, F2_sent);
-  stage_0::forward(r, stage_0::at_slot(slot_0[1]), ids + 3 * ids_bytes, boundary[1]);
-  record(r, stream::compute, F3_done);
-  wait(r, stream::to_next, F3_done);
-  send(r, stream::to_next, {5, "F3: stage 0 -> 1"}, boundary[1], boundary_bytes);
-  record(r, stream::to_next, F3_sent);
+  wait(r, stream::compute, y_0F2_sent);
+  stage_0::forward(r, stage_0::slots[1], ids + 3 * ids_bytes, y_0F3);
+  record(r, stream::compute, after_0F3);
+  wait(r, stream::to_next, after_0F3);
+  send(r, stream::to_next, {5, "F3: stage 0 -> 1"}, y_0F3, 262144);
+  record(r, stream::to_next, y_0F3_sent);
 
-  wait(r, stream::from_next, B1_done);
-  receive(r, stream::from_next, {6, "B2: stage 1 -> 0"}, boundary[0], boundary_bytes);
-  record(r, stream::from_next, B2_received);
+  wait(r, stream::from_next, after_0B1);
+  receive(r, stream::from_next, {6, "B2: stage 1 -> 0"}, d_y_0B2, 262144);
+  record(r, stream::from_next, d_y_0B2_received);
 
   begin(r, "0B2");
-  wait(r, stream::compute, B2_received);
-  stage_0::backward(r, stage_0::at_slot(slot_0[0]), ids + 2 * ids_bytes, boundary[0], true);
+  wait(r, stream::compute, d_y_0B2_received);
+  stage_0::backward(r, stage_0::slots[0], ids + 2 * ids_bytes, d_y_0B2, true);
 
-  wait(r, stream::from_next, F3_sent);
-  receive(r, stream::from_next, {7, "B3: stage 1 -> 0"}, boundary[1], boundary_bytes);
-  record(r, stream::from_next, B3_received);
+  wait(r, stream::from_next, y_0F3_sent);
+  receive(r, stream::from_next, {7, "B3: stage 1 -> 0"}, d_y_0B3, 262144);
+  record(r, stream::from_next, d_y_0B3_received);
 
   begin(r, "0B3");
-  wait(r, stream::compute, B3_received);
-  stage_0::backward(r, stage_0::at_slot(slot_0[1]), ids + 3 * ids_bytes, boundary[1], true);
-  record(r, stream::compute, B3_done);
+  wait(r, stream::compute, d_y_0B3_received);
+  stage_0::backward(r, stage_0::slots[1], ids + 3 * ids_bytes, d_y_0B3, true);
+  record(r, stream::compute, after_0B3);
 
   begin(r, "reduce");
-  wait(r, stream::reduce, B3_done);
+  wait(r, stream::reduce, after_0B3);
   all_reduce<real>(r, stream::reduce, role::tied,
       {8, "gradients of wte between first and last stage"}, gradients + 1651712, 32768);
-  record(r, stream::reduce, bucket0_over_tied);
+  record(r, stream::reduce, wte_over_tied);
 
   begin(r, "norm");
-  wait(r, stream::compute, bucket0_over_tied);
+  wait(r, stream::compute, wte_over_tied);
   sum_squares<real>(r, norm, gradients, squares_whole, false);
   all_reduce<real>(r, stream::compute, role::pp, {9, "gradient norm over pp"}, norm, 1);
 
@@ -96,36 +97,36 @@ inline void train(rank& r) {
 /// The forwards of all microbatches, for their loss.
 inline void evaluate(rank& r) {
   begin(r, "0F0");
-  stage_0::forward(r, stage_0::at_slot(slot_0[0]), ids, boundary[0]);
-  record(r, stream::compute, F0_done);
-  wait(r, stream::to_next, F0_done);
-  send(r, stream::to_next, {0, "F0: stage 0 -> 1"}, boundary[0], boundary_bytes);
-  record(r, stream::to_next, F0_sent);
+  stage_0::forward(r, stage_0::slots[0], ids, evaluation::y_0F0);
+  record(r, stream::compute, after_0F0);
+  wait(r, stream::to_next, after_0F0);
+  send(r, stream::to_next, {0, "F0: stage 0 -> 1"}, evaluation::y_0F0, 262144);
+  record(r, stream::to_next, y_0F0_sent);
 
   begin(r, "0F1");
-  stage_0::forward(r, stage_0::at_slot(slot_0[0]), ids + 1 * ids_bytes, boundary[1]);
-  record(r, stream::compute, F1_done);
-  wait(r, stream::to_next, F1_done);
-  send(r, stream::to_next, {1, "F1: stage 0 -> 1"}, boundary[1], boundary_bytes);
-  record(r, stream::to_next, F1_sent);
+  stage_0::forward(r, stage_0::slots[0], ids + 1 * ids_bytes, evaluation::y_0F1);
+  record(r, stream::compute, after_0F1);
+  wait(r, stream::to_next, after_0F1);
+  send(r, stream::to_next, {1, "F1: stage 0 -> 1"}, evaluation::y_0F1, 262144);
+  record(r, stream::to_next, y_0F1_sent);
 
   begin(r, "0F2");
-  wait(r, stream::compute, F0_sent);
-  stage_0::forward(r, stage_0::at_slot(slot_0[0]), ids + 2 * ids_bytes, boundary[0]);
-  record(r, stream::compute, F2_done);
-  wait(r, stream::to_next, F2_done);
-  send(r, stream::to_next, {3, "F2: stage 0 -> 1"}, boundary[0], boundary_bytes);
+  wait(r, stream::compute, y_0F0_sent);
+  stage_0::forward(r, stage_0::slots[0], ids + 2 * ids_bytes, evaluation::y_0F2);
+  record(r, stream::compute, after_0F2);
+  wait(r, stream::to_next, after_0F2);
+  send(r, stream::to_next, {3, "F2: stage 0 -> 1"}, evaluation::y_0F2, 262144);
 
   begin(r, "0F3");
-  wait(r, stream::compute, F1_sent);
-  stage_0::forward(r, stage_0::at_slot(slot_0[0]), ids + 3 * ids_bytes, boundary[1]);
-  record(r, stream::compute, F3_done);
-  wait(r, stream::to_next, F3_done);
-  send(r, stream::to_next, {5, "F3: stage 0 -> 1"}, boundary[1], boundary_bytes);
-  record(r, stream::to_next, F3_sent);
+  wait(r, stream::compute, y_0F1_sent);
+  stage_0::forward(r, stage_0::slots[0], ids + 3 * ids_bytes, evaluation::y_0F3);
+  record(r, stream::compute, after_0F3);
+  wait(r, stream::to_next, after_0F3);
+  send(r, stream::to_next, {5, "F3: stage 0 -> 1"}, evaluation::y_0F3, 262144);
+  record(r, stream::to_next, y_0F3_sent);
 
   // Nothing is left under way.
-  wait(r, stream::compute, F3_sent);
+  wait(r, stream::compute, y_0F3_sent);
 }
 
 }  // namespace gpt_pp2::pipeline_0

@@ -12,11 +12,27 @@ constexpr at second_moment{2781696};  // 905.5 KiB: AdamW's v
 constexpr at ids{3708928};  // 4.0 KiB: the step's tokens, by microbatch
 constexpr at loss{3713024};  // 4 B: sum over the microbatches
 constexpr at norm{3713280};  // 4 B: square of the gradients' norm
-// 2 x 2.3 MiB: activations of a microbatch in flight
-constexpr at slot_0[]{{3713536}, {6081024}};
-// 2 x 64.0 KiB: activations and gradients between stages
-constexpr at boundary[]{{8448512}, {8514048}};
-constexpr std::size_t boundary_bytes = 65536;
+
+// 4 x 64.0 KiB from 3713536: outputs of layers
+
+// 4 x 1.1 MiB from 3975680: saved
+
+// 2 x 64.0 KiB from 8448512: between stages
+constexpr at y_0F0{8448512};  // 0F0 .. 0F1
+constexpr at d_y_0B0{8448512};  // 0B0 .. 0B0
+constexpr at d_y_0B1{8448512};  // 0B1 .. 0B1
+constexpr at d_y_0B2{8448512};  // 0B2 .. 0B2
+constexpr at y_0F1{8514048};  // 0F1 .. 0B0
+constexpr at y_0F2{8514048};  // 0F2 .. 0B1
+constexpr at y_0F3{8514048};  // 0F3 .. 0B2
+constexpr at d_y_0B3{8514048};  // 0B3 .. 0B3
+namespace evaluation {
+constexpr at y_0F0{8448512};  // 0F0 .. 0F1
+constexpr at y_0F2{8448512};  // 0F2 .. 0F3
+constexpr at y_0F1{8514048};  // 0F1 .. 0F2
+constexpr at y_0F3{8514048};  // 0F3 .. 0F3
+}  // namespace evaluation
+
 // 2 x 64.0 KiB: gradients between the layers of a stage, in turn
 constexpr at chain[]{{8579584}, {8645120}};
 constexpr at work{8710656};  // 384.5 KiB: temporaries of a layer

@@ -12,11 +12,29 @@ constexpr at second_moment{2588160};  // 842.5 KiB: AdamW's v
 constexpr at targets{3450880};  // 4.0 KiB: their next tokens
 constexpr at loss{3454976};  // 4 B: sum over the microbatches
 constexpr at norm{3455232};  // 4 B: square of the gradients' norm
-// 1 x 2.5 MiB: activations of a microbatch in flight
-constexpr at slot_1[]{{3455488}};
-// 3 x 64.0 KiB: activations and gradients between stages
-constexpr at boundary[]{{6089216}, {6154752}, {6220288}};
-constexpr std::size_t boundary_bytes = 65536;
+
+// 2 x 1.1 MiB from 3455488: saved
+
+// 2 x 64.0 KiB from 5691904: outputs of layers
+
+// 1 x 260.0 KiB from 5822976: saved
+
+// 3 x 64.0 KiB from 6089216: between stages
+constexpr at x_1F0{6089216};  // 1F0 .. 1B0
+constexpr at d_x_1B1{6089216};  // 1B1 .. 1F2
+constexpr at x_1F3{6089216};  // 1B2 .. 1B3
+constexpr at x_1F1{6154752};  // 1F0 .. 1B1
+constexpr at d_x_1B2{6154752};  // 1B2 .. 1F3
+constexpr at d_x_1B0{6220288};  // 1B0 .. 1F1
+constexpr at x_1F2{6220288};  // 1B1 .. 1B2
+constexpr at d_x_1B3{6220288};  // 1B3 .. 1STEP
+namespace evaluation {
+constexpr at x_1F0{6089216};  // 1F0 .. 1F0
+constexpr at x_1F2{6089216};  // 1F1 .. 1F2
+constexpr at x_1F1{6154752};  // 1F0 .. 1F1
+constexpr at x_1F3{6154752};  // 1F2 .. 1F3
+}  // namespace evaluation
+
 // 2 x 64.0 KiB: gradients between the layers of a stage, in turn
 constexpr at chain[]{{6285824}, {6351360}};
 constexpr at work{6416896};  // 384.5 KiB: temporaries of a layer

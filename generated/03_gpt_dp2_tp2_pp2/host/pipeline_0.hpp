@@ -8,85 +8,85 @@ namespace gpt_dp2_tp2_pp2::pipeline_0 {
 
 using namespace memory_0;
 
-constexpr event F0_done{0}, F1_done{1}, F0_sent{2}, B0_received{3}, F1_sent{4}, F2_done{5},
-    B0_done{6}, B1_received{7}, F2_sent{8}, F3_done{9}, B1_done{10}, B2_received{11}, F3_sent{12},
-    B3_received{13}, B3_layer2_done{14}, B3_layer1_done{15}, bucket2_over_tp{16},
-    bucket3_over_tied{17};
+constexpr event after_0F0{0}, after_0F1{1}, y_0F0_sent{2}, d_y_0B0_received{3},
+    y_0F1_sent{4}, after_0F2{5}, after_0B0{6}, d_y_0B1_received{7}, y_0F2_sent{8}, after_0F3{9},
+    after_0B1{10}, d_y_0B2_received{11}, y_0F3_sent{12}, d_y_0B3_received{13},
+    after_0B3_layers_1{14}, after_0B3_layers_0{15}, replicated_over_tp{16}, wte_over_tied{17};
 
 inline void train(rank& r) {
   begin(r, "0F0");
-  stage_0::forward(r, stage_0::at_slot(slot_0[0]), ids, boundary[0]);
-  record(r, stream::compute, F0_done);
-  wait(r, stream::to_next, F0_done);
-  send(r, stream::to_next, {14, "F0: stage 0 -> 1"}, boundary[0], boundary_bytes);
-  record(r, stream::to_next, F0_sent);
+  stage_0::forward(r, stage_0::slots[0], ids, y_0F0);
+  record(r, stream::compute, after_0F0);
+  wait(r, stream::to_next, after_0F0);
+  send(r, stream::to_next, {14, "F0: stage 0 -> 1"}, y_0F0, 65536);
+  record(r, stream::to_next, y_0F0_sent);
 
   begin(r, "0F1");
-  stage_0::forward(r, stage_0::at_slot(slot_0[1]), ids + 1 * ids_bytes, boundary[1]);
-  record(r, stream::compute, F1_done);
-  wait(r, stream::to_next, F1_done);
-  send(r, stream::to_next, {15, "F1: stage 0 -> 1"}, boundary[1], boundary_bytes);
-  record(r, stream::to_next, F1_sent);
+  stage_0::forward(r, stage_0::slots[1], ids + 1 * ids_bytes, y_0F1);
+  record(r, stream::compute, after_0F1);
+  wait(r, stream::to_next, after_0F1);
+  send(r, stream::to_next, {15, "F1: stage 0 -> 1"}, y_0F1, 65536);
+  record(r, stream::to_next, y_0F1_sent);
 
-  wait(r, stream::from_next, F0_sent);
-  receive(r, stream::from_next, {16, "B0: stage 1 -> 0"}, boundary[0], boundary_bytes);
-  record(r, stream::from_next, B0_received);
+  wait(r, stream::from_next, y_0F0_sent);
+  receive(r, stream::from_next, {16, "B0: stage 1 -> 0"}, d_y_0B0, 65536);
+  record(r, stream::from_next, d_y_0B0_received);
 
   begin(r, "0B0");
-  wait(r, stream::compute, B0_received);
-  stage_0::backward(r, stage_0::at_slot(slot_0[0]), ids, boundary[0], false);
-  record(r, stream::compute, B0_done);
+  wait(r, stream::compute, d_y_0B0_received);
+  stage_0::backward(r, stage_0::slots[0], ids, d_y_0B0, false);
+  record(r, stream::compute, after_0B0);
 
   begin(r, "0F2");
-  wait(r, stream::compute, F1_sent);
-  stage_0::forward(r, stage_0::at_slot(slot_0[0]), ids + 2 * ids_bytes, boundary[1]);
-  record(r, stream::compute, F2_done);
-  wait(r, stream::to_next, F2_done);
-  send(r, stream::to_next, {17, "F2: stage 0 -> 1"}, boundary[1], boundary_bytes);
-  record(r, stream::to_next, F2_sent);
+  wait(r, stream::compute, y_0F1_sent);
+  stage_0::forward(r, stage_0::slots[0], ids + 2 * ids_bytes, y_0F2);
+  record(r, stream::compute, after_0F2);
+  wait(r, stream::to_next, after_0F2);
+  send(r, stream::to_next, {17, "F2: stage 0 -> 1"}, y_0F2, 65536);
+  record(r, stream::to_next, y_0F2_sent);
 
-  wait(r, stream::from_next, B0_done);
-  receive(r, stream::from_next, {18, "B1: stage 1 -> 0"}, boundary[0], boundary_bytes);
-  record(r, stream::from_next, B1_received);
+  wait(r, stream::from_next, after_0B0);
+  receive(r, stream::from_next, {18, "B1: stage 1 -> 0"}, d_y_0B1, 65536);
+  record(r, stream::from_next, d_y_0B1_received);
 
   begin(r, "0B1");
-  wait(r, stream::compute, B1_received);
-  stage_0::backward(r, stage_0::at_slot(slot_0[1]), ids + 1 * ids_bytes, boundary[0], true);
-  record(r, stream::compute, B1_done);
+  wait(r, stream::compute, d_y_0B1_received);
+  stage_0::backward(r, stage_0::slots[1], ids + 1 * ids_bytes, d_y_0B1, true);
+  record(r, stream::compute, after_0B1);
 
   begin(r, "0F3");
-  wait(r, stream::compute, F2_sent);
-  stage_0::forward(r, stage_0::at_slot(slot_0[1]), ids + 3 * ids_bytes, boundary[1]);
-  record(r, stream::compute, F3_done);
-  wait(r, stream::to_next, F3_done);
-  send(r, stream::to_next, {19, "F3: stage 0 -> 1"}, boundary[1], boundary_bytes);
-  record(r, stream::to_next, F3_sent);
+  wait(r, stream::compute, y_0F2_sent);
+  stage_0::forward(r, stage_0::slots[1], ids + 3 * ids_bytes, y_0F3);
+  record(r, stream::compute, after_0F3);
+  wait(r, stream::to_next, after_0F3);
+  send(r, stream::to_next, {19, "F3: stage 0 -> 1"}, y_0F3, 65536);
+  record(r, stream::to_next, y_0F3_sent);
 
-  wait(r, stream::from_next, B1_done);
-  receive(r, stream::from_next, {20, "B2: stage 1 -> 0"}, boundary[0], boundary_bytes);
-  record(r, stream::from_next, B2_received);
+  wait(r, stream::from_next, after_0B1);
+  receive(r, stream::from_next, {20, "B2: stage 1 -> 0"}, d_y_0B2, 65536);
+  record(r, stream::from_next, d_y_0B2_received);
 
   begin(r, "0B2");
-  wait(r, stream::compute, B2_received);
-  stage_0::backward(r, stage_0::at_slot(slot_0[0]), ids + 2 * ids_bytes, boundary[0], true);
+  wait(r, stream::compute, d_y_0B2_received);
+  stage_0::backward(r, stage_0::slots[0], ids + 2 * ids_bytes, d_y_0B2, true);
 
-  wait(r, stream::from_next, F3_sent);
-  receive(r, stream::from_next, {21, "B3: stage 1 -> 0"}, boundary[1], boundary_bytes);
-  record(r, stream::from_next, B3_received);
+  wait(r, stream::from_next, y_0F3_sent);
+  receive(r, stream::from_next, {21, "B3: stage 1 -> 0"}, d_y_0B3, 65536);
+  record(r, stream::from_next, d_y_0B3_received);
 
   begin(r, "0B3");
-  constexpr stage_0::slot s = stage_0::at_slot(slot_0[1]);
-  wait(r, stream::compute, B3_received);
-  block_layer::backward(r, stage_0::layers_1, stage_0::d_layers_1, s.layers_1, work,
-      s.after_layers_0, boundary[1], chain[1], true);
-  record(r, stream::compute, B3_layer2_done);
-  wait(r, stream::reduce, B3_layer2_done);
+  constexpr const stage_0::slot& s = stage_0::slots[1];
+  wait(r, stream::compute, d_y_0B3_received);
+  block_layer::backward(r, stage_0::layers_1, stage_0::d_layers_1, s.layers_1, work, s.layers_0_out,
+      d_y_0B3, chain[1], true);
+  record(r, stream::compute, after_0B3_layers_1);
+  wait(r, stream::reduce, after_0B3_layers_1);
   all_reduce<real>(r, stream::reduce, role::dp, {22, "gradients of layers.1 over dp"},
       gradients + 395008, 98752);
   block_layer::backward(r, stage_0::layers_0, stage_0::d_layers_0, s.layers_0, work,
-      s.after_embedding, chain[1], chain[0], true);
-  record(r, stream::compute, B3_layer1_done);
-  wait(r, stream::reduce, B3_layer1_done);
+      s.embedding_out, chain[1], chain[0], true);
+  record(r, stream::compute, after_0B3_layers_0);
+  wait(r, stream::reduce, after_0B3_layers_0);
   all_reduce<real>(r, stream::reduce, role::dp, {23, "gradients of layers.0 over dp"}, gradients,
       98752);
   embedding_layer::backward(r, stage_0::d_embedding, work, ids + 3 * ids_bytes, chain[0], true,
@@ -96,8 +96,8 @@ inline void train(rank& r) {
   all_reduce<real>(r, stream::compute, role::tp,
       {24, "gradients of replicated parameters of pipeline rank 0 over tp"}, gradients + 790016,
       17920);
-  record(r, stream::compute, bucket2_over_tp);
-  wait(r, stream::reduce, bucket2_over_tp);
+  record(r, stream::compute, replicated_over_tp);
+  wait(r, stream::reduce, replicated_over_tp);
   all_reduce<real>(r, stream::reduce, role::dp,
       {25, "gradients of replicated parameters of pipeline rank 0 over dp"}, gradients + 790016,
       17920);
@@ -105,10 +105,10 @@ inline void train(rank& r) {
       gradients + 861696, 16384);
   all_reduce<real>(r, stream::reduce, role::tied,
       {27, "gradients of wte between first and last stage"}, gradients + 861696, 16384);
-  record(r, stream::reduce, bucket3_over_tied);
+  record(r, stream::reduce, wte_over_tied);
 
   begin(r, "norm");
-  wait(r, stream::compute, bucket3_over_tied);
+  wait(r, stream::compute, wte_over_tied);
   sum_squares<real>(r, norm, gradients, squares_sharded, false);
   all_reduce<real>(r, stream::compute, role::tp, {28, "gradient norm over tp"}, norm, 1);
   sum_squares<real>(r, norm, gradients, squares_whole, true);
@@ -121,36 +121,36 @@ inline void train(rank& r) {
 /// The forwards of all microbatches, for their loss.
 inline void evaluate(rank& r) {
   begin(r, "0F0");
-  stage_0::forward(r, stage_0::at_slot(slot_0[0]), ids, boundary[0]);
-  record(r, stream::compute, F0_done);
-  wait(r, stream::to_next, F0_done);
-  send(r, stream::to_next, {14, "F0: stage 0 -> 1"}, boundary[0], boundary_bytes);
-  record(r, stream::to_next, F0_sent);
+  stage_0::forward(r, stage_0::slots[0], ids, evaluation::y_0F0);
+  record(r, stream::compute, after_0F0);
+  wait(r, stream::to_next, after_0F0);
+  send(r, stream::to_next, {14, "F0: stage 0 -> 1"}, evaluation::y_0F0, 65536);
+  record(r, stream::to_next, y_0F0_sent);
 
   begin(r, "0F1");
-  stage_0::forward(r, stage_0::at_slot(slot_0[0]), ids + 1 * ids_bytes, boundary[1]);
-  record(r, stream::compute, F1_done);
-  wait(r, stream::to_next, F1_done);
-  send(r, stream::to_next, {15, "F1: stage 0 -> 1"}, boundary[1], boundary_bytes);
-  record(r, stream::to_next, F1_sent);
+  stage_0::forward(r, stage_0::slots[0], ids + 1 * ids_bytes, evaluation::y_0F1);
+  record(r, stream::compute, after_0F1);
+  wait(r, stream::to_next, after_0F1);
+  send(r, stream::to_next, {15, "F1: stage 0 -> 1"}, evaluation::y_0F1, 65536);
+  record(r, stream::to_next, y_0F1_sent);
 
   begin(r, "0F2");
-  wait(r, stream::compute, F0_sent);
-  stage_0::forward(r, stage_0::at_slot(slot_0[0]), ids + 2 * ids_bytes, boundary[0]);
-  record(r, stream::compute, F2_done);
-  wait(r, stream::to_next, F2_done);
-  send(r, stream::to_next, {17, "F2: stage 0 -> 1"}, boundary[0], boundary_bytes);
+  wait(r, stream::compute, y_0F0_sent);
+  stage_0::forward(r, stage_0::slots[0], ids + 2 * ids_bytes, evaluation::y_0F2);
+  record(r, stream::compute, after_0F2);
+  wait(r, stream::to_next, after_0F2);
+  send(r, stream::to_next, {17, "F2: stage 0 -> 1"}, evaluation::y_0F2, 65536);
 
   begin(r, "0F3");
-  wait(r, stream::compute, F1_sent);
-  stage_0::forward(r, stage_0::at_slot(slot_0[0]), ids + 3 * ids_bytes, boundary[1]);
-  record(r, stream::compute, F3_done);
-  wait(r, stream::to_next, F3_done);
-  send(r, stream::to_next, {19, "F3: stage 0 -> 1"}, boundary[1], boundary_bytes);
-  record(r, stream::to_next, F3_sent);
+  wait(r, stream::compute, y_0F1_sent);
+  stage_0::forward(r, stage_0::slots[0], ids + 3 * ids_bytes, evaluation::y_0F3);
+  record(r, stream::compute, after_0F3);
+  wait(r, stream::to_next, after_0F3);
+  send(r, stream::to_next, {19, "F3: stage 0 -> 1"}, evaluation::y_0F3, 65536);
+  record(r, stream::to_next, y_0F3_sent);
 
   // Nothing is left under way.
-  wait(r, stream::compute, F3_sent);
+  wait(r, stream::compute, y_0F3_sent);
 }
 
 }  // namespace gpt_dp2_tp2_pp2::pipeline_0

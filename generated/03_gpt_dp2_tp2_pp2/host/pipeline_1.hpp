@@ -8,162 +8,161 @@ namespace gpt_dp2_tp2_pp2::pipeline_1 {
 
 using namespace memory_1;
 
-constexpr event F0_received{0}, B0_done{1}, F1_received{2}, B0_sent{3}, B1_done{4},
-    F2_received{5}, B1_sent{6}, B2_done{7}, F3_received{8}, B3_layer1_done{9}, B3_layer0_done{10},
-    bucket2_over_tp{11}, bucket0_over_dp{12}, bucket2_over_dp{13}, bucket3_over_tied{14},
-    loss_reduced{15}, B3_sent{16}, F0_done{17}, F1_done{18}, F3_done{19};
+constexpr event x_1F0_received{0}, after_1B0{1}, x_1F1_received{2}, d_x_1B0_sent{3},
+    after_1B1{4}, x_1F2_received{5}, d_x_1B1_sent{6}, after_1B2{7}, x_1F3_received{8},
+    after_1B3_layers_3{9}, after_1B3_layers_2{10}, replicated_over_tp{11}, layers_2_over_dp{12},
+    replicated_over_dp{13}, wte_over_tied{14}, loss_over_dp{15}, d_x_1B3_sent{16}, after_1F0{17},
+    after_1F1{18}, after_1F3{19};
 
 inline void train(rank& r) {
-  receive(r, stream::from_prev, {14, "F0: stage 0 -> 1"}, boundary[0], boundary_bytes);
-  record(r, stream::from_prev, F0_received);
-  receive(r, stream::from_prev, {15, "F1: stage 0 -> 1"}, boundary[1], boundary_bytes);
-  record(r, stream::from_prev, F1_received);
+  receive(r, stream::from_prev, {14, "F0: stage 0 -> 1"}, x_1F0, 65536);
+  record(r, stream::from_prev, x_1F0_received);
+  receive(r, stream::from_prev, {15, "F1: stage 0 -> 1"}, x_1F1, 65536);
+  record(r, stream::from_prev, x_1F1_received);
 
   begin(r, "1F0");
-  wait(r, stream::compute, F0_received);
-  stage_1::forward(r, stage_1::at_slot(slot_1[0]), targets, boundary[0], false);
+  wait(r, stream::compute, x_1F0_received);
+  stage_1::forward(r, stage_1::slots[0], targets, x_1F0, false);
 
   begin(r, "1B0");
-  stage_1::backward(r, stage_1::at_slot(slot_1[0]), targets, boundary[0], boundary[2], false);
-  record(r, stream::compute, B0_done);
-  wait(r, stream::to_prev, B0_done);
-  send(r, stream::to_prev, {16, "B0: stage 1 -> 0"}, boundary[2], boundary_bytes);
-  record(r, stream::to_prev, B0_sent);
+  stage_1::backward(r, stage_1::slots[0], targets, x_1F0, d_x_1B0, false);
+  record(r, stream::compute, after_1B0);
+  wait(r, stream::to_prev, after_1B0);
+  send(r, stream::to_prev, {16, "B0: stage 1 -> 0"}, d_x_1B0, 65536);
+  record(r, stream::to_prev, d_x_1B0_sent);
 
   begin(r, "1F1");
-  wait(r, stream::compute, F1_received);
-  stage_1::forward(r, stage_1::at_slot(slot_1[0]), targets + 1 * ids_bytes, boundary[1], true);
+  wait(r, stream::compute, x_1F1_received);
+  stage_1::forward(r, stage_1::slots[0], targets + 1 * ids_bytes, x_1F1, true);
 
-  wait(r, stream::from_prev, B0_sent);
-  receive(r, stream::from_prev, {17, "F2: stage 0 -> 1"}, boundary[2], boundary_bytes);
-  record(r, stream::from_prev, F2_received);
+  wait(r, stream::from_prev, d_x_1B0_sent);
+  receive(r, stream::from_prev, {17, "F2: stage 0 -> 1"}, x_1F2, 65536);
+  record(r, stream::from_prev, x_1F2_received);
 
   begin(r, "1B1");
-  stage_1::backward(r, stage_1::at_slot(slot_1[0]), targets + 1 * ids_bytes, boundary[1],
-      boundary[0], true);
-  record(r, stream::compute, B1_done);
-  wait(r, stream::to_prev, B1_done);
-  send(r, stream::to_prev, {18, "B1: stage 1 -> 0"}, boundary[0], boundary_bytes);
-  record(r, stream::to_prev, B1_sent);
+  stage_1::backward(r, stage_1::slots[0], targets + 1 * ids_bytes, x_1F1, d_x_1B1, true);
+  record(r, stream::compute, after_1B1);
+  wait(r, stream::to_prev, after_1B1);
+  send(r, stream::to_prev, {18, "B1: stage 1 -> 0"}, d_x_1B1, 65536);
+  record(r, stream::to_prev, d_x_1B1_sent);
 
   begin(r, "1F2");
-  wait(r, stream::compute, F2_received);
-  stage_1::forward(r, stage_1::at_slot(slot_1[0]), targets + 2 * ids_bytes, boundary[2], true);
+  wait(r, stream::compute, x_1F2_received);
+  stage_1::forward(r, stage_1::slots[0], targets + 2 * ids_bytes, x_1F2, true);
 
-  wait(r, stream::from_prev, B1_sent);
-  receive(r, stream::from_prev, {19, "F3: stage 0 -> 1"}, boundary[0], boundary_bytes);
-  record(r, stream::from_prev, F3_received);
+  wait(r, stream::from_prev, d_x_1B1_sent);
+  receive(r, stream::from_prev, {19, "F3: stage 0 -> 1"}, x_1F3, 65536);
+  record(r, stream::from_prev, x_1F3_received);
 
   begin(r, "1B2");
-  stage_1::backward(r, stage_1::at_slot(slot_1[0]), targets + 2 * ids_bytes, boundary[2],
-      boundary[1], true);
-  record(r, stream::compute, B2_done);
-  wait(r, stream::to_prev, B2_done);
-  send(r, stream::to_prev, {20, "B2: stage 1 -> 0"}, boundary[1], boundary_bytes);
+  stage_1::backward(r, stage_1::slots[0], targets + 2 * ids_bytes, x_1F2, d_x_1B2, true);
+  record(r, stream::compute, after_1B2);
+  wait(r, stream::to_prev, after_1B2);
+  send(r, stream::to_prev, {20, "B2: stage 1 -> 0"}, d_x_1B2, 65536);
 
   begin(r, "1F3");
-  wait(r, stream::compute, F3_received);
-  stage_1::forward(r, stage_1::at_slot(slot_1[0]), targets + 3 * ids_bytes, boundary[0], true);
+  wait(r, stream::compute, x_1F3_received);
+  stage_1::forward(r, stage_1::slots[0], targets + 3 * ids_bytes, x_1F3, true);
 
   begin(r, "1B3");
-  constexpr stage_1::slot s = stage_1::at_slot(slot_1[0]);
+  constexpr const stage_1::slot& s = stage_1::slots[0];
   head_layer::backward(r, stage_1::head, stage_1::d_head, s.head, work, targets + 3 * ids_bytes,
-      s.after_layers_3, chain[1], true, true);
-  block_layer::backward(r, stage_1::layers_3, stage_1::d_layers_3, s.layers_3, work,
-      s.after_layers_2, chain[1], chain[0], true);
-  record(r, stream::compute, B3_layer1_done);
-  wait(r, stream::reduce, B3_layer1_done);
+      s.layers_3_out, chain[1], true, true);
+  block_layer::backward(r, stage_1::layers_3, stage_1::d_layers_3, s.layers_3, work, s.layers_2_out,
+      chain[1], chain[0], true);
+  record(r, stream::compute, after_1B3_layers_3);
+  wait(r, stream::reduce, after_1B3_layers_3);
   all_reduce<real>(r, stream::reduce, role::dp, {30, "gradients of layers.3 over dp"},
       gradients + 395008, 98752);
-  block_layer::backward(r, stage_1::layers_2, stage_1::d_layers_2, s.layers_2, work, boundary[0],
-      chain[0], boundary[2], true);
-  record(r, stream::compute, B3_layer0_done);
-  wait(r, stream::reduce, B3_layer0_done);
+  block_layer::backward(r, stage_1::layers_2, stage_1::d_layers_2, s.layers_2, work, x_1F3,
+      chain[0], d_x_1B3, true);
+  record(r, stream::compute, after_1B3_layers_2);
+  wait(r, stream::reduce, after_1B3_layers_2);
   all_reduce<real>(r, stream::reduce, role::dp, {31, "gradients of layers.2 over dp"}, gradients,
       98752);
-  record(r, stream::reduce, bucket0_over_dp);
-  wait(r, stream::to_prev, B3_layer0_done);
-  send(r, stream::to_prev, {21, "B3: stage 1 -> 0"}, boundary[2], boundary_bytes);
-  record(r, stream::to_prev, B3_sent);
+  record(r, stream::reduce, layers_2_over_dp);
+  wait(r, stream::to_prev, after_1B3_layers_2);
+  send(r, stream::to_prev, {21, "B3: stage 1 -> 0"}, d_x_1B3, 65536);
+  record(r, stream::to_prev, d_x_1B3_sent);
 
   begin(r, "reduce");
   all_reduce<real>(r, stream::compute, role::tp,
       {32, "gradients of replicated parameters of pipeline rank 1 over tp"}, gradients + 790016,
       1792);
-  record(r, stream::compute, bucket2_over_tp);
-  wait(r, stream::reduce, bucket2_over_tp);
+  record(r, stream::compute, replicated_over_tp);
+  wait(r, stream::reduce, replicated_over_tp);
   all_reduce<real>(r, stream::reduce, role::dp,
       {33, "gradients of replicated parameters of pipeline rank 1 over dp"}, gradients + 790016,
       1792);
-  record(r, stream::reduce, bucket2_over_dp);
+  record(r, stream::reduce, replicated_over_dp);
   all_reduce<real>(r, stream::reduce, role::dp, {26, "gradients of wte over dp"},
       gradients + 797184, 16384);
   all_reduce<real>(r, stream::reduce, role::tied,
       {27, "gradients of wte between first and last stage"}, gradients + 797184, 16384);
-  record(r, stream::reduce, bucket3_over_tied);
+  record(r, stream::reduce, wte_over_tied);
 
   begin(r, "loss");
   all_reduce<real>(r, stream::reduce, role::dp, {34, "loss over dp"}, loss, 1);
-  record(r, stream::reduce, loss_reduced);
+  record(r, stream::reduce, loss_over_dp);
 
   begin(r, "norm");
-  wait(r, stream::compute, bucket0_over_dp);
+  wait(r, stream::compute, layers_2_over_dp);
   sum_squares<real>(r, norm, gradients, squares_sharded, false);
   all_reduce<real>(r, stream::compute, role::tp, {28, "gradient norm over tp"}, norm, 1);
-  wait(r, stream::compute, bucket2_over_dp);
+  wait(r, stream::compute, replicated_over_dp);
   sum_squares<real>(r, norm, gradients, squares_whole, true);
   all_reduce<real>(r, stream::compute, role::pp, {29, "gradient norm over pp"}, norm, 1);
 
   begin(r, "optimizer");
-  wait(r, stream::compute, bucket3_over_tied);
+  wait(r, stream::compute, wte_over_tied);
   adamw<real>(r, weights, gradients, first_moment, second_moment, norm, updates);
 
   // Nothing is left under way.
-  wait(r, stream::compute, loss_reduced);
-  wait(r, stream::compute, B3_sent);
+  wait(r, stream::compute, loss_over_dp);
+  wait(r, stream::compute, d_x_1B3_sent);
 }
 
 /// The forwards of all microbatches, for their loss.
 inline void evaluate(rank& r) {
-  receive(r, stream::from_prev, {14, "F0: stage 0 -> 1"}, boundary[0], boundary_bytes);
-  record(r, stream::from_prev, F0_received);
-  receive(r, stream::from_prev, {15, "F1: stage 0 -> 1"}, boundary[1], boundary_bytes);
-  record(r, stream::from_prev, F1_received);
+  receive(r, stream::from_prev, {14, "F0: stage 0 -> 1"}, evaluation::x_1F0, 65536);
+  record(r, stream::from_prev, x_1F0_received);
+  receive(r, stream::from_prev, {15, "F1: stage 0 -> 1"}, evaluation::x_1F1, 65536);
+  record(r, stream::from_prev, x_1F1_received);
 
   begin(r, "1F0");
-  wait(r, stream::compute, F0_received);
-  stage_1::forward(r, stage_1::at_slot(slot_1[0]), targets, boundary[0], false);
-  record(r, stream::compute, F0_done);
+  wait(r, stream::compute, x_1F0_received);
+  stage_1::forward(r, stage_1::slots[0], targets, evaluation::x_1F0, false);
+  record(r, stream::compute, after_1F0);
 
-  wait(r, stream::from_prev, F0_done);
-  receive(r, stream::from_prev, {17, "F2: stage 0 -> 1"}, boundary[0], boundary_bytes);
-  record(r, stream::from_prev, F2_received);
+  wait(r, stream::from_prev, after_1F0);
+  receive(r, stream::from_prev, {17, "F2: stage 0 -> 1"}, evaluation::x_1F2, 65536);
+  record(r, stream::from_prev, x_1F2_received);
 
   begin(r, "1F1");
-  wait(r, stream::compute, F1_received);
-  stage_1::forward(r, stage_1::at_slot(slot_1[0]), targets + 1 * ids_bytes, boundary[1], true);
-  record(r, stream::compute, F1_done);
+  wait(r, stream::compute, x_1F1_received);
+  stage_1::forward(r, stage_1::slots[0], targets + 1 * ids_bytes, evaluation::x_1F1, true);
+  record(r, stream::compute, after_1F1);
 
-  wait(r, stream::from_prev, F1_done);
-  receive(r, stream::from_prev, {19, "F3: stage 0 -> 1"}, boundary[1], boundary_bytes);
-  record(r, stream::from_prev, F3_received);
+  wait(r, stream::from_prev, after_1F1);
+  receive(r, stream::from_prev, {19, "F3: stage 0 -> 1"}, evaluation::x_1F3, 65536);
+  record(r, stream::from_prev, x_1F3_received);
 
   begin(r, "1F2");
-  wait(r, stream::compute, F2_received);
-  stage_1::forward(r, stage_1::at_slot(slot_1[0]), targets + 2 * ids_bytes, boundary[0], true);
+  wait(r, stream::compute, x_1F2_received);
+  stage_1::forward(r, stage_1::slots[0], targets + 2 * ids_bytes, evaluation::x_1F2, true);
 
   begin(r, "1F3");
-  wait(r, stream::compute, F3_received);
-  stage_1::forward(r, stage_1::at_slot(slot_1[0]), targets + 3 * ids_bytes, boundary[1], true);
-  record(r, stream::compute, F3_done);
+  wait(r, stream::compute, x_1F3_received);
+  stage_1::forward(r, stage_1::slots[0], targets + 3 * ids_bytes, evaluation::x_1F3, true);
+  record(r, stream::compute, after_1F3);
 
   begin(r, "loss");
-  wait(r, stream::reduce, F3_done);
+  wait(r, stream::reduce, after_1F3);
   all_reduce<real>(r, stream::reduce, role::dp, {34, "loss over dp"}, loss, 1);
-  record(r, stream::reduce, loss_reduced);
+  record(r, stream::reduce, loss_over_dp);
 
   // Nothing is left under way.
-  wait(r, stream::compute, loss_reduced);
+  wait(r, stream::compute, loss_over_dp);
 }
 
 }  // namespace gpt_dp2_tp2_pp2::pipeline_1

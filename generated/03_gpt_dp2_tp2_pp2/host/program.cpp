@@ -174,8 +174,9 @@ bubble 20.0 %, one column per forward; a backward takes two
 pipeline rank 0: 8.7 MiB per rank
   stage 0: embedding .. layers.1
   parameters 905.5 KiB x 4 (weights, gradients, two moments)
-  activations of stage 0: 2.3 MiB x 2 microbatches in flight
-  between stages: 64.0 KiB x 2 buffers
+  outputs of layers: 4 x 64.0 KiB
+  saved: 4 x 1.1 MiB
+  between stages: 2 x 64.0 KiB
   temporaries 512.5 KiB
   all_gather over tp          36 a step, 2.2 MiB
   all_reduce over dp           4 a step, 905.5 KiB
@@ -188,8 +189,10 @@ pipeline rank 0: 8.7 MiB per rank
 pipeline rank 1: 6.5 MiB per rank
   stage 1: layers.2 .. head
   parameters 842.5 KiB x 4 (weights, gradients, two moments)
-  activations of stage 1: 2.5 MiB x 1 microbatches in flight
-  between stages: 64.0 KiB x 3 buffers
+  saved: 2 x 1.1 MiB
+  outputs of layers: 2 x 64.0 KiB
+  saved: 1 x 260.0 KiB
+  between stages: 3 x 64.0 KiB
   temporaries 512.5 KiB
   all_gather over tp          36 a step, 2.2 MiB
   all_reduce over dp           5 a step, 842.5 KiB
@@ -202,7 +205,7 @@ pipeline rank 1: 6.5 MiB per rank
 
 communicators: 24
 )text";
-constexpr char json[] = R"json({"bubble":0.19999999999999996,"bubble_per_rank":[0.19999999999999996,0.19999999999999996],"communicators":[{"name":"tp at pp 0 dp 0","ranks":[0,1]},{"name":"tp at pp 0 dp 1","ranks":[2,3]},{"name":"tp at pp 1 dp 0","ranks":[4,5]},{"name":"tp at pp 1 dp 1","ranks":[6,7]},{"name":"dp at pp 0 tp 0","ranks":[0,2]},{"name":"dp at pp 0 tp 1","ranks":[1,3]},{"name":"dp at pp 1 tp 0","ranks":[4,6]},{"name":"dp at pp 1 tp 1","ranks":[5,7]},{"name":"pp at dp 0 tp 0","ranks":[0,4]},{"name":"tied weights at dp 0 tp 0","ranks":[0,4]},{"name":"activations 0 -> 1 at dp 0 tp 0","ranks":[0,4]},{"name":"gradients 1 -> 0 at dp 0 tp 0","ranks":[4,0]},{"name":"pp at dp 0 tp 1","ranks":[1,5]},{"name":"tied weights at dp 0 tp 1","ranks":[1,5]},{"name":"activations 0 -> 1 at dp 0 tp 1","ranks":[1,5]},{"name":"gradients 1 -> 0 at dp 0 tp 1","ranks":[5,1]},{"name":"pp at dp 1 tp 0","ranks":[2,6]},{"name":"tied weights at dp 1 tp 0","ranks":[2,6]},{"name":"activations 0 -> 1 at dp 1 tp 0","ranks":[2,6]},{"name":"gradients 1 -> 0 at dp 1 tp 0","ranks":[6,2]},{"name":"pp at dp 1 tp 1","ranks":[3,7]},{"name":"tied weights at dp 1 tp 1","ranks":[3,7]},{"name":"activations 0 -> 1 at dp 1 tp 1","ranks":[3,7]},{"name":"gradients 1 -> 0 at dp 1 tp 1","ranks":[7,3]}],"dims":{"dp_replicate":2,"pp":2,"sequence_parallel":true,"tp":2,"world":8},"dtype":"f32","parameters":842496,"peak_activations":[2,1],"pipeline_ranks":[{"boundaries":{"bytes":65536,"count":2},"bytes":9104384,"collectives":{"all_gather over tp":{"bytes":2359296,"count":36},"all_reduce over dp":{"bytes":927232,"count":4},"all_reduce over pp":{"bytes":4,"count":1},"all_reduce over tied":{"bytes":65536,"count":1},"all_reduce over tp":{"bytes":71684,"count":2},"receive":{"bytes":262144,"count":4},"reduce_scatter over tp":{"bytes":2359296,"count":36},"send":{"bytes":262144,"count":4}},"parameter_elements":231808,"pp":0,"stages":[{"layers":["embedding","layers.0","layers.1"],"slot_bytes":2367488,"slots":2,"stage":0}]},{"boundaries":{"bytes":65536,"count":3},"bytes":6810624,"collectives":{"all_gather over tp":{"bytes":2359296,"count":36},"all_reduce over dp":{"bytes":862724,"count":5},"all_reduce over pp":{"bytes":4,"count":1},"all_reduce over tied":{"bytes":65536,"count":1},"all_reduce over tp":{"bytes":19460,"count":10},"receive":{"bytes":262144,"count":4},"reduce_scatter over tp":{"bytes":2359296,"count":36},"send":{"bytes":262144,"count":4}},"parameter_elements":215680,"pp":1,"stages":[{"layers":["layers.2","layers.3","head"],"slot_bytes":2633728,"slots":1,"stage":1}]}],"plan":"gpt_dp2_tp2_pp2","plan_hash":"91487708698a7483","recipe":{"global_batch":16,"microbatches":4,"rows":2,"seq":128},"schedule":"one_f_one_b"})json";
+constexpr char json[] = R"json({"bubble":0.19999999999999996,"bubble_per_rank":[0.19999999999999996,0.19999999999999996],"communicators":[{"name":"tp at pp 0 dp 0","ranks":[0,1]},{"name":"tp at pp 0 dp 1","ranks":[2,3]},{"name":"tp at pp 1 dp 0","ranks":[4,5]},{"name":"tp at pp 1 dp 1","ranks":[6,7]},{"name":"dp at pp 0 tp 0","ranks":[0,2]},{"name":"dp at pp 0 tp 1","ranks":[1,3]},{"name":"dp at pp 1 tp 0","ranks":[4,6]},{"name":"dp at pp 1 tp 1","ranks":[5,7]},{"name":"pp at dp 0 tp 0","ranks":[0,4]},{"name":"tied weights at dp 0 tp 0","ranks":[0,4]},{"name":"activations 0 -> 1 at dp 0 tp 0","ranks":[0,4]},{"name":"gradients 1 -> 0 at dp 0 tp 0","ranks":[4,0]},{"name":"pp at dp 0 tp 1","ranks":[1,5]},{"name":"tied weights at dp 0 tp 1","ranks":[1,5]},{"name":"activations 0 -> 1 at dp 0 tp 1","ranks":[1,5]},{"name":"gradients 1 -> 0 at dp 0 tp 1","ranks":[5,1]},{"name":"pp at dp 1 tp 0","ranks":[2,6]},{"name":"tied weights at dp 1 tp 0","ranks":[2,6]},{"name":"activations 0 -> 1 at dp 1 tp 0","ranks":[2,6]},{"name":"gradients 1 -> 0 at dp 1 tp 0","ranks":[6,2]},{"name":"pp at dp 1 tp 1","ranks":[3,7]},{"name":"tied weights at dp 1 tp 1","ranks":[3,7]},{"name":"activations 0 -> 1 at dp 1 tp 1","ranks":[3,7]},{"name":"gradients 1 -> 0 at dp 1 tp 1","ranks":[7,3]}],"dims":{"dp_replicate":2,"pp":2,"sequence_parallel":true,"tp":2,"world":8},"dtype":"f32","parameters":842496,"peak_activations":[2,1],"pipeline_ranks":[{"bytes":9104384,"collectives":{"all_gather over tp":{"bytes":2359296,"count":36},"all_reduce over dp":{"bytes":927232,"count":4},"all_reduce over pp":{"bytes":4,"count":1},"all_reduce over tied":{"bytes":65536,"count":1},"all_reduce over tp":{"bytes":71684,"count":2},"receive":{"bytes":262144,"count":4},"reduce_scatter over tp":{"bytes":2359296,"count":36},"send":{"bytes":262144,"count":4}},"kept":[{"bytes":65536,"count":4,"what":"outputs of layers"},{"bytes":1118208,"count":4,"what":"saved"},{"bytes":65536,"count":2,"what":"between stages"}],"parameter_elements":231808,"pp":0,"stages":[{"layers":["embedding","layers.0","layers.1"],"stage":0}]},{"bytes":6810624,"collectives":{"all_gather over tp":{"bytes":2359296,"count":36},"all_reduce over dp":{"bytes":862724,"count":5},"all_reduce over pp":{"bytes":4,"count":1},"all_reduce over tied":{"bytes":65536,"count":1},"all_reduce over tp":{"bytes":19460,"count":10},"receive":{"bytes":262144,"count":4},"reduce_scatter over tp":{"bytes":2359296,"count":36},"send":{"bytes":262144,"count":4}},"kept":[{"bytes":1118208,"count":2,"what":"saved"},{"bytes":65536,"count":2,"what":"outputs of layers"},{"bytes":266240,"count":1,"what":"saved"},{"bytes":65536,"count":3,"what":"between stages"}],"parameter_elements":215680,"pp":1,"stages":[{"layers":["layers.2","layers.3","head"],"stage":1}]}],"plan":"gpt_dp2_tp2_pp2","plan_hash":"16c000a8070e40bb","recipe":{"global_batch":16,"microbatches":4,"rows":2,"seq":128},"schedule":"one_f_one_b"})json";
 
 void (*const train[])(rank&){pipeline_0::train, pipeline_1::train};
 void (*const evaluate[])(rank&){pipeline_0::evaluate, pipeline_1::evaluate};
@@ -212,7 +215,7 @@ void (*const evaluate[])(rank&){pipeline_0::evaluate, pipeline_1::evaluate};
 constexpr rankc::runtime::description about_{
     .interface_version = 2,
     .name = "gpt_dp2_tp2_pp2",
-    .plan_hash = 0x91487708698a7483,
+    .plan_hash = 0x16c000a8070e40bb,
     .type = dtype::f32,
     .pp = 2, .dp = 2, .tp = 2,
     .microbatches = 4, .rows = 2, .seq = 128, .vocab = 256,

@@ -12,313 +12,293 @@ namespace gpt_dual_pipe_v::pipeline_0 {
 
 using namespace memory_0;
 
-constexpr event stage0_F0_done{0}, stage0_F1_done{1}, stage0_F0_sent{2}, stage0_F2_done{3},
-    stage0_F1_sent{4}, stage3_F0_received{5}, stage0_F2_sent{6}, stage3_B0_done{7},
-    stage3_F1_received{8}, stage3_B0_sent{9}, stage0_F3_done{10}, stage3_B1_done{11},
-    stage3_F2_received{12}, stage0_B0_received{13}, stage0_F3_sent{14}, stage0_B0_done{15},
-    stage3_B1_sent{16}, stage3_F2_done{17}, stage0_F4_done{18}, stage3_B2_done{19},
-    stage3_F3_received{20}, stage0_B1_received{21}, stage0_F4_sent{22}, stage0_B1_done{23},
-    stage3_F3_done{24}, stage3_B2_sent{25}, stage0_F5_done{26}, stage3_B3_done{27},
-    stage3_F4_received{28}, stage0_B2_received{29}, stage3_B3_sent{30}, stage0_B2_done{31},
-    stage0_F5_sent{32}, stage3_F4_done{33}, stage0_F6_done{34}, stage3_B4_done{35},
-    stage3_F5_received{36}, stage0_B3_received{37}, stage0_F6_sent{38}, stage0_B3_done{39},
-    stage3_B4_sent{40}, stage3_F5_done{41}, stage0_F7_done{42}, stage3_B5_done{43},
-    stage3_F6_received{44}, stage0_B4_received{45}, stage3_F6_done{46}, stage3_B6_done{47},
-    stage0_B4_done{48}, stage0_F7_sent{49}, stage3_F7_received{50}, stage0_B5_received{51},
-    stage3_B5_sent{52}, stage3_F7_done{53}, stage3_B7_done{54}, stage0_B6_received{55},
-    stage3_B6_sent{56}, stage0_B7_received{57}, stage3_B7_sent{58}, stage3_F1_done{59};
+constexpr event after_0F0{0}, after_0F1{1}, y_0F0_sent{2}, after_0F2{3}, y_0F1_sent{4},
+    x_3F0_received{5}, y_0F2_sent{6}, after_3B0{7}, x_3F1_received{8}, d_x_3B0_sent{9},
+    after_0F3{10}, after_3B1{11}, x_3F2_received{12}, d_y_0B0_received{13}, after_0B0{14},
+    y_0F3_sent{15}, after_3F2{16}, d_x_3B1_sent{17}, after_0F4{18}, after_3B2{19},
+    x_3F3_received{20}, d_y_0B1_received{21}, y_0F4_sent{22}, d_x_3B2_sent{23}, after_0B1{24},
+    after_3F3{25}, after_0F5{26}, after_3B3{27}, x_3F4_received{28}, d_y_0B2_received{29},
+    d_x_3B3_sent{30}, after_0B2{31}, after_3F4{32}, y_0F5_sent{33}, after_0F6{34}, after_3B4{35},
+    x_3F5_received{36}, d_y_0B3_received{37}, y_0F6_sent{38}, d_x_3B4_sent{39}, after_0B3{40},
+    after_3F5{41}, after_0F7{42}, after_3B5{43}, x_3F6_received{44}, d_y_0B4_received{45},
+    after_3F6{46}, after_3B6{47}, y_0F7_sent{48}, d_x_3B5_sent{49}, x_3F7_received{50},
+    d_y_0B5_received{51}, after_0B4{52}, after_3F7{53}, after_3B7{54}, d_y_0B6_received{55},
+    d_x_3B6_sent{56}, d_y_0B7_received{57}, d_x_3B7_sent{58}, after_3F1{59};
 
 inline void train(rank& r) {
   begin(r, "0F0");
-  stage_0::forward(r, stage_0::at_slot(slot_0[0]), work, ids, boundary[0]);
-  record(r, stream::compute, stage0_F0_done);
-  wait(r, stream::to_next, stage0_F0_done);
-  send(r, stream::to_next, {0, "F0: stage 0 -> 1"}, boundary[0], boundary_bytes);
-  record(r, stream::to_next, stage0_F0_sent);
+  stage_0::forward(r, stage_0::slots[0], work, ids, y_0F0);
+  record(r, stream::compute, after_0F0);
+  wait(r, stream::to_next, after_0F0);
+  send(r, stream::to_next, {0, "F0: stage 0 -> 1"}, y_0F0, 131072);
+  record(r, stream::to_next, y_0F0_sent);
 
   begin(r, "0F1");
-  stage_0::forward(r, stage_0::at_slot(slot_0[1]), work, ids + 1 * ids_bytes, boundary[1]);
-  record(r, stream::compute, stage0_F1_done);
-  wait(r, stream::to_next, stage0_F1_done);
-  send(r, stream::to_next, {1, "F1: stage 0 -> 1"}, boundary[1], boundary_bytes);
-  record(r, stream::to_next, stage0_F1_sent);
+  stage_0::forward(r, stage_0::slots[1], work, ids + 1 * ids_bytes, y_0F1);
+  record(r, stream::compute, after_0F1);
+  wait(r, stream::to_next, after_0F1);
+  send(r, stream::to_next, {1, "F1: stage 0 -> 1"}, y_0F1, 131072);
+  record(r, stream::to_next, y_0F1_sent);
 
   begin(r, "0F2");
-  wait(r, stream::compute, stage0_F0_sent);
-  stage_0::forward(r, stage_0::at_slot(slot_0[2]), work, ids + 2 * ids_bytes, boundary[0]);
-  record(r, stream::compute, stage0_F2_done);
-  wait(r, stream::to_next, stage0_F2_done);
-  send(r, stream::to_next, {2, "F2: stage 0 -> 1"}, boundary[0], boundary_bytes);
-  record(r, stream::to_next, stage0_F2_sent);
+  wait(r, stream::compute, y_0F0_sent);
+  stage_0::forward(r, stage_0::slots[2], work, ids + 2 * ids_bytes, y_0F2);
+  record(r, stream::compute, after_0F2);
+  wait(r, stream::to_next, after_0F2);
+  send(r, stream::to_next, {2, "F2: stage 0 -> 1"}, y_0F2, 131072);
+  record(r, stream::to_next, y_0F2_sent);
 
-  wait(r, stream::from_next, stage0_F1_sent);
-  receive(r, stream::from_next, {3, "F0: stage 2 -> 3"}, boundary[1], boundary_bytes);
-  record(r, stream::from_next, stage3_F0_received);
+  wait(r, stream::from_next, y_0F1_sent);
+  receive(r, stream::from_next, {3, "F0: stage 2 -> 3"}, x_3F0, 131072);
+  record(r, stream::from_next, x_3F0_received);
 
   begin(r, "3F0");
-  wait(r, stream::compute, stage3_F0_received);
-  stage_3::forward(r, stage_3::at_slot(slot_3[0]), work, targets, boundary[1], false);
+  wait(r, stream::compute, x_3F0_received);
+  stage_3::forward(r, stage_3::slots[0], work, targets, x_3F0, false);
 
-  receive(r, stream::from_next, {4, "F1: stage 2 -> 3"}, boundary[2], boundary_bytes);
-  record(r, stream::from_next, stage3_F1_received);
+  receive(r, stream::from_next, {4, "F1: stage 2 -> 3"}, x_3F1, 131072);
+  record(r, stream::from_next, x_3F1_received);
 
   begin(r, "3B0");
-  wait(r, stream::compute, stage0_F2_sent);
-  stage_3::backward(r, stage_3::at_slot(slot_3[0]), work, targets, boundary[1], boundary[0], false);
-  record(r, stream::compute, stage3_B0_done);
-  wait(r, stream::to_next, stage3_B0_done);
-  send(r, stream::to_next, {5, "B0: stage 3 -> 2"}, boundary[0], boundary_bytes);
-  record(r, stream::to_next, stage3_B0_sent);
+  wait(r, stream::compute, y_0F2_sent);
+  stage_3::backward(r, stage_3::slots[0], work, targets, x_3F0, d_x_3B0, false);
+  record(r, stream::compute, after_3B0);
+  wait(r, stream::to_next, after_3B0);
+  send(r, stream::to_next, {5, "B0: stage 3 -> 2"}, d_x_3B0, 131072);
+  record(r, stream::to_next, d_x_3B0_sent);
 
   begin(r, "3F1");
-  wait(r, stream::compute, stage3_F1_received);
-  stage_3::forward(r, stage_3::at_slot(slot_3[0]), work, targets + 1 * ids_bytes, boundary[2],
-      true);
+  wait(r, stream::compute, x_3F1_received);
+  stage_3::forward(r, stage_3::slots[0], work, targets + 1 * ids_bytes, x_3F1, true);
 
-  wait(r, stream::beside, stage3_B0_done);
+  wait(r, stream::beside, d_x_3B0_sent);
   beside(r, "0F3", [](rank& r) {
-    stage_0::forward(r, stage_0::at_slot(slot_0[3]), work_beside, ids + 3 * ids_bytes, boundary[1]);
+    stage_0::forward(r, stage_0::slots[3], work_beside, ids + 3 * ids_bytes, y_0F3);
   });
-  record(r, stream::beside, stage0_F3_done);
+  record(r, stream::beside, after_0F3);
 
   begin(r, "3B1");
-  wait(r, stream::compute, stage3_B0_sent);
-  stage_3::backward(r, stage_3::at_slot(slot_3[0]), work, targets + 1 * ids_bytes, boundary[2],
-      boundary[0], true);
-  record(r, stream::compute, stage3_B1_done);
-  wait(r, stream::to_next, stage0_F3_done);
-  send(r, stream::to_next, {6, "F3: stage 0 -> 1"}, boundary[1], boundary_bytes);
-  record(r, stream::to_next, stage0_F3_sent);
-  wait(r, stream::to_next, stage3_B1_done);
-  send(r, stream::to_next, {7, "B1: stage 3 -> 2"}, boundary[0], boundary_bytes);
-  record(r, stream::to_next, stage3_B1_sent);
+  stage_3::backward(r, stage_3::slots[0], work, targets + 1 * ids_bytes, x_3F1, d_x_3B1, true);
+  record(r, stream::compute, after_3B1);
+  wait(r, stream::to_next, after_0F3);
+  send(r, stream::to_next, {6, "F3: stage 0 -> 1"}, y_0F3, 131072);
+  record(r, stream::to_next, y_0F3_sent);
+  wait(r, stream::to_next, after_3B1);
+  send(r, stream::to_next, {7, "B1: stage 3 -> 2"}, d_x_3B1, 131072);
+  record(r, stream::to_next, d_x_3B1_sent);
 
-  receive(r, stream::from_next, {8, "F2: stage 2 -> 3"}, boundary[3], boundary_bytes);
-  record(r, stream::from_next, stage3_F2_received);
-  wait(r, stream::from_next, stage3_B1_done);
-  receive(r, stream::from_next, {9, "B0: stage 1 -> 0"}, boundary[2], boundary_bytes);
-  record(r, stream::from_next, stage0_B0_received);
+  receive(r, stream::from_next, {8, "F2: stage 2 -> 3"}, x_3F2, 131072);
+  record(r, stream::from_next, x_3F2_received);
+  wait(r, stream::from_next, after_3B1);
+  receive(r, stream::from_next, {9, "B0: stage 1 -> 0"}, d_y_0B0, 131072);
+  record(r, stream::from_next, d_y_0B0_received);
 
-  wait(r, stream::beside, stage3_F2_received);
-  wait(r, stream::beside, stage3_B1_done);
+  wait(r, stream::beside, x_3F2_received);
+  wait(r, stream::beside, after_3B1);
   beside(r, "3F2", [](rank& r) {
-    stage_3::forward(r, stage_3::at_slot(slot_3[0]), work_beside, targets + 2 * ids_bytes,
-        boundary[3], true);
+    stage_3::forward(r, stage_3::slots[0], work_beside, targets + 2 * ids_bytes, x_3F2, true);
   });
-  record(r, stream::beside, stage3_F2_done);
+  record(r, stream::beside, after_3F2);
 
   begin(r, "0B0");
-  wait(r, stream::compute, stage0_B0_received);
-  stage_0::backward(r, stage_0::at_slot(slot_0[0]), work, ids, boundary[2], false);
-  record(r, stream::compute, stage0_B0_done);
+  wait(r, stream::compute, d_y_0B0_received);
+  stage_0::backward(r, stage_0::slots[0], work, ids, d_y_0B0, false);
+  record(r, stream::compute, after_0B0);
 
-  receive(r, stream::from_next, {10, "F3: stage 2 -> 3"}, boundary[4], boundary_bytes);
-  record(r, stream::from_next, stage3_F3_received);
-  wait(r, stream::from_next, stage0_F3_sent);
-  receive(r, stream::from_next, {11, "B1: stage 1 -> 0"}, boundary[1], boundary_bytes);
-  record(r, stream::from_next, stage0_B1_received);
+  receive(r, stream::from_next, {10, "F3: stage 2 -> 3"}, x_3F3, 131072);
+  record(r, stream::from_next, x_3F3_received);
+  wait(r, stream::from_next, after_0B0);
+  receive(r, stream::from_next, {11, "B1: stage 1 -> 0"}, d_y_0B1, 131072);
+  record(r, stream::from_next, d_y_0B1_received);
 
-  wait(r, stream::beside, stage0_B0_done);
-  wait(r, stream::beside, stage3_B1_sent);
+  wait(r, stream::beside, after_0B0);
+  wait(r, stream::beside, y_0F3_sent);
   beside(r, "0F4", [](rank& r) {
-    stage_0::forward(r, stage_0::at_slot(slot_0[0]), work_beside, ids + 4 * ids_bytes, boundary[0]);
+    stage_0::forward(r, stage_0::slots[0], work_beside, ids + 4 * ids_bytes, y_0F4);
   });
-  record(r, stream::beside, stage0_F4_done);
+  record(r, stream::beside, after_0F4);
 
   begin(r, "3B2");
-  wait(r, stream::compute, stage3_F2_done);
-  stage_3::backward(r, stage_3::at_slot(slot_3[0]), work, targets + 2 * ids_bytes, boundary[3],
-      boundary[2], true);
-  record(r, stream::compute, stage3_B2_done);
-  wait(r, stream::to_next, stage0_F4_done);
-  send(r, stream::to_next, {12, "F4: stage 0 -> 1"}, boundary[0], boundary_bytes);
-  record(r, stream::to_next, stage0_F4_sent);
-  wait(r, stream::to_next, stage3_B2_done);
-  send(r, stream::to_next, {13, "B2: stage 3 -> 2"}, boundary[2], boundary_bytes);
-  record(r, stream::to_next, stage3_B2_sent);
+  wait(r, stream::compute, after_3F2);
+  wait(r, stream::compute, d_x_3B1_sent);
+  stage_3::backward(r, stage_3::slots[0], work, targets + 2 * ids_bytes, x_3F2, d_x_3B2, true);
+  record(r, stream::compute, after_3B2);
+  wait(r, stream::to_next, after_0F4);
+  send(r, stream::to_next, {12, "F4: stage 0 -> 1"}, y_0F4, 131072);
+  record(r, stream::to_next, y_0F4_sent);
+  wait(r, stream::to_next, after_3B2);
+  send(r, stream::to_next, {13, "B2: stage 3 -> 2"}, d_x_3B2, 131072);
+  record(r, stream::to_next, d_x_3B2_sent);
 
-  wait(r, stream::beside, stage3_B2_done);
-  wait(r, stream::beside, stage3_F3_received);
+  wait(r, stream::beside, after_3B2);
+  wait(r, stream::beside, x_3F3_received);
   beside(r, "3F3", [](rank& r) {
-    stage_3::forward(r, stage_3::at_slot(slot_3[0]), work_beside, targets + 3 * ids_bytes,
-        boundary[4], true);
+    stage_3::forward(r, stage_3::slots[0], work_beside, targets + 3 * ids_bytes, x_3F3, true);
   });
-  record(r, stream::beside, stage3_F3_done);
+  record(r, stream::beside, after_3F3);
 
   begin(r, "0B1");
-  wait(r, stream::compute, stage0_B1_received);
-  stage_0::backward(r, stage_0::at_slot(slot_0[1]), work, ids + 1 * ids_bytes, boundary[1], true);
-  record(r, stream::compute, stage0_B1_done);
+  wait(r, stream::compute, d_y_0B1_received);
+  stage_0::backward(r, stage_0::slots[1], work, ids + 1 * ids_bytes, d_y_0B1, true);
+  record(r, stream::compute, after_0B1);
 
-  wait(r, stream::from_next, stage0_F4_sent);
-  receive(r, stream::from_next, {14, "F4: stage 2 -> 3"}, boundary[0], boundary_bytes);
-  record(r, stream::from_next, stage3_F4_received);
-  wait(r, stream::from_next, stage3_B2_done);
-  receive(r, stream::from_next, {15, "B2: stage 1 -> 0"}, boundary[3], boundary_bytes);
-  record(r, stream::from_next, stage0_B2_received);
+  wait(r, stream::from_next, y_0F4_sent);
+  receive(r, stream::from_next, {14, "F4: stage 2 -> 3"}, x_3F4, 131072);
+  record(r, stream::from_next, x_3F4_received);
+  wait(r, stream::from_next, d_x_3B2_sent);
+  receive(r, stream::from_next, {15, "B2: stage 1 -> 0"}, d_y_0B2, 131072);
+  record(r, stream::from_next, d_y_0B2_received);
 
-  wait(r, stream::beside, stage0_B1_done);
+  wait(r, stream::beside, after_0B1);
   beside(r, "0F5", [](rank& r) {
-    stage_0::forward(r, stage_0::at_slot(slot_0[1]), work_beside, ids + 5 * ids_bytes, boundary[1]);
+    stage_0::forward(r, stage_0::slots[1], work_beside, ids + 5 * ids_bytes, y_0F5);
   });
-  record(r, stream::beside, stage0_F5_done);
+  record(r, stream::beside, after_0F5);
 
   begin(r, "3B3");
-  wait(r, stream::compute, stage3_F3_done);
-  wait(r, stream::compute, stage3_B2_sent);
-  stage_3::backward(r, stage_3::at_slot(slot_3[0]), work, targets + 3 * ids_bytes, boundary[4],
-      boundary[2], true);
-  record(r, stream::compute, stage3_B3_done);
-  wait(r, stream::to_next, stage0_F5_done);
-  send(r, stream::to_next, {16, "F5: stage 0 -> 1"}, boundary[1], boundary_bytes);
-  record(r, stream::to_next, stage0_F5_sent);
-  wait(r, stream::to_next, stage3_B3_done);
-  send(r, stream::to_next, {17, "B3: stage 3 -> 2"}, boundary[2], boundary_bytes);
-  record(r, stream::to_next, stage3_B3_sent);
+  wait(r, stream::compute, after_3F3);
+  stage_3::backward(r, stage_3::slots[0], work, targets + 3 * ids_bytes, x_3F3, d_x_3B3, true);
+  record(r, stream::compute, after_3B3);
+  wait(r, stream::to_next, after_0F5);
+  send(r, stream::to_next, {16, "F5: stage 0 -> 1"}, y_0F5, 131072);
+  record(r, stream::to_next, y_0F5_sent);
+  wait(r, stream::to_next, after_3B3);
+  send(r, stream::to_next, {17, "B3: stage 3 -> 2"}, d_x_3B3, 131072);
+  record(r, stream::to_next, d_x_3B3_sent);
 
-  wait(r, stream::beside, stage3_B3_done);
-  wait(r, stream::beside, stage3_F4_received);
+  wait(r, stream::beside, after_3B3);
+  wait(r, stream::beside, x_3F4_received);
   beside(r, "3F4", [](rank& r) {
-    stage_3::forward(r, stage_3::at_slot(slot_3[0]), work_beside, targets + 4 * ids_bytes,
-        boundary[0], true);
+    stage_3::forward(r, stage_3::slots[0], work_beside, targets + 4 * ids_bytes, x_3F4, true);
   });
-  record(r, stream::beside, stage3_F4_done);
+  record(r, stream::beside, after_3F4);
 
   begin(r, "0B2");
-  wait(r, stream::compute, stage0_B2_received);
-  stage_0::backward(r, stage_0::at_slot(slot_0[2]), work, ids + 2 * ids_bytes, boundary[3], true);
-  record(r, stream::compute, stage0_B2_done);
+  wait(r, stream::compute, d_y_0B2_received);
+  stage_0::backward(r, stage_0::slots[2], work, ids + 2 * ids_bytes, d_y_0B2, true);
+  record(r, stream::compute, after_0B2);
 
-  wait(r, stream::from_next, stage3_B3_sent);
-  receive(r, stream::from_next, {18, "F5: stage 2 -> 3"}, boundary[2], boundary_bytes);
-  record(r, stream::from_next, stage3_F5_received);
-  wait(r, stream::from_next, stage0_B2_done);
-  receive(r, stream::from_next, {19, "B3: stage 1 -> 0"}, boundary[3], boundary_bytes);
-  record(r, stream::from_next, stage0_B3_received);
+  wait(r, stream::from_next, d_x_3B3_sent);
+  receive(r, stream::from_next, {18, "F5: stage 2 -> 3"}, x_3F5, 131072);
+  record(r, stream::from_next, x_3F5_received);
+  receive(r, stream::from_next, {19, "B3: stage 1 -> 0"}, d_y_0B3, 131072);
+  record(r, stream::from_next, d_y_0B3_received);
 
-  wait(r, stream::beside, stage0_B2_done);
-  wait(r, stream::beside, stage0_F5_sent);
+  wait(r, stream::beside, after_0B2);
   beside(r, "0F6", [](rank& r) {
-    stage_0::forward(r, stage_0::at_slot(slot_0[2]), work_beside, ids + 6 * ids_bytes, boundary[1]);
+    stage_0::forward(r, stage_0::slots[2], work_beside, ids + 6 * ids_bytes, y_0F6);
   });
-  record(r, stream::beside, stage0_F6_done);
+  record(r, stream::beside, after_0F6);
 
   begin(r, "3B4");
-  wait(r, stream::compute, stage3_F4_done);
-  stage_3::backward(r, stage_3::at_slot(slot_3[0]), work, targets + 4 * ids_bytes, boundary[0],
-      boundary[4], true);
-  record(r, stream::compute, stage3_B4_done);
-  wait(r, stream::to_next, stage0_F6_done);
-  send(r, stream::to_next, {20, "F6: stage 0 -> 1"}, boundary[1], boundary_bytes);
-  record(r, stream::to_next, stage0_F6_sent);
-  wait(r, stream::to_next, stage3_B4_done);
-  send(r, stream::to_next, {21, "B4: stage 3 -> 2"}, boundary[4], boundary_bytes);
-  record(r, stream::to_next, stage3_B4_sent);
+  wait(r, stream::compute, after_3F4);
+  wait(r, stream::compute, y_0F5_sent);
+  stage_3::backward(r, stage_3::slots[0], work, targets + 4 * ids_bytes, x_3F4, d_x_3B4, true);
+  record(r, stream::compute, after_3B4);
+  wait(r, stream::to_next, after_0F6);
+  send(r, stream::to_next, {20, "F6: stage 0 -> 1"}, y_0F6, 131072);
+  record(r, stream::to_next, y_0F6_sent);
+  wait(r, stream::to_next, after_3B4);
+  send(r, stream::to_next, {21, "B4: stage 3 -> 2"}, d_x_3B4, 131072);
+  record(r, stream::to_next, d_x_3B4_sent);
 
-  wait(r, stream::beside, stage3_B4_done);
-  wait(r, stream::beside, stage3_F5_received);
+  wait(r, stream::beside, after_3B4);
+  wait(r, stream::beside, x_3F5_received);
   beside(r, "3F5", [](rank& r) {
-    stage_3::forward(r, stage_3::at_slot(slot_3[0]), work_beside, targets + 5 * ids_bytes,
-        boundary[2], true);
+    stage_3::forward(r, stage_3::slots[0], work_beside, targets + 5 * ids_bytes, x_3F5, true);
   });
-  record(r, stream::beside, stage3_F5_done);
+  record(r, stream::beside, after_3F5);
 
   begin(r, "0B3");
-  wait(r, stream::compute, stage0_B3_received);
-  stage_0::backward(r, stage_0::at_slot(slot_0[3]), work, ids + 3 * ids_bytes, boundary[3], true);
-  record(r, stream::compute, stage0_B3_done);
+  wait(r, stream::compute, d_y_0B3_received);
+  stage_0::backward(r, stage_0::slots[3], work, ids + 3 * ids_bytes, d_y_0B3, true);
+  record(r, stream::compute, after_0B3);
 
-  wait(r, stream::from_next, stage0_F6_sent);
-  receive(r, stream::from_next, {22, "F6: stage 2 -> 3"}, boundary[1], boundary_bytes);
-  record(r, stream::from_next, stage3_F6_received);
-  wait(r, stream::from_next, stage3_B4_done);
-  receive(r, stream::from_next, {23, "B4: stage 1 -> 0"}, boundary[0], boundary_bytes);
-  record(r, stream::from_next, stage0_B4_received);
+  wait(r, stream::from_next, y_0F6_sent);
+  receive(r, stream::from_next, {22, "F6: stage 2 -> 3"}, x_3F6, 131072);
+  record(r, stream::from_next, x_3F6_received);
+  wait(r, stream::from_next, d_x_3B4_sent);
+  receive(r, stream::from_next, {23, "B4: stage 1 -> 0"}, d_y_0B4, 131072);
+  record(r, stream::from_next, d_y_0B4_received);
 
-  wait(r, stream::beside, stage0_B3_done);
-  wait(r, stream::beside, stage3_B4_sent);
+  wait(r, stream::beside, after_0B3);
   beside(r, "0F7", [](rank& r) {
-    stage_0::forward(r, stage_0::at_slot(slot_0[3]), work_beside, ids + 7 * ids_bytes, boundary[4]);
+    stage_0::forward(r, stage_0::slots[3], work_beside, ids + 7 * ids_bytes, y_0F7);
   });
-  record(r, stream::beside, stage0_F7_done);
+  record(r, stream::beside, after_0F7);
 
   begin(r, "3B5");
-  wait(r, stream::compute, stage3_F5_done);
-  stage_3::backward(r, stage_3::at_slot(slot_3[0]), work, targets + 5 * ids_bytes, boundary[2],
-      boundary[3], true);
-  record(r, stream::compute, stage3_B5_done);
-  wait(r, stream::to_next, stage0_F7_done);
-  send(r, stream::to_next, {24, "F7: stage 0 -> 1"}, boundary[4], boundary_bytes);
-  record(r, stream::to_next, stage0_F7_sent);
-  wait(r, stream::to_next, stage3_B5_done);
-  send(r, stream::to_next, {25, "B5: stage 3 -> 2"}, boundary[3], boundary_bytes);
-  record(r, stream::to_next, stage3_B5_sent);
+  wait(r, stream::compute, after_3F5);
+  stage_3::backward(r, stage_3::slots[0], work, targets + 5 * ids_bytes, x_3F5, d_x_3B5, true);
+  record(r, stream::compute, after_3B5);
+  wait(r, stream::to_next, after_0F7);
+  send(r, stream::to_next, {24, "F7: stage 0 -> 1"}, y_0F7, 131072);
+  record(r, stream::to_next, y_0F7_sent);
+  wait(r, stream::to_next, after_3B5);
+  send(r, stream::to_next, {25, "B5: stage 3 -> 2"}, d_x_3B5, 131072);
+  record(r, stream::to_next, d_x_3B5_sent);
 
-  wait(r, stream::beside, stage3_B5_done);
-  wait(r, stream::beside, stage3_F6_received);
+  wait(r, stream::beside, after_3B5);
+  wait(r, stream::beside, x_3F6_received);
   beside(r, "3F6", [](rank& r) {
-    stage_3::forward(r, stage_3::at_slot(slot_3[0]), work_beside, targets + 6 * ids_bytes,
-        boundary[1], true);
+    stage_3::forward(r, stage_3::slots[0], work_beside, targets + 6 * ids_bytes, x_3F6, true);
   });
-  record(r, stream::beside, stage3_F6_done);
+  record(r, stream::beside, after_3F6);
 
   begin(r, "0B4");
-  wait(r, stream::compute, stage0_B4_received);
-  stage_0::backward(r, stage_0::at_slot(slot_0[0]), work, ids + 4 * ids_bytes, boundary[0], true);
-  record(r, stream::compute, stage0_B4_done);
+  wait(r, stream::compute, d_y_0B4_received);
+  stage_0::backward(r, stage_0::slots[0], work, ids + 4 * ids_bytes, d_y_0B4, true);
+  record(r, stream::compute, after_0B4);
 
   begin(r, "3B6");
-  wait(r, stream::compute, stage3_F6_done);
-  stage_3::backward(r, stage_3::at_slot(slot_3[0]), work, targets + 6 * ids_bytes, boundary[1],
-      boundary[2], true);
-  record(r, stream::compute, stage3_B6_done);
-  wait(r, stream::to_next, stage3_B6_done);
-  send(r, stream::to_next, {26, "B6: stage 3 -> 2"}, boundary[2], boundary_bytes);
-  record(r, stream::to_next, stage3_B6_sent);
+  wait(r, stream::compute, after_3F6);
+  stage_3::backward(r, stage_3::slots[0], work, targets + 6 * ids_bytes, x_3F6, d_x_3B6, true);
+  record(r, stream::compute, after_3B6);
+  wait(r, stream::to_next, after_3B6);
+  send(r, stream::to_next, {26, "B6: stage 3 -> 2"}, d_x_3B6, 131072);
+  record(r, stream::to_next, d_x_3B6_sent);
 
-  wait(r, stream::from_next, stage0_B4_done);
-  receive(r, stream::from_next, {27, "F7: stage 2 -> 3"}, boundary[0], boundary_bytes);
-  record(r, stream::from_next, stage3_F7_received);
-  wait(r, stream::from_next, stage0_F7_sent);
-  receive(r, stream::from_next, {28, "B5: stage 1 -> 0"}, boundary[4], boundary_bytes);
-  record(r, stream::from_next, stage0_B5_received);
+  wait(r, stream::from_next, y_0F7_sent);
+  receive(r, stream::from_next, {27, "F7: stage 2 -> 3"}, x_3F7, 131072);
+  record(r, stream::from_next, x_3F7_received);
+  wait(r, stream::from_next, d_x_3B5_sent);
+  receive(r, stream::from_next, {28, "B5: stage 1 -> 0"}, d_y_0B5, 131072);
+  record(r, stream::from_next, d_y_0B5_received);
 
-  wait(r, stream::beside, stage3_F7_received);
-  wait(r, stream::beside, stage3_B6_done);
+  wait(r, stream::beside, x_3F7_received);
+  wait(r, stream::beside, after_3B6);
   beside(r, "3F7", [](rank& r) {
-    stage_3::forward(r, stage_3::at_slot(slot_3[0]), work_beside, targets + 7 * ids_bytes,
-        boundary[0], true);
+    stage_3::forward(r, stage_3::slots[1], work_beside, targets + 7 * ids_bytes, x_3F7, true);
   });
-  record(r, stream::beside, stage3_F7_done);
+  record(r, stream::beside, after_3F7);
 
   begin(r, "0B5");
-  wait(r, stream::compute, stage0_B5_received);
-  stage_0::backward(r, stage_0::at_slot(slot_0[1]), work, ids + 5 * ids_bytes, boundary[4], true);
+  wait(r, stream::compute, d_y_0B5_received);
+  stage_0::backward(r, stage_0::slots[1], work, ids + 5 * ids_bytes, d_y_0B5, true);
 
-  wait(r, stream::from_next, stage3_B5_sent);
-  receive(r, stream::from_next, {29, "B6: stage 1 -> 0"}, boundary[3], boundary_bytes);
-  record(r, stream::from_next, stage0_B6_received);
+  wait(r, stream::from_next, after_0B4);
+  receive(r, stream::from_next, {29, "B6: stage 1 -> 0"}, d_y_0B6, 131072);
+  record(r, stream::from_next, d_y_0B6_received);
 
   begin(r, "3B7");
-  wait(r, stream::compute, stage3_F7_done);
-  stage_3::backward(r, stage_3::at_slot(slot_3[0]), work, targets + 7 * ids_bytes, boundary[0],
-      boundary[1], true);
-  record(r, stream::compute, stage3_B7_done);
-  wait(r, stream::to_next, stage3_B7_done);
-  send(r, stream::to_next, {30, "B7: stage 3 -> 2"}, boundary[1], boundary_bytes);
-  record(r, stream::to_next, stage3_B7_sent);
+  wait(r, stream::compute, after_3F7);
+  stage_3::backward(r, stage_3::slots[1], work, targets + 7 * ids_bytes, x_3F7, d_x_3B7, true);
+  record(r, stream::compute, after_3B7);
+  wait(r, stream::to_next, after_3B7);
+  send(r, stream::to_next, {30, "B7: stage 3 -> 2"}, d_x_3B7, 131072);
+  record(r, stream::to_next, d_x_3B7_sent);
 
   begin(r, "0B6");
-  wait(r, stream::compute, stage0_B6_received);
-  stage_0::backward(r, stage_0::at_slot(slot_0[2]), work, ids + 6 * ids_bytes, boundary[3], true);
+  wait(r, stream::compute, d_y_0B6_received);
+  stage_0::backward(r, stage_0::slots[2], work, ids + 6 * ids_bytes, d_y_0B6, true);
 
-  wait(r, stream::from_next, stage3_B6_sent);
-  receive(r, stream::from_next, {31, "B7: stage 1 -> 0"}, boundary[2], boundary_bytes);
-  record(r, stream::from_next, stage0_B7_received);
+  wait(r, stream::from_next, d_x_3B6_sent);
+  receive(r, stream::from_next, {31, "B7: stage 1 -> 0"}, d_y_0B7, 131072);
+  record(r, stream::from_next, d_y_0B7_received);
 
   begin(r, "0B7");
-  wait(r, stream::compute, stage0_B7_received);
-  stage_0::backward(r, stage_0::at_slot(slot_0[3]), work, ids + 7 * ids_bytes, boundary[2], true);
+  wait(r, stream::compute, d_y_0B7_received);
+  stage_0::backward(r, stage_0::slots[3], work, ids + 7 * ids_bytes, d_y_0B7, true);
 
   begin(r, "norm");
   sum_squares<real>(r, norm, gradients, squares_whole, false);
@@ -328,147 +308,140 @@ inline void train(rank& r) {
   adamw<real>(r, weights, gradients, first_moment, second_moment, norm, updates);
 
   // Nothing is left under way.
-  wait(r, stream::compute, stage3_B7_sent);
+  wait(r, stream::compute, d_x_3B7_sent);
 }
 
 /// The forwards of all microbatches, for their loss.
 inline void evaluate(rank& r) {
   begin(r, "0F0");
-  stage_0::forward(r, stage_0::at_slot(slot_0[4]), work, ids, boundary[0]);
-  record(r, stream::compute, stage0_F0_done);
-  wait(r, stream::to_next, stage0_F0_done);
-  send(r, stream::to_next, {0, "F0: stage 0 -> 1"}, boundary[0], boundary_bytes);
-  record(r, stream::to_next, stage0_F0_sent);
+  stage_0::forward(r, stage_0::slots[4], work, ids, evaluation::y_0F0);
+  record(r, stream::compute, after_0F0);
+  wait(r, stream::to_next, after_0F0);
+  send(r, stream::to_next, {0, "F0: stage 0 -> 1"}, evaluation::y_0F0, 131072);
+  record(r, stream::to_next, y_0F0_sent);
 
   begin(r, "0F1");
-  stage_0::forward(r, stage_0::at_slot(slot_0[4]), work, ids + 1 * ids_bytes, boundary[1]);
-  record(r, stream::compute, stage0_F1_done);
-  wait(r, stream::to_next, stage0_F1_done);
-  send(r, stream::to_next, {1, "F1: stage 0 -> 1"}, boundary[1], boundary_bytes);
-  record(r, stream::to_next, stage0_F1_sent);
+  stage_0::forward(r, stage_0::slots[4], work, ids + 1 * ids_bytes, evaluation::y_0F1);
+  record(r, stream::compute, after_0F1);
+  wait(r, stream::to_next, after_0F1);
+  send(r, stream::to_next, {1, "F1: stage 0 -> 1"}, evaluation::y_0F1, 131072);
+  record(r, stream::to_next, y_0F1_sent);
 
   begin(r, "0F2");
-  wait(r, stream::compute, stage0_F0_sent);
-  stage_0::forward(r, stage_0::at_slot(slot_0[4]), work, ids + 2 * ids_bytes, boundary[0]);
-  record(r, stream::compute, stage0_F2_done);
-  wait(r, stream::to_next, stage0_F2_done);
-  send(r, stream::to_next, {2, "F2: stage 0 -> 1"}, boundary[0], boundary_bytes);
-  record(r, stream::to_next, stage0_F2_sent);
+  wait(r, stream::compute, y_0F0_sent);
+  stage_0::forward(r, stage_0::slots[4], work, ids + 2 * ids_bytes, evaluation::y_0F2);
+  record(r, stream::compute, after_0F2);
+  wait(r, stream::to_next, after_0F2);
+  send(r, stream::to_next, {2, "F2: stage 0 -> 1"}, evaluation::y_0F2, 131072);
+  record(r, stream::to_next, y_0F2_sent);
 
-  wait(r, stream::from_next, stage0_F1_sent);
-  receive(r, stream::from_next, {3, "F0: stage 2 -> 3"}, boundary[1], boundary_bytes);
-  record(r, stream::from_next, stage3_F0_received);
+  wait(r, stream::from_next, y_0F1_sent);
+  receive(r, stream::from_next, {3, "F0: stage 2 -> 3"}, evaluation::x_3F0, 131072);
+  record(r, stream::from_next, x_3F0_received);
 
   begin(r, "3F0");
-  wait(r, stream::compute, stage3_F0_received);
-  stage_3::forward(r, stage_3::at_slot(slot_3[0]), work, targets, boundary[1], false);
+  wait(r, stream::compute, x_3F0_received);
+  stage_3::forward(r, stage_3::slots[2], work, targets, evaluation::x_3F0, false);
 
-  wait(r, stream::from_next, stage0_F2_sent);
-  receive(r, stream::from_next, {4, "F1: stage 2 -> 3"}, boundary[0], boundary_bytes);
-  record(r, stream::from_next, stage3_F1_received);
+  wait(r, stream::from_next, y_0F2_sent);
+  receive(r, stream::from_next, {4, "F1: stage 2 -> 3"}, evaluation::x_3F1, 131072);
+  record(r, stream::from_next, x_3F1_received);
 
   begin(r, "3F1");
-  wait(r, stream::compute, stage3_F1_received);
-  stage_3::forward(r, stage_3::at_slot(slot_3[0]), work, targets + 1 * ids_bytes, boundary[0],
-      true);
-  record(r, stream::compute, stage3_F1_done);
+  wait(r, stream::compute, x_3F1_received);
+  stage_3::forward(r, stage_3::slots[2], work, targets + 1 * ids_bytes, evaluation::x_3F1, true);
+  record(r, stream::compute, after_3F1);
 
-  wait(r, stream::from_next, stage3_F1_done);
-  receive(r, stream::from_next, {8, "F2: stage 2 -> 3"}, boundary[0], boundary_bytes);
-  record(r, stream::from_next, stage3_F2_received);
+  wait(r, stream::from_next, after_3F1);
+  receive(r, stream::from_next, {8, "F2: stage 2 -> 3"}, evaluation::x_3F2, 131072);
+  record(r, stream::from_next, x_3F2_received);
 
   begin(r, "0F3");
-  stage_0::forward(r, stage_0::at_slot(slot_0[4]), work, ids + 3 * ids_bytes, boundary[1]);
-  record(r, stream::compute, stage0_F3_done);
-  wait(r, stream::to_next, stage0_F3_done);
-  send(r, stream::to_next, {6, "F3: stage 0 -> 1"}, boundary[1], boundary_bytes);
-  record(r, stream::to_next, stage0_F3_sent);
+  stage_0::forward(r, stage_0::slots[4], work, ids + 3 * ids_bytes, evaluation::y_0F3);
+  record(r, stream::compute, after_0F3);
+  wait(r, stream::to_next, after_0F3);
+  send(r, stream::to_next, {6, "F3: stage 0 -> 1"}, evaluation::y_0F3, 131072);
+  record(r, stream::to_next, y_0F3_sent);
 
   begin(r, "3F2");
-  wait(r, stream::compute, stage3_F2_received);
-  stage_3::forward(r, stage_3::at_slot(slot_3[0]), work, targets + 2 * ids_bytes, boundary[0],
-      true);
-  record(r, stream::compute, stage3_F2_done);
+  wait(r, stream::compute, x_3F2_received);
+  stage_3::forward(r, stage_3::slots[2], work, targets + 2 * ids_bytes, evaluation::x_3F2, true);
+  record(r, stream::compute, after_3F2);
 
-  wait(r, stream::from_next, stage3_F2_done);
-  receive(r, stream::from_next, {10, "F3: stage 2 -> 3"}, boundary[0], boundary_bytes);
-  record(r, stream::from_next, stage3_F3_received);
+  wait(r, stream::from_next, after_3F2);
+  receive(r, stream::from_next, {10, "F3: stage 2 -> 3"}, evaluation::x_3F3, 131072);
+  record(r, stream::from_next, x_3F3_received);
 
   begin(r, "0F4");
-  wait(r, stream::compute, stage0_F3_sent);
-  stage_0::forward(r, stage_0::at_slot(slot_0[4]), work, ids + 4 * ids_bytes, boundary[1]);
-  record(r, stream::compute, stage0_F4_done);
-  wait(r, stream::to_next, stage0_F4_done);
-  send(r, stream::to_next, {12, "F4: stage 0 -> 1"}, boundary[1], boundary_bytes);
-  record(r, stream::to_next, stage0_F4_sent);
+  wait(r, stream::compute, y_0F3_sent);
+  stage_0::forward(r, stage_0::slots[4], work, ids + 4 * ids_bytes, evaluation::y_0F4);
+  record(r, stream::compute, after_0F4);
+  wait(r, stream::to_next, after_0F4);
+  send(r, stream::to_next, {12, "F4: stage 0 -> 1"}, evaluation::y_0F4, 131072);
+  record(r, stream::to_next, y_0F4_sent);
 
   begin(r, "3F3");
-  wait(r, stream::compute, stage3_F3_received);
-  stage_3::forward(r, stage_3::at_slot(slot_3[0]), work, targets + 3 * ids_bytes, boundary[0],
-      true);
-  record(r, stream::compute, stage3_F3_done);
+  wait(r, stream::compute, x_3F3_received);
+  stage_3::forward(r, stage_3::slots[2], work, targets + 3 * ids_bytes, evaluation::x_3F3, true);
+  record(r, stream::compute, after_3F3);
 
-  wait(r, stream::from_next, stage3_F3_done);
-  receive(r, stream::from_next, {14, "F4: stage 2 -> 3"}, boundary[0], boundary_bytes);
-  record(r, stream::from_next, stage3_F4_received);
+  wait(r, stream::from_next, after_3F3);
+  receive(r, stream::from_next, {14, "F4: stage 2 -> 3"}, evaluation::x_3F4, 131072);
+  record(r, stream::from_next, x_3F4_received);
 
   begin(r, "0F5");
-  wait(r, stream::compute, stage0_F4_sent);
-  stage_0::forward(r, stage_0::at_slot(slot_0[4]), work, ids + 5 * ids_bytes, boundary[1]);
-  record(r, stream::compute, stage0_F5_done);
-  wait(r, stream::to_next, stage0_F5_done);
-  send(r, stream::to_next, {16, "F5: stage 0 -> 1"}, boundary[1], boundary_bytes);
-  record(r, stream::to_next, stage0_F5_sent);
+  wait(r, stream::compute, y_0F4_sent);
+  stage_0::forward(r, stage_0::slots[4], work, ids + 5 * ids_bytes, evaluation::y_0F5);
+  record(r, stream::compute, after_0F5);
+  wait(r, stream::to_next, after_0F5);
+  send(r, stream::to_next, {16, "F5: stage 0 -> 1"}, evaluation::y_0F5, 131072);
+  record(r, stream::to_next, y_0F5_sent);
 
   begin(r, "3F4");
-  wait(r, stream::compute, stage3_F4_received);
-  stage_3::forward(r, stage_3::at_slot(slot_3[0]), work, targets + 4 * ids_bytes, boundary[0],
-      true);
-  record(r, stream::compute, stage3_F4_done);
+  wait(r, stream::compute, x_3F4_received);
+  stage_3::forward(r, stage_3::slots[2], work, targets + 4 * ids_bytes, evaluation::x_3F4, true);
+  record(r, stream::compute, after_3F4);
 
-  wait(r, stream::from_next, stage3_F4_done);
-  receive(r, stream::from_next, {18, "F5: stage 2 -> 3"}, boundary[0], boundary_bytes);
-  record(r, stream::from_next, stage3_F5_received);
+  wait(r, stream::from_next, after_3F4);
+  receive(r, stream::from_next, {18, "F5: stage 2 -> 3"}, evaluation::x_3F5, 131072);
+  record(r, stream::from_next, x_3F5_received);
 
   begin(r, "0F6");
-  wait(r, stream::compute, stage0_F5_sent);
-  stage_0::forward(r, stage_0::at_slot(slot_0[4]), work, ids + 6 * ids_bytes, boundary[1]);
-  record(r, stream::compute, stage0_F6_done);
-  wait(r, stream::to_next, stage0_F6_done);
-  send(r, stream::to_next, {20, "F6: stage 0 -> 1"}, boundary[1], boundary_bytes);
-  record(r, stream::to_next, stage0_F6_sent);
+  wait(r, stream::compute, y_0F5_sent);
+  stage_0::forward(r, stage_0::slots[4], work, ids + 6 * ids_bytes, evaluation::y_0F6);
+  record(r, stream::compute, after_0F6);
+  wait(r, stream::to_next, after_0F6);
+  send(r, stream::to_next, {20, "F6: stage 0 -> 1"}, evaluation::y_0F6, 131072);
+  record(r, stream::to_next, y_0F6_sent);
 
   begin(r, "3F5");
-  wait(r, stream::compute, stage3_F5_received);
-  stage_3::forward(r, stage_3::at_slot(slot_3[0]), work, targets + 5 * ids_bytes, boundary[0],
-      true);
-  record(r, stream::compute, stage3_F5_done);
+  wait(r, stream::compute, x_3F5_received);
+  stage_3::forward(r, stage_3::slots[2], work, targets + 5 * ids_bytes, evaluation::x_3F5, true);
+  record(r, stream::compute, after_3F5);
 
-  wait(r, stream::from_next, stage3_F5_done);
-  receive(r, stream::from_next, {22, "F6: stage 2 -> 3"}, boundary[0], boundary_bytes);
-  record(r, stream::from_next, stage3_F6_received);
+  wait(r, stream::from_next, after_3F5);
+  receive(r, stream::from_next, {22, "F6: stage 2 -> 3"}, evaluation::x_3F6, 131072);
+  record(r, stream::from_next, x_3F6_received);
 
   begin(r, "0F7");
-  wait(r, stream::compute, stage0_F6_sent);
-  stage_0::forward(r, stage_0::at_slot(slot_0[4]), work, ids + 7 * ids_bytes, boundary[1]);
-  record(r, stream::compute, stage0_F7_done);
-  wait(r, stream::to_next, stage0_F7_done);
-  send(r, stream::to_next, {24, "F7: stage 0 -> 1"}, boundary[1], boundary_bytes);
-  record(r, stream::to_next, stage0_F7_sent);
+  wait(r, stream::compute, y_0F6_sent);
+  stage_0::forward(r, stage_0::slots[4], work, ids + 7 * ids_bytes, evaluation::y_0F7);
+  record(r, stream::compute, after_0F7);
+  wait(r, stream::to_next, after_0F7);
+  send(r, stream::to_next, {24, "F7: stage 0 -> 1"}, evaluation::y_0F7, 131072);
+  record(r, stream::to_next, y_0F7_sent);
 
   begin(r, "3F6");
-  wait(r, stream::compute, stage3_F6_received);
-  stage_3::forward(r, stage_3::at_slot(slot_3[0]), work, targets + 6 * ids_bytes, boundary[0],
-      true);
+  wait(r, stream::compute, x_3F6_received);
+  stage_3::forward(r, stage_3::slots[2], work, targets + 6 * ids_bytes, evaluation::x_3F6, true);
 
-  wait(r, stream::from_next, stage0_F7_sent);
-  receive(r, stream::from_next, {27, "F7: stage 2 -> 3"}, boundary[1], boundary_bytes);
-  record(r, stream::from_next, stage3_F7_received);
+  wait(r, stream::from_next, y_0F7_sent);
+  receive(r, stream::from_next, {27, "F7: stage 2 -> 3"}, evaluation::x_3F7, 131072);
+  record(r, stream::from_next, x_3F7_received);
 
   begin(r, "3F7");
-  wait(r, stream::compute, stage3_F7_received);
-  stage_3::forward(r, stage_3::at_slot(slot_3[0]), work, targets + 7 * ids_bytes, boundary[1],
-      true);
+  wait(r, stream::compute, x_3F7_received);
+  stage_3::forward(r, stage_3::slots[2], work, targets + 7 * ids_bytes, evaluation::x_3F7, true);
 }
 
 }  // namespace gpt_dual_pipe_v::pipeline_0

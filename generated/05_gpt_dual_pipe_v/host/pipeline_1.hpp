@@ -12,301 +12,284 @@ namespace gpt_dual_pipe_v::pipeline_1 {
 
 using namespace memory_1;
 
-constexpr event stage1_F0_received{0}, stage2_F0_done{1}, stage1_F1_received{2},
-    stage2_F0_sent{3}, stage2_F1_done{4}, stage1_F2_received{5}, stage2_F1_sent{6},
-    stage2_B0_received{7}, stage2_B0_done{8}, stage2_F2_done{9}, stage1_B0_done{10},
-    stage1_F3_received{11}, stage2_B1_received{12}, stage2_B1_done{13}, stage1_B0_sent{14},
-    stage2_F3_done{15}, stage1_B1_done{16}, stage1_F4_received{17}, stage2_B2_received{18},
-    stage2_B2_done{19}, stage2_F4_done{20}, stage1_B2_done{21}, stage1_B1_sent{22},
-    stage1_F5_received{23}, stage2_B3_received{24}, stage2_B3_done{25}, stage1_B2_sent{26},
-    stage2_F5_done{27}, stage1_B3_done{28}, stage1_F6_received{29}, stage2_B4_received{30},
-    stage2_F4_sent{31}, stage2_B4_done{32}, stage2_F5_sent{33}, stage2_F6_done{34},
-    stage1_B4_done{35}, stage1_B3_sent{36}, stage1_F7_received{37}, stage2_B5_received{38},
-    stage2_B5_done{39}, stage2_F6_sent{40}, stage2_F7_done{41}, stage1_B5_done{42},
-    stage2_B6_received{43}, stage1_B4_sent{44}, stage1_B6_done{45}, stage2_B7_received{46},
-    stage1_B5_sent{47}, stage1_I7_done{48}, stage1_B7_sent{49}, stage1_F2_done{50},
-    stage1_F3_done{51}, stage2_F2_sent{52}, stage1_F4_done{53}, stage2_F3_sent{54},
-    stage1_F5_done{55}, stage1_F6_done{56}, stage2_F7_sent{57};
+constexpr event x_1F0_received{0}, after_2F0{1}, x_1F1_received{2}, y_2F0_sent{3},
+    after_2F1{4}, x_1F2_received{5}, y_2F1_sent{6}, d_y_2B0_received{7}, after_2B0{8},
+    after_2F2{9}, after_1B0{10}, x_1F3_received{11}, d_y_2B1_received{12}, after_2B1{13},
+    d_x_1B0_sent{14}, after_2F3{15}, after_1B1{16}, y_2F2_sent{17}, x_1F4_received{18},
+    d_y_2B2_received{19}, after_2B2{20}, after_2F4{21}, after_1B2{22}, y_2F3_sent{23},
+    x_1F5_received{24}, d_y_2B3_received{25}, d_x_1B1_sent{26}, after_2B3{27}, d_x_1B2_sent{28},
+    after_2F5{29}, after_1B3{30}, x_1F6_received{31}, d_y_2B4_received{32}, y_2F4_sent{33},
+    after_2B4{34}, y_2F5_sent{35}, after_2F6{36}, after_1B4{37}, d_x_1B3_sent{38},
+    x_1F7_received{39}, d_y_2B5_received{40}, after_2B5{41}, y_2F6_sent{42}, after_2F7{43},
+    after_1B5{44}, d_y_2B6_received{45}, d_x_1B4_sent{46}, after_1B6{47}, d_y_2B7_received{48},
+    after_1I7{49}, d_x_1B7_sent{50}, after_1F2{51}, after_1F3{52}, after_1F4{53}, after_1F5{54},
+    after_1F6{55}, y_2F7_sent{56};
 
 inline void train(rank& r) {
-  receive(r, stream::from_prev, {0, "F0: stage 0 -> 1"}, boundary[1], boundary_bytes);
-  record(r, stream::from_prev, stage1_F0_received);
-  receive(r, stream::from_prev, {1, "F1: stage 0 -> 1"}, boundary[2], boundary_bytes);
-  record(r, stream::from_prev, stage1_F1_received);
+  receive(r, stream::from_prev, {0, "F0: stage 0 -> 1"}, x_1F0, 131072);
+  record(r, stream::from_prev, x_1F0_received);
+  receive(r, stream::from_prev, {1, "F1: stage 0 -> 1"}, x_1F1, 131072);
+  record(r, stream::from_prev, x_1F1_received);
 
   begin(r, "1F0");
-  wait(r, stream::compute, stage1_F0_received);
-  stage_1::forward(r, stage_1::at_slot(slot_1[0]), work, boundary[1], boundary[0]);
+  wait(r, stream::compute, x_1F0_received);
+  stage_1::forward(r, stage_1::slots[0], work, x_1F0, x_2F0);
 
-  receive(r, stream::from_prev, {2, "F2: stage 0 -> 1"}, boundary[4], boundary_bytes);
-  record(r, stream::from_prev, stage1_F2_received);
+  receive(r, stream::from_prev, {2, "F2: stage 0 -> 1"}, x_1F2, 131072);
+  record(r, stream::from_prev, x_1F2_received);
 
   begin(r, "2F0");
-  stage_2::forward(r, stage_2::at_slot(slot_2[0]), work, boundary[0], boundary[3]);
-  record(r, stream::compute, stage2_F0_done);
-  wait(r, stream::to_prev, stage2_F0_done);
-  send(r, stream::to_prev, {3, "F0: stage 2 -> 3"}, boundary[3], boundary_bytes);
-  record(r, stream::to_prev, stage2_F0_sent);
+  stage_2::forward(r, stage_2::slots[0], work, x_2F0, y_2F0);
+  record(r, stream::compute, after_2F0);
+  wait(r, stream::to_prev, after_2F0);
+  send(r, stream::to_prev, {3, "F0: stage 2 -> 3"}, y_2F0, 131072);
+  record(r, stream::to_prev, y_2F0_sent);
 
   begin(r, "1F1");
-  wait(r, stream::compute, stage1_F1_received);
-  stage_1::forward(r, stage_1::at_slot(slot_1[1]), work, boundary[2], boundary[5]);
+  wait(r, stream::compute, x_1F1_received);
+  stage_1::forward(r, stage_1::slots[1], work, x_1F1, x_2F1);
 
   begin(r, "2F1");
-  wait(r, stream::compute, stage2_F0_sent);
-  stage_2::forward(r, stage_2::at_slot(slot_2[1]), work, boundary[5], boundary[3]);
-  record(r, stream::compute, stage2_F1_done);
-  wait(r, stream::to_prev, stage2_F1_done);
-  send(r, stream::to_prev, {4, "F1: stage 2 -> 3"}, boundary[3], boundary_bytes);
-  record(r, stream::to_prev, stage2_F1_sent);
+  wait(r, stream::compute, y_2F0_sent);
+  stage_2::forward(r, stage_2::slots[1], work, x_2F1, y_2F1);
+  record(r, stream::compute, after_2F1);
+  wait(r, stream::to_prev, after_2F1);
+  send(r, stream::to_prev, {4, "F1: stage 2 -> 3"}, y_2F1, 131072);
+  record(r, stream::to_prev, y_2F1_sent);
 
   begin(r, "1F2");
-  wait(r, stream::compute, stage1_F2_received);
-  stage_1::forward(r, stage_1::at_slot(slot_1[2]), work, boundary[4], boundary[6]);
+  wait(r, stream::compute, x_1F2_received);
+  stage_1::forward(r, stage_1::slots[2], work, x_1F2, x_2F2);
 
-  wait(r, stream::from_prev, stage2_F1_sent);
-  receive(r, stream::from_prev, {5, "B0: stage 3 -> 2"}, boundary[3], boundary_bytes);
-  record(r, stream::from_prev, stage2_B0_received);
+  wait(r, stream::from_prev, y_2F1_sent);
+  receive(r, stream::from_prev, {5, "B0: stage 3 -> 2"}, d_y_2B0, 131072);
+  record(r, stream::from_prev, d_y_2B0_received);
 
   begin(r, "2B0");
-  wait(r, stream::compute, stage2_B0_received);
-  stage_2::backward(r, stage_2::at_slot(slot_2[0]), work, boundary[0], boundary[3], boundary[7],
-      false);
-  record(r, stream::compute, stage2_B0_done);
+  wait(r, stream::compute, d_y_2B0_received);
+  stage_2::backward(r, stage_2::slots[0], work, x_2F0, d_y_2B0, d_x_2B0, false);
+  record(r, stream::compute, after_2B0);
 
-  receive(r, stream::from_prev, {6, "F3: stage 0 -> 1"}, boundary[9], boundary_bytes);
-  record(r, stream::from_prev, stage1_F3_received);
-  wait(r, stream::from_prev, stage2_B0_done);
-  receive(r, stream::from_prev, {7, "B1: stage 3 -> 2"}, boundary[3], boundary_bytes);
-  record(r, stream::from_prev, stage2_B1_received);
+  receive(r, stream::from_prev, {6, "F3: stage 0 -> 1"}, x_1F3, 131072);
+  record(r, stream::from_prev, x_1F3_received);
+  wait(r, stream::from_prev, after_2B0);
+  receive(r, stream::from_prev, {7, "B1: stage 3 -> 2"}, d_y_2B1, 131072);
+  record(r, stream::from_prev, d_y_2B1_received);
 
-  wait(r, stream::beside, stage2_B0_done);
+  wait(r, stream::beside, after_2B0);
   beside(r, "2F2", [](rank& r) {
-    stage_2::forward(r, stage_2::at_slot(slot_2[0]), work_beside, boundary[6], boundary[8]);
+    stage_2::forward(r, stage_2::slots[0], work_beside, x_2F2, y_2F2);
   });
-  record(r, stream::beside, stage2_F2_done);
+  record(r, stream::beside, after_2F2);
 
   begin(r, "1B0");
-  stage_1::backward(r, stage_1::at_slot(slot_1[0]), work, boundary[1], boundary[7], boundary[0],
-      false);
-  record(r, stream::compute, stage1_B0_done);
-  wait(r, stream::to_prev, stage2_F2_done);
-  send(r, stream::to_prev, {8, "F2: stage 2 -> 3"}, boundary[8], boundary_bytes);
-  wait(r, stream::to_prev, stage1_B0_done);
-  send(r, stream::to_prev, {9, "B0: stage 1 -> 0"}, boundary[0], boundary_bytes);
-  record(r, stream::to_prev, stage1_B0_sent);
+  stage_1::backward(r, stage_1::slots[0], work, x_1F0, d_x_2B0, d_x_1B0, false);
+  record(r, stream::compute, after_1B0);
+  wait(r, stream::to_prev, after_2F2);
+  send(r, stream::to_prev, {8, "F2: stage 2 -> 3"}, y_2F2, 131072);
+  record(r, stream::to_prev, y_2F2_sent);
+  wait(r, stream::to_prev, after_1B0);
+  send(r, stream::to_prev, {9, "B0: stage 1 -> 0"}, d_x_1B0, 131072);
+  record(r, stream::to_prev, d_x_1B0_sent);
 
-  wait(r, stream::beside, stage1_B0_done);
-  wait(r, stream::beside, stage1_F3_received);
+  wait(r, stream::beside, after_1B0);
+  wait(r, stream::beside, x_1F3_received);
   beside(r, "1F3", [](rank& r) {
-    stage_1::forward(r, stage_1::at_slot(slot_1[0]), work_beside, boundary[9], boundary[7]);
+    stage_1::forward(r, stage_1::slots[0], work_beside, x_1F3, x_2F3);
   });
 
   begin(r, "2B1");
-  wait(r, stream::compute, stage2_B1_received);
-  stage_2::backward(r, stage_2::at_slot(slot_2[1]), work, boundary[5], boundary[3], boundary[1],
-      true);
-  record(r, stream::compute, stage2_B1_done);
+  wait(r, stream::compute, d_y_2B1_received);
+  stage_2::backward(r, stage_2::slots[1], work, x_2F1, d_y_2B1, d_x_2B1, true);
+  record(r, stream::compute, after_2B1);
 
-  wait(r, stream::beside, stage2_B1_done);
+  wait(r, stream::beside, after_2B1);
+  wait(r, stream::beside, d_x_1B0_sent);
   beside(r, "2F3", [](rank& r) {
-    stage_2::forward(r, stage_2::at_slot(slot_2[1]), work_beside, boundary[7], boundary[5]);
+    stage_2::forward(r, stage_2::slots[1], work_beside, x_2F3, y_2F3);
   });
-  record(r, stream::beside, stage2_F3_done);
+  record(r, stream::beside, after_2F3);
 
   begin(r, "1B1");
-  wait(r, stream::compute, stage1_B0_sent);
-  stage_1::backward(r, stage_1::at_slot(slot_1[1]), work, boundary[2], boundary[1], boundary[0],
-      true);
-  record(r, stream::compute, stage1_B1_done);
-  wait(r, stream::to_prev, stage2_F3_done);
-  send(r, stream::to_prev, {10, "F3: stage 2 -> 3"}, boundary[5], boundary_bytes);
-  wait(r, stream::to_prev, stage1_B1_done);
-  send(r, stream::to_prev, {11, "B1: stage 1 -> 0"}, boundary[0], boundary_bytes);
-  record(r, stream::to_prev, stage1_B1_sent);
+  stage_1::backward(r, stage_1::slots[1], work, x_1F1, d_x_2B1, d_x_1B1, true);
+  record(r, stream::compute, after_1B1);
+  wait(r, stream::to_prev, after_2F3);
+  send(r, stream::to_prev, {10, "F3: stage 2 -> 3"}, y_2F3, 131072);
+  record(r, stream::to_prev, y_2F3_sent);
+  wait(r, stream::to_prev, after_1B1);
+  send(r, stream::to_prev, {11, "B1: stage 1 -> 0"}, d_x_1B1, 131072);
+  record(r, stream::to_prev, d_x_1B1_sent);
 
-  wait(r, stream::from_prev, stage1_B1_done);
-  receive(r, stream::from_prev, {12, "F4: stage 0 -> 1"}, boundary[1], boundary_bytes);
-  record(r, stream::from_prev, stage1_F4_received);
-  receive(r, stream::from_prev, {13, "B2: stage 3 -> 2"}, boundary[8], boundary_bytes);
-  record(r, stream::from_prev, stage2_B2_received);
+  wait(r, stream::from_prev, after_1B1);
+  receive(r, stream::from_prev, {12, "F4: stage 0 -> 1"}, x_1F4, 131072);
+  record(r, stream::from_prev, x_1F4_received);
+  wait(r, stream::from_prev, y_2F2_sent);
+  receive(r, stream::from_prev, {13, "B2: stage 3 -> 2"}, d_y_2B2, 131072);
+  record(r, stream::from_prev, d_y_2B2_received);
 
-  wait(r, stream::beside, stage1_F4_received);
+  wait(r, stream::beside, x_1F4_received);
   beside(r, "1F4", [](rank& r) {
-    stage_1::forward(r, stage_1::at_slot(slot_1[1]), work_beside, boundary[1], boundary[2]);
+    stage_1::forward(r, stage_1::slots[1], work_beside, x_1F4, x_2F4);
   });
 
   begin(r, "2B2");
-  wait(r, stream::compute, stage2_B2_received);
-  stage_2::backward(r, stage_2::at_slot(slot_2[0]), work, boundary[6], boundary[8], boundary[3],
-      true);
-  record(r, stream::compute, stage2_B2_done);
+  wait(r, stream::compute, d_y_2B2_received);
+  stage_2::backward(r, stage_2::slots[0], work, x_2F2, d_y_2B2, d_x_2B2, true);
+  record(r, stream::compute, after_2B2);
 
-  wait(r, stream::beside, stage2_B2_done);
+  wait(r, stream::beside, after_2B2);
   beside(r, "2F4", [](rank& r) {
-    stage_2::forward(r, stage_2::at_slot(slot_2[0]), work_beside, boundary[2], boundary[6]);
+    stage_2::forward(r, stage_2::slots[0], work_beside, x_2F4, y_2F4);
   });
-  record(r, stream::beside, stage2_F4_done);
+  record(r, stream::beside, after_2F4);
 
   begin(r, "1B2");
-  stage_1::backward(r, stage_1::at_slot(slot_1[2]), work, boundary[4], boundary[3], boundary[8],
-      true);
-  record(r, stream::compute, stage1_B2_done);
-  wait(r, stream::to_prev, stage2_F4_done);
-  send(r, stream::to_prev, {14, "F4: stage 2 -> 3"}, boundary[6], boundary_bytes);
-  record(r, stream::to_prev, stage2_F4_sent);
-  wait(r, stream::to_prev, stage1_B2_done);
-  send(r, stream::to_prev, {15, "B2: stage 1 -> 0"}, boundary[8], boundary_bytes);
-  record(r, stream::to_prev, stage1_B2_sent);
+  stage_1::backward(r, stage_1::slots[2], work, x_1F2, d_x_2B2, d_x_1B2, true);
+  record(r, stream::compute, after_1B2);
+  wait(r, stream::to_prev, after_2F4);
+  send(r, stream::to_prev, {14, "F4: stage 2 -> 3"}, y_2F4, 131072);
+  record(r, stream::to_prev, y_2F4_sent);
+  wait(r, stream::to_prev, after_1B2);
+  send(r, stream::to_prev, {15, "B2: stage 1 -> 0"}, d_x_1B2, 131072);
+  record(r, stream::to_prev, d_x_1B2_sent);
 
-  wait(r, stream::from_prev, stage1_B2_done);
-  receive(r, stream::from_prev, {16, "F5: stage 0 -> 1"}, boundary[3], boundary_bytes);
-  record(r, stream::from_prev, stage1_F5_received);
-  wait(r, stream::from_prev, stage1_B1_sent);
-  receive(r, stream::from_prev, {17, "B3: stage 3 -> 2"}, boundary[0], boundary_bytes);
-  record(r, stream::from_prev, stage2_B3_received);
+  wait(r, stream::from_prev, after_1B2);
+  receive(r, stream::from_prev, {16, "F5: stage 0 -> 1"}, x_1F5, 131072);
+  record(r, stream::from_prev, x_1F5_received);
+  wait(r, stream::from_prev, y_2F3_sent);
+  receive(r, stream::from_prev, {17, "B3: stage 3 -> 2"}, d_y_2B3, 131072);
+  record(r, stream::from_prev, d_y_2B3_received);
 
-  wait(r, stream::beside, stage1_F5_received);
+  wait(r, stream::beside, x_1F5_received);
   beside(r, "1F5", [](rank& r) {
-    stage_1::forward(r, stage_1::at_slot(slot_1[2]), work_beside, boundary[3], boundary[4]);
+    stage_1::forward(r, stage_1::slots[2], work_beside, x_1F5, x_2F5);
   });
 
   begin(r, "2B3");
-  wait(r, stream::compute, stage2_B3_received);
-  stage_2::backward(r, stage_2::at_slot(slot_2[1]), work, boundary[7], boundary[0], boundary[5],
-      true);
-  record(r, stream::compute, stage2_B3_done);
+  wait(r, stream::compute, d_y_2B3_received);
+  wait(r, stream::compute, d_x_1B1_sent);
+  stage_2::backward(r, stage_2::slots[1], work, x_2F3, d_y_2B3, d_x_2B3, true);
+  record(r, stream::compute, after_2B3);
 
-  wait(r, stream::beside, stage2_B3_done);
-  wait(r, stream::beside, stage1_B2_sent);
+  wait(r, stream::beside, after_2B3);
+  wait(r, stream::beside, d_x_1B2_sent);
   beside(r, "2F5", [](rank& r) {
-    stage_2::forward(r, stage_2::at_slot(slot_2[1]), work_beside, boundary[4], boundary[8]);
+    stage_2::forward(r, stage_2::slots[1], work_beside, x_2F5, y_2F5);
   });
-  record(r, stream::beside, stage2_F5_done);
+  record(r, stream::beside, after_2F5);
 
   begin(r, "1B3");
-  stage_1::backward(r, stage_1::at_slot(slot_1[0]), work, boundary[9], boundary[5], boundary[0],
-      true);
-  record(r, stream::compute, stage1_B3_done);
-  wait(r, stream::to_prev, stage2_F5_done);
-  send(r, stream::to_prev, {18, "F5: stage 2 -> 3"}, boundary[8], boundary_bytes);
-  record(r, stream::to_prev, stage2_F5_sent);
-  wait(r, stream::to_prev, stage1_B3_done);
-  send(r, stream::to_prev, {19, "B3: stage 1 -> 0"}, boundary[0], boundary_bytes);
-  record(r, stream::to_prev, stage1_B3_sent);
+  stage_1::backward(r, stage_1::slots[0], work, x_1F3, d_x_2B3, d_x_1B3, true);
+  record(r, stream::compute, after_1B3);
+  wait(r, stream::to_prev, after_2F5);
+  send(r, stream::to_prev, {18, "F5: stage 2 -> 3"}, y_2F5, 131072);
+  record(r, stream::to_prev, y_2F5_sent);
+  wait(r, stream::to_prev, after_1B3);
+  send(r, stream::to_prev, {19, "B3: stage 1 -> 0"}, d_x_1B3, 131072);
+  record(r, stream::to_prev, d_x_1B3_sent);
 
-  wait(r, stream::from_prev, stage1_B3_done);
-  receive(r, stream::from_prev, {20, "F6: stage 0 -> 1"}, boundary[9], boundary_bytes);
-  record(r, stream::from_prev, stage1_F6_received);
-  receive(r, stream::from_prev, {21, "B4: stage 3 -> 2"}, boundary[7], boundary_bytes);
-  record(r, stream::from_prev, stage2_B4_received);
+  wait(r, stream::from_prev, after_1B3);
+  receive(r, stream::from_prev, {20, "F6: stage 0 -> 1"}, x_1F6, 131072);
+  record(r, stream::from_prev, x_1F6_received);
+  receive(r, stream::from_prev, {21, "B4: stage 3 -> 2"}, d_y_2B4, 131072);
+  record(r, stream::from_prev, d_y_2B4_received);
 
-  wait(r, stream::beside, stage1_F6_received);
+  wait(r, stream::beside, x_1F6_received);
   beside(r, "1F6", [](rank& r) {
-    stage_1::forward(r, stage_1::at_slot(slot_1[0]), work_beside, boundary[9], boundary[5]);
+    stage_1::forward(r, stage_1::slots[0], work_beside, x_1F6, x_2F6);
   });
 
   begin(r, "2B4");
-  wait(r, stream::compute, stage2_B4_received);
-  wait(r, stream::compute, stage2_F4_sent);
-  stage_2::backward(r, stage_2::at_slot(slot_2[0]), work, boundary[2], boundary[7], boundary[6],
-      true);
-  record(r, stream::compute, stage2_B4_done);
+  wait(r, stream::compute, d_y_2B4_received);
+  wait(r, stream::compute, y_2F4_sent);
+  stage_2::backward(r, stage_2::slots[0], work, x_2F4, d_y_2B4, d_x_2B4, true);
+  record(r, stream::compute, after_2B4);
 
-  wait(r, stream::beside, stage2_B4_done);
-  wait(r, stream::beside, stage2_F5_sent);
+  wait(r, stream::beside, after_2B4);
+  wait(r, stream::beside, y_2F5_sent);
   beside(r, "2F6", [](rank& r) {
-    stage_2::forward(r, stage_2::at_slot(slot_2[0]), work_beside, boundary[5], boundary[8]);
+    stage_2::forward(r, stage_2::slots[0], work_beside, x_2F6, y_2F6);
   });
-  record(r, stream::beside, stage2_F6_done);
+  record(r, stream::beside, after_2F6);
 
   begin(r, "1B4");
-  stage_1::backward(r, stage_1::at_slot(slot_1[1]), work, boundary[1], boundary[6], boundary[2],
-      true);
-  record(r, stream::compute, stage1_B4_done);
-  wait(r, stream::to_prev, stage2_F6_done);
-  send(r, stream::to_prev, {22, "F6: stage 2 -> 3"}, boundary[8], boundary_bytes);
-  record(r, stream::to_prev, stage2_F6_sent);
-  wait(r, stream::to_prev, stage1_B4_done);
-  send(r, stream::to_prev, {23, "B4: stage 1 -> 0"}, boundary[2], boundary_bytes);
-  record(r, stream::to_prev, stage1_B4_sent);
+  stage_1::backward(r, stage_1::slots[1], work, x_1F4, d_x_2B4, d_x_1B4, true);
+  record(r, stream::compute, after_1B4);
+  wait(r, stream::to_prev, after_2F6);
+  send(r, stream::to_prev, {22, "F6: stage 2 -> 3"}, y_2F6, 131072);
+  record(r, stream::to_prev, y_2F6_sent);
+  wait(r, stream::to_prev, after_1B4);
+  send(r, stream::to_prev, {23, "B4: stage 1 -> 0"}, d_x_1B4, 131072);
+  record(r, stream::to_prev, d_x_1B4_sent);
 
-  wait(r, stream::from_prev, stage1_B4_done);
-  receive(r, stream::from_prev, {24, "F7: stage 0 -> 1"}, boundary[6], boundary_bytes);
-  record(r, stream::from_prev, stage1_F7_received);
-  wait(r, stream::from_prev, stage1_B3_sent);
-  receive(r, stream::from_prev, {25, "B5: stage 3 -> 2"}, boundary[0], boundary_bytes);
-  record(r, stream::from_prev, stage2_B5_received);
+  wait(r, stream::from_prev, after_1B4);
+  receive(r, stream::from_prev, {24, "F7: stage 0 -> 1"}, x_1F7, 131072);
+  record(r, stream::from_prev, x_1F7_received);
+  wait(r, stream::from_prev, d_x_1B3_sent);
+  receive(r, stream::from_prev, {25, "B5: stage 3 -> 2"}, d_y_2B5, 131072);
+  record(r, stream::from_prev, d_y_2B5_received);
 
-  wait(r, stream::beside, stage1_F7_received);
+  wait(r, stream::beside, x_1F7_received);
   beside(r, "1F7", [](rank& r) {
-    stage_1::forward(r, stage_1::at_slot(slot_1[1]), work_beside, boundary[6], boundary[1]);
+    stage_1::forward(r, stage_1::slots[1], work_beside, x_1F7, x_2F7);
   });
 
   begin(r, "2B5");
-  wait(r, stream::compute, stage2_B5_received);
-  stage_2::backward(r, stage_2::at_slot(slot_2[1]), work, boundary[4], boundary[0], boundary[7],
-      true);
-  record(r, stream::compute, stage2_B5_done);
+  wait(r, stream::compute, d_y_2B5_received);
+  stage_2::backward(r, stage_2::slots[1], work, x_2F5, d_y_2B5, d_x_2B5, true);
+  record(r, stream::compute, after_2B5);
 
-  wait(r, stream::from_prev, stage2_B5_done);
-  receive(r, stream::from_prev, {26, "B6: stage 3 -> 2"}, boundary[4], boundary_bytes);
-  record(r, stream::from_prev, stage2_B6_received);
+  wait(r, stream::from_prev, after_2B5);
+  receive(r, stream::from_prev, {26, "B6: stage 3 -> 2"}, d_y_2B6, 131072);
+  record(r, stream::from_prev, d_y_2B6_received);
 
-  wait(r, stream::beside, stage2_B5_done);
-  wait(r, stream::beside, stage2_F6_sent);
+  wait(r, stream::beside, after_2B5);
+  wait(r, stream::beside, y_2F6_sent);
   beside(r, "2F7", [](rank& r) {
-    stage_2::forward(r, stage_2::at_slot(slot_2[1]), work_beside, boundary[1], boundary[8]);
+    stage_2::forward(r, stage_2::slots[1], work_beside, x_2F7, y_2F7);
   });
-  record(r, stream::beside, stage2_F7_done);
+  record(r, stream::beside, after_2F7);
 
   begin(r, "1B5");
-  stage_1::backward(r, stage_1::at_slot(slot_1[2]), work, boundary[3], boundary[7], boundary[0],
-      true);
-  record(r, stream::compute, stage1_B5_done);
-  wait(r, stream::to_prev, stage2_F7_done);
-  send(r, stream::to_prev, {27, "F7: stage 2 -> 3"}, boundary[8], boundary_bytes);
-  wait(r, stream::to_prev, stage1_B5_done);
-  send(r, stream::to_prev, {28, "B5: stage 1 -> 0"}, boundary[0], boundary_bytes);
-  record(r, stream::to_prev, stage1_B5_sent);
+  stage_1::backward(r, stage_1::slots[2], work, x_1F5, d_x_2B5, d_x_1B5, true);
+  record(r, stream::compute, after_1B5);
+  wait(r, stream::to_prev, after_2F7);
+  send(r, stream::to_prev, {27, "F7: stage 2 -> 3"}, y_2F7, 131072);
+  wait(r, stream::to_prev, after_1B5);
+  send(r, stream::to_prev, {28, "B5: stage 1 -> 0"}, d_x_1B5, 131072);
 
   begin(r, "2B6");
-  wait(r, stream::compute, stage2_B6_received);
-  wait(r, stream::compute, stage1_B4_sent);
-  stage_2::backward(r, stage_2::at_slot(slot_2[0]), work, boundary[5], boundary[4], boundary[2],
-      true);
+  wait(r, stream::compute, d_y_2B6_received);
+  wait(r, stream::compute, d_x_1B4_sent);
+  stage_2::backward(r, stage_2::slots[0], work, x_2F6, d_y_2B6, d_x_2B6, true);
 
   begin(r, "1B6");
-  stage_1::backward(r, stage_1::at_slot(slot_1[0]), work, boundary[9], boundary[2], boundary[7],
-      true);
-  record(r, stream::compute, stage1_B6_done);
-  wait(r, stream::to_prev, stage1_B6_done);
-  send(r, stream::to_prev, {29, "B6: stage 1 -> 0"}, boundary[7], boundary_bytes);
+  stage_1::backward(r, stage_1::slots[0], work, x_1F6, d_x_2B6, d_x_1B6, true);
+  record(r, stream::compute, after_1B6);
+  wait(r, stream::to_prev, after_1B6);
+  send(r, stream::to_prev, {29, "B6: stage 1 -> 0"}, d_x_1B6, 131072);
 
-  wait(r, stream::from_prev, stage1_B5_done);
-  receive(r, stream::from_prev, {30, "B7: stage 3 -> 2"}, boundary[3], boundary_bytes);
-  record(r, stream::from_prev, stage2_B7_received);
+  wait(r, stream::from_prev, after_1B5);
+  receive(r, stream::from_prev, {30, "B7: stage 3 -> 2"}, d_y_2B7, 131072);
+  record(r, stream::from_prev, d_y_2B7_received);
 
   begin(r, "2I7");
-  wait(r, stream::compute, stage2_B7_received);
-  wait(r, stream::compute, stage2_F7_done);
-  stage_2::backward_input(r, stage_2::at_slot(slot_2[1]), work, boundary[1], boundary[3],
-      boundary[5]);
+  wait(r, stream::compute, d_y_2B7_received);
+  wait(r, stream::compute, after_2F7);
+  stage_2::backward_input(r, stage_2::slots[1], work, x_2F7, d_y_2B7, d_x_2B7);
 
   begin(r, "1I7");
-  wait(r, stream::compute, stage1_B5_sent);
-  stage_1::backward_input(r, stage_1::at_slot(slot_1[1]), work, boundary[6], boundary[5],
-      boundary[0]);
-  record(r, stream::compute, stage1_I7_done);
-  wait(r, stream::to_prev, stage1_I7_done);
-  send(r, stream::to_prev, {31, "B7: stage 1 -> 0"}, boundary[0], boundary_bytes);
-  record(r, stream::to_prev, stage1_B7_sent);
+  stage_1::backward_input(r, stage_1::slots[1], work, x_1F7, d_x_2B7, d_x_1B7);
+  record(r, stream::compute, after_1I7);
+  wait(r, stream::to_prev, after_1I7);
+  send(r, stream::to_prev, {31, "B7: stage 1 -> 0"}, d_x_1B7, 131072);
+  record(r, stream::to_prev, d_x_1B7_sent);
 
   begin(r, "2W7");
-  stage_2::backward_weight(r, stage_2::at_slot(slot_2[1]), work, boundary[1], boundary[3], true);
+  stage_2::backward_weight(r, stage_2::slots[1], work, x_2F7, d_y_2B7, true);
 
   begin(r, "1W7");
-  stage_1::backward_weight(r, stage_1::at_slot(slot_1[1]), work, boundary[6], boundary[5], true);
+  stage_1::backward_weight(r, stage_1::slots[1], work, x_1F7, d_x_2B7, true);
 
   begin(r, "norm");
   sum_squares<real>(r, norm, gradients, squares_whole, false);
@@ -316,139 +299,139 @@ inline void train(rank& r) {
   adamw<real>(r, weights, gradients, first_moment, second_moment, norm, updates);
 
   // Nothing is left under way.
-  wait(r, stream::compute, stage1_B7_sent);
+  wait(r, stream::compute, d_x_1B7_sent);
 }
 
 /// The forwards of all microbatches, for their loss.
 inline void evaluate(rank& r) {
-  receive(r, stream::from_prev, {0, "F0: stage 0 -> 1"}, boundary[0], boundary_bytes);
-  record(r, stream::from_prev, stage1_F0_received);
-  receive(r, stream::from_prev, {1, "F1: stage 0 -> 1"}, boundary[2], boundary_bytes);
-  record(r, stream::from_prev, stage1_F1_received);
+  receive(r, stream::from_prev, {0, "F0: stage 0 -> 1"}, evaluation::x_1F0, 131072);
+  record(r, stream::from_prev, x_1F0_received);
+  receive(r, stream::from_prev, {1, "F1: stage 0 -> 1"}, evaluation::x_1F1, 131072);
+  record(r, stream::from_prev, x_1F1_received);
 
   begin(r, "1F0");
-  wait(r, stream::compute, stage1_F0_received);
-  stage_1::forward(r, stage_1::at_slot(slot_1[0]), work, boundary[0], boundary[1]);
+  wait(r, stream::compute, x_1F0_received);
+  stage_1::forward(r, stage_1::slots[0], work, evaluation::x_1F0, evaluation::x_2F0);
 
-  receive(r, stream::from_prev, {2, "F2: stage 0 -> 1"}, boundary[3], boundary_bytes);
-  record(r, stream::from_prev, stage1_F2_received);
+  receive(r, stream::from_prev, {2, "F2: stage 0 -> 1"}, evaluation::x_1F2, 131072);
+  record(r, stream::from_prev, x_1F2_received);
 
   begin(r, "2F0");
-  stage_2::forward(r, stage_2::at_slot(slot_2[2]), work, boundary[1], boundary[0]);
-  record(r, stream::compute, stage2_F0_done);
-  wait(r, stream::to_prev, stage2_F0_done);
-  send(r, stream::to_prev, {3, "F0: stage 2 -> 3"}, boundary[0], boundary_bytes);
-  record(r, stream::to_prev, stage2_F0_sent);
+  stage_2::forward(r, stage_2::slots[2], work, evaluation::x_2F0, evaluation::y_2F0);
+  record(r, stream::compute, after_2F0);
+  wait(r, stream::to_prev, after_2F0);
+  send(r, stream::to_prev, {3, "F0: stage 2 -> 3"}, evaluation::y_2F0, 131072);
+  record(r, stream::to_prev, y_2F0_sent);
 
   begin(r, "1F1");
-  wait(r, stream::compute, stage1_F1_received);
-  stage_1::forward(r, stage_1::at_slot(slot_1[0]), work, boundary[2], boundary[1]);
+  wait(r, stream::compute, x_1F1_received);
+  stage_1::forward(r, stage_1::slots[0], work, evaluation::x_1F1, evaluation::x_2F1);
 
   begin(r, "2F1");
-  wait(r, stream::compute, stage2_F0_sent);
-  stage_2::forward(r, stage_2::at_slot(slot_2[2]), work, boundary[1], boundary[0]);
-  record(r, stream::compute, stage2_F1_done);
-  wait(r, stream::to_prev, stage2_F1_done);
-  send(r, stream::to_prev, {4, "F1: stage 2 -> 3"}, boundary[0], boundary_bytes);
-  record(r, stream::to_prev, stage2_F1_sent);
+  wait(r, stream::compute, y_2F0_sent);
+  stage_2::forward(r, stage_2::slots[2], work, evaluation::x_2F1, evaluation::y_2F1);
+  record(r, stream::compute, after_2F1);
+  wait(r, stream::to_prev, after_2F1);
+  send(r, stream::to_prev, {4, "F1: stage 2 -> 3"}, evaluation::y_2F1, 131072);
+  record(r, stream::to_prev, y_2F1_sent);
 
   begin(r, "1F2");
-  wait(r, stream::compute, stage1_F2_received);
-  stage_1::forward(r, stage_1::at_slot(slot_1[0]), work, boundary[3], boundary[2]);
-  record(r, stream::compute, stage1_F2_done);
+  wait(r, stream::compute, x_1F2_received);
+  stage_1::forward(r, stage_1::slots[0], work, evaluation::x_1F2, evaluation::x_2F2);
+  record(r, stream::compute, after_1F2);
 
   begin(r, "2F2");
-  stage_2::forward(r, stage_2::at_slot(slot_2[2]), work, boundary[2], boundary[1]);
-  record(r, stream::compute, stage2_F2_done);
-  wait(r, stream::to_prev, stage2_F2_done);
-  send(r, stream::to_prev, {8, "F2: stage 2 -> 3"}, boundary[1], boundary_bytes);
-  record(r, stream::to_prev, stage2_F2_sent);
+  stage_2::forward(r, stage_2::slots[2], work, evaluation::x_2F2, evaluation::y_2F2);
+  record(r, stream::compute, after_2F2);
+  wait(r, stream::to_prev, after_2F2);
+  send(r, stream::to_prev, {8, "F2: stage 2 -> 3"}, evaluation::y_2F2, 131072);
+  record(r, stream::to_prev, y_2F2_sent);
 
-  wait(r, stream::from_prev, stage1_F2_done);
-  receive(r, stream::from_prev, {6, "F3: stage 0 -> 1"}, boundary[3], boundary_bytes);
-  record(r, stream::from_prev, stage1_F3_received);
+  wait(r, stream::from_prev, after_1F2);
+  receive(r, stream::from_prev, {6, "F3: stage 0 -> 1"}, evaluation::x_1F3, 131072);
+  record(r, stream::from_prev, x_1F3_received);
 
   begin(r, "1F3");
-  wait(r, stream::compute, stage1_F3_received);
-  wait(r, stream::compute, stage2_F1_sent);
-  stage_1::forward(r, stage_1::at_slot(slot_1[0]), work, boundary[3], boundary[0]);
-  record(r, stream::compute, stage1_F3_done);
+  wait(r, stream::compute, x_1F3_received);
+  wait(r, stream::compute, y_2F1_sent);
+  stage_1::forward(r, stage_1::slots[0], work, evaluation::x_1F3, evaluation::x_2F3);
+  record(r, stream::compute, after_1F3);
 
   begin(r, "2F3");
-  stage_2::forward(r, stage_2::at_slot(slot_2[2]), work, boundary[0], boundary[2]);
-  record(r, stream::compute, stage2_F3_done);
-  wait(r, stream::to_prev, stage2_F3_done);
-  send(r, stream::to_prev, {10, "F3: stage 2 -> 3"}, boundary[2], boundary_bytes);
-  record(r, stream::to_prev, stage2_F3_sent);
+  stage_2::forward(r, stage_2::slots[2], work, evaluation::x_2F3, evaluation::y_2F3);
+  record(r, stream::compute, after_2F3);
+  wait(r, stream::to_prev, after_2F3);
+  send(r, stream::to_prev, {10, "F3: stage 2 -> 3"}, evaluation::y_2F3, 131072);
+  record(r, stream::to_prev, y_2F3_sent);
 
-  wait(r, stream::from_prev, stage1_F3_done);
-  receive(r, stream::from_prev, {12, "F4: stage 0 -> 1"}, boundary[3], boundary_bytes);
-  record(r, stream::from_prev, stage1_F4_received);
+  wait(r, stream::from_prev, after_1F3);
+  receive(r, stream::from_prev, {12, "F4: stage 0 -> 1"}, evaluation::x_1F4, 131072);
+  record(r, stream::from_prev, x_1F4_received);
 
   begin(r, "1F4");
-  wait(r, stream::compute, stage1_F4_received);
-  wait(r, stream::compute, stage2_F2_sent);
-  stage_1::forward(r, stage_1::at_slot(slot_1[0]), work, boundary[3], boundary[1]);
-  record(r, stream::compute, stage1_F4_done);
+  wait(r, stream::compute, x_1F4_received);
+  wait(r, stream::compute, y_2F2_sent);
+  stage_1::forward(r, stage_1::slots[0], work, evaluation::x_1F4, evaluation::x_2F4);
+  record(r, stream::compute, after_1F4);
 
   begin(r, "2F4");
-  stage_2::forward(r, stage_2::at_slot(slot_2[2]), work, boundary[1], boundary[0]);
-  record(r, stream::compute, stage2_F4_done);
-  wait(r, stream::to_prev, stage2_F4_done);
-  send(r, stream::to_prev, {14, "F4: stage 2 -> 3"}, boundary[0], boundary_bytes);
-  record(r, stream::to_prev, stage2_F4_sent);
+  stage_2::forward(r, stage_2::slots[2], work, evaluation::x_2F4, evaluation::y_2F4);
+  record(r, stream::compute, after_2F4);
+  wait(r, stream::to_prev, after_2F4);
+  send(r, stream::to_prev, {14, "F4: stage 2 -> 3"}, evaluation::y_2F4, 131072);
+  record(r, stream::to_prev, y_2F4_sent);
 
-  wait(r, stream::from_prev, stage1_F4_done);
-  receive(r, stream::from_prev, {16, "F5: stage 0 -> 1"}, boundary[3], boundary_bytes);
-  record(r, stream::from_prev, stage1_F5_received);
+  wait(r, stream::from_prev, after_1F4);
+  receive(r, stream::from_prev, {16, "F5: stage 0 -> 1"}, evaluation::x_1F5, 131072);
+  record(r, stream::from_prev, x_1F5_received);
 
   begin(r, "1F5");
-  wait(r, stream::compute, stage1_F5_received);
-  wait(r, stream::compute, stage2_F3_sent);
-  stage_1::forward(r, stage_1::at_slot(slot_1[0]), work, boundary[3], boundary[2]);
-  record(r, stream::compute, stage1_F5_done);
+  wait(r, stream::compute, x_1F5_received);
+  wait(r, stream::compute, y_2F3_sent);
+  stage_1::forward(r, stage_1::slots[0], work, evaluation::x_1F5, evaluation::x_2F5);
+  record(r, stream::compute, after_1F5);
 
   begin(r, "2F5");
-  stage_2::forward(r, stage_2::at_slot(slot_2[2]), work, boundary[2], boundary[1]);
-  record(r, stream::compute, stage2_F5_done);
-  wait(r, stream::to_prev, stage2_F5_done);
-  send(r, stream::to_prev, {18, "F5: stage 2 -> 3"}, boundary[1], boundary_bytes);
-  record(r, stream::to_prev, stage2_F5_sent);
+  stage_2::forward(r, stage_2::slots[2], work, evaluation::x_2F5, evaluation::y_2F5);
+  record(r, stream::compute, after_2F5);
+  wait(r, stream::to_prev, after_2F5);
+  send(r, stream::to_prev, {18, "F5: stage 2 -> 3"}, evaluation::y_2F5, 131072);
+  record(r, stream::to_prev, y_2F5_sent);
 
-  wait(r, stream::from_prev, stage1_F5_done);
-  receive(r, stream::from_prev, {20, "F6: stage 0 -> 1"}, boundary[3], boundary_bytes);
-  record(r, stream::from_prev, stage1_F6_received);
+  wait(r, stream::from_prev, after_1F5);
+  receive(r, stream::from_prev, {20, "F6: stage 0 -> 1"}, evaluation::x_1F6, 131072);
+  record(r, stream::from_prev, x_1F6_received);
 
   begin(r, "1F6");
-  wait(r, stream::compute, stage1_F6_received);
-  wait(r, stream::compute, stage2_F4_sent);
-  stage_1::forward(r, stage_1::at_slot(slot_1[0]), work, boundary[3], boundary[0]);
-  record(r, stream::compute, stage1_F6_done);
+  wait(r, stream::compute, x_1F6_received);
+  wait(r, stream::compute, y_2F4_sent);
+  stage_1::forward(r, stage_1::slots[0], work, evaluation::x_1F6, evaluation::x_2F6);
+  record(r, stream::compute, after_1F6);
 
   begin(r, "2F6");
-  stage_2::forward(r, stage_2::at_slot(slot_2[2]), work, boundary[0], boundary[2]);
-  record(r, stream::compute, stage2_F6_done);
-  wait(r, stream::to_prev, stage2_F6_done);
-  send(r, stream::to_prev, {22, "F6: stage 2 -> 3"}, boundary[2], boundary_bytes);
+  stage_2::forward(r, stage_2::slots[2], work, evaluation::x_2F6, evaluation::y_2F6);
+  record(r, stream::compute, after_2F6);
+  wait(r, stream::to_prev, after_2F6);
+  send(r, stream::to_prev, {22, "F6: stage 2 -> 3"}, evaluation::y_2F6, 131072);
 
-  wait(r, stream::from_prev, stage1_F6_done);
-  receive(r, stream::from_prev, {24, "F7: stage 0 -> 1"}, boundary[3], boundary_bytes);
-  record(r, stream::from_prev, stage1_F7_received);
+  wait(r, stream::from_prev, after_1F6);
+  receive(r, stream::from_prev, {24, "F7: stage 0 -> 1"}, evaluation::x_1F7, 131072);
+  record(r, stream::from_prev, x_1F7_received);
 
   begin(r, "1F7");
-  wait(r, stream::compute, stage1_F7_received);
-  wait(r, stream::compute, stage2_F5_sent);
-  stage_1::forward(r, stage_1::at_slot(slot_1[0]), work, boundary[3], boundary[1]);
+  wait(r, stream::compute, x_1F7_received);
+  wait(r, stream::compute, y_2F5_sent);
+  stage_1::forward(r, stage_1::slots[0], work, evaluation::x_1F7, evaluation::x_2F7);
 
   begin(r, "2F7");
-  stage_2::forward(r, stage_2::at_slot(slot_2[2]), work, boundary[1], boundary[0]);
-  record(r, stream::compute, stage2_F7_done);
-  wait(r, stream::to_prev, stage2_F7_done);
-  send(r, stream::to_prev, {27, "F7: stage 2 -> 3"}, boundary[0], boundary_bytes);
-  record(r, stream::to_prev, stage2_F7_sent);
+  stage_2::forward(r, stage_2::slots[2], work, evaluation::x_2F7, evaluation::y_2F7);
+  record(r, stream::compute, after_2F7);
+  wait(r, stream::to_prev, after_2F7);
+  send(r, stream::to_prev, {27, "F7: stage 2 -> 3"}, evaluation::y_2F7, 131072);
+  record(r, stream::to_prev, y_2F7_sent);
 
   // Nothing is left under way.
-  wait(r, stream::compute, stage2_F7_sent);
+  wait(r, stream::compute, y_2F7_sent);
 }
 
 }  // namespace gpt_dual_pipe_v::pipeline_1

@@ -86,7 +86,7 @@ constexpr parameter parameters_1[]{
 };
 
 constexpr layout layouts[]{
-    {.arena_bytes = 26400768,
+    {.arena_bytes = 25876480,
      .weights = {0}, .gradients = {1783808}, .first_moment = {3567616}, .second_moment = {5351424}, .working_copy = {},
      .parameter_count = 445952, .parameters = parameters_0,
      .ropes = {}, .tokens = {7135232}, .targets = {7143424},
@@ -95,7 +95,7 @@ constexpr layout layouts[]{
      .weights = {0}, .gradients = {1586176}, .first_moment = {3172352}, .second_moment = {4758528}, .working_copy = {},
      .parameter_count = 396544, .parameters = parameters_1,
      .ropes = {}, .tokens = {0}, .targets = {0},
-     .reads_tokens = false, .reads_targets = false, .loss = {6344704}, .norm = {6344960}, .events = 58, .overlaps = true},
+     .reads_tokens = false, .reads_targets = false, .loss = {6344704}, .norm = {6344960}, .events = 57, .overlaps = true},
 };
 
 constexpr int members_0[]{0, 1};
@@ -122,13 +122,15 @@ rank 0  |  0F0  0F1  0F2  3F0  3B0    -  3F1 [0F3 3B1]    -    . [3F2 0B0]    - 
 rank 1  |    .  1F0  2F0  1F1  2F1  1F2  2B0    - [2F2 1B0]    - [1F3 2B1]    - [2F3 1B1]    - [1F4 2B2]    - [2F4 1B2]    - [1F5 2B3]    - [2F5 1B3]    - [1F6 2B4]    - [2F6 1B4]    - [1F7 2B5]    - [2F7 1B5]    -  2B6    -  1B6    -    .  2I7  1I7  2W7  1W7 | 2REDUCE_GRAD 1REDUCE_GRAD 1STEP 2STEP
 bubble 4.0 %, one column per forward; a backward takes two; [ ] run together
 
-pipeline rank 0: 25.2 MiB per rank
+pipeline rank 0: 24.7 MiB per rank
   stage 0: embedding .. layers.0
   stage 3: layers.3 .. head
   parameters 1.7 MiB x 4 (weights, gradients, two moments)
-  activations of stage 0: 3.4 MiB x 5 microbatches in flight
-  activations of stage 3: 3.9 MiB x 1 microbatches in flight
-  between stages: 128.0 KiB x 5 buffers
+  outputs of layers: 5 x 128.0 KiB
+  gradients of outputs: 1 x 128.0 KiB
+  saved: 5 x 3.1 MiB
+  between stages: 5 x 128.0 KiB
+  saved: 1 x 517.0 KiB
   temporaries 256.5 KiB
   all_reduce over pp           1 a step, 4 B
   receive                     16 a step, 2.0 MiB
@@ -137,9 +139,8 @@ pipeline rank 1: 23.3 MiB per rank
   stage 1: layers.1
   stage 2: layers.2
   parameters 1.5 MiB x 4 (weights, gradients, two moments)
-  activations of stage 1: 3.1 MiB x 3 microbatches in flight
-  activations of stage 2: 3.1 MiB x 3 microbatches in flight
-  between stages: 128.0 KiB x 10 buffers
+  saved: 5 x 3.1 MiB
+  between stages: 10 x 128.0 KiB
   temporaries 256.5 KiB
   all_reduce over pp           1 a step, 4 B
   receive                     16 a step, 2.0 MiB
@@ -147,7 +148,7 @@ pipeline rank 1: 23.3 MiB per rank
 
 communicators: 3
 )text";
-constexpr char json[] = R"json({"bubble":0.040000000000000036,"bubble_per_rank":[0.040000000000000036,0.040000000000000036],"communicators":[{"name":"pp at dp 0 tp 0","ranks":[0,1]},{"name":"activations and gradients 0 -> 1 at dp 0 tp 0","ranks":[0,1]},{"name":"gradients and activations 1 -> 0 at dp 0 tp 0","ranks":[1,0]}],"dims":{"dp_replicate":1,"pp":2,"sequence_parallel":false,"tp":1,"world":2},"dtype":"f32","parameters":842496,"peak_activations":[5,5],"pipeline_ranks":[{"boundaries":{"bytes":131072,"count":5},"bytes":26400768,"collectives":{"all_reduce over pp":{"bytes":4,"count":1},"receive":{"bytes":2097152,"count":16},"send":{"bytes":2097152,"count":16}},"parameter_elements":445952,"pp":0,"stages":[{"layers":["embedding","layers.0"],"slot_bytes":3547136,"slots":5,"stage":0},{"layers":["layers.3","head"],"slot_bytes":4076544,"slots":1,"stage":3}]},{"boundaries":{"bytes":131072,"count":10},"bytes":24409088,"collectives":{"all_reduce over pp":{"bytes":4,"count":1},"receive":{"bytes":2097152,"count":16},"send":{"bytes":2097152,"count":16}},"parameter_elements":396544,"pp":1,"stages":[{"layers":["layers.1"],"slot_bytes":3284992,"slots":3,"stage":1},{"layers":["layers.2"],"slot_bytes":3284992,"slots":3,"stage":2}]}],"plan":"gpt_dual_pipe_v","plan_hash":"dddcd5fc666bd85b","recipe":{"global_batch":16,"microbatches":8,"rows":2,"seq":128},"schedule":"dual_pipe_v"})json";
+constexpr char json[] = R"json({"bubble":0.040000000000000036,"bubble_per_rank":[0.040000000000000036,0.040000000000000036],"communicators":[{"name":"pp at dp 0 tp 0","ranks":[0,1]},{"name":"activations and gradients 0 -> 1 at dp 0 tp 0","ranks":[0,1]},{"name":"gradients and activations 1 -> 0 at dp 0 tp 0","ranks":[1,0]}],"dims":{"dp_replicate":1,"pp":2,"sequence_parallel":false,"tp":1,"world":2},"dtype":"f32","parameters":842496,"peak_activations":[5,5],"pipeline_ranks":[{"bytes":25876480,"collectives":{"all_reduce over pp":{"bytes":4,"count":1},"receive":{"bytes":2097152,"count":16},"send":{"bytes":2097152,"count":16}},"kept":[{"bytes":131072,"count":5,"what":"outputs of layers"},{"bytes":131072,"count":1,"what":"gradients of outputs"},{"bytes":3284992,"count":5,"what":"saved"},{"bytes":131072,"count":5,"what":"between stages"},{"bytes":529408,"count":1,"what":"saved"}],"parameter_elements":445952,"pp":0,"stages":[{"layers":["embedding","layers.0"],"stage":0},{"layers":["layers.3","head"],"stage":3}]},{"bytes":24409088,"collectives":{"all_reduce over pp":{"bytes":4,"count":1},"receive":{"bytes":2097152,"count":16},"send":{"bytes":2097152,"count":16}},"kept":[{"bytes":3284992,"count":5,"what":"saved"},{"bytes":131072,"count":10,"what":"between stages"}],"parameter_elements":396544,"pp":1,"stages":[{"layers":["layers.1"],"stage":1},{"layers":["layers.2"],"stage":2}]}],"plan":"gpt_dual_pipe_v","plan_hash":"fc68c28f49c559ab","recipe":{"global_batch":16,"microbatches":8,"rows":2,"seq":128},"schedule":"dual_pipe_v"})json";
 
 void (*const train[])(rank&){pipeline_0::train, pipeline_1::train};
 void (*const evaluate[])(rank&){pipeline_0::evaluate, pipeline_1::evaluate};
@@ -157,7 +158,7 @@ void (*const evaluate[])(rank&){pipeline_0::evaluate, pipeline_1::evaluate};
 constexpr rankc::runtime::description about_{
     .interface_version = 2,
     .name = "gpt_dual_pipe_v",
-    .plan_hash = 0xdddcd5fc666bd85b,
+    .plan_hash = 0xfc68c28f49c559ab,
     .type = dtype::f32,
     .pp = 2, .dp = 1, .tp = 1,
     .microbatches = 8, .rows = 2, .seq = 128, .vocab = 256,

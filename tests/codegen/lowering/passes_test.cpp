@@ -96,8 +96,15 @@ TEST_CASE("buffers that live at the same time never overlap") {
 TEST_CASE("1F1B holds at most pp microbatches, GPipe all of them") {
   const auto f = programs::make(programs::jobs[1], layout("pp4_1f1b")), g = programs::make(programs::jobs[1], layout("pp2_gpipe"));
   const lowered a = lowered_plan(f), b = lowered_plan(g);
-  for (const pipeline_rank& r : a.ranks) CHECK(r.stages[0].slots.size() == static_cast<std::size_t>(4 - r.index));
-  for (const pipeline_rank& r : b.ranks) CHECK(r.stages[0].slots.size() == 4);
+  const auto saved = [](const pipeline_rank& r) {
+    int count = 0;
+    for (const pool& p : r.arena.pools)
+      if (p.what == kept::output) count = p.count;
+    return count / (static_cast<int>(r.stages[0].layers.size()) - 1);
+  };
+  for (const pipeline_rank& r : a.ranks)
+    if (r.stages[0].layers.size() > 1) CHECK(saved(r) == 4 - r.index);
+  for (const pipeline_rank& r : b.ranks) CHECK(saved(r) == 4);
 }
 
 TEST_CASE("every message has a sender, a receiver and one size") {
@@ -105,7 +112,7 @@ TEST_CASE("every message has a sender, a receiver and one size") {
   const lowered l = lowered_plan(plan);
   std::set<std::string> sent, received;
   for (const pipeline_rank& r : l.ranks)
-    for (const item& i : r.train) {
+    for (const item& i : r.train.items) {
       if (i.what == item_kind::send) CHECK(sent.insert(i.name).second);
       if (i.what == item_kind::receive) CHECK(received.insert(i.name).second);
     }
@@ -135,17 +142,21 @@ TEST_CASE("a directed pair of ranks has one communicator, whatever it carries") 
 TEST_CASE("stages that follow each other on one rank hand over by a buffer") {
   const auto plan = programs::make({"tiny_gpt2", "v", programs::order::dual_pipe_v, 1, 1, 2, 3});
   const lowered l = lowered_plan(plan);
-  std::map<int, int> y, dx;  // of each microbatch
-  for (const item& i : l.ranks[1].train) {
-    CHECK(i.name.find("stage 1 -> 2") == i.name.npos);
-    const int stage = l.ranks[1].stages[i.stage].stage;
-    if (i.what == item_kind::forward && stage == 1) y[i.microbatch] = i.y;
-    if (i.what == item_kind::forward && stage == 2) CHECK(y.at(i.microbatch) == i.x);
-    if (i.what == item_kind::backward && stage == 2) dx[i.microbatch] = i.dx;
-    if (i.what == item_kind::backward && stage == 1) CHECK(dx.at(i.microbatch) == i.dy);
+  const step& s = l.ranks[1].train;
+  for (const item& i : s.items) CHECK(i.name.find("stage 1 -> 2") == i.name.npos);
+  const stage_plan &before = l.ranks[1].stages[0], &after = l.ranks[1].stages[1];
+  REQUIRE((before.stage == 1 && after.stage == 2));
+  const auto given = [](const layer_call& c, formal f) { return std::pair(c[f].what, c[f].index); };
+  const int forward = static_cast<int>(phase::forward), backward = static_cast<int>(phase::backward);
+  // What one stage finds after it, the other finds before it: the value between them, of each microbatch one.
+  CHECK(given(before.calls[forward].back(), formal::y) == std::pair(kept::activation, 1));
+  CHECK(given(after.calls[forward].front(), formal::x) == std::pair(kept::activation, 0));
+  CHECK(given(before.calls[backward].back(), formal::dy) == std::pair(kept::gradient, 1));
+  CHECK(given(after.calls[backward].front(), formal::dx) == std::pair(kept::gradient, 0));
+  for (int m = 0; m < 3; ++m) {
+    CHECK(s.find(kept::activation, 2, m)->name == "x_2F" + std::to_string(m));
+    CHECK(s.find(kept::gradient, 2, m)->name == "d_x_2B" + std::to_string(m));
   }
-  CHECK(y.size() == 3);
-  CHECK(dx.size() == 3);
 }
 
 TEST_CASE("backward in two halves: what the input's gradient needs, and every gradient of a weight") {
@@ -174,24 +185,29 @@ TEST_CASE("a schedule without halves has none, and a half followed by its other 
   CHECK(!lowered_plan(alone).splits_backward());
 }
 
-TEST_CASE("what the second half reads is held until then: a slot, the input, the gradient of the output") {
-  const auto plan = programs::make({"tiny_gpt2", "zbv", programs::order::zero_bubble_v, 1, 1, 2, 5});
-  const lowered l = lowered_plan(plan);
-  for (const pipeline_rank& r : l.ranks)
-    for (const stage_plan& s : r.stages) {
-      std::map<std::array<int, 2>, int> held;  // kind and colour: microbatch
-      for (const item& i : r.train) {
-        if (r.stages[i.stage].stage != s.stage || (i.what != item_kind::forward && i.what != item_kind::backward)) continue;
-        const std::array<int, 2> keys[]{{0, i.slot}, {1, i.x}};
-        for (const auto& key : keys) {
-          if (key[1] < 0) continue;
-          if (i.does == phase::forward) CHECK(held.insert({key, i.microbatch}).second);
-          else CHECK(held.at(key) == i.microbatch);
-          if (i.does == phase::backward || i.does == phase::backward_weight) held.erase(key);
+TEST_CASE("values that live at the same time never share bytes, and what the second half reads lives until then") {
+  std::size_t pairs = 0;
+  for (const programs::pipeline& p : programs::pipelines()) {
+    const auto plan = programs::make(p);
+    const lowered l = lowered_plan(plan);
+    const auto& actions = plan.actions.actions;
+    for (const pipeline_rank& r : l.ranks)
+      for (const placed_value& v : r.train.values) {
+        CAPTURE(p.layout);
+        for (const placed_value& w : r.train.values) {
+          if (&v == &w || v.last < w.first || w.last < v.first) continue;
+          ++pairs;
+          CHECK((v.where + v.bytes <= w.where || w.where + w.bytes <= v.where));
+        }
+        if (v.what == kept::activation || v.what == kept::gradient) continue;
+        for (int i = plan.actions.begin[r.index]; i < plan.actions.begin[r.index + 1]; ++i) {
+          if (actions[i].stage != v.stage || actions[i].microbatch != v.microbatch || !computes(actions[i].kind)) continue;
+          CHECK(i <= v.last);
+          if (v.what != kept::output_gradient) CHECK(i >= v.first);
         }
       }
-      CHECK(held.empty());
-    }
+  }
+  CHECK(pairs > 10'000);
 }
 
 namespace {

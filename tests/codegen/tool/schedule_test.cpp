@@ -23,13 +23,13 @@ std::string ask(const char* schedule, int pp, int microbatches, const std::strin
 /// What the lowering makes a rank issue, in tokens.
 std::vector<std::string> lowered_order(const codegen::pipeline_rank& r) {
   std::vector<std::string> out;
-  for (const codegen::item& i : r.train) {
+  for (const codegen::item& i : r.train.items) {
     const int stage = r.stages[i.stage].stage;
     const auto spelled = [&](token_kind kind) { out.push_back(spell({kind, stage, i.microbatch, -1})); };
     if (i.what == codegen::item_kind::forward) spelled(token_kind::F);
     if (i.what == codegen::item_kind::backward) spelled(token_kind::B);
-    if (i.what == codegen::item_kind::send) spelled(i.backward_traffic ? token_kind::SEND_B : token_kind::SEND_F);
-    if (i.what == codegen::item_kind::receive) spelled(i.backward_traffic ? token_kind::RECV_B : token_kind::RECV_F);
+    if (i.what == codegen::item_kind::send) spelled((r.train.values[i.data].what == codegen::kept::gradient) ? token_kind::SEND_B : token_kind::SEND_F);
+    if (i.what == codegen::item_kind::receive) spelled((r.train.values[i.data].what == codegen::kept::gradient) ? token_kind::RECV_B : token_kind::RECV_F);
   }
   return out;
 }

@@ -5,14 +5,14 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "buffers.hpp"
 #include "contents.hpp"
 #include "edges.hpp"
+#include "passes.hpp"
 
 namespace rankc::codegen {
 
-expander::expander(const lowered& l, const pipeline_rank& r)
-    : l_(l), r_(r), kept_{weight} {
+flattener::flattener(const lowered& l, const pipeline_rank& r, const step& s)
+    : l_(l), r_(r), step_(s), kept_{weight} {
   if (l.trains()) kept_.insert(kept_.end(), {first_moment, second_moment});
   if (l.has_working_copy()) kept_.push_back(working_copy);
 }
@@ -20,80 +20,96 @@ expander::expander(const lowered& l, const pipeline_rank& r)
 static element_type element_of(dtype t) {
   return t == dtype::f64 ? element_type::f64 : t == dtype::f32 ? element_type::f32 : element_type::bf16;
 }
-element_type expander::real() const { return element_of(l_.type); }
-element_type expander::wide() const { return l_.type == dtype::bf16 ? element_type::f32 : real(); }
+element_type flattener::real() const { return element_of(l_.type); }
+element_type flattener::wide() const { return l_.type == dtype::bf16 ? element_type::f32 : real(); }
 
-expander::place expander::parameter(int region, std::size_t index) const {
+flattener::place flattener::parameter(int region, std::size_t index) const {
   const placed_parameter& p = r_.parameters[index];
   const std::size_t at[]{r_.arena.weights, r_.arena.gradients, r_.arena.first_moment, r_.arena.second_moment, r_.arena.working_copy};
   const std::size_t size = region == working_copy ? l_.real_bytes() : l_.wide_bytes();
   const element_type type = region == working_copy ? real() : wide();
   return {at[region] + p.element * size, p.as.elements() * size, {region, static_cast<int>(index)}, type};
 }
-expander::place expander::scalar(int what, std::size_t at) const { return {at, l_.wide_bytes(), {what}, wide()}; }
+flattener::place flattener::scalar(int what, std::size_t at) const { return {at, l_.wide_bytes(), {what}, wide()}; }
 
-access expander::read(const place& p) const {
+access flattener::read(const place& p) const {
   const auto known = current_.find(p.what);
   if (known == current_.end()) throw std::logic_error("an op reads what nothing has written");
   return {p.begin, p.begin + p.bytes, known->second, p.type};
 }
-access expander::write(const place& p) {
+access flattener::write(const place& p) {
   current_[p.what] = next_value_;
   return {p.begin, p.begin + p.bytes, next_value_++, p.type};
 }
 
-expander::place expander::resolve(const item& i, int layer, const operand& o) const {
+flattener::place flattener::of_microbatch(const placed_value& v) const {
+  return {v.where, v.bytes, {microbatch_value, static_cast<int>(v.what), v.stage, v.microbatch, v.layer}, real()};
+}
+
+/// What a layer's function is given: its first byte, and what it holds.
+flattener::place flattener::locate(const item& i, const layer_call& call, const actual& a) const {
   const stage_plan& s = r_.stages[i.stage];
-  const layer_use& use = s.layers[layer];
-  const body& b = l_.bodies[use.kind];
-  const arena_plan& a = r_.arena;
-  const int m = i.microbatch, last = static_cast<int>(s.layers.size()) - 1;
-  const std::size_t slot = a.slots + s.slots[i.slot];
+  switch (a.from) {
+    case source::slot: return of_microbatch(*step_.find(a.what, s.stage, i.microbatch, a.index));
+    case source::boundary: return of_microbatch(*step_.find(a.what, s.stage + a.index, i.microbatch));
+    case source::chain: {  // of two in turn; what it holds is known by the layer after it
+      const body& b = l_.bodies[s.layers[call.layer].kind];
+      const bool after = a.as == formal::dy;
+      return {r_.arena.chain[a.index], after ? b.y_bytes : b.x_bytes, {chain, i.stage, i.microbatch, call.layer + after}, real()};
+    }
+    case source::rank: return locate_of_rank(i, call, a);
+    default: throw std::logic_error("a flag has no place");
+  }
+}
+
+flattener::place flattener::locate_of_rank(const item& i, const layer_call& call, const actual& a) const {
+  const arena_plan& at = r_.arena;
+  const int m = i.microbatch;
   const std::size_t ids = static_cast<std::size_t>(l_.plan->rows) * l_.plan->recipe.seq * sizeof(std::int32_t);
-  auto parameter_of = [&](int region) {
+  const std::size_t table = static_cast<std::size_t>(a.index);
+  switch (a.as) {
+    case formal::work: return {i.on == stream::beside ? at.work_beside : at.work, 0,
+                               {temp, i.stage, m, call.layer, static_cast<int>(i.does)}, real()};
+    case formal::rope: return {at.ropes.at(table).where, at.ropes[table].bytes, {rope, a.index}, wide()};
+    case formal::ids: return {at.tokens + m * ids, ids, {tokens, m}, element_type::i32};
+    case formal::targets: return {at.targets + m * ids, ids, {targets, m}, element_type::i32};
+    default: return scalar(loss, at.loss);
+  }
+}
+
+flattener::place flattener::resolve(const item& i, const layer_call& call, const operand& o) const {
+  const layer_use& use = r_.stages[i.stage].layers[call.layer];
+  const body& b = l_.bodies[use.kind];
+  const auto given = [&](formal as) { return locate(i, call, call[as]); };
+  const auto parameter_of = [&](int region) {
     const group_layout::place& p = l_.groups[use.kind].of_parameter[o.index];
     const std::size_t element = use.base[static_cast<int>(p.in)] + p.offset;
     for (std::size_t j = 0; j < r_.parameters.size(); ++j)
       if (r_.parameters[j].element == element) return parameter(region, j);
     throw std::logic_error("a layer's parameter has no place");
   };
-  const auto type_of = [&](int index) {
-    const std::optional<dtype> type = b.buffers[index].type;
-    return type ? element_of(*type) : element_type::bytes;
-  };
-  // What goes from stage to stage is named by the stage that it comes to, or whose gradient it is.
-  auto between = [&](bool gradient, int stage, int index) -> place {
-    return {a.boundaries + aligned(a.boundary_bytes) * index, boundary_bytes(l_, r_, stage), {boundary, gradient, stage, m}, real()};
+  // A buffer of what is saved, or of the temporaries.
+  const auto part_of = [&](place whole) {
+    const buffer& part = b.buffers[o.index];
+    whole.begin += part.offset;
+    whole.bytes = part.bytes;
+    whole.what.back() = o.index;
+    whole.type = part.type ? element_of(*part.type) : element_type::bytes;
+    return whole;
   };
   switch (o.where) {
     case space::weight: return parameter_of(l_.has_working_copy() ? working_copy : weight);
     case space::gradient: return parameter_of(gradient);
-    case space::rope: {
-      const std::size_t j = a.find_rope(b.ropes[o.index]);
-      return {a.ropes.at(j).where, a.ropes[j].bytes, {rope, static_cast<int>(j)}, wide()};
-    }
-    case space::tokens: return {a.tokens + m * ids, ids, {tokens, m}, element_type::i32};
-    case space::targets: return {a.targets + m * ids, ids, {targets, m}, element_type::i32};
-    case space::loss: return scalar(loss, a.loss);
-    case space::saved:
-      return {slot + use.saved + b.buffers[o.index].offset, b.buffers[o.index].bytes,
-              {saved, i.stage, m, layer, o.index}, type_of(o.index)};
-    case space::temp:
-      return {(i.on == stream::beside ? a.work_beside : a.work) + b.buffers[o.index].offset, b.buffers[o.index].bytes,
-              {temp, i.stage, m, layer * 4 + static_cast<int>(i.does), o.index}, type_of(o.index)};
-    case space::x:
-      if (layer == 0) return between(false, s.stage, i.x);
-      return {slot + s.layers[layer - 1].output, b.x_bytes, {hidden, i.stage, m, layer - 1}, real()};
-    case space::y:
-      if (layer == last) return between(false, s.stage + 1, i.y);
-      return {slot + use.output, b.y_bytes, {hidden, i.stage, m, layer}, real()};
-    case space::dy:
-      if (layer == last) return between(true, s.stage + 1, i.dy);
-      return {l_.splits_backward() ? slot + use.output_gradient : a.chain[layer % 2], b.y_bytes, {chain, i.stage, m, layer + 1}, real()};
-    case space::dx:
-      if (layer == 0) return between(true, s.stage, i.dx);
-      return {l_.splits_backward() ? slot + s.layers[layer - 1].output_gradient : a.chain[(layer - 1) % 2], b.x_bytes,
-              {chain, i.stage, m, layer}, real()};
+    case space::rope: return locate(i, call, {formal::rope, source::rank, static_cast<int>(r_.arena.find_rope(b.ropes[o.index]))});
+    case space::tokens: return given(formal::ids);
+    case space::targets: return given(formal::targets);
+    case space::loss: return given(formal::loss);
+    case space::saved: return part_of(given(formal::saved));
+    case space::temp: return part_of(given(formal::work));
+    case space::x: return given(formal::x);
+    case space::y: return given(formal::y);
+    case space::dy: return given(formal::dy);
+    case space::dx: return given(formal::dx);
   }
   throw std::logic_error("an operand without a place");
 }
@@ -101,28 +117,28 @@ expander::place expander::resolve(const item& i, int layer, const operand& o) co
 /// What overlaps has a tp communicator of its own.
 static role role_of(const collective& c, stream on) { return on == stream::beside && c.over == role::tp ? role::tp_beside : c.over; }
 
-/// Whether a call adds to a gradient or to the loss, or overwrites it.
-static bool adds(const item& i, const layer_use& use, const body& b, const kernel& k, const operand& out) {
-  const bool shared = out.where == space::gradient && b.parameters[out.index].shared && use.adds_to_shared;
-  return k.accumulate == accumulation::add || (k.accumulate == accumulation::after_first && (!i.first || shared));
+/// Whether a kernel adds to a gradient or to the loss, or overwrites it.
+static bool adds(const item& i, const layer_call& call, const body& b, const kernel& k) {
+  if (k.accumulate != accumulation::after_first) return k.accumulate == accumulation::add;
+  return call[sums_into_shared(b, k) ? formal::accumulate_shared : formal::accumulate].from == source::always || !i.first;
 }
 
-void expander::set_replaced(access& written, const op& o, const std::vector<int>& candidates) {
+void flattener::set_replaced(access& written, const op& o, const std::vector<int>& candidates) {
   for (int r : candidates)
     if (o.reads[r].begin == written.begin && o.reads[r].end == written.end) written.replaces = r;
 }
 
-op expander::layer_op(const item& i, int layer, const kernel& k) {
-  const layer_use& use = r_.stages[i.stage].layers[layer];
+op flattener::layer_op(const item& i, const layer_call& call, const kernel& k) {
+  const layer_use& use = r_.stages[i.stage].layers[call.layer];
   op o;
   o.name = i.name + ": " + use.name + ": " + k.function;
   o.function = k.function + (k.collective_ && k.collective_->maximum ? "_max" : "");
   const auto take = [&](const operand& taken) {
-    if (!taken.implied) o.operands.push_back(resolve(i, layer, taken).begin + taken.offset);
+    if (!taken.implied) o.operands.push_back(resolve(i, call, taken).begin + taken.offset);
   };
   for (const operand& out : k.writes) take(out);
   if (k.function != "all_reduce") for (const operand& in : k.reads) take(in);
-  for (const operand& in : k.reads) o.reads.push_back(read(resolve(i, layer, in)));
+  for (const operand& in : k.reads) o.reads.push_back(read(resolve(i, call, in)));
   std::vector<const operand*> outs;  // parts of one packed buffer are one content
   for (const operand& out : k.writes) {
     const auto same = [&](const operand* other) { return other->where == out.where && other->index == out.index; };
@@ -136,12 +152,12 @@ op expander::layer_op(const item& i, int layer, const kernel& k) {
     for (const auto& [w, r] : k.in_place)
       if (k.writes[w].where == out->where && k.writes[w].index == out->index) replaced[n].push_back(r);
     const bool sums = is_sum(out) || !has_sum;  // beside a sum, other results are written afresh
-    if (!sums || !adds(i, use, l_.bodies[use.kind], k, *out)) continue;
+    if (!sums || !adds(i, call, l_.bodies[use.kind], k)) continue;
     replaced[n].push_back(static_cast<int>(o.reads.size()));
-    o.reads.push_back(read(resolve(i, layer, *out)));
+    o.reads.push_back(read(resolve(i, call, *out)));
   }
   for (std::size_t n = 0; n < outs.size(); ++n) {
-    o.writes.push_back(write(resolve(i, layer, *outs[n])));
+    o.writes.push_back(write(resolve(i, call, *outs[n])));
     set_replaced(o.writes.back(), o, replaced[n]);
   }
   if (k.collective_) {
@@ -158,11 +174,10 @@ op expander::layer_op(const item& i, int layer, const kernel& k) {
   return o;
 }
 
-void expander::layer_ops(const item& i, int layer, std::vector<op>& out) {
-  const layer_use& use = r_.stages[i.stage].layers[layer];
-  const body& b = l_.bodies[use.kind];
+void flattener::layer_ops(const item& i, const layer_call& call, std::vector<op>& out) {
+  const body& b = l_.bodies[r_.stages[i.stage].layers[call.layer].kind];
   for (const kernel& k : b.calls(i.does))
-    if (k.row != &ops::clear || !adds(i, use, b, k, k.writes[0])) out.push_back(layer_op(i, layer, k));
+    if (k.row != &ops::clear || !adds(i, call, b, k)) out.push_back(layer_op(i, call, k));
 }
 
 /// Whether an element is in one of the ranges.
@@ -170,7 +185,7 @@ static bool covers(const std::vector<range>& over, std::size_t element) {
   return std::any_of(over.begin(), over.end(), [&](const range& g) { return element >= g.first && element < g.first + g.count; });
 }
 
-op expander::on_ranges(std::string name, const std::vector<range>& over, const std::vector<int>& reads,
+op flattener::on_ranges(std::string name, const std::vector<range>& over, const std::vector<int>& reads,
                        const std::vector<int>& writes) {
   op o;
   o.name = std::move(name);
@@ -189,7 +204,7 @@ op expander::on_ranges(std::string name, const std::vector<range>& over, const s
   return o;
 }
 
-std::vector<expander::place> expander::paddings(const bucket& b) const {
+std::vector<flattener::place> flattener::paddings(const bucket& b) const {
   std::vector<range> held;
   for (const placed_parameter& p : r_.parameters)
     if (p.element >= b.first && p.element < b.first + b.count) held.push_back({p.element, p.as.elements(), false});
@@ -206,13 +221,13 @@ std::vector<expander::place> expander::paddings(const bucket& b) const {
   return between;
 }
 
-void expander::read_paddings(op& o, const std::vector<range>& over) {
+void flattener::read_paddings(op& o, const std::vector<range>& over) {
   for (const bucket& b : r_.buckets)
     for (const place& p : paddings(b))
       if (covers(over, (p.begin - r_.arena.gradients) / l_.wide_bytes())) o.reads.push_back(read(p));
 }
 
-op expander::begin() {
+op flattener::begin() {
   op o;
   o.kind = op_kind::begin;
   o.name = "begin";
@@ -220,18 +235,17 @@ op expander::begin() {
     for (int region : kept_) o.writes.push_back(write(parameter(region, p)));
   for (const bucket& b : r_.buckets)
     for (const place& p : paddings(b)) o.writes.push_back(write(p));
-  item i;
-  i.slot = 0;
   for (std::size_t j = 0; j < r_.arena.ropes.size(); ++j)
     o.writes.push_back(write({r_.arena.ropes[j].where, r_.arena.ropes[j].bytes, {rope, static_cast<int>(j)}, wide()}));
+  item i;
   for (i.microbatch = 0; i.microbatch < l_.plan->actions.microbatches; ++i.microbatch) {
-    if (r_.reads_tokens) o.writes.push_back(write(resolve(i, 0, {space::tokens, 0})));
-    if (r_.reads_targets) o.writes.push_back(write(resolve(i, 0, {space::targets, 0})));
+    if (r_.reads_tokens) o.writes.push_back(write(locate(i, {}, {formal::ids, source::rank})));
+    if (r_.reads_targets) o.writes.push_back(write(locate(i, {}, {formal::targets, source::rank})));
   }
   return o;
 }
 
-std::vector<op> expander::expand(const item& i) {
+std::vector<op> flattener::flatten(const item& i) {
   const stage_plan& s = r_.stages[i.stage];
   std::vector<op> out;
   auto collective = [&](op o, std::size_t data) {
@@ -246,18 +260,19 @@ std::vector<op> expander::expand(const item& i) {
   };
   switch (i.what) {
     case item_kind::forward:
-      for (int layer = 0; layer < static_cast<int>(s.layers.size()); ++layer) layer_ops(i, layer, out);
+      for (const layer_call& call : s.calls[static_cast<int>(i.does)]) layer_ops(i, call, out);
       break;
-    case item_kind::backward:
-      for (int layer = static_cast<int>(s.layers.size()) - 1; layer >= 0; --layer) layer_ops(i, layer, out);
+    case item_kind::backward: {
+      const std::vector<layer_call>& calls = s.calls[static_cast<int>(i.does)];
+      for (auto call = calls.rbegin(); call != calls.rend(); ++call) layer_ops(i, *call, out);
       break;
-    case item_kind::backward_layer: layer_ops(i, i.layer, out); break;
+    }
+    case item_kind::backward_layer: layer_ops(i, s.calls[static_cast<int>(i.does)][i.layer], out); break;
     case item_kind::send:
     case item_kind::receive: {
       const bool sends = i.what == item_kind::send;
-      const int last = static_cast<int>(s.layers.size()) - 1;
-      const operand buffer{i.backward_traffic ? (sends ? space::dx : space::dy) : (sends ? space::y : space::x), 0};
-      const place p = resolve(i, buffer.where == space::x || buffer.where == space::dx ? 0 : last, buffer);
+      const placed_value& v = step_.values[i.data];
+      const place p = of_microbatch(v);
       op o;
       o.kind = sends ? op_kind::send : op_kind::receive;
       o.name = i.name;
@@ -324,7 +339,7 @@ std::vector<op> expander::expand(const item& i) {
   return out;
 }
 
-op expander::end(bool train) {
+op flattener::end(bool train) {
   op o;
   o.kind = op_kind::end;
   o.name = "end";

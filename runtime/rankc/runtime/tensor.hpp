@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// The values of generated text: places in a rank's arena with element type and shape, so that an operand that does not
+// fit does not compile, and no size is passed.
+#pragma once
+#include <rankc/runtime/program.hpp>
+
+namespace rankc::runtime {
+
+/// Elements side by side.
+template <class T, std::size_t Count>
+struct vector {
+  at where;
+  static constexpr std::size_t count = Count;
+  /// Where an element lies.
+  constexpr at operator[](std::size_t element) const { return where + element * sizeof(T); }
+};
+
+/// Rows of elements, `Stride` elements apart: more than a row where they are columns of wider rows.
+template <class T, std::size_t Rows, std::size_t Columns, std::size_t Stride = Columns>
+struct matrix {
+  at where;
+  static constexpr std::size_t count = Rows * Columns;
+  /// As many columns from one on.
+  template <std::size_t Count>
+  constexpr matrix<T, Rows, Count, Stride> columns(std::size_t first) const {
+    return {where + first * sizeof(T)};
+  }
+  constexpr vector<T, Rows * Columns> elements() const {
+    static_assert(Columns == Stride, "columns of wider rows do not lie side by side");
+    return {where};
+  }
+};
+
+/// Memory of a kernel that holds nothing before and after it.
+struct scratch {
+  at where;
+};
+
+/// A size that no operand's type says.
+template <std::size_t N>
+struct size_constant {};
+template <std::size_t N>
+inline constexpr size_constant<N> size{};
+
+/// What a kernel that sums does with what is there.
+enum class store { overwrite, add };
+
+}  // namespace rankc::runtime
