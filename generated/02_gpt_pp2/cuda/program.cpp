@@ -131,7 +131,7 @@ pipeline rank 0: 24.9 MiB per rank
   activations of stage 0: 8.0 MiB x 2 microbatches in flight
   between stages: 256.0 KiB x 2 buffers
   temporaries 1.5 MiB
-  beside these, at most 2.38 GiB for CUDA and NCCL
+  beside these, at most 2.81 GiB for CUDA and NCCL
   all_reduce over pp           1 a step, 4 B
   all_reduce over tied         1 a step, 128.0 KiB
   receive                      4 a step, 1.0 MiB
@@ -142,7 +142,7 @@ pipeline rank 1: 17.6 MiB per rank
   activations of stage 1: 8.8 MiB x 1 microbatches in flight
   between stages: 256.0 KiB x 3 buffers
   temporaries 1.5 MiB
-  beside these, at most 2.38 GiB for CUDA and NCCL
+  beside these, at most 2.81 GiB for CUDA and NCCL
   all_reduce over pp           1 a step, 4 B
   all_reduce over tied         1 a step, 128.0 KiB
   receive                      4 a step, 1.0 MiB

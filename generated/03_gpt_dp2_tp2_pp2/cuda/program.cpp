@@ -177,7 +177,7 @@ pipeline rank 0: 8.7 MiB per rank
   activations of stage 0: 2.3 MiB x 2 microbatches in flight
   between stages: 64.0 KiB x 2 buffers
   temporaries 512.0 KiB
-  beside these, at most 3.25 GiB for CUDA and NCCL
+  beside these, at most 3.69 GiB for CUDA and NCCL
   all_gather over tp          36 a step, 2.2 MiB
   all_reduce over dp           4 a step, 905.5 KiB
   all_reduce over pp           1 a step, 4 B
@@ -192,7 +192,7 @@ pipeline rank 1: 6.5 MiB per rank
   activations of stage 1: 2.5 MiB x 1 microbatches in flight
   between stages: 64.0 KiB x 3 buffers
   temporaries 512.0 KiB
-  beside these, at most 3.25 GiB for CUDA and NCCL
+  beside these, at most 3.69 GiB for CUDA and NCCL
   all_gather over tp          36 a step, 2.2 MiB
   all_reduce over dp           5 a step, 842.5 KiB
   all_reduce over pp           1 a step, 4 B
