@@ -5,6 +5,7 @@
 #include <map>
 #include <numeric>
 #include <rankc/codegen/names.hpp>
+#include <rankc/schedule/opened.hpp>
 #include <set>
 #include <stdexcept>
 
@@ -260,9 +261,7 @@ void place_parameters(lowered& l) {
   for (int rank = 0; rank < plan.dims.pp; ++rank) {
     pipeline_rank& r = l.ranks[rank];
     r.index = rank;
-    const auto actions = plan.actions.actions.begin();
-    r.overlaps = std::any_of(actions + plan.actions.begin[rank], actions + plan.actions.begin[rank + 1],
-                             [](const action& a) { return a.overlaps_next; });
+    r.overlaps = overlaps(plan.actions, rank);
     hold_stages(r, plan.actions, layers);
     regions(l, r).place();
   }

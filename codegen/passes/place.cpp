@@ -2,7 +2,9 @@
 // Every byte of a rank's arena: regions of parameters, tables, ids, sums, pools of a microbatch's values, work.
 #include <rankc/codegen/intervals.hpp>
 #include <rankc/schedule/colour.hpp>
+#include <rankc/schedule/opened.hpp>
 
+#include <algorithm>
 #include <set>
 
 #include "passes.hpp"
@@ -138,10 +140,9 @@ void place_arena(lowered& l) {
 
 std::size_t bytes_beside_arena(const lowered& l, const pipeline_rank& r) {
   if (l.target == target::host) return 0;
-  const int rank = rank_at(l.plan->dims, r.index, 0, 0);
-  std::set<int> communicators(l.communicator_of[rank].begin(), l.communicator_of[rank].end());
-  communicators.erase(-1);
-  return (640 + (r.overlaps ? 64 : 0) + 448 * communicators.size()) << 20;
+  const plan_data& plan = *l.plan;
+  const bool ties = std::any_of(l.tied.begin(), l.tied.end(), [&](const auto& pair) { return pair[0] == r.index || pair[1] == r.index; });
+  return cuda::bytes_beside_arena(opened_by(layout(plan.dims), plan.actions, r.index, ties), cuda::edges_by::nccl, plan.dims.world);
 }
 
 }  // namespace rankc::codegen

@@ -2,7 +2,7 @@
 find_package(nlohmann_json REQUIRED)
 add_executable(rankc_lowering_test codegen/lowering/proof_test.cpp codegen/lowering/passes_test.cpp codegen/lowering/fusion_test.cpp
   codegen/lowering/axes_test.cpp
-  codegen/lowering/timeline_test.cpp codegen/lowering/worlds_test.cpp)
+  codegen/lowering/opened_test.cpp codegen/lowering/timeline_test.cpp codegen/lowering/worlds_test.cpp)
 target_link_libraries(rankc_lowering_test PRIVATE rankc_test_plans rankc::codegen rankc_proof_testing rankc_test_main nlohmann_json::nlohmann_json)
 add_test(NAME codegen/lowering COMMAND rankc_lowering_test)
 add_test(NAME codegen/lowering_long COMMAND rankc_lowering_test --no-skip --test-case=twenty*)

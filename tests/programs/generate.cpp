@@ -18,8 +18,9 @@ int main(int argc, char** argv) {
     std::vector<char*> arguments;
     for (std::string& w : words) arguments.push_back(w.data());
     declarations += "#include \"" + plan.name + "/program.hpp\"\n";
-    entries += "    {\"" + std::string(job) + "\", \"" + layout + "\", \"" + type + "\", &" + plan.name + "::about, [] { return rankc::" +
-               target + "::install(" + plan.name + "::program); }},\n";
+    entries += "    {\"" + std::string(job) + "\", \"" + layout + "\", \"" + type + "\", &" + plan.name + "::about, [](" +
+               (target == "cuda" ? "const rankc::runtime::placement& where" : "const rankc::runtime::placement&") + ") { return rankc::" + target +
+               "::install(" + plan.name + (target == "cuda" ? "::program, where); }},\n" : "::program); }},\n");
     return rankc::codegen::generator_main(plan, static_cast<int>(arguments.size()), arguments.data()) == 0;
   };
   for (const programs::job& j : programs::jobs)

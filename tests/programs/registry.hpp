@@ -2,6 +2,7 @@
 // The generated programs that the tests train: a list for each target.
 #pragma once
 #include <rankc/runtime/engine.hpp>
+#include <rankc/runtime/placement.hpp>
 
 #include <memory>
 #include <string>
@@ -10,6 +11,7 @@
 struct registered {
   std::string job, layout, type;
   const rankc::runtime::description* about;
-  std::unique_ptr<rankc::runtime::engine> (*install)();
+  std::unique_ptr<rankc::runtime::engine> (*make)(const rankc::runtime::placement&);
+  std::unique_ptr<rankc::runtime::engine> install(const rankc::runtime::placement& where = {}) const { return make(where); }
 };
 extern const std::vector<registered> host_registry, cuda_registry;

@@ -13,6 +13,15 @@ function(rankc_cuda_test name gpus)
 endfunction()
 
 rankc_cuda_test(runtime_cuda_refusals 0 runtime/cuda/refusals_test.cpp)
+# The core's library alone: every library below it is one of the test's own.
+add_executable(runtime_cuda_contexts
+  runtime/cuda/contexts/contexts_test.cpp runtime/cuda/contexts/fake_cuda.cpp)
+add_dependencies(runtime_cuda_contexts rankc_runtime_cuda)
+target_include_directories(runtime_cuda_contexts PRIVATE
+  "${rankc_SOURCE_DIR}/runtime" ${CUDAToolkit_INCLUDE_DIRS} ${NCCL_INCLUDE_DIR})
+target_link_libraries(runtime_cuda_contexts PRIVATE
+  $<TARGET_FILE:rankc_runtime_cuda> Threads::Threads ${CMAKE_DL_LIBS} rankc_test_main)
+add_test(NAME runtime_cuda_contexts COMMAND runtime_cuda_contexts)
 rankc_cuda_test(runtime_cuda_kernels 1
   runtime/cuda/activations_test.cpp
   runtime/cuda/attention_test.cpp

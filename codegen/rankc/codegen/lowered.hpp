@@ -236,9 +236,8 @@ struct lowered {
   bool has_working_copy() const { return type == dtype::bf16; }
 };
 
-/// What a rank takes of its GPU beside the arena, in bytes; 0 on the host. A bound: CUDA's context and the workspace (of
-/// each stream that computes), and NCCL's buffers for each communicator.
-/// Source: measured on H200s with CUDA 13.0 and NCCL 2.28: 611 MiB, and 412 to 440 MiB a communicator.
+/// What a rank takes of its GPU beside the arena, however it is launched, in bytes; 0 on the host.
+/// Source: rankc/runtime/cuda/device_memory.hpp.
 std::size_t bytes_beside_arena(const lowered&, const pipeline_rank&);
 
 /// All passes, in order. The plan must be valid.

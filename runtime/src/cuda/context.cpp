@@ -100,8 +100,6 @@ context::context(int device, const description& about, int rank_index) : device_
 context::~context() { release(); }
 
 void context::release() {
-  int before = 0;
-  cudaGetDevice(&before);
   cudaSetDevice(device_);
   destroy(r_.attention_graphs_beside);
   destroy(r_.attention_graphs);
@@ -119,7 +117,6 @@ void context::release() {
   cudaFree(r_.workspace_beside);
   cudaFree(r_.workspace);
   arena_.reset();
-  cudaSetDevice(before);
 }
 
 bool context::arena_is_registrable() const { return arena_->registrable(); }

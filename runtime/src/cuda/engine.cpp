@@ -262,6 +262,7 @@ class cuda_engine final : public engine {
   /// Give what one rank's process has read to all processes, through the workspace.
   void share(context& mine, int owner, std::vector<float>& values) {
     rank& r = mine.of();
+    check(r, cudaSetDevice(mine.device()), "cudaSetDevice");
     const cudaStream_t on = r.on(stream::compute);
     float* through = reinterpret_cast<float*>(r.workspace);
     for (std::size_t first = 0; first < values.size(); first += r.workspace_bytes / sizeof(float)) {
@@ -310,6 +311,10 @@ std::unique_ptr<engine> install(const program& p, const placement& where) {
   // As many hardware queues as can be: what waits for another rank must not hold up another stream of its own.
   setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
   accept(p, where);
+  // Pinned memory takes a context on the calling thread's GPU, which shall be one of these ranks'.
+  const int first = where.is_one_rank() ? where.device : 0;
+  if (const cudaError_t status = cudaSetDevice(first); status != cudaSuccess)
+    throw failure(70, "install: cudaSetDevice(" + std::to_string(first) + "): " + cudaGetErrorString(status));
   return std::make_unique<cuda_engine>(p, where);
 }
 

@@ -3,15 +3,12 @@
 // one per rank of a program; a test or a tool may make one alone and call kernels on its rank. The
 // communicators belong to the engine, which makes them for all ranks together.
 #pragma once
+#include <rankc/runtime/cuda/device_memory.hpp>
 #include <rankc/runtime/cuda/rank.hpp>
 
 #include <functional>
 
 namespace rankc::cuda {
-
-/// Scratch besides the arena, for cuBLASLt and for the partial sums of parameter gradients: of each stream of
-/// computation.
-inline constexpr std::size_t workspace_bytes = std::size_t{64} << 20;
 
 class arena;  // arena.hpp
 

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the ranks of a pipeline coordinate open on their GPUs: streams that compute, and communicators.
+#pragma once
+#include <rankc/mesh/communicators.hpp>
+#include <rankc/runtime/cuda/device_memory.hpp>
+#include <rankc/schedule/lowered.hpp>
+
+namespace rankc {
+
+/// Whether a pipeline rank runs actions next to others.
+constexpr bool overlaps(const action_table& t, int rank) {
+  for (int i = t.begin[rank]; i < t.begin[rank + 1]; ++i)
+    if (t.actions[i].overlaps_next) return true;
+  return false;
+}
+
+/// What a rank of a pipeline coordinate opens. `ties`: another coordinate holds parameters that it holds too.
+constexpr cuda::opened opened_by(const layout& l, const action_table& t, int rank, bool ties) {
+  cuda::opened o;
+  o.groups = static_cast<int>(plan_communicators(l, false, false).size()) + ties;
+  if (overlaps(t, rank)) {
+    ++o.computing_streams;
+    o.groups += l.groups(axis::tp).size() > 1;
+  }
+  for (const bool sends : {true, false}) o.edges += static_cast<int>(detail::find_neighbours(t, rank, sends).size());
+  return o;
+}
+
+}  // namespace rankc

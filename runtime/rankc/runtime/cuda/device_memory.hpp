@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a rank takes of its GPU beside its arena, in bytes: plans count on it, the runtime keeps to it.
+#pragma once
+#include <cstddef>
+
+namespace rankc::cuda {
+
+/// Scratch for cuBLASLt and for the partial sums of parameter gradients: of each stream that computes.
+inline constexpr std::size_t workspace_bytes = std::size_t{64} << 20;
+
+/// A bound for CUDA's context, kernels, graphs and library handles.
+/// Source: measured on H200s with CUDA 13.0: 611 MiB with one workspace.
+inline constexpr std::size_t context_bytes = std::size_t{576} << 20;
+
+/// A bound for NCCL's buffers of one communicator, of any size, with `most_blocks` (communicators.hpp) blocks.
+/// Source: measured on H200s with NCCL 2.28: 412 to 440 MiB.
+inline constexpr std::size_t communicator_bytes = std::size_t{448} << 20;
+
+/// What a rank opens. A pipeline edge is one direction between two ranks.
+struct opened {
+  int computing_streams = 1;
+  int groups = 0;  // communicators that are no pipeline edges
+  int edges = 0;
+};
+
+/// Where ranks are processes, NCCL carries every edge, and all ranks meet in one more communicator. Where they are
+/// threads and their GPUs map each other's memory, an edge takes nothing.
+enum class edges_by { nccl, peer_stores };
+constexpr int count_communicators(const opened& o, edges_by by, int world) {
+  return by == edges_by::peer_stores ? o.groups : o.groups + o.edges + (world > 1 ? 1 : 0);
+}
+
+/// A bound of all that the rank takes, its context included.
+constexpr std::size_t bytes_beside_arena(const opened& o, edges_by by, int world) {
+  return context_bytes + workspace_bytes * static_cast<std::size_t>(o.computing_streams) +
+         communicator_bytes * static_cast<std::size_t>(count_communicators(o, by, world));
+}
+
+}  // namespace rankc::cuda

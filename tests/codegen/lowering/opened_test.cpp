@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a plan's ranks open on their GPUs, counted from the plan, against the tables of its program.
+#include <doctest/doctest.h>
+
+#include <rankc/codegen/lowered.hpp>
+#include <rankc/schedule/opened.hpp>
+
+#include <set>
+
+#include "plans.hpp"
+
+using namespace rankc::codegen;
+
+namespace {
+
+int ranks_seen = 0, with_edges = 0, with_ties = 0, with_overlap = 0;
+
+void check_counts(const rankc::plan_data& plan) {
+  const lowered l = lower(plan, dtype::f32, target::cuda);
+  const rankc::layout mesh(plan.dims);
+  for (int rank = 0; rank < plan.dims.world; ++rank) {
+    const int pp = mesh.at(rank)[rankc::axis::pp];
+    const auto& own = l.communicator_of[static_cast<std::size_t>(rank)];
+    const bool ties = own[static_cast<int>(role::tied)] >= 0;
+    const rankc::cuda::opened o = rankc::opened_by(mesh, plan.actions, pp, ties);
+    std::set<int> named(own.begin(), own.end());
+    named.erase(-1);
+    CHECK(o.groups + o.edges == static_cast<int>(named.size()));
+    CHECK(o.computing_streams == 1 + l.ranks[static_cast<std::size_t>(pp)].overlaps);
+    CHECK(bytes_beside_arena(l, l.ranks[static_cast<std::size_t>(pp)]) ==
+          (std::size_t{576} + 64 * o.computing_streams + 448 * (named.size() + (plan.dims.world > 1))) << 20);
+    ++ranks_seen, with_edges += o.edges > 0, with_ties += ties, with_overlap += o.computing_streams > 1;
+  }
+}
+
+}  // namespace
+
+TEST_CASE("every communicator that a rank opens is counted, and that of all processes") {
+  for (const programs::layout& l : programs::layouts) {
+    CAPTURE(l.name);
+    check_counts(programs::make(programs::jobs[0], l));
+  }
+  for (const programs::pipeline& p : programs::pipelines()) {
+    CAPTURE(p.job);
+    CAPTURE(p.layout);
+    check_counts(programs::make(p));
+  }
+  CHECK(ranks_seen > 100);
+  CHECK(with_edges > 100);
+  CHECK(with_ties > 10);
+  CHECK(with_overlap > 10);
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// The libraries below the CUDA runtime core, without a GPU: device memory is the process's own, kernels and transfers
+// do nothing, and every call that would make a context notes the GPU that is current on its thread. A call that is
+// missing here does not link. The functions have their libraries' names and none of their headers: those that
+// return a handle or memory are written out, the others take what they are given and succeed.
+#include "fake_cuda.hpp"
+
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <set>
+#include <utility>
+
+namespace {
+
+thread_local int current = 0;  // CUDA's default
+
+std::mutex mutex;
+std::set<int> devices;
+
+int touch() {
+  const std::lock_guard lock(mutex);
+  devices.insert(current);
+  return 0;
+}
+
+int make(void** handle) {
+  static char next[1 << 16];
+  static std::size_t made = 0;
+  const std::lock_guard lock(mutex);
+  *handle = &next[made++ % sizeof next];
+  return 0;
+}
+
+int allocate(void** memory, std::size_t bytes) {
+  *memory = std::calloc(bytes, 1);
+  return touch();
+}
+
+int release(void* memory) {
+  std::free(memory);
+  return touch();
+}
+
+int move(void* to, const void* from, std::size_t bytes) {
+  if (bytes > 0) std::memmove(to, from, bytes);
+  return touch();
+}
+
+}  // namespace
+
+std::string take_contexts() {
+  const std::lock_guard lock(mutex);
+  std::string text;
+  for (const int device : std::exchange(devices, {})) text += (text.empty() ? "" : " ") + std::to_string(device);
+  return text;
+}
+
+extern "C" {
+
+// What asks nothing of a GPU.
+int cudaGetDeviceCount(int* count) { return *count = 2, 0; }
+int cudaGetDevice(int* device) { return *device = current, 0; }
+int cudaGetLastError() { return 0; }
+int cudaDeviceCanAccessPeer(int* can, int, int) { return *can = 1, 0; }
+const char* cudaGetErrorString() { return ""; }
+const char* ncclGetErrorString() { return ""; }
+const char* ncclGetLastError() { return ""; }
+const char* cublasLtGetStatusString() { return ""; }
+const char* cudnnGetErrorString() { return ""; }
+void cudnnGetLastErrorString() {}
+int ncclGetUniqueId(void* id) { return std::memset(id, 0, 128), 0; }
+void** __cudaRegisterFatBinary() {
+  static void* fat = nullptr;
+  return &fat;
+}
+void __cudaRegisterFatBinaryEnd() {}
+void __cudaUnregisterFatBinary() {}
+void __cudaRegisterFunction() {}
+void __cudaRegisterVar() {}
+int __cudaGetKernel() { return 0; }
+int __cudaPushCallConfiguration() { return 0; }
+int __cudaPopCallConfiguration() { return 0; }
+
+// Since CUDA 12 it makes the context.
+int cudaSetDevice(int device) {
+  current = device;
+  return touch();
+}
+
+int cudaMalloc(void** p, std::size_t n) { return allocate(p, n); }
+int cudaHostAlloc(void** p, std::size_t n, unsigned) { return allocate(p, n); }
+int ncclMemAlloc(void** p, std::size_t n) { return allocate(p, n); }
+int cudaFree(void* p) { return release(p); }
+int cudaFreeHost(void* p) { return release(p); }
+int ncclMemFree(void* p) { return release(p); }
+int cudaMemcpy(void* to, const void* from, std::size_t n, int) { return move(to, from, n); }
+int cudaMemcpyAsync(void* to, const void* from, std::size_t n, int, void*) { return move(to, from, n); }
+
+int cudaStreamCreateWithPriority(void** s, unsigned, int) { return make(s), touch(); }
+int cudaEventCreate(void** e) { return make(e), touch(); }
+int cudaEventCreateWithFlags(void** e, unsigned) { return make(e), touch(); }
+int cudaStreamEndCapture(void*, void** graph) { return make(graph), touch(); }
+int cudaGraphInstantiate(void** made, void*, unsigned long long) { return make(made), touch(); }
+int cublasLtCreate(void** handle) { return make(handle), touch(); }
+int ncclCommInitRankConfig(void** c) { return make(c), touch(); }
+int ncclCommGetAsyncError(void*, int* state) { return *state = 0, 0; }
+int ncclCommCount(void*, int* count) { return *count = 2, 0; }
+
+#define TAKEN(name) \
+  int name() { return touch(); }
+TAKEN(__cudaLaunchKernel)
+TAKEN(cudaDeviceEnablePeerAccess) TAKEN(cudaDeviceGetStreamPriorityRange) TAKEN(cudaDeviceSynchronize)
+TAKEN(cudaEventDestroy) TAKEN(cudaEventElapsedTime) TAKEN(cudaEventRecord) TAKEN(cudaEventSynchronize)
+TAKEN(cudaFreeAsync) TAKEN(cudaMallocAsync) TAKEN(cudaMemset) TAKEN(cudaMemsetAsync)
+TAKEN(cudaGraphDestroy) TAKEN(cudaGraphExecDestroy) TAKEN(cudaGraphLaunch)
+TAKEN(cudaStreamBeginCapture) TAKEN(cudaStreamDestroy) TAKEN(cudaStreamIsCapturing) TAKEN(cudaStreamQuery)
+TAKEN(cudaStreamSynchronize) TAKEN(cudaStreamWaitEvent)
+// A call of NCCL goes back to the thread's current GPU in the end.
+TAKEN(ncclAllGather) TAKEN(ncclAllReduce) TAKEN(ncclBroadcast) TAKEN(ncclReduceScatter) TAKEN(ncclSend) TAKEN(ncclRecv)
+TAKEN(ncclCommAbort) TAKEN(ncclCommDestroy) TAKEN(ncclCommRegister) TAKEN(ncclCommDeregister)
+TAKEN(ncclCommWindowRegister) TAKEN(ncclCommWindowDeregister) TAKEN(ncclRedOpCreatePreMulSum)
+TAKEN(ncclGroupStart) TAKEN(ncclGroupEnd)
+TAKEN(cublasLtDestroy) TAKEN(cublasLtMatmul) TAKEN(cublasLtMatmulAlgoConfigGetAttribute)
+TAKEN(cublasLtMatmulAlgoGetHeuristic) TAKEN(cublasLtMatmulDescCreate) TAKEN(cublasLtMatmulDescDestroy)
+TAKEN(cublasLtMatmulDescSetAttribute) TAKEN(cublasLtMatmulPreferenceCreate) TAKEN(cublasLtMatmulPreferenceDestroy)
+TAKEN(cublasLtMatmulPreferenceSetAttribute) TAKEN(cublasLtMatrixLayoutCreate) TAKEN(cublasLtMatrixLayoutDestroy)
+TAKEN(cudnnBackendCreateDescriptor) TAKEN(cudnnBackendDestroyDescriptor) TAKEN(cudnnBackendExecute)
+TAKEN(cudnnBackendFinalize) TAKEN(cudnnBackendGetAttribute) TAKEN(cudnnBackendSetAttribute)
+TAKEN(cudnnCreate) TAKEN(cudnnDestroy) TAKEN(cudnnSetStream)
+
+}  // extern "C"

@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <string>
+
+/// The GPUs on which some thread would have made a context since the last call: "0 1".
+std::string take_contexts();
