@@ -17,6 +17,10 @@ port_use* adding_port(node& n) {
 
 /// The earlier gradient, the part and their sum are one value from here on.
 void merge(layer_program& p, const operand& part, const operand& after, const operand& before) {
+  if (p.named[after.index] && !p.named[before.index]) {
+    std::swap(p.names[after.index], p.names[before.index]);
+    p.named[before.index] = true;
+  }
   for (int& a : p.alias)
     if (a == after.index || a == part.index) a = before.index;
   if (p.dx == after.index) p.dx = before.index;

@@ -79,6 +79,7 @@ struct layer_program {
   std::vector<int> alias;  // of each value: the class of values that are one
   int x = -1, y = -1, dy = -1, dx = -1;  // classes of what is handed in and on; -1: token ids, a loss
   std::vector<std::string> names;
+  std::vector<bool> named;  // by the model: values, and gradients of such
   std::vector<std::size_t> bytes;
   std::vector<std::string> shapes;
   std::vector<bool> wide;  // of statistics, which stay f32 in a bf16 program
@@ -90,6 +91,7 @@ struct layer_program {
   int add_value(std::string_view wanted_name, std::string shape, std::size_t size, bool is_wide = false) {
     alias.push_back(static_cast<int>(alias.size()));
     names.push_back(scope.take(wanted_name));
+    named.push_back(false);
     shapes.push_back(std::move(shape));
     bytes.push_back(size);
     wide.push_back(is_wide);

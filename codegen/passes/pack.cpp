@@ -150,6 +150,19 @@ class packer {
           if (u == from) u.at = to;
   }
 
+  /// What the model calls the parts, "qkv" or "gate_up"; empty where it does not name them all.
+  std::string join_names(const std::vector<part>& parts) const {
+    std::string joined;
+    for (const part& q : parts) {
+      std::string of_part;
+      for (const operand& o : forward_values(q))
+        if (p_.named[o.index]) of_part = p_.names[o.index];
+      if (of_part.empty()) return "";
+      joined += (joined.empty() || of_part.size() == 1 ? "" : "_") + of_part;
+    }
+    return joined;
+  }
+
   void pack(const std::vector<part>& parts) {
     std::string name;
     extent whole;
@@ -161,9 +174,10 @@ class packer {
       gradient_bytes += p_.bytes[q.dy.index];
     }
     whole.text = p_.scope.take(name);
+    const std::string given = join_names(parts), made_name = given.empty() ? name + "_out" : given;
     p_.constants.push_back({whole.text, whole.value});
     const std::string shape = p_.forward[parts[0].forward].size("tokens").text + " x " + whole.text;
-    const int made = p_.add_value(name + "_out", shape, bytes), gradient = p_.add_value("d_" + name + "_out", shape, gradient_bytes);
+    const int made = p_.add_value(made_name, shape, bytes), gradient = p_.add_value("d_" + made_name, shape, gradient_bytes);
 
     std::size_t offset = 0;
     for (const part& q : parts) {

@@ -38,6 +38,7 @@ class selector {
     out_.alias.resize(t_.values.size());
     for (std::size_t i = 0; i < t_.values.size(); ++i) out_.alias[i] = static_cast<int>(i);
     out_.names.resize(t_.values.size());
+    out_.named.resize(t_.values.size());
     parameter_of_.assign(t_.values.size(), -1);
     for (std::size_t w = 0; w < t_.weights.size(); ++w) parameter_of_[t_.weights[w].id] = static_cast<int>(w);
     gradient_of_.assign(t_.values.size(), -1);
@@ -55,7 +56,10 @@ class selector {
       out_.shapes.push_back(is_buffer ? shape(t_.values[v]) : "");
       out_.wide.push_back(t_.values[v].holds == element::wide);
     }
-    for (std::size_t i = 0; i < t_.ops.size(); ++i) select(t_.ops[i], i < t_.forward_ops ? out_.forward : out_.backward);
+    for (std::size_t i = 0; i < t_.ops.size(); ++i) {
+      in_backward_ = i >= t_.forward_ops;
+      select(t_.ops[i], in_backward_ ? out_.backward : out_.forward);
+    }
     hand_on();
     clear_sums();
     return std::move(out_);
@@ -129,7 +133,12 @@ class selector {
     if (known == out_.ropes.end()) out_.ropes.push_back(wanted);
     return {{space::rope, index}, {}, {{{.count = named("seq", o.with.seq)}, {.count = named(heads.unit_name, heads.unit)}}, {}}};
   }
+  /// Values become one. Of two names the model's is kept; of two of those the later one's in forward.
   void merge(int from, int into) {
+    if (out_.named[from] && (!out_.named[into] || !in_backward_)) {
+      std::swap(out_.names[from], out_.names[into]);
+      out_.named[into] = true;
+    }
     for (int& a : out_.alias)
       if (a == from) a = into;
   }
@@ -201,8 +210,22 @@ class selector {
     out_.backward.insert(out_.backward.begin(), cleared.begin(), cleared.end());
   }
 
-  // ---- names of values, after what made them
+  // ---- names of values: the model's, or after what made them
+  /// A gradient that several named values have was made for the last of them, and is handed on.
+  void take_names_of_model() {
+    for (const value_name& n : t_.names) {
+      out_.names[n.id] = out_.scope.take(n.name);
+      out_.named[n.id] = true;
+    }
+    for (auto n = t_.names.rbegin(); n != t_.names.rend(); ++n) {
+      const int gradient = t_.gradients[n->id];
+      if (gradient < 0 || out_.named[gradient]) continue;
+      out_.names[gradient] = out_.scope.take("d_" + std::string(n->name));
+      out_.named[gradient] = true;
+    }
+  }
   void name_values() {
+    take_names_of_model();
     std::vector<int> gradient_of(t_.values.size(), -1);
     for (std::size_t v = 0; v < t_.gradients.size(); ++v)
       if (t_.gradients[v] >= 0 && gradient_of[t_.gradients[v]] < 0) gradient_of[t_.gradients[v]] = static_cast<int>(v);
@@ -211,11 +234,12 @@ class selector {
       const bool forward = i < t_.forward_ops;
       const int weight = parameter_read_by(o);
       const bool unary = weight < 0 && forward && o.in[0] >= 0 && o.in[1] < 0 && !out_.names[o.in[0]].empty();
-      std::string base = unary ? stem(out_.names[o.in[0]]) + "_" + std::string(o.kind->name)
-                               : std::string(weight >= 0 && forward ? t_.weights[weight].name : o.kind->name);
+      std::string base = forward && out_.named[o.out[0]] ? out_.names[o.out[0]]
+                         : unary ? stem(out_.names[o.in[0]]) + "_" + std::string(o.kind->name)
+                                 : std::string(weight >= 0 && forward ? t_.weights[weight].name : o.kind->name);
       std::replace(base.begin(), base.end(), '.', '_');
       for (int j = 0; j < max_outputs && o.out[j] >= 0; ++j) {
-        if (gradient_of_[o.out[j]] >= 0) continue;
+        if (gradient_of_[o.out[j]] >= 0 || out_.named[o.out[j]]) continue;
         std::string n = base + (j > 0 ? "_" + std::string(output_port(*o.kind, j).name) : unary ? "" : "_out");
         if (!forward) {
           const int of = gradient_of[o.out[j]];
@@ -313,6 +337,7 @@ class selector {
   const plan_data& plan_;
   const dtype type_;
   const target target_;
+  bool in_backward_ = false;  // of the op that is selected
   std::vector<int> parameter_of_, gradient_of_;  // of each value: the parameter that it is, or to whose gradient it adds
   std::map<std::pair<std::string, std::int64_t>, std::string> constant_of_;
   layer_program out_;

@@ -13,18 +13,21 @@ struct gated_block {
 
   constexpr value forward(trace& t, value x, const layer_context& c) const {
     const dim head{"head_dim", heads.unit};
-    value h = enter_tp(rms_norm(x, t.parameter("norm1", {hidden}, {}, initial::ones)), c);
+    value n1 = as("n1", rms_norm(x, t.parameter("norm1", {hidden}, {}, initial::ones))), h1 = as("h1", enter_tp(n1, c));
     value q_gain = t.parameter("q_norm", {head}, {}, initial::ones),
           k_gain = t.parameter("k_norm", {head}, {}, initial::ones);
-    value q = rope(head_norm(column_parallel(t, h, "wq", heads), q_gain), c.seq, 10000);
-    value k = rope(head_norm(column_parallel(t, h, "wk", heads), k_gain), c.seq, 10000);
-    value v = column_parallel(t, h, "wv", heads), gate = sigmoid(column_parallel(t, h, "wg", heads));
-    value a = self_attention(q, k, v, c) * gate;
-    x = x + leave_tp(row_parallel(t, a, "wo", hidden, residual_std(layers)), c);
+    value q = as("q", rope(head_norm(column_parallel(t, h1, "wq", heads), q_gain), c.seq, 10000));
+    value k = as("k", rope(head_norm(column_parallel(t, h1, "wk", heads), k_gain), c.seq, 10000));
+    value v = as("v", column_parallel(t, h1, "wv", heads));
+    value gate = as("gate", sigmoid(column_parallel(t, h1, "wg", heads)));
+    value o = as("o", self_attention(q, k, v, c) * gate);
+    value x_mid = as("x_mid", x + leave_tp(row_parallel(t, o, "wo", hidden, residual_std(layers)), c));
 
-    h = enter_tp(rms_norm(x, t.parameter("norm2", {hidden}, {}, initial::ones)), c);
-    value up = column_parallel(t, h, "w1", ffn), other = column_parallel(t, h, "w3", ffn);
-    return x + leave_tp(row_parallel(t, swiglu(up, other), "w2", hidden, residual_std(layers)), c);
+    value n2 = as("n2", rms_norm(x_mid, t.parameter("norm2", {hidden}, {}, initial::ones)));
+    value h2 = as("h2", enter_tp(n2, c));
+    value left = as("left", column_parallel(t, h2, "w1", ffn)), up = as("up", column_parallel(t, h2, "w3", ffn));
+    value act = as("act", swiglu(left, up));
+    return x_mid + leave_tp(row_parallel(t, act, "w2", hidden, residual_std(layers)), c);
   }
 };
 

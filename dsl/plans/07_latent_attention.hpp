@@ -13,19 +13,22 @@ struct latent_block {
   int layers;
 
   constexpr value forward(trace& t, value x, const layer_context& c) const {
-    value h = rms_norm(x, t.parameter("norm1", {hidden}, {}, initial::ones));
-    value to_q = enter_tp(latent(t, h, "wq_down", "q_norm", of_q), c),
-          to_kv = enter_tp(latent(t, h, "wkv_down", "kv_norm", of_kv), c);
-    const auto [q, q_turned] = split(column_parallel(t, to_q, "wq_up", heads), plain, turned);
-    const auto [k, k_turned] = split(column_parallel(t, to_kv, "wk_up", heads), plain, turned);
-    value queries = concat(q, rope(q_turned, c.seq, 10000), heads),
-          keys = concat(k, rope(k_turned, c.seq, 10000), heads);
-    value a = self_attention(queries, keys, column_parallel(t, to_kv, "wv_up", heads), c);
-    x = x + leave_tp(row_parallel(t, a, "wo", hidden, residual_std(layers)), c);
+    value n1 = as("n1", rms_norm(x, t.parameter("norm1", {hidden}, {}, initial::ones)));
+    value to_q = as("to_q", enter_tp(latent(t, n1, "wq_down", "q_norm", of_q), c)),
+          to_kv = as("to_kv", enter_tp(latent(t, n1, "wkv_down", "kv_norm", of_kv), c));
+    const auto [q_plain, q_turned] = split(column_parallel(t, to_q, "wq_up", heads), plain, turned);
+    const auto [k_plain, k_turned] = split(column_parallel(t, to_kv, "wk_up", heads), plain, turned);
+    value q = as("q", concat(q_plain, rope(q_turned, c.seq, 10000), heads)),
+          k = as("k", concat(k_plain, rope(k_turned, c.seq, 10000), heads)),
+          v = as("v", column_parallel(t, to_kv, "wv_up", heads));
+    value o = as("o", self_attention(q, k, v, c));
+    value x_mid = as("x_mid", x + leave_tp(row_parallel(t, o, "wo", hidden, residual_std(layers)), c));
 
-    h = enter_tp(rms_norm(x, t.parameter("norm2", {hidden}, {}, initial::ones)), c);
-    value up = column_parallel(t, h, "w1", ffn), other = column_parallel(t, h, "w3", ffn);
-    return x + leave_tp(row_parallel(t, swiglu(up, other), "w2", hidden, residual_std(layers)), c);
+    value n2 = as("n2", rms_norm(x_mid, t.parameter("norm2", {hidden}, {}, initial::ones)));
+    value h2 = as("h2", enter_tp(n2, c));
+    value gate = as("gate", column_parallel(t, h2, "w1", ffn)), up = as("up", column_parallel(t, h2, "w3", ffn));
+    value act = as("act", swiglu(gate, up));
+    return x_mid + leave_tp(row_parallel(t, act, "w2", hidden, residual_std(layers)), c);
   }
 
  private:

@@ -19,6 +19,13 @@ constexpr bool is_name(std::string_view s) {
 }
 inline constexpr std::string_view legal_names = "a name has letters, digits, '_', '-' and '.'";
 
+/// What names values: it stands in generated text as it is.
+constexpr bool is_identifier(std::string_view s) {
+  for (char c : s)
+    if (c == '-' || c == '.') return false;
+  return is_name(s) && (s[0] < '0' || s[0] > '9');
+}
+
 /// A sentence under construction. (Not std::string: clang cannot evaluate libstdc++ 12's at compile time.)
 class sentence {
  public:

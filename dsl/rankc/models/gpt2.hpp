@@ -14,7 +14,8 @@ struct embedding {
   constexpr value forward(trace& t, value ids, const layer_context& c) const {
     value table = t.parameter("wte", {vocab, hidden}, {{axis::tp, "vocab"}}, initial::normal, 0.02);
     value positions = t.parameter("wpe", {dim{"positions", c.seq}, hidden}, {}, initial::normal, 0.02);
-    return position(leave_tp(rankc::embedding(ids, table), c), positions, c.seq);
+    value embedded = as("embedded", rankc::embedding(ids, table));
+    return position(leave_tp(embedded, c), positions, c.seq);
   }
 };
 
@@ -24,13 +25,17 @@ struct block {
   int layers;
 
   constexpr value forward(trace& t, value x, const layer_context& c) const {
-    value h = enter_tp(norm(t, x, "norm1", "norm1.bias"), c);
-    value q = column(t, h, "wq", "wq.bias", heads), k = column(t, h, "wk", "wk.bias", heads),
-          v = column(t, h, "wv", "wv.bias", heads);
-    x = x + row(t, self_attention(q, k, v, c), "wo", "wo.bias", heads, c);
+    value n1 = as("n1", norm(t, x, "norm1", "norm1.bias")), h1 = as("h1", enter_tp(n1, c));
+    value q = as("q", column(t, h1, "wq", "wq.bias", heads)), k = as("k", column(t, h1, "wk", "wk.bias", heads)),
+          v = as("v", column(t, h1, "wv", "wv.bias", heads));
+    value o = as("o", self_attention(q, k, v, c));
+    value o_proj = as("o_proj", row(t, o, "wo", heads));
+    value x_mid = as("x_mid", x + leave(t, o_proj, "wo.bias", c));
 
-    h = enter_tp(norm(t, x, "norm2", "norm2.bias"), c);
-    return x + row(t, gelu(column(t, h, "w1", "w1.bias", ffn)), "w2", "w2.bias", ffn, c);
+    value n2 = as("n2", norm(t, x_mid, "norm2", "norm2.bias")), h2 = as("h2", enter_tp(n2, c));
+    value up = as("up", column(t, h2, "w1", "w1.bias", ffn)), act = as("act", gelu(up));
+    value down = as("down", row(t, act, "w2", ffn));
+    return x_mid + leave(t, down, "w2.bias", c);
   }
 
  private:
@@ -44,10 +49,12 @@ struct block {
     value b = t.parameter(shift, {out}, {{axis::tp, out.name}}, initial::zeros);
     return bias(linear(x, w), b);
   }
-  constexpr value row(trace& t, value x, std::string_view name, std::string_view shift, dim in, const layer_context& c) const {
-    value w = t.parameter(name, {hidden, in}, {{axis::tp, in.name}}, initial::normal, residual_std(layers));
+  constexpr value row(trace& t, value x, std::string_view name, dim in) const {
+    return linear(x, t.parameter(name, {hidden, in}, {{axis::tp, in.name}}, initial::normal, residual_std(layers)));
+  }
+  constexpr value leave(trace& t, value x, std::string_view shift, const layer_context& c) const {
     value b = t.parameter(shift, {hidden}, {}, initial::zeros);
-    return bias(leave_tp(linear(x, w), c), b);
+    return bias(leave_tp(x, c), b);
   }
 };
 
@@ -60,7 +67,8 @@ struct head {
     value shift = t.parameter("norm.bias", {hidden}, {}, initial::zeros);
     value out = tied ? t.tied("wte", {vocab, hidden}, {{axis::tp, "vocab"}})
                       : t.parameter("lm_head", {vocab, hidden}, {{axis::tp, "vocab"}}, initial::normal, 0.02);
-    value logits = linear(enter_tp(layer_norm(x, gain, shift), c), out);
+    value n = as("n", layer_norm(x, gain, shift)), h = as("h", enter_tp(n, c));
+    value logits = as("logits", linear(h, out));
     return cross_entropy(logits, c.targets, axis::tp, c.loss_scale);
   }
 };

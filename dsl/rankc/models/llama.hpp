@@ -14,7 +14,7 @@ struct embedding {
   dim vocab, hidden;
   constexpr value forward(trace& t, value ids, const layer_context& c) const {
     value table = t.parameter("wte", {vocab, hidden}, {{axis::tp, "vocab"}}, initial::normal, 0.02);
-    return leave_tp(rankc::embedding(ids, table), c);
+    return leave_tp(as("embedded", rankc::embedding(ids, table)), c);
   }
 };
 
@@ -25,15 +25,20 @@ struct block {
   double theta;
 
   constexpr value forward(trace& t, value x, const layer_context& c) const {
-    value h = enter_tp(rms_norm(x, t.parameter("norm1", {hidden}, {}, initial::ones)), c);
-    value q = rope(column_parallel(t, h, "wq", heads), c.seq, theta);
-    value k = rope(column_parallel(t, h, "wk", kv_heads), c.seq, theta);
-    value v = column_parallel(t, h, "wv", kv_heads);
-    x = x + leave_tp(row_parallel(t, self_attention(q, k, v, c), "wo", hidden, residual_std(layers)), c);
+    value n1 = as("n1", rms_norm(x, t.parameter("norm1", {hidden}, {}, initial::ones))), h1 = as("h1", enter_tp(n1, c));
+    value q = as("q", rope(column_parallel(t, h1, "wq", heads), c.seq, theta));
+    value k = as("k", rope(column_parallel(t, h1, "wk", kv_heads), c.seq, theta));
+    value v = as("v", column_parallel(t, h1, "wv", kv_heads));
+    value o = as("o", self_attention(q, k, v, c));
+    value o_proj = as("o_proj", row_parallel(t, o, "wo", hidden, residual_std(layers)));
+    value x_mid = as("x_mid", x + leave_tp(o_proj, c));
 
-    h = enter_tp(rms_norm(x, t.parameter("norm2", {hidden}, {}, initial::ones)), c);
-    value gate = column_parallel(t, h, "w1", ffn), up = column_parallel(t, h, "w3", ffn);
-    return x + leave_tp(row_parallel(t, swiglu(gate, up), "w2", hidden, residual_std(layers)), c);
+    value n2 = as("n2", rms_norm(x_mid, t.parameter("norm2", {hidden}, {}, initial::ones)));
+    value h2 = as("h2", enter_tp(n2, c));
+    value gate = as("gate", column_parallel(t, h2, "w1", ffn)), up = as("up", column_parallel(t, h2, "w3", ffn));
+    value act = as("act", swiglu(gate, up));
+    value down = as("down", row_parallel(t, act, "w2", hidden, residual_std(layers)));
+    return x_mid + leave_tp(down, c);
   }
 };
 
@@ -45,7 +50,8 @@ struct head {
     value gain = t.parameter("norm", {hidden}, {}, initial::ones);
     value out = tied ? t.tied("wte", {vocab, hidden}, {{axis::tp, "vocab"}})
                       : t.parameter("lm_head", {vocab, hidden}, {{axis::tp, "vocab"}}, initial::normal, 0.02);
-    value logits = linear(enter_tp(rms_norm(x, gain), c), out);
+    value n = as("n", rms_norm(x, gain)), h = as("h", enter_tp(n, c));
+    value logits = as("logits", linear(h, out));
     return cross_entropy(logits, c.targets, axis::tp, c.loss_scale);
   }
 };

@@ -58,6 +58,13 @@ struct weight_info {
   bool has_gradient = false;
 };
 
+/// What a model calls a value.
+struct value_name {
+  std::string_view name;
+  int id = -1;  // the value that it is
+  here from{};
+};
+
 struct shard {
   axis over;
   std::string_view along;
@@ -68,6 +75,7 @@ struct trace {
   std::vector<op> ops;  // forward ops, then backward ops
   std::size_t forward_ops = 0;
   std::vector<weight_info> weights;
+  std::vector<value_name> names;  // of the values that the layer names
   std::vector<sentence> said;  // at most one: what follows a mistake is a consequence
   std::vector<int> gradients;  // of each value; -1: none
   int input = -1, result = -1, result_gradient = -1;
@@ -99,6 +107,26 @@ struct trace {
   constexpr value tied(std::string_view name, std::initializer_list<dim> shape, std::initializer_list<shard> by,
                        const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
     return declare(weight_info{.name = name, .holds = {}, .from = {file, line}, .tied = true}, shape, by);
+  }
+
+  /// Name what an op made: generated text has it, and calls its gradient d_<name>.
+  constexpr value set_name(std::string_view name, operand x) {
+    complaint c{"as", name, x.from};
+    if (!is_identifier(name))
+      c.begin() << "it is no legal identifier; a value's name has letters, digits and '_', and begins with no digit";
+    for (const value_name& other : names)
+      if (other.name == name && !c.said)
+        c.begin() << "line " << other.from.line << " of this layer names another value so; names are unique in a layer";
+      else if (other.id == x.v.id && !c.said)
+        c.begin() << "line " << other.from.line << " of this layer names the value '" << other.name
+                  << "'; it has one name";
+    if (!c.said && !is_made(x.v.id))
+      c.begin() << "the value is "
+                << (find_parameter(x.v.id) >= 0 ? "a parameter, which has a name" : "handed to the layer")
+                << "; name what an op made";
+    if (c.said) refuse(c);
+    names.push_back({name, x.v.id, x.from});
+    return x.v;
   }
 
   /// Append an op; the first of its results. The others follow it, each by `result`.
@@ -149,6 +177,12 @@ struct trace {
   constexpr void contribute(const op_row& kind, std::initializer_list<value> in, op o);
 
  private:
+  constexpr bool is_made(int id) const {
+    for (const op& o : ops)
+      for (int made : o.out)
+        if (made == id) return true;
+    return false;
+  }
   constexpr std::string_view name_of_parameter(const op& o) const {
     for (int j : o.adds_to)
       if (j >= 0) return weights[j].name;
@@ -275,6 +309,9 @@ struct trace {
     }
   }
 };
+
+/// The same value, under a name that is unique in the layer.
+constexpr value as(std::string_view name, operand x) { return x.v.in->set_name(name, x); }
 
 /// The sizes of an op on all ranks together.
 constexpr op_sizes sizes_of(const trace& t, const op& o) {

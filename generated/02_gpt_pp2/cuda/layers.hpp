@@ -72,63 +72,54 @@ constexpr parameters place(at region, std::size_t own) {
 
 /// What forward keeps for backward.
 struct saved {
-  at norm1_out, norm1_statistics, attention_out, attention_lse, add_out,
-      norm2_out, norm2_statistics, w1_bias_out, w1_bias_gelu, wq_wk_wv_out;
+  at h1, n1_statistics, o, o_lse, x_mid, h2, n2_statistics, up, act, qkv;
 };
 constexpr saved keep(at slot) {
   return {
-      .norm1_out = slot + 0,  // tokens x hidden
-      .norm1_statistics = slot + 262144,  // tokens x statistics
-      .attention_out = slot + 266240,  // tokens x heads * head_dim
-      .attention_lse = slot + 528384,  // tokens x heads
-      .add_out = slot + 536576,  // tokens x hidden
-      .norm2_out = slot + 798720,  // tokens x hidden
-      .norm2_statistics = slot + 1060864,  // tokens x statistics
-      .w1_bias_out = slot + 1064960,  // tokens x ffn
-      .w1_bias_gelu = slot + 2113536,  // tokens x ffn
-      .wq_wk_wv_out = slot + 3162112,  // tokens x wq_wk_wv
+      .h1 = slot + 0,  // tokens x hidden
+      .n1_statistics = slot + 262144,  // tokens x statistics
+      .o = slot + 266240,  // tokens x heads * head_dim
+      .o_lse = slot + 528384,  // tokens x heads
+      .x_mid = slot + 536576,  // tokens x hidden
+      .h2 = slot + 798720,  // tokens x hidden
+      .n2_statistics = slot + 1060864,  // tokens x statistics
+      .up = slot + 1064960,  // tokens x ffn
+      .act = slot + 2113536,  // tokens x ffn
+      .qkv = slot + 3162112,  // tokens x wq_wk_wv
   };
 }
 
 inline void forward(rank& r, const parameters& w, const saved& s, at work, at x, at y) {
   const at attention_scratch = work;
-  layer_norm<real>(r, s.norm1_out, s.norm1_statistics, x, w.norm1, w.norm1_bias, tokens, hidden);
-  linear_bias<real>(r, s.wq_wk_wv_out, s.norm1_out, w.wq, w.wq_bias, tokens, hidden, wq_wk_wv);
-  attention<real>(r, s.attention_out, s.attention_lse, attention_scratch, s.wq_wk_wv_out,
-      s.wq_wk_wv_out + 512, s.wq_wk_wv_out + 1024, rows, seq, heads, heads, head_dim, wq_wk_wv,
-      wq_wk_wv);
-  linear_bias_add<real>(r, s.add_out, s.attention_out, w.wo, w.wo_bias, x, tokens, heads * head_dim,
-      hidden);
-  layer_norm<real>(r, s.norm2_out, s.norm2_statistics, s.add_out, w.norm2, w.norm2_bias, tokens,
-      hidden);
-  linear_bias_gelu<real>(r, s.w1_bias_gelu, s.w1_bias_out, s.norm2_out, w.w1, w.w1_bias, tokens,
-      hidden, ffn);
-  linear_bias_add<real>(r, y, s.w1_bias_gelu, w.w2, w.w2_bias, s.add_out, tokens, ffn, hidden);
+  layer_norm<real>(r, s.h1, s.n1_statistics, x, w.norm1, w.norm1_bias, tokens, hidden);
+  linear_bias<real>(r, s.qkv, s.h1, w.wq, w.wq_bias, tokens, hidden, wq_wk_wv);
+  attention<real>(r, s.o, s.o_lse, attention_scratch, s.qkv, s.qkv + 512, s.qkv + 1024, rows, seq,
+      heads, heads, head_dim, wq_wk_wv, wq_wk_wv);
+  linear_bias_add<real>(r, s.x_mid, s.o, w.wo, w.wo_bias, x, tokens, heads * head_dim, hidden);
+  layer_norm<real>(r, s.h2, s.n2_statistics, s.x_mid, w.norm2, w.norm2_bias, tokens, hidden);
+  linear_bias_gelu<real>(r, s.act, s.up, s.h2, w.w1, w.w1_bias, tokens, hidden, ffn);
+  linear_bias_add<real>(r, y, s.act, w.w2, w.w2_bias, s.x_mid, tokens, ffn, hidden);
 }
 
 inline void backward(rank& r, const parameters& w, const parameters& dw, const saved& s, at work,
     at x, at dy, at dx, bool accumulate) {
-  const at d_w1_out = work, d_attention_out = work, d_wq_wk_wv_out = work + 262144,
-      attention_grad_scratch = work + 1048576, d_linear_dx = work;
-  linear_dx_gelu_bias<real>(r, d_w1_out, dw.w1_bias, dy, w.w2, s.w1_bias_out, tokens, ffn, hidden,
-      accumulate);
-  linear_dw_bias<real>(r, dw.w2, dw.w2_bias, dy, s.w1_bias_gelu, tokens, ffn, hidden, accumulate);
-  linear_dx<real>(r, dx, d_w1_out, w.w1, tokens, hidden, ffn, false);
-  linear_dw<real>(r, dw.w1, d_w1_out, s.norm2_out, tokens, hidden, ffn, accumulate);
-  layer_norm_grad_add<real>(r, dx, dw.norm2, dw.norm2_bias, dx, s.add_out, s.norm2_statistics,
-      w.norm2, dy, tokens, hidden, accumulate);
-  linear_dx<real>(r, d_attention_out, dx, w.wo, tokens, heads * head_dim, hidden, false);
-  linear_dw_bias<real>(r, dw.wo, dw.wo_bias, dx, s.attention_out, tokens, heads * head_dim, hidden,
-      accumulate);
-  attention_grad<real>(r, d_wq_wk_wv_out, d_wq_wk_wv_out + 512, d_wq_wk_wv_out + 1024,
-      attention_grad_scratch, d_attention_out, s.wq_wk_wv_out, s.wq_wk_wv_out + 512,
-      s.wq_wk_wv_out + 1024, s.attention_out, s.attention_lse, rows, seq, heads, heads, head_dim,
-      wq_wk_wv, wq_wk_wv);
-  linear_dx<real>(r, d_linear_dx, d_wq_wk_wv_out, w.wq, tokens, hidden, wq_wk_wv, false);
-  linear_dw_bias<real>(r, dw.wq, dw.wq_bias, d_wq_wk_wv_out, s.norm1_out, tokens, hidden, wq_wk_wv,
-      accumulate);
-  layer_norm_grad_add<real>(r, dx, dw.norm1, dw.norm1_bias, d_linear_dx, x, s.norm1_statistics,
-      w.norm1, dx, tokens, hidden, accumulate);
+  const at d_up = work, d_o = work, d_qkv = work + 262144,
+      attention_grad_scratch = work + 1048576, d_h1 = work;
+  linear_dx_gelu_bias<real>(r, d_up, dw.w1_bias, dy, w.w2, s.up, tokens, ffn, hidden, accumulate);
+  linear_dw_bias<real>(r, dw.w2, dw.w2_bias, dy, s.act, tokens, ffn, hidden, accumulate);
+  linear_dx<real>(r, dx, d_up, w.w1, tokens, hidden, ffn, false);
+  linear_dw<real>(r, dw.w1, d_up, s.h2, tokens, hidden, ffn, accumulate);
+  layer_norm_grad_add<real>(r, dx, dw.norm2, dw.norm2_bias, dx, s.x_mid, s.n2_statistics, w.norm2,
+      dy, tokens, hidden, accumulate);
+  linear_dx<real>(r, d_o, dx, w.wo, tokens, heads * head_dim, hidden, false);
+  linear_dw_bias<real>(r, dw.wo, dw.wo_bias, dx, s.o, tokens, heads * head_dim, hidden, accumulate);
+  attention_grad<real>(r, d_qkv, d_qkv + 512, d_qkv + 1024, attention_grad_scratch, d_o, s.qkv,
+      s.qkv + 512, s.qkv + 1024, s.o, s.o_lse, rows, seq, heads, heads, head_dim, wq_wk_wv,
+      wq_wk_wv);
+  linear_dx<real>(r, d_h1, d_qkv, w.wq, tokens, hidden, wq_wk_wv, false);
+  linear_dw_bias<real>(r, dw.wq, dw.wq_bias, d_qkv, s.h1, tokens, hidden, wq_wk_wv, accumulate);
+  layer_norm_grad_add<real>(r, dx, dw.norm1, dw.norm1_bias, d_h1, x, s.n1_statistics, w.norm1, dx,
+      tokens, hidden, accumulate);
 }
 
 }  // namespace block_layer
@@ -152,34 +143,34 @@ constexpr parameters place(at region, std::size_t own, std::size_t shared) {
 
 /// What forward keeps for backward.
 struct saved {
-  at norm_out, norm_statistics, wte_out, wte_row_max, exp_sums_out;
+  at h, n_statistics, logits, logits_row_max, exp_sums_out;
 };
 constexpr saved keep(at slot) {
   return {
-      .norm_out = slot + 0,  // tokens x hidden
-      .norm_statistics = slot + 262144,  // tokens x statistics
-      .wte_out = slot + 266240,  // tokens x vocab
-      .wte_row_max = slot + 790528,  // tokens x top
+      .h = slot + 0,  // tokens x hidden
+      .n_statistics = slot + 262144,  // tokens x statistics
+      .logits = slot + 266240,  // tokens x vocab
+      .logits_row_max = slot + 790528,  // tokens x top
       .exp_sums_out = slot + 792576,  // tokens x sums
   };
 }
 
 inline void forward(rank& r, const parameters& w, const saved& s, at targets, at x, at loss,
     bool accumulate) {
-  layer_norm<real>(r, s.norm_out, s.norm_statistics, x, w.norm, w.norm_bias, tokens, hidden);
-  linear<real>(r, s.wte_out, s.norm_out, w.wte, tokens, hidden, vocab);
-  softmax_sums<real>(r, s.wte_row_max, s.exp_sums_out, s.wte_out, targets, tokens, vocab);
+  layer_norm<real>(r, s.h, s.n_statistics, x, w.norm, w.norm_bias, tokens, hidden);
+  linear<real>(r, s.logits, s.h, w.wte, tokens, hidden, vocab);
+  softmax_sums<real>(r, s.logits_row_max, s.exp_sums_out, s.logits, targets, tokens, vocab);
   cross_entropy<real>(r, loss, s.exp_sums_out, tokens, 1.0 / 2048, accumulate);
 }
 
 inline void backward(rank& r, const parameters& w, const parameters& dw, const saved& s, at targets,
     at x, at dx, bool accumulate, bool accumulate_shared) {
-  softmax_grad<real>(r, s.wte_out, s.exp_sums_out, s.wte_out, s.wte_row_max, targets, tokens, vocab,
-      0, 1.0 / 2048);
-  linear_dx<real>(r, dx, s.wte_out, w.wte, tokens, hidden, vocab, false);
-  linear_dw<real>(r, dw.wte, s.wte_out, s.norm_out, tokens, hidden, vocab, accumulate_shared);
-  layer_norm_grad<real>(r, dx, dw.norm, dw.norm_bias, dx, x, s.norm_statistics, w.norm, tokens,
-      hidden, accumulate);
+  softmax_grad<real>(r, s.logits, s.exp_sums_out, s.logits, s.logits_row_max, targets, tokens,
+      vocab, 0, 1.0 / 2048);
+  linear_dx<real>(r, dx, s.logits, w.wte, tokens, hidden, vocab, false);
+  linear_dw<real>(r, dw.wte, s.logits, s.h, tokens, hidden, vocab, accumulate_shared);
+  layer_norm_grad<real>(r, dx, dw.norm, dw.norm_bias, dx, x, s.n_statistics, w.norm, tokens, hidden,
+      accumulate);
 }
 
 }  // namespace head_layer

@@ -72,93 +72,82 @@ constexpr parameters place(at region, std::size_t own) {
 
 /// What forward keeps for backward.
 struct saved {
-  at norm1_out, norm1_statistics, wq_bias_out, wk_bias_out, wv_bias_out,
-      attention_out, attention_lse, add_out, norm2_out, norm2_statistics, w1_bias_out,
-      w1_bias_gelu;
+  at h1, n1_statistics, q, k, v, o, o_lse, x_mid, h2, n2_statistics, up, act;
 };
 constexpr saved keep(at slot) {
   return {
-      .norm1_out = slot + 0,  // tokens x hidden
-      .norm1_statistics = slot + 262144,  // tokens x statistics
-      .wq_bias_out = slot + 266240,  // tokens x heads * head_dim
-      .wk_bias_out = slot + 528384,  // tokens x heads * head_dim
-      .wv_bias_out = slot + 790528,  // tokens x heads * head_dim
-      .attention_out = slot + 1052672,  // tokens x heads * head_dim
-      .attention_lse = slot + 1314816,  // tokens x heads
-      .add_out = slot + 1323008,  // tokens x hidden
-      .norm2_out = slot + 1585152,  // tokens x hidden
-      .norm2_statistics = slot + 1847296,  // tokens x statistics
-      .w1_bias_out = slot + 1851392,  // tokens x ffn
-      .w1_bias_gelu = slot + 2899968,  // tokens x ffn
+      .h1 = slot + 0,  // tokens x hidden
+      .n1_statistics = slot + 262144,  // tokens x statistics
+      .q = slot + 266240,  // tokens x heads * head_dim
+      .k = slot + 528384,  // tokens x heads * head_dim
+      .v = slot + 790528,  // tokens x heads * head_dim
+      .o = slot + 1052672,  // tokens x heads * head_dim
+      .o_lse = slot + 1314816,  // tokens x heads
+      .x_mid = slot + 1323008,  // tokens x hidden
+      .h2 = slot + 1585152,  // tokens x hidden
+      .n2_statistics = slot + 1847296,  // tokens x statistics
+      .up = slot + 1851392,  // tokens x ffn
+      .act = slot + 2899968,  // tokens x ffn
   };
 }
 
 inline void forward(rank& r, const parameters& w, const saved& s, at work, at x, at y) {
   const at attention_scratch = work;
-  layer_norm<real>(r, s.norm1_out, s.norm1_statistics, x, w.norm1, w.norm1_bias, tokens, hidden);
-  linear<real>(r, s.wq_bias_out, s.norm1_out, w.wq, tokens, hidden, heads * head_dim);
-  bias<real>(r, s.wq_bias_out, s.wq_bias_out, w.wq_bias, tokens, heads * head_dim);
-  linear<real>(r, s.wk_bias_out, s.norm1_out, w.wk, tokens, hidden, heads * head_dim);
-  bias<real>(r, s.wk_bias_out, s.wk_bias_out, w.wk_bias, tokens, heads * head_dim);
-  linear<real>(r, s.wv_bias_out, s.norm1_out, w.wv, tokens, hidden, heads * head_dim);
-  bias<real>(r, s.wv_bias_out, s.wv_bias_out, w.wv_bias, tokens, heads * head_dim);
-  attention<real>(r, s.attention_out, s.attention_lse, attention_scratch, s.wq_bias_out,
-      s.wk_bias_out, s.wv_bias_out, rows, seq, heads, heads, head_dim);
-  linear<real>(r, s.add_out, s.attention_out, w.wo, tokens, heads * head_dim, hidden);
-  bias<real>(r, s.add_out, s.add_out, w.wo_bias, tokens, hidden);
-  add<real>(r, s.add_out, x, s.add_out, tokens * hidden);
-  layer_norm<real>(r, s.norm2_out, s.norm2_statistics, s.add_out, w.norm2, w.norm2_bias, tokens,
-      hidden);
-  linear<real>(r, s.w1_bias_out, s.norm2_out, w.w1, tokens, hidden, ffn);
-  bias<real>(r, s.w1_bias_out, s.w1_bias_out, w.w1_bias, tokens, ffn);
-  gelu<real>(r, s.w1_bias_gelu, s.w1_bias_out, tokens * ffn);
-  linear<real>(r, y, s.w1_bias_gelu, w.w2, tokens, ffn, hidden);
+  layer_norm<real>(r, s.h1, s.n1_statistics, x, w.norm1, w.norm1_bias, tokens, hidden);
+  linear<real>(r, s.q, s.h1, w.wq, tokens, hidden, heads * head_dim);
+  bias<real>(r, s.q, s.q, w.wq_bias, tokens, heads * head_dim);
+  linear<real>(r, s.k, s.h1, w.wk, tokens, hidden, heads * head_dim);
+  bias<real>(r, s.k, s.k, w.wk_bias, tokens, heads * head_dim);
+  linear<real>(r, s.v, s.h1, w.wv, tokens, hidden, heads * head_dim);
+  bias<real>(r, s.v, s.v, w.wv_bias, tokens, heads * head_dim);
+  attention<real>(r, s.o, s.o_lse, attention_scratch, s.q, s.k, s.v, rows, seq, heads, heads,
+      head_dim);
+  linear<real>(r, s.x_mid, s.o, w.wo, tokens, heads * head_dim, hidden);
+  bias<real>(r, s.x_mid, s.x_mid, w.wo_bias, tokens, hidden);
+  add<real>(r, s.x_mid, x, s.x_mid, tokens * hidden);
+  layer_norm<real>(r, s.h2, s.n2_statistics, s.x_mid, w.norm2, w.norm2_bias, tokens, hidden);
+  linear<real>(r, s.up, s.h2, w.w1, tokens, hidden, ffn);
+  bias<real>(r, s.up, s.up, w.w1_bias, tokens, ffn);
+  gelu<real>(r, s.act, s.up, tokens * ffn);
+  linear<real>(r, y, s.act, w.w2, tokens, ffn, hidden);
   bias<real>(r, y, y, w.w2_bias, tokens, hidden);
-  add<real>(r, y, s.add_out, y, tokens * hidden);
+  add<real>(r, y, s.x_mid, y, tokens * hidden);
 }
 
 inline void backward(rank& r, const parameters& w, const parameters& dw, const saved& s, at work,
     at x, at dy, at dx, bool accumulate) {
-  const at d_w1_out = work, d_norm2_replicate = work + 1048576,
-      d_attention_out = work, d_wq_out = work + 262144, d_wk_bias_all_gather = work + 524288,
-      d_wv_bias_all_gather = work + 786432, attention_grad_scratch = work + 1048576,
-      d_linear_dx = work, d_layer_norm_dx_2 = work + 262144;
+  const at d_up = work, d_h2 = work + 1048576, d_o = work, d_q = work + 262144,
+      d_k = work + 524288, d_v = work + 786432, attention_grad_scratch = work + 1048576,
+      d_h1 = work, d_layer_norm_dx_2 = work + 262144;
   bias_grad<real>(r, dw.w2_bias, dy, tokens, hidden, accumulate);
-  linear_dx<real>(r, d_w1_out, dy, w.w2, tokens, ffn, hidden, false);
-  linear_dw<real>(r, dw.w2, dy, s.w1_bias_gelu, tokens, ffn, hidden, accumulate);
-  gelu_grad<real>(r, d_w1_out, d_w1_out, s.w1_bias_out, tokens * ffn);
-  bias_grad<real>(r, dw.w1_bias, d_w1_out, tokens, ffn, accumulate);
-  linear_dx<real>(r, d_norm2_replicate, d_w1_out, w.w1, tokens, hidden, ffn, false);
-  linear_dw<real>(r, dw.w1, d_w1_out, s.norm2_out, tokens, hidden, ffn, accumulate);
-  layer_norm_dx<real>(r, dx, d_norm2_replicate, s.add_out, s.norm2_statistics, w.norm2, tokens,
-      hidden);
+  linear_dx<real>(r, d_up, dy, w.w2, tokens, ffn, hidden, false);
+  linear_dw<real>(r, dw.w2, dy, s.act, tokens, ffn, hidden, accumulate);
+  gelu_grad<real>(r, d_up, d_up, s.up, tokens * ffn);
+  bias_grad<real>(r, dw.w1_bias, d_up, tokens, ffn, accumulate);
+  linear_dx<real>(r, d_h2, d_up, w.w1, tokens, hidden, ffn, false);
+  linear_dw<real>(r, dw.w1, d_up, s.h2, tokens, hidden, ffn, accumulate);
+  layer_norm_dx<real>(r, dx, d_h2, s.x_mid, s.n2_statistics, w.norm2, tokens, hidden);
   add<real>(r, dx, dy, dx, tokens * hidden);
-  layer_norm_dw<real>(r, dw.norm2, dw.norm2_bias, d_norm2_replicate, s.add_out, s.norm2_statistics,
-      tokens, hidden, accumulate);
+  layer_norm_dw<real>(r, dw.norm2, dw.norm2_bias, d_h2, s.x_mid, s.n2_statistics, tokens, hidden,
+      accumulate);
   bias_grad<real>(r, dw.wo_bias, dx, tokens, hidden, accumulate);
-  linear_dx<real>(r, d_attention_out, dx, w.wo, tokens, heads * head_dim, hidden, false);
-  linear_dw<real>(r, dw.wo, dx, s.attention_out, tokens, heads * head_dim, hidden, accumulate);
-  attention_grad<real>(r, d_wq_out, d_wk_bias_all_gather, d_wv_bias_all_gather,
-      attention_grad_scratch, d_attention_out, s.wq_bias_out, s.wk_bias_out, s.wv_bias_out,
-      s.attention_out, s.attention_lse, rows, seq, heads, heads, head_dim);
-  bias_grad<real>(r, dw.wv_bias, d_wv_bias_all_gather, tokens, heads * head_dim, accumulate);
-  linear_dx<real>(r, d_linear_dx, d_wv_bias_all_gather, w.wv, tokens, hidden, heads * head_dim,
-      false);
-  linear_dw<real>(r, dw.wv, d_wv_bias_all_gather, s.norm1_out, tokens, hidden, heads * head_dim,
-      accumulate);
-  bias_grad<real>(r, dw.wk_bias, d_wk_bias_all_gather, tokens, heads * head_dim, accumulate);
-  linear_dx<real>(r, d_linear_dx, d_wk_bias_all_gather, w.wk, tokens, hidden, heads * head_dim,
-      true);
-  linear_dw<real>(r, dw.wk, d_wk_bias_all_gather, s.norm1_out, tokens, hidden, heads * head_dim,
-      accumulate);
-  bias_grad<real>(r, dw.wq_bias, d_wq_out, tokens, heads * head_dim, accumulate);
-  linear_dx<real>(r, d_linear_dx, d_wq_out, w.wq, tokens, hidden, heads * head_dim, true);
-  linear_dw<real>(r, dw.wq, d_wq_out, s.norm1_out, tokens, hidden, heads * head_dim, accumulate);
-  layer_norm_dx<real>(r, d_layer_norm_dx_2, d_linear_dx, x, s.norm1_statistics, w.norm1, tokens,
-      hidden);
+  linear_dx<real>(r, d_o, dx, w.wo, tokens, heads * head_dim, hidden, false);
+  linear_dw<real>(r, dw.wo, dx, s.o, tokens, heads * head_dim, hidden, accumulate);
+  attention_grad<real>(r, d_q, d_k, d_v, attention_grad_scratch, d_o, s.q, s.k, s.v, s.o, s.o_lse,
+      rows, seq, heads, heads, head_dim);
+  bias_grad<real>(r, dw.wv_bias, d_v, tokens, heads * head_dim, accumulate);
+  linear_dx<real>(r, d_h1, d_v, w.wv, tokens, hidden, heads * head_dim, false);
+  linear_dw<real>(r, dw.wv, d_v, s.h1, tokens, hidden, heads * head_dim, accumulate);
+  bias_grad<real>(r, dw.wk_bias, d_k, tokens, heads * head_dim, accumulate);
+  linear_dx<real>(r, d_h1, d_k, w.wk, tokens, hidden, heads * head_dim, true);
+  linear_dw<real>(r, dw.wk, d_k, s.h1, tokens, hidden, heads * head_dim, accumulate);
+  bias_grad<real>(r, dw.wq_bias, d_q, tokens, heads * head_dim, accumulate);
+  linear_dx<real>(r, d_h1, d_q, w.wq, tokens, hidden, heads * head_dim, true);
+  linear_dw<real>(r, dw.wq, d_q, s.h1, tokens, hidden, heads * head_dim, accumulate);
+  layer_norm_dx<real>(r, d_layer_norm_dx_2, d_h1, x, s.n1_statistics, w.norm1, tokens, hidden);
   add<real>(r, dx, dx, d_layer_norm_dx_2, tokens * hidden);
-  layer_norm_dw<real>(r, dw.norm1, dw.norm1_bias, d_linear_dx, x, s.norm1_statistics, tokens,
-      hidden, accumulate);
+  layer_norm_dw<real>(r, dw.norm1, dw.norm1_bias, d_h1, x, s.n1_statistics, tokens, hidden,
+      accumulate);
 }
 
 }  // namespace block_layer
@@ -182,38 +171,37 @@ constexpr parameters place(at region, std::size_t own, std::size_t shared) {
 
 /// What forward keeps for backward.
 struct saved {
-  at norm_out, norm_statistics, wte_out, wte_row_max, exp_sums_out;
+  at h, n_statistics, logits, logits_row_max, exp_sums_out;
 };
 constexpr saved keep(at slot) {
   return {
-      .norm_out = slot + 0,  // tokens x hidden
-      .norm_statistics = slot + 262144,  // tokens x statistics
-      .wte_out = slot + 266240,  // tokens x vocab
-      .wte_row_max = slot + 790528,  // tokens x top
+      .h = slot + 0,  // tokens x hidden
+      .n_statistics = slot + 262144,  // tokens x statistics
+      .logits = slot + 266240,  // tokens x vocab
+      .logits_row_max = slot + 790528,  // tokens x top
       .exp_sums_out = slot + 792576,  // tokens x sums
   };
 }
 
 inline void forward(rank& r, const parameters& w, const saved& s, at targets, at x, at loss,
     bool accumulate) {
-  layer_norm<real>(r, s.norm_out, s.norm_statistics, x, w.norm, w.norm_bias, tokens, hidden);
-  linear<real>(r, s.wte_out, s.norm_out, w.wte, tokens, hidden, vocab);
-  row_max<real>(r, s.wte_row_max, s.wte_out, tokens, vocab);
-  exp_sums<real>(r, s.exp_sums_out, s.wte_out, s.wte_row_max, targets, tokens, vocab, 0);
+  layer_norm<real>(r, s.h, s.n_statistics, x, w.norm, w.norm_bias, tokens, hidden);
+  linear<real>(r, s.logits, s.h, w.wte, tokens, hidden, vocab);
+  row_max<real>(r, s.logits_row_max, s.logits, tokens, vocab);
+  exp_sums<real>(r, s.exp_sums_out, s.logits, s.logits_row_max, targets, tokens, vocab, 0);
   cross_entropy<real>(r, loss, s.exp_sums_out, tokens, 1.0 / 2048, accumulate);
 }
 
 inline void backward(rank& r, const parameters& w, const parameters& dw, const saved& s, at work,
     at targets, at x, at dx, bool accumulate, bool accumulate_shared) {
-  const at d_exp_sums_all_reduce = work, d_norm_replicate = work;
+  const at d_exp_sums_all_reduce = work, d_h = work;
   cross_entropy_grad<real>(r, d_exp_sums_all_reduce, s.exp_sums_out, tokens, 1.0 / 2048);
-  exp_sums_grad<real>(r, s.wte_out, d_exp_sums_all_reduce, s.wte_out, s.wte_row_max, targets,
+  exp_sums_grad<real>(r, s.logits, d_exp_sums_all_reduce, s.logits, s.logits_row_max, targets,
       tokens, vocab, 0);
-  linear_dx<real>(r, d_norm_replicate, s.wte_out, w.wte, tokens, hidden, vocab, false);
-  linear_dw<real>(r, dw.wte, s.wte_out, s.norm_out, tokens, hidden, vocab, accumulate_shared);
-  layer_norm_dx<real>(r, dx, d_norm_replicate, x, s.norm_statistics, w.norm, tokens, hidden);
-  layer_norm_dw<real>(r, dw.norm, dw.norm_bias, d_norm_replicate, x, s.norm_statistics, tokens,
-      hidden, accumulate);
+  linear_dx<real>(r, d_h, s.logits, w.wte, tokens, hidden, vocab, false);
+  linear_dw<real>(r, dw.wte, s.logits, s.h, tokens, hidden, vocab, accumulate_shared);
+  layer_norm_dx<real>(r, dx, d_h, x, s.n_statistics, w.norm, tokens, hidden);
+  layer_norm_dw<real>(r, dw.norm, dw.norm_bias, d_h, x, s.n_statistics, tokens, hidden, accumulate);
 }
 
 }  // namespace head_layer

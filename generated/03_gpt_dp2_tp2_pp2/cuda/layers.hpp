@@ -26,21 +26,21 @@ constexpr parameters place(at region, std::size_t over_tp, std::size_t shared) {
 }
 
 inline void forward(rank& r, const parameters& w, at work, at ids, at y) {
-  const at wte_out = work;
-  embedding<real>(r, wte_out, ids, w.wte, tokens, vocab / tp, hidden, r.row->tp * (vocab / tp));
-  reduce_scatter<real>(r, stream::compute, role::tp, {0, "embedding: reduce_scatter of wte_out"}, y,
-      wte_out, tokens / tp * hidden);
+  const at embedded = work;
+  embedding<real>(r, embedded, ids, w.wte, tokens, vocab / tp, hidden, r.row->tp * (vocab / tp));
+  reduce_scatter<real>(r, stream::compute, role::tp, {0, "embedding: reduce_scatter of embedded"},
+      y, embedded, tokens / tp * hidden);
   position<real>(r, y, y, w.wpe, tokens / tp, hidden, seq, r.row->tp * (tokens / tp));
 }
 
 inline void backward(rank& r, const parameters& dw, at work, at ids, at dy, bool accumulate,
     bool accumulate_shared) {
-  const at d_wte_out = work;
+  const at d_embedded = work;
   position_grad<real>(r, dw.wpe, dy, tokens / tp, hidden, seq, r.row->tp * (tokens / tp),
       accumulate);
-  all_gather<real>(r, stream::compute, role::tp, {1, "embedding: all_gather of dy"}, d_wte_out, dy,
+  all_gather<real>(r, stream::compute, role::tp, {1, "embedding: all_gather of dy"}, d_embedded, dy,
       tokens / tp * hidden);
-  embedding_grad<real>(r, dw.wte, d_wte_out, ids, tokens, vocab / tp, hidden,
+  embedding_grad<real>(r, dw.wte, d_embedded, ids, tokens, vocab / tp, hidden,
       r.row->tp * (vocab / tp), accumulate_shared);
 }
 
@@ -80,86 +80,76 @@ constexpr parameters place(at region, std::size_t own, std::size_t over_tp) {
 
 /// What forward keeps for backward.
 struct saved {
-  at norm1_statistics, norm1_all_gather, attention_out, attention_lse, add_out,
-      norm2_statistics, norm2_all_gather, w1_bias_out, w1_bias_gelu, wq_wk_wv_out;
+  at n1_statistics, h1, o, o_lse, x_mid, n2_statistics, h2, up, act, qkv;
 };
 constexpr saved keep(at slot) {
   return {
-      .norm1_statistics = slot + 0,  // tokens / tp x statistics
-      .norm1_all_gather = slot + 1024,  // tokens x hidden
-      .attention_out = slot + 132096,  // tokens x heads / tp * head_dim
-      .attention_lse = slot + 197632,  // tokens x heads / tp
-      .add_out = slot + 199680,  // tokens / tp x hidden
-      .norm2_statistics = slot + 265216,  // tokens / tp x statistics
-      .norm2_all_gather = slot + 266240,  // tokens x hidden
-      .w1_bias_out = slot + 397312,  // tokens x ffn / tp
-      .w1_bias_gelu = slot + 659456,  // tokens x ffn / tp
-      .wq_wk_wv_out = slot + 921600,  // tokens x wq_wk_wv
+      .n1_statistics = slot + 0,  // tokens / tp x statistics
+      .h1 = slot + 1024,  // tokens x hidden
+      .o = slot + 132096,  // tokens x heads / tp * head_dim
+      .o_lse = slot + 197632,  // tokens x heads / tp
+      .x_mid = slot + 199680,  // tokens / tp x hidden
+      .n2_statistics = slot + 265216,  // tokens / tp x statistics
+      .h2 = slot + 266240,  // tokens x hidden
+      .up = slot + 397312,  // tokens x ffn / tp
+      .act = slot + 659456,  // tokens x ffn / tp
+      .qkv = slot + 921600,  // tokens x wq_wk_wv
   };
 }
 
 inline void forward(rank& r, const parameters& w, const saved& s, at work, at x, at y) {
-  const at norm1_out = work, attention_scratch = work, wo_out = work,
-      norm2_out = work, w2_out = work;
-  layer_norm<real>(r, norm1_out, s.norm1_statistics, x, w.norm1, w.norm1_bias, tokens / tp, hidden);
-  all_gather<real>(r, stream::compute, role::tp, {2, "block: all_gather of norm1_out"},
-      s.norm1_all_gather, norm1_out, tokens / tp * hidden);
-  linear_bias<real>(r, s.wq_wk_wv_out, s.norm1_all_gather, w.wq, w.wq_bias, tokens, hidden,
-      wq_wk_wv);
-  attention<real>(r, s.attention_out, s.attention_lse, attention_scratch, s.wq_wk_wv_out,
-      s.wq_wk_wv_out + 256, s.wq_wk_wv_out + 512, rows, seq, heads / tp, heads / tp, head_dim,
-      wq_wk_wv, wq_wk_wv);
-  linear<real>(r, wo_out, s.attention_out, w.wo, tokens, heads / tp * head_dim, hidden);
-  reduce_scatter<real>(r, stream::compute, role::tp, {3, "block: reduce_scatter of wo_out"},
-      s.add_out, wo_out, tokens / tp * hidden);
-  bias_add_layer_norm<real>(r, s.add_out, norm2_out, s.norm2_statistics, s.add_out, w.wo_bias, x,
-      w.norm2, w.norm2_bias, tokens / tp, hidden);
-  all_gather<real>(r, stream::compute, role::tp, {4, "block: all_gather of norm2_out"},
-      s.norm2_all_gather, norm2_out, tokens / tp * hidden);
-  linear_bias_gelu<real>(r, s.w1_bias_gelu, s.w1_bias_out, s.norm2_all_gather, w.w1, w.w1_bias,
-      tokens, hidden, ffn / tp);
-  linear<real>(r, w2_out, s.w1_bias_gelu, w.w2, tokens, ffn / tp, hidden);
-  reduce_scatter<real>(r, stream::compute, role::tp, {5, "block: reduce_scatter of w2_out"}, y,
-      w2_out, tokens / tp * hidden);
-  bias_add<real>(r, y, y, w.w2_bias, s.add_out, tokens / tp, hidden);
+  const at n1 = work, attention_scratch = work, o_proj = work, n2 = work, down = work;
+  layer_norm<real>(r, n1, s.n1_statistics, x, w.norm1, w.norm1_bias, tokens / tp, hidden);
+  all_gather<real>(r, stream::compute, role::tp, {2, "block: all_gather of n1"}, s.h1, n1,
+      tokens / tp * hidden);
+  linear_bias<real>(r, s.qkv, s.h1, w.wq, w.wq_bias, tokens, hidden, wq_wk_wv);
+  attention<real>(r, s.o, s.o_lse, attention_scratch, s.qkv, s.qkv + 256, s.qkv + 512, rows, seq,
+      heads / tp, heads / tp, head_dim, wq_wk_wv, wq_wk_wv);
+  linear<real>(r, o_proj, s.o, w.wo, tokens, heads / tp * head_dim, hidden);
+  reduce_scatter<real>(r, stream::compute, role::tp, {3, "block: reduce_scatter of o_proj"},
+      s.x_mid, o_proj, tokens / tp * hidden);
+  bias_add_layer_norm<real>(r, s.x_mid, n2, s.n2_statistics, s.x_mid, w.wo_bias, x, w.norm2,
+      w.norm2_bias, tokens / tp, hidden);
+  all_gather<real>(r, stream::compute, role::tp, {4, "block: all_gather of n2"}, s.h2, n2,
+      tokens / tp * hidden);
+  linear_bias_gelu<real>(r, s.act, s.up, s.h2, w.w1, w.w1_bias, tokens, hidden, ffn / tp);
+  linear<real>(r, down, s.act, w.w2, tokens, ffn / tp, hidden);
+  reduce_scatter<real>(r, stream::compute, role::tp, {5, "block: reduce_scatter of down"}, y, down,
+      tokens / tp * hidden);
+  bias_add<real>(r, y, y, w.w2_bias, s.x_mid, tokens / tp, hidden);
 }
 
 inline void backward(rank& r, const parameters& w, const parameters& dw, const saved& s, at work,
     at x, at dy, at dx, bool accumulate) {
-  const at d_w2_out = work, d_w1_out = work + 131072, d_norm2_all_gather = work,
-      d_wo_out = work, d_attention_out = work + 131072, d_wq_wk_wv_out = work + 196608,
-      attention_grad_scratch = work, d_linear_dx = work, d_norm1_out = work + 131072;
+  const at d_down = work, d_up = work + 131072, d_h2 = work, d_o_proj = work,
+      d_o = work + 131072, d_qkv = work + 196608, attention_grad_scratch = work, d_h1 = work,
+      d_n1 = work + 131072;
   bias_grad<real>(r, dw.w2_bias, dy, tokens / tp, hidden, accumulate);
-  all_gather<real>(r, stream::compute, role::tp, {6, "block: all_gather of dy"}, d_w2_out, dy,
+  all_gather<real>(r, stream::compute, role::tp, {6, "block: all_gather of dy"}, d_down, dy,
       tokens / tp * hidden);
-  linear_dx_gelu_bias<real>(r, d_w1_out, dw.w1_bias, d_w2_out, w.w2, s.w1_bias_out, tokens,
-      ffn / tp, hidden, accumulate);
-  linear_dw<real>(r, dw.w2, d_w2_out, s.w1_bias_gelu, tokens, ffn / tp, hidden, accumulate);
-  linear_dx<real>(r, d_norm2_all_gather, d_w1_out, w.w1, tokens, hidden, ffn / tp, false);
-  linear_dw<real>(r, dw.w1, d_w1_out, s.norm2_all_gather, tokens, hidden, ffn / tp, accumulate);
-  reduce_scatter<real>(r, stream::compute, role::tp,
-      {7, "block: reduce_scatter of d_norm2_all_gather"}, dx, d_norm2_all_gather,
-      tokens / tp * hidden);
-  layer_norm_grad_add<real>(r, dx, dw.norm2, dw.norm2_bias, dx, s.add_out, s.norm2_statistics,
-      w.norm2, dy, tokens / tp, hidden, accumulate);
-  bias_grad<real>(r, dw.wo_bias, dx, tokens / tp, hidden, accumulate);
-  all_gather<real>(r, stream::compute, role::tp, {8, "block: all_gather of d_wo_reduce_scatter"},
-      d_wo_out, dx, tokens / tp * hidden);
-  linear_dx<real>(r, d_attention_out, d_wo_out, w.wo, tokens, heads / tp * head_dim, hidden, false);
-  linear_dw<real>(r, dw.wo, d_wo_out, s.attention_out, tokens, heads / tp * head_dim, hidden,
+  linear_dx_gelu_bias<real>(r, d_up, dw.w1_bias, d_down, w.w2, s.up, tokens, ffn / tp, hidden,
       accumulate);
-  attention_grad<real>(r, d_wq_wk_wv_out, d_wq_wk_wv_out + 256, d_wq_wk_wv_out + 512,
-      attention_grad_scratch, d_attention_out, s.wq_wk_wv_out, s.wq_wk_wv_out + 256,
-      s.wq_wk_wv_out + 512, s.attention_out, s.attention_lse, rows, seq, heads / tp, heads / tp,
-      head_dim, wq_wk_wv, wq_wk_wv);
-  linear_dx<real>(r, d_linear_dx, d_wq_wk_wv_out, w.wq, tokens, hidden, wq_wk_wv, false);
-  linear_dw_bias<real>(r, dw.wq, dw.wq_bias, d_wq_wk_wv_out, s.norm1_all_gather, tokens, hidden,
-      wq_wk_wv, accumulate);
-  reduce_scatter<real>(r, stream::compute, role::tp,
-      {9, "block: reduce_scatter of d_norm1_all_gather"}, d_norm1_out, d_linear_dx,
+  linear_dw<real>(r, dw.w2, d_down, s.act, tokens, ffn / tp, hidden, accumulate);
+  linear_dx<real>(r, d_h2, d_up, w.w1, tokens, hidden, ffn / tp, false);
+  linear_dw<real>(r, dw.w1, d_up, s.h2, tokens, hidden, ffn / tp, accumulate);
+  reduce_scatter<real>(r, stream::compute, role::tp, {7, "block: reduce_scatter of d_h2"}, dx, d_h2,
       tokens / tp * hidden);
-  layer_norm_grad_add<real>(r, dx, dw.norm1, dw.norm1_bias, d_norm1_out, x, s.norm1_statistics,
-      w.norm1, dx, tokens / tp, hidden, accumulate);
+  layer_norm_grad_add<real>(r, dx, dw.norm2, dw.norm2_bias, dx, s.x_mid, s.n2_statistics, w.norm2,
+      dy, tokens / tp, hidden, accumulate);
+  bias_grad<real>(r, dw.wo_bias, dx, tokens / tp, hidden, accumulate);
+  all_gather<real>(r, stream::compute, role::tp, {8, "block: all_gather of d_x_mid"}, d_o_proj, dx,
+      tokens / tp * hidden);
+  linear_dx<real>(r, d_o, d_o_proj, w.wo, tokens, heads / tp * head_dim, hidden, false);
+  linear_dw<real>(r, dw.wo, d_o_proj, s.o, tokens, heads / tp * head_dim, hidden, accumulate);
+  attention_grad<real>(r, d_qkv, d_qkv + 256, d_qkv + 512, attention_grad_scratch, d_o, s.qkv,
+      s.qkv + 256, s.qkv + 512, s.o, s.o_lse, rows, seq, heads / tp, heads / tp, head_dim, wq_wk_wv,
+      wq_wk_wv);
+  linear_dx<real>(r, d_h1, d_qkv, w.wq, tokens, hidden, wq_wk_wv, false);
+  linear_dw_bias<real>(r, dw.wq, dw.wq_bias, d_qkv, s.h1, tokens, hidden, wq_wk_wv, accumulate);
+  reduce_scatter<real>(r, stream::compute, role::tp, {9, "block: reduce_scatter of d_h1"}, d_n1,
+      d_h1, tokens / tp * hidden);
+  layer_norm_grad_add<real>(r, dx, dw.norm1, dw.norm1_bias, d_n1, x, s.n1_statistics, w.norm1, dx,
+      tokens / tp, hidden, accumulate);
 }
 
 }  // namespace block_layer
@@ -183,29 +173,29 @@ constexpr parameters place(at region, std::size_t over_tp, std::size_t shared) {
 
 /// What forward keeps for backward.
 struct saved {
-  at norm_statistics, norm_all_gather, wte_out, wte_row_max, exp_sums_out;
+  at n_statistics, h, logits, logits_row_max, exp_sums_out;
 };
 constexpr saved keep(at slot) {
   return {
-      .norm_statistics = slot + 0,  // tokens / tp x statistics
-      .norm_all_gather = slot + 1024,  // tokens x hidden
-      .wte_out = slot + 132096,  // tokens x vocab / tp
-      .wte_row_max = slot + 263168,  // tokens x top
+      .n_statistics = slot + 0,  // tokens / tp x statistics
+      .h = slot + 1024,  // tokens x hidden
+      .logits = slot + 132096,  // tokens x vocab / tp
+      .logits_row_max = slot + 263168,  // tokens x top
       .exp_sums_out = slot + 264192,  // tokens x sums
   };
 }
 
 inline void forward(rank& r, const parameters& w, const saved& s, at work, at targets, at x,
     at loss, bool accumulate) {
-  const at norm_out = work;
-  layer_norm<real>(r, norm_out, s.norm_statistics, x, w.norm, w.norm_bias, tokens / tp, hidden);
-  all_gather<real>(r, stream::compute, role::tp, {10, "head: all_gather of norm_out"},
-      s.norm_all_gather, norm_out, tokens / tp * hidden);
-  linear<real>(r, s.wte_out, s.norm_all_gather, w.wte, tokens, hidden, vocab / tp);
-  row_max<real>(r, s.wte_row_max, s.wte_out, tokens, vocab / tp);
-  all_reduce<real>(r, stream::compute, role::tp, {11, "head: all_reduce_max of wte_row_max"},
-      s.wte_row_max, tokens * top, reduction::max);
-  exp_sums<real>(r, s.exp_sums_out, s.wte_out, s.wte_row_max, targets, tokens, vocab / tp,
+  const at n = work;
+  layer_norm<real>(r, n, s.n_statistics, x, w.norm, w.norm_bias, tokens / tp, hidden);
+  all_gather<real>(r, stream::compute, role::tp, {10, "head: all_gather of n"}, s.h, n,
+      tokens / tp * hidden);
+  linear<real>(r, s.logits, s.h, w.wte, tokens, hidden, vocab / tp);
+  row_max<real>(r, s.logits_row_max, s.logits, tokens, vocab / tp);
+  all_reduce<real>(r, stream::compute, role::tp, {11, "head: all_reduce_max of logits_row_max"},
+      s.logits_row_max, tokens * top, reduction::max);
+  exp_sums<real>(r, s.exp_sums_out, s.logits, s.logits_row_max, targets, tokens, vocab / tp,
       r.row->tp * (vocab / tp));
   all_reduce<real>(r, stream::compute, role::tp, {12, "head: all_reduce of exp_sums_out"},
       s.exp_sums_out, tokens * sums);
@@ -214,16 +204,14 @@ inline void forward(rank& r, const parameters& w, const saved& s, at work, at ta
 
 inline void backward(rank& r, const parameters& w, const parameters& dw, const saved& s, at work,
     at targets, at x, at dx, bool accumulate, bool accumulate_shared) {
-  const at d_norm_all_gather = work;
-  softmax_grad<real>(r, s.wte_out, s.exp_sums_out, s.wte_out, s.wte_row_max, targets, tokens,
+  const at d_h = work;
+  softmax_grad<real>(r, s.logits, s.exp_sums_out, s.logits, s.logits_row_max, targets, tokens,
       vocab / tp, r.row->tp * (vocab / tp), 1.0 / 2048);
-  linear_dx<real>(r, d_norm_all_gather, s.wte_out, w.wte, tokens, hidden, vocab / tp, false);
-  linear_dw<real>(r, dw.wte, s.wte_out, s.norm_all_gather, tokens, hidden, vocab / tp,
-      accumulate_shared);
-  reduce_scatter<real>(r, stream::compute, role::tp,
-      {13, "head: reduce_scatter of d_norm_all_gather"}, dx, d_norm_all_gather,
+  linear_dx<real>(r, d_h, s.logits, w.wte, tokens, hidden, vocab / tp, false);
+  linear_dw<real>(r, dw.wte, s.logits, s.h, tokens, hidden, vocab / tp, accumulate_shared);
+  reduce_scatter<real>(r, stream::compute, role::tp, {13, "head: reduce_scatter of d_h"}, dx, d_h,
       tokens / tp * hidden);
-  layer_norm_grad<real>(r, dx, dw.norm, dw.norm_bias, dx, x, s.norm_statistics, w.norm, tokens / tp,
+  layer_norm_grad<real>(r, dx, dw.norm, dw.norm_bias, dx, x, s.n_statistics, w.norm, tokens / tp,
       hidden, accumulate);
 }
 

@@ -26,21 +26,21 @@ constexpr parameters place(at region, std::size_t over_tp, std::size_t shared) {
 }
 
 inline void forward(rank& r, const parameters& w, at work, at ids, at y) {
-  const at wte_out = work;
-  embedding<real>(r, wte_out, ids, w.wte, tokens, vocab / tp, hidden, r.row->tp * (vocab / tp));
-  reduce_scatter<real>(r, stream::compute, role::tp, {0, "embedding: reduce_scatter of wte_out"}, y,
-      wte_out, tokens / tp * hidden);
+  const at embedded = work;
+  embedding<real>(r, embedded, ids, w.wte, tokens, vocab / tp, hidden, r.row->tp * (vocab / tp));
+  reduce_scatter<real>(r, stream::compute, role::tp, {0, "embedding: reduce_scatter of embedded"},
+      y, embedded, tokens / tp * hidden);
   position<real>(r, y, y, w.wpe, tokens / tp, hidden, seq, r.row->tp * (tokens / tp));
 }
 
 inline void backward(rank& r, const parameters& dw, at work, at ids, at dy, bool accumulate,
     bool accumulate_shared) {
-  const at d_wte_out = work;
+  const at d_embedded = work;
   position_grad<real>(r, dw.wpe, dy, tokens / tp, hidden, seq, r.row->tp * (tokens / tp),
       accumulate);
-  all_gather<real>(r, stream::compute, role::tp, {1, "embedding: all_gather of dy"}, d_wte_out, dy,
+  all_gather<real>(r, stream::compute, role::tp, {1, "embedding: all_gather of dy"}, d_embedded, dy,
       tokens / tp * hidden);
-  embedding_grad<real>(r, dw.wte, d_wte_out, ids, tokens, vocab / tp, hidden,
+  embedding_grad<real>(r, dw.wte, d_embedded, ids, tokens, vocab / tp, hidden,
       r.row->tp * (vocab / tp), accumulate_shared);
 }
 
@@ -80,115 +80,99 @@ constexpr parameters place(at region, std::size_t own, std::size_t over_tp) {
 
 /// What forward keeps for backward.
 struct saved {
-  at norm1_statistics, norm1_all_gather, wq_bias_out, wk_bias_out, wv_bias_out,
-      attention_out, attention_lse, add_out, norm2_statistics, norm2_all_gather, w1_bias_out,
-      w1_bias_gelu;
+  at n1_statistics, h1, q, k, v, o, o_lse, x_mid, n2_statistics, h2, up, act;
 };
 constexpr saved keep(at slot) {
   return {
-      .norm1_statistics = slot + 0,  // tokens / tp x statistics
-      .norm1_all_gather = slot + 1024,  // tokens x hidden
-      .wq_bias_out = slot + 132096,  // tokens x heads / tp * head_dim
-      .wk_bias_out = slot + 197632,  // tokens x heads / tp * head_dim
-      .wv_bias_out = slot + 263168,  // tokens x heads / tp * head_dim
-      .attention_out = slot + 328704,  // tokens x heads / tp * head_dim
-      .attention_lse = slot + 394240,  // tokens x heads / tp
-      .add_out = slot + 396288,  // tokens / tp x hidden
-      .norm2_statistics = slot + 461824,  // tokens / tp x statistics
-      .norm2_all_gather = slot + 462848,  // tokens x hidden
-      .w1_bias_out = slot + 593920,  // tokens x ffn / tp
-      .w1_bias_gelu = slot + 856064,  // tokens x ffn / tp
+      .n1_statistics = slot + 0,  // tokens / tp x statistics
+      .h1 = slot + 1024,  // tokens x hidden
+      .q = slot + 132096,  // tokens x heads / tp * head_dim
+      .k = slot + 197632,  // tokens x heads / tp * head_dim
+      .v = slot + 263168,  // tokens x heads / tp * head_dim
+      .o = slot + 328704,  // tokens x heads / tp * head_dim
+      .o_lse = slot + 394240,  // tokens x heads / tp
+      .x_mid = slot + 396288,  // tokens / tp x hidden
+      .n2_statistics = slot + 461824,  // tokens / tp x statistics
+      .h2 = slot + 462848,  // tokens x hidden
+      .up = slot + 593920,  // tokens x ffn / tp
+      .act = slot + 856064,  // tokens x ffn / tp
   };
 }
 
 inline void forward(rank& r, const parameters& w, const saved& s, at work, at x, at y) {
-  const at norm1_out = work, attention_scratch = work, wo_out = work,
-      norm2_out = work, w2_out = work;
-  layer_norm<real>(r, norm1_out, s.norm1_statistics, x, w.norm1, w.norm1_bias, tokens / tp, hidden);
-  all_gather<real>(r, stream::compute, role::tp, {2, "block: all_gather of norm1_out"},
-      s.norm1_all_gather, norm1_out, tokens / tp * hidden);
-  linear<real>(r, s.wq_bias_out, s.norm1_all_gather, w.wq, tokens, hidden, heads / tp * head_dim);
-  bias<real>(r, s.wq_bias_out, s.wq_bias_out, w.wq_bias, tokens, heads / tp * head_dim);
-  linear<real>(r, s.wk_bias_out, s.norm1_all_gather, w.wk, tokens, hidden, heads / tp * head_dim);
-  bias<real>(r, s.wk_bias_out, s.wk_bias_out, w.wk_bias, tokens, heads / tp * head_dim);
-  linear<real>(r, s.wv_bias_out, s.norm1_all_gather, w.wv, tokens, hidden, heads / tp * head_dim);
-  bias<real>(r, s.wv_bias_out, s.wv_bias_out, w.wv_bias, tokens, heads / tp * head_dim);
-  attention<real>(r, s.attention_out, s.attention_lse, attention_scratch, s.wq_bias_out,
-      s.wk_bias_out, s.wv_bias_out, rows, seq, heads / tp, heads / tp, head_dim);
-  linear<real>(r, wo_out, s.attention_out, w.wo, tokens, heads / tp * head_dim, hidden);
-  reduce_scatter<real>(r, stream::compute, role::tp, {3, "block: reduce_scatter of wo_out"},
-      s.add_out, wo_out, tokens / tp * hidden);
-  bias<real>(r, s.add_out, s.add_out, w.wo_bias, tokens / tp, hidden);
-  add<real>(r, s.add_out, x, s.add_out, tokens / tp * hidden);
-  layer_norm<real>(r, norm2_out, s.norm2_statistics, s.add_out, w.norm2, w.norm2_bias, tokens / tp,
-      hidden);
-  all_gather<real>(r, stream::compute, role::tp, {4, "block: all_gather of norm2_out"},
-      s.norm2_all_gather, norm2_out, tokens / tp * hidden);
-  linear<real>(r, s.w1_bias_out, s.norm2_all_gather, w.w1, tokens, hidden, ffn / tp);
-  bias<real>(r, s.w1_bias_out, s.w1_bias_out, w.w1_bias, tokens, ffn / tp);
-  gelu<real>(r, s.w1_bias_gelu, s.w1_bias_out, tokens * ffn / tp);
-  linear<real>(r, w2_out, s.w1_bias_gelu, w.w2, tokens, ffn / tp, hidden);
-  reduce_scatter<real>(r, stream::compute, role::tp, {5, "block: reduce_scatter of w2_out"}, y,
-      w2_out, tokens / tp * hidden);
+  const at n1 = work, attention_scratch = work, o_proj = work, n2 = work, down = work;
+  layer_norm<real>(r, n1, s.n1_statistics, x, w.norm1, w.norm1_bias, tokens / tp, hidden);
+  all_gather<real>(r, stream::compute, role::tp, {2, "block: all_gather of n1"}, s.h1, n1,
+      tokens / tp * hidden);
+  linear<real>(r, s.q, s.h1, w.wq, tokens, hidden, heads / tp * head_dim);
+  bias<real>(r, s.q, s.q, w.wq_bias, tokens, heads / tp * head_dim);
+  linear<real>(r, s.k, s.h1, w.wk, tokens, hidden, heads / tp * head_dim);
+  bias<real>(r, s.k, s.k, w.wk_bias, tokens, heads / tp * head_dim);
+  linear<real>(r, s.v, s.h1, w.wv, tokens, hidden, heads / tp * head_dim);
+  bias<real>(r, s.v, s.v, w.wv_bias, tokens, heads / tp * head_dim);
+  attention<real>(r, s.o, s.o_lse, attention_scratch, s.q, s.k, s.v, rows, seq, heads / tp,
+      heads / tp, head_dim);
+  linear<real>(r, o_proj, s.o, w.wo, tokens, heads / tp * head_dim, hidden);
+  reduce_scatter<real>(r, stream::compute, role::tp, {3, "block: reduce_scatter of o_proj"},
+      s.x_mid, o_proj, tokens / tp * hidden);
+  bias<real>(r, s.x_mid, s.x_mid, w.wo_bias, tokens / tp, hidden);
+  add<real>(r, s.x_mid, x, s.x_mid, tokens / tp * hidden);
+  layer_norm<real>(r, n2, s.n2_statistics, s.x_mid, w.norm2, w.norm2_bias, tokens / tp, hidden);
+  all_gather<real>(r, stream::compute, role::tp, {4, "block: all_gather of n2"}, s.h2, n2,
+      tokens / tp * hidden);
+  linear<real>(r, s.up, s.h2, w.w1, tokens, hidden, ffn / tp);
+  bias<real>(r, s.up, s.up, w.w1_bias, tokens, ffn / tp);
+  gelu<real>(r, s.act, s.up, tokens * ffn / tp);
+  linear<real>(r, down, s.act, w.w2, tokens, ffn / tp, hidden);
+  reduce_scatter<real>(r, stream::compute, role::tp, {5, "block: reduce_scatter of down"}, y, down,
+      tokens / tp * hidden);
   bias<real>(r, y, y, w.w2_bias, tokens / tp, hidden);
-  add<real>(r, y, s.add_out, y, tokens / tp * hidden);
+  add<real>(r, y, s.x_mid, y, tokens / tp * hidden);
 }
 
 inline void backward(rank& r, const parameters& w, const parameters& dw, const saved& s, at work,
     at x, at dy, at dx, bool accumulate) {
-  const at d_w2_out = work, d_w1_out = work + 131072, d_norm2_all_gather = work,
-      d_norm2_out = work + 131072, d_wo_out = work, d_attention_out = work + 131072,
-      d_wq_out = work, d_wk_bias_all_gather = work + 65536, d_wv_bias_all_gather = work + 196608,
-      attention_grad_scratch = work + 262144, d_linear_dx = work + 262144, d_norm1_out = work,
+  const at d_down = work, d_up = work + 131072, d_h2 = work, d_n2 = work + 131072,
+      d_o_proj = work, d_o = work + 131072, d_q = work, d_k = work + 65536, d_v = work + 196608,
+      attention_grad_scratch = work + 262144, d_h1 = work + 262144, d_n1 = work,
       d_layer_norm_dx_2 = work + 65536;
   bias_grad<real>(r, dw.w2_bias, dy, tokens / tp, hidden, accumulate);
-  all_gather<real>(r, stream::compute, role::tp, {6, "block: all_gather of dy"}, d_w2_out, dy,
+  all_gather<real>(r, stream::compute, role::tp, {6, "block: all_gather of dy"}, d_down, dy,
       tokens / tp * hidden);
-  linear_dx<real>(r, d_w1_out, d_w2_out, w.w2, tokens, ffn / tp, hidden, false);
-  linear_dw<real>(r, dw.w2, d_w2_out, s.w1_bias_gelu, tokens, ffn / tp, hidden, accumulate);
-  gelu_grad<real>(r, d_w1_out, d_w1_out, s.w1_bias_out, tokens * ffn / tp);
-  bias_grad<real>(r, dw.w1_bias, d_w1_out, tokens, ffn / tp, accumulate);
-  linear_dx<real>(r, d_norm2_all_gather, d_w1_out, w.w1, tokens, hidden, ffn / tp, false);
-  linear_dw<real>(r, dw.w1, d_w1_out, s.norm2_all_gather, tokens, hidden, ffn / tp, accumulate);
-  reduce_scatter<real>(r, stream::compute, role::tp,
-      {7, "block: reduce_scatter of d_norm2_all_gather"}, d_norm2_out, d_norm2_all_gather,
-      tokens / tp * hidden);
-  layer_norm_dx<real>(r, dx, d_norm2_out, s.add_out, s.norm2_statistics, w.norm2, tokens / tp,
-      hidden);
+  linear_dx<real>(r, d_up, d_down, w.w2, tokens, ffn / tp, hidden, false);
+  linear_dw<real>(r, dw.w2, d_down, s.act, tokens, ffn / tp, hidden, accumulate);
+  gelu_grad<real>(r, d_up, d_up, s.up, tokens * ffn / tp);
+  bias_grad<real>(r, dw.w1_bias, d_up, tokens, ffn / tp, accumulate);
+  linear_dx<real>(r, d_h2, d_up, w.w1, tokens, hidden, ffn / tp, false);
+  linear_dw<real>(r, dw.w1, d_up, s.h2, tokens, hidden, ffn / tp, accumulate);
+  reduce_scatter<real>(r, stream::compute, role::tp, {7, "block: reduce_scatter of d_h2"}, d_n2,
+      d_h2, tokens / tp * hidden);
+  layer_norm_dx<real>(r, dx, d_n2, s.x_mid, s.n2_statistics, w.norm2, tokens / tp, hidden);
   add<real>(r, dx, dy, dx, tokens / tp * hidden);
-  layer_norm_dw<real>(r, dw.norm2, dw.norm2_bias, d_norm2_out, s.add_out, s.norm2_statistics,
-      tokens / tp, hidden, accumulate);
-  bias_grad<real>(r, dw.wo_bias, dx, tokens / tp, hidden, accumulate);
-  all_gather<real>(r, stream::compute, role::tp, {8, "block: all_gather of d_wo_reduce_scatter"},
-      d_wo_out, dx, tokens / tp * hidden);
-  linear_dx<real>(r, d_attention_out, d_wo_out, w.wo, tokens, heads / tp * head_dim, hidden, false);
-  linear_dw<real>(r, dw.wo, d_wo_out, s.attention_out, tokens, heads / tp * head_dim, hidden,
-      accumulate);
-  attention_grad<real>(r, d_wq_out, d_wk_bias_all_gather, d_wv_bias_all_gather,
-      attention_grad_scratch, d_attention_out, s.wq_bias_out, s.wk_bias_out, s.wv_bias_out,
-      s.attention_out, s.attention_lse, rows, seq, heads / tp, heads / tp, head_dim);
-  bias_grad<real>(r, dw.wv_bias, d_wv_bias_all_gather, tokens, heads / tp * head_dim, accumulate);
-  linear_dx<real>(r, d_linear_dx, d_wv_bias_all_gather, w.wv, tokens, hidden, heads / tp * head_dim,
-      false);
-  linear_dw<real>(r, dw.wv, d_wv_bias_all_gather, s.norm1_all_gather, tokens, hidden,
-      heads / tp * head_dim, accumulate);
-  bias_grad<real>(r, dw.wk_bias, d_wk_bias_all_gather, tokens, heads / tp * head_dim, accumulate);
-  linear_dx<real>(r, d_linear_dx, d_wk_bias_all_gather, w.wk, tokens, hidden, heads / tp * head_dim,
-      true);
-  linear_dw<real>(r, dw.wk, d_wk_bias_all_gather, s.norm1_all_gather, tokens, hidden,
-      heads / tp * head_dim, accumulate);
-  bias_grad<real>(r, dw.wq_bias, d_wq_out, tokens, heads / tp * head_dim, accumulate);
-  linear_dx<real>(r, d_linear_dx, d_wq_out, w.wq, tokens, hidden, heads / tp * head_dim, true);
-  linear_dw<real>(r, dw.wq, d_wq_out, s.norm1_all_gather, tokens, hidden, heads / tp * head_dim,
-      accumulate);
-  reduce_scatter<real>(r, stream::compute, role::tp,
-      {9, "block: reduce_scatter of d_norm1_all_gather"}, d_norm1_out, d_linear_dx,
-      tokens / tp * hidden);
-  layer_norm_dx<real>(r, d_layer_norm_dx_2, d_norm1_out, x, s.norm1_statistics, w.norm1,
-      tokens / tp, hidden);
-  add<real>(r, dx, dx, d_layer_norm_dx_2, tokens / tp * hidden);
-  layer_norm_dw<real>(r, dw.norm1, dw.norm1_bias, d_norm1_out, x, s.norm1_statistics, tokens / tp,
+  layer_norm_dw<real>(r, dw.norm2, dw.norm2_bias, d_n2, s.x_mid, s.n2_statistics, tokens / tp,
       hidden, accumulate);
+  bias_grad<real>(r, dw.wo_bias, dx, tokens / tp, hidden, accumulate);
+  all_gather<real>(r, stream::compute, role::tp, {8, "block: all_gather of d_x_mid"}, d_o_proj, dx,
+      tokens / tp * hidden);
+  linear_dx<real>(r, d_o, d_o_proj, w.wo, tokens, heads / tp * head_dim, hidden, false);
+  linear_dw<real>(r, dw.wo, d_o_proj, s.o, tokens, heads / tp * head_dim, hidden, accumulate);
+  attention_grad<real>(r, d_q, d_k, d_v, attention_grad_scratch, d_o, s.q, s.k, s.v, s.o, s.o_lse,
+      rows, seq, heads / tp, heads / tp, head_dim);
+  bias_grad<real>(r, dw.wv_bias, d_v, tokens, heads / tp * head_dim, accumulate);
+  linear_dx<real>(r, d_h1, d_v, w.wv, tokens, hidden, heads / tp * head_dim, false);
+  linear_dw<real>(r, dw.wv, d_v, s.h1, tokens, hidden, heads / tp * head_dim, accumulate);
+  bias_grad<real>(r, dw.wk_bias, d_k, tokens, heads / tp * head_dim, accumulate);
+  linear_dx<real>(r, d_h1, d_k, w.wk, tokens, hidden, heads / tp * head_dim, true);
+  linear_dw<real>(r, dw.wk, d_k, s.h1, tokens, hidden, heads / tp * head_dim, accumulate);
+  bias_grad<real>(r, dw.wq_bias, d_q, tokens, heads / tp * head_dim, accumulate);
+  linear_dx<real>(r, d_h1, d_q, w.wq, tokens, hidden, heads / tp * head_dim, true);
+  linear_dw<real>(r, dw.wq, d_q, s.h1, tokens, hidden, heads / tp * head_dim, accumulate);
+  reduce_scatter<real>(r, stream::compute, role::tp, {9, "block: reduce_scatter of d_h1"}, d_n1,
+      d_h1, tokens / tp * hidden);
+  layer_norm_dx<real>(r, d_layer_norm_dx_2, d_n1, x, s.n1_statistics, w.norm1, tokens / tp, hidden);
+  add<real>(r, dx, dx, d_layer_norm_dx_2, tokens / tp * hidden);
+  layer_norm_dw<real>(r, dw.norm1, dw.norm1_bias, d_n1, x, s.n1_statistics, tokens / tp, hidden,
+      accumulate);
 }
 
 }  // namespace block_layer
@@ -212,29 +196,29 @@ constexpr parameters place(at region, std::size_t over_tp, std::size_t shared) {
 
 /// What forward keeps for backward.
 struct saved {
-  at norm_statistics, norm_all_gather, wte_out, wte_row_max, exp_sums_out;
+  at n_statistics, h, logits, logits_row_max, exp_sums_out;
 };
 constexpr saved keep(at slot) {
   return {
-      .norm_statistics = slot + 0,  // tokens / tp x statistics
-      .norm_all_gather = slot + 1024,  // tokens x hidden
-      .wte_out = slot + 132096,  // tokens x vocab / tp
-      .wte_row_max = slot + 263168,  // tokens x top
+      .n_statistics = slot + 0,  // tokens / tp x statistics
+      .h = slot + 1024,  // tokens x hidden
+      .logits = slot + 132096,  // tokens x vocab / tp
+      .logits_row_max = slot + 263168,  // tokens x top
       .exp_sums_out = slot + 264192,  // tokens x sums
   };
 }
 
 inline void forward(rank& r, const parameters& w, const saved& s, at work, at targets, at x,
     at loss, bool accumulate) {
-  const at norm_out = work;
-  layer_norm<real>(r, norm_out, s.norm_statistics, x, w.norm, w.norm_bias, tokens / tp, hidden);
-  all_gather<real>(r, stream::compute, role::tp, {10, "head: all_gather of norm_out"},
-      s.norm_all_gather, norm_out, tokens / tp * hidden);
-  linear<real>(r, s.wte_out, s.norm_all_gather, w.wte, tokens, hidden, vocab / tp);
-  row_max<real>(r, s.wte_row_max, s.wte_out, tokens, vocab / tp);
-  all_reduce<real>(r, stream::compute, role::tp, {11, "head: all_reduce_max of wte_row_max"},
-      s.wte_row_max, tokens * top, reduction::max);
-  exp_sums<real>(r, s.exp_sums_out, s.wte_out, s.wte_row_max, targets, tokens, vocab / tp,
+  const at n = work;
+  layer_norm<real>(r, n, s.n_statistics, x, w.norm, w.norm_bias, tokens / tp, hidden);
+  all_gather<real>(r, stream::compute, role::tp, {10, "head: all_gather of n"}, s.h, n,
+      tokens / tp * hidden);
+  linear<real>(r, s.logits, s.h, w.wte, tokens, hidden, vocab / tp);
+  row_max<real>(r, s.logits_row_max, s.logits, tokens, vocab / tp);
+  all_reduce<real>(r, stream::compute, role::tp, {11, "head: all_reduce_max of logits_row_max"},
+      s.logits_row_max, tokens * top, reduction::max);
+  exp_sums<real>(r, s.exp_sums_out, s.logits, s.logits_row_max, targets, tokens, vocab / tp,
       r.row->tp * (vocab / tp));
   all_reduce<real>(r, stream::compute, role::tp, {12, "head: all_reduce of exp_sums_out"},
       s.exp_sums_out, tokens * sums);
@@ -243,20 +227,17 @@ inline void forward(rank& r, const parameters& w, const saved& s, at work, at ta
 
 inline void backward(rank& r, const parameters& w, const parameters& dw, const saved& s, at work,
     at targets, at x, at dx, bool accumulate, bool accumulate_shared) {
-  const at d_exp_sums_all_reduce = work, d_norm_all_gather = work,
-      d_norm_out = work + 131072;
+  const at d_exp_sums_all_reduce = work, d_h = work, d_n = work + 131072;
   cross_entropy_grad<real>(r, d_exp_sums_all_reduce, s.exp_sums_out, tokens, 1.0 / 2048);
-  exp_sums_grad<real>(r, s.wte_out, d_exp_sums_all_reduce, s.wte_out, s.wte_row_max, targets,
+  exp_sums_grad<real>(r, s.logits, d_exp_sums_all_reduce, s.logits, s.logits_row_max, targets,
       tokens, vocab / tp, r.row->tp * (vocab / tp));
-  linear_dx<real>(r, d_norm_all_gather, s.wte_out, w.wte, tokens, hidden, vocab / tp, false);
-  linear_dw<real>(r, dw.wte, s.wte_out, s.norm_all_gather, tokens, hidden, vocab / tp,
-      accumulate_shared);
-  reduce_scatter<real>(r, stream::compute, role::tp,
-      {13, "head: reduce_scatter of d_norm_all_gather"}, d_norm_out, d_norm_all_gather,
+  linear_dx<real>(r, d_h, s.logits, w.wte, tokens, hidden, vocab / tp, false);
+  linear_dw<real>(r, dw.wte, s.logits, s.h, tokens, hidden, vocab / tp, accumulate_shared);
+  reduce_scatter<real>(r, stream::compute, role::tp, {13, "head: reduce_scatter of d_h"}, d_n, d_h,
       tokens / tp * hidden);
-  layer_norm_dx<real>(r, dx, d_norm_out, x, s.norm_statistics, w.norm, tokens / tp, hidden);
-  layer_norm_dw<real>(r, dw.norm, dw.norm_bias, d_norm_out, x, s.norm_statistics, tokens / tp,
-      hidden, accumulate);
+  layer_norm_dx<real>(r, dx, d_n, x, s.n_statistics, w.norm, tokens / tp, hidden);
+  layer_norm_dw<real>(r, dw.norm, dw.norm_bias, d_n, x, s.n_statistics, tokens / tp, hidden,
+      accumulate);
 }
 
 }  // namespace head_layer

@@ -77,103 +77,92 @@ constexpr parameters place(at region, std::size_t own) {
 
 /// What forward keeps for backward, and the first half of backward for the second.
 struct saved {
-  at norm1_out, norm1_statistics, wq_bias_out, wk_bias_out, wv_bias_out,
-      attention_out, attention_lse, add_out, norm2_out, norm2_statistics, w1_bias_out,
-      w1_bias_gelu, d_w1_out, d_norm2_replicate, d_wo_all_reduce, d_wq_out, d_wk_bias_all_gather,
-      d_wv_bias_all_gather, d_linear_dx;
+  at h1, n1_statistics, q, k, v, o, o_lse, x_mid, h2, n2_statistics, up, act,
+      d_up, d_h2, d_x_mid, d_q, d_k, d_v, d_h1;
 };
 constexpr saved keep(at slot) {
   return {
-      .norm1_out = slot + 0,  // tokens x hidden
-      .norm1_statistics = slot + 131072,  // tokens x statistics
-      .wq_bias_out = slot + 133120,  // tokens x heads * head_dim
-      .wk_bias_out = slot + 264192,  // tokens x heads * head_dim
-      .wv_bias_out = slot + 395264,  // tokens x heads * head_dim
-      .attention_out = slot + 526336,  // tokens x heads * head_dim
-      .attention_lse = slot + 657408,  // tokens x heads
-      .add_out = slot + 661504,  // tokens x hidden
-      .norm2_out = slot + 792576,  // tokens x hidden
-      .norm2_statistics = slot + 923648,  // tokens x statistics
-      .w1_bias_out = slot + 925696,  // tokens x ffn
-      .w1_bias_gelu = slot + 1449984,  // tokens x ffn
-      .d_w1_out = slot + 1974272,  // tokens x ffn
-      .d_norm2_replicate = slot + 2498560,  // tokens x hidden
-      .d_wo_all_reduce = slot + 2629632,  // tokens x hidden
-      .d_wq_out = slot + 2760704,  // tokens x heads * head_dim
-      .d_wk_bias_all_gather = slot + 2891776,  // tokens x heads * head_dim
-      .d_wv_bias_all_gather = slot + 3022848,  // tokens x heads * head_dim
-      .d_linear_dx = slot + 3153920,  // tokens x hidden
+      .h1 = slot + 0,  // tokens x hidden
+      .n1_statistics = slot + 131072,  // tokens x statistics
+      .q = slot + 133120,  // tokens x heads * head_dim
+      .k = slot + 264192,  // tokens x heads * head_dim
+      .v = slot + 395264,  // tokens x heads * head_dim
+      .o = slot + 526336,  // tokens x heads * head_dim
+      .o_lse = slot + 657408,  // tokens x heads
+      .x_mid = slot + 661504,  // tokens x hidden
+      .h2 = slot + 792576,  // tokens x hidden
+      .n2_statistics = slot + 923648,  // tokens x statistics
+      .up = slot + 925696,  // tokens x ffn
+      .act = slot + 1449984,  // tokens x ffn
+      .d_up = slot + 1974272,  // tokens x ffn
+      .d_h2 = slot + 2498560,  // tokens x hidden
+      .d_x_mid = slot + 2629632,  // tokens x hidden
+      .d_q = slot + 2760704,  // tokens x heads * head_dim
+      .d_k = slot + 2891776,  // tokens x heads * head_dim
+      .d_v = slot + 3022848,  // tokens x heads * head_dim
+      .d_h1 = slot + 3153920,  // tokens x hidden
   };
 }
 
 inline void forward(rank& r, const parameters& w, const saved& s, at work, at x, at y) {
   const at attention_scratch = work;
-  layer_norm<real>(r, s.norm1_out, s.norm1_statistics, x, w.norm1, w.norm1_bias, tokens, hidden);
-  linear<real>(r, s.wq_bias_out, s.norm1_out, w.wq, tokens, hidden, heads * head_dim);
-  bias<real>(r, s.wq_bias_out, s.wq_bias_out, w.wq_bias, tokens, heads * head_dim);
-  linear<real>(r, s.wk_bias_out, s.norm1_out, w.wk, tokens, hidden, heads * head_dim);
-  bias<real>(r, s.wk_bias_out, s.wk_bias_out, w.wk_bias, tokens, heads * head_dim);
-  linear<real>(r, s.wv_bias_out, s.norm1_out, w.wv, tokens, hidden, heads * head_dim);
-  bias<real>(r, s.wv_bias_out, s.wv_bias_out, w.wv_bias, tokens, heads * head_dim);
-  attention<real>(r, s.attention_out, s.attention_lse, attention_scratch, s.wq_bias_out,
-      s.wk_bias_out, s.wv_bias_out, rows, seq, heads, heads, head_dim);
-  linear<real>(r, s.add_out, s.attention_out, w.wo, tokens, heads * head_dim, hidden);
-  bias<real>(r, s.add_out, s.add_out, w.wo_bias, tokens, hidden);
-  add<real>(r, s.add_out, x, s.add_out, tokens * hidden);
-  layer_norm<real>(r, s.norm2_out, s.norm2_statistics, s.add_out, w.norm2, w.norm2_bias, tokens,
-      hidden);
-  linear<real>(r, s.w1_bias_out, s.norm2_out, w.w1, tokens, hidden, ffn);
-  bias<real>(r, s.w1_bias_out, s.w1_bias_out, w.w1_bias, tokens, ffn);
-  gelu<real>(r, s.w1_bias_gelu, s.w1_bias_out, tokens * ffn);
-  linear<real>(r, y, s.w1_bias_gelu, w.w2, tokens, ffn, hidden);
+  layer_norm<real>(r, s.h1, s.n1_statistics, x, w.norm1, w.norm1_bias, tokens, hidden);
+  linear<real>(r, s.q, s.h1, w.wq, tokens, hidden, heads * head_dim);
+  bias<real>(r, s.q, s.q, w.wq_bias, tokens, heads * head_dim);
+  linear<real>(r, s.k, s.h1, w.wk, tokens, hidden, heads * head_dim);
+  bias<real>(r, s.k, s.k, w.wk_bias, tokens, heads * head_dim);
+  linear<real>(r, s.v, s.h1, w.wv, tokens, hidden, heads * head_dim);
+  bias<real>(r, s.v, s.v, w.wv_bias, tokens, heads * head_dim);
+  attention<real>(r, s.o, s.o_lse, attention_scratch, s.q, s.k, s.v, rows, seq, heads, heads,
+      head_dim);
+  linear<real>(r, s.x_mid, s.o, w.wo, tokens, heads * head_dim, hidden);
+  bias<real>(r, s.x_mid, s.x_mid, w.wo_bias, tokens, hidden);
+  add<real>(r, s.x_mid, x, s.x_mid, tokens * hidden);
+  layer_norm<real>(r, s.h2, s.n2_statistics, s.x_mid, w.norm2, w.norm2_bias, tokens, hidden);
+  linear<real>(r, s.up, s.h2, w.w1, tokens, hidden, ffn);
+  bias<real>(r, s.up, s.up, w.w1_bias, tokens, ffn);
+  gelu<real>(r, s.act, s.up, tokens * ffn);
+  linear<real>(r, y, s.act, w.w2, tokens, ffn, hidden);
   bias<real>(r, y, y, w.w2_bias, tokens, hidden);
-  add<real>(r, y, s.add_out, y, tokens * hidden);
+  add<real>(r, y, s.x_mid, y, tokens * hidden);
 }
 
 inline void backward_input(rank& r, const parameters& w, const saved& s, at work, at x, at dy,
     at dx) {
-  const at d_attention_out = work, attention_grad_scratch = work + 131072;
-  linear_dx<real>(r, s.d_w1_out, dy, w.w2, tokens, ffn, hidden, false);
-  gelu_grad<real>(r, s.d_w1_out, s.d_w1_out, s.w1_bias_out, tokens * ffn);
-  linear_dx<real>(r, s.d_norm2_replicate, s.d_w1_out, w.w1, tokens, hidden, ffn, false);
-  layer_norm_dx<real>(r, s.d_wo_all_reduce, s.d_norm2_replicate, s.add_out, s.norm2_statistics,
-      w.norm2, tokens, hidden);
-  add<real>(r, s.d_wo_all_reduce, dy, s.d_wo_all_reduce, tokens * hidden);
-  linear_dx<real>(r, d_attention_out, s.d_wo_all_reduce, w.wo, tokens, heads * head_dim, hidden,
-      false);
-  attention_grad<real>(r, s.d_wq_out, s.d_wk_bias_all_gather, s.d_wv_bias_all_gather,
-      attention_grad_scratch, d_attention_out, s.wq_bias_out, s.wk_bias_out, s.wv_bias_out,
-      s.attention_out, s.attention_lse, rows, seq, heads, heads, head_dim);
-  linear_dx<real>(r, s.d_linear_dx, s.d_wv_bias_all_gather, w.wv, tokens, hidden, heads * head_dim,
-      false);
-  linear_dx<real>(r, s.d_linear_dx, s.d_wk_bias_all_gather, w.wk, tokens, hidden, heads * head_dim,
-      true);
-  linear_dx<real>(r, s.d_linear_dx, s.d_wq_out, w.wq, tokens, hidden, heads * head_dim, true);
-  layer_norm_dx<real>(r, dx, s.d_linear_dx, x, s.norm1_statistics, w.norm1, tokens, hidden);
-  add<real>(r, dx, s.d_wo_all_reduce, dx, tokens * hidden);
+  const at d_o = work, attention_grad_scratch = work + 131072;
+  linear_dx<real>(r, s.d_up, dy, w.w2, tokens, ffn, hidden, false);
+  gelu_grad<real>(r, s.d_up, s.d_up, s.up, tokens * ffn);
+  linear_dx<real>(r, s.d_h2, s.d_up, w.w1, tokens, hidden, ffn, false);
+  layer_norm_dx<real>(r, s.d_x_mid, s.d_h2, s.x_mid, s.n2_statistics, w.norm2, tokens, hidden);
+  add<real>(r, s.d_x_mid, dy, s.d_x_mid, tokens * hidden);
+  linear_dx<real>(r, d_o, s.d_x_mid, w.wo, tokens, heads * head_dim, hidden, false);
+  attention_grad<real>(r, s.d_q, s.d_k, s.d_v, attention_grad_scratch, d_o, s.q, s.k, s.v, s.o,
+      s.o_lse, rows, seq, heads, heads, head_dim);
+  linear_dx<real>(r, s.d_h1, s.d_v, w.wv, tokens, hidden, heads * head_dim, false);
+  linear_dx<real>(r, s.d_h1, s.d_k, w.wk, tokens, hidden, heads * head_dim, true);
+  linear_dx<real>(r, s.d_h1, s.d_q, w.wq, tokens, hidden, heads * head_dim, true);
+  layer_norm_dx<real>(r, dx, s.d_h1, x, s.n1_statistics, w.norm1, tokens, hidden);
+  add<real>(r, dx, s.d_x_mid, dx, tokens * hidden);
 }
 
 inline void backward_weight(rank& r, const parameters& dw, const saved& s, at x, at dy,
     bool accumulate) {
   bias_grad<real>(r, dw.w2_bias, dy, tokens, hidden, accumulate);
-  linear_dw<real>(r, dw.w2, dy, s.w1_bias_gelu, tokens, ffn, hidden, accumulate);
-  bias_grad<real>(r, dw.w1_bias, s.d_w1_out, tokens, ffn, accumulate);
-  linear_dw<real>(r, dw.w1, s.d_w1_out, s.norm2_out, tokens, hidden, ffn, accumulate);
-  layer_norm_dw<real>(r, dw.norm2, dw.norm2_bias, s.d_norm2_replicate, s.add_out,
-      s.norm2_statistics, tokens, hidden, accumulate);
-  bias_grad<real>(r, dw.wo_bias, s.d_wo_all_reduce, tokens, hidden, accumulate);
-  linear_dw<real>(r, dw.wo, s.d_wo_all_reduce, s.attention_out, tokens, heads * head_dim, hidden,
+  linear_dw<real>(r, dw.w2, dy, s.act, tokens, ffn, hidden, accumulate);
+  bias_grad<real>(r, dw.w1_bias, s.d_up, tokens, ffn, accumulate);
+  linear_dw<real>(r, dw.w1, s.d_up, s.h2, tokens, hidden, ffn, accumulate);
+  layer_norm_dw<real>(r, dw.norm2, dw.norm2_bias, s.d_h2, s.x_mid, s.n2_statistics, tokens, hidden,
       accumulate);
-  bias_grad<real>(r, dw.wv_bias, s.d_wv_bias_all_gather, tokens, heads * head_dim, accumulate);
-  linear_dw<real>(r, dw.wv, s.d_wv_bias_all_gather, s.norm1_out, tokens, hidden, heads * head_dim,
+  bias_grad<real>(r, dw.wo_bias, s.d_x_mid, tokens, hidden, accumulate);
+  linear_dw<real>(r, dw.wo, s.d_x_mid, s.o, tokens, heads * head_dim, hidden, accumulate);
+  bias_grad<real>(r, dw.wv_bias, s.d_v, tokens, heads * head_dim, accumulate);
+  linear_dw<real>(r, dw.wv, s.d_v, s.h1, tokens, hidden, heads * head_dim, accumulate);
+  bias_grad<real>(r, dw.wk_bias, s.d_k, tokens, heads * head_dim, accumulate);
+  linear_dw<real>(r, dw.wk, s.d_k, s.h1, tokens, hidden, heads * head_dim, accumulate);
+  bias_grad<real>(r, dw.wq_bias, s.d_q, tokens, heads * head_dim, accumulate);
+  linear_dw<real>(r, dw.wq, s.d_q, s.h1, tokens, hidden, heads * head_dim, accumulate);
+  layer_norm_dw<real>(r, dw.norm1, dw.norm1_bias, s.d_h1, x, s.n1_statistics, tokens, hidden,
       accumulate);
-  bias_grad<real>(r, dw.wk_bias, s.d_wk_bias_all_gather, tokens, heads * head_dim, accumulate);
-  linear_dw<real>(r, dw.wk, s.d_wk_bias_all_gather, s.norm1_out, tokens, hidden, heads * head_dim,
-      accumulate);
-  bias_grad<real>(r, dw.wq_bias, s.d_wq_out, tokens, heads * head_dim, accumulate);
-  linear_dw<real>(r, dw.wq, s.d_wq_out, s.norm1_out, tokens, hidden, heads * head_dim, accumulate);
-  layer_norm_dw<real>(r, dw.norm1, dw.norm1_bias, s.d_linear_dx, x, s.norm1_statistics, tokens,
-      hidden, accumulate);
 }
 
 inline void backward(rank& r, const parameters& w, const parameters& dw, const saved& s, at work,
@@ -203,26 +192,25 @@ constexpr parameters place(at region, std::size_t own, std::size_t shared) {
 
 /// What forward keeps for backward, and the first half of backward for the second.
 struct saved {
-  at norm_out, norm_statistics, wte_out, wte_row_max, exp_sums_out,
-      d_norm_replicate;
+  at h, n_statistics, logits, logits_row_max, exp_sums_out, d_h;
 };
 constexpr saved keep(at slot) {
   return {
-      .norm_out = slot + 0,  // tokens x hidden
-      .norm_statistics = slot + 131072,  // tokens x statistics
-      .wte_out = slot + 133120,  // tokens x vocab
-      .wte_row_max = slot + 395264,  // tokens x top
+      .h = slot + 0,  // tokens x hidden
+      .n_statistics = slot + 131072,  // tokens x statistics
+      .logits = slot + 133120,  // tokens x vocab
+      .logits_row_max = slot + 395264,  // tokens x top
       .exp_sums_out = slot + 396288,  // tokens x sums
-      .d_norm_replicate = slot + 398336,  // tokens x hidden
+      .d_h = slot + 398336,  // tokens x hidden
   };
 }
 
 inline void forward(rank& r, const parameters& w, const saved& s, at targets, at x, at loss,
     bool accumulate) {
-  layer_norm<real>(r, s.norm_out, s.norm_statistics, x, w.norm, w.norm_bias, tokens, hidden);
-  linear<real>(r, s.wte_out, s.norm_out, w.wte, tokens, hidden, vocab);
-  row_max<real>(r, s.wte_row_max, s.wte_out, tokens, vocab);
-  exp_sums<real>(r, s.exp_sums_out, s.wte_out, s.wte_row_max, targets, tokens, vocab, 0);
+  layer_norm<real>(r, s.h, s.n_statistics, x, w.norm, w.norm_bias, tokens, hidden);
+  linear<real>(r, s.logits, s.h, w.wte, tokens, hidden, vocab);
+  row_max<real>(r, s.logits_row_max, s.logits, tokens, vocab);
+  exp_sums<real>(r, s.exp_sums_out, s.logits, s.logits_row_max, targets, tokens, vocab, 0);
   cross_entropy<real>(r, loss, s.exp_sums_out, tokens, 1.0 / 2048, accumulate);
 }
 
@@ -230,17 +218,17 @@ inline void backward_input(rank& r, const parameters& w, const saved& s, at work
     at dx) {
   const at d_exp_sums_all_reduce = work;
   cross_entropy_grad<real>(r, d_exp_sums_all_reduce, s.exp_sums_out, tokens, 1.0 / 2048);
-  exp_sums_grad<real>(r, s.wte_out, d_exp_sums_all_reduce, s.wte_out, s.wte_row_max, targets,
+  exp_sums_grad<real>(r, s.logits, d_exp_sums_all_reduce, s.logits, s.logits_row_max, targets,
       tokens, vocab, 0);
-  linear_dx<real>(r, s.d_norm_replicate, s.wte_out, w.wte, tokens, hidden, vocab, false);
-  layer_norm_dx<real>(r, dx, s.d_norm_replicate, x, s.norm_statistics, w.norm, tokens, hidden);
+  linear_dx<real>(r, s.d_h, s.logits, w.wte, tokens, hidden, vocab, false);
+  layer_norm_dx<real>(r, dx, s.d_h, x, s.n_statistics, w.norm, tokens, hidden);
 }
 
 inline void backward_weight(rank& r, const parameters& dw, const saved& s, at x, bool accumulate,
     bool accumulate_shared) {
-  linear_dw<real>(r, dw.wte, s.wte_out, s.norm_out, tokens, hidden, vocab, accumulate_shared);
-  layer_norm_dw<real>(r, dw.norm, dw.norm_bias, s.d_norm_replicate, x, s.norm_statistics, tokens,
-      hidden, accumulate);
+  linear_dw<real>(r, dw.wte, s.logits, s.h, tokens, hidden, vocab, accumulate_shared);
+  layer_norm_dw<real>(r, dw.norm, dw.norm_bias, s.d_h, x, s.n_statistics, tokens, hidden,
+      accumulate);
 }
 
 inline void backward(rank& r, const parameters& w, const parameters& dw, const saved& s, at work,

@@ -79,6 +79,20 @@ TEST_CASE("where a collective stands between two ops, the patterns around it app
         "layer_norm linear row_max all_reduce exp_sums all_reduce cross_entropy");
 }
 
+TEST_CASE("buffers have the names that the model gives values; a packed product has those of its parts") {
+  const auto names = [](const lowered& l) {
+    std::string all;
+    for (const buffer& b : l.bodies[1].buffers) all += (all.empty() ? "" : " ") + b.name;
+    return all;
+  };
+  CHECK(names(lower_for_cuda("gpt2_8", "tp2_sp")) ==
+        "n1 n1_statistics h1 o o_lse o_proj x_mid n2 n2_statistics h2 up act down d_down d_up d_h2 d_o_proj d_o d_h1 "
+        "d_n1 qkv d_qkv attention_scratch attention_grad_scratch");
+  CHECK(names(lower_for_cuda("llama_8", "tp2_sp")) ==
+        "n1 n1_statistics h1 o o_lse o_proj x_mid n2 n2_statistics h2 act down d_down d_act d_h2 d_o_proj d_o d_h1 "
+        "d_n1 qkv d_qkv gate_up d_gate_up attention_scratch attention_grad_scratch");
+}
+
 TEST_CASE("a packed product covers the parameters of its parts, and they are neighbours") {
   const lowered l = lower_for_cuda("gpt2_8", "tp2");
   const body& block = l.bodies[1];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prints the parameters and ops of every layer of both models, with and without sequence parallelism: what a
+// Prints the parameters, ops and named values of every layer of both models, with and without sequence parallelism: what a
 // compiler records, in its order. The same lists, recorded while compiling, must have the same fingerprint.
 #include <rankc/rankc.hpp>
 
@@ -49,6 +49,13 @@ std::string text_of(const type& t) {
   return s;
 }
 
+/// A value's name, or its number.
+std::string called(const trace& t, int id) {
+  for (const value_name& n : t.names)
+    if (n.id == id) return std::string(n.name);
+  return "%" + std::to_string(id);
+}
+
 void print(std::string_view title, const auto& model, bool sp) {
   visit(model, sp, [&](std::string_view name, int count, bool, const trace& t) {
     std::printf("%s, %.*s x %d: input %s\n", title.data(), static_cast<int>(name.size()), name.data(), count,
@@ -61,12 +68,12 @@ void print(std::string_view title, const auto& model, bool sp) {
       const auto parameter = [&](int w) { return std::string(t.weights[static_cast<std::size_t>(w)].name); };
       std::string line = " ";
       for (int j = 0; j < max_outputs; ++j)
-        if (o.out[j] >= 0) line += " " + (o.adds_to[j] >= 0 ? parameter(o.adds_to[j]) : "%" + std::to_string(o.out[j]));
+        if (o.out[j] >= 0) line += " " + (o.adds_to[j] >= 0 ? parameter(o.adds_to[j]) : called(t, o.out[j]));
       line += (o.adds_to[0] >= 0 ? " += " : " = ") + std::string(o.kind->name);
       for (int v : o.in) {
         if (v < 0) continue;
         const int w = t.find_parameter(v);
-        line += " " + (w >= 0 ? parameter(w) : "%" + std::to_string(v));
+        line += " " + (w >= 0 ? parameter(w) : called(t, v));
       }
       std::printf("%s: %s\n", line.c_str(), text_of(t.values[static_cast<std::size_t>(o.out[0])]).c_str());
     }

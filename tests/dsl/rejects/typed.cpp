@@ -504,3 +504,52 @@ struct sharded_over_stages : layer {
 };
 inline constexpr auto parameter_over_stages = layered<sharded_over_stages>;
 static_assert(valid<parameter_over_stages>);  // error: RC210: typed.cpp:@sharded_over_stages@: parameter 'gain': it is sharded over another axis, and no value is placed on it; values are placed on dp_replicate, dp_shard, cp and tp
+
+// ---- names of values
+
+struct named_illegally : layer {
+  constexpr value forward(trace& t, value x, const layer_context& c) const {
+    value y = as(fault("x-mid", "x_mid"), leave_tp(project(t, x, c), c));  // @named_illegally@
+    return x + y;
+  }
+};
+inline constexpr auto name_that_is_no_identifier = layered<named_illegally>;
+static_assert(valid<name_that_is_no_identifier>);  // error: RC210: typed.cpp:@named_illegally@: as 'x-mid': it is no legal identifier; a value's name has letters, digits and '_', and begins with no digit
+
+struct named_alike : layer {
+  constexpr value forward(trace& t, value x, const layer_context& c) const {
+    value y = as("y_part", project(t, x, c));  // @named_first@
+    return x + as(fault("y_part", "y_sum"), leave_tp(y, c));  // @named_alike@
+  }
+};
+inline constexpr auto name_of_two_values = layered<named_alike>;
+static_assert(valid<name_of_two_values>);  // error: RC210: typed.cpp:@named_alike@: as 'y_part': line @named_first@ of this layer names another value so; names are unique in a layer
+
+struct named_twice : layer {
+  constexpr value forward(trace& t, value x, const layer_context& c) const {
+    value y = as("first", leave_tp(project(t, x, c), c));  // @named_before@
+    if (faulty) y = as("second", y);  // @named_twice@
+    return x + y;
+  }
+};
+inline constexpr auto value_of_two_names = layered<named_twice>;
+static_assert(valid<value_of_two_names>);  // error: RC210: typed.cpp:@named_twice@: as 'second': line @named_before@ of this layer names the value 'first'; it has one name
+
+struct named_parameter : layer {
+  constexpr value forward(trace& t, value x, const layer_context&) const {
+    value gain = vector(t, "gain");
+    if (faulty) gain = as("g", gain);  // @named_parameter@
+    return x + rms_norm(x, gain);
+  }
+};
+inline constexpr auto name_of_a_parameter = layered<named_parameter>;
+static_assert(valid<name_of_a_parameter>);  // error: RC210: typed.cpp:@named_parameter@: as 'g': the value is a parameter, which has a name; name what an op made
+
+struct named_input : layer {
+  constexpr value forward(trace& t, value x, const layer_context&) const {
+    if (faulty) x = as("residual", x);  // @named_input@
+    return x + rms_norm(x, vector(t, "gain"));
+  }
+};
+inline constexpr auto name_of_an_input = layered<named_input>;
+static_assert(valid<name_of_an_input>);  // error: RC210: typed.cpp:@named_input@: as 'residual': the value is handed to the layer; name what an op made
