@@ -13,6 +13,29 @@
 
 namespace rankc::codegen {
 
+/// The struct of each op's kernel, by its row.
+using kernel_names = std::map<const op_row*, std::string>;
+kernel_names name_kernels(const lowered&);
+/// Members of a kernel's struct besides operands: sizes that no operand's type says, and what is known at run time.
+std::vector<std::string> given_sizes(const op_row&, target);
+std::vector<std::string> run_time_sizes(const op_row&, target);
+
+/// The types of a layer's values in its text.
+class tensor_types {
+ public:
+  explicit tensor_types(const body&);
+  std::string of(const value&) const;
+  std::string of_parameter(std::size_t) const;  // of elements T
+  /// Parameters that are one operand, by the first of them.
+  struct several {
+    std::string name, type;
+  };
+  std::map<std::size_t, several> packed;
+
+ private:
+  const body& body_;
+};
+
 /// What a rotary table is called, of `count` that a layer or a rank has.
 std::string rope_name(std::size_t index, std::size_t count);
 
@@ -23,7 +46,8 @@ struct layer_surroundings {
 std::string layer_call_text(const lowered&, const pipeline_rank&, const stage_plan&, int layer, phase, const layer_surroundings&);
 std::string stage_call_text(const pipeline_rank&, const item&, const layer_surroundings&);
 
-std::string emit_layers(const lowered&, const std::string& target);
+std::string emit_kernels(const lowered&, const std::string& target);
+std::string emit_layers(const lowered&);
 std::string emit_memory(const lowered&, const pipeline_rank&);
 std::string emit_stage(const lowered&, const pipeline_rank&, const stage_plan&);
 std::string emit_pipeline(const lowered&, const pipeline_rank&);
@@ -45,6 +69,9 @@ inline std::string real_name(const lowered& l) { return l.type == dtype::f64 ? "
 inline std::string wide_name(const lowered& l) { return l.type == dtype::bf16 ? "float" : "real"; }
 
 inline std::string name_of(dtype t) { return t == dtype::f64 ? "f64" : t == dtype::f32 ? "f32" : "bf16"; }
+
+/// The type of what goes between stages, before one of them: of the layer that takes it, or of the one that makes it.
+std::string boundary_type(const lowered&, const pipeline_rank&, int stage);
 
 /// Namespace of a layer's text: apart from the kernels' names.
 inline std::string layer_namespace(const body& b) { return b.id + "_layer"; }

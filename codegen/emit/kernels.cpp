@@ -23,113 +23,176 @@ std::vector<std::string_view> split(std::string_view text, char at) {
   return words;
 }
 
+void add_once(std::vector<std::string>& list, const std::string& name) {
+  if (std::find(list.begin(), list.end(), name) == list.end()) list.push_back(name);
+}
+
+bool is_first(const op_row& row, std::string_view symbol) {
+  for (const port& p : row.used_ports())
+    for (int d = 0; d < p.shape.ndim; ++d)
+      if (!symbol.empty() && p.shape.dim[d].first == symbol) return true;
+  return false;
+}
+
+std::string dim_symbol(const port_dim& d) { return std::string(d.count) + (d.unit.empty() ? "" : "_" + std::string(d.unit)); }
+
 class kernel_struct {
  public:
-  kernel_struct(const op_row& row, std::string name, target t) : row_(row), name_(std::move(name)), kernel_(kernel_of(row, t)), target_(t) {
+  kernel_struct(const op_row& row, target t) : row_(row), kernel_(kernel_of(row, t)), target_(t), given_(given_sizes(row, t)) {
     for (const port& p : row.used_ports()) {
       has_real_ |= p.holds == element::real && p.as != use::scratch;
       adds_ |= p.as == use::sum || p.adds;
-      for (int d = 0; d < p.shape.ndim; ++d) add_dim(p.shape.dim[d]);
-      if (!p.shape.stride.empty()) add(deduced_, std::string(p.shape.stride));
+      for (int d = 0; d < p.shape.ndim; ++d)
+        if (!p.shape.dim[d].number) add_once(deduced_, dim_symbol(p.shape.dim[d]));
+      if (!p.shape.stride.empty()) add_once(deduced_, std::string(p.shape.stride));
     }
-    for (std::string_view product : split(kernel_.sizes, ' '))
-      for (std::string_view symbol : split(product, '*')) need(symbol);
-    for (const auto& [whole, of] : products_)
-      for (std::string_view symbol : split(of, '*')) need(symbol);
   }
 
-  std::string text() const {
+  std::string text(const std::string& name) {
     std::vector<std::string> parameters;
     if (has_real_) parameters.push_back("class T");
     for (const auto* list : {&deduced_, &given_})
-      for (const std::string& symbol : *list) parameters.push_back("std::size_t " + symbol);
-    std::string out = parameters.empty() ? "" : call("template <", parameters, 0, "");
-    if (const auto paren = out.find("<("); paren != out.npos) out.erase(paren + 1, 1), out.back() = '>';
-    out += (out.empty() ? "" : "\n") + fmt::format("struct {} {{\n", name_) + members();
-    for (const auto& [whole, of] : products_) out += fmt::format("  static_assert({} == {});\n", whole, spaced(of));
-    return out + "  void operator()(rank& r) const {\n    " + body() + "\n  }\n};\n";
+      for (const std::string& symbol : *list) parameters.push_back("std::size_t " + letter(symbol));
+    std::string out = parameters.empty() ? "" : "template <" + wrap(parameters, ",", "          ") + ">\n";
+    return out + fmt::format("struct {} {{\n", name) + members() + products() + "  void operator()(rank& r) const {\n    " + body() + "\n  }\n};\n";
   }
 
  private:
-  static void add(std::vector<std::string>& list, const std::string& name) {
-    if (std::find(list.begin(), list.end(), name) == list.end()) list.push_back(name);
+  /// "Heads": the template's parameter for a symbol.
+  std::string letter(const std::string& symbol) {
+    std::string& known = letters_[symbol];
+    if (known.empty()) {
+      std::string wanted = symbol;
+      wanted[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(wanted[0])));
+      known = scope_.take(wanted);
+    }
+    return known;
   }
-  static std::string spaced(std::string_view product) { return fmt::format("{}", fmt::join(split(product, '*'), " * ")); }
-  /// "heads_dim": whole units of so many elements are one number in a type.
-  static std::string name_of(const port_dim& d) {
-    return d.number ? std::to_string(d.number) : std::string(d.count) + (d.unit.empty() ? "" : "_" + std::string(d.unit));
+  std::string product(std::string_view symbols) {
+    std::vector<std::string> factors;
+    for (std::string_view s : split(symbols, '*')) factors.push_back(is_first(row_, s) || s == "number" ? std::string(s) : letter(std::string(s)));
+    return fmt::format("{}", fmt::join(factors, " * "));
   }
-  void add_dim(const port_dim& d) {
-    if (d.number) return;
-    add(deduced_, name_of(d));
-    if (d.unit.empty()) return;
-    const std::pair product{name_of(d), std::string(d.count) + "*" + std::string(d.unit)};
-    if (std::find(products_.begin(), products_.end(), product) == products_.end()) products_.push_back(product);
+  std::string dim_text(const port_dim& d) { return d.number ? std::to_string(d.number) : letter(dim_symbol(d)); }
+
+  std::string type_of(const port& p) {
+    if (p.as == use::scratch) return "scratch";
+    const std::string element = p.holds == element::index ? "std::int32_t" : p.holds == element::wide || p.as == use::sum ? "wide" : "T";
+    if (p.shape.ndim == 0) return "vector<" + element + ", 1>";
+    if (p.shape.ndim == 1) return "vector<" + element + ", " + dim_text(p.shape.dim[0]) + ">";
+    return "matrix<" + element + ", " + dim_text(p.shape.dim[0]) + ", " + dim_text(p.shape.dim[1]) +
+           (p.shape.stride.empty() ? "" : ", " + letter(std::string(p.shape.stride))) + ">";
   }
-  /// A size that the kernel takes: of a type, or a member of its own.
-  void need(std::string_view symbol) {
-    const std::string s(symbol);
-    if (s == "number" || is_first(s) || std::find(deduced_.begin(), deduced_.end(), s) != deduced_.end()) return;
-    add(given_, s);
+
+  /// Neighbours of one type share a line.
+  std::string members() {
+    std::vector<std::pair<std::string, std::string>> lines;
+    for (const port& p : row_.used_ports()) {
+      const std::string type = type_of(p);
+      if (lines.empty() || lines.back().first != type) lines.emplace_back(type, p.name);
+      else lines.back().second += ", " + std::string(p.name);
+    }
+    for (const std::string& symbol : given_) lines.emplace_back("size_constant<" + letter(symbol) + ">", symbol);
+    for (const std::string& symbol : run_time_sizes(row_, target_)) lines.emplace_back(symbol == "number" ? "double" : "std::size_t", symbol);
+    if (adds_) lines.emplace_back("store", "into");
+    std::string out;
+    for (const auto& [type, names] : lines) out += fmt::format("  {} {};\n", type, names);
+    return out;
   }
-  bool is_first(std::string_view symbol) const {
+
+  /// Whole units of so many elements are one number in a type.
+  std::string products() {
+    std::vector<std::string> lines;
     for (const port& p : row_.used_ports())
       for (int d = 0; d < p.shape.ndim; ++d)
-        if (p.shape.dim[d].first == symbol) return true;
-    return false;
+        if (const port_dim& dim = p.shape.dim[d]; !dim.unit.empty())
+          add_once(lines, fmt::format("  static_assert({} == {} * {});\n", dim_text(dim), letter(std::string(dim.count)), letter(std::string(dim.unit))));
+    return fmt::format("{}", fmt::join(lines, ""));
   }
 
-  std::string type_of(const port& p) const {
-    if (p.as == use::scratch) return "scratch";
-    const std::string element = p.holds == element::index ? "std::int32_t" : p.holds == element::wide ? "wide" : "T";
-    if (p.shape.ndim == 0) return "vector<" + element + ", 1>";
-    const std::string first = name_of(p.shape.dim[0]);
-    if (p.shape.ndim == 1) return "vector<" + element + ", " + first + ">";
-    return "matrix<" + element + ", " + first + ", " + name_of(p.shape.dim[1]) +
-           (p.shape.stride.empty() ? "" : ", " + std::string(p.shape.stride)) + ">";
-  }
-
-  std::string members() const {
-    std::string out, type, names;
-    const auto flush = [&] {
-      if (!type.empty()) out += "  " + type + " " + names + ";\n";
-    };
-    for (const port& p : row_.used_ports()) {
-      if (type_of(p) != type) {
-        flush();
-        type = type_of(p), names = p.name;
-      } else {
-        names += ", " + std::string(p.name);
-      }
-    }
-    flush();
-    for (const std::string& symbol : given_) out += fmt::format("  size_constant<{}> {}_size;\n", symbol, symbol);
-    for (std::string_view symbol : split(kernel_.sizes, ' '))
-      if (is_first(symbol)) out += fmt::format("  std::size_t {};\n", symbol);
-      else if (symbol == "number") out += "  double number;\n";
-    return out + (adds_ ? "  store into;\n" : "");
-  }
-
-  std::string body() const {
+  std::string body() {
     std::vector<std::string> arguments{"r"};
-    for (const bool written : {true, false})
+    for (const bool read : {false, true})
       for (const port& p : row_.used_ports())
-        if (p.is_read() != written) arguments.push_back(std::string(p.name) + ".where");
-    for (std::string_view product : split(kernel_.sizes, ' ')) arguments.push_back(spaced(product));
+        if (p.is_read() == read) arguments.push_back(std::string(p.name) + ".where");
+    for (std::string_view size : split(kernel_.sizes, ' ')) arguments.push_back(product(size));
     if (adds_) arguments.push_back("into == store::add");
-    const std::string scope = kernel_.name.find("::") == kernel_.name.npos ? target_ == target::cuda ? "rankc::cuda::" : "rankc::host::" : "";
+    const bool is_of_runtime = kernel_.name.find("::") == kernel_.name.npos;
+    const std::string scope = !is_of_runtime ? "" : target_ == target::cuda ? "rankc::cuda::" : "rankc::host::";
     return call(scope + std::string(kernel_.name) + "<" + (has_real_ ? "T" : "real") + ">", arguments, 4);
   }
 
   const op_row& row_;
-  const std::string name_;
   const kernel_row& kernel_;
   const target target_;
-  std::vector<std::string> deduced_, given_;                      // sizes, by what says them
-  std::vector<std::pair<std::string, std::string>> products_;    // "heads_dim", "heads*dim"
+  const std::vector<std::string> given_;  // sizes that no type says
+  std::vector<std::string> deduced_;      // sizes in types
+  std::map<std::string, std::string> letters_;
+  name_scope scope_{{"T"}};
   bool has_real_ = false, adds_ = false;
 };
 
+/// Ops that are not conversions, in the order of their first use.
+std::vector<const op_row*> rows_of(const lowered& l) {
+  std::vector<const op_row*> rows;
+  for (const body& b : l.bodies)
+    for (const auto* list : {&b.forward, &b.backward})
+      for (const node& n : *list)
+        if (!n.row->communicates() && !n.is(ops::clear) && std::find(rows.begin(), rows.end(), n.row) == rows.end()) rows.push_back(n.row);
+  return rows;
+}
+
+/// Of ops that users wrote: where their kernels are declared.
+std::string headers(const lowered& l) {
+  std::vector<std::string_view> all;
+  for (const op_row* row : rows_of(l))
+    if (!row->header.empty() && std::find(all.begin(), all.end(), row->header) == all.end()) all.push_back(row->header);
+  std::string out = all.empty() ? "" : fmt::format("#define RANKC_{}_KERNELS  // what a header of ops declares here\n", l.target == target::cuda ? "CUDA" : "HOST");
+  for (std::string_view h : all) out += fmt::format("#include \"{}\"\n", h);
+  return out;
+}
+
 }  // namespace
+
+std::vector<std::string> run_time_sizes(const op_row& row, target t) {
+  std::vector<std::string> sizes;
+  for (std::string_view symbol : split(kernel_of(row, t).sizes, ' '))
+    if (symbol == "number" || is_first(row, symbol)) add_once(sizes, std::string(symbol));
+  return sizes;
+}
+
+std::vector<std::string> given_sizes(const op_row& row, target t) {
+  std::vector<std::string> needed, given;
+  for (std::string_view product : split(kernel_of(row, t).sizes, ' '))
+    for (std::string_view symbol : split(product, '*')) add_once(needed, std::string(symbol));
+  const auto is_in_a_type = [&](const std::string& symbol) {
+    for (const port& p : row.used_ports()) {
+      if (p.shape.stride == symbol) return true;
+      for (int d = 0; d < p.shape.ndim; ++d) {
+        if (!p.shape.dim[d].number && dim_symbol(p.shape.dim[d]) == symbol) return true;
+        if (!p.shape.dim[d].unit.empty()) add_once(needed, std::string(p.shape.dim[d].count)), add_once(needed, std::string(p.shape.dim[d].unit));
+      }
+    }
+    return false;
+  };
+  for (std::size_t i = 0; i < needed.size(); ++i)
+    if (const std::string symbol = needed[i]; symbol != "number" && !is_first(row, symbol) && !is_in_a_type(symbol)) given.push_back(symbol);
+  return given;
+}
+
+kernel_names name_kernels(const lowered& l) {
+  kernel_names names;
+  name_scope scope({"send", "receive", "all_reduce", "all_gather", "reduce_scatter", "sum_squares", "adamw", "run", "real", "wide"});
+  for (const op_row* row : rows_of(l)) names[row] = scope.take(row->name);
+  return names;
+}
+
+std::string emit_kernels(const lowered& l, const std::string& target) {
+  const kernel_names names = name_kernels(l);
+  std::string structs;
+  for (const op_row* row : rows_of(l)) structs += kernel_struct(*row, l.target).text(names.at(row)) + "\n";
+  return fill(templates::program_kernels_hpp, {{"version", version}, {"plan", l.plan->name}, {"target", target}, {"plan_id", identifier(l.plan->name)},
+                                               {"real", real_name(l)}, {"wide", wide_name(l)}, {"headers", headers(l)}, {"kernels", structs}});
+}
 
 }  // namespace rankc::codegen

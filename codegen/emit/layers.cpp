@@ -7,6 +7,7 @@
 #include <rankc/templates.hpp>
 #include <rankc/version.hpp>
 
+#include "../passes/roles.hpp"
 #include "emit.hpp"
 
 namespace rankc::codegen {
@@ -18,15 +19,13 @@ constexpr std::string_view group_names[]{"own", "over_tp", "shared"};
 /// One layer's text.
 class layer_text {
  public:
-  layer_text(const lowered& l, const body& b, const group_layout& g) : l_(l), b_(b), groups_(g) {}
+  layer_text(const lowered& l, const body& b, const group_layout& g, const kernel_names& kernels)
+      : l_(l), b_(b), groups_(g), kernels_(kernels), types_(b) {}
 
   std::string run() {
-    std::string out = heading();
-    out += "namespace " + layer_namespace(b_) + " {\n\n" + constants() + "\n" + parameters() + saved();
-    for (const phase p : {phase::forward, phase::backward_input, phase::backward_weight, phase::backward})
-      if (!b_.calls(p).empty() && (p != phase::backward || l_.uses(action_kind::B))) out += function(p) + "\n";
-    out.pop_back();
-    return out + "\n}  // namespace " + layer_namespace(b_) + "\n";
+    const std::string functions = all_functions(), types = aliases() + parameters() + saved();
+    return heading() + "namespace " + layer_namespace(b_) + " {\n\n" + constants(types + functions) + types + functions +
+           "}  // namespace " + layer_namespace(b_) + "\n";
   }
 
  private:
@@ -37,209 +36,213 @@ class layer_text {
                        readable_bytes(b_.saved_bytes));
   }
 
-  std::string constants() {
+  std::string constants(const std::string& text) {
     std::vector<std::string> words;
-    for (const constant& c : b_.constants)
-      if (is_printed(c.name)) words.push_back(fmt::format("{} = {}", c.name, c.value));
-    return words.empty() ? "" : "constexpr std::size_t " + wrap(words, ",", "    ") + ";\n";
+    for (const constant& c : b_.names.constants)
+      if (has_word(text, c.name)) words.push_back(fmt::format("{} = {}", c.name, c.value));
+    return words.empty() ? "" : "constexpr std::size_t " + wrap(words, ",", "    ") + ";\n\n";
   }
 
-  bool is_printed(const std::string& constant_name) const {
-    for (const auto* list : {&b_.forward, &b_.backward})
-      for (const kernel& k : *list) {
-        std::vector<const extent*> sizes;
-        for (const extent& e : k.sizes) sizes.push_back(&e);
-        if (k.collective_) sizes.push_back(&k.collective_->count);
-        for (const extent* e : sizes)
-          if (has_word(e->text, constant_name)) return true;
-      }
-    return false;
+  /// What goes from layer to layer.
+  std::string aliases() {
+    std::string out;
+    for (const auto& [where, name] : {std::pair(space::x, "input"), std::pair(space::y, "output")})
+      for (const value& v : b_.values)
+        if (v.where == where) out += fmt::format("using {} = {};\n", name, types_.of(v));
+    return out.empty() ? "" : out + "\n";
   }
 
   std::string parameters() {
     if (b_.parameters.empty()) return "";
-    std::vector<std::string> names;
-    for (const layer_parameter& p : b_.parameters) names.push_back(p.id);
-    std::string out = "/// Where each parameter starts: in the weights, and alike in the gradients and moments.\nstruct parameters {\n  at " +
-                      wrap(names, ",", "      ") + ";\n};\n";
-    std::vector<std::string> arguments{"at region"};
-    if (l_.has_working_copy()) arguments.push_back("std::size_t size");
-    const std::string size = l_.has_working_copy() ? "size" : "sizeof(real)";
+    std::string out = "/// Weights as T, or their gradients: in pieces that are summed over ranks alike.\n"
+                      "template <class T>\nstruct parameters {\n";
     for (int g = 0; g < n_groups; ++g)
-      if (groups_.size[g]) arguments.push_back("std::size_t " + std::string(group_names[g]));
-    out += call("constexpr parameters place", arguments, 0, "") + " {\n  return {\n";
-    for (std::size_t i = 0; i < b_.parameters.size(); ++i) {
-      const layer_parameter& p = b_.parameters[i];
-      const auto [in, offset] = groups_.of_parameter[i];
-      const std::string shape = p.ndim > 1 ? fmt::format("{} x {}", p.rows, p.cols) : std::to_string(p.rows);
-      out += fmt::format("      .{} = region + ({} + {}) * {},  // {}\n", p.id,
-                         group_names[static_cast<int>(in)], offset, size, shape);
-    }
-    return out + "  };\n}\n\n";
+      if (groups_.size[g]) out += fmt::format("  vector<T, {}> {};\n", groups_.size[g], group_names[g]);
+    for (std::size_t i = 0; i < b_.parameters.size(); ++i) out += member(types_.of_parameter(i), b_.names.parameters[i], i);
+    for (const auto& [first, packed] : types_.packed) out += member(packed.type, packed.name, first);
+    return out + "};\n\n";
   }
-
-  bool is_saved(const buffer& b) const {
-    for (const auto* list : {&b_.forward, &b_.backward})
-      for (const kernel& k : *list)
-        for (const auto* side : {&k.writes, &k.reads})
-          for (const operand& o : *side)
-            if (o.where == space::saved && &b_.buffers[o.index] == &b) return true;
-    return false;
+  std::string member(const std::string& type, const std::string& name, std::size_t parameter) {
+    const auto [in, offset] = groups_.of_parameter[parameter];
+    return fmt::format("  {} {}{{{}[{}]}};\n", type, name, group_names[static_cast<int>(in)], offset);
   }
 
   std::string saved() {
     if (b_.saved_bytes == 0) return "";
-    std::vector<std::string> names;
-    std::string places;
-    for (const buffer& b : b_.buffers) {
-      if (!is_saved(b)) continue;
-      names.push_back(b.name);
-      places += fmt::format("      .{} = slot + {},  // {}\n", b.name, b.offset, b.shape);
-    }
-    return std::string("/// What forward keeps for backward") + (l_.splits_backward() ? ", and the first half of backward for the second" : "") +
-           ".\nstruct saved {\n  at " + wrap(names, ",", "      ") +
-           ";\n};\nconstexpr saved keep(at slot) {\n  return {\n" + places + "  };\n}\n\n";
+    std::string out = std::string("/// What forward keeps for backward") +
+                      (l_.splits_backward() ? ", and the first half of backward for the second" : "") +
+                      ": when it is last read there.\nstruct saved {\n  at base;\n";
+    for (std::size_t i = 0; i < b_.values.size(); ++i)
+      if (const value& v = b_.values[i]; v.where == space::saved)
+        out += fmt::format("  {} {}{{base + {}}};  // {}, {}\n", types_.of(v), b_.names.values[i], v.offset, readable_bytes(v.bytes),
+                           kernels_name(b_.backward[static_cast<std::size_t>(v.backward.last)]));
+    return out + "};\n\n";
+  }
+  std::string kernels_name(const node& n) const {
+    return n.row->communicates() || n.is(ops::clear) ? std::string(n.row->name) : kernels_.at(n.row);
   }
 
-  std::string name(const operand& o) const {
-    switch (o.where) {
+  // ---- operands
+  std::string name(const port_use& u) const {
+    const value& v = b_.values[static_cast<std::size_t>(u.at.value)];
+    const bool of_gradients = v.where == space::gradient;
+    switch (v.where) {
       case space::x: return "x";
       case space::y: return "y";
       case space::dy: return "dy";
       case space::dx: return "dx";
       case space::saved:
-      case space::temp:
-        return (o.where == space::saved ? "s." : "") + b_.buffers[o.index].name + (o.offset ? " + " + std::to_string(o.offset) : "");
-      case space::weight: return "w." + b_.parameters[o.index].id;
-      case space::gradient: return "dw." + b_.parameters[o.index].id;
-      case space::rope: return rope_name(static_cast<std::size_t>(o.index), b_.ropes.size());
+      case space::temp: return (v.where == space::saved ? "s." : "") + b_.names.values[u.at.value] + columns(u, v);
+      case space::weight:
+      case space::gradient: return (of_gradients ? "dw." : "w.") + (u.rest.empty() ? b_.names.parameters[v.of] : types_.packed.at(v.of).name);
+      case space::rope: return rope_name(static_cast<std::size_t>(v.of), b_.ropes.size());
       case space::tokens: return "ids";
       case space::targets: return "targets";
       case space::loss: return "loss";
     }
     return "";
   }
-
-  std::string temporaries(const std::vector<kernel>& list) {
-    std::vector<std::string> words, seen;
-    for (const kernel& k : list)
-      for (const auto* side : {&k.writes, &k.reads})
-        for (const operand& o : *side) {
-          if (o.where != space::temp) continue;
-          const std::string& n = b_.buffers[o.index].name;
-          if (std::find(seen.begin(), seen.end(), n) != seen.end()) continue;
-          seen.push_back(n);
-          const std::size_t offset = b_.buffers[o.index].offset;
-          words.push_back(offset ? fmt::format("{} = work + {}", n, offset) : n + " = work");
-        }
-    return words.empty() ? "" : "  const at " + wrap(words, ",", "      ") + ";\n";
+  /// A part of packed rows.
+  std::string columns(const port_use& u, const value& v) const {
+    if (u.shape.ndim < 2 || v.shape.ndim < 2 || u.shape.dims[1].width() == v.shape.dims[1].width()) return "";
+    return fmt::format(".columns<{}>({})", width_text(b_, u.shape.dims[1]), u.at.offset / b_.setting.bytes(v.holds));
   }
 
-  /// In the first microbatch alone.
-  std::string clear(const kernel& k) {
-    return fmt::format("  if (!{}) clear<{}>(r, {}, {});\n", sums_into_shared(b_, k) ? "accumulate_shared" : "accumulate", wide_name(l_),
-                       name(k.writes[0]), k.sizes[0].text);
-  }
-
-  std::string statement(const kernel& k) {
-    if (k.row == &ops::clear) return clear(k);
-    std::vector<std::string> arguments{"r"};
-    if (k.collective_) {
-      const collective& c = *k.collective_;
-      arguments.push_back("stream::compute");
-      arguments.push_back(c.over == role::tp ? "role::tp" : "role::dp");
-      arguments.push_back(fmt::format("{{{}, \"{}\"}}", l_.find_message(c.name), c.name));
-      for (const operand& o : k.writes) arguments.push_back(name(o));
-      if (k.function != "all_reduce")
-        for (const operand& o : k.reads) arguments.push_back(name(o));
-      arguments.push_back(c.count.text);
-      if (c.maximum) arguments.push_back("reduction::max");
-    } else {
-      for (const auto* side : {&k.writes, &k.reads})
-        for (const operand& o : *side)
-          if (!o.implied) arguments.push_back(name(o));
-      for (const extent& e : k.sizes) arguments.push_back(e.text);
-      const bool shared = sums_into_shared(b_, k);
-      switch (k.accumulate) {
-        case accumulation::none: break;
-        case accumulation::overwrite: arguments.push_back("false"); break;
-        case accumulation::add: arguments.push_back("true"); break;
-        case accumulation::after_first: arguments.push_back(shared ? "accumulate_shared" : "accumulate"); break;
+  // ---- statements
+  std::string temporaries(phase p) {
+    std::string out;
+    std::vector<int> seen;
+    const std::span<const node> list = b_.calls(p);
+    for (const node& n : list)
+      for (const port_use& u : n.ports) {
+        const value& v = b_.values[static_cast<std::size_t>(u.at.value)];
+        if (v.where != space::temp || std::find(seen.begin(), seen.end(), u.at.value) != seen.end()) continue;
+        seen.push_back(u.at.value);
+        out += fmt::format("  const {} {}{{work + {}}};  // {}, {}\n", types_.of(v), b_.names.values[u.at.value], v.offset, readable_bytes(v.bytes),
+                           lives(list, u.at.value));
       }
-    }
-    const std::string type = k.wide ? wide_name(l_) : "real";
-    std::string line = "  " + call(k.function + "<" + type + ">", arguments, 2) + "\n";
-    for (std::size_t at = 0; (at = line.find("\n    ", at)) != line.npos; at += 3) line.insert(at + 1, "  ");
-    return line;
+    return out;
+  }
+  /// The first and the last kernel that touch a value.
+  std::string lives(std::span<const node> list, int of) const {
+    const auto touches = [&](const node& n) { return n.mentions(of); };
+    const auto first = std::find_if(list.begin(), list.end(), touches);
+    const auto last = std::find_if(list.rbegin(), list.rend(), touches);
+    return &*first == &*last ? kernels_name(*first) : kernels_name(*first) + " .. " + kernels_name(*last);
   }
 
+  std::string into(const node& n) const {
+    switch (n.accumulate) {
+      case accumulation::add: return "store::add";
+      case accumulation::after_first: return sums_into_shared(b_, n) ? "into_shared" : "into";
+      default: return "store::overwrite";
+    }
+  }
+
+  std::string statement(const node& n) {
+    if (n.is(ops::clear))  // in the first microbatch alone
+      return fmt::format("  if ({} == store::overwrite) clear<wide>(r, {}.where, {}.count);\n", into(n), name(n.ports[0]), name(n.ports[0]));
+    std::vector<std::string> members;
+    const auto give = [&](std::string_view member, const std::string& what) { members.push_back(fmt::format(".{} = {}", member, what)); };
+    if (n.row->communicates()) communicate(n, give);
+    else compute(n, give);
+    members.front() = "run(r, " + kernels_name(n) + "{" + members.front();
+    members.back() += "});";
+    return "  " + wrap(members, ",", "      ") + "\n";
+  }
+  void compute(const node& n, auto give) {
+    bool adds = false;
+    for (std::size_t p = 0; p < n.ports.size(); ++p) {
+      const port& here = n.row->ports[p];
+      give(here.name, name(n.ports[p]));
+      adds |= here.as == use::sum || here.adds;
+    }
+    for (const std::string& symbol : given_sizes(*n.row, l_.target)) give(symbol, "size<" + size_of(b_, n, symbol).text + ">");
+    for (const std::string& symbol : run_time_sizes(*n.row, l_.target)) give(symbol, size_of(b_, n, symbol).text);
+    if (adds) give("into", into(n));
+  }
+  void communicate(const node& n, auto give) {
+    const std::string message = b_.message(n);
+    give("on", "stream::compute");
+    give("over", role_over(n.over) == role::tp ? "role::tp" : "role::dp");
+    const bool in_place = n.row->converts == conversion::all_reduce || n.row->converts == conversion::all_reduce_max;
+    give(in_place ? "data" : "to", name(n.ports[0]));
+    if (!in_place) give("from", name(n.ports[1]));
+    give("site", fmt::format("{{{}, \"{}\"}}", l_.find_message(message), message));
+    if (n.row->converts == conversion::all_reduce_max) give("how", "reduction::max");
+  }
+
+  // ---- functions
   /// The parameters of a phase, or what its caller passes where the names are the same.
-  std::vector<std::string> surroundings(phase p, bool with_types) const {
+  std::vector<std::string> formals(phase p, bool with_types) const {
     const function_shape f = shape_of(b_, p);
-    std::vector<std::string> arguments;
-    auto take = [&](bool is, const char* type, const char* name) {
-      if (is) arguments.push_back(with_types ? std::string(type) + " " + name : name);
+    std::vector<std::string> out;
+    const auto take = [&](bool is, const std::string& type, const std::string& name) {
+      if (is) out.push_back(with_types ? type + " " + name : name);
+    };
+    const auto type_at = [&](space where) {
+      const auto at = std::find_if(b_.values.begin(), b_.values.end(), [&](const value& v) { return v.where == where; });
+      return at == b_.values.end() ? "" : types_.of(*at);
     };
     take(true, "rank&", "r");
-    take(f.weights, "const parameters&", "w");
-    take(f.gradients, "const parameters&", "dw");
+    take(f.weights, "const parameters<real>&", "w");
+    take(f.gradients, "const parameters<wide>&", "dw");
     take(f.saved, "const saved&", "s");
     take(f.work, "at", "work");
-    for (int t : f.ropes) take(true, "at", rope_name(static_cast<std::size_t>(t), b_.ropes.size()).c_str());
-    take(f.ids, "at", "ids");
-    take(f.targets, "at", "targets");
-    take(f.x, "at", "x");
-    take(f.y, "at", "y");
-    take(f.loss, "at", "loss");
-    take(f.dy, "at", "dy");
-    take(f.dx, "at", "dx");
-    take(f.accumulate, "bool", "accumulate");
-    take(f.accumulate_shared, "bool", "accumulate_shared");
-    return arguments;
+    for (int t : f.ropes)
+      take(true, fmt::format("matrix<wide, {}, {}>", b_.ropes[static_cast<std::size_t>(t)].positions, b_.ropes[static_cast<std::size_t>(t)].dim),
+           rope_name(static_cast<std::size_t>(t), b_.ropes.size()));
+    take(f.ids, type_at(space::tokens), "ids");
+    take(f.targets, type_at(space::targets), "targets");
+    take(f.x, "input", "x");
+    take(f.y, "output", "y");
+    take(f.loss, "vector<wide, 1>", "loss");
+    take(f.dy, "output", "dy");
+    take(f.dx, "input", "dx");
+    take(f.accumulate, "store", "into");
+    take(f.accumulate_shared, "store", "into_shared");
+    return out;
   }
 
   std::string function(phase p) {
     const std::string name(phase_names[static_cast<int>(p)]);
-    std::string out = call("inline void " + name, surroundings(p, true), 0, " {\n");
+    std::string out = call("inline void " + name, formals(p, true), 0, " {\n");
     if (p == phase::backward && l_.splits_backward()) {
       for (const phase half : {phase::backward_input, phase::backward_weight})
-        if (!b_.calls(half).empty()) out += "  " + call(std::string(phase_names[static_cast<int>(half)]), surroundings(half, false), 2) + "\n";
+        if (!b_.calls(half).empty()) out += "  " + call(std::string(phase_names[static_cast<int>(half)]), formals(half, false), 2) + "\n";
       return out + "}\n";
     }
-    out += temporaries(b_.calls(p));
-    for (const kernel& k : b_.calls(p)) out += statement(k);
+    const std::string places = temporaries(p);
+    out += places.empty() ? "" : "  // Size, and the kernels that write and read it:\n" + places;
+    for (const node& n : b_.calls(p)) out += statement(n);
     return out + "}\n";
+  }
+  std::string all_functions() {
+    std::string out;
+    for (const phase p : {phase::forward, phase::backward_input, phase::backward_weight, phase::backward})
+      if (!b_.calls(p).empty() && (p != phase::backward || l_.uses(action_kind::B))) out += function(p) + "\n";
+    return out;
   }
 
   const lowered& l_;
   const body& b_;
   const group_layout& groups_;
+  const kernel_names& kernels_;
+  const tensor_types types_;
 };
 
 }  // namespace
-
-/// Of ops that users wrote: where their kernels are declared.
-static std::string headers(const lowered& l) {
-  std::vector<std::string_view> all;
-  for (const body& b : l.bodies)
-    for (const auto* list : {&b.forward, &b.backward})
-      for (const kernel& k : *list)
-        if (!k.row->header.empty() && std::find(all.begin(), all.end(), k.row->header) == all.end()) all.push_back(k.row->header);
-  std::string out = all.empty() ? "" : fmt::format("#define RANKC_{}_KERNELS  // what a header of ops declares here\n", l.target == target::cuda ? "CUDA" : "HOST");
-  for (std::string_view h : all) out += fmt::format("#include \"{}\"\n", h);
-  return out;
-}
 
 std::string rope_name(std::size_t index, std::size_t count) {
   return count > 1 ? fmt::format("rope_table_{}", index) : "rope_table";
 }
 
-std::string emit_layers(const lowered& l, const std::string& target) {
+std::string emit_layers(const lowered& l) {
+  const kernel_names kernels = name_kernels(l);
   std::string layers;
-  for (std::size_t i = 0; i < l.bodies.size(); ++i) layers += layer_text(l, l.bodies[i], l.groups[i]).run() + "\n";
-  return fill(templates::program_layers_hpp, {{"version", version}, {"plan", l.plan->name}, {"target", target},
-                                              {"plan_id", identifier(l.plan->name)},
-                                              {"real", real_name(l)}, {"layers", layers}, {"headers", headers(l)}});
+  for (std::size_t i = 0; i < l.bodies.size(); ++i) layers += layer_text(l, l.bodies[i], l.groups[i], kernels).run() + "\n";
+  return fill(templates::program_layers_hpp, {{"version", version}, {"plan", l.plan->name}, {"plan_id", identifier(l.plan->name)},
+                                              {"layers", layers}});
 }
 
 }  // namespace rankc::codegen

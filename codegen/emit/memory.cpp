@@ -12,7 +12,7 @@ namespace rankc::codegen {
 namespace {
 
 /// What goes between stages, by address, with the actions between which it lies there.
-std::string values(const step& s) {
+std::string values(const lowered& l, const pipeline_rank& r, const step& s) {
   std::vector<const placed_value*> sorted;
   for (const placed_value& v : s.values)
     if (!v.name.empty()) sorted.push_back(&v);
@@ -20,21 +20,30 @@ std::string values(const step& s) {
     return std::pair(x->where, x->first) < std::pair(y->where, y->first);
   });
   std::string out;
-  for (const placed_value* v : sorted) out += fmt::format("constexpr at {}{{{}}};  // {}\n", v->name, v->where, v->lives);
+  for (const placed_value* v : sorted) out += fmt::format("constexpr {} {}{{{{{}}}}};  // {}\n", boundary_type(l, r, v->stage), v->name, v->where, v->lives);
   return out;
 }
-std::string between_stages(const pipeline_rank& r) {
-  std::string out = values(r.train);
-  if (const std::string evaluation = values(r.evaluate); !evaluation.empty()) out += "namespace evaluation {\n" + evaluation + "}  // namespace evaluation\n";
+std::string between_stages(const lowered& l, const pipeline_rank& r) {
+  std::string out = values(l, r, r.train);
+  if (const std::string evaluation = values(l, r, r.evaluate); !evaluation.empty()) out += "namespace evaluation {\n" + evaluation + "}  // namespace evaluation\n";
   return out;
 }
 
 }  // namespace
 
+std::string boundary_type(const lowered& l, const pipeline_rank& r, int stage) {
+  for (const stage_plan& s : r.stages) {
+    if (s.stage == stage) return layer_namespace(l.bodies[s.layers.front().kind]) + "::input";
+    if (s.stage + 1 == stage) return layer_namespace(l.bodies[s.layers.back().kind]) + "::output";
+  }
+  throw std::logic_error("nothing of the rank is at a boundary of its own");
+}
+
 std::string emit_memory(const lowered& l, const pipeline_rank& r) {
   std::string out;
-  auto one = [&](const std::string& name, std::size_t where, std::size_t bytes, std::string_view what) {
-    out += fmt::format("constexpr at {}{{{}}};  // {}: {}\n", name, where, readable_bytes(bytes), what);
+  auto one = [&](const std::string& type, const std::string& name, std::size_t where, std::size_t bytes, std::string_view what) {
+    out += fmt::format("constexpr {} {}{{{}}};  // {}: {}\n", type, name, type == "at" ? std::to_string(where) : fmt::format("{{{}}}", where),
+                       readable_bytes(bytes), what);
   };
   auto several = [&](const std::string& name, const std::vector<std::size_t>& where, std::size_t bytes, std::string_view what) {
     if (where.empty()) return;
@@ -49,31 +58,38 @@ std::string emit_memory(const lowered& l, const pipeline_rank& r) {
     return where;
   };
   const arena_plan& a = r.arena;
+  const std::string wide = fmt::format("vector<wide, {}>", r.parameter_elements);
   const std::size_t region = r.parameter_elements * l.wide_bytes();
-  one("weights", a.weights, region, "parameters of this pipeline rank");
+  one(wide, "weights", a.weights, region, "parameters of this pipeline rank");
   if (l.trains()) {
-    one("gradients", a.gradients, region, "their gradients");
-    one("first_moment", a.first_moment, region, "AdamW's m");
-    one("second_moment", a.second_moment, region, "AdamW's v");
+    one(wide, "gradients", a.gradients, region, "their gradients");
+    one(wide, "first_moment", a.first_moment, region, "AdamW's m");
+    one(wide, "second_moment", a.second_moment, region, "AdamW's v");
   }
   if (l.has_working_copy())
-    one("working_copy", a.working_copy, r.parameter_elements * l.real_bytes(), "the weights as the layers read them, rounded");
-  const std::size_t ids = static_cast<std::size_t>(l.plan->rows) * l.plan->recipe.seq * 4 * l.plan->actions.microbatches;
+    one(fmt::format("vector<real, {}>", r.parameter_elements), "working_copy", a.working_copy, r.parameter_elements * l.real_bytes(), "the weights as the layers read them, rounded");
   for (std::size_t t = 0; t < a.ropes.size(); ++t)
-    one(rope_name(t, a.ropes.size()), a.ropes[t].where, a.ropes[t].bytes,
+    one(fmt::format("matrix<wide, {}, {}>", a.ropes[t].as.positions, a.ropes[t].as.dim), rope_name(t, a.ropes.size()), a.ropes[t].where, a.ropes[t].bytes,
         fmt::format("cosines and sines of {} positions, base {}", a.ropes[t].as.positions, a.ropes[t].as.theta));
-  if (r.reads_tokens) one("ids", a.tokens, ids, "the step's tokens, by microbatch");
-  if (r.reads_targets) one("targets", a.targets, ids, "their next tokens");
-  one("loss", a.loss, l.wide_bytes(), "sum over the microbatches");
-  if (l.trains()) one("norm", a.norm, l.wide_bytes(), "square of the gradients' norm");
+  const std::size_t tokens = static_cast<std::size_t>(l.plan->rows) * l.plan->recipe.seq;
+  const auto of_microbatch = [&](const char* name, std::size_t where, std::string_view what) {
+    out += fmt::format("constexpr token_ids {}_of(int microbatch) {{ return {{at{{{}}} + {} * static_cast<std::size_t>(microbatch)}}; }}  // {}\n", name,
+                       where, tokens * sizeof(std::int32_t), what);
+  };
+  if (r.reads_tokens || r.reads_targets) out += fmt::format("using token_ids = vector<std::int32_t, {}>;  // of a microbatch\n", tokens);
+  if (r.reads_tokens) of_microbatch("ids", a.tokens, "the step's tokens");
+  if (r.reads_targets) of_microbatch("targets", a.targets, "their next tokens");
+  one("vector<wide, 1>", "loss", a.loss, l.wide_bytes(), "sum over the microbatches");
+  if (l.trains()) one("vector<wide, 1>", "norm", a.norm, l.wide_bytes(), "square of the gradients' norm");
   for (const pool& p : a.pools)
     out += fmt::format("\n// {} x {} from {}: {}\n", p.count, readable_bytes(p.unit), p.where, kept_names[static_cast<int>(p.what)]) +
-           (p.what == kept::activation ? between_stages(r) : "");
+           (p.what == kept::activation ? between_stages(l, r) : "");
   out += "\n";
   several("chain", in_a_row(a.chain[0], a.chain_bytes, a.chains), a.chain_bytes, "gradients between the layers of a stage, in turn");
-  if (a.work_bytes || r.overlaps) one("work", a.work, a.work_bytes, "temporaries of a layer");
-  if (r.overlaps) one("work_beside", a.work_beside, a.work_beside_bytes, "temporaries of a layer of an action that overlaps");
-  out += fmt::format("constexpr std::size_t ids_bytes = {};  // tokens of a microbatch\n", ids / l.plan->actions.microbatches);
+  if (a.work_bytes || r.overlaps) one("at", "work", a.work, a.work_bytes, "temporaries of a layer");
+  if (r.overlaps) one("at", "work_beside", a.work_beside, a.work_beside_bytes, "temporaries of a layer of an action that overlaps");
+  for (const bucket& b : r.buckets)
+    out += fmt::format("constexpr vector<wide, {}> {}_gradients{{gradients[{}]}};\n", b.count, b.id, b.first);
   const auto ranges = [&](const std::string& name, const std::vector<range>& list, std::string_view what) {
     if (list.empty()) return;
     std::vector<std::string> words;

@@ -48,11 +48,11 @@ class order_text {
       return v ? name(*v) : "";
     };
     const auto of_microbatch = [&](const char* ids) {
-      return i.microbatch ? fmt::format("{} + {} * ids_bytes", ids, i.microbatch) : std::string(ids);
+      return fmt::format("{}_of({})", ids, i.microbatch);
     };
     return {s.name + "::", slot_name(s), i.on == stream::beside ? "work_beside" : "work", of_microbatch("ids"), of_microbatch("targets"),
             between(kept::activation, s.stage), between(kept::activation, s.stage + 1), between(kept::gradient, s.stage + 1),
-            between(kept::gradient, s.stage), i.first ? "false" : "true"};
+            between(kept::gradient, s.stage), i.first ? "store::overwrite" : "store::add"};
   }
   /// What the order calls the slot of a stage whose layers it calls one by one.
   std::string slot_name(const stage_plan& s) { return r_.stages.size() > 1 ? fmt::format("s{}", s.stage) : "s"; }
@@ -66,28 +66,44 @@ class order_text {
     out_ += text;
   }
 
-  std::string plus(const char* region, std::size_t elements) {
-    return elements ? fmt::format("{} + {}", region, elements * l_.wide_bytes()) : region;
+  void run(const std::string& kernel, std::vector<std::string> members) {
+    members.front() = "run(r, " + kernel + "{" + members.front();
+    members.back() += "});";
+    out_ += wrap(members, ",", "    ") + "\n";
+  }
+  void sum(const item& i, const std::string& data) {
+    run("all_reduce", {".on = " + on(i.on), ".over = " + over(i.over), ".data = " + data, ".site = " + message(i.message)});
   }
 
-  /// A blank line before what begins something, and the name of an action for errors and traces.
+  /// A blank line before what begins something, and the name of the action for errors and traces.
   void paragraph(const item& i) {
-    const bool sends = i.what == item_kind::send, acts = i.what == item_kind::forward || i.what == item_kind::backward;
-    std::string heading;
-    if (acts || (i.what == item_kind::backward_layer && heading_ != i.name)) heading = i.name;
-    else if (i.what == item_kind::receive) heading = "receive";
-    else if (i.what == item_kind::update) heading = "optimizer";
-    else if (i.what == item_kind::squares && heading_ != "norm") heading = "norm";
-    else if (i.what == item_kind::reduce && heading_ != "reduce" && r_.buckets[i.bucket].after_layer < 0) heading = "reduce";
-    else if (i.what == item_kind::reduce_loss) heading = "loss";
-    if (heading.empty() || sends) return;
-    if (!out_.empty() && !(heading == "receive" && heading_ == "receive")) out_ += "\n";
-    heading_ = heading;
-    if (heading != "receive" && i.on != stream::beside) line("begin", {"r", "\"" + heading + "\""});
+    const bool moves = i.what == item_kind::send || i.what == item_kind::receive;
+    if (i.what == item_kind::receive && !out_.empty() && heading_ != "receive") out_ += "\n";
+    if (i.what == item_kind::receive) heading_ = "receive";
+    if (moves || i.action == heading_) return;
+    if (!out_.empty()) out_ += "\n";
+    part(i);
+    heading_ = i.action;
+    if (i.on != stream::beside) line("begin", {"r", "\"" + i.action + "\""});
     if (i.what == item_kind::backward_layer) {
       const stage_plan& s = r_.stages[i.stage];
       out_ += fmt::format("constexpr const {}::slot& {} = {}::slots[{}];\n", s.name, slot_name(s), s.name, i.slot);
     }
+  }
+  /// Where a pipeline fills, runs and drains.
+  void part(const item& i) {
+    const bool forward = i.what == item_kind::forward, backward = i.what == item_kind::backward || i.what == item_kind::backward_layer;
+    if (!forward && !backward) return;
+    const auto is = [](item_kind a, item_kind b) { return [=](const item& j) { return j.what == a || j.what == b; }; };
+    const auto after = step_.items.begin() + (&i - step_.items.data());
+    const bool has_backward = std::any_of(step_.items.begin(), step_.items.end(), is(item_kind::backward, item_kind::backward_layer));
+    const bool was_backward = backward || std::any_of(step_.items.begin(), after, is(item_kind::backward, item_kind::backward_layer));
+    const bool more_forwards = std::any_of(after, step_.items.end(), is(item_kind::forward, item_kind::forward));
+    const std::string now = !has_backward    ? ""
+                            : more_forwards  ? (was_backward ? "Steady state" : "Warm-up: forwards")
+                                             : "Cool-down: backwards";
+    if (now != part_ && !now.empty()) out_ += fmt::format("// ---- {} ----\n", now);
+    part_ = now;
   }
 
   /// The ranges that are summed; none where the rank has no parameters.
@@ -102,7 +118,7 @@ class order_text {
       case item_kind::receive:
       case item_kind::send: {
         const placed_value& v = step_.values[i.data];
-        line(i.what == item_kind::send ? "send" : "receive", {"r", on(i.on), message(i.message), name(v), std::to_string(i.bytes)});
+        run(i.what == item_kind::send ? "send" : "receive", {".on = " + on(i.on), ".data = " + name(v), ".site = " + message(i.message)});
         break;
       }
       case item_kind::forward:
@@ -113,23 +129,16 @@ class order_text {
         compute(i, text.substr(2));
         break;
       }
-      case item_kind::reduce: {
-        const bucket& b = r_.buckets[i.bucket];
-        line("all_reduce<" + wide_name(l_) + ">", {"r", on(i.on), over(i.over), message(i.message),
-                                  plus("gradients", b.first), std::to_string(b.count)});
-        break;
-      }
+      case item_kind::reduce: sum(i, r_.buckets[i.bucket].id + "_gradients"); break;
+      case item_kind::reduce_norm: sum(i, "norm"); break;
+      case item_kind::reduce_loss: sum(i, "loss"); break;
       case item_kind::squares:
-        line("sum_squares<real>", {"r", "norm", "gradients", squares(i), i.first ? "false" : "true"});
-        break;
-      case item_kind::reduce_norm:
-        line("all_reduce<" + wide_name(l_) + ">", {"r", on(i.on), over(i.over), message(i.message), "norm", "1"});
-        break;
-      case item_kind::reduce_loss:
-        line("all_reduce<" + wide_name(l_) + ">", {"r", on(i.on), over(i.over), message(i.message), "loss", "1"});
+        run("sum_squares", {".total = norm", ".gradients = gradients", ".of = " + squares(i),
+                            std::string(".into = store::") + (i.first ? "overwrite" : "add")});
         break;
       case item_kind::update:
-        line("adamw<real>", {"r", "weights", "gradients", "first_moment", "second_moment", "norm", "updates"});
+        run("adamw", {".weights = weights", ".gradients = gradients", ".first_moment = first_moment", ".second_moment = second_moment",
+                      ".norm = norm", ".of = updates"});
         break;
     }
   }
@@ -138,7 +147,7 @@ class order_text {
   const pipeline_rank& r_;
   const step& step_;
   const std::string scope_;  // of the values' names
-  std::string out_, heading_;
+  std::string out_, heading_, part_;
 };
 
 std::string function(const std::string& head, const std::string& body) {

@@ -114,7 +114,8 @@ std::string emit_program(const lowered& l, const std::string& target) {
 std::map<std::string, std::string> emit(const lowered& l, const std::string& target) {
   std::map<std::string, std::string> files;
   const holes common{{"version", version}, {"plan", l.plan->name}, {"plan_id", identifier(l.plan->name)}};
-  files["layers.hpp"] = emit_layers(l, target);
+  files["kernels.hpp"] = emit_kernels(l, target);
+  files["layers.hpp"] = emit_layers(l);
   for (const pipeline_rank& r : l.ranks) {
     files[fmt::format("memory_{}.hpp", r.index)] = emit_memory(l, r);
     files[fmt::format("pipeline_{}.hpp", r.index)] = emit_pipeline(l, r);

@@ -18,62 +18,69 @@ std::string name_of(const stage_plan& s, kept what, int layer) {
   return (what == kept::output_gradient ? "d_" : "") + s.layers[layer].id + (what == kept::saved ? "" : "_out");
 }
 
-/// "place(weights, 0, 4096)": a layer's parameters in a region.
-std::string place_call(const lowered& l, const layer_use& use, const std::string& region) {
-  std::vector<std::string> arguments{region};
-  if (l.has_working_copy()) {
-    if (region == "weights") arguments = {"working_copy", "sizeof(bf16)"};
-    else arguments.push_back("sizeof(float)");
-  }
+/// "block_layer::parameters<real> layers_2{.own = {weights[0]}}": a layer's parameters in a region.
+std::string parameters_in(const lowered& l, const layer_use& use, const std::string& region) {
+  std::vector<std::string> pieces;
+  constexpr std::string_view names[]{"own", "over_tp", "shared"};
   for (int g = 0; g < n_groups; ++g)
-    if (l.groups[use.kind].size[g]) arguments.push_back(std::to_string(use.base[g]));
-  return call(layer_namespace(l.bodies[use.kind]) + "::place", arguments, 0);
+    if (l.groups[use.kind].size[g]) pieces.push_back(fmt::format(".{} = {{{}[{}]}}", names[g], region, use.base[g]));
+  const bool gradients = region == "gradients";
+  pieces.front() = fmt::format("constexpr {}::parameters<{}> {}{}{{", layer_namespace(l.bodies[use.kind]), gradients ? "wide" : "real",
+                               gradients ? "d_" : "", use.id) + pieces.front();
+  return wrap(pieces, ",", "    ") + "};\n";
 }
 
 std::string parameters(const lowered& l, const stage_plan& s) {
   std::string out;
   for (const layer_use& use : s.layers) {
-    const body& b = l.bodies[use.kind];
-    if (b.parameters.empty()) continue;
-    const std::string type = "constexpr " + layer_namespace(b) + "::parameters ";
-    out += type + use.id + " = " + place_call(l, use, "weights") + "\n";
-    if (l.trains()) out += type + "d_" + use.id + " = " + place_call(l, use, "gradients") + "\n";
+    if (l.bodies[use.kind].parameters.empty()) continue;
+    out += parameters_in(l, use, l.has_working_copy() ? "working_copy" : "weights");
+    if (l.trains()) out += parameters_in(l, use, "gradients");
   }
+  return out;
+}
+
+/// Gradients between the layers of a stage, where they do not lie in its slots.
+std::string chained(const lowered& l, const stage_plan& s) {
+  std::string out;
+  if (!l.trains() || l.splits_backward()) return out;
+  for (std::size_t layer = 0; layer + 1 < s.layers.size(); ++layer)
+    out += fmt::format("constexpr {}::output {}{{chain[{}]}};\n", layer_namespace(l.bodies[s.layers[layer].kind]),
+                       name_of(s, kept::output_gradient, static_cast<int>(layer)), layer % 2);
   return out;
 }
 
 std::string slot_members(const lowered& l, const stage_plan& s) {
   std::string out;
   for (const auto& [what, layer] : s.members) {
-    const std::string type = what == kept::saved ? layer_namespace(l.bodies[s.layers[layer].kind]) + "::saved" : "at";
-    out += type + " " + name_of(s, what, layer) + ";\n";
+    out += fmt::format("{}::{} {};\n", layer_namespace(l.bodies[s.layers[layer].kind]), what == kept::saved ? "saved" : "output", name_of(s, what, layer));
   }
   return out;
 }
 
-std::string slot_places(const lowered& l, const stage_plan& s) {
+std::string slot_places(const stage_plan& s) {
   std::string out;
   for (const std::vector<std::size_t>& slot : s.slots) {
     std::vector<std::string> words;
-    for (std::size_t m = 0; m < slot.size(); ++m) {
-      const auto& [what, layer] = s.members[m];
-      const std::string place = fmt::format("{{{}}}", slot[m]);
-      words.push_back("." + name_of(s, what, layer) + " = " +
-                      (what == kept::saved ? layer_namespace(l.bodies[s.layers[layer].kind]) + "::keep(" + place + ")" : place));
-    }
+    for (std::size_t m = 0; m < slot.size(); ++m)
+      words.push_back(fmt::format(".{} = {{{{{}}}}}", name_of(s, s.members[m].what, s.members[m].layer), slot[m]));
     out += "{" + wrap(words, ",", "    ") + "},\n";
   }
   return out;
 }
 
-/// What a stage's function takes besides rank and slot, as its layers need it.
-struct stage_formal {
-  formal as;
-  const char* declared;
-};
-constexpr stage_formal stage_formals[]{{formal::work, "at work"}, {formal::ids, "at ids"},   {formal::targets, "at targets"},
-                                       {formal::x, "at x"},       {formal::y, "at y"},       {formal::dy, "at dy"},
-                                       {formal::dx, "at dx"},     {formal::accumulate, "bool accumulate"}};
+/// What a stage's function may take besides rank and slot, in this order.
+constexpr std::pair<formal, std::string_view> stage_formals[]{
+    {formal::work, "work"}, {formal::ids, "ids"}, {formal::targets, "targets"}, {formal::x, "x"},
+    {formal::y, "y"},       {formal::dy, "dy"},   {formal::dx, "dx"},           {formal::accumulate, "into"}};
+
+std::string type_of(const lowered& l, const stage_plan& s, formal f) {
+  if (f == formal::work) return "at";
+  if (f == formal::ids || f == formal::targets) return "token_ids";
+  if (f == formal::accumulate) return "store";
+  const bool at_front = f == formal::x || f == formal::dx;
+  return layer_namespace(l.bodies[(at_front ? s.layers.front() : s.layers.back()).kind]) + (at_front ? "::input" : "::output");
+}
 
 bool takes(const pipeline_rank& r, const stage_plan& s, phase p, formal f) {
   if (f == formal::work) return r.overlaps;
@@ -85,7 +92,7 @@ bool takes(const pipeline_rank& r, const stage_plan& s, phase p, formal f) {
 }
 
 std::string function(const lowered& l, const pipeline_rank& r, const stage_plan& s, phase p) {
-  const layer_surroundings names{"", "s", "work", "ids", "targets", "x", "y", "dy", "dx", "accumulate"};
+  const layer_surroundings names{"", "s", "work", "ids", "targets", "x", "y", "dy", "dx", "into"};
   std::string body;
   const int n = static_cast<int>(s.layers.size());
   for (int i = 0; i < n; ++i) {
@@ -93,8 +100,8 @@ std::string function(const lowered& l, const pipeline_rank& r, const stage_plan&
     if (!l.bodies[s.layers[layer].kind].calls(p).empty()) body += layer_call_text(l, r, s, layer, p, names);
   }
   std::vector<std::string> parameters{"rank& r", "const slot& s"};
-  for (const stage_formal& f : stage_formals)
-    if (takes(r, s, p, f.as)) parameters.push_back(f.declared);
+  for (const auto& [f, name] : stage_formals)
+    if (takes(r, s, p, f)) parameters.push_back(type_of(l, s, f) + " " + std::string(name));
   for (std::string& q : parameters)  // what is not used has no name
     if (const std::size_t space = q.rfind(' '); !has_word(body, q.substr(space + 1))) q.resize(space);
   return call("inline void " + name_of(p), parameters, 0, " {\n") + body + "}\n";
@@ -114,9 +121,9 @@ std::string text_of(const pipeline_rank& r, const stage_plan& s, const layer_cal
     case source::parameters: return in.scope + (a.as == formal::gradients ? "d_" : "") + s.layers[c.layer].id;
     case source::slot: return in.slot + "." + name_of(s, a.what, a.index);
     case source::boundary: return a.what == kept::gradient ? (a.index ? in.dy : in.dx) : (a.index ? in.y : in.x);
-    case source::chain: return fmt::format("chain[{}]", a.index);
+    case source::chain: return in.scope + name_of(s, kept::output_gradient, a.as == formal::dy ? c.layer : c.layer - 1);
     case source::adds: return in.accumulate;
-    case source::always: return "true";
+    case source::always: return "store::add";
     case source::rank: break;
   }
   return a.as == formal::work      ? in.work
@@ -142,7 +149,7 @@ std::string stage_call_text(const pipeline_rank& r, const item& i, const layer_s
   std::vector<std::string> arguments{"r", fmt::format("{}slots[{}]", in.scope, i.slot)};
   const std::string given[]{in.work, in.ids, in.targets, in.x, in.y, in.dy, in.dx, in.accumulate};
   for (std::size_t f = 0; f < std::size(stage_formals); ++f)
-    if (takes(r, s, i.does, stage_formals[f].as)) arguments.push_back(given[f]);
+    if (takes(r, s, i.does, stage_formals[f].first)) arguments.push_back(given[f]);
   return call(in.scope + name_of(i.does), arguments, 2);
 }
 
@@ -157,8 +164,8 @@ std::string emit_stage(const lowered& l, const pipeline_rank& r, const stage_pla
   return fill(templates::program_stage_hpp,
               {{"version", version}, {"plan", l.plan->name}, {"plan_id", identifier(l.plan->name)},
                {"pipeline", std::to_string(r.index)}, {"stage", s.name}, {"contents", contents},
-               {"parameters", parameters(l, s)}, {"slot_size", readable_bytes(bytes)}, {"slot_members", slot_members(l, s)},
-               {"slot_places", slot_places(l, s)}, {"functions", functions(l, r, s)}});
+               {"parameters", parameters(l, s) + chained(l, s)}, {"slot_size", readable_bytes(bytes)}, {"slot_members", slot_members(l, s)},
+               {"slot_places", slot_places(s)}, {"functions", functions(l, r, s)}});
 }
 
 }  // namespace rankc::codegen

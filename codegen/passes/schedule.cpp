@@ -46,10 +46,15 @@ class builder {
           if (t_.actions[i].overlaps_next) act(i + 1);
         },
         [&](const message& m) { move(m, true); });
+    action_ = "loss";
     if (t_.inference) reduce_loss();
   }
 
  private:
+  void issue(item i) {
+    i.action = action_;
+    out_.push_back(std::move(i));
+  }
   int local(int stage) const {
     for (std::size_t i = 0; i < r_.stages.size(); ++i)
       if (r_.stages[i].stage == stage) return static_cast<int>(i);
@@ -77,11 +82,12 @@ class builder {
     i.data = static_cast<int>(data - step_.values.data());
     i.bytes = data->bytes;
     i.message = l_.message(i.name, i.bytes);
-    out_.push_back(i);
+    issue(i);
   }
 
   void act(int at) {
     const action& a = t_.actions[at];
+    action_ = name_of(a);
     if (computes(a.kind)) compute(at);
     if (a.kind == action_kind::reduce_grad && !reduced_.count(a.stage))
       for (std::size_t b = r_.buckets.size(); b-- > 0;)  // the last layer first, as backward goes
@@ -113,7 +119,7 @@ class builder {
     if (a.overlaps_next) i.on = stream::beside;
     if (a.kind != action_kind::I) i.first = begun_.insert({a.stage, sums_gradients(a)}).second;
     if (!reduces_after(at)) {
-      out_.push_back(i);
+      issue(i);
       return;
     }
     reduced_.insert(a.stage);
@@ -122,7 +128,7 @@ class builder {
     for (int layer = static_cast<int>(layers.size()) - 1; layer >= 0; --layer) {
       if (l_.bodies[layers[layer].kind].calls(i.does).empty()) continue;
       i.layer = layer;
-      out_.push_back(i);
+      issue(i);
       for (std::size_t b = 0; b < r_.buckets.size(); ++b)
         if (r_.buckets[b].after_layer == layer && r_.buckets[b].stage == i.stage) reduce(static_cast<int>(b));
     }
@@ -139,7 +145,7 @@ class builder {
       i.name = "gradients of " + k.name + text;
       i.bytes = k.count * l_.wide_bytes();
       i.message = l_.message(i.name, i.bytes);
-      out_.push_back(i);
+      issue(i);
     };
     if (k.over_tp) over(role_over(axis::tp), over_axis(axis::tp));
     if (k.over_dp) over(role_over(axis::replicas), over_axis(axis::replicas));
@@ -160,7 +166,7 @@ class builder {
       i.sharded = sharded;
       i.first = what == item_kind::squares && (sharded || r_.squares_sharded.empty());
       i.message = what == item_kind::reduce_norm ? l_.message(name, l_.wide_bytes()) : -1;
-      out_.push_back(i);
+      issue(i);
     };
     if (!r_.squares_sharded.empty() && l_.plan->dims.tp > 1) {
       norm(item_kind::squares, "norm of sharded gradients", role::tp, true);
@@ -172,7 +178,7 @@ class builder {
     i = {};
     i.what = item_kind::update;
     i.name = "optimizer";
-    out_.push_back(i);
+    issue(i);
   }
 
   void reduce_loss() {
@@ -184,7 +190,7 @@ class builder {
       i.over = group;
       i.name = name;
       i.message = l_.message(i.name, l_.wide_bytes());
-      out_.push_back(i);
+      issue(i);
     };
     if (layout(l_.plan->dims).groups(axis::loss).size() > 1) over(role_over(axis::loss), "loss" + over_axis(axis::loss));
     if (t_.bidirectional()) over(role::tied, "loss of both directions");
@@ -200,6 +206,7 @@ class builder {
   std::set<std::pair<int, bool>> begun_;  // stages that have run forward, or summed gradients
   std::set<int> reduced_;                 // stages whose gradients went layer by layer
   bool stepped_ = false;
+  std::string action_;  // under way
 };
 
 }  // namespace

@@ -10,6 +10,7 @@ namespace rankc::runtime {
 template <class T, std::size_t Count>
 struct vector {
   at where;
+  using element = T;
   static constexpr std::size_t count = Count;
   /// Where an element lies.
   constexpr at operator[](std::size_t element) const { return where + element * sizeof(T); }
@@ -19,15 +20,12 @@ struct vector {
 template <class T, std::size_t Rows, std::size_t Columns, std::size_t Stride = Columns>
 struct matrix {
   at where;
+  using element = T;
   static constexpr std::size_t count = Rows * Columns;
   /// As many columns from one on.
   template <std::size_t Count>
   constexpr matrix<T, Rows, Count, Stride> columns(std::size_t first) const {
     return {where + first * sizeof(T)};
-  }
-  constexpr vector<T, Rows * Columns> elements() const {
-    static_assert(Columns == Stride, "columns of wider rows do not lie side by side");
-    return {where};
   }
 };
 
