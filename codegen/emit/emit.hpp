@@ -16,9 +16,15 @@ namespace rankc::codegen {
 /// The struct of each op's kernel, by its row.
 using kernel_names = std::map<const op_row*, std::string>;
 kernel_names name_kernels(const lowered&);
-/// Members of a kernel's struct besides operands: sizes that no operand's type says, and what is known at run time.
-std::vector<std::string> given_sizes(const op_row&, target);
-std::vector<std::string> run_time_sizes(const op_row&, target);
+/// The members of a kernel's struct: operands, sizes that no operand's type says, what is known at run time alone, and
+/// whether a sum is added to.
+struct kernel_members {
+  std::vector<std::string> operands;  // as the row's ports
+  std::vector<std::pair<std::string, std::string>> given, run_time;  // symbols, names
+  std::string into;                   // empty: the kernel sums nothing
+  bool may_add = false;               // and need not be told: it overwrites
+};
+kernel_members members_of(const op_row&, target);
 
 /// The types of a layer's values in its text.
 class tensor_types {

@@ -34,14 +34,35 @@ bool is_first(const op_row& row, std::string_view symbol) {
   return false;
 }
 
+/// "heads_dim": whole units of so many elements are one number in a type.
 std::string dim_symbol(const port_dim& d) { return std::string(d.count) + (d.unit.empty() ? "" : "_" + std::string(d.unit)); }
+
+/// Whether an operand's type says a size.
+bool is_in_a_type(const op_row& row, const std::string& symbol) {
+  for (const port& p : row.used_ports()) {
+    if (p.shape.stride == symbol) return true;
+    for (int d = 0; d < p.shape.ndim; ++d)
+      if (!p.shape.dim[d].number && dim_symbol(p.shape.dim[d]) == symbol) return true;
+  }
+  return false;
+}
+
+/// What the kernel takes besides operands, and the units of dims.
+std::vector<std::string> needed_sizes(const op_row& row, target t) {
+  std::vector<std::string> needed;
+  for (std::string_view product : split(kernel_of(row, t).sizes, ' '))
+    for (std::string_view symbol : split(product, '*')) add_once(needed, std::string(symbol));
+  for (const port& p : row.used_ports())
+    for (int d = 0; d < p.shape.ndim; ++d)
+      if (!p.shape.dim[d].unit.empty()) add_once(needed, std::string(p.shape.dim[d].count)), add_once(needed, std::string(p.shape.dim[d].unit));
+  return needed;
+}
 
 class kernel_struct {
  public:
-  kernel_struct(const op_row& row, target t) : row_(row), kernel_(kernel_of(row, t)), target_(t), given_(given_sizes(row, t)) {
+  kernel_struct(const op_row& row, target t) : row_(row), kernel_(kernel_of(row, t)), target_(t), members_(members_of(row, t)) {
     for (const port& p : row.used_ports()) {
       has_real_ |= p.holds == element::real && p.as != use::scratch;
-      adds_ |= p.as == use::sum || p.adds;
       for (int d = 0; d < p.shape.ndim; ++d)
         if (!p.shape.dim[d].number) add_once(deduced_, dim_symbol(p.shape.dim[d]));
       if (!p.shape.stride.empty()) add_once(deduced_, std::string(p.shape.stride));
@@ -51,8 +72,8 @@ class kernel_struct {
   std::string text(const std::string& name) {
     std::vector<std::string> parameters;
     if (has_real_) parameters.push_back("class T");
-    for (const auto* list : {&deduced_, &given_})
-      for (const std::string& symbol : *list) parameters.push_back("std::size_t " + letter(symbol));
+    for (const std::string& symbol : deduced_) parameters.push_back("std::size_t " + letter(symbol));
+    for (const auto& [symbol, name_of] : members_.given) parameters.push_back("std::size_t " + letter(symbol));
     std::string out = parameters.empty() ? "" : "template <" + wrap(parameters, ",", "          ") + ">\n";
     return out + fmt::format("struct {} {{\n", name) + members() + products() + "  void operator()(rank& r) const {\n    " + body() + "\n  }\n};\n";
   }
@@ -70,13 +91,16 @@ class kernel_struct {
   }
   std::string product(std::string_view symbols) {
     std::vector<std::string> factors;
-    for (std::string_view s : split(symbols, '*')) factors.push_back(is_first(row_, s) || s == "number" ? std::string(s) : letter(std::string(s)));
+    for (std::string_view s : split(symbols, '*')) {
+      const auto at = std::find_if(members_.run_time.begin(), members_.run_time.end(), [&](const auto& m) { return m.first == s; });
+      factors.push_back(at != members_.run_time.end() ? at->second : letter(std::string(s)));
+    }
     return fmt::format("{}", fmt::join(factors, " * "));
   }
   std::string dim_text(const port_dim& d) { return d.number ? std::to_string(d.number) : letter(dim_symbol(d)); }
 
   std::string type_of(const port& p) {
-    if (p.as == use::scratch) return "scratch";
+    if (p.as == use::scratch) return "workspace";
     const std::string element = p.holds == element::index ? "std::int32_t" : p.holds == element::wide || p.as == use::sum ? "wide" : "T";
     if (p.shape.ndim == 0) return "vector<" + element + ", 1>";
     if (p.shape.ndim == 1) return "vector<" + element + ", " + dim_text(p.shape.dim[0]) + ">";
@@ -87,14 +111,14 @@ class kernel_struct {
   /// Neighbours of one type share a line.
   std::string members() {
     std::vector<std::pair<std::string, std::string>> lines;
-    for (const port& p : row_.used_ports()) {
-      const std::string type = type_of(p);
-      if (lines.empty() || lines.back().first != type) lines.emplace_back(type, p.name);
-      else lines.back().second += ", " + std::string(p.name);
+    for (std::size_t p = 0; p < members_.operands.size(); ++p) {
+      const std::string type = type_of(row_.ports[p]);
+      if (lines.empty() || lines.back().first != type) lines.emplace_back(type, members_.operands[p]);
+      else lines.back().second += ", " + members_.operands[p];
     }
-    for (const std::string& symbol : given_) lines.emplace_back("size_constant<" + letter(symbol) + ">", symbol);
-    for (const std::string& symbol : run_time_sizes(row_, target_)) lines.emplace_back(symbol == "number" ? "double" : "std::size_t", symbol);
-    if (adds_) lines.emplace_back("store", "into");
+    for (const auto& [symbol, name] : members_.given) lines.emplace_back("size_constant<" + letter(symbol) + ">", name);
+    for (const auto& [symbol, name] : members_.run_time) lines.emplace_back(symbol == "number" ? "double" : "std::size_t", name);
+    if (!members_.into.empty()) lines.emplace_back("store", members_.into + (members_.may_add ? " = store::overwrite" : ""));
     std::string out;
     for (const auto& [type, names] : lines) out += fmt::format("  {} {};\n", type, names);
     return out;
@@ -113,10 +137,10 @@ class kernel_struct {
   std::string body() {
     std::vector<std::string> arguments{"r"};
     for (const bool read : {false, true})
-      for (const port& p : row_.used_ports())
-        if (p.is_read() == read) arguments.push_back(std::string(p.name) + ".where");
+      for (std::size_t p = 0; p < members_.operands.size(); ++p)
+        if (row_.ports[p].is_read() == read) arguments.push_back(members_.operands[p] + ".where");
     for (std::string_view size : split(kernel_.sizes, ' ')) arguments.push_back(product(size));
-    if (adds_) arguments.push_back("into == store::add");
+    if (!members_.into.empty()) arguments.push_back(members_.into + " == store::add");
     const bool is_of_runtime = kernel_.name.find("::") == kernel_.name.npos;
     const std::string scope = !is_of_runtime ? "" : target_ == target::cuda ? "rankc::cuda::" : "rankc::host::";
     return call(scope + std::string(kernel_.name) + "<" + (has_real_ ? "T" : "real") + ">", arguments, 4);
@@ -125,11 +149,11 @@ class kernel_struct {
   const op_row& row_;
   const kernel_row& kernel_;
   const target target_;
-  const std::vector<std::string> given_;  // sizes that no type says
+  const kernel_members members_;
   std::vector<std::string> deduced_;      // sizes in types
   std::map<std::string, std::string> letters_;
   name_scope scope_{{"T"}};
-  bool has_real_ = false, adds_ = false;
+  bool has_real_ = false;
 };
 
 /// Ops that are not conversions, in the order of their first use.
@@ -154,30 +178,22 @@ std::string headers(const lowered& l) {
 
 }  // namespace
 
-std::vector<std::string> run_time_sizes(const op_row& row, target t) {
-  std::vector<std::string> sizes;
-  for (std::string_view symbol : split(kernel_of(row, t).sizes, ' '))
-    if (symbol == "number" || is_first(row, symbol)) add_once(sizes, std::string(symbol));
-  return sizes;
-}
-
-std::vector<std::string> given_sizes(const op_row& row, target t) {
-  std::vector<std::string> needed, given;
-  for (std::string_view product : split(kernel_of(row, t).sizes, ' '))
-    for (std::string_view symbol : split(product, '*')) add_once(needed, std::string(symbol));
-  const auto is_in_a_type = [&](const std::string& symbol) {
-    for (const port& p : row.used_ports()) {
-      if (p.shape.stride == symbol) return true;
-      for (int d = 0; d < p.shape.ndim; ++d) {
-        if (!p.shape.dim[d].number && dim_symbol(p.shape.dim[d]) == symbol) return true;
-        if (!p.shape.dim[d].unit.empty()) add_once(needed, std::string(p.shape.dim[d].count)), add_once(needed, std::string(p.shape.dim[d].unit));
-      }
-    }
-    return false;
-  };
-  for (std::size_t i = 0; i < needed.size(); ++i)
-    if (const std::string symbol = needed[i]; symbol != "number" && !is_first(row, symbol) && !is_in_a_type(symbol)) given.push_back(symbol);
-  return given;
+kernel_members members_of(const op_row& row, target t) {
+  kernel_members m;
+  name_scope scope({"r", "T", "matrix", "vector", "workspace", "size_constant", "store"});
+  bool sums = false;
+  for (const port& p : row.used_ports()) {
+    m.operands.push_back(scope.take(p.name));
+    sums |= p.as == use::sum;
+    m.may_add |= p.adds;
+  }
+  for (const std::string& symbol : needed_sizes(row, t)) {
+    const bool run_time = symbol == "number" || is_first(row, symbol);
+    if (run_time || !is_in_a_type(row, symbol)) (run_time ? m.run_time : m.given).emplace_back(symbol, scope.take(symbol));
+  }
+  if (sums || m.may_add) m.into = scope.take("into");
+  m.may_add &= !sums;
+  return m;
 }
 
 kernel_names name_kernels(const lowered& l) {

@@ -79,6 +79,7 @@ class layer_text {
     return out + "};\n\n";
   }
   std::string kernels_name(const node& n) const {
+    if (n.row->converts == conversion::all_reduce_max) return "all_reduce";
     return n.row->communicates() || n.is(ops::clear) ? std::string(n.row->name) : kernels_.at(n.row);
   }
 
@@ -148,18 +149,14 @@ class layer_text {
     else compute(n, give);
     members.front() = "run(r, " + kernels_name(n) + "{" + members.front();
     members.back() += "});";
-    return "  " + wrap(members, ",", "      ") + "\n";
+    return "  " + wrap(members, ",", "      ", 2) + "\n";
   }
   void compute(const node& n, auto give) {
-    bool adds = false;
-    for (std::size_t p = 0; p < n.ports.size(); ++p) {
-      const port& here = n.row->ports[p];
-      give(here.name, name(n.ports[p]));
-      adds |= here.as == use::sum || here.adds;
-    }
-    for (const std::string& symbol : given_sizes(*n.row, l_.target)) give(symbol, "size<" + size_of(b_, n, symbol).text + ">");
-    for (const std::string& symbol : run_time_sizes(*n.row, l_.target)) give(symbol, size_of(b_, n, symbol).text);
-    if (adds) give("into", into(n));
+    const kernel_members m = members_of(*n.row, l_.target);
+    for (std::size_t p = 0; p < n.ports.size(); ++p) give(m.operands[p], name(n.ports[p]));
+    for (const auto& [symbol, member] : m.given) give(member, "size<" + size_of(b_, n, symbol).text + ">");
+    for (const auto& [symbol, member] : m.run_time) give(member, size_of(b_, n, symbol).text);
+    if (!m.into.empty() && !(m.may_add && n.accumulate == accumulation::overwrite)) give(m.into, into(n));
   }
   void communicate(const node& n, auto give) {
     const std::string message = b_.message(n);

@@ -69,7 +69,7 @@ class order_text {
   void run(const std::string& kernel, std::vector<std::string> members) {
     members.front() = "run(r, " + kernel + "{" + members.front();
     members.back() += "});";
-    out_ += wrap(members, ",", "    ") + "\n";
+    out_ += wrap(members, ",", "    ", 2) + "\n";
   }
   void sum(const item& i, const std::string& data) {
     run("all_reduce", {".on = " + on(i.on), ".over = " + over(i.over), ".data = " + data, ".site = " + message(i.message)});

@@ -27,7 +27,7 @@ std::string parameters_in(const lowered& l, const layer_use& use, const std::str
   const bool gradients = region == "gradients";
   pieces.front() = fmt::format("constexpr {}::parameters<{}> {}{}{{", layer_namespace(l.bodies[use.kind]), gradients ? "wide" : "real",
                                gradients ? "d_" : "", use.id) + pieces.front();
-  return wrap(pieces, ",", "    ") + "};\n";
+  return wrap(pieces, ",", "    ", 0) + "};\n";
 }
 
 std::string parameters(const lowered& l, const stage_plan& s) {

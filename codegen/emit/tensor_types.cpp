@@ -41,7 +41,7 @@ tensor_types::tensor_types(const body& b) : body_(b) {
 
 std::string tensor_types::of(const value& v) const {
   constexpr std::string_view elements[]{"real", "wide", "std::int32_t", ""};
-  if (v.holds == element_kind::bytes) return "scratch";
+  if (v.holds == element_kind::bytes) return "workspace";
   return tensor(elements[static_cast<int>(v.holds)], dims_of(body_, v.shape));
 }
 

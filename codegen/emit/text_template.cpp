@@ -64,9 +64,9 @@ std::string call(const std::string& name, const std::vector<std::string>& argume
   return arguments.empty() ? out + ")" + std::string(end) : out;
 }
 
-std::string wrap(const std::vector<std::string>& words, std::string_view separator, std::string_view line_start) {
+std::string wrap(const std::vector<std::string>& words, std::string_view separator, std::string_view line_start, std::size_t used) {
   std::string out;
-  std::size_t line = 24;  // room for what stands before the first word
+  std::size_t line = used;
   for (std::size_t i = 0; i < words.size(); ++i) {
     if (i > 0) {
       out += separator;

@@ -91,24 +91,24 @@ void bind_stage(const lowered& l, pipeline_rank& r, stage_plan& s) {
 
 }  // namespace
 
-bool sums_into_shared(const body& b, const kernel& k) {
-  return std::any_of(k.writes.begin(), k.writes.end(), [&](const operand& o) { return o.where == space::gradient && b.parameters[o.index].shared; });
+bool sums_into_shared(const body& b, const node& n) {
+  bool shared = false;
+  n.each_write([&](const port_use& u) {
+    const value& v = b.values[u.at.value];
+    shared |= v.where == space::gradient && b.parameters[v.of].shared;
+  });
+  return shared;
 }
 
 function_shape shape_of(const body& b, phase p) {
   auto uses = [&](space s) { return b.uses(p, s); };
   function_shape f{uses(space::weight), uses(space::gradient), uses(space::saved), uses(space::temp), uses(space::x), uses(space::y),
                    uses(space::dy), uses(space::dx), uses(space::tokens), uses(space::targets), uses(space::loss), false, false, {}};
-  for (int t = 0; t < static_cast<int>(b.ropes.size()); ++t)
-    for (const kernel& k : b.calls(p))
-      if (std::find(k.reads.begin(), k.reads.end(), operand{space::rope, t}) != k.reads.end()) {
-        f.ropes.push_back(t);
-        break;
-      }
-  for (const kernel& k : b.calls(p)) {
-    if (k.accumulate != accumulation::after_first) continue;
-    const bool shared = sums_into_shared(b, k);
-    (shared ? f.accumulate_shared : f.accumulate) = true;
+  for (const value& v : b.values)
+    if (v.where == space::rope && b.touches(p, v)) f.ropes.push_back(v.of);
+  for (const node& n : b.calls(p)) {
+    if (n.accumulate != accumulation::after_first) continue;
+    (sums_into_shared(b, n) ? f.accumulate_shared : f.accumulate) = true;
   }
   return f;
 }

@@ -8,6 +8,7 @@
 #include "contents.hpp"
 #include "edges.hpp"
 #include "passes.hpp"
+#include "roles.hpp"
 
 namespace rankc::codegen {
 
@@ -77,30 +78,30 @@ flattener::place flattener::locate_of_rank(const item& i, const layer_call& call
   }
 }
 
-flattener::place flattener::resolve(const item& i, const layer_call& call, const operand& o) const {
+/// Where a value of a layer lies.
+flattener::place flattener::resolve(const item& i, const layer_call& call, int index) const {
   const layer_use& use = r_.stages[i.stage].layers[call.layer];
   const body& b = l_.bodies[use.kind];
+  const value& v = b.values[index];
   const auto given = [&](formal as) { return locate(i, call, call[as]); };
   const auto parameter_of = [&](int region) {
-    const group_layout::place& p = l_.groups[use.kind].of_parameter[o.index];
+    const group_layout::place& p = l_.groups[use.kind].of_parameter[v.of];
     const std::size_t element = use.base[static_cast<int>(p.in)] + p.offset;
     for (std::size_t j = 0; j < r_.parameters.size(); ++j)
       if (r_.parameters[j].element == element) return parameter(region, j);
     throw std::logic_error("a layer's parameter has no place");
   };
-  // A buffer of what is saved, or of the temporaries.
-  const auto part_of = [&](place whole) {
-    const buffer& part = b.buffers[o.index];
-    whole.begin += part.offset;
-    whole.bytes = part.bytes;
-    whole.what.back() = o.index;
-    whole.type = part.type ? element_of(*part.type) : element_type::bytes;
+  const auto part_of = [&](place whole) {  // of what is saved, or of the workspace
+    whole.begin += v.offset;
+    whole.bytes = v.bytes;
+    whole.what.back() = index;
+    whole.type = v.holds == element_kind::bytes ? element_type::bytes : v.holds == element_kind::wide ? wide() : real();
     return whole;
   };
-  switch (o.where) {
+  switch (v.where) {
     case space::weight: return parameter_of(l_.has_working_copy() ? working_copy : weight);
     case space::gradient: return parameter_of(gradient);
-    case space::rope: return locate(i, call, {formal::rope, source::rank, static_cast<int>(r_.arena.find_rope(b.ropes[o.index]))});
+    case space::rope: return locate(i, call, {formal::rope, source::rank, static_cast<int>(r_.arena.find_rope(b.ropes[v.of]))});
     case space::tokens: return given(formal::ids);
     case space::targets: return given(formal::targets);
     case space::loss: return given(formal::loss);
@@ -115,12 +116,15 @@ flattener::place flattener::resolve(const item& i, const layer_call& call, const
 }
 
 /// What overlaps has a tp communicator of its own.
-static role role_of(const collective& c, stream on) { return on == stream::beside && c.over == role::tp ? role::tp_beside : c.over; }
+static role role_of(axis over, stream on) {
+  const role r = role_over(over);
+  return on == stream::beside && r == role::tp ? role::tp_beside : r;
+}
 
-/// Whether a kernel adds to a gradient or to the loss, or overwrites it.
-static bool adds(const item& i, const layer_call& call, const body& b, const kernel& k) {
-  if (k.accumulate != accumulation::after_first) return k.accumulate == accumulation::add;
-  return call[sums_into_shared(b, k) ? formal::accumulate_shared : formal::accumulate].from == source::always || !i.first;
+/// Whether a node adds to a gradient or to the loss, or overwrites it.
+static bool adds(const item& i, const layer_call& call, const body& b, const node& n) {
+  if (n.accumulate != accumulation::after_first) return n.accumulate == accumulation::add;
+  return call[sums_into_shared(b, n) ? formal::accumulate_shared : formal::accumulate].from == source::always || !i.first;
 }
 
 void flattener::set_replaced(access& written, const op& o, const std::vector<int>& candidates) {
@@ -128,56 +132,71 @@ void flattener::set_replaced(access& written, const op& o, const std::vector<int
     if (o.reads[r].begin == written.begin && o.reads[r].end == written.end) written.replaces = r;
 }
 
-op flattener::layer_op(const item& i, const layer_call& call, const kernel& k) {
+/// The reads that each write may be made over, by the row: of the node's operands as they are listed.
+static std::vector<int> replaced_by(const node& n, const operand& out, const std::vector<operand>& writes, const std::vector<operand>& reads) {
+  std::vector<int> all;
+  for (const auto& [to, from] : rankc::program::may_replace(n)) {
+    const auto is_port = [](int port) { return [port](const operand& o) { return o.port == port; }; };
+    const operand& written = *std::find_if(writes.begin(), writes.end(), is_port(to));
+    if (written.at.value == out.at.value)
+      all.push_back(static_cast<int>(std::find_if(reads.begin(), reads.end(), is_port(from)) - reads.begin()));
+  }
+  return all;
+}
+
+op flattener::layer_op(const item& i, const layer_call& call, const node& n) {
   const layer_use& use = r_.stages[i.stage].layers[call.layer];
+  const body& b = l_.bodies[use.kind];
+  const std::string function(b.function(n));
+  const bool maximum = n.row->converts == conversion::all_reduce_max;
+  const std::vector<operand> writes = writes_of(n), reads = reads_of(n);
+  const auto find = [&](const operand& a) { return resolve(i, call, a.at.value); };
   op o;
-  o.name = i.name + ": " + use.name + ": " + k.function;
-  o.function = k.function + (k.collective_ && k.collective_->maximum ? "_max" : "");
+  o.name = i.name + ": " + use.name + ": " + function;
+  o.function = function + (maximum ? "_max" : "");
   const auto take = [&](const operand& taken) {
-    if (!taken.implied) o.operands.push_back(resolve(i, call, taken).begin + taken.offset);
+    if (!taken.implied) o.operands.push_back(find(taken).begin + taken.at.offset);
   };
-  for (const operand& out : k.writes) take(out);
-  if (k.function != "all_reduce") for (const operand& in : k.reads) take(in);
-  for (const operand& in : k.reads) o.reads.push_back(read(resolve(i, call, in)));
+  for (const operand& out : writes) take(out);
+  if (function != "all_reduce") for (const operand& in : reads) take(in);
+  for (const operand& in : reads) o.reads.push_back(read(find(in)));
   std::vector<const operand*> outs;  // parts of one packed buffer are one content
-  for (const operand& out : k.writes) {
-    const auto same = [&](const operand* other) { return other->where == out.where && other->index == out.index; };
+  for (const operand& out : writes) {
+    const auto same = [&](const operand* other) { return other->at.value == out.at.value; };
     if (std::none_of(outs.begin(), outs.end(), same)) outs.push_back(&out);
   }
-  const auto is_sum = [](const operand* out) { return out->where == space::gradient || out->where == space::loss; };
+  const auto is_sum = [&](const operand* out) { return b.at(*out).where == space::gradient || b.at(*out).where == space::loss; };
   const bool has_sum = std::any_of(outs.begin(), outs.end(), is_sum);
-  std::vector<std::vector<int>> replaced(outs.size());  // the reads that each output may be made over
-  for (std::size_t n = 0; n < outs.size(); ++n) {
-    const operand* out = outs[n];
-    for (const auto& [w, r] : k.in_place)
-      if (k.writes[w].where == out->where && k.writes[w].index == out->index) replaced[n].push_back(r);
+  std::vector<std::vector<int>> replaced;
+  for (const operand* out : outs) {
+    replaced.push_back(replaced_by(n, *out, writes, reads));
     const bool sums = is_sum(out) || !has_sum;  // beside a sum, other results are written afresh
-    if (!sums || !adds(i, call, l_.bodies[use.kind], k)) continue;
-    replaced[n].push_back(static_cast<int>(o.reads.size()));
-    o.reads.push_back(read(resolve(i, call, *out)));
+    if (!sums || !adds(i, call, b, n)) continue;
+    replaced.back().push_back(static_cast<int>(o.reads.size()));
+    o.reads.push_back(read(find(*out)));
   }
-  for (std::size_t n = 0; n < outs.size(); ++n) {
-    o.writes.push_back(write(resolve(i, call, *outs[n])));
-    set_replaced(o.writes.back(), o, replaced[n]);
+  for (std::size_t k = 0; k < outs.size(); ++k) {
+    o.writes.push_back(write(find(*outs[k])));
+    set_replaced(o.writes.back(), o, replaced[k]);
   }
-  if (k.collective_) {
+  if (n.row->communicates()) {
     o.kind = op_kind::collective;
-    o.name = k.collective_->name;
-    o.bytes = k.collective_->bytes;
-    o.communicator = static_cast<int>(role_of(*k.collective_, i.on));
+    o.name = b.message(n);
+    o.bytes = b.message_bytes(n);
+    o.communicator = static_cast<int>(role_of(n.over, i.on));
     o.message = l_.find_message(o.name);
-    o.does = k.function == "all_gather"       ? collective_kind::all_gather
-             : k.function == "reduce_scatter" ? collective_kind::reduce_scatter
-             : k.collective_->maximum         ? collective_kind::all_reduce_max
-                                              : collective_kind::all_reduce;
+    o.does = n.row->converts == conversion::all_gather       ? collective_kind::all_gather
+             : n.row->converts == conversion::reduce_scatter ? collective_kind::reduce_scatter
+             : maximum                                       ? collective_kind::all_reduce_max
+                                                             : collective_kind::all_reduce;
   }
   return o;
 }
 
 void flattener::layer_ops(const item& i, const layer_call& call, std::vector<op>& out) {
   const body& b = l_.bodies[r_.stages[i.stage].layers[call.layer].kind];
-  for (const kernel& k : b.calls(i.does))
-    if (k.row != &ops::clear || !adds(i, call, b, k)) out.push_back(layer_op(i, call, k));
+  for (const node& n : b.calls(i.does))
+    if (!n.is(ops::clear) || !adds(i, call, b, n)) out.push_back(layer_op(i, call, n));
 }
 
 /// Whether an element is in one of the ranges.

@@ -15,9 +15,6 @@ inline int rank_at(const parallel_dims& d, int pp, int dp, int tp) {
   return layout(d).flat(coord(along<axis::pp>(pp), along<axis::dp_replicate>(dp), along<axis::tp>(tp)));
 }
 
-/// Where a layer's parameters lie in their groups.
-group_layout lay_out(const std::vector<layer_parameter>&);
-
 /// Layers to stages, parameters to groups, groups to regions; buckets of gradients and ranges of the optimizer.
 void place_parameters(lowered&);
 
@@ -30,8 +27,8 @@ struct function_shape {
   std::vector<int> ropes;  // of the body's tables
 };
 function_shape shape_of(const body&, phase);
-/// Whether a kernel sums into a gradient that another layer shares.
-bool sums_into_shared(const body&, const kernel&);
+/// Whether a node sums into a gradient that another layer shares.
+bool sums_into_shared(const body&, const node&);
 
 /// The calls of each stage's layers, and what a slot of the stage has.
 void bind_layers(lowered&);
@@ -72,7 +69,7 @@ class flattener {
     element_type type;
     byte_range range() const { return {begin, begin + bytes}; }
   };
-  place resolve(const item&, const layer_call&, const operand&) const;
+  place resolve(const item&, const layer_call&, int value) const;
   place locate(const item&, const layer_call&, const actual&) const;
   place locate_of_rank(const item&, const layer_call&, const actual&) const;
   place of_microbatch(const placed_value&) const;
@@ -88,12 +85,12 @@ class flattener {
   void read_paddings(op&, const std::vector<range>&);
   /// One of the reads that a write may be made over, if it has these bytes.
   static void set_replaced(access& written, const op&, const std::vector<int>& candidates);
-  int count_terms(const stage_plan&, const layer_use&, std::initializer_list<phase>, const operand&) const;
+  int count_terms(const stage_plan&, const layer_use&, std::initializer_list<phase>, space, int parameter) const;
   std::vector<sum::relation> relate(placement dp, placement tp, bool tied) const;
   bool is_tied(const placed_parameter&) const;
   sum sum_of_loss() const;
   sum sum_of_gradient(std::size_t parameter) const;
-  op layer_op(const item&, const layer_call&, const kernel&);
+  op layer_op(const item&, const layer_call&, const node&);
   void layer_ops(const item&, const layer_call&, std::vector<op>& out);
   op on_ranges(std::string name, const std::vector<range>&, const std::vector<int>& reads, const std::vector<int>& writes);
 

@@ -9,7 +9,7 @@
 namespace @plan_id@ {
 
 using namespace rankc::@target@;
-using rankc::runtime::at, rankc::runtime::matrix, rankc::runtime::scratch, rankc::runtime::size, rankc::runtime::size_constant,
+using rankc::runtime::at, rankc::runtime::matrix, rankc::runtime::workspace, rankc::runtime::size, rankc::runtime::size_constant,
     rankc::runtime::store, rankc::runtime::vector;
 using real = @real@;
 using wide = @wide@;  // of sums, statistics and gradients of parameters

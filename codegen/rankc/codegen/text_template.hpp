@@ -19,8 +19,9 @@ std::string fill(std::string_view text, const holes&);
 /// "name(a, b, c);", broken before 100 columns with `indent` spaces already used.
 std::string call(const std::string& name, const std::vector<std::string>& arguments, int indent, std::string_view end = ";");
 
-/// Words put side by side on lines of at most 100 columns; each line after the first begins with `line_start`.
-std::string wrap(const std::vector<std::string>& words, std::string_view separator, std::string_view line_start);
+/// Words put side by side on lines of at most 100 columns, of which the first has `used` already; each line after it
+/// begins with `line_start`.
+std::string wrap(const std::vector<std::string>& words, std::string_view separator, std::string_view line_start, std::size_t used = 24);
 
 /// Whether a text has a word, and not as a part of another.
 bool has_word(std::string_view text, std::string_view word);

@@ -60,7 +60,7 @@ constexpr std::size_t host_scores(const op_sizes& s, const kernel_setting& k) {
 inline constexpr op_row attention_grad{
     .name = "attention_grad",
     .ports = {out("dq", "tokens heads*dim : q_stride"), out("dk", "tokens kv_heads*dim : kv_stride"),
-              out("dv", "tokens kv_heads*dim : kv_stride"), scratch("scratch"), in("do", "tokens heads*dim"),
+              out("dv", "tokens kv_heads*dim : kv_stride"), scratch("scratch"), in("d_o", "tokens heads*dim"),
               in("q", "tokens heads*dim : q_stride"), in("k", "tokens kv_heads*dim : kv_stride"),
               in("v", "tokens kv_heads*dim : kv_stride"), in("o", "tokens heads*dim"), in("lse", "tokens heads").wide()},
     .rule = rules::attention_gradient,

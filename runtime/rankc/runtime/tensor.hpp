@@ -30,7 +30,7 @@ struct matrix {
 };
 
 /// Memory of a kernel that holds nothing before and after it.
-struct scratch {
+struct workspace {
   at where;
 };
 
