@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "passes/passes.hpp"
+#include "passes/roles.hpp"
 
 namespace rankc::codegen {
 
@@ -45,15 +46,19 @@ void add(fingerprint& f, std::initializer_list<std::int64_t> numbers) {
   for (std::int64_t n : numbers) f.add(static_cast<std::uint64_t>(n));
 }
 
-void add(fingerprint& f, const kernel& k) {
-  f.add(k.function);
-  add(f, {static_cast<int>(k.accumulate), k.for_weights, k.wide});
-  for (const auto* side : {&k.writes, &k.reads})
-    for (const operand& o : *side) add(f, {static_cast<int>(o.where), o.index, static_cast<std::int64_t>(o.offset), o.implied});
-  for (const extent& e : k.sizes) f.add(e.text), add(f, {e.value});
-  if (!k.collective_) return;
-  f.add(k.collective_->name);
-  add(f, {static_cast<int>(k.collective_->over), k.collective_->count.value, k.collective_->maximum});
+void add(fingerprint& f, const body& b, const node& n) {
+  f.add(b.function(n));
+  add(f, {static_cast<int>(n.accumulate), n.for_weights, n.wide});
+  for (const bool written : {true, false})
+    each_operand(n, written, [&](const operand& o) {
+      const value& v = b.at(o);
+      const bool own = v.where == space::saved || v.where == space::temp;
+      add(f, {static_cast<int>(v.where), own ? o.at.value : v.of, static_cast<std::int64_t>(o.at.offset), o.implied});
+    });
+  for (const extent& e : sizes_of(b, n)) f.add(e.text), add(f, {e.value});
+  if (!n.row->communicates()) return;
+  f.add(b.message(n));
+  add(f, {static_cast<int>(role_over(n.over)), n.part().elements(), n.row->converts == conversion::all_reduce_max});
 }
 
 void add(fingerprint& f, const item& i) {
@@ -69,7 +74,7 @@ std::uint64_t hash_of(const lowered& l) {
   f.add(static_cast<std::uint64_t>(l.type));
   for (const body& b : l.bodies)
     for (const auto* list : {&b.forward, &b.backward})
-      for (const kernel& k : *list) add(f, k);
+      for (const node& n : *list) add(f, b, n);
   for (const message_site& m : l.messages) f.add(m.name), f.add(m.bytes);
   for (const communicator& c : l.communicators) {
     f.add(c.name);
@@ -95,16 +100,17 @@ lowered lower(const plan_data& plan, dtype type, target target) {
   l.type = type;
   l.target = target;
   name_scope ids;
-  for (const layer_kind& k : plan.kinds) {
+  for (std::size_t kind = 0; kind < plan.kinds.size(); ++kind) {
+    const layer_kind& k = plan.kinds[kind];
     const std::string id = ids.take(k.name);
     const bool is_first = std::none_of(l.bodies.begin(), l.bodies.end(), [&](const body& b) { return b.name == k.name; });
-    l.bodies.push_back(lower_layer(k, is_first ? k.name : id, plan, type, target, l.splits_backward()));
+    l.bodies.push_back(lower_layer(plan, kind, is_first ? k.name : id, type, target, l.splits_backward()));
     l.bodies.back().id = id;
   }
   for (const body& b : l.bodies)
     for (const auto* list : {&b.forward, &b.backward})
-      for (const kernel& k : *list)
-        if (k.collective_) l.message(k.collective_->name, k.collective_->bytes);
+      for (const node& n : *list)
+        if (n.row->communicates()) l.message(b.message(n), b.message_bytes(n));
   place_parameters(l);
   make_communicators(l);
   schedule_items(l);

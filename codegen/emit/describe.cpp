@@ -5,6 +5,7 @@
 #include <rankc/codegen/intervals.hpp>
 #include <rankc/schedule/timing.hpp>
 
+#include "../passes/roles.hpp"
 #include "emit.hpp"
 
 namespace rankc::codegen {
@@ -24,8 +25,8 @@ std::map<std::string, traffic> count_traffic(const lowered& l, const pipeline_ra
   };
   auto layer = [&](const layer_use& use, phase p) {
     const body& b = l.bodies[use.kind];
-    for (const kernel& k : b.calls(p))
-      if (k.collective_) add(k.function + " over " + std::string(runtime::role_names[static_cast<int>(k.collective_->over)]), k.collective_->bytes);
+    for (const node& n : b.calls(p))
+      if (n.row->communicates()) add(fmt::format("{} over {}", b.function(n), role_name(role_over(n.over))), b.message_bytes(n));
   };
   for (const item& i : r.train) {
     const stage_plan& s = r.stages[i.stage];

@@ -7,6 +7,7 @@
 #include <rankc/templates.hpp>
 #include <rankc/version.hpp>
 
+#include "../passes/roles.hpp"
 #include "emit.hpp"
 
 namespace rankc::codegen {
@@ -16,8 +17,9 @@ namespace {
 constexpr std::string_view group_names[]{"own", "over_tp", "shared"};
 
 /// Whether a kernel sums into a gradient that another layer shares.
-bool sums_into_shared(const body& b, const kernel& k) {
-  return std::any_of(k.writes.begin(), k.writes.end(), [&](const operand& o) { return o.where == space::gradient && b.parameters[o.index].shared; });
+bool sums_into_shared(const body& b, const node& n) {
+  const std::vector<operand> writes = writes_of(n);
+  return std::any_of(writes.begin(), writes.end(), [&](const operand& o) { return b.at(o).where == space::gradient && b.parameters[b.at(o).of].shared; });
 }
 
 /// One layer's text.
@@ -44,19 +46,17 @@ class layer_text {
 
   std::string constants() {
     std::vector<std::string> words;
-    for (const constant& c : b_.constants)
+    for (const constant& c : b_.names.constants)
       if (is_printed(c.name)) words.push_back(fmt::format("{} = {}", c.name, c.value));
     return words.empty() ? "" : "constexpr std::size_t " + wrap(words, ",", "    ") + ";\n";
   }
 
   bool is_printed(const std::string& constant_name) const {
     for (const auto* list : {&b_.forward, &b_.backward})
-      for (const kernel& k : *list) {
-        std::vector<const extent*> sizes;
-        for (const extent& e : k.sizes) sizes.push_back(&e);
-        if (k.collective_) sizes.push_back(&k.collective_->count);
-        for (const extent* e : sizes)
-          if (has_word(e->text, constant_name)) return true;
+      for (const node& n : *list) {
+        for (const extent& e : sizes_of(b_, n))
+          if (has_word(e.text, constant_name)) return true;
+        if (n.row->communicates() && has_word(elements_text(b_, n.part()), constant_name)) return true;
       }
     return false;
   }
@@ -64,7 +64,7 @@ class layer_text {
   std::string parameters() {
     if (b_.parameters.empty()) return "";
     std::vector<std::string> names;
-    for (const layer_parameter& p : b_.parameters) names.push_back(p.id);
+    for (const std::string& id : b_.names.parameters) names.push_back(id);
     std::string out = "/// Where each parameter starts: in the weights, and alike in the gradients and moments.\nstruct parameters {\n  at " +
                       wrap(names, ",", "      ") + ";\n};\n";
     std::vector<std::string> arguments{"at region"};
@@ -77,29 +77,21 @@ class layer_text {
       const layer_parameter& p = b_.parameters[i];
       const auto [in, offset] = groups_.of_parameter[i];
       const std::string shape = p.ndim > 1 ? fmt::format("{} x {}", p.rows, p.cols) : std::to_string(p.rows);
-      out += fmt::format("      .{} = region + ({} + {}) * {},  // {}\n", p.id,
+      out += fmt::format("      .{} = region + ({} + {}) * {},  // {}\n", b_.names.parameters[i],
                          group_names[static_cast<int>(in)], offset, size, shape);
     }
     return out + "  };\n}\n\n";
-  }
-
-  bool is_saved(const buffer& b) const {
-    for (const auto* list : {&b_.forward, &b_.backward})
-      for (const kernel& k : *list)
-        for (const auto* side : {&k.writes, &k.reads})
-          for (const operand& o : *side)
-            if (o.where == space::saved && &b_.buffers[o.index] == &b) return true;
-    return false;
   }
 
   std::string saved() {
     if (b_.saved_bytes == 0) return "";
     std::vector<std::string> names;
     std::string places;
-    for (const buffer& b : b_.buffers) {
-      if (!is_saved(b)) continue;
-      names.push_back(b.name);
-      places += fmt::format("      .{} = slot + {},  // {}\n", b.name, b.offset, b.shape);
+    for (std::size_t i = 0; i < b_.values.size(); ++i) {
+      const value& v = b_.values[i];
+      if (v.where != space::saved) continue;
+      names.push_back(b_.names.values[i]);
+      places += fmt::format("      .{} = slot + {},  // {}\n", names.back(), v.offset, shape_text(b_, v.shape));
     }
     return std::string("/// What forward keeps for backward") + (l_.splits_backward() ? ", and the first half of backward for the second" : "") +
            ".\nstruct saved {\n  at " + wrap(names, ",", "      ") +
@@ -107,17 +99,18 @@ class layer_text {
   }
 
   std::string name(const operand& o) const {
-    switch (o.where) {
+    const value& v = b_.at(o);
+    switch (v.where) {
       case space::x: return "x";
       case space::y: return "y";
       case space::dy: return "dy";
       case space::dx: return "dx";
       case space::saved:
       case space::temp:
-        return (o.where == space::saved ? "s." : "") + b_.buffers[o.index].name + (o.offset ? " + " + std::to_string(o.offset) : "");
-      case space::weight: return "w." + b_.parameters[o.index].id;
-      case space::gradient: return "dw." + b_.parameters[o.index].id;
-      case space::rope: return rope_name(static_cast<std::size_t>(o.index), b_.ropes.size());
+        return (v.where == space::saved ? "s." : "") + b_.names.values[o.at.value] + (o.at.offset ? " + " + std::to_string(o.at.offset) : "");
+      case space::weight: return "w." + b_.names.parameters[v.of];
+      case space::gradient: return "dw." + b_.names.parameters[v.of];
+      case space::rope: return rope_name(static_cast<std::size_t>(v.of), b_.ropes.size());
       case space::tokens: return "ids";
       case space::targets: return "targets";
       case space::loss: return "loss";
@@ -125,55 +118,57 @@ class layer_text {
     return "";
   }
 
-  std::string temporaries(const std::vector<kernel>& list) {
-    std::vector<std::string> words, seen;
-    for (const kernel& k : list)
-      for (const auto* side : {&k.writes, &k.reads})
-        for (const operand& o : *side) {
-          if (o.where != space::temp) continue;
-          const std::string& n = b_.buffers[o.index].name;
-          if (std::find(seen.begin(), seen.end(), n) != seen.end()) continue;
-          seen.push_back(n);
-          const std::size_t offset = b_.buffers[o.index].offset;
-          words.push_back(offset ? fmt::format("{} = work + {}", n, offset) : n + " = work");
-        }
+  std::string temporaries(std::span<const node> list) {
+    std::vector<std::string> words;
+    std::vector<int> seen;
+    for (const node& n : list)
+      for (const bool written : {true, false})
+        each_operand(n, written, [&](const operand& o) {
+          if (b_.at(o).where != space::temp || std::find(seen.begin(), seen.end(), o.at.value) != seen.end()) return;
+          seen.push_back(o.at.value);
+          const std::string& name = b_.names.values[o.at.value];
+          const std::size_t offset = b_.at(o).offset;
+          words.push_back(offset ? fmt::format("{} = work + {}", name, offset) : name + " = work");
+        });
     return words.empty() ? "" : "  const at " + wrap(words, ",", "      ") + ";\n";
   }
 
   /// In the first microbatch alone.
-  std::string clear(const kernel& k) {
-    return fmt::format("  if (!{}) clear<{}>(r, {}, {});\n", sums_into_shared(b_, k) ? "accumulate_shared" : "accumulate", wide_name(l_),
-                       name(k.writes[0]), k.sizes[0].text);
+  std::string clear(const node& n) {
+    return fmt::format("  if (!{}) clear<{}>(r, {}, {});\n", sums_into_shared(b_, n) ? "accumulate_shared" : "accumulate", wide_name(l_),
+                       name(writes_of(n)[0]), sizes_of(b_, n)[0].text);
   }
 
-  std::string statement(const kernel& k) {
-    if (k.row == &ops::clear) return clear(k);
+  std::string statement(const node& n) {
+    if (n.is(ops::clear)) return clear(n);
     std::vector<std::string> arguments{"r"};
-    if (k.collective_) {
-      const collective& c = *k.collective_;
+    const std::string function(b_.function(n));
+    if (n.row->communicates()) {
+      const std::string message = b_.message(n);
       arguments.push_back("stream::compute");
-      arguments.push_back(c.over == role::tp ? "role::tp" : "role::dp");
-      arguments.push_back(fmt::format("{{{}, \"{}\"}}", l_.find_message(c.name), c.name));
-      for (const operand& o : k.writes) arguments.push_back(name(o));
-      if (k.function != "all_reduce")
-        for (const operand& o : k.reads) arguments.push_back(name(o));
-      arguments.push_back(c.count.text);
-      if (c.maximum) arguments.push_back("reduction::max");
+      arguments.push_back(role_over(n.over) == role::tp ? "role::tp" : "role::dp");
+      arguments.push_back(fmt::format("{{{}, \"{}\"}}", l_.find_message(message), message));
+      for (const operand& o : writes_of(n)) arguments.push_back(name(o));
+      if (function != "all_reduce")
+        for (const operand& o : reads_of(n)) arguments.push_back(name(o));
+      arguments.push_back(elements_text(b_, n.part()));
+      if (n.row->converts == conversion::all_reduce_max) arguments.push_back("reduction::max");
     } else {
-      for (const auto* side : {&k.writes, &k.reads})
-        for (const operand& o : *side)
+      for (const bool written : {true, false})
+        each_operand(n, written, [&](const operand& o) {
           if (!o.implied) arguments.push_back(name(o));
-      for (const extent& e : k.sizes) arguments.push_back(e.text);
-      const bool shared = sums_into_shared(b_, k);
-      switch (k.accumulate) {
+        });
+      for (const extent& e : sizes_of(b_, n)) arguments.push_back(e.text);
+      const bool shared = sums_into_shared(b_, n);
+      switch (n.accumulate) {
         case accumulation::none: break;
         case accumulation::overwrite: arguments.push_back("false"); break;
         case accumulation::add: arguments.push_back("true"); break;
         case accumulation::after_first: arguments.push_back(shared ? "accumulate_shared" : "accumulate"); break;
       }
     }
-    const std::string type = k.wide ? wide_name(l_) : "real";
-    std::string line = "  " + call(k.function + "<" + type + ">", arguments, 2) + "\n";
+    const std::string type = n.wide ? wide_name(l_) : "real";
+    std::string line = "  " + call(function + "<" + type + ">", arguments, 2) + "\n";
     for (std::size_t at = 0; (at = line.find("\n    ", at)) != line.npos; at += 3) line.insert(at + 1, "  ");
     return line;
   }
@@ -212,7 +207,7 @@ class layer_text {
       return out + "}\n";
     }
     out += temporaries(b_.calls(p));
-    for (const kernel& k : b_.calls(p)) out += statement(k);
+    for (const node& n : b_.calls(p)) out += statement(n);
     return out + "}\n";
   }
 
@@ -228,8 +223,8 @@ static std::string headers(const lowered& l) {
   std::vector<std::string_view> all;
   for (const body& b : l.bodies)
     for (const auto* list : {&b.forward, &b.backward})
-      for (const kernel& k : *list)
-        if (!k.row->header.empty() && std::find(all.begin(), all.end(), k.row->header) == all.end()) all.push_back(k.row->header);
+      for (const node& n : *list)
+        if (!n.row->header.empty() && std::find(all.begin(), all.end(), n.row->header) == all.end()) all.push_back(n.row->header);
   std::string out = all.empty() ? "" : fmt::format("#define RANKC_{}_KERNELS  // what a header of ops declares here\n", l.target == target::cuda ? "CUDA" : "HOST");
   for (std::string_view h : all) out += fmt::format("#include \"{}\"\n", h);
   return out;
@@ -243,15 +238,11 @@ function_shape shape_of(const body& b, phase p) {
   auto uses = [&](space s) { return b.uses(p, s); };
   function_shape f{uses(space::weight), uses(space::gradient), uses(space::saved), uses(space::temp), uses(space::x), uses(space::y),
                    uses(space::dy), uses(space::dx), uses(space::tokens), uses(space::targets), uses(space::loss), false, false, {}};
-  for (int t = 0; t < static_cast<int>(b.ropes.size()); ++t)
-    for (const kernel& k : b.calls(p))
-      if (std::find(k.reads.begin(), k.reads.end(), operand{space::rope, t}) != k.reads.end()) {
-        f.ropes.push_back(t);
-        break;
-      }
-  for (const kernel& k : b.calls(p)) {
-    if (k.accumulate != accumulation::after_first) continue;
-    const bool shared = sums_into_shared(b, k);
+  for (const value& v : b.values)
+    if (v.where == space::rope && b.touches(p, v)) f.ropes.push_back(v.of);
+  for (const node& n : b.calls(p)) {
+    if (n.accumulate != accumulation::after_first) continue;
+    const bool shared = sums_into_shared(b, n);
     (shared ? f.accumulate_shared : f.accumulate) = true;
   }
   return f;

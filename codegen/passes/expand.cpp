@@ -8,6 +8,7 @@
 #include "buffers.hpp"
 #include "contents.hpp"
 #include "edges.hpp"
+#include "roles.hpp"
 
 namespace rankc::codegen {
 
@@ -42,7 +43,7 @@ access expander::write(const place& p) {
   return {p.begin, p.begin + p.bytes, next_value_++, p.type};
 }
 
-expander::place expander::resolve(const item& i, int layer, const operand& o) const {
+expander::place expander::resolve(const item& i, int layer, space where, int index) const {
   const stage_plan& s = r_.stages[i.stage];
   const layer_use& use = s.layers[layer];
   const body& b = l_.bodies[use.kind];
@@ -51,36 +52,33 @@ expander::place expander::resolve(const item& i, int layer, const operand& o) co
   const std::size_t slot = a.slots + s.slots[i.slot];
   const std::size_t ids = static_cast<std::size_t>(l_.plan->rows) * l_.plan->recipe.seq * sizeof(std::int32_t);
   auto parameter_of = [&](int region) {
-    const group_layout::place& p = l_.groups[use.kind].of_parameter[o.index];
+    const group_layout::place& p = l_.groups[use.kind].of_parameter[index];
     const std::size_t element = use.base[static_cast<int>(p.in)] + p.offset;
     for (std::size_t j = 0; j < r_.parameters.size(); ++j)
       if (r_.parameters[j].element == element) return parameter(region, j);
     throw std::logic_error("a layer's parameter has no place");
   };
-  const auto type_of = [&](int index) {
-    const std::optional<dtype> type = b.buffers[index].type;
-    return type ? element_of(*type) : element_type::bytes;
-  };
+  const value* const own = where == space::saved || where == space::temp ? &b.values[index] : nullptr;
+  const auto type_of = [&](element_kind e) { return e == element_kind::bytes ? element_type::bytes : e == element_kind::wide ? wide() : real(); };
   // What goes from stage to stage is named by the stage that it comes to, or whose gradient it is.
-  auto between = [&](bool gradient, int stage, int index) -> place {
-    return {a.boundaries + aligned(a.boundary_bytes) * index, boundary_bytes(l_, r_, stage), {boundary, gradient, stage, m}, real()};
+  auto between = [&](bool gradient, int stage, int buffer) -> place {
+    return {a.boundaries + aligned(a.boundary_bytes) * buffer, boundary_bytes(l_, r_, stage), {boundary, gradient, stage, m}, real()};
   };
-  switch (o.where) {
+  switch (where) {
     case space::weight: return parameter_of(l_.has_working_copy() ? working_copy : weight);
     case space::gradient: return parameter_of(gradient);
     case space::rope: {
-      const std::size_t j = a.find_rope(b.ropes[o.index]);
+      const std::size_t j = a.find_rope(b.ropes[index]);
       return {a.ropes.at(j).where, a.ropes[j].bytes, {rope, static_cast<int>(j)}, wide()};
     }
     case space::tokens: return {a.tokens + m * ids, ids, {tokens, m}, element_type::i32};
     case space::targets: return {a.targets + m * ids, ids, {targets, m}, element_type::i32};
     case space::loss: return scalar(loss, a.loss);
     case space::saved:
-      return {slot + use.saved + b.buffers[o.index].offset, b.buffers[o.index].bytes,
-              {saved, i.stage, m, layer, o.index}, type_of(o.index)};
+      return {slot + use.saved + own->offset, own->bytes, {saved, i.stage, m, layer, index}, type_of(own->holds)};
     case space::temp:
-      return {(i.on == stream::beside ? a.work_beside : a.work) + b.buffers[o.index].offset, b.buffers[o.index].bytes,
-              {temp, i.stage, m, layer * 4 + static_cast<int>(i.does), o.index}, type_of(o.index)};
+      return {(i.on == stream::beside ? a.work_beside : a.work) + own->offset, own->bytes,
+              {temp, i.stage, m, layer * 4 + static_cast<int>(i.does), index}, type_of(own->holds)};
     case space::x:
       if (layer == 0) return between(false, s.stage, i.x);
       return {slot + s.layers[layer - 1].output, b.x_bytes, {hidden, i.stage, m, layer - 1}, real()};
@@ -99,12 +97,15 @@ expander::place expander::resolve(const item& i, int layer, const operand& o) co
 }
 
 /// What overlaps has a tp communicator of its own.
-static role role_of(const collective& c, stream on) { return on == stream::beside && c.over == role::tp ? role::tp_beside : c.over; }
+static role role_of(axis over, stream on) {
+  const role r = role_over(over);
+  return on == stream::beside && r == role::tp ? role::tp_beside : r;
+}
 
 /// Whether a call adds to a gradient or to the loss, or overwrites it.
-static bool adds(const item& i, const layer_use& use, const body& b, const kernel& k, const operand& out) {
-  const bool shared = out.where == space::gradient && b.parameters[out.index].shared && use.adds_to_shared;
-  return k.accumulate == accumulation::add || (k.accumulate == accumulation::after_first && (!i.first || shared));
+static bool adds(const item& i, const layer_use& use, const body& b, const node& n, const value& out) {
+  const bool shared = out.where == space::gradient && b.parameters[out.of].shared && use.adds_to_shared;
+  return n.accumulate == accumulation::add || (n.accumulate == accumulation::after_first && (!i.first || shared));
 }
 
 void expander::set_replaced(access& written, const op& o, const std::vector<int>& candidates) {
@@ -112,48 +113,66 @@ void expander::set_replaced(access& written, const op& o, const std::vector<int>
     if (o.reads[r].begin == written.begin && o.reads[r].end == written.end) written.replaces = r;
 }
 
-op expander::layer_op(const item& i, int layer, const kernel& k) {
+/// The reads that each write may be made over, by the row: of the node's operands as they are listed.
+static std::vector<int> replaced_by(const node& n, const operand& out, const std::vector<operand>& writes, const std::vector<operand>& reads) {
+  std::vector<int> all;
+  for (const auto& [to, from] : rankc::program::may_replace(n)) {
+    const auto is_port = [](int port) { return [port](const operand& o) { return o.port == port; }; };
+    const operand& written = *std::find_if(writes.begin(), writes.end(), is_port(to));
+    if (written.at.value == out.at.value)
+      all.push_back(static_cast<int>(std::find_if(reads.begin(), reads.end(), is_port(from)) - reads.begin()));
+  }
+  return all;
+}
+
+op expander::layer_op(const item& i, int layer, const node& n) {
   const layer_use& use = r_.stages[i.stage].layers[layer];
-  op o;
-  o.name = i.name + ": " + use.name + ": " + k.function;
-  o.function = k.function + (k.collective_ && k.collective_->maximum ? "_max" : "");
-  const auto take = [&](const operand& taken) {
-    if (!taken.implied) o.operands.push_back(resolve(i, layer, taken).begin + taken.offset);
+  const body& b = l_.bodies[use.kind];
+  const std::string function(b.function(n));
+  const bool maximum = n.row->converts == conversion::all_reduce_max;
+  const std::vector<operand> writes = writes_of(n), reads = reads_of(n);
+  const auto find = [&](const operand& a) {
+    const value& v = b.at(a);
+    return resolve(i, layer, v.where, v.where == space::saved || v.where == space::temp ? a.at.value : v.of);
   };
-  for (const operand& out : k.writes) take(out);
-  if (k.function != "all_reduce") for (const operand& in : k.reads) take(in);
-  for (const operand& in : k.reads) o.reads.push_back(read(resolve(i, layer, in)));
+  op o;
+  o.name = i.name + ": " + use.name + ": " + function;
+  o.function = function + (maximum ? "_max" : "");
+  const auto take = [&](const operand& taken) {
+    if (!taken.implied) o.operands.push_back(find(taken).begin + taken.at.offset);
+  };
+  for (const operand& out : writes) take(out);
+  if (function != "all_reduce") for (const operand& in : reads) take(in);
+  for (const operand& in : reads) o.reads.push_back(read(find(in)));
   std::vector<const operand*> outs;  // parts of one packed buffer are one content
-  for (const operand& out : k.writes) {
-    const auto same = [&](const operand* other) { return other->where == out.where && other->index == out.index; };
+  for (const operand& out : writes) {
+    const auto same = [&](const operand* other) { return other->at.value == out.at.value; };
     if (std::none_of(outs.begin(), outs.end(), same)) outs.push_back(&out);
   }
-  const auto is_sum = [](const operand* out) { return out->where == space::gradient || out->where == space::loss; };
+  const auto is_sum = [&](const operand* out) { return b.at(*out).where == space::gradient || b.at(*out).where == space::loss; };
   const bool has_sum = std::any_of(outs.begin(), outs.end(), is_sum);
-  std::vector<std::vector<int>> replaced(outs.size());  // the reads that each output may be made over
-  for (std::size_t n = 0; n < outs.size(); ++n) {
-    const operand* out = outs[n];
-    for (const auto& [w, r] : k.in_place)
-      if (k.writes[w].where == out->where && k.writes[w].index == out->index) replaced[n].push_back(r);
+  std::vector<std::vector<int>> replaced;
+  for (const operand* out : outs) {
+    replaced.push_back(replaced_by(n, *out, writes, reads));
     const bool sums = is_sum(out) || !has_sum;  // beside a sum, other results are written afresh
-    if (!sums || !adds(i, use, l_.bodies[use.kind], k, *out)) continue;
-    replaced[n].push_back(static_cast<int>(o.reads.size()));
-    o.reads.push_back(read(resolve(i, layer, *out)));
+    if (!sums || !adds(i, use, b, n, b.at(*out))) continue;
+    replaced.back().push_back(static_cast<int>(o.reads.size()));
+    o.reads.push_back(read(find(*out)));
   }
-  for (std::size_t n = 0; n < outs.size(); ++n) {
-    o.writes.push_back(write(resolve(i, layer, *outs[n])));
-    set_replaced(o.writes.back(), o, replaced[n]);
+  for (std::size_t k = 0; k < outs.size(); ++k) {
+    o.writes.push_back(write(find(*outs[k])));
+    set_replaced(o.writes.back(), o, replaced[k]);
   }
-  if (k.collective_) {
+  if (n.row->communicates()) {
     o.kind = op_kind::collective;
-    o.name = k.collective_->name;
-    o.bytes = k.collective_->bytes;
-    o.communicator = static_cast<int>(role_of(*k.collective_, i.on));
+    o.name = b.message(n);
+    o.bytes = b.message_bytes(n);
+    o.communicator = static_cast<int>(role_of(n.over, i.on));
     o.message = l_.find_message(o.name);
-    o.does = k.function == "all_gather"       ? collective_kind::all_gather
-             : k.function == "reduce_scatter" ? collective_kind::reduce_scatter
-             : k.collective_->maximum         ? collective_kind::all_reduce_max
-                                              : collective_kind::all_reduce;
+    o.does = n.row->converts == conversion::all_gather       ? collective_kind::all_gather
+             : n.row->converts == conversion::reduce_scatter ? collective_kind::reduce_scatter
+             : maximum                                       ? collective_kind::all_reduce_max
+                                                             : collective_kind::all_reduce;
   }
   return o;
 }
@@ -161,8 +180,8 @@ op expander::layer_op(const item& i, int layer, const kernel& k) {
 void expander::layer_ops(const item& i, int layer, std::vector<op>& out) {
   const layer_use& use = r_.stages[i.stage].layers[layer];
   const body& b = l_.bodies[use.kind];
-  for (const kernel& k : b.calls(i.does))
-    if (k.row != &ops::clear || !adds(i, use, b, k, k.writes[0])) out.push_back(layer_op(i, layer, k));
+  for (const node& n : b.calls(i.does))
+    if (!n.is(ops::clear) || !adds(i, use, b, n, b.values[n.ports[0].at.value])) out.push_back(layer_op(i, layer, n));
 }
 
 /// Whether an element is in one of the ranges.
@@ -225,8 +244,8 @@ op expander::begin() {
   for (std::size_t j = 0; j < r_.arena.ropes.size(); ++j)
     o.writes.push_back(write({r_.arena.ropes[j].where, r_.arena.ropes[j].bytes, {rope, static_cast<int>(j)}, wide()}));
   for (i.microbatch = 0; i.microbatch < l_.plan->actions.microbatches; ++i.microbatch) {
-    if (r_.reads_tokens) o.writes.push_back(write(resolve(i, 0, {space::tokens, 0})));
-    if (r_.reads_targets) o.writes.push_back(write(resolve(i, 0, {space::targets, 0})));
+    if (r_.reads_tokens) o.writes.push_back(write(resolve(i, 0, space::tokens)));
+    if (r_.reads_targets) o.writes.push_back(write(resolve(i, 0, space::targets)));
   }
   return o;
 }
@@ -256,8 +275,8 @@ std::vector<op> expander::expand(const item& i) {
     case item_kind::receive: {
       const bool sends = i.what == item_kind::send;
       const int last = static_cast<int>(s.layers.size()) - 1;
-      const operand buffer{i.backward_traffic ? (sends ? space::dx : space::dy) : (sends ? space::y : space::x), 0};
-      const place p = resolve(i, buffer.where == space::x || buffer.where == space::dx ? 0 : last, buffer);
+      const space end = i.backward_traffic ? (sends ? space::dx : space::dy) : (sends ? space::y : space::x);
+      const place p = resolve(i, end == space::x || end == space::dx ? 0 : last, end);
       op o;
       o.kind = sends ? op_kind::send : op_kind::receive;
       o.name = i.name;

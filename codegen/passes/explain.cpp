@@ -11,10 +11,11 @@ namespace {
 
 std::string operand_name(const body& b, const operand& o) {
   constexpr std::string_view spaces[]{"x", "y", "dy", "dx", "saved", "temp", "w", "dw", "rope", "ids", "targets", "loss"};
-  const std::string space(spaces[static_cast<int>(o.where)]);
-  if (o.where == space::saved || o.where == space::temp) return space + ":" + b.buffers[o.index].name;
-  if (o.where == space::weight || o.where == space::gradient) return space + ":" + b.parameters[o.index].name;
-  return space;
+  const value& v = b.at(o);
+  const std::string_view space = spaces[static_cast<int>(v.where)];
+  if (v.where == space::saved || v.where == space::temp) return fmt::format("{}:{}", space, b.names.values[o.at.value]);
+  if (v.where == space::weight || v.where == space::gradient) return fmt::format("{}:{}", space, b.parameters[v.of].name);
+  return std::string(space);
 }
 
 std::string bodies(const lowered& l) {
@@ -23,11 +24,11 @@ std::string bodies(const lowered& l) {
     for (const phase p : {phase::forward, phase::backward, phase::backward_input, phase::backward_weight}) {
       if (b.calls(p).empty()) continue;
       out += fmt::format("{} {}\n", b.name, phase_names[static_cast<int>(p)]);
-      for (const kernel& k : b.calls(p)) {
+      for (const node& n : b.calls(p)) {
         std::vector<std::string> to, from;
-        for (const operand& o : k.writes) to.push_back(operand_name(b, o));
-        for (const operand& o : k.reads) from.push_back(operand_name(b, o));
-        out += fmt::format("  {} = {}({})\n", fmt::join(to, ", "), k.function, fmt::join(from, ", "));
+        for (const operand& o : writes_of(n)) to.push_back(operand_name(b, o));
+        for (const operand& o : reads_of(n)) from.push_back(operand_name(b, o));
+        out += fmt::format("  {} = {}({})\n", fmt::join(to, ", "), b.function(n), fmt::join(from, ", "));
       }
     }
   return out;

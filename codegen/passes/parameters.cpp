@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <rankc/codegen/names.hpp>
 #include <set>
 #include <stdexcept>
@@ -14,18 +13,7 @@ namespace rankc::codegen {
 
 namespace {
 
-/// Tensors start at multiples of this many elements: aligned vectors in every type.
-constexpr std::size_t element_alignment = 16;
-constexpr std::size_t aligned_elements(std::size_t n) { return (n + element_alignment - 1) / element_alignment * element_alignment; }
-
-group group_of(const layer_parameter& p) { return p.shared ? group::shared : p.sum_over_tp ? group::over_tp : group::own; }
-
-/// Within a group, tensors of the same treatment stand side by side: sharded before whole, and decayed on the outside,
-/// so that the optimizer's calls cover long ranges.
-int order_of(const layer_parameter& p) {
-  const bool sharded = p.shard_dim >= 0, matrix = p.ndim > 1;
-  return sharded ? (matrix ? 0 : 1) : (matrix ? 3 : 2);
-}
+using rankc::program::aligned_elements;
 
 /// Names of the layers, each given once. Those that stand alone are named by their kind, where no other is.
 void name_layers(const lowered& l, std::vector<std::vector<layer_use>>& stages) {
@@ -39,7 +27,7 @@ void name_layers(const lowered& l, std::vector<std::vector<layer_use>>& stages) 
   for (const body& b : l.bodies) {
     ids.take(b.id + "_layer");
     for (const layer_parameter& p : b.parameters)
-      if (p.shared) taken.insert(p.name);  // whose gradient's sum is named by it, as those of layers are by theirs
+      if (p.shared) taken.emplace(p.name);  // whose gradient's sum is named by it, as those of layers are by theirs
   }
   for (const bool repeated : {true, false})  // the names of the former are those of their parameters
     for (std::vector<layer_use>& uses : stages)
@@ -112,26 +100,6 @@ std::map<int, int> first_sums(const action_table& t, int rank) {
   return at;
 }
 
-}  // namespace
-
-group_layout lay_out(const std::vector<layer_parameter>& parameters) {
-  group_layout g;
-  g.of_parameter.resize(parameters.size());
-  std::vector<std::size_t> order(parameters.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](auto i, auto j) { return order_of(parameters[i]) < order_of(parameters[j]); });
-  for (std::size_t i : order) {
-    const group in = group_of(parameters[i]);
-    std::size_t& size = g.size[static_cast<int>(in)];
-    g.of_parameter[i] = {in, size};
-    size += aligned_elements(parameters[i].elements());
-  }
-  return g;
-}
-
-namespace {
-
 /// Builds the regions of one pipeline rank: each layer's own group, then what is also summed over tp, then what layers
 /// share.
 class regions {
@@ -165,7 +133,7 @@ class regions {
     const body& b = l_.bodies[use.kind];
     for (std::size_t p = 0; p < b.parameters.size(); ++p)
       if (placed.of_parameter[p].in == g)
-        r_.parameters.push_back({(plan_.kinds[use.kind].repeated ? use.name + "." : "") + b.parameters[p].name, b.parameters[p],
+        r_.parameters.push_back({(plan_.kinds[use.kind].repeated ? use.name + "." : "") + std::string(b.parameters[p].name), b.parameters[p],
                                  at_ + placed.of_parameter[p].offset, r_.stages[stage].copy});
     if (g == group::own) r_.buckets.push_back({.name = use.name, .first = at_, .count = size, .stage = stage, .after_layer = layer});
     at_ += size;
@@ -177,7 +145,7 @@ class regions {
     const auto p = std::find_if(b.parameters.begin(), b.parameters.end(), [](const auto& q) { return q.shared; });
     const auto sums = first_sum_.find(stage);
     const int sums_at = sums == first_sum_.end() ? 0 : sums->second;
-    const auto [known, is_new] = shared_.try_emplace(p->name, sharing{&use, sums_at, at_});
+    const auto [known, is_new] = shared_.try_emplace(std::string(p->name), sharing{&use, sums_at, at_});
     if (is_new) return at_;
     // Of one stage's layers, backward comes to the later one first.
     const bool mine_is_first = sums_at <= known->second.sums_at;

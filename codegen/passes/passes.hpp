@@ -14,9 +14,6 @@ inline int rank_at(const parallel_dims& d, int pp, int dp, int tp) {
   return layout(d).flat(coord(along<axis::pp>(pp), along<axis::dp_replicate>(dp), along<axis::tp>(tp)));
 }
 
-/// Where a layer's parameters lie in their groups.
-group_layout lay_out(const std::vector<layer_parameter>&);
-
 /// Layers to stages, parameters to groups, groups to regions; buckets of gradients and ranges of the optimizer.
 void place_parameters(lowered&);
 
@@ -57,7 +54,8 @@ class expander {
     element_type type;
     byte_range range() const { return {begin, begin + bytes}; }
   };
-  place resolve(const item&, int layer, const operand&) const;
+  /// Where a value of a layer lies. `index`: of the value where it is the layer's own, else of the parameter or the rope.
+  place resolve(const item&, int layer, space, int index = 0) const;
   place parameter(int region, std::size_t index) const;
   place scalar(int what, std::size_t at) const;
   access read(const place&) const;
@@ -70,12 +68,12 @@ class expander {
   void read_paddings(op&, const std::vector<range>&);
   /// One of the reads that a write may be made over, if it has these bytes.
   static void set_replaced(access& written, const op&, const std::vector<int>& candidates);
-  int count_terms(const stage_plan&, const layer_use&, std::initializer_list<phase>, const operand&) const;
+  int count_terms(const stage_plan&, const layer_use&, std::initializer_list<phase>, space, int parameter) const;
   std::vector<sum::relation> relate(placement dp, placement tp, bool tied) const;
   bool is_tied(const placed_parameter&) const;
   sum sum_of_loss() const;
   sum sum_of_gradient(std::size_t parameter) const;
-  op layer_op(const item&, int layer, const kernel&);
+  op layer_op(const item&, int layer, const node&);
   void layer_ops(const item&, int layer, std::vector<op>& out);
   op on_ranges(std::string name, const std::vector<range>&, const std::vector<int>& reads, const std::vector<int>& writes);
 

@@ -1,30 +1,96 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <stdexcept>
+// The text of sizes, of the names of a layer's constants.
+#include <fmt/format.h>
 
-#include "node.hpp"
+#include <rankc/codegen/body.hpp>
+
+#include <algorithm>
+#include <optional>
+#include <stdexcept>
 
 namespace rankc::codegen {
 
-extent node::size(std::string_view symbol) const {
-  if (symbol == "rows") return rows;
-  if (symbol == "seq") return seq;
-  if (symbol == "number") return number;
-  for (std::size_t p = 0; p < ports.size(); ++p) {
-    const port_shape& s = row->ports[p].shape;
-    if (s.stride == symbol && !symbol.empty()) return ports[p].shape.stride;
-    for (int d = 0; d < s.ndim; ++d) {
-      const local_dim& local = ports[p].shape.dims[static_cast<std::size_t>(d)];
-      if (s.dim[d].unit == symbol) return local.unit;
-      if (s.dim[d].first == symbol) return local.first;
-      if (s.dim[d].count == symbol) return s.dim[d].unit.empty() ? width(local) : local.count;
-    }
-  }
-  throw std::logic_error("op '" + std::string(row->name) + "' has no size '" + std::string(symbol) + "'");
+namespace {
+
+const std::string& name_of(const body& b, std::string_view name, std::int64_t value) {
+  const auto known = b.names.constant_of.find({name, value});
+  if (known == b.names.constant_of.end()) throw std::logic_error(fmt::format("layer '{}': no constant is {}={}", b.name, name, value));
+  return known->second;
 }
 
-std::vector<extent> sizes_of(const node& n, target t) {
+std::string join(const auto& dims, std::string_view between, auto text) {
+  std::string all;
+  for (const local_dim& d : dims) all += (all.empty() ? "" : std::string(between)) + text(d);
+  return all;
+}
+
+extent times(const extent& a, const extent& b) { return {a.value * b.value, a.text + " * " + b.text}; }
+
+/// An op's number; 1 / tokens of a step as a quotient of whole numbers.
+extent number_of(const body& b, double number) {
+  if (number == 1.0 / static_cast<double>(b.tokens_of_step)) return {0, fmt::format("1.0 / {}", b.tokens_of_step)};
+  return {0, fmt::format("{}", number)};
+}
+
+extent attribute(const body& b, std::string_view name, int value) { return {value, value ? name_of(b, name, value) : ""}; }
+
+/// A size that the row of a node calls so.
+extent size_of(const body& b, const node& n, std::string_view symbol) {
+  if (symbol == "rows") return attribute(b, symbol, n.rows);
+  if (symbol == "seq") return attribute(b, symbol, n.seq);
+  if (symbol == "number") return number_of(b, n.number);
+  for (std::size_t p = 0; p < n.ports.size(); ++p) {
+    const port_shape& s = n.row->ports[p].shape;
+    const local_shape& here = n.ports[p].shape;
+    if (s.stride == symbol && !symbol.empty()) return {here.stride.width(), width_text(b, here.stride)};
+    for (int d = 0; d < s.ndim; ++d) {
+      const local_dim& local = here.dims[d];
+      if (s.dim[d].unit == symbol) return {local.unit, local.unit == 1 ? "1" : name_of(b, local.unit_name, local.unit)};
+      if (s.dim[d].first == symbol) return {0, local.over.has(axis::tp) ? "r.row->tp * (" + width_text(b, local) + ")" : "0"};
+      if (s.dim[d].count != symbol) continue;
+      return s.dim[d].unit.empty() ? extent{local.width(), width_text(b, local)} : extent{local.count, count_text(b, local)};
+    }
+  }
+  throw std::logic_error("op '" + std::string(n.row->name) + "' has no size '" + std::string(symbol) + "'");
+}
+
+}  // namespace
+
+std::string count_text(const body& b, const local_dim& d) {
+  using rankc::program::composed_dim;
+  if (d.composed >= 0) {
+    const composed_dim& c = b.composed[static_cast<std::size_t>(d.composed)];
+    if (c.how == composed_dim::packed) return b.names.packed[static_cast<std::size_t>(d.composed)];
+    const bool sum = c.how == composed_dim::sum;
+    return join(c.dims, sum ? " + " : " * ", [&](const local_dim& each) { return sum ? count_text(b, each) : width_text(b, each); });
+  }
+  std::int64_t whole = d.count;
+  std::string over;
+  for (axis a : axes) {
+    if (!d.over.has(a)) continue;
+    const int degree = b.setting.dims.*row(a).degree;
+    whole *= degree;
+    over += " / " + name_of(b, rankc::name(a), degree);
+  }
+  return name_of(b, d.name, whole) + over;
+}
+
+std::string width_text(const body& b, const local_dim& d) {
+  return count_text(b, d) + (d.unit == 1 ? "" : " * " + name_of(b, d.unit_name, d.unit));
+}
+
+std::string elements_text(const body& b, const local_shape& s) {
+  if (s.ndim == 0) return "1";
+  return join(std::span(s.dims, static_cast<std::size_t>(s.ndim)), " * ", [&](const local_dim& d) { return width_text(b, d); });
+}
+
+std::string shape_text(const body& b, const local_shape& s) {
+  return join(std::span(s.dims, static_cast<std::size_t>(s.ndim)), " x ", [&](const local_dim& d) { return width_text(b, d); });
+}
+
+std::vector<extent> sizes_of(const body& b, const node& n) {
   std::vector<extent> sizes;
-  std::string_view rest = kernel_of(*n.row, t).sizes;
+  std::string_view rest = kernel_of(*n.row, b.setting.to).sizes;
   while (!rest.empty()) {
     std::string_view word = rest.substr(0, rest.find(' '));
     rest.remove_prefix(std::min(rest.size(), word.size() + 1));
@@ -32,7 +98,7 @@ std::vector<extent> sizes_of(const node& n, target t) {
     while (!word.empty()) {
       const std::string_view symbol = word.substr(0, word.find('*'));
       word.remove_prefix(std::min(word.size(), symbol.size() + 1));
-      all = all ? times(*all, n.size(symbol)) : n.size(symbol);
+      all = all ? times(*all, size_of(b, n, symbol)) : size_of(b, n, symbol);
     }
     sizes.push_back(*all);
   }

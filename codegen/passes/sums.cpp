@@ -14,13 +14,15 @@ namespace rankc::codegen {
 
 namespace {
 
-/// How often the calls of a layer write an operand in one pass; those that clear it apart.
-int count_writes(const body& b, phase p, const operand& o, bool clears) {
-  return static_cast<int>(std::count_if(b.calls(p).begin(), b.calls(p).end(), [&](const kernel& k) {
-    return (k.row == &ops::clear) == clears && std::any_of(k.writes.begin(), k.writes.end(), [&](const operand& w) {
-             return w.where == o.where && w.index == o.index;
-           });
-  }));
+/// How often the calls of a layer write the loss, or the gradient of a parameter, in one pass; those that clear it apart.
+int count_writes(const body& b, phase p, space where, int of, bool clears) {
+  int times = 0;
+  for (const node& n : b.calls(p)) {
+    if (n.is(ops::clear) != clears) continue;
+    const std::vector<operand> writes = writes_of(n);
+    times += std::any_of(writes.begin(), writes.end(), [&](const operand& w) { return b.at(w).where == where && b.at(w).of == of; });
+  }
+  return times;
 }
 
 /// How often a pipeline rank passes through a stage.
@@ -36,18 +38,18 @@ int count_passes(const action_table& t, int rank, int stage, phase p) {
 
 }  // namespace
 
-/// How often a rank's calls in some phases write an operand of a layer.
-int expander::count_terms(const stage_plan& s, const layer_use& use, std::initializer_list<phase> phases,
-                          const operand& o) const {
+/// How often a rank's calls in some phases write the loss, or the gradient of a parameter of a layer.
+int expander::count_terms(const stage_plan& s, const layer_use& use, std::initializer_list<phase> phases, space where,
+                          int parameter) const {
   const body& b = l_.bodies[use.kind];
   int n = 0;
   bool is_cleared = false;  // once a step: that counts as the first term
   for (phase p : phases) {
     const int passes = count_passes(l_.plan->actions, r_.index, s.stage, p);
-    n += passes * count_writes(b, p, o, false);
-    is_cleared |= passes > 0 && count_writes(b, p, o, true) > 0;
+    n += passes * count_writes(b, p, where, parameter, false);
+    is_cleared |= passes > 0 && count_writes(b, p, where, parameter, true) > 0;
   }
-  const bool by_another = is_cleared && b.parameters[o.index].shared && use.adds_to_shared;
+  const bool by_another = is_cleared && b.parameters[parameter].shared && use.adds_to_shared;
   return n + (is_cleared && !by_another);
 }
 
@@ -73,7 +75,7 @@ sum expander::sum_of_loss() const {
   sum of{sum_kind::loss, "the loss", scalar(loss, r_.arena.loss).range(), {}, 0, {}, false};
   of.over = relate(placement::partial, placement::replicated, l_.plan->actions.bidirectional());
   for (const stage_plan& s : r_.stages)
-    for (const layer_use& use : s.layers) of.terms += count_terms(s, use, {phase::forward}, {space::loss});
+    for (const layer_use& use : s.layers) of.terms += count_terms(s, use, {phase::forward}, space::loss, 0);
   return of;
 }
 
@@ -98,7 +100,7 @@ sum expander::sum_of_gradient(std::size_t parameter_index) const {
         const group_layout::place& at = l_.groups[use.kind].of_parameter[k];
         if (use.base[static_cast<int>(at.in)] + at.offset == q.element)
           of.terms += count_terms(s, use, {phase::backward, phase::backward_input, phase::backward_weight},
-                                  {space::gradient, static_cast<int>(k)});
+                                  space::gradient, static_cast<int>(k));
       }
   return of;
 }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A layer after lowering: the kernels of its forward and backward, with local sizes, and the buffers they use. Made
-// once per distinct layer; every use of the layer shares the text and differs only in offsets.
+// A layer after lowering, with the names that text gives its values and sizes. Made once per distinct layer; every use of
+// the layer shares the text and differs only in offsets.
 #pragma once
 #include <rankc/plan_data.hpp>
+#include <rankc/program/layer.hpp>
 #include <rankc/runtime/program.hpp>
 
 #include <cstdint>
-#include <optional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,7 +17,23 @@ namespace rankc::codegen {
 
 using runtime::dtype;
 
-enum class target { host, cuda };
+using rankc::program::accumulation;
+using rankc::program::element_kind;
+using rankc::program::group;
+using rankc::program::group_layout;
+using rankc::program::layer_parameter;
+using rankc::program::local_dim;
+using rankc::program::local_shape;
+using rankc::program::n_groups;
+using rankc::program::node;
+using rankc::program::nodes;
+using rankc::program::operand;
+using rankc::program::phase;
+using rankc::program::phase_names;
+using rankc::program::rope_use;
+using rankc::program::space;
+using rankc::program::target;
+using rankc::program::value;
 
 /// A size as it is computed and as it is printed: 32, "heads / tp * head_dim".
 struct extent {
@@ -24,110 +41,52 @@ struct extent {
   std::string text;
 };
 
-/// Where an operand lies. `x` to `dx` are handed in by the caller; `saved` lasts from forward to backward; `temp`
-/// lasts within one of them; the rest are places that the whole pipeline rank shares.
-enum class space { x, y, dy, dx, saved, temp, weight, gradient, rope, tokens, targets, loss };
-
-struct operand {
-  space where = space::temp;
-  int index = 0;            // saved, temp: buffer; weight, gradient: parameter; rope: table; else 0
-  std::size_t offset = 0;   // bytes into the buffer: a part of packed rows
-  bool implied = false;     // touched with the operand before it, of which it is the continuation: not printed
-  bool operator==(const operand&) const = default;
-};
-
-struct buffer {
-  std::string name;
-  std::size_t bytes = 0;
-  std::string shape;       // "tokens x hidden"
-  std::optional<dtype> type;  // none: scratch
-  std::size_t offset = 0;  // in the slot (saved) or in the workspace (temp)
-};
-
-/// A collective inside a layer.
-struct collective {
-  runtime::role over;
-  extent count;       // elements per rank
-  std::size_t bytes;  // per rank
-  bool maximum = false;
-  std::string name;   // "block: all_reduce wo"
-};
-
-/// What a layer or a stage does for a microbatch. Backward is whole, or in two halves: the gradient of the input, which
-/// the stage before waits for, and the rest.
-enum class phase { forward, backward, backward_input, backward_weight };
-inline constexpr std::string_view phase_names[]{"forward", "backward", "backward_input", "backward_weight"};
-
-enum class accumulation { none, overwrite, add, after_first };  // after_first: overwrite in the first microbatch
-
-/// One call in a layer's body. Operands are printed outputs first, as the kernels take them.
-struct kernel {
-  const op_row* row = nullptr;
-  std::string function;
-  std::vector<operand> writes, reads;
-  std::vector<std::pair<int, int>> in_place = {};  // (output, input) pairs that the op may keep in the same bytes
-  std::vector<extent> sizes;
-  accumulation accumulate = accumulation::none;
-  std::optional<collective> collective_;
-  bool wide = false;         // of statistics or gradients of parameters, which stay f32 in a bf16 program
-  bool for_weights = false;  // of the second half of a backward in two halves
-  bool adds_to_output() const { return accumulate == accumulation::add; }
-};
-
-/// A parameter of a layer, sized for one rank.
-struct layer_parameter {
-  std::string name;
-  std::string id;  // in the generated text
-  int rows = 1, cols = 1, ndim = 1;  // local
-  int shard_dim = -1;                // over tp
-  initial start = initial::zeros;
-  double std = 0;
-  bool sum_over_tp = false;  // its gradient is a part of a sum there, by the typed trace
-  bool sum_over_dp = false;
-  bool shared = false;       // with another layer: one tensor
-  std::size_t elements() const { return static_cast<std::size_t>(rows) * cols; }
-};
-
 struct constant {
   std::string name;
   std::int64_t value;
 };
 
-/// Cosines and sines of rotary positions.
-struct rope_use {
-  int positions, dim;
-  double theta;
-  bool operator==(const rope_use&) const = default;
+/// The identifiers of a layer's text.
+struct body_names {
+  std::vector<std::string> values, parameters, packed;  // packed: of each composed dim that is rows of parameters
+  std::vector<std::string> converted;                   // what messages call the values of the trace
+  std::vector<constant> constants;                      // of the sizes
+  std::map<std::pair<std::string_view, std::int64_t>, std::string> constant_of;  // one for each name and value
 };
 
-struct body {
+struct body : rankc::program::layer_program {
   std::string name;  // of the layer, and of no other
   std::string id;    // in the generated text
-  std::vector<layer_parameter> parameters;
-  std::vector<buffer> buffers;
-  std::vector<kernel> forward, backward;
-  std::vector<kernel> backward_input, backward_weight;  // the halves of backward, where the plan's schedule uses them
-  std::vector<constant> constants;  // names used by the sizes
-  std::size_t x_bytes = 0, y_bytes = 0;
-  std::size_t saved_bytes = 0, forward_temp = 0, backward_temp = 0;
-  std::vector<rope_use> ropes;
+  rankc::program::layer_setting setting;
+  std::int64_t tokens_of_step = 0;
+  body_names names;
 
-  const std::vector<kernel>& calls(phase p) const {
-    const std::vector<kernel>* lists[]{&forward, &backward, &backward_input, &backward_weight};
-    return *lists[static_cast<int>(p)];
-  }
-  bool uses(phase p, space s) const {
-    for (const kernel& k : calls(p)) {
-      for (const operand& o : k.writes) if (o.where == s) return true;
-      for (const operand& o : k.reads) if (o.where == s) return true;
-    }
-    return false;
+  const value& at(const operand& o) const { return values[static_cast<std::size_t>(o.at.value)]; }
+  /// The kernel that a node is.
+  std::string_view function(const node& n) const { return kernel_of(*n.row, setting.to).name; }
+  /// "block: all_reduce of wo_out"
+  std::string message(const node&) const;
+  /// Bytes that a rank gives a collective, or gets of it.
+  std::size_t message_bytes(const node& n) const {
+    return static_cast<std::size_t>(n.part().elements()) * setting.bytes(n.wide ? element_kind::wide : element_kind::real);
   }
 };
 
+/// What a node writes, scratch too, or what it reads: as its kernel takes them.
+std::vector<operand> writes_of(const node&);
+std::vector<operand> reads_of(const node&);
+
+/// The text of sizes: "heads / tp", "heads / tp * head_dim", "tokens * heads / tp * head_dim", "tokens x hidden".
+std::string count_text(const body&, const local_dim&);
+std::string width_text(const body&, const local_dim&);
+std::string elements_text(const body&, const local_shape&);
+std::string shape_text(const body&, const local_shape&);
+/// What a kernel takes after its operands.
+std::vector<extent> sizes_of(const body&, const node&);
+
 /// Lower one layer: kernels, halves of backward where the schedule has them, no backward where it has none, fusions,
-/// storage and offsets.
-/// Errors: std::logic_error where an op has no kernel.
-body lower_layer(const layer_kind&, const std::string& name, const plan_data&, dtype, target, bool splits_backward);
+/// storage, offsets and names.
+/// Errors: std::logic_error where an op has no kernel, or a conversion is not lowered.
+body lower_layer(const plan_data&, std::size_t kind, const std::string& name, dtype, target, bool splits_backward);
 
 }  // namespace rankc::codegen

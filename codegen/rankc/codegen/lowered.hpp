@@ -16,18 +16,6 @@ namespace rankc::codegen {
 using runtime::role;
 using runtime::stream;
 
-/// Parameters of a layer by what happens to their gradients: its own, those also summed over tp, and those that
-/// another layer shares. Each group lies in one piece.
-enum class group { own, over_tp, shared };
-inline constexpr int n_groups = 3;
-
-/// Where each parameter of a body lies in its group. Units: elements.
-struct group_layout {
-  struct place { group in; std::size_t offset; };
-  std::vector<place> of_parameter;
-  std::size_t size[n_groups]{};
-};
-
 /// One use of a layer on a stage.
 struct layer_use {
   int kind = 0;

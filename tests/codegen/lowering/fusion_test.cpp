@@ -25,71 +25,75 @@ lowered lower_for_cuda(const std::string& job, const std::string& layout) {
   return {};
 }
 
-std::string functions(const std::vector<kernel>& list) {
+std::string functions(const body& b, phase p) {
   std::string words;
-  for (const kernel& k : list) words += (words.empty() ? "" : " ") + k.function;
+  for (const node& n : b.calls(p)) words += (words.empty() ? "" : " ") + std::string(b.function(n));
   return words;
 }
+std::string forward(const body& b) { return functions(b, phase::forward); }
+std::string backward(const body& b) { return functions(b, phase::backward); }
 
-const kernel& call(const std::vector<kernel>& list, const std::string& function) {
-  const auto k = std::find_if(list.begin(), list.end(), [&](const kernel& c) { return c.function == function; });
-  REQUIRE(k != list.end());
-  return *k;
+const node& call(const body& b, std::string_view function) {
+  const auto n = std::find_if(b.forward.begin(), b.forward.end(), [&](const node& each) { return b.function(each) == function; });
+  REQUIRE(n != b.forward.end());
+  return *n;
 }
 
 }  // namespace
 
 TEST_CASE("GPT-2 on one rank: every pattern is fused") {
   const lowered l = lower_for_cuda("gpt2_8", "one");
-  CHECK(functions(l.bodies[1].forward) ==
+  CHECK(forward(l.bodies[1]) ==
         "layer_norm linear_bias attention linear_bias_add layer_norm linear_bias_gelu linear_bias_add");
-  CHECK(functions(l.bodies[1].backward) ==
+  CHECK(backward(l.bodies[1]) ==
         "linear_dx_gelu_bias linear_dw_bias linear_dx linear_dw layer_norm_grad_add linear_dx linear_dw_bias attention_grad "
         "linear_dx linear_dw_bias layer_norm_grad_add");
-  CHECK(functions(l.bodies[2].forward) == "layer_norm linear softmax_sums cross_entropy");
-  CHECK(functions(l.bodies[2].backward) == "softmax_grad linear_dx linear_dw layer_norm_grad");
+  CHECK(forward(l.bodies[2]) == "layer_norm linear softmax_sums cross_entropy");
+  CHECK(backward(l.bodies[2]) == "softmax_grad linear_dx linear_dw layer_norm_grad");
 }
 
 TEST_CASE("Llama on one rank: rope turns packed rows in place, in one call") {
   const lowered l = lower_for_cuda("llama_8", "one");
   const body& block = l.bodies[1];
-  CHECK(functions(block.forward) == "rms_norm linear rope attention linear_add rms_norm linear swiglu linear_add");
-  CHECK(functions(block.backward) ==
+  CHECK(forward(block) == "rms_norm linear rope attention linear_add rms_norm linear swiglu linear_add");
+  CHECK(backward(block) ==
         "linear_dx linear_dw swiglu_grad linear_dx linear_dw rms_norm_grad_add linear_dx linear_dw attention_grad rope_grad "
         "linear_dx linear_dw rms_norm_grad_add");
-  const kernel &rope = call(block.forward, "rope"), &attention = call(block.forward, "attention");
-  CHECK(rope.writes[0] == rope.reads[0]);
-  CHECK(rope.sizes[1].value == 12);   // 8 query heads and 4 key heads of dim 8
-  CHECK(rope.sizes[4].value == 128);  // from token to token: queries, keys and values
-  CHECK(attention.reads[0].index == rope.writes[0].index);
-  CHECK(attention.reads[1].offset == 64 * 2);
-  CHECK(attention.reads[2].offset == 96 * 2);
-  CHECK(attention.sizes[5].value == 128);
-  CHECK(attention.sizes[6].value == 128);
+  const node &rope = call(block, "rope"), &attention = call(block, "attention");
+  CHECK(rope["y"].at == rope["x"].at);
+  CHECK(sizes_of(block, rope)[1].value == 12);   // 8 query heads and 4 key heads of dim 8
+  CHECK(sizes_of(block, rope)[1].text == "heads + kv_heads");
+  CHECK(sizes_of(block, rope)[4].value == 128);  // from token to token: queries, keys and values
+  CHECK(sizes_of(block, rope)[4].text == "wq_wk_wv");
+  CHECK(attention["q"].at.value == rope["y"].at.value);
+  CHECK(attention["k"].at.offset == 64 * 2);
+  CHECK(attention["v"].at.offset == 96 * 2);
+  CHECK(sizes_of(block, attention)[5].value == 128);
+  CHECK(sizes_of(block, attention)[6].value == 128);
 }
 
 TEST_CASE("where a collective stands between two ops, the patterns around it apply") {
-  CHECK(functions(lower_for_cuda("gpt2_8", "tp2").bodies[1].forward) ==
+  CHECK(forward(lower_for_cuda("gpt2_8", "tp2").bodies[1]) ==
         "layer_norm linear_bias attention linear all_reduce bias_add_layer_norm linear_bias_gelu linear all_reduce bias_add");
-  CHECK(functions(lower_for_cuda("llama_8", "tp2_sp").bodies[1].forward) ==
+  CHECK(forward(lower_for_cuda("llama_8", "tp2_sp").bodies[1]) ==
         "rms_norm all_gather linear rope attention linear reduce_scatter add_rms_norm all_gather linear swiglu linear "
         "reduce_scatter add");
   // The vocabulary is split: a row's maximum is known only after the reduction.
-  CHECK(functions(lower_for_cuda("gpt2_8", "tp2").bodies[2].forward) ==
+  CHECK(forward(lower_for_cuda("gpt2_8", "tp2").bodies[2]) ==
         "layer_norm linear row_max all_reduce exp_sums all_reduce cross_entropy");
 }
 
 TEST_CASE("a packed product covers the parameters of its parts, and they are neighbours") {
   const lowered l = lower_for_cuda("gpt2_8", "tp2");
   const body& block = l.bodies[1];
-  const kernel& qkv = call(block.forward, "linear_bias");
-  REQUIRE(qkv.reads.size() == 7);  // x, three weights, three biases
+  const std::vector<operand> qkv = reads_of(call(block, "linear_bias"));
+  REQUIRE(qkv.size() == 7);  // x, three weights, three biases
   for (int first : {1, 4}) {
-    const auto place = [&](int i) { return l.groups[1].of_parameter[qkv.reads[first + i].index]; };
+    const auto place = [&](int i) { return l.groups[1].of_parameter[block.at(qkv[first + i]).of]; };
     for (int i = 0; i < 3; ++i) {
-      CHECK(qkv.reads[first + i].implied == (i > 0));
+      CHECK(qkv[first + i].implied == (i > 0));
       if (i > 0)
-        CHECK(place(i).offset == place(i - 1).offset + block.parameters[qkv.reads[first + i - 1].index].elements());
+        CHECK(place(i).offset == place(i - 1).offset + block.parameters[block.at(qkv[first + i - 1]).of].elements());
     }
   }
 }

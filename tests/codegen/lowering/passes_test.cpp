@@ -28,7 +28,7 @@ const programs::layout& layout(const std::string& name) {
 }
 int count(const body& b, bool backward, const std::string& function) {
   int n = 0;
-  for (const kernel& k : backward ? b.backward : b.forward) n += k.function == function;
+  for (const node& each : backward ? b.backward : b.forward) n += b.function(each) == function;
   return n;
 }
 }  // namespace
@@ -52,14 +52,14 @@ TEST_CASE("conversions over axes of one rank leave nothing behind") {
   CHECK(l.messages.empty());
   for (const body& b : l.bodies)
     for (const auto* list : {&b.forward, &b.backward})
-      for (const kernel& k : *list) CHECK(!k.collective_);
+      for (const node& n : *list) CHECK(!n.row->communicates());
 }
 
 TEST_CASE("gradients of one input are summed as they are made") {
   const auto plan = programs::make(programs::jobs[0], layout("one"));
   const body b = lowered_plan(plan).bodies[1];
   int adding = 0;
-  for (const kernel& k : b.backward) adding += k.function == "linear_dx" && k.accumulate == accumulation::add;
+  for (const node& n : b.backward) adding += b.function(n) == "linear_dx" && n.accumulate == accumulation::add;
   CHECK(adding == 2);  // k and v onto q
 }
 
@@ -74,16 +74,15 @@ TEST_CASE("buffers that live at the same time never overlap") {
           std::map<int, std::pair<int, int>> lives;
           lists += !list->empty();
           for (int i = 0; i < static_cast<int>(list->size()); ++i)
-            for (const auto* side : {&(*list)[i].writes, &(*list)[i].reads})
-              for (const operand& o : *side)
-                if (o.where == space::temp) {
-                  lives.try_emplace(o.index, i, i);
-                  lives[o.index].second = i;
-                }
+            for (const auto& p : (*list)[i].ports)
+              if (const int v = p.at.value; b.values[v].where == space::temp) {
+                lives.try_emplace(v, i, i);
+                lives[v].second = i;
+              }
           for (auto [x, lx] : lives)
             for (auto [y, ly] : lives) {
               if (x >= y || lx.second < ly.first || ly.second < lx.first) continue;
-              const buffer &p = b.buffers[x], &q = b.buffers[y];
+              const value &p = b.values[x], &q = b.values[y];
               ++pairs;
               CHECK((p.offset + p.bytes <= q.offset || q.offset + q.bytes <= p.offset));
             }
@@ -154,14 +153,14 @@ TEST_CASE("backward in two halves: what the input's gradient needs, and every gr
     for (const lowered& l : {lower(plan, dtype::f64), lower(plan, dtype::bf16, target::cuda)})
       for (const body& b : l.bodies) {
         CAPTURE(b.name);
-        CHECK(b.backward.size() == b.backward_input.size() + b.backward_weight.size());
-        CHECK(b.backward_input.empty() == (b.x_bytes == 0));
+        CHECK(b.backward.size() == b.calls(phase::backward_input).size() + b.calls(phase::backward_weight).size());
+        CHECK(b.calls(phase::backward_input).empty() == (b.x_bytes == 0));
         CHECK(!b.uses(phase::backward_input, space::gradient));
         CHECK(!b.uses(phase::backward_weight, space::dx));
         std::set<int> made;
-        for (const kernel& k : b.backward_weight)
-          for (const operand& o : k.writes)
-            if (o.where == space::gradient) made.insert(o.index);
+        for (const node& n : b.calls(phase::backward_weight))
+          for (const operand& o : writes_of(n))
+            if (b.at(o).where == space::gradient) made.insert(b.at(o).of);
         CHECK(made.size() == b.parameters.size());
       }
   }
@@ -169,7 +168,8 @@ TEST_CASE("backward in two halves: what the input's gradient needs, and every gr
 
 TEST_CASE("a schedule without halves has none, and a half followed by its other is whole") {
   const auto whole = programs::make({"tiny_gpt2", "1f1b", programs::order::one_f_one_b, 1, 1, 2, 3});
-  for (const body& b : lowered_plan(whole).bodies) CHECK((b.backward_input.empty() && b.backward_weight.empty()));
+  for (const body& b : lowered_plan(whole).bodies)
+    CHECK((b.calls(phase::backward_input).empty() && b.calls(phase::backward_weight).empty()));
   const auto alone = programs::make({"tiny_gpt2", "zbv", programs::order::zero_bubble_v, 1, 1, 1, 3});
   CHECK(!lowered_plan(alone).splits_backward());
 }

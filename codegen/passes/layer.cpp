@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// A layer of a plan through its passes, which the compiler runs too, and its names.
+#include <fmt/format.h>
+
+#include <rankc/codegen/body.hpp>
+
+#include <stdexcept>
+
+#include "names.hpp"
+
+namespace rankc::codegen {
+
+namespace {
+
+std::vector<operand> operands_of(const node& n, bool written) {
+  std::vector<operand> all;
+  each_operand(n, written, [&](const operand& o) { all.push_back(o); });
+  return all;
+}
+
+precision precision_of(dtype t) { return t == dtype::f64 ? f64 : t == dtype::f32 ? f32 : bf16; }
+
+}  // namespace
+
+std::vector<operand> writes_of(const node& n) { return operands_of(n, true); }
+std::vector<operand> reads_of(const node& n) { return operands_of(n, false); }
+
+std::string body::message(const node& n) const {
+  return fmt::format("{}: {} of {}", name, n.row->name, names.converted[static_cast<std::size_t>(n.converts)]);
+}
+
+body lower_layer(const plan_data& plan, std::size_t kind, const std::string& name, dtype type, target to, bool splits) {
+  const layer_kind& layer = plan.kinds[kind];
+  body b;
+  b.name = name;
+  b.setting = {plan.dims, precision_of(type), to, plan.recipe.deterministic, splits, !plan.actions.inference};
+  b.tokens_of_step = static_cast<std::int64_t>(plan.recipe.global_batch) * plan.recipe.seq;
+  try {
+    static_cast<rankc::program::layer_program&>(b) =
+        rankc::program::lower_layer(layer.ops, rankc::program::local_parameters(plan.kinds, kind, plan.dims), b.setting);
+  } catch (const rankc::program::not_lowered& n) {
+    throw std::logic_error(n.has_kernel ? fmt::format("layer '{}': {} over {} is not lowered", name, n.kind->name, rankc::name(n.over))
+                                        : fmt::format("no kernel for op '{}' in layer '{}'", n.kind->name, name));
+  }
+  b.names = name_layer(b, layer.ops);
+  return b;
+}
+
+}  // namespace rankc::codegen

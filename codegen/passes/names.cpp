@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// Names of a layer's values, after what made them, and of the constants that its sizes are made of.
+#include "names.hpp"
+
+#include <rankc/codegen/names.hpp>
+#include <rankc/ops.hpp>
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace rankc::codegen {
+
+namespace {
+
+using rankc::program::name_source;
+
+/// What the text of a layer calls its own, and the kernels that it calls.
+std::vector<std::string_view> reserved_names() {
+  std::vector<std::string_view> names{
+      "r", "w", "dw", "s", "work", "rope_table", "ids", "targets", "x", "y", "loss", "dy", "dx", "accumulate", "accumulate_shared",
+      "parameters", "saved", "place", "keep", "forward", "backward", "backward_input", "backward_weight", "slot", "region", "size", "own",
+      "over_tp", "shared", "at", "real", "bf16", "rank", "stream", "role", "reduction", "event", "message", "rankc", "std", "host", "cuda",
+      "runtime", "copy", "clear"};
+  for (const op_row* row : ops::all) names.push_back(row->name);
+  for (const fusion& f : ops::forward_fusions) names.push_back(f.into.kind->name);
+  for (const fusion& f : ops::backward_fusions) names.push_back(f.into.kind->name);
+  return names;
+}
+
+class namer {
+ public:
+  namer(const body& b, const trace& t) : b_(b), t_(t), scope_(reserved_names()), traced_(t.values.size()) {}
+
+  body_names run() {
+    if (b_.setting.dims.tp > 1) name_constant(rankc::name(axis::tp), b_.setting.dims.tp);
+    name_traced();
+    name_sizes();
+    name_made();
+    name_scope ids({"parameters", "at"});
+    for (const layer_parameter& p : b_.parameters) out_.parameters.push_back(ids.take(p.name));
+    for (int v = 0; v < static_cast<int>(traced_.size()); ++v)
+      out_.converted.push_back(v == t_.result_gradient ? "dy" : v == t_.input ? "x" : traced_[static_cast<std::size_t>(v)]);
+    return std::move(out_);
+  }
+
+ private:
+  // ---- values of the trace
+  void name_traced() {
+    std::vector<int> gradient_of(t_.values.size(), -1);
+    for (std::size_t v = 0; v < t_.gradients.size(); ++v)
+      if (t_.gradients[v] >= 0 && gradient_of[t_.gradients[v]] < 0) gradient_of[t_.gradients[v]] = static_cast<int>(v);
+    for (std::size_t i = 0; i < t_.ops.size(); ++i) {
+      const op& o = t_.ops[i];
+      const bool forward = i < t_.forward_ops;
+      const int weight = parameter_read_by(o);
+      const bool unary = weight < 0 && forward && o.in[0] >= 0 && o.in[1] < 0 && !traced_[o.in[0]].empty();
+      std::string base = unary ? stem(traced_[o.in[0]]) + "_" + std::string(o.kind->name)
+                               : std::string(weight >= 0 && forward ? t_.weights[weight].name : o.kind->name);
+      std::replace(base.begin(), base.end(), '.', '_');
+      for (int j = 0; j < max_outputs && o.out[j] >= 0; ++j) {
+        if (o.adds_to[j] >= 0) continue;
+        std::string n = base + (j > 0 ? "_" + std::string(output_port(*o.kind, j).name) : unary ? "" : "_out");
+        if (!forward) {
+          const int of = gradient_of[o.out[j]];
+          n = of >= 0 && !traced_[of].empty() ? "d_" + traced_[of] : of == t_.input ? "d_x" : "d_" + base;
+        }
+        traced_[o.out[j]] = scope_.take(n);
+      }
+    }
+  }
+  int parameter_read_by(const op& o) const {
+    for (int v : o.in)
+      if (const int w = v < 0 ? -1 : t_.find_parameter(v); w >= 0) return w;
+    return -1;
+  }
+  static const port& output_port(const op_row& row, int place) {
+    for (const port& p : row.used_ports())
+      if (p.is_written() && place-- == 0) return p;
+    throw std::logic_error("op '" + std::string(row.name) + "' has fewer results");
+  }
+  static std::string stem(const std::string& name) { return name.ends_with("_out") ? name.substr(0, name.size() - 4) : name; }
+
+  // ---- constants
+  void name_constant(std::string_view name, std::int64_t value) {
+    const auto [known, is_new] = out_.constant_of.try_emplace({name, value});
+    if (!is_new) return;
+    known->second = scope_.take(name);
+    out_.constants.push_back({known->second, value});
+  }
+  void name_dims(const type& t) {
+    for (int i = 0; i < t.ndim; ++i) {
+      const local_dim d = rankc::program::local(t, i, b_.setting.dims);
+      std::int64_t whole = d.count;
+      for (axis a : axes)
+        if (d.over.has(a)) whole *= b_.setting.dims.*row(a).degree;
+      name_constant(d.name, whole);
+      for (axis a : axes)
+        if (d.over.has(a)) name_constant(rankc::name(a), b_.setting.dims.*row(a).degree);
+      if (d.unit != 1) name_constant(d.unit_name, d.unit);
+    }
+  }
+  /// Those of the values that nodes hand on first, then the ops' in order.
+  void name_sizes() {
+    std::vector<char> of_parameter(t_.values.size(), 0);
+    for (const weight_info& w : t_.weights) of_parameter[w.id] = 1;
+    for (const op& o : t_.ops)
+      for (int j = 0; j < max_outputs; ++j)
+        if (o.adds_to[j] >= 0) of_parameter[o.out[j]] = 1;
+    for (std::size_t v = 0; v < t_.values.size(); ++v)
+      if (!of_parameter[v]) name_dims(t_.values[v]);
+    for (const op& o : t_.ops)
+      if (o.kind->converts == conversion::none) name_sizes(o);
+  }
+  void name_sizes(const op& o) {
+    int read = 0, written = 0;
+    for (const port& p : o.kind->used_ports()) {
+      if (p.is_traced()) name_dims(t_.values[p.is_written() ? o.out[written++] : o.in[read++]]);
+      if (p.as != use::rotary) continue;
+      const dim& heads = t_.values[o.in[0]].shape[1];
+      name_constant("seq", o.with.seq);
+      name_constant(heads.unit_name, heads.unit);
+    }
+    if (o.with.rows) name_constant("rows", o.with.rows);
+    if (o.with.seq) name_constant("seq", o.with.seq);
+  }
+
+  // ---- what lowering made
+  void name_made() {
+    out_.values.resize(b_.values.size());
+    out_.packed.resize(b_.composed.size());
+    each_from(name_source::traced, [&](const name_source& s) { return s.of < 0 ? "" : traced_[s.of]; });
+    each_from(name_source::copy, [&](const name_source& s) {
+      return scope_.take(traced_[s.of].empty() ? "handed" : traced_[s.of] + "_copy");
+    });
+    for (std::size_t c = 0; c < b_.composed.size(); ++c) {
+      if (b_.composed[c].how != rankc::program::composed_dim::packed) continue;
+      std::string name;
+      std::int64_t width = 0;
+      for (int w : b_.composed[c].parameters) {
+        name += (name.empty() ? "" : "_") + std::string(b_.parameters[w].name);
+        width += b_.parameters[w].rows;
+      }
+      out_.packed[c] = scope_.take(name);
+      out_.constants.push_back({out_.packed[c], width});
+      const auto is_of = [&](const name_source& s) { return s.of == static_cast<int>(c); };
+      each_from(name_source::packed, [&](const name_source&) { return scope_.take(name + "_out"); }, is_of);
+      each_from(name_source::packed_gradient, [&](const name_source&) { return scope_.take("d_" + name + "_out"); }, is_of);
+    }
+    each_from(name_source::scratch, [&](const name_source& s) { return scope_.take(std::string(s.row->name) + "_scratch"); });
+  }
+  void each_from(name_source::kind kind, auto name, auto wanted) {
+    for (std::size_t v = 0; v < b_.values.size(); ++v)
+      if (const name_source& s = b_.values[v].name; s.from == kind && wanted(s)) out_.values[v] = name(s);
+  }
+  void each_from(name_source::kind kind, auto name) {
+    each_from(kind, name, [](const name_source&) { return true; });
+  }
+
+  const body& b_;
+  const trace& t_;
+  name_scope scope_;
+  std::vector<std::string> traced_;
+  body_names out_;
+};
+
+}  // namespace
+
+body_names name_layer(const body& b, const trace& t) { return namer(b, t).run(); }
+
+}  // namespace rankc::codegen

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fusion by the table: two nodes whose operands match a row's names become the row's op, where the first stood. A value
+// that only the two had is gone afterwards.
+#pragma once
+#include <rankc/ops/fused.hpp>
+#include <rankc/program/node.hpp>
+
+#include <algorithm>
+
+namespace rankc::program {
+
+namespace detail {
+
+/// The words of a list, one for each port but scratch.
+constexpr std::vector<std::string_view> words(std::string_view list) {
+  std::vector<std::string_view> out;
+  while (!list.empty()) {
+    out.push_back(list.substr(0, list.find(' ')));
+    list.remove_prefix(std::min(list.size(), out.back().size() + 1));
+  }
+  return out;
+}
+
+/// What the operands of two nodes are called.
+struct bindings {
+  struct bound {
+    std::string_view name;
+    const port_use* to;
+  };
+  std::vector<bound> all;
+
+  constexpr const port_use* find(std::string_view name) const {
+    for (const bound& b : all)
+      if (b.name == name) return b.to;
+    return nullptr;
+  }
+  /// Take the names of a node's operands. False where two names are one value, or one name two.
+  constexpr bool bind(const node& n, std::string_view names, bool swapped) {
+    std::vector<std::string_view> list = words(names);
+    if (swapped) std::swap(list[list.size() - 1], list[list.size() - 2]);
+    for (std::size_t p = 0, w = 0; p < n.ports.size(); ++p) {
+      if (n.row->ports[p].as == use::scratch) continue;
+      const std::string_view name = list[w++];
+      for (const bound& b : all)
+        if ((b.name == name) != (b.to->at == n.ports[p].at)) return false;
+      if (!find(name)) all.push_back({name, &n.ports[p]});
+    }
+    return true;
+  }
+};
+
+class fuser {
+ public:
+  constexpr fuser(layer_program& p, nodes& list, target t) : p_(p), list_(list), target_(t) {}
+
+  constexpr void run(std::span<const fusion> table) {
+    for (int i = 0; i < static_cast<int>(list_.size()); ++i)
+      for (bool again = true; again;) {
+        again = false;
+        for (const fusion& f : table)
+          while (list_[i].is(*f.first.kind) && !kernel_of(*f.into.kind, target_).name.empty() && fuse_at(i, f)) again = true;
+      }
+  }
+
+ private:
+  constexpr bool fuse_at(int& i, const fusion& f) {
+    for (int j = 0; j < static_cast<int>(list_.size()); ++j) {
+      if (j == i || !list_[j].is(*f.second.kind)) continue;
+      for (int swapped = 0; swapped <= f.second.kind->commutative; ++swapped) {
+        bindings known;
+        if (!known.bind(list_[i], f.first.operands, false) || !known.bind(list_[j], f.second.operands, swapped)) continue;
+        if (!may_join(i, j) || !may_go(known, f.into.operands)) continue;
+        join(i, j, f, known);
+        if (j < i) --i;
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /// Whether node j can run where node i stands: in its half, on what is known there; what it makes is no matter between.
+  constexpr bool may_join(int i, int j) const {
+    const node &first = list_[i], &second = list_[j];
+    if (first.for_weights != second.for_weights || first.accumulate == accumulation::add) return false;
+    if (first.sums() && second.sums() && (first.accumulate != second.accumulate || is_shared(first) != is_shared(second))) return false;
+    const int from = std::min(i, j) + 1, to = std::max(i, j);
+    bool free = true;
+    second.each_read([&](const port_use& r) {
+      for (int k = from; k < to; ++k) free &= !list_[k].writes(r.at);
+      free &= j > i || !first.writes(r.at);
+    });
+    second.each_write([&](const port_use& w) {
+      for (int k = from; k < to; ++k) free &= !list_[k].mentions(w.at.value);
+    });
+    return free;
+  }
+  constexpr bool is_shared(const node& n) const {
+    bool shared = false;
+    n.each_write([&](const port_use& w) {
+      const value& v = p_.values[w.at.value];
+      shared |= v.where == space::gradient && p_.parameters[v.of].shared;
+    });
+    return shared;
+  }
+
+  /// Whether the values that the new op does not have are of the two nodes alone.
+  constexpr bool may_go(const bindings& known, std::string_view kept) const {
+    const std::vector<std::string_view> names = words(kept);
+    for (const auto& [name, to] : known.all)
+      if (std::find(names.begin(), names.end(), name) == names.end() && !(p_.is_inner(to->at) && p_.mentions(to->at.value) == 2))
+        return false;
+    return true;
+  }
+
+  constexpr void join(int i, int j, const fusion& f, const bindings& known) {
+    const node &first = list_[i], &second = list_[j];
+    node made = first;
+    made.row = f.into.kind;
+    made.accumulate = first.sums() ? first.accumulate : second.sums() ? second.accumulate : accumulation::none;
+    if (made.rows == 0) made.rows = second.rows;
+    if (made.seq == 0) made.seq = second.seq;
+    if (made.number == 0) made.number = second.number;
+    made.ports.clear();
+    for (std::string_view name : words(f.into.operands)) made.ports.push_back(*known.find(name));
+    list_[i] = std::move(made);
+    list_.erase(list_.begin() + j);
+  }
+
+  layer_program& p_;
+  nodes& list_;
+  const target target_;
+};
+
+}  // namespace detail
+
+/// Pairs of nodes that the table of fusions makes one, where the target has the kernel.
+constexpr void fuse_forward(layer_program& p, target t) { detail::fuser(p, p.forward, t).run(ops::forward_fusions); }
+constexpr void fuse_backward(layer_program& p, target t) { detail::fuser(p, p.backward, t).run(ops::backward_fusions); }
+
+}  // namespace rankc::program

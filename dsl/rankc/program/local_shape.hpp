@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sizes on one rank, as numbers that know their names. Text is made of them when text is printed.
+#pragma once
+#include <rankc/typed/type.hpp>
+
+#include <string_view>
+#include <vector>
+
+namespace rankc::program {
+
+/// A dim on one rank: whole units of so many elements.
+struct local_dim {
+  std::string_view name = "";       // of the units on all ranks; a composed dim has none
+  long long count = 1;              // units on this rank
+  axis_set over{};                  // axes of a degree above 1 that share them out; sequences go without saying
+  std::string_view unit_name = "";
+  int unit = 1;
+  int composed = -1;                // which of the layer's composed dims it is
+  constexpr long long width() const { return count * unit; }
+};
+
+/// A dim that lowering makes: the rows of parameters side by side, the units of dims side by side, or the elements of a
+/// tensor in one piece.
+struct composed_dim {
+  enum kind : unsigned char { packed, sum, product } how = packed;
+  std::vector<int> parameters{};
+  std::vector<local_dim> dims{};
+};
+
+struct local_shape {
+  local_dim dims[2]{};
+  int ndim = 0;
+  local_dim stride{};  // a row and what lies between it and the next
+  constexpr long long elements() const {
+    long long n = 1;
+    for (int d = 0; d < ndim; ++d) n *= dims[d].width();
+    return n;
+  }
+};
+
+/// Dim i of a type on a rank of dims whose degrees are known.
+constexpr local_dim local(const type& t, int i, const parallel_dims& d) {
+  const dim& whole = t.shape[i];
+  local_dim l{.name = whole.name, .count = whole.count(), .unit_name = whole.unit_name, .unit = whole.unit};
+  for (axis a : axes) {
+    const int degree = d.*row(a).degree;
+    if (t[a] != V(i) || degree == 1) continue;
+    l.count /= degree;
+    if (row(a).shares != part::sequences) l.over = l.over | a;
+  }
+  return l;
+}
+constexpr local_shape local(const type& t, const parallel_dims& d) {
+  local_shape s{.ndim = t.ndim};
+  for (int i = 0; i < t.ndim; ++i) s.dims[i] = local(t, i, d);
+  if (t.ndim > 1) s.stride = s.dims[1];
+  return s;
+}
+
+}  // namespace rankc::program

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// A layer as nodes on values. A node is an op of the table with an operand for each port; the passes over it take what
+// they need to know of an op from its row. The same passes run in the compiler and in the generator.
+#pragma once
+#include <rankc/program/parameters.hpp>
+#include <rankc/recipe.hpp>
+#include <rankc/typed/op_row.hpp>
+
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace rankc::program {
+
+enum class target : unsigned char { host, cuda };
+
+/// Where a value lies. `x` to `dx` are handed in by the caller; `saved` lasts from forward to backward; `temp` lasts
+/// within one of them; the rest are places that the whole pipeline rank shares.
+enum class space : unsigned char { x, y, dy, dx, saved, temp, weight, gradient, rope, tokens, targets, loss };
+
+/// What a value's elements are: as in types, or bytes that mean nothing before and after a node.
+enum class element_kind : unsigned char { real, wide, index, bytes };
+
+/// What a layer or a stage does for a microbatch. Backward is whole, or in two halves: the gradient of the input, which
+/// the stage before waits for, and the rest.
+enum class phase : unsigned char { forward, backward, backward_input, backward_weight };
+inline constexpr std::string_view phase_names[]{"forward", "backward", "backward_input", "backward_weight"};
+
+enum class accumulation : unsigned char { none, overwrite, add, after_first };  // after_first: overwrite in the first microbatch
+
+/// What a plan says to the passes over a layer.
+struct layer_setting {
+  parallel_dims dims{};         // each degree known
+  precision type = bf16;        // of activations
+  target to = target::host;
+  bool deterministic = false;
+  bool splits_backward = false;  // the schedule has halves of backward
+  bool trains = true;
+  constexpr std::size_t bytes(element_kind c) const {
+    const std::size_t real = type == f64 ? 8 : type == f32 ? 4 : 2;
+    return c == element_kind::bytes ? 1 : c == element_kind::index ? 4 : c == element_kind::wide && real == 2 ? 4 : real;
+  }
+};
+
+/// After what a value is named.
+struct name_source {
+  enum kind : unsigned char { traced, copy, packed, packed_gradient, scratch } from = traced;
+  int of = -1;                  // traced, copy: a value of the trace; packed: a composed dim
+  const op_row* row = nullptr;  // scratch: the op whose it is
+};
+
+/// The first and the last node of a list that touch a value; -1: none does.
+struct node_range {
+  int first = -1, last = -1;
+  constexpr bool any() const { return first >= 0; }
+};
+
+struct value {
+  space where = space::temp;
+  element_kind holds = element_kind::real;
+  local_shape shape{};
+  std::size_t bytes = 0;
+  int of = 0;              // weight, gradient: parameter; rope: table
+  name_source name{};
+  std::size_t offset = 0;  // in the slot (saved) or in the workspace (temp)
+  node_range forward{}, backward{};
+};
+
+/// A value, or columns of one: from which byte on.
+struct slice {
+  int value = -1;
+  std::size_t offset = 0;
+  constexpr bool operator==(const slice&) const = default;
+};
+
+/// What a port of a node is given.
+struct port_use {
+  slice at{};
+  local_shape shape{};
+  std::vector<int> rest{};  // further parameters, of which each continues the one before
+};
+
+struct node {
+  const op_row* row = nullptr;
+  std::vector<port_use> ports{};  // as the row has them
+  accumulation accumulate = accumulation::none;
+  bool wide = false;         // its kernel's type is that of wide operands
+  bool for_weights = false;  // of the second half of a backward in two halves
+  int rows = 0, seq = 0;     // the op's attributes
+  double number = 0;
+  axis over = axis::tp;      // of a conversion
+  int converts = -1;         // the value of the trace that it converts
+
+  constexpr bool is(const op_row& r) const { return row == &r; }
+  constexpr const port_use& operator[](std::string_view name) const { return ports[static_cast<std::size_t>(row->find(name))]; }
+  constexpr port_use& operator[](std::string_view name) { return ports[static_cast<std::size_t>(row->find(name))]; }
+
+  constexpr void each_read(auto visit) const { each(&port::is_read, visit); }
+  constexpr void each_write(auto visit) const { each(&port::is_written, visit); }
+  constexpr bool reads(const slice& s) const { return any(s, &port::is_read); }
+  constexpr bool writes(const slice& s) const { return any(s, &port::is_written); }
+  /// Whether it touches a value, whichever part of it.
+  constexpr bool mentions(int value) const {
+    for (const port_use& p : ports)
+      if (p.at.value == value) return true;
+    return false;
+  }
+  /// Whether it sums over microbatches.
+  constexpr bool sums() const {
+    for (std::size_t p = 0; p < ports.size(); ++p)
+      if (row->ports[p].as == use::sum) return true;
+    return false;
+  }
+  /// Elements of a rank that a conversion sends or receives.
+  constexpr const local_shape& part() const { return ports[row->converts == conversion::reduce_scatter ? 0 : 1].shape; }
+
+ private:
+  constexpr void each(bool (port::*side)() const, auto visit) const {
+    for (std::size_t p = 0; p < ports.size(); ++p)
+      if ((row->ports[p].*side)()) visit(ports[p]);
+  }
+  constexpr bool any(const slice& s, bool (port::*side)() const) const {
+    for (std::size_t p = 0; p < ports.size(); ++p)
+      if (ports[p].at == s && (row->ports[p].*side)()) return true;
+    return false;
+  }
+};
+using nodes = std::vector<node>;
+
+/// Cosines and sines of rotary positions.
+struct rope_use {
+  int positions, dim;
+  double theta;
+  constexpr bool operator==(const rope_use&) const = default;
+};
+
+struct layer_program {
+  std::vector<value> values;
+  nodes forward, backward;
+  std::vector<layer_parameter> parameters;
+  std::vector<composed_dim> composed;
+  std::vector<rope_use> ropes;
+  std::size_t first_half = 0;  // nodes of backward's first half; all where it is whole
+  // After storage:
+  std::size_t x_bytes = 0, y_bytes = 0, saved_bytes = 0, forward_temp = 0, backward_temp = 0;
+
+  constexpr int add(value v) {
+    values.push_back(std::move(v));
+    return static_cast<int>(values.size()) - 1;
+  }
+  /// Whether a value belongs to the layer alone: not handed in, and not handed on.
+  constexpr bool is_inner(const slice& s) const { return values[s.value].where == space::temp; }
+  /// Number of nodes that touch a value.
+  constexpr int mentions(int value) const {
+    int n = 0;
+    for (const nodes* list : {&forward, &backward})
+      for (const node& each : *list) n += each.mentions(value);
+    return n;
+  }
+
+  /// The nodes of a phase; a backward that is whole has no halves.
+  constexpr std::span<const node> calls(phase p) const {
+    if (p == phase::forward) return forward;
+    const std::span<const node> all(backward);
+    if (p == phase::backward) return all;
+    if (!in_halves) return {};
+    return p == phase::backward_input ? all.first(first_half) : all.subspan(first_half);
+  }
+  constexpr bool touches(phase p, const value& v) const {
+    if (p == phase::forward) return v.forward.any();
+    if (p == phase::backward) return v.backward.any();
+    if (!in_halves || !v.backward.any()) return false;
+    const int half = static_cast<int>(first_half);
+    return p == phase::backward_input ? v.backward.first < half : v.backward.last >= half;
+  }
+  constexpr bool uses(phase p, space s) const {
+    for (const value& v : values)
+      if (v.where == s && touches(p, v)) return true;
+    return false;
+  }
+  bool in_halves = false;
+};
+
+/// A value where a node reads or writes it.
+struct operand {
+  slice at;
+  bool implied = false;  // continues the one before: a kernel is not given it
+  int port = 0;
+};
+
+/// What a node writes, scratch too, or what it reads: as its kernel takes them.
+constexpr void each_operand(const node& n, bool written, auto visit) {
+  for (std::size_t p = 0; p < n.ports.size(); ++p) {
+    if (n.row->ports[p].is_read() == written) continue;
+    visit(operand{n.ports[p].at, false, static_cast<int>(p)});
+    for (int more : n.ports[p].rest) visit(operand{{more, 0}, true, static_cast<int>(p)});
+  }
+}
+
+/// The kernel of an op on a target.
+constexpr const kernel_row& kernel_of(const op_row& row, target t) { return t == target::cuda ? row.cuda : row.host; }
+
+}  // namespace rankc::program

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// A layer's parameters on one rank, and where each lies among them.
+#pragma once
+#include <rankc/program/local_shape.hpp>
+#include <rankc/typed/trace.hpp>
+
+#include <cstddef>
+#include <string_view>
+#include <vector>
+
+namespace rankc::program {
+
+/// A parameter of a layer, sized for one rank.
+struct layer_parameter {
+  std::string_view name;
+  int rows = 1, cols = 1, ndim = 1;  // local
+  int shard_dim = -1;                // over tp
+  initial start = initial::zeros;
+  double std = 0;
+  bool sum_over_tp = false;  // its gradient is a part of a sum there, by the typed trace
+  bool sum_over_dp = false;
+  bool shared = false;       // with another layer: one tensor
+  constexpr std::size_t elements() const { return static_cast<std::size_t>(rows) * cols; }
+};
+
+/// Parameters of a layer by what happens to their gradients: its own, those also summed over tp, and those that
+/// another layer shares. Each group lies in one piece.
+enum class group : unsigned char { own, over_tp, shared };
+inline constexpr int n_groups = 3;
+
+/// Where each parameter of a layer lies in its group. Units: elements.
+struct group_layout {
+  struct place {
+    group in = group::own;
+    std::size_t offset = 0;
+  };
+  std::vector<place> of_parameter;
+  std::size_t size[n_groups]{};
+};
+
+/// Tensors start at multiples of this many elements: aligned vectors in every type.
+inline constexpr std::size_t element_alignment = 16;
+constexpr std::size_t aligned_elements(std::size_t n) {
+  return (n + element_alignment - 1) / element_alignment * element_alignment;
+}
+
+constexpr layer_parameter local_parameter(const weight_info& w, const parallel_dims& d) {
+  layer_parameter p{.name = w.name, .ndim = w.holds.ndim, .start = w.start, .std = w.std};
+  int* const sizes[]{&p.rows, &p.cols};
+  for (int i = 0; i < w.holds.ndim; ++i) {
+    *sizes[i] = w.holds.shape[i].size;
+    if (w.holds[axis::tp] == V(i) && d.tp > 1) {
+      *sizes[i] /= d.tp;
+      p.shard_dim = i;
+    }
+  }
+  p.sum_over_tp = w.has_gradient && w.gradient[axis::tp] == P && d.tp > 1;
+  p.sum_over_dp = w.has_gradient && w.gradient[axis::dp_replicate] == P && d.dp_replicate > 1;
+  return p;
+}
+
+/// The parameters of one of a model's kinds of layers. One that is tied starts as the layer says that it is of.
+constexpr std::vector<layer_parameter> local_parameters(const auto& kinds, std::size_t kind, const parallel_dims& d) {
+  std::vector<layer_parameter> parameters;
+  const auto& layer = kinds[kind];
+  for (const weight_info& w : layer.ops.weights) {
+    layer_parameter& p = parameters.emplace_back(local_parameter(w, d));
+    for (std::size_t k = 0; k < kinds.size(); ++k) {
+      if (k == kind || layer.repeated || kinds[k].repeated) continue;
+      for (const weight_info& o : kinds[k].ops.weights) {
+        if (o.name != w.name || (!o.tied && !w.tied)) continue;
+        p.shared = true;
+        if (!o.tied) p.start = o.start, p.std = o.std;
+      }
+    }
+  }
+  return parameters;
+}
+
+constexpr group group_of(const layer_parameter& p) {
+  return p.shared ? group::shared : p.sum_over_tp ? group::over_tp : group::own;
+}
+
+/// Within a group, tensors of the same treatment stand side by side: sharded before whole, and decayed on the outside,
+/// so that the optimizer's calls cover long ranges.
+constexpr int order_of(const layer_parameter& p) {
+  const bool sharded = p.shard_dim >= 0, matrix = p.ndim > 1;
+  return sharded ? (matrix ? 0 : 1) : (matrix ? 3 : 2);
+}
+
+/// Where a layer's parameters lie in their groups.
+constexpr group_layout lay_out(const std::vector<layer_parameter>& parameters) {
+  group_layout g;
+  g.of_parameter.assign(parameters.size(), {});
+  for (int order = 0; order < 4; ++order)
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      if (order_of(parameters[i]) != order) continue;
+      const group in = group_of(parameters[i]);
+      std::size_t& size = g.size[static_cast<int>(in)];
+      g.of_parameter[i] = {in, size};
+      size += aligned_elements(parameters[i].elements());
+    }
+  return g;
+}
+
+}  // namespace rankc::program

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// From typed ops to nodes: operands and their local shapes. Conversions over axes of one rank, and those that only rename
+// a placement, leave nothing behind.
+#pragma once
+#include <rankc/ops/elementwise.hpp>
+#include <rankc/ops/memory.hpp>
+#include <rankc/program/node.hpp>
+
+namespace rankc::program {
+
+/// An op that cannot be lowered, past the rules that refuse it: for want of a kernel, or a conversion over an axis. In a
+/// constant expression the compiler stops there.
+struct not_lowered {
+  const op_row* kind;
+  bool has_kernel;
+  axis over;
+};
+
+namespace detail {
+
+class selector {
+ public:
+  constexpr selector(const trace& t, std::vector<layer_parameter> parameters, const layer_setting& s)
+      : t_(t), s_(s), parameter_of_(t.values.size(), -1), gradient_of_(t.values.size(), -1) {
+    out_.parameters = std::move(parameters);
+    for (std::size_t w = 0; w < t_.weights.size(); ++w) parameter_of_[t_.weights[w].id] = static_cast<int>(w);
+    for (const op& o : t_.ops)
+      for (int j = 0; j < max_outputs; ++j)
+        if (o.adds_to[j] >= 0) gradient_of_[o.out[j]] = o.adds_to[j];
+  }
+
+  constexpr layer_program run() {
+    make_values();
+    for (std::size_t i = 0; i < t_.ops.size(); ++i) select(t_.ops[i], i < t_.forward_ops ? out_.forward : out_.backward);
+    hand_on();
+    return std::move(out_);
+  }
+
+ private:
+  /// A value for each of the trace, of which those that are one tensor have one class.
+  constexpr void make_values() {
+    std::vector<int> gradient(t_.weights.size(), -1);
+    int targets = -1;
+    for (int v = 0; v < static_cast<int>(t_.values.size()); ++v) {
+      const type& t = t_.values[v];
+      const space where = place_of(v, t);
+      int& same = where == space::gradient ? gradient[gradient_of_[v]] : targets;
+      const bool joins = where == space::gradient || where == space::targets;
+      if (joins && same < 0) same = v;
+      class_.push_back(joins ? same : v);
+      add(where, where == space::gradient ? element_kind::wide : static_cast<element_kind>(t.holds), local(t, s_.dims),
+          where == space::weight ? parameter_of_[v] : where == space::gradient ? gradient_of_[v] : 0, {name_source::traced, v});
+    }
+  }
+  constexpr space place_of(int v, const type& t) const {
+    if (parameter_of_[v] >= 0) return space::weight;
+    if (gradient_of_[v] >= 0) return space::gradient;
+    if (t.holds == element::index) return v == t_.input ? space::tokens : space::targets;
+    return v == t_.result && t.ndim == 0 ? space::loss : space::temp;
+  }
+  constexpr int add(space where, element_kind holds, const local_shape& shape, int of, name_source name) {
+    const std::size_t bytes = static_cast<std::size_t>(shape.elements()) * s_.bytes(holds);
+    return out_.add({.where = where, .holds = holds, .shape = shape, .bytes = bytes, .of = of, .name = name});
+  }
+
+  // ---- operands
+  constexpr int find(int v) const { return class_[v]; }
+  constexpr port_use use_of(int v) const { return {{find(v), 0}, out_.values[v].shape, {}}; }
+  constexpr port_use rope_table(const op& o) {
+    const dim& heads = t_.values[o.in[0]].shape[1];
+    const rope_use wanted{o.with.seq, heads.unit, o.with.number};
+    std::size_t table = 0;
+    while (table < out_.ropes.size() && !(out_.ropes[table] == wanted)) ++table;
+    const local_shape shape{.dims = {{.name = "seq", .count = o.with.seq}, {.name = heads.unit_name, .count = heads.unit}}, .ndim = 2};
+    if (table == out_.ropes.size()) {
+      out_.ropes.push_back(wanted);
+      rope_.push_back(add(space::rope, element_kind::wide, shape, static_cast<int>(table), {}));
+    }
+    return {{rope_[table], 0}, shape, {}};
+  }
+  constexpr port_use scratch(const op& o) {
+    const int made = out_.add({.holds = element_kind::bytes, .name = {name_source::scratch, -1, o.kind}});
+    return {.at = {made, 0}};
+  }
+  constexpr void merge(int from, int into) {
+    for (int& c : class_)
+      if (c == from) c = into;
+  }
+  /// A copy of a class of values that are like `v`, by a node at the list's end.
+  constexpr int copy(nodes& list, int from, int v) {
+    const value like = out_.values[v];
+    const int made = add(space::temp, like.holds, like.shape, 0, {name_source::copy, v});
+    node n{.row = &ops::copy, .wide = like.holds == element_kind::wide};
+    n.ports.push_back({{made, 0}, like.shape, {}});
+    n.ports.push_back({{from, 0}, like.shape, {}});
+    list.push_back(std::move(n));
+    return made;
+  }
+
+  // ---- nodes
+  constexpr void select(const op& o, nodes& list) {
+    if (o.kind->converts != conversion::none) return convert(o, list);
+    const kernel_row& kernel = kernel_of(*o.kind, s_.to);
+    if (kernel.name.empty()) throw not_lowered{o.kind, false, o.over};
+    node n{.row = o.kind, .rows = o.with.rows, .seq = o.with.seq, .number = o.with.number};
+    int read = 0, written = 0, scratch_at = -1;
+    for (const port& p : o.kind->used_ports()) {
+      if (p.as == use::rotary) n.ports.push_back(rope_table(o));
+      else if (p.as == use::scratch) n.ports.push_back(scratch(o)), scratch_at = n.ports.back().at.value;
+      else n.ports.push_back(use_of(p.is_written() ? o.out[written++] : o.in[read++]));
+      if (p.as == use::sum) n.accumulate = accumulation::after_first;
+      if (p.adds) n.accumulate = accumulation::overwrite;
+    }
+    n.wide = o.kind == &ops::zeros && t_.values[o.out[0]].holds == element::wide;
+    if (kernel.scratch && scratch_at >= 0)
+      out_.values[scratch_at].bytes = kernel.scratch(sizes(n), {s_.bytes(element_kind::real), s_.deterministic});
+    list.push_back(std::move(n));
+  }
+  /// The local sizes of a node, as the table asks for them.
+  static constexpr op_sizes sizes(const node& n) {
+    op_sizes s(*n.row);
+    for (std::size_t p = 0; p < n.ports.size(); ++p)
+      for (int d = 0; d < n.ports[p].shape.ndim; ++d)
+        s.bind(static_cast<int>(p), d, n.ports[p].shape.dims[d].count, n.ports[p].shape.dims[d].unit);
+    s.bind_attributes(n.rows, n.seq);
+    return s;
+  }
+
+  /// Over one rank a conversion changes a placement alone, and so does `replicate` over several.
+  constexpr void convert(const op& o, nodes& list) {
+    const int degree = s_.dims.*row(o.over).degree;
+    if (degree > 1 && row(o.over).lowered != lowering::all) throw not_lowered{o.kind, true, o.over};
+    if (degree == 1 || !o.kind->communicates()) return merge(find(o.out[0]), find(o.in[0]));
+    const bool reduces = o.kind->converts == conversion::all_reduce || o.kind->converts == conversion::all_reduce_max;
+    node n{.row = o.kind, .over = o.over, .converts = o.in[0]};
+    if (reduces) {
+      int uses = 0;
+      for (const op& other : t_.ops)
+        for (int in : other.in) uses += in >= 0 && find(in) == find(o.in[0]);
+      // The sum is made in place, or in a copy where the pending one is used besides.
+      merge(find(o.out[0]), uses == 1 ? find(o.in[0]) : copy(list, find(o.in[0]), o.in[0]));
+    }
+    n.ports.push_back(use_of(o.out[0]));
+    n.ports.push_back(use_of(o.in[0]));
+    if (reduces) n.ports[1].at = n.ports[0].at;
+    n.wide = t_.values[o.kind->converts == conversion::reduce_scatter ? o.out[0] : o.in[0]].holds == element::wide;
+    list.push_back(std::move(n));
+  }
+
+  /// What is handed in and on lies where the caller says: a copy, where it is something else too.
+  constexpr void hand_on() {
+    const bool takes_ids = t_.values[t_.input].holds == element::index, gives_loss = t_.values[t_.result].ndim == 0;
+    const auto put = [&](int v, space where) { out_.values[v].where = where; };
+    if (!takes_ids) put(find(t_.input), space::x);
+    if (!gives_loss) {
+      int y = find(t_.result);
+      const auto is_read = [&] {
+        for (const node& n : out_.backward)
+          if (n.reads({y, 0})) return true;
+        return false;
+      };
+      if (out_.values[y].where == space::x || is_read()) y = copy(out_.forward, y, t_.result);
+      put(y, space::y);
+      put(find(t_.result_gradient), space::dy);
+    }
+    if (takes_ids) return;
+    int dx = find(t_.gradients[t_.input]);
+    if (out_.values[dx].where == space::dy) dx = copy(out_.backward, dx, t_.gradients[t_.input]);
+    put(dx, space::dx);
+  }
+
+  const trace& t_;
+  const layer_setting& s_;
+  std::vector<int> parameter_of_, gradient_of_;  // of each value: the parameter that it is, or to whose gradient it adds
+  std::vector<int> class_, rope_;                // of each value of the trace; of each table
+  layer_program out_;
+};
+
+}  // namespace detail
+
+/// Errors: not_lowered.
+constexpr layer_program select_nodes(const trace& t, std::vector<layer_parameter> parameters, const layer_setting& s) {
+  return detail::selector(t, std::move(parameters), s).run();
+}
+
+}  // namespace rankc::program

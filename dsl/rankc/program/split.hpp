@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Backward in two halves, by dataflow: what the gradient of the input needs, then the rest. Later passes keep the order,
+// and what the second half reads of the first is kept in the slot.
+#pragma once
+#include <rankc/program/node.hpp>
+
+namespace rankc::program {
+
+constexpr void split_backward(layer_program& p) {
+  std::vector<char> needed(p.values.size(), 0);
+  const auto passes = [&](int v) {  // from node to node
+    const space where = p.values[v].where;
+    return where <= space::temp;
+  };
+  for (std::size_t v = 0; v < needed.size(); ++v) needed[v] = p.values[v].where == space::dx;
+  for (auto n = p.backward.rbegin(); n != p.backward.rend(); ++n) {
+    n->for_weights = true;
+    n->each_write([&](const port_use& w) { n->for_weights &= !needed[w.at.value]; });
+    if (n->for_weights) continue;
+    n->each_read([&](const port_use& r) { needed[r.at.value] |= passes(r.at.value); });
+  }
+  nodes halves;
+  for (const bool for_weights : {false, true})
+    for (node& n : p.backward)
+      if (n.row && n.for_weights == for_weights) halves.push_back(std::move(n)), n.row = nullptr;
+  p.backward = std::move(halves);
+}
+
+}  // namespace rankc::program

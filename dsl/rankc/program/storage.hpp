@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// Storage of a layer's values, from their lives: handed in, saved for backward, or temporary; what can be computed in
+// place; and the offset of each in the slot or in the workspace. Values that nothing touches are gone afterwards.
+#pragma once
+#include <rankc/program/intervals.hpp>
+#include <rankc/program/node.hpp>
+
+#include <utility>
+
+namespace rankc::program {
+
+/// Ports (output, input) of a node of which the first may lie where the second does.
+constexpr std::vector<std::pair<int, int>> may_replace(const node& n) {
+  std::vector<std::pair<int, int>> pairs;
+  for (std::size_t p = 0; p < n.ports.size(); ++p)
+    for (std::string_view name : n.row->ports[p].may_replace)
+      if (!name.empty()) pairs.emplace_back(static_cast<int>(p), n.row->find(name));
+  return pairs;
+}
+
+namespace detail {
+
+constexpr bool is_scratch(const value& v) { return v.holds == element_kind::bytes; }
+
+/// The first and the last node that touch each value.
+constexpr void find_lives(layer_program& p) {
+  for (value& v : p.values) v.forward = v.backward = {};
+  const auto walk = [&](const nodes& list, node_range value::*of) {
+    const auto touch = [&](int v, std::size_t i) {
+      node_range& r = p.values[v].*of;
+      if (!r.any()) r.first = static_cast<int>(i);
+      r.last = static_cast<int>(i);
+    };
+    for (std::size_t i = 0; i < list.size(); ++i)
+      for (const port_use& u : list[i].ports) {
+        touch(u.at.value, i);
+        for (int more : u.rest) touch(more, i);
+      }
+  };
+  walk(p.forward, &value::forward);
+  walk(p.backward, &value::backward);
+}
+
+/// What forward, or the first half of backward, leaves for later lies in the slot.
+constexpr void find_saved(layer_program& p) {
+  for (value& v : p.values) {
+    const bool both_ways = v.forward.any() && v.backward.any();
+    const bool both_halves = p.touches(phase::backward_input, v) && p.touches(phase::backward_weight, v);
+    if (v.where == space::temp && !is_scratch(v) && (both_ways || both_halves)) v.where = space::saved;
+  }
+}
+
+/// Everywhere one value for another, which lives as long as both.
+constexpr void put_into(layer_program& p, int from, int into) {
+  for (nodes* list : {&p.forward, &p.backward})
+    for (node& n : *list)
+      for (port_use& u : n.ports)
+        if (u.at.value == from) u.at.value = into;
+  find_lives(p);
+}
+
+/// Where a node may write over an input that nothing needs afterwards, let it.
+constexpr void share_in_place(layer_program& p, const nodes& list, node_range value::*lives) {
+  const bool forward = &list == &p.forward;
+  for (std::size_t i = 0; i < list.size(); ++i)
+    for (const auto& [out, in] : may_replace(list[i])) {
+      const int to = list[i].ports[out].at.value, from = list[i].ports[in].at.value, here = static_cast<int>(i);
+      const value &a = p.values[to], &b = p.values[from];
+      if (to == from || (b.*lives).last != here || (a.*lives).first != here || a.bytes != b.bytes) continue;
+      if (b.where == space::temp && a.where <= space::temp) {
+        put_into(p, from, to);  // the input is made where the output will be
+      } else if (b.where == space::saved && !forward && !a.forward.any() && (a.where == space::temp || a.where == space::saved)) {
+        put_into(p, to, from);  // the output is made over a saved value's last use
+      } else {
+        continue;
+      }
+      break;
+    }
+}
+
+/// Values that nodes touch, those with a place of the layer's own first, scratch after the others in the order of the
+/// nodes.
+constexpr void compact(layer_program& p) {
+  std::vector<int> number(p.values.size(), -1);
+  std::vector<value> kept;
+  const auto keep = [&](std::size_t v) {
+    number[v] = static_cast<int>(kept.size());
+    kept.push_back(std::move(p.values[v]));
+  };
+  const auto is_own = [&](const value& v) { return v.where == space::saved || v.where == space::temp; };
+  const auto is_used = [](const value& v) { return v.forward.any() || v.backward.any(); };
+  for (std::size_t v = 0; v < number.size(); ++v)
+    if (is_used(p.values[v]) && is_own(p.values[v]) && !is_scratch(p.values[v])) keep(v);
+  for (const nodes* list : {&p.forward, &p.backward})
+    for (const node& n : *list)
+      for (const port_use& u : n.ports)
+        if (number[u.at.value] < 0 && is_scratch(p.values[u.at.value])) keep(static_cast<std::size_t>(u.at.value));
+  for (std::size_t v = 0; v < number.size(); ++v)
+    if (number[v] < 0 && is_used(p.values[v])) keep(v);
+  for (nodes* list : {&p.forward, &p.backward})
+    for (node& n : *list)
+      for (port_use& u : n.ports) {
+        u.at.value = number[u.at.value];
+        for (int& more : u.rest) more = number[more];
+      }
+  p.values = std::move(kept);
+}
+
+constexpr std::size_t place_saved(layer_program& p) {
+  std::size_t at = 0;
+  for (value& v : p.values)
+    if (v.where == space::saved) at += aligned(v.bytes), v.offset = at - aligned(v.bytes);
+  return at;
+}
+
+/// The temporaries of a list, in the order in which its kernels name them first. Returns the workspace that they need.
+constexpr std::size_t place_temporaries(layer_program& p, const nodes& list, node_range value::*lives) {
+  std::vector<int> order;
+  std::vector<lifetime> placed;
+  std::vector<char> known(p.values.size(), 0);
+  for (const node& n : list)
+    for (const bool written : {true, false})
+      each_operand(n, written, [&](const operand& o) {
+        const value& v = p.values[o.at.value];
+        if (v.where != space::temp || known[o.at.value]) return;
+        known[o.at.value] = 1;
+        order.push_back(o.at.value);
+        placed.push_back({(v.*lives).first, (v.*lives).last, v.bytes});
+      });
+  const std::size_t bytes = place_intervals(placed);
+  for (std::size_t i = 0; i < order.size(); ++i) p.values[order[i]].offset = placed[i].offset;
+  return bytes;
+}
+
+}  // namespace detail
+
+constexpr void place_values(layer_program& p) {
+  detail::find_lives(p);
+  detail::find_saved(p);
+  detail::share_in_place(p, p.forward, &value::forward);
+  detail::share_in_place(p, p.backward, &value::backward);
+  for (const value& v : p.values) {
+    if (v.where == space::x) p.x_bytes = v.bytes;
+    if (v.where == space::y) p.y_bytes = v.bytes;
+  }
+  detail::compact(p);
+  p.saved_bytes = detail::place_saved(p);
+  p.forward_temp = detail::place_temporaries(p, p.forward, &value::forward);
+  p.backward_temp = detail::place_temporaries(p, p.backward, &value::backward);
+}
+
+}  // namespace rankc::program
