@@ -33,14 +33,17 @@ struct place {
   statement what;
 };
 
-/// The call of a function that begins at or behind a position. Calls stand at the beginning of a line.
+/// The call of a function, or the run of a kernel's struct, that begins at or behind a position. Either stands at the
+/// beginning of a line.
 std::optional<place> find_call(const std::string& text, const std::string& function, std::size_t from) {
-  const std::regex head("(^|\n)( *)" + function + "(<[a-z0-9]+>)?\\(r[,)]");
+  const std::regex head("(^|\n)( *)(" + function + "(<[a-z0-9]+>)?\\(r[,)]|run\\(r, " + function + "\\{)");
   std::smatch m;
   if (!std::regex_search(text.begin() + static_cast<std::ptrdiff_t>(from), text.end(), m, head)) return {};
   const std::size_t begin = from + static_cast<std::size_t>(m.position(2));
-  std::size_t at = text.find('(', begin) + 1;
-  statement s{m[2], function, m[3], arguments_of(text, at)};
+  const bool runs = m[3].str().starts_with("run(");
+  std::size_t at = text.find(runs ? '{' : '(', begin) + 1;
+  statement s{m[2], function, m[4], arguments_of(text, at), runs};
+  if (runs) ++at;  // the parenthesis
   if (text.at(at) != ';') return {};
   return place{begin, at + 1, std::move(s)};
 }
@@ -48,9 +51,15 @@ std::optional<place> find_call(const std::string& text, const std::string& funct
 }  // namespace
 
 std::string statement::text() const {
-  std::string out = before + name + type + "(";
+  std::string out = before + (runs ? "run(r, " + name + "{" : name + type + "(");
   for (std::size_t i = 0; i < arguments.size(); ++i) out += (i ? ", " : "") + arguments[i];
-  return out + ");";
+  return out + (runs ? "});" : ");");
+}
+
+std::string& statement::operator[](const std::string& member) {
+  for (std::string& a : arguments)
+    if (a.starts_with("." + member + " = ")) return a;
+  throw std::logic_error(name + " has no member " + member);
 }
 
 fault in_call(const std::string& function, int nth, std::function<std::string(statement)> edit) {
@@ -75,9 +84,20 @@ std::function<std::string(statement)> renamed(const std::string& to) {
     return s.text();
   };
 }
-std::function<std::string(statement)> swapped(std::size_t argument, std::size_t other) {
+std::function<std::string(statement)> swapped(const std::string& member, const std::string& other) {
   return [=](statement s) {
-    std::swap(s.arguments.at(argument), s.arguments.at(other));
+    std::string &a = s[member], &b = s[other];
+    std::swap(a, b);
+    a.replace(0, other.size() + 1, "." + member);
+    b.replace(0, member.size() + 1, "." + other);
+    return s.text();
+  };
+}
+std::function<std::string(statement)> with(const std::string& member, const std::string& to) {
+  return [=](statement s) {
+    std::string& a = s[member];
+    const std::string what = a.substr(member.size() + 4);
+    a = "." + member + " = " + std::regex_replace(to, std::regex("@"), what);
     return s.text();
   };
 }
