@@ -18,7 +18,7 @@ constexpr std::string_view group_names[]{"own", "over_tp", "shared"};
 
 /// Whether a kernel sums into a gradient that another layer shares.
 bool sums_into_shared(const body& b, const node& n) {
-  const std::vector<operand> writes = writes_of(n);
+  const std::vector<operand> writes = writes_of(b, n);
   return std::any_of(writes.begin(), writes.end(), [&](const operand& o) { return b.at(o).where == space::gradient && b.parameters[b.at(o).of].shared; });
 }
 
@@ -56,7 +56,7 @@ class layer_text {
       for (const node& n : *list) {
         for (const extent& e : sizes_of(b_, n))
           if (has_word(e.text, constant_name)) return true;
-        if (n.row->communicates() && has_word(elements_text(b_, n.part()), constant_name)) return true;
+        if (n.row->communicates() && has_word(elements_text(b_, b_.part(n)), constant_name)) return true;
       }
     return false;
   }
@@ -91,7 +91,7 @@ class layer_text {
       const value& v = b_.values[i];
       if (v.where != space::saved) continue;
       names.push_back(b_.names.values[i]);
-      places += fmt::format("      .{} = slot + {},  // {}\n", names.back(), v.offset, shape_text(b_, v.shape));
+      places += fmt::format("      .{} = slot + {},  // {}\n", names.back(), v.offset, shape_text(b_, b_.shape(v)));
     }
     return std::string("/// What forward keeps for backward") + (l_.splits_backward() ? ", and the first half of backward for the second" : "") +
            ".\nstruct saved {\n  at " + wrap(names, ",", "      ") +
@@ -123,7 +123,7 @@ class layer_text {
     std::vector<int> seen;
     for (const node& n : list)
       for (const bool written : {true, false})
-        each_operand(n, written, [&](const operand& o) {
+        each_operand(b_, n, written, [&](const operand& o) {
           if (b_.at(o).where != space::temp || std::find(seen.begin(), seen.end(), o.at.value) != seen.end()) return;
           seen.push_back(o.at.value);
           const std::string& name = b_.names.values[o.at.value];
@@ -136,7 +136,7 @@ class layer_text {
   /// In the first microbatch alone.
   std::string clear(const node& n) {
     return fmt::format("  if (!{}) clear<{}>(r, {}, {});\n", sums_into_shared(b_, n) ? "accumulate_shared" : "accumulate", wide_name(l_),
-                       name(writes_of(n)[0]), sizes_of(b_, n)[0].text);
+                       name(writes_of(b_, n)[0]), sizes_of(b_, n)[0].text);
   }
 
   std::string statement(const node& n) {
@@ -148,14 +148,14 @@ class layer_text {
       arguments.push_back("stream::compute");
       arguments.push_back(role_over(n.over) == role::tp ? "role::tp" : "role::dp");
       arguments.push_back(fmt::format("{{{}, \"{}\"}}", l_.find_message(message), message));
-      for (const operand& o : writes_of(n)) arguments.push_back(name(o));
+      for (const operand& o : writes_of(b_, n)) arguments.push_back(name(o));
       if (function != "all_reduce")
-        for (const operand& o : reads_of(n)) arguments.push_back(name(o));
-      arguments.push_back(elements_text(b_, n.part()));
+        for (const operand& o : reads_of(b_, n)) arguments.push_back(name(o));
+      arguments.push_back(elements_text(b_, b_.part(n)));
       if (n.row->converts == conversion::all_reduce_max) arguments.push_back("reduction::max");
     } else {
       for (const bool written : {true, false})
-        each_operand(n, written, [&](const operand& o) {
+        each_operand(b_, n, written, [&](const operand& o) {
           if (!o.implied) arguments.push_back(name(o));
         });
       for (const extent& e : sizes_of(b_, n)) arguments.push_back(e.text);

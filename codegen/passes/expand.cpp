@@ -130,7 +130,7 @@ op expander::layer_op(const item& i, int layer, const node& n) {
   const body& b = l_.bodies[use.kind];
   const std::string function(b.function(n));
   const bool maximum = n.row->converts == conversion::all_reduce_max;
-  const std::vector<operand> writes = writes_of(n), reads = reads_of(n);
+  const std::vector<operand> writes = writes_of(b, n), reads = reads_of(b, n);
   const auto find = [&](const operand& a) {
     const value& v = b.at(a);
     return resolve(i, layer, v.where, v.where == space::saved || v.where == space::temp ? a.at.value : v.of);

@@ -63,7 +63,7 @@ constexpr void clear_sums(layer_program& p) {
     for (std::size_t v = 0; v < sums.size(); ++v) {
       if (sums[v] < 2 || p.values[v].of != w) continue;
       node n{.row = &ops::clear, .accumulate = accumulation::after_first, .wide = true};
-      n.ports.push_back({{static_cast<int>(v), 0}, {.dims = {detail::all_elements(p, p.values[v].shape)}, .ndim = 1}, {}});
+      n.ports.push_back({{static_cast<int>(v), 0}, p.add(local_shape{.dims = {detail::all_elements(p, p.shape(p.values[v]))}, .ndim = 1})});
       all.push_back(std::move(n));
     }
   if (all.empty()) return;

@@ -52,7 +52,7 @@ class packer {
     for (int j = i; j < static_cast<int>(p_.forward.size()); ++j) {
       const node& n = p_.forward[j];
       if (n.row != p_.forward[i].row || n["x"].at != p_.forward[i]["x"].at || !p_.is_inner(n["y"].at)) continue;
-      part q{.weight = parameter(n["w"]), .made = n["y"].at, .width = n["y"].shape.dims[1].width(), .forward = j};
+      part q{.weight = parameter(n["w"]), .made = n["y"].at, .width = p_.shape(n["y"]).dims[1].width(), .forward = j};
       if (n.is(ops::linear_bias)) q.bias = parameter(n["b"]);
       if (!parts.empty() && !(follows(parts.back().weight, q.weight) && (q.bias < 0 || follows(parts.back().bias, q.bias)))) continue;
       parts.push_back(std::move(q));
@@ -158,6 +158,13 @@ class packer {
     return true;
   }
 
+  /// Give a port a shape of its own.
+  constexpr void change(port_use& u, auto how) {
+    local_shape s = p_.shape(u);
+    how(s);
+    u.shape = p_.add(s);
+  }
+
   constexpr void replace(const std::vector<slice>& from, const slice& to) {
     for (nodes* list : {&p_.forward, &p_.backward})
       for (node& n : *list)
@@ -176,10 +183,10 @@ class packer {
       bytes += p_.values[q.made.value].bytes;
       gradient_bytes += p_.values[q.dy.value].bytes;
     }
-    const local_dim tokens = p_.forward[parts[0].forward]["y"].shape.dims[0];
-    const local_shape shape{.dims = {tokens, whole}, .ndim = 2, .stride = whole};
-    const int made = p_.add({.shape = shape, .bytes = bytes, .name = {name_source::packed, composed}});
-    const int gradient = p_.add({.shape = shape, .bytes = gradient_bytes, .name = {name_source::packed_gradient, composed}});
+    const local_dim tokens = p_.shape(p_.forward[parts[0].forward]["y"]).dims[0];
+    const int shape = p_.add(local_shape{.dims = {tokens, whole}, .ndim = 2, .stride = whole});
+    const int made = p_.add(value{.shape = shape, .bytes = bytes, .name = {name_source::packed, composed}});
+    const int gradient = p_.add(value{.shape = shape, .bytes = gradient_bytes, .name = {name_source::packed_gradient, composed}});
 
     std::size_t offset = 0;
     for (const part& q : parts) {
@@ -190,14 +197,14 @@ class packer {
     for (nodes* list : {&p_.forward, &p_.backward})
       for (node& n : *list)
         for (port_use& u : n.ports)
-          if (u.at.value == made || u.at.value == gradient) u.shape.stride = whole;
-    join_products(parts, made, gradient, whole);
+          if (u.at.value == made || u.at.value == gradient) change(u, [&](local_shape& s) { s.stride = whole; });
+    join_products(parts, made, gradient, shape, whole);
     join_ropes(p_.forward, ops::rope, made);
     join_ropes(p_.backward, ops::rope_grad, gradient);
   }
 
-  /// A port of all parts: the first's parameter, of which the others' are continuations; or the packed rows.
-  constexpr void join_parameters(port_use& u, const std::vector<part>& parts, int part::*which, const local_dim& whole) const {
+  /// A port of all parts: the first's parameter, of which the others' are continuations.
+  constexpr void join_parameters(port_use& u, const std::vector<part>& parts, int part::*which, const local_dim& whole) {
     const space where = p_.values[u.at.value].where;
     const auto find = [&](int parameter) {
       int v = 0;
@@ -205,18 +212,17 @@ class packer {
       return v;
     };
     u.at = {find(parts.front().*which), 0};
-    for (std::size_t i = 1; i < parts.size(); ++i) u.rest.push_back(find(parts[i].*which));
-    u.shape.dims[0] = whole;
-  }
-  static constexpr void widen(port_use& u, int value, const local_dim& whole) {
-    u.at = {value, 0};
-    u.shape.dims[1] = whole;
+    u.run = static_cast<int>(p_.runs.size());
+    p_.runs.emplace_back();
+    for (std::size_t i = 1; i < parts.size(); ++i) p_.runs.back().push_back(find(parts[i].*which));
+    change(u, [&](local_shape& s) { s.dims[0] = whole; });
   }
 
-  constexpr void join_products(const std::vector<part>& parts, int made, int gradient, const local_dim& whole) {
+  /// `shape`: of the packed rows.
+  constexpr void join_products(const std::vector<part>& parts, int made, int gradient, int shape, const local_dim& whole) {
     const part& first = parts.front();
     node& linear = p_.forward[first.forward];
-    widen(linear["y"], made, whole);
+    linear["y"] = {{made, 0}, shape};
     join_parameters(linear["w"], parts, &part::weight, whole);
     if (first.bias >= 0) join_parameters(linear["b"], parts, &part::bias, whole);
     for (std::size_t i = parts.size(); i-- > 1;) p_.forward.erase(p_.forward.begin() + parts[i].forward);
@@ -230,7 +236,7 @@ class packer {
         if (q.*which != last) gone.push_back(q.*which);
       node& n = p_.backward[last];
       n.accumulate = p_.backward[earliest].accumulate;
-      widen(n["dy"], gradient, whole);
+      n["dy"] = {{gradient, 0}, shape};
       return n;
     };
     join_parameters(join(&part::dw)["dw"], parts, &part::weight, whole);
@@ -261,10 +267,11 @@ class packer {
         if (!is_rope(list[j]) || list[i]["table"].at != list[j]["table"].at) continue;
         const bool ordered = list[i].ports[1].at.offset < list[j].ports[1].at.offset;
         const node &low = ordered ? list[i] : list[j], &high = ordered ? list[j] : list[i];
-        const local_dim heads = low.ports[0].shape.dims[1], more = high.ports[0].shape.dims[1];
+        const local_dim heads = p_.shape(low.ports[0]).dims[1], more = p_.shape(high.ports[0]).dims[1];
         if (low.ports[1].at.offset + static_cast<std::size_t>(heads.width()) * element_ != high.ports[1].at.offset) continue;
         node joined = low;
-        joined.ports[0].shape.dims[1] = joined.ports[1].shape.dims[1] = join_units(heads, more);
+        const local_dim both = join_units(heads, more);
+        for (std::size_t p : {0u, 1u}) change(joined.ports[p], [&](local_shape& s) { s.dims[1] = both; });
         list[j] = std::move(joined);
         list.erase(list.begin() + i);
         --i;

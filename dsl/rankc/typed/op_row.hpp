@@ -156,7 +156,7 @@ struct op_row {
   constexpr std::span<const port> used_ports() const { return {ports, static_cast<std::size_t>(count_ports())}; }
   /// Index of a port; -1 where none has the name.
   constexpr int find(std::string_view port_name) const {
-    for (int p = 0; p < count_ports(); ++p)
+    for (int p = 0; p < max_ports && ports[p].as != use::none; ++p)
       if (ports[p].name == port_name) return p;
     return -1;
   }
