@@ -102,8 +102,8 @@ struct node {
   constexpr bool writes(const slice& s) const { return any(s, &port::is_written); }
   /// Whether it touches a value, whichever part of it.
   constexpr bool mentions(int value) const {
-    for (const port_use& p : ports)
-      if (p.at.value == value) return true;
+    for (const port_use *u = ports.data(), *end = u + ports.size(); u != end; ++u)  // clang takes its time for iterators
+      if (u->at.value == value) return true;
     return false;
   }
   /// Whether it sums over microbatches.
@@ -115,12 +115,14 @@ struct node {
 
  private:
   constexpr void each(bool (port::*side)() const, auto visit) const {
-    for (std::size_t p = 0; p < ports.size(); ++p)
-      if ((row->ports[p].*side)()) visit(ports[p]);
+    const port* p = row->ports;
+    for (const port_use *u = ports.data(), *end = u + ports.size(); u != end; ++u, ++p)
+      if ((p->*side)()) visit(*u);
   }
   constexpr bool any(const slice& s, bool (port::*side)() const) const {
-    for (std::size_t p = 0; p < ports.size(); ++p)
-      if (ports[p].at == s && (row->ports[p].*side)()) return true;
+    const port* p = row->ports;
+    for (const port_use *u = ports.data(), *end = u + ports.size(); u != end; ++u, ++p)
+      if (u->at.value == s.value && u->at == s && (p->*side)()) return true;
     return false;
   }
 };

@@ -29,7 +29,9 @@ class packer {
   constexpr void run() {
     for (int i = 0; i < static_cast<int>(p_.forward.size()); ++i) {
       std::vector<part> parts = neighbours(i);
-      if (parts.size() > 1 && find_backward(parts) && all_take_strides(parts)) pack(parts);
+      if (parts.size() < 2) continue;
+      count_uses();
+      if (find_backward(parts) && all_take_strides(parts)) pack(parts);
     }
   }
 
@@ -60,22 +62,32 @@ class packer {
     return parts;
   }
 
-  /// Whether a parameter is used once: one node writes its gradient.
-  constexpr bool is_used_once(int parameter) const {
-    int n = 0;
-    for (const node& each : p_.backward) {
-      bool writes = false;
-      each.each_write([&](const port_use& u) { writes |= is_of(u, space::gradient, parameter); });
-      n += writes;
-    }
-    return n == 1;
+  /// How many ports that take no stride a node gives a value to.
+  static constexpr int count_whole(const node& n, int value) {
+    int ports = 0;
+    const port* p = n.row->ports;
+    for (const port_use *u = n.ports.data(), *end = u + n.ports.size(); u != end; ++u, ++p)
+      if (u->at.value == value) ports += p->shape.stride.empty();
+    return ports;
+  }
+  constexpr void count_uses() {
+    whole_.assign(p_.values.size(), 0);
+    sums_.assign(p_.parameters.size(), 0);
+    for (const nodes* list : {&p_.forward, &p_.backward})
+      for (const node& n : *list) {
+        const port* p = n.row->ports;
+        for (const port_use *u = n.ports.data(), *end = u + n.ports.size(); u != end; ++u, ++p) {
+          whole_[u->at.value] += p->shape.stride.empty();
+          if (p->as == use::sum && p_.values[u->at.value].where == space::gradient) ++sums_[p_.values[u->at.value].of];
+        }
+      }
   }
 
   /// The backward nodes of each part. False where they do not make a product of packed rows.
   constexpr bool find_backward(std::vector<part>& parts) const {
     const nodes& list = p_.backward;
     for (part& q : parts) {
-      if (!is_used_once(q.weight) || (q.bias >= 0 && !is_used_once(q.bias))) return false;
+      if (sums_[q.weight] != 1 || (q.bias >= 0 && sums_[q.bias] != 1)) return false;  // used once
       for (int i = 0; i < static_cast<int>(list.size()); ++i) {
         const node& n = list[i];
         if (n.is(ops::linear_dx) && is_of(n["w"], space::weight, q.weight)) q.dx = i;
@@ -94,16 +106,10 @@ class packer {
   /// Whether a value touches, besides the part's own nodes, only ports that take a stride.
   constexpr bool is_strided(const slice& s, const part& q) const {
     if (!p_.is_inner(s)) return false;
-    const auto bad = [&](const node& n) {
-      for (std::size_t p = 0; p < n.ports.size(); ++p)
-        if (n.ports[p].at == s && n.row->ports[p].shape.stride.empty()) return true;
-      return false;
-    };
-    for (int i = 0; i < static_cast<int>(p_.forward.size()); ++i)
-      if (i != q.forward && bad(p_.forward[i])) return false;
-    for (int i = 0; i < static_cast<int>(p_.backward.size()); ++i)
-      if (i != q.dx && i != q.dw && i != q.db && bad(p_.backward[i])) return false;
-    return true;
+    int own = count_whole(p_.forward[q.forward], s.value);
+    for (int i : {q.dx, q.dw, q.db})
+      if (i >= 0) own += count_whole(p_.backward[i], s.value);
+    return own == whole_[s.value];
   }
 
   /// The other side of a port that works on columns in place: of an output, the input that it may replace, and back.
@@ -120,8 +126,8 @@ class packer {
   static constexpr std::vector<slice> values(const nodes& list, const slice& made, bool (port::*from)() const) {
     std::vector<slice> out{made};
     for (const node& n : list)
-      for (std::size_t p = 0; p < n.ports.size(); ++p)
-        if (n.ports[p].at == made && (n.row->ports[p].*from)())
+      for (std::size_t p = 0; p < n.ports.size() && n.mentions(made.value); ++p)
+        if (n.ports[p].at.value == made.value && (n.row->ports[p].*from)())
           if (const port_use* turned = in_place(n, p)) out.push_back(turned->at);
     return out;
   }
@@ -141,19 +147,17 @@ class packer {
 
   /// Whether the operands of a node that have one stride are parts all, or none: keys and values, gate and up.
   constexpr bool share_strides(const std::vector<part>& parts) const {
-    const auto is_part = [&](const slice& s) {
-      for (const part& q : parts)
-        for (const auto* list : {&q.forward_values, &q.backward_values})
-          if (std::find(list->begin(), list->end(), s) != list->end()) return true;
-      return false;
-    };
+    std::vector<char> is_part(p_.values.size(), 0);
+    for (const part& q : parts)
+      for (const auto* list : {&q.forward_values, &q.backward_values})
+        for (const slice& s : *list) is_part[s.value] = 1;
     for (const nodes* list : {&p_.forward, &p_.backward})
       for (const node& n : *list)
         for (std::size_t p = 0; p < n.ports.size(); ++p) {
           const std::string_view stride = n.row->ports[p].shape.stride;
-          if (stride.empty()) continue;
-          for (std::size_t q = 0; q < p; ++q)
-            if (n.row->ports[q].shape.stride == stride && is_part(n.ports[p].at) != is_part(n.ports[q].at)) return false;
+          if (stride.empty() || !is_part[n.ports[p].at.value]) continue;
+          for (std::size_t q = 0; q < n.ports.size(); ++q)
+            if (!is_part[n.ports[q].at.value] && n.row->ports[q].shape.stride == stride) return false;
         }
     return true;
   }
@@ -163,13 +167,6 @@ class packer {
     local_shape s = p_.shape(u);
     how(s);
     u.shape = p_.add(s);
-  }
-
-  constexpr void replace(const std::vector<slice>& from, const slice& to) {
-    for (nodes* list : {&p_.forward, &p_.backward})
-      for (node& n : *list)
-        for (port_use& u : n.ports)
-          if (std::find(from.begin(), from.end(), u.at) != from.end()) u.at = to;
   }
 
   constexpr void pack(const std::vector<part>& parts) {
@@ -188,16 +185,20 @@ class packer {
     const int made = p_.add(value{.shape = shape, .bytes = bytes, .name = {name_source::packed, composed}});
     const int gradient = p_.add(value{.shape = shape, .bytes = gradient_bytes, .name = {name_source::packed_gradient, composed}});
 
+    std::vector<slice> in_its_place(p_.values.size(), slice{});
     std::size_t offset = 0;
     for (const part& q : parts) {
-      replace(q.forward_values, {made, offset});
-      replace(q.backward_values, {gradient, offset});
+      for (const slice& s : q.forward_values) in_its_place[s.value] = {made, offset};
+      for (const slice& s : q.backward_values) in_its_place[s.value] = {gradient, offset};
       offset += static_cast<std::size_t>(q.width) * element_;
     }
     for (nodes* list : {&p_.forward, &p_.backward})
       for (node& n : *list)
         for (port_use& u : n.ports)
-          if (u.at.value == made || u.at.value == gradient) change(u, [&](local_shape& s) { s.stride = whole; });
+          if (const slice& columns = in_its_place[u.at.value]; columns.value >= 0) {
+            u.at = columns;
+            change(u, [&](local_shape& s) { s.stride = whole; });
+          }
     join_products(parts, made, gradient, shape, whole);
     join_ropes(p_.forward, ops::rope, made);
     join_ropes(p_.backward, ops::rope_grad, gradient);
@@ -283,6 +284,7 @@ class packer {
   layer_program& p_;
   const group_layout placed_;
   const std::size_t element_;
+  std::vector<int> whole_, sums_;  // ports without a stride that each value is given to; sums into each gradient
 };
 
 }  // namespace detail

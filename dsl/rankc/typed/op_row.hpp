@@ -168,8 +168,8 @@ struct op_row {
   }
 };
 
-/// Two nodes that become one. Equal names are equal values; each list names the operands of its op in the order of the
-/// ports, scratch left out. A value that `into` does not name must be used by the two alone, and is gone afterwards.
+/// Two nodes that become one. Equal names are equal values, and the two have one in common; each list names the operands
+/// of its op in the order of the ports, scratch left out. A value that `into` does not name must be used by the two alone, and is gone afterwards.
 struct fusion {
   struct side {
     const op_row* kind;
