@@ -52,19 +52,21 @@ void add(fingerprint& f, const body& b, const node& n) {
   f.add(b.function(n));
   add(f, {static_cast<int>(n.accumulate), n.for_weights, n.wide});
   for (const bool written : {true, false})
-    each_operand(n, written, [&](const operand& o) {
+    each_operand(b, n, written, [&](const operand& o) {
       const value& v = b.at(o);
       const bool own = v.where == space::saved || v.where == space::temp;
       add(f, {static_cast<int>(v.where), own ? o.at.value : v.of, static_cast<std::int64_t>(o.at.offset), o.implied});
     });
   for (const port_use& u : n.ports) {
-    for (int d = 0; d < u.shape.ndim; ++d) add(f, {u.shape.dims[d].count, u.shape.dims[d].unit});
-    add(f, {u.shape.stride.width()});
+    if (u.shape < 0) continue;
+    const local_shape& s = b.shape(u);
+    for (int d = 0; d < s.ndim; ++d) add(f, {s.dims[d].count, s.dims[d].unit});
+    add(f, {s.stride.width()});
   }
   f.add(fmt::format("{} {} {}", n.rows, n.seq, n.number));
   if (!n.row->communicates()) return;
   f.add(b.message(n));
-  add(f, {static_cast<int>(role_over(n.over)), n.part().elements(), n.row->converts == conversion::all_reduce_max});
+  add(f, {static_cast<int>(role_over(n.over)), b.part(n).elements(), n.row->converts == conversion::all_reduce_max});
 }
 
 void add(fingerprint& f, const item& i) {

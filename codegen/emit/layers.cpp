@@ -95,7 +95,7 @@ class layer_text {
       case space::saved:
       case space::temp: return (v.where == space::saved ? "s." : "") + b_.names.values[u.at.value] + columns(u, v);
       case space::weight:
-      case space::gradient: return (of_gradients ? "dw." : "w.") + (u.rest.empty() ? b_.names.parameters[v.of] : types_.packed.at(v.of).name);
+      case space::gradient: return (of_gradients ? "dw." : "w.") + (u.run < 0 ? b_.names.parameters[v.of] : types_.packed.at(v.of).name);
       case space::rope: return rope_name(static_cast<std::size_t>(v.of), b_.ropes.size());
       case space::tokens: return "ids";
       case space::targets: return "targets";
@@ -105,8 +105,10 @@ class layer_text {
   }
   /// A part of packed rows.
   std::string columns(const port_use& u, const value& v) const {
-    if (u.shape.ndim < 2 || v.shape.ndim < 2 || u.shape.dims[1].width() == v.shape.dims[1].width()) return "";
-    return fmt::format(".columns<{}>({})", width_text(b_, u.shape.dims[1]), u.at.offset / b_.setting.bytes(v.holds));
+    if (u.shape < 0 || v.shape < 0 || b_.shape(v).ndim < 2) return "";
+    const local_dim &part = b_.shape(u).dims[1], &whole = b_.shape(v).dims[1];
+    if (part.width() == whole.width()) return "";
+    return fmt::format(".columns<{}>({})", width_text(b_, part), u.at.offset / b_.setting.bytes(v.holds));
   }
 
   // ---- statements

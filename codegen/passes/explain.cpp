@@ -26,8 +26,8 @@ std::string bodies(const lowered& l) {
       out += fmt::format("{} {}\n", b.name, phase_names[static_cast<int>(p)]);
       for (const node& n : b.calls(p)) {
         std::vector<std::string> to, from;
-        for (const operand& o : writes_of(n)) to.push_back(operand_name(b, o));
-        for (const operand& o : reads_of(n)) from.push_back(operand_name(b, o));
+        for (const operand& o : writes_of(b, n)) to.push_back(operand_name(b, o));
+        for (const operand& o : reads_of(b, n)) from.push_back(operand_name(b, o));
         out += fmt::format("  {} = {}({})\n", fmt::join(to, ", "), b.function(n), fmt::join(from, ", "));
       }
     }

@@ -149,7 +149,7 @@ op flattener::layer_op(const item& i, const layer_call& call, const node& n) {
   const body& b = l_.bodies[use.kind];
   const std::string function(b.function(n));
   const bool maximum = n.row->converts == conversion::all_reduce_max;
-  const std::vector<operand> writes = writes_of(n), reads = reads_of(n);
+  const std::vector<operand> writes = writes_of(b, n), reads = reads_of(b, n);
   const auto find = [&](const operand& a) { return resolve(i, call, a.at.value); };
   op o;
   o.name = i.name + ": " + use.name + ": " + function;

@@ -12,9 +12,9 @@ namespace rankc::codegen {
 
 namespace {
 
-std::vector<operand> operands_of(const node& n, bool written) {
+std::vector<operand> operands_of(const body& b, const node& n, bool written) {
   std::vector<operand> all;
-  each_operand(n, written, [&](const operand& o) { all.push_back(o); });
+  each_operand(b, n, written, [&](const operand& o) { all.push_back(o); });
   return all;
 }
 
@@ -22,8 +22,8 @@ precision precision_of(dtype t) { return t == dtype::f64 ? f64 : t == dtype::f32
 
 }  // namespace
 
-std::vector<operand> writes_of(const node& n) { return operands_of(n, true); }
-std::vector<operand> reads_of(const node& n) { return operands_of(n, false); }
+std::vector<operand> writes_of(const body& b, const node& n) { return operands_of(b, n, true); }
+std::vector<operand> reads_of(const body& b, const node& n) { return operands_of(b, n, false); }
 
 std::string body::message(const node& n) const {
   return fmt::format("{}: {} of {}", name, n.row->name, names.converted[static_cast<std::size_t>(n.converts)]);

@@ -71,7 +71,8 @@ extent size_of(const body& b, const node& n, std::string_view symbol) {
   if (symbol == "number") return number_of(b, n.number);
   for (std::size_t p = 0; p < n.ports.size(); ++p) {
     const port_shape& s = n.row->ports[p].shape;
-    const local_shape& here = n.ports[p].shape;
+    if (n.ports[p].shape < 0) continue;
+    const local_shape& here = b.shape(n.ports[p]);
     if (s.stride == symbol && !symbol.empty()) return {here.stride.width(), width_text(b, here.stride)};
     for (int d = 0; d < s.ndim; ++d) {
       const local_dim& local = here.dims[d];

@@ -19,7 +19,7 @@ int count_writes(const body& b, phase p, space where, int of, bool clears) {
   int times = 0;
   for (const node& n : b.calls(p)) {
     if (n.is(ops::clear) != clears) continue;
-    const std::vector<operand> writes = writes_of(n);
+    const std::vector<operand> writes = writes_of(b, n);
     times += std::any_of(writes.begin(), writes.end(), [&](const operand& w) { return b.at(w).where == where && b.at(w).of == of; });
   }
   return times;

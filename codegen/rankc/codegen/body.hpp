@@ -71,13 +71,13 @@ struct body : rankc::program::layer_program {
   std::string message(const node&) const;
   /// Bytes that a rank gives a collective, or gets of it.
   std::size_t message_bytes(const node& n) const {
-    return static_cast<std::size_t>(n.part().elements()) * setting.bytes(n.wide ? element_kind::wide : element_kind::real);
+    return static_cast<std::size_t>(part(n).elements()) * setting.bytes(n.wide ? element_kind::wide : element_kind::real);
   }
 };
 
 /// What a node writes, scratch too, or what it reads: as its kernel takes them.
-std::vector<operand> writes_of(const node&);
-std::vector<operand> reads_of(const node&);
+std::vector<operand> writes_of(const body&, const node&);
+std::vector<operand> reads_of(const body&, const node&);
 
 /// The text of sizes: "heads / tp", "heads / tp * head_dim", "tokens * heads / tp * head_dim", "tokens x hidden".
 std::string count_text(const body&, const local_dim&);

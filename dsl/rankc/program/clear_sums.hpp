@@ -30,7 +30,7 @@ constexpr std::vector<int> count_sums(const layer_program& p) {
     for (int v : of) shared += p.parameters[p.values[v].of].shared;
     for (int v : of) sums[v] += shared > 0 && shared < of.size() ? 2 : 1;
   }
-  for (bool again = true; again;) {  // until no node has one that is cleared beside one that is not
+  for (bool again = std::any_of(sums.begin(), sums.end(), [](int n) { return n > 1; }); again;) {  // until no node has one that is cleared beside one that is not
     again = false;
     for (const node& n : p.backward) {
       int fewest = 2, most = 0;
@@ -55,6 +55,7 @@ constexpr local_dim all_elements(layer_program& p, const local_shape& s) {
 
 constexpr void clear_sums(layer_program& p) {
   const std::vector<int> sums = detail::count_sums(p);
+  if (std::all_of(sums.begin(), sums.end(), [](int n) { return n < 2; })) return;
   for (node& n : p.backward)
     for (int v : detail::gradients_of(p, n))
       if (sums[v] > 1) n.accumulate = accumulation::add;
@@ -63,10 +64,9 @@ constexpr void clear_sums(layer_program& p) {
     for (std::size_t v = 0; v < sums.size(); ++v) {
       if (sums[v] < 2 || p.values[v].of != w) continue;
       node n{.row = &ops::clear, .accumulate = accumulation::after_first, .wide = true};
-      n.ports.push_back({{static_cast<int>(v), 0}, {.dims = {detail::all_elements(p, p.values[v].shape)}, .ndim = 1}, {}});
+      n.ports.push_back({{static_cast<int>(v), 0}, p.add(local_shape{.dims = {detail::all_elements(p, p.shape(p.values[v]))}, .ndim = 1})});
       all.push_back(std::move(n));
     }
-  if (all.empty()) return;
   for (node& n : p.backward) all.push_back(std::move(n));
   p.backward = std::move(all);
 }

@@ -65,7 +65,7 @@ class fuser {
  private:
   constexpr bool fuse_at(int& i, const fusion& f) {
     for (int j = 0; j < static_cast<int>(list_.size()); ++j) {
-      if (j == i || !list_[j].is(*f.second.kind)) continue;
+      if (j == i || !list_[j].is(*f.second.kind) || !meet(list_[i], list_[j])) continue;
       for (int swapped = 0; swapped <= f.second.kind->commutative; ++swapped) {
         bindings known;
         if (!known.bind(list_[i], f.first.operands, false) || !known.bind(list_[j], f.second.operands, swapped)) continue;
@@ -75,6 +75,13 @@ class fuser {
         return true;
       }
     }
+    return false;
+  }
+
+  /// Whether two nodes have a value in common: the two of a row have.
+  static constexpr bool meet(const node& a, const node& b) {
+    for (const port_use& u : a.ports)
+      if (b.mentions(u.at.value)) return true;
     return false;
   }
 

@@ -22,16 +22,17 @@ struct lifetime {
 /// Returns the bytes needed.
 constexpr std::size_t place_intervals(std::vector<lifetime>& all) {
   std::size_t peak = 0;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    std::vector<const lifetime*> rivals;
-    for (std::size_t j = 0; j < i; ++j)
-      if (all[j].first <= all[i].last && all[i].first <= all[j].last) rivals.push_back(&all[j]);
-    std::sort(rivals.begin(), rivals.end(), [](auto* a, auto* b) { return a->offset < b->offset; });
+  std::vector<const lifetime*> placed;  // by offset
+  placed.reserve(all.size());
+  for (lifetime& x : all) {
     std::size_t at = 0;
-    for (const lifetime* r : rivals)
-      if (at + all[i].bytes > r->offset) at = std::max(at, r->offset + aligned(r->bytes));
-    all[i].offset = at;
-    peak = std::max(peak, at + aligned(all[i].bytes));
+    for (const lifetime* r : placed)
+      if (r->first <= x.last && x.first <= r->last && at + x.bytes > r->offset) at = std::max(at, r->offset + aligned(r->bytes));
+    x.offset = at;
+    peak = std::max(peak, at + aligned(x.bytes));
+    std::size_t place = placed.size();
+    while (place > 0 && placed[place - 1]->offset > at) --place;
+    placed.insert(placed.begin() + static_cast<std::ptrdiff_t>(place), &x);
   }
   return peak;
 }

@@ -60,7 +60,7 @@ struct node_range {
 struct value {
   space where = space::temp;
   element_kind holds = element_kind::real;
-  local_shape shape{};
+  int shape = -1;          // of the layer's
   std::size_t bytes = 0;
   int of = 0;              // weight, gradient: parameter; rope: table
   name_source name{};
@@ -78,8 +78,8 @@ struct slice {
 /// What a port of a node is given.
 struct port_use {
   slice at{};
-  local_shape shape{};
-  std::vector<int> rest{};  // further parameters, of which each continues the one before
+  int shape = -1;  // of the layer's
+  int run = -1;    // of the layer's: further parameters
 };
 
 struct node {
@@ -103,8 +103,8 @@ struct node {
   constexpr bool writes(const slice& s) const { return any(s, &port::is_written); }
   /// Whether it touches a value, whichever part of it.
   constexpr bool mentions(int value) const {
-    for (const port_use& p : ports)
-      if (p.at.value == value) return true;
+    for (const port_use *u = ports.data(), *end = u + ports.size(); u != end; ++u)  // clang takes its time for iterators
+      if (u->at.value == value) return true;
     return false;
   }
   /// Whether it sums over microbatches.
@@ -113,17 +113,17 @@ struct node {
       if (row->ports[p].as == use::sum) return true;
     return false;
   }
-  /// Elements of a rank that a conversion sends or receives.
-  constexpr const local_shape& part() const { return ports[row->converts == conversion::reduce_scatter ? 0 : 1].shape; }
 
  private:
   constexpr void each(bool (port::*side)() const, auto visit) const {
-    for (std::size_t p = 0; p < ports.size(); ++p)
-      if ((row->ports[p].*side)()) visit(ports[p]);
+    const port* p = row->ports;
+    for (const port_use *u = ports.data(), *end = u + ports.size(); u != end; ++u, ++p)
+      if ((p->*side)()) visit(*u);
   }
   constexpr bool any(const slice& s, bool (port::*side)() const) const {
-    for (std::size_t p = 0; p < ports.size(); ++p)
-      if (ports[p].at == s && (row->ports[p].*side)()) return true;
+    const port* p = row->ports;
+    for (const port_use *u = ports.data(), *end = u + ports.size(); u != end; ++u, ++p)
+      if (u->at.value == s.value && u->at == s && (p->*side)()) return true;
     return false;
   }
 };
@@ -138,17 +138,30 @@ struct rope_use {
 
 struct layer_program {
   std::vector<value> values;
+  std::vector<local_shape> shapes;
   nodes forward, backward;
+  std::vector<std::vector<int>> runs;  // values of parameters, of which each continues the one before
   std::vector<layer_parameter> parameters;
   std::vector<composed_dim> composed;
   std::vector<rope_use> ropes;
-  std::size_t first_half = 0;  // nodes of backward's first half; all where it is whole
+  bool in_halves = false;      // backward is
+  std::size_t first_half = 0;  // nodes of its first half
   // After storage:
   std::size_t x_bytes = 0, y_bytes = 0, saved_bytes = 0, forward_temp = 0, backward_temp = 0;
 
-  constexpr int add(value v) {
-    values.push_back(std::move(v));
+  constexpr int add(const value& v) {
+    values.push_back(v);
     return static_cast<int>(values.size()) - 1;
+  }
+  constexpr int add(const local_shape& s) {
+    shapes.push_back(s);
+    return static_cast<int>(shapes.size()) - 1;
+  }
+  constexpr const local_shape& shape(const port_use& u) const { return shapes[static_cast<std::size_t>(u.shape)]; }
+  constexpr const local_shape& shape(const value& v) const { return shapes[static_cast<std::size_t>(v.shape)]; }
+  /// What a conversion has of a rank's elements: all that it is given, or gets.
+  constexpr const local_shape& part(const node& n) const {
+    return shape(n.ports[n.row->converts == conversion::reduce_scatter ? 0 : 1]);
   }
   /// Whether a value belongs to the layer alone: not handed in, and not handed on.
   constexpr bool is_inner(const slice& s) const { return values[s.value].where == space::temp; }
@@ -180,7 +193,6 @@ struct layer_program {
       if (v.where == s && touches(p, v)) return true;
     return false;
   }
-  bool in_halves = false;
 };
 
 /// A value where a node reads or writes it.
@@ -191,11 +203,13 @@ struct operand {
 };
 
 /// What a node writes, scratch too, or what it reads: as its kernel takes them.
-constexpr void each_operand(const node& n, bool written, auto visit) {
+constexpr void each_operand(const layer_program& l, const node& n, bool written, auto visit) {
   for (std::size_t p = 0; p < n.ports.size(); ++p) {
+    const port_use& u = n.ports[p];
     if (n.row->ports[p].is_read() == written) continue;
-    visit(operand{n.ports[p].at, false, static_cast<int>(p)});
-    for (int more : n.ports[p].rest) visit(operand{{more, 0}, true, static_cast<int>(p)});
+    visit(operand{u.at, false, static_cast<int>(p)});
+    if (u.run >= 0)
+      for (int more : l.runs[static_cast<std::size_t>(u.run)]) visit(operand{{more, 0}, true, static_cast<int>(p)});
   }
 }
 

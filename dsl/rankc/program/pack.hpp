@@ -29,7 +29,9 @@ class packer {
   constexpr void run() {
     for (int i = 0; i < static_cast<int>(p_.forward.size()); ++i) {
       std::vector<part> parts = neighbours(i);
-      if (parts.size() > 1 && find_backward(parts) && all_take_strides(parts)) pack(parts);
+      if (parts.size() < 2) continue;
+      count_uses();
+      if (find_backward(parts) && all_take_strides(parts)) pack(parts);
     }
   }
 
@@ -52,7 +54,7 @@ class packer {
     for (int j = i; j < static_cast<int>(p_.forward.size()); ++j) {
       const node& n = p_.forward[j];
       if (n.row != p_.forward[i].row || n["x"].at != p_.forward[i]["x"].at || !p_.is_inner(n["y"].at)) continue;
-      part q{.weight = parameter(n["w"]), .made = n["y"].at, .width = n["y"].shape.dims[1].width(), .forward = j};
+      part q{.weight = parameter(n["w"]), .made = n["y"].at, .width = p_.shape(n["y"]).dims[1].width(), .forward = j};
       if (n.is(ops::linear_bias)) q.bias = parameter(n["b"]);
       if (!parts.empty() && !(follows(parts.back().weight, q.weight) && (q.bias < 0 || follows(parts.back().bias, q.bias)))) continue;
       parts.push_back(std::move(q));
@@ -60,22 +62,32 @@ class packer {
     return parts;
   }
 
-  /// Whether a parameter is used once: one node writes its gradient.
-  constexpr bool is_used_once(int parameter) const {
-    int n = 0;
-    for (const node& each : p_.backward) {
-      bool writes = false;
-      each.each_write([&](const port_use& u) { writes |= is_of(u, space::gradient, parameter); });
-      n += writes;
-    }
-    return n == 1;
+  /// How many ports that take no stride a node gives a value to.
+  static constexpr int count_whole(const node& n, int value) {
+    int ports = 0;
+    const port* p = n.row->ports;
+    for (const port_use *u = n.ports.data(), *end = u + n.ports.size(); u != end; ++u, ++p)
+      if (u->at.value == value) ports += p->shape.stride.empty();
+    return ports;
+  }
+  constexpr void count_uses() {
+    whole_.assign(p_.values.size(), 0);
+    sums_.assign(p_.parameters.size(), 0);
+    for (const nodes* list : {&p_.forward, &p_.backward})
+      for (const node& n : *list) {
+        const port* p = n.row->ports;
+        for (const port_use *u = n.ports.data(), *end = u + n.ports.size(); u != end; ++u, ++p) {
+          whole_[u->at.value] += p->shape.stride.empty();
+          if (p->as == use::sum && p_.values[u->at.value].where == space::gradient) ++sums_[p_.values[u->at.value].of];
+        }
+      }
   }
 
   /// The backward nodes of each part. False where they do not make a product of packed rows.
   constexpr bool find_backward(std::vector<part>& parts) const {
     const nodes& list = p_.backward;
     for (part& q : parts) {
-      if (!is_used_once(q.weight) || (q.bias >= 0 && !is_used_once(q.bias))) return false;
+      if (sums_[q.weight] != 1 || (q.bias >= 0 && sums_[q.bias] != 1)) return false;  // used once
       for (int i = 0; i < static_cast<int>(list.size()); ++i) {
         const node& n = list[i];
         if (n.is(ops::linear_dx) && is_of(n["w"], space::weight, q.weight)) q.dx = i;
@@ -94,16 +106,10 @@ class packer {
   /// Whether a value touches, besides the part's own nodes, only ports that take a stride.
   constexpr bool is_strided(const slice& s, const part& q) const {
     if (!p_.is_inner(s)) return false;
-    const auto bad = [&](const node& n) {
-      for (std::size_t p = 0; p < n.ports.size(); ++p)
-        if (n.ports[p].at == s && n.row->ports[p].shape.stride.empty()) return true;
-      return false;
-    };
-    for (int i = 0; i < static_cast<int>(p_.forward.size()); ++i)
-      if (i != q.forward && bad(p_.forward[i])) return false;
-    for (int i = 0; i < static_cast<int>(p_.backward.size()); ++i)
-      if (i != q.dx && i != q.dw && i != q.db && bad(p_.backward[i])) return false;
-    return true;
+    int own = count_whole(p_.forward[q.forward], s.value);
+    for (int i : {q.dx, q.dw, q.db})
+      if (i >= 0) own += count_whole(p_.backward[i], s.value);
+    return own == whole_[s.value];
   }
 
   /// The other side of a port that works on columns in place: of an output, the input that it may replace, and back.
@@ -120,8 +126,8 @@ class packer {
   static constexpr std::vector<slice> values(const nodes& list, const slice& made, bool (port::*from)() const) {
     std::vector<slice> out{made};
     for (const node& n : list)
-      for (std::size_t p = 0; p < n.ports.size(); ++p)
-        if (n.ports[p].at == made && (n.row->ports[p].*from)())
+      for (std::size_t p = 0; p < n.ports.size() && n.mentions(made.value); ++p)
+        if (n.ports[p].at.value == made.value && (n.row->ports[p].*from)())
           if (const port_use* turned = in_place(n, p)) out.push_back(turned->at);
     return out;
   }
@@ -141,28 +147,26 @@ class packer {
 
   /// Whether the operands of a node that have one stride are parts all, or none: keys and values, gate and up.
   constexpr bool share_strides(const std::vector<part>& parts) const {
-    const auto is_part = [&](const slice& s) {
-      for (const part& q : parts)
-        for (const auto* list : {&q.forward_values, &q.backward_values})
-          if (std::find(list->begin(), list->end(), s) != list->end()) return true;
-      return false;
-    };
+    std::vector<char> is_part(p_.values.size(), 0);
+    for (const part& q : parts)
+      for (const auto* list : {&q.forward_values, &q.backward_values})
+        for (const slice& s : *list) is_part[s.value] = 1;
     for (const nodes* list : {&p_.forward, &p_.backward})
       for (const node& n : *list)
         for (std::size_t p = 0; p < n.ports.size(); ++p) {
           const std::string_view stride = n.row->ports[p].shape.stride;
-          if (stride.empty()) continue;
-          for (std::size_t q = 0; q < p; ++q)
-            if (n.row->ports[q].shape.stride == stride && is_part(n.ports[p].at) != is_part(n.ports[q].at)) return false;
+          if (stride.empty() || !is_part[n.ports[p].at.value]) continue;
+          for (std::size_t q = 0; q < n.ports.size(); ++q)
+            if (!is_part[n.ports[q].at.value] && n.row->ports[q].shape.stride == stride) return false;
         }
     return true;
   }
 
-  constexpr void replace(const std::vector<slice>& from, const slice& to) {
-    for (nodes* list : {&p_.forward, &p_.backward})
-      for (node& n : *list)
-        for (port_use& u : n.ports)
-          if (std::find(from.begin(), from.end(), u.at) != from.end()) u.at = to;
+  /// Give a port a shape of its own.
+  constexpr void change(port_use& u, auto how) {
+    local_shape s = p_.shape(u);
+    how(s);
+    u.shape = p_.add(s);
   }
 
   /// What the model names of each part; nothing where it does not name them all.
@@ -190,28 +194,32 @@ class packer {
       gradient_bytes += p_.values[q.dy.value].bytes;
     }
     p_.composed.back().named = names_of(parts);
-    const local_dim tokens = p_.forward[parts[0].forward]["y"].shape.dims[0];
-    const local_shape shape{.dims = {tokens, whole}, .ndim = 2, .stride = whole};
-    const int made = p_.add({.shape = shape, .bytes = bytes, .name = {name_source::packed, composed}});
-    const int gradient = p_.add({.shape = shape, .bytes = gradient_bytes, .name = {name_source::packed_gradient, composed}});
+    const local_dim tokens = p_.shape(p_.forward[parts[0].forward]["y"]).dims[0];
+    const int shape = p_.add(local_shape{.dims = {tokens, whole}, .ndim = 2, .stride = whole});
+    const int made = p_.add(value{.shape = shape, .bytes = bytes, .name = {name_source::packed, composed}});
+    const int gradient = p_.add(value{.shape = shape, .bytes = gradient_bytes, .name = {name_source::packed_gradient, composed}});
 
+    std::vector<slice> in_its_place(p_.values.size(), slice{});
     std::size_t offset = 0;
     for (const part& q : parts) {
-      replace(q.forward_values, {made, offset});
-      replace(q.backward_values, {gradient, offset});
+      for (const slice& s : q.forward_values) in_its_place[s.value] = {made, offset};
+      for (const slice& s : q.backward_values) in_its_place[s.value] = {gradient, offset};
       offset += static_cast<std::size_t>(q.width) * element_;
     }
     for (nodes* list : {&p_.forward, &p_.backward})
       for (node& n : *list)
         for (port_use& u : n.ports)
-          if (u.at.value == made || u.at.value == gradient) u.shape.stride = whole;
-    join_products(parts, made, gradient, whole);
+          if (const slice& columns = in_its_place[u.at.value]; columns.value >= 0) {
+            u.at = columns;
+            change(u, [&](local_shape& s) { s.stride = whole; });
+          }
+    join_products(parts, made, gradient, shape, whole);
     join_ropes(p_.forward, ops::rope, made);
     join_ropes(p_.backward, ops::rope_grad, gradient);
   }
 
-  /// A port of all parts: the first's parameter, of which the others' are continuations; or the packed rows.
-  constexpr void join_parameters(port_use& u, const std::vector<part>& parts, int part::*which, const local_dim& whole) const {
+  /// A port of all parts: the first's parameter, of which the others' are continuations.
+  constexpr void join_parameters(port_use& u, const std::vector<part>& parts, int part::*which, const local_dim& whole) {
     const space where = p_.values[u.at.value].where;
     const auto find = [&](int parameter) {
       int v = 0;
@@ -219,18 +227,17 @@ class packer {
       return v;
     };
     u.at = {find(parts.front().*which), 0};
-    for (std::size_t i = 1; i < parts.size(); ++i) u.rest.push_back(find(parts[i].*which));
-    u.shape.dims[0] = whole;
-  }
-  static constexpr void widen(port_use& u, int value, const local_dim& whole) {
-    u.at = {value, 0};
-    u.shape.dims[1] = whole;
+    u.run = static_cast<int>(p_.runs.size());
+    p_.runs.emplace_back();
+    for (std::size_t i = 1; i < parts.size(); ++i) p_.runs.back().push_back(find(parts[i].*which));
+    change(u, [&](local_shape& s) { s.dims[0] = whole; });
   }
 
-  constexpr void join_products(const std::vector<part>& parts, int made, int gradient, const local_dim& whole) {
+  /// `shape`: of the packed rows.
+  constexpr void join_products(const std::vector<part>& parts, int made, int gradient, int shape, const local_dim& whole) {
     const part& first = parts.front();
     node& linear = p_.forward[first.forward];
-    widen(linear["y"], made, whole);
+    linear["y"] = {{made, 0}, shape};
     join_parameters(linear["w"], parts, &part::weight, whole);
     if (first.bias >= 0) join_parameters(linear["b"], parts, &part::bias, whole);
     for (std::size_t i = parts.size(); i-- > 1;) p_.forward.erase(p_.forward.begin() + parts[i].forward);
@@ -244,7 +251,7 @@ class packer {
         if (q.*which != last) gone.push_back(q.*which);
       node& n = p_.backward[last];
       n.accumulate = p_.backward[earliest].accumulate;
-      widen(n["dy"], gradient, whole);
+      n["dy"] = {{gradient, 0}, shape};
       return n;
     };
     join_parameters(join(&part::dw)["dw"], parts, &part::weight, whole);
@@ -275,10 +282,11 @@ class packer {
         if (!is_rope(list[j]) || list[i]["table"].at != list[j]["table"].at) continue;
         const bool ordered = list[i].ports[1].at.offset < list[j].ports[1].at.offset;
         const node &low = ordered ? list[i] : list[j], &high = ordered ? list[j] : list[i];
-        const local_dim heads = low.ports[0].shape.dims[1], more = high.ports[0].shape.dims[1];
+        const local_dim heads = p_.shape(low.ports[0]).dims[1], more = p_.shape(high.ports[0]).dims[1];
         if (low.ports[1].at.offset + static_cast<std::size_t>(heads.width()) * element_ != high.ports[1].at.offset) continue;
         node joined = low;
-        joined.ports[0].shape.dims[1] = joined.ports[1].shape.dims[1] = join_units(heads, more);
+        const local_dim both = join_units(heads, more);
+        for (std::size_t p : {0u, 1u}) change(joined.ports[p], [&](local_shape& s) { s.dims[1] = both; });
         list[j] = std::move(joined);
         list.erase(list.begin() + i);
         --i;
@@ -290,6 +298,7 @@ class packer {
   layer_program& p_;
   const group_layout placed_;
   const std::size_t element_;
+  std::vector<int> whole_, sums_;  // ports without a stride that each value is given to; sums into each gradient
 };
 
 }  // namespace detail

@@ -44,6 +44,9 @@ class selector {
   constexpr void make_values() {
     std::vector<int> gradient(t_.weights.size(), -1);
     int targets = -1;
+    out_.values.reserve(t_.values.size() + 16);
+    out_.shapes.reserve(t_.values.size() + 16);
+    class_.reserve(t_.values.size());
     for (int v = 0; v < static_cast<int>(t_.values.size()); ++v) {
       const type& t = t_.values[v];
       const space where = place_of(v, t);
@@ -51,8 +54,9 @@ class selector {
       const bool joins = where == space::gradient || where == space::targets;
       if (joins && same < 0) same = v;
       class_.push_back(joins ? same : v);
-      add(where, where == space::gradient ? element_kind::wide : static_cast<element_kind>(t.holds), local(t, s_.dims),
-          where == space::weight ? parameter_of_[v] : where == space::gradient ? gradient_of_[v] : 0, {name_source::traced, v, nullptr, is_named(v)});
+      add(where, where == space::gradient ? element_kind::wide : static_cast<element_kind>(t.holds), out_.add(local(t, s_.dims)),
+          where == space::weight ? parameter_of_[v] : where == space::gradient ? gradient_of_[v] : 0,
+          {name_source::traced, v, nullptr, is_named(v)});
     }
   }
   /// Whether the model names a value, or that whose gradient it is.
@@ -67,28 +71,29 @@ class selector {
     if (t.holds == element::index) return v == t_.input ? space::tokens : space::targets;
     return v == t_.result && t.ndim == 0 ? space::loss : space::temp;
   }
-  constexpr int add(space where, element_kind holds, const local_shape& shape, int of, name_source name) {
-    const std::size_t bytes = static_cast<std::size_t>(shape.elements()) * s_.bytes(holds);
+  constexpr int add(space where, element_kind holds, int shape, int of, name_source name) {
+    const std::size_t bytes = static_cast<std::size_t>(out_.shapes[static_cast<std::size_t>(shape)].elements()) * s_.bytes(holds);
     return out_.add({.where = where, .holds = holds, .shape = shape, .bytes = bytes, .of = of, .name = name});
   }
 
   // ---- operands
   constexpr int find(int v) const { return class_[v]; }
-  constexpr port_use use_of(int v) const { return {{find(v), 0}, out_.values[v].shape, {}}; }
+  constexpr port_use use_of(int v) const { return {{find(v), 0}, out_.values[v].shape}; }
   constexpr port_use rope_table(const op& o) {
     const dim& heads = t_.values[o.in[0]].shape[1];
     const rope_use wanted{o.with.seq, heads.unit, o.with.number};
     std::size_t table = 0;
     while (table < out_.ropes.size() && !(out_.ropes[table] == wanted)) ++table;
-    const local_shape shape{.dims = {{.name = "seq", .count = o.with.seq}, {.name = heads.unit_name, .count = heads.unit}}, .ndim = 2};
     if (table == out_.ropes.size()) {
+      const int shape = out_.add(local_shape{
+          .dims = {{.name = "seq", .count = o.with.seq}, {.name = heads.unit_name, .count = heads.unit}}, .ndim = 2});
       out_.ropes.push_back(wanted);
       rope_.push_back(add(space::rope, element_kind::wide, shape, static_cast<int>(table), {}));
     }
-    return {{rope_[table], 0}, shape, {}};
+    return {{rope_[table], 0}, out_.values[rope_[table]].shape};
   }
   constexpr port_use scratch(const op& o) {
-    const int made = out_.add({.holds = element_kind::bytes, .name = {name_source::scratch, -1, o.kind}});
+    const int made = out_.add(value{.holds = element_kind::bytes, .name = {name_source::scratch, -1, o.kind}});
     return {.at = {made, 0}};
   }
   /// Values become one. Of two names the model's is kept; of two of those the later one's in forward.
@@ -100,11 +105,10 @@ class selector {
   }
   /// A copy of a class of values that are like `v`, by a node at the list's end.
   constexpr int copy(nodes& list, int from, int v) {
-    const value like = out_.values[v];
-    const int made = add(space::temp, like.holds, like.shape, 0, {name_source::copy, v});
-    node n{.row = &ops::copy, .wide = like.holds == element_kind::wide};
-    n.ports.push_back({{made, 0}, like.shape, {}});
-    n.ports.push_back({{from, 0}, like.shape, {}});
+    const int shape = out_.values[v].shape, made = add(space::temp, out_.values[v].holds, shape, 0, {name_source::copy, v});
+    node n{.row = &ops::copy, .wide = out_.values[v].holds == element_kind::wide};
+    n.ports.push_back({{made, 0}, shape});
+    n.ports.push_back({{from, 0}, shape});
     list.push_back(std::move(n));
     return made;
   }
@@ -116,6 +120,7 @@ class selector {
     if (kernel.name.empty()) throw not_lowered{o.kind, false, o.over};
     node n{.row = o.kind, .rows = o.with.rows, .seq = o.with.seq, .number = o.with.number};
     int read = 0, written = 0, scratch_at = -1;
+    n.ports.reserve(static_cast<std::size_t>(o.kind->count_ports()));
     for (const port& p : o.kind->used_ports()) {
       if (p.as == use::rotary) n.ports.push_back(rope_table(o));
       else if (p.as == use::scratch) n.ports.push_back(scratch(o)), scratch_at = n.ports.back().at.value;
@@ -129,11 +134,13 @@ class selector {
     list.push_back(std::move(n));
   }
   /// The local sizes of a node, as the table asks for them.
-  static constexpr op_sizes sizes(const node& n) {
+  constexpr op_sizes sizes(const node& n) const {
     op_sizes s(*n.row);
-    for (std::size_t p = 0; p < n.ports.size(); ++p)
-      for (int d = 0; d < n.ports[p].shape.ndim; ++d)
-        s.bind(static_cast<int>(p), d, n.ports[p].shape.dims[d].count, n.ports[p].shape.dims[d].unit);
+    for (std::size_t p = 0; p < n.ports.size(); ++p) {
+      if (n.ports[p].shape < 0) continue;
+      const local_shape& here = out_.shape(n.ports[p]);
+      for (int d = 0; d < here.ndim; ++d) s.bind(static_cast<int>(p), d, here.dims[d].count, here.dims[d].unit);
+    }
     s.bind_attributes(n.rows, n.seq);
     return s;
   }

@@ -24,7 +24,6 @@ constexpr bool is_scratch(const value& v) { return v.holds == element_kind::byte
 
 /// The first and the last node that touch each value.
 constexpr void find_lives(layer_program& p) {
-  for (value& v : p.values) v.forward = v.backward = {};
   const auto walk = [&](const nodes& list, node_range value::*of) {
     const auto touch = [&](int v, std::size_t i) {
       node_range& r = p.values[v].*of;
@@ -34,7 +33,8 @@ constexpr void find_lives(layer_program& p) {
     for (std::size_t i = 0; i < list.size(); ++i)
       for (const port_use& u : list[i].ports) {
         touch(u.at.value, i);
-        for (int more : u.rest) touch(more, i);
+        if (u.run >= 0)
+          for (int more : p.runs[u.run]) touch(more, i);
       }
   };
   walk(p.forward, &value::forward);
@@ -50,13 +50,19 @@ constexpr void find_saved(layer_program& p) {
   }
 }
 
-/// Everywhere one value for another, which lives as long as both.
+/// Everywhere one value for another, which then lives as long as both.
 constexpr void put_into(layer_program& p, int from, int into) {
-  for (nodes* list : {&p.forward, &p.backward})
-    for (node& n : *list)
-      for (port_use& u : n.ports)
+  const auto join = [&](nodes& list, node_range value::*lives) {
+    node_range &gone = p.values[from].*lives, &all = p.values[into].*lives;
+    if (!gone.any()) return;
+    for (int i = gone.first; i <= gone.last; ++i)
+      for (port_use& u : list[i].ports)
         if (u.at.value == from) u.at.value = into;
-  find_lives(p);
+    all = all.any() ? node_range{std::min(all.first, gone.first), std::max(all.last, gone.last)} : gone;
+    gone = {};
+  };
+  join(p.forward, &value::forward);
+  join(p.backward, &value::backward);
 }
 
 /// Where a node may write over an input that nothing needs afterwards, let it.
@@ -83,9 +89,10 @@ constexpr void share_in_place(layer_program& p, const nodes& list, node_range va
 constexpr void compact(layer_program& p) {
   std::vector<int> number(p.values.size(), -1);
   std::vector<value> kept;
+  kept.reserve(p.values.size());
   const auto keep = [&](std::size_t v) {
     number[v] = static_cast<int>(kept.size());
-    kept.push_back(std::move(p.values[v]));
+    kept.push_back(p.values[v]);
   };
   const auto is_own = [&](const value& v) { return v.where == space::saved || v.where == space::temp; };
   const auto is_used = [](const value& v) { return v.forward.any() || v.backward.any(); };
@@ -99,10 +106,9 @@ constexpr void compact(layer_program& p) {
     if (number[v] < 0 && is_used(p.values[v])) keep(v);
   for (nodes* list : {&p.forward, &p.backward})
     for (node& n : *list)
-      for (port_use& u : n.ports) {
-        u.at.value = number[u.at.value];
-        for (int& more : u.rest) more = number[more];
-      }
+      for (port_use& u : n.ports) u.at.value = number[u.at.value];
+  for (std::vector<int>& run : p.runs)
+    for (int& v : run) v = number[v];
   p.values = std::move(kept);
 }
 
@@ -120,7 +126,7 @@ constexpr std::size_t place_temporaries(layer_program& p, const nodes& list, nod
   std::vector<char> known(p.values.size(), 0);
   for (const node& n : list)
     for (const bool written : {true, false})
-      each_operand(n, written, [&](const operand& o) {
+      each_operand(p, n, written, [&](const operand& o) {
         const value& v = p.values[o.at.value];
         if (v.where != space::temp || known[o.at.value]) return;
         known[o.at.value] = 1;

@@ -156,7 +156,7 @@ struct op_row {
   constexpr std::span<const port> used_ports() const { return {ports, static_cast<std::size_t>(count_ports())}; }
   /// Index of a port; -1 where none has the name.
   constexpr int find(std::string_view port_name) const {
-    for (int p = 0; p < count_ports(); ++p)
+    for (int p = 0; p < max_ports && ports[p].as != use::none; ++p)
       if (ports[p].name == port_name) return p;
     return -1;
   }
@@ -168,8 +168,8 @@ struct op_row {
   }
 };
 
-/// Two nodes that become one. Equal names are equal values; each list names the operands of its op in the order of the
-/// ports, scratch left out. A value that `into` does not name must be used by the two alone, and is gone afterwards.
+/// Two nodes that become one. Equal names are equal values, and the two have one in common; each list names the operands
+/// of its op in the order of the ports, scratch left out. A value that `into` does not name must be used by the two alone, and is gone afterwards.
 struct fusion {
   struct side {
     const op_row* kind;

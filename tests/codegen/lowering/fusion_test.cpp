@@ -102,7 +102,7 @@ TEST_CASE("buffers have the names that the model gives values; a packed product 
 TEST_CASE("a packed product covers the parameters of its parts, and they are neighbours") {
   const lowered l = lower_for_cuda("gpt2_8", "tp2");
   const body& block = l.bodies[1];
-  const std::vector<operand> qkv = reads_of(call(block, "linear_bias"));
+  const std::vector<operand> qkv = reads_of(block, call(block, "linear_bias"));
   REQUIRE(qkv.size() == 7);  // x, three weights, three biases
   for (int first : {1, 4}) {
     const auto place = [&](int i) { return l.groups[1].of_parameter[block.at(qkv[first + i]).of]; };

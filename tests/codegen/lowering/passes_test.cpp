@@ -170,7 +170,7 @@ TEST_CASE("backward in two halves: what the input's gradient needs, and every gr
         CHECK(!b.uses(phase::backward_weight, space::dx));
         std::set<int> made;
         for (const node& n : b.calls(phase::backward_weight))
-          for (const operand& o : writes_of(n))
+          for (const operand& o : writes_of(b, n))
             if (b.at(o).where == space::gradient) made.insert(b.at(o).of);
         CHECK(made.size() == b.parameters.size());
       }
