@@ -13,7 +13,8 @@ namespace rankc::codegen {
 
 /// The parameters that a layer's function takes besides rank and workspace, in order; the caller passes the same.
 struct function_shape {
-  bool weights, gradients, saved, work, x, y, dy, dx, ids, targets, loss, accumulate, accumulate_shared;
+  bool weights, gradients, saved, work, x, y, dy, dx, ids, targets, loss, accumulate;
+  std::vector<int> accumulate_shared;  // into gradients of parameters that another layer shares
   std::vector<int> ropes;  // of the body's tables
 };
 function_shape shape_of(const body&, phase);

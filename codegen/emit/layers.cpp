@@ -13,11 +13,13 @@ namespace rankc::codegen {
 
 namespace {
 
-constexpr std::string_view group_names[]{"own", "over_tp", "shared"};
+constexpr std::string_view group_names[]{"own", "over_tp"};
 
-/// Whether a kernel sums into a gradient that another layer shares.
-bool sums_into_shared(const body& b, const kernel& k) {
-  return std::any_of(k.writes.begin(), k.writes.end(), [&](const operand& o) { return o.where == space::gradient && b.parameters[o.index].shared; });
+/// The parameter shared with another layer into whose gradient a kernel sums; -1: none.
+int find_shared(const body& b, const kernel& k) {
+  for (const operand& o : k.writes)
+    if (o.where == space::gradient && b.parameters[o.index].shared) return o.index;
+  return -1;
 }
 
 /// One layer's text.
@@ -72,13 +74,14 @@ class layer_text {
     const std::string size = l_.has_working_copy() ? "size" : "sizeof(real)";
     for (int g = 0; g < n_groups; ++g)
       if (groups_.size[g]) arguments.push_back("std::size_t " + std::string(group_names[g]));
+    for (int p : groups_.shared) arguments.push_back("std::size_t shared_" + b_.parameters[p].id);
     out += call("constexpr parameters place", arguments, 0, "") + " {\n  return {\n";
     for (std::size_t i = 0; i < b_.parameters.size(); ++i) {
       const layer_parameter& p = b_.parameters[i];
       const auto [in, offset] = groups_.of_parameter[i];
       const std::string shape = p.ndim > 1 ? fmt::format("{} x {}", p.rows, p.cols) : std::to_string(p.rows);
-      out += fmt::format("      .{} = region + ({} + {}) * {},  // {}\n", p.id,
-                         group_names[static_cast<int>(in)], offset, size, shape);
+      const std::string element = in == group::shared ? "shared_" + p.id : fmt::format("({} + {})", group_names[static_cast<int>(in)], offset);
+      out += fmt::format("      .{} = region + {} * {},  // {}\n", p.id, element, size, shape);
     }
     return out + "  };\n}\n\n";
   }
@@ -142,9 +145,10 @@ class layer_text {
 
   /// In the first microbatch alone.
   std::string clear(const kernel& k) {
-    return fmt::format("  if (!{}) clear<{}>(r, {}, {});\n", sums_into_shared(b_, k) ? "accumulate_shared" : "accumulate", wide_name(l_),
-                       name(k.writes[0]), k.sizes[0].text);
+    return fmt::format("  if (!{}) clear<{}>(r, {}, {});\n", accumulate_name(find_shared(b_, k)), wide_name(l_), name(k.writes[0]),
+                       k.sizes[0].text);
   }
+  std::string accumulate_name(int shared) const { return shared < 0 ? "accumulate" : "accumulate_" + b_.parameters[shared].id; }
 
   std::string statement(const kernel& k) {
     if (k.row == &ops::clear) return clear(k);
@@ -164,12 +168,11 @@ class layer_text {
         for (const operand& o : *side)
           if (!o.implied) arguments.push_back(name(o));
       for (const extent& e : k.sizes) arguments.push_back(e.text);
-      const bool shared = sums_into_shared(b_, k);
       switch (k.accumulate) {
         case accumulation::none: break;
         case accumulation::overwrite: arguments.push_back("false"); break;
         case accumulation::add: arguments.push_back("true"); break;
-        case accumulation::after_first: arguments.push_back(shared ? "accumulate_shared" : "accumulate"); break;
+        case accumulation::after_first: arguments.push_back(accumulate_name(find_shared(b_, k))); break;
       }
     }
     const std::string type = k.wide ? wide_name(l_) : "real";
@@ -199,7 +202,7 @@ class layer_text {
     take(f.dy, "at", "dy");
     take(f.dx, "at", "dx");
     take(f.accumulate, "bool", "accumulate");
-    take(f.accumulate_shared, "bool", "accumulate_shared");
+    for (int p : f.accumulate_shared) take(true, "bool", accumulate_name(p).c_str());
     return arguments;
   }
 
@@ -242,7 +245,7 @@ std::string rope_name(std::size_t index, std::size_t count) {
 function_shape shape_of(const body& b, phase p) {
   auto uses = [&](space s) { return b.uses(p, s); };
   function_shape f{uses(space::weight), uses(space::gradient), uses(space::saved), uses(space::temp), uses(space::x), uses(space::y),
-                   uses(space::dy), uses(space::dx), uses(space::tokens), uses(space::targets), uses(space::loss), false, false, {}};
+                   uses(space::dy), uses(space::dx), uses(space::tokens), uses(space::targets), uses(space::loss), false, {}, {}};
   for (int t = 0; t < static_cast<int>(b.ropes.size()); ++t)
     for (const kernel& k : b.calls(p))
       if (std::find(k.reads.begin(), k.reads.end(), operand{space::rope, t}) != k.reads.end()) {
@@ -251,8 +254,9 @@ function_shape shape_of(const body& b, phase p) {
       }
   for (const kernel& k : b.calls(p)) {
     if (k.accumulate != accumulation::after_first) continue;
-    const bool shared = sums_into_shared(b, k);
-    (shared ? f.accumulate_shared : f.accumulate) = true;
+    const int shared = find_shared(b, k);
+    if (shared < 0) f.accumulate = true;
+    else if (std::find(f.accumulate_shared.begin(), f.accumulate_shared.end(), shared) == f.accumulate_shared.end()) f.accumulate_shared.push_back(shared);
   }
   return f;
 }

@@ -20,6 +20,7 @@ std::string place_call(const lowered& l, const layer_use& use, const std::string
   }
   for (int g = 0; g < n_groups; ++g)
     if (l.groups[use.kind].size[g]) arguments.push_back(std::to_string(use.base[g]));
+  for (const shared_use& u : use.shared) arguments.push_back(std::to_string(u.element));
   return call(layer_namespace(l.bodies[use.kind]) + "::place", arguments, 0);
 }
 
@@ -35,7 +36,8 @@ surroundings needs(const lowered& l, const stage_plan& s, phase p) {
     const function_shape f = shape_of(l.bodies[use.kind], p);
     n.ids |= f.ids;
     n.targets |= f.targets;
-    n.accumulate |= f.accumulate || (f.accumulate_shared && !use.adds_to_shared);
+    n.accumulate |= f.accumulate;
+    for (int q : f.accumulate_shared) n.accumulate |= !use.adds_to(l.groups[use.kind].of_parameter[q]);
   }
   const function_shape first = shape_of(l.bodies[s.layers.front().kind], p), last = shape_of(l.bodies[s.layers.back().kind], p);
   n.x = first.x, n.dx = first.dx, n.y = last.y, n.dy = last.dy;
@@ -108,7 +110,7 @@ std::string layer_call(const lowered& l, const pipeline_rank& r, const stage_pla
   take(f.dy, layer == last ? in.dy : gradient_of(l, s, layer, in));
   take(f.dx, layer == 0 ? in.dx : gradient_of(l, s, layer - 1, in));
   take(f.accumulate, in.accumulate);
-  take(f.accumulate_shared, use.adds_to_shared ? "true" : in.accumulate);
+  for (int q : f.accumulate_shared) take(true, use.adds_to(l.groups[use.kind].of_parameter[q]) ? "true" : in.accumulate);
   std::string line = "  " + call(layer_namespace(b) + "::" + name_of(p), arguments, 2) + "\n";
   for (std::size_t at = 0; (at = line.find("\n    ", at)) != line.npos; at += 3) line.insert(at + 1, "  ");
   return line;

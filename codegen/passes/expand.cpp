@@ -51,8 +51,7 @@ expander::place expander::resolve(const item& i, int layer, const operand& o) co
   const std::size_t slot = a.slots + s.slots[i.slot];
   const std::size_t ids = static_cast<std::size_t>(l_.plan->rows) * l_.plan->recipe.seq * sizeof(std::int32_t);
   auto parameter_of = [&](int region) {
-    const group_layout::place& p = l_.groups[use.kind].of_parameter[o.index];
-    const std::size_t element = use.base[static_cast<int>(p.in)] + p.offset;
+    const std::size_t element = use.element(l_.groups[use.kind].of_parameter[o.index]);
     for (std::size_t j = 0; j < r_.parameters.size(); ++j)
       if (r_.parameters[j].element == element) return parameter(region, j);
     throw std::logic_error("a layer's parameter has no place");
@@ -102,8 +101,8 @@ expander::place expander::resolve(const item& i, int layer, const operand& o) co
 static role role_of(const collective& c, stream on) { return on == stream::beside && c.over == role::tp ? role::tp_beside : c.over; }
 
 /// Whether a call adds to a gradient or to the loss, or overwrites it.
-static bool adds(const item& i, const layer_use& use, const body& b, const kernel& k, const operand& out) {
-  const bool shared = out.where == space::gradient && b.parameters[out.index].shared && use.adds_to_shared;
+static bool adds(const item& i, const layer_use& use, const group_layout& g, const kernel& k, const operand& out) {
+  const bool shared = out.where == space::gradient && use.adds_to(g.of_parameter[out.index]);
   return k.accumulate == accumulation::add || (k.accumulate == accumulation::after_first && (!i.first || shared));
 }
 
@@ -136,7 +135,7 @@ op expander::layer_op(const item& i, int layer, const kernel& k) {
     for (const auto& [w, r] : k.in_place)
       if (k.writes[w].where == out->where && k.writes[w].index == out->index) replaced[n].push_back(r);
     const bool sums = is_sum(out) || !has_sum;  // beside a sum, other results are written afresh
-    if (!sums || !adds(i, use, l_.bodies[use.kind], k, *out)) continue;
+    if (!sums || !adds(i, use, l_.groups[use.kind], k, *out)) continue;
     replaced[n].push_back(static_cast<int>(o.reads.size()));
     o.reads.push_back(read(resolve(i, layer, *out)));
   }
@@ -162,7 +161,7 @@ void expander::layer_ops(const item& i, int layer, std::vector<op>& out) {
   const layer_use& use = r_.stages[i.stage].layers[layer];
   const body& b = l_.bodies[use.kind];
   for (const kernel& k : b.calls(i.does))
-    if (k.row != &ops::clear || !adds(i, use, b, k, k.writes[0])) out.push_back(layer_op(i, layer, k));
+    if (k.row != &ops::clear || !adds(i, use, l_.groups[use.kind], k, k.writes[0])) out.push_back(layer_op(i, layer, k));
 }
 
 /// Whether an element is in one of the ranges.

@@ -81,7 +81,7 @@ class fuser {
   bool may_join(int i, int j) const {
     const node &first = list_[i], &second = list_[j];
     if (first.for_weights != second.for_weights || first.accumulate == accumulation::add) return false;
-    if (sums(first) && sums(second) && (first.accumulate != second.accumulate || is_shared(first) != is_shared(second))) return false;
+    if (sums(first) && sums(second) && (first.accumulate != second.accumulate || find_shared(first) != find_shared(second))) return false;
     const int from = std::min(i, j) + 1, to = std::max(i, j);
     bool free = true;
     second.each_read([&](const port_use& r) {
@@ -93,9 +93,12 @@ class fuser {
     });
     return free;
   }
-  bool is_shared(const node& n) const {
-    bool shared = false;
-    n.each_write([&](const port_use& w) { shared |= w.at.where == space::gradient && parameters_[w.at.index].shared; });
+  /// The parameter shared with another layer into whose gradient a node sums; -1: none.
+  int find_shared(const node& n) const {
+    int shared = -1;
+    n.each_write([&](const port_use& w) {
+      if (w.at.where == space::gradient && parameters_[w.at.index].shared) shared = w.at.index;
+    });
     return shared;
   }
 

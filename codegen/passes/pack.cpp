@@ -36,7 +36,7 @@ class packer {
   /// Whether parameter b's elements begin where a's end.
   bool follows(int a, int b) const {
     const auto &at_a = placed_.of_parameter[a], &at_b = placed_.of_parameter[b];
-    return at_a.in == at_b.in && at_a.offset + parameters_[a].elements() == at_b.offset;
+    return at_a.in == at_b.in && at_a.in != group::shared && at_a.offset + parameters_[a].elements() == at_b.offset;
   }
 
   std::vector<part> neighbours(int i) const {

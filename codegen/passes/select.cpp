@@ -19,8 +19,7 @@ namespace {
 /// What the text of a layer calls its own, and the kernels that it calls.
 std::vector<std::string_view> reserved_names() {
   std::vector<std::string_view> names{
-      "r", "w", "dw", "s", "work", "rope_table", "ids", "targets", "x", "y", "loss", "dy", "dx", "accumulate", "accumulate_shared",
-      "parameters", "saved", "place", "keep", "forward", "backward", "backward_input", "backward_weight", "slot", "region", "size", "own",
+      "r", "w", "dw", "s", "work", "rope_table", "ids", "targets", "x", "y", "loss", "dy", "dx", "accumulate", "parameters", "saved", "place", "keep", "forward", "backward", "backward_input", "backward_weight", "slot", "region", "size", "own",
       "over_tp", "shared", "at", "real", "bf16", "rank", "stream", "role", "reduction", "event", "message", "rankc", "std", "host", "cuda",
       "runtime", "copy", "clear"};
   for (const op_row* row : ops::all) names.push_back(row->name);
@@ -35,6 +34,8 @@ class selector {
            dtype type, target target)
       : name_(name), parameters_(parameters), t_(layer.ops), plan_(plan), type_(type), target_(target) {
     out_.scope = name_scope(reserved_names());
+    for (const layer_parameter& p : parameters)
+      if (p.shared) out_.scope.take("accumulate_" + p.id);
     out_.alias.resize(t_.values.size());
     for (std::size_t i = 0; i < t_.values.size(); ++i) out_.alias[i] = static_cast<int>(i);
     out_.names.resize(t_.values.size());
@@ -172,8 +173,8 @@ class selector {
   }
 
   /// A gradient that several nodes sum into is cleared in front of them in the first microbatch, and so are those that
-  /// such a node writes beside it. So are the two of a node one of which is shared with another layer, and begins where
-  /// that layer does.
+  /// such a node writes beside it. So are the two of a node one of which is shared with another layer, whose sum begins
+  /// at another time.
   void clear_sums() {
     std::vector<int> sums(t_.weights.size());
     const auto gradients = [](const node& n) {
@@ -188,8 +189,7 @@ class selector {
     };
     for (const node& n : out_.backward) {
       const auto of = gradients(n);
-      const auto shared = std::count_if(of.begin(), of.end(), [&](std::size_t w) { return parameters_[w].shared; });
-      const bool mixed = shared > 0 && shared < static_cast<std::ptrdiff_t>(of.size());
+      const bool mixed = of.size() > 1 && std::any_of(of.begin(), of.end(), [&](std::size_t w) { return parameters_[w].shared; });
       for (std::size_t w : of) sums[w] += mixed ? 2 : 1;
     }
     for (std::size_t pass = 0; pass < sums.size(); ++pass)  // until no node has one that is cleared beside one that is not

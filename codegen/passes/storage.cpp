@@ -207,7 +207,7 @@ layer_parameter local_parameter(const weight_info& w, const parallel_dims& d) {
   return p;
 }
 
-/// The parameters of a layer. One that is tied starts as the layer says that it is of.
+/// The parameters of a layer.
 std::vector<layer_parameter> local_parameters(const layer_kind& layer, const plan_data& plan) {
   std::vector<layer_parameter> parameters;
   name_scope ids({"parameters", "at"});
@@ -215,11 +215,8 @@ std::vector<layer_parameter> local_parameters(const layer_kind& layer, const pla
     layer_parameter& p = parameters.emplace_back(local_parameter(w, plan.dims));
     p.id = ids.take(w.name);
     for (const layer_kind& other : plan.kinds)
-      for (const weight_info& o : other.ops.weights) {
-        if (&other == &layer || o.name != w.name || layer.repeated || other.repeated || (!o.tied && !w.tied)) continue;
-        p.shared = true;
-        if (!o.tied) p.start = o.start, p.std = o.std;
-      }
+      for (const weight_info& o : other.ops.weights)
+        p.shared |= &other != &layer && is_same_parameter(o, w);
   }
   return parameters;
 }

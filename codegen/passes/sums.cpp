@@ -47,7 +47,7 @@ int expander::count_terms(const stage_plan& s, const layer_use& use, std::initia
     n += passes * count_writes(b, p, o, false);
     is_cleared |= passes > 0 && count_writes(b, p, o, true) > 0;
   }
-  const bool by_another = is_cleared && b.parameters[o.index].shared && use.adds_to_shared;
+  const bool by_another = is_cleared && use.adds_to(l_.groups[use.kind].of_parameter[o.index]);
   return n + (is_cleared && !by_another);
 }
 
@@ -94,12 +94,10 @@ sum expander::sum_of_gradient(std::size_t parameter_index) const {
   for (int region : kept_) of.updates.push_back(parameter(region, parameter_index).range());
   for (const stage_plan& s : r_.stages)
     for (const layer_use& use : s.layers)
-      for (std::size_t k = 0; k < l_.bodies[use.kind].parameters.size(); ++k) {
-        const group_layout::place& at = l_.groups[use.kind].of_parameter[k];
-        if (use.base[static_cast<int>(at.in)] + at.offset == q.element)
+      for (std::size_t k = 0; k < l_.bodies[use.kind].parameters.size(); ++k)
+        if (use.element(l_.groups[use.kind].of_parameter[k]) == q.element)
           of.terms += count_terms(s, use, {phase::backward, phase::backward_input, phase::backward_weight},
                                   {space::gradient, static_cast<int>(k)});
-      }
   return of;
 }
 

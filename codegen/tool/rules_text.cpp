@@ -171,12 +171,13 @@ constexpr rule_text texts[]{
      "Where it does not, no gradient reaches the layers before it, and they stay as they began.",
      "a block that returns linear(positions, w) and drops x",
      "Use the input, most often by adding it: x + f(x)."},
-    {214, "tied parameters are alike, and few",
-     "tied(\"wte\", ...) is the parameter of that name of an earlier layer: shapes and placements are equal. Both layers stand "
-     "alone, and a layer shares one parameter at most.",
-     "Both layers read and update the same elements. Between two pipeline stages one message a step keeps them equal.",
-     "a head with tied(\"wte\", {vocab, 2 * hidden}) after an embedding with parameter(\"wte\", {vocab, hidden})",
-     "Declare the later parameter with parameter(...) and a name of its own, or make the two alike."},
+    {214, "a parameter that layers share is used alike",
+     "Layers that the model hands one parameter_handle have one parameter. They stand alone, and use it on values of one "
+     "placement.",
+     "They read and update the same elements, and their gradients are one sum. Between two pipeline stages one message a "
+     "step keeps them equal.",
+     "repeat{4, block{gain}} where gain is a parameter_handle",
+     "Declare the parameter by its name, parameter(\"gain\", ...), so that each layer has one of its own."},
     {215, "a token goes to experts that exist",
      "top_k is at most experts.",
      "A token's top_k experts are different ones.",
@@ -227,7 +228,7 @@ constexpr rule_text texts[]{
      "name, and none has a name like layers.3.norm that a repeated layer's parameter has.",
      "Names stand in checkpoints, generated text and messages; of two tensors of one name a checkpoint would keep one.",
      "two layers that stand alone, each with parameter(\"norm\", ...)",
-     "Take another name; to share a parameter on purpose, declare it with tied in the later layer."},
+     "Take another name; to share a parameter on purpose, hand one parameter_handle to both layers."},
     {225, "every op has a kernel",
      "Layers are written in the ops of rankc/ops.hpp, and in rows of your own: an op_row with ports, a typing rule, a dual, "
      "its operations, a kernel for each target and the header that declares them.",

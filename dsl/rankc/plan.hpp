@@ -137,7 +137,6 @@ constexpr void check_plan(report& out, const auto& model, const parallel_dims& g
     visit(layer.name, count, repeated, t);
     x = t.values[t.result];
   });
-  parameters.check_shared(out);
   if (typed && x.ndim != 0) {
     complaint::put_shape(refuse(out, 212) << "the last layer's result is ", x);
     out.back().text << "; expected a loss: end the model with cross_entropy";

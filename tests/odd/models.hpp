@@ -41,9 +41,11 @@ constexpr auto make_bare(auto... layers) {
   const auto all = sequential(layers...);
   return model<std::remove_const_t<decltype(all)>>{all};
 }
+/// What every embedding here has, and layers that share it.
+inline constexpr parameter_handle table = token_table(vocab, hidden);
 /// An embedding, the layers, and a head tied to the embedding.
 constexpr auto make(auto... layers) {
-  return make_bare(models::gpt2_layers::embedding{odd::vocab, hidden}, layers..., models::gpt2_layers::head{odd::vocab, hidden, true});
+  return make_bare(models::gpt2_layers::embedding{table}, layers..., models::gpt2_layers::head{table});
 }
 
 /// One gain for two norms.
@@ -292,38 +294,34 @@ struct scaled_head {
 struct tied_between {
   static constexpr std::string_view name = "tied_between";
   constexpr value forward(trace& t, value x, const context& c) const {
-    value table = t.tied("wte", {vocab, hidden}, {{axis::tp, "vocab"}});
-    value h = gelu(linear(enter_tp(x, c), table));
+    value h = gelu(linear(enter_tp(x, c), t.parameter(table)));
     return x +
            leave_tp(linear(h, t.parameter("back", {hidden, vocab}, {{axis::tp, "vocab"}}, initial::normal, 0.3)), c);
   }
 };
 
 /// A norm alone; another has its gain and a shift of its own.
+inline constexpr parameter_handle shared_gain{"gain", {hidden}, {}, initial::ones};
 struct first_norm {
   static constexpr std::string_view name = "first_norm";
   constexpr value forward(trace& t, value x, const context&) const {
-    return x + layer_norm(x, gain(t, "gain"), t.parameter("shift", {hidden}, {}, initial::zeros));
+    return x + layer_norm(x, t.parameter(shared_gain), t.parameter("shift", {hidden}, {}, initial::zeros));
   }
 };
 struct second_norm {
   static constexpr std::string_view name = "second_norm";
   constexpr value forward(trace& t, value x, const context&) const {
-    return x +
-           gelu(layer_norm(x, t.tied("gain", {hidden}, {}), t.parameter("other_shift", {hidden}, {}, initial::zeros)));
+    return x + gelu(layer_norm(x, t.parameter(shared_gain), t.parameter("other_shift", {hidden}, {}, initial::zeros)));
   }
 };
 /// A matrix of another layer, with a bias of its own.
+inline constexpr dim out{"out", 12};
+inline constexpr parameter_handle shared_matrix{"matrix", {out, hidden}, {}, initial::normal, 0.3};
 struct tied_matrix {
-  std::string_view name, bias_name;
-  bool owns;
+  std::string_view name, back_name, shift_name;
   constexpr value forward(trace& t, value x, const context&) const {
-    const dim out{"out", 12};
-    value w =
-        owns ? t.parameter("matrix", {out, hidden}, {}, initial::normal, 0.3) : t.tied("matrix", {out, hidden}, {});
-    value back = t.parameter(bias_name, {hidden, out}, {}, initial::normal, 0.3);
-    const std::string_view shift = owns ? "bias_a" : "bias_b";
-    return x + linear(gelu(bias(linear(x, w), t.parameter(shift, {out}, {}, initial::zeros))), back);
+    value h = bias(linear(x, t.parameter(shared_matrix)), t.parameter(shift_name, {out}, {}, initial::zeros));
+    return x + linear(gelu(h), t.parameter(back_name, {hidden, out}, {}, initial::normal, 0.3));
   }
 };
 
@@ -333,10 +331,26 @@ struct named_like_a_block {
   std::string_view parameter;
   constexpr value forward(trace& t, value x, const context&) const { return x + rms_norm(x, gain(t, parameter)); }
 };
-struct tied_to {
-  std::string_view name = "tied_to", parameter;
+/// The same with a gain that other layers have too.
+struct gained {
+  std::string_view name;
+  parameter_handle gain;
+  constexpr value forward(trace& t, value x, const context&) const { return x + rms_norm(x, t.parameter(gain)); }
+};
+constexpr parameter_handle gain_of(std::string_view called) { return {called, {hidden}, {}, initial::ones}; }
+
+/// A norm and a product of which everything may be another layer's: three ties of a layer, in another order where
+/// `swapped`, the gain and the shift of one norm among them.
+struct three_ties {
+  std::string_view name;
+  parameter_handle gain, shift, matrix;
+  bool swapped = false;
   constexpr value forward(trace& t, value x, const context&) const {
-    return x + rms_norm(x, t.tied(parameter, {hidden}, {}));
+    value w = swapped ? t.parameter(matrix) : value{};
+    value g = t.parameter(gain), s = t.parameter(shift);
+    if (!swapped) w = t.parameter(matrix);
+    value h = linear(layer_norm(x, g, s), w);
+    return x + gelu(swapped ? bias(h, s) : linear(h, w));
   }
 };
 

@@ -17,15 +17,25 @@ using runtime::role;
 using runtime::stream;
 
 /// Parameters of a layer by what happens to their gradients: its own, those also summed over tp, and those that
-/// another layer shares. Each group lies in one piece.
+/// another layer shares. The first two lie in one piece each, those of the third anywhere.
 enum class group { own, over_tp, shared };
-inline constexpr int n_groups = 3;
+inline constexpr int n_groups = 2;  // of one piece
 
 /// Where each parameter of a body lies in its group. Units: elements.
 struct group_layout {
-  struct place { group in; std::size_t offset; };
+  struct place {
+    group in;
+    std::size_t offset;  // shared: which of the body's shared parameters it is
+  };
   std::vector<place> of_parameter;
   std::size_t size[n_groups]{};
+  std::vector<int> shared;  // parameters
+};
+
+/// A layer's use of a parameter that another layer shares.
+struct shared_use {
+  std::size_t element = 0;
+  bool adds = false;  // a later layer of this rank has written the gradient already
 };
 
 /// One use of a layer on a stage.
@@ -36,7 +46,14 @@ struct layer_use {
   std::size_t base[n_groups]{};      // elements, in each region
   std::size_t saved = 0, output = 0; // bytes in a slot: saved values; result, unless the stage's last layer
   std::size_t output_gradient = 0;   // alike, where backward is in two halves: the second needs it again
-  bool adds_to_shared = false;       // a later layer of this rank has written the shared gradient already
+  std::vector<shared_use> shared;    // as group_layout has them
+
+  /// Where a parameter begins in each region. Units: elements.
+  std::size_t element(const group_layout::place& p) const {
+    return p.in == group::shared ? shared[p.offset].element : base[static_cast<int>(p.in)] + p.offset;
+  }
+  /// Whether the gradient of a parameter has been written by another layer before this one's first sum.
+  bool adds_to(const group_layout::place& p) const { return p.in == group::shared && shared[p.offset].adds; }
 };
 
 /// What a pipeline rank needs to hold of a stage.

@@ -52,10 +52,40 @@ struct weight_info {
   initial start = initial::zeros;
   double std = 0;
   here from{};
-  bool tied = false;  // the parameter of this name of an earlier layer, not one of its own
+  here handle{};  // where the model made the handle that it was declared with; no line: none
   int id = -1;        // the value that it is
   type gradient{};
   bool has_gradient = false;
+};
+
+struct shard {
+  axis over;
+  std::string_view along;
+};
+
+/// Whether two layers declare one parameter: of one handle. Handles of one name and line are one.
+constexpr bool is_same_parameter(const weight_info& a, const weight_info& b) {
+  return a.handle.line && a.handle.line == b.handle.line && a.name == b.name &&
+         std::string_view(a.handle.file) == b.handle.file;
+}
+
+/// A parameter that a model makes and hands to its layers: those that declare it have one tensor and one gradient.
+struct parameter_handle {
+  std::string_view name;
+  dim shape[2]{};
+  int ndim = 0;
+  shard by[n_axes]{};
+  int n_shards = 0;
+  initial start = initial::zeros;
+  double std = 0;
+  here from{};
+
+  constexpr parameter_handle(std::string_view called, std::initializer_list<dim> dims, std::initializer_list<shard> over, initial begin,
+                             double deviation = 0, const char* file = __builtin_FILE(), int line = __builtin_LINE())
+      : name(called), start(begin), std(deviation), from{file, line} {
+    for (const dim& d : dims) shape[ndim++] = d;
+    for (const shard& s : over) by[n_shards++] = s;
+  }
 };
 
 /// What a model calls a value.
@@ -63,11 +93,6 @@ struct value_name {
   std::string_view name;
   int id = -1;  // the value that it is
   here from{};
-};
-
-struct shard {
-  axis over;
-  std::string_view along;
 };
 
 struct trace {
@@ -100,13 +125,13 @@ struct trace {
   constexpr value parameter(std::string_view name, std::initializer_list<dim> shape, std::initializer_list<shard> by,
                             initial start, double std = 0, const char* file = __builtin_FILE(),
                             int line = __builtin_LINE()) {
-    return declare(weight_info{name, {}, start, std, {file, line}}, shape, by);
+    return declare(weight_info{name, {}, start, std, {file, line}}, std::span(shape.begin(), shape.size()),
+                   std::span(by.begin(), by.size()));
   }
-  /// The parameter of that name of an earlier layer, where both layers stand alone: one tensor, one gradient. It starts
-  /// as that layer says.
-  constexpr value tied(std::string_view name, std::initializer_list<dim> shape, std::initializer_list<shard> by,
-                       const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
-    return declare(weight_info{.name = name, .holds = {}, .from = {file, line}, .tied = true}, shape, by);
+  /// Declare the parameter of a handle.
+  constexpr value parameter(const parameter_handle& p, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+    return declare(weight_info{p.name, {}, p.start, p.std, {file, line}, p.from}, std::span(p.shape).first(p.ndim),
+                   std::span(p.by).first(p.n_shards));
   }
 
   /// Name what an op made: generated text has it, and calls its gradient d_<name>.
@@ -272,7 +297,7 @@ struct trace {
     }
   }
 
-  constexpr value declare(weight_info w, std::initializer_list<dim> shape, std::initializer_list<shard> by) {
+  constexpr value declare(weight_info w, std::span<const dim> shape, std::span<const shard> by) {
     complaint c{"parameter", w.name, w.from};
     check_name(c, w.name);
     for (const dim& d : shape) {

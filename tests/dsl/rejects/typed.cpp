@@ -11,8 +11,8 @@ struct around {
   int vocab = 64, vocab_used = 0;
   constexpr void check(report&) const {}
   constexpr auto stack() const {
-    return sequential(models::gpt2_layers::embedding{::vocab, hidden}, repeat{Times, Layer{}},
-                      models::gpt2_layers::head{::vocab, hidden, true});
+    const parameter_handle table = token_table(::vocab, hidden);
+    return sequential(models::gpt2_layers::embedding{table}, repeat{Times, Layer{}}, models::gpt2_layers::head{table});
   }
 };
 template <class Model, bool Sp = false>
@@ -388,7 +388,7 @@ struct ending_in {
   int vocab = 64, vocab_used = 0;
   constexpr void check(report&) const {}
   constexpr auto stack() const {
-    return sequential(models::llama_layers::embedding{::vocab, hidden},
+    return sequential(models::llama_layers::embedding{token_table(::vocab, hidden)},
                       repeat{1, models::llama_layers::block{hidden, heads, heads, ffn, 1, 1e4}}, Last{});
   }
 };
@@ -445,28 +445,45 @@ struct input_unused : layer {
 inline constexpr auto rc213_result_without_the_input = layered<input_unused>;
 static_assert(valid<rc213_result_without_the_input>);  // error: RC213: the result of layer 'mine' does not depend on its input, so that the layers before it are not trained; use the input
 
-template <int Common>
+/// Layers that share the embedding's table, and a gain.
+enum class tie { same_name, in_repeated, other_placement };
 struct tied_head : head<false> {
+  parameter_handle table, gain;
   constexpr value forward(trace& t, value x, const layer_context& c) const {
-    const dim rows = faulty && Common == 1 ? dim{"vocab", 128} : ::vocab;
-    value h = rms_norm(x, vector(t, "gain"));
-    const dim positions{"positions", c.seq};
-    if (Common > 1) h = position(h, faulty ? t.tied("wpe", {positions, hidden}, {}) : whole(t, "positions", positions), c.seq);
-    value table = t.tied("wte", {rows, hidden}, {{axis::tp, "vocab"}});
-    return cross_entropy(linear(enter_tp(h, c), table), c.targets, axis::tp, c.loss_scale);
+    value h = rms_norm(x, t.parameter(gain));
+    return cross_entropy(linear(enter_tp(h, c), t.parameter(table)), c.targets, axis::tp, c.loss_scale);
   }
 };
-template <int Common>
-struct tied : ending_in<tied_head<Common>> {
+struct gained : layer {
+  parameter_handle gain;
+  bool enters = false;
+  constexpr value forward(trace& t, value x, const layer_context& c) const {
+    if (!enters) return x + rms_norm(x, t.parameter(gain));
+    return x + leave_tp(linear(gelu(linear(rms_norm(enter_tp(x, c), t.parameter(gain)), column(t, "u"))), row(t, "d")), c);
+  }
+};
+template <tie Mistake>
+struct tied : ending_in<tied_head> {
   constexpr auto stack() const {
-    return sequential(models::gpt2_layers::embedding{::vocab, hidden},
-                      repeat{1, models::llama_layers::block{hidden, heads, heads, ffn, 1, 1e4}}, tied_head<Common>{});
+    const parameter_handle table = token_table(::vocab, hidden);
+    const parameter_handle other = token_table(::vocab, hidden, fault("wte", "lm_head"));
+    const parameter_handle gain{"gain", {hidden}, {}, initial::ones}, own{"own_gain", {hidden}, {}, initial::ones};
+    const bool is_other = faulty && Mistake == tie::other_placement;
+    const auto& head_table = Mistake == tie::same_name ? other : table;
+    if constexpr (Mistake == tie::in_repeated && faulty)
+      return sequential(models::gpt2_layers::embedding{table}, repeat{1, gained{{}, gain}}, tied_head{{}, table, own});
+    else
+      return sequential(models::gpt2_layers::embedding{table}, gained{{}, gain, is_other},
+                        repeat{1, models::llama_layers::block{hidden, heads, heads, ffn, 1, 1e4}},
+                        tied_head{{}, head_table, gain});
   }
 };
-inline constexpr auto rc214_tied_parameters_of_different_shapes = modelled<tied<1>>;
-static_assert(valid<rc214_tied_parameters_of_different_shapes>);  // error: RC214: parameter 'wte' of layer 'mine' is (vocab=128, hidden=32) and that of an earlier layer (vocab=64, hidden=32); tied parameters have one shape and one placement: declare this one with parameter, or make them alike
-inline constexpr auto rc214_two_tied_parameters = modelled<tied<2>>;
-static_assert(valid<rc214_two_tied_parameters>);  // error: RC214: layer 'embedding' shares parameters 'wpe' and 'wte' with other layers; a layer can share 1: declare the others without tied
+inline constexpr auto rc224_two_handles_of_one_name = modelled<tied<tie::same_name>>;
+static_assert(valid<rc224_two_handles_of_one_name>);  // error: RC224: parameter 'wte' of layer 'mine' has the name of one of layer 'embedding'; hand one parameter_handle to both, or take another name
+inline constexpr auto rc214_handle_in_a_repeated_layer = modelled<tied<tie::in_repeated>>;
+static_assert(valid<rc214_handle_in_a_repeated_layer>);  // error: RC214: parameter 'gain' of layer 'mine' is that of a handle, but the layer is repeated; layers that stand alone can share one: declare it by its name
+inline constexpr auto rc214_gradients_of_two_placements = modelled<tied<tie::other_placement>>;
+static_assert(valid<rc214_gradients_of_two_placements>);  // error: RC214: the gradient of parameter 'gain' is invariant (I) over tp in layer 'mine' and a pending sum (P) in layer 'mine'; use it on values of one placement, or give each its own
 
 // ---- axes of which tokens alone are lowered
 
