@@ -13,7 +13,7 @@ namespace rankc::codegen {
 
 namespace {
 
-constexpr std::string_view group_names[]{"own", "over_tp"};
+constexpr std::string_view group_names[]{"own", "over_tp", "frozen"};
 
 /// The parameter shared with another layer into whose gradient a kernel sums; -1: none.
 int find_shared(const body& b, const kernel& k) {

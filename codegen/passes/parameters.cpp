@@ -18,7 +18,9 @@ namespace {
 constexpr std::size_t element_alignment = 16;
 constexpr std::size_t aligned_elements(std::size_t n) { return (n + element_alignment - 1) / element_alignment * element_alignment; }
 
-group group_of(const layer_parameter& p) { return p.shared ? group::shared : p.sum_over_tp ? group::over_tp : group::own; }
+group group_of(const layer_parameter& p) {
+  return p.shared ? group::shared : !p.trainable ? group::frozen : p.sum_over_tp ? group::over_tp : group::own;
+}
 
 /// Within a group, tensors of the same treatment stand side by side: sharded before whole, and decayed on the outside,
 /// so that the optimizer's calls cover long ranges.
@@ -137,14 +139,14 @@ group_layout lay_out(const std::vector<layer_parameter>& parameters) {
 
 namespace {
 
-/// Builds the regions of one pipeline rank: each layer's own group, then what is also summed over tp, then what layers
-/// share.
+/// Builds the regions of one pipeline rank: each layer's own group, then what is also summed over tp, then what is not
+/// trained, then what layers share.
 class regions {
  public:
   regions(const lowered& l, pipeline_rank& r) : l_(l), plan_(*l.plan), r_(r), first_sum_(first_sums(plan_.actions, r.index)) {}
 
   void place() {
-    for (group g : {group::own, group::over_tp, group::shared}) {
+    for (group g : {group::own, group::over_tp, group::frozen, group::shared}) {
       const std::size_t group_start = at_;
       for (std::size_t s = 0; s < r_.stages.size(); ++s)
         for (std::size_t i = 0; i < r_.stages[s].layers.size(); ++i)
@@ -247,7 +249,7 @@ void finish_buckets(lowered& l, pipeline_rank& r) {
   // Where two ranks have several, in one order on both.
   std::map<std::string, const placed_parameter*> shared;
   for (const placed_parameter& p : r.parameters)
-    if (p.as.shared) shared.emplace(p.name, &p);
+    if (p.as.shared && p.as.trainable) shared.emplace(p.name, &p);
   for (const auto& [name, p] : shared)
     r.buckets.push_back({.name = name, .first = p->element, .count = aligned_elements(p->as.elements()), .over_tp = p->as.sum_over_tp});
   for (bucket& b : r.buckets) {
@@ -284,10 +286,10 @@ void place_parameters(lowered& l) {
   }
   for (pipeline_rank& r : l.ranks) {
     finish_buckets(l, r);
-    auto counted = [&](const placed_parameter& p, bool sharded) { return !p.copy && (p.as.shard_dim >= 0) == sharded; };
+    auto counted = [&](const placed_parameter& p, bool sharded) { return !p.copy && p.as.trainable && (p.as.shard_dim >= 0) == sharded; };
     r.squares_sharded = without_decay_split(ranges_of(r, [&](const auto& p) { return counted(p, true); }));
     r.squares_whole = without_decay_split(ranges_of(r, [&](const auto& p) { return counted(p, false); }));
-    r.updates = ranges_of(r, [](const auto&) { return true; });
+    r.updates = ranges_of(r, [](const auto& p) { return p.as.trainable; });
   }
 }
 

@@ -193,7 +193,7 @@ class storage {
 };
 
 layer_parameter local_parameter(const weight_info& w, const parallel_dims& d) {
-  layer_parameter p{.name = std::string(w.name), .id = {}, .ndim = w.holds.ndim, .start = w.start, .std = w.std};
+  layer_parameter p{.name = std::string(w.name), .id = {}, .ndim = w.holds.ndim, .start = w.start, .std = w.std, .trainable = w.trainable};
   int* sizes[]{&p.rows, &p.cols};
   for (int i = 0; i < w.holds.ndim; ++i) {
     *sizes[i] = w.holds.shape[i].size;

@@ -109,6 +109,7 @@ std::vector<sum> expander::sums(bool train) const {
   of_norm.over = relate(placement::replicated, placement::replicated, false);
   if (l_.plan->dims.pp > 1) of_norm.over.push_back({static_cast<int>(role::pp), placement::partial});
   for (std::size_t p = 0; p < r_.parameters.size(); ++p) {
+    if (!r_.parameters[p].as.trainable) continue;
     all.push_back(sum_of_gradient(p));
     of_norm.terms += all.back().counted;
   }

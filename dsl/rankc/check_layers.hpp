@@ -205,7 +205,7 @@ constexpr void check_kernels(report& out, const trace& t) {
 /// RC226: what is typed over an axis of which tokens alone are lowered.
 constexpr void check_tokens_alone(report& out, const trace& t, axis a) {
   for (const weight_info& w : t.weights) {
-    if (w.holds[a] == I && w.gradient[a] == P) continue;
+    if (w.holds[a] == I && (w.gradient[a] == P || !w.trainable)) continue;
     complaint c{"parameter", w.name, w.from};
     complaint::put(c.begin() << "it is ", w.holds, w.holds[a]);
     complaint::put(c.text << " and its gradient ", w.gradient, w.gradient[a]);

@@ -79,6 +79,12 @@ class parameter_book {
   }
 
   constexpr void share(report& out, parameter_use& owner, const weight_info& w, std::string_view layer, int number) {
+    if (owner.as.trainable != w.trainable) {
+      refuse(out, 214) << "parameter '" << w.name << "' is frozen in layer '" << (w.trainable ? owner.layer : layer)
+                       << "' and trained in layer '" << (w.trainable ? layer : owner.layer)
+                       << "'; freeze it in both, or in neither";
+      return;
+    }
     for (axis a : axes) {
       if (owner.as.gradient[a] == w.gradient[a]) continue;
       complaint::put(refuse(out, 214) << "the gradient of parameter '" << w.name << "' is ", w.gradient, w.gradient[a]);

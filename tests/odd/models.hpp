@@ -354,4 +354,36 @@ struct three_ties {
   }
 };
 
+/// A frozen matrix beside one of low rank that is trained. Source: Hu et al. 2021 (LoRA).
+struct low_rank {
+  static constexpr std::string_view name = "low_rank";
+  constexpr value forward(trace& t, value x, const context& c) const {
+    const dim rank{"rank", 3};
+    value h = enter_tp(rms_norm(x, frozen(gain(t, "frozen_gain"))), c);
+    value w = frozen(t.parameter("frozen_up", {ffn, hidden}, {{axis::tp, "ffn"}}, initial::normal, 0.3));
+    value a = t.parameter("a", {rank, hidden}, {}, initial::normal, 0.3),
+          b = t.parameter("b", {ffn, rank}, {{axis::tp, "ffn"}}, initial::normal, 0.3);
+    value u = linear(h, w) + linear(linear(h, a), b);
+    value out = frozen(t.parameter("frozen_down", {hidden, ffn}, {{axis::tp, "ffn"}}, initial::normal, 0.3));
+    return x + leave_tp(linear(gelu(u), out), c);
+  }
+};
+/// Layers that are not trained at all: gradients go through.
+struct frozen_embedding {
+  static constexpr std::string_view name = "frozen_embedding";
+  parameter_handle table;
+  constexpr value forward(trace& t, value ids, const context& c) const {
+    return leave_tp(embedding(ids, frozen(t.parameter(table))), c);
+  }
+};
+struct frozen_norms {
+  std::string_view name, gain_name, shift_name;
+  parameter_handle first_gain;
+  constexpr value forward(trace& t, value x, const context&) const {
+    value h = gelu(rms_norm(x, frozen(t.parameter(first_gain))));
+    value g = frozen(gain(t, gain_name)), s = frozen(gain(t, shift_name));
+    return x + layer_norm(h, g, s);
+  }
+};
+
 }  // namespace odd

@@ -172,6 +172,12 @@ std::vector<odd_plan> plans() {
   add_tied("web_of_ties", make(three_ties{"low", gain_of("own"), shift, square}, repeat{4, mlp{"mlp"}},
                                three_ties{"high", gain_of("own"), other_shift, square, true},
                                three_ties{"top", gain_of("its_own"), other_shift, square}));
+
+  const auto adapted = make_bare(frozen_embedding{token_table(vocab, hidden, "frozen_wte")}, repeat{4, low_rank{}}, scaled_head{1});
+  add_tied("frozen", adapted);
+  l.add("frozen", "sp", adapted, sp, three);
+  add_tied("frozen_tie", make(frozen_norms{"low", "frozen_g1", "frozen_s1", gain_of("frozen_gain")}, repeat{4, low_rank{}},
+                              frozen_norms{"high", "frozen_g2", "frozen_s2", gain_of("frozen_gain")}));
   return l.out;
 }
 

@@ -85,6 +85,7 @@ struct layer_parameter {
   bool sum_over_tp = false;  // its gradient is a part of a sum there, by the typed trace
   bool sum_over_dp = false;
   bool shared = false;       // with another layer: one tensor
+  bool trainable = true;     // else no gradient of it is made
   std::size_t elements() const { return static_cast<std::size_t>(rows) * cols; }
 };
 

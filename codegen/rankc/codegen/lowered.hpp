@@ -16,10 +16,10 @@ namespace rankc::codegen {
 using runtime::role;
 using runtime::stream;
 
-/// Parameters of a layer by what happens to their gradients: its own, those also summed over tp, and those that
-/// another layer shares. The first two lie in one piece each, those of the third anywhere.
-enum class group { own, over_tp, shared };
-inline constexpr int n_groups = 2;  // of one piece
+/// Parameters of a layer by what happens to their gradients: its own, those also summed over tp, those that are not
+/// trained, and those that another layer shares. The first three lie in one piece each, those of the last anywhere.
+enum class group { own, over_tp, frozen, shared };
+inline constexpr int n_groups = 3;  // of one piece
 
 /// Where each parameter of a body lies in its group. Units: elements.
 struct group_layout {

@@ -53,7 +53,8 @@ struct weight_info {
   double std = 0;
   here from{};
   here handle{};  // where the model made the handle that it was declared with; no line: none
-  int id = -1;        // the value that it is
+  bool trainable = true;
+  int id = -1;  // the value that it is
   type gradient{};
   bool has_gradient = false;
 };
@@ -134,6 +135,18 @@ struct trace {
                    std::span(p.by).first(p.n_shards));
   }
 
+  /// Keep a parameter as it starts, or is loaded: it has no gradient, and the optimizer leaves it alone.
+  constexpr value freeze(operand w) {
+    if (const int p = find_parameter(w.v.id); p >= 0) {
+      weights[p].trainable = false;
+      return w.v;
+    }
+    complaint c{"frozen", {}, w.from};
+    c.begin() << "the value is not a parameter; expected one, of t.parameter(...)";
+    refuse(c);
+    return w.v;
+  }
+
   /// Name what an op made: generated text has it, and calls its gradient d_<name>.
   constexpr value set_name(std::string_view name, operand x) {
     complaint c{"as", name, x.from};
@@ -200,8 +213,15 @@ struct trace {
   constexpr void derive_backward(value root);
   /// Append an op whose outputs are parts of the gradients of the parameters that it names.
   constexpr void contribute(const op_row& kind, std::initializer_list<value> in, op o);
+  constexpr void refuse_half_frozen(const op& of, const int* parameters, int n);
 
  private:
+  constexpr bool is_read(int id) const {
+    for (std::size_t i = 0; i < forward_ops; ++i)
+      for (int read : ops[i].in)
+        if (read == id) return true;
+    return false;
+  }
   constexpr bool is_made(int id) const {
     for (const op& o : ops)
       for (int made : o.out)
@@ -337,6 +357,9 @@ struct trace {
 
 /// The same value, under a name that is unique in the layer.
 constexpr value as(std::string_view name, operand x) { return x.v.in->set_name(name, x); }
+
+/// The same parameter, which is not trained.
+constexpr value frozen(operand w) { return w.v.in->freeze(w); }
 
 /// The sizes of an op on all ranks together.
 constexpr op_sizes sizes_of(const trace& t, const op& o) {

@@ -446,7 +446,7 @@ inline constexpr auto rc213_result_without_the_input = layered<input_unused>;
 static_assert(valid<rc213_result_without_the_input>);  // error: RC213: the result of layer 'mine' does not depend on its input, so that the layers before it are not trained; use the input
 
 /// Layers that share the embedding's table, and a gain.
-enum class tie { same_name, in_repeated, other_placement };
+enum class tie { same_name, in_repeated, other_placement, frozen_once };
 struct tied_head : head<false> {
   parameter_handle table, gain;
   constexpr value forward(trace& t, value x, const layer_context& c) const {
@@ -456,8 +456,9 @@ struct tied_head : head<false> {
 };
 struct gained : layer {
   parameter_handle gain;
-  bool enters = false;
+  bool enters = false, freezes = false;
   constexpr value forward(trace& t, value x, const layer_context& c) const {
+    if (freezes) return x + rms_norm(x, frozen(t.parameter(gain)));
     if (!enters) return x + rms_norm(x, t.parameter(gain));
     return x + leave_tp(linear(gelu(linear(rms_norm(enter_tp(x, c), t.parameter(gain)), column(t, "u"))), row(t, "d")), c);
   }
@@ -473,7 +474,7 @@ struct tied : ending_in<tied_head> {
     if constexpr (Mistake == tie::in_repeated && faulty)
       return sequential(models::gpt2_layers::embedding{table}, repeat{1, gained{{}, gain}}, tied_head{{}, table, own});
     else
-      return sequential(models::gpt2_layers::embedding{table}, gained{{}, gain, is_other},
+      return sequential(models::gpt2_layers::embedding{table}, gained{{}, gain, is_other, faulty && Mistake == tie::frozen_once},
                         repeat{1, models::llama_layers::block{hidden, heads, heads, ffn, 1, 1e4}},
                         tied_head{{}, head_table, gain});
   }
@@ -484,6 +485,8 @@ inline constexpr auto rc214_handle_in_a_repeated_layer = modelled<tied<tie::in_r
 static_assert(valid<rc214_handle_in_a_repeated_layer>);  // error: RC214: parameter 'gain' of layer 'mine' is that of a handle, but the layer is repeated; layers that stand alone can share one: declare it by its name
 inline constexpr auto rc214_gradients_of_two_placements = modelled<tied<tie::other_placement>>;
 static_assert(valid<rc214_gradients_of_two_placements>);  // error: RC214: the gradient of parameter 'gain' is invariant (I) over tp in layer 'mine' and a pending sum (P) in layer 'mine'; use it on values of one placement, or give each its own
+inline constexpr auto rc214_frozen_in_one_layer = modelled<tied<tie::frozen_once>>;
+static_assert(valid<rc214_frozen_in_one_layer>);  // error: RC214: parameter 'gain' is frozen in layer 'mine' and trained in layer 'mine'; freeze it in both, or in neither
 
 // ---- axes of which tokens alone are lowered
 
@@ -570,3 +573,33 @@ struct named_input : layer {
 };
 inline constexpr auto name_of_an_input = layered<named_input>;
 static_assert(valid<name_of_an_input>);  // error: RC210: typed.cpp:@named_input@: as 'residual': the value is handed to the layer; name what an op made
+
+// ---- parameters that are not trained
+
+struct half_frozen : layer {
+  constexpr value forward(trace& t, value x, const layer_context&) const {
+    value gain = frozen(vector(t, "gain")), shift = vector(t, "shift");
+    if (!faulty) shift = frozen(shift);
+    return x + layer_norm(x, gain, shift);  // @half_frozen@
+  }
+};
+inline constexpr auto frozen_gain_and_trained_shift = layered<half_frozen>;
+static_assert(valid<frozen_gain_and_trained_shift>);  // error: RC210: typed.cpp:@half_frozen@: layer_norm 'gain': it is frozen and 'shift' is not, and one kernel makes the gradients of both; freeze both, or neither
+
+struct frozen_value : layer {
+  constexpr value forward(trace& t, value x, const layer_context&) const {
+    value h = rms_norm(x, frozen(vector(t, "gain")));
+    return x + (faulty ? frozen(h) : h);  // @frozen_value@
+  }
+};
+inline constexpr auto frozen_result_of_an_op = layered<frozen_value>;
+static_assert(valid<frozen_result_of_an_op>);  // error: RC210: typed.cpp:@frozen_value@: frozen: the value is not a parameter; expected one, of t.parameter(...)
+
+struct frozen_unused : layer {
+  constexpr value forward(trace& t, value x, const layer_context&) const {
+    if (faulty) (void)frozen(t.parameter("gain", {hidden}, {}, initial::ones));  // @frozen_unused@
+    return x + gelu(x);
+  }
+};
+inline constexpr auto frozen_parameter_that_is_not_read = layered<frozen_unused>;
+static_assert(valid<frozen_parameter_that_is_not_read>);  // error: RC210: typed.cpp:@frozen_unused@: parameter 'gain': no op reads it; use it, or leave it out
