@@ -62,7 +62,7 @@ class order_text {
     else if (i.what == item_kind::update) heading = "optimizer";
     else if (i.what == item_kind::squares && heading_ != "norm") heading = "norm";
     else if (i.what == item_kind::reduce && heading_ != "reduce" && r_.buckets[i.bucket].after_layer < 0) heading = "reduce";
-    else if (i.what == item_kind::reduce_loss) heading = "loss";
+    else if (i.what == item_kind::clear_loss || i.what == item_kind::reduce_loss) heading = "loss";
     if (heading.empty() || sends) return;
     if (!out_.empty() && !(heading == "receive" && heading_ == "receive")) out_ += "\n";
     heading_ = heading;
@@ -112,6 +112,7 @@ class order_text {
       case item_kind::reduce_norm:
         line("all_reduce<" + wide_name(l_) + ">", {"r", on(i.on), over(i.over), message(i.message), "norm", "1"});
         break;
+      case item_kind::clear_loss: line("clear<" + wide_name(l_) + ">", {"r", "loss", "1"}); break;
       case item_kind::reduce_loss:
         line("all_reduce<" + wide_name(l_) + ">", {"r", on(i.on), over(i.over), message(i.message), "loss", "1"});
         break;

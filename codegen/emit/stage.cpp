@@ -36,7 +36,7 @@ surroundings needs(const lowered& l, const stage_plan& s, phase p) {
     const function_shape f = shape_of(l.bodies[use.kind], p);
     n.ids |= f.ids;
     n.targets |= f.targets;
-    n.accumulate |= f.accumulate;
+    n.accumulate |= f.accumulate && !(p == phase::forward && use.adds_to_loss);
     for (int q : f.accumulate_shared) n.accumulate |= !use.adds_to(l.groups[use.kind].of_parameter[q]);
   }
   const function_shape first = shape_of(l.bodies[s.layers.front().kind], p), last = shape_of(l.bodies[s.layers.back().kind], p);
@@ -109,7 +109,7 @@ std::string layer_call(const lowered& l, const pipeline_rank& r, const stage_pla
   take(f.loss, "loss");
   take(f.dy, layer == last ? in.dy : gradient_of(l, s, layer, in));
   take(f.dx, layer == 0 ? in.dx : gradient_of(l, s, layer - 1, in));
-  take(f.accumulate, in.accumulate);
+  take(f.accumulate, p == phase::forward && use.adds_to_loss ? "true" : in.accumulate);
   for (int q : f.accumulate_shared) take(true, use.adds_to(l.groups[use.kind].of_parameter[q]) ? "true" : in.accumulate);
   std::string line = "  " + call(layer_namespace(b) + "::" + name_of(p), arguments, 2) + "\n";
   for (std::size_t at = 0; (at = line.find("\n    ", at)) != line.npos; at += 3) line.insert(at + 1, "  ");

@@ -102,8 +102,9 @@ static role role_of(const collective& c, stream on) { return on == stream::besid
 
 /// Whether a call adds to a gradient or to the loss, or overwrites it.
 static bool adds(const item& i, const layer_use& use, const group_layout& g, const kernel& k, const operand& out) {
-  const bool shared = out.where == space::gradient && use.adds_to(g.of_parameter[out.index]);
-  return k.accumulate == accumulation::add || (k.accumulate == accumulation::after_first && (!i.first || shared));
+  const bool begun = out.where == space::gradient ? use.adds_to(g.of_parameter[out.index])
+                                                  : out.where == space::loss && use.adds_to_loss;
+  return k.accumulate == accumulation::add || (k.accumulate == accumulation::after_first && (!i.first || begun));
 }
 
 void expander::set_replaced(access& written, const op& o, const std::vector<int>& candidates) {
@@ -295,6 +296,15 @@ std::vector<op> expander::expand(const item& i) {
       if (!i.first) o.reads.push_back(read(scalar(norm, r_.arena.norm)));
       o.writes.push_back(write(scalar(norm, r_.arena.norm)));
       if (!i.first) o.writes.back().replaces = static_cast<int>(o.reads.size()) - 1;
+      out.push_back(o);
+      break;
+    }
+    case item_kind::clear_loss: {
+      op o;
+      o.name = i.name;
+      o.function = "clear";
+      o.operands = {r_.arena.loss};
+      o.writes.push_back(write(scalar(loss, r_.arena.loss)));
       out.push_back(o);
       break;
     }

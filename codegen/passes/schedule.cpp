@@ -46,6 +46,23 @@ void size_stages(lowered& l, pipeline_rank& r) {
     }
 }
 
+/// The layer whose forward comes first begins the sum of a rank's losses.
+void begin_losses(const lowered& l, pipeline_rank& r) {
+  std::vector<stage_plan*> order;  // by their first forwards
+  const action_table& t = l.plan->actions;
+  for (int i = t.begin[r.index]; i < t.begin[r.index + 1]; ++i)
+    for (stage_plan& s : r.stages)
+      if (t.actions[i].kind == action_kind::F && t.actions[i].stage == s.stage &&
+          std::find(order.begin(), order.end(), &s) == order.end())
+        order.push_back(&s);
+  bool has_begun = false;
+  for (stage_plan* s : order)
+    for (layer_use& use : s->layers) {
+      use.adds_to_loss = has_begun;
+      has_begun |= l.bodies[use.kind].uses(phase::forward, space::loss);
+    }
+}
+
 /// Builds the items of one pipeline rank, of a step or of an evaluation.
 class builder {
  public:
@@ -190,19 +207,34 @@ class builder {
     out_.push_back(i);
   }
 
+  bool has_losses(const pipeline_rank& r) const {
+    return std::any_of(r.stages.begin(), r.stages.end(), [&](const stage_plan& s) {
+      return std::any_of(s.layers.begin(), s.layers.end(),
+                         [&](const layer_use& use) { return l_.bodies[use.kind].uses(phase::forward, space::loss); });
+    });
+  }
+
   void reduce_loss() {
-    if (!r_.stages.back().last) return;
+    const bool over_pp = l_.sums_losses_over_pp();
+    if (!r_.stages.back().last && !over_pp) return;
+    if (over_pp && !has_losses(r_)) {
+      item none;
+      none.what = item_kind::clear_loss;
+      none.name = "no loss";
+      out_.push_back(none);
+    }
     const auto over = [&](role group, const std::string& name) {
       item i;
       i.what = item_kind::reduce_loss;
-      i.on = stream::reduce;  // as all that uses these communicators
+      i.on = group == role::pp ? stream::compute : stream::reduce;  // as all that uses these communicators
       i.over = group;
       i.name = name;
       i.message = l_.message(i.name, l_.wide_bytes());
       out_.push_back(i);
     };
     if (layout(l_.plan->dims).groups(axis::loss).size() > 1) over(role_over(axis::loss), "loss" + over_axis(axis::loss));
-    if (t_.bidirectional()) over(role::tied, "loss of both directions");
+    if (over_pp) over(role_over(axis::pp), "loss" + over_axis(axis::pp));
+    else if (t_.bidirectional()) over(role::tied, "loss of both directions");
   }
 
   lowered& l_;
@@ -224,6 +256,7 @@ void schedule_items(lowered& l) {
   const communication messages = communicate(all, l.plan->expected), forward_messages = communicate(forwards, l.plan->expected);
   for (pipeline_rank& r : l.ranks) {
     size_stages(l, r);
+    begin_losses(l, r);
     if (l.trains()) builder(l, r, all, messages, r.train).run();
     builder(l, r, forwards, forward_messages, r.evaluate).run();
   }

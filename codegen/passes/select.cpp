@@ -122,7 +122,7 @@ class selector {
     if (parameter_of_[v] >= 0) return {space::weight, parameter_of_[v]};
     if (gradient_of_[v] >= 0) return {space::gradient, gradient_of_[v]};
     if (t_.values[v].holds == element::index) return {v == t_.input ? space::tokens : space::targets, 0};
-    if (v == t_.result && t_.values[v].ndim == 0) return {space::loss, 0};
+    if (t_.values[v].ndim == 0 && (v == t_.result || t_.is_side_loss(v))) return {space::loss, 0};
     return {space::temp, find(v)};
   }
   port_use use_of(int v) { return {of(v), {}, local(t_.values[v])}; }
@@ -279,6 +279,8 @@ class selector {
     if (o.with.seq) n.seq = named("seq", o.with.seq);
     if (kernel.sizes.find("number") != kernel.sizes.npos) n.number = number(o);
     n.wide = o.kind == &ops::zeros && t_.values[o.out[0]].holds == element::wide;
+    if (n.writes({space::loss}) && std::any_of(list.begin(), list.end(), [](const node& m) { return m.writes({space::loss}); }))
+      n.accumulate = accumulation::add;  // a layer's later losses
     if (kernel.scratch) n.scratch_bytes = kernel.scratch(numbers(n), {runtime::size_of(type_), plan_.recipe.deterministic});
     list.push_back(std::move(n));
   }

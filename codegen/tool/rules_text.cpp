@@ -162,7 +162,7 @@ constexpr rule_text texts[]{
      "repeat{4, layer_that_returns_a_pending_sum{}}",
      "End the layer as it begins; put what changes the type before or after the repeat."},
     {212, "the model ends with a loss",
-     "The result of the last layer is one number.",
+     "The result of the last layer is one number. A loss that another layer makes is added to it by add_loss.",
      "Backward starts from the loss; the gradients of anything else are not defined.",
      "a model whose head returns logits",
      "End the last layer with cross_entropy(logits, c.targets, ...)."},

@@ -146,12 +146,15 @@ constexpr bool check_layer(report& out, const trace& t, std::string_view layer, 
                      << "are not trained; use the input";
     return false;
   }
-  for (std::size_t i = 0; i < t.forward_ops; ++i)
-    if (t.ops[i].kind == &ops::cross_entropy && t.ops[i].out[0] != t.result) {
-      refuse(out, 212) << "layer '" << layer
-                       << "' makes a loss that is not its result; a layer has one loss, as its result";
-      return false;
-    }
+  for (std::size_t i = 0; i < t.forward_ops; ++i) {
+    const int made = t.ops[i].out[0];
+    const bool is_loss = made >= 0 && t.values[made].ndim == 0;
+    if (!is_loss || (made == t.result) != t.is_side_loss(made)) continue;
+    sentence& s = refuse(out, 212) << "layer '" << layer << "' ";
+    if (made == t.result) s << "adds the loss that is its result, which counts already; return it alone";
+    else s << "makes a loss that does not count; return it, or add it with add_loss";
+    return false;
+  }
   if (count > 1 && y != x) refuse_repeat(out, layer, x, y);
   return count == 1 || y == x;
 }

@@ -5,6 +5,7 @@
 #include <rankc/rankc.hpp>
 
 #include "silu.hpp"
+#include "square_loss.hpp"
 
 namespace odd {
 
@@ -383,6 +384,34 @@ struct frozen_norms {
     value h = gelu(rms_norm(x, frozen(t.parameter(first_gain))));
     value g = frozen(gain(t, gain_name)), s = frozen(gain(t, shift_name));
     return x + layer_norm(h, g, s);
+  }
+};
+
+/// A head of its own in front of a product: what it predicts counts less. Source: Lee et al. 2014, deep supervision.
+struct supervised {
+  static constexpr std::string_view name = "supervised";
+  constexpr value forward(trace& t, value x, const context& c) const {
+    value h = enter_tp(rms_norm(x, gain(t)), c);
+    add_loss(cross_entropy(up(t, h, "words", vocab), c.targets, axis::tp, 0.3 * c.loss_scale));
+    return x + leave_tp(down(t, gelu(up(t, h, "u", ffn)), "d", ffn), c);
+  }
+};
+/// Penalties: of what is handed in, and of another value.
+struct penalised {
+  static constexpr std::string_view name = "penalised";
+  constexpr value forward(trace& t, value x, const context& c) const {
+    add_loss(user::square_loss(x, 2 * c.loss_scale));
+    value y = leave_tp(down(t, gelu(up(t, enter_tp(rms_norm(x, gain(t, "pg")), c), "pu", ffn)), "pd", ffn), c);
+    add_loss(user::square_loss(y, 0.5 * c.loss_scale));
+    return x + y;
+  }
+};
+/// A head that adds a penalty to its own loss.
+struct penalised_head {
+  static constexpr std::string_view name = "head";
+  constexpr value forward(trace& t, value x, const context& c) const {
+    add_loss(user::square_loss(x, c.loss_scale));
+    return models::gpt2_layers::head{table}.forward(t, x, c);
   }
 };
 

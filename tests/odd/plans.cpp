@@ -2,6 +2,7 @@
 #include "plans.hpp"
 
 #include <rankc/make_plan.hpp>
+#include <rankc/schedules/dual_pipe.hpp>
 #include <rankc/schedules/from_csv.hpp>
 #include <rankc/schedules/interleaved_one_f_one_b.hpp>
 #include <rankc/schedules/zero_bubble_v.hpp>
@@ -159,25 +160,34 @@ std::vector<odd_plan> plans() {
 
   const parameter_handle square{"square", {hidden, dim{"hidden", 12}}, {}, initial::normal, 0.3};
   const parameter_handle shift{"shift", {hidden}, {}, initial::zeros}, other_shift{"other_shift", {hidden}, {}, initial::zeros};
-  const auto add_tied = [&](const char* family, const auto& model) {
+  const auto add_over_pp = [&](const char* family, const auto& model) {
     l.add_one(family, model);
     l.add(family, "pp2", model, pp2, three);
     l.add(family, "eight", model, eight, three);
     l.add(family, "zbv", model, {.world = 4, .tp = 2, .pp = 2}, v);
   };
-  add_tied("two_ties", make(gained{"low", gain_of("own")}, repeat{4, mlp{"mlp"}}, tied_between{}, gained{"high", gain_of("own")}));
-  add_tied("three_ties", make(three_ties{"low", gain_of("own"), shift, square}, repeat{4, mlp{"mlp"}},
+  add_over_pp("two_ties", make(gained{"low", gain_of("own")}, repeat{4, mlp{"mlp"}}, tied_between{}, gained{"high", gain_of("own")}));
+  add_over_pp("three_ties", make(three_ties{"low", gain_of("own"), shift, square}, repeat{4, mlp{"mlp"}},
                               three_ties{"high", gain_of("own"), shift, square, true}));
   // Each layer has other parameters in common with each of the others.
-  add_tied("web_of_ties", make(three_ties{"low", gain_of("own"), shift, square}, repeat{4, mlp{"mlp"}},
+  add_over_pp("web_of_ties", make(three_ties{"low", gain_of("own"), shift, square}, repeat{4, mlp{"mlp"}},
                                three_ties{"high", gain_of("own"), other_shift, square, true},
                                three_ties{"top", gain_of("its_own"), other_shift, square}));
 
   const auto adapted = make_bare(frozen_embedding{token_table(vocab, hidden, "frozen_wte")}, repeat{4, low_rank{}}, scaled_head{1});
-  add_tied("frozen", adapted);
+  add_over_pp("frozen", adapted);
   l.add("frozen", "sp", adapted, sp, three);
-  add_tied("frozen_tie", make(frozen_norms{"low", "frozen_g1", "frozen_s1", gain_of("frozen_gain")}, repeat{4, low_rank{}},
+  add_over_pp("frozen_tie", make(frozen_norms{"low", "frozen_g1", "frozen_s1", gain_of("frozen_gain")}, repeat{4, low_rank{}},
                               frozen_norms{"high", "frozen_g2", "frozen_s2", gain_of("frozen_gain")}));
+
+  const auto losses = make(repeat{4, supervised{}});
+  add_over_pp("side_losses", losses);
+  l.add("side_losses", "sp", losses, sp, three);
+  l.add("side_losses", "dual", losses, {.world = 4, .tp = 2, .pp = 2}, schedules::dual_pipe{4});
+  const auto penalties = make_bare(g::embedding{table}, penalised{}, repeat{4, mlp{"mlp"}}, penalised_head{});
+  add_over_pp("penalties", penalties);
+  l.add("penalties", "pp3", penalties, {.world = 6, .dp_replicate = 2, .pp = 3}, three);
+  l.add("penalties", "loop", penalties, pp2, schedules::interleaved_one_f_one_b{4, 2});
   return l.out;
 }
 

@@ -47,6 +47,7 @@ struct layer_use {
   std::size_t saved = 0, output = 0; // bytes in a slot: saved values; result, unless the stage's last layer
   std::size_t output_gradient = 0;   // alike, where backward is in two halves: the second needs it again
   std::vector<shared_use> shared;    // as group_layout has them
+  bool adds_to_loss = false;         // another layer of this rank has begun the sum of the losses
 
   /// Where a parameter begins in each region. Units: elements.
   std::size_t element(const group_layout::place& p) const {
@@ -105,7 +106,7 @@ struct arena_plan {
   int chains = 0;  // gradients between the layers of a stage: two buffers in turn, one where there are two layers
 };
 
-enum class item_kind { receive, send, forward, backward, backward_layer, reduce, squares, reduce_norm, reduce_loss, update };
+enum class item_kind { receive, send, forward, backward, backward_layer, reduce, squares, reduce_norm, clear_loss, reduce_loss, update };
 
 /// One thing that a rank issues: a call of a stage, a message, a reduction.
 struct item {
@@ -169,6 +170,11 @@ struct lowered {
   std::size_t wide_bytes() const { return std::max<std::size_t>(real_bytes(), 4); }
   /// Whether the plan trains; else it has forwards alone.
   bool trains() const { return !plan->actions.inference; }
+  /// Whether losses of several pipeline ranks are summed.
+  bool sums_losses_over_pp() const {
+    return plan->dims.pp > 1 &&
+           std::any_of(plan->kinds.begin(), plan->kinds.end(), [](const layer_kind& k) { return !k.ops.side_losses.empty(); });
+  }
   /// Whether the schedule has backwards in two halves.
   bool splits_backward() const { return uses(action_kind::I) || uses(action_kind::W); }
   bool uses(action_kind k) const {

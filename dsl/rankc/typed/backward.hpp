@@ -130,6 +130,7 @@ constexpr void trace::derive_backward(value root) {
   if (!said.empty()) return;
   gradients.assign(values.size(), -1);
   gradients[root.id] = result_gradient = add(cotangent(of(root))).id;
+  for (int loss : side_losses) gradients[loss] = add(cotangent(values[loss])).id;
   for (std::size_t i = forward_ops; i-- > 0;) {
     const op o = ops[i];
     backward_of = o.from;

@@ -102,6 +102,7 @@ struct trace {
   std::size_t forward_ops = 0;
   std::vector<weight_info> weights;
   std::vector<value_name> names;  // of the values that the layer names
+  std::vector<int> side_losses;   // values that count in the step's loss beside the last layer's result
   std::vector<sentence> said;  // at most one: what follows a mistake is a consequence
   std::vector<int> gradients;  // of each value; -1: none
   int input = -1, result = -1, result_gradient = -1;
@@ -165,6 +166,32 @@ struct trace {
     if (c.said) refuse(c);
     names.push_back({name, x.v.id, x.from});
     return x.v;
+  }
+
+  /// Count a loss in that of the step, in training and in evaluation; the layer has its result besides.
+  constexpr void add_loss(operand loss) {
+    const type& l = of(loss.v);
+    if (l.bad) return;
+    complaint c{"add_loss", {}, loss.from};
+    if (l.ndim != 0)
+      complaint::put_shape(c.begin() << "the value is ", l), c.text << "; expected a loss, as cross_entropy makes";
+    for (axis a : axes) {
+      if (row(a).shares == part::sequences || row(a).shares == part::positions) {
+        if (l[a] != P) c.found(a, "the loss", l, "a pending sum (P)", "make it of values that are sharded along the tokens");
+      } else if (l[a] != I) {
+        c.found(a, "the loss", l, "invariant (I)",
+                l[a] == P ? "make it of whole values (all_gather, all_reduce)" : "each rank would count it");
+      }
+    }
+    for (int other : side_losses)
+      if (other == loss.v.id && !c.said) c.begin() << "the loss is added already; add it once";
+    if (c.said) refuse(c);
+    side_losses.push_back(loss.v.id);
+  }
+  constexpr bool is_side_loss(int id) const {
+    for (int l : side_losses)
+      if (l == id) return true;
+    return false;
   }
 
   /// Append an op; the first of its results. The others follow it, each by `result`.
@@ -360,6 +387,9 @@ constexpr value as(std::string_view name, operand x) { return x.v.in->set_name(n
 
 /// The same parameter, which is not trained.
 constexpr value frozen(operand w) { return w.v.in->freeze(w); }
+
+/// Count a loss in that of the step: a balance of experts, a penalty, the loss of a second head.
+constexpr void add_loss(operand loss) { loss.v.in->add_loss(loss); }
 
 /// The sizes of an op on all ranks together.
 constexpr op_sizes sizes_of(const trace& t, const op& o) {

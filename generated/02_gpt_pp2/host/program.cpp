@@ -148,7 +148,7 @@ pipeline rank 1: 17.9 MiB per rank
 
 communicators: 4
 )text";
-constexpr char json[] = R"json({"bubble":0.19999999999999996,"bubble_per_rank":[0.19999999999999996,0.19999999999999996],"communicators":[{"name":"pp at dp 0 tp 0","ranks":[0,1]},{"name":"tied weights at dp 0 tp 0","ranks":[0,1]},{"name":"activations 0 -> 1 at dp 0 tp 0","ranks":[0,1]},{"name":"gradients 1 -> 0 at dp 0 tp 0","ranks":[1,0]}],"dims":{"dp_replicate":1,"pp":2,"sequence_parallel":false,"tp":1,"world":2},"dtype":"f32","parameters":842496,"peak_activations":[2,1],"pipeline_ranks":[{"boundaries":{"bytes":262144,"count":2},"bytes":26341888,"collectives":{"all_reduce over pp":{"bytes":4,"count":1},"all_reduce over tied":{"bytes":131072,"count":1},"receive":{"bytes":1048576,"count":4},"send":{"bytes":1048576,"count":4}},"parameter_elements":445696,"pp":0,"stages":[{"layers":["embedding","layers.0","layers.1"],"slot_bytes":8421376,"slots":2,"stage":0}]},{"boundaries":{"bytes":262144,"count":3},"bytes":18721280,"collectives":{"all_reduce over pp":{"bytes":4,"count":1},"all_reduce over tied":{"bytes":131072,"count":1},"receive":{"bytes":1048576,"count":4},"send":{"bytes":1048576,"count":4}},"parameter_elements":429568,"pp":1,"stages":[{"layers":["layers.2","layers.3","head"],"slot_bytes":9218048,"slots":1,"stage":1}]}],"plan":"gpt_pp2","plan_hash":"3275cdb381cae480","recipe":{"global_batch":16,"microbatches":4,"rows":4,"seq":128},"schedule":"one_f_one_b"})json";
+constexpr char json[] = R"json({"bubble":0.19999999999999996,"bubble_per_rank":[0.19999999999999996,0.19999999999999996],"communicators":[{"name":"pp at dp 0 tp 0","ranks":[0,1]},{"name":"tied weights at dp 0 tp 0","ranks":[0,1]},{"name":"activations 0 -> 1 at dp 0 tp 0","ranks":[0,1]},{"name":"gradients 1 -> 0 at dp 0 tp 0","ranks":[1,0]}],"dims":{"dp_replicate":1,"pp":2,"sequence_parallel":false,"tp":1,"world":2},"dtype":"f32","parameters":842496,"peak_activations":[2,1],"pipeline_ranks":[{"boundaries":{"bytes":262144,"count":2},"bytes":26341888,"collectives":{"all_reduce over pp":{"bytes":4,"count":1},"all_reduce over tied":{"bytes":131072,"count":1},"receive":{"bytes":1048576,"count":4},"send":{"bytes":1048576,"count":4}},"parameter_elements":445696,"pp":0,"stages":[{"layers":["embedding","layers.0","layers.1"],"slot_bytes":8421376,"slots":2,"stage":0}]},{"boundaries":{"bytes":262144,"count":3},"bytes":18721280,"collectives":{"all_reduce over pp":{"bytes":4,"count":1},"all_reduce over tied":{"bytes":131072,"count":1},"receive":{"bytes":1048576,"count":4},"send":{"bytes":1048576,"count":4}},"parameter_elements":429568,"pp":1,"stages":[{"layers":["layers.2","layers.3","head"],"slot_bytes":9218048,"slots":1,"stage":1}]}],"plan":"gpt_pp2","plan_hash":"21f668d44b2c793e","recipe":{"global_batch":16,"microbatches":4,"rows":4,"seq":128},"schedule":"one_f_one_b"})json";
 
 void (*const train[])(rank&){pipeline_0::train, pipeline_1::train};
 void (*const evaluate[])(rank&){pipeline_0::evaluate, pipeline_1::evaluate};
@@ -158,7 +158,7 @@ void (*const evaluate[])(rank&){pipeline_0::evaluate, pipeline_1::evaluate};
 constexpr rankc::runtime::description about_{
     .interface_version = 2,
     .name = "gpt_pp2",
-    .plan_hash = 0x3275cdb381cae480,
+    .plan_hash = 0x21f668d44b2c793e,
     .type = dtype::f32,
     .pp = 2, .dp = 1, .tp = 1,
     .microbatches = 4, .rows = 4, .seq = 128, .vocab = 256,

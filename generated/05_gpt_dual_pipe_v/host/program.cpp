@@ -147,7 +147,7 @@ pipeline rank 1: 23.3 MiB per rank
 
 communicators: 3
 )text";
-constexpr char json[] = R"json({"bubble":0.040000000000000036,"bubble_per_rank":[0.040000000000000036,0.040000000000000036],"communicators":[{"name":"pp at dp 0 tp 0","ranks":[0,1]},{"name":"activations and gradients 0 -> 1 at dp 0 tp 0","ranks":[0,1]},{"name":"gradients and activations 1 -> 0 at dp 0 tp 0","ranks":[1,0]}],"dims":{"dp_replicate":1,"pp":2,"sequence_parallel":false,"tp":1,"world":2},"dtype":"f32","parameters":842496,"peak_activations":[5,5],"pipeline_ranks":[{"boundaries":{"bytes":131072,"count":5},"bytes":26400768,"collectives":{"all_reduce over pp":{"bytes":4,"count":1},"receive":{"bytes":2097152,"count":16},"send":{"bytes":2097152,"count":16}},"parameter_elements":445952,"pp":0,"stages":[{"layers":["embedding","layers.0"],"slot_bytes":3547136,"slots":5,"stage":0},{"layers":["layers.3","head"],"slot_bytes":4076544,"slots":1,"stage":3}]},{"boundaries":{"bytes":131072,"count":10},"bytes":24409088,"collectives":{"all_reduce over pp":{"bytes":4,"count":1},"receive":{"bytes":2097152,"count":16},"send":{"bytes":2097152,"count":16}},"parameter_elements":396544,"pp":1,"stages":[{"layers":["layers.1"],"slot_bytes":3284992,"slots":3,"stage":1},{"layers":["layers.2"],"slot_bytes":3284992,"slots":3,"stage":2}]}],"plan":"gpt_dual_pipe_v","plan_hash":"dddcd5fc666bd85b","recipe":{"global_batch":16,"microbatches":8,"rows":2,"seq":128},"schedule":"dual_pipe_v"})json";
+constexpr char json[] = R"json({"bubble":0.040000000000000036,"bubble_per_rank":[0.040000000000000036,0.040000000000000036],"communicators":[{"name":"pp at dp 0 tp 0","ranks":[0,1]},{"name":"activations and gradients 0 -> 1 at dp 0 tp 0","ranks":[0,1]},{"name":"gradients and activations 1 -> 0 at dp 0 tp 0","ranks":[1,0]}],"dims":{"dp_replicate":1,"pp":2,"sequence_parallel":false,"tp":1,"world":2},"dtype":"f32","parameters":842496,"peak_activations":[5,5],"pipeline_ranks":[{"boundaries":{"bytes":131072,"count":5},"bytes":26400768,"collectives":{"all_reduce over pp":{"bytes":4,"count":1},"receive":{"bytes":2097152,"count":16},"send":{"bytes":2097152,"count":16}},"parameter_elements":445952,"pp":0,"stages":[{"layers":["embedding","layers.0"],"slot_bytes":3547136,"slots":5,"stage":0},{"layers":["layers.3","head"],"slot_bytes":4076544,"slots":1,"stage":3}]},{"boundaries":{"bytes":131072,"count":10},"bytes":24409088,"collectives":{"all_reduce over pp":{"bytes":4,"count":1},"receive":{"bytes":2097152,"count":16},"send":{"bytes":2097152,"count":16}},"parameter_elements":396544,"pp":1,"stages":[{"layers":["layers.1"],"slot_bytes":3284992,"slots":3,"stage":1},{"layers":["layers.2"],"slot_bytes":3284992,"slots":3,"stage":2}]}],"plan":"gpt_dual_pipe_v","plan_hash":"8b7de8bc0059440b","recipe":{"global_batch":16,"microbatches":8,"rows":2,"seq":128},"schedule":"dual_pipe_v"})json";
 
 void (*const train[])(rank&){pipeline_0::train, pipeline_1::train};
 void (*const evaluate[])(rank&){pipeline_0::evaluate, pipeline_1::evaluate};
@@ -157,7 +157,7 @@ void (*const evaluate[])(rank&){pipeline_0::evaluate, pipeline_1::evaluate};
 constexpr rankc::runtime::description about_{
     .interface_version = 2,
     .name = "gpt_dual_pipe_v",
-    .plan_hash = 0xdddcd5fc666bd85b,
+    .plan_hash = 0x8b7de8bc0059440b,
     .type = dtype::f32,
     .pp = 2, .dp = 1, .tp = 1,
     .microbatches = 8, .rows = 2, .seq = 128, .vocab = 256,

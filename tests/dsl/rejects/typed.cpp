@@ -603,3 +603,78 @@ struct frozen_unused : layer {
 };
 inline constexpr auto frozen_parameter_that_is_not_read = layered<frozen_unused>;
 static_assert(valid<frozen_parameter_that_is_not_read>);  // error: RC210: typed.cpp:@frozen_unused@: parameter 'gain': no op reads it; use it, or leave it out
+
+// ---- losses beside the last layer's
+
+constexpr op_row penalty_row = [] {
+  op_row row = ops::cross_entropy;
+  row.name = "penalty";
+  row.ports[1] = ports::in("x", "tokens width");
+  row.rule = [](complaint&, types in, type* out, const op&) {
+    for (axis a : axes) out[0][a] = in[0][a].k == placement::V ? P : in[0][a];
+  };
+  row.dual = [](backward& b) { b.give("x", b.apply(ops::scale, {b["x"]})); };
+  row.header = "penalty.hpp";
+  return row;
+}();
+constexpr value penalty(operand x) { return x.v.in->apply(penalty_row, {x.v}, x.from, {.with = {.number = 2}}); }
+
+struct adds_rows : layer {
+  constexpr value forward(trace&, value x, const layer_context&) const {
+    if (faulty) add_loss(x);  // @adds_rows@
+    return x + gelu(x);
+  }
+};
+inline constexpr auto side_loss_that_is_none = layered<adds_rows>;
+static_assert(valid<side_loss_that_is_none>);  // error: RC210: typed.cpp:@adds_rows@: add_loss: the value is (tokens=32, hidden=32); expected a loss, as cross_entropy makes
+
+struct adds_replicated : layer {
+  constexpr value forward(trace& t, value x, const layer_context& c) const {
+    value h = enter_tp(x, c);
+    add_loss(penalty(faulty ? h : x));  // @adds_replicated@
+    return x + leave_tp(linear(gelu(linear(h, column(t, "w1"))), row(t, "w2")), c);
+  }
+};
+inline constexpr auto side_loss_of_each_rank = layered<adds_replicated>;
+static_assert(valid<side_loss_of_each_rank>);  // error: RC210: typed.cpp:@adds_replicated@: add_loss: the loss is replicated (R) over tp; expected invariant (I): each rank would count it
+
+struct adds_shards : layer {
+  constexpr value forward(trace& t, value x, const layer_context& c) const {
+    value u = gelu(linear(enter_tp(x, c), column(t, "w1")));
+    add_loss(penalty(faulty ? u : x));  // @adds_shards@
+    return x + leave_tp(linear(u, row(t, "w2")), c);
+  }
+};
+inline constexpr auto side_loss_of_shards = layered<adds_shards>;
+static_assert(valid<side_loss_of_shards>);  // error: RC210: typed.cpp:@adds_shards@: add_loss: the loss is a pending sum (P) over tp; expected invariant (I): make it of whole values (all_gather, all_reduce)
+
+struct adds_twice : layer {
+  constexpr value forward(trace&, value x, const layer_context&) const {
+    value loss = penalty(x);
+    add_loss(loss);
+    if (faulty) add_loss(loss);  // @adds_twice@
+    return x + gelu(x);
+  }
+};
+inline constexpr auto side_loss_added_twice = layered<adds_twice>;
+static_assert(valid<side_loss_added_twice>);  // error: RC210: typed.cpp:@adds_twice@: add_loss: the loss is added already; add it once
+
+struct forgets_loss : layer {
+  constexpr value forward(trace&, value x, const layer_context&) const {
+    value loss = penalty(x);
+    if (!faulty) add_loss(loss);
+    return x + gelu(x);
+  }
+};
+inline constexpr auto rc212_loss_that_does_not_count = layered<forgets_loss>;
+static_assert(valid<rc212_loss_that_does_not_count>);  // error: RC212: layer 'mine' makes a loss that does not count; return it, or add it with add_loss
+
+struct adds_result : head<false> {
+  constexpr value forward(trace& t, value x, const layer_context& c) const {
+    value loss = cross_entropy(linear(enter_tp(x, c), column(t, "out", ::vocab)), c.targets, axis::tp, c.loss_scale);
+    if (faulty) add_loss(loss);
+    return loss;
+  }
+};
+inline constexpr auto rc212_result_added = modelled<ending_in<adds_result>>;
+static_assert(valid<rc212_result_added>);  // error: RC212: layer 'mine' adds the loss that is its result, which counts already; return it alone
