@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plan's layers, traced, and what each does wrong: RC202, RC210 to RC213, RC223 to RC226.
+// A plan's layers, traced, and what each does wrong: RC202, RC210 to RC213, RC223 to RC226, RC228.
 #pragma once
 #include <rankc/dims.hpp>
 #include <rankc/models/layer.hpp>
@@ -203,6 +203,24 @@ constexpr void check_kernels(report& out, const trace& t) {
     check_row(c, *o.kind, false);
     if (c.said) refuse(out, 225) << c.text.view();
   }
+}
+
+/// RC228: shards in an order for which there are no kernels.
+constexpr void check_orders(report& out, const trace& t, const parallel_dims& d) {
+  const auto refuse_order = [&](complaint c, const type& v) {
+    for (int i = 0; i < v.ndim; ++i) {
+      if (v.shape[i].order == shard_order::contiguous || shards(v, i, d) == 1) continue;
+      complaint::put_dim(c.begin() << "it is sharded along ", v.shape[i]);
+      refuse(out, 228) << c.text.view() << "; this version has kernels for contiguous shards: leave the dim's order out";
+      return true;
+    }
+    return false;
+  };
+  for (const weight_info& w : t.weights)
+    if (refuse_order({"parameter", w.name, w.from}, w.holds)) return;
+  for (const op& o : t.ops)
+    for (int made : o.out)
+      if (made >= 0 && refuse_order({o.kind->name, {}, o.from}, t.values[made])) return;
 }
 
 /// RC226: what is typed over an axis of which tokens alone are lowered.

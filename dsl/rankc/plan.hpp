@@ -131,6 +131,7 @@ constexpr void check_plan(report& out, const auto& model, const parallel_dims& g
     detail::check_sequences(out, t, d);
     detail::check_vocabulary(out, t, layer.name, used);
     detail::check_kernels(out, t);
+    detail::check_orders(out, t, d);
     detail::check_tokens_alone(out, t, d);
     parameters.add(out, t, layer.name, repeated, number, count);
     if (repeated) number += count;

@@ -34,7 +34,7 @@ constexpr value whole(trace& t, std::string_view name, dim out = ffn, dim in = h
   return t.parameter(name, {out, in}, {}, initial::normal, 0.02);  // @declared_by_whole@
 }
 constexpr value column(trace& t, std::string_view name, dim out = ffn, dim in = hidden) {
-  return t.parameter(name, {out, in}, {{axis::tp, out.name}}, initial::normal, 0.02);
+  return t.parameter(name, {out, in}, {{axis::tp, out.name}}, initial::normal, 0.02);  // @order_of_column@
 }
 constexpr value row(trace& t, std::string_view name, dim out = hidden, dim in = ffn) {
   return t.parameter(name, {out, in}, {{axis::tp, in.name}}, initial::normal, 0.02);
@@ -678,3 +678,41 @@ struct adds_result : head<false> {
 };
 inline constexpr auto rc212_result_added = modelled<ending_in<adds_result>>;
 static_assert(valid<rc212_result_added>);  // error: RC212: layer 'mine' adds the loss that is its result, which counts already; return it alone
+
+// ---- orders of sharded dims
+
+inline constexpr dim zig_zag{"ffn", 64, 1, "", shard_order::zig_zag};
+
+struct two_orders : layer {
+  constexpr value forward(trace& t, value x, const layer_context& c) const {
+    value h = enter_tp(x, c);
+    value u = linear(h, column(t, "w1", faulty ? zig_zag : ffn)), g = linear(h, column(t, "w3"));
+    return x + leave_tp(linear(gelu(u + g), row(t, "w2")), c);  // @two_orders@
+  }
+};
+inline constexpr auto sum_of_two_orders = layered<two_orders>;
+static_assert(valid<sum_of_two_orders>);  // error: RC210: typed.cpp:@two_orders@: add: the left operand is (tokens=32, ffn=64 in zig-zag order) and the right operand (tokens=32, ffn=64); expected two of one shape
+
+struct other_order : layer {
+  constexpr value forward(trace& t, value x, const layer_context& c) const {
+    value u = linear(enter_tp(x, c), column(t, "w1", faulty ? zig_zag : ffn));
+    return x + leave_tp(linear(gelu(u), row(t, "w2")), c);  // @other_order@
+  }
+};
+inline constexpr auto product_of_another_order = layered<other_order>;
+static_assert(valid<product_of_another_order>);  // error: RC210: typed.cpp:@other_order@: linear 'w2': the value's last dim is ffn=64 in zig-zag order; expected the weight's ffn=64
+
+template <bool ZigZag>
+struct in_order : layer {
+  static constexpr dim inner = ZigZag ? zig_zag : ffn;
+  constexpr value forward(trace& t, value x, const layer_context& c) const {
+    value w1 = column(t, "w1", inner);
+    return x + leave_tp(linear(gelu(linear(enter_tp(x, c), w1)), row(t, "w2", hidden, inner)), c);
+  }
+};
+inline constexpr auto rc228_order_without_kernels = layered<in_order<faulty>>;
+static_assert(valid<rc228_order_without_kernels>);  // error: RC228: typed.cpp:@order_of_column@: parameter 'w1': it is sharded along ffn=64 in zig-zag order; this version has kernels for contiguous shards: leave the dim's order out
+// On one rank there are no shards.
+inline constexpr plan one_rank_in_order{
+    .model = around<in_order<true>>{}, .schedule = one_microbatch, .recipe = recipe, .cluster = clusters::cpu};
+static_assert(valid<one_rank_in_order>);
