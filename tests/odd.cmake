@@ -16,18 +16,18 @@ function(rankc_odd_programs target)
   target_link_libraries(rankc_odd_${target} PUBLIC rankc::runtime_${target} rankc::runtime_tools PRIVATE rankc_warnings)
   target_compile_options(rankc_odd_${target} PRIVATE -O0)  # most of their time are their headers
 endfunction()
-set(odd_counts RANKC_ODD_FAMILIES=29 RANKC_ODD_PLANS=106 RANKC_ODD_ON_TWO=21)
+set(odd_counts RANKC_ODD_FAMILIES=36 RANKC_ODD_PLANS=146 RANKC_ODD_ON_TWO=21)
 
 rankc_odd_programs(host)
-add_executable(rankc_odd_test odd/odd_test.cpp odd/refused_test.cpp)
+add_executable(rankc_odd_test odd/certificate_test.cpp odd/odd_test.cpp odd/refused_test.cpp)
 target_include_directories(rankc_odd_test PRIVATE programs)
-target_link_libraries(rankc_odd_test PRIVATE rankc::dsl rankc_odd_host rankc_test_main nlohmann_json::nlohmann_json)
+target_link_libraries(rankc_odd_test PRIVATE rankc_odd_plans rankc::codegen rankc_odd_host rankc_test_main nlohmann_json::nlohmann_json)
 target_compile_definitions(rankc_odd_test PRIVATE ${odd_counts})
 add_test(NAME odd COMMAND rankc_odd_test)
 
 if(TARGET rankc::runtime_cuda)
   rankc_odd_programs(cuda)
-  target_sources(rankc_odd_cuda PRIVATE odd/silu.cu)
+  target_sources(rankc_odd_cuda PRIVATE odd/silu.cu odd/square_loss.cu)
   add_executable(rankc_odd_cuda_test programs/cuda/main.cpp odd/cuda_test.cpp)
   target_include_directories(rankc_odd_cuda_test PRIVATE programs)
   target_link_libraries(rankc_odd_cuda_test PRIVATE rankc_odd_host rankc_odd_cuda doctest::doctest rankc_warnings

@@ -13,6 +13,9 @@
 
 namespace rankc::codegen {
 
+/// A layer's parameters in one piece each; those that layers share have pieces of their own.
+inline constexpr std::string_view group_names[]{"own", "over_tp", "frozen"};
+
 /// The struct of each op's kernel, by its row.
 using kernel_names = std::map<const op_row*, std::string>;
 kernel_names name_kernels(const lowered&);

@@ -14,8 +14,6 @@ namespace rankc::codegen {
 
 namespace {
 
-constexpr std::string_view group_names[]{"own", "over_tp", "shared"};
-
 /// One layer's text.
 class layer_text {
  public:
@@ -58,7 +56,9 @@ class layer_text {
                       "template <class T>\nstruct parameters {\n";
     for (int g = 0; g < n_groups; ++g)
       if (groups_.size[g]) out += fmt::format("  vector<T, {}> {};\n", groups_.size[g], group_names[g]);
-    for (std::size_t i = 0; i < b_.parameters.size(); ++i) out += member(types_.of_parameter(i), b_.names.parameters[i], i);
+    for (int p : groups_.shared) out += fmt::format("  {} {};\n", types_.of_parameter(static_cast<std::size_t>(p)), b_.names.parameters[static_cast<std::size_t>(p)]);
+    for (std::size_t i = 0; i < b_.parameters.size(); ++i)
+      if (groups_.of_parameter[i].in != group::shared) out += member(types_.of_parameter(i), b_.names.parameters[i], i);
     for (const auto& [first, packed] : types_.packed) out += member(packed.type, packed.name, first);
     return out + "};\n\n";
   }
@@ -134,10 +134,11 @@ class layer_text {
     return &*first == &*last ? kernels_name(*first) : kernels_name(*first) + " .. " + kernels_name(*last);
   }
 
+  std::string into_name(int shared) const { return shared < 0 ? "into" : "into_" + b_.names.parameters[static_cast<std::size_t>(shared)]; }
   std::string into(const node& n) const {
     switch (n.accumulate) {
       case accumulation::add: return "store::add";
-      case accumulation::after_first: return sums_into_shared(b_, n) ? "into_shared" : "into";
+      case accumulation::after_first: return into_name(find_shared(b_, n));
       default: return "store::overwrite";
     }
   }
@@ -199,7 +200,7 @@ class layer_text {
     take(f.dy, "output", "dy");
     take(f.dx, "input", "dx");
     take(f.accumulate, "store", "into");
-    take(f.accumulate_shared, "store", "into_shared");
+    for (int p : f.accumulate_shared) take(true, "store", into_name(p));
     return out;
   }
 

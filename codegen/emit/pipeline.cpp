@@ -131,6 +131,7 @@ class order_text {
       }
       case item_kind::reduce: sum(i, r_.buckets[i.bucket].id + "_gradients"); break;
       case item_kind::reduce_norm: sum(i, "norm"); break;
+      case item_kind::clear_loss: line("clear<wide>", {"r", "loss.where", "1"}); break;
       case item_kind::reduce_loss: sum(i, "loss"); break;
       case item_kind::squares:
         run("sum_squares", {".total = norm", ".gradients = gradients", ".of = " + squares(i),

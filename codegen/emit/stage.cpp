@@ -21,9 +21,10 @@ std::string name_of(const stage_plan& s, kept what, int layer) {
 /// "block_layer::parameters<real> layers_2{.own = {weights[0]}}": a layer's parameters in a region.
 std::string parameters_in(const lowered& l, const layer_use& use, const std::string& region) {
   std::vector<std::string> pieces;
-  constexpr std::string_view names[]{"own", "over_tp", "shared"};
   for (int g = 0; g < n_groups; ++g)
-    if (l.groups[use.kind].size[g]) pieces.push_back(fmt::format(".{} = {{{}[{}]}}", names[g], region, use.base[g]));
+    if (l.groups[use.kind].size[g]) pieces.push_back(fmt::format(".{} = {{{}[{}]}}", group_names[g], region, use.base[g]));
+  for (std::size_t s = 0; s < use.shared.size(); ++s)
+    pieces.push_back(fmt::format(".{} = {{{}[{}]}}", l.bodies[use.kind].names.parameters[l.groups[use.kind].shared[s]], region, use.shared[s].element));
   const bool gradients = region == "gradients";
   pieces.front() = fmt::format("constexpr {}::parameters<{}> {}{}{{", layer_namespace(l.bodies[use.kind]), gradients ? "wide" : "real",
                                gradients ? "d_" : "", use.id) + pieces.front();

@@ -13,6 +13,14 @@ const actual& layer_call::operator[](formal f) const {
   return *at;
 }
 
+const actual& layer_call::flag(int shared) const {
+  const auto at = std::find_if(given.begin(), given.end(), [&](const actual& a) {
+    return a.index == shared && a.as == (shared < 0 ? formal::accumulate : formal::accumulate_shared);
+  });
+  if (at == given.end()) throw std::logic_error("a layer's function sums and is not told from when on");
+  return *at;
+}
+
 namespace {
 
 class binder {
@@ -23,7 +31,8 @@ class binder {
     call_.layer = layer;
   }
 
-  layer_call run() {
+  layer_call run(phase p) {
+    const bool of_losses = p == phase::forward;
     give(takes_.weights, {formal::weights, source::parameters});
     give(takes_.gradients, {formal::gradients, source::parameters});
     give(takes_.saved, {formal::saved, source::slot, layer_, kept::saved});
@@ -37,8 +46,9 @@ class binder {
     give(takes_.loss, {formal::loss, source::rank});
     give(takes_.dy, gradient(formal::dy, layer_));
     give(takes_.dx, gradient(formal::dx, layer_ - 1));
-    give(takes_.accumulate, {formal::accumulate, source::adds});
-    give(takes_.accumulate_shared, {formal::accumulate_shared, use_.adds_to_shared ? source::always : source::adds});
+    give(takes_.accumulate, {formal::accumulate, of_losses && use_.adds_to_loss ? source::always : source::adds, -1});
+    for (int p : takes_.accumulate_shared)
+      give(true, {formal::accumulate_shared, use_.adds_to(l_.groups[use_.kind].of_parameter[p]) ? source::always : source::adds, p});
     return std::move(call_);
   }
 
@@ -75,10 +85,26 @@ void find_ropes(const lowered& l, pipeline_rank& r) {
           r.arena.ropes.push_back({wanted, 0, static_cast<std::size_t>(wanted.positions) * wanted.dim * l.wide_bytes()});
 }
 
+/// The layer whose forward comes first begins the sum of a rank's losses.
+void begin_losses(const lowered& l, pipeline_rank& r) {
+  std::vector<stage_plan*> order;  // by their first forwards
+  const action_table& t = l.plan->actions;
+  for (int i = t.begin[r.index]; i < t.begin[r.index + 1]; ++i)
+    for (stage_plan& s : r.stages)
+      if (t.actions[i].kind == action_kind::F && t.actions[i].stage == s.stage && std::find(order.begin(), order.end(), &s) == order.end())
+        order.push_back(&s);
+  bool has_begun = false;
+  for (stage_plan* s : order)
+    for (layer_use& use : s->layers) {
+      use.adds_to_loss = has_begun;
+      has_begun |= l.bodies[use.kind].uses(phase::forward, space::loss);
+    }
+}
+
 void bind_stage(const lowered& l, pipeline_rank& r, stage_plan& s) {
   for (int layer = 0; layer < static_cast<int>(s.layers.size()); ++layer) {
     const body& b = l.bodies[s.layers[layer].kind];
-    for (int p = 0; p < n_phases; ++p) s.calls[p].push_back(binder(l, r, s, layer, static_cast<phase>(p)).run());
+    for (int p = 0; p < n_phases; ++p) s.calls[p].push_back(binder(l, r, s, layer, static_cast<phase>(p)).run(static_cast<phase>(p)));
     if (b.saved_bytes) s.members.push_back({kept::saved, layer});
     if (layer + 1 < static_cast<int>(s.layers.size())) {
       s.members.push_back({kept::output, layer});
@@ -91,11 +117,11 @@ void bind_stage(const lowered& l, pipeline_rank& r, stage_plan& s) {
 
 }  // namespace
 
-bool sums_into_shared(const body& b, const node& n) {
-  bool shared = false;
+int find_shared(const body& b, const node& n) {
+  int shared = -1;
   n.each_write([&](const port_use& u) {
     const value& v = b.values[u.at.value];
-    shared |= v.where == space::gradient && b.parameters[v.of].shared;
+    if (v.where == space::gradient && b.parameters[v.of].shared) shared = v.of;
   });
   return shared;
 }
@@ -103,18 +129,21 @@ bool sums_into_shared(const body& b, const node& n) {
 function_shape shape_of(const body& b, phase p) {
   auto uses = [&](space s) { return b.uses(p, s); };
   function_shape f{uses(space::weight), uses(space::gradient), uses(space::saved), uses(space::temp), uses(space::x), uses(space::y),
-                   uses(space::dy), uses(space::dx), uses(space::tokens), uses(space::targets), uses(space::loss), false, false, {}};
+                   uses(space::dy), uses(space::dx), uses(space::tokens), uses(space::targets), uses(space::loss), false, {}, {}};
   for (const value& v : b.values)
     if (v.where == space::rope && b.touches(p, v)) f.ropes.push_back(v.of);
   for (const node& n : b.calls(p)) {
     if (n.accumulate != accumulation::after_first) continue;
-    (sums_into_shared(b, n) ? f.accumulate_shared : f.accumulate) = true;
+    const int shared = find_shared(b, n);
+    if (shared < 0) f.accumulate = true;
+    else if (std::find(f.accumulate_shared.begin(), f.accumulate_shared.end(), shared) == f.accumulate_shared.end()) f.accumulate_shared.push_back(shared);
   }
   return f;
 }
 
 void bind_layers(lowered& l) {
   for (pipeline_rank& r : l.ranks) {
+    begin_losses(l, r);
     find_ropes(l, r);
     for (stage_plan& s : r.stages) bind_stage(l, r, s);
   }

@@ -85,8 +85,7 @@ flattener::place flattener::resolve(const item& i, const layer_call& call, int i
   const value& v = b.values[index];
   const auto given = [&](formal as) { return locate(i, call, call[as]); };
   const auto parameter_of = [&](int region) {
-    const group_layout::place& p = l_.groups[use.kind].of_parameter[v.of];
-    const std::size_t element = use.base[static_cast<int>(p.in)] + p.offset;
+    const std::size_t element = use.element(l_.groups[use.kind].of_parameter[v.of]);
     for (std::size_t j = 0; j < r_.parameters.size(); ++j)
       if (r_.parameters[j].element == element) return parameter(region, j);
     throw std::logic_error("a layer's parameter has no place");
@@ -124,7 +123,7 @@ static role role_of(axis over, stream on) {
 /// Whether a node adds to a gradient or to the loss, or overwrites it.
 static bool adds(const item& i, const layer_call& call, const body& b, const node& n) {
   if (n.accumulate != accumulation::after_first) return n.accumulate == accumulation::add;
-  return call[sums_into_shared(b, n) ? formal::accumulate_shared : formal::accumulate].from == source::always || !i.first;
+  return call.flag(find_shared(b, n)).from == source::always || !i.first;
 }
 
 void flattener::set_replaced(access& written, const op& o, const std::vector<int>& candidates) {
@@ -330,6 +329,15 @@ std::vector<op> flattener::flatten(const item& i) {
       if (!i.first) o.reads.push_back(read(scalar(norm, r_.arena.norm)));
       o.writes.push_back(write(scalar(norm, r_.arena.norm)));
       if (!i.first) o.writes.back().replaces = static_cast<int>(o.reads.size()) - 1;
+      out.push_back(o);
+      break;
+    }
+    case item_kind::clear_loss: {
+      op o;
+      o.name = i.name;
+      o.function = "clear";
+      o.operands = {r_.arena.loss};
+      o.writes.push_back(write(scalar(loss, r_.arena.loss)));
       out.push_back(o);
       break;
     }

@@ -17,10 +17,10 @@ using rankc::program::name_source;
 /// What the text of a layer calls its own, and the kernels that it calls.
 std::vector<std::string_view> reserved_names() {
   std::vector<std::string_view> names{
-      "r", "w", "dw", "s", "work", "rope_table", "ids", "targets", "x", "y", "loss", "dy", "dx", "accumulate", "accumulate_shared",
+      "r", "w", "dw", "s", "work", "rope_table", "ids", "targets", "x", "y", "loss", "dy", "dx", 
       "parameters", "saved", "place", "keep", "forward", "backward", "backward_input", "backward_weight", "slot", "region", "size", "own",
       "over_tp", "shared", "at", "real", "bf16", "rank", "stream", "role", "reduction", "event", "message", "rankc", "std", "host", "cuda",
-      "runtime", "copy", "clear", "matrix", "vector", "workspace", "size_constant", "store", "run", "input", "output", "into", "into_shared", "base", "wide",
+      "runtime", "copy", "clear", "matrix", "vector", "workspace", "size_constant", "store", "run", "input", "output", "into", "base", "wide",
       "send", "receive", "sum_squares", "adamw", "std", "T"};
   for (const op_row* row : ops::all) names.push_back(row->name);
   for (const fusion& f : ops::forward_fusions) names.push_back(f.into.kind->name);
@@ -33,6 +33,8 @@ class namer {
   namer(const body& b, const trace& t) : b_(b), t_(t), scope_(reserved_names()), traced_(t.values.size()), named_(t.values.size()) {}
 
   body_names run() {
+    for (const layer_parameter& p : b_.parameters)
+      if (p.shared) scope_.take("into_" + std::string(p.name));
     if (b_.setting.dims.tp > 1) name_constant(rankc::name(axis::tp), b_.setting.dims.tp);
     name_traced();
     name_sizes();

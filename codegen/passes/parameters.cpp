@@ -101,17 +101,19 @@ std::map<int, int> first_sums(const action_table& t, int rank) {
   return at;
 }
 
-/// Builds the regions of one pipeline rank: each layer's own group, then what is also summed over tp, then what layers
-/// share.
+/// Builds the regions of one pipeline rank: each layer's own group, then what is also summed over tp, then what is not
+/// trained, then what layers share.
 class regions {
  public:
   regions(const lowered& l, pipeline_rank& r) : l_(l), plan_(*l.plan), r_(r), first_sum_(first_sums(plan_.actions, r.index)) {}
 
   void place() {
-    for (group g : {group::own, group::over_tp, group::shared}) {
+    for (group g : {group::own, group::over_tp, group::frozen, group::shared}) {
       const std::size_t group_start = at_;
       for (std::size_t s = 0; s < r_.stages.size(); ++s)
-        for (std::size_t i = 0; i < r_.stages[s].layers.size(); ++i) place(g, static_cast<int>(s), static_cast<int>(i));
+        for (std::size_t i = 0; i < r_.stages[s].layers.size(); ++i)
+          if (g == group::shared) place_shared(r_.stages[s], r_.stages[s].layers[i]);
+          else place(g, static_cast<int>(s), static_cast<int>(i));
       if (g == group::over_tp && at_ > group_start)
         r_.buckets.push_back({.name = "replicated parameters", .id = {}, .first = group_start, .count = at_ - group_start, .over_tp = true});
     }
@@ -125,12 +127,6 @@ class regions {
     const std::size_t size = placed.size[static_cast<int>(g)];
     use.base[static_cast<int>(g)] = at_;
     if (size == 0) return;
-    if (g == group::shared) {
-      if (const std::size_t base = shared_base(use, r_.stages[stage].stage); base != at_) {
-        use.base[static_cast<int>(g)] = base;
-        return;
-      }
-    }
     const body& b = l_.bodies[use.kind];
     for (std::size_t p = 0; p < b.parameters.size(); ++p)
       if (placed.of_parameter[p].in == g)
@@ -140,25 +136,37 @@ class regions {
     at_ += size;
   }
 
-  /// Where a shared parameter lies: the first layer that has it places it. And which of its layers sums into it first.
-  std::size_t shared_base(layer_use& use, int stage) {
+  /// The first layer that has a shared parameter places it. Of all that have it one sums into it first.
+  void place_shared(const stage_plan& s, layer_use& use) {
     const body& b = l_.bodies[use.kind];
-    const auto p = std::find_if(b.parameters.begin(), b.parameters.end(), [](const auto& q) { return q.shared; });
-    const auto sums = first_sum_.find(stage);
+    const auto sums = first_sum_.find(s.stage);
     const int sums_at = sums == first_sum_.end() ? 0 : sums->second;
-    const auto [known, is_new] = shared_.try_emplace(std::string(p->name), sharing{&use, sums_at, at_});
-    if (is_new) return at_;
-    // Of one stage's layers, backward comes to the later one first.
-    const bool mine_is_first = sums_at <= known->second.sums_at;
-    (mine_is_first ? known->second.use : &use)->adds_to_shared = true;
-    if (mine_is_first) known->second.use = &use, known->second.sums_at = sums_at;
-    return known->second.base;
+    for (int p : l_.groups[use.kind].shared) {
+      const layer_parameter& as = b.parameters[p];
+      const std::size_t index = use.shared.size();
+      const auto [known, is_new] = shared_.try_emplace(std::string(as.name), sharing{&use, index, sums_at});
+      if (is_new) {
+        use.shared.push_back({at_});
+        r_.parameters.push_back({std::string(as.name), as, at_, s.copy});
+        at_ += aligned_elements(as.elements());
+        continue;
+      }
+      sharing& first = known->second;
+      use.shared.push_back({first.use->shared[first.index].element});
+      // Of one stage's layers, backward comes to the later one first.
+      if (sums_at > first.sums_at) {
+        use.shared[index].adds = true;
+      } else {
+        first.use->shared[first.index].adds = true;
+        first = {&use, index, sums_at};
+      }
+    }
   }
 
   struct sharing {
     layer_use* use;  // the one that sums first
+    std::size_t index;  // of the parameter there
     int sums_at;
-    std::size_t base;
   };
   const lowered& l_;
   const plan_data& plan_;
@@ -203,7 +211,7 @@ void finish_buckets(lowered& l, pipeline_rank& r) {
   // Where two ranks have several, in one order on both.
   std::map<std::string, const placed_parameter*> shared;
   for (const placed_parameter& p : r.parameters)
-    if (p.as.shared) shared.emplace(p.name, &p);
+    if (p.as.shared && p.as.trainable) shared.emplace(p.name, &p);
   for (const auto& [name, p] : shared)
     r.buckets.push_back({.name = name, .id = {}, .first = p->element, .count = aligned_elements(p->as.elements()), .over_tp = p->as.sum_over_tp});
   name_scope ids;
@@ -240,10 +248,10 @@ void place_parameters(lowered& l) {
   }
   for (pipeline_rank& r : l.ranks) {
     finish_buckets(l, r);
-    auto counted = [&](const placed_parameter& p, bool sharded) { return !p.copy && (p.as.shard_dim >= 0) == sharded; };
+    auto counted = [&](const placed_parameter& p, bool sharded) { return !p.copy && p.as.trainable && (p.as.shard_dim >= 0) == sharded; };
     r.squares_sharded = without_decay_split(ranges_of(r, [&](const auto& p) { return counted(p, true); }));
     r.squares_whole = without_decay_split(ranges_of(r, [&](const auto& p) { return counted(p, false); }));
-    r.updates = ranges_of(r, [](const auto&) { return true; });
+    r.updates = ranges_of(r, [](const auto& p) { return p.as.trainable; });
   }
 }
 

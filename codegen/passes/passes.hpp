@@ -23,12 +23,13 @@ void make_communicators(lowered&);
 
 /// What a layer's function takes, as its ops need it.
 struct function_shape {
-  bool weights, gradients, saved, work, x, y, dy, dx, ids, targets, loss, accumulate, accumulate_shared;
+  bool weights, gradients, saved, work, x, y, dy, dx, ids, targets, loss, accumulate;
+  std::vector<int> accumulate_shared;  // into gradients of parameters that another layer shares
   std::vector<int> ropes;  // of the body's tables
 };
 function_shape shape_of(const body&, phase);
-/// Whether a node sums into a gradient that another layer shares.
-bool sums_into_shared(const body&, const node&);
+/// The parameter shared with another layer into whose gradient a node sums; -1: none.
+int find_shared(const body&, const node&);
 
 /// The calls of each stage's layers, and what a slot of the stage has.
 void bind_layers(lowered&);

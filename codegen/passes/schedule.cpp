@@ -181,19 +181,34 @@ class builder {
     issue(i);
   }
 
+  bool has_losses(const pipeline_rank& r) const {
+    return std::any_of(r.stages.begin(), r.stages.end(), [&](const stage_plan& s) {
+      return std::any_of(s.layers.begin(), s.layers.end(),
+                         [&](const layer_use& use) { return l_.bodies[use.kind].uses(phase::forward, space::loss); });
+    });
+  }
+
   void reduce_loss() {
-    if (!r_.stages.back().last) return;
+    const bool over_pp = l_.sums_losses_over_pp();
+    if (!r_.stages.back().last && !over_pp) return;
+    if (over_pp && !has_losses(r_)) {
+      item none;
+      none.what = item_kind::clear_loss;
+      none.name = "no loss";
+      out_.push_back(none);
+    }
     const auto over = [&](role group, const std::string& name) {
       item i;
       i.what = item_kind::reduce_loss;
-      i.on = stream::reduce;  // as all that uses these communicators
+      i.on = group == role::pp ? stream::compute : stream::reduce;  // as all that uses these communicators
       i.over = group;
       i.name = name;
       i.message = l_.message(i.name, l_.wide_bytes());
       issue(i);
     };
     if (layout(l_.plan->dims).groups(axis::loss).size() > 1) over(role_over(axis::loss), "loss" + over_axis(axis::loss));
-    if (t_.bidirectional()) over(role::tied, "loss of both directions");
+    if (over_pp) over(role_over(axis::pp), "loss" + over_axis(axis::pp));
+    else if (t_.bidirectional()) over(role::tied, "loss of both directions");
   }
 
   lowered& l_;

@@ -53,7 +53,10 @@ std::string count_text(const body& b, const local_dim& d) {
 }
 
 std::string width_text(const body& b, const local_dim& d) {
-  return count_text(b, d) + (d.unit == 1 ? "" : " * " + name_of(b, d.unit_name, d.unit));
+  const std::string count = count_text(b, d);
+  if (d.unit == 1) return count;
+  const bool sum = d.composed >= 0 && b.composed[static_cast<std::size_t>(d.composed)].how == rankc::program::composed_dim::sum;
+  return (sum ? "(" + count + ")" : count) + " * " + name_of(b, d.unit_name, d.unit);
 }
 
 std::string elements_text(const body& b, const local_shape& s) {

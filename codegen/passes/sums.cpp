@@ -49,7 +49,7 @@ int flattener::count_terms(const stage_plan& s, const layer_use& use, std::initi
     n += passes * count_writes(b, p, where, parameter, false);
     is_cleared |= passes > 0 && count_writes(b, p, where, parameter, true) > 0;
   }
-  const bool by_another = is_cleared && b.parameters[parameter].shared && use.adds_to_shared;
+  const bool by_another = is_cleared && use.adds_to(l_.groups[use.kind].of_parameter[parameter]);
   return n + (is_cleared && !by_another);
 }
 
@@ -73,9 +73,12 @@ bool flattener::is_tied(const placed_parameter& q) const {
 sum flattener::sum_of_loss() const {
   // With a space, as no parameter is named.
   sum of{sum_kind::loss, "the loss", scalar(loss, r_.arena.loss).range(), {}, 0, {}, false};
-  of.over = relate(placement::partial, placement::replicated, l_.plan->actions.bidirectional());
+  const bool over_pp = l_.sums_losses_over_pp();
+  of.over = relate(placement::partial, placement::replicated, l_.plan->actions.bidirectional() && !over_pp);
+  if (over_pp) of.over.push_back({static_cast<int>(role::pp), placement::partial});
   for (const stage_plan& s : r_.stages)
     for (const layer_use& use : s.layers) of.terms += count_terms(s, use, {phase::forward}, space::loss, 0);
+  if (over_pp && of.terms == 0) of.terms = 1;  // nothing, in a sum with what other ranks have
   return of;
 }
 
@@ -96,12 +99,10 @@ sum flattener::sum_of_gradient(std::size_t parameter_index) const {
   for (int region : kept_) of.updates.push_back(parameter(region, parameter_index).range());
   for (const stage_plan& s : r_.stages)
     for (const layer_use& use : s.layers)
-      for (std::size_t k = 0; k < l_.bodies[use.kind].parameters.size(); ++k) {
-        const group_layout::place& at = l_.groups[use.kind].of_parameter[k];
-        if (use.base[static_cast<int>(at.in)] + at.offset == q.element)
+      for (std::size_t k = 0; k < l_.bodies[use.kind].parameters.size(); ++k)
+        if (use.element(l_.groups[use.kind].of_parameter[k]) == q.element)
           of.terms += count_terms(s, use, {phase::backward, phase::backward_input, phase::backward_weight},
                                   space::gradient, static_cast<int>(k));
-      }
   return of;
 }
 
@@ -113,6 +114,7 @@ std::vector<sum> flattener::sums(bool train) const {
   of_norm.over = relate(placement::replicated, placement::replicated, false);
   if (l_.plan->dims.pp > 1) of_norm.over.push_back({static_cast<int>(role::pp), placement::partial});
   for (std::size_t p = 0; p < r_.parameters.size(); ++p) {
+    if (!r_.parameters[p].as.trainable) continue;
     all.push_back(sum_of_gradient(p));
     of_norm.terms += all.back().counted;
   }

@@ -41,9 +41,10 @@ struct gated_llama {
   }
   constexpr auto stack() const {
     const dim features{"hidden", hidden}, words{"vocab", vocab}, all_heads{"heads", hidden, hidden / heads, "head_dim"};
-    return sequential(models::llama_layers::embedding{words, features},
+    const parameter_handle table = token_table(words, features);
+    return sequential(models::llama_layers::embedding{table},
                       repeat{layers, gated_block{features, all_heads, dim{"ffn", ffn}, layers}},
-                      models::llama_layers::head{words, features, true});
+                      models::llama_layers::head{table});
   }
 };
 

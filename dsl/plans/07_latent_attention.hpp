@@ -56,8 +56,9 @@ struct latent_gpt {
     const dim all = in_heads("heads", plain + turned, "head_dim"), kept = in_heads("plain", plain, "plain_dim"),
               rotary = in_heads("turned", turned, "turned_dim");
     const latent_block block{features, all, kept, rotary, dim{"of_q", of_q}, dim{"of_kv", of_kv}, dim{"ffn", ffn}, layers};
-    return sequential(models::llama_layers::embedding{words, features}, repeat{layers, block},
-                      models::llama_layers::head{words, features, true});
+    const parameter_handle table = token_table(words, features);
+    return sequential(models::llama_layers::embedding{table}, repeat{layers, block},
+                      models::llama_layers::head{table});
   }
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plan's layers, traced, and what each does wrong: RC202, RC210 to RC213, RC223 to RC226.
+// A plan's layers, traced, and what each does wrong: RC202, RC210 to RC213, RC223 to RC226, RC228.
 #pragma once
 #include <rankc/dims.hpp>
 #include <rankc/models/layer.hpp>
@@ -146,12 +146,15 @@ constexpr bool check_layer(report& out, const trace& t, std::string_view layer, 
                      << "are not trained; use the input";
     return false;
   }
-  for (std::size_t i = 0; i < t.forward_ops; ++i)
-    if (t.ops[i].kind == &ops::cross_entropy && t.ops[i].out[0] != t.result) {
-      refuse(out, 212) << "layer '" << layer
-                       << "' makes a loss that is not its result; a layer has one loss, as its result";
-      return false;
-    }
+  for (std::size_t i = 0; i < t.forward_ops; ++i) {
+    const int made = t.ops[i].out[0];
+    const bool is_loss = made >= 0 && t.values[made].ndim == 0;
+    if (!is_loss || (made == t.result) != t.is_side_loss(made)) continue;
+    sentence& s = refuse(out, 212) << "layer '" << layer << "' ";
+    if (made == t.result) s << "adds the loss that is its result, which counts already; return it alone";
+    else s << "makes a loss that does not count; return it, or add it with add_loss";
+    return false;
+  }
   if (count > 1 && y != x) refuse_repeat(out, layer, x, y);
   return count == 1 || y == x;
 }
@@ -202,10 +205,28 @@ constexpr void check_kernels(report& out, const trace& t) {
   }
 }
 
+/// RC228: shards in an order for which there are no kernels.
+constexpr void check_orders(report& out, const trace& t, const parallel_dims& d) {
+  const auto refuse_order = [&](complaint c, const type& v) {
+    for (int i = 0; i < v.ndim; ++i) {
+      if (v.shape[i].order == shard_order::contiguous || shards(v, i, d) == 1) continue;
+      complaint::put_dim(c.begin() << "it is sharded along ", v.shape[i]);
+      refuse(out, 228) << c.text.view() << "; this version has kernels for contiguous shards: leave the dim's order out";
+      return true;
+    }
+    return false;
+  };
+  for (const weight_info& w : t.weights)
+    if (refuse_order({"parameter", w.name, w.from}, w.holds)) return;
+  for (const op& o : t.ops)
+    for (int made : o.out)
+      if (made >= 0 && refuse_order({o.kind->name, {}, o.from}, t.values[made])) return;
+}
+
 /// RC226: what is typed over an axis of which tokens alone are lowered.
 constexpr void check_tokens_alone(report& out, const trace& t, axis a) {
   for (const weight_info& w : t.weights) {
-    if (w.holds[a] == I && w.gradient[a] == P) continue;
+    if (w.holds[a] == I && (w.gradient[a] == P || !w.trainable)) continue;
     complaint c{"parameter", w.name, w.from};
     complaint::put(c.begin() << "it is ", w.holds, w.holds[a]);
     complaint::put(c.text << " and its gradient ", w.gradient, w.gradient[a]);

@@ -13,7 +13,6 @@ namespace rankc::detail {
 struct parameter_use {
   weight_info as;
   std::string_view layer;  // that declares it
-  int entry = 0;           // of the model's stack: that layer
   bool repeated = false;
   int first = 0, count = 1;  // numbers of the layers, where they are repeated: named "layers.N.<name>"
   std::vector<int> at = {};  // of each layer that stands alone: the repeated layers before it
@@ -40,21 +39,10 @@ class parameter_book {
   constexpr void add(report& out, const trace& t, std::string_view layer, bool repeated, int number, int count) {
     const std::size_t earlier = uses_.size();
     for (const weight_info& w : t.weights)
-      if (w.tied) tie(out, w, layer, repeated, number, earlier);
-      else declare(out, {w, layer, entries_, repeated, number, count, {number}}, earlier);
-    ++entries_;
-  }
-
-  /// RC214: parameters lie in one piece with what another layer shares, so that a layer can share one.
-  constexpr void check_shared(report& out) const {
-    for (std::size_t i = 0; i < shared_.size(); ++i)
-      for (std::size_t j = 0; j < i; ++j)
-        if (shared_[j].entry == shared_[i].entry && shared_[j].parameter != shared_[i].parameter) {
-          refuse(out, 214) << "layer '" << shared_[i].layer << "' shares parameters '"
-                           << uses_[shared_[j].parameter].as.name << "' and '" << uses_[shared_[i].parameter].as.name
-                           << "' with other layers; a layer can share 1: declare the others without tied";
-          return;
-        }
+      if (parameter_use* owner = w.handle.line ? find_owner(out, w, layer, repeated, earlier) : nullptr)
+        share(out, *owner, w, layer, number);
+      else
+        declare(out, {w, layer, repeated, number, count, {number}}, earlier);
   }
 
   constexpr const std::vector<parameter_use>& uses() const { return uses_; }
@@ -69,7 +57,7 @@ class parameter_book {
       if (both_alone)
         refuse(out, 224) << "parameter '" << p.as.name << "' of layer '" << p.layer
                          << "' has the name of one of layer '" << e.layer
-                         << "'; take that one with tied, or take another name";
+                         << "'; hand one parameter_handle to both, or take another name";
       else if (one_repeated)
         refuse(out, 224) << "parameter '" << (p.repeated ? e.as.name : p.as.name) << "' of layer '"
                          << (p.repeated ? e.layer : p.layer) << "' has the name of one of the repeated layer '"
@@ -79,43 +67,36 @@ class parameter_book {
     uses_.push_back(p);
   }
 
-  constexpr void tie(report& out, const weight_info& w, std::string_view layer, bool repeated, int number,
-                     std::size_t earlier) {
-    if (repeated) {
-      refuse(out, 214)
-          << "parameter '" << w.name << "' of layer '" << layer
-          << "' is tied, but the layer is repeated; layers that stand alone can be tied: declare it with parameter";
-      return;
-    }
-    std::size_t at = 0;
-    while (at < earlier && (uses_[at].repeated || uses_[at].as.name != w.name)) ++at;
-    if (at == earlier) {
-      refuse(out, 214)
-          << "parameter '" << w.name << "' of layer '" << layer
-          << "' is tied, but no earlier layer that stands alone has one of that name; declare it with parameter";
-      return;
-    }
-    parameter_use& owner = uses_[at];
-    if (owner.as.holds != w.holds || owner.as.gradient != w.gradient) {
-      complaint::put_shape(refuse(out, 214) << "parameter '" << w.name << "' of layer '" << layer << "' is ", w.holds);
-      complaint::put_shape(out.back().text << " and that of an earlier layer ", owner.as.holds);
-      out.back().text
-          << "; tied parameters have one shape and one placement: declare this one with parameter, or make them alike";
-      return;
-    }
-    if (owner.at.size() == 1) shared_.push_back({owner.layer, owner.entry, at});
-    owner.at.push_back(number);
-    shared_.push_back({layer, entries_, at});
+  /// The first layer's use of a handle's parameter; null where this layer is the first.
+  constexpr parameter_use* find_owner(report& out, const weight_info& w, std::string_view layer, bool repeated,
+                                      std::size_t earlier) {
+    if (repeated)
+      refuse(out, 214) << "parameter '" << w.name << "' of layer '" << layer << "' is that of a handle, but the layer "
+                       << "is repeated; layers that stand alone can share one: declare it by its name";
+    for (std::size_t i = 0; i < earlier; ++i)
+      if (is_same_parameter(uses_[i].as, w)) return &uses_[i];
+    return nullptr;
   }
 
-  struct sharing {
-    std::string_view layer;
-    int entry;
-    std::size_t parameter;
-  };
-  int entries_ = 0;
+  constexpr void share(report& out, parameter_use& owner, const weight_info& w, std::string_view layer, int number) {
+    if (owner.as.trainable != w.trainable) {
+      refuse(out, 214) << "parameter '" << w.name << "' is frozen in layer '" << (w.trainable ? owner.layer : layer)
+                       << "' and trained in layer '" << (w.trainable ? layer : owner.layer)
+                       << "'; freeze it in both, or in neither";
+      return;
+    }
+    for (axis a : axes) {
+      if (owner.as.gradient[a] == w.gradient[a]) continue;
+      complaint::put(refuse(out, 214) << "the gradient of parameter '" << w.name << "' is ", w.gradient, w.gradient[a]);
+      complaint::put(out.back().text << " over " << name(a) << " in layer '" << layer << "' and ", owner.as.gradient,
+                     owner.as.gradient[a]);
+      out.back().text << " in layer '" << owner.layer << "'; use it on values of one placement, or give each its own";
+      return;
+    }
+    owner.at.push_back(number);
+  }
+
   std::vector<parameter_use> uses_;
-  std::vector<sharing> shared_;  // of layers that have a parameter in common with others
 };
 
 }  // namespace rankc::detail

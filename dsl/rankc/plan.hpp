@@ -131,13 +131,13 @@ constexpr void check_plan(report& out, const auto& model, const parallel_dims& g
     detail::check_sequences(out, t, d);
     detail::check_vocabulary(out, t, layer.name, used);
     detail::check_kernels(out, t);
+    detail::check_orders(out, t, d);
     detail::check_tokens_alone(out, t, d);
     parameters.add(out, t, layer.name, repeated, number, count);
     if (repeated) number += count;
     visit(layer.name, count, repeated, t);
     x = t.values[t.result];
   });
-  parameters.check_shared(out);
   if (typed && x.ndim != 0) {
     complaint::put_shape(refuse(out, 212) << "the last layer's result is ", x);
     out.back().text << "; expected a loss: end the model with cross_entropy";

@@ -33,8 +33,9 @@ struct network {
   }
   constexpr auto stack() const {
     const dim h{"hidden", width}, v{"vocab", vocab};
-    return sequential(models::llama_layers::embedding{v, h}, repeat{layers, waist{h, dim{"narrow", narrow}}},
-                      models::llama_layers::head{v, h, true});
+    const parameter_handle table = token_table(v, h);
+    return sequential(models::llama_layers::embedding{table}, repeat{layers, waist{h, dim{"narrow", narrow}}},
+                      models::llama_layers::head{table});
   }
 };
 

@@ -31,7 +31,7 @@ std::string text_of(const dim& d) {
 }
 
 std::string text_of(const parameter& p) {
-  std::string out = fmt::format("    {}'{}' ({}", p.tied ? "tied " : "", p.name, text_of(p.shape[0]));
+  std::string out = fmt::format("    {}'{}' ({}", p.handle ? fmt::format("handle {} ", p.handle) : "", p.name, text_of(p.shape[0]));
   if (p.shape.size() > 1) out += ", " + text_of(p.shape[1]);
   out += ")";
   if (!p.sharded_by.empty()) out += fmt::format(" tp along '{}'", p.sharded_by);

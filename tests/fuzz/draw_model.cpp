@@ -78,22 +78,37 @@ void tell_apart(draws& d, fuzz::model& m) {
   for (entry& e : m.entries) {
     if (e.repeated) continue;
     for (parameter& p : e.layer.parameters)
-      for (int n = 2; !p.tied && taken.count(p.name) && !d.chance(1); ++n)
+      for (int n = 2; !p.handle && taken.count(p.name) && !d.chance(1); ++n)
         p.name = lasting(std::string(p.name) + "_" + std::to_string(n));
     for (const parameter& p : e.layer.parameters) taken.insert(p.name);
   }
 }
 
+/// Give a parameter the handle and the start of an earlier one.
+void share(parameter& later, parameter& earlier, int& handles) {
+  if (!earlier.handle) earlier.handle = ++handles;
+  later.name = earlier.name, later.start = earlier.start, later.std = earlier.std, later.handle = earlier.handle;
+}
+
+/// The head's table is the embedding's.
+void hand_on_table(fuzz::model& m) {
+  const auto table = [](fuzz::layer& l) -> parameter& {
+    return *std::find_if(l.parameters.begin(), l.parameters.end(), [](const parameter& p) { return p.name == "wte"; });
+  };
+  int handles = 0;
+  share(table(m.entries.back().layer), table(m.entries.front().layer), handles);
+}
+
 /// A standalone layer takes a parameter of an earlier one.
 void tie(draws& d, fuzz::model& m) {
+  int handles = 1;  // the table's
   for (std::size_t e = 2; e < m.entries.size(); ++e) {
     const std::size_t from = static_cast<std::size_t>(d.below(static_cast<int>(e)));
     if (m.entries[e].repeated || m.entries[from].repeated) continue;
     for (parameter& p : m.entries[e].layer.parameters)
-      for (const parameter& q : m.entries[from].layer.parameters)
-        if (!p.tied && p.shape == q.shape && p.sharded_by == q.sharded_by && d.chance(40)) {
-          p.tied = true;
-          p.name = q.name;
+      for (parameter& q : m.entries[from].layer.parameters)
+        if (!p.handle && p.shape == q.shape && p.sharded_by == q.sharded_by && d.chance(40)) {
+          share(p, q, handles);
           break;
         }
   }
@@ -162,8 +177,9 @@ void draw_model(plan& p) {
   }
   const bool is_tied = width == sizes.hidden && d.chance(40);
   layer_builder last = build("head");
-  const int loss = last.head(0, width, is_tied ? "wte" : "lm_head", is_tied, is_whole, d.chance(3) ? 2.0 : 1.0);
+  const int loss = last.head(0, width, is_tied ? "wte" : "lm_head", is_whole, d.chance(3) ? 2.0 : 1.0);
   m.entries.push_back({last.finish(loss)});
+  if (is_tied) hand_on_table(m);
 
   tell_apart(d, m);
   if (d.chance(25)) tie(d, m);

@@ -296,11 +296,11 @@ int layer_builder::embedding(std::string_view table, bool is_whole) {
   return draw_.chance(15) ? branch(y, sizes_.hidden) : y;
 }
 
-int layer_builder::head(int x, dim hidden, std::string_view table, bool is_tied, bool is_whole, double factor) {
+int layer_builder::head(int x, dim hidden, std::string_view table, bool is_whole, double factor) {
   const std::string_view by = is_whole ? "" : sizes_.vocab.name;
   int h = draw_.chance(85) ? norm(x, hidden) : x;
   if (!is_whole) h = enter(h);
-  out_.parameters.push_back({table, {sizes_.vocab, hidden}, by, initial::normal, 0.4, is_tied});
+  out_.parameters.push_back({table, {sizes_.vocab, hidden}, by, initial::normal, 0.4});
   int logits =
       add_step({.kind = step_kind::linear, .in = {h}, .weights = {static_cast<int>(out_.parameters.size()) - 1}});
   logits = maybe_bias(logits, sizes_.vocab, by, 12);

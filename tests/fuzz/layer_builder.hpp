@@ -22,7 +22,7 @@ class layer_builder {
 
   /// `is_whole`: the table is the same on every tp rank, which sequence parallelism has no use for.
   int embedding(std::string_view table, bool is_whole);
-  int head(int x, dim hidden, std::string_view table, bool is_tied, bool is_whole, double factor);
+  int head(int x, dim hidden, std::string_view table, bool is_whole, double factor);
   int project(int x, dim from, dim to);
   /// A block from hidden to hidden: one or more branches, most with a residual sum.
   int block(int x, dim hidden);

@@ -16,7 +16,8 @@ constexpr op_row bare_gelu = [] {
 
 value declare(trace& t, const parameter& p) {
   const auto with = [&](std::initializer_list<dim> shape, std::initializer_list<shard> by) {
-    return p.tied ? t.tied(p.name, shape, by) : t.parameter(p.name, shape, by, p.start, p.std);
+    if (!p.handle) return t.parameter(p.name, shape, by, p.start, p.std);
+    return t.parameter(parameter_handle{p.name, shape, by, p.start, p.std, "", p.handle});
   };
   const std::vector<dim>& d = p.shape;
   const shard by{axis::tp, p.sharded_by};

@@ -50,7 +50,7 @@ struct parameter {
   std::string_view sharded_by{};
   initial start = initial::normal;
   double std = 0.3;
-  bool tied = false;  // the same tensor as an earlier layer's of that name
+  int handle = 0;  // of the parameters that are one tensor; 0: a tensor of its own
 };
 
 /// One op. Value 0 is the layer's input, step n makes value n + 1.

@@ -5,6 +5,7 @@
 #include <rankc/rankc.hpp>
 
 #include "silu.hpp"
+#include "square_loss.hpp"
 
 namespace odd {
 
@@ -41,9 +42,11 @@ constexpr auto make_bare(auto... layers) {
   const auto all = sequential(layers...);
   return model<std::remove_const_t<decltype(all)>>{all};
 }
+/// What every embedding here has, and layers that share it.
+inline constexpr parameter_handle table = token_table(vocab, hidden);
 /// An embedding, the layers, and a head tied to the embedding.
 constexpr auto make(auto... layers) {
-  return make_bare(models::gpt2_layers::embedding{odd::vocab, hidden}, layers..., models::gpt2_layers::head{odd::vocab, hidden, true});
+  return make_bare(models::gpt2_layers::embedding{table}, layers..., models::gpt2_layers::head{table});
 }
 
 /// One gain for two norms.
@@ -292,38 +295,34 @@ struct scaled_head {
 struct tied_between {
   static constexpr std::string_view name = "tied_between";
   constexpr value forward(trace& t, value x, const context& c) const {
-    value table = t.tied("wte", {vocab, hidden}, {{axis::tp, "vocab"}});
-    value h = gelu(linear(enter_tp(x, c), table));
+    value h = gelu(linear(enter_tp(x, c), t.parameter(table)));
     return x +
            leave_tp(linear(h, t.parameter("back", {hidden, vocab}, {{axis::tp, "vocab"}}, initial::normal, 0.3)), c);
   }
 };
 
 /// A norm alone; another has its gain and a shift of its own.
+inline constexpr parameter_handle shared_gain{"gain", {hidden}, {}, initial::ones};
 struct first_norm {
   static constexpr std::string_view name = "first_norm";
   constexpr value forward(trace& t, value x, const context&) const {
-    return x + layer_norm(x, gain(t, "gain"), t.parameter("shift", {hidden}, {}, initial::zeros));
+    return x + layer_norm(x, t.parameter(shared_gain), t.parameter("shift", {hidden}, {}, initial::zeros));
   }
 };
 struct second_norm {
   static constexpr std::string_view name = "second_norm";
   constexpr value forward(trace& t, value x, const context&) const {
-    return x +
-           gelu(layer_norm(x, t.tied("gain", {hidden}, {}), t.parameter("other_shift", {hidden}, {}, initial::zeros)));
+    return x + gelu(layer_norm(x, t.parameter(shared_gain), t.parameter("other_shift", {hidden}, {}, initial::zeros)));
   }
 };
 /// A matrix of another layer, with a bias of its own.
+inline constexpr dim out{"out", 12};
+inline constexpr parameter_handle shared_matrix{"matrix", {out, hidden}, {}, initial::normal, 0.3};
 struct tied_matrix {
-  std::string_view name, bias_name;
-  bool owns;
+  std::string_view name, back_name, shift_name;
   constexpr value forward(trace& t, value x, const context&) const {
-    const dim out{"out", 12};
-    value w =
-        owns ? t.parameter("matrix", {out, hidden}, {}, initial::normal, 0.3) : t.tied("matrix", {out, hidden}, {});
-    value back = t.parameter(bias_name, {hidden, out}, {}, initial::normal, 0.3);
-    const std::string_view shift = owns ? "bias_a" : "bias_b";
-    return x + linear(gelu(bias(linear(x, w), t.parameter(shift, {out}, {}, initial::zeros))), back);
+    value h = bias(linear(x, t.parameter(shared_matrix)), t.parameter(shift_name, {out}, {}, initial::zeros));
+    return x + linear(gelu(h), t.parameter(back_name, {hidden, out}, {}, initial::normal, 0.3));
   }
 };
 
@@ -333,10 +332,86 @@ struct named_like_a_block {
   std::string_view parameter;
   constexpr value forward(trace& t, value x, const context&) const { return x + rms_norm(x, gain(t, parameter)); }
 };
-struct tied_to {
-  std::string_view name = "tied_to", parameter;
+/// The same with a gain that other layers have too.
+struct gained {
+  std::string_view name;
+  parameter_handle gain;
+  constexpr value forward(trace& t, value x, const context&) const { return x + rms_norm(x, t.parameter(gain)); }
+};
+constexpr parameter_handle gain_of(std::string_view called) { return {called, {hidden}, {}, initial::ones}; }
+
+/// A norm and a product of which everything may be another layer's: three ties of a layer, in another order where
+/// `swapped`, the gain and the shift of one norm among them.
+struct three_ties {
+  std::string_view name;
+  parameter_handle gain, shift, matrix;
+  bool swapped = false;
   constexpr value forward(trace& t, value x, const context&) const {
-    return x + rms_norm(x, t.tied(parameter, {hidden}, {}));
+    value w = swapped ? t.parameter(matrix) : value{};
+    value g = t.parameter(gain), s = t.parameter(shift);
+    if (!swapped) w = t.parameter(matrix);
+    value h = linear(layer_norm(x, g, s), w);
+    return x + gelu(swapped ? bias(h, s) : linear(h, w));
+  }
+};
+
+/// A frozen matrix beside one of low rank that is trained. Source: Hu et al. 2021 (LoRA).
+struct low_rank {
+  static constexpr std::string_view name = "low_rank";
+  constexpr value forward(trace& t, value x, const context& c) const {
+    const dim rank{"rank", 3};
+    value h = enter_tp(rms_norm(x, frozen(gain(t, "frozen_gain"))), c);
+    value w = frozen(t.parameter("frozen_up", {ffn, hidden}, {{axis::tp, "ffn"}}, initial::normal, 0.3));
+    value a = t.parameter("a", {rank, hidden}, {}, initial::normal, 0.3),
+          b = t.parameter("b", {ffn, rank}, {{axis::tp, "ffn"}}, initial::normal, 0.3);
+    value u = linear(h, w) + linear(linear(h, a), b);
+    value out = frozen(t.parameter("frozen_down", {hidden, ffn}, {{axis::tp, "ffn"}}, initial::normal, 0.3));
+    return x + leave_tp(linear(gelu(u), out), c);
+  }
+};
+/// Layers that are not trained at all: gradients go through.
+struct frozen_embedding {
+  static constexpr std::string_view name = "frozen_embedding";
+  parameter_handle table;
+  constexpr value forward(trace& t, value ids, const context& c) const {
+    return leave_tp(embedding(ids, frozen(t.parameter(table))), c);
+  }
+};
+struct frozen_norms {
+  std::string_view name, gain_name, shift_name;
+  parameter_handle first_gain;
+  constexpr value forward(trace& t, value x, const context&) const {
+    value h = gelu(rms_norm(x, frozen(t.parameter(first_gain))));
+    value g = frozen(gain(t, gain_name)), s = frozen(gain(t, shift_name));
+    return x + layer_norm(h, g, s);
+  }
+};
+
+/// A head of its own in front of a product: what it predicts counts less. Source: Lee et al. 2014, deep supervision.
+struct supervised {
+  static constexpr std::string_view name = "supervised";
+  constexpr value forward(trace& t, value x, const context& c) const {
+    value h = enter_tp(rms_norm(x, gain(t)), c);
+    add_loss(cross_entropy(up(t, h, "words", vocab), c.targets, axis::tp, 0.3 * c.loss_scale));
+    return x + leave_tp(down(t, gelu(up(t, h, "u", ffn)), "d", ffn), c);
+  }
+};
+/// Penalties: of what is handed in, and of another value.
+struct penalised {
+  static constexpr std::string_view name = "penalised";
+  constexpr value forward(trace& t, value x, const context& c) const {
+    add_loss(user::square_loss(x, 2 * c.loss_scale));
+    value y = leave_tp(down(t, gelu(up(t, enter_tp(rms_norm(x, gain(t, "pg")), c), "pu", ffn)), "pd", ffn), c);
+    add_loss(user::square_loss(y, 0.5 * c.loss_scale));
+    return x + y;
+  }
+};
+/// A head that adds a penalty to its own loss.
+struct penalised_head {
+  static constexpr std::string_view name = "head";
+  constexpr value forward(trace& t, value x, const context& c) const {
+    add_loss(user::square_loss(x, c.loss_scale));
+    return models::gpt2_layers::head{table}.forward(t, x, c);
   }
 };
 

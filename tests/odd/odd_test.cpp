@@ -29,6 +29,9 @@ double finite_difference(run& r, const rankc::runtime::global_parameter& p, std:
   return d;
 }
 
+/// Whether a parameter is not trained, by its name.
+bool is_frozen(const std::string& name) { return name.find("frozen") != name.npos; }
+
 }  // namespace
 
 TEST_CASE("gradients of odd plans on one rank are those of finite differences") {
@@ -47,6 +50,7 @@ TEST_CASE("gradients of odd plans on one rank are those of finite differences") 
     tensors weights = r.tensors(region::weights);
     for (const auto& p : rankc::runtime::global_parameters(r.about)) {
       CAPTURE(p.name);
+      if (is_frozen(p.name)) continue;
       const std::vector<double>& expected = gradients.at(p.name);
       for (std::size_t i = 0; i < expected.size(); ++i) {
         CAPTURE(i);
@@ -61,6 +65,31 @@ TEST_CASE("gradients of odd plans on one rank are those of finite differences") 
   CHECK(plans == RANKC_ODD_FAMILIES);
   CHECK(elements > 500 * static_cast<std::size_t>(plans));
   MESSAGE(plans << " plans, " << elements << " elements, largest difference " << worst << " of the largest gradient");
+}
+
+TEST_CASE("what is frozen stays as it is, and counts in no norm") {
+  int programs = 0;
+  for (const registered& program : host_registry) {
+    if (!program.job.starts_with("frozen")) continue;
+    CAPTURE(program.job);
+    CAPTURE(program.layout);
+    run r(program);
+    const tensors before = r.tensors(region::weights);
+    const double norm = r.step().grad_norm;
+    double squares = 0;
+    for (const auto& [name, values] : r.tensors(region::gradients))
+      for (double g : values) squares += is_frozen(name) ? 0 : g * g;
+    CHECK(norm == doctest::Approx(std::sqrt(squares)).epsilon(1e-12));
+    r.step();
+    for (const region of : {region::weights, region::gradients, region::first_moment, region::second_moment})
+      for (const auto& [name, values] : r.tensors(of)) {
+        CAPTURE(name);
+        const bool changed = of == region::weights ? values != before.at(name) : largest({{name, values}}) > 0;
+        CHECK(changed == !is_frozen(name));
+      }
+    ++programs;
+  }
+  CHECK(programs == 11);
 }
 
 TEST_CASE("odd plans that are split compute what one rank does") {

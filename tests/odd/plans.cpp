@@ -2,6 +2,7 @@
 #include "plans.hpp"
 
 #include <rankc/make_plan.hpp>
+#include <rankc/schedules/dual_pipe.hpp>
 #include <rankc/schedules/from_csv.hpp>
 #include <rankc/schedules/interleaved_one_f_one_b.hpp>
 #include <rankc/schedules/zero_bubble_v.hpp>
@@ -126,36 +127,67 @@ std::vector<odd_plan> plans() {
         schedules::from_csv<"0F0, 0F1, 0I0, 0W0, 0I1, 0W1\n1F0, 1I0, 1W0, 1F1, 1I1, 1W1">{});
 
   const dim broad{"broad", 30}, slim{"slim", 6};
-  const auto widths = make_bare(g::embedding{vocab, hidden}, repeat{2, residual{hidden}}, project{"out", hidden, broad},
+  const auto widths = make_bare(g::embedding{table}, repeat{2, residual{hidden}}, project{"out", hidden, broad},
                                 repeat{2, residual{broad}}, project{"in", broad, slim}, repeat{2, residual{slim}},
                                 project{"back", slim, hidden}, scaled_head{1});
   l.add_one("widths", widths);
   l.add("widths", "pp3", widths, pp3, three);
   l.add("widths", "loop", widths, {.world = 6, .dp_replicate = 2, .pp = 3}, schedules::interleaved_one_f_one_b{3, 2});
 
-  const auto scaled = make_bare(g::embedding{vocab, hidden}, repeat{2, mlp{"mlp"}}, scaled_head{2.5});
+  const auto scaled = make_bare(g::embedding{table}, repeat{2, mlp{"mlp"}}, scaled_head{2.5});
   l.add_one("scaled", scaled);
   l.add("scaled", "eight", scaled, eight, three);
-  l.add_one("unscaled", make_bare(g::embedding{vocab, hidden}, repeat{2, mlp{"mlp"}}, scaled_head{1}));
-  const auto alone = make_bare(g::embedding{vocab, hidden}, mlp{"mlp"}, scaled_head{1});
+  l.add_one("unscaled", make_bare(g::embedding{table}, repeat{2, mlp{"mlp"}}, scaled_head{1}));
+  const auto alone = make_bare(g::embedding{table}, mlp{"mlp"}, scaled_head{1});
   l.add_one("no_repeat", alone);
   l.add("no_repeat", "sp", alone, sp, three);
   const auto shared = make(tied_between{}, repeat{2, mlp{"mlp"}});
   l.add_one("tied_thrice", shared);
   l.add("tied_thrice", "pp2", shared, {.world = 4, .tp = 2, .pp = 2}, three);
   const auto halves =
-      make_bare(g::embedding{vocab, hidden}, first_norm{}, repeat{4, mlp{"mlp"}}, second_norm{}, scaled_head{1});
+      make_bare(g::embedding{table}, first_norm{}, repeat{4, mlp{"mlp"}}, second_norm{}, scaled_head{1});
   l.add_one("tied_gain", halves);
   l.add("tied_gain", "pp2", halves, pp2, three);
   l.add("tied_gain", "zbv", halves, pp2, v);
-  const auto crossed = make_bare(g::embedding{vocab, hidden}, named_like_a_block{"a"}, named_like_a_block{"b"},
-                                 repeat{2, mlp{"mlp"}}, tied_to{"second", "b"}, tied_to{"first", "a"}, scaled_head{1});
+  const auto crossed = make_bare(g::embedding{table}, gained{"gained", gain_of("a")}, gained{"gained", gain_of("b")},
+                                 repeat{2, mlp{"mlp"}}, gained{"second", gain_of("b")}, gained{"first", gain_of("a")}, scaled_head{1});
   l.add_one("crossed_ties", crossed);
   l.add("crossed_ties", "pp2", crossed, pp2, three);
-  const auto matrix = make_bare(g::embedding{vocab, hidden}, tied_matrix{"a", "back_a", true}, repeat{2, mlp{"mlp"}},
-                                tied_matrix{"b", "back_b", false}, scaled_head{1});
+  const auto matrix = make_bare(g::embedding{table}, tied_matrix{"a", "back_a", "bias_a"}, repeat{2, mlp{"mlp"}},
+                                tied_matrix{"b", "back_b", "bias_b"}, scaled_head{1});
   l.add_one("tied_matrix", matrix);
   l.add("tied_matrix", "pp2", matrix, pp2, three);
+
+  const parameter_handle square{"square", {hidden, dim{"hidden", 12}}, {}, initial::normal, 0.3};
+  const parameter_handle shift{"shift", {hidden}, {}, initial::zeros}, other_shift{"other_shift", {hidden}, {}, initial::zeros};
+  const auto add_over_pp = [&](const char* family, const auto& model) {
+    l.add_one(family, model);
+    l.add(family, "pp2", model, pp2, three);
+    l.add(family, "eight", model, eight, three);
+    l.add(family, "zbv", model, {.world = 4, .tp = 2, .pp = 2}, v);
+  };
+  add_over_pp("two_ties", make(gained{"low", gain_of("own")}, repeat{4, mlp{"mlp"}}, tied_between{}, gained{"high", gain_of("own")}));
+  add_over_pp("three_ties", make(three_ties{"low", gain_of("own"), shift, square}, repeat{4, mlp{"mlp"}},
+                              three_ties{"high", gain_of("own"), shift, square, true}));
+  // Each layer has other parameters in common with each of the others.
+  add_over_pp("web_of_ties", make(three_ties{"low", gain_of("own"), shift, square}, repeat{4, mlp{"mlp"}},
+                               three_ties{"high", gain_of("own"), other_shift, square, true},
+                               three_ties{"top", gain_of("its_own"), other_shift, square}));
+
+  const auto adapted = make_bare(frozen_embedding{token_table(vocab, hidden, "frozen_wte")}, repeat{4, low_rank{}}, scaled_head{1});
+  add_over_pp("frozen", adapted);
+  l.add("frozen", "sp", adapted, sp, three);
+  add_over_pp("frozen_tie", make(frozen_norms{"low", "frozen_g1", "frozen_s1", gain_of("frozen_gain")}, repeat{4, low_rank{}},
+                              frozen_norms{"high", "frozen_g2", "frozen_s2", gain_of("frozen_gain")}));
+
+  const auto losses = make(repeat{4, supervised{}});
+  add_over_pp("side_losses", losses);
+  l.add("side_losses", "sp", losses, sp, three);
+  l.add("side_losses", "dual", losses, {.world = 4, .tp = 2, .pp = 2}, schedules::dual_pipe{4});
+  const auto penalties = make_bare(g::embedding{table}, penalised{}, repeat{4, mlp{"mlp"}}, penalised_head{});
+  add_over_pp("penalties", penalties);
+  l.add("penalties", "pp3", penalties, {.world = 6, .dp_replicate = 2, .pp = 3}, three);
+  l.add("penalties", "loop", penalties, pp2, schedules::interleaved_one_f_one_b{4, 2});
   return l.out;
 }
 

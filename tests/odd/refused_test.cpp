@@ -93,19 +93,17 @@ TEST_CASE("an op that a gradient reaches has a dual, or says that none flows") {
   CHECK(refusal(make(repeat{2, with_op<stopped>{}})).find("RC225") == 0);
 }
 
-TEST_CASE("parameters are tied where a layer says so, not by their names") {
+TEST_CASE("parameters are shared where the model hands layers one handle, not by their names") {
   CHECK(refusal(make(repeat{2, mlp{"mlp"}}, norm_alone{})) ==
-        "RC224: parameter 'norm' of layer 'head' has the name of one of layer 'norm_alone'; take that one with tied, "
-        "or take another name");
-  CHECK(refusal(make(repeat{2, mlp{"mlp"}}, tied_to{"t", "g"})) ==
-        "RC214: parameter 'g' of layer 't' is tied, but no earlier layer that stands alone has one of that name; "
-        "declare it with parameter");
-  CHECK(refusal(make(named_like_a_block{"own"}, repeat{2, tied_to{"t", "own"}})) ==
-        "RC214: parameter 'own' of layer 't' is tied, but the layer is repeated; layers that stand alone can be tied: "
-        "declare it with parameter");
-  CHECK(refusal(make(named_like_a_block{"own"}, repeat{2, mlp{"mlp"}}, tied_to{"t", "own"})).empty());
-  // Layers of one name, each with one that it shares.
-  CHECK(refusal(make(named_like_a_block{"a"}, named_like_a_block{"b"}, tied_to{"t", "a"}, tied_to{"t", "b"})).empty());
+        "RC224: parameter 'norm' of layer 'head' has the name of one of layer 'norm_alone'; hand one parameter_handle to "
+        "both, or take another name");
+  CHECK(refusal(make(named_like_a_block{"own"}, repeat{2, mlp{"mlp"}}, gained{"t", gain_of("own")})).starts_with("RC224"));
+  CHECK(refusal(make(gained{"t", gain_of("own")}, repeat{2, gained{"r", gain_of("own")}})) ==
+        "RC214: parameter 'own' of layer 'r' is that of a handle, but the layer is repeated; layers that stand alone can "
+        "share one: declare it by its name");
+  CHECK(refusal(make(gained{"a", gain_of("own")}, repeat{2, mlp{"mlp"}}, gained{"t", gain_of("own")})).empty());
+  // A handle that one layer has is a parameter of its own.
+  CHECK(refusal(make(repeat{2, mlp{"mlp"}}, gained{"t", gain_of("own")})).empty());
   // Three layers on three pipeline ranks would have it.
   CHECK(refusal(make(repeat{1, mlp{"mlp"}}, repeat{1, mlp{"mlp"}}, tied_between{}, repeat{1, mlp{"mlp"}}),
                 {.world = 3, .pp = 3}, schedules::gpipe{3})
@@ -155,7 +153,7 @@ TEST_CASE("token ids are rows of the tables") {
 TEST_CASE("a layer has one loss, as its result") {
   for (const bool both : {false, true}) {
     const std::string said =
-        refusal(make_bare(g::embedding{vocab, hidden}, repeat{1, mlp{"mlp"}}, twice_a_loss{.both = both}));
+        refusal(make_bare(g::embedding{table}, repeat{1, mlp{"mlp"}}, twice_a_loss{.both = both}));
     CHECK(said.starts_with(both ? "RC210" : "RC212"));
   }
 }
@@ -168,7 +166,7 @@ TEST_CASE("sequences make up the tokens of a rank") {
 }
 
 TEST_CASE("stages are filled by repeated layers, wherever they are") {
-  const auto alone = make_bare(g::embedding{vocab, hidden}, mlp{"mlp"}, scaled_head{1});
+  const auto alone = make_bare(g::embedding{table}, mlp{"mlp"}, scaled_head{1});
   CHECK(refusal(alone).empty());
   CHECK(refusal(alone, {.world = 2, .pp = 2}, schedules::gpipe{1}) ==
         "RC227: the model has no repeated layers, and they are what fills 2 stages; write repeat{count, layer}, or "

@@ -16,13 +16,27 @@ namespace rankc::codegen {
 using runtime::role;
 using runtime::stream;
 
+/// A layer's use of a parameter that another layer shares.
+struct shared_use {
+  std::size_t element = 0;
+  bool adds = false;  // a later layer of this rank has written the gradient already
+};
+
 /// One use of a layer on a stage.
 struct layer_use {
   int kind = 0;
   std::string name;              // "layers.2" or the kind's name, and of no other layer
   std::string id;                // in the generated text
   std::size_t base[n_groups]{};  // elements, in each region
-  bool adds_to_shared = false;   // a later layer of this rank has written the shared gradient already
+  std::vector<shared_use> shared = {};  // as group_layout has them
+  bool adds_to_loss = false;     // another layer of this rank has begun the sum of the losses
+
+  /// Where a parameter begins in each region. Units: elements.
+  std::size_t element(const group_layout::place& p) const {
+    return p.in == group::shared ? shared[p.offset].element : base[static_cast<int>(p.in)] + p.offset;
+  }
+  /// Whether the gradient of a parameter has been written by another layer before this one's first sum.
+  bool adds_to(const group_layout::place& p) const { return p.in == group::shared && shared[p.offset].adds; }
 };
 
 /// What a layer's function takes, in this order.
@@ -46,7 +60,7 @@ enum class source {
 struct actual {
   formal as;
   source from;
-  int index = 0;
+  int index = 0;  // of a flag for a shared parameter, that
   kept what = kept::saved;
 };
 
@@ -57,6 +71,8 @@ struct layer_call {
   /// What is given for a formal.
   /// Errors: std::logic_error where nothing is.
   const actual& operator[](formal) const;
+  /// Whether the sum into a shared parameter's gradient, or into the others (-1), starts afresh.
+  const actual& flag(int shared) const;
 };
 
 /// What a pipeline rank needs to hold of a stage.
@@ -135,7 +151,7 @@ struct arena_plan {
   int chains = 0;  // gradients between the layers of a stage: two buffers in turn, one where there are two layers
 };
 
-enum class item_kind { receive, send, forward, backward, backward_layer, reduce, squares, reduce_norm, reduce_loss, update };
+enum class item_kind { receive, send, forward, backward, backward_layer, reduce, squares, reduce_norm, clear_loss, reduce_loss, update };
 
 /// One thing that a rank issues: a call of a stage, a message, a reduction.
 struct item {
@@ -212,6 +228,11 @@ struct lowered {
   std::size_t wide_bytes() const { return std::max<std::size_t>(real_bytes(), 4); }
   /// Whether the plan trains; else it has forwards alone.
   bool trains() const { return !plan->actions.inference; }
+  /// Whether losses of several pipeline ranks are summed.
+  bool sums_losses_over_pp() const {
+    return plan->dims.pp > 1 &&
+           std::any_of(plan->kinds.begin(), plan->kinds.end(), [](const layer_kind& k) { return !k.ops.side_losses.empty(); });
+  }
   /// Whether the schedule has backwards in two halves.
   bool splits_backward() const { return uses(action_kind::I) || uses(action_kind::W); }
   bool uses(action_kind k) const {

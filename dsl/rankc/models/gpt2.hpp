@@ -10,11 +10,11 @@ namespace gpt2_layers {
 
 struct embedding {
   static constexpr std::string_view name = "embedding";
-  dim vocab, hidden;
+  parameter_handle table;
   constexpr value forward(trace& t, value ids, const layer_context& c) const {
-    value table = t.parameter("wte", {vocab, hidden}, {{axis::tp, "vocab"}}, initial::normal, 0.02);
-    value positions = t.parameter("wpe", {dim{"positions", c.seq}, hidden}, {}, initial::normal, 0.02);
-    value embedded = as("embedded", rankc::embedding(ids, table));
+    value words = t.parameter(table);
+    value positions = t.parameter("wpe", {dim{"positions", c.seq}, table.shape[1]}, {}, initial::normal, 0.02);
+    value embedded = as("embedded", rankc::embedding(ids, words));
     return position(leave_tp(embedded, c), positions, c.seq);
   }
 };
@@ -60,13 +60,11 @@ struct block {
 
 struct head {
   static constexpr std::string_view name = "head";
-  dim vocab, hidden;
-  bool tied;
+  parameter_handle table;
   constexpr value forward(trace& t, value x, const layer_context& c) const {
-    value gain = t.parameter("norm", {hidden}, {}, initial::ones);
-    value shift = t.parameter("norm.bias", {hidden}, {}, initial::zeros);
-    value out = tied ? t.tied("wte", {vocab, hidden}, {{axis::tp, "vocab"}})
-                      : t.parameter("lm_head", {vocab, hidden}, {{axis::tp, "vocab"}}, initial::normal, 0.02);
+    value gain = t.parameter("norm", {table.shape[1]}, {}, initial::ones);
+    value shift = t.parameter("norm.bias", {table.shape[1]}, {}, initial::zeros);
+    value out = t.parameter(table);
     value n = as("n", layer_norm(x, gain, shift)), h = as("h", enter_tp(n, c));
     value logits = as("logits", linear(h, out));
     return cross_entropy(logits, c.targets, axis::tp, c.loss_scale);
@@ -90,10 +88,11 @@ struct gpt2 {
   }
   constexpr auto stack() const {
     const dim c{"hidden", hidden}, v{"vocab", vocab};
+    const parameter_handle wte = token_table(v, c), out = tied ? wte : token_table(v, c, "lm_head");
     return sequential(
-        gpt2_layers::embedding{v, c},
+        gpt2_layers::embedding{wte},
         repeat{layers, gpt2_layers::block{c, dim{"heads", hidden, hidden / heads, "head_dim"}, dim{"ffn", ffn}, layers}},
-        gpt2_layers::head{v, c, tied});
+        gpt2_layers::head{out});
   }
 };
 

@@ -2,7 +2,8 @@
 // What layers of a model are made with. A layer is a struct with a name and a constexpr `forward`; a model is a
 // struct whose `stack()` returns `sequential(layers...)`, some of them repeated, whose `check(report&)`
 // judges its sizes, and which has `vocab` and `vocab_used`; one that also offers its `sizes()` is held to the rules of
-// models before it is traced. A layer that stands alone may take a parameter of an earlier one: `t.tied("wte", ...)`.
+// models before it is traced. Layers that stand alone have a parameter in common where the model hands them one
+// parameter_handle: `t.parameter(table)`.
 #pragma once
 #include <rankc/rules/setting.hpp>
 #include <rankc/ops.hpp>
@@ -63,6 +64,12 @@ constexpr value self_attention(operand q, operand k, operand v, const layer_cont
   value keys = all_gather(k, axis::cp, c.tokens.name);
   value values = all_gather(v, axis::cp, c.tokens.name);
   return attention(q, keys, values, c.rows, c.seq);
+}
+
+/// A table of a row for each token, sharded along them: the embedding's, the head's, or that of both.
+constexpr parameter_handle token_table(dim vocab, dim hidden, std::string_view name = "wte",
+                                       const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+  return {name, {vocab, hidden}, {{axis::tp, vocab.name}}, initial::normal, 0.02, file, line};
 }
 
 struct named_size {

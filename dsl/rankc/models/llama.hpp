@@ -11,10 +11,9 @@ namespace llama_layers {
 
 struct embedding {
   static constexpr std::string_view name = "embedding";
-  dim vocab, hidden;
+  parameter_handle table;
   constexpr value forward(trace& t, value ids, const layer_context& c) const {
-    value table = t.parameter("wte", {vocab, hidden}, {{axis::tp, "vocab"}}, initial::normal, 0.02);
-    return leave_tp(as("embedded", rankc::embedding(ids, table)), c);
+    return leave_tp(as("embedded", rankc::embedding(ids, t.parameter(table))), c);
   }
 };
 
@@ -44,12 +43,10 @@ struct block {
 
 struct head {
   static constexpr std::string_view name = "head";
-  dim vocab, hidden;
-  bool tied;
+  parameter_handle table;
   constexpr value forward(trace& t, value x, const layer_context& c) const {
-    value gain = t.parameter("norm", {hidden}, {}, initial::ones);
-    value out = tied ? t.tied("wte", {vocab, hidden}, {{axis::tp, "vocab"}})
-                      : t.parameter("lm_head", {vocab, hidden}, {{axis::tp, "vocab"}}, initial::normal, 0.02);
+    value gain = t.parameter("norm", {table.shape[1]}, {}, initial::ones);
+    value out = t.parameter(table);
     value n = as("n", rms_norm(x, gain)), h = as("h", enter_tp(n, c));
     value logits = as("logits", linear(h, out));
     return cross_entropy(logits, c.targets, axis::tp, c.loss_scale);
@@ -76,12 +73,13 @@ struct llama {
   constexpr auto stack() const {
     const int head_dim = hidden / heads;
     const dim c{"hidden", hidden}, v{"vocab", vocab};
+    const parameter_handle wte = token_table(v, c), out = tied ? wte : token_table(v, c, "lm_head");
     return sequential(
-        llama_layers::embedding{v, c},
+        llama_layers::embedding{wte},
         repeat{layers, llama_layers::block{c, dim{"heads", hidden, head_dim, "head_dim"},
                                            dim{"kv_heads", kv_heads * head_dim, head_dim, "head_dim"}, dim{"ffn", ffn},
                                            layers, theta}},
-        llama_layers::head{v, c, tied});
+        llama_layers::head{out});
   }
 };
 

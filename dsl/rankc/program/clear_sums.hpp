@@ -26,9 +26,9 @@ constexpr std::vector<int> count_sums(const layer_program& p) {
   std::vector<int> sums(p.values.size(), 0);
   for (const node& n : p.backward) {
     const std::vector<int> of = gradients_of(p, n);
-    std::size_t shared = 0;
-    for (int v : of) shared += p.parameters[p.values[v].of].shared;
-    for (int v : of) sums[v] += shared > 0 && shared < of.size() ? 2 : 1;
+    bool mixed = false;
+    for (int v : of) mixed |= of.size() > 1 && p.parameters[p.values[v].of].shared;
+    for (int v : of) sums[v] += mixed ? 2 : 1;
   }
   for (bool again = std::any_of(sums.begin(), sums.end(), [](int n) { return n > 1; }); again;) {  // until no node has one that is cleared beside one that is not
     again = false;

@@ -89,7 +89,7 @@ class fuser {
   constexpr bool may_join(int i, int j) const {
     const node &first = list_[i], &second = list_[j];
     if (first.for_weights != second.for_weights || first.accumulate == accumulation::add) return false;
-    if (first.sums() && second.sums() && (first.accumulate != second.accumulate || is_shared(first) != is_shared(second))) return false;
+    if (first.sums() && second.sums() && (first.accumulate != second.accumulate || find_shared(first) != find_shared(second))) return false;
     const int from = std::min(i, j) + 1, to = std::max(i, j);
     bool free = true;
     second.each_read([&](const port_use& r) {
@@ -101,11 +101,12 @@ class fuser {
     });
     return free;
   }
-  constexpr bool is_shared(const node& n) const {
-    bool shared = false;
+  /// The parameter shared with another layer into whose gradient a node sums; -1: none.
+  constexpr int find_shared(const node& n) const {
+    int shared = -1;
     n.each_write([&](const port_use& w) {
       const value& v = p_.values[w.at.value];
-      shared |= v.where == space::gradient && p_.parameters[v.of].shared;
+      if (v.where == space::gradient && p_.parameters[v.of].shared) shared = v.of;
     });
     return shared;
   }

@@ -39,7 +39,7 @@ class packer {
   /// Whether parameter b's elements begin where a's end.
   constexpr bool follows(int a, int b) const {
     const auto &at_a = placed_.of_parameter[a], &at_b = placed_.of_parameter[b];
-    return at_a.in == at_b.in && at_a.offset + p_.parameters[a].elements() == at_b.offset;
+    return at_a.in == at_b.in && at_a.in != group::shared && at_a.offset + p_.parameters[a].elements() == at_b.offset;
   }
   constexpr int parameter(const port_use& u) const { return p_.values[u.at.value].of; }
   /// Whether a port is given the weight, or the gradient, of a parameter.

@@ -20,22 +20,24 @@ struct layer_parameter {
   bool sum_over_tp = false;  // its gradient is a part of a sum there, by the typed trace
   bool sum_over_dp = false;
   bool shared = false;       // with another layer: one tensor
+  bool trainable = true;     // else no gradient of it is made
   constexpr std::size_t elements() const { return static_cast<std::size_t>(rows) * cols; }
 };
 
-/// Parameters of a layer by what happens to their gradients: its own, those also summed over tp, and those that
-/// another layer shares. Each group lies in one piece.
-enum class group : unsigned char { own, over_tp, shared };
-inline constexpr int n_groups = 3;
+/// Parameters of a layer by what happens to their gradients: its own, those also summed over tp, those that are not
+/// trained, and those that another layer shares. The first three lie in one piece each, those of the last anywhere.
+enum class group : unsigned char { own, over_tp, frozen, shared };
+inline constexpr int n_groups = 3;  // of one piece
 
 /// Where each parameter of a layer lies in its group. Units: elements.
 struct group_layout {
   struct place {
     group in = group::own;
-    std::size_t offset = 0;
+    std::size_t offset = 0;  // shared: which of the layer's shared parameters it is
   };
   std::vector<place> of_parameter;
   std::size_t size[n_groups]{};
+  std::vector<int> shared;  // parameters
 };
 
 /// Tensors start at multiples of this many elements: aligned vectors in every type.
@@ -45,7 +47,7 @@ constexpr std::size_t aligned_elements(std::size_t n) {
 }
 
 constexpr layer_parameter local_parameter(const weight_info& w, const parallel_dims& d) {
-  layer_parameter p{.name = w.name, .ndim = w.holds.ndim, .start = w.start, .std = w.std};
+  layer_parameter p{.name = w.name, .ndim = w.holds.ndim, .start = w.start, .std = w.std, .trainable = w.trainable};
   int* const sizes[]{&p.rows, &p.cols};
   for (int i = 0; i < w.holds.ndim; ++i) {
     *sizes[i] = w.holds.shape[i].size;
@@ -59,26 +61,22 @@ constexpr layer_parameter local_parameter(const weight_info& w, const parallel_d
   return p;
 }
 
-/// The parameters of one of a model's kinds of layers. One that is tied starts as the layer says that it is of.
+/// The parameters of one of a model's kinds of layers.
 constexpr std::vector<layer_parameter> local_parameters(const auto& kinds, std::size_t kind, const parallel_dims& d) {
   std::vector<layer_parameter> parameters;
   const auto& layer = kinds[kind];
   for (const weight_info& w : layer.ops.weights) {
     layer_parameter& p = parameters.emplace_back(local_parameter(w, d));
     for (std::size_t k = 0; k < kinds.size(); ++k) {
-      if (k == kind || layer.repeated || kinds[k].repeated) continue;
-      for (const weight_info& o : kinds[k].ops.weights) {
-        if (o.name != w.name || (!o.tied && !w.tied)) continue;
-        p.shared = true;
-        if (!o.tied) p.start = o.start, p.std = o.std;
-      }
+      if (k == kind) continue;
+      for (const weight_info& o : kinds[k].ops.weights) p.shared |= is_same_parameter(o, w);
     }
   }
   return parameters;
 }
 
 constexpr group group_of(const layer_parameter& p) {
-  return p.shared ? group::shared : p.sum_over_tp ? group::over_tp : group::own;
+  return p.shared ? group::shared : !p.trainable ? group::frozen : p.sum_over_tp ? group::over_tp : group::own;
 }
 
 /// Within a group, tensors of the same treatment stand side by side: sharded before whole, and decayed on the outside,
@@ -96,6 +94,11 @@ constexpr group_layout lay_out(const std::vector<layer_parameter>& parameters) {
     for (std::size_t i = 0; i < parameters.size(); ++i) {
       if (order_of(parameters[i]) != order) continue;
       const group in = group_of(parameters[i]);
+      if (in == group::shared) {
+        g.of_parameter[i] = {in, g.shared.size()};
+        g.shared.push_back(static_cast<int>(i));
+        continue;
+      }
       std::size_t& size = g.size[static_cast<int>(in)];
       g.of_parameter[i] = {in, size};
       size += aligned_elements(parameters[i].elements());

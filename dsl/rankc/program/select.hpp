@@ -69,7 +69,7 @@ class selector {
     if (parameter_of_[v] >= 0) return space::weight;
     if (gradient_of_[v] >= 0) return space::gradient;
     if (t.holds == element::index) return v == t_.input ? space::tokens : space::targets;
-    return v == t_.result && t.ndim == 0 ? space::loss : space::temp;
+    return t.ndim == 0 && (v == t_.result || t_.is_side_loss(v)) ? space::loss : space::temp;
   }
   constexpr int add(space where, element_kind holds, int shape, int of, name_source name) {
     const std::size_t bytes = static_cast<std::size_t>(out_.shapes[static_cast<std::size_t>(shape)].elements()) * s_.bytes(holds);
@@ -128,10 +128,18 @@ class selector {
       if (p.as == use::sum) n.accumulate = accumulation::after_first;
       if (p.adds) n.accumulate = accumulation::overwrite;
     }
+    if (writes_loss(n))
+      for (const node& earlier : list)
+        if (writes_loss(earlier)) n.accumulate = accumulation::add;  // a layer's later losses
     n.wide = o.kind == &ops::zeros && t_.values[o.out[0]].holds == element::wide;
     if (kernel.scratch && scratch_at >= 0)
       out_.values[scratch_at].bytes = kernel.scratch(sizes(n), {s_.bytes(element_kind::real), s_.deterministic});
     list.push_back(std::move(n));
+  }
+  constexpr bool writes_loss(const node& n) const {
+    bool writes = false;
+    n.each_write([&](const port_use& u) { writes |= out_.values[u.at.value].where == space::loss; });
+    return writes;
   }
   /// The local sizes of a node, as the table asks for them.
   constexpr op_sizes sizes(const node& n) const {

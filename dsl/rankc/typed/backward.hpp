@@ -23,14 +23,19 @@ struct backward {
   }
   /// This is the gradient of an input, or a part of it.
   constexpr void give(std::string_view port_name, value g) const { t.give_gradient(id(port_name), g); }
-  /// The outputs of a backward op are parts of the gradients of parameters.
+  /// The outputs of a backward op are parts of the gradients of parameters. Of frozen ones there is none.
   constexpr void contribute(std::initializer_list<std::string_view> parameters, const op_row& kind,
                             std::initializer_list<value> in) const {
     int found[max_outputs]{-1, -1, -1}, n = 0;
     for (std::string_view p : parameters) found[n++] = t.find_parameter(id(p));
     op o{.with = of.with};
-    for (int j = 0; j < n; ++j) o.adds_to[j] = found[j];
-    t.contribute(kind, in, o);
+    int trained = 0;
+    for (int j = 0; j < n; ++j) {
+      o.adds_to[j] = found[j];
+      trained += t.weights[found[j]].trainable;
+    }
+    if (trained == n) t.contribute(kind, in, o);
+    else if (trained > 0) t.refuse_half_frozen(of, found, n);
   }
 
  private:
@@ -86,6 +91,15 @@ constexpr void trace::give_gradient(int id, value g) {
   gradients[id] = gradients[id] < 0 ? g.id : apply(ops::add, {gradient_of(id), g}).id;
 }
 
+constexpr void trace::refuse_half_frozen(const op& of, const int* parameters, int n) {
+  int frozen = 0, trained = 0;
+  for (int j = 0; j < n; ++j) (weights[parameters[j]].trainable ? trained : frozen) = parameters[j];
+  complaint c{of.kind->name, weights[frozen].name, of.from};
+  c.begin() << "it is frozen and '" << weights[trained].name
+            << "' is not, and one kernel makes the gradients of both; freeze both, or neither";
+  refuse(c);
+}
+
 constexpr void trace::contribute(const op_row& kind, std::initializer_list<value> in, op o) {
   for (value v : in)
     if (of(v).bad) return;
@@ -116,6 +130,7 @@ constexpr void trace::derive_backward(value root) {
   if (!said.empty()) return;
   gradients.assign(values.size(), -1);
   gradients[root.id] = result_gradient = add(cotangent(of(root))).id;
+  for (int loss : side_losses) gradients[loss] = add(cotangent(values[loss])).id;
   for (std::size_t i = forward_ops; i-- > 0;) {
     const op o = ops[i];
     backward_of = o.from;
@@ -132,9 +147,10 @@ constexpr void trace::derive_backward(value root) {
     return refuse(c);
   }
   for (const weight_info& w : weights) {
-    if (w.has_gradient) continue;
+    if (w.has_gradient || (!w.trainable && is_read(w.id))) continue;
     complaint c{"parameter", w.name, w.from};
-    c.begin() << "nothing that it makes reaches the layer's result, so that it has no gradient; use it, or leave it out";
+    if (!w.trainable) c.begin() << "no op reads it; use it, or leave it out";
+    else c.begin() << "nothing that it makes reaches the layer's result, so that it has no gradient; use it, or leave it out";
     refuse(c);
   }
 }

@@ -33,10 +33,14 @@ struct complaint {
     else if (p == P) s << (t.pending_max ? "a pending maximum (P)" : "a pending sum (P)");
     else s << "sharded along " << t.shape[p.along].name << " (V)";
   }
+  /// "hidden=32"
+  static constexpr sentence& put_dim(sentence& s, const dim& d) {
+    return s << d.name << "=" << d.size << (d.order == shard_order::zig_zag ? " in zig-zag order" : "");
+  }
   /// "(tokens=64, hidden=32)"
   static constexpr void put_shape(sentence& s, const type& t) {
     s << "(";
-    for (int i = 0; i < t.ndim; ++i) s << (i ? ", " : "") << t.shape[i].name << "=" << t.shape[i].size;
+    for (int i = 0; i < t.ndim; ++i) put_dim(s << (i ? ", " : ""), t.shape[i]);
     s << ")";
   }
   /// "<who> is <found> over <axis>; expected <expected>: <remedy>"

@@ -97,9 +97,9 @@ constexpr type linear(complaint& c, const type& x, const type& w, int w_in = 1) 
   const int last = x.last(), w_out = 1 - w_in;
   y.shape[last] = w.shape[w_out];
   if (x.shape[last] != w.shape[w_in]) {
-    if (!c.said)
-      c.begin() << "the value's last dim is " << x.shape[last].name << "=" << x.shape[last].size
-                << "; expected the weight's " << w.shape[w_in].name << "=" << w.shape[w_in].size;
+    if (c.said) return y;
+    complaint::put_dim(c.begin() << "the value's last dim is ", x.shape[last]);
+    complaint::put_dim(c.text << "; expected the weight's ", w.shape[w_in]);
     return y;
   }
   for (axis a : axes) {

@@ -52,10 +52,41 @@ struct weight_info {
   initial start = initial::zeros;
   double std = 0;
   here from{};
-  bool tied = false;  // the parameter of this name of an earlier layer, not one of its own
-  int id = -1;        // the value that it is
+  here handle{};  // where the model made the handle that it was declared with; no line: none
+  bool trainable = true;
+  int id = -1;  // the value that it is
   type gradient{};
   bool has_gradient = false;
+};
+
+struct shard {
+  axis over;
+  std::string_view along;
+};
+
+/// Whether two layers declare one parameter: of one handle. Handles of one name and line are one.
+constexpr bool is_same_parameter(const weight_info& a, const weight_info& b) {
+  return a.handle.line && a.handle.line == b.handle.line && a.name == b.name &&
+         std::string_view(a.handle.file) == b.handle.file;
+}
+
+/// A parameter that a model makes and hands to its layers: those that declare it have one tensor and one gradient.
+struct parameter_handle {
+  std::string_view name;
+  dim shape[2]{};
+  int ndim = 0;
+  shard by[n_axes]{};
+  int n_shards = 0;
+  initial start = initial::zeros;
+  double std = 0;
+  here from{};
+
+  constexpr parameter_handle(std::string_view called, std::initializer_list<dim> dims, std::initializer_list<shard> over, initial begin,
+                             double deviation = 0, const char* file = __builtin_FILE(), int line = __builtin_LINE())
+      : name(called), start(begin), std(deviation), from{file, line} {
+    for (const dim& d : dims) shape[ndim++] = d;
+    for (const shard& s : over) by[n_shards++] = s;
+  }
 };
 
 /// What a model calls a value.
@@ -65,17 +96,13 @@ struct value_name {
   here from{};
 };
 
-struct shard {
-  axis over;
-  std::string_view along;
-};
-
 struct trace {
   std::vector<type> values;
   std::vector<op> ops;  // forward ops, then backward ops
   std::size_t forward_ops = 0;
   std::vector<weight_info> weights;
   std::vector<value_name> names;  // of the values that the layer names
+  std::vector<int> side_losses;   // values that count in the step's loss beside the last layer's result
   std::vector<sentence> said;  // at most one: what follows a mistake is a consequence
   std::vector<int> gradients;  // of each value; -1: none
   int input = -1, result = -1, result_gradient = -1;
@@ -100,13 +127,25 @@ struct trace {
   constexpr value parameter(std::string_view name, std::initializer_list<dim> shape, std::initializer_list<shard> by,
                             initial start, double std = 0, const char* file = __builtin_FILE(),
                             int line = __builtin_LINE()) {
-    return declare(weight_info{name, {}, start, std, {file, line}}, shape, by);
+    return declare(weight_info{name, {}, start, std, {file, line}}, std::span(shape.begin(), shape.size()),
+                   std::span(by.begin(), by.size()));
   }
-  /// The parameter of that name of an earlier layer, where both layers stand alone: one tensor, one gradient. It starts
-  /// as that layer says.
-  constexpr value tied(std::string_view name, std::initializer_list<dim> shape, std::initializer_list<shard> by,
-                       const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
-    return declare(weight_info{.name = name, .holds = {}, .from = {file, line}, .tied = true}, shape, by);
+  /// Declare the parameter of a handle.
+  constexpr value parameter(const parameter_handle& p, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+    return declare(weight_info{p.name, {}, p.start, p.std, {file, line}, p.from}, std::span(p.shape).first(p.ndim),
+                   std::span(p.by).first(p.n_shards));
+  }
+
+  /// Keep a parameter as it starts, or is loaded: it has no gradient, and the optimizer leaves it alone.
+  constexpr value freeze(operand w) {
+    if (const int p = find_parameter(w.v.id); p >= 0) {
+      weights[p].trainable = false;
+      return w.v;
+    }
+    complaint c{"frozen", {}, w.from};
+    c.begin() << "the value is not a parameter; expected one, of t.parameter(...)";
+    refuse(c);
+    return w.v;
   }
 
   /// Name what an op made: generated text has it, and calls its gradient d_<name>.
@@ -127,6 +166,32 @@ struct trace {
     if (c.said) refuse(c);
     names.push_back({name, x.v.id, x.from});
     return x.v;
+  }
+
+  /// Count a loss in that of the step, in training and in evaluation; the layer has its result besides.
+  constexpr void add_loss(operand loss) {
+    const type& l = of(loss.v);
+    if (l.bad) return;
+    complaint c{"add_loss", {}, loss.from};
+    if (l.ndim != 0)
+      complaint::put_shape(c.begin() << "the value is ", l), c.text << "; expected a loss, as cross_entropy makes";
+    for (axis a : axes) {
+      if (row(a).shares == part::sequences || row(a).shares == part::positions) {
+        if (l[a] != P) c.found(a, "the loss", l, "a pending sum (P)", "make it of values that are sharded along the tokens");
+      } else if (l[a] != I) {
+        c.found(a, "the loss", l, "invariant (I)",
+                l[a] == P ? "make it of whole values (all_gather, all_reduce)" : "each rank would count it");
+      }
+    }
+    for (int other : side_losses)
+      if (other == loss.v.id && !c.said) c.begin() << "the loss is added already; add it once";
+    if (c.said) refuse(c);
+    side_losses.push_back(loss.v.id);
+  }
+  constexpr bool is_side_loss(int id) const {
+    for (int l : side_losses)
+      if (l == id) return true;
+    return false;
   }
 
   /// Append an op; the first of its results. The others follow it, each by `result`.
@@ -175,8 +240,15 @@ struct trace {
   constexpr void derive_backward(value root);
   /// Append an op whose outputs are parts of the gradients of the parameters that it names.
   constexpr void contribute(const op_row& kind, std::initializer_list<value> in, op o);
+  constexpr void refuse_half_frozen(const op& of, const int* parameters, int n);
 
  private:
+  constexpr bool is_read(int id) const {
+    for (std::size_t i = 0; i < forward_ops; ++i)
+      for (int read : ops[i].in)
+        if (read == id) return true;
+    return false;
+  }
   constexpr bool is_made(int id) const {
     for (const op& o : ops)
       for (int made : o.out)
@@ -272,7 +344,7 @@ struct trace {
     }
   }
 
-  constexpr value declare(weight_info w, std::initializer_list<dim> shape, std::initializer_list<shard> by) {
+  constexpr value declare(weight_info w, std::span<const dim> shape, std::span<const shard> by) {
     complaint c{"parameter", w.name, w.from};
     check_name(c, w.name);
     for (const dim& d : shape) {
@@ -312,6 +384,12 @@ struct trace {
 
 /// The same value, under a name that is unique in the layer.
 constexpr value as(std::string_view name, operand x) { return x.v.in->set_name(name, x); }
+
+/// The same parameter, which is not trained.
+constexpr value frozen(operand w) { return w.v.in->freeze(w); }
+
+/// Count a loss in that of the step: a balance of experts, a penalty, the loss of a second head.
+constexpr void add_loss(operand loss) { loss.v.in->add_loss(loss); }
 
 /// The sizes of an op on all ranks together.
 constexpr op_sizes sizes_of(const trace& t, const op& o) {

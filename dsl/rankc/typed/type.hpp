@@ -6,12 +6,18 @@
 
 namespace rankc {
 
-/// A named dim of a tensor with its global size. A dim of heads is split by whole heads: `unit` elements each.
+/// Which elements of a sharded dim a rank has: the next of as many parts as there are ranks, or, of twice as many, one
+/// from the front and its counterpart from the back, so that causal attention costs all ranks alike.
+enum class shard_order : unsigned char { contiguous, zig_zag };
+
+/// A named dim of a tensor with its global size. A dim of heads is split by whole heads: `unit` elements each. Dims of
+/// two orders are two dims.
 struct dim {
   std::string_view name;
   int size = 1;
   int unit = 1;
   std::string_view unit_name = "";
+  shard_order order = shard_order::contiguous;
   constexpr bool operator==(const dim&) const = default;
   constexpr int count() const { return size / unit; }
 };

@@ -18,9 +18,9 @@ constexpr std::size_t tokens = 512, hidden = 128, vocab = 256, seq = 128;
 struct parameters {
   at wte, wpe;
 };
-constexpr parameters place(at region, std::size_t own, std::size_t shared) {
+constexpr parameters place(at region, std::size_t own, std::size_t shared_wte) {
   return {
-      .wte = region + (shared + 0) * sizeof(real),  // 256 x 128
+      .wte = region + shared_wte * sizeof(real),  // 256 x 128
       .wpe = region + (own + 0) * sizeof(real),  // 128 x 128
   };
 }
@@ -31,9 +31,9 @@ inline void forward(rank& r, const parameters& w, at ids, at y) {
 }
 
 inline void backward(rank& r, const parameters& dw, at ids, at dy, bool accumulate,
-    bool accumulate_shared) {
+    bool accumulate_wte) {
   position_grad<real>(r, dw.wpe, dy, tokens, hidden, seq, 0, accumulate);
-  embedding_grad<real>(r, dw.wte, dy, ids, tokens, vocab, hidden, 0, accumulate_shared);
+  embedding_grad<real>(r, dw.wte, dy, ids, tokens, vocab, hidden, 0, accumulate_wte);
 }
 
 }  // namespace embedding_layer
@@ -133,11 +133,11 @@ constexpr std::size_t tokens = 512, hidden = 128, vocab = 256;
 struct parameters {
   at norm, norm_bias, wte;
 };
-constexpr parameters place(at region, std::size_t own, std::size_t shared) {
+constexpr parameters place(at region, std::size_t own, std::size_t shared_wte) {
   return {
       .norm = region + (own + 0) * sizeof(real),  // 128
       .norm_bias = region + (own + 128) * sizeof(real),  // 128
-      .wte = region + (shared + 0) * sizeof(real),  // 256 x 128
+      .wte = region + shared_wte * sizeof(real),  // 256 x 128
   };
 }
 
@@ -164,11 +164,11 @@ inline void forward(rank& r, const parameters& w, const saved& s, at targets, at
 }
 
 inline void backward(rank& r, const parameters& w, const parameters& dw, const saved& s, at targets,
-    at x, at dx, bool accumulate, bool accumulate_shared) {
+    at x, at dx, bool accumulate, bool accumulate_wte) {
   softmax_grad<real>(r, s.logits, s.exp_sums_out, s.logits, s.logits_row_max, targets, tokens,
       vocab, 0, 1.0 / 2048);
   linear_dx<real>(r, dx, s.logits, w.wte, tokens, hidden, vocab, false);
-  linear_dw<real>(r, dw.wte, s.logits, s.h, tokens, hidden, vocab, accumulate_shared);
+  linear_dw<real>(r, dw.wte, s.logits, s.h, tokens, hidden, vocab, accumulate_wte);
   layer_norm_grad<real>(r, dx, dw.norm, dw.norm_bias, dx, x, s.n_statistics, w.norm, tokens, hidden,
       accumulate);
 }

@@ -18,9 +18,9 @@ constexpr std::size_t tp = 2, tokens = 256, hidden = 128, vocab = 256, seq = 128
 struct parameters {
   at wte, wpe;
 };
-constexpr parameters place(at region, std::size_t over_tp, std::size_t shared) {
+constexpr parameters place(at region, std::size_t over_tp, std::size_t shared_wte) {
   return {
-      .wte = region + (shared + 0) * sizeof(real),  // 128 x 128
+      .wte = region + shared_wte * sizeof(real),  // 128 x 128
       .wpe = region + (over_tp + 0) * sizeof(real),  // 128 x 128
   };
 }
@@ -34,14 +34,14 @@ inline void forward(rank& r, const parameters& w, at work, at ids, at y) {
 }
 
 inline void backward(rank& r, const parameters& dw, at work, at ids, at dy, bool accumulate,
-    bool accumulate_shared) {
+    bool accumulate_wte) {
   const at d_embedded = work;
   position_grad<real>(r, dw.wpe, dy, tokens / tp, hidden, seq, r.row->tp * (tokens / tp),
       accumulate);
   all_gather<real>(r, stream::compute, role::tp, {1, "embedding: all_gather of dy"}, d_embedded, dy,
       tokens / tp * hidden);
   embedding_grad<real>(r, dw.wte, d_embedded, ids, tokens, vocab / tp, hidden,
-      r.row->tp * (vocab / tp), accumulate_shared);
+      r.row->tp * (vocab / tp), accumulate_wte);
 }
 
 }  // namespace embedding_layer
@@ -163,11 +163,11 @@ constexpr std::size_t tp = 2, tokens = 256, hidden = 128, vocab = 256, top = 1, 
 struct parameters {
   at norm, norm_bias, wte;
 };
-constexpr parameters place(at region, std::size_t over_tp, std::size_t shared) {
+constexpr parameters place(at region, std::size_t over_tp, std::size_t shared_wte) {
   return {
       .norm = region + (over_tp + 0) * sizeof(real),  // 128
       .norm_bias = region + (over_tp + 128) * sizeof(real),  // 128
-      .wte = region + (shared + 0) * sizeof(real),  // 128 x 128
+      .wte = region + shared_wte * sizeof(real),  // 128 x 128
   };
 }
 
@@ -203,12 +203,12 @@ inline void forward(rank& r, const parameters& w, const saved& s, at work, at ta
 }
 
 inline void backward(rank& r, const parameters& w, const parameters& dw, const saved& s, at work,
-    at targets, at x, at dx, bool accumulate, bool accumulate_shared) {
+    at targets, at x, at dx, bool accumulate, bool accumulate_wte) {
   const at d_h = work;
   softmax_grad<real>(r, s.logits, s.exp_sums_out, s.logits, s.logits_row_max, targets, tokens,
       vocab / tp, r.row->tp * (vocab / tp), 1.0 / 2048);
   linear_dx<real>(r, d_h, s.logits, w.wte, tokens, hidden, vocab / tp, false);
-  linear_dw<real>(r, dw.wte, s.logits, s.h, tokens, hidden, vocab / tp, accumulate_shared);
+  linear_dw<real>(r, dw.wte, s.logits, s.h, tokens, hidden, vocab / tp, accumulate_wte);
   reduce_scatter<real>(r, stream::compute, role::tp, {13, "head: reduce_scatter of d_h"}, dx, d_h,
       tokens / tp * hidden);
   layer_norm_grad<real>(r, dx, dw.norm, dw.norm_bias, dx, x, s.n_statistics, w.norm, tokens / tp,

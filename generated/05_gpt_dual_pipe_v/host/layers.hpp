@@ -18,9 +18,9 @@ constexpr std::size_t tokens = 256, hidden = 128, vocab = 256, seq = 128;
 struct parameters {
   at wte, wpe;
 };
-constexpr parameters place(at region, std::size_t own, std::size_t shared) {
+constexpr parameters place(at region, std::size_t own, std::size_t shared_wte) {
   return {
-      .wte = region + (shared + 0) * sizeof(real),  // 256 x 128
+      .wte = region + shared_wte * sizeof(real),  // 256 x 128
       .wpe = region + (own + 0) * sizeof(real),  // 128 x 128
   };
 }
@@ -31,14 +31,14 @@ inline void forward(rank& r, const parameters& w, at ids, at y) {
 }
 
 inline void backward_weight(rank& r, const parameters& dw, at ids, at dy, bool accumulate,
-    bool accumulate_shared) {
+    bool accumulate_wte) {
   position_grad<real>(r, dw.wpe, dy, tokens, hidden, seq, 0, accumulate);
-  embedding_grad<real>(r, dw.wte, dy, ids, tokens, vocab, hidden, 0, accumulate_shared);
+  embedding_grad<real>(r, dw.wte, dy, ids, tokens, vocab, hidden, 0, accumulate_wte);
 }
 
 inline void backward(rank& r, const parameters& dw, at ids, at dy, bool accumulate,
-    bool accumulate_shared) {
-  backward_weight(r, dw, ids, dy, accumulate, accumulate_shared);
+    bool accumulate_wte) {
+  backward_weight(r, dw, ids, dy, accumulate, accumulate_wte);
 }
 
 }  // namespace embedding_layer
@@ -182,11 +182,11 @@ constexpr std::size_t tokens = 256, hidden = 128, vocab = 256;
 struct parameters {
   at norm, norm_bias, wte;
 };
-constexpr parameters place(at region, std::size_t own, std::size_t shared) {
+constexpr parameters place(at region, std::size_t own, std::size_t shared_wte) {
   return {
       .norm = region + (own + 0) * sizeof(real),  // 128
       .norm_bias = region + (own + 128) * sizeof(real),  // 128
-      .wte = region + (shared + 0) * sizeof(real),  // 256 x 128
+      .wte = region + shared_wte * sizeof(real),  // 256 x 128
   };
 }
 
@@ -225,16 +225,16 @@ inline void backward_input(rank& r, const parameters& w, const saved& s, at work
 }
 
 inline void backward_weight(rank& r, const parameters& dw, const saved& s, at x, bool accumulate,
-    bool accumulate_shared) {
-  linear_dw<real>(r, dw.wte, s.logits, s.h, tokens, hidden, vocab, accumulate_shared);
+    bool accumulate_wte) {
+  linear_dw<real>(r, dw.wte, s.logits, s.h, tokens, hidden, vocab, accumulate_wte);
   layer_norm_dw<real>(r, dw.norm, dw.norm_bias, s.d_h, x, s.n_statistics, tokens, hidden,
       accumulate);
 }
 
 inline void backward(rank& r, const parameters& w, const parameters& dw, const saved& s, at work,
-    at targets, at x, at dx, bool accumulate, bool accumulate_shared) {
+    at targets, at x, at dx, bool accumulate, bool accumulate_wte) {
   backward_input(r, w, s, work, targets, x, dx);
-  backward_weight(r, dw, s, x, accumulate, accumulate_shared);
+  backward_weight(r, dw, s, x, accumulate, accumulate_wte);
 }
 
 }  // namespace head_layer

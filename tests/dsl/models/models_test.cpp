@@ -81,6 +81,6 @@ TEST_CASE("the projections that end a residual branch start smaller") {
       for (const weight_info& w : k.ops.weights) {
         CAPTURE(std::string(w.name));
         if (w.start == initial::normal) CHECK(w.std == doctest::Approx(w.name == "wo" || w.name == "w2" ? 0.01 : 0.02));
-        CHECK((w.start == initial::normal) == (w.holds.ndim == 2 && !w.tied));
+        CHECK((w.start == initial::normal) == (w.holds.ndim == 2));
       }
 }

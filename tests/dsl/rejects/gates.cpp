@@ -12,8 +12,9 @@ struct around {
   constexpr void check(report&) const {}
   constexpr auto stack() const {
     const dim words{"vocab", 64};
-    return sequential(models::gpt2_layers::embedding{words, hidden}, repeat{2, Layer{}},
-                      models::gpt2_layers::head{words, hidden, true});
+    const parameter_handle table = token_table(words, hidden);
+    return sequential(models::gpt2_layers::embedding{table}, repeat{2, Layer{}},
+                      models::gpt2_layers::head{table});
   }
 };
 template <class Layer>

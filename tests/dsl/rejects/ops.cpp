@@ -29,8 +29,9 @@ struct model {
   constexpr void check(report&) const {}
   constexpr auto stack() const {
     const dim words{"vocab", vocab};
-    return sequential(models::gpt2_layers::embedding{words, hidden}, repeat{1, with_op<Op, Operands>{}},
-                      models::gpt2_layers::head{words, hidden, true});
+    const parameter_handle table = token_table(words, hidden);
+    return sequential(models::gpt2_layers::embedding{table}, repeat{1, with_op<Op, Operands>{}},
+                      models::gpt2_layers::head{table});
   }
 };
 template <const op_row& Op, int Operands = 1>

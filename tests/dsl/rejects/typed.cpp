@@ -11,8 +11,8 @@ struct around {
   int vocab = 64, vocab_used = 0;
   constexpr void check(report&) const {}
   constexpr auto stack() const {
-    return sequential(models::gpt2_layers::embedding{::vocab, hidden}, repeat{Times, Layer{}},
-                      models::gpt2_layers::head{::vocab, hidden, true});
+    const parameter_handle table = token_table(::vocab, hidden);
+    return sequential(models::gpt2_layers::embedding{table}, repeat{Times, Layer{}}, models::gpt2_layers::head{table});
   }
 };
 template <class Model, bool Sp = false>
@@ -34,7 +34,7 @@ constexpr value whole(trace& t, std::string_view name, dim out = ffn, dim in = h
   return t.parameter(name, {out, in}, {}, initial::normal, 0.02);  // @declared_by_whole@
 }
 constexpr value column(trace& t, std::string_view name, dim out = ffn, dim in = hidden) {
-  return t.parameter(name, {out, in}, {{axis::tp, out.name}}, initial::normal, 0.02);
+  return t.parameter(name, {out, in}, {{axis::tp, out.name}}, initial::normal, 0.02);  // @order_of_column@
 }
 constexpr value row(trace& t, std::string_view name, dim out = hidden, dim in = ffn) {
   return t.parameter(name, {out, in}, {{axis::tp, in.name}}, initial::normal, 0.02);
@@ -388,7 +388,7 @@ struct ending_in {
   int vocab = 64, vocab_used = 0;
   constexpr void check(report&) const {}
   constexpr auto stack() const {
-    return sequential(models::llama_layers::embedding{::vocab, hidden},
+    return sequential(models::llama_layers::embedding{token_table(::vocab, hidden)},
                       repeat{1, models::llama_layers::block{hidden, heads, heads, ffn, 1, 1e4}}, Last{});
   }
 };
@@ -445,28 +445,48 @@ struct input_unused : layer {
 inline constexpr auto rc213_result_without_the_input = layered<input_unused>;
 static_assert(valid<rc213_result_without_the_input>);  // error: RC213: the result of layer 'mine' does not depend on its input, so that the layers before it are not trained; use the input
 
-template <int Common>
+/// Layers that share the embedding's table, and a gain.
+enum class tie { same_name, in_repeated, other_placement, frozen_once };
 struct tied_head : head<false> {
+  parameter_handle table, gain;
   constexpr value forward(trace& t, value x, const layer_context& c) const {
-    const dim rows = faulty && Common == 1 ? dim{"vocab", 128} : ::vocab;
-    value h = rms_norm(x, vector(t, "gain"));
-    const dim positions{"positions", c.seq};
-    if (Common > 1) h = position(h, faulty ? t.tied("wpe", {positions, hidden}, {}) : whole(t, "positions", positions), c.seq);
-    value table = t.tied("wte", {rows, hidden}, {{axis::tp, "vocab"}});
-    return cross_entropy(linear(enter_tp(h, c), table), c.targets, axis::tp, c.loss_scale);
+    value h = rms_norm(x, t.parameter(gain));
+    return cross_entropy(linear(enter_tp(h, c), t.parameter(table)), c.targets, axis::tp, c.loss_scale);
   }
 };
-template <int Common>
-struct tied : ending_in<tied_head<Common>> {
+struct gained : layer {
+  parameter_handle gain;
+  bool enters = false, freezes = false;
+  constexpr value forward(trace& t, value x, const layer_context& c) const {
+    if (freezes) return x + rms_norm(x, frozen(t.parameter(gain)));
+    if (!enters) return x + rms_norm(x, t.parameter(gain));
+    return x + leave_tp(linear(gelu(linear(rms_norm(enter_tp(x, c), t.parameter(gain)), column(t, "u"))), row(t, "d")), c);
+  }
+};
+template <tie Mistake>
+struct tied : ending_in<tied_head> {
   constexpr auto stack() const {
-    return sequential(models::gpt2_layers::embedding{::vocab, hidden},
-                      repeat{1, models::llama_layers::block{hidden, heads, heads, ffn, 1, 1e4}}, tied_head<Common>{});
+    const parameter_handle table = token_table(::vocab, hidden);
+    const parameter_handle other = token_table(::vocab, hidden, fault("wte", "lm_head"));
+    const parameter_handle gain{"gain", {hidden}, {}, initial::ones}, own{"own_gain", {hidden}, {}, initial::ones};
+    const bool is_other = faulty && Mistake == tie::other_placement;
+    const auto& head_table = Mistake == tie::same_name ? other : table;
+    if constexpr (Mistake == tie::in_repeated && faulty)
+      return sequential(models::gpt2_layers::embedding{table}, repeat{1, gained{{}, gain}}, tied_head{{}, table, own});
+    else
+      return sequential(models::gpt2_layers::embedding{table}, gained{{}, gain, is_other, faulty && Mistake == tie::frozen_once},
+                        repeat{1, models::llama_layers::block{hidden, heads, heads, ffn, 1, 1e4}},
+                        tied_head{{}, head_table, gain});
   }
 };
-inline constexpr auto rc214_tied_parameters_of_different_shapes = modelled<tied<1>>;
-static_assert(valid<rc214_tied_parameters_of_different_shapes>);  // error: RC214: parameter 'wte' of layer 'mine' is (vocab=128, hidden=32) and that of an earlier layer (vocab=64, hidden=32); tied parameters have one shape and one placement: declare this one with parameter, or make them alike
-inline constexpr auto rc214_two_tied_parameters = modelled<tied<2>>;
-static_assert(valid<rc214_two_tied_parameters>);  // error: RC214: layer 'embedding' shares parameters 'wpe' and 'wte' with other layers; a layer can share 1: declare the others without tied
+inline constexpr auto rc224_two_handles_of_one_name = modelled<tied<tie::same_name>>;
+static_assert(valid<rc224_two_handles_of_one_name>);  // error: RC224: parameter 'wte' of layer 'mine' has the name of one of layer 'embedding'; hand one parameter_handle to both, or take another name
+inline constexpr auto rc214_handle_in_a_repeated_layer = modelled<tied<tie::in_repeated>>;
+static_assert(valid<rc214_handle_in_a_repeated_layer>);  // error: RC214: parameter 'gain' of layer 'mine' is that of a handle, but the layer is repeated; layers that stand alone can share one: declare it by its name
+inline constexpr auto rc214_gradients_of_two_placements = modelled<tied<tie::other_placement>>;
+static_assert(valid<rc214_gradients_of_two_placements>);  // error: RC214: the gradient of parameter 'gain' is invariant (I) over tp in layer 'mine' and a pending sum (P) in layer 'mine'; use it on values of one placement, or give each its own
+inline constexpr auto rc214_frozen_in_one_layer = modelled<tied<tie::frozen_once>>;
+static_assert(valid<rc214_frozen_in_one_layer>);  // error: RC214: parameter 'gain' is frozen in layer 'mine' and trained in layer 'mine'; freeze it in both, or in neither
 
 // ---- axes of which tokens alone are lowered
 
@@ -553,3 +573,146 @@ struct named_input : layer {
 };
 inline constexpr auto name_of_an_input = layered<named_input>;
 static_assert(valid<name_of_an_input>);  // error: RC210: typed.cpp:@named_input@: as 'residual': the value is handed to the layer; name what an op made
+
+// ---- parameters that are not trained
+
+struct half_frozen : layer {
+  constexpr value forward(trace& t, value x, const layer_context&) const {
+    value gain = frozen(vector(t, "gain")), shift = vector(t, "shift");
+    if (!faulty) shift = frozen(shift);
+    return x + layer_norm(x, gain, shift);  // @half_frozen@
+  }
+};
+inline constexpr auto frozen_gain_and_trained_shift = layered<half_frozen>;
+static_assert(valid<frozen_gain_and_trained_shift>);  // error: RC210: typed.cpp:@half_frozen@: layer_norm 'gain': it is frozen and 'shift' is not, and one kernel makes the gradients of both; freeze both, or neither
+
+struct frozen_value : layer {
+  constexpr value forward(trace& t, value x, const layer_context&) const {
+    value h = rms_norm(x, frozen(vector(t, "gain")));
+    return x + (faulty ? frozen(h) : h);  // @frozen_value@
+  }
+};
+inline constexpr auto frozen_result_of_an_op = layered<frozen_value>;
+static_assert(valid<frozen_result_of_an_op>);  // error: RC210: typed.cpp:@frozen_value@: frozen: the value is not a parameter; expected one, of t.parameter(...)
+
+struct frozen_unused : layer {
+  constexpr value forward(trace& t, value x, const layer_context&) const {
+    if (faulty) (void)frozen(t.parameter("gain", {hidden}, {}, initial::ones));  // @frozen_unused@
+    return x + gelu(x);
+  }
+};
+inline constexpr auto frozen_parameter_that_is_not_read = layered<frozen_unused>;
+static_assert(valid<frozen_parameter_that_is_not_read>);  // error: RC210: typed.cpp:@frozen_unused@: parameter 'gain': no op reads it; use it, or leave it out
+
+// ---- losses beside the last layer's
+
+constexpr op_row penalty_row = [] {
+  op_row row = ops::cross_entropy;
+  row.name = "penalty";
+  row.ports[1] = ports::in("x", "tokens width");
+  row.rule = [](complaint&, types in, type* out, const op&) {
+    for (axis a : axes) out[0][a] = in[0][a].k == placement::V ? P : in[0][a];
+  };
+  row.dual = [](backward& b) { b.give("x", b.apply(ops::scale, {b["x"]})); };
+  row.header = "penalty.hpp";
+  return row;
+}();
+constexpr value penalty(operand x) { return x.v.in->apply(penalty_row, {x.v}, x.from, {.with = {.number = 2}}); }
+
+struct adds_rows : layer {
+  constexpr value forward(trace&, value x, const layer_context&) const {
+    if (faulty) add_loss(x);  // @adds_rows@
+    return x + gelu(x);
+  }
+};
+inline constexpr auto side_loss_that_is_none = layered<adds_rows>;
+static_assert(valid<side_loss_that_is_none>);  // error: RC210: typed.cpp:@adds_rows@: add_loss: the value is (tokens=32, hidden=32); expected a loss, as cross_entropy makes
+
+struct adds_replicated : layer {
+  constexpr value forward(trace& t, value x, const layer_context& c) const {
+    value h = enter_tp(x, c);
+    add_loss(penalty(faulty ? h : x));  // @adds_replicated@
+    return x + leave_tp(linear(gelu(linear(h, column(t, "w1"))), row(t, "w2")), c);
+  }
+};
+inline constexpr auto side_loss_of_each_rank = layered<adds_replicated>;
+static_assert(valid<side_loss_of_each_rank>);  // error: RC210: typed.cpp:@adds_replicated@: add_loss: the loss is replicated (R) over tp; expected invariant (I): each rank would count it
+
+struct adds_shards : layer {
+  constexpr value forward(trace& t, value x, const layer_context& c) const {
+    value u = gelu(linear(enter_tp(x, c), column(t, "w1")));
+    add_loss(penalty(faulty ? u : x));  // @adds_shards@
+    return x + leave_tp(linear(u, row(t, "w2")), c);
+  }
+};
+inline constexpr auto side_loss_of_shards = layered<adds_shards>;
+static_assert(valid<side_loss_of_shards>);  // error: RC210: typed.cpp:@adds_shards@: add_loss: the loss is a pending sum (P) over tp; expected invariant (I): make it of whole values (all_gather, all_reduce)
+
+struct adds_twice : layer {
+  constexpr value forward(trace&, value x, const layer_context&) const {
+    value loss = penalty(x);
+    add_loss(loss);
+    if (faulty) add_loss(loss);  // @adds_twice@
+    return x + gelu(x);
+  }
+};
+inline constexpr auto side_loss_added_twice = layered<adds_twice>;
+static_assert(valid<side_loss_added_twice>);  // error: RC210: typed.cpp:@adds_twice@: add_loss: the loss is added already; add it once
+
+struct forgets_loss : layer {
+  constexpr value forward(trace&, value x, const layer_context&) const {
+    value loss = penalty(x);
+    if (!faulty) add_loss(loss);
+    return x + gelu(x);
+  }
+};
+inline constexpr auto rc212_loss_that_does_not_count = layered<forgets_loss>;
+static_assert(valid<rc212_loss_that_does_not_count>);  // error: RC212: layer 'mine' makes a loss that does not count; return it, or add it with add_loss
+
+struct adds_result : head<false> {
+  constexpr value forward(trace& t, value x, const layer_context& c) const {
+    value loss = cross_entropy(linear(enter_tp(x, c), column(t, "out", ::vocab)), c.targets, axis::tp, c.loss_scale);
+    if (faulty) add_loss(loss);
+    return loss;
+  }
+};
+inline constexpr auto rc212_result_added = modelled<ending_in<adds_result>>;
+static_assert(valid<rc212_result_added>);  // error: RC212: layer 'mine' adds the loss that is its result, which counts already; return it alone
+
+// ---- orders of sharded dims
+
+inline constexpr dim zig_zag{"ffn", 64, 1, "", shard_order::zig_zag};
+
+struct two_orders : layer {
+  constexpr value forward(trace& t, value x, const layer_context& c) const {
+    value h = enter_tp(x, c);
+    value u = linear(h, column(t, "w1", faulty ? zig_zag : ffn)), g = linear(h, column(t, "w3"));
+    return x + leave_tp(linear(gelu(u + g), row(t, "w2")), c);  // @two_orders@
+  }
+};
+inline constexpr auto sum_of_two_orders = layered<two_orders>;
+static_assert(valid<sum_of_two_orders>);  // error: RC210: typed.cpp:@two_orders@: add: the left operand is (tokens=32, ffn=64 in zig-zag order) and the right operand (tokens=32, ffn=64); expected two of one shape
+
+struct other_order : layer {
+  constexpr value forward(trace& t, value x, const layer_context& c) const {
+    value u = linear(enter_tp(x, c), column(t, "w1", faulty ? zig_zag : ffn));
+    return x + leave_tp(linear(gelu(u), row(t, "w2")), c);  // @other_order@
+  }
+};
+inline constexpr auto product_of_another_order = layered<other_order>;
+static_assert(valid<product_of_another_order>);  // error: RC210: typed.cpp:@other_order@: linear 'w2': the value's last dim is ffn=64 in zig-zag order; expected the weight's ffn=64
+
+template <bool ZigZag>
+struct in_order : layer {
+  static constexpr dim inner = ZigZag ? zig_zag : ffn;
+  constexpr value forward(trace& t, value x, const layer_context& c) const {
+    value w1 = column(t, "w1", inner);
+    return x + leave_tp(linear(gelu(linear(enter_tp(x, c), w1)), row(t, "w2", hidden, inner)), c);
+  }
+};
+inline constexpr auto rc228_order_without_kernels = layered<in_order<faulty>>;
+static_assert(valid<rc228_order_without_kernels>);  // error: RC228: typed.cpp:@order_of_column@: parameter 'w1': it is sharded along ffn=64 in zig-zag order; this version has kernels for contiguous shards: leave the dim's order out
+// On one rank there are no shards.
+inline constexpr plan one_rank_in_order{
+    .model = around<in_order<true>>{}, .schedule = one_microbatch, .recipe = recipe, .cluster = clusters::cpu};
+static_assert(valid<one_rank_in_order>);

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Certificates of odd plans: what reads them shares no code with what writes and proves the programs.
+#include <doctest/doctest.h>
+
+#include <rankc/codegen/certificate.hpp>
+#include <rankc/codegen/lowered.hpp>
+#include <rankc/codegen/verify.hpp>
+
+#include "plans.hpp"
+
+using namespace rankc::codegen;
+
+TEST_CASE("certificates of odd plans are accepted, for either target") {
+  int programs = 0;
+  for (const odd::odd_plan& p : odd::plans()) {
+    CAPTURE(p.family);
+    CAPTURE(p.layout);
+    for (const target t : {target::host, target::cuda}) {
+      const lowered l = lower(p.plan, t == target::host ? dtype::f64 : dtype::bf16, t);
+      for (const program& q : {expand_train(l), expand_evaluate(l)}) CHECK(verify(certificate(q, prove(q))) == "");
+      programs += 2;
+    }
+  }
+  CHECK(programs == 4 * RANKC_ODD_PLANS);
+}
