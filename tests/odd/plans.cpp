@@ -150,7 +150,8 @@ std::vector<odd_plan> plans() {
   l.add("tied_gain", "pp2", halves, pp2, three);
   l.add("tied_gain", "zbv", halves, pp2, v);
   const auto crossed = make_bare(g::embedding{table}, gained{"gained", gain_of("a")}, gained{"gained", gain_of("b")},
-                                 repeat{2, mlp{"mlp"}}, gained{"second", gain_of("b")}, gained{"first", gain_of("a")}, scaled_head{1});
+                                 repeat{2, mlp{"mlp"}}, gained{"second", gain_of("b")}, gained{"first", gain_of("a")},
+                                 scaled_head{1});
   l.add_one("crossed_ties", crossed);
   l.add("crossed_ties", "pp2", crossed, pp2, three);
   const auto matrix = make_bare(g::embedding{table}, tied_matrix{"a", "back_a", "bias_a"}, repeat{2, mlp{"mlp"}},
@@ -159,14 +160,16 @@ std::vector<odd_plan> plans() {
   l.add("tied_matrix", "pp2", matrix, pp2, three);
 
   const parameter_handle square{"square", {hidden, dim{"hidden", 12}}, {}, initial::normal, 0.3};
-  const parameter_handle shift{"shift", {hidden}, {}, initial::zeros}, other_shift{"other_shift", {hidden}, {}, initial::zeros};
+  const parameter_handle shift{"shift", {hidden}, {}, initial::zeros};
+  const parameter_handle other_shift{"other_shift", {hidden}, {}, initial::zeros};
   const auto add_over_pp = [&](const char* family, const auto& model) {
     l.add_one(family, model);
     l.add(family, "pp2", model, pp2, three);
     l.add(family, "eight", model, eight, three);
     l.add(family, "zbv", model, {.world = 4, .tp = 2, .pp = 2}, v);
   };
-  add_over_pp("two_ties", make(gained{"low", gain_of("own")}, repeat{4, mlp{"mlp"}}, tied_between{}, gained{"high", gain_of("own")}));
+  add_over_pp("two_ties", make(gained{"low", gain_of("own")}, repeat{4, mlp{"mlp"}}, tied_between{},
+                               gained{"high", gain_of("own")}));
   add_over_pp("three_ties", make(three_ties{"low", gain_of("own"), shift, square}, repeat{4, mlp{"mlp"}},
                               three_ties{"high", gain_of("own"), shift, square, true}));
   // Each layer has other parameters in common with each of the others.
@@ -174,7 +177,8 @@ std::vector<odd_plan> plans() {
                                three_ties{"high", gain_of("own"), other_shift, square, true},
                                three_ties{"top", gain_of("its_own"), other_shift, square}));
 
-  const auto adapted = make_bare(frozen_embedding{token_table(vocab, hidden, "frozen_wte")}, repeat{4, low_rank{}}, scaled_head{1});
+  const auto adapted =
+      make_bare(frozen_embedding{token_table(vocab, hidden, "frozen_wte")}, repeat{4, low_rank{}}, scaled_head{1});
   add_over_pp("frozen", adapted);
   l.add("frozen", "sp", adapted, sp, three);
   add_over_pp("frozen_tie", make(frozen_norms{"low", "frozen_g1", "frozen_s1", gain_of("frozen_gain")}, repeat{4, low_rank{}},

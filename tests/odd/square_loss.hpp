@@ -9,7 +9,8 @@
 namespace user {
 
 template <class T>
-void square_loss(rankc::host::rank& r, rankc::runtime::at loss, rankc::runtime::at x, std::size_t count, double scale, bool accumulate) {
+void square_loss(rankc::host::rank& r, rankc::runtime::at loss, rankc::runtime::at x, std::size_t count, double scale,
+                 bool accumulate) {
   const T* from = r.at<T>(x);
   double sum = 0;
   for (std::size_t i = 0; i < count; ++i) sum += static_cast<double>(from[i]) * from[i];
@@ -17,7 +18,8 @@ void square_loss(rankc::host::rank& r, rankc::runtime::at loss, rankc::runtime::
   out = static_cast<T>((accumulate ? out : T{}) + scale * sum);
 }
 template <class T>
-void square_loss_grad(rankc::host::rank& r, rankc::runtime::at dx, rankc::runtime::at x, std::size_t count, double scale) {
+void square_loss_grad(rankc::host::rank& r, rankc::runtime::at dx, rankc::runtime::at x, std::size_t count,
+                      double scale) {
   T* to = r.at<T>(dx);
   const T* from = r.at<T>(x);
   for (std::size_t i = 0; i < count; ++i) to[i] = static_cast<T>(2 * scale * from[i]);
@@ -32,7 +34,8 @@ void square_loss_grad(rankc::host::rank& r, rankc::runtime::at dx, rankc::runtim
 namespace user {
 
 template <class T>
-void square_loss(rankc::cuda::rank&, rankc::runtime::at loss, rankc::runtime::at x, std::size_t count, double scale, bool accumulate);
+void square_loss(rankc::cuda::rank&, rankc::runtime::at loss, rankc::runtime::at x, std::size_t count, double scale,
+                 bool accumulate);
 template <class T>
 void square_loss_grad(rankc::cuda::rank&, rankc::runtime::at dx, rankc::runtime::at x, std::size_t count, double scale);
 
@@ -58,12 +61,14 @@ __global__ void square_loss_grad_kernel(T* dx, const T* x, std::size_t count, fl
 }
 
 template <class T>
-void square_loss(rankc::cuda::rank& r, rankc::runtime::at loss, rankc::runtime::at x, std::size_t count, double scale, bool accumulate) {
+void square_loss(rankc::cuda::rank& r, rankc::runtime::at loss, rankc::runtime::at x, std::size_t count, double scale,
+                 bool accumulate) {
   square_loss_kernel<<<1, 256, 0, r.on(rankc::runtime::stream::compute)>>>(r.at<float>(loss), r.at<T>(x), count,
                                                                            static_cast<float>(scale), accumulate);
 }
 template <class T>
-void square_loss_grad(rankc::cuda::rank& r, rankc::runtime::at dx, rankc::runtime::at x, std::size_t count, double scale) {
+void square_loss_grad(rankc::cuda::rank& r, rankc::runtime::at dx, rankc::runtime::at x, std::size_t count,
+                      double scale) {
   const unsigned blocks = static_cast<unsigned>((count + 255) / 256);
   square_loss_grad_kernel<<<blocks, 256, 0, r.on(rankc::runtime::stream::compute)>>>(r.at<T>(dx), r.at<T>(x), count,
                                                                                     static_cast<float>(scale));

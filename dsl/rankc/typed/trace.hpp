@@ -81,8 +81,9 @@ struct parameter_handle {
   double std = 0;
   here from{};
 
-  constexpr parameter_handle(std::string_view called, std::initializer_list<dim> dims, std::initializer_list<shard> over, initial begin,
-                             double deviation = 0, const char* file = __builtin_FILE(), int line = __builtin_LINE())
+  constexpr parameter_handle(std::string_view called, std::initializer_list<dim> dims, std::initializer_list<shard> over,
+                             initial begin, double deviation = 0, const char* file = __builtin_FILE(),
+                             int line = __builtin_LINE())
       : name(called), start(begin), std(deviation), from{file, line} {
     for (const dim& d : dims) shape[ndim++] = d;
     for (const shard& s : over) by[n_shards++] = s;
@@ -131,7 +132,8 @@ struct trace {
                    std::span(by.begin(), by.size()));
   }
   /// Declare the parameter of a handle.
-  constexpr value parameter(const parameter_handle& p, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+  constexpr value parameter(const parameter_handle& p, const char* file = __builtin_FILE(),
+                            int line = __builtin_LINE()) {
     return declare(weight_info{p.name, {}, p.start, p.std, {file, line}, p.from}, std::span(p.shape).first(p.ndim),
                    std::span(p.by).first(p.n_shards));
   }

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels of the odd plans' own loss as a text sees them here: declared, and recorded (own_op.ipp).
+#pragma once
+#include "silu.hpp"
+
+namespace user {
+
+template <class T>
+void square_loss(rank&, rankc::runtime::at loss, rankc::runtime::at x, std::size_t count, double scale, bool accumulate);
+template <class T>
+void square_loss_grad(rank&, rankc::runtime::at dx, rankc::runtime::at x, std::size_t count, double scale);
+
+}  // namespace user
