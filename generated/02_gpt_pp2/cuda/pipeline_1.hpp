@@ -13,75 +13,77 @@ constexpr event x_1F0_received{0}, after_1B0{1}, x_1F1_received{2}, d_x_1B0_sent
     after_1B3{9}, wte_over_tied{10}, d_x_1B3_sent{11}, after_1F0{12}, after_1F1{13};
 
 inline void train(rank& r) {
-  receive(r, stream::from_prev, {0, "F0: stage 0 -> 1"}, x_1F0, 262144);
+  run(r, receive{.on = stream::from_prev, .data = x_1F0, .site = {0, "F0: stage 0 -> 1"}});
   record(r, stream::from_prev, x_1F0_received);
-  receive(r, stream::from_prev, {1, "F1: stage 0 -> 1"}, x_1F1, 262144);
+  run(r, receive{.on = stream::from_prev, .data = x_1F1, .site = {1, "F1: stage 0 -> 1"}});
   record(r, stream::from_prev, x_1F1_received);
 
+  // ---- Warm-up: forwards ----
   begin(r, "1F0");
   wait(r, stream::compute, x_1F0_received);
-  stage_1::forward(r, stage_1::slots[0], targets, x_1F0, false);
+  stage_1::forward(r, stage_1::slots[0], targets_of(0), x_1F0, store::overwrite);
 
+  // ---- Steady state ----
   begin(r, "1B0");
-  stage_1::backward(r, stage_1::slots[0], targets, x_1F0, d_x_1B0, false);
+  stage_1::backward(r, stage_1::slots[0], targets_of(0), x_1F0, d_x_1B0, store::overwrite);
   record(r, stream::compute, after_1B0);
   wait(r, stream::to_prev, after_1B0);
-  send(r, stream::to_prev, {2, "B0: stage 1 -> 0"}, d_x_1B0, 262144);
+  run(r, send{.on = stream::to_prev, .data = d_x_1B0, .site = {2, "B0: stage 1 -> 0"}});
   record(r, stream::to_prev, d_x_1B0_sent);
 
   begin(r, "1F1");
   wait(r, stream::compute, x_1F1_received);
-  stage_1::forward(r, stage_1::slots[0], targets + 1 * ids_bytes, x_1F1, true);
+  stage_1::forward(r, stage_1::slots[0], targets_of(1), x_1F1, store::add);
 
   wait(r, stream::from_prev, d_x_1B0_sent);
-  receive(r, stream::from_prev, {3, "F2: stage 0 -> 1"}, x_1F2, 262144);
+  run(r, receive{.on = stream::from_prev, .data = x_1F2, .site = {3, "F2: stage 0 -> 1"}});
   record(r, stream::from_prev, x_1F2_received);
 
   begin(r, "1B1");
-  stage_1::backward(r, stage_1::slots[0], targets + 1 * ids_bytes, x_1F1, d_x_1B1, true);
+  stage_1::backward(r, stage_1::slots[0], targets_of(1), x_1F1, d_x_1B1, store::add);
   record(r, stream::compute, after_1B1);
   wait(r, stream::to_prev, after_1B1);
-  send(r, stream::to_prev, {4, "B1: stage 1 -> 0"}, d_x_1B1, 262144);
+  run(r, send{.on = stream::to_prev, .data = d_x_1B1, .site = {4, "B1: stage 1 -> 0"}});
   record(r, stream::to_prev, d_x_1B1_sent);
 
   begin(r, "1F2");
   wait(r, stream::compute, x_1F2_received);
-  stage_1::forward(r, stage_1::slots[0], targets + 2 * ids_bytes, x_1F2, true);
+  stage_1::forward(r, stage_1::slots[0], targets_of(2), x_1F2, store::add);
 
   wait(r, stream::from_prev, d_x_1B1_sent);
-  receive(r, stream::from_prev, {5, "F3: stage 0 -> 1"}, x_1F3, 262144);
+  run(r, receive{.on = stream::from_prev, .data = x_1F3, .site = {5, "F3: stage 0 -> 1"}});
   record(r, stream::from_prev, x_1F3_received);
 
   begin(r, "1B2");
-  stage_1::backward(r, stage_1::slots[0], targets + 2 * ids_bytes, x_1F2, d_x_1B2, true);
+  stage_1::backward(r, stage_1::slots[0], targets_of(2), x_1F2, d_x_1B2, store::add);
   record(r, stream::compute, after_1B2);
   wait(r, stream::to_prev, after_1B2);
-  send(r, stream::to_prev, {6, "B2: stage 1 -> 0"}, d_x_1B2, 262144);
+  run(r, send{.on = stream::to_prev, .data = d_x_1B2, .site = {6, "B2: stage 1 -> 0"}});
 
   begin(r, "1F3");
   wait(r, stream::compute, x_1F3_received);
-  stage_1::forward(r, stage_1::slots[0], targets + 3 * ids_bytes, x_1F3, true);
+  stage_1::forward(r, stage_1::slots[0], targets_of(3), x_1F3, store::add);
 
+  // ---- Cool-down: backwards ----
   begin(r, "1B3");
-  stage_1::backward(r, stage_1::slots[0], targets + 3 * ids_bytes, x_1F3, d_x_1B3, true);
+  stage_1::backward(r, stage_1::slots[0], targets_of(3), x_1F3, d_x_1B3, store::add);
   record(r, stream::compute, after_1B3);
   wait(r, stream::to_prev, after_1B3);
-  send(r, stream::to_prev, {7, "B3: stage 1 -> 0"}, d_x_1B3, 262144);
+  run(r, send{.on = stream::to_prev, .data = d_x_1B3, .site = {7, "B3: stage 1 -> 0"}});
   record(r, stream::to_prev, d_x_1B3_sent);
 
-  begin(r, "reduce");
+  begin(r, "1STEP");
   wait(r, stream::reduce, after_1B3);
-  all_reduce<real>(r, stream::reduce, role::tied,
-      {8, "gradients of wte between first and last stage"}, gradients + 1587200, 32768);
+  run(r, all_reduce{.on = stream::reduce, .over = role::tied, .data = wte_gradients,
+      .site = {8, "gradients of wte between first and last stage"}});
   record(r, stream::reduce, wte_over_tied);
-
-  begin(r, "norm");
-  sum_squares<real>(r, norm, gradients, squares_whole, false);
-  all_reduce<real>(r, stream::compute, role::pp, {9, "gradient norm over pp"}, norm, 1);
-
-  begin(r, "optimizer");
+  run(r, sum_squares{.total = norm, .gradients = gradients, .of = squares_whole,
+      .into = store::overwrite});
+  run(r, all_reduce{.on = stream::compute, .over = role::pp, .data = norm,
+      .site = {9, "gradient norm over pp"}});
   wait(r, stream::compute, wte_over_tied);
-  adamw<real>(r, weights, gradients, first_moment, second_moment, norm, updates);
+  run(r, adamw{.weights = weights, .gradients = gradients, .first_moment = first_moment,
+      .second_moment = second_moment, .norm = norm, .of = updates});
 
   // Nothing is left under way.
   wait(r, stream::compute, d_x_1B3_sent);
@@ -89,36 +91,40 @@ inline void train(rank& r) {
 
 /// The forwards of all microbatches, for their loss.
 inline void evaluate(rank& r) {
-  receive(r, stream::from_prev, {0, "F0: stage 0 -> 1"}, evaluation::x_1F0, 262144);
+  run(r, receive{.on = stream::from_prev, .data = evaluation::x_1F0,
+      .site = {0, "F0: stage 0 -> 1"}});
   record(r, stream::from_prev, x_1F0_received);
-  receive(r, stream::from_prev, {1, "F1: stage 0 -> 1"}, evaluation::x_1F1, 262144);
+  run(r, receive{.on = stream::from_prev, .data = evaluation::x_1F1,
+      .site = {1, "F1: stage 0 -> 1"}});
   record(r, stream::from_prev, x_1F1_received);
 
   begin(r, "1F0");
   wait(r, stream::compute, x_1F0_received);
-  stage_1::forward(r, stage_1::slots[0], targets, evaluation::x_1F0, false);
+  stage_1::forward(r, stage_1::slots[0], targets_of(0), evaluation::x_1F0, store::overwrite);
   record(r, stream::compute, after_1F0);
 
   wait(r, stream::from_prev, after_1F0);
-  receive(r, stream::from_prev, {3, "F2: stage 0 -> 1"}, evaluation::x_1F2, 262144);
+  run(r, receive{.on = stream::from_prev, .data = evaluation::x_1F2,
+      .site = {3, "F2: stage 0 -> 1"}});
   record(r, stream::from_prev, x_1F2_received);
 
   begin(r, "1F1");
   wait(r, stream::compute, x_1F1_received);
-  stage_1::forward(r, stage_1::slots[0], targets + 1 * ids_bytes, evaluation::x_1F1, true);
+  stage_1::forward(r, stage_1::slots[0], targets_of(1), evaluation::x_1F1, store::add);
   record(r, stream::compute, after_1F1);
 
   wait(r, stream::from_prev, after_1F1);
-  receive(r, stream::from_prev, {5, "F3: stage 0 -> 1"}, evaluation::x_1F3, 262144);
+  run(r, receive{.on = stream::from_prev, .data = evaluation::x_1F3,
+      .site = {5, "F3: stage 0 -> 1"}});
   record(r, stream::from_prev, x_1F3_received);
 
   begin(r, "1F2");
   wait(r, stream::compute, x_1F2_received);
-  stage_1::forward(r, stage_1::slots[0], targets + 2 * ids_bytes, evaluation::x_1F2, true);
+  stage_1::forward(r, stage_1::slots[0], targets_of(2), evaluation::x_1F2, store::add);
 
   begin(r, "1F3");
   wait(r, stream::compute, x_1F3_received);
-  stage_1::forward(r, stage_1::slots[0], targets + 3 * ids_bytes, evaluation::x_1F3, true);
+  stage_1::forward(r, stage_1::slots[0], targets_of(3), evaluation::x_1F3, store::add);
 }
 
 }  // namespace gpt_pp2::pipeline_1

@@ -7,39 +7,42 @@ namespace gpt_pp2::stage_1 {
 
 using namespace memory_1;
 
-constexpr block_layer::parameters layers_2 = block_layer::place(weights, 0);
-constexpr block_layer::parameters d_layers_2 = block_layer::place(gradients, 0);
-constexpr block_layer::parameters layers_3 = block_layer::place(weights, 198272);
-constexpr block_layer::parameters d_layers_3 = block_layer::place(gradients, 198272);
-constexpr head_layer::parameters head = head_layer::place(weights, 396544, 396800);
-constexpr head_layer::parameters d_head = head_layer::place(gradients, 396544, 396800);
+constexpr block_layer::parameters<real> layers_2{.own = {weights[0]}};
+constexpr block_layer::parameters<wide> d_layers_2{.own = {gradients[0]}};
+constexpr block_layer::parameters<real> layers_3{.own = {weights[198272]}};
+constexpr block_layer::parameters<wide> d_layers_3{.own = {gradients[198272]}};
+constexpr head_layer::parameters<real> head{.own = {weights[396544]}, .wte = {weights[396800]}};
+constexpr head_layer::parameters<wide> d_head{.own = {gradients[396544]},
+    .wte = {gradients[396800]}};
+constexpr block_layer::output d_layers_2_out{chain[0]};
+constexpr block_layer::output d_layers_3_out{chain[1]};
 
 /// What one microbatch keeps from its forward to its backward: 8.8 MiB.
 struct slot {
   block_layer::saved layers_2;
-  at layers_2_out;
+  block_layer::output layers_2_out;
   block_layer::saved layers_3;
-  at layers_3_out;
+  block_layer::output layers_3_out;
   head_layer::saved head;
 };
 constexpr slot slots[]{
-    {.layers_2 = block_layer::keep({6881792}), .layers_2_out = {14778880},
-        .layers_3 = block_layer::keep({10830336}), .layers_3_out = {15041024},
-        .head = head_layer::keep({15303168})},
+    {.layers_2 = {{6881792}}, .layers_2_out = {{14778880}},
+        .layers_3 = {{10830336}}, .layers_3_out = {{15041024}}, .head = {{15303168}}},
 };
 
-inline void forward(rank& r, const slot& s, at targets, at x, bool accumulate) {
+inline void forward(rank& r, const slot& s, token_ids targets, block_layer::input x, store into) {
   block_layer::forward(r, layers_2, s.layers_2, work, x, s.layers_2_out);
   block_layer::forward(r, layers_3, s.layers_3, work, s.layers_2_out, s.layers_3_out);
-  head_layer::forward(r, head, s.head, targets, s.layers_3_out, loss, accumulate);
+  head_layer::forward(r, head, s.head, targets, s.layers_3_out, loss, into);
 }
 
-inline void backward(rank& r, const slot& s, at targets, at x, at dx, bool accumulate) {
-  head_layer::backward(r, head, d_head, s.head, targets, s.layers_3_out, chain[1], accumulate,
-      accumulate);
-  block_layer::backward(r, layers_3, d_layers_3, s.layers_3, work, s.layers_2_out, chain[1],
-      chain[0], accumulate);
-  block_layer::backward(r, layers_2, d_layers_2, s.layers_2, work, x, chain[0], dx, accumulate);
+inline void backward(rank& r, const slot& s, token_ids targets, block_layer::input x,
+    block_layer::input dx, store into) {
+  head_layer::backward(r, head, d_head, s.head, targets, s.layers_3_out, d_layers_3_out, into,
+      into);
+  block_layer::backward(r, layers_3, d_layers_3, s.layers_3, work, s.layers_2_out, d_layers_3_out,
+      d_layers_2_out, into);
+  block_layer::backward(r, layers_2, d_layers_2, s.layers_2, work, x, d_layers_2_out, dx, into);
 }
 
 }  // namespace gpt_pp2::stage_1

@@ -5,38 +5,39 @@
 
 namespace gpt_pp2::memory_0 {
 
-constexpr at weights{0};  // 1.7 MiB: parameters of this pipeline rank
-constexpr at gradients{1782784};  // 1.7 MiB: their gradients
-constexpr at first_moment{3565568};  // 1.7 MiB: AdamW's m
-constexpr at second_moment{5348352};  // 1.7 MiB: AdamW's v
-constexpr at ids{7131136};  // 8.0 KiB: the step's tokens, by microbatch
-constexpr at loss{7139328};  // 4 B: sum over the microbatches
-constexpr at norm{7139584};  // 4 B: square of the gradients' norm
+constexpr vector<wide, 445696> weights{{0}};  // 1.7 MiB: parameters of this pipeline rank
+constexpr vector<wide, 445696> gradients{{1782784}};  // 1.7 MiB: their gradients
+constexpr vector<wide, 445696> first_moment{{3565568}};  // 1.7 MiB: AdamW's m
+constexpr vector<wide, 445696> second_moment{{5348352}};  // 1.7 MiB: AdamW's v
+using token_ids = vector<std::int32_t, 512>;  // of a microbatch
+constexpr token_ids ids_of(int microbatch) { return {at{7131136} + 2048 * static_cast<std::size_t>(microbatch)}; }  // the step's tokens
+constexpr vector<wide, 1> loss{{7139328}};  // 4 B: sum over the microbatches
+constexpr vector<wide, 1> norm{{7139584}};  // 4 B: square of the gradients' norm
 
 // 4 x 256.0 KiB from 7139840: outputs of layers
 
 // 4 x 3.8 MiB from 8188416: saved
 
 // 2 x 256.0 KiB from 23982592: between stages
-constexpr at y_0F0{23982592};  // 0F0 .. 0F1
-constexpr at d_y_0B0{23982592};  // 0B0 .. 0B0
-constexpr at d_y_0B1{23982592};  // 0B1 .. 0B1
-constexpr at d_y_0B2{23982592};  // 0B2 .. 0B2
-constexpr at y_0F1{24244736};  // 0F1 .. 0B0
-constexpr at y_0F2{24244736};  // 0F2 .. 0B1
-constexpr at y_0F3{24244736};  // 0F3 .. 0B2
-constexpr at d_y_0B3{24244736};  // 0B3 .. 0B3
+constexpr block_layer::output y_0F0{{23982592}};  // 0F0 .. 0F1
+constexpr block_layer::output d_y_0B0{{23982592}};  // 0B0 .. 0B0
+constexpr block_layer::output d_y_0B1{{23982592}};  // 0B1 .. 0B1
+constexpr block_layer::output d_y_0B2{{23982592}};  // 0B2 .. 0B2
+constexpr block_layer::output y_0F1{{24244736}};  // 0F1 .. 0B0
+constexpr block_layer::output y_0F2{{24244736}};  // 0F2 .. 0B1
+constexpr block_layer::output y_0F3{{24244736}};  // 0F3 .. 0B2
+constexpr block_layer::output d_y_0B3{{24244736}};  // 0B3 .. 0B3
 namespace evaluation {
-constexpr at y_0F0{23982592};  // 0F0 .. 0F1
-constexpr at y_0F2{23982592};  // 0F2 .. 0F3
-constexpr at y_0F1{24244736};  // 0F1 .. 0F2
-constexpr at y_0F3{24244736};  // 0F3 .. 0F3
+constexpr block_layer::output y_0F0{{23982592}};  // 0F0 .. 0F1
+constexpr block_layer::output y_0F2{{23982592}};  // 0F2 .. 0F3
+constexpr block_layer::output y_0F1{{24244736}};  // 0F1 .. 0F2
+constexpr block_layer::output y_0F3{{24244736}};  // 0F3 .. 0F3
 }  // namespace evaluation
 
 // 2 x 256.0 KiB: gradients between the layers of a stage, in turn
 constexpr at chain[]{{24506880}, {24769024}};
 constexpr at work{25031168};  // 1.2 MiB: temporaries of a layer
-constexpr std::size_t ids_bytes = 2048;  // tokens of a microbatch
+constexpr vector<wide, 32768> wte_gradients{gradients[412928]};
 
 // What counts in the norm once: first element, count, weight decay
 constexpr range squares_whole[]{{0, 445696, false}};

@@ -5,13 +5,14 @@
 
 namespace gpt_pp2::memory_1 {
 
-constexpr at weights{0};  // 1.6 MiB: parameters of this pipeline rank
-constexpr at gradients{1718272};  // 1.6 MiB: their gradients
-constexpr at first_moment{3436544};  // 1.6 MiB: AdamW's m
-constexpr at second_moment{5154816};  // 1.6 MiB: AdamW's v
-constexpr at targets{6873088};  // 8.0 KiB: their next tokens
-constexpr at loss{6881280};  // 4 B: sum over the microbatches
-constexpr at norm{6881536};  // 4 B: square of the gradients' norm
+constexpr vector<wide, 429568> weights{{0}};  // 1.6 MiB: parameters of this pipeline rank
+constexpr vector<wide, 429568> gradients{{1718272}};  // 1.6 MiB: their gradients
+constexpr vector<wide, 429568> first_moment{{3436544}};  // 1.6 MiB: AdamW's m
+constexpr vector<wide, 429568> second_moment{{5154816}};  // 1.6 MiB: AdamW's v
+using token_ids = vector<std::int32_t, 512>;  // of a microbatch
+constexpr token_ids targets_of(int microbatch) { return {at{6873088} + 2048 * static_cast<std::size_t>(microbatch)}; }  // their next tokens
+constexpr vector<wide, 1> loss{{6881280}};  // 4 B: sum over the microbatches
+constexpr vector<wide, 1> norm{{6881536}};  // 4 B: square of the gradients' norm
 
 // 2 x 3.8 MiB from 6881792: saved
 
@@ -20,25 +21,25 @@ constexpr at norm{6881536};  // 4 B: square of the gradients' norm
 // 1 x 778.0 KiB from 15303168: saved
 
 // 3 x 256.0 KiB from 16099840: between stages
-constexpr at x_1F0{16099840};  // 1F0 .. 1B0
-constexpr at d_x_1B1{16099840};  // 1B1 .. 1F2
-constexpr at x_1F3{16099840};  // 1B2 .. 1B3
-constexpr at x_1F1{16361984};  // 1F0 .. 1B1
-constexpr at d_x_1B2{16361984};  // 1B2 .. 1F3
-constexpr at d_x_1B0{16624128};  // 1B0 .. 1F1
-constexpr at x_1F2{16624128};  // 1B1 .. 1B2
-constexpr at d_x_1B3{16624128};  // 1B3 .. 1STEP
+constexpr block_layer::input x_1F0{{16099840}};  // 1F0 .. 1B0
+constexpr block_layer::input d_x_1B1{{16099840}};  // 1B1 .. 1F2
+constexpr block_layer::input x_1F3{{16099840}};  // 1B2 .. 1B3
+constexpr block_layer::input x_1F1{{16361984}};  // 1F0 .. 1B1
+constexpr block_layer::input d_x_1B2{{16361984}};  // 1B2 .. 1F3
+constexpr block_layer::input d_x_1B0{{16624128}};  // 1B0 .. 1F1
+constexpr block_layer::input x_1F2{{16624128}};  // 1B1 .. 1B2
+constexpr block_layer::input d_x_1B3{{16624128}};  // 1B3 .. 1STEP
 namespace evaluation {
-constexpr at x_1F0{16099840};  // 1F0 .. 1F0
-constexpr at x_1F2{16099840};  // 1F1 .. 1F2
-constexpr at x_1F1{16361984};  // 1F0 .. 1F1
-constexpr at x_1F3{16361984};  // 1F2 .. 1F3
+constexpr block_layer::input x_1F0{{16099840}};  // 1F0 .. 1F0
+constexpr block_layer::input x_1F2{{16099840}};  // 1F1 .. 1F2
+constexpr block_layer::input x_1F1{{16361984}};  // 1F0 .. 1F1
+constexpr block_layer::input x_1F3{{16361984}};  // 1F2 .. 1F3
 }  // namespace evaluation
 
 // 2 x 256.0 KiB: gradients between the layers of a stage, in turn
 constexpr at chain[]{{16886272}, {17148416}};
 constexpr at work{17410560};  // 1.2 MiB: temporaries of a layer
-constexpr std::size_t ids_bytes = 2048;  // tokens of a microbatch
+constexpr vector<wide, 32768> wte_gradients{gradients[396800]};
 
 // What counts in the norm once: first element, count, weight decay
 constexpr range squares_whole[]{{0, 396800, false}};

@@ -7,39 +7,43 @@ namespace gpt_pp2::stage_0 {
 
 using namespace memory_0;
 
-constexpr embedding_layer::parameters embedding = embedding_layer::place(weights, 0, 412928);
-constexpr embedding_layer::parameters d_embedding = embedding_layer::place(gradients, 0, 412928);
-constexpr block_layer::parameters layers_0 = block_layer::place(weights, 16384);
-constexpr block_layer::parameters d_layers_0 = block_layer::place(gradients, 16384);
-constexpr block_layer::parameters layers_1 = block_layer::place(weights, 214656);
-constexpr block_layer::parameters d_layers_1 = block_layer::place(gradients, 214656);
+constexpr embedding_layer::parameters<real> embedding{.own = {weights[0]},
+    .wte = {weights[412928]}};
+constexpr embedding_layer::parameters<wide> d_embedding{.own = {gradients[0]},
+    .wte = {gradients[412928]}};
+constexpr block_layer::parameters<real> layers_0{.own = {weights[16384]}};
+constexpr block_layer::parameters<wide> d_layers_0{.own = {gradients[16384]}};
+constexpr block_layer::parameters<real> layers_1{.own = {weights[214656]}};
+constexpr block_layer::parameters<wide> d_layers_1{.own = {gradients[214656]}};
+constexpr embedding_layer::output d_embedding_out{chain[0]};
+constexpr block_layer::output d_layers_0_out{chain[1]};
 
 /// What one microbatch keeps from its forward to its backward: 8.0 MiB.
 struct slot {
-  at embedding_out;
+  embedding_layer::output embedding_out;
   block_layer::saved layers_0;
-  at layers_0_out;
+  block_layer::output layers_0_out;
   block_layer::saved layers_1;
 };
 constexpr slot slots[]{
-    {.embedding_out = {7139840}, .layers_0 = block_layer::keep({8188416}),
-        .layers_0_out = {7401984}, .layers_1 = block_layer::keep({12136960})},
-    {.embedding_out = {7664128}, .layers_0 = block_layer::keep({16085504}),
-        .layers_0_out = {7926272}, .layers_1 = block_layer::keep({20034048})},
+    {.embedding_out = {{7139840}}, .layers_0 = {{8188416}},
+        .layers_0_out = {{7401984}}, .layers_1 = {{12136960}}},
+    {.embedding_out = {{7664128}}, .layers_0 = {{16085504}},
+        .layers_0_out = {{7926272}}, .layers_1 = {{20034048}}},
 };
 
-inline void forward(rank& r, const slot& s, at ids, at y) {
+inline void forward(rank& r, const slot& s, token_ids ids, block_layer::output y) {
   embedding_layer::forward(r, embedding, ids, s.embedding_out);
   block_layer::forward(r, layers_0, s.layers_0, work, s.embedding_out, s.layers_0_out);
   block_layer::forward(r, layers_1, s.layers_1, work, s.layers_0_out, y);
 }
 
-inline void backward(rank& r, const slot& s, at ids, at dy, bool accumulate) {
-  block_layer::backward(r, layers_1, d_layers_1, s.layers_1, work, s.layers_0_out, dy, chain[1],
-      accumulate);
-  block_layer::backward(r, layers_0, d_layers_0, s.layers_0, work, s.embedding_out, chain[1],
-      chain[0], accumulate);
-  embedding_layer::backward(r, d_embedding, ids, chain[0], accumulate, accumulate);
+inline void backward(rank& r, const slot& s, token_ids ids, block_layer::output dy, store into) {
+  block_layer::backward(r, layers_1, d_layers_1, s.layers_1, work, s.layers_0_out, dy,
+      d_layers_0_out, into);
+  block_layer::backward(r, layers_0, d_layers_0, s.layers_0, work, s.embedding_out, d_layers_0_out,
+      d_embedding_out, into);
+  embedding_layer::backward(r, d_embedding, ids, d_embedding_out, into, into);
 }
 
 }  // namespace gpt_pp2::stage_0

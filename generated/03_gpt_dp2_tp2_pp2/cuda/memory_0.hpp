@@ -5,38 +5,42 @@
 
 namespace gpt_dp2_tp2_pp2::memory_0 {
 
-constexpr at weights{0};  // 905.5 KiB: parameters of this pipeline rank
-constexpr at gradients{927232};  // 905.5 KiB: their gradients
-constexpr at first_moment{1854464};  // 905.5 KiB: AdamW's m
-constexpr at second_moment{2781696};  // 905.5 KiB: AdamW's v
-constexpr at ids{3708928};  // 4.0 KiB: the step's tokens, by microbatch
-constexpr at loss{3713024};  // 4 B: sum over the microbatches
-constexpr at norm{3713280};  // 4 B: square of the gradients' norm
+constexpr vector<wide, 231808> weights{{0}};  // 905.5 KiB: parameters of this pipeline rank
+constexpr vector<wide, 231808> gradients{{927232}};  // 905.5 KiB: their gradients
+constexpr vector<wide, 231808> first_moment{{1854464}};  // 905.5 KiB: AdamW's m
+constexpr vector<wide, 231808> second_moment{{2781696}};  // 905.5 KiB: AdamW's v
+using token_ids = vector<std::int32_t, 256>;  // of a microbatch
+constexpr token_ids ids_of(int microbatch) { return {at{3708928} + 1024 * static_cast<std::size_t>(microbatch)}; }  // the step's tokens
+constexpr vector<wide, 1> loss{{3713024}};  // 4 B: sum over the microbatches
+constexpr vector<wide, 1> norm{{3713280}};  // 4 B: square of the gradients' norm
 
 // 4 x 64.0 KiB from 3713536: outputs of layers
 
 // 4 x 1.1 MiB from 3975680: saved
 
 // 2 x 64.0 KiB from 8448512: between stages
-constexpr at y_0F0{8448512};  // 0F0 .. 0F1
-constexpr at d_y_0B0{8448512};  // 0B0 .. 0B0
-constexpr at d_y_0B1{8448512};  // 0B1 .. 0B1
-constexpr at d_y_0B2{8448512};  // 0B2 .. 0B2
-constexpr at y_0F1{8514048};  // 0F1 .. 0B0
-constexpr at y_0F2{8514048};  // 0F2 .. 0B1
-constexpr at y_0F3{8514048};  // 0F3 .. 0B2
-constexpr at d_y_0B3{8514048};  // 0B3 .. 0B3
+constexpr block_layer::output y_0F0{{8448512}};  // 0F0 .. 0F1
+constexpr block_layer::output d_y_0B0{{8448512}};  // 0B0 .. 0B0
+constexpr block_layer::output d_y_0B1{{8448512}};  // 0B1 .. 0B1
+constexpr block_layer::output d_y_0B2{{8448512}};  // 0B2 .. 0B2
+constexpr block_layer::output y_0F1{{8514048}};  // 0F1 .. 0B0
+constexpr block_layer::output y_0F2{{8514048}};  // 0F2 .. 0B1
+constexpr block_layer::output y_0F3{{8514048}};  // 0F3 .. 0B2
+constexpr block_layer::output d_y_0B3{{8514048}};  // 0B3 .. 0B3
 namespace evaluation {
-constexpr at y_0F0{8448512};  // 0F0 .. 0F1
-constexpr at y_0F2{8448512};  // 0F2 .. 0F3
-constexpr at y_0F1{8514048};  // 0F1 .. 0F2
-constexpr at y_0F3{8514048};  // 0F3 .. 0F3
+constexpr block_layer::output y_0F0{{8448512}};  // 0F0 .. 0F1
+constexpr block_layer::output y_0F2{{8448512}};  // 0F2 .. 0F3
+constexpr block_layer::output y_0F1{{8514048}};  // 0F1 .. 0F2
+constexpr block_layer::output y_0F3{{8514048}};  // 0F3 .. 0F3
 }  // namespace evaluation
 
 // 2 x 64.0 KiB: gradients between the layers of a stage, in turn
 constexpr at chain[]{{8579584}, {8645120}};
 constexpr at work{8710656};  // 384.0 KiB: temporaries of a layer
-constexpr std::size_t ids_bytes = 1024;  // tokens of a microbatch
+constexpr vector<wide, 98752> layers_0_gradients{gradients[0]};
+constexpr vector<wide, 98752> layers_1_gradients{gradients[98752]};
+constexpr vector<wide, 17920> replicated_gradients{gradients[197504]};
+constexpr vector<wide, 16384> wte_gradients{gradients[215424]};
 
 // What counts in the norm on every tensor-parallel rank: first element, count, weight decay
 constexpr range squares_sharded[]{{0, 197504, false}, {215424, 16384, false}};

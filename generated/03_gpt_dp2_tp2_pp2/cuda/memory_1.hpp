@@ -5,13 +5,14 @@
 
 namespace gpt_dp2_tp2_pp2::memory_1 {
 
-constexpr at weights{0};  // 842.5 KiB: parameters of this pipeline rank
-constexpr at gradients{862720};  // 842.5 KiB: their gradients
-constexpr at first_moment{1725440};  // 842.5 KiB: AdamW's m
-constexpr at second_moment{2588160};  // 842.5 KiB: AdamW's v
-constexpr at targets{3450880};  // 4.0 KiB: their next tokens
-constexpr at loss{3454976};  // 4 B: sum over the microbatches
-constexpr at norm{3455232};  // 4 B: square of the gradients' norm
+constexpr vector<wide, 215680> weights{{0}};  // 842.5 KiB: parameters of this pipeline rank
+constexpr vector<wide, 215680> gradients{{862720}};  // 842.5 KiB: their gradients
+constexpr vector<wide, 215680> first_moment{{1725440}};  // 842.5 KiB: AdamW's m
+constexpr vector<wide, 215680> second_moment{{2588160}};  // 842.5 KiB: AdamW's v
+using token_ids = vector<std::int32_t, 256>;  // of a microbatch
+constexpr token_ids targets_of(int microbatch) { return {at{3450880} + 1024 * static_cast<std::size_t>(microbatch)}; }  // their next tokens
+constexpr vector<wide, 1> loss{{3454976}};  // 4 B: sum over the microbatches
+constexpr vector<wide, 1> norm{{3455232}};  // 4 B: square of the gradients' norm
 
 // 2 x 1.1 MiB from 3455488: saved
 
@@ -20,25 +21,28 @@ constexpr at norm{3455232};  // 4 B: square of the gradients' norm
 // 1 x 260.0 KiB from 5822976: saved
 
 // 3 x 64.0 KiB from 6089216: between stages
-constexpr at x_1F0{6089216};  // 1F0 .. 1B0
-constexpr at d_x_1B1{6089216};  // 1B1 .. 1F2
-constexpr at x_1F3{6089216};  // 1B2 .. 1B3
-constexpr at x_1F1{6154752};  // 1F0 .. 1B1
-constexpr at d_x_1B2{6154752};  // 1B2 .. 1F3
-constexpr at d_x_1B0{6220288};  // 1B0 .. 1F1
-constexpr at x_1F2{6220288};  // 1B1 .. 1B2
-constexpr at d_x_1B3{6220288};  // 1B3 .. 1STEP
+constexpr block_layer::input x_1F0{{6089216}};  // 1F0 .. 1B0
+constexpr block_layer::input d_x_1B1{{6089216}};  // 1B1 .. 1F2
+constexpr block_layer::input x_1F3{{6089216}};  // 1B2 .. 1B3
+constexpr block_layer::input x_1F1{{6154752}};  // 1F0 .. 1B1
+constexpr block_layer::input d_x_1B2{{6154752}};  // 1B2 .. 1F3
+constexpr block_layer::input d_x_1B0{{6220288}};  // 1B0 .. 1F1
+constexpr block_layer::input x_1F2{{6220288}};  // 1B1 .. 1B2
+constexpr block_layer::input d_x_1B3{{6220288}};  // 1B3 .. 1STEP
 namespace evaluation {
-constexpr at x_1F0{6089216};  // 1F0 .. 1F0
-constexpr at x_1F2{6089216};  // 1F1 .. 1F2
-constexpr at x_1F1{6154752};  // 1F0 .. 1F1
-constexpr at x_1F3{6154752};  // 1F2 .. 1F3
+constexpr block_layer::input x_1F0{{6089216}};  // 1F0 .. 1F0
+constexpr block_layer::input x_1F2{{6089216}};  // 1F1 .. 1F2
+constexpr block_layer::input x_1F1{{6154752}};  // 1F0 .. 1F1
+constexpr block_layer::input x_1F3{{6154752}};  // 1F2 .. 1F3
 }  // namespace evaluation
 
 // 2 x 64.0 KiB: gradients between the layers of a stage, in turn
 constexpr at chain[]{{6285824}, {6351360}};
 constexpr at work{6416896};  // 384.0 KiB: temporaries of a layer
-constexpr std::size_t ids_bytes = 1024;  // tokens of a microbatch
+constexpr vector<wide, 98752> layers_2_gradients{gradients[0]};
+constexpr vector<wide, 98752> layers_3_gradients{gradients[98752]};
+constexpr vector<wide, 1792> replicated_gradients{gradients[197504]};
+constexpr vector<wide, 16384> wte_gradients{gradients[199296]};
 
 // What counts in the norm on every tensor-parallel rank: first element, count, weight decay
 constexpr range squares_sharded[]{{0, 197504, false}};

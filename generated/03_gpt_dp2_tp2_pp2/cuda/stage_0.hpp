@@ -7,39 +7,46 @@ namespace gpt_dp2_tp2_pp2::stage_0 {
 
 using namespace memory_0;
 
-constexpr embedding_layer::parameters embedding = embedding_layer::place(weights, 197504, 215424);
-constexpr embedding_layer::parameters d_embedding = embedding_layer::place(gradients, 197504, 215424);
-constexpr block_layer::parameters layers_0 = block_layer::place(weights, 0, 213888);
-constexpr block_layer::parameters d_layers_0 = block_layer::place(gradients, 0, 213888);
-constexpr block_layer::parameters layers_1 = block_layer::place(weights, 98752, 214656);
-constexpr block_layer::parameters d_layers_1 = block_layer::place(gradients, 98752, 214656);
+constexpr embedding_layer::parameters<real> embedding{.over_tp = {weights[197504]},
+    .wte = {weights[215424]}};
+constexpr embedding_layer::parameters<wide> d_embedding{.over_tp = {gradients[197504]},
+    .wte = {gradients[215424]}};
+constexpr block_layer::parameters<real> layers_0{.own = {weights[0]}, .over_tp = {weights[213888]}};
+constexpr block_layer::parameters<wide> d_layers_0{.own = {gradients[0]},
+    .over_tp = {gradients[213888]}};
+constexpr block_layer::parameters<real> layers_1{.own = {weights[98752]},
+    .over_tp = {weights[214656]}};
+constexpr block_layer::parameters<wide> d_layers_1{.own = {gradients[98752]},
+    .over_tp = {gradients[214656]}};
+constexpr embedding_layer::output d_embedding_out{chain[0]};
+constexpr block_layer::output d_layers_0_out{chain[1]};
 
 /// What one microbatch keeps from its forward to its backward: 2.3 MiB.
 struct slot {
-  at embedding_out;
+  embedding_layer::output embedding_out;
   block_layer::saved layers_0;
-  at layers_0_out;
+  block_layer::output layers_0_out;
   block_layer::saved layers_1;
 };
 constexpr slot slots[]{
-    {.embedding_out = {3713536}, .layers_0 = block_layer::keep({3975680}),
-        .layers_0_out = {3779072}, .layers_1 = block_layer::keep({5093888})},
-    {.embedding_out = {3844608}, .layers_0 = block_layer::keep({6212096}),
-        .layers_0_out = {3910144}, .layers_1 = block_layer::keep({7330304})},
+    {.embedding_out = {{3713536}}, .layers_0 = {{3975680}},
+        .layers_0_out = {{3779072}}, .layers_1 = {{5093888}}},
+    {.embedding_out = {{3844608}}, .layers_0 = {{6212096}},
+        .layers_0_out = {{3910144}}, .layers_1 = {{7330304}}},
 };
 
-inline void forward(rank& r, const slot& s, at ids, at y) {
+inline void forward(rank& r, const slot& s, token_ids ids, block_layer::output y) {
   embedding_layer::forward(r, embedding, work, ids, s.embedding_out);
   block_layer::forward(r, layers_0, s.layers_0, work, s.embedding_out, s.layers_0_out);
   block_layer::forward(r, layers_1, s.layers_1, work, s.layers_0_out, y);
 }
 
-inline void backward(rank& r, const slot& s, at ids, at dy, bool accumulate) {
-  block_layer::backward(r, layers_1, d_layers_1, s.layers_1, work, s.layers_0_out, dy, chain[1],
-      accumulate);
-  block_layer::backward(r, layers_0, d_layers_0, s.layers_0, work, s.embedding_out, chain[1],
-      chain[0], accumulate);
-  embedding_layer::backward(r, d_embedding, work, ids, chain[0], accumulate, accumulate);
+inline void backward(rank& r, const slot& s, token_ids ids, block_layer::output dy, store into) {
+  block_layer::backward(r, layers_1, d_layers_1, s.layers_1, work, s.layers_0_out, dy,
+      d_layers_0_out, into);
+  block_layer::backward(r, layers_0, d_layers_0, s.layers_0, work, s.embedding_out, d_layers_0_out,
+      d_embedding_out, into);
+  embedding_layer::backward(r, d_embedding, work, ids, d_embedding_out, into, into);
 }
 
 }  // namespace gpt_dp2_tp2_pp2::stage_0

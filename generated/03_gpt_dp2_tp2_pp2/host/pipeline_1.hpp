@@ -15,107 +15,108 @@ constexpr event x_1F0_received{0}, after_1B0{1}, x_1F1_received{2}, d_x_1B0_sent
     after_1F1{18}, after_1F3{19};
 
 inline void train(rank& r) {
-  receive(r, stream::from_prev, {14, "F0: stage 0 -> 1"}, x_1F0, 65536);
+  run(r, receive{.on = stream::from_prev, .data = x_1F0, .site = {14, "F0: stage 0 -> 1"}});
   record(r, stream::from_prev, x_1F0_received);
-  receive(r, stream::from_prev, {15, "F1: stage 0 -> 1"}, x_1F1, 65536);
+  run(r, receive{.on = stream::from_prev, .data = x_1F1, .site = {15, "F1: stage 0 -> 1"}});
   record(r, stream::from_prev, x_1F1_received);
 
+  // ---- Warm-up: forwards ----
   begin(r, "1F0");
   wait(r, stream::compute, x_1F0_received);
-  stage_1::forward(r, stage_1::slots[0], targets, x_1F0, false);
+  stage_1::forward(r, stage_1::slots[0], targets_of(0), x_1F0, store::overwrite);
 
+  // ---- Steady state ----
   begin(r, "1B0");
-  stage_1::backward(r, stage_1::slots[0], targets, x_1F0, d_x_1B0, false);
+  stage_1::backward(r, stage_1::slots[0], targets_of(0), x_1F0, d_x_1B0, store::overwrite);
   record(r, stream::compute, after_1B0);
   wait(r, stream::to_prev, after_1B0);
-  send(r, stream::to_prev, {16, "B0: stage 1 -> 0"}, d_x_1B0, 65536);
+  run(r, send{.on = stream::to_prev, .data = d_x_1B0, .site = {16, "B0: stage 1 -> 0"}});
   record(r, stream::to_prev, d_x_1B0_sent);
 
   begin(r, "1F1");
   wait(r, stream::compute, x_1F1_received);
-  stage_1::forward(r, stage_1::slots[0], targets + 1 * ids_bytes, x_1F1, true);
+  stage_1::forward(r, stage_1::slots[0], targets_of(1), x_1F1, store::add);
 
   wait(r, stream::from_prev, d_x_1B0_sent);
-  receive(r, stream::from_prev, {17, "F2: stage 0 -> 1"}, x_1F2, 65536);
+  run(r, receive{.on = stream::from_prev, .data = x_1F2, .site = {17, "F2: stage 0 -> 1"}});
   record(r, stream::from_prev, x_1F2_received);
 
   begin(r, "1B1");
-  stage_1::backward(r, stage_1::slots[0], targets + 1 * ids_bytes, x_1F1, d_x_1B1, true);
+  stage_1::backward(r, stage_1::slots[0], targets_of(1), x_1F1, d_x_1B1, store::add);
   record(r, stream::compute, after_1B1);
   wait(r, stream::to_prev, after_1B1);
-  send(r, stream::to_prev, {18, "B1: stage 1 -> 0"}, d_x_1B1, 65536);
+  run(r, send{.on = stream::to_prev, .data = d_x_1B1, .site = {18, "B1: stage 1 -> 0"}});
   record(r, stream::to_prev, d_x_1B1_sent);
 
   begin(r, "1F2");
   wait(r, stream::compute, x_1F2_received);
-  stage_1::forward(r, stage_1::slots[0], targets + 2 * ids_bytes, x_1F2, true);
+  stage_1::forward(r, stage_1::slots[0], targets_of(2), x_1F2, store::add);
 
   wait(r, stream::from_prev, d_x_1B1_sent);
-  receive(r, stream::from_prev, {19, "F3: stage 0 -> 1"}, x_1F3, 65536);
+  run(r, receive{.on = stream::from_prev, .data = x_1F3, .site = {19, "F3: stage 0 -> 1"}});
   record(r, stream::from_prev, x_1F3_received);
 
   begin(r, "1B2");
-  stage_1::backward(r, stage_1::slots[0], targets + 2 * ids_bytes, x_1F2, d_x_1B2, true);
+  stage_1::backward(r, stage_1::slots[0], targets_of(2), x_1F2, d_x_1B2, store::add);
   record(r, stream::compute, after_1B2);
   wait(r, stream::to_prev, after_1B2);
-  send(r, stream::to_prev, {20, "B2: stage 1 -> 0"}, d_x_1B2, 65536);
+  run(r, send{.on = stream::to_prev, .data = d_x_1B2, .site = {20, "B2: stage 1 -> 0"}});
 
   begin(r, "1F3");
   wait(r, stream::compute, x_1F3_received);
-  stage_1::forward(r, stage_1::slots[0], targets + 3 * ids_bytes, x_1F3, true);
+  stage_1::forward(r, stage_1::slots[0], targets_of(3), x_1F3, store::add);
 
+  // ---- Cool-down: backwards ----
   begin(r, "1B3");
   constexpr const stage_1::slot& s = stage_1::slots[0];
-  head_layer::backward(r, stage_1::head, stage_1::d_head, s.head, work, targets + 3 * ids_bytes,
-      s.layers_3_out, chain[1], true, true);
+  head_layer::backward(r, stage_1::head, stage_1::d_head, s.head, work, targets_of(3),
+      s.layers_3_out, stage_1::d_layers_3_out, store::add, store::add);
   block_layer::backward(r, stage_1::layers_3, stage_1::d_layers_3, s.layers_3, work, s.layers_2_out,
-      chain[1], chain[0], true);
+      stage_1::d_layers_3_out, stage_1::d_layers_2_out, store::add);
   record(r, stream::compute, after_1B3_layers_3);
   wait(r, stream::reduce, after_1B3_layers_3);
-  all_reduce<real>(r, stream::reduce, role::dp, {30, "gradients of layers.3 over dp"},
-      gradients + 395008, 98752);
+  run(r, all_reduce{.on = stream::reduce, .over = role::dp, .data = layers_3_gradients,
+      .site = {30, "gradients of layers.3 over dp"}});
   block_layer::backward(r, stage_1::layers_2, stage_1::d_layers_2, s.layers_2, work, x_1F3,
-      chain[0], d_x_1B3, true);
+      stage_1::d_layers_2_out, d_x_1B3, store::add);
   record(r, stream::compute, after_1B3_layers_2);
   wait(r, stream::reduce, after_1B3_layers_2);
-  all_reduce<real>(r, stream::reduce, role::dp, {31, "gradients of layers.2 over dp"}, gradients,
-      98752);
+  run(r, all_reduce{.on = stream::reduce, .over = role::dp, .data = layers_2_gradients,
+      .site = {31, "gradients of layers.2 over dp"}});
   record(r, stream::reduce, layers_2_over_dp);
   wait(r, stream::to_prev, after_1B3_layers_2);
-  send(r, stream::to_prev, {21, "B3: stage 1 -> 0"}, d_x_1B3, 65536);
+  run(r, send{.on = stream::to_prev, .data = d_x_1B3, .site = {21, "B3: stage 1 -> 0"}});
   record(r, stream::to_prev, d_x_1B3_sent);
 
-  begin(r, "reduce");
-  all_reduce<real>(r, stream::compute, role::tp,
-      {32, "gradients of replicated parameters of pipeline rank 1 over tp"}, gradients + 790016,
-      1792);
+  begin(r, "1STEP");
+  run(r, all_reduce{.on = stream::compute, .over = role::tp, .data = replicated_gradients,
+      .site = {32, "gradients of replicated parameters of pipeline rank 1 over tp"}});
   record(r, stream::compute, replicated_over_tp);
   wait(r, stream::reduce, replicated_over_tp);
-  all_reduce<real>(r, stream::reduce, role::dp,
-      {33, "gradients of replicated parameters of pipeline rank 1 over dp"}, gradients + 790016,
-      1792);
+  run(r, all_reduce{.on = stream::reduce, .over = role::dp, .data = replicated_gradients,
+      .site = {33, "gradients of replicated parameters of pipeline rank 1 over dp"}});
   record(r, stream::reduce, replicated_over_dp);
-  all_reduce<real>(r, stream::reduce, role::dp, {26, "gradients of wte over dp"},
-      gradients + 797184, 16384);
-  all_reduce<real>(r, stream::reduce, role::tied,
-      {27, "gradients of wte between first and last stage"}, gradients + 797184, 16384);
+  run(r, all_reduce{.on = stream::reduce, .over = role::dp, .data = wte_gradients,
+      .site = {26, "gradients of wte over dp"}});
+  run(r, all_reduce{.on = stream::reduce, .over = role::tied, .data = wte_gradients,
+      .site = {27, "gradients of wte between first and last stage"}});
   record(r, stream::reduce, wte_over_tied);
-
-  begin(r, "loss");
-  all_reduce<real>(r, stream::reduce, role::dp, {34, "loss over dp"}, loss, 1);
+  run(r, all_reduce{.on = stream::reduce, .over = role::dp, .data = loss,
+      .site = {34, "loss over dp"}});
   record(r, stream::reduce, loss_over_dp);
-
-  begin(r, "norm");
   wait(r, stream::compute, layers_2_over_dp);
-  sum_squares<real>(r, norm, gradients, squares_sharded, false);
-  all_reduce<real>(r, stream::compute, role::tp, {28, "gradient norm over tp"}, norm, 1);
+  run(r, sum_squares{.total = norm, .gradients = gradients, .of = squares_sharded,
+      .into = store::overwrite});
+  run(r, all_reduce{.on = stream::compute, .over = role::tp, .data = norm,
+      .site = {28, "gradient norm over tp"}});
   wait(r, stream::compute, replicated_over_dp);
-  sum_squares<real>(r, norm, gradients, squares_whole, true);
-  all_reduce<real>(r, stream::compute, role::pp, {29, "gradient norm over pp"}, norm, 1);
-
-  begin(r, "optimizer");
+  run(r, sum_squares{.total = norm, .gradients = gradients, .of = squares_whole,
+      .into = store::add});
+  run(r, all_reduce{.on = stream::compute, .over = role::pp, .data = norm,
+      .site = {29, "gradient norm over pp"}});
   wait(r, stream::compute, wte_over_tied);
-  adamw<real>(r, weights, gradients, first_moment, second_moment, norm, updates);
+  run(r, adamw{.weights = weights, .gradients = gradients, .first_moment = first_moment,
+      .second_moment = second_moment, .norm = norm, .of = updates});
 
   // Nothing is left under way.
   wait(r, stream::compute, loss_over_dp);
@@ -124,41 +125,46 @@ inline void train(rank& r) {
 
 /// The forwards of all microbatches, for their loss.
 inline void evaluate(rank& r) {
-  receive(r, stream::from_prev, {14, "F0: stage 0 -> 1"}, evaluation::x_1F0, 65536);
+  run(r, receive{.on = stream::from_prev, .data = evaluation::x_1F0,
+      .site = {14, "F0: stage 0 -> 1"}});
   record(r, stream::from_prev, x_1F0_received);
-  receive(r, stream::from_prev, {15, "F1: stage 0 -> 1"}, evaluation::x_1F1, 65536);
+  run(r, receive{.on = stream::from_prev, .data = evaluation::x_1F1,
+      .site = {15, "F1: stage 0 -> 1"}});
   record(r, stream::from_prev, x_1F1_received);
 
   begin(r, "1F0");
   wait(r, stream::compute, x_1F0_received);
-  stage_1::forward(r, stage_1::slots[0], targets, evaluation::x_1F0, false);
+  stage_1::forward(r, stage_1::slots[0], targets_of(0), evaluation::x_1F0, store::overwrite);
   record(r, stream::compute, after_1F0);
 
   wait(r, stream::from_prev, after_1F0);
-  receive(r, stream::from_prev, {17, "F2: stage 0 -> 1"}, evaluation::x_1F2, 65536);
+  run(r, receive{.on = stream::from_prev, .data = evaluation::x_1F2,
+      .site = {17, "F2: stage 0 -> 1"}});
   record(r, stream::from_prev, x_1F2_received);
 
   begin(r, "1F1");
   wait(r, stream::compute, x_1F1_received);
-  stage_1::forward(r, stage_1::slots[0], targets + 1 * ids_bytes, evaluation::x_1F1, true);
+  stage_1::forward(r, stage_1::slots[0], targets_of(1), evaluation::x_1F1, store::add);
   record(r, stream::compute, after_1F1);
 
   wait(r, stream::from_prev, after_1F1);
-  receive(r, stream::from_prev, {19, "F3: stage 0 -> 1"}, evaluation::x_1F3, 65536);
+  run(r, receive{.on = stream::from_prev, .data = evaluation::x_1F3,
+      .site = {19, "F3: stage 0 -> 1"}});
   record(r, stream::from_prev, x_1F3_received);
 
   begin(r, "1F2");
   wait(r, stream::compute, x_1F2_received);
-  stage_1::forward(r, stage_1::slots[0], targets + 2 * ids_bytes, evaluation::x_1F2, true);
+  stage_1::forward(r, stage_1::slots[0], targets_of(2), evaluation::x_1F2, store::add);
 
   begin(r, "1F3");
   wait(r, stream::compute, x_1F3_received);
-  stage_1::forward(r, stage_1::slots[0], targets + 3 * ids_bytes, evaluation::x_1F3, true);
+  stage_1::forward(r, stage_1::slots[0], targets_of(3), evaluation::x_1F3, store::add);
   record(r, stream::compute, after_1F3);
 
   begin(r, "loss");
   wait(r, stream::reduce, after_1F3);
-  all_reduce<real>(r, stream::reduce, role::dp, {34, "loss over dp"}, loss, 1);
+  run(r, all_reduce{.on = stream::reduce, .over = role::dp, .data = loss,
+      .site = {34, "loss over dp"}});
   record(r, stream::reduce, loss_over_dp);
 
   // Nothing is left under way.

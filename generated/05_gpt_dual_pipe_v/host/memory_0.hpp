@@ -5,14 +5,15 @@
 
 namespace gpt_dual_pipe_v::memory_0 {
 
-constexpr at weights{0};  // 1.7 MiB: parameters of this pipeline rank
-constexpr at gradients{1783808};  // 1.7 MiB: their gradients
-constexpr at first_moment{3567616};  // 1.7 MiB: AdamW's m
-constexpr at second_moment{5351424};  // 1.7 MiB: AdamW's v
-constexpr at ids{7135232};  // 8.0 KiB: the step's tokens, by microbatch
-constexpr at targets{7143424};  // 8.0 KiB: their next tokens
-constexpr at loss{7151616};  // 4 B: sum over the microbatches
-constexpr at norm{7151872};  // 4 B: square of the gradients' norm
+constexpr vector<wide, 445952> weights{{0}};  // 1.7 MiB: parameters of this pipeline rank
+constexpr vector<wide, 445952> gradients{{1783808}};  // 1.7 MiB: their gradients
+constexpr vector<wide, 445952> first_moment{{3567616}};  // 1.7 MiB: AdamW's m
+constexpr vector<wide, 445952> second_moment{{5351424}};  // 1.7 MiB: AdamW's v
+using token_ids = vector<std::int32_t, 256>;  // of a microbatch
+constexpr token_ids ids_of(int microbatch) { return {at{7135232} + 1024 * static_cast<std::size_t>(microbatch)}; }  // the step's tokens
+constexpr token_ids targets_of(int microbatch) { return {at{7143424} + 1024 * static_cast<std::size_t>(microbatch)}; }  // their next tokens
+constexpr vector<wide, 1> loss{{7151616}};  // 4 B: sum over the microbatches
+constexpr vector<wide, 1> norm{{7151872}};  // 4 B: square of the gradients' norm
 
 // 5 x 128.0 KiB from 7152128: outputs of layers
 
@@ -21,62 +22,61 @@ constexpr at norm{7151872};  // 4 B: square of the gradients' norm
 // 5 x 3.1 MiB from 7938560: saved
 
 // 5 x 128.0 KiB from 24363520: between stages
-constexpr at y_0F0{24363520};  // 0F0 .. 0F1
-constexpr at y_0F2{24363520};  // 0F2 .. 3F0
-constexpr at d_x_3B0{24363520};  // 3B0 .. 3F1
-constexpr at y_0F3{24363520};  // 0F3 .. 0B0
-constexpr at y_0F4{24363520};  // 0F4 .. 0B1
-constexpr at x_3F4{24363520};  // 0F5 .. 3B4
-constexpr at y_0F7{24363520};  // 0F7 .. 0B4
-constexpr at x_3F7{24363520};  // 3F7 .. 3B7
-constexpr at y_0F1{24494592};  // 0F1 .. 0F2
-constexpr at x_3F0{24494592};  // 3F0 .. 3B0
-constexpr at d_x_3B1{24494592};  // 0F3 .. 0B0
-constexpr at d_x_3B2{24494592};  // 0F4 .. 0B1
-constexpr at d_y_0B2{24494592};  // 0F5 .. 0B2
-constexpr at y_0F6{24494592};  // 0F6 .. 0B3
-constexpr at x_3F6{24494592};  // 0F7 .. 3B6
-constexpr at d_x_3B7{24494592};  // 3B7 .. 0B6
-constexpr at x_3F1{24625664};  // 3B0 .. 3B1
-constexpr at d_y_0B0{24625664};  // 3F2 .. 0B0
-constexpr at d_y_0B1{24625664};  // 0F4 .. 0B1
-constexpr at d_x_3B3{24625664};  // 0F5 .. 0B2
-constexpr at x_3F5{24625664};  // 0F6 .. 3B5
-constexpr at d_x_3B6{24625664};  // 3B6 .. 0B5
-constexpr at d_y_0B7{24625664};  // 0B7 .. 0B7
-constexpr at x_3F2{24756736};  // 3F2 .. 3B2
-constexpr at y_0F5{24756736};  // 0F5 .. 0B2
-constexpr at d_x_3B4{24756736};  // 0F6 .. 0B3
-constexpr at d_y_0B4{24756736};  // 0F7 .. 0B4
-constexpr at d_y_0B6{24756736};  // 3B7 .. 0B6
-constexpr at x_3F3{24887808};  // 0F4 .. 3B3
-constexpr at d_y_0B3{24887808};  // 0F6 .. 0B3
-constexpr at d_x_3B5{24887808};  // 0F7 .. 0B4
-constexpr at d_y_0B5{24887808};  // 3F7 .. 0B5
+constexpr block_layer::output y_0F0{{24363520}};  // 0F0 .. 0F1
+constexpr block_layer::output y_0F2{{24363520}};  // 0F2 .. 3F0
+constexpr block_layer::input d_x_3B0{{24363520}};  // 3B0 .. 3F1
+constexpr block_layer::output y_0F3{{24363520}};  // 0F3 .. 0B0
+constexpr block_layer::output y_0F4{{24363520}};  // 0F4 .. 0B1
+constexpr block_layer::input x_3F4{{24363520}};  // 0F5 .. 3B4
+constexpr block_layer::output y_0F7{{24363520}};  // 0F7 .. 0B4
+constexpr block_layer::input x_3F7{{24363520}};  // 3F7 .. 3B7
+constexpr block_layer::output y_0F1{{24494592}};  // 0F1 .. 0F2
+constexpr block_layer::input x_3F0{{24494592}};  // 3F0 .. 3B0
+constexpr block_layer::input d_x_3B1{{24494592}};  // 0F3 .. 0B0
+constexpr block_layer::input d_x_3B2{{24494592}};  // 0F4 .. 0B1
+constexpr block_layer::output d_y_0B2{{24494592}};  // 0F5 .. 0B2
+constexpr block_layer::output y_0F6{{24494592}};  // 0F6 .. 0B3
+constexpr block_layer::input x_3F6{{24494592}};  // 0F7 .. 3B6
+constexpr block_layer::input d_x_3B7{{24494592}};  // 3B7 .. 0B6
+constexpr block_layer::input x_3F1{{24625664}};  // 3B0 .. 3B1
+constexpr block_layer::output d_y_0B0{{24625664}};  // 3F2 .. 0B0
+constexpr block_layer::output d_y_0B1{{24625664}};  // 0F4 .. 0B1
+constexpr block_layer::input d_x_3B3{{24625664}};  // 0F5 .. 0B2
+constexpr block_layer::input x_3F5{{24625664}};  // 0F6 .. 3B5
+constexpr block_layer::input d_x_3B6{{24625664}};  // 3B6 .. 0B5
+constexpr block_layer::output d_y_0B7{{24625664}};  // 0B7 .. 0B7
+constexpr block_layer::input x_3F2{{24756736}};  // 3F2 .. 3B2
+constexpr block_layer::output y_0F5{{24756736}};  // 0F5 .. 0B2
+constexpr block_layer::input d_x_3B4{{24756736}};  // 0F6 .. 0B3
+constexpr block_layer::output d_y_0B4{{24756736}};  // 0F7 .. 0B4
+constexpr block_layer::output d_y_0B6{{24756736}};  // 3B7 .. 0B6
+constexpr block_layer::input x_3F3{{24887808}};  // 0F4 .. 3B3
+constexpr block_layer::output d_y_0B3{{24887808}};  // 0F6 .. 0B3
+constexpr block_layer::input d_x_3B5{{24887808}};  // 0F7 .. 0B4
+constexpr block_layer::output d_y_0B5{{24887808}};  // 3F7 .. 0B5
 namespace evaluation {
-constexpr at y_0F0{24363520};  // 0F0 .. 0F1
-constexpr at y_0F2{24363520};  // 0F2 .. 3F0
-constexpr at x_3F1{24363520};  // 3F1 .. 3F1
-constexpr at x_3F2{24363520};  // 0F3 .. 3F2
-constexpr at x_3F3{24363520};  // 0F4 .. 3F3
-constexpr at x_3F4{24363520};  // 0F5 .. 3F4
-constexpr at x_3F5{24363520};  // 0F6 .. 3F5
-constexpr at x_3F6{24363520};  // 0F7 .. 3F6
-constexpr at y_0F1{24494592};  // 0F1 .. 0F2
-constexpr at x_3F0{24494592};  // 3F0 .. 3F0
-constexpr at y_0F3{24494592};  // 0F3 .. 3F2
-constexpr at y_0F4{24494592};  // 0F4 .. 3F3
-constexpr at y_0F5{24494592};  // 0F5 .. 3F4
-constexpr at y_0F6{24494592};  // 0F6 .. 3F5
-constexpr at y_0F7{24494592};  // 0F7 .. 3F6
-constexpr at x_3F7{24494592};  // 3F7 .. 3F7
+constexpr block_layer::output y_0F0{{24363520}};  // 0F0 .. 0F1
+constexpr block_layer::output y_0F2{{24363520}};  // 0F2 .. 3F0
+constexpr block_layer::input x_3F1{{24363520}};  // 3F1 .. 3F1
+constexpr block_layer::input x_3F2{{24363520}};  // 0F3 .. 3F2
+constexpr block_layer::input x_3F3{{24363520}};  // 0F4 .. 3F3
+constexpr block_layer::input x_3F4{{24363520}};  // 0F5 .. 3F4
+constexpr block_layer::input x_3F5{{24363520}};  // 0F6 .. 3F5
+constexpr block_layer::input x_3F6{{24363520}};  // 0F7 .. 3F6
+constexpr block_layer::output y_0F1{{24494592}};  // 0F1 .. 0F2
+constexpr block_layer::input x_3F0{{24494592}};  // 3F0 .. 3F0
+constexpr block_layer::output y_0F3{{24494592}};  // 0F3 .. 3F2
+constexpr block_layer::output y_0F4{{24494592}};  // 0F4 .. 3F3
+constexpr block_layer::output y_0F5{{24494592}};  // 0F5 .. 3F4
+constexpr block_layer::output y_0F6{{24494592}};  // 0F6 .. 3F5
+constexpr block_layer::output y_0F7{{24494592}};  // 0F7 .. 3F6
+constexpr block_layer::input x_3F7{{24494592}};  // 3F7 .. 3F7
 }  // namespace evaluation
 
 // 1 x 517.0 KiB from 25018880: saved
 
 constexpr at work{25548288};  // 256.5 KiB: temporaries of a layer
 constexpr at work_beside{25810944};  // 64.0 KiB: temporaries of a layer of an action that overlaps
-constexpr std::size_t ids_bytes = 1024;  // tokens of a microbatch
 
 // What counts in the norm once: first element, count, weight decay
 constexpr range squares_whole[]{{0, 445952, false}};

@@ -5,94 +5,93 @@
 
 namespace gpt_dual_pipe_v::memory_1 {
 
-constexpr at weights{0};  // 1.5 MiB: parameters of this pipeline rank
-constexpr at gradients{1586176};  // 1.5 MiB: their gradients
-constexpr at first_moment{3172352};  // 1.5 MiB: AdamW's m
-constexpr at second_moment{4758528};  // 1.5 MiB: AdamW's v
-constexpr at loss{6344704};  // 4 B: sum over the microbatches
-constexpr at norm{6344960};  // 4 B: square of the gradients' norm
+constexpr vector<wide, 396544> weights{{0}};  // 1.5 MiB: parameters of this pipeline rank
+constexpr vector<wide, 396544> gradients{{1586176}};  // 1.5 MiB: their gradients
+constexpr vector<wide, 396544> first_moment{{3172352}};  // 1.5 MiB: AdamW's m
+constexpr vector<wide, 396544> second_moment{{4758528}};  // 1.5 MiB: AdamW's v
+constexpr vector<wide, 1> loss{{6344704}};  // 4 B: sum over the microbatches
+constexpr vector<wide, 1> norm{{6344960}};  // 4 B: square of the gradients' norm
 
 // 5 x 3.1 MiB from 6345216: saved
 
 // 10 x 128.0 KiB from 22770176: between stages
-constexpr at x_2F0{22770176};  // 1F0 .. 2B0
-constexpr at d_x_1B0{22770176};  // 2F2 .. 2B1
-constexpr at y_2F3{22770176};  // 2F3 .. 2B2
-constexpr at d_y_2B3{22770176};  // 1F5 .. 2B3
-constexpr at d_x_1B3{22770176};  // 2F5 .. 2B4
-constexpr at d_y_2B5{22770176};  // 1F7 .. 2B5
-constexpr at d_y_2B6{22770176};  // 2F7 .. 2B6
-constexpr at d_x_1B7{22770176};  // 1I7 .. 2W7
-constexpr at x_1F0{22901248};  // 1F0 .. 1B0
-constexpr at d_x_2B1{22901248};  // 1F3 .. 1B1
-constexpr at x_1F4{22901248};  // 1F4 .. 1B4
-constexpr at x_2F7{22901248};  // 1F7 .. 2W7
-constexpr at x_1F1{23032320};  // 1F0 .. 1B1
-constexpr at x_2F4{23032320};  // 1F4 .. 2B4
-constexpr at d_x_1B4{23032320};  // 2F6 .. 2B5
-constexpr at d_x_2B6{23032320};  // 2B6 .. 1B6
-constexpr at y_2F0{23163392};  // 2F0 .. 1F1
-constexpr at y_2F1{23163392};  // 2F1 .. 1F2
-constexpr at d_y_2B0{23163392};  // 2B0 .. 2B0
-constexpr at d_y_2B1{23163392};  // 2F2 .. 2B1
-constexpr at d_x_2B2{23163392};  // 1F4 .. 1B2
-constexpr at x_1F5{23163392};  // 1F5 .. 1B5
-constexpr at d_y_2B7{23163392};  // 2I7 .. 2W7
-constexpr at x_1F2{23294464};  // 2F0 .. 1B2
-constexpr at x_2F5{23294464};  // 1F5 .. 2B5
-constexpr at d_x_1B5{23294464};  // 2F7 .. 2B6
-constexpr at x_2F1{23425536};  // 1F1 .. 2B1
-constexpr at d_x_1B1{23425536};  // 2F3 .. 2B2
-constexpr at d_x_2B3{23425536};  // 1F5 .. 1B3
-constexpr at x_2F6{23425536};  // 1F6 .. 2B6
-constexpr at d_x_2B7{23425536};  // 2I7 .. 1W7
-constexpr at x_2F2{23556608};  // 1F2 .. 2B2
-constexpr at y_2F4{23556608};  // 2F4 .. 2B3
-constexpr at d_x_2B4{23556608};  // 1F6 .. 1B4
-constexpr at x_1F7{23556608};  // 1F7 .. 1W7
-constexpr at d_x_2B0{23687680};  // 2B0 .. 1B0
-constexpr at x_2F3{23687680};  // 1F3 .. 2B3
-constexpr at d_y_2B4{23687680};  // 1F6 .. 2B4
-constexpr at d_x_2B5{23687680};  // 1F7 .. 1B5
-constexpr at d_x_1B6{23687680};  // 1B6 .. 2I7
-constexpr at y_2F2{23818752};  // 2F2 .. 2B1
-constexpr at d_y_2B2{23818752};  // 1F4 .. 2B2
-constexpr at d_x_1B2{23818752};  // 2F4 .. 2B3
-constexpr at y_2F5{23818752};  // 2F5 .. 2B4
-constexpr at y_2F6{23818752};  // 2F6 .. 2B5
-constexpr at y_2F7{23818752};  // 2F7 .. 2B6
-constexpr at x_1F3{23949824};  // 2F2 .. 1B3
-constexpr at x_1F6{23949824};  // 1F6 .. 1B6
+constexpr block_layer::output x_2F0{{22770176}};  // 1F0 .. 2B0
+constexpr block_layer::input d_x_1B0{{22770176}};  // 2F2 .. 2B1
+constexpr block_layer::output y_2F3{{22770176}};  // 2F3 .. 2B2
+constexpr block_layer::output d_y_2B3{{22770176}};  // 1F5 .. 2B3
+constexpr block_layer::input d_x_1B3{{22770176}};  // 2F5 .. 2B4
+constexpr block_layer::output d_y_2B5{{22770176}};  // 1F7 .. 2B5
+constexpr block_layer::output d_y_2B6{{22770176}};  // 2F7 .. 2B6
+constexpr block_layer::input d_x_1B7{{22770176}};  // 1I7 .. 2W7
+constexpr block_layer::input x_1F0{{22901248}};  // 1F0 .. 1B0
+constexpr block_layer::output d_x_2B1{{22901248}};  // 1F3 .. 1B1
+constexpr block_layer::input x_1F4{{22901248}};  // 1F4 .. 1B4
+constexpr block_layer::output x_2F7{{22901248}};  // 1F7 .. 2W7
+constexpr block_layer::input x_1F1{{23032320}};  // 1F0 .. 1B1
+constexpr block_layer::output x_2F4{{23032320}};  // 1F4 .. 2B4
+constexpr block_layer::input d_x_1B4{{23032320}};  // 2F6 .. 2B5
+constexpr block_layer::output d_x_2B6{{23032320}};  // 2B6 .. 1B6
+constexpr block_layer::output y_2F0{{23163392}};  // 2F0 .. 1F1
+constexpr block_layer::output y_2F1{{23163392}};  // 2F1 .. 1F2
+constexpr block_layer::output d_y_2B0{{23163392}};  // 2B0 .. 2B0
+constexpr block_layer::output d_y_2B1{{23163392}};  // 2F2 .. 2B1
+constexpr block_layer::output d_x_2B2{{23163392}};  // 1F4 .. 1B2
+constexpr block_layer::input x_1F5{{23163392}};  // 1F5 .. 1B5
+constexpr block_layer::output d_y_2B7{{23163392}};  // 2I7 .. 2W7
+constexpr block_layer::input x_1F2{{23294464}};  // 2F0 .. 1B2
+constexpr block_layer::output x_2F5{{23294464}};  // 1F5 .. 2B5
+constexpr block_layer::input d_x_1B5{{23294464}};  // 2F7 .. 2B6
+constexpr block_layer::output x_2F1{{23425536}};  // 1F1 .. 2B1
+constexpr block_layer::input d_x_1B1{{23425536}};  // 2F3 .. 2B2
+constexpr block_layer::output d_x_2B3{{23425536}};  // 1F5 .. 1B3
+constexpr block_layer::output x_2F6{{23425536}};  // 1F6 .. 2B6
+constexpr block_layer::output d_x_2B7{{23425536}};  // 2I7 .. 1W7
+constexpr block_layer::output x_2F2{{23556608}};  // 1F2 .. 2B2
+constexpr block_layer::output y_2F4{{23556608}};  // 2F4 .. 2B3
+constexpr block_layer::output d_x_2B4{{23556608}};  // 1F6 .. 1B4
+constexpr block_layer::input x_1F7{{23556608}};  // 1F7 .. 1W7
+constexpr block_layer::output d_x_2B0{{23687680}};  // 2B0 .. 1B0
+constexpr block_layer::output x_2F3{{23687680}};  // 1F3 .. 2B3
+constexpr block_layer::output d_y_2B4{{23687680}};  // 1F6 .. 2B4
+constexpr block_layer::output d_x_2B5{{23687680}};  // 1F7 .. 1B5
+constexpr block_layer::input d_x_1B6{{23687680}};  // 1B6 .. 2I7
+constexpr block_layer::output y_2F2{{23818752}};  // 2F2 .. 2B1
+constexpr block_layer::output d_y_2B2{{23818752}};  // 1F4 .. 2B2
+constexpr block_layer::input d_x_1B2{{23818752}};  // 2F4 .. 2B3
+constexpr block_layer::output y_2F5{{23818752}};  // 2F5 .. 2B4
+constexpr block_layer::output y_2F6{{23818752}};  // 2F6 .. 2B5
+constexpr block_layer::output y_2F7{{23818752}};  // 2F7 .. 2B6
+constexpr block_layer::input x_1F3{{23949824}};  // 2F2 .. 1B3
+constexpr block_layer::input x_1F6{{23949824}};  // 1F6 .. 1B6
 namespace evaluation {
-constexpr at x_1F0{22770176};  // 1F0 .. 1F0
-constexpr at y_2F0{22770176};  // 2F0 .. 1F1
-constexpr at y_2F1{22770176};  // 2F1 .. 1F2
-constexpr at x_2F3{22770176};  // 1F3 .. 2F3
-constexpr at y_2F4{22770176};  // 2F4 .. 1F5
-constexpr at x_2F6{22770176};  // 1F6 .. 2F6
-constexpr at y_2F7{22770176};  // 2F7 .. 2F7
-constexpr at x_2F0{22901248};  // 1F0 .. 2F0
-constexpr at x_2F1{22901248};  // 1F1 .. 2F1
-constexpr at y_2F2{22901248};  // 2F2 .. 1F3
-constexpr at x_2F4{22901248};  // 1F4 .. 2F4
-constexpr at y_2F5{22901248};  // 2F5 .. 1F6
-constexpr at x_2F7{22901248};  // 1F7 .. 2F7
-constexpr at x_1F1{23032320};  // 1F0 .. 1F1
-constexpr at x_2F2{23032320};  // 1F2 .. 2F2
-constexpr at y_2F3{23032320};  // 2F3 .. 1F4
-constexpr at x_2F5{23032320};  // 1F5 .. 2F5
-constexpr at y_2F6{23032320};  // 2F6 .. 1F7
-constexpr at x_1F2{23163392};  // 2F0 .. 1F2
-constexpr at x_1F3{23163392};  // 1F3 .. 1F3
-constexpr at x_1F4{23163392};  // 1F4 .. 1F4
-constexpr at x_1F5{23163392};  // 1F5 .. 1F5
-constexpr at x_1F6{23163392};  // 1F6 .. 1F6
-constexpr at x_1F7{23163392};  // 1F7 .. 1F7
+constexpr block_layer::input x_1F0{{22770176}};  // 1F0 .. 1F0
+constexpr block_layer::output y_2F0{{22770176}};  // 2F0 .. 1F1
+constexpr block_layer::output y_2F1{{22770176}};  // 2F1 .. 1F2
+constexpr block_layer::output x_2F3{{22770176}};  // 1F3 .. 2F3
+constexpr block_layer::output y_2F4{{22770176}};  // 2F4 .. 1F5
+constexpr block_layer::output x_2F6{{22770176}};  // 1F6 .. 2F6
+constexpr block_layer::output y_2F7{{22770176}};  // 2F7 .. 2F7
+constexpr block_layer::output x_2F0{{22901248}};  // 1F0 .. 2F0
+constexpr block_layer::output x_2F1{{22901248}};  // 1F1 .. 2F1
+constexpr block_layer::output y_2F2{{22901248}};  // 2F2 .. 1F3
+constexpr block_layer::output x_2F4{{22901248}};  // 1F4 .. 2F4
+constexpr block_layer::output y_2F5{{22901248}};  // 2F5 .. 1F6
+constexpr block_layer::output x_2F7{{22901248}};  // 1F7 .. 2F7
+constexpr block_layer::input x_1F1{{23032320}};  // 1F0 .. 1F1
+constexpr block_layer::output x_2F2{{23032320}};  // 1F2 .. 2F2
+constexpr block_layer::output y_2F3{{23032320}};  // 2F3 .. 1F4
+constexpr block_layer::output x_2F5{{23032320}};  // 1F5 .. 2F5
+constexpr block_layer::output y_2F6{{23032320}};  // 2F6 .. 1F7
+constexpr block_layer::input x_1F2{{23163392}};  // 2F0 .. 1F2
+constexpr block_layer::input x_1F3{{23163392}};  // 1F3 .. 1F3
+constexpr block_layer::input x_1F4{{23163392}};  // 1F4 .. 1F4
+constexpr block_layer::input x_1F5{{23163392}};  // 1F5 .. 1F5
+constexpr block_layer::input x_1F6{{23163392}};  // 1F6 .. 1F6
+constexpr block_layer::input x_1F7{{23163392}};  // 1F7 .. 1F7
 }  // namespace evaluation
 
 constexpr at work{24080896};  // 256.5 KiB: temporaries of a layer
 constexpr at work_beside{24343552};  // 64.0 KiB: temporaries of a layer of an action that overlaps
-constexpr std::size_t ids_bytes = 1024;  // tokens of a microbatch
 
 // What counts in the norm once: first element, count, weight decay
 constexpr range squares_whole[]{{0, 396544, false}};

@@ -26,286 +26,290 @@ constexpr event after_0F0{0}, after_0F1{1}, y_0F0_sent{2}, after_0F2{3}, y_0F1_s
     d_x_3B6_sent{56}, d_y_0B7_received{57}, d_x_3B7_sent{58}, after_3F1{59};
 
 inline void train(rank& r) {
+  // ---- Warm-up: forwards ----
   begin(r, "0F0");
-  stage_0::forward(r, stage_0::slots[0], work, ids, y_0F0);
+  stage_0::forward(r, stage_0::slots[0], work, ids_of(0), y_0F0);
   record(r, stream::compute, after_0F0);
   wait(r, stream::to_next, after_0F0);
-  send(r, stream::to_next, {0, "F0: stage 0 -> 1"}, y_0F0, 131072);
+  run(r, send{.on = stream::to_next, .data = y_0F0, .site = {0, "F0: stage 0 -> 1"}});
   record(r, stream::to_next, y_0F0_sent);
 
   begin(r, "0F1");
-  stage_0::forward(r, stage_0::slots[1], work, ids + 1 * ids_bytes, y_0F1);
+  stage_0::forward(r, stage_0::slots[1], work, ids_of(1), y_0F1);
   record(r, stream::compute, after_0F1);
   wait(r, stream::to_next, after_0F1);
-  send(r, stream::to_next, {1, "F1: stage 0 -> 1"}, y_0F1, 131072);
+  run(r, send{.on = stream::to_next, .data = y_0F1, .site = {1, "F1: stage 0 -> 1"}});
   record(r, stream::to_next, y_0F1_sent);
 
   begin(r, "0F2");
   wait(r, stream::compute, y_0F0_sent);
-  stage_0::forward(r, stage_0::slots[2], work, ids + 2 * ids_bytes, y_0F2);
+  stage_0::forward(r, stage_0::slots[2], work, ids_of(2), y_0F2);
   record(r, stream::compute, after_0F2);
   wait(r, stream::to_next, after_0F2);
-  send(r, stream::to_next, {2, "F2: stage 0 -> 1"}, y_0F2, 131072);
+  run(r, send{.on = stream::to_next, .data = y_0F2, .site = {2, "F2: stage 0 -> 1"}});
   record(r, stream::to_next, y_0F2_sent);
 
   wait(r, stream::from_next, y_0F1_sent);
-  receive(r, stream::from_next, {3, "F0: stage 2 -> 3"}, x_3F0, 131072);
+  run(r, receive{.on = stream::from_next, .data = x_3F0, .site = {3, "F0: stage 2 -> 3"}});
   record(r, stream::from_next, x_3F0_received);
 
   begin(r, "3F0");
   wait(r, stream::compute, x_3F0_received);
-  stage_3::forward(r, stage_3::slots[0], work, targets, x_3F0, false);
+  stage_3::forward(r, stage_3::slots[0], work, targets_of(0), x_3F0, store::overwrite);
 
-  receive(r, stream::from_next, {4, "F1: stage 2 -> 3"}, x_3F1, 131072);
+  run(r, receive{.on = stream::from_next, .data = x_3F1, .site = {4, "F1: stage 2 -> 3"}});
   record(r, stream::from_next, x_3F1_received);
 
+  // ---- Steady state ----
   begin(r, "3B0");
   wait(r, stream::compute, y_0F2_sent);
-  stage_3::backward(r, stage_3::slots[0], work, targets, x_3F0, d_x_3B0, false);
+  stage_3::backward(r, stage_3::slots[0], work, targets_of(0), x_3F0, d_x_3B0, store::overwrite);
   record(r, stream::compute, after_3B0);
   wait(r, stream::to_next, after_3B0);
-  send(r, stream::to_next, {5, "B0: stage 3 -> 2"}, d_x_3B0, 131072);
+  run(r, send{.on = stream::to_next, .data = d_x_3B0, .site = {5, "B0: stage 3 -> 2"}});
   record(r, stream::to_next, d_x_3B0_sent);
 
   begin(r, "3F1");
   wait(r, stream::compute, x_3F1_received);
-  stage_3::forward(r, stage_3::slots[0], work, targets + 1 * ids_bytes, x_3F1, true);
+  stage_3::forward(r, stage_3::slots[0], work, targets_of(1), x_3F1, store::add);
 
   wait(r, stream::beside, d_x_3B0_sent);
   beside(r, "0F3", [](rank& r) {
-    stage_0::forward(r, stage_0::slots[3], work_beside, ids + 3 * ids_bytes, y_0F3);
+    stage_0::forward(r, stage_0::slots[3], work_beside, ids_of(3), y_0F3);
   });
   record(r, stream::beside, after_0F3);
 
   begin(r, "3B1");
-  stage_3::backward(r, stage_3::slots[0], work, targets + 1 * ids_bytes, x_3F1, d_x_3B1, true);
+  stage_3::backward(r, stage_3::slots[0], work, targets_of(1), x_3F1, d_x_3B1, store::add);
   record(r, stream::compute, after_3B1);
   wait(r, stream::to_next, after_0F3);
-  send(r, stream::to_next, {6, "F3: stage 0 -> 1"}, y_0F3, 131072);
+  run(r, send{.on = stream::to_next, .data = y_0F3, .site = {6, "F3: stage 0 -> 1"}});
   record(r, stream::to_next, y_0F3_sent);
   wait(r, stream::to_next, after_3B1);
-  send(r, stream::to_next, {7, "B1: stage 3 -> 2"}, d_x_3B1, 131072);
+  run(r, send{.on = stream::to_next, .data = d_x_3B1, .site = {7, "B1: stage 3 -> 2"}});
   record(r, stream::to_next, d_x_3B1_sent);
 
-  receive(r, stream::from_next, {8, "F2: stage 2 -> 3"}, x_3F2, 131072);
+  run(r, receive{.on = stream::from_next, .data = x_3F2, .site = {8, "F2: stage 2 -> 3"}});
   record(r, stream::from_next, x_3F2_received);
   wait(r, stream::from_next, after_3B1);
-  receive(r, stream::from_next, {9, "B0: stage 1 -> 0"}, d_y_0B0, 131072);
+  run(r, receive{.on = stream::from_next, .data = d_y_0B0, .site = {9, "B0: stage 1 -> 0"}});
   record(r, stream::from_next, d_y_0B0_received);
 
   wait(r, stream::beside, x_3F2_received);
   wait(r, stream::beside, after_3B1);
   beside(r, "3F2", [](rank& r) {
-    stage_3::forward(r, stage_3::slots[0], work_beside, targets + 2 * ids_bytes, x_3F2, true);
+    stage_3::forward(r, stage_3::slots[0], work_beside, targets_of(2), x_3F2, store::add);
   });
   record(r, stream::beside, after_3F2);
 
   begin(r, "0B0");
   wait(r, stream::compute, d_y_0B0_received);
-  stage_0::backward(r, stage_0::slots[0], work, ids, d_y_0B0, false);
+  stage_0::backward(r, stage_0::slots[0], work, ids_of(0), d_y_0B0, store::overwrite);
   record(r, stream::compute, after_0B0);
 
-  receive(r, stream::from_next, {10, "F3: stage 2 -> 3"}, x_3F3, 131072);
+  run(r, receive{.on = stream::from_next, .data = x_3F3, .site = {10, "F3: stage 2 -> 3"}});
   record(r, stream::from_next, x_3F3_received);
   wait(r, stream::from_next, after_0B0);
-  receive(r, stream::from_next, {11, "B1: stage 1 -> 0"}, d_y_0B1, 131072);
+  run(r, receive{.on = stream::from_next, .data = d_y_0B1, .site = {11, "B1: stage 1 -> 0"}});
   record(r, stream::from_next, d_y_0B1_received);
 
   wait(r, stream::beside, after_0B0);
   wait(r, stream::beside, y_0F3_sent);
   beside(r, "0F4", [](rank& r) {
-    stage_0::forward(r, stage_0::slots[0], work_beside, ids + 4 * ids_bytes, y_0F4);
+    stage_0::forward(r, stage_0::slots[0], work_beside, ids_of(4), y_0F4);
   });
   record(r, stream::beside, after_0F4);
 
   begin(r, "3B2");
   wait(r, stream::compute, after_3F2);
   wait(r, stream::compute, d_x_3B1_sent);
-  stage_3::backward(r, stage_3::slots[0], work, targets + 2 * ids_bytes, x_3F2, d_x_3B2, true);
+  stage_3::backward(r, stage_3::slots[0], work, targets_of(2), x_3F2, d_x_3B2, store::add);
   record(r, stream::compute, after_3B2);
   wait(r, stream::to_next, after_0F4);
-  send(r, stream::to_next, {12, "F4: stage 0 -> 1"}, y_0F4, 131072);
+  run(r, send{.on = stream::to_next, .data = y_0F4, .site = {12, "F4: stage 0 -> 1"}});
   record(r, stream::to_next, y_0F4_sent);
   wait(r, stream::to_next, after_3B2);
-  send(r, stream::to_next, {13, "B2: stage 3 -> 2"}, d_x_3B2, 131072);
+  run(r, send{.on = stream::to_next, .data = d_x_3B2, .site = {13, "B2: stage 3 -> 2"}});
   record(r, stream::to_next, d_x_3B2_sent);
 
   wait(r, stream::beside, after_3B2);
   wait(r, stream::beside, x_3F3_received);
   beside(r, "3F3", [](rank& r) {
-    stage_3::forward(r, stage_3::slots[0], work_beside, targets + 3 * ids_bytes, x_3F3, true);
+    stage_3::forward(r, stage_3::slots[0], work_beside, targets_of(3), x_3F3, store::add);
   });
   record(r, stream::beside, after_3F3);
 
   begin(r, "0B1");
   wait(r, stream::compute, d_y_0B1_received);
-  stage_0::backward(r, stage_0::slots[1], work, ids + 1 * ids_bytes, d_y_0B1, true);
+  stage_0::backward(r, stage_0::slots[1], work, ids_of(1), d_y_0B1, store::add);
   record(r, stream::compute, after_0B1);
 
   wait(r, stream::from_next, y_0F4_sent);
-  receive(r, stream::from_next, {14, "F4: stage 2 -> 3"}, x_3F4, 131072);
+  run(r, receive{.on = stream::from_next, .data = x_3F4, .site = {14, "F4: stage 2 -> 3"}});
   record(r, stream::from_next, x_3F4_received);
   wait(r, stream::from_next, d_x_3B2_sent);
-  receive(r, stream::from_next, {15, "B2: stage 1 -> 0"}, d_y_0B2, 131072);
+  run(r, receive{.on = stream::from_next, .data = d_y_0B2, .site = {15, "B2: stage 1 -> 0"}});
   record(r, stream::from_next, d_y_0B2_received);
 
   wait(r, stream::beside, after_0B1);
   beside(r, "0F5", [](rank& r) {
-    stage_0::forward(r, stage_0::slots[1], work_beside, ids + 5 * ids_bytes, y_0F5);
+    stage_0::forward(r, stage_0::slots[1], work_beside, ids_of(5), y_0F5);
   });
   record(r, stream::beside, after_0F5);
 
   begin(r, "3B3");
   wait(r, stream::compute, after_3F3);
-  stage_3::backward(r, stage_3::slots[0], work, targets + 3 * ids_bytes, x_3F3, d_x_3B3, true);
+  stage_3::backward(r, stage_3::slots[0], work, targets_of(3), x_3F3, d_x_3B3, store::add);
   record(r, stream::compute, after_3B3);
   wait(r, stream::to_next, after_0F5);
-  send(r, stream::to_next, {16, "F5: stage 0 -> 1"}, y_0F5, 131072);
+  run(r, send{.on = stream::to_next, .data = y_0F5, .site = {16, "F5: stage 0 -> 1"}});
   record(r, stream::to_next, y_0F5_sent);
   wait(r, stream::to_next, after_3B3);
-  send(r, stream::to_next, {17, "B3: stage 3 -> 2"}, d_x_3B3, 131072);
+  run(r, send{.on = stream::to_next, .data = d_x_3B3, .site = {17, "B3: stage 3 -> 2"}});
   record(r, stream::to_next, d_x_3B3_sent);
 
   wait(r, stream::beside, after_3B3);
   wait(r, stream::beside, x_3F4_received);
   beside(r, "3F4", [](rank& r) {
-    stage_3::forward(r, stage_3::slots[0], work_beside, targets + 4 * ids_bytes, x_3F4, true);
+    stage_3::forward(r, stage_3::slots[0], work_beside, targets_of(4), x_3F4, store::add);
   });
   record(r, stream::beside, after_3F4);
 
   begin(r, "0B2");
   wait(r, stream::compute, d_y_0B2_received);
-  stage_0::backward(r, stage_0::slots[2], work, ids + 2 * ids_bytes, d_y_0B2, true);
+  stage_0::backward(r, stage_0::slots[2], work, ids_of(2), d_y_0B2, store::add);
   record(r, stream::compute, after_0B2);
 
   wait(r, stream::from_next, d_x_3B3_sent);
-  receive(r, stream::from_next, {18, "F5: stage 2 -> 3"}, x_3F5, 131072);
+  run(r, receive{.on = stream::from_next, .data = x_3F5, .site = {18, "F5: stage 2 -> 3"}});
   record(r, stream::from_next, x_3F5_received);
-  receive(r, stream::from_next, {19, "B3: stage 1 -> 0"}, d_y_0B3, 131072);
+  run(r, receive{.on = stream::from_next, .data = d_y_0B3, .site = {19, "B3: stage 1 -> 0"}});
   record(r, stream::from_next, d_y_0B3_received);
 
   wait(r, stream::beside, after_0B2);
   beside(r, "0F6", [](rank& r) {
-    stage_0::forward(r, stage_0::slots[2], work_beside, ids + 6 * ids_bytes, y_0F6);
+    stage_0::forward(r, stage_0::slots[2], work_beside, ids_of(6), y_0F6);
   });
   record(r, stream::beside, after_0F6);
 
   begin(r, "3B4");
   wait(r, stream::compute, after_3F4);
   wait(r, stream::compute, y_0F5_sent);
-  stage_3::backward(r, stage_3::slots[0], work, targets + 4 * ids_bytes, x_3F4, d_x_3B4, true);
+  stage_3::backward(r, stage_3::slots[0], work, targets_of(4), x_3F4, d_x_3B4, store::add);
   record(r, stream::compute, after_3B4);
   wait(r, stream::to_next, after_0F6);
-  send(r, stream::to_next, {20, "F6: stage 0 -> 1"}, y_0F6, 131072);
+  run(r, send{.on = stream::to_next, .data = y_0F6, .site = {20, "F6: stage 0 -> 1"}});
   record(r, stream::to_next, y_0F6_sent);
   wait(r, stream::to_next, after_3B4);
-  send(r, stream::to_next, {21, "B4: stage 3 -> 2"}, d_x_3B4, 131072);
+  run(r, send{.on = stream::to_next, .data = d_x_3B4, .site = {21, "B4: stage 3 -> 2"}});
   record(r, stream::to_next, d_x_3B4_sent);
 
   wait(r, stream::beside, after_3B4);
   wait(r, stream::beside, x_3F5_received);
   beside(r, "3F5", [](rank& r) {
-    stage_3::forward(r, stage_3::slots[0], work_beside, targets + 5 * ids_bytes, x_3F5, true);
+    stage_3::forward(r, stage_3::slots[0], work_beside, targets_of(5), x_3F5, store::add);
   });
   record(r, stream::beside, after_3F5);
 
   begin(r, "0B3");
   wait(r, stream::compute, d_y_0B3_received);
-  stage_0::backward(r, stage_0::slots[3], work, ids + 3 * ids_bytes, d_y_0B3, true);
+  stage_0::backward(r, stage_0::slots[3], work, ids_of(3), d_y_0B3, store::add);
   record(r, stream::compute, after_0B3);
 
   wait(r, stream::from_next, y_0F6_sent);
-  receive(r, stream::from_next, {22, "F6: stage 2 -> 3"}, x_3F6, 131072);
+  run(r, receive{.on = stream::from_next, .data = x_3F6, .site = {22, "F6: stage 2 -> 3"}});
   record(r, stream::from_next, x_3F6_received);
   wait(r, stream::from_next, d_x_3B4_sent);
-  receive(r, stream::from_next, {23, "B4: stage 1 -> 0"}, d_y_0B4, 131072);
+  run(r, receive{.on = stream::from_next, .data = d_y_0B4, .site = {23, "B4: stage 1 -> 0"}});
   record(r, stream::from_next, d_y_0B4_received);
 
   wait(r, stream::beside, after_0B3);
   beside(r, "0F7", [](rank& r) {
-    stage_0::forward(r, stage_0::slots[3], work_beside, ids + 7 * ids_bytes, y_0F7);
+    stage_0::forward(r, stage_0::slots[3], work_beside, ids_of(7), y_0F7);
   });
   record(r, stream::beside, after_0F7);
 
   begin(r, "3B5");
   wait(r, stream::compute, after_3F5);
-  stage_3::backward(r, stage_3::slots[0], work, targets + 5 * ids_bytes, x_3F5, d_x_3B5, true);
+  stage_3::backward(r, stage_3::slots[0], work, targets_of(5), x_3F5, d_x_3B5, store::add);
   record(r, stream::compute, after_3B5);
   wait(r, stream::to_next, after_0F7);
-  send(r, stream::to_next, {24, "F7: stage 0 -> 1"}, y_0F7, 131072);
+  run(r, send{.on = stream::to_next, .data = y_0F7, .site = {24, "F7: stage 0 -> 1"}});
   record(r, stream::to_next, y_0F7_sent);
   wait(r, stream::to_next, after_3B5);
-  send(r, stream::to_next, {25, "B5: stage 3 -> 2"}, d_x_3B5, 131072);
+  run(r, send{.on = stream::to_next, .data = d_x_3B5, .site = {25, "B5: stage 3 -> 2"}});
   record(r, stream::to_next, d_x_3B5_sent);
 
   wait(r, stream::beside, after_3B5);
   wait(r, stream::beside, x_3F6_received);
   beside(r, "3F6", [](rank& r) {
-    stage_3::forward(r, stage_3::slots[0], work_beside, targets + 6 * ids_bytes, x_3F6, true);
+    stage_3::forward(r, stage_3::slots[0], work_beside, targets_of(6), x_3F6, store::add);
   });
   record(r, stream::beside, after_3F6);
 
   begin(r, "0B4");
   wait(r, stream::compute, d_y_0B4_received);
-  stage_0::backward(r, stage_0::slots[0], work, ids + 4 * ids_bytes, d_y_0B4, true);
+  stage_0::backward(r, stage_0::slots[0], work, ids_of(4), d_y_0B4, store::add);
   record(r, stream::compute, after_0B4);
 
   begin(r, "3B6");
   wait(r, stream::compute, after_3F6);
-  stage_3::backward(r, stage_3::slots[0], work, targets + 6 * ids_bytes, x_3F6, d_x_3B6, true);
+  stage_3::backward(r, stage_3::slots[0], work, targets_of(6), x_3F6, d_x_3B6, store::add);
   record(r, stream::compute, after_3B6);
   wait(r, stream::to_next, after_3B6);
-  send(r, stream::to_next, {26, "B6: stage 3 -> 2"}, d_x_3B6, 131072);
+  run(r, send{.on = stream::to_next, .data = d_x_3B6, .site = {26, "B6: stage 3 -> 2"}});
   record(r, stream::to_next, d_x_3B6_sent);
 
   wait(r, stream::from_next, y_0F7_sent);
-  receive(r, stream::from_next, {27, "F7: stage 2 -> 3"}, x_3F7, 131072);
+  run(r, receive{.on = stream::from_next, .data = x_3F7, .site = {27, "F7: stage 2 -> 3"}});
   record(r, stream::from_next, x_3F7_received);
   wait(r, stream::from_next, d_x_3B5_sent);
-  receive(r, stream::from_next, {28, "B5: stage 1 -> 0"}, d_y_0B5, 131072);
+  run(r, receive{.on = stream::from_next, .data = d_y_0B5, .site = {28, "B5: stage 1 -> 0"}});
   record(r, stream::from_next, d_y_0B5_received);
 
   wait(r, stream::beside, x_3F7_received);
   wait(r, stream::beside, after_3B6);
   beside(r, "3F7", [](rank& r) {
-    stage_3::forward(r, stage_3::slots[1], work_beside, targets + 7 * ids_bytes, x_3F7, true);
+    stage_3::forward(r, stage_3::slots[1], work_beside, targets_of(7), x_3F7, store::add);
   });
   record(r, stream::beside, after_3F7);
 
+  // ---- Cool-down: backwards ----
   begin(r, "0B5");
   wait(r, stream::compute, d_y_0B5_received);
-  stage_0::backward(r, stage_0::slots[1], work, ids + 5 * ids_bytes, d_y_0B5, true);
+  stage_0::backward(r, stage_0::slots[1], work, ids_of(5), d_y_0B5, store::add);
 
   wait(r, stream::from_next, after_0B4);
-  receive(r, stream::from_next, {29, "B6: stage 1 -> 0"}, d_y_0B6, 131072);
+  run(r, receive{.on = stream::from_next, .data = d_y_0B6, .site = {29, "B6: stage 1 -> 0"}});
   record(r, stream::from_next, d_y_0B6_received);
 
   begin(r, "3B7");
   wait(r, stream::compute, after_3F7);
-  stage_3::backward(r, stage_3::slots[1], work, targets + 7 * ids_bytes, x_3F7, d_x_3B7, true);
+  stage_3::backward(r, stage_3::slots[1], work, targets_of(7), x_3F7, d_x_3B7, store::add);
   record(r, stream::compute, after_3B7);
   wait(r, stream::to_next, after_3B7);
-  send(r, stream::to_next, {30, "B7: stage 3 -> 2"}, d_x_3B7, 131072);
+  run(r, send{.on = stream::to_next, .data = d_x_3B7, .site = {30, "B7: stage 3 -> 2"}});
   record(r, stream::to_next, d_x_3B7_sent);
 
   begin(r, "0B6");
   wait(r, stream::compute, d_y_0B6_received);
-  stage_0::backward(r, stage_0::slots[2], work, ids + 6 * ids_bytes, d_y_0B6, true);
+  stage_0::backward(r, stage_0::slots[2], work, ids_of(6), d_y_0B6, store::add);
 
   wait(r, stream::from_next, d_x_3B6_sent);
-  receive(r, stream::from_next, {31, "B7: stage 1 -> 0"}, d_y_0B7, 131072);
+  run(r, receive{.on = stream::from_next, .data = d_y_0B7, .site = {31, "B7: stage 1 -> 0"}});
   record(r, stream::from_next, d_y_0B7_received);
 
   begin(r, "0B7");
   wait(r, stream::compute, d_y_0B7_received);
-  stage_0::backward(r, stage_0::slots[3], work, ids + 7 * ids_bytes, d_y_0B7, true);
+  stage_0::backward(r, stage_0::slots[3], work, ids_of(7), d_y_0B7, store::add);
 
-  begin(r, "norm");
-  sum_squares<real>(r, norm, gradients, squares_whole, false);
-  all_reduce<real>(r, stream::compute, role::pp, {32, "gradient norm over pp"}, norm, 1);
-
-  begin(r, "optimizer");
-  adamw<real>(r, weights, gradients, first_moment, second_moment, norm, updates);
+  begin(r, "0STEP");
+  run(r, sum_squares{.total = norm, .gradients = gradients, .of = squares_whole,
+      .into = store::overwrite});
+  run(r, all_reduce{.on = stream::compute, .over = role::pp, .data = norm,
+      .site = {32, "gradient norm over pp"}});
+  run(r, adamw{.weights = weights, .gradients = gradients, .first_moment = first_moment,
+      .second_moment = second_moment, .norm = norm, .of = updates});
 
   // Nothing is left under way.
   wait(r, stream::compute, d_x_3B7_sent);
@@ -314,134 +318,146 @@ inline void train(rank& r) {
 /// The forwards of all microbatches, for their loss.
 inline void evaluate(rank& r) {
   begin(r, "0F0");
-  stage_0::forward(r, stage_0::slots[4], work, ids, evaluation::y_0F0);
+  stage_0::forward(r, stage_0::slots[4], work, ids_of(0), evaluation::y_0F0);
   record(r, stream::compute, after_0F0);
   wait(r, stream::to_next, after_0F0);
-  send(r, stream::to_next, {0, "F0: stage 0 -> 1"}, evaluation::y_0F0, 131072);
+  run(r, send{.on = stream::to_next, .data = evaluation::y_0F0, .site = {0, "F0: stage 0 -> 1"}});
   record(r, stream::to_next, y_0F0_sent);
 
   begin(r, "0F1");
-  stage_0::forward(r, stage_0::slots[4], work, ids + 1 * ids_bytes, evaluation::y_0F1);
+  stage_0::forward(r, stage_0::slots[4], work, ids_of(1), evaluation::y_0F1);
   record(r, stream::compute, after_0F1);
   wait(r, stream::to_next, after_0F1);
-  send(r, stream::to_next, {1, "F1: stage 0 -> 1"}, evaluation::y_0F1, 131072);
+  run(r, send{.on = stream::to_next, .data = evaluation::y_0F1, .site = {1, "F1: stage 0 -> 1"}});
   record(r, stream::to_next, y_0F1_sent);
 
   begin(r, "0F2");
   wait(r, stream::compute, y_0F0_sent);
-  stage_0::forward(r, stage_0::slots[4], work, ids + 2 * ids_bytes, evaluation::y_0F2);
+  stage_0::forward(r, stage_0::slots[4], work, ids_of(2), evaluation::y_0F2);
   record(r, stream::compute, after_0F2);
   wait(r, stream::to_next, after_0F2);
-  send(r, stream::to_next, {2, "F2: stage 0 -> 1"}, evaluation::y_0F2, 131072);
+  run(r, send{.on = stream::to_next, .data = evaluation::y_0F2, .site = {2, "F2: stage 0 -> 1"}});
   record(r, stream::to_next, y_0F2_sent);
 
   wait(r, stream::from_next, y_0F1_sent);
-  receive(r, stream::from_next, {3, "F0: stage 2 -> 3"}, evaluation::x_3F0, 131072);
+  run(r, receive{.on = stream::from_next, .data = evaluation::x_3F0,
+      .site = {3, "F0: stage 2 -> 3"}});
   record(r, stream::from_next, x_3F0_received);
 
   begin(r, "3F0");
   wait(r, stream::compute, x_3F0_received);
-  stage_3::forward(r, stage_3::slots[2], work, targets, evaluation::x_3F0, false);
+  stage_3::forward(r, stage_3::slots[2], work, targets_of(0), evaluation::x_3F0, store::overwrite);
 
   wait(r, stream::from_next, y_0F2_sent);
-  receive(r, stream::from_next, {4, "F1: stage 2 -> 3"}, evaluation::x_3F1, 131072);
+  run(r, receive{.on = stream::from_next, .data = evaluation::x_3F1,
+      .site = {4, "F1: stage 2 -> 3"}});
   record(r, stream::from_next, x_3F1_received);
 
   begin(r, "3F1");
   wait(r, stream::compute, x_3F1_received);
-  stage_3::forward(r, stage_3::slots[2], work, targets + 1 * ids_bytes, evaluation::x_3F1, true);
+  stage_3::forward(r, stage_3::slots[2], work, targets_of(1), evaluation::x_3F1, store::add);
   record(r, stream::compute, after_3F1);
 
   wait(r, stream::from_next, after_3F1);
-  receive(r, stream::from_next, {8, "F2: stage 2 -> 3"}, evaluation::x_3F2, 131072);
+  run(r, receive{.on = stream::from_next, .data = evaluation::x_3F2,
+      .site = {8, "F2: stage 2 -> 3"}});
   record(r, stream::from_next, x_3F2_received);
 
   begin(r, "0F3");
-  stage_0::forward(r, stage_0::slots[4], work, ids + 3 * ids_bytes, evaluation::y_0F3);
+  stage_0::forward(r, stage_0::slots[4], work, ids_of(3), evaluation::y_0F3);
   record(r, stream::compute, after_0F3);
   wait(r, stream::to_next, after_0F3);
-  send(r, stream::to_next, {6, "F3: stage 0 -> 1"}, evaluation::y_0F3, 131072);
+  run(r, send{.on = stream::to_next, .data = evaluation::y_0F3, .site = {6, "F3: stage 0 -> 1"}});
   record(r, stream::to_next, y_0F3_sent);
 
   begin(r, "3F2");
   wait(r, stream::compute, x_3F2_received);
-  stage_3::forward(r, stage_3::slots[2], work, targets + 2 * ids_bytes, evaluation::x_3F2, true);
+  stage_3::forward(r, stage_3::slots[2], work, targets_of(2), evaluation::x_3F2, store::add);
   record(r, stream::compute, after_3F2);
 
   wait(r, stream::from_next, after_3F2);
-  receive(r, stream::from_next, {10, "F3: stage 2 -> 3"}, evaluation::x_3F3, 131072);
+  run(r, receive{.on = stream::from_next, .data = evaluation::x_3F3,
+      .site = {10, "F3: stage 2 -> 3"}});
   record(r, stream::from_next, x_3F3_received);
 
   begin(r, "0F4");
   wait(r, stream::compute, y_0F3_sent);
-  stage_0::forward(r, stage_0::slots[4], work, ids + 4 * ids_bytes, evaluation::y_0F4);
+  stage_0::forward(r, stage_0::slots[4], work, ids_of(4), evaluation::y_0F4);
   record(r, stream::compute, after_0F4);
   wait(r, stream::to_next, after_0F4);
-  send(r, stream::to_next, {12, "F4: stage 0 -> 1"}, evaluation::y_0F4, 131072);
+  run(r, send{.on = stream::to_next, .data = evaluation::y_0F4,
+      .site = {12, "F4: stage 0 -> 1"}});
   record(r, stream::to_next, y_0F4_sent);
 
   begin(r, "3F3");
   wait(r, stream::compute, x_3F3_received);
-  stage_3::forward(r, stage_3::slots[2], work, targets + 3 * ids_bytes, evaluation::x_3F3, true);
+  stage_3::forward(r, stage_3::slots[2], work, targets_of(3), evaluation::x_3F3, store::add);
   record(r, stream::compute, after_3F3);
 
   wait(r, stream::from_next, after_3F3);
-  receive(r, stream::from_next, {14, "F4: stage 2 -> 3"}, evaluation::x_3F4, 131072);
+  run(r, receive{.on = stream::from_next, .data = evaluation::x_3F4,
+      .site = {14, "F4: stage 2 -> 3"}});
   record(r, stream::from_next, x_3F4_received);
 
   begin(r, "0F5");
   wait(r, stream::compute, y_0F4_sent);
-  stage_0::forward(r, stage_0::slots[4], work, ids + 5 * ids_bytes, evaluation::y_0F5);
+  stage_0::forward(r, stage_0::slots[4], work, ids_of(5), evaluation::y_0F5);
   record(r, stream::compute, after_0F5);
   wait(r, stream::to_next, after_0F5);
-  send(r, stream::to_next, {16, "F5: stage 0 -> 1"}, evaluation::y_0F5, 131072);
+  run(r, send{.on = stream::to_next, .data = evaluation::y_0F5,
+      .site = {16, "F5: stage 0 -> 1"}});
   record(r, stream::to_next, y_0F5_sent);
 
   begin(r, "3F4");
   wait(r, stream::compute, x_3F4_received);
-  stage_3::forward(r, stage_3::slots[2], work, targets + 4 * ids_bytes, evaluation::x_3F4, true);
+  stage_3::forward(r, stage_3::slots[2], work, targets_of(4), evaluation::x_3F4, store::add);
   record(r, stream::compute, after_3F4);
 
   wait(r, stream::from_next, after_3F4);
-  receive(r, stream::from_next, {18, "F5: stage 2 -> 3"}, evaluation::x_3F5, 131072);
+  run(r, receive{.on = stream::from_next, .data = evaluation::x_3F5,
+      .site = {18, "F5: stage 2 -> 3"}});
   record(r, stream::from_next, x_3F5_received);
 
   begin(r, "0F6");
   wait(r, stream::compute, y_0F5_sent);
-  stage_0::forward(r, stage_0::slots[4], work, ids + 6 * ids_bytes, evaluation::y_0F6);
+  stage_0::forward(r, stage_0::slots[4], work, ids_of(6), evaluation::y_0F6);
   record(r, stream::compute, after_0F6);
   wait(r, stream::to_next, after_0F6);
-  send(r, stream::to_next, {20, "F6: stage 0 -> 1"}, evaluation::y_0F6, 131072);
+  run(r, send{.on = stream::to_next, .data = evaluation::y_0F6,
+      .site = {20, "F6: stage 0 -> 1"}});
   record(r, stream::to_next, y_0F6_sent);
 
   begin(r, "3F5");
   wait(r, stream::compute, x_3F5_received);
-  stage_3::forward(r, stage_3::slots[2], work, targets + 5 * ids_bytes, evaluation::x_3F5, true);
+  stage_3::forward(r, stage_3::slots[2], work, targets_of(5), evaluation::x_3F5, store::add);
   record(r, stream::compute, after_3F5);
 
   wait(r, stream::from_next, after_3F5);
-  receive(r, stream::from_next, {22, "F6: stage 2 -> 3"}, evaluation::x_3F6, 131072);
+  run(r, receive{.on = stream::from_next, .data = evaluation::x_3F6,
+      .site = {22, "F6: stage 2 -> 3"}});
   record(r, stream::from_next, x_3F6_received);
 
   begin(r, "0F7");
   wait(r, stream::compute, y_0F6_sent);
-  stage_0::forward(r, stage_0::slots[4], work, ids + 7 * ids_bytes, evaluation::y_0F7);
+  stage_0::forward(r, stage_0::slots[4], work, ids_of(7), evaluation::y_0F7);
   record(r, stream::compute, after_0F7);
   wait(r, stream::to_next, after_0F7);
-  send(r, stream::to_next, {24, "F7: stage 0 -> 1"}, evaluation::y_0F7, 131072);
+  run(r, send{.on = stream::to_next, .data = evaluation::y_0F7,
+      .site = {24, "F7: stage 0 -> 1"}});
   record(r, stream::to_next, y_0F7_sent);
 
   begin(r, "3F6");
   wait(r, stream::compute, x_3F6_received);
-  stage_3::forward(r, stage_3::slots[2], work, targets + 6 * ids_bytes, evaluation::x_3F6, true);
+  stage_3::forward(r, stage_3::slots[2], work, targets_of(6), evaluation::x_3F6, store::add);
 
   wait(r, stream::from_next, y_0F7_sent);
-  receive(r, stream::from_next, {27, "F7: stage 2 -> 3"}, evaluation::x_3F7, 131072);
+  run(r, receive{.on = stream::from_next, .data = evaluation::x_3F7,
+      .site = {27, "F7: stage 2 -> 3"}});
   record(r, stream::from_next, x_3F7_received);
 
   begin(r, "3F7");
   wait(r, stream::compute, x_3F7_received);
-  stage_3::forward(r, stage_3::slots[2], work, targets + 7 * ids_bytes, evaluation::x_3F7, true);
+  stage_3::forward(r, stage_3::slots[2], work, targets_of(7), evaluation::x_3F7, store::add);
 }
 
 }  // namespace gpt_dual_pipe_v::pipeline_0

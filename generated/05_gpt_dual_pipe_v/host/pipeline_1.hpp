@@ -26,23 +26,24 @@ constexpr event x_1F0_received{0}, after_2F0{1}, x_1F1_received{2}, y_2F0_sent{3
     after_1F6{55}, y_2F7_sent{56};
 
 inline void train(rank& r) {
-  receive(r, stream::from_prev, {0, "F0: stage 0 -> 1"}, x_1F0, 131072);
+  run(r, receive{.on = stream::from_prev, .data = x_1F0, .site = {0, "F0: stage 0 -> 1"}});
   record(r, stream::from_prev, x_1F0_received);
-  receive(r, stream::from_prev, {1, "F1: stage 0 -> 1"}, x_1F1, 131072);
+  run(r, receive{.on = stream::from_prev, .data = x_1F1, .site = {1, "F1: stage 0 -> 1"}});
   record(r, stream::from_prev, x_1F1_received);
 
+  // ---- Warm-up: forwards ----
   begin(r, "1F0");
   wait(r, stream::compute, x_1F0_received);
   stage_1::forward(r, stage_1::slots[0], work, x_1F0, x_2F0);
 
-  receive(r, stream::from_prev, {2, "F2: stage 0 -> 1"}, x_1F2, 131072);
+  run(r, receive{.on = stream::from_prev, .data = x_1F2, .site = {2, "F2: stage 0 -> 1"}});
   record(r, stream::from_prev, x_1F2_received);
 
   begin(r, "2F0");
   stage_2::forward(r, stage_2::slots[0], work, x_2F0, y_2F0);
   record(r, stream::compute, after_2F0);
   wait(r, stream::to_prev, after_2F0);
-  send(r, stream::to_prev, {3, "F0: stage 2 -> 3"}, y_2F0, 131072);
+  run(r, send{.on = stream::to_prev, .data = y_2F0, .site = {3, "F0: stage 2 -> 3"}});
   record(r, stream::to_prev, y_2F0_sent);
 
   begin(r, "1F1");
@@ -54,7 +55,7 @@ inline void train(rank& r) {
   stage_2::forward(r, stage_2::slots[1], work, x_2F1, y_2F1);
   record(r, stream::compute, after_2F1);
   wait(r, stream::to_prev, after_2F1);
-  send(r, stream::to_prev, {4, "F1: stage 2 -> 3"}, y_2F1, 131072);
+  run(r, send{.on = stream::to_prev, .data = y_2F1, .site = {4, "F1: stage 2 -> 3"}});
   record(r, stream::to_prev, y_2F1_sent);
 
   begin(r, "1F2");
@@ -62,18 +63,19 @@ inline void train(rank& r) {
   stage_1::forward(r, stage_1::slots[2], work, x_1F2, x_2F2);
 
   wait(r, stream::from_prev, y_2F1_sent);
-  receive(r, stream::from_prev, {5, "B0: stage 3 -> 2"}, d_y_2B0, 131072);
+  run(r, receive{.on = stream::from_prev, .data = d_y_2B0, .site = {5, "B0: stage 3 -> 2"}});
   record(r, stream::from_prev, d_y_2B0_received);
 
+  // ---- Steady state ----
   begin(r, "2B0");
   wait(r, stream::compute, d_y_2B0_received);
-  stage_2::backward(r, stage_2::slots[0], work, x_2F0, d_y_2B0, d_x_2B0, false);
+  stage_2::backward(r, stage_2::slots[0], work, x_2F0, d_y_2B0, d_x_2B0, store::overwrite);
   record(r, stream::compute, after_2B0);
 
-  receive(r, stream::from_prev, {6, "F3: stage 0 -> 1"}, x_1F3, 131072);
+  run(r, receive{.on = stream::from_prev, .data = x_1F3, .site = {6, "F3: stage 0 -> 1"}});
   record(r, stream::from_prev, x_1F3_received);
   wait(r, stream::from_prev, after_2B0);
-  receive(r, stream::from_prev, {7, "B1: stage 3 -> 2"}, d_y_2B1, 131072);
+  run(r, receive{.on = stream::from_prev, .data = d_y_2B1, .site = {7, "B1: stage 3 -> 2"}});
   record(r, stream::from_prev, d_y_2B1_received);
 
   wait(r, stream::beside, after_2B0);
@@ -83,13 +85,13 @@ inline void train(rank& r) {
   record(r, stream::beside, after_2F2);
 
   begin(r, "1B0");
-  stage_1::backward(r, stage_1::slots[0], work, x_1F0, d_x_2B0, d_x_1B0, false);
+  stage_1::backward(r, stage_1::slots[0], work, x_1F0, d_x_2B0, d_x_1B0, store::overwrite);
   record(r, stream::compute, after_1B0);
   wait(r, stream::to_prev, after_2F2);
-  send(r, stream::to_prev, {8, "F2: stage 2 -> 3"}, y_2F2, 131072);
+  run(r, send{.on = stream::to_prev, .data = y_2F2, .site = {8, "F2: stage 2 -> 3"}});
   record(r, stream::to_prev, y_2F2_sent);
   wait(r, stream::to_prev, after_1B0);
-  send(r, stream::to_prev, {9, "B0: stage 1 -> 0"}, d_x_1B0, 131072);
+  run(r, send{.on = stream::to_prev, .data = d_x_1B0, .site = {9, "B0: stage 1 -> 0"}});
   record(r, stream::to_prev, d_x_1B0_sent);
 
   wait(r, stream::beside, after_1B0);
@@ -100,7 +102,7 @@ inline void train(rank& r) {
 
   begin(r, "2B1");
   wait(r, stream::compute, d_y_2B1_received);
-  stage_2::backward(r, stage_2::slots[1], work, x_2F1, d_y_2B1, d_x_2B1, true);
+  stage_2::backward(r, stage_2::slots[1], work, x_2F1, d_y_2B1, d_x_2B1, store::add);
   record(r, stream::compute, after_2B1);
 
   wait(r, stream::beside, after_2B1);
@@ -111,20 +113,20 @@ inline void train(rank& r) {
   record(r, stream::beside, after_2F3);
 
   begin(r, "1B1");
-  stage_1::backward(r, stage_1::slots[1], work, x_1F1, d_x_2B1, d_x_1B1, true);
+  stage_1::backward(r, stage_1::slots[1], work, x_1F1, d_x_2B1, d_x_1B1, store::add);
   record(r, stream::compute, after_1B1);
   wait(r, stream::to_prev, after_2F3);
-  send(r, stream::to_prev, {10, "F3: stage 2 -> 3"}, y_2F3, 131072);
+  run(r, send{.on = stream::to_prev, .data = y_2F3, .site = {10, "F3: stage 2 -> 3"}});
   record(r, stream::to_prev, y_2F3_sent);
   wait(r, stream::to_prev, after_1B1);
-  send(r, stream::to_prev, {11, "B1: stage 1 -> 0"}, d_x_1B1, 131072);
+  run(r, send{.on = stream::to_prev, .data = d_x_1B1, .site = {11, "B1: stage 1 -> 0"}});
   record(r, stream::to_prev, d_x_1B1_sent);
 
   wait(r, stream::from_prev, after_1B1);
-  receive(r, stream::from_prev, {12, "F4: stage 0 -> 1"}, x_1F4, 131072);
+  run(r, receive{.on = stream::from_prev, .data = x_1F4, .site = {12, "F4: stage 0 -> 1"}});
   record(r, stream::from_prev, x_1F4_received);
   wait(r, stream::from_prev, y_2F2_sent);
-  receive(r, stream::from_prev, {13, "B2: stage 3 -> 2"}, d_y_2B2, 131072);
+  run(r, receive{.on = stream::from_prev, .data = d_y_2B2, .site = {13, "B2: stage 3 -> 2"}});
   record(r, stream::from_prev, d_y_2B2_received);
 
   wait(r, stream::beside, x_1F4_received);
@@ -134,7 +136,7 @@ inline void train(rank& r) {
 
   begin(r, "2B2");
   wait(r, stream::compute, d_y_2B2_received);
-  stage_2::backward(r, stage_2::slots[0], work, x_2F2, d_y_2B2, d_x_2B2, true);
+  stage_2::backward(r, stage_2::slots[0], work, x_2F2, d_y_2B2, d_x_2B2, store::add);
   record(r, stream::compute, after_2B2);
 
   wait(r, stream::beside, after_2B2);
@@ -144,20 +146,20 @@ inline void train(rank& r) {
   record(r, stream::beside, after_2F4);
 
   begin(r, "1B2");
-  stage_1::backward(r, stage_1::slots[2], work, x_1F2, d_x_2B2, d_x_1B2, true);
+  stage_1::backward(r, stage_1::slots[2], work, x_1F2, d_x_2B2, d_x_1B2, store::add);
   record(r, stream::compute, after_1B2);
   wait(r, stream::to_prev, after_2F4);
-  send(r, stream::to_prev, {14, "F4: stage 2 -> 3"}, y_2F4, 131072);
+  run(r, send{.on = stream::to_prev, .data = y_2F4, .site = {14, "F4: stage 2 -> 3"}});
   record(r, stream::to_prev, y_2F4_sent);
   wait(r, stream::to_prev, after_1B2);
-  send(r, stream::to_prev, {15, "B2: stage 1 -> 0"}, d_x_1B2, 131072);
+  run(r, send{.on = stream::to_prev, .data = d_x_1B2, .site = {15, "B2: stage 1 -> 0"}});
   record(r, stream::to_prev, d_x_1B2_sent);
 
   wait(r, stream::from_prev, after_1B2);
-  receive(r, stream::from_prev, {16, "F5: stage 0 -> 1"}, x_1F5, 131072);
+  run(r, receive{.on = stream::from_prev, .data = x_1F5, .site = {16, "F5: stage 0 -> 1"}});
   record(r, stream::from_prev, x_1F5_received);
   wait(r, stream::from_prev, y_2F3_sent);
-  receive(r, stream::from_prev, {17, "B3: stage 3 -> 2"}, d_y_2B3, 131072);
+  run(r, receive{.on = stream::from_prev, .data = d_y_2B3, .site = {17, "B3: stage 3 -> 2"}});
   record(r, stream::from_prev, d_y_2B3_received);
 
   wait(r, stream::beside, x_1F5_received);
@@ -168,7 +170,7 @@ inline void train(rank& r) {
   begin(r, "2B3");
   wait(r, stream::compute, d_y_2B3_received);
   wait(r, stream::compute, d_x_1B1_sent);
-  stage_2::backward(r, stage_2::slots[1], work, x_2F3, d_y_2B3, d_x_2B3, true);
+  stage_2::backward(r, stage_2::slots[1], work, x_2F3, d_y_2B3, d_x_2B3, store::add);
   record(r, stream::compute, after_2B3);
 
   wait(r, stream::beside, after_2B3);
@@ -179,19 +181,19 @@ inline void train(rank& r) {
   record(r, stream::beside, after_2F5);
 
   begin(r, "1B3");
-  stage_1::backward(r, stage_1::slots[0], work, x_1F3, d_x_2B3, d_x_1B3, true);
+  stage_1::backward(r, stage_1::slots[0], work, x_1F3, d_x_2B3, d_x_1B3, store::add);
   record(r, stream::compute, after_1B3);
   wait(r, stream::to_prev, after_2F5);
-  send(r, stream::to_prev, {18, "F5: stage 2 -> 3"}, y_2F5, 131072);
+  run(r, send{.on = stream::to_prev, .data = y_2F5, .site = {18, "F5: stage 2 -> 3"}});
   record(r, stream::to_prev, y_2F5_sent);
   wait(r, stream::to_prev, after_1B3);
-  send(r, stream::to_prev, {19, "B3: stage 1 -> 0"}, d_x_1B3, 131072);
+  run(r, send{.on = stream::to_prev, .data = d_x_1B3, .site = {19, "B3: stage 1 -> 0"}});
   record(r, stream::to_prev, d_x_1B3_sent);
 
   wait(r, stream::from_prev, after_1B3);
-  receive(r, stream::from_prev, {20, "F6: stage 0 -> 1"}, x_1F6, 131072);
+  run(r, receive{.on = stream::from_prev, .data = x_1F6, .site = {20, "F6: stage 0 -> 1"}});
   record(r, stream::from_prev, x_1F6_received);
-  receive(r, stream::from_prev, {21, "B4: stage 3 -> 2"}, d_y_2B4, 131072);
+  run(r, receive{.on = stream::from_prev, .data = d_y_2B4, .site = {21, "B4: stage 3 -> 2"}});
   record(r, stream::from_prev, d_y_2B4_received);
 
   wait(r, stream::beside, x_1F6_received);
@@ -202,7 +204,7 @@ inline void train(rank& r) {
   begin(r, "2B4");
   wait(r, stream::compute, d_y_2B4_received);
   wait(r, stream::compute, y_2F4_sent);
-  stage_2::backward(r, stage_2::slots[0], work, x_2F4, d_y_2B4, d_x_2B4, true);
+  stage_2::backward(r, stage_2::slots[0], work, x_2F4, d_y_2B4, d_x_2B4, store::add);
   record(r, stream::compute, after_2B4);
 
   wait(r, stream::beside, after_2B4);
@@ -213,20 +215,20 @@ inline void train(rank& r) {
   record(r, stream::beside, after_2F6);
 
   begin(r, "1B4");
-  stage_1::backward(r, stage_1::slots[1], work, x_1F4, d_x_2B4, d_x_1B4, true);
+  stage_1::backward(r, stage_1::slots[1], work, x_1F4, d_x_2B4, d_x_1B4, store::add);
   record(r, stream::compute, after_1B4);
   wait(r, stream::to_prev, after_2F6);
-  send(r, stream::to_prev, {22, "F6: stage 2 -> 3"}, y_2F6, 131072);
+  run(r, send{.on = stream::to_prev, .data = y_2F6, .site = {22, "F6: stage 2 -> 3"}});
   record(r, stream::to_prev, y_2F6_sent);
   wait(r, stream::to_prev, after_1B4);
-  send(r, stream::to_prev, {23, "B4: stage 1 -> 0"}, d_x_1B4, 131072);
+  run(r, send{.on = stream::to_prev, .data = d_x_1B4, .site = {23, "B4: stage 1 -> 0"}});
   record(r, stream::to_prev, d_x_1B4_sent);
 
   wait(r, stream::from_prev, after_1B4);
-  receive(r, stream::from_prev, {24, "F7: stage 0 -> 1"}, x_1F7, 131072);
+  run(r, receive{.on = stream::from_prev, .data = x_1F7, .site = {24, "F7: stage 0 -> 1"}});
   record(r, stream::from_prev, x_1F7_received);
   wait(r, stream::from_prev, d_x_1B3_sent);
-  receive(r, stream::from_prev, {25, "B5: stage 3 -> 2"}, d_y_2B5, 131072);
+  run(r, receive{.on = stream::from_prev, .data = d_y_2B5, .site = {25, "B5: stage 3 -> 2"}});
   record(r, stream::from_prev, d_y_2B5_received);
 
   wait(r, stream::beside, x_1F7_received);
@@ -236,11 +238,11 @@ inline void train(rank& r) {
 
   begin(r, "2B5");
   wait(r, stream::compute, d_y_2B5_received);
-  stage_2::backward(r, stage_2::slots[1], work, x_2F5, d_y_2B5, d_x_2B5, true);
+  stage_2::backward(r, stage_2::slots[1], work, x_2F5, d_y_2B5, d_x_2B5, store::add);
   record(r, stream::compute, after_2B5);
 
   wait(r, stream::from_prev, after_2B5);
-  receive(r, stream::from_prev, {26, "B6: stage 3 -> 2"}, d_y_2B6, 131072);
+  run(r, receive{.on = stream::from_prev, .data = d_y_2B6, .site = {26, "B6: stage 3 -> 2"}});
   record(r, stream::from_prev, d_y_2B6_received);
 
   wait(r, stream::beside, after_2B5);
@@ -250,27 +252,28 @@ inline void train(rank& r) {
   });
   record(r, stream::beside, after_2F7);
 
+  // ---- Cool-down: backwards ----
   begin(r, "1B5");
-  stage_1::backward(r, stage_1::slots[2], work, x_1F5, d_x_2B5, d_x_1B5, true);
+  stage_1::backward(r, stage_1::slots[2], work, x_1F5, d_x_2B5, d_x_1B5, store::add);
   record(r, stream::compute, after_1B5);
   wait(r, stream::to_prev, after_2F7);
-  send(r, stream::to_prev, {27, "F7: stage 2 -> 3"}, y_2F7, 131072);
+  run(r, send{.on = stream::to_prev, .data = y_2F7, .site = {27, "F7: stage 2 -> 3"}});
   wait(r, stream::to_prev, after_1B5);
-  send(r, stream::to_prev, {28, "B5: stage 1 -> 0"}, d_x_1B5, 131072);
+  run(r, send{.on = stream::to_prev, .data = d_x_1B5, .site = {28, "B5: stage 1 -> 0"}});
 
   begin(r, "2B6");
   wait(r, stream::compute, d_y_2B6_received);
   wait(r, stream::compute, d_x_1B4_sent);
-  stage_2::backward(r, stage_2::slots[0], work, x_2F6, d_y_2B6, d_x_2B6, true);
+  stage_2::backward(r, stage_2::slots[0], work, x_2F6, d_y_2B6, d_x_2B6, store::add);
 
   begin(r, "1B6");
-  stage_1::backward(r, stage_1::slots[0], work, x_1F6, d_x_2B6, d_x_1B6, true);
+  stage_1::backward(r, stage_1::slots[0], work, x_1F6, d_x_2B6, d_x_1B6, store::add);
   record(r, stream::compute, after_1B6);
   wait(r, stream::to_prev, after_1B6);
-  send(r, stream::to_prev, {29, "B6: stage 1 -> 0"}, d_x_1B6, 131072);
+  run(r, send{.on = stream::to_prev, .data = d_x_1B6, .site = {29, "B6: stage 1 -> 0"}});
 
   wait(r, stream::from_prev, after_1B5);
-  receive(r, stream::from_prev, {30, "B7: stage 3 -> 2"}, d_y_2B7, 131072);
+  run(r, receive{.on = stream::from_prev, .data = d_y_2B7, .site = {30, "B7: stage 3 -> 2"}});
   record(r, stream::from_prev, d_y_2B7_received);
 
   begin(r, "2I7");
@@ -282,21 +285,22 @@ inline void train(rank& r) {
   stage_1::backward_input(r, stage_1::slots[1], work, x_1F7, d_x_2B7, d_x_1B7);
   record(r, stream::compute, after_1I7);
   wait(r, stream::to_prev, after_1I7);
-  send(r, stream::to_prev, {31, "B7: stage 1 -> 0"}, d_x_1B7, 131072);
+  run(r, send{.on = stream::to_prev, .data = d_x_1B7, .site = {31, "B7: stage 1 -> 0"}});
   record(r, stream::to_prev, d_x_1B7_sent);
 
   begin(r, "2W7");
-  stage_2::backward_weight(r, stage_2::slots[1], work, x_2F7, d_y_2B7, true);
+  stage_2::backward_weight(r, stage_2::slots[1], work, x_2F7, d_y_2B7, store::add);
 
   begin(r, "1W7");
-  stage_1::backward_weight(r, stage_1::slots[1], work, x_1F7, d_x_2B7, true);
+  stage_1::backward_weight(r, stage_1::slots[1], work, x_1F7, d_x_2B7, store::add);
 
-  begin(r, "norm");
-  sum_squares<real>(r, norm, gradients, squares_whole, false);
-  all_reduce<real>(r, stream::compute, role::pp, {32, "gradient norm over pp"}, norm, 1);
-
-  begin(r, "optimizer");
-  adamw<real>(r, weights, gradients, first_moment, second_moment, norm, updates);
+  begin(r, "1STEP");
+  run(r, sum_squares{.total = norm, .gradients = gradients, .of = squares_whole,
+      .into = store::overwrite});
+  run(r, all_reduce{.on = stream::compute, .over = role::pp, .data = norm,
+      .site = {32, "gradient norm over pp"}});
+  run(r, adamw{.weights = weights, .gradients = gradients, .first_moment = first_moment,
+      .second_moment = second_moment, .norm = norm, .of = updates});
 
   // Nothing is left under way.
   wait(r, stream::compute, d_x_1B7_sent);
@@ -304,23 +308,26 @@ inline void train(rank& r) {
 
 /// The forwards of all microbatches, for their loss.
 inline void evaluate(rank& r) {
-  receive(r, stream::from_prev, {0, "F0: stage 0 -> 1"}, evaluation::x_1F0, 131072);
+  run(r, receive{.on = stream::from_prev, .data = evaluation::x_1F0,
+      .site = {0, "F0: stage 0 -> 1"}});
   record(r, stream::from_prev, x_1F0_received);
-  receive(r, stream::from_prev, {1, "F1: stage 0 -> 1"}, evaluation::x_1F1, 131072);
+  run(r, receive{.on = stream::from_prev, .data = evaluation::x_1F1,
+      .site = {1, "F1: stage 0 -> 1"}});
   record(r, stream::from_prev, x_1F1_received);
 
   begin(r, "1F0");
   wait(r, stream::compute, x_1F0_received);
   stage_1::forward(r, stage_1::slots[0], work, evaluation::x_1F0, evaluation::x_2F0);
 
-  receive(r, stream::from_prev, {2, "F2: stage 0 -> 1"}, evaluation::x_1F2, 131072);
+  run(r, receive{.on = stream::from_prev, .data = evaluation::x_1F2,
+      .site = {2, "F2: stage 0 -> 1"}});
   record(r, stream::from_prev, x_1F2_received);
 
   begin(r, "2F0");
   stage_2::forward(r, stage_2::slots[2], work, evaluation::x_2F0, evaluation::y_2F0);
   record(r, stream::compute, after_2F0);
   wait(r, stream::to_prev, after_2F0);
-  send(r, stream::to_prev, {3, "F0: stage 2 -> 3"}, evaluation::y_2F0, 131072);
+  run(r, send{.on = stream::to_prev, .data = evaluation::y_2F0, .site = {3, "F0: stage 2 -> 3"}});
   record(r, stream::to_prev, y_2F0_sent);
 
   begin(r, "1F1");
@@ -332,7 +339,7 @@ inline void evaluate(rank& r) {
   stage_2::forward(r, stage_2::slots[2], work, evaluation::x_2F1, evaluation::y_2F1);
   record(r, stream::compute, after_2F1);
   wait(r, stream::to_prev, after_2F1);
-  send(r, stream::to_prev, {4, "F1: stage 2 -> 3"}, evaluation::y_2F1, 131072);
+  run(r, send{.on = stream::to_prev, .data = evaluation::y_2F1, .site = {4, "F1: stage 2 -> 3"}});
   record(r, stream::to_prev, y_2F1_sent);
 
   begin(r, "1F2");
@@ -344,11 +351,12 @@ inline void evaluate(rank& r) {
   stage_2::forward(r, stage_2::slots[2], work, evaluation::x_2F2, evaluation::y_2F2);
   record(r, stream::compute, after_2F2);
   wait(r, stream::to_prev, after_2F2);
-  send(r, stream::to_prev, {8, "F2: stage 2 -> 3"}, evaluation::y_2F2, 131072);
+  run(r, send{.on = stream::to_prev, .data = evaluation::y_2F2, .site = {8, "F2: stage 2 -> 3"}});
   record(r, stream::to_prev, y_2F2_sent);
 
   wait(r, stream::from_prev, after_1F2);
-  receive(r, stream::from_prev, {6, "F3: stage 0 -> 1"}, evaluation::x_1F3, 131072);
+  run(r, receive{.on = stream::from_prev, .data = evaluation::x_1F3,
+      .site = {6, "F3: stage 0 -> 1"}});
   record(r, stream::from_prev, x_1F3_received);
 
   begin(r, "1F3");
@@ -361,11 +369,13 @@ inline void evaluate(rank& r) {
   stage_2::forward(r, stage_2::slots[2], work, evaluation::x_2F3, evaluation::y_2F3);
   record(r, stream::compute, after_2F3);
   wait(r, stream::to_prev, after_2F3);
-  send(r, stream::to_prev, {10, "F3: stage 2 -> 3"}, evaluation::y_2F3, 131072);
+  run(r, send{.on = stream::to_prev, .data = evaluation::y_2F3,
+      .site = {10, "F3: stage 2 -> 3"}});
   record(r, stream::to_prev, y_2F3_sent);
 
   wait(r, stream::from_prev, after_1F3);
-  receive(r, stream::from_prev, {12, "F4: stage 0 -> 1"}, evaluation::x_1F4, 131072);
+  run(r, receive{.on = stream::from_prev, .data = evaluation::x_1F4,
+      .site = {12, "F4: stage 0 -> 1"}});
   record(r, stream::from_prev, x_1F4_received);
 
   begin(r, "1F4");
@@ -378,11 +388,13 @@ inline void evaluate(rank& r) {
   stage_2::forward(r, stage_2::slots[2], work, evaluation::x_2F4, evaluation::y_2F4);
   record(r, stream::compute, after_2F4);
   wait(r, stream::to_prev, after_2F4);
-  send(r, stream::to_prev, {14, "F4: stage 2 -> 3"}, evaluation::y_2F4, 131072);
+  run(r, send{.on = stream::to_prev, .data = evaluation::y_2F4,
+      .site = {14, "F4: stage 2 -> 3"}});
   record(r, stream::to_prev, y_2F4_sent);
 
   wait(r, stream::from_prev, after_1F4);
-  receive(r, stream::from_prev, {16, "F5: stage 0 -> 1"}, evaluation::x_1F5, 131072);
+  run(r, receive{.on = stream::from_prev, .data = evaluation::x_1F5,
+      .site = {16, "F5: stage 0 -> 1"}});
   record(r, stream::from_prev, x_1F5_received);
 
   begin(r, "1F5");
@@ -395,11 +407,13 @@ inline void evaluate(rank& r) {
   stage_2::forward(r, stage_2::slots[2], work, evaluation::x_2F5, evaluation::y_2F5);
   record(r, stream::compute, after_2F5);
   wait(r, stream::to_prev, after_2F5);
-  send(r, stream::to_prev, {18, "F5: stage 2 -> 3"}, evaluation::y_2F5, 131072);
+  run(r, send{.on = stream::to_prev, .data = evaluation::y_2F5,
+      .site = {18, "F5: stage 2 -> 3"}});
   record(r, stream::to_prev, y_2F5_sent);
 
   wait(r, stream::from_prev, after_1F5);
-  receive(r, stream::from_prev, {20, "F6: stage 0 -> 1"}, evaluation::x_1F6, 131072);
+  run(r, receive{.on = stream::from_prev, .data = evaluation::x_1F6,
+      .site = {20, "F6: stage 0 -> 1"}});
   record(r, stream::from_prev, x_1F6_received);
 
   begin(r, "1F6");
@@ -412,10 +426,12 @@ inline void evaluate(rank& r) {
   stage_2::forward(r, stage_2::slots[2], work, evaluation::x_2F6, evaluation::y_2F6);
   record(r, stream::compute, after_2F6);
   wait(r, stream::to_prev, after_2F6);
-  send(r, stream::to_prev, {22, "F6: stage 2 -> 3"}, evaluation::y_2F6, 131072);
+  run(r, send{.on = stream::to_prev, .data = evaluation::y_2F6,
+      .site = {22, "F6: stage 2 -> 3"}});
 
   wait(r, stream::from_prev, after_1F6);
-  receive(r, stream::from_prev, {24, "F7: stage 0 -> 1"}, evaluation::x_1F7, 131072);
+  run(r, receive{.on = stream::from_prev, .data = evaluation::x_1F7,
+      .site = {24, "F7: stage 0 -> 1"}});
   record(r, stream::from_prev, x_1F7_received);
 
   begin(r, "1F7");
@@ -427,7 +443,8 @@ inline void evaluate(rank& r) {
   stage_2::forward(r, stage_2::slots[2], work, evaluation::x_2F7, evaluation::y_2F7);
   record(r, stream::compute, after_2F7);
   wait(r, stream::to_prev, after_2F7);
-  send(r, stream::to_prev, {27, "F7: stage 2 -> 3"}, evaluation::y_2F7, 131072);
+  run(r, send{.on = stream::to_prev, .data = evaluation::y_2F7,
+      .site = {27, "F7: stage 2 -> 3"}});
   record(r, stream::to_prev, y_2F7_sent);
 
   // Nothing is left under way.

@@ -7,39 +7,42 @@ namespace gpt_dual_pipe_v::stage_0 {
 
 using namespace memory_0;
 
-constexpr embedding_layer::parameters embedding = embedding_layer::place(weights, 0, 413184);
-constexpr embedding_layer::parameters d_embedding = embedding_layer::place(gradients, 0, 413184);
-constexpr block_layer::parameters layers_0 = block_layer::place(weights, 16384);
-constexpr block_layer::parameters d_layers_0 = block_layer::place(gradients, 16384);
+constexpr embedding_layer::parameters<real> embedding{.own = {weights[0]},
+    .wte = {weights[413184]}};
+constexpr embedding_layer::parameters<wide> d_embedding{.own = {gradients[0]},
+    .wte = {gradients[413184]}};
+constexpr block_layer::parameters<real> layers_0{.own = {weights[16384]}};
+constexpr block_layer::parameters<wide> d_layers_0{.own = {gradients[16384]}};
 
 /// What one microbatch keeps from its forward to its backward: 3.4 MiB.
 struct slot {
-  at embedding_out;
-  at d_embedding_out;
+  embedding_layer::output embedding_out;
+  embedding_layer::output d_embedding_out;
   block_layer::saved layers_0;
 };
 constexpr slot slots[]{
-    {.embedding_out = {7152128}, .d_embedding_out = {7807488},
-        .layers_0 = block_layer::keep({7938560})},
-    {.embedding_out = {7283200}, .d_embedding_out = {7807488},
-        .layers_0 = block_layer::keep({11223552})},
-    {.embedding_out = {7414272}, .d_embedding_out = {7807488},
-        .layers_0 = block_layer::keep({14508544})},
-    {.embedding_out = {7676416}, .d_embedding_out = {7807488},
-        .layers_0 = block_layer::keep({21078528})},
-    {.embedding_out = {7152128}, .d_embedding_out = {0},
-        .layers_0 = block_layer::keep({7938560})},
+    {.embedding_out = {{7152128}}, .d_embedding_out = {{7807488}},
+        .layers_0 = {{7938560}}},
+    {.embedding_out = {{7283200}}, .d_embedding_out = {{7807488}},
+        .layers_0 = {{11223552}}},
+    {.embedding_out = {{7414272}}, .d_embedding_out = {{7807488}},
+        .layers_0 = {{14508544}}},
+    {.embedding_out = {{7676416}}, .d_embedding_out = {{7807488}},
+        .layers_0 = {{21078528}}},
+    {.embedding_out = {{7152128}}, .d_embedding_out = {{0}},
+        .layers_0 = {{7938560}}},
 };
 
-inline void forward(rank& r, const slot& s, at work, at ids, at y) {
+inline void forward(rank& r, const slot& s, at work, token_ids ids, block_layer::output y) {
   embedding_layer::forward(r, embedding, ids, s.embedding_out);
   block_layer::forward(r, layers_0, s.layers_0, work, s.embedding_out, y);
 }
 
-inline void backward(rank& r, const slot& s, at work, at ids, at dy, bool accumulate) {
+inline void backward(rank& r, const slot& s, at work, token_ids ids, block_layer::output dy,
+    store into) {
   block_layer::backward(r, layers_0, d_layers_0, s.layers_0, work, s.embedding_out, dy,
-      s.d_embedding_out, accumulate);
-  embedding_layer::backward(r, d_embedding, ids, s.d_embedding_out, accumulate, true);
+      s.d_embedding_out, into);
+  embedding_layer::backward(r, d_embedding, ids, s.d_embedding_out, into, store::add);
 }
 
 }  // namespace gpt_dual_pipe_v::stage_0

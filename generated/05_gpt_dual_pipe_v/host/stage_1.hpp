@@ -7,33 +7,36 @@ namespace gpt_dual_pipe_v::stage_1 {
 
 using namespace memory_1;
 
-constexpr block_layer::parameters layers_1 = block_layer::place(weights, 0);
-constexpr block_layer::parameters d_layers_1 = block_layer::place(gradients, 0);
+constexpr block_layer::parameters<real> layers_1{.own = {weights[0]}};
+constexpr block_layer::parameters<wide> d_layers_1{.own = {gradients[0]}};
 
 /// What one microbatch keeps from its forward to its backward: 3.1 MiB.
 struct slot {
   block_layer::saved layers_1;
 };
 constexpr slot slots[]{
-    {.layers_1 = block_layer::keep({6345216})},
-    {.layers_1 = block_layer::keep({12915200})},
-    {.layers_1 = block_layer::keep({19485184})},
+    {.layers_1 = {{6345216}}},
+    {.layers_1 = {{12915200}}},
+    {.layers_1 = {{19485184}}},
 };
 
-inline void forward(rank& r, const slot& s, at work, at x, at y) {
+inline void forward(rank& r, const slot& s, at work, block_layer::input x, block_layer::output y) {
   block_layer::forward(r, layers_1, s.layers_1, work, x, y);
 }
 
-inline void backward(rank& r, const slot& s, at work, at x, at dy, at dx, bool accumulate) {
-  block_layer::backward(r, layers_1, d_layers_1, s.layers_1, work, x, dy, dx, accumulate);
+inline void backward(rank& r, const slot& s, at work, block_layer::input x, block_layer::output dy,
+    block_layer::input dx, store into) {
+  block_layer::backward(r, layers_1, d_layers_1, s.layers_1, work, x, dy, dx, into);
 }
 
-inline void backward_input(rank& r, const slot& s, at work, at x, at dy, at dx) {
+inline void backward_input(rank& r, const slot& s, at work, block_layer::input x,
+    block_layer::output dy, block_layer::input dx) {
   block_layer::backward_input(r, layers_1, s.layers_1, work, x, dy, dx);
 }
 
-inline void backward_weight(rank& r, const slot& s, at, at x, at dy, bool accumulate) {
-  block_layer::backward_weight(r, d_layers_1, s.layers_1, x, dy, accumulate);
+inline void backward_weight(rank& r, const slot& s, at, block_layer::input x,
+    block_layer::output dy, store into) {
+  block_layer::backward_weight(r, d_layers_1, s.layers_1, x, dy, into);
 }
 
 }  // namespace gpt_dual_pipe_v::stage_1

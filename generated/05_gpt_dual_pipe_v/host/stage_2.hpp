@@ -7,33 +7,36 @@ namespace gpt_dual_pipe_v::stage_2 {
 
 using namespace memory_1;
 
-constexpr block_layer::parameters layers_2 = block_layer::place(weights, 198272);
-constexpr block_layer::parameters d_layers_2 = block_layer::place(gradients, 198272);
+constexpr block_layer::parameters<real> layers_2{.own = {weights[198272]}};
+constexpr block_layer::parameters<wide> d_layers_2{.own = {gradients[198272]}};
 
 /// What one microbatch keeps from its forward to its backward: 3.1 MiB.
 struct slot {
   block_layer::saved layers_2;
 };
 constexpr slot slots[]{
-    {.layers_2 = block_layer::keep({9630208})},
-    {.layers_2 = block_layer::keep({16200192})},
-    {.layers_2 = block_layer::keep({6345216})},
+    {.layers_2 = {{9630208}}},
+    {.layers_2 = {{16200192}}},
+    {.layers_2 = {{6345216}}},
 };
 
-inline void forward(rank& r, const slot& s, at work, at x, at y) {
+inline void forward(rank& r, const slot& s, at work, block_layer::input x, block_layer::output y) {
   block_layer::forward(r, layers_2, s.layers_2, work, x, y);
 }
 
-inline void backward(rank& r, const slot& s, at work, at x, at dy, at dx, bool accumulate) {
-  block_layer::backward(r, layers_2, d_layers_2, s.layers_2, work, x, dy, dx, accumulate);
+inline void backward(rank& r, const slot& s, at work, block_layer::input x, block_layer::output dy,
+    block_layer::input dx, store into) {
+  block_layer::backward(r, layers_2, d_layers_2, s.layers_2, work, x, dy, dx, into);
 }
 
-inline void backward_input(rank& r, const slot& s, at work, at x, at dy, at dx) {
+inline void backward_input(rank& r, const slot& s, at work, block_layer::input x,
+    block_layer::output dy, block_layer::input dx) {
   block_layer::backward_input(r, layers_2, s.layers_2, work, x, dy, dx);
 }
 
-inline void backward_weight(rank& r, const slot& s, at, at x, at dy, bool accumulate) {
-  block_layer::backward_weight(r, d_layers_2, s.layers_2, x, dy, accumulate);
+inline void backward_weight(rank& r, const slot& s, at, block_layer::input x,
+    block_layer::output dy, store into) {
+  block_layer::backward_weight(r, d_layers_2, s.layers_2, x, dy, into);
 }
 
 }  // namespace gpt_dual_pipe_v::stage_2

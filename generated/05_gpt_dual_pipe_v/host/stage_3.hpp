@@ -7,37 +7,39 @@ namespace gpt_dual_pipe_v::stage_3 {
 
 using namespace memory_0;
 
-constexpr block_layer::parameters layers_3 = block_layer::place(weights, 214656);
-constexpr block_layer::parameters d_layers_3 = block_layer::place(gradients, 214656);
-constexpr head_layer::parameters head = head_layer::place(weights, 412928, 413184);
-constexpr head_layer::parameters d_head = head_layer::place(gradients, 412928, 413184);
+constexpr block_layer::parameters<real> layers_3{.own = {weights[214656]}};
+constexpr block_layer::parameters<wide> d_layers_3{.own = {gradients[214656]}};
+constexpr head_layer::parameters<real> head{.own = {weights[412928]}, .wte = {weights[413184]}};
+constexpr head_layer::parameters<wide> d_head{.own = {gradients[412928]},
+    .wte = {gradients[413184]}};
 
 /// What one microbatch keeps from its forward to its backward: 3.9 MiB.
 struct slot {
   block_layer::saved layers_3;
-  at layers_3_out;
-  at d_layers_3_out;
+  block_layer::output layers_3_out;
+  block_layer::output d_layers_3_out;
   head_layer::saved head;
 };
 constexpr slot slots[]{
-    {.layers_3 = block_layer::keep({17793536}), .layers_3_out = {7545344},
-        .d_layers_3_out = {7807488}, .head = head_layer::keep({25018880})},
-    {.layers_3 = block_layer::keep({7938560}), .layers_3_out = {7152128},
-        .d_layers_3_out = {7807488}, .head = head_layer::keep({25018880})},
-    {.layers_3 = block_layer::keep({7938560}), .layers_3_out = {7152128},
-        .d_layers_3_out = {0}, .head = head_layer::keep({25018880})},
+    {.layers_3 = {{17793536}}, .layers_3_out = {{7545344}},
+        .d_layers_3_out = {{7807488}}, .head = {{25018880}}},
+    {.layers_3 = {{7938560}}, .layers_3_out = {{7152128}},
+        .d_layers_3_out = {{7807488}}, .head = {{25018880}}},
+    {.layers_3 = {{7938560}}, .layers_3_out = {{7152128}},
+        .d_layers_3_out = {{0}}, .head = {{25018880}}},
 };
 
-inline void forward(rank& r, const slot& s, at work, at targets, at x, bool accumulate) {
+inline void forward(rank& r, const slot& s, at work, token_ids targets, block_layer::input x,
+    store into) {
   block_layer::forward(r, layers_3, s.layers_3, work, x, s.layers_3_out);
-  head_layer::forward(r, head, s.head, targets, s.layers_3_out, loss, accumulate);
+  head_layer::forward(r, head, s.head, targets, s.layers_3_out, loss, into);
 }
 
-inline void backward(rank& r, const slot& s, at work, at targets, at x, at dx, bool accumulate) {
+inline void backward(rank& r, const slot& s, at work, token_ids targets, block_layer::input x,
+    block_layer::input dx, store into) {
   head_layer::backward(r, head, d_head, s.head, work, targets, s.layers_3_out, s.d_layers_3_out,
-      accumulate, accumulate);
-  block_layer::backward(r, layers_3, d_layers_3, s.layers_3, work, x, s.d_layers_3_out, dx,
-      accumulate);
+      into, into);
+  block_layer::backward(r, layers_3, d_layers_3, s.layers_3, work, x, s.d_layers_3_out, dx, into);
 }
 
 }  // namespace gpt_dual_pipe_v::stage_3
