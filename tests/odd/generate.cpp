@@ -25,7 +25,7 @@ int main(int argc, char** argv) {
     }
     declarations += "#include \"" + p.plan.name + "/program.cpp\"\n";
     entries += "    {\"" + p.family + "\", \"" + p.layout + "\", \"" + type + "\", &" + p.plan.name +
-               "::about, [] { return rankc::" + target + "::install(" + p.plan.name + "::program); }},\n";
+               "::about, [](const rankc::runtime::placement&) { return rankc::" + target + "::install(" + p.plan.name + "::program); }},\n";
   }
   std::ofstream(out + "/registry.cpp") << declarations << "#include \"registry.hpp\"\nconst std::vector<registered> "
                                        << target << "_registry{\n"
