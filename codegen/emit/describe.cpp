@@ -25,7 +25,7 @@ std::map<std::string, traffic> count_traffic(const lowered& l, const pipeline_ra
   auto layer = [&](const layer_use& use, phase p) {
     const body& b = l.bodies[use.kind];
     for (const kernel& k : b.calls(p))
-      if (k.collective_) add(k.function + " over " + std::string(runtime::role_names[static_cast<int>(k.collective_->over)]), k.collective_->bytes);
+      if (k.collective_) add(k.function + " over " + std::string(runtime::over_names[static_cast<int>(k.collective_->over)]), k.collective_->bytes);
   };
   for (const item& i : r.train) {
     const stage_plan& s = r.stages[i.stage];
@@ -40,7 +40,7 @@ std::map<std::string, traffic> count_traffic(const lowered& l, const pipeline_ra
       case item_kind::reduce:
       case item_kind::reduce_norm:
       case item_kind::reduce_loss:
-        add("all_reduce over " + std::string(runtime::role_names[static_cast<int>(i.over)]), l.messages[i.message].bytes);
+        add("all_reduce over " + std::string(runtime::over_names[static_cast<int>(i.over)]), l.messages[i.message].bytes);
         break;
       default: break;
     }

@@ -11,7 +11,7 @@
 
 namespace rankc::codegen {
 
-/// The parameters that a layer's function takes besides rank and workspace, in order; the caller passes the same.
+/// The parameters that a layer's function takes besides lane and workspace, in order; the caller passes the same.
 struct function_shape {
   bool weights, gradients, saved, work, x, y, dy, dx, ids, targets, loss, accumulate, accumulate_shared;
   std::vector<int> ropes;  // of the body's tables
@@ -23,7 +23,7 @@ std::string rope_name(std::size_t index, std::size_t count);
 
 /// How a layer's call names what surrounds it: in a stage's function, or in the order of a step.
 struct layer_surroundings {
-  std::string scope, slot, work, ids, targets, x, y, dy, dx, accumulate;
+  std::string lane, scope, slot, work, ids, targets, x, y, dy, dx, accumulate;
 };
 /// What the order of a step calls the slot of a stage whose layers it calls one by one.
 std::string slot_name(const pipeline_rank&, const stage_plan&);

@@ -142,17 +142,16 @@ class layer_text {
 
   /// In the first microbatch alone.
   std::string clear(const kernel& k) {
-    return fmt::format("  if (!{}) clear<{}>(r, {}, {});\n", sums_into_shared(b_, k) ? "accumulate_shared" : "accumulate", wide_name(l_),
+    return fmt::format("  if (!{}) clear<{}>(on, {}, {});\n", sums_into_shared(b_, k) ? "accumulate_shared" : "accumulate", wide_name(l_),
                        name(k.writes[0]), k.sizes[0].text);
   }
 
   std::string statement(const kernel& k) {
     if (k.row == &ops::clear) return clear(k);
-    std::vector<std::string> arguments{"r"};
+    std::vector<std::string> arguments{"on"};
     if (k.collective_) {
       const collective& c = *k.collective_;
-      arguments.push_back("stream::compute");
-      arguments.push_back(c.over == role::tp ? "role::tp" : "role::dp");
+      arguments.push_back("over::" + std::string(runtime::over_names[static_cast<int>(c.over)]));
       arguments.push_back(fmt::format("{{{}, \"{}\"}}", l_.find_message(c.name), c.name));
       for (const operand& o : k.writes) arguments.push_back(name(o));
       if (k.function != "all_reduce")
@@ -185,7 +184,7 @@ class layer_text {
     auto take = [&](bool is, const char* type, const char* name) {
       if (is) arguments.push_back(with_types ? std::string(type) + " " + name : name);
     };
-    take(true, "rank&", "r");
+    take(true, "const lane&", "on");
     take(f.weights, "const parameters&", "w");
     take(f.gradients, "const parameters&", "dw");
     take(f.saved, "const saved&", "s");

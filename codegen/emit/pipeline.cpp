@@ -4,6 +4,7 @@
 #include <rankc/templates.hpp>
 #include <rankc/version.hpp>
 
+#include "../passes/lanes.hpp"
 #include "emit.hpp"
 #include "step_times.hpp"
 
@@ -11,8 +12,7 @@ namespace rankc::codegen {
 
 namespace {
 
-std::string on(stream s) { return "stream::" + std::string(runtime::stream_names[static_cast<int>(s)]); }
-std::string over(role r) { return "role::" + std::string(runtime::role_names[static_cast<int>(r)]); }
+std::string over(runtime::over o) { return "over::" + std::string(runtime::over_names[static_cast<int>(o)]); }
 
 /// The order of one step of a pipeline rank.
 class order_text {
@@ -23,16 +23,24 @@ class order_text {
   std::string run() {
     for (const item& i : items_) {
       paragraph(i);
-      for (int w : i.waits) line("wait", {"r", on(i.on), r_.events[items_[w].event]});
+      for (int w : i.waits) line("wait", {on(i.on), r_.events[items_[w].event]});
       statement(i);
-      if (i.event >= 0) line("record", {"r", on(i.on), r_.events[i.event]});
+      if (i.event >= 0) line("record", {on(i.on), r_.events[i.event]});
     }
     if (!end_waits_.empty()) out_ += "\n// Nothing is left under way.\n";
-    for (int w : end_waits_) line("wait", {"r", on(stream::compute), r_.events[items_[w].event]});
-    return out_;
+    for (int w : end_waits_) line("wait", {on(compute_lane), r_.events[items_[w].event]});
+    return lanes() + out_;
   }
 
  private:
+  const std::string& on(int lane) const { return r_.lanes[static_cast<std::size_t>(lane)].name; }
+
+  std::string lanes() const {
+    std::vector<std::string> names;
+    for (const lane& each : r_.lanes) names.push_back(each.name);
+    return fmt::format("const auto [{}] = r.lanes<{}>();\n\n", fmt::join(names, ", "), names.size());
+  }
+
   void line(const std::string& function, const std::vector<std::string>& arguments) {
     out_ += call(function, arguments, 2) + "\n";
   }
@@ -40,11 +48,11 @@ class order_text {
 
   std::string size(const item& i) { return i.bytes == r_.arena.boundary_bytes ? "boundary_bytes" : std::to_string(i.bytes); }
 
-  /// What computes, as it is or on the second stream.
+  /// What computes, as it is or next to what lane 0 does.
   void compute(const item& i, std::string text) {
-    if (i.on == stream::beside) {
+    if (i.on != compute_lane) {
       for (std::size_t at = 0; at < text.size() && (at = text.find('\n', at) + 1) < text.size();) text.insert(at, "  ");
-      text = fmt::format("beside(r, \"{}\", [](rank& r) {{\n  {}}});\n", i.name, text);
+      text = fmt::format("act({}, \"{}\", [](const lane& on) {{\n  {}}});\n", on(i.on), i.name, text);
     }
     out_ += text;
   }
@@ -66,7 +74,7 @@ class order_text {
     if (heading.empty() || sends) return;
     if (!out_.empty() && !(heading == "receive" && heading_ == "receive")) out_ += "\n";
     heading_ = heading;
-    if (heading != "receive" && i.on != stream::beside) line("begin", {"r", "\"" + heading + "\""});
+    if (heading != "receive" && !(r_.overlaps && i.on == overlap_lane)) line("begin", {on(compute_lane), "\"" + heading + "\""});
     if (i.what == item_kind::backward_layer) {
       const stage_plan& s = r_.stages[i.stage];
       out_ += fmt::format("constexpr {}::slot {} = {}::at_slot(slot_{}[{}]);\n", s.name, slot_name(r_, s), s.name, s.stage, i.slot);
@@ -84,12 +92,12 @@ class order_text {
     switch (i.what) {
       case item_kind::receive: {
         const auto at = surroundings_of(r_, i);
-        line("receive", {"r", on(i.on), message(i.message), i.backward_traffic ? at.dy : at.x, size(i)});
+        line("receive", {on(i.on), message(i.message), i.backward_traffic ? at.dy : at.x, size(i)});
         break;
       }
       case item_kind::send: {
         const auto at = surroundings_of(r_, i);
-        line("send", {"r", on(i.on), message(i.message), i.backward_traffic ? at.dx : at.y, size(i)});
+        line("send", {on(i.on), message(i.message), i.backward_traffic ? at.dx : at.y, size(i)});
         break;
       }
       case item_kind::forward:
@@ -102,21 +110,21 @@ class order_text {
       }
       case item_kind::reduce: {
         const bucket& b = r_.buckets[i.bucket];
-        line("all_reduce<" + wide_name(l_) + ">", {"r", on(i.on), over(i.over), message(i.message),
+        line("all_reduce<" + wide_name(l_) + ">", {on(i.on), over(i.over), message(i.message),
                                   plus("gradients", b.first), std::to_string(b.count)});
         break;
       }
       case item_kind::squares:
-        line("sum_squares<real>", {"r", "norm", "gradients", squares(i), i.first ? "false" : "true"});
+        line("sum_squares<real>", {on(i.on), "norm", "gradients", squares(i), i.first ? "false" : "true"});
         break;
       case item_kind::reduce_norm:
-        line("all_reduce<" + wide_name(l_) + ">", {"r", on(i.on), over(i.over), message(i.message), "norm", "1"});
+        line("all_reduce<" + wide_name(l_) + ">", {on(i.on), over(i.over), message(i.message), "norm", "1"});
         break;
       case item_kind::reduce_loss:
-        line("all_reduce<" + wide_name(l_) + ">", {"r", on(i.on), over(i.over), message(i.message), "loss", "1"});
+        line("all_reduce<" + wide_name(l_) + ">", {on(i.on), over(i.over), message(i.message), "loss", "1"});
         break;
       case item_kind::update:
-        line("adamw<real>", {"r", "weights", "gradients", "first_moment", "second_moment", "norm", "updates"});
+        line("adamw<real>", {on(i.on), "weights", "gradients", "first_moment", "second_moment", "norm", "updates"});
         break;
     }
   }

@@ -5,6 +5,7 @@
 #include <rankc/templates.hpp>
 #include <rankc/version.hpp>
 
+#include "../passes/lanes.hpp"
 #include "emit.hpp"
 
 namespace rankc::codegen {
@@ -44,7 +45,7 @@ surroundings needs(const lowered& l, const stage_plan& s, phase p) {
 
 std::vector<std::string> stage_parameters(const lowered& l, const pipeline_rank& r, const stage_plan& s, phase does) {
   const surroundings n = needs(l, s, does);
-  std::vector<std::string> p{"rank& r", "const slot& s"};
+  std::vector<std::string> p{"const lane& on", "const slot& s"};
   if (r.overlaps) p.push_back("at work");
   if (n.ids) p.push_back("at ids");
   if (n.targets) p.push_back("at targets");
@@ -57,7 +58,7 @@ std::vector<std::string> stage_parameters(const lowered& l, const pipeline_rank&
 }
 
 std::string function(const lowered& l, const pipeline_rank& r, const stage_plan& s, phase p) {
-  const layer_surroundings names{"", "s", "work", "ids", "targets", "x", "y", "dy", "dx", "accumulate"};
+  const layer_surroundings names{"on", "", "s", "work", "ids", "targets", "x", "y", "dy", "dx", "accumulate"};
   std::string body;
   const int n = static_cast<int>(s.layers.size());
   for (int i = 0; i < n; ++i) {
@@ -91,7 +92,7 @@ std::string layer_call(const lowered& l, const pipeline_rank& r, const stage_pla
   const function_shape f = shape_of(b, p);
   const int last = static_cast<int>(s.layers.size()) - 1;
   const std::string& me = use.id;
-  std::vector<std::string> arguments{"r"};
+  std::vector<std::string> arguments{in.lane};
   auto take = [&](bool is, const std::string& text) {
     if (is) arguments.push_back(text);
   };
@@ -118,7 +119,7 @@ std::string stage_call(const lowered& l, const pipeline_rank& r, const item& i) 
   const stage_plan& s = r.stages[i.stage];
   const surroundings n = needs(l, s, i.does);
   const layer_surroundings at = surroundings_of(r, i);
-  std::vector<std::string> arguments{"r", fmt::format("{}at_slot(slot_{}[{}])", at.scope, s.stage, i.slot)};
+  std::vector<std::string> arguments{at.lane, fmt::format("{}at_slot(slot_{}[{}])", at.scope, s.stage, i.slot)};
   if (r.overlaps) arguments.push_back(at.work);
   if (n.ids) arguments.push_back(at.ids);
   if (n.targets) arguments.push_back(at.targets);
@@ -140,7 +141,7 @@ layer_surroundings surroundings_of(const pipeline_rank& r, const item& i) {
   auto of_microbatch = [&](const char* name) {
     return i.microbatch ? fmt::format("{} + {} * ids_bytes", name, i.microbatch) : std::string(name);
   };
-  return {s.name + "::", slot_name(r, s), i.on == stream::beside ? "work_beside" : "work", of_microbatch("ids"), of_microbatch("targets"),
+  return {i.on == compute_lane ? r.lanes[i.on].name : "on", s.name + "::", slot_name(r, s), i.on == compute_lane ? "work" : "work_beside", of_microbatch("ids"), of_microbatch("targets"),
           boundary(i.x), boundary(i.y), boundary(i.dy), boundary(i.dx), i.first ? "false" : "true"};
 }
 

@@ -7,7 +7,7 @@
 
 #include "buffers.hpp"
 #include "contents.hpp"
-#include "edges.hpp"
+#include "lanes.hpp"
 
 namespace rankc::codegen {
 
@@ -79,7 +79,7 @@ expander::place expander::resolve(const item& i, int layer, const operand& o) co
       return {slot + use.saved + b.buffers[o.index].offset, b.buffers[o.index].bytes,
               {saved, i.stage, m, layer, o.index}, type_of(o.index)};
     case space::temp:
-      return {(i.on == stream::beside ? a.work_beside : a.work) + b.buffers[o.index].offset, b.buffers[o.index].bytes,
+      return {(i.on == compute_lane ? a.work : a.work_beside) + b.buffers[o.index].offset, b.buffers[o.index].bytes,
               {temp, i.stage, m, layer * 4 + static_cast<int>(i.does), o.index}, type_of(o.index)};
     case space::x:
       if (layer == 0) return between(false, s.stage, i.x);
@@ -97,9 +97,6 @@ expander::place expander::resolve(const item& i, int layer, const operand& o) co
   }
   throw std::logic_error("an operand without a place");
 }
-
-/// What overlaps has a tp communicator of its own.
-static role role_of(const collective& c, stream on) { return on == stream::beside && c.over == role::tp ? role::tp_beside : c.over; }
 
 /// Whether a call adds to a gradient or to the loss, or overwrites it.
 static bool adds(const item& i, const layer_use& use, const body& b, const kernel& k, const operand& out) {
@@ -148,7 +145,7 @@ op expander::layer_op(const item& i, int layer, const kernel& k) {
     o.kind = op_kind::collective;
     o.name = k.collective_->name;
     o.bytes = k.collective_->bytes;
-    o.communicator = static_cast<int>(role_of(*k.collective_, i.on));
+    o.communicator = find_link(r_, i.on, k.collective_->over);
     o.message = l_.find_message(o.name);
     o.does = k.function == "all_gather"       ? collective_kind::all_gather
              : k.function == "reduce_scatter" ? collective_kind::reduce_scatter
@@ -239,7 +236,7 @@ std::vector<op> expander::expand(const item& i) {
     o.name = i.name;
     o.function = "all_reduce";
     o.operands = {data};
-    o.communicator = static_cast<int>(i.over);
+    o.communicator = find_link(r_, i.on, i.over);
     o.message = i.message;
     o.bytes = l_.messages[i.message].bytes;
     out.push_back(o);
@@ -265,7 +262,7 @@ std::vector<op> expander::expand(const item& i) {
       o.operands = {p.begin};
       o.message = i.message;
       o.bytes = i.bytes;
-      o.communicator = static_cast<int>(role_of(i.on));
+      o.communicator = find_link(r_, i.on, runtime::over::peer);
       if (sends) {
         o.reads.push_back(read(p));
         sent_[i.message] = o.reads.back().value;
@@ -320,7 +317,7 @@ std::vector<op> expander::expand(const item& i) {
     }
   }
   if (out.empty()) out.emplace_back().name = i.name;  // half a backward of layers that have nothing for it
-  for (op& o : out) o.stream = static_cast<int>(i.on);
+  for (op& o : out) o.stream = i.on;
   return out;
 }
 

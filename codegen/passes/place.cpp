@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "lanes.hpp"
 #include "passes.hpp"
 
 namespace rankc::codegen {
@@ -51,7 +52,7 @@ void place_arena(lowered& l) {
     a.work = take(a.work_bytes);
     for (const auto* items : {&r.train, &r.evaluate})
       for (const item& i : *items) {
-        if (i.on != stream::beside) continue;
+        if (i.on != overlap_lane || !r.overlaps) continue;
         for (const layer_use& use : r.stages[i.stage].layers) {
           const body& b = l.bodies[use.kind];
           a.work_beside_bytes = std::max(a.work_beside_bytes, i.does == phase::forward ? b.forward_temp : b.backward_temp);

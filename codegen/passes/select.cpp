@@ -19,9 +19,9 @@ namespace {
 /// What the text of a layer calls its own, and the kernels that it calls.
 std::vector<std::string_view> reserved_names() {
   std::vector<std::string_view> names{
-      "r", "w", "dw", "s", "work", "rope_table", "ids", "targets", "x", "y", "loss", "dy", "dx", "accumulate", "accumulate_shared",
+      "on", "w", "dw", "s", "work", "rope_table", "ids", "targets", "x", "y", "loss", "dy", "dx", "accumulate", "accumulate_shared",
       "parameters", "saved", "place", "keep", "forward", "backward", "backward_input", "backward_weight", "slot", "region", "size", "own",
-      "over_tp", "shared", "at", "real", "bf16", "rank", "stream", "role", "reduction", "event", "message", "rankc", "std", "host", "cuda",
+      "over_tp", "shared", "at", "real", "bf16", "rank", "lane", "over", "reduction", "event", "message", "rankc", "std", "host", "cuda",
       "runtime", "copy", "clear"};
   for (const op_row* row : ops::all) names.push_back(row->name);
   for (const fusion& f : ops::forward_fusions) names.push_back(f.into.kind->name);
@@ -90,7 +90,7 @@ class selector {
       l.count.text += " / " + name_constant(rankc::name(a), degree(a));
     }
     if (d.unit != 1) l.unit = named(d.unit_name, d.unit);
-    if (v[axis::tp] == V(i) && plan_.dims.tp > 1) l.first.text = "r.row->tp * (" + codegen::width(l).text + ")";
+    if (v[axis::tp] == V(i) && plan_.dims.tp > 1) l.first.text = "on.index_in(over::tp) * (" + codegen::width(l).text + ")";
     return l;
   }
   extent width(const type& v, int i) { return codegen::width(local(v, i)); }

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <set>
+#include <span>
 
+#include "lanes.hpp"
 #include "passes.hpp"
+#include "roles.hpp"
 
 namespace rankc::codegen {
 
 namespace {
 
-constexpr int n_streams = runtime::n_streams;
-using clock = std::array<int, n_streams>;  // per stream, the last item known to have ended
+using clock = std::vector<int>;  // per lane, the last item known to have ended
 
 /// Bytes that matter to two items or more, cut into cells that every access covers wholly or not at all.
 class cells {
  public:
-  explicit cells(const std::vector<std::vector<op>>& items) {
+  cells(const std::vector<std::vector<op>>& items, int lanes) : lanes_(static_cast<std::size_t>(lanes)) {
     for (const auto& ops : items)
       for (const op& o : ops)
         for (const auto* side : {&o.reads, &o.writes})
@@ -24,20 +26,22 @@ class cells {
           }
     std::sort(cuts_.begin(), cuts_.end());
     cuts_.erase(std::unique(cuts_.begin(), cuts_.end()), cuts_.end());
-    state_.resize(cuts_.size());
+    writer_.assign(cuts_.size(), -1);
+    readers_.assign(cuts_.size() * lanes_, -1);
   }
   struct state {
-    int writer = -1;
-    clock readers;
-    state() { readers.fill(-1); }
+    int& writer;
+    std::span<int> readers;  // by lane
   };
   void each(const access& a, auto visit) {
-    for (auto i = std::lower_bound(cuts_.begin(), cuts_.end(), a.begin) - cuts_.begin(); cuts_[i] < a.end; ++i) visit(state_[i]);
+    for (auto i = static_cast<std::size_t>(std::lower_bound(cuts_.begin(), cuts_.end(), a.begin) - cuts_.begin()); cuts_[i] < a.end; ++i)
+      visit(state{writer_[i], std::span(readers_).subspan(i * lanes_, lanes_)});
   }
 
  private:
   std::vector<std::size_t> cuts_;
-  std::vector<state> state_;
+  std::size_t lanes_;
+  std::vector<int> writer_, readers_;  // (cells), (cells, lanes)
 };
 
 std::string event_name(const item& i, const pipeline_rank& r) {
@@ -49,7 +53,7 @@ std::string event_name(const item& i, const pipeline_rank& r) {
     case item_kind::receive: return base + "_received";
     case item_kind::send: return base + "_sent";
     case item_kind::backward_layer: return base + "_layer" + std::to_string(i.layer) + "_done";
-    case item_kind::reduce: return "bucket" + std::to_string(i.bucket) + "_over_" + (i.over == role::tp ? "tp" : i.over == role::dp ? "dp" : "tied");
+    case item_kind::reduce: return "bucket" + std::to_string(i.bucket) + "_over_" + role_name(i.over);
     case item_kind::reduce_loss: return "loss_reduced";
     case item_kind::forward:
     case item_kind::backward: return base + "_done";
@@ -63,33 +67,32 @@ std::vector<int> order(const lowered& l, pipeline_rank& r, std::vector<item>& it
   e.begin();
   for (const item& i : items) ops.push_back(e.expand(i));
   ops.push_back({e.end(train)});
-  cells memory(ops);
+  const int lanes = static_cast<int>(r.lanes.size());
+  cells memory(ops, lanes);
 
-  std::vector<clock> ended(ops.size());
-  clock at[n_streams], last;
-  last.fill(-1);
-  for (clock& c : at) c.fill(-1);
+  const clock none(r.lanes.size(), -1);
+  std::vector<clock> ended(ops.size()), at(r.lanes.size(), none);
+  clock last = none;
 
   std::vector<int> end_waits;
   for (std::size_t n = 0; n < ops.size(); ++n) {
     const bool is_end = n == items.size();
-    const int on = is_end ? static_cast<int>(stream::compute) : static_cast<int>(items[n].on);
-    clock need;
-    need.fill(-1);
+    const int on = is_end ? compute_lane : items[n].on;
+    clock need = none;
     auto after = [&](int item_index) {
       if (item_index < 0) return;
-      const int s = static_cast<int>(items[item_index].on);
+      const int s = items[item_index].on;
       need[s] = std::max(need[s], item_index);
     };
     for (const op& o : ops[n]) {
-      for (const access& a : o.reads) memory.each(a, [&](cells::state& c) { after(c.writer); });
+      for (const access& a : o.reads) memory.each(a, [&](cells::state c) { after(c.writer); });
       for (const access& a : o.writes)
-        memory.each(a, [&](cells::state& c) {
+        memory.each(a, [&](cells::state c) {
           after(c.writer);
           for (int reader : c.readers) after(reader);
         });
     }
-    if (is_end) need = last;  // every stream has ended
+    if (is_end) need = last;  // every lane has ended
 
     // The latest first: what it has waited for itself need not be waited for again.
     clock& known = at[on];
@@ -97,21 +100,21 @@ std::vector<int> order(const lowered& l, pipeline_rank& r, std::vector<item>& it
     std::sort(candidates.rbegin(), candidates.rend());
     for (int w : candidates) {
       if (w < 0) continue;
-      const int s = static_cast<int>(items[w].on);
+      const int s = items[w].on;
       if (s == on || known[s] >= w) continue;
       (is_end ? end_waits : items[n].waits).push_back(w);
-      for (int i = 0; i < n_streams; ++i) known[i] = std::max(known[i], ended[w][i]);
+      for (int i = 0; i < lanes; ++i) known[i] = std::max(known[i], ended[w][i]);
     }
     if (is_end) break;
     known[on] = static_cast<int>(n);
     last[on] = static_cast<int>(n);
     ended[n] = known;
     for (const op& o : ops[n]) {
-      for (const access& a : o.reads) memory.each(a, [&](cells::state& c) { c.readers[on] = static_cast<int>(n); });
+      for (const access& a : o.reads) memory.each(a, [&](cells::state c) { c.readers[on] = static_cast<int>(n); });
       for (const access& a : o.writes)
-        memory.each(a, [&](cells::state& c) {
+        memory.each(a, [&](cells::state c) {
           c.writer = static_cast<int>(n);
-          c.readers.fill(-1);
+          std::fill(c.readers.begin(), c.readers.end(), -1);
         });
     }
   }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "contents.hpp"
+#include "lanes.hpp"
 #include "passes.hpp"
 
 namespace rankc::codegen {
@@ -53,10 +54,11 @@ int expander::count_terms(const stage_plan& s, const layer_use& use, std::initia
 
 /// The letters over the axes that a plan has. A tensor that two pipeline ranks hold is summed between them.
 std::vector<sum::relation> expander::relate(placement dp, placement tp, bool tied) const {
+  const auto link = [&](runtime::over o) { return find_link(r_, lane_over(o), o); };
   std::vector<sum::relation> of;
-  if (l_.plan->dims.dp_replicate > 1) of.push_back({static_cast<int>(role::dp), dp});
-  if (l_.plan->dims.tp > 1) of.push_back({static_cast<int>(role::tp), tp});
-  if (tied) of.push_back({static_cast<int>(role::tied), placement::partial});
+  if (l_.plan->dims.dp_replicate > 1) of.push_back({link(runtime::over::dp), dp});
+  if (l_.plan->dims.tp > 1) of.push_back({link(runtime::over::tp), tp});
+  if (tied) of.push_back({link(runtime::over::tied), placement::partial});
   return of;
 }
 
@@ -109,7 +111,7 @@ std::vector<sum> expander::sums(bool train) const {
   if (!train || !l_.trains()) return all;
   sum of_norm{sum_kind::norm, "gradient norm", scalar(norm, r_.arena.norm).range(), {}, 0, {}, false};
   of_norm.over = relate(placement::replicated, placement::replicated, false);
-  if (l_.plan->dims.pp > 1) of_norm.over.push_back({static_cast<int>(role::pp), placement::partial});
+  if (l_.plan->dims.pp > 1) of_norm.over.push_back({find_link(r_, lane_over(runtime::over::pp), runtime::over::pp), placement::partial});
   for (std::size_t p = 0; p < r_.parameters.size(); ++p) {
     all.push_back(sum_of_gradient(p));
     of_norm.terms += all.back().counted;

@@ -35,7 +35,7 @@ struct place {
 
 /// The call of a function that begins at or behind a position. Calls stand at the beginning of a line.
 std::optional<place> find_call(const std::string& text, const std::string& function, std::size_t from) {
-  const std::regex head("(^|\n)( *)" + function + "(<[a-z0-9]+>)?\\(r[,)]");
+  const std::regex head("(^|\n)( *)" + function + "(<[a-z0-9]+>)?\\((?:on|compute|reduce|overlap|(?:to|from)_[a-z0-9]+)[,)]");
   std::smatch m;
   if (!std::regex_search(text.begin() + static_cast<std::ptrdiff_t>(from), text.end(), m, head)) return {};
   const std::size_t begin = from + static_cast<std::size_t>(m.position(2));

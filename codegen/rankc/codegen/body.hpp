@@ -46,7 +46,7 @@ struct buffer {
 
 /// A collective inside a layer.
 struct collective {
-  runtime::role over;
+  runtime::over over;
   extent count;       // elements per rank
   std::size_t bytes;  // per rank
   bool maximum = false;

@@ -25,15 +25,15 @@ constexpr parameters place(at region, std::size_t own, std::size_t shared) {
   };
 }
 
-inline void forward(rank& r, const parameters& w, at ids, at y) {
-  embedding<real>(r, y, ids, w.wte, tokens, vocab, hidden, 0);
-  position<real>(r, y, y, w.wpe, tokens, hidden, seq, 0);
+inline void forward(const lane& on, const parameters& w, at ids, at y) {
+  embedding<real>(on, y, ids, w.wte, tokens, vocab, hidden, 0);
+  position<real>(on, y, y, w.wpe, tokens, hidden, seq, 0);
 }
 
-inline void backward(rank& r, const parameters& dw, at ids, at dy, bool accumulate,
+inline void backward(const lane& on, const parameters& dw, at ids, at dy, bool accumulate,
     bool accumulate_shared) {
-  position_grad<real>(r, dw.wpe, dy, tokens, hidden, seq, 0, accumulate);
-  embedding_grad<real>(r, dw.wte, dy, ids, tokens, vocab, hidden, 0, accumulate_shared);
+  position_grad<real>(on, dw.wpe, dy, tokens, hidden, seq, 0, accumulate);
+  embedding_grad<real>(on, dw.wte, dy, ids, tokens, vocab, hidden, 0, accumulate_shared);
 }
 
 }  // namespace embedding_layer
@@ -90,44 +90,44 @@ constexpr saved keep(at slot) {
   };
 }
 
-inline void forward(rank& r, const parameters& w, const saved& s, at work, at x, at y) {
+inline void forward(const lane& on, const parameters& w, const saved& s, at work, at x, at y) {
   const at attention_scratch = work;
-  layer_norm<real>(r, s.norm1_out, s.norm1_statistics, x, w.norm1, w.norm1_bias, tokens, hidden);
-  linear_bias<real>(r, s.wq_wk_wv_out, s.norm1_out, w.wq, w.wq_bias, tokens, hidden, wq_wk_wv);
-  attention<real>(r, s.attention_out, s.attention_lse, attention_scratch, s.wq_wk_wv_out,
+  layer_norm<real>(on, s.norm1_out, s.norm1_statistics, x, w.norm1, w.norm1_bias, tokens, hidden);
+  linear_bias<real>(on, s.wq_wk_wv_out, s.norm1_out, w.wq, w.wq_bias, tokens, hidden, wq_wk_wv);
+  attention<real>(on, s.attention_out, s.attention_lse, attention_scratch, s.wq_wk_wv_out,
       s.wq_wk_wv_out + 512, s.wq_wk_wv_out + 1024, rows, seq, heads, heads, head_dim, wq_wk_wv,
       wq_wk_wv);
-  linear_bias_add<real>(r, s.add_out, s.attention_out, w.wo, w.wo_bias, x, tokens, heads * head_dim,
+  linear_bias_add<real>(on, s.add_out, s.attention_out, w.wo, w.wo_bias, x, tokens,
+      heads * head_dim, hidden);
+  layer_norm<real>(on, s.norm2_out, s.norm2_statistics, s.add_out, w.norm2, w.norm2_bias, tokens,
       hidden);
-  layer_norm<real>(r, s.norm2_out, s.norm2_statistics, s.add_out, w.norm2, w.norm2_bias, tokens,
-      hidden);
-  linear_bias_gelu<real>(r, s.w1_bias_gelu, s.w1_bias_out, s.norm2_out, w.w1, w.w1_bias, tokens,
+  linear_bias_gelu<real>(on, s.w1_bias_gelu, s.w1_bias_out, s.norm2_out, w.w1, w.w1_bias, tokens,
       hidden, ffn);
-  linear_bias_add<real>(r, y, s.w1_bias_gelu, w.w2, w.w2_bias, s.add_out, tokens, ffn, hidden);
+  linear_bias_add<real>(on, y, s.w1_bias_gelu, w.w2, w.w2_bias, s.add_out, tokens, ffn, hidden);
 }
 
-inline void backward(rank& r, const parameters& w, const parameters& dw, const saved& s, at work,
-    at x, at dy, at dx, bool accumulate) {
+inline void backward(const lane& on, const parameters& w, const parameters& dw, const saved& s,
+    at work, at x, at dy, at dx, bool accumulate) {
   const at d_w1_out = work, d_attention_out = work, d_wq_wk_wv_out = work + 262144,
       attention_grad_scratch = work + 1048576, d_linear_dx = work;
-  linear_dx_gelu_bias<real>(r, d_w1_out, dw.w1_bias, dy, w.w2, s.w1_bias_out, tokens, ffn, hidden,
+  linear_dx_gelu_bias<real>(on, d_w1_out, dw.w1_bias, dy, w.w2, s.w1_bias_out, tokens, ffn, hidden,
       accumulate);
-  linear_dw_bias<real>(r, dw.w2, dw.w2_bias, dy, s.w1_bias_gelu, tokens, ffn, hidden, accumulate);
-  linear_dx<real>(r, dx, d_w1_out, w.w1, tokens, hidden, ffn, false);
-  linear_dw<real>(r, dw.w1, d_w1_out, s.norm2_out, tokens, hidden, ffn, accumulate);
-  layer_norm_grad_add<real>(r, dx, dw.norm2, dw.norm2_bias, dx, s.add_out, s.norm2_statistics,
+  linear_dw_bias<real>(on, dw.w2, dw.w2_bias, dy, s.w1_bias_gelu, tokens, ffn, hidden, accumulate);
+  linear_dx<real>(on, dx, d_w1_out, w.w1, tokens, hidden, ffn, false);
+  linear_dw<real>(on, dw.w1, d_w1_out, s.norm2_out, tokens, hidden, ffn, accumulate);
+  layer_norm_grad_add<real>(on, dx, dw.norm2, dw.norm2_bias, dx, s.add_out, s.norm2_statistics,
       w.norm2, dy, tokens, hidden, accumulate);
-  linear_dx<real>(r, d_attention_out, dx, w.wo, tokens, heads * head_dim, hidden, false);
-  linear_dw_bias<real>(r, dw.wo, dw.wo_bias, dx, s.attention_out, tokens, heads * head_dim, hidden,
+  linear_dx<real>(on, d_attention_out, dx, w.wo, tokens, heads * head_dim, hidden, false);
+  linear_dw_bias<real>(on, dw.wo, dw.wo_bias, dx, s.attention_out, tokens, heads * head_dim, hidden,
       accumulate);
-  attention_grad<real>(r, d_wq_wk_wv_out, d_wq_wk_wv_out + 512, d_wq_wk_wv_out + 1024,
+  attention_grad<real>(on, d_wq_wk_wv_out, d_wq_wk_wv_out + 512, d_wq_wk_wv_out + 1024,
       attention_grad_scratch, d_attention_out, s.wq_wk_wv_out, s.wq_wk_wv_out + 512,
       s.wq_wk_wv_out + 1024, s.attention_out, s.attention_lse, rows, seq, heads, heads, head_dim,
       wq_wk_wv, wq_wk_wv);
-  linear_dx<real>(r, d_linear_dx, d_wq_wk_wv_out, w.wq, tokens, hidden, wq_wk_wv, false);
-  linear_dw_bias<real>(r, dw.wq, dw.wq_bias, d_wq_wk_wv_out, s.norm1_out, tokens, hidden, wq_wk_wv,
+  linear_dx<real>(on, d_linear_dx, d_wq_wk_wv_out, w.wq, tokens, hidden, wq_wk_wv, false);
+  linear_dw_bias<real>(on, dw.wq, dw.wq_bias, d_wq_wk_wv_out, s.norm1_out, tokens, hidden, wq_wk_wv,
       accumulate);
-  layer_norm_grad_add<real>(r, dx, dw.norm1, dw.norm1_bias, d_linear_dx, x, s.norm1_statistics,
+  layer_norm_grad_add<real>(on, dx, dw.norm1, dw.norm1_bias, d_linear_dx, x, s.norm1_statistics,
       w.norm1, dx, tokens, hidden, accumulate);
 }
 
@@ -164,21 +164,21 @@ constexpr saved keep(at slot) {
   };
 }
 
-inline void forward(rank& r, const parameters& w, const saved& s, at targets, at x, at loss,
+inline void forward(const lane& on, const parameters& w, const saved& s, at targets, at x, at loss,
     bool accumulate) {
-  layer_norm<real>(r, s.norm_out, s.norm_statistics, x, w.norm, w.norm_bias, tokens, hidden);
-  linear<real>(r, s.wte_out, s.norm_out, w.wte, tokens, hidden, vocab);
-  softmax_sums<real>(r, s.wte_row_max, s.exp_sums_out, s.wte_out, targets, tokens, vocab);
-  cross_entropy<real>(r, loss, s.exp_sums_out, tokens, 1.0 / 2048, accumulate);
+  layer_norm<real>(on, s.norm_out, s.norm_statistics, x, w.norm, w.norm_bias, tokens, hidden);
+  linear<real>(on, s.wte_out, s.norm_out, w.wte, tokens, hidden, vocab);
+  softmax_sums<real>(on, s.wte_row_max, s.exp_sums_out, s.wte_out, targets, tokens, vocab);
+  cross_entropy<real>(on, loss, s.exp_sums_out, tokens, 1.0 / 2048, accumulate);
 }
 
-inline void backward(rank& r, const parameters& w, const parameters& dw, const saved& s, at targets,
-    at x, at dx, bool accumulate, bool accumulate_shared) {
-  softmax_grad<real>(r, s.wte_out, s.exp_sums_out, s.wte_out, s.wte_row_max, targets, tokens, vocab,
-      0, 1.0 / 2048);
-  linear_dx<real>(r, dx, s.wte_out, w.wte, tokens, hidden, vocab, false);
-  linear_dw<real>(r, dw.wte, s.wte_out, s.norm_out, tokens, hidden, vocab, accumulate_shared);
-  layer_norm_grad<real>(r, dx, dw.norm, dw.norm_bias, dx, x, s.norm_statistics, w.norm, tokens,
+inline void backward(const lane& on, const parameters& w, const parameters& dw, const saved& s,
+    at targets, at x, at dx, bool accumulate, bool accumulate_shared) {
+  softmax_grad<real>(on, s.wte_out, s.exp_sums_out, s.wte_out, s.wte_row_max, targets, tokens,
+      vocab, 0, 1.0 / 2048);
+  linear_dx<real>(on, dx, s.wte_out, w.wte, tokens, hidden, vocab, false);
+  linear_dw<real>(on, dw.wte, s.wte_out, s.norm_out, tokens, hidden, vocab, accumulate_shared);
+  layer_norm_grad<real>(on, dx, dw.norm, dw.norm_bias, dx, x, s.norm_statistics, w.norm, tokens,
       hidden, accumulate);
 }
 

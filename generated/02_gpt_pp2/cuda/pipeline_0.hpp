@@ -13,119 +13,123 @@ constexpr event F0_done{0}, F1_done{1}, F0_sent{2}, B0_received{3}, F1_sent{4}, 
     B3_received{13}, B3_done{14}, bucket0_over_tied{15};
 
 inline void train(rank& r) {
-  begin(r, "0F0");
-  stage_0::forward(r, stage_0::at_slot(slot_0[0]), ids, boundary[0]);
-  record(r, stream::compute, F0_done);
-  wait(r, stream::to_next, F0_done);
-  send(r, stream::to_next, {0, "F0: stage 0 -> 1"}, boundary[0], boundary_bytes);
-  record(r, stream::to_next, F0_sent);
+  const auto [compute, reduce, to_next, from_next] = r.lanes<4>();
 
-  begin(r, "0F1");
-  stage_0::forward(r, stage_0::at_slot(slot_0[1]), ids + 1 * ids_bytes, boundary[1]);
-  record(r, stream::compute, F1_done);
-  wait(r, stream::to_next, F1_done);
-  send(r, stream::to_next, {1, "F1: stage 0 -> 1"}, boundary[1], boundary_bytes);
-  record(r, stream::to_next, F1_sent);
+  begin(compute, "0F0");
+  stage_0::forward(compute, stage_0::at_slot(slot_0[0]), ids, boundary[0]);
+  record(compute, F0_done);
+  wait(to_next, F0_done);
+  send(to_next, {0, "F0: stage 0 -> 1"}, boundary[0], boundary_bytes);
+  record(to_next, F0_sent);
 
-  wait(r, stream::from_next, F0_sent);
-  receive(r, stream::from_next, {2, "B0: stage 1 -> 0"}, boundary[0], boundary_bytes);
-  record(r, stream::from_next, B0_received);
+  begin(compute, "0F1");
+  stage_0::forward(compute, stage_0::at_slot(slot_0[1]), ids + 1 * ids_bytes, boundary[1]);
+  record(compute, F1_done);
+  wait(to_next, F1_done);
+  send(to_next, {1, "F1: stage 0 -> 1"}, boundary[1], boundary_bytes);
+  record(to_next, F1_sent);
 
-  begin(r, "0B0");
-  wait(r, stream::compute, B0_received);
-  stage_0::backward(r, stage_0::at_slot(slot_0[0]), ids, boundary[0], false);
-  record(r, stream::compute, B0_done);
+  wait(from_next, F0_sent);
+  receive(from_next, {2, "B0: stage 1 -> 0"}, boundary[0], boundary_bytes);
+  record(from_next, B0_received);
 
-  begin(r, "0F2");
-  wait(r, stream::compute, F1_sent);
-  stage_0::forward(r, stage_0::at_slot(slot_0[0]), ids + 2 * ids_bytes, boundary[1]);
-  record(r, stream::compute, F2_done);
-  wait(r, stream::to_next, F2_done);
-  send(r, stream::to_next, {3, "F2: stage 0 -> 1"}, boundary[1], boundary_bytes);
-  record(r, stream::to_next, F2_sent);
+  begin(compute, "0B0");
+  wait(compute, B0_received);
+  stage_0::backward(compute, stage_0::at_slot(slot_0[0]), ids, boundary[0], false);
+  record(compute, B0_done);
 
-  wait(r, stream::from_next, B0_done);
-  receive(r, stream::from_next, {4, "B1: stage 1 -> 0"}, boundary[0], boundary_bytes);
-  record(r, stream::from_next, B1_received);
+  begin(compute, "0F2");
+  wait(compute, F1_sent);
+  stage_0::forward(compute, stage_0::at_slot(slot_0[0]), ids + 2 * ids_bytes, boundary[1]);
+  record(compute, F2_done);
+  wait(to_next, F2_done);
+  send(to_next, {3, "F2: stage 0 -> 1"}, boundary[1], boundary_bytes);
+  record(to_next, F2_sent);
 
-  begin(r, "0B1");
-  wait(r, stream::compute, B1_received);
-  stage_0::backward(r, stage_0::at_slot(slot_0[1]), ids + 1 * ids_bytes, boundary[0], true);
-  record(r, stream::compute, B1_done);
+  wait(from_next, B0_done);
+  receive(from_next, {4, "B1: stage 1 -> 0"}, boundary[0], boundary_bytes);
+  record(from_next, B1_received);
 
-  begin(r, "0F3");
-  wait(r, stream::compute, F2_sent);
-  stage_0::forward(r, stage_0::at_slot(slot_0[1]), ids + 3 * ids_bytes, boundary[1]);
-  record(r, stream::compute, F3_done);
-  wait(r, stream::to_next, F3_done);
-  send(r, stream::to_next, {5, "F3: stage 0 -> 1"}, boundary[1], boundary_bytes);
-  record(r, stream::to_next, F3_sent);
+  begin(compute, "0B1");
+  wait(compute, B1_received);
+  stage_0::backward(compute, stage_0::at_slot(slot_0[1]), ids + 1 * ids_bytes, boundary[0], true);
+  record(compute, B1_done);
 
-  wait(r, stream::from_next, B1_done);
-  receive(r, stream::from_next, {6, "B2: stage 1 -> 0"}, boundary[0], boundary_bytes);
-  record(r, stream::from_next, B2_received);
+  begin(compute, "0F3");
+  wait(compute, F2_sent);
+  stage_0::forward(compute, stage_0::at_slot(slot_0[1]), ids + 3 * ids_bytes, boundary[1]);
+  record(compute, F3_done);
+  wait(to_next, F3_done);
+  send(to_next, {5, "F3: stage 0 -> 1"}, boundary[1], boundary_bytes);
+  record(to_next, F3_sent);
 
-  begin(r, "0B2");
-  wait(r, stream::compute, B2_received);
-  stage_0::backward(r, stage_0::at_slot(slot_0[0]), ids + 2 * ids_bytes, boundary[0], true);
+  wait(from_next, B1_done);
+  receive(from_next, {6, "B2: stage 1 -> 0"}, boundary[0], boundary_bytes);
+  record(from_next, B2_received);
 
-  wait(r, stream::from_next, F3_sent);
-  receive(r, stream::from_next, {7, "B3: stage 1 -> 0"}, boundary[1], boundary_bytes);
-  record(r, stream::from_next, B3_received);
+  begin(compute, "0B2");
+  wait(compute, B2_received);
+  stage_0::backward(compute, stage_0::at_slot(slot_0[0]), ids + 2 * ids_bytes, boundary[0], true);
 
-  begin(r, "0B3");
-  wait(r, stream::compute, B3_received);
-  stage_0::backward(r, stage_0::at_slot(slot_0[1]), ids + 3 * ids_bytes, boundary[1], true);
-  record(r, stream::compute, B3_done);
+  wait(from_next, F3_sent);
+  receive(from_next, {7, "B3: stage 1 -> 0"}, boundary[1], boundary_bytes);
+  record(from_next, B3_received);
 
-  begin(r, "reduce");
-  wait(r, stream::reduce, B3_done);
-  all_reduce<real>(r, stream::reduce, role::tied,
-      {8, "gradients of wte between first and last stage"}, gradients + 1651712, 32768);
-  record(r, stream::reduce, bucket0_over_tied);
+  begin(compute, "0B3");
+  wait(compute, B3_received);
+  stage_0::backward(compute, stage_0::at_slot(slot_0[1]), ids + 3 * ids_bytes, boundary[1], true);
+  record(compute, B3_done);
 
-  begin(r, "norm");
-  wait(r, stream::compute, bucket0_over_tied);
-  sum_squares<real>(r, norm, gradients, squares_whole, false);
-  all_reduce<real>(r, stream::compute, role::pp, {9, "gradient norm over pp"}, norm, 1);
+  begin(compute, "reduce");
+  wait(reduce, B3_done);
+  all_reduce<real>(reduce, over::tied, {8, "gradients of wte between first and last stage"},
+      gradients + 1651712, 32768);
+  record(reduce, bucket0_over_tied);
 
-  begin(r, "optimizer");
-  adamw<real>(r, weights, gradients, first_moment, second_moment, norm, updates);
+  begin(compute, "norm");
+  wait(compute, bucket0_over_tied);
+  sum_squares<real>(compute, norm, gradients, squares_whole, false);
+  all_reduce<real>(compute, over::pp, {9, "gradient norm over pp"}, norm, 1);
+
+  begin(compute, "optimizer");
+  adamw<real>(compute, weights, gradients, first_moment, second_moment, norm, updates);
 }
 
 /// The forwards of all microbatches, for their loss.
 inline void evaluate(rank& r) {
-  begin(r, "0F0");
-  stage_0::forward(r, stage_0::at_slot(slot_0[0]), ids, boundary[0]);
-  record(r, stream::compute, F0_done);
-  wait(r, stream::to_next, F0_done);
-  send(r, stream::to_next, {0, "F0: stage 0 -> 1"}, boundary[0], boundary_bytes);
-  record(r, stream::to_next, F0_sent);
+  const auto [compute, reduce, to_next, from_next] = r.lanes<4>();
 
-  begin(r, "0F1");
-  stage_0::forward(r, stage_0::at_slot(slot_0[0]), ids + 1 * ids_bytes, boundary[1]);
-  record(r, stream::compute, F1_done);
-  wait(r, stream::to_next, F1_done);
-  send(r, stream::to_next, {1, "F1: stage 0 -> 1"}, boundary[1], boundary_bytes);
-  record(r, stream::to_next, F1_sent);
+  begin(compute, "0F0");
+  stage_0::forward(compute, stage_0::at_slot(slot_0[0]), ids, boundary[0]);
+  record(compute, F0_done);
+  wait(to_next, F0_done);
+  send(to_next, {0, "F0: stage 0 -> 1"}, boundary[0], boundary_bytes);
+  record(to_next, F0_sent);
 
-  begin(r, "0F2");
-  wait(r, stream::compute, F0_sent);
-  stage_0::forward(r, stage_0::at_slot(slot_0[0]), ids + 2 * ids_bytes, boundary[0]);
-  record(r, stream::compute, F2_done);
-  wait(r, stream::to_next, F2_done);
-  send(r, stream::to_next, {3, "F2: stage 0 -> 1"}, boundary[0], boundary_bytes);
+  begin(compute, "0F1");
+  stage_0::forward(compute, stage_0::at_slot(slot_0[0]), ids + 1 * ids_bytes, boundary[1]);
+  record(compute, F1_done);
+  wait(to_next, F1_done);
+  send(to_next, {1, "F1: stage 0 -> 1"}, boundary[1], boundary_bytes);
+  record(to_next, F1_sent);
 
-  begin(r, "0F3");
-  wait(r, stream::compute, F1_sent);
-  stage_0::forward(r, stage_0::at_slot(slot_0[0]), ids + 3 * ids_bytes, boundary[1]);
-  record(r, stream::compute, F3_done);
-  wait(r, stream::to_next, F3_done);
-  send(r, stream::to_next, {5, "F3: stage 0 -> 1"}, boundary[1], boundary_bytes);
-  record(r, stream::to_next, F3_sent);
+  begin(compute, "0F2");
+  wait(compute, F0_sent);
+  stage_0::forward(compute, stage_0::at_slot(slot_0[0]), ids + 2 * ids_bytes, boundary[0]);
+  record(compute, F2_done);
+  wait(to_next, F2_done);
+  send(to_next, {3, "F2: stage 0 -> 1"}, boundary[0], boundary_bytes);
+
+  begin(compute, "0F3");
+  wait(compute, F1_sent);
+  stage_0::forward(compute, stage_0::at_slot(slot_0[0]), ids + 3 * ids_bytes, boundary[1]);
+  record(compute, F3_done);
+  wait(to_next, F3_done);
+  send(to_next, {5, "F3: stage 0 -> 1"}, boundary[1], boundary_bytes);
+  record(to_next, F3_sent);
 
   // Nothing is left under way.
-  wait(r, stream::compute, F3_sent);
+  wait(compute, F3_sent);
 }
 
 }  // namespace gpt_pp2::pipeline_0

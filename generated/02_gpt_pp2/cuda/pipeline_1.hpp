@@ -13,115 +13,125 @@ constexpr event F0_received{0}, B0_done{1}, F1_received{2}, B0_sent{3}, B1_done{
     B3_sent{11}, F0_done{12}, F1_done{13};
 
 inline void train(rank& r) {
-  receive(r, stream::from_prev, {0, "F0: stage 0 -> 1"}, boundary[0], boundary_bytes);
-  record(r, stream::from_prev, F0_received);
-  receive(r, stream::from_prev, {1, "F1: stage 0 -> 1"}, boundary[1], boundary_bytes);
-  record(r, stream::from_prev, F1_received);
+  const auto [compute, reduce, to_prev, from_prev] = r.lanes<4>();
 
-  begin(r, "1F0");
-  wait(r, stream::compute, F0_received);
-  stage_1::forward(r, stage_1::at_slot(slot_1[0]), targets, boundary[0], false);
+  receive(from_prev, {0, "F0: stage 0 -> 1"}, boundary[0], boundary_bytes);
+  record(from_prev, F0_received);
+  receive(from_prev, {1, "F1: stage 0 -> 1"}, boundary[1], boundary_bytes);
+  record(from_prev, F1_received);
 
-  begin(r, "1B0");
-  stage_1::backward(r, stage_1::at_slot(slot_1[0]), targets, boundary[0], boundary[2], false);
-  record(r, stream::compute, B0_done);
-  wait(r, stream::to_prev, B0_done);
-  send(r, stream::to_prev, {2, "B0: stage 1 -> 0"}, boundary[2], boundary_bytes);
-  record(r, stream::to_prev, B0_sent);
+  begin(compute, "1F0");
+  wait(compute, F0_received);
+  stage_1::forward(compute, stage_1::at_slot(slot_1[0]), targets, boundary[0], false);
 
-  begin(r, "1F1");
-  wait(r, stream::compute, F1_received);
-  stage_1::forward(r, stage_1::at_slot(slot_1[0]), targets + 1 * ids_bytes, boundary[1], true);
+  begin(compute, "1B0");
+  stage_1::backward(compute, stage_1::at_slot(slot_1[0]), targets, boundary[0], boundary[2], false);
+  record(compute, B0_done);
+  wait(to_prev, B0_done);
+  send(to_prev, {2, "B0: stage 1 -> 0"}, boundary[2], boundary_bytes);
+  record(to_prev, B0_sent);
 
-  wait(r, stream::from_prev, B0_sent);
-  receive(r, stream::from_prev, {3, "F2: stage 0 -> 1"}, boundary[2], boundary_bytes);
-  record(r, stream::from_prev, F2_received);
+  begin(compute, "1F1");
+  wait(compute, F1_received);
+  stage_1::forward(compute, stage_1::at_slot(slot_1[0]), targets + 1 * ids_bytes, boundary[1],
+      true);
 
-  begin(r, "1B1");
-  stage_1::backward(r, stage_1::at_slot(slot_1[0]), targets + 1 * ids_bytes, boundary[1],
+  wait(from_prev, B0_sent);
+  receive(from_prev, {3, "F2: stage 0 -> 1"}, boundary[2], boundary_bytes);
+  record(from_prev, F2_received);
+
+  begin(compute, "1B1");
+  stage_1::backward(compute, stage_1::at_slot(slot_1[0]), targets + 1 * ids_bytes, boundary[1],
       boundary[0], true);
-  record(r, stream::compute, B1_done);
-  wait(r, stream::to_prev, B1_done);
-  send(r, stream::to_prev, {4, "B1: stage 1 -> 0"}, boundary[0], boundary_bytes);
-  record(r, stream::to_prev, B1_sent);
+  record(compute, B1_done);
+  wait(to_prev, B1_done);
+  send(to_prev, {4, "B1: stage 1 -> 0"}, boundary[0], boundary_bytes);
+  record(to_prev, B1_sent);
 
-  begin(r, "1F2");
-  wait(r, stream::compute, F2_received);
-  stage_1::forward(r, stage_1::at_slot(slot_1[0]), targets + 2 * ids_bytes, boundary[2], true);
+  begin(compute, "1F2");
+  wait(compute, F2_received);
+  stage_1::forward(compute, stage_1::at_slot(slot_1[0]), targets + 2 * ids_bytes, boundary[2],
+      true);
 
-  wait(r, stream::from_prev, B1_sent);
-  receive(r, stream::from_prev, {5, "F3: stage 0 -> 1"}, boundary[0], boundary_bytes);
-  record(r, stream::from_prev, F3_received);
+  wait(from_prev, B1_sent);
+  receive(from_prev, {5, "F3: stage 0 -> 1"}, boundary[0], boundary_bytes);
+  record(from_prev, F3_received);
 
-  begin(r, "1B2");
-  stage_1::backward(r, stage_1::at_slot(slot_1[0]), targets + 2 * ids_bytes, boundary[2],
+  begin(compute, "1B2");
+  stage_1::backward(compute, stage_1::at_slot(slot_1[0]), targets + 2 * ids_bytes, boundary[2],
       boundary[1], true);
-  record(r, stream::compute, B2_done);
-  wait(r, stream::to_prev, B2_done);
-  send(r, stream::to_prev, {6, "B2: stage 1 -> 0"}, boundary[1], boundary_bytes);
+  record(compute, B2_done);
+  wait(to_prev, B2_done);
+  send(to_prev, {6, "B2: stage 1 -> 0"}, boundary[1], boundary_bytes);
 
-  begin(r, "1F3");
-  wait(r, stream::compute, F3_received);
-  stage_1::forward(r, stage_1::at_slot(slot_1[0]), targets + 3 * ids_bytes, boundary[0], true);
+  begin(compute, "1F3");
+  wait(compute, F3_received);
+  stage_1::forward(compute, stage_1::at_slot(slot_1[0]), targets + 3 * ids_bytes, boundary[0],
+      true);
 
-  begin(r, "1B3");
-  stage_1::backward(r, stage_1::at_slot(slot_1[0]), targets + 3 * ids_bytes, boundary[0],
+  begin(compute, "1B3");
+  stage_1::backward(compute, stage_1::at_slot(slot_1[0]), targets + 3 * ids_bytes, boundary[0],
       boundary[2], true);
-  record(r, stream::compute, B3_done);
-  wait(r, stream::to_prev, B3_done);
-  send(r, stream::to_prev, {7, "B3: stage 1 -> 0"}, boundary[2], boundary_bytes);
-  record(r, stream::to_prev, B3_sent);
+  record(compute, B3_done);
+  wait(to_prev, B3_done);
+  send(to_prev, {7, "B3: stage 1 -> 0"}, boundary[2], boundary_bytes);
+  record(to_prev, B3_sent);
 
-  begin(r, "reduce");
-  wait(r, stream::reduce, B3_done);
-  all_reduce<real>(r, stream::reduce, role::tied,
-      {8, "gradients of wte between first and last stage"}, gradients + 1587200, 32768);
-  record(r, stream::reduce, bucket0_over_tied);
+  begin(compute, "reduce");
+  wait(reduce, B3_done);
+  all_reduce<real>(reduce, over::tied, {8, "gradients of wte between first and last stage"},
+      gradients + 1587200, 32768);
+  record(reduce, bucket0_over_tied);
 
-  begin(r, "norm");
-  sum_squares<real>(r, norm, gradients, squares_whole, false);
-  all_reduce<real>(r, stream::compute, role::pp, {9, "gradient norm over pp"}, norm, 1);
+  begin(compute, "norm");
+  sum_squares<real>(compute, norm, gradients, squares_whole, false);
+  all_reduce<real>(compute, over::pp, {9, "gradient norm over pp"}, norm, 1);
 
-  begin(r, "optimizer");
-  wait(r, stream::compute, bucket0_over_tied);
-  adamw<real>(r, weights, gradients, first_moment, second_moment, norm, updates);
+  begin(compute, "optimizer");
+  wait(compute, bucket0_over_tied);
+  adamw<real>(compute, weights, gradients, first_moment, second_moment, norm, updates);
 
   // Nothing is left under way.
-  wait(r, stream::compute, B3_sent);
+  wait(compute, B3_sent);
 }
 
 /// The forwards of all microbatches, for their loss.
 inline void evaluate(rank& r) {
-  receive(r, stream::from_prev, {0, "F0: stage 0 -> 1"}, boundary[0], boundary_bytes);
-  record(r, stream::from_prev, F0_received);
-  receive(r, stream::from_prev, {1, "F1: stage 0 -> 1"}, boundary[1], boundary_bytes);
-  record(r, stream::from_prev, F1_received);
+  const auto [compute, reduce, to_prev, from_prev] = r.lanes<4>();
 
-  begin(r, "1F0");
-  wait(r, stream::compute, F0_received);
-  stage_1::forward(r, stage_1::at_slot(slot_1[0]), targets, boundary[0], false);
-  record(r, stream::compute, F0_done);
+  receive(from_prev, {0, "F0: stage 0 -> 1"}, boundary[0], boundary_bytes);
+  record(from_prev, F0_received);
+  receive(from_prev, {1, "F1: stage 0 -> 1"}, boundary[1], boundary_bytes);
+  record(from_prev, F1_received);
 
-  wait(r, stream::from_prev, F0_done);
-  receive(r, stream::from_prev, {3, "F2: stage 0 -> 1"}, boundary[0], boundary_bytes);
-  record(r, stream::from_prev, F2_received);
+  begin(compute, "1F0");
+  wait(compute, F0_received);
+  stage_1::forward(compute, stage_1::at_slot(slot_1[0]), targets, boundary[0], false);
+  record(compute, F0_done);
 
-  begin(r, "1F1");
-  wait(r, stream::compute, F1_received);
-  stage_1::forward(r, stage_1::at_slot(slot_1[0]), targets + 1 * ids_bytes, boundary[1], true);
-  record(r, stream::compute, F1_done);
+  wait(from_prev, F0_done);
+  receive(from_prev, {3, "F2: stage 0 -> 1"}, boundary[0], boundary_bytes);
+  record(from_prev, F2_received);
 
-  wait(r, stream::from_prev, F1_done);
-  receive(r, stream::from_prev, {5, "F3: stage 0 -> 1"}, boundary[1], boundary_bytes);
-  record(r, stream::from_prev, F3_received);
+  begin(compute, "1F1");
+  wait(compute, F1_received);
+  stage_1::forward(compute, stage_1::at_slot(slot_1[0]), targets + 1 * ids_bytes, boundary[1],
+      true);
+  record(compute, F1_done);
 
-  begin(r, "1F2");
-  wait(r, stream::compute, F2_received);
-  stage_1::forward(r, stage_1::at_slot(slot_1[0]), targets + 2 * ids_bytes, boundary[0], true);
+  wait(from_prev, F1_done);
+  receive(from_prev, {5, "F3: stage 0 -> 1"}, boundary[1], boundary_bytes);
+  record(from_prev, F3_received);
 
-  begin(r, "1F3");
-  wait(r, stream::compute, F3_received);
-  stage_1::forward(r, stage_1::at_slot(slot_1[0]), targets + 3 * ids_bytes, boundary[1], true);
+  begin(compute, "1F2");
+  wait(compute, F2_received);
+  stage_1::forward(compute, stage_1::at_slot(slot_1[0]), targets + 2 * ids_bytes, boundary[0],
+      true);
+
+  begin(compute, "1F3");
+  wait(compute, F3_received);
+  stage_1::forward(compute, stage_1::at_slot(slot_1[0]), targets + 3 * ids_bytes, boundary[1],
+      true);
 }
 
 }  // namespace gpt_pp2::pipeline_1

@@ -32,18 +32,18 @@ constexpr slot at_slot(at base) {
   };
 }
 
-inline void forward(rank& r, const slot& s, at targets, at x, bool accumulate) {
-  block_layer::forward(r, layers_2, s.layers_2, work, x, s.after_layers_2);
-  block_layer::forward(r, layers_3, s.layers_3, work, s.after_layers_2, s.after_layers_3);
-  head_layer::forward(r, head, s.head, targets, s.after_layers_3, loss, accumulate);
+inline void forward(const lane& on, const slot& s, at targets, at x, bool accumulate) {
+  block_layer::forward(on, layers_2, s.layers_2, work, x, s.after_layers_2);
+  block_layer::forward(on, layers_3, s.layers_3, work, s.after_layers_2, s.after_layers_3);
+  head_layer::forward(on, head, s.head, targets, s.after_layers_3, loss, accumulate);
 }
 
-inline void backward(rank& r, const slot& s, at targets, at x, at dx, bool accumulate) {
-  head_layer::backward(r, head, d_head, s.head, targets, s.after_layers_3, chain[1], accumulate,
+inline void backward(const lane& on, const slot& s, at targets, at x, at dx, bool accumulate) {
+  head_layer::backward(on, head, d_head, s.head, targets, s.after_layers_3, chain[1], accumulate,
       accumulate);
-  block_layer::backward(r, layers_3, d_layers_3, s.layers_3, work, s.after_layers_2, chain[1],
+  block_layer::backward(on, layers_3, d_layers_3, s.layers_3, work, s.after_layers_2, chain[1],
       chain[0], accumulate);
-  block_layer::backward(r, layers_2, d_layers_2, s.layers_2, work, x, chain[0], dx, accumulate);
+  block_layer::backward(on, layers_2, d_layers_2, s.layers_2, work, x, chain[0], dx, accumulate);
 }
 
 }  // namespace gpt_pp2::stage_1

@@ -25,15 +25,15 @@ constexpr parameters place(at region, std::size_t own, std::size_t shared) {
   };
 }
 
-inline void forward(rank& r, const parameters& w, at ids, at y) {
-  embedding<real>(r, y, ids, w.wte, tokens, vocab, hidden, 0);
-  position<real>(r, y, y, w.wpe, tokens, hidden, seq, 0);
+inline void forward(const lane& on, const parameters& w, at ids, at y) {
+  embedding<real>(on, y, ids, w.wte, tokens, vocab, hidden, 0);
+  position<real>(on, y, y, w.wpe, tokens, hidden, seq, 0);
 }
 
-inline void backward(rank& r, const parameters& dw, at ids, at dy, bool accumulate,
+inline void backward(const lane& on, const parameters& dw, at ids, at dy, bool accumulate,
     bool accumulate_shared) {
-  position_grad<real>(r, dw.wpe, dy, tokens, hidden, seq, 0, accumulate);
-  embedding_grad<real>(r, dw.wte, dy, ids, tokens, vocab, hidden, 0, accumulate_shared);
+  position_grad<real>(on, dw.wpe, dy, tokens, hidden, seq, 0, accumulate);
+  embedding_grad<real>(on, dw.wte, dy, ids, tokens, vocab, hidden, 0, accumulate_shared);
 }
 
 }  // namespace embedding_layer
@@ -93,71 +93,71 @@ constexpr saved keep(at slot) {
   };
 }
 
-inline void forward(rank& r, const parameters& w, const saved& s, at work, at x, at y) {
+inline void forward(const lane& on, const parameters& w, const saved& s, at work, at x, at y) {
   const at attention_scratch = work;
-  layer_norm<real>(r, s.norm1_out, s.norm1_statistics, x, w.norm1, w.norm1_bias, tokens, hidden);
-  linear<real>(r, s.wq_bias_out, s.norm1_out, w.wq, tokens, hidden, heads * head_dim);
-  bias<real>(r, s.wq_bias_out, s.wq_bias_out, w.wq_bias, tokens, heads * head_dim);
-  linear<real>(r, s.wk_bias_out, s.norm1_out, w.wk, tokens, hidden, heads * head_dim);
-  bias<real>(r, s.wk_bias_out, s.wk_bias_out, w.wk_bias, tokens, heads * head_dim);
-  linear<real>(r, s.wv_bias_out, s.norm1_out, w.wv, tokens, hidden, heads * head_dim);
-  bias<real>(r, s.wv_bias_out, s.wv_bias_out, w.wv_bias, tokens, heads * head_dim);
-  attention<real>(r, s.attention_out, s.attention_lse, attention_scratch, s.wq_bias_out,
+  layer_norm<real>(on, s.norm1_out, s.norm1_statistics, x, w.norm1, w.norm1_bias, tokens, hidden);
+  linear<real>(on, s.wq_bias_out, s.norm1_out, w.wq, tokens, hidden, heads * head_dim);
+  bias<real>(on, s.wq_bias_out, s.wq_bias_out, w.wq_bias, tokens, heads * head_dim);
+  linear<real>(on, s.wk_bias_out, s.norm1_out, w.wk, tokens, hidden, heads * head_dim);
+  bias<real>(on, s.wk_bias_out, s.wk_bias_out, w.wk_bias, tokens, heads * head_dim);
+  linear<real>(on, s.wv_bias_out, s.norm1_out, w.wv, tokens, hidden, heads * head_dim);
+  bias<real>(on, s.wv_bias_out, s.wv_bias_out, w.wv_bias, tokens, heads * head_dim);
+  attention<real>(on, s.attention_out, s.attention_lse, attention_scratch, s.wq_bias_out,
       s.wk_bias_out, s.wv_bias_out, rows, seq, heads, heads, head_dim);
-  linear<real>(r, s.add_out, s.attention_out, w.wo, tokens, heads * head_dim, hidden);
-  bias<real>(r, s.add_out, s.add_out, w.wo_bias, tokens, hidden);
-  add<real>(r, s.add_out, x, s.add_out, tokens * hidden);
-  layer_norm<real>(r, s.norm2_out, s.norm2_statistics, s.add_out, w.norm2, w.norm2_bias, tokens,
+  linear<real>(on, s.add_out, s.attention_out, w.wo, tokens, heads * head_dim, hidden);
+  bias<real>(on, s.add_out, s.add_out, w.wo_bias, tokens, hidden);
+  add<real>(on, s.add_out, x, s.add_out, tokens * hidden);
+  layer_norm<real>(on, s.norm2_out, s.norm2_statistics, s.add_out, w.norm2, w.norm2_bias, tokens,
       hidden);
-  linear<real>(r, s.w1_bias_out, s.norm2_out, w.w1, tokens, hidden, ffn);
-  bias<real>(r, s.w1_bias_out, s.w1_bias_out, w.w1_bias, tokens, ffn);
-  gelu<real>(r, s.w1_bias_gelu, s.w1_bias_out, tokens * ffn);
-  linear<real>(r, y, s.w1_bias_gelu, w.w2, tokens, ffn, hidden);
-  bias<real>(r, y, y, w.w2_bias, tokens, hidden);
-  add<real>(r, y, s.add_out, y, tokens * hidden);
+  linear<real>(on, s.w1_bias_out, s.norm2_out, w.w1, tokens, hidden, ffn);
+  bias<real>(on, s.w1_bias_out, s.w1_bias_out, w.w1_bias, tokens, ffn);
+  gelu<real>(on, s.w1_bias_gelu, s.w1_bias_out, tokens * ffn);
+  linear<real>(on, y, s.w1_bias_gelu, w.w2, tokens, ffn, hidden);
+  bias<real>(on, y, y, w.w2_bias, tokens, hidden);
+  add<real>(on, y, s.add_out, y, tokens * hidden);
 }
 
-inline void backward(rank& r, const parameters& w, const parameters& dw, const saved& s, at work,
-    at x, at dy, at dx, bool accumulate) {
+inline void backward(const lane& on, const parameters& w, const parameters& dw, const saved& s,
+    at work, at x, at dy, at dx, bool accumulate) {
   const at d_w1_out = work, d_norm2_replicate = work + 1048576,
       d_attention_out = work, d_wq_out = work + 262144, d_wk_bias_all_gather = work + 524288,
       d_wv_bias_all_gather = work + 786432, attention_grad_scratch = work + 1048576,
       d_linear_dx = work, d_layer_norm_dx_2 = work + 262144;
-  bias_grad<real>(r, dw.w2_bias, dy, tokens, hidden, accumulate);
-  linear_dx<real>(r, d_w1_out, dy, w.w2, tokens, ffn, hidden, false);
-  linear_dw<real>(r, dw.w2, dy, s.w1_bias_gelu, tokens, ffn, hidden, accumulate);
-  gelu_grad<real>(r, d_w1_out, d_w1_out, s.w1_bias_out, tokens * ffn);
-  bias_grad<real>(r, dw.w1_bias, d_w1_out, tokens, ffn, accumulate);
-  linear_dx<real>(r, d_norm2_replicate, d_w1_out, w.w1, tokens, hidden, ffn, false);
-  linear_dw<real>(r, dw.w1, d_w1_out, s.norm2_out, tokens, hidden, ffn, accumulate);
-  layer_norm_dx<real>(r, dx, d_norm2_replicate, s.add_out, s.norm2_statistics, w.norm2, tokens,
+  bias_grad<real>(on, dw.w2_bias, dy, tokens, hidden, accumulate);
+  linear_dx<real>(on, d_w1_out, dy, w.w2, tokens, ffn, hidden, false);
+  linear_dw<real>(on, dw.w2, dy, s.w1_bias_gelu, tokens, ffn, hidden, accumulate);
+  gelu_grad<real>(on, d_w1_out, d_w1_out, s.w1_bias_out, tokens * ffn);
+  bias_grad<real>(on, dw.w1_bias, d_w1_out, tokens, ffn, accumulate);
+  linear_dx<real>(on, d_norm2_replicate, d_w1_out, w.w1, tokens, hidden, ffn, false);
+  linear_dw<real>(on, dw.w1, d_w1_out, s.norm2_out, tokens, hidden, ffn, accumulate);
+  layer_norm_dx<real>(on, dx, d_norm2_replicate, s.add_out, s.norm2_statistics, w.norm2, tokens,
       hidden);
-  add<real>(r, dx, dy, dx, tokens * hidden);
-  layer_norm_dw<real>(r, dw.norm2, dw.norm2_bias, d_norm2_replicate, s.add_out, s.norm2_statistics,
+  add<real>(on, dx, dy, dx, tokens * hidden);
+  layer_norm_dw<real>(on, dw.norm2, dw.norm2_bias, d_norm2_replicate, s.add_out, s.norm2_statistics,
       tokens, hidden, accumulate);
-  bias_grad<real>(r, dw.wo_bias, dx, tokens, hidden, accumulate);
-  linear_dx<real>(r, d_attention_out, dx, w.wo, tokens, heads * head_dim, hidden, false);
-  linear_dw<real>(r, dw.wo, dx, s.attention_out, tokens, heads * head_dim, hidden, accumulate);
-  attention_grad<real>(r, d_wq_out, d_wk_bias_all_gather, d_wv_bias_all_gather,
+  bias_grad<real>(on, dw.wo_bias, dx, tokens, hidden, accumulate);
+  linear_dx<real>(on, d_attention_out, dx, w.wo, tokens, heads * head_dim, hidden, false);
+  linear_dw<real>(on, dw.wo, dx, s.attention_out, tokens, heads * head_dim, hidden, accumulate);
+  attention_grad<real>(on, d_wq_out, d_wk_bias_all_gather, d_wv_bias_all_gather,
       attention_grad_scratch, d_attention_out, s.wq_bias_out, s.wk_bias_out, s.wv_bias_out,
       s.attention_out, s.attention_lse, rows, seq, heads, heads, head_dim);
-  bias_grad<real>(r, dw.wv_bias, d_wv_bias_all_gather, tokens, heads * head_dim, accumulate);
-  linear_dx<real>(r, d_linear_dx, d_wv_bias_all_gather, w.wv, tokens, hidden, heads * head_dim,
+  bias_grad<real>(on, dw.wv_bias, d_wv_bias_all_gather, tokens, heads * head_dim, accumulate);
+  linear_dx<real>(on, d_linear_dx, d_wv_bias_all_gather, w.wv, tokens, hidden, heads * head_dim,
       false);
-  linear_dw<real>(r, dw.wv, d_wv_bias_all_gather, s.norm1_out, tokens, hidden, heads * head_dim,
+  linear_dw<real>(on, dw.wv, d_wv_bias_all_gather, s.norm1_out, tokens, hidden, heads * head_dim,
       accumulate);
-  bias_grad<real>(r, dw.wk_bias, d_wk_bias_all_gather, tokens, heads * head_dim, accumulate);
-  linear_dx<real>(r, d_linear_dx, d_wk_bias_all_gather, w.wk, tokens, hidden, heads * head_dim,
+  bias_grad<real>(on, dw.wk_bias, d_wk_bias_all_gather, tokens, heads * head_dim, accumulate);
+  linear_dx<real>(on, d_linear_dx, d_wk_bias_all_gather, w.wk, tokens, hidden, heads * head_dim,
       true);
-  linear_dw<real>(r, dw.wk, d_wk_bias_all_gather, s.norm1_out, tokens, hidden, heads * head_dim,
+  linear_dw<real>(on, dw.wk, d_wk_bias_all_gather, s.norm1_out, tokens, hidden, heads * head_dim,
       accumulate);
-  bias_grad<real>(r, dw.wq_bias, d_wq_out, tokens, heads * head_dim, accumulate);
-  linear_dx<real>(r, d_linear_dx, d_wq_out, w.wq, tokens, hidden, heads * head_dim, true);
-  linear_dw<real>(r, dw.wq, d_wq_out, s.norm1_out, tokens, hidden, heads * head_dim, accumulate);
-  layer_norm_dx<real>(r, d_layer_norm_dx_2, d_linear_dx, x, s.norm1_statistics, w.norm1, tokens,
+  bias_grad<real>(on, dw.wq_bias, d_wq_out, tokens, heads * head_dim, accumulate);
+  linear_dx<real>(on, d_linear_dx, d_wq_out, w.wq, tokens, hidden, heads * head_dim, true);
+  linear_dw<real>(on, dw.wq, d_wq_out, s.norm1_out, tokens, hidden, heads * head_dim, accumulate);
+  layer_norm_dx<real>(on, d_layer_norm_dx_2, d_linear_dx, x, s.norm1_statistics, w.norm1, tokens,
       hidden);
-  add<real>(r, dx, dx, d_layer_norm_dx_2, tokens * hidden);
-  layer_norm_dw<real>(r, dw.norm1, dw.norm1_bias, d_linear_dx, x, s.norm1_statistics, tokens,
+  add<real>(on, dx, dx, d_layer_norm_dx_2, tokens * hidden);
+  layer_norm_dw<real>(on, dw.norm1, dw.norm1_bias, d_linear_dx, x, s.norm1_statistics, tokens,
       hidden, accumulate);
 }
 
@@ -194,25 +194,25 @@ constexpr saved keep(at slot) {
   };
 }
 
-inline void forward(rank& r, const parameters& w, const saved& s, at targets, at x, at loss,
+inline void forward(const lane& on, const parameters& w, const saved& s, at targets, at x, at loss,
     bool accumulate) {
-  layer_norm<real>(r, s.norm_out, s.norm_statistics, x, w.norm, w.norm_bias, tokens, hidden);
-  linear<real>(r, s.wte_out, s.norm_out, w.wte, tokens, hidden, vocab);
-  row_max<real>(r, s.wte_row_max, s.wte_out, tokens, vocab);
-  exp_sums<real>(r, s.exp_sums_out, s.wte_out, s.wte_row_max, targets, tokens, vocab, 0);
-  cross_entropy<real>(r, loss, s.exp_sums_out, tokens, 1.0 / 2048, accumulate);
+  layer_norm<real>(on, s.norm_out, s.norm_statistics, x, w.norm, w.norm_bias, tokens, hidden);
+  linear<real>(on, s.wte_out, s.norm_out, w.wte, tokens, hidden, vocab);
+  row_max<real>(on, s.wte_row_max, s.wte_out, tokens, vocab);
+  exp_sums<real>(on, s.exp_sums_out, s.wte_out, s.wte_row_max, targets, tokens, vocab, 0);
+  cross_entropy<real>(on, loss, s.exp_sums_out, tokens, 1.0 / 2048, accumulate);
 }
 
-inline void backward(rank& r, const parameters& w, const parameters& dw, const saved& s, at work,
-    at targets, at x, at dx, bool accumulate, bool accumulate_shared) {
+inline void backward(const lane& on, const parameters& w, const parameters& dw, const saved& s,
+    at work, at targets, at x, at dx, bool accumulate, bool accumulate_shared) {
   const at d_exp_sums_all_reduce = work, d_norm_replicate = work;
-  cross_entropy_grad<real>(r, d_exp_sums_all_reduce, s.exp_sums_out, tokens, 1.0 / 2048);
-  exp_sums_grad<real>(r, s.wte_out, d_exp_sums_all_reduce, s.wte_out, s.wte_row_max, targets,
+  cross_entropy_grad<real>(on, d_exp_sums_all_reduce, s.exp_sums_out, tokens, 1.0 / 2048);
+  exp_sums_grad<real>(on, s.wte_out, d_exp_sums_all_reduce, s.wte_out, s.wte_row_max, targets,
       tokens, vocab, 0);
-  linear_dx<real>(r, d_norm_replicate, s.wte_out, w.wte, tokens, hidden, vocab, false);
-  linear_dw<real>(r, dw.wte, s.wte_out, s.norm_out, tokens, hidden, vocab, accumulate_shared);
-  layer_norm_dx<real>(r, dx, d_norm_replicate, x, s.norm_statistics, w.norm, tokens, hidden);
-  layer_norm_dw<real>(r, dw.norm, dw.norm_bias, d_norm_replicate, x, s.norm_statistics, tokens,
+  linear_dx<real>(on, d_norm_replicate, s.wte_out, w.wte, tokens, hidden, vocab, false);
+  linear_dw<real>(on, dw.wte, s.wte_out, s.norm_out, tokens, hidden, vocab, accumulate_shared);
+  layer_norm_dx<real>(on, dx, d_norm_replicate, x, s.norm_statistics, w.norm, tokens, hidden);
+  layer_norm_dw<real>(on, dw.norm, dw.norm_bias, d_norm_replicate, x, s.norm_statistics, tokens,
       hidden, accumulate);
 }
 

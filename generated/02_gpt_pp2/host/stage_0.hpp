@@ -30,18 +30,18 @@ constexpr slot at_slot(at base) {
   };
 }
 
-inline void forward(rank& r, const slot& s, at ids, at y) {
-  embedding_layer::forward(r, embedding, ids, s.after_embedding);
-  block_layer::forward(r, layers_0, s.layers_0, work, s.after_embedding, s.after_layers_0);
-  block_layer::forward(r, layers_1, s.layers_1, work, s.after_layers_0, y);
+inline void forward(const lane& on, const slot& s, at ids, at y) {
+  embedding_layer::forward(on, embedding, ids, s.after_embedding);
+  block_layer::forward(on, layers_0, s.layers_0, work, s.after_embedding, s.after_layers_0);
+  block_layer::forward(on, layers_1, s.layers_1, work, s.after_layers_0, y);
 }
 
-inline void backward(rank& r, const slot& s, at ids, at dy, bool accumulate) {
-  block_layer::backward(r, layers_1, d_layers_1, s.layers_1, work, s.after_layers_0, dy, chain[1],
+inline void backward(const lane& on, const slot& s, at ids, at dy, bool accumulate) {
+  block_layer::backward(on, layers_1, d_layers_1, s.layers_1, work, s.after_layers_0, dy, chain[1],
       accumulate);
-  block_layer::backward(r, layers_0, d_layers_0, s.layers_0, work, s.after_embedding, chain[1],
+  block_layer::backward(on, layers_0, d_layers_0, s.layers_0, work, s.after_embedding, chain[1],
       chain[0], accumulate);
-  embedding_layer::backward(r, d_embedding, ids, chain[0], accumulate, accumulate);
+  embedding_layer::backward(on, d_embedding, ids, chain[0], accumulate, accumulate);
 }
 
 }  // namespace gpt_pp2::stage_0

@@ -25,23 +25,24 @@ constexpr parameters place(at region, std::size_t over_tp, std::size_t shared) {
   };
 }
 
-inline void forward(rank& r, const parameters& w, at work, at ids, at y) {
+inline void forward(const lane& on, const parameters& w, at work, at ids, at y) {
   const at wte_out = work;
-  embedding<real>(r, wte_out, ids, w.wte, tokens, vocab / tp, hidden, r.row->tp * (vocab / tp));
-  reduce_scatter<real>(r, stream::compute, role::tp, {0, "embedding: reduce_scatter of wte_out"}, y,
-      wte_out, tokens / tp * hidden);
-  position<real>(r, y, y, w.wpe, tokens / tp, hidden, seq, r.row->tp * (tokens / tp));
+  embedding<real>(on, wte_out, ids, w.wte, tokens, vocab / tp, hidden,
+      on.index_in(over::tp) * (vocab / tp));
+  reduce_scatter<real>(on, over::tp, {0, "embedding: reduce_scatter of wte_out"}, y, wte_out,
+      tokens / tp * hidden);
+  position<real>(on, y, y, w.wpe, tokens / tp, hidden, seq, on.index_in(over::tp) * (tokens / tp));
 }
 
-inline void backward(rank& r, const parameters& dw, at work, at ids, at dy, bool accumulate,
+inline void backward(const lane& on, const parameters& dw, at work, at ids, at dy, bool accumulate,
     bool accumulate_shared) {
   const at d_wte_out = work;
-  position_grad<real>(r, dw.wpe, dy, tokens / tp, hidden, seq, r.row->tp * (tokens / tp),
-      accumulate);
-  all_gather<real>(r, stream::compute, role::tp, {1, "embedding: all_gather of dy"}, d_wte_out, dy,
+  position_grad<real>(on, dw.wpe, dy, tokens / tp, hidden, seq,
+      on.index_in(over::tp) * (tokens / tp), accumulate);
+  all_gather<real>(on, over::tp, {1, "embedding: all_gather of dy"}, d_wte_out, dy,
       tokens / tp * hidden);
-  embedding_grad<real>(r, dw.wte, d_wte_out, ids, tokens, vocab / tp, hidden,
-      r.row->tp * (vocab / tp), accumulate_shared);
+  embedding_grad<real>(on, dw.wte, d_wte_out, ids, tokens, vocab / tp, hidden,
+      on.index_in(over::tp) * (vocab / tp), accumulate_shared);
 }
 
 }  // namespace embedding_layer
@@ -98,67 +99,67 @@ constexpr saved keep(at slot) {
   };
 }
 
-inline void forward(rank& r, const parameters& w, const saved& s, at work, at x, at y) {
+inline void forward(const lane& on, const parameters& w, const saved& s, at work, at x, at y) {
   const at norm1_out = work, attention_scratch = work, wo_out = work,
       norm2_out = work, w2_out = work;
-  layer_norm<real>(r, norm1_out, s.norm1_statistics, x, w.norm1, w.norm1_bias, tokens / tp, hidden);
-  all_gather<real>(r, stream::compute, role::tp, {2, "block: all_gather of norm1_out"},
-      s.norm1_all_gather, norm1_out, tokens / tp * hidden);
-  linear_bias<real>(r, s.wq_wk_wv_out, s.norm1_all_gather, w.wq, w.wq_bias, tokens, hidden,
+  layer_norm<real>(on, norm1_out, s.norm1_statistics, x, w.norm1, w.norm1_bias, tokens / tp,
+      hidden);
+  all_gather<real>(on, over::tp, {2, "block: all_gather of norm1_out"}, s.norm1_all_gather,
+      norm1_out, tokens / tp * hidden);
+  linear_bias<real>(on, s.wq_wk_wv_out, s.norm1_all_gather, w.wq, w.wq_bias, tokens, hidden,
       wq_wk_wv);
-  attention<real>(r, s.attention_out, s.attention_lse, attention_scratch, s.wq_wk_wv_out,
+  attention<real>(on, s.attention_out, s.attention_lse, attention_scratch, s.wq_wk_wv_out,
       s.wq_wk_wv_out + 256, s.wq_wk_wv_out + 512, rows, seq, heads / tp, heads / tp, head_dim,
       wq_wk_wv, wq_wk_wv);
-  linear<real>(r, wo_out, s.attention_out, w.wo, tokens, heads / tp * head_dim, hidden);
-  reduce_scatter<real>(r, stream::compute, role::tp, {3, "block: reduce_scatter of wo_out"},
-      s.add_out, wo_out, tokens / tp * hidden);
-  bias_add_layer_norm<real>(r, s.add_out, norm2_out, s.norm2_statistics, s.add_out, w.wo_bias, x,
+  linear<real>(on, wo_out, s.attention_out, w.wo, tokens, heads / tp * head_dim, hidden);
+  reduce_scatter<real>(on, over::tp, {3, "block: reduce_scatter of wo_out"}, s.add_out, wo_out,
+      tokens / tp * hidden);
+  bias_add_layer_norm<real>(on, s.add_out, norm2_out, s.norm2_statistics, s.add_out, w.wo_bias, x,
       w.norm2, w.norm2_bias, tokens / tp, hidden);
-  all_gather<real>(r, stream::compute, role::tp, {4, "block: all_gather of norm2_out"},
-      s.norm2_all_gather, norm2_out, tokens / tp * hidden);
-  linear_bias_gelu<real>(r, s.w1_bias_gelu, s.w1_bias_out, s.norm2_all_gather, w.w1, w.w1_bias,
+  all_gather<real>(on, over::tp, {4, "block: all_gather of norm2_out"}, s.norm2_all_gather,
+      norm2_out, tokens / tp * hidden);
+  linear_bias_gelu<real>(on, s.w1_bias_gelu, s.w1_bias_out, s.norm2_all_gather, w.w1, w.w1_bias,
       tokens, hidden, ffn / tp);
-  linear<real>(r, w2_out, s.w1_bias_gelu, w.w2, tokens, ffn / tp, hidden);
-  reduce_scatter<real>(r, stream::compute, role::tp, {5, "block: reduce_scatter of w2_out"}, y,
-      w2_out, tokens / tp * hidden);
-  bias_add<real>(r, y, y, w.w2_bias, s.add_out, tokens / tp, hidden);
+  linear<real>(on, w2_out, s.w1_bias_gelu, w.w2, tokens, ffn / tp, hidden);
+  reduce_scatter<real>(on, over::tp, {5, "block: reduce_scatter of w2_out"}, y, w2_out,
+      tokens / tp * hidden);
+  bias_add<real>(on, y, y, w.w2_bias, s.add_out, tokens / tp, hidden);
 }
 
-inline void backward(rank& r, const parameters& w, const parameters& dw, const saved& s, at work,
-    at x, at dy, at dx, bool accumulate) {
+inline void backward(const lane& on, const parameters& w, const parameters& dw, const saved& s,
+    at work, at x, at dy, at dx, bool accumulate) {
   const at d_w2_out = work, d_w1_out = work + 131072, d_norm2_all_gather = work,
       d_wo_out = work, d_attention_out = work + 131072, d_wq_wk_wv_out = work + 196608,
       attention_grad_scratch = work, d_linear_dx = work, d_norm1_out = work + 131072;
-  bias_grad<real>(r, dw.w2_bias, dy, tokens / tp, hidden, accumulate);
-  all_gather<real>(r, stream::compute, role::tp, {6, "block: all_gather of dy"}, d_w2_out, dy,
+  bias_grad<real>(on, dw.w2_bias, dy, tokens / tp, hidden, accumulate);
+  all_gather<real>(on, over::tp, {6, "block: all_gather of dy"}, d_w2_out, dy,
       tokens / tp * hidden);
-  linear_dx_gelu_bias<real>(r, d_w1_out, dw.w1_bias, d_w2_out, w.w2, s.w1_bias_out, tokens,
+  linear_dx_gelu_bias<real>(on, d_w1_out, dw.w1_bias, d_w2_out, w.w2, s.w1_bias_out, tokens,
       ffn / tp, hidden, accumulate);
-  linear_dw<real>(r, dw.w2, d_w2_out, s.w1_bias_gelu, tokens, ffn / tp, hidden, accumulate);
-  linear_dx<real>(r, d_norm2_all_gather, d_w1_out, w.w1, tokens, hidden, ffn / tp, false);
-  linear_dw<real>(r, dw.w1, d_w1_out, s.norm2_all_gather, tokens, hidden, ffn / tp, accumulate);
-  reduce_scatter<real>(r, stream::compute, role::tp,
-      {7, "block: reduce_scatter of d_norm2_all_gather"}, dx, d_norm2_all_gather,
-      tokens / tp * hidden);
-  layer_norm_grad_add<real>(r, dx, dw.norm2, dw.norm2_bias, dx, s.add_out, s.norm2_statistics,
+  linear_dw<real>(on, dw.w2, d_w2_out, s.w1_bias_gelu, tokens, ffn / tp, hidden, accumulate);
+  linear_dx<real>(on, d_norm2_all_gather, d_w1_out, w.w1, tokens, hidden, ffn / tp, false);
+  linear_dw<real>(on, dw.w1, d_w1_out, s.norm2_all_gather, tokens, hidden, ffn / tp, accumulate);
+  reduce_scatter<real>(on, over::tp, {7, "block: reduce_scatter of d_norm2_all_gather"}, dx,
+      d_norm2_all_gather, tokens / tp * hidden);
+  layer_norm_grad_add<real>(on, dx, dw.norm2, dw.norm2_bias, dx, s.add_out, s.norm2_statistics,
       w.norm2, dy, tokens / tp, hidden, accumulate);
-  bias_grad<real>(r, dw.wo_bias, dx, tokens / tp, hidden, accumulate);
-  all_gather<real>(r, stream::compute, role::tp, {8, "block: all_gather of d_wo_reduce_scatter"},
-      d_wo_out, dx, tokens / tp * hidden);
-  linear_dx<real>(r, d_attention_out, d_wo_out, w.wo, tokens, heads / tp * head_dim, hidden, false);
-  linear_dw<real>(r, dw.wo, d_wo_out, s.attention_out, tokens, heads / tp * head_dim, hidden,
+  bias_grad<real>(on, dw.wo_bias, dx, tokens / tp, hidden, accumulate);
+  all_gather<real>(on, over::tp, {8, "block: all_gather of d_wo_reduce_scatter"}, d_wo_out, dx,
+      tokens / tp * hidden);
+  linear_dx<real>(on, d_attention_out, d_wo_out, w.wo, tokens, heads / tp * head_dim, hidden,
+      false);
+  linear_dw<real>(on, dw.wo, d_wo_out, s.attention_out, tokens, heads / tp * head_dim, hidden,
       accumulate);
-  attention_grad<real>(r, d_wq_wk_wv_out, d_wq_wk_wv_out + 256, d_wq_wk_wv_out + 512,
+  attention_grad<real>(on, d_wq_wk_wv_out, d_wq_wk_wv_out + 256, d_wq_wk_wv_out + 512,
       attention_grad_scratch, d_attention_out, s.wq_wk_wv_out, s.wq_wk_wv_out + 256,
       s.wq_wk_wv_out + 512, s.attention_out, s.attention_lse, rows, seq, heads / tp, heads / tp,
       head_dim, wq_wk_wv, wq_wk_wv);
-  linear_dx<real>(r, d_linear_dx, d_wq_wk_wv_out, w.wq, tokens, hidden, wq_wk_wv, false);
-  linear_dw_bias<real>(r, dw.wq, dw.wq_bias, d_wq_wk_wv_out, s.norm1_all_gather, tokens, hidden,
+  linear_dx<real>(on, d_linear_dx, d_wq_wk_wv_out, w.wq, tokens, hidden, wq_wk_wv, false);
+  linear_dw_bias<real>(on, dw.wq, dw.wq_bias, d_wq_wk_wv_out, s.norm1_all_gather, tokens, hidden,
       wq_wk_wv, accumulate);
-  reduce_scatter<real>(r, stream::compute, role::tp,
-      {9, "block: reduce_scatter of d_norm1_all_gather"}, d_norm1_out, d_linear_dx,
-      tokens / tp * hidden);
-  layer_norm_grad_add<real>(r, dx, dw.norm1, dw.norm1_bias, d_norm1_out, x, s.norm1_statistics,
+  reduce_scatter<real>(on, over::tp, {9, "block: reduce_scatter of d_norm1_all_gather"},
+      d_norm1_out, d_linear_dx, tokens / tp * hidden);
+  layer_norm_grad_add<real>(on, dx, dw.norm1, dw.norm1_bias, d_norm1_out, x, s.norm1_statistics,
       w.norm1, dx, tokens / tp, hidden, accumulate);
 }
 
@@ -195,36 +196,35 @@ constexpr saved keep(at slot) {
   };
 }
 
-inline void forward(rank& r, const parameters& w, const saved& s, at work, at targets, at x,
+inline void forward(const lane& on, const parameters& w, const saved& s, at work, at targets, at x,
     at loss, bool accumulate) {
   const at norm_out = work;
-  layer_norm<real>(r, norm_out, s.norm_statistics, x, w.norm, w.norm_bias, tokens / tp, hidden);
-  all_gather<real>(r, stream::compute, role::tp, {10, "head: all_gather of norm_out"},
-      s.norm_all_gather, norm_out, tokens / tp * hidden);
-  linear<real>(r, s.wte_out, s.norm_all_gather, w.wte, tokens, hidden, vocab / tp);
-  row_max<real>(r, s.wte_row_max, s.wte_out, tokens, vocab / tp);
-  all_reduce<real>(r, stream::compute, role::tp, {11, "head: all_reduce_max of wte_row_max"},
-      s.wte_row_max, tokens * top, reduction::max);
-  exp_sums<real>(r, s.exp_sums_out, s.wte_out, s.wte_row_max, targets, tokens, vocab / tp,
-      r.row->tp * (vocab / tp));
-  all_reduce<real>(r, stream::compute, role::tp, {12, "head: all_reduce of exp_sums_out"},
-      s.exp_sums_out, tokens * sums);
-  cross_entropy<real>(r, loss, s.exp_sums_out, tokens, 1.0 / 2048, accumulate);
+  layer_norm<real>(on, norm_out, s.norm_statistics, x, w.norm, w.norm_bias, tokens / tp, hidden);
+  all_gather<real>(on, over::tp, {10, "head: all_gather of norm_out"}, s.norm_all_gather, norm_out,
+      tokens / tp * hidden);
+  linear<real>(on, s.wte_out, s.norm_all_gather, w.wte, tokens, hidden, vocab / tp);
+  row_max<real>(on, s.wte_row_max, s.wte_out, tokens, vocab / tp);
+  all_reduce<real>(on, over::tp, {11, "head: all_reduce_max of wte_row_max"}, s.wte_row_max,
+      tokens * top, reduction::max);
+  exp_sums<real>(on, s.exp_sums_out, s.wte_out, s.wte_row_max, targets, tokens, vocab / tp,
+      on.index_in(over::tp) * (vocab / tp));
+  all_reduce<real>(on, over::tp, {12, "head: all_reduce of exp_sums_out"}, s.exp_sums_out,
+      tokens * sums);
+  cross_entropy<real>(on, loss, s.exp_sums_out, tokens, 1.0 / 2048, accumulate);
 }
 
-inline void backward(rank& r, const parameters& w, const parameters& dw, const saved& s, at work,
-    at targets, at x, at dx, bool accumulate, bool accumulate_shared) {
+inline void backward(const lane& on, const parameters& w, const parameters& dw, const saved& s,
+    at work, at targets, at x, at dx, bool accumulate, bool accumulate_shared) {
   const at d_norm_all_gather = work;
-  softmax_grad<real>(r, s.wte_out, s.exp_sums_out, s.wte_out, s.wte_row_max, targets, tokens,
-      vocab / tp, r.row->tp * (vocab / tp), 1.0 / 2048);
-  linear_dx<real>(r, d_norm_all_gather, s.wte_out, w.wte, tokens, hidden, vocab / tp, false);
-  linear_dw<real>(r, dw.wte, s.wte_out, s.norm_all_gather, tokens, hidden, vocab / tp,
+  softmax_grad<real>(on, s.wte_out, s.exp_sums_out, s.wte_out, s.wte_row_max, targets, tokens,
+      vocab / tp, on.index_in(over::tp) * (vocab / tp), 1.0 / 2048);
+  linear_dx<real>(on, d_norm_all_gather, s.wte_out, w.wte, tokens, hidden, vocab / tp, false);
+  linear_dw<real>(on, dw.wte, s.wte_out, s.norm_all_gather, tokens, hidden, vocab / tp,
       accumulate_shared);
-  reduce_scatter<real>(r, stream::compute, role::tp,
-      {13, "head: reduce_scatter of d_norm_all_gather"}, dx, d_norm_all_gather,
-      tokens / tp * hidden);
-  layer_norm_grad<real>(r, dx, dw.norm, dw.norm_bias, dx, x, s.norm_statistics, w.norm, tokens / tp,
-      hidden, accumulate);
+  reduce_scatter<real>(on, over::tp, {13, "head: reduce_scatter of d_norm_all_gather"}, dx,
+      d_norm_all_gather, tokens / tp * hidden);
+  layer_norm_grad<real>(on, dx, dw.norm, dw.norm_bias, dx, x, s.norm_statistics, w.norm,
+      tokens / tp, hidden, accumulate);
 }
 
 }  // namespace head_layer

@@ -14,156 +14,164 @@ constexpr event F0_received{0}, B0_done{1}, F1_received{2}, B0_sent{3}, B1_done{
     loss_reduced{15}, B3_sent{16}, F0_done{17}, F1_done{18}, F3_done{19};
 
 inline void train(rank& r) {
-  receive(r, stream::from_prev, {14, "F0: stage 0 -> 1"}, boundary[0], boundary_bytes);
-  record(r, stream::from_prev, F0_received);
-  receive(r, stream::from_prev, {15, "F1: stage 0 -> 1"}, boundary[1], boundary_bytes);
-  record(r, stream::from_prev, F1_received);
+  const auto [compute, reduce, to_prev, from_prev] = r.lanes<4>();
 
-  begin(r, "1F0");
-  wait(r, stream::compute, F0_received);
-  stage_1::forward(r, stage_1::at_slot(slot_1[0]), targets, boundary[0], false);
+  receive(from_prev, {14, "F0: stage 0 -> 1"}, boundary[0], boundary_bytes);
+  record(from_prev, F0_received);
+  receive(from_prev, {15, "F1: stage 0 -> 1"}, boundary[1], boundary_bytes);
+  record(from_prev, F1_received);
 
-  begin(r, "1B0");
-  stage_1::backward(r, stage_1::at_slot(slot_1[0]), targets, boundary[0], boundary[2], false);
-  record(r, stream::compute, B0_done);
-  wait(r, stream::to_prev, B0_done);
-  send(r, stream::to_prev, {16, "B0: stage 1 -> 0"}, boundary[2], boundary_bytes);
-  record(r, stream::to_prev, B0_sent);
+  begin(compute, "1F0");
+  wait(compute, F0_received);
+  stage_1::forward(compute, stage_1::at_slot(slot_1[0]), targets, boundary[0], false);
 
-  begin(r, "1F1");
-  wait(r, stream::compute, F1_received);
-  stage_1::forward(r, stage_1::at_slot(slot_1[0]), targets + 1 * ids_bytes, boundary[1], true);
+  begin(compute, "1B0");
+  stage_1::backward(compute, stage_1::at_slot(slot_1[0]), targets, boundary[0], boundary[2], false);
+  record(compute, B0_done);
+  wait(to_prev, B0_done);
+  send(to_prev, {16, "B0: stage 1 -> 0"}, boundary[2], boundary_bytes);
+  record(to_prev, B0_sent);
 
-  wait(r, stream::from_prev, B0_sent);
-  receive(r, stream::from_prev, {17, "F2: stage 0 -> 1"}, boundary[2], boundary_bytes);
-  record(r, stream::from_prev, F2_received);
+  begin(compute, "1F1");
+  wait(compute, F1_received);
+  stage_1::forward(compute, stage_1::at_slot(slot_1[0]), targets + 1 * ids_bytes, boundary[1],
+      true);
 
-  begin(r, "1B1");
-  stage_1::backward(r, stage_1::at_slot(slot_1[0]), targets + 1 * ids_bytes, boundary[1],
+  wait(from_prev, B0_sent);
+  receive(from_prev, {17, "F2: stage 0 -> 1"}, boundary[2], boundary_bytes);
+  record(from_prev, F2_received);
+
+  begin(compute, "1B1");
+  stage_1::backward(compute, stage_1::at_slot(slot_1[0]), targets + 1 * ids_bytes, boundary[1],
       boundary[0], true);
-  record(r, stream::compute, B1_done);
-  wait(r, stream::to_prev, B1_done);
-  send(r, stream::to_prev, {18, "B1: stage 1 -> 0"}, boundary[0], boundary_bytes);
-  record(r, stream::to_prev, B1_sent);
+  record(compute, B1_done);
+  wait(to_prev, B1_done);
+  send(to_prev, {18, "B1: stage 1 -> 0"}, boundary[0], boundary_bytes);
+  record(to_prev, B1_sent);
 
-  begin(r, "1F2");
-  wait(r, stream::compute, F2_received);
-  stage_1::forward(r, stage_1::at_slot(slot_1[0]), targets + 2 * ids_bytes, boundary[2], true);
+  begin(compute, "1F2");
+  wait(compute, F2_received);
+  stage_1::forward(compute, stage_1::at_slot(slot_1[0]), targets + 2 * ids_bytes, boundary[2],
+      true);
 
-  wait(r, stream::from_prev, B1_sent);
-  receive(r, stream::from_prev, {19, "F3: stage 0 -> 1"}, boundary[0], boundary_bytes);
-  record(r, stream::from_prev, F3_received);
+  wait(from_prev, B1_sent);
+  receive(from_prev, {19, "F3: stage 0 -> 1"}, boundary[0], boundary_bytes);
+  record(from_prev, F3_received);
 
-  begin(r, "1B2");
-  stage_1::backward(r, stage_1::at_slot(slot_1[0]), targets + 2 * ids_bytes, boundary[2],
+  begin(compute, "1B2");
+  stage_1::backward(compute, stage_1::at_slot(slot_1[0]), targets + 2 * ids_bytes, boundary[2],
       boundary[1], true);
-  record(r, stream::compute, B2_done);
-  wait(r, stream::to_prev, B2_done);
-  send(r, stream::to_prev, {20, "B2: stage 1 -> 0"}, boundary[1], boundary_bytes);
+  record(compute, B2_done);
+  wait(to_prev, B2_done);
+  send(to_prev, {20, "B2: stage 1 -> 0"}, boundary[1], boundary_bytes);
 
-  begin(r, "1F3");
-  wait(r, stream::compute, F3_received);
-  stage_1::forward(r, stage_1::at_slot(slot_1[0]), targets + 3 * ids_bytes, boundary[0], true);
+  begin(compute, "1F3");
+  wait(compute, F3_received);
+  stage_1::forward(compute, stage_1::at_slot(slot_1[0]), targets + 3 * ids_bytes, boundary[0],
+      true);
 
-  begin(r, "1B3");
+  begin(compute, "1B3");
   constexpr stage_1::slot s = stage_1::at_slot(slot_1[0]);
-  head_layer::backward(r, stage_1::head, stage_1::d_head, s.head, work, targets + 3 * ids_bytes,
-      s.after_layers_3, chain[1], true, true);
-  block_layer::backward(r, stage_1::layers_3, stage_1::d_layers_3, s.layers_3, work,
+  head_layer::backward(compute, stage_1::head, stage_1::d_head, s.head, work,
+      targets + 3 * ids_bytes, s.after_layers_3, chain[1], true, true);
+  block_layer::backward(compute, stage_1::layers_3, stage_1::d_layers_3, s.layers_3, work,
       s.after_layers_2, chain[1], chain[0], true);
-  record(r, stream::compute, B3_layer1_done);
-  wait(r, stream::reduce, B3_layer1_done);
-  all_reduce<real>(r, stream::reduce, role::dp, {30, "gradients of layers.3 over dp"},
-      gradients + 395008, 98752);
-  block_layer::backward(r, stage_1::layers_2, stage_1::d_layers_2, s.layers_2, work, boundary[0],
-      chain[0], boundary[2], true);
-  record(r, stream::compute, B3_layer0_done);
-  wait(r, stream::reduce, B3_layer0_done);
-  all_reduce<real>(r, stream::reduce, role::dp, {31, "gradients of layers.2 over dp"}, gradients,
+  record(compute, B3_layer1_done);
+  wait(reduce, B3_layer1_done);
+  all_reduce<real>(reduce, over::dp, {30, "gradients of layers.3 over dp"}, gradients + 395008,
       98752);
-  record(r, stream::reduce, bucket0_over_dp);
-  wait(r, stream::to_prev, B3_layer0_done);
-  send(r, stream::to_prev, {21, "B3: stage 1 -> 0"}, boundary[2], boundary_bytes);
-  record(r, stream::to_prev, B3_sent);
+  block_layer::backward(compute, stage_1::layers_2, stage_1::d_layers_2, s.layers_2, work,
+      boundary[0], chain[0], boundary[2], true);
+  record(compute, B3_layer0_done);
+  wait(reduce, B3_layer0_done);
+  all_reduce<real>(reduce, over::dp, {31, "gradients of layers.2 over dp"}, gradients, 98752);
+  record(reduce, bucket0_over_dp);
+  wait(to_prev, B3_layer0_done);
+  send(to_prev, {21, "B3: stage 1 -> 0"}, boundary[2], boundary_bytes);
+  record(to_prev, B3_sent);
 
-  begin(r, "reduce");
-  all_reduce<real>(r, stream::compute, role::tp,
+  begin(compute, "reduce");
+  all_reduce<real>(compute, over::tp,
       {32, "gradients of replicated parameters of pipeline rank 1 over tp"}, gradients + 790016,
       1792);
-  record(r, stream::compute, bucket2_over_tp);
-  wait(r, stream::reduce, bucket2_over_tp);
-  all_reduce<real>(r, stream::reduce, role::dp,
+  record(compute, bucket2_over_tp);
+  wait(reduce, bucket2_over_tp);
+  all_reduce<real>(reduce, over::dp,
       {33, "gradients of replicated parameters of pipeline rank 1 over dp"}, gradients + 790016,
       1792);
-  record(r, stream::reduce, bucket2_over_dp);
-  all_reduce<real>(r, stream::reduce, role::dp, {26, "gradients of wte over dp"},
+  record(reduce, bucket2_over_dp);
+  all_reduce<real>(reduce, over::dp, {26, "gradients of wte over dp"}, gradients + 797184, 16384);
+  all_reduce<real>(reduce, over::tied, {27, "gradients of wte between first and last stage"},
       gradients + 797184, 16384);
-  all_reduce<real>(r, stream::reduce, role::tied,
-      {27, "gradients of wte between first and last stage"}, gradients + 797184, 16384);
-  record(r, stream::reduce, bucket3_over_tied);
+  record(reduce, bucket3_over_tied);
 
-  begin(r, "loss");
-  all_reduce<real>(r, stream::reduce, role::dp, {34, "loss over dp"}, loss, 1);
-  record(r, stream::reduce, loss_reduced);
+  begin(compute, "loss");
+  all_reduce<real>(reduce, over::dp, {34, "loss over dp"}, loss, 1);
+  record(reduce, loss_reduced);
 
-  begin(r, "norm");
-  wait(r, stream::compute, bucket0_over_dp);
-  sum_squares<real>(r, norm, gradients, squares_sharded, false);
-  all_reduce<real>(r, stream::compute, role::tp, {28, "gradient norm over tp"}, norm, 1);
-  wait(r, stream::compute, bucket2_over_dp);
-  sum_squares<real>(r, norm, gradients, squares_whole, true);
-  all_reduce<real>(r, stream::compute, role::pp, {29, "gradient norm over pp"}, norm, 1);
+  begin(compute, "norm");
+  wait(compute, bucket0_over_dp);
+  sum_squares<real>(compute, norm, gradients, squares_sharded, false);
+  all_reduce<real>(compute, over::tp, {28, "gradient norm over tp"}, norm, 1);
+  wait(compute, bucket2_over_dp);
+  sum_squares<real>(compute, norm, gradients, squares_whole, true);
+  all_reduce<real>(compute, over::pp, {29, "gradient norm over pp"}, norm, 1);
 
-  begin(r, "optimizer");
-  wait(r, stream::compute, bucket3_over_tied);
-  adamw<real>(r, weights, gradients, first_moment, second_moment, norm, updates);
+  begin(compute, "optimizer");
+  wait(compute, bucket3_over_tied);
+  adamw<real>(compute, weights, gradients, first_moment, second_moment, norm, updates);
 
   // Nothing is left under way.
-  wait(r, stream::compute, loss_reduced);
-  wait(r, stream::compute, B3_sent);
+  wait(compute, loss_reduced);
+  wait(compute, B3_sent);
 }
 
 /// The forwards of all microbatches, for their loss.
 inline void evaluate(rank& r) {
-  receive(r, stream::from_prev, {14, "F0: stage 0 -> 1"}, boundary[0], boundary_bytes);
-  record(r, stream::from_prev, F0_received);
-  receive(r, stream::from_prev, {15, "F1: stage 0 -> 1"}, boundary[1], boundary_bytes);
-  record(r, stream::from_prev, F1_received);
+  const auto [compute, reduce, to_prev, from_prev] = r.lanes<4>();
 
-  begin(r, "1F0");
-  wait(r, stream::compute, F0_received);
-  stage_1::forward(r, stage_1::at_slot(slot_1[0]), targets, boundary[0], false);
-  record(r, stream::compute, F0_done);
+  receive(from_prev, {14, "F0: stage 0 -> 1"}, boundary[0], boundary_bytes);
+  record(from_prev, F0_received);
+  receive(from_prev, {15, "F1: stage 0 -> 1"}, boundary[1], boundary_bytes);
+  record(from_prev, F1_received);
 
-  wait(r, stream::from_prev, F0_done);
-  receive(r, stream::from_prev, {17, "F2: stage 0 -> 1"}, boundary[0], boundary_bytes);
-  record(r, stream::from_prev, F2_received);
+  begin(compute, "1F0");
+  wait(compute, F0_received);
+  stage_1::forward(compute, stage_1::at_slot(slot_1[0]), targets, boundary[0], false);
+  record(compute, F0_done);
 
-  begin(r, "1F1");
-  wait(r, stream::compute, F1_received);
-  stage_1::forward(r, stage_1::at_slot(slot_1[0]), targets + 1 * ids_bytes, boundary[1], true);
-  record(r, stream::compute, F1_done);
+  wait(from_prev, F0_done);
+  receive(from_prev, {17, "F2: stage 0 -> 1"}, boundary[0], boundary_bytes);
+  record(from_prev, F2_received);
 
-  wait(r, stream::from_prev, F1_done);
-  receive(r, stream::from_prev, {19, "F3: stage 0 -> 1"}, boundary[1], boundary_bytes);
-  record(r, stream::from_prev, F3_received);
+  begin(compute, "1F1");
+  wait(compute, F1_received);
+  stage_1::forward(compute, stage_1::at_slot(slot_1[0]), targets + 1 * ids_bytes, boundary[1],
+      true);
+  record(compute, F1_done);
 
-  begin(r, "1F2");
-  wait(r, stream::compute, F2_received);
-  stage_1::forward(r, stage_1::at_slot(slot_1[0]), targets + 2 * ids_bytes, boundary[0], true);
+  wait(from_prev, F1_done);
+  receive(from_prev, {19, "F3: stage 0 -> 1"}, boundary[1], boundary_bytes);
+  record(from_prev, F3_received);
 
-  begin(r, "1F3");
-  wait(r, stream::compute, F3_received);
-  stage_1::forward(r, stage_1::at_slot(slot_1[0]), targets + 3 * ids_bytes, boundary[1], true);
-  record(r, stream::compute, F3_done);
+  begin(compute, "1F2");
+  wait(compute, F2_received);
+  stage_1::forward(compute, stage_1::at_slot(slot_1[0]), targets + 2 * ids_bytes, boundary[0],
+      true);
 
-  begin(r, "loss");
-  wait(r, stream::reduce, F3_done);
-  all_reduce<real>(r, stream::reduce, role::dp, {34, "loss over dp"}, loss, 1);
-  record(r, stream::reduce, loss_reduced);
+  begin(compute, "1F3");
+  wait(compute, F3_received);
+  stage_1::forward(compute, stage_1::at_slot(slot_1[0]), targets + 3 * ids_bytes, boundary[1],
+      true);
+  record(compute, F3_done);
+
+  begin(compute, "loss");
+  wait(reduce, F3_done);
+  all_reduce<real>(reduce, over::dp, {34, "loss over dp"}, loss, 1);
+  record(reduce, loss_reduced);
 
   // Nothing is left under way.
-  wait(r, stream::compute, loss_reduced);
+  wait(compute, loss_reduced);
 }
 
 }  // namespace gpt_dp2_tp2_pp2::pipeline_1

@@ -25,23 +25,24 @@ constexpr parameters place(at region, std::size_t over_tp, std::size_t shared) {
   };
 }
 
-inline void forward(rank& r, const parameters& w, at work, at ids, at y) {
+inline void forward(const lane& on, const parameters& w, at work, at ids, at y) {
   const at wte_out = work;
-  embedding<real>(r, wte_out, ids, w.wte, tokens, vocab / tp, hidden, r.row->tp * (vocab / tp));
-  reduce_scatter<real>(r, stream::compute, role::tp, {0, "embedding: reduce_scatter of wte_out"}, y,
-      wte_out, tokens / tp * hidden);
-  position<real>(r, y, y, w.wpe, tokens / tp, hidden, seq, r.row->tp * (tokens / tp));
+  embedding<real>(on, wte_out, ids, w.wte, tokens, vocab / tp, hidden,
+      on.index_in(over::tp) * (vocab / tp));
+  reduce_scatter<real>(on, over::tp, {0, "embedding: reduce_scatter of wte_out"}, y, wte_out,
+      tokens / tp * hidden);
+  position<real>(on, y, y, w.wpe, tokens / tp, hidden, seq, on.index_in(over::tp) * (tokens / tp));
 }
 
-inline void backward(rank& r, const parameters& dw, at work, at ids, at dy, bool accumulate,
+inline void backward(const lane& on, const parameters& dw, at work, at ids, at dy, bool accumulate,
     bool accumulate_shared) {
   const at d_wte_out = work;
-  position_grad<real>(r, dw.wpe, dy, tokens / tp, hidden, seq, r.row->tp * (tokens / tp),
-      accumulate);
-  all_gather<real>(r, stream::compute, role::tp, {1, "embedding: all_gather of dy"}, d_wte_out, dy,
+  position_grad<real>(on, dw.wpe, dy, tokens / tp, hidden, seq,
+      on.index_in(over::tp) * (tokens / tp), accumulate);
+  all_gather<real>(on, over::tp, {1, "embedding: all_gather of dy"}, d_wte_out, dy,
       tokens / tp * hidden);
-  embedding_grad<real>(r, dw.wte, d_wte_out, ids, tokens, vocab / tp, hidden,
-      r.row->tp * (vocab / tp), accumulate_shared);
+  embedding_grad<real>(on, dw.wte, d_wte_out, ids, tokens, vocab / tp, hidden,
+      on.index_in(over::tp) * (vocab / tp), accumulate_shared);
 }
 
 }  // namespace embedding_layer
@@ -101,93 +102,93 @@ constexpr saved keep(at slot) {
   };
 }
 
-inline void forward(rank& r, const parameters& w, const saved& s, at work, at x, at y) {
+inline void forward(const lane& on, const parameters& w, const saved& s, at work, at x, at y) {
   const at norm1_out = work, attention_scratch = work, wo_out = work,
       norm2_out = work, w2_out = work;
-  layer_norm<real>(r, norm1_out, s.norm1_statistics, x, w.norm1, w.norm1_bias, tokens / tp, hidden);
-  all_gather<real>(r, stream::compute, role::tp, {2, "block: all_gather of norm1_out"},
-      s.norm1_all_gather, norm1_out, tokens / tp * hidden);
-  linear<real>(r, s.wq_bias_out, s.norm1_all_gather, w.wq, tokens, hidden, heads / tp * head_dim);
-  bias<real>(r, s.wq_bias_out, s.wq_bias_out, w.wq_bias, tokens, heads / tp * head_dim);
-  linear<real>(r, s.wk_bias_out, s.norm1_all_gather, w.wk, tokens, hidden, heads / tp * head_dim);
-  bias<real>(r, s.wk_bias_out, s.wk_bias_out, w.wk_bias, tokens, heads / tp * head_dim);
-  linear<real>(r, s.wv_bias_out, s.norm1_all_gather, w.wv, tokens, hidden, heads / tp * head_dim);
-  bias<real>(r, s.wv_bias_out, s.wv_bias_out, w.wv_bias, tokens, heads / tp * head_dim);
-  attention<real>(r, s.attention_out, s.attention_lse, attention_scratch, s.wq_bias_out,
-      s.wk_bias_out, s.wv_bias_out, rows, seq, heads / tp, heads / tp, head_dim);
-  linear<real>(r, wo_out, s.attention_out, w.wo, tokens, heads / tp * head_dim, hidden);
-  reduce_scatter<real>(r, stream::compute, role::tp, {3, "block: reduce_scatter of wo_out"},
-      s.add_out, wo_out, tokens / tp * hidden);
-  bias<real>(r, s.add_out, s.add_out, w.wo_bias, tokens / tp, hidden);
-  add<real>(r, s.add_out, x, s.add_out, tokens / tp * hidden);
-  layer_norm<real>(r, norm2_out, s.norm2_statistics, s.add_out, w.norm2, w.norm2_bias, tokens / tp,
+  layer_norm<real>(on, norm1_out, s.norm1_statistics, x, w.norm1, w.norm1_bias, tokens / tp,
       hidden);
-  all_gather<real>(r, stream::compute, role::tp, {4, "block: all_gather of norm2_out"},
-      s.norm2_all_gather, norm2_out, tokens / tp * hidden);
-  linear<real>(r, s.w1_bias_out, s.norm2_all_gather, w.w1, tokens, hidden, ffn / tp);
-  bias<real>(r, s.w1_bias_out, s.w1_bias_out, w.w1_bias, tokens, ffn / tp);
-  gelu<real>(r, s.w1_bias_gelu, s.w1_bias_out, tokens * ffn / tp);
-  linear<real>(r, w2_out, s.w1_bias_gelu, w.w2, tokens, ffn / tp, hidden);
-  reduce_scatter<real>(r, stream::compute, role::tp, {5, "block: reduce_scatter of w2_out"}, y,
-      w2_out, tokens / tp * hidden);
-  bias<real>(r, y, y, w.w2_bias, tokens / tp, hidden);
-  add<real>(r, y, s.add_out, y, tokens / tp * hidden);
+  all_gather<real>(on, over::tp, {2, "block: all_gather of norm1_out"}, s.norm1_all_gather,
+      norm1_out, tokens / tp * hidden);
+  linear<real>(on, s.wq_bias_out, s.norm1_all_gather, w.wq, tokens, hidden, heads / tp * head_dim);
+  bias<real>(on, s.wq_bias_out, s.wq_bias_out, w.wq_bias, tokens, heads / tp * head_dim);
+  linear<real>(on, s.wk_bias_out, s.norm1_all_gather, w.wk, tokens, hidden, heads / tp * head_dim);
+  bias<real>(on, s.wk_bias_out, s.wk_bias_out, w.wk_bias, tokens, heads / tp * head_dim);
+  linear<real>(on, s.wv_bias_out, s.norm1_all_gather, w.wv, tokens, hidden, heads / tp * head_dim);
+  bias<real>(on, s.wv_bias_out, s.wv_bias_out, w.wv_bias, tokens, heads / tp * head_dim);
+  attention<real>(on, s.attention_out, s.attention_lse, attention_scratch, s.wq_bias_out,
+      s.wk_bias_out, s.wv_bias_out, rows, seq, heads / tp, heads / tp, head_dim);
+  linear<real>(on, wo_out, s.attention_out, w.wo, tokens, heads / tp * head_dim, hidden);
+  reduce_scatter<real>(on, over::tp, {3, "block: reduce_scatter of wo_out"}, s.add_out, wo_out,
+      tokens / tp * hidden);
+  bias<real>(on, s.add_out, s.add_out, w.wo_bias, tokens / tp, hidden);
+  add<real>(on, s.add_out, x, s.add_out, tokens / tp * hidden);
+  layer_norm<real>(on, norm2_out, s.norm2_statistics, s.add_out, w.norm2, w.norm2_bias, tokens / tp,
+      hidden);
+  all_gather<real>(on, over::tp, {4, "block: all_gather of norm2_out"}, s.norm2_all_gather,
+      norm2_out, tokens / tp * hidden);
+  linear<real>(on, s.w1_bias_out, s.norm2_all_gather, w.w1, tokens, hidden, ffn / tp);
+  bias<real>(on, s.w1_bias_out, s.w1_bias_out, w.w1_bias, tokens, ffn / tp);
+  gelu<real>(on, s.w1_bias_gelu, s.w1_bias_out, tokens * ffn / tp);
+  linear<real>(on, w2_out, s.w1_bias_gelu, w.w2, tokens, ffn / tp, hidden);
+  reduce_scatter<real>(on, over::tp, {5, "block: reduce_scatter of w2_out"}, y, w2_out,
+      tokens / tp * hidden);
+  bias<real>(on, y, y, w.w2_bias, tokens / tp, hidden);
+  add<real>(on, y, s.add_out, y, tokens / tp * hidden);
 }
 
-inline void backward(rank& r, const parameters& w, const parameters& dw, const saved& s, at work,
-    at x, at dy, at dx, bool accumulate) {
+inline void backward(const lane& on, const parameters& w, const parameters& dw, const saved& s,
+    at work, at x, at dy, at dx, bool accumulate) {
   const at d_w2_out = work, d_w1_out = work + 131072, d_norm2_all_gather = work,
       d_norm2_out = work + 131072, d_wo_out = work, d_attention_out = work + 131072,
       d_wq_out = work, d_wk_bias_all_gather = work + 65536, d_wv_bias_all_gather = work + 196608,
       attention_grad_scratch = work + 262144, d_linear_dx = work + 262144, d_norm1_out = work,
       d_layer_norm_dx_2 = work + 65536;
-  bias_grad<real>(r, dw.w2_bias, dy, tokens / tp, hidden, accumulate);
-  all_gather<real>(r, stream::compute, role::tp, {6, "block: all_gather of dy"}, d_w2_out, dy,
+  bias_grad<real>(on, dw.w2_bias, dy, tokens / tp, hidden, accumulate);
+  all_gather<real>(on, over::tp, {6, "block: all_gather of dy"}, d_w2_out, dy,
       tokens / tp * hidden);
-  linear_dx<real>(r, d_w1_out, d_w2_out, w.w2, tokens, ffn / tp, hidden, false);
-  linear_dw<real>(r, dw.w2, d_w2_out, s.w1_bias_gelu, tokens, ffn / tp, hidden, accumulate);
-  gelu_grad<real>(r, d_w1_out, d_w1_out, s.w1_bias_out, tokens * ffn / tp);
-  bias_grad<real>(r, dw.w1_bias, d_w1_out, tokens, ffn / tp, accumulate);
-  linear_dx<real>(r, d_norm2_all_gather, d_w1_out, w.w1, tokens, hidden, ffn / tp, false);
-  linear_dw<real>(r, dw.w1, d_w1_out, s.norm2_all_gather, tokens, hidden, ffn / tp, accumulate);
-  reduce_scatter<real>(r, stream::compute, role::tp,
-      {7, "block: reduce_scatter of d_norm2_all_gather"}, d_norm2_out, d_norm2_all_gather,
-      tokens / tp * hidden);
-  layer_norm_dx<real>(r, dx, d_norm2_out, s.add_out, s.norm2_statistics, w.norm2, tokens / tp,
+  linear_dx<real>(on, d_w1_out, d_w2_out, w.w2, tokens, ffn / tp, hidden, false);
+  linear_dw<real>(on, dw.w2, d_w2_out, s.w1_bias_gelu, tokens, ffn / tp, hidden, accumulate);
+  gelu_grad<real>(on, d_w1_out, d_w1_out, s.w1_bias_out, tokens * ffn / tp);
+  bias_grad<real>(on, dw.w1_bias, d_w1_out, tokens, ffn / tp, accumulate);
+  linear_dx<real>(on, d_norm2_all_gather, d_w1_out, w.w1, tokens, hidden, ffn / tp, false);
+  linear_dw<real>(on, dw.w1, d_w1_out, s.norm2_all_gather, tokens, hidden, ffn / tp, accumulate);
+  reduce_scatter<real>(on, over::tp, {7, "block: reduce_scatter of d_norm2_all_gather"},
+      d_norm2_out, d_norm2_all_gather, tokens / tp * hidden);
+  layer_norm_dx<real>(on, dx, d_norm2_out, s.add_out, s.norm2_statistics, w.norm2, tokens / tp,
       hidden);
-  add<real>(r, dx, dy, dx, tokens / tp * hidden);
-  layer_norm_dw<real>(r, dw.norm2, dw.norm2_bias, d_norm2_out, s.add_out, s.norm2_statistics,
+  add<real>(on, dx, dy, dx, tokens / tp * hidden);
+  layer_norm_dw<real>(on, dw.norm2, dw.norm2_bias, d_norm2_out, s.add_out, s.norm2_statistics,
       tokens / tp, hidden, accumulate);
-  bias_grad<real>(r, dw.wo_bias, dx, tokens / tp, hidden, accumulate);
-  all_gather<real>(r, stream::compute, role::tp, {8, "block: all_gather of d_wo_reduce_scatter"},
-      d_wo_out, dx, tokens / tp * hidden);
-  linear_dx<real>(r, d_attention_out, d_wo_out, w.wo, tokens, heads / tp * head_dim, hidden, false);
-  linear_dw<real>(r, dw.wo, d_wo_out, s.attention_out, tokens, heads / tp * head_dim, hidden,
+  bias_grad<real>(on, dw.wo_bias, dx, tokens / tp, hidden, accumulate);
+  all_gather<real>(on, over::tp, {8, "block: all_gather of d_wo_reduce_scatter"}, d_wo_out, dx,
+      tokens / tp * hidden);
+  linear_dx<real>(on, d_attention_out, d_wo_out, w.wo, tokens, heads / tp * head_dim, hidden,
+      false);
+  linear_dw<real>(on, dw.wo, d_wo_out, s.attention_out, tokens, heads / tp * head_dim, hidden,
       accumulate);
-  attention_grad<real>(r, d_wq_out, d_wk_bias_all_gather, d_wv_bias_all_gather,
+  attention_grad<real>(on, d_wq_out, d_wk_bias_all_gather, d_wv_bias_all_gather,
       attention_grad_scratch, d_attention_out, s.wq_bias_out, s.wk_bias_out, s.wv_bias_out,
       s.attention_out, s.attention_lse, rows, seq, heads / tp, heads / tp, head_dim);
-  bias_grad<real>(r, dw.wv_bias, d_wv_bias_all_gather, tokens, heads / tp * head_dim, accumulate);
-  linear_dx<real>(r, d_linear_dx, d_wv_bias_all_gather, w.wv, tokens, hidden, heads / tp * head_dim,
-      false);
-  linear_dw<real>(r, dw.wv, d_wv_bias_all_gather, s.norm1_all_gather, tokens, hidden,
+  bias_grad<real>(on, dw.wv_bias, d_wv_bias_all_gather, tokens, heads / tp * head_dim, accumulate);
+  linear_dx<real>(on, d_linear_dx, d_wv_bias_all_gather, w.wv, tokens, hidden,
+      heads / tp * head_dim, false);
+  linear_dw<real>(on, dw.wv, d_wv_bias_all_gather, s.norm1_all_gather, tokens, hidden,
       heads / tp * head_dim, accumulate);
-  bias_grad<real>(r, dw.wk_bias, d_wk_bias_all_gather, tokens, heads / tp * head_dim, accumulate);
-  linear_dx<real>(r, d_linear_dx, d_wk_bias_all_gather, w.wk, tokens, hidden, heads / tp * head_dim,
-      true);
-  linear_dw<real>(r, dw.wk, d_wk_bias_all_gather, s.norm1_all_gather, tokens, hidden,
+  bias_grad<real>(on, dw.wk_bias, d_wk_bias_all_gather, tokens, heads / tp * head_dim, accumulate);
+  linear_dx<real>(on, d_linear_dx, d_wk_bias_all_gather, w.wk, tokens, hidden,
+      heads / tp * head_dim, true);
+  linear_dw<real>(on, dw.wk, d_wk_bias_all_gather, s.norm1_all_gather, tokens, hidden,
       heads / tp * head_dim, accumulate);
-  bias_grad<real>(r, dw.wq_bias, d_wq_out, tokens, heads / tp * head_dim, accumulate);
-  linear_dx<real>(r, d_linear_dx, d_wq_out, w.wq, tokens, hidden, heads / tp * head_dim, true);
-  linear_dw<real>(r, dw.wq, d_wq_out, s.norm1_all_gather, tokens, hidden, heads / tp * head_dim,
+  bias_grad<real>(on, dw.wq_bias, d_wq_out, tokens, heads / tp * head_dim, accumulate);
+  linear_dx<real>(on, d_linear_dx, d_wq_out, w.wq, tokens, hidden, heads / tp * head_dim, true);
+  linear_dw<real>(on, dw.wq, d_wq_out, s.norm1_all_gather, tokens, hidden, heads / tp * head_dim,
       accumulate);
-  reduce_scatter<real>(r, stream::compute, role::tp,
-      {9, "block: reduce_scatter of d_norm1_all_gather"}, d_norm1_out, d_linear_dx,
-      tokens / tp * hidden);
-  layer_norm_dx<real>(r, d_layer_norm_dx_2, d_norm1_out, x, s.norm1_statistics, w.norm1,
+  reduce_scatter<real>(on, over::tp, {9, "block: reduce_scatter of d_norm1_all_gather"},
+      d_norm1_out, d_linear_dx, tokens / tp * hidden);
+  layer_norm_dx<real>(on, d_layer_norm_dx_2, d_norm1_out, x, s.norm1_statistics, w.norm1,
       tokens / tp, hidden);
-  add<real>(r, dx, dx, d_layer_norm_dx_2, tokens / tp * hidden);
-  layer_norm_dw<real>(r, dw.norm1, dw.norm1_bias, d_norm1_out, x, s.norm1_statistics, tokens / tp,
+  add<real>(on, dx, dx, d_layer_norm_dx_2, tokens / tp * hidden);
+  layer_norm_dw<real>(on, dw.norm1, dw.norm1_bias, d_norm1_out, x, s.norm1_statistics, tokens / tp,
       hidden, accumulate);
 }
 
@@ -224,38 +225,37 @@ constexpr saved keep(at slot) {
   };
 }
 
-inline void forward(rank& r, const parameters& w, const saved& s, at work, at targets, at x,
+inline void forward(const lane& on, const parameters& w, const saved& s, at work, at targets, at x,
     at loss, bool accumulate) {
   const at norm_out = work;
-  layer_norm<real>(r, norm_out, s.norm_statistics, x, w.norm, w.norm_bias, tokens / tp, hidden);
-  all_gather<real>(r, stream::compute, role::tp, {10, "head: all_gather of norm_out"},
-      s.norm_all_gather, norm_out, tokens / tp * hidden);
-  linear<real>(r, s.wte_out, s.norm_all_gather, w.wte, tokens, hidden, vocab / tp);
-  row_max<real>(r, s.wte_row_max, s.wte_out, tokens, vocab / tp);
-  all_reduce<real>(r, stream::compute, role::tp, {11, "head: all_reduce_max of wte_row_max"},
-      s.wte_row_max, tokens * top, reduction::max);
-  exp_sums<real>(r, s.exp_sums_out, s.wte_out, s.wte_row_max, targets, tokens, vocab / tp,
-      r.row->tp * (vocab / tp));
-  all_reduce<real>(r, stream::compute, role::tp, {12, "head: all_reduce of exp_sums_out"},
-      s.exp_sums_out, tokens * sums);
-  cross_entropy<real>(r, loss, s.exp_sums_out, tokens, 1.0 / 2048, accumulate);
+  layer_norm<real>(on, norm_out, s.norm_statistics, x, w.norm, w.norm_bias, tokens / tp, hidden);
+  all_gather<real>(on, over::tp, {10, "head: all_gather of norm_out"}, s.norm_all_gather, norm_out,
+      tokens / tp * hidden);
+  linear<real>(on, s.wte_out, s.norm_all_gather, w.wte, tokens, hidden, vocab / tp);
+  row_max<real>(on, s.wte_row_max, s.wte_out, tokens, vocab / tp);
+  all_reduce<real>(on, over::tp, {11, "head: all_reduce_max of wte_row_max"}, s.wte_row_max,
+      tokens * top, reduction::max);
+  exp_sums<real>(on, s.exp_sums_out, s.wte_out, s.wte_row_max, targets, tokens, vocab / tp,
+      on.index_in(over::tp) * (vocab / tp));
+  all_reduce<real>(on, over::tp, {12, "head: all_reduce of exp_sums_out"}, s.exp_sums_out,
+      tokens * sums);
+  cross_entropy<real>(on, loss, s.exp_sums_out, tokens, 1.0 / 2048, accumulate);
 }
 
-inline void backward(rank& r, const parameters& w, const parameters& dw, const saved& s, at work,
-    at targets, at x, at dx, bool accumulate, bool accumulate_shared) {
+inline void backward(const lane& on, const parameters& w, const parameters& dw, const saved& s,
+    at work, at targets, at x, at dx, bool accumulate, bool accumulate_shared) {
   const at d_exp_sums_all_reduce = work, d_norm_all_gather = work,
       d_norm_out = work + 131072;
-  cross_entropy_grad<real>(r, d_exp_sums_all_reduce, s.exp_sums_out, tokens, 1.0 / 2048);
-  exp_sums_grad<real>(r, s.wte_out, d_exp_sums_all_reduce, s.wte_out, s.wte_row_max, targets,
-      tokens, vocab / tp, r.row->tp * (vocab / tp));
-  linear_dx<real>(r, d_norm_all_gather, s.wte_out, w.wte, tokens, hidden, vocab / tp, false);
-  linear_dw<real>(r, dw.wte, s.wte_out, s.norm_all_gather, tokens, hidden, vocab / tp,
+  cross_entropy_grad<real>(on, d_exp_sums_all_reduce, s.exp_sums_out, tokens, 1.0 / 2048);
+  exp_sums_grad<real>(on, s.wte_out, d_exp_sums_all_reduce, s.wte_out, s.wte_row_max, targets,
+      tokens, vocab / tp, on.index_in(over::tp) * (vocab / tp));
+  linear_dx<real>(on, d_norm_all_gather, s.wte_out, w.wte, tokens, hidden, vocab / tp, false);
+  linear_dw<real>(on, dw.wte, s.wte_out, s.norm_all_gather, tokens, hidden, vocab / tp,
       accumulate_shared);
-  reduce_scatter<real>(r, stream::compute, role::tp,
-      {13, "head: reduce_scatter of d_norm_all_gather"}, d_norm_out, d_norm_all_gather,
-      tokens / tp * hidden);
-  layer_norm_dx<real>(r, dx, d_norm_out, x, s.norm_statistics, w.norm, tokens / tp, hidden);
-  layer_norm_dw<real>(r, dw.norm, dw.norm_bias, d_norm_out, x, s.norm_statistics, tokens / tp,
+  reduce_scatter<real>(on, over::tp, {13, "head: reduce_scatter of d_norm_all_gather"}, d_norm_out,
+      d_norm_all_gather, tokens / tp * hidden);
+  layer_norm_dx<real>(on, dx, d_norm_out, x, s.norm_statistics, w.norm, tokens / tp, hidden);
+  layer_norm_dw<real>(on, dw.norm, dw.norm_bias, d_norm_out, x, s.norm_statistics, tokens / tp,
       hidden, accumulate);
 }
 

@@ -14,143 +14,145 @@ constexpr event F0_done{0}, F1_done{1}, F0_sent{2}, B0_received{3}, F1_sent{4}, 
     bucket3_over_tied{17};
 
 inline void train(rank& r) {
-  begin(r, "0F0");
-  stage_0::forward(r, stage_0::at_slot(slot_0[0]), ids, boundary[0]);
-  record(r, stream::compute, F0_done);
-  wait(r, stream::to_next, F0_done);
-  send(r, stream::to_next, {14, "F0: stage 0 -> 1"}, boundary[0], boundary_bytes);
-  record(r, stream::to_next, F0_sent);
+  const auto [compute, reduce, to_next, from_next] = r.lanes<4>();
 
-  begin(r, "0F1");
-  stage_0::forward(r, stage_0::at_slot(slot_0[1]), ids + 1 * ids_bytes, boundary[1]);
-  record(r, stream::compute, F1_done);
-  wait(r, stream::to_next, F1_done);
-  send(r, stream::to_next, {15, "F1: stage 0 -> 1"}, boundary[1], boundary_bytes);
-  record(r, stream::to_next, F1_sent);
+  begin(compute, "0F0");
+  stage_0::forward(compute, stage_0::at_slot(slot_0[0]), ids, boundary[0]);
+  record(compute, F0_done);
+  wait(to_next, F0_done);
+  send(to_next, {14, "F0: stage 0 -> 1"}, boundary[0], boundary_bytes);
+  record(to_next, F0_sent);
 
-  wait(r, stream::from_next, F0_sent);
-  receive(r, stream::from_next, {16, "B0: stage 1 -> 0"}, boundary[0], boundary_bytes);
-  record(r, stream::from_next, B0_received);
+  begin(compute, "0F1");
+  stage_0::forward(compute, stage_0::at_slot(slot_0[1]), ids + 1 * ids_bytes, boundary[1]);
+  record(compute, F1_done);
+  wait(to_next, F1_done);
+  send(to_next, {15, "F1: stage 0 -> 1"}, boundary[1], boundary_bytes);
+  record(to_next, F1_sent);
 
-  begin(r, "0B0");
-  wait(r, stream::compute, B0_received);
-  stage_0::backward(r, stage_0::at_slot(slot_0[0]), ids, boundary[0], false);
-  record(r, stream::compute, B0_done);
+  wait(from_next, F0_sent);
+  receive(from_next, {16, "B0: stage 1 -> 0"}, boundary[0], boundary_bytes);
+  record(from_next, B0_received);
 
-  begin(r, "0F2");
-  wait(r, stream::compute, F1_sent);
-  stage_0::forward(r, stage_0::at_slot(slot_0[0]), ids + 2 * ids_bytes, boundary[1]);
-  record(r, stream::compute, F2_done);
-  wait(r, stream::to_next, F2_done);
-  send(r, stream::to_next, {17, "F2: stage 0 -> 1"}, boundary[1], boundary_bytes);
-  record(r, stream::to_next, F2_sent);
+  begin(compute, "0B0");
+  wait(compute, B0_received);
+  stage_0::backward(compute, stage_0::at_slot(slot_0[0]), ids, boundary[0], false);
+  record(compute, B0_done);
 
-  wait(r, stream::from_next, B0_done);
-  receive(r, stream::from_next, {18, "B1: stage 1 -> 0"}, boundary[0], boundary_bytes);
-  record(r, stream::from_next, B1_received);
+  begin(compute, "0F2");
+  wait(compute, F1_sent);
+  stage_0::forward(compute, stage_0::at_slot(slot_0[0]), ids + 2 * ids_bytes, boundary[1]);
+  record(compute, F2_done);
+  wait(to_next, F2_done);
+  send(to_next, {17, "F2: stage 0 -> 1"}, boundary[1], boundary_bytes);
+  record(to_next, F2_sent);
 
-  begin(r, "0B1");
-  wait(r, stream::compute, B1_received);
-  stage_0::backward(r, stage_0::at_slot(slot_0[1]), ids + 1 * ids_bytes, boundary[0], true);
-  record(r, stream::compute, B1_done);
+  wait(from_next, B0_done);
+  receive(from_next, {18, "B1: stage 1 -> 0"}, boundary[0], boundary_bytes);
+  record(from_next, B1_received);
 
-  begin(r, "0F3");
-  wait(r, stream::compute, F2_sent);
-  stage_0::forward(r, stage_0::at_slot(slot_0[1]), ids + 3 * ids_bytes, boundary[1]);
-  record(r, stream::compute, F3_done);
-  wait(r, stream::to_next, F3_done);
-  send(r, stream::to_next, {19, "F3: stage 0 -> 1"}, boundary[1], boundary_bytes);
-  record(r, stream::to_next, F3_sent);
+  begin(compute, "0B1");
+  wait(compute, B1_received);
+  stage_0::backward(compute, stage_0::at_slot(slot_0[1]), ids + 1 * ids_bytes, boundary[0], true);
+  record(compute, B1_done);
 
-  wait(r, stream::from_next, B1_done);
-  receive(r, stream::from_next, {20, "B2: stage 1 -> 0"}, boundary[0], boundary_bytes);
-  record(r, stream::from_next, B2_received);
+  begin(compute, "0F3");
+  wait(compute, F2_sent);
+  stage_0::forward(compute, stage_0::at_slot(slot_0[1]), ids + 3 * ids_bytes, boundary[1]);
+  record(compute, F3_done);
+  wait(to_next, F3_done);
+  send(to_next, {19, "F3: stage 0 -> 1"}, boundary[1], boundary_bytes);
+  record(to_next, F3_sent);
 
-  begin(r, "0B2");
-  wait(r, stream::compute, B2_received);
-  stage_0::backward(r, stage_0::at_slot(slot_0[0]), ids + 2 * ids_bytes, boundary[0], true);
+  wait(from_next, B1_done);
+  receive(from_next, {20, "B2: stage 1 -> 0"}, boundary[0], boundary_bytes);
+  record(from_next, B2_received);
 
-  wait(r, stream::from_next, F3_sent);
-  receive(r, stream::from_next, {21, "B3: stage 1 -> 0"}, boundary[1], boundary_bytes);
-  record(r, stream::from_next, B3_received);
+  begin(compute, "0B2");
+  wait(compute, B2_received);
+  stage_0::backward(compute, stage_0::at_slot(slot_0[0]), ids + 2 * ids_bytes, boundary[0], true);
 
-  begin(r, "0B3");
+  wait(from_next, F3_sent);
+  receive(from_next, {21, "B3: stage 1 -> 0"}, boundary[1], boundary_bytes);
+  record(from_next, B3_received);
+
+  begin(compute, "0B3");
   constexpr stage_0::slot s = stage_0::at_slot(slot_0[1]);
-  wait(r, stream::compute, B3_received);
-  block_layer::backward(r, stage_0::layers_1, stage_0::d_layers_1, s.layers_1, work,
+  wait(compute, B3_received);
+  block_layer::backward(compute, stage_0::layers_1, stage_0::d_layers_1, s.layers_1, work,
       s.after_layers_0, boundary[1], chain[1], true);
-  record(r, stream::compute, B3_layer2_done);
-  wait(r, stream::reduce, B3_layer2_done);
-  all_reduce<real>(r, stream::reduce, role::dp, {22, "gradients of layers.1 over dp"},
-      gradients + 395008, 98752);
-  block_layer::backward(r, stage_0::layers_0, stage_0::d_layers_0, s.layers_0, work,
-      s.after_embedding, chain[1], chain[0], true);
-  record(r, stream::compute, B3_layer1_done);
-  wait(r, stream::reduce, B3_layer1_done);
-  all_reduce<real>(r, stream::reduce, role::dp, {23, "gradients of layers.0 over dp"}, gradients,
+  record(compute, B3_layer2_done);
+  wait(reduce, B3_layer2_done);
+  all_reduce<real>(reduce, over::dp, {22, "gradients of layers.1 over dp"}, gradients + 395008,
       98752);
-  embedding_layer::backward(r, stage_0::d_embedding, work, ids + 3 * ids_bytes, chain[0], true,
-      true);
+  block_layer::backward(compute, stage_0::layers_0, stage_0::d_layers_0, s.layers_0, work,
+      s.after_embedding, chain[1], chain[0], true);
+  record(compute, B3_layer1_done);
+  wait(reduce, B3_layer1_done);
+  all_reduce<real>(reduce, over::dp, {23, "gradients of layers.0 over dp"}, gradients, 98752);
+  embedding_layer::backward(compute, stage_0::d_embedding, work, ids + 3 * ids_bytes, chain[0],
+      true, true);
 
-  begin(r, "reduce");
-  all_reduce<real>(r, stream::compute, role::tp,
+  begin(compute, "reduce");
+  all_reduce<real>(compute, over::tp,
       {24, "gradients of replicated parameters of pipeline rank 0 over tp"}, gradients + 790016,
       17920);
-  record(r, stream::compute, bucket2_over_tp);
-  wait(r, stream::reduce, bucket2_over_tp);
-  all_reduce<real>(r, stream::reduce, role::dp,
+  record(compute, bucket2_over_tp);
+  wait(reduce, bucket2_over_tp);
+  all_reduce<real>(reduce, over::dp,
       {25, "gradients of replicated parameters of pipeline rank 0 over dp"}, gradients + 790016,
       17920);
-  all_reduce<real>(r, stream::reduce, role::dp, {26, "gradients of wte over dp"},
+  all_reduce<real>(reduce, over::dp, {26, "gradients of wte over dp"}, gradients + 861696, 16384);
+  all_reduce<real>(reduce, over::tied, {27, "gradients of wte between first and last stage"},
       gradients + 861696, 16384);
-  all_reduce<real>(r, stream::reduce, role::tied,
-      {27, "gradients of wte between first and last stage"}, gradients + 861696, 16384);
-  record(r, stream::reduce, bucket3_over_tied);
+  record(reduce, bucket3_over_tied);
 
-  begin(r, "norm");
-  wait(r, stream::compute, bucket3_over_tied);
-  sum_squares<real>(r, norm, gradients, squares_sharded, false);
-  all_reduce<real>(r, stream::compute, role::tp, {28, "gradient norm over tp"}, norm, 1);
-  sum_squares<real>(r, norm, gradients, squares_whole, true);
-  all_reduce<real>(r, stream::compute, role::pp, {29, "gradient norm over pp"}, norm, 1);
+  begin(compute, "norm");
+  wait(compute, bucket3_over_tied);
+  sum_squares<real>(compute, norm, gradients, squares_sharded, false);
+  all_reduce<real>(compute, over::tp, {28, "gradient norm over tp"}, norm, 1);
+  sum_squares<real>(compute, norm, gradients, squares_whole, true);
+  all_reduce<real>(compute, over::pp, {29, "gradient norm over pp"}, norm, 1);
 
-  begin(r, "optimizer");
-  adamw<real>(r, weights, gradients, first_moment, second_moment, norm, updates);
+  begin(compute, "optimizer");
+  adamw<real>(compute, weights, gradients, first_moment, second_moment, norm, updates);
 }
 
 /// The forwards of all microbatches, for their loss.
 inline void evaluate(rank& r) {
-  begin(r, "0F0");
-  stage_0::forward(r, stage_0::at_slot(slot_0[0]), ids, boundary[0]);
-  record(r, stream::compute, F0_done);
-  wait(r, stream::to_next, F0_done);
-  send(r, stream::to_next, {14, "F0: stage 0 -> 1"}, boundary[0], boundary_bytes);
-  record(r, stream::to_next, F0_sent);
+  const auto [compute, reduce, to_next, from_next] = r.lanes<4>();
 
-  begin(r, "0F1");
-  stage_0::forward(r, stage_0::at_slot(slot_0[0]), ids + 1 * ids_bytes, boundary[1]);
-  record(r, stream::compute, F1_done);
-  wait(r, stream::to_next, F1_done);
-  send(r, stream::to_next, {15, "F1: stage 0 -> 1"}, boundary[1], boundary_bytes);
-  record(r, stream::to_next, F1_sent);
+  begin(compute, "0F0");
+  stage_0::forward(compute, stage_0::at_slot(slot_0[0]), ids, boundary[0]);
+  record(compute, F0_done);
+  wait(to_next, F0_done);
+  send(to_next, {14, "F0: stage 0 -> 1"}, boundary[0], boundary_bytes);
+  record(to_next, F0_sent);
 
-  begin(r, "0F2");
-  wait(r, stream::compute, F0_sent);
-  stage_0::forward(r, stage_0::at_slot(slot_0[0]), ids + 2 * ids_bytes, boundary[0]);
-  record(r, stream::compute, F2_done);
-  wait(r, stream::to_next, F2_done);
-  send(r, stream::to_next, {17, "F2: stage 0 -> 1"}, boundary[0], boundary_bytes);
+  begin(compute, "0F1");
+  stage_0::forward(compute, stage_0::at_slot(slot_0[0]), ids + 1 * ids_bytes, boundary[1]);
+  record(compute, F1_done);
+  wait(to_next, F1_done);
+  send(to_next, {15, "F1: stage 0 -> 1"}, boundary[1], boundary_bytes);
+  record(to_next, F1_sent);
 
-  begin(r, "0F3");
-  wait(r, stream::compute, F1_sent);
-  stage_0::forward(r, stage_0::at_slot(slot_0[0]), ids + 3 * ids_bytes, boundary[1]);
-  record(r, stream::compute, F3_done);
-  wait(r, stream::to_next, F3_done);
-  send(r, stream::to_next, {19, "F3: stage 0 -> 1"}, boundary[1], boundary_bytes);
-  record(r, stream::to_next, F3_sent);
+  begin(compute, "0F2");
+  wait(compute, F0_sent);
+  stage_0::forward(compute, stage_0::at_slot(slot_0[0]), ids + 2 * ids_bytes, boundary[0]);
+  record(compute, F2_done);
+  wait(to_next, F2_done);
+  send(to_next, {17, "F2: stage 0 -> 1"}, boundary[0], boundary_bytes);
+
+  begin(compute, "0F3");
+  wait(compute, F1_sent);
+  stage_0::forward(compute, stage_0::at_slot(slot_0[0]), ids + 3 * ids_bytes, boundary[1]);
+  record(compute, F3_done);
+  wait(to_next, F3_done);
+  send(to_next, {19, "F3: stage 0 -> 1"}, boundary[1], boundary_bytes);
+  record(to_next, F3_sent);
 
   // Nothing is left under way.
-  wait(r, stream::compute, F3_sent);
+  wait(compute, F3_sent);
 }
 
 }  // namespace gpt_dp2_tp2_pp2::pipeline_0

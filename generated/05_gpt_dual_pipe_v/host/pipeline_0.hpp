@@ -29,445 +29,457 @@ constexpr event stage0_F0_done{0}, stage0_F1_done{1}, stage0_F0_sent{2}, stage0_
     stage3_B6_sent{56}, stage0_B7_received{57}, stage3_B7_sent{58}, stage3_F1_done{59};
 
 inline void train(rank& r) {
-  begin(r, "0F0");
-  stage_0::forward(r, stage_0::at_slot(slot_0[0]), work, ids, boundary[0]);
-  record(r, stream::compute, stage0_F0_done);
-  wait(r, stream::to_next, stage0_F0_done);
-  send(r, stream::to_next, {0, "F0: stage 0 -> 1"}, boundary[0], boundary_bytes);
-  record(r, stream::to_next, stage0_F0_sent);
+  const auto [compute, reduce, overlap, to_next, from_next] = r.lanes<5>();
 
-  begin(r, "0F1");
-  stage_0::forward(r, stage_0::at_slot(slot_0[1]), work, ids + 1 * ids_bytes, boundary[1]);
-  record(r, stream::compute, stage0_F1_done);
-  wait(r, stream::to_next, stage0_F1_done);
-  send(r, stream::to_next, {1, "F1: stage 0 -> 1"}, boundary[1], boundary_bytes);
-  record(r, stream::to_next, stage0_F1_sent);
+  begin(compute, "0F0");
+  stage_0::forward(compute, stage_0::at_slot(slot_0[0]), work, ids, boundary[0]);
+  record(compute, stage0_F0_done);
+  wait(to_next, stage0_F0_done);
+  send(to_next, {0, "F0: stage 0 -> 1"}, boundary[0], boundary_bytes);
+  record(to_next, stage0_F0_sent);
 
-  begin(r, "0F2");
-  wait(r, stream::compute, stage0_F0_sent);
-  stage_0::forward(r, stage_0::at_slot(slot_0[2]), work, ids + 2 * ids_bytes, boundary[0]);
-  record(r, stream::compute, stage0_F2_done);
-  wait(r, stream::to_next, stage0_F2_done);
-  send(r, stream::to_next, {2, "F2: stage 0 -> 1"}, boundary[0], boundary_bytes);
-  record(r, stream::to_next, stage0_F2_sent);
+  begin(compute, "0F1");
+  stage_0::forward(compute, stage_0::at_slot(slot_0[1]), work, ids + 1 * ids_bytes, boundary[1]);
+  record(compute, stage0_F1_done);
+  wait(to_next, stage0_F1_done);
+  send(to_next, {1, "F1: stage 0 -> 1"}, boundary[1], boundary_bytes);
+  record(to_next, stage0_F1_sent);
 
-  wait(r, stream::from_next, stage0_F1_sent);
-  receive(r, stream::from_next, {3, "F0: stage 2 -> 3"}, boundary[1], boundary_bytes);
-  record(r, stream::from_next, stage3_F0_received);
+  begin(compute, "0F2");
+  wait(compute, stage0_F0_sent);
+  stage_0::forward(compute, stage_0::at_slot(slot_0[2]), work, ids + 2 * ids_bytes, boundary[0]);
+  record(compute, stage0_F2_done);
+  wait(to_next, stage0_F2_done);
+  send(to_next, {2, "F2: stage 0 -> 1"}, boundary[0], boundary_bytes);
+  record(to_next, stage0_F2_sent);
 
-  begin(r, "3F0");
-  wait(r, stream::compute, stage3_F0_received);
-  stage_3::forward(r, stage_3::at_slot(slot_3[0]), work, targets, boundary[1], false);
+  wait(from_next, stage0_F1_sent);
+  receive(from_next, {3, "F0: stage 2 -> 3"}, boundary[1], boundary_bytes);
+  record(from_next, stage3_F0_received);
 
-  receive(r, stream::from_next, {4, "F1: stage 2 -> 3"}, boundary[2], boundary_bytes);
-  record(r, stream::from_next, stage3_F1_received);
+  begin(compute, "3F0");
+  wait(compute, stage3_F0_received);
+  stage_3::forward(compute, stage_3::at_slot(slot_3[0]), work, targets, boundary[1], false);
 
-  begin(r, "3B0");
-  wait(r, stream::compute, stage0_F2_sent);
-  stage_3::backward(r, stage_3::at_slot(slot_3[0]), work, targets, boundary[1], boundary[0], false);
-  record(r, stream::compute, stage3_B0_done);
-  wait(r, stream::to_next, stage3_B0_done);
-  send(r, stream::to_next, {5, "B0: stage 3 -> 2"}, boundary[0], boundary_bytes);
-  record(r, stream::to_next, stage3_B0_sent);
+  receive(from_next, {4, "F1: stage 2 -> 3"}, boundary[2], boundary_bytes);
+  record(from_next, stage3_F1_received);
 
-  begin(r, "3F1");
-  wait(r, stream::compute, stage3_F1_received);
-  stage_3::forward(r, stage_3::at_slot(slot_3[0]), work, targets + 1 * ids_bytes, boundary[2],
+  begin(compute, "3B0");
+  wait(compute, stage0_F2_sent);
+  stage_3::backward(compute, stage_3::at_slot(slot_3[0]), work, targets, boundary[1], boundary[0],
+      false);
+  record(compute, stage3_B0_done);
+  wait(to_next, stage3_B0_done);
+  send(to_next, {5, "B0: stage 3 -> 2"}, boundary[0], boundary_bytes);
+  record(to_next, stage3_B0_sent);
+
+  begin(compute, "3F1");
+  wait(compute, stage3_F1_received);
+  stage_3::forward(compute, stage_3::at_slot(slot_3[0]), work, targets + 1 * ids_bytes, boundary[2],
       true);
 
-  wait(r, stream::beside, stage3_B0_done);
-  beside(r, "0F3", [](rank& r) {
-    stage_0::forward(r, stage_0::at_slot(slot_0[3]), work_beside, ids + 3 * ids_bytes, boundary[1]);
+  wait(overlap, stage3_B0_done);
+  act(overlap, "0F3", [](const lane& on) {
+    stage_0::forward(on, stage_0::at_slot(slot_0[3]), work_beside, ids + 3 * ids_bytes, boundary[1]);
   });
-  record(r, stream::beside, stage0_F3_done);
+  record(overlap, stage0_F3_done);
 
-  begin(r, "3B1");
-  wait(r, stream::compute, stage3_B0_sent);
-  stage_3::backward(r, stage_3::at_slot(slot_3[0]), work, targets + 1 * ids_bytes, boundary[2],
-      boundary[0], true);
-  record(r, stream::compute, stage3_B1_done);
-  wait(r, stream::to_next, stage0_F3_done);
-  send(r, stream::to_next, {6, "F3: stage 0 -> 1"}, boundary[1], boundary_bytes);
-  record(r, stream::to_next, stage0_F3_sent);
-  wait(r, stream::to_next, stage3_B1_done);
-  send(r, stream::to_next, {7, "B1: stage 3 -> 2"}, boundary[0], boundary_bytes);
-  record(r, stream::to_next, stage3_B1_sent);
+  begin(compute, "3B1");
+  wait(compute, stage3_B0_sent);
+  stage_3::backward(compute, stage_3::at_slot(slot_3[0]), work, targets + 1 * ids_bytes,
+      boundary[2], boundary[0], true);
+  record(compute, stage3_B1_done);
+  wait(to_next, stage0_F3_done);
+  send(to_next, {6, "F3: stage 0 -> 1"}, boundary[1], boundary_bytes);
+  record(to_next, stage0_F3_sent);
+  wait(to_next, stage3_B1_done);
+  send(to_next, {7, "B1: stage 3 -> 2"}, boundary[0], boundary_bytes);
+  record(to_next, stage3_B1_sent);
 
-  receive(r, stream::from_next, {8, "F2: stage 2 -> 3"}, boundary[3], boundary_bytes);
-  record(r, stream::from_next, stage3_F2_received);
-  wait(r, stream::from_next, stage3_B1_done);
-  receive(r, stream::from_next, {9, "B0: stage 1 -> 0"}, boundary[2], boundary_bytes);
-  record(r, stream::from_next, stage0_B0_received);
+  receive(from_next, {8, "F2: stage 2 -> 3"}, boundary[3], boundary_bytes);
+  record(from_next, stage3_F2_received);
+  wait(from_next, stage3_B1_done);
+  receive(from_next, {9, "B0: stage 1 -> 0"}, boundary[2], boundary_bytes);
+  record(from_next, stage0_B0_received);
 
-  wait(r, stream::beside, stage3_F2_received);
-  wait(r, stream::beside, stage3_B1_done);
-  beside(r, "3F2", [](rank& r) {
-    stage_3::forward(r, stage_3::at_slot(slot_3[0]), work_beside, targets + 2 * ids_bytes,
+  wait(overlap, stage3_F2_received);
+  wait(overlap, stage3_B1_done);
+  act(overlap, "3F2", [](const lane& on) {
+    stage_3::forward(on, stage_3::at_slot(slot_3[0]), work_beside, targets + 2 * ids_bytes,
         boundary[3], true);
   });
-  record(r, stream::beside, stage3_F2_done);
+  record(overlap, stage3_F2_done);
 
-  begin(r, "0B0");
-  wait(r, stream::compute, stage0_B0_received);
-  stage_0::backward(r, stage_0::at_slot(slot_0[0]), work, ids, boundary[2], false);
-  record(r, stream::compute, stage0_B0_done);
+  begin(compute, "0B0");
+  wait(compute, stage0_B0_received);
+  stage_0::backward(compute, stage_0::at_slot(slot_0[0]), work, ids, boundary[2], false);
+  record(compute, stage0_B0_done);
 
-  receive(r, stream::from_next, {10, "F3: stage 2 -> 3"}, boundary[4], boundary_bytes);
-  record(r, stream::from_next, stage3_F3_received);
-  wait(r, stream::from_next, stage0_F3_sent);
-  receive(r, stream::from_next, {11, "B1: stage 1 -> 0"}, boundary[1], boundary_bytes);
-  record(r, stream::from_next, stage0_B1_received);
+  receive(from_next, {10, "F3: stage 2 -> 3"}, boundary[4], boundary_bytes);
+  record(from_next, stage3_F3_received);
+  wait(from_next, stage0_F3_sent);
+  receive(from_next, {11, "B1: stage 1 -> 0"}, boundary[1], boundary_bytes);
+  record(from_next, stage0_B1_received);
 
-  wait(r, stream::beside, stage0_B0_done);
-  wait(r, stream::beside, stage3_B1_sent);
-  beside(r, "0F4", [](rank& r) {
-    stage_0::forward(r, stage_0::at_slot(slot_0[0]), work_beside, ids + 4 * ids_bytes, boundary[0]);
+  wait(overlap, stage0_B0_done);
+  wait(overlap, stage3_B1_sent);
+  act(overlap, "0F4", [](const lane& on) {
+    stage_0::forward(on, stage_0::at_slot(slot_0[0]), work_beside, ids + 4 * ids_bytes, boundary[0]);
   });
-  record(r, stream::beside, stage0_F4_done);
+  record(overlap, stage0_F4_done);
 
-  begin(r, "3B2");
-  wait(r, stream::compute, stage3_F2_done);
-  stage_3::backward(r, stage_3::at_slot(slot_3[0]), work, targets + 2 * ids_bytes, boundary[3],
-      boundary[2], true);
-  record(r, stream::compute, stage3_B2_done);
-  wait(r, stream::to_next, stage0_F4_done);
-  send(r, stream::to_next, {12, "F4: stage 0 -> 1"}, boundary[0], boundary_bytes);
-  record(r, stream::to_next, stage0_F4_sent);
-  wait(r, stream::to_next, stage3_B2_done);
-  send(r, stream::to_next, {13, "B2: stage 3 -> 2"}, boundary[2], boundary_bytes);
-  record(r, stream::to_next, stage3_B2_sent);
+  begin(compute, "3B2");
+  wait(compute, stage3_F2_done);
+  stage_3::backward(compute, stage_3::at_slot(slot_3[0]), work, targets + 2 * ids_bytes,
+      boundary[3], boundary[2], true);
+  record(compute, stage3_B2_done);
+  wait(to_next, stage0_F4_done);
+  send(to_next, {12, "F4: stage 0 -> 1"}, boundary[0], boundary_bytes);
+  record(to_next, stage0_F4_sent);
+  wait(to_next, stage3_B2_done);
+  send(to_next, {13, "B2: stage 3 -> 2"}, boundary[2], boundary_bytes);
+  record(to_next, stage3_B2_sent);
 
-  wait(r, stream::beside, stage3_B2_done);
-  wait(r, stream::beside, stage3_F3_received);
-  beside(r, "3F3", [](rank& r) {
-    stage_3::forward(r, stage_3::at_slot(slot_3[0]), work_beside, targets + 3 * ids_bytes,
+  wait(overlap, stage3_B2_done);
+  wait(overlap, stage3_F3_received);
+  act(overlap, "3F3", [](const lane& on) {
+    stage_3::forward(on, stage_3::at_slot(slot_3[0]), work_beside, targets + 3 * ids_bytes,
         boundary[4], true);
   });
-  record(r, stream::beside, stage3_F3_done);
+  record(overlap, stage3_F3_done);
 
-  begin(r, "0B1");
-  wait(r, stream::compute, stage0_B1_received);
-  stage_0::backward(r, stage_0::at_slot(slot_0[1]), work, ids + 1 * ids_bytes, boundary[1], true);
-  record(r, stream::compute, stage0_B1_done);
+  begin(compute, "0B1");
+  wait(compute, stage0_B1_received);
+  stage_0::backward(compute, stage_0::at_slot(slot_0[1]), work, ids + 1 * ids_bytes, boundary[1],
+      true);
+  record(compute, stage0_B1_done);
 
-  wait(r, stream::from_next, stage0_F4_sent);
-  receive(r, stream::from_next, {14, "F4: stage 2 -> 3"}, boundary[0], boundary_bytes);
-  record(r, stream::from_next, stage3_F4_received);
-  wait(r, stream::from_next, stage3_B2_done);
-  receive(r, stream::from_next, {15, "B2: stage 1 -> 0"}, boundary[3], boundary_bytes);
-  record(r, stream::from_next, stage0_B2_received);
+  wait(from_next, stage0_F4_sent);
+  receive(from_next, {14, "F4: stage 2 -> 3"}, boundary[0], boundary_bytes);
+  record(from_next, stage3_F4_received);
+  wait(from_next, stage3_B2_done);
+  receive(from_next, {15, "B2: stage 1 -> 0"}, boundary[3], boundary_bytes);
+  record(from_next, stage0_B2_received);
 
-  wait(r, stream::beside, stage0_B1_done);
-  beside(r, "0F5", [](rank& r) {
-    stage_0::forward(r, stage_0::at_slot(slot_0[1]), work_beside, ids + 5 * ids_bytes, boundary[1]);
+  wait(overlap, stage0_B1_done);
+  act(overlap, "0F5", [](const lane& on) {
+    stage_0::forward(on, stage_0::at_slot(slot_0[1]), work_beside, ids + 5 * ids_bytes, boundary[1]);
   });
-  record(r, stream::beside, stage0_F5_done);
+  record(overlap, stage0_F5_done);
 
-  begin(r, "3B3");
-  wait(r, stream::compute, stage3_F3_done);
-  wait(r, stream::compute, stage3_B2_sent);
-  stage_3::backward(r, stage_3::at_slot(slot_3[0]), work, targets + 3 * ids_bytes, boundary[4],
-      boundary[2], true);
-  record(r, stream::compute, stage3_B3_done);
-  wait(r, stream::to_next, stage0_F5_done);
-  send(r, stream::to_next, {16, "F5: stage 0 -> 1"}, boundary[1], boundary_bytes);
-  record(r, stream::to_next, stage0_F5_sent);
-  wait(r, stream::to_next, stage3_B3_done);
-  send(r, stream::to_next, {17, "B3: stage 3 -> 2"}, boundary[2], boundary_bytes);
-  record(r, stream::to_next, stage3_B3_sent);
+  begin(compute, "3B3");
+  wait(compute, stage3_F3_done);
+  wait(compute, stage3_B2_sent);
+  stage_3::backward(compute, stage_3::at_slot(slot_3[0]), work, targets + 3 * ids_bytes,
+      boundary[4], boundary[2], true);
+  record(compute, stage3_B3_done);
+  wait(to_next, stage0_F5_done);
+  send(to_next, {16, "F5: stage 0 -> 1"}, boundary[1], boundary_bytes);
+  record(to_next, stage0_F5_sent);
+  wait(to_next, stage3_B3_done);
+  send(to_next, {17, "B3: stage 3 -> 2"}, boundary[2], boundary_bytes);
+  record(to_next, stage3_B3_sent);
 
-  wait(r, stream::beside, stage3_B3_done);
-  wait(r, stream::beside, stage3_F4_received);
-  beside(r, "3F4", [](rank& r) {
-    stage_3::forward(r, stage_3::at_slot(slot_3[0]), work_beside, targets + 4 * ids_bytes,
+  wait(overlap, stage3_B3_done);
+  wait(overlap, stage3_F4_received);
+  act(overlap, "3F4", [](const lane& on) {
+    stage_3::forward(on, stage_3::at_slot(slot_3[0]), work_beside, targets + 4 * ids_bytes,
         boundary[0], true);
   });
-  record(r, stream::beside, stage3_F4_done);
+  record(overlap, stage3_F4_done);
 
-  begin(r, "0B2");
-  wait(r, stream::compute, stage0_B2_received);
-  stage_0::backward(r, stage_0::at_slot(slot_0[2]), work, ids + 2 * ids_bytes, boundary[3], true);
-  record(r, stream::compute, stage0_B2_done);
+  begin(compute, "0B2");
+  wait(compute, stage0_B2_received);
+  stage_0::backward(compute, stage_0::at_slot(slot_0[2]), work, ids + 2 * ids_bytes, boundary[3],
+      true);
+  record(compute, stage0_B2_done);
 
-  wait(r, stream::from_next, stage3_B3_sent);
-  receive(r, stream::from_next, {18, "F5: stage 2 -> 3"}, boundary[2], boundary_bytes);
-  record(r, stream::from_next, stage3_F5_received);
-  wait(r, stream::from_next, stage0_B2_done);
-  receive(r, stream::from_next, {19, "B3: stage 1 -> 0"}, boundary[3], boundary_bytes);
-  record(r, stream::from_next, stage0_B3_received);
+  wait(from_next, stage3_B3_sent);
+  receive(from_next, {18, "F5: stage 2 -> 3"}, boundary[2], boundary_bytes);
+  record(from_next, stage3_F5_received);
+  wait(from_next, stage0_B2_done);
+  receive(from_next, {19, "B3: stage 1 -> 0"}, boundary[3], boundary_bytes);
+  record(from_next, stage0_B3_received);
 
-  wait(r, stream::beside, stage0_B2_done);
-  wait(r, stream::beside, stage0_F5_sent);
-  beside(r, "0F6", [](rank& r) {
-    stage_0::forward(r, stage_0::at_slot(slot_0[2]), work_beside, ids + 6 * ids_bytes, boundary[1]);
+  wait(overlap, stage0_B2_done);
+  wait(overlap, stage0_F5_sent);
+  act(overlap, "0F6", [](const lane& on) {
+    stage_0::forward(on, stage_0::at_slot(slot_0[2]), work_beside, ids + 6 * ids_bytes, boundary[1]);
   });
-  record(r, stream::beside, stage0_F6_done);
+  record(overlap, stage0_F6_done);
 
-  begin(r, "3B4");
-  wait(r, stream::compute, stage3_F4_done);
-  stage_3::backward(r, stage_3::at_slot(slot_3[0]), work, targets + 4 * ids_bytes, boundary[0],
-      boundary[4], true);
-  record(r, stream::compute, stage3_B4_done);
-  wait(r, stream::to_next, stage0_F6_done);
-  send(r, stream::to_next, {20, "F6: stage 0 -> 1"}, boundary[1], boundary_bytes);
-  record(r, stream::to_next, stage0_F6_sent);
-  wait(r, stream::to_next, stage3_B4_done);
-  send(r, stream::to_next, {21, "B4: stage 3 -> 2"}, boundary[4], boundary_bytes);
-  record(r, stream::to_next, stage3_B4_sent);
+  begin(compute, "3B4");
+  wait(compute, stage3_F4_done);
+  stage_3::backward(compute, stage_3::at_slot(slot_3[0]), work, targets + 4 * ids_bytes,
+      boundary[0], boundary[4], true);
+  record(compute, stage3_B4_done);
+  wait(to_next, stage0_F6_done);
+  send(to_next, {20, "F6: stage 0 -> 1"}, boundary[1], boundary_bytes);
+  record(to_next, stage0_F6_sent);
+  wait(to_next, stage3_B4_done);
+  send(to_next, {21, "B4: stage 3 -> 2"}, boundary[4], boundary_bytes);
+  record(to_next, stage3_B4_sent);
 
-  wait(r, stream::beside, stage3_B4_done);
-  wait(r, stream::beside, stage3_F5_received);
-  beside(r, "3F5", [](rank& r) {
-    stage_3::forward(r, stage_3::at_slot(slot_3[0]), work_beside, targets + 5 * ids_bytes,
+  wait(overlap, stage3_B4_done);
+  wait(overlap, stage3_F5_received);
+  act(overlap, "3F5", [](const lane& on) {
+    stage_3::forward(on, stage_3::at_slot(slot_3[0]), work_beside, targets + 5 * ids_bytes,
         boundary[2], true);
   });
-  record(r, stream::beside, stage3_F5_done);
+  record(overlap, stage3_F5_done);
 
-  begin(r, "0B3");
-  wait(r, stream::compute, stage0_B3_received);
-  stage_0::backward(r, stage_0::at_slot(slot_0[3]), work, ids + 3 * ids_bytes, boundary[3], true);
-  record(r, stream::compute, stage0_B3_done);
+  begin(compute, "0B3");
+  wait(compute, stage0_B3_received);
+  stage_0::backward(compute, stage_0::at_slot(slot_0[3]), work, ids + 3 * ids_bytes, boundary[3],
+      true);
+  record(compute, stage0_B3_done);
 
-  wait(r, stream::from_next, stage0_F6_sent);
-  receive(r, stream::from_next, {22, "F6: stage 2 -> 3"}, boundary[1], boundary_bytes);
-  record(r, stream::from_next, stage3_F6_received);
-  wait(r, stream::from_next, stage3_B4_done);
-  receive(r, stream::from_next, {23, "B4: stage 1 -> 0"}, boundary[0], boundary_bytes);
-  record(r, stream::from_next, stage0_B4_received);
+  wait(from_next, stage0_F6_sent);
+  receive(from_next, {22, "F6: stage 2 -> 3"}, boundary[1], boundary_bytes);
+  record(from_next, stage3_F6_received);
+  wait(from_next, stage3_B4_done);
+  receive(from_next, {23, "B4: stage 1 -> 0"}, boundary[0], boundary_bytes);
+  record(from_next, stage0_B4_received);
 
-  wait(r, stream::beside, stage0_B3_done);
-  wait(r, stream::beside, stage3_B4_sent);
-  beside(r, "0F7", [](rank& r) {
-    stage_0::forward(r, stage_0::at_slot(slot_0[3]), work_beside, ids + 7 * ids_bytes, boundary[4]);
+  wait(overlap, stage0_B3_done);
+  wait(overlap, stage3_B4_sent);
+  act(overlap, "0F7", [](const lane& on) {
+    stage_0::forward(on, stage_0::at_slot(slot_0[3]), work_beside, ids + 7 * ids_bytes, boundary[4]);
   });
-  record(r, stream::beside, stage0_F7_done);
+  record(overlap, stage0_F7_done);
 
-  begin(r, "3B5");
-  wait(r, stream::compute, stage3_F5_done);
-  stage_3::backward(r, stage_3::at_slot(slot_3[0]), work, targets + 5 * ids_bytes, boundary[2],
-      boundary[3], true);
-  record(r, stream::compute, stage3_B5_done);
-  wait(r, stream::to_next, stage0_F7_done);
-  send(r, stream::to_next, {24, "F7: stage 0 -> 1"}, boundary[4], boundary_bytes);
-  record(r, stream::to_next, stage0_F7_sent);
-  wait(r, stream::to_next, stage3_B5_done);
-  send(r, stream::to_next, {25, "B5: stage 3 -> 2"}, boundary[3], boundary_bytes);
-  record(r, stream::to_next, stage3_B5_sent);
+  begin(compute, "3B5");
+  wait(compute, stage3_F5_done);
+  stage_3::backward(compute, stage_3::at_slot(slot_3[0]), work, targets + 5 * ids_bytes,
+      boundary[2], boundary[3], true);
+  record(compute, stage3_B5_done);
+  wait(to_next, stage0_F7_done);
+  send(to_next, {24, "F7: stage 0 -> 1"}, boundary[4], boundary_bytes);
+  record(to_next, stage0_F7_sent);
+  wait(to_next, stage3_B5_done);
+  send(to_next, {25, "B5: stage 3 -> 2"}, boundary[3], boundary_bytes);
+  record(to_next, stage3_B5_sent);
 
-  wait(r, stream::beside, stage3_B5_done);
-  wait(r, stream::beside, stage3_F6_received);
-  beside(r, "3F6", [](rank& r) {
-    stage_3::forward(r, stage_3::at_slot(slot_3[0]), work_beside, targets + 6 * ids_bytes,
+  wait(overlap, stage3_B5_done);
+  wait(overlap, stage3_F6_received);
+  act(overlap, "3F6", [](const lane& on) {
+    stage_3::forward(on, stage_3::at_slot(slot_3[0]), work_beside, targets + 6 * ids_bytes,
         boundary[1], true);
   });
-  record(r, stream::beside, stage3_F6_done);
+  record(overlap, stage3_F6_done);
 
-  begin(r, "0B4");
-  wait(r, stream::compute, stage0_B4_received);
-  stage_0::backward(r, stage_0::at_slot(slot_0[0]), work, ids + 4 * ids_bytes, boundary[0], true);
-  record(r, stream::compute, stage0_B4_done);
+  begin(compute, "0B4");
+  wait(compute, stage0_B4_received);
+  stage_0::backward(compute, stage_0::at_slot(slot_0[0]), work, ids + 4 * ids_bytes, boundary[0],
+      true);
+  record(compute, stage0_B4_done);
 
-  begin(r, "3B6");
-  wait(r, stream::compute, stage3_F6_done);
-  stage_3::backward(r, stage_3::at_slot(slot_3[0]), work, targets + 6 * ids_bytes, boundary[1],
-      boundary[2], true);
-  record(r, stream::compute, stage3_B6_done);
-  wait(r, stream::to_next, stage3_B6_done);
-  send(r, stream::to_next, {26, "B6: stage 3 -> 2"}, boundary[2], boundary_bytes);
-  record(r, stream::to_next, stage3_B6_sent);
+  begin(compute, "3B6");
+  wait(compute, stage3_F6_done);
+  stage_3::backward(compute, stage_3::at_slot(slot_3[0]), work, targets + 6 * ids_bytes,
+      boundary[1], boundary[2], true);
+  record(compute, stage3_B6_done);
+  wait(to_next, stage3_B6_done);
+  send(to_next, {26, "B6: stage 3 -> 2"}, boundary[2], boundary_bytes);
+  record(to_next, stage3_B6_sent);
 
-  wait(r, stream::from_next, stage0_B4_done);
-  receive(r, stream::from_next, {27, "F7: stage 2 -> 3"}, boundary[0], boundary_bytes);
-  record(r, stream::from_next, stage3_F7_received);
-  wait(r, stream::from_next, stage0_F7_sent);
-  receive(r, stream::from_next, {28, "B5: stage 1 -> 0"}, boundary[4], boundary_bytes);
-  record(r, stream::from_next, stage0_B5_received);
+  wait(from_next, stage0_B4_done);
+  receive(from_next, {27, "F7: stage 2 -> 3"}, boundary[0], boundary_bytes);
+  record(from_next, stage3_F7_received);
+  wait(from_next, stage0_F7_sent);
+  receive(from_next, {28, "B5: stage 1 -> 0"}, boundary[4], boundary_bytes);
+  record(from_next, stage0_B5_received);
 
-  wait(r, stream::beside, stage3_F7_received);
-  wait(r, stream::beside, stage3_B6_done);
-  beside(r, "3F7", [](rank& r) {
-    stage_3::forward(r, stage_3::at_slot(slot_3[0]), work_beside, targets + 7 * ids_bytes,
+  wait(overlap, stage3_F7_received);
+  wait(overlap, stage3_B6_done);
+  act(overlap, "3F7", [](const lane& on) {
+    stage_3::forward(on, stage_3::at_slot(slot_3[0]), work_beside, targets + 7 * ids_bytes,
         boundary[0], true);
   });
-  record(r, stream::beside, stage3_F7_done);
+  record(overlap, stage3_F7_done);
 
-  begin(r, "0B5");
-  wait(r, stream::compute, stage0_B5_received);
-  stage_0::backward(r, stage_0::at_slot(slot_0[1]), work, ids + 5 * ids_bytes, boundary[4], true);
+  begin(compute, "0B5");
+  wait(compute, stage0_B5_received);
+  stage_0::backward(compute, stage_0::at_slot(slot_0[1]), work, ids + 5 * ids_bytes, boundary[4],
+      true);
 
-  wait(r, stream::from_next, stage3_B5_sent);
-  receive(r, stream::from_next, {29, "B6: stage 1 -> 0"}, boundary[3], boundary_bytes);
-  record(r, stream::from_next, stage0_B6_received);
+  wait(from_next, stage3_B5_sent);
+  receive(from_next, {29, "B6: stage 1 -> 0"}, boundary[3], boundary_bytes);
+  record(from_next, stage0_B6_received);
 
-  begin(r, "3B7");
-  wait(r, stream::compute, stage3_F7_done);
-  stage_3::backward(r, stage_3::at_slot(slot_3[0]), work, targets + 7 * ids_bytes, boundary[0],
-      boundary[1], true);
-  record(r, stream::compute, stage3_B7_done);
-  wait(r, stream::to_next, stage3_B7_done);
-  send(r, stream::to_next, {30, "B7: stage 3 -> 2"}, boundary[1], boundary_bytes);
-  record(r, stream::to_next, stage3_B7_sent);
+  begin(compute, "3B7");
+  wait(compute, stage3_F7_done);
+  stage_3::backward(compute, stage_3::at_slot(slot_3[0]), work, targets + 7 * ids_bytes,
+      boundary[0], boundary[1], true);
+  record(compute, stage3_B7_done);
+  wait(to_next, stage3_B7_done);
+  send(to_next, {30, "B7: stage 3 -> 2"}, boundary[1], boundary_bytes);
+  record(to_next, stage3_B7_sent);
 
-  begin(r, "0B6");
-  wait(r, stream::compute, stage0_B6_received);
-  stage_0::backward(r, stage_0::at_slot(slot_0[2]), work, ids + 6 * ids_bytes, boundary[3], true);
+  begin(compute, "0B6");
+  wait(compute, stage0_B6_received);
+  stage_0::backward(compute, stage_0::at_slot(slot_0[2]), work, ids + 6 * ids_bytes, boundary[3],
+      true);
 
-  wait(r, stream::from_next, stage3_B6_sent);
-  receive(r, stream::from_next, {31, "B7: stage 1 -> 0"}, boundary[2], boundary_bytes);
-  record(r, stream::from_next, stage0_B7_received);
+  wait(from_next, stage3_B6_sent);
+  receive(from_next, {31, "B7: stage 1 -> 0"}, boundary[2], boundary_bytes);
+  record(from_next, stage0_B7_received);
 
-  begin(r, "0B7");
-  wait(r, stream::compute, stage0_B7_received);
-  stage_0::backward(r, stage_0::at_slot(slot_0[3]), work, ids + 7 * ids_bytes, boundary[2], true);
+  begin(compute, "0B7");
+  wait(compute, stage0_B7_received);
+  stage_0::backward(compute, stage_0::at_slot(slot_0[3]), work, ids + 7 * ids_bytes, boundary[2],
+      true);
 
-  begin(r, "norm");
-  sum_squares<real>(r, norm, gradients, squares_whole, false);
-  all_reduce<real>(r, stream::compute, role::pp, {32, "gradient norm over pp"}, norm, 1);
+  begin(compute, "norm");
+  sum_squares<real>(compute, norm, gradients, squares_whole, false);
+  all_reduce<real>(compute, over::pp, {32, "gradient norm over pp"}, norm, 1);
 
-  begin(r, "optimizer");
-  adamw<real>(r, weights, gradients, first_moment, second_moment, norm, updates);
+  begin(compute, "optimizer");
+  adamw<real>(compute, weights, gradients, first_moment, second_moment, norm, updates);
 
   // Nothing is left under way.
-  wait(r, stream::compute, stage3_B7_sent);
+  wait(compute, stage3_B7_sent);
 }
 
 /// The forwards of all microbatches, for their loss.
 inline void evaluate(rank& r) {
-  begin(r, "0F0");
-  stage_0::forward(r, stage_0::at_slot(slot_0[4]), work, ids, boundary[0]);
-  record(r, stream::compute, stage0_F0_done);
-  wait(r, stream::to_next, stage0_F0_done);
-  send(r, stream::to_next, {0, "F0: stage 0 -> 1"}, boundary[0], boundary_bytes);
-  record(r, stream::to_next, stage0_F0_sent);
+  const auto [compute, reduce, overlap, to_next, from_next] = r.lanes<5>();
 
-  begin(r, "0F1");
-  stage_0::forward(r, stage_0::at_slot(slot_0[4]), work, ids + 1 * ids_bytes, boundary[1]);
-  record(r, stream::compute, stage0_F1_done);
-  wait(r, stream::to_next, stage0_F1_done);
-  send(r, stream::to_next, {1, "F1: stage 0 -> 1"}, boundary[1], boundary_bytes);
-  record(r, stream::to_next, stage0_F1_sent);
+  begin(compute, "0F0");
+  stage_0::forward(compute, stage_0::at_slot(slot_0[4]), work, ids, boundary[0]);
+  record(compute, stage0_F0_done);
+  wait(to_next, stage0_F0_done);
+  send(to_next, {0, "F0: stage 0 -> 1"}, boundary[0], boundary_bytes);
+  record(to_next, stage0_F0_sent);
 
-  begin(r, "0F2");
-  wait(r, stream::compute, stage0_F0_sent);
-  stage_0::forward(r, stage_0::at_slot(slot_0[4]), work, ids + 2 * ids_bytes, boundary[0]);
-  record(r, stream::compute, stage0_F2_done);
-  wait(r, stream::to_next, stage0_F2_done);
-  send(r, stream::to_next, {2, "F2: stage 0 -> 1"}, boundary[0], boundary_bytes);
-  record(r, stream::to_next, stage0_F2_sent);
+  begin(compute, "0F1");
+  stage_0::forward(compute, stage_0::at_slot(slot_0[4]), work, ids + 1 * ids_bytes, boundary[1]);
+  record(compute, stage0_F1_done);
+  wait(to_next, stage0_F1_done);
+  send(to_next, {1, "F1: stage 0 -> 1"}, boundary[1], boundary_bytes);
+  record(to_next, stage0_F1_sent);
 
-  wait(r, stream::from_next, stage0_F1_sent);
-  receive(r, stream::from_next, {3, "F0: stage 2 -> 3"}, boundary[1], boundary_bytes);
-  record(r, stream::from_next, stage3_F0_received);
+  begin(compute, "0F2");
+  wait(compute, stage0_F0_sent);
+  stage_0::forward(compute, stage_0::at_slot(slot_0[4]), work, ids + 2 * ids_bytes, boundary[0]);
+  record(compute, stage0_F2_done);
+  wait(to_next, stage0_F2_done);
+  send(to_next, {2, "F2: stage 0 -> 1"}, boundary[0], boundary_bytes);
+  record(to_next, stage0_F2_sent);
 
-  begin(r, "3F0");
-  wait(r, stream::compute, stage3_F0_received);
-  stage_3::forward(r, stage_3::at_slot(slot_3[0]), work, targets, boundary[1], false);
+  wait(from_next, stage0_F1_sent);
+  receive(from_next, {3, "F0: stage 2 -> 3"}, boundary[1], boundary_bytes);
+  record(from_next, stage3_F0_received);
 
-  wait(r, stream::from_next, stage0_F2_sent);
-  receive(r, stream::from_next, {4, "F1: stage 2 -> 3"}, boundary[0], boundary_bytes);
-  record(r, stream::from_next, stage3_F1_received);
+  begin(compute, "3F0");
+  wait(compute, stage3_F0_received);
+  stage_3::forward(compute, stage_3::at_slot(slot_3[0]), work, targets, boundary[1], false);
 
-  begin(r, "3F1");
-  wait(r, stream::compute, stage3_F1_received);
-  stage_3::forward(r, stage_3::at_slot(slot_3[0]), work, targets + 1 * ids_bytes, boundary[0],
+  wait(from_next, stage0_F2_sent);
+  receive(from_next, {4, "F1: stage 2 -> 3"}, boundary[0], boundary_bytes);
+  record(from_next, stage3_F1_received);
+
+  begin(compute, "3F1");
+  wait(compute, stage3_F1_received);
+  stage_3::forward(compute, stage_3::at_slot(slot_3[0]), work, targets + 1 * ids_bytes, boundary[0],
       true);
-  record(r, stream::compute, stage3_F1_done);
+  record(compute, stage3_F1_done);
 
-  wait(r, stream::from_next, stage3_F1_done);
-  receive(r, stream::from_next, {8, "F2: stage 2 -> 3"}, boundary[0], boundary_bytes);
-  record(r, stream::from_next, stage3_F2_received);
+  wait(from_next, stage3_F1_done);
+  receive(from_next, {8, "F2: stage 2 -> 3"}, boundary[0], boundary_bytes);
+  record(from_next, stage3_F2_received);
 
-  begin(r, "0F3");
-  stage_0::forward(r, stage_0::at_slot(slot_0[4]), work, ids + 3 * ids_bytes, boundary[1]);
-  record(r, stream::compute, stage0_F3_done);
-  wait(r, stream::to_next, stage0_F3_done);
-  send(r, stream::to_next, {6, "F3: stage 0 -> 1"}, boundary[1], boundary_bytes);
-  record(r, stream::to_next, stage0_F3_sent);
+  begin(compute, "0F3");
+  stage_0::forward(compute, stage_0::at_slot(slot_0[4]), work, ids + 3 * ids_bytes, boundary[1]);
+  record(compute, stage0_F3_done);
+  wait(to_next, stage0_F3_done);
+  send(to_next, {6, "F3: stage 0 -> 1"}, boundary[1], boundary_bytes);
+  record(to_next, stage0_F3_sent);
 
-  begin(r, "3F2");
-  wait(r, stream::compute, stage3_F2_received);
-  stage_3::forward(r, stage_3::at_slot(slot_3[0]), work, targets + 2 * ids_bytes, boundary[0],
+  begin(compute, "3F2");
+  wait(compute, stage3_F2_received);
+  stage_3::forward(compute, stage_3::at_slot(slot_3[0]), work, targets + 2 * ids_bytes, boundary[0],
       true);
-  record(r, stream::compute, stage3_F2_done);
+  record(compute, stage3_F2_done);
 
-  wait(r, stream::from_next, stage3_F2_done);
-  receive(r, stream::from_next, {10, "F3: stage 2 -> 3"}, boundary[0], boundary_bytes);
-  record(r, stream::from_next, stage3_F3_received);
+  wait(from_next, stage3_F2_done);
+  receive(from_next, {10, "F3: stage 2 -> 3"}, boundary[0], boundary_bytes);
+  record(from_next, stage3_F3_received);
 
-  begin(r, "0F4");
-  wait(r, stream::compute, stage0_F3_sent);
-  stage_0::forward(r, stage_0::at_slot(slot_0[4]), work, ids + 4 * ids_bytes, boundary[1]);
-  record(r, stream::compute, stage0_F4_done);
-  wait(r, stream::to_next, stage0_F4_done);
-  send(r, stream::to_next, {12, "F4: stage 0 -> 1"}, boundary[1], boundary_bytes);
-  record(r, stream::to_next, stage0_F4_sent);
+  begin(compute, "0F4");
+  wait(compute, stage0_F3_sent);
+  stage_0::forward(compute, stage_0::at_slot(slot_0[4]), work, ids + 4 * ids_bytes, boundary[1]);
+  record(compute, stage0_F4_done);
+  wait(to_next, stage0_F4_done);
+  send(to_next, {12, "F4: stage 0 -> 1"}, boundary[1], boundary_bytes);
+  record(to_next, stage0_F4_sent);
 
-  begin(r, "3F3");
-  wait(r, stream::compute, stage3_F3_received);
-  stage_3::forward(r, stage_3::at_slot(slot_3[0]), work, targets + 3 * ids_bytes, boundary[0],
+  begin(compute, "3F3");
+  wait(compute, stage3_F3_received);
+  stage_3::forward(compute, stage_3::at_slot(slot_3[0]), work, targets + 3 * ids_bytes, boundary[0],
       true);
-  record(r, stream::compute, stage3_F3_done);
+  record(compute, stage3_F3_done);
 
-  wait(r, stream::from_next, stage3_F3_done);
-  receive(r, stream::from_next, {14, "F4: stage 2 -> 3"}, boundary[0], boundary_bytes);
-  record(r, stream::from_next, stage3_F4_received);
+  wait(from_next, stage3_F3_done);
+  receive(from_next, {14, "F4: stage 2 -> 3"}, boundary[0], boundary_bytes);
+  record(from_next, stage3_F4_received);
 
-  begin(r, "0F5");
-  wait(r, stream::compute, stage0_F4_sent);
-  stage_0::forward(r, stage_0::at_slot(slot_0[4]), work, ids + 5 * ids_bytes, boundary[1]);
-  record(r, stream::compute, stage0_F5_done);
-  wait(r, stream::to_next, stage0_F5_done);
-  send(r, stream::to_next, {16, "F5: stage 0 -> 1"}, boundary[1], boundary_bytes);
-  record(r, stream::to_next, stage0_F5_sent);
+  begin(compute, "0F5");
+  wait(compute, stage0_F4_sent);
+  stage_0::forward(compute, stage_0::at_slot(slot_0[4]), work, ids + 5 * ids_bytes, boundary[1]);
+  record(compute, stage0_F5_done);
+  wait(to_next, stage0_F5_done);
+  send(to_next, {16, "F5: stage 0 -> 1"}, boundary[1], boundary_bytes);
+  record(to_next, stage0_F5_sent);
 
-  begin(r, "3F4");
-  wait(r, stream::compute, stage3_F4_received);
-  stage_3::forward(r, stage_3::at_slot(slot_3[0]), work, targets + 4 * ids_bytes, boundary[0],
+  begin(compute, "3F4");
+  wait(compute, stage3_F4_received);
+  stage_3::forward(compute, stage_3::at_slot(slot_3[0]), work, targets + 4 * ids_bytes, boundary[0],
       true);
-  record(r, stream::compute, stage3_F4_done);
+  record(compute, stage3_F4_done);
 
-  wait(r, stream::from_next, stage3_F4_done);
-  receive(r, stream::from_next, {18, "F5: stage 2 -> 3"}, boundary[0], boundary_bytes);
-  record(r, stream::from_next, stage3_F5_received);
+  wait(from_next, stage3_F4_done);
+  receive(from_next, {18, "F5: stage 2 -> 3"}, boundary[0], boundary_bytes);
+  record(from_next, stage3_F5_received);
 
-  begin(r, "0F6");
-  wait(r, stream::compute, stage0_F5_sent);
-  stage_0::forward(r, stage_0::at_slot(slot_0[4]), work, ids + 6 * ids_bytes, boundary[1]);
-  record(r, stream::compute, stage0_F6_done);
-  wait(r, stream::to_next, stage0_F6_done);
-  send(r, stream::to_next, {20, "F6: stage 0 -> 1"}, boundary[1], boundary_bytes);
-  record(r, stream::to_next, stage0_F6_sent);
+  begin(compute, "0F6");
+  wait(compute, stage0_F5_sent);
+  stage_0::forward(compute, stage_0::at_slot(slot_0[4]), work, ids + 6 * ids_bytes, boundary[1]);
+  record(compute, stage0_F6_done);
+  wait(to_next, stage0_F6_done);
+  send(to_next, {20, "F6: stage 0 -> 1"}, boundary[1], boundary_bytes);
+  record(to_next, stage0_F6_sent);
 
-  begin(r, "3F5");
-  wait(r, stream::compute, stage3_F5_received);
-  stage_3::forward(r, stage_3::at_slot(slot_3[0]), work, targets + 5 * ids_bytes, boundary[0],
+  begin(compute, "3F5");
+  wait(compute, stage3_F5_received);
+  stage_3::forward(compute, stage_3::at_slot(slot_3[0]), work, targets + 5 * ids_bytes, boundary[0],
       true);
-  record(r, stream::compute, stage3_F5_done);
+  record(compute, stage3_F5_done);
 
-  wait(r, stream::from_next, stage3_F5_done);
-  receive(r, stream::from_next, {22, "F6: stage 2 -> 3"}, boundary[0], boundary_bytes);
-  record(r, stream::from_next, stage3_F6_received);
+  wait(from_next, stage3_F5_done);
+  receive(from_next, {22, "F6: stage 2 -> 3"}, boundary[0], boundary_bytes);
+  record(from_next, stage3_F6_received);
 
-  begin(r, "0F7");
-  wait(r, stream::compute, stage0_F6_sent);
-  stage_0::forward(r, stage_0::at_slot(slot_0[4]), work, ids + 7 * ids_bytes, boundary[1]);
-  record(r, stream::compute, stage0_F7_done);
-  wait(r, stream::to_next, stage0_F7_done);
-  send(r, stream::to_next, {24, "F7: stage 0 -> 1"}, boundary[1], boundary_bytes);
-  record(r, stream::to_next, stage0_F7_sent);
+  begin(compute, "0F7");
+  wait(compute, stage0_F6_sent);
+  stage_0::forward(compute, stage_0::at_slot(slot_0[4]), work, ids + 7 * ids_bytes, boundary[1]);
+  record(compute, stage0_F7_done);
+  wait(to_next, stage0_F7_done);
+  send(to_next, {24, "F7: stage 0 -> 1"}, boundary[1], boundary_bytes);
+  record(to_next, stage0_F7_sent);
 
-  begin(r, "3F6");
-  wait(r, stream::compute, stage3_F6_received);
-  stage_3::forward(r, stage_3::at_slot(slot_3[0]), work, targets + 6 * ids_bytes, boundary[0],
+  begin(compute, "3F6");
+  wait(compute, stage3_F6_received);
+  stage_3::forward(compute, stage_3::at_slot(slot_3[0]), work, targets + 6 * ids_bytes, boundary[0],
       true);
 
-  wait(r, stream::from_next, stage0_F7_sent);
-  receive(r, stream::from_next, {27, "F7: stage 2 -> 3"}, boundary[1], boundary_bytes);
-  record(r, stream::from_next, stage3_F7_received);
+  wait(from_next, stage0_F7_sent);
+  receive(from_next, {27, "F7: stage 2 -> 3"}, boundary[1], boundary_bytes);
+  record(from_next, stage3_F7_received);
 
-  begin(r, "3F7");
-  wait(r, stream::compute, stage3_F7_received);
-  stage_3::forward(r, stage_3::at_slot(slot_3[0]), work, targets + 7 * ids_bytes, boundary[1],
+  begin(compute, "3F7");
+  wait(compute, stage3_F7_received);
+  stage_3::forward(compute, stage_3::at_slot(slot_3[0]), work, targets + 7 * ids_bytes, boundary[1],
       true);
 }
 

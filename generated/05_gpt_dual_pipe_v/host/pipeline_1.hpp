@@ -29,426 +29,432 @@ constexpr event stage1_F0_received{0}, stage2_F0_done{1}, stage1_F1_received{2},
     stage1_F5_done{55}, stage1_F6_done{56}, stage2_F7_sent{57};
 
 inline void train(rank& r) {
-  receive(r, stream::from_prev, {0, "F0: stage 0 -> 1"}, boundary[1], boundary_bytes);
-  record(r, stream::from_prev, stage1_F0_received);
-  receive(r, stream::from_prev, {1, "F1: stage 0 -> 1"}, boundary[2], boundary_bytes);
-  record(r, stream::from_prev, stage1_F1_received);
+  const auto [compute, reduce, overlap, to_prev, from_prev] = r.lanes<5>();
 
-  begin(r, "1F0");
-  wait(r, stream::compute, stage1_F0_received);
-  stage_1::forward(r, stage_1::at_slot(slot_1[0]), work, boundary[1], boundary[0]);
+  receive(from_prev, {0, "F0: stage 0 -> 1"}, boundary[1], boundary_bytes);
+  record(from_prev, stage1_F0_received);
+  receive(from_prev, {1, "F1: stage 0 -> 1"}, boundary[2], boundary_bytes);
+  record(from_prev, stage1_F1_received);
 
-  receive(r, stream::from_prev, {2, "F2: stage 0 -> 1"}, boundary[4], boundary_bytes);
-  record(r, stream::from_prev, stage1_F2_received);
+  begin(compute, "1F0");
+  wait(compute, stage1_F0_received);
+  stage_1::forward(compute, stage_1::at_slot(slot_1[0]), work, boundary[1], boundary[0]);
 
-  begin(r, "2F0");
-  stage_2::forward(r, stage_2::at_slot(slot_2[0]), work, boundary[0], boundary[3]);
-  record(r, stream::compute, stage2_F0_done);
-  wait(r, stream::to_prev, stage2_F0_done);
-  send(r, stream::to_prev, {3, "F0: stage 2 -> 3"}, boundary[3], boundary_bytes);
-  record(r, stream::to_prev, stage2_F0_sent);
+  receive(from_prev, {2, "F2: stage 0 -> 1"}, boundary[4], boundary_bytes);
+  record(from_prev, stage1_F2_received);
 
-  begin(r, "1F1");
-  wait(r, stream::compute, stage1_F1_received);
-  stage_1::forward(r, stage_1::at_slot(slot_1[1]), work, boundary[2], boundary[5]);
+  begin(compute, "2F0");
+  stage_2::forward(compute, stage_2::at_slot(slot_2[0]), work, boundary[0], boundary[3]);
+  record(compute, stage2_F0_done);
+  wait(to_prev, stage2_F0_done);
+  send(to_prev, {3, "F0: stage 2 -> 3"}, boundary[3], boundary_bytes);
+  record(to_prev, stage2_F0_sent);
 
-  begin(r, "2F1");
-  wait(r, stream::compute, stage2_F0_sent);
-  stage_2::forward(r, stage_2::at_slot(slot_2[1]), work, boundary[5], boundary[3]);
-  record(r, stream::compute, stage2_F1_done);
-  wait(r, stream::to_prev, stage2_F1_done);
-  send(r, stream::to_prev, {4, "F1: stage 2 -> 3"}, boundary[3], boundary_bytes);
-  record(r, stream::to_prev, stage2_F1_sent);
+  begin(compute, "1F1");
+  wait(compute, stage1_F1_received);
+  stage_1::forward(compute, stage_1::at_slot(slot_1[1]), work, boundary[2], boundary[5]);
 
-  begin(r, "1F2");
-  wait(r, stream::compute, stage1_F2_received);
-  stage_1::forward(r, stage_1::at_slot(slot_1[2]), work, boundary[4], boundary[6]);
+  begin(compute, "2F1");
+  wait(compute, stage2_F0_sent);
+  stage_2::forward(compute, stage_2::at_slot(slot_2[1]), work, boundary[5], boundary[3]);
+  record(compute, stage2_F1_done);
+  wait(to_prev, stage2_F1_done);
+  send(to_prev, {4, "F1: stage 2 -> 3"}, boundary[3], boundary_bytes);
+  record(to_prev, stage2_F1_sent);
 
-  wait(r, stream::from_prev, stage2_F1_sent);
-  receive(r, stream::from_prev, {5, "B0: stage 3 -> 2"}, boundary[3], boundary_bytes);
-  record(r, stream::from_prev, stage2_B0_received);
+  begin(compute, "1F2");
+  wait(compute, stage1_F2_received);
+  stage_1::forward(compute, stage_1::at_slot(slot_1[2]), work, boundary[4], boundary[6]);
 
-  begin(r, "2B0");
-  wait(r, stream::compute, stage2_B0_received);
-  stage_2::backward(r, stage_2::at_slot(slot_2[0]), work, boundary[0], boundary[3], boundary[7],
-      false);
-  record(r, stream::compute, stage2_B0_done);
+  wait(from_prev, stage2_F1_sent);
+  receive(from_prev, {5, "B0: stage 3 -> 2"}, boundary[3], boundary_bytes);
+  record(from_prev, stage2_B0_received);
 
-  receive(r, stream::from_prev, {6, "F3: stage 0 -> 1"}, boundary[9], boundary_bytes);
-  record(r, stream::from_prev, stage1_F3_received);
-  wait(r, stream::from_prev, stage2_B0_done);
-  receive(r, stream::from_prev, {7, "B1: stage 3 -> 2"}, boundary[3], boundary_bytes);
-  record(r, stream::from_prev, stage2_B1_received);
+  begin(compute, "2B0");
+  wait(compute, stage2_B0_received);
+  stage_2::backward(compute, stage_2::at_slot(slot_2[0]), work, boundary[0], boundary[3],
+      boundary[7], false);
+  record(compute, stage2_B0_done);
 
-  wait(r, stream::beside, stage2_B0_done);
-  beside(r, "2F2", [](rank& r) {
-    stage_2::forward(r, stage_2::at_slot(slot_2[0]), work_beside, boundary[6], boundary[8]);
+  receive(from_prev, {6, "F3: stage 0 -> 1"}, boundary[9], boundary_bytes);
+  record(from_prev, stage1_F3_received);
+  wait(from_prev, stage2_B0_done);
+  receive(from_prev, {7, "B1: stage 3 -> 2"}, boundary[3], boundary_bytes);
+  record(from_prev, stage2_B1_received);
+
+  wait(overlap, stage2_B0_done);
+  act(overlap, "2F2", [](const lane& on) {
+    stage_2::forward(on, stage_2::at_slot(slot_2[0]), work_beside, boundary[6], boundary[8]);
   });
-  record(r, stream::beside, stage2_F2_done);
+  record(overlap, stage2_F2_done);
 
-  begin(r, "1B0");
-  stage_1::backward(r, stage_1::at_slot(slot_1[0]), work, boundary[1], boundary[7], boundary[0],
-      false);
-  record(r, stream::compute, stage1_B0_done);
-  wait(r, stream::to_prev, stage2_F2_done);
-  send(r, stream::to_prev, {8, "F2: stage 2 -> 3"}, boundary[8], boundary_bytes);
-  wait(r, stream::to_prev, stage1_B0_done);
-  send(r, stream::to_prev, {9, "B0: stage 1 -> 0"}, boundary[0], boundary_bytes);
-  record(r, stream::to_prev, stage1_B0_sent);
+  begin(compute, "1B0");
+  stage_1::backward(compute, stage_1::at_slot(slot_1[0]), work, boundary[1], boundary[7],
+      boundary[0], false);
+  record(compute, stage1_B0_done);
+  wait(to_prev, stage2_F2_done);
+  send(to_prev, {8, "F2: stage 2 -> 3"}, boundary[8], boundary_bytes);
+  wait(to_prev, stage1_B0_done);
+  send(to_prev, {9, "B0: stage 1 -> 0"}, boundary[0], boundary_bytes);
+  record(to_prev, stage1_B0_sent);
 
-  wait(r, stream::beside, stage1_B0_done);
-  wait(r, stream::beside, stage1_F3_received);
-  beside(r, "1F3", [](rank& r) {
-    stage_1::forward(r, stage_1::at_slot(slot_1[0]), work_beside, boundary[9], boundary[7]);
-  });
-
-  begin(r, "2B1");
-  wait(r, stream::compute, stage2_B1_received);
-  stage_2::backward(r, stage_2::at_slot(slot_2[1]), work, boundary[5], boundary[3], boundary[1],
-      true);
-  record(r, stream::compute, stage2_B1_done);
-
-  wait(r, stream::beside, stage2_B1_done);
-  beside(r, "2F3", [](rank& r) {
-    stage_2::forward(r, stage_2::at_slot(slot_2[1]), work_beside, boundary[7], boundary[5]);
-  });
-  record(r, stream::beside, stage2_F3_done);
-
-  begin(r, "1B1");
-  wait(r, stream::compute, stage1_B0_sent);
-  stage_1::backward(r, stage_1::at_slot(slot_1[1]), work, boundary[2], boundary[1], boundary[0],
-      true);
-  record(r, stream::compute, stage1_B1_done);
-  wait(r, stream::to_prev, stage2_F3_done);
-  send(r, stream::to_prev, {10, "F3: stage 2 -> 3"}, boundary[5], boundary_bytes);
-  wait(r, stream::to_prev, stage1_B1_done);
-  send(r, stream::to_prev, {11, "B1: stage 1 -> 0"}, boundary[0], boundary_bytes);
-  record(r, stream::to_prev, stage1_B1_sent);
-
-  wait(r, stream::from_prev, stage1_B1_done);
-  receive(r, stream::from_prev, {12, "F4: stage 0 -> 1"}, boundary[1], boundary_bytes);
-  record(r, stream::from_prev, stage1_F4_received);
-  receive(r, stream::from_prev, {13, "B2: stage 3 -> 2"}, boundary[8], boundary_bytes);
-  record(r, stream::from_prev, stage2_B2_received);
-
-  wait(r, stream::beside, stage1_F4_received);
-  beside(r, "1F4", [](rank& r) {
-    stage_1::forward(r, stage_1::at_slot(slot_1[1]), work_beside, boundary[1], boundary[2]);
+  wait(overlap, stage1_B0_done);
+  wait(overlap, stage1_F3_received);
+  act(overlap, "1F3", [](const lane& on) {
+    stage_1::forward(on, stage_1::at_slot(slot_1[0]), work_beside, boundary[9], boundary[7]);
   });
 
-  begin(r, "2B2");
-  wait(r, stream::compute, stage2_B2_received);
-  stage_2::backward(r, stage_2::at_slot(slot_2[0]), work, boundary[6], boundary[8], boundary[3],
-      true);
-  record(r, stream::compute, stage2_B2_done);
+  begin(compute, "2B1");
+  wait(compute, stage2_B1_received);
+  stage_2::backward(compute, stage_2::at_slot(slot_2[1]), work, boundary[5], boundary[3],
+      boundary[1], true);
+  record(compute, stage2_B1_done);
 
-  wait(r, stream::beside, stage2_B2_done);
-  beside(r, "2F4", [](rank& r) {
-    stage_2::forward(r, stage_2::at_slot(slot_2[0]), work_beside, boundary[2], boundary[6]);
+  wait(overlap, stage2_B1_done);
+  act(overlap, "2F3", [](const lane& on) {
+    stage_2::forward(on, stage_2::at_slot(slot_2[1]), work_beside, boundary[7], boundary[5]);
   });
-  record(r, stream::beside, stage2_F4_done);
+  record(overlap, stage2_F3_done);
 
-  begin(r, "1B2");
-  stage_1::backward(r, stage_1::at_slot(slot_1[2]), work, boundary[4], boundary[3], boundary[8],
-      true);
-  record(r, stream::compute, stage1_B2_done);
-  wait(r, stream::to_prev, stage2_F4_done);
-  send(r, stream::to_prev, {14, "F4: stage 2 -> 3"}, boundary[6], boundary_bytes);
-  record(r, stream::to_prev, stage2_F4_sent);
-  wait(r, stream::to_prev, stage1_B2_done);
-  send(r, stream::to_prev, {15, "B2: stage 1 -> 0"}, boundary[8], boundary_bytes);
-  record(r, stream::to_prev, stage1_B2_sent);
+  begin(compute, "1B1");
+  wait(compute, stage1_B0_sent);
+  stage_1::backward(compute, stage_1::at_slot(slot_1[1]), work, boundary[2], boundary[1],
+      boundary[0], true);
+  record(compute, stage1_B1_done);
+  wait(to_prev, stage2_F3_done);
+  send(to_prev, {10, "F3: stage 2 -> 3"}, boundary[5], boundary_bytes);
+  wait(to_prev, stage1_B1_done);
+  send(to_prev, {11, "B1: stage 1 -> 0"}, boundary[0], boundary_bytes);
+  record(to_prev, stage1_B1_sent);
 
-  wait(r, stream::from_prev, stage1_B2_done);
-  receive(r, stream::from_prev, {16, "F5: stage 0 -> 1"}, boundary[3], boundary_bytes);
-  record(r, stream::from_prev, stage1_F5_received);
-  wait(r, stream::from_prev, stage1_B1_sent);
-  receive(r, stream::from_prev, {17, "B3: stage 3 -> 2"}, boundary[0], boundary_bytes);
-  record(r, stream::from_prev, stage2_B3_received);
+  wait(from_prev, stage1_B1_done);
+  receive(from_prev, {12, "F4: stage 0 -> 1"}, boundary[1], boundary_bytes);
+  record(from_prev, stage1_F4_received);
+  receive(from_prev, {13, "B2: stage 3 -> 2"}, boundary[8], boundary_bytes);
+  record(from_prev, stage2_B2_received);
 
-  wait(r, stream::beside, stage1_F5_received);
-  beside(r, "1F5", [](rank& r) {
-    stage_1::forward(r, stage_1::at_slot(slot_1[2]), work_beside, boundary[3], boundary[4]);
-  });
-
-  begin(r, "2B3");
-  wait(r, stream::compute, stage2_B3_received);
-  stage_2::backward(r, stage_2::at_slot(slot_2[1]), work, boundary[7], boundary[0], boundary[5],
-      true);
-  record(r, stream::compute, stage2_B3_done);
-
-  wait(r, stream::beside, stage2_B3_done);
-  wait(r, stream::beside, stage1_B2_sent);
-  beside(r, "2F5", [](rank& r) {
-    stage_2::forward(r, stage_2::at_slot(slot_2[1]), work_beside, boundary[4], boundary[8]);
-  });
-  record(r, stream::beside, stage2_F5_done);
-
-  begin(r, "1B3");
-  stage_1::backward(r, stage_1::at_slot(slot_1[0]), work, boundary[9], boundary[5], boundary[0],
-      true);
-  record(r, stream::compute, stage1_B3_done);
-  wait(r, stream::to_prev, stage2_F5_done);
-  send(r, stream::to_prev, {18, "F5: stage 2 -> 3"}, boundary[8], boundary_bytes);
-  record(r, stream::to_prev, stage2_F5_sent);
-  wait(r, stream::to_prev, stage1_B3_done);
-  send(r, stream::to_prev, {19, "B3: stage 1 -> 0"}, boundary[0], boundary_bytes);
-  record(r, stream::to_prev, stage1_B3_sent);
-
-  wait(r, stream::from_prev, stage1_B3_done);
-  receive(r, stream::from_prev, {20, "F6: stage 0 -> 1"}, boundary[9], boundary_bytes);
-  record(r, stream::from_prev, stage1_F6_received);
-  receive(r, stream::from_prev, {21, "B4: stage 3 -> 2"}, boundary[7], boundary_bytes);
-  record(r, stream::from_prev, stage2_B4_received);
-
-  wait(r, stream::beside, stage1_F6_received);
-  beside(r, "1F6", [](rank& r) {
-    stage_1::forward(r, stage_1::at_slot(slot_1[0]), work_beside, boundary[9], boundary[5]);
+  wait(overlap, stage1_F4_received);
+  act(overlap, "1F4", [](const lane& on) {
+    stage_1::forward(on, stage_1::at_slot(slot_1[1]), work_beside, boundary[1], boundary[2]);
   });
 
-  begin(r, "2B4");
-  wait(r, stream::compute, stage2_B4_received);
-  wait(r, stream::compute, stage2_F4_sent);
-  stage_2::backward(r, stage_2::at_slot(slot_2[0]), work, boundary[2], boundary[7], boundary[6],
-      true);
-  record(r, stream::compute, stage2_B4_done);
+  begin(compute, "2B2");
+  wait(compute, stage2_B2_received);
+  stage_2::backward(compute, stage_2::at_slot(slot_2[0]), work, boundary[6], boundary[8],
+      boundary[3], true);
+  record(compute, stage2_B2_done);
 
-  wait(r, stream::beside, stage2_B4_done);
-  wait(r, stream::beside, stage2_F5_sent);
-  beside(r, "2F6", [](rank& r) {
-    stage_2::forward(r, stage_2::at_slot(slot_2[0]), work_beside, boundary[5], boundary[8]);
+  wait(overlap, stage2_B2_done);
+  act(overlap, "2F4", [](const lane& on) {
+    stage_2::forward(on, stage_2::at_slot(slot_2[0]), work_beside, boundary[2], boundary[6]);
   });
-  record(r, stream::beside, stage2_F6_done);
+  record(overlap, stage2_F4_done);
 
-  begin(r, "1B4");
-  stage_1::backward(r, stage_1::at_slot(slot_1[1]), work, boundary[1], boundary[6], boundary[2],
-      true);
-  record(r, stream::compute, stage1_B4_done);
-  wait(r, stream::to_prev, stage2_F6_done);
-  send(r, stream::to_prev, {22, "F6: stage 2 -> 3"}, boundary[8], boundary_bytes);
-  record(r, stream::to_prev, stage2_F6_sent);
-  wait(r, stream::to_prev, stage1_B4_done);
-  send(r, stream::to_prev, {23, "B4: stage 1 -> 0"}, boundary[2], boundary_bytes);
-  record(r, stream::to_prev, stage1_B4_sent);
+  begin(compute, "1B2");
+  stage_1::backward(compute, stage_1::at_slot(slot_1[2]), work, boundary[4], boundary[3],
+      boundary[8], true);
+  record(compute, stage1_B2_done);
+  wait(to_prev, stage2_F4_done);
+  send(to_prev, {14, "F4: stage 2 -> 3"}, boundary[6], boundary_bytes);
+  record(to_prev, stage2_F4_sent);
+  wait(to_prev, stage1_B2_done);
+  send(to_prev, {15, "B2: stage 1 -> 0"}, boundary[8], boundary_bytes);
+  record(to_prev, stage1_B2_sent);
 
-  wait(r, stream::from_prev, stage1_B4_done);
-  receive(r, stream::from_prev, {24, "F7: stage 0 -> 1"}, boundary[6], boundary_bytes);
-  record(r, stream::from_prev, stage1_F7_received);
-  wait(r, stream::from_prev, stage1_B3_sent);
-  receive(r, stream::from_prev, {25, "B5: stage 3 -> 2"}, boundary[0], boundary_bytes);
-  record(r, stream::from_prev, stage2_B5_received);
+  wait(from_prev, stage1_B2_done);
+  receive(from_prev, {16, "F5: stage 0 -> 1"}, boundary[3], boundary_bytes);
+  record(from_prev, stage1_F5_received);
+  wait(from_prev, stage1_B1_sent);
+  receive(from_prev, {17, "B3: stage 3 -> 2"}, boundary[0], boundary_bytes);
+  record(from_prev, stage2_B3_received);
 
-  wait(r, stream::beside, stage1_F7_received);
-  beside(r, "1F7", [](rank& r) {
-    stage_1::forward(r, stage_1::at_slot(slot_1[1]), work_beside, boundary[6], boundary[1]);
+  wait(overlap, stage1_F5_received);
+  act(overlap, "1F5", [](const lane& on) {
+    stage_1::forward(on, stage_1::at_slot(slot_1[2]), work_beside, boundary[3], boundary[4]);
   });
 
-  begin(r, "2B5");
-  wait(r, stream::compute, stage2_B5_received);
-  stage_2::backward(r, stage_2::at_slot(slot_2[1]), work, boundary[4], boundary[0], boundary[7],
-      true);
-  record(r, stream::compute, stage2_B5_done);
+  begin(compute, "2B3");
+  wait(compute, stage2_B3_received);
+  stage_2::backward(compute, stage_2::at_slot(slot_2[1]), work, boundary[7], boundary[0],
+      boundary[5], true);
+  record(compute, stage2_B3_done);
 
-  wait(r, stream::from_prev, stage2_B5_done);
-  receive(r, stream::from_prev, {26, "B6: stage 3 -> 2"}, boundary[4], boundary_bytes);
-  record(r, stream::from_prev, stage2_B6_received);
-
-  wait(r, stream::beside, stage2_B5_done);
-  wait(r, stream::beside, stage2_F6_sent);
-  beside(r, "2F7", [](rank& r) {
-    stage_2::forward(r, stage_2::at_slot(slot_2[1]), work_beside, boundary[1], boundary[8]);
+  wait(overlap, stage2_B3_done);
+  wait(overlap, stage1_B2_sent);
+  act(overlap, "2F5", [](const lane& on) {
+    stage_2::forward(on, stage_2::at_slot(slot_2[1]), work_beside, boundary[4], boundary[8]);
   });
-  record(r, stream::beside, stage2_F7_done);
+  record(overlap, stage2_F5_done);
 
-  begin(r, "1B5");
-  stage_1::backward(r, stage_1::at_slot(slot_1[2]), work, boundary[3], boundary[7], boundary[0],
-      true);
-  record(r, stream::compute, stage1_B5_done);
-  wait(r, stream::to_prev, stage2_F7_done);
-  send(r, stream::to_prev, {27, "F7: stage 2 -> 3"}, boundary[8], boundary_bytes);
-  wait(r, stream::to_prev, stage1_B5_done);
-  send(r, stream::to_prev, {28, "B5: stage 1 -> 0"}, boundary[0], boundary_bytes);
-  record(r, stream::to_prev, stage1_B5_sent);
+  begin(compute, "1B3");
+  stage_1::backward(compute, stage_1::at_slot(slot_1[0]), work, boundary[9], boundary[5],
+      boundary[0], true);
+  record(compute, stage1_B3_done);
+  wait(to_prev, stage2_F5_done);
+  send(to_prev, {18, "F5: stage 2 -> 3"}, boundary[8], boundary_bytes);
+  record(to_prev, stage2_F5_sent);
+  wait(to_prev, stage1_B3_done);
+  send(to_prev, {19, "B3: stage 1 -> 0"}, boundary[0], boundary_bytes);
+  record(to_prev, stage1_B3_sent);
 
-  begin(r, "2B6");
-  wait(r, stream::compute, stage2_B6_received);
-  wait(r, stream::compute, stage1_B4_sent);
-  stage_2::backward(r, stage_2::at_slot(slot_2[0]), work, boundary[5], boundary[4], boundary[2],
-      true);
+  wait(from_prev, stage1_B3_done);
+  receive(from_prev, {20, "F6: stage 0 -> 1"}, boundary[9], boundary_bytes);
+  record(from_prev, stage1_F6_received);
+  receive(from_prev, {21, "B4: stage 3 -> 2"}, boundary[7], boundary_bytes);
+  record(from_prev, stage2_B4_received);
 
-  begin(r, "1B6");
-  stage_1::backward(r, stage_1::at_slot(slot_1[0]), work, boundary[9], boundary[2], boundary[7],
-      true);
-  record(r, stream::compute, stage1_B6_done);
-  wait(r, stream::to_prev, stage1_B6_done);
-  send(r, stream::to_prev, {29, "B6: stage 1 -> 0"}, boundary[7], boundary_bytes);
+  wait(overlap, stage1_F6_received);
+  act(overlap, "1F6", [](const lane& on) {
+    stage_1::forward(on, stage_1::at_slot(slot_1[0]), work_beside, boundary[9], boundary[5]);
+  });
 
-  wait(r, stream::from_prev, stage1_B5_done);
-  receive(r, stream::from_prev, {30, "B7: stage 3 -> 2"}, boundary[3], boundary_bytes);
-  record(r, stream::from_prev, stage2_B7_received);
+  begin(compute, "2B4");
+  wait(compute, stage2_B4_received);
+  wait(compute, stage2_F4_sent);
+  stage_2::backward(compute, stage_2::at_slot(slot_2[0]), work, boundary[2], boundary[7],
+      boundary[6], true);
+  record(compute, stage2_B4_done);
 
-  begin(r, "2I7");
-  wait(r, stream::compute, stage2_B7_received);
-  wait(r, stream::compute, stage2_F7_done);
-  stage_2::backward_input(r, stage_2::at_slot(slot_2[1]), work, boundary[1], boundary[3],
+  wait(overlap, stage2_B4_done);
+  wait(overlap, stage2_F5_sent);
+  act(overlap, "2F6", [](const lane& on) {
+    stage_2::forward(on, stage_2::at_slot(slot_2[0]), work_beside, boundary[5], boundary[8]);
+  });
+  record(overlap, stage2_F6_done);
+
+  begin(compute, "1B4");
+  stage_1::backward(compute, stage_1::at_slot(slot_1[1]), work, boundary[1], boundary[6],
+      boundary[2], true);
+  record(compute, stage1_B4_done);
+  wait(to_prev, stage2_F6_done);
+  send(to_prev, {22, "F6: stage 2 -> 3"}, boundary[8], boundary_bytes);
+  record(to_prev, stage2_F6_sent);
+  wait(to_prev, stage1_B4_done);
+  send(to_prev, {23, "B4: stage 1 -> 0"}, boundary[2], boundary_bytes);
+  record(to_prev, stage1_B4_sent);
+
+  wait(from_prev, stage1_B4_done);
+  receive(from_prev, {24, "F7: stage 0 -> 1"}, boundary[6], boundary_bytes);
+  record(from_prev, stage1_F7_received);
+  wait(from_prev, stage1_B3_sent);
+  receive(from_prev, {25, "B5: stage 3 -> 2"}, boundary[0], boundary_bytes);
+  record(from_prev, stage2_B5_received);
+
+  wait(overlap, stage1_F7_received);
+  act(overlap, "1F7", [](const lane& on) {
+    stage_1::forward(on, stage_1::at_slot(slot_1[1]), work_beside, boundary[6], boundary[1]);
+  });
+
+  begin(compute, "2B5");
+  wait(compute, stage2_B5_received);
+  stage_2::backward(compute, stage_2::at_slot(slot_2[1]), work, boundary[4], boundary[0],
+      boundary[7], true);
+  record(compute, stage2_B5_done);
+
+  wait(from_prev, stage2_B5_done);
+  receive(from_prev, {26, "B6: stage 3 -> 2"}, boundary[4], boundary_bytes);
+  record(from_prev, stage2_B6_received);
+
+  wait(overlap, stage2_B5_done);
+  wait(overlap, stage2_F6_sent);
+  act(overlap, "2F7", [](const lane& on) {
+    stage_2::forward(on, stage_2::at_slot(slot_2[1]), work_beside, boundary[1], boundary[8]);
+  });
+  record(overlap, stage2_F7_done);
+
+  begin(compute, "1B5");
+  stage_1::backward(compute, stage_1::at_slot(slot_1[2]), work, boundary[3], boundary[7],
+      boundary[0], true);
+  record(compute, stage1_B5_done);
+  wait(to_prev, stage2_F7_done);
+  send(to_prev, {27, "F7: stage 2 -> 3"}, boundary[8], boundary_bytes);
+  wait(to_prev, stage1_B5_done);
+  send(to_prev, {28, "B5: stage 1 -> 0"}, boundary[0], boundary_bytes);
+  record(to_prev, stage1_B5_sent);
+
+  begin(compute, "2B6");
+  wait(compute, stage2_B6_received);
+  wait(compute, stage1_B4_sent);
+  stage_2::backward(compute, stage_2::at_slot(slot_2[0]), work, boundary[5], boundary[4],
+      boundary[2], true);
+
+  begin(compute, "1B6");
+  stage_1::backward(compute, stage_1::at_slot(slot_1[0]), work, boundary[9], boundary[2],
+      boundary[7], true);
+  record(compute, stage1_B6_done);
+  wait(to_prev, stage1_B6_done);
+  send(to_prev, {29, "B6: stage 1 -> 0"}, boundary[7], boundary_bytes);
+
+  wait(from_prev, stage1_B5_done);
+  receive(from_prev, {30, "B7: stage 3 -> 2"}, boundary[3], boundary_bytes);
+  record(from_prev, stage2_B7_received);
+
+  begin(compute, "2I7");
+  wait(compute, stage2_B7_received);
+  wait(compute, stage2_F7_done);
+  stage_2::backward_input(compute, stage_2::at_slot(slot_2[1]), work, boundary[1], boundary[3],
       boundary[5]);
 
-  begin(r, "1I7");
-  wait(r, stream::compute, stage1_B5_sent);
-  stage_1::backward_input(r, stage_1::at_slot(slot_1[1]), work, boundary[6], boundary[5],
+  begin(compute, "1I7");
+  wait(compute, stage1_B5_sent);
+  stage_1::backward_input(compute, stage_1::at_slot(slot_1[1]), work, boundary[6], boundary[5],
       boundary[0]);
-  record(r, stream::compute, stage1_I7_done);
-  wait(r, stream::to_prev, stage1_I7_done);
-  send(r, stream::to_prev, {31, "B7: stage 1 -> 0"}, boundary[0], boundary_bytes);
-  record(r, stream::to_prev, stage1_B7_sent);
+  record(compute, stage1_I7_done);
+  wait(to_prev, stage1_I7_done);
+  send(to_prev, {31, "B7: stage 1 -> 0"}, boundary[0], boundary_bytes);
+  record(to_prev, stage1_B7_sent);
 
-  begin(r, "2W7");
-  stage_2::backward_weight(r, stage_2::at_slot(slot_2[1]), work, boundary[1], boundary[3], true);
+  begin(compute, "2W7");
+  stage_2::backward_weight(compute, stage_2::at_slot(slot_2[1]), work, boundary[1], boundary[3],
+      true);
 
-  begin(r, "1W7");
-  stage_1::backward_weight(r, stage_1::at_slot(slot_1[1]), work, boundary[6], boundary[5], true);
+  begin(compute, "1W7");
+  stage_1::backward_weight(compute, stage_1::at_slot(slot_1[1]), work, boundary[6], boundary[5],
+      true);
 
-  begin(r, "norm");
-  sum_squares<real>(r, norm, gradients, squares_whole, false);
-  all_reduce<real>(r, stream::compute, role::pp, {32, "gradient norm over pp"}, norm, 1);
+  begin(compute, "norm");
+  sum_squares<real>(compute, norm, gradients, squares_whole, false);
+  all_reduce<real>(compute, over::pp, {32, "gradient norm over pp"}, norm, 1);
 
-  begin(r, "optimizer");
-  adamw<real>(r, weights, gradients, first_moment, second_moment, norm, updates);
+  begin(compute, "optimizer");
+  adamw<real>(compute, weights, gradients, first_moment, second_moment, norm, updates);
 
   // Nothing is left under way.
-  wait(r, stream::compute, stage1_B7_sent);
+  wait(compute, stage1_B7_sent);
 }
 
 /// The forwards of all microbatches, for their loss.
 inline void evaluate(rank& r) {
-  receive(r, stream::from_prev, {0, "F0: stage 0 -> 1"}, boundary[0], boundary_bytes);
-  record(r, stream::from_prev, stage1_F0_received);
-  receive(r, stream::from_prev, {1, "F1: stage 0 -> 1"}, boundary[2], boundary_bytes);
-  record(r, stream::from_prev, stage1_F1_received);
+  const auto [compute, reduce, overlap, to_prev, from_prev] = r.lanes<5>();
 
-  begin(r, "1F0");
-  wait(r, stream::compute, stage1_F0_received);
-  stage_1::forward(r, stage_1::at_slot(slot_1[0]), work, boundary[0], boundary[1]);
+  receive(from_prev, {0, "F0: stage 0 -> 1"}, boundary[0], boundary_bytes);
+  record(from_prev, stage1_F0_received);
+  receive(from_prev, {1, "F1: stage 0 -> 1"}, boundary[2], boundary_bytes);
+  record(from_prev, stage1_F1_received);
 
-  receive(r, stream::from_prev, {2, "F2: stage 0 -> 1"}, boundary[3], boundary_bytes);
-  record(r, stream::from_prev, stage1_F2_received);
+  begin(compute, "1F0");
+  wait(compute, stage1_F0_received);
+  stage_1::forward(compute, stage_1::at_slot(slot_1[0]), work, boundary[0], boundary[1]);
 
-  begin(r, "2F0");
-  stage_2::forward(r, stage_2::at_slot(slot_2[2]), work, boundary[1], boundary[0]);
-  record(r, stream::compute, stage2_F0_done);
-  wait(r, stream::to_prev, stage2_F0_done);
-  send(r, stream::to_prev, {3, "F0: stage 2 -> 3"}, boundary[0], boundary_bytes);
-  record(r, stream::to_prev, stage2_F0_sent);
+  receive(from_prev, {2, "F2: stage 0 -> 1"}, boundary[3], boundary_bytes);
+  record(from_prev, stage1_F2_received);
 
-  begin(r, "1F1");
-  wait(r, stream::compute, stage1_F1_received);
-  stage_1::forward(r, stage_1::at_slot(slot_1[0]), work, boundary[2], boundary[1]);
+  begin(compute, "2F0");
+  stage_2::forward(compute, stage_2::at_slot(slot_2[2]), work, boundary[1], boundary[0]);
+  record(compute, stage2_F0_done);
+  wait(to_prev, stage2_F0_done);
+  send(to_prev, {3, "F0: stage 2 -> 3"}, boundary[0], boundary_bytes);
+  record(to_prev, stage2_F0_sent);
 
-  begin(r, "2F1");
-  wait(r, stream::compute, stage2_F0_sent);
-  stage_2::forward(r, stage_2::at_slot(slot_2[2]), work, boundary[1], boundary[0]);
-  record(r, stream::compute, stage2_F1_done);
-  wait(r, stream::to_prev, stage2_F1_done);
-  send(r, stream::to_prev, {4, "F1: stage 2 -> 3"}, boundary[0], boundary_bytes);
-  record(r, stream::to_prev, stage2_F1_sent);
+  begin(compute, "1F1");
+  wait(compute, stage1_F1_received);
+  stage_1::forward(compute, stage_1::at_slot(slot_1[0]), work, boundary[2], boundary[1]);
 
-  begin(r, "1F2");
-  wait(r, stream::compute, stage1_F2_received);
-  stage_1::forward(r, stage_1::at_slot(slot_1[0]), work, boundary[3], boundary[2]);
-  record(r, stream::compute, stage1_F2_done);
+  begin(compute, "2F1");
+  wait(compute, stage2_F0_sent);
+  stage_2::forward(compute, stage_2::at_slot(slot_2[2]), work, boundary[1], boundary[0]);
+  record(compute, stage2_F1_done);
+  wait(to_prev, stage2_F1_done);
+  send(to_prev, {4, "F1: stage 2 -> 3"}, boundary[0], boundary_bytes);
+  record(to_prev, stage2_F1_sent);
 
-  begin(r, "2F2");
-  stage_2::forward(r, stage_2::at_slot(slot_2[2]), work, boundary[2], boundary[1]);
-  record(r, stream::compute, stage2_F2_done);
-  wait(r, stream::to_prev, stage2_F2_done);
-  send(r, stream::to_prev, {8, "F2: stage 2 -> 3"}, boundary[1], boundary_bytes);
-  record(r, stream::to_prev, stage2_F2_sent);
+  begin(compute, "1F2");
+  wait(compute, stage1_F2_received);
+  stage_1::forward(compute, stage_1::at_slot(slot_1[0]), work, boundary[3], boundary[2]);
+  record(compute, stage1_F2_done);
 
-  wait(r, stream::from_prev, stage1_F2_done);
-  receive(r, stream::from_prev, {6, "F3: stage 0 -> 1"}, boundary[3], boundary_bytes);
-  record(r, stream::from_prev, stage1_F3_received);
+  begin(compute, "2F2");
+  stage_2::forward(compute, stage_2::at_slot(slot_2[2]), work, boundary[2], boundary[1]);
+  record(compute, stage2_F2_done);
+  wait(to_prev, stage2_F2_done);
+  send(to_prev, {8, "F2: stage 2 -> 3"}, boundary[1], boundary_bytes);
+  record(to_prev, stage2_F2_sent);
 
-  begin(r, "1F3");
-  wait(r, stream::compute, stage1_F3_received);
-  wait(r, stream::compute, stage2_F1_sent);
-  stage_1::forward(r, stage_1::at_slot(slot_1[0]), work, boundary[3], boundary[0]);
-  record(r, stream::compute, stage1_F3_done);
+  wait(from_prev, stage1_F2_done);
+  receive(from_prev, {6, "F3: stage 0 -> 1"}, boundary[3], boundary_bytes);
+  record(from_prev, stage1_F3_received);
 
-  begin(r, "2F3");
-  stage_2::forward(r, stage_2::at_slot(slot_2[2]), work, boundary[0], boundary[2]);
-  record(r, stream::compute, stage2_F3_done);
-  wait(r, stream::to_prev, stage2_F3_done);
-  send(r, stream::to_prev, {10, "F3: stage 2 -> 3"}, boundary[2], boundary_bytes);
-  record(r, stream::to_prev, stage2_F3_sent);
+  begin(compute, "1F3");
+  wait(compute, stage1_F3_received);
+  wait(compute, stage2_F1_sent);
+  stage_1::forward(compute, stage_1::at_slot(slot_1[0]), work, boundary[3], boundary[0]);
+  record(compute, stage1_F3_done);
 
-  wait(r, stream::from_prev, stage1_F3_done);
-  receive(r, stream::from_prev, {12, "F4: stage 0 -> 1"}, boundary[3], boundary_bytes);
-  record(r, stream::from_prev, stage1_F4_received);
+  begin(compute, "2F3");
+  stage_2::forward(compute, stage_2::at_slot(slot_2[2]), work, boundary[0], boundary[2]);
+  record(compute, stage2_F3_done);
+  wait(to_prev, stage2_F3_done);
+  send(to_prev, {10, "F3: stage 2 -> 3"}, boundary[2], boundary_bytes);
+  record(to_prev, stage2_F3_sent);
 
-  begin(r, "1F4");
-  wait(r, stream::compute, stage1_F4_received);
-  wait(r, stream::compute, stage2_F2_sent);
-  stage_1::forward(r, stage_1::at_slot(slot_1[0]), work, boundary[3], boundary[1]);
-  record(r, stream::compute, stage1_F4_done);
+  wait(from_prev, stage1_F3_done);
+  receive(from_prev, {12, "F4: stage 0 -> 1"}, boundary[3], boundary_bytes);
+  record(from_prev, stage1_F4_received);
 
-  begin(r, "2F4");
-  stage_2::forward(r, stage_2::at_slot(slot_2[2]), work, boundary[1], boundary[0]);
-  record(r, stream::compute, stage2_F4_done);
-  wait(r, stream::to_prev, stage2_F4_done);
-  send(r, stream::to_prev, {14, "F4: stage 2 -> 3"}, boundary[0], boundary_bytes);
-  record(r, stream::to_prev, stage2_F4_sent);
+  begin(compute, "1F4");
+  wait(compute, stage1_F4_received);
+  wait(compute, stage2_F2_sent);
+  stage_1::forward(compute, stage_1::at_slot(slot_1[0]), work, boundary[3], boundary[1]);
+  record(compute, stage1_F4_done);
 
-  wait(r, stream::from_prev, stage1_F4_done);
-  receive(r, stream::from_prev, {16, "F5: stage 0 -> 1"}, boundary[3], boundary_bytes);
-  record(r, stream::from_prev, stage1_F5_received);
+  begin(compute, "2F4");
+  stage_2::forward(compute, stage_2::at_slot(slot_2[2]), work, boundary[1], boundary[0]);
+  record(compute, stage2_F4_done);
+  wait(to_prev, stage2_F4_done);
+  send(to_prev, {14, "F4: stage 2 -> 3"}, boundary[0], boundary_bytes);
+  record(to_prev, stage2_F4_sent);
 
-  begin(r, "1F5");
-  wait(r, stream::compute, stage1_F5_received);
-  wait(r, stream::compute, stage2_F3_sent);
-  stage_1::forward(r, stage_1::at_slot(slot_1[0]), work, boundary[3], boundary[2]);
-  record(r, stream::compute, stage1_F5_done);
+  wait(from_prev, stage1_F4_done);
+  receive(from_prev, {16, "F5: stage 0 -> 1"}, boundary[3], boundary_bytes);
+  record(from_prev, stage1_F5_received);
 
-  begin(r, "2F5");
-  stage_2::forward(r, stage_2::at_slot(slot_2[2]), work, boundary[2], boundary[1]);
-  record(r, stream::compute, stage2_F5_done);
-  wait(r, stream::to_prev, stage2_F5_done);
-  send(r, stream::to_prev, {18, "F5: stage 2 -> 3"}, boundary[1], boundary_bytes);
-  record(r, stream::to_prev, stage2_F5_sent);
+  begin(compute, "1F5");
+  wait(compute, stage1_F5_received);
+  wait(compute, stage2_F3_sent);
+  stage_1::forward(compute, stage_1::at_slot(slot_1[0]), work, boundary[3], boundary[2]);
+  record(compute, stage1_F5_done);
 
-  wait(r, stream::from_prev, stage1_F5_done);
-  receive(r, stream::from_prev, {20, "F6: stage 0 -> 1"}, boundary[3], boundary_bytes);
-  record(r, stream::from_prev, stage1_F6_received);
+  begin(compute, "2F5");
+  stage_2::forward(compute, stage_2::at_slot(slot_2[2]), work, boundary[2], boundary[1]);
+  record(compute, stage2_F5_done);
+  wait(to_prev, stage2_F5_done);
+  send(to_prev, {18, "F5: stage 2 -> 3"}, boundary[1], boundary_bytes);
+  record(to_prev, stage2_F5_sent);
 
-  begin(r, "1F6");
-  wait(r, stream::compute, stage1_F6_received);
-  wait(r, stream::compute, stage2_F4_sent);
-  stage_1::forward(r, stage_1::at_slot(slot_1[0]), work, boundary[3], boundary[0]);
-  record(r, stream::compute, stage1_F6_done);
+  wait(from_prev, stage1_F5_done);
+  receive(from_prev, {20, "F6: stage 0 -> 1"}, boundary[3], boundary_bytes);
+  record(from_prev, stage1_F6_received);
 
-  begin(r, "2F6");
-  stage_2::forward(r, stage_2::at_slot(slot_2[2]), work, boundary[0], boundary[2]);
-  record(r, stream::compute, stage2_F6_done);
-  wait(r, stream::to_prev, stage2_F6_done);
-  send(r, stream::to_prev, {22, "F6: stage 2 -> 3"}, boundary[2], boundary_bytes);
+  begin(compute, "1F6");
+  wait(compute, stage1_F6_received);
+  wait(compute, stage2_F4_sent);
+  stage_1::forward(compute, stage_1::at_slot(slot_1[0]), work, boundary[3], boundary[0]);
+  record(compute, stage1_F6_done);
 
-  wait(r, stream::from_prev, stage1_F6_done);
-  receive(r, stream::from_prev, {24, "F7: stage 0 -> 1"}, boundary[3], boundary_bytes);
-  record(r, stream::from_prev, stage1_F7_received);
+  begin(compute, "2F6");
+  stage_2::forward(compute, stage_2::at_slot(slot_2[2]), work, boundary[0], boundary[2]);
+  record(compute, stage2_F6_done);
+  wait(to_prev, stage2_F6_done);
+  send(to_prev, {22, "F6: stage 2 -> 3"}, boundary[2], boundary_bytes);
 
-  begin(r, "1F7");
-  wait(r, stream::compute, stage1_F7_received);
-  wait(r, stream::compute, stage2_F5_sent);
-  stage_1::forward(r, stage_1::at_slot(slot_1[0]), work, boundary[3], boundary[1]);
+  wait(from_prev, stage1_F6_done);
+  receive(from_prev, {24, "F7: stage 0 -> 1"}, boundary[3], boundary_bytes);
+  record(from_prev, stage1_F7_received);
 
-  begin(r, "2F7");
-  stage_2::forward(r, stage_2::at_slot(slot_2[2]), work, boundary[1], boundary[0]);
-  record(r, stream::compute, stage2_F7_done);
-  wait(r, stream::to_prev, stage2_F7_done);
-  send(r, stream::to_prev, {27, "F7: stage 2 -> 3"}, boundary[0], boundary_bytes);
-  record(r, stream::to_prev, stage2_F7_sent);
+  begin(compute, "1F7");
+  wait(compute, stage1_F7_received);
+  wait(compute, stage2_F5_sent);
+  stage_1::forward(compute, stage_1::at_slot(slot_1[0]), work, boundary[3], boundary[1]);
+
+  begin(compute, "2F7");
+  stage_2::forward(compute, stage_2::at_slot(slot_2[2]), work, boundary[1], boundary[0]);
+  record(compute, stage2_F7_done);
+  wait(to_prev, stage2_F7_done);
+  send(to_prev, {27, "F7: stage 2 -> 3"}, boundary[0], boundary_bytes);
+  record(to_prev, stage2_F7_sent);
 
   // Nothing is left under way.
-  wait(r, stream::compute, stage2_F7_sent);
+  wait(compute, stage2_F7_sent);
 }
 
 }  // namespace gpt_dual_pipe_v::pipeline_1

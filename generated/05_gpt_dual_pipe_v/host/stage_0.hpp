@@ -26,15 +26,15 @@ constexpr slot at_slot(at base) {
   };
 }
 
-inline void forward(rank& r, const slot& s, at work, at ids, at y) {
-  embedding_layer::forward(r, embedding, ids, s.after_embedding);
-  block_layer::forward(r, layers_0, s.layers_0, work, s.after_embedding, y);
+inline void forward(const lane& on, const slot& s, at work, at ids, at y) {
+  embedding_layer::forward(on, embedding, ids, s.after_embedding);
+  block_layer::forward(on, layers_0, s.layers_0, work, s.after_embedding, y);
 }
 
-inline void backward(rank& r, const slot& s, at work, at ids, at dy, bool accumulate) {
-  block_layer::backward(r, layers_0, d_layers_0, s.layers_0, work, s.after_embedding, dy,
+inline void backward(const lane& on, const slot& s, at work, at ids, at dy, bool accumulate) {
+  block_layer::backward(on, layers_0, d_layers_0, s.layers_0, work, s.after_embedding, dy,
       s.d_after_embedding, accumulate);
-  embedding_layer::backward(r, d_embedding, ids, s.d_after_embedding, accumulate, true);
+  embedding_layer::backward(on, d_embedding, ids, s.d_after_embedding, accumulate, true);
 }
 
 }  // namespace gpt_dual_pipe_v::stage_0

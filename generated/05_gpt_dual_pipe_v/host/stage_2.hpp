@@ -20,20 +20,20 @@ constexpr slot at_slot(at base) {
   };
 }
 
-inline void forward(rank& r, const slot& s, at work, at x, at y) {
-  block_layer::forward(r, layers_2, s.layers_2, work, x, y);
+inline void forward(const lane& on, const slot& s, at work, at x, at y) {
+  block_layer::forward(on, layers_2, s.layers_2, work, x, y);
 }
 
-inline void backward(rank& r, const slot& s, at work, at x, at dy, at dx, bool accumulate) {
-  block_layer::backward(r, layers_2, d_layers_2, s.layers_2, work, x, dy, dx, accumulate);
+inline void backward(const lane& on, const slot& s, at work, at x, at dy, at dx, bool accumulate) {
+  block_layer::backward(on, layers_2, d_layers_2, s.layers_2, work, x, dy, dx, accumulate);
 }
 
-inline void backward_input(rank& r, const slot& s, at work, at x, at dy, at dx) {
-  block_layer::backward_input(r, layers_2, s.layers_2, work, x, dy, dx);
+inline void backward_input(const lane& on, const slot& s, at work, at x, at dy, at dx) {
+  block_layer::backward_input(on, layers_2, s.layers_2, work, x, dy, dx);
 }
 
-inline void backward_weight(rank& r, const slot& s, at, at x, at dy, bool accumulate) {
-  block_layer::backward_weight(r, d_layers_2, s.layers_2, x, dy, accumulate);
+inline void backward_weight(const lane& on, const slot& s, at, at x, at dy, bool accumulate) {
+  block_layer::backward_weight(on, d_layers_2, s.layers_2, x, dy, accumulate);
 }
 
 }  // namespace gpt_dual_pipe_v::stage_2

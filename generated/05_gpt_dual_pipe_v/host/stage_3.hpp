@@ -28,15 +28,16 @@ constexpr slot at_slot(at base) {
   };
 }
 
-inline void forward(rank& r, const slot& s, at work, at targets, at x, bool accumulate) {
-  block_layer::forward(r, layers_3, s.layers_3, work, x, s.after_layers_3);
-  head_layer::forward(r, head, s.head, targets, s.after_layers_3, loss, accumulate);
+inline void forward(const lane& on, const slot& s, at work, at targets, at x, bool accumulate) {
+  block_layer::forward(on, layers_3, s.layers_3, work, x, s.after_layers_3);
+  head_layer::forward(on, head, s.head, targets, s.after_layers_3, loss, accumulate);
 }
 
-inline void backward(rank& r, const slot& s, at work, at targets, at x, at dx, bool accumulate) {
-  head_layer::backward(r, head, d_head, s.head, work, targets, s.after_layers_3, s.d_after_layers_3,
-      accumulate, accumulate);
-  block_layer::backward(r, layers_3, d_layers_3, s.layers_3, work, x, s.d_after_layers_3, dx,
+inline void backward(const lane& on, const slot& s, at work, at targets, at x, at dx,
+    bool accumulate) {
+  head_layer::backward(on, head, d_head, s.head, work, targets, s.after_layers_3,
+      s.d_after_layers_3, accumulate, accumulate);
+  block_layer::backward(on, layers_3, d_layers_3, s.layers_3, work, x, s.d_after_layers_3, dx,
       accumulate);
 }
 
