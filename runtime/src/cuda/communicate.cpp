@@ -48,7 +48,8 @@ void begin(const lane& on, const char* action) { begin_action(on, action); }
 
 void act(const lane& on, const char* action, void (*work)(const lane&)) {
   if (on.index == 0 || !on.computes())
-    fail(on, std::string(action) + " is to run on lane " + on.name() + ", which is not one beside lane 0 that computes");
+    fail(on, std::string(action) + " is to run on lane " + on.name() +
+                 ", which is not one beside lane 0 that computes");
   rank& r = on;
   const char* before = std::exchange(r.action, action);
   const stamped_action times(on, action);

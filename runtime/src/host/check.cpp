@@ -60,7 +60,8 @@ void check_link(const description& about, int rank, const lane_communicator& k) 
   if (k.lane < 0 || static_cast<std::size_t>(k.lane) >= lanes.size())
     refuse(about, who + " has a communicator on lane " + std::to_string(k.lane) + "; there are " +
                       std::to_string(lanes.size()));
-  const std::string on = std::string(" over ") + name(k.over) + " on lane " + lanes[static_cast<std::size_t>(k.lane)].name;
+  const std::string on =
+      std::string(" over ") + name(k.over) + " on lane " + lanes[static_cast<std::size_t>(k.lane)].name;
   if (k.communicator < 0 || static_cast<std::size_t>(k.communicator) >= about.communicators.size())
     refuse(about, who + " names communicator " + std::to_string(k.communicator) + on + "; there are " +
                       std::to_string(about.communicators.size()));

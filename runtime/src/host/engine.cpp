@@ -80,7 +80,11 @@ class host_engine final : public engine {
 };
 
 host_engine::host_engine(const program& p)
-    : about_((check(p), p.about)), train_(p.train), evaluate_(p.evaluate), fabric_(p.about), ranks_(count_threads(p.about)) {
+    : about_((check(p), p.about)),
+      train_(p.train),
+      evaluate_(p.evaluate),
+      fabric_(p.about),
+      ranks_(count_threads(p.about)) {
   arenas_.reserve(about_.ranks.size());
   const auto set = [&](rank& r, int index, int lane) {
     r.about = &about_;

@@ -25,7 +25,9 @@ void refuse_in_action(const lane& on, const char* what) {
 op begin_op(const lane& on, op_kind kind, over what_over, message what) {
   const rank& r = on;
   const auto links = r.row->links;
-  const auto found = std::find_if(links.begin(), links.end(), [&](const lane_communicator& k) { return k.lane == on.index && k.over == what_over; });
+  const auto found = std::find_if(links.begin(), links.end(), [&](const lane_communicator& k) {
+    return k.lane == on.index && k.over == what_over;
+  });
   if (found == links.end())
     throw failure(70, std::string("\"") + what.name + "\" is over " + name(what_over) + " on lane " + on.name() +
                           ", which has no such communicator; only those of the rank's row in the plan can be used");

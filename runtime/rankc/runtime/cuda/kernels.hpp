@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernels of generated CUDA code, with the host's signatures (host/kernels.hpp). Operands are arena
 // offsets; outputs come first, then inputs, then sizes. `tokens` counts tokens of a microbatch on this rank
-// (rows x seq, flattened). All run on the lane that they are given, and none allocates. In a deterministic program every sum
-// has a fixed order: same bits each run. In others cuDNN adds up attention's dq in any order, and the products'
+// (rows x seq, flattened). All run on the lane that they are given, and none allocates. In a deterministic program every
+// sum has a fixed order: same bits each run. In others cuDNN adds up attention's dq in any order, and the products'
 // algorithms are those that were fastest at install.
 //
 // T is float or bf16. With T = bf16 the operands are of two types:
