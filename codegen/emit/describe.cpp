@@ -41,7 +41,7 @@ std::map<std::string, traffic> count_traffic(const lowered& l, const pipeline_ra
       case item_kind::reduce:
       case item_kind::reduce_norm:
       case item_kind::reduce_loss:
-        add("all_reduce over " + std::string(runtime::role_names[static_cast<int>(i.over)]), l.messages[i.message].bytes);
+        add("all_reduce over " + std::string(runtime::over_names[static_cast<int>(i.over)]), l.messages[i.message].bytes);
         break;
       default: break;
     }

@@ -75,7 +75,7 @@ class kernel_struct {
     for (const std::string& symbol : deduced_) parameters.push_back("std::size_t " + letter(symbol));
     for (const auto& [symbol, name_of] : members_.given) parameters.push_back("std::size_t " + letter(symbol));
     std::string out = parameters.empty() ? "" : "template <" + wrap(parameters, ",", "          ") + ">\n";
-    return out + fmt::format("struct {} {{\n", name) + members() + products() + "  void operator()(rank& r) const {\n    " + body() + "\n  }\n};\n";
+    return out + fmt::format("struct {} {{\n", name) + members() + products() + "  void operator()(const lane& on) const {\n    " + body() + "\n  }\n};\n";
   }
 
  private:
@@ -135,7 +135,7 @@ class kernel_struct {
   }
 
   std::string body() {
-    std::vector<std::string> arguments{"r"};
+    std::vector<std::string> arguments{"on"};
     for (const bool read : {false, true})
       for (std::size_t p = 0; p < members_.operands.size(); ++p)
         if (row_.ports[p].is_read() == read) arguments.push_back(members_.operands[p] + ".where");
@@ -180,7 +180,7 @@ std::string headers(const lowered& l) {
 
 kernel_members members_of(const op_row& row, target t) {
   kernel_members m;
-  name_scope scope({"r", "T", "matrix", "vector", "workspace", "size_constant", "store"});
+  name_scope scope({"on", "T", "matrix", "vector", "workspace", "size_constant", "store"});
   bool sums = false;
   for (const port& p : row.used_ports()) {
     m.operands.push_back(scope.take(p.name));

@@ -145,12 +145,12 @@ class layer_text {
 
   std::string statement(const node& n) {
     if (n.is(ops::clear))  // in the first microbatch alone
-      return fmt::format("  if ({} == store::overwrite) clear<wide>(r, {}.where, {}.count);\n", into(n), name(n.ports[0]), name(n.ports[0]));
+      return fmt::format("  if ({} == store::overwrite) clear<wide>(on, {}.where, {}.count);\n", into(n), name(n.ports[0]), name(n.ports[0]));
     std::vector<std::string> members;
     const auto give = [&](std::string_view member, const std::string& what) { members.push_back(fmt::format(".{} = {}", member, what)); };
     if (n.row->communicates()) communicate(n, give);
     else compute(n, give);
-    members.front() = "run(r, " + kernels_name(n) + "{" + members.front();
+    members.front() = "run(on, " + kernels_name(n) + "{" + members.front();
     members.back() += "});";
     return "  " + wrap(members, ",", "      ", 2) + "\n";
   }
@@ -163,8 +163,7 @@ class layer_text {
   }
   void communicate(const node& n, auto give) {
     const std::string message = b_.message(n);
-    give("on", "stream::compute");
-    give("over", role_over(n.over) == role::tp ? "role::tp" : "role::dp");
+    give("over", std::string("over::") + role_name(role_over(n.over)));
     const bool in_place = n.row->converts == conversion::all_reduce || n.row->converts == conversion::all_reduce_max;
     give(in_place ? "data" : "to", name(n.ports[0]));
     if (!in_place) give("from", name(n.ports[1]));
@@ -184,7 +183,7 @@ class layer_text {
       const auto at = std::find_if(b_.values.begin(), b_.values.end(), [&](const value& v) { return v.where == where; });
       return at == b_.values.end() ? "" : types_.of(*at);
     };
-    take(true, "rank&", "r");
+    take(true, "const lane&", "on");
     take(f.weights, "const parameters<real>&", "w");
     take(f.gradients, "const parameters<wide>&", "dw");
     take(f.saved, "const saved&", "s");

@@ -4,6 +4,7 @@
 #include <rankc/templates.hpp>
 #include <rankc/version.hpp>
 
+#include "../passes/lanes.hpp"
 #include "emit.hpp"
 #include "step_times.hpp"
 
@@ -11,8 +12,7 @@ namespace rankc::codegen {
 
 namespace {
 
-std::string on(stream s) { return "stream::" + std::string(runtime::stream_names[static_cast<int>(s)]); }
-std::string over(role r) { return "role::" + std::string(runtime::role_names[static_cast<int>(r)]); }
+std::string over(runtime::over o) { return "over::" + std::string(runtime::over_names[static_cast<int>(o)]); }
 
 /// The order of one step of a pipeline rank.
 class order_text {
@@ -23,16 +23,23 @@ class order_text {
   std::string run() {
     for (const item& i : step_.items) {
       paragraph(i);
-      for (int w : i.waits) line("wait", {"r", on(i.on), r_.events[step_.items[w].event]});
+      for (int w : i.waits) line("wait", {on(i.on), r_.events[step_.items[w].event]});
       statement(i);
-      if (i.event >= 0) line("record", {"r", on(i.on), r_.events[i.event]});
+      if (i.event >= 0) line("record", {on(i.on), r_.events[i.event]});
     }
     if (!step_.end_waits.empty()) out_ += "\n// Nothing is left under way.\n";
-    for (int w : step_.end_waits) line("wait", {"r", on(stream::compute), r_.events[step_.items[w].event]});
-    return out_;
+    for (int w : step_.end_waits) line("wait", {on(compute_lane), r_.events[step_.items[w].event]});
+    return lanes() + out_;
   }
 
  private:
+  const std::string& on(int lane) const { return r_.lanes[static_cast<std::size_t>(lane)].name; }
+  std::string lanes() const {
+    std::vector<std::string> names;
+    for (const lane& each : r_.lanes) names.push_back(each.name);
+    return fmt::format("const auto [{}] = r.lanes<{}>();\n\n", fmt::join(names, ", "), names.size());
+  }
+
   void line(const std::string& function, const std::vector<std::string>& arguments) {
     out_ += call(function, arguments, 2) + "\n";
   }
@@ -50,7 +57,7 @@ class order_text {
     const auto of_microbatch = [&](const char* ids) {
       return fmt::format("{}_of({})", ids, i.microbatch);
     };
-    return {s.name + "::", slot_name(s), i.on == stream::beside ? "work_beside" : "work", of_microbatch("ids"), of_microbatch("targets"),
+    return {i.on == compute_lane ? on(i.on) : "on", s.name + "::", slot_name(s), i.on == compute_lane ? "work" : "work_beside", of_microbatch("ids"), of_microbatch("targets"),
             between(kept::activation, s.stage), between(kept::activation, s.stage + 1), between(kept::gradient, s.stage + 1),
             between(kept::gradient, s.stage), i.first ? "store::overwrite" : "store::add"};
   }
@@ -59,20 +66,20 @@ class order_text {
 
   /// What computes, as it is or on the second stream.
   void compute(const item& i, std::string text) {
-    if (i.on == stream::beside) {
+    if (i.on != compute_lane) {
       for (std::size_t at = 0; at < text.size() && (at = text.find('\n', at) + 1) < text.size();) text.insert(at, "  ");
-      text = fmt::format("beside(r, \"{}\", [](rank& r) {{\n  {}}});\n", i.name, text);
+      text = fmt::format("act({}, \"{}\", [](const lane& on) {{\n  {}}});\n", on(i.on), i.name, text);
     }
     out_ += text;
   }
 
-  void run(const std::string& kernel, std::vector<std::string> members) {
-    members.front() = "run(r, " + kernel + "{" + members.front();
+  void run(int lane, const std::string& kernel, std::vector<std::string> members) {
+    members.front() = "run(" + on(lane) + ", " + kernel + "{" + members.front();
     members.back() += "});";
     out_ += wrap(members, ",", "    ", 2) + "\n";
   }
   void sum(const item& i, const std::string& data) {
-    run("all_reduce", {".on = " + on(i.on), ".over = " + over(i.over), ".data = " + data, ".site = " + message(i.message)});
+    run(i.on, "all_reduce", {".over = " + over(i.over), ".data = " + data, ".site = " + message(i.message)});
   }
 
   /// A blank line before what begins something, and the name of the action for errors and traces.
@@ -84,7 +91,7 @@ class order_text {
     if (!out_.empty()) out_ += "\n";
     part(i);
     heading_ = i.action;
-    if (i.on != stream::beside) line("begin", {"r", "\"" + i.action + "\""});
+    if (!(r_.overlaps && i.on == overlap_lane)) line("begin", {on(compute_lane), "\"" + i.action + "\""});
     if (i.what == item_kind::backward_layer) {
       const stage_plan& s = r_.stages[i.stage];
       out_ += fmt::format("constexpr const {}::slot& {} = {}::slots[{}];\n", s.name, slot_name(s), s.name, i.slot);
@@ -118,7 +125,7 @@ class order_text {
       case item_kind::receive:
       case item_kind::send: {
         const placed_value& v = step_.values[i.data];
-        run(i.what == item_kind::send ? "send" : "receive", {".on = " + on(i.on), ".data = " + name(v), ".site = " + message(i.message)});
+        run(i.on, i.what == item_kind::send ? "send" : "receive", {".data = " + name(v), ".site = " + message(i.message)});
         break;
       }
       case item_kind::forward:
@@ -131,14 +138,14 @@ class order_text {
       }
       case item_kind::reduce: sum(i, r_.buckets[i.bucket].id + "_gradients"); break;
       case item_kind::reduce_norm: sum(i, "norm"); break;
-      case item_kind::clear_loss: line("clear<wide>", {"r", "loss.where", "1"}); break;
+      case item_kind::clear_loss: line("clear<wide>", {on(i.on), "loss.where", "1"}); break;
       case item_kind::reduce_loss: sum(i, "loss"); break;
       case item_kind::squares:
-        run("sum_squares", {".total = norm", ".gradients = gradients", ".of = " + squares(i),
+        run(i.on, "sum_squares", {".total = norm", ".gradients = gradients", ".of = " + squares(i),
                             std::string(".into = store::") + (i.first ? "overwrite" : "add")});
         break;
       case item_kind::update:
-        run("adamw", {".weights = weights", ".gradients = gradients", ".first_moment = first_moment", ".second_moment = second_moment",
+        run(i.on, "adamw", {".weights = weights", ".gradients = gradients", ".first_moment = first_moment", ".second_moment = second_moment",
                       ".norm = norm", ".of = updates"});
         break;
     }

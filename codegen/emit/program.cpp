@@ -32,22 +32,28 @@ std::string rope_tables(const pipeline_rank& r) {
   return fmt::format("constexpr rope_table ropes_{}[]{{{}}};\n", r.index, fmt::join(tables, ", "));
 }
 
+std::string lane_table(const pipeline_rank& r) {
+  std::vector<std::string> lanes;
+  for (const lane& each : r.lanes) lanes.push_back(fmt::format("{{\"{}\", {}}}", each.name, each.computes));
+  return fmt::format("// name, whether it computes\nconstexpr lane_row lanes_{}[]{{{}}};\n", r.index, wrap(lanes, ",", "    "));
+}
+
 std::string layout_entry(const lowered& l, const pipeline_rank& r) {
   const arena_plan& a = r.arena;
   return fmt::format(
       "    {{.arena_bytes = {},\n     .weights = {{{}}}, .gradients = {{{}}}, .first_moment = {{{}}}, .second_moment = {{{}}},{}\n"
       "     .parameter_count = {}, .parameters = {},\n     .ropes = {}, .tokens = {{{}}}, .targets = {{{}}},\n"
-      "     .reads_tokens = {}, .reads_targets = {}, .loss = {{{}}}, .norm = {{{}}}, .events = {}, .overlaps = {}}},\n",
+      "     .reads_tokens = {}, .reads_targets = {}, .loss = {{{}}}, .norm = {{{}}}, .events = {}, .lanes = lanes_{}}},\n",
       a.bytes, a.weights, a.gradients, a.first_moment, a.second_moment,
       l.has_working_copy() ? fmt::format("\n     .working_copy = {{{}}},", a.working_copy) : " .working_copy = {},", r.parameter_elements,
       r.parameters.empty() ? "{}" : fmt::format("parameters_{}", r.index), r.arena.ropes.empty() ? "{}" : fmt::format("ropes_{}", r.index), a.tokens, a.targets, r.reads_tokens, r.reads_targets, a.loss,
-      a.norm, r.events.size(), r.overlaps);
+      a.norm, r.events.size(), r.index);
 }
 
 std::string tables(const lowered& l) {
   std::string out, layouts;
   for (const pipeline_rank& r : l.ranks) {
-    out += parameter_table(r) + rope_tables(r);
+    out += parameter_table(r) + rope_tables(r) + lane_table(r);
     layouts += layout_entry(l, r);
   }
   out += "\nconstexpr layout layouts[]{\n" + layouts + "};\n\n";
@@ -61,12 +67,18 @@ std::string tables(const lowered& l) {
   }
   if (!table.empty()) out += "// In the order of their creation.\nconstexpr communicator communicators[]{\n" + table + "};\n";
 
-  out += "\n// pp, dp, tp; communicators of tp, dp, pp, tied, to_next, from_prev, to_prev, from_next, tp_beside\nconstexpr rank_row ranks[]{\n";
+  std::string rows;
+  out += "\n// lane, what its ranks are to each other, communicator\n";
   for (int r = 0; r < l.plan->dims.world; ++r) {
     const coord c = layout(l.plan->dims).at(r);
-    out += fmt::format("    {{{}, {}, {}, {{{}}}}},\n", c[axis::pp], c[axis::dp_replicate], c[axis::tp], fmt::join(l.communicator_of[r], ", "));
+    const std::vector<lane_link>& links = l.ranks[c[axis::pp]].links;
+    std::vector<std::string> words;
+    for (std::size_t k = 0; k < links.size(); ++k)
+      words.push_back(fmt::format("{{{}, over::{}, {}}}", links[k].lane, runtime::over_names[static_cast<int>(links[k].over)], l.communicator_of[r][k]));
+    if (!words.empty()) out += fmt::format("constexpr lane_communicator links_{}[]{{{}}};\n", r, wrap(words, ",", "    "));
+    rows += fmt::format("    {{{}, {}, {}, {}}},\n", c[axis::pp], c[axis::dp_replicate], c[axis::tp], words.empty() ? "{}" : fmt::format("links_{}", r));
   }
-  return out + "};";
+  return out + "\n// pp, dp, tp\nconstexpr rank_row ranks[]{\n" + rows + "};";
 }
 
 /// Floating-point operations per token; backward is twice a forward.

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <rankc/templates.hpp>
 
+#include "../passes/lanes.hpp"
 #include "emit.hpp"
 #include "step_times.hpp"
 
@@ -16,25 +17,25 @@ namespace rankc::codegen {
 namespace {
 
 using nlohmann::json;
-using runtime::stream;
 
 /// What one rank does, and what its row says.
 struct row {
   double busy = 0, first = 0, last = 0;  // of the schedule's actions
-  json boxes = json::array();            // [name, class, stream, microbatch, begin, end, half of an OVERLAP]
+  json boxes = json::array();            // [name, class, lane, microbatch, begin, end, half of an OVERLAP]
+  json lanes = json::array();            // [name, whether it computes]
   json held = json::array();             // [time, activations held from then on]
   int peak = 0;
 };
 
 /// Units: microseconds, as the times have them.
-row row_of(const std::vector<const timed*>& events, const std::map<std::string, named_action>& known) {
+row row_of(const std::vector<const timed*>& events, const std::map<std::string, named_action>& known, const std::vector<lane>& lanes) {
   constexpr std::array classes{"f", "b", "i", "w"};
   row out;
   std::vector<std::pair<double, int>> steps;
   std::vector<std::pair<double, double>> works;
   bool any = false;
   for (const timed* e : events) {
-    const bool is_compute = e->on == stream::compute || e->on == stream::beside;
+    const bool is_compute = lanes[static_cast<std::size_t>(e->lane)].computes;
     const auto found = is_compute ? known.find(e->name) : known.end();
     const bool is_action = found != known.end() && computes(found->second.kind);
     const char* shown = is_action ? classes[static_cast<int>(found->second.kind)] : is_compute ? "o" : "c";
@@ -42,7 +43,7 @@ row row_of(const std::vector<const timed*>& events, const std::map<std::string, 
     if (is_action) microbatch = found->second.microbatch;
     else std::sscanf(e->name.c_str(), "%*1[FB]%d: stage", &microbatch);
     const part half = is_action ? found->second.half : part::whole;
-    out.boxes.push_back({e->name, shown, static_cast<int>(e->on), microbatch, e->begin, e->end, static_cast<int>(half)});
+    out.boxes.push_back({e->name, shown, e->lane, microbatch, e->begin, e->end, static_cast<int>(half)});
     if (!is_action) continue;
     out.first = any ? std::min(out.first, e->begin) : e->begin;
     out.last = any ? std::max(out.last, e->end) : e->end;
@@ -74,7 +75,9 @@ json lane_of(const plan_data& plan, const std::vector<timed>& times, const std::
   std::map<int, row> rows;
   double begin = 0, end = 0, last = 0;
   for (const auto& [rank, events] : by_rank) {
-    row& r = rows[rank] = row_of(events, known);
+    const auto lanes = lanes_of(plan.actions, layout(plan.dims).at(rank)[axis::pp]);
+    row& r = rows[rank] = row_of(events, known, lanes);
+    for (const lane& each : lanes) r.lanes.push_back({each.name, each.computes});
     begin = rows.size() == 1 ? r.first : std::min(begin, r.first);
     end = std::max(end, r.last);
     for (const timed* e : events) last = std::max(last, e->end);
@@ -87,7 +90,7 @@ json lane_of(const plan_data& plan, const std::vector<timed>& times, const std::
     busy += r.busy;
     lane["rows"].push_back({{"rank", rank}, {"place", fmt::format("pp {} dp {} tp {}", c[axis::pp], c[axis::dp_replicate], c[axis::tp])},
                             {"bubble", makespan > 0 ? 1 - r.busy / makespan : 0}, {"peak", r.peak},
-                            {"boxes", std::move(r.boxes)}, {"held", std::move(r.held)}});
+                            {"lanes", std::move(r.lanes)}, {"boxes", std::move(r.boxes)}, {"held", std::move(r.held)}});
   }
   lane["bubble"] = makespan > 0 ? 1 - busy / (makespan * static_cast<double>(rows.size())) : 0;
   return lane;

@@ -93,14 +93,14 @@ bool takes(const pipeline_rank& r, const stage_plan& s, phase p, formal f) {
 }
 
 std::string function(const lowered& l, const pipeline_rank& r, const stage_plan& s, phase p) {
-  const layer_surroundings names{"", "s", "work", "ids", "targets", "x", "y", "dy", "dx", "into"};
+  const layer_surroundings names{"on", "", "s", "work", "ids", "targets", "x", "y", "dy", "dx", "into"};
   std::string body;
   const int n = static_cast<int>(s.layers.size());
   for (int i = 0; i < n; ++i) {
     const int layer = p == phase::forward ? i : n - 1 - i;
     if (!l.bodies[s.layers[layer].kind].calls(p).empty()) body += layer_call_text(l, r, s, layer, p, names);
   }
-  std::vector<std::string> parameters{"rank& r", "const slot& s"};
+  std::vector<std::string> parameters{"const lane& on", "const slot& s"};
   for (const auto& [f, name] : stage_formals)
     if (takes(r, s, p, f)) parameters.push_back(type_of(l, s, f) + " " + std::string(name));
   for (std::string& q : parameters)  // what is not used has no name
@@ -138,7 +138,7 @@ std::string text_of(const pipeline_rank& r, const stage_plan& s, const layer_cal
 
 std::string layer_call_text(const lowered& l, const pipeline_rank& r, const stage_plan& s, int layer, phase p, const layer_surroundings& in) {
   const layer_call& c = s.calls[static_cast<int>(p)][layer];
-  std::vector<std::string> arguments{"r"};
+  std::vector<std::string> arguments{in.lane};
   for (const actual& a : c.given) arguments.push_back(text_of(r, s, c, a, in));
   std::string line = "  " + call(layer_namespace(l.bodies[s.layers[layer].kind]) + "::" + name_of(p), arguments, 2) + "\n";
   for (std::size_t at = 0; (at = line.find("\n    ", at)) != line.npos; at += 3) line.insert(at + 1, "  ");
@@ -147,7 +147,7 @@ std::string layer_call_text(const lowered& l, const pipeline_rank& r, const stag
 
 std::string stage_call_text(const pipeline_rank& r, const item& i, const layer_surroundings& in) {
   const stage_plan& s = r.stages[i.stage];
-  std::vector<std::string> arguments{"r", fmt::format("{}slots[{}]", in.scope, i.slot)};
+  std::vector<std::string> arguments{in.lane, fmt::format("{}slots[{}]", in.scope, i.slot)};
   const std::string given[]{in.work, in.ids, in.targets, in.x, in.y, in.dy, in.dx, in.accumulate};
   for (std::size_t f = 0; f < std::size(stage_formals); ++f)
     if (takes(r, s, i.does, stage_formals[f].first)) arguments.push_back(given[f]);

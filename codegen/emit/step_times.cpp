@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "step_times.hpp"
 
-#include "../passes/edges.hpp"
+#include "../passes/lanes.hpp"
 
 #include <fmt/format.h>
 
@@ -11,8 +11,6 @@
 #include <stdexcept>
 
 namespace rankc::codegen {
-
-using runtime::stream;
 
 std::string token(const action& a) {
   sentence s;
@@ -43,10 +41,10 @@ std::map<std::string, named_action> actions_by_name(const plan_data& plan) {
 
 namespace {
 
-/// Where an action is planned to run. Collectives beside computation share a stream.
-stream stream_of(const action& a, part half) {
-  if (a.kind == action_kind::reduce_grad || a.kind == action_kind::unshard) return stream::reduce;
-  return half == part::first ? stream::beside : stream::compute;
+/// Where an action is planned to run. Collectives next to computation share a lane.
+int lane_of(const action& a, part half) {
+  if (a.kind == action_kind::reduce_grad || a.kind == action_kind::unshard) return reduce_lane;
+  return half == part::first ? overlap_lane : compute_lane;
 }
 
 /// Each rank did the plan's computations in their order, the halves of an OVERLAP in any.
@@ -80,23 +78,23 @@ std::vector<timed> planned_times(const plan_data& plan) {
   const timing over_time = time(t);
   const double send = costs{}.send * planned_forward;
   const auto rank_of_pipeline = [&](int pp) { return layout(plan.dims).flat(coord(along<axis::pp>(pp))); };
-  const std::vector<pipeline_edge> edges = edges_of(t);
+  std::vector<std::vector<lane>> lanes;
+  for (int r = 0; r < t.ranks(); ++r) lanes.push_back(lanes_of(t, r));
   std::vector<timed> out;
   for (int r = 0; r < t.ranks(); ++r)
     for (int i = t.begin[r]; i < t.begin[r + 1]; ++i) {
       const action& a = t.actions[i];
       const double begin = over_time.begin[i] * planned_forward, end = over_time.end[i] * planned_forward;
       if (a.kind == action_kind::reshard) continue;  // takes no time
-      out.push_back({rank_of_pipeline(r), stream_of(a, part_of(t, r, i)), token(a), begin, end});
+      out.push_back({rank_of_pipeline(r), lane_of(a, part_of(t, r, i)), token(a), begin, end});
       const bool forward = a.kind == action_kind::F;
       const int to = a.stage + (forward ? 1 : -1);
       if (!computes(a.kind) || a.kind == action_kind::W || to < 0 || to >= t.stages() || t.rank_of(to, a.microbatch) == r) continue;
       const std::string name =
           fmt::format("{}{}: stage {} -> {}", forward ? "F" : "B", a.microbatch, a.stage, to);
       const int receiver = t.rank_of(to, a.microbatch);
-      const pipeline_edge& edge = find_edge(edges, r, receiver);
-      out.push_back({rank_of_pipeline(r), edge.out, name, end, end + send});
-      out.push_back({rank_of_pipeline(receiver), edge.in, name, end, end + send});
+      out.push_back({rank_of_pipeline(r), find_lane(lanes[r], receiver, true), name, end, end + send});
+      out.push_back({rank_of_pipeline(receiver), find_lane(lanes[receiver], r, false), name, end, end + send});
     }
   std::stable_sort(out.begin(), out.end(), [](const timed& a, const timed& b) {
     return std::pair(a.rank, a.begin) < std::pair(b.rank, b.begin);
@@ -113,10 +111,11 @@ std::vector<timed> read_times(const plan_data& plan, const std::string& text, st
       if (e.at("ph") != "X") continue;
       const int rank = e.at("pid"), on = e.at("tid");
       const double begin = e.at("ts"), took = e.at("dur");
-      if (rank < 0 || rank >= plan.dims.world || on < 0 || on >= runtime::n_streams || took < 0)
-        throw std::runtime_error(fmt::format("an event of rank {} on stream {} for {} us; the plan has {} ranks and {} streams",
-                                             rank, on, took, plan.dims.world, runtime::n_streams));
-      out.push_back({rank, stream(on), e.at("name"), begin, begin + took});
+      const int lanes = rank < 0 || rank >= plan.dims.world ? 0 : static_cast<int>(lanes_of(plan.actions, layout(plan.dims).at(rank)[axis::pp]).size());
+      if (on < 0 || on >= lanes || took < 0)
+        throw std::runtime_error(fmt::format("an event of rank {} on lane {} for {} us; the plan has {} ranks, and this one {} lanes",
+                                             rank, on, took, plan.dims.world, lanes));
+      out.push_back({rank, on, e.at("name"), begin, begin + took});
     }
   } catch (const nlohmann::json::exception& e) {
     throw std::runtime_error(fmt::format("not a trace as --trace writes it: {}", e.what()));

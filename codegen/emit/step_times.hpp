@@ -2,7 +2,6 @@
 // A step over time, planned or measured, as the pictures and traces of it share it.
 #pragma once
 #include <rankc/plan_data.hpp>
-#include <rankc/runtime/program.hpp>
 
 #include <map>
 #include <string>
@@ -12,8 +11,7 @@ namespace rankc::codegen {
 
 /// One thing that a rank does. Units: microseconds.
 struct timed {
-  int rank;
-  runtime::stream on;
+  int rank, lane;
   std::string name;  // "1F0", "F0: stage 0 -> 1"
   double begin, end;
 };

@@ -62,7 +62,7 @@ std::string items(const lowered& l) {
       for (const item& i : list->items) {
         std::vector<std::string> waits;
         for (int w : i.waits) waits.push_back(r.events[list->items[w].event]);
-        out += fmt::format("  {:<10} {}{}{}\n", runtime::stream_names[static_cast<int>(i.on)], i.name,
+        out += fmt::format("  {:<10} {}{}{}\n", r.lanes[static_cast<std::size_t>(i.on)].name, i.name,
                            waits.empty() ? "" : fmt::format(" after {}", fmt::join(waits, ", ")),
                            i.event < 0 ? "" : " records " + r.events[i.event]);
       }
@@ -87,9 +87,11 @@ std::string ops(const lowered& l) {
   const program p = expand_train(l);
   for (std::size_t r = 0; r < p.ranks.size(); ++r) {
     out += fmt::format("rank {}\n", r);
+    const int number = p.ranks[r].number < 0 ? static_cast<int>(r) : p.ranks[r].number;
+    const std::vector<lane>& lanes = l.ranks[layout(l.plan->dims).at(number)[axis::pp]].lanes;
     for (std::size_t i = 0; i < p.ranks[r].ops.size(); ++i) {
       const auto& o = p.ranks[r].ops[i];
-      out += fmt::format("  {:>5} {:<10} {}{}\n", i, runtime::stream_names[o.stream], o.name,
+      out += fmt::format("  {:>5} {:<10} {}{}\n", i, lanes[static_cast<std::size_t>(o.stream)].name, o.name,
                          o.waits.empty() ? "" : fmt::format(" after {}", fmt::join(o.waits, ", ")));
     }
   }

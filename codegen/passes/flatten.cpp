@@ -6,7 +6,7 @@
 #include <stdexcept>
 
 #include "contents.hpp"
-#include "edges.hpp"
+#include "lanes.hpp"
 #include "passes.hpp"
 #include "roles.hpp"
 
@@ -69,7 +69,7 @@ flattener::place flattener::locate_of_rank(const item& i, const layer_call& call
   const std::size_t ids = static_cast<std::size_t>(l_.plan->rows) * l_.plan->recipe.seq * sizeof(std::int32_t);
   const std::size_t table = static_cast<std::size_t>(a.index);
   switch (a.as) {
-    case formal::work: return {i.on == stream::beside ? at.work_beside : at.work, 0,
+    case formal::work: return {i.on == compute_lane ? at.work : at.work_beside, 0,
                                {temp, i.stage, m, call.layer, static_cast<int>(i.does)}, real()};
     case formal::rope: return {at.ropes.at(table).where, at.ropes[table].bytes, {rope, a.index}, wide()};
     case formal::ids: return {at.tokens + m * ids, ids, {tokens, m}, element_type::i32};
@@ -112,12 +112,6 @@ flattener::place flattener::resolve(const item& i, const layer_call& call, int i
     case space::dx: return given(formal::dx);
   }
   throw std::logic_error("an operand without a place");
-}
-
-/// What overlaps has a tp communicator of its own.
-static role role_of(axis over, stream on) {
-  const role r = role_over(over);
-  return on == stream::beside && r == role::tp ? role::tp_beside : r;
 }
 
 /// Whether a node adds to a gradient or to the loss, or overwrites it.
@@ -182,7 +176,7 @@ op flattener::layer_op(const item& i, const layer_call& call, const node& n) {
     o.kind = op_kind::collective;
     o.name = b.message(n);
     o.bytes = b.message_bytes(n);
-    o.communicator = static_cast<int>(role_of(n.over, i.on));
+    o.communicator = find_link(r_, i.on, role_over(n.over));
     o.message = l_.find_message(o.name);
     o.does = n.row->converts == conversion::all_gather       ? collective_kind::all_gather
              : n.row->converts == conversion::reduce_scatter ? collective_kind::reduce_scatter
@@ -271,7 +265,7 @@ std::vector<op> flattener::flatten(const item& i) {
     o.name = i.name;
     o.function = "all_reduce";
     o.operands = {data};
-    o.communicator = static_cast<int>(i.over);
+    o.communicator = find_link(r_, i.on, i.over);
     o.message = i.message;
     o.bytes = l_.messages[i.message].bytes;
     out.push_back(o);
@@ -298,7 +292,7 @@ std::vector<op> flattener::flatten(const item& i) {
       o.operands = {p.begin};
       o.message = i.message;
       o.bytes = i.bytes;
-      o.communicator = static_cast<int>(role_of(i.on));
+      o.communicator = find_link(r_, i.on, runtime::over::peer);
       if (sends) {
         o.reads.push_back(read(p));
         sent_[i.message] = o.reads.back().value;
@@ -362,7 +356,7 @@ std::vector<op> flattener::flatten(const item& i) {
     }
   }
   if (out.empty()) out.emplace_back().name = i.name;  // half a backward of layers that have nothing for it
-  for (op& o : out) o.stream = static_cast<int>(i.on);
+  for (op& o : out) o.stream = i.on;
   return out;
 }
 

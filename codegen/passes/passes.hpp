@@ -18,7 +18,7 @@ inline int rank_at(const parallel_dims& d, int pp, int dp, int tp) {
 /// Layers to stages, parameters to groups, groups to regions; buckets of gradients and ranges of the optimizer.
 void place_parameters(lowered&);
 
-/// Groups of ranks that communicate, in one global order; none of a single rank.
+/// The lanes of each pipeline rank, and the groups of ranks that communicate, in one global order; none of a single rank.
 void make_communicators(lowered&);
 
 /// What a layer's function takes, as its ops need it.
@@ -43,7 +43,7 @@ void schedule_items(lowered&);
 /// Every byte of the arena.
 void place_arena(lowered&);
 
-/// The fewest events that order items on different streams wherever they touch the same bytes.
+/// The fewest events that order items on different lanes wherever they touch the same bytes.
 void order_streams(lowered&);
 
 /// The ops of a pipeline rank, item by item, with the bytes that they touch. Contents are named by what they are (the
@@ -55,7 +55,7 @@ class flattener {
   op begin();
   std::vector<op> flatten(const item&);
   op end(bool train);
-  /// What a step sums up, with communicators by role.
+  /// What a step sums up, with communicators by the links of the rank.
   std::vector<sum> sums(bool train) const;
   /// The value that a message carries, as its sender knows it; or the one that a receive writes.
   const std::map<int, int>& sent() const { return sent_; }

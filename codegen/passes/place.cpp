@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <set>
 
+#include "lanes.hpp"
 #include "passes.hpp"
 
 namespace rankc::codegen {
@@ -117,7 +118,7 @@ class arena {
     a_.work = take(a_.work_bytes);
     for (const step* s : {&r_.train, &r_.evaluate})
       for (const item& i : s->items) {
-        if (i.on != stream::beside) continue;
+        if (i.on != overlap_lane || !r_.overlaps) continue;
         for (const layer_use& use : r_.stages[i.stage].layers) {
           const body& b = l_.bodies[use.kind];
           a_.work_beside_bytes = std::max(a_.work_beside_bytes, i.does == phase::forward ? b.forward_temp : b.backward_temp);

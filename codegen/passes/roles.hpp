@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The runtime's roles of communicators, by the groups of the table of axes that are lowered.
+// The runtime's kinds of communicators, by the groups of the table of axes that are lowered.
 #pragma once
 #include <rankc/mesh/communicators.hpp>
 #include <rankc/runtime/program.hpp>
@@ -11,12 +11,12 @@ namespace rankc::codegen {
 struct role_row {
   axis over;
   purpose as;
-  runtime::role role;
+  runtime::over role;
 };
-inline constexpr role_row role_rows[]{{axis::pp, purpose::messages, runtime::role::pp},
-                                      {axis::replicas, purpose::gradients, runtime::role::dp},
-                                      {axis::loss, purpose::loss, runtime::role::dp},
-                                      {axis::tp, purpose::activations, runtime::role::tp}};
+inline constexpr role_row role_rows[]{{axis::pp, purpose::messages, runtime::over::pp},
+                                      {axis::replicas, purpose::gradients, runtime::over::dp},
+                                      {axis::loss, purpose::loss, runtime::over::dp},
+                                      {axis::tp, purpose::activations, runtime::over::tp}};
 
 constexpr const role_row* find_role(axis over, purpose as) {
   for (const role_row& r : role_rows)
@@ -26,13 +26,13 @@ constexpr const role_row* find_role(axis over, purpose as) {
 
 /// The role of what the groups of an axis communicate.
 /// Errors: std::logic_error where it is not lowered.
-runtime::role role_over(axis);
+runtime::over role_over(axis);
 
 /// The role after which the runtime names an axis that is lowered: pp, dp, tp.
 /// Errors: std::logic_error where it is not.
-runtime::role role_along(axis);
+runtime::over role_along(axis);
 
-constexpr const char* role_name(runtime::role r) { return runtime::role_names[static_cast<int>(r)]; }
+constexpr const char* role_name(runtime::over r) { return runtime::over_names[static_cast<int>(r)]; }
 
 static_assert(
     [] {

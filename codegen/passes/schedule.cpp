@@ -4,7 +4,7 @@
 #include <utility>
 
 
-#include "edges.hpp"
+#include "lanes.hpp"
 #include "passes.hpp"
 #include "roles.hpp"
 
@@ -34,7 +34,7 @@ bool sums_gradients(const action& a) { return a.kind == action_kind::B || a.kind
 class builder {
  public:
   builder(lowered& l, pipeline_rank& r, const action_table& t, const communication& c, step& out)
-      : l_(l), r_(r), t_(t), communication_(c), edges_(edges_of(l.plan->actions)), step_(out), out_(out.items) {
+      : l_(l), r_(r), t_(t), communication_(c), step_(out), out_(out.items) {
     make_values(l, r, t, c, out);
   }
 
@@ -73,8 +73,7 @@ class builder {
     const action& made = t_.actions[m.producer];
     const action& used = t_.actions[m.consumer];
     item i = base((sending ? made : used).stage, made.microbatch, sending ? item_kind::send : item_kind::receive);
-    const pipeline_edge& edge = find_edge(edges_, m.from, m.to);
-    i.on = sending ? edge.out : edge.in;
+    i.on = find_lane(r_.lanes, sending ? m.to : m.from, sending);
     const bool gradient = made.kind != action_kind::F;
     i.name = std::string(gradient ? "B" : "F") + std::to_string(made.microbatch) + ": stage " + std::to_string(made.stage) +
              " -> " + std::to_string(used.stage);
@@ -116,7 +115,7 @@ class builder {
     item i = base(a.stage, a.microbatch, a.kind == action_kind::F ? item_kind::forward : item_kind::backward);
     i.does = phase_of(a.kind);
     i.name = name_of(a);
-    if (a.overlaps_next) i.on = stream::beside;
+    if (a.overlaps_next) i.on = overlap_lane;
     if (a.kind != action_kind::I) i.first = begun_.insert({a.stage, sums_gradients(a)}).second;
     if (!reduces_after(at)) {
       issue(i);
@@ -136,10 +135,10 @@ class builder {
 
   void reduce(int b) {
     const bucket& k = r_.buckets[b];
-    const auto over = [&](role group, const std::string& text) {
+    const auto over = [&](runtime::over group, const std::string& text) {
       item i;
       i.what = item_kind::reduce;
-      i.on = group == role::tp ? stream::compute : stream::reduce;
+      i.on = lane_over(group);
       i.bucket = b;
       i.over = group;
       i.name = "gradients of " + k.name + text;
@@ -149,7 +148,7 @@ class builder {
     };
     if (k.over_tp) over(role_over(axis::tp), over_axis(axis::tp));
     if (k.over_dp) over(role_over(axis::replicas), over_axis(axis::replicas));
-    if (k.tied) over(role::tied, t_.bidirectional() ? " between the two ranks of a stage" : " between first and last stage");
+    if (k.tied) over(runtime::over::tied, t_.bidirectional() ? " between the two ranks of a stage" : " between first and last stage");
   }
 
   /// What is left after the last microbatch: the gradients that stages share, the global norm, the optimizer.
@@ -159,7 +158,7 @@ class builder {
       if (r_.buckets[b].stage < 0) reduce(static_cast<int>(b));
     reduce_loss();
     item i;
-    auto norm = [&](item_kind what, const std::string& name, role over, bool sharded) {
+    auto norm = [&](item_kind what, const std::string& name, runtime::over over, bool sharded) {
       i.what = what;
       i.name = name;
       i.over = over;
@@ -169,10 +168,10 @@ class builder {
       issue(i);
     };
     if (!r_.squares_sharded.empty() && l_.plan->dims.tp > 1) {
-      norm(item_kind::squares, "norm of sharded gradients", role::tp, true);
+      norm(item_kind::squares, "norm of sharded gradients", runtime::over::tp, true);
       norm(item_kind::reduce_norm, "gradient norm" + over_axis(axis::tp), role_over(axis::tp), false);
     }
-    if (!r_.squares_whole.empty() || r_.squares_sharded.empty()) norm(item_kind::squares, "norm of whole gradients", role::tp, false);
+    if (!r_.squares_whole.empty() || r_.squares_sharded.empty()) norm(item_kind::squares, "norm of whole gradients", runtime::over::tp, false);
     if (l_.plan->dims.pp > 1) norm(item_kind::reduce_norm, "gradient norm" + over_axis(axis::pp), role_over(axis::pp), false);
     if (r_.updates.empty()) return;
     i = {};
@@ -197,10 +196,10 @@ class builder {
       none.name = "no loss";
       out_.push_back(none);
     }
-    const auto over = [&](role group, const std::string& name) {
+    const auto over = [&](runtime::over group, const std::string& name) {
       item i;
       i.what = item_kind::reduce_loss;
-      i.on = group == role::pp ? stream::compute : stream::reduce;  // as all that uses these communicators
+      i.on = lane_over(group);
       i.over = group;
       i.name = name;
       i.message = l_.message(i.name, l_.wide_bytes());
@@ -208,14 +207,13 @@ class builder {
     };
     if (layout(l_.plan->dims).groups(axis::loss).size() > 1) over(role_over(axis::loss), "loss" + over_axis(axis::loss));
     if (over_pp) over(role_over(axis::pp), "loss" + over_axis(axis::pp));
-    else if (t_.bidirectional()) over(role::tied, "loss of both directions");
+    else if (t_.bidirectional()) over(runtime::over::tied, "loss of both directions");
   }
 
   lowered& l_;
   pipeline_rank& r_;
   const action_table& t_;
   const communication& communication_;
-  const std::vector<pipeline_edge> edges_;
   step& step_;
   std::vector<item>& out_;
   std::set<std::pair<int, bool>> begun_;  // stages that have run forward, or summed gradients

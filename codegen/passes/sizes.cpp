@@ -80,7 +80,7 @@ extent size_of(const body& b, const node& n, std::string_view symbol) {
     for (int d = 0; d < s.ndim; ++d) {
       const local_dim& local = here.dims[d];
       if (s.dim[d].unit == symbol) return {local.unit, local.unit == 1 ? "1" : name_of(b, local.unit_name, local.unit)};
-      if (s.dim[d].first == symbol) return {0, local.over.has(axis::tp) ? "r.row->tp * (" + width_text(b, local) + ")" : "0"};
+      if (s.dim[d].first == symbol) return {0, local.over.has(axis::tp) ? "on.index_in(over::tp) * (" + width_text(b, local) + ")" : "0"};
       if (s.dim[d].count != symbol) continue;
       return s.dim[d].unit.empty() ? extent{local.width(), width_text(b, local)} : extent{local.count, count_text(b, local)};
     }

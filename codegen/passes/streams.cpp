@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <set>
+#include <span>
 
+#include "lanes.hpp"
 #include "passes.hpp"
 #include "roles.hpp"
 
@@ -9,13 +11,12 @@ namespace rankc::codegen {
 
 namespace {
 
-constexpr int n_streams = runtime::n_streams;
-using clock = std::array<int, n_streams>;  // per stream, the last item known to have ended
+using clock = std::vector<int>;  // per lane, the last item known to have ended
 
 /// Bytes that matter to two items or more, cut into cells that every access covers wholly or not at all.
 class cells {
  public:
-  explicit cells(const std::vector<std::vector<op>>& items) {
+  cells(const std::vector<std::vector<op>>& items, int lanes) : lanes_(static_cast<std::size_t>(lanes)) {
     for (const auto& ops : items)
       for (const op& o : ops)
         for (const auto* side : {&o.reads, &o.writes})
@@ -25,20 +26,22 @@ class cells {
           }
     std::sort(cuts_.begin(), cuts_.end());
     cuts_.erase(std::unique(cuts_.begin(), cuts_.end()), cuts_.end());
-    state_.resize(cuts_.size());
+    writer_.assign(cuts_.size(), -1);
+    readers_.assign(cuts_.size() * lanes_, -1);
   }
   struct state {
-    int writer = -1;
-    clock readers;
-    state() { readers.fill(-1); }
+    int& writer;
+    std::span<int> readers;  // by lane
   };
   void each(const access& a, auto visit) {
-    for (auto i = std::lower_bound(cuts_.begin(), cuts_.end(), a.begin) - cuts_.begin(); cuts_[i] < a.end; ++i) visit(state_[i]);
+    for (auto i = static_cast<std::size_t>(std::lower_bound(cuts_.begin(), cuts_.end(), a.begin) - cuts_.begin()); cuts_[i] < a.end; ++i)
+      visit(state{writer_[i], std::span(readers_).subspan(i * lanes_, lanes_)});
   }
 
  private:
   std::vector<std::size_t> cuts_;
-  std::vector<state> state_;
+  std::size_t lanes_;
+  std::vector<int> writer_, readers_;  // (cells), (cells, lanes)
 };
 
 /// "x_1F0_received", "after_1F0", "layers_3_over_dp".
@@ -63,33 +66,32 @@ void order(const lowered& l, pipeline_rank& r, step& s, bool train) {
   f.begin();
   for (const item& i : items) ops.push_back(f.flatten(i));
   ops.push_back({f.end(train)});
-  cells memory(ops);
+  const int lanes = static_cast<int>(r.lanes.size());
+  cells memory(ops, lanes);
 
-  std::vector<clock> ended(ops.size());
-  clock at[n_streams], last;
-  last.fill(-1);
-  for (clock& c : at) c.fill(-1);
+  const clock none(r.lanes.size(), -1);
+  std::vector<clock> ended(ops.size()), at(r.lanes.size(), none);
+  clock last = none;
 
   std::vector<int>& end_waits = s.end_waits;
   for (std::size_t n = 0; n < ops.size(); ++n) {
     const bool is_end = n == items.size();
-    const int on = is_end ? static_cast<int>(stream::compute) : static_cast<int>(items[n].on);
-    clock need;
-    need.fill(-1);
+    const int on = is_end ? compute_lane : items[n].on;
+    clock need = none;
     auto after = [&](int item_index) {
       if (item_index < 0) return;
-      const int its = static_cast<int>(items[item_index].on);
+      const int its = items[item_index].on;
       need[its] = std::max(need[its], item_index);
     };
     for (const op& o : ops[n]) {
-      for (const access& a : o.reads) memory.each(a, [&](cells::state& c) { after(c.writer); });
+      for (const access& a : o.reads) memory.each(a, [&](cells::state c) { after(c.writer); });
       for (const access& a : o.writes)
-        memory.each(a, [&](cells::state& c) {
+        memory.each(a, [&](cells::state c) {
           after(c.writer);
           for (int reader : c.readers) after(reader);
         });
     }
-    if (is_end) need = last;  // every stream has ended
+    if (is_end) need = last;  // every lane has ended
 
     // The latest first: what it has waited for itself need not be waited for again.
     clock& known = at[on];
@@ -97,21 +99,21 @@ void order(const lowered& l, pipeline_rank& r, step& s, bool train) {
     std::sort(candidates.rbegin(), candidates.rend());
     for (int w : candidates) {
       if (w < 0) continue;
-      const int its = static_cast<int>(items[w].on);
+      const int its = items[w].on;
       if (its == on || known[its] >= w) continue;
       (is_end ? end_waits : items[n].waits).push_back(w);
-      for (int i = 0; i < n_streams; ++i) known[i] = std::max(known[i], ended[w][i]);
+      for (int i = 0; i < lanes; ++i) known[i] = std::max(known[i], ended[w][i]);
     }
     if (is_end) break;
     known[on] = static_cast<int>(n);
     last[on] = static_cast<int>(n);
     ended[n] = known;
     for (const op& o : ops[n]) {
-      for (const access& a : o.reads) memory.each(a, [&](cells::state& c) { c.readers[on] = static_cast<int>(n); });
+      for (const access& a : o.reads) memory.each(a, [&](cells::state c) { c.readers[on] = static_cast<int>(n); });
       for (const access& a : o.writes)
-        memory.each(a, [&](cells::state& c) {
+        memory.each(a, [&](cells::state c) {
           c.writer = static_cast<int>(n);
-          c.readers.fill(-1);
+          std::fill(c.readers.begin(), c.readers.end(), -1);
         });
     }
   }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "contents.hpp"
+#include "lanes.hpp"
 #include "passes.hpp"
 
 namespace rankc::codegen {
@@ -55,10 +56,11 @@ int flattener::count_terms(const stage_plan& s, const layer_use& use, std::initi
 
 /// The letters over the axes that a plan has. A tensor that two pipeline ranks hold is summed between them.
 std::vector<sum::relation> flattener::relate(placement dp, placement tp, bool tied) const {
+  const auto link = [&](runtime::over o) { return find_link(r_, lane_over(o), o); };
   std::vector<sum::relation> of;
-  if (l_.plan->dims.dp_replicate > 1) of.push_back({static_cast<int>(role::dp), dp});
-  if (l_.plan->dims.tp > 1) of.push_back({static_cast<int>(role::tp), tp});
-  if (tied) of.push_back({static_cast<int>(role::tied), placement::partial});
+  if (l_.plan->dims.dp_replicate > 1) of.push_back({link(runtime::over::dp), dp});
+  if (l_.plan->dims.tp > 1) of.push_back({link(runtime::over::tp), tp});
+  if (tied) of.push_back({link(runtime::over::tied), placement::partial});
   return of;
 }
 
@@ -75,7 +77,7 @@ sum flattener::sum_of_loss() const {
   sum of{sum_kind::loss, "the loss", scalar(loss, r_.arena.loss).range(), {}, 0, {}, false};
   const bool over_pp = l_.sums_losses_over_pp();
   of.over = relate(placement::partial, placement::replicated, l_.plan->actions.bidirectional() && !over_pp);
-  if (over_pp) of.over.push_back({static_cast<int>(role::pp), placement::partial});
+  if (over_pp) of.over.push_back({find_link(r_, lane_over(runtime::over::pp), runtime::over::pp), placement::partial});
   for (const stage_plan& s : r_.stages)
     for (const layer_use& use : s.layers) of.terms += count_terms(s, use, {phase::forward}, space::loss, 0);
   if (over_pp && of.terms == 0) of.terms = 1;  // nothing, in a sum with what other ranks have
@@ -112,7 +114,7 @@ std::vector<sum> flattener::sums(bool train) const {
   if (!train || !l_.trains()) return all;
   sum of_norm{sum_kind::norm, "gradient norm", scalar(norm, r_.arena.norm).range(), {}, 0, {}, false};
   of_norm.over = relate(placement::replicated, placement::replicated, false);
-  if (l_.plan->dims.pp > 1) of_norm.over.push_back({static_cast<int>(role::pp), placement::partial});
+  if (l_.plan->dims.pp > 1) of_norm.over.push_back({find_link(r_, lane_over(runtime::over::pp), runtime::over::pp), placement::partial});
   for (std::size_t p = 0; p < r_.parameters.size(); ++p) {
     if (!r_.parameters[p].as.trainable) continue;
     all.push_back(sum_of_gradient(p));

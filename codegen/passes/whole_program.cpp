@@ -71,12 +71,13 @@ class representatives {
     const parallel_dims& d = l_.plan->dims;
     for (int r = 0; r < d.world; ++r) {
       const int first = rank_at(d, layout(d).at(r)[axis::pp], 0, 0);
-      for (int role = 0; role < runtime::n_roles; ++role) {
-        const int mine = l_.communicator_of[r][role], of_first = l_.communicator_of[first][role];
-        if ((mine < 0) != (of_first < 0) || (mine >= 0 && members(r, mine) != members(first, of_first)))
+      const pipeline_rank& of_pipeline = l_.ranks[layout(d).at(r)[axis::pp]];
+      for (std::size_t k = 0; k < of_pipeline.links.size(); ++k) {
+        const int own = l_.communicator_of[r].at(k), of_first = l_.communicator_of[first].at(k);
+        if ((own < 0) != (of_first < 0) || (own >= 0 && members(r, own) != members(first, of_first)))
           throw std::logic_error(
               fmt::format("rank {} is not like rank {} in its {} communicator, so that it cannot stand for it", first,
-                          r, runtime::role_names[role]));
+                          r, runtime::over_names[static_cast<int>(of_pipeline.links[k].over)]));
       }
     }
   }
@@ -113,7 +114,9 @@ program expand_all(const lowered& l, bool train) {
   const parallel_dims& d = l.plan->dims;
   representatives chosen(l);
   const char* step = train ? "train" : "evaluate";
-  program p{l.plan->name, l.hash, runtime::n_streams, chosen.communicators(), {}, d.world, step};
+  std::size_t lanes = 0;
+  for (const pipeline_rank& r : l.ranks) lanes = std::max(lanes, r.lanes.size());
+  program p{l.plan->name, l.hash, static_cast<int>(lanes), chosen.communicators(), {}, d.world, step};
 
   std::vector<flat_rank> of_rank;
   int stride = 0;
@@ -133,8 +136,8 @@ program expand_all(const lowered& l, bool train) {
           chosen.local(rank_at(d, from, at[axis::dp_replicate], at[axis::tp])) * stride + of_rank[from].sent.at(message);
     }
     rank_program out{x.ops, l.ranks[at[axis::pp]].arena.bytes, r, x.sums};
-    const auto communicator_of = [&](int role, const std::string& what) {
-      const int index = l.communicator_of[r][role];
+    const auto communicator_of = [&](int link, const std::string& what) {
+      const int index = l.communicator_of[r].at(static_cast<std::size_t>(link));
       if (index < 0) throw std::logic_error(fmt::format("rank {} has no communicator for \"{}\"", r, what));
       return chosen.communicator(index);
     };

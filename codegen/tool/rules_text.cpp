@@ -419,12 +419,6 @@ constexpr rule_text texts[]{
      "plan{.schedule = clusters::cpu, ...}",
      "Add the members that the sentence names; rankc/schedule/actions.hpp lists all and rankc/schedules/gpipe.hpp is a "
      "short example."},
-    {330, "a rank sends to two others at most, and receives from two",
-     "Over all stages that follow each other on different ranks, each rank sends to at most two ranks and receives from at most two.",
-     "All that goes from one rank to another is one queue with a stream of its own on either side, and a rank has two streams for "
-     "each way. Loops and V placements need no others; on three ranks or fewer any placement fits.",
-     "a schedule for pp=4 with stages on ranks 0, 1, 0, 2, 0, 3, ...",
-     "Place stages that follow each other on fewer pairs of ranks."},
     {331, "a rank has parameters in common with one other at most",
      "Where every stage is on two ranks, or layers share a parameter, the ranks that hold the same parameters are pairs.",
      "The gradients of both copies are summed between the two ranks, by one communicator of each.",

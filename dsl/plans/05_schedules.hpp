@@ -16,7 +16,7 @@ inline constexpr parallel_dims two_ranks{.world = 2, .pp = 2};
 static_assert(total(collect(schedules::one_f_one_b{.microbatches = 8}, 2)).bubble > 0.1);
 static_assert(total(collect(schedules::zero_bubble_v{.microbatches = 8}, 2)).bubble < 0.03);
 
-// Forwards run beside backwards, on a second stream.
+// Forwards run beside backwards, on a lane of their own.
 inline constexpr plan gpt_dual_pipe_v{.model = byte_gpt,
                                       .dims = two_ranks,
                                       .schedule = schedules::dual_pipe_v{.microbatches = 8},

@@ -14,63 +14,58 @@ using rankc::runtime::at, rankc::runtime::matrix, rankc::runtime::workspace, ran
 using real = @real@;
 using wide = @wide@;  // of sums, statistics and gradients of parameters
 
-/// Enqueue a call on the rank.
+/// Enqueue a call on a lane.
 template <class Call>
-void run(rank& r, const Call& c) {
-  c(r);
+void run(const lane& on, const Call& c) {
+  c(on);
 }
 
 // ---- Between ranks. Both sides of a transfer have the same site; a mismatch is refused by its name.
 
 template <class T, std::size_t Rows, std::size_t Columns>
 struct send {
-  stream on;
   matrix<T, Rows, Columns> data;
   message site;
-  void operator()(rank& r) const { rankc::@target@::send(r, on, site, data.where, data.count * sizeof(T)); }
+  void operator()(const lane& on) const { rankc::@target@::send(on, site, data.where, data.count * sizeof(T)); }
 };
 
 template <class T, std::size_t Rows, std::size_t Columns>
 struct receive {
-  stream on;
   matrix<T, Rows, Columns> data;
   message site;
-  void operator()(rank& r) const { rankc::@target@::receive(r, on, site, data.where, data.count * sizeof(T)); }
+  void operator()(const lane& on) const { rankc::@target@::receive(on, site, data.where, data.count * sizeof(T)); }
 };
 
 /// In place.
 template <class Data>
 struct all_reduce {
-  stream on;
-  role over;
+  rankc::runtime::over over;
   Data data;
   message site;
   reduction how = reduction::sum;
-  void operator()(rank& r) const {
-    rankc::@target@::all_reduce<typename Data::element>(r, on, over, site, data.where, data.count, how);
+  void operator()(const lane& on) const {
+    rankc::@target@::all_reduce<typename Data::element>(on, over, site, data.where, data.count, how);
   }
 };
 
 template <class T, std::size_t Whole, std::size_t Part, std::size_t Columns>
 struct all_gather {
-  stream on;
-  role over;
+  rankc::runtime::over over;
   matrix<T, Whole, Columns> to;
   matrix<T, Part, Columns> from;
   message site;
   static_assert(Whole % Part == 0);
-  void operator()(rank& r) const { rankc::@target@::all_gather<T>(r, on, over, site, to.where, from.where, from.count); }
+  void operator()(const lane& on) const { rankc::@target@::all_gather<T>(on, over, site, to.where, from.where, from.count); }
 };
 
 template <class T, std::size_t Whole, std::size_t Part, std::size_t Columns>
 struct reduce_scatter {
-  stream on;
-  role over;
+  rankc::runtime::over over;
   matrix<T, Part, Columns> to;
   matrix<T, Whole, Columns> from;
   message site;
   static_assert(Whole % Part == 0);
-  void operator()(rank& r) const { rankc::@target@::reduce_scatter<T>(r, on, over, site, to.where, from.where, to.count); }
+  void operator()(const lane& on) const { rankc::@target@::reduce_scatter<T>(on, over, site, to.where, from.where, to.count); }
 };
 
 // ---- Once a step, over ranges of all parameters.
@@ -81,7 +76,7 @@ struct sum_squares {
   vector<wide, Count> gradients;
   std::span<const range> of;
   store into;
-  void operator()(rank& r) const { rankc::@target@::sum_squares<real>(r, total.where, gradients.where, of, into == store::add); }
+  void operator()(const lane& on) const { rankc::@target@::sum_squares<real>(on, total.where, gradients.where, of, into == store::add); }
 };
 
 template <std::size_t Count>
@@ -89,8 +84,8 @@ struct adamw {
   vector<wide, Count> weights, gradients, first_moment, second_moment;
   vector<wide, 1> norm;
   std::span<const range> of;
-  void operator()(rank& r) const {
-    rankc::@target@::adamw<real>(r, weights.where, gradients.where, first_moment.where, second_moment.where, norm.where, of);
+  void operator()(const lane& on) const {
+    rankc::@target@::adamw<real>(on, weights.where, gradients.where, first_moment.where, second_moment.where, norm.where, of);
   }
 };
 

@@ -12,15 +12,15 @@
 namespace user {
 
 template <class T>
-void silu(rankc::host::rank& r, rankc::runtime::at y, rankc::runtime::at x, std::size_t count) {
-  T* to = r.at<T>(y);
-  const T* from = r.at<T>(x);
+void silu(const rankc::host::lane& on, rankc::runtime::at y, rankc::runtime::at x, std::size_t count) {
+  T* to = on.at<T>(y);
+  const T* from = on.at<T>(x);
   for (std::size_t i = 0; i < count; ++i) to[i] = from[i] / (1 + std::exp(-from[i]));
 }
 template <class T>
-void silu_grad(rankc::host::rank& r, rankc::runtime::at dx, rankc::runtime::at dy, rankc::runtime::at x, std::size_t count) {
-  T* to = r.at<T>(dx);
-  const T *grad = r.at<T>(dy), *from = r.at<T>(x);
+void silu_grad(const rankc::host::lane& on, rankc::runtime::at dx, rankc::runtime::at dy, rankc::runtime::at x, std::size_t count) {
+  T* to = on.at<T>(dx);
+  const T *grad = on.at<T>(dy), *from = on.at<T>(x);
   for (std::size_t i = 0; i < count; ++i) {
     const T s = 1 / (1 + std::exp(-from[i]));
     to[i] = grad[i] * s * (1 + from[i] * (1 - s));
@@ -36,9 +36,9 @@ void silu_grad(rankc::host::rank& r, rankc::runtime::at dx, rankc::runtime::at d
 namespace user {
 
 template <class T>
-void silu(rankc::cuda::rank&, rankc::runtime::at y, rankc::runtime::at x, std::size_t count);
+void silu(const rankc::cuda::lane&, rankc::runtime::at y, rankc::runtime::at x, std::size_t count);
 template <class T>
-void silu_grad(rankc::cuda::rank&, rankc::runtime::at dx, rankc::runtime::at dy, rankc::runtime::at x, std::size_t count);
+void silu_grad(const rankc::cuda::lane&, rankc::runtime::at dx, rankc::runtime::at dy, rankc::runtime::at x, std::size_t count);
 
 #ifdef __CUDACC__
 template <class T>
@@ -58,12 +58,12 @@ __global__ void silu_grad_kernel(T* dx, const T* dy, const T* x, std::size_t cou
 inline unsigned blocks(std::size_t count) { return static_cast<unsigned>((count + 255) / 256); }
 
 template <class T>
-void silu(rankc::cuda::rank& r, rankc::runtime::at y, rankc::runtime::at x, std::size_t count) {
-  silu_kernel<<<blocks(count), 256, 0, r.on(rankc::runtime::stream::compute)>>>(r.at<T>(y), r.at<T>(x), count);
+void silu(const rankc::cuda::lane& on, rankc::runtime::at y, rankc::runtime::at x, std::size_t count) {
+  silu_kernel<<<blocks(count), 256, 0, on.stream>>>(on.at<T>(y), on.at<T>(x), count);
 }
 template <class T>
-void silu_grad(rankc::cuda::rank& r, rankc::runtime::at dx, rankc::runtime::at dy, rankc::runtime::at x, std::size_t count) {
-  silu_grad_kernel<<<blocks(count), 256, 0, r.on(rankc::runtime::stream::compute)>>>(r.at<T>(dx), r.at<T>(dy), r.at<T>(x), count);
+void silu_grad(const rankc::cuda::lane& on, rankc::runtime::at dx, rankc::runtime::at dy, rankc::runtime::at x, std::size_t count) {
+  silu_grad_kernel<<<blocks(count), 256, 0, on.stream>>>(on.at<T>(dx), on.at<T>(dy), on.at<T>(x), count);
 }
 template decltype(silu<float>) silu<float>;
 template decltype(silu<rankc::cuda::bf16>) silu<rankc::cuda::bf16>;

@@ -46,6 +46,13 @@ using written = schedules::from_csv<
     "0UNSHARD, 0F0, 0F1, 0B0, 0F2, 0B1, 0B2, 0RESHARD, 0REDUCE_GRAD, 0STEP\n"
     "1F0, OVERLAP(1F1,1B0), OVERLAP(1F2,1B1), 1B2, 1REDUCE_GRAD, 1STEP">;
 
+/// Text of a placement in which rank 0 sends to each of the other three, and receives from each.
+using star = schedules::from_csv<
+    "0F0, 0F1, 2F0, 2F1, 4F0, 4F1, 4B0, 4B1, 2B0, 2B1, 0B0, 0B1\n"
+    "1F0, 1F1, 6F0, 6F1, 6B0, 6B1, 1B0, 1B1\n"
+    "3F0, 3F1, 7F0, 7F1, 7B0, 7B1, 3B0, 3B1\n"
+    "5F0, 5F1, 5B0, 5B1">;
+
 /// What a schedule emits for some ranks, as a schedule: all kinds are one type to the plans here.
 struct collected {
   int microbatches, stages_per_rank;
@@ -76,6 +83,7 @@ collected schedule_of(order by, int pp, int microbatches, int stages_per_rank, b
     case order::dual_pipe_v: return collect_for(pp, schedules::dual_pipe_v{microbatches, inference});
     case order::best: return collect_for(pp, schedules::best{microbatches, stages_per_rank});
     case order::written: return collect_for(pp, written{});
+    case order::star: return collect_for(pp, star{});
     case order::own: return collect_for(pp, roundabout{microbatches, stages_per_rank});
     case order::one_f_one_b: break;
   }
@@ -123,6 +131,7 @@ std::vector<pipeline> pipelines() {
       all.push_back({"tiny_gpt2", std::string(order_names[static_cast<int>(by)]) + "_" + std::to_string(pp), by, 1, 1, pp, pp < 4 ? 5 : 3});
   all.insert(all.end(), {{"tiny_gpt2", "best", order::best, 1, 1, 3, 5},
                          {"tiny_gpt2", "written", order::written, 1, 1, 2, 3},
+                         {"tiny_gpt2", "star", order::star, 1, 1, 4, 2},
                          {"tiny_gpt2", "dual_pipe_2", order::dual_pipe, 1, 1, 2, 2},
                          {"tiny_gpt2", "dual_pipe_4", order::dual_pipe, 1, 1, 4, 10},
                          {"tiny_gpt2", "all_interleaved", order::interleaved, 2, 2, 3, 5},

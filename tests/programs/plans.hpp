@@ -23,14 +23,14 @@ inline constexpr job jobs[]{{"gpt2_4", false, 4, 64, 4, 1},    {"gpt2_8", false,
                             {"llama_8", true, 8, 64, 8, 1},    {"llama_16", true, 8, 64, 16, 8, 0, 0},
                             {"llama_short", true, 4, 32, 16, 1}};
 
-/// A schedule; `own` and `written` are a user's: a type, and text.
+/// A schedule; `own`, `written` and `star` are a user's: a type, and texts.
 enum class order {
   gpipe, one_f_one_b, looped_bfs, interleaved, interleaved_zero_bubble, zero_bubble_1p, zero_bubble_2p, zero_bubble_v, v_half, v_min,
-  one_f_one_b_v, group_interleaved, dual_pipe, dual_pipe_v, best, own, written
+  one_f_one_b_v, group_interleaved, dual_pipe, dual_pipe_v, best, own, written, star
 };
 inline constexpr const char* order_names[]{
   "gpipe", "one_f_one_b", "looped_bfs", "interleaved", "interleaved_zero_bubble", "zero_bubble_1p", "zero_bubble_2p", "zero_bubble_v", "v_half",
-  "v_min", "one_f_one_b_v", "group_interleaved", "dual_pipe", "dual_pipe_v", "best", "own", "written"};
+  "v_min", "one_f_one_b_v", "group_interleaved", "dual_pipe", "dual_pipe_v", "best", "own", "written", "star"};
 /// Those that take any number of ranks and microbatches.
 inline constexpr order orders[]{order::gpipe, order::one_f_one_b, order::looped_bfs, order::interleaved, order::interleaved_zero_bubble,
                                 order::zero_bubble_1p, order::zero_bubble_2p, order::zero_bubble_v, order::v_half, order::v_min,

@@ -2,7 +2,6 @@
 // A timed step of programs on the host, whose ranks share a clock: a message moves after it was made.
 #include "traces.hpp"
 
-using rankc::runtime::stream;
 using rankc::runtime::traced;
 
 namespace {
@@ -18,7 +17,7 @@ void check_messages(const rankc::runtime::description& about, const std::vector<
   std::map<std::string, std::size_t> ends;
   for (const traced& e : did) {
     const std::string name = e.name;
-    if (e.on == stream::compute || name.find(": stage ") == name.npos) continue;
+    if (e.lane == 0 || name.find(": stage ") == name.npos) continue;
     CAPTURE(name);
     ++ends[name];
     const std::string made = name[name.find("stage ") + 6] + name.substr(0, name.find(':'));

@@ -35,20 +35,20 @@ inline rankc::runtime::step_output traced_step(run& r, std::vector<rankc::runtim
 }
 
 inline void check_times(const registered& program, const std::vector<rankc::runtime::traced>& did) {
-  using rankc::runtime::stream;
   const auto& about = *program.about;
   for (int rank = 0; rank < about.world(); ++rank) {
     CAPTURE(rank);
     std::vector<std::string> actions, others;
-    std::vector<double> until(rankc::runtime::n_streams, 0.0);
+    const auto lanes = about.layouts[about.ranks[rank].pp].lanes;
+    std::vector<double> until(lanes.size(), 0.0);
     for (const rankc::runtime::traced& e : did) {
       if (e.rank != rank) continue;
       CAPTURE(std::string(e.name));
-      double& before = until[static_cast<std::size_t>(e.on)];
+      double& before = until.at(static_cast<std::size_t>(e.lane));
       CHECK(e.begin >= before);
       CHECK(e.end >= e.begin);
       before = e.end;
-      if (e.on != stream::compute && e.on != stream::beside) continue;
+      if (!lanes[static_cast<std::size_t>(e.lane)].computes) continue;
       const std::string name(e.name);
       (name.ends_with("REDUCE_GRAD") || name.ends_with("STEP") ? others : actions).push_back(name);
     }

@@ -25,7 +25,7 @@ void join(std::vector<int>& into, const std::vector<int>& more) {
 }
 
 /// The calls of a proven rank, and what each waits for, numbered as the text's calls are. An op that calls
-/// nothing leaves its waits to the next on its stream; to wait for it is to wait for what its stream had
+/// nothing leaves its waits to the next on its lane; to wait for it is to wait for what its lane had
 /// until then.
 struct proven_calls {
   std::vector<int> ops;                 // index in the rank's ops
@@ -37,9 +37,7 @@ proven_calls calls_of(const program& p, const std::vector<op>& ops) {
   struct queue {
     std::vector<int> last, waits;
   };
-  const std::size_t streams =
-      std::max<std::size_t>(static_cast<std::size_t>(p.streams), rankc::runtime::n_streams);
-  std::vector<queue> queues(streams);
+  std::vector<queue> queues(static_cast<std::size_t>(p.streams));
   std::vector<std::vector<int>> ends(ops.size());  // the calls whose end is an op's end
   proven_calls out;
   for (std::size_t i = 0; i < ops.size(); ++i) {
@@ -61,11 +59,6 @@ proven_calls calls_of(const program& p, const std::vector<op>& ops) {
 int number_of(const program& p, int rank) {
   const int number = p.ranks[static_cast<std::size_t>(rank)].number;
   return number < 0 ? rank : number;
-}
-
-std::string stream_name(int s) {
-  const bool known = s >= 0 && s < rankc::runtime::n_streams;
-  return known ? rankc::runtime::stream_names[s] : std::to_string(s);
 }
 
 class comparison {
@@ -99,10 +92,10 @@ class comparison {
       return fmt::format("{}, after the last op: the text calls {} where the end was proven", rank,
                          text_.calls[wanted].function);
     for (std::size_t s = 0; s < text_.end_waits.size(); ++s)
-      if (text_.end_waits[s] != proven_.end_waits[s])
-        return fmt::format("{}, op {} \"end\": the text waits on stream {} for {} where {} was proven", rank,
-                           ops_.size() - 1, stream_name(static_cast<int>(s)), names(text_.end_waits[s]),
-                           names(proven_.end_waits[s]));
+      if (s >= proven_.end_waits.size() || text_.end_waits[s] != proven_.end_waits[s])
+        return fmt::format("{}, op {} \"end\": the text waits on lane {} for {} where {} was proven", rank,
+                           ops_.size() - 1, lane_name(static_cast<int>(s)), names(text_.end_waits[s]),
+                           s < proven_.end_waits.size() ? names(proven_.end_waits[s]) : "no lane");
     return text_.fault.empty() ? "" : fmt::format("{}: {}", rank, text_.fault);
   }
 
@@ -113,9 +106,9 @@ class comparison {
     if (!text_.fault.empty() && text_.fault_at <= i) return text_.fault;
     if (c.function != o.function)
       return fmt::format("the text calls {} where {} was proven", c.function, o.function);
-    if (c.stream != o.stream)
-      return fmt::format("the text calls {} on stream {} where {} was proven", c.function,
-                         stream_name(c.stream), stream_name(o.stream));
+    if (c.lane != o.stream)
+      return fmt::format("the text calls {} on lane {} where {} was proven", c.function, lane_name(c.lane),
+                         lane_name(o.stream));
     if (const std::string s = operands(c, o); !s.empty()) return s;
     if (const std::string s = cover(c.reads, o.reads, c.has_padding, touched_); !s.empty())
       return fmt::format("the text's {} reads {}", c.function, s);
@@ -125,6 +118,11 @@ class comparison {
     if (c.waits != waits)
       return fmt::format("the text waits for {} where {} was proven", names(c.waits), names(waits));
     return "";
+  }
+
+  std::string lane_name(int lane) const {
+    const auto i = static_cast<std::size_t>(lane);
+    return i < text_.lanes.size() ? text_.lanes[i] : std::to_string(lane);
   }
 
   std::string operands(const call& c, const op& o) const {

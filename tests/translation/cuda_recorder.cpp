@@ -16,27 +16,27 @@ using runtime::at;
 #include "kernels.ipp"
 
 template <class T>
-void rope(rank&, at y, at x, at table, int tokens, int heads, int dim, int seq, int stride) {
-  kernel("rope")
+void rope(const lane& on, at y, at x, at table, int tokens, int heads, int dim, int seq, int stride) {
+  kernel(on, "rope")
       .out(y, columns<T>(tokens, product(heads, dim), stride))
       .in(x, columns<T>(tokens, product(heads, dim), stride))
       .in(table, all<wide<T>>(seq, dim));
 }
 template <class T>
-void rope_grad(rank&, at dx, at dy, at table, int tokens, int heads, int dim, int seq, int stride) {
-  kernel("rope_grad")
+void rope_grad(const lane& on, at dx, at dy, at table, int tokens, int heads, int dim, int seq, int stride) {
+  kernel(on, "rope_grad")
       .out(dx, columns<T>(tokens, product(heads, dim), stride))
       .in(dy, columns<T>(tokens, product(heads, dim), stride))
       .in(table, all<wide<T>>(seq, dim));
 }
 
 template <class T>
-void attention(rank&, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads, int kv_heads,
+void attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads, int kv_heads,
                int dim, int q_stride, int kv_stride) {
   const attention_shape shape{
       rows, seq, heads, kv_heads, dim, sizeof(T), recorder::active().about().deterministic};
   const std::size_t tokens = product(rows, seq), kv_width = product(kv_heads, dim);
-  kernel("attention")
+  kernel(on, "attention")
       .out(o, all<T>(tokens, heads, dim))
       .out(lse, all<float>(rows, heads, seq))
       .out(scratch, all<std::byte>(attention_scratch(shape)))
@@ -45,13 +45,13 @@ void attention(rank&, at o, at lse, at scratch, at q, at k, at v, int rows, int 
       .in(v, columns<T>(tokens, kv_width, kv_stride));
 }
 template <class T>
-void attention_grad(rank&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse, int rows,
+void attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse, int rows,
                     int seq, int heads, int kv_heads, int dim, int q_stride, int kv_stride) {
   const attention_shape shape{
       rows, seq, heads, kv_heads, dim, sizeof(T), recorder::active().about().deterministic};
   const std::size_t tokens = product(rows, seq), width = product(heads, dim),
                     kv_width = product(kv_heads, dim);
-  kernel("attention_grad")
+  kernel(on, "attention_grad")
       .out(dq, columns<T>(tokens, width, q_stride))
       .out(dk, columns<T>(tokens, kv_width, kv_stride))
       .out(dv, columns<T>(tokens, kv_width, kv_stride))
@@ -65,15 +65,15 @@ void attention_grad(rank&, at dq, at dk, at dv, at scratch, at dout, at q, at k,
 }
 
 template <class T>
-void swiglu(rank&, at y, at gate, at up, int tokens, int width, int stride) {
-  kernel("swiglu")
+void swiglu(const lane& on, at y, at gate, at up, int tokens, int width, int stride) {
+  kernel(on, "swiglu")
       .out(y, all<T>(tokens, width))
       .in(gate, columns<T>(tokens, width, stride))
       .in(up, columns<T>(tokens, width, stride));
 }
 template <class T>
-void swiglu_grad(rank&, at dgate, at dup, at dy, at gate, at up, int tokens, int width, int stride) {
-  kernel("swiglu_grad")
+void swiglu_grad(const lane& on, at dgate, at dup, at dy, at gate, at up, int tokens, int width, int stride) {
+  kernel(on, "swiglu_grad")
       .out(dgate, columns<T>(tokens, width, stride))
       .out(dup, columns<T>(tokens, width, stride))
       .in(dy, all<T>(tokens, width))
@@ -97,6 +97,7 @@ recording record(const rankc::cuda::program& p, int rank, bool trains) {
   recorder with(p.about, rank);
   rankc::cuda::rank r;
   r.about = &p.about, r.row = &with.row(), r.where = &with.where(), r.index = rank;
+  for (int i = 0; i < static_cast<int>(r.where->lanes.size()); ++i) r.all_lanes.push_back({.of = &r, .index = i});
   (trains ? p.train : p.evaluate)[r.row->pp](r);
   return with.finish();
 }

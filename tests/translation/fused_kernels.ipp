@@ -3,24 +3,24 @@
 // rankc::cuda.
 
 template <class T>
-void linear_bias(rank&, at y, at x, at w, at b, int tokens, int in, int out) {
-  kernel("linear_bias")
+void linear_bias(const lane& on, at y, at x, at w, at b, int tokens, int in, int out) {
+  kernel(on, "linear_bias")
       .out(y, all<T>(tokens, out))
       .in(x, all<T>(tokens, in))
       .in(w, all<T>(out, in))
       .in(b, all<T>(out));
 }
 template <class T>
-void linear_add(rank&, at y, at x, at w, at residual, int tokens, int in, int out) {
-  kernel("linear_add")
+void linear_add(const lane& on, at y, at x, at w, at residual, int tokens, int in, int out) {
+  kernel(on, "linear_add")
       .out(y, all<T>(tokens, out))
       .in(x, all<T>(tokens, in))
       .in(w, all<T>(out, in))
       .in(residual, all<T>(tokens, out));
 }
 template <class T>
-void linear_bias_add(rank&, at y, at x, at w, at b, at residual, int tokens, int in, int out) {
-  kernel("linear_bias_add")
+void linear_bias_add(const lane& on, at y, at x, at w, at b, at residual, int tokens, int in, int out) {
+  kernel(on, "linear_bias_add")
       .out(y, all<T>(tokens, out))
       .in(x, all<T>(tokens, in))
       .in(w, all<T>(out, in))
@@ -28,16 +28,16 @@ void linear_bias_add(rank&, at y, at x, at w, at b, at residual, int tokens, int
       .in(residual, all<T>(tokens, out));
 }
 template <class T>
-void linear_gelu(rank&, at y, at before, at x, at w, int tokens, int in, int out) {
-  kernel("linear_gelu")
+void linear_gelu(const lane& on, at y, at before, at x, at w, int tokens, int in, int out) {
+  kernel(on, "linear_gelu")
       .out(y, all<T>(tokens, out))
       .out(before, all<T>(tokens, out))
       .in(x, all<T>(tokens, in))
       .in(w, all<T>(out, in));
 }
 template <class T>
-void linear_bias_gelu(rank&, at y, at before, at x, at w, at b, int tokens, int in, int out) {
-  kernel("linear_bias_gelu")
+void linear_bias_gelu(const lane& on, at y, at before, at x, at w, at b, int tokens, int in, int out) {
+  kernel(on, "linear_bias_gelu")
       .out(y, all<T>(tokens, out))
       .out(before, all<T>(tokens, out))
       .in(x, all<T>(tokens, in))
@@ -46,17 +46,17 @@ void linear_bias_gelu(rank&, at y, at before, at x, at w, at b, int tokens, int 
 }
 
 template <class T>
-void linear_dx_gelu(rank&, at dx, at dy, at w, at before, int tokens, int in, int out) {
-  kernel("linear_dx_gelu")
+void linear_dx_gelu(const lane& on, at dx, at dy, at w, at before, int tokens, int in, int out) {
+  kernel(on, "linear_dx_gelu")
       .out(dx, all<T>(tokens, in))
       .in(dy, all<T>(tokens, out))
       .in(w, all<T>(out, in))
       .in(before, all<T>(tokens, in));
 }
 template <class T>
-void linear_dx_gelu_bias(rank&, at dx, at db, at dy, at w, at before, int tokens, int in, int out,
+void linear_dx_gelu_bias(const lane& on, at dx, at db, at dy, at w, at before, int tokens, int in, int out,
                          bool accumulate) {
-  kernel("linear_dx_gelu_bias")
+  kernel(on, "linear_dx_gelu_bias")
       .out(dx, all<T>(tokens, in))
       .sum(db, accumulate, all<float>(in))
       .in(dy, all<T>(tokens, out))
@@ -64,8 +64,8 @@ void linear_dx_gelu_bias(rank&, at dx, at db, at dy, at w, at before, int tokens
       .in(before, all<T>(tokens, in));
 }
 template <class T>
-void linear_dw_bias(rank&, at dw, at db, at dy, at x, int tokens, int in, int out, bool accumulate) {
-  kernel("linear_dw_bias")
+void linear_dw_bias(const lane& on, at dw, at db, at dy, at x, int tokens, int in, int out, bool accumulate) {
+  kernel(on, "linear_dw_bias")
       .sum(dw, accumulate, all<float>(out, in))
       .sum(db, accumulate, all<float>(out))
       .in(dy, all<T>(tokens, out))
@@ -73,8 +73,8 @@ void linear_dw_bias(rank&, at dw, at db, at dy, at x, int tokens, int in, int ou
 }
 
 template <class T>
-void bias_add(rank&, at y, at x, at b, at residual, int tokens, int width) {
-  kernel("bias_add")
+void bias_add(const lane& on, at y, at x, at b, at residual, int tokens, int width) {
+  kernel(on, "bias_add")
       .out(y, all<T>(tokens, width))
       .in(x, all<T>(tokens, width))
       .in(b, all<T>(width))
@@ -82,9 +82,9 @@ void bias_add(rank&, at y, at x, at b, at residual, int tokens, int width) {
 }
 
 template <class T>
-void add_layer_norm(rank&, at sum, at y, at stats, at x, at residual, at gain, at shift, int tokens,
+void add_layer_norm(const lane& on, at sum, at y, at stats, at x, at residual, at gain, at shift, int tokens,
                     int width) {
-  kernel("add_layer_norm")
+  kernel(on, "add_layer_norm")
       .out(sum, all<T>(tokens, width))
       .out(y, all<T>(tokens, width))
       .out(stats, all<float>(tokens, 2))
@@ -94,9 +94,9 @@ void add_layer_norm(rank&, at sum, at y, at stats, at x, at residual, at gain, a
       .in(shift, all<T>(width));
 }
 template <class T>
-void bias_add_layer_norm(rank&, at sum, at y, at stats, at x, at b, at residual, at gain, at shift,
+void bias_add_layer_norm(const lane& on, at sum, at y, at stats, at x, at b, at residual, at gain, at shift,
                          int tokens, int width) {
-  kernel("bias_add_layer_norm")
+  kernel(on, "bias_add_layer_norm")
       .out(sum, all<T>(tokens, width))
       .out(y, all<T>(tokens, width))
       .out(stats, all<float>(tokens, 2))
@@ -107,8 +107,8 @@ void bias_add_layer_norm(rank&, at sum, at y, at stats, at x, at b, at residual,
       .in(shift, all<T>(width));
 }
 template <class T>
-void add_rms_norm(rank&, at sum, at y, at stats, at x, at residual, at gain, int tokens, int width) {
-  kernel("add_rms_norm")
+void add_rms_norm(const lane& on, at sum, at y, at stats, at x, at residual, at gain, int tokens, int width) {
+  kernel(on, "add_rms_norm")
       .out(sum, all<T>(tokens, width))
       .out(y, all<T>(tokens, width))
       .out(stats, all<float>(tokens))
@@ -118,9 +118,9 @@ void add_rms_norm(rank&, at sum, at y, at stats, at x, at residual, at gain, int
 }
 
 template <class T>
-void layer_norm_grad(rank&, at dx, at dgain, at dshift, at dy, at x, at stats, at gain, int tokens, int width,
+void layer_norm_grad(const lane& on, at dx, at dgain, at dshift, at dy, at x, at stats, at gain, int tokens, int width,
                      bool accumulate) {
-  kernel("layer_norm_grad")
+  kernel(on, "layer_norm_grad")
       .out(dx, all<T>(tokens, width))
       .sum(dgain, accumulate, all<float>(width))
       .sum(dshift, accumulate, all<float>(width))
@@ -130,9 +130,9 @@ void layer_norm_grad(rank&, at dx, at dgain, at dshift, at dy, at x, at stats, a
       .in(gain, all<T>(width));
 }
 template <class T>
-void layer_norm_grad_add(rank&, at dx, at dgain, at dshift, at dy, at x, at stats, at gain, at residual,
+void layer_norm_grad_add(const lane& on, at dx, at dgain, at dshift, at dy, at x, at stats, at gain, at residual,
                          int tokens, int width, bool accumulate) {
-  kernel("layer_norm_grad_add")
+  kernel(on, "layer_norm_grad_add")
       .out(dx, all<T>(tokens, width))
       .sum(dgain, accumulate, all<float>(width))
       .sum(dshift, accumulate, all<float>(width))
@@ -143,9 +143,9 @@ void layer_norm_grad_add(rank&, at dx, at dgain, at dshift, at dy, at x, at stat
       .in(residual, all<T>(tokens, width));
 }
 template <class T>
-void rms_norm_grad(rank&, at dx, at dgain, at dy, at x, at stats, at gain, int tokens, int width,
+void rms_norm_grad(const lane& on, at dx, at dgain, at dy, at x, at stats, at gain, int tokens, int width,
                    bool accumulate) {
-  kernel("rms_norm_grad")
+  kernel(on, "rms_norm_grad")
       .out(dx, all<T>(tokens, width))
       .sum(dgain, accumulate, all<float>(width))
       .in(dy, all<T>(tokens, width))
@@ -154,9 +154,9 @@ void rms_norm_grad(rank&, at dx, at dgain, at dy, at x, at stats, at gain, int t
       .in(gain, all<T>(width));
 }
 template <class T>
-void rms_norm_grad_add(rank&, at dx, at dgain, at dy, at x, at stats, at gain, at residual, int tokens,
+void rms_norm_grad_add(const lane& on, at dx, at dgain, at dy, at x, at stats, at gain, at residual, int tokens,
                        int width, bool accumulate) {
-  kernel("rms_norm_grad_add")
+  kernel(on, "rms_norm_grad_add")
       .out(dx, all<T>(tokens, width))
       .sum(dgain, accumulate, all<float>(width))
       .in(dy, all<T>(tokens, width))
@@ -167,8 +167,8 @@ void rms_norm_grad_add(rank&, at dx, at dgain, at dy, at x, at stats, at gain, a
 }
 
 template <class T>
-void softmax_sums(rank&, at top, at sums, at logits, at targets, int tokens, int vocab) {
-  kernel("softmax_sums")
+void softmax_sums(const lane& on, at top, at sums, at logits, at targets, int tokens, int vocab) {
+  kernel(on, "softmax_sums")
       .out(top, all<float>(tokens))
       .out(sums, all<float>(tokens, 2))
       .in(logits, all<T>(tokens, vocab))
@@ -176,9 +176,9 @@ void softmax_sums(rank&, at top, at sums, at logits, at targets, int tokens, int
   expect_first_column(vocab, 0);
 }
 template <class T>
-void softmax_grad(rank&, at dlogits, at sums, at logits, at top, at targets, int tokens, int vocab, int first,
+void softmax_grad(const lane& on, at dlogits, at sums, at logits, at top, at targets, int tokens, int vocab, int first,
                   double) {
-  kernel("softmax_grad")
+  kernel(on, "softmax_grad")
       .out(dlogits, all<T>(tokens, vocab))
       .in(sums, all<float>(tokens, 2))
       .in(logits, all<T>(tokens, vocab))

@@ -16,24 +16,24 @@ using runtime::at;
 #include "kernels.ipp"
 
 template <class T>
-void rope(rank&, at y, at x, at table, int tokens, int heads, int dim, int seq) {
-  kernel("rope")
+void rope(const lane& on, at y, at x, at table, int tokens, int heads, int dim, int seq) {
+  kernel(on, "rope")
       .out(y, all<T>(tokens, heads, dim))
       .in(x, all<T>(tokens, heads, dim))
       .in(table, all<T>(seq, dim));
 }
 template <class T>
-void rope_grad(rank&, at dx, at dy, at table, int tokens, int heads, int dim, int seq) {
-  kernel("rope_grad")
+void rope_grad(const lane& on, at dx, at dy, at table, int tokens, int heads, int dim, int seq) {
+  kernel(on, "rope_grad")
       .out(dx, all<T>(tokens, heads, dim))
       .in(dy, all<T>(tokens, heads, dim))
       .in(table, all<T>(seq, dim));
 }
 
 template <class T>
-void attention(rank&, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads, int kv_heads,
+void attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads, int kv_heads,
                int dim) {
-  kernel("attention")
+  kernel(on, "attention")
       .out(o, all<T>(rows, seq, heads, dim))
       .out(lse, all<T>(rows, heads, seq))
       .out(scratch, all<T>(attention_scratch(seq)))
@@ -42,9 +42,9 @@ void attention(rank&, at o, at lse, at scratch, at q, at k, at v, int rows, int 
       .in(v, all<T>(rows, seq, kv_heads, dim));
 }
 template <class T>
-void attention_grad(rank&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse, int rows,
+void attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse, int rows,
                     int seq, int heads, int kv_heads, int dim) {
-  kernel("attention_grad")
+  kernel(on, "attention_grad")
       .out(dq, all<T>(rows, seq, heads, dim))
       .out(dk, all<T>(rows, seq, kv_heads, dim))
       .out(dv, all<T>(rows, seq, kv_heads, dim))
@@ -58,12 +58,12 @@ void attention_grad(rank&, at dq, at dk, at dv, at scratch, at dout, at q, at k,
 }
 
 template <class T>
-void swiglu(rank&, at y, at gate, at up, std::size_t count) {
-  kernel("swiglu").out(y, all<T>(count)).in(gate, all<T>(count)).in(up, all<T>(count));
+void swiglu(const lane& on, at y, at gate, at up, std::size_t count) {
+  kernel(on, "swiglu").out(y, all<T>(count)).in(gate, all<T>(count)).in(up, all<T>(count));
 }
 template <class T>
-void swiglu_grad(rank&, at dgate, at dup, at dy, at gate, at up, std::size_t count) {
-  kernel("swiglu_grad")
+void swiglu_grad(const lane& on, at dgate, at dup, at dy, at gate, at up, std::size_t count) {
+  kernel(on, "swiglu_grad")
       .out(dgate, all<T>(count))
       .out(dup, all<T>(count))
       .in(dy, all<T>(count))
@@ -85,6 +85,8 @@ recording record(const rankc::host::program& p, int rank, bool trains) {
   recorder with(p.about, rank);
   rankc::host::rank r;
   r.about = &p.about, r.row = &with.row(), r.where = &with.where(), r.index = rank;
+  r.all_lanes.clear();
+  for (int i = 0; i < static_cast<int>(r.where->lanes.size()); ++i) r.all_lanes.push_back({&r, i});
   (trains ? p.train : p.evaluate)[r.row->pp](r);
   return with.finish();
 }

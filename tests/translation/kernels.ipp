@@ -3,36 +3,36 @@
 // the header says. Included inside each target's namespace.
 
 template <class T>
-void embedding(rank&, at y, at ids, at table, int tokens, int rows, int width, int first) {
-  kernel("embedding")
+void embedding(const lane& on, at y, at ids, at table, int tokens, int rows, int width, int first) {
+  kernel(on, "embedding")
       .out(y, all<T>(tokens, width))
       .in(ids, all<std::int32_t>(tokens))
       .in(table, all<T>(rows, width));
   expect_first_row(table, rows, first);
 }
 template <class T>
-void embedding_grad(rank&, at dtable, at dy, at ids, int tokens, int rows, int width, int first,
+void embedding_grad(const lane& on, at dtable, at dy, at ids, int tokens, int rows, int width, int first,
                     bool accumulate) {
-  kernel("embedding_grad")
+  kernel(on, "embedding_grad")
       .sum(dtable, accumulate, all<wide<T>>(rows, width))
       .in(dy, all<T>(tokens, width))
       .in(ids, all<std::int32_t>(tokens));
   expect_first_row(dtable, rows, first);
 }
 template <class T>
-void position(rank&, at y, at x, at table, int tokens, int width, int seq, int first) {
-  kernel("position").out(y, all<T>(tokens, width)).in(x, all<T>(tokens, width)).in(table, all<T>(seq, width));
+void position(const lane& on, at y, at x, at table, int tokens, int width, int seq, int first) {
+  kernel(on, "position").out(y, all<T>(tokens, width)).in(x, all<T>(tokens, width)).in(table, all<T>(seq, width));
   expect_first_token(tokens, first);
 }
 template <class T>
-void position_grad(rank&, at dtable, at dy, int tokens, int width, int seq, int first, bool accumulate) {
-  kernel("position_grad").sum(dtable, accumulate, all<wide<T>>(seq, width)).in(dy, all<T>(tokens, width));
+void position_grad(const lane& on, at dtable, at dy, int tokens, int width, int seq, int first, bool accumulate) {
+  kernel(on, "position_grad").sum(dtable, accumulate, all<wide<T>>(seq, width)).in(dy, all<T>(tokens, width));
   expect_first_token(tokens, first);
 }
 
 template <class T>
-void layer_norm(rank&, at y, at stats, at x, at gain, at shift, int tokens, int width) {
-  kernel("layer_norm")
+void layer_norm(const lane& on, at y, at stats, at x, at gain, at shift, int tokens, int width) {
+  kernel(on, "layer_norm")
       .out(y, all<T>(tokens, width))
       .out(stats, all<wide<T>>(tokens, 2))
       .in(x, all<T>(tokens, width))
@@ -40,8 +40,8 @@ void layer_norm(rank&, at y, at stats, at x, at gain, at shift, int tokens, int 
       .in(shift, all<T>(width));
 }
 template <class T>
-void layer_norm_dx(rank&, at dx, at dy, at x, at stats, at gain, int tokens, int width) {
-  kernel("layer_norm_dx")
+void layer_norm_dx(const lane& on, at dx, at dy, at x, at stats, at gain, int tokens, int width) {
+  kernel(on, "layer_norm_dx")
       .out(dx, all<T>(tokens, width))
       .in(dy, all<T>(tokens, width))
       .in(x, all<T>(tokens, width))
@@ -49,9 +49,9 @@ void layer_norm_dx(rank&, at dx, at dy, at x, at stats, at gain, int tokens, int
       .in(gain, all<T>(width));
 }
 template <class T>
-void layer_norm_dw(rank&, at dgain, at dshift, at dy, at x, at stats, int tokens, int width,
+void layer_norm_dw(const lane& on, at dgain, at dshift, at dy, at x, at stats, int tokens, int width,
                    bool accumulate) {
-  kernel("layer_norm_dw")
+  kernel(on, "layer_norm_dw")
       .sum(dgain, accumulate, all<wide<T>>(width))
       .sum(dshift, accumulate, all<wide<T>>(width))
       .in(dy, all<T>(tokens, width))
@@ -59,16 +59,16 @@ void layer_norm_dw(rank&, at dgain, at dshift, at dy, at x, at stats, int tokens
       .in(stats, all<wide<T>>(tokens, 2));
 }
 template <class T>
-void rms_norm(rank&, at y, at stats, at x, at gain, int tokens, int width) {
-  kernel("rms_norm")
+void rms_norm(const lane& on, at y, at stats, at x, at gain, int tokens, int width) {
+  kernel(on, "rms_norm")
       .out(y, all<T>(tokens, width))
       .out(stats, all<wide<T>>(tokens))
       .in(x, all<T>(tokens, width))
       .in(gain, all<T>(width));
 }
 template <class T>
-void rms_norm_dx(rank&, at dx, at dy, at x, at stats, at gain, int tokens, int width) {
-  kernel("rms_norm_dx")
+void rms_norm_dx(const lane& on, at dx, at dy, at x, at stats, at gain, int tokens, int width) {
+  kernel(on, "rms_norm_dx")
       .out(dx, all<T>(tokens, width))
       .in(dy, all<T>(tokens, width))
       .in(x, all<T>(tokens, width))
@@ -76,8 +76,8 @@ void rms_norm_dx(rank&, at dx, at dy, at x, at stats, at gain, int tokens, int w
       .in(gain, all<T>(width));
 }
 template <class T>
-void rms_norm_dw(rank&, at dgain, at dy, at x, at stats, int tokens, int width, bool accumulate) {
-  kernel("rms_norm_dw")
+void rms_norm_dw(const lane& on, at dgain, at dy, at x, at stats, int tokens, int width, bool accumulate) {
+  kernel(on, "rms_norm_dw")
       .sum(dgain, accumulate, all<wide<T>>(width))
       .in(dy, all<T>(tokens, width))
       .in(x, all<T>(tokens, width))
@@ -85,53 +85,53 @@ void rms_norm_dw(rank&, at dgain, at dy, at x, at stats, int tokens, int width, 
 }
 
 template <class T>
-void linear(rank&, at y, at x, at w, int tokens, int in, int out) {
-  kernel("linear").out(y, all<T>(tokens, out)).in(x, all<T>(tokens, in)).in(w, all<T>(out, in));
+void linear(const lane& on, at y, at x, at w, int tokens, int in, int out) {
+  kernel(on, "linear").out(y, all<T>(tokens, out)).in(x, all<T>(tokens, in)).in(w, all<T>(out, in));
 }
 template <class T>
-void linear_dx(rank&, at dx, at dy, at w, int tokens, int in, int out, bool accumulate) {
-  kernel("linear_dx")
+void linear_dx(const lane& on, at dx, at dy, at w, int tokens, int in, int out, bool accumulate) {
+  kernel(on, "linear_dx")
       .sum(dx, accumulate, all<T>(tokens, in))
       .in(dy, all<T>(tokens, out))
       .in(w, all<T>(out, in));
 }
 template <class T>
-void linear_dw(rank&, at dw, at dy, at x, int tokens, int in, int out, bool accumulate) {
-  kernel("linear_dw")
+void linear_dw(const lane& on, at dw, at dy, at x, int tokens, int in, int out, bool accumulate) {
+  kernel(on, "linear_dw")
       .sum(dw, accumulate, all<wide<T>>(out, in))
       .in(dy, all<T>(tokens, out))
       .in(x, all<T>(tokens, in));
 }
 
 template <class T>
-void bias(rank&, at y, at x, at b, int tokens, int width) {
-  kernel("bias").out(y, all<T>(tokens, width)).in(x, all<T>(tokens, width)).in(b, all<T>(width));
+void bias(const lane& on, at y, at x, at b, int tokens, int width) {
+  kernel(on, "bias").out(y, all<T>(tokens, width)).in(x, all<T>(tokens, width)).in(b, all<T>(width));
 }
 template <class T>
-void bias_grad(rank&, at db, at dy, int tokens, int width, bool accumulate) {
-  kernel("bias_grad").sum(db, accumulate, all<wide<T>>(width)).in(dy, all<T>(tokens, width));
-}
-
-template <class T>
-void gelu(rank&, at y, at x, std::size_t count) {
-  kernel("gelu").out(y, all<T>(count)).in(x, all<T>(count));
-}
-template <class T>
-void gelu_grad(rank&, at dx, at dy, at x, std::size_t count) {
-  kernel("gelu_grad").out(dx, all<T>(count)).in(dy, all<T>(count)).in(x, all<T>(count));
-}
-template <class T>
-void add(rank&, at y, at a, at b, std::size_t count) {
-  kernel("add").out(y, all<T>(count)).in(a, all<T>(count)).in(b, all<T>(count));
+void bias_grad(const lane& on, at db, at dy, int tokens, int width, bool accumulate) {
+  kernel(on, "bias_grad").sum(db, accumulate, all<wide<T>>(width)).in(dy, all<T>(tokens, width));
 }
 
 template <class T>
-void mul(rank&, at y, at a, at b, std::size_t count) {
-  kernel("mul").out(y, all<T>(count)).in(a, all<T>(count)).in(b, all<T>(count));
+void gelu(const lane& on, at y, at x, std::size_t count) {
+  kernel(on, "gelu").out(y, all<T>(count)).in(x, all<T>(count));
 }
 template <class T>
-void mul_grad(rank&, at da, at db, at dy, at a, at b, std::size_t count) {
-  kernel("mul_grad")
+void gelu_grad(const lane& on, at dx, at dy, at x, std::size_t count) {
+  kernel(on, "gelu_grad").out(dx, all<T>(count)).in(dy, all<T>(count)).in(x, all<T>(count));
+}
+template <class T>
+void add(const lane& on, at y, at a, at b, std::size_t count) {
+  kernel(on, "add").out(y, all<T>(count)).in(a, all<T>(count)).in(b, all<T>(count));
+}
+
+template <class T>
+void mul(const lane& on, at y, at a, at b, std::size_t count) {
+  kernel(on, "mul").out(y, all<T>(count)).in(a, all<T>(count)).in(b, all<T>(count));
+}
+template <class T>
+void mul_grad(const lane& on, at da, at db, at dy, at a, at b, std::size_t count) {
+  kernel(on, "mul_grad")
       .out(da, all<T>(count))
       .out(db, all<T>(count))
       .in(dy, all<T>(count))
@@ -139,41 +139,41 @@ void mul_grad(rank&, at da, at db, at dy, at a, at b, std::size_t count) {
       .in(b, all<T>(count));
 }
 template <class T>
-void scale(rank&, at y, at x, std::size_t count, double) {
-  kernel("scale").out(y, all<T>(count)).in(x, all<T>(count));
+void scale(const lane& on, at y, at x, std::size_t count, double) {
+  kernel(on, "scale").out(y, all<T>(count)).in(x, all<T>(count));
 }
 template <class T>
-void sigmoid(rank&, at y, at x, std::size_t count) {
-  kernel("sigmoid").out(y, all<T>(count)).in(x, all<T>(count));
+void sigmoid(const lane& on, at y, at x, std::size_t count) {
+  kernel(on, "sigmoid").out(y, all<T>(count)).in(x, all<T>(count));
 }
 template <class T>
-void sigmoid_grad(rank&, at dx, at dy, at y, std::size_t count) {
-  kernel("sigmoid_grad").out(dx, all<T>(count)).in(dy, all<T>(count)).in(y, all<T>(count));
+void sigmoid_grad(const lane& on, at dx, at dy, at y, std::size_t count) {
+  kernel(on, "sigmoid_grad").out(dx, all<T>(count)).in(dy, all<T>(count)).in(y, all<T>(count));
 }
 template <class T>
-void split(rank&, at a, at b, at x, int rows, int left, int right) {
-  kernel("split").out(a, all<T>(rows, left)).out(b, all<T>(rows, right)).in(x, all<T>(rows, left + right));
+void split(const lane& on, at a, at b, at x, int rows, int left, int right) {
+  kernel(on, "split").out(a, all<T>(rows, left)).out(b, all<T>(rows, right)).in(x, all<T>(rows, left + right));
 }
 template <class T>
-void concat(rank&, at y, at a, at b, int rows, int left, int right) {
-  kernel("concat").out(y, all<T>(rows, left + right)).in(a, all<T>(rows, left)).in(b, all<T>(rows, right));
+void concat(const lane& on, at y, at a, at b, int rows, int left, int right) {
+  kernel(on, "concat").out(y, all<T>(rows, left + right)).in(a, all<T>(rows, left)).in(b, all<T>(rows, right));
 }
 template <class T>
-void softmax(rank&, at y, at x, int tokens, int width) {
-  kernel("softmax").out(y, all<T>(tokens, width)).in(x, all<T>(tokens, width));
+void softmax(const lane& on, at y, at x, int tokens, int width) {
+  kernel(on, "softmax").out(y, all<T>(tokens, width)).in(x, all<T>(tokens, width));
 }
 template <class T>
-void softmax_dx(rank&, at dx, at dy, at y, int tokens, int width) {
-  kernel("softmax_dx").out(dx, all<T>(tokens, width)).in(dy, all<T>(tokens, width)).in(y, all<T>(tokens, width));
+void softmax_dx(const lane& on, at dx, at dy, at y, int tokens, int width) {
+  kernel(on, "softmax_dx").out(dx, all<T>(tokens, width)).in(dy, all<T>(tokens, width)).in(y, all<T>(tokens, width));
 }
 
 template <class T>
-void row_max(rank&, at top, at logits, int tokens, int vocab) {
-  kernel("row_max").out(top, all<wide<T>>(tokens)).in(logits, all<T>(tokens, vocab));
+void row_max(const lane& on, at top, at logits, int tokens, int vocab) {
+  kernel(on, "row_max").out(top, all<wide<T>>(tokens)).in(logits, all<T>(tokens, vocab));
 }
 template <class T>
-void exp_sums(rank&, at sums, at logits, at top, at targets, int tokens, int vocab, int first) {
-  kernel("exp_sums")
+void exp_sums(const lane& on, at sums, at logits, at top, at targets, int tokens, int vocab, int first) {
+  kernel(on, "exp_sums")
       .out(sums, all<wide<T>>(tokens, 2))
       .in(logits, all<T>(tokens, vocab))
       .in(top, all<wide<T>>(tokens))
@@ -181,9 +181,9 @@ void exp_sums(rank&, at sums, at logits, at top, at targets, int tokens, int voc
   expect_first_column(vocab, first);
 }
 template <class T>
-void exp_sums_grad(rank&, at dlogits, at dsums, at logits, at top, at targets, int tokens, int vocab,
+void exp_sums_grad(const lane& on, at dlogits, at dsums, at logits, at top, at targets, int tokens, int vocab,
                    int first) {
-  kernel("exp_sums_grad")
+  kernel(on, "exp_sums_grad")
       .out(dlogits, all<T>(tokens, vocab))
       .in(dsums, all<wide<T>>(tokens, 2))
       .in(logits, all<T>(tokens, vocab))
@@ -192,23 +192,23 @@ void exp_sums_grad(rank&, at dlogits, at dsums, at logits, at top, at targets, i
   expect_first_column(vocab, first);
 }
 template <class T>
-void cross_entropy(rank&, at loss, at sums, int tokens, double, bool accumulate) {
-  kernel("cross_entropy").sum(loss, accumulate, all<wide<T>>(1)).in(sums, all<wide<T>>(tokens, 2));
+void cross_entropy(const lane& on, at loss, at sums, int tokens, double, bool accumulate) {
+  kernel(on, "cross_entropy").sum(loss, accumulate, all<wide<T>>(1)).in(sums, all<wide<T>>(tokens, 2));
 }
 template <class T>
-void cross_entropy_grad(rank&, at dsums, at sums, int tokens, double) {
-  kernel("cross_entropy_grad").out(dsums, all<wide<T>>(tokens, 2)).in(sums, all<wide<T>>(tokens, 2));
+void cross_entropy_grad(const lane& on, at dsums, at sums, int tokens, double) {
+  kernel(on, "cross_entropy_grad").out(dsums, all<wide<T>>(tokens, 2)).in(sums, all<wide<T>>(tokens, 2));
 }
 
 template <class T>
-void sum_squares(rank&, at total, at gradients, std::span<const range> ranges, bool accumulate) {
-  kernel("sum_squares").sum(total, accumulate, all<wide<T>>(1)).in(gradients, sizeof(wide<T>), ranges);
+void sum_squares(const lane& on, at total, at gradients, std::span<const range> ranges, bool accumulate) {
+  kernel(on, "sum_squares").sum(total, accumulate, all<wide<T>>(1)).in(gradients, sizeof(wide<T>), ranges);
 }
 template <class T>
-void adamw(rank&, at weights, at gradients, at first_moment, at second_moment, at norm_squared,
+void adamw(const lane& on, at weights, at gradients, at first_moment, at second_moment, at norm_squared,
            std::span<const range> ranges) {
   constexpr std::size_t size = sizeof(wide<T>);
-  kernel k("adamw");
+  kernel k(on, "adamw");
   k.in_out(weights, size, ranges).in(gradients, size, ranges);
   k.in_out(first_moment, size, ranges).in_out(second_moment, size, ranges).in(norm_squared, all<wide<T>>(1));
   if (sizeof(T) == 2) k.aside(recorder::active().where().working_copy, sizeof(T), ranges);
@@ -216,12 +216,12 @@ void adamw(rank&, at weights, at gradients, at first_moment, at second_moment, a
 }
 
 template <class T>
-void clear(rank&, at out, std::size_t count) {
-  kernel("clear").out(out, all<T>(count));
+void clear(const lane& on, at out, std::size_t count) {
+  kernel(on, "clear").out(out, all<T>(count));
 }
 template <class T>
-void copy(rank&, at y, at x, std::size_t count) {
-  kernel("copy").out(y, all<T>(count)).in(x, all<T>(count));
+void copy(const lane& on, at y, at x, std::size_t count) {
+  kernel(on, "copy").out(y, all<T>(count)).in(x, all<T>(count));
 }
 
 /// Names every function template of T, so that all are made.

@@ -17,7 +17,7 @@ using namespace translation;
 using rankc::runtime::dtype;
 
 /// The texts into which faults are planted: on eight ranks, on a GPU with packed columns, and with a second
-/// stream.
+/// lane that computes.
 std::vector<subject> subjects() {
   std::vector<subject> out;
   for (rankc::plan_data& p : example_plans()) {
@@ -49,9 +49,9 @@ const std::vector<mutant> mutants{
     {"the last wait dropped", eight, in_call("wait", 30, dropped()), "the text waits for"},
     {"a wait twice, which is no fault", eight, in_call("wait", 5, doubled()), ""},
     {"a wait too many", eight,
-     in_call("wait", 5, [](const statement& s) { return s.text() + "\nwait(r, stream::compute, {0});"; }),
+     in_call("wait", 5, [](const statement& s) { return s.text() + "\nwait(compute, {0});"; }),
      "the text waits for op"},
-    {"a wait on another stream", eight, in_call("wait", 3, argument(1, "stream::reduce")), "the text waits"},
+    {"a wait on another lane", eight, in_call("wait", 3, argument(0, "reduce")), "the text waits"},
     {"a record dropped", eight, in_call("record", 2, dropped()), "which is not recorded before"},
     {"a record too early", eight, matched("( *[a-z_0-9:]*backward\\([^;]*;\n)( *record\\([^;]*;)", "$2 $1"),
      "the text waits for op"},
@@ -65,11 +65,13 @@ const std::vector<mutant> mutants{
     {"a size too small", eight, matched("(host::bias_grad<T>\\([^;]*, )Tokens,", "$1 Tokens - 1,"), "the text's bias_grad reads"},
     {"two sizes swapped", eight, matched("(host::linear<T>\\([^;]*, )In, Out", "$1 Out, In"), "the text's linear reads"},
     {"a sum overwritten", eight, in_call("linear_dw", 0, with("into", "@ == store::add ? store::overwrite : store::add")), "the text's linear_dw reads"},
-    {"a role", eight, in_call("all_gather", 0, with("over", "role::dp")), "the text uses communicator"},
-    {"a role without a communicator", eight, in_call("all_gather", 0, with("over", "role::tp_beside")),
-     "has no communicator for role tp_beside"},
-    {"a stream", eight, in_call("all_reduce", 3, with("on", "stream::to_prev")), "on stream to_prev where"},
-    {"a direction", eight, in_call("send", 0, with("on", "stream::from_next")), "on stream from_next where"},
+    {"a group", eight, in_call("all_gather", 0, with("over", "over::pp")), "the text uses communicator"},
+    {"a group without a communicator", eight, in_call("all_gather", 0, with("over", "over::dp")),
+     "has no communicator over dp on lane compute"},
+    {"a lane", eight, in_call("all_reduce", 3, on("to_next")), "on lane to_next"},
+    {"a direction", eight, in_call("send", 0, on("from_next")), "goes the other way"},
+    {"lanes in another order", eight, matched("auto \\[compute, reduce, to_next, from_next\\]", "auto [compute, reduce, from_next, to_next]"),
+     "goes the other way"},
     {"a site's index", eight, in_call("send", 0, with("site", "{99, \"F0: stage 0 -> 1\"}")),
      "the text names site 99"},
     {"a site's name", eight, in_call("send", 0, with("site", "{14, \"F1\"}")), "\"F1\" where"},
@@ -103,7 +105,7 @@ const std::vector<mutant> mutants{
     {"the arena", eight, matched("(\\.arena_bytes = )", "$1 1 + "), "the text's arena has"},
     {"a communicator's members", eight, matched("(members_0\\[\\]\\{)0, 1", "$1 1, 0"),
      "of ranks 1, 0 where"},
-    {"a rank's communicator", eight, matched("(\\{0, 0, 1, \\{)0, 5", "$1 1, 5"),
+    {"a rank's communicator", eight, matched("(links_1\\[\\]\\{\\{0, over::tp, )0", "$1 1"),
      "the text uses communicator"},
     {"the plan's hash", eight, matched("(\\.plan_hash = )", "$1 1 + "), "the text is of plan"},
     {"columns swapped", packed, in_call("attention", 0, swapped("k", "v")), "operand 5 of the text's attention"},
@@ -125,8 +127,11 @@ const std::vector<mutant> mutants{
     {"where the copy is written", packed, matched("(\\.working_copy = \\{)", "$1 64 + "),
      "\"begin\": the tables have"},
     {"in line, not beside", beside,
-     matched("beside\\(r, \"[^\"]*\", (\\[\\]\\(rank& r\\) \\{[^}]*\\})\\);", "($1)(r);"),
-     "on stream compute where beside"},
+     matched("act\\(overlap, \"[^\"]*\", (\\[\\]\\(const lane& on\\) \\{[^}]*\\})\\);", "($1)(compute);"),
+     "on lane compute where overlap"},
+    {"on the lane, and by no action", beside,
+     matched("act\\(overlap, \"[^\"]*\", (\\[\\]\\(const lane& on\\) \\{[^}]*\\})\\);", "($1)(overlap);"),
+     "is put on lane overlap by no action"},
     {"the other's workspace", beside, matched("work_beside, ", "work, "), "operand"},
     {"another slot", beside, matched("stage_0::slots\\[3\\]", "stage_0::slots[2]"), "operand"},
 };

@@ -36,13 +36,14 @@ struct place {
 /// The call of a function, or the run of a kernel's struct, that begins at or behind a position. Either stands at the
 /// beginning of a line.
 std::optional<place> find_call(const std::string& text, const std::string& function, std::size_t from) {
-  const std::regex head("(^|\n)( *)(" + function + "(<[a-z0-9]+>)?\\(r[,)]|run\\(r, " + function + "\\{)");
+  const std::string lane = "(on|compute|reduce|overlap|(?:to|from)_[a-z0-9]+)";
+  const std::regex head("(^|\n)( *)(" + function + "(<[a-z0-9]+>)?\\(" + lane + "[,)]|run\\(" + lane + ", " + function + "\\{)");
   std::smatch m;
   if (!std::regex_search(text.begin() + static_cast<std::ptrdiff_t>(from), text.end(), m, head)) return {};
   const std::size_t begin = from + static_cast<std::size_t>(m.position(2));
   const bool runs = m[3].str().starts_with("run(");
   std::size_t at = text.find(runs ? '{' : '(', begin) + 1;
-  statement s{m[2], function, m[4], arguments_of(text, at), runs};
+  statement s{m[2], function, m[4], arguments_of(text, at), runs ? m[6].str() : ""};
   if (runs) ++at;  // the parenthesis
   if (text.at(at) != ';') return {};
   return place{begin, at + 1, std::move(s)};
@@ -51,9 +52,9 @@ std::optional<place> find_call(const std::string& text, const std::string& funct
 }  // namespace
 
 std::string statement::text() const {
-  std::string out = before + (runs ? "run(r, " + name + "{" : name + type + "(");
+  std::string out = before + (!lane.empty() ? "run(" + lane + ", " + name + "{" : name + type + "(");
   for (std::size_t i = 0; i < arguments.size(); ++i) out += (i ? ", " : "") + arguments[i];
-  return out + (runs ? "});" : ");");
+  return out + (!lane.empty() ? "});" : ");");
 }
 
 std::string& statement::operator[](const std::string& member) {
@@ -98,6 +99,12 @@ std::function<std::string(statement)> with(const std::string& member, const std:
     std::string& a = s[member];
     const std::string what = a.substr(member.size() + 4);
     a = "." + member + " = " + std::regex_replace(to, std::regex("@"), what);
+    return s.text();
+  };
+}
+std::function<std::string(statement)> on(const std::string& lane) {
+  return [=](statement s) {
+    s.lane = lane;
     return s.text();
   };
 }

@@ -14,7 +14,7 @@ using files = std::map<std::string, std::string>;  // name -> text
 struct statement {
   std::string before, name, type;  // "  ", "linear", "<real>"
   std::vector<std::string> arguments;
-  bool runs = false;  // a kernel's struct, whose members are the arguments
+  std::string lane;  // on which a kernel's struct is run, whose members are the arguments
   std::string text() const;
   /// ".member = what"
   std::string& operator[](const std::string& member);
@@ -32,6 +32,7 @@ std::function<std::string(statement)> renamed(const std::string& to);
 std::function<std::string(statement)> swapped(const std::string& member, const std::string& other);
 /// A member, or an argument, where "@" in `to` stands for what it is.
 std::function<std::string(statement)> with(const std::string& member, const std::string& to);
+std::function<std::string(statement)> on(const std::string& lane);
 std::function<std::string(statement)> argument(std::size_t index, const std::string& to);
 
 /// The first match of a regular expression, in any file.

@@ -9,28 +9,28 @@ using namespace translation;
 using rankc::runtime::at;
 
 template <class T>
-void silu(rank&, at y, at x, std::size_t count) {
-  kernel("user::silu").out(y, all<T>(count)).in(x, all<T>(count));
+void silu(const lane& on, at y, at x, std::size_t count) {
+  kernel(on, "user::silu").out(y, all<T>(count)).in(x, all<T>(count));
 }
 template <class T>
-void silu_grad(rank&, at dx, at dy, at x, std::size_t count) {
-  kernel("user::silu_grad").out(dx, all<T>(count)).in(dy, all<T>(count)).in(x, all<T>(count));
+void silu_grad(const lane& on, at dx, at dy, at x, std::size_t count) {
+  kernel(on, "user::silu_grad").out(dx, all<T>(count)).in(dy, all<T>(count)).in(x, all<T>(count));
 }
 template <class T>
-void square_loss(rank&, at loss, at x, std::size_t count, double, bool accumulate) {
-  kernel("user::square_loss").sum(loss, accumulate, all<wide<T>>(1)).in(x, all<T>(count));
+void square_loss(const lane& on, at loss, at x, std::size_t count, double, bool accumulate) {
+  kernel(on, "user::square_loss").sum(loss, accumulate, all<wide<T>>(1)).in(x, all<T>(count));
 }
 template <class T>
-void square_loss_grad(rank&, at dx, at x, std::size_t count, double) {
-  kernel("user::square_loss_grad").out(dx, all<T>(count)).in(x, all<T>(count));
+void square_loss_grad(const lane& on, at dx, at x, std::size_t count, double) {
+  kernel(on, "user::square_loss_grad").out(dx, all<T>(count)).in(x, all<T>(count));
 }
-template void square_loss<float>(rank&, at, at, std::size_t, double, bool);
-template void square_loss<OTHER>(rank&, at, at, std::size_t, double, bool);
-template void square_loss_grad<float>(rank&, at, at, std::size_t, double);
-template void square_loss_grad<OTHER>(rank&, at, at, std::size_t, double);
-template void silu<float>(rank&, at, at, std::size_t);
-template void silu<OTHER>(rank&, at, at, std::size_t);
-template void silu_grad<float>(rank&, at, at, at, std::size_t);
-template void silu_grad<OTHER>(rank&, at, at, at, std::size_t);
+template void square_loss<float>(const lane&, at, at, std::size_t, double, bool);
+template void square_loss<OTHER>(const lane&, at, at, std::size_t, double, bool);
+template void square_loss_grad<float>(const lane&, at, at, std::size_t, double);
+template void square_loss_grad<OTHER>(const lane&, at, at, std::size_t, double);
+template void silu<float>(const lane&, at, at, std::size_t);
+template void silu<OTHER>(const lane&, at, at, std::size_t);
+template void silu_grad<float>(const lane&, at, at, at, std::size_t);
+template void silu_grad<OTHER>(const lane&, at, at, at, std::size_t);
 
 }  // namespace user

@@ -20,7 +20,7 @@ void join(std::vector<int>& into, const std::vector<int>& more) {
 }  // namespace
 
 recorder::recorder(const runtime::description& about, int rank)
-    : about_(about), row_(about.ranks[static_cast<std::size_t>(rank)]) {
+    : about_(about), row_(about.ranks[static_cast<std::size_t>(rank)]), queues_(where().lanes.size()) {
   active_one = this;
 }
 recorder::~recorder() { active_one = nullptr; }
@@ -36,57 +36,57 @@ void recorder::misuse(std::string sentence, std::size_t at) {
   out_.fault_at = at;
 }
 
-int recorder::index(runtime::stream s) {
-  if (!beside_) return static_cast<int>(s);
-  if (s != runtime::stream::compute)
-    misuse(std::string("an action on stream beside uses stream ") +
-           runtime::stream_names[static_cast<int>(s)]);
-  return static_cast<int>(runtime::stream::beside);
+recorder::queue& recorder::on(int lane) {
+  if (acting_on_ != 0 && lane != acting_on_)
+    misuse(std::string("an action on lane ") + name(acting_on_) + " uses lane " + name(lane));
+  return queues_[static_cast<std::size_t>(lane)];
 }
 
-call& recorder::add(std::string function, runtime::stream s) {
-  const int i = index(s);
-  queue& q = queues_[i];
-  out_.calls.push_back({.function = std::move(function), .stream = i, .waits = std::exchange(q.waits, {})});
+call& recorder::add(std::string function, int lane) {
+  if (acting_on_ == 0 && lane != 0 && where().lanes[static_cast<std::size_t>(lane)].computes)
+    misuse(function + " is put on lane " + name(lane) + " by no action");
+  queue& q = on(lane);
+  out_.calls.push_back({.function = std::move(function), .lane = lane, .waits = std::exchange(q.waits, {})});
   q.last = {static_cast<int>(out_.calls.size()) - 1};
   return out_.calls.back();
 }
 
-communication recorder::meet(runtime::role over, const runtime::message& site, std::size_t bytes) {
-  if (beside_ && over == runtime::role::tp) over = runtime::role::tp_beside;
-  const int c = row_.communicator[static_cast<int>(over)];
-  if (c < 0) {
-    misuse_in_call(std::string("\"") + site.name + "\" has no communicator for role " +
-                   runtime::role_names[static_cast<int>(over)]);
-    return {site.index, site.name, "", {}, bytes};
-  }
-  const runtime::communicator& found = about_.communicators[static_cast<std::size_t>(c)];
-  return {site.index, site.name, found.name, {found.ranks.begin(), found.ranks.end()}, bytes};
+communication recorder::meet(int lane, runtime::over what, const runtime::message& site, std::size_t bytes) {
+  for (const runtime::lane_communicator& k : row_.links)
+    if (k.lane == lane && k.over == what) {
+      const runtime::communicator& found = about_.communicators[static_cast<std::size_t>(k.communicator)];
+      return {site.index, site.name, found.name, {found.ranks.begin(), found.ranks.end()}, bytes};
+    }
+  misuse_in_call(std::string("\"") + site.name + "\" has no communicator over " +
+                 runtime::over_names[static_cast<int>(what)] + " on lane " + name(lane));
+  return {site.index, site.name, "", {}, bytes};
 }
 
-void recorder::mark(runtime::stream s, runtime::event e) {
+void recorder::mark(int lane, runtime::event e) {
   if (e.index < 0 || e.index >= where().events)
     misuse("event " + std::to_string(e.index) + " is not in the layout");
-  const queue& q = queues_[index(s)];
+  const queue& q = on(lane);
   std::vector<int> ends = q.last;
   join(ends, q.waits);
   events_[e.index] = ends;
 }
 
-void recorder::wait(runtime::stream s, runtime::event e) {
+void recorder::wait(int lane, runtime::event e) {
   const auto known = events_.find(e.index);
   if (known == events_.end())
     misuse("a wait for event " + std::to_string(e.index) + ", which is not recorded before");
-  else join(queues_[index(s)].waits, known->second);
+  else join(on(lane).waits, known->second);
 }
 
-void recorder::enter_beside() {
-  if (!where().overlaps) misuse("an action on stream beside, where the layout does not overlap");
-  beside_ = true;
+void recorder::enter_action(int lane) {
+  if (lane == 0 || !where().lanes[static_cast<std::size_t>(lane)].computes)
+    misuse(std::string("an action on lane ") + name(lane) + ", which is not one beside lane 0 that computes");
+  acting_on_ = lane;
 }
 
 recording recorder::finish() {
   for (const queue& q : queues_) out_.end_waits.push_back(q.waits);
+  for (const runtime::lane_row& lane : where().lanes) out_.lanes.push_back(lane.name);
   return std::move(out_);
 }
 

@@ -36,31 +36,32 @@ class recorder {
   const runtime::rank_row& row() const { return row_; }
   const runtime::layout& where() const { return about_.layouts[static_cast<std::size_t>(row_.pp)]; }
 
-  call& add(std::string function, runtime::stream);
-  communication meet(runtime::role, const runtime::message&, std::size_t bytes);
-  void mark(runtime::stream, runtime::event);
-  void wait(runtime::stream, runtime::event);
-  /// From here to `leave`, what is put on stream::compute and role::tp is on those of stream::beside.
-  void enter_beside();
-  void leave_beside() { beside_ = false; }
+  call& add(std::string function, int lane);
+  communication meet(int lane, runtime::over, const runtime::message&, std::size_t bytes);
+  void mark(int lane, runtime::event);
+  void wait(int lane, runtime::event);
+  /// From here to `leave` an action is on a lane, which all its calls must be on.
+  void enter_action(int lane);
+  void leave_action() { acting_on_ = 0; }
   /// A misuse of the runtime that the last call is, besides its bytes.
   void misuse_in_call(std::string sentence) { misuse(std::move(sentence), out_.calls.size() - 1); }
   recording finish();
 
  private:
-  /// What has been put on a stream: its last call, and the waits after it.
+  /// What has been put on a lane: its last call, and the waits after it.
   struct queue {
     std::vector<int> last, waits;
   };
-  int index(runtime::stream);
+  const char* name(int lane) const { return where().lanes[static_cast<std::size_t>(lane)].name; }
+  queue& on(int lane);
   void misuse(std::string sentence) { misuse(std::move(sentence), out_.calls.size()); }
   void misuse(std::string sentence, std::size_t at);
 
   const runtime::description& about_;
   const runtime::rank_row& row_;
-  queue queues_[runtime::n_streams];
+  std::vector<queue> queues_;       // by lane
   std::map<int, std::vector<int>> events_;  // what each stands for the end of
-  bool beside_ = false;
+  int acting_on_ = 0;
   recording out_;
 };
 
@@ -82,7 +83,7 @@ shape columns(std::size_t rows, std::size_t width, int stride) {
 /// Describes the call of a kernel: its operands in the order of its arguments.
 class kernel {
  public:
-  explicit kernel(const char* function) : c_(recorder::active().add(function, runtime::stream::compute)) {}
+  kernel(const auto& lane, const char* function) : c_(recorder::active().add(function, lane.index)) {}
   kernel& out(at o, shape s) { return operand(o, s, false, true); }
   kernel& in(at o, shape s) { return operand(o, s, true, false); }
   /// An output, overwritten or added to.

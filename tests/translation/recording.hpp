@@ -26,7 +26,7 @@ struct area {
   std::size_t end() const { return begin + (runs - 1) * pitch + run; }
 };
 
-/// A collective or message: the site that the text names, and the communicator of this rank for the role.
+/// A collective or message: the site that the text names, and the communicator of this rank's lane.
 struct communication {
   int site;
   std::string name, communicator;
@@ -36,7 +36,7 @@ struct communication {
 
 struct call {
   std::string function;                 // all_reduce_max is the one with reduction::max
-  int stream;                           // of runtime::stream
+  int lane;                             // of the rank
   std::vector<std::size_t> operands{};  // where each begins, in the order of the arguments
   std::vector<area> reads{}, writes{};  // an output that is added to is in both
   bool has_padding = false;             // it covers ranges of a region, alignment between tensors included
@@ -46,7 +46,8 @@ struct call {
 
 struct recording {
   std::vector<call> calls{};
-  std::vector<std::vector<int>> end_waits{};  // per stream: what its end waits for, after its last call
+  std::vector<std::string> lanes{};
+  std::vector<std::vector<int>> end_waits{};  // per lane: what its end waits for, after its last call
   std::string fault{};                        // the first misuse of the runtime, or empty
   std::size_t fault_at = 0;                   // the call that it is in, or that comes after it
 };

@@ -157,7 +157,7 @@ enum class item_kind { receive, send, forward, backward, backward_layer, reduce,
 struct item {
   item_kind what = item_kind::forward;
   phase does = phase::forward;  // of a stage or a layer; a backward may be one half
-  stream on = stream::compute;
+  int on = 0;            // index into pipeline_rank::lanes
   std::string name;      // "1F0"; for messages "F0: stage 0 -> 1"
   std::string action;    // of the schedule, in which it is issued: "1STEP"
   int stage = 0;         // index into pipeline_rank::stages
@@ -166,12 +166,24 @@ struct item {
   int data = -1;         // send, receive: the step's value
   bool first = false;    // first microbatch: gradients and loss start afresh
   int bucket = -1;
-  role over = role::tp;
+  runtime::over over = runtime::over::tp;
   int message = -1;
   std::size_t bytes = 0;  // of a message between stages
   bool sharded = false;  // squares: of tp-sharded parameters
-  std::vector<int> waits;  // earlier items on other streams
+  std::vector<int> waits;  // earlier items on other lanes
   int event = -1;        // recorded after it: index into pipeline_rank::events
+};
+
+/// A lane of a pipeline rank, and a communicator of one of its lanes.
+struct lane {
+  std::string name;
+  bool computes = false;
+  int peer = -1;       // the pipeline rank with which it has messages; -1: it has none
+  bool sends = false;  // to the peer; else it receives
+};
+struct lane_link {
+  int lane;
+  runtime::over over;
 };
 
 /// What a rank does in a step, in order, and the values that are made and used up in it.
@@ -189,6 +201,8 @@ struct step {
 
 struct pipeline_rank {
   int index = 0;
+  std::vector<lane> lanes;
+  std::vector<lane_link> links;
   std::vector<stage_plan> stages;
   std::vector<placed_parameter> parameters;
   std::size_t parameter_elements = 0;
@@ -196,7 +210,7 @@ struct pipeline_rank {
   std::vector<range> squares_sharded, squares_whole, updates;
   arena_plan arena;
   bool reads_tokens = false, reads_targets = false;
-  bool overlaps = false;  // computes on stream::beside too
+  bool overlaps = false;  // runs actions next to others, on a lane of their own
   step train, evaluate;
   std::vector<std::string> events;
 };
@@ -218,7 +232,7 @@ struct lowered {
   std::map<std::string, int> message_index;  // by name
   std::vector<std::array<int, 2>> tied;  // pairs of pipeline ranks that hold the same parameters
   std::vector<communicator> communicators;
-  std::vector<std::array<int, runtime::n_roles>> communicator_of;  // per global rank and role; -1: none
+  std::vector<std::vector<int>> communicator_of;  // per global rank, by the links of its pipeline coordinate
 
   /// Index of a message site, made on first use; `find_message` throws if there is none.
   int message(const std::string& name, std::size_t bytes);

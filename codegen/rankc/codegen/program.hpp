@@ -40,7 +40,7 @@ inline constexpr const char* collective_kind_names[]{"all_reduce", "all_reduce_m
 struct op {
   op_kind kind = op_kind::compute;
   std::string name;  // "1F0: block 2: linear wq"; the same on both sides for communication: "F0: stage 0 -> 1"
-  int stream = 0;    // index of runtime::stream
+  int stream = 0;    // index of a lane of the rank
   std::vector<int> waits;  // ops of this rank, earlier in issue order, whose end this op waits for
   std::vector<access> reads, writes;
   int communicator = -1;  // communication only: index into program::communicators

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which placements of stages programs are written for: RC330 to RC332. What else is sound is refused.
+// Which placements of stages programs are written for: RC331, RC332. What else is sound is refused.
 #pragma once
 #include <rankc/schedule/actions.hpp>
 
@@ -30,22 +30,6 @@ constexpr std::vector<int> find_neighbours(const action_table& t, int rank, bool
     for (int n : found)
       if (n == r && n != rank) others.push_back(r);
   return others;
-}
-
-/// RC330: a rank has streams to two other ranks and from two.
-constexpr void check_neighbours(report& out, const action_table& t) {
-  for (int rank = 0; rank < t.ranks(); ++rank)
-    for (bool sends : {true, false}) {
-      const std::vector<int> others = find_neighbours(t, rank, sends);
-      if (others.size() <= 2) continue;
-      sentence& s = refuse(out, 330) << "pipeline rank " << rank << (sends ? " sends to" : " receives from")
-                                     << " ranks ";
-      for (std::size_t i = 0; i < others.size(); ++i) s << (i ? ", " : "") << others[i];
-      s << ", but a rank has streams to two others and from two; put stages that follow each other on fewer pairs of "
-           "ranks, as the "
-        << "loop and V placements do";
-      return;
-    }
 }
 
 /// RC332: a rank without a stage has nothing to run.
@@ -90,12 +74,11 @@ class copy_pairs {
 }  // namespace detail
 
 /// Append what keeps a sound table from being lowered. `shared`: of each parameter that layers have in common, the
-/// stages of these layers. Errors: RC330, RC331, RC332.
+/// stages of these layers. Errors: RC331, RC332.
 constexpr void check_lowerable(report& out, const action_table& t, std::span<const std::vector<int>> shared) {
   const std::size_t before = out.size();
   detail::check_every_rank(out, t);
   if (out.size() > before) return;
-  detail::check_neighbours(out, t);
   detail::copy_pairs pairs(t.ranks());
   const auto add_holders = [&](const std::vector<int>& stages) {
     std::vector<int> holders;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the ranks of a pipeline coordinate open on their GPUs: streams that compute, and communicators.
+// What the ranks of a pipeline coordinate open on their GPUs: lanes that compute, and communicators.
 #pragma once
 #include <rankc/mesh/communicators.hpp>
 #include <rankc/runtime/cuda/device_memory.hpp>
@@ -19,7 +19,7 @@ constexpr cuda::opened opened_by(const layout& l, const action_table& t, int ran
   cuda::opened o;
   o.groups = static_cast<int>(plan_communicators(l, false, false).size()) + ties;
   if (overlaps(t, rank)) {
-    ++o.computing_streams;
+    ++o.computing_lanes;
     o.groups += l.groups(axis::tp).size() > 1;
   }
   for (const bool sends : {true, false}) o.edges += static_cast<int>(detail::find_neighbours(t, rank, sends).size());

@@ -24,12 +24,11 @@ struct step_output {
   double loss, grad_norm;
 };
 
-/// One thing that a rank did in a step: an action on stream::compute, a message or a collective on its own. An action
-/// begins when what it first waits for is there, and holds its later waits and its collectives on stream::compute.
+/// One thing that a rank did in a step: an action on a lane that computes, or a message or a collective on another. An
+/// action on lane 0 begins when what it first waits for is there; actions hold their later waits and their collectives.
 /// Units: microseconds since the step began.
 struct traced {
-  int rank;
-  stream on;
+  int rank, lane;
   const char* name;  // "1F0", or the message's name
   double begin, end;
 };

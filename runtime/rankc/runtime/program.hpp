@@ -5,13 +5,12 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <span>
 
 namespace rankc::runtime {
 
 /// The version that generated text asserts, so that old output and a new runtime cannot meet.
-inline constexpr int interface_version = 2;
+inline constexpr int interface_version = 3;
 
 /// A byte offset into a rank's arena.
 struct at {
@@ -22,19 +21,25 @@ struct at {
 enum class dtype { f32, f64, bf16 };
 constexpr std::size_t size_of(dtype t) { return t == dtype::f64 ? 8 : t == dtype::f32 ? 4 : 2; }
 
-/// Streams of a rank: computation, gradient reductions, one per direction of pipeline traffic, and computation that
-/// overlaps that of `compute`.
-enum class stream { compute, reduce, to_next, from_prev, to_prev, from_next, beside };
-inline constexpr int n_streams = 7;
-inline constexpr const char* stream_names[]{"compute", "reduce", "to_next", "from_prev", "to_prev", "from_next", "beside"};
-static_assert(std::size(stream_names) == n_streams);
+/// A lane of a rank: one stream (on the host a thread or a queue), with communicators of its own and, where it
+/// computes, a workspace of its own. What is put on a lane runs in that order. Lane 0 computes.
+struct lane_row {
+  const char* name;
+  bool computes;
+};
 
-/// What a communicator is for, seen from one rank. Pipeline edges have one communicator per direction; what computes on
-/// stream::beside has a tp communicator of its own.
-enum class role { tp, dp, pp, tied, to_next, from_prev, to_prev, from_next, tp_beside };
-inline constexpr int n_roles = 9;
-inline constexpr const char* role_names[]{"tp", "dp", "pp", "tied", "to_next", "from_prev", "to_prev", "from_next", "tp_beside"};
-static_assert(std::size(role_names) == n_roles);
+/// What the ranks of a communicator are to each other: the groups of an axis, holders of the same parameters, or a pair
+/// of which the first sends messages to the second.
+enum class over { tp, dp, pp, tied, peer };
+inline constexpr const char* over_names[]{"tp", "dp", "pp", "tied", "peer"};
+
+/// A communicator of one of a rank's lanes. Of a rank's lanes one alone has it, and a lane has one of each kind at most.
+/// Units: `lane` is an index into layout::lanes, `communicator` into description::communicators.
+struct lane_communicator {
+  int lane;
+  runtime::over over;
+  int communicator;
+};
 
 /// A communication site of the plan; both sides carry it, and a mismatch is refused by name.
 struct message {
@@ -93,13 +98,15 @@ struct layout {
   bool reads_tokens, reads_targets;
   at loss, norm;  // one element each; the loss counts on the rank of the last stage
   int events;     // number of events the step uses
-  bool overlaps = false;  // the program has actions on stream::beside
+  std::span<const lane_row> lanes;
 };
 
-/// One rank: its coordinates and, per role, an index into `description::communicators` (-1: none).
+/// One rank: its coordinates, and the communicators of its lanes.
 struct rank_row {
   int pp, dp, tp;
-  int communicator[n_roles];
+  std::span<const lane_communicator> links;
+  /// The coordinate on an axis.
+  constexpr int index_in(over axis) const { return axis == over::tp ? tp : axis == over::dp ? dp : pp; }
 };
 
 struct communicator {

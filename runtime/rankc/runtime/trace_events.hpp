@@ -4,11 +4,12 @@
 #pragma once
 #include <rankc/runtime/engine.hpp>
 
-#include <algorithm>
 #include <cstdio>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace rankc::runtime {
@@ -18,6 +19,7 @@ struct trace_head {
   std::string plan, times;
   std::int64_t step = 0;
   std::vector<rank_row> ranks;  // by rank; one process of the trace each, where it has an event
+  std::vector<std::vector<std::string>> lanes;  // their names, by pipeline coordinate
 };
 
 /// A string as JSON writes it.
@@ -30,7 +32,7 @@ inline std::string json_text(std::string_view text) {
   return out + '"';
 }
 
-/// The events as JSON: pid is the rank, tid the stream.
+/// The events as JSON: pid is the rank, tid the lane.
 /// Units: microseconds, to the nanosecond.
 /// Source: Trace Event Format (Google), complete ("X") and metadata ("M") events.
 inline std::string trace_events(const trace_head& head, std::span<const traced> events) {
@@ -42,28 +44,24 @@ inline std::string trace_events(const trace_head& head, std::span<const traced> 
     out += separator + ("{" + fields + "}");
     separator = ",\n";
   };
-  const auto of = [](int rank, int stream) {
-    return ",\"pid\":" + std::to_string(rank) + ",\"tid\":" + std::to_string(stream);
+  const auto of = [](int rank, int lane) {
+    return ",\"pid\":" + std::to_string(rank) + ",\"tid\":" + std::to_string(lane);
   };
-  std::vector<bool> used(head.ranks.size() * n_streams);
+  std::set<std::pair<int, int>> named;
   for (const traced& e : events) {
-    const std::size_t rank = static_cast<std::size_t>(e.rank), stream = static_cast<std::size_t>(e.on);
-    if (used[rank * n_streams + stream]) continue;
-    const auto lane = used.begin() + static_cast<std::ptrdiff_t>(rank * n_streams);
-    if (std::find(lane, lane + n_streams, true) == lane + n_streams) {
-      const rank_row& row = head.ranks[rank];
+    if (!named.insert({e.rank, e.lane}).second) continue;
+    const rank_row& row = head.ranks[static_cast<std::size_t>(e.rank)];
+    if (named.insert({e.rank, -1}).second)
       add("\"name\":\"process_name\",\"ph\":\"M\"" + of(e.rank, 0) + ",\"args\":{\"name\":\"rank " +
           std::to_string(e.rank) + ": pp " + std::to_string(row.pp) + ", dp " + std::to_string(row.dp) + ", tp " +
           std::to_string(row.tp) + " (" + head.times + ")\"}");
-    }
-    used[rank * n_streams + stream] = true;
-    add("\"name\":\"thread_name\",\"ph\":\"M\"" + of(e.rank, static_cast<int>(e.on)) + ",\"args\":{\"name\":\"" +
-        stream_names[stream] + "\"}");
+    add("\"name\":\"thread_name\",\"ph\":\"M\"" + of(e.rank, e.lane) + ",\"args\":{\"name\":" +
+        json_text(head.lanes[static_cast<std::size_t>(row.pp)][static_cast<std::size_t>(e.lane)]) + "}");
   }
   for (const traced& e : events) {
     char times[96];
     std::snprintf(times, sizeof times, ",\"ts\":%.3f,\"dur\":%.3f", e.begin, e.end - e.begin);
-    add("\"name\":" + json_text(e.name) + ",\"ph\":\"X\"" + of(e.rank, static_cast<int>(e.on)) + times);
+    add("\"name\":" + json_text(e.name) + ",\"ph\":\"X\"" + of(e.rank, e.lane) + times);
   }
   return out + "\n]}\n";
 }

@@ -31,43 +31,43 @@ struct as_it_is {
 }  // namespace
 
 template <class T>
-void gelu(rank& r, at y, at x, std::size_t count) {
-  run1(r, "gelu", r.at<T>(y), r.at<T>(x), count, gelu_of<T>{});
+void gelu(const lane& on, at y, at x, std::size_t count) {
+  run1(on, "gelu", on.at<T>(y), on.at<T>(x), count, gelu_of<T>{});
 }
 
 template <class T>
-void gelu_grad(rank& r, at dx, at dy, at x, std::size_t count) {
-  run2(r, "gelu_grad", r.at<T>(dx), r.at<T>(dy), r.at<T>(x), count, gelu_grad_of<T>{});
+void gelu_grad(const lane& on, at dx, at dy, at x, std::size_t count) {
+  run2(on, "gelu_grad", on.at<T>(dx), on.at<T>(dy), on.at<T>(x), count, gelu_grad_of<T>{});
 }
 
 template <class T>
-void add(rank& r, at y, at a, at b, std::size_t count) {
-  run2(r, "add", r.at<T>(y), r.at<T>(a), r.at<T>(b), count, sum_of{});
+void add(const lane& on, at y, at a, at b, std::size_t count) {
+  run2(on, "add", on.at<T>(y), on.at<T>(a), on.at<T>(b), count, sum_of{});
 }
 
-void working_copy(rank& r, at copy, at master, std::size_t count) {
-  run1(r, "working_copy", r.at<bf16>(copy), r.at<float>(master), count, as_it_is{});
-}
-
-template <class T>
-void clear(rank& r, at out, std::size_t count) {
-  check(r, cudaMemsetAsync(r.at<T>(out), 0, count * sizeof(T), r.on(stream::compute)), "clear");
+void working_copy(const lane& on, at copy, at master, std::size_t count) {
+  run1(on, "working_copy", on.at<bf16>(copy), on.at<float>(master), count, as_it_is{});
 }
 
 template <class T>
-void copy(rank& r, at y, at x, std::size_t count) {
-  check(r, cudaMemcpyAsync(r.at<T>(y), r.at<T>(x), count * sizeof(T), cudaMemcpyDeviceToDevice, r.on(stream::compute)), "copy");
+void clear(const lane& on, at out, std::size_t count) {
+  check(on, cudaMemsetAsync(on.at<T>(out), 0, count * sizeof(T), on.stream), "clear");
 }
 
-template void gelu<float>(rank&, at, at, std::size_t);
-template void gelu<bf16>(rank&, at, at, std::size_t);
-template void gelu_grad<float>(rank&, at, at, at, std::size_t);
-template void gelu_grad<bf16>(rank&, at, at, at, std::size_t);
-template void add<float>(rank&, at, at, at, std::size_t);
-template void add<bf16>(rank&, at, at, at, std::size_t);
-template void clear<float>(rank&, at, std::size_t);
-template void clear<bf16>(rank&, at, std::size_t);
-template void copy<float>(rank&, at, at, std::size_t);
-template void copy<bf16>(rank&, at, at, std::size_t);
+template <class T>
+void copy(const lane& on, at y, at x, std::size_t count) {
+  check(on, cudaMemcpyAsync(on.at<T>(y), on.at<T>(x), count * sizeof(T), cudaMemcpyDeviceToDevice, on.stream), "copy");
+}
+
+template void gelu<float>(const lane&, at, at, std::size_t);
+template void gelu<bf16>(const lane&, at, at, std::size_t);
+template void gelu_grad<float>(const lane&, at, at, at, std::size_t);
+template void gelu_grad<bf16>(const lane&, at, at, at, std::size_t);
+template void add<float>(const lane&, at, at, at, std::size_t);
+template void add<bf16>(const lane&, at, at, at, std::size_t);
+template void clear<float>(const lane&, at, std::size_t);
+template void clear<bf16>(const lane&, at, std::size_t);
+template void copy<float>(const lane&, at, at, std::size_t);
+template void copy<bf16>(const lane&, at, at, std::size_t);
 
 }  // namespace rankc::cuda

@@ -73,32 +73,32 @@ bool rows_packable(int width, int stride, const T*... at) {
 }  // namespace
 
 template <class T>
-void swiglu(rank& r, at y, at gate, at up, int tokens, int width, int stride) {
-  T *to = r.at<T>(y), *g = r.at<T>(gate), *u = r.at<T>(up);
+void swiglu(const lane& on, at y, at gate, at up, int tokens, int width, int stride) {
+  T *to = on.at<T>(y), *g = on.at<T>(gate), *u = on.at<T>(up);
   constexpr int n = wide<T>;
   if (rows_packable<n>(width, stride, to, g, u))
-    launch(r, "swiglu", swiglu_forward<n, T>, row_group_blocks<n, rows_each>(tokens, width),
+    launch(on, "swiglu", swiglu_forward<n, T>, row_group_blocks<n, rows_each>(tokens, width),
            row_group_threads, 0, to, g, u, tokens, width, stride);
   else
-    launch(r, "swiglu", swiglu_forward<1, T>, row_group_blocks<1, rows_each>(tokens, width),
+    launch(on, "swiglu", swiglu_forward<1, T>, row_group_blocks<1, rows_each>(tokens, width),
            row_group_threads, 0, to, g, u, tokens, width, stride);
 }
 
 template <class T>
-void swiglu_grad(rank& r, at dgate, at dup, at dy, at gate, at up, int tokens, int width, int stride) {
-  T *dg = r.at<T>(dgate), *du = r.at<T>(dup), *d = r.at<T>(dy), *g = r.at<T>(gate), *u = r.at<T>(up);
+void swiglu_grad(const lane& on, at dgate, at dup, at dy, at gate, at up, int tokens, int width, int stride) {
+  T *dg = on.at<T>(dgate), *du = on.at<T>(dup), *d = on.at<T>(dy), *g = on.at<T>(gate), *u = on.at<T>(up);
   constexpr int n = wide<T>;
   if (rows_packable<n>(width, stride, dg, du, d, g, u))
-    launch(r, "swiglu_grad", swiglu_backward<n, T>, row_group_blocks<n, rows_each>(tokens, width),
+    launch(on, "swiglu_grad", swiglu_backward<n, T>, row_group_blocks<n, rows_each>(tokens, width),
            row_group_threads, 0, dg, du, d, g, u, tokens, width, stride);
   else
-    launch(r, "swiglu_grad", swiglu_backward<1, T>, row_group_blocks<1, rows_each>(tokens, width),
+    launch(on, "swiglu_grad", swiglu_backward<1, T>, row_group_blocks<1, rows_each>(tokens, width),
            row_group_threads, 0, dg, du, d, g, u, tokens, width, stride);
 }
 
-template void swiglu<float>(rank&, at, at, at, int, int, int);
-template void swiglu<bf16>(rank&, at, at, at, int, int, int);
-template void swiglu_grad<float>(rank&, at, at, at, at, at, int, int, int);
-template void swiglu_grad<bf16>(rank&, at, at, at, at, at, int, int, int);
+template void swiglu<float>(const lane&, at, at, at, int, int, int);
+template void swiglu<bf16>(const lane&, at, at, at, int, int, int);
+template void swiglu_grad<float>(const lane&, at, at, at, at, at, int, int, int);
+template void swiglu_grad<bf16>(const lane&, at, at, at, at, at, int, int, int);
 
 }  // namespace rankc::cuda

@@ -73,30 +73,30 @@ __global__ void __launch_bounds__(lanes* lanes)
 }
 
 template <int D, class T>
-void run(rank& r, T* o, float* lse, const T* q, const T* k, const T* v, const attention_sizes& s) {
+void run(const lane& on, T* o, float* lse, const T* q, const T* k, const T* v, const attention_sizes& s) {
   constexpr std::size_t shared = sizeof(float) * (3 * tile * tile_stride<D> + tile * weight_stride);
-  launch(r, "attention", attention_forward<D, T>, dim3(ceil_div(s.seq, tile), s.heads, s.rows),
+  launch(on, "attention", attention_forward<D, T>, dim3(ceil_div(s.seq, tile), s.heads, s.rows),
          dim3(lanes, lanes), shared, o, lse, q, k, v, s);
 }
 
 }  // namespace
 
 template <class T>
-void attention(rank& r, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads,
+void attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads,
                int kv_heads, int dim, int q_stride, int kv_stride) {
   const attention_sizes s{rows, seq, heads, kv_heads, dim, q_stride, kv_stride, heads * dim};
   if constexpr (std::is_same_v<T, bf16>)
-    if (attention_cudnn(r, o, lse, scratch, q, k, v, s)) return;
+    if (attention_cudnn(on, o, lse, scratch, q, k, v, s)) return;
   const auto with = [&](auto* run_d) {
-    run_d(r, r.at<T>(o), r.at<float>(lse), r.at<T>(q), r.at<T>(k), r.at<T>(v), s);
+    run_d(on, on.at<T>(o), on.at<float>(lse), on.at<T>(q), on.at<T>(k), on.at<T>(v), s);
   };
   if (dim <= 32) with(run<32, T>);
   else if (dim <= 64) with(run<64, T>);
   else if (dim <= 128) with(run<128, T>);
-  else fail(r, "attention: the head dim is " + std::to_string(dim) + "; it must be at most 128");
+  else fail(on, "attention: the head dim is " + std::to_string(dim) + "; it must be at most 128");
 }
 
-template void attention<float>(rank&, at, at, at, at, at, at, int, int, int, int, int, int, int);
-template void attention<bf16>(rank&, at, at, at, at, at, at, int, int, int, int, int, int, int);
+template void attention<float>(const lane&, at, at, at, at, at, at, int, int, int, int, int, int, int);
+template void attention<bf16>(const lane&, at, at, at, at, at, at, int, int, int, int, int, int, int);
 
 }  // namespace rankc::cuda

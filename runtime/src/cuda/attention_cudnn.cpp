@@ -119,36 +119,36 @@ void describe_gradient(attention_graph& g, const attention_sizes& s, bool determ
   g.pointwise_to(of.queries(id_dq), CUDNN_POINTWISE_IDENTITY, dq_sum);
 }
 
-attention_shape shape_of(const rank& r, const attention_sizes& s) {
-  return {s.rows, s.seq, s.heads, s.kv_heads, s.dim, sizeof(bf16), r.about->deterministic};
+attention_shape shape_of(const lane& on, const attention_sizes& s) {
+  return {s.rows, s.seq, s.heads, s.kv_heads, s.dim, sizeof(bf16), on.of->about->deterministic};
 }
 
 /// Whether cuDNN's loads fit: addresses and strides are multiples of 16 bytes.
-bool aligned(const rank& r, const attention_sizes& s, std::initializer_list<at> operands) {
+bool aligned(const lane& on, const attention_sizes& s, std::initializer_list<at> operands) {
   for (const at where : operands)
-    if (reinterpret_cast<std::uintptr_t>(r.at<bf16>(where)) % 16 != 0) return false;
+    if (reinterpret_cast<std::uintptr_t>(on.at<bf16>(where)) % 16 != 0) return false;
   return s.q_stride % 8 == 0 && s.kv_stride % 8 == 0;
 }
 
 /// The rank's plan for these sizes, made where it is not there yet; null where cuDNN has none.
-const attention_plan* plan_for(rank& r, bool gradient, const attention_sizes& s, std::size_t limit) {
-  attention_plans& plans = *r.attention_graphs;
+const attention_plan* plan_for(const lane& on, bool gradient, const attention_sizes& s, std::size_t limit) {
+  attention_plans& plans = *on.attention_graphs;
   auto kept = plans.by_sizes.find({gradient, s});
   if (kept == plans.by_sizes.end()) {
     if (plans.handle == nullptr) {
-      check(r, cudnnCreate(&plans.handle), "cudnnCreate");
-      check(r, cudnnSetStream(plans.handle, r.on(stream::compute)), "cudnnSetStream");
+      check(on, cudnnCreate(&plans.handle), "cudnnCreate");
+      check(on, cudnnSetStream(plans.handle, on.stream), "cudnnSetStream");
     }
-    attention_graph g(r);
-    if (gradient) describe_gradient(g, s, r.about->deterministic);
+    attention_graph g(on);
+    if (gradient) describe_gradient(g, s, on.of->about->deterministic);
     else describe_forward(g, s);
-    attention_plan made = g.plan(plans.handle, limit, r.about->deterministic);
+    attention_plan made = g.plan(plans.handle, limit, on.of->about->deterministic);
     kept = plans.by_sizes.emplace(std::pair(gradient, s), std::move(made)).first;
   }
   const attention_plan& plan = kept->second;
   if (plan.of == nullptr) return nullptr;
   if (plan.workspace > limit)
-    fail(r, std::string(gradient ? "attention_grad" : "attention") + ": cuDNN needs a workspace of " +
+    fail(on, std::string(gradient ? "attention_grad" : "attention") + ": cuDNN needs a workspace of " +
                 std::to_string(plan.workspace) + " bytes, and " + std::to_string(limit) + " are planned");
   return &plan;
 }
@@ -160,25 +160,25 @@ class arguments {
     ids_.push_back(id);
     addresses_.push_back(const_cast<void*>(address));
   }
-  void run(rank& r, const char* name, const attention_plan& plan, void* workspace) const {
+  void run(const lane& on, const char* name, const attention_plan& plan, void* workspace) const {
     cudnnBackendDescriptor_t pack = nullptr;
-    check(r, cudnnBackendCreateDescriptor(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, &pack), name);
+    check(on, cudnnBackendCreateDescriptor(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, &pack), name);
     const descriptor owner(pack);
     const auto count = static_cast<std::int64_t>(ids_.size());
-    check(r,
+    check(on,
           cudnnBackendSetAttribute(pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, count,
                                    ids_.data()),
           name);
-    check(r,
+    check(on,
           cudnnBackendSetAttribute(pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, count,
                                    addresses_.data()),
           name);
     check(
-        r,
+        on,
         cudnnBackendSetAttribute(pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, &workspace),
         name);
-    check(r, cudnnBackendFinalize(pack), name);
-    check(r, cudnnBackendExecute(r.attention_graphs->handle, plan.of.get(), pack), name);
+    check(on, cudnnBackendFinalize(pack), name);
+    check(on, cudnnBackendExecute(on.attention_graphs->handle, plan.of.get(), pack), name);
   }
 
  private:
@@ -191,28 +191,28 @@ constexpr float one = 1.0f;
 
 }  // namespace
 
-bool attention_cudnn(rank& r, at o, at lse, at scratch, at q, at k, at v, const attention_sizes& s) {
-  const attention_shape shape = shape_of(r, s);
-  if (!attention_by_cudnn(shape) || !aligned(r, s, {o, lse, q, k, v})) return false;
-  const attention_plan* plan = plan_for(r, false, s, attention_scratch(shape));
+bool attention_cudnn(const lane& on, at o, at lse, at scratch, at q, at k, at v, const attention_sizes& s) {
+  const attention_shape shape = shape_of(on, s);
+  if (!attention_by_cudnn(shape) || !aligned(on, s, {o, lse, q, k, v})) return false;
+  const attention_plan* plan = plan_for(on, false, s, attention_scratch(shape));
   if (plan == nullptr) return false;
   const float scale = 1.0f / std::sqrt(static_cast<float>(s.dim));
   arguments with;
-  with.add(id_q, r.at<bf16>(q));
-  with.add(id_k, r.at<bf16>(k));
-  with.add(id_v, r.at<bf16>(v));
-  with.add(id_o, r.at<bf16>(o));
-  with.add(id_lse, r.at<float>(lse));
+  with.add(id_q, on.at<bf16>(q));
+  with.add(id_k, on.at<bf16>(k));
+  with.add(id_v, on.at<bf16>(v));
+  with.add(id_o, on.at<bf16>(o));
+  with.add(id_lse, on.at<float>(lse));
   with.add(id_scale, &scale);
   with.add(id_masked, &masked);
-  with.run(r, "attention", *plan, r.at<std::byte>(scratch));
+  with.run(on, "attention", *plan, on.at<std::byte>(scratch));
   return true;
 }
 
-bool attention_grad_cudnn(rank& r, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse,
+bool attention_grad_cudnn(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse,
                           const attention_sizes& s) {
-  const attention_shape shape = shape_of(r, s);
-  if (!attention_by_cudnn(shape) || !aligned(r, s, {dq, dk, dv, dout, q, k, v, o, lse})) return false;
+  const attention_shape shape = shape_of(on, s);
+  if (!attention_by_cudnn(shape) || !aligned(on, s, {dq, dk, dv, dout, q, k, v, o, lse})) return false;
   const attention_part part = attention_grad_part(shape);
   attention_sizes of_part = s;
   of_part.rows = part.rows;
@@ -220,7 +220,7 @@ bool attention_grad_cudnn(rank& r, at dq, at dk, at dv, at scratch, at dout, at 
   of_part.heads = part.kv_heads * (s.heads / s.kv_heads);
   const std::size_t dq_bytes =
       shape.deterministic ? 0 : sizeof(float) * of_part.rows * of_part.heads * s.seq * s.dim;
-  const attention_plan* plan = plan_for(r, true, of_part, attention_grad_workspace(shape) - dq_bytes);
+  const attention_plan* plan = plan_for(on, true, of_part, attention_grad_workspace(shape) - dq_bytes);
   if (plan == nullptr) return false;
 
   const float scale = 1.0f / std::sqrt(static_cast<float>(s.dim));
@@ -234,21 +234,21 @@ bool attention_grad_cudnn(rank& r, at dq, at dk, at dv, at scratch, at dout, at 
                         output = token * s.o_stride + head * s.dim,
                         statistic = (static_cast<std::size_t>(row) * s.heads + head) * s.seq;
       arguments with;
-      with.add(id_q, r.at<bf16>(q) + query);
-      with.add(id_k, r.at<bf16>(k) + key);
-      with.add(id_v, r.at<bf16>(v) + key);
-      with.add(id_o, r.at<bf16>(o) + output);
-      with.add(id_lse, r.at<float>(lse) + statistic);
-      with.add(id_dout, r.at<bf16>(dout) + output);
-      with.add(id_dq, r.at<bf16>(dq) + query);
-      with.add(id_dk, r.at<bf16>(dk) + key);
-      with.add(id_dv, r.at<bf16>(dv) + key);
+      with.add(id_q, on.at<bf16>(q) + query);
+      with.add(id_k, on.at<bf16>(k) + key);
+      with.add(id_v, on.at<bf16>(v) + key);
+      with.add(id_o, on.at<bf16>(o) + output);
+      with.add(id_lse, on.at<float>(lse) + statistic);
+      with.add(id_dout, on.at<bf16>(dout) + output);
+      with.add(id_dq, on.at<bf16>(dq) + query);
+      with.add(id_dk, on.at<bf16>(dk) + key);
+      with.add(id_dv, on.at<bf16>(dv) + key);
       with.add(id_scale, &scale);
       with.add(id_masked, &masked);
       with.add(id_one, &one);
-      with.add(id_delta, r.at<float>(scratch));
-      if (!shape.deterministic) with.add(id_dq_sum, r.at<float>(sums));
-      with.run(r, "attention_grad", *plan, r.at<std::byte>(sums + dq_bytes));
+      with.add(id_delta, on.at<float>(scratch));
+      if (!shape.deterministic) with.add(id_dq_sum, on.at<float>(sums));
+      with.run(on, "attention_grad", *plan, on.at<std::byte>(sums + dq_bytes));
     }
   return true;
 }

@@ -128,37 +128,37 @@ __global__ void __launch_bounds__(lanes* lanes)
 }
 
 template <int D, class T>
-void run(rank& r, T* dq, T* dk, T* dv, float* delta, const T* dout, const T* q, const T* k, const T* v,
+void run(const lane& on, T* dq, T* dk, T* dv, float* delta, const T* dout, const T* q, const T* k, const T* v,
          const T* o, const float* lse, const attention_sizes& s) {
   constexpr std::size_t shared = sizeof(float) * (4 * tile * tile_stride<D> + tile * weight_stride);
   const int tiles = ceil_div(s.seq, tile);
-  launch(r, "attention_grad", attention_dq<D, T>, dim3(tiles, s.heads, s.rows), dim3(lanes, lanes), shared,
+  launch(on, "attention_grad", attention_dq<D, T>, dim3(tiles, s.heads, s.rows), dim3(lanes, lanes), shared,
          dq, delta, dout, q, k, v, o, lse, s);
-  launch(r, "attention_grad", attention_dkv<D, T>, dim3(tiles, s.kv_heads, s.rows), dim3(lanes, lanes),
+  launch(on, "attention_grad", attention_dkv<D, T>, dim3(tiles, s.kv_heads, s.rows), dim3(lanes, lanes),
          shared, dk, dv, dout, q, k, v, lse, delta, s);
 }
 
 }  // namespace
 
 template <class T>
-void attention_grad(rank& r, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse,
+void attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse,
                     int rows, int seq, int heads, int kv_heads, int dim, int q_stride, int kv_stride) {
   const attention_sizes s{rows, seq, heads, kv_heads, dim, q_stride, kv_stride, heads * dim};
   if constexpr (std::is_same_v<T, bf16>)
-    if (attention_grad_cudnn(r, dq, dk, dv, scratch, dout, q, k, v, o, lse, s)) return;
+    if (attention_grad_cudnn(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, s)) return;
   const auto with = [&](auto* run_d) {
-    run_d(r, r.at<T>(dq), r.at<T>(dk), r.at<T>(dv), r.at<float>(scratch), r.at<T>(dout), r.at<T>(q),
-          r.at<T>(k), r.at<T>(v), r.at<T>(o), r.at<float>(lse), s);
+    run_d(on, on.at<T>(dq), on.at<T>(dk), on.at<T>(dv), on.at<float>(scratch), on.at<T>(dout), on.at<T>(q),
+          on.at<T>(k), on.at<T>(v), on.at<T>(o), on.at<float>(lse), s);
   };
   if (dim <= 32) with(run<32, T>);
   else if (dim <= 64) with(run<64, T>);
   else if (dim <= 128) with(run<128, T>);
-  else fail(r, "attention_grad: the head dim is " + std::to_string(dim) + "; it must be at most 128");
+  else fail(on, "attention_grad: the head dim is " + std::to_string(dim) + "; it must be at most 128");
 }
 
-template void attention_grad<float>(rank&, at, at, at, at, at, at, at, at, at, at, int, int, int, int, int,
+template void attention_grad<float>(const lane&, at, at, at, at, at, at, at, at, at, at, int, int, int, int, int,
                                     int, int);
-template void attention_grad<bf16>(rank&, at, at, at, at, at, at, at, at, at, at, int, int, int, int, int,
+template void attention_grad<bf16>(const lane&, at, at, at, at, at, at, at, at, at, at, int, int, int, int, int,
                                    int, int);
 
 }  // namespace rankc::cuda

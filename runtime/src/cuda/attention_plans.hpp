@@ -22,8 +22,8 @@ void destroy(attention_plans*);
 
 /// Enqueue attention, or its gradient. False where cuDNN cannot do it: then nothing was enqueued.
 /// Errors: failure (70) where every plan of cuDNN's needs more scratch than was planned.
-bool attention_cudnn(rank&, at o, at lse, at scratch, at q, at k, at v, const attention_sizes&);
-bool attention_grad_cudnn(rank&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse,
+bool attention_cudnn(const lane&, at o, at lse, at scratch, at q, at k, at v, const attention_sizes&);
+bool attention_grad_cudnn(const lane&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse,
                           const attention_sizes&);
 
 }  // namespace rankc::cuda

@@ -7,8 +7,8 @@ namespace rankc::cuda {
 attention_plans* make_attention_plans() { return nullptr; }
 void destroy(attention_plans*) {}
 
-bool attention_cudnn(rank&, at, at, at, at, at, at, const attention_sizes&) { return false; }
-bool attention_grad_cudnn(rank&, at, at, at, at, at, at, at, at, at, at, const attention_sizes&) {
+bool attention_cudnn(const lane&, at, at, at, at, at, at, const attention_sizes&) { return false; }
+bool attention_grad_cudnn(const lane&, at, at, at, at, at, at, at, at, at, at, const attention_sizes&) {
   return false;
 }
 

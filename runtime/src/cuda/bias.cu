@@ -61,15 +61,15 @@ __global__ void __launch_bounds__(row_group_threads)
 }
 
 template <bool Residual, class T>
-void run_add_rows(rank& r, const char* name, at y, at x, at table, const T* residual, int tokens, int width,
+void run_add_rows(const lane& on, const char* name, at y, at x, at table, const T* residual, int tokens, int width,
                   int rows, int first) {
-  T *to = r.at<T>(y), *from = r.at<T>(x), *row = r.at<T>(table);
+  T *to = on.at<T>(y), *from = on.at<T>(x), *row = on.at<T>(table);
   constexpr int n = wide<T>;
   if (packable<n>(width, to, from, row, residual))
-    launch(r, name, add_rows<Residual, n, T>, row_group_blocks<n, 1>(tokens, width), row_group_threads, 0, to,
+    launch(on, name, add_rows<Residual, n, T>, row_group_blocks<n, 1>(tokens, width), row_group_threads, 0, to,
            from, row, residual, tokens, width, rows, first);
   else
-    launch(r, name, add_rows<Residual, 1, T>, row_group_blocks<1, 1>(tokens, width), row_group_threads, 0, to,
+    launch(on, name, add_rows<Residual, 1, T>, row_group_blocks<1, 1>(tokens, width), row_group_threads, 0, to,
            from, row, residual, tokens, width, rows, first);
 }
 
@@ -89,49 +89,49 @@ struct dy_term {
 }  // namespace
 
 template <class T>
-void bias(rank& r, at y, at x, at b, int tokens, int width) {
-  run_add_rows<false, T>(r, "bias", y, x, b, nullptr, tokens, width, 1, 0);
+void bias(const lane& on, at y, at x, at b, int tokens, int width) {
+  run_add_rows<false, T>(on, "bias", y, x, b, nullptr, tokens, width, 1, 0);
 }
 
 template <class T>
-void bias_add(rank& r, at y, at x, at b, at residual, int tokens, int width) {
-  run_add_rows<true, T>(r, "bias_add", y, x, b, r.at<T>(residual), tokens, width, 1, 0);
+void bias_add(const lane& on, at y, at x, at b, at residual, int tokens, int width) {
+  run_add_rows<true, T>(on, "bias_add", y, x, b, on.at<T>(residual), tokens, width, 1, 0);
 }
 
 template <class T>
-void bias_grad(rank& r, at db, at dy, int tokens, int width, bool accumulate) {
-  const T* d = r.at<T>(dy);
-  column_sums<wide<T>>(r, "bias_grad", {{r.at<float>(db)}}, dy_term<T>{d, width}, tokens, width,
+void bias_grad(const lane& on, at db, at dy, int tokens, int width, bool accumulate) {
+  const T* d = on.at<T>(dy);
+  column_sums<wide<T>>(on, "bias_grad", {{on.at<float>(db)}}, dy_term<T>{d, width}, tokens, width,
                        packable<wide<T>>(width, d), accumulate);
 }
 
 template <class T>
-void position(rank& r, at y, at x, at table, int tokens, int width, int seq, int first) {
-  run_add_rows<false, T>(r, "position", y, x, table, nullptr, tokens, width, seq, first);
+void position(const lane& on, at y, at x, at table, int tokens, int width, int seq, int first) {
+  run_add_rows<false, T>(on, "position", y, x, table, nullptr, tokens, width, seq, first);
 }
 
 template <class T>
-void position_grad(rank& r, at dtable, at dy, int tokens, int width, int seq, int first, bool accumulate) {
-  const T* d = r.at<T>(dy);
-  float* to = r.at<float>(dtable);
+void position_grad(const lane& on, at dtable, at dy, int tokens, int width, int seq, int first, bool accumulate) {
+  const T* d = on.at<T>(dy);
+  float* to = on.at<float>(dtable);
   constexpr int n = wide<T>;
   if (packable<n>(width, d) && packable<4>(width, to))
-    launch(r, "position_grad", position_sums<n, T>, row_group_blocks<n, 1>(seq, width), row_group_threads, 0,
+    launch(on, "position_grad", position_sums<n, T>, row_group_blocks<n, 1>(seq, width), row_group_threads, 0,
            to, d, tokens, width, seq, first, accumulate);
   else
-    launch(r, "position_grad", position_sums<1, T>, row_group_blocks<1, 1>(seq, width), row_group_threads, 0,
+    launch(on, "position_grad", position_sums<1, T>, row_group_blocks<1, 1>(seq, width), row_group_threads, 0,
            to, d, tokens, width, seq, first, accumulate);
 }
 
-template void bias<float>(rank&, at, at, at, int, int);
-template void bias<bf16>(rank&, at, at, at, int, int);
-template void bias_add<float>(rank&, at, at, at, at, int, int);
-template void bias_add<bf16>(rank&, at, at, at, at, int, int);
-template void bias_grad<float>(rank&, at, at, int, int, bool);
-template void bias_grad<bf16>(rank&, at, at, int, int, bool);
-template void position<float>(rank&, at, at, at, int, int, int, int);
-template void position<bf16>(rank&, at, at, at, int, int, int, int);
-template void position_grad<float>(rank&, at, at, int, int, int, int, bool);
-template void position_grad<bf16>(rank&, at, at, int, int, int, int, bool);
+template void bias<float>(const lane&, at, at, at, int, int);
+template void bias<bf16>(const lane&, at, at, at, int, int);
+template void bias_add<float>(const lane&, at, at, at, at, int, int);
+template void bias_add<bf16>(const lane&, at, at, at, at, int, int);
+template void bias_grad<float>(const lane&, at, at, int, int, bool);
+template void bias_grad<bf16>(const lane&, at, at, int, int, bool);
+template void position<float>(const lane&, at, at, at, int, int, int, int);
+template void position<bf16>(const lane&, at, at, at, int, int, int, int);
+template void position_grad<float>(const lane&, at, at, int, int, int, int, bool);
+template void position_grad<bf16>(const lane&, at, at, int, int, int, int, bool);
 
 }  // namespace rankc::cuda

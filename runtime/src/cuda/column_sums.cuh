@@ -70,29 +70,29 @@ __global__ void __launch_bounds__(warp_size* warp_size)
 
 /// Launch sum_partials over what another kernel left in the workspace.
 template <int Outputs>
-void add_partials(rank& r, const char* name, const sum_targets<Outputs>& to, int chunks, int width,
+void add_partials(const lane& on, const char* name, const sum_targets<Outputs>& to, int chunks, int width,
                   bool accumulate) {
-  launch(r, name, sum_partials<Outputs>, dim3(ceil_div(width, warp_size), Outputs),
-         dim3(warp_size, warp_size), 0, to, reinterpret_cast<const float*>(r.workspace), chunks, width,
+  launch(on, name, sum_partials<Outputs>, dim3(ceil_div(width, warp_size), Outputs),
+         dim3(warp_size, warp_size), 0, to, reinterpret_cast<const float*>(on.workspace), chunks, width,
          accumulate);
 }
 
 /// Both stages. `packs` says that the term may read N columns at once.
 template <int N, class Term>
-void column_sums(rank& r, const char* name, const sum_targets<Term::outputs>& to, const Term& term,
+void column_sums(const lane& on, const char* name, const sum_targets<Term::outputs>& to, const Term& term,
                  int tokens, int width, bool packs, bool accumulate) {
   const int tiles = ceil_div(width, packs ? warp_size * N : warp_size);
   const int most = tiles < sum_blocks ? sum_blocks / tiles : 1;
   int chunks = ceil_div(tokens, fewest_rows);
   if (chunks > most) chunks = most;
   const int rows_per_chunk = chunks == 0 ? 0 : ceil_div(tokens, chunks);
-  float* partial = reinterpret_cast<float*>(r.workspace);
+  float* partial = reinterpret_cast<float*>(on.workspace);
   const dim3 grid(tiles, chunks), block(warp_size, sum_rows);
   if (packs)
-    launch(r, name, column_partials<N, Term>, grid, block, 0, partial, term, tokens, width, rows_per_chunk);
+    launch(on, name, column_partials<N, Term>, grid, block, 0, partial, term, tokens, width, rows_per_chunk);
   else
-    launch(r, name, column_partials<1, Term>, grid, block, 0, partial, term, tokens, width, rows_per_chunk);
-  add_partials<Term::outputs>(r, name, to, chunks, width, accumulate);
+    launch(on, name, column_partials<1, Term>, grid, block, 0, partial, term, tokens, width, rows_per_chunk);
+  add_partials<Term::outputs>(on, name, to, chunks, width, accumulate);
 }
 
 }  // namespace rankc::cuda

@@ -14,15 +14,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Give the rank its communicator under every role that names it. A pipeline edge has two members: note the
-/// other.
-void assign(rank& r, int group_index, ncclComm_t made, int place, ncclRedOp_t scaled_sum) {
-  for (int role = 0; role < n_roles; ++role)
-    if (r.row->communicator[role] == group_index) {
-      r.communicators[role] = made;
-      r.peers[role] = 1 - place;
-      r.scaled_sums[role] = scaled_sum;
-    }
+/// The rank's link that a communicator of the description is for.
+lane_link& link_of(rank& r, int group_index) {
+  for (lane& on : r.all_lanes)
+    for (lane_link& k : on.links)
+      if (k.communicator == group_index) return k;
+  fail(r, "its lanes have no place for communicator " + std::to_string(group_index));
 }
 
 ncclRedOp_t scaled_sum(const rank& r, ncclComm_t of, const std::string& name) {
@@ -31,15 +28,6 @@ ncclRedOp_t scaled_sum(const rank& r, ncclComm_t of, const std::string& name) {
   check(r, ncclRedOpCreatePreMulSum(&made, &one, ncclBfloat16, ncclScalarHostImmediate, of), of,
         name + ": ncclRedOpCreatePreMulSum");
   return made;
-}
-
-bool plays(const rank& r, int group_index, role one, role other) {
-  return r.row->communicator[static_cast<int>(one)] == group_index ||
-         r.row->communicator[static_cast<int>(other)] == group_index;
-}
-bool sends_on(const rank& r, int group_index) { return plays(r, group_index, role::to_next, role::to_prev); }
-bool receives_on(const rank& r, int group_index) {
-  return plays(r, group_index, role::from_prev, role::from_next);
 }
 
 /// One group of calls, which take effect together at `end`.
@@ -108,14 +96,14 @@ void communicators::meet(context& mine, const std::string& meeting) {
 void communicators::share_ids(context& mine) {
   rank& r = mine.of();
   const std::size_t bytes = ids_.size() * sizeof(ncclUniqueId);
-  if (bytes > r.workspace_bytes) fail(r, std::to_string(ids_.size()) + " communicators are too many");
-  const cudaStream_t on = r.on(stream::compute);
-  check(r, cudaMemcpy(r.workspace, ids_.data(), bytes, cudaMemcpyHostToDevice), "ids: cudaMemcpy");
+  const lane& on = r[0];
+  if (bytes > on.workspace_bytes) fail(r, std::to_string(ids_.size()) + " communicators are too many");
+  check(r, cudaMemcpy(on.workspace, ids_.data(), bytes, cudaMemcpyHostToDevice), "ids: cudaMemcpy");
   check(r, cudaDeviceSynchronize(), "cudaDeviceSynchronize");
-  check(r, ncclAllReduce(r.workspace, r.workspace, bytes, ncclUint8, ncclSum, r.world, on), r.world,
+  check(r, ncclAllReduce(on.workspace, on.workspace, bytes, ncclUint8, ncclSum, r.world, on.stream), r.world,
         "ids of the communicators: ncclAllReduce");
-  check(r, cudaStreamSynchronize(on), "ids: cudaStreamSynchronize");
-  check(r, cudaMemcpy(ids_.data(), r.workspace, bytes, cudaMemcpyDeviceToHost), "ids: cudaMemcpy");
+  check(r, cudaStreamSynchronize(on.stream), "ids: cudaStreamSynchronize");
+  check(r, cudaMemcpy(ids_.data(), on.workspace, bytes, cudaMemcpyDeviceToHost), "ids: cudaMemcpy");
 }
 
 /// One rank's part in making a communicator; belongs into a group.
@@ -149,7 +137,10 @@ void communicators::make(int group_index, const std::vector<std::unique_ptr<cont
   together.end();
   for (const membership* m : made) {
     wait_for(*m->owner, m->of, name + ": ncclCommInitRankConfig");
-    assign(m->owner->of(), group_index, m->of, m->place, scaled_sum(m->owner->of(), m->of, name));
+    lane_link& k = link_of(m->owner->of(), group_index);
+    k.nccl = m->of;
+    k.place = m->place;
+    k.scaled_sum = scaled_sum(m->owner->of(), m->of, name);
   }
   register_arenas(plan, made, name);
   connect_pair(made, group_index, name);
@@ -187,25 +178,20 @@ void communicators::register_arenas(const communicator& plan, const members& mad
 /// Pairs connect at their first message, which would hold up a rank until its peer comes. One byte from the
 /// sending side to the other, here, and no step has to.
 void communicators::connect_pair(const members& made, int group_index, const std::string& name) {
+  if (link_of(made.front()->owner->of(), group_index).over != over::peer) return;
   group together(made.front()->owner->of(), name);
-  members connected;
   for (membership* m : made) {
-    rank& r = m->owner->of();
-    const bool sends = sends_on(r, group_index);
-    if (!sends && !receives_on(r, group_index)) continue;
-    connected.push_back(m);
+    const lane& on = m->owner->of()[0];
     use_device_of(*m->owner);
-    const int other = 1 - m->place;
-    const cudaStream_t on = r.on(stream::compute);
-    if (sends)
-      together.add(*m->owner, m->of, ncclSend(r.workspace, 1, ncclUint8, other, m->of, on), "ncclSend");
-    else together.add(*m->owner, m->of, ncclRecv(r.workspace, 1, ncclUint8, other, m->of, on), "ncclRecv");
+    if (m->place == 0)
+      together.add(*m->owner, m->of, ncclSend(on.workspace, 1, ncclUint8, 1, m->of, on.stream), "ncclSend");
+    else together.add(*m->owner, m->of, ncclRecv(on.workspace, 1, ncclUint8, 0, m->of, on.stream), "ncclRecv");
   }
   together.end();
-  for (membership* m : connected) {
+  for (membership* m : made) {
     wait_for(*m->owner, m->of, name + ": the first message");
     use_device_of(*m->owner);
-    check(m->owner->of(), cudaStreamSynchronize(m->owner->of().on(stream::compute)), "cudaStreamSynchronize");
+    check(m->owner->of(), cudaStreamSynchronize(m->owner->of()[0].stream), "cudaStreamSynchronize");
   }
 }
 

@@ -10,12 +10,12 @@
 
 namespace rankc::cuda {
 
-/// Thread blocks that a communicator may take of a GPU. Five communication streams and the collectives of two
-/// streams of computation may be under way at once, and their kernels wait for each other across ranks: all must
+/// Thread blocks that a communicator may take of a GPU. Five lanes that communicate and the collectives of two
+/// that compute may be under way at once, and their kernels wait for each other across ranks: all must
 /// find room on the 132 multiprocessors of an H200.
 inline constexpr int most_blocks = 16;
 
-/// Makes all communicators in the description's order, gives each rank its own by role, and registers the
+/// Makes all communicators in the description's order, gives each lane its own, and registers the
 /// ranks' arenas with them.
 class communicators {
  public:

@@ -60,35 +60,21 @@ context::context(int device, const description& about, int rank_index) : device_
     check(r_, cudaSetDevice(device_), "cudaSetDevice");
     arena_ = std::make_unique<arena>(r_, r_.where->arena_bytes);
     r_.arena = arena_->data();
-    check(r_, cudaMalloc(&r_.workspace, workspace_bytes), "workspace: cudaMalloc");
-    r_.workspace_bytes = workspace_bytes;
-    if (r_.where->overlaps)
-      check(r_, cudaMalloc(&r_.workspace_beside, workspace_bytes), "workspace of stream beside: cudaMalloc");
     hyperparameters* input = nullptr;
     check(r_, cudaMalloc(&input, sizeof(hyperparameters)), "hyperparameters: cudaMalloc");
     r_.input = input;
     check(r_, cudaMallocHost(&staged_, sizeof(hyperparameters)), "hyperparameters: cudaMallocHost");
 
-    // Communication goes first where it can run at all: what waits for it is on another rank.
-    int least = 0, greatest = 0;
-    check(r_, cudaDeviceGetStreamPriorityRange(&least, &greatest), "cudaDeviceGetStreamPriorityRange");
-    for (int s = 0; s < n_streams; ++s) {
-      const bool computes = stream{s} == stream::compute || stream{s} == stream::beside;
-      const int priority = computes ? least : greatest;
-      check(r_, cudaStreamCreateWithPriority(&r_.streams[s], cudaStreamNonBlocking, priority),
-            "cudaStreamCreateWithPriority");
-      check(r_, cudaEventCreateWithFlags(&join_[s], cudaEventDisableTiming), "cudaEventCreateWithFlags");
-    }
+    r_.all_lanes.resize(r_.where->lanes.size());
+    join_.resize(r_.where->lanes.size());
+    for (std::size_t i = 0; i < r_.all_lanes.size(); ++i) open(r_.all_lanes[i], static_cast<int>(i));
     check(r_, cudaEventCreateWithFlags(&fork_, cudaEventDisableTiming), "cudaEventCreateWithFlags");
-    name_streams(r_);
+    name_lanes(r_);
     r_.events.resize(static_cast<std::size_t>(r_.where->events), nullptr);
     for (cudaEvent_t& e : r_.events)
       check(r_, cudaEventCreateWithFlags(&e, cudaEventDisableTiming), "cudaEventCreateWithFlags");
 
     check(r_, cublasLtCreate(&r_.blas), "cublasLtCreate");
-    r_.plans = new linear_plans;
-    r_.attention_graphs = make_attention_plans();
-    if (r_.where->overlaps) r_.attention_graphs_beside = make_attention_plans();
     clear_arena();
   } catch (...) {
     release();
@@ -97,25 +83,45 @@ context::context(int device, const description& about, int rank_index) : device_
   r_.action = "";
 }
 
+/// Communication goes first where it can run at all: what waits for it is on another rank.
+void context::open(lane& on, int index) {
+  on.of = &r_;
+  on.index = index;
+  const bool computes = r_.where->lanes[static_cast<std::size_t>(index)].computes;
+  int least = 0, greatest = 0;
+  check(r_, cudaDeviceGetStreamPriorityRange(&least, &greatest), "cudaDeviceGetStreamPriorityRange");
+  check(r_, cudaStreamCreateWithPriority(&on.stream, cudaStreamNonBlocking, computes ? least : greatest),
+        "cudaStreamCreateWithPriority");
+  check(r_, cudaEventCreateWithFlags(&join_[static_cast<std::size_t>(index)], cudaEventDisableTiming),
+        "cudaEventCreateWithFlags");
+  for (const lane_communicator& k : r_.row->links)
+    if (k.lane == index) on.links.push_back({.over = k.over, .communicator = k.communicator});
+  if (!computes) return;
+  check(r_, cudaMalloc(&on.workspace, workspace_bytes), "workspace: cudaMalloc");
+  on.workspace_bytes = workspace_bytes;
+  on.plans = new linear_plans;
+  on.attention_graphs = make_attention_plans();
+}
+
 context::~context() { release(); }
 
 void context::release() {
   cudaSetDevice(device_);
-  destroy(r_.attention_graphs_beside);
-  destroy(r_.attention_graphs);
-  delete r_.plans;
+  for (const lane& each : r_.all_lanes) {
+    destroy(each.attention_graphs);
+    delete each.plans;
+    cudaFree(each.workspace);
+  }
   if (r_.blas != nullptr) cublasLtDestroy(r_.blas);
   for (cudaEvent_t e : r_.events)
     if (e != nullptr) cudaEventDestroy(e);
   if (fork_ != nullptr) cudaEventDestroy(fork_);
-  for (int s = 0; s < n_streams; ++s) {
-    if (join_[s] != nullptr) cudaEventDestroy(join_[s]);
-    if (r_.streams[s] != nullptr) cudaStreamDestroy(r_.streams[s]);
-  }
+  for (cudaEvent_t e : join_)
+    if (e != nullptr) cudaEventDestroy(e);
+  for (const lane& each : r_.all_lanes)
+    if (each.stream != nullptr) cudaStreamDestroy(each.stream);
   cudaFreeHost(staged_);
   cudaFree(const_cast<hyperparameters*>(r_.input));
-  cudaFree(r_.workspace_beside);
-  cudaFree(r_.workspace);
   arena_.reset();
 }
 
@@ -132,27 +138,26 @@ void context::set_input(const step_input& in) { *staged_ = factors_of(in); }
 void context::copy_input() {
   check(r_,
         cudaMemcpyAsync(const_cast<hyperparameters*>(r_.input), staged_, sizeof(hyperparameters),
-                        cudaMemcpyHostToDevice, r_.on(stream::compute)),
+                        cudaMemcpyHostToDevice, r_[0].stream),
         "hyperparameters: cudaMemcpyAsync");
 }
 
 void context::enqueue(void (*body)(rank&)) {
-  cudaStream_t compute = r_.on(stream::compute);
+  cudaStream_t compute = r_[0].stream;
   begin_step(r_);
   check(r_, cudaEventRecord(fork_, compute), "cudaEventRecord");
-  for (cudaStream_t s : r_.streams)
-    if (s != compute) check(r_, cudaStreamWaitEvent(s, fork_, 0), "cudaStreamWaitEvent");
+  for (std::size_t i = 1; i < r_.all_lanes.size(); ++i)
+    check(r_, cudaStreamWaitEvent(r_.all_lanes[i].stream, fork_, 0), "cudaStreamWaitEvent");
   body(r_);
   end_step(r_);
-  for (int s = 0; s < n_streams; ++s) {
-    if (r_.streams[s] == compute) continue;
-    check(r_, cudaEventRecord(join_[s], r_.streams[s]), "cudaEventRecord");
-    check(r_, cudaStreamWaitEvent(compute, join_[s], 0), "cudaStreamWaitEvent");
+  for (std::size_t i = 1; i < r_.all_lanes.size(); ++i) {
+    check(r_, cudaEventRecord(join_[i], r_.all_lanes[i].stream), "cudaEventRecord");
+    check(r_, cudaStreamWaitEvent(compute, join_[i], 0), "cudaStreamWaitEvent");
   }
 }
 
 cudaGraphExec_t context::capture(const std::function<void()>& work) {
-  cudaStream_t compute = r_.on(stream::compute);
+  cudaStream_t compute = r_[0].stream;
   check(r_, cudaStreamBeginCapture(compute, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
   cudaGraph_t graph = nullptr;
   try {

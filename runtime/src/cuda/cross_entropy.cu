@@ -85,49 +85,49 @@ __global__ void loss_backward(float* dsums, const float* sums, int tokens, float
 }  // namespace
 
 template <class T>
-void row_max(rank& r, at top, at logits, int tokens, int vocab) {
-  const T* row = r.at<T>(logits);
-  launch_rows<T>(r, "row_max", row_maxima<wide<T>, T>, row_maxima<1, T>, packable<wide<T>>(vocab, row),
-                 tokens, vocab, r.at<float>(top), row, vocab);
+void row_max(const lane& on, at top, at logits, int tokens, int vocab) {
+  const T* row = on.at<T>(logits);
+  launch_rows<T>(on, "row_max", row_maxima<wide<T>, T>, row_maxima<1, T>, packable<wide<T>>(vocab, row),
+                 tokens, vocab, on.at<float>(top), row, vocab);
 }
 
 template <class T>
-void exp_sums(rank& r, at sums, at logits, at top, at targets, int tokens, int vocab, int first) {
-  const T* row = r.at<T>(logits);
-  launch_rows<T>(r, "exp_sums", row_sums<wide<T>, T>, row_sums<1, T>, packable<wide<T>>(vocab, row), tokens,
-                 vocab, r.at<float>(sums), row, r.at<float>(top), r.at<std::int32_t>(targets), vocab, first);
+void exp_sums(const lane& on, at sums, at logits, at top, at targets, int tokens, int vocab, int first) {
+  const T* row = on.at<T>(logits);
+  launch_rows<T>(on, "exp_sums", row_sums<wide<T>, T>, row_sums<1, T>, packable<wide<T>>(vocab, row), tokens,
+                 vocab, on.at<float>(sums), row, on.at<float>(top), on.at<std::int32_t>(targets), vocab, first);
 }
 
 template <class T>
-void exp_sums_grad(rank& r, at dlogits, at dsums, at logits, at top, at targets, int tokens, int vocab,
+void exp_sums_grad(const lane& on, at dlogits, at dsums, at logits, at top, at targets, int tokens, int vocab,
                    int first) {
-  T *out = r.at<T>(dlogits), *row = r.at<T>(logits);
-  launch_rows<T>(r, "exp_sums_grad", row_sums_backward<wide<T>, T>, row_sums_backward<1, T>,
-                 packable<wide<T>>(vocab, out, row), tokens, vocab, out, r.at<float>(dsums), row,
-                 r.at<float>(top), r.at<std::int32_t>(targets), vocab, first);
+  T *out = on.at<T>(dlogits), *row = on.at<T>(logits);
+  launch_rows<T>(on, "exp_sums_grad", row_sums_backward<wide<T>, T>, row_sums_backward<1, T>,
+                 packable<wide<T>>(vocab, out, row), tokens, vocab, out, on.at<float>(dsums), row,
+                 on.at<float>(top), on.at<std::int32_t>(targets), vocab, first);
 }
 
 template <class T>
-void cross_entropy(rank& r, at loss, at sums, int tokens, double scale, bool accumulate) {
-  launch(r, "cross_entropy", loss_of, 1, loss_threads, 0, r.at<float>(loss), r.at<float>(sums), tokens, scale,
+void cross_entropy(const lane& on, at loss, at sums, int tokens, double scale, bool accumulate) {
+  launch(on, "cross_entropy", loss_of, 1, loss_threads, 0, on.at<float>(loss), on.at<float>(sums), tokens, scale,
          accumulate);
 }
 
 template <class T>
-void cross_entropy_grad(rank& r, at dsums, at sums, int tokens, double scale) {
-  launch(r, "cross_entropy_grad", loss_backward, ceil_div(tokens, 256), 256, 0, r.at<float>(dsums),
-         r.at<float>(sums), tokens, scale);
+void cross_entropy_grad(const lane& on, at dsums, at sums, int tokens, double scale) {
+  launch(on, "cross_entropy_grad", loss_backward, ceil_div(tokens, 256), 256, 0, on.at<float>(dsums),
+         on.at<float>(sums), tokens, scale);
 }
 
-template void row_max<float>(rank&, at, at, int, int);
-template void row_max<bf16>(rank&, at, at, int, int);
-template void exp_sums<float>(rank&, at, at, at, at, int, int, int);
-template void exp_sums<bf16>(rank&, at, at, at, at, int, int, int);
-template void exp_sums_grad<float>(rank&, at, at, at, at, at, int, int, int);
-template void exp_sums_grad<bf16>(rank&, at, at, at, at, at, int, int, int);
-template void cross_entropy<float>(rank&, at, at, int, double, bool);
-template void cross_entropy<bf16>(rank&, at, at, int, double, bool);
-template void cross_entropy_grad<float>(rank&, at, at, int, double);
-template void cross_entropy_grad<bf16>(rank&, at, at, int, double);
+template void row_max<float>(const lane&, at, at, int, int);
+template void row_max<bf16>(const lane&, at, at, int, int);
+template void exp_sums<float>(const lane&, at, at, at, at, int, int, int);
+template void exp_sums<bf16>(const lane&, at, at, at, at, int, int, int);
+template void exp_sums_grad<float>(const lane&, at, at, at, at, at, int, int, int);
+template void exp_sums_grad<bf16>(const lane&, at, at, at, at, at, int, int, int);
+template void cross_entropy<float>(const lane&, at, at, int, double, bool);
+template void cross_entropy<bf16>(const lane&, at, at, int, double, bool);
+template void cross_entropy_grad<float>(const lane&, at, at, int, double);
+template void cross_entropy_grad<bf16>(const lane&, at, at, int, double);
 
 }  // namespace rankc::cuda

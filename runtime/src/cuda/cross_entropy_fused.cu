@@ -58,24 +58,24 @@ __global__ void __launch_bounds__(logits_threads, logits_blocks)
 }  // namespace
 
 template <class T>
-void softmax_sums(rank& r, at top, at sums, at logits, at targets, int tokens, int vocab) {
-  const T* row = r.at<T>(logits);
-  launch_rows<T>(r, "softmax_sums", online_sums<wide<T>, T>, online_sums<1, T>, packable<wide<T>>(vocab, row),
-                 tokens, vocab, r.at<float>(top), r.at<float>(sums), row, r.at<std::int32_t>(targets), vocab);
+void softmax_sums(const lane& on, at top, at sums, at logits, at targets, int tokens, int vocab) {
+  const T* row = on.at<T>(logits);
+  launch_rows<T>(on, "softmax_sums", online_sums<wide<T>, T>, online_sums<1, T>, packable<wide<T>>(vocab, row),
+                 tokens, vocab, on.at<float>(top), on.at<float>(sums), row, on.at<std::int32_t>(targets), vocab);
 }
 
 template <class T>
-void softmax_grad(rank& r, at dlogits, at sums, at logits, at top, at targets, int tokens, int vocab,
+void softmax_grad(const lane& on, at dlogits, at sums, at logits, at top, at targets, int tokens, int vocab,
                   int first, double scale) {
-  T *out = r.at<T>(dlogits), *row = r.at<T>(logits);
-  launch_rows<T>(r, "softmax_grad", softmax_backward<wide<T>, T>, softmax_backward<1, T>,
-                 packable<wide<T>>(vocab, out, row), tokens, vocab, out, r.at<float>(sums), row,
-                 r.at<float>(top), r.at<std::int32_t>(targets), vocab, first, static_cast<float>(scale));
+  T *out = on.at<T>(dlogits), *row = on.at<T>(logits);
+  launch_rows<T>(on, "softmax_grad", softmax_backward<wide<T>, T>, softmax_backward<1, T>,
+                 packable<wide<T>>(vocab, out, row), tokens, vocab, out, on.at<float>(sums), row,
+                 on.at<float>(top), on.at<std::int32_t>(targets), vocab, first, static_cast<float>(scale));
 }
 
-template void softmax_sums<float>(rank&, at, at, at, at, int, int);
-template void softmax_sums<bf16>(rank&, at, at, at, at, int, int);
-template void softmax_grad<float>(rank&, at, at, at, at, at, int, int, int, double);
-template void softmax_grad<bf16>(rank&, at, at, at, at, at, int, int, int, double);
+template void softmax_sums<float>(const lane&, at, at, at, at, int, int);
+template void softmax_sums<bf16>(const lane&, at, at, at, at, int, int);
+template void softmax_grad<float>(const lane&, at, at, at, at, at, int, int, int, double);
+template void softmax_grad<bf16>(const lane&, at, at, at, at, at, int, int, int, double);
 
 }  // namespace rankc::cuda

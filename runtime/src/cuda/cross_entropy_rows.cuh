@@ -37,10 +37,10 @@ inline unsigned logits_block(int packs) {
 
 /// Launch `kernel<N>` with a block per token, N being the widest pack that the operands allow.
 template <class T, class Wide, class Single, class... Arguments>
-void launch_rows(rank& r, const char* name, Wide by_packs, Single by_elements, bool packs, int tokens,
+void launch_rows(const lane& on, const char* name, Wide by_packs, Single by_elements, bool packs, int tokens,
                  int vocab, Arguments... arguments) {
-  if (packs) launch(r, name, by_packs, tokens, logits_block(vocab / wide<T>), 0, arguments...);
-  else launch(r, name, by_elements, tokens, logits_block(vocab), 0, arguments...);
+  if (packs) launch(on, name, by_packs, tokens, logits_block(vocab / wide<T>), 0, arguments...);
+  else launch(on, name, by_elements, tokens, logits_block(vocab), 0, arguments...);
 }
 
 }  // namespace rankc::cuda

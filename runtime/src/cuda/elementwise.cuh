@@ -50,19 +50,19 @@ __global__ void map2(T* y, const T* a, const T* b, std::size_t count, F f) {
 }
 
 template <class Y, class X, class F>
-void run1(rank& r, const char* name, Y* y, const X* x, std::size_t count, F f) {
+void run1(const lane& on, const char* name, Y* y, const X* x, std::size_t count, F f) {
   constexpr int n = wide<X>, each = packs_each * map_block;
   if (packable<n>(count, x, y))
-    launch(r, name, map1<n, Y, X, F>, ceil_div(count, each * n), map_block, 0, y, x, count, f);
-  else launch(r, name, map1<1, Y, X, F>, ceil_div(count, each), map_block, 0, y, x, count, f);
+    launch(on, name, map1<n, Y, X, F>, ceil_div(count, each * n), map_block, 0, y, x, count, f);
+  else launch(on, name, map1<1, Y, X, F>, ceil_div(count, each), map_block, 0, y, x, count, f);
 }
 
 template <class T, class F>
-void run2(rank& r, const char* name, T* y, const T* a, const T* b, std::size_t count, F f) {
+void run2(const lane& on, const char* name, T* y, const T* a, const T* b, std::size_t count, F f) {
   constexpr int n = wide<T>, each = packs_each * map_block;
   if (packable<n>(count, y, a, b))
-    launch(r, name, map2<n, T, F>, ceil_div(count, each * n), map_block, 0, y, a, b, count, f);
-  else launch(r, name, map2<1, T, F>, ceil_div(count, each), map_block, 0, y, a, b, count, f);
+    launch(on, name, map2<n, T, F>, ceil_div(count, each * n), map_block, 0, y, a, b, count, f);
+  else launch(on, name, map2<1, T, F>, ceil_div(count, each), map_block, 0, y, a, b, count, f);
 }
 
 }  // namespace rankc::cuda

@@ -39,17 +39,17 @@ __global__ void __launch_bounds__(block)
 }  // namespace
 
 template <class T>
-void embedding(rank& r, at y, at ids, at table, int tokens, int rows, int width, int first) {
-  T *to = r.at<T>(y), *row = r.at<T>(table);
-  const std::int32_t* id = r.at<std::int32_t>(ids);
+void embedding(const lane& on, at y, at ids, at table, int tokens, int rows, int width, int first) {
+  T *to = on.at<T>(y), *row = on.at<T>(table);
+  const std::int32_t* id = on.at<std::int32_t>(ids);
   constexpr int n = wide<T>;
   const int blocks = ceil_div(tokens, block / warp_size);
   if (packable<n>(width, to, row))
-    launch(r, "embedding", look_up<n, T>, blocks, block, 0, to, id, row, tokens, rows, width, first);
-  else launch(r, "embedding", look_up<1, T>, blocks, block, 0, to, id, row, tokens, rows, width, first);
+    launch(on, "embedding", look_up<n, T>, blocks, block, 0, to, id, row, tokens, rows, width, first);
+  else launch(on, "embedding", look_up<1, T>, blocks, block, 0, to, id, row, tokens, rows, width, first);
 }
 
-template void embedding<float>(rank&, at, at, at, int, int, int, int);
-template void embedding<bf16>(rank&, at, at, at, int, int, int, int);
+template void embedding<float>(const lane&, at, at, at, int, int, int, int);
+template void embedding<bf16>(const lane&, at, at, at, int, int, int, int);
 
 }  // namespace rankc::cuda

@@ -140,12 +140,12 @@ int chunk_of(int tokens, int threads_across) {
 }  // namespace
 
 template <class T>
-void embedding_grad(rank& r, at dtable, at dy, at ids, int tokens, int rows, int width, int first,
+void embedding_grad(const lane& on, at dtable, at dy, at ids, int tokens, int rows, int width, int first,
                     bool accumulate) {
   const char* name = "embedding_grad";
-  if (!accumulate) clear<float>(r, dtable, static_cast<std::size_t>(rows) * width);
-  float* to = r.at<float>(dtable);
-  const T* d = r.at<T>(dy);
+  if (!accumulate) clear<float>(on, dtable, static_cast<std::size_t>(rows) * width);
+  float* to = on.at<float>(dtable);
+  const T* d = on.at<T>(dy);
   constexpr int n = wide<T>;
   const bool packs = packable<n>(width, d);
   const int across = packs ? width / n : width, chunk = chunk_of(tokens, across),
@@ -154,35 +154,35 @@ void embedding_grad(rank& r, at dtable, at dy, at ids, int tokens, int rows, int
   // Workspace: keys and tokens, before and after sorting, the sums, then the sort's own.
   const std::size_t column = (static_cast<std::size_t>(tokens) + 63) / 64 * 64,
                     sums = (static_cast<std::size_t>(chunks) * width + 63) / 64 * 64;
-  std::int32_t* key = reinterpret_cast<std::int32_t*>(r.workspace);
+  std::int32_t* key = reinterpret_cast<std::int32_t*>(on.workspace);
   std::int32_t *token = key + column, *sorted_key = token + column, *sorted_token = sorted_key + column;
   float *partial = reinterpret_cast<float*>(sorted_token + column), *opening = partial + sums;
   void* scratch = opening + sums;
   const int bits = bits_of(rows);
   std::size_t bytes = 0;
   check(
-      r,
+      on,
       cub::DeviceRadixSort::SortPairs(nullptr, bytes, key, sorted_key, token, sorted_token, tokens, 0, bits),
       "embedding_grad: size of the sort");
-  if (bytes + 4 * (4 * column + 2 * sums) > r.workspace_bytes)
-    fail(r, "embedding_grad: " + std::to_string(tokens) + " tokens of width " + std::to_string(width) +
+  if (bytes + 4 * (4 * column + 2 * sums) > on.workspace_bytes)
+    fail(on, "embedding_grad: " + std::to_string(tokens) + " tokens of width " + std::to_string(width) +
                 " do not fit into the workspace");
-  launch(r, name, name_rows, ceil_div(tokens, 256), 256, 0, key, token, r.at<std::int32_t>(ids), tokens, rows,
+  launch(on, name, name_rows, ceil_div(tokens, 256), 256, 0, key, token, on.at<std::int32_t>(ids), tokens, rows,
          first);
-  check(r,
+  check(on,
         cub::DeviceRadixSort::SortPairs(scratch, bytes, key, sorted_key, token, sorted_token, tokens, 0, bits,
-                                        r.on(stream::compute)),
+                                        on.stream),
         "embedding_grad: sort");
   const runs of{sorted_key, sorted_token, partial, opening, tokens, rows, width, chunk};
   const unsigned threads = row_threads(across);
   const dim3 grid(chunks, ceil_div(across, threads));
-  if (packs) launch(r, name, add_chunks<n, T>, grid, threads, 0, to, d, of, packable<4>(width, to));
-  else launch(r, name, add_chunks<1, T>, grid, threads, 0, to, d, of, false);
-  launch(r, name, add_crossing, dim3(chunks - 1, ceil_div(width, row_threads(width))), row_threads(width), 0,
+  if (packs) launch(on, name, add_chunks<n, T>, grid, threads, 0, to, d, of, packable<4>(width, to));
+  else launch(on, name, add_chunks<1, T>, grid, threads, 0, to, d, of, false);
+  launch(on, name, add_crossing, dim3(chunks - 1, ceil_div(width, row_threads(width))), row_threads(width), 0,
          to, of, chunks);
 }
 
-template void embedding_grad<float>(rank&, at, at, at, int, int, int, int, bool);
-template void embedding_grad<bf16>(rank&, at, at, at, int, int, int, int, bool);
+template void embedding_grad<float>(const lane&, at, at, at, int, int, int, int, bool);
+template void embedding_grad<bf16>(const lane&, at, at, at, int, int, int, int, bool);
 
 }  // namespace rankc::cuda

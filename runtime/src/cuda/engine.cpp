@@ -37,6 +37,8 @@ void accept(const program& p, const placement& where) {
     throw failure(1, std::string("the program's tables say that it ") +
                          (about.trains ? "trains, and it has no" : "has forwards alone, and it has a") +
                          " training step; generate it again");
+  for (const layout& l : about.layouts)
+    if (l.lanes.empty() || !l.lanes[0].computes) throw failure(1, "lane 0 of every layout must be there and compute");
   int devices = 0;
   if (cudaGetDeviceCount(&devices) != cudaSuccess) devices = 0;
   cudaGetLastError();
@@ -254,19 +256,20 @@ class cuda_engine final : public engine {
   /// Bring the bf16 working copy up to date with weights that were written.
   void round(context& owner, std::size_t first, std::size_t count) {
     rank& r = owner.of();
-    working_copy(r, r.where->working_copy + first * sizeof(bf16), r.where->weights + first * sizeof(float),
+    working_copy(r[0], r.where->working_copy + first * sizeof(bf16), r.where->weights + first * sizeof(float),
                  count);
-    check(r, cudaStreamSynchronize(r.on(stream::compute)), "write: cudaStreamSynchronize");
+    check(r, cudaStreamSynchronize(r[0].stream), "write: cudaStreamSynchronize");
   }
 
   /// Give what one rank's process has read to all processes, through the workspace.
   void share(context& mine, int owner, std::vector<float>& values) {
     rank& r = mine.of();
     check(r, cudaSetDevice(mine.device()), "cudaSetDevice");
-    const cudaStream_t on = r.on(stream::compute);
-    float* through = reinterpret_cast<float*>(r.workspace);
-    for (std::size_t first = 0; first < values.size(); first += r.workspace_bytes / sizeof(float)) {
-      const std::size_t count = std::min(values.size() - first, r.workspace_bytes / sizeof(float));
+    const cudaStream_t on = r[0].stream;
+    float* through = reinterpret_cast<float*>(r[0].workspace);
+    const std::size_t most = r[0].workspace_bytes / sizeof(float);
+    for (std::size_t first = 0; first < values.size(); first += most) {
+      const std::size_t count = std::min(values.size() - first, most);
       const auto copy = [&](void* to, const void* from) {
         checked(mine, "read: cudaMemcpy",
                 [&] { return cudaMemcpy(to, from, count * sizeof(float), cudaMemcpyDefault); });

@@ -42,46 +42,46 @@ __global__ void product_backward(T* da, T* db, const T* dy, const T* a, const T*
 }  // namespace
 
 template <class T>
-void mul(rank& r, at y, at a, at b, std::size_t count) {
-  run2(r, "mul", r.at<T>(y), r.at<T>(a), r.at<T>(b), count, product_of{});
+void mul(const lane& on, at y, at a, at b, std::size_t count) {
+  run2(on, "mul", on.at<T>(y), on.at<T>(a), on.at<T>(b), count, product_of{});
 }
 
 template <class T>
-void mul_grad(rank& r, at da, at db, at dy, at a, at b, std::size_t count) {
-  T *to_a = r.at<T>(da), *to_b = r.at<T>(db), *d = r.at<T>(dy), *left = r.at<T>(a), *right = r.at<T>(b);
+void mul_grad(const lane& on, at da, at db, at dy, at a, at b, std::size_t count) {
+  T *to_a = on.at<T>(da), *to_b = on.at<T>(db), *d = on.at<T>(dy), *left = on.at<T>(a), *right = on.at<T>(b);
   constexpr int n = wide<T>;
   if (packable<n>(count, to_a, to_b, d, left, right))
-    launch(r, "mul_grad", product_backward<n, T>, ceil_div(count, map_block * n), map_block, 0, to_a, to_b, d, left,
+    launch(on, "mul_grad", product_backward<n, T>, ceil_div(count, map_block * n), map_block, 0, to_a, to_b, d, left,
            right, count);
   else
-    launch(r, "mul_grad", product_backward<1, T>, ceil_div(count, map_block), map_block, 0, to_a, to_b, d, left, right,
+    launch(on, "mul_grad", product_backward<1, T>, ceil_div(count, map_block), map_block, 0, to_a, to_b, d, left, right,
            count);
 }
 
 template <class T>
-void scale(rank& r, at y, at x, std::size_t count, double factor) {
-  run1(r, "scale", r.at<T>(y), r.at<T>(x), count, multiple_of{static_cast<float>(factor)});
+void scale(const lane& on, at y, at x, std::size_t count, double factor) {
+  run1(on, "scale", on.at<T>(y), on.at<T>(x), count, multiple_of{static_cast<float>(factor)});
 }
 
 template <class T>
-void sigmoid(rank& r, at y, at x, std::size_t count) {
-  run1(r, "sigmoid", r.at<T>(y), r.at<T>(x), count, sigmoid_of<T>{});
+void sigmoid(const lane& on, at y, at x, std::size_t count) {
+  run1(on, "sigmoid", on.at<T>(y), on.at<T>(x), count, sigmoid_of<T>{});
 }
 
 template <class T>
-void sigmoid_grad(rank& r, at dx, at dy, at y, std::size_t count) {
-  run2(r, "sigmoid_grad", r.at<T>(dx), r.at<T>(dy), r.at<T>(y), count, sigmoid_grad_of{});
+void sigmoid_grad(const lane& on, at dx, at dy, at y, std::size_t count) {
+  run2(on, "sigmoid_grad", on.at<T>(dx), on.at<T>(dy), on.at<T>(y), count, sigmoid_grad_of{});
 }
 
-template void mul<float>(rank&, at, at, at, std::size_t);
-template void mul<bf16>(rank&, at, at, at, std::size_t);
-template void mul_grad<float>(rank&, at, at, at, at, at, std::size_t);
-template void mul_grad<bf16>(rank&, at, at, at, at, at, std::size_t);
-template void scale<float>(rank&, at, at, std::size_t, double);
-template void scale<bf16>(rank&, at, at, std::size_t, double);
-template void sigmoid<float>(rank&, at, at, std::size_t);
-template void sigmoid<bf16>(rank&, at, at, std::size_t);
-template void sigmoid_grad<float>(rank&, at, at, at, std::size_t);
-template void sigmoid_grad<bf16>(rank&, at, at, at, std::size_t);
+template void mul<float>(const lane&, at, at, at, std::size_t);
+template void mul<bf16>(const lane&, at, at, at, std::size_t);
+template void mul_grad<float>(const lane&, at, at, at, at, at, std::size_t);
+template void mul_grad<bf16>(const lane&, at, at, at, at, at, std::size_t);
+template void scale<float>(const lane&, at, at, std::size_t, double);
+template void scale<bf16>(const lane&, at, at, std::size_t, double);
+template void sigmoid<float>(const lane&, at, at, std::size_t);
+template void sigmoid<bf16>(const lane&, at, at, std::size_t);
+template void sigmoid_grad<float>(const lane&, at, at, at, std::size_t);
+template void sigmoid_grad<bf16>(const lane&, at, at, at, std::size_t);
 
 }  // namespace rankc::cuda

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a kernel is launched: on the compute stream, with its error checked under the kernel's name.
+// How a kernel is launched: on its lane, with its error checked under the kernel's name.
 #pragma once
 #include "check.hpp"
 
@@ -9,19 +9,19 @@
 
 namespace rankc::cuda {
 
-/// Launch `kernel` on stream::compute.
+/// Launch `kernel` on its lane.
 /// Units: `shared` in bytes of dynamic shared memory; above 40 KiB the kernel is opted in first, for it may
 ///        have 48 KiB without, its static shared memory included.
 template <class... Parameters, class... Arguments>
-void launch(rank& r, const char* name, void (*kernel)(Parameters...), dim3 grid, dim3 block,
+void launch(const lane& on, const char* name, void (*kernel)(Parameters...), dim3 grid, dim3 block,
             std::size_t shared, Arguments... arguments) {
   if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;
   if (shared > 40 * 1024)
-    check(r,
+    check(on,
           cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)),
           name);
-  kernel<<<grid, block, shared, r.on(stream::compute)>>>(static_cast<Parameters>(arguments)...);
-  check(r, cudaGetLastError(), name);
+  kernel<<<grid, block, shared, on.stream>>>(static_cast<Parameters>(arguments)...);
+  check(on, cudaGetLastError(), name);
 }
 
 /// The block's dynamic shared memory.

@@ -18,84 +18,84 @@ std::size_t elements(int rows, int cols) { return static_cast<std::size_t>(rows)
 }  // namespace
 
 template <class T>
-void linear_bias(rank& r, at y, at x, at w, at b, int tokens, int in, int out) {
+void linear_bias(const lane& on, at y, at x, at w, at b, int tokens, int in, int out) {
   if (has_epilogues<T> &&
-      try_product(r, "linear_bias", forward_shape<T>(tokens, in, out, false, CUBLASLT_EPILOGUE_BIAS),
-                  {.d = r.at<T>(y), .a = r.at<T>(w), .b = r.at<T>(x), .bias = r.at<T>(b)}))
+      try_product(on, "linear_bias", forward_shape<T>(tokens, in, out, false, CUBLASLT_EPILOGUE_BIAS),
+                  {.d = on.at<T>(y), .a = on.at<T>(w), .b = on.at<T>(x), .bias = on.at<T>(b)}))
     return;
-  linear<T>(r, y, x, w, tokens, in, out);
-  bias<T>(r, y, y, b, tokens, out);
+  linear<T>(on, y, x, w, tokens, in, out);
+  bias<T>(on, y, y, b, tokens, out);
 }
 
 template <class T>
-void linear_bias_add(rank& r, at y, at x, at w, at b, at residual, int tokens, int in, int out) {
+void linear_bias_add(const lane& on, at y, at x, at w, at b, at residual, int tokens, int in, int out) {
   if (has_epilogues<T> &&
       try_product(
-          r, "linear_bias_add", forward_shape<T>(tokens, in, out, true, CUBLASLT_EPILOGUE_BIAS),
-          {.d = r.at<T>(y), .a = r.at<T>(w), .b = r.at<T>(x), .c = r.at<T>(residual), .bias = r.at<T>(b)}))
+          on, "linear_bias_add", forward_shape<T>(tokens, in, out, true, CUBLASLT_EPILOGUE_BIAS),
+          {.d = on.at<T>(y), .a = on.at<T>(w), .b = on.at<T>(x), .c = on.at<T>(residual), .bias = on.at<T>(b)}))
     return;
-  linear_add<T>(r, y, x, w, residual, tokens, in, out);
-  bias<T>(r, y, y, b, tokens, out);
+  linear_add<T>(on, y, x, w, residual, tokens, in, out);
+  bias<T>(on, y, y, b, tokens, out);
 }
 
 template <class T>
-void linear_gelu(rank& r, at y, at before, at x, at w, int tokens, int in, int out) {
+void linear_gelu(const lane& on, at y, at before, at x, at w, int tokens, int in, int out) {
   if (has_epilogues<T> &&
-      try_product(r, "linear_gelu", forward_shape<T>(tokens, in, out, false, CUBLASLT_EPILOGUE_GELU_AUX),
-                  {.d = r.at<T>(y), .a = r.at<T>(w), .b = r.at<T>(x), .aux = r.at<T>(before)}))
+      try_product(on, "linear_gelu", forward_shape<T>(tokens, in, out, false, CUBLASLT_EPILOGUE_GELU_AUX),
+                  {.d = on.at<T>(y), .a = on.at<T>(w), .b = on.at<T>(x), .aux = on.at<T>(before)}))
     return;
-  linear<T>(r, before, x, w, tokens, in, out);
-  gelu<T>(r, y, before, elements(tokens, out));
+  linear<T>(on, before, x, w, tokens, in, out);
+  gelu<T>(on, y, before, elements(tokens, out));
 }
 
 template <class T>
-void linear_bias_gelu(rank& r, at y, at before, at x, at w, at b, int tokens, int in, int out) {
+void linear_bias_gelu(const lane& on, at y, at before, at x, at w, at b, int tokens, int in, int out) {
   if (has_epilogues<T> &&
       try_product(
-          r, "linear_bias_gelu", forward_shape<T>(tokens, in, out, false, CUBLASLT_EPILOGUE_GELU_AUX_BIAS),
-          {.d = r.at<T>(y), .a = r.at<T>(w), .b = r.at<T>(x), .bias = r.at<T>(b), .aux = r.at<T>(before)}))
+          on, "linear_bias_gelu", forward_shape<T>(tokens, in, out, false, CUBLASLT_EPILOGUE_GELU_AUX_BIAS),
+          {.d = on.at<T>(y), .a = on.at<T>(w), .b = on.at<T>(x), .bias = on.at<T>(b), .aux = on.at<T>(before)}))
     return;
-  linear_bias<T>(r, before, x, w, b, tokens, in, out);
-  gelu<T>(r, y, before, elements(tokens, out));
+  linear_bias<T>(on, before, x, w, b, tokens, in, out);
+  gelu<T>(on, y, before, elements(tokens, out));
 }
 
 template <class T>
-void linear_dx_gelu(rank& r, at dx, at dy, at w, at before, int tokens, int in, int out) {
+void linear_dx_gelu(const lane& on, at dx, at dy, at w, at before, int tokens, int in, int out) {
   if (has_epilogues<T> &&
-      try_product(r, "linear_dx_gelu",
+      try_product(on, "linear_dx_gelu",
                   input_gradient_shape<T>(tokens, in, out, false, CUBLASLT_EPILOGUE_DGELU),
-                  {.d = r.at<T>(dx), .a = r.at<T>(w), .b = r.at<T>(dy), .aux = r.at<T>(before)}))
+                  {.d = on.at<T>(dx), .a = on.at<T>(w), .b = on.at<T>(dy), .aux = on.at<T>(before)}))
     return;
-  linear_dx<T>(r, dx, dy, w, tokens, in, out, false);
-  gelu_grad<T>(r, dx, dx, before, elements(tokens, in));
+  linear_dx<T>(on, dx, dy, w, tokens, in, out, false);
+  gelu_grad<T>(on, dx, dx, before, elements(tokens, in));
 }
 
 template <class T>
-void linear_dx_gelu_bias(rank& r, at dx, at db, at dy, at w, at before, int tokens, int in, int out,
+void linear_dx_gelu_bias(const lane& on, at dx, at db, at dy, at w, at before, int tokens, int in, int out,
                          bool accumulate) {
-  linear_dx_gelu<T>(r, dx, dy, w, before, tokens, in, out);
-  bias_grad<T>(r, db, dx, tokens, in, accumulate);
+  linear_dx_gelu<T>(on, dx, dy, w, before, tokens, in, out);
+  bias_grad<T>(on, db, dx, tokens, in, accumulate);
 }
 
 template <class T>
-void linear_dw_bias(rank& r, at dw, at db, at dy, at x, int tokens, int in, int out, bool accumulate) {
-  linear_dw<T>(r, dw, dy, x, tokens, in, out, accumulate);
-  bias_grad<T>(r, db, dy, tokens, out, accumulate);
+void linear_dw_bias(const lane& on, at dw, at db, at dy, at x, int tokens, int in, int out, bool accumulate) {
+  linear_dw<T>(on, dw, dy, x, tokens, in, out, accumulate);
+  bias_grad<T>(on, db, dy, tokens, out, accumulate);
 }
 
-template void linear_bias<float>(rank&, at, at, at, at, int, int, int);
-template void linear_bias<bf16>(rank&, at, at, at, at, int, int, int);
-template void linear_bias_add<float>(rank&, at, at, at, at, at, int, int, int);
-template void linear_bias_add<bf16>(rank&, at, at, at, at, at, int, int, int);
-template void linear_gelu<float>(rank&, at, at, at, at, int, int, int);
-template void linear_gelu<bf16>(rank&, at, at, at, at, int, int, int);
-template void linear_bias_gelu<float>(rank&, at, at, at, at, at, int, int, int);
-template void linear_bias_gelu<bf16>(rank&, at, at, at, at, at, int, int, int);
-template void linear_dx_gelu<float>(rank&, at, at, at, at, int, int, int);
-template void linear_dx_gelu<bf16>(rank&, at, at, at, at, int, int, int);
-template void linear_dx_gelu_bias<float>(rank&, at, at, at, at, at, int, int, int, bool);
-template void linear_dx_gelu_bias<bf16>(rank&, at, at, at, at, at, int, int, int, bool);
-template void linear_dw_bias<float>(rank&, at, at, at, at, int, int, int, bool);
-template void linear_dw_bias<bf16>(rank&, at, at, at, at, int, int, int, bool);
+template void linear_bias<float>(const lane&, at, at, at, at, int, int, int);
+template void linear_bias<bf16>(const lane&, at, at, at, at, int, int, int);
+template void linear_bias_add<float>(const lane&, at, at, at, at, at, int, int, int);
+template void linear_bias_add<bf16>(const lane&, at, at, at, at, at, int, int, int);
+template void linear_gelu<float>(const lane&, at, at, at, at, int, int, int);
+template void linear_gelu<bf16>(const lane&, at, at, at, at, int, int, int);
+template void linear_bias_gelu<float>(const lane&, at, at, at, at, at, int, int, int);
+template void linear_bias_gelu<bf16>(const lane&, at, at, at, at, at, int, int, int);
+template void linear_dx_gelu<float>(const lane&, at, at, at, at, int, int, int);
+template void linear_dx_gelu<bf16>(const lane&, at, at, at, at, int, int, int);
+template void linear_dx_gelu_bias<float>(const lane&, at, at, at, at, at, int, int, int, bool);
+template void linear_dx_gelu_bias<bf16>(const lane&, at, at, at, at, at, int, int, int, bool);
+template void linear_dw_bias<float>(const lane&, at, at, at, at, int, int, int, bool);
+template void linear_dw_bias<bf16>(const lane&, at, at, at, at, int, int, int, bool);
 
 }  // namespace rankc::cuda

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A product's descriptors, made once per shape, and its way into the compute stream.
+// A product's descriptors, made once per shape, and its way into its lane.
 #include "linear_plans.hpp"
 
 #include "check.hpp"
@@ -19,83 +19,94 @@ linear_plan::~linear_plan() {
 namespace {
 
 /// What cuBLASLt may assume of all addresses: 256 bytes, 16 (the widest load), or the power of two below.
-int alignment_of(const product_operands& on) {
-  const auto bits = reinterpret_cast<std::uintptr_t>(on.a) | reinterpret_cast<std::uintptr_t>(on.b) |
-                    reinterpret_cast<std::uintptr_t>(on.c) | reinterpret_cast<std::uintptr_t>(on.d);
+int alignment_of(const product_operands& with) {
+  const auto bits = reinterpret_cast<std::uintptr_t>(with.a) | reinterpret_cast<std::uintptr_t>(with.b) |
+                    reinterpret_cast<std::uintptr_t>(with.c) | reinterpret_cast<std::uintptr_t>(with.d);
   const int power = static_cast<int>((bits | 256) & (~(bits | 256) + 1));
   return power > 16 && power < 256 ? 16 : power;
 }
 
 /// Whether an epilogue may touch these: cuBLASLt asks for 16 bytes, and for rows of aux in eights.
-bool epilogue_allowed(const product_shape& shape, const product_operands& on) {
+bool epilogue_allowed(const product_shape& shape, const product_operands& with) {
   const auto misplaced = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 16 != 0; };
-  return !misplaced(on.bias) && !misplaced(on.aux) && (on.aux == nullptr || shape.m % 8 == 0);
+  return !misplaced(with.bias) && !misplaced(with.aux) && (with.aux == nullptr || shape.m % 8 == 0);
 }
 
 template <class V>
-void set(rank& r, cublasLtMatmulDesc_t description, cublasLtMatmulDescAttributes_t attribute, V value) {
-  check(r, cublasLtMatmulDescSetAttribute(description, attribute, &value, sizeof(value)),
+void set(const lane& on, cublasLtMatmulDesc_t description, cublasLtMatmulDescAttributes_t attribute, V value) {
+  check(on, cublasLtMatmulDescSetAttribute(description, attribute, &value, sizeof(value)),
         "cublasLtMatmulDescSetAttribute");
 }
 
-void set_pointers(rank& r, const linear_plan& plan, const product_operands& on) {
-  if (on.bias != nullptr) set(r, plan.description, CUBLASLT_MATMUL_DESC_BIAS_POINTER, on.bias);
-  if (on.aux != nullptr) set(r, plan.description, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, on.aux);
+void set_pointers(const lane& on, const linear_plan& plan, const product_operands& with) {
+  if (with.bias != nullptr) set(on, plan.description, CUBLASLT_MATMUL_DESC_BIAS_POINTER, with.bias);
+  if (with.aux != nullptr) set(on, plan.description, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, with.aux);
 }
 
-cublasLtMatrixLayout_t layout_of(rank& r, cudaDataType_t type, int rows, int cols) {
+cublasLtMatrixLayout_t layout_of(const lane& on, cudaDataType_t type, int rows, int cols) {
   cublasLtMatrixLayout_t made = nullptr;
-  check(r, cublasLtMatrixLayoutCreate(&made, type, rows, cols, rows), "cublasLtMatrixLayoutCreate");
+  check(on, cublasLtMatrixLayoutCreate(&made, type, rows, cols, rows), "cublasLtMatrixLayoutCreate");
   return made;
 }
 
-std::unique_ptr<linear_plan> plan_of(rank& r, const product_shape& shape, const product_operands& on) {
+/// The plan of the same product on another lane of the rank: both do it alike, to the bit, and it is tuned once.
+const linear_plan* known_elsewhere(const lane& on, const product_shape& shape) {
+  for (const lane& other : on.of->all_lanes) {
+    if (&other == &on || other.plans == nullptr) continue;
+    const auto known = other.plans->by_shape.find(shape);
+    if (known != other.plans->by_shape.end() && known->second != nullptr) return known->second.get();
+  }
+  return nullptr;
+}
+
+std::unique_ptr<linear_plan> plan_of(const lane& on, const product_shape& shape, const product_operands& with) {
   auto plan = std::make_unique<linear_plan>();
-  check(r, cublasLtMatmulDescCreate(&plan->description, CUBLAS_COMPUTE_32F, CUDA_R_32F),
+  check(on, cublasLtMatmulDescCreate(&plan->description, CUBLAS_COMPUTE_32F, CUDA_R_32F),
         "cublasLtMatmulDescCreate");
   const auto operation = [](bool transpose) { return transpose ? CUBLAS_OP_T : CUBLAS_OP_N; };
-  set(r, plan->description, CUBLASLT_MATMUL_DESC_TRANSA, operation(shape.transpose_a));
-  set(r, plan->description, CUBLASLT_MATMUL_DESC_TRANSB, operation(shape.transpose_b));
-  set(r, plan->description, CUBLASLT_MATMUL_DESC_EPILOGUE, shape.epilogue);
-  if (on.bias != nullptr) set(r, plan->description, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, shape.out);
-  if (on.aux != nullptr)
-    set(r, plan->description, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, std::int64_t{shape.m});
-  set_pointers(r, *plan, on);
+  set(on, plan->description, CUBLASLT_MATMUL_DESC_TRANSA, operation(shape.transpose_a));
+  set(on, plan->description, CUBLASLT_MATMUL_DESC_TRANSB, operation(shape.transpose_b));
+  set(on, plan->description, CUBLASLT_MATMUL_DESC_EPILOGUE, shape.epilogue);
+  if (with.bias != nullptr) set(on, plan->description, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, shape.out);
+  if (with.aux != nullptr)
+    set(on, plan->description, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, std::int64_t{shape.m});
+  set_pointers(on, *plan, with);
   plan->a =
-      shape.transpose_a ? layout_of(r, shape.in, shape.k, shape.m) : layout_of(r, shape.in, shape.m, shape.k);
+      shape.transpose_a ? layout_of(on, shape.in, shape.k, shape.m) : layout_of(on, shape.in, shape.m, shape.k);
   plan->b =
-      shape.transpose_b ? layout_of(r, shape.in, shape.n, shape.k) : layout_of(r, shape.in, shape.k, shape.n);
-  plan->d = layout_of(r, shape.out, shape.m, shape.n);
-  plan->algorithm = choose_algorithm(r, *plan, shape, on);
+      shape.transpose_b ? layout_of(on, shape.in, shape.n, shape.k) : layout_of(on, shape.in, shape.k, shape.n);
+  plan->d = layout_of(on, shape.out, shape.m, shape.n);
+  const linear_plan* known = known_elsewhere(on, shape);
+  plan->algorithm = known != nullptr ? known->algorithm : choose_algorithm(on, *plan, shape, with);
   return plan;
 }
 
 }  // namespace
 
-cublasStatus_t enqueue(rank& r, const linear_plan& plan, const cublasLtMatmulAlgo_t& algorithm,
-                       const product_shape& shape, const product_operands& on) {
-  set_pointers(r, plan, on);
+cublasStatus_t enqueue(const lane& on, const linear_plan& plan, const cublasLtMatmulAlgo_t& algorithm,
+                       const product_shape& shape, const product_operands& with) {
+  set_pointers(on, plan, with);
   const float one = 1.0f, beta = shape.add ? 1.0f : 0.0f;
-  return cublasLtMatmul(r.blas, plan.description, &one, on.a, plan.a, on.b, plan.b, &beta,
-                        shape.add ? on.c : on.d, plan.d, on.d, plan.d, &algorithm, r.workspace,
-                        r.workspace_bytes, r.on(stream::compute));
+  return cublasLtMatmul(on.of->blas, plan.description, &one, with.a, plan.a, with.b, plan.b, &beta,
+                        shape.add ? with.c : with.d, plan.d, with.d, plan.d, &algorithm, on.workspace,
+                        on.workspace_bytes, on.stream);
 }
 
-bool try_product(rank& r, const char* name, product_shape shape, const product_operands& on) {
-  if (!epilogue_allowed(shape, on)) return false;
-  shape.alignment = alignment_of(on);
-  auto& plan = r.plans->by_shape[shape];
-  if (plan == nullptr) plan = plan_of(r, shape, on);
+bool try_product(const lane& on, const char* name, product_shape shape, const product_operands& with) {
+  if (!epilogue_allowed(shape, with)) return false;
+  shape.alignment = alignment_of(with);
+  auto& plan = on.plans->by_shape[shape];
+  if (plan == nullptr) plan = plan_of(on, shape, with);
   if (!plan->algorithm) return false;
-  check(r, enqueue(r, *plan, *plan->algorithm, shape, on), name);
+  check(on, enqueue(on, *plan, *plan->algorithm, shape, with), name);
   return true;
 }
 
-void product(rank& r, const char* name, const product_shape& shape, const product_operands& on) {
-  if (!try_product(r, name, shape, on))
-    fail(r, std::string(name) + ": cuBLASLt has no algorithm for " + std::to_string(shape.m) + " x " +
+void product(const lane& on, const char* name, const product_shape& shape, const product_operands& with) {
+  if (!try_product(on, name, shape, with))
+    fail(on, std::string(name) + ": cuBLASLt has no algorithm for " + std::to_string(shape.m) + " x " +
                 std::to_string(shape.n) + " x " + std::to_string(shape.k) + " at an alignment of " +
-                std::to_string(alignment_of(on)) + " bytes");
+                std::to_string(alignment_of(with)) + " bytes");
 }
 
 }  // namespace rankc::cuda

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cuBLASLt plans of a rank: descriptors, layouts and the chosen algorithm, kept by shape. They are made
-// when a shape first appears, in the eager run before capture, and live as long as the rank.
+// The cuBLASLt plans of a lane: descriptors, layouts and the chosen algorithm, kept by shape. They are made
+// when a shape first appears, in the eager run before capture, and live as long as the lane.
 #pragma once
 #include <rankc/runtime/cuda/rank.hpp>
 
@@ -48,20 +48,20 @@ struct linear_plans {
 };
 
 /// Enqueue one product by one algorithm. A refusal by cuBLASLt is returned, and leaves nothing enqueued.
-cublasStatus_t enqueue(rank&, const linear_plan&, const cublasLtMatmulAlgo_t&, const product_shape&,
+cublasStatus_t enqueue(const lane&, const linear_plan&, const cublasLtMatmulAlgo_t&, const product_shape&,
                        const product_operands&);
 
 /// The fastest of cuBLASLt's proposals on these operands, none where there is none: timed where time may be
 /// taken, else the first. Outputs that are no inputs are left undefined.
-std::optional<cublasLtMatmulAlgo_t> choose_algorithm(rank&, const linear_plan&, const product_shape&,
+std::optional<cublasLtMatmulAlgo_t> choose_algorithm(const lane&, const linear_plan&, const product_shape&,
                                                      const product_operands&);
 
-/// d = epilogue(op(a) op(b) + beta c) on stream::compute; false, with nothing enqueued, where cuBLASLt has no
+/// d = epilogue(op(a) op(b) + beta c) ; false, with nothing enqueued, where cuBLASLt has no
 /// algorithm for it.
-bool try_product(rank&, const char* name, product_shape, const product_operands&);
+bool try_product(const lane&, const char* name, product_shape, const product_operands&);
 
 /// The same where there must be one.
 /// Errors: failure (70) naming the shape.
-void product(rank&, const char* name, const product_shape&, const product_operands&);
+void product(const lane&, const char* name, const product_shape&, const product_operands&);
 
 }  // namespace rankc::cuda

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which of cuBLASLt's algorithms does a product: its heuristics propose up to 24, and the fastest on the very
 // operands is kept. They are timed in turns, for a GPU's clock drifts as it warms up. Time is taken on the
-// compute stream alone, with the other stream of computation at rest: ranks tune side by side, and messages
-// under way on other streams are not waited for.
+// lane alone, with the other lanes that compute at rest: ranks tune side by side, and messages under way are not waited
+// for.
 #include "check.hpp"
 #include "linear_plans.hpp"
 
@@ -25,15 +25,15 @@ constexpr int rounds = 4;
 /// cuBLASLt's preference object, for the length of one request.
 struct preference {
   cublasLtMatmulPreference_t of = nullptr;
-  explicit preference(rank& r) {
-    check(r, cublasLtMatmulPreferenceCreate(&of), "cublasLtMatmulPreferenceCreate");
+  explicit preference(const lane& on) {
+    check(on, cublasLtMatmulPreferenceCreate(&of), "cublasLtMatmulPreferenceCreate");
   }
   preference(const preference&) = delete;
   preference& operator=(const preference&) = delete;
   ~preference() { cublasLtMatmulPreferenceDestroy(of); }
   template <class V>
-  void set(rank& r, cublasLtMatmulPreferenceAttributes_t attribute, V value) {
-    check(r, cublasLtMatmulPreferenceSetAttribute(of, attribute, &value, sizeof(value)),
+  void set(const lane& on, cublasLtMatmulPreferenceAttributes_t attribute, V value) {
+    check(on, cublasLtMatmulPreferenceSetAttribute(of, attribute, &value, sizeof(value)),
           "cublasLtMatmulPreferenceSetAttribute");
   }
 };
@@ -49,24 +49,24 @@ bool sums_in_f32(const cublasLtMatmulAlgo_t& algorithm) {
 }
 
 /// The heuristics' proposals, the most promising first.
-std::vector<cublasLtMatmulAlgo_t> proposals(rank& r, const linear_plan& plan, const product_shape& shape,
+std::vector<cublasLtMatmulAlgo_t> proposals(const lane& on, const linear_plan& plan, const product_shape& shape,
                                             int most) {
-  preference wish(r);
-  wish.set(r, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t{r.workspace_bytes});
-  wish.set(r, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+  preference wish(on);
+  wish.set(on, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t{on.workspace_bytes});
+  wish.set(on, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
            static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
   const auto alignment = static_cast<std::uint32_t>(shape.alignment);
   for (const auto attribute :
        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
         CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
-    wish.set(r, attribute, alignment);
+    wish.set(on, attribute, alignment);
   std::vector<cublasLtMatmulHeuristicResult_t> results(static_cast<std::size_t>(most));
   int found = 0;
   const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
-      r.blas, plan.description, plan.a, plan.b, plan.d, plan.d, wish.of, most, results.data(), &found);
+      on.of->blas, plan.description, plan.a, plan.b, plan.d, plan.d, wish.of, most, results.data(), &found);
   // An epilogue may be unknown for these types: NOT_SUPPORTED, or INVALID_VALUE for its attributes.
   if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE) return {};
-  check(r, status, "cublasLtMatmulAlgoGetHeuristic");
+  check(on, status, "cublasLtMatmulAlgoGetHeuristic");
   std::vector<cublasLtMatmulAlgo_t> usable;
   for (int i = 0; i < found; ++i)
     if (results[i].state == CUBLAS_STATUS_SUCCESS && sums_in_f32(results[i].algo))
@@ -74,23 +74,23 @@ std::vector<cublasLtMatmulAlgo_t> proposals(rank& r, const linear_plan& plan, co
   return usable;
 }
 
-/// Runs a product on the compute stream and says how long it took. Where d is c, it is put back in the end:
+/// Runs a product on its lane and says how long it took. Where d is c, it is put back in the end:
 /// an algorithm that is the fastest out of place need not be so in place.
 class stopwatch {
  public:
-  stopwatch(rank& r, const linear_plan& plan, const product_shape& shape, const product_operands& on)
-      : r_(r), plan_(plan), shape_(shape), on_(on) {
-    if (!shape.add || on.c != on.d) return;
+  stopwatch(const lane& on, const linear_plan& plan, const product_shape& shape, const product_operands& with)
+      : on_(on), plan_(plan), shape_(shape), with_(with) {
+    if (!shape.add || with.c != with.d) return;
     bytes_ = static_cast<std::size_t>(shape.m) * shape.n * (shape.out == CUDA_R_32F ? 4 : 2);
     ready_ =
-        cudaMallocAsync(&saved_, bytes_, r.on(stream::compute)) == cudaSuccess &&
-        cudaMemcpyAsync(saved_, on.d, bytes_, cudaMemcpyDeviceToDevice, r.on(stream::compute)) == cudaSuccess;
+        cudaMallocAsync(&saved_, bytes_, on.stream) == cudaSuccess &&
+        cudaMemcpyAsync(saved_, with.d, bytes_, cudaMemcpyDeviceToDevice, on.stream) == cudaSuccess;
     if (!ready_) cudaGetLastError();  // no room: nothing is timed
   }
   ~stopwatch() {
     if (ready_ && saved_ != nullptr)
-      cudaMemcpyAsync(on_.d, saved_, bytes_, cudaMemcpyDeviceToDevice, r_.on(stream::compute));
-    if (saved_ != nullptr) cudaFreeAsync(saved_, r_.on(stream::compute));
+      cudaMemcpyAsync(with_.d, saved_, bytes_, cudaMemcpyDeviceToDevice, on_.stream);
+    if (saved_ != nullptr) cudaFreeAsync(saved_, on_.stream);
     cudaEventDestroy(begin_);
     cudaEventDestroy(end_);
   }
@@ -99,32 +99,32 @@ class stopwatch {
 
   bool ready() {
     if (!ready_) return false;
-    if (begin_ == nullptr) check(r_, cudaEventCreate(&begin_), "cudaEventCreate");
-    if (end_ == nullptr) check(r_, cudaEventCreate(&end_), "cudaEventCreate");
+    if (begin_ == nullptr) check(on_, cudaEventCreate(&begin_), "cudaEventCreate");
+    if (end_ == nullptr) check(on_, cudaEventCreate(&end_), "cudaEventCreate");
     return true;
   }
 
   /// Milliseconds of each of `runs` runs one after another; infinite where cuBLASLt refuses.
   float time(const cublasLtMatmulAlgo_t& algorithm, int runs) {
-    cudaStream_t compute = r_.on(stream::compute);
-    check(r_, cudaEventRecord(begin_, compute), "cudaEventRecord");
+    cudaStream_t compute = on_.stream;
+    check(on_, cudaEventRecord(begin_, compute), "cudaEventRecord");
     for (int i = 0; i < runs; ++i)
-      if (enqueue(r_, plan_, algorithm, shape_, on_) != CUBLAS_STATUS_SUCCESS)
+      if (enqueue(on_, plan_, algorithm, shape_, with_) != CUBLAS_STATUS_SUCCESS)
         return std::numeric_limits<float>::infinity();
-    check(r_, cudaEventRecord(end_, compute), "cudaEventRecord");
-    check(r_, cudaEventSynchronize(end_), "linear: tuning");
+    check(on_, cudaEventRecord(end_, compute), "cudaEventRecord");
+    check(on_, cudaEventSynchronize(end_), "linear: tuning");
     float total = 0;
-    check(r_, cudaEventElapsedTime(&total, begin_, end_), "cudaEventElapsedTime");
+    check(on_, cudaEventElapsedTime(&total, begin_, end_), "cudaEventElapsedTime");
     spent_ += total;
     return total / static_cast<float>(runs);
   }
   float spent() const { return spent_; }
 
  private:
-  rank& r_;
+  const lane& on_;
   const linear_plan& plan_;
   const product_shape& shape_;
-  const product_operands& on_;
+  const product_operands& with_;
   void* saved_ = nullptr;
   std::size_t bytes_ = 0;
   bool ready_ = true;
@@ -137,23 +137,24 @@ struct candidate {
   float each;  // the least so far
 };
 
-bool may_time(rank& r) {
-  if (r.about->deterministic) return false;  // every run shall take the same algorithm
+bool may_time(const lane& on) {
+  if (on.of->about->deterministic) return false;  // every run shall take the same algorithm
   cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
-  check(r, cudaStreamIsCapturing(r.on(stream::compute), &capture), "cudaStreamIsCapturing");
+  check(on, cudaStreamIsCapturing(on.stream, &capture), "cudaStreamIsCapturing");
   return capture == cudaStreamCaptureStatusNone;
 }
 
 }  // namespace
 
-std::optional<cublasLtMatmulAlgo_t> choose_algorithm(rank& r, const linear_plan& plan,
-                                                     const product_shape& shape, const product_operands& on) {
-  const auto proposed = proposals(r, plan, shape, most_proposals);
+std::optional<cublasLtMatmulAlgo_t> choose_algorithm(const lane& on, const linear_plan& plan,
+                                                     const product_shape& shape, const product_operands& with) {
+  const auto proposed = proposals(on, plan, shape, most_proposals);
   if (proposed.empty()) return std::nullopt;
-  if (proposed.size() == 1 || !may_time(r)) return proposed.front();
-  stopwatch watch(r, plan, shape, on);
+  if (proposed.size() == 1 || !may_time(on)) return proposed.front();
+  stopwatch watch(on, plan, shape, with);
   if (!watch.ready()) return proposed.front();
-  check(r, cudaStreamSynchronize(r.on(stream::beside)), "linear: tuning");
+  for (const lane& other : on.of->all_lanes)
+    if (other.computes() && &other != &on) check(on, cudaStreamSynchronize(other.stream), "linear: tuning");
   std::vector<candidate> candidates;
   float least = std::numeric_limits<float>::infinity();
   for (const cublasLtMatmulAlgo_t& algorithm : proposed) {

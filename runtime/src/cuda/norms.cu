@@ -108,38 +108,38 @@ __global__ void __launch_bounds__(most_threads) norm_forward(forward_operands<T>
 }
 
 template <bool Centred, added Added, int N, int P, class T>
-void run_with(rank& r, const char* name, const forward_operands<T>& o, int tokens, int width) {
+void run_with(const lane& on, const char* name, const forward_operands<T>& o, int tokens, int width) {
   const dim3 block = team_block(ceil_div(width, N), P, block_threads);
-  launch(r, name, norm_forward<Centred, Added, N, P, T>, ceil_div(tokens, block.y), block, 0, o, tokens,
+  launch(on, name, norm_forward<Centred, Added, N, P, T>, ceil_div(tokens, block.y), block, 0, o, tokens,
          width);
 }
 
 /// With packs of 16 bytes where all operands allow them, else element by element; f32 always the latter.
 template <bool Centred, added Added, class T>
-void run(rank& r, const char* name, const forward_operands<T>& o, int tokens, int width) {
+void run(const lane& on, const char* name, const forward_operands<T>& o, int tokens, int width) {
   if (width > widest_row)
-    fail(r, std::string(name) + ": width is " + std::to_string(width) + ", but must be at most " +
+    fail(on, std::string(name) + ": width is " + std::to_string(width) + ", but must be at most " +
                 std::to_string(widest_row));
   if constexpr (sizeof(T) == 2)
     if (packable<8>(width, o.y, o.x, o.gain, o.shift, o.sum, o.residual, o.b)) {
-      if (width <= warp_size * 8) return run_with<Centred, Added, 8, 1>(r, name, o, tokens, width);
-      if (width <= warp_size * 32) return run_with<Centred, Added, 8, 4>(r, name, o, tokens, width);
-      return run_with<Centred, Added, 8, 8>(r, name, o, tokens, width);
+      if (width <= warp_size * 8) return run_with<Centred, Added, 8, 1>(on, name, o, tokens, width);
+      if (width <= warp_size * 32) return run_with<Centred, Added, 8, 4>(on, name, o, tokens, width);
+      return run_with<Centred, Added, 8, 8>(on, name, o, tokens, width);
     }
-  if (width <= most_threads * 8) run_with<Centred, Added, 1, 8>(r, name, o, tokens, width);
-  else run_with<Centred, Added, 1, 64>(r, name, o, tokens, width);
+  if (width <= most_threads * 8) run_with<Centred, Added, 1, 8>(on, name, o, tokens, width);
+  else run_with<Centred, Added, 1, 64>(on, name, o, tokens, width);
 }
 
 }  // namespace
 
 template <class T>
-void layer_norm(rank& r, at y, at stats, at x, at gain, at shift, int tokens, int width) {
-  run<true, added::nothing, T>(r, "layer_norm",
-                               {.y = r.at<T>(y),
-                                .stats = r.at<float>(stats),
-                                .x = r.at<T>(x),
-                                .gain = r.at<T>(gain),
-                                .shift = r.at<T>(shift),
+void layer_norm(const lane& on, at y, at stats, at x, at gain, at shift, int tokens, int width) {
+  run<true, added::nothing, T>(on, "layer_norm",
+                               {.y = on.at<T>(y),
+                                .stats = on.at<float>(stats),
+                                .x = on.at<T>(x),
+                                .gain = on.at<T>(gain),
+                                .shift = on.at<T>(shift),
                                 .sum = nullptr,
                                 .residual = nullptr,
                                 .b = nullptr},
@@ -147,42 +147,42 @@ void layer_norm(rank& r, at y, at stats, at x, at gain, at shift, int tokens, in
 }
 
 template <class T>
-void add_layer_norm(rank& r, at sum, at y, at stats, at x, at residual, at gain, at shift, int tokens,
+void add_layer_norm(const lane& on, at sum, at y, at stats, at x, at residual, at gain, at shift, int tokens,
                     int width) {
-  run<true, added::residual, T>(r, "add_layer_norm",
-                                {.y = r.at<T>(y),
-                                 .stats = r.at<float>(stats),
-                                 .x = r.at<T>(x),
-                                 .gain = r.at<T>(gain),
-                                 .shift = r.at<T>(shift),
-                                 .sum = r.at<T>(sum),
-                                 .residual = r.at<T>(residual),
+  run<true, added::residual, T>(on, "add_layer_norm",
+                                {.y = on.at<T>(y),
+                                 .stats = on.at<float>(stats),
+                                 .x = on.at<T>(x),
+                                 .gain = on.at<T>(gain),
+                                 .shift = on.at<T>(shift),
+                                 .sum = on.at<T>(sum),
+                                 .residual = on.at<T>(residual),
                                  .b = nullptr},
                                 tokens, width);
 }
 
 template <class T>
-void bias_add_layer_norm(rank& r, at sum, at y, at stats, at x, at b, at residual, at gain, at shift,
+void bias_add_layer_norm(const lane& on, at sum, at y, at stats, at x, at b, at residual, at gain, at shift,
                          int tokens, int width) {
-  run<true, added::residual_and_bias, T>(r, "bias_add_layer_norm",
-                                         {.y = r.at<T>(y),
-                                          .stats = r.at<float>(stats),
-                                          .x = r.at<T>(x),
-                                          .gain = r.at<T>(gain),
-                                          .shift = r.at<T>(shift),
-                                          .sum = r.at<T>(sum),
-                                          .residual = r.at<T>(residual),
-                                          .b = r.at<T>(b)},
+  run<true, added::residual_and_bias, T>(on, "bias_add_layer_norm",
+                                         {.y = on.at<T>(y),
+                                          .stats = on.at<float>(stats),
+                                          .x = on.at<T>(x),
+                                          .gain = on.at<T>(gain),
+                                          .shift = on.at<T>(shift),
+                                          .sum = on.at<T>(sum),
+                                          .residual = on.at<T>(residual),
+                                          .b = on.at<T>(b)},
                                          tokens, width);
 }
 
 template <class T>
-void rms_norm(rank& r, at y, at stats, at x, at gain, int tokens, int width) {
-  run<false, added::nothing, T>(r, "rms_norm",
-                                {.y = r.at<T>(y),
-                                 .stats = r.at<float>(stats),
-                                 .x = r.at<T>(x),
-                                 .gain = r.at<T>(gain),
+void rms_norm(const lane& on, at y, at stats, at x, at gain, int tokens, int width) {
+  run<false, added::nothing, T>(on, "rms_norm",
+                                {.y = on.at<T>(y),
+                                 .stats = on.at<float>(stats),
+                                 .x = on.at<T>(x),
+                                 .gain = on.at<T>(gain),
                                  .shift = nullptr,
                                  .sum = nullptr,
                                  .residual = nullptr,
@@ -191,28 +191,28 @@ void rms_norm(rank& r, at y, at stats, at x, at gain, int tokens, int width) {
 }
 
 template <class T>
-void add_rms_norm(rank& r, at sum, at y, at stats, at x, at residual, at gain, int tokens, int width) {
-  run<false, added::residual, T>(r, "add_rms_norm",
-                                 {.y = r.at<T>(y),
-                                  .stats = r.at<float>(stats),
-                                  .x = r.at<T>(x),
-                                  .gain = r.at<T>(gain),
+void add_rms_norm(const lane& on, at sum, at y, at stats, at x, at residual, at gain, int tokens, int width) {
+  run<false, added::residual, T>(on, "add_rms_norm",
+                                 {.y = on.at<T>(y),
+                                  .stats = on.at<float>(stats),
+                                  .x = on.at<T>(x),
+                                  .gain = on.at<T>(gain),
                                   .shift = nullptr,
-                                  .sum = r.at<T>(sum),
-                                  .residual = r.at<T>(residual),
+                                  .sum = on.at<T>(sum),
+                                  .residual = on.at<T>(residual),
                                   .b = nullptr},
                                  tokens, width);
 }
 
-template void layer_norm<float>(rank&, at, at, at, at, at, int, int);
-template void layer_norm<bf16>(rank&, at, at, at, at, at, int, int);
-template void add_layer_norm<float>(rank&, at, at, at, at, at, at, at, int, int);
-template void add_layer_norm<bf16>(rank&, at, at, at, at, at, at, at, int, int);
-template void bias_add_layer_norm<float>(rank&, at, at, at, at, at, at, at, at, int, int);
-template void bias_add_layer_norm<bf16>(rank&, at, at, at, at, at, at, at, at, int, int);
-template void rms_norm<float>(rank&, at, at, at, at, int, int);
-template void rms_norm<bf16>(rank&, at, at, at, at, int, int);
-template void add_rms_norm<float>(rank&, at, at, at, at, at, at, int, int);
-template void add_rms_norm<bf16>(rank&, at, at, at, at, at, at, int, int);
+template void layer_norm<float>(const lane&, at, at, at, at, at, int, int);
+template void layer_norm<bf16>(const lane&, at, at, at, at, at, int, int);
+template void add_layer_norm<float>(const lane&, at, at, at, at, at, at, at, int, int);
+template void add_layer_norm<bf16>(const lane&, at, at, at, at, at, at, at, int, int);
+template void bias_add_layer_norm<float>(const lane&, at, at, at, at, at, at, at, at, int, int);
+template void bias_add_layer_norm<bf16>(const lane&, at, at, at, at, at, at, at, at, int, int);
+template void rms_norm<float>(const lane&, at, at, at, at, int, int);
+template void rms_norm<bf16>(const lane&, at, at, at, at, int, int);
+template void add_rms_norm<float>(const lane&, at, at, at, at, at, at, int, int);
+template void add_rms_norm<bf16>(const lane&, at, at, at, at, at, at, int, int);
 
 }  // namespace rankc::cuda

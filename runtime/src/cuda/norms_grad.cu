@@ -135,33 +135,33 @@ __global__ void __launch_bounds__(resident<Gains, N, P>::threads, resident<Gains
 }
 
 template <bool Centred, bool Gains, bool Added, int N, int P, class T>
-int run_with(rank& r, const char* name, const backward_operands<T>& o, int tokens, int width) {
+int run_with(const lane& on, const char* name, const backward_operands<T>& o, int tokens, int width) {
   using of = resident<Gains, N, P>;
   const dim3 block = team_block(ceil_div(width, N), P, of::threads);
   const std::size_t of_teams = Gains && block.y > 1 ? sizeof(float) * block.y * width : 0;
   const int needed = ceil_div(tokens, block.y), most = of::blocks * processors;
   const int blocks = needed < most ? needed : most;
-  launch(r, name, norm_backward<Centred, Gains, Added, N, P, T>, blocks, block, of_teams, o,
-         reinterpret_cast<float*>(r.workspace), tokens, width);
+  launch(on, name, norm_backward<Centred, Gains, Added, N, P, T>, blocks, block, of_teams, o,
+         reinterpret_cast<float*>(on.workspace), tokens, width);
   return blocks;
 }
 
 /// With packs of 16 bytes where all operands allow them, else element by element; f32 always the latter.
 /// Returns the number of partial sums left in the workspace.
 template <bool Centred, bool Gains, bool Added, class T>
-int run(rank& r, const char* name, const backward_operands<T>& o, int tokens, int width) {
+int run(const lane& on, const char* name, const backward_operands<T>& o, int tokens, int width) {
   if (width > widest_row)
-    fail(r, std::string(name) + ": width is " + std::to_string(width) + ", but must be at most " +
+    fail(on, std::string(name) + ": width is " + std::to_string(width) + ", but must be at most " +
                 std::to_string(widest_row));
   if constexpr (sizeof(T) == 2)
     if (packable<8>(width, o.dx, o.dy, o.x, o.gain, o.residual)) {
-      if (width <= warp_size * 8) return run_with<Centred, Gains, Added, 8, 1>(r, name, o, tokens, width);
-      if (width <= warp_size * 24) return run_with<Centred, Gains, Added, 8, 3>(r, name, o, tokens, width);
-      if (width <= 384 * 32) return run_with<Centred, Gains, Added, 8, 4>(r, name, o, tokens, width);
-      return run_with<Centred, Gains, Added, 8, 8>(r, name, o, tokens, width);
+      if (width <= warp_size * 8) return run_with<Centred, Gains, Added, 8, 1>(on, name, o, tokens, width);
+      if (width <= warp_size * 24) return run_with<Centred, Gains, Added, 8, 3>(on, name, o, tokens, width);
+      if (width <= 384 * 32) return run_with<Centred, Gains, Added, 8, 4>(on, name, o, tokens, width);
+      return run_with<Centred, Gains, Added, 8, 8>(on, name, o, tokens, width);
     }
-  if (width <= 512 * 8) return run_with<Centred, Gains, Added, 1, 8>(r, name, o, tokens, width);
-  return run_with<Centred, Gains, Added, 1, 64>(r, name, o, tokens, width);
+  if (width <= 512 * 8) return run_with<Centred, Gains, Added, 1, 8>(on, name, o, tokens, width);
+  return run_with<Centred, Gains, Added, 1, 64>(on, name, o, tokens, width);
 }
 
 /// dgain sums dy xhat, dshift sums dy.
@@ -190,96 +190,96 @@ struct gain_term {
 };
 
 template <bool Centred, class T>
-void run_dw(rank& r, const char* name, const sum_targets<Centred ? 2 : 1>& to, at dy, at x, at stats,
+void run_dw(const lane& on, const char* name, const sum_targets<Centred ? 2 : 1>& to, at dy, at x, at stats,
             int tokens, int width, bool accumulate) {
-  const T *d = r.at<T>(dy), *row = r.at<T>(x);
-  column_sums<wide<T>>(r, name, to, gain_term<Centred, T>{d, row, r.at<float>(stats), width}, tokens, width,
+  const T *d = on.at<T>(dy), *row = on.at<T>(x);
+  column_sums<wide<T>>(on, name, to, gain_term<Centred, T>{d, row, on.at<float>(stats), width}, tokens, width,
                        packable<wide<T>>(width, d, row), accumulate);
 }
 
 template <bool Centred, bool Gains, class T>
-int run_grad(rank& r, const char* name, at dx, at dy, at x, at stats, at gain, const T* residual, int tokens,
+int run_grad(const lane& on, const char* name, at dx, at dy, at x, at stats, at gain, const T* residual, int tokens,
              int width) {
-  const backward_operands<T> o{r.at<T>(dx),        r.at<T>(dy),   r.at<T>(x),
-                               r.at<float>(stats), r.at<T>(gain), residual};
+  const backward_operands<T> o{on.at<T>(dx),        on.at<T>(dy),   on.at<T>(x),
+                               on.at<float>(stats), on.at<T>(gain), residual};
   if constexpr (Gains)
-    if (residual != nullptr) return run<Centred, Gains, true>(r, name, o, tokens, width);
-  return run<Centred, Gains, false>(r, name, o, tokens, width);
+    if (residual != nullptr) return run<Centred, Gains, true>(on, name, o, tokens, width);
+  return run<Centred, Gains, false>(on, name, o, tokens, width);
 }
 
 }  // namespace
 
 template <class T>
-void layer_norm_dx(rank& r, at dx, at dy, at x, at stats, at gain, int tokens, int width) {
-  run_grad<true, false, T>(r, "layer_norm_dx", dx, dy, x, stats, gain, nullptr, tokens, width);
+void layer_norm_dx(const lane& on, at dx, at dy, at x, at stats, at gain, int tokens, int width) {
+  run_grad<true, false, T>(on, "layer_norm_dx", dx, dy, x, stats, gain, nullptr, tokens, width);
 }
 
 template <class T>
-void layer_norm_dw(rank& r, at dgain, at dshift, at dy, at x, at stats, int tokens, int width,
+void layer_norm_dw(const lane& on, at dgain, at dshift, at dy, at x, at stats, int tokens, int width,
                    bool accumulate) {
-  run_dw<true, T>(r, "layer_norm_dw", {{r.at<float>(dgain), r.at<float>(dshift)}}, dy, x, stats, tokens,
+  run_dw<true, T>(on, "layer_norm_dw", {{on.at<float>(dgain), on.at<float>(dshift)}}, dy, x, stats, tokens,
                   width, accumulate);
 }
 
 template <class T>
-void layer_norm_grad(rank& r, at dx, at dgain, at dshift, at dy, at x, at stats, at gain, int tokens,
+void layer_norm_grad(const lane& on, at dx, at dgain, at dshift, at dy, at x, at stats, at gain, int tokens,
                      int width, bool accumulate) {
   const char* name = "layer_norm_grad";
-  const int blocks = run_grad<true, true, T>(r, name, dx, dy, x, stats, gain, nullptr, tokens, width);
-  add_partials<2>(r, name, {{r.at<float>(dgain), r.at<float>(dshift)}}, blocks, width, accumulate);
+  const int blocks = run_grad<true, true, T>(on, name, dx, dy, x, stats, gain, nullptr, tokens, width);
+  add_partials<2>(on, name, {{on.at<float>(dgain), on.at<float>(dshift)}}, blocks, width, accumulate);
 }
 
 template <class T>
-void layer_norm_grad_add(rank& r, at dx, at dgain, at dshift, at dy, at x, at stats, at gain, at residual,
+void layer_norm_grad_add(const lane& on, at dx, at dgain, at dshift, at dy, at x, at stats, at gain, at residual,
                          int tokens, int width, bool accumulate) {
   const char* name = "layer_norm_grad_add";
   const int blocks =
-      run_grad<true, true, T>(r, name, dx, dy, x, stats, gain, r.at<T>(residual), tokens, width);
-  add_partials<2>(r, name, {{r.at<float>(dgain), r.at<float>(dshift)}}, blocks, width, accumulate);
+      run_grad<true, true, T>(on, name, dx, dy, x, stats, gain, on.at<T>(residual), tokens, width);
+  add_partials<2>(on, name, {{on.at<float>(dgain), on.at<float>(dshift)}}, blocks, width, accumulate);
 }
 
 template <class T>
-void rms_norm_dx(rank& r, at dx, at dy, at x, at stats, at gain, int tokens, int width) {
-  run_grad<false, false, T>(r, "rms_norm_dx", dx, dy, x, stats, gain, nullptr, tokens, width);
+void rms_norm_dx(const lane& on, at dx, at dy, at x, at stats, at gain, int tokens, int width) {
+  run_grad<false, false, T>(on, "rms_norm_dx", dx, dy, x, stats, gain, nullptr, tokens, width);
 }
 
 template <class T>
-void rms_norm_dw(rank& r, at dgain, at dy, at x, at stats, int tokens, int width, bool accumulate) {
-  run_dw<false, T>(r, "rms_norm_dw", {{r.at<float>(dgain)}}, dy, x, stats, tokens, width, accumulate);
+void rms_norm_dw(const lane& on, at dgain, at dy, at x, at stats, int tokens, int width, bool accumulate) {
+  run_dw<false, T>(on, "rms_norm_dw", {{on.at<float>(dgain)}}, dy, x, stats, tokens, width, accumulate);
 }
 
 template <class T>
-void rms_norm_grad(rank& r, at dx, at dgain, at dy, at x, at stats, at gain, int tokens, int width,
+void rms_norm_grad(const lane& on, at dx, at dgain, at dy, at x, at stats, at gain, int tokens, int width,
                    bool accumulate) {
   const char* name = "rms_norm_grad";
-  const int blocks = run_grad<false, true, T>(r, name, dx, dy, x, stats, gain, nullptr, tokens, width);
-  add_partials<1>(r, name, {{r.at<float>(dgain)}}, blocks, width, accumulate);
+  const int blocks = run_grad<false, true, T>(on, name, dx, dy, x, stats, gain, nullptr, tokens, width);
+  add_partials<1>(on, name, {{on.at<float>(dgain)}}, blocks, width, accumulate);
 }
 
 template <class T>
-void rms_norm_grad_add(rank& r, at dx, at dgain, at dy, at x, at stats, at gain, at residual, int tokens,
+void rms_norm_grad_add(const lane& on, at dx, at dgain, at dy, at x, at stats, at gain, at residual, int tokens,
                        int width, bool accumulate) {
   const char* name = "rms_norm_grad_add";
   const int blocks =
-      run_grad<false, true, T>(r, name, dx, dy, x, stats, gain, r.at<T>(residual), tokens, width);
-  add_partials<1>(r, name, {{r.at<float>(dgain)}}, blocks, width, accumulate);
+      run_grad<false, true, T>(on, name, dx, dy, x, stats, gain, on.at<T>(residual), tokens, width);
+  add_partials<1>(on, name, {{on.at<float>(dgain)}}, blocks, width, accumulate);
 }
 
-template void layer_norm_dx<float>(rank&, at, at, at, at, at, int, int);
-template void layer_norm_dx<bf16>(rank&, at, at, at, at, at, int, int);
-template void layer_norm_dw<float>(rank&, at, at, at, at, at, int, int, bool);
-template void layer_norm_dw<bf16>(rank&, at, at, at, at, at, int, int, bool);
-template void layer_norm_grad<float>(rank&, at, at, at, at, at, at, at, int, int, bool);
-template void layer_norm_grad<bf16>(rank&, at, at, at, at, at, at, at, int, int, bool);
-template void layer_norm_grad_add<float>(rank&, at, at, at, at, at, at, at, at, int, int, bool);
-template void layer_norm_grad_add<bf16>(rank&, at, at, at, at, at, at, at, at, int, int, bool);
-template void rms_norm_dx<float>(rank&, at, at, at, at, at, int, int);
-template void rms_norm_dx<bf16>(rank&, at, at, at, at, at, int, int);
-template void rms_norm_dw<float>(rank&, at, at, at, at, int, int, bool);
-template void rms_norm_dw<bf16>(rank&, at, at, at, at, int, int, bool);
-template void rms_norm_grad<float>(rank&, at, at, at, at, at, at, int, int, bool);
-template void rms_norm_grad<bf16>(rank&, at, at, at, at, at, at, int, int, bool);
-template void rms_norm_grad_add<float>(rank&, at, at, at, at, at, at, at, int, int, bool);
-template void rms_norm_grad_add<bf16>(rank&, at, at, at, at, at, at, at, int, int, bool);
+template void layer_norm_dx<float>(const lane&, at, at, at, at, at, int, int);
+template void layer_norm_dx<bf16>(const lane&, at, at, at, at, at, int, int);
+template void layer_norm_dw<float>(const lane&, at, at, at, at, at, int, int, bool);
+template void layer_norm_dw<bf16>(const lane&, at, at, at, at, at, int, int, bool);
+template void layer_norm_grad<float>(const lane&, at, at, at, at, at, at, at, int, int, bool);
+template void layer_norm_grad<bf16>(const lane&, at, at, at, at, at, at, at, int, int, bool);
+template void layer_norm_grad_add<float>(const lane&, at, at, at, at, at, at, at, at, int, int, bool);
+template void layer_norm_grad_add<bf16>(const lane&, at, at, at, at, at, at, at, at, int, int, bool);
+template void rms_norm_dx<float>(const lane&, at, at, at, at, at, int, int);
+template void rms_norm_dx<bf16>(const lane&, at, at, at, at, at, int, int);
+template void rms_norm_dw<float>(const lane&, at, at, at, at, int, int, bool);
+template void rms_norm_dw<bf16>(const lane&, at, at, at, at, int, int, bool);
+template void rms_norm_grad<float>(const lane&, at, at, at, at, at, at, int, int, bool);
+template void rms_norm_grad<bf16>(const lane&, at, at, at, at, at, at, int, int, bool);
+template void rms_norm_grad_add<float>(const lane&, at, at, at, at, at, at, at, int, int, bool);
+template void rms_norm_grad_add<bf16>(const lane&, at, at, at, at, at, at, at, int, int, bool);
 
 }  // namespace rankc::cuda

@@ -151,33 +151,33 @@ void for_tables(std::span<const range> ranges, std::size_t tile, F&& f) {
 }  // namespace
 
 template <class T>
-void sum_squares(rank& r, at total, at gradients, std::span<const range> ranges, bool accumulate) {
-  float* partial = reinterpret_cast<float*>(r.workspace);
+void sum_squares(const lane& on, at total, at gradients, std::span<const range> ranges, bool accumulate) {
+  float* partial = reinterpret_cast<float*>(on.workspace);
   int partials = 0;
   for_tables(ranges, block * pack_size * packs_squared, [&](const range_table& table) {
-    launch(r, "sum_squares", square_partials, grid, block, 0, partial + partials, r.at<float>(gradients),
+    launch(on, "sum_squares", square_partials, grid, block, 0, partial + partials, on.at<float>(gradients),
            table);
     partials += grid;
   });
-  launch(r, "sum_squares", sum_squares_of, 1, block, 0, r.at<float>(total), partial, partials, accumulate);
+  launch(on, "sum_squares", sum_squares_of, 1, block, 0, on.at<float>(total), partial, partials, accumulate);
 }
 
 template <class T>
-void adamw(rank& r, at weights, at gradients, at first_moment, at second_moment, at norm_squared,
+void adamw(const lane& on, at weights, at gradients, at first_moment, at second_moment, at norm_squared,
            std::span<const range> ranges) {
   constexpr bool copies = sizeof(T) == 2;
-  const regions all{r.at<float>(weights), r.at<float>(gradients), r.at<float>(first_moment),
-                    r.at<float>(second_moment), copies ? r.at<bf16>(r.where->working_copy) : nullptr};
+  const regions all{on.at<float>(weights), on.at<float>(gradients), on.at<float>(first_moment),
+                    on.at<float>(second_moment), copies ? on.at<bf16>(on.of->where->working_copy) : nullptr};
   const bool aligned = packable<pack_size>(pack_size, all.w, all.g, all.m, all.v, all.copy);
   for_tables(ranges, block * pack_size, [&](const range_table& table) {
-    launch(r, "adamw", adamw_step<copies>, grid, block, 0, all, r.at<float>(norm_squared), r.input, aligned,
+    launch(on, "adamw", adamw_step<copies>, grid, block, 0, all, on.at<float>(norm_squared), on.of->input, aligned,
            table);
   });
 }
 
-template void sum_squares<float>(rank&, at, at, std::span<const range>, bool);
-template void sum_squares<bf16>(rank&, at, at, std::span<const range>, bool);
-template void adamw<float>(rank&, at, at, at, at, at, std::span<const range>);
-template void adamw<bf16>(rank&, at, at, at, at, at, std::span<const range>);
+template void sum_squares<float>(const lane&, at, at, std::span<const range>, bool);
+template void sum_squares<bf16>(const lane&, at, at, std::span<const range>, bool);
+template void adamw<float>(const lane&, at, at, at, at, at, std::span<const range>);
+template void adamw<bf16>(const lane&, at, at, at, at, at, std::span<const range>);
 
 }  // namespace rankc::cuda

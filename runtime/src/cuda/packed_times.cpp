@@ -8,7 +8,7 @@ namespace {
 
 /// A time without its name, which follows it in `words` words.
 struct head {
-  int rank, on, length, words;
+  int rank, lane, length, words;
   double begin, end;
 };
 static_assert(sizeof(head) % sizeof(float) == 0);
@@ -19,7 +19,7 @@ std::vector<float> packed(std::span<const runtime::traced> times) {
   std::vector<float> out;
   for (const runtime::traced& t : times) {
     const std::size_t length = std::strlen(t.name), words = (length + sizeof(float) - 1) / sizeof(float);
-    const head h{t.rank, static_cast<int>(t.on), static_cast<int>(length), static_cast<int>(words), t.begin, t.end};
+    const head h{t.rank, t.lane, static_cast<int>(length), static_cast<int>(words), t.begin, t.end};
     const std::size_t at = out.size();
     out.resize(at + sizeof h / sizeof(float) + words);
     std::memcpy(out.data() + at, &h, sizeof h);
@@ -36,7 +36,7 @@ void unpack(std::span<const float> words, std::set<std::string>& names, std::vec
     std::string name(static_cast<std::size_t>(h.length), '\0');
     std::memcpy(name.data(), words.data(), name.size());
     words = words.subspan(static_cast<std::size_t>(h.words));
-    into.push_back({h.rank, runtime::stream{h.on}, names.insert(std::move(name)).first->c_str(), h.begin, h.end});
+    into.push_back({h.rank, h.lane, names.insert(std::move(name)).first->c_str(), h.begin, h.end});
   }
 }
 

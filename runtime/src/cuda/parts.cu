@@ -24,29 +24,29 @@ __global__ void __launch_bounds__(block) move_parts(T* whole, T* a, T* b, std::s
 }
 
 template <bool Apart, class T>
-void run(rank& r, const char* name, T* whole, T* a, T* b, int rows, int left, int right) {
+void run(const lane& on, const char* name, T* whole, T* a, T* b, int rows, int left, int right) {
   constexpr int n = wide<T>;
   const std::size_t n_rows = static_cast<std::size_t>(rows), count = n_rows * (left + right);
   if (right % n == 0 && packable<n>(left, whole, a, b))
-    launch(r, name, move_parts<Apart, n, T>, ceil_div(count, block * n), block, 0, whole, a, b, n_rows, left, right);
-  else launch(r, name, move_parts<Apart, 1, T>, ceil_div(count, block), block, 0, whole, a, b, n_rows, left, right);
+    launch(on, name, move_parts<Apart, n, T>, ceil_div(count, block * n), block, 0, whole, a, b, n_rows, left, right);
+  else launch(on, name, move_parts<Apart, 1, T>, ceil_div(count, block), block, 0, whole, a, b, n_rows, left, right);
 }
 
 }  // namespace
 
 template <class T>
-void split(rank& r, at a, at b, at x, int rows, int left, int right) {
-  run<true>(r, "split", r.at<T>(x), r.at<T>(a), r.at<T>(b), rows, left, right);
+void split(const lane& on, at a, at b, at x, int rows, int left, int right) {
+  run<true>(on, "split", on.at<T>(x), on.at<T>(a), on.at<T>(b), rows, left, right);
 }
 
 template <class T>
-void concat(rank& r, at y, at a, at b, int rows, int left, int right) {
-  run<false>(r, "concat", r.at<T>(y), r.at<T>(a), r.at<T>(b), rows, left, right);
+void concat(const lane& on, at y, at a, at b, int rows, int left, int right) {
+  run<false>(on, "concat", on.at<T>(y), on.at<T>(a), on.at<T>(b), rows, left, right);
 }
 
-template void split<float>(rank&, at, at, at, int, int, int);
-template void split<bf16>(rank&, at, at, at, int, int, int);
-template void concat<float>(rank&, at, at, at, int, int, int);
-template void concat<bf16>(rank&, at, at, at, int, int, int);
+template void split<float>(const lane&, at, at, at, int, int, int);
+template void split<bf16>(const lane&, at, at, at, int, int, int);
+template void concat<float>(const lane&, at, at, at, int, int, int);
+template void concat<bf16>(const lane&, at, at, at, int, int, int);
 
 }  // namespace rankc::cuda

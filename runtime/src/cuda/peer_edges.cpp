@@ -4,19 +4,21 @@
 
 #include "check.hpp"
 
-#include <array>
-
 namespace rankc::cuda {
 namespace {
 
-constexpr std::array<role, 2> sending{role::to_next, role::to_prev},
-    receiving{role::from_prev, role::from_next};
-
-/// The role under which a rank knows the communicator, of two; -1: under neither.
-int role_in(const rank& r, int group_index, const std::array<role, 2>& of) {
-  for (const role one : of)
-    if (r.row->communicator[static_cast<int>(one)] == group_index) return static_cast<int>(one);
+/// The lane on which a rank has a communicator over `peer`; -1: on none.
+int lane_of(const rank& r, int group_index) {
+  for (const lane& on : r.all_lanes)
+    for (const lane_link& k : on.links)
+      if (k.over == over::peer && k.communicator == group_index) return on.index;
   return -1;
+}
+
+/// The end of an edge on a lane: a lane has one communicator over `peer` at most.
+void give(rank& r, int lane_index, int place, const peer_edge& e) {
+  for (lane_link& k : r.all_lanes[static_cast<std::size_t>(lane_index)].links)
+    if (k.over == over::peer) k.place = place, k.edge = &e;
 }
 
 bool can_map(const context& a, const context& b) {
@@ -35,35 +37,34 @@ void map(context& from, const context& other) {
 }  // namespace
 
 peer_edges::peer_edges(const description& about, const std::vector<std::unique_ptr<context>>& ranks)
-    : edges_(ranks.size() * n_roles), made_(about.communicators.size()) {
+    : edges_(ranks.size()), made_(about.communicators.size()) {
   for (const auto& owner : ranks) {
     rank& r = owner->of();
     check(r, cudaSetDevice(owner->device()), "cudaSetDevice");
+    const std::size_t lanes = r.all_lanes.size();
+    edges_[held_.size()].resize(lanes);
     edge_words* words = nullptr;
-    check(r, cudaMalloc(&words, n_roles * sizeof(edge_words)), "words of pipeline edges: cudaMalloc");
+    check(r, cudaMalloc(&words, lanes * sizeof(edge_words)), "words of pipeline edges: cudaMalloc");
     held_.push_back({owner->device(), words});
-    check(r, cudaMemset(words, 0, n_roles * sizeof(edge_words)), "words of pipeline edges: cudaMemset");
+    check(r, cudaMemset(words, 0, lanes * sizeof(edge_words)), "words of pipeline edges: cudaMemset");
     check(r, cudaDeviceSynchronize(), "cudaDeviceSynchronize");
-    load_peer_kernels(r);
+    load_peer_kernels(r[0]);
   }
   for (int g = 0; g < static_cast<int>(made_.size()); ++g) {
     const auto members = about.communicators[static_cast<std::size_t>(g)].ranks;
     if (members.size() != 2) continue;
-    for (int first : {0, 1}) {
-      const auto a = static_cast<std::size_t>(members[static_cast<std::size_t>(first)]);
-      const auto b = static_cast<std::size_t>(members[static_cast<std::size_t>(1 - first)]);
-      const int out = role_in(ranks[a]->of(), g, sending), in = role_in(ranks[b]->of(), g, receiving);
-      if (out < 0 || in < 0 || !can_map(*ranks[a], *ranks[b])) continue;
-      map(*ranks[a], *ranks[b]);
-      map(*ranks[b], *ranks[a]);
-      peer_edge& sender = edges_[a * n_roles + static_cast<std::size_t>(out)];
-      peer_edge& receiver = edges_[b * n_roles + static_cast<std::size_t>(in)];
-      sender = {held_[a].words + out, held_[b].words + in};
-      receiver = {sender.theirs, sender.mine};
-      ranks[a]->of().edges[out] = &sender;
-      ranks[b]->of().edges[in] = &receiver;
-      made_[static_cast<std::size_t>(g)] = true;
-    }
+    const auto a = static_cast<std::size_t>(members[0]), b = static_cast<std::size_t>(members[1]);
+    const int out = lane_of(ranks[a]->of(), g), in = lane_of(ranks[b]->of(), g);
+    if (out < 0 || in < 0 || !can_map(*ranks[a], *ranks[b])) continue;
+    map(*ranks[a], *ranks[b]);
+    map(*ranks[b], *ranks[a]);
+    peer_edge& sender = edges_[a][static_cast<std::size_t>(out)];
+    peer_edge& receiver = edges_[b][static_cast<std::size_t>(in)];
+    sender = {held_[a].words + out, held_[b].words + in};
+    receiver = {sender.theirs, sender.mine};
+    give(ranks[a]->of(), out, 0, sender);
+    give(ranks[b]->of(), in, 1, receiver);
+    made_[static_cast<std::size_t>(g)] = true;
   }
 }
 

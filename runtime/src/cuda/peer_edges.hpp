@@ -27,13 +27,12 @@ struct peer_edge {
 };
 
 /// Enqueue one message; messages of an edge are matched in their order.
-void store_to_peer(rank&, cudaStream_t, const peer_edge&, const char* name, const std::byte* from,
-                   std::size_t bytes);
-void receive_from_peer(rank&, cudaStream_t, const peer_edge&, const char* name, std::byte* to);
+void store_to_peer(const lane&, const peer_edge&, const char* name, const std::byte* from, std::size_t bytes);
+void receive_from_peer(const lane&, const peer_edge&, const char* name, std::byte* to);
 
 /// Run each kernel once without an edge. CUDA loads a kernel when it first runs, and may wait for all that
 /// run already: none of these may have its first run while another waits for its peer.
-void load_peer_kernels(rank&);
+void load_peer_kernels(const lane&);
 
 /// The edges of all ranks of this process, and their memory.
 class peer_edges {
@@ -51,10 +50,10 @@ class peer_edges {
  private:
   struct held {
     int device;
-    edge_words* words;  // (n_roles)
+    edge_words* words;  // (lanes)
   };
   std::vector<held> held_;
-  std::vector<peer_edge> edges_;  // (world, n_roles): what the ranks point to
+  std::vector<std::vector<peer_edge>> edges_;  // by rank and lane: what the lanes point to
   std::vector<bool> made_;
 };
 

@@ -94,26 +94,25 @@ __global__ void __launch_bounds__(warp_size)
 
 }  // namespace
 
-void store_to_peer(rank& r, cudaStream_t on, const peer_edge& e, const char* name, const std::byte* from,
-                   std::size_t bytes) {
+void store_to_peer(const lane& on, const peer_edge& e, const char* name, const std::byte* from, std::size_t bytes) {
   const int blocks = std::clamp(ceil_div(bytes, bytes_of_a_block), 1, most_blocks_of_a_copy);
-  if (blocks > most_waiting_blocks) wait_for_receiver<<<1, warp_size, 0, on>>>(e, r.stop);
-  store_message<<<blocks, threads, 0, on>>>(e, from, bytes, r.stop);
-  check(r, cudaGetLastError(), name);
+  if (blocks > most_waiting_blocks) wait_for_receiver<<<1, warp_size, 0, on.stream>>>(e, on.of->stop);
+  store_message<<<blocks, threads, 0, on.stream>>>(e, from, bytes, on.of->stop);
+  check(on, cudaGetLastError(), name);
 }
 
-void receive_from_peer(rank& r, cudaStream_t on, const peer_edge& e, const char* name, std::byte* to) {
-  receive_message<<<1, warp_size, 0, on>>>(e, to, r.stop);
-  check(r, cudaGetLastError(), name);
+void receive_from_peer(const lane& on, const peer_edge& e, const char* name, std::byte* to) {
+  receive_message<<<1, warp_size, 0, on.stream>>>(e, to, on.of->stop);
+  check(on, cudaGetLastError(), name);
 }
 
-void load_peer_kernels(rank& r) {
-  const cudaStream_t on = r.on(stream::compute);
-  wait_for_receiver<<<1, warp_size, 0, on>>>({}, r.stop);
-  store_message<<<1, threads, 0, on>>>({}, nullptr, 0, r.stop);
-  receive_message<<<1, warp_size, 0, on>>>({}, nullptr, r.stop);
-  check(r, cudaGetLastError(), "kernels of pipeline edges");
-  check(r, cudaStreamSynchronize(on), "kernels of pipeline edges: cudaStreamSynchronize");
+void load_peer_kernels(const lane& on) {
+  const volatile unsigned* stop = on.of->stop;
+  wait_for_receiver<<<1, warp_size, 0, on.stream>>>({}, stop);
+  store_message<<<1, threads, 0, on.stream>>>({}, nullptr, 0, stop);
+  receive_message<<<1, warp_size, 0, on.stream>>>({}, nullptr, stop);
+  check(on, cudaGetLastError(), "kernels of pipeline edges");
+  check(on, cudaStreamSynchronize(on.stream), "kernels of pipeline edges: cudaStreamSynchronize");
 }
 
 }  // namespace rankc::cuda

@@ -44,35 +44,35 @@ __global__ void __launch_bounds__(block) rotate(T* y, const T* x, const float* t
 }
 
 template <class T>
-void run(rank& r, const char* name, at y, at x, at table, int tokens, int heads, int dim, int seq, int stride,
+void run(const lane& on, const char* name, at y, at x, at table, int tokens, int heads, int dim, int seq, int stride,
          float turn) {
-  T *to = r.at<T>(y), *from = r.at<T>(x);
-  float* angles = r.at<float>(table);
+  T *to = on.at<T>(y), *from = on.at<T>(x);
+  float* angles = on.at<float>(table);
   constexpr int n = wide<T>;
   const std::size_t pairs = static_cast<std::size_t>(tokens) * heads * (dim / 2);
   if (stride % n == 0 && packable<n>(dim / 2, to, from) && packable<4>(dim / 2, angles))
-    launch(r, name, rotate<n, T>, ceil_div(pairs / n, block), block, 0, to, from, angles, tokens, heads, dim,
+    launch(on, name, rotate<n, T>, ceil_div(pairs / n, block), block, 0, to, from, angles, tokens, heads, dim,
            seq, stride, turn);
   else
-    launch(r, name, rotate<1, T>, ceil_div(pairs, block), block, 0, to, from, angles, tokens, heads, dim, seq,
+    launch(on, name, rotate<1, T>, ceil_div(pairs, block), block, 0, to, from, angles, tokens, heads, dim, seq,
            stride, turn);
 }
 
 }  // namespace
 
 template <class T>
-void rope(rank& r, at y, at x, at table, int tokens, int heads, int dim, int seq, int stride) {
-  run<T>(r, "rope", y, x, table, tokens, heads, dim, seq, stride, 1.0f);
+void rope(const lane& on, at y, at x, at table, int tokens, int heads, int dim, int seq, int stride) {
+  run<T>(on, "rope", y, x, table, tokens, heads, dim, seq, stride, 1.0f);
 }
 
 template <class T>
-void rope_grad(rank& r, at dx, at dy, at table, int tokens, int heads, int dim, int seq, int stride) {
-  run<T>(r, "rope_grad", dx, dy, table, tokens, heads, dim, seq, stride, -1.0f);
+void rope_grad(const lane& on, at dx, at dy, at table, int tokens, int heads, int dim, int seq, int stride) {
+  run<T>(on, "rope_grad", dx, dy, table, tokens, heads, dim, seq, stride, -1.0f);
 }
 
-template void rope<float>(rank&, at, at, at, int, int, int, int, int);
-template void rope<bf16>(rank&, at, at, at, int, int, int, int, int);
-template void rope_grad<float>(rank&, at, at, at, int, int, int, int, int);
-template void rope_grad<bf16>(rank&, at, at, at, int, int, int, int, int);
+template void rope<float>(const lane&, at, at, at, int, int, int, int, int);
+template void rope<bf16>(const lane&, at, at, at, int, int, int, int, int);
+template void rope_grad<float>(const lane&, at, at, at, int, int, int, int, int);
+template void rope_grad<bf16>(const lane&, at, at, at, int, int, int, int, int);
 
 }  // namespace rankc::cuda

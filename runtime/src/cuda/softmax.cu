@@ -50,22 +50,22 @@ __global__ void __launch_bounds__(logits_threads, logits_blocks)
 }  // namespace
 
 template <class T>
-void softmax(rank& r, at y, at x, int tokens, int width) {
-  T *to = r.at<T>(y), *row = r.at<T>(x);
-  launch_rows<T>(r, "softmax", softmax_rows<wide<T>, T>, softmax_rows<1, T>, packable<wide<T>>(width, to, row), tokens,
+void softmax(const lane& on, at y, at x, int tokens, int width) {
+  T *to = on.at<T>(y), *row = on.at<T>(x);
+  launch_rows<T>(on, "softmax", softmax_rows<wide<T>, T>, softmax_rows<1, T>, packable<wide<T>>(width, to, row), tokens,
                  width, to, row, width);
 }
 
 template <class T>
-void softmax_dx(rank& r, at dx, at dy, at y, int tokens, int width) {
-  T *to = r.at<T>(dx), *d = r.at<T>(dy), *made = r.at<T>(y);
-  launch_rows<T>(r, "softmax_dx", softmax_rows_backward<wide<T>, T>, softmax_rows_backward<1, T>,
+void softmax_dx(const lane& on, at dx, at dy, at y, int tokens, int width) {
+  T *to = on.at<T>(dx), *d = on.at<T>(dy), *made = on.at<T>(y);
+  launch_rows<T>(on, "softmax_dx", softmax_rows_backward<wide<T>, T>, softmax_rows_backward<1, T>,
                  packable<wide<T>>(width, to, d, made), tokens, width, to, d, made, width);
 }
 
-template void softmax<float>(rank&, at, at, int, int);
-template void softmax<bf16>(rank&, at, at, int, int);
-template void softmax_dx<float>(rank&, at, at, at, int, int);
-template void softmax_dx<bf16>(rank&, at, at, at, int, int);
+template void softmax<float>(const lane&, at, at, int, int);
+template void softmax<bf16>(const lane&, at, at, int, int);
+template void softmax_dx<float>(const lane&, at, at, at, int, int);
+template void softmax_dx<bf16>(const lane&, at, at, at, int, int);
 
 }  // namespace rankc::cuda

@@ -24,21 +24,21 @@ tracer::tracer(rank& r) : rank_(r) {
 tracer::~tracer() { cudaFree(times_); }
 
 /// An error of the launch shows in the next call that is checked: a stamp may be set while another error is thrown.
-std::size_t tracer::stamp(stream s) {
-  store_clock<<<1, 1, 0, rank_.on(s)>>>(times_ + stamps_);
+std::size_t tracer::stamp(const lane& on) {
+  store_clock<<<1, 1, 0, on.stream>>>(times_ + stamps_);
   return stamps_++;
 }
 
-std::size_t tracer::begin(what of, stream s, const char* name) {
+std::size_t tracer::begin(what of, const lane& on, const char* name) {
   if (stamps_ + 2 > most_stamps)
     fail(rank_, "trace: the step has more than " + std::to_string(most_stamps) +
                     " beginnings and ends; trace a plan with fewer microbatches");
-  const std::size_t now = stamp(s);
-  entries_.push_back({of, s, name, now, now});
+  const std::size_t now = stamp(on);
+  entries_.push_back({of, &on, name, now, now});
   return entries_.size() - 1;
 }
 
-void tracer::end(std::size_t entry) { entries_[entry].end = stamp(entries_[entry].on); }
+void tracer::end(std::size_t entry) { entries_[entry].end = stamp(*entries_[entry].on); }
 
 void tracer::take(std::vector<traced>& into) {
   std::vector<unsigned long long> times(stamps_);
@@ -59,33 +59,38 @@ void tracer::take(std::vector<traced>& into) {
         if (!under_way) break;
         action = into.size();
         began = at(e.begin);
-        into.push_back({rank_.index, e.on, e.name, began, began});
+        into.push_back({rank_.index, e.on->index, e.name, began, began});
         break;
       case what::wait:
         if (under_way && at(e.begin) - began < idle_before_wait) began = into[action].begin = at(e.end);
         break;
       case what::alone:
-        into.push_back({rank_.index, e.on, e.name, at(e.begin), at(e.end)});
+        into.push_back({rank_.index, e.on->index, e.name, at(e.begin), at(e.end)});
         break;
     }
   }
 }
 
-stamped_action::stamped_action(rank& r, stream s, const char* name) : times_(r, tracer::what::alone, s, name) {
+stamped_action::stamped_action(const lane& on, const char* name) : trace_(on.of->trace) {
+  if (trace_ != nullptr) entry_ = trace_->begin(tracer::what::alone, on, name);
   nvtxRangePushA(name);
 }
 
-stamped_action::~stamped_action() { nvtxRangePop(); }
-
-void begin_step(rank& r) {
-  if (r.trace != nullptr) r.trace->begin(tracer::what::step, stream::compute, "");
+stamped_action::~stamped_action() {
+  nvtxRangePop();
+  if (trace_ != nullptr) trace_->end(entry_);
 }
 
-void begin_action(rank& r, const char* name) {
+void begin_step(rank& r) {
+  if (r.trace != nullptr) r.trace->begin(tracer::what::step, r[0], "");
+}
+
+void begin_action(const lane& on, const char* name) {
+  rank& r = on;
   if (*r.action != '\0') nvtxRangePop();
   nvtxRangePushA(name);
   r.action = name;
-  if (r.trace != nullptr) r.trace->begin(tracer::what::action, stream::compute, name);
+  if (r.trace != nullptr) r.trace->begin(tracer::what::action, on, name);
 }
 
 void end_step(rank& r) {
@@ -94,11 +99,9 @@ void end_step(rank& r) {
   r.action = "";
 }
 
-void name_streams(rank& r) {
-  for (int s = 0; s < n_streams; ++s) {
-    const std::string name = "rank " + std::to_string(r.index) + " " + stream_names[s];
-    nvtxNameCudaStreamA(r.streams[s], name.c_str());
-  }
+void name_lanes(const rank& r) {
+  for (const lane& on : r.all_lanes)
+    nvtxNameCudaStreamA(on.stream, ("rank " + std::to_string(r.index) + " " + on.name()).c_str());
 }
 
 }  // namespace rankc::cuda

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The times of one rank's step on its GPU: a kernel of one thread stores the GPU's clock wherever an action, a wait
-// or a communication begins or ends. A communication begins when its stream comes to it: its time holds the wait for
+// or a communication begins or ends. A communication begins when its lane comes to it: its time holds the wait for
 // the other ranks. Where a step is not timed nothing is enqueued. For a profiler, actions are NVTX ranges of the thread
-// that enqueues them, and streams have names.
+// that enqueues them, and lanes have names.
 #pragma once
 #include "check.hpp"
 
@@ -34,11 +34,11 @@ class tracer {
     rank& rank_;
   };
 
-  enum class what { step, action, wait, alone };  // alone: a communication, or an action on stream::beside
+  enum class what { step, action, wait, alone };  // alone: a communication, or an action on another lane than 0
 
-  /// Stamp the beginning of something on a stream, and its end.
+  /// Stamp the beginning of something on a lane, and its end.
   /// Errors: failure (70) where a step has more stamps than there is room for.
-  std::size_t begin(what, stream, const char* name);
+  std::size_t begin(what, const lane&, const char* name);
   void end(std::size_t entry);
 
   /// What the last replay did, in the order of issue; the device must be done with it.
@@ -49,13 +49,13 @@ class tracer {
  private:
   struct entry {
     what of;
-    stream on;
+    const lane* on;
     const char* name;
     std::size_t begin, end;  // stamps
   };
   static constexpr std::size_t most_stamps = 1 << 16;
 
-  std::size_t stamp(stream);
+  std::size_t stamp(const lane&);
 
   rank& rank_;
   std::vector<entry> entries_;
@@ -63,13 +63,12 @@ class tracer {
   unsigned long long* times_ = nullptr;  // device memory, nanoseconds
 };
 
-/// Times what is enqueued on `s` while this lives: a communication or an action on its own, or a wait of
-/// stream::compute.
+/// Times what is enqueued on a lane while this lives: a communication where nothing is computed, or a wait of lane 0.
 class stamped {
  public:
-  stamped(rank& r, tracer::what of, stream s, const char* name)
-      : trace_((s == stream::compute) == (of == tracer::what::wait) ? r.trace : nullptr) {
-    if (trace_ != nullptr) entry_ = trace_->begin(of, s, name);
+  stamped(const lane& on, tracer::what of, const char* name)
+      : trace_((of == tracer::what::wait ? on.index == 0 : !on.computes()) ? on.of->trace : nullptr) {
+    if (trace_ != nullptr) entry_ = trace_->begin(of, on, name);
   }
   ~stamped() {
     if (trace_ != nullptr) trace_->end(entry_);
@@ -82,24 +81,25 @@ class stamped {
   std::size_t entry_ = 0;
 };
 
-/// An action on a stream of its own, as long as this lives.
+/// An action on another lane than 0, as long as this lives.
 class stamped_action {
  public:
-  stamped_action(rank&, stream, const char* name);
+  stamped_action(const lane&, const char* name);
   ~stamped_action();
   stamped_action(const stamped_action&) = delete;
   stamped_action& operator=(const stamped_action&) = delete;
 
  private:
-  const stamped times_;
+  tracer* const trace_;
+  std::size_t entry_ = 0;
 };
 
 /// A step's body begins and ends, or goes on to the next action.
 void begin_step(rank&);
-void begin_action(rank&, const char* name);
+void begin_action(const lane&, const char* name);
 void end_step(rank&);
 
-/// Names the rank's streams for a profiler.
-void name_streams(rank&);
+/// Names the rank's lanes for a profiler.
+void name_lanes(const rank&);
 
 }  // namespace rankc::cuda

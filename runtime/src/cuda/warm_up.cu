@@ -20,15 +20,15 @@ __global__ void noise(std::uint32_t* words, std::size_t count) {
 
 }  // namespace
 
-void fill_with_noise(rank& r) {
-  const layout& where = *r.where;
-  launch(r, "noise", noise, 1024, 256, 0, r.at<std::uint32_t>({0}),
+void fill_with_noise(const lane& on) {
+  const layout& where = *on.of->where;
+  launch(on, "noise", noise, 1024, 256, 0, on.at<std::uint32_t>({0}),
          where.arena_bytes / sizeof(std::uint32_t));
-  if (!r.about->trains) return;
+  if (!on.of->about->trains) return;
   for (const at moments : {where.first_moment, where.second_moment})
-    check(r,
-          cudaMemsetAsync(r.at<float>(moments), 0, where.parameter_count * sizeof(float),
-                          r.on(stream::compute)),
+    check(on,
+          cudaMemsetAsync(on.at<float>(moments), 0, where.parameter_count * sizeof(float),
+                          on.stream),
           "moments: cudaMemsetAsync");
 }
 

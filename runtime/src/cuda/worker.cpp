@@ -85,7 +85,7 @@ void worker::run(const job& what) {
   switch (what.todo) {
     case job::what::try_alone:
       r.alone = true;
-      fill_with_noise(r);
+      fill_with_noise(r[0]);
       try_out();
       r.alone = false;
       return;
@@ -103,7 +103,7 @@ void worker::run(const job& what) {
       return;
     }
     case job::what::step:
-      check(r, cudaGraphLaunch(graphs_[static_cast<int>(what.which)], r.on(stream::compute)),
+      check(r, cudaGraphLaunch(graphs_[static_cast<int>(what.which)], r[0].stream),
             "cudaGraphLaunch");
       enqueueing_ = false;
       wait_for_device();
@@ -127,7 +127,7 @@ void worker::try_out() {
 /// A step from its inputs in pinned memory to its results there: a graph holds all of it.
 void worker::enqueue(kind what) {
   rank& r = context_.of();
-  cudaStream_t compute = r.on(stream::compute);
+  cudaStream_t compute = r[0].stream;
   const auto pp = static_cast<std::size_t>(r.row->pp);
   if (what != kind::evaluate) context_.copy_input();
   const auto copy_in = [&](at to, const std::int32_t* from) {
@@ -154,7 +154,7 @@ void worker::enqueue(kind what) {
 void worker::wait_for_device() {
   rank& r = context_.of();
   for (unsigned polls = 1;; ++polls) {
-    const cudaError_t status = cudaStreamQuery(r.on(stream::compute));
+    const cudaError_t status = cudaStreamQuery(r[0].stream);
     if (status == cudaSuccess) break;
     if (status != cudaErrorNotReady) fail_on_device(status);
     if (polls % 4096 == 0) look_at_communicators();
@@ -176,14 +176,15 @@ void worker::look_at_communicators() {
   rank& r = context_.of();
   const std::lock_guard lock(report_.mutex);
   if (report_.first != nullptr) return;  // the engine is aborting them; the streams will end
-  for (ncclComm_t c : r.communicators) {
-    if (c == nullptr) continue;
-    ncclResult_t state = ncclSuccess;
-    check(r, ncclCommGetAsyncError(c, &state), c, "ncclCommGetAsyncError");
-    if (state == ncclRemoteError)
-      throw failure(77, "rank " + std::to_string(r.index) + ": stopped, since another rank has failed");
-    if (state != ncclInProgress) check(r, state, c, "communication under way");
-  }
+  for (const lane& on : r.all_lanes)
+    for (const lane_link& k : on.links) {
+      if (k.nccl == nullptr) continue;
+      ncclResult_t state = ncclSuccess;
+      check(r, ncclCommGetAsyncError(k.nccl, &state), k.nccl, "ncclCommGetAsyncError");
+      if (state == ncclRemoteError)
+        throw failure(77, "rank " + std::to_string(r.index) + ": stopped, since another rank has failed");
+      if (state != ncclInProgress) check(r, state, k.nccl, "communication under way");
+    }
 }
 
 }  // namespace rankc::cuda

@@ -11,9 +11,9 @@ namespace rankc::host {
 constexpr double gelu_linear = 2 * 0.79788456080286535588, gelu_cubic = gelu_linear * 0.044715;
 
 template <class T>
-void gelu(rank& r, at y, at x, std::size_t count) {
-  T* to = r.at<T>(y);
-  const T* from = r.at<T>(x);
+void gelu(const lane& on, at y, at x, std::size_t count) {
+  T* to = on.at<T>(y);
+  const T* from = on.at<T>(x);
 #pragma omp simd
   for (std::size_t i = 0; i < count; ++i) {
     const T v = from[i];
@@ -22,9 +22,9 @@ void gelu(rank& r, at y, at x, std::size_t count) {
 }
 
 template <class T>
-void gelu_grad(rank& r, at dx, at dy, at x, std::size_t count) {
-  T* to = r.at<T>(dx);
-  const T *grad = r.at<T>(dy), *from = r.at<T>(x);
+void gelu_grad(const lane& on, at dx, at dy, at x, std::size_t count) {
+  T* to = on.at<T>(dx);
+  const T *grad = on.at<T>(dy), *from = on.at<T>(x);
 #pragma omp simd
   for (std::size_t i = 0; i < count; ++i) {
     const T v = from[i], g = grad[i];
@@ -35,17 +35,17 @@ void gelu_grad(rank& r, at dx, at dy, at x, std::size_t count) {
 }
 
 template <class T>
-void swiglu(rank& r, at y, at gate, at up, std::size_t count) {
-  T* to = r.at<T>(y);
-  const T *gates = r.at<T>(gate), *ups = r.at<T>(up);
+void swiglu(const lane& on, at y, at gate, at up, std::size_t count) {
+  T* to = on.at<T>(y);
+  const T *gates = on.at<T>(gate), *ups = on.at<T>(up);
 #pragma omp simd
   for (std::size_t i = 0; i < count; ++i) to[i] = gates[i] * sigmoid(gates[i]) * ups[i];
 }
 
 template <class T>
-void swiglu_grad(rank& r, at dgate, at dup, at dy, at gate, at up, std::size_t count) {
-  T *to_gate = r.at<T>(dgate), *to_up = r.at<T>(dup);
-  const T *grad = r.at<T>(dy), *gates = r.at<T>(gate), *ups = r.at<T>(up);
+void swiglu_grad(const lane& on, at dgate, at dup, at dy, at gate, at up, std::size_t count) {
+  T *to_gate = on.at<T>(dgate), *to_up = on.at<T>(dup);
+  const T *grad = on.at<T>(dy), *gates = on.at<T>(gate), *ups = on.at<T>(up);
 #pragma omp simd
   for (std::size_t i = 0; i < count; ++i) {
     const T g = gates[i], u = ups[i], d = grad[i];
@@ -56,9 +56,9 @@ void swiglu_grad(rank& r, at dgate, at dup, at dy, at gate, at up, std::size_t c
 }
 
 template <class T>
-void add(rank& r, at y, at a, at b, std::size_t count) {
-  T* to = r.at<T>(y);
-  const T *left = r.at<T>(a), *right = r.at<T>(b);
+void add(const lane& on, at y, at a, at b, std::size_t count) {
+  T* to = on.at<T>(y);
+  const T *left = on.at<T>(a), *right = on.at<T>(b);
 #pragma omp simd
   for (std::size_t i = 0; i < count; ++i) to[i] = left[i] + right[i];
 }

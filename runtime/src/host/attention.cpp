@@ -48,25 +48,25 @@ void causal_softmax_grad(T* scores, T* dscores, T lse, T delta, T scale, int que
 }
 
 template <class T>
-void attention(rank& r, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads,
+void attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads,
                int kv_heads, int dim) {
   const int q_width = heads * dim, kv_width = kv_heads * dim;
   const T scale = static_cast<T>(1 / std::sqrt(static_cast<double>(dim)));
-  T* scores = r.at<T>(scratch);
+  T* scores = on.at<T>(scratch);
   for (int row = 0; row < rows; ++row) {
     const std::size_t token = static_cast<std::size_t>(row) * seq;
     for (int h = 0; h < heads; ++h) {
       const std::size_t kv = token * kv_width + static_cast<std::size_t>(h / (heads / kv_heads)) * dim;
-      T* sums = r.at<T>(lse) + (static_cast<std::size_t>(row) * heads + h) * seq;
+      T* sums = on.at<T>(lse) + (static_cast<std::size_t>(row) * heads + h) * seq;
       for (int i = 0; i < seq; i += query_block) {
         const int queries = std::min(query_block, seq - i), keys = i + queries;
         const std::size_t here = (token + i) * q_width + static_cast<std::size_t>(h) * dim;
-        gemm(form::plain, form::transposed, queries, keys, dim, scale, r.at<T>(q) + here, q_width,
-             r.at<T>(k) + kv, kv_width, T(0), scores, keys);
+        gemm(form::plain, form::transposed, queries, keys, dim, scale, on.at<T>(q) + here, q_width,
+             on.at<T>(k) + kv, kv_width, T(0), scores, keys);
         for (int n = 0; n < queries; ++n)
           sums[i + n] = causal_softmax(scores + static_cast<std::size_t>(n) * keys, i + n, keys);
-        gemm(form::plain, form::plain, queries, dim, keys, T(1), scores, keys, r.at<T>(v) + kv, kv_width,
-             T(0), r.at<T>(o) + here, q_width);
+        gemm(form::plain, form::plain, queries, dim, keys, T(1), scores, keys, on.at<T>(v) + kv, kv_width,
+             T(0), on.at<T>(o) + here, q_width);
       }
     }
   }
@@ -87,11 +87,11 @@ void output_dots(T* delta, const T* dout, const T* o, int seq, int stride, int d
 // Blocks run from the last to the first: the last sees every key, so with the group's first head it
 // overwrites all of dk and dv, and everything after it adds.
 template <class T>
-void attention_grad(rank& r, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse,
+void attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse,
                     int rows, int seq, int heads, int kv_heads, int dim) {
   const int q_width = heads * dim, kv_width = kv_heads * dim, group = heads / kv_heads;
   const T scale = static_cast<T>(1 / std::sqrt(static_cast<double>(dim)));
-  T* scores = r.at<T>(scratch);
+  T* scores = on.at<T>(scratch);
   T* dscores = scores + static_cast<std::size_t>(seq) * seq;
   T* delta = dscores + static_cast<std::size_t>(seq) * seq;
   const int last_block = (seq - 1) / query_block * query_block;
@@ -100,26 +100,26 @@ void attention_grad(rank& r, at dq, at dk, at dv, at scratch, at dout, at q, at 
     for (int h = 0; h < heads; ++h) {
       const std::size_t kv = token * kv_width + static_cast<std::size_t>(h / group) * dim;
       const std::size_t head = token * q_width + static_cast<std::size_t>(h) * dim;
-      const T* sums = r.at<T>(lse) + (static_cast<std::size_t>(row) * heads + h) * seq;
-      output_dots(delta, r.at<T>(dout) + head, r.at<T>(o) + head, seq, q_width, dim);
+      const T* sums = on.at<T>(lse) + (static_cast<std::size_t>(row) * heads + h) * seq;
+      output_dots(delta, on.at<T>(dout) + head, on.at<T>(o) + head, seq, q_width, dim);
       for (int i = last_block; i >= 0; i -= query_block) {
         const int queries = std::min(query_block, seq - i), keys = i + queries;
         const std::size_t here = head + static_cast<std::size_t>(i) * q_width;
-        gemm(form::plain, form::transposed, queries, keys, dim, scale, r.at<T>(q) + here, q_width,
-             r.at<T>(k) + kv, kv_width, T(0), scores, keys);
-        gemm(form::plain, form::transposed, queries, keys, dim, T(1), r.at<T>(dout) + here, q_width,
-             r.at<T>(v) + kv, kv_width, T(0), dscores, keys);
+        gemm(form::plain, form::transposed, queries, keys, dim, scale, on.at<T>(q) + here, q_width,
+             on.at<T>(k) + kv, kv_width, T(0), scores, keys);
+        gemm(form::plain, form::transposed, queries, keys, dim, T(1), on.at<T>(dout) + here, q_width,
+             on.at<T>(v) + kv, kv_width, T(0), dscores, keys);
         for (int n = 0; n < queries; ++n) {
           const std::size_t line = static_cast<std::size_t>(n) * keys;
           causal_softmax_grad(scores + line, dscores + line, sums[i + n], delta[i + n], scale, i + n, keys);
         }
         const T keep = static_cast<T>(h % group == 0 && i == last_block ? 0 : 1);
-        gemm(form::transposed, form::plain, keys, dim, queries, T(1), scores, keys, r.at<T>(dout) + here,
-             q_width, keep, r.at<T>(dv) + kv, kv_width);
-        gemm(form::transposed, form::plain, keys, dim, queries, T(1), dscores, keys, r.at<T>(q) + here,
-             q_width, keep, r.at<T>(dk) + kv, kv_width);
-        gemm(form::plain, form::plain, queries, dim, keys, T(1), dscores, keys, r.at<T>(k) + kv, kv_width,
-             T(0), r.at<T>(dq) + here, q_width);
+        gemm(form::transposed, form::plain, keys, dim, queries, T(1), scores, keys, on.at<T>(dout) + here,
+             q_width, keep, on.at<T>(dv) + kv, kv_width);
+        gemm(form::transposed, form::plain, keys, dim, queries, T(1), dscores, keys, on.at<T>(q) + here,
+             q_width, keep, on.at<T>(dk) + kv, kv_width);
+        gemm(form::plain, form::plain, queries, dim, keys, T(1), dscores, keys, on.at<T>(k) + kv, kv_width,
+             T(0), on.at<T>(dq) + here, q_width);
       }
     }
   }

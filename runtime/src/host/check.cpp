@@ -36,7 +36,7 @@ void check_head(const description& about) {
 void check_coordinates(const description& about) {
   std::vector<bool> taken(about.ranks.size());
   for (std::size_t r = 0; r < about.ranks.size(); ++r) {
-    const auto [pp, dp, tp, communicator] = about.ranks[r];
+    const auto [pp, dp, tp, links] = about.ranks[r];
     const bool inside = pp >= 0 && pp < about.pp && dp >= 0 && dp < about.dp && tp >= 0 && tp < about.tp;
     const auto cell = inside ? static_cast<std::size_t>((pp * about.dp + dp) * about.tp + tp) : 0;
     if (!inside || taken[cell])
@@ -47,31 +47,47 @@ void check_coordinates(const description& about) {
   }
 }
 
-void check_communicator(const description& about, int rank, role what) {
-  const int index = about.ranks[static_cast<std::size_t>(rank)].communicator[static_cast<std::size_t>(what)];
-  if (index < 0) return;
-  if (static_cast<std::size_t>(index) >= about.communicators.size())
-    refuse(about, "rank " + std::to_string(rank) + " names communicator " + std::to_string(index) +
-                      " for role " + name(what) + "; there are " +
-                      std::to_string(about.communicators.size()));
-  const communicator& c = about.communicators[static_cast<std::size_t>(index)];
-  if (std::find(c.ranks.begin(), c.ranks.end(), rank) == c.ranks.end())
-    refuse(about, "rank " + std::to_string(rank) + " has role " + name(what) + " on communicator " + c.name +
-                      ", whose ranks do not include it");
-  if (what >= role::to_next && what <= role::from_next && c.ranks.size() != 2)
-    refuse(about, std::string("communicator ") + c.name + " of role " + name(what) + " has " +
-                      std::to_string(c.ranks.size()) + " ranks; a pipeline edge has 2");
+void check_lanes(const description& about) {
+  for (std::size_t pp = 0; pp < about.layouts.size(); ++pp)
+    if (const auto lanes = about.layouts[pp].lanes; lanes.empty() || !lanes[0].computes)
+      refuse(about, "lane 0 of pipeline coordinate " + std::to_string(pp) + " must be there and compute");
 }
 
-// Two threads posting on one communicator would meet the other ranks' in no order.
-void check_beside(const description& about, int rank) {
+void check_link(const description& about, int rank, const lane_communicator& k) {
   const rank_row& row = about.ranks[static_cast<std::size_t>(rank)];
-  const int tp = row.communicator[static_cast<int>(role::tp)];
-  const int beside = row.communicator[static_cast<int>(role::tp_beside)];
-  if (about.tp > 1 && about.layouts[static_cast<std::size_t>(row.pp)].overlaps && (beside < 0 || beside == tp))
-    refuse(about, "rank " + std::to_string(rank) + " overlaps and has " +
-                      (beside < 0 ? "no communicator" : "that of tp") +
-                      " for role tp_beside; the second stream needs a communicator of its own");
+  const auto lanes = about.layouts[static_cast<std::size_t>(row.pp)].lanes;
+  const std::string who = "rank " + std::to_string(rank);
+  if (k.lane < 0 || static_cast<std::size_t>(k.lane) >= lanes.size())
+    refuse(about, who + " has a communicator on lane " + std::to_string(k.lane) + "; there are " +
+                      std::to_string(lanes.size()));
+  const std::string on =
+      std::string(" over ") + name(k.over) + " on lane " + lanes[static_cast<std::size_t>(k.lane)].name;
+  if (k.communicator < 0 || static_cast<std::size_t>(k.communicator) >= about.communicators.size())
+    refuse(about, who + " names communicator " + std::to_string(k.communicator) + on + "; there are " +
+                      std::to_string(about.communicators.size()));
+  const communicator& c = about.communicators[static_cast<std::size_t>(k.communicator)];
+  if (std::find(c.ranks.begin(), c.ranks.end(), rank) == c.ranks.end())
+    refuse(about, who + " has" + on + " communicator " + c.name + ", whose ranks do not include it");
+  if (k.over == over::peer && c.ranks.size() != 2)
+    refuse(about, std::string("communicator ") + c.name + on + " has " + std::to_string(c.ranks.size()) +
+                      " ranks; the first sends to the second, and there are no others");
+}
+
+// Lanes posting on one communicator would meet the other ranks' in no order.
+void check_links(const description& about, int rank) {
+  const auto links = about.ranks[static_cast<std::size_t>(rank)].links;
+  for (std::size_t i = 0; i < links.size(); ++i) {
+    check_link(about, rank, links[i]);
+    for (const lane_communicator& other : links.first(i)) {
+      if (other.communicator == links[i].communicator)
+        refuse(about, "rank " + std::to_string(rank) + " has communicator " +
+                          about.communicators[static_cast<std::size_t>(other.communicator)].name +
+                          " twice; each is one lane's, and of one kind");
+      if (other.lane == links[i].lane && other.over == links[i].over)
+        refuse(about, "rank " + std::to_string(rank) + " has two communicators over " + name(other.over) + " on lane " +
+                          std::to_string(other.lane));
+    }
+  }
 }
 
 }  // namespace
@@ -83,10 +99,8 @@ void check(const program& p) {
     refuse(about, about.trains ? "its tables say that it trains, and it has no training step"
                                : "its tables say that it has forwards alone, and it has a training step");
   check_coordinates(about);
-  for (int r = 0; r < about.world(); ++r) {
-    for (int k = 0; k < n_roles; ++k) check_communicator(about, r, role{k});
-    check_beside(about, r);
-  }
+  check_lanes(about);
+  for (int r = 0; r < about.world(); ++r) check_links(about, r);
 }
 
 }  // namespace rankc::host

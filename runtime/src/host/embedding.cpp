@@ -9,37 +9,37 @@
 namespace rankc::host {
 
 template <class T>
-void embedding(rank& r, at y, at ids, at table, int tokens, int rows, int width, int first) {
-  const std::int32_t* id = r.at<std::int32_t>(ids);
+void embedding(const lane& on, at y, at ids, at table, int tokens, int rows, int width, int first) {
+  const std::int32_t* id = on.at<std::int32_t>(ids);
   for (std::size_t n = 0; n < static_cast<std::size_t>(tokens); ++n) {
-    T* to = r.at<T>(y) + n * width;
+    T* to = on.at<T>(y) + n * width;
     const std::int64_t row = static_cast<std::int64_t>(id[n]) - first;
-    if (row >= 0 && row < rows) std::copy_n(r.at<T>(table) + row * width, width, to);
+    if (row >= 0 && row < rows) std::copy_n(on.at<T>(table) + row * width, width, to);
     else std::fill_n(to, width, T(0));
   }
 }
 
 template <class T>
-void embedding_grad(rank& r, at dtable, at dy, at ids, int tokens, int rows, int width, int first,
+void embedding_grad(const lane& on, at dtable, at dy, at ids, int tokens, int rows, int width, int first,
                     bool accumulate) {
-  const std::int32_t* id = r.at<std::int32_t>(ids);
-  if (!accumulate) std::fill_n(r.at<T>(dtable), static_cast<std::size_t>(rows) * width, T(0));
+  const std::int32_t* id = on.at<std::int32_t>(ids);
+  if (!accumulate) std::fill_n(on.at<T>(dtable), static_cast<std::size_t>(rows) * width, T(0));
   for (std::size_t n = 0; n < static_cast<std::size_t>(tokens); ++n) {
     const std::int64_t row = static_cast<std::int64_t>(id[n]) - first;
     if (row < 0 || row >= rows) continue;
-    T* to = r.at<T>(dtable) + row * width;
-    const T* grad = r.at<T>(dy) + n * width;
+    T* to = on.at<T>(dtable) + row * width;
+    const T* grad = on.at<T>(dy) + n * width;
 #pragma omp simd
     for (int c = 0; c < width; ++c) to[c] += grad[c];
   }
 }
 
 template <class T>
-void position(rank& r, at y, at x, at table, int tokens, int width, int seq, int first) {
+void position(const lane& on, at y, at x, at table, int tokens, int width, int seq, int first) {
   for (std::size_t n = 0; n < static_cast<std::size_t>(tokens); ++n) {
-    T* to = r.at<T>(y) + n * width;
-    const T* from = r.at<T>(x) + n * width;
-    const T* row = r.at<T>(table) + (first + n) % seq * width;
+    T* to = on.at<T>(y) + n * width;
+    const T* from = on.at<T>(x) + n * width;
+    const T* row = on.at<T>(table) + (first + n) % seq * width;
 #pragma omp simd
     for (int c = 0; c < width; ++c) to[c] = from[c] + row[c];
   }
@@ -48,25 +48,25 @@ void position(rank& r, at y, at x, at table, int tokens, int width, int seq, int
 // Position p takes the tokens n with (first + n) % seq = p; a position without tokens gets 0 or keeps its
 // sum.
 template <class T>
-void position_grad(rank& r, at dtable, at dy, int tokens, int width, int seq, int first, bool accumulate) {
-  const T* grad = r.at<T>(dy);
+void position_grad(const lane& on, at dtable, at dy, int tokens, int width, int seq, int first, bool accumulate) {
+  const T* grad = on.at<T>(dy);
   for (int p = 0; p < seq; ++p) {
     const int first_token = (p - first % seq + seq) % seq;
-    column_sums(r.at<T>(dtable) + static_cast<std::size_t>(p) * width, first_token, tokens, seq, width,
+    column_sums(on.at<T>(dtable) + static_cast<std::size_t>(p) * width, first_token, tokens, seq, width,
                 accumulate, [=](std::size_t n, int c) { return grad[n * width + c]; });
   }
 }
 
 // Turn each pair (x[j], x[j + dim / 2]) by the angle of its position, forwards or (direction -1) back.
 template <class T>
-void rotate(rank& r, at y, at x, at table, int tokens, int heads, int dim, int seq, T direction) {
+void rotate(const lane& on, at y, at x, at table, int tokens, int heads, int dim, int seq, T direction) {
   const int half = dim / 2;
   for (std::size_t n = 0; n < static_cast<std::size_t>(tokens); ++n) {
-    const T* cosines = r.at<T>(table) + n % seq * half;
+    const T* cosines = on.at<T>(table) + n % seq * half;
     const T* sines = cosines + static_cast<std::size_t>(seq) * half;
     for (int h = 0; h < heads; ++h) {
-      const T* from = r.at<T>(x) + (n * heads + h) * dim;
-      T* to = r.at<T>(y) + (n * heads + h) * dim;
+      const T* from = on.at<T>(x) + (n * heads + h) * dim;
+      T* to = on.at<T>(y) + (n * heads + h) * dim;
 #pragma omp simd
       for (int j = 0; j < half; ++j) {
         const T a = from[j], b = from[j + half], cosine = cosines[j], sine = direction * sines[j];
@@ -78,13 +78,13 @@ void rotate(rank& r, at y, at x, at table, int tokens, int heads, int dim, int s
 }
 
 template <class T>
-void rope(rank& r, at y, at x, at table, int tokens, int heads, int dim, int seq) {
-  rotate<T>(r, y, x, table, tokens, heads, dim, seq, T(1));
+void rope(const lane& on, at y, at x, at table, int tokens, int heads, int dim, int seq) {
+  rotate<T>(on, y, x, table, tokens, heads, dim, seq, T(1));
 }
 
 template <class T>
-void rope_grad(rank& r, at dx, at dy, at table, int tokens, int heads, int dim, int seq) {
-  rotate<T>(r, dx, dy, table, tokens, heads, dim, seq, T(-1));
+void rope_grad(const lane& on, at dx, at dy, at table, int tokens, int heads, int dim, int seq) {
+  rotate<T>(on, dx, dy, table, tokens, heads, dim, seq, T(-1));
 }
 
 template decltype(embedding<float>) embedding<float>;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The engine of the host target: one arena and one thread per rank, two where its layout overlaps, made at
-// install. A step wakes every thread: a rank's own runs the generated function of its pipeline coordinate, the
-// second one the actions that this posts beside. It ends when all have ended.
+// The engine of the host target: one arena per rank and one thread per lane that computes, made at install. A step
+// wakes every thread: that of lane 0 runs the generated function of its pipeline coordinate, the others the actions
+// that this puts on their lanes. It ends when all have ended.
 #include "arena.hpp"
 #include "check.hpp"
 #include "fabric.hpp"
@@ -31,6 +31,14 @@ struct tracing {
   std::deque<tracer> of;
 };
 
+/// A thread for each lane of a rank that computes.
+std::size_t count_threads(const description& about) {
+  std::size_t count = 0;
+  for (const rank_row& row : about.ranks)
+    for (const lane_row& lane : about.layouts[static_cast<std::size_t>(row.pp)].lanes) count += lane.computes;
+  return count;
+}
+
 class host_engine final : public engine {
  public:
   explicit host_engine(const program& p);
@@ -59,7 +67,7 @@ class host_engine final : public engine {
   body const* evaluate_;
   fabric fabric_;
   std::vector<arena> arenas_;
-  std::vector<rank> ranks_;         // by rank, then those of the second threads
+  std::vector<rank> ranks_;         // of lanes 0, by rank, then those of other threads
   const rank* reporter_ = nullptr;  // the first rank of the last stage: holds loss and norm
 
   std::mutex mutex_;
@@ -72,24 +80,35 @@ class host_engine final : public engine {
 };
 
 host_engine::host_engine(const program& p)
-    : about_((check(p), p.about)), train_(p.train), evaluate_(p.evaluate), fabric_(p.about) {
+    : about_((check(p), p.about)),
+      train_(p.train),
+      evaluate_(p.evaluate),
+      fabric_(p.about),
+      ranks_(count_threads(p.about)) {
   arenas_.reserve(about_.ranks.size());
-  ranks_.reserve(2 * about_.ranks.size());
-  for (const rank_row& row : about_.ranks) {
+  const auto set = [&](rank& r, int index, int lane) {
+    r.about = &about_;
+    r.row = &about_.ranks[static_cast<std::size_t>(index)];
+    r.where = &about_.layouts[static_cast<std::size_t>(r.row->pp)];
+    r.index = index;
+    r.arena = arenas_[static_cast<std::size_t>(index)].data();
+    r.wires = &fabric_;
+    r.computes_on = lane;
+    r.all_lanes.clear();
+    for (int i = 0; i < static_cast<int>(r.where->lanes.size()); ++i) r.all_lanes.push_back({&r, i});
+  };
+  std::size_t next = about_.ranks.size();
+  for (int index = 0; index < about_.world(); ++index) {
+    const rank_row& row = about_.ranks[static_cast<std::size_t>(index)];
     const layout& where = about_.layouts[static_cast<std::size_t>(row.pp)];
     const arena& memory = arenas_.emplace_back(where.arena_bytes);
     for (const rope_table& table : where.ropes) fill_rope(memory.data(), table, about_.type);
-    rank& r = ranks_.emplace_back();
-    r.about = &about_;
-    r.row = &row;
-    r.where = &where;
-    r.index = static_cast<int>(ranks_.size()) - 1;
-    r.arena = memory.data();
-    r.wires = &fabric_;
-    if (row.pp == about_.loss_at() && row.dp == 0 && row.tp == 0) reporter_ = &r;
+    rank& own = ranks_[static_cast<std::size_t>(index)];
+    set(own, index, 0);
+    for (std::size_t lane = 1; lane < where.lanes.size(); ++lane)
+      if (where.lanes[lane].computes) set(ranks_[next++], index, static_cast<int>(lane));
+    if (row.pp == about_.loss_at() && row.dp == 0 && row.tp == 0) reporter_ = &own;
   }
-  for (std::size_t i = 0; i < about_.ranks.size(); ++i)
-    if (ranks_[i].where->overlaps) ranks_.emplace_back(ranks_[i]).computes_on = stream::beside;
   const int cores = static_cast<int>(std::thread::hardware_concurrency());
   openblas_set_num_threads(std::max(1, cores / static_cast<int>(ranks_.size())));
   threads_.reserve(ranks_.size());
@@ -111,7 +130,7 @@ void host_engine::serve(rank& r, const std::stop_token& stop) {
 // The first failure is the cause; the ranks that it stops throw too, which changes nothing.
 void host_engine::run(rank& r) {
   try {
-    if (r.computes_on == stream::beside) fabric_.run_beside(r);
+    if (r.computes_on != 0) fabric_.run_actions(r);
     else bodies_[r.row->pp](r);
     if (r.trace != nullptr) r.trace->end();
     fabric_.finish(r);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams, meetings and blocking of the fabric. All state is under one lock; only data moves outside it.
+// Lanes, meetings and blocking of the fabric. All state is under one lock; only data moves outside it.
 #include "fabric.hpp"
 
 #include "tracer.hpp"
@@ -10,21 +10,23 @@ namespace rankc::host {
 
 constexpr std::size_t chunk_bytes = 128 * 1024;  // what one thread moves at a time
 
-fabric::fabric(const description& about) : about_(about), second_(about.ranks.size(), -1) {
+fabric::fabric(const description& about) : about_(about), worker_of_(about.ranks.size()) {
   const auto where = [&](std::size_t r) -> const layout& {
     return about.layouts[static_cast<std::size_t>(about.ranks[r].pp)];
   };
-  std::size_t lanes = about.ranks.size();
-  for (std::size_t r = 0; r < second_.size(); ++r)
-    if (where(r).overlaps) second_[r] = static_cast<int>(lanes++);
-  lanes_ = std::vector<lane>(lanes);
-  for (std::size_t r = 0; r < second_.size(); ++r) {
-    lanes_[r].rank = static_cast<int>(r);
-    lanes_[r].events.resize(static_cast<std::size_t>(where(r).events));
-    if (second_[r] < 0) continue;
-    lanes_[second_[r]].rank = static_cast<int>(r);
-    lanes_[second_[r]].second = true;
-  }
+  int count = 0;
+  for (std::size_t r = 0; r < worker_of_.size(); ++r)
+    for (const lane_row& lane : where(r).lanes) worker_of_[r].push_back(lane.computes ? count++ : -1);
+  workers_ = std::vector<worker>(static_cast<std::size_t>(count));
+  for (std::size_t r = 0; r < worker_of_.size(); ++r)
+    for (std::size_t lane = 0; lane < worker_of_[r].size(); ++lane) {
+      if (worker_of_[r][lane] < 0) continue;
+      worker& made = workers_[static_cast<std::size_t>(worker_of_[r][lane])];
+      made.rank = static_cast<int>(r);
+      made.lane = static_cast<int>(lane);
+      made.queues = std::vector<queue>(worker_of_[r].size());
+      if (lane == 0) made.events.resize(static_cast<std::size_t>(where(r).events));
+    }
   for (const runtime::communicator& c : about.communicators) {
     meeting& m = meetings_.emplace_back();
     m.ranks = c.ranks;
@@ -33,11 +35,20 @@ fabric::fabric(const description& about) : about_(about), second_(about.ranks.si
   }
 }
 
-int fabric::lane_of(const rank& r) const { return r.computes_on == stream::beside ? second_[r.index] : r.index; }
+const char* fabric::name(int rank, int lane) const {
+  return about_.layouts[static_cast<std::size_t>(about_.ranks[static_cast<std::size_t>(rank)].pp)]
+      .lanes[static_cast<std::size_t>(lane)]
+      .name;
+}
+
+fabric::worker& fabric::own(const rank& r) {
+  return workers_[static_cast<std::size_t>(
+      worker_of_[static_cast<std::size_t>(r.index)][static_cast<std::size_t>(r.computes_on)])];
+}
 
 void fabric::start_step() {
-  live_ = static_cast<int>(lanes_.size());
-  for (lane& each : lanes_) {
+  live_ = static_cast<int>(workers_.size());
+  for (worker& each : workers_) {
     each.ending = false;
     std::fill(each.events.begin(), each.events.end(), mark{});
   }
@@ -45,46 +56,48 @@ void fabric::start_step() {
 
 void fabric::finish(const rank& r) {
   lock l(mutex_);
-  lane& me = lanes_[lane_of(r)];
+  worker& me = own(r);
   me.ending = true;
-  if (!me.second && second_[r.index] >= 0) {
+  const int lanes = static_cast<int>(me.queues.size());
+  for (int lane = 1; me.lane == 0 && lane < lanes; ++lane) {
+    if (worker_of_[static_cast<std::size_t>(r.index)][static_cast<std::size_t>(lane)] < 0) continue;
     op last;
     last.kind = op_kind::work;
-    append(l, r, stream::beside, last);
+    append(l, r, lane, last);
   }
-  for (int s = 0; s < n_streams; ++s) block_until(l, r, stream{s}, me.queues[s].posted);
+  for (int lane = 0; lane < lanes; ++lane) block_until(l, r, lane, me.on(lane).posted);
   --live_;
   fail_if_stuck();
 }
 
 fabric::mark& fabric::find(const rank& r, event e) {
-  std::vector<mark>& events = lanes_[r.index].events;
+  std::vector<mark>& events = first(r.index).events;
   if (e.index < 0 || static_cast<std::size_t>(e.index) >= events.size())
     throw failure(70, "event " + std::to_string(e.index) + " is not one of the " +
                           std::to_string(events.size()) + " events of this rank's layout");
   return events[static_cast<std::size_t>(e.index)];
 }
 
-// Events and `posted` are the rank's own: only its thread writes them, so that reading them here needs no
+// Events and `posted` are lane 0's thread's own: only it writes them, so that reading them here needs no
 // lock.
-void fabric::record(const rank& r, stream s, event e) {
-  find(r, e) = {s, lanes_[r.index].on(s).posted, true};
+void fabric::record(const rank& r, int lane, event e) {
+  find(r, e) = {lane, first(r.index).on(lane).posted, true};
 }
 
-void fabric::wait(const rank& r, stream s, event e) {
+void fabric::wait(const rank& r, int lane, event e) {
   const mark m = find(r, e);
   if (!m.recorded)
     throw failure(70, "event " + std::to_string(e.index) +
                           " is waited for before this step records it; a wait must follow its record");
-  if (m.on == s || m.on == stream::compute) return;
+  if (m.lane == lane || m.lane == 0) return;
   lock l(mutex_);
   throw_if_failed();
-  if (s == stream::compute) return block_until(l, r, m.on, m.position);
-  if (lanes_[r.index].on(m.on).completed >= m.position) return;
+  if (lane == 0) return block_until(l, r, m.lane, m.position);
+  if (first(r.index).on(m.lane).completed >= m.position) return;
   op held;
-  held.awaited = m.on;
+  held.awaited = m.lane;
   held.position = m.position;
-  append(l, r, s, held);
+  append(l, r, lane, held);
 }
 
 void fabric::post(const rank& r, op o) {
@@ -95,22 +108,19 @@ void fabric::post(const rank& r, op o) {
   o.step = r.input.step;
   append(l, r, o.on, o);
   carry_all(l);
-  if (o.on == stream::compute) block_until(l, r, o.on, lanes_[lane_of(r)].on(o.on).posted);
+  if (o.on == r.computes_on) block_until(l, r, o.on, own(r).on(o.on).posted);
   throw_if_failed();
 }
 
-void fabric::post_beside(const rank& r, const op& o) {
+void fabric::post_action(const rank& r, const op& o) {
   lock l(mutex_);
   throw_if_failed();
-  if (second_[r.index] < 0)
-    throw failure(70, std::string(o.action) +
-                          " is to run on stream beside, and the rank's layout says that nothing does");
-  append(l, r, stream::beside, o);
+  append(l, r, o.on, o);
 }
 
-void fabric::run_beside(rank& r) {
+void fabric::run_actions(rank& r) {
   lock l(mutex_);
-  lane& me = lanes_[lane_of(r)];
+  worker &me = own(r), &filled_by = first(r.index);
   for (bool more = true; more;) {
     me.idle = true;
     block(l, r, me);
@@ -121,26 +131,26 @@ void fabric::run_beside(rank& r) {
       l.unlock();
       r.action = o.action;
       if (o.times != nullptr) o.times->begin = now();
-      o.work(r);
+      o.work(r[me.lane]);
       if (o.times != nullptr) o.times->end = now();
       l.lock();
     }
     me.work = nullptr;
-    ++lanes_[r.index].on(stream::beside).completed;
-    settle(r.index);
+    ++filled_by.on(me.lane).completed;
+    settle(filled_by);
     carry_all(l);
   }
 }
 
-void fabric::append(lock& l, const rank& r, stream s, const op& o) {
-  const int mine = lane_of(r);
-  queue& q = lanes_[mine].on(s);
-  if (q.posted == q.completed + capacity) block_until(l, r, s, q.completed + 1);
+void fabric::append(lock& l, const rank& r, int lane, const op& o) {
+  worker& me = own(r);
+  queue& q = me.on(lane);
+  if (q.posted == q.completed + capacity) block_until(l, r, lane, q.completed + 1);
   op& entry = q.ring[q.posted % capacity];
   entry = o;
-  entry.on = s;
+  entry.on = lane;
   entry.rank = r.index;
-  entry.lane = mine;
+  entry.worker = static_cast<int>(&me - workers_.data());
   entry.next = nullptr;
   ++q.posted;
   if (entry.communicator >= 0) {
@@ -149,12 +159,11 @@ void fabric::append(lock& l, const rank& r, stream s, const op& o) {
     (back ? back->next : m.front[static_cast<std::size_t>(o.member)]) = &entry;
     back = &entry;
   }
-  advance(mine);
+  advance(me);
 }
 
-// Retire the waits at the heads of a lane's streams that are satisfied, then start what can start.
-void fabric::advance(int which) {
-  lane& me = lanes_[which];
+// Retire the waits at the heads of a worker's lanes that are satisfied, then start what can start.
+void fabric::advance(worker& me) {
   for (bool moved = true; moved;) {
     moved = false;
     for (queue& q : me.queues)
@@ -170,19 +179,20 @@ void fabric::advance(int which) {
   hand_over(me);
 }
 
-// Give the work at the head of stream::beside to the rank's second thread.
-void fabric::hand_over(lane& from) {
-  queue& q = from.on(stream::beside);
-  if (q.empty() || q.head().kind != op_kind::work) return;
-  lane& to = lanes_[second_[from.rank]];
-  to.work = &q.head();
-  if (to.blocked && to.met()) wake(to);
+// Give the work at the heads of lanes to their threads.
+void fabric::hand_over(worker& from) {
+  for (std::size_t lane = 1; from.lane == 0 && lane < from.queues.size(); ++lane) {
+    queue& q = from.queues[lane];
+    if (q.empty() || q.head().kind != op_kind::work) continue;
+    worker& to = workers_[static_cast<std::size_t>(worker_of_[static_cast<std::size_t>(from.rank)][lane])];
+    to.work = &q.head();
+    if (to.blocked && to.met()) wake(to);
+  }
 }
 
-// Something of a lane has completed: go on with what stood behind it, and wake the lane if it waited for that.
-void fabric::settle(int which) {
-  advance(which);
-  lane& it = lanes_[which];
+// Something of a worker has completed: go on with what stood behind it, and wake the worker if it waited for that.
+void fabric::settle(worker& it) {
+  advance(it);
   if (it.blocked && it.met()) wake(it);
 }
 
@@ -191,7 +201,7 @@ void fabric::try_start(meeting& m) {
   const op* first = nullptr;
   bool all_ready = true;
   for (op* o : m.front) {
-    all_ready = all_ready && o && &lanes_[o->lane].on(o->on).head() == o;
+    all_ready = all_ready && o && &workers_[static_cast<std::size_t>(o->worker)].on(o->on).head() == o;
     if (o && first && !agree(*first, *o)) return fail_locked(70, mismatch(*first, *o));
     if (o && !first) first = o;
   }
@@ -205,7 +215,7 @@ void fabric::try_start(meeting& m) {
   m.next_to_carry = to_carry_;
   to_carry_ = &m;
   std::size_t helpers = m.chunks - 1;
-  for (auto it = lanes_.begin(); it != lanes_.end() && helpers > 0; ++it)
+  for (auto it = workers_.begin(); it != workers_.end() && helpers > 0; ++it)
     if (it->blocked) {
       wake(*it);
       --helpers;
@@ -239,22 +249,21 @@ void fabric::complete(meeting& m) {
     if (done->times != nullptr) done->times->end = now();
     m.front[i] = done->next;
     if (!done->next) m.back[i] = nullptr;
-    ++lanes_[done->lane].on(done->on).completed;
+    ++workers_[static_cast<std::size_t>(done->worker)].on(done->on).completed;
   }
-  for (int r : m.ranks) {
-    settle(r);
-    if (second_[r] >= 0) settle(second_[r]);
-  }
+  for (int r : m.ranks)
+    for (int w : worker_of_[static_cast<std::size_t>(r)])
+      if (w >= 0) settle(workers_[static_cast<std::size_t>(w)]);
 }
 
-void fabric::block_until(lock& l, const rank& r, stream s, std::uint64_t position) {
-  lane& me = lanes_[lane_of(r)];
-  me.awaited = s;
+void fabric::block_until(lock& l, const rank& r, int lane, std::uint64_t position) {
+  worker& me = own(r);
+  me.awaited = lane;
   me.position = position;
   block(l, r, me);
 }
 
-void fabric::block(lock& l, const rank& r, lane& me) {
+void fabric::block(lock& l, const rank& r, worker& me) {
   me.action = r.action;
   me.step = r.input.step;
   while (!me.met()) {
@@ -268,14 +277,14 @@ void fabric::block(lock& l, const rank& r, lane& me) {
   throw_if_failed();
 }
 
-// A lane that is woken no longer counts as waiting, even before its thread runs.
-void fabric::wake(lane& m) {
+// A worker that is woken no longer counts as waiting, even before its thread runs.
+void fabric::wake(worker& m) {
   m.blocked = false;
   --blocked_;
   m.wake.notify_one();
 }
 
-// Only lanes make progress: when each one that is left waits, none ever will.
+// Only workers make progress: when each one that is left waits, none ever will.
 void fabric::fail_if_stuck() {
   if (live_ > 0 && blocked_ == live_ && !cause_) fail_locked(70, standstill());
 }
@@ -287,7 +296,7 @@ void fabric::fail(int code, std::string cause) {
 
 void fabric::fail_locked(int code, std::string cause) {
   if (!cause_) cause_.emplace(code, cause);
-  for (lane& each : lanes_)
+  for (worker& each : workers_)
     if (each.blocked) wake(each);
 }
 

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Carries messages between the ranks of one process, with the semantics of NCCL: a communication starts when
-// it stands at the head of its stream on every rank of its communicator, and each rank's communications on
+// it stands at the head of its lane on every rank of its communicator, and each rank's communications on
 // one communicator meet in the order in which they were posted. The fabric has no threads: the rank whose
-// call makes a transfer possible carries it, and ranks that wait meanwhile carry along. Actions on
-// stream::beside are entries of that stream too, which a second thread of the rank runs.
+// call makes a transfer possible carries it, and ranks that wait meanwhile carry along. Actions on a lane other than 0
+// are entries of that lane too, which a thread of its own runs.
 #pragma once
 #include "transfer.hpp"
 
-#include <array>
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
@@ -24,7 +23,7 @@ std::string place(const rank&);
 
 class fabric {
  public:
-  /// Entries of a stream that may be in flight; a rank that posts more waits for the oldest.
+  /// Entries of a lane that may be in flight; a rank that posts more waits for the oldest.
   static constexpr std::size_t capacity = 1024;
 
   explicit fabric(const description&);
@@ -34,20 +33,22 @@ class fabric {
   void start_step();
   void finish(const rank&);
 
-  void record(const rank&, stream, event);
-  void wait(const rank&, stream, event);
+  void record(const rank&, int lane, event);
+  void wait(const rank&, int lane, event);
 
-  /// Append a communication to its stream; on stream::compute, return when it has completed.
+  /// Append a communication to its lane; on the lane that the thread computes on, return when it has completed.
   /// Errors: failure (77) in every rank once any rank has failed.
   void post(const rank&, op);
 
-  /// Append an action to stream::beside.
-  /// Errors: failure (70) where the rank has no second thread; (77) once any rank has failed.
-  void post_beside(const rank&, const op&);
+  /// Append an action to a lane that computes.
+  /// Errors: failure (77) once any rank has failed.
+  void post_action(const rank&, const op&);
 
-  /// A second thread's part of a step: run the actions of stream::beside as they come to its head, until the
-  /// rank's own thread has finished.
-  void run_beside(rank&);
+  /// The part of a step of a thread other than lane 0's: run the actions of its lane as they come to the head, until
+  /// lane 0's thread has finished.
+  void run_actions(rank&);
+
+  const char* name(int rank, int lane) const;
 
   /// Stop all ranks; the first cause given is the one that is kept.
   void fail(int code, std::string cause);
@@ -61,26 +62,24 @@ class fabric {
     bool empty() const { return posted == completed; }
   };
   struct mark {
-    stream on = stream::compute;
+    int lane = 0;
     std::uint64_t position = 0;
     bool recorded = false;
   };
-  /// A thread of a rank. The rank's own posts on all streams; the second one, which runs stream::beside, on its
-  /// stream::compute alone.
-  struct lane {
-    int rank = 0;
-    bool second = false;
-    std::array<queue, n_streams> queues;
+  /// A thread of a rank. That of lane 0 posts on all lanes; another puts collectives on its own alone.
+  struct worker {
+    int rank = 0, lane = 0;
+    std::vector<queue> queues;  // by lane
     std::vector<mark> events;
     std::condition_variable wake;
     bool blocked = false, ending = false;
-    bool idle = false;                 // while blocked: until there is `work`; or else
-    stream awaited = stream::compute;  // until this stream has completed `position` entries
+    bool idle = false;  // while blocked: until there is `work`; or else
+    int awaited = 0;    // until this lane has completed `position` entries
     std::uint64_t position = 0;
-    const op* work = nullptr;  // the second thread's: at the head of the rank's stream::beside
+    const op* work = nullptr;  // at the head of the lane, as lane 0's thread has filled it
     const char* action = "";
     std::int64_t step = 0;
-    queue& on(stream s) { return queues[static_cast<std::size_t>(s)]; }
+    queue& on(int lane_index) { return queues[static_cast<std::size_t>(lane_index)]; }
     bool met() { return idle ? work != nullptr : on(awaited).completed >= position; }
   };
   struct meeting {
@@ -92,18 +91,19 @@ class fabric {
   };
   using lock = std::unique_lock<std::mutex>;
 
-  int lane_of(const rank&) const;
-  void append(lock&, const rank&, stream, const op&);
-  void block_until(lock&, const rank&, stream, std::uint64_t position);
-  void block(lock&, const rank&, lane&);
-  void advance(int which);
-  void hand_over(lane& from);
-  void settle(int which);
+  worker& own(const rank&);  // the worker of the thread
+  worker& first(int rank) { return workers_[static_cast<std::size_t>(worker_of_[static_cast<std::size_t>(rank)][0])]; }
+  void append(lock&, const rank&, int lane, const op&);
+  void block_until(lock&, const rank&, int lane, std::uint64_t position);
+  void block(lock&, const rank&, worker&);
+  void advance(worker&);
+  void hand_over(worker& from);
+  void settle(worker&);
   void try_start(meeting&);
   bool carry_one(lock&);
   bool carry_all(lock&);
   void complete(meeting&);
-  void wake(lane&);
+  void wake(worker&);
   void fail_locked(int code, std::string cause);
   void fail_if_stuck();
   void throw_if_failed() const;
@@ -111,15 +111,15 @@ class fabric {
 
   std::string mismatch(const op&, const op&) const;
   std::string standstill();
-  std::string awaited_by(lane&);
+  std::string awaited_by(worker&);
 
   const description& about_;
   std::mutex mutex_;
-  std::vector<int> second_;  // by rank: the lane of its second thread, -1 without one
-  std::vector<lane> lanes_;  // those of the ranks' own threads, by rank, then the second ones
+  std::vector<std::vector<int>> worker_of_;  // by rank and lane; -1: the lane does not compute
+  std::vector<worker> workers_;
   std::vector<meeting> meetings_;
   meeting* to_carry_ = nullptr;  // meetings with chunks that no thread has taken
-  int live_ = 0, blocked_ = 0;   // lanes inside a step, and those of them that wait
+  int live_ = 0, blocked_ = 0;   // workers inside a step, and those of them that wait
   std::optional<failure> cause_;
 };
 

@@ -23,8 +23,8 @@ const char* word(op_kind k) {
 std::string describe(const op& o) {
   std::string text = std::string(word(o.kind)) + " \"" + o.what.name + "\" (message " +
                      std::to_string(o.what.index) + ", " + std::to_string(o.count * o.element) + " bytes";
-  if (o.kind != op_kind::send && o.kind != op_kind::receive) text += std::string(", ") + name(o.type);
-  if (o.kind == op_kind::all_reduce) text += std::string(", ") + name(o.reduce);
+  if (o.kind != op_kind::send && o.kind != op_kind::receive) text += std::string(", ") + host::name(o.type);
+  if (o.kind == op_kind::all_reduce) text += std::string(", ") + host::name(o.reduce);
   return text + ")";
 }
 
@@ -41,12 +41,12 @@ std::string fabric::mismatch(const op& a, const op& b) const {
 
 // What a blocked rank waits for: the communication at the end of its chain of waits, and who has not come to
 // it. A wait names earlier entries only, so the chain ends.
-std::string fabric::awaited_by(lane& me) {
-  stream s = me.awaited;
-  while (me.on(s).head().kind == op_kind::wait) s = me.on(s).head().awaited;
-  const op& o = me.on(s).head();
+std::string fabric::awaited_by(worker& me) {
+  int lane = me.awaited;
+  while (me.on(lane).head().kind == op_kind::wait) lane = me.on(lane).head().awaited;
+  const op& o = me.on(lane).head();
   std::string text = place(me.rank, me.step, me.ending ? "end of the step" : me.action) + " waits on " +
-                     name(me.second ? stream::beside : s) + " for ";
+                     name(me.rank, lane) + " for ";
   if (o.kind == op_kind::work) return text + o.action;
   text += describe(o) + " of " + (*o.action ? o.action : "no action");
   const meeting& m = meetings_[static_cast<std::size_t>(o.communicator)];
@@ -54,10 +54,10 @@ std::string fabric::awaited_by(lane& me) {
   for (std::size_t i = 0; i < m.front.size(); ++i) {
     const op* theirs = m.front[i];
     const int r = m.ranks[i];
-    if (theirs && &lanes_[theirs->lane].on(theirs->on).head() == theirs) continue;
+    if (theirs && &workers_[static_cast<std::size_t>(theirs->worker)].on(theirs->on).head() == theirs) continue;
     text += separator + ("rank " + std::to_string(r));
-    if (theirs) text += std::string(" holds ") + describe(*theirs) + " back on " + name(theirs->on);
-    else text += lanes_[r].ending ? " has ended its step without it" : " has not posted it";
+    if (theirs) text += std::string(" holds ") + describe(*theirs) + " back on " + name(r, theirs->on);
+    else text += first(r).ending ? " has ended its step without it" : " has not posted it";
     separator = ", ";
   }
   return text;
@@ -66,7 +66,7 @@ std::string fabric::awaited_by(lane& me) {
 std::string fabric::standstill() {
   bool all_ending = true;
   std::string waits;
-  for (lane& each : lanes_) {
+  for (worker& each : workers_) {
     all_ending = all_ending && (each.ending || each.idle);
     if (each.blocked && !each.idle) waits += "; " + awaited_by(each);
   }

@@ -8,38 +8,38 @@
 namespace rankc::host {
 
 template <class T>
-void linear(rank& r, at y, at x, at w, int tokens, int in, int out) {
-  gemm(form::plain, form::transposed, tokens, out, in, T(1), r.at<T>(x), in, r.at<T>(w), in, T(0), r.at<T>(y),
+void linear(const lane& on, at y, at x, at w, int tokens, int in, int out) {
+  gemm(form::plain, form::transposed, tokens, out, in, T(1), on.at<T>(x), in, on.at<T>(w), in, T(0), on.at<T>(y),
        out);
 }
 
 template <class T>
-void linear_dx(rank& r, at dx, at dy, at w, int tokens, int in, int out, bool accumulate) {
-  gemm(form::plain, form::plain, tokens, in, out, T(1), r.at<T>(dy), out, r.at<T>(w), in, T(accumulate),
-       r.at<T>(dx), in);
+void linear_dx(const lane& on, at dx, at dy, at w, int tokens, int in, int out, bool accumulate) {
+  gemm(form::plain, form::plain, tokens, in, out, T(1), on.at<T>(dy), out, on.at<T>(w), in, T(accumulate),
+       on.at<T>(dx), in);
 }
 
 template <class T>
-void linear_dw(rank& r, at dw, at dy, at x, int tokens, int in, int out, bool accumulate) {
-  gemm(form::transposed, form::plain, out, in, tokens, T(1), r.at<T>(dy), out, r.at<T>(x), in, T(accumulate),
-       r.at<T>(dw), in);
+void linear_dw(const lane& on, at dw, at dy, at x, int tokens, int in, int out, bool accumulate) {
+  gemm(form::transposed, form::plain, out, in, tokens, T(1), on.at<T>(dy), out, on.at<T>(x), in, T(accumulate),
+       on.at<T>(dw), in);
 }
 
 template <class T>
-void bias(rank& r, at y, at x, at b, int tokens, int width) {
-  const T* shift = r.at<T>(b);
+void bias(const lane& on, at y, at x, at b, int tokens, int width) {
+  const T* shift = on.at<T>(b);
   for (std::size_t n = 0; n < static_cast<std::size_t>(tokens); ++n) {
-    T* to = r.at<T>(y) + n * width;
-    const T* from = r.at<T>(x) + n * width;
+    T* to = on.at<T>(y) + n * width;
+    const T* from = on.at<T>(x) + n * width;
 #pragma omp simd
     for (int c = 0; c < width; ++c) to[c] = from[c] + shift[c];
   }
 }
 
 template <class T>
-void bias_grad(rank& r, at db, at dy, int tokens, int width, bool accumulate) {
-  const T* grad = r.at<T>(dy);
-  column_sums(r.at<T>(db), 0, tokens, 1, width, accumulate,
+void bias_grad(const lane& on, at db, at dy, int tokens, int width, bool accumulate) {
+  const T* grad = on.at<T>(dy);
+  column_sums(on.at<T>(db), 0, tokens, 1, width, accumulate,
               [=](std::size_t n, int c) { return grad[n * width + c]; });
 }
 

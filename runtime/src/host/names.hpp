@@ -7,9 +7,7 @@
 
 namespace rankc::host {
 
-inline const char* name(runtime::stream s) { return runtime::stream_names[static_cast<std::size_t>(s)]; }
-
-inline const char* name(runtime::role r) { return runtime::role_names[static_cast<std::size_t>(r)]; }
+inline const char* name(runtime::over o) { return runtime::over_names[static_cast<std::size_t>(o)]; }
 
 inline const char* name(runtime::dtype t) {
   constexpr const char* words[] = {"f32", "f64", "bf16"};

@@ -11,11 +11,11 @@ namespace rankc::host {
 constexpr double norm_eps = 1e-5;
 
 template <class T>
-void layer_norm(rank& r, at y, at stats, at x, at gain, at shift, int tokens, int width) {
-  const T *scale = r.at<T>(gain), *offset = r.at<T>(shift);
+void layer_norm(const lane& on, at y, at stats, at x, at gain, at shift, int tokens, int width) {
+  const T *scale = on.at<T>(gain), *offset = on.at<T>(shift);
   for (std::size_t n = 0; n < static_cast<std::size_t>(tokens); ++n) {
-    const T* from = r.at<T>(x) + n * width;
-    T* to = r.at<T>(y) + n * width;
+    const T* from = on.at<T>(x) + n * width;
+    T* to = on.at<T>(y) + n * width;
     double sum = 0, squares = 0;
 #pragma omp simd reduction(+ : sum)
     for (int c = 0; c < width; ++c) sum += static_cast<double>(from[c]);
@@ -26,8 +26,8 @@ void layer_norm(rank& r, at y, at stats, at x, at gain, at shift, int tokens, in
       squares += centred * centred;
     }
     const T m = static_cast<T>(mean), rstd = static_cast<T>(1 / std::sqrt(squares / width + norm_eps));
-    r.at<T>(stats)[2 * n] = m;
-    r.at<T>(stats)[2 * n + 1] = rstd;
+    on.at<T>(stats)[2 * n] = m;
+    on.at<T>(stats)[2 * n + 1] = rstd;
 #pragma omp simd
     for (int c = 0; c < width; ++c) to[c] = (from[c] - m) * rstd * scale[c] + offset[c];
   }
@@ -35,12 +35,12 @@ void layer_norm(rank& r, at y, at stats, at x, at gain, at shift, int tokens, in
 
 // With g = dy gain and xhat = (x - mean) rstd: dx = rstd (g - mean(g) - xhat mean(g xhat)).
 template <class T>
-void layer_norm_dx(rank& r, at dx, at dy, at x, at stats, at gain, int tokens, int width) {
-  const T* scale = r.at<T>(gain);
+void layer_norm_dx(const lane& on, at dx, at dy, at x, at stats, at gain, int tokens, int width) {
+  const T* scale = on.at<T>(gain);
   for (std::size_t n = 0; n < static_cast<std::size_t>(tokens); ++n) {
-    const T *from = r.at<T>(x) + n * width, *grad = r.at<T>(dy) + n * width;
-    T* to = r.at<T>(dx) + n * width;
-    const T mean = r.at<T>(stats)[2 * n], rstd = r.at<T>(stats)[2 * n + 1];
+    const T *from = on.at<T>(x) + n * width, *grad = on.at<T>(dy) + n * width;
+    T* to = on.at<T>(dx) + n * width;
+    const T mean = on.at<T>(stats)[2 * n], rstd = on.at<T>(stats)[2 * n + 1];
     double sum = 0, dot = 0;
 #pragma omp simd reduction(+ : sum, dot)
     for (int c = 0; c < width; ++c) {
@@ -56,27 +56,27 @@ void layer_norm_dx(rank& r, at dx, at dy, at x, at stats, at gain, int tokens, i
 }
 
 template <class T>
-void layer_norm_dw(rank& r, at dgain, at dshift, at dy, at x, at stats, int tokens, int width,
+void layer_norm_dw(const lane& on, at dgain, at dshift, at dy, at x, at stats, int tokens, int width,
                    bool accumulate) {
-  const T *grad = r.at<T>(dy), *from = r.at<T>(x), *stat = r.at<T>(stats);
-  column_sums(r.at<T>(dgain), 0, tokens, 1, width, accumulate, [=](std::size_t n, int c) {
+  const T *grad = on.at<T>(dy), *from = on.at<T>(x), *stat = on.at<T>(stats);
+  column_sums(on.at<T>(dgain), 0, tokens, 1, width, accumulate, [=](std::size_t n, int c) {
     return grad[n * width + c] * ((from[n * width + c] - stat[2 * n]) * stat[2 * n + 1]);
   });
-  column_sums(r.at<T>(dshift), 0, tokens, 1, width, accumulate,
+  column_sums(on.at<T>(dshift), 0, tokens, 1, width, accumulate,
               [=](std::size_t n, int c) { return grad[n * width + c]; });
 }
 
 template <class T>
-void rms_norm(rank& r, at y, at stats, at x, at gain, int tokens, int width) {
-  const T* scale = r.at<T>(gain);
+void rms_norm(const lane& on, at y, at stats, at x, at gain, int tokens, int width) {
+  const T* scale = on.at<T>(gain);
   for (std::size_t n = 0; n < static_cast<std::size_t>(tokens); ++n) {
-    const T* from = r.at<T>(x) + n * width;
-    T* to = r.at<T>(y) + n * width;
+    const T* from = on.at<T>(x) + n * width;
+    T* to = on.at<T>(y) + n * width;
     double squares = 0;
 #pragma omp simd reduction(+ : squares)
     for (int c = 0; c < width; ++c) squares += static_cast<double>(from[c]) * static_cast<double>(from[c]);
     const T rrms = static_cast<T>(1 / std::sqrt(squares / width + norm_eps));
-    r.at<T>(stats)[n] = rrms;
+    on.at<T>(stats)[n] = rrms;
 #pragma omp simd
     for (int c = 0; c < width; ++c) to[c] = from[c] * rrms * scale[c];
   }
@@ -84,12 +84,12 @@ void rms_norm(rank& r, at y, at stats, at x, at gain, int tokens, int width) {
 
 // With g = dy gain and xhat = x rrms: dx = rrms (g - xhat mean(g xhat)).
 template <class T>
-void rms_norm_dx(rank& r, at dx, at dy, at x, at stats, at gain, int tokens, int width) {
-  const T* scale = r.at<T>(gain);
+void rms_norm_dx(const lane& on, at dx, at dy, at x, at stats, at gain, int tokens, int width) {
+  const T* scale = on.at<T>(gain);
   for (std::size_t n = 0; n < static_cast<std::size_t>(tokens); ++n) {
-    const T *from = r.at<T>(x) + n * width, *grad = r.at<T>(dy) + n * width;
-    T* to = r.at<T>(dx) + n * width;
-    const T rrms = r.at<T>(stats)[n];
+    const T *from = on.at<T>(x) + n * width, *grad = on.at<T>(dy) + n * width;
+    T* to = on.at<T>(dx) + n * width;
+    const T rrms = on.at<T>(stats)[n];
     double dot = 0;
 #pragma omp simd reduction(+ : dot)
     for (int c = 0; c < width; ++c) dot += static_cast<double>(grad[c] * scale[c] * (from[c] * rrms));
@@ -100,9 +100,9 @@ void rms_norm_dx(rank& r, at dx, at dy, at x, at stats, at gain, int tokens, int
 }
 
 template <class T>
-void rms_norm_dw(rank& r, at dgain, at dy, at x, at stats, int tokens, int width, bool accumulate) {
-  const T *grad = r.at<T>(dy), *from = r.at<T>(x), *stat = r.at<T>(stats);
-  column_sums(r.at<T>(dgain), 0, tokens, 1, width, accumulate,
+void rms_norm_dw(const lane& on, at dgain, at dy, at x, at stats, int tokens, int width, bool accumulate) {
+  const T *grad = on.at<T>(dy), *from = on.at<T>(x), *stat = on.at<T>(stats);
+  column_sums(on.at<T>(dgain), 0, tokens, 1, width, accumulate,
               [=](std::size_t n, int c) { return grad[n * width + c] * (from[n * width + c] * stat[n]); });
 }
 

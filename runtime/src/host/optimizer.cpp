@@ -8,24 +8,24 @@
 namespace rankc::host {
 
 template <class T>
-void sum_squares(rank& r, at total, at gradients, std::span<const range> ranges, bool accumulate) {
+void sum_squares(const lane& on, at total, at gradients, std::span<const range> ranges, bool accumulate) {
   double sum = 0;
   for (const range& of : ranges) {
-    const T* grad = r.at<T>(gradients) + of.first;
+    const T* grad = on.at<T>(gradients) + of.first;
 #pragma omp simd reduction(+ : sum)
     for (std::size_t i = 0; i < of.count; ++i) sum += static_cast<double>(grad[i]) * static_cast<double>(grad[i]);
   }
-  T& out = *r.at<T>(total);
+  T& out = *on.at<T>(total);
   out = static_cast<T>((accumulate ? static_cast<double>(out) : 0.0) + sum);
 }
 
 template <class T>
-void adamw(rank& r, at weights, at gradients, at first_moment, at second_moment, at norm_squared,
+void adamw(const lane& on, at weights, at gradients, at first_moment, at second_moment, at norm_squared,
            std::span<const range> ranges) {
-  const step_input& in = r.input;
+  const step_input& in = on.of->input;
   double clip = 1;
   if (in.clip > 0) {
-    clip = in.clip / (std::sqrt(static_cast<double>(*r.at<T>(norm_squared))) + 1e-6);
+    clip = in.clip / (std::sqrt(static_cast<double>(*on.at<T>(norm_squared))) + 1e-6);
     if (clip > 1) clip = 1;  // a NaN norm stays NaN and is seen in the weights
   }
   const double step = static_cast<double>(in.step);
@@ -36,9 +36,9 @@ void adamw(rank& r, at weights, at gradients, at first_moment, at second_moment,
   const T root = static_cast<T>(std::sqrt(1 - std::pow(in.beta2, step))), eps = static_cast<T>(in.eps);
   for (const range& of : ranges) {
     const T keep = static_cast<T>(of.decay ? 1 - in.lr * in.weight_decay : 1);
-    T *weight = r.at<T>(weights) + of.first, *first = r.at<T>(first_moment) + of.first,
-      *second = r.at<T>(second_moment) + of.first;
-    const T* gradient = r.at<T>(gradients) + of.first;
+    T *weight = on.at<T>(weights) + of.first, *first = on.at<T>(first_moment) + of.first,
+      *second = on.at<T>(second_moment) + of.first;
+    const T* gradient = on.at<T>(gradients) + of.first;
 #pragma omp simd
     for (std::size_t i = 0; i < of.count; ++i) {
       const T grad = gradient[i] * scale;
@@ -50,13 +50,13 @@ void adamw(rank& r, at weights, at gradients, at first_moment, at second_moment,
 }
 
 template <class T>
-void clear(rank& r, at out, std::size_t count) {
-  std::fill_n(r.at<T>(out), count, T(0));
+void clear(const lane& on, at out, std::size_t count) {
+  std::fill_n(on.at<T>(out), count, T(0));
 }
 
 template <class T>
-void copy(rank& r, at y, at x, std::size_t count) {
-  std::copy_n(r.at<T>(x), count, r.at<T>(y));
+void copy(const lane& on, at y, at x, std::size_t count) {
+  std::copy_n(on.at<T>(x), count, on.at<T>(y));
 }
 
 template decltype(sum_squares<float>) sum_squares<float>;

@@ -7,9 +7,9 @@
 namespace rankc::host {
 
 template <class T>
-void split(rank& r, at a, at b, at x, int rows, int left, int right) {
-  T *to_a = r.at<T>(a), *to_b = r.at<T>(b);
-  const T* from = r.at<T>(x);
+void split(const lane& on, at a, at b, at x, int rows, int left, int right) {
+  T *to_a = on.at<T>(a), *to_b = on.at<T>(b);
+  const T* from = on.at<T>(x);
   for (int n = 0; n < rows; ++n, from += left + right) {
     to_a = std::copy_n(from, left, to_a);
     to_b = std::copy_n(from + left, right, to_b);
@@ -17,9 +17,9 @@ void split(rank& r, at a, at b, at x, int rows, int left, int right) {
 }
 
 template <class T>
-void concat(rank& r, at y, at a, at b, int rows, int left, int right) {
-  T* to = r.at<T>(y);
-  const T *from_a = r.at<T>(a), *from_b = r.at<T>(b);
+void concat(const lane& on, at y, at a, at b, int rows, int left, int right) {
+  T* to = on.at<T>(y);
+  const T *from_a = on.at<T>(a), *from_b = on.at<T>(b);
   for (int n = 0; n < rows; ++n, from_a += left, from_b += right) {
     to = std::copy_n(from_a, left, to);
     to = std::copy_n(from_b, right, to);

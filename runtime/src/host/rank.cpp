@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The communication calls of generated code: they turn a role and arena offsets into an entry of the fabric.
+// The communication calls of generated code: they turn a lane and arena offsets into an entry of the fabric.
 #include "fabric.hpp"
 #include "names.hpp"
 #include "tracer.hpp"
@@ -11,113 +11,127 @@ namespace rankc::host {
 
 namespace {
 
-// Streams are ordered by the rank's own thread. The second one has none but what it computes on.
-void refuse_beside(const rank& r, const char* what) {
-  if (r.computes_on == stream::beside)
-    throw failure(70, std::string("\"") + what + "\" is called by an action on stream beside; what can be there is "
-                      "computation, and collectives on its stream::compute");
+const lane_row& row_of(const lane& on) { return on.of->where->lanes[static_cast<std::size_t>(on.index)]; }
+
+// Lanes are ordered by lane 0's thread. Another thread has its own lane alone, and collectives there.
+void refuse_in_action(const lane& on, const char* what) {
+  if (on.of->computes_on != 0)
+    throw failure(70, std::string("\"") + what + "\" is called by an action on lane " +
+                          (*on.of)[on.of->computes_on].name() +
+                          "; what can be there is computation, and collectives on that lane");
 }
 
 // The part of a communication that depends on who calls: communicator and place in it.
-op begin_op(const rank& r, op_kind kind, stream s, role to, message what) {
-  if (s != stream::compute) refuse_beside(r, what.name);
-  if (r.computes_on == stream::beside && to == role::tp) to = role::tp_beside;
-  const int communicator = r.row->communicator[static_cast<std::size_t>(to)];
-  if (communicator < 0)
-    throw failure(
-        70, std::string("\"") + what.name + "\" is for role " + name(to) +
-                ", for which this rank has no communicator; only roles of its row in the plan can be used");
-  const std::span<const int> ranks = r.about->communicators[static_cast<std::size_t>(communicator)].ranks;
+op begin_op(const lane& on, op_kind kind, over what_over, message what) {
+  const rank& r = on;
+  const auto links = r.row->links;
+  const auto found = std::find_if(links.begin(), links.end(), [&](const lane_communicator& k) {
+    return k.lane == on.index && k.over == what_over;
+  });
+  if (found == links.end())
+    throw failure(70, std::string("\"") + what.name + "\" is over " + name(what_over) + " on lane " + on.name() +
+                          ", which has no such communicator; only those of the rank's row in the plan can be used");
+  const std::span<const int> ranks = r.about->communicators[static_cast<std::size_t>(found->communicator)].ranks;
   op o;
   o.kind = kind;
-  o.on = s;
-  o.communicator = communicator;
+  o.on = on.index;
+  o.communicator = found->communicator;
   o.member = static_cast<int>(std::find(ranks.begin(), ranks.end(), r.index) - ranks.begin());
   o.what = what;
-  if (r.trace != nullptr && s != stream::compute) o.times = r.trace->place(s, what.name);
+  if (r.trace != nullptr && !row_of(on).computes) o.times = r.trace->place(on.index, what.name);
   return o;
 }
 
-role role_of(stream direction, message what, stream next, stream prev, role to_next, role to_prev) {
-  if (direction == next) return to_next;
-  if (direction == prev) return to_prev;
-  throw failure(70, std::string("\"") + what.name + "\" is posted on stream " + name(direction) +
-                        "; it can go on " + name(next) + " or " + name(prev));
+// The first of a pair sends, the second receives.
+op message_op(const lane& on, op_kind kind, message what) {
+  refuse_in_action(on, what.name);
+  op o = begin_op(on, kind, over::peer, what);
+  if (o.member != (kind == op_kind::send ? 0 : 1))
+    throw failure(70, std::string("\"") + what.name + "\" goes the other way on lane " + on.name());
+  return o;
 }
 
 template <class T>
-op collective(const rank& r, op_kind kind, stream s, role to, message what, at to_data, at from,
-              std::size_t count) {
-  op o = begin_op(r, kind, s, to, what);
-  o.to = r.at<std::byte>(to_data);
-  o.from = r.at<std::byte>(from);
+op collective(const lane& on, op_kind kind, over what_over, message what, at to, at from, std::size_t count) {
+  if (row_of(on).computes ? on.index != on.of->computes_on : on.of->computes_on != 0)
+    throw failure(70, std::string("\"") + what.name + "\" is put on lane " + on.name() + " by the thread of lane " +
+                          (*on.of)[on.of->computes_on].name());
+  op o = begin_op(on, kind, what_over, what);
+  o.to = on.at<std::byte>(to);
+  o.from = on.at<std::byte>(from);
   o.count = count;
   o.element = sizeof(T);
   o.type = std::is_same_v<T, double> ? dtype::f64 : dtype::f32;
   return o;
 }
 
+void post(const lane& on, const op& o) { on.of->wires->post(*on.of, o); }
+
 }  // namespace
 
-void begin(rank& r, const char* action) {
+const char* lane::name() const { return row_of(*this).name; }
+
+void begin(const lane& on, const char* action) {
+  rank& r = on;
   r.action = action;
   if (r.trace != nullptr) r.trace->begin(action);
 }
 
-void beside(rank& r, const char* action, void (*work)(rank&)) {
-  refuse_beside(r, action);
+void act(const lane& on, const char* action, void (*work)(const lane&)) {
+  refuse_in_action(on, action);
+  if (on.index == 0 || !row_of(on).computes)
+    throw failure(70, std::string(action) + " is to run on lane " + on.name() + ", which has no thread of its own");
+  rank& r = on;
   op o;
   o.kind = op_kind::work;
-  o.on = stream::beside;
+  o.on = on.index;
   o.work = work;
   o.action = action;
-  if (r.trace != nullptr) o.times = r.trace->place(stream::beside, action);
-  r.wires->post_beside(r, o);
+  if (r.trace != nullptr) o.times = r.trace->place(on.index, action);
+  r.wires->post_action(r, o);
 }
 
-void record(rank& r, stream s, event e) {
-  refuse_beside(r, "record");
-  r.wires->record(r, s, e);
+void record(const lane& on, event e) {
+  refuse_in_action(on, "record");
+  on.of->wires->record(*on.of, on.index, e);
 }
 
-void wait(rank& r, stream s, event e) {
-  refuse_beside(r, "wait");
-  if (r.trace != nullptr && s == stream::compute) r.trace->wait([&] { r.wires->wait(r, s, e); });
-  else r.wires->wait(r, s, e);
+void wait(const lane& on, event e) {
+  refuse_in_action(on, "wait");
+  rank& r = on;
+  if (r.trace != nullptr && on.index == 0) r.trace->wait([&] { r.wires->wait(r, 0, e); });
+  else r.wires->wait(r, on.index, e);
 }
 
-void send(rank& r, stream direction, message what, at data, std::size_t bytes) {
-  const role to = role_of(direction, what, stream::to_next, stream::to_prev, role::to_next, role::to_prev);
-  op o = begin_op(r, op_kind::send, direction, to, what);
-  o.from = r.at<std::byte>(data);
+void send(const lane& on, message what, at data, std::size_t bytes) {
+  op o = message_op(on, op_kind::send, what);
+  o.from = on.at<std::byte>(data);
   o.count = bytes;
-  r.wires->post(r, o);
+  post(on, o);
 }
 
-void receive(rank& r, stream direction, message what, at data, std::size_t bytes) {
-  const role from =
-      role_of(direction, what, stream::from_next, stream::from_prev, role::from_next, role::from_prev);
-  op o = begin_op(r, op_kind::receive, direction, from, what);
-  o.to = r.at<std::byte>(data);
+void receive(const lane& on, message what, at data, std::size_t bytes) {
+  op o = message_op(on, op_kind::receive, what);
+  o.to = on.at<std::byte>(data);
   o.count = bytes;
-  r.wires->post(r, o);
+  post(on, o);
 }
 
 template <class T>
-void all_reduce(rank& r, stream s, role to, message what, at data, std::size_t count, reduction how) {
-  op o = collective<T>(r, op_kind::all_reduce, s, to, what, data, data, count);
+void all_reduce(const lane& on, over what_over, message what, at data, std::size_t count, reduction how) {
+  op o = collective<T>(on, op_kind::all_reduce, what_over, what, data, data, count);
   o.reduce = how;
-  r.wires->post(r, o);
+  post(on, o);
 }
 
 template <class T>
-void all_gather(rank& r, stream s, role to, message what, at to_data, at from, std::size_t count) {
-  r.wires->post(r, collective<T>(r, op_kind::all_gather, s, to, what, to_data, from, count));
+void all_gather(const lane& on, over what_over, message what, at to, at from, std::size_t count) {
+  post(on, collective<T>(on, op_kind::all_gather, what_over, what, to, from, count));
 }
 
 template <class T>
-void reduce_scatter(rank& r, stream s, role to, message what, at to_data, at from, std::size_t count) {
-  r.wires->post(r, collective<T>(r, op_kind::reduce_scatter, s, to, what, to_data, from, count));
+void reduce_scatter(const lane& on, over what_over, message what, at to, at from, std::size_t count) {
+  post(on, collective<T>(on, op_kind::reduce_scatter, what_over, what, to, from, count));
 }
 
 template decltype(all_reduce<float>) all_reduce<float>;

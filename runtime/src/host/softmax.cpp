@@ -7,10 +7,10 @@
 namespace rankc::host {
 
 template <class T>
-void softmax(rank& r, at y, at x, int tokens, int width) {
+void softmax(const lane& on, at y, at x, int tokens, int width) {
   for (std::size_t n = 0; n < static_cast<std::size_t>(tokens); ++n) {
-    const T* from = r.at<T>(x) + n * width;
-    T* to = r.at<T>(y) + n * width;
+    const T* from = on.at<T>(x) + n * width;
+    T* to = on.at<T>(y) + n * width;
     T largest = from[0];
 #pragma omp simd reduction(max : largest)
     for (int c = 1; c < width; ++c) largest = from[c] > largest ? from[c] : largest;
@@ -25,10 +25,10 @@ void softmax(rank& r, at y, at x, int tokens, int width) {
 
 // dx = y (dy - sum(dy y)).
 template <class T>
-void softmax_dx(rank& r, at dx, at dy, at y, int tokens, int width) {
+void softmax_dx(const lane& on, at dx, at dy, at y, int tokens, int width) {
   for (std::size_t n = 0; n < static_cast<std::size_t>(tokens); ++n) {
-    const T *made = r.at<T>(y) + n * width, *grad = r.at<T>(dy) + n * width;
-    T* to = r.at<T>(dx) + n * width;
+    const T *made = on.at<T>(y) + n * width, *grad = on.at<T>(dy) + n * width;
+    T* to = on.at<T>(dx) + n * width;
     double dot = 0;
 #pragma omp simd reduction(+ : dot)
     for (int c = 0; c < width; ++c) dot += static_cast<double>(grad[c] * made[c]);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The times of one rank's step. Its actions are stamped by its own thread, those on stream::beside by the second; its
-// communications by the thread that moves them, under the fabric's lock.
+// The times of one rank's step. Actions are stamped by the thread of their lane; communications by the thread that moves
+// them, under the fabric's lock.
 #pragma once
 #include <rankc/runtime/engine.hpp>
 
@@ -22,14 +22,14 @@ class tracer {
   void begin(const char* action) {
     end();
     began_ = now();
-    action_ = &did_.emplace_back(rank_, runtime::stream::compute, action, began_, began_);
+    action_ = &did_.emplace_back(rank_, 0, action, began_, began_);
   }
   void end() {
     if (action_ != nullptr) action_->end = now();
     action_ = nullptr;
   }
 
-  /// Wait on stream::compute; an action that has computed nothing yet begins after it.
+  /// Wait on lane 0; an action that has computed nothing yet begins after it.
   template <class Wait>
   void wait(Wait for_it) {
     const bool first = now() - began_ < runtime::idle_before_wait;
@@ -37,14 +37,14 @@ class tracer {
     if (action_ != nullptr && first) began_ = action_->begin = now();
   }
 
-  /// A place for the times of a communication, or of an action on stream::beside, kept until `take`.
-  runtime::traced* place(runtime::stream s, const char* name) {
-    return &did_.emplace_back(rank_, s, name, 0.0, 0.0);
+  /// A place for the times of a communication, or of an action on another lane, kept until `take`.
+  runtime::traced* place(int lane, const char* name) {
+    return &did_.emplace_back(rank_, lane, name, 0.0, 0.0);
   }
 
   /// Hand over the times since `start`, in the order of issue.
   void take(double start, std::vector<runtime::traced>& into) {
-    for (runtime::traced& t : did_) into.push_back({t.rank, t.on, t.name, t.begin - start, t.end - start});
+    for (runtime::traced& t : did_) into.push_back({t.rank, t.lane, t.name, t.begin - start, t.end - start});
     did_.clear();
   }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One communication of a rank as it stands in a stream of the fabric, and the movement of its data once all
+// One communication of a rank as it stands in a lane of the fabric, and the movement of its data once all
 // partners have met. The data can be moved in pieces, by several threads at once.
 #pragma once
 #include <rankc/runtime/host/rank.hpp>
@@ -12,19 +12,18 @@ namespace rankc::host {
 
 enum class op_kind { wait, send, receive, all_reduce, all_gather, reduce_scatter, work };
 
-/// An entry of a stream. A wait names a stream of the same rank and how many of its entries must be complete;
-/// work is an action of stream::beside; the rest describes a communication, whose partners are matched through
+/// An entry of a lane. A wait names a lane of the same rank and how many of its entries must be complete;
+/// work is an action for the lane's thread; the rest describes a communication, whose partners are matched through
 /// `communicator`.
 /// Units: `count` elements of this rank's part, as rank.hpp has them; bytes for send and receive.
 struct op {
   op_kind kind = op_kind::wait;
-  stream on = stream::compute;
-  stream awaited = stream::compute;
+  int on = 0, awaited = 0;
   std::uint64_t position = 0;
 
-  void (*work)(host::rank&) = nullptr;  // null: the last of the step
+  void (*work)(const lane&) = nullptr;  // null: the last of the step
 
-  int rank = 0, lane = 0, communicator = -1, member = -1;  // lane: the thread that posted it (fabric.hpp)
+  int rank = 0, worker = 0, communicator = -1, member = -1;  // worker: the thread that posted it (fabric.hpp)
   std::byte* to = nullptr;
   const std::byte* from = nullptr;
   std::size_t count = 0, element = 1;  // element: bytes of one

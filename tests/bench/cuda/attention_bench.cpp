@@ -28,14 +28,14 @@ constexpr shape shapes[] = {{"GPT-2 124M, 64 rows", 64, 1024, 12, 12, 64},
 
 /// Milliseconds of a call, over `times` calls in a row.
 template <class F>
-double milliseconds(rank& r, int times, F call) {
+double milliseconds(const lane& on, int times, F call) {
   cudaEvent_t from, to;
   cudaEventCreate(&from);
   cudaEventCreate(&to);
   for (int i = 0; i < 3; ++i) call();
-  cudaEventRecord(from, r.on(stream::compute));
+  cudaEventRecord(from, on.stream);
   for (int i = 0; i < times; ++i) call();
-  cudaEventRecord(to, r.on(stream::compute));
+  cudaEventRecord(to, on.stream);
   cudaEventSynchronize(to);
   float elapsed = 0.0f;
   cudaEventElapsedTime(&elapsed, from, to);
@@ -59,7 +59,7 @@ void run(const shape& s, bool deterministic) {
            scratch = take(attention_grad_scratch(planned));
   const test::lone_rank alone(end, deterministic);
   context owner(0, alone.about, 0);
-  rank& r = owner.of();
+  const lane& on = owner.of()[0];
 
   std::mt19937 engine(1);
   std::normal_distribution<float> draw;
@@ -67,18 +67,18 @@ void run(const shape& s, bool deterministic) {
   for (bf16& x : values) x = __float2bfloat16(draw(engine));
   for (const auto& [where, count] : {std::pair(qkv, tokens * width), std::pair(dout, tokens * output)})
     for (std::size_t i = 0; i < count; i += values.size())
-      cudaMemcpy(r.at<bf16>(where) + i, values.data(), 2 * std::min(values.size(), count - i),
+      cudaMemcpy(on.at<bf16>(where) + i, values.data(), 2 * std::min(values.size(), count - i),
                  cudaMemcpyHostToDevice);
   cudaDeviceSynchronize();
 
   const auto column = [&](at from, int first) { return from + sizeof(bf16) * first * s.dim; };
   const int stride = static_cast<int>(width), k = s.heads, v = s.heads + s.kv_heads;
-  const double forward = milliseconds(r, 10, [&] {
-    attention<bf16>(r, o, lse, scratch, qkv, column(qkv, k), column(qkv, v), s.rows, s.seq, s.heads,
+  const double forward = milliseconds(on, 10, [&] {
+    attention<bf16>(on, o, lse, scratch, qkv, column(qkv, k), column(qkv, v), s.rows, s.seq, s.heads,
                     s.kv_heads, s.dim, stride, stride);
   });
-  const double backward = milliseconds(r, 10, [&] {
-    attention_grad<bf16>(r, dqkv, column(dqkv, k), column(dqkv, v), scratch, dout, qkv, column(qkv, k),
+  const double backward = milliseconds(on, 10, [&] {
+    attention_grad<bf16>(on, dqkv, column(dqkv, k), column(dqkv, v), scratch, dout, qkv, column(qkv, k),
                          column(qkv, v), o, lse, s.rows, s.seq, s.heads, s.kv_heads, s.dim, stride, stride);
   });
   const double flops = 2.0 * tokens * s.seq * output;  // two products of 2 flops each, half of them masked

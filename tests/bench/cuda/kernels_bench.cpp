@@ -56,10 +56,10 @@ class bench {
 
   /// Time `call`, which takes its operands from what it is given and moves `bytes`.
   void time(const char* name, const std::string& shape, double bytes,
-            const std::function<void(rank&, operands&)>& call) {
+            const std::function<void(const lane&, operands&)>& call) {
     if (std::strstr(name, filter_) == nullptr) return;
     operands first(0);
-    call(of(), first);
+    call(of()[0], first);
     require(cudaStreamSynchronize(compute()));
     const std::size_t set = first.used();
     const std::size_t sets = std::min(arena_bytes / set, rotation_bytes / set + 1);
@@ -67,7 +67,7 @@ class bench {
     require(cudaStreamBeginCapture(compute(), cudaStreamCaptureModeThreadLocal));
     for (int i = 0; i < calls; ++i) {
       operands next(static_cast<std::size_t>(i) % sets * set);
-      call(of(), next);
+      call(of()[0], next);
     }
     cudaGraph_t graph = nullptr;
     cudaGraphExec_t made = nullptr;
@@ -105,7 +105,7 @@ class bench {
   }
 
  private:
-  cudaStream_t compute() { return of().on(stream::compute); }
+  cudaStream_t compute() { return of()[0].stream; }
 
   /// Random bf16 in (-2, 2): read as f32 they are ordinary numbers of that size as well.
   void fill_noise() {
@@ -132,43 +132,43 @@ void element_wise(bench& b, int tokens, int width) {
   const std::size_t n = static_cast<std::size_t>(tokens) * width, bytes = 2 * n;
   const std::string shape = text(tokens, width);
   const auto one = static_cast<double>(bytes);
-  b.time("copy (memcpy)", shape, 2 * one, [=](rank& r, operands& o) {
+  b.time("copy (memcpy)", shape, 2 * one, [=](const lane& on, operands& o) {
     const at y = o.take(bytes), x = o.take(bytes);
-    require(cudaMemcpyAsync(r.at<std::byte>(y), r.at<std::byte>(x), bytes, cudaMemcpyDeviceToDevice,
-                            r.on(stream::compute)));
+    require(cudaMemcpyAsync(on.at<std::byte>(y), on.at<std::byte>(x), bytes, cudaMemcpyDeviceToDevice,
+                            on.stream));
   });
   b.time("gelu", shape, 2 * one,
-         [=](rank& r, operands& o) { gelu<bf16>(r, o.take(bytes), o.take(bytes), n); });
+         [=](const lane& on, operands& o) { gelu<bf16>(on, o.take(bytes), o.take(bytes), n); });
   b.time("gelu_grad", shape, 3 * one,
-         [=](rank& r, operands& o) { gelu_grad<bf16>(r, o.take(bytes), o.take(bytes), o.take(bytes), n); });
+         [=](const lane& on, operands& o) { gelu_grad<bf16>(on, o.take(bytes), o.take(bytes), o.take(bytes), n); });
   b.time("add", shape, 3 * one,
-         [=](rank& r, operands& o) { add<bf16>(r, o.take(bytes), o.take(bytes), o.take(bytes), n); });
-  b.time("swiglu", shape, 3 * one, [=](rank& r, operands& o) {
+         [=](const lane& on, operands& o) { add<bf16>(on, o.take(bytes), o.take(bytes), o.take(bytes), n); });
+  b.time("swiglu", shape, 3 * one, [=](const lane& on, operands& o) {
     const at y = o.take(bytes), gate = o.take(2 * bytes);
-    swiglu<bf16>(r, y, gate, gate + std::size_t{2} * width, tokens, width, 2 * width);
+    swiglu<bf16>(on, y, gate, gate + std::size_t{2} * width, tokens, width, 2 * width);
   });
-  b.time("swiglu_grad", shape, 5 * one, [=](rank& r, operands& o) {
+  b.time("swiglu_grad", shape, 5 * one, [=](const lane& on, operands& o) {
     const at dy = o.take(bytes), gate = o.take(2 * bytes), dgate = o.take(2 * bytes);
     const std::size_t half = std::size_t{2} * width;
-    swiglu_grad<bf16>(r, dgate, dgate + half, dy, gate, gate + half, tokens, width, 2 * width);
+    swiglu_grad<bf16>(on, dgate, dgate + half, dy, gate, gate + half, tokens, width, 2 * width);
   });
-  b.time("bias", shape, 2 * one, [=](rank& r, operands& o) {
-    bias<bf16>(r, o.take(bytes), o.take(bytes), o.take(2 * width), tokens, width);
+  b.time("bias", shape, 2 * one, [=](const lane& on, operands& o) {
+    bias<bf16>(on, o.take(bytes), o.take(bytes), o.take(2 * width), tokens, width);
   });
-  b.time("bias_add", shape, 3 * one, [=](rank& r, operands& o) {
-    bias_add<bf16>(r, o.take(bytes), o.take(bytes), o.take(2 * width), o.take(bytes), tokens, width);
+  b.time("bias_add", shape, 3 * one, [=](const lane& on, operands& o) {
+    bias_add<bf16>(on, o.take(bytes), o.take(bytes), o.take(2 * width), o.take(bytes), tokens, width);
   });
-  b.time("bias_grad", shape, one, [=](rank& r, operands& o) {
-    bias_grad<bf16>(r, o.take(4 * width), o.take(bytes), tokens, width, true);
+  b.time("bias_grad", shape, one, [=](const lane& on, operands& o) {
+    bias_grad<bf16>(on, o.take(4 * width), o.take(bytes), tokens, width, true);
   });
-  b.time("position", shape, 2 * one, [=](rank& r, operands& o) {
-    position<bf16>(r, o.take(bytes), o.take(bytes), o.take(2048 * width), tokens, width, 1024, 0);
+  b.time("position", shape, 2 * one, [=](const lane& on, operands& o) {
+    position<bf16>(on, o.take(bytes), o.take(bytes), o.take(2048 * width), tokens, width, 1024, 0);
   });
-  b.time("position_grad", shape, one, [=](rank& r, operands& o) {
-    position_grad<bf16>(r, o.take(4096 * width), o.take(bytes), tokens, width, 1024, 0, true);
+  b.time("position_grad", shape, one, [=](const lane& on, operands& o) {
+    position_grad<bf16>(on, o.take(4096 * width), o.take(bytes), tokens, width, 1024, 0, true);
   });
   b.time("working_copy", shape, 3 * one,
-         [=](rank& r, operands& o) { working_copy(r, o.take(bytes), o.take(2 * bytes), n); });
+         [=](const lane& on, operands& o) { working_copy(on, o.take(bytes), o.take(2 * bytes), n); });
 }
 
 void norms(bench& b, int tokens, int width) {
@@ -176,49 +176,49 @@ void norms(bench& b, int tokens, int width) {
   const std::size_t stats = std::size_t{8} * tokens;
   const std::string shape = text(tokens, width);
   const auto one = static_cast<double>(bytes);
-  b.time("layer_norm", shape, 2 * one, [=](rank& r, operands& o) {
-    layer_norm<bf16>(r, o.take(bytes), o.take(stats), o.take(bytes), o.take(row), o.take(row), tokens, width);
+  b.time("layer_norm", shape, 2 * one, [=](const lane& on, operands& o) {
+    layer_norm<bf16>(on, o.take(bytes), o.take(stats), o.take(bytes), o.take(row), o.take(row), tokens, width);
   });
-  b.time("add_layer_norm", shape, 4 * one, [=](rank& r, operands& o) {
-    add_layer_norm<bf16>(r, o.take(bytes), o.take(bytes), o.take(stats), o.take(bytes), o.take(bytes),
+  b.time("add_layer_norm", shape, 4 * one, [=](const lane& on, operands& o) {
+    add_layer_norm<bf16>(on, o.take(bytes), o.take(bytes), o.take(stats), o.take(bytes), o.take(bytes),
                          o.take(row), o.take(row), tokens, width);
   });
-  b.time("bias_add_layer_norm", shape, 4 * one, [=](rank& r, operands& o) {
-    bias_add_layer_norm<bf16>(r, o.take(bytes), o.take(bytes), o.take(stats), o.take(bytes), o.take(row),
+  b.time("bias_add_layer_norm", shape, 4 * one, [=](const lane& on, operands& o) {
+    bias_add_layer_norm<bf16>(on, o.take(bytes), o.take(bytes), o.take(stats), o.take(bytes), o.take(row),
                               o.take(bytes), o.take(row), o.take(row), tokens, width);
   });
-  b.time("layer_norm_dx", shape, 3 * one, [=](rank& r, operands& o) {
-    layer_norm_dx<bf16>(r, o.take(bytes), o.take(bytes), o.take(bytes), o.take(stats), o.take(row), tokens,
+  b.time("layer_norm_dx", shape, 3 * one, [=](const lane& on, operands& o) {
+    layer_norm_dx<bf16>(on, o.take(bytes), o.take(bytes), o.take(bytes), o.take(stats), o.take(row), tokens,
                         width);
   });
-  b.time("layer_norm_dw", shape, 2 * one, [=](rank& r, operands& o) {
-    layer_norm_dw<bf16>(r, o.take(row), o.take(row), o.take(bytes), o.take(bytes), o.take(stats), tokens,
+  b.time("layer_norm_dw", shape, 2 * one, [=](const lane& on, operands& o) {
+    layer_norm_dw<bf16>(on, o.take(row), o.take(row), o.take(bytes), o.take(bytes), o.take(stats), tokens,
                         width, true);
   });
-  b.time("layer_norm_grad", shape, 3 * one, [=](rank& r, operands& o) {
-    layer_norm_grad<bf16>(r, o.take(bytes), o.take(row), o.take(row), o.take(bytes), o.take(bytes),
+  b.time("layer_norm_grad", shape, 3 * one, [=](const lane& on, operands& o) {
+    layer_norm_grad<bf16>(on, o.take(bytes), o.take(row), o.take(row), o.take(bytes), o.take(bytes),
                           o.take(stats), o.take(row), tokens, width, true);
   });
-  b.time("layer_norm_grad_add", shape, 4 * one, [=](rank& r, operands& o) {
-    layer_norm_grad_add<bf16>(r, o.take(bytes), o.take(row), o.take(row), o.take(bytes), o.take(bytes),
+  b.time("layer_norm_grad_add", shape, 4 * one, [=](const lane& on, operands& o) {
+    layer_norm_grad_add<bf16>(on, o.take(bytes), o.take(row), o.take(row), o.take(bytes), o.take(bytes),
                               o.take(stats), o.take(row), o.take(bytes), tokens, width, true);
   });
-  b.time("rms_norm", shape, 2 * one, [=](rank& r, operands& o) {
-    rms_norm<bf16>(r, o.take(bytes), o.take(stats), o.take(bytes), o.take(row), tokens, width);
+  b.time("rms_norm", shape, 2 * one, [=](const lane& on, operands& o) {
+    rms_norm<bf16>(on, o.take(bytes), o.take(stats), o.take(bytes), o.take(row), tokens, width);
   });
-  b.time("add_rms_norm", shape, 4 * one, [=](rank& r, operands& o) {
-    add_rms_norm<bf16>(r, o.take(bytes), o.take(bytes), o.take(stats), o.take(bytes), o.take(bytes),
+  b.time("add_rms_norm", shape, 4 * one, [=](const lane& on, operands& o) {
+    add_rms_norm<bf16>(on, o.take(bytes), o.take(bytes), o.take(stats), o.take(bytes), o.take(bytes),
                        o.take(row), tokens, width);
   });
-  b.time("rms_norm_dw", shape, 2 * one, [=](rank& r, operands& o) {
-    rms_norm_dw<bf16>(r, o.take(row), o.take(bytes), o.take(bytes), o.take(stats), tokens, width, true);
+  b.time("rms_norm_dw", shape, 2 * one, [=](const lane& on, operands& o) {
+    rms_norm_dw<bf16>(on, o.take(row), o.take(bytes), o.take(bytes), o.take(stats), tokens, width, true);
   });
-  b.time("rms_norm_grad", shape, 3 * one, [=](rank& r, operands& o) {
-    rms_norm_grad<bf16>(r, o.take(bytes), o.take(row), o.take(bytes), o.take(bytes), o.take(stats),
+  b.time("rms_norm_grad", shape, 3 * one, [=](const lane& on, operands& o) {
+    rms_norm_grad<bf16>(on, o.take(bytes), o.take(row), o.take(bytes), o.take(bytes), o.take(stats),
                         o.take(row), tokens, width, true);
   });
-  b.time("rms_norm_grad_add", shape, 4 * one, [=](rank& r, operands& o) {
-    rms_norm_grad_add<bf16>(r, o.take(bytes), o.take(row), o.take(bytes), o.take(bytes), o.take(stats),
+  b.time("rms_norm_grad_add", shape, 4 * one, [=](const lane& on, operands& o) {
+    rms_norm_grad_add<bf16>(on, o.take(bytes), o.take(row), o.take(bytes), o.take(bytes), o.take(stats),
                             o.take(row), o.take(bytes), tokens, width, true);
   });
 }
@@ -227,8 +227,8 @@ void ropes(bench& b, int tokens, int heads, int dim, int stride) {
   const std::size_t all = std::size_t{2} * tokens * stride;
   const double bytes = 4.0 * tokens * heads * dim;
   const int seq = std::min(tokens, 8192);
-  b.time("rope", text(tokens, heads) + " x " + std::to_string(dim), bytes, [=](rank& r, operands& o) {
-    rope<bf16>(r, o.take(all), o.take(all), o.take(std::size_t{4} * seq * dim), tokens, heads, dim, seq,
+  b.time("rope", text(tokens, heads) + " x " + std::to_string(dim), bytes, [=](const lane& on, operands& o) {
+    rope<bf16>(on, o.take(all), o.take(all), o.take(std::size_t{4} * seq * dim), tokens, heads, dim, seq,
                stride);
   });
 }
@@ -239,19 +239,19 @@ void cross_entropies(bench& b, int tokens, int vocab) {
   const auto one = static_cast<double>(bytes);
   const at targets = b.ids(tokens, vocab, false);
   b.time("row_max", shape, one,
-         [=](rank& r, operands& o) { row_max<bf16>(r, o.take(row), o.take(bytes), tokens, vocab); });
-  b.time("exp_sums", shape, one, [=](rank& r, operands& o) {
-    exp_sums<bf16>(r, o.take(2 * row), o.take(bytes), o.take(row), targets, tokens, vocab, 0);
+         [=](const lane& on, operands& o) { row_max<bf16>(on, o.take(row), o.take(bytes), tokens, vocab); });
+  b.time("exp_sums", shape, one, [=](const lane& on, operands& o) {
+    exp_sums<bf16>(on, o.take(2 * row), o.take(bytes), o.take(row), targets, tokens, vocab, 0);
   });
-  b.time("softmax_sums", shape, one, [=](rank& r, operands& o) {
-    softmax_sums<bf16>(r, o.take(row), o.take(2 * row), o.take(bytes), targets, tokens, vocab);
+  b.time("softmax_sums", shape, one, [=](const lane& on, operands& o) {
+    softmax_sums<bf16>(on, o.take(row), o.take(2 * row), o.take(bytes), targets, tokens, vocab);
   });
-  b.time("softmax_grad", shape, 2 * one, [=](rank& r, operands& o) {
+  b.time("softmax_grad", shape, 2 * one, [=](const lane& on, operands& o) {
     const at logits = o.take(bytes);
-    softmax_grad<bf16>(r, logits, o.take(2 * row), logits, o.take(row), targets, tokens, vocab, 0, 1e-5);
+    softmax_grad<bf16>(on, logits, o.take(2 * row), logits, o.take(row), targets, tokens, vocab, 0, 1e-5);
   });
-  b.time("cross_entropy", std::to_string(tokens), 8.0 * tokens, [=](rank& r, operands& o) {
-    cross_entropy<bf16>(r, o.take(4), o.take(2 * row), tokens, 1e-5, true);
+  b.time("cross_entropy", std::to_string(tokens), 8.0 * tokens, [=](const lane& on, operands& o) {
+    cross_entropy<bf16>(on, o.take(4), o.take(2 * row), tokens, 1e-5, true);
   });
 }
 
@@ -260,12 +260,12 @@ void embeddings(bench& b, int tokens, int rows, int width, bool repeated) {
   const std::string shape = text(tokens, width) + (repeated ? " text" : "");
   const auto one = static_cast<double>(bytes);
   const at ids = b.ids(tokens, rows, repeated);
-  b.time("embedding", shape, 2 * one, [=](rank& r, operands& o) {
-    embedding<bf16>(r, o.take(bytes), ids, o.take(table), tokens, rows, width, 0);
+  b.time("embedding", shape, 2 * one, [=](const lane& on, operands& o) {
+    embedding<bf16>(on, o.take(bytes), ids, o.take(table), tokens, rows, width, 0);
   });
   // dy once, and one f32 row read and written per token: what ids without repetition need.
-  b.time("embedding_grad", shape, 5 * one, [=](rank& r, operands& o) {
-    embedding_grad<bf16>(r, o.take(2 * table), o.take(bytes), ids, tokens, rows, width, 0, true);
+  b.time("embedding_grad", shape, 5 * one, [=](const lane& on, operands& o) {
+    embedding_grad<bf16>(on, o.take(2 * table), o.take(bytes), ids, tokens, rows, width, 0, true);
   });
 }
 
@@ -275,11 +275,11 @@ void optimizers(bench& b, std::size_t count, std::size_t n_ranges) {
     ranges.push_back({count / n_ranges * i, count / n_ranges - 8, i % 2 == 0});
   const std::string shape = text(count, n_ranges);
   b.time("sum_squares", shape, 4.0 * static_cast<double>(count),
-         [=](rank& r, operands& o) { sum_squares<bf16>(r, o.take(4), o.take(4 * count), ranges, false); });
-  b.time("adamw", shape, 30.0 * static_cast<double>(count), [=, &b](rank& r, operands& o) {
+         [=](const lane& on, operands& o) { sum_squares<bf16>(on, o.take(4), o.take(4 * count), ranges, false); });
+  b.time("adamw", shape, 30.0 * static_cast<double>(count), [=, &b](const lane& on, operands& o) {
     const at w = o.take(4 * count), g = o.take(4 * count), m = o.take(4 * count), v = o.take(4 * count);
     b.where().working_copy = o.take(2 * count);
-    adamw<bf16>(r, w, g, m, v, o.take(4), ranges);
+    adamw<bf16>(on, w, g, m, v, o.take(4), ranges);
   });
 }
 

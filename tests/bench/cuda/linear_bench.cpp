@@ -57,21 +57,21 @@ class stand {
 };
 
 /// Milliseconds of the first call, which tunes.
-double first_call(rank& r, const std::function<void(rank&)>& body) {
+double first_call(const lane& on, const std::function<void(const lane&)>& body) {
   const auto start = std::chrono::steady_clock::now();
-  body(r);
-  require(cudaStreamSynchronize(r.on(stream::compute)));
+  body(on);
+  require(cudaStreamSynchronize(on.stream));
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
 }
 
 /// Milliseconds of a call, over `runs` calls.
-double time(rank& r, const std::function<void(rank&)>& body, int runs) {
-  const cudaStream_t compute = r.on(stream::compute);
+double time(const lane& on, const std::function<void(const lane&)>& body, int runs) {
+  const cudaStream_t compute = on.stream;
   cudaEvent_t begin = nullptr, end = nullptr;
   require(cudaEventCreate(&begin));
   require(cudaEventCreate(&end));
   require(cudaEventRecord(begin, compute));
-  for (int i = 0; i < runs; ++i) body(r);
+  for (int i = 0; i < runs; ++i) body(on);
   require(cudaEventRecord(end, compute));
   require(cudaEventSynchronize(end));
   float ms = 0;
@@ -83,7 +83,7 @@ double time(rank& r, const std::function<void(rank&)>& body, int runs) {
 
 struct variant {
   const char* name;
-  std::function<void(rank&)> body;
+  std::function<void(const lane&)> body;
 };
 
 void run_layer(stand& first, stand& tuned, int tokens, int in, int out, bool epilogues) {
@@ -97,45 +97,45 @@ void run_layer(stand& first, stand& tuned, int tokens, int in, int out, bool epi
            dx = tuned.take(count(tokens, in));
   const std::size_t n_in = count(tokens, in), n_out = count(tokens, out);
   const at res = before_out, dy = y;
-  variants.push_back({"fwd", [=](rank& r) { linear<bf16>(r, y, x, w, tokens, in, out); }});
-  variants.push_back({"dx", [=](rank& r) { linear_dx<bf16>(r, dx, dy, w, tokens, in, out, false); }});
-  variants.push_back({"dw", [=](rank& r) { linear_dw<bf16>(r, dw, dy, x, tokens, in, out, false); }});
-  variants.push_back({"dw+=", [=](rank& r) { linear_dw<bf16>(r, dw, dy, x, tokens, in, out, true); }});
+  variants.push_back({"fwd", [=](const lane& on) { linear<bf16>(on, y, x, w, tokens, in, out); }});
+  variants.push_back({"dx", [=](const lane& on) { linear_dx<bf16>(on, dx, dy, w, tokens, in, out, false); }});
+  variants.push_back({"dw", [=](const lane& on) { linear_dw<bf16>(on, dw, dy, x, tokens, in, out, false); }});
+  variants.push_back({"dw+=", [=](const lane& on) { linear_dw<bf16>(on, dw, dy, x, tokens, in, out, true); }});
   if (epilogues) {
-    variants.push_back({"bias: fused", [=](rank& r) { linear_bias<bf16>(r, y, x, w, b, tokens, in, out); }});
-    variants.push_back({"bias: composed", [=](rank& r) {
-                          linear<bf16>(r, y, x, w, tokens, in, out);
-                          bias<bf16>(r, y, y, b, tokens, out);
+    variants.push_back({"bias: fused", [=](const lane& on) { linear_bias<bf16>(on, y, x, w, b, tokens, in, out); }});
+    variants.push_back({"bias: composed", [=](const lane& on) {
+                          linear<bf16>(on, y, x, w, tokens, in, out);
+                          bias<bf16>(on, y, y, b, tokens, out);
                         }});
     variants.push_back(
-        {"bias+add: fused", [=](rank& r) { linear_bias_add<bf16>(r, y, x, w, b, res, tokens, in, out); }});
-    variants.push_back({"bias+add: composed", [=](rank& r) {
-                          linear_bias<bf16>(r, y, x, w, b, tokens, in, out);
-                          add<bf16>(r, y, y, res, n_out);
+        {"bias+add: fused", [=](const lane& on) { linear_bias_add<bf16>(on, y, x, w, b, res, tokens, in, out); }});
+    variants.push_back({"bias+add: composed", [=](const lane& on) {
+                          linear_bias<bf16>(on, y, x, w, b, tokens, in, out);
+                          add<bf16>(on, y, y, res, n_out);
                         }});
-    variants.push_back({"bias+gelu: fused", [=](rank& r) {
-                          linear_bias_gelu<bf16>(r, y, before_out, x, w, b, tokens, in, out);
+    variants.push_back({"bias+gelu: fused", [=](const lane& on) {
+                          linear_bias_gelu<bf16>(on, y, before_out, x, w, b, tokens, in, out);
                         }});
-    variants.push_back({"bias+gelu: composed", [=](rank& r) {
-                          linear_bias<bf16>(r, before_out, x, w, b, tokens, in, out);
-                          gelu<bf16>(r, y, before_out, n_out);
+    variants.push_back({"bias+gelu: composed", [=](const lane& on) {
+                          linear_bias<bf16>(on, before_out, x, w, b, tokens, in, out);
+                          gelu<bf16>(on, y, before_out, n_out);
                         }});
     variants.push_back({"dx dgelu: fused",
-                        [=](rank& r) { linear_dx_gelu<bf16>(r, dx, dy, w, before_in, tokens, in, out); }});
-    variants.push_back({"dx dgelu: composed", [=](rank& r) {
-                          linear_dx<bf16>(r, dx, dy, w, tokens, in, out, false);
-                          gelu_grad<bf16>(r, dx, dx, before_in, n_in);
+                        [=](const lane& on) { linear_dx_gelu<bf16>(on, dx, dy, w, before_in, tokens, in, out); }});
+    variants.push_back({"dx dgelu: composed", [=](const lane& on) {
+                          linear_dx<bf16>(on, dx, dy, w, tokens, in, out, false);
+                          gelu_grad<bf16>(on, dx, dx, before_in, n_in);
                         }});
   }
   for (const variant& v : variants) {
-    first_call(first.of(), v.body);
-    const double tuning = first_call(tuned.of(), v.body);
+    first_call(first.of()[0], v.body);
+    const double tuning = first_call(tuned.of()[0], v.body);
     // In turns, for the clock drifts; the median of each.
-    const int runs = std::clamp(static_cast<int>(10.0 / time(first.of(), v.body, 2)), 2, 200);
+    const int runs = std::clamp(static_cast<int>(10.0 / time(first.of()[0], v.body, 2)), 2, 200);
     double plain[5], best[5];
     for (int i = 0; i < 5; ++i) {
-      plain[i] = time(first.of(), v.body, runs);
-      best[i] = time(tuned.of(), v.body, runs);
+      plain[i] = time(first.of()[0], v.body, runs);
+      best[i] = time(tuned.of()[0], v.body, runs);
     }
     std::sort(plain, plain + 5);
     std::sort(best, best + 5);

@@ -5,6 +5,7 @@
 #include <rankc/codegen/lowered.hpp>
 #include <rankc/schedule/opened.hpp>
 
+#include <algorithm>
 #include <set>
 
 #include "plans.hpp"
@@ -21,15 +22,17 @@ void check_counts(const rankc::plan_data& plan) {
   for (int rank = 0; rank < plan.dims.world; ++rank) {
     const int pp = mesh.at(rank)[rankc::axis::pp];
     const auto& own = l.communicator_of[static_cast<std::size_t>(rank)];
-    const bool ties = own[static_cast<int>(role::tied)] >= 0;
+    const auto& links = l.ranks[static_cast<std::size_t>(pp)].links;
+    const bool ties = std::any_of(links.begin(), links.end(), [](const lane_link& k) { return k.over == rankc::runtime::over::tied; });
     const rankc::cuda::opened o = rankc::opened_by(mesh, plan.actions, pp, ties);
-    std::set<int> named(own.begin(), own.end());
-    named.erase(-1);
+    const std::set<int> named(own.begin(), own.end());
+    CHECK(named.size() == own.size());
     CHECK(o.groups + o.edges == static_cast<int>(named.size()));
-    CHECK(o.computing_streams == 1 + l.ranks[static_cast<std::size_t>(pp)].overlaps);
+    const auto& lanes = l.ranks[static_cast<std::size_t>(pp)].lanes;
+    CHECK(o.computing_lanes == std::count_if(lanes.begin(), lanes.end(), [](const lane& each) { return each.computes; }));
     CHECK(bytes_beside_arena(l, l.ranks[static_cast<std::size_t>(pp)]) ==
-          (std::size_t{576} + 64 * o.computing_streams + 448 * (named.size() + (plan.dims.world > 1))) << 20);
-    ++ranks_seen, with_edges += o.edges > 0, with_ties += ties, with_overlap += o.computing_streams > 1;
+          (std::size_t{576} + 64 * o.computing_lanes + 448 * (named.size() + (plan.dims.world > 1))) << 20);
+    ++ranks_seen, with_edges += o.edges > 0, with_ties += ties, with_overlap += o.computing_lanes > 1;
   }
 }
 

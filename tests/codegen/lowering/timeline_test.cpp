@@ -62,7 +62,7 @@ json lanes_of(const std::string& page) {
 
 /// A measured step of a plan: every rank does its actions one after another, `took` us each, then the optimizer.
 std::string measured(const rankc::plan_data& plan, double took, bool swapped = false) {
-  rankc::runtime::trace_head head{plan.name, "measured", 7, {}};
+  rankc::runtime::trace_head head{plan.name, "measured", 7, {}, std::vector(plan.dims.pp, std::vector<std::string>{"compute"})};
   std::vector<std::string> names;
   for (const rankc::action& a : plan.actions.actions) names.push_back(token(a));
   std::vector<rankc::runtime::traced> events;
@@ -73,9 +73,9 @@ std::string measured(const rankc::plan_data& plan, double took, bool swapped = f
     const int first = plan.actions.begin[c[rankc::axis::pp]], last = plan.actions.begin[c[rankc::axis::pp] + 1];
     for (int i = first; i < last && computes(plan.actions.actions[i].kind); ++i, now += took) {
       const int shown = swapped && i < first + 2 ? 2 * first + 1 - i : i;
-      events.push_back({r, rankc::runtime::stream::compute, names[static_cast<std::size_t>(shown)].c_str(), now, now + took});
+      events.push_back({r, 0, names[static_cast<std::size_t>(shown)].c_str(), now, now + took});
     }
-    events.push_back({r, rankc::runtime::stream::compute, "optimizer", now, now + 3});
+    events.push_back({r, 0, "optimizer", now, now + 3});
   }
   return rankc::runtime::trace_events(head, events);
 }
@@ -195,7 +195,7 @@ TEST_CASE("what overlaps is shown so, and what a stage does once a step comes wi
   std::map<int, int> halves;
   for (const json& row : lane["rows"])
     for (const json& box : row["boxes"])
-      if (++halves[box[6]]; box[6] == 1) CHECK(box[2] == static_cast<int>(rankc::runtime::stream::beside));
+      if (++halves[box[6]]; box[6] == 1) CHECK(row["lanes"][box[2].get<std::size_t>()] == json{"overlap", true});
   CHECK(halves[1] == 10);
   CHECK(halves[2] == 10);
 }

@@ -13,7 +13,7 @@ namespace rankc::codegen::testing {
 
 namespace {
 
-using runtime::stream;
+enum stream { compute, reduce, to_next, from_prev, to_prev, from_next, overlap, n_streams };
 
 /// What all ranks agree on.
 struct world {
@@ -43,7 +43,7 @@ struct stage_rank {
   world& all;
   const int p, d, t;
   const pipeline_shape& shape = all.shape;
-  rank_builder rank{runtime::n_streams};
+  rank_builder rank{stream::n_streams};
   std::vector<access> weights, gradients, moments, saved;  // saved: (slots, layers + 1)
   access in[2], out[2], gradient_in[2], gradient_out[2], tokens, loss, norm, sum, flow[2];
   int slots = 0, backwards = 0;
@@ -239,7 +239,7 @@ struct stage_rank {
 program pipeline_program(const pipeline_shape& shape) {
   world all{.shape = shape};
   all.result.plan = "pipeline";
-  all.result.streams = runtime::n_streams;
+  all.result.streams = stream::n_streams;
   for (int p = 0; p < shape.pp; ++p)
     for (int d = 0; d < shape.dp; ++d)
       for (int t = 0; t < shape.tp; ++t) {

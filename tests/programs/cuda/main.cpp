@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the test cases that need RANKC_TEST_GPUS GPUs (an environment variable), or says "skipped" (77). With --hold
-// first it is a process of a program's ranks.
+// Runs the test cases that need RANKC_TEST_GPUS GPUs (an environment variable), or says "skipped" (77).
 #include "../../run_tests.hpp"
-#include "memory_child.hpp"
 
 #include <cuda_runtime_api.h>
 
@@ -11,7 +9,6 @@
 #include <string>
 
 int main(int argc, char** argv) {
-  if (argc > 1 && std::string(argv[1]) == "--hold") return hold_program({argv + 2, argv + argc});
   const char* needed = std::getenv("RANKC_TEST_GPUS");
   int devices = 0;
   if (cudaGetDeviceCount(&devices) != cudaSuccess) devices = 0;

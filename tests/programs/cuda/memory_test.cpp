@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the processes of a program really take of each GPU, from their contexts to their communicators, against what
 // the plan counts with. This process has its own contexts before it begins to measure.
-#include "memory_child.hpp"
-
 #include "plans.hpp"
 
 #include <cuda_runtime_api.h>
@@ -15,6 +13,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <memory>
 #include <string>
 
 namespace {
@@ -95,7 +94,7 @@ std::vector<counted> count(const std::string& layout, rankc::cuda::edges_by by) 
   std::vector<counted> ranks;
   for (int rank = 0; rank < plan.dims.world; ++rank) {
     const auto& r = l.ranks[static_cast<std::size_t>(mesh.at(rank)[rankc::axis::pp])];
-    const bool ties = l.communicator_of[static_cast<std::size_t>(rank)][static_cast<int>(rankc::runtime::role::tied)] >= 0;
+    const bool ties = std::any_of(r.links.begin(), r.links.end(), [](const auto& k) { return k.over == rankc::runtime::over::tied; });
     ranks.push_back({r.arena.bytes, rankc::cuda::bytes_beside_arena(rankc::opened_by(mesh, plan.actions, r.index, ties), by, plan.dims.world)});
     if (by == rankc::cuda::edges_by::nccl) CHECK(ranks.back().beside == rankc::codegen::bytes_beside_arena(l, r));
   }
@@ -109,7 +108,7 @@ bool map_each_other() {
 
 }  // namespace
 
-TEST_CASE("2 GPUs: a rank takes no more of its GPU than the plan counts, launched either way") {
+TEST_CASE("a rank takes no more of its GPU than the plan counts, launched either way") {
   REQUIRE(std::string(programs::jobs[1].name) == "gpt2_8");
   for (const std::string layout : {"dp2", "tp2_sp", "pp2_1f1b", "pp2_zbv", "pp2_dual", "pp2_dual_v"})
     for (const bool processes : {false, true}) {
@@ -130,7 +129,7 @@ TEST_CASE("2 GPUs: a rank takes no more of its GPU than the plan counts, launche
     }
 }
 
-TEST_CASE("2 GPUs: a rank on GPU 1 takes nothing of GPU 0") {
+TEST_CASE("a rank on GPU 1 takes nothing of GPU 0") {
   const auto taken = most_taken({{"gpt2_8", "one", "0", "1", ""}});
   MESSAGE("taken of GPU 0: " << taken[0] / mib << " MiB, of GPU 1: " << taken[1] / mib);
   CHECK(taken[0] < 64 * mib);  // a context takes half a GiB

@@ -3,8 +3,8 @@
 #include "losses.hpp"
 
 #include <cuda_runtime_api.h>
+#include <rankc/runtime/cuda/device_memory.hpp>
 
-#include <set>
 #include "traces.hpp"
 
 namespace {
@@ -92,12 +92,12 @@ void compare_gradients(int gpus, const std::string& type, double element, double
                << " (tensor)");
 }
 
-/// What a rank takes of its GPU beside the arena, once CUDA has its context there: the workspace and the graphs, and
-/// what NCCL keeps for each communicator.
+/// What a rank takes of its GPU beside the arena, once CUDA has its context there: workspaces, graphs, communicators.
 std::size_t beside_the_arena(const rankc::runtime::description& about, const rankc::runtime::rank_row& rank) {
-  std::set<int> communicators(std::begin(rank.communicator), std::end(rank.communicator));
-  communicators.erase(-1);
-  return (128 + (about.layouts[rank.pp].overlaps ? 64 : 0) + 448 * communicators.size()) << 20;
+  const auto lanes = about.layouts[rank.pp].lanes;
+  const auto computing = std::count_if(lanes.begin(), lanes.end(), [](const auto& lane) { return lane.computes; });
+  return (std::size_t{64} << 20) + rankc::cuda::workspace_bytes * static_cast<std::size_t>(computing) +
+         rankc::cuda::communicator_bytes * rank.links.size();
 }
 
 std::size_t free_memory(int device) {
@@ -119,12 +119,12 @@ std::pair<std::vector<double>, tensors> three_steps(const registered& program) {
   return {seen, r.tensors(region::weights)};
 }
 
-/// Actions on stream::beside that ran while one on stream::compute did.
-int count_overlaps(const std::vector<rankc::runtime::traced>& did, int rank) {
-  using rankc::runtime::stream;
+/// Actions on another lane that computes that ran while one on lane 0 did.
+int count_overlaps(const rankc::runtime::layout& where, const std::vector<rankc::runtime::traced>& did, int rank) {
   return static_cast<int>(std::count_if(did.begin(), did.end(), [&](const auto& b) {
-    return b.rank == rank && b.on == stream::beside && std::any_of(did.begin(), did.end(), [&](const auto& c) {
-             return c.rank == rank && c.on == stream::compute && c.begin < b.end && b.begin < c.end;
+    return b.rank == rank && b.lane > 0 && where.lanes[static_cast<std::size_t>(b.lane)].computes &&
+           std::any_of(did.begin(), did.end(), [&](const auto& c) {
+             return c.rank == rank && c.lane == 0 && c.begin < b.end && b.begin < c.end;
            });
   }));
 }
@@ -160,8 +160,11 @@ void check_all(int gpus) {
       CHECK(out.loss == same.loss);
       CHECK(out.grad_norm == same.grad_norm);
       check_times(program, did);
-      for (int rank = 0; rank < gpus; ++rank)
-        if (program.about->layouts[program.about->ranks[rank].pp].overlaps) CHECK(count_overlaps(did, rank) > 0);
+      for (int rank = 0; rank < gpus; ++rank) {
+        const rankc::runtime::layout& where = program.about->layouts[program.about->ranks[rank].pp];
+        const bool overlaps = where.lanes.size() > 2 && where.lanes[2].computes;
+        if (overlaps) CHECK(count_overlaps(where, did, rank) > 0);
+      }
       CHECK(timed.step().loss == plain.step().loss);
     });
   }

@@ -21,8 +21,8 @@ TEST_CASE_TEMPLATE("gelu and its gradient", T, float, bf16) {
     bench b;
     const numbers x = random_numbers<T>(count, 4.0, 1), dy = random_numbers<T>(count, 2.0, 2);
     const at x_at = b.put<T>(x), dy_at = b.put<T>(dy), y_at = b.room<T>(count), dx_at = b.room<T>(count);
-    gelu<T>(b.of(), y_at, x_at, count);
-    gelu_grad<T>(b.of(), dx_at, dy_at, x_at, count);
+    gelu<T>(b.on(), y_at, x_at, count);
+    gelu_grad<T>(b.on(), dx_at, dy_at, x_at, count);
     numbers y(count), dx(count);
     for (std::size_t i = 0; i < count; ++i) {
       y[i] = gelu_at(x[i]);
@@ -30,9 +30,9 @@ TEST_CASE_TEMPLATE("gelu and its gradient", T, float, bf16) {
     }
     check_rounded<T>("y", b.take<T>(y_at, count), y);
     check_rounded<T>("dx", b.take<T>(dx_at, count), dx);
-    gelu_grad<T>(b.of(), dy_at, dy_at, x_at, count);
+    gelu_grad<T>(b.on(), dy_at, dy_at, x_at, count);
     check_rounded<T>("dx in place of dy", b.take<T>(dy_at, count), dx);
-    gelu<T>(b.of(), x_at, x_at, count);
+    gelu<T>(b.on(), x_at, x_at, count);
     check_rounded<T>("y in place of x", b.take<T>(x_at, count), y);
   }
 }
@@ -66,8 +66,8 @@ TEST_CASE_TEMPLATE("swiglu and its gradient", T, float, bf16) {
     const at gate_at = b.put<T>(spread(gate, width, stride)), up_at = b.put<T>(spread(up, width, stride)),
              dy_at = b.put<T>(dy), y_at = b.room<T>(count), dgate_at = b.room<T>(wider),
              dup_at = b.room<T>(wider);
-    swiglu<T>(b.of(), y_at, gate_at, up_at, tokens, width, stride);
-    swiglu_grad<T>(b.of(), dgate_at, dup_at, dy_at, gate_at, up_at, tokens, width, stride);
+    swiglu<T>(b.on(), y_at, gate_at, up_at, tokens, width, stride);
+    swiglu_grad<T>(b.on(), dgate_at, dup_at, dy_at, gate_at, up_at, tokens, width, stride);
     numbers y(count), dgate(count), dup(count);
     for (std::size_t i = 0; i < count; ++i) {
       const double s = sigmoid(gate[i]);
@@ -81,7 +81,7 @@ TEST_CASE_TEMPLATE("swiglu and its gradient", T, float, bf16) {
     check_rounded<T>("dup", gathered(b.take<T>(dup_at, wider), width, stride), dup);
     for (std::size_t i = 0; i < wider; ++i)
       if (static_cast<int>(i % stride) >= width) REQUIRE(std::isnan(got[i]));
-    swiglu_grad<T>(b.of(), gate_at, up_at, dy_at, gate_at, up_at, tokens, width, stride);
+    swiglu_grad<T>(b.on(), gate_at, up_at, dy_at, gate_at, up_at, tokens, width, stride);
     check_rounded<T>("dgate in place", gathered(b.take<T>(gate_at, wider), width, stride), dgate);
     check_rounded<T>("dup in place", gathered(b.take<T>(up_at, wider), width, stride), dup);
   }
@@ -91,8 +91,8 @@ TEST_CASE_TEMPLATE("gelu far from zero is 0 or x, and its slope 0 or 1", T, floa
   bench b;
   const numbers x = {-1000, -100, -20, 20, 100, 1000, 0, -0.0}, ones(8, 1.0);
   const at x_at = b.put<T>(x), ones_at = b.put<T>(ones), y_at = b.room<T>(8), dx_at = b.room<T>(8);
-  gelu<T>(b.of(), y_at, x_at, 8);
-  gelu_grad<T>(b.of(), dx_at, ones_at, x_at, 8);
+  gelu<T>(b.on(), y_at, x_at, 8);
+  gelu_grad<T>(b.on(), dx_at, ones_at, x_at, 8);
   check_close("y", b.take<T>(y_at, 8), {0, 0, 0, 20, 100, 1000, 0, 0}, 1e-6, 1e-6);
   check_close("dx", b.take<T>(dx_at, 8), {0, 0, 0, 1, 1, 1, 0.5, 0.5}, 1e-6, 1e-6);
 }
@@ -103,8 +103,8 @@ TEST_CASE_TEMPLATE("add, in place too, and at addresses that allow no packs", T,
     b.misplace();
     const numbers x = random_numbers<T>(count, 4.0, 1), y = random_numbers<T>(count, 2.0, 2);
     const at x_at = b.put<T>(x), y_at = b.put<T>(y), sum_at = b.room<T>(count);
-    add<T>(b.of(), sum_at, x_at, y_at, count);
-    add<T>(b.of(), x_at, x_at, y_at, count);
+    add<T>(b.on(), sum_at, x_at, y_at, count);
+    add<T>(b.on(), x_at, x_at, y_at, count);
     numbers sum(count);
     for (std::size_t i = 0; i < count; ++i) sum[i] = rounded<T>(x[i] + y[i]);
     check_close("sum", b.take<T>(sum_at, count), sum, 0.0, 0.0);
@@ -115,7 +115,7 @@ TEST_CASE_TEMPLATE("add, in place too, and at addresses that allow no packs", T,
 TEST_CASE_TEMPLATE("clear leaves what lies beyond", T, float, bf16) {
   bench b;
   const at out = b.put<T>(numbers(100, 3.0));
-  clear<T>(b.of(), out, 90);
+  clear<T>(b.on(), out, 90);
   numbers wanted(100, 0.0);
   for (std::size_t i = 90; i < 100; ++i) wanted[i] = 3.0;
   check_close("out", b.take<T>(out, 100), wanted, 0.0, 0.0);
@@ -126,7 +126,7 @@ TEST_CASE("the working copy rounds to nearest even") {
     bench b;
     const numbers w = random_numbers<float>(count, 4.0, 1);
     const at w_at = b.put<float>(w), copy_at = b.room<bf16>(count);
-    working_copy(b.of(), copy_at, w_at, count);
+    working_copy(b.on(), copy_at, w_at, count);
     numbers wanted(count);
     for (std::size_t i = 0; i < count; ++i) wanted[i] = rounded<bf16>(w[i]);
     check_close("copy", b.take<bf16>(copy_at, count), wanted, 0.0, 0.0);

@@ -116,11 +116,11 @@ struct call {
   }
 
   void forward() {
-    attention<T>(b.of(), o_at, lse_at, scratch_at, q_at, k_at, v_at, s.rows, s.seq, s.heads, s.kv_heads,
+    attention<T>(b.on(), o_at, lse_at, scratch_at, q_at, k_at, v_at, s.rows, s.seq, s.heads, s.kv_heads,
                  s.dim, q_stride, kv_stride);
   }
   void backward() {
-    attention_grad<T>(b.of(), dq_at, dk_at, dv_at, grad_scratch_at, dout_at, q_at, k_at, v_at, o_at, lse_at,
+    attention_grad<T>(b.on(), dq_at, dk_at, dv_at, grad_scratch_at, dout_at, q_at, k_at, v_at, o_at, lse_at,
                       s.rows, s.seq, s.heads, s.kv_heads, s.dim, q_stride, kv_stride);
   }
   /// Columns of a result, without gaps.
@@ -210,7 +210,7 @@ TEST_CASE("attention can be captured after an eager run, and replayed") {
       REQUIRE(cudaMemset(made.b.of().at<bf16>(made.dq_at), 255, all) == cudaSuccess);
       REQUIRE(cudaMemset(made.b.of().at<bf16>(made.o_at), 255, made.n_q * sizeof(bf16)) == cudaSuccess);
       REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
-      REQUIRE(cudaGraphLaunch(graph, made.b.of().on(stream::compute)) == cudaSuccess);
+      REQUIRE(cudaGraphLaunch(graph, made.b.on().stream) == cudaSuccess);
       made.check_all();
     }
     REQUIRE(cudaGraphExecDestroy(graph) == cudaSuccess);
@@ -227,7 +227,7 @@ TEST_CASE("the scores that the deterministic gradient writes down are kept to 1 
 
 TEST_CASE("a head dim above 128 is refused by name") {
   bench b;
-  CHECK_THROWS_WITH_AS(attention<float>(b.of(), {}, {}, {}, {}, {}, {}, 1, 4, 1, 1, 160, 160, 160),
+  CHECK_THROWS_WITH_AS(attention<float>(b.on(), {}, {}, {}, {}, {}, {}, 1, 4, 1, 1, 160, 160, 160),
                        "rank 0, step 1: attention: the head dim is 160; it must be at most 128", failure);
 }
 

@@ -53,6 +53,7 @@ class bench {
  public:
   bench() : context_(0, alone_.about, 0) {}
   rank& of() { return context_.of(); }
+  const lane& on() { return context_.of()[0]; }
 
   /// From here on every operand lies 4 bytes past a multiple of 256: wide loads would fault.
   void misplace() { used_ += 4; }

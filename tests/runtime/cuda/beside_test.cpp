@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Actions on stream::beside: what they compute is what one stream computes, and they run next to the rank's own.
+// Actions on a second lane that computes: what they compute is what one lane computes, and they run next to lane 0's.
 #include "lone_rank.hpp"
 #include "meet.hpp"
 #include "regions.hpp"
@@ -25,73 +25,73 @@ constexpr at inputs{0}, own{region_bytes}, other{2 * region_bytes}, scratch{3 * 
 /// Places within a region; none holds more.
 constexpr at piece(at base, int index) { return base + static_cast<std::size_t>(index) * piece_bytes; }
 
-/// Kernels that use what a stream has for itself: products and their weight gradients, partial sums of columns,
+/// Kernels that use what a lane has for itself: products and their weight gradients, partial sums of columns,
 /// attention's plans, a collective. Halves with the same inputs leave the same bits.
-void half(rank& r, at out, at temporary) {
+void half(const lane& on, at out, at temporary) {
   const at x = piece(inputs, 0), dy = piece(inputs, 1), w = piece(inputs, 2), gain = piece(inputs, 3);
   const at ids = piece(inputs, 4);
   const at y = piece(out, 0), dx = piece(out, 1), dw = piece(out, 2), sums = piece(out, 3), stats = piece(out, 4);
   const at vectors = piece(out, 5), o = piece(out, 6), lse = piece(out, 7), table = piece(out, 8);
   for (int i = 0; i < 6; ++i) {
-    linear<bf16>(r, y, x, w, tokens, width, width);
-    linear_dx<bf16>(r, dx, dy, w, tokens, width, width, false);
-    linear_dw<bf16>(r, dw, dy, x, tokens, width, width, i > 0);
-    layer_norm<bf16>(r, temporary, stats, x, gain, gain, tokens, width);
-    layer_norm_dw<bf16>(r, vectors, vectors + 4096, dy, x, stats, tokens, width, i > 0);
-    bias_grad<bf16>(r, vectors + 8192, dy, tokens, width, i > 0);
-    embedding_grad<bf16>(r, table, dy, ids, tokens, vocabulary, width, 0, i > 0);
-    attention<bf16>(r, o, lse, temporary, x, dy, y, rows, seq, heads, heads, dim, width, width);
+    linear<bf16>(on, y, x, w, tokens, width, width);
+    linear_dx<bf16>(on, dx, dy, w, tokens, width, width, false);
+    linear_dw<bf16>(on, dw, dy, x, tokens, width, width, i > 0);
+    layer_norm<bf16>(on, temporary, stats, x, gain, gain, tokens, width);
+    layer_norm_dw<bf16>(on, vectors, vectors + 4096, dy, x, stats, tokens, width, i > 0);
+    bias_grad<bf16>(on, vectors + 8192, dy, tokens, width, i > 0);
+    embedding_grad<bf16>(on, table, dy, ids, tokens, vocabulary, width, 0, i > 0);
+    attention<bf16>(on, o, lse, temporary, x, dy, y, rows, seq, heads, heads, dim, width, width);
     const range all[]{{0, static_cast<std::size_t>(width) * width, true}};
-    sum_squares<float>(r, sums, dw, all, i > 0);
-    all_reduce<float>(r, stream::compute, role::tp, {0, "sum"}, sums, 1);
+    sum_squares<float>(on, sums, dw, all, i > 0);
+    all_reduce<float>(on, over::tp, {0, "sum"}, sums, 1);
   }
 }
 
-void first_half(rank& r) { half(r, own, scratch); }
-void second_half(rank& r) { half(r, other, scratch + region_bytes / 2); }
+void first_half(const lane& on) { half(on, own, scratch); }
+void second_half(const lane& on) { half(on, other, scratch + region_bytes / 2); }
 
-void on_two_streams(rank& r) {
-  record(r, stream::compute, {0});
-  wait(r, stream::beside, {0});
-  beside(r, "1F0", second_half);
-  record(r, stream::beside, {1});
-  begin(r, "0B0");
-  first_half(r);
-  wait(r, stream::compute, {1});
+void on_two_lanes(rank& r) {
+  record(r[compute], {0});
+  wait(r[overlap], {0});
+  act(r[overlap], "1F0", second_half);
+  record(r[overlap], {1});
+  begin(r[compute], "0B0");
+  first_half(r[compute]);
+  wait(r[compute], {1});
 }
 
-void on_one_stream(rank& r) {
-  begin(r, "0B0");
-  first_half(r);
-  second_half(r);
+void on_one_lane(rank& r) {
+  begin(r[compute], "0B0");
+  first_half(r[compute]);
+  second_half(r[compute]);
 }
 
-/// The two streams meet, and are then busy for a while; the first two gradients say who has met.
+/// The two lanes meet, and are then busy for a while; the first two gradients say who has met.
 void meeting(rank& r) {
-  clear<float>(r, values, 1);
-  record(r, stream::compute, {0});
-  wait(r, stream::beside, {0});
-  beside(r, "1F0", [](rank& r) {
-    meet(r, values, gradients);
-    spin(r, 3000);
+  clear<float>(r[compute], values, 1);
+  record(r[compute], {0});
+  wait(r[overlap], {0});
+  act(r[overlap], "1F0", [](const lane& on) {
+    meet(on, values, gradients);
+    spin(on, 3000);
   });
-  record(r, stream::beside, {1});
-  begin(r, "0B0");
-  meet(r, values, gradients + sizeof(float));
-  spin(r, 3000);
-  wait(r, stream::compute, {1});
+  record(r[overlap], {1});
+  begin(r[compute], "0B0");
+  meet(r[compute], values, gradients + sizeof(float));
+  spin(r[compute], 3000);
+  wait(r[compute], {1});
 }
 
-void nothing(rank& r) { begin(r, "0F0"); }
+void nothing(rank& r) { begin(r[compute], "0F0"); }
 
 constexpr step_input input{
     .lr = 0, .weight_decay = 0, .clip = 0, .beta1 = 0, .beta2 = 0, .eps = 1, .step = 1};
 
 tables overlapping() {
   tables t(1, 1);
-  t.layouts[0].overlaps = true;
-  t.connect("tp", {0}, {role::tp});
-  t.connect("tp beside", {0}, {role::tp_beside});
+  t.layouts[0].lanes = all_lanes;
+  t.connect("tp", {0}, {compute}, over::tp);
+  t.connect("tp of what overlaps", {0}, {overlap}, over::tp);
   return t;
 }
 
@@ -109,14 +109,14 @@ std::vector<std::uint32_t> random_inputs() {
   return words;
 }
 
-TEST_CASE("two streams compute what one computes, every bit, step after step") {
+TEST_CASE("two lanes compute what one computes, every bit, step after step") {
   for (const bool deterministic : {false, true}) {
     CAPTURE(deterministic);
     tables t = overlapping();
     enlarge(t, region_floats);
     t.about.deterministic = deterministic;
-    void (*const two[])(rank&) = {on_two_streams};
-    void (*const one[])(rank&) = {on_one_stream};
+    void (*const two[])(rank&) = {on_two_lanes};
+    void (*const one[])(rank&) = {on_one_lane};
     const auto e = install({.about = t.about, .train = two, .evaluate = one});
     put(*e, 0, region::weights, random_inputs());
     const auto both = [&] {
@@ -139,10 +139,10 @@ TEST_CASE("two streams compute what one computes, every bit, step after step") {
   }
 }
 
-TEST_CASE("kernels of two streams run at once: enqueued one by one, in a graph, and by the trace") {
+TEST_CASE("kernels of two lanes run at once: enqueued one by one, in a graph, and by the trace") {
   SUBCASE("one by one") {
     lone_rank tables(test_arena, false);
-    tables.layout.overlaps = true;
+    tables.layout.lanes = all_lanes;
     tables.layout.events = 2;
     context c(0, tables.about, 0);
     for (int time = 0; time < 4; ++time) {
@@ -173,9 +173,9 @@ TEST_CASE("kernels of two streams run at once: enqueued one by one, in a graph, 
       REQUIRE(did.size() == 2);
       const traced &second = did[0], &first = did[1];
       CHECK(std::string(second.name) == "1F0");
-      CHECK(second.on == stream::beside);
+      CHECK(second.lane == overlap);
       CHECK(std::string(first.name) == "0B0");
-      CHECK(first.on == stream::compute);
+      CHECK(first.lane == compute);
       CHECK(first.end - first.begin > 3000);
       CHECK(second.end - second.begin > 3000);
       CHECK(std::min(first.end, second.end) - std::max(first.begin, second.begin) > 2000);
@@ -183,13 +183,12 @@ TEST_CASE("kernels of two streams run at once: enqueued one by one, in a graph, 
   }
 }
 
-TEST_CASE("an action beside is refused where the layout has no second stream, by its name") {
-  tables t = overlapping();
-  t.layouts[0].overlaps = false;
-  void (*const train[])(rank&) = {meeting};
+TEST_CASE("an action is refused on a lane that does not compute, by its name") {
+  const tables t = overlapping();
+  void (*const train[])(rank&) = {[](rank& r) { act(r[reduce], "1F0", [](const lane&) {}); }};
   void (*const evaluate[])(rank&) = {nothing};
   CHECK_THROWS_WITH_AS(install({.about = t.about, .train = train, .evaluate = evaluate}),
-                       doctest::Contains("1F0 is to run on stream beside"), failure);
+                       doctest::Contains("1F0 is to run on lane reduce"), failure);
 }
 
 }  // namespace

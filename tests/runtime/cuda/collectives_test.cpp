@@ -23,20 +23,20 @@ constexpr std::size_t exchanged = 2 * (1 + 7 + 1024 + 40001) + std::size(pieces)
 template <class T>
 void exchange(rank& r) {
   const layout& l = *r.where;
-  begin(r, "exchange");
+  begin(r[compute], "exchange");
   for (const at copy : {l.gradients, l.second_moment})
     REQUIRE(cudaMemcpyAsync(r.at<T>(copy), r.at<T>(l.weights), exchanged * sizeof(T),
-                            cudaMemcpyDeviceToDevice, r.on(stream::compute)) == cudaSuccess);
-  record(r, stream::compute, {0});
-  wait(r, stream::reduce, {0});
+                            cudaMemcpyDeviceToDevice, r[compute].stream) == cudaSuccess);
+  record(r[compute], {0});
+  wait(r[reduce], {0});
   std::size_t first = 1;
   for (const std::size_t n : pieces) {
     const std::size_t here = first * sizeof(T), second = here + n * sizeof(T);
-    all_reduce<T>(r, stream::reduce, role::dp, {0, "sum"}, l.gradients + here, 2 * n);
-    all_gather<T>(r, stream::reduce, role::dp, {1, "gather"}, l.first_moment + here, l.weights + here, n);
-    reduce_scatter<T>(r, stream::reduce, role::dp, {2, "scatter"}, l.second_moment + here, l.weights + here,
+    all_reduce<T>(r[reduce], over::dp, {0, "sum"}, l.gradients + here, 2 * n);
+    all_gather<T>(r[reduce], over::dp, {1, "gather"}, l.first_moment + here, l.weights + here, n);
+    reduce_scatter<T>(r[reduce], over::dp, {2, "scatter"}, l.second_moment + here, l.weights + here,
                       n);
-    all_reduce<T>(r, stream::reduce, role::dp, {3, "most"}, l.second_moment + second, n, reduction::max);
+    all_reduce<T>(r[reduce], over::dp, {3, "most"}, l.second_moment + second, n, reduction::max);
     first += 2 * n + 1;
   }
 }
@@ -68,7 +68,7 @@ template <class T>
 void check_exchange() {
   tables t(1, 2);
   enlarge(t, (exchanged * sizeof(T) + 3) / 4);
-  t.connect("dp", {0, 1}, {role::dp, role::dp});
+  t.connect("dp", {0, 1}, {reduce, reduce}, over::dp);
   void (*const bodies[])(rank&) = {exchange<T>};
   const auto e = install({.about = t.about, .train = bodies, .evaluate = bodies});
   for (int time = 0; time < 3; ++time) {

@@ -25,9 +25,9 @@ TEST_CASE_TEMPLATE("the pieces of vocab-parallel cross entropy", T, float, bf16)
     const at logits_at = b.put<T>(logits), dsums_at = b.put<float>(dsums), targets_at = b.put(targets),
              top_at = b.room<float>(tokens), sums_at = b.room<float>(2 * tokens),
              dlogits_at = b.room<T>(count);
-    row_max<T>(b.of(), top_at, logits_at, tokens, vocab);
-    exp_sums<T>(b.of(), sums_at, logits_at, top_at, targets_at, tokens, vocab, first);
-    exp_sums_grad<T>(b.of(), dlogits_at, dsums_at, logits_at, top_at, targets_at, tokens, vocab, first);
+    row_max<T>(b.on(), top_at, logits_at, tokens, vocab);
+    exp_sums<T>(b.on(), sums_at, logits_at, top_at, targets_at, tokens, vocab, first);
+    exp_sums_grad<T>(b.on(), dlogits_at, dsums_at, logits_at, top_at, targets_at, tokens, vocab, first);
     numbers top(tokens), sums(2 * tokens, 0.0), dlogits(count);
     for (int n = 0; n < tokens; ++n) {
       const auto row = logits.begin() + static_cast<std::ptrdiff_t>(n) * vocab;
@@ -44,7 +44,7 @@ TEST_CASE_TEMPLATE("the pieces of vocab-parallel cross entropy", T, float, bf16)
     check_close("top", b.take<float>(top_at, tokens), top, 0.0, 0.0);
     check_close("sums", b.take<float>(sums_at, 2 * tokens), sums, 1e-5, 1e-6);
     check_rounded<T>("dlogits", b.take<T>(dlogits_at, count), dlogits);
-    exp_sums_grad<T>(b.of(), logits_at, dsums_at, logits_at, top_at, targets_at, tokens, vocab, first);
+    exp_sums_grad<T>(b.on(), logits_at, dsums_at, logits_at, top_at, targets_at, tokens, vocab, first);
     check_rounded<T>("dlogits in place", b.take<T>(logits_at, count), dlogits);
   }
 }
@@ -72,8 +72,8 @@ TEST_CASE_TEMPLATE("softmax's sums and gradient over a whole vocabulary", T, flo
       const double scale = 0.37;
       const at logits_at = b.put<T>(logits), targets_at = b.put(targets), top_at = b.room<float>(tokens),
                sums_at = b.room<float>(2 * tokens), dlogits_at = b.room<T>(count);
-      softmax_sums<T>(b.of(), top_at, sums_at, logits_at, targets_at, tokens, vocab);
-      softmax_grad<T>(b.of(), dlogits_at, sums_at, logits_at, top_at, targets_at, tokens, vocab, 0, scale);
+      softmax_sums<T>(b.on(), top_at, sums_at, logits_at, targets_at, tokens, vocab);
+      softmax_grad<T>(b.on(), dlogits_at, sums_at, logits_at, top_at, targets_at, tokens, vocab, 0, scale);
       numbers top(tokens), sums(2 * tokens, 0.0), dlogits(count);
       for (int n = 0; n < tokens; ++n) {
         const auto row = logits.begin() + static_cast<std::ptrdiff_t>(n) * vocab;
@@ -87,7 +87,7 @@ TEST_CASE_TEMPLATE("softmax's sums and gradient over a whole vocabulary", T, flo
       check_close("top", b.take<float>(top_at, tokens), top, 0.0, 0.0);
       check_close("sums", b.take<float>(sums_at, 2 * tokens), sums, 2e-5, 1e-6);
       check_rounded<T>("dlogits", b.take<T>(dlogits_at, count), dlogits);
-      softmax_grad<T>(b.of(), logits_at, sums_at, logits_at, top_at, targets_at, tokens, vocab, 0, scale);
+      softmax_grad<T>(b.on(), logits_at, sums_at, logits_at, top_at, targets_at, tokens, vocab, 0, scale);
       check_rounded<T>("dlogits in place", b.take<T>(logits_at, count), dlogits);
     }
 }
@@ -100,8 +100,8 @@ TEST_CASE("cross entropy of the sums, and its gradient") {
     for (int n = 0; n < tokens; ++n) sums[2 * n] = std::abs(sums[2 * n]) + 1.0;
     for (double& x : sums) x = rounded<float>(x);
     const at sums_at = b.put<float>(sums), loss_at = b.room<float>(1), dsums_at = b.room<float>(2 * tokens);
-    cross_entropy<float>(b.of(), loss_at, sums_at, tokens, scale, false);
-    cross_entropy_grad<float>(b.of(), dsums_at, sums_at, tokens, scale);
+    cross_entropy<float>(b.on(), loss_at, sums_at, tokens, scale, false);
+    cross_entropy_grad<float>(b.on(), dsums_at, sums_at, tokens, scale);
     double loss = 0.0;
     numbers dsums(2 * tokens);
     for (int n = 0; n < tokens; ++n) {
@@ -111,7 +111,7 @@ TEST_CASE("cross entropy of the sums, and its gradient") {
     }
     check_close("loss", b.take<float>(loss_at, 1), {loss}, 1e-5, 1e-6);
     check_close("dsums", b.take<float>(dsums_at, 2 * tokens), dsums, 1e-6, 0.0);
-    cross_entropy<bf16>(b.of(), loss_at, sums_at, tokens, scale, true);
+    cross_entropy<bf16>(b.on(), loss_at, sums_at, tokens, scale, true);
     check_close("loss, accumulated", b.take<float>(loss_at, 1), {2 * loss}, 1e-5, 2e-6);
   }
 }

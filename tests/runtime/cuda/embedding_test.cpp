@@ -26,8 +26,8 @@ TEST_CASE_TEMPLATE("embedding and its gradient", T, float, bf16) {
     const numbers table = random_numbers<T>(held, 2.0, 1), dy = random_numbers<T>(count, 2.0, 2);
     const at ids_at = b.put(ids), table_at = b.put<T>(table), dy_at = b.put<T>(dy), y_at = b.room<T>(count),
              dtable_at = b.room<float>(held);
-    embedding<T>(b.of(), y_at, ids_at, table_at, tokens, rows, width, first);
-    embedding_grad<T>(b.of(), dtable_at, dy_at, ids_at, tokens, rows, width, first, false);
+    embedding<T>(b.on(), y_at, ids_at, table_at, tokens, rows, width, first);
+    embedding_grad<T>(b.on(), dtable_at, dy_at, ids_at, tokens, rows, width, first, false);
     numbers y(count, 0.0), dtable(held, 0.0);
     for (int n = 0; n < tokens; ++n)
       for (int c = 0; c < width; ++c) {
@@ -38,7 +38,7 @@ TEST_CASE_TEMPLATE("embedding and its gradient", T, float, bf16) {
       }
     check_close("y", b.take<T>(y_at, count), y, 0.0, 0.0);
     check_close("dtable", b.take<float>(dtable_at, held), dtable, 1e-5, 1e-4);
-    embedding_grad<T>(b.of(), dtable_at, dy_at, ids_at, tokens, rows, width, first, true);
+    embedding_grad<T>(b.on(), dtable_at, dy_at, ids_at, tokens, rows, width, first, true);
     for (double& d : dtable) d *= 2;
     check_close("dtable, accumulated", b.take<float>(dtable_at, held), dtable, 1e-5, 2e-4);
   }

@@ -15,41 +15,41 @@ constexpr message reduced{0, "gradients"};
 
 /// Loss |w|^2, gradient w, summed over the one rank of dp on its own stream; then AdamW.
 void train_step(rank& r) {
-  begin(r, "F0");
-  sum_squares<float>(r, loss_at, weights, all_parameters, false);
-  clear<float>(r, gradients, parameters);
-  add<float>(r, gradients, gradients, weights, parameters);
-  record(r, stream::compute, {0});
-  wait(r, stream::reduce, {0});
-  all_reduce<float>(r, stream::reduce, role::dp, reduced, gradients, parameters);
-  record(r, stream::reduce, {1});
-  wait(r, stream::compute, {1});
-  begin(r, "update");
-  sum_squares<float>(r, norm_at, gradients, all_parameters, false);
-  adamw<float>(r, weights, gradients, first_moment, second_moment, norm_at, all_parameters);
+  begin(r[compute], "F0");
+  sum_squares<float>(r[compute], loss_at, weights, all_parameters, false);
+  clear<float>(r[compute], gradients, parameters);
+  add<float>(r[compute], gradients, gradients, weights, parameters);
+  record(r[compute], {0});
+  wait(r[reduce], {0});
+  all_reduce<float>(r[reduce], over::dp, reduced, gradients, parameters);
+  record(r[reduce], {1});
+  wait(r[compute], {1});
+  begin(r[compute], "update");
+  sum_squares<float>(r[compute], norm_at, gradients, all_parameters, false);
+  adamw<float>(r[compute], weights, gradients, first_moment, second_moment, norm_at, all_parameters);
 }
 
 /// Cross entropy with the weights' first 4 x 4 as the logits of each token, over both microbatches.
 void evaluate_step(rank& r) {
   constexpr int tokens = n_microbatches * n_rows * n_seq, vocab = 4;
   constexpr at logits = values, top = values + 4096, sums = values + 8192;
-  begin(r, "F0");
-  embedding<float>(r, logits, token_ids, weights, tokens, vocab, vocab, 0);
-  row_max<float>(r, top, logits, tokens, vocab);
-  exp_sums<float>(r, sums, logits, top, target_ids, tokens, vocab, 0);
-  cross_entropy<float>(r, loss_at, sums, tokens, 1.0 / tokens, false);
+  begin(r[compute], "F0");
+  embedding<float>(r[compute], logits, token_ids, weights, tokens, vocab, vocab, 0);
+  row_max<float>(r[compute], top, logits, tokens, vocab);
+  exp_sums<float>(r[compute], sums, logits, top, target_ids, tokens, vocab, 0);
+  cross_entropy<float>(r[compute], loss_at, sums, tokens, 1.0 / tokens, false);
 }
 
 void lonely_step(rank& r) {
-  begin(r, "B3");
-  all_reduce<float>(r, stream::reduce, role::tp, {7, "B3: block 2: wq"}, values, 4);
+  begin(r[compute], "B3");
+  all_reduce<float>(r[reduce], over::tp, {7, "B3: block 2: wq"}, values, 4);
 }
 
 /// The bytes of `values` as gradients: tests can read the regions alone.
 void show_values(rank& r) {
-  begin(r, "F0");
+  begin(r[compute], "F0");
   REQUIRE(cudaMemcpyAsync(r.at<float>(gradients), r.at<float>(values), parameters * sizeof(float),
-                          cudaMemcpyDeviceToDevice, r.on(stream::compute)) == cudaSuccess);
+                          cudaMemcpyDeviceToDevice, r[compute].stream) == cudaSuccess);
 }
 
 using body = void (*)(rank&);
@@ -59,7 +59,7 @@ constexpr step_input nothing{
 
 tables one_rank() {
   tables t(1, 1);
-  t.connect("dp", {0}, {role::dp});
+  t.connect("dp", {0}, {reduce}, over::dp);
   return t;
 }
 
@@ -150,7 +150,7 @@ TEST_CASE("an action that cannot be run is named by install, with rank and messa
   const body train[] = {lonely_step}, evaluate[] = {evaluate_step};
   CHECK_THROWS_WITH_AS(
       install({.about = t.about, .train = train, .evaluate = evaluate}),
-      "rank 0, install, B3: B3: block 2: wq: the rank has no communicator for role 0; the plan gives "
+      "rank 0, install, B3: B3: block 2: wq: lane reduce has no communicator over tp"
       "it index -1",
       failure);
 }

@@ -87,7 +87,7 @@ TEST_CASE_TEMPLATE("linear with a bias, a residual, and both", T, float, bf16) {
     CAPTURE(s.out);
     bench bench_;
     layer<T> l(bench_, s);
-    rank& r = bench_.of();
+    const lane& r = bench_.on();
     const std::size_t count = size(s.tokens, s.out);
     const at y_at = bench_.room<T>(count), residual_at = bench_.put<T>(l.residual);
     const numbers sum = plus(l.y, l.residual), all = plus(l.with_bias(), l.residual);
@@ -108,10 +108,10 @@ TEST_CASE_TEMPLATE("linear with a bias, a residual, and both", T, float, bf16) {
     bench fresh;  // no plans: the first use of the shape tunes on the residual itself
     layer<T> again(fresh, s);
     const at in_place = fresh.put<T>(l.residual);
-    linear_add<T>(fresh.of(), in_place, again.x_at, again.w_at, in_place, s.tokens, s.in, s.out);
+    linear_add<T>(fresh.on(), in_place, again.x_at, again.w_at, in_place, s.tokens, s.in, s.out);
     check_twice_rounded<T>("residual in place", fresh.take<T>(in_place, count), sum, l.y);
     const at in_place2 = fresh.put<T>(l.residual);
-    linear_bias_add<T>(fresh.of(), in_place2, again.x_at, again.w_at, again.b_at, in_place2, s.tokens, s.in,
+    linear_bias_add<T>(fresh.on(), in_place2, again.x_at, again.w_at, again.b_at, in_place2, s.tokens, s.in,
                        s.out);
     check_twice_rounded<T>("bias and residual in place", fresh.take<T>(in_place2, count), all, larger);
   }
@@ -123,7 +123,7 @@ TEST_CASE_TEMPLATE("linear and gelu keep what gelu was taken of", T, float, bf16
     CAPTURE(s.out);
     bench bench_;
     layer<T> l(bench_, s);
-    rank& r = bench_.of();
+    const lane& r = bench_.on();
     const std::size_t count = size(s.tokens, s.out);
     const at y_at = bench_.room<T>(count), before_at = bench_.room<T>(count);
     linear_gelu<T>(r, y_at, before_at, l.x_at, l.w_at, s.tokens, s.in, s.out);
@@ -145,7 +145,7 @@ TEST_CASE_TEMPLATE("input gradient through gelu, and its sums", T, float, bf16) 
     CAPTURE(s.in);
     bench bench_;
     layer<T> l(bench_, s);
-    rank& r = bench_.of();
+    const lane& r = bench_.on();
     const std::size_t count = size(s.tokens, s.in);
     numbers dx(count), db(s.in, 0.0), slack(s.in, 0.0);
     for (std::size_t i = 0; i < count; ++i) {
@@ -178,7 +178,7 @@ TEST_CASE_TEMPLATE("weight gradient, and the sums of dy in f32", T, float, bf16)
     CAPTURE(s.out);
     bench bench_;
     layer<T> l(bench_, s);
-    rank& r = bench_.of();
+    const lane& r = bench_.on();
     const at dw_at = bench_.room<float>(l.dw.size()), db_at = bench_.room<float>(s.out);
     for (const double times : {1.0, 2.0}) {
       linear_dw_bias<T>(r, dw_at, db_at, l.dy_at, l.x_at, s.tokens, s.in, s.out, times > 1.0);
@@ -194,7 +194,7 @@ TEST_CASE("addresses that no epilogue allows") {
   bench_.misplace();
   const shape s{64, 32, 48};
   layer<bf16> l(bench_, s);
-  rank& r = bench_.of();
+  const lane& r = bench_.on();
   const std::size_t count = size(s.tokens, s.out);
   const at y_at = bench_.room<bf16>(count), before_at = bench_.room<bf16>(count),
            db_at = bench_.room<float>(s.out), dw_at = bench_.room<float>(l.dw.size());

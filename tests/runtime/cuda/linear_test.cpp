@@ -37,23 +37,23 @@ TEST_CASE_TEMPLATE("linear, its input gradient and its weight gradient", T, floa
     const at x_at = b.put<T>(x), w_at = b.put<T>(w), dy_at = b.put<T>(dy),
              y_at = b.room<T>(size(tokens, out)), dx_at = b.room<T>(size(tokens, in)), old_at = b.put<T>(old),
              dw_at = b.room<float>(size(out, in));
-    linear<T>(b.of(), y_at, x_at, w_at, tokens, in, out);
+    linear<T>(b.on(), y_at, x_at, w_at, tokens, in, out);
     check_rounded<T>("y", b.take<T>(y_at, size(tokens, out)),
                      product(tokens, out, in, x_of, [&](int i, int o) { return w_of(o, i); }), 10.0);
 
     numbers dx = product(tokens, in, out, dy_of, w_of);
-    linear_dx<T>(b.of(), dx_at, dy_at, w_at, tokens, in, out, false);
+    linear_dx<T>(b.on(), dx_at, dy_at, w_at, tokens, in, out, false);
     check_rounded<T>("dx", b.take<T>(dx_at, dx.size()), dx, 10.0);
-    linear_dx<T>(b.of(), old_at, dy_at, w_at, tokens, in, out, true);
+    linear_dx<T>(b.on(), old_at, dy_at, w_at, tokens, in, out, true);
     numbers sum = dx;
     for (std::size_t i = 0; i < dx.size(); ++i) sum[i] += old[i];
     check_twice_rounded<T>("dx, accumulated", b.take<T>(old_at, dx.size()), sum, dx);
 
     numbers dw = product(
         out, in, tokens, [&](int o, int n) { return dy_of(n, o); }, x_of);
-    linear_dw<T>(b.of(), dw_at, dy_at, x_at, tokens, in, out, false);
+    linear_dw<T>(b.on(), dw_at, dy_at, x_at, tokens, in, out, false);
     check_close("dw", b.take<float>(dw_at, dw.size()), dw, 1e-5, 5e-5);
-    linear_dw<T>(b.of(), dw_at, dy_at, x_at, tokens, in, out, true);
+    linear_dw<T>(b.on(), dw_at, dy_at, x_at, tokens, in, out, true);
     for (double& d : dw) d *= 2;
     check_close("dw, accumulated", b.take<float>(dw_at, dw.size()), dw, 1e-5, 1e-4);
   }
@@ -64,7 +64,7 @@ TEST_CASE("linear at addresses that are multiples of 4 bytes only") {
   b.misplace();
   const numbers x = random_numbers<float>(64 * 32, 1.0, 1), w = random_numbers<float>(16 * 32, 1.0, 2);
   const at x_at = b.put<float>(x), w_at = b.put<float>(w), y_at = b.room<float>(64 * 16);
-  linear<float>(b.of(), y_at, x_at, w_at, 64, 32, 16);
+  linear<float>(b.on(), y_at, x_at, w_at, 64, 32, 16);
   check_rounded<float>("y", b.take<float>(y_at, 64 * 16),
                        product(
                            64, 16, 32, [&](int n, int i) { return x[static_cast<std::size_t>(n) * 32 + i]; },
@@ -82,7 +82,7 @@ TEST_CASE("bf16 products with a long sum are rounded once") {
   const numbers wanted = product(
       tokens, out, in, [&](int n, int i) { return x[static_cast<std::size_t>(n) * in + i]; },
       [&](int i, int o) { return w[static_cast<std::size_t>(o) * in + i]; });
-  linear<bf16>(b.of(), y_at, x_at, w_at, tokens, in, out);
+  linear<bf16>(b.on(), y_at, x_at, w_at, tokens, in, out);
   // Partial sums of 8192 products reach some 60, so f32 accumulation itself is off by up to about 1e-3.
   check_rounded<bf16>("y", b.take<bf16>(y_at, tokens * out), wanted, 1000.0);
 }
@@ -105,13 +105,13 @@ products_of_a_layer run_layer(bool deterministic, bool captured) {
   const at y = b.room<bf16>(tokens * out);
   const at dw = b.put<float>(numbers(out * in, 0.0));
   const auto body = [&] {
-    rank& r = b.of();
+    const lane& r = b.on();
     linear<bf16>(r, y, x, w, tokens, in, out);
     for (int i = 0; i < 2; ++i) linear_dw<bf16>(r, dw, dy, x, tokens, in, out, true);
   };
   if (captured) {
     const cudaGraphExec_t graph = b.owner().capture(body);
-    CHECK(cudaGraphLaunch(graph, b.of().on(stream::compute)) == cudaSuccess);
+    CHECK(cudaGraphLaunch(graph, b.on().stream) == cudaSuccess);
     CHECK(cudaDeviceSynchronize() == cudaSuccess);
     cudaGraphExecDestroy(graph);
   } else body();

@@ -10,12 +10,14 @@ namespace rankc::cuda::test {
 
 /// Must outlive the context made of `about`.
 struct lone_rank {
+  static constexpr runtime::lane_row compute[]{{"compute", true}};
   runtime::layout layout{};
-  runtime::rank_row row{.pp = 0, .dp = 0, .tp = 0, .communicator = {-1, -1, -1, -1, -1, -1, -1, -1, -1}};
+  runtime::rank_row row{};
   runtime::description about{};
 
   lone_rank(std::size_t arena_bytes, bool deterministic) {
     layout.arena_bytes = arena_bytes;
+    layout.lanes = compute;
     about.interface_version = runtime::interface_version;
     about.name = "a kernel";
     about.pp = about.dp = about.tp = 1;

@@ -26,10 +26,10 @@ __global__ void busy(unsigned long long duration) {
 
 }  // namespace
 
-void meet(rank& r, at counter, at met) {
-  wait_for_another<<<1, 1, 0, r.on(stream::compute)>>>(r.at<unsigned>(counter), r.at<float>(met));
+void meet(const lane& on, at counter, at met) {
+  wait_for_another<<<1, 1, 0, on.stream>>>(on.at<unsigned>(counter), on.at<float>(met));
 }
 
-void spin(rank& r, int microseconds) { busy<<<1, 1, 0, r.on(stream::compute)>>>(1000ull * microseconds); }
+void spin(const lane& on, int microseconds) { busy<<<1, 1, 0, on.stream>>>(1000ull * microseconds); }
 
 }  // namespace rankc::cuda::test

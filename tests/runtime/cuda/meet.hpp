@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels of one thread, which two streams can only do at once: a rendezvous, and a long nothing.
+// Kernels of one thread, which two lanes can only do at once: a rendezvous, and a long nothing.
 #pragma once
 #include <rankc/runtime/cuda/rank.hpp>
 
 namespace rankc::cuda::test {
 
-/// Wait on stream::compute until a second kernel like this one runs with the same `counter`, which is 0 before;
+/// Wait on the lane until a second kernel like this one runs with the same `counter`, which is 0 before;
 /// `met` is 1, or 0 where none came within half a second.
 /// Shapes: counter: one word; met: one float.
-void meet(rank&, at counter, at met);
+void meet(const lane&, at counter, at met);
 
-/// Keep stream::compute busy.
-void spin(rank&, int microseconds);
+/// Keep the lane busy.
+void spin(const lane&, int microseconds);
 
 }  // namespace rankc::cuda::test

@@ -14,19 +14,19 @@ TEST_CASE_TEMPLATE("layer norm and its gradients", T, float, bf16) {
     CAPTURE(width);
     norm_operands<T> o(s);
     bench& b = o.b;
-    layer_norm<T>(b.of(), o.y_at, o.stats_at, o.x_at, o.gain_at, o.shift_at, tokens, width);
-    layer_norm_dx<T>(b.of(), o.dx_at, o.dy_at, o.x_at, o.stats_at, o.gain_at, tokens, width);
-    layer_norm_dw<T>(b.of(), o.dgain_at, o.dshift_at, o.dy_at, o.x_at, o.stats_at, tokens, width, false);
+    layer_norm<T>(b.on(), o.y_at, o.stats_at, o.x_at, o.gain_at, o.shift_at, tokens, width);
+    layer_norm_dx<T>(b.on(), o.dx_at, o.dy_at, o.x_at, o.stats_at, o.gain_at, tokens, width);
+    layer_norm_dw<T>(b.on(), o.dgain_at, o.dshift_at, o.dy_at, o.x_at, o.stats_at, tokens, width, false);
     const norm_reference wanted(true, o.x, o.gain, o.shift, o.dy, {}, tokens, width);
     check_close("stats", b.take<float>(o.stats_at, 2 * tokens), wanted.stats, 1e-5, 1e-6);
     check_rounded<T>("y", b.take<T>(o.y_at, o.count), wanted.y, 4.0);
     check_rounded<T>("dx", b.take<T>(o.dx_at, o.count), wanted.dx, 4.0);
     check_close("dgain", b.take<float>(o.dgain_at, width), wanted.dgain, 1e-5, of_sums(tokens));
     check_close("dshift", b.take<float>(o.dshift_at, width), wanted.dshift, 1e-5, of_sums(tokens));
-    layer_norm_dw<T>(b.of(), o.dgain_at, o.dshift_at, o.dy_at, o.x_at, o.stats_at, tokens, width, true);
+    layer_norm_dw<T>(b.on(), o.dgain_at, o.dshift_at, o.dy_at, o.x_at, o.stats_at, tokens, width, true);
     check_close("dgain, accumulated", b.take<float>(o.dgain_at, width), doubled(wanted.dgain), 1e-5,
                 2 * of_sums(tokens));
-    layer_norm_dx<T>(b.of(), o.dy_at, o.dy_at, o.x_at, o.stats_at, o.gain_at, tokens, width);
+    layer_norm_dx<T>(b.on(), o.dy_at, o.dy_at, o.x_at, o.stats_at, o.gain_at, tokens, width);
     check_rounded<T>("dx in place of dy", b.take<T>(o.dy_at, o.count), wanted.dx, 4.0);
   }
 }
@@ -38,15 +38,15 @@ TEST_CASE_TEMPLATE("rms norm and its gradients", T, float, bf16) {
     CAPTURE(width);
     norm_operands<T> o(s);
     bench& b = o.b;
-    rms_norm<T>(b.of(), o.y_at, o.stats_at, o.x_at, o.gain_at, tokens, width);
-    rms_norm_dx<T>(b.of(), o.dx_at, o.dy_at, o.x_at, o.stats_at, o.gain_at, tokens, width);
-    rms_norm_dw<T>(b.of(), o.dgain_at, o.dy_at, o.x_at, o.stats_at, tokens, width, false);
+    rms_norm<T>(b.on(), o.y_at, o.stats_at, o.x_at, o.gain_at, tokens, width);
+    rms_norm_dx<T>(b.on(), o.dx_at, o.dy_at, o.x_at, o.stats_at, o.gain_at, tokens, width);
+    rms_norm_dw<T>(b.on(), o.dgain_at, o.dy_at, o.x_at, o.stats_at, tokens, width, false);
     const norm_reference wanted(false, o.x, o.gain, {}, o.dy, {}, tokens, width);
     check_close("stats", b.take<float>(o.stats_at, tokens), wanted.stats, 1e-5, 1e-6);
     check_rounded<T>("y", b.take<T>(o.y_at, o.count), wanted.y, 4.0);
     check_rounded<T>("dx", b.take<T>(o.dx_at, o.count), wanted.dx, 4.0);
     check_close("dgain", b.take<float>(o.dgain_at, width), wanted.dgain, 1e-5, of_sums(tokens));
-    rms_norm_dw<T>(b.of(), o.dgain_at, o.dy_at, o.x_at, o.stats_at, tokens, width, true);
+    rms_norm_dw<T>(b.on(), o.dgain_at, o.dy_at, o.x_at, o.stats_at, tokens, width, true);
     check_close("dgain, accumulated", b.take<float>(o.dgain_at, width), doubled(wanted.dgain), 1e-5,
                 2 * of_sums(tokens));
   }
@@ -59,15 +59,15 @@ TEST_CASE_TEMPLATE("layer norm's gradients in one pass", T, float, bf16) {
     CAPTURE(width);
     norm_operands<T> o(s);
     bench& b = o.b;
-    layer_norm<T>(b.of(), o.y_at, o.stats_at, o.x_at, o.gain_at, o.shift_at, tokens, width);
-    layer_norm_grad<T>(b.of(), o.dx_at, o.dgain_at, o.dshift_at, o.dy_at, o.x_at, o.stats_at, o.gain_at,
+    layer_norm<T>(b.on(), o.y_at, o.stats_at, o.x_at, o.gain_at, o.shift_at, tokens, width);
+    layer_norm_grad<T>(b.on(), o.dx_at, o.dgain_at, o.dshift_at, o.dy_at, o.x_at, o.stats_at, o.gain_at,
                        tokens, width, false);
     const norm_reference alone(true, o.x, o.gain, o.shift, o.dy, {}, tokens, width),
         added(true, o.x, o.gain, o.shift, o.dy, o.residual, tokens, width);
     check_rounded<T>("dx", b.take<T>(o.dx_at, o.count), alone.dx, 4.0);
     check_close("dgain", b.take<float>(o.dgain_at, width), alone.dgain, 1e-5, of_sums(tokens));
     check_close("dshift", b.take<float>(o.dshift_at, width), alone.dshift, 1e-5, of_sums(tokens));
-    layer_norm_grad_add<T>(b.of(), o.residual_at, o.dgain_at, o.dshift_at, o.dy_at, o.x_at, o.stats_at,
+    layer_norm_grad_add<T>(b.on(), o.residual_at, o.dgain_at, o.dshift_at, o.dy_at, o.x_at, o.stats_at,
                            o.gain_at, o.residual_at, tokens, width, true);
     check_rounded<T>("dx added, in place", b.take<T>(o.residual_at, o.count), added.dx, 4.0);
     check_close("dgain, accumulated", b.take<float>(o.dgain_at, width), doubled(alone.dgain), 1e-5,
@@ -84,14 +84,14 @@ TEST_CASE_TEMPLATE("rms norm's gradients in one pass", T, float, bf16) {
     CAPTURE(width);
     norm_operands<T> o(s);
     bench& b = o.b;
-    rms_norm<T>(b.of(), o.y_at, o.stats_at, o.x_at, o.gain_at, tokens, width);
-    rms_norm_grad_add<T>(b.of(), o.dx_at, o.dgain_at, o.dy_at, o.x_at, o.stats_at, o.gain_at, o.residual_at,
+    rms_norm<T>(b.on(), o.y_at, o.stats_at, o.x_at, o.gain_at, tokens, width);
+    rms_norm_grad_add<T>(b.on(), o.dx_at, o.dgain_at, o.dy_at, o.x_at, o.stats_at, o.gain_at, o.residual_at,
                          tokens, width, false);
     const norm_reference alone(false, o.x, o.gain, {}, o.dy, {}, tokens, width),
         added(false, o.x, o.gain, {}, o.dy, o.residual, tokens, width);
     check_rounded<T>("dx added", b.take<T>(o.dx_at, o.count), added.dx, 4.0);
     check_close("dgain", b.take<float>(o.dgain_at, width), alone.dgain, 1e-5, of_sums(tokens));
-    rms_norm_grad<T>(b.of(), o.dy_at, o.dgain_at, o.dy_at, o.x_at, o.stats_at, o.gain_at, tokens, width,
+    rms_norm_grad<T>(b.on(), o.dy_at, o.dgain_at, o.dy_at, o.x_at, o.stats_at, o.gain_at, tokens, width,
                      true);
     check_rounded<T>("dx in place of dy", b.take<T>(o.dy_at, o.count), alone.dx, 4.0);
     check_close("dgain, accumulated", b.take<float>(o.dgain_at, width), doubled(alone.dgain), 1e-5,
@@ -122,13 +122,13 @@ TEST_CASE_TEMPLATE("norms of a sum", T, float, bf16) {
       // The sum goes to its own place, over the residual, and over x.
       const at where = kind == 0 ? sum_at : kind == 1 ? o.residual_at : o.x_at;
       if (kind == 0)
-        add_layer_norm<T>(b.of(), where, o.y_at, o.stats_at, o.x_at, o.residual_at, o.gain_at, o.shift_at,
+        add_layer_norm<T>(b.on(), where, o.y_at, o.stats_at, o.x_at, o.residual_at, o.gain_at, o.shift_at,
                           tokens, width);
       else if (kind == 1)
-        bias_add_layer_norm<T>(b.of(), where, o.y_at, o.stats_at, o.x_at, o.bias_at, o.residual_at, o.gain_at,
+        bias_add_layer_norm<T>(b.on(), where, o.y_at, o.stats_at, o.x_at, o.bias_at, o.residual_at, o.gain_at,
                                o.shift_at, tokens, width);
       else
-        add_rms_norm<T>(b.of(), where, o.y_at, o.stats_at, o.x_at, o.residual_at, o.gain_at, tokens, width);
+        add_rms_norm<T>(b.on(), where, o.y_at, o.stats_at, o.x_at, o.residual_at, o.gain_at, tokens, width);
       const numbers sum = summed(o, width, kind == 1), got = b.take<T>(where, o.count);
       check_close("sum", got, sum, 0.0, 0.0);
       const norm_reference wanted(centred, got, o.gain, o.shift, o.dy, {}, tokens, width);
@@ -140,7 +140,7 @@ TEST_CASE_TEMPLATE("norms of a sum", T, float, bf16) {
 
 TEST_CASE("a norm refuses rows that do not fit into registers") {
   bench b;
-  CHECK_THROWS_WITH_AS(rms_norm<bf16>(b.of(), at{}, at{}, at{}, at{}, 1, 32769),
+  CHECK_THROWS_WITH_AS(rms_norm<bf16>(b.on(), at{}, at{}, at{}, at{}, 1, 32769),
                        doctest::Contains("rms_norm: width is 32769, but must be at most 32768"), failure);
 }
 

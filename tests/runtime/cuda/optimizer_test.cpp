@@ -35,11 +35,11 @@ TEST_CASE_TEMPLATE("sum of squares over ranges, f32 whatever the program's type"
       double total = 0.0;
       for (const range& each : ranges)
         for (std::size_t i = each.first; i < each.first + each.count; ++i) total += g[i] * g[i];
-      sum_squares<T>(b.of(), total_at, g_at, ranges, false);
+      sum_squares<T>(b.on(), total_at, g_at, ranges, false);
       check_close("total", b.take<float>(total_at, 1), {total}, 1e-5, 0.0);
-      sum_squares<T>(b.of(), total_at, g_at, ranges, true);
+      sum_squares<T>(b.on(), total_at, g_at, ranges, true);
       check_close("total, accumulated", b.take<float>(total_at, 1), {2 * total}, 1e-5, 0.0);
-      sum_squares<T>(b.of(), total_at, g_at, {}, false);
+      sum_squares<T>(b.on(), total_at, g_at, {}, false);
       check_close("total of nothing", b.take<float>(total_at, 1), {0.0}, 0.0, 0.0);
     }
 }
@@ -75,7 +75,7 @@ TEST_CASE_TEMPLATE("three steps of AdamW over ranges, with and without clipping"
                              .eps = 1e-8,
                              .step = step});
         b.owner().copy_input();
-        adamw<T>(b.of(), w_at, g_at, m_at, v_at, norm_at, ranges);
+        adamw<T>(b.on(), w_at, g_at, m_at, v_at, norm_at, ranges);
         REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
         for (const range& each : ranges)
           for (std::size_t i = each.first; i < each.first + each.count; ++i) {

@@ -6,25 +6,24 @@
 namespace rankc::cuda::test {
 namespace {
 
-using runtime::stream;
 using runtime::traced;
 
 TEST_CASE("times that go to another process arrive as they were") {
-  const std::vector<traced> times{{3, stream::compute, "1F0", 0, 0.125},
-                                  {3, stream::from_next, "B11: stage 2 -> 1", 1e7, 1.00000001e7},
-                                  {3, stream::reduce, "", -1, 2},
-                                  {3, stream::reduce, "four", 1, 2},
-                                  {3, stream::compute, "1F0", 5, 6}};
+  const std::vector<traced> times{{3, 0, "1F0", 0, 0.125},
+                                  {3, 5, "B11: stage 2 -> 1", 1e7, 1.00000001e7},
+                                  {3, 1, "", -1, 2},
+                                  {3, 1, "four", 1, 2},
+                                  {3, 0, "1F0", 5, 6}};
   std::vector<float> words = packed(times);
   std::set<std::string> names;
-  std::vector<traced> got{{0, stream::compute, "before", 1, 2}};
+  std::vector<traced> got{{0, 0, "before", 1, 2}};
   unpack(words, names, got);
   words.assign(words.size(), 0.0f);
   REQUIRE(got.size() == 1 + times.size());
   for (std::size_t i = 0; i < times.size(); ++i) {
     CAPTURE(i);
     CHECK(got[i + 1].rank == times[i].rank);
-    CHECK(got[i + 1].on == times[i].on);
+    CHECK(got[i + 1].lane == times[i].lane);
     CHECK(std::string(got[i + 1].name) == times[i].name);
     CHECK(got[i + 1].begin == times[i].begin);
     CHECK(got[i + 1].end == times[i].end);

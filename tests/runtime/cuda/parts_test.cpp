@@ -23,10 +23,10 @@ TEST_CASE_TEMPLATE("split gives the first and the last columns, and concat puts 
       (static_cast<int>(i % (left + right)) < left ? first : second).push_back(x[i]);
     const at x_at = b.put<T>(x), a_at = b.room<T>(first.size()), b_at = b.room<T>(second.size()),
              y_at = b.room<T>(count);
-    split<T>(b.of(), a_at, b_at, x_at, rows, left, right);
+    split<T>(b.on(), a_at, b_at, x_at, rows, left, right);
     check_close("first", b.take<T>(a_at, first.size()), first, 0.0, 0.0);
     check_close("second", b.take<T>(b_at, second.size()), second, 0.0, 0.0);
-    concat<T>(b.of(), y_at, a_at, b_at, rows, left, right);
+    concat<T>(b.on(), y_at, a_at, b_at, rows, left, right);
     check_close("whole", b.take<T>(y_at, count), x, 0.0, 0.0);
   }
 }

@@ -18,17 +18,17 @@ constexpr step_input nothing{
 constexpr std::size_t sizes[] = {1, 3, 257, 16384, 262145, 2097152, 16777216, 5};
 constexpr std::size_t total = 1 + 3 + 257 + 16384 + 262145 + 2097152 + 16777216 + 5;
 
-template <stream out, stream in>
+template <int out, int in>
 void swap_messages(rank& r) {
   const layout& l = *r.where;
-  begin(r, "F0");
-  record(r, stream::compute, {0});
-  wait(r, out, {0});
-  wait(r, in, {0});
+  begin(r[compute], "F0");
+  record(r[compute], {0});
+  wait(r[out], {0});
+  wait(r[in], {0});
   std::size_t place = 0, m = 0;
   for (const std::size_t n : sizes) {
-    send(r, out, {static_cast<int>(m), "there"}, l.weights + m * sizeof(float), n * sizeof(float));
-    receive(r, in, {static_cast<int>(m), "back"}, l.gradients + place * sizeof(float), n * sizeof(float));
+    send(r[out], {static_cast<int>(m), "there"}, l.weights + m * sizeof(float), n * sizeof(float));
+    receive(r[in], {static_cast<int>(m), "back"}, l.gradients + place * sizeof(float), n * sizeof(float));
     place += n;
     ++m;
   }
@@ -36,8 +36,8 @@ void swap_messages(rank& r) {
 
 tables two_stages() {
   tables t(2, 1);
-  t.connect("forward", {0, 1}, {role::to_next, role::from_prev});
-  t.connect("backward", {1, 0}, {role::to_prev, role::from_next});
+  t.connect("forward", {0, 1}, {to_next, from_prev}, over::peer);
+  t.connect("backward", {1, 0}, {to_prev, from_next}, over::peer);
   return t;
 }
 
@@ -54,8 +54,8 @@ void cross(const placement& way) {
   CAPTURE(way.peer_stores);
   tables t = two_stages();
   enlarge(t, total + std::size(sizes));
-  void (*const bodies[])(rank&) = {swap_messages<stream::to_next, stream::from_next>,
-                                   swap_messages<stream::to_prev, stream::from_prev>};
+  void (*const bodies[])(rank&) = {swap_messages<to_next, from_next>,
+                                   swap_messages<to_prev, from_prev>};
   const auto e = install({.about = t.about, .train = bodies, .evaluate = bodies}, way);
   std::vector<double> values(total + std::size(sizes));
   for (int time = 0; time < 2; ++time) {
@@ -84,24 +84,24 @@ constexpr std::size_t small = 1000;
 /// Stage 0 counts up and sends what it has; stage 1 returns the double of it.
 void count_up(rank& r) {
   const layout& l = *r.where;
-  begin(r, "F0");
-  add<float>(r, l.weights, l.weights, l.first_moment, small);
-  record(r, stream::compute, {0});
-  wait(r, stream::to_next, {0});
-  send(r, stream::to_next, {0, "F0: stage 0 -> 1"}, l.weights, small * sizeof(float));
-  receive(r, stream::from_next, {1, "B0: stage 1 -> 0"}, l.gradients, small * sizeof(float));
+  begin(r[compute], "F0");
+  add<float>(r[compute], l.weights, l.weights, l.first_moment, small);
+  record(r[compute], {0});
+  wait(r[to_next], {0});
+  send(r[to_next], {0, "F0: stage 0 -> 1"}, l.weights, small * sizeof(float));
+  receive(r[from_next], {1, "B0: stage 1 -> 0"}, l.gradients, small * sizeof(float));
 }
 void double_it(rank& r) {
   const layout& l = *r.where;
-  begin(r, "F0");
-  receive(r, stream::from_prev, {0, "F0: stage 0 -> 1"}, l.weights, small * sizeof(float));
-  record(r, stream::from_prev, {1});
-  wait(r, stream::compute, {1});
-  begin(r, "B0");
-  add<float>(r, l.gradients, l.weights, l.weights, small);
-  record(r, stream::compute, {2});
-  wait(r, stream::to_prev, {2});
-  send(r, stream::to_prev, {1, "B0: stage 1 -> 0"}, l.gradients, small * sizeof(float));
+  begin(r[compute], "F0");
+  receive(r[from_prev], {0, "F0: stage 0 -> 1"}, l.weights, small * sizeof(float));
+  record(r[from_prev], {1});
+  wait(r[compute], {1});
+  begin(r[compute], "B0");
+  add<float>(r[compute], l.gradients, l.weights, l.weights, small);
+  record(r[compute], {2});
+  wait(r[to_prev], {2});
+  send(r[to_prev], {1, "B0: stage 1 -> 0"}, l.gradients, small * sizeof(float));
 }
 
 void replay(const placement& way) {

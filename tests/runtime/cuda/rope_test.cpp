@@ -34,8 +34,8 @@ TEST_CASE_TEMPLATE("rope turns pairs by position, and its gradient turns back", 
       }
     const at x_at = b.put<T>(x), table_at = b.put<float>(table), y_at = b.room<T>(count),
              dx_at = b.room<T>(count);
-    rope<T>(b.of(), y_at, x_at, table_at, tokens, heads, dim, seq, stride);
-    rope_grad<T>(b.of(), dx_at, x_at, table_at, tokens, heads, dim, seq, stride);
+    rope<T>(b.on(), y_at, x_at, table_at, tokens, heads, dim, seq, stride);
+    rope_grad<T>(b.on(), dx_at, x_at, table_at, tokens, heads, dim, seq, stride);
     const double unwritten = std::numeric_limits<double>::quiet_NaN();
     numbers y(count, unwritten), dx(count, unwritten);
     for (int n = 0; n < tokens; ++n)
@@ -51,7 +51,7 @@ TEST_CASE_TEMPLATE("rope turns pairs by position, and its gradient turns back", 
         }
     check_written("y", b.take<T>(y_at, count), y);
     check_written("dx", b.take<T>(dx_at, count), dx);
-    rope<T>(b.of(), x_at, x_at, table_at, tokens, heads, dim, seq, stride);
+    rope<T>(b.on(), x_at, x_at, table_at, tokens, heads, dim, seq, stride);
     for (std::size_t i = 0; i < count; ++i)
       if (std::isnan(y[i])) y[i] = x[i];
     check_rounded<T>("y in place", b.take<T>(x_at, count), y);

@@ -21,8 +21,8 @@ TEST_CASE_TEMPLATE("softmax and its gradient", T, float, bf16) {
     for (int c = 0; c < width; ++c) x[c] = rounded<T>(100 * x[c] + 400);  // e^x alone would overflow
     const numbers dy = random_numbers<T>(count, 2.0, 2);
     const at x_at = b.put<T>(x), y_at = b.room<T>(count), dy_at = b.put<T>(dy), dx_at = b.room<T>(count);
-    softmax<T>(b.of(), y_at, x_at, tokens, width);
-    softmax_dx<T>(b.of(), dx_at, dy_at, y_at, tokens, width);
+    softmax<T>(b.on(), y_at, x_at, tokens, width);
+    softmax_dx<T>(b.on(), dx_at, dy_at, y_at, tokens, width);
     const numbers got = b.take<T>(y_at, count);
     numbers y(count), dx(count);
     for (int n = 0; n < tokens; ++n) {
@@ -40,9 +40,9 @@ TEST_CASE_TEMPLATE("softmax and its gradient", T, float, bf16) {
     }
     check_rounded<T>("y", got, y);
     check_rounded<T>("dx", b.take<T>(dx_at, count), dx);
-    softmax_dx<T>(b.of(), dy_at, dy_at, y_at, tokens, width);
+    softmax_dx<T>(b.on(), dy_at, dy_at, y_at, tokens, width);
     check_rounded<T>("dx in place of dy", b.take<T>(dy_at, count), dx);
-    softmax<T>(b.of(), x_at, x_at, tokens, width);
+    softmax<T>(b.on(), x_at, x_at, tokens, width);
     check_rounded<T>("y in place of x", b.take<T>(x_at, count), y);
   }
 }

@@ -40,15 +40,15 @@ int bodies = 0;
 
 void counted_step(rank& r) {
   ++bodies;
-  begin(r, "F0");
-  sum_squares<float>(r, loss_at, weights, all_parameters, false);
-  all_reduce<float>(r, stream::compute, role::dp, {0, "loss"}, loss_at, 1);
-  sum_squares<float>(r, norm_at, weights, all_parameters, false);
+  begin(r[compute], "F0");
+  sum_squares<float>(r[compute], loss_at, weights, all_parameters, false);
+  all_reduce<float>(r[compute], over::dp, {0, "loss"}, loss_at, 1);
+  sum_squares<float>(r[compute], norm_at, weights, all_parameters, false);
 }
 
 TEST_CASE("every step is one graph launch, the first included") {
   tables t(1, 1);
-  t.connect("dp", {0}, {role::dp});
+  t.connect("dp", {0}, {compute}, over::dp);
   void (*const body[])(rank&) = {counted_step};
   const auto e = install({.about = t.about, .train = body, .evaluate = body});
   CHECK(others > 0);  // the counters are in the way of the calls

@@ -14,10 +14,16 @@ inline constexpr at weights{0}, gradients{1024}, first_moment{2048}, second_mome
 inline constexpr std::size_t test_arena = 65536;
 inline constexpr range all_parameters[]{{0, parameters, true}};
 
+/// The lanes of every rank; the last where a test asks for it.
+enum : int { compute, reduce, to_next, from_prev, to_prev, from_next, overlap };
+inline constexpr lane_row all_lanes[]{{"compute", true},  {"reduce", false},   {"to_next", false}, {"from_prev", false},
+                                      {"to_prev", false}, {"from_next", false}, {"overlap", true}};
+
 /// Owns the tables of a description.
 struct tables {
   std::vector<layout> layouts;
   std::vector<rank_row> rows;
+  std::vector<std::vector<lane_communicator>> links;  // by rank
   std::vector<std::vector<int>> members;
   std::vector<communicator> communicators;
   description about{};
@@ -39,10 +45,12 @@ struct tables {
                          .reads_targets = true,
                          .loss = loss_at,
                          .norm = norm_at,
-                         .events = 4});
+                         .events = 4,
+                         .lanes = std::span(all_lanes).first(overlap)});
     for (int p = 0; p < pp; ++p)
       for (int d = 0; d < dp; ++d)
-        rows.push_back({.pp = p, .dp = d, .tp = 0, .communicator = {-1, -1, -1, -1, -1, -1, -1, -1, -1}});
+        rows.push_back({.pp = p, .dp = d, .tp = 0, .links = {}});
+    links.resize(rows.size());
     about = {.interface_version = interface_version,
              .name = "tables",
              .plan_hash = 0,
@@ -66,11 +74,13 @@ struct tables {
              .json = ""};
   }
 
-  /// A communicator over `ranks`, known to rank ranks[i] as roles[i].
-  void connect(const char* name, std::vector<int> ranks, const std::vector<role>& roles) {
-    for (std::size_t i = 0; i < ranks.size(); ++i)
-      rows[static_cast<std::size_t>(ranks[i])].communicator[static_cast<int>(roles[i])] =
-          static_cast<int>(communicators.size());
+  /// A communicator of `ranks`, on lane lanes[i] of rank ranks[i].
+  void connect(const char* name, std::vector<int> ranks, const std::vector<int>& lanes, over what) {
+    for (std::size_t i = 0; i < ranks.size(); ++i) {
+      auto& of = links[static_cast<std::size_t>(ranks[i])];
+      of.push_back({lanes[i], what, static_cast<int>(communicators.size())});
+      rows[static_cast<std::size_t>(ranks[i])].links = of;
+    }
     members.push_back(std::move(ranks));
     communicators.push_back({.name = name, .ranks = {}});
     for (std::size_t i = 0; i < members.size(); ++i) communicators[i].ranks = members[i];

@@ -14,36 +14,36 @@ constexpr std::size_t count = 1 << 20;
 
 /// Units: about a millisecond, much longer than the messages take.
 void work(rank& r) {
-  for (int i = 0; i < 300; ++i) add<float>(r, r.where->second_moment, r.where->weights, r.where->weights, count);
+  for (int i = 0; i < 300; ++i) add<float>(r[compute], r.where->second_moment, r.where->weights, r.where->weights, count);
 }
 
 /// Stage 0 sends what it has, stage 1 returns the double of it.
 void first_stage(rank& r) {
   const layout& l = *r.where;
-  begin(r, "0F0");
+  begin(r[compute], "0F0");
   work(r);
-  record(r, stream::compute, {0});
-  wait(r, stream::to_next, {0});
-  send(r, stream::to_next, {0, "F0: stage 0 -> 1"}, l.weights, count * sizeof(float));
-  receive(r, stream::from_next, {1, "B0: stage 1 -> 0"}, l.gradients, count * sizeof(float));
-  record(r, stream::from_next, {1});
-  begin(r, "0B0");
-  wait(r, stream::compute, {1});
-  add<float>(r, l.weights, l.weights, l.gradients, count);
+  record(r[compute], {0});
+  wait(r[to_next], {0});
+  send(r[to_next], {0, "F0: stage 0 -> 1"}, l.weights, count * sizeof(float));
+  receive(r[from_next], {1, "B0: stage 1 -> 0"}, l.gradients, count * sizeof(float));
+  record(r[from_next], {1});
+  begin(r[compute], "0B0");
+  wait(r[compute], {1});
+  add<float>(r[compute], l.weights, l.weights, l.gradients, count);
 }
 void last_stage(rank& r) {
   const layout& l = *r.where;
-  receive(r, stream::from_prev, {0, "F0: stage 0 -> 1"}, l.weights, count * sizeof(float));
-  record(r, stream::from_prev, {0});
-  begin(r, "1F0");
-  wait(r, stream::compute, {0});
+  receive(r[from_prev], {0, "F0: stage 0 -> 1"}, l.weights, count * sizeof(float));
+  record(r[from_prev], {0});
+  begin(r[compute], "1F0");
+  wait(r[compute], {0});
   work(r);
-  begin(r, "1B0");
+  begin(r[compute], "1B0");
   work(r);
-  add<float>(r, l.gradients, l.weights, l.weights, count);
-  record(r, stream::compute, {1});
-  wait(r, stream::to_prev, {1});
-  send(r, stream::to_prev, {1, "B0: stage 1 -> 0"}, l.gradients, count * sizeof(float));
+  add<float>(r[compute], l.gradients, l.weights, l.weights, count);
+  record(r[compute], {1});
+  wait(r[to_prev], {1});
+  send(r[to_prev], {1, "B0: stage 1 -> 0"}, l.gradients, count * sizeof(float));
 }
 
 const traced& find(const std::vector<traced>& did, int rank, const std::string& name) {
@@ -61,8 +61,8 @@ const traced& find(const std::vector<traced>& did, int rank, const std::string& 
 void trace_both(bool peer_stores) {
   CAPTURE(peer_stores);
   tables t(2, 1);
-  t.connect("forward", {0, 1}, {role::to_next, role::from_prev});
-  t.connect("backward", {1, 0}, {role::to_prev, role::from_next});
+  t.connect("forward", {0, 1}, {to_next, from_prev}, over::peer);
+  t.connect("backward", {1, 0}, {to_prev, from_next}, over::peer);
   enlarge(t, count);
   void (*const bodies[])(rank&) = {first_stage, last_stage};
   const placement way{.rank = -1, .device = 0, .meeting = {}, .peer_stores = peer_stores};
@@ -91,10 +91,10 @@ void trace_both(bool peer_stores) {
                  &b1 = find(did, 1, "1B0");
     const traced &sent = find(did, 0, "F0: stage 0 -> 1"), &came = find(did, 0, "B0: stage 1 -> 0");
     const traced &got = find(did, 1, "F0: stage 0 -> 1"), &gave = find(did, 1, "B0: stage 1 -> 0");
-    CHECK(sent.on == stream::to_next);
-    CHECK(got.on == stream::from_prev);
-    CHECK(gave.on == stream::to_prev);
-    CHECK(came.on == stream::from_next);
+    CHECK(sent.lane == to_next);
+    CHECK(got.lane == from_prev);
+    CHECK(gave.lane == to_prev);
+    CHECK(came.lane == from_next);
     CHECK(sent.begin >= f0.end - 20);
     CHECK(b0.begin >= came.end);
     CHECK(f1.begin >= got.end);

@@ -14,32 +14,32 @@ constexpr message reduced{0, "gradients"};
 
 /// A few hundred microseconds of kernels that leave the weights in `values`.
 void work(rank& r) {
-  for (int i = 0; i < 300; ++i) add<float>(r, values, weights, first_moment, parameters);
+  for (int i = 0; i < 300; ++i) add<float>(r[compute], values, weights, first_moment, parameters);
 }
 
 /// A reduction beside 0B0, which waits for it in its middle; the update waits for it at its beginning.
 void timed_step(rank& r) {
-  begin(r, "0F0");
+  begin(r[compute], "0F0");
   work(r);
-  add<float>(r, loss_at, weights, weights, 1);
-  add<float>(r, gradients, weights, weights, parameters);
-  record(r, stream::compute, {0});
-  wait(r, stream::reduce, {0});
-  all_reduce<float>(r, stream::reduce, role::dp, reduced, gradients, parameters);
-  record(r, stream::reduce, {1});
-  begin(r, "0B0");
+  add<float>(r[compute], loss_at, weights, weights, 1);
+  add<float>(r[compute], gradients, weights, weights, parameters);
+  record(r[compute], {0});
+  wait(r[reduce], {0});
+  all_reduce<float>(r[reduce], over::dp, reduced, gradients, parameters);
+  record(r[reduce], {1});
+  begin(r[compute], "0B0");
   work(r);
-  wait(r, stream::compute, {1});
+  wait(r[compute], {1});
   work(r);
-  record(r, stream::compute, {2});
-  wait(r, stream::reduce, {2});
-  all_reduce<float>(r, stream::reduce, role::dp, {1, "again"}, gradients, parameters);
-  record(r, stream::reduce, {3});
-  begin(r, "update");
-  wait(r, stream::compute, {3});
-  all_reduce<float>(r, stream::compute, role::dp, {2, "inside"}, loss_at, 1);
-  add<float>(r, norm_at, gradients, gradients, 1);
-  add<float>(r, weights, weights, gradients, parameters);
+  record(r[compute], {2});
+  wait(r[reduce], {2});
+  all_reduce<float>(r[reduce], over::dp, {1, "again"}, gradients, parameters);
+  record(r[reduce], {3});
+  begin(r[compute], "update");
+  wait(r[compute], {3});
+  all_reduce<float>(r[compute], over::dp, {2, "inside"}, loss_at, 1);
+  add<float>(r[compute], norm_at, gradients, gradients, 1);
+  add<float>(r[compute], weights, weights, gradients, parameters);
 }
 
 step_input input(int step) {
@@ -48,7 +48,8 @@ step_input input(int step) {
 
 TEST_CASE("a timed step names what was done, in order, and changes no bit of what it computes") {
   tables t(1, 1);
-  t.connect("dp", {0}, {role::dp});
+  t.connect("dp", {0}, {reduce}, over::dp);
+  t.connect("dp on compute", {0}, {compute}, over::dp);
   void (*const body[])(rank&) = {timed_step};
   const auto timed = install({.about = t.about, .train = body, .evaluate = body}),
              plain = install({.about = t.about, .train = body, .evaluate = body});
@@ -68,12 +69,11 @@ TEST_CASE("a timed step names what was done, in order, and changes no bit of wha
     if (step % 2 == 0) continue;
     REQUIRE(did.size() == 5);
     const std::vector<std::string> names{"0F0", "gradients", "0B0", "again", "update"};
-    const std::vector<stream> streams{stream::compute, stream::reduce, stream::compute, stream::reduce,
-                                      stream::compute};
+    const std::vector<int> lanes{compute, reduce, compute, reduce, compute};
     for (std::size_t i = 0; i < did.size(); ++i) {
       CAPTURE(i);
       CHECK(did[i].name == names[i]);
-      CHECK(did[i].on == streams[i]);
+      CHECK(did[i].lane == lanes[i]);
       CHECK(did[i].rank == 0);
       CHECK(did[i].begin >= 0);
       CHECK(did[i].end >= did[i].begin);

@@ -51,7 +51,7 @@ TEST_CASE_TEMPLATE("attention is causal softmax(q k^T / sqrt(dim)) v, and saves 
     const values q = random_values(s.q(), 1), k = random_values(s.kv(), 2), v = random_values(s.kv(), 3);
     const at o = space.room(s.q()), lse = space.room(s.lse()),
              scratch = space.room(host::attention_scratch(s.seq));
-    host::attention<T>(space.rank(), o, lse, scratch, space.put(q), space.put(k), space.put(v), s.rows, s.seq,
+    host::attention<T>(space.lane(), o, lse, scratch, space.put(q), space.put(k), space.put(v), s.rows, s.seq,
                        s.heads, s.kv_heads, s.dim);
     values want_lse(s.lse());
     check_near(space.get(o, s.q()), attention_reference(s, q, k, v, &want_lse), tolerance<T>);
@@ -63,7 +63,7 @@ TEST_CASE("large scores do not overflow") {
   constexpr sizes s{1, 3, 1, 1, 1};
   workspace<float> space;
   const at o = space.room(3), lse = space.room(3), scratch = space.room(host::attention_scratch(3));
-  host::attention<float>(space.rank(), o, lse, scratch, space.put(values{1000, 1000, -1000}),
+  host::attention<float>(space.lane(), o, lse, scratch, space.put(values{1000, 1000, -1000}),
                          space.put(values{1, 2, 3}), space.put(values{4, 5, 6}), 1, 3, 1, 1, 1);
   check_near(space.get(o, 3), {4, 5, 4}, 1e-6);
   check_near(space.get(lse, s.lse()), {1000, 2000, -1000}, 1e-6);
@@ -78,9 +78,9 @@ TEST_CASE("attention gradients are central differences, summed over the heads of
     const at in_q = space.put(q), in_k = space.put(k), in_v = space.put(v), o = space.room(s.q());
     const at lse = space.room(s.lse()), scratch = space.room(host::attention_grad_scratch(s.seq));
     const at dq = space.room(s.q()), dk = space.room(s.kv()), dv = space.room(s.kv());
-    host::attention<double>(space.rank(), o, lse, scratch, in_q, in_k, in_v, s.rows, s.seq, s.heads,
+    host::attention<double>(space.lane(), o, lse, scratch, in_q, in_k, in_v, s.rows, s.seq, s.heads,
                             s.kv_heads, s.dim);
-    host::attention_grad<double>(space.rank(), dq, dk, dv, scratch, space.put(dout), in_q, in_k, in_v, o, lse,
+    host::attention_grad<double>(space.lane(), dq, dk, dv, scratch, space.put(dout), in_q, in_k, in_v, o, lse,
                                  s.rows, s.seq, s.heads, s.kv_heads, s.dim);
     const auto of_q = [&](const values& x) { return attention_reference(s, x, k, v); };
     const auto of_k = [&](const values& x) { return attention_reference(s, q, x, v); };
@@ -100,9 +100,9 @@ TEST_CASE_TEMPLATE("attention gradients over several query blocks equal plain lo
   const at in_q = space.put(q), in_k = space.put(k), in_v = space.put(v), o = space.room(s.q());
   const at lse = space.room(s.lse()), scratch = space.room(host::attention_grad_scratch(s.seq));
   const at dq = space.room(s.q()), dk = space.room(s.kv()), dv = space.room(s.kv());
-  host::attention<T>(space.rank(), o, lse, scratch, in_q, in_k, in_v, s.rows, s.seq, s.heads, s.kv_heads,
+  host::attention<T>(space.lane(), o, lse, scratch, in_q, in_k, in_v, s.rows, s.seq, s.heads, s.kv_heads,
                      s.dim);
-  host::attention_grad<T>(space.rank(), dq, dk, dv, scratch, space.put(dout), in_q, in_k, in_v, o, lse,
+  host::attention_grad<T>(space.lane(), dq, dk, dv, scratch, space.put(dout), in_q, in_k, in_v, o, lse,
                           s.rows, s.seq, s.heads, s.kv_heads, s.dim);
 
   values sums(s.lse()), want_dq(s.q()), want_dk(s.kv()), want_dv(s.kv());

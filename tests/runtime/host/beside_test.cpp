@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Actions on stream::beside: they run next to the rank's own, in order, and are ordered by events like any stream.
+// Actions on a second lane that computes: they run next to the rank's own, in order, and are ordered by events like any lane.
 #include "plan.hpp"
 
 #include <rankc/runtime/host/kernels.hpp>
@@ -16,7 +16,7 @@ namespace {
 
 plan overlapping(int pp, int dp, int tp) {
   plan p(pp, dp, tp);
-  p.overlap();
+  p.add_overlap();
   return p;
 }
 
@@ -54,8 +54,8 @@ TEST_CASE("both threads of every rank are at work at once") {
   met_beside.assign(2, 0);
   std::vector<int> met(2);
   train_body = [&](rank& r) {
-    beside(r, "1F0", [](rank& r) { met_beside[r.index] = meetings[r.index]->met(); });
-    begin(r, "0B0");
+    act(r[overlap], "1F0", [](const lane& on) { met_beside[on.of->index] = meetings[on.of->index]->met(); });
+    begin(r[compute], "0B0");
     met[r.index] = meetings[r.index]->met();
   };
   p.install()->step(input(1));
@@ -69,15 +69,15 @@ TEST_CASE("products on both threads at once are those of one thread, to the bit"
   wrong.assign(2, 0);
   train_body = [&](rank& r) {
     for (int i = 0; i < 3 * size * size; ++i) value(r, i) = std::sin(i + r.index);
-    linear<double>(r, matrix(3), matrix(0), matrix(1), size, size, size);
-    linear<double>(r, matrix(4), matrix(0), matrix(2), size, size, size);
+    linear<double>(r[compute], matrix(3), matrix(0), matrix(1), size, size, size);
+    linear<double>(r[compute], matrix(4), matrix(0), matrix(2), size, size, size);
     for (int i = 0; i < 20; ++i) {
-      beside(r, "1F0", [](rank& r) { linear<double>(r, matrix(5), matrix(0), matrix(1), size, size, size); });
-      begin(r, "0F0");
-      linear<double>(r, matrix(6), matrix(0), matrix(2), size, size, size);
+      act(r[overlap], "1F0", [](const lane& on) { linear<double>(on, matrix(5), matrix(0), matrix(1), size, size, size); });
+      begin(r[compute], "0F0");
+      linear<double>(r[compute], matrix(6), matrix(0), matrix(2), size, size, size);
     }
-    record(r, stream::beside, {0});
-    wait(r, stream::compute, {0});
+    record(r[overlap], {0});
+    wait(r[compute], {0});
     for (int i = 0; i < 2 * size * size; ++i)
       wrong[r.index] += value(r, 3 * size * size + i) != value(r, 5 * size * size + i);
   };
@@ -89,20 +89,20 @@ TEST_CASE("actions beside run in order, and events order them with the rank's ow
   plan p = overlapping(1, 1, 2);
   wrong.assign(2, 0);
   train_body = [](rank& r) {
-    const auto slow_add = [](rank& r) {
-      const double x = value(r, 1);
+    const auto slow_add = [](const lane& on) {
+      const double x = value(on, 1);
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
-      value(r, 1) = 2 * x + value(r, 0);
+      value(on, 1) = 2 * x + value(on, 0);
     };
     value(r, 1) = 0;
     for (int i = 0; i < 5; ++i) {
       value(r, 0) = i + 1;
-      record(r, stream::compute, {0});
-      wait(r, stream::beside, {0});
-      beside(r, "1F0", slow_add);
-      beside(r, "1F1", slow_add);
-      record(r, stream::beside, {1});
-      wait(r, stream::compute, {1});
+      record(r[compute], {0});
+      wait(r[overlap], {0});
+      act(r[overlap], "1F0", slow_add);
+      act(r[overlap], "1F1", slow_add);
+      record(r[overlap], {1});
+      wait(r[compute], {1});
     }
     double want = 0;
     for (int i = 0; i < 10; ++i) want = 2 * want + i / 2 + 1;
@@ -119,20 +119,20 @@ TEST_CASE("a message goes to an action beside and comes from one, through events
   train_body = [](rank& r) {
     // Each rank sends its number, adds one to what it receives, and sends that on: two hops round the ring.
     value(r, 0) = r.index;
-    send(r, stream::to_next, {0, "hop"}, data<double>(0), 8);
-    receive(r, stream::from_prev, {0, "hop"}, data<double>(1), 8);
-    record(r, stream::from_prev, {0});
-    wait(r, stream::beside, {0});
-    beside(r, "F0", [](rank& r) {
+    send(r[to_next], {0, "hop"}, data<double>(0), 8);
+    receive(r[from_prev], {0, "hop"}, data<double>(1), 8);
+    record(r[from_prev], {0});
+    wait(r[overlap], {0});
+    act(r[overlap], "F0", [](const lane& on) {
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
-      value(r, 2) = value(r, 1) + 1;
+      value(on, 2) = value(on, 1) + 1;
     });
-    record(r, stream::beside, {1});
-    wait(r, stream::to_next, {1});
-    send(r, stream::to_next, {1, "hop"}, data<double>(2), 8);
-    receive(r, stream::from_prev, {1, "hop"}, data<double>(3), 8);
-    record(r, stream::from_prev, {2});
-    wait(r, stream::compute, {2});
+    record(r[overlap], {1});
+    wait(r[to_next], {1});
+    send(r[to_next], {1, "hop"}, data<double>(2), 8);
+    receive(r[from_prev], {1, "hop"}, data<double>(3), 8);
+    record(r[from_prev], {2});
+    wait(r[compute], {2});
     wrong[r.index] += value(r, 3) != (r.index + 1) % 3 + 1;
   };
   const auto e = p.install();
@@ -145,17 +145,17 @@ TEST_CASE("collectives of both threads meet their own, in whatever order the thr
   wrong.assign(6, 0);
   train_body = [](rank& r) {
     for (int i = 0; i < 20; ++i) {
-      beside(r, "1F0", [](rank& r) {
-        value(r, 0) = 1 + r.row->tp;
-        all_reduce<double>(r, stream::compute, role::tp, {0, "beside"}, data<double>(0), 1);
-        wrong[r.index] += value(r, 0) != 6;
+      act(r[overlap], "1F0", [](const lane& on) {
+        value(on, 0) = 1 + on.of->row->tp;
+        all_reduce<double>(on, over::tp, {0, "beside"}, data<double>(0), 1);
+        wrong[on.of->index] += value(on, 0) != 6;
       });
       if ((r.index + i) % 2) std::this_thread::sleep_for(std::chrono::microseconds(200));
       value(r, 8) = 10 * (1 + r.row->tp);
-      all_reduce<double>(r, stream::compute, role::tp, {1, "own"}, data<double>(8), 1);
-      all_reduce<double>(r, stream::reduce, role::dp, {2, "gradients"}, data<double>(8), 1);
-      record(r, stream::reduce, {0});
-      wait(r, stream::compute, {0});
+      all_reduce<double>(r[compute], over::tp, {1, "own"}, data<double>(8), 1);
+      all_reduce<double>(r[reduce], over::dp, {2, "gradients"}, data<double>(8), 1);
+      record(r[reduce], {0});
+      wait(r[compute], {0});
       if (value(r, 8) != 120) throw std::runtime_error("the sums of the rank's own thread are wrong");
     }
   };
@@ -164,15 +164,15 @@ TEST_CASE("collectives of both threads meet their own, in whatever order the thr
   CHECK(wrong == std::vector<int>(6));
 }
 
-TEST_CASE("a step ends after its last action beside, and takes more of them than a stream holds") {
+TEST_CASE("a step ends after its last action beside, and takes more of them than a lane holds") {
   plan p = overlapping(1, 1, 1);
   constexpr int many = 3000;
   train_body = [](rank& r) {
     value(r, 0) = 0;
-    for (int i = 0; i < many; ++i) beside(r, "F0", [](rank& r) { ++value(r, 0); });
-    beside(r, "F1", [](rank& r) {
+    for (int i = 0; i < many; ++i) act(r[overlap], "F0", [](const lane& on) { ++value(on, 0); });
+    act(r[overlap], "F1", [](const lane& on) {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
-      *r.at<double>(r.where->loss) = value(r, 0);
+      *on.at<double>(on.of->where->loss) = value(on, 0);
     });
   };
   evaluate_body = train_body;
@@ -187,11 +187,11 @@ TEST_CASE("a failure beside names rank, step and action, and stops all") {
   plan p = overlapping(2, 1, 1);
   const failure f = failing_step(p, [](rank& r) {
     if (r.index == 1)
-      beside(r, "2F3", [](rank&) { throw std::runtime_error("the disk is on fire"); });
-    begin(r, "1B0");
-    receive(r, stream::from_prev, {0, "never"}, data<double>(0), 8);
-    record(r, stream::from_prev, {0});
-    wait(r, stream::compute, {0});
+      act(r[overlap], "2F3", [](const lane&) { throw std::runtime_error("the disk is on fire"); });
+    begin(r[compute], "1B0");
+    receive(r[from_prev], {0, "never"}, data<double>(0), 8);
+    record(r[from_prev], {0});
+    wait(r[compute], {0});
   });
   CHECK(f.code == 70);
   CHECK(f.what() == std::string("rank 1, step 1, 2F3: the disk is on fire"));
@@ -200,64 +200,62 @@ TEST_CASE("a failure beside names rank, step and action, and stops all") {
 TEST_CASE("what an action beside waits for is named in a deadlock") {
   plan p = overlapping(1, 1, 2);
   const failure f = failing_step(p, [](rank& r) {
-    begin(r, "1B0");
+    begin(r[compute], "1B0");
     if (r.index == 0)
-      beside(r, "2F3", [](rank& r) {
-        all_reduce<double>(r, stream::compute, role::tp, {4, "sum"}, data<double>(0), 1);
+      act(r[overlap], "2F3", [](const lane& on) {
+        all_reduce<double>(on, over::tp, {4, "sum"}, data<double>(0), 1);
       });
-    record(r, stream::beside, {0});
-    wait(r, stream::compute, {0});
-    all_reduce<double>(r, stream::compute, role::tp, {5, "other"}, data<double>(8), 1);
+    record(r[overlap], {0});
+    wait(r[compute], {0});
+    all_reduce<double>(r[compute], over::tp, {5, "other"}, data<double>(8), 1);
   });
   CHECK(f.code == 70);
-  check_says(f, {"deadlock", "rank 0, step 1, 1B0 waits on beside for 2F3",
-                 "rank 0, step 1, 2F3 waits on beside for all_reduce \"sum\" (message 4",
+  check_says(f, {"deadlock", "rank 0, step 1, 1B0 waits on overlap for 2F3",
+                 "rank 0, step 1, 2F3 waits on overlap for all_reduce \"sum\" (message 4",
                  "rank 1 has not posted it", "rank 1, step 1, 1B0 waits on compute for all_reduce \"other\""});
 }
 
 TEST_CASE("what the second thread does not have is refused") {
-  const auto refused = [](void (*work)(rank&)) {
+  const auto refused = [](void (*work)(const lane&)) {
     plan p = overlapping(2, 1, 2);
-    return failing_step(p, [=](rank& r) { beside(r, "2F3", work); });
+    return failing_step(p, [=](rank& r) { act(r[overlap], "2F3", work); });
   };
   constexpr const char* place = "step 1, 2F3: ";
-  check_says(refused([](rank& r) { record(r, stream::compute, {0}); }), {place, "\"record\"", "stream beside"});
-  check_says(refused([](rank& r) { wait(r, stream::compute, {0}); }), {place, "\"wait\""});
-  check_says(refused([](rank& r) { send(r, stream::to_next, {0, "hop"}, {}, 8); }), {place, "\"hop\""});
-  check_says(refused([](rank& r) { beside(r, "2F4", [](rank&) {}); }), {place, "\"2F4\""});
-  check_says(refused([](rank& r) { all_reduce<double>(r, stream::reduce, role::dp, {0, "sum"}, {}, 1); }),
-             {place, "\"sum\""});
+  check_says(refused([](const lane& on) { record(on, {0}); }), {place, "\"record\"", "lane overlap"});
+  check_says(refused([](const lane& on) { wait(on, {0}); }), {place, "\"wait\""});
+  check_says(refused([](const lane& on) { send((*on.of)[to_next], {0, "hop"}, {}, 8); }), {place, "\"hop\""});
+  check_says(refused([](const lane& on) { act(on, "2F4", [](const lane&) {}); }), {place, "\"2F4\""});
+  for (void (*elsewhere)(const lane&) : {+[](const lane& on) { all_reduce<double>((*on.of)[reduce], over::dp, {0, "sum"}, {}, 1); },
+                                         +[](const lane& on) { all_reduce<double>((*on.of)[compute], over::tp, {0, "sum"}, {}, 1); }})
+    check_says(refused(elsewhere), {place, "\"sum\"", "by the thread of lane overlap"});
   plan alone(1, 1, 1);
-  check_says(failing_step(alone, [](rank& r) { beside(r, "2F3", [](rank&) {}); }),
-             {"2F3", "stream beside", "layout"});
+  check_says(failing_step(alone, [](rank& r) { act(r[reduce], "2F3", [](const lane&) {}); }),
+             {"2F3", "lane reduce", "no thread of its own"});
 }
 
-TEST_CASE("a program whose second stream has no communicator of its own is refused") {
-  for (const bool shared : {false, true}) {
-    plan p = overlapping(1, 1, 2);
-    p.ranks[1].communicator[static_cast<int>(role::tp_beside)] =
-        shared ? p.ranks[1].communicator[static_cast<int>(role::tp)] : -1;
-    try {
-      p.install();
-      FAIL("the program was not refused");
-    } catch (const failure& f) {
-      CHECK(f.code == 1);
-      check_says(f, {"rank 1 overlaps", "tp_beside", "of its own"});
-    }
+TEST_CASE("a program of two lanes with one communicator is refused") {
+  plan p = overlapping(1, 1, 2);
+  p.links[1].back().communicator = p.links[1].front().communicator;
+  try {
+    p.install();
+    FAIL("the program was not refused");
+  } catch (const failure& f) {
+    CHECK(f.code == 1);
+    check_says(f, {"rank 1 has communicator tp of rank 0 twice", "one lane's"});
   }
 }
 
-TEST_CASE("a trace shows actions on the stream that they ran on, one beside the other") {
+TEST_CASE("a trace shows actions on the lane that they ran on, one beside the other") {
   plan p = overlapping(1, 1, 2);
   rendezvous all(4);
   meetings = {&all};
   train_body = [](rank& r) {
-    beside(r, "1F0", [](rank&) {
+    act(r[overlap], "1F0", [](const lane&) {
       meetings[0]->met();
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
     });
-    beside(r, "1F1", [](rank&) {});
-    begin(r, "0B0");
+    act(r[overlap], "1F1", [](const lane&) {});
+    begin(r[compute], "0B0");
     meetings[0]->met();
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   };
@@ -270,9 +268,9 @@ TEST_CASE("a trace shows actions on the stream that they ran on, one beside the 
   for (std::size_t i = 0; i < 6; ++i) CHECK(times[i].name == std::vector<std::string>{"1F0", "1F1", "0B0"}[i % 3]);
   for (int r = 0; r < 2; ++r) {
     const traced own = did.at({r, "0B0"}), first = did.at({r, "1F0"}), then = did.at({r, "1F1"});
-    CHECK(own.on == stream::compute);
-    CHECK(first.on == stream::beside);
-    CHECK(then.on == stream::beside);
+    CHECK(own.lane == compute);
+    CHECK(first.lane == overlap);
+    CHECK(then.lane == overlap);
     CHECK(own.begin < first.end);
     CHECK(first.begin < own.end);
     CHECK(first.begin < first.end);

@@ -47,13 +47,13 @@ result whole(const problem& p) {
   const at logits = space.put(p.logits), targets = space.put(p.targets), top = space.room(tokens);
   const at sums = space.room(2 * tokens), dsums = space.room(2 * tokens), loss = space.room(1);
   const at dlogits = space.room(p.logits.size());
-  host::row_max<T>(space.rank(), top, logits, tokens, vocab);
-  host::exp_sums<T>(space.rank(), sums, logits, top, targets, tokens, vocab, 0);
-  host::cross_entropy<T>(space.rank(), loss, sums, tokens, scale, false);
-  host::cross_entropy_grad<T>(space.rank(), dsums, sums, tokens, scale);
-  host::exp_sums_grad<T>(space.rank(), dlogits, dsums, logits, top, targets, tokens, vocab, 0);
+  host::row_max<T>(space.lane(), top, logits, tokens, vocab);
+  host::exp_sums<T>(space.lane(), sums, logits, top, targets, tokens, vocab, 0);
+  host::cross_entropy<T>(space.lane(), loss, sums, tokens, scale, false);
+  host::cross_entropy_grad<T>(space.lane(), dsums, sums, tokens, scale);
+  host::exp_sums_grad<T>(space.lane(), dlogits, dsums, logits, top, targets, tokens, vocab, 0);
   const result got{space.get(loss, 1)[0], space.get(dlogits, p.logits.size())};
-  host::exp_sums_grad<T>(space.rank(), logits, dsums, logits, top, targets, tokens, vocab, 0);
+  host::exp_sums_grad<T>(space.lane(), logits, dsums, logits, top, targets, tokens, vocab, 0);
   CHECK(space.get(logits, p.logits.size()) == got.dlogits);
   return got;
 }
@@ -65,7 +65,7 @@ TEST_CASE_TEMPLATE("row maxima, first and last column included", T, float, doubl
   values logits = random_values(3 * vocab, 1);
   logits[0] = 5, logits[2 * vocab - 1] = 6, logits[2 * vocab + 20] = 1000;
   const at top = space.room(3);
-  host::row_max<T>(space.rank(), top, space.put(logits), 3, vocab);
+  host::row_max<T>(space.lane(), top, space.put(logits), 3, vocab);
   CHECK(space.get(top, 3) == values{5, 6, 1000});
 }
 
@@ -83,9 +83,9 @@ TEST_CASE("the gradient of the logits is a central difference, in place too") {
 TEST_CASE("the loss of a microbatch adds to those before, in place of what was there if told so") {
   workspace<double> space;
   const at sums = space.put(values{2, -1, 3, -2}), loss = space.put(values{10});
-  host::cross_entropy<double>(space.rank(), loss, sums, 2, 0.5, true);
+  host::cross_entropy<double>(space.lane(), loss, sums, 2, 0.5, true);
   check_near(space.get(loss, 1), {10 + 0.5 * (std::log(6.0) + 3)}, 1e-15);
-  host::cross_entropy<double>(space.rank(), loss, sums, 2, 0.5, false);
+  host::cross_entropy<double>(space.lane(), loss, sums, 2, 0.5, false);
   check_near(space.get(loss, 1), {0.5 * (std::log(6.0) + 3)}, 1e-15);
 }
 
@@ -101,22 +101,22 @@ TEST_CASE_TEMPLATE("a vocabulary split over two ranks gives the whole one's loss
     logits[i] = space.put(columns(p.logits, i));
     tops[i] = space.room(tokens);
     sums[i] = space.room(2 * tokens);
-    host::row_max<T>(space.rank(), tops[i], logits[i], tokens, part);
+    host::row_max<T>(space.lane(), tops[i], logits[i], tokens, part);
     const values mine = space.get(tops[i], tokens);
     for (int n = 0; n < tokens; ++n) top[n] = std::max(top[n], mine[n]);
   }
   const at shared_top = space.put(top);
   for (int i = 0; i < parts; ++i) {
-    host::exp_sums<T>(space.rank(), sums[i], logits[i], shared_top, targets, tokens, part, i * part);
+    host::exp_sums<T>(space.lane(), sums[i], logits[i], shared_top, targets, tokens, part, i * part);
     total = sum(total, space.get(sums[i], 2 * tokens));
   }
   const at shared_sums = space.put(total), dsums = space.room(2 * tokens), loss = space.room(1);
-  host::cross_entropy<T>(space.rank(), loss, shared_sums, tokens, scale, false);
-  host::cross_entropy_grad<T>(space.rank(), dsums, shared_sums, tokens, scale);
+  host::cross_entropy<T>(space.lane(), loss, shared_sums, tokens, scale, false);
+  host::cross_entropy_grad<T>(space.lane(), dsums, shared_sums, tokens, scale);
   check_near(space.get(loss, 1), {want.loss}, tolerance<T>);
   for (int i = 0; i < parts; ++i) {
     const at dlogits = space.room(tokens * part);
-    host::exp_sums_grad<T>(space.rank(), dlogits, dsums, logits[i], shared_top, targets, tokens, part,
+    host::exp_sums_grad<T>(space.lane(), dlogits, dsums, logits[i], shared_top, targets, tokens, part,
                            i * part);
     check_near(space.get(dlogits, tokens * part), columns(want.dlogits, i), tolerance<T>);
   }

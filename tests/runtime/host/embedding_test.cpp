@@ -62,7 +62,7 @@ TEST_CASE_TEMPLATE("a part of an embedding table gives its own rows and zeros", 
   const at in_id = space.put(id), in_table = space.put(table);
   for (const int first : {0, 5, 10}) {
     const at y = space.room(tokens * width);
-    host::embedding<T>(space.rank(), y, in_id, in_table, tokens, rows, width, first);
+    host::embedding<T>(space.lane(), y, in_id, in_table, tokens, rows, width, first);
     CHECK(space.get(y, tokens * width) == embedding_reference(id, table, rows, first));
   }
 }
@@ -80,8 +80,8 @@ TEST_CASE("the embedding gradient collects each row's tokens, overwritten or add
     values with_row = table, before_with_row = before;
     for (values* v : {&with_row, &before_with_row}) v->insert(v->end(), row_behind.begin(), row_behind.end());
     const at dtable = space.put(with_row), dtable_sum = space.put(before_with_row);
-    host::embedding_grad<double>(space.rank(), dtable, in_dy, in_id, tokens, rows, width, first, false);
-    host::embedding_grad<double>(space.rank(), dtable_sum, in_dy, in_id, tokens, rows, width, first, true);
+    host::embedding_grad<double>(space.lane(), dtable, in_dy, in_id, tokens, rows, width, first, false);
+    host::embedding_grad<double>(space.lane(), dtable_sum, in_dy, in_id, tokens, rows, width, first, true);
     const auto of_table = [&](const values& v) { return embedding_reference(id, v, rows, first); };
     check_near(space.get(dtable, table.size()), derivative(of_table, table, dy), difference_tolerance);
     check_near(space.get(dtable_sum, table.size()), sum(before, space.get(dtable, table.size())), 1e-14);
@@ -96,9 +96,9 @@ TEST_CASE_TEMPLATE("learned positions start where this rank's tokens start", T, 
   workspace<T> space;
   const values x = random_values(tokens * width, 1), table = random_values(seq * width, 2);
   const at in_x = space.put(x), in_table = space.put(table), y = space.room(x.size());
-  host::position<T>(space.rank(), y, in_x, in_table, tokens, width, seq, first_position);
+  host::position<T>(space.lane(), y, in_x, in_table, tokens, width, seq, first_position);
   check_near(space.get(y, x.size()), position_reference(x, table), tolerance<T>);
-  host::position<T>(space.rank(), in_x, in_x, in_table, tokens, width, seq, first_position);
+  host::position<T>(space.lane(), in_x, in_x, in_table, tokens, width, seq, first_position);
   CHECK(space.get(in_x, x.size()) == space.get(y, x.size()));
 }
 
@@ -107,13 +107,13 @@ TEST_CASE("the gradient of learned positions, overwritten or added; positions wi
   const values x = random_values(tokens * width, 1), table = random_values(seq * width, 2);
   const values dy = random_values(x.size(), 3), before = random_values(table.size(), 4);
   const at in_dy = space.put(dy), dtable = space.room(table.size()), dtable_sum = space.put(before);
-  host::position_grad<double>(space.rank(), dtable, in_dy, tokens, width, seq, first_position, false);
-  host::position_grad<double>(space.rank(), dtable_sum, in_dy, tokens, width, seq, first_position, true);
+  host::position_grad<double>(space.lane(), dtable, in_dy, tokens, width, seq, first_position, false);
+  host::position_grad<double>(space.lane(), dtable_sum, in_dy, tokens, width, seq, first_position, true);
   const auto of_table = [&](const values& v) { return position_reference(x, v); };
   check_near(space.get(dtable, table.size()), derivative(of_table, table, dy), difference_tolerance);
   check_near(space.get(dtable_sum, table.size()), sum(before, space.get(dtable, table.size())), 1e-14);
 
-  host::position_grad<double>(space.rank(), dtable, in_dy, 2, width, seq, first_position, false);
+  host::position_grad<double>(space.lane(), dtable, in_dy, 2, width, seq, first_position, false);
   values want(table.size());
   for (int c = 0; c < width; ++c) {
     want[3 * width + c] = dy[c];
@@ -128,13 +128,13 @@ TEST_CASE_TEMPLATE("rotary positions turn pairs half a head apart; the gradient 
   const values x = random_values(rope_tokens * heads * dim, 1), dy = random_values(x.size(), 2);
   const at in_x = space.put(x), in_dy = space.put(dy), table = space.put(angles());
   const at y = space.room(x.size()), dx = space.room(x.size());
-  host::rope<T>(space.rank(), y, in_x, table, rope_tokens, heads, dim, seq);
-  host::rope_grad<T>(space.rank(), dx, in_dy, table, rope_tokens, heads, dim, seq);
+  host::rope<T>(space.lane(), y, in_x, table, rope_tokens, heads, dim, seq);
+  host::rope_grad<T>(space.lane(), dx, in_dy, table, rope_tokens, heads, dim, seq);
   check_near(space.get(y, x.size()), rope_reference(x), tolerance<T>);
   check_near(space.get(dx, x.size()), derivative(rope_reference, x, dy),
              sizeof(T) == 8 ? difference_tolerance : tolerance<T>);
-  host::rope<T>(space.rank(), in_x, in_x, table, rope_tokens, heads, dim, seq);
-  host::rope_grad<T>(space.rank(), in_dy, in_dy, table, rope_tokens, heads, dim, seq);
+  host::rope<T>(space.lane(), in_x, in_x, table, rope_tokens, heads, dim, seq);
+  host::rope_grad<T>(space.lane(), in_dy, in_dy, table, rope_tokens, heads, dim, seq);
   CHECK(space.get(in_x, x.size()) == space.get(y, x.size()));
   CHECK(space.get(in_dy, x.size()) == space.get(dx, x.size()));
 }

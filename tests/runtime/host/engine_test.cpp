@@ -32,13 +32,20 @@ TEST_CASE("a program that does not fit this runtime or itself is refused") {
   check_refused([&] { count.install(); }, {"2 layouts and 1 ranks"});
   twice.ranks[1].pp = 0;
   check_refused([&] { twice.install(); }, {"rank 1 has coordinates pp 0, dp 0, tp 0"});
-  range.ranks[0].communicator[0] = 12;
-  check_refused([&] { range.install(); }, {"communicator 12 for role tp"});
-  stranger.ranks[0].communicator[0] = stranger.ranks[1].communicator[0];
-  check_refused([&] { stranger.install(); }, {"rank 0 has role tp", "do not include it"});
-  wide.ranks[0].communicator[static_cast<int>(role::to_next)] =
-      wide.ranks[0].communicator[static_cast<int>(role::dp)];
-  check_refused([&] { wide.install(); }, {"3 ranks; a pipeline edge has 2"});
+  range.links[0][0].communicator = 12;
+  check_refused([&] { range.install(); }, {"communicator 12 over tp on lane compute"});
+  stranger.links[0][0].communicator = stranger.links[1][0].communicator;
+  check_refused([&] { stranger.install(); }, {"rank 0 has over tp on lane compute", "do not include it"});
+  wide.links[0].push_back({to_next, over::peer, wide.links[0][1].communicator});
+  check_refused([&] { wide.install(); }, {"3 ranks; the first sends to the second"});
+  plan lane(1, 1, 1), two(1, 2, 1), none(1, 1, 1);
+  lane.links[0][0].lane = overlap;
+  check_refused([&] { lane.install(); }, {"rank 0 has a communicator on lane 6; there are 6"});
+  two.links[0].push_back({compute, over::tp, two.links[0][1].communicator});
+  two.links[0].erase(two.links[0].begin() + 1);
+  check_refused([&] { two.install(); }, {"rank 0 has two communicators over tp on lane 0"});
+  none.layouts[0].lanes = std::span(all_lanes).subspan(1, 2);
+  check_refused([&] { none.install(); }, {"lane 0 of pipeline coordinate 0 must be there and compute"});
 }
 
 TEST_CASE("a program with forwards alone evaluates, holds weights, and refuses a step") {

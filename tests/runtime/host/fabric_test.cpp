@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fabric's promises to a correct program: order, sums, events between streams, and no allocation in a
+// The fabric's promises to a correct program: order, sums, events between lanes, and no allocation in a
 // step.
 #include "plan.hpp"
 
@@ -54,22 +54,22 @@ TEST_CASE("messages of an edge arrive in the order in which they were sent, both
     plan p(pp, 1, 1);
     std::vector<int> wrong(static_cast<std::size_t>(pp));
     train_body = [&](rank& r) {
-      begin(r, "F0");
+      begin(r[compute], "F0");
       const int me = r.index, prev = (me + pp - 1) % pp, next = (me + 1) % pp;
       constexpr int messages = 20;
       for (int i = 0; i < messages; ++i) {
-        receive(r, stream::from_prev, {i, "forth"}, data<double>(100 + i), 8);
-        receive(r, stream::from_next, {i, "back"}, data<double>(200 + i), 8);
+        receive(r[from_prev], {i, "forth"}, data<double>(100 + i), 8);
+        receive(r[from_next], {i, "back"}, data<double>(200 + i), 8);
       }
-      record(r, stream::from_prev, {0});
-      record(r, stream::from_next, {1});
+      record(r[from_prev], {0});
+      record(r[from_next], {1});
       for (int i = 0; i < messages; ++i) {
         *r.at<double>(data<double>(i)) = 1000 * me + i;
-        send(r, stream::to_next, {i, "forth"}, data<double>(i), 8);
-        send(r, stream::to_prev, {i, "back"}, data<double>(i), 8);
+        send(r[to_next], {i, "forth"}, data<double>(i), 8);
+        send(r[to_prev], {i, "back"}, data<double>(i), 8);
       }
-      wait(r, stream::compute, {0});
-      wait(r, stream::compute, {1});
+      wait(r[compute], {0});
+      wait(r[compute], {1});
       for (int i = 0; i < messages; ++i) {
         wrong[me] += *r.at<double>(data<double>(100 + i)) != 1000 * prev + i;
         wrong[me] += *r.at<double>(data<double>(200 + i)) != 1000 * next + i;
@@ -89,12 +89,12 @@ TEST_CASE("what a transfer makes possible is carried, also where its own ranks s
   train_body = [&](rank& r) {
     constexpr int last = bytes / sizeof(double) - 1;
     for (const int i : {0, last}) *r.at<double>(data<double>(i)) = r.index == 0 ? 2.0 * r.input.step + i : -1;
-    if (r.index != 0) receive(r, stream::from_prev, {r.index, "on"}, data<double>(0), r.index == 1 ? bytes : 8);
-    record(r, stream::from_prev, {0});
-    wait(r, stream::to_next, {0});
-    if (r.index != 2) send(r, stream::to_next, {r.index + 1, "on"}, data<double>(0), r.index == 0 ? bytes : 8);
-    record(r, stream::to_next, {1});
-    wait(r, stream::compute, {1});
+    if (r.index != 0) receive(r[from_prev], {r.index, "on"}, data<double>(0), r.index == 1 ? bytes : 8);
+    record(r[from_prev], {0});
+    wait(r[to_next], {0});
+    if (r.index != 2) send(r[to_next], {r.index + 1, "on"}, data<double>(0), r.index == 0 ? bytes : 8);
+    record(r[to_next], {1});
+    wait(r[compute], {1});
     if (r.index != 0) arrived[r.index] += *r.at<double>(data<double>(0)) == 2.0 * r.input.step;
     if (r.index == 1) arrived[0] += *r.at<double>(data<double>(last)) == 2.0 * r.input.step + last;
   };
@@ -103,19 +103,19 @@ TEST_CASE("what a transfer makes possible is carried, also where its own ranks s
   CHECK(arrived == std::vector<int>{2000, 2000, 2000});
 }
 
-TEST_CASE("a rank that posts more than a stream holds waits, and nothing is lost") {
+TEST_CASE("a rank that posts more than a lane holds waits, and nothing is lost") {
   plan p(2, 1, 1);
   p.layouts[0].arena_bytes = p.layouts[1].arena_bytes = 4096 + 2 * 5000 * sizeof(double);
   int wrong = 0;
   train_body = [&](rank& r) {
     for (int i = 0; i < 5000; ++i) {
       *r.at<double>(data<double>(i)) = i;
-      if (r.index == 0) send(r, stream::to_next, {i, "many"}, data<double>(i), 8);
-      else receive(r, stream::from_prev, {i, "many"}, data<double>(5000 + i), 8);
+      if (r.index == 0) send(r[to_next], {i, "many"}, data<double>(i), 8);
+      else receive(r[from_prev], {i, "many"}, data<double>(5000 + i), 8);
     }
     if (r.index == 0) return;
-    record(r, stream::from_prev, {0});
-    wait(r, stream::compute, {0});
+    record(r[from_prev], {0});
+    wait(r[compute], {0});
     for (int i = 0; i < 5000; ++i) wrong += *r.at<double>(data<double>(5000 + i)) != i;
   };
   p.install()->step(input(1));
@@ -125,7 +125,7 @@ TEST_CASE("a rank that posts more than a stream holds waits, and nothing is lost
 TEST_CASE_TEMPLATE("collectives of 2, 3 and 4 ranks, in rank order to the bit", T, float, double) {
   for (const int group : {2, 3, 4})
     for (const int count : {1, 7, long_count})
-      for (const stream s : {stream::compute, stream::reduce}) {
+      for (const int on : {compute, reduce}) {
         CAPTURE(group);
         CAPTURE(count);
         plan p(1, group, 1, sizeof(T) == 8 ? dtype::f64 : dtype::f32);
@@ -138,12 +138,12 @@ TEST_CASE_TEMPLATE("collectives of 2, 3 and 4 ranks, in rank order to the bit", 
           for (int i = 0; i < count; ++i)
             r.at<T>(sums)[i] = r.at<T>(maxima)[i] = r.at<T>(part)[i] = rough<T>((me + i) % group, i);
           for (int i = 0; i < group * count; ++i) r.at<T>(whole)[i] = rough<T>(me, i);
-          all_reduce<T>(r, s, role::dp, {0, "sums"}, sums, count);
-          all_reduce<T>(r, s, role::dp, {1, "maxima"}, maxima, count, reduction::max);
-          all_gather<T>(r, s, role::dp, {2, "gathered"}, gathered, part, count);
-          reduce_scatter<T>(r, s, role::dp, {3, "scattered"}, part, whole, count);
-          record(r, s, {0});
-          wait(r, stream::compute, {0});
+          all_reduce<T>(r[on], over::dp, {0, "sums"}, sums, count);
+          all_reduce<T>(r[on], over::dp, {1, "maxima"}, maxima, count, reduction::max);
+          all_gather<T>(r[on], over::dp, {2, "gathered"}, gathered, part, count);
+          reduce_scatter<T>(r[on], over::dp, {3, "scattered"}, part, whole, count);
+          record(r[on], {0});
+          wait(r[compute], {0});
           for (int i = 0; i < count; ++i) {
             T total = 0, largest = 0, mine = 0;
             for (int k = 0; k < group; ++k) {
@@ -168,8 +168,8 @@ TEST_CASE("all_gather and reduce_scatter may work in a rank's own part, as NCCL'
   train_body = [&](rank& r) {
     const at all = data<double>(0), own = data<double>(r.index * 5);
     for (int i = 0; i < 15; ++i) r.at<double>(all)[i] = r.index * 100 + i;
-    reduce_scatter<double>(r, stream::compute, role::dp, {0, "scatter"}, own, all, 5);
-    all_gather<double>(r, stream::compute, role::dp, {1, "gather"}, all, own, 5);
+    reduce_scatter<double>(r[compute], over::dp, {0, "scatter"}, own, all, 5);
+    all_gather<double>(r[compute], over::dp, {1, "gather"}, all, own, 5);
     for (int i = 0; i < 15; ++i) wrong[r.index] += r.at<double>(all)[i] != 300 + 3 * i;
   };
   p.install()->step(input(1));
@@ -180,31 +180,30 @@ TEST_CASE("a group of one rank keeps its values") {
   plan p(1, 1, 1);
   train_body = [](rank& r) {
     *r.at<double>(data<double>(0)) = 7;
-    all_reduce<double>(r, stream::compute, role::tp, {0, "alone"}, data<double>(0), 1);
+    all_reduce<double>(r[compute], over::tp, {0, "alone"}, data<double>(0), 1);
     *r.at<double>(r.where->loss) = *r.at<double>(data<double>(0));
   };
   CHECK(p.install()->step(input(1)).loss == 7);
 }
 
-TEST_CASE("a stream waits for another: what is sent is what the reduction left") {
+TEST_CASE("a lane waits for another: what is sent is what the reduction left") {
   plan p(2, 1, 1);
-  // Both ranks of the edge also reduce with each other.
-  for (rank_row& row : p.ranks) row.communicator[static_cast<int>(role::dp)] = p.ranks[0].communicator[4];
+  p.connect("both", {0, 1}, reduce, over::tied);
   double got = 0;
   train_body = [&](rank& r) {
     const at x = data<double>(0), y = data<double>(1);
     *r.at<double>(x) = r.index + 1;
     if (r.index == 0) {
-      all_reduce<double>(r, stream::reduce, role::dp, {0, "sum"}, x, 1);
-      record(r, stream::reduce, {3});
-      wait(r, stream::to_prev, {3});
-      send(r, stream::to_prev, {1, "the sum"}, x, 8);
+      all_reduce<double>(r[reduce], over::tied, {0, "sum"}, x, 1);
+      record(r[reduce], {3});
+      wait(r[to_prev], {3});
+      send(r[to_prev], {1, "the sum"}, x, 8);
     } else {
-      receive(r, stream::from_next, {1, "the sum"}, y, 8);  // stands ready before the reduction can start
+      receive(r[from_next], {1, "the sum"}, y, 8);  // stands ready before the reduction can start
       pause_briefly();
-      all_reduce<double>(r, stream::reduce, role::dp, {0, "sum"}, x, 1);
-      record(r, stream::from_next, {0});
-      wait(r, stream::compute, {0});
+      all_reduce<double>(r[reduce], over::tied, {0, "sum"}, x, 1);
+      record(r[from_next], {0});
+      wait(r[compute], {0});
       got = *r.at<double>(y);
     }
   };
@@ -212,7 +211,7 @@ TEST_CASE("a stream waits for another: what is sent is what the reduction left")
   CHECK(got == 3);
 }
 
-TEST_CASE("only a wait on the compute stream blocks the rank's thread, and events serve every step") {
+TEST_CASE("only a wait on lane 0 blocks the rank's thread, and events serve every step") {
   plan p(2, 1, 1);
   std::atomic<bool> ran_ahead{false};
   int wrong = 0;
@@ -220,13 +219,13 @@ TEST_CASE("only a wait on the compute stream blocks the rank's thread, and event
     if (r.index == 0) {
       while (!ran_ahead) std::this_thread::yield();
       *r.at<double>(data<double>(0)) = static_cast<double>(r.input.step);
-      send(r, stream::to_next, {0, "x"}, data<double>(0), 8);
+      send(r[to_next], {0, "x"}, data<double>(0), 8);
     } else {
-      receive(r, stream::from_prev, {0, "x"}, data<double>(0), 8);
-      record(r, stream::from_prev, {5});
-      wait(r, stream::to_prev, {5});
+      receive(r[from_prev], {0, "x"}, data<double>(0), 8);
+      record(r[from_prev], {5});
+      wait(r[to_prev], {5});
       ran_ahead = true;  // rank 0 sends only now: nothing above may have waited for it
-      wait(r, stream::compute, {5});
+      wait(r[compute], {5});
       wrong += *r.at<double>(data<double>(0)) != static_cast<double>(r.input.step);
       ran_ahead = false;
     }
@@ -236,44 +235,28 @@ TEST_CASE("only a wait on the compute stream blocks the rank's thread, and event
   CHECK(wrong == 0);
 }
 
-TEST_CASE("collectives of one communicator meet in posting order across streams") {
-  plan p(1, 2, 1);
-  std::array<double, 2> async{}, direct{};
-  train_body = [&](rank& r) {
-    *r.at<double>(data<double>(0)) = 1 + r.index;
-    *r.at<double>(data<double>(1)) = 10 + r.index;
-    all_reduce<double>(r, stream::reduce, role::dp, {0, "first"}, data<double>(0), 1);
-    all_reduce<double>(r, stream::compute, role::dp, {1, "second"}, data<double>(1), 1);
-    async[r.index] = *r.at<double>(data<double>(0));  // the second could not start before the first was done
-    direct[r.index] = *r.at<double>(data<double>(1));
-  };
-  p.install()->step(input(1));
-  CHECK(async == std::array<double, 2>{3, 3});
-  CHECK(direct == std::array<double, 2>{21, 21});
-}
-
 TEST_CASE("a step in the steady state allocates nothing") {
   plan p(2, 2, 2);
-  p.overlap();
+  p.add_overlap();
   train_body = [](rank& r) {
-    begin(r, "F0");
+    begin(r[compute], "F0");
     for (int i = 0; i < 10; ++i) {
-      beside(r, "F1", [](rank& r) {
-        all_reduce<double>(r, stream::compute, role::tp, {3, "tp beside"}, data<double>(90'000), 20'000);
+      act(r[overlap], "F1", [](const lane& on) {
+        all_reduce<double>(on, over::tp, {3, "tp of what overlaps"}, data<double>(90'000), 20'000);
       });
-      record(r, stream::beside, {3});
-      wait(r, stream::reduce, {3});
-      all_reduce<double>(r, stream::compute, role::tp, {0, "tp"}, data<double>(0), 20'000);
-      record(r, stream::compute, {0});
-      wait(r, stream::to_next, {0});
-      wait(r, stream::from_prev, {0});
-      send(r, stream::to_next, {1, "ring"}, data<double>(0), 80'000);
-      receive(r, stream::from_prev, {1, "ring"}, data<double>(30'000), 80'000);
-      all_reduce<double>(r, stream::reduce, role::dp, {2, "dp"}, data<double>(60'000), 20'000);
-      record(r, stream::from_prev, {1});
-      record(r, stream::to_next, {2});
-      wait(r, stream::compute, {1});
-      wait(r, stream::compute, {2});
+      record(r[overlap], {3});
+      wait(r[reduce], {3});
+      all_reduce<double>(r[compute], over::tp, {0, "tp"}, data<double>(0), 20'000);
+      record(r[compute], {0});
+      wait(r[to_next], {0});
+      wait(r[from_prev], {0});
+      send(r[to_next], {1, "ring"}, data<double>(0), 80'000);
+      receive(r[from_prev], {1, "ring"}, data<double>(30'000), 80'000);
+      all_reduce<double>(r[reduce], over::dp, {2, "dp"}, data<double>(60'000), 20'000);
+      record(r[from_prev], {1});
+      record(r[to_next], {2});
+      wait(r[compute], {1});
+      wait(r[compute], {2});
     }
   };
   const auto e = p.install();

@@ -23,7 +23,7 @@ TEST_CASE_TEMPLATE("linear is x w^T", T, float, double) {
   workspace<T> space;
   const values x = random_values(tokens * in, 1), w = random_values(out * in, 2);
   const at y = space.room(tokens * out);
-  host::linear<T>(space.rank(), y, space.put(x), space.put(w), tokens, in, out);
+  host::linear<T>(space.lane(), y, space.put(x), space.put(w), tokens, in, out);
   check_near(space.get(y, tokens * out), linear_reference(x, w), tolerance<T>);
 }
 
@@ -37,14 +37,14 @@ TEST_CASE("linear gradients are central differences, overwritten or added") {
   const values dw_want = derivative([&](const values& v) { return linear_reference(x, v); }, w, dy);
 
   const at dx = space.room(x.size()), dw = space.room(w.size());
-  host::linear_dx<double>(space.rank(), dx, in_dy, in_w, tokens, in, out, false);
-  host::linear_dw<double>(space.rank(), dw, in_dy, in_x, tokens, in, out, false);
+  host::linear_dx<double>(space.lane(), dx, in_dy, in_w, tokens, in, out, false);
+  host::linear_dw<double>(space.lane(), dw, in_dy, in_x, tokens, in, out, false);
   check_near(space.get(dx, x.size()), dx_want, difference_tolerance);
   check_near(space.get(dw, w.size()), dw_want, difference_tolerance);
 
   const at dx_sum = space.put(before_x), dw_sum = space.put(before_w);
-  host::linear_dx<double>(space.rank(), dx_sum, in_dy, in_w, tokens, in, out, true);
-  host::linear_dw<double>(space.rank(), dw_sum, in_dy, in_x, tokens, in, out, true);
+  host::linear_dx<double>(space.lane(), dx_sum, in_dy, in_w, tokens, in, out, true);
+  host::linear_dw<double>(space.lane(), dw_sum, in_dy, in_x, tokens, in, out, true);
   check_near(space.get(dx_sum, x.size()), sum(before_x, space.get(dx, x.size())), 1e-14);
   check_near(space.get(dw_sum, w.size()), sum(before_w, space.get(dw, w.size())), 1e-14);
 }
@@ -62,14 +62,14 @@ TEST_CASE_TEMPLATE("bias adds b to every token, in place too; its gradient is th
       db_want[c] += x[n * width + c];
     }
   const at in_x = space.put(x), in_b = space.put(b), y = space.room(x.size());
-  host::bias<T>(space.rank(), y, in_x, in_b, tokens, width);
+  host::bias<T>(space.lane(), y, in_x, in_b, tokens, width);
   check_near(space.get(y, x.size()), y_want, tolerance<T>);
-  host::bias<T>(space.rank(), in_x, in_x, in_b, tokens, width);
+  host::bias<T>(space.lane(), in_x, in_x, in_b, tokens, width);
   CHECK(space.get(in_x, x.size()) == space.get(y, x.size()));
 
   const at dy = space.put(x), db = space.room(width), db_sum = space.put(before);
-  host::bias_grad<T>(space.rank(), db, dy, tokens, width, false);
-  host::bias_grad<T>(space.rank(), db_sum, dy, tokens, width, true);
+  host::bias_grad<T>(space.lane(), db, dy, tokens, width, false);
+  host::bias_grad<T>(space.lane(), db_sum, dy, tokens, width, true);
   check_near(space.get(db, width), db_want, tolerance<T>);
   check_near(space.get(db_sum, width), sum(before, db_want), tolerance<T>);
 }

@@ -40,7 +40,7 @@ TEST_CASE_TEMPLATE("layer norm and its statistics", T, float, double) {
   const values gain = random_values(width, 2), shift = random_values(width, 3);
   const at y = space.room(x.size()), stats = space.room(2 * tokens), in_x = space.put(x);
   const at in_gain = space.put(gain), in_shift = space.put(shift);
-  host::layer_norm<T>(space.rank(), y, stats, in_x, in_gain, in_shift, tokens, width);
+  host::layer_norm<T>(space.lane(), y, stats, in_x, in_gain, in_shift, tokens, width);
   const values want = layer_norm_reference(space.get(in_x, x.size()), gain, shift);
   check_near(space.get(y, x.size()), want, tolerance<T>);
   const values s = space.get(stats, 2 * tokens);
@@ -56,10 +56,10 @@ TEST_CASE("layer norm gradients are central differences; dx may be dy; dw may ad
   const at in_x = space.put(x), in_gain = space.put(gain), in_dy = space.put(dy), y = space.room(x.size());
   const at stats = space.room(2 * tokens), dx = space.room(x.size()), dgain = space.room(width);
   const at dshift = space.room(width), dgain_sum = space.put(before), dshift_sum = space.put(before);
-  host::layer_norm<double>(space.rank(), y, stats, in_x, in_gain, space.put(shift), tokens, width);
-  host::layer_norm_dx<double>(space.rank(), dx, in_dy, in_x, stats, in_gain, tokens, width);
-  host::layer_norm_dw<double>(space.rank(), dgain, dshift, in_dy, in_x, stats, tokens, width, false);
-  host::layer_norm_dw<double>(space.rank(), dgain_sum, dshift_sum, in_dy, in_x, stats, tokens, width, true);
+  host::layer_norm<double>(space.lane(), y, stats, in_x, in_gain, space.put(shift), tokens, width);
+  host::layer_norm_dx<double>(space.lane(), dx, in_dy, in_x, stats, in_gain, tokens, width);
+  host::layer_norm_dw<double>(space.lane(), dgain, dshift, in_dy, in_x, stats, tokens, width, false);
+  host::layer_norm_dw<double>(space.lane(), dgain_sum, dshift_sum, in_dy, in_x, stats, tokens, width, true);
 
   const auto of_x = [&](const values& v) { return layer_norm_reference(v, gain, shift); };
   const auto of_gain = [&](const values& v) { return layer_norm_reference(x, v, shift); };
@@ -70,7 +70,7 @@ TEST_CASE("layer norm gradients are central differences; dx may be dy; dw may ad
   check_near(space.get(dgain_sum, width), sum(before, space.get(dgain, width)), 1e-14);
   check_near(space.get(dshift_sum, width), sum(before, space.get(dshift, width)), 1e-14);
 
-  host::layer_norm_dx<double>(space.rank(), in_dy, in_dy, in_x, stats, in_gain, tokens, width);
+  host::layer_norm_dx<double>(space.lane(), in_dy, in_dy, in_x, stats, in_gain, tokens, width);
   CHECK(space.get(in_dy, x.size()) == space.get(dx, x.size()));
 }
 
@@ -78,7 +78,7 @@ TEST_CASE_TEMPLATE("RMS norm and its statistics", T, float, double) {
   workspace<T> space;
   const values x = random_values(tokens * width, 1), gain = random_values(width, 2);
   const at y = space.room(x.size()), stats = space.room(tokens);
-  host::rms_norm<T>(space.rank(), y, stats, space.put(x), space.put(gain), tokens, width);
+  host::rms_norm<T>(space.lane(), y, stats, space.put(x), space.put(gain), tokens, width);
   check_near(space.get(y, x.size()), rms_norm_reference(x, gain), tolerance<T>);
   for (const double s : space.get(stats, tokens)) CHECK(std::abs(s - std::sqrt(3.0)) < 0.3);
 }
@@ -90,10 +90,10 @@ TEST_CASE("RMS norm gradients are central differences; dx may be dy; dw may add"
   const at in_x = space.put(x), in_gain = space.put(gain), in_dy = space.put(dy), y = space.room(x.size());
   const at stats = space.room(tokens), dx = space.room(x.size()), dgain = space.room(width);
   const at dgain_sum = space.put(before);
-  host::rms_norm<double>(space.rank(), y, stats, in_x, in_gain, tokens, width);
-  host::rms_norm_dx<double>(space.rank(), dx, in_dy, in_x, stats, in_gain, tokens, width);
-  host::rms_norm_dw<double>(space.rank(), dgain, in_dy, in_x, stats, tokens, width, false);
-  host::rms_norm_dw<double>(space.rank(), dgain_sum, in_dy, in_x, stats, tokens, width, true);
+  host::rms_norm<double>(space.lane(), y, stats, in_x, in_gain, tokens, width);
+  host::rms_norm_dx<double>(space.lane(), dx, in_dy, in_x, stats, in_gain, tokens, width);
+  host::rms_norm_dw<double>(space.lane(), dgain, in_dy, in_x, stats, tokens, width, false);
+  host::rms_norm_dw<double>(space.lane(), dgain_sum, in_dy, in_x, stats, tokens, width, true);
 
   const auto of_x = [&](const values& v) { return rms_norm_reference(v, gain); };
   const auto of_gain = [&](const values& v) { return rms_norm_reference(x, v); };
@@ -101,6 +101,6 @@ TEST_CASE("RMS norm gradients are central differences; dx may be dy; dw may add"
   check_near(space.get(dgain, width), derivative(of_gain, gain, dy), difference_tolerance);
   check_near(space.get(dgain_sum, width), sum(before, space.get(dgain, width)), 1e-14);
 
-  host::rms_norm_dx<double>(space.rank(), in_dy, in_dy, in_x, stats, in_gain, tokens, width);
+  host::rms_norm_dx<double>(space.lane(), in_dy, in_dy, in_x, stats, in_gain, tokens, width);
   CHECK(space.get(in_dy, x.size()) == space.get(dx, x.size()));
 }

@@ -15,9 +15,9 @@ TEST_CASE_TEMPLATE("the sum of squares overwrites or adds", T, float, double) {
   outside.insert(outside.begin() + 400, 7, 1e3);
   const at in_g = space.put(outside), total = space.room(1);
   const range ranges[]{{0, 400, true}, {407, 600, false}};
-  host::sum_squares<T>(space.rank(), total, in_g, ranges, false);
+  host::sum_squares<T>(space.lane(), total, in_g, ranges, false);
   check_near(space.get(total, 1), {dot(g, g)}, tolerance<T>);
-  host::sum_squares<T>(space.rank(), total, in_g, ranges, true);
+  host::sum_squares<T>(space.lane(), total, in_g, ranges, true);
   check_near(space.get(total, 1), {2 * dot(g, g)}, tolerance<T>);
 }
 
@@ -35,7 +35,7 @@ TEST_CASE_TEMPLATE("AdamW with and without clipping and decay", T, float, double
       for (int step = 1; step <= 3; ++step) {
         const values g = random_values(count, 10 + static_cast<unsigned>(step));
         space.rank().input = {0.01, 0.1, clip, 0.9, 0.95, 1e-8, step};
-        host::adamw<T>(space.rank(), in_w, space.put(g), in_m, in_v, space.put(values{dot(g, g)}), ranges);
+        host::adamw<T>(space.lane(), in_w, space.put(g), in_m, in_v, space.put(values{dot(g, g)}), ranges);
         REQUIRE(dot(g, g) > 2.5 * 2.5);
         REQUIRE(dot(g, g) < 100 * 100);
         const double scale = clip > 0 ? std::min(1.0, clip / (std::sqrt(dot(g, g)) + 1e-6)) : 1;
@@ -63,7 +63,7 @@ TEST_CASE_TEMPLATE("a clip scales gradients whose norm is larger, and no others"
     const values none(g.size());
     const at w = space.put(none), m = space.put(none), v = space.put(none);
     space.rank().input = {0.01, 0, share * norm, 0.9, 0.95, 1e-8, 1};
-    host::adamw<T>(space.rank(), w, space.put(g), m, v, space.put(values{dot(g, g)}), std::array{range{0, g.size(), true}});
+    host::adamw<T>(space.lane(), w, space.put(g), m, v, space.put(values{dot(g, g)}), std::array{range{0, g.size(), true}});
     values first = g;
     for (double& x : first) x *= 0.1 * std::min(1.0, share);
     check_near(space.get(m, g.size()), first, std::max(tolerance<T>, 1e-6));  // the norm is divided by 1e-6 more than itself
@@ -75,14 +75,14 @@ TEST_CASE("a gradient that is not a number shows in the weights even when clippe
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const at w = space.put(values{1, 1}), m = space.put(values{0, 0}), v = space.put(values{0, 0});
   space.rank().input = {0.01, 0.1, 1.0, 0.9, 0.95, 1e-8, 1};
-  host::adamw<double>(space.rank(), w, space.put(values{1, nan}), m, v, space.put(values{nan}), std::array{range{0, 2, true}});
+  host::adamw<double>(space.lane(), w, space.put(values{1, nan}), m, v, space.put(values{nan}), std::array{range{0, 2, true}});
   for (const double x : space.get(w, 2)) CHECK(std::isnan(x));
 }
 
 TEST_CASE_TEMPLATE("clear", T, float, double) {
   workspace<T> space;
   const at out = space.put(random_values(19, 1));
-  host::clear<T>(space.rank(), out, 18);
+  host::clear<T>(space.lane(), out, 18);
   const values got = space.get(out, 19);
   for (int i = 0; i < 18; ++i) CHECK(got[i] == 0);
   CHECK(got[18] != 0);

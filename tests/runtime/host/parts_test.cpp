@@ -13,9 +13,9 @@ TEST_CASE_TEMPLATE("split gives the first and the last columns, and concat puts 
   for (int n = 0; n < rows; ++n)
     for (int c = 0; c < left + right; ++c) (c < left ? first : second).push_back(x[n * (left + right) + c]);
   const at a = space.room(first.size()), b = space.room(second.size()), y = space.room(x.size());
-  host::split<T>(space.rank(), a, b, space.put(x), rows, left, right);
+  host::split<T>(space.lane(), a, b, space.put(x), rows, left, right);
   CHECK(space.get(a, first.size()) == first);
   CHECK(space.get(b, second.size()) == second);
-  host::concat<T>(space.rank(), y, a, b, rows, left, right);
+  host::concat<T>(space.lane(), y, a, b, rows, left, right);
   CHECK(space.get(y, x.size()) == x);
 }

@@ -15,6 +15,11 @@ namespace rankc::test {
 
 using namespace host;
 
+/// The lanes of every rank; the last where the plan overlaps.
+enum : int { compute, reduce, to_next, from_prev, to_prev, from_next, overlap };
+inline constexpr lane_row all_lanes[]{{"compute", true},   {"reduce", false},  {"to_next", false}, {"from_prev", false},
+                                      {"to_prev", false}, {"from_next", false}, {"overlap", true}};
+
 /// What every rank runs, as training and as evaluation.
 inline std::function<void(rank&)> train_body, evaluate_body;
 
@@ -55,39 +60,50 @@ class plan {
                                                   .reads_targets = false,
                                                   .loss = {3328},
                                                   .norm = {3336},
-                                                  .events = 16});
+                                                  .events = 16,
+                                                  .lanes = std::span(all_lanes).first(overlap)});
     for (int p = 0; p < pp; ++p)
       for (int d = 0; d < dp; ++d)
-        for (int t = 0; t < tp; ++t) ranks.push_back({p, d, t, {-1, -1, -1, -1, -1, -1, -1, -1, -1}});
+        for (int t = 0; t < tp; ++t) ranks.push_back({p, d, t, {}});
+    links.resize(ranks.size());
     const auto at = [=](int p, int d, int t) { return (p * dp + d) * tp + t; };
-    connect_tp("tp", role::tp);
+    connect_tp("tp", compute);
     for (int p = 0; p < pp; ++p)
       for (int t = 0; t < tp; ++t) {
         std::vector<int> group;
         for (int d = 0; d < dp; ++d) group.push_back(at(p, d, t));
-        connect("dp", group, role::dp);
+        connect("dp", group, reduce, over::dp);
+        connect("dp on compute", group, compute, over::dp);
       }
     for (int p = 0; p < pp && pp > 1; ++p)
       for (int d = 0; d < dp; ++d)
         for (int t = 0; t < tp; ++t) {
           const int here = at(p, d, t), next = at((p + 1) % pp, d, t);
-          edge(here, next, role::to_next, role::from_prev);
-          edge(next, here, role::to_prev, role::from_next);
+          edge(here, next, to_next, from_prev);
+          edge(next, here, to_prev, from_next);
         }
   }
 
   std::vector<layout> layouts;
   std::vector<rank_row> ranks;
+  std::vector<std::vector<lane_communicator>> links;  // by rank
 
   description& about() { return about_; }
 
-  /// Give every rank a second stream of computation.
-  void overlap() {
-    for (layout& l : layouts) l.overlaps = true;
-    connect_tp("tp beside", role::tp_beside);
+  /// Give every rank a second lane that computes.
+  void add_overlap() {
+    for (layout& l : layouts) l.lanes = all_lanes;
+    connect_tp("tp of what overlaps", overlap);
+  }
+
+  /// A communicator of some ranks, on the same lane of each.
+  void connect(const std::string& name, const std::vector<int>& group, int lane, over what) {
+    const int c = add(name + " of rank " + std::to_string(group[0]), group);
+    for (const int r : group) links[static_cast<std::size_t>(r)].push_back({lane, what, c});
   }
 
   std::unique_ptr<engine> install() {
+    for (std::size_t r = 0; r < ranks.size(); ++r) ranks[r].links = links[r];
     about_.layouts = layouts;
     about_.ranks = ranks;
     about_.communicators = communicators_;
@@ -103,25 +119,17 @@ class plan {
     communicators_.push_back({names_.back().c_str(), members_.back()});
     return static_cast<int>(communicators_.size()) - 1;
   }
-  void set(int rank, role what, int communicator) {
-    ranks[static_cast<std::size_t>(rank)].communicator[static_cast<int>(what)] = communicator;
-  }
-  void connect_tp(const std::string& name, role what) {
+  void connect_tp(const std::string& name, int lane) {
     for (std::size_t first = 0; first < ranks.size(); first += static_cast<std::size_t>(about_.tp)) {
       std::vector<int> group;
       for (int t = 0; t < about_.tp; ++t) group.push_back(static_cast<int>(first) + t);
-      connect(name, group, what);
+      connect(name, group, lane, over::tp);
     }
   }
-  void connect(const std::string& name, const std::vector<int>& group, role what) {
-    const int c = add(name + " of rank " + std::to_string(group[0]), group);
-    for (const int r : group) set(r, what, c);
-  }
-  void edge(int from, int to, role out, role in) {
-    const int c =
-        add(std::to_string(from) + " to " + std::to_string(to), {std::min(from, to), std::max(from, to)});
-    set(from, out, c);
-    set(to, in, c);
+  void edge(int from, int to, int out, int in) {
+    const int c = add(std::to_string(from) + " to " + std::to_string(to), {from, to});
+    links[static_cast<std::size_t>(from)].push_back({out, over::peer, c});
+    links[static_cast<std::size_t>(to)].push_back({in, over::peer, c});
   }
 
   description about_{};

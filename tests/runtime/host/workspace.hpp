@@ -47,6 +47,7 @@ class workspace {
       for (std::size_t i = 0; i < guard; ++i) CHECK(memory_[g + i] == guard_value);
   }
 
+  const host::lane& lane() { return rank_[0]; }
   host::rank& rank() { return rank_; }
 
   at put(const values& v) {

@@ -23,6 +23,7 @@ struct fake_program {
   std::vector<std::vector<parameter>> parameters;
   std::vector<layout> layouts;
   std::vector<rank_row> ranks;
+  static constexpr lane_row lanes[]{{"compute", true}, {"reduce", false}, {"to_next", false}};
   description about{};
 
   static constexpr int width = 8;
@@ -39,10 +40,11 @@ struct fake_program {
       l.arena_bytes = 1000 + held.size();
       l.parameter_count = end_of(held);
       l.parameters = held;
+      l.lanes = lanes;
     }
     for (int p = 0; p < pp; ++p)
       for (int d = 0; d < dp; ++d)
-        for (int t = 0; t < tp; ++t) ranks.push_back({.pp = p, .dp = d, .tp = t, .communicator = {}});
+        for (int t = 0; t < tp; ++t) ranks.push_back({.pp = p, .dp = d, .tp = t, .links = {}});
     about = {.interface_version = interface_version,
              .name = "fake",
              .plan_hash = 0xABCDEF,
@@ -152,8 +154,8 @@ class fake_engine : public engine {
 
   step_output traced_step(const step_input& in, std::vector<traced>& into) override {
     for (int r = 0; r < program_.about.world(); ++r) {
-      into.push_back({r, stream::compute, "0F0", 1.5, 3});
-      into.push_back({r, stream::to_next, "F0: stage 0 -> 1", 3, 3.25});
+      into.push_back({r, 0, "0F0", 1.5, 3});
+      into.push_back({r, 2, "F0: stage 0 -> 1", 3, 3.25});
     }
     return step(in);
   }

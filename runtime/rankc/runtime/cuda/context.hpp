@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one rank owns on its device: arena, streams, events, workspace and library handles. `install` makes
+// What one rank owns on its device: arena, lanes, events and library handles. `install` makes
 // one per rank of a program; a test or a tool may make one alone and call kernels on its rank. The
 // communicators belong to the engine, which makes them for all ranks together.
 #pragma once
@@ -33,10 +33,10 @@ class context {
   /// Set the hyperparameters of the next step, in pinned memory; `copy_input` brings them to the device.
   void set_input(const step_input&);
 
-  /// Enqueue the copy of the hyperparameters on stream::compute.
+  /// Enqueue the copy of the hyperparameters on lane 0.
   void copy_input();
 
-  /// Enqueue a step: all streams start after what compute holds, and compute ends after all streams.
+  /// Enqueue a step: all lanes start after what lane 0 holds, and lane 0 ends after all lanes.
   void enqueue(void (*body)(rank&));
 
   /// What `work` enqueues, as a graph; the caller destroys it.
@@ -46,13 +46,14 @@ class context {
   void clear_arena();
 
  private:
+  void open(lane&, int index);
   void release();
 
   int device_;
   rank r_;
   std::unique_ptr<arena> arena_;
   cudaEvent_t fork_ = nullptr;
-  cudaEvent_t join_[n_streams]{};
+  std::vector<cudaEvent_t> join_;  // by lane
   hyperparameters* staged_ = nullptr;  // pinned
 };
 

@@ -5,7 +5,7 @@
 
 namespace rankc::cuda {
 
-/// Scratch for cuBLASLt and for the partial sums of parameter gradients: of each stream that computes.
+/// Scratch for cuBLASLt and for the partial sums of parameter gradients: of each lane that computes.
 inline constexpr std::size_t workspace_bytes = std::size_t{64} << 20;
 
 /// A bound for CUDA's context, kernels, graphs and library handles.
@@ -18,7 +18,7 @@ inline constexpr std::size_t communicator_bytes = std::size_t{448} << 20;
 
 /// What a rank opens. A pipeline edge is one direction between two ranks.
 struct opened {
-  int computing_streams = 1;
+  int computing_lanes = 1;
   int groups = 0;  // communicators that are no pipeline edges
   int edges = 0;
 };
@@ -32,7 +32,7 @@ constexpr int count_communicators(const opened& o, edges_by by, int world) {
 
 /// A bound of all that the rank takes, its context included.
 constexpr std::size_t bytes_beside_arena(const opened& o, edges_by by, int world) {
-  return context_bytes + workspace_bytes * static_cast<std::size_t>(o.computing_streams) +
+  return context_bytes + workspace_bytes * static_cast<std::size_t>(o.computing_lanes) +
          communicator_bytes * static_cast<std::size_t>(count_communicators(o, by, world));
 }
 

@@ -11,70 +11,70 @@ namespace rankc::cuda {
 /// gelu(before). In bf16 what a residual is added to is rounded first.
 /// Shapes: x (tokens, in), w (out, in), b (out), y, residual and before (tokens, out). y may be residual.
 template <class T>
-void linear_bias(rank&, at y, at x, at w, at b, int tokens, int in, int out);
+void linear_bias(const lane&, at y, at x, at w, at b, int tokens, int in, int out);
 template <class T>
-void linear_add(rank&, at y, at x, at w, at residual, int tokens, int in, int out);
+void linear_add(const lane&, at y, at x, at w, at residual, int tokens, int in, int out);
 template <class T>
-void linear_bias_add(rank&, at y, at x, at w, at b, at residual, int tokens, int in, int out);
+void linear_bias_add(const lane&, at y, at x, at w, at b, at residual, int tokens, int in, int out);
 template <class T>
-void linear_gelu(rank&, at y, at before, at x, at w, int tokens, int in, int out);
+void linear_gelu(const lane&, at y, at before, at x, at w, int tokens, int in, int out);
 template <class T>
-void linear_bias_gelu(rank&, at y, at before, at x, at w, at b, int tokens, int in, int out);
+void linear_bias_gelu(const lane&, at y, at before, at x, at w, at b, int tokens, int in, int out);
 
 /// dx = (dy w) * gelu'(before); linear_dx_gelu_bias also sums dx over tokens into db.
 /// Shapes: dx and before (tokens, in), db (in), dy (tokens, out), w (out, in).
 template <class T>
-void linear_dx_gelu(rank&, at dx, at dy, at w, at before, int tokens, int in, int out);
+void linear_dx_gelu(const lane&, at dx, at dy, at w, at before, int tokens, int in, int out);
 template <class T>
-void linear_dx_gelu_bias(rank&, at dx, at db, at dy, at w, at before, int tokens, int in, int out,
+void linear_dx_gelu_bias(const lane&, at dx, at db, at dy, at w, at before, int tokens, int in, int out,
                          bool accumulate);
 
 /// linear_dw, and the sum of dy over tokens into db.
 /// Shapes: dw (out, in), db (out), dy (tokens, out), x (tokens, in).
 template <class T>
-void linear_dw_bias(rank&, at dw, at db, at dy, at x, int tokens, int in, int out, bool accumulate);
+void linear_dw_bias(const lane&, at dw, at db, at dy, at x, int tokens, int in, int out, bool accumulate);
 
 /// y = residual + (x + b).
 /// Shapes: all (tokens, width), b (width). y may be x or residual.
 template <class T>
-void bias_add(rank&, at y, at x, at b, at residual, int tokens, int width);
+void bias_add(const lane&, at y, at x, at b, at residual, int tokens, int width);
 
 /// sum = residual + x (+ b), rounded; then y = norm(sum).
 /// Shapes: as layer_norm and rms_norm; sum, x and residual (tokens, width), b (width). sum may be x or
 /// residual.
 template <class T>
-void add_layer_norm(rank&, at sum, at y, at stats, at x, at residual, at gain, at shift, int tokens,
+void add_layer_norm(const lane&, at sum, at y, at stats, at x, at residual, at gain, at shift, int tokens,
                     int width);
 template <class T>
-void bias_add_layer_norm(rank&, at sum, at y, at stats, at x, at b, at residual, at gain, at shift,
+void bias_add_layer_norm(const lane&, at sum, at y, at stats, at x, at b, at residual, at gain, at shift,
                          int tokens, int width);
 template <class T>
-void add_rms_norm(rank&, at sum, at y, at stats, at x, at residual, at gain, int tokens, int width);
+void add_rms_norm(const lane&, at sum, at y, at stats, at x, at residual, at gain, int tokens, int width);
 
 /// All of a norm's backward in one pass: dx, dgain (and dshift); with `_add`, dx = residual + the norm's dx.
 /// Shapes: as layer_norm_dx and layer_norm_dw; residual (tokens, width). dx may be dy or residual.
 template <class T>
-void layer_norm_grad(rank&, at dx, at dgain, at dshift, at dy, at x, at stats, at gain, int tokens, int width,
+void layer_norm_grad(const lane&, at dx, at dgain, at dshift, at dy, at x, at stats, at gain, int tokens, int width,
                      bool accumulate);
 template <class T>
-void layer_norm_grad_add(rank&, at dx, at dgain, at dshift, at dy, at x, at stats, at gain, at residual,
+void layer_norm_grad_add(const lane&, at dx, at dgain, at dshift, at dy, at x, at stats, at gain, at residual,
                          int tokens, int width, bool accumulate);
 template <class T>
-void rms_norm_grad(rank&, at dx, at dgain, at dy, at x, at stats, at gain, int tokens, int width,
+void rms_norm_grad(const lane&, at dx, at dgain, at dy, at x, at stats, at gain, int tokens, int width,
                    bool accumulate);
 template <class T>
-void rms_norm_grad_add(rank&, at dx, at dgain, at dy, at x, at stats, at gain, at residual, int tokens,
+void rms_norm_grad_add(const lane&, at dx, at dgain, at dy, at x, at stats, at gain, at residual, int tokens,
                        int width, bool accumulate);
 
 /// row_max and exp_sums in one reading of the logits, where no other rank holds a part of the vocabulary.
 /// Shapes: top (tokens), sums (tokens, 2), logits (tokens, vocab), targets int32 (tokens).
 template <class T>
-void softmax_sums(rank&, at top, at sums, at logits, at targets, int tokens, int vocab);
+void softmax_sums(const lane&, at top, at sums, at logits, at targets, int tokens, int vocab);
 
 /// cross_entropy_grad and exp_sums_grad at once: dlogits = scale * (softmax - [column is the target]).
 /// Shapes: as exp_sums_grad; sums (tokens, 2) of the whole vocabulary. dlogits may be logits.
 template <class T>
-void softmax_grad(rank&, at dlogits, at sums, at logits, at top, at targets, int tokens, int vocab, int first,
+void softmax_grad(const lane&, at dlogits, at sums, at logits, at top, at targets, int tokens, int vocab, int first,
                   double scale);
 
 }  // namespace rankc::cuda

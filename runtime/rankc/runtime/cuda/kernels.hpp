@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernels of generated CUDA code, with the host's signatures (host/kernels.hpp). Operands are arena
 // offsets; outputs come first, then inputs, then sizes. `tokens` counts tokens of a microbatch on this rank
-// (rows x seq, flattened). All run on stream::compute and none allocates. In a deterministic program every sum
-// has a fixed order: same bits each run. In others cuDNN adds up attention's dq in any order, and the products'
+// (rows x seq, flattened). All run on the lane that they are given, and none allocates. In a deterministic program every
+// sum has a fixed order: same bits each run. In others cuDNN adds up attention's dq in any order, and the products'
 // algorithms are those that were fastest at install.
 //
 // T is float or bf16. With T = bf16 the operands are of two types:
@@ -25,57 +25,57 @@ namespace rankc::cuda {
 /// Shapes: y (tokens, width), ids int32 (tokens), table (rows, width); ids outside [first, first + rows) give
 /// 0.
 template <class T>
-void embedding(rank&, at y, at ids, at table, int tokens, int rows, int width, int first);
+void embedding(const lane&, at y, at ids, at table, int tokens, int rows, int width, int first);
 template <class T>
-void embedding_grad(rank&, at dtable, at dy, at ids, int tokens, int rows, int width, int first,
+void embedding_grad(const lane&, at dtable, at dy, at ids, int tokens, int rows, int width, int first,
                     bool accumulate);
 
 /// y[n] = x[n] + table[(first + n) % seq]: learned positions. `first` is the position of this rank's first
 /// token. Shapes: x, y (tokens, width), table (seq, width). y may be x.
 template <class T>
-void position(rank&, at y, at x, at table, int tokens, int width, int seq, int first);
+void position(const lane&, at y, at x, at table, int tokens, int width, int seq, int first);
 template <class T>
-void position_grad(rank&, at dtable, at dy, int tokens, int width, int seq, int first, bool accumulate);
+void position_grad(const lane&, at dtable, at dy, int tokens, int width, int seq, int first, bool accumulate);
 
 /// Normalisation over the last dim, eps 1e-5. stats: (tokens, 2) mean and 1/std; for rms_norm (tokens, 1)
 /// 1/rms. Shapes: x, y, dy, dx (tokens, width), gain, shift (width). dx may be dy. Source: Ba et al. 2016;
 /// Zhang and Sennrich 2019.
 template <class T>
-void layer_norm(rank&, at y, at stats, at x, at gain, at shift, int tokens, int width);
+void layer_norm(const lane&, at y, at stats, at x, at gain, at shift, int tokens, int width);
 template <class T>
-void layer_norm_dx(rank&, at dx, at dy, at x, at stats, at gain, int tokens, int width);
+void layer_norm_dx(const lane&, at dx, at dy, at x, at stats, at gain, int tokens, int width);
 template <class T>
-void layer_norm_dw(rank&, at dgain, at dshift, at dy, at x, at stats, int tokens, int width, bool accumulate);
+void layer_norm_dw(const lane&, at dgain, at dshift, at dy, at x, at stats, int tokens, int width, bool accumulate);
 template <class T>
-void rms_norm(rank&, at y, at stats, at x, at gain, int tokens, int width);
+void rms_norm(const lane&, at y, at stats, at x, at gain, int tokens, int width);
 template <class T>
-void rms_norm_dx(rank&, at dx, at dy, at x, at stats, at gain, int tokens, int width);
+void rms_norm_dx(const lane&, at dx, at dy, at x, at stats, at gain, int tokens, int width);
 template <class T>
-void rms_norm_dw(rank&, at dgain, at dy, at x, at stats, int tokens, int width, bool accumulate);
+void rms_norm_dw(const lane&, at dgain, at dy, at x, at stats, int tokens, int width, bool accumulate);
 
 /// y = x w^T. Shapes: x (tokens, in), w (out, in), y (tokens, out). linear_dx with accumulate adds to dx; in
 /// bf16 the product is rounded before that.
 template <class T>
-void linear(rank&, at y, at x, at w, int tokens, int in, int out);
+void linear(const lane&, at y, at x, at w, int tokens, int in, int out);
 template <class T>
-void linear_dx(rank&, at dx, at dy, at w, int tokens, int in, int out, bool accumulate);
+void linear_dx(const lane&, at dx, at dy, at w, int tokens, int in, int out, bool accumulate);
 template <class T>
-void linear_dw(rank&, at dw, at dy, at x, int tokens, int in, int out, bool accumulate);
+void linear_dw(const lane&, at dw, at dy, at x, int tokens, int in, int out, bool accumulate);
 
 /// y = x + b per row. Shapes: x, y (tokens, width), b (width). y may be x.
 template <class T>
-void bias(rank&, at y, at x, at b, int tokens, int width);
+void bias(const lane&, at y, at x, at b, int tokens, int width);
 template <class T>
-void bias_grad(rank&, at db, at dy, int tokens, int width, bool accumulate);
+void bias_grad(const lane&, at db, at dy, int tokens, int width, bool accumulate);
 
 /// Rotary positions, half-split form, token n at position n % seq; rope_grad rotates back. y may be x.
 /// `stride` is the distance, in elements, from one token to the next in x and in y.
 /// Shapes: x, y (tokens, heads, dim) with that stride; table: cosines (seq, dim / 2), then sines.
 /// Source: Su et al. 2021.
 template <class T>
-void rope(rank&, at y, at x, at table, int tokens, int heads, int dim, int seq, int stride);
+void rope(const lane&, at y, at x, at table, int tokens, int heads, int dim, int seq, int stride);
 template <class T>
-void rope_grad(rank&, at dx, at dy, at table, int tokens, int heads, int dim, int seq, int stride);
+void rope_grad(const lane&, at dx, at dy, at table, int tokens, int heads, int dim, int seq, int stride);
 
 /// Causal attention per sequence and head, scale 1/sqrt(dim); query head h uses kv head h / (heads /
 /// kv_heads). `q_stride` and `kv_stride` are the distances, in elements, from one token to the next in q (and
@@ -85,10 +85,10 @@ void rope_grad(rank&, at dx, at dy, at table, int tokens, int heads, int dim, in
 ///         scores; scratch: as attention_scratch.hpp says. dim is at most 128.
 /// Source: FlashAttention (Dao et al. 2022), for what is saved.
 template <class T>
-void attention(rank&, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads, int kv_heads,
+void attention(const lane&, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads, int kv_heads,
                int dim, int q_stride, int kv_stride);
 template <class T>
-void attention_grad(rank&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse, int rows,
+void attention_grad(const lane&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse, int rows,
                     int seq, int heads, int kv_heads, int dim, int q_stride, int kv_stride);
 
 /// GELU in its tanh form, and SwiGLU: y = silu(gate) * up, whose rows of gate and up (and of dgate and dup)
@@ -96,44 +96,44 @@ void attention_grad(rank&, at dq, at dk, at dv, at scratch, at dout, at q, at k,
 /// Shapes: swiglu: y, dy (tokens, width) without gaps; gate, up, dgate, dup (tokens, width) with the stride.
 /// Source: Hendrycks and Gimpel 2016; Shazeer 2020.
 template <class T>
-void gelu(rank&, at y, at x, std::size_t count);
+void gelu(const lane&, at y, at x, std::size_t count);
 template <class T>
-void gelu_grad(rank&, at dx, at dy, at x, std::size_t count);
+void gelu_grad(const lane&, at dx, at dy, at x, std::size_t count);
 template <class T>
-void swiglu(rank&, at y, at gate, at up, int tokens, int width, int stride);
+void swiglu(const lane&, at y, at gate, at up, int tokens, int width, int stride);
 template <class T>
-void swiglu_grad(rank&, at dgate, at dup, at dy, at gate, at up, int tokens, int width, int stride);
+void swiglu_grad(const lane&, at dgate, at dup, at dy, at gate, at up, int tokens, int width, int stride);
 
 /// y = a + b. y may be a or b.
 template <class T>
-void add(rank&, at y, at a, at b, std::size_t count);
+void add(const lane&, at y, at a, at b, std::size_t count);
 
 /// y = a b; its gradients, da = dy b and db = dy a; y = factor x; y = 1 / (1 + e^-x), and dx = dy y (1 - y).
 /// y may be any input of its kernel; da and dx may be dy.
 template <class T>
-void mul(rank&, at y, at a, at b, std::size_t count);
+void mul(const lane&, at y, at a, at b, std::size_t count);
 template <class T>
-void mul_grad(rank&, at da, at db, at dy, at a, at b, std::size_t count);
+void mul_grad(const lane&, at da, at db, at dy, at a, at b, std::size_t count);
 template <class T>
-void scale(rank&, at y, at x, std::size_t count, double factor);
+void scale(const lane&, at y, at x, std::size_t count, double factor);
 template <class T>
-void sigmoid(rank&, at y, at x, std::size_t count);
+void sigmoid(const lane&, at y, at x, std::size_t count);
 template <class T>
-void sigmoid_grad(rank&, at dx, at dy, at y, std::size_t count);
+void sigmoid_grad(const lane&, at dx, at dy, at y, std::size_t count);
 
 /// The first `left` and the last `right` columns of rows, and rows of the two.
 /// Shapes: a (rows, left), b (rows, right), x and y (rows, left + right).
 template <class T>
-void split(rank&, at a, at b, at x, int rows, int left, int right);
+void split(const lane&, at a, at b, at x, int rows, int left, int right);
 template <class T>
-void concat(rank&, at y, at a, at b, int rows, int left, int right);
+void concat(const lane&, at y, at a, at b, int rows, int left, int right);
 
 /// y = e^x / sum of e^x over the row; dx = y (dy - sum of dy y). y may be x, dx may be dy.
 /// Shapes: x, y, dy, dx (tokens, width).
 template <class T>
-void softmax(rank&, at y, at x, int tokens, int width);
+void softmax(const lane&, at y, at x, int tokens, int width);
 template <class T>
-void softmax_dx(rank&, at dx, at dy, at y, int tokens, int width);
+void softmax_dx(const lane&, at dx, at dy, at y, int tokens, int width);
 
 /// Cross entropy over a vocabulary that may be split over ranks: row maxima (then max over ranks), sums of
 /// exponentials and the target's logit (then summed over ranks), the loss.
@@ -144,20 +144,20 @@ void softmax_dx(rank&, at dx, at dy, at y, int tokens, int width);
 /// dlogits may be logits.
 /// Source: Megatron-LM (Shoeybi et al. 2019), vocab-parallel cross entropy.
 template <class T>
-void row_max(rank&, at top, at logits, int tokens, int vocab);
+void row_max(const lane&, at top, at logits, int tokens, int vocab);
 template <class T>
-void exp_sums(rank&, at sums, at logits, at top, at targets, int tokens, int vocab, int first);
+void exp_sums(const lane&, at sums, at logits, at top, at targets, int tokens, int vocab, int first);
 template <class T>
-void exp_sums_grad(rank&, at dlogits, at dsums, at logits, at top, at targets, int tokens, int vocab,
+void exp_sums_grad(const lane&, at dlogits, at dsums, at logits, at top, at targets, int tokens, int vocab,
                    int first);
 template <class T>
-void cross_entropy(rank&, at loss, at sums, int tokens, double scale, bool accumulate);
+void cross_entropy(const lane&, at loss, at sums, int tokens, double scale, bool accumulate);
 template <class T>
-void cross_entropy_grad(rank&, at dsums, at sums, int tokens, double scale);
+void cross_entropy_grad(const lane&, at dsums, at sums, int tokens, double scale);
 
 /// total = or += sum of squares of parameter gradients, over all ranges in one launch: f32 whatever T is.
 template <class T>
-void sum_squares(rank&, at total, at gradients, std::span<const range>, bool accumulate);
+void sum_squares(const lane&, at total, at gradients, std::span<const range>, bool accumulate);
 
 /// One AdamW step over all ranges in one launch, with the rank's `input`, f32 whatever T is; gradients are
 /// scaled by min(1, clip / (sqrt(norm_squared) + 1e-6)) where clip > 0; weight decay where the range says so.
@@ -165,17 +165,17 @@ void sum_squares(rank&, at total, at gradients, std::span<const range>, bool acc
 /// Shapes: weights, gradients and moments are whole regions; ranges count their elements.
 /// Source: Loshchilov and Hutter 2019, as PyTorch computes it.
 template <class T>
-void adamw(rank&, at weights, at gradients, at first_moment, at second_moment, at norm_squared,
+void adamw(const lane&, at weights, at gradients, at first_moment, at second_moment, at norm_squared,
            std::span<const range>);
 
 /// out = 0, y = x: `count` elements of type T; parameter gradients are cleared as float.
 template <class T>
-void clear(rank&, at out, std::size_t count);
+void clear(const lane&, at out, std::size_t count);
 template <class T>
-void copy(rank&, at y, at x, std::size_t count);
+void copy(const lane&, at y, at x, std::size_t count);
 
 /// copy = the f32 weights rounded to bf16 (to nearest even).
 /// Shapes: copy bf16 (count), master f32 (count).
-void working_copy(rank&, at copy, at master, std::size_t count);
+void working_copy(const lane&, at copy, at master, std::size_t count);
 
 }  // namespace rankc::cuda

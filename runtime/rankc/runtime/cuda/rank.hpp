@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One rank of a program on a GPU: the context that generated code enqueues into. The interface is the host's
-// (host/rank.hpp), so that the text for both targets reads alike; here every call puts work on one of the
-// rank's streams and returns at once, which is what lets a whole step become one CUDA graph.
+// (host/rank.hpp), so that the text for both targets reads alike; here a lane is a stream, and every call puts work
+// on it and returns at once, which is what lets a whole step become one CUDA graph.
 #pragma once
 #include <rankc/runtime/engine.hpp>
 #include <rankc/runtime/placement.hpp>
@@ -16,6 +16,9 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 namespace rankc::cuda {
@@ -41,6 +44,38 @@ struct attention_plans;  // cuDNN plans by shape (attention_cudnn.cpp)
 struct peer_edge;        // a pipeline edge by stores into the other GPU (peer_edges.hpp)
 class tracer;            // the times of a step (trace.hpp)
 
+struct rank;
+
+/// A communicator of a lane, or the edge that does its work.
+struct lane_link {
+  runtime::over over;
+  int communicator;  // index in the description
+  ncclComm_t nccl = nullptr;
+  ncclRedOp_t scaled_sum{};         // bf16 sums, each term times one (communicate.cpp)
+  int place = 0;                    // the rank's number in the communicator; of a pair, 0 sends to 1
+  const peer_edge* edge = nullptr;  // null where NCCL carries the messages
+};
+
+/// A lane: what every kernel, message and collective is put on.
+struct lane {
+  rank* of = nullptr;
+  int index = 0;  // in the rank's layout
+  cudaStream_t stream = nullptr;
+  std::vector<lane_link> links = {};
+  // Of lanes that compute, each its own, for its kernels follow one another:
+  std::byte* workspace = nullptr;  // device scratch
+  std::size_t workspace_bytes = 0;
+  linear_plans* plans = nullptr;
+  attention_plans* attention_graphs = nullptr;
+
+  operator rank&() const { return *of; }
+  bool computes() const { return workspace != nullptr; }
+  const char* name() const;
+  int index_in(over axis) const;  // this rank's coordinate
+  template <class T>
+  T* at(runtime::at offset) const;
+};
+
 /// Context of one rank. `context` (context.hpp) owns what is pointed to.
 struct rank {
   const description* about = nullptr;
@@ -48,20 +83,10 @@ struct rank {
   const layout* where = nullptr;
   int index = 0;
   std::byte* arena = nullptr;  // device memory
-  cudaStream_t streams[n_streams]{};
+  std::vector<lane> all_lanes;
   std::vector<cudaEvent_t> events;
-  ncclComm_t communicators[n_roles]{};
-  ncclRedOp_t scaled_sums[n_roles]{};  // bf16 sums, each term times one (communicate.cpp)
-  ncclComm_t world = nullptr;          // all ranks; only where each has a process of its own
-  int peers[n_roles]{};                // pipeline roles: the other rank, as that communicator numbers it
-  const peer_edge* edges[n_roles]{};   // pipeline roles: null where NCCL carries the messages
+  ncclComm_t world = nullptr;  // all ranks; only where each has a process of its own
   cublasLtHandle_t blas = nullptr;
-  linear_plans* plans = nullptr;
-  attention_plans* attention_graphs = nullptr;
-  std::byte* workspace = nullptr;  // device scratch, used by kernels of one stream only, one after another
-  std::size_t workspace_bytes = 0;
-  attention_plans* attention_graphs_beside = nullptr;  // those of stream::beside: null where nothing runs there
-  std::byte* workspace_beside = nullptr;
   const hyperparameters* input = nullptr;  // device memory; of the current step
   const char* action = "";                 // the action under way, for error texts
   std::int64_t steps_done = 0;             // -1: install is trying the step out
@@ -69,40 +94,63 @@ struct rank {
   bool alone = false;                      // warm-up without the other ranks: nothing is sent or received
   volatile unsigned* stop = nullptr;       // pinned; not 0 once a rank has failed: nobody waits any longer
 
+  rank() = default;
+  rank(const rank&) = delete;  // its lanes refer to it
+  rank& operator=(const rank&) = delete;
+
   template <class T>
   T* at(runtime::at offset) const {
     return reinterpret_cast<T*>(arena + offset.byte);
   }
-  cudaStream_t on(stream s) const { return streams[static_cast<int>(s)]; }
+  const lane& operator[](int lane_index) const { return all_lanes[static_cast<std::size_t>(lane_index)]; }
+
+  /// All lanes of the rank, in the order of its layout: `const auto [compute, reduce] = r.lanes<2>();`
+  /// Errors: failure (1) where it has more or fewer.
+  template <std::size_t N>
+  auto lanes() const {
+    if (all_lanes.size() != N)
+      throw failure(1, "the text has " + std::to_string(N) + " lanes, the rank's layout " +
+                           std::to_string(all_lanes.size()));
+    return [this]<std::size_t... I>(std::index_sequence<I...>) {
+      return std::tie(all_lanes[I]...);
+    }(std::make_index_sequence<N>());
+  }
 };
 
-/// Name the action whose lines follow (`1F0`), for errors and traces.
-void begin(rank&, const char* action);
+inline const char* lane::name() const { return of->where->lanes[static_cast<std::size_t>(index)].name; }
+inline int lane::index_in(over axis) const { return of->row->index_in(axis); }
+template <class T>
+T* lane::at(runtime::at offset) const {
+  return of->at<T>(offset);
+}
 
-/// Run an action on stream::beside, next to what stream::compute does: inside `work` the rank's stream::compute and
-/// role::tp are stream::beside and role::tp_beside, and there is no other stream.
-/// Errors: failure (70) where the rank's layout does not overlap.
-void beside(rank&, const char* action, void (*work)(rank&));
+/// Name the action of lane 0 whose lines follow (`1F0`), for errors and traces.
+void begin(const lane&, const char* action);
 
-/// Order across streams: `record` marks the end of what `s` holds so far, `wait` holds `s` until then.
-void record(rank&, stream s, event);
-void wait(rank&, stream s, event);
+/// Run an action on another lane that computes, next to what lane 0 does: `work` sees that lane, and puts nothing on
+/// others.
+/// Errors: failure (70) where the lane does not compute.
+void act(const lane&, const char* action, void (*work)(const lane&));
 
-/// Point to point, on the stream and communicator of that direction.
-/// Errors: failure (70) where the rank has no neighbour in that direction, or NCCL refuses.
-void send(rank&, stream direction, message, at data, std::size_t bytes);
-void receive(rank&, stream direction, message, at data, std::size_t bytes);
+/// Order across lanes: `record` marks the end of what the lane holds so far, `wait` holds the lane until then.
+void record(const lane&, event);
+void wait(const lane&, event);
 
-/// Collectives over the ranks of a role's communicator, on stream `s`; T is float, double or bf16.
+/// Point to point, on the lane's communicator over `peer`.
+/// Errors: failure (70) where the lane has none of that direction, or NCCL refuses.
+void send(const lane&, message, at data, std::size_t bytes);
+void receive(const lane&, message, at data, std::size_t bytes);
+
+/// Collectives over the ranks of the lane's communicator of a kind; T is float, double or bf16.
 /// Shapes: all_reduce in place, `count` elements. all_gather: `to` is (group, count), this rank contributes
 ///         `from` (count). reduce_scatter: `from` is (group, count), `to` receives this rank's sum (count).
-/// Errors: failure (70) where the rank has no communicator for that role, or NCCL refuses.
+/// Errors: failure (70) where the lane has no such communicator, or NCCL refuses.
 template <class T>
-void all_reduce(rank&, stream s, role, message, at data, std::size_t count, reduction = reduction::sum);
+void all_reduce(const lane&, over, message, at data, std::size_t count, reduction = reduction::sum);
 template <class T>
-void all_gather(rank&, stream s, role, message, at to, at from, std::size_t count);
+void all_gather(const lane&, over, message, at to, at from, std::size_t count);
 template <class T>
-void reduce_scatter(rank&, stream s, role, message, at to, at from, std::size_t count);
+void reduce_scatter(const lane&, over, message, at to, at from, std::size_t count);
 
 /// A generated program for this target: tables, and per pipeline coordinate its training and forward steps. `train` is
 /// null where the program has forwards alone.

@@ -11,76 +11,76 @@ namespace rankc::host {
 
 /// y[n] = table[id[n] - first] where that row is held here, else 0.
 /// Shapes: y (tokens, width), ids int32 (tokens), table (rows, width); ids outside [first, first + rows) give 0.
-template <class T> void embedding(rank&, at y, at ids, at table, int tokens, int rows, int width, int first);
-template <class T> void embedding_grad(rank&, at dtable, at dy, at ids, int tokens, int rows, int width, int first, bool accumulate);
+template <class T> void embedding(const lane&, at y, at ids, at table, int tokens, int rows, int width, int first);
+template <class T> void embedding_grad(const lane&, at dtable, at dy, at ids, int tokens, int rows, int width, int first, bool accumulate);
 
 /// y[n] = x[n] + table[(first + n) % seq]: learned positions. `first` is the position of this rank's first token.
 /// Shapes: x, y (tokens, width), table (seq, width). y may be x.
-template <class T> void position(rank&, at y, at x, at table, int tokens, int width, int seq, int first);
-template <class T> void position_grad(rank&, at dtable, at dy, int tokens, int width, int seq, int first, bool accumulate);
+template <class T> void position(const lane&, at y, at x, at table, int tokens, int width, int seq, int first);
+template <class T> void position_grad(const lane&, at dtable, at dy, int tokens, int width, int seq, int first, bool accumulate);
 
 /// Normalisation over the last dim, eps 1e-5. stats: (tokens, 2) mean and 1/std; for rms_norm (tokens, 1) 1/rms.
 /// Shapes: x, y, dy, dx (tokens, width), gain, shift (width). dx may be dy.
 /// Source: Ba et al. 2016; Zhang and Sennrich 2019.
-template <class T> void layer_norm(rank&, at y, at stats, at x, at gain, at shift, int tokens, int width);
-template <class T> void layer_norm_dx(rank&, at dx, at dy, at x, at stats, at gain, int tokens, int width);
-template <class T> void layer_norm_dw(rank&, at dgain, at dshift, at dy, at x, at stats, int tokens, int width, bool accumulate);
-template <class T> void rms_norm(rank&, at y, at stats, at x, at gain, int tokens, int width);
-template <class T> void rms_norm_dx(rank&, at dx, at dy, at x, at stats, at gain, int tokens, int width);
-template <class T> void rms_norm_dw(rank&, at dgain, at dy, at x, at stats, int tokens, int width, bool accumulate);
+template <class T> void layer_norm(const lane&, at y, at stats, at x, at gain, at shift, int tokens, int width);
+template <class T> void layer_norm_dx(const lane&, at dx, at dy, at x, at stats, at gain, int tokens, int width);
+template <class T> void layer_norm_dw(const lane&, at dgain, at dshift, at dy, at x, at stats, int tokens, int width, bool accumulate);
+template <class T> void rms_norm(const lane&, at y, at stats, at x, at gain, int tokens, int width);
+template <class T> void rms_norm_dx(const lane&, at dx, at dy, at x, at stats, at gain, int tokens, int width);
+template <class T> void rms_norm_dw(const lane&, at dgain, at dy, at x, at stats, int tokens, int width, bool accumulate);
 
 /// y = x w^T. Shapes: x (tokens, in), w (out, in), y (tokens, out). linear_dx with accumulate adds to dx.
-template <class T> void linear(rank&, at y, at x, at w, int tokens, int in, int out);
-template <class T> void linear_dx(rank&, at dx, at dy, at w, int tokens, int in, int out, bool accumulate);
-template <class T> void linear_dw(rank&, at dw, at dy, at x, int tokens, int in, int out, bool accumulate);
+template <class T> void linear(const lane&, at y, at x, at w, int tokens, int in, int out);
+template <class T> void linear_dx(const lane&, at dx, at dy, at w, int tokens, int in, int out, bool accumulate);
+template <class T> void linear_dw(const lane&, at dw, at dy, at x, int tokens, int in, int out, bool accumulate);
 
 /// y = x + b per row. Shapes: x, y (tokens, width), b (width). y may be x.
-template <class T> void bias(rank&, at y, at x, at b, int tokens, int width);
-template <class T> void bias_grad(rank&, at db, at dy, int tokens, int width, bool accumulate);
+template <class T> void bias(const lane&, at y, at x, at b, int tokens, int width);
+template <class T> void bias_grad(const lane&, at db, at dy, int tokens, int width, bool accumulate);
 
 /// Rotary positions, half-split form, token n at position n % seq; rope_grad rotates back. y may be x.
 /// Shapes: x, y (tokens, heads, dim); table: cosines (seq, dim / 2), then sines.
 /// Source: Su et al. 2021.
-template <class T> void rope(rank&, at y, at x, at table, int tokens, int heads, int dim, int seq);
-template <class T> void rope_grad(rank&, at dx, at dy, at table, int tokens, int heads, int dim, int seq);
+template <class T> void rope(const lane&, at y, at x, at table, int tokens, int heads, int dim, int seq);
+template <class T> void rope_grad(const lane&, at dx, at dy, at table, int tokens, int heads, int dim, int seq);
 
 /// Causal attention per sequence and head, scale 1/sqrt(dim); query head h uses kv head h / (heads / kv_heads).
 /// Shapes: q, o, do, dq (rows * seq, heads, dim); k, v, dk, dv (rows * seq, kv_heads, dim);
 ///         lse (rows, heads, seq): log-sum-exp of the scaled scores; scratch: attention_scratch / _grad_scratch elements.
 /// Source: FlashAttention (Dao et al. 2022), for what is saved.
-template <class T> void attention(rank&, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads, int kv_heads, int dim);
-template <class T> void attention_grad(rank&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse,
+template <class T> void attention(const lane&, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads, int kv_heads, int dim);
+template <class T> void attention_grad(const lane&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse,
                                        int rows, int seq, int heads, int kv_heads, int dim);
 constexpr std::size_t attention_scratch(int seq) { return static_cast<std::size_t>(seq) * seq; }
 constexpr std::size_t attention_grad_scratch(int seq) { return 2 * static_cast<std::size_t>(seq) * seq + seq; }
 
 /// GELU in its tanh form, and SwiGLU: y = silu(gate) * up. dx may be dy; y may be x or up.
 /// Source: Hendrycks and Gimpel 2016; Shazeer 2020.
-template <class T> void gelu(rank&, at y, at x, std::size_t count);
-template <class T> void gelu_grad(rank&, at dx, at dy, at x, std::size_t count);
-template <class T> void swiglu(rank&, at y, at gate, at up, std::size_t count);
-template <class T> void swiglu_grad(rank&, at dgate, at dup, at dy, at gate, at up, std::size_t count);
+template <class T> void gelu(const lane&, at y, at x, std::size_t count);
+template <class T> void gelu_grad(const lane&, at dx, at dy, at x, std::size_t count);
+template <class T> void swiglu(const lane&, at y, at gate, at up, std::size_t count);
+template <class T> void swiglu_grad(const lane&, at dgate, at dup, at dy, at gate, at up, std::size_t count);
 
 /// y = a + b. y may be a or b.
-template <class T> void add(rank&, at y, at a, at b, std::size_t count);
+template <class T> void add(const lane&, at y, at a, at b, std::size_t count);
 
 /// y = a b; its gradients, da = dy b and db = dy a; y = factor x; y = 1 / (1 + e^-x), and dx = dy y (1 - y). y may be any
 /// input of its kernel; da and dx may be dy.
-template <class T> void mul(rank&, at y, at a, at b, std::size_t count);
-template <class T> void mul_grad(rank&, at da, at db, at dy, at a, at b, std::size_t count);
-template <class T> void scale(rank&, at y, at x, std::size_t count, double factor);
-template <class T> void sigmoid(rank&, at y, at x, std::size_t count);
-template <class T> void sigmoid_grad(rank&, at dx, at dy, at y, std::size_t count);
+template <class T> void mul(const lane&, at y, at a, at b, std::size_t count);
+template <class T> void mul_grad(const lane&, at da, at db, at dy, at a, at b, std::size_t count);
+template <class T> void scale(const lane&, at y, at x, std::size_t count, double factor);
+template <class T> void sigmoid(const lane&, at y, at x, std::size_t count);
+template <class T> void sigmoid_grad(const lane&, at dx, at dy, at y, std::size_t count);
 
 /// The first `left` and the last `right` columns of rows, and rows of the two.
 /// Shapes: a (rows, left), b (rows, right), x and y (rows, left + right).
-template <class T> void split(rank&, at a, at b, at x, int rows, int left, int right);
-template <class T> void concat(rank&, at y, at a, at b, int rows, int left, int right);
+template <class T> void split(const lane&, at a, at b, at x, int rows, int left, int right);
+template <class T> void concat(const lane&, at y, at a, at b, int rows, int left, int right);
 
 /// y = e^x / sum of e^x over the row; dx = y (dy - sum of dy y). y may be x, dx may be dy.
 /// Shapes: x, y, dy, dx (tokens, width).
-template <class T> void softmax(rank&, at y, at x, int tokens, int width);
-template <class T> void softmax_dx(rank&, at dx, at dy, at y, int tokens, int width);
+template <class T> void softmax(const lane&, at y, at x, int tokens, int width);
+template <class T> void softmax_dx(const lane&, at dx, at dy, at y, int tokens, int width);
 
 /// Cross entropy over a vocabulary that may be split over ranks: row maxima (then max over ranks), sums of
 /// exponentials and the target's logit (then summed over ranks), the loss.
@@ -90,23 +90,23 @@ template <class T> void softmax_dx(rank&, at dx, at dy, at y, int tokens, int wi
 /// d sums = (scale / sums0, -scale); d logits = dsums0 * exp(logit - top) + dsums1 * [column is the target].
 /// dlogits may be logits.
 /// Source: Megatron-LM (Shoeybi et al. 2019), vocab-parallel cross entropy.
-template <class T> void row_max(rank&, at top, at logits, int tokens, int vocab);
-template <class T> void exp_sums(rank&, at sums, at logits, at top, at targets, int tokens, int vocab, int first);
-template <class T> void exp_sums_grad(rank&, at dlogits, at dsums, at logits, at top, at targets, int tokens, int vocab, int first);
-template <class T> void cross_entropy(rank&, at loss, at sums, int tokens, double scale, bool accumulate);
-template <class T> void cross_entropy_grad(rank&, at dsums, at sums, int tokens, double scale);
+template <class T> void row_max(const lane&, at top, at logits, int tokens, int vocab);
+template <class T> void exp_sums(const lane&, at sums, at logits, at top, at targets, int tokens, int vocab, int first);
+template <class T> void exp_sums_grad(const lane&, at dlogits, at dsums, at logits, at top, at targets, int tokens, int vocab, int first);
+template <class T> void cross_entropy(const lane&, at loss, at sums, int tokens, double scale, bool accumulate);
+template <class T> void cross_entropy_grad(const lane&, at dsums, at sums, int tokens, double scale);
 
 /// total = or += sum of squares of the gradients of all ranges.
-template <class T> void sum_squares(rank&, at total, at gradients, std::span<const range>, bool accumulate);
+template <class T> void sum_squares(const lane&, at total, at gradients, std::span<const range>, bool accumulate);
 
 /// One AdamW step on all ranges, with the rank's `input`; gradients are scaled by
 /// min(1, clip / (sqrt(norm_squared) + 1e-6)) where clip > 0; weight decay where the range says so.
 /// Shapes: weights, gradients and moments are whole regions; ranges count their elements.
 /// Source: Loshchilov and Hutter 2019, as PyTorch computes it.
-template <class T> void adamw(rank&, at weights, at gradients, at first_moment, at second_moment, at norm_squared, std::span<const range>);
+template <class T> void adamw(const lane&, at weights, at gradients, at first_moment, at second_moment, at norm_squared, std::span<const range>);
 
 /// out = 0, y = x: `count` elements.
-template <class T> void clear(rank&, at out, std::size_t count);
-template <class T> void copy(rank&, at y, at x, std::size_t count);
+template <class T> void clear(const lane&, at out, std::size_t count);
+template <class T> void copy(const lane&, at y, at x, std::size_t count);
 
 }  // namespace rankc::host

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One rank of a program on the CPU: the context that generated code computes in. Computation runs on the
-// rank's own thread, and where its layout overlaps on a second one too; communication streams are queues of
-// the fabric, with the semantics of NCCL: rendezvous, in order per stream and per communicator, no tags.
+// One rank of a program on the CPU: the context that generated code computes in. Lane 0 is the thread that runs the
+// program's text; every other lane that computes has a thread of its own, and those that communicate are queues of the
+// fabric, with the semantics of NCCL: rendezvous, in order per lane and per communicator, no tags.
 #pragma once
 #include <rankc/runtime/engine.hpp>
 #include <rankc/runtime/program.hpp>
@@ -9,6 +9,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
 
 namespace rankc::host {
 
@@ -16,6 +20,20 @@ using namespace rankc::runtime;
 
 class fabric;  // carries messages between the ranks of one process
 class tracer;  // the times of a step
+
+struct rank;
+
+/// A lane, as one of its rank's threads sees it: what every kernel, message and collective is put on.
+struct lane {
+  rank* of = nullptr;
+  int index = 0;  // in the rank's layout
+
+  operator rank&() const { return *of; }
+  const char* name() const;
+  int index_in(over axis) const;  // this rank's coordinate
+  template <class T>
+  T* at(runtime::at offset) const;
+};
 
 /// Context of one rank, as one of its threads sees it.
 struct rank {
@@ -25,42 +43,65 @@ struct rank {
   int index = 0;
   std::byte* arena = nullptr;
   fabric* wires = nullptr;
-  stream computes_on = stream::compute;  // stream::beside on the second thread
+  int computes_on = 0;         // the lane whose thread sees this
+  std::vector<lane> all_lanes{{this, 0}};
   step_input input{};          // of the current step
   const char* action = "";     // the action under way, for error texts
   tracer* trace = nullptr;     // of a timed step; null in all others
   std::int64_t steps_done = 0;
 
+  rank() = default;
+  rank(const rank&) = delete;  // its lanes refer to it
+  rank& operator=(const rank&) = delete;
+
   template <class T>
   T* at(runtime::at offset) const { return reinterpret_cast<T*>(arena + offset.byte); }
+
+  const lane& operator[](int lane_index) const { return all_lanes[static_cast<std::size_t>(lane_index)]; }
+
+  /// All lanes of the rank, in the order of its layout: `const auto [compute, reduce] = r.lanes<2>();`
+  /// Errors: failure (1) where it has more or fewer.
+  template <std::size_t N>
+  auto lanes() const {
+    if (all_lanes.size() != N)
+      throw failure(1, "the text has " + std::to_string(N) + " lanes, the rank's layout " +
+                           std::to_string(all_lanes.size()));
+    return [this]<std::size_t... I>(std::index_sequence<I...>) {
+      return std::tie(all_lanes[I]...);
+    }(std::make_index_sequence<N>());
+  }
 };
 
-/// Name the action whose lines follow (`1F0`), for errors and traces.
-void begin(rank&, const char* action);
+inline int lane::index_in(over axis) const { return of->row->index_in(axis); }
+template <class T>
+T* lane::at(runtime::at offset) const { return of->at<T>(offset); }
 
-/// Run an action on stream::beside, next to what stream::compute does: inside `work` the rank's stream::compute and
-/// role::tp are stream::beside and role::tp_beside, and there is no other stream.
-/// Errors: failure (70) where the rank's layout does not overlap.
-void beside(rank&, const char* action, void (*work)(rank&));
+/// Name the action of lane 0 whose lines follow (`1F0`), for errors and traces.
+void begin(const lane&, const char* action);
 
-/// Order across streams: `record` marks the end of what `s` holds so far, `wait` holds `s` until then.
-void record(rank&, stream s, event);
-void wait(rank&, stream s, event);
+/// Run an action on another lane that computes, next to what lane 0 does: `work` sees that lane, and puts nothing on
+/// others.
+/// Errors: failure (70) where the lane does not compute.
+void act(const lane&, const char* action, void (*work)(const lane&));
 
-/// Point to point, on the stream and communicator of that direction.
-void send(rank&, stream direction, message, at data, std::size_t bytes);
-void receive(rank&, stream direction, message, at data, std::size_t bytes);
+/// Order across lanes: `record` marks the end of what the lane holds so far, `wait` holds the lane until then.
+void record(const lane&, event);
+void wait(const lane&, event);
 
-/// Collectives over the ranks of a role's communicator, on stream `s`. A role without one (-1) is refused.
-/// On stream::compute they return when the result is there. Sums run in rank order: same bits every time.
+/// Point to point, on the lane's communicator over `peer`.
+void send(const lane&, message, at data, std::size_t bytes);
+void receive(const lane&, message, at data, std::size_t bytes);
+
+/// Collectives over the ranks of the lane's communicator of a kind. One that the lane does not have is refused. On a lane
+/// that computes they return when the result is there. Sums run in rank order: same bits every time.
 /// Shapes: all_reduce in place, `count` elements. all_gather: `to` is (group, count), this rank contributes
 ///         `from` (count). reduce_scatter: `from` is (group, count), `to` receives this rank's sum (count).
 template <class T>
-void all_reduce(rank&, stream s, role, message, at data, std::size_t count, reduction = reduction::sum);
+void all_reduce(const lane&, over, message, at data, std::size_t count, reduction = reduction::sum);
 template <class T>
-void all_gather(rank&, stream s, role, message, at to, at from, std::size_t count);
+void all_gather(const lane&, over, message, at to, at from, std::size_t count);
 template <class T>
-void reduce_scatter(rank&, stream s, role, message, at to, at from, std::size_t count);
+void reduce_scatter(const lane&, over, message, at to, at from, std::size_t count);
 
 /// A generated program for this target: tables, and per pipeline coordinate its training and forward steps. `train` is
 /// null where the program has forwards alone.
@@ -74,7 +115,7 @@ struct program {
 /// program again where one was missing.
 void prepare(char** argv);
 
-/// Allocate every arena, create the fabric and start the threads: one per rank, two where its layout overlaps.
+/// Allocate every arena, create the fabric and start the threads: one for each lane of a rank that computes.
 /// Nothing is created after this.
 std::unique_ptr<engine> install(const program&);
 

@@ -13,8 +13,8 @@ namespace rankc::cuda::test {
 namespace {
 
 void step_of(rank& r) {
-  begin(r, "F0");
-  all_reduce<float>(r, stream::compute, role::dp, {0, "loss"}, loss_at, 1);
+  begin(r[compute], "F0");
+  all_reduce<float>(r[compute], over::dp, {0, "loss"}, loss_at, 1);
 }
 
 constexpr step_input input{.lr = 0, .weight_decay = 0, .clip = 0, .beta1 = 0, .beta2 = 0, .eps = 1, .step = 1};
@@ -38,7 +38,7 @@ void use(std::unique_ptr<engine> e) {
 
 struct data_parallel : tables {
   data_parallel() : tables(1, 2) {
-    connect("dp", {0, 1}, {role::dp, role::dp});
+    connect("dp", {0, 1}, {compute, compute}, over::dp);
     about.type = dtype::bf16;  // a write refreshes the working copy, by a kernel
   }
 };
@@ -67,6 +67,55 @@ TEST_CASE("ranks that are threads have a GPU each") {
   CHECK(take_contexts() == "0 1");
   use(std::move(e));
   CHECK(take_contexts() == "0 1");
+}
+
+void swap_messages(rank& r) {
+  const bool first = r.index == 0;
+  const lane &out = r[first ? to_next : to_prev], &in = r[first ? from_next : from_prev];
+  act(r[overlap], "1F0", [](const lane& on) { all_reduce<float>(on, over::tp, {0, "sum"}, values, 1); });
+  record(r[overlap], {0});
+  begin(r[compute], "0B0");
+  wait(r[compute], {0});
+  record(r[compute], {1});
+  wait(out, {1});
+  send(out, {first ? 1 : 2, "there"}, weights, 4);
+  receive(in, {first ? 2 : 1, "back"}, gradients, 4);
+}
+
+/// Where the peers' memory can be mapped and where it cannot.
+TEST_CASE("lanes are given their streams, communicators and edges, and timed under their names") {
+  for (const bool peer_stores : {true, false}) {
+    CAPTURE(peer_stores);
+    tables t(2, 1);
+    for (layout& l : t.layouts) l.lanes = all_lanes;
+    t.connect("tp of what overlaps, 0", {0}, {overlap}, over::tp);
+    t.connect("tp of what overlaps, 1", {1}, {overlap}, over::tp);
+    t.connect("forward", {0, 1}, {to_next, from_prev}, over::peer);
+    t.connect("backward", {1, 0}, {to_prev, from_next}, over::peer);
+    void (*const bodies[])(rank&) = {swap_messages, swap_messages};
+    take_contexts();
+    std::unique_ptr<engine> e = install({.about = t.about, .train = bodies, .evaluate = bodies}, {.meeting = {}, .peer_stores = peer_stores});
+    std::vector<traced> times;
+    e->traced_step(input, times);
+    std::string did;
+    for (const traced& each : times)
+      did += std::to_string(each.rank) + " " + all_lanes[each.lane].name + " " + each.name + "\n";
+    CHECK(did == "0 overlap 1F0\n0 compute 0B0\n0 to_next there\n0 from_next back\n"
+                 "1 overlap 1F0\n1 compute 0B0\n1 to_prev there\n1 from_prev back\n");
+    use(std::move(e));
+    CHECK(take_contexts() == "0 1");
+  }
+}
+
+void wrong_way(rank& r) { send(r[r.index == 0 ? from_next : from_prev], {1, "there"}, weights, 4); }
+
+TEST_CASE("a message against its pair's direction is refused") {
+  tables t(2, 1);
+  t.connect("forward", {0, 1}, {to_next, from_prev}, over::peer);
+  t.connect("backward", {1, 0}, {to_prev, from_next}, over::peer);
+  void (*const bodies[])(rank&) = {wrong_way, wrong_way};
+  CHECK_THROWS_WITH_AS(install({.about = t.about, .train = bodies, .evaluate = bodies}),
+                       doctest::Contains("there goes the other way on lane from_"), failure);
 }
 
 }  // namespace

@@ -8,6 +8,6 @@ __global__ void fault(const hyperparameters* input) {
 }
 }  // namespace
 
-void fault_if_asked(rank& r) { fault<<<1, 1, 0, r.on(stream::compute)>>>(r.input); }
+void fault_if_asked(rank& r) { fault<<<1, 1, 0, r[0].stream>>>(r.input); }
 
 }  // namespace rankc::cuda::test

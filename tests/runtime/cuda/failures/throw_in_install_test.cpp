@@ -6,19 +6,19 @@ namespace rankc::cuda::test {
 namespace {
 
 void stage_0(rank& r) {
-  begin(r, "F0");
-  receive(r, stream::from_next, {0, "B0: stage 1 -> 0"}, gradients, parameters * sizeof(float));
-  send(r, stream::to_next, {1, "F0: stage 0 -> 1"}, weights, parameters * sizeof(float));
+  begin(r[compute], "F0");
+  receive(r[from_next], {0, "B0: stage 1 -> 0"}, gradients, parameters * sizeof(float));
+  send(r[to_next], {1, "F0: stage 0 -> 1"}, weights, parameters * sizeof(float));
 }
 void stage_1(rank& r) {
-  begin(r, "F0");
+  begin(r[compute], "F0");
   if (!r.alone) throw failure(70, "rank 1, install, F0: this stage fails on purpose");
 }
 
 TEST_CASE("a failure of one rank in install frees the other") {
   tables t(2, 1);
-  t.connect("forward", {0, 1}, {role::to_next, role::from_prev});
-  t.connect("backward", {1, 0}, {role::to_prev, role::from_next});
+  t.connect("forward", {0, 1}, {to_next, from_prev}, over::peer);
+  t.connect("backward", {1, 0}, {to_prev, from_next}, over::peer);
   void (*const bodies[])(rank&) = {stage_0, stage_1};
   const auto start = std::chrono::steady_clock::now();
   CHECK_THROWS_WITH_AS(install({.about = t.about, .train = bodies, .evaluate = bodies}),

@@ -24,20 +24,20 @@ void fail_where_asked(rank& r) {
 
 /// Loss |w|^2 summed over the ranks, gradient w: every rank adds its own.
 void train_step(rank& r) {
-  begin(r, "F0");
+  begin(r[compute], "F0");
   fail_where_asked(r);
-  sum_squares<float>(r, loss_at, weights, all_parameters, false);
-  all_reduce<float>(r, stream::compute, role::dp, {0, "loss"}, loss_at, 1);
-  clear<float>(r, gradients, parameters);
-  add<float>(r, gradients, gradients, weights, parameters);
-  all_reduce<float>(r, stream::compute, role::dp, {1, "gradients"}, gradients, parameters);
-  begin(r, "update");
-  sum_squares<float>(r, norm_at, gradients, all_parameters, false);
-  adamw<float>(r, weights, gradients, first_moment, second_moment, norm_at, all_parameters);
+  sum_squares<float>(r[compute], loss_at, weights, all_parameters, false);
+  all_reduce<float>(r[compute], over::dp, {0, "loss"}, loss_at, 1);
+  clear<float>(r[compute], gradients, parameters);
+  add<float>(r[compute], gradients, gradients, weights, parameters);
+  all_reduce<float>(r[compute], over::dp, {1, "gradients"}, gradients, parameters);
+  begin(r[compute], "update");
+  sum_squares<float>(r[compute], norm_at, gradients, all_parameters, false);
+  adamw<float>(r[compute], weights, gradients, first_moment, second_moment, norm_at, all_parameters);
 }
 void evaluate_step(rank& r) {
-  begin(r, "F0");
-  sum_squares<float>(r, loss_at, weights, all_parameters, false);
+  begin(r[compute], "F0");
+  sum_squares<float>(r[compute], loss_at, weights, all_parameters, false);
 }
 
 }  // namespace
@@ -47,7 +47,7 @@ int main(int argc, char** argv) {
   using namespace rankc::cuda::test;
   using namespace rankc::cuda;
   tables t(1, 2);
-  t.connect("dp", {0, 1}, {role::dp, role::dp});
+  t.connect("dp", {0, 1}, {compute, compute}, over::dp);
   const parameter w{.name = "w",
                     .rows = parameters,
                     .cols = 1,

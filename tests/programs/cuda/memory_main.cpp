@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "memory_child.hpp"
-
+// Runs the memory tests where there are two GPUs, or says "skipped" (77). With --hold first it is a process of a
+// program's ranks: it takes steps of each kind, writes a byte to stdout, and keeps what it holds until stdin ends.
+#include "../../run_tests.hpp"
 #include "run.hpp"
 
+#include <cuda_runtime_api.h>
 #include <unistd.h>
 
 #include <exception>
 #include <iostream>
 
+namespace {
+
+/// Shapes: words: the plan's job and layout, rank (-1: all), device, meeting point ("" without).
 int hold_program(const std::vector<std::string>& words) try {
   const rankc::runtime::placement where{.rank = std::stoi(words.at(2)), .device = std::stoi(words.at(3)), .meeting = words.at(4)};
   for (const registered& program : cuda_registry) {
@@ -28,4 +33,18 @@ int hold_program(const std::vector<std::string>& words) try {
 } catch (const std::exception& e) {
   std::cerr << e.what() << "\n";
   return 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc > 1 && std::string(argv[1]) == "--hold") return hold_program({argv + 2, argv + argc});
+  int devices = 0;
+  if (cudaGetDeviceCount(&devices) != cudaSuccess) devices = 0;
+  if (devices < 2) {
+    std::cout << "skipped: these tests need 2 GPUs, and there are " << devices << "\n";
+    return 77;
+  }
+  doctest::Context context(argc, argv);
+  return run_tests(context);
 }

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// The lanes of a pipeline rank, and which of them has what: computation, sums of gradients and losses, actions that run
+// next to others, and one for each rank that it sends to or receives from.
+#pragma once
+#include <rankc/codegen/lowered.hpp>
+
+namespace rankc::codegen {
+
+inline constexpr int compute_lane = 0, reduce_lane = 1, overlap_lane = 2;  // the last where the rank overlaps
+
+/// In the order of the rank's layout. Neighbours in the ring of ranks have the lanes that are named after them, others
+/// those with their numbers: "to_next", "from_3".
+std::vector<lane> lanes_of(const action_table&, int rank);
+
+/// The lane of messages to a rank, or from it.
+/// Errors: std::logic_error where there are none.
+int find_lane(const std::vector<lane>&, int peer, bool sends);
+
+/// The lane of what ranks communicate over a kind of communicator, messages and actions that overlap apart.
+constexpr int lane_over(runtime::over o) {
+  return o == runtime::over::dp || o == runtime::over::tied ? reduce_lane : compute_lane;
+}
+
+/// Index of a communicator in `pipeline_rank::links`.
+/// Errors: std::logic_error where the lane has none of that kind.
+int find_link(const pipeline_rank&, int lane, runtime::over);
+
+}  // namespace rankc::codegen
