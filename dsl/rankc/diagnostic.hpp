@@ -76,7 +76,11 @@ constexpr spoken speak(const report& all) {
 // Variable templates: the rules run once per plan, and running out of the compiler's budget is an error of its
 // own instead of a constraint that is silently not satisfied.
 template <const auto& Plan>
-inline constexpr spoken said = speak(Plan.diagnose());
+inline constexpr spoken said = [] {
+  if constexpr (requires { diagnose_memory(Plan); })  // rankc/peak_bytes.hpp
+    if constexpr (Plan.cluster.memory > 0) return speak(diagnose_memory(Plan));
+  return speak(Plan.diagnose());
+}();
 template <const auto& Plan>
 inline constexpr auto why = [] {
   because<said<Plan>.size> b;

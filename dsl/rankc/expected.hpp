@@ -2,7 +2,10 @@
 // What a plan's actions are expected to take: from the operations of its layers and the speed of its machines. Messages
 // are placed by these costs.
 #pragma once
-#include <rankc/plan_data.hpp>
+#include <rankc/kinds_of_stages.hpp>
+#include <rankc/recipe.hpp>
+#include <rankc/schedule/timing.hpp>
+#include <rankc/typed/trace.hpp>
 
 #include <algorithm>
 
@@ -19,7 +22,7 @@ constexpr double forward_flops(const trace& layer) {
 
 /// Operations of each stage's forward.
 /// Shapes: (stages). Units: per token.
-inline std::vector<double> flops_of_stages(const plan_data& p) {
+constexpr std::vector<double> flops_of_stages(const auto& p) {
   std::vector<double> flops;
   for (const std::vector<int>& kinds : kinds_of_stages(p)) {
     flops.push_back(0);
@@ -30,7 +33,7 @@ inline std::vector<double> flops_of_stages(const plan_data& p) {
 
 /// Costs in units of an average stage's forward; each half of backward is taken to cost as much. A message takes its
 /// bytes at the bandwidth between the ranks, or a tenth of a forward where machines do not say.
-inline costs expected_costs(const plan_data& p) {
+constexpr costs expected_costs(const auto& p) {
   constexpr double utilization = 0.5;  // of the peak, as large matrices have it
   costs c{.send = 0.1};
   std::vector<double> flops = flops_of_stages(p);

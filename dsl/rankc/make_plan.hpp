@@ -2,16 +2,11 @@
 // From a plan's values to plain data, at run time: what a generator does first.
 #pragma once
 #include <rankc/expected.hpp>
+#include <rankc/plan_data.hpp>
 #include <rankc/plan_value.hpp>
 #include <rankc/schedule/fuse.hpp>
 
 namespace rankc {
-
-/// Whether a schedule is run as it is written: its halves of a backward are not put together.
-constexpr bool keeps_order(const auto& schedule) {
-  if constexpr (requires { schedule.as_written; }) return schedule.as_written;
-  else return false;
-}
 
 /// A plan as plain data, from values that are made at run time.
 inline plan_data make_plan(std::string name, const auto& model, const parallel_dims& given, const auto& schedule,
@@ -24,8 +19,7 @@ inline plan_data make_plan(std::string name, const auto& model, const parallel_d
              },
              stage_layers);
   if (!accepts(p.diagnostics)) return p;
-  const action_table emitted = collect(schedule, p.dims.pp);
-  p.actions = complete(keeps_order(schedule) ? emitted : fuse_backward(emitted));
+  p.actions = actions_of(schedule, p.dims.pp);
   check_actions(p.diagnostics, p.actions);  // the check above was of the table before it was fused
   p.rows = recipe.global_batch / schedule.microbatches / static_cast<int>(batch_ranks(p.dims));
   p.vocab_used = model.vocab_used ? model.vocab_used : model.vocab;

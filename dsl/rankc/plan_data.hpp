@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A plan as plain data: what the typed declaration hands to the generator. Templates end here.
 #pragma once
+#include <rankc/kinds_of_stages.hpp>
 #include <rankc/mesh/layout.hpp>
 #include <rankc/recipe.hpp>
 #include <rankc/schedule/timing.hpp>
@@ -33,21 +34,5 @@ struct plan_data {
   std::vector<layer_kind> kinds;
   std::vector<int> blocks_of_stage;  // repeated layers on each stage
 };
-
-/// The kinds of each stage's layers, in order: what comes before the repeated layers is on the first stage, what comes
-/// after on the last.
-/// Shapes: (stages), then (layers of the stage), indices of plan_data::kinds.
-inline std::vector<std::vector<int>> kinds_of_stages(const plan_data& p) {
-  std::vector<std::vector<int>> stages(p.blocks_of_stage.size());
-  std::size_t stage = 0;
-  int on_stage = 0;
-  for (std::size_t k = 0; k < p.kinds.size(); ++k)
-    for (int i = 0; i < p.kinds[k].count; ++i) {
-      if (p.kinds[k].repeated && on_stage == p.blocks_of_stage[stage]) ++stage, on_stage = 0;
-      on_stage += p.kinds[k].repeated;
-      stages[stage].push_back(static_cast<int>(k));
-    }
-  return stages;
-}
 
 }  // namespace rankc

@@ -27,7 +27,7 @@ struct even_stages {
 };
 
 /// A training plan. Without dims it is for one rank.
-/// Errors: every RC1xx to RC3xx; all broken rules at once.
+/// Errors: every RC1xx to RC3xx, and RC401 with rankc/peak_bytes.hpp; all broken rules at once.
 template <class Model = no_model, class Schedule = no_schedule, class StageLayers = even_stages>
 struct plan {
   Model model{};

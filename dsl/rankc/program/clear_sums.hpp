@@ -13,7 +13,7 @@ namespace rankc::program {
 namespace detail {
 
 /// The parameters whose gradients a node writes.
-constexpr std::vector<int> gradients_of(const layer_program& p, const node& n) {
+constexpr std::vector<int> gradients_of(const auto& p, const auto& n) {
   std::vector<int> of;
   n.each_write([&](const port_use& u) {
     if (p.values[u.at.value].where == space::gradient) of.push_back(u.at.value);
@@ -22,7 +22,7 @@ constexpr std::vector<int> gradients_of(const layer_program& p, const node& n) {
 }
 
 /// How many sums go into each gradient, by its value; those that are to be cleared have several.
-constexpr std::vector<int> count_sums(const layer_program& p) {
+constexpr std::vector<int> count_sums(const auto& p) {
   std::vector<int> sums(p.values.size(), 0);
   for (const node& n : p.backward) {
     const std::vector<int> of = gradients_of(p, n);
@@ -45,7 +45,7 @@ constexpr std::vector<int> count_sums(const layer_program& p) {
 }
 
 /// The elements of a tensor as one dim.
-constexpr local_dim all_elements(layer_program& p, const local_shape& s) {
+constexpr local_dim all_elements(auto& p, const local_shape& s) {
   local_dim all{.count = s.elements(), .composed = static_cast<int>(p.composed.size())};
   p.composed.push_back({composed_dim::product, {}, {s.dims, s.dims + s.ndim}});
   return all;
@@ -53,7 +53,7 @@ constexpr local_dim all_elements(layer_program& p, const local_shape& s) {
 
 }  // namespace detail
 
-constexpr void clear_sums(layer_program& p) {
+constexpr void clear_sums(auto& p) {
   const std::vector<int> sums = detail::count_sums(p);
   if (std::all_of(sums.begin(), sums.end(), [](int n) { return n < 2; })) return;
   for (node& n : p.backward)

@@ -12,7 +12,7 @@ namespace rankc::program {
 namespace detail {
 
 /// The words of a list, one for each port but scratch.
-constexpr std::vector<std::string_view> words(std::string_view list) {
+constexpr std::vector<std::string_view> words(auto list) {
   std::vector<std::string_view> out;
   while (!list.empty()) {
     out.push_back(list.substr(0, list.find(' ')));
@@ -35,7 +35,7 @@ struct bindings {
     return nullptr;
   }
   /// Take the names of a node's operands. False where two names are one value, or one name two.
-  constexpr bool bind(const node& n, std::string_view names, bool swapped) {
+  constexpr bool bind(const auto& n, std::string_view names, bool swapped) {
     std::vector<std::string_view> list = words(names);
     if (swapped) std::swap(list[list.size() - 1], list[list.size() - 2]);
     for (std::size_t p = 0, w = 0; p < n.ports.size(); ++p) {
@@ -49,9 +49,10 @@ struct bindings {
   }
 };
 
+template <class Program>
 class fuser {
  public:
-  constexpr fuser(layer_program& p, nodes& list, target t) : p_(p), list_(list), target_(t) {}
+  constexpr fuser(Program& p, nodes& list, target t) : p_(p), list_(list), target_(t) {}
 
   constexpr void run(std::span<const fusion> table) {
     for (int i = 0; i < static_cast<int>(list_.size()); ++i)
@@ -134,7 +135,7 @@ class fuser {
     list_.erase(list_.begin() + j);
   }
 
-  layer_program& p_;
+  Program& p_;
   nodes& list_;
   const target target_;
 };
@@ -142,7 +143,7 @@ class fuser {
 }  // namespace detail
 
 /// Pairs of nodes that the table of fusions makes one, where the target has the kernel.
-constexpr void fuse_forward(layer_program& p, target t) { detail::fuser(p, p.forward, t).run(ops::forward_fusions); }
-constexpr void fuse_backward(layer_program& p, target t) { detail::fuser(p, p.backward, t).run(ops::backward_fusions); }
+constexpr void fuse_forward(auto& p, target t) { detail::fuser(p, p.forward, t).run(ops::forward_fusions); }
+constexpr void fuse_backward(auto& p, target t) { detail::fuser(p, p.backward, t).run(ops::backward_fusions); }
 
 }  // namespace rankc::program

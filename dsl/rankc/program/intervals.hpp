@@ -20,11 +20,11 @@ struct lifetime {
 
 /// Give each lifetime an offset such that those which meet in time do not overlap; first fit, in the order given.
 /// Returns the bytes needed.
-constexpr std::size_t place_intervals(std::vector<lifetime>& all) {
+constexpr std::size_t place_intervals(auto& all) {
   std::size_t peak = 0;
   std::vector<const lifetime*> placed;  // by offset
   placed.reserve(all.size());
-  for (lifetime& x : all) {
+  for (auto& x : all) {
     std::size_t at = 0;
     for (const lifetime* r : placed)
       if (r->first <= x.last && x.first <= r->last && at + x.bytes > r->offset) at = std::max(at, r->offset + aligned(r->bytes));

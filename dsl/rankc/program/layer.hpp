@@ -14,7 +14,7 @@ namespace rankc::program {
 /// Lower one layer: nodes, halves of backward where the schedule has them, no backward where it has none, fusions,
 /// storage and offsets.
 /// Errors: not_lowered.
-constexpr layer_program lower_layer(const trace& t, std::vector<layer_parameter> parameters, const layer_setting& s) {
+constexpr layer_program lower_layer(const auto& t, std::vector<layer_parameter> parameters, const layer_setting& s) {
   layer_program p = select_nodes(t, std::move(parameters), s);
   clear_sums(p);
   if (s.splits_backward) split_backward(p);

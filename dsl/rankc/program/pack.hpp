@@ -22,9 +22,10 @@ struct part {
 
 constexpr bool is_linear(const node& n) { return n.is(ops::linear) || n.is(ops::linear_bias); }
 
+template <class Program>
 class packer {
  public:
-  constexpr packer(layer_program& p, const layer_setting& s) : p_(p), placed_(lay_out(p.parameters)), element_(s.bytes(element_kind::real)) {}
+  constexpr packer(Program& p, const layer_setting& s) : p_(p), placed_(lay_out(p.parameters)), element_(s.bytes(element_kind::real)) {}
 
   constexpr void run() {
     for (int i = 0; i < static_cast<int>(p_.forward.size()); ++i) {
@@ -295,7 +296,7 @@ class packer {
     }
   }
 
-  layer_program& p_;
+  Program& p_;
   const group_layout placed_;
   const std::size_t element_;
   std::vector<int> whole_, sums_;  // ports without a stride that each value is given to; sums into each gradient
@@ -305,6 +306,6 @@ class packer {
 
 /// Linears of one input whose weights are neighbours become one product, forward and backward; what they make are
 /// columns of one packed buffer.
-constexpr void pack_linears(layer_program& p, const layer_setting& s) { detail::packer(p, s).run(); }
+constexpr void pack_linears(auto& p, const layer_setting& s) { detail::packer(p, s).run(); }
 
 }  // namespace rankc::program

@@ -87,7 +87,7 @@ constexpr int order_of(const layer_parameter& p) {
 }
 
 /// Where a layer's parameters lie in their groups.
-constexpr group_layout lay_out(const std::vector<layer_parameter>& parameters) {
+constexpr group_layout lay_out(const auto& parameters) {
   group_layout g;
   g.of_parameter.assign(parameters.size(), {});
   for (int order = 0; order < 4; ++order)

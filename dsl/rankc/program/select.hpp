@@ -18,9 +18,10 @@ struct not_lowered {
 
 namespace detail {
 
+template <class Trace>
 class selector {
  public:
-  constexpr selector(const trace& t, std::vector<layer_parameter> parameters, const layer_setting& s)
+  constexpr selector(const Trace& t, std::vector<layer_parameter> parameters, const layer_setting& s)
       : t_(t), s_(s), parameter_of_(t.values.size(), -1), gradient_of_(t.values.size(), -1) {
     out_.parameters = std::move(parameters);
     for (std::size_t w = 0; w < t_.weights.size(); ++w) parameter_of_[t_.weights[w].id] = static_cast<int>(w);
@@ -196,7 +197,7 @@ class selector {
     put(dx, space::dx);
   }
 
-  const trace& t_;
+  const Trace& t_;
   const layer_setting& s_;
   std::vector<int> parameter_of_, gradient_of_;  // of each value: the parameter that it is, or to whose gradient it adds
   bool in_backward_ = false;                     // of the op that is selected
@@ -207,7 +208,7 @@ class selector {
 }  // namespace detail
 
 /// Errors: not_lowered.
-constexpr layer_program select_nodes(const trace& t, std::vector<layer_parameter> parameters, const layer_setting& s) {
+constexpr layer_program select_nodes(const auto& t, std::vector<layer_parameter> parameters, const layer_setting& s) {
   return detail::selector(t, std::move(parameters), s).run();
 }
 

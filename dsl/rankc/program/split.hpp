@@ -6,7 +6,7 @@
 
 namespace rankc::program {
 
-constexpr void split_backward(layer_program& p) {
+constexpr void split_backward(auto& p) {
   std::vector<char> needed(p.values.size(), 0);
   const auto passes = [&](int v) {  // from node to node
     const space where = p.values[v].where;

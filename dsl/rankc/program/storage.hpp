@@ -10,7 +10,7 @@
 namespace rankc::program {
 
 /// Ports (output, input) of a node of which the first may lie where the second does.
-constexpr std::vector<std::pair<int, int>> may_replace(const node& n) {
+constexpr std::vector<std::pair<int, int>> may_replace(const auto& n) {
   std::vector<std::pair<int, int>> pairs;
   for (std::size_t p = 0; p < n.ports.size(); ++p)
     for (std::string_view name : n.row->ports[p].may_replace)
@@ -23,7 +23,7 @@ namespace detail {
 constexpr bool is_scratch(const value& v) { return v.holds == element_kind::bytes; }
 
 /// The first and the last node that touch each value.
-constexpr void find_lives(layer_program& p) {
+constexpr void find_lives(auto& p) {
   const auto walk = [&](const nodes& list, node_range value::*of) {
     const auto touch = [&](int v, std::size_t i) {
       node_range& r = p.values[v].*of;
@@ -42,7 +42,7 @@ constexpr void find_lives(layer_program& p) {
 }
 
 /// What forward, or the first half of backward, leaves for later lies in the slot.
-constexpr void find_saved(layer_program& p) {
+constexpr void find_saved(auto& p) {
   for (value& v : p.values) {
     const bool both_ways = v.forward.any() && v.backward.any();
     const bool both_halves = p.touches(phase::backward_input, v) && p.touches(phase::backward_weight, v);
@@ -51,7 +51,7 @@ constexpr void find_saved(layer_program& p) {
 }
 
 /// Everywhere one value for another, which then lives as long as both.
-constexpr void put_into(layer_program& p, int from, int into) {
+constexpr void put_into(auto& p, int from, int into) {
   const auto join = [&](nodes& list, node_range value::*lives) {
     node_range &gone = p.values[from].*lives, &all = p.values[into].*lives;
     if (!gone.any()) return;
@@ -66,7 +66,7 @@ constexpr void put_into(layer_program& p, int from, int into) {
 }
 
 /// Where a node may write over an input that nothing needs afterwards, let it.
-constexpr void share_in_place(layer_program& p, const nodes& list, node_range value::*lives) {
+constexpr void share_in_place(auto& p, const nodes& list, node_range value::*lives) {
   const bool forward = &list == &p.forward;
   for (std::size_t i = 0; i < list.size(); ++i)
     for (const auto& [out, in] : may_replace(list[i])) {
@@ -86,7 +86,7 @@ constexpr void share_in_place(layer_program& p, const nodes& list, node_range va
 
 /// Values that nodes touch, those with a place of the layer's own first, scratch after the others in the order of the
 /// nodes.
-constexpr void compact(layer_program& p) {
+constexpr void compact(auto& p) {
   std::vector<int> number(p.values.size(), -1);
   std::vector<value> kept;
   kept.reserve(p.values.size());
@@ -112,7 +112,7 @@ constexpr void compact(layer_program& p) {
   p.values = std::move(kept);
 }
 
-constexpr std::size_t place_saved(layer_program& p) {
+constexpr std::size_t place_saved(auto& p) {
   std::size_t at = 0;
   for (value& v : p.values)
     if (v.where == space::saved) at += aligned(v.bytes), v.offset = at - aligned(v.bytes);
@@ -120,7 +120,7 @@ constexpr std::size_t place_saved(layer_program& p) {
 }
 
 /// The temporaries of a list, in the order in which its kernels name them first. Returns the workspace that they need.
-constexpr std::size_t place_temporaries(layer_program& p, const nodes& list, node_range value::*lives) {
+constexpr std::size_t place_temporaries(auto& p, const nodes& list, node_range value::*lives) {
   std::vector<int> order;
   std::vector<lifetime> placed;
   std::vector<char> known(p.values.size(), 0);
@@ -140,7 +140,7 @@ constexpr std::size_t place_temporaries(layer_program& p, const nodes& list, nod
 
 }  // namespace detail
 
-constexpr void place_values(layer_program& p) {
+constexpr void place_values(auto& p) {
   detail::find_lives(p);
   detail::find_saved(p);
   detail::share_in_place(p, p.forward, &value::forward);

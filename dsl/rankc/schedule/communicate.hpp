@@ -52,6 +52,9 @@ constexpr communication send_all(const action_table& t, const costs& c, const ac
   communication out;
   out.when.begin.assign(t.actions.size(), 0);
   out.when.end = out.when.begin;
+  std::vector<int> made(t.actions.size(), -1);  // which message each action makes, in the order in which they are sent
+  std::vector<message> sent;
+  sent.reserve(t.actions.size());
   std::vector<double> queue_free(static_cast<std::size_t>(t.ranks()) * t.ranks(), 0);
   const auto deliver = [&](const action& a, double done) {
     const bool forward = a.kind == action_kind::F;
@@ -63,11 +66,15 @@ constexpr communication send_all(const action_table& t, const costs& c, const ac
     const double begin = std::max(done, free);
     free = begin + c.send;
     const auto index = [&](int stage) { return (forward ? at.forward : at.gradient)[stage * t.microbatches + a.microbatch]; };
-    out.messages.push_back({index(a.stage), index(to_stage), -1, -1, from, to, begin, free});
+    const int producer = index(a.stage);
+    made[producer] = static_cast<int>(sent.size());
+    sent.push_back({producer, index(to_stage), -1, -1, from, to, begin, free});
     return free;
   };
   static_cast<totals&>(out.when) = solve(t, c, out.when.begin.data(), out.when.end.data(), deliver);
-  std::sort(out.messages.begin(), out.messages.end(), [](const message& a, const message& b) { return a.producer < b.producer; });
+  out.messages.reserve(sent.size());
+  for (int k : made)
+    if (k >= 0) out.messages.push_back(sent[k]);
   return out;
 }
 
@@ -89,17 +96,25 @@ constexpr std::vector<double> find_passed(const action_table& t, const timing& w
 /// Post every receive as late as it delays nothing: after the actions that have ended when the message could begin, but
 /// before its consumer and not after the receives behind it in the queue. And see when every message has left.
 constexpr void post_receives(communication& out, const action_table& t) {
-  std::vector<int> behind(static_cast<std::size_t>(t.ranks()) * t.ranks(), static_cast<int>(t.actions.size()));
+  // Backwards through a queue messages begin and end earlier and earlier.
+  struct queue {
+    int behind, late, left;  // actions: of the receive behind; the first that ends after a message begins, or has left
+  };
+  std::vector<queue> queues;
+  for (int from = 0; from < t.ranks(); ++from)
+    for (int to = 0; to < t.ranks(); ++to)
+      queues.push_back({t.begin[to + 1], t.begin[to + 1], t.begin[from + 1] - 1});
   const std::vector<double> passed = find_passed(t, out.when);
   const double* const ends = passed.data();
   for (std::size_t k = out.messages.size(); k-- > 0;) {
     message& x = out.messages[k];
-    const auto late = std::upper_bound(ends + t.begin[x.to], ends + t.begin[x.to + 1], x.begin) - ends;
-    int& bound = behind[x.from * t.ranks() + x.to];
-    bound = std::min({bound, static_cast<int>(late), x.consumer});
-    x.posted = bound = first_of_item(t, x.to, bound);
-    const double* const rank_end = ends + t.begin[x.from + 1];
-    x.left = static_cast<int>(std::min(std::lower_bound(ends + x.producer, rank_end, x.end), rank_end - 1) - ends);
+    queue& q = queues[x.from * t.ranks() + x.to];
+    while (q.late > t.begin[x.to] && ends[q.late - 1] > x.begin) --q.late;
+    if (q.late < q.behind) q.behind = q.late;
+    if (x.consumer < q.behind) q.behind = x.consumer;
+    x.posted = q.behind = first_of_item(t, x.to, q.behind);
+    while (q.left > x.producer && ends[q.left - 1] >= x.end) --q.left;
+    x.left = q.left;
   }
 }
 
@@ -116,6 +131,13 @@ constexpr void assign_slots(communication& out, const action_table& t, const act
 }
 
 }  // namespace detail
+
+/// Place the messages of a table that passes check_actions, but for their buffers.
+constexpr communication place_messages(const action_table& t, const costs& c = {}) {
+  communication out = detail::send_all(t, c, detail::action_places(t));
+  detail::post_receives(out, t);
+  return out;
+}
 
 /// Place the messages of a table that passes check_actions. Whatever the costs, the result cannot deadlock: a message
 /// needs its producer, and of the receiver only what comes before its consumer; its queue is in the producers' order. In

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Puts backwards together again that a schedule splits for nothing.
 #pragma once
+#include <rankc/schedule/complete.hpp>
 #include <rankc/schedule/timing.hpp>
 
 #include <vector>
@@ -56,6 +57,19 @@ constexpr action_table fuse_backward(action_table t, const costs& c = {}) {
   t.begin.back() = to;
   t.actions.resize(static_cast<std::size_t>(to));
   return t;
+}
+
+/// Whether a schedule is run as it is written: its halves of a backward are not put together.
+constexpr bool keeps_order(const auto& schedule) {
+  if constexpr (requires { schedule.as_written; }) return schedule.as_written;
+  else return false;
+}
+
+/// The actions of a schedule as they are run.
+constexpr action_table actions_of(const auto& schedule, int pp) {
+  const action_table emitted = collect(schedule, pp);
+  if (keeps_order(schedule)) return complete(emitted);
+  return complete(fuse_backward(emitted));
 }
 
 }  // namespace rankc

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// The memory of a plan's ranks, counted by the compiler: peak_bytes<plan>. Where it is included, `valid` has RC401 too, of
+// clusters that say what there is. The one include does not have it: it costs a compiler half as much again.
+#pragma once
+#include <rankc/plan_value.hpp>
+#include <rankc/program/memory.hpp>
+#include <rankc/schedule/fuse.hpp>
+
+#include <algorithm>
+#include <vector>
+
+namespace rankc {
+
+using program::target;
+
+/// What a plan is built for: GPUs, where its cluster has some.
+constexpr target target_of(const cluster& c) { return c.flops > 0 || c.within_node > 0 ? target::cuda : target::host; }
+/// What it computes in: there is no f64 on GPUs, and no bf16 on the host.
+constexpr precision precision_on(target to, precision p) { return to == target::cuda ? p : p == f64 ? f64 : f32; }
+
+namespace detail {
+
+struct traced_kind {
+  trace ops;
+  int count;
+  bool repeated;
+};
+
+/// A plan as numbers: of plan_data what memory depends on.
+struct counted_plan {
+  parallel_dims dims{};
+  training recipe{};
+  cluster machines{};
+  action_table actions{};
+  costs expected{};
+  int rows = 0;
+  std::vector<traced_kind> kinds{};
+  std::vector<int> blocks_of_stage{};
+};
+
+/// Check a plan's parts as check_plan does; where they break no rule, what memory depends on.
+constexpr auto count_plan(report& out, const auto& model, const parallel_dims& given, const auto& schedule, const training& recipe,
+                                  const cluster& machines, std::span<const int> stage_layers) {
+  counted_plan p{.dims = resolve(given), .recipe = recipe, .machines = machines};
+  check_plan(out, model, given, schedule, recipe, machines,
+             [&](std::string_view, int count, bool repeated, const trace& t) { p.kinds.push_back({t, count, repeated}); }, stage_layers);
+  if (!accepts(out)) return p;
+  p.actions = actions_of(schedule, p.dims.pp);
+  p.rows = recipe.global_batch / schedule.microbatches / static_cast<int>(batch_ranks(p.dims));
+  p.blocks_of_stage = split_layers(count_blocks(model).blocks, p.actions.stages(), stage_layers);
+  p.expected = expected_costs(p);
+  return p;
+}
+
+/// The pipeline rank that needs most, and its bytes.
+struct worst_rank {
+  int rank = 0;
+  std::size_t bytes = 0, at_most = 0;
+};
+constexpr worst_rank find_worst(const auto& p, const auto& layers, const program::layer_setting& s,
+                                bool bounds) {
+  worst_rank worst;
+  int rank = 0;
+  for (const program::rank_memory& m : program::memory_of(p, layers, s, bounds)) {
+    if (m.total() > worst.bytes) worst.rank = rank, worst.bytes = m.total();
+    worst.at_most = std::max(worst.at_most, m.total() + m.between);
+    ++rank;
+  }
+  return worst;
+}
+constexpr program::layer_setting setting_for(const auto& p, target to) {
+  return program::setting_of(p, precision_on(to, p.recipe.precision), to);
+}
+constexpr worst_rank find_worst(const auto& p, target to) {
+  const program::layer_setting s = setting_for(p, to);
+  return find_worst(p, program::lower_layers(p, s), s, false);
+}
+
+/// Whether a plan fits into the memory that there is. What needs most time is counted where it decides.
+constexpr bool fits(const auto& p) {
+  const auto memory = static_cast<std::size_t>(p.machines.memory);
+  const program::layer_setting s = setting_for(p, target_of(p.machines));
+  const std::vector<program::layer_program> layers = program::lower_layers(p, s);
+  const worst_rank bounds = find_worst(p, layers, s, true);
+  if (bounds.bytes > memory || bounds.at_most <= memory) return bounds.bytes <= memory;
+  return find_worst(p, layers, s, false).bytes <= memory;
+}
+
+/// The same plan with other dims or microbatches: whether it breaks no rule and fits.
+constexpr bool would_fit(const auto& model, const parallel_dims& given, const auto& schedule, const training& recipe, const cluster& machines,
+                         std::span<const int> stage_layers) {
+  report out;
+  const counted_plan p = count_plan(out, model, given, schedule, recipe, machines, stage_layers);
+  return accepts(out) && fits(p);
+}
+
+constexpr void put_gigabytes(sentence& s, std::size_t bytes, bool up) {
+  const std::size_t tenths = (bytes + (up ? 99'999'999 : 0)) / 100'000'000;
+  s << tenths / 10 << "." << tenths % 10 << " GB";
+}
+
+/// RC401: what every rank needs fits into its memory.
+constexpr void check_memory(report& out, const auto& p, const auto& model, const parallel_dims& given, const auto& schedule,
+                            std::span<const int> stage_layers) {
+  if (p.machines.memory == 0 || fits(p)) return;
+  const worst_rank worst = find_worst(p, target_of(p.machines));
+  sentence& s = refuse(out, 401) << "the ranks of pipeline rank " << worst.rank << " need ";
+  put_gigabytes(s, worst.bytes, true);
+  s << ", and there are ";
+  put_gigabytes(s, static_cast<std::size_t>(p.machines.memory), false);
+  offers found;
+  for (const auto degree : {&parallel_dims::tp, &parallel_dims::pp})
+    found.add_degree(given, degree, find_nearest_degree(given, degree, false, [&](const parallel_dims& d) {
+                       return d.*degree > p.dims.*degree && would_fit(model, d, schedule, p.recipe, p.machines, stage_layers);
+                     }));
+  parallel_dims sharded = given;
+  sharded.sequence_parallel = true;
+  if (p.dims.tp > 1 && !given.sequence_parallel && would_fit(model, sharded, schedule, p.recipe, p.machines, stage_layers))
+    found.next() << "sequence_parallel=true";
+  const int most = p.recipe.global_batch / static_cast<int>(batch_ranks(p.dims));  // microbatches of one row
+  if constexpr (requires(std::decay_t<decltype(schedule)> x) { x.microbatches = 1; })
+    found.add("microbatches", find_nearest(schedule.microbatches, most, [&](int n) {
+                auto fewer_rows = schedule;
+                fewer_rows.microbatches = n;
+                return n > schedule.microbatches && most % n == 0 && would_fit(model, given, fewer_rows, p.recipe, p.machines, stage_layers);
+              }));
+  s << (found.view().empty() ? "; no tp, pp or number of microbatches mends it: take a smaller model, or a larger world" : found.view());
+}
+
+}  // namespace detail
+
+namespace detail {
+/// Check a plan as declared; where it breaks no rule, what its memory depends on.
+template <class Model, class Schedule, class StageLayers>
+constexpr counted_plan count_plan(report& out, const plan<Model, Schedule, StageLayers>& p) {
+  check_parts(out, p.model, p.schedule, p.recipe, p.cluster);
+  if constexpr (a_model<Model> && a_schedule<Schedule>)
+    if (accepts(out)) return count_plan(out, p.model, p.dims, p.schedule, p.recipe, p.cluster, p.stage_layers);
+  return {};
+}
+}  // namespace detail
+
+/// Check a plan as declared, and its memory: what `valid` asks for where this header is included and the cluster says how
+/// much there is.
+template <class Model, class Schedule, class StageLayers>
+constexpr report diagnose_memory(const plan<Model, Schedule, StageLayers>& p) {
+  report out;
+  const detail::counted_plan counted = detail::count_plan(out, p);
+  if constexpr (detail::a_model<Model> && detail::a_schedule<Schedule>)
+    if (accepts(out)) detail::check_memory(out, counted, p.model, p.dims, p.schedule, p.stage_layers);
+  return out;
+}
+
+/// What the ranks that need most take, of GPUs with CUDA and NCCL: a constant, equal to what the generator places.
+/// Units: bytes of one rank. Errors: not a constant where the plan breaks a rule other than RC401.
+template <const auto& Plan, target To = target_of(Plan.cluster)>
+inline constexpr std::size_t peak_bytes = [] {
+  report out;
+  const detail::counted_plan p = detail::count_plan(out, Plan);
+  if (!accepts(out)) throw out.front();
+  return detail::find_worst(p, To).bytes;
+}();
+
+}  // namespace rankc

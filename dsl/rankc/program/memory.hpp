@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the ranks of each pipeline coordinate need in memory: every region, table, place and workspace that the generator
+// gives them, counted.
+#pragma once
+#include <rankc/expected.hpp>
+#include <rankc/program/layer.hpp>
+#include <rankc/program/pools.hpp>
+#include <rankc/schedule/opened.hpp>
+
+#include <algorithm>
+#include <string_view>
+
+namespace rankc::program {
+
+/// Units: bytes. `beside`: what CUDA and NCCL take besides; 0 on the host. `between`: what is not counted, at most.
+struct rank_memory {
+  std::size_t arena = 0, beside = 0, between = 0;
+  constexpr std::size_t total() const { return arena + beside; }
+};
+
+/// What the passes over the layers of a plan are told.
+constexpr layer_setting setting_of(const auto& plan, precision type, target to) {
+  bool splits = false;
+  for (const action& a : plan.actions.actions) splits |= a.kind == action_kind::I || a.kind == action_kind::W;
+  return {plan.dims, type, to, plan.recipe.deterministic, splits, !plan.actions.inference};
+}
+
+namespace detail {
+
+/// A tensor that layers share, and whose it is.
+struct shared_parameter {
+  std::string_view name;
+  int rank;
+};
+
+/// Counts what the ranks of one pipeline coordinate need.
+template <class Plan, class Layers>
+class rank_counter {
+ public:
+  constexpr rank_counter(const Plan& plan, const Layers& layers, const std::vector<std::vector<int>>& kinds, const layer_setting& s, int rank)
+      : plan_(plan), layers_(layers), kinds_(kinds), s_(s), rank_(rank) {
+    pools_.push_back({place_pool::between, 0});
+    for (int stage = 0; stage < plan.actions.stages(); ++stage)
+      if (plan.actions.has_stage(rank, stage)) add_stage(stage);
+    for (stage_units& u : stages_)
+      for (std::vector<int>* units : {&u.by_forward, &u.by_backward}) units->resize(pools_.size(), 0);
+  }
+
+  constexpr void count(const action_table& t, const action_map& m) { count_places(t, m, rank_, stages_, pools_); }
+
+  /// Count all but what goes between stages. Of that there is this many at most.
+  constexpr int count_all_between(const action_table& t) {
+    rankc::program::detail::count_units(t, rank_, stages_, pools_);
+    return static_cast<int>(stages_.size()) * t.microbatches * (t.inference ? 2 : 4);
+  }
+  constexpr std::size_t between() const { return pools_.front().unit; }
+
+  constexpr std::size_t arena() const {
+    const std::size_t real = s_.bytes(element_kind::real), wide = s_.bytes(element_kind::wide), regions = s_.trains ? 4 : 1;
+    std::size_t bytes = regions * aligned(elements_ * wide) + (real < wide ? aligned(elements_ * real) : 0);
+    for (const rope_use& r : ropes_) bytes += aligned(static_cast<std::size_t>(r.positions) * r.dim * wide);
+    const std::size_t ids = static_cast<std::size_t>(plan_.rows) * plan_.recipe.seq * 4 * plan_.actions.microbatches;
+    bytes += (reads_tokens_ + reads_targets_) * aligned(ids) + aligned(wide) * (s_.trains ? 2 : 1);  // the loss, the norm
+    for (const place_pool& p : pools_) bytes += p.unit * p.count;
+    return bytes + static_cast<std::size_t>(chains_) * aligned(chain_bytes_) + aligned(work_) + aligned(work_beside());
+  }
+  constexpr const std::vector<std::string_view>& shared() const { return shared_; }
+
+ private:
+  constexpr const auto& layer(int kind) const { return layers_[static_cast<std::size_t>(kind)]; }
+
+  constexpr int pool(place_pool::kind what, std::size_t unit) {
+    for (std::size_t p = 0; p < pools_.size(); ++p)
+      if (pools_[p].what == what && pools_[p].unit == unit) return static_cast<int>(p);
+    pools_.push_back({what, unit});
+    return static_cast<int>(pools_.size()) - 1;
+  }
+  constexpr void take(std::vector<int>& units, place_pool::kind what, std::size_t bytes) {
+    const auto p = static_cast<std::size_t>(pool(what, aligned(bytes)));
+    if (units.size() <= p) units.resize(p + 1, 0);
+    ++units[p];
+  }
+
+  constexpr void add_stage(int stage) {
+    const std::vector<int>& kinds = kinds_[static_cast<std::size_t>(stage)];
+    const auto &front = layer(kinds.front()), &back = layer(kinds.back());
+    stage_units u{.stage = stage};
+    u.keeps_x = front.uses(phase::backward_weight, space::x), u.keeps_dx = front.uses(phase::backward_weight, space::dx);
+    u.keeps_dy = back.uses(phase::backward_weight, space::dy);
+    pools_.front().unit = std::max({pools_.front().unit, aligned(front.x_bytes), aligned(back.y_bytes)});
+    for (std::size_t i = 0; i < kinds.size(); ++i) {
+      const auto& l = layer(kinds[i]);
+      if (l.saved_bytes) take(u.by_forward, place_pool::saved, l.saved_bytes);
+      if (i + 1 < kinds.size()) {
+        take(u.by_forward, place_pool::output, l.y_bytes);
+        if (s_.splits_backward) take(u.by_backward, place_pool::output_gradient, l.y_bytes);
+        chain_bytes_ = std::max(chain_bytes_, l.y_bytes);
+      }
+      add_layer(l);
+    }
+    if (s_.trains && !s_.splits_backward) chains_ = std::max(chains_, std::min(2, static_cast<int>(kinds.size()) - 1));
+    stages_.push_back(std::move(u));
+  }
+
+  constexpr void add_layer(const auto& l) {
+    const group_layout placed = lay_out(l.parameters);
+    for (std::size_t n : placed.size) elements_ += n;
+    for (const layer_parameter& p : l.parameters) {
+      if (!p.shared || std::find(shared_.begin(), shared_.end(), p.name) != shared_.end()) continue;
+      shared_.push_back(p.name);
+      elements_ += aligned_elements(p.elements());
+    }
+    for (const rope_use& r : l.ropes)
+      if (std::find(ropes_.begin(), ropes_.end(), r) == ropes_.end()) ropes_.push_back(r);
+    reads_tokens_ |= l.uses(phase::forward, space::tokens);
+    reads_targets_ |= l.uses(phase::forward, space::targets);
+    work_ = std::max({work_, l.forward_temp, l.backward_temp});
+  }
+
+  /// Of actions that run beside others: in a step, not in an evaluation.
+  constexpr std::size_t work_beside() const {
+    std::size_t bytes = 0;
+    if (!s_.trains) return bytes;
+    const action_table& t = plan_.actions;
+    for (int i = t.begin[rank_]; i < t.begin[rank_ + 1]; ++i) {
+      if (!t.actions[i].overlaps_next) continue;
+      for (int k : kinds_[static_cast<std::size_t>(t.actions[i].stage)])
+        bytes = std::max(bytes, t.actions[i].kind == action_kind::F ? layer(k).forward_temp : layer(k).backward_temp);
+    }
+    return bytes;
+  }
+
+  const Plan& plan_;
+  const Layers& layers_;
+  const std::vector<std::vector<int>>& kinds_;
+  const layer_setting& s_;
+  const int rank_;
+  std::vector<stage_units> stages_;
+  std::vector<place_pool> pools_;
+  std::vector<rope_use> ropes_;
+  std::vector<std::string_view> shared_;  // names of tensors that layers have in common
+  std::size_t elements_ = 0, chain_bytes_ = 0, work_ = 0;
+  int chains_ = 0;
+  bool reads_tokens_ = false, reads_targets_ = false;
+};
+
+/// Whether another pipeline coordinate holds parameters that this one holds too.
+constexpr bool ties(const auto& plan, const auto& counters, std::size_t rank) {
+  if (plan.actions.bidirectional()) return true;
+  for (std::size_t other = 0; other < counters.size(); ++other)
+    for (std::string_view name : counters[rank].shared())
+      if (const auto& theirs = counters[other].shared(); other != rank && std::find(theirs.begin(), theirs.end(), name) != theirs.end())
+        return true;
+  return false;
+}
+
+}  // namespace detail
+
+/// What the ranks of each pipeline coordinate need for a step and an evaluation. Most of a compiler's time goes to what
+/// lies between stages, since that follows from when messages are sent: `bounds` leaves it out and says how much it is at
+/// most.
+/// Shapes: `layers` of each of the plan's kinds, lowered. The plan breaks no rule but RC401.
+constexpr std::vector<rank_memory> memory_of(const auto& plan, const auto& layers, const layer_setting& s, bool bounds = false) {
+  const std::vector<std::vector<int>> kinds = kinds_of_stages(plan);
+  std::vector<detail::rank_counter<std::decay_t<decltype(plan)>, std::decay_t<decltype(layers)>>> counters;
+  for (int r = 0; r < plan.dims.pp; ++r) counters.emplace_back(plan, layers, kinds, s, r);
+  const auto count = [&](const action_table& t) {
+    const action_map m(t, place_messages(t, plan.expected));
+    for (int r = 0; r < plan.dims.pp; ++r) counters[static_cast<std::size_t>(r)].count(t, m);
+  };
+  if (!bounds && s.trains) count(plan.actions);
+  if (!bounds) count(forwards_of(plan.actions));
+  action_table forwards;
+  if (!s.trains) forwards = forwards_of(plan.actions);
+  const action_table& most = s.trains ? plan.actions : forwards;
+  std::vector<rank_memory> out;
+  for (std::size_t r = 0; r < counters.size(); ++r) {
+    rank_memory& m = out.emplace_back();
+    if (bounds) m.between = counters[r].between() * static_cast<std::size_t>(counters[r].count_all_between(most));
+    m.arena = counters[r].arena();
+    if (s.to == target::cuda)
+      m.beside = cuda::bytes_beside_arena(opened_by(layout(plan.dims), plan.actions, static_cast<int>(r), detail::ties(plan, counters, r)),
+                                          cuda::edges_by::nccl, plan.dims.world);
+  }
+  return out;
+}
+
+/// The passes over the layers of a plan's kinds.
+constexpr std::vector<layer_program> lower_layers(const auto& plan, const layer_setting& s) {
+  std::vector<layer_program> all;
+  for (std::size_t k = 0; k < plan.kinds.size(); ++k) all.push_back(lower_layer(plan.kinds[k].ops, local_parameters(plan.kinds, k, plan.dims), s));
+  return all;
+}
+
+}  // namespace rankc::program

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// The memory that is counted is the memory that is placed, to the byte: of odd plans, of random ones and of every layout
+// that programs are tested in, for both targets; and what the compiler counts is what the program counts.
+#include <doctest/doctest.h>
+
+#include <03_gpt_dp2_tp2_pp2.hpp>
+#include <04_llama3_8b.hpp>
+#include <05_schedules.hpp>
+#include <fuzz/plan.hpp>
+#include <odd/plans.hpp>
+#include <rankc/codegen/lowered.hpp>
+#include <rankc/make_plan.hpp>
+#include <rankc/peak_bytes.hpp>
+
+#include "plans.hpp"
+
+using namespace rankc::codegen;
+namespace program = rankc::program;
+
+namespace {
+
+struct counted {
+  int ranks = 0, plans = 0;
+};
+
+/// Hold what is counted to what is placed, and to its bounds.
+void hold(const rankc::plan_data& p, dtype type, target to, counted& n) {
+  CAPTURE(p.name);
+  const lowered l = lower(p, type, to);
+  const auto s = program::setting_of(p, type == dtype::f64 ? rankc::f64 : type == dtype::f32 ? rankc::f32 : rankc::bf16, to);
+  const auto layers = program::lower_layers(p, s);
+  const auto memory = program::memory_of(p, layers, s), bounds = program::memory_of(p, layers, s, true);
+  REQUIRE(memory.size() == l.ranks.size());
+  for (std::size_t r = 0; r < memory.size(); ++r, ++n.ranks) {
+    CHECK(memory[r].arena == l.ranks[r].arena.bytes);
+    CHECK(memory[r].beside == bytes_beside_arena(l, l.ranks[r]));
+    CHECK(bounds[r].total() <= memory[r].total());
+    CHECK(bounds[r].total() + bounds[r].between >= memory[r].total());
+  }
+  ++n.plans;
+}
+void hold_on_both(const rankc::plan_data& p, counted& n) {
+  hold(p, dtype::f64, target::host, n);
+  hold(p, dtype::bf16, target::cuda, n);
+}
+
+/// The rank that needs most, as it is placed.
+std::size_t most(const rankc::plan_data& p, dtype type, target to) {
+  const lowered l = lower(p, type, to);
+  std::size_t bytes = 0;
+  for (const pipeline_rank& r : l.ranks) bytes = std::max(bytes, r.arena.bytes + bytes_beside_arena(l, r));
+  return bytes;
+}
+
+}  // namespace
+
+TEST_CASE("the memory of odd plans and of all layouts is counted as it is placed") {
+  counted n;
+  for (const odd::odd_plan& p : odd::plans()) hold_on_both(p.plan, n);
+  for (const programs::job& j : programs::jobs)
+    for (const programs::layout& l : programs::layouts) hold_on_both(programs::make(j, l), n);
+  for (const programs::pipeline& p : programs::pipelines()) hold_on_both(programs::make(p), n);
+  CHECK(n.plans > 400);
+  CHECK(n.ranks > 2 * n.plans / 2);
+}
+
+TEST_CASE("the memory of random plans is counted as it is placed") {
+  counted n;
+  for (std::uint64_t i = 0; n.plans < 300; ++i) {
+    const rankc::plan_data p = fuzz::make(fuzz::draw_plan(11, i), "p" + std::to_string(i));
+    if (accepts(p.diagnostics)) hold_on_both(p, n);
+  }
+  CHECK(n.ranks > n.plans);
+}
+
+TEST_CASE("peak_bytes is a constant, and what the generator places") {
+  using namespace plans;
+  constexpr std::size_t one_way = rankc::peak_bytes<gpt_dp2_tp2_pp2>, beside = rankc::peak_bytes<gpt_dual_pipe_v>,
+                        on_gpus = rankc::peak_bytes<llama3_8b>, on_host = rankc::peak_bytes<llama3_8b, target::host>;
+  CHECK(one_way == most(rankc::make_plan("p", gpt_dp2_tp2_pp2), dtype::f32, target::host));
+  CHECK(beside == most(rankc::make_plan("p", gpt_dual_pipe_v), dtype::f32, target::host));
+  CHECK(on_gpus == most(rankc::make_plan("p", llama3_8b), dtype::bf16, target::cuda));
+  CHECK(on_host == most(rankc::make_plan("p", llama3_8b), dtype::f32, target::host));
+}

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// RC401: ranks that need more memory than there is, and what would fit.
+#include "reject.hpp"
+
+#include <rankc/peak_bytes.hpp>
+
+inline constexpr models::gpt2 byte_model{.layers = 8, .hidden = 1024, .heads = 16, .ffn = 4096, .vocab = 256};
+inline constexpr training long_rows{.seq = 1024, .global_batch = 32};
+constexpr cluster gpus(long long memory) { return {1, 8, memory, 1e14, 1e11, 1e10}; }
+template <int Tp, int Microbatches, long long TooLittle>
+inline constexpr plan small{.model = byte_model,
+                            .dims = parallel_dims{.world = 2, .dp_replicate = infer, .tp = Tp},
+                            .schedule = schedules::one_f_one_b{.microbatches = Microbatches},
+                            .recipe = long_rows,
+                            .cluster = gpus(fault(TooLittle, 141'000'000'000ll))};
+
+static_assert(valid<small<1, 2, 4'200'000'000>>);  // error: RC401: the ranks of pipeline rank 0 need 5.8 GB, and there are 4.2 GB: take microbatches=8 or microbatches=16
+static_assert(valid<small<1, 16, 3'300'000'000>>);  // error: RC401: the ranks of pipeline rank 0 need 3.8 GB, and there are 3.3 GB: take tp=2
