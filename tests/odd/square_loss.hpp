@@ -9,19 +9,19 @@
 namespace user {
 
 template <class T>
-void square_loss(rankc::host::rank& r, rankc::runtime::at loss, rankc::runtime::at x, std::size_t count, double scale,
+void square_loss(const rankc::host::lane& on, rankc::runtime::at loss, rankc::runtime::at x, std::size_t count, double scale,
                  bool accumulate) {
-  const T* from = r.at<T>(x);
+  const T* from = on.at<T>(x);
   double sum = 0;
   for (std::size_t i = 0; i < count; ++i) sum += static_cast<double>(from[i]) * from[i];
-  T& out = *r.at<T>(loss);
+  T& out = *on.at<T>(loss);
   out = static_cast<T>((accumulate ? out : T{}) + scale * sum);
 }
 template <class T>
-void square_loss_grad(rankc::host::rank& r, rankc::runtime::at dx, rankc::runtime::at x, std::size_t count,
+void square_loss_grad(const rankc::host::lane& on, rankc::runtime::at dx, rankc::runtime::at x, std::size_t count,
                       double scale) {
-  T* to = r.at<T>(dx);
-  const T* from = r.at<T>(x);
+  T* to = on.at<T>(dx);
+  const T* from = on.at<T>(x);
   for (std::size_t i = 0; i < count; ++i) to[i] = static_cast<T>(2 * scale * from[i]);
 }
 
@@ -34,10 +34,10 @@ void square_loss_grad(rankc::host::rank& r, rankc::runtime::at dx, rankc::runtim
 namespace user {
 
 template <class T>
-void square_loss(rankc::cuda::rank&, rankc::runtime::at loss, rankc::runtime::at x, std::size_t count, double scale,
+void square_loss(const rankc::cuda::lane&, rankc::runtime::at loss, rankc::runtime::at x, std::size_t count, double scale,
                  bool accumulate);
 template <class T>
-void square_loss_grad(rankc::cuda::rank&, rankc::runtime::at dx, rankc::runtime::at x, std::size_t count, double scale);
+void square_loss_grad(const rankc::cuda::lane&, rankc::runtime::at dx, rankc::runtime::at x, std::size_t count, double scale);
 
 #ifdef __CUDACC__
 /// One block, whose threads add up in one order.
@@ -61,16 +61,16 @@ __global__ void square_loss_grad_kernel(T* dx, const T* x, std::size_t count, fl
 }
 
 template <class T>
-void square_loss(rankc::cuda::rank& r, rankc::runtime::at loss, rankc::runtime::at x, std::size_t count, double scale,
+void square_loss(const rankc::cuda::lane& on, rankc::runtime::at loss, rankc::runtime::at x, std::size_t count, double scale,
                  bool accumulate) {
-  square_loss_kernel<<<1, 256, 0, r.on(rankc::runtime::stream::compute)>>>(r.at<float>(loss), r.at<T>(x), count,
+  square_loss_kernel<<<1, 256, 0, on.stream>>>(on.at<float>(loss), on.at<T>(x), count,
                                                                            static_cast<float>(scale), accumulate);
 }
 template <class T>
-void square_loss_grad(rankc::cuda::rank& r, rankc::runtime::at dx, rankc::runtime::at x, std::size_t count,
+void square_loss_grad(const rankc::cuda::lane& on, rankc::runtime::at dx, rankc::runtime::at x, std::size_t count,
                       double scale) {
   const unsigned blocks = static_cast<unsigned>((count + 255) / 256);
-  square_loss_grad_kernel<<<blocks, 256, 0, r.on(rankc::runtime::stream::compute)>>>(r.at<T>(dx), r.at<T>(x), count,
+  square_loss_grad_kernel<<<blocks, 256, 0, on.stream>>>(on.at<T>(dx), on.at<T>(x), count,
                                                                                     static_cast<float>(scale));
 }
 template decltype(square_loss<float>) square_loss<float>;

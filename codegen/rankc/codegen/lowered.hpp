@@ -13,8 +13,6 @@
 
 namespace rankc::codegen {
 
-using runtime::role;
-using runtime::stream;
 
 /// A layer's use of a parameter that another layer shares.
 struct shared_use {

@@ -13,63 +13,58 @@ using rankc::runtime::at, rankc::runtime::matrix, rankc::runtime::workspace, ran
 using real = float;
 using wide = real;  // of sums, statistics and gradients of parameters
 
-/// Enqueue a call on the rank.
+/// Enqueue a call on a lane.
 template <class Call>
-void run(rank& r, const Call& c) {
-  c(r);
+void run(const lane& on, const Call& c) {
+  c(on);
 }
 
 // ---- Between ranks. Both sides of a transfer have the same site; a mismatch is refused by its name.
 
 template <class T, std::size_t Rows, std::size_t Columns>
 struct send {
-  stream on;
   matrix<T, Rows, Columns> data;
   message site;
-  void operator()(rank& r) const { rankc::cuda::send(r, on, site, data.where, data.count * sizeof(T)); }
+  void operator()(const lane& on) const { rankc::cuda::send(on, site, data.where, data.count * sizeof(T)); }
 };
 
 template <class T, std::size_t Rows, std::size_t Columns>
 struct receive {
-  stream on;
   matrix<T, Rows, Columns> data;
   message site;
-  void operator()(rank& r) const { rankc::cuda::receive(r, on, site, data.where, data.count * sizeof(T)); }
+  void operator()(const lane& on) const { rankc::cuda::receive(on, site, data.where, data.count * sizeof(T)); }
 };
 
 /// In place.
 template <class Data>
 struct all_reduce {
-  stream on;
-  role over;
+  rankc::runtime::over over;
   Data data;
   message site;
   reduction how = reduction::sum;
-  void operator()(rank& r) const {
-    rankc::cuda::all_reduce<typename Data::element>(r, on, over, site, data.where, data.count, how);
+  void operator()(const lane& on) const {
+    rankc::cuda::all_reduce<typename Data::element>(on, over, site, data.where, data.count, how);
   }
 };
 
 template <class T, std::size_t Whole, std::size_t Part, std::size_t Columns>
 struct all_gather {
-  stream on;
-  role over;
+  rankc::runtime::over over;
   matrix<T, Whole, Columns> to;
   matrix<T, Part, Columns> from;
   message site;
   static_assert(Whole % Part == 0);
-  void operator()(rank& r) const { rankc::cuda::all_gather<T>(r, on, over, site, to.where, from.where, from.count); }
+  void operator()(const lane& on) const { rankc::cuda::all_gather<T>(on, over, site, to.where, from.where, from.count); }
 };
 
 template <class T, std::size_t Whole, std::size_t Part, std::size_t Columns>
 struct reduce_scatter {
-  stream on;
-  role over;
+  rankc::runtime::over over;
   matrix<T, Part, Columns> to;
   matrix<T, Whole, Columns> from;
   message site;
   static_assert(Whole % Part == 0);
-  void operator()(rank& r) const { rankc::cuda::reduce_scatter<T>(r, on, over, site, to.where, from.where, to.count); }
+  void operator()(const lane& on) const { rankc::cuda::reduce_scatter<T>(on, over, site, to.where, from.where, to.count); }
 };
 
 // ---- Once a step, over ranges of all parameters.
@@ -80,7 +75,7 @@ struct sum_squares {
   vector<wide, Count> gradients;
   std::span<const range> of;
   store into;
-  void operator()(rank& r) const { rankc::cuda::sum_squares<real>(r, total.where, gradients.where, of, into == store::add); }
+  void operator()(const lane& on) const { rankc::cuda::sum_squares<real>(on, total.where, gradients.where, of, into == store::add); }
 };
 
 template <std::size_t Count>
@@ -88,8 +83,8 @@ struct adamw {
   vector<wide, Count> weights, gradients, first_moment, second_moment;
   vector<wide, 1> norm;
   std::span<const range> of;
-  void operator()(rank& r) const {
-    rankc::cuda::adamw<real>(r, weights.where, gradients.where, first_moment.where, second_moment.where, norm.where, of);
+  void operator()(const lane& on) const {
+    rankc::cuda::adamw<real>(on, weights.where, gradients.where, first_moment.where, second_moment.where, norm.where, of);
   }
 };
 
@@ -101,8 +96,8 @@ struct embedding {
   vector<std::int32_t, Tokens> ids;
   matrix<T, Rows_held, Width> table;
   std::size_t first;
-  void operator()(rank& r) const {
-    rankc::cuda::embedding<T>(r, y.where, ids.where, table.where, Tokens, Rows_held, Width, first);
+  void operator()(const lane& on) const {
+    rankc::cuda::embedding<T>(on, y.where, ids.where, table.where, Tokens, Rows_held, Width, first);
   }
 };
 
@@ -111,8 +106,8 @@ struct position {
   matrix<T, Tokens, Width> y, x;
   matrix<T, Seq, Width> table;
   std::size_t first;
-  void operator()(rank& r) const {
-    rankc::cuda::position<T>(r, y.where, x.where, table.where, Tokens, Width, Seq, first);
+  void operator()(const lane& on) const {
+    rankc::cuda::position<T>(on, y.where, x.where, table.where, Tokens, Width, Seq, first);
   }
 };
 
@@ -122,8 +117,8 @@ struct position_grad {
   matrix<T, Tokens, Width> dy;
   std::size_t first;
   store into;
-  void operator()(rank& r) const {
-    rankc::cuda::position_grad<T>(r, dtable.where, dy.where, Tokens, Width, Seq, first,
+  void operator()(const lane& on) const {
+    rankc::cuda::position_grad<T>(on, dtable.where, dy.where, Tokens, Width, Seq, first,
     into == store::add);
   }
 };
@@ -135,8 +130,8 @@ struct embedding_grad {
   vector<std::int32_t, Tokens> ids;
   std::size_t first;
   store into;
-  void operator()(rank& r) const {
-    rankc::cuda::embedding_grad<T>(r, dtable.where, dy.where, ids.where, Tokens, Rows_held, Width,
+  void operator()(const lane& on) const {
+    rankc::cuda::embedding_grad<T>(on, dtable.where, dy.where, ids.where, Tokens, Rows_held, Width,
     first, into == store::add);
   }
 };
@@ -147,8 +142,8 @@ struct layer_norm {
   matrix<wide, Tokens, 2> statistics;
   matrix<T, Tokens, Width> x;
   vector<T, Width> gain, shift;
-  void operator()(rank& r) const {
-    rankc::cuda::layer_norm<T>(r, y.where, statistics.where, x.where, gain.where, shift.where,
+  void operator()(const lane& on) const {
+    rankc::cuda::layer_norm<T>(on, y.where, statistics.where, x.where, gain.where, shift.where,
     Tokens, Width);
   }
 };
@@ -159,8 +154,8 @@ struct linear_bias {
   matrix<T, Tokens, In> x;
   matrix<T, Out, In> w;
   vector<T, Out> b;
-  void operator()(rank& r) const {
-    rankc::cuda::linear_bias<T>(r, y.where, x.where, w.where, b.where, Tokens, In, Out);
+  void operator()(const lane& on) const {
+    rankc::cuda::linear_bias<T>(on, y.where, x.where, w.where, b.where, Tokens, In, Out);
   }
 };
 
@@ -179,9 +174,9 @@ struct attention {
   size_constant<Dim> dim;
   static_assert(Heads_dim == Heads * Dim);
   static_assert(Kv_heads_dim == Kv_heads * Dim);
-  void operator()(rank& r) const {
-    rankc::cuda::attention<T>(r, o.where, lse.where, scratch.where, q.where, k.where, v.where, Rows,
-    Seq, Heads, Kv_heads, Dim, Q_stride, Kv_stride);
+  void operator()(const lane& on) const {
+    rankc::cuda::attention<T>(on, o.where, lse.where, scratch.where, q.where, k.where, v.where,
+    Rows, Seq, Heads, Kv_heads, Dim, Q_stride, Kv_stride);
   }
 };
 
@@ -192,8 +187,8 @@ struct linear_bias_add {
   matrix<T, Out, In> w;
   vector<T, Out> b;
   matrix<T, Tokens, Out> residual;
-  void operator()(rank& r) const {
-    rankc::cuda::linear_bias_add<T>(r, y.where, x.where, w.where, b.where, residual.where, Tokens,
+  void operator()(const lane& on) const {
+    rankc::cuda::linear_bias_add<T>(on, y.where, x.where, w.where, b.where, residual.where, Tokens,
     In, Out);
   }
 };
@@ -204,8 +199,8 @@ struct linear_bias_gelu {
   matrix<T, Tokens, In> x;
   matrix<T, Out, In> w;
   vector<T, Out> b;
-  void operator()(rank& r) const {
-    rankc::cuda::linear_bias_gelu<T>(r, y.where, before.where, x.where, w.where, b.where, Tokens,
+  void operator()(const lane& on) const {
+    rankc::cuda::linear_bias_gelu<T>(on, y.where, before.where, x.where, w.where, b.where, Tokens,
     In, Out);
   }
 };
@@ -218,8 +213,8 @@ struct linear_dx_gelu_bias {
   matrix<T, Out, In> w;
   matrix<T, Tokens, In> before;
   store into;
-  void operator()(rank& r) const {
-    rankc::cuda::linear_dx_gelu_bias<T>(r, dx.where, db.where, dy.where, w.where, before.where,
+  void operator()(const lane& on) const {
+    rankc::cuda::linear_dx_gelu_bias<T>(on, dx.where, db.where, dy.where, w.where, before.where,
     Tokens, In, Out, into == store::add);
   }
 };
@@ -231,8 +226,8 @@ struct linear_dw_bias {
   matrix<T, Tokens, Out> dy;
   matrix<T, Tokens, In> x;
   store into;
-  void operator()(rank& r) const {
-    rankc::cuda::linear_dw_bias<T>(r, dw.where, db.where, dy.where, x.where, Tokens, In, Out,
+  void operator()(const lane& on) const {
+    rankc::cuda::linear_dw_bias<T>(on, dw.where, db.where, dy.where, x.where, Tokens, In, Out,
     into == store::add);
   }
 };
@@ -243,8 +238,8 @@ struct linear_dx {
   matrix<T, Tokens, Out> dy;
   matrix<T, Out, In> w;
   store into = store::overwrite;
-  void operator()(rank& r) const {
-    rankc::cuda::linear_dx<T>(r, dx.where, dy.where, w.where, Tokens, In, Out, into == store::add);
+  void operator()(const lane& on) const {
+    rankc::cuda::linear_dx<T>(on, dx.where, dy.where, w.where, Tokens, In, Out, into == store::add);
   }
 };
 
@@ -254,8 +249,8 @@ struct linear_dw {
   matrix<T, Tokens, Out> dy;
   matrix<T, Tokens, In> x;
   store into;
-  void operator()(rank& r) const {
-    rankc::cuda::linear_dw<T>(r, dw.where, dy.where, x.where, Tokens, In, Out, into == store::add);
+  void operator()(const lane& on) const {
+    rankc::cuda::linear_dw<T>(on, dw.where, dy.where, x.where, Tokens, In, Out, into == store::add);
   }
 };
 
@@ -268,8 +263,8 @@ struct layer_norm_grad_add {
   vector<T, Width> gain;
   matrix<T, Tokens, Width> residual;
   store into;
-  void operator()(rank& r) const {
-    rankc::cuda::layer_norm_grad_add<T>(r, dx.where, dgain.where, dshift.where, dy.where, x.where,
+  void operator()(const lane& on) const {
+    rankc::cuda::layer_norm_grad_add<T>(on, dx.where, dgain.where, dshift.where, dy.where, x.where,
     statistics.where, gain.where, residual.where, Tokens, Width, into == store::add);
   }
 };
@@ -292,8 +287,8 @@ struct attention_grad {
   size_constant<Dim> dim;
   static_assert(Heads_dim == Heads * Dim);
   static_assert(Kv_heads_dim == Kv_heads * Dim);
-  void operator()(rank& r) const {
-    rankc::cuda::attention_grad<T>(r, dq.where, dk.where, dv.where, scratch.where, d_o.where,
+  void operator()(const lane& on) const {
+    rankc::cuda::attention_grad<T>(on, dq.where, dk.where, dv.where, scratch.where, d_o.where,
     q.where, k.where, v.where, o.where, lse.where, Rows, Seq, Heads, Kv_heads, Dim, Q_stride,
     Kv_stride);
   }
@@ -304,8 +299,8 @@ struct linear {
   matrix<T, Tokens, Out> y;
   matrix<T, Tokens, In> x;
   matrix<T, Out, In> w;
-  void operator()(rank& r) const {
-    rankc::cuda::linear<T>(r, y.where, x.where, w.where, Tokens, In, Out);
+  void operator()(const lane& on) const {
+    rankc::cuda::linear<T>(on, y.where, x.where, w.where, Tokens, In, Out);
   }
 };
 
@@ -315,8 +310,8 @@ struct softmax_sums {
   matrix<wide, Tokens, 2> sums;
   matrix<T, Tokens, Vocab> logits;
   vector<std::int32_t, Tokens> targets;
-  void operator()(rank& r) const {
-    rankc::cuda::softmax_sums<T>(r, top.where, sums.where, logits.where, targets.where, Tokens,
+  void operator()(const lane& on) const {
+    rankc::cuda::softmax_sums<T>(on, top.where, sums.where, logits.where, targets.where, Tokens,
     Vocab);
   }
 };
@@ -327,8 +322,9 @@ struct cross_entropy {
   matrix<wide, Tokens, 2> sums;
   double number;
   store into;
-  void operator()(rank& r) const {
-    rankc::cuda::cross_entropy<real>(r, loss.where, sums.where, Tokens, number, into == store::add);
+  void operator()(const lane& on) const {
+    rankc::cuda::cross_entropy<real>(on, loss.where, sums.where, Tokens, number,
+    into == store::add);
   }
 };
 
@@ -341,8 +337,8 @@ struct softmax_grad {
   vector<std::int32_t, Tokens> targets;
   std::size_t first;
   double number;
-  void operator()(rank& r) const {
-    rankc::cuda::softmax_grad<T>(r, dlogits.where, sums.where, logits.where, top.where,
+  void operator()(const lane& on) const {
+    rankc::cuda::softmax_grad<T>(on, dlogits.where, sums.where, logits.where, top.where,
     targets.where, Tokens, Vocab, first, number);
   }
 };
@@ -355,8 +351,8 @@ struct layer_norm_grad {
   matrix<wide, Tokens, 2> statistics;
   vector<T, Width> gain;
   store into;
-  void operator()(rank& r) const {
-    rankc::cuda::layer_norm_grad<T>(r, dx.where, dgain.where, dshift.where, dy.where, x.where,
+  void operator()(const lane& on) const {
+    rankc::cuda::layer_norm_grad<T>(on, dx.where, dgain.where, dshift.where, dy.where, x.where,
     statistics.where, gain.where, Tokens, Width, into == store::add);
   }
 };

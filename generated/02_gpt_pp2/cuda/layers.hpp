@@ -20,16 +20,16 @@ struct parameters {
   matrix<T, positions, hidden> wpe{own[0]};
 };
 
-inline void forward(rank& r, const parameters<real>& w, vector<std::int32_t, tokens> ids,
+inline void forward(const lane& on, const parameters<real>& w, vector<std::int32_t, tokens> ids,
     output y) {
-  run(r, embedding{.y = y, .ids = ids, .table = w.wte, .first = 0});
-  run(r, position{.y = y, .x = y, .table = w.wpe, .first = 0});
+  run(on, embedding{.y = y, .ids = ids, .table = w.wte, .first = 0});
+  run(on, position{.y = y, .x = y, .table = w.wpe, .first = 0});
 }
 
-inline void backward(rank& r, const parameters<wide>& dw, vector<std::int32_t, tokens> ids,
+inline void backward(const lane& on, const parameters<wide>& dw, vector<std::int32_t, tokens> ids,
     output dy, store into, store into_wte) {
-  run(r, position_grad{.dtable = dw.wpe, .dy = dy, .first = 0, .into = into});
-  run(r, embedding_grad{.dtable = dw.wte, .dy = dy, .ids = ids, .first = 0, .into = into_wte});
+  run(on, position_grad{.dtable = dw.wpe, .dy = dy, .first = 0, .into = into});
+  run(on, embedding_grad{.dtable = dw.wte, .dy = dy, .ids = ids, .first = 0, .into = into_wte});
 }
 
 }  // namespace embedding_layer
@@ -82,52 +82,52 @@ struct saved {
   matrix<real, tokens, wq_wk_wv_width> qkv{base + 3162112};  // 768.0 KiB, attention_grad
 };
 
-inline void forward(rank& r, const parameters<real>& w, const saved& s, at work, input x,
+inline void forward(const lane& on, const parameters<real>& w, const saved& s, at work, input x,
     output y) {
   // Size, and the kernels that write and read it:
   const workspace attention_scratch{work + 0};  // 256 B, attention
-  run(r, layer_norm{.y = s.h1, .statistics = s.n1_statistics, .x = x, .gain = w.norm1,
+  run(on, layer_norm{.y = s.h1, .statistics = s.n1_statistics, .x = x, .gain = w.norm1,
       .shift = w.norm1_bias});
-  run(r, linear_bias{.y = s.qkv, .x = s.h1, .w = w.wq_wk_wv, .b = w.wq_bias_wk_bias_wv_bias});
-  run(r, attention{.o = s.o, .lse = s.o_lse, .scratch = attention_scratch,
+  run(on, linear_bias{.y = s.qkv, .x = s.h1, .w = w.wq_wk_wv, .b = w.wq_bias_wk_bias_wv_bias});
+  run(on, attention{.o = s.o, .lse = s.o_lse, .scratch = attention_scratch,
       .q = s.qkv.columns<heads * head_dim>(0), .k = s.qkv.columns<heads * head_dim>(128),
       .v = s.qkv.columns<heads * head_dim>(256), .rows = size<rows>, .seq = size<seq>,
       .kv_heads = size<heads>, .dim = size<head_dim>});
-  run(r, linear_bias_add{.y = s.x_mid, .x = s.o, .w = w.wo, .b = w.wo_bias, .residual = x});
-  run(r, layer_norm{.y = s.h2, .statistics = s.n2_statistics, .x = s.x_mid, .gain = w.norm2,
+  run(on, linear_bias_add{.y = s.x_mid, .x = s.o, .w = w.wo, .b = w.wo_bias, .residual = x});
+  run(on, layer_norm{.y = s.h2, .statistics = s.n2_statistics, .x = s.x_mid, .gain = w.norm2,
       .shift = w.norm2_bias});
-  run(r, linear_bias_gelu{.y = s.act, .before = s.up, .x = s.h2, .w = w.w1, .b = w.w1_bias});
-  run(r, linear_bias_add{.y = y, .x = s.act, .w = w.w2, .b = w.w2_bias, .residual = s.x_mid});
+  run(on, linear_bias_gelu{.y = s.act, .before = s.up, .x = s.h2, .w = w.w1, .b = w.w1_bias});
+  run(on, linear_bias_add{.y = y, .x = s.act, .w = w.w2, .b = w.w2_bias, .residual = s.x_mid});
 }
 
-inline void backward(rank& r, const parameters<real>& w, const parameters<wide>& dw, const saved& s,
-    at work, input x, output dy, input dx, store into) {
+inline void backward(const lane& on, const parameters<real>& w, const parameters<wide>& dw,
+    const saved& s, at work, input x, output dy, input dx, store into) {
   // Size, and the kernels that write and read it:
   const matrix<real, tokens, ffn> d_up{work + 0};  // 1.0 MiB, linear_dx_gelu_bias .. linear_dw
   const matrix<real, tokens, heads * head_dim> d_o{work + 0};  // 256.0 KiB, linear_dx .. attention_grad
   const matrix<real, tokens, wq_wk_wv_width> d_qkv{work + 262144};  // 768.0 KiB, attention_grad .. linear_dw_bias
   const workspace attention_grad_scratch{work + 1048576};  // 8.0 KiB, attention_grad
   const matrix<real, tokens, hidden> d_h1{work + 0};  // 256.0 KiB, linear_dx .. layer_norm_grad_add
-  run(r, linear_dx_gelu_bias{.dx = d_up, .db = dw.w1_bias, .dy = dy, .w = w.w2, .before = s.up,
+  run(on, linear_dx_gelu_bias{.dx = d_up, .db = dw.w1_bias, .dy = dy, .w = w.w2, .before = s.up,
       .into = into});
-  run(r, linear_dw_bias{.dw = dw.w2, .db = dw.w2_bias, .dy = dy, .x = s.act, .into = into});
-  run(r, linear_dx{.dx = dx, .dy = d_up, .w = w.w1});
-  run(r, linear_dw{.dw = dw.w1, .dy = d_up, .x = s.h2, .into = into});
-  run(r, layer_norm_grad_add{.dx = dx, .dgain = dw.norm2, .dshift = dw.norm2_bias, .dy = dx,
+  run(on, linear_dw_bias{.dw = dw.w2, .db = dw.w2_bias, .dy = dy, .x = s.act, .into = into});
+  run(on, linear_dx{.dx = dx, .dy = d_up, .w = w.w1});
+  run(on, linear_dw{.dw = dw.w1, .dy = d_up, .x = s.h2, .into = into});
+  run(on, layer_norm_grad_add{.dx = dx, .dgain = dw.norm2, .dshift = dw.norm2_bias, .dy = dx,
       .x = s.x_mid, .statistics = s.n2_statistics, .gain = w.norm2, .residual = dy,
       .into = into});
-  run(r, linear_dx{.dx = d_o, .dy = dx, .w = w.wo});
-  run(r, linear_dw_bias{.dw = dw.wo, .db = dw.wo_bias, .dy = dx, .x = s.o, .into = into});
-  run(r, attention_grad{.dq = d_qkv.columns<heads * head_dim>(0),
+  run(on, linear_dx{.dx = d_o, .dy = dx, .w = w.wo});
+  run(on, linear_dw_bias{.dw = dw.wo, .db = dw.wo_bias, .dy = dx, .x = s.o, .into = into});
+  run(on, attention_grad{.dq = d_qkv.columns<heads * head_dim>(0),
       .dk = d_qkv.columns<heads * head_dim>(128), .dv = d_qkv.columns<heads * head_dim>(256),
       .scratch = attention_grad_scratch, .d_o = d_o, .q = s.qkv.columns<heads * head_dim>(0),
       .k = s.qkv.columns<heads * head_dim>(128), .v = s.qkv.columns<heads * head_dim>(256),
       .o = s.o, .lse = s.o_lse, .rows = size<rows>, .seq = size<seq>, .kv_heads = size<heads>,
       .dim = size<head_dim>});
-  run(r, linear_dx{.dx = d_h1, .dy = d_qkv, .w = w.wq_wk_wv});
-  run(r, linear_dw_bias{.dw = dw.wq_wk_wv, .db = dw.wq_bias_wk_bias_wv_bias, .dy = d_qkv,
+  run(on, linear_dx{.dx = d_h1, .dy = d_qkv, .w = w.wq_wk_wv});
+  run(on, linear_dw_bias{.dw = dw.wq_wk_wv, .db = dw.wq_bias_wk_bias_wv_bias, .dy = d_qkv,
       .x = s.h1, .into = into});
-  run(r, layer_norm_grad_add{.dx = dx, .dgain = dw.norm1, .dshift = dw.norm1_bias, .dy = d_h1,
+  run(on, layer_norm_grad_add{.dx = dx, .dgain = dw.norm1, .dshift = dw.norm1_bias, .dy = d_h1,
       .x = x, .statistics = s.n1_statistics, .gain = w.norm1, .residual = dx, .into = into});
 }
 
@@ -159,23 +159,25 @@ struct saved {
   matrix<wide, tokens, sums> exp_sums_out{base + 792576};  // 4.0 KiB, softmax_grad
 };
 
-inline void forward(rank& r, const parameters<real>& w, const saved& s,
+inline void forward(const lane& on, const parameters<real>& w, const saved& s,
     vector<std::int32_t, tokens> targets, input x, vector<wide, 1> loss, store into) {
-  run(r, layer_norm{.y = s.h, .statistics = s.n_statistics, .x = x, .gain = w.norm,
+  run(on, layer_norm{.y = s.h, .statistics = s.n_statistics, .x = x, .gain = w.norm,
       .shift = w.norm_bias});
-  run(r, linear{.y = s.logits, .x = s.h, .w = w.wte});
-  run(r, softmax_sums{.top = s.logits_row_max, .sums = s.exp_sums_out, .logits = s.logits,
+  run(on, linear{.y = s.logits, .x = s.h, .w = w.wte});
+  run(on, softmax_sums{.top = s.logits_row_max, .sums = s.exp_sums_out, .logits = s.logits,
       .targets = targets});
-  run(r, cross_entropy{.loss = loss, .sums = s.exp_sums_out, .number = 1.0 / 2048, .into = into});
+  run(on, cross_entropy{.loss = loss, .sums = s.exp_sums_out, .number = 1.0 / 2048,
+      .into = into});
 }
 
-inline void backward(rank& r, const parameters<real>& w, const parameters<wide>& dw, const saved& s,
-    vector<std::int32_t, tokens> targets, input x, input dx, store into, store into_wte) {
-  run(r, softmax_grad{.dlogits = s.logits, .sums = s.exp_sums_out, .logits = s.logits,
+inline void backward(const lane& on, const parameters<real>& w, const parameters<wide>& dw,
+    const saved& s, vector<std::int32_t, tokens> targets, input x, input dx, store into,
+    store into_wte) {
+  run(on, softmax_grad{.dlogits = s.logits, .sums = s.exp_sums_out, .logits = s.logits,
       .top = s.logits_row_max, .targets = targets, .first = 0, .number = 1.0 / 2048});
-  run(r, linear_dx{.dx = dx, .dy = s.logits, .w = w.wte});
-  run(r, linear_dw{.dw = dw.wte, .dy = s.logits, .x = s.h, .into = into_wte});
-  run(r, layer_norm_grad{.dx = dx, .dgain = dw.norm, .dshift = dw.norm_bias, .dy = dx, .x = x,
+  run(on, linear_dx{.dx = dx, .dy = s.logits, .w = w.wte});
+  run(on, linear_dw{.dw = dw.wte, .dy = s.logits, .x = s.h, .into = into_wte});
+  run(on, layer_norm_grad{.dx = dx, .dgain = dw.norm, .dshift = dw.norm_bias, .dy = dx, .x = x,
       .statistics = s.n_statistics, .gain = w.norm, .into = into});
 }
 

@@ -14,121 +14,124 @@ constexpr event after_0F0{0}, after_0F1{1}, y_0F0_sent{2}, d_y_0B0_received{3},
     wte_over_tied{15};
 
 inline void train(rank& r) {
+  const auto [compute, reduce, to_next, from_next] = r.lanes<4>();
+
   // ---- Warm-up: forwards ----
-  begin(r, "0F0");
-  stage_0::forward(r, stage_0::slots[0], ids_of(0), y_0F0);
-  record(r, stream::compute, after_0F0);
-  wait(r, stream::to_next, after_0F0);
-  run(r, send{.on = stream::to_next, .data = y_0F0, .site = {0, "F0: stage 0 -> 1"}});
-  record(r, stream::to_next, y_0F0_sent);
+  begin(compute, "0F0");
+  stage_0::forward(compute, stage_0::slots[0], ids_of(0), y_0F0);
+  record(compute, after_0F0);
+  wait(to_next, after_0F0);
+  run(to_next, send{.data = y_0F0, .site = {0, "F0: stage 0 -> 1"}});
+  record(to_next, y_0F0_sent);
 
-  begin(r, "0F1");
-  stage_0::forward(r, stage_0::slots[1], ids_of(1), y_0F1);
-  record(r, stream::compute, after_0F1);
-  wait(r, stream::to_next, after_0F1);
-  run(r, send{.on = stream::to_next, .data = y_0F1, .site = {1, "F1: stage 0 -> 1"}});
-  record(r, stream::to_next, y_0F1_sent);
+  begin(compute, "0F1");
+  stage_0::forward(compute, stage_0::slots[1], ids_of(1), y_0F1);
+  record(compute, after_0F1);
+  wait(to_next, after_0F1);
+  run(to_next, send{.data = y_0F1, .site = {1, "F1: stage 0 -> 1"}});
+  record(to_next, y_0F1_sent);
 
-  wait(r, stream::from_next, y_0F0_sent);
-  run(r, receive{.on = stream::from_next, .data = d_y_0B0, .site = {2, "B0: stage 1 -> 0"}});
-  record(r, stream::from_next, d_y_0B0_received);
+  wait(from_next, y_0F0_sent);
+  run(from_next, receive{.data = d_y_0B0, .site = {2, "B0: stage 1 -> 0"}});
+  record(from_next, d_y_0B0_received);
 
   // ---- Steady state ----
-  begin(r, "0B0");
-  wait(r, stream::compute, d_y_0B0_received);
-  stage_0::backward(r, stage_0::slots[0], ids_of(0), d_y_0B0, store::overwrite);
-  record(r, stream::compute, after_0B0);
+  begin(compute, "0B0");
+  wait(compute, d_y_0B0_received);
+  stage_0::backward(compute, stage_0::slots[0], ids_of(0), d_y_0B0, store::overwrite);
+  record(compute, after_0B0);
 
-  begin(r, "0F2");
-  wait(r, stream::compute, y_0F1_sent);
-  stage_0::forward(r, stage_0::slots[0], ids_of(2), y_0F2);
-  record(r, stream::compute, after_0F2);
-  wait(r, stream::to_next, after_0F2);
-  run(r, send{.on = stream::to_next, .data = y_0F2, .site = {3, "F2: stage 0 -> 1"}});
-  record(r, stream::to_next, y_0F2_sent);
+  begin(compute, "0F2");
+  wait(compute, y_0F1_sent);
+  stage_0::forward(compute, stage_0::slots[0], ids_of(2), y_0F2);
+  record(compute, after_0F2);
+  wait(to_next, after_0F2);
+  run(to_next, send{.data = y_0F2, .site = {3, "F2: stage 0 -> 1"}});
+  record(to_next, y_0F2_sent);
 
-  wait(r, stream::from_next, after_0B0);
-  run(r, receive{.on = stream::from_next, .data = d_y_0B1, .site = {4, "B1: stage 1 -> 0"}});
-  record(r, stream::from_next, d_y_0B1_received);
+  wait(from_next, after_0B0);
+  run(from_next, receive{.data = d_y_0B1, .site = {4, "B1: stage 1 -> 0"}});
+  record(from_next, d_y_0B1_received);
 
-  begin(r, "0B1");
-  wait(r, stream::compute, d_y_0B1_received);
-  stage_0::backward(r, stage_0::slots[1], ids_of(1), d_y_0B1, store::add);
-  record(r, stream::compute, after_0B1);
+  begin(compute, "0B1");
+  wait(compute, d_y_0B1_received);
+  stage_0::backward(compute, stage_0::slots[1], ids_of(1), d_y_0B1, store::add);
+  record(compute, after_0B1);
 
-  begin(r, "0F3");
-  wait(r, stream::compute, y_0F2_sent);
-  stage_0::forward(r, stage_0::slots[1], ids_of(3), y_0F3);
-  record(r, stream::compute, after_0F3);
-  wait(r, stream::to_next, after_0F3);
-  run(r, send{.on = stream::to_next, .data = y_0F3, .site = {5, "F3: stage 0 -> 1"}});
-  record(r, stream::to_next, y_0F3_sent);
+  begin(compute, "0F3");
+  wait(compute, y_0F2_sent);
+  stage_0::forward(compute, stage_0::slots[1], ids_of(3), y_0F3);
+  record(compute, after_0F3);
+  wait(to_next, after_0F3);
+  run(to_next, send{.data = y_0F3, .site = {5, "F3: stage 0 -> 1"}});
+  record(to_next, y_0F3_sent);
 
-  wait(r, stream::from_next, after_0B1);
-  run(r, receive{.on = stream::from_next, .data = d_y_0B2, .site = {6, "B2: stage 1 -> 0"}});
-  record(r, stream::from_next, d_y_0B2_received);
+  wait(from_next, after_0B1);
+  run(from_next, receive{.data = d_y_0B2, .site = {6, "B2: stage 1 -> 0"}});
+  record(from_next, d_y_0B2_received);
 
   // ---- Cool-down: backwards ----
-  begin(r, "0B2");
-  wait(r, stream::compute, d_y_0B2_received);
-  stage_0::backward(r, stage_0::slots[0], ids_of(2), d_y_0B2, store::add);
+  begin(compute, "0B2");
+  wait(compute, d_y_0B2_received);
+  stage_0::backward(compute, stage_0::slots[0], ids_of(2), d_y_0B2, store::add);
 
-  wait(r, stream::from_next, y_0F3_sent);
-  run(r, receive{.on = stream::from_next, .data = d_y_0B3, .site = {7, "B3: stage 1 -> 0"}});
-  record(r, stream::from_next, d_y_0B3_received);
+  wait(from_next, y_0F3_sent);
+  run(from_next, receive{.data = d_y_0B3, .site = {7, "B3: stage 1 -> 0"}});
+  record(from_next, d_y_0B3_received);
 
-  begin(r, "0B3");
-  wait(r, stream::compute, d_y_0B3_received);
-  stage_0::backward(r, stage_0::slots[1], ids_of(3), d_y_0B3, store::add);
-  record(r, stream::compute, after_0B3);
+  begin(compute, "0B3");
+  wait(compute, d_y_0B3_received);
+  stage_0::backward(compute, stage_0::slots[1], ids_of(3), d_y_0B3, store::add);
+  record(compute, after_0B3);
 
-  begin(r, "0STEP");
-  wait(r, stream::reduce, after_0B3);
-  run(r, all_reduce{.on = stream::reduce, .over = role::tied, .data = wte_gradients,
+  begin(compute, "0STEP");
+  wait(reduce, after_0B3);
+  run(reduce, all_reduce{.over = over::tied, .data = wte_gradients,
       .site = {8, "gradients of wte between first and last stage"}});
-  record(r, stream::reduce, wte_over_tied);
-  wait(r, stream::compute, wte_over_tied);
-  run(r, sum_squares{.total = norm, .gradients = gradients, .of = squares_whole,
+  record(reduce, wte_over_tied);
+  wait(compute, wte_over_tied);
+  run(compute, sum_squares{.total = norm, .gradients = gradients, .of = squares_whole,
       .into = store::overwrite});
-  run(r, all_reduce{.on = stream::compute, .over = role::pp, .data = norm,
-      .site = {9, "gradient norm over pp"}});
-  run(r, adamw{.weights = weights, .gradients = gradients, .first_moment = first_moment,
+  run(compute, all_reduce{.over = over::pp, .data = norm, .site = {9, "gradient norm over pp"}});
+  run(compute, adamw{.weights = weights, .gradients = gradients, .first_moment = first_moment,
       .second_moment = second_moment, .norm = norm, .of = updates});
 }
 
 /// The forwards of all microbatches, for their loss.
 inline void evaluate(rank& r) {
-  begin(r, "0F0");
-  stage_0::forward(r, stage_0::slots[0], ids_of(0), evaluation::y_0F0);
-  record(r, stream::compute, after_0F0);
-  wait(r, stream::to_next, after_0F0);
-  run(r, send{.on = stream::to_next, .data = evaluation::y_0F0, .site = {0, "F0: stage 0 -> 1"}});
-  record(r, stream::to_next, y_0F0_sent);
+  const auto [compute, reduce, to_next, from_next] = r.lanes<4>();
 
-  begin(r, "0F1");
-  stage_0::forward(r, stage_0::slots[0], ids_of(1), evaluation::y_0F1);
-  record(r, stream::compute, after_0F1);
-  wait(r, stream::to_next, after_0F1);
-  run(r, send{.on = stream::to_next, .data = evaluation::y_0F1, .site = {1, "F1: stage 0 -> 1"}});
-  record(r, stream::to_next, y_0F1_sent);
+  begin(compute, "0F0");
+  stage_0::forward(compute, stage_0::slots[0], ids_of(0), evaluation::y_0F0);
+  record(compute, after_0F0);
+  wait(to_next, after_0F0);
+  run(to_next, send{.data = evaluation::y_0F0, .site = {0, "F0: stage 0 -> 1"}});
+  record(to_next, y_0F0_sent);
 
-  begin(r, "0F2");
-  wait(r, stream::compute, y_0F0_sent);
-  stage_0::forward(r, stage_0::slots[0], ids_of(2), evaluation::y_0F2);
-  record(r, stream::compute, after_0F2);
-  wait(r, stream::to_next, after_0F2);
-  run(r, send{.on = stream::to_next, .data = evaluation::y_0F2, .site = {3, "F2: stage 0 -> 1"}});
+  begin(compute, "0F1");
+  stage_0::forward(compute, stage_0::slots[0], ids_of(1), evaluation::y_0F1);
+  record(compute, after_0F1);
+  wait(to_next, after_0F1);
+  run(to_next, send{.data = evaluation::y_0F1, .site = {1, "F1: stage 0 -> 1"}});
+  record(to_next, y_0F1_sent);
 
-  begin(r, "0F3");
-  wait(r, stream::compute, y_0F1_sent);
-  stage_0::forward(r, stage_0::slots[0], ids_of(3), evaluation::y_0F3);
-  record(r, stream::compute, after_0F3);
-  wait(r, stream::to_next, after_0F3);
-  run(r, send{.on = stream::to_next, .data = evaluation::y_0F3, .site = {5, "F3: stage 0 -> 1"}});
-  record(r, stream::to_next, y_0F3_sent);
+  begin(compute, "0F2");
+  wait(compute, y_0F0_sent);
+  stage_0::forward(compute, stage_0::slots[0], ids_of(2), evaluation::y_0F2);
+  record(compute, after_0F2);
+  wait(to_next, after_0F2);
+  run(to_next, send{.data = evaluation::y_0F2, .site = {3, "F2: stage 0 -> 1"}});
+
+  begin(compute, "0F3");
+  wait(compute, y_0F1_sent);
+  stage_0::forward(compute, stage_0::slots[0], ids_of(3), evaluation::y_0F3);
+  record(compute, after_0F3);
+  wait(to_next, after_0F3);
+  run(to_next, send{.data = evaluation::y_0F3, .site = {5, "F3: stage 0 -> 1"}});
+  record(to_next, y_0F3_sent);
 
   // Nothing is left under way.
-  wait(r, stream::compute, y_0F3_sent);
+  wait(compute, y_0F3_sent);
 }
 
 }  // namespace gpt_pp2::pipeline_0

@@ -13,118 +13,117 @@ constexpr event x_1F0_received{0}, after_1B0{1}, x_1F1_received{2}, d_x_1B0_sent
     after_1B3{9}, wte_over_tied{10}, d_x_1B3_sent{11}, after_1F0{12}, after_1F1{13};
 
 inline void train(rank& r) {
-  run(r, receive{.on = stream::from_prev, .data = x_1F0, .site = {0, "F0: stage 0 -> 1"}});
-  record(r, stream::from_prev, x_1F0_received);
-  run(r, receive{.on = stream::from_prev, .data = x_1F1, .site = {1, "F1: stage 0 -> 1"}});
-  record(r, stream::from_prev, x_1F1_received);
+  const auto [compute, reduce, to_prev, from_prev] = r.lanes<4>();
+
+  run(from_prev, receive{.data = x_1F0, .site = {0, "F0: stage 0 -> 1"}});
+  record(from_prev, x_1F0_received);
+  run(from_prev, receive{.data = x_1F1, .site = {1, "F1: stage 0 -> 1"}});
+  record(from_prev, x_1F1_received);
 
   // ---- Warm-up: forwards ----
-  begin(r, "1F0");
-  wait(r, stream::compute, x_1F0_received);
-  stage_1::forward(r, stage_1::slots[0], targets_of(0), x_1F0, store::overwrite);
+  begin(compute, "1F0");
+  wait(compute, x_1F0_received);
+  stage_1::forward(compute, stage_1::slots[0], targets_of(0), x_1F0, store::overwrite);
 
   // ---- Steady state ----
-  begin(r, "1B0");
-  stage_1::backward(r, stage_1::slots[0], targets_of(0), x_1F0, d_x_1B0, store::overwrite);
-  record(r, stream::compute, after_1B0);
-  wait(r, stream::to_prev, after_1B0);
-  run(r, send{.on = stream::to_prev, .data = d_x_1B0, .site = {2, "B0: stage 1 -> 0"}});
-  record(r, stream::to_prev, d_x_1B0_sent);
+  begin(compute, "1B0");
+  stage_1::backward(compute, stage_1::slots[0], targets_of(0), x_1F0, d_x_1B0, store::overwrite);
+  record(compute, after_1B0);
+  wait(to_prev, after_1B0);
+  run(to_prev, send{.data = d_x_1B0, .site = {2, "B0: stage 1 -> 0"}});
+  record(to_prev, d_x_1B0_sent);
 
-  begin(r, "1F1");
-  wait(r, stream::compute, x_1F1_received);
-  stage_1::forward(r, stage_1::slots[0], targets_of(1), x_1F1, store::add);
+  begin(compute, "1F1");
+  wait(compute, x_1F1_received);
+  stage_1::forward(compute, stage_1::slots[0], targets_of(1), x_1F1, store::add);
 
-  wait(r, stream::from_prev, d_x_1B0_sent);
-  run(r, receive{.on = stream::from_prev, .data = x_1F2, .site = {3, "F2: stage 0 -> 1"}});
-  record(r, stream::from_prev, x_1F2_received);
+  wait(from_prev, d_x_1B0_sent);
+  run(from_prev, receive{.data = x_1F2, .site = {3, "F2: stage 0 -> 1"}});
+  record(from_prev, x_1F2_received);
 
-  begin(r, "1B1");
-  stage_1::backward(r, stage_1::slots[0], targets_of(1), x_1F1, d_x_1B1, store::add);
-  record(r, stream::compute, after_1B1);
-  wait(r, stream::to_prev, after_1B1);
-  run(r, send{.on = stream::to_prev, .data = d_x_1B1, .site = {4, "B1: stage 1 -> 0"}});
-  record(r, stream::to_prev, d_x_1B1_sent);
+  begin(compute, "1B1");
+  stage_1::backward(compute, stage_1::slots[0], targets_of(1), x_1F1, d_x_1B1, store::add);
+  record(compute, after_1B1);
+  wait(to_prev, after_1B1);
+  run(to_prev, send{.data = d_x_1B1, .site = {4, "B1: stage 1 -> 0"}});
+  record(to_prev, d_x_1B1_sent);
 
-  begin(r, "1F2");
-  wait(r, stream::compute, x_1F2_received);
-  stage_1::forward(r, stage_1::slots[0], targets_of(2), x_1F2, store::add);
+  begin(compute, "1F2");
+  wait(compute, x_1F2_received);
+  stage_1::forward(compute, stage_1::slots[0], targets_of(2), x_1F2, store::add);
 
-  wait(r, stream::from_prev, d_x_1B1_sent);
-  run(r, receive{.on = stream::from_prev, .data = x_1F3, .site = {5, "F3: stage 0 -> 1"}});
-  record(r, stream::from_prev, x_1F3_received);
+  wait(from_prev, d_x_1B1_sent);
+  run(from_prev, receive{.data = x_1F3, .site = {5, "F3: stage 0 -> 1"}});
+  record(from_prev, x_1F3_received);
 
-  begin(r, "1B2");
-  stage_1::backward(r, stage_1::slots[0], targets_of(2), x_1F2, d_x_1B2, store::add);
-  record(r, stream::compute, after_1B2);
-  wait(r, stream::to_prev, after_1B2);
-  run(r, send{.on = stream::to_prev, .data = d_x_1B2, .site = {6, "B2: stage 1 -> 0"}});
+  begin(compute, "1B2");
+  stage_1::backward(compute, stage_1::slots[0], targets_of(2), x_1F2, d_x_1B2, store::add);
+  record(compute, after_1B2);
+  wait(to_prev, after_1B2);
+  run(to_prev, send{.data = d_x_1B2, .site = {6, "B2: stage 1 -> 0"}});
 
-  begin(r, "1F3");
-  wait(r, stream::compute, x_1F3_received);
-  stage_1::forward(r, stage_1::slots[0], targets_of(3), x_1F3, store::add);
+  begin(compute, "1F3");
+  wait(compute, x_1F3_received);
+  stage_1::forward(compute, stage_1::slots[0], targets_of(3), x_1F3, store::add);
 
   // ---- Cool-down: backwards ----
-  begin(r, "1B3");
-  stage_1::backward(r, stage_1::slots[0], targets_of(3), x_1F3, d_x_1B3, store::add);
-  record(r, stream::compute, after_1B3);
-  wait(r, stream::to_prev, after_1B3);
-  run(r, send{.on = stream::to_prev, .data = d_x_1B3, .site = {7, "B3: stage 1 -> 0"}});
-  record(r, stream::to_prev, d_x_1B3_sent);
+  begin(compute, "1B3");
+  stage_1::backward(compute, stage_1::slots[0], targets_of(3), x_1F3, d_x_1B3, store::add);
+  record(compute, after_1B3);
+  wait(to_prev, after_1B3);
+  run(to_prev, send{.data = d_x_1B3, .site = {7, "B3: stage 1 -> 0"}});
+  record(to_prev, d_x_1B3_sent);
 
-  begin(r, "1STEP");
-  wait(r, stream::reduce, after_1B3);
-  run(r, all_reduce{.on = stream::reduce, .over = role::tied, .data = wte_gradients,
+  begin(compute, "1STEP");
+  wait(reduce, after_1B3);
+  run(reduce, all_reduce{.over = over::tied, .data = wte_gradients,
       .site = {8, "gradients of wte between first and last stage"}});
-  record(r, stream::reduce, wte_over_tied);
-  run(r, sum_squares{.total = norm, .gradients = gradients, .of = squares_whole,
+  record(reduce, wte_over_tied);
+  run(compute, sum_squares{.total = norm, .gradients = gradients, .of = squares_whole,
       .into = store::overwrite});
-  run(r, all_reduce{.on = stream::compute, .over = role::pp, .data = norm,
-      .site = {9, "gradient norm over pp"}});
-  wait(r, stream::compute, wte_over_tied);
-  run(r, adamw{.weights = weights, .gradients = gradients, .first_moment = first_moment,
+  run(compute, all_reduce{.over = over::pp, .data = norm, .site = {9, "gradient norm over pp"}});
+  wait(compute, wte_over_tied);
+  run(compute, adamw{.weights = weights, .gradients = gradients, .first_moment = first_moment,
       .second_moment = second_moment, .norm = norm, .of = updates});
 
   // Nothing is left under way.
-  wait(r, stream::compute, d_x_1B3_sent);
+  wait(compute, d_x_1B3_sent);
 }
 
 /// The forwards of all microbatches, for their loss.
 inline void evaluate(rank& r) {
-  run(r, receive{.on = stream::from_prev, .data = evaluation::x_1F0,
-      .site = {0, "F0: stage 0 -> 1"}});
-  record(r, stream::from_prev, x_1F0_received);
-  run(r, receive{.on = stream::from_prev, .data = evaluation::x_1F1,
-      .site = {1, "F1: stage 0 -> 1"}});
-  record(r, stream::from_prev, x_1F1_received);
+  const auto [compute, reduce, to_prev, from_prev] = r.lanes<4>();
 
-  begin(r, "1F0");
-  wait(r, stream::compute, x_1F0_received);
-  stage_1::forward(r, stage_1::slots[0], targets_of(0), evaluation::x_1F0, store::overwrite);
-  record(r, stream::compute, after_1F0);
+  run(from_prev, receive{.data = evaluation::x_1F0, .site = {0, "F0: stage 0 -> 1"}});
+  record(from_prev, x_1F0_received);
+  run(from_prev, receive{.data = evaluation::x_1F1, .site = {1, "F1: stage 0 -> 1"}});
+  record(from_prev, x_1F1_received);
 
-  wait(r, stream::from_prev, after_1F0);
-  run(r, receive{.on = stream::from_prev, .data = evaluation::x_1F2,
-      .site = {3, "F2: stage 0 -> 1"}});
-  record(r, stream::from_prev, x_1F2_received);
+  begin(compute, "1F0");
+  wait(compute, x_1F0_received);
+  stage_1::forward(compute, stage_1::slots[0], targets_of(0), evaluation::x_1F0, store::overwrite);
+  record(compute, after_1F0);
 
-  begin(r, "1F1");
-  wait(r, stream::compute, x_1F1_received);
-  stage_1::forward(r, stage_1::slots[0], targets_of(1), evaluation::x_1F1, store::add);
-  record(r, stream::compute, after_1F1);
+  wait(from_prev, after_1F0);
+  run(from_prev, receive{.data = evaluation::x_1F2, .site = {3, "F2: stage 0 -> 1"}});
+  record(from_prev, x_1F2_received);
 
-  wait(r, stream::from_prev, after_1F1);
-  run(r, receive{.on = stream::from_prev, .data = evaluation::x_1F3,
-      .site = {5, "F3: stage 0 -> 1"}});
-  record(r, stream::from_prev, x_1F3_received);
+  begin(compute, "1F1");
+  wait(compute, x_1F1_received);
+  stage_1::forward(compute, stage_1::slots[0], targets_of(1), evaluation::x_1F1, store::add);
+  record(compute, after_1F1);
 
-  begin(r, "1F2");
-  wait(r, stream::compute, x_1F2_received);
-  stage_1::forward(r, stage_1::slots[0], targets_of(2), evaluation::x_1F2, store::add);
+  wait(from_prev, after_1F1);
+  run(from_prev, receive{.data = evaluation::x_1F3, .site = {5, "F3: stage 0 -> 1"}});
+  record(from_prev, x_1F3_received);
 
-  begin(r, "1F3");
-  wait(r, stream::compute, x_1F3_received);
-  stage_1::forward(r, stage_1::slots[0], targets_of(3), evaluation::x_1F3, store::add);
+  begin(compute, "1F2");
+  wait(compute, x_1F2_received);
+  stage_1::forward(compute, stage_1::slots[0], targets_of(2), evaluation::x_1F2, store::add);
+
+  begin(compute, "1F3");
+  wait(compute, x_1F3_received);
+  stage_1::forward(compute, stage_1::slots[0], targets_of(3), evaluation::x_1F3, store::add);
 }
 
 }  // namespace gpt_pp2::pipeline_1

@@ -8,7 +8,7 @@ namespace gpt_pp2 {
 
 namespace {
 
-static_assert(rankc::runtime::interface_version == 2, "this program was generated for another runtime");
+static_assert(rankc::runtime::interface_version == 3, "this program was generated for another runtime");
 
 // name, rows, cols, dim sharded over tp, first element, start, std, matrix, copy
 constexpr parameter parameters_0[]{
@@ -47,6 +47,9 @@ constexpr parameter parameters_0[]{
     {"layers.1.w2.bias", 128, 1, -1, 216192, fill::zeros, 0, false, false},
     {"wte", 256, 128, -1, 412928, fill::uniform, 0.02, true, false},
 };
+// name, whether it computes
+constexpr lane_row lanes_0[]{{"compute", true}, {"reduce", false}, {"to_next", false},
+    {"from_next", false}};
 // name, rows, cols, dim sharded over tp, first element, start, std, matrix, copy
 constexpr parameter parameters_1[]{
     {"layers.2.norm1", 128, 1, -1, 0, fill::ones, 0, false, false},
@@ -85,18 +88,21 @@ constexpr parameter parameters_1[]{
     {"norm.bias", 128, 1, -1, 396672, fill::zeros, 0, false, false},
     {"wte", 256, 128, -1, 396800, fill::uniform, 0.02, true, true},
 };
+// name, whether it computes
+constexpr lane_row lanes_1[]{{"compute", true}, {"reduce", false}, {"to_prev", false},
+    {"from_prev", false}};
 
 constexpr layout layouts[]{
     {.arena_bytes = 26087936,
      .weights = {0}, .gradients = {1782784}, .first_moment = {3565568}, .second_moment = {5348352}, .working_copy = {},
      .parameter_count = 445696, .parameters = parameters_0,
      .ropes = {}, .tokens = {7131136}, .targets = {0},
-     .reads_tokens = true, .reads_targets = false, .loss = {7139328}, .norm = {7139584}, .events = 16, .overlaps = false},
+     .reads_tokens = true, .reads_targets = false, .loss = {7139328}, .norm = {7139584}, .events = 16, .lanes = lanes_0},
     {.arena_bytes = 18467328,
      .weights = {0}, .gradients = {1718272}, .first_moment = {3436544}, .second_moment = {5154816}, .working_copy = {},
      .parameter_count = 429568, .parameters = parameters_1,
      .ropes = {}, .tokens = {0}, .targets = {6873088},
-     .reads_tokens = false, .reads_targets = true, .loss = {6881280}, .norm = {6881536}, .events = 14, .overlaps = false},
+     .reads_tokens = false, .reads_targets = true, .loss = {6881280}, .norm = {6881536}, .events = 14, .lanes = lanes_1},
 };
 
 constexpr int members_0[]{0, 1};
@@ -111,10 +117,16 @@ constexpr communicator communicators[]{
     {"gradients 1 -> 0 at dp 0 tp 0", members_3},
 };
 
-// pp, dp, tp; communicators of tp, dp, pp, tied, to_next, from_prev, to_prev, from_next, tp_beside
+// lane, what its ranks are to each other, communicator
+constexpr lane_communicator links_0[]{{0, over::pp, 0}, {1, over::tied, 1}, {2, over::peer, 2},
+    {3, over::peer, 3}};
+constexpr lane_communicator links_1[]{{0, over::pp, 0}, {1, over::tied, 1}, {3, over::peer, 2},
+    {2, over::peer, 3}};
+
+// pp, dp, tp
 constexpr rank_row ranks[]{
-    {0, 0, 0, {-1, -1, 0, 1, 2, -1, -1, 3, -1}},
-    {1, 0, 0, {-1, -1, 0, 1, -1, 2, 3, -1, -1}},
+    {0, 0, 0, links_0},
+    {1, 0, 0, links_1},
 };
 
 constexpr char text[] = R"text(gpt_pp2: 842496 parameters, 2 ranks = pp 2 x dp 1 x tp 1, f32
@@ -153,7 +165,7 @@ pipeline rank 1: 17.6 MiB per rank
 
 communicators: 4
 )text";
-constexpr char json[] = R"json({"bubble":0.19999999999999996,"bubble_per_rank":[0.19999999999999996,0.19999999999999996],"communicators":[{"name":"pp at dp 0 tp 0","ranks":[0,1]},{"name":"tied weights at dp 0 tp 0","ranks":[0,1]},{"name":"activations 0 -> 1 at dp 0 tp 0","ranks":[0,1]},{"name":"gradients 1 -> 0 at dp 0 tp 0","ranks":[1,0]}],"dims":{"dp_replicate":1,"pp":2,"sequence_parallel":false,"tp":1,"world":2},"dtype":"f32","parameters":842496,"peak_activations":[2,1],"pipeline_ranks":[{"bytes":26087936,"collectives":{"all_reduce over pp":{"bytes":4,"count":1},"all_reduce over tied":{"bytes":131072,"count":1},"receive":{"bytes":1048576,"count":4},"send":{"bytes":1048576,"count":4}},"kept":[{"bytes":262144,"count":4,"what":"outputs of layers"},{"bytes":3948544,"count":4,"what":"saved"},{"bytes":262144,"count":2,"what":"between stages"}],"parameter_elements":445696,"pp":0,"stages":[{"layers":["embedding","layers.0","layers.1"],"stage":0}]},{"bytes":18467328,"collectives":{"all_reduce over pp":{"bytes":4,"count":1},"all_reduce over tied":{"bytes":131072,"count":1},"receive":{"bytes":1048576,"count":4},"send":{"bytes":1048576,"count":4}},"kept":[{"bytes":3948544,"count":2,"what":"saved"},{"bytes":262144,"count":2,"what":"outputs of layers"},{"bytes":796672,"count":1,"what":"saved"},{"bytes":262144,"count":3,"what":"between stages"}],"parameter_elements":429568,"pp":1,"stages":[{"layers":["layers.2","layers.3","head"],"stage":1}]}],"plan":"gpt_pp2","plan_hash":"98ac990ce2a024d0","recipe":{"global_batch":16,"microbatches":4,"rows":4,"seq":128},"schedule":"one_f_one_b"})json";
+constexpr char json[] = R"json({"bubble":0.19999999999999996,"bubble_per_rank":[0.19999999999999996,0.19999999999999996],"communicators":[{"name":"pp at dp 0 tp 0","ranks":[0,1]},{"name":"tied weights at dp 0 tp 0","ranks":[0,1]},{"name":"activations 0 -> 1 at dp 0 tp 0","ranks":[0,1]},{"name":"gradients 1 -> 0 at dp 0 tp 0","ranks":[1,0]}],"dims":{"dp_replicate":1,"pp":2,"sequence_parallel":false,"tp":1,"world":2},"dtype":"f32","parameters":842496,"peak_activations":[2,1],"pipeline_ranks":[{"bytes":26087936,"collectives":{"all_reduce over pp":{"bytes":4,"count":1},"all_reduce over tied":{"bytes":131072,"count":1},"receive":{"bytes":1048576,"count":4},"send":{"bytes":1048576,"count":4}},"kept":[{"bytes":262144,"count":4,"what":"outputs of layers"},{"bytes":3948544,"count":4,"what":"saved"},{"bytes":262144,"count":2,"what":"between stages"}],"parameter_elements":445696,"pp":0,"stages":[{"layers":["embedding","layers.0","layers.1"],"stage":0}]},{"bytes":18467328,"collectives":{"all_reduce over pp":{"bytes":4,"count":1},"all_reduce over tied":{"bytes":131072,"count":1},"receive":{"bytes":1048576,"count":4},"send":{"bytes":1048576,"count":4}},"kept":[{"bytes":3948544,"count":2,"what":"saved"},{"bytes":262144,"count":2,"what":"outputs of layers"},{"bytes":796672,"count":1,"what":"saved"},{"bytes":262144,"count":3,"what":"between stages"}],"parameter_elements":429568,"pp":1,"stages":[{"layers":["layers.2","layers.3","head"],"stage":1}]}],"plan":"gpt_pp2","plan_hash":"e179c7013f4594f4","recipe":{"global_batch":16,"microbatches":4,"rows":4,"seq":128},"schedule":"one_f_one_b"})json";
 
 void (*const train[])(rank&){pipeline_0::train, pipeline_1::train};
 void (*const evaluate[])(rank&){pipeline_0::evaluate, pipeline_1::evaluate};
@@ -161,9 +173,9 @@ void (*const evaluate[])(rank&){pipeline_0::evaluate, pipeline_1::evaluate};
 }  // namespace
 
 constexpr rankc::runtime::description about_{
-    .interface_version = 2,
+    .interface_version = 3,
     .name = "gpt_pp2",
-    .plan_hash = 0x98ac990ce2a024d0,
+    .plan_hash = 0xe179c7013f4594f4,
     .type = dtype::f32,
     .pp = 2, .dp = 1, .tp = 1,
     .microbatches = 4, .rows = 4, .seq = 128, .vocab = 256,

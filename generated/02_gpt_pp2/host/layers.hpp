@@ -20,16 +20,16 @@ struct parameters {
   matrix<T, positions, hidden> wpe{own[0]};
 };
 
-inline void forward(rank& r, const parameters<real>& w, vector<std::int32_t, tokens> ids,
+inline void forward(const lane& on, const parameters<real>& w, vector<std::int32_t, tokens> ids,
     output y) {
-  run(r, embedding{.y = y, .ids = ids, .table = w.wte, .first = 0});
-  run(r, position{.y = y, .x = y, .table = w.wpe, .first = 0});
+  run(on, embedding{.y = y, .ids = ids, .table = w.wte, .first = 0});
+  run(on, position{.y = y, .x = y, .table = w.wpe, .first = 0});
 }
 
-inline void backward(rank& r, const parameters<wide>& dw, vector<std::int32_t, tokens> ids,
+inline void backward(const lane& on, const parameters<wide>& dw, vector<std::int32_t, tokens> ids,
     output dy, store into, store into_wte) {
-  run(r, position_grad{.dtable = dw.wpe, .dy = dy, .first = 0, .into = into});
-  run(r, embedding_grad{.dtable = dw.wte, .dy = dy, .ids = ids, .first = 0, .into = into_wte});
+  run(on, position_grad{.dtable = dw.wpe, .dy = dy, .first = 0, .into = into});
+  run(on, embedding_grad{.dtable = dw.wte, .dy = dy, .ids = ids, .first = 0, .into = into_wte});
 }
 
 }  // namespace embedding_layer
@@ -82,36 +82,36 @@ struct saved {
   matrix<real, tokens, ffn> act{base + 2899968};  // 1.0 MiB, linear_dw
 };
 
-inline void forward(rank& r, const parameters<real>& w, const saved& s, at work, input x,
+inline void forward(const lane& on, const parameters<real>& w, const saved& s, at work, input x,
     output y) {
   // Size, and the kernels that write and read it:
   const workspace attention_scratch{work + 0};  // 64.0 KiB, attention
-  run(r, layer_norm{.y = s.h1, .statistics = s.n1_statistics, .x = x, .gain = w.norm1,
+  run(on, layer_norm{.y = s.h1, .statistics = s.n1_statistics, .x = x, .gain = w.norm1,
       .shift = w.norm1_bias});
-  run(r, linear{.y = s.q, .x = s.h1, .w = w.wq});
-  run(r, bias{.y = s.q, .x = s.q, .b = w.wq_bias});
-  run(r, linear{.y = s.k, .x = s.h1, .w = w.wk});
-  run(r, bias{.y = s.k, .x = s.k, .b = w.wk_bias});
-  run(r, linear{.y = s.v, .x = s.h1, .w = w.wv});
-  run(r, bias{.y = s.v, .x = s.v, .b = w.wv_bias});
-  run(r, attention{.o = s.o, .lse = s.o_lse, .scratch = attention_scratch, .q = s.q, .k = s.k,
+  run(on, linear{.y = s.q, .x = s.h1, .w = w.wq});
+  run(on, bias{.y = s.q, .x = s.q, .b = w.wq_bias});
+  run(on, linear{.y = s.k, .x = s.h1, .w = w.wk});
+  run(on, bias{.y = s.k, .x = s.k, .b = w.wk_bias});
+  run(on, linear{.y = s.v, .x = s.h1, .w = w.wv});
+  run(on, bias{.y = s.v, .x = s.v, .b = w.wv_bias});
+  run(on, attention{.o = s.o, .lse = s.o_lse, .scratch = attention_scratch, .q = s.q, .k = s.k,
       .v = s.v, .rows = size<rows>, .seq = size<seq>, .kv_heads = size<heads>,
       .dim = size<head_dim>});
-  run(r, linear{.y = s.x_mid, .x = s.o, .w = w.wo});
-  run(r, bias{.y = s.x_mid, .x = s.x_mid, .b = w.wo_bias});
-  run(r, add{.y = s.x_mid, .a = x, .b = s.x_mid});
-  run(r, layer_norm{.y = s.h2, .statistics = s.n2_statistics, .x = s.x_mid, .gain = w.norm2,
+  run(on, linear{.y = s.x_mid, .x = s.o, .w = w.wo});
+  run(on, bias{.y = s.x_mid, .x = s.x_mid, .b = w.wo_bias});
+  run(on, add{.y = s.x_mid, .a = x, .b = s.x_mid});
+  run(on, layer_norm{.y = s.h2, .statistics = s.n2_statistics, .x = s.x_mid, .gain = w.norm2,
       .shift = w.norm2_bias});
-  run(r, linear{.y = s.up, .x = s.h2, .w = w.w1});
-  run(r, bias{.y = s.up, .x = s.up, .b = w.w1_bias});
-  run(r, gelu{.y = s.act, .x = s.up});
-  run(r, linear{.y = y, .x = s.act, .w = w.w2});
-  run(r, bias{.y = y, .x = y, .b = w.w2_bias});
-  run(r, add{.y = y, .a = s.x_mid, .b = y});
+  run(on, linear{.y = s.up, .x = s.h2, .w = w.w1});
+  run(on, bias{.y = s.up, .x = s.up, .b = w.w1_bias});
+  run(on, gelu{.y = s.act, .x = s.up});
+  run(on, linear{.y = y, .x = s.act, .w = w.w2});
+  run(on, bias{.y = y, .x = y, .b = w.w2_bias});
+  run(on, add{.y = y, .a = s.x_mid, .b = y});
 }
 
-inline void backward(rank& r, const parameters<real>& w, const parameters<wide>& dw, const saved& s,
-    at work, input x, output dy, input dx, store into) {
+inline void backward(const lane& on, const parameters<real>& w, const parameters<wide>& dw,
+    const saved& s, at work, input x, output dy, input dx, store into) {
   // Size, and the kernels that write and read it:
   const matrix<real, tokens, ffn> d_up{work + 0};  // 1.0 MiB, linear_dx .. linear_dw
   const matrix<real, tokens, hidden> d_h2{work + 1048576};  // 256.0 KiB, linear_dx .. layer_norm_dw
@@ -122,37 +122,37 @@ inline void backward(rank& r, const parameters<real>& w, const parameters<wide>&
   const workspace attention_grad_scratch{work + 1048576};  // 128.5 KiB, attention_grad
   const matrix<real, tokens, hidden> d_h1{work + 0};  // 256.0 KiB, linear_dx .. layer_norm_dw
   const matrix<real, tokens, hidden> d_layer_norm_dx_2{work + 262144};  // 256.0 KiB, layer_norm_dx .. add
-  run(r, bias_grad{.db = dw.w2_bias, .dy = dy, .into = into});
-  run(r, linear_dx{.dx = d_up, .dy = dy, .w = w.w2});
-  run(r, linear_dw{.dw = dw.w2, .dy = dy, .x = s.act, .into = into});
-  run(r, gelu_grad{.dx = d_up, .dy = d_up, .x = s.up});
-  run(r, bias_grad{.db = dw.w1_bias, .dy = d_up, .into = into});
-  run(r, linear_dx{.dx = d_h2, .dy = d_up, .w = w.w1});
-  run(r, linear_dw{.dw = dw.w1, .dy = d_up, .x = s.h2, .into = into});
-  run(r, layer_norm_dx{.dx = dx, .dy = d_h2, .x = s.x_mid, .statistics = s.n2_statistics,
+  run(on, bias_grad{.db = dw.w2_bias, .dy = dy, .into = into});
+  run(on, linear_dx{.dx = d_up, .dy = dy, .w = w.w2});
+  run(on, linear_dw{.dw = dw.w2, .dy = dy, .x = s.act, .into = into});
+  run(on, gelu_grad{.dx = d_up, .dy = d_up, .x = s.up});
+  run(on, bias_grad{.db = dw.w1_bias, .dy = d_up, .into = into});
+  run(on, linear_dx{.dx = d_h2, .dy = d_up, .w = w.w1});
+  run(on, linear_dw{.dw = dw.w1, .dy = d_up, .x = s.h2, .into = into});
+  run(on, layer_norm_dx{.dx = dx, .dy = d_h2, .x = s.x_mid, .statistics = s.n2_statistics,
       .gain = w.norm2});
-  run(r, add{.y = dx, .a = dy, .b = dx});
-  run(r, layer_norm_dw{.dgain = dw.norm2, .dshift = dw.norm2_bias, .dy = d_h2, .x = s.x_mid,
+  run(on, add{.y = dx, .a = dy, .b = dx});
+  run(on, layer_norm_dw{.dgain = dw.norm2, .dshift = dw.norm2_bias, .dy = d_h2, .x = s.x_mid,
       .statistics = s.n2_statistics, .into = into});
-  run(r, bias_grad{.db = dw.wo_bias, .dy = dx, .into = into});
-  run(r, linear_dx{.dx = d_o, .dy = dx, .w = w.wo});
-  run(r, linear_dw{.dw = dw.wo, .dy = dx, .x = s.o, .into = into});
-  run(r, attention_grad{.dq = d_q, .dk = d_k, .dv = d_v, .scratch = attention_grad_scratch,
+  run(on, bias_grad{.db = dw.wo_bias, .dy = dx, .into = into});
+  run(on, linear_dx{.dx = d_o, .dy = dx, .w = w.wo});
+  run(on, linear_dw{.dw = dw.wo, .dy = dx, .x = s.o, .into = into});
+  run(on, attention_grad{.dq = d_q, .dk = d_k, .dv = d_v, .scratch = attention_grad_scratch,
       .d_o = d_o, .q = s.q, .k = s.k, .v = s.v, .o = s.o, .lse = s.o_lse, .rows = size<rows>,
       .seq = size<seq>, .kv_heads = size<heads>, .dim = size<head_dim>});
-  run(r, bias_grad{.db = dw.wv_bias, .dy = d_v, .into = into});
-  run(r, linear_dx{.dx = d_h1, .dy = d_v, .w = w.wv});
-  run(r, linear_dw{.dw = dw.wv, .dy = d_v, .x = s.h1, .into = into});
-  run(r, bias_grad{.db = dw.wk_bias, .dy = d_k, .into = into});
-  run(r, linear_dx{.dx = d_h1, .dy = d_k, .w = w.wk, .into = store::add});
-  run(r, linear_dw{.dw = dw.wk, .dy = d_k, .x = s.h1, .into = into});
-  run(r, bias_grad{.db = dw.wq_bias, .dy = d_q, .into = into});
-  run(r, linear_dx{.dx = d_h1, .dy = d_q, .w = w.wq, .into = store::add});
-  run(r, linear_dw{.dw = dw.wq, .dy = d_q, .x = s.h1, .into = into});
-  run(r, layer_norm_dx{.dx = d_layer_norm_dx_2, .dy = d_h1, .x = x, .statistics = s.n1_statistics,
+  run(on, bias_grad{.db = dw.wv_bias, .dy = d_v, .into = into});
+  run(on, linear_dx{.dx = d_h1, .dy = d_v, .w = w.wv});
+  run(on, linear_dw{.dw = dw.wv, .dy = d_v, .x = s.h1, .into = into});
+  run(on, bias_grad{.db = dw.wk_bias, .dy = d_k, .into = into});
+  run(on, linear_dx{.dx = d_h1, .dy = d_k, .w = w.wk, .into = store::add});
+  run(on, linear_dw{.dw = dw.wk, .dy = d_k, .x = s.h1, .into = into});
+  run(on, bias_grad{.db = dw.wq_bias, .dy = d_q, .into = into});
+  run(on, linear_dx{.dx = d_h1, .dy = d_q, .w = w.wq, .into = store::add});
+  run(on, linear_dw{.dw = dw.wq, .dy = d_q, .x = s.h1, .into = into});
+  run(on, layer_norm_dx{.dx = d_layer_norm_dx_2, .dy = d_h1, .x = x, .statistics = s.n1_statistics,
       .gain = w.norm1});
-  run(r, add{.y = dx, .a = dx, .b = d_layer_norm_dx_2});
-  run(r, layer_norm_dw{.dgain = dw.norm1, .dshift = dw.norm1_bias, .dy = d_h1, .x = x,
+  run(on, add{.y = dx, .a = dx, .b = d_layer_norm_dx_2});
+  run(on, layer_norm_dw{.dgain = dw.norm1, .dshift = dw.norm1_bias, .dy = d_h1, .x = x,
       .statistics = s.n1_statistics, .into = into});
 }
 
@@ -184,31 +184,33 @@ struct saved {
   matrix<wide, tokens, sums> exp_sums_out{base + 792576};  // 4.0 KiB, cross_entropy_grad
 };
 
-inline void forward(rank& r, const parameters<real>& w, const saved& s,
+inline void forward(const lane& on, const parameters<real>& w, const saved& s,
     vector<std::int32_t, tokens> targets, input x, vector<wide, 1> loss, store into) {
-  run(r, layer_norm{.y = s.h, .statistics = s.n_statistics, .x = x, .gain = w.norm,
+  run(on, layer_norm{.y = s.h, .statistics = s.n_statistics, .x = x, .gain = w.norm,
       .shift = w.norm_bias});
-  run(r, linear{.y = s.logits, .x = s.h, .w = w.wte});
-  run(r, row_max{.top = s.logits_row_max, .logits = s.logits});
-  run(r, exp_sums{.sums = s.exp_sums_out, .logits = s.logits, .top = s.logits_row_max,
+  run(on, linear{.y = s.logits, .x = s.h, .w = w.wte});
+  run(on, row_max{.top = s.logits_row_max, .logits = s.logits});
+  run(on, exp_sums{.sums = s.exp_sums_out, .logits = s.logits, .top = s.logits_row_max,
       .targets = targets, .first = 0});
-  run(r, cross_entropy{.loss = loss, .sums = s.exp_sums_out, .number = 1.0 / 2048, .into = into});
+  run(on, cross_entropy{.loss = loss, .sums = s.exp_sums_out, .number = 1.0 / 2048,
+      .into = into});
 }
 
-inline void backward(rank& r, const parameters<real>& w, const parameters<wide>& dw, const saved& s,
-    at work, vector<std::int32_t, tokens> targets, input x, input dx, store into, store into_wte) {
+inline void backward(const lane& on, const parameters<real>& w, const parameters<wide>& dw,
+    const saved& s, at work, vector<std::int32_t, tokens> targets, input x, input dx, store into,
+    store into_wte) {
   // Size, and the kernels that write and read it:
   const matrix<wide, tokens, sums> d_exp_sums_all_reduce{work + 0};  // 4.0 KiB, cross_entropy_grad .. exp_sums_grad
   const matrix<real, tokens, hidden> d_h{work + 0};  // 256.0 KiB, linear_dx .. layer_norm_dw
-  run(r, cross_entropy_grad{.dsums = d_exp_sums_all_reduce, .sums = s.exp_sums_out,
+  run(on, cross_entropy_grad{.dsums = d_exp_sums_all_reduce, .sums = s.exp_sums_out,
       .number = 1.0 / 2048});
-  run(r, exp_sums_grad{.dlogits = s.logits, .dsums = d_exp_sums_all_reduce, .logits = s.logits,
+  run(on, exp_sums_grad{.dlogits = s.logits, .dsums = d_exp_sums_all_reduce, .logits = s.logits,
       .top = s.logits_row_max, .targets = targets, .first = 0});
-  run(r, linear_dx{.dx = d_h, .dy = s.logits, .w = w.wte});
-  run(r, linear_dw{.dw = dw.wte, .dy = s.logits, .x = s.h, .into = into_wte});
-  run(r, layer_norm_dx{.dx = dx, .dy = d_h, .x = x, .statistics = s.n_statistics,
+  run(on, linear_dx{.dx = d_h, .dy = s.logits, .w = w.wte});
+  run(on, linear_dw{.dw = dw.wte, .dy = s.logits, .x = s.h, .into = into_wte});
+  run(on, layer_norm_dx{.dx = dx, .dy = d_h, .x = x, .statistics = s.n_statistics,
       .gain = w.norm});
-  run(r, layer_norm_dw{.dgain = dw.norm, .dshift = dw.norm_bias, .dy = d_h, .x = x,
+  run(on, layer_norm_dw{.dgain = dw.norm, .dshift = dw.norm_bias, .dy = d_h, .x = x,
       .statistics = s.n_statistics, .into = into});
 }
 

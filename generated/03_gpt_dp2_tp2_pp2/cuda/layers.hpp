@@ -20,26 +20,28 @@ struct parameters {
   matrix<T, positions, hidden> wpe{over_tp[0]};
 };
 
-inline void forward(rank& r, const parameters<real>& w, at work, vector<std::int32_t, tokens> ids,
-    output y) {
+inline void forward(const lane& on, const parameters<real>& w, at work,
+    vector<std::int32_t, tokens> ids, output y) {
   // Size, and the kernels that write and read it:
   const matrix<real, tokens, hidden> embedded{work + 0};  // 128.0 KiB, embedding .. reduce_scatter
-  run(r, embedding{.y = embedded, .ids = ids, .table = w.wte, .first = r.row->tp * (vocab / tp)});
-  run(r, reduce_scatter{.on = stream::compute, .over = role::tp, .to = y, .from = embedded,
+  run(on, embedding{.y = embedded, .ids = ids, .table = w.wte,
+      .first = on.index_in(over::tp) * (vocab / tp)});
+  run(on, reduce_scatter{.over = over::tp, .to = y, .from = embedded,
       .site = {0, "embedding: reduce_scatter of embedded"}});
-  run(r, position{.y = y, .x = y, .table = w.wpe, .first = r.row->tp * (tokens / tp)});
+  run(on, position{.y = y, .x = y, .table = w.wpe,
+      .first = on.index_in(over::tp) * (tokens / tp)});
 }
 
-inline void backward(rank& r, const parameters<wide>& dw, at work, vector<std::int32_t, tokens> ids,
-    output dy, store into, store into_wte) {
+inline void backward(const lane& on, const parameters<wide>& dw, at work,
+    vector<std::int32_t, tokens> ids, output dy, store into, store into_wte) {
   // Size, and the kernels that write and read it:
   const matrix<real, tokens, hidden> d_embedded{work + 0};  // 128.0 KiB, all_gather .. embedding_grad
-  run(r, position_grad{.dtable = dw.wpe, .dy = dy, .first = r.row->tp * (tokens / tp),
+  run(on, position_grad{.dtable = dw.wpe, .dy = dy, .first = on.index_in(over::tp) * (tokens / tp),
       .into = into});
-  run(r, all_gather{.on = stream::compute, .over = role::tp, .to = d_embedded, .from = dy,
+  run(on, all_gather{.over = over::tp, .to = d_embedded, .from = dy,
       .site = {1, "embedding: all_gather of dy"}});
-  run(r, embedding_grad{.dtable = dw.wte, .dy = d_embedded, .ids = ids,
-      .first = r.row->tp * (vocab / tp), .into = into_wte});
+  run(on, embedding_grad{.dtable = dw.wte, .dy = d_embedded, .ids = ids,
+      .first = on.index_in(over::tp) * (vocab / tp), .into = into_wte});
 }
 
 }  // namespace embedding_layer
@@ -93,7 +95,7 @@ struct saved {
   matrix<real, tokens, wq_wk_wv_width> qkv{base + 921600};  // 192.0 KiB, attention_grad
 };
 
-inline void forward(rank& r, const parameters<real>& w, const saved& s, at work, input x,
+inline void forward(const lane& on, const parameters<real>& w, const saved& s, at work, input x,
     output y) {
   // Size, and the kernels that write and read it:
   const matrix<real, tokens / tp, hidden> n1{work + 0};  // 64.0 KiB, layer_norm .. all_gather
@@ -101,31 +103,31 @@ inline void forward(rank& r, const parameters<real>& w, const saved& s, at work,
   const matrix<real, tokens, hidden> o_proj{work + 0};  // 128.0 KiB, linear .. reduce_scatter
   const matrix<real, tokens / tp, hidden> n2{work + 0};  // 64.0 KiB, bias_add_layer_norm .. all_gather
   const matrix<real, tokens, hidden> down{work + 0};  // 128.0 KiB, linear .. reduce_scatter
-  run(r, layer_norm{.y = n1, .statistics = s.n1_statistics, .x = x, .gain = w.norm1,
+  run(on, layer_norm{.y = n1, .statistics = s.n1_statistics, .x = x, .gain = w.norm1,
       .shift = w.norm1_bias});
-  run(r, all_gather{.on = stream::compute, .over = role::tp, .to = s.h1, .from = n1,
+  run(on, all_gather{.over = over::tp, .to = s.h1, .from = n1,
       .site = {2, "block: all_gather of n1"}});
-  run(r, linear_bias{.y = s.qkv, .x = s.h1, .w = w.wq_wk_wv, .b = w.wq_bias_wk_bias_wv_bias});
-  run(r, attention{.o = s.o, .lse = s.o_lse, .scratch = attention_scratch,
+  run(on, linear_bias{.y = s.qkv, .x = s.h1, .w = w.wq_wk_wv, .b = w.wq_bias_wk_bias_wv_bias});
+  run(on, attention{.o = s.o, .lse = s.o_lse, .scratch = attention_scratch,
       .q = s.qkv.columns<heads / tp * head_dim>(0), .k = s.qkv.columns<heads / tp * head_dim>(64),
       .v = s.qkv.columns<heads / tp * head_dim>(128), .rows = size<rows>, .seq = size<seq>,
       .kv_heads = size<heads / tp>, .dim = size<head_dim>});
-  run(r, linear{.y = o_proj, .x = s.o, .w = w.wo});
-  run(r, reduce_scatter{.on = stream::compute, .over = role::tp, .to = s.x_mid, .from = o_proj,
+  run(on, linear{.y = o_proj, .x = s.o, .w = w.wo});
+  run(on, reduce_scatter{.over = over::tp, .to = s.x_mid, .from = o_proj,
       .site = {3, "block: reduce_scatter of o_proj"}});
-  run(r, bias_add_layer_norm{.sum = s.x_mid, .y = n2, .statistics = s.n2_statistics, .x = s.x_mid,
+  run(on, bias_add_layer_norm{.sum = s.x_mid, .y = n2, .statistics = s.n2_statistics, .x = s.x_mid,
       .b = w.wo_bias, .residual = x, .gain = w.norm2, .shift = w.norm2_bias});
-  run(r, all_gather{.on = stream::compute, .over = role::tp, .to = s.h2, .from = n2,
+  run(on, all_gather{.over = over::tp, .to = s.h2, .from = n2,
       .site = {4, "block: all_gather of n2"}});
-  run(r, linear_bias_gelu{.y = s.act, .before = s.up, .x = s.h2, .w = w.w1, .b = w.w1_bias});
-  run(r, linear{.y = down, .x = s.act, .w = w.w2});
-  run(r, reduce_scatter{.on = stream::compute, .over = role::tp, .to = y, .from = down,
+  run(on, linear_bias_gelu{.y = s.act, .before = s.up, .x = s.h2, .w = w.w1, .b = w.w1_bias});
+  run(on, linear{.y = down, .x = s.act, .w = w.w2});
+  run(on, reduce_scatter{.over = over::tp, .to = y, .from = down,
       .site = {5, "block: reduce_scatter of down"}});
-  run(r, bias_add{.y = y, .x = y, .b = w.w2_bias, .residual = s.x_mid});
+  run(on, bias_add{.y = y, .x = y, .b = w.w2_bias, .residual = s.x_mid});
 }
 
-inline void backward(rank& r, const parameters<real>& w, const parameters<wide>& dw, const saved& s,
-    at work, input x, output dy, input dx, store into) {
+inline void backward(const lane& on, const parameters<real>& w, const parameters<wide>& dw,
+    const saved& s, at work, input x, output dy, input dx, store into) {
   // Size, and the kernels that write and read it:
   const matrix<real, tokens, hidden> d_down{work + 0};  // 128.0 KiB, all_gather .. linear_dw
   const matrix<real, tokens, ffn / tp> d_up{work + 131072};  // 256.0 KiB, linear_dx_gelu_bias .. linear_dw
@@ -136,37 +138,37 @@ inline void backward(rank& r, const parameters<real>& w, const parameters<wide>&
   const workspace attention_grad_scratch{work + 0};  // 2.0 KiB, attention_grad
   const matrix<real, tokens, hidden> d_h1{work + 0};  // 128.0 KiB, linear_dx .. reduce_scatter
   const matrix<real, tokens / tp, hidden> d_n1{work + 131072};  // 64.0 KiB, reduce_scatter .. layer_norm_grad_add
-  run(r, bias_grad{.db = dw.w2_bias, .dy = dy, .into = into});
-  run(r, all_gather{.on = stream::compute, .over = role::tp, .to = d_down, .from = dy,
+  run(on, bias_grad{.db = dw.w2_bias, .dy = dy, .into = into});
+  run(on, all_gather{.over = over::tp, .to = d_down, .from = dy,
       .site = {6, "block: all_gather of dy"}});
-  run(r, linear_dx_gelu_bias{.dx = d_up, .db = dw.w1_bias, .dy = d_down, .w = w.w2, .before = s.up,
-      .into = into});
-  run(r, linear_dw{.dw = dw.w2, .dy = d_down, .x = s.act, .into = into});
-  run(r, linear_dx{.dx = d_h2, .dy = d_up, .w = w.w1});
-  run(r, linear_dw{.dw = dw.w1, .dy = d_up, .x = s.h2, .into = into});
-  run(r, reduce_scatter{.on = stream::compute, .over = role::tp, .to = dx, .from = d_h2,
+  run(on, linear_dx_gelu_bias{.dx = d_up, .db = dw.w1_bias, .dy = d_down, .w = w.w2,
+      .before = s.up, .into = into});
+  run(on, linear_dw{.dw = dw.w2, .dy = d_down, .x = s.act, .into = into});
+  run(on, linear_dx{.dx = d_h2, .dy = d_up, .w = w.w1});
+  run(on, linear_dw{.dw = dw.w1, .dy = d_up, .x = s.h2, .into = into});
+  run(on, reduce_scatter{.over = over::tp, .to = dx, .from = d_h2,
       .site = {7, "block: reduce_scatter of d_h2"}});
-  run(r, layer_norm_grad_add{.dx = dx, .dgain = dw.norm2, .dshift = dw.norm2_bias, .dy = dx,
+  run(on, layer_norm_grad_add{.dx = dx, .dgain = dw.norm2, .dshift = dw.norm2_bias, .dy = dx,
       .x = s.x_mid, .statistics = s.n2_statistics, .gain = w.norm2, .residual = dy,
       .into = into});
-  run(r, bias_grad{.db = dw.wo_bias, .dy = dx, .into = into});
-  run(r, all_gather{.on = stream::compute, .over = role::tp, .to = d_o_proj, .from = dx,
+  run(on, bias_grad{.db = dw.wo_bias, .dy = dx, .into = into});
+  run(on, all_gather{.over = over::tp, .to = d_o_proj, .from = dx,
       .site = {8, "block: all_gather of d_x_mid"}});
-  run(r, linear_dx{.dx = d_o, .dy = d_o_proj, .w = w.wo});
-  run(r, linear_dw{.dw = dw.wo, .dy = d_o_proj, .x = s.o, .into = into});
-  run(r, attention_grad{.dq = d_qkv.columns<heads / tp * head_dim>(0),
+  run(on, linear_dx{.dx = d_o, .dy = d_o_proj, .w = w.wo});
+  run(on, linear_dw{.dw = dw.wo, .dy = d_o_proj, .x = s.o, .into = into});
+  run(on, attention_grad{.dq = d_qkv.columns<heads / tp * head_dim>(0),
       .dk = d_qkv.columns<heads / tp * head_dim>(64),
       .dv = d_qkv.columns<heads / tp * head_dim>(128), .scratch = attention_grad_scratch,
       .d_o = d_o, .q = s.qkv.columns<heads / tp * head_dim>(0),
       .k = s.qkv.columns<heads / tp * head_dim>(64),
       .v = s.qkv.columns<heads / tp * head_dim>(128), .o = s.o, .lse = s.o_lse, .rows = size<rows>,
       .seq = size<seq>, .kv_heads = size<heads / tp>, .dim = size<head_dim>});
-  run(r, linear_dx{.dx = d_h1, .dy = d_qkv, .w = w.wq_wk_wv});
-  run(r, linear_dw_bias{.dw = dw.wq_wk_wv, .db = dw.wq_bias_wk_bias_wv_bias, .dy = d_qkv,
+  run(on, linear_dx{.dx = d_h1, .dy = d_qkv, .w = w.wq_wk_wv});
+  run(on, linear_dw_bias{.dw = dw.wq_wk_wv, .db = dw.wq_bias_wk_bias_wv_bias, .dy = d_qkv,
       .x = s.h1, .into = into});
-  run(r, reduce_scatter{.on = stream::compute, .over = role::tp, .to = d_n1, .from = d_h1,
+  run(on, reduce_scatter{.over = over::tp, .to = d_n1, .from = d_h1,
       .site = {9, "block: reduce_scatter of d_h1"}});
-  run(r, layer_norm_grad_add{.dx = dx, .dgain = dw.norm1, .dshift = dw.norm1_bias, .dy = d_n1,
+  run(on, layer_norm_grad_add{.dx = dx, .dgain = dw.norm1, .dshift = dw.norm1_bias, .dy = d_n1,
       .x = x, .statistics = s.n1_statistics, .gain = w.norm1, .residual = dx, .into = into});
 }
 
@@ -199,37 +201,39 @@ struct saved {
   matrix<wide, tokens, sums> exp_sums_out{base + 264192};  // 2.0 KiB, softmax_grad
 };
 
-inline void forward(rank& r, const parameters<real>& w, const saved& s, at work,
+inline void forward(const lane& on, const parameters<real>& w, const saved& s, at work,
     vector<std::int32_t, tokens> targets, input x, vector<wide, 1> loss, store into) {
   // Size, and the kernels that write and read it:
   const matrix<real, tokens / tp, hidden> n{work + 0};  // 64.0 KiB, layer_norm .. all_gather
-  run(r, layer_norm{.y = n, .statistics = s.n_statistics, .x = x, .gain = w.norm,
+  run(on, layer_norm{.y = n, .statistics = s.n_statistics, .x = x, .gain = w.norm,
       .shift = w.norm_bias});
-  run(r, all_gather{.on = stream::compute, .over = role::tp, .to = s.h, .from = n,
+  run(on, all_gather{.over = over::tp, .to = s.h, .from = n,
       .site = {10, "head: all_gather of n"}});
-  run(r, linear{.y = s.logits, .x = s.h, .w = w.wte});
-  run(r, row_max{.top = s.logits_row_max, .logits = s.logits});
-  run(r, all_reduce{.on = stream::compute, .over = role::tp, .data = s.logits_row_max,
+  run(on, linear{.y = s.logits, .x = s.h, .w = w.wte});
+  run(on, row_max{.top = s.logits_row_max, .logits = s.logits});
+  run(on, all_reduce{.over = over::tp, .data = s.logits_row_max,
       .site = {11, "head: all_reduce_max of logits_row_max"}, .how = reduction::max});
-  run(r, exp_sums{.sums = s.exp_sums_out, .logits = s.logits, .top = s.logits_row_max,
-      .targets = targets, .first = r.row->tp * (vocab / tp)});
-  run(r, all_reduce{.on = stream::compute, .over = role::tp, .data = s.exp_sums_out,
+  run(on, exp_sums{.sums = s.exp_sums_out, .logits = s.logits, .top = s.logits_row_max,
+      .targets = targets, .first = on.index_in(over::tp) * (vocab / tp)});
+  run(on, all_reduce{.over = over::tp, .data = s.exp_sums_out,
       .site = {12, "head: all_reduce of exp_sums_out"}});
-  run(r, cross_entropy{.loss = loss, .sums = s.exp_sums_out, .number = 1.0 / 2048, .into = into});
+  run(on, cross_entropy{.loss = loss, .sums = s.exp_sums_out, .number = 1.0 / 2048,
+      .into = into});
 }
 
-inline void backward(rank& r, const parameters<real>& w, const parameters<wide>& dw, const saved& s,
-    at work, vector<std::int32_t, tokens> targets, input x, input dx, store into, store into_wte) {
+inline void backward(const lane& on, const parameters<real>& w, const parameters<wide>& dw,
+    const saved& s, at work, vector<std::int32_t, tokens> targets, input x, input dx, store into,
+    store into_wte) {
   // Size, and the kernels that write and read it:
   const matrix<real, tokens, hidden> d_h{work + 0};  // 128.0 KiB, linear_dx .. reduce_scatter
-  run(r, softmax_grad{.dlogits = s.logits, .sums = s.exp_sums_out, .logits = s.logits,
-      .top = s.logits_row_max, .targets = targets, .first = r.row->tp * (vocab / tp),
+  run(on, softmax_grad{.dlogits = s.logits, .sums = s.exp_sums_out, .logits = s.logits,
+      .top = s.logits_row_max, .targets = targets, .first = on.index_in(over::tp) * (vocab / tp),
       .number = 1.0 / 2048});
-  run(r, linear_dx{.dx = d_h, .dy = s.logits, .w = w.wte});
-  run(r, linear_dw{.dw = dw.wte, .dy = s.logits, .x = s.h, .into = into_wte});
-  run(r, reduce_scatter{.on = stream::compute, .over = role::tp, .to = dx, .from = d_h,
+  run(on, linear_dx{.dx = d_h, .dy = s.logits, .w = w.wte});
+  run(on, linear_dw{.dw = dw.wte, .dy = s.logits, .x = s.h, .into = into_wte});
+  run(on, reduce_scatter{.over = over::tp, .to = dx, .from = d_h,
       .site = {13, "head: reduce_scatter of d_h"}});
-  run(r, layer_norm_grad{.dx = dx, .dgain = dw.norm, .dshift = dw.norm_bias, .dy = dx, .x = x,
+  run(on, layer_norm_grad{.dx = dx, .dgain = dw.norm, .dshift = dw.norm_bias, .dy = dx, .x = x,
       .statistics = s.n_statistics, .gain = w.norm, .into = into});
 }
 

@@ -8,7 +8,7 @@ namespace gpt_dp2_tp2_pp2 {
 
 namespace {
 
-static_assert(rankc::runtime::interface_version == 2, "this program was generated for another runtime");
+static_assert(rankc::runtime::interface_version == 3, "this program was generated for another runtime");
 
 // name, rows, cols, dim sharded over tp, first element, start, std, matrix, copy
 constexpr parameter parameters_0[]{
@@ -47,6 +47,9 @@ constexpr parameter parameters_0[]{
     {"layers.1.w2.bias", 128, 1, -1, 215296, fill::zeros, 0, false, false},
     {"wte", 128, 128, 0, 215424, fill::uniform, 0.02, true, false},
 };
+// name, whether it computes
+constexpr lane_row lanes_0[]{{"compute", true}, {"reduce", false}, {"to_next", false},
+    {"from_next", false}};
 // name, rows, cols, dim sharded over tp, first element, start, std, matrix, copy
 constexpr parameter parameters_1[]{
     {"layers.2.wq", 64, 128, 0, 0, fill::uniform, 0.02, true, false},
@@ -85,18 +88,21 @@ constexpr parameter parameters_1[]{
     {"norm.bias", 128, 1, -1, 199168, fill::zeros, 0, false, false},
     {"wte", 128, 128, 0, 199296, fill::uniform, 0.02, true, true},
 };
+// name, whether it computes
+constexpr lane_row lanes_1[]{{"compute", true}, {"reduce", false}, {"to_prev", false},
+    {"from_prev", false}};
 
 constexpr layout layouts[]{
     {.arena_bytes = 9103872,
      .weights = {0}, .gradients = {927232}, .first_moment = {1854464}, .second_moment = {2781696}, .working_copy = {},
      .parameter_count = 231808, .parameters = parameters_0,
      .ropes = {}, .tokens = {3708928}, .targets = {0},
-     .reads_tokens = true, .reads_targets = false, .loss = {3713024}, .norm = {3713280}, .events = 18, .overlaps = false},
+     .reads_tokens = true, .reads_targets = false, .loss = {3713024}, .norm = {3713280}, .events = 18, .lanes = lanes_0},
     {.arena_bytes = 6810112,
      .weights = {0}, .gradients = {862720}, .first_moment = {1725440}, .second_moment = {2588160}, .working_copy = {},
      .parameter_count = 215680, .parameters = parameters_1,
      .ropes = {}, .tokens = {0}, .targets = {3450880},
-     .reads_tokens = false, .reads_targets = true, .loss = {3454976}, .norm = {3455232}, .events = 20, .overlaps = false},
+     .reads_tokens = false, .reads_targets = true, .loss = {3454976}, .norm = {3455232}, .events = 20, .lanes = lanes_1},
 };
 
 constexpr int members_0[]{0, 1};
@@ -151,16 +157,34 @@ constexpr communicator communicators[]{
     {"gradients 1 -> 0 at dp 1 tp 1", members_23},
 };
 
-// pp, dp, tp; communicators of tp, dp, pp, tied, to_next, from_prev, to_prev, from_next, tp_beside
+// lane, what its ranks are to each other, communicator
+constexpr lane_communicator links_0[]{{0, over::tp, 0}, {1, over::dp, 4}, {0, over::pp, 8}, {1, over::tied, 9},
+    {2, over::peer, 10}, {3, over::peer, 11}};
+constexpr lane_communicator links_1[]{{0, over::tp, 0}, {1, over::dp, 5}, {0, over::pp, 12}, {1, over::tied, 13},
+    {2, over::peer, 14}, {3, over::peer, 15}};
+constexpr lane_communicator links_2[]{{0, over::tp, 1}, {1, over::dp, 4}, {0, over::pp, 16}, {1, over::tied, 17},
+    {2, over::peer, 18}, {3, over::peer, 19}};
+constexpr lane_communicator links_3[]{{0, over::tp, 1}, {1, over::dp, 5}, {0, over::pp, 20}, {1, over::tied, 21},
+    {2, over::peer, 22}, {3, over::peer, 23}};
+constexpr lane_communicator links_4[]{{0, over::tp, 2}, {1, over::dp, 6}, {0, over::pp, 8}, {1, over::tied, 9},
+    {3, over::peer, 10}, {2, over::peer, 11}};
+constexpr lane_communicator links_5[]{{0, over::tp, 2}, {1, over::dp, 7}, {0, over::pp, 12}, {1, over::tied, 13},
+    {3, over::peer, 14}, {2, over::peer, 15}};
+constexpr lane_communicator links_6[]{{0, over::tp, 3}, {1, over::dp, 6}, {0, over::pp, 16}, {1, over::tied, 17},
+    {3, over::peer, 18}, {2, over::peer, 19}};
+constexpr lane_communicator links_7[]{{0, over::tp, 3}, {1, over::dp, 7}, {0, over::pp, 20}, {1, over::tied, 21},
+    {3, over::peer, 22}, {2, over::peer, 23}};
+
+// pp, dp, tp
 constexpr rank_row ranks[]{
-    {0, 0, 0, {0, 4, 8, 9, 10, -1, -1, 11, -1}},
-    {0, 0, 1, {0, 5, 12, 13, 14, -1, -1, 15, -1}},
-    {0, 1, 0, {1, 4, 16, 17, 18, -1, -1, 19, -1}},
-    {0, 1, 1, {1, 5, 20, 21, 22, -1, -1, 23, -1}},
-    {1, 0, 0, {2, 6, 8, 9, -1, 10, 11, -1, -1}},
-    {1, 0, 1, {2, 7, 12, 13, -1, 14, 15, -1, -1}},
-    {1, 1, 0, {3, 6, 16, 17, -1, 18, 19, -1, -1}},
-    {1, 1, 1, {3, 7, 20, 21, -1, 22, 23, -1, -1}},
+    {0, 0, 0, links_0},
+    {0, 0, 1, links_1},
+    {0, 1, 0, links_2},
+    {0, 1, 1, links_3},
+    {1, 0, 0, links_4},
+    {1, 0, 1, links_5},
+    {1, 1, 0, links_6},
+    {1, 1, 1, links_7},
 };
 
 constexpr char text[] = R"text(gpt_dp2_tp2_pp2: 842496 parameters, 8 ranks = pp 2 x dp 2 x tp 2 with sequence parallelism, f32
@@ -207,7 +231,7 @@ pipeline rank 1: 6.5 MiB per rank
 
 communicators: 24
 )text";
-constexpr char json[] = R"json({"bubble":0.19999999999999996,"bubble_per_rank":[0.19999999999999996,0.19999999999999996],"communicators":[{"name":"tp at pp 0 dp 0","ranks":[0,1]},{"name":"tp at pp 0 dp 1","ranks":[2,3]},{"name":"tp at pp 1 dp 0","ranks":[4,5]},{"name":"tp at pp 1 dp 1","ranks":[6,7]},{"name":"dp at pp 0 tp 0","ranks":[0,2]},{"name":"dp at pp 0 tp 1","ranks":[1,3]},{"name":"dp at pp 1 tp 0","ranks":[4,6]},{"name":"dp at pp 1 tp 1","ranks":[5,7]},{"name":"pp at dp 0 tp 0","ranks":[0,4]},{"name":"tied weights at dp 0 tp 0","ranks":[0,4]},{"name":"activations 0 -> 1 at dp 0 tp 0","ranks":[0,4]},{"name":"gradients 1 -> 0 at dp 0 tp 0","ranks":[4,0]},{"name":"pp at dp 0 tp 1","ranks":[1,5]},{"name":"tied weights at dp 0 tp 1","ranks":[1,5]},{"name":"activations 0 -> 1 at dp 0 tp 1","ranks":[1,5]},{"name":"gradients 1 -> 0 at dp 0 tp 1","ranks":[5,1]},{"name":"pp at dp 1 tp 0","ranks":[2,6]},{"name":"tied weights at dp 1 tp 0","ranks":[2,6]},{"name":"activations 0 -> 1 at dp 1 tp 0","ranks":[2,6]},{"name":"gradients 1 -> 0 at dp 1 tp 0","ranks":[6,2]},{"name":"pp at dp 1 tp 1","ranks":[3,7]},{"name":"tied weights at dp 1 tp 1","ranks":[3,7]},{"name":"activations 0 -> 1 at dp 1 tp 1","ranks":[3,7]},{"name":"gradients 1 -> 0 at dp 1 tp 1","ranks":[7,3]}],"dims":{"dp_replicate":2,"pp":2,"sequence_parallel":true,"tp":2,"world":8},"dtype":"f32","parameters":842496,"peak_activations":[2,1],"pipeline_ranks":[{"bytes":9103872,"collectives":{"all_gather over tp":{"bytes":2359296,"count":36},"all_reduce over dp":{"bytes":927232,"count":4},"all_reduce over pp":{"bytes":4,"count":1},"all_reduce over tied":{"bytes":65536,"count":1},"all_reduce over tp":{"bytes":71684,"count":2},"receive":{"bytes":262144,"count":4},"reduce_scatter over tp":{"bytes":2359296,"count":36},"send":{"bytes":262144,"count":4}},"kept":[{"bytes":65536,"count":4,"what":"outputs of layers"},{"bytes":1118208,"count":4,"what":"saved"},{"bytes":65536,"count":2,"what":"between stages"}],"parameter_elements":231808,"pp":0,"stages":[{"layers":["embedding","layers.0","layers.1"],"stage":0}]},{"bytes":6810112,"collectives":{"all_gather over tp":{"bytes":2359296,"count":36},"all_reduce over dp":{"bytes":862724,"count":5},"all_reduce over pp":{"bytes":4,"count":1},"all_reduce over tied":{"bytes":65536,"count":1},"all_reduce over tp":{"bytes":19460,"count":10},"receive":{"bytes":262144,"count":4},"reduce_scatter over tp":{"bytes":2359296,"count":36},"send":{"bytes":262144,"count":4}},"kept":[{"bytes":1118208,"count":2,"what":"saved"},{"bytes":65536,"count":2,"what":"outputs of layers"},{"bytes":266240,"count":1,"what":"saved"},{"bytes":65536,"count":3,"what":"between stages"}],"parameter_elements":215680,"pp":1,"stages":[{"layers":["layers.2","layers.3","head"],"stage":1}]}],"plan":"gpt_dp2_tp2_pp2","plan_hash":"407dd020f3bb0a85","recipe":{"global_batch":16,"microbatches":4,"rows":2,"seq":128},"schedule":"one_f_one_b"})json";
+constexpr char json[] = R"json({"bubble":0.19999999999999996,"bubble_per_rank":[0.19999999999999996,0.19999999999999996],"communicators":[{"name":"tp at pp 0 dp 0","ranks":[0,1]},{"name":"tp at pp 0 dp 1","ranks":[2,3]},{"name":"tp at pp 1 dp 0","ranks":[4,5]},{"name":"tp at pp 1 dp 1","ranks":[6,7]},{"name":"dp at pp 0 tp 0","ranks":[0,2]},{"name":"dp at pp 0 tp 1","ranks":[1,3]},{"name":"dp at pp 1 tp 0","ranks":[4,6]},{"name":"dp at pp 1 tp 1","ranks":[5,7]},{"name":"pp at dp 0 tp 0","ranks":[0,4]},{"name":"tied weights at dp 0 tp 0","ranks":[0,4]},{"name":"activations 0 -> 1 at dp 0 tp 0","ranks":[0,4]},{"name":"gradients 1 -> 0 at dp 0 tp 0","ranks":[4,0]},{"name":"pp at dp 0 tp 1","ranks":[1,5]},{"name":"tied weights at dp 0 tp 1","ranks":[1,5]},{"name":"activations 0 -> 1 at dp 0 tp 1","ranks":[1,5]},{"name":"gradients 1 -> 0 at dp 0 tp 1","ranks":[5,1]},{"name":"pp at dp 1 tp 0","ranks":[2,6]},{"name":"tied weights at dp 1 tp 0","ranks":[2,6]},{"name":"activations 0 -> 1 at dp 1 tp 0","ranks":[2,6]},{"name":"gradients 1 -> 0 at dp 1 tp 0","ranks":[6,2]},{"name":"pp at dp 1 tp 1","ranks":[3,7]},{"name":"tied weights at dp 1 tp 1","ranks":[3,7]},{"name":"activations 0 -> 1 at dp 1 tp 1","ranks":[3,7]},{"name":"gradients 1 -> 0 at dp 1 tp 1","ranks":[7,3]}],"dims":{"dp_replicate":2,"pp":2,"sequence_parallel":true,"tp":2,"world":8},"dtype":"f32","parameters":842496,"peak_activations":[2,1],"pipeline_ranks":[{"bytes":9103872,"collectives":{"all_gather over tp":{"bytes":2359296,"count":36},"all_reduce over dp":{"bytes":927232,"count":4},"all_reduce over pp":{"bytes":4,"count":1},"all_reduce over tied":{"bytes":65536,"count":1},"all_reduce over tp":{"bytes":71684,"count":2},"receive":{"bytes":262144,"count":4},"reduce_scatter over tp":{"bytes":2359296,"count":36},"send":{"bytes":262144,"count":4}},"kept":[{"bytes":65536,"count":4,"what":"outputs of layers"},{"bytes":1118208,"count":4,"what":"saved"},{"bytes":65536,"count":2,"what":"between stages"}],"parameter_elements":231808,"pp":0,"stages":[{"layers":["embedding","layers.0","layers.1"],"stage":0}]},{"bytes":6810112,"collectives":{"all_gather over tp":{"bytes":2359296,"count":36},"all_reduce over dp":{"bytes":862724,"count":5},"all_reduce over pp":{"bytes":4,"count":1},"all_reduce over tied":{"bytes":65536,"count":1},"all_reduce over tp":{"bytes":19460,"count":10},"receive":{"bytes":262144,"count":4},"reduce_scatter over tp":{"bytes":2359296,"count":36},"send":{"bytes":262144,"count":4}},"kept":[{"bytes":1118208,"count":2,"what":"saved"},{"bytes":65536,"count":2,"what":"outputs of layers"},{"bytes":266240,"count":1,"what":"saved"},{"bytes":65536,"count":3,"what":"between stages"}],"parameter_elements":215680,"pp":1,"stages":[{"layers":["layers.2","layers.3","head"],"stage":1}]}],"plan":"gpt_dp2_tp2_pp2","plan_hash":"5c82ce367c9f4659","recipe":{"global_batch":16,"microbatches":4,"rows":2,"seq":128},"schedule":"one_f_one_b"})json";
 
 void (*const train[])(rank&){pipeline_0::train, pipeline_1::train};
 void (*const evaluate[])(rank&){pipeline_0::evaluate, pipeline_1::evaluate};
@@ -215,9 +239,9 @@ void (*const evaluate[])(rank&){pipeline_0::evaluate, pipeline_1::evaluate};
 }  // namespace
 
 constexpr rankc::runtime::description about_{
-    .interface_version = 2,
+    .interface_version = 3,
     .name = "gpt_dp2_tp2_pp2",
-    .plan_hash = 0x407dd020f3bb0a85,
+    .plan_hash = 0x5c82ce367c9f4659,
     .type = dtype::f32,
     .pp = 2, .dp = 2, .tp = 2,
     .microbatches = 4, .rows = 2, .seq = 128, .vocab = 256,

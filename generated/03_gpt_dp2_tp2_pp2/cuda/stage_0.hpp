@@ -35,18 +35,19 @@ constexpr slot slots[]{
         .layers_0_out = {{3910144}}, .layers_1 = {{7330304}}},
 };
 
-inline void forward(rank& r, const slot& s, token_ids ids, block_layer::output y) {
-  embedding_layer::forward(r, embedding, work, ids, s.embedding_out);
-  block_layer::forward(r, layers_0, s.layers_0, work, s.embedding_out, s.layers_0_out);
-  block_layer::forward(r, layers_1, s.layers_1, work, s.layers_0_out, y);
+inline void forward(const lane& on, const slot& s, token_ids ids, block_layer::output y) {
+  embedding_layer::forward(on, embedding, work, ids, s.embedding_out);
+  block_layer::forward(on, layers_0, s.layers_0, work, s.embedding_out, s.layers_0_out);
+  block_layer::forward(on, layers_1, s.layers_1, work, s.layers_0_out, y);
 }
 
-inline void backward(rank& r, const slot& s, token_ids ids, block_layer::output dy, store into) {
-  block_layer::backward(r, layers_1, d_layers_1, s.layers_1, work, s.layers_0_out, dy,
+inline void backward(const lane& on, const slot& s, token_ids ids, block_layer::output dy,
+    store into) {
+  block_layer::backward(on, layers_1, d_layers_1, s.layers_1, work, s.layers_0_out, dy,
       d_layers_0_out, into);
-  block_layer::backward(r, layers_0, d_layers_0, s.layers_0, work, s.embedding_out, d_layers_0_out,
+  block_layer::backward(on, layers_0, d_layers_0, s.layers_0, work, s.embedding_out, d_layers_0_out,
       d_embedding_out, into);
-  embedding_layer::backward(r, d_embedding, work, ids, d_embedding_out, into, into);
+  embedding_layer::backward(on, d_embedding, work, ids, d_embedding_out, into, into);
 }
 
 }  // namespace gpt_dp2_tp2_pp2::stage_0

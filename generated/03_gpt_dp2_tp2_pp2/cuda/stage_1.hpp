@@ -33,19 +33,20 @@ constexpr slot slots[]{
         .layers_3 = {{4573696}}, .layers_3_out = {{5757440}}, .head = {{5822976}}},
 };
 
-inline void forward(rank& r, const slot& s, token_ids targets, block_layer::input x, store into) {
-  block_layer::forward(r, layers_2, s.layers_2, work, x, s.layers_2_out);
-  block_layer::forward(r, layers_3, s.layers_3, work, s.layers_2_out, s.layers_3_out);
-  head_layer::forward(r, head, s.head, work, targets, s.layers_3_out, loss, into);
+inline void forward(const lane& on, const slot& s, token_ids targets, block_layer::input x,
+    store into) {
+  block_layer::forward(on, layers_2, s.layers_2, work, x, s.layers_2_out);
+  block_layer::forward(on, layers_3, s.layers_3, work, s.layers_2_out, s.layers_3_out);
+  head_layer::forward(on, head, s.head, work, targets, s.layers_3_out, loss, into);
 }
 
-inline void backward(rank& r, const slot& s, token_ids targets, block_layer::input x,
+inline void backward(const lane& on, const slot& s, token_ids targets, block_layer::input x,
     block_layer::input dx, store into) {
-  head_layer::backward(r, head, d_head, s.head, work, targets, s.layers_3_out, d_layers_3_out, into,
-      into);
-  block_layer::backward(r, layers_3, d_layers_3, s.layers_3, work, s.layers_2_out, d_layers_3_out,
+  head_layer::backward(on, head, d_head, s.head, work, targets, s.layers_3_out, d_layers_3_out,
+      into, into);
+  block_layer::backward(on, layers_3, d_layers_3, s.layers_3, work, s.layers_2_out, d_layers_3_out,
       d_layers_2_out, into);
-  block_layer::backward(r, layers_2, d_layers_2, s.layers_2, work, x, d_layers_2_out, dx, into);
+  block_layer::backward(on, layers_2, d_layers_2, s.layers_2, work, x, d_layers_2_out, dx, into);
 }
 
 }  // namespace gpt_dp2_tp2_pp2::stage_1

@@ -20,26 +20,28 @@ struct parameters {
   matrix<T, positions, hidden> wpe{over_tp[0]};
 };
 
-inline void forward(rank& r, const parameters<real>& w, at work, vector<std::int32_t, tokens> ids,
-    output y) {
+inline void forward(const lane& on, const parameters<real>& w, at work,
+    vector<std::int32_t, tokens> ids, output y) {
   // Size, and the kernels that write and read it:
   const matrix<real, tokens, hidden> embedded{work + 0};  // 128.0 KiB, embedding .. reduce_scatter
-  run(r, embedding{.y = embedded, .ids = ids, .table = w.wte, .first = r.row->tp * (vocab / tp)});
-  run(r, reduce_scatter{.on = stream::compute, .over = role::tp, .to = y, .from = embedded,
+  run(on, embedding{.y = embedded, .ids = ids, .table = w.wte,
+      .first = on.index_in(over::tp) * (vocab / tp)});
+  run(on, reduce_scatter{.over = over::tp, .to = y, .from = embedded,
       .site = {0, "embedding: reduce_scatter of embedded"}});
-  run(r, position{.y = y, .x = y, .table = w.wpe, .first = r.row->tp * (tokens / tp)});
+  run(on, position{.y = y, .x = y, .table = w.wpe,
+      .first = on.index_in(over::tp) * (tokens / tp)});
 }
 
-inline void backward(rank& r, const parameters<wide>& dw, at work, vector<std::int32_t, tokens> ids,
-    output dy, store into, store into_wte) {
+inline void backward(const lane& on, const parameters<wide>& dw, at work,
+    vector<std::int32_t, tokens> ids, output dy, store into, store into_wte) {
   // Size, and the kernels that write and read it:
   const matrix<real, tokens, hidden> d_embedded{work + 0};  // 128.0 KiB, all_gather .. embedding_grad
-  run(r, position_grad{.dtable = dw.wpe, .dy = dy, .first = r.row->tp * (tokens / tp),
+  run(on, position_grad{.dtable = dw.wpe, .dy = dy, .first = on.index_in(over::tp) * (tokens / tp),
       .into = into});
-  run(r, all_gather{.on = stream::compute, .over = role::tp, .to = d_embedded, .from = dy,
+  run(on, all_gather{.over = over::tp, .to = d_embedded, .from = dy,
       .site = {1, "embedding: all_gather of dy"}});
-  run(r, embedding_grad{.dtable = dw.wte, .dy = d_embedded, .ids = ids,
-      .first = r.row->tp * (vocab / tp), .into = into_wte});
+  run(on, embedding_grad{.dtable = dw.wte, .dy = d_embedded, .ids = ids,
+      .first = on.index_in(over::tp) * (vocab / tp), .into = into_wte});
 }
 
 }  // namespace embedding_layer
@@ -93,7 +95,7 @@ struct saved {
   matrix<real, tokens, ffn / tp> act{base + 856064};  // 256.0 KiB, linear_dw
 };
 
-inline void forward(rank& r, const parameters<real>& w, const saved& s, at work, input x,
+inline void forward(const lane& on, const parameters<real>& w, const saved& s, at work, input x,
     output y) {
   // Size, and the kernels that write and read it:
   const matrix<real, tokens / tp, hidden> n1{work + 0};  // 64.0 KiB, layer_norm .. all_gather
@@ -101,40 +103,40 @@ inline void forward(rank& r, const parameters<real>& w, const saved& s, at work,
   const matrix<real, tokens, hidden> o_proj{work + 0};  // 128.0 KiB, linear .. reduce_scatter
   const matrix<real, tokens / tp, hidden> n2{work + 0};  // 64.0 KiB, layer_norm .. all_gather
   const matrix<real, tokens, hidden> down{work + 0};  // 128.0 KiB, linear .. reduce_scatter
-  run(r, layer_norm{.y = n1, .statistics = s.n1_statistics, .x = x, .gain = w.norm1,
+  run(on, layer_norm{.y = n1, .statistics = s.n1_statistics, .x = x, .gain = w.norm1,
       .shift = w.norm1_bias});
-  run(r, all_gather{.on = stream::compute, .over = role::tp, .to = s.h1, .from = n1,
+  run(on, all_gather{.over = over::tp, .to = s.h1, .from = n1,
       .site = {2, "block: all_gather of n1"}});
-  run(r, linear{.y = s.q, .x = s.h1, .w = w.wq});
-  run(r, bias{.y = s.q, .x = s.q, .b = w.wq_bias});
-  run(r, linear{.y = s.k, .x = s.h1, .w = w.wk});
-  run(r, bias{.y = s.k, .x = s.k, .b = w.wk_bias});
-  run(r, linear{.y = s.v, .x = s.h1, .w = w.wv});
-  run(r, bias{.y = s.v, .x = s.v, .b = w.wv_bias});
-  run(r, attention{.o = s.o, .lse = s.o_lse, .scratch = attention_scratch, .q = s.q, .k = s.k,
+  run(on, linear{.y = s.q, .x = s.h1, .w = w.wq});
+  run(on, bias{.y = s.q, .x = s.q, .b = w.wq_bias});
+  run(on, linear{.y = s.k, .x = s.h1, .w = w.wk});
+  run(on, bias{.y = s.k, .x = s.k, .b = w.wk_bias});
+  run(on, linear{.y = s.v, .x = s.h1, .w = w.wv});
+  run(on, bias{.y = s.v, .x = s.v, .b = w.wv_bias});
+  run(on, attention{.o = s.o, .lse = s.o_lse, .scratch = attention_scratch, .q = s.q, .k = s.k,
       .v = s.v, .rows = size<rows>, .seq = size<seq>, .kv_heads = size<heads / tp>,
       .dim = size<head_dim>});
-  run(r, linear{.y = o_proj, .x = s.o, .w = w.wo});
-  run(r, reduce_scatter{.on = stream::compute, .over = role::tp, .to = s.x_mid, .from = o_proj,
+  run(on, linear{.y = o_proj, .x = s.o, .w = w.wo});
+  run(on, reduce_scatter{.over = over::tp, .to = s.x_mid, .from = o_proj,
       .site = {3, "block: reduce_scatter of o_proj"}});
-  run(r, bias{.y = s.x_mid, .x = s.x_mid, .b = w.wo_bias});
-  run(r, add{.y = s.x_mid, .a = x, .b = s.x_mid});
-  run(r, layer_norm{.y = n2, .statistics = s.n2_statistics, .x = s.x_mid, .gain = w.norm2,
+  run(on, bias{.y = s.x_mid, .x = s.x_mid, .b = w.wo_bias});
+  run(on, add{.y = s.x_mid, .a = x, .b = s.x_mid});
+  run(on, layer_norm{.y = n2, .statistics = s.n2_statistics, .x = s.x_mid, .gain = w.norm2,
       .shift = w.norm2_bias});
-  run(r, all_gather{.on = stream::compute, .over = role::tp, .to = s.h2, .from = n2,
+  run(on, all_gather{.over = over::tp, .to = s.h2, .from = n2,
       .site = {4, "block: all_gather of n2"}});
-  run(r, linear{.y = s.up, .x = s.h2, .w = w.w1});
-  run(r, bias{.y = s.up, .x = s.up, .b = w.w1_bias});
-  run(r, gelu{.y = s.act, .x = s.up});
-  run(r, linear{.y = down, .x = s.act, .w = w.w2});
-  run(r, reduce_scatter{.on = stream::compute, .over = role::tp, .to = y, .from = down,
+  run(on, linear{.y = s.up, .x = s.h2, .w = w.w1});
+  run(on, bias{.y = s.up, .x = s.up, .b = w.w1_bias});
+  run(on, gelu{.y = s.act, .x = s.up});
+  run(on, linear{.y = down, .x = s.act, .w = w.w2});
+  run(on, reduce_scatter{.over = over::tp, .to = y, .from = down,
       .site = {5, "block: reduce_scatter of down"}});
-  run(r, bias{.y = y, .x = y, .b = w.w2_bias});
-  run(r, add{.y = y, .a = s.x_mid, .b = y});
+  run(on, bias{.y = y, .x = y, .b = w.w2_bias});
+  run(on, add{.y = y, .a = s.x_mid, .b = y});
 }
 
-inline void backward(rank& r, const parameters<real>& w, const parameters<wide>& dw, const saved& s,
-    at work, input x, output dy, input dx, store into) {
+inline void backward(const lane& on, const parameters<real>& w, const parameters<wide>& dw,
+    const saved& s, at work, input x, output dy, input dx, store into) {
   // Size, and the kernels that write and read it:
   const matrix<real, tokens, hidden> d_down{work + 0};  // 128.0 KiB, all_gather .. linear_dw
   const matrix<real, tokens, ffn / tp> d_up{work + 131072};  // 256.0 KiB, linear_dx .. linear_dw
@@ -149,45 +151,45 @@ inline void backward(rank& r, const parameters<real>& w, const parameters<wide>&
   const matrix<real, tokens, hidden> d_h1{work + 262144};  // 128.0 KiB, linear_dx .. reduce_scatter
   const matrix<real, tokens / tp, hidden> d_n1{work + 0};  // 64.0 KiB, reduce_scatter .. layer_norm_dw
   const matrix<real, tokens / tp, hidden> d_layer_norm_dx_2{work + 65536};  // 64.0 KiB, layer_norm_dx .. add
-  run(r, bias_grad{.db = dw.w2_bias, .dy = dy, .into = into});
-  run(r, all_gather{.on = stream::compute, .over = role::tp, .to = d_down, .from = dy,
+  run(on, bias_grad{.db = dw.w2_bias, .dy = dy, .into = into});
+  run(on, all_gather{.over = over::tp, .to = d_down, .from = dy,
       .site = {6, "block: all_gather of dy"}});
-  run(r, linear_dx{.dx = d_up, .dy = d_down, .w = w.w2});
-  run(r, linear_dw{.dw = dw.w2, .dy = d_down, .x = s.act, .into = into});
-  run(r, gelu_grad{.dx = d_up, .dy = d_up, .x = s.up});
-  run(r, bias_grad{.db = dw.w1_bias, .dy = d_up, .into = into});
-  run(r, linear_dx{.dx = d_h2, .dy = d_up, .w = w.w1});
-  run(r, linear_dw{.dw = dw.w1, .dy = d_up, .x = s.h2, .into = into});
-  run(r, reduce_scatter{.on = stream::compute, .over = role::tp, .to = d_n2, .from = d_h2,
+  run(on, linear_dx{.dx = d_up, .dy = d_down, .w = w.w2});
+  run(on, linear_dw{.dw = dw.w2, .dy = d_down, .x = s.act, .into = into});
+  run(on, gelu_grad{.dx = d_up, .dy = d_up, .x = s.up});
+  run(on, bias_grad{.db = dw.w1_bias, .dy = d_up, .into = into});
+  run(on, linear_dx{.dx = d_h2, .dy = d_up, .w = w.w1});
+  run(on, linear_dw{.dw = dw.w1, .dy = d_up, .x = s.h2, .into = into});
+  run(on, reduce_scatter{.over = over::tp, .to = d_n2, .from = d_h2,
       .site = {7, "block: reduce_scatter of d_h2"}});
-  run(r, layer_norm_dx{.dx = dx, .dy = d_n2, .x = s.x_mid, .statistics = s.n2_statistics,
+  run(on, layer_norm_dx{.dx = dx, .dy = d_n2, .x = s.x_mid, .statistics = s.n2_statistics,
       .gain = w.norm2});
-  run(r, add{.y = dx, .a = dy, .b = dx});
-  run(r, layer_norm_dw{.dgain = dw.norm2, .dshift = dw.norm2_bias, .dy = d_n2, .x = s.x_mid,
+  run(on, add{.y = dx, .a = dy, .b = dx});
+  run(on, layer_norm_dw{.dgain = dw.norm2, .dshift = dw.norm2_bias, .dy = d_n2, .x = s.x_mid,
       .statistics = s.n2_statistics, .into = into});
-  run(r, bias_grad{.db = dw.wo_bias, .dy = dx, .into = into});
-  run(r, all_gather{.on = stream::compute, .over = role::tp, .to = d_o_proj, .from = dx,
+  run(on, bias_grad{.db = dw.wo_bias, .dy = dx, .into = into});
+  run(on, all_gather{.over = over::tp, .to = d_o_proj, .from = dx,
       .site = {8, "block: all_gather of d_x_mid"}});
-  run(r, linear_dx{.dx = d_o, .dy = d_o_proj, .w = w.wo});
-  run(r, linear_dw{.dw = dw.wo, .dy = d_o_proj, .x = s.o, .into = into});
-  run(r, attention_grad{.dq = d_q, .dk = d_k, .dv = d_v, .scratch = attention_grad_scratch,
+  run(on, linear_dx{.dx = d_o, .dy = d_o_proj, .w = w.wo});
+  run(on, linear_dw{.dw = dw.wo, .dy = d_o_proj, .x = s.o, .into = into});
+  run(on, attention_grad{.dq = d_q, .dk = d_k, .dv = d_v, .scratch = attention_grad_scratch,
       .d_o = d_o, .q = s.q, .k = s.k, .v = s.v, .o = s.o, .lse = s.o_lse, .rows = size<rows>,
       .seq = size<seq>, .kv_heads = size<heads / tp>, .dim = size<head_dim>});
-  run(r, bias_grad{.db = dw.wv_bias, .dy = d_v, .into = into});
-  run(r, linear_dx{.dx = d_h1, .dy = d_v, .w = w.wv});
-  run(r, linear_dw{.dw = dw.wv, .dy = d_v, .x = s.h1, .into = into});
-  run(r, bias_grad{.db = dw.wk_bias, .dy = d_k, .into = into});
-  run(r, linear_dx{.dx = d_h1, .dy = d_k, .w = w.wk, .into = store::add});
-  run(r, linear_dw{.dw = dw.wk, .dy = d_k, .x = s.h1, .into = into});
-  run(r, bias_grad{.db = dw.wq_bias, .dy = d_q, .into = into});
-  run(r, linear_dx{.dx = d_h1, .dy = d_q, .w = w.wq, .into = store::add});
-  run(r, linear_dw{.dw = dw.wq, .dy = d_q, .x = s.h1, .into = into});
-  run(r, reduce_scatter{.on = stream::compute, .over = role::tp, .to = d_n1, .from = d_h1,
+  run(on, bias_grad{.db = dw.wv_bias, .dy = d_v, .into = into});
+  run(on, linear_dx{.dx = d_h1, .dy = d_v, .w = w.wv});
+  run(on, linear_dw{.dw = dw.wv, .dy = d_v, .x = s.h1, .into = into});
+  run(on, bias_grad{.db = dw.wk_bias, .dy = d_k, .into = into});
+  run(on, linear_dx{.dx = d_h1, .dy = d_k, .w = w.wk, .into = store::add});
+  run(on, linear_dw{.dw = dw.wk, .dy = d_k, .x = s.h1, .into = into});
+  run(on, bias_grad{.db = dw.wq_bias, .dy = d_q, .into = into});
+  run(on, linear_dx{.dx = d_h1, .dy = d_q, .w = w.wq, .into = store::add});
+  run(on, linear_dw{.dw = dw.wq, .dy = d_q, .x = s.h1, .into = into});
+  run(on, reduce_scatter{.over = over::tp, .to = d_n1, .from = d_h1,
       .site = {9, "block: reduce_scatter of d_h1"}});
-  run(r, layer_norm_dx{.dx = d_layer_norm_dx_2, .dy = d_n1, .x = x, .statistics = s.n1_statistics,
+  run(on, layer_norm_dx{.dx = d_layer_norm_dx_2, .dy = d_n1, .x = x, .statistics = s.n1_statistics,
       .gain = w.norm1});
-  run(r, add{.y = dx, .a = dx, .b = d_layer_norm_dx_2});
-  run(r, layer_norm_dw{.dgain = dw.norm1, .dshift = dw.norm1_bias, .dy = d_n1, .x = x,
+  run(on, add{.y = dx, .a = dx, .b = d_layer_norm_dx_2});
+  run(on, layer_norm_dw{.dgain = dw.norm1, .dshift = dw.norm1_bias, .dy = d_n1, .x = x,
       .statistics = s.n1_statistics, .into = into});
 }
 
@@ -220,42 +222,45 @@ struct saved {
   matrix<wide, tokens, sums> exp_sums_out{base + 264192};  // 2.0 KiB, cross_entropy_grad
 };
 
-inline void forward(rank& r, const parameters<real>& w, const saved& s, at work,
+inline void forward(const lane& on, const parameters<real>& w, const saved& s, at work,
     vector<std::int32_t, tokens> targets, input x, vector<wide, 1> loss, store into) {
   // Size, and the kernels that write and read it:
   const matrix<real, tokens / tp, hidden> n{work + 0};  // 64.0 KiB, layer_norm .. all_gather
-  run(r, layer_norm{.y = n, .statistics = s.n_statistics, .x = x, .gain = w.norm,
+  run(on, layer_norm{.y = n, .statistics = s.n_statistics, .x = x, .gain = w.norm,
       .shift = w.norm_bias});
-  run(r, all_gather{.on = stream::compute, .over = role::tp, .to = s.h, .from = n,
+  run(on, all_gather{.over = over::tp, .to = s.h, .from = n,
       .site = {10, "head: all_gather of n"}});
-  run(r, linear{.y = s.logits, .x = s.h, .w = w.wte});
-  run(r, row_max{.top = s.logits_row_max, .logits = s.logits});
-  run(r, all_reduce{.on = stream::compute, .over = role::tp, .data = s.logits_row_max,
+  run(on, linear{.y = s.logits, .x = s.h, .w = w.wte});
+  run(on, row_max{.top = s.logits_row_max, .logits = s.logits});
+  run(on, all_reduce{.over = over::tp, .data = s.logits_row_max,
       .site = {11, "head: all_reduce_max of logits_row_max"}, .how = reduction::max});
-  run(r, exp_sums{.sums = s.exp_sums_out, .logits = s.logits, .top = s.logits_row_max,
-      .targets = targets, .first = r.row->tp * (vocab / tp)});
-  run(r, all_reduce{.on = stream::compute, .over = role::tp, .data = s.exp_sums_out,
+  run(on, exp_sums{.sums = s.exp_sums_out, .logits = s.logits, .top = s.logits_row_max,
+      .targets = targets, .first = on.index_in(over::tp) * (vocab / tp)});
+  run(on, all_reduce{.over = over::tp, .data = s.exp_sums_out,
       .site = {12, "head: all_reduce of exp_sums_out"}});
-  run(r, cross_entropy{.loss = loss, .sums = s.exp_sums_out, .number = 1.0 / 2048, .into = into});
+  run(on, cross_entropy{.loss = loss, .sums = s.exp_sums_out, .number = 1.0 / 2048,
+      .into = into});
 }
 
-inline void backward(rank& r, const parameters<real>& w, const parameters<wide>& dw, const saved& s,
-    at work, vector<std::int32_t, tokens> targets, input x, input dx, store into, store into_wte) {
+inline void backward(const lane& on, const parameters<real>& w, const parameters<wide>& dw,
+    const saved& s, at work, vector<std::int32_t, tokens> targets, input x, input dx, store into,
+    store into_wte) {
   // Size, and the kernels that write and read it:
   const matrix<wide, tokens, sums> d_exp_sums_all_reduce{work + 0};  // 2.0 KiB, cross_entropy_grad .. exp_sums_grad
   const matrix<real, tokens, hidden> d_h{work + 0};  // 128.0 KiB, linear_dx .. reduce_scatter
   const matrix<real, tokens / tp, hidden> d_n{work + 131072};  // 64.0 KiB, reduce_scatter .. layer_norm_dw
-  run(r, cross_entropy_grad{.dsums = d_exp_sums_all_reduce, .sums = s.exp_sums_out,
+  run(on, cross_entropy_grad{.dsums = d_exp_sums_all_reduce, .sums = s.exp_sums_out,
       .number = 1.0 / 2048});
-  run(r, exp_sums_grad{.dlogits = s.logits, .dsums = d_exp_sums_all_reduce, .logits = s.logits,
-      .top = s.logits_row_max, .targets = targets, .first = r.row->tp * (vocab / tp)});
-  run(r, linear_dx{.dx = d_h, .dy = s.logits, .w = w.wte});
-  run(r, linear_dw{.dw = dw.wte, .dy = s.logits, .x = s.h, .into = into_wte});
-  run(r, reduce_scatter{.on = stream::compute, .over = role::tp, .to = d_n, .from = d_h,
+  run(on, exp_sums_grad{.dlogits = s.logits, .dsums = d_exp_sums_all_reduce, .logits = s.logits,
+      .top = s.logits_row_max, .targets = targets,
+      .first = on.index_in(over::tp) * (vocab / tp)});
+  run(on, linear_dx{.dx = d_h, .dy = s.logits, .w = w.wte});
+  run(on, linear_dw{.dw = dw.wte, .dy = s.logits, .x = s.h, .into = into_wte});
+  run(on, reduce_scatter{.over = over::tp, .to = d_n, .from = d_h,
       .site = {13, "head: reduce_scatter of d_h"}});
-  run(r, layer_norm_dx{.dx = dx, .dy = d_n, .x = x, .statistics = s.n_statistics,
+  run(on, layer_norm_dx{.dx = dx, .dy = d_n, .x = x, .statistics = s.n_statistics,
       .gain = w.norm});
-  run(r, layer_norm_dw{.dgain = dw.norm, .dshift = dw.norm_bias, .dy = d_n, .x = x,
+  run(on, layer_norm_dw{.dgain = dw.norm, .dshift = dw.norm_bias, .dy = d_n, .x = x,
       .statistics = s.n_statistics, .into = into});
 }
 

@@ -13,63 +13,58 @@ using rankc::runtime::at, rankc::runtime::matrix, rankc::runtime::workspace, ran
 using real = float;
 using wide = real;  // of sums, statistics and gradients of parameters
 
-/// Enqueue a call on the rank.
+/// Enqueue a call on a lane.
 template <class Call>
-void run(rank& r, const Call& c) {
-  c(r);
+void run(const lane& on, const Call& c) {
+  c(on);
 }
 
 // ---- Between ranks. Both sides of a transfer have the same site; a mismatch is refused by its name.
 
 template <class T, std::size_t Rows, std::size_t Columns>
 struct send {
-  stream on;
   matrix<T, Rows, Columns> data;
   message site;
-  void operator()(rank& r) const { rankc::host::send(r, on, site, data.where, data.count * sizeof(T)); }
+  void operator()(const lane& on) const { rankc::host::send(on, site, data.where, data.count * sizeof(T)); }
 };
 
 template <class T, std::size_t Rows, std::size_t Columns>
 struct receive {
-  stream on;
   matrix<T, Rows, Columns> data;
   message site;
-  void operator()(rank& r) const { rankc::host::receive(r, on, site, data.where, data.count * sizeof(T)); }
+  void operator()(const lane& on) const { rankc::host::receive(on, site, data.where, data.count * sizeof(T)); }
 };
 
 /// In place.
 template <class Data>
 struct all_reduce {
-  stream on;
-  role over;
+  rankc::runtime::over over;
   Data data;
   message site;
   reduction how = reduction::sum;
-  void operator()(rank& r) const {
-    rankc::host::all_reduce<typename Data::element>(r, on, over, site, data.where, data.count, how);
+  void operator()(const lane& on) const {
+    rankc::host::all_reduce<typename Data::element>(on, over, site, data.where, data.count, how);
   }
 };
 
 template <class T, std::size_t Whole, std::size_t Part, std::size_t Columns>
 struct all_gather {
-  stream on;
-  role over;
+  rankc::runtime::over over;
   matrix<T, Whole, Columns> to;
   matrix<T, Part, Columns> from;
   message site;
   static_assert(Whole % Part == 0);
-  void operator()(rank& r) const { rankc::host::all_gather<T>(r, on, over, site, to.where, from.where, from.count); }
+  void operator()(const lane& on) const { rankc::host::all_gather<T>(on, over, site, to.where, from.where, from.count); }
 };
 
 template <class T, std::size_t Whole, std::size_t Part, std::size_t Columns>
 struct reduce_scatter {
-  stream on;
-  role over;
+  rankc::runtime::over over;
   matrix<T, Part, Columns> to;
   matrix<T, Whole, Columns> from;
   message site;
   static_assert(Whole % Part == 0);
-  void operator()(rank& r) const { rankc::host::reduce_scatter<T>(r, on, over, site, to.where, from.where, to.count); }
+  void operator()(const lane& on) const { rankc::host::reduce_scatter<T>(on, over, site, to.where, from.where, to.count); }
 };
 
 // ---- Once a step, over ranges of all parameters.
@@ -80,7 +75,7 @@ struct sum_squares {
   vector<wide, Count> gradients;
   std::span<const range> of;
   store into;
-  void operator()(rank& r) const { rankc::host::sum_squares<real>(r, total.where, gradients.where, of, into == store::add); }
+  void operator()(const lane& on) const { rankc::host::sum_squares<real>(on, total.where, gradients.where, of, into == store::add); }
 };
 
 template <std::size_t Count>
@@ -88,8 +83,8 @@ struct adamw {
   vector<wide, Count> weights, gradients, first_moment, second_moment;
   vector<wide, 1> norm;
   std::span<const range> of;
-  void operator()(rank& r) const {
-    rankc::host::adamw<real>(r, weights.where, gradients.where, first_moment.where, second_moment.where, norm.where, of);
+  void operator()(const lane& on) const {
+    rankc::host::adamw<real>(on, weights.where, gradients.where, first_moment.where, second_moment.where, norm.where, of);
   }
 };
 
@@ -101,8 +96,8 @@ struct embedding {
   vector<std::int32_t, Tokens> ids;
   matrix<T, Rows_held, Width> table;
   std::size_t first;
-  void operator()(rank& r) const {
-    rankc::host::embedding<T>(r, y.where, ids.where, table.where, Tokens, Rows_held, Width, first);
+  void operator()(const lane& on) const {
+    rankc::host::embedding<T>(on, y.where, ids.where, table.where, Tokens, Rows_held, Width, first);
   }
 };
 
@@ -111,8 +106,8 @@ struct position {
   matrix<T, Tokens, Width> y, x;
   matrix<T, Seq, Width> table;
   std::size_t first;
-  void operator()(rank& r) const {
-    rankc::host::position<T>(r, y.where, x.where, table.where, Tokens, Width, Seq, first);
+  void operator()(const lane& on) const {
+    rankc::host::position<T>(on, y.where, x.where, table.where, Tokens, Width, Seq, first);
   }
 };
 
@@ -122,8 +117,8 @@ struct position_grad {
   matrix<T, Tokens, Width> dy;
   std::size_t first;
   store into;
-  void operator()(rank& r) const {
-    rankc::host::position_grad<T>(r, dtable.where, dy.where, Tokens, Width, Seq, first,
+  void operator()(const lane& on) const {
+    rankc::host::position_grad<T>(on, dtable.where, dy.where, Tokens, Width, Seq, first,
     into == store::add);
   }
 };
@@ -135,8 +130,8 @@ struct embedding_grad {
   vector<std::int32_t, Tokens> ids;
   std::size_t first;
   store into;
-  void operator()(rank& r) const {
-    rankc::host::embedding_grad<T>(r, dtable.where, dy.where, ids.where, Tokens, Rows_held, Width,
+  void operator()(const lane& on) const {
+    rankc::host::embedding_grad<T>(on, dtable.where, dy.where, ids.where, Tokens, Rows_held, Width,
     first, into == store::add);
   }
 };
@@ -147,8 +142,8 @@ struct layer_norm {
   matrix<wide, Tokens, 2> statistics;
   matrix<T, Tokens, Width> x;
   vector<T, Width> gain, shift;
-  void operator()(rank& r) const {
-    rankc::host::layer_norm<T>(r, y.where, statistics.where, x.where, gain.where, shift.where,
+  void operator()(const lane& on) const {
+    rankc::host::layer_norm<T>(on, y.where, statistics.where, x.where, gain.where, shift.where,
     Tokens, Width);
   }
 };
@@ -158,8 +153,8 @@ struct linear {
   matrix<T, Tokens, Out> y;
   matrix<T, Tokens, In> x;
   matrix<T, Out, In> w;
-  void operator()(rank& r) const {
-    rankc::host::linear<T>(r, y.where, x.where, w.where, Tokens, In, Out);
+  void operator()(const lane& on) const {
+    rankc::host::linear<T>(on, y.where, x.where, w.where, Tokens, In, Out);
   }
 };
 
@@ -167,8 +162,8 @@ template <class T, std::size_t Tokens, std::size_t Width>
 struct bias {
   matrix<T, Tokens, Width> y, x;
   vector<T, Width> b;
-  void operator()(rank& r) const {
-    rankc::host::bias<T>(r, y.where, x.where, b.where, Tokens, Width);
+  void operator()(const lane& on) const {
+    rankc::host::bias<T>(on, y.where, x.where, b.where, Tokens, Width);
   }
 };
 
@@ -187,25 +182,25 @@ struct attention {
   size_constant<Dim> dim;
   static_assert(Heads_dim == Heads * Dim);
   static_assert(Kv_heads_dim == Kv_heads * Dim);
-  void operator()(rank& r) const {
-    rankc::host::attention<T>(r, o.where, lse.where, scratch.where, q.where, k.where, v.where, Rows,
-    Seq, Heads, Kv_heads, Dim);
+  void operator()(const lane& on) const {
+    rankc::host::attention<T>(on, o.where, lse.where, scratch.where, q.where, k.where, v.where,
+    Rows, Seq, Heads, Kv_heads, Dim);
   }
 };
 
 template <class T, std::size_t Tokens, std::size_t Width>
 struct add {
   matrix<T, Tokens, Width> y, a, b;
-  void operator()(rank& r) const {
-    rankc::host::add<T>(r, y.where, a.where, b.where, Tokens * Width);
+  void operator()(const lane& on) const {
+    rankc::host::add<T>(on, y.where, a.where, b.where, Tokens * Width);
   }
 };
 
 template <class T, std::size_t Tokens, std::size_t Width>
 struct gelu {
   matrix<T, Tokens, Width> y, x;
-  void operator()(rank& r) const {
-    rankc::host::gelu<T>(r, y.where, x.where, Tokens * Width);
+  void operator()(const lane& on) const {
+    rankc::host::gelu<T>(on, y.where, x.where, Tokens * Width);
   }
 };
 
@@ -215,16 +210,16 @@ struct linear_dx {
   matrix<T, Tokens, Out> dy;
   matrix<T, Out, In> w;
   store into = store::overwrite;
-  void operator()(rank& r) const {
-    rankc::host::linear_dx<T>(r, dx.where, dy.where, w.where, Tokens, In, Out, into == store::add);
+  void operator()(const lane& on) const {
+    rankc::host::linear_dx<T>(on, dx.where, dy.where, w.where, Tokens, In, Out, into == store::add);
   }
 };
 
 template <class T, std::size_t Tokens, std::size_t Width>
 struct gelu_grad {
   matrix<T, Tokens, Width> dx, dy, x;
-  void operator()(rank& r) const {
-    rankc::host::gelu_grad<T>(r, dx.where, dy.where, x.where, Tokens * Width);
+  void operator()(const lane& on) const {
+    rankc::host::gelu_grad<T>(on, dx.where, dy.where, x.where, Tokens * Width);
   }
 };
 
@@ -233,8 +228,8 @@ struct layer_norm_dx {
   matrix<T, Tokens, Width> dx, dy, x;
   matrix<wide, Tokens, 2> statistics;
   vector<T, Width> gain;
-  void operator()(rank& r) const {
-    rankc::host::layer_norm_dx<T>(r, dx.where, dy.where, x.where, statistics.where, gain.where,
+  void operator()(const lane& on) const {
+    rankc::host::layer_norm_dx<T>(on, dx.where, dy.where, x.where, statistics.where, gain.where,
     Tokens, Width);
   }
 };
@@ -257,8 +252,8 @@ struct attention_grad {
   size_constant<Dim> dim;
   static_assert(Heads_dim == Heads * Dim);
   static_assert(Kv_heads_dim == Kv_heads * Dim);
-  void operator()(rank& r) const {
-    rankc::host::attention_grad<T>(r, dq.where, dk.where, dv.where, scratch.where, d_o.where,
+  void operator()(const lane& on) const {
+    rankc::host::attention_grad<T>(on, dq.where, dk.where, dv.where, scratch.where, d_o.where,
     q.where, k.where, v.where, o.where, lse.where, Rows, Seq, Heads, Kv_heads, Dim);
   }
 };
@@ -268,8 +263,8 @@ struct bias_grad {
   vector<wide, Width> db;
   matrix<T, Tokens, Width> dy;
   store into;
-  void operator()(rank& r) const {
-    rankc::host::bias_grad<T>(r, db.where, dy.where, Tokens, Width, into == store::add);
+  void operator()(const lane& on) const {
+    rankc::host::bias_grad<T>(on, db.where, dy.where, Tokens, Width, into == store::add);
   }
 };
 
@@ -279,8 +274,8 @@ struct linear_dw {
   matrix<T, Tokens, Out> dy;
   matrix<T, Tokens, In> x;
   store into;
-  void operator()(rank& r) const {
-    rankc::host::linear_dw<T>(r, dw.where, dy.where, x.where, Tokens, In, Out, into == store::add);
+  void operator()(const lane& on) const {
+    rankc::host::linear_dw<T>(on, dw.where, dy.where, x.where, Tokens, In, Out, into == store::add);
   }
 };
 
@@ -290,9 +285,9 @@ struct layer_norm_dw {
   matrix<T, Tokens, Width> dy, x;
   matrix<wide, Tokens, 2> statistics;
   store into;
-  void operator()(rank& r) const {
-    rankc::host::layer_norm_dw<T>(r, dgain.where, dshift.where, dy.where, x.where, statistics.where,
-    Tokens, Width, into == store::add);
+  void operator()(const lane& on) const {
+    rankc::host::layer_norm_dw<T>(on, dgain.where, dshift.where, dy.where, x.where,
+    statistics.where, Tokens, Width, into == store::add);
   }
 };
 
@@ -300,8 +295,8 @@ template <class T, std::size_t Tokens, std::size_t Vocab>
 struct row_max {
   matrix<wide, Tokens, 1> top;
   matrix<T, Tokens, Vocab> logits;
-  void operator()(rank& r) const {
-    rankc::host::row_max<T>(r, top.where, logits.where, Tokens, Vocab);
+  void operator()(const lane& on) const {
+    rankc::host::row_max<T>(on, top.where, logits.where, Tokens, Vocab);
   }
 };
 
@@ -312,8 +307,8 @@ struct exp_sums {
   matrix<wide, Tokens, 1> top;
   vector<std::int32_t, Tokens> targets;
   std::size_t first;
-  void operator()(rank& r) const {
-    rankc::host::exp_sums<T>(r, sums.where, logits.where, top.where, targets.where, Tokens, Vocab,
+  void operator()(const lane& on) const {
+    rankc::host::exp_sums<T>(on, sums.where, logits.where, top.where, targets.where, Tokens, Vocab,
     first);
   }
 };
@@ -324,8 +319,9 @@ struct cross_entropy {
   matrix<wide, Tokens, 2> sums;
   double number;
   store into;
-  void operator()(rank& r) const {
-    rankc::host::cross_entropy<real>(r, loss.where, sums.where, Tokens, number, into == store::add);
+  void operator()(const lane& on) const {
+    rankc::host::cross_entropy<real>(on, loss.where, sums.where, Tokens, number,
+    into == store::add);
   }
 };
 
@@ -333,8 +329,8 @@ template <std::size_t Tokens>
 struct cross_entropy_grad {
   matrix<wide, Tokens, 2> dsums, sums;
   double number;
-  void operator()(rank& r) const {
-    rankc::host::cross_entropy_grad<real>(r, dsums.where, sums.where, Tokens, number);
+  void operator()(const lane& on) const {
+    rankc::host::cross_entropy_grad<real>(on, dsums.where, sums.where, Tokens, number);
   }
 };
 
@@ -346,8 +342,8 @@ struct exp_sums_grad {
   matrix<wide, Tokens, 1> top;
   vector<std::int32_t, Tokens> targets;
   std::size_t first;
-  void operator()(rank& r) const {
-    rankc::host::exp_sums_grad<T>(r, dlogits.where, dsums.where, logits.where, top.where,
+  void operator()(const lane& on) const {
+    rankc::host::exp_sums_grad<T>(on, dlogits.where, dsums.where, logits.where, top.where,
     targets.where, Tokens, Vocab, first);
   }
 };

@@ -20,21 +20,21 @@ struct parameters {
   matrix<T, positions, hidden> wpe{own[0]};
 };
 
-inline void forward(rank& r, const parameters<real>& w, vector<std::int32_t, tokens> ids,
+inline void forward(const lane& on, const parameters<real>& w, vector<std::int32_t, tokens> ids,
     output y) {
-  run(r, embedding{.y = y, .ids = ids, .table = w.wte, .first = 0});
-  run(r, position{.y = y, .x = y, .table = w.wpe, .first = 0});
+  run(on, embedding{.y = y, .ids = ids, .table = w.wte, .first = 0});
+  run(on, position{.y = y, .x = y, .table = w.wpe, .first = 0});
 }
 
-inline void backward_weight(rank& r, const parameters<wide>& dw, vector<std::int32_t, tokens> ids,
-    output dy, store into, store into_wte) {
-  run(r, position_grad{.dtable = dw.wpe, .dy = dy, .first = 0, .into = into});
-  run(r, embedding_grad{.dtable = dw.wte, .dy = dy, .ids = ids, .first = 0, .into = into_wte});
+inline void backward_weight(const lane& on, const parameters<wide>& dw,
+    vector<std::int32_t, tokens> ids, output dy, store into, store into_wte) {
+  run(on, position_grad{.dtable = dw.wpe, .dy = dy, .first = 0, .into = into});
+  run(on, embedding_grad{.dtable = dw.wte, .dy = dy, .ids = ids, .first = 0, .into = into_wte});
 }
 
-inline void backward(rank& r, const parameters<wide>& dw, vector<std::int32_t, tokens> ids,
+inline void backward(const lane& on, const parameters<wide>& dw, vector<std::int32_t, tokens> ids,
     output dy, store into, store into_wte) {
-  backward_weight(r, dw, ids, dy, into, into_wte);
+  backward_weight(on, dw, ids, dy, into, into_wte);
 }
 
 }  // namespace embedding_layer
@@ -94,81 +94,81 @@ struct saved {
   matrix<real, tokens, hidden> d_h1{base + 3153920};  // 128.0 KiB, layer_norm_dw
 };
 
-inline void forward(rank& r, const parameters<real>& w, const saved& s, at work, input x,
+inline void forward(const lane& on, const parameters<real>& w, const saved& s, at work, input x,
     output y) {
   // Size, and the kernels that write and read it:
   const workspace attention_scratch{work + 0};  // 64.0 KiB, attention
-  run(r, layer_norm{.y = s.h1, .statistics = s.n1_statistics, .x = x, .gain = w.norm1,
+  run(on, layer_norm{.y = s.h1, .statistics = s.n1_statistics, .x = x, .gain = w.norm1,
       .shift = w.norm1_bias});
-  run(r, linear{.y = s.q, .x = s.h1, .w = w.wq});
-  run(r, bias{.y = s.q, .x = s.q, .b = w.wq_bias});
-  run(r, linear{.y = s.k, .x = s.h1, .w = w.wk});
-  run(r, bias{.y = s.k, .x = s.k, .b = w.wk_bias});
-  run(r, linear{.y = s.v, .x = s.h1, .w = w.wv});
-  run(r, bias{.y = s.v, .x = s.v, .b = w.wv_bias});
-  run(r, attention{.o = s.o, .lse = s.o_lse, .scratch = attention_scratch, .q = s.q, .k = s.k,
+  run(on, linear{.y = s.q, .x = s.h1, .w = w.wq});
+  run(on, bias{.y = s.q, .x = s.q, .b = w.wq_bias});
+  run(on, linear{.y = s.k, .x = s.h1, .w = w.wk});
+  run(on, bias{.y = s.k, .x = s.k, .b = w.wk_bias});
+  run(on, linear{.y = s.v, .x = s.h1, .w = w.wv});
+  run(on, bias{.y = s.v, .x = s.v, .b = w.wv_bias});
+  run(on, attention{.o = s.o, .lse = s.o_lse, .scratch = attention_scratch, .q = s.q, .k = s.k,
       .v = s.v, .rows = size<rows>, .seq = size<seq>, .kv_heads = size<heads>,
       .dim = size<head_dim>});
-  run(r, linear{.y = s.x_mid, .x = s.o, .w = w.wo});
-  run(r, bias{.y = s.x_mid, .x = s.x_mid, .b = w.wo_bias});
-  run(r, add{.y = s.x_mid, .a = x, .b = s.x_mid});
-  run(r, layer_norm{.y = s.h2, .statistics = s.n2_statistics, .x = s.x_mid, .gain = w.norm2,
+  run(on, linear{.y = s.x_mid, .x = s.o, .w = w.wo});
+  run(on, bias{.y = s.x_mid, .x = s.x_mid, .b = w.wo_bias});
+  run(on, add{.y = s.x_mid, .a = x, .b = s.x_mid});
+  run(on, layer_norm{.y = s.h2, .statistics = s.n2_statistics, .x = s.x_mid, .gain = w.norm2,
       .shift = w.norm2_bias});
-  run(r, linear{.y = s.up, .x = s.h2, .w = w.w1});
-  run(r, bias{.y = s.up, .x = s.up, .b = w.w1_bias});
-  run(r, gelu{.y = s.act, .x = s.up});
-  run(r, linear{.y = y, .x = s.act, .w = w.w2});
-  run(r, bias{.y = y, .x = y, .b = w.w2_bias});
-  run(r, add{.y = y, .a = s.x_mid, .b = y});
+  run(on, linear{.y = s.up, .x = s.h2, .w = w.w1});
+  run(on, bias{.y = s.up, .x = s.up, .b = w.w1_bias});
+  run(on, gelu{.y = s.act, .x = s.up});
+  run(on, linear{.y = y, .x = s.act, .w = w.w2});
+  run(on, bias{.y = y, .x = y, .b = w.w2_bias});
+  run(on, add{.y = y, .a = s.x_mid, .b = y});
 }
 
-inline void backward_input(rank& r, const parameters<real>& w, const saved& s, at work, input x,
-    output dy, input dx) {
+inline void backward_input(const lane& on, const parameters<real>& w, const saved& s, at work,
+    input x, output dy, input dx) {
   // Size, and the kernels that write and read it:
   const matrix<real, tokens, heads * head_dim> d_o{work + 0};  // 128.0 KiB, linear_dx .. attention_grad
   const workspace attention_grad_scratch{work + 131072};  // 128.5 KiB, attention_grad
-  run(r, linear_dx{.dx = s.d_up, .dy = dy, .w = w.w2});
-  run(r, gelu_grad{.dx = s.d_up, .dy = s.d_up, .x = s.up});
-  run(r, linear_dx{.dx = s.d_h2, .dy = s.d_up, .w = w.w1});
-  run(r, layer_norm_dx{.dx = s.d_x_mid, .dy = s.d_h2, .x = s.x_mid, .statistics = s.n2_statistics,
+  run(on, linear_dx{.dx = s.d_up, .dy = dy, .w = w.w2});
+  run(on, gelu_grad{.dx = s.d_up, .dy = s.d_up, .x = s.up});
+  run(on, linear_dx{.dx = s.d_h2, .dy = s.d_up, .w = w.w1});
+  run(on, layer_norm_dx{.dx = s.d_x_mid, .dy = s.d_h2, .x = s.x_mid, .statistics = s.n2_statistics,
       .gain = w.norm2});
-  run(r, add{.y = s.d_x_mid, .a = dy, .b = s.d_x_mid});
-  run(r, linear_dx{.dx = d_o, .dy = s.d_x_mid, .w = w.wo});
-  run(r, attention_grad{.dq = s.d_q, .dk = s.d_k, .dv = s.d_v, .scratch = attention_grad_scratch,
+  run(on, add{.y = s.d_x_mid, .a = dy, .b = s.d_x_mid});
+  run(on, linear_dx{.dx = d_o, .dy = s.d_x_mid, .w = w.wo});
+  run(on, attention_grad{.dq = s.d_q, .dk = s.d_k, .dv = s.d_v, .scratch = attention_grad_scratch,
       .d_o = d_o, .q = s.q, .k = s.k, .v = s.v, .o = s.o, .lse = s.o_lse, .rows = size<rows>,
       .seq = size<seq>, .kv_heads = size<heads>, .dim = size<head_dim>});
-  run(r, linear_dx{.dx = s.d_h1, .dy = s.d_v, .w = w.wv});
-  run(r, linear_dx{.dx = s.d_h1, .dy = s.d_k, .w = w.wk, .into = store::add});
-  run(r, linear_dx{.dx = s.d_h1, .dy = s.d_q, .w = w.wq, .into = store::add});
-  run(r, layer_norm_dx{.dx = dx, .dy = s.d_h1, .x = x, .statistics = s.n1_statistics,
+  run(on, linear_dx{.dx = s.d_h1, .dy = s.d_v, .w = w.wv});
+  run(on, linear_dx{.dx = s.d_h1, .dy = s.d_k, .w = w.wk, .into = store::add});
+  run(on, linear_dx{.dx = s.d_h1, .dy = s.d_q, .w = w.wq, .into = store::add});
+  run(on, layer_norm_dx{.dx = dx, .dy = s.d_h1, .x = x, .statistics = s.n1_statistics,
       .gain = w.norm1});
-  run(r, add{.y = dx, .a = s.d_x_mid, .b = dx});
+  run(on, add{.y = dx, .a = s.d_x_mid, .b = dx});
 }
 
-inline void backward_weight(rank& r, const parameters<wide>& dw, const saved& s, input x, output dy,
-    store into) {
-  run(r, bias_grad{.db = dw.w2_bias, .dy = dy, .into = into});
-  run(r, linear_dw{.dw = dw.w2, .dy = dy, .x = s.act, .into = into});
-  run(r, bias_grad{.db = dw.w1_bias, .dy = s.d_up, .into = into});
-  run(r, linear_dw{.dw = dw.w1, .dy = s.d_up, .x = s.h2, .into = into});
-  run(r, layer_norm_dw{.dgain = dw.norm2, .dshift = dw.norm2_bias, .dy = s.d_h2, .x = s.x_mid,
+inline void backward_weight(const lane& on, const parameters<wide>& dw, const saved& s, input x,
+    output dy, store into) {
+  run(on, bias_grad{.db = dw.w2_bias, .dy = dy, .into = into});
+  run(on, linear_dw{.dw = dw.w2, .dy = dy, .x = s.act, .into = into});
+  run(on, bias_grad{.db = dw.w1_bias, .dy = s.d_up, .into = into});
+  run(on, linear_dw{.dw = dw.w1, .dy = s.d_up, .x = s.h2, .into = into});
+  run(on, layer_norm_dw{.dgain = dw.norm2, .dshift = dw.norm2_bias, .dy = s.d_h2, .x = s.x_mid,
       .statistics = s.n2_statistics, .into = into});
-  run(r, bias_grad{.db = dw.wo_bias, .dy = s.d_x_mid, .into = into});
-  run(r, linear_dw{.dw = dw.wo, .dy = s.d_x_mid, .x = s.o, .into = into});
-  run(r, bias_grad{.db = dw.wv_bias, .dy = s.d_v, .into = into});
-  run(r, linear_dw{.dw = dw.wv, .dy = s.d_v, .x = s.h1, .into = into});
-  run(r, bias_grad{.db = dw.wk_bias, .dy = s.d_k, .into = into});
-  run(r, linear_dw{.dw = dw.wk, .dy = s.d_k, .x = s.h1, .into = into});
-  run(r, bias_grad{.db = dw.wq_bias, .dy = s.d_q, .into = into});
-  run(r, linear_dw{.dw = dw.wq, .dy = s.d_q, .x = s.h1, .into = into});
-  run(r, layer_norm_dw{.dgain = dw.norm1, .dshift = dw.norm1_bias, .dy = s.d_h1, .x = x,
+  run(on, bias_grad{.db = dw.wo_bias, .dy = s.d_x_mid, .into = into});
+  run(on, linear_dw{.dw = dw.wo, .dy = s.d_x_mid, .x = s.o, .into = into});
+  run(on, bias_grad{.db = dw.wv_bias, .dy = s.d_v, .into = into});
+  run(on, linear_dw{.dw = dw.wv, .dy = s.d_v, .x = s.h1, .into = into});
+  run(on, bias_grad{.db = dw.wk_bias, .dy = s.d_k, .into = into});
+  run(on, linear_dw{.dw = dw.wk, .dy = s.d_k, .x = s.h1, .into = into});
+  run(on, bias_grad{.db = dw.wq_bias, .dy = s.d_q, .into = into});
+  run(on, linear_dw{.dw = dw.wq, .dy = s.d_q, .x = s.h1, .into = into});
+  run(on, layer_norm_dw{.dgain = dw.norm1, .dshift = dw.norm1_bias, .dy = s.d_h1, .x = x,
       .statistics = s.n1_statistics, .into = into});
 }
 
-inline void backward(rank& r, const parameters<real>& w, const parameters<wide>& dw, const saved& s,
-    at work, input x, output dy, input dx, store into) {
-  backward_input(r, w, s, work, x, dy, dx);
-  backward_weight(r, dw, s, x, dy, into);
+inline void backward(const lane& on, const parameters<real>& w, const parameters<wide>& dw,
+    const saved& s, at work, input x, output dy, input dx, store into) {
+  backward_input(on, w, s, work, x, dy, dx);
+  backward_weight(on, dw, s, x, dy, into);
 }
 
 }  // namespace block_layer
@@ -200,41 +200,43 @@ struct saved {
   matrix<real, tokens, hidden> d_h{base + 398336};  // 128.0 KiB, layer_norm_dw
 };
 
-inline void forward(rank& r, const parameters<real>& w, const saved& s,
+inline void forward(const lane& on, const parameters<real>& w, const saved& s,
     vector<std::int32_t, tokens> targets, input x, vector<wide, 1> loss, store into) {
-  run(r, layer_norm{.y = s.h, .statistics = s.n_statistics, .x = x, .gain = w.norm,
+  run(on, layer_norm{.y = s.h, .statistics = s.n_statistics, .x = x, .gain = w.norm,
       .shift = w.norm_bias});
-  run(r, linear{.y = s.logits, .x = s.h, .w = w.wte});
-  run(r, row_max{.top = s.logits_row_max, .logits = s.logits});
-  run(r, exp_sums{.sums = s.exp_sums_out, .logits = s.logits, .top = s.logits_row_max,
+  run(on, linear{.y = s.logits, .x = s.h, .w = w.wte});
+  run(on, row_max{.top = s.logits_row_max, .logits = s.logits});
+  run(on, exp_sums{.sums = s.exp_sums_out, .logits = s.logits, .top = s.logits_row_max,
       .targets = targets, .first = 0});
-  run(r, cross_entropy{.loss = loss, .sums = s.exp_sums_out, .number = 1.0 / 2048, .into = into});
+  run(on, cross_entropy{.loss = loss, .sums = s.exp_sums_out, .number = 1.0 / 2048,
+      .into = into});
 }
 
-inline void backward_input(rank& r, const parameters<real>& w, const saved& s, at work,
+inline void backward_input(const lane& on, const parameters<real>& w, const saved& s, at work,
     vector<std::int32_t, tokens> targets, input x, input dx) {
   // Size, and the kernels that write and read it:
   const matrix<wide, tokens, sums> d_exp_sums_all_reduce{work + 0};  // 2.0 KiB, cross_entropy_grad .. exp_sums_grad
-  run(r, cross_entropy_grad{.dsums = d_exp_sums_all_reduce, .sums = s.exp_sums_out,
+  run(on, cross_entropy_grad{.dsums = d_exp_sums_all_reduce, .sums = s.exp_sums_out,
       .number = 1.0 / 2048});
-  run(r, exp_sums_grad{.dlogits = s.logits, .dsums = d_exp_sums_all_reduce, .logits = s.logits,
+  run(on, exp_sums_grad{.dlogits = s.logits, .dsums = d_exp_sums_all_reduce, .logits = s.logits,
       .top = s.logits_row_max, .targets = targets, .first = 0});
-  run(r, linear_dx{.dx = s.d_h, .dy = s.logits, .w = w.wte});
-  run(r, layer_norm_dx{.dx = dx, .dy = s.d_h, .x = x, .statistics = s.n_statistics,
+  run(on, linear_dx{.dx = s.d_h, .dy = s.logits, .w = w.wte});
+  run(on, layer_norm_dx{.dx = dx, .dy = s.d_h, .x = x, .statistics = s.n_statistics,
       .gain = w.norm});
 }
 
-inline void backward_weight(rank& r, const parameters<wide>& dw, const saved& s, input x,
+inline void backward_weight(const lane& on, const parameters<wide>& dw, const saved& s, input x,
     store into, store into_wte) {
-  run(r, linear_dw{.dw = dw.wte, .dy = s.logits, .x = s.h, .into = into_wte});
-  run(r, layer_norm_dw{.dgain = dw.norm, .dshift = dw.norm_bias, .dy = s.d_h, .x = x,
+  run(on, linear_dw{.dw = dw.wte, .dy = s.logits, .x = s.h, .into = into_wte});
+  run(on, layer_norm_dw{.dgain = dw.norm, .dshift = dw.norm_bias, .dy = s.d_h, .x = x,
       .statistics = s.n_statistics, .into = into});
 }
 
-inline void backward(rank& r, const parameters<real>& w, const parameters<wide>& dw, const saved& s,
-    at work, vector<std::int32_t, tokens> targets, input x, input dx, store into, store into_wte) {
-  backward_input(r, w, s, work, targets, x, dx);
-  backward_weight(r, dw, s, x, into, into_wte);
+inline void backward(const lane& on, const parameters<real>& w, const parameters<wide>& dw,
+    const saved& s, at work, vector<std::int32_t, tokens> targets, input x, input dx, store into,
+    store into_wte) {
+  backward_input(on, w, s, work, targets, x, dx);
+  backward_weight(on, dw, s, x, into, into_wte);
 }
 
 }  // namespace head_layer

@@ -26,438 +26,431 @@ constexpr event after_0F0{0}, after_0F1{1}, y_0F0_sent{2}, after_0F2{3}, y_0F1_s
     d_x_3B6_sent{56}, d_y_0B7_received{57}, d_x_3B7_sent{58}, after_3F1{59};
 
 inline void train(rank& r) {
+  const auto [compute, reduce, overlap, to_next, from_next] = r.lanes<5>();
+
   // ---- Warm-up: forwards ----
-  begin(r, "0F0");
-  stage_0::forward(r, stage_0::slots[0], work, ids_of(0), y_0F0);
-  record(r, stream::compute, after_0F0);
-  wait(r, stream::to_next, after_0F0);
-  run(r, send{.on = stream::to_next, .data = y_0F0, .site = {0, "F0: stage 0 -> 1"}});
-  record(r, stream::to_next, y_0F0_sent);
+  begin(compute, "0F0");
+  stage_0::forward(compute, stage_0::slots[0], work, ids_of(0), y_0F0);
+  record(compute, after_0F0);
+  wait(to_next, after_0F0);
+  run(to_next, send{.data = y_0F0, .site = {0, "F0: stage 0 -> 1"}});
+  record(to_next, y_0F0_sent);
 
-  begin(r, "0F1");
-  stage_0::forward(r, stage_0::slots[1], work, ids_of(1), y_0F1);
-  record(r, stream::compute, after_0F1);
-  wait(r, stream::to_next, after_0F1);
-  run(r, send{.on = stream::to_next, .data = y_0F1, .site = {1, "F1: stage 0 -> 1"}});
-  record(r, stream::to_next, y_0F1_sent);
+  begin(compute, "0F1");
+  stage_0::forward(compute, stage_0::slots[1], work, ids_of(1), y_0F1);
+  record(compute, after_0F1);
+  wait(to_next, after_0F1);
+  run(to_next, send{.data = y_0F1, .site = {1, "F1: stage 0 -> 1"}});
+  record(to_next, y_0F1_sent);
 
-  begin(r, "0F2");
-  wait(r, stream::compute, y_0F0_sent);
-  stage_0::forward(r, stage_0::slots[2], work, ids_of(2), y_0F2);
-  record(r, stream::compute, after_0F2);
-  wait(r, stream::to_next, after_0F2);
-  run(r, send{.on = stream::to_next, .data = y_0F2, .site = {2, "F2: stage 0 -> 1"}});
-  record(r, stream::to_next, y_0F2_sent);
+  begin(compute, "0F2");
+  wait(compute, y_0F0_sent);
+  stage_0::forward(compute, stage_0::slots[2], work, ids_of(2), y_0F2);
+  record(compute, after_0F2);
+  wait(to_next, after_0F2);
+  run(to_next, send{.data = y_0F2, .site = {2, "F2: stage 0 -> 1"}});
+  record(to_next, y_0F2_sent);
 
-  wait(r, stream::from_next, y_0F1_sent);
-  run(r, receive{.on = stream::from_next, .data = x_3F0, .site = {3, "F0: stage 2 -> 3"}});
-  record(r, stream::from_next, x_3F0_received);
+  wait(from_next, y_0F1_sent);
+  run(from_next, receive{.data = x_3F0, .site = {3, "F0: stage 2 -> 3"}});
+  record(from_next, x_3F0_received);
 
-  begin(r, "3F0");
-  wait(r, stream::compute, x_3F0_received);
-  stage_3::forward(r, stage_3::slots[0], work, targets_of(0), x_3F0, store::overwrite);
+  begin(compute, "3F0");
+  wait(compute, x_3F0_received);
+  stage_3::forward(compute, stage_3::slots[0], work, targets_of(0), x_3F0, store::overwrite);
 
-  run(r, receive{.on = stream::from_next, .data = x_3F1, .site = {4, "F1: stage 2 -> 3"}});
-  record(r, stream::from_next, x_3F1_received);
+  run(from_next, receive{.data = x_3F1, .site = {4, "F1: stage 2 -> 3"}});
+  record(from_next, x_3F1_received);
 
   // ---- Steady state ----
-  begin(r, "3B0");
-  wait(r, stream::compute, y_0F2_sent);
-  stage_3::backward(r, stage_3::slots[0], work, targets_of(0), x_3F0, d_x_3B0, store::overwrite);
-  record(r, stream::compute, after_3B0);
-  wait(r, stream::to_next, after_3B0);
-  run(r, send{.on = stream::to_next, .data = d_x_3B0, .site = {5, "B0: stage 3 -> 2"}});
-  record(r, stream::to_next, d_x_3B0_sent);
+  begin(compute, "3B0");
+  wait(compute, y_0F2_sent);
+  stage_3::backward(compute, stage_3::slots[0], work, targets_of(0), x_3F0, d_x_3B0,
+      store::overwrite);
+  record(compute, after_3B0);
+  wait(to_next, after_3B0);
+  run(to_next, send{.data = d_x_3B0, .site = {5, "B0: stage 3 -> 2"}});
+  record(to_next, d_x_3B0_sent);
 
-  begin(r, "3F1");
-  wait(r, stream::compute, x_3F1_received);
-  stage_3::forward(r, stage_3::slots[0], work, targets_of(1), x_3F1, store::add);
+  begin(compute, "3F1");
+  wait(compute, x_3F1_received);
+  stage_3::forward(compute, stage_3::slots[0], work, targets_of(1), x_3F1, store::add);
 
-  wait(r, stream::beside, d_x_3B0_sent);
-  beside(r, "0F3", [](rank& r) {
-    stage_0::forward(r, stage_0::slots[3], work_beside, ids_of(3), y_0F3);
+  wait(overlap, d_x_3B0_sent);
+  act(overlap, "0F3", [](const lane& on) {
+    stage_0::forward(on, stage_0::slots[3], work_beside, ids_of(3), y_0F3);
   });
-  record(r, stream::beside, after_0F3);
+  record(overlap, after_0F3);
 
-  begin(r, "3B1");
-  stage_3::backward(r, stage_3::slots[0], work, targets_of(1), x_3F1, d_x_3B1, store::add);
-  record(r, stream::compute, after_3B1);
-  wait(r, stream::to_next, after_0F3);
-  run(r, send{.on = stream::to_next, .data = y_0F3, .site = {6, "F3: stage 0 -> 1"}});
-  record(r, stream::to_next, y_0F3_sent);
-  wait(r, stream::to_next, after_3B1);
-  run(r, send{.on = stream::to_next, .data = d_x_3B1, .site = {7, "B1: stage 3 -> 2"}});
-  record(r, stream::to_next, d_x_3B1_sent);
+  begin(compute, "3B1");
+  stage_3::backward(compute, stage_3::slots[0], work, targets_of(1), x_3F1, d_x_3B1, store::add);
+  record(compute, after_3B1);
+  wait(to_next, after_0F3);
+  run(to_next, send{.data = y_0F3, .site = {6, "F3: stage 0 -> 1"}});
+  record(to_next, y_0F3_sent);
+  wait(to_next, after_3B1);
+  run(to_next, send{.data = d_x_3B1, .site = {7, "B1: stage 3 -> 2"}});
+  record(to_next, d_x_3B1_sent);
 
-  run(r, receive{.on = stream::from_next, .data = x_3F2, .site = {8, "F2: stage 2 -> 3"}});
-  record(r, stream::from_next, x_3F2_received);
-  wait(r, stream::from_next, after_3B1);
-  run(r, receive{.on = stream::from_next, .data = d_y_0B0, .site = {9, "B0: stage 1 -> 0"}});
-  record(r, stream::from_next, d_y_0B0_received);
+  run(from_next, receive{.data = x_3F2, .site = {8, "F2: stage 2 -> 3"}});
+  record(from_next, x_3F2_received);
+  wait(from_next, after_3B1);
+  run(from_next, receive{.data = d_y_0B0, .site = {9, "B0: stage 1 -> 0"}});
+  record(from_next, d_y_0B0_received);
 
-  wait(r, stream::beside, x_3F2_received);
-  wait(r, stream::beside, after_3B1);
-  beside(r, "3F2", [](rank& r) {
-    stage_3::forward(r, stage_3::slots[0], work_beside, targets_of(2), x_3F2, store::add);
+  wait(overlap, x_3F2_received);
+  wait(overlap, after_3B1);
+  act(overlap, "3F2", [](const lane& on) {
+    stage_3::forward(on, stage_3::slots[0], work_beside, targets_of(2), x_3F2, store::add);
   });
-  record(r, stream::beside, after_3F2);
+  record(overlap, after_3F2);
 
-  begin(r, "0B0");
-  wait(r, stream::compute, d_y_0B0_received);
-  stage_0::backward(r, stage_0::slots[0], work, ids_of(0), d_y_0B0, store::overwrite);
-  record(r, stream::compute, after_0B0);
+  begin(compute, "0B0");
+  wait(compute, d_y_0B0_received);
+  stage_0::backward(compute, stage_0::slots[0], work, ids_of(0), d_y_0B0, store::overwrite);
+  record(compute, after_0B0);
 
-  run(r, receive{.on = stream::from_next, .data = x_3F3, .site = {10, "F3: stage 2 -> 3"}});
-  record(r, stream::from_next, x_3F3_received);
-  wait(r, stream::from_next, after_0B0);
-  run(r, receive{.on = stream::from_next, .data = d_y_0B1, .site = {11, "B1: stage 1 -> 0"}});
-  record(r, stream::from_next, d_y_0B1_received);
+  run(from_next, receive{.data = x_3F3, .site = {10, "F3: stage 2 -> 3"}});
+  record(from_next, x_3F3_received);
+  wait(from_next, after_0B0);
+  run(from_next, receive{.data = d_y_0B1, .site = {11, "B1: stage 1 -> 0"}});
+  record(from_next, d_y_0B1_received);
 
-  wait(r, stream::beside, after_0B0);
-  wait(r, stream::beside, y_0F3_sent);
-  beside(r, "0F4", [](rank& r) {
-    stage_0::forward(r, stage_0::slots[0], work_beside, ids_of(4), y_0F4);
+  wait(overlap, after_0B0);
+  wait(overlap, y_0F3_sent);
+  act(overlap, "0F4", [](const lane& on) {
+    stage_0::forward(on, stage_0::slots[0], work_beside, ids_of(4), y_0F4);
   });
-  record(r, stream::beside, after_0F4);
+  record(overlap, after_0F4);
 
-  begin(r, "3B2");
-  wait(r, stream::compute, after_3F2);
-  wait(r, stream::compute, d_x_3B1_sent);
-  stage_3::backward(r, stage_3::slots[0], work, targets_of(2), x_3F2, d_x_3B2, store::add);
-  record(r, stream::compute, after_3B2);
-  wait(r, stream::to_next, after_0F4);
-  run(r, send{.on = stream::to_next, .data = y_0F4, .site = {12, "F4: stage 0 -> 1"}});
-  record(r, stream::to_next, y_0F4_sent);
-  wait(r, stream::to_next, after_3B2);
-  run(r, send{.on = stream::to_next, .data = d_x_3B2, .site = {13, "B2: stage 3 -> 2"}});
-  record(r, stream::to_next, d_x_3B2_sent);
+  begin(compute, "3B2");
+  wait(compute, after_3F2);
+  wait(compute, d_x_3B1_sent);
+  stage_3::backward(compute, stage_3::slots[0], work, targets_of(2), x_3F2, d_x_3B2, store::add);
+  record(compute, after_3B2);
+  wait(to_next, after_0F4);
+  run(to_next, send{.data = y_0F4, .site = {12, "F4: stage 0 -> 1"}});
+  record(to_next, y_0F4_sent);
+  wait(to_next, after_3B2);
+  run(to_next, send{.data = d_x_3B2, .site = {13, "B2: stage 3 -> 2"}});
+  record(to_next, d_x_3B2_sent);
 
-  wait(r, stream::beside, after_3B2);
-  wait(r, stream::beside, x_3F3_received);
-  beside(r, "3F3", [](rank& r) {
-    stage_3::forward(r, stage_3::slots[0], work_beside, targets_of(3), x_3F3, store::add);
+  wait(overlap, after_3B2);
+  wait(overlap, x_3F3_received);
+  act(overlap, "3F3", [](const lane& on) {
+    stage_3::forward(on, stage_3::slots[0], work_beside, targets_of(3), x_3F3, store::add);
   });
-  record(r, stream::beside, after_3F3);
+  record(overlap, after_3F3);
 
-  begin(r, "0B1");
-  wait(r, stream::compute, d_y_0B1_received);
-  stage_0::backward(r, stage_0::slots[1], work, ids_of(1), d_y_0B1, store::add);
-  record(r, stream::compute, after_0B1);
+  begin(compute, "0B1");
+  wait(compute, d_y_0B1_received);
+  stage_0::backward(compute, stage_0::slots[1], work, ids_of(1), d_y_0B1, store::add);
+  record(compute, after_0B1);
 
-  wait(r, stream::from_next, y_0F4_sent);
-  run(r, receive{.on = stream::from_next, .data = x_3F4, .site = {14, "F4: stage 2 -> 3"}});
-  record(r, stream::from_next, x_3F4_received);
-  wait(r, stream::from_next, d_x_3B2_sent);
-  run(r, receive{.on = stream::from_next, .data = d_y_0B2, .site = {15, "B2: stage 1 -> 0"}});
-  record(r, stream::from_next, d_y_0B2_received);
+  wait(from_next, y_0F4_sent);
+  run(from_next, receive{.data = x_3F4, .site = {14, "F4: stage 2 -> 3"}});
+  record(from_next, x_3F4_received);
+  wait(from_next, d_x_3B2_sent);
+  run(from_next, receive{.data = d_y_0B2, .site = {15, "B2: stage 1 -> 0"}});
+  record(from_next, d_y_0B2_received);
 
-  wait(r, stream::beside, after_0B1);
-  beside(r, "0F5", [](rank& r) {
-    stage_0::forward(r, stage_0::slots[1], work_beside, ids_of(5), y_0F5);
+  wait(overlap, after_0B1);
+  act(overlap, "0F5", [](const lane& on) {
+    stage_0::forward(on, stage_0::slots[1], work_beside, ids_of(5), y_0F5);
   });
-  record(r, stream::beside, after_0F5);
+  record(overlap, after_0F5);
 
-  begin(r, "3B3");
-  wait(r, stream::compute, after_3F3);
-  stage_3::backward(r, stage_3::slots[0], work, targets_of(3), x_3F3, d_x_3B3, store::add);
-  record(r, stream::compute, after_3B3);
-  wait(r, stream::to_next, after_0F5);
-  run(r, send{.on = stream::to_next, .data = y_0F5, .site = {16, "F5: stage 0 -> 1"}});
-  record(r, stream::to_next, y_0F5_sent);
-  wait(r, stream::to_next, after_3B3);
-  run(r, send{.on = stream::to_next, .data = d_x_3B3, .site = {17, "B3: stage 3 -> 2"}});
-  record(r, stream::to_next, d_x_3B3_sent);
+  begin(compute, "3B3");
+  wait(compute, after_3F3);
+  stage_3::backward(compute, stage_3::slots[0], work, targets_of(3), x_3F3, d_x_3B3, store::add);
+  record(compute, after_3B3);
+  wait(to_next, after_0F5);
+  run(to_next, send{.data = y_0F5, .site = {16, "F5: stage 0 -> 1"}});
+  record(to_next, y_0F5_sent);
+  wait(to_next, after_3B3);
+  run(to_next, send{.data = d_x_3B3, .site = {17, "B3: stage 3 -> 2"}});
+  record(to_next, d_x_3B3_sent);
 
-  wait(r, stream::beside, after_3B3);
-  wait(r, stream::beside, x_3F4_received);
-  beside(r, "3F4", [](rank& r) {
-    stage_3::forward(r, stage_3::slots[0], work_beside, targets_of(4), x_3F4, store::add);
+  wait(overlap, after_3B3);
+  wait(overlap, x_3F4_received);
+  act(overlap, "3F4", [](const lane& on) {
+    stage_3::forward(on, stage_3::slots[0], work_beside, targets_of(4), x_3F4, store::add);
   });
-  record(r, stream::beside, after_3F4);
+  record(overlap, after_3F4);
 
-  begin(r, "0B2");
-  wait(r, stream::compute, d_y_0B2_received);
-  stage_0::backward(r, stage_0::slots[2], work, ids_of(2), d_y_0B2, store::add);
-  record(r, stream::compute, after_0B2);
+  begin(compute, "0B2");
+  wait(compute, d_y_0B2_received);
+  stage_0::backward(compute, stage_0::slots[2], work, ids_of(2), d_y_0B2, store::add);
+  record(compute, after_0B2);
 
-  wait(r, stream::from_next, d_x_3B3_sent);
-  run(r, receive{.on = stream::from_next, .data = x_3F5, .site = {18, "F5: stage 2 -> 3"}});
-  record(r, stream::from_next, x_3F5_received);
-  run(r, receive{.on = stream::from_next, .data = d_y_0B3, .site = {19, "B3: stage 1 -> 0"}});
-  record(r, stream::from_next, d_y_0B3_received);
+  wait(from_next, d_x_3B3_sent);
+  run(from_next, receive{.data = x_3F5, .site = {18, "F5: stage 2 -> 3"}});
+  record(from_next, x_3F5_received);
+  run(from_next, receive{.data = d_y_0B3, .site = {19, "B3: stage 1 -> 0"}});
+  record(from_next, d_y_0B3_received);
 
-  wait(r, stream::beside, after_0B2);
-  beside(r, "0F6", [](rank& r) {
-    stage_0::forward(r, stage_0::slots[2], work_beside, ids_of(6), y_0F6);
+  wait(overlap, after_0B2);
+  act(overlap, "0F6", [](const lane& on) {
+    stage_0::forward(on, stage_0::slots[2], work_beside, ids_of(6), y_0F6);
   });
-  record(r, stream::beside, after_0F6);
+  record(overlap, after_0F6);
 
-  begin(r, "3B4");
-  wait(r, stream::compute, after_3F4);
-  wait(r, stream::compute, y_0F5_sent);
-  stage_3::backward(r, stage_3::slots[0], work, targets_of(4), x_3F4, d_x_3B4, store::add);
-  record(r, stream::compute, after_3B4);
-  wait(r, stream::to_next, after_0F6);
-  run(r, send{.on = stream::to_next, .data = y_0F6, .site = {20, "F6: stage 0 -> 1"}});
-  record(r, stream::to_next, y_0F6_sent);
-  wait(r, stream::to_next, after_3B4);
-  run(r, send{.on = stream::to_next, .data = d_x_3B4, .site = {21, "B4: stage 3 -> 2"}});
-  record(r, stream::to_next, d_x_3B4_sent);
+  begin(compute, "3B4");
+  wait(compute, after_3F4);
+  wait(compute, y_0F5_sent);
+  stage_3::backward(compute, stage_3::slots[0], work, targets_of(4), x_3F4, d_x_3B4, store::add);
+  record(compute, after_3B4);
+  wait(to_next, after_0F6);
+  run(to_next, send{.data = y_0F6, .site = {20, "F6: stage 0 -> 1"}});
+  record(to_next, y_0F6_sent);
+  wait(to_next, after_3B4);
+  run(to_next, send{.data = d_x_3B4, .site = {21, "B4: stage 3 -> 2"}});
+  record(to_next, d_x_3B4_sent);
 
-  wait(r, stream::beside, after_3B4);
-  wait(r, stream::beside, x_3F5_received);
-  beside(r, "3F5", [](rank& r) {
-    stage_3::forward(r, stage_3::slots[0], work_beside, targets_of(5), x_3F5, store::add);
+  wait(overlap, after_3B4);
+  wait(overlap, x_3F5_received);
+  act(overlap, "3F5", [](const lane& on) {
+    stage_3::forward(on, stage_3::slots[0], work_beside, targets_of(5), x_3F5, store::add);
   });
-  record(r, stream::beside, after_3F5);
+  record(overlap, after_3F5);
 
-  begin(r, "0B3");
-  wait(r, stream::compute, d_y_0B3_received);
-  stage_0::backward(r, stage_0::slots[3], work, ids_of(3), d_y_0B3, store::add);
-  record(r, stream::compute, after_0B3);
+  begin(compute, "0B3");
+  wait(compute, d_y_0B3_received);
+  stage_0::backward(compute, stage_0::slots[3], work, ids_of(3), d_y_0B3, store::add);
+  record(compute, after_0B3);
 
-  wait(r, stream::from_next, y_0F6_sent);
-  run(r, receive{.on = stream::from_next, .data = x_3F6, .site = {22, "F6: stage 2 -> 3"}});
-  record(r, stream::from_next, x_3F6_received);
-  wait(r, stream::from_next, d_x_3B4_sent);
-  run(r, receive{.on = stream::from_next, .data = d_y_0B4, .site = {23, "B4: stage 1 -> 0"}});
-  record(r, stream::from_next, d_y_0B4_received);
+  wait(from_next, y_0F6_sent);
+  run(from_next, receive{.data = x_3F6, .site = {22, "F6: stage 2 -> 3"}});
+  record(from_next, x_3F6_received);
+  wait(from_next, d_x_3B4_sent);
+  run(from_next, receive{.data = d_y_0B4, .site = {23, "B4: stage 1 -> 0"}});
+  record(from_next, d_y_0B4_received);
 
-  wait(r, stream::beside, after_0B3);
-  beside(r, "0F7", [](rank& r) {
-    stage_0::forward(r, stage_0::slots[3], work_beside, ids_of(7), y_0F7);
+  wait(overlap, after_0B3);
+  act(overlap, "0F7", [](const lane& on) {
+    stage_0::forward(on, stage_0::slots[3], work_beside, ids_of(7), y_0F7);
   });
-  record(r, stream::beside, after_0F7);
+  record(overlap, after_0F7);
 
-  begin(r, "3B5");
-  wait(r, stream::compute, after_3F5);
-  stage_3::backward(r, stage_3::slots[0], work, targets_of(5), x_3F5, d_x_3B5, store::add);
-  record(r, stream::compute, after_3B5);
-  wait(r, stream::to_next, after_0F7);
-  run(r, send{.on = stream::to_next, .data = y_0F7, .site = {24, "F7: stage 0 -> 1"}});
-  record(r, stream::to_next, y_0F7_sent);
-  wait(r, stream::to_next, after_3B5);
-  run(r, send{.on = stream::to_next, .data = d_x_3B5, .site = {25, "B5: stage 3 -> 2"}});
-  record(r, stream::to_next, d_x_3B5_sent);
+  begin(compute, "3B5");
+  wait(compute, after_3F5);
+  stage_3::backward(compute, stage_3::slots[0], work, targets_of(5), x_3F5, d_x_3B5, store::add);
+  record(compute, after_3B5);
+  wait(to_next, after_0F7);
+  run(to_next, send{.data = y_0F7, .site = {24, "F7: stage 0 -> 1"}});
+  record(to_next, y_0F7_sent);
+  wait(to_next, after_3B5);
+  run(to_next, send{.data = d_x_3B5, .site = {25, "B5: stage 3 -> 2"}});
+  record(to_next, d_x_3B5_sent);
 
-  wait(r, stream::beside, after_3B5);
-  wait(r, stream::beside, x_3F6_received);
-  beside(r, "3F6", [](rank& r) {
-    stage_3::forward(r, stage_3::slots[0], work_beside, targets_of(6), x_3F6, store::add);
+  wait(overlap, after_3B5);
+  wait(overlap, x_3F6_received);
+  act(overlap, "3F6", [](const lane& on) {
+    stage_3::forward(on, stage_3::slots[0], work_beside, targets_of(6), x_3F6, store::add);
   });
-  record(r, stream::beside, after_3F6);
+  record(overlap, after_3F6);
 
-  begin(r, "0B4");
-  wait(r, stream::compute, d_y_0B4_received);
-  stage_0::backward(r, stage_0::slots[0], work, ids_of(4), d_y_0B4, store::add);
-  record(r, stream::compute, after_0B4);
+  begin(compute, "0B4");
+  wait(compute, d_y_0B4_received);
+  stage_0::backward(compute, stage_0::slots[0], work, ids_of(4), d_y_0B4, store::add);
+  record(compute, after_0B4);
 
-  begin(r, "3B6");
-  wait(r, stream::compute, after_3F6);
-  stage_3::backward(r, stage_3::slots[0], work, targets_of(6), x_3F6, d_x_3B6, store::add);
-  record(r, stream::compute, after_3B6);
-  wait(r, stream::to_next, after_3B6);
-  run(r, send{.on = stream::to_next, .data = d_x_3B6, .site = {26, "B6: stage 3 -> 2"}});
-  record(r, stream::to_next, d_x_3B6_sent);
+  begin(compute, "3B6");
+  wait(compute, after_3F6);
+  stage_3::backward(compute, stage_3::slots[0], work, targets_of(6), x_3F6, d_x_3B6, store::add);
+  record(compute, after_3B6);
+  wait(to_next, after_3B6);
+  run(to_next, send{.data = d_x_3B6, .site = {26, "B6: stage 3 -> 2"}});
+  record(to_next, d_x_3B6_sent);
 
-  wait(r, stream::from_next, y_0F7_sent);
-  run(r, receive{.on = stream::from_next, .data = x_3F7, .site = {27, "F7: stage 2 -> 3"}});
-  record(r, stream::from_next, x_3F7_received);
-  wait(r, stream::from_next, d_x_3B5_sent);
-  run(r, receive{.on = stream::from_next, .data = d_y_0B5, .site = {28, "B5: stage 1 -> 0"}});
-  record(r, stream::from_next, d_y_0B5_received);
+  wait(from_next, y_0F7_sent);
+  run(from_next, receive{.data = x_3F7, .site = {27, "F7: stage 2 -> 3"}});
+  record(from_next, x_3F7_received);
+  wait(from_next, d_x_3B5_sent);
+  run(from_next, receive{.data = d_y_0B5, .site = {28, "B5: stage 1 -> 0"}});
+  record(from_next, d_y_0B5_received);
 
-  wait(r, stream::beside, x_3F7_received);
-  wait(r, stream::beside, after_3B6);
-  beside(r, "3F7", [](rank& r) {
-    stage_3::forward(r, stage_3::slots[1], work_beside, targets_of(7), x_3F7, store::add);
+  wait(overlap, x_3F7_received);
+  wait(overlap, after_3B6);
+  act(overlap, "3F7", [](const lane& on) {
+    stage_3::forward(on, stage_3::slots[1], work_beside, targets_of(7), x_3F7, store::add);
   });
-  record(r, stream::beside, after_3F7);
+  record(overlap, after_3F7);
 
   // ---- Cool-down: backwards ----
-  begin(r, "0B5");
-  wait(r, stream::compute, d_y_0B5_received);
-  stage_0::backward(r, stage_0::slots[1], work, ids_of(5), d_y_0B5, store::add);
+  begin(compute, "0B5");
+  wait(compute, d_y_0B5_received);
+  stage_0::backward(compute, stage_0::slots[1], work, ids_of(5), d_y_0B5, store::add);
 
-  wait(r, stream::from_next, after_0B4);
-  run(r, receive{.on = stream::from_next, .data = d_y_0B6, .site = {29, "B6: stage 1 -> 0"}});
-  record(r, stream::from_next, d_y_0B6_received);
+  wait(from_next, after_0B4);
+  run(from_next, receive{.data = d_y_0B6, .site = {29, "B6: stage 1 -> 0"}});
+  record(from_next, d_y_0B6_received);
 
-  begin(r, "3B7");
-  wait(r, stream::compute, after_3F7);
-  stage_3::backward(r, stage_3::slots[1], work, targets_of(7), x_3F7, d_x_3B7, store::add);
-  record(r, stream::compute, after_3B7);
-  wait(r, stream::to_next, after_3B7);
-  run(r, send{.on = stream::to_next, .data = d_x_3B7, .site = {30, "B7: stage 3 -> 2"}});
-  record(r, stream::to_next, d_x_3B7_sent);
+  begin(compute, "3B7");
+  wait(compute, after_3F7);
+  stage_3::backward(compute, stage_3::slots[1], work, targets_of(7), x_3F7, d_x_3B7, store::add);
+  record(compute, after_3B7);
+  wait(to_next, after_3B7);
+  run(to_next, send{.data = d_x_3B7, .site = {30, "B7: stage 3 -> 2"}});
+  record(to_next, d_x_3B7_sent);
 
-  begin(r, "0B6");
-  wait(r, stream::compute, d_y_0B6_received);
-  stage_0::backward(r, stage_0::slots[2], work, ids_of(6), d_y_0B6, store::add);
+  begin(compute, "0B6");
+  wait(compute, d_y_0B6_received);
+  stage_0::backward(compute, stage_0::slots[2], work, ids_of(6), d_y_0B6, store::add);
 
-  wait(r, stream::from_next, d_x_3B6_sent);
-  run(r, receive{.on = stream::from_next, .data = d_y_0B7, .site = {31, "B7: stage 1 -> 0"}});
-  record(r, stream::from_next, d_y_0B7_received);
+  wait(from_next, d_x_3B6_sent);
+  run(from_next, receive{.data = d_y_0B7, .site = {31, "B7: stage 1 -> 0"}});
+  record(from_next, d_y_0B7_received);
 
-  begin(r, "0B7");
-  wait(r, stream::compute, d_y_0B7_received);
-  stage_0::backward(r, stage_0::slots[3], work, ids_of(7), d_y_0B7, store::add);
+  begin(compute, "0B7");
+  wait(compute, d_y_0B7_received);
+  stage_0::backward(compute, stage_0::slots[3], work, ids_of(7), d_y_0B7, store::add);
 
-  begin(r, "0STEP");
-  run(r, sum_squares{.total = norm, .gradients = gradients, .of = squares_whole,
+  begin(compute, "0STEP");
+  run(compute, sum_squares{.total = norm, .gradients = gradients, .of = squares_whole,
       .into = store::overwrite});
-  run(r, all_reduce{.on = stream::compute, .over = role::pp, .data = norm,
-      .site = {32, "gradient norm over pp"}});
-  run(r, adamw{.weights = weights, .gradients = gradients, .first_moment = first_moment,
+  run(compute, all_reduce{.over = over::pp, .data = norm, .site = {32, "gradient norm over pp"}});
+  run(compute, adamw{.weights = weights, .gradients = gradients, .first_moment = first_moment,
       .second_moment = second_moment, .norm = norm, .of = updates});
 
   // Nothing is left under way.
-  wait(r, stream::compute, d_x_3B7_sent);
+  wait(compute, d_x_3B7_sent);
 }
 
 /// The forwards of all microbatches, for their loss.
 inline void evaluate(rank& r) {
-  begin(r, "0F0");
-  stage_0::forward(r, stage_0::slots[4], work, ids_of(0), evaluation::y_0F0);
-  record(r, stream::compute, after_0F0);
-  wait(r, stream::to_next, after_0F0);
-  run(r, send{.on = stream::to_next, .data = evaluation::y_0F0, .site = {0, "F0: stage 0 -> 1"}});
-  record(r, stream::to_next, y_0F0_sent);
+  const auto [compute, reduce, overlap, to_next, from_next] = r.lanes<5>();
 
-  begin(r, "0F1");
-  stage_0::forward(r, stage_0::slots[4], work, ids_of(1), evaluation::y_0F1);
-  record(r, stream::compute, after_0F1);
-  wait(r, stream::to_next, after_0F1);
-  run(r, send{.on = stream::to_next, .data = evaluation::y_0F1, .site = {1, "F1: stage 0 -> 1"}});
-  record(r, stream::to_next, y_0F1_sent);
+  begin(compute, "0F0");
+  stage_0::forward(compute, stage_0::slots[4], work, ids_of(0), evaluation::y_0F0);
+  record(compute, after_0F0);
+  wait(to_next, after_0F0);
+  run(to_next, send{.data = evaluation::y_0F0, .site = {0, "F0: stage 0 -> 1"}});
+  record(to_next, y_0F0_sent);
 
-  begin(r, "0F2");
-  wait(r, stream::compute, y_0F0_sent);
-  stage_0::forward(r, stage_0::slots[4], work, ids_of(2), evaluation::y_0F2);
-  record(r, stream::compute, after_0F2);
-  wait(r, stream::to_next, after_0F2);
-  run(r, send{.on = stream::to_next, .data = evaluation::y_0F2, .site = {2, "F2: stage 0 -> 1"}});
-  record(r, stream::to_next, y_0F2_sent);
+  begin(compute, "0F1");
+  stage_0::forward(compute, stage_0::slots[4], work, ids_of(1), evaluation::y_0F1);
+  record(compute, after_0F1);
+  wait(to_next, after_0F1);
+  run(to_next, send{.data = evaluation::y_0F1, .site = {1, "F1: stage 0 -> 1"}});
+  record(to_next, y_0F1_sent);
 
-  wait(r, stream::from_next, y_0F1_sent);
-  run(r, receive{.on = stream::from_next, .data = evaluation::x_3F0,
-      .site = {3, "F0: stage 2 -> 3"}});
-  record(r, stream::from_next, x_3F0_received);
+  begin(compute, "0F2");
+  wait(compute, y_0F0_sent);
+  stage_0::forward(compute, stage_0::slots[4], work, ids_of(2), evaluation::y_0F2);
+  record(compute, after_0F2);
+  wait(to_next, after_0F2);
+  run(to_next, send{.data = evaluation::y_0F2, .site = {2, "F2: stage 0 -> 1"}});
+  record(to_next, y_0F2_sent);
 
-  begin(r, "3F0");
-  wait(r, stream::compute, x_3F0_received);
-  stage_3::forward(r, stage_3::slots[2], work, targets_of(0), evaluation::x_3F0, store::overwrite);
+  wait(from_next, y_0F1_sent);
+  run(from_next, receive{.data = evaluation::x_3F0, .site = {3, "F0: stage 2 -> 3"}});
+  record(from_next, x_3F0_received);
 
-  wait(r, stream::from_next, y_0F2_sent);
-  run(r, receive{.on = stream::from_next, .data = evaluation::x_3F1,
-      .site = {4, "F1: stage 2 -> 3"}});
-  record(r, stream::from_next, x_3F1_received);
+  begin(compute, "3F0");
+  wait(compute, x_3F0_received);
+  stage_3::forward(compute, stage_3::slots[2], work, targets_of(0), evaluation::x_3F0,
+      store::overwrite);
 
-  begin(r, "3F1");
-  wait(r, stream::compute, x_3F1_received);
-  stage_3::forward(r, stage_3::slots[2], work, targets_of(1), evaluation::x_3F1, store::add);
-  record(r, stream::compute, after_3F1);
+  wait(from_next, y_0F2_sent);
+  run(from_next, receive{.data = evaluation::x_3F1, .site = {4, "F1: stage 2 -> 3"}});
+  record(from_next, x_3F1_received);
 
-  wait(r, stream::from_next, after_3F1);
-  run(r, receive{.on = stream::from_next, .data = evaluation::x_3F2,
-      .site = {8, "F2: stage 2 -> 3"}});
-  record(r, stream::from_next, x_3F2_received);
+  begin(compute, "3F1");
+  wait(compute, x_3F1_received);
+  stage_3::forward(compute, stage_3::slots[2], work, targets_of(1), evaluation::x_3F1, store::add);
+  record(compute, after_3F1);
 
-  begin(r, "0F3");
-  stage_0::forward(r, stage_0::slots[4], work, ids_of(3), evaluation::y_0F3);
-  record(r, stream::compute, after_0F3);
-  wait(r, stream::to_next, after_0F3);
-  run(r, send{.on = stream::to_next, .data = evaluation::y_0F3, .site = {6, "F3: stage 0 -> 1"}});
-  record(r, stream::to_next, y_0F3_sent);
+  wait(from_next, after_3F1);
+  run(from_next, receive{.data = evaluation::x_3F2, .site = {8, "F2: stage 2 -> 3"}});
+  record(from_next, x_3F2_received);
 
-  begin(r, "3F2");
-  wait(r, stream::compute, x_3F2_received);
-  stage_3::forward(r, stage_3::slots[2], work, targets_of(2), evaluation::x_3F2, store::add);
-  record(r, stream::compute, after_3F2);
+  begin(compute, "0F3");
+  stage_0::forward(compute, stage_0::slots[4], work, ids_of(3), evaluation::y_0F3);
+  record(compute, after_0F3);
+  wait(to_next, after_0F3);
+  run(to_next, send{.data = evaluation::y_0F3, .site = {6, "F3: stage 0 -> 1"}});
+  record(to_next, y_0F3_sent);
 
-  wait(r, stream::from_next, after_3F2);
-  run(r, receive{.on = stream::from_next, .data = evaluation::x_3F3,
-      .site = {10, "F3: stage 2 -> 3"}});
-  record(r, stream::from_next, x_3F3_received);
+  begin(compute, "3F2");
+  wait(compute, x_3F2_received);
+  stage_3::forward(compute, stage_3::slots[2], work, targets_of(2), evaluation::x_3F2, store::add);
+  record(compute, after_3F2);
 
-  begin(r, "0F4");
-  wait(r, stream::compute, y_0F3_sent);
-  stage_0::forward(r, stage_0::slots[4], work, ids_of(4), evaluation::y_0F4);
-  record(r, stream::compute, after_0F4);
-  wait(r, stream::to_next, after_0F4);
-  run(r, send{.on = stream::to_next, .data = evaluation::y_0F4,
-      .site = {12, "F4: stage 0 -> 1"}});
-  record(r, stream::to_next, y_0F4_sent);
+  wait(from_next, after_3F2);
+  run(from_next, receive{.data = evaluation::x_3F3, .site = {10, "F3: stage 2 -> 3"}});
+  record(from_next, x_3F3_received);
 
-  begin(r, "3F3");
-  wait(r, stream::compute, x_3F3_received);
-  stage_3::forward(r, stage_3::slots[2], work, targets_of(3), evaluation::x_3F3, store::add);
-  record(r, stream::compute, after_3F3);
+  begin(compute, "0F4");
+  wait(compute, y_0F3_sent);
+  stage_0::forward(compute, stage_0::slots[4], work, ids_of(4), evaluation::y_0F4);
+  record(compute, after_0F4);
+  wait(to_next, after_0F4);
+  run(to_next, send{.data = evaluation::y_0F4, .site = {12, "F4: stage 0 -> 1"}});
+  record(to_next, y_0F4_sent);
 
-  wait(r, stream::from_next, after_3F3);
-  run(r, receive{.on = stream::from_next, .data = evaluation::x_3F4,
-      .site = {14, "F4: stage 2 -> 3"}});
-  record(r, stream::from_next, x_3F4_received);
+  begin(compute, "3F3");
+  wait(compute, x_3F3_received);
+  stage_3::forward(compute, stage_3::slots[2], work, targets_of(3), evaluation::x_3F3, store::add);
+  record(compute, after_3F3);
 
-  begin(r, "0F5");
-  wait(r, stream::compute, y_0F4_sent);
-  stage_0::forward(r, stage_0::slots[4], work, ids_of(5), evaluation::y_0F5);
-  record(r, stream::compute, after_0F5);
-  wait(r, stream::to_next, after_0F5);
-  run(r, send{.on = stream::to_next, .data = evaluation::y_0F5,
-      .site = {16, "F5: stage 0 -> 1"}});
-  record(r, stream::to_next, y_0F5_sent);
+  wait(from_next, after_3F3);
+  run(from_next, receive{.data = evaluation::x_3F4, .site = {14, "F4: stage 2 -> 3"}});
+  record(from_next, x_3F4_received);
 
-  begin(r, "3F4");
-  wait(r, stream::compute, x_3F4_received);
-  stage_3::forward(r, stage_3::slots[2], work, targets_of(4), evaluation::x_3F4, store::add);
-  record(r, stream::compute, after_3F4);
+  begin(compute, "0F5");
+  wait(compute, y_0F4_sent);
+  stage_0::forward(compute, stage_0::slots[4], work, ids_of(5), evaluation::y_0F5);
+  record(compute, after_0F5);
+  wait(to_next, after_0F5);
+  run(to_next, send{.data = evaluation::y_0F5, .site = {16, "F5: stage 0 -> 1"}});
+  record(to_next, y_0F5_sent);
 
-  wait(r, stream::from_next, after_3F4);
-  run(r, receive{.on = stream::from_next, .data = evaluation::x_3F5,
-      .site = {18, "F5: stage 2 -> 3"}});
-  record(r, stream::from_next, x_3F5_received);
+  begin(compute, "3F4");
+  wait(compute, x_3F4_received);
+  stage_3::forward(compute, stage_3::slots[2], work, targets_of(4), evaluation::x_3F4, store::add);
+  record(compute, after_3F4);
 
-  begin(r, "0F6");
-  wait(r, stream::compute, y_0F5_sent);
-  stage_0::forward(r, stage_0::slots[4], work, ids_of(6), evaluation::y_0F6);
-  record(r, stream::compute, after_0F6);
-  wait(r, stream::to_next, after_0F6);
-  run(r, send{.on = stream::to_next, .data = evaluation::y_0F6,
-      .site = {20, "F6: stage 0 -> 1"}});
-  record(r, stream::to_next, y_0F6_sent);
+  wait(from_next, after_3F4);
+  run(from_next, receive{.data = evaluation::x_3F5, .site = {18, "F5: stage 2 -> 3"}});
+  record(from_next, x_3F5_received);
 
-  begin(r, "3F5");
-  wait(r, stream::compute, x_3F5_received);
-  stage_3::forward(r, stage_3::slots[2], work, targets_of(5), evaluation::x_3F5, store::add);
-  record(r, stream::compute, after_3F5);
+  begin(compute, "0F6");
+  wait(compute, y_0F5_sent);
+  stage_0::forward(compute, stage_0::slots[4], work, ids_of(6), evaluation::y_0F6);
+  record(compute, after_0F6);
+  wait(to_next, after_0F6);
+  run(to_next, send{.data = evaluation::y_0F6, .site = {20, "F6: stage 0 -> 1"}});
+  record(to_next, y_0F6_sent);
 
-  wait(r, stream::from_next, after_3F5);
-  run(r, receive{.on = stream::from_next, .data = evaluation::x_3F6,
-      .site = {22, "F6: stage 2 -> 3"}});
-  record(r, stream::from_next, x_3F6_received);
+  begin(compute, "3F5");
+  wait(compute, x_3F5_received);
+  stage_3::forward(compute, stage_3::slots[2], work, targets_of(5), evaluation::x_3F5, store::add);
+  record(compute, after_3F5);
 
-  begin(r, "0F7");
-  wait(r, stream::compute, y_0F6_sent);
-  stage_0::forward(r, stage_0::slots[4], work, ids_of(7), evaluation::y_0F7);
-  record(r, stream::compute, after_0F7);
-  wait(r, stream::to_next, after_0F7);
-  run(r, send{.on = stream::to_next, .data = evaluation::y_0F7,
-      .site = {24, "F7: stage 0 -> 1"}});
-  record(r, stream::to_next, y_0F7_sent);
+  wait(from_next, after_3F5);
+  run(from_next, receive{.data = evaluation::x_3F6, .site = {22, "F6: stage 2 -> 3"}});
+  record(from_next, x_3F6_received);
 
-  begin(r, "3F6");
-  wait(r, stream::compute, x_3F6_received);
-  stage_3::forward(r, stage_3::slots[2], work, targets_of(6), evaluation::x_3F6, store::add);
+  begin(compute, "0F7");
+  wait(compute, y_0F6_sent);
+  stage_0::forward(compute, stage_0::slots[4], work, ids_of(7), evaluation::y_0F7);
+  record(compute, after_0F7);
+  wait(to_next, after_0F7);
+  run(to_next, send{.data = evaluation::y_0F7, .site = {24, "F7: stage 0 -> 1"}});
+  record(to_next, y_0F7_sent);
 
-  wait(r, stream::from_next, y_0F7_sent);
-  run(r, receive{.on = stream::from_next, .data = evaluation::x_3F7,
-      .site = {27, "F7: stage 2 -> 3"}});
-  record(r, stream::from_next, x_3F7_received);
+  begin(compute, "3F6");
+  wait(compute, x_3F6_received);
+  stage_3::forward(compute, stage_3::slots[2], work, targets_of(6), evaluation::x_3F6, store::add);
 
-  begin(r, "3F7");
-  wait(r, stream::compute, x_3F7_received);
-  stage_3::forward(r, stage_3::slots[2], work, targets_of(7), evaluation::x_3F7, store::add);
+  wait(from_next, y_0F7_sent);
+  run(from_next, receive{.data = evaluation::x_3F7, .site = {27, "F7: stage 2 -> 3"}});
+  record(from_next, x_3F7_received);
+
+  begin(compute, "3F7");
+  wait(compute, x_3F7_received);
+  stage_3::forward(compute, stage_3::slots[2], work, targets_of(7), evaluation::x_3F7, store::add);
 }
 
 }  // namespace gpt_dual_pipe_v::pipeline_0

@@ -26,429 +26,419 @@ constexpr event x_1F0_received{0}, after_2F0{1}, x_1F1_received{2}, y_2F0_sent{3
     after_1F6{55}, y_2F7_sent{56};
 
 inline void train(rank& r) {
-  run(r, receive{.on = stream::from_prev, .data = x_1F0, .site = {0, "F0: stage 0 -> 1"}});
-  record(r, stream::from_prev, x_1F0_received);
-  run(r, receive{.on = stream::from_prev, .data = x_1F1, .site = {1, "F1: stage 0 -> 1"}});
-  record(r, stream::from_prev, x_1F1_received);
+  const auto [compute, reduce, overlap, to_prev, from_prev] = r.lanes<5>();
+
+  run(from_prev, receive{.data = x_1F0, .site = {0, "F0: stage 0 -> 1"}});
+  record(from_prev, x_1F0_received);
+  run(from_prev, receive{.data = x_1F1, .site = {1, "F1: stage 0 -> 1"}});
+  record(from_prev, x_1F1_received);
 
   // ---- Warm-up: forwards ----
-  begin(r, "1F0");
-  wait(r, stream::compute, x_1F0_received);
-  stage_1::forward(r, stage_1::slots[0], work, x_1F0, x_2F0);
+  begin(compute, "1F0");
+  wait(compute, x_1F0_received);
+  stage_1::forward(compute, stage_1::slots[0], work, x_1F0, x_2F0);
 
-  run(r, receive{.on = stream::from_prev, .data = x_1F2, .site = {2, "F2: stage 0 -> 1"}});
-  record(r, stream::from_prev, x_1F2_received);
+  run(from_prev, receive{.data = x_1F2, .site = {2, "F2: stage 0 -> 1"}});
+  record(from_prev, x_1F2_received);
 
-  begin(r, "2F0");
-  stage_2::forward(r, stage_2::slots[0], work, x_2F0, y_2F0);
-  record(r, stream::compute, after_2F0);
-  wait(r, stream::to_prev, after_2F0);
-  run(r, send{.on = stream::to_prev, .data = y_2F0, .site = {3, "F0: stage 2 -> 3"}});
-  record(r, stream::to_prev, y_2F0_sent);
+  begin(compute, "2F0");
+  stage_2::forward(compute, stage_2::slots[0], work, x_2F0, y_2F0);
+  record(compute, after_2F0);
+  wait(to_prev, after_2F0);
+  run(to_prev, send{.data = y_2F0, .site = {3, "F0: stage 2 -> 3"}});
+  record(to_prev, y_2F0_sent);
 
-  begin(r, "1F1");
-  wait(r, stream::compute, x_1F1_received);
-  stage_1::forward(r, stage_1::slots[1], work, x_1F1, x_2F1);
+  begin(compute, "1F1");
+  wait(compute, x_1F1_received);
+  stage_1::forward(compute, stage_1::slots[1], work, x_1F1, x_2F1);
 
-  begin(r, "2F1");
-  wait(r, stream::compute, y_2F0_sent);
-  stage_2::forward(r, stage_2::slots[1], work, x_2F1, y_2F1);
-  record(r, stream::compute, after_2F1);
-  wait(r, stream::to_prev, after_2F1);
-  run(r, send{.on = stream::to_prev, .data = y_2F1, .site = {4, "F1: stage 2 -> 3"}});
-  record(r, stream::to_prev, y_2F1_sent);
+  begin(compute, "2F1");
+  wait(compute, y_2F0_sent);
+  stage_2::forward(compute, stage_2::slots[1], work, x_2F1, y_2F1);
+  record(compute, after_2F1);
+  wait(to_prev, after_2F1);
+  run(to_prev, send{.data = y_2F1, .site = {4, "F1: stage 2 -> 3"}});
+  record(to_prev, y_2F1_sent);
 
-  begin(r, "1F2");
-  wait(r, stream::compute, x_1F2_received);
-  stage_1::forward(r, stage_1::slots[2], work, x_1F2, x_2F2);
+  begin(compute, "1F2");
+  wait(compute, x_1F2_received);
+  stage_1::forward(compute, stage_1::slots[2], work, x_1F2, x_2F2);
 
-  wait(r, stream::from_prev, y_2F1_sent);
-  run(r, receive{.on = stream::from_prev, .data = d_y_2B0, .site = {5, "B0: stage 3 -> 2"}});
-  record(r, stream::from_prev, d_y_2B0_received);
+  wait(from_prev, y_2F1_sent);
+  run(from_prev, receive{.data = d_y_2B0, .site = {5, "B0: stage 3 -> 2"}});
+  record(from_prev, d_y_2B0_received);
 
   // ---- Steady state ----
-  begin(r, "2B0");
-  wait(r, stream::compute, d_y_2B0_received);
-  stage_2::backward(r, stage_2::slots[0], work, x_2F0, d_y_2B0, d_x_2B0, store::overwrite);
-  record(r, stream::compute, after_2B0);
+  begin(compute, "2B0");
+  wait(compute, d_y_2B0_received);
+  stage_2::backward(compute, stage_2::slots[0], work, x_2F0, d_y_2B0, d_x_2B0, store::overwrite);
+  record(compute, after_2B0);
 
-  run(r, receive{.on = stream::from_prev, .data = x_1F3, .site = {6, "F3: stage 0 -> 1"}});
-  record(r, stream::from_prev, x_1F3_received);
-  wait(r, stream::from_prev, after_2B0);
-  run(r, receive{.on = stream::from_prev, .data = d_y_2B1, .site = {7, "B1: stage 3 -> 2"}});
-  record(r, stream::from_prev, d_y_2B1_received);
+  run(from_prev, receive{.data = x_1F3, .site = {6, "F3: stage 0 -> 1"}});
+  record(from_prev, x_1F3_received);
+  wait(from_prev, after_2B0);
+  run(from_prev, receive{.data = d_y_2B1, .site = {7, "B1: stage 3 -> 2"}});
+  record(from_prev, d_y_2B1_received);
 
-  wait(r, stream::beside, after_2B0);
-  beside(r, "2F2", [](rank& r) {
-    stage_2::forward(r, stage_2::slots[0], work_beside, x_2F2, y_2F2);
+  wait(overlap, after_2B0);
+  act(overlap, "2F2", [](const lane& on) {
+    stage_2::forward(on, stage_2::slots[0], work_beside, x_2F2, y_2F2);
   });
-  record(r, stream::beside, after_2F2);
+  record(overlap, after_2F2);
 
-  begin(r, "1B0");
-  stage_1::backward(r, stage_1::slots[0], work, x_1F0, d_x_2B0, d_x_1B0, store::overwrite);
-  record(r, stream::compute, after_1B0);
-  wait(r, stream::to_prev, after_2F2);
-  run(r, send{.on = stream::to_prev, .data = y_2F2, .site = {8, "F2: stage 2 -> 3"}});
-  record(r, stream::to_prev, y_2F2_sent);
-  wait(r, stream::to_prev, after_1B0);
-  run(r, send{.on = stream::to_prev, .data = d_x_1B0, .site = {9, "B0: stage 1 -> 0"}});
-  record(r, stream::to_prev, d_x_1B0_sent);
+  begin(compute, "1B0");
+  stage_1::backward(compute, stage_1::slots[0], work, x_1F0, d_x_2B0, d_x_1B0, store::overwrite);
+  record(compute, after_1B0);
+  wait(to_prev, after_2F2);
+  run(to_prev, send{.data = y_2F2, .site = {8, "F2: stage 2 -> 3"}});
+  record(to_prev, y_2F2_sent);
+  wait(to_prev, after_1B0);
+  run(to_prev, send{.data = d_x_1B0, .site = {9, "B0: stage 1 -> 0"}});
+  record(to_prev, d_x_1B0_sent);
 
-  wait(r, stream::beside, after_1B0);
-  wait(r, stream::beside, x_1F3_received);
-  beside(r, "1F3", [](rank& r) {
-    stage_1::forward(r, stage_1::slots[0], work_beside, x_1F3, x_2F3);
-  });
-
-  begin(r, "2B1");
-  wait(r, stream::compute, d_y_2B1_received);
-  stage_2::backward(r, stage_2::slots[1], work, x_2F1, d_y_2B1, d_x_2B1, store::add);
-  record(r, stream::compute, after_2B1);
-
-  wait(r, stream::beside, after_2B1);
-  wait(r, stream::beside, d_x_1B0_sent);
-  beside(r, "2F3", [](rank& r) {
-    stage_2::forward(r, stage_2::slots[1], work_beside, x_2F3, y_2F3);
-  });
-  record(r, stream::beside, after_2F3);
-
-  begin(r, "1B1");
-  stage_1::backward(r, stage_1::slots[1], work, x_1F1, d_x_2B1, d_x_1B1, store::add);
-  record(r, stream::compute, after_1B1);
-  wait(r, stream::to_prev, after_2F3);
-  run(r, send{.on = stream::to_prev, .data = y_2F3, .site = {10, "F3: stage 2 -> 3"}});
-  record(r, stream::to_prev, y_2F3_sent);
-  wait(r, stream::to_prev, after_1B1);
-  run(r, send{.on = stream::to_prev, .data = d_x_1B1, .site = {11, "B1: stage 1 -> 0"}});
-  record(r, stream::to_prev, d_x_1B1_sent);
-
-  wait(r, stream::from_prev, after_1B1);
-  run(r, receive{.on = stream::from_prev, .data = x_1F4, .site = {12, "F4: stage 0 -> 1"}});
-  record(r, stream::from_prev, x_1F4_received);
-  wait(r, stream::from_prev, y_2F2_sent);
-  run(r, receive{.on = stream::from_prev, .data = d_y_2B2, .site = {13, "B2: stage 3 -> 2"}});
-  record(r, stream::from_prev, d_y_2B2_received);
-
-  wait(r, stream::beside, x_1F4_received);
-  beside(r, "1F4", [](rank& r) {
-    stage_1::forward(r, stage_1::slots[1], work_beside, x_1F4, x_2F4);
+  wait(overlap, after_1B0);
+  wait(overlap, x_1F3_received);
+  act(overlap, "1F3", [](const lane& on) {
+    stage_1::forward(on, stage_1::slots[0], work_beside, x_1F3, x_2F3);
   });
 
-  begin(r, "2B2");
-  wait(r, stream::compute, d_y_2B2_received);
-  stage_2::backward(r, stage_2::slots[0], work, x_2F2, d_y_2B2, d_x_2B2, store::add);
-  record(r, stream::compute, after_2B2);
+  begin(compute, "2B1");
+  wait(compute, d_y_2B1_received);
+  stage_2::backward(compute, stage_2::slots[1], work, x_2F1, d_y_2B1, d_x_2B1, store::add);
+  record(compute, after_2B1);
 
-  wait(r, stream::beside, after_2B2);
-  beside(r, "2F4", [](rank& r) {
-    stage_2::forward(r, stage_2::slots[0], work_beside, x_2F4, y_2F4);
+  wait(overlap, after_2B1);
+  wait(overlap, d_x_1B0_sent);
+  act(overlap, "2F3", [](const lane& on) {
+    stage_2::forward(on, stage_2::slots[1], work_beside, x_2F3, y_2F3);
   });
-  record(r, stream::beside, after_2F4);
+  record(overlap, after_2F3);
 
-  begin(r, "1B2");
-  stage_1::backward(r, stage_1::slots[2], work, x_1F2, d_x_2B2, d_x_1B2, store::add);
-  record(r, stream::compute, after_1B2);
-  wait(r, stream::to_prev, after_2F4);
-  run(r, send{.on = stream::to_prev, .data = y_2F4, .site = {14, "F4: stage 2 -> 3"}});
-  record(r, stream::to_prev, y_2F4_sent);
-  wait(r, stream::to_prev, after_1B2);
-  run(r, send{.on = stream::to_prev, .data = d_x_1B2, .site = {15, "B2: stage 1 -> 0"}});
-  record(r, stream::to_prev, d_x_1B2_sent);
+  begin(compute, "1B1");
+  stage_1::backward(compute, stage_1::slots[1], work, x_1F1, d_x_2B1, d_x_1B1, store::add);
+  record(compute, after_1B1);
+  wait(to_prev, after_2F3);
+  run(to_prev, send{.data = y_2F3, .site = {10, "F3: stage 2 -> 3"}});
+  record(to_prev, y_2F3_sent);
+  wait(to_prev, after_1B1);
+  run(to_prev, send{.data = d_x_1B1, .site = {11, "B1: stage 1 -> 0"}});
+  record(to_prev, d_x_1B1_sent);
 
-  wait(r, stream::from_prev, after_1B2);
-  run(r, receive{.on = stream::from_prev, .data = x_1F5, .site = {16, "F5: stage 0 -> 1"}});
-  record(r, stream::from_prev, x_1F5_received);
-  wait(r, stream::from_prev, y_2F3_sent);
-  run(r, receive{.on = stream::from_prev, .data = d_y_2B3, .site = {17, "B3: stage 3 -> 2"}});
-  record(r, stream::from_prev, d_y_2B3_received);
+  wait(from_prev, after_1B1);
+  run(from_prev, receive{.data = x_1F4, .site = {12, "F4: stage 0 -> 1"}});
+  record(from_prev, x_1F4_received);
+  wait(from_prev, y_2F2_sent);
+  run(from_prev, receive{.data = d_y_2B2, .site = {13, "B2: stage 3 -> 2"}});
+  record(from_prev, d_y_2B2_received);
 
-  wait(r, stream::beside, x_1F5_received);
-  beside(r, "1F5", [](rank& r) {
-    stage_1::forward(r, stage_1::slots[2], work_beside, x_1F5, x_2F5);
-  });
-
-  begin(r, "2B3");
-  wait(r, stream::compute, d_y_2B3_received);
-  wait(r, stream::compute, d_x_1B1_sent);
-  stage_2::backward(r, stage_2::slots[1], work, x_2F3, d_y_2B3, d_x_2B3, store::add);
-  record(r, stream::compute, after_2B3);
-
-  wait(r, stream::beside, after_2B3);
-  wait(r, stream::beside, d_x_1B2_sent);
-  beside(r, "2F5", [](rank& r) {
-    stage_2::forward(r, stage_2::slots[1], work_beside, x_2F5, y_2F5);
-  });
-  record(r, stream::beside, after_2F5);
-
-  begin(r, "1B3");
-  stage_1::backward(r, stage_1::slots[0], work, x_1F3, d_x_2B3, d_x_1B3, store::add);
-  record(r, stream::compute, after_1B3);
-  wait(r, stream::to_prev, after_2F5);
-  run(r, send{.on = stream::to_prev, .data = y_2F5, .site = {18, "F5: stage 2 -> 3"}});
-  record(r, stream::to_prev, y_2F5_sent);
-  wait(r, stream::to_prev, after_1B3);
-  run(r, send{.on = stream::to_prev, .data = d_x_1B3, .site = {19, "B3: stage 1 -> 0"}});
-  record(r, stream::to_prev, d_x_1B3_sent);
-
-  wait(r, stream::from_prev, after_1B3);
-  run(r, receive{.on = stream::from_prev, .data = x_1F6, .site = {20, "F6: stage 0 -> 1"}});
-  record(r, stream::from_prev, x_1F6_received);
-  run(r, receive{.on = stream::from_prev, .data = d_y_2B4, .site = {21, "B4: stage 3 -> 2"}});
-  record(r, stream::from_prev, d_y_2B4_received);
-
-  wait(r, stream::beside, x_1F6_received);
-  beside(r, "1F6", [](rank& r) {
-    stage_1::forward(r, stage_1::slots[0], work_beside, x_1F6, x_2F6);
+  wait(overlap, x_1F4_received);
+  act(overlap, "1F4", [](const lane& on) {
+    stage_1::forward(on, stage_1::slots[1], work_beside, x_1F4, x_2F4);
   });
 
-  begin(r, "2B4");
-  wait(r, stream::compute, d_y_2B4_received);
-  wait(r, stream::compute, y_2F4_sent);
-  stage_2::backward(r, stage_2::slots[0], work, x_2F4, d_y_2B4, d_x_2B4, store::add);
-  record(r, stream::compute, after_2B4);
+  begin(compute, "2B2");
+  wait(compute, d_y_2B2_received);
+  stage_2::backward(compute, stage_2::slots[0], work, x_2F2, d_y_2B2, d_x_2B2, store::add);
+  record(compute, after_2B2);
 
-  wait(r, stream::beside, after_2B4);
-  wait(r, stream::beside, y_2F5_sent);
-  beside(r, "2F6", [](rank& r) {
-    stage_2::forward(r, stage_2::slots[0], work_beside, x_2F6, y_2F6);
+  wait(overlap, after_2B2);
+  act(overlap, "2F4", [](const lane& on) {
+    stage_2::forward(on, stage_2::slots[0], work_beside, x_2F4, y_2F4);
   });
-  record(r, stream::beside, after_2F6);
+  record(overlap, after_2F4);
 
-  begin(r, "1B4");
-  stage_1::backward(r, stage_1::slots[1], work, x_1F4, d_x_2B4, d_x_1B4, store::add);
-  record(r, stream::compute, after_1B4);
-  wait(r, stream::to_prev, after_2F6);
-  run(r, send{.on = stream::to_prev, .data = y_2F6, .site = {22, "F6: stage 2 -> 3"}});
-  record(r, stream::to_prev, y_2F6_sent);
-  wait(r, stream::to_prev, after_1B4);
-  run(r, send{.on = stream::to_prev, .data = d_x_1B4, .site = {23, "B4: stage 1 -> 0"}});
-  record(r, stream::to_prev, d_x_1B4_sent);
+  begin(compute, "1B2");
+  stage_1::backward(compute, stage_1::slots[2], work, x_1F2, d_x_2B2, d_x_1B2, store::add);
+  record(compute, after_1B2);
+  wait(to_prev, after_2F4);
+  run(to_prev, send{.data = y_2F4, .site = {14, "F4: stage 2 -> 3"}});
+  record(to_prev, y_2F4_sent);
+  wait(to_prev, after_1B2);
+  run(to_prev, send{.data = d_x_1B2, .site = {15, "B2: stage 1 -> 0"}});
+  record(to_prev, d_x_1B2_sent);
 
-  wait(r, stream::from_prev, after_1B4);
-  run(r, receive{.on = stream::from_prev, .data = x_1F7, .site = {24, "F7: stage 0 -> 1"}});
-  record(r, stream::from_prev, x_1F7_received);
-  wait(r, stream::from_prev, d_x_1B3_sent);
-  run(r, receive{.on = stream::from_prev, .data = d_y_2B5, .site = {25, "B5: stage 3 -> 2"}});
-  record(r, stream::from_prev, d_y_2B5_received);
+  wait(from_prev, after_1B2);
+  run(from_prev, receive{.data = x_1F5, .site = {16, "F5: stage 0 -> 1"}});
+  record(from_prev, x_1F5_received);
+  wait(from_prev, y_2F3_sent);
+  run(from_prev, receive{.data = d_y_2B3, .site = {17, "B3: stage 3 -> 2"}});
+  record(from_prev, d_y_2B3_received);
 
-  wait(r, stream::beside, x_1F7_received);
-  beside(r, "1F7", [](rank& r) {
-    stage_1::forward(r, stage_1::slots[1], work_beside, x_1F7, x_2F7);
+  wait(overlap, x_1F5_received);
+  act(overlap, "1F5", [](const lane& on) {
+    stage_1::forward(on, stage_1::slots[2], work_beside, x_1F5, x_2F5);
   });
 
-  begin(r, "2B5");
-  wait(r, stream::compute, d_y_2B5_received);
-  stage_2::backward(r, stage_2::slots[1], work, x_2F5, d_y_2B5, d_x_2B5, store::add);
-  record(r, stream::compute, after_2B5);
+  begin(compute, "2B3");
+  wait(compute, d_y_2B3_received);
+  wait(compute, d_x_1B1_sent);
+  stage_2::backward(compute, stage_2::slots[1], work, x_2F3, d_y_2B3, d_x_2B3, store::add);
+  record(compute, after_2B3);
 
-  wait(r, stream::from_prev, after_2B5);
-  run(r, receive{.on = stream::from_prev, .data = d_y_2B6, .site = {26, "B6: stage 3 -> 2"}});
-  record(r, stream::from_prev, d_y_2B6_received);
-
-  wait(r, stream::beside, after_2B5);
-  wait(r, stream::beside, y_2F6_sent);
-  beside(r, "2F7", [](rank& r) {
-    stage_2::forward(r, stage_2::slots[1], work_beside, x_2F7, y_2F7);
+  wait(overlap, after_2B3);
+  wait(overlap, d_x_1B2_sent);
+  act(overlap, "2F5", [](const lane& on) {
+    stage_2::forward(on, stage_2::slots[1], work_beside, x_2F5, y_2F5);
   });
-  record(r, stream::beside, after_2F7);
+  record(overlap, after_2F5);
+
+  begin(compute, "1B3");
+  stage_1::backward(compute, stage_1::slots[0], work, x_1F3, d_x_2B3, d_x_1B3, store::add);
+  record(compute, after_1B3);
+  wait(to_prev, after_2F5);
+  run(to_prev, send{.data = y_2F5, .site = {18, "F5: stage 2 -> 3"}});
+  record(to_prev, y_2F5_sent);
+  wait(to_prev, after_1B3);
+  run(to_prev, send{.data = d_x_1B3, .site = {19, "B3: stage 1 -> 0"}});
+  record(to_prev, d_x_1B3_sent);
+
+  wait(from_prev, after_1B3);
+  run(from_prev, receive{.data = x_1F6, .site = {20, "F6: stage 0 -> 1"}});
+  record(from_prev, x_1F6_received);
+  run(from_prev, receive{.data = d_y_2B4, .site = {21, "B4: stage 3 -> 2"}});
+  record(from_prev, d_y_2B4_received);
+
+  wait(overlap, x_1F6_received);
+  act(overlap, "1F6", [](const lane& on) {
+    stage_1::forward(on, stage_1::slots[0], work_beside, x_1F6, x_2F6);
+  });
+
+  begin(compute, "2B4");
+  wait(compute, d_y_2B4_received);
+  wait(compute, y_2F4_sent);
+  stage_2::backward(compute, stage_2::slots[0], work, x_2F4, d_y_2B4, d_x_2B4, store::add);
+  record(compute, after_2B4);
+
+  wait(overlap, after_2B4);
+  wait(overlap, y_2F5_sent);
+  act(overlap, "2F6", [](const lane& on) {
+    stage_2::forward(on, stage_2::slots[0], work_beside, x_2F6, y_2F6);
+  });
+  record(overlap, after_2F6);
+
+  begin(compute, "1B4");
+  stage_1::backward(compute, stage_1::slots[1], work, x_1F4, d_x_2B4, d_x_1B4, store::add);
+  record(compute, after_1B4);
+  wait(to_prev, after_2F6);
+  run(to_prev, send{.data = y_2F6, .site = {22, "F6: stage 2 -> 3"}});
+  record(to_prev, y_2F6_sent);
+  wait(to_prev, after_1B4);
+  run(to_prev, send{.data = d_x_1B4, .site = {23, "B4: stage 1 -> 0"}});
+  record(to_prev, d_x_1B4_sent);
+
+  wait(from_prev, after_1B4);
+  run(from_prev, receive{.data = x_1F7, .site = {24, "F7: stage 0 -> 1"}});
+  record(from_prev, x_1F7_received);
+  wait(from_prev, d_x_1B3_sent);
+  run(from_prev, receive{.data = d_y_2B5, .site = {25, "B5: stage 3 -> 2"}});
+  record(from_prev, d_y_2B5_received);
+
+  wait(overlap, x_1F7_received);
+  act(overlap, "1F7", [](const lane& on) {
+    stage_1::forward(on, stage_1::slots[1], work_beside, x_1F7, x_2F7);
+  });
+
+  begin(compute, "2B5");
+  wait(compute, d_y_2B5_received);
+  stage_2::backward(compute, stage_2::slots[1], work, x_2F5, d_y_2B5, d_x_2B5, store::add);
+  record(compute, after_2B5);
+
+  wait(from_prev, after_2B5);
+  run(from_prev, receive{.data = d_y_2B6, .site = {26, "B6: stage 3 -> 2"}});
+  record(from_prev, d_y_2B6_received);
+
+  wait(overlap, after_2B5);
+  wait(overlap, y_2F6_sent);
+  act(overlap, "2F7", [](const lane& on) {
+    stage_2::forward(on, stage_2::slots[1], work_beside, x_2F7, y_2F7);
+  });
+  record(overlap, after_2F7);
 
   // ---- Cool-down: backwards ----
-  begin(r, "1B5");
-  stage_1::backward(r, stage_1::slots[2], work, x_1F5, d_x_2B5, d_x_1B5, store::add);
-  record(r, stream::compute, after_1B5);
-  wait(r, stream::to_prev, after_2F7);
-  run(r, send{.on = stream::to_prev, .data = y_2F7, .site = {27, "F7: stage 2 -> 3"}});
-  wait(r, stream::to_prev, after_1B5);
-  run(r, send{.on = stream::to_prev, .data = d_x_1B5, .site = {28, "B5: stage 1 -> 0"}});
+  begin(compute, "1B5");
+  stage_1::backward(compute, stage_1::slots[2], work, x_1F5, d_x_2B5, d_x_1B5, store::add);
+  record(compute, after_1B5);
+  wait(to_prev, after_2F7);
+  run(to_prev, send{.data = y_2F7, .site = {27, "F7: stage 2 -> 3"}});
+  wait(to_prev, after_1B5);
+  run(to_prev, send{.data = d_x_1B5, .site = {28, "B5: stage 1 -> 0"}});
 
-  begin(r, "2B6");
-  wait(r, stream::compute, d_y_2B6_received);
-  wait(r, stream::compute, d_x_1B4_sent);
-  stage_2::backward(r, stage_2::slots[0], work, x_2F6, d_y_2B6, d_x_2B6, store::add);
+  begin(compute, "2B6");
+  wait(compute, d_y_2B6_received);
+  wait(compute, d_x_1B4_sent);
+  stage_2::backward(compute, stage_2::slots[0], work, x_2F6, d_y_2B6, d_x_2B6, store::add);
 
-  begin(r, "1B6");
-  stage_1::backward(r, stage_1::slots[0], work, x_1F6, d_x_2B6, d_x_1B6, store::add);
-  record(r, stream::compute, after_1B6);
-  wait(r, stream::to_prev, after_1B6);
-  run(r, send{.on = stream::to_prev, .data = d_x_1B6, .site = {29, "B6: stage 1 -> 0"}});
+  begin(compute, "1B6");
+  stage_1::backward(compute, stage_1::slots[0], work, x_1F6, d_x_2B6, d_x_1B6, store::add);
+  record(compute, after_1B6);
+  wait(to_prev, after_1B6);
+  run(to_prev, send{.data = d_x_1B6, .site = {29, "B6: stage 1 -> 0"}});
 
-  wait(r, stream::from_prev, after_1B5);
-  run(r, receive{.on = stream::from_prev, .data = d_y_2B7, .site = {30, "B7: stage 3 -> 2"}});
-  record(r, stream::from_prev, d_y_2B7_received);
+  wait(from_prev, after_1B5);
+  run(from_prev, receive{.data = d_y_2B7, .site = {30, "B7: stage 3 -> 2"}});
+  record(from_prev, d_y_2B7_received);
 
-  begin(r, "2I7");
-  wait(r, stream::compute, d_y_2B7_received);
-  wait(r, stream::compute, after_2F7);
-  stage_2::backward_input(r, stage_2::slots[1], work, x_2F7, d_y_2B7, d_x_2B7);
+  begin(compute, "2I7");
+  wait(compute, d_y_2B7_received);
+  wait(compute, after_2F7);
+  stage_2::backward_input(compute, stage_2::slots[1], work, x_2F7, d_y_2B7, d_x_2B7);
 
-  begin(r, "1I7");
-  stage_1::backward_input(r, stage_1::slots[1], work, x_1F7, d_x_2B7, d_x_1B7);
-  record(r, stream::compute, after_1I7);
-  wait(r, stream::to_prev, after_1I7);
-  run(r, send{.on = stream::to_prev, .data = d_x_1B7, .site = {31, "B7: stage 1 -> 0"}});
-  record(r, stream::to_prev, d_x_1B7_sent);
+  begin(compute, "1I7");
+  stage_1::backward_input(compute, stage_1::slots[1], work, x_1F7, d_x_2B7, d_x_1B7);
+  record(compute, after_1I7);
+  wait(to_prev, after_1I7);
+  run(to_prev, send{.data = d_x_1B7, .site = {31, "B7: stage 1 -> 0"}});
+  record(to_prev, d_x_1B7_sent);
 
-  begin(r, "2W7");
-  stage_2::backward_weight(r, stage_2::slots[1], work, x_2F7, d_y_2B7, store::add);
+  begin(compute, "2W7");
+  stage_2::backward_weight(compute, stage_2::slots[1], work, x_2F7, d_y_2B7, store::add);
 
-  begin(r, "1W7");
-  stage_1::backward_weight(r, stage_1::slots[1], work, x_1F7, d_x_2B7, store::add);
+  begin(compute, "1W7");
+  stage_1::backward_weight(compute, stage_1::slots[1], work, x_1F7, d_x_2B7, store::add);
 
-  begin(r, "1STEP");
-  run(r, sum_squares{.total = norm, .gradients = gradients, .of = squares_whole,
+  begin(compute, "1STEP");
+  run(compute, sum_squares{.total = norm, .gradients = gradients, .of = squares_whole,
       .into = store::overwrite});
-  run(r, all_reduce{.on = stream::compute, .over = role::pp, .data = norm,
-      .site = {32, "gradient norm over pp"}});
-  run(r, adamw{.weights = weights, .gradients = gradients, .first_moment = first_moment,
+  run(compute, all_reduce{.over = over::pp, .data = norm, .site = {32, "gradient norm over pp"}});
+  run(compute, adamw{.weights = weights, .gradients = gradients, .first_moment = first_moment,
       .second_moment = second_moment, .norm = norm, .of = updates});
 
   // Nothing is left under way.
-  wait(r, stream::compute, d_x_1B7_sent);
+  wait(compute, d_x_1B7_sent);
 }
 
 /// The forwards of all microbatches, for their loss.
 inline void evaluate(rank& r) {
-  run(r, receive{.on = stream::from_prev, .data = evaluation::x_1F0,
-      .site = {0, "F0: stage 0 -> 1"}});
-  record(r, stream::from_prev, x_1F0_received);
-  run(r, receive{.on = stream::from_prev, .data = evaluation::x_1F1,
-      .site = {1, "F1: stage 0 -> 1"}});
-  record(r, stream::from_prev, x_1F1_received);
+  const auto [compute, reduce, overlap, to_prev, from_prev] = r.lanes<5>();
 
-  begin(r, "1F0");
-  wait(r, stream::compute, x_1F0_received);
-  stage_1::forward(r, stage_1::slots[0], work, evaluation::x_1F0, evaluation::x_2F0);
+  run(from_prev, receive{.data = evaluation::x_1F0, .site = {0, "F0: stage 0 -> 1"}});
+  record(from_prev, x_1F0_received);
+  run(from_prev, receive{.data = evaluation::x_1F1, .site = {1, "F1: stage 0 -> 1"}});
+  record(from_prev, x_1F1_received);
 
-  run(r, receive{.on = stream::from_prev, .data = evaluation::x_1F2,
-      .site = {2, "F2: stage 0 -> 1"}});
-  record(r, stream::from_prev, x_1F2_received);
+  begin(compute, "1F0");
+  wait(compute, x_1F0_received);
+  stage_1::forward(compute, stage_1::slots[0], work, evaluation::x_1F0, evaluation::x_2F0);
 
-  begin(r, "2F0");
-  stage_2::forward(r, stage_2::slots[2], work, evaluation::x_2F0, evaluation::y_2F0);
-  record(r, stream::compute, after_2F0);
-  wait(r, stream::to_prev, after_2F0);
-  run(r, send{.on = stream::to_prev, .data = evaluation::y_2F0, .site = {3, "F0: stage 2 -> 3"}});
-  record(r, stream::to_prev, y_2F0_sent);
+  run(from_prev, receive{.data = evaluation::x_1F2, .site = {2, "F2: stage 0 -> 1"}});
+  record(from_prev, x_1F2_received);
 
-  begin(r, "1F1");
-  wait(r, stream::compute, x_1F1_received);
-  stage_1::forward(r, stage_1::slots[0], work, evaluation::x_1F1, evaluation::x_2F1);
+  begin(compute, "2F0");
+  stage_2::forward(compute, stage_2::slots[2], work, evaluation::x_2F0, evaluation::y_2F0);
+  record(compute, after_2F0);
+  wait(to_prev, after_2F0);
+  run(to_prev, send{.data = evaluation::y_2F0, .site = {3, "F0: stage 2 -> 3"}});
+  record(to_prev, y_2F0_sent);
 
-  begin(r, "2F1");
-  wait(r, stream::compute, y_2F0_sent);
-  stage_2::forward(r, stage_2::slots[2], work, evaluation::x_2F1, evaluation::y_2F1);
-  record(r, stream::compute, after_2F1);
-  wait(r, stream::to_prev, after_2F1);
-  run(r, send{.on = stream::to_prev, .data = evaluation::y_2F1, .site = {4, "F1: stage 2 -> 3"}});
-  record(r, stream::to_prev, y_2F1_sent);
+  begin(compute, "1F1");
+  wait(compute, x_1F1_received);
+  stage_1::forward(compute, stage_1::slots[0], work, evaluation::x_1F1, evaluation::x_2F1);
 
-  begin(r, "1F2");
-  wait(r, stream::compute, x_1F2_received);
-  stage_1::forward(r, stage_1::slots[0], work, evaluation::x_1F2, evaluation::x_2F2);
-  record(r, stream::compute, after_1F2);
+  begin(compute, "2F1");
+  wait(compute, y_2F0_sent);
+  stage_2::forward(compute, stage_2::slots[2], work, evaluation::x_2F1, evaluation::y_2F1);
+  record(compute, after_2F1);
+  wait(to_prev, after_2F1);
+  run(to_prev, send{.data = evaluation::y_2F1, .site = {4, "F1: stage 2 -> 3"}});
+  record(to_prev, y_2F1_sent);
 
-  begin(r, "2F2");
-  stage_2::forward(r, stage_2::slots[2], work, evaluation::x_2F2, evaluation::y_2F2);
-  record(r, stream::compute, after_2F2);
-  wait(r, stream::to_prev, after_2F2);
-  run(r, send{.on = stream::to_prev, .data = evaluation::y_2F2, .site = {8, "F2: stage 2 -> 3"}});
-  record(r, stream::to_prev, y_2F2_sent);
+  begin(compute, "1F2");
+  wait(compute, x_1F2_received);
+  stage_1::forward(compute, stage_1::slots[0], work, evaluation::x_1F2, evaluation::x_2F2);
+  record(compute, after_1F2);
 
-  wait(r, stream::from_prev, after_1F2);
-  run(r, receive{.on = stream::from_prev, .data = evaluation::x_1F3,
-      .site = {6, "F3: stage 0 -> 1"}});
-  record(r, stream::from_prev, x_1F3_received);
+  begin(compute, "2F2");
+  stage_2::forward(compute, stage_2::slots[2], work, evaluation::x_2F2, evaluation::y_2F2);
+  record(compute, after_2F2);
+  wait(to_prev, after_2F2);
+  run(to_prev, send{.data = evaluation::y_2F2, .site = {8, "F2: stage 2 -> 3"}});
+  record(to_prev, y_2F2_sent);
 
-  begin(r, "1F3");
-  wait(r, stream::compute, x_1F3_received);
-  wait(r, stream::compute, y_2F1_sent);
-  stage_1::forward(r, stage_1::slots[0], work, evaluation::x_1F3, evaluation::x_2F3);
-  record(r, stream::compute, after_1F3);
+  wait(from_prev, after_1F2);
+  run(from_prev, receive{.data = evaluation::x_1F3, .site = {6, "F3: stage 0 -> 1"}});
+  record(from_prev, x_1F3_received);
 
-  begin(r, "2F3");
-  stage_2::forward(r, stage_2::slots[2], work, evaluation::x_2F3, evaluation::y_2F3);
-  record(r, stream::compute, after_2F3);
-  wait(r, stream::to_prev, after_2F3);
-  run(r, send{.on = stream::to_prev, .data = evaluation::y_2F3,
-      .site = {10, "F3: stage 2 -> 3"}});
-  record(r, stream::to_prev, y_2F3_sent);
+  begin(compute, "1F3");
+  wait(compute, x_1F3_received);
+  wait(compute, y_2F1_sent);
+  stage_1::forward(compute, stage_1::slots[0], work, evaluation::x_1F3, evaluation::x_2F3);
+  record(compute, after_1F3);
 
-  wait(r, stream::from_prev, after_1F3);
-  run(r, receive{.on = stream::from_prev, .data = evaluation::x_1F4,
-      .site = {12, "F4: stage 0 -> 1"}});
-  record(r, stream::from_prev, x_1F4_received);
+  begin(compute, "2F3");
+  stage_2::forward(compute, stage_2::slots[2], work, evaluation::x_2F3, evaluation::y_2F3);
+  record(compute, after_2F3);
+  wait(to_prev, after_2F3);
+  run(to_prev, send{.data = evaluation::y_2F3, .site = {10, "F3: stage 2 -> 3"}});
+  record(to_prev, y_2F3_sent);
 
-  begin(r, "1F4");
-  wait(r, stream::compute, x_1F4_received);
-  wait(r, stream::compute, y_2F2_sent);
-  stage_1::forward(r, stage_1::slots[0], work, evaluation::x_1F4, evaluation::x_2F4);
-  record(r, stream::compute, after_1F4);
+  wait(from_prev, after_1F3);
+  run(from_prev, receive{.data = evaluation::x_1F4, .site = {12, "F4: stage 0 -> 1"}});
+  record(from_prev, x_1F4_received);
 
-  begin(r, "2F4");
-  stage_2::forward(r, stage_2::slots[2], work, evaluation::x_2F4, evaluation::y_2F4);
-  record(r, stream::compute, after_2F4);
-  wait(r, stream::to_prev, after_2F4);
-  run(r, send{.on = stream::to_prev, .data = evaluation::y_2F4,
-      .site = {14, "F4: stage 2 -> 3"}});
-  record(r, stream::to_prev, y_2F4_sent);
+  begin(compute, "1F4");
+  wait(compute, x_1F4_received);
+  wait(compute, y_2F2_sent);
+  stage_1::forward(compute, stage_1::slots[0], work, evaluation::x_1F4, evaluation::x_2F4);
+  record(compute, after_1F4);
 
-  wait(r, stream::from_prev, after_1F4);
-  run(r, receive{.on = stream::from_prev, .data = evaluation::x_1F5,
-      .site = {16, "F5: stage 0 -> 1"}});
-  record(r, stream::from_prev, x_1F5_received);
+  begin(compute, "2F4");
+  stage_2::forward(compute, stage_2::slots[2], work, evaluation::x_2F4, evaluation::y_2F4);
+  record(compute, after_2F4);
+  wait(to_prev, after_2F4);
+  run(to_prev, send{.data = evaluation::y_2F4, .site = {14, "F4: stage 2 -> 3"}});
+  record(to_prev, y_2F4_sent);
 
-  begin(r, "1F5");
-  wait(r, stream::compute, x_1F5_received);
-  wait(r, stream::compute, y_2F3_sent);
-  stage_1::forward(r, stage_1::slots[0], work, evaluation::x_1F5, evaluation::x_2F5);
-  record(r, stream::compute, after_1F5);
+  wait(from_prev, after_1F4);
+  run(from_prev, receive{.data = evaluation::x_1F5, .site = {16, "F5: stage 0 -> 1"}});
+  record(from_prev, x_1F5_received);
 
-  begin(r, "2F5");
-  stage_2::forward(r, stage_2::slots[2], work, evaluation::x_2F5, evaluation::y_2F5);
-  record(r, stream::compute, after_2F5);
-  wait(r, stream::to_prev, after_2F5);
-  run(r, send{.on = stream::to_prev, .data = evaluation::y_2F5,
-      .site = {18, "F5: stage 2 -> 3"}});
-  record(r, stream::to_prev, y_2F5_sent);
+  begin(compute, "1F5");
+  wait(compute, x_1F5_received);
+  wait(compute, y_2F3_sent);
+  stage_1::forward(compute, stage_1::slots[0], work, evaluation::x_1F5, evaluation::x_2F5);
+  record(compute, after_1F5);
 
-  wait(r, stream::from_prev, after_1F5);
-  run(r, receive{.on = stream::from_prev, .data = evaluation::x_1F6,
-      .site = {20, "F6: stage 0 -> 1"}});
-  record(r, stream::from_prev, x_1F6_received);
+  begin(compute, "2F5");
+  stage_2::forward(compute, stage_2::slots[2], work, evaluation::x_2F5, evaluation::y_2F5);
+  record(compute, after_2F5);
+  wait(to_prev, after_2F5);
+  run(to_prev, send{.data = evaluation::y_2F5, .site = {18, "F5: stage 2 -> 3"}});
+  record(to_prev, y_2F5_sent);
 
-  begin(r, "1F6");
-  wait(r, stream::compute, x_1F6_received);
-  wait(r, stream::compute, y_2F4_sent);
-  stage_1::forward(r, stage_1::slots[0], work, evaluation::x_1F6, evaluation::x_2F6);
-  record(r, stream::compute, after_1F6);
+  wait(from_prev, after_1F5);
+  run(from_prev, receive{.data = evaluation::x_1F6, .site = {20, "F6: stage 0 -> 1"}});
+  record(from_prev, x_1F6_received);
 
-  begin(r, "2F6");
-  stage_2::forward(r, stage_2::slots[2], work, evaluation::x_2F6, evaluation::y_2F6);
-  record(r, stream::compute, after_2F6);
-  wait(r, stream::to_prev, after_2F6);
-  run(r, send{.on = stream::to_prev, .data = evaluation::y_2F6,
-      .site = {22, "F6: stage 2 -> 3"}});
+  begin(compute, "1F6");
+  wait(compute, x_1F6_received);
+  wait(compute, y_2F4_sent);
+  stage_1::forward(compute, stage_1::slots[0], work, evaluation::x_1F6, evaluation::x_2F6);
+  record(compute, after_1F6);
 
-  wait(r, stream::from_prev, after_1F6);
-  run(r, receive{.on = stream::from_prev, .data = evaluation::x_1F7,
-      .site = {24, "F7: stage 0 -> 1"}});
-  record(r, stream::from_prev, x_1F7_received);
+  begin(compute, "2F6");
+  stage_2::forward(compute, stage_2::slots[2], work, evaluation::x_2F6, evaluation::y_2F6);
+  record(compute, after_2F6);
+  wait(to_prev, after_2F6);
+  run(to_prev, send{.data = evaluation::y_2F6, .site = {22, "F6: stage 2 -> 3"}});
 
-  begin(r, "1F7");
-  wait(r, stream::compute, x_1F7_received);
-  wait(r, stream::compute, y_2F5_sent);
-  stage_1::forward(r, stage_1::slots[0], work, evaluation::x_1F7, evaluation::x_2F7);
+  wait(from_prev, after_1F6);
+  run(from_prev, receive{.data = evaluation::x_1F7, .site = {24, "F7: stage 0 -> 1"}});
+  record(from_prev, x_1F7_received);
 
-  begin(r, "2F7");
-  stage_2::forward(r, stage_2::slots[2], work, evaluation::x_2F7, evaluation::y_2F7);
-  record(r, stream::compute, after_2F7);
-  wait(r, stream::to_prev, after_2F7);
-  run(r, send{.on = stream::to_prev, .data = evaluation::y_2F7,
-      .site = {27, "F7: stage 2 -> 3"}});
-  record(r, stream::to_prev, y_2F7_sent);
+  begin(compute, "1F7");
+  wait(compute, x_1F7_received);
+  wait(compute, y_2F5_sent);
+  stage_1::forward(compute, stage_1::slots[0], work, evaluation::x_1F7, evaluation::x_2F7);
+
+  begin(compute, "2F7");
+  stage_2::forward(compute, stage_2::slots[2], work, evaluation::x_2F7, evaluation::y_2F7);
+  record(compute, after_2F7);
+  wait(to_prev, after_2F7);
+  run(to_prev, send{.data = evaluation::y_2F7, .site = {27, "F7: stage 2 -> 3"}});
+  record(to_prev, y_2F7_sent);
 
   // Nothing is left under way.
-  wait(r, stream::compute, y_2F7_sent);
+  wait(compute, y_2F7_sent);
 }
 
 }  // namespace gpt_dual_pipe_v::pipeline_1

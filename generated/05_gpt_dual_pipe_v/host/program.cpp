@@ -8,7 +8,7 @@ namespace gpt_dual_pipe_v {
 
 namespace {
 
-static_assert(rankc::runtime::interface_version == 2, "this program was generated for another runtime");
+static_assert(rankc::runtime::interface_version == 3, "this program was generated for another runtime");
 
 // name, rows, cols, dim sharded over tp, first element, start, std, matrix, copy
 constexpr parameter parameters_0[]{
@@ -49,6 +49,9 @@ constexpr parameter parameters_0[]{
     {"norm.bias", 128, 1, -1, 413056, fill::zeros, 0, false, false},
     {"wte", 256, 128, -1, 413184, fill::uniform, 0.02, true, false},
 };
+// name, whether it computes
+constexpr lane_row lanes_0[]{{"compute", true}, {"reduce", false}, {"overlap", true},
+    {"to_next", false}, {"from_next", false}};
 // name, rows, cols, dim sharded over tp, first element, start, std, matrix, copy
 constexpr parameter parameters_1[]{
     {"layers.1.norm1", 128, 1, -1, 0, fill::ones, 0, false, false},
@@ -84,18 +87,21 @@ constexpr parameter parameters_1[]{
     {"layers.2.w2", 128, 512, -1, 331008, fill::uniform, 0.007071067811865476, true, false},
     {"layers.2.w2.bias", 128, 1, -1, 199808, fill::zeros, 0, false, false},
 };
+// name, whether it computes
+constexpr lane_row lanes_1[]{{"compute", true}, {"reduce", false}, {"overlap", true},
+    {"to_prev", false}, {"from_prev", false}};
 
 constexpr layout layouts[]{
     {.arena_bytes = 25876480,
      .weights = {0}, .gradients = {1783808}, .first_moment = {3567616}, .second_moment = {5351424}, .working_copy = {},
      .parameter_count = 445952, .parameters = parameters_0,
      .ropes = {}, .tokens = {7135232}, .targets = {7143424},
-     .reads_tokens = true, .reads_targets = true, .loss = {7151616}, .norm = {7151872}, .events = 60, .overlaps = true},
+     .reads_tokens = true, .reads_targets = true, .loss = {7151616}, .norm = {7151872}, .events = 60, .lanes = lanes_0},
     {.arena_bytes = 24409088,
      .weights = {0}, .gradients = {1586176}, .first_moment = {3172352}, .second_moment = {4758528}, .working_copy = {},
      .parameter_count = 396544, .parameters = parameters_1,
      .ropes = {}, .tokens = {0}, .targets = {0},
-     .reads_tokens = false, .reads_targets = false, .loss = {6344704}, .norm = {6344960}, .events = 57, .overlaps = true},
+     .reads_tokens = false, .reads_targets = false, .loss = {6344704}, .norm = {6344960}, .events = 57, .lanes = lanes_1},
 };
 
 constexpr int members_0[]{0, 1};
@@ -108,10 +114,14 @@ constexpr communicator communicators[]{
     {"gradients and activations 1 -> 0 at dp 0 tp 0", members_2},
 };
 
-// pp, dp, tp; communicators of tp, dp, pp, tied, to_next, from_prev, to_prev, from_next, tp_beside
+// lane, what its ranks are to each other, communicator
+constexpr lane_communicator links_0[]{{0, over::pp, 0}, {3, over::peer, 1}, {4, over::peer, 2}};
+constexpr lane_communicator links_1[]{{0, over::pp, 0}, {4, over::peer, 1}, {3, over::peer, 2}};
+
+// pp, dp, tp
 constexpr rank_row ranks[]{
-    {0, 0, 0, {-1, -1, 0, -1, 1, -1, -1, 2, -1}},
-    {1, 0, 0, {-1, -1, 0, -1, -1, 1, 2, -1, -1}},
+    {0, 0, 0, links_0},
+    {1, 0, 0, links_1},
 };
 
 constexpr char text[] = R"text(gpt_dual_pipe_v: 842496 parameters, 2 ranks = pp 2 x dp 1 x tp 1, f32
@@ -148,7 +158,7 @@ pipeline rank 1: 23.3 MiB per rank
 
 communicators: 3
 )text";
-constexpr char json[] = R"json({"bubble":0.040000000000000036,"bubble_per_rank":[0.040000000000000036,0.040000000000000036],"communicators":[{"name":"pp at dp 0 tp 0","ranks":[0,1]},{"name":"activations and gradients 0 -> 1 at dp 0 tp 0","ranks":[0,1]},{"name":"gradients and activations 1 -> 0 at dp 0 tp 0","ranks":[1,0]}],"dims":{"dp_replicate":1,"pp":2,"sequence_parallel":false,"tp":1,"world":2},"dtype":"f32","parameters":842496,"peak_activations":[5,5],"pipeline_ranks":[{"bytes":25876480,"collectives":{"all_reduce over pp":{"bytes":4,"count":1},"receive":{"bytes":2097152,"count":16},"send":{"bytes":2097152,"count":16}},"kept":[{"bytes":131072,"count":5,"what":"outputs of layers"},{"bytes":131072,"count":1,"what":"gradients of outputs"},{"bytes":3284992,"count":5,"what":"saved"},{"bytes":131072,"count":5,"what":"between stages"},{"bytes":529408,"count":1,"what":"saved"}],"parameter_elements":445952,"pp":0,"stages":[{"layers":["embedding","layers.0"],"stage":0},{"layers":["layers.3","head"],"stage":3}]},{"bytes":24409088,"collectives":{"all_reduce over pp":{"bytes":4,"count":1},"receive":{"bytes":2097152,"count":16},"send":{"bytes":2097152,"count":16}},"kept":[{"bytes":3284992,"count":5,"what":"saved"},{"bytes":131072,"count":10,"what":"between stages"}],"parameter_elements":396544,"pp":1,"stages":[{"layers":["layers.1"],"stage":1},{"layers":["layers.2"],"stage":2}]}],"plan":"gpt_dual_pipe_v","plan_hash":"8b65ff7df3aca689","recipe":{"global_batch":16,"microbatches":8,"rows":2,"seq":128},"schedule":"dual_pipe_v"})json";
+constexpr char json[] = R"json({"bubble":0.040000000000000036,"bubble_per_rank":[0.040000000000000036,0.040000000000000036],"communicators":[{"name":"pp at dp 0 tp 0","ranks":[0,1]},{"name":"activations and gradients 0 -> 1 at dp 0 tp 0","ranks":[0,1]},{"name":"gradients and activations 1 -> 0 at dp 0 tp 0","ranks":[1,0]}],"dims":{"dp_replicate":1,"pp":2,"sequence_parallel":false,"tp":1,"world":2},"dtype":"f32","parameters":842496,"peak_activations":[5,5],"pipeline_ranks":[{"bytes":25876480,"collectives":{"all_reduce over pp":{"bytes":4,"count":1},"receive":{"bytes":2097152,"count":16},"send":{"bytes":2097152,"count":16}},"kept":[{"bytes":131072,"count":5,"what":"outputs of layers"},{"bytes":131072,"count":1,"what":"gradients of outputs"},{"bytes":3284992,"count":5,"what":"saved"},{"bytes":131072,"count":5,"what":"between stages"},{"bytes":529408,"count":1,"what":"saved"}],"parameter_elements":445952,"pp":0,"stages":[{"layers":["embedding","layers.0"],"stage":0},{"layers":["layers.3","head"],"stage":3}]},{"bytes":24409088,"collectives":{"all_reduce over pp":{"bytes":4,"count":1},"receive":{"bytes":2097152,"count":16},"send":{"bytes":2097152,"count":16}},"kept":[{"bytes":3284992,"count":5,"what":"saved"},{"bytes":131072,"count":10,"what":"between stages"}],"parameter_elements":396544,"pp":1,"stages":[{"layers":["layers.1"],"stage":1},{"layers":["layers.2"],"stage":2}]}],"plan":"gpt_dual_pipe_v","plan_hash":"e2b814018405d865","recipe":{"global_batch":16,"microbatches":8,"rows":2,"seq":128},"schedule":"dual_pipe_v"})json";
 
 void (*const train[])(rank&){pipeline_0::train, pipeline_1::train};
 void (*const evaluate[])(rank&){pipeline_0::evaluate, pipeline_1::evaluate};
@@ -156,9 +166,9 @@ void (*const evaluate[])(rank&){pipeline_0::evaluate, pipeline_1::evaluate};
 }  // namespace
 
 constexpr rankc::runtime::description about_{
-    .interface_version = 2,
+    .interface_version = 3,
     .name = "gpt_dual_pipe_v",
-    .plan_hash = 0x8b65ff7df3aca689,
+    .plan_hash = 0xe2b814018405d865,
     .type = dtype::f32,
     .pp = 2, .dp = 1, .tp = 1,
     .microbatches = 8, .rows = 2, .seq = 128, .vocab = 256,

@@ -33,16 +33,16 @@ constexpr slot slots[]{
         .layers_0 = {{7938560}}},
 };
 
-inline void forward(rank& r, const slot& s, at work, token_ids ids, block_layer::output y) {
-  embedding_layer::forward(r, embedding, ids, s.embedding_out);
-  block_layer::forward(r, layers_0, s.layers_0, work, s.embedding_out, y);
+inline void forward(const lane& on, const slot& s, at work, token_ids ids, block_layer::output y) {
+  embedding_layer::forward(on, embedding, ids, s.embedding_out);
+  block_layer::forward(on, layers_0, s.layers_0, work, s.embedding_out, y);
 }
 
-inline void backward(rank& r, const slot& s, at work, token_ids ids, block_layer::output dy,
+inline void backward(const lane& on, const slot& s, at work, token_ids ids, block_layer::output dy,
     store into) {
-  block_layer::backward(r, layers_0, d_layers_0, s.layers_0, work, s.embedding_out, dy,
+  block_layer::backward(on, layers_0, d_layers_0, s.layers_0, work, s.embedding_out, dy,
       s.d_embedding_out, into);
-  embedding_layer::backward(r, d_embedding, ids, s.d_embedding_out, into, store::add);
+  embedding_layer::backward(on, d_embedding, ids, s.d_embedding_out, into, store::add);
 }
 
 }  // namespace gpt_dual_pipe_v::stage_0

@@ -20,23 +20,24 @@ constexpr slot slots[]{
     {.layers_1 = {{19485184}}},
 };
 
-inline void forward(rank& r, const slot& s, at work, block_layer::input x, block_layer::output y) {
-  block_layer::forward(r, layers_1, s.layers_1, work, x, y);
+inline void forward(const lane& on, const slot& s, at work, block_layer::input x,
+    block_layer::output y) {
+  block_layer::forward(on, layers_1, s.layers_1, work, x, y);
 }
 
-inline void backward(rank& r, const slot& s, at work, block_layer::input x, block_layer::output dy,
-    block_layer::input dx, store into) {
-  block_layer::backward(r, layers_1, d_layers_1, s.layers_1, work, x, dy, dx, into);
+inline void backward(const lane& on, const slot& s, at work, block_layer::input x,
+    block_layer::output dy, block_layer::input dx, store into) {
+  block_layer::backward(on, layers_1, d_layers_1, s.layers_1, work, x, dy, dx, into);
 }
 
-inline void backward_input(rank& r, const slot& s, at work, block_layer::input x,
+inline void backward_input(const lane& on, const slot& s, at work, block_layer::input x,
     block_layer::output dy, block_layer::input dx) {
-  block_layer::backward_input(r, layers_1, s.layers_1, work, x, dy, dx);
+  block_layer::backward_input(on, layers_1, s.layers_1, work, x, dy, dx);
 }
 
-inline void backward_weight(rank& r, const slot& s, at, block_layer::input x,
+inline void backward_weight(const lane& on, const slot& s, at, block_layer::input x,
     block_layer::output dy, store into) {
-  block_layer::backward_weight(r, d_layers_1, s.layers_1, x, dy, into);
+  block_layer::backward_weight(on, d_layers_1, s.layers_1, x, dy, into);
 }
 
 }  // namespace gpt_dual_pipe_v::stage_1

@@ -20,23 +20,24 @@ constexpr slot slots[]{
     {.layers_2 = {{6345216}}},
 };
 
-inline void forward(rank& r, const slot& s, at work, block_layer::input x, block_layer::output y) {
-  block_layer::forward(r, layers_2, s.layers_2, work, x, y);
+inline void forward(const lane& on, const slot& s, at work, block_layer::input x,
+    block_layer::output y) {
+  block_layer::forward(on, layers_2, s.layers_2, work, x, y);
 }
 
-inline void backward(rank& r, const slot& s, at work, block_layer::input x, block_layer::output dy,
-    block_layer::input dx, store into) {
-  block_layer::backward(r, layers_2, d_layers_2, s.layers_2, work, x, dy, dx, into);
+inline void backward(const lane& on, const slot& s, at work, block_layer::input x,
+    block_layer::output dy, block_layer::input dx, store into) {
+  block_layer::backward(on, layers_2, d_layers_2, s.layers_2, work, x, dy, dx, into);
 }
 
-inline void backward_input(rank& r, const slot& s, at work, block_layer::input x,
+inline void backward_input(const lane& on, const slot& s, at work, block_layer::input x,
     block_layer::output dy, block_layer::input dx) {
-  block_layer::backward_input(r, layers_2, s.layers_2, work, x, dy, dx);
+  block_layer::backward_input(on, layers_2, s.layers_2, work, x, dy, dx);
 }
 
-inline void backward_weight(rank& r, const slot& s, at, block_layer::input x,
+inline void backward_weight(const lane& on, const slot& s, at, block_layer::input x,
     block_layer::output dy, store into) {
-  block_layer::backward_weight(r, d_layers_2, s.layers_2, x, dy, into);
+  block_layer::backward_weight(on, d_layers_2, s.layers_2, x, dy, into);
 }
 
 }  // namespace gpt_dual_pipe_v::stage_2

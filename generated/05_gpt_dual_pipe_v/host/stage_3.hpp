@@ -29,17 +29,17 @@ constexpr slot slots[]{
         .d_layers_3_out = {{0}}, .head = {{25018880}}},
 };
 
-inline void forward(rank& r, const slot& s, at work, token_ids targets, block_layer::input x,
+inline void forward(const lane& on, const slot& s, at work, token_ids targets, block_layer::input x,
     store into) {
-  block_layer::forward(r, layers_3, s.layers_3, work, x, s.layers_3_out);
-  head_layer::forward(r, head, s.head, targets, s.layers_3_out, loss, into);
+  block_layer::forward(on, layers_3, s.layers_3, work, x, s.layers_3_out);
+  head_layer::forward(on, head, s.head, targets, s.layers_3_out, loss, into);
 }
 
-inline void backward(rank& r, const slot& s, at work, token_ids targets, block_layer::input x,
-    block_layer::input dx, store into) {
-  head_layer::backward(r, head, d_head, s.head, work, targets, s.layers_3_out, s.d_layers_3_out,
+inline void backward(const lane& on, const slot& s, at work, token_ids targets,
+    block_layer::input x, block_layer::input dx, store into) {
+  head_layer::backward(on, head, d_head, s.head, work, targets, s.layers_3_out, s.d_layers_3_out,
       into, into);
-  block_layer::backward(r, layers_3, d_layers_3, s.layers_3, work, x, s.d_layers_3_out, dx, into);
+  block_layer::backward(on, layers_3, d_layers_3, s.layers_3, work, x, s.d_layers_3_out, dx, into);
 }
 
 }  // namespace gpt_dual_pipe_v::stage_3
