@@ -48,7 +48,7 @@ std::vector<std::string> files_in(const fs::path& folder) {
 rankc::plan_data small_plan() { return programs::make({"tiny_gpt2", "files", programs::order::one_f_one_b, 1, 1, 2, 2}); }
 
 const std::vector<std::string> program_files{
-    "layers.hpp", "main.cpp", "memory_0.hpp", "memory_1.hpp", "pipeline_0.hpp", "pipeline_1.hpp", "plan.txt", "program.cpp",
+    "kernels.hpp", "layers.hpp", "main.cpp", "memory_0.hpp", "memory_1.hpp", "pipeline_0.hpp", "pipeline_1.hpp", "plan.txt", "program.cpp",
     "program.hpp", "schedule.csv", "schedule.svg", "stage_0.hpp", "stage_1.hpp"};
 
 /// Every command that lowers the plan.

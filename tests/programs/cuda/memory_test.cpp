@@ -52,8 +52,13 @@ struct child {
     ready = out[0];
   }
   child(const child&) = delete;
+  /// Let it end. Processes of one program end together.
+  void release() {
+    if (end >= 0) close(end);
+    end = -1;
+  }
   ~child() {
-    close(end);
+    release();
     int status = 0;
     waitpid(process, &status, 0);
     close(ready);
@@ -79,6 +84,7 @@ std::vector<std::size_t> most_taken(const std::vector<std::vector<std::string>>&
     for (int d = 0; d < gpus; ++d)
       if (const std::size_t now = free_memory(d); now < before[d]) most[d] = std::max(most[d], before[d] - now);
   }
+  for (const auto& c : children) c->release();
   return most;
 }
 
