@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A model of this day on one node of eight H200s: Llama 3 8B in bf16, data, tensor and pipeline parallel by two each.
 #pragma once
+#include <rankc/peak_bytes.hpp>
 #include <rankc/rankc.hpp>
 
 namespace plans {
@@ -19,5 +20,6 @@ inline constexpr plan llama3_8b{.model = llama3,
                                 .recipe = llama3_recipe,
                                 .cluster = clusters::h200<1>};
 static_assert(valid<llama3_8b>);
+static_assert(peak_bytes<llama3_8b> < 141'000'000'000);  // as it is placed, with CUDA's and NCCL's own
 
 }  // namespace plans

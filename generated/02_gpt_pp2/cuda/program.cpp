@@ -144,7 +144,7 @@ pipeline rank 0: 24.9 MiB per rank
   saved: 4 x 3.8 MiB
   between stages: 2 x 256.0 KiB
   temporaries 1.5 MiB
-  beside these, at most 2.81 GiB for CUDA and NCCL
+  beside these, at most 3.45 GiB for CUDA and NCCL
   all_reduce over pp           1 a step, 4 B
   all_reduce over tied         1 a step, 128.0 KiB
   receive                      4 a step, 1.0 MiB
@@ -157,7 +157,7 @@ pipeline rank 1: 17.6 MiB per rank
   saved: 1 x 778.0 KiB
   between stages: 3 x 256.0 KiB
   temporaries 1.5 MiB
-  beside these, at most 2.81 GiB for CUDA and NCCL
+  beside these, at most 3.45 GiB for CUDA and NCCL
   all_reduce over pp           1 a step, 4 B
   all_reduce over tied         1 a step, 128.0 KiB
   receive                      4 a step, 1.0 MiB

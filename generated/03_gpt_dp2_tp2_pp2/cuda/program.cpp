@@ -202,7 +202,7 @@ pipeline rank 0: 8.7 MiB per rank
   saved: 4 x 1.1 MiB
   between stages: 2 x 64.0 KiB
   temporaries 512.0 KiB
-  beside these, at most 3.69 GiB for CUDA and NCCL
+  beside these, at most 4.45 GiB for CUDA and NCCL
   all_gather over tp          36 a step, 2.2 MiB
   all_reduce over dp           4 a step, 905.5 KiB
   all_reduce over pp           1 a step, 4 B
@@ -219,7 +219,7 @@ pipeline rank 1: 6.5 MiB per rank
   saved: 1 x 260.0 KiB
   between stages: 3 x 64.0 KiB
   temporaries 512.0 KiB
-  beside these, at most 3.69 GiB for CUDA and NCCL
+  beside these, at most 4.45 GiB for CUDA and NCCL
   all_gather over tp          36 a step, 2.2 MiB
   all_reduce over dp           5 a step, 842.5 KiB
   all_reduce over pp           1 a step, 4 B

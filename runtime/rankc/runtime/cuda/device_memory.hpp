@@ -9,12 +9,14 @@ namespace rankc::cuda {
 inline constexpr std::size_t workspace_bytes = std::size_t{64} << 20;
 
 /// A bound for CUDA's context, kernels, graphs and library handles.
-/// Source: measured on H200s with CUDA 13.0: 611 MiB with one workspace.
+/// Source: measured on H200s with CUDA 13.0: 612 MiB with one workspace.
 inline constexpr std::size_t context_bytes = std::size_t{576} << 20;
 
-/// A bound for NCCL's buffers of one communicator, of any size, with `most_blocks` (communicators.hpp) blocks.
-/// Source: measured on H200s with NCCL 2.28: 412 to 440 MiB.
-inline constexpr std::size_t communicator_bytes = std::size_t{448} << 20;
+/// Bounds for NCCL: its kernels, once, and its buffers of one communicator, of any size, with `most_blocks`
+/// (communicators.hpp) blocks.
+/// Source: the most that programs of two H200s took until they were installed, NCCL 2.28, beside the arena: 1251 and 1459
+/// MiB with one communicator, 1823 to 1890 with two, 2928 with four, 3345 with five.
+inline constexpr std::size_t nccl_bytes = std::size_t{336} << 20, communicator_bytes = std::size_t{512} << 20;
 
 /// What a rank opens. A pipeline edge is one direction between two ranks.
 struct opened {
@@ -32,8 +34,9 @@ constexpr int count_communicators(const opened& o, edges_by by, int world) {
 
 /// A bound of all that the rank takes, its context included.
 constexpr std::size_t bytes_beside_arena(const opened& o, edges_by by, int world) {
-  return context_bytes + workspace_bytes * static_cast<std::size_t>(o.computing_lanes) +
-         communicator_bytes * static_cast<std::size_t>(count_communicators(o, by, world));
+  const int communicators = count_communicators(o, by, world);
+  return context_bytes + workspace_bytes * static_cast<std::size_t>(o.computing_lanes) + (communicators ? nccl_bytes : 0) +
+         communicator_bytes * static_cast<std::size_t>(communicators);
 }
 
 }  // namespace rankc::cuda
