@@ -54,7 +54,7 @@ struct all_gather {
   matrix<T, Whole, Columns> to;
   matrix<T, Part, Columns> from;
   message site;
-  static_assert(Whole % Part == 0);
+  static_assert(Whole > Part && Whole % Part == 0);
   void operator()(const lane& on) const { rankc::@target@::all_gather<T>(on, over, site, to.where, from.where, from.count); }
 };
 
@@ -64,7 +64,7 @@ struct reduce_scatter {
   matrix<T, Part, Columns> to;
   matrix<T, Whole, Columns> from;
   message site;
-  static_assert(Whole % Part == 0);
+  static_assert(Whole > Part && Whole % Part == 0);
   void operator()(const lane& on) const { rankc::@target@::reduce_scatter<T>(on, over, site, to.where, from.where, to.count); }
 };
 

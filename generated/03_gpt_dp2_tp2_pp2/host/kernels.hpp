@@ -53,7 +53,7 @@ struct all_gather {
   matrix<T, Whole, Columns> to;
   matrix<T, Part, Columns> from;
   message site;
-  static_assert(Whole % Part == 0);
+  static_assert(Whole > Part && Whole % Part == 0);
   void operator()(const lane& on) const { rankc::host::all_gather<T>(on, over, site, to.where, from.where, from.count); }
 };
 
@@ -63,7 +63,7 @@ struct reduce_scatter {
   matrix<T, Part, Columns> to;
   matrix<T, Whole, Columns> from;
   message site;
-  static_assert(Whole % Part == 0);
+  static_assert(Whole > Part && Whole % Part == 0);
   void operator()(const lane& on) const { rankc::host::reduce_scatter<T>(on, over, site, to.where, from.where, to.count); }
 };
 

@@ -129,7 +129,8 @@ TEST_CASE("a rank takes no more of its GPU than the plan counts, launched either
       for (int d = 0; d < gpus; ++d) {
         CHECK(taken[d] >= ranks[d].arena);
         CHECK(taken[d] <= ranks[d].arena + ranks[d].beside);
-        MESSAGE(layout << (processes ? ", processes" : ", threads") << ", GPU " << d << ": " << (taken[d] - ranks[d].arena) / mib
+        const std::string launch = processes ? "processes" : "threads";
+        MESSAGE(layout << ", " << launch << ", GPU " << d << ": " << (taken[d] - ranks[d].arena) / mib
                        << " MiB beside the arena, counted " << ranks[d].beside / mib);
       }
     }
