@@ -113,7 +113,7 @@ lowered lower(const plan_data& plan, dtype type, target target) {
     const layer_kind& k = plan.kinds[kind];
     const std::string id = ids.take(k.name);
     const bool is_first = std::none_of(l.bodies.begin(), l.bodies.end(), [&](const body& b) { return b.name == k.name; });
-    l.bodies.push_back(lower_layer(plan, kind, is_first ? k.name : id, type, target, l.splits_backward()));
+    l.bodies.push_back(lower_layer(plan, kind, is_first ? k.name : id, type, target));
     l.bodies.back().id = id;
   }
   for (const body& b : l.bodies)

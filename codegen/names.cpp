@@ -36,6 +36,12 @@ bool may_be_macro(std::string_view s) {
 
 }  // namespace
 
+std::string token(const action& a) {
+  sentence s;
+  s << a;
+  return std::string(s.view());
+}
+
 std::string identifier(std::string_view s) {
   std::string out(s);
   for (char& c : out)

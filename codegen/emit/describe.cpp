@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
-#include <rankc/codegen/intervals.hpp>
 #include <rankc/schedule/timing.hpp>
 
 #include "../passes/roles.hpp"

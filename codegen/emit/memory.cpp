@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include <rankc/codegen/intervals.hpp>
 #include <rankc/templates.hpp>
 #include <rankc/version.hpp>
 
@@ -71,7 +70,7 @@ std::string emit_memory(const lowered& l, const pipeline_rank& r) {
   for (std::size_t t = 0; t < a.ropes.size(); ++t)
     one(fmt::format("matrix<wide, {}, {}>", a.ropes[t].as.positions, a.ropes[t].as.dim), rope_name(t, a.ropes.size()), a.ropes[t].where, a.ropes[t].bytes,
         fmt::format("cosines and sines of {} positions, base {}", a.ropes[t].as.positions, a.ropes[t].as.theta));
-  const std::size_t tokens = static_cast<std::size_t>(l.plan->rows) * l.plan->recipe.seq;
+  const std::size_t tokens = l.tokens();
   const auto of_microbatch = [&](const char* name, std::size_t where, std::string_view what) {
     out += fmt::format("constexpr token_ids {}_of(int microbatch) {{ return {{at{{{}}} + {} * static_cast<std::size_t>(microbatch)}}; }}  // {}\n", name,
                        where, tokens * sizeof(std::int32_t), what);

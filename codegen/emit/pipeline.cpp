@@ -18,7 +18,12 @@ std::string over(runtime::over o) { return "over::" + std::string(runtime::over_
 class order_text {
  public:
   order_text(const lowered& l, const pipeline_rank& r, const step& s)
-      : l_(l), r_(r), step_(s), scope_(&s == &r.evaluate ? "evaluation::" : "") {}
+      : l_(l), r_(r), step_(s), scope_(&s == &r.evaluate ? "evaluation::" : "") {
+    for (int i = 0; i < static_cast<int>(s.items.size()); ++i) {
+      if (is_forward(s.items[i])) last_forward_ = i;
+      if (is_backward(s.items[i]) && first_backward_ < 0) first_backward_ = i;
+    }
+  }
 
   std::string run() {
     for (const item& i : step_.items) {
@@ -97,21 +102,19 @@ class order_text {
       out_ += fmt::format("constexpr const {}::slot& {} = {}::slots[{}];\n", s.name, slot_name(s), s.name, i.slot);
     }
   }
-  /// Where a pipeline fills, runs and drains.
+  /// Where a pipeline fills, runs and drains: up to its first backward, up to its last forward, and from then on.
   void part(const item& i) {
-    const bool forward = i.what == item_kind::forward, backward = i.what == item_kind::backward || i.what == item_kind::backward_layer;
-    if (!forward && !backward) return;
-    const auto is = [](item_kind a, item_kind b) { return [=](const item& j) { return j.what == a || j.what == b; }; };
-    const auto after = step_.items.begin() + (&i - step_.items.data());
-    const bool has_backward = std::any_of(step_.items.begin(), step_.items.end(), is(item_kind::backward, item_kind::backward_layer));
-    const bool was_backward = backward || std::any_of(step_.items.begin(), after, is(item_kind::backward, item_kind::backward_layer));
-    const bool more_forwards = std::any_of(after, step_.items.end(), is(item_kind::forward, item_kind::forward));
-    const std::string now = !has_backward    ? ""
-                            : more_forwards  ? (was_backward ? "Steady state" : "Warm-up: forwards")
-                                             : "Cool-down: backwards";
+    const int at = static_cast<int>(&i - step_.items.data());
+    if (!is_forward(i) && !is_backward(i)) return;
+    const std::string now = first_backward_ < 0    ? ""
+                            : at > last_forward_   ? "Cool-down: backwards"
+                            : at < first_backward_ ? "Warm-up: forwards"
+                                                   : "Steady state";
     if (now != part_ && !now.empty()) out_ += fmt::format("// ---- {} ----\n", now);
     part_ = now;
   }
+  static bool is_forward(const item& i) { return i.what == item_kind::forward; }
+  static bool is_backward(const item& i) { return i.what == item_kind::backward || i.what == item_kind::backward_layer; }
 
   /// The ranges that are summed; none where the rank has no parameters.
   std::string squares(const item& i) {
@@ -155,6 +158,7 @@ class order_text {
   const pipeline_rank& r_;
   const step& step_;
   const std::string scope_;  // of the values' names
+  int last_forward_ = -1, first_backward_ = -1;  // items
   std::string out_, heading_, part_;
 };
 

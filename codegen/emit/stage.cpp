@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include <rankc/codegen/intervals.hpp>
 #include <rankc/templates.hpp>
 #include <rankc/version.hpp>
 
@@ -158,10 +157,7 @@ std::string emit_stage(const lowered& l, const pipeline_rank& r, const stage_pla
   std::string contents;
   for (const layer_use& use : s.layers) contents += (contents.empty() ? "" : ", ") + use.name;
   std::size_t bytes = 0;
-  for (const auto& [what, layer] : s.members) {
-    const body& b = l.bodies[s.layers[layer].kind];
-    bytes += aligned(what == kept::saved ? b.saved_bytes : b.y_bytes);
-  }
+  for (const auto& [what, layer] : s.members) bytes += aligned(bytes_of(l.bodies[s.layers[layer].kind], what));
   return fill(templates::program_stage_hpp,
               {{"version", version}, {"plan", l.plan->name}, {"plan_id", identifier(l.plan->name)},
                {"pipeline", std::to_string(r.index)}, {"stage", s.name}, {"contents", contents},

@@ -12,12 +12,6 @@
 
 namespace rankc::codegen {
 
-std::string token(const action& a) {
-  sentence s;
-  s << a;
-  return std::string(s.view());
-}
-
 std::string item_token(const action_table& t, int i) {
   return t.actions[i].overlaps_next ? "OVERLAP(" + token(t.actions[i]) + "," + token(t.actions[i + 1]) + ")" : token(t.actions[i]);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A step over time, planned or measured, as the pictures and traces of it share it.
 #pragma once
+#include <rankc/codegen/names.hpp>
 #include <rankc/plan_data.hpp>
 
 #include <map>
@@ -36,8 +37,6 @@ struct named_action : action {
   part half;
 };
 std::map<std::string, named_action> actions_by_name(const plan_data&);
-
-std::string token(const action&);
 
 /// The item that begins with action `i` of a table: the action, or the OVERLAP of it and the next.
 std::string item_token(const action_table&, int i);

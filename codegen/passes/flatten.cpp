@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <rankc/codegen/intervals.hpp>
 #include <rankc/ops/memory.hpp>
 
 #include <algorithm>
@@ -66,7 +65,7 @@ flattener::place flattener::locate(const item& i, const layer_call& call, const 
 flattener::place flattener::locate_of_rank(const item& i, const layer_call& call, const actual& a) const {
   const arena_plan& at = r_.arena;
   const int m = i.microbatch;
-  const std::size_t ids = static_cast<std::size_t>(l_.plan->rows) * l_.plan->recipe.seq * sizeof(std::int32_t);
+  const std::size_t ids = l_.tokens() * sizeof(std::int32_t);
   const std::size_t table = static_cast<std::size_t>(a.index);
   switch (a.as) {
     case formal::work: return {i.on == compute_lane ? at.work : at.work_beside, 0,

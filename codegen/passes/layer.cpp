@@ -29,11 +29,11 @@ std::string body::message(const node& n) const {
   return fmt::format("{}: {} of {}", name, n.row->name, names.converted[static_cast<std::size_t>(n.converts)]);
 }
 
-body lower_layer(const plan_data& plan, std::size_t kind, const std::string& name, dtype type, target to, bool splits) {
+body lower_layer(const plan_data& plan, std::size_t kind, const std::string& name, dtype type, target to) {
   const layer_kind& layer = plan.kinds[kind];
   body b;
   b.name = name;
-  b.setting = {plan.dims, precision_of(type), to, plan.recipe.deterministic, splits, !plan.actions.inference};
+  b.setting = rankc::program::setting_of(plan, precision_of(type), to);
   b.tokens_of_step = static_cast<std::int64_t>(plan.recipe.global_batch) * plan.recipe.seq;
   try {
     static_cast<rankc::program::layer_program&>(b) =

@@ -31,6 +31,9 @@ function_shape shape_of(const body&, phase);
 /// The parameter shared with another layer into whose gradient a node sums; -1: none.
 int find_shared(const body&, const node&);
 
+/// Bytes of what a microbatch has of a layer.
+inline std::size_t bytes_of(const body& b, kept what) { return what == kept::saved ? b.saved_bytes : b.y_bytes; }
+
 /// The calls of each stage's layers, and what a slot of the stage has.
 void bind_layers(lowered&);
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every byte of a rank's arena: regions of parameters, tables, ids, sums, pools of a microbatch's values, work.
-#include <rankc/codegen/intervals.hpp>
 #include <rankc/schedule/colour.hpp>
 #include <rankc/schedule/opened.hpp>
 
@@ -61,7 +60,7 @@ class arena {
     }
     if (l_.has_working_copy()) a_.working_copy = take(r_.parameter_elements * l_.real_bytes());
     for (placed_rope& rope : a_.ropes) rope.where = take(rope.bytes);
-    const std::size_t ids = static_cast<std::size_t>(plan.rows) * plan.recipe.seq * sizeof(std::int32_t) * plan.actions.microbatches;
+    const std::size_t ids = l_.tokens() * sizeof(std::int32_t) * plan.actions.microbatches;
     if (r_.reads_tokens) a_.tokens = take(ids);
     if (r_.reads_targets) a_.targets = take(ids);
     a_.loss = take(l_.wide_bytes());

@@ -3,6 +3,7 @@
 #include <set>
 #include <utility>
 
+#include <rankc/codegen/names.hpp>
 
 #include "lanes.hpp"
 #include "passes.hpp"
@@ -11,12 +12,6 @@
 namespace rankc::codegen {
 
 namespace {
-
-std::string name_of(const action& a) {
-  sentence s;
-  s << a;
-  return std::string(s.view());
-}
 
 phase phase_of(action_kind k) {
   return k == action_kind::B   ? phase::backward
@@ -86,7 +81,7 @@ class builder {
 
   void act(int at) {
     const action& a = t_.actions[at];
-    action_ = name_of(a);
+    action_ = token(a);
     if (computes(a.kind)) compute(at);
     if (a.kind == action_kind::reduce_grad && !reduced_.count(a.stage))
       for (std::size_t b = r_.buckets.size(); b-- > 0;)  // the last layer first, as backward goes
@@ -114,7 +109,7 @@ class builder {
     const action& a = t_.actions[at];
     item i = base(a.stage, a.microbatch, a.kind == action_kind::F ? item_kind::forward : item_kind::backward);
     i.does = phase_of(a.kind);
-    i.name = name_of(a);
+    i.name = token(a);
     if (a.overlaps_next) i.on = overlap_lane;
     if (a.kind != action_kind::I) i.first = begun_.insert({a.stage, sums_gradients(a)}).second;
     if (!reduces_after(at)) {

@@ -59,15 +59,6 @@ std::string width_text(const body& b, const local_dim& d) {
   return (sum ? "(" + count + ")" : count) + " * " + name_of(b, d.unit_name, d.unit);
 }
 
-std::string elements_text(const body& b, const local_shape& s) {
-  if (s.ndim == 0) return "1";
-  return join(std::span(s.dims, static_cast<std::size_t>(s.ndim)), " * ", [&](const local_dim& d) { return width_text(b, d); });
-}
-
-std::string shape_text(const body& b, const local_shape& s) {
-  return join(std::span(s.dims, static_cast<std::size_t>(s.ndim)), " x ", [&](const local_dim& d) { return width_text(b, d); });
-}
-
 extent size_of(const body& b, const node& n, std::string_view symbol) {
   if (symbol == "rows") return attribute(b, symbol, n.rows);
   if (symbol == "seq") return attribute(b, symbol, n.seq);

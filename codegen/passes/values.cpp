@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The values that a rank's step makes and uses up: what layers save, what goes from layer to layer and from stage to
 // stage; each with the actions between which it keeps its place.
-#include <rankc/codegen/intervals.hpp>
+#include <rankc/codegen/names.hpp>
 #include <rankc/schedule/communicate.hpp>
 
 #include "passes.hpp"
@@ -55,11 +55,6 @@ class value_maker {
     auto operator<=>(const boundary&) const = default;
   };
 
-  static std::string token(const action& a) {
-    sentence s;
-    s << a;
-    return std::string(s.view());
-  }
   const stage_plan* find(int number) const {
     const auto at = std::find_if(r_.stages.begin(), r_.stages.end(), [&](const stage_plan& s) { return s.stage == number; });
     return at == r_.stages.end() ? nullptr : &*at;
@@ -87,7 +82,7 @@ class value_maker {
 
   void add(const stage_plan& s, int microbatch, const works& w, const stage_plan::member& m) {
     const body& b = of(s.layers[m.layer]);
-    placed_value v{.what = m.what, .stage = s.stage, .microbatch = microbatch, .layer = m.layer, .bytes = m.what == kept::saved ? b.saved_bytes : b.y_bytes};
+    placed_value v{.what = m.what, .stage = s.stage, .microbatch = microbatch, .layer = m.layer, .bytes = bytes_of(b, m.what)};
     v.first = m.what == kept::output_gradient ? w.backward : w.forward;
     v.last = std::max(w.forward, w.weights);
     if (v.first >= 0) add(std::move(v), aligned(v.bytes));  // no gradient in an evaluation
@@ -105,14 +100,14 @@ class value_maker {
     const auto after = works_.find({key.stage, key.microbatch}), before = works_.find({key.stage - 1, key.microbatch});
     const auto arrives = arrives_.find(key), leaves = leaves_.find(key);
     placed_value v{.what = key.gradient ? kept::gradient : kept::activation, .stage = key.stage, .microbatch = key.microbatch,
-            .name = name_of(key, after != works_.end()), .bytes = bytes_of(key.stage), .last = -1};
+            .name = name_of(key, after != works_.end()), .bytes = bytes_between(key.stage), .last = -1};
     if (after != works_.end()) v.last = until(stage(key.stage), after->second, key.gradient ? space::dx : space::x);
     if (before != works_.end() && key.gradient) v.last = std::max(v.last, until(stage(key.stage - 1), before->second, space::dy));
     if (leaves != leaves_.end()) v.last = std::max(v.last, leaves->second);
     v.first = arrives != arrives_.end() ? arrives->second : key.gradient ? after->second.backward : before->second.forward;
     add(std::move(v), boundary_unit_);
   }
-  std::size_t bytes_of(int boundary_stage) const {
+  std::size_t bytes_between(int boundary_stage) const {
     if (const stage_plan* s = find(boundary_stage)) return before(*s);
     return after(stage(boundary_stage - 1));
   }

@@ -18,10 +18,13 @@ namespace rankc::codegen {
 using runtime::dtype;
 
 using rankc::program::accumulation;
+using rankc::program::aligned;
+using rankc::program::alignment;
 using rankc::program::element_kind;
 using rankc::program::group;
 using rankc::program::group_layout;
 using rankc::program::layer_parameter;
+using rankc::program::lifetime;
 using rankc::program::local_dim;
 using rankc::program::local_shape;
 using rankc::program::n_groups;
@@ -30,6 +33,7 @@ using rankc::program::nodes;
 using rankc::program::operand;
 using rankc::program::phase;
 using rankc::program::phase_names;
+using rankc::program::place_intervals;
 using rankc::program::port_use;
 using rankc::program::rope_use;
 using rankc::program::space;
@@ -79,17 +83,15 @@ struct body : rankc::program::layer_program {
 std::vector<operand> writes_of(const body&, const node&);
 std::vector<operand> reads_of(const body&, const node&);
 
-/// The text of sizes: "heads / tp", "heads / tp * head_dim", "tokens * heads / tp * head_dim", "tokens x hidden".
+/// The text of sizes: "heads / tp", "heads / tp * head_dim".
 std::string count_text(const body&, const local_dim&);
 std::string width_text(const body&, const local_dim&);
-std::string elements_text(const body&, const local_shape&);
-std::string shape_text(const body&, const local_shape&);
 /// A size of a node, as its row calls it.
 extent size_of(const body&, const node&, std::string_view symbol);
 
 /// Lower one layer: kernels, halves of backward where the schedule has them, no backward where it has none, fusions,
 /// storage, offsets and names.
 /// Errors: std::logic_error where an op has no kernel, or a conversion is not lowered.
-body lower_layer(const plan_data&, std::size_t kind, const std::string& name, dtype, target, bool splits_backward);
+body lower_layer(const plan_data&, std::size_t kind, const std::string& name, dtype, target);
 
 }  // namespace rankc::codegen

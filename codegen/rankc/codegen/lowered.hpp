@@ -238,6 +238,8 @@ struct lowered {
   /// Bytes of an activation, and of an element of a region, of a statistic and of the loss: f32 where that is bf16.
   std::size_t real_bytes() const { return runtime::size_of(type); }
   std::size_t wide_bytes() const { return std::max<std::size_t>(real_bytes(), 4); }
+  /// Token ids of a microbatch on a rank.
+  std::size_t tokens() const { return static_cast<std::size_t>(plan->rows) * plan->recipe.seq; }
   /// Whether the plan trains; else it has forwards alone.
   bool trains() const { return !plan->actions.inference; }
   /// Whether losses of several pipeline ranks are summed.

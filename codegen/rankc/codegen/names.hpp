@@ -2,6 +2,8 @@
 // Identifiers of generated text, made from the names that users give layers, parameters and dims: legal, no name of the
 // runtime's, and each given once.
 #pragma once
+#include <rankc/schedule/actions.hpp>
+
 #include <initializer_list>
 #include <set>
 #include <string>
@@ -9,6 +11,9 @@
 #include <vector>
 
 namespace rankc::codegen {
+
+/// "1F0": what text, traces and errors call an action.
+std::string token(const action&);
 
 /// Name of a value, made of letters, digits and '_': "up-dim" -> "up_dim", "int" -> "int_".
 std::string identifier(std::string_view);

@@ -8,8 +8,16 @@
 #include <rankc/program/select.hpp>
 #include <rankc/program/split.hpp>
 #include <rankc/program/storage.hpp>
+#include <rankc/schedule/actions.hpp>
 
 namespace rankc::program {
+
+/// What the passes over the layers of a plan are told.
+constexpr layer_setting setting_of(const auto& plan, precision type, target to) {
+  bool splits = false;
+  for (const action& a : plan.actions.actions) splits |= a.kind == action_kind::I || a.kind == action_kind::W;
+  return {plan.dims, type, to, plan.recipe.deterministic, splits, !plan.actions.inference};
+}
 
 /// Lower one layer: nodes, halves of backward where the schedule has them, no backward where it has none, fusions,
 /// storage and offsets.

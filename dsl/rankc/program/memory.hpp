@@ -18,13 +18,6 @@ struct rank_memory {
   constexpr std::size_t total() const { return arena + beside; }
 };
 
-/// What the passes over the layers of a plan are told.
-constexpr layer_setting setting_of(const auto& plan, precision type, target to) {
-  bool splits = false;
-  for (const action& a : plan.actions.actions) splits |= a.kind == action_kind::I || a.kind == action_kind::W;
-  return {plan.dims, type, to, plan.recipe.deterministic, splits, !plan.actions.inference};
-}
-
 namespace detail {
 
 /// A tensor that layers share, and whose it is.

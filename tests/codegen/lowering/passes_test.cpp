@@ -2,7 +2,6 @@
 #include <doctest/doctest.h>
 
 #include <rankc/codegen/certificate.hpp>
-#include <rankc/codegen/intervals.hpp>
 #include <rankc/codegen/lowered.hpp>
 #include <rankc/codegen/prove.hpp>
 #include <rankc/schedule/colour.hpp>
