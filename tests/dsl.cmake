@@ -63,6 +63,9 @@ add_test(NAME dsl/headers COMMAND ${CMAKE_COMMAND} "-DFOLDER=${PROJECT_SOURCE_DI
   "-DCOMPILER=${CMAKE_CXX_COMPILER};-std=c++20;-I${PROJECT_SOURCE_DIR}/dsl;-I${PROJECT_SOURCE_DIR}/runtime;${boost_includes}"
   "-DOUT=${CMAKE_CURRENT_BINARY_DIR}/dsl_headers" -P "${CMAKE_CURRENT_SOURCE_DIR}/dsl/headers.cmake")
 
+# No folder includes another in a circle.
+add_test(NAME folders COMMAND ${CMAKE_COMMAND} "-DROOT=${PROJECT_SOURCE_DIR}" -P "${CMAKE_CURRENT_SOURCE_DIR}/folders.cmake")
+
 # g++ and clang are two front ends that a plan must look the same to. clang takes plans from 17 on.
 function(rankc_front_end name compiler)
   set(command "${compiler}" -std=c++20 "-I${PROJECT_SOURCE_DIR}/dsl" "-I${PROJECT_SOURCE_DIR}/runtime" ${boost_includes} ${ARGN})

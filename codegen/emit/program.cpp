@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include <rankc/expected.hpp>
+#include <rankc/program/expected.hpp>
 #include <rankc/templates.hpp>
-#include <rankc/ops.hpp>
+#include <rankc/ops/table.hpp>
 #include <rankc/version.hpp>
 
 #include "emit.hpp"

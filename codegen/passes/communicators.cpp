@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <rankc/axes_check.hpp>
+#include <rankc/mesh/axes_check.hpp>
 
 #include <algorithm>
 #include <stdexcept>

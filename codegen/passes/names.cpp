@@ -3,7 +3,7 @@
 #include "names.hpp"
 
 #include <rankc/codegen/names.hpp>
-#include <rankc/ops.hpp>
+#include <rankc/ops/table.hpp>
 
 #include <algorithm>
 #include <stdexcept>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dims_flags.hpp"
 
-#include <rankc/axis_lists.hpp>
+#include <rankc/mesh/axis_lists.hpp>
 
 #include <algorithm>
 #include <charconv>

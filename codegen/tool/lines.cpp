@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lines.hpp"
 
-#include <rankc/dims.hpp>
+#include <rankc/mesh/dims.hpp>
 
 #include <algorithm>
 #include <istream>

@@ -2,7 +2,7 @@
 // JSON lines: one object in, one object out, in order. A line that cannot be read is answered with a
 // diagnostic and does not end the run.
 #pragma once
-#include <rankc/diagnostic.hpp>
+#include <rankc/base/diagnostic.hpp>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

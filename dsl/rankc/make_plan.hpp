@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // From a plan's values to plain data, at run time: what a generator does first.
 #pragma once
-#include <rankc/expected.hpp>
-#include <rankc/plan_data.hpp>
-#include <rankc/plan_value.hpp>
+#include <rankc/program/expected.hpp>
+#include <rankc/plan/plan_data.hpp>
+#include <rankc/plan/plan_value.hpp>
 #include <rankc/schedule/fuse.hpp>
 
 namespace rankc {

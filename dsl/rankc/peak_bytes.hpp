@@ -2,7 +2,7 @@
 // The memory of a plan's ranks, counted by the compiler: peak_bytes<plan>. Where it is included, `valid` has RC401 too, of
 // clusters that say what there is. The one include does not have it: it costs a compiler half as much again.
 #pragma once
-#include <rankc/plan_value.hpp>
+#include <rankc/plan/plan_value.hpp>
 #include <rankc/program/memory.hpp>
 #include <rankc/schedule/fuse.hpp>
 

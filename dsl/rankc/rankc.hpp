@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The one include that a plan needs.
 #pragma once
-#include <rankc/diagnostic.hpp>  // first: an error names the way to `valid`, and the shortest is the best to read
+#include <rankc/base/diagnostic.hpp>  // first: an error names the way to `valid`, and the shortest is the best to read
 
 #include <rankc/models/gpt2.hpp>
 #include <rankc/models/llama.hpp>
-#include <rankc/plan_value.hpp>
+#include <rankc/plan/plan_value.hpp>
 #include <rankc/schedules/declared.hpp>
 #include <rankc/schedules/gpipe.hpp>
 #include <rankc/schedules/one_f_one_b.hpp>

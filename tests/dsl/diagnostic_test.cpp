@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
 
-#include <rankc/diagnostic.hpp>
+#include <rankc/base/diagnostic.hpp>
 
 #include <string>
 

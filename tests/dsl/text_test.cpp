@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
 
-#include <rankc/text.hpp>
+#include <rankc/base/text.hpp>
 
 #include <bit>
 #include <charconv>

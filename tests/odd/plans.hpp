@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plans of odd models, each on one rank and split; a split one computes what the one of its family on one rank does.
 #pragma once
-#include <rankc/plan_data.hpp>
+#include <rankc/plan/plan_data.hpp>
 
 #include <string>
 #include <vector>

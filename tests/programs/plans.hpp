@@ -2,7 +2,7 @@
 // The plans whose programs are trained against PyTorch's losses and against each other: every line of the oracle, by
 // one rank and by each kind of parallelism. Made from values, so that one generator serves them all.
 #pragma once
-#include <rankc/plan_data.hpp>
+#include <rankc/plan/plan_data.hpp>
 
 #include <string>
 #include <vector>

@@ -2,7 +2,7 @@
 // A layer after lowering, with the names that text gives its values and sizes. Made once per distinct layer; every use of
 // the layer shares the text and differs only in offsets.
 #pragma once
-#include <rankc/plan_data.hpp>
+#include <rankc/plan/plan_data.hpp>
 #include <rankc/program/layer.hpp>
 #include <rankc/runtime/program.hpp>
 

@@ -2,7 +2,7 @@
 // The layout of legal dims: the dense and the expert view of one span of ranks, coordinates in both, and the groups of
 // every axis and alias. An alias is always defined, possibly of size 1.
 #pragma once
-#include <rankc/dims.hpp>
+#include <rankc/mesh/dims.hpp>
 #include <rankc/mesh/group.hpp>
 
 namespace rankc {

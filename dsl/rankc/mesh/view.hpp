@@ -2,7 +2,7 @@
 // A view factors the ranks into axes: a list of names, sizes and strides whose product is the number of ranks. Two views
 // of one span of ranks share an axis where its size and stride are equal, since these determine its groups.
 #pragma once
-#include <rankc/axis_lists.hpp>
+#include <rankc/mesh/axis_lists.hpp>
 
 #include <array>
 #include <initializer_list>

@@ -6,7 +6,7 @@
 // parameter_handle: `t.parameter(table)`.
 #pragma once
 #include <rankc/rules/setting.hpp>
-#include <rankc/ops.hpp>
+#include <rankc/ops/table.hpp>
 
 #include <boost/hana/tuple.hpp>
 

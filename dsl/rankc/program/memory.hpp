@@ -2,7 +2,7 @@
 // What the ranks of each pipeline coordinate need in memory: every region, table, place and workspace that the generator
 // gives them, counted.
 #pragma once
-#include <rankc/expected.hpp>
+#include <rankc/program/expected.hpp>
 #include <rankc/program/layer.hpp>
 #include <rankc/program/pools.hpp>
 #include <rankc/schedule/opened.hpp>

@@ -3,7 +3,7 @@
 // they need to know of an op from its row. The same passes run in the compiler and in the generator.
 #pragma once
 #include <rankc/program/parameters.hpp>
-#include <rankc/recipe.hpp>
+#include <rankc/base/recipe.hpp>
 #include <rankc/typed/op_row.hpp>
 
 #include <span>

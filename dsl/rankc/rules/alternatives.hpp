@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a refusal offers instead: the legal values nearest to what was written, found by asking the rule itself.
 #pragma once
-#include <rankc/diagnostic.hpp>
-#include <rankc/dims.hpp>
+#include <rankc/base/diagnostic.hpp>
+#include <rankc/mesh/dims.hpp>
 
 #include <utility>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // RC120, RC230 to RC232, RC314, RC315: what a plan leaves out, and what its model and its schedule must have.
 #pragma once
-#include <rankc/diagnostic.hpp>
-#include <rankc/recipe.hpp>
+#include <rankc/base/diagnostic.hpp>
+#include <rankc/base/recipe.hpp>
 #include <rankc/schedule/actions.hpp>
 
 #include <concepts>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // RC233 to RC237: the numbers of a recipe, each in its range.
 #pragma once
-#include <rankc/diagnostic.hpp>
-#include <rankc/recipe.hpp>
+#include <rankc/base/diagnostic.hpp>
+#include <rankc/base/recipe.hpp>
 
 #include <limits>
 

@@ -2,7 +2,7 @@
 // What the rules judge, as plain values, and how a table of rules is asked: each broken one says its sentence, with the
 // nearest changes of one field that mend it and break no other rule of the table.
 #pragma once
-#include <rankc/recipe.hpp>
+#include <rankc/base/recipe.hpp>
 #include <rankc/rules/alternatives.hpp>
 
 #include <limits>

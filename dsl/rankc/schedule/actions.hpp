@@ -10,7 +10,7 @@
 //   reversed_rank_of_stage(stage, pp)    optional: every stage is on two ranks, here for the microbatches from
 //   reversed_from()                      this one on
 #pragma once
-#include <rankc/diagnostic.hpp>
+#include <rankc/base/diagnostic.hpp>
 
 #include <cstddef>
 #include <string_view>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The names of all schedules. Where one is used without its header, the compiler shows its line.
 #pragma once
-#include <rankc/text.hpp>
+#include <rankc/base/text.hpp>
 
 namespace rankc::schedules {
 

@@ -2,7 +2,7 @@
 // A complaint is what a typing rule says about one application of an op: the user's line, the op, the parameter, the axis,
 // what was found and what was expected.
 #pragma once
-#include <rankc/text.hpp>
+#include <rankc/base/text.hpp>
 #include <rankc/typed/op_row.hpp>
 
 namespace rankc {

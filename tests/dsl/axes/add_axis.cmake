@@ -1,6 +1,6 @@
 # cmake -DFOLDER=<dsl> "-DCOMPILER=<compiler and flags>" -DSOURCE=<added.cpp> -DOUT=<folder> -P add_axis.cmake
 #
-# An axis `xp` is added to a copy of rankc/axes.hpp, the one file that this takes: SOURCE must compile with it before
+# An axis `xp` is added to a copy of rankc/mesh/axes.hpp, the one file that this takes: SOURCE must compile with it before
 # FOLDER. Then what is missing of the axis must be a sentence.
 cmake_minimum_required(VERSION 3.25)
 set(field_from " = 1, pp = 1,")
@@ -18,7 +18,7 @@ set(join_row_to "\"tied embeddings\"}},\n    {.id = axis::tp_xp, .name = \"tp_xp
 
 # Replace the parts that are named, each of which the table has once; what a compiler says of SOURCE then, in `said`.
 function(compile_with source)
-  file(READ "${FOLDER}/rankc/axes.hpp" table)
+  file(READ "${FOLDER}/rankc/mesh/axes.hpp" table)
   foreach(part IN LISTS ARGN)
     string(FIND "${table}" "${${part}_from}" first)
     string(FIND "${table}" "${${part}_from}" last REVERSE)
@@ -27,7 +27,7 @@ function(compile_with source)
     endif()
     string(REPLACE "${${part}_from}" "${${part}_to}" table "${table}")
   endforeach()
-  file(WRITE "${OUT}/rankc/axes.hpp" "${table}")
+  file(WRITE "${OUT}/rankc/mesh/axes.hpp" "${table}")
   list(POP_FRONT COMPILER compiler)
   execute_process(COMMAND ${compiler} "-I${OUT}" ${COMPILER} -fsyntax-only "${source}" ERROR_VARIABLE said RESULT_VARIABLE failed)
   set(said "${said}" PARENT_SCOPE)
@@ -40,7 +40,7 @@ if(failed)
   message(SEND_ERROR "an axis takes more than axes.hpp:\n${said}")
 endif()
 
-file(WRITE "${OUT}/alone.cpp" "#include <rankc/axes_check.hpp>\n")
+file(WRITE "${OUT}/alone.cpp" "#include <rankc/mesh/axes_check.hpp>\n")
 function(expect sentence)
   compile_with("${OUT}/alone.cpp" ${ARGN})
   string(REPLACE "\\'" "'" said "${said}")  # g++ escapes them

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What all headers make of an axis `xp` that a copy of the table has besides: add_axis.cmake writes it.
-#include <rankc/axes_check.hpp>
+#include <rankc/mesh/axes_check.hpp>
 #include <rankc/mesh/communicators.hpp>
 #include <rankc/rankc.hpp>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
 
-#include <rankc/axes_check.hpp>
+#include <rankc/mesh/axes_check.hpp>
 #include <rankc/mesh/communicators.hpp>
-#include <rankc/plan.hpp>
+#include <rankc/plan/plan.hpp>
 
 #include <algorithm>
 #include <string>

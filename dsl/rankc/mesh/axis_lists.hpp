@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lists of axes in the orders in which others need them, all made from the rows of the table.
 #pragma once
-#include <rankc/axes.hpp>
+#include <rankc/mesh/axes.hpp>
 
 #include <cstddef>
 

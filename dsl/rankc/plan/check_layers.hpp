@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A plan's layers, traced, and what each does wrong: RC202, RC210 to RC213, RC223 to RC226, RC228.
 #pragma once
-#include <rankc/dims.hpp>
+#include <rankc/mesh/dims.hpp>
 #include <rankc/models/layer.hpp>
 #include <rankc/rules/batch.hpp>
 #include <rankc/rules/model.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which layers have a parameter in common, and what each is named in a checkpoint: RC214, RC224.
 #pragma once
-#include <rankc/diagnostic.hpp>
+#include <rankc/base/diagnostic.hpp>
 #include <rankc/typed/trace.hpp>
 
 #include <string_view>

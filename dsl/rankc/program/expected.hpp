@@ -2,8 +2,8 @@
 // What a plan's actions are expected to take: from the operations of its layers and the speed of its machines. Messages
 // are placed by these costs.
 #pragma once
-#include <rankc/kinds_of_stages.hpp>
-#include <rankc/recipe.hpp>
+#include <rankc/program/kinds_of_stages.hpp>
+#include <rankc/base/recipe.hpp>
 #include <rankc/schedule/timing.hpp>
 #include <rankc/typed/trace.hpp>
 

@@ -2,10 +2,10 @@
 // All rules of a plan, model x dims x schedule x recipe x cluster, by the same functions in the compiler and in the
 // generator.
 #pragma once
-#include <rankc/check_layers.hpp>
-#include <rankc/check_parameters.hpp>
+#include <rankc/plan/check_layers.hpp>
+#include <rankc/plan/check_parameters.hpp>
 #include <rankc/mesh/layout.hpp>
-#include <rankc/recipe.hpp>
+#include <rankc/base/recipe.hpp>
 #include <rankc/rules/batch.hpp>
 #include <rankc/rules/cluster.hpp>
 #include <rankc/rules/dims.hpp>

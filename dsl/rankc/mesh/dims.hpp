@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the degrees of parallel dims say together: which multiply to the world, and what the one that is left out is.
 #pragma once
-#include <rankc/axis_lists.hpp>
+#include <rankc/mesh/axis_lists.hpp>
 
 namespace rankc {
 

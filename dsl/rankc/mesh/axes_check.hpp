@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What may be wrong with a table of axes, said while compiling.
 #pragma once
-#include <rankc/axis_lists.hpp>
-#include <rankc/diagnostic.hpp>
+#include <rankc/mesh/axis_lists.hpp>
+#include <rankc/base/diagnostic.hpp>
 
 #include <span>
 

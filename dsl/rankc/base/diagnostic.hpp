@@ -3,7 +3,7 @@
 // lines call it at run time, and the concept `valid` calls it at compile time and puts what it said into the
 // name of a type, which g++ and clang print once, at the user's static_assert.
 #pragma once
-#include <rankc/text.hpp>
+#include <rankc/base/text.hpp>
 
 #include <cstddef>
 #include <vector>

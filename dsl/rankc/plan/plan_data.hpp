@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A plan as plain data: what the typed declaration hands to the generator. Templates end here.
 #pragma once
-#include <rankc/kinds_of_stages.hpp>
+#include <rankc/program/kinds_of_stages.hpp>
 #include <rankc/mesh/layout.hpp>
-#include <rankc/recipe.hpp>
+#include <rankc/base/recipe.hpp>
 #include <rankc/schedule/timing.hpp>
 #include <rankc/typed/trace.hpp>
 

@@ -6,7 +6,7 @@
 //   static_assert(valid<gpt>);
 // Deduction guides find its type whichever members are left out, so that what is missing is a rule's sentence.
 #pragma once
-#include <rankc/plan.hpp>
+#include <rankc/plan/plan.hpp>
 #include <rankc/rules/parts.hpp>
 
 #include <type_traits>

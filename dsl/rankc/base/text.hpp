@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Text that can be written while compiling: sentences of diagnostics, made with the numbers filled in.
 #pragma once
-#include <rankc/decimal.hpp>
+#include <rankc/base/decimal.hpp>
 
 #include <concepts>
 #include <limits>

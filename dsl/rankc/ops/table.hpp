@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of ops: what layers and their backward are made of. A user's op is one more row, in a header of their own.
+#pragma once
+#include <rankc/ops/attention.hpp>
+#include <rankc/ops/conversions.hpp>
+#include <rankc/ops/cross_entropy.hpp>
+#include <rankc/ops/elementwise.hpp>
+#include <rankc/ops/embedding.hpp>
+#include <rankc/ops/linear.hpp>
+#include <rankc/ops/norm.hpp>
+#include <rankc/ops/parts.hpp>
+#include <rankc/ops/softmax.hpp>
+#include <rankc/typed/complete.hpp>
+
+namespace rankc::ops {
+
+inline constexpr const op_row* all[]{
+    &replicate, &all_reduce, &all_reduce_max, &all_gather, &reduce_scatter, &add, &gelu, &gelu_grad, &swiglu, &swiglu_grad, &linear,
+    &linear_dx, &linear_dw, &bias, &bias_grad, &layer_norm, &layer_norm_dx, &layer_norm_dw, &rms_norm, &rms_norm_dx, &rms_norm_dw,
+    &rope, &rope_grad, &position, &position_grad, &attention, &attention_grad, &embedding, &embedding_grad, &row_max, &exp_sums,
+    &exp_sums_grad, &cross_entropy, &cross_entropy_grad, &zeros, &mul, &mul_grad, &scale, &sigmoid, &sigmoid_grad, &head_norm,
+    &head_norm_dx, &head_norm_dw, &softmax, &softmax_dx, &split, &split_heads, &concat, &concat_heads};
+constexpr bool is_known(const op_row* row) {
+  for (const op_row* known : all)
+    if (known == row) return true;
+  return false;
+}
+
+}  // namespace rankc::ops
