@@ -37,6 +37,42 @@ enum class op_kind {
 enum class collective_kind { all_reduce, all_reduce_max, all_gather, reduce_scatter };
 inline constexpr const char* collective_kind_names[]{"all_reduce", "all_reduce_max", "all_gather", "reduce_scatter"};
 
+/// What a kernel is given for a port of its row: a tensor in row-major order, its rows `stride` elements apart, that begins
+/// `offset` bytes into an access of the op.
+struct view {
+  std::string port;            // "dw"
+  bool written = false;        // else read
+  std::vector<int> accesses;   // by index, of the op's writes or reads; each further one continues the first
+  std::size_t offset = 0;      // bytes
+  std::vector<std::int64_t> shape = {};  // on this rank; none: a number
+  std::int64_t unit = 1;       // elements of a unit of the last dim: of a head
+  std::int64_t stride = 1;     // elements from one row to the next; of one dim or none: 1
+  std::int64_t first = 0;      // "vocab@first": where this rank's part of the dim begins that the row says so of
+  bool adds = false;           // written: to what these bytes held, which the op reads too
+  bool operator==(const view&) const = default;
+};
+
+/// What a tensor of a rank is at the begin of a step and at its end.
+enum class holding_kind { weight, working_copy, first_moment, second_moment, padding, rotary, ids, targets, loss, norm };
+inline constexpr const char* holding_names[]{"weight", "working copy", "first moment", "second moment", "padding",
+                                             "rotary", "ids",          "targets",      "loss",          "norm"};
+
+/// Part of a tensor of the model: of each dim `count` from `first` on.
+struct box_range {
+  std::int64_t first = 0, count = 0;
+  bool operator==(const box_range&) const = default;
+};
+
+/// What an access of `begin` or of `end` holds: a box of a parameter or of its moments, of the ids of all tokens of a step or
+/// of their targets; the cosines and sines of so many positions.
+struct holding {
+  holding_kind kind = holding_kind::weight;
+  std::string name = {};            // of a parameter
+  std::vector<box_range> box = {};  // weights, moments: of each dim; ids, targets: of the tokens
+  std::int64_t positions = 0, dim = 0;  // rotary
+  double theta = 0;
+};
+
 struct op {
   op_kind kind = op_kind::compute;
   std::string name;  // "1F0: block 2: linear wq"; the same on both sides for communication: "F0: stage 0 -> 1"
@@ -51,6 +87,11 @@ struct op {
   int action = -1;        // index of the action this op belongs to; -1: none
   std::string function = {};               // what the text calls; empty: the op stands for its waits alone
   std::vector<std::size_t> operands = {};  // where its operands begin, in the order of the call's arguments
+  std::string row = {};             // of the table of ops, or sum_squares, adamw, clear; empty: communication, begin, end, or no call
+  std::vector<view> views = {};     // of a row: its ports in their order, scratch left out
+  std::int64_t rows = 0, seq = 0;   // the row's attributes
+  double number = 0;
+  std::vector<holding> holds = {};  // begin: of each write; end: of each read
 };
 
 /// How a tensor relates to those of the same name on the other members of a communicator: each is a part of their sum,

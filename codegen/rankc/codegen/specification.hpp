@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// The model of a plan as it is on one device, with the whole batch of a step at once: what rank programs are held to. Its ops
+// are those of forward alone.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace rankc::codegen {
+
+struct specification {
+  /// A tensor; the last dim may be in units (heads) of so many elements.
+  struct tensor {
+    std::vector<std::int64_t> shape;  // the first dim of what is made of ids is the tokens
+    std::int64_t unit = 1;
+  };
+  /// An op of the table by its row's name; `in` and `out` are values, in the order of the row's ports. Conversions are left
+  /// in: on one device each is a copy.
+  struct op {
+    std::string row;
+    std::vector<int> in, out;
+    std::int64_t rows = 0, seq = 0;
+    double number = 0;
+  };
+  struct parameter {
+    std::string name;  // within the layer
+    int value;
+    bool trainable = true;
+  };
+  /// A layer as it was traced.
+  struct layer {
+    std::string name;
+    std::vector<tensor> values;
+    std::vector<op> ops;
+    int input = -1, targets = -1, result = -1;
+    std::vector<int> side_losses;
+    std::vector<parameter> parameters;
+  };
+  /// A layer where the model has it: the result of one is the input of the next, that of the last is the loss.
+  struct use {
+    int layer = 0;
+    std::string name;                     // "layers.2"
+    std::vector<std::string> parameters;  // their names in the whole model, in the order of the layer's; equal names: one tensor
+  };
+  std::vector<layer> layers;
+  std::vector<use> uses;
+  std::int64_t tokens = 0;  // of a step
+};
+
+}  // namespace rankc::codegen
