@@ -136,6 +136,38 @@ static std::vector<int> replaced_by(const node& n, const operand& out, const std
   return all;
 }
 
+/// What the kernel of a node is given, port by port; `outs` are the values that it writes, each once, of which `added` are
+/// summed into. A part that begins elsewhere on each rank of tp is said to begin at its length, of rank 1.
+static std::vector<view> views_of(const body& b, const node& n, const std::vector<operand>& writes, const std::vector<operand>& reads,
+                                  const std::vector<const operand*>& outs, const std::vector<bool>& added) {
+  std::vector<view> all;
+  for (std::size_t p = 0; p < n.ports.size(); ++p) {
+    const port& of = n.row->ports[p];
+    if (of.as == use::scratch) continue;
+    view v{.port = of.name, .written = of.is_written(), .offset = n.ports[p].at.offset};
+    const std::vector<operand>& side = v.written ? writes : reads;
+    const auto is_port = [&](const operand& o) { return o.port == static_cast<int>(p); };
+    const auto first = std::find_if(side.begin(), side.end(), is_port);
+    v.accesses = {static_cast<int>(first - side.begin()), static_cast<int>(std::count_if(first, side.end(), is_port))};
+    if (v.written) {
+      const auto same = [&](const operand* o) { return o->at.value == first->at.value; };
+      v.accesses.first = static_cast<int>(std::find_if(outs.begin(), outs.end(), same) - outs.begin());
+      v.adds = added[static_cast<std::size_t>(v.accesses.first)];
+    }
+    if (n.ports[p].shape >= 0) {
+      const local_shape& s = b.shape(n.ports[p]);
+      for (int d = 0; d < s.ndim; ++d) {
+        v.shape.push_back(s.dims[d].width());
+        v.unit = s.dims[d].unit;
+        if (d < of.shape.ndim && !of.shape.dim[d].first.empty() && s.dims[d].over.has(axis::tp)) v.first = s.dims[d].width();
+      }
+      if (s.ndim > 1) v.stride = s.stride.width();
+    }
+    all.push_back(std::move(v));
+  }
+  return all;
+}
+
 op flattener::layer_op(const item& i, const layer_call& call, const node& n) {
   const layer_use& use = r_.stages[i.stage].layers[call.layer];
   const body& b = l_.bodies[use.kind];
@@ -160,10 +192,11 @@ op flattener::layer_op(const item& i, const layer_call& call, const node& n) {
   const auto is_sum = [&](const operand* out) { return b.at(*out).where == space::gradient || b.at(*out).where == space::loss; };
   const bool has_sum = std::any_of(outs.begin(), outs.end(), is_sum);
   std::vector<std::vector<int>> replaced;
+  std::vector<bool> added;
   for (const operand* out : outs) {
     replaced.push_back(replaced_by(n, *out, writes, reads));
-    const bool sums = is_sum(out) || !has_sum;  // beside a sum, other results are written afresh
-    if (!sums || !adds(i, call, b, n)) continue;
+    added.push_back((is_sum(out) || !has_sum) && adds(i, call, b, n));  // beside a sum, other results are written afresh
+    if (!added.back()) continue;
     replaced.back().push_back(static_cast<int>(o.reads.size()));
     o.reads.push_back(read(find(*out)));
   }
@@ -171,6 +204,7 @@ op flattener::layer_op(const item& i, const layer_call& call, const node& n) {
     o.writes.push_back(write(find(*outs[k])));
     set_replaced(o.writes.back(), o, replaced[k]);
   }
+  o.views = views_of(b, n, writes, reads, outs, added);
   if (n.row->communicates()) {
     o.kind = op_kind::collective;
     o.name = b.message(n);
@@ -181,6 +215,9 @@ op flattener::layer_op(const item& i, const layer_call& call, const node& n) {
              : n.row->converts == conversion::reduce_scatter ? collective_kind::reduce_scatter
              : maximum                                       ? collective_kind::all_reduce_max
                                                              : collective_kind::all_reduce;
+  } else {
+    o.row = n.row->name;
+    o.rows = n.rows, o.seq = n.seq, o.number = n.number;
   }
   return o;
 }
@@ -196,18 +233,27 @@ static bool covers(const std::vector<range>& over, std::size_t element) {
   return std::any_of(over.begin(), over.end(), [&](const range& g) { return element >= g.first && element < g.first + g.count; });
 }
 
+/// An operand of one access, or of a part of the arena that no row names a shape of.
+static view view_of(std::string_view port, bool written, std::size_t access, std::int64_t elements) {
+  return {.port = port, .written = written, .accesses = {static_cast<int>(access), 1}, .shape = {{elements}, 1}};
+}
+
 op flattener::on_ranges(std::string name, const std::vector<range>& over, const std::vector<int>& reads,
                        const std::vector<int>& writes) {
+  constexpr const char* ports[]{"weight", "gradient", "first_moment", "second_moment", "working_copy"};
   op o;
   o.name = std::move(name);
   for (std::size_t p = 0; p < r_.parameters.size(); ++p) {
     if (!covers(over, r_.parameters[p].element)) continue;
+    const auto elements = static_cast<std::int64_t>(r_.parameters[p].as.elements());
     std::vector<int> candidates;
     for (int region : reads) {
       candidates.push_back(static_cast<int>(o.reads.size()));
+      o.views.push_back(view_of(ports[region], false, o.reads.size(), elements));
       o.reads.push_back(read(parameter(region, p)));
     }
     for (int region : writes) {
+      o.views.push_back(view_of(ports[region], true, o.writes.size(), elements));
       o.writes.push_back(write(parameter(region, p)));
       set_replaced(o.writes.back(), o, candidates);
     }
@@ -235,23 +281,49 @@ std::vector<flattener::place> flattener::paddings(const bucket& b) const {
 void flattener::read_paddings(op& o, const std::vector<range>& over) {
   for (const bucket& b : r_.buckets)
     for (const place& p : paddings(b))
-      if (covers(over, (p.begin - r_.arena.gradients) / l_.wide_bytes())) o.reads.push_back(read(p));
+      if (covers(over, (p.begin - r_.arena.gradients) / l_.wide_bytes())) {
+        o.views.push_back(view_of("padding", false, o.reads.size(), static_cast<std::int64_t>(p.bytes / l_.wide_bytes())));
+        o.reads.push_back(read(p));
+      }
+}
+
+/// What a region holds of a parameter. A shard is said to begin at its length, as that of rank 1 of tp does.
+static holding held(int region, const placed_parameter& p) {
+  const holding_kind kind = region == weight          ? holding_kind::weight
+                            : region == first_moment  ? holding_kind::first_moment
+                            : region == second_moment ? holding_kind::second_moment
+                                                      : holding_kind::working_copy;
+  holding h{.kind = kind, .name = p.name};
+  for (int d = 0; d < p.as.ndim; ++d) {
+    const std::int64_t count = d == 0 ? p.as.rows : p.as.cols;
+    h.box.push_back({p.as.shard_dim == d ? count : 0, count});
+  }
+  return h;
 }
 
 op flattener::begin() {
   op o;
   o.kind = op_kind::begin;
   o.name = "begin";
+  const auto add = [&](const place& p, holding h) {
+    o.writes.push_back(write(p));
+    o.holds.push_back(std::move(h));
+  };
   for (std::size_t p = 0; p < r_.parameters.size(); ++p)
-    for (int region : kept_) o.writes.push_back(write(parameter(region, p)));
+    for (int region : kept_) add(parameter(region, p), held(region, r_.parameters[p]));
   for (const bucket& b : r_.buckets)
-    for (const place& p : paddings(b)) o.writes.push_back(write(p));
-  for (std::size_t j = 0; j < r_.arena.ropes.size(); ++j)
-    o.writes.push_back(write({r_.arena.ropes[j].where, r_.arena.ropes[j].bytes, {rope, static_cast<int>(j)}, wide()}));
+    for (const place& p : paddings(b)) add(p, {holding_kind::padding});
+  for (std::size_t j = 0; j < r_.arena.ropes.size(); ++j) {
+    const placed_rope& r = r_.arena.ropes[j];
+    add({r.where, r.bytes, {rope, static_cast<int>(j)}, wide()},
+        {.kind = holding_kind::rotary, .positions = r.as.positions, .dim = r.as.dim, .theta = r.as.theta});
+  }
+  const auto ids = static_cast<std::int64_t>(l_.tokens());
   item i;
   for (i.microbatch = 0; i.microbatch < l_.plan->actions.microbatches; ++i.microbatch) {
-    if (r_.reads_tokens) o.writes.push_back(write(locate(i, {}, {formal::ids, source::rank})));
-    if (r_.reads_targets) o.writes.push_back(write(locate(i, {}, {formal::targets, source::rank})));
+    const std::vector<box_range> box{{i.microbatch * ids * l_.plan->dims.dp_replicate, ids}};
+    if (r_.reads_tokens) add(locate(i, {}, {formal::ids, source::rank}), {.kind = holding_kind::ids, .box = box});
+    if (r_.reads_targets) add(locate(i, {}, {formal::targets, source::rank}), {.kind = holding_kind::targets, .box = box});
   }
   return o;
 }
@@ -262,6 +334,7 @@ std::vector<op> flattener::flatten(const item& i) {
   auto collective = [&](op o, std::size_t data) {
     o.kind = op_kind::collective;
     o.name = i.name;
+    o.views.clear();
     o.function = "all_reduce";
     o.operands = {data};
     o.communicator = find_link(r_, i.on, i.over);
@@ -317,8 +390,9 @@ std::vector<op> flattener::flatten(const item& i) {
       const std::vector<range>& ranges = i.sharded ? r_.squares_sharded : r_.squares_whole;
       op o = on_ranges(i.name, ranges, {gradient}, {});
       read_paddings(o, ranges);
-      o.function = "sum_squares";
+      o.function = o.row = "sum_squares";
       o.operands = {r_.arena.norm, r_.arena.gradients};
+      o.views.push_back({.port = "norm", .written = true, .adds = !i.first, .accesses = {0, 1}});
       if (!i.first) o.reads.push_back(read(scalar(norm, r_.arena.norm)));
       o.writes.push_back(write(scalar(norm, r_.arena.norm)));
       if (!i.first) o.writes.back().replaces = static_cast<int>(o.reads.size()) - 1;
@@ -328,8 +402,9 @@ std::vector<op> flattener::flatten(const item& i) {
     case item_kind::clear_loss: {
       op o;
       o.name = i.name;
-      o.function = "clear";
+      o.function = o.row = "clear";
       o.operands = {r_.arena.loss};
+      o.views.push_back({.port = "y", .written = true, .accesses = {0, 1}});
       o.writes.push_back(write(scalar(loss, r_.arena.loss)));
       out.push_back(o);
       break;
@@ -347,8 +422,9 @@ std::vector<op> flattener::flatten(const item& i) {
     case item_kind::update: {
       op o = on_ranges(i.name, r_.updates, {weight, gradient, first_moment, second_moment}, kept_);
       read_paddings(o, r_.updates);
-      o.function = "adamw";
+      o.function = o.row = "adamw";
       o.operands = {r_.arena.weights, r_.arena.gradients, r_.arena.first_moment, r_.arena.second_moment, r_.arena.norm};
+      o.views.push_back({.port = "norm", .accesses = {static_cast<int>(o.reads.size()), 1}});
       o.reads.push_back(read(scalar(norm, r_.arena.norm)));
       out.push_back(o);
       break;
@@ -363,10 +439,14 @@ op flattener::end(bool train) {
   op o;
   o.kind = op_kind::end;
   o.name = "end";
+  const auto add = [&](const place& p, holding h) {
+    o.reads.push_back(read(p));
+    o.holds.push_back(std::move(h));
+  };
   for (std::size_t p = 0; p < r_.parameters.size(); ++p)
-    for (int region : kept_) o.reads.push_back(read(parameter(region, p)));
-  if (train && l_.trains()) o.reads.push_back(read(scalar(norm, r_.arena.norm)));
-  if (current_.count({loss})) o.reads.push_back(read(scalar(loss, r_.arena.loss)));
+    for (int region : kept_) add(parameter(region, p), held(region, r_.parameters[p]));
+  if (train && l_.trains()) add(scalar(norm, r_.arena.norm), {holding_kind::norm});
+  if (current_.count({loss})) add(scalar(loss, r_.arena.loss), {holding_kind::loss});
   return o;
 }
 

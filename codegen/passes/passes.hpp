@@ -96,6 +96,7 @@ class flattener {
   sum sum_of_gradient(std::size_t parameter) const;
   op layer_op(const item&, const layer_call&, const node&);
   void layer_ops(const item&, const layer_call&, std::vector<op>& out);
+  /// Views with the regions' names, and accesses, of the parameters in some ranges.
   op on_ranges(std::string name, const std::vector<range>&, const std::vector<int>& reads, const std::vector<int>& writes);
 
   const lowered& l_;

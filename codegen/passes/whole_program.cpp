@@ -110,6 +110,16 @@ flat_rank flatten(const lowered& l, const pipeline_rank& r, bool train) {
   return {std::move(all), f.sent(), f.received(), f.values(), f.sums(train)};
 }
 
+/// Where a rank's shards begin, of what an op says for rank 1 of tp and rank 0 of dp.
+void place_shards(op& o, const coord& at) {
+  for (view& v : o.views) v.first *= at[axis::tp];
+  for (holding& h : o.holds)
+    for (box_range& b : h.box) {
+      if (h.kind == holding_kind::ids || h.kind == holding_kind::targets) b.first += at[axis::dp_replicate] * b.count;
+      else b.first *= at[axis::tp];
+    }
+}
+
 program expand_all(const lowered& l, bool train) {
   const parallel_dims& d = l.plan->dims;
   representatives chosen(l);
@@ -146,6 +156,7 @@ program expand_all(const lowered& l, bool train) {
     for (op& o : out.ops) {
       for (access& a : o.reads) a.value = name_of[a.value];
       for (access& a : o.writes) a.value = name_of[a.value];
+      place_shards(o, at);
       if (o.communicator < 0) continue;
       o.communicator = communicator_of(o.communicator, o.name);
       if (o.kind != op_kind::collective)

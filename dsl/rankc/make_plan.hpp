@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // From a plan's values to plain data, at run time: what a generator does first.
 #pragma once
-#include <rankc/program/expected.hpp>
+#include <rankc/plan/one_device.hpp>
 #include <rankc/plan/plan_data.hpp>
 #include <rankc/plan/plan_value.hpp>
+#include <rankc/program/expected.hpp>
 #include <rankc/schedule/fuse.hpp>
 
 namespace rankc {
@@ -12,7 +13,7 @@ namespace rankc {
 inline plan_data make_plan(std::string name, const auto& model, const parallel_dims& given, const auto& schedule,
                            const training& recipe, const cluster& machines, std::span<const int> stage_layers = {}) {
   plan_data p{.name = std::move(name), .diagnostics = {}, .dims = resolve(given), .recipe = recipe, .machines = machines,
-              .schedule = std::string(schedule.name), .actions = {}, .expected = {}, .kinds = {}, .blocks_of_stage = {}};
+              .schedule = std::string(schedule.name), .actions = {}, .expected = {}, .kinds = {}, .on_one_device = {}, .blocks_of_stage = {}};
   check_plan(p.diagnostics, model, given, schedule, recipe, machines,
              [&](std::string_view kind, int count, bool repeated, const trace& t) {
                p.kinds.push_back({std::string(kind), t, count, repeated});
@@ -25,6 +26,7 @@ inline plan_data make_plan(std::string name, const auto& model, const parallel_d
   p.vocab_used = model.vocab_used ? model.vocab_used : model.vocab;
   p.blocks_of_stage = split_layers(detail::count_blocks(model).blocks, p.actions.stages(), stage_layers);
   p.expected = expected_costs(p);
+  p.on_one_device = trace_on_one_device(model, recipe);
   return p;
 }
 

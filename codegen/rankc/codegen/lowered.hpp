@@ -4,6 +4,7 @@
 #pragma once
 #include <rankc/codegen/body.hpp>
 #include <rankc/codegen/program.hpp>
+#include <rankc/codegen/specification.hpp>
 
 #include <algorithm>
 #include <array>
@@ -270,5 +271,8 @@ lowered lower(const plan_data&, dtype, target = target::host);
 /// The programs of all ranks, for the proof.
 program expand_train(const lowered&);
 program expand_evaluate(const lowered&);
+
+/// The model that these programs are of, before any pass. The plan must be valid.
+specification specify(const plan_data&);
 
 }  // namespace rankc::codegen

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace rankc::codegen {
@@ -37,18 +38,47 @@ enum class op_kind {
 enum class collective_kind { all_reduce, all_reduce_max, all_gather, reduce_scatter };
 inline constexpr const char* collective_kind_names[]{"all_reduce", "all_reduce_max", "all_gather", "reduce_scatter"};
 
+/// Indices one after the other.
+struct index_range {
+  int first = 0, count = 0;
+  struct iterator {
+    int at;
+    int operator*() const { return at; }
+    iterator& operator++() { return ++at, *this; }
+    bool operator==(const iterator&) const = default;
+  };
+  std::size_t size() const { return static_cast<std::size_t>(count); }
+  int operator[](std::size_t i) const { return first + static_cast<int>(i); }
+  iterator begin() const { return {first}; }
+  iterator end() const { return {first + count}; }
+  bool operator==(const index_range&) const = default;
+};
+
+/// The sizes of a tensor of two dims, of one or of none.
+struct tensor_shape {
+  std::int64_t dim[2]{};
+  std::uint8_t ndim = 0;
+  void push_back(std::int64_t size) { dim[ndim++] = size; }
+  std::size_t size() const { return ndim; }
+  bool empty() const { return ndim == 0; }
+  std::int64_t operator[](std::size_t d) const { return dim[d]; }
+  const std::int64_t* begin() const { return dim; }
+  const std::int64_t* end() const { return dim + ndim; }
+  bool operator==(const tensor_shape&) const = default;
+};
+
 /// What a kernel is given for a port of its row: a tensor in row-major order, its rows `stride` elements apart, that begins
 /// `offset` bytes into an access of the op.
 struct view {
-  std::string port;            // "dw"
+  std::string_view port;       // "dw"; of the table of ops, so that it is there as long as the program is
   bool written = false;        // else read
-  std::vector<int> accesses;   // by index, of the op's writes or reads; each further one continues the first
+  bool adds = false;           // written: to what these bytes held, which the op reads too
+  index_range accesses = {};   // of the op's writes or reads; each further one continues the one before
   std::size_t offset = 0;      // bytes
-  std::vector<std::int64_t> shape = {};  // on this rank; none: a number
+  tensor_shape shape = {};     // on this rank; none: a number
   std::int64_t unit = 1;       // elements of a unit of the last dim: of a head
   std::int64_t stride = 1;     // elements from one row to the next; of one dim or none: 1
   std::int64_t first = 0;      // "vocab@first": where this rank's part of the dim begins that the row says so of
-  bool adds = false;           // written: to what these bytes held, which the op reads too
   bool operator==(const view&) const = default;
 };
 
@@ -87,7 +117,7 @@ struct op {
   int action = -1;        // index of the action this op belongs to; -1: none
   std::string function = {};               // what the text calls; empty: the op stands for its waits alone
   std::vector<std::size_t> operands = {};  // where its operands begin, in the order of the call's arguments
-  std::string row = {};             // of the table of ops, or sum_squares, adamw, clear; empty: communication, begin, end, or no call
+  std::string_view row = {};        // of the table of ops, or sum_squares, adamw, clear; empty: communication, begin, end, or no call
   std::vector<view> views = {};     // of a row: its ports in their order, scratch left out
   std::int64_t rows = 0, seq = 0;   // the row's attributes
   double number = 0;

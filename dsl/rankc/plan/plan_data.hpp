@@ -32,6 +32,7 @@ struct plan_data {
   int rows = 0;  // sequences per microbatch and data-parallel rank
   int vocab_used = 0;
   std::vector<layer_kind> kinds;
+  std::vector<trace> on_one_device;  // of each kind: with all degrees 1 and the whole batch of a step
   std::vector<int> blocks_of_stage;  // repeated layers on each stage
 };
 

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// The model of a plan as plain data: the forward ops of its layers as they were traced for one device. No pass has been
+// over them.
+#include <rankc/codegen/lowered.hpp>
+
+namespace rankc::codegen {
+
+namespace {
+
+specification::op recorded(const rankc::op& o) {
+  specification::op made{.row = std::string(o.kind->name), .in = {}, .out = {}};
+  for (int v : o.in)
+    if (v >= 0) made.in.push_back(v);
+  for (int v : o.out)
+    if (v >= 0) made.out.push_back(v);
+  made.rows = o.with.rows, made.seq = o.with.seq, made.number = o.with.number;
+  return made;
+}
+
+specification::layer recorded(const std::string& name, const trace& t) {
+  specification::layer l{.name = name, .values = {}, .ops = {}, .input = t.input, .targets = -1, .result = t.result,
+                         .side_losses = t.side_losses, .parameters = {}};
+  for (const type& v : t.values) {
+    specification::tensor s;
+    for (int d = 0; d < v.ndim; ++d) {
+      s.shape.push_back(v.shape[d].size);
+      s.unit = v.shape[d].unit;
+    }
+    l.values.push_back(std::move(s));
+  }
+  for (std::size_t i = 0; i < t.forward_ops; ++i) l.ops.push_back(recorded(t.ops[i]));
+  l.targets = t.input + 1;  // a layer is handed its input, then the targets
+  for (const weight_info& w : t.weights) l.parameters.push_back({std::string(w.name), w.id, w.trainable});
+  return l;
+}
+
+/// Whether another layer of the model has the parameter too.
+bool is_shared(const plan_data& p, std::size_t kind, const weight_info& w) {
+  for (std::size_t k = 0; k < p.on_one_device.size(); ++k)
+    for (const weight_info& o : p.on_one_device[k].weights)
+      if (k != kind && is_same_parameter(o, w)) return true;
+  return false;
+}
+
+}  // namespace
+
+specification specify(const plan_data& p) {
+  specification s;
+  int number = 0;  // of the next repeated layer
+  for (std::size_t k = 0; k < p.kinds.size(); ++k) {
+    const layer_kind& kind = p.kinds[k];
+    const trace& t = p.on_one_device.at(k);
+    s.layers.push_back(recorded(kind.name, t));
+    for (int i = 0; i < kind.count; ++i) {
+      specification::use u{static_cast<int>(k), kind.repeated ? "layers." + std::to_string(number++) : kind.name, {}};
+      for (const weight_info& w : t.weights)
+        u.parameters.push_back((kind.repeated && !is_shared(p, k, w) ? u.name + "." : "") + std::string(w.name));
+      s.uses.push_back(std::move(u));
+    }
+  }
+  s.tokens = static_cast<std::int64_t>(p.recipe.global_batch) * p.recipe.seq;
+  return s;
+}
+
+}  // namespace rankc::codegen

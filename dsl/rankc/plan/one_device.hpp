@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// A model as one device would run it, with the whole batch of a step at once.
+#pragma once
+#include <rankc/base/recipe.hpp>
+#include <rankc/plan/check_layers.hpp>
+
+#include <vector>
+
+namespace rankc {
+
+/// The layers of a model, traced for one device: of a plan that breaks no rule.
+constexpr std::vector<trace> trace_on_one_device(const auto& model, const training& recipe) {
+  const dim tokens{"tokens", recipe.global_batch * recipe.seq};
+  const layer_context c{tokens, recipe.global_batch, recipe.seq, false, 1.0 / (static_cast<double>(recipe.global_batch) * recipe.seq), {}};
+  type x = detail::token_type(tokens);
+  std::vector<trace> all;
+  boost::hana::for_each(model.stack(), [&](const auto& entry) {
+    all.push_back(detail::trace_layer(detail::layer_of(entry), x, c));
+    x = all.back().values[all.back().result];
+  });
+  return all;
+}
+
+}  // namespace rankc
