@@ -264,8 +264,8 @@ struct lowered {
 /// Source: rankc/runtime/cuda/device_memory.hpp.
 std::size_t bytes_beside_arena(const lowered&, const pipeline_rank&);
 
-/// All passes, in order. The plan must be valid.
-lowered lower(const plan_data&, dtype, target = target::host);
+/// All passes, in order. The plan must be valid. The watcher, if there is one, sees each pass.
+lowered lower(const plan_data&, dtype, target = target::host, watcher* = nullptr);
 
 /// The programs of all ranks, for the proof.
 program expand_train(const lowered&);
