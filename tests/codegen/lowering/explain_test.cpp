@@ -129,6 +129,7 @@ TEST_CASE("the passes are printed in the order in which they run, each from what
       runs.push_back({plan_of(job, layout), dtype::f64, target::host});
       runs.push_back({plan_of(job, layout), dtype::bf16, target::cuda});
     }
+  runs.push_back({programs::make({"tiny_gpt2", "forwards", programs::order::looped_bfs, 1, 1, 2, 3, 2, 8, true}), dtype::bf16, target::cuda});
   for (const odd::odd_plan& p : odd::plans()) runs.push_back({p.plan, dtype::bf16, target::cuda});
   for (const run& r : runs) {
     CAPTURE(r.plan.name);
