@@ -15,7 +15,9 @@ install(FILES
   codegen/rankc/codegen/certificate.hpp codegen/rankc/codegen/generator.hpp codegen/rankc/codegen/program.hpp
   codegen/rankc/codegen/prove.hpp codegen/rankc/codegen/verify.hpp
   DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/rankc/codegen")
-install(FILES runtime/rankc/runtime/engine.hpp runtime/rankc/runtime/placement.hpp runtime/rankc/runtime/program.hpp runtime/rankc/runtime/tensor.hpp
+install(FILES
+  runtime/rankc/runtime/calls.hpp runtime/rankc/runtime/engine.hpp runtime/rankc/runtime/placement.hpp
+  runtime/rankc/runtime/program.hpp runtime/rankc/runtime/tensor.hpp
   DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/rankc/runtime")
 install(DIRECTORY runtime/rankc/runtime/host DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/rankc/runtime")
 
