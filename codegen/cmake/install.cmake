@@ -20,6 +20,9 @@ install(FILES
   runtime/rankc/runtime/program.hpp runtime/rankc/runtime/tensor.hpp
   DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/rankc/runtime")
 install(DIRECTORY runtime/rankc/runtime/host DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/rankc/runtime")
+# What a plan's bytes on a GPU are counted from, on any machine.
+install(FILES runtime/rankc/runtime/cuda/attention_scratch.hpp runtime/rankc/runtime/cuda/device_memory.hpp
+  DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/rankc/runtime/cuda")
 
 set(modules runtime/cmake/cuda.cmake codegen/cmake/rankc_program.cmake codegen/cmake/declared_plans.cmake
   runtime/src/host/openblas.cmake)
