@@ -4,7 +4,17 @@ find_package(fmt REQUIRED)
 
 add_library(rankc_equivalence STATIC
   equivalence/facts.cpp
-  equivalence/facts_read.cpp)
+  equivalence/facts_read.cpp
+  equivalence/model.cpp
+  equivalence/domain.cpp
+  equivalence/contents.cpp
+  equivalence/cell.cpp
+  equivalence/transfer.cpp
+  equivalence/store.cpp
+  equivalence/collectives.cpp
+  equivalence/claims.cpp
+  equivalence/interpret.cpp
+  equivalence/check.cpp)
 add_library(rankc::equivalence ALIAS rankc_equivalence)
 set_target_properties(rankc_equivalence PROPERTIES EXPORT_NAME equivalence)
 target_include_directories(rankc_equivalence PUBLIC

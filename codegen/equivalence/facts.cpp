@@ -45,7 +45,7 @@ constexpr line lines[]{
     {"gelu_grad", "dx(t w) dy(t w) x(t w)", "dx = dy' x"},
     {"swiglu", "y(t w) gate(t w) up(t w)", "y = gate up'", "", "", "gate up = swiglu_grad(dy, gate, up)"},
     {"swiglu_grad", "dgate(t w) dup(t w) dy(t w) gate(t w) up(t w)", "dgate = dy' gate up'; dup = dy' gate"},
-    {"mul", "y(t w) a(t w) b(t w)", "y = a' b'", "", "", "a b = mul_grad(dy, a, b)"},
+    {"mul", "y(t w) a(t w) b(t w)", "y = a' b'", "commutative", "", "a b = mul_grad(dy, a, b)"},
     {"mul_grad", "da(t w) db(t w) dy(t w) a(t w) b(t w)", "da = mul(dy, b); db = mul(dy, a)"},
     {"sigmoid", "y(t w) x(t w)", "y = x", "", "", "x = sigmoid_grad(dy, y)"},
     {"sigmoid_grad", "dx(t w) dy(t w) y(t w)", "dx = dy' y"},
@@ -59,8 +59,8 @@ constexpr line lines[]{
     {"concat_heads", "y(t h*w) first(t h*l) second(t h*r)", "y = first + second", "", "parts", "first second = split_heads(dy)"},
 
     // ---- positions and attention
-    {"rope", "y(t h*d) x(t h*d) table(s d)", "y = x' table", "positions", "seq", "x = rope_grad(dy, table)"},
-    {"rope_grad", "dx(t h*d) dy(t h*d) table(s d)", "dx = dy' table", "positions", "seq"},
+    {"rope", "y(t h*d) x(t h*d) table(s d)", "y = x' table", "positions whole(s d)", "seq", "x = rope_grad(dy, table)"},
+    {"rope_grad", "dx(t h*d) dy(t h*d) table(s d)", "dx = dy' table", "positions whole(s d)", "seq"},
     {"position", "y(t w) x(t w) table(s w)", "y = x + table", "positions whole(s)", "seq", "x = dy; table = position_grad(dy)"},
     {"position_grad", "dtable(s w) dy(t w)", "dtable = sum(t) dy'", "positions whole(s)", "seq"},
     {"attention", "o(t h*d) lse(t h) q(t h*d) k(t k*d) v(t k*d)", "o = q k v'; lse = q k", "sequences groups", "seq",

@@ -28,6 +28,7 @@ namespace rankc::codegen::algebra {
 ///   "first(v)"     the op is told where its part of the axis begins, and it begins there,
 ///   "positions"    element i of axis t is at position (first + i) % seq of its sequence,
 ///   "sequences"    axis t is of whole sequences of the op's seq,
+///   "commutative"  the two operands may change places,
 ///   "groups"       each head of axis k is there with all heads of axis h that use it.
 /// `attributes`: which of "seq", "number" a result depends on, and "parts": the sizes of its parts.
 /// `gradients`: what each operand's gradient is, made of ports and of gradients of results ("dy"), by other rows. Operands that
@@ -42,6 +43,7 @@ std::span<const line> table();
 struct axis_use {
   char of = 0;    // letter, or digit of a size
   char unit = 0;  // "h*d": d
+  bool operator==(const axis_use&) const = default;
 };
 struct port {
   std::string name;
@@ -54,6 +56,7 @@ struct equation {
   std::vector<int> results;   // one; of a call: as many as its row has
   std::vector<int> operands;
   std::vector<bool> linear;   // of each operand
+  std::vector<bool> same;     // of a sum: whether the operand has the result's axes
   std::string over;           // letters of the axes summed over
   bool maximum = false;       // taken over them instead
   int row = -1;               // of a call
@@ -77,7 +80,7 @@ struct fact {
   std::vector<std::string> names;   // of the ports, and what is between
   std::vector<equation> equations;
   std::string whole, first;         // letters
-  bool positions = false, sequences = false, groups = false;
+  bool positions = false, sequences = false, groups = false, commutative = false;
   bool seq = false, number = false, parts = false;
   std::vector<derivative> derivatives;
   unsigned long long key = 0;       // of the row's name

@@ -50,6 +50,11 @@ class reader {
         return std::find(e.results.begin(), e.results.end(), p) != e.results.end();
       });
     };
+    for (equation& e : f.equations)
+      for (int o : e.operands) {
+        const auto axes = [&](int p) { return p < static_cast<int>(f.ports.size()) ? &f.ports[static_cast<std::size_t>(p)].axes : nullptr; };
+        e.same.push_back(axes(o) && axes(e.results[0]) && *axes(o) == *axes(e.results[0]));
+      }
     while (f.results < static_cast<int>(f.ports.size()) && is_result(f.results)) ++f.results;
     read_needs(l, f);
     for (const std::string& text : parts_of(l.gradients, ";")) f.derivatives.push_back(read_derivative(f, text));
@@ -108,6 +113,7 @@ class reader {
         if (words[i] == "positions") f.positions = true;
         else if (words[i] == "sequences") f.sequences = true;
         else if (words[i] == "groups") f.groups = true;
+        else if (words[i] == "commutative") f.commutative = true;
         else for (std::string& letters = words[i] == "whole" ? f.whole : f.first; i + 1 < words.size();) letters += words[++i];
       }
     }
