@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every claim of the facts against the host's kernels.
+#include "host_machine.hpp"
+#include "laws.hpp"
+
+#include <doctest/doctest.h>
+
+namespace rankc::test::rows {
+namespace {
+
+host_machine on;
+
+template <class F>
+void each_row(F f) {
+  for (const row& r : rows())
+    if (on.has(r)) f(r);
+}
+template <class F>
+void each_case(F f) {
+  each_row([&](const row& r) {
+    for (const setting& s : settings(r)) f(r, s);
+  });
+}
+/// What is found of all rows, a line each.
+template <class F>
+std::string lines(F f) {
+  std::set<std::string> all;
+  each_row([&](const row& r) { all.merge(f(on, r, small(r))); });
+  std::string text;
+  for (const std::string& line : all) text += line + "\n";
+  return text;
+}
+
+TEST_CASE("parts of axes") { each_case([](const row& r, const setting& s) { check_parts(on, r, s); }); }
+TEST_CASE("linear operands, and those left out") { each_case([](const row& r, const setting& s) { check_operands(on, r, s); }); }
+TEST_CASE("sums, multiples, zeros") { each_case([](const row& r, const setting& s) { check_values(on, r, s); }); }
+TEST_CASE("in place") { each_case([](const row& r, const setting& s) { check_in_place(on, r, s); }); }
+TEST_CASE("adding") { each_case([](const row& r, const setting& s) { check_adding(on, r, s); }); }
+TEST_CASE("derivatives") {
+  each_row([](const row& r) {
+    for (std::size_t i = 0; i < 3; ++i) check_derivative(on, r, settings(r)[i]);
+  });
+}
+TEST_CASE("the loss does not depend on the shift") { check_shift(on, small(find_row("exp_sums"))); }
+
+// The facts may ask for more than a row needs. These do; a row that no longer does, or a new one, is named here.
+TEST_CASE("what is needed has an effect") {
+  CHECK(lines(needs_without_effect) == "");
+}
+TEST_CASE("what is not marked is not linear") {
+  CHECK(lines(unmarked_and_linear) == "");
+}
+TEST_CASE("what is named is used") {
+  CHECK(lines(named_and_unused) == "");
+}
+
+}  // namespace
+}  // namespace rankc::test::rows
