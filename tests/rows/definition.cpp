@@ -4,13 +4,12 @@
 
 #include <doctest/doctest.h>
 
-#include <algorithm>
+#include <stdexcept>
 
 namespace rankc::test::rows {
 
 setting setting_for(const row& of, const setting& s, const std::vector<const std::vector<extent>*>& shapes) {
   setting made = s;
-  made.gap = s.gap;
   for (std::size_t p = 0; p < shapes.size(); ++p)
     if (shapes[p])
       for (std::size_t d = 0; d < shapes[p]->size(); ++d) {
@@ -22,37 +21,65 @@ setting setting_for(const row& of, const setting& s, const std::vector<const std
   return made;
 }
 
-operands by_definition(machine& on, const row& r, const setting& s, const operands& given) {
-  operands held = given;
-  held.resize(r.is->names.size());
-  std::vector<std::vector<extent>> shapes(r.is->names.size());
-  std::vector<bool> known(r.is->names.size(), true);
-  for (std::size_t p = 0; p < r.is->names.size(); ++p) {
-    if (p < r.ports.size()) shapes[p] = shape(r, p, s);
-    else known[p] = false;
-  }
-  for (const equation& e : r.is->equations) {
-    const row& g = find_row(codegen::algebra::facts()[static_cast<std::size_t>(e.row)].row);
-    std::vector<int> names = e.results;
-    names.insert(names.end(), e.operands.begin(), e.operands.end());
-    std::vector<const std::vector<extent>*> of;
+operands by_calls(machine& on, const row& r, const setting& s, const operands& given, const std::vector<std::string>& ports,
+                  const std::vector<row_call>& calls, maker otherwise) {
+  struct held {
+    values v;
+    std::vector<extent> dims;
+  };
+  std::map<std::string, held> known;
+  for (std::size_t p = 0; p < r.ports.size(); ++p) known[ports[p]] = {given[p], shape(r, p, s)};
+  for (const row_call& c : calls) {
+    std::vector<const std::vector<extent>*> dims;
     operands o;
-    for (const int n : names) {
-      const auto at = static_cast<std::size_t>(n);
-      of.push_back(known[at] ? &shapes[at] : nullptr);
-      o.push_back(held[at]);
+    for (const std::string& name : c.ports) {
+      const auto at = known.find(name);
+      dims.push_back(at == known.end() ? nullptr : &at->second.dims);
+      o.push_back(at == known.end() ? values{} : at->second.v);
     }
-    const setting inner = setting_for(g, s, of);
-    const operands made = g.is_defined_by_others() ? by_definition(on, g, inner, o) : on.run(g, inner, o);
-    for (std::size_t p = 0; p < e.results.size(); ++p) {
-      const auto at = static_cast<std::size_t>(e.results[p]);
-      held[at] = made[p];
-      shapes[at] = shape(g, p, inner);
-      known[at] = true;
-    }
+    const setting inner = setting_for(*c.of, s, dims);
+    const operands made = on.has(*c.of) ? on.run(*c.of, inner, o) : otherwise(on, *c.of, inner, o);
+    for (std::size_t p = 0; p < c.of->results(); ++p) known[c.ports[p]] = {made[p], shape(*c.of, p, inner)};
   }
-  held.resize(r.ports.size());
-  return held;
+  operands made = given;
+  for (std::size_t p = 0; p < r.results(); ++p) made[p] = known.at(ports[p]).v;
+  return made;
+}
+
+operands by_definition(machine& on, const row& r, const setting& s, const operands& given) {
+  std::vector<row_call> calls;
+  for (const equation& e : r.is->equations) {
+    row_call c{&find_row(codegen::algebra::facts()[static_cast<std::size_t>(e.row)].row), {}};
+    for (const auto* list : {&e.results, &e.operands})
+      for (const int name : *list) c.ports.push_back(r.is->names[static_cast<std::size_t>(name)]);
+    calls.push_back(std::move(c));
+  }
+  return by_calls(on, r, s, given, r.is->names, calls, by_definition);
+}
+
+operands by_fusions(machine& on, const row& r, const setting& s, const operands& given) {
+  std::vector<fusion> all(std::begin(ops::forward_fusions), std::end(ops::forward_fusions));
+  all.insert(all.end(), std::begin(ops::backward_fusions), std::end(ops::backward_fusions));
+  const auto names = [](std::string_view text) {
+    std::vector<std::string> list;
+    for (const std::string_view word : words(text, ' ')) list.emplace_back(word);
+    return list;
+  };
+  for (const fusion& f : all)
+    if (f.into.kind == r.op)
+      return by_calls(on, r, s, given, names(f.into.operands),
+                      {{&find_row(f.first.kind->name), names(f.first.operands)}, {&find_row(f.second.kind->name), names(f.second.operands)}},
+                      by_fusions);
+  throw std::logic_error(std::string(r.op->name) + ": it has no kernel, and no two ops become one");
+}
+
+void check_fusion(machine& on, const row& r, const setting& s) {
+  const operands o = random_operands(on, r, s, 18);
+  const operands got = by_fusions(on, r, s, o), want = by_definition(on, r, s, o);
+  for (std::size_t p = 0; p < r.results(); ++p) {
+    INFO(r.op->name << " is not the two ops that become one: " << r.is->ports[p].name);
+    CHECK(deviation(got[p], want[p]) <= on.tolerance());
+  }
 }
 
 void check_definition(machine& on, const row& r, const setting& s) {

@@ -43,15 +43,38 @@ TEST_CASE("derivatives") {
 }
 TEST_CASE("the loss does not depend on the shift") { check_shift(on, small(find_row("exp_sums"))); }
 
-// The facts may ask for more than a row needs. These do; a row that no longer does, or a new one, is named here.
+TEST_CASE("definitions") {
+  each_case([](const row& r, const setting& s) {
+    if (r.is_defined_by_others()) check_definition(on, r, s);
+  });
+}
+TEST_CASE("definitions of fused rows are what is fused") {
+  for (const row& r : rows())
+    for (const setting& s : settings(r))
+      if (!on.has(r)) check_fusion(on, r, s);
+}
+
+// The facts may ask for more than is true of a row: a check that trusts them then refuses more, and accepts nothing wrong.
+// All such rows stand here.
 TEST_CASE("what is needed has an effect") {
-  CHECK(lines(needs_without_effect) == "");
+  CHECK(lines(needs_without_effect) == "head_norm_dw whole(d)\n");  // heads are whole in all rows
 }
 TEST_CASE("what is not marked is not linear") {
-  CHECK(lines(unmarked_and_linear) == "");
+  CHECK(lines(unmarked_and_linear) ==
+        "head_norm_dw dgain statistics\n"
+        "head_norm_dw dgain x\n"
+        "head_norm_dx dx gain\n"
+        "layer_norm_dx dx gain\n"
+        "rms_norm_dw dgain statistics\n"
+        "rms_norm_dw dgain x\n"
+        "rms_norm_dx dx gain\n"
+        "rope y table\n"
+        "rope_grad dx table\n");
 }
 TEST_CASE("what is named is used") {
-  CHECK(lines(named_and_unused) == "");
+  CHECK(lines(named_and_unused) ==
+        "attention_grad dv o\n"
+        "attention_grad dv v\n");
 }
 
 }  // namespace

@@ -24,9 +24,10 @@ void check_values(machine&, const row&, const setting&);
 /// The rows that a row's derivative names, against differences of its own kernel. Double precision alone.
 void check_derivative(machine&, const row&, const setting&);
 
-/// What a row's definition by other rows makes of its operands.
-operands by_definition(machine&, const row&, const setting&, const operands&);
+/// A row's kernel, against its definition by other rows.
 void check_definition(machine&, const row&, const setting&);
+/// A fused row's definition, against the two ops that become one.
+void check_fusion(machine&, const row&, const setting&);
 
 /// In another's memory, or added to what is there, results are the same.
 void check_in_place(machine&, const row&, const setting&);
