@@ -121,28 +121,34 @@ std::vector<std::string_view> words(std::string_view text, char separator) {
 
 namespace {
 
-/// Sizes of `seq`, other axes from the letters' own, halves of features where parts of heads are turned.
+/// Where the facts ask for it, tokens are counted in sequences, query heads in groups, and features are those of two parts.
 setting fitted(const row& r, std::map<char, int> size, int first, int gap) {
   setting s{std::move(size), first_letter(r) ? first : 0, 0.37, gap};
   if (r.is->sequences) s.size['t'] *= s.seq();
   if (r.is->groups) s.size['h'] *= s.size['k'];
-  s.size['w'] = r.is->parts ? s.size['l'] + s.size['r'] : s.size['w'];
+  if (r.is->parts) s.size['w'] = s.size['l'] + s.size['r'];
   return s;
 }
 
+// t tokens or sequences of s; h heads, or query heads of each of k; heads of d, of which kernels turn halves.
+using sizes = std::map<char, int>;
+const sizes primes{{'t', 7}, {'s', 3}, {'i', 5}, {'o', 11}, {'w', 13}, {'l', 5}, {'r', 7}, {'v', 17}, {'h', 3}, {'k', 2}, {'d', 6}},
+    one_token{{'t', 1}, {'s', 1}, {'i', 3}, {'o', 2}, {'w', 7}, {'l', 3}, {'r', 2}, {'v', 5}, {'h', 2}, {'k', 3}, {'d', 2}},
+    ones{{'t', 1}, {'s', 1}, {'i', 1}, {'o', 1}, {'w', 1}, {'l', 1}, {'r', 1}, {'v', 1}, {'h', 1}, {'k', 1}, {'d', 2}},
+    past_tiles{{'t', 67}, {'s', 131}, {'i', 67}, {'o', 131}, {'w', 257}, {'l', 29}, {'r', 67}, {'v', 263}, {'h', 2}, {'k', 2}, {'d', 34}},
+    tiles{{'t', 64}, {'s', 128}, {'i', 64}, {'o', 128}, {'w', 256}, {'l', 64}, {'r', 32}, {'v', 256}, {'h', 2}, {'k', 2}, {'d', 64}};
+
 }  // namespace
 
-setting small(const row& r) {
-  const int tokens = r.is->sequences ? 3 : 7;
-  return fitted(r, {{'t', tokens}, {'s', 3}, {'i', 5}, {'o', 11}, {'w', 13}, {'l', 5}, {'r', 7}, {'v', 17}, {'h', 3}, {'k', 2}, {'d', 6}}, 5, 3);
-}
+setting small(const row& r) { return fitted(r, primes, 5, 3); }
 
 std::vector<setting> settings(const row& r) {
-  const int tokens = r.is->sequences ? 2 : 67;
-  return {small(r),
-          fitted(r, {{'t', 1}, {'s', 1}, {'i', 3}, {'o', 2}, {'w', 7}, {'l', 3}, {'r', 2}, {'v', 5}, {'h', 2}, {'k', 3}, {'d', 2}}, 0, 1),
-          fitted(r, {{'t', 1}, {'s', 1}, {'i', 1}, {'o', 1}, {'w', 1}, {'l', 1}, {'r', 1}, {'v', 1}, {'h', 1}, {'k', 1}, {'d', 2}}, 0, 0),
-          fitted(r, {{'t', tokens}, {'s', 131}, {'i', 67}, {'o', 131}, {'w', 257}, {'l', 29}, {'r', 67}, {'v', 263}, {'h', 2}, {'k', 2}, {'d', 34}}, 150, 8)};
+  std::vector<setting> all{small(r), fitted(r, one_token, 0, 1), fitted(r, ones, 0, 0)};
+  for (sizes large : {past_tiles, tiles}) {
+    if (r.is->sequences) large['t'] = 2;
+    all.push_back(fitted(r, large, 150, 8));
+  }
+  return all;
 }
 
 }  // namespace rankc::test::rows

@@ -58,8 +58,7 @@ char first_letter(const row&);
 double size_of_symbol(const row&, std::string_view symbol, const setting&);
 std::vector<std::string_view> words(std::string_view text, char separator);
 
-/// Letters that are parts of rows or heads ("l", "r"), sequences and groups of heads kept: small primes, one token, one of
-/// everything, and sizes past the kernels' tiles.
+/// Small primes, one token, one of everything, sizes past the kernels' tiles, and sizes that fill them.
 setting small(const row&);
 std::vector<setting> settings(const row&);
 
