@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // CUDA's kernels with activations of type T, on the first GPU.
 #pragma once
-#include "../runtime/cuda/lone_rank.hpp"
-#include "typed_machine.hpp"
-
+// Before the language's headers, whose `placement` is another.
 #include <rankc/runtime/cuda/context.hpp>
 #include <rankc/runtime/cuda/kernels.hpp>
+
+#include "../runtime/cuda/lone_rank.hpp"
+#include "typed_machine.hpp"
 
 namespace rankc::test::rows {
 

@@ -35,7 +35,7 @@ TEST_CASE("every row has a kernel") {
   });
 }
 TEST_CASE("rows are the host's") {
-  host_machine host;
+  host_machine<double> host;
   each_case([&](machine& on, const row& r, const setting& s) {
     if (host.has(r)) check_same(on, host, r, s);
   });
