@@ -21,7 +21,7 @@ template <class T>
 class cuda_machine final : public typed_machine<cuda::lane, T, float> {
  public:
   cuda_machine() : typed_machine<cuda::lane, T, float>(&op_row::cuda, cuda_kernels<T>(), true) {}
-  const char* name() const override { return is_f32 ? "CUDA f32" : "CUDA bf16"; }
+  std::string name() const override { return is_f32 ? "CUDA f32" : "CUDA bf16"; }
   bool has_gaps() const override { return true; }
   double tolerance() const override { return is_f32 ? 2e-5 : 0x1p-6; }  // bf16: four roundings to 8 bits, half a unit each
 

@@ -13,7 +13,7 @@ struct replacement {
 class machine {
  public:
   virtual ~machine() = default;
-  virtual const char* name() const = 0;
+  virtual std::string name() const = 0;
   virtual bool has(const row&) const = 0;
   virtual bool has_gaps() const = 0;
   /// How far results of sums of a few hundred terms may be apart, for numbers near 1.
