@@ -35,14 +35,14 @@ class typed_machine : public machine {
       const bool is_result = p < r.results(), is_replaced = instead && p == instead->result;
       if (is_replaced) continue;
       if (is_result && !adds) o[p].assign(count(r, p, s), std::numeric_limits<double>::quiet_NaN());
-      write(r, p, s, o[p]);
+      write(r, p, o[p]);
     }
     const std::vector<std::byte> before = image_;
     upload(image_);
     call(r, s, adds);
     download(image_);
-    for (std::size_t p = 0; p < r.results(); ++p) o[p] = read(r, p, s);
-    check_rest(r, s, before);
+    for (std::size_t p = 0; p < r.results(); ++p) o[p] = read(r, p);
+    check_rest(r, before);
     return o;
   }
 
@@ -65,33 +65,37 @@ class typed_machine : public machine {
   }
   const kernel_row& kernel_of(const row& r) const { return r.op->*kernel_; }
 
-  /// Where an element lies in its operand. Log-sum-exps of a sequence lie head by head.
-  std::size_t place(const row& r, std::size_t port, const setting& s, std::size_t index) const {
+  /// Where a port's elements lie. Log-sum-exps of a sequence lie head by head.
+  struct location {
+    std::size_t begin, count, columns, stride, seq, bytes;  // bytes of an element
+    bool by_head;
+    std::size_t of(std::size_t index) const {
+      const std::size_t i = index / columns, j = index % columns;
+      return begin + bytes * (by_head ? (i / seq * columns + j) * seq + i % seq : i * stride + j);
+    }
+  };
+  location locate(const row& r, std::size_t port, const setting& s, std::size_t begin) const {
     const std::vector<extent> dims = shape(r, port, s);
     const std::size_t columns = dims.empty() ? 1 : static_cast<std::size_t>(dims.back().elements());
-    const std::size_t i = index / columns, j = index % columns, seq = static_cast<std::size_t>(s.seq());
-    if (r.of(port).name == "lse") return (i / seq * columns + j) * seq + i % seq;
-    return i * (columns + (r.of(port).shape.stride.empty() || !has_gaps() ? 0 : static_cast<std::size_t>(s.gap))) + j;
-  }
-  std::byte* address(const row& r, std::size_t port, const setting& s, std::size_t index) {
-    return image_.data() + where_[port].byte + place(r, port, s, index) * element_bytes(r, port);
+    const std::size_t gap = r.of(port).shape.stride.empty() || !has_gaps() ? 0 : static_cast<std::size_t>(s.gap);
+    return {begin, count(r, port, s), columns, columns + gap, static_cast<std::size_t>(s.seq()), element_bytes(r, port), r.of(port).name == "lse"};
   }
 
   void lay_out(const row& r, const setting& s, const replacement* instead) {
     end_ = 256;
     const auto take = [&](std::size_t bytes) {
-      const runtime::at where{end_};
+      const std::size_t begin = end_;
       end_ += (bytes + 255) / 256 * 256 + 256;
-      return where;
+      return begin;
     };
-    where_.clear();
+    at_.clear();
     for (std::size_t p = 0; p < r.ports.size(); ++p) {
-      const std::size_t n = count(r, p, s);
-      where_.push_back(take((place(r, p, s, n - 1) + 1) * element_bytes(r, p)));
+      const location l = locate(r, p, s, 0);
+      at_.push_back(locate(r, p, s, take(l.of(l.count - 1) + l.bytes)));
     }
-    if (instead) where_[instead->result] = where_[instead->operand];
+    if (instead) at_[instead->result] = at_[instead->operand];
     scratch_ = {};
-    if (const auto bytes = kernel_of(r).scratch) scratch_ = take(bytes(sizes(r, s), {sizeof(T), deterministic_}));
+    if (const auto bytes = kernel_of(r).scratch) scratch_.byte = take(bytes(sizes(r, s), {sizeof(T), deterministic_}));
   }
   static op_sizes sizes(const row& r, const setting& s) {
     op_sizes made(*r.op);
@@ -103,21 +107,20 @@ class typed_machine : public machine {
     return made;
   }
 
-  void write(const row& r, std::size_t port, const setting& s, const values& v) {
+  void write(const row& r, std::size_t port, const values& v) {
     for (std::size_t i = 0; i < v.size(); ++i) {
-      const auto put = [&](auto x) { std::memcpy(address(r, port, s, i), static_cast<const void*>(&x), sizeof x); };
+      const auto put = [&](auto x) { std::memcpy(image_.data() + at_[port].of(i), static_cast<const void*>(&x), sizeof x); };
       if (r.of(port).holds == element::index) put(static_cast<std::int32_t>(v[i]));
       else if (is_wide(r, port)) put(static_cast<Wide>(v[i]));
       else if constexpr (std::is_same_v<T, double>) put(v[i]);
       else put(T(static_cast<float>(v[i])));
     }
   }
-  values read(const row& r, std::size_t port, const setting& s) {
-    values v(count(r, port, s));
+  values read(const row& r, std::size_t port) const {
+    values v(at_[port].count);
     for (std::size_t i = 0; i < v.size(); ++i) {
-      const auto get = [&]<class U>(U) {
-        U x;
-        std::memcpy(static_cast<void*>(&x), address(r, port, s, i), sizeof x);
+      const auto get = [&]<class U>(U x) {
+        std::memcpy(static_cast<void*>(&x), image_.data() + at_[port].of(i), sizeof x);
         if constexpr (std::is_same_v<U, double>) v[i] = x;
         else v[i] = static_cast<double>(static_cast<float>(x));
       };
@@ -132,7 +135,7 @@ class typed_machine : public machine {
     for (const bool read : {false, true})
       for (std::size_t p = 0, next = 0; p < r.op->used_ports().size(); ++p) {
         const port& q = r.op->ports[p];
-        const runtime::at where = q.as == use::scratch ? scratch_ : where_[next++];
+        const runtime::at where = q.as == use::scratch ? scratch_ : runtime::at{at_[next++].begin};
         if (q.is_read() == read) arguments.push_back(where);
       }
     std::vector<double> numbers;
@@ -148,21 +151,19 @@ class typed_machine : public machine {
   }
 
   /// All that is no result and no scratch is as it was.
-  void check_rest(const row& r, const setting& s, const std::vector<std::byte>& before) {
+  void check_rest(const row& r, const std::vector<std::byte>& before) {
     for (std::size_t p = 0; p < r.results(); ++p)
-      for (std::size_t i = 0; i < count(r, p, s); ++i) {
-        const auto at = static_cast<std::size_t>(address(r, p, s, i) - image_.data());
-        std::copy_n(before.begin() + static_cast<std::ptrdiff_t>(at), element_bytes(r, p), image_.begin() + static_cast<std::ptrdiff_t>(at));
-      }
+      for (std::size_t i = 0; i < at_[p].count; ++i)
+        std::memcpy(image_.data() + at_[p].of(i), before.data() + at_[p].of(i), at_[p].bytes);
     const std::size_t end = scratch_.byte ? scratch_.byte : end_;
     INFO(name() << " " << r.op->name);
-    CHECK(std::equal(before.begin(), before.begin() + static_cast<std::ptrdiff_t>(end), image_.begin()));
+    CHECK(std::memcmp(before.data(), image_.data(), end) == 0);
   }
 
   kernel_row op_row::* const kernel_;
   const std::vector<kernel<Lane>> kernels_;
   const bool deterministic_;
-  std::vector<runtime::at> where_;
+  std::vector<location> at_;  // of each port
   runtime::at scratch_{};
   std::size_t end_ = 0;
   std::vector<std::byte> image_;
