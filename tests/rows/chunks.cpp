@@ -23,15 +23,18 @@ const equation& equation_of(const row& r, std::size_t result) {
 
 bool has_axis(const row& r, std::size_t port, char letter) {
   const auto& axes = r.is->ports[port].axes;
-  return std::any_of(axes.begin(), axes.end(), [&](const auto& a) { return a.of == letter || a.unit == letter; });
+  return std::any_of(axes.begin(), axes.end(),
+                     [&](const auto& a) { return a.of == letter || a.unit == letter; });
 }
 
-/// How results of parts make up the whole's. What the facts do not say is a sum for rows that are defined by others.
+/// How results of parts make up the whole's. What the facts do not say is a sum for rows that are defined by
+/// others.
 joining how(const row& r, std::size_t result, char letter) {
   const equation& e = equation_of(r, result);
   if (has_axis(r, result, letter) || (r.is->groups && has_axis(r, result, 'h'))) return joining::place;
   if (e.is != equation::kind::call && e.over.find(letter) == std::string::npos)
-    throw std::logic_error(std::string(r.op->name) + ": its facts do not say how " + r.is->ports[result].name + " is made of parts of axis " + letter);
+    throw std::logic_error(std::string(r.op->name) + ": its facts do not say how " +
+                           r.is->ports[result].name + " is made of parts of axis " + letter);
   return e.maximum ? joining::maximum : joining::sum;
 }
 
@@ -40,7 +43,8 @@ struct joined {
   operands results;
   double scale = 0;
 };
-joined run_parts(machine& on, const row& r, const setting& s, const operands& o, char letter, const std::vector<cut>& cuts) {
+joined run_parts(machine& on, const row& r, const setting& s, const operands& o, char letter,
+                 const std::vector<cut>& cuts) {
   joined all;
   for (std::size_t p = 0; p < r.results(); ++p)
     all.results.emplace_back(count(r, p, s), how(r, p, letter) == joining::maximum ? -HUGE_VAL : 0.0);
@@ -134,7 +138,8 @@ std::set<std::string> needs_without_effect(machine& on, const row& r, const sett
     operands got = want;  // of results without the axis, the last part's
     for (const cut& c : cuts) {
       const operands of_part = on.run(r, part(r, s, c), part(r, s, o, c));
-      for (std::size_t p = 0; p < r.results(); ++p) gather(r, p, s, got[p], of_part[p], c, [](double, double x) { return x; });
+      for (std::size_t p = 0; p < r.results(); ++p)
+        gather(r, p, s, got[p], of_part[p], c, [](double, double x) { return x; });
     }
     expect_other(std::string("whole(") + letter + ")", got);
   }

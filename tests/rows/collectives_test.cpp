@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows that convert placements: their facts say that the whole stays what it is, whether it is held as parts of rows or as
-// parts of a sum or maximum. What members hold is put together before and after.
+// Rows that convert placements: their facts say that the whole stays what it is, whether it is held as parts
+// of rows or as parts of a sum or maximum. What members hold is put together before and after.
 #include "../runtime/host/plan.hpp"
 #include "row.hpp"
 
@@ -13,7 +13,8 @@ namespace {
 
 using parts = std::vector<values>;  // of each member
 
-/// What each member of a group has after a collective on `given`; in_place: the smaller operand lies in the larger.
+/// What each member of a group has after a collective on `given`; in_place: the smaller operand lies in the
+/// larger.
 parts after(const op_row& op, const parts& given, bool in_place) {
   const std::size_t group = given.size(), count = given[0].size();
   parts made(group);
@@ -22,7 +23,9 @@ parts after(const op_row& op, const parts& given, bool in_place) {
     const auto me = static_cast<std::size_t>(r.index), other_bytes = 8 * count * group, bytes = 8 * count;
     const at x = data<double>(0), whole = in_place ? x : x + other_bytes;
     const auto set = [&](at where) { std::copy(given[me].begin(), given[me].end(), r.at<double>(where)); };
-    const auto get = [&](at where, std::size_t n) { made[me].assign(r.at<double>(where), r.at<double>(where) + n); };
+    const auto get = [&](at where, std::size_t n) {
+      made[me].assign(r.at<double>(where), r.at<double>(where) + n);
+    };
     const message m{0, op.name.data()};
     if (op.converts == conversion::all_gather) {
       const at own = in_place ? whole + me * bytes : x;
@@ -36,7 +39,8 @@ parts after(const op_row& op, const parts& given, bool in_place) {
       get(own, count / group);
     } else {
       set(x);
-      all_reduce<double>(r[compute], over::dp, m, x, count, op.converts == conversion::all_reduce_max ? reduction::max : reduction::sum);
+      all_reduce<double>(r[compute], over::dp, m, x, count,
+                         op.converts == conversion::all_reduce_max ? reduction::max : reduction::sum);
       get(x, count);
     }
   };
@@ -53,7 +57,8 @@ values joined(const parts& all) {
 values reduced(const parts& all, bool maximum) {
   values whole = all[0];
   for (std::size_t m = 1; m < all.size(); ++m)
-    for (std::size_t i = 0; i < whole.size(); ++i) whole[i] = maximum ? std::max(whole[i], all[m][i]) : whole[i] + all[m][i];
+    for (std::size_t i = 0; i < whole.size(); ++i)
+      whole[i] = maximum ? std::max(whole[i], all[m][i]) : whole[i] + all[m][i];
   return whole;
 }
 

@@ -28,9 +28,11 @@ constexpr bool are_run(std::span<const fusion> list) {
 constexpr bool is_table_run() {
   for (const op_row* r : ops::all)
     if (!is_run(*r)) return false;
-  return are_run(ops::forward_fusions) && are_run(ops::backward_fusions) && is_run(ops::clear) && is_run(ops::copy);
+  return are_run(ops::forward_fusions) && are_run(ops::backward_fusions) && is_run(ops::clear) &&
+         is_run(ops::copy);
 }
-static_assert(is_table_run(), "a row's kernel is not called by the tests of rows: add its name to kernels.hpp");
+static_assert(is_table_run(),
+              "a row's kernel is not called by the tests of rows: add its name to kernels.hpp");
 
 /// Whether a row's kernel, or one of those that define it, is told something.
 bool takes(const row& r, std::string_view symbol) {
@@ -43,7 +45,8 @@ bool takes(const row& r, std::string_view symbol) {
 template <class F>
 bool says(const fact& f, F what) {
   const auto of_others = [&](const equation& e) {
-    return e.is == equation::kind::call && says(codegen::algebra::facts()[static_cast<std::size_t>(e.row)], what);
+    return e.is == equation::kind::call &&
+           says(codegen::algebra::facts()[static_cast<std::size_t>(e.row)], what);
   };
   return what(f) || std::any_of(f.equations.begin(), f.equations.end(), of_others);
 }
@@ -70,7 +73,8 @@ TEST_CASE("coverage: what kernels are told is in the facts") {
     const char first = first_letter(r);
     CHECK(takes(r, "first") == (first != 0));
     if (first == 't') CHECK(r.is->positions);
-    if (first && first != 't') CHECK(says(*r.is, [&](const fact& f) { return f.first == std::string(1, first); }));
+    if (first && first != 't')
+      CHECK(says(*r.is, [&](const fact& f) { return f.first == std::string(1, first); }));
     CHECK(r.op->commutative == (r.is->commutative || r.op == &ops::add));  // a sum's order never counts
   }
 }
@@ -79,7 +83,8 @@ TEST_CASE("coverage: a row without kernel on the host is fused or converts") {
   for (const op_row* op : op_rows()) {
     const int f = codegen::algebra::find_fact(op->name);
     REQUIRE(f >= 0);
-    const bool is_call = codegen::algebra::facts()[static_cast<std::size_t>(f)].equations[0].is == equation::kind::call;
+    const bool is_call =
+        codegen::algebra::facts()[static_cast<std::size_t>(f)].equations[0].is == equation::kind::call;
     INFO(op->name);
     CHECK((!op->host.name.empty() || is_call || op->converts == conversion::replicate));
   }
@@ -94,7 +99,8 @@ TEST_CASE("coverage: derivatives") {
       const bool named = std::any_of(r.is->derivatives.begin(), r.is->derivatives.end(), [&](const auto& d) {
         return std::find(d.of.begin(), d.of.end(), static_cast<int>(p)) != d.of.end();
       });
-      if (!named && r.of(p).holds != element::index) without += std::string(r.op->name) + " " + r.is->ports[p].name + "\n";
+      if (!named && r.of(p).holds != element::index)
+        without += std::string(r.op->name) + " " + r.is->ports[p].name + "\n";
     }
   }
   CHECK(without == "rope table\nrow_max logits\nexp_sums top\n");

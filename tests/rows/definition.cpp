@@ -21,8 +21,9 @@ setting setting_for(const row& of, const setting& s, const std::vector<const std
   return made;
 }
 
-operands by_calls(machine& on, const row& r, const setting& s, const operands& given, const std::vector<std::string>& ports,
-                  const std::vector<row_call>& calls, maker otherwise) {
+operands by_calls(machine& on, const row& r, const setting& s, const operands& given,
+                  const std::vector<std::string>& ports, const std::vector<row_call>& calls,
+                  maker otherwise) {
   struct held {
     values v;
     std::vector<extent> dims;
@@ -68,7 +69,8 @@ operands by_fusions(machine& on, const row& r, const setting& s, const operands&
   for (const fusion& f : all)
     if (f.into.kind == r.op)
       return by_calls(on, r, s, given, names(f.into.operands),
-                      {{&find_row(f.first.kind->name), names(f.first.operands)}, {&find_row(f.second.kind->name), names(f.second.operands)}},
+                      {{&find_row(f.first.kind->name), names(f.first.operands)},
+                       {&find_row(f.second.kind->name), names(f.second.operands)}},
                       by_fusions);
   throw std::logic_error(std::string(r.op->name) + ": it has no kernel, and no two ops become one");
 }

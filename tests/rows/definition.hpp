@@ -13,10 +13,10 @@ struct row_call {
   const row* of;
   std::vector<std::string> ports;
 };
-/// What calls, one after another, make of a row's operands; its ports go by `ports`. A row that the machine has no kernel of
-/// is made by `otherwise`.
+/// What calls, one after another, make of a row's operands; its ports go by `ports`. A row that the machine
+/// has no kernel of is made by `otherwise`.
 using maker = operands (*)(machine&, const row&, const setting&, const operands&);
-operands by_calls(machine&, const row&, const setting&, const operands& given, const std::vector<std::string>& ports,
-                  const std::vector<row_call>&, maker otherwise);
+operands by_calls(machine&, const row&, const setting&, const operands& given,
+                  const std::vector<std::string>& ports, const std::vector<row_call>&, maker otherwise);
 
 }  // namespace rankc::test::rows

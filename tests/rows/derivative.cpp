@@ -21,7 +21,8 @@ double weighed(machine& on, const row& r, const setting& s, const operands& o, c
   return sum;
 }
 
-values differences(machine& on, const row& r, const setting& s, operands o, std::size_t operand, const operands& gradients) {
+values differences(machine& on, const row& r, const setting& s, operands o, std::size_t operand,
+                   const operands& gradients) {
   constexpr double h = 1e-3;
   values made(o[operand].size());
   for (std::size_t i = 0; i < made.size(); ++i) {
@@ -38,7 +39,8 @@ values differences(machine& on, const row& r, const setting& s, operands o, std:
 }
 
 /// What a row's derivative makes of its ports and of the gradients of its results.
-operands derived(machine& on, const row& r, const setting& s, const derivative& d, const operands& ports, const operands& gradients) {
+operands derived(machine& on, const row& r, const setting& s, const derivative& d, const operands& ports,
+                 const operands& gradients) {
   const auto of = [&](const codegen::algebra::factor& f) {
     return f.gradient ? gradients[static_cast<std::size_t>(f.port)] : ports[static_cast<std::size_t>(f.port)];
   };
@@ -69,7 +71,8 @@ void check_derivative(machine& on, const row& r, const setting& s) {
   for (const derivative& d : r.is->derivatives)
     for (const auto& f : d.from)
       if (f.gradient) {
-        gradients[static_cast<std::size_t>(f.port)] = random_port(on, r, static_cast<std::size_t>(f.port), s, 10);
+        gradients[static_cast<std::size_t>(f.port)] =
+            random_port(on, r, static_cast<std::size_t>(f.port), s, 10);
         uses_any = true;
       }
   if (!uses_any) gradients[0] = {1.0};  // the loss is what is derived

@@ -17,7 +17,7 @@ std::vector<kernel<host::lane>> host_kernels() {
 template <class T>
 class host_machine final : public typed_machine<host::lane, T, T> {
  public:
-  host_machine() : typed_machine<host::lane, T, T>(&op_row::host, host_kernels<T>(), true) {}
+  host_machine() : typed_machine<host::lane, T, T>(&op_row::host, host_kernels<T>()) {}
   std::string name() const override { return is_f64 ? "host f64" : "host f32"; }
   bool has_gaps() const override { return false; }
   double tolerance() const override { return is_f64 ? 1e-12 : 2e-5; }
@@ -30,7 +30,9 @@ class host_machine final : public typed_machine<host::lane, T, T> {
     std::memcpy(memory_.data(), image.data(), image.size());
     rank_.arena = reinterpret_cast<std::byte*>(memory_.data());
   }
-  void download(std::vector<std::byte>& image) override { std::memcpy(image.data(), memory_.data(), image.size()); }
+  void download(std::vector<std::byte>& image) override {
+    std::memcpy(image.data(), memory_.data(), image.size());
+  }
   const host::lane& lane() override { return rank_[0]; }
 
   std::vector<double> memory_;

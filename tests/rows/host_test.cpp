@@ -58,8 +58,8 @@ TEST_CASE("definitions of fused rows are what is fused") {
       if (!f64.has(r)) check_fusion(f64, r, s);
 }
 
-// The facts may ask for more than is true of a row: a check that trusts them then refuses more, and accepts nothing wrong.
-// All such rows stand here.
+// The facts may ask for more than is true of a row: a check that trusts them then refuses more, and accepts
+// nothing wrong. All such rows stand here.
 TEST_CASE("what is needed has an effect") {
   CHECK(lines(needs_without_effect) == "head_norm_dw whole(d)\n");  // heads are whole in all rows
 }

@@ -9,13 +9,15 @@ namespace rankc::test::rows {
 
 /// Results of parts of an axis are the parts of the results, or add up to them.
 void check_parts(machine&, const row&, const setting&);
-/// Where all of an axis is needed, or where its part begins: without it the results are others. Names the axes where they
-/// are not.
+/// Where all of an axis is needed, or where its part begins: without it the results are others. Names the
+/// axes where they are not.
 std::set<std::string> needs_without_effect(machine&, const row&, const setting&);
 
-/// A marked operand is one that a result is linear in; an operand that an equation leaves out changes nothing.
+/// A marked operand is one that a result is linear in; an operand that an equation leaves out changes
+/// nothing.
 void check_operands(machine&, const row&, const setting&);
-/// Operands that an equation has without a mark and is linear in, and those that it has and does not use: "y x".
+/// Operands that an equation has without a mark and is linear in, and those that it has and does not use: "y
+/// x".
 std::set<std::string> unmarked_and_linear(machine&, const row&, const setting&);
 std::set<std::string> named_and_unused(machine&, const row&, const setting&);
 /// Sums, multiples and zeros are what they say.

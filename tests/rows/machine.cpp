@@ -15,7 +15,9 @@ values random_port(const machine& on, const row& r, std::size_t port, const sett
   const bool positive = r.is->ports[port].name == "sums";
   for (double& x : v) {
     const double unit = static_cast<double>(generator()) / 4294967296.0;  // [0, 1)
-    x = r.of(port).holds == element::index ? static_cast<double>(generator() % below) : positive ? 0.5 + unit : 2 * unit - 1;
+    x = r.of(port).holds == element::index ? static_cast<double>(generator() % below)
+        : positive                         ? 0.5 + unit
+                                           : 2 * unit - 1;
   }
   return on.rounded(r, port, v);
 }

@@ -20,11 +20,14 @@ class machine {
   virtual double tolerance() const = 0;
   /// What a port keeps of numbers.
   virtual values rounded(const row&, std::size_t port, const values&) const = 0;
-  /// Run a row's kernel; what is given of results is there before. What the kernel must leave alone is checked.
-  virtual operands run(const row&, const setting&, operands, bool adds = false, const replacement* = nullptr) = 0;
+  /// Run a row's kernel; what is given of results is there before. What the kernel must leave alone is
+  /// checked.
+  virtual operands run(const row&, const setting&, operands, bool adds = false,
+                       const replacement* = nullptr) = 0;
 };
 
-/// Random numbers and ids that a port holds; sums of exponentials are above zero, ids partly of other ranks' rows.
+/// Random numbers and ids that a port holds; sums of exponentials are above zero, ids partly of other ranks'
+/// rows.
 values random_port(const machine&, const row&, std::size_t port, const setting&, unsigned seed);
 operands random_operands(const machine&, const row&, const setting&, unsigned seed);
 

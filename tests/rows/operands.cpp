@@ -11,7 +11,8 @@ namespace rankc::test::rows {
 namespace {
 
 std::string named(const row& r, const equation& e, std::size_t operand) {
-  return std::string(r.op->name) + " " + r.is->names[static_cast<std::size_t>(e.results[0])] + " " + r.is->ports[operand].name;
+  return std::string(r.op->name) + " " + r.is->names[static_cast<std::size_t>(e.results[0])] + " " +
+         r.is->ports[operand].name;
 }
 
 values combined(double a, const values& x, double b, const values& y) {
@@ -23,7 +24,8 @@ values combined(double a, const values& x, double b, const values& y) {
 constexpr double left = 0.75, right = -1.5;
 
 /// How far f(a x + b y) is from a f(x) + b f(y), of an equation's result in one operand or more.
-double nonlinearity(machine& on, const row& r, const setting& s, const equation& e, const std::vector<std::size_t>& in) {
+double nonlinearity(machine& on, const row& r, const setting& s, const equation& e,
+                    const std::vector<std::size_t>& in) {
   const std::size_t result = static_cast<std::size_t>(e.results[0]);
   operands x = random_operands(on, r, s, 3), y = x, both = x;
   for (const std::size_t p : in) {
@@ -31,7 +33,8 @@ double nonlinearity(machine& on, const row& r, const setting& s, const equation&
     both[p] = on.rounded(r, p, combined(left, x[p], right, y[p]));
   }
   const values of_x = on.run(r, s, x)[result], of_y = on.run(r, s, y)[result];
-  return deviation(on.run(r, s, both)[result], combined(left, of_x, right, of_y), std::max(largest(of_x), 2 * largest(of_y)));
+  return deviation(on.run(r, s, both)[result], combined(left, of_x, right, of_y),
+                   std::max(largest(of_x), 2 * largest(of_y)));
 }
 
 /// Whether a result is another where an operand is.
@@ -52,18 +55,23 @@ template <class F>
 void each_operand(const row& r, F f) {
   for (const equation& e : r.is->equations)
     if (e.is != equation::kind::call && e.is != equation::kind::zero)
-      for (std::size_t i = 0; i < e.operands.size(); ++i) f(e, static_cast<std::size_t>(e.operands[i]), bool{e.linear[i]});
+      for (std::size_t i = 0; i < e.operands.size(); ++i)
+        f(e, static_cast<std::size_t>(e.operands[i]), bool{e.linear[i]});
 }
 
-/// The element of an operand that is added to element (i, j) of a result; -1 where none is. `before` are columns of the
-/// operands before it, which parts stand behind.
-std::ptrdiff_t added(const row& r, const setting& s, std::size_t result, std::size_t operand, std::size_t i, int j, int before) {
+/// The element of an operand that is added to element (i, j) of a result; -1 where none is. `before` are
+/// columns of the operands before it, which parts stand behind.
+std::ptrdiff_t added(const row& r, const setting& s, std::size_t result, std::size_t operand, std::size_t i,
+                     int j, int before) {
   const std::vector<extent> to = shape(r, result, s), from = shape(r, operand, s);
   const extent &wide = to.back(), &own = from.back();
-  const int unit = wide.unit_letter ? wide.unit : wide.elements(), own_unit = own.unit_letter ? own.unit : own.elements();
+  const int unit = wide.unit_letter ? wide.unit : wide.elements(),
+            own_unit = own.unit_letter ? own.unit : own.elements();
   const int within = j % unit - (own_unit < unit ? before : 0);
   if (within < 0 || within >= own_unit) return -1;
-  const int row_of = from.size() == 1 ? 0 : from[0].letter == 's' ? (s.first + static_cast<int>(i)) % s.seq() : static_cast<int>(i);
+  const int row_of = from.size() == 1        ? 0
+                     : from[0].letter == 's' ? (s.first + static_cast<int>(i)) % s.seq()
+                                             : static_cast<int>(i);
   return static_cast<std::ptrdiff_t>(row_of) * own.elements() + j / unit * own_unit + within;
 }
 
@@ -76,7 +84,8 @@ values sum_of(const row& r, const setting& s, const equation& e, const operands&
     const std::size_t operand = static_cast<std::size_t>(p);
     for (std::size_t n = 0; n < made.size(); ++n) {
       const auto columns_of = static_cast<std::size_t>(columns);
-      const std::ptrdiff_t at = added(r, s, result, operand, n / columns_of, static_cast<int>(n % columns_of), before);
+      const std::ptrdiff_t at =
+          added(r, s, result, operand, n / columns_of, static_cast<int>(n % columns_of), before);
       if (at >= 0) made[n] += o[operand][static_cast<std::size_t>(at)];
     }
     const extent own = shape(r, operand, s).back();
@@ -91,7 +100,8 @@ void check_operands(machine& on, const row& r, const setting& s) {
   each_operand(r, [&](const equation& e, std::size_t operand, bool is_linear) {
     if (!is_linear && e.is == equation::kind::function) return;
     std::vector<std::size_t> in{operand};
-    if (e.is == equation::kind::sum) in.assign(e.operands.begin(), e.operands.end());  // linear in all at once
+    if (e.is == equation::kind::sum)
+      in.assign(e.operands.begin(), e.operands.end());  // linear in all at once
     INFO(on.name() << " is not linear: " << named(r, e, operand));
     CHECK(nonlinearity(on, r, s, e, in) <= on.tolerance());
   });
@@ -105,7 +115,8 @@ void check_operands(machine& on, const row& r, const setting& s) {
 std::set<std::string> unmarked_and_linear(machine& on, const row& r, const setting& s) {
   std::set<std::string> found;
   each_operand(r, [&](const equation& e, std::size_t operand, bool is_linear) {
-    if (is_linear || e.is != equation::kind::function || e.maximum || r.of(operand).holds == element::index) return;
+    if (is_linear || e.is != equation::kind::function || e.maximum || r.of(operand).holds == element::index)
+      return;
     if (nonlinearity(on, r, s, e, {operand}) <= 1e-3) found.insert(named(r, e, operand));
   });
   return found;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is trusted of the optimizer's kernels: squares of parts add up, and an element's update is of that element and the
-// norm alone.
+// What is trusted of the optimizer's kernels: squares of parts add up, and an element's update is of that
+// element and the norm alone.
 #include "../runtime/host/workspace.hpp"
 
 #include <array>
@@ -14,7 +14,8 @@ constexpr std::size_t count = 67;
 const std::vector<range> whole{{0, count, true}};
 const std::vector<range> parts{{41, 26, true}, {0, 1, true}, {1, 12, true}, {13, 28, true}};
 
-constexpr host::step_input step{.lr = 0.1, .weight_decay = 0.05, .clip = 0.3, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .step = 3};
+constexpr host::step_input step{
+    .lr = 0.1, .weight_decay = 0.05, .clip = 0.3, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .step = 3};
 
 double squares(const values& gradient, std::span<const range> of, double before, bool adds) {
   workspace<double> w;

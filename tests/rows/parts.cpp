@@ -23,7 +23,8 @@ std::vector<std::size_t> elements(const row& r, std::size_t port, const setting&
     std::vector<std::size_t> next;
     for (const std::size_t before : left)
       for (int i = 0; i < e.elements(); ++i)
-        if (is_inside(e, i, c)) next.push_back(before * static_cast<std::size_t>(e.elements()) + static_cast<std::size_t>(i));
+        if (is_inside(e, i, c))
+          next.push_back(before * static_cast<std::size_t>(e.elements()) + static_cast<std::size_t>(i));
     left = std::move(next);
   }
   return left;
@@ -52,8 +53,8 @@ operands part(const row& r, const setting& s, const operands& o, const cut& c) {
   return made;
 }
 
-void gather(const row& r, std::size_t port, const setting& s, values& whole, const values& of_part, const cut& c,
-            const std::function<double(double, double)>& combine) {
+void gather(const row& r, std::size_t port, const setting& s, values& whole, const values& of_part,
+            const cut& c, const std::function<double(double, double)>& combine) {
   std::size_t next = 0;
   for (const std::size_t i : elements(r, port, s, c)) whole[i] = combine(whole[i], of_part.at(next++));
 }
@@ -62,7 +63,8 @@ std::vector<interval> random_parts(int size, int step, unsigned seed) {
   std::mt19937 generator(seed);
   std::vector<interval> parts;
   for (int begin = 0; begin < size;) {
-    const int steps = 1 + static_cast<int>(generator() % static_cast<unsigned>(std::max(1, size / (2 * step))));
+    const int steps =
+        1 + static_cast<int>(generator() % static_cast<unsigned>(std::max(1, size / (2 * step))));
     const int end = std::min(size, begin + steps * step);
     parts.push_back({begin, end});
     begin = end;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts of axes: what an op is given that works on a part of its operands, and where its results belong in the whole.
+// Parts of axes: what an op is given that works on a part of its operands, and where its results belong in
+// the whole.
 #pragma once
 #include "row.hpp"
 
@@ -19,7 +20,8 @@ setting part(const row&, const setting&, const cut&);
 /// The elements of a port that are in a part.
 values part(const row&, std::size_t port, const setting&, const values&, const cut&);
 operands part(const row&, const setting&, const operands&, const cut&);
-/// Combine each element of a part with the one of the whole that it is, or, along axes that the port has not, with the same.
+/// Combine each element of a part with the one of the whole that it is, or, along axes that the port has not,
+/// with the same.
 void gather(const row&, std::size_t port, const setting&, values& whole, const values& of_part, const cut&,
             const std::function<double(double, double)>& combine);
 

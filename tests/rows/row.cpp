@@ -8,9 +8,12 @@ namespace rankc::test::rows {
 
 namespace {
 
-/// The facts of a row, if they are of its ports: equal names, dims and numbers, and one letter for one symbol.
+/// The facts of a row, if they are of its ports: equal names, dims and numbers, and one letter for one
+/// symbol.
 row pair_up(const op_row& op) {
-  const auto fail = [&](const std::string& what) { throw std::logic_error(std::string(op.name) + ": " + what); };
+  const auto fail = [&](const std::string& what) {
+    throw std::logic_error(std::string(op.name) + ": " + what);
+  };
   const int known = codegen::algebra::find_fact(op.name);
   if (known < 0) fail("it has no facts");
   row r{&op, &codegen::algebra::facts()[static_cast<std::size_t>(known)], {}};
@@ -22,15 +25,19 @@ row pair_up(const op_row& op) {
   const auto same = [&](std::string_view symbol, char letter) {
     if (symbol.empty() != (letter == 0)) fail("its facts have other units");
     if (symbol.empty()) return;
-    if (letters.try_emplace(symbol, letter).first->second != letter) fail("its facts have two letters for " + std::string(symbol));
-    if (symbols.try_emplace(letter, symbol).first->second != symbol) fail(std::string("its facts have two axes for ") + letter);
+    if (letters.try_emplace(symbol, letter).first->second != letter)
+      fail("its facts have two letters for " + std::string(symbol));
+    if (symbols.try_emplace(letter, symbol).first->second != symbol)
+      fail(std::string("its facts have two axes for ") + letter);
   };
   for (std::size_t i = 0; i < r.ports.size(); ++i) {
     const port& p = r.of(i);
     const codegen::algebra::port& q = r.is->ports[i];
     if (p.name != q.name) fail("its port " + std::string(p.name) + " is " + q.name + " in its facts");
-    if (p.is_written() != (i < r.results())) fail("its facts do not have " + q.name + " as a result, or as an operand");
-    if (static_cast<std::size_t>(p.shape.ndim) != q.axes.size()) fail(q.name + " has another number of dims in its facts");
+    if (p.is_written() != (i < r.results()))
+      fail("its facts do not have " + q.name + " as a result, or as an operand");
+    if (static_cast<std::size_t>(p.shape.ndim) != q.axes.size())
+      fail(q.name + " has another number of dims in its facts");
     for (std::size_t d = 0; d < q.axes.size(); ++d) {
       const port_dim& dim = p.shape.dim[d];
       if (dim.number) {
@@ -66,7 +73,8 @@ const std::vector<row>& rows() {
 }
 
 const row& find_row(std::string_view name) {
-  const auto at = std::find_if(rows().begin(), rows().end(), [&](const row& r) { return r.op->name == name; });
+  const auto at =
+      std::find_if(rows().begin(), rows().end(), [&](const row& r) { return r.op->name == name; });
   if (at == rows().end()) throw std::logic_error(std::string(name) + ": no row has that name and a kernel");
   return *at;
 }
@@ -107,7 +115,8 @@ double size_of_symbol(const row& r, std::string_view symbol, const setting& s) {
       if (dim.unit == symbol) return dims[d].unit;
     }
   }
-  throw std::logic_error(std::string(r.op->name) + ": its kernel takes \"" + std::string(symbol) + "\", which no port has");
+  throw std::logic_error(std::string(r.op->name) + ": its kernel takes \"" + std::string(symbol) +
+                         "\", which no port has");
 }
 
 std::vector<std::string_view> words(std::string_view text, char separator) {
@@ -121,7 +130,8 @@ std::vector<std::string_view> words(std::string_view text, char separator) {
 
 namespace {
 
-/// Where the facts ask for it, tokens are counted in sequences, query heads in groups, and features are those of two parts.
+/// Where the facts ask for it, tokens are counted in sequences, query heads in groups, and features are those
+/// of two parts.
 setting fitted(const row& r, std::map<char, int> size, int first, int gap) {
   setting s{std::move(size), first_letter(r) ? first : 0, 0.37, gap};
   if (r.is->sequences) s.size['t'] *= s.seq();
@@ -132,11 +142,16 @@ setting fitted(const row& r, std::map<char, int> size, int first, int gap) {
 
 // t tokens or sequences of s; h heads, or query heads of each of k; heads of d, of which kernels turn halves.
 using sizes = std::map<char, int>;
-const sizes primes{{'t', 7}, {'s', 3}, {'i', 5}, {'o', 11}, {'w', 13}, {'l', 5}, {'r', 7}, {'v', 17}, {'h', 3}, {'k', 2}, {'d', 6}},
-    one_token{{'t', 1}, {'s', 1}, {'i', 3}, {'o', 2}, {'w', 7}, {'l', 3}, {'r', 2}, {'v', 5}, {'h', 2}, {'k', 3}, {'d', 2}},
-    ones{{'t', 1}, {'s', 1}, {'i', 1}, {'o', 1}, {'w', 1}, {'l', 1}, {'r', 1}, {'v', 1}, {'h', 1}, {'k', 1}, {'d', 2}},
-    past_tiles{{'t', 67}, {'s', 131}, {'i', 67}, {'o', 131}, {'w', 257}, {'l', 29}, {'r', 67}, {'v', 263}, {'h', 2}, {'k', 2}, {'d', 34}},
-    tiles{{'t', 64}, {'s', 128}, {'i', 64}, {'o', 128}, {'w', 256}, {'l', 64}, {'r', 32}, {'v', 256}, {'h', 2}, {'k', 2}, {'d', 64}};
+const sizes primes{{'t', 7}, {'s', 3},  {'i', 5}, {'o', 11}, {'w', 13}, {'l', 5},
+                   {'r', 7}, {'v', 17}, {'h', 3}, {'k', 2},  {'d', 6}},
+    one_token{{'t', 1}, {'s', 1}, {'i', 3}, {'o', 2}, {'w', 7}, {'l', 3},
+              {'r', 2}, {'v', 5}, {'h', 2}, {'k', 3}, {'d', 2}},
+    ones{{'t', 1}, {'s', 1}, {'i', 1}, {'o', 1}, {'w', 1}, {'l', 1},
+         {'r', 1}, {'v', 1}, {'h', 1}, {'k', 1}, {'d', 2}},
+    past_tiles{{'t', 67}, {'s', 131}, {'i', 67}, {'o', 131}, {'w', 257}, {'l', 29},
+               {'r', 67}, {'v', 263}, {'h', 2},  {'k', 2},   {'d', 34}},
+    tiles{{'t', 64}, {'s', 128}, {'i', 64}, {'o', 128}, {'w', 256}, {'l', 64},
+          {'r', 32}, {'v', 256}, {'h', 2},  {'k', 2},   {'d', 64}};
 
 }  // namespace
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A row of the table of ops with its facts, and the sizes that it is tested at. Axes go by the facts' letters.
+// A row of the table of ops with its facts, and the sizes that it is tested at. Axes go by the facts'
+// letters.
 #pragma once
 #include <equivalence/facts.hpp>
 #include <rankc/ops/fused.hpp>
@@ -31,16 +32,17 @@ struct row {
 
 /// All rows that programs are made of: of the table, fused ones, and those that lowering adds.
 std::vector<const op_row*> op_rows();
-/// Those that have a kernel. Errors: std::logic_error where a row has no facts, or other ports than its facts have.
+/// Those that have a kernel. Errors: std::logic_error where a row has no facts, or other ports than its facts
+/// have.
 const std::vector<row>& rows();
 const row& find_row(std::string_view name);
 
 /// What an op is called with: a size for each letter ('s' is the op's seq), and what no size says.
 struct setting {
   std::map<char, int> size;
-  int first = 0;       // of the axis that the row's "@first" is on
+  int first = 0;  // of the axis that the row's "@first" is on
   double number = 0.37;
-  int gap = 0;         // elements between rows of ports that may have some
+  int gap = 0;  // elements between rows of ports that may have some
   int seq() const { return size.at('s'); }
 };
 

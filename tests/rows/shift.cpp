@@ -24,7 +24,8 @@ loss_and_gradient from(machine& on, const setting& s, const operands& given) {
 void check_shift(machine& on, const setting& s) {
   const row& r = find_row("exp_sums");
   operands o = random_operands(on, r, s, 13);
-  for (double& target : o[3]) target = static_cast<double>(static_cast<int>(target) % s.size.at('v') + s.first);  // all here
+  for (double& target : o[3])
+    target = static_cast<double>(static_cast<int>(target) % s.size.at('v') + s.first);  // all here
   const loss_and_gradient want = from(on, s, o);
   for (unsigned seed = 14; seed < 17; ++seed) {
     o[2] = random_port(on, r, 2, s, seed);
