@@ -78,7 +78,7 @@ TEST_CASE("conversions leave the whole what it is") {
         if (!op->communicates()) continue;
         const std::size_t rows_of = op->converts == conversion::reduce_scatter ? 7 * group : 7;
         const parts given = random_parts_of(group, rows_of * 11), made = after(*op, given, in_place);
-        INFO(op->name << " of " << group << (in_place ? ", in place" : ""));
+        INFO(op->name << " of " << group << std::string(in_place ? ", in place" : ""));
         const bool maximum = op->converts == conversion::all_reduce_max;
         const values whole = op->converts == conversion::all_gather ? joined(given) : reduced(given, maximum);
         if (op->converts == conversion::reduce_scatter) CHECK(joined(made) == whole);
