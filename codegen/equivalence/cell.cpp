@@ -30,6 +30,8 @@ void cell::bind_axis(const std::string& name, const axis_use& a, std::int64_t un
     if (given.size % unit || !given.at.to_units(unit, p.at))
       throw refusal(fmt::format("{} has {} in parts of {}", name, text_of(a.of, given.at), unit));
     p.size = given.size / unit;
+    bound_[slot(a.unit)] = {runs(0, unit), unit};
+    is_bound_[slot(a.unit)] = true;
   }
   if (a.of < 'a') {
     if (!p.is_whole() || p.size != a.of - '0') throw refusal(fmt::format("{} has {} of {}; expected {}", name, text_of('w', p.at), p.size, a.of));
@@ -129,6 +131,8 @@ term cell::take(int operand, bool linear, few<pending, 1>& over, bool& has_pendi
   if (has_pending) throw refusal(fmt::format("{} is not whole: {}; nor is another operand", name, missing_text(h, model_)));
   has_pending = true;
   carry(h, over);
+  if (!fact_.commutative)
+    for (int a = 0; a < over.size(); ++a) over[a].id = over[a].id * 31 + static_cast<word>(operand) + 1;  // whose sum it is
   return h.closed();
 }
 
@@ -198,7 +202,7 @@ holding cell::sum(int equation, const std::vector<operand>& ports, const attribu
     const holding& h = *held_[static_cast<std::size_t>(e.operands[i])];
     if (h.is_maximum()) throw refusal("a maximum that is not yet over all is added to another value");
     if (e.same[i]) {
-      for (int k = 0; k < h.sum.size(); ++k) add(made.sum, h.sum[k]);
+      for (int k = 0; k < h.sum.size(); ++k) add_multiple(made.sum, h.sum[k]);
       continue;
     }
     summand s;

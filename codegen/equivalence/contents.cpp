@@ -73,6 +73,15 @@ void add(few<summand, 1>& sum, summand more) {
   sum.push_back(std::move(more));
 }
 
+void add_multiple(few<summand, 1>& sum, const summand& more) {
+  for (int i = 0; i < sum.size(); ++i)
+    if (!more.is_whole() && sum[i].of == more.of && sum[i].over == more.over) {
+      sum[i].of = sum[i].of + more.of;
+      return;
+    }
+  add(sum, more);
+}
+
 void add(holding& to, const holding& more) {
   if (more.any) return;
   if (to.any) {

@@ -55,6 +55,8 @@ struct holding {
 /// Put a summand into a sum. Whole terms add up; parts of one term unite where they differ in one axis.
 /// Errors: refusal where both have the same elements.
 void add(few<summand, 1>& sum, summand);
+/// The same of what an op adds on purpose: x + x is 2 x, of the same part.
+void add_multiple(few<summand, 1>& sum, const summand&);
 /// `to` becomes the sum of both, of one box.
 void add(holding& to, const holding& more);
 /// The maximum of two parts of one.

@@ -140,6 +140,8 @@ void interpreter::compute(const op& o) {
   kernel(o, facts()[static_cast<std::size_t>(at)]);
 }
 
+static bool is_rotary(const port& p) { return p.axes.size() == 2 && p.axes[0].of == 's' && p.axes[1].of == 'd'; }
+
 void interpreter::kernel(const op& o, const fact& f) {
   if (o.views.size() != f.ports.size()) throw refusal(fmt::format("it is given {} operands; expected {}", o.views.size(), f.ports.size()));
   space_.clear();
@@ -149,7 +151,10 @@ void interpreter::kernel(const op& o, const fact& f) {
     if (v.port != f.ports[i].name || v.written != (i < static_cast<std::size_t>(f.results)))
       throw refusal(fmt::format("it is given {} for {}", v.port, f.ports[i].name));
     ports_[i] = operand_of(v);
-    if (!v.written) read(o, v, ports_[i]);
+    if (v.written) continue;
+    view given = v;
+    if (is_rotary(f.ports[i])) given.stride = v.shape[1];  // kernels take it as it was filled, and no stride
+    read(o, given, ports_[i]);
   }
   transfer_.apply(f, ports_, {o.seq, o.number, {}});
   for (std::size_t w = 0; w < o.writes.size(); ++w) write(o, static_cast<int>(w));
