@@ -202,7 +202,7 @@ holding cell::sum(int equation, const std::vector<operand>& ports, const attribu
     const holding& h = *held_[static_cast<std::size_t>(e.operands[i])];
     if (h.is_maximum()) throw refusal("a maximum that is not yet over all is added to another value");
     if (e.same[i]) {
-      for (int k = 0; k < h.sum.size(); ++k) add_multiple(made.sum, h.sum[k]);
+      for (int k = 0; k < h.sum.size(); ++k) add(made.sum, h.sum[k]);
       continue;
     }
     summand s;

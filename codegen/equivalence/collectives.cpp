@@ -82,7 +82,7 @@ content reduce(bool maximum, const std::vector<const content*>& given, int membe
       const holding& more = same_piece(other, all.pieces[i].at).holds;
       if (in_line) h = maximum ? line_of_members(members).maximum(h, more) : line_of_members(members).sum(h, more);
       else if (maximum) take_maximum(h, more);
-      else add(h, more);
+      else add_of_member(h, more);
     }
   }
   return all;
@@ -145,6 +145,11 @@ content chunk(const content& all, int index, int members) {
   content part{all.bytes / static_cast<std::size_t>(members), all.type, {}};
   for (int i = 0; i < all.pieces.size(); ++i) {
     const piece& p = all.pieces[i];
+    if (!p.holds.any && p.holds.box.size() == 1 && p.at.cols % members == 0) {
+      const std::int64_t cols = p.at.cols / members;
+      part.pieces.push_back({{p.at.offset, 1, cols, cols}, cut(p.holds, 0, 1, index * cols, cols)});
+      continue;
+    }
     if (p.holds.any || p.holds.box.size() != 2 || p.at.rows % members) throw refusal("its members hold no rows that can be shared out");
     const std::int64_t rows = p.at.rows / members, pitch = pitch_of(all, p);
     part.pieces.push_back({{p.at.offset, rows, p.at.cols, rows > 1 ? pitch : p.at.cols}, cut(p.holds, index * rows, rows, 0, p.at.cols)});

@@ -50,48 +50,67 @@ void add_whole(few<summand, 1>& sum, term of) {
   sum.push_back(std::move(s));
 }
 
-}  // namespace
-
-void add(few<summand, 1>& sum, summand more) {
-  drop_whole(more);
-  if (more.is_whole()) return add_whole(sum, more.of);
+/// Whether a part is united with one of a sum; `twice` says what is in both where it could have been.
+bool unite(few<summand, 1>& sum, const summand& more, std::string& twice) {
   for (int i = 0; i < sum.size(); ++i) {
     summand& s = sum[i];
     if (s.of != more.of || s.is_whole()) continue;
     const int axis = differing_axis(s, more);
-    if (axis == -2) continue;
-    if (axis == -1) throw refusal(text_of(s.over[0].letter, s.over[0].done) + " are in the sum twice");
-    interval twice;
-    if (!s.over[axis].done.unite(more.over[axis].done, twice))
-      throw refusal(text_of(s.over[axis].letter, {twice.begin, twice.end}) + " are in the sum twice");
+    interval both;
+    if (axis == -1) twice = text_of(s.over[0].letter, s.over[0].done);
+    if (axis < 0) continue;
+    if (!s.over[axis].done.unite(more.over[axis].done, both)) {
+      twice = text_of(s.over[axis].letter, {both.begin, both.end});
+      continue;
+    }
     drop_whole(s);
-    if (!s.is_whole()) return;
+    if (!s.is_whole()) return true;
     const term of = s.of;
     sum.erase(i);
-    return add_whole(sum, of);
+    add_whole(sum, of);
+    return true;
   }
-  sum.push_back(std::move(more));
+  return false;
 }
 
-void add_multiple(few<summand, 1>& sum, const summand& more) {
-  for (int i = 0; i < sum.size(); ++i)
-    if (!more.is_whole() && sum[i].of == more.of && sum[i].over == more.over) {
-      sum[i].of = sum[i].of + more.of;
-      return;
-    }
-  add(sum, more);
+}  // namespace
+
+void add(few<summand, 1>& sum, summand more) {
+  drop_whole(more);
+  std::string twice;
+  if (more.is_whole()) add_whole(sum, more.of);
+  else if (!unite(sum, more, twice)) sum.push_back(std::move(more));
 }
 
-void add(holding& to, const holding& more) {
-  if (more.any) return;
+namespace {
+
+/// Whether there is more to be done than to take the one that is no zeros.
+bool have_one_box(holding& to, const holding& more) {
+  if (more.any) return false;
   if (to.any) {
     to = more;
-    return;
+    return false;
   }
-  if (!(to.box == more.box))
-    throw refusal(fmt::format("{} are added to {}", text_of(more.box), text_of(to.box)));
+  if (!(to.box == more.box)) throw refusal(fmt::format("{} are added to {}", text_of(more.box), text_of(to.box)));
   if (to.is_maximum() || more.is_maximum()) throw refusal("a maximum that is not yet over all is added to another value");
-  for (int i = 0; i < more.sum.size(); ++i) add(to.sum, more.sum[i]);
+  return true;
+}
+
+}  // namespace
+
+void add(holding& to, const holding& more) {
+  if (have_one_box(to, more))
+    for (int i = 0; i < more.sum.size(); ++i) add(to.sum, more.sum[i]);
+}
+
+void add_of_member(holding& to, const holding& more) {
+  if (!have_one_box(to, more)) return;
+  for (int i = 0; i < more.sum.size(); ++i) {
+    std::string twice;
+    if (!more.sum[i].is_whole() && unite(to.sum, more.sum[i], twice)) continue;
+    if (!twice.empty()) throw refusal(twice + " are in the sum twice");
+    add(to.sum, more.sum[i]);
+  }
 }
 
 void take_maximum(holding& to, const holding& with) {

@@ -52,13 +52,14 @@ struct holding {
   term closed() const;
 };
 
-/// Put a summand into a sum. Whole terms add up; parts of one term unite where they differ in one axis.
-/// Errors: refusal where both have the same elements.
+/// Put a summand into a sum. Whole terms add up; parts of one term unite where they differ in one axis and have no element in
+/// common. Elements that are there already begin a second of the term: x + x is two of x.
 void add(few<summand, 1>& sum, summand);
-/// The same of what an op adds on purpose: x + x is 2 x, of the same part.
-void add_multiple(few<summand, 1>& sum, const summand&);
 /// `to` becomes the sum of both, of one box.
 void add(holding& to, const holding& more);
+/// The same of what members of a group hold, of whom no two have the same elements of a sum.
+/// Errors: refusal where two have.
+void add_of_member(holding& to, const holding& more);
 /// The maximum of two parts of one.
 void take_maximum(holding& to, const holding& with);
 /// Rows and columns of a box: of two dims, or the columns of one.

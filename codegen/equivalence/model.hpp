@@ -27,7 +27,7 @@ term addend_of(const fact&, int equation, int operand, term of, const attributes
 /// The cosines and sines of positions.
 inline term rotary_table(double theta, std::int64_t dim) { return hasher(1) << theta << static_cast<word>(dim); }
 /// The sum of a gradient's squares; what becomes of a weight (0) or of its moments (1, 2).
-inline term squares_of(term gradient) { return hasher(2) << gradient; }
+inline term squares_of(term gradient) { return gradient.is_zero() ? zero : term(hasher(2) << gradient); }
 inline term updated(int which, const term (&state)[3], term gradient, term norm) {
   return hasher(3) << static_cast<word>(which) << state[0] << state[1] << state[2] << gradient << norm;
 }
