@@ -117,7 +117,8 @@ std::string missing_text(const holding& h, const model& m) {
   for (int i = 0; i < h.sum.size(); ++i)
     for (int a = 0; a < h.sum[i].over.size(); ++a) {
       const pending& p = h.sum[i].over[a];
-      text += fmt::format("{}{} in {}", text.empty() ? "" : "; ", missing_text(p.letter, p.done, p.size), m.name(h.sum[i].of));
+      text += fmt::format("{}{}", text.empty() ? "" : "; ", missing_text(p.letter, p.done, p.size));
+      if (h.sum.size() > 1 || a > 0) text += " in " + m.name(h.sum[i].of);
     }
   return text;
 }
@@ -127,8 +128,8 @@ term cell::take(int operand, bool linear, few<pending, 1>& over, bool& has_pendi
   if (h.is_whole()) return h.closed();
   const std::string& name = fact_.ports[static_cast<std::size_t>(operand)].name;
   if (!linear || h.is_maximum())
-    throw refusal(fmt::format("{} is not whole: {}; the op is not linear in it", name, missing_text(h, model_)));
-  if (has_pending) throw refusal(fmt::format("{} is not whole: {}; nor is another operand", name, missing_text(h, model_)));
+    throw refusal(fmt::format("{} is not whole: {} in {}; the op is not linear in it", name, missing_text(h, model_), model_.name(h.closed())));
+  if (has_pending) throw refusal(fmt::format("{} is not whole: {} in {}; nor is another operand", name, missing_text(h, model_), model_.name(h.closed())));
   has_pending = true;
   carry(h, over);
   if (!fact_.commutative)

@@ -40,6 +40,17 @@ const holding& all_of(const content& c) {
   return c.pieces[0].holds;
 }
 
+/// What a sum has too little of, or too much.
+std::string difference(const holding& found, term expected, const model& m) {
+  term whole = zero;
+  for (int i = 0; i < found.sum.size(); ++i)
+    if (found.sum[i].is_whole()) whole = found.sum[i].of;
+  if (whole != expected) return missing_text(found, m);
+  const int last = found.sum.size() - 1;
+  const pending& more = found.sum[found.sum[last].is_whole() ? 0 : last].over[0];
+  return text_of(more.letter, more.done) + " are in the sum twice";
+}
+
 }  // namespace
 
 claims::claims(const program& p, const model& m) : program_(p), model_(m) {
@@ -99,7 +110,7 @@ content claims::begin(int rank, const access& a, const relation& h) {
   return one_tensor(a, box, p.state[state_of(h.kind)]);
 }
 
-void claims::end(int rank, const access&, const content& c, const relation& h) {
+void claims::end(int rank, const content& c, const relation& h) {
   const std::string what = h.name.empty() ? fmt::format("the {}", holding_names[static_cast<int>(h.kind)])
                                           : fmt::format("the {} of {}", holding_names[static_cast<int>(h.kind)], h.name);
   const holding& found = all_of(c);
@@ -116,9 +127,23 @@ void claims::end(int rank, const access&, const content& c, const relation& h) {
   } else {
     throw refusal(what + " is left at the end");
   }
-  if (!found.is_whole()) throw refusal(fmt::format("{}: {}", what, missing_text(found, model_)));
+  if (!found.is_whole()) throw refusal(fmt::format("{}: {}", what, difference(found, expected, model_)));
   if (found.closed() != expected) throw refusal(fmt::format("{}: expected {}, found {}", what, model_.name(expected), model_.name(found.closed())));
   if (!(found.box == box)) throw refusal(fmt::format("{}: expected {}, found {}", what, text_of(box), text_of(found.box)));
+}
+
+/// Of a gradient that is not whole: of which parameter it is, and what is missing or too much.
+std::string claims::explain(const holding& g) const {
+  for (const auto& [name, p] : model_.parameters()) {
+    term whole = zero;
+    bool has_part = false;
+    for (int i = 0; i < g.sum.size(); ++i)
+      if (g.sum[i].is_whole()) whole = g.sum[i].of;
+      else has_part |= g.sum[i].of == p.gradient;
+    if (g.closed() == p.gradient || whole == p.gradient || has_part)
+      return fmt::format("the gradient of {}: {}", name, difference(g, p.gradient, model_));
+  }
+  return fmt::format("{}: {}", model_.name(g.closed()), missing_text(g, model_));
 }
 
 holding claims::sum_squares(const std::vector<const content*>& gradients, const content* before) const {
@@ -128,7 +153,7 @@ holding claims::sum_squares(const std::vector<const content*>& gradients, const 
   for (const content* c : gradients) {
     const holding& g = all_of(*c);
     if (g.is_zero()) continue;
-    if (!g.is_whole()) throw refusal(fmt::format("{}: {}", model_.name(g.closed()), missing_text(g, model_)));
+    if (!g.is_whole()) throw refusal(explain(g));
     summand squares{squares_of(g.closed()), {}};
     for (int d = 0; d < g.box.size(); ++d)
       if (!g.box[d].is_whole()) {
@@ -142,14 +167,14 @@ holding claims::sum_squares(const std::vector<const content*>& gradients, const 
   return norm;
 }
 
-std::vector<content> claims::update(const std::vector<const content*>& given, const content& norm) {
+std::vector<content> claims::update(const std::vector<const content*>& given) {
   const holding &weight = all_of(*given[0]), &gradient = all_of(*given[1]);
   const model::parameter* of = nullptr;
   std::string name;
   for (const auto& [known, p] : model_.parameters())
     if (weight.is_whole() && p.state[0] == weight.closed()) of = &p, name = known;
   if (!of) throw refusal("the optimizer is given a weight that is none of the model's");
-  if (!gradient.is_whole()) throw refusal(fmt::format("the gradient of {}: {}", name, missing_text(gradient, model_)));
+  if (!gradient.is_whole()) throw refusal(fmt::format("the gradient of {}: {}", name, difference(gradient, of->gradient, model_)));
   if (gradient.closed() != of->gradient)
     throw refusal(fmt::format("the gradient of {}: expected {}, found {}", name, model_.name(of->gradient), model_.name(gradient.closed())));
   for (int s = 1; s < 4; ++s) {
@@ -158,9 +183,6 @@ std::vector<content> claims::update(const std::vector<const content*>& given, co
       throw refusal(fmt::format("{}: the optimizer is given {} beside {}", name, text_of(h.box), text_of(weight.box)));
     if (s > 1 && !(h.is_whole() && h.closed() == of->state[s - 1])) throw refusal(name + ": the optimizer is given moments of something else");
   }
-  const holding& n = all_of(norm);
-  if (!n.is_whole()) throw refusal(fmt::format("the norm: {}", missing_text(n, model_)));
-  if (n.closed() != model_.norm()) throw refusal(fmt::format("the norm: expected {}, found {}", model_.name(model_.norm()), model_.name(n.closed())));
   if (!of->trainable) throw refusal(name + " is updated; expected it to stay");
   ++updates_;
   std::vector<content> made;
@@ -171,6 +193,12 @@ std::vector<content> claims::update(const std::vector<const content*>& given, co
     made.push_back(std::move(c));
   }
   return made;
+}
+
+void claims::check_norm(const content& norm) const {
+  const holding& n = all_of(norm);
+  if (!n.is_whole()) throw refusal(fmt::format("the norm: {}", difference(n, model_.norm(), model_)));
+  if (n.closed() != model_.norm()) throw refusal(fmt::format("the norm: expected {}, found {}", model_.name(model_.norm()), model_.name(n.closed())));
 }
 
 int claims::members_between(int rank, int other) const {

@@ -111,8 +111,8 @@ content gather(const std::vector<const content*>& given, int members) {
     if (p.holds.any && given[0]->pieces.size() == 1) {
       for (const content* c : given)
         if (!is_zeros(*c)) throw refusal("its members hold parts of different values");
-      p.at.cols *= members;
-      p.at.pitch = p.at.cols;
+      const std::int64_t cols = p.at.rows * p.at.cols * members;
+      p.at = {0, 1, cols, cols};
       continue;
     }
     const std::int64_t pitch = pitch_of(*given[0], p);
@@ -145,6 +145,12 @@ content chunk(const content& all, int index, int members) {
   content part{all.bytes / static_cast<std::size_t>(members), all.type, {}};
   for (int i = 0; i < all.pieces.size(); ++i) {
     const piece& p = all.pieces[i];
+    const bool is_all = static_cast<std::size_t>(p.at.rows * p.at.cols * size_of(all.type)) == all.bytes;
+    if (p.holds.any && is_all && part.bytes * static_cast<std::size_t>(members) == all.bytes) {
+      const std::int64_t cols = static_cast<std::int64_t>(part.bytes) / size_of(all.type);
+      part.pieces.push_back({{0, 1, cols, cols}, p.holds});
+      continue;
+    }
     if (!p.holds.any && p.holds.box.size() == 1 && p.at.cols % members == 0) {
       const std::int64_t cols = p.at.cols / members;
       part.pieces.push_back({{p.at.offset, 1, cols, cols}, cut(p.holds, 0, 1, index * cols, cols)});

@@ -71,7 +71,10 @@ void interpreter::begin(const op& o, int rank) {
 
 void interpreter::end(const op& o, int rank) {
   if (o.holds.size() != o.reads.size()) throw refusal("what it leaves is not said");
-  for (std::size_t i = 0; i < o.reads.size(); ++i) claims_.end(rank, o.reads[i], store_.at(o.reads[i]), o.holds[i]);
+  for (std::size_t i = 0; i < o.reads.size(); ++i) {
+    if (!store_.has(o.reads[i])) throw refusal(fmt::format("nothing writes the {} {}", holding_names[static_cast<int>(o.holds[i].kind)], o.holds[i].name));
+    claims_.end(rank, store_.at(o.reads[i]), o.holds[i]);
+  }
   store_.done(o.reads);
 }
 
@@ -253,7 +256,7 @@ void interpreter::update(const op& o) {
       if (i >= o.views.size() || o.views[i].written || o.views[i].port != port) throw refusal(fmt::format("it is given no {}", port));
       of.push_back(&whole(o, o.views[i++]));
     }
-    std::vector<content> results = claims_.update(of, norm);
+    std::vector<content> results = claims_.update(of);
     for (int k = 0; k < 4 && i < o.views.size() && o.views[i].written; ++k, ++i) {
       const view& v = o.views[i];
       const access& a = o.writes.at(static_cast<std::size_t>(v.accesses.first));
@@ -267,6 +270,7 @@ void interpreter::update(const op& o) {
       store_.put(a, std::move(c));
     }
   }
+  claims_.check_norm(norm);
 }
 
 // ---- communication

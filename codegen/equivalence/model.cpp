@@ -234,6 +234,7 @@ int model::find(term t) const {
 void model::know(term t, std::string name, const std::vector<std::int64_t>* shape) {
   if (t.is_zero()) return;
   if (const int at = find(t); at >= 0) {
+    if (name.starts_with("the ")) known_[static_cast<std::size_t>(at)].name = std::move(name);  // of a parameter, not of an op
     if (shape) known_[static_cast<std::size_t>(at)].shape = shape;
     return;
   }
