@@ -10,6 +10,7 @@ add_library(rankc_equivalence STATIC
   equivalence/contents.cpp
   equivalence/cell.cpp
   equivalence/transfer.cpp
+  equivalence/layout.cpp
   equivalence/store.cpp
   equivalence/collectives.cpp
   equivalence/claims.cpp

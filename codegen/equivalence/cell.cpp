@@ -76,6 +76,8 @@ void cell::check_needs(const std::vector<operand>& ports, const attributes& with
   const std::size_t t = slot('t');
   if (!is_bound_[t] || !(fact_.positions || fact_.sequences)) return;
   if (with.seq < 1) throw refusal("it is not told how long a sequence is");
+  if (fact_.sequences && with.rows * with.seq != range[t].size())
+    throw refusal(fmt::format("it is told of {} sequences of {}; expected {} tokens", with.rows, with.seq, range[t].size()));
   std::int64_t at = range[t].begin + (fact_.positions ? ports[static_cast<std::size_t>(fact_.results)].first : 0);
   for (int i = 0; i < bound_[t].at.count(); ++i) {
     const interval& run = bound_[t].at[i];

@@ -15,6 +15,9 @@ namespace rankc::codegen::algebra {
 ///
 /// `ports`: results and operands in the order of the row's ports, without scratch, each with its axes: "y(t o) x(t i)". Equal
 /// letters are the same elements of an axis; "h*d" are whole heads of d elements; a digit is a size.
+///   "+dw(o i)"     the kernel can add to what is there; all such results of an op are added to, or none is.
+///   "x(t w):s"     rows may lie apart, as far in all ports with one letter; those of other ports follow on each other.
+///   "y(t w)^x,r"   the result may lie where one of these operands does; elsewhere results and operands lie apart.
 /// `rule`: an equation for each result, with ';' between them.
 ///   "y = sum(i) x' w'"  a function of operands, summed over the axes in brackets (nothing: an element at a time over all the
 ///                       axes of the result). It is linear in each operand with a mark.
@@ -27,7 +30,7 @@ namespace rankc::codegen::algebra {
 ///   "whole(w)"     all elements of the axis are there,
 ///   "first(v)"     the op is told where its part of the axis begins, and it begins there,
 ///   "positions"    element i of axis t is at position (first + i) % seq of its sequence,
-///   "sequences"    axis t is of whole sequences of the op's seq,
+///   "sequences"    axis t is of whole sequences of the op's seq, as many as its rows,
 ///   "commutative"  the two operands may change places,
 ///   "groups"       each head of axis k is there with all heads of axis h that use it.
 /// `attributes`: which of "seq", "number" a result depends on, and "parts": the sizes of its parts.
@@ -48,6 +51,9 @@ struct axis_use {
 struct port {
   std::string name;
   std::vector<axis_use> axes;
+  bool adds = false;
+  char stride = 0;
+  std::vector<std::string> over;
 };
 
 /// Part of an equation. `at` are indices of names: first the ports, then what is between.

@@ -31,13 +31,18 @@ class reader {
   void read_ports(const line& l) {
     fact f;
     f.row = l.row;
-    for (const std::string& text : parts_of(l.ports, ")")) {
-      const std::size_t open = text.find('(');
-      port p{text.substr(0, open), {}};
-      for (const std::string& axis : parts_of(text.substr(open + 1), " "))
+    for (std::string_view rest = l.ports; !rest.empty();) {
+      const std::size_t open = rest.find('('), close = rest.find(')'), end = std::min(rest.find(' ', close), rest.size());
+      port p{std::string(rest.substr(0, open)), {}, rest[0] == '+', '\0', {}};
+      if (p.adds) p.name.erase(0, 1);
+      for (const std::string& axis : parts_of(rest.substr(open + 1, close - open - 1), " "))
         p.axes.push_back({axis[0], axis.size() == 3 ? axis[2] : '\0'});
+      const std::string_view after = rest.substr(close + 1, end - close - 1);
+      if (after.starts_with(':')) p.stride = after[1];
+      if (const std::size_t over = after.find('^'); over != std::string_view::npos) p.over = parts_of(after.substr(over + 1), ",");
       f.names.push_back(p.name);
       f.ports.push_back(std::move(p));
+      rest.remove_prefix(std::min(end + 1, rest.size()));
     }
     for (const char c : f.row) f.key = (f.key ^ static_cast<unsigned char>(c)) * 0x100000001B3ull + 0x9E3779B97F4A7C15ull;
     all_.push_back(std::move(f));

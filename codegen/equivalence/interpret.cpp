@@ -143,23 +143,22 @@ void interpreter::compute(const op& o) {
   kernel(o, facts()[static_cast<std::size_t>(at)]);
 }
 
-static bool is_rotary(const port& p) { return p.axes.size() == 2 && p.axes[0].of == 's' && p.axes[1].of == 'd'; }
-
 void interpreter::kernel(const op& o, const fact& f) {
   if (o.views.size() != f.ports.size()) throw refusal(fmt::format("it is given {} operands; expected {}", o.views.size(), f.ports.size()));
+  for (std::size_t i = 0; i < o.views.size(); ++i)
+    if (o.views[i].port != f.ports[i].name || o.views[i].written != (i < static_cast<std::size_t>(f.results)))
+      throw refusal(fmt::format("it is given {} for {}", o.views[i].port, f.ports[i].name));
+  check_layout(o, f);
   space_.clear();
   ports_.assign(f.names.size(), {});
   for (std::size_t i = 0; i < o.views.size(); ++i) {
-    const view& v = o.views[i];
-    if (v.port != f.ports[i].name || v.written != (i < static_cast<std::size_t>(f.results)))
-      throw refusal(fmt::format("it is given {} for {}", v.port, f.ports[i].name));
-    ports_[i] = operand_of(v);
-    if (v.written) continue;
-    view given = v;
-    if (is_rotary(f.ports[i])) given.stride = v.shape[1];  // kernels take it as it was filled, and no stride
+    ports_[i] = operand_of(o.views[i]);
+    if (o.views[i].written) continue;
+    view given = o.views[i];
+    if (is_rotary(f.ports[i])) given.stride = given.shape[1];
     read(o, given, ports_[i]);
   }
-  transfer_.apply(f, ports_, {o.seq, o.number, {}});
+  transfer_.apply(f, ports_, {o.rows, o.seq, o.number, {}});
   for (std::size_t w = 0; w < o.writes.size(); ++w) write(o, static_cast<int>(w));
 }
 
@@ -304,6 +303,7 @@ void interpreter::collective(op_ref r) {
   const op& o = at(r);
   if (o.communicator < 0 || static_cast<std::size_t>(o.communicator) >= waiting_.size()) throw refusal("it is on no communicator");
   const communicator& group = program_.communicators[static_cast<std::size_t>(o.communicator)];
+  check_layout(o);
   std::vector<op_ref>& all = waiting_[static_cast<std::size_t>(o.communicator)];
   all.push_back(r);
   if (all.size() < group.ranks.size()) return;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "claims.hpp"
+#include "layout.hpp"
 #include "model.hpp"
 #include "store.hpp"
 #include "transfer.hpp"

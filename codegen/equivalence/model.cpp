@@ -105,7 +105,7 @@ std::vector<term> model::operands(std::size_t use, const specification::op& o, c
 }
 
 attributes model::attributes_of(const specification::layer& l, const specification::op& o, const fact& f) const {
-  attributes a{o.seq, o.number, {}};
+  attributes a{o.rows, o.seq, o.number, {}};
   for (std::size_t p = 0; f.parts && p < f.ports.size(); ++p) {
     const axis_use& last = f.ports[p].axes.back();
     const char letter = last.unit ? last.unit : last.of;

@@ -15,7 +15,7 @@ namespace rankc::codegen::algebra {
 
 /// What a result depends on beside its operands.
 struct attributes {
-  std::int64_t seq = 0;
+  std::int64_t rows = 0, seq = 0;
   double number = 0;
   std::int64_t parts[2]{};
 };
