@@ -66,15 +66,16 @@ void cell::check_needs(const std::vector<operand>& ports, const attributes& with
       throw refusal(fmt::format("it has {} of {}; expected all", text_of(letter, bound_[s].at), bound_[s].size));
   for (std::size_t i = static_cast<std::size_t>(fact_.results); i < fact_.ports.size() && !fact_.first.empty(); ++i)
     for (const axis_use& a : fact_.ports[i].axes) {
-      const std::size_t s = slot(a.of < 'a' ? 'a' : a.of);
-      if (fact_.first.find(a.of) == std::string::npos || !is_bound_[s]) continue;
+      if (fact_.first.find(a.of) == std::string::npos || !is_bound_[slot(a.of)]) continue;
+      const std::size_t s = slot(a.of);
       const std::int64_t begin = ports[i].first + range[s].begin;
       if (!bound_[s].at.is(begin, begin + range[s].size()))
         throw refusal(fmt::format("it is told that its {} begin at {}; {} has {}", axis_name(a.of), ports[i].first, fact_.ports[i].name,
                                   text_of(a.of, bound_[s].at)));
     }
+  if (!(fact_.positions || fact_.sequences)) return;
   const std::size_t t = slot('t');
-  if (!is_bound_[t] || !(fact_.positions || fact_.sequences)) return;
+  if (!is_bound_[t]) return;
   if (with.seq < 1) throw refusal("it is not told how long a sequence is");
   if (fact_.sequences && with.rows * with.seq != range[t].size())
     throw refusal(fmt::format("it is told of {} sequences of {}; expected {} tokens", with.rows, with.seq, range[t].size()));

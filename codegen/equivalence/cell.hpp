@@ -13,10 +13,10 @@ class cell {
  public:
   cell(const fact& f, const model& m, workspace& space) : fact_(f), model_(m), space_(space) { length.fill(-1); }
 
-  static std::size_t slot(char letter) { return static_cast<std::size_t>(letter - 'a'); }
+  std::size_t slot(char letter) const { return fact_.place[static_cast<std::size_t>(letter - 'a')]; }
 
-  std::array<std::int64_t, 26> length;  // of each letter, on this rank; -1: not known
-  std::array<interval, 26> range{};     // of the cell
+  std::array<std::int64_t, max_letters> length;  // of each letter, on this rank; -1: not known
+  std::array<interval, max_letters> range{};     // of the cell
 
   /// What each port holds in the cell, and which elements of its axes these are.
   /// Errors: refusal where they are not the same in all operands, or the row needs others.
@@ -40,8 +40,8 @@ class cell {
   const fact& fact_;
   const model& model_;
   workspace& space_;
-  std::array<part, 26> bound_;
-  std::array<bool, 26> is_bound_{};
+  std::array<part, max_letters> bound_;
+  std::array<bool, max_letters> is_bound_{};
   std::array<const holding*, 16> held_{};
 };
 

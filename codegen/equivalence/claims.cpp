@@ -169,27 +169,25 @@ holding claims::sum_squares(const std::vector<const content*>& gradients, const 
 
 std::vector<content> claims::update(const std::vector<const content*>& given) {
   const holding &weight = all_of(*given[0]), &gradient = all_of(*given[1]);
-  const model::parameter* of = nullptr;
-  std::string name;
-  for (const auto& [known, p] : model_.parameters())
-    if (weight.is_whole() && p.state[0] == weight.closed()) of = &p, name = known;
-  if (!of) throw refusal("the optimizer is given a weight that is none of the model's");
-  if (!gradient.is_whole()) throw refusal(fmt::format("the gradient of {}: {}", name, difference(gradient, of->gradient, model_)));
-  if (gradient.closed() != of->gradient)
-    throw refusal(fmt::format("the gradient of {}: expected {}, found {}", name, model_.name(of->gradient), model_.name(gradient.closed())));
+  const auto* owner = weight.is_whole() ? model_.owner(weight.closed()) : nullptr;
+  if (!owner) throw refusal("the optimizer is given a weight that is none of the model's");
+  const auto& [name, of] = *owner;
+  if (!gradient.is_whole()) throw refusal(fmt::format("the gradient of {}: {}", name, difference(gradient, of.gradient, model_)));
+  if (gradient.closed() != of.gradient)
+    throw refusal(fmt::format("the gradient of {}: expected {}, found {}", name, model_.name(of.gradient), model_.name(gradient.closed())));
   for (int s = 1; s < 4; ++s) {
     const holding& h = all_of(*given[static_cast<std::size_t>(s)]);
-    if (!(h.any && of->gradient.is_zero()) && !(h.box == weight.box))
+    if (!(h.any && of.gradient.is_zero()) && !(h.box == weight.box))
       throw refusal(fmt::format("{}: the optimizer is given {} beside {}", name, text_of(h.box), text_of(weight.box)));
-    if (s > 1 && !(h.is_whole() && h.closed() == of->state[s - 1])) throw refusal(name + ": the optimizer is given moments of something else");
+    if (s > 1 && !(h.is_whole() && h.closed() == of.state[s - 1])) throw refusal(name + ": the optimizer is given moments of something else");
   }
-  if (!of->trainable) throw refusal(name + " is updated; expected it to stay");
+  if (!of.trainable) throw refusal(name + " is updated; expected it to stay");
   ++updates_;
   std::vector<content> made;
   for (int s = 0; s < 3; ++s) {
     content c = *given[s == 0 ? 0 : static_cast<std::size_t>(s) + 1];
     c.pieces[0].holds.sum = {};
-    add(c.pieces[0].holds.sum, {of->after[s], {}});
+    add(c.pieces[0].holds.sum, {of.after[s], {}});
     made.push_back(std::move(c));
   }
   return made;

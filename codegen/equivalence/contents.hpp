@@ -96,6 +96,13 @@ struct operand {
   int ndim = 0;
   std::int64_t rows = 1, cols = 1, unit = 1, first = 0;
   few<tile, 2> tiles;
+
+  void clear() {
+    ndim = 0;
+    rows = cols = unit = 1;
+    first = 0;
+    tiles.clear();
+  }
 };
 
 /// Holdings that live as long as the op that is looked at.

@@ -3,6 +3,7 @@
 // operands it is linear, over which axes it sums, and its derivative. This is what the check of equivalence trusts; nothing
 // of it comes from the table of ops that programs are lowered by.
 #pragma once
+#include <array>
 #include <map>
 #include <span>
 #include <string>
@@ -79,8 +80,11 @@ struct derivative {
   std::vector<factor> from;
 };
 
+inline constexpr std::size_t max_letters = 8;  // of a row
+
 struct fact {
   std::string row;
+  std::array<unsigned char, 26> place{};  // of each letter among those of the row
   std::vector<port> ports;
   int results = 0;                  // the first ports; the others are operands
   std::vector<std::string> names;   // of the ports, and what is between

@@ -44,6 +44,15 @@ class reader {
       f.ports.push_back(std::move(p));
       rest.remove_prefix(std::min(end + 1, rest.size()));
     }
+    std::string letters;
+    for (const port& p : f.ports)
+      for (const axis_use& a : p.axes)
+        for (const char letter : {a.of, a.unit})
+          if (letter >= 'a' && letters.find(letter) == std::string::npos) {
+            f.place[static_cast<std::size_t>(letter - 'a')] = static_cast<unsigned char>(letters.size());
+            letters += letter;
+          }
+    if (letters.size() > max_letters) throw std::logic_error(f.row + ": its facts have too many letters");
     for (const char c : f.row) f.key = (f.key ^ static_cast<unsigned char>(c)) * 0x100000001B3ull + 0x9E3779B97F4A7C15ull;
     all_.push_back(std::move(f));
   }

@@ -80,52 +80,58 @@ void interpreter::end(const op& o, int rank) {
 
 // ---- kernels
 
-std::vector<segment> interpreter::segments(const op& o, const view& v) const {
-  const std::vector<access>& accesses = v.written ? o.writes : o.reads;
-  std::vector<segment> all;
-  if (v.accesses.size() == 0) throw refusal(fmt::format("{} is given no bytes", v.port));
-  const operand shape = operand_of(v);
-  std::int64_t elements = 0;  // of the accesses so far
-  for (const int i : v.accesses) {
-    if (i < 0 || static_cast<std::size_t>(i) >= accesses.size()) throw refusal(fmt::format("{} is given bytes that the op does not touch", v.port));
-    const access& a = accesses[static_cast<std::size_t>(i)];
-    const std::int64_t size = size_of(a.type), count = static_cast<std::int64_t>(a.end - a.begin) / size;
-    const std::int64_t pitch = shape.rows > 1 ? v.stride : shape.cols;
-    if (static_cast<std::int64_t>(v.offset) % size) throw refusal(fmt::format("{} begins within an element", v.port));
-    segment s{{static_cast<std::int64_t>(v.offset) / size, shape.rows, shape.cols, pitch}, 0, 0};
-    if (v.accesses.size() > 1) {  // one after the other: of a matrix whole rows, of a vector elements
-      const bool is_matrix = shape.ndim == 2;
-      if (v.offset != 0 || (is_matrix && (pitch != shape.cols || count % shape.cols)) || shape.ndim == 0)
-        throw refusal(fmt::format("{} is no whole rows of each of its tensors", v.port));
-      if (i != v.accesses[0] && accesses[static_cast<std::size_t>(i) - 1].end != a.begin)
-        throw refusal(fmt::format("{} is given tensors that do not follow on each other", v.port));
-      s = is_matrix ? segment{{0, count / shape.cols, shape.cols, pitch}, elements / shape.cols, 0}
-                    : segment{{0, 1, count, count}, 0, elements};
-      elements += count;
-    }
-    if (s.at.rows < 1 || s.at.cols < 1 || s.at.cols > s.at.pitch || s.at.offset + (s.at.rows - 1) * s.at.pitch + s.at.cols > count)
-      throw refusal(fmt::format("{} lies outside of what it is given", v.port));
-    all.push_back(s);
+/// The part of a view that is in one of its accesses, of which those before have so many elements.
+segment interpreter::segment_of(const view& v, const access& a, const operand& shape, std::int64_t elements) const {
+  const std::int64_t size = size_of(a.type), count = static_cast<std::int64_t>(a.end - a.begin) / size;
+  const std::int64_t pitch = shape.rows > 1 ? v.stride : shape.cols;
+  if (static_cast<std::int64_t>(v.offset) % size) throw refusal(fmt::format("{} begins within an element", v.port));
+  segment s{{static_cast<std::int64_t>(v.offset) / size, shape.rows, shape.cols, pitch}, 0, 0};
+  if (v.accesses.count > 1) {  // one after the other: of a matrix whole rows, of a vector elements
+    const bool is_matrix = shape.ndim == 2;
+    if (v.offset != 0 || (is_matrix && (pitch != shape.cols || count % shape.cols)) || shape.ndim == 0)
+      throw refusal(fmt::format("{} is no whole rows of each of its tensors", v.port));
+    s = is_matrix ? segment{{0, count / shape.cols, shape.cols, pitch}, elements / shape.cols, 0} : segment{{0, 1, count, count}, 0, elements};
   }
-  if (v.accesses.size() > 1 && elements != shape.rows * shape.cols) throw refusal(fmt::format("{} is given tensors of another size", v.port));
+  if (s.at.rows < 1 || s.at.cols < 1 || s.at.cols > s.at.pitch || s.at.offset + (s.at.rows - 1) * s.at.pitch + s.at.cols > count)
+    throw refusal(fmt::format("{} lies outside of what it is given", v.port));
+  return s;
+}
+
+few<segment, 2> interpreter::segments(const op& o, const view& v) const {
+  const std::vector<access>& accesses = v.written ? o.writes : o.reads;
+  const operand shape = operand_of(v);
+  few<segment, 2> all;
+  std::int64_t elements = 0;
+  for (const int i : v.accesses) {
+    const access& a = accesses[static_cast<std::size_t>(i)];
+    if (i != v.accesses.first && accesses[static_cast<std::size_t>(i) - 1].end != a.begin)
+      throw refusal(fmt::format("{} is given tensors that do not follow on each other", v.port));
+    all.push_back(segment_of(v, a, shape, elements));
+    elements += static_cast<std::int64_t>(a.end - a.begin) / size_of(a.type);
+  }
+  if (v.accesses.count > 1 && elements != shape.rows * shape.cols) throw refusal(fmt::format("{} is given tensors of another size", v.port));
   return all;
 }
 
-operand interpreter::operand_of(const view& v) const {
+operand interpreter::operand_of(const view& v) {
   operand o;
+  shape(v, o);
+  return o;
+}
+
+void interpreter::shape(const view& v, operand& o) {
   o.ndim = static_cast<int>(v.shape.size());
   if (o.ndim == 2) o.rows = v.shape[0];
   if (o.ndim > 0) o.cols = v.shape[static_cast<std::size_t>(o.ndim) - 1];
   o.unit = v.unit;
   o.first = v.first;
   if (o.unit < 1) throw refusal(fmt::format("{} is in units of {}", v.port, o.unit));
-  return o;
 }
 
 void interpreter::read(const op& o, const view& v, operand& out) {
-  const std::vector<segment> all = segments(o, v);
+  const few<segment, 2> all = segments(o, v);
   std::int64_t known = 0;
-  for (std::size_t i = 0; i < all.size(); ++i) read_tiles(store_.at(o.reads[static_cast<std::size_t>(v.accesses[i])]), all[i], out, space_);
+  for (int i = 0; i < all.size(); ++i) read_tiles(store_.at(o.reads[static_cast<std::size_t>(v.accesses.first + i)]), all[i], out, space_);
   for (int i = 0; i < out.tiles.size(); ++i) known += out.tiles[i].rows * out.tiles[i].cols;
   if (known != out.rows * out.cols)
     throw refusal(fmt::format("{} elements of {} are read that nothing is known to have written", out.rows * out.cols - known, v.port));
@@ -138,9 +144,16 @@ void interpreter::compute(const op& o) {
   }
   if (o.row == "sum_squares") return sum_squares(o);
   if (o.row == "adamw") return update(o);
-  const int at = find_fact(o.row);
-  if (at < 0) throw unknown_row(o.row);
-  kernel(o, facts()[static_cast<std::size_t>(at)]);
+  kernel(o, fact_of(o.row));
+}
+
+const fact& interpreter::fact_of(std::string_view row) {
+  for (const auto& [name, at] : rows_)
+    if (name.data() == row.data() && name.size() == row.size()) return facts()[static_cast<std::size_t>(at)];
+  const int at = find_fact(row);
+  if (at < 0) throw unknown_row(row);
+  rows_.emplace_back(row, at);
+  return facts()[static_cast<std::size_t>(at)];
 }
 
 void interpreter::kernel(const op& o, const fact& f) {
@@ -150,9 +163,11 @@ void interpreter::kernel(const op& o, const fact& f) {
       throw refusal(fmt::format("it is given {} for {}", o.views[i].port, f.ports[i].name));
   check_layout(o, f);
   space_.clear();
-  ports_.assign(f.names.size(), {});
+  if (ports_.size() < f.names.size()) ports_.resize(f.names.size());
+  for (std::size_t i = f.ports.size(); i < f.names.size(); ++i) ports_[i].clear();
   for (std::size_t i = 0; i < o.views.size(); ++i) {
-    ports_[i] = operand_of(o.views[i]);
+    ports_[i].clear();
+    shape(o.views[i], ports_[i]);
     if (o.views[i].written) continue;
     view given = o.views[i];
     if (is_rotary(f.ports[i])) given.stride = given.shape[1];
@@ -171,7 +186,7 @@ void interpreter::write(const op& o, int index) {
   for (std::size_t i = 0; i < o.views.size(); ++i) {
     const view& v = o.views[i];
     if (!v.written || index < v.accesses.first || index >= v.accesses.first + v.accesses.count) continue;
-    const segment s = segments(o, v)[static_cast<std::size_t>(index - v.accesses.first)];
+    const segment s = segments(o, v)[index - v.accesses.first];
     if (keeps && static_cast<std::size_t>(s.at.rows * s.at.cols * size_of(a.type)) != made.bytes) made = store_.at(*before);
     keeps = false;
     if (v.adds) {

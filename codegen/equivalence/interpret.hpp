@@ -34,6 +34,7 @@ class interpreter {
   void step(op_ref);
   void begin(const op&, int rank);
   void end(const op&, int rank);
+  const fact& fact_of(std::string_view row);
   void compute(const op&);
   void kernel(const op&, const fact&);
   void sum_squares(const op&);
@@ -42,8 +43,10 @@ class interpreter {
   void meet(op_ref sent, op_ref received);
   void collective(op_ref);
 
-  std::vector<segment> segments(const op&, const view&) const;
-  operand operand_of(const view&) const;
+  few<segment, 2> segments(const op&, const view&) const;
+  segment segment_of(const view&, const access&, const operand& shape, std::int64_t elements) const;
+  static operand operand_of(const view&);
+  static void shape(const view&, operand&);
   void read(const op&, const view&, operand&);
   const content& whole(const op&, const view&);
   void write(const op&, int access);
@@ -56,6 +59,7 @@ class interpreter {
   workspace space_;
   transfer transfer_;
   std::vector<operand> ports_;
+  std::vector<std::pair<std::string_view, int>> rows_;  // that were looked up; their names stay where they are
   std::vector<std::vector<op_ref>> waiting_;  // at each communicator's collective
   std::map<channel, std::deque<op_ref>> sent_, received_;
 };

@@ -81,6 +81,7 @@ void model::begin() {
         at->second = {shape, l.parameters[i].trainable,
                       {leaf("weight", name), leaf("first moment", name), leaf("second moment", name)}, zero, {}};
         know(at->second.state[0], name, &at->second.shape);
+        known_[static_cast<std::size_t>(find(at->second.state[0]))].owner = &*at;
       } else if (at->second.shape != shape || at->second.trainable != l.parameters[i].trainable) {
         throw refusal(name + " is shared by layers that do not agree on its shape, or on whether it is trained");
       }
@@ -238,7 +239,7 @@ void model::know(term t, std::string name, const std::vector<std::int64_t>* shap
     if (shape) known_[static_cast<std::size_t>(at)].shape = shape;
     return;
   }
-  known_.push_back({t, std::move(name), shape});
+  known_.push_back({t, std::move(name), shape, nullptr});
   if (2 * known_.size() > index_.size()) {
     index_.assign(2 * index_.size(), -1);
     for (std::size_t k = 0; k < known_.size(); ++k) put(static_cast<int>(k));
@@ -251,6 +252,11 @@ void model::put(int known) {
   std::size_t i = known_[static_cast<std::size_t>(known)].is.a & (index_.size() - 1);
   while (index_[i] >= 0) i = (i + 1) & (index_.size() - 1);
   index_[i] = known;
+}
+
+const std::pair<const std::string, model::parameter>* model::owner(term weight) const {
+  const int at = find(weight);
+  return at < 0 ? nullptr : known_[static_cast<std::size_t>(at)].owner;
 }
 
 std::int64_t model::size(term t, std::size_t dim) const {

@@ -47,6 +47,8 @@ class model {
 
   std::int64_t tokens() const { return spec_.tokens; }
   const std::map<std::string, parameter, std::less<>>& parameters() const { return parameters_; }
+  /// The parameter that has a weight, and its name; null where none has.
+  const std::pair<const std::string, parameter>* owner(term weight) const;
   term loss() const { return loss_; }
   term norm() const { return norm_; }
   /// Whether the model has a term.
@@ -61,6 +63,7 @@ class model {
     term is;
     std::string name;
     const std::vector<std::int64_t>* shape = nullptr;
+    const std::pair<const std::string, parameter>* owner = nullptr;  // of a weight
   };
   struct layer_values {
     std::vector<term> values, gradients;

@@ -12,11 +12,11 @@ namespace {
 /// Sizes on this rank are the same where the row has one letter.
 void measure(const fact& f, const std::vector<operand>& ports, cell& c) {
   const auto is = [&](char letter, std::int64_t size, const std::string& name) {
-    std::int64_t& known = c.length[cell::slot(letter)];
+    std::int64_t& known = c.length[c.slot(letter)];
     if (known >= 0 && known != size)
       throw refusal(fmt::format("{} has {} {}; expected {}, as another operand has", name, size, axis_name(letter), known));
     known = size;
-    c.range[cell::slot(letter)] = {0, size};
+    c.range[c.slot(letter)] = {0, size};
   };
   for (std::size_t i = 0; i < f.ports.size(); ++i) {
     const operand& o = ports[i];
@@ -42,8 +42,8 @@ void shape_result(const port& p, operand& o, const cell& c) {
   o.ndim = static_cast<int>(p.axes.size());
   for (std::size_t a = 0; a < p.axes.size(); ++a) {
     const axis_use& axis = p.axes[a];
-    o.unit = axis.unit ? c.length[cell::slot(axis.unit)] : 1;
-    const std::int64_t size = axis.of < 'a' ? axis.of - '0' : c.length[cell::slot(axis.of)] * o.unit;
+    o.unit = axis.unit ? c.length[c.slot(axis.unit)] : 1;
+    const std::int64_t size = axis.of < 'a' ? axis.of - '0' : c.length[c.slot(axis.of)] * o.unit;
     (o.ndim == 2 && a == 0 ? o.rows : o.cols) = size;
   }
 }
@@ -111,7 +111,7 @@ void transfer::each_cell(const fact& f, std::vector<operand>& ports, cell& c, co
   for (const equation& e : f.equations) check_divisible(f, e, along);
   std::vector<std::size_t> at(along.size(), 0);
   for (bool more = true; more;) {
-    for (std::size_t k = 0; k < along.size(); ++k) c.range[cell::slot(along[k].letter)] = {along[k].at[at[k]], along[k].at[at[k] + 1]};
+    for (std::size_t k = 0; k < along.size(); ++k) c.range[c.slot(along[k].letter)] = {along[k].at[at[k]], along[k].at[at[k] + 1]};
     c.bind(ports, with);
     for (std::size_t e = 0; e < f.equations.size(); ++e) {
       const int equation = static_cast<int>(e);
@@ -174,7 +174,7 @@ void transfer::apply(const fact& f, std::vector<operand>& ports, const attribute
   for (std::size_t i = 0; f.parts && i < f.ports.size(); ++i) {
     const axis_use& last = f.ports[i].axes.back();
     const char letter = last.unit ? last.unit : last.of;
-    if (letter == 'l' || letter == 'r') own.parts[letter == 'r'] = c.length[cell::slot(letter)];
+    if (letter == 'l' || letter == 'r') own.parts[letter == 'r'] = c.length[c.slot(letter)];
   }
   if (f.equations[0].is == equation::kind::multiple) multiply(f, f.equations[0], ports, with);
   else each_cell(f, ports, c, own);
