@@ -49,6 +49,18 @@ void check_strides(const op& o, const fact& f) {
                                   o.views[k].stride));
 }
 
+/// Where a part begins is said to the ops that need it alone.
+void check_first(const op& o, const fact& f) {
+  for (std::size_t i = 0; i < f.ports.size(); ++i) {
+    const std::vector<axis_use>& axes = f.ports[i].axes;
+    const bool takes = std::any_of(axes.begin(), axes.end(), [&](const axis_use& a) {
+      return f.first.find(a.of) != std::string::npos || (f.positions && a.of == 't');
+    });
+    if (!takes && o.views[i].first != 0 && f.equations[0].is != equation::kind::call)
+      throw refusal(fmt::format("{} begins at {}; the row is not told of it", o.views[i].port, o.views[i].first));
+  }
+}
+
 void check_adds(const op& o, const fact& f) {
   const view* other = nullptr;
   for (std::size_t i = 0; i < static_cast<std::size_t>(f.results); ++i) {
@@ -94,6 +106,7 @@ void check_layout(const op& o, const fact& f) {
     if (v.accesses.count < 1 || v.accesses.first < 0 || static_cast<std::size_t>(v.accesses.first + v.accesses.count) > (v.written ? o.writes : o.reads).size())
       throw refusal(fmt::format("{} is given bytes that the op does not touch", v.port));
   check_strides(o, f);
+  check_first(o, f);
   check_adds(o, f);
   check_scratch(o);
   check_overlaps(o, f);

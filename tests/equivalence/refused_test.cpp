@@ -32,7 +32,7 @@ bool has(const std::string& text, const std::string& part) { return text.find(pa
 #define CHECK_REFUSED(sound, expected, ...)                          \
   do {                                                               \
     const std::string why = fault(sound, [](subject& s) { __VA_ARGS__ }); \
-    CHECK_MESSAGE(has(why, expected), "\"" << why << "\"");          \
+    CHECK_MESSAGE((!why.empty() && has(why, expected)), "\"" << why << "\""); \
   } while (false)
 
 /// On all ranks that have it, the n-th op of a name is left out.
@@ -99,7 +99,7 @@ TEST_CASE("a reduction or a gather is another") {
   CHECK_REFUSED(llama(), "", for (op* o : s.find_all("all_reduce of o_proj")) o->does = collective_kind::all_reduce_max;);
   CHECK_REFUSED(eight(), "", for (op* o : s.find_all("all_gather of n1")) o->does = collective_kind::all_reduce;);
   CHECK_REFUSED(eight(), "", for (op* o : s.find_all("reduce_scatter of o_proj")) o->does = collective_kind::all_gather;);
-  CHECK_REFUSED(eight(), "different things", s.find_all("reduce_scatter of o_proj")[1]->does = collective_kind::all_gather;);
+  CHECK_REFUSED(eight(), "it is told of", s.find_all("reduce_scatter of o_proj")[1]->does = collective_kind::all_gather;);
 }
 
 TEST_CASE("a factor is another") {
