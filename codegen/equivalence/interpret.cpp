@@ -244,15 +244,17 @@ void interpreter::sum_squares(const op& o) {
   store_.put(norm, std::move(made));
 }
 
-/// The buffer of a view that is all of it.
-const content& interpreter::whole(const op& o, const view& v) {
-  const content& c = store_.at(o.reads.at(static_cast<std::size_t>(v.accesses.first)));
+/// The bytes of a view that is all of one tensor.
+const access& interpreter::whole_of(const op& o, const view& v) {
+  const access& a = (v.written ? o.writes : o.reads).at(static_cast<std::size_t>(v.accesses.first));
   std::int64_t elements = 1;
   for (const std::int64_t size : v.shape) elements *= size;
-  if (v.accesses.count != 1 || v.offset != 0 || static_cast<std::size_t>(elements * size_of(c.type)) != c.bytes)
+  if (v.accesses.count != 1 || v.offset != 0 || static_cast<std::size_t>(elements * size_of(a.type)) != a.end - a.begin)
     throw refusal(fmt::format("{} is given in part", v.port));
-  return c;
+  return a;
 }
+
+const content& interpreter::whole(const op& o, const view& v) { return store_.at(whole_of(o, v)); }
 
 void interpreter::update(const op& o) {
   constexpr std::string_view given[]{"weight", "gradient", "first_moment", "second_moment"};
@@ -273,14 +275,13 @@ void interpreter::update(const op& o) {
     std::vector<content> results = claims_.update(of);
     for (int k = 0; k < 4 && i < o.views.size() && o.views[i].written; ++k, ++i) {
       const view& v = o.views[i];
-      const access& a = o.writes.at(static_cast<std::size_t>(v.accesses.first));
-      if (v.port != made[k]) throw refusal(fmt::format("it writes {}; expected {}", v.port, made[k]));
+      const access& a = whole_of(o, v);
+      if (v.port != made[k] || v.adds) throw refusal(fmt::format("it writes {}; expected {}", v.port, made[k]));
       content c = results[k == 3 ? 0 : static_cast<std::size_t>(k)];
+      const std::size_t elements = c.bytes / static_cast<std::size_t>(size_of(c.type));
       c.type = a.type;
-      std::int64_t elements = static_cast<std::int64_t>(c.bytes) / size_of(results[0].type);
       c.bytes = a.end - a.begin;
-      if (v.accesses.count != 1 || v.offset != 0 || static_cast<std::size_t>(elements * size_of(a.type)) != c.bytes)
-        throw refusal(fmt::format("{} is written in part", v.port));
+      if (elements * static_cast<std::size_t>(size_of(a.type)) != c.bytes) throw refusal(fmt::format("{} is written in part", v.port));
       store_.put(a, std::move(c));
     }
   }
@@ -308,6 +309,7 @@ void interpreter::meet(op_ref sent, op_ref received) {
   if (from.reads.size() != 1 || to.writes.size() != 1) throw refusal("a message is of one tensor");
   const access &read = from.reads[0], &write = to.writes[0];
   const content& c = store_.at(read);
+  if (from.bytes != c.bytes || to.bytes != c.bytes) throw refusal(fmt::format("it is told of {} bytes; expected {}", from.bytes, c.bytes));
   if (c.bytes != write.end - write.begin || c.type != write.type)
     throw refusal(fmt::format("{} bytes are sent, {} received", c.bytes, write.end - write.begin));
   if (read.value != write.value) store_.put(write, c);  // as a rule both sides call it by one name

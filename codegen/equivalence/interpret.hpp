@@ -48,6 +48,7 @@ class interpreter {
   static operand operand_of(const view&);
   static void shape(const view&, operand&);
   void read(const op&, const view&, operand&);
+  static const access& whole_of(const op&, const view&);
   const content& whole(const op&, const view&);
   void write(const op&, int access);
   void add_before(const access&, const segment&, operand& made);
