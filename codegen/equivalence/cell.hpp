@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One cell of an op: a range of each axis in which every operand is of one tensor, and which elements these are.
+// One cell of an op: a range of each axis in which every operand is of one tensor, and which elements these
+// are.
 #pragma once
 #include <array>
 
@@ -11,7 +12,9 @@ namespace rankc::codegen::algebra {
 
 class cell {
  public:
-  cell(const fact& f, const model& m, workspace& space) : fact_(f), model_(m), space_(space) { length.fill(-1); }
+  cell(const fact& f, const model& m, workspace& space) : fact_(f), model_(m), space_(space) {
+    length.fill(-1);
+  }
 
   std::size_t slot(char letter) const { return fact_.place[static_cast<std::size_t>(letter - 'a')]; }
 
@@ -45,8 +48,8 @@ class cell {
   std::array<const holding*, 16> held_{};
 };
 
-/// The axes over which a linear op of a pending sum is pending: those of the sum, or, of several summands, their parts.
-/// Errors: refusal where they are summed over products of axes.
+/// The axes over which a linear op of a pending sum is pending: those of the sum, or, of several summands,
+/// their parts. Errors: refusal where they are summed over products of axes.
 void carry(const holding&, few<pending, 1>& over);
 /// What is missing of a sum.
 std::string missing_text(const holding&, const model&);

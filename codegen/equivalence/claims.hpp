@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a step must leave: the gradients that the optimizer reads, the norm, the loss, weights and moments; and what it
-// begins with.
+// What a step must leave: the gradients that the optimizer reads, the norm, the loss, weights and moments;
+// and what it begins with.
 #pragma once
 #include <rankc/codegen/program.hpp>
 

@@ -20,7 +20,8 @@ struct refusal : std::runtime_error {
 
 /// A row of which the table of facts says nothing.
 struct unknown_row : refusal {
-  explicit unknown_row(std::string_view row) : refusal("row " + std::string(row) + " is not in the table of facts; nothing is claimed") {}
+  explicit unknown_row(std::string_view row)
+      : refusal("row " + std::string(row) + " is not in the table of facts; nothing is claimed") {}
 };
 
 /// An axis over which a term is summed, and the elements that are in the sum so far.
@@ -52,8 +53,8 @@ struct holding {
   term closed() const;
 };
 
-/// Put a summand into a sum. Whole terms add up; parts of one term unite where they differ in one axis and have no element in
-/// common. Elements that are there already begin a second of the term: x + x is two of x.
+/// Put a summand into a sum. Whole terms add up; parts of one term unite where they differ in one axis and
+/// have no element in common. Elements that are there already begin a second of the term: x + x is two of x.
 void add(few<summand, 1>& sum, summand);
 /// `to` becomes the sum of both, of one box.
 void add(holding& to, const holding& more);

@@ -29,7 +29,9 @@ class interpreter {
   };
   using channel = std::tuple<int, int, int>;  // communicator, sender, receiver
 
-  const op& at(op_ref r) const { return program_.ranks[static_cast<std::size_t>(r.rank)].ops[static_cast<std::size_t>(r.op)]; }
+  const op& at(op_ref r) const {
+    return program_.ranks[static_cast<std::size_t>(r.rank)].ops[static_cast<std::size_t>(r.op)];
+  }
   std::vector<op_ref> sequence(const verdict&) const;
   void step(op_ref);
   void begin(const op&, int rank);
@@ -60,7 +62,8 @@ class interpreter {
   workspace space_;
   transfer transfer_;
   std::vector<operand> ports_;
-  std::vector<std::pair<std::string_view, int>> rows_;  // that were looked up; their names stay where they are
+  std::vector<std::pair<std::string_view, int>>
+      rows_;                                  // that were looked up; their names stay where they are
   std::vector<std::vector<op_ref>> waiting_;  // at each communicator's collective
   std::map<channel, std::deque<op_ref>> sent_, received_;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The model on one device, as terms: the loss, the gradient of each parameter by reverse mode over the facts, the norm and
-// what the optimizer makes of them.
+// The model on one device, as terms: the loss, the gradient of each parameter by reverse mode over the facts,
+// the norm and what the optimizer makes of them.
 #pragma once
 #include <rankc/codegen/specification.hpp>
 
@@ -25,7 +25,9 @@ term result_of(const fact&, int equation, const term* operands, const attributes
 term addend_of(const fact&, int equation, int operand, term of, const attributes&);
 
 /// The cosines and sines of positions.
-inline term rotary_table(double theta, std::int64_t dim) { return hasher(1) << theta << static_cast<word>(dim); }
+inline term rotary_table(double theta, std::int64_t dim) {
+  return hasher(1) << theta << static_cast<word>(dim);
+}
 /// The sum of a gradient's squares; what becomes of a weight (0) or of its moments (1, 2).
 inline term squares_of(term gradient) { return gradient.is_zero() ? zero : term(hasher(2) << gradient); }
 inline term updated(int which, const term (&state)[3], term gradient, term norm) {

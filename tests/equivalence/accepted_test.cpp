@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs that lowering makes are the model's: of the example plans, of odd models, of schedules and of large worlds.
+// Programs that lowering makes are the model's: of the example plans, of odd models, of schedules and of
+// large worlds.
 #include <doctest/doctest.h>
 
 #include <odd/plans.hpp>
@@ -53,7 +54,8 @@ TEST_CASE("odd models compute theirs; of a user's own rows nothing is claimed") 
 
 TEST_CASE("every schedule computes the model") {
   tally all;
-  for (const programs::pipeline& p : programs::pipelines()) all.count(programs::make(p), target::host, dtype::f64);
+  for (const programs::pipeline& p : programs::pipelines())
+    all.count(programs::make(p), target::host, dtype::f64);
   CHECK(all.accepted == 120);
 }
 

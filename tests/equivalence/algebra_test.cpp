@@ -25,7 +25,8 @@ holding held(const summand& s) {
 }
 
 /// A matrix of `columns` columns that are elements [first, first + columns) of an axis of 100.
-piece matrix(std::int64_t offset, std::int64_t rows, std::int64_t columns, std::int64_t pitch, std::int64_t first) {
+piece matrix(std::int64_t offset, std::int64_t rows, std::int64_t columns, std::int64_t pitch,
+             std::int64_t first) {
   piece p{{offset, rows, columns, pitch}, {}};
   p.holds.box.push_back({runs(0, rows), rows});
   p.holds.box.push_back({runs(first, first + columns), 100});
@@ -116,7 +117,8 @@ TEST_CASE("a sum over two axes is whole by one after the other") {
 
 TEST_CASE("members of a group have no element in common") {
   holding h = held(part_of(0, 30));
-  CHECK_THROWS_WITH_AS(add_of_member(h, held(part_of(20, 40))), "tokens 20..29 are in the sum twice", refusal);
+  CHECK_THROWS_WITH_AS(add_of_member(h, held(part_of(20, 40))), "tokens 20..29 are in the sum twice",
+                       refusal);
   CHECK_THROWS_AS(add_of_member(h, held(part_of(0, 30))), refusal);
   add_of_member(h, held(part_of(30, 100)));
   CHECK(h.is_whole());
@@ -131,7 +133,8 @@ TEST_CASE("the first two members of a large group stand for all") {
     c.pieces.push_back({{0, 1, 4, 4}, held(s)});
     return c;
   };
-  const content first = buffer(part_of(0, 25)), second = buffer(part_of(25, 50)), far = buffer(part_of(50, 75));
+  const content first = buffer(part_of(0, 25)), second = buffer(part_of(25, 50)),
+                far = buffer(part_of(50, 75));
   using enum rankc::codegen::collective_kind;
   CHECK(combine(all_reduce, {&first, &second}, 4)[0].pieces[0].holds.is_whole());
   CHECK(!combine(all_reduce, {&first, &second}, 3)[0].pieces[0].holds.is_whole());

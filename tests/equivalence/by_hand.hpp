@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model and its program for two data-parallel ranks, written by hand: a table of a row of logits for each token, and the
-// cross entropy of them. Eight tokens, 3 words, f64.
+// A model and its program for two data-parallel ranks, written by hand: a table of a row of logits for each
+// token, and the cross entropy of them. Eight tokens, 3 words, f64.
 #pragma once
 #include <rankc/codegen/equivalence.hpp>
 
@@ -19,8 +19,12 @@ inline specification model_by_hand() {
   specification::layer l;
   l.name = "net";
   //           0 ids     1 targets  2 table           3 logits           4 top        5 sums       6 loss
-  l.values = {{{tokens}}, {{tokens}}, {{words, words}}, {{tokens, words}}, {{tokens, 1}}, {{tokens, 2}}, {{}}};
-  l.ops = {{"embedding", {0, 2}, {3}}, {"row_max", {3}, {4}}, {"exp_sums", {3, 4, 1}, {5}}, {"cross_entropy", {5}, {6}, 0, 0, 0.125}};
+  l.values = {{{tokens}},    {{tokens}}, {{words, words}}, {{tokens, words}}, {{tokens, 1}},
+              {{tokens, 2}}, {{}}};
+  l.ops = {{"embedding", {0, 2}, {3}},
+           {"row_max", {3}, {4}},
+           {"exp_sums", {3, 4, 1}, {5}},
+           {"cross_entropy", {5}, {6}, 0, 0, 0.125}};
   l.input = 0, l.targets = 1, l.result = 6;
   l.parameters = {{"table", 2}};
   s.layers = {l};
@@ -103,7 +107,11 @@ class rank_by_hand {
     return {p.begin, p.begin + bytes, p.value, ids ? element_type::i32 : element_type::f64};
   }
   static view view_of(const operand& x, bool written, std::size_t access) {
-    view v{.port = x.port, .written = written, .adds = x.adds, .accesses = {static_cast<int>(access), 1}, .shape = x.shape};
+    view v{.port = x.port,
+           .written = written,
+           .adds = x.adds,
+           .accesses = {static_cast<int>(access), 1},
+           .shape = x.shape};
     if (x.shape.ndim == 2) v.stride = x.shape[1];
     return v;
   }
@@ -129,8 +137,10 @@ inline program_by_hand two_ranks_by_hand() {
   all.p.step = "train";
   constexpr std::int64_t t = tokens / 4;  // of a microbatch on a rank
   using operand = rank_by_hand::operand;
-  const tensor_shape vector{{t}, 1}, logits{{t, words}, 2}, top{{t, 1}, 2}, pair{{t, 2}, 2}, table{{words, words}, 2}, number{};
-  const operand w{"weight", "w", table}, m{"first_moment", "m", table}, v{"second_moment", "v", table}, g{"gradient", "g", table};
+  const tensor_shape vector{{t}, 1}, logits{{t, words}, 2}, top{{t, 1}, 2}, pair{{t, 2}, 2},
+      table{{words, words}, 2}, number{};
+  const operand w{"weight", "w", table}, m{"first_moment", "m", table}, v{"second_moment", "v", table},
+      g{"gradient", "g", table};
   for (int r = 0; r < 2; ++r) {
     rank_by_hand rank(r);
     op& begin = rank.add(op_kind::begin, "begin");
@@ -148,12 +158,17 @@ inline program_by_hand two_ranks_by_hand() {
       const bool adds = k > 0;
       rank.kernel("embedding", {{"y", "x", logits}}, {{"ids", ids[k], vector}, {"table", "w", table}});
       rank.kernel("row_max", {{"top", "top", top}}, {{"logits", "x", logits}});
-      rank.kernel("exp_sums", {{"sums", "sums", pair}}, {{"logits", "x", logits}, {"top", "top", top}, {"targets", targets[k], vector}});
+      rank.kernel("exp_sums", {{"sums", "sums", pair}},
+                  {{"logits", "x", logits}, {"top", "top", top}, {"targets", targets[k], vector}});
       rank.kernel("cross_entropy", {{"loss", "loss", number, adds}}, {{"sums", "sums", pair}}).number = 0.125;
       rank.kernel("cross_entropy_grad", {{"dsums", "dsums", pair}}, {{"sums", "sums", pair}}).number = 0.125;
       rank.kernel("exp_sums_grad", {{"dlogits", "dx", logits}},
-                  {{"dsums", "dsums", pair}, {"logits", "x", logits}, {"top", "top", top}, {"targets", targets[k], vector}});
-      rank.kernel("embedding_grad", {{"dtable", "g", table, adds}}, {{"dy", "dx", logits}, {"ids", ids[k], vector}});
+                  {{"dsums", "dsums", pair},
+                   {"logits", "x", logits},
+                   {"top", "top", top},
+                   {"targets", targets[k], vector}});
+      rank.kernel("embedding_grad", {{"dtable", "g", table, adds}},
+                  {{"dy", "dx", logits}, {"ids", ids[k], vector}});
     }
     rank.all_reduce(g);
     rank.all_reduce({"", "loss", number});

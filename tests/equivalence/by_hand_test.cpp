@@ -55,7 +55,8 @@ TEST_CASE("both ranks have the same tokens") {
 TEST_CASE("a microbatch has the targets of another") {
   program_by_hand x = two_ranks_by_hand();
   find(x, 1, "exp_sums").reads[2] = find(x, 1, "exp_sums", 1).reads[2];
-  CHECK(reason(x) == "exp_sums: targets has tokens 6..7 of 8; expected tokens 2..3 of 8, as another operand has (rank 1)");
+  CHECK(reason(x) ==
+        "exp_sums: targets has tokens 6..7 of 8; expected tokens 2..3 of 8, as another operand has (rank 1)");
 }
 
 TEST_CASE("the loss is of another scale, the gradient is not") {

@@ -27,7 +27,8 @@ std::vector<op*> subject::find(int rank, const std::string& name, const std::str
 std::vector<op*> subject::find_all(const std::string& name, const std::string& row, std::size_t n) {
   std::vector<op*> all;
   for (std::size_t r = 0; r < p.ranks.size(); ++r)
-    if (const std::vector<op*> here = find(static_cast<int>(r), name, row); n < here.size()) all.push_back(here[n]);
+    if (const std::vector<op*> here = find(static_cast<int>(r), name, row); n < here.size())
+      all.push_back(here[n]);
   if (all.empty()) throw std::logic_error("no op is called " + name);
   return all;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program of a plan, and changes to it: its ops are found by their names, and a value may be read in place of another.
+// A program of a plan, and changes to it: its ops are found by their names, and a value may be read in place
+// of another.
 #pragma once
 #include <rankc/codegen/equivalence.hpp>
 #include <rankc/codegen/lowered.hpp>
@@ -30,7 +31,9 @@ struct subject {
   /// Those of all ranks: the n-th of each that has one.
   std::vector<op*> find_all(const std::string& name, const std::string& row = "", std::size_t n = 0);
   static view& port(op&, const std::string& name);
-  static access& read_of(op& o, const std::string& port_name) { return o.reads[static_cast<std::size_t>(port(o, port_name).accesses.first)]; }
+  static access& read_of(op& o, const std::string& port_name) {
+    return o.reads[static_cast<std::size_t>(port(o, port_name).accesses.first)];
+  }
 
   /// The op does nothing: what it wrote is what it read, in the same bytes or in others of the same size.
   void leave_out(int rank, op&);
