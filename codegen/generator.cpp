@@ -132,7 +132,7 @@ int generator_main(const plan_data& plan, int argc, char** argv) {
       std::vector<proven> steps;
       if (l.trains()) steps.push_back(prove_step(expand_train(l)));
       steps.push_back(prove_step(expand_evaluate(l)));
-      write_file(out, certificate(steps));
+      write_file(out, certificate(steps, specify(plan)));
     }
   } catch (const std::exception& e) {
     fmt::print(stderr, "error: {}\n", e.what());
