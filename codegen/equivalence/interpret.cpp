@@ -103,7 +103,7 @@ const fact& interpreter::fact_of(std::string_view row) {
     if (name.data() == row.data() && name.size() == row.size()) return facts()[static_cast<std::size_t>(at)];
   const int at = find_fact(row);
   if (at < 0) throw unknown_row(row);
-  rows_.emplace_back(row, at);
+  if (rows_.size() < 2 * facts().size()) rows_.emplace_back(row, at);
   return facts()[static_cast<std::size_t>(at)];
 }
 
