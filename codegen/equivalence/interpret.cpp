@@ -40,7 +40,7 @@ void interpreter::run(const verdict& order) {
       throw;
     } catch (const refusal& why) {
       const int number = program_.ranks[static_cast<std::size_t>(r.rank)].number;
-      throw refusal(fmt::format("{}: {} (rank {})", at(r).name, why.what(), number < 0 ? r.rank : number));
+      throw refusal(fmt::format("{}{}: {} (rank {})", at(r).name, parameters_of(at(r)), why.what(), number < 0 ? r.rank : number));
     }
   }
   for (std::size_t c = 0; c < waiting_.size(); ++c)
@@ -50,6 +50,22 @@ void interpreter::run(const verdict& order) {
   for (const auto* queues : {&sent_, &received_})
     for (const auto& [key, left] : *queues)
       if (!left.empty()) throw refusal(at(left.front()).name + ": nothing meets it");
+}
+
+/// " of layers.2.wq": the weights that a kernel reads, and the gradients that it adds to.
+std::string interpreter::parameters_of(const op& o) {
+  if (o.kind != op_kind::compute || o.row == "adamw" || o.row == "sum_squares") return "";
+  std::string text;
+  for (const access& a : o.reads) {
+    if (!store_.has(a)) continue;
+    const content& c = store_.of(a.value);
+    for (int i = 0; i < c.pieces.size(); ++i) {
+      const term t = c.pieces[i].holds.closed();
+      const std::string name = model_.name(t);
+      if (model_.owner(t) || name.starts_with("the gradient of ")) text += (text.empty() ? " of " : ", ") + name;
+    }
+  }
+  return text;
 }
 
 void interpreter::step(op_ref r) {

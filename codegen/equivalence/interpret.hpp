@@ -33,6 +33,7 @@ class interpreter {
     return program_.ranks[static_cast<std::size_t>(r.rank)].ops[static_cast<std::size_t>(r.op)];
   }
   std::vector<op_ref> sequence(const verdict&) const;
+  std::string parameters_of(const op&);
   void step(op_ref);
   void begin(const op&, int rank);
   void end(const op&, int rank);

@@ -81,5 +81,5 @@ TEST_CASE("results lie over operands only where their kernel allows it") {
   program_by_hand x = two_ranks_by_hand();
   op& o = find(x, 0, "embedding_grad", 1);
   o.writes[0].begin = o.reads[1].begin, o.writes[0].end = o.writes[0].begin + 72;
-  CHECK(reason(x) == "embedding_grad: dtable is written where dy lies (rank 0)");
+  CHECK(reason(x) == "embedding_grad of the gradient of table: dtable is written where dy lies (rank 0)");
 }
