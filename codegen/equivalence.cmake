@@ -6,14 +6,20 @@ add_library(rankc_equivalence STATIC
   equivalence/facts.cpp
   equivalence/facts_read.cpp
   equivalence/model.cpp
+  equivalence/known_terms.cpp
   equivalence/domain.cpp
   equivalence/contents.cpp
   equivalence/cell.cpp
   equivalence/transfer.cpp
+  equivalence/layout.cpp
   equivalence/store.cpp
   equivalence/collectives.cpp
   equivalence/claims.cpp
+  equivalence/ownership.cpp
   equivalence/interpret.cpp
+  equivalence/kernel.cpp
+  equivalence/optimizer.cpp
+  equivalence/exchange.cpp
   equivalence/check.cpp)
 add_library(rankc::equivalence ALIAS rankc_equivalence)
 set_target_properties(rankc_equivalence PROPERTIES EXPORT_NAME equivalence)

@@ -17,11 +17,13 @@ const holding* cell::find(const operand& o, const port& p) const {
   const interval cols = p.axes.empty() ? interval{0, 1} : extent(o, p.axes.back(), false);
   for (int i = 0; i < o.tiles.size(); ++i) {
     const tile& t = o.tiles[i];
-    if (rows.begin < t.row || rows.end > t.row + t.rows || cols.begin < t.col || cols.end > t.col + t.cols) continue;
+    if (rows.begin < t.row || rows.end > t.row + t.rows || cols.begin < t.col || cols.end > t.col + t.cols)
+      continue;
     if (t.holds->any || (rows.size() == t.rows && cols.size() == t.cols)) return t.holds;
     return space_.keep(cut(*t.holds, rows.begin - t.row, rows.size(), cols.begin - t.col, cols.size()));
   }
-  throw refusal(fmt::format("{} holds nothing that is known in rows {}..{}, columns {}..{}", p.name, rows.begin, rows.end - 1, cols.begin, cols.end - 1));
+  throw refusal(fmt::format("{} holds nothing that is known in rows {}..{}, columns {}..{}", p.name,
+                            rows.begin, rows.end - 1, cols.begin, cols.end - 1));
 }
 
 void cell::bind_axis(const std::string& name, const axis_use& a, std::int64_t unit, const part& given) {
@@ -30,9 +32,12 @@ void cell::bind_axis(const std::string& name, const axis_use& a, std::int64_t un
     if (given.size % unit || !given.at.to_units(unit, p.at))
       throw refusal(fmt::format("{} has {} in parts of {}", name, text_of(a.of, given.at), unit));
     p.size = given.size / unit;
+    bound_[slot(a.unit)] = {runs(0, unit), unit};
+    is_bound_[slot(a.unit)] = true;
   }
   if (a.of < 'a') {
-    if (!p.is_whole() || p.size != a.of - '0') throw refusal(fmt::format("{} has {} of {}; expected {}", name, text_of('w', p.at), p.size, a.of));
+    if (!p.is_whole() || p.size != a.of - '0')
+      throw refusal(fmt::format("{} has {} of {}; expected {}", name, text_of('w', p.at), p.size, a.of));
     return;
   }
   const std::size_t s = slot(a.of);
@@ -40,8 +45,8 @@ void cell::bind_axis(const std::string& name, const axis_use& a, std::int64_t un
     bound_[s] = std::move(p);
     is_bound_[s] = true;
   } else if (!(bound_[s] == p)) {
-    throw refusal(fmt::format("{} has {} of {}; expected {} of {}, as another operand has", name, text_of(a.of, p.at), p.size,
-                              text_of(a.of, bound_[s].at), bound_[s].size));
+    throw refusal(fmt::format("{} has {} of {}; expected {} of {}, as another operand has", name,
+                              text_of(a.of, p.at), p.size, text_of(a.of, bound_[s].at), bound_[s].size));
   }
 }
 
@@ -52,8 +57,10 @@ void cell::bind(const std::vector<operand>& ports, const attributes& with) {
     const holding& h = *(held_[i] = find(ports[i], p));
     if (h.any) continue;
     if (h.box.size() != static_cast<int>(p.axes.size()))
-      throw refusal(fmt::format("{} is a tensor of {} dims; expected {}", p.name, h.box.size(), p.axes.size()));
-    for (std::size_t a = 0; a < p.axes.size(); ++a) bind_axis(p.name, p.axes[a], ports[i].unit, h.box[static_cast<int>(a)]);
+      throw refusal(
+          fmt::format("{} is a tensor of {} dims; expected {}", p.name, h.box.size(), p.axes.size()));
+    for (std::size_t a = 0; a < p.axes.size(); ++a)
+      bind_axis(p.name, p.axes[a], ports[i].unit, h.box[static_cast<int>(a)]);
   }
   check_needs(ports, with);
 }
@@ -61,31 +68,40 @@ void cell::bind(const std::vector<operand>& ports, const attributes& with) {
 void cell::check_needs(const std::vector<operand>& ports, const attributes& with) const {
   for (const char letter : fact_.whole)
     if (const std::size_t s = slot(letter); is_bound_[s] && !bound_[s].is_whole())
-      throw refusal(fmt::format("it has {} of {}; expected all", text_of(letter, bound_[s].at), bound_[s].size));
-  for (std::size_t i = static_cast<std::size_t>(fact_.results); i < fact_.ports.size() && !fact_.first.empty(); ++i)
+      throw refusal(
+          fmt::format("it has {} of {}; expected all", text_of(letter, bound_[s].at), bound_[s].size));
+  for (std::size_t i = static_cast<std::size_t>(fact_.results);
+       i < fact_.ports.size() && !fact_.first.empty(); ++i)
     for (const axis_use& a : fact_.ports[i].axes) {
-      const std::size_t s = slot(a.of < 'a' ? 'a' : a.of);
-      if (fact_.first.find(a.of) == std::string::npos || !is_bound_[s]) continue;
+      if (fact_.first.find(a.of) == std::string::npos || !is_bound_[slot(a.of)]) continue;
+      const std::size_t s = slot(a.of);
       const std::int64_t begin = ports[i].first + range[s].begin;
       if (!bound_[s].at.is(begin, begin + range[s].size()))
-        throw refusal(fmt::format("it is told that its {} begin at {}; {} has {}", axis_name(a.of), ports[i].first, fact_.ports[i].name,
-                                  text_of(a.of, bound_[s].at)));
+        throw refusal(fmt::format("it is told that its {} begin at {}; {} has {}", axis_name(a.of),
+                                  ports[i].first, fact_.ports[i].name, text_of(a.of, bound_[s].at)));
     }
+  if (!(fact_.positions || fact_.sequences)) return;
   const std::size_t t = slot('t');
-  if (!is_bound_[t] || !(fact_.positions || fact_.sequences)) return;
+  if (!is_bound_[t]) return;
   if (with.seq < 1) throw refusal("it is not told how long a sequence is");
-  std::int64_t at = range[t].begin + (fact_.positions ? ports[static_cast<std::size_t>(fact_.results)].first : 0);
+  if (fact_.sequences && with.rows * with.seq != range[t].size())
+    throw refusal(fmt::format("it is told of {} sequences of {}; expected {} tokens", with.rows, with.seq,
+                              range[t].size()));
+  std::int64_t at =
+      range[t].begin + (fact_.positions ? ports[static_cast<std::size_t>(fact_.results)].first : 0);
   for (int i = 0; i < bound_[t].at.count(); ++i) {
     const interval& run = bound_[t].at[i];
     if ((run.begin - at) % with.seq || (fact_.sequences && run.size() % with.seq))
-      throw refusal(fmt::format("{} are taken for positions from {} on, in sequences of {}", text_of('t', bound_[t].at), at % with.seq, with.seq));
+      throw refusal(fmt::format("{} are taken for positions from {} on, in sequences of {}",
+                                text_of('t', bound_[t].at), at % with.seq, with.seq));
     at += run.size();
   }
   if (!fact_.groups) return;
   const part &h = bound_[slot('h')], &k = bound_[slot('k')];
   if (!is_bound_[slot('h')] || !is_bound_[slot('k')]) return;
   if (h.size % k.size || !(k.at.from_units(h.size / k.size) == h.at))
-    throw refusal(fmt::format("{} of {} use {} of {} for keys", text_of('h', h.at), h.size, text_of('k', k.at), k.size));
+    throw refusal(fmt::format("{} of {} use {} of {} for keys", text_of('h', h.at), h.size,
+                              text_of('k', k.at), k.size));
 }
 
 void carry(const holding& h, few<pending, 1>& over) {
@@ -115,7 +131,8 @@ std::string missing_text(const holding& h, const model& m) {
   for (int i = 0; i < h.sum.size(); ++i)
     for (int a = 0; a < h.sum[i].over.size(); ++a) {
       const pending& p = h.sum[i].over[a];
-      text += fmt::format("{}{} in {}", text.empty() ? "" : "; ", missing_text(p.letter, p.done, p.size), m.name(h.sum[i].of));
+      text += fmt::format("{}{}", text.empty() ? "" : "; ", missing_text(p.letter, p.done, p.size));
+      if (h.sum.size() > 1 || a > 0) text += " in " + m.name(h.sum[i].of);
     }
   return text;
 }
@@ -125,10 +142,16 @@ term cell::take(int operand, bool linear, few<pending, 1>& over, bool& has_pendi
   if (h.is_whole()) return h.closed();
   const std::string& name = fact_.ports[static_cast<std::size_t>(operand)].name;
   if (!linear || h.is_maximum())
-    throw refusal(fmt::format("{} is not whole: {}; the op is not linear in it", name, missing_text(h, model_)));
-  if (has_pending) throw refusal(fmt::format("{} is not whole: {}; nor is another operand", name, missing_text(h, model_)));
+    throw refusal(fmt::format("{} is not whole: {} in {}; the op is not linear in it", name,
+                              missing_text(h, model_), model_.name(h.closed())));
+  if (has_pending)
+    throw refusal(fmt::format("{} is not whole: {} in {}; nor is another operand", name,
+                              missing_text(h, model_), model_.name(h.closed())));
   has_pending = true;
   carry(h, over);
+  if (!fact_.commutative)
+    for (int a = 0; a < over.size(); ++a)
+      over[a].id = over[a].id * 31 + static_cast<word>(operand) + 1;  // whose sum it is
   return h.closed();
 }
 
@@ -148,7 +171,8 @@ few<part, 2> cell::box_of(int result, const operand& shape, term of) const {
     } else if (fact_.first.find(axis.of) != std::string::npos) {
       const std::int64_t begin = shape.first + range[s].begin, size = model_.size(of, a);
       if (begin < 0 || begin + range[s].size() > size)
-        throw refusal(fmt::format("{} has {} from {} on; expected some of {}", p.name, axis_name(axis.of), begin, size));
+        throw refusal(fmt::format("{} has {} from {} on; expected some of {}", p.name, axis_name(axis.of),
+                                  begin, size));
       box.push_back({runs(begin, begin + range[s].size()), size});
     } else if (fact_.whole.find(axis.of) != std::string::npos) {
       box.push_back({runs(0, length[s]), length[s]});
@@ -161,7 +185,9 @@ few<part, 2> cell::box_of(int result, const operand& shape, term of) const {
 
 void cell::refuse_result(term, const std::vector<int>& operands) const {
   std::string text;
-  for (int o : operands) text += fmt::format("{}{}", text.empty() ? "" : ", ", model_.name(held_[static_cast<std::size_t>(o)]->closed()));
+  for (int o : operands)
+    text += fmt::format("{}{}", text.empty() ? "" : ", ",
+                        model_.name(held_[static_cast<std::size_t>(o)]->closed()));
   throw refusal(fmt::format("the model has no {} of {}", fact_.row, text));
 }
 
@@ -171,7 +197,8 @@ holding cell::function(int equation, const std::vector<operand>& ports, const at
   summand s;
   std::array<term, 16> given;
   bool has_pending = false;
-  for (std::size_t i = 0; i < e.operands.size(); ++i) given[i] = take(e.operands[i], e.linear[i], s.over, has_pending);
+  for (std::size_t i = 0; i < e.operands.size(); ++i)
+    given[i] = take(e.operands[i], e.linear[i], s.over, has_pending);
   s.of = result_of(fact_, equation, given.data(), with);
   if (s.of.is_zero()) {
     made.any = true;
@@ -184,7 +211,8 @@ holding cell::function(int equation, const std::vector<operand>& ports, const at
     if (p.is_whole()) continue;
     if (e.maximum && !s.over.empty()) throw refusal("a maximum is taken of parts");
     pending over{s.of.a ^ (s.of.b << 8) ^ static_cast<word>(letter), letter, e.maximum, p.size, p.at};
-    if (interval twice; !over.done.sort(twice)) throw refusal(text_of(letter, {twice.begin, twice.end}) + " are in the sum twice");
+    if (interval twice; !over.done.sort(twice))
+      throw refusal(text_of(letter, {twice.begin, twice.end}) + " are in the sum twice");
     s.over.push_back(std::move(over));
   }
   made.sum.push_back(std::move(s));
@@ -203,7 +231,8 @@ holding cell::sum(int equation, const std::vector<operand>& ports, const attribu
     }
     summand s;
     bool has_pending = false;
-    s.of = addend_of(fact_, equation, static_cast<int>(i), take(e.operands[i], true, s.over, has_pending), with);
+    s.of =
+        addend_of(fact_, equation, static_cast<int>(i), take(e.operands[i], true, s.over, has_pending), with);
     if (!s.of.is_zero()) add(made.sum, std::move(s));
   }
   if (made.sum.empty()) made.any = true;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One cell of an op: a range of each axis in which every operand is of one tensor, and which elements these are.
+// One cell of an op: a range of each axis in which every operand is of one tensor, and which elements these
+// are.
 #pragma once
 #include <array>
 
@@ -11,12 +12,14 @@ namespace rankc::codegen::algebra {
 
 class cell {
  public:
-  cell(const fact& f, const model& m, workspace& space) : fact_(f), model_(m), space_(space) { length.fill(-1); }
+  cell(const fact& f, const model& m, workspace& space) : fact_(f), model_(m), space_(space) {
+    length.fill(-1);
+  }
 
-  static std::size_t slot(char letter) { return static_cast<std::size_t>(letter - 'a'); }
+  std::size_t slot(char letter) const { return fact_.place[static_cast<std::size_t>(letter - 'a')]; }
 
-  std::array<std::int64_t, 26> length;  // of each letter, on this rank; -1: not known
-  std::array<interval, 26> range{};     // of the cell
+  std::array<std::int64_t, max_letters> length;  // of each letter, on this rank; -1: not known
+  std::array<interval, max_letters> range{};     // of the cell
 
   /// What each port holds in the cell, and which elements of its axes these are.
   /// Errors: refusal where they are not the same in all operands, or the row needs others.
@@ -40,13 +43,13 @@ class cell {
   const fact& fact_;
   const model& model_;
   workspace& space_;
-  std::array<part, 26> bound_;
-  std::array<bool, 26> is_bound_{};
+  std::array<part, max_letters> bound_;
+  std::array<bool, max_letters> is_bound_{};
   std::array<const holding*, 16> held_{};
 };
 
-/// The axes over which a linear op of a pending sum is pending: those of the sum, or, of several summands, their parts.
-/// Errors: refusal where they are summed over products of axes.
+/// The axes over which a linear op of a pending sum is pending: those of the sum, or, of several summands,
+/// their parts. Errors: refusal where they are summed over products of axes.
 void carry(const holding&, few<pending, 1>& over);
 /// What is missing of a sum.
 std::string missing_text(const holding&, const model&);

@@ -20,6 +20,9 @@ equivalence check_equivalence(const program& p, const verdict& order, const spec
     claimed.check_all();
     result.claims = claimed.sentences();
     result.holds = true;
+  } catch (const algebra::unknown_row& why) {
+    result.has_unknown_row = true;
+    result.reasons.push_back(why.what());
   } catch (const algebra::refusal& why) {
     result.reasons.push_back(why.what());
   }

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include "cell.hpp"
-#include "collectives.hpp"
 
 namespace rankc::codegen::algebra {
 
@@ -13,9 +12,12 @@ namespace {
 using relation = codegen::holding;  // of begin and of end
 
 bool is_state(holding_kind k) {
-  return k == holding_kind::weight || k == holding_kind::working_copy || k == holding_kind::first_moment || k == holding_kind::second_moment;
+  return k == holding_kind::weight || k == holding_kind::working_copy || k == holding_kind::first_moment ||
+         k == holding_kind::second_moment;
 }
-int state_of(holding_kind k) { return k == holding_kind::first_moment ? 1 : k == holding_kind::second_moment ? 2 : 0; }
+int state_of(holding_kind k) {
+  return k == holding_kind::first_moment ? 1 : k == holding_kind::second_moment ? 2 : 0;
+}
 
 /// A buffer of one tensor in row-major order.
 content one_tensor(const access& a, const few<part, 2>& box, term of) {
@@ -35,9 +37,21 @@ content one_tensor(const access& a, const few<part, 2>& box, term of) {
 
 /// What all of a buffer holds.
 const holding& all_of(const content& c) {
-  if (c.pieces.size() != 1 || static_cast<std::size_t>(c.pieces[0].at.rows * c.pieces[0].at.cols * size_of(c.type)) != c.bytes)
+  if (c.pieces.size() != 1 ||
+      static_cast<std::size_t>(c.pieces[0].at.rows * c.pieces[0].at.cols * size_of(c.type)) != c.bytes)
     throw refusal("it holds no one tensor");
   return c.pieces[0].holds;
+}
+
+/// What a sum has too little of, or too much.
+std::string difference(const holding& found, term expected, const model& m) {
+  term whole = zero;
+  for (int i = 0; i < found.sum.size(); ++i)
+    if (found.sum[i].is_whole()) whole = found.sum[i].of;
+  if (whole != expected) return missing_text(found, m);
+  const int last = found.sum.size() - 1;
+  const pending& more = found.sum[found.sum[last].is_whole() ? 0 : last].over[0];
+  return text_of(more.letter, more.done) + " are in the sum twice";
 }
 
 }  // namespace
@@ -59,7 +73,8 @@ few<part, 2> claims::box_of(const relation& h, const model::parameter& p) const 
   few<part, 2> box;
   const bool of_tokens = h.kind == holding_kind::ids || h.kind == holding_kind::targets;
   const std::vector<std::int64_t> shape = of_tokens ? std::vector<std::int64_t>{model_.tokens()} : p.shape;
-  if (h.box.size() != shape.size()) throw refusal(fmt::format("{} is held in {} dims; expected {}", h.name, h.box.size(), shape.size()));
+  if (h.box.size() != shape.size())
+    throw refusal(fmt::format("{} is held in {} dims; expected {}", h.name, h.box.size(), shape.size()));
   for (std::size_t d = 0; d < shape.size(); ++d) {
     const box_range& b = h.box[d];
     if (b.first < 0 || b.count < 1 || b.first + b.count > shape[d])
@@ -85,10 +100,15 @@ content claims::begin(int rank, const access& a, const relation& h) {
       box.push_back({runs(0, h.dim), h.dim});
       return one_tensor(a, box, rotary_table(h.theta, h.dim));
     }
-    case holding_kind::ids: return one_tensor(a, box_of(h, {}), leaf("ids", ""));
-    case holding_kind::targets: return one_tensor(a, box_of(h, {}), leaf("targets", ""));
-    case holding_kind::loss: case holding_kind::norm: throw refusal("a step begins with no loss and no norm");
-    default: break;
+    case holding_kind::ids:
+      return one_tensor(a, box_of(h, {}), leaf("ids", ""));
+    case holding_kind::targets:
+      return one_tensor(a, box_of(h, {}), leaf("targets", ""));
+    case holding_kind::loss:
+    case holding_kind::norm:
+      throw refusal("a step begins with no loss and no norm");
+    default:
+      break;
   }
   const model::parameter& p = parameter(h.name);
   const few<part, 2> box = box_of(h, p);
@@ -99,9 +119,10 @@ content claims::begin(int rank, const access& a, const relation& h) {
   return one_tensor(a, box, p.state[state_of(h.kind)]);
 }
 
-void claims::end(int rank, const access&, const content& c, const relation& h) {
-  const std::string what = h.name.empty() ? fmt::format("the {}", holding_names[static_cast<int>(h.kind)])
-                                          : fmt::format("the {} of {}", holding_names[static_cast<int>(h.kind)], h.name);
+void claims::end(int rank, const content& c, const relation& h) {
+  const std::string what = h.name.empty()
+                               ? fmt::format("the {}", holding_names[static_cast<int>(h.kind)])
+                               : fmt::format("the {} of {}", holding_names[static_cast<int>(h.kind)], h.name);
   const holding& found = all_of(c);
   term expected;
   few<part, 2> box;
@@ -116,9 +137,26 @@ void claims::end(int rank, const access&, const content& c, const relation& h) {
   } else {
     throw refusal(what + " is left at the end");
   }
-  if (!found.is_whole()) throw refusal(fmt::format("{}: {}", what, missing_text(found, model_)));
-  if (found.closed() != expected) throw refusal(fmt::format("{}: expected {}, found {}", what, model_.name(expected), model_.name(found.closed())));
-  if (!(found.box == box)) throw refusal(fmt::format("{}: expected {}, found {}", what, text_of(box), text_of(found.box)));
+  if (!found.is_whole()) throw refusal(fmt::format("{}: {}", what, difference(found, expected, model_)));
+  if (found.closed() != expected)
+    throw refusal(
+        fmt::format("{}: expected {}, found {}", what, model_.name(expected), model_.name(found.closed())));
+  if (!(found.box == box))
+    throw refusal(fmt::format("{}: expected {}, found {}", what, text_of(box), text_of(found.box)));
+}
+
+/// Of a gradient that is not whole: of which parameter it is, and what is missing or too much.
+std::string claims::explain(const holding& g) const {
+  for (const auto& [name, p] : model_.parameters()) {
+    term whole = zero;
+    bool has_part = false;
+    for (int i = 0; i < g.sum.size(); ++i)
+      if (g.sum[i].is_whole()) whole = g.sum[i].of;
+      else has_part |= g.sum[i].of == p.gradient;
+    if (g.closed() == p.gradient || whole == p.gradient || has_part)
+      return fmt::format("the gradient of {}: {}", name, difference(g, p.gradient, model_));
+  }
+  return fmt::format("{}: {}", model_.name(g.closed()), missing_text(g, model_));
 }
 
 holding claims::sum_squares(const std::vector<const content*>& gradients, const content* before) const {
@@ -128,11 +166,12 @@ holding claims::sum_squares(const std::vector<const content*>& gradients, const 
   for (const content* c : gradients) {
     const holding& g = all_of(*c);
     if (g.is_zero()) continue;
-    if (!g.is_whole()) throw refusal(fmt::format("{}: {}", model_.name(g.closed()), missing_text(g, model_)));
+    if (!g.is_whole()) throw refusal(explain(g));
     summand squares{squares_of(g.closed()), {}};
     for (int d = 0; d < g.box.size(); ++d)
       if (!g.box[d].is_whole()) {
-        pending over{squares.of.a + static_cast<word>(d), d == 0 ? 'o' : 'i', false, g.box[d].size, g.box[d].at};
+        pending over{squares.of.a + static_cast<word>(d), d == 0 ? 'o' : 'i', false, g.box[d].size,
+                     g.box[d].at};
         interval twice;
         if (!over.done.sort(twice)) throw refusal("a gradient holds elements twice");
         squares.over.push_back(std::move(over));
@@ -142,88 +181,42 @@ holding claims::sum_squares(const std::vector<const content*>& gradients, const 
   return norm;
 }
 
-std::vector<content> claims::update(const std::vector<const content*>& given, const content& norm) {
+std::vector<content> claims::update(const std::vector<const content*>& given) {
   const holding &weight = all_of(*given[0]), &gradient = all_of(*given[1]);
-  const model::parameter* of = nullptr;
-  std::string name;
-  for (const auto& [known, p] : model_.parameters())
-    if (weight.is_whole() && p.state[0] == weight.closed()) of = &p, name = known;
-  if (!of) throw refusal("the optimizer is given a weight that is none of the model's");
-  if (!gradient.is_whole()) throw refusal(fmt::format("the gradient of {}: {}", name, missing_text(gradient, model_)));
-  if (gradient.closed() != of->gradient)
-    throw refusal(fmt::format("the gradient of {}: expected {}, found {}", name, model_.name(of->gradient), model_.name(gradient.closed())));
+  const auto* owner = weight.is_whole() ? model_.owner(weight.closed()) : nullptr;
+  if (!owner) throw refusal("the optimizer is given a weight that is none of the model's");
+  const auto& [name, of] = *owner;
+  if (!gradient.is_whole())
+    throw refusal(fmt::format("the gradient of {}: {}", name, difference(gradient, of.gradient, model_)));
+  if (gradient.closed() != of.gradient)
+    throw refusal(fmt::format("the gradient of {}: expected {}, found {}", name, model_.name(of.gradient),
+                              model_.name(gradient.closed())));
   for (int s = 1; s < 4; ++s) {
     const holding& h = all_of(*given[static_cast<std::size_t>(s)]);
-    if (!(h.any && of->gradient.is_zero()) && !(h.box == weight.box))
-      throw refusal(fmt::format("{}: the optimizer is given {} beside {}", name, text_of(h.box), text_of(weight.box)));
-    if (s > 1 && !(h.is_whole() && h.closed() == of->state[s - 1])) throw refusal(name + ": the optimizer is given moments of something else");
+    if (!(h.any && of.gradient.is_zero()) && !(h.box == weight.box))
+      throw refusal(
+          fmt::format("{}: the optimizer is given {} beside {}", name, text_of(h.box), text_of(weight.box)));
+    if (s > 1 && !(h.is_whole() && h.closed() == of.state[s - 1]))
+      throw refusal(name + ": the optimizer is given moments of something else");
   }
-  const holding& n = all_of(norm);
-  if (!n.is_whole()) throw refusal(fmt::format("the norm: {}", missing_text(n, model_)));
-  if (n.closed() != model_.norm()) throw refusal(fmt::format("the norm: expected {}, found {}", model_.name(model_.norm()), model_.name(n.closed())));
-  if (!of->trainable) throw refusal(name + " is updated; expected it to stay");
+  if (!of.trainable) throw refusal(name + " is updated; expected it to stay");
   ++updates_;
   std::vector<content> made;
   for (int s = 0; s < 3; ++s) {
     content c = *given[s == 0 ? 0 : static_cast<std::size_t>(s) + 1];
     c.pieces[0].holds.sum = {};
-    add(c.pieces[0].holds.sum, {of->after[s], {}});
+    add(c.pieces[0].holds.sum, {of.after[s], {}});
     made.push_back(std::move(c));
   }
   return made;
 }
 
-int claims::members_between(int rank, int other) const {
-  for (const communicator& c : program_.communicators) {
-    const auto has = [&](int r) { return std::find(c.ranks.begin(), c.ranks.end(), r) != c.ranks.end(); };
-    if (has(rank) && has(other) && c.ranks.size() == 2) return c.members();
-  }
-  return 0;
-}
-
-void claims::check_owned(const std::string& name, const model::parameter& p, const std::vector<held>& of) const {
-  std::vector<const held*> boxes;  // that differ
-  for (const held& h : of) {
-    if (h.left != h.regions) throw refusal(fmt::format("{}: rank {} begins with more of it than it leaves", name, h.rank));
-    if (std::none_of(boxes.begin(), boxes.end(), [&](const held* other) { return other->box == h.box; })) boxes.push_back(&h);
-  }
-  if (boxes.empty()) throw refusal(name + " is on no rank");
-  few<part, 2> all = boxes[0]->box;
-  const bool in_line = program_.world > static_cast<int>(program_.ranks.size()) && boxes.size() == 2;
-  for (std::size_t k = 1; k < boxes.size(); ++k) {
-    int differs = -1;
-    for (int d = 0; d < all.size(); ++d)
-      if (!(boxes[k]->box[d] == boxes[0]->box[d])) differs = differs < 0 ? d : -2;
-    if (differs < 0) throw refusal(name + " is held in parts that differ in two dims");
-    runs& at = all[differs].at;
-    interval twice;
-    if (in_line) at = union_of('w', at, boxes[1]->box[differs].at, members_between(boxes[0]->rank, boxes[1]->rank));
-    else if (!at.unite(boxes[k]->box[differs].at, twice)) throw refusal(fmt::format("{}: {} are held twice", name, text_of('w', {twice.begin, twice.end})));
-  }
-  for (int d = 0; d < all.size(); ++d)
-    if (!all[d].is_whole()) throw refusal(fmt::format("{}: {} on all ranks", name, missing_text('w', all[d].at, p.shape[static_cast<std::size_t>(d)])));
-}
-
-void claims::check_all() {
-  for (const auto& [name, p] : model_.parameters()) check_owned(name, p, held_[name]);
-  if (losses_ == 0) throw refusal("no rank leaves the loss");
-  if (trains_ && norms_ == 0) throw refusal("no rank leaves the norm");
-}
-
-std::vector<std::string> claims::sentences() const {
-  std::vector<std::string> all;
-  all.push_back(fmt::format("the loss that {} ranks leave is the model's, over all {} tokens", losses_, model_.tokens()));
-  if (!trains_) {
-    all.push_back(fmt::format("all {} parameters are as they were", model_.parameters().size()));
-    return all;
-  }
-  std::size_t trained = 0;
-  for (const auto& [name, p] : model_.parameters()) trained += p.trainable;
-  all.push_back(fmt::format("each gradient that is read by the {} updates of parameters is the model's, over all tokens", updates_));
-  all.push_back("the norm that they read counts each element of each gradient once");
-  all.push_back(fmt::format("each element of {} trained parameters and of their moments is updated on every rank that holds it", trained));
-  if (trained < model_.parameters().size()) all.push_back(fmt::format("{} frozen parameters are as they were", model_.parameters().size() - trained));
-  return all;
+void claims::check_norm(const content& norm) const {
+  const holding& n = all_of(norm);
+  if (!n.is_whole()) throw refusal(fmt::format("the norm: {}", difference(n, model_.norm(), model_)));
+  if (n.closed() != model_.norm())
+    throw refusal(
+        fmt::format("the norm: expected {}, found {}", model_.name(model_.norm()), model_.name(n.closed())));
 }
 
 }  // namespace rankc::codegen::algebra

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a step must leave: the gradients that the optimizer reads, the norm, the loss, weights and moments; and what it
-// begins with.
+// What a step must leave: the gradients that the optimizer reads, the norm, the loss, weights and moments;
+// and what it begins with.
 #pragma once
 #include <rankc/codegen/program.hpp>
 
@@ -19,13 +19,14 @@ class claims {
 
   /// What an access of `begin` holds.
   content begin(int rank, const access&, const codegen::holding&);
-  /// Check what an access of `end` holds.
-  void end(int rank, const access&, const content&, const codegen::holding&);
+  /// Check what a buffer holds at the end.
+  void end(int rank, const content&, const codegen::holding&);
   /// The sum of the squares of gradients, and of what came before.
   holding sum_squares(const std::vector<const content*>& gradients, const content* before) const;
-  /// Check what the optimizer is given for a parameter: weight, gradient, moments and the norm; what it makes of it.
+  /// Check what the optimizer is given for a parameter: weight, gradient and moments; what it makes of it.
   /// Shapes: the results are weight, first and second moment.
-  std::vector<content> update(const std::vector<const content*>& given, const content& norm);
+  std::vector<content> update(const std::vector<const content*>& given);
+  void check_norm(const content&) const;
 
   /// After the last op. Errors: refusal where something is not owned, or not left.
   void check_all();
@@ -38,6 +39,7 @@ class claims {
     int left = 0;  // at the end, of the regions that it has
     int regions = 0;
   };
+  std::string explain(const holding& gradient) const;
   const model::parameter& parameter(const std::string& name) const;
   few<part, 2> box_of(const codegen::holding&, const model::parameter&) const;
   void check_owned(const std::string& name, const model::parameter&, const std::vector<held>&) const;

@@ -20,7 +20,8 @@ struct refusal : std::runtime_error {
 
 /// A row of which the table of facts says nothing.
 struct unknown_row : refusal {
-  explicit unknown_row(std::string_view row) : refusal("row " + std::string(row) + " is not in the table of facts; nothing is claimed") {}
+  explicit unknown_row(std::string_view row)
+      : refusal("row " + std::string(row) + " is not in the table of facts; nothing is claimed") {}
 };
 
 /// An axis over which a term is summed, and the elements that are in the sum so far.
@@ -52,11 +53,14 @@ struct holding {
   term closed() const;
 };
 
-/// Put a summand into a sum. Whole terms add up; parts of one term unite where they differ in one axis.
-/// Errors: refusal where both have the same elements.
+/// Put a summand into a sum. Whole terms add up; parts of one term unite where they differ in one axis and
+/// have no element in common. Elements that are there already begin a second of the term: x + x is two of x.
 void add(few<summand, 1>& sum, summand);
 /// `to` becomes the sum of both, of one box.
 void add(holding& to, const holding& more);
+/// The same of what members of a group hold, of whom no two have the same elements of a sum.
+/// Errors: refusal where two have.
+void add_of_member(holding& to, const holding& more);
 /// The maximum of two parts of one.
 void take_maximum(holding& to, const holding& with);
 /// Rows and columns of a box: of two dims, or the columns of one.
@@ -93,6 +97,13 @@ struct operand {
   int ndim = 0;
   std::int64_t rows = 1, cols = 1, unit = 1, first = 0;
   few<tile, 2> tiles;
+
+  void clear() {
+    ndim = 0;
+    rows = cols = unit = 1;
+    first = 0;
+    tiles.clear();
+  }
 };
 
 /// Holdings that live as long as the op that is looked at.

@@ -106,12 +106,19 @@ bool runs::is_shifted(const runs& other, std::int64_t& by) const {
 
 std::string axis_name(char letter) {
   switch (letter) {
-    case 't': return "tokens";
-    case 'v': return "words";
-    case 'h': case 'k': return "heads";
-    case 's': return "positions";
-    case '+': return "parts";
-    default: return "features";
+    case 't':
+      return "tokens";
+    case 'v':
+      return "words";
+    case 'h':
+    case 'k':
+      return "heads";
+    case 's':
+      return "positions";
+    case '+':
+      return "parts";
+    default:
+      return "features";
   }
 }
 
@@ -119,7 +126,11 @@ std::string text_of(char letter, const runs& of) {
   std::string text = axis_name(letter);
   for (int i = 0; i < of.count(); ++i) {
     if (i == 4) return text + fmt::format(" and {} more", of.count() - 4);
-    text += fmt::format("{} {}..{}", i == 0 ? "" : i + 1 == of.count() ? " and" : ",", of[i].begin, of[i].end - 1);
+    text += fmt::format("{} {}..{}",
+                        i == 0                ? ""
+                        : i + 1 == of.count() ? " and"
+                                              : ",",
+                        of[i].begin, of[i].end - 1);
   }
   return of.count() == 0 ? "no " + text : text;
 }

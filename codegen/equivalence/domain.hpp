@@ -15,8 +15,12 @@ class few {
  public:
   int size() const { return n_; }
   bool empty() const { return n_ == 0; }
-  T& operator[](int i) { return i < N ? near_[static_cast<std::size_t>(i)] : far_[static_cast<std::size_t>(i - N)]; }
-  const T& operator[](int i) const { return i < N ? near_[static_cast<std::size_t>(i)] : far_[static_cast<std::size_t>(i - N)]; }
+  T& operator[](int i) {
+    return i < N ? near_[static_cast<std::size_t>(i)] : far_[static_cast<std::size_t>(i - N)];
+  }
+  const T& operator[](int i) const {
+    return i < N ? near_[static_cast<std::size_t>(i)] : far_[static_cast<std::size_t>(i - N)];
+  }
   T& back() { return (*this)[n_ - 1]; }
   const T& back() const { return (*this)[n_ - 1]; }
   void push_back(T x) {
@@ -53,7 +57,8 @@ struct interval {
   bool operator==(const interval&) const = default;
 };
 
-/// Elements in the order in which they lie in a buffer, or a set of them in increasing order. Neighbours are joined.
+/// Elements in the order in which they lie in a buffer, or a set of them in increasing order. Neighbours are
+/// joined.
 class runs {
  public:
   runs() = default;
@@ -62,7 +67,9 @@ class runs {
   int count() const { return at_.size(); }
   const interval& operator[](int i) const { return at_[i]; }
   bool operator==(const runs&) const = default;
-  bool is(std::int64_t begin, std::int64_t end) const { return at_.size() == 1 && at_[0] == interval{begin, end}; }
+  bool is(std::int64_t begin, std::int64_t end) const {
+    return at_.size() == 1 && at_[0] == interval{begin, end};
+  }
   std::int64_t size() const;
   void append(interval);
   void append(const runs&);

@@ -31,15 +31,32 @@ class reader {
   void read_ports(const line& l) {
     fact f;
     f.row = l.row;
-    for (const std::string& text : parts_of(l.ports, ")")) {
-      const std::size_t open = text.find('(');
-      port p{text.substr(0, open), {}};
-      for (const std::string& axis : parts_of(text.substr(open + 1), " "))
+    for (std::string_view rest = l.ports; !rest.empty();) {
+      const std::size_t open = rest.find('('), close = rest.find(')'),
+                        end = std::min(rest.find(' ', close), rest.size());
+      port p{std::string(rest.substr(0, open)), {}, rest[0] == '+', '\0', {}};
+      if (p.adds) p.name.erase(0, 1);
+      for (const std::string& axis : parts_of(rest.substr(open + 1, close - open - 1), " "))
         p.axes.push_back({axis[0], axis.size() == 3 ? axis[2] : '\0'});
+      const std::string_view after = rest.substr(close + 1, end - close - 1);
+      if (after.starts_with(':')) p.stride = after[1];
+      if (const std::size_t over = after.find('^'); over != std::string_view::npos)
+        p.over = parts_of(after.substr(over + 1), ",");
       f.names.push_back(p.name);
       f.ports.push_back(std::move(p));
+      rest.remove_prefix(std::min(end + 1, rest.size()));
     }
-    for (const char c : f.row) f.key = (f.key ^ static_cast<unsigned char>(c)) * 0x100000001B3ull + 0x9E3779B97F4A7C15ull;
+    std::string letters;
+    for (const port& p : f.ports)
+      for (const axis_use& a : p.axes)
+        for (const char letter : {a.of, a.unit})
+          if (letter >= 'a' && letters.find(letter) == std::string::npos) {
+            f.place[static_cast<std::size_t>(letter - 'a')] = static_cast<unsigned char>(letters.size());
+            letters += letter;
+          }
+    if (letters.size() > max_letters) throw std::logic_error(f.row + ": its facts have too many letters");
+    for (const char c : f.row)
+      f.key = (f.key ^ static_cast<unsigned char>(c)) * 0x100000001B3ull + 0x9E3779B97F4A7C15ull;
     all_.push_back(std::move(f));
   }
 
@@ -52,12 +69,15 @@ class reader {
     };
     for (equation& e : f.equations)
       for (int o : e.operands) {
-        const auto axes = [&](int p) { return p < static_cast<int>(f.ports.size()) ? &f.ports[static_cast<std::size_t>(p)].axes : nullptr; };
+        const auto axes = [&](int p) {
+          return p < static_cast<int>(f.ports.size()) ? &f.ports[static_cast<std::size_t>(p)].axes : nullptr;
+        };
         e.same.push_back(axes(o) && axes(e.results[0]) && *axes(o) == *axes(e.results[0]));
       }
     while (f.results < static_cast<int>(f.ports.size()) && is_result(f.results)) ++f.results;
     read_needs(l, f);
-    for (const std::string& text : parts_of(l.gradients, ";")) f.derivatives.push_back(read_derivative(f, text));
+    for (const std::string& text : parts_of(l.gradients, ";"))
+      f.derivatives.push_back(read_derivative(f, text));
   }
 
  private:
@@ -98,7 +118,8 @@ class reader {
     } else {
       if (open != std::string::npos) {
         e.maximum = before == "max";
-        for (const std::string& axis : parts_of(right.substr(open + 1, right.find(')') - open - 1), " ")) e.over += axis;
+        for (const std::string& axis : parts_of(right.substr(open + 1, right.find(')') - open - 1), " "))
+          e.over += axis;
         right = right.substr(right.find(')') + 1);
       }
       for (const std::string& name : parts_of(right, " ")) operand(name);
@@ -114,11 +135,15 @@ class reader {
         else if (words[i] == "sequences") f.sequences = true;
         else if (words[i] == "groups") f.groups = true;
         else if (words[i] == "commutative") f.commutative = true;
-        else for (std::string& letters = words[i] == "whole" ? f.whole : f.first; i + 1 < words.size();) letters += words[++i];
+        else
+          for (std::string& letters = words[i] == "whole" ? f.whole : f.first; i + 1 < words.size();)
+            letters += words[++i];
       }
     }
     const std::vector<std::string> attributes = parts_of(l.attributes, " ");
-    const auto depends_on = [&](const char* what) { return find(attributes, what) < static_cast<int>(attributes.size()); };
+    const auto depends_on = [&](const char* what) {
+      return find(attributes, what) < static_cast<int>(attributes.size());
+    };
     f.seq = depends_on("seq");
     f.number |= depends_on("number");
     f.parts = depends_on("parts");
@@ -128,7 +153,8 @@ class reader {
     const std::vector<std::string> sides = parts_of(text, "=");
     const auto known = [&](const std::string& name) {
       const int at = find(f.names, name);
-      if (at >= static_cast<int>(f.ports.size())) throw std::logic_error(f.row + ": its facts name \"" + name + "\", which it has not");
+      if (at >= static_cast<int>(f.ports.size()))
+        throw std::logic_error(f.row + ": its facts name \"" + name + "\", which it has not");
       return at;
     };
     const auto read_factor = [&](const std::string& name) {
@@ -142,7 +168,8 @@ class reader {
       d.from.push_back(read_factor(sides[1]));
     } else {
       d.row = row_of(sides[1].substr(0, open));
-      for (const std::string& name : parts_of(sides[1].substr(open + 1), ",) ")) d.from.push_back(read_factor(name));
+      for (const std::string& name : parts_of(sides[1].substr(open + 1), ",) "))
+        d.from.push_back(read_factor(name));
     }
     return d;
   }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "claims.hpp"
+#include "layout.hpp"
 #include "model.hpp"
 #include "store.hpp"
 #include "transfer.hpp"
@@ -28,11 +29,15 @@ class interpreter {
   };
   using channel = std::tuple<int, int, int>;  // communicator, sender, receiver
 
-  const op& at(op_ref r) const { return program_.ranks[static_cast<std::size_t>(r.rank)].ops[static_cast<std::size_t>(r.op)]; }
+  const op& at(op_ref r) const {
+    return program_.ranks[static_cast<std::size_t>(r.rank)].ops[static_cast<std::size_t>(r.op)];
+  }
   std::vector<op_ref> sequence(const verdict&) const;
+  std::string parameters_of(const op&);
   void step(op_ref);
   void begin(const op&, int rank);
   void end(const op&, int rank);
+  const fact& fact_of(std::string_view row);
   void compute(const op&);
   void kernel(const op&, const fact&);
   void sum_squares(const op&);
@@ -41,9 +46,12 @@ class interpreter {
   void meet(op_ref sent, op_ref received);
   void collective(op_ref);
 
-  std::vector<segment> segments(const op&, const view&) const;
-  operand operand_of(const view&) const;
+  few<segment, 2> segments(const op&, const view&) const;
+  segment segment_of(const view&, const access&, const operand& shape, std::int64_t elements) const;
+  static operand operand_of(const view&);
+  static void shape(const view&, operand&);
   void read(const op&, const view&, operand&);
+  static const access& whole_of(const op&, const view&);
   const content& whole(const op&, const view&);
   void write(const op&, int access);
   void add_before(const access&, const segment&, operand& made);
@@ -55,6 +63,8 @@ class interpreter {
   workspace space_;
   transfer transfer_;
   std::vector<operand> ports_;
+  std::vector<std::pair<std::string_view, int>>
+      rows_;                                  // that were looked up; their names stay where they are
   std::vector<std::vector<op_ref>> waiting_;  // at each communicator's collective
   std::map<channel, std::deque<op_ref>> sent_, received_;
 };

@@ -60,7 +60,8 @@ model::model(const specification& s) : spec_(s), index_(1 << 12, -1), uses_(s.us
   for (auto& [name, p] : parameters_)
     if (p.trainable) norm_ = norm_ + squares_of(p.gradient);
   for (auto& [name, p] : parameters_) {
-    for (int i = 0; i < 3; ++i) p.after[i] = p.trainable ? updated(i, p.state, p.gradient, norm_) : p.state[i];
+    for (int i = 0; i < 3; ++i)
+      p.after[i] = p.trainable ? updated(i, p.state, p.gradient, norm_) : p.state[i];
     know(p.gradient, "the gradient of " + name, &p.shape);
     know(p.after[0], name + " after the update", &p.shape);
   }
@@ -75,14 +76,20 @@ void model::begin() {
     const specification::layer& l = spec_.layers[static_cast<std::size_t>(u.layer)];
     for (std::size_t i = 0; i < l.parameters.size(); ++i) {
       const std::string& name = u.parameters.at(i);
-      const std::vector<std::int64_t>& shape = l.values[static_cast<std::size_t>(l.parameters[i].value)].shape;
+      const std::vector<std::int64_t>& shape =
+          l.values[static_cast<std::size_t>(l.parameters[i].value)].shape;
       const auto [at, is_new] = parameters_.try_emplace(name);
       if (is_new) {
-        at->second = {shape, l.parameters[i].trainable,
-                      {leaf("weight", name), leaf("first moment", name), leaf("second moment", name)}, zero, {}};
+        at->second = {shape,
+                      l.parameters[i].trainable,
+                      {leaf("weight", name), leaf("first moment", name), leaf("second moment", name)},
+                      zero,
+                      {}};
         know(at->second.state[0], name, &at->second.shape);
+        known_[static_cast<std::size_t>(find(at->second.state[0]))].owner = &*at;
       } else if (at->second.shape != shape || at->second.trainable != l.parameters[i].trainable) {
-        throw refusal(name + " is shared by layers that do not agree on its shape, or on whether it is trained");
+        throw refusal(name +
+                      " is shared by layers that do not agree on its shape, or on whether it is trained");
       }
     }
   }
@@ -92,26 +99,30 @@ std::vector<term> model::operands(std::size_t use, const specification::op& o, c
   std::vector<term> all(f.names.size(), zero);
   const std::vector<term>& values = uses_[use].values;
   const std::size_t results = static_cast<std::size_t>(f.results), given = f.ports.size() - results;
-  for (std::size_t i = 0; i < o.out.size() && i < results; ++i) all[i] = values[static_cast<std::size_t>(o.out[i])];
-  for (std::size_t i = 0; i < o.in.size() && i < given; ++i) all[results + i] = values[static_cast<std::size_t>(o.in[i])];
+  for (std::size_t i = 0; i < o.out.size() && i < results; ++i)
+    all[i] = values[static_cast<std::size_t>(o.out[i])];
+  for (std::size_t i = 0; i < o.in.size() && i < given; ++i)
+    all[results + i] = values[static_cast<std::size_t>(o.in[i])];
   if (o.in.size() + 1 == given && f.positions) {  // the rotary table is no value
     const specification::layer& l = spec_.layers[static_cast<std::size_t>(spec_.uses[use].layer)];
     all[f.ports.size() - 1] = rotary_table(o.number, l.values[static_cast<std::size_t>(o.in[0])].unit);
   } else if (o.in.size() != given || o.out.size() != results) {
-    throw refusal(fmt::format("{}: {} has {} operands and {} results; expected {} and {}", spec_.uses[use].name, o.row, o.in.size(),
-                              o.out.size(), given, results));
+    throw refusal(fmt::format("{}: {} has {} operands and {} results; expected {} and {}",
+                              spec_.uses[use].name, o.row, o.in.size(), o.out.size(), given, results));
   }
   return all;
 }
 
-attributes model::attributes_of(const specification::layer& l, const specification::op& o, const fact& f) const {
-  attributes a{o.seq, o.number, {}};
+attributes model::attributes_of(const specification::layer& l, const specification::op& o,
+                                const fact& f) const {
+  attributes a{o.rows, o.seq, o.number, {}};
   for (std::size_t p = 0; f.parts && p < f.ports.size(); ++p) {
     const axis_use& last = f.ports[p].axes.back();
     const char letter = last.unit ? last.unit : last.of;
     if (letter != 'l' && letter != 'r') continue;
     const std::size_t results = static_cast<std::size_t>(f.results);
-    const specification::tensor& t = l.values[static_cast<std::size_t>(p < results ? o.out[p] : o.in[p - results])];
+    const specification::tensor& t =
+        l.values[static_cast<std::size_t>(p < results ? o.out[p] : o.in[p - results])];
     a.parts[letter == 'r'] = last.unit ? t.unit : t.shape.back();
   }
   return a;
@@ -125,8 +136,12 @@ void model::apply(const fact& f, std::vector<term>& ports, const attributes& wit
     for (int o : e.operands) given.push_back(ports[static_cast<std::size_t>(o)]);
     term& result = ports[static_cast<std::size_t>(e.results[0])];
     switch (e.is) {
-      case equation::kind::zero: result = zero; break;
-      case equation::kind::multiple: result = (f.number ? in_field(with.number) : 1) * given[0]; break;
+      case equation::kind::zero:
+        result = zero;
+        break;
+      case equation::kind::multiple:
+        result = (f.number ? in_field(with.number) : 1) * given[0];
+        break;
       case equation::kind::function:
         result = result_of(f, static_cast<int>(k), given.data(), with);
         know(result, where, nullptr);
@@ -134,14 +149,17 @@ void model::apply(const fact& f, std::vector<term>& ports, const attributes& wit
       case equation::kind::sum:
         result = zero;
         for (std::size_t i = 0; i < given.size(); ++i)
-          result = result + (e.same[i] ? given[i] : addend_of(f, static_cast<int>(k), static_cast<int>(i), given[i], with));
+          result =
+              result +
+              (e.same[i] ? given[i] : addend_of(f, static_cast<int>(k), static_cast<int>(i), given[i], with));
         break;
       case equation::kind::call: {
         const fact& callee = facts()[static_cast<std::size_t>(e.row)];
         std::vector<term> inner(callee.names.size(), zero);
         std::copy(given.begin(), given.end(), inner.begin() + callee.results);
         apply(callee, inner, with, where);
-        for (std::size_t i = 0; i < e.results.size(); ++i) ports[static_cast<std::size_t>(e.results[i])] = inner[i];
+        for (std::size_t i = 0; i < e.results.size(); ++i)
+          ports[static_cast<std::size_t>(e.results[i])] = inner[i];
       }
     }
   }
@@ -191,7 +209,9 @@ void model::backward_op(std::size_t use, const specification::op& o) {
   std::vector<term>& gradients = uses_[use].gradients;
   const std::size_t results = static_cast<std::size_t>(f.results);
   std::vector<bool> used(results, false);
-  const auto of_result = [&](int p) { return gradients[static_cast<std::size_t>(o.out[static_cast<std::size_t>(p)])]; };
+  const auto of_result = [&](int p) {
+    return gradients[static_cast<std::size_t>(o.out[static_cast<std::size_t>(p)])];
+  };
   bool reached = false;
   for (std::size_t r = 0; r < results; ++r) reached |= !of_result(static_cast<int>(r)).is_zero();
   if (!reached) return;
@@ -211,7 +231,8 @@ void model::backward_op(std::size_t use, const specification::op& o) {
       apply(g, inner, with, u.name + ": " + g.row);
       given.assign(inner.begin(), inner.begin() + g.results);
     }
-    for (std::size_t i = 0; i < d.of.size(); ++i) made.emplace_back(static_cast<std::size_t>(d.of[i]), given[i]);
+    for (std::size_t i = 0; i < d.of.size(); ++i)
+      made.emplace_back(static_cast<std::size_t>(d.of[i]), given[i]);
   }
   for (const auto& [port, gradient] : made) {
     if (port < results || port - results >= o.in.size()) continue;
@@ -220,49 +241,10 @@ void model::backward_op(std::size_t use, const specification::op& o) {
     know(gradient, u.name + ": gradient of " + o.row, &l.values[value].shape);
   }
   for (std::size_t r = 0; r < results; ++r)
-    if (!used[r] && !of_result(static_cast<int>(r)).is_zero() && !(f.ports[r].axes.empty() && of_result(static_cast<int>(r)) == unit_gradient))
-      throw refusal(fmt::format("{}: the facts do not say what gives {} of {} a gradient", u.name, f.ports[r].name, o.row));
-}
-
-int model::find(term t) const {
-  for (std::size_t i = t.a & (index_.size() - 1);; i = (i + 1) & (index_.size() - 1)) {
-    if (index_[i] < 0) return -1;
-    if (known_[static_cast<std::size_t>(index_[i])].is == t) return index_[i];
-  }
-}
-
-void model::know(term t, std::string name, const std::vector<std::int64_t>* shape) {
-  if (t.is_zero()) return;
-  if (const int at = find(t); at >= 0) {
-    if (shape) known_[static_cast<std::size_t>(at)].shape = shape;
-    return;
-  }
-  known_.push_back({t, std::move(name), shape});
-  if (2 * known_.size() > index_.size()) {
-    index_.assign(2 * index_.size(), -1);
-    for (std::size_t k = 0; k < known_.size(); ++k) put(static_cast<int>(k));
-  } else {
-    put(static_cast<int>(known_.size()) - 1);
-  }
-}
-
-void model::put(int known) {
-  std::size_t i = known_[static_cast<std::size_t>(known)].is.a & (index_.size() - 1);
-  while (index_[i] >= 0) i = (i + 1) & (index_.size() - 1);
-  index_[i] = known;
-}
-
-std::int64_t model::size(term t, std::size_t dim) const {
-  const int at = find(t);
-  if (at < 0 || !known_[static_cast<std::size_t>(at)].shape) return -1;
-  const std::vector<std::int64_t>& shape = *known_[static_cast<std::size_t>(at)].shape;
-  return dim < shape.size() ? shape[dim] : -1;
-}
-
-std::string model::name(term t) const {
-  if (t.is_zero()) return "zeros";
-  const int at = find(t);
-  return at < 0 ? "a value that the model has not" : known_[static_cast<std::size_t>(at)].name;
+    if (!used[r] && !of_result(static_cast<int>(r)).is_zero() &&
+        !(f.ports[r].axes.empty() && of_result(static_cast<int>(r)) == unit_gradient))
+      throw refusal(fmt::format("{}: the facts do not say what gives {} of {} a gradient", u.name,
+                                f.ports[r].name, o.row));
 }
 
 }  // namespace rankc::codegen::algebra

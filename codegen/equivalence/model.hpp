@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The model on one device, as terms: the loss, the gradient of each parameter by reverse mode over the facts, the norm and
-// what the optimizer makes of them.
+// The model on one device, as terms: the loss, the gradient of each parameter by reverse mode over the facts,
+// the norm and what the optimizer makes of them.
 #pragma once
 #include <rankc/codegen/specification.hpp>
 
@@ -15,7 +15,7 @@ namespace rankc::codegen::algebra {
 
 /// What a result depends on beside its operands.
 struct attributes {
-  std::int64_t seq = 0;
+  std::int64_t rows = 0, seq = 0;
   double number = 0;
   std::int64_t parts[2]{};
 };
@@ -25,9 +25,11 @@ term result_of(const fact&, int equation, const term* operands, const attributes
 term addend_of(const fact&, int equation, int operand, term of, const attributes&);
 
 /// The cosines and sines of positions.
-inline term rotary_table(double theta, std::int64_t dim) { return hasher(1) << theta << static_cast<word>(dim); }
+inline term rotary_table(double theta, std::int64_t dim) {
+  return hasher(1) << theta << static_cast<word>(dim);
+}
 /// The sum of a gradient's squares; what becomes of a weight (0) or of its moments (1, 2).
-inline term squares_of(term gradient) { return hasher(2) << gradient; }
+inline term squares_of(term gradient) { return gradient.is_zero() ? zero : term(hasher(2) << gradient); }
 inline term updated(int which, const term (&state)[3], term gradient, term norm) {
   return hasher(3) << static_cast<word>(which) << state[0] << state[1] << state[2] << gradient << norm;
 }
@@ -47,6 +49,8 @@ class model {
 
   std::int64_t tokens() const { return spec_.tokens; }
   const std::map<std::string, parameter, std::less<>>& parameters() const { return parameters_; }
+  /// The parameter that has a weight, and its name; null where none has.
+  const std::pair<const std::string, parameter>* owner(term weight) const;
   term loss() const { return loss_; }
   term norm() const { return norm_; }
   /// Whether the model has a term.
@@ -61,6 +65,7 @@ class model {
     term is;
     std::string name;
     const std::vector<std::int64_t>* shape = nullptr;
+    const std::pair<const std::string, parameter>* owner = nullptr;  // of a weight
   };
   struct layer_values {
     std::vector<term> values, gradients;

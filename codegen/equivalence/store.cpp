@@ -8,7 +8,8 @@ namespace rankc::codegen::algebra {
 store::store(const program& p) {
   const auto count = [&](const access& a, int reads) {
     if (a.value < 0) throw refusal("an access names no value");
-    if (static_cast<std::size_t>(a.value) >= reads_left_.size()) reads_left_.resize(static_cast<std::size_t>(a.value) + 1, 0);
+    if (static_cast<std::size_t>(a.value) >= reads_left_.size())
+      reads_left_.resize(static_cast<std::size_t>(a.value) + 1, 0);
     reads_left_[static_cast<std::size_t>(a.value)] += reads;
   };
   for (const rank_program& r : p.ranks)
@@ -24,8 +25,9 @@ content& store::at(const access& a) {
   if (slot < 0) throw refusal("it reads what nothing is known to have written");
   content& c = slots_[static_cast<std::size_t>(slot)];
   if (c.bytes != a.end - a.begin || c.type != a.type)
-    throw refusal(fmt::format("it reads {} bytes of {}; expected {} of {}, as they were written", a.end - a.begin,
-                              element_type_names[static_cast<int>(a.type)], c.bytes, element_type_names[static_cast<int>(c.type)]));
+    throw refusal(fmt::format("it reads {} bytes of {}; expected {} of {}, as they were written",
+                              a.end - a.begin, element_type_names[static_cast<int>(a.type)], c.bytes,
+                              element_type_names[static_cast<int>(c.type)]));
   return c;
 }
 

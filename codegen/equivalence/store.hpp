@@ -17,8 +17,9 @@ class store {
   /// Errors: refusal where nothing is known to have written it, or other bytes.
   content& at(const access&);
   bool has(const access& a) const { return slot_of_[static_cast<std::size_t>(a.value)] >= 0; }
-  /// Whether this access is the last to read its value.
-  bool is_last(const access& a) const { return reads_left_[static_cast<std::size_t>(a.value)] == 1; }
+  const content& of(int value) const {
+    return slots_[static_cast<std::size_t>(slot_of_[static_cast<std::size_t>(value)])];
+  }
   void put(const access&, content);
   /// The reads of an op are done.
   void done(const std::vector<access>& reads);

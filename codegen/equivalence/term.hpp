@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Terms: what a value is, as an expression over the model's inputs. A term is known by two elements of the field of
-// integers modulo 2^61 - 1. The fingerprint of a sum is the sum of fingerprints and that of a multiple the multiple, so that
-// sums have no order; that of any other op is a hash of its row, its attributes and its operands' fingerprints. Two terms
-// that differ have one fingerprint with a chance of about 2^-120.
+// Terms: what a value is, as an expression over the model's inputs. A term is known by two elements of the
+// field of integers modulo 2^61 - 1. The fingerprint of a sum is the sum of fingerprints and that of a
+// multiple the multiple, so that sums have no order; that of any other op is a hash of its row, its
+// attributes and its operands' fingerprints. Two terms that differ have one fingerprint with a chance of
+// about 2^-120.
 #pragma once
 #include <bit>
 #include <cmath>
@@ -29,7 +30,8 @@ inline word in_field(double number) {
   const double fraction = std::frexp(number, &exponent);
   const auto mantissa = static_cast<std::int64_t>(std::ldexp(fraction, 53));
   exponent = ((exponent - 53) % 61 + 61) % 61;
-  const word size = field_product(reduced(static_cast<word>(mantissa < 0 ? -mantissa : mantissa)), word{1} << exponent);
+  const word size =
+      field_product(reduced(static_cast<word>(mantissa < 0 ? -mantissa : mantissa)), word{1} << exponent);
   return mantissa < 0 && size != 0 ? prime - size : size;
 }
 
@@ -41,7 +43,9 @@ struct term {
 inline constexpr term zero{};
 
 constexpr term operator+(term x, term y) { return {reduced(x.a + y.a), reduced(x.b + y.b)}; }
-constexpr term operator*(word factor, term x) { return {field_product(factor, x.a), field_product(factor, x.b)}; }
+constexpr term operator*(word factor, term x) {
+  return {field_product(factor, x.a), field_product(factor, x.b)};
+}
 
 /// Hashes words into a term.
 class hasher {
@@ -58,7 +62,9 @@ class hasher {
     return *this << text.size();
   }
   hasher& operator<<(double number) { return *this << std::bit_cast<word>(number); }
-  constexpr operator term() const { return {reduced(mixed(a_ ^ (b_ >> 32))), reduced(mixed(b_ ^ (a_ << 7)))}; }
+  constexpr operator term() const {
+    return {reduced(mixed(a_ ^ (b_ >> 32))), reduced(mixed(b_ ^ (a_ << 7)))};
+  }
 
  private:
   /// Source: Steele, Lea and Flood 2014 (SplitMix64), its finalizer as improved by D. Stafford.

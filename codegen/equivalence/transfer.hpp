@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a kernel makes of what it is given, by the facts of its row. Operands may be of several tensors side by side: the op
-// is then that of each cell, a range of each axis in which every operand is of one tensor.
+// What a kernel makes of what it is given, by the facts of its row. Operands may be of several tensors side
+// by side: the op is then that of each cell, a range of each axis in which every operand is of one tensor.
 #pragma once
 #include <vector>
 
