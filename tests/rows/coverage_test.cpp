@@ -79,6 +79,24 @@ TEST_CASE("coverage: what kernels are told is in the facts") {
   }
 }
 
+TEST_CASE("coverage: what lies over what, apart, and what is added to") {
+  for (const row& r : rows()) {
+    std::map<std::string_view, char> strides;
+    for (std::size_t p = 0; p < r.ports.size(); ++p) {
+      const port& of = r.of(p);
+      const codegen::algebra::port& is = r.is->ports[p];
+      INFO(r.op->name << " " << of.name);
+      CHECK(is.adds == ((of.adds || of.as == use::sum) && r.op != &ops::clear));
+      std::vector<std::string> over;
+      for (const std::string_view name : of.may_replace)
+        if (!name.empty()) over.emplace_back(name);
+      CHECK(is.over == over);
+      CHECK((is.stride == 0) == of.shape.stride.empty());
+      CHECK(strides.try_emplace(of.shape.stride, is.stride).first->second == is.stride);
+    }
+  }
+}
+
 TEST_CASE("coverage: a row without kernel on the host is fused or converts") {
   for (const op_row* op : op_rows()) {
     const int f = codegen::algebra::find_fact(op->name);

@@ -4,32 +4,33 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 namespace rankc::test::rows {
 
 void check_in_place(machine& on, const row& r, const setting& s) {
   const operands o = random_operands(on, r, s, 11);
   for (std::size_t result = 0; result < r.results(); ++result)
-    for (std::size_t operand = r.results(); operand < r.ports.size(); ++operand)
-      for (const std::string_view name : r.of(result).may_replace) {
-        if (name != r.of(operand).name) continue;
-        const replacement instead{result, operand};
-        const operands apart = on.run(r, s, o), in_place = on.run(r, s, o, false, &instead);
-        for (std::size_t p = 0; p < r.results(); ++p) {
-          INFO(on.name() << " " << r.op->name << " over " << name << ": " << r.of(p).name);
-          CHECK(deviation(in_place[p], apart[p]) <= on.tolerance());
-        }
+    for (const std::string& name : r.is->ports[result].over) {
+      const auto at = std::find(r.is->names.begin(), r.is->names.end(), name);
+      const replacement instead{result, static_cast<std::size_t>(at - r.is->names.begin())};
+      REQUIRE(instead.operand < r.ports.size());
+      const operands apart = on.run(r, s, o), in_place = on.run(r, s, o, false, &instead);
+      for (std::size_t p = 0; p < r.results(); ++p) {
+        INFO(on.name() << " " << r.op->name << " over " << name << ": " << r.of(p).name);
+        CHECK(deviation(in_place[p], apart[p]) <= on.tolerance());
       }
+    }
 }
 
 void check_adding(machine& on, const row& r, const setting& s) {
-  bool adds = false;
-  for (std::size_t p = 0; p < r.results(); ++p) adds |= r.of(p).adds || r.of(p).as == use::sum;
-  if (!adds || r.is->equations[0].is == equation::kind::zero) return;
+  const auto& ports = r.is->ports;
+  if (std::none_of(ports.begin(), ports.end(), [](const auto& p) { return p.adds; })) return;
   const operands o = random_operands(on, r, s, 12);
   const operands made = on.run(r, s, o), added = on.run(r, s, o, true);
   for (std::size_t p = 0; p < r.results(); ++p) {
     values want = made[p];
-    if (r.of(p).adds || r.of(p).as == use::sum)
+    if (ports[p].adds)
       for (std::size_t i = 0; i < want.size(); ++i) want[i] += o[p][i];
     INFO(on.name() << " " << r.op->name << " does not add to " << r.of(p).name);
     CHECK(deviation(added[p], want, largest(made[p])) <= on.tolerance());
