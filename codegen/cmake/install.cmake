@@ -3,7 +3,7 @@
 include(CMakePackageConfigHelpers)
 set(package "${CMAKE_INSTALL_LIBDIR}/cmake/rankc")
 
-install(TARGETS rankc_dsl rankc_proof rankc_codegen rankc_runtime_host rankc_runtime_tools
+install(TARGETS rankc_dsl rankc_proof rankc_equivalence rankc_codegen rankc_runtime_host rankc_runtime_tools
   EXPORT rankcTargets FILE_SET HEADERS)
 if(TARGET rankc_tool)
   install(TARGETS rankc_tool EXPORT rankcTargets)
@@ -13,7 +13,8 @@ install(EXPORT rankcTargets NAMESPACE rankc:: DESTINATION "${package}")
 install(DIRECTORY dsl/rankc DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.hpp")
 install(FILES
   codegen/rankc/codegen/certificate.hpp codegen/rankc/codegen/generator.hpp codegen/rankc/codegen/program.hpp
-  codegen/rankc/codegen/prove.hpp codegen/rankc/codegen/verify.hpp
+  codegen/rankc/codegen/equivalence.hpp codegen/rankc/codegen/prove.hpp codegen/rankc/codegen/specification.hpp
+  codegen/rankc/codegen/verify.hpp
   DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/rankc/codegen")
 install(FILES
   runtime/rankc/runtime/calls.hpp runtime/rankc/runtime/engine.hpp runtime/rankc/runtime/placement.hpp
