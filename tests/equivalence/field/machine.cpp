@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "machine.hpp"
+
+#include "compute.hpp"
+#include "operand.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <random>
+#include <tuple>
+
+namespace field {
+
+namespace {
+
+using namespace rankc::codegen;
+
+/// What communication reads, or writes: the operand of its view, or its accesses one after the other.
+std::vector<operand> communicated(const op& o, bool written) {
+  std::vector<operand> out;
+  for (const view& v : o.views)
+    if (v.written == written) out.push_back(operand_of(o, v));
+  if (o.views.empty())
+    for (const access& a : written ? o.writes : o.reads) out.push_back(operand_of(a));
+  return out;
+}
+
+struct payload {
+  std::vector<element> of;
+  std::vector<std::size_t> sizes;  // of the elements
+  std::size_t bytes() const {
+    std::size_t n = 0;
+    for (std::size_t s : sizes) n += s;
+    return n;
+  }
+};
+
+payload take(const rank_state& rank, const std::vector<operand>& from) {
+  payload out;
+  for (const operand& p : from) {
+    const matrix m = load(rank.arena, p);
+    out.of.insert(out.of.end(), m.of.begin(), m.of.end());
+    out.sizes.insert(out.sizes.end(), m.of.size(), p.size);
+  }
+  return out;
+}
+void put(rank_state& rank, const std::vector<operand>& to, const payload& from) {
+  std::size_t next = 0;
+  for (const operand& p : to) {
+    matrix m(p.is);
+    for (element& e : m.of) {
+      expect(next < from.of.size() && from.sizes[next] == p.size, "a message of another size, or of other elements, than its receiver takes");
+      e = from.of[next++];
+    }
+    store(rank.arena, p, m);
+  }
+  expect(next == from.of.size(), "a message of another size than its receiver takes");
+}
+
+class machine {
+ public:
+  machine(const program& p, const model_run& m, unsigned seed) : p_(p), m_(m), random_(seed) {
+    expect(!p.ranks.empty() && p.streams > 0, "a program of no ranks");
+    for (std::size_t r = 0; r < p.ranks.size(); ++r) {
+      expect(p.ranks[r].arena_bytes < (std::size_t{1} << 26), "an arena that is not tiny");
+      ranks_.push_back({memory(p.ranks[r].arena_bytes), &p.ranks[r], static_cast<int>(r)});
+      queues_.emplace_back(static_cast<std::size_t>(p.streams));
+      done_.emplace_back(p.ranks[r].ops.size());
+      queue_ops(r);
+    }
+    for (const communicator& c : p.communicators)
+      expect(c.size == 0 || c.size == static_cast<int>(c.ranks.size()), "ranks that stand for others");
+  }
+
+  outcome run() {
+    for (std::size_t r = 0; r < ranks_.size(); ++r) begin(r);
+    while (step()) {
+    }
+    for (std::size_t r = 0; r < ranks_.size(); ++r)
+      for (const std::deque<int>& q : queues_[r])
+        if (!q.empty()) return {false, "rank " + std::to_string(r) + " is stuck at \"" + op_at(r, q.front()).name + "\""};
+    for (const auto& [channel, messages] : sent_)
+      if (!messages.empty()) return {false, "a message that nobody takes"};
+    if (!difference_.empty()) return {false, difference_};
+    for (std::size_t r = 0; r < ranks_.size(); ++r)
+      if (const std::string d = end(r); !d.empty()) return {false, d};
+    const std::string missing = find_missing();
+    return {missing.empty(), missing};
+  }
+
+ private:
+  const op& op_at(std::size_t rank, int index) const { return p_.ranks[rank].ops[static_cast<std::size_t>(index)]; }
+
+  void queue_ops(std::size_t r) {
+    const std::vector<op>& ops = p_.ranks[r].ops;
+    expect(ops.size() >= 2 && ops.front().kind == op_kind::begin && ops.back().kind == op_kind::end, "a rank without begin or end");
+    for (std::size_t i = 1; i + 1 < ops.size(); ++i) {
+      expect(ops[i].kind != op_kind::begin && ops[i].kind != op_kind::end, "a begin or an end within a rank");
+      expect(ops[i].stream >= 0 && ops[i].stream < p_.streams, "a stream that is none");
+      for (int w : ops[i].waits) expect(w >= 0 && w < static_cast<int>(ops.size()), "an op waits for none");
+      queues_[r][static_cast<std::size_t>(ops[i].stream)].push_back(static_cast<int>(i));
+    }
+  }
+
+  void begin(std::size_t r) {
+    const op& o = op_at(r, 0);
+    expect(o.writes.size() == o.holds.size(), "begin says not of each write what it holds");
+    for (std::size_t k = 0; k < o.writes.size(); ++k) fill(ranks_[r], o.writes[k], o.holds[k], m_);
+    done_[r][0] = true;
+  }
+
+  bool is_ready(std::size_t r, int index) const {
+    const std::vector<int>& waits = op_at(r, index).waits;
+    return std::all_of(waits.begin(), waits.end(), [&](int w) { return done_[r][static_cast<std::size_t>(w)]; });
+  }
+  void finish(std::size_t r, std::size_t stream) {
+    done_[r][static_cast<std::size_t>(queues_[r][stream].front())] = true;
+    queues_[r][stream].pop_front();
+  }
+
+  /// Go on once on every stream that can, in an order that is drawn. False where none can.
+  bool step() {
+    std::vector<std::pair<std::size_t, std::size_t>> all;
+    for (std::size_t r = 0; r < ranks_.size(); ++r)
+      for (std::size_t s = 0; s < queues_[r].size(); ++s)
+        if (!queues_[r][s].empty()) all.push_back({r, s});
+    std::shuffle(all.begin(), all.end(), random_);
+    bool moved = false;
+    for (auto [r, s] : all)
+      if (!queues_[r][s].empty() && is_ready(r, queues_[r][s].front())) moved |= run_next(r, s);
+    return moved;
+  }
+
+  bool run_next(std::size_t r, std::size_t s) {
+    const op& o = op_at(r, queues_[r][s].front());
+    switch (o.kind) {
+      case op_kind::compute: compute(ranks_[r], o, m_, difference_); break;
+      case op_kind::send: send(r, o); break;
+      case op_kind::receive:
+        if (!receive(r, o)) return false;
+        break;
+      default: return meet(o);
+    }
+    finish(r, s);
+    return true;
+  }
+
+  struct message {
+    payload data;
+    int number;
+    std::size_t bytes;
+  };
+  using channel = std::tuple<int, int, int>;  // communicator, from, to
+
+  void expect_member(std::size_t r, const op& o) const {
+    expect(o.communicator >= 0 && o.communicator < static_cast<int>(p_.communicators.size()), "a communicator that is none");
+    const std::vector<int>& members = p_.communicators[static_cast<std::size_t>(o.communicator)].ranks;
+    expect(std::find(members.begin(), members.end(), static_cast<int>(r)) != members.end(), "a rank communicates where it is no member");
+  }
+  void send(std::size_t r, const op& o) {
+    expect_member(r, o);
+    payload data = take(ranks_[r], communicated(o, false));
+    expect(data.bytes() == o.bytes, "a send of other bytes than it says");
+    sent_[{o.communicator, static_cast<int>(r), o.peer}].push_back({std::move(data), o.message, o.bytes});
+  }
+  bool receive(std::size_t r, const op& o) {
+    expect_member(r, o);
+    const auto at = sent_.find({o.communicator, o.peer, static_cast<int>(r)});
+    if (at == sent_.end() || at->second.empty()) return false;
+    const message m = std::move(at->second.front());
+    at->second.pop_front();
+    expect(m.number == o.message && m.bytes == o.bytes, "a receive of another message than the peer sends");
+    put(ranks_[r], communicated(o, true), m.data);
+    return true;
+  }
+
+  /// The stream of a member whose next op is a collective of a communicator.
+  bool find_arrival(int communicator, std::size_t r, std::size_t& stream) const {
+    for (std::size_t s = 0; s < queues_[r].size(); ++s) {
+      if (queues_[r][s].empty()) continue;
+      const op& o = op_at(r, queues_[r][s].front());
+      if (o.kind != op_kind::collective || o.communicator != communicator || !is_ready(r, queues_[r][s].front())) continue;
+      stream = s;
+      return true;
+    }
+    return false;
+  }
+  /// Run a collective if all members have come to it.
+  bool meet(const op& o) {
+    expect(o.communicator >= 0 && o.communicator < static_cast<int>(p_.communicators.size()), "a communicator that is none");
+    const std::vector<int>& members = p_.communicators[static_cast<std::size_t>(o.communicator)].ranks;
+    std::vector<std::size_t> streams(members.size());
+    for (std::size_t k = 0; k < members.size(); ++k)
+      if (!find_arrival(o.communicator, static_cast<std::size_t>(members[k]), streams[k])) return false;
+    std::vector<payload> given;
+    for (std::size_t k = 0; k < members.size(); ++k) {
+      const auto r = static_cast<std::size_t>(members[k]);
+      const op& own = op_at(r, queues_[r][streams[k]].front());
+      expect(own.does == o.does && own.message == o.message && own.bytes == o.bytes, "members of a collective that differ in what they do");
+      given.push_back(take(ranks_[r], communicated(own, false)));
+      expect(given.back().sizes == given.front().sizes, "members of a collective that differ in their elements");
+    }
+    expect_bytes(o, given.front().bytes(), members.size());
+    for (std::size_t k = 0; k < members.size(); ++k) {
+      const auto r = static_cast<std::size_t>(members[k]);
+      put(ranks_[r], communicated(op_at(r, queues_[r][streams[k]].front()), true), result(o.does, given, k));
+    }
+    for (std::size_t k = 0; k < members.size(); ++k) finish(static_cast<std::size_t>(members[k]), streams[k]);
+    return true;
+  }
+  /// `bytes` is what a member has of one piece: all that it gives, or of a reduce_scatter all that it gives.
+  static void expect_bytes(const op& o, std::size_t given, std::size_t members) {
+    expect(given == o.bytes, "a collective of other bytes than it says");
+    expect(o.does != collective_kind::reduce_scatter || given % members == 0, "a reduce_scatter that does not divide");
+  }
+
+  static payload result(collective_kind does, const std::vector<payload>& given, std::size_t member) {
+    payload out = given.front();
+    if (does == collective_kind::all_gather) {
+      out = {};
+      for (const payload& g : given) {
+        out.of.insert(out.of.end(), g.of.begin(), g.of.end());
+        out.sizes.insert(out.sizes.end(), g.sizes.begin(), g.sizes.end());
+      }
+      return out;
+    }
+    for (std::size_t k = 1; k < given.size(); ++k)
+      for (std::size_t i = 0; i < out.of.size(); ++i)
+        out.of[i] = does == collective_kind::all_reduce_max ? std::max(out.of[i], given[k].of[i]) : add(out.of[i], given[k].of[i]);
+    if (does != collective_kind::reduce_scatter) return out;
+    const std::size_t part = out.of.size() / given.size(), first = member * part;
+    expect(out.of.size() % given.size() == 0, "a reduce_scatter that does not divide");
+    out.of = {out.of.begin() + static_cast<std::ptrdiff_t>(first), out.of.begin() + static_cast<std::ptrdiff_t>(first + part)};
+    out.sizes.resize(part);
+    return out;
+  }
+
+  /// Each thing that end says is compared; and what lasts lies where begin had it.
+  std::string end(std::size_t r) {
+    const op &first = p_.ranks[r].ops.front(), &last = p_.ranks[r].ops.back();
+    expect(last.reads.size() == last.holds.size(), "end says not of each read what it holds");
+    const bool trains = p_.step == "train";
+    for (std::size_t k = 0; k < last.reads.size(); ++k) {
+      const holding& h = last.holds[k];
+      if (const std::string d = compare(ranks_[r], last.reads[k], h, m_, trains); !d.empty()) return d;
+      if (h.kind == holding_kind::loss) has_loss_ = true;
+      else if (h.kind == holding_kind::norm) has_norm_ = true;
+      else note(h);
+    }
+    for (std::size_t k = 0; k < first.writes.size(); ++k)
+      if (const holding& h = first.holds[k]; h.kind <= holding_kind::second_moment && !lasts(last, first.writes[k], h))
+        return "rank " + std::to_string(r) + ": what end holds is not where begin had " + holding_names[static_cast<int>(h.kind)] + " of " + h.name;
+    return {};
+  }
+  static bool lasts(const op& last, const access& a, const holding& h) {
+    for (std::size_t k = 0; k < last.reads.size(); ++k)
+      if (last.reads[k].begin == a.begin && last.reads[k].end == a.end && last.holds[k].kind == h.kind && last.holds[k].name == h.name &&
+          last.holds[k].box == h.box)
+        return true;
+    return false;
+  }
+  void note(const holding& h) {
+    const parameter_run& p = m_.parameters.at(h.name);
+    std::vector<bool>& seen = seen_[{h.kind, h.name}];
+    seen.resize(p.weight.size());
+    const std::int64_t cols = p.is.cols;
+    const box_range rows = h.box.size() == 2 ? h.box[0] : box_range{0, 1}, of_row = h.box.empty() ? box_range{0, 1} : h.box.back();
+    for (std::int64_t i = rows.first; i < rows.first + rows.count; ++i)
+      for (std::int64_t j = of_row.first; j < of_row.first + of_row.count; ++j) seen[static_cast<std::size_t>(i * cols + j)] = true;
+  }
+  /// Every element of the model's state is somewhere; so are the loss and the norm.
+  std::string find_missing() const {
+    const bool trains = p_.step == "train";
+    if (!has_loss_) return "no rank has the loss";
+    if (trains && !has_norm_) return "no rank has the norm";
+    for (const auto& [name, p] : m_.parameters)
+      for (holding_kind kind : {holding_kind::weight, holding_kind::first_moment, holding_kind::second_moment}) {
+        const auto at = seen_.find({kind, name});
+        if (at == seen_.end() || std::count(at->second.begin(), at->second.end(), false))
+          return std::string("no rank has all of the ") + holding_names[static_cast<int>(kind)] + " of " + name;
+      }
+    return {};
+  }
+
+  const program& p_;
+  const model_run& m_;
+  std::mt19937 random_;
+  std::vector<rank_state> ranks_;
+  std::vector<std::vector<std::deque<int>>> queues_;  // of each rank and stream: what it has still to do
+  std::vector<std::vector<bool>> done_;
+  std::map<channel, std::deque<message>> sent_;
+  std::string difference_;
+  bool has_loss_ = false, has_norm_ = false;
+  std::map<std::pair<holding_kind, std::string>, std::vector<bool>> seen_;
+};
+
+}  // namespace
+
+outcome run_program(const program& p, const model_run& m, unsigned seed) {
+  try {
+    return machine(p, m, seed).run();
+  } catch (const malformed& why) {
+    return {false, why.what()};
+  }
+}
+
+}  // namespace field

@@ -1,0 +1,23 @@
+# A second opinion on lowered programs: they are run over a prime field beside the model on one device, and so are mutants.
+add_library(rankc_field STATIC
+  equivalence/field/rows.cpp
+  equivalence/field/rows_products.cpp
+  equivalence/field/rows_tables.cpp
+  equivalence/field/rows_elements.cpp
+  equivalence/field/rows_norms.cpp
+  equivalence/field/rows_attention.cpp
+  equivalence/field/rows_loss.cpp
+  equivalence/field/model.cpp
+  equivalence/field/holdings.cpp
+  equivalence/field/compute.cpp
+  equivalence/field/machine.cpp)
+target_include_directories(rankc_field PUBLIC equivalence)
+target_include_directories(rankc_field SYSTEM PUBLIC "${PROJECT_SOURCE_DIR}/codegen")  # program.hpp and specification.hpp alone
+target_link_libraries(rankc_field PRIVATE rankc_warnings)
+target_compile_features(rankc_field PUBLIC cxx_std_20)
+
+add_executable(rankc_field_test
+  equivalence/field/plans.cpp
+  equivalence/field/machine_test.cpp)
+target_link_libraries(rankc_field_test PRIVATE rankc_field rankc_drawn_plans rankc::codegen rankc_test_main)
+add_test(NAME equivalence/field COMMAND rankc_field_test)
