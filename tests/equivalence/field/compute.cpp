@@ -46,6 +46,8 @@ void compute_row(rank_state& rank, const op& o) {
   expect(o.views.size() == ports.in.size() + ports.out.size(), "an op of another number of operands than its row");
   std::vector<operand> at;
   for (const view& v : o.views) at.push_back(operand_of(o, v));
+  for (std::size_t i = 0; i < at.size(); ++i)
+    if (!takes_stride(r, o.views[i].port)) at[i].stride = at[i].is.cols;
   call c;
   c.rows = o.rows, c.seq = o.seq, c.number = o.number;
   for (std::size_t i = 0; i < at.size(); ++i) {

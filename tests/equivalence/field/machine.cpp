@@ -210,9 +210,9 @@ class machine {
     return true;
   }
   /// `bytes` is what a member has of one piece: all that it gives, or of a reduce_scatter all that it gives.
+  /// Bytes are of what a member gives, of a reduce_scatter of what it gets.
   static void expect_bytes(const op& o, std::size_t given, std::size_t members) {
-    expect(given == o.bytes, "a collective of other bytes than it says");
-    expect(o.does != collective_kind::reduce_scatter || given % members == 0, "a reduce_scatter that does not divide");
+    expect(given == o.bytes * (o.does == collective_kind::reduce_scatter ? members : 1), "a collective of other bytes than it says");
   }
 
   static payload result(collective_kind does, const std::vector<payload>& given, std::size_t member) {
@@ -269,13 +269,14 @@ class machine {
     for (std::int64_t i = rows.first; i < rows.first + rows.count; ++i)
       for (std::int64_t j = of_row.first; j < of_row.first + of_row.count; ++j) seen[static_cast<std::size_t>(i * cols + j)] = true;
   }
-  /// Every element of the model's state is somewhere; so are the loss and the norm.
+  /// Every weight is somewhere, and the loss; of a training step every moment and the norm too.
   std::string find_missing() const {
     const bool trains = p_.step == "train";
     if (!has_loss_) return "no rank has the loss";
     if (trains && !has_norm_) return "no rank has the norm";
     for (const auto& [name, p] : m_.parameters)
       for (holding_kind kind : {holding_kind::weight, holding_kind::first_moment, holding_kind::second_moment}) {
+        if (kind != holding_kind::weight && !trains) continue;
         const auto at = seen_.find({kind, name});
         if (at == seen_.end() || std::count(at->second.begin(), at->second.end(), false))
           return std::string("no rank has all of the ") + holding_names[static_cast<int>(kind)] + " of " + name;

@@ -41,7 +41,6 @@ inline operand operand_of(const rankc::codegen::op& o, const rankc::codegen::vie
   operand p{a.begin + v.offset, size_of(a.type), extent_of({v.shape.begin(), v.shape.end()}, v.unit), v.stride};
   if (p.is.rows < 2) p.stride = p.is.cols;
   if (p.size == 0) throw malformed("port '" + std::string(v.port) + "' has no elements");
-  if (p.stride < p.is.cols) throw malformed("rows of port '" + std::string(v.port) + "' lie over each other");
   return p;
 }
 

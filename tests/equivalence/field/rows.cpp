@@ -20,8 +20,8 @@ constexpr row rows_of_table[]{
     {"embedding_grad", "dtable = dy ids", tables::embedding_grad},
     {"position", "y = x table", tables::position, "", "copy d_x = d_y; position_grad d_table = d_y", "y:x"},
     {"position_grad", "dtable = dy", tables::position_grad},
-    {"rope", "y = x table", tables::rope, "", "rope_grad d_x = d_y table", "y:x"},
-    {"rope_grad", "dx = dy table", tables::rope_grad, "", "", "dx:dy"},
+    {"rope", "y = x table", tables::rope, "", "rope_grad d_x = d_y table", "y:x", "y x"},
+    {"rope_grad", "dx = dy table", tables::rope_grad, "", "", "dx:dy", "dx dy"},
 
     {"add", "y = a b", elements::add, "", "copy d_a = d_y; copy d_b = d_y", "y:a y:b"},
     {"mul", "y = a b", elements::mul, "", "mul_grad d_a d_b = d_y a b", "y:a y:b"},
@@ -32,10 +32,10 @@ constexpr row rows_of_table[]{
     {"zeros", "y =", elements::clear},
     {"gelu", "y = x", elements::gelu, "", "gelu_grad d_x = d_y x"},
     {"gelu_grad", "dx = dy x", elements::gelu_grad, "", "", "dx:dy"},
-    {"sigmoid", "y = x", elements::sigmoid, "", "sigmoid_grad d_x = d_y y"},
+    {"sigmoid", "y = x", elements::sigmoid, "", "sigmoid_grad d_x = d_y y", "y:x"},
     {"sigmoid_grad", "dx = dy y", elements::sigmoid_grad, "", "", "dx:dy"},
-    {"swiglu", "y = gate up", elements::swiglu, "", "swiglu_grad d_gate d_up = d_y gate up"},
-    {"swiglu_grad", "dgate dup = dy gate up", elements::swiglu_grad},
+    {"swiglu", "y = gate up", elements::swiglu, "", "swiglu_grad d_gate d_up = d_y gate up", "", "gate up"},
+    {"swiglu_grad", "dgate dup = dy gate up", elements::swiglu_grad, "", "", "", "dgate dup gate up"},
     {"split", "first second = x", elements::split, "", "concat d_x = d_first d_second"},
     {"split_heads", "first second = x", elements::split_heads, "", "concat_heads d_x = d_first d_second"},
     {"concat", "y = first second", elements::concat, "", "split d_first d_second = d_y"},
@@ -63,8 +63,8 @@ constexpr row rows_of_table[]{
     {"softmax", "y = x", norms::softmax, "", "softmax_dx d_x = d_y y", "y:x"},
     {"softmax_dx", "dx = dy y", norms::softmax_dx, "", "", "dx:dy"},
 
-    {"attention", "o lse = q k v", attentions::attention, "", "attention_grad d_q d_k d_v = d_o q k v o lse"},
-    {"attention_grad", "dq dk dv = d_o q k v o lse", attentions::attention_grad},
+    {"attention", "o lse = q k v", attentions::attention, "", "attention_grad d_q d_k d_v = d_o q k v o lse", "", "q k v"},
+    {"attention_grad", "dq dk dv = d_o q k v o lse", attentions::attention_grad, "", "", "", "dq dk dv q k v"},
 
     {"row_max", "top = logits", losses::row_max},  // what it shifts cancels: no gradient
     {"exp_sums", "sums = logits top targets", losses::exp_sums, "", "exp_sums_grad d_logits = d_sums logits top targets"},
@@ -243,6 +243,12 @@ bool may_lie_over(const row& r, std::string_view result, std::string_view operan
   std::string_view text = r.over;
   for (std::string_view w = take_word(text); !w.empty(); w = take_word(text))
     if (w.substr(0, w.find(':')) == result && w.substr(w.find(':') + 1) == operand) return true;
+  return false;
+}
+bool takes_stride(const row& r, std::string_view port) {
+  std::string_view text = r.strided;
+  for (std::string_view w = take_word(text); !w.empty(); w = take_word(text))
+    if (w == port) return true;
   return false;
 }
 

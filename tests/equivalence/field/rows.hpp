@@ -48,7 +48,7 @@ class call {
 void expect(bool holds, const char* what);
 
 /// A row in text: its ports, results first, and of a fused row the plain rows that it is; of a forward row the rows that
-/// make the gradients of its operands, those of a value v called d_v; and the results that may lie where an operand does.
+/// make the gradients of its operands, those of a value v called d_v.
 struct row {
   std::string_view name;
   std::string_view ports;  // "y = x w"
@@ -56,6 +56,7 @@ struct row {
   std::string_view definition = "";  // "linear t = x w; bias y = t b"
   std::string_view backward = "";    // "linear_dx d_x = d_y w; linear_dw d_w = d_y x"
   std::string_view over = "";        // "y:x y:residual"
+  std::string_view strided = "";     // ports whose rows may lie apart; the others are in one piece
 };
 
 /// Errors: malformed where there is none.
@@ -75,6 +76,8 @@ const signature& ports_of(const row&);
 const std::vector<statement>& backward_of(const row&);
 /// Whether a result may be written where an operand is read: each element after it was used, and for nothing else.
 bool may_lie_over(const row&, std::string_view result, std::string_view operand);
+/// Whether the rows of a port may lie apart.
+bool takes_stride(const row&, std::string_view port);
 
 // The kernels, by what they have in common.
 namespace products {
