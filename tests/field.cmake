@@ -18,6 +18,14 @@ target_compile_features(rankc_field PUBLIC cxx_std_20)
 
 add_executable(rankc_field_test
   equivalence/field/plans.cpp
-  equivalence/field/machine_test.cpp)
-target_link_libraries(rankc_field_test PRIVATE rankc_field rankc_drawn_plans rankc::codegen rankc_test_main)
+  equivalence/field/mutants.cpp
+  equivalence/field/mutants_ops.cpp
+  equivalence/field/mutants_views.cpp
+  equivalence/field/mutants_communication.cpp
+  equivalence/field/mutants_holdings.cpp
+  equivalence/field/judge.cpp
+  equivalence/field/rows_test.cpp
+  equivalence/field/machine_test.cpp
+  equivalence/field/mutants_test.cpp)
+target_link_libraries(rankc_field_test PRIVATE rankc_field rankc_drawn_plans rankc::codegen rankc_proof_testing rankc_test_main)
 add_test(NAME equivalence/field COMMAND rankc_field_test)

@@ -79,9 +79,9 @@ class machine {
     }
     for (std::size_t r = 0; r < ranks_.size(); ++r)
       for (const std::deque<int>& q : queues_[r])
-        if (!q.empty()) return {false, "rank " + std::to_string(r) + " is stuck at \"" + op_at(r, q.front()).name + "\""};
+        if (!q.empty()) return {false, "rank " + std::to_string(r) + " is stuck at \"" + op_at(r, q.front()).name + "\"", false};
     for (const auto& [channel, messages] : sent_)
-      if (!messages.empty()) return {false, "a message that nobody takes"};
+      if (!messages.empty()) return {false, "a message that nobody takes", false};
     if (!difference_.empty()) return {false, difference_};
     for (std::size_t r = 0; r < ranks_.size(); ++r)
       if (const std::string d = end(r); !d.empty()) return {false, d};
@@ -302,7 +302,7 @@ outcome run_program(const program& p, const model_run& m, unsigned seed) {
   try {
     return machine(p, m, seed).run();
   } catch (const malformed& why) {
-    return {false, why.what()};
+    return {false, why.what(), false};
   }
 }
 

@@ -14,7 +14,8 @@ namespace field {
 /// Whether a program leaves what the model does.
 struct outcome {
   bool equal = false;
-  std::string difference;  // the first: op, tensor, index
+  std::string difference;   // the first: op, tensor, index
+  bool is_program = true;   // false: sizes do not fit, ranks do not meet
 };
 
 /// Which of the ops that can run is next is drawn of a seed.

@@ -86,4 +86,14 @@ std::vector<subject> subjects_of(const plan_data& p, codegen::dtype type, codege
   return all;
 }
 
+std::vector<subject> subjects_of(const std::vector<plan_data>& plans) {
+  std::vector<subject> all;
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    const bool on_host = i / 2 % 2;
+    std::vector<subject> of = subjects_of(plans[i], on_host ? codegen::dtype::f64 : codegen::dtype::bf16, on_host ? codegen::target::host : codegen::target::cuda);
+    all.push_back(std::move(i % 7 == 3 ? of.back() : of.front()));
+  }
+  return all;
+}
+
 }  // namespace field

@@ -24,5 +24,7 @@ struct subject {
 
 /// Both programs of a plan, as they are lowered for a target.
 std::vector<subject> subjects_of(const rankc::plan_data&, rankc::codegen::dtype, rankc::codegen::target);
+/// One program of each plan: of either target in turn, most of training.
+std::vector<subject> subjects_of(const std::vector<rankc::plan_data>&);
 
 }  // namespace field

@@ -168,12 +168,15 @@ void run_definition(const row& r, call& c) {
       inner.give(ports.in[i], *known.at(s.in[i]), is_own ? c.first(s.in[i]) : 0);
     }
     for (std::size_t i = 0; i < s.out.size(); ++i)
-      if (std::find(ports_of(r).out.begin(), ports_of(r).out.end(), s.out[i]) != ports_of(r).out.end())
+      if (c.wants(s.out[i]))
         inner.want(ports.out[i], c.wanted(s.out[i]));
     run(*s.does, inner);
     for (std::size_t i = 0; i < s.out.size(); ++i) known[s.out[i]] = &inner.result(ports.out[i]);
   }
-  for (std::string_view p : ports_of(r).out) c.out(p) = *known.at(p);
+  for (std::string_view p : ports_of(r).out) {
+    const matrix& made = *known.at(p);
+    c.out(p, made.is.rows, made.is.cols, made.is.unit).of = made.of;
+  }
 }
 
 }  // namespace
@@ -193,6 +196,9 @@ std::int64_t call::first(std::string_view port) const {
   for (const operand& o : wanted_)
     if (o.port == port) return o.first;
   throw malformed("port '" + std::string(port) + "' is not given");
+}
+bool call::wants(std::string_view port) const {
+  return std::any_of(wanted_.begin(), wanted_.end(), [&](const operand& o) { return o.port == port; });
 }
 extent call::wanted(std::string_view port) const {
   for (const operand& o : wanted_)

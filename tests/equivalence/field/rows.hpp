@@ -26,6 +26,7 @@ class call {
   const matrix& in(std::string_view port) const;
   /// Where a rank's part begins of the dim that the row says so of.
   std::int64_t first(std::string_view port) const;
+  bool wants(std::string_view port) const;
   extent wanted(std::string_view port) const;
   /// A result, zero so far.
   /// Errors: malformed where another size is wanted.
