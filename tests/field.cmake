@@ -23,6 +23,7 @@ add_executable(rankc_field_test
   equivalence/field/mutants_views.cpp
   equivalence/field/mutants_communication.cpp
   equivalence/field/mutants_holdings.cpp
+  equivalence/field/mutants_model.cpp
   equivalence/field/judge.cpp
   equivalence/field/rows_test.cpp
   equivalence/field/machine_test.cpp

@@ -15,18 +15,33 @@ namespace field {
 
 namespace {
 
-/// An eighth of the draws is of the kinds that the proof is tested with. In half of all, the program says nothing of what its
-/// sums are to be, so that nothing but its ops tells.
-fault draw_fault(rankc::codegen::program& p, std::mt19937& random) {
+/// A program, the model that it is held to, and that model's own run.
+struct judged {
+  rankc::codegen::program program;
+  rankc::codegen::specification model;
+  model_run run;
+  bool is_model = true;  // that can be run
+};
+
+/// An eighth of the draws is of the kinds that the proof is tested with, an eighth of the model. In half of all, the program
+/// says nothing of what its sums are to be, so that nothing but its ops tells.
+fault draw_fault(judged& j, std::mt19937& random) {
   fault f;
-  if (random() % 8) {
-    f = make_fault(p, static_cast<int>(random() % static_cast<unsigned>(count_faults())), random);
-  } else {
-    const rankc::codegen::testing::mutation m = rankc::codegen::testing::mutate(p, random);
+  if (const unsigned of = random() % 8; of == 0) {
+    const rankc::codegen::testing::mutation m = rankc::codegen::testing::mutate(j.program, random);
     f = {m.kind.empty() ? "" : "order: " + m.kind, m.text};
+  } else if (of == 1) {
+    f = make_fault(j.model, random);
+    try {
+      if (!f.kind.empty()) j.run = run_model(j.model);
+    } catch (const malformed&) {
+      j.is_model = false;
+    }
+  } else {
+    f = make_fault(j.program, static_cast<int>(random() % static_cast<unsigned>(count_faults())), random);
   }
   if (random() % 2) return f;
-  for (rankc::codegen::rank_program& r : p.ranks) r.sums.clear();
+  for (rankc::codegen::rank_program& r : j.program.ranks) r.sums.clear();
   f.text += ", sums unsaid";
   return f;
 }
@@ -37,19 +52,13 @@ void add_to(tally& sum, const tally& one) {
   sum.accepted += one.accepted, sum.refused_equal += one.refused_equal;
 }
 
-/// A program with its model's own run.
-struct judged {
-  const subject& s;
-  model_run model;
-};
-
-void judge(const judged& of, const rankc::codegen::program& mutant, const fault& f, const opinion& checker, unsigned seed, report& r) {
-  const bool proven = rankc::codegen::prove(mutant).ok;
-  const std::string reason = proven ? checker(mutant, of.s.model) : "refused by the proof of order";
-  const outcome o = run_program(mutant, of.model, seed);
+void judge(const judged& j, const fault& f, const opinion& checker, unsigned seed, report& r) {
+  const bool proven = rankc::codegen::prove(j.program).ok;
+  const std::string reason = proven ? checker(j.program, j.model) : "refused by the proof of order";
+  const outcome o = j.is_model ? run_program(j.program, j.run, seed) : outcome{false, "the model does not run", false};
   const tally one{1, !o.equal, !o.is_program, proven, proven && !o.equal, reason.empty(), !reason.empty() && o.equal};
   add_to(r.total, one), add_to(r.by_kind[f.kind], one);
-  const std::string text = f.kind + ": " + of.s.name + ": " + f.text + ": ";
+  const std::string text = f.kind + ": " + f.text + ": ";
   if (reason.empty() && !o.equal) r.false_accepts.push_back(text + o.difference);
   if (proven && !reason.empty() && o.equal) r.strict[f.kind].push_back(text + reason);
 }
@@ -60,14 +69,17 @@ report judge_mutants(const std::vector<subject>& subjects, const opinion& checke
   report r;
   std::vector<judged> all;
   for (const subject& s : subjects) {
-    all.push_back({s, run_model(s.model)});
+    all.push_back({s.program, s.model, run_model(s.model)});
     if (const std::string why = checker(s.program, s.model); !why.empty()) throw std::runtime_error(s.name + " is refused: " + why);
-    if (const outcome o = run_program(s.program, all.back().model); !o.equal) throw std::runtime_error(s.name + ": " + o.difference);
+    if (const outcome o = run_program(s.program, all.back().run); !o.equal) throw std::runtime_error(s.name + ": " + o.difference);
   }
   std::mt19937 random(seed);
   for (std::size_t next = 0; r.total.mutants < count; next = (next + 1) % all.size()) {
-    rankc::codegen::program mutant = all[next].s.program;
-    if (const fault f = draw_fault(mutant, random); !f.kind.empty()) judge(all[next], mutant, f, checker, random(), r);
+    judged mutant = all[next];
+    fault f = draw_fault(mutant, random);
+    if (f.kind.empty()) continue;
+    f.text = subjects[next].name + ": " + f.text;
+    judge(mutant, f, checker, random(), r);
   }
   return r;
 }

@@ -253,9 +253,11 @@ class machine {
         return "rank " + std::to_string(r) + ": what end holds is not where begin had " + holding_names[static_cast<int>(h.kind)] + " of " + h.name;
     return {};
   }
+  /// A working copy is what the weight is.
   static bool lasts(const op& last, const access& a, const holding& h) {
+    const auto kind = [](const holding& of) { return of.kind == holding_kind::working_copy ? holding_kind::weight : of.kind; };
     for (std::size_t k = 0; k < last.reads.size(); ++k)
-      if (last.reads[k].begin == a.begin && last.reads[k].end == a.end && last.holds[k].kind == h.kind && last.holds[k].name == h.name &&
+      if (last.reads[k].begin == a.begin && last.reads[k].end == a.end && kind(last.holds[k]) == kind(h) && last.holds[k].name == h.name &&
           last.holds[k].box == h.box)
         return true;
     return false;

@@ -25,7 +25,9 @@ inline extent extent_of(const std::vector<std::int64_t>& shape, std::int64_t uni
   if (shape.size() > 2) throw malformed("a tensor of more than two dims");
   for (std::int64_t n : shape)
     if (n < 0 || n > 1 << 20) throw malformed("a dim of " + std::to_string(n));
-  return {shape.size() == 2 ? shape[0] : 1, shape.empty() ? 1 : shape.back(), unit};
+  const extent e{shape.size() == 2 ? shape[0] : 1, shape.empty() ? 1 : shape.back(), unit};
+  if (e.size() > 1 << 22) throw malformed("a tensor that is not tiny");
+  return e;
 }
 
 struct matrix {

@@ -3,6 +3,7 @@
 // for another, a scale, a sum without a part. Each has the kind of its fault.
 #pragma once
 #include <rankc/codegen/program.hpp>
+#include <rankc/codegen/specification.hpp>
 
 #include <random>
 #include <string>
@@ -19,5 +20,8 @@ int count_faults();
 
 /// Make one fault, of a kind by its number.
 fault make_fault(rankc::codegen::program&, int kind, std::mt19937&);
+
+/// Make one fault in the model instead.
+fault make_fault(rankc::codegen::specification&, std::mt19937&);
 
 }  // namespace field

@@ -59,6 +59,33 @@ fault do_twice(mutator& m) {
   return {"do twice", text};
 }
 
+/// What an op wrote is scaled, squashed or cleared in place before it is read.
+fault insert_op(mutator& m) {
+  const auto writes_rows = [](const op& o) { return o.kind == op_kind::compute && !o.writes.empty() && !o.views.empty() && o.views[0].written && !o.views[0].shape.empty(); };
+  if (!m.turn_to(writes_rows)) return {};
+  const op& own = m.at();
+  const view made = own.views[0];
+  const access lies = own.writes[static_cast<std::size_t>(made.accesses.first)];
+  view to{.port = "y", .written = true, .accesses = {0, 1}, .offset = made.offset, .shape = made.shape, .unit = made.unit, .stride = made.stride}, from = to;
+  from.port = "x", from.written = false;
+  op inserted;
+  inserted.name = own.name + ", then", inserted.stream = own.stream, inserted.function = "scale";
+  inserted.row = m.below(3) ? "scale" : m.below(2) ? "sigmoid" : "clear";
+  inserted.number = m.below(2) ? 0.5 : 2;
+  inserted.reads = {lies}, inserted.writes = {lies};
+  inserted.reads[0].replaces = -1, inserted.writes[0].replaces = 0, inserted.writes[0].value = m.fresh_value();
+  inserted.views = {to};
+  if (inserted.row != "clear") inserted.views.push_back(from);
+  for (op& o : m.ops())
+    for (access& a : o.reads)
+      if (a.value == lies.value) a.value = inserted.writes[0].value;
+  const std::string text = m.text() + " " + std::string(inserted.row);
+  const int k = m.i;
+  m.renumber_waits([k](int w) { return w + (w >= k); });
+  m.ops().insert(m.ops().begin() + k + 1, std::move(inserted));
+  return {"insert an op", text};
+}
+
 /// A row of the program whose operands are of these sizes, with its ports; or one that makes y of x.
 fault take_another_row(mutator& m) {
   if (!m.turn_to(computes)) return {};
@@ -152,7 +179,7 @@ fault exchange_results(mutator& m) {
 
 }  // namespace
 
-const std::vector<fault_kind> faults_of_ops{leave_out,  do_twice,     take_another_row, change_number,
-                                            change_rows, change_seq, read_another,     exchange_results};
+const std::vector<fault_kind> faults_of_ops{leave_out,   do_twice,   insert_op,    take_another_row, change_number,
+                                            change_rows, change_seq, read_another, exchange_results};
 
 }  // namespace field
