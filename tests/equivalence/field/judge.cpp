@@ -9,7 +9,7 @@
 #include <rankc/codegen/prove.hpp>
 
 #include <cstdio>
-#include <stdexcept>
+#include <utility>
 
 namespace field {
 
@@ -17,6 +17,7 @@ namespace {
 
 /// A program, the model that it is held to, and that model's own run.
 struct judged {
+  std::string name;
   rankc::codegen::program program;
   rankc::codegen::specification model;
   model_run run;
@@ -69,16 +70,18 @@ report judge_mutants(const std::vector<subject>& subjects, const opinion& checke
   report r;
   std::vector<judged> all;
   for (const subject& s : subjects) {
-    all.push_back({s.program, s.model, run_model(s.model)});
-    if (const std::string why = checker(s.program, s.model); !why.empty()) throw std::runtime_error(s.name + " is refused: " + why);
-    if (const outcome o = run_program(s.program, all.back().run); !o.equal) throw std::runtime_error(s.name + ": " + o.difference);
+    judged j{s.name, s.program, s.model, run_model(s.model)};
+    std::string why = checker(s.program, s.model);
+    if (why.empty()) why = run_program(s.program, j.run).difference;
+    if (why.empty()) all.push_back(std::move(j));
+    else r.wrong_programs.push_back(s.name + ": " + why);
   }
   std::mt19937 random(seed);
-  for (std::size_t next = 0; r.total.mutants < count; next = (next + 1) % all.size()) {
+  for (std::size_t next = 0; !all.empty() && r.total.mutants < count; next = (next + 1) % all.size()) {
     judged mutant = all[next];
     fault f = draw_fault(mutant, random);
     if (f.kind.empty()) continue;
-    f.text = subjects[next].name + ": " + f.text;
+    f.text = mutant.name + ": " + f.text;
     judge(mutant, f, checker, random(), r);
   }
   return r;

@@ -25,13 +25,13 @@ struct tally {
 struct report {
   tally total;
   std::map<std::string, tally> by_kind;
+  std::vector<std::string> wrong_programs;                       // that are no mutants: refused, or different
   std::vector<std::string> false_accepts;                        // accepted, and different: mutant, then difference
   std::map<std::string, std::vector<std::string>> strict;        // refused though equal: by kind, mutant and reason
 };
 
 /// Judge so many mutants of programs by a checker beside the proof of order: those that the proof is tested with, and those
-/// of what is computed. The programs themselves must be accepted and equal.
-/// Errors: std::runtime_error of a program that is not.
+/// of what is computed. There are none of a program that is itself refused or different.
 report judge_mutants(const std::vector<subject>&, const opinion& checker, int count, unsigned seed);
 
 /// A line per kind.

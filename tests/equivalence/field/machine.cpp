@@ -254,17 +254,17 @@ class machine {
     return {};
   }
   /// A working copy is what the weight is.
+  static holding_kind kind_of(const holding& h) { return h.kind == holding_kind::working_copy ? holding_kind::weight : h.kind; }
   static bool lasts(const op& last, const access& a, const holding& h) {
-    const auto kind = [](const holding& of) { return of.kind == holding_kind::working_copy ? holding_kind::weight : of.kind; };
     for (std::size_t k = 0; k < last.reads.size(); ++k)
-      if (last.reads[k].begin == a.begin && last.reads[k].end == a.end && kind(last.holds[k]) == kind(h) && last.holds[k].name == h.name &&
+      if (last.reads[k].begin == a.begin && last.reads[k].end == a.end && kind_of(last.holds[k]) == kind_of(h) && last.holds[k].name == h.name &&
           last.holds[k].box == h.box)
         return true;
     return false;
   }
   void note(const holding& h) {
     const parameter_run& p = m_.parameters.at(h.name);
-    std::vector<bool>& seen = seen_[{h.kind, h.name}];
+    std::vector<bool>& seen = seen_[{kind_of(h), h.name}];
     seen.resize(p.weight.size());
     const std::int64_t cols = p.is.cols;
     const box_range rows = h.box.size() == 2 ? h.box[0] : box_range{0, 1}, of_row = h.box.empty() ? box_range{0, 1} : h.box.back();

@@ -21,8 +21,9 @@ int run(int count, unsigned seed, int drawn) {
   std::printf("%s%zu plans, %.0f s\n", to_text(r).c_str(), plans.size(), seconds);
   for (const auto& [kind, texts] : r.strict)
     for (std::size_t i = 0; i < std::min<std::size_t>(texts.size(), 3); ++i) std::printf("refused though equal: %s\n", texts[i].c_str());
+  for (const std::string& text : r.wrong_programs) std::printf("NO MUTANT, AND REFUSED OR DIFFERENT: %s\n", text.c_str());
   for (const std::string& text : r.false_accepts) std::printf("FALSE ACCEPT: %s\n", text.c_str());
-  return r.false_accepts.empty() ? 0 : 1;
+  return r.false_accepts.empty() && r.wrong_programs.empty() && r.total.mutants == count ? 0 : 1;
 }
 
 }  // namespace

@@ -19,8 +19,14 @@ struct model_mutator {
   T& one_of(std::vector<T>& list) {
     return list[static_cast<std::size_t>(below(static_cast<int>(list.size())))];
   }
-  specification::layer& layer = one_of(s.layers);
+  specification::layer& layer = one_with_ops();
   specification::op& op = one_of(layer.ops);
+  specification::layer& one_with_ops() {
+    std::vector<specification::layer*> all;
+    for (specification::layer& l : s.layers)
+      if (!l.ops.empty()) all.push_back(&l);
+    return *one_of(all);
+  }
   std::string text() const { return layer.name + ": " + op.row; }
   const specification::tensor& tensor(int value) const { return layer.values[static_cast<std::size_t>(value)]; }
 };

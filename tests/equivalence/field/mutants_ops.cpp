@@ -99,7 +99,7 @@ fault take_another_row(mutator& m) {
       if (row != own.row) rows.push_back({row, {{.port = "y"}, {.port = "x"}}});
   if (rows.empty()) return {};
   const auto& [row, views] = m.one_of(rows);
-  return m.done("another row", m.change([&, row = row, &views = views](op& o) {
+  return m.done("another row", " as " + std::string(row), m.change([&, row = row, &views = views](op& o) {
     if (o.views.size() != views.size()) return false;
     o.row = row;
     for (std::size_t v = 0; v < views.size(); ++v) o.views[v].port = views[v].port;
@@ -111,12 +111,12 @@ fault change_number(mutator& m) {
   const bool rotary_too = m.below(4) == 0;  // whose number is the table's base
   if (!m.turn_to([&](const op& o) { return computes(o) && o.number != 0 && (rotary_too || !o.row.starts_with("rope")); })) return {};
   const double factor = std::vector<double>{2, 0.5, -1, 0, 1.0000001}[static_cast<std::size_t>(m.below(5))];
-  return m.done("number", m.change([&](op& o) { return std::exchange(o.number, o.number * factor) != o.number; }));
+  return m.done("number", " times " + std::to_string(factor), m.change([&](op& o) { return std::exchange(o.number, o.number * factor) != o.number; }));
 }
 fault change_rows(mutator& m) {
   if (!m.turn_to([](const op& o) { return computes(o) && o.rows > 0; })) return {};
   const int way = m.below(3);
-  return m.done("rows and seq", m.change([&](op& o) {
+  return m.done("rows and seq", "", m.change([&](op& o) {
     if (way == 0) std::swap(o.rows, o.seq);
     else if (way == 1 && o.seq % 2 == 0) o.rows *= 2, o.seq /= 2;
     else o.rows += 1;
@@ -126,7 +126,7 @@ fault change_rows(mutator& m) {
 fault change_seq(mutator& m) {
   if (!m.turn_to([](const op& o) { return computes(o) && o.seq > 0 && o.rows == 0; })) return {};
   const int by = m.below(2) ? 1 : -1;
-  return m.done("seq", m.change([&](op& o) { return o.seq += by, true; }));
+  return m.done("seq", "", m.change([&](op& o) { return o.seq += by, true; }));
 }
 
 /// Another value of as many bytes that is live: a read of an op near by, on the same stream.

@@ -14,7 +14,8 @@ fault change_view(mutator& m, const char* kind, Suits suits, Change change) {
   for (std::size_t v = 0; v < m.at().views.size(); ++v)
     if (suits(m.at(), m.at().views[v])) found.push_back(v);
   const std::size_t v = m.one_of(found);
-  return m.done(kind, m.change([&](op& o) {
+  const std::string port(m.at().views[v].port);
+  return m.done(kind, " " + port, m.change([&](op& o) {
     if (v >= o.views.size()) return false;
     const view before = o.views[v];
     change(o, o.views[v]);
@@ -35,7 +36,8 @@ fault exchange_operands(mutator& m) {
   if (!m.turn_to(find)) return {};
   find(m.at());
   const auto [a, b] = m.one_of(pairs);
-  return m.done("exchange operands", m.change([&, a = a, b = b](op& o) {
+  const std::string ports = " " + std::string(m.at().views[a].port) + " and " + std::string(m.at().views[b].port);
+  return m.done("exchange operands", ports, m.change([&, a = a, b = b](op& o) {
     if (b >= o.views.size()) return false;
     std::swap(o.views[a].accesses, o.views[b].accesses);
     std::swap(o.views[a].offset, o.views[b].offset);
@@ -49,7 +51,7 @@ fault flip_adds(mutator& m) {
   for (std::size_t v = 0; v < m.at().views.size(); ++v)
     if (m.at().views[v].written) written.push_back(v);
   const std::size_t v = m.one_of(written);
-  return m.done("adds", m.change([&](op& o) { return v < o.views.size() && (o.views[v].adds = !o.views[v].adds, true); }));
+  return m.done("adds", " " + std::string(m.at().views[v].port), m.change([&](op& o) { return v < o.views.size() && (o.views[v].adds = !o.views[v].adds, true); }));
 }
 fault shift_offset(mutator& m) {
   const std::size_t by = std::vector<std::size_t>{4, 8, 16, 64}[static_cast<std::size_t>(m.below(4))];
@@ -73,7 +75,7 @@ fault shrink_size(mutator& m) {
   const view& v = m.one_of(m.at().views);
   if (v.shape.empty()) return {};
   const std::int64_t old = v.shape[static_cast<std::size_t>(m.below(static_cast<int>(v.shape.size())))], by = m.below(2) ? old / 2 : 1;
-  return m.done("size", m.change([&](op& o) {
+  return m.done("size", " " + std::to_string(old) + " less " + std::to_string(by), m.change([&](op& o) {
     bool changed = false;
     for (view& w : o.views)
       for (std::size_t d = 0; d < w.shape.size(); ++d)
@@ -122,14 +124,14 @@ fault rename_port(mutator& m) {
 fault leave_out_view(mutator& m) {
   if (!m.turn_to([](const op& o) { return !o.views.empty(); })) return {};
   const auto v = static_cast<std::size_t>(m.below(static_cast<int>(m.at().views.size())));
-  return m.done("leave out a view", m.change([&](op& o) { return v < o.views.size() && (o.views.erase(o.views.begin() + static_cast<std::ptrdiff_t>(v)), true); }));
+  return m.done("leave out a view", " " + std::string(m.at().views[v].port), m.change([&](op& o) { return v < o.views.size() && (o.views.erase(o.views.begin() + static_cast<std::ptrdiff_t>(v)), true); }));
 }
 /// An access of fewer bytes, or of none.
 fault empty_access(mutator& m) {
   if (!m.turn_to([](const op& o) { return !o.reads.empty() || !o.writes.empty(); })) return {};
   const bool all = m.below(2), written = m.at().reads.empty() || (!m.at().writes.empty() && m.below(2));
   const auto k = static_cast<std::size_t>(m.below(static_cast<int>((written ? m.at().writes : m.at().reads).size())));
-  return m.done("fewer bytes", m.change([&](op& o) {
+  return m.done("fewer bytes", std::string(written ? " write " : " read ") + std::to_string(k), m.change([&](op& o) {
     auto& list = written ? o.writes : o.reads;
     if (k >= list.size()) return false;
     list[k].end = all ? list[k].begin : list[k].begin + (list[k].end - list[k].begin) / 2;

@@ -51,7 +51,7 @@ struct mutator {
     }
     return changed;
   }
-  fault done(const char* kind, bool changed) { return changed ? fault{kind, text()} : fault{}; }
+  fault done(const char* kind, const std::string& what, bool changed) { return changed ? fault{kind, text() + what} : fault{}; }
 
   int fresh_value() const {
     int most = 0;
