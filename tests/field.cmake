@@ -1,5 +1,6 @@
 # A second opinion on lowered programs: they are run over a prime field beside the model on one device, and so are mutants.
 add_library(rankc_field STATIC
+  equivalence/field/row_table.cpp
   equivalence/field/rows.cpp
   equivalence/field/rows_products.cpp
   equivalence/field/rows_tables.cpp
@@ -9,7 +10,9 @@ add_library(rankc_field STATIC
   equivalence/field/rows_loss.cpp
   equivalence/field/model.cpp
   equivalence/field/holdings.cpp
+  equivalence/field/final_state.cpp
   equivalence/field/compute.cpp
+  equivalence/field/message.cpp
   equivalence/field/machine.cpp)
 target_include_directories(rankc_field PUBLIC equivalence)
 target_include_directories(rankc_field SYSTEM PUBLIC "${PROJECT_SOURCE_DIR}/codegen")  # program.hpp and specification.hpp alone

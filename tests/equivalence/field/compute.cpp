@@ -12,7 +12,9 @@ namespace {
 using rankc::codegen::op;
 using rankc::codegen::view;
 
-std::uint64_t key_of_op(const rank_state& rank, const op& o) { return mix(field::key_of(o.name), static_cast<std::uint64_t>(rank.number)); }
+std::uint64_t key_of_op(const rank_state& rank, const op& o) {
+  return mix(field::key_of(o.name), static_cast<std::uint64_t>(rank.number));
+}
 
 /// Memory that a kernel writes and gives to nobody.
 std::vector<rankc::codegen::access> scratch_of(const op& o) {
@@ -35,7 +37,8 @@ bool destroys_operands(const op& o, const row& r, const std::vector<operand>& at
     for (std::size_t v = 0; o.views[w].written && v < at.size(); ++v) {
       const bool is_judged = v == w || (o.views[v].written && v < w);
       if (is_judged || !at[w].meets(at[v])) continue;
-      if (o.views[v].written || !at[w].same_place(at[v]) || !may_lie_over(r, o.views[w].port, o.views[v].port)) return true;
+      if (o.views[v].written || !at[w].same_place(at[v]) || !may_lie_over(r, o.views[w].port, o.views[v].port))
+        return true;
     }
   return false;
 }
@@ -96,7 +99,8 @@ void sum_squares(rank_state& rank, const op& o) {
 const rankc::codegen::holding* weight_at(const rank_state& rank, std::size_t begin) {
   const op& first = rank.program->ops.front();
   for (std::size_t k = 0; k < first.holds.size() && k < first.writes.size(); ++k)
-    if (first.holds[k].kind == rankc::codegen::holding_kind::weight && first.writes[k].begin == begin) return &first.holds[k];
+    if (first.holds[k].kind == rankc::codegen::holding_kind::weight && first.writes[k].begin == begin)
+      return &first.holds[k];
   return nullptr;
 }
 
@@ -126,8 +130,11 @@ void adamw(rank_state& rank, const op& o, const model_run& m, std::string& diffe
   for (const parameter& p : all) {
     expect(p.weight && p.gradient && p.first_moment && p.second_moment, "adamw reads not all of a parameter");
     const auto read = [&](const view* v) { return load(rank.arena, operand_of(o, *v)); };
-    const matrix weight = read(p.weight), gradient = read(p.gradient), first = read(p.first_moment), second = read(p.second_moment);
-    expect(weight.of.size() == gradient.of.size() && weight.of.size() == first.of.size() && weight.of.size() == second.of.size(), "adamw: sizes differ");
+    const matrix weight = read(p.weight), gradient = read(p.gradient), first = read(p.first_moment),
+                 second = read(p.second_moment);
+    expect(weight.of.size() == gradient.of.size() && weight.of.size() == first.of.size() &&
+               weight.of.size() == second.of.size(),
+           "adamw: sizes differ");
     if (const rankc::codegen::holding* h = weight_at(rank, operand_of(o, *p.weight).begin); h && difference.empty())
       if (const auto known = m.parameters.find(h->name); known != m.parameters.end())
         difference = compare(rank, access_of(o, *p.gradient), *h, m, false, &known->second.gradient);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers modulo the prime 2^61 - 1, in which sums and products are exact, and draws from a key that stand for functions
-// that are no polynomials. Two polynomials that differ agree at a random point with probability degree / p.
+// Numbers modulo the prime 2^61 - 1, in which sums and products are exact, and draws from a key that stand for
+// functions that are no polynomials. Two polynomials that differ agree at a random point with probability degree / p.
 // Source: Schwartz 1980; Zippel 1979.
 #pragma once
 #include <cstdint>

@@ -24,8 +24,8 @@ struct judged {
   bool is_model = true;  // that can be run
 };
 
-/// An eighth of the draws is of the kinds that the proof is tested with, an eighth of the model. In half of all, the program
-/// says nothing of what its sums are to be, so that nothing but its ops tells.
+/// An eighth of the draws is of the kinds that the proof is tested with, an eighth of the model. In half of all, the
+/// program says nothing of what its sums are to be, so that nothing but its ops tells.
 fault draw_fault(judged& j, std::mt19937& random) {
   fault f;
   if (const unsigned of = random() % 8; of == 0) {
@@ -91,8 +91,11 @@ std::string to_text(const report& r) {
   std::string text;
   const auto line = [&](const std::string& kind, const tally& t) {
     char buffer[200];
-    std::snprintf(buffer, sizeof buffer, "%-32s %6d mutants %6d different (%6d no program) %6d proven (%6d different) %6d accepted %6d refused though equal\n",
-                  kind.c_str(), t.mutants, t.different, t.no_program, t.proven, t.proven_wrong, t.accepted, t.refused_equal);
+    std::snprintf(buffer, sizeof buffer,
+                  "%-32s %6d mutants %6d different (%6d no program) %6d proven (%6d different) %6d accepted %6d "
+                  "refused though equal\n",
+                  kind.c_str(), t.mutants, t.different, t.no_program, t.proven, t.proven_wrong, t.accepted,
+                  t.refused_equal);
     text += buffer;
   };
   for (const auto& [kind, t] : r.by_kind) line(kind, t);

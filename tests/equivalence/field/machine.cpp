@@ -2,7 +2,8 @@
 #include "machine.hpp"
 
 #include "compute.hpp"
-#include "operand.hpp"
+#include "final_state.hpp"
+#include "message.hpp"
 
 #include <algorithm>
 #include <deque>
@@ -15,48 +16,6 @@ namespace field {
 namespace {
 
 using namespace rankc::codegen;
-
-/// What communication reads, or writes: the operand of its view, or its accesses one after the other.
-std::vector<operand> communicated(const op& o, bool written) {
-  std::vector<operand> out;
-  for (const view& v : o.views)
-    if (v.written == written) out.push_back(operand_of(o, v));
-  if (o.views.empty())
-    for (const access& a : written ? o.writes : o.reads) out.push_back(operand_of(a));
-  return out;
-}
-
-struct payload {
-  std::vector<element> of;
-  std::vector<std::size_t> sizes;  // of the elements
-  std::size_t bytes() const {
-    std::size_t n = 0;
-    for (std::size_t s : sizes) n += s;
-    return n;
-  }
-};
-
-payload take(const rank_state& rank, const std::vector<operand>& from) {
-  payload out;
-  for (const operand& p : from) {
-    const matrix m = load(rank.arena, p);
-    out.of.insert(out.of.end(), m.of.begin(), m.of.end());
-    out.sizes.insert(out.sizes.end(), m.of.size(), p.size);
-  }
-  return out;
-}
-void put(rank_state& rank, const std::vector<operand>& to, const payload& from) {
-  std::size_t next = 0;
-  for (const operand& p : to) {
-    matrix m(p.is);
-    for (element& e : m.of) {
-      expect(next < from.of.size() && from.sizes[next] == p.size, "a message of another size, or of other elements, than its receiver takes");
-      e = from.of[next++];
-    }
-    store(rank.arena, p, m);
-  }
-  expect(next == from.of.size(), "a message of another size than its receiver takes");
-}
 
 class machine {
  public:
@@ -79,13 +38,15 @@ class machine {
     }
     for (std::size_t r = 0; r < ranks_.size(); ++r)
       for (const std::deque<int>& q : queues_[r])
-        if (!q.empty()) return {false, "rank " + std::to_string(r) + " is stuck at \"" + op_at(r, q.front()).name + "\"", false};
+        if (!q.empty())
+          return {false, "rank " + std::to_string(r) + " is stuck at \"" + op_at(r, q.front()).name + "\"", false};
     for (const auto& [channel, messages] : sent_)
       if (!messages.empty()) return {false, "a message that nobody takes", false};
     if (!difference_.empty()) return {false, difference_};
-    for (std::size_t r = 0; r < ranks_.size(); ++r)
-      if (const std::string d = end(r); !d.empty()) return {false, d};
-    const std::string missing = find_missing();
+    final_state left(m_, p_.step == "train");
+    for (const rank_state& rank : ranks_)
+      if (const std::string d = left.add(rank); !d.empty()) return {false, d};
+    const std::string missing = left.find_missing();
     return {missing.empty(), missing};
   }
 
@@ -94,7 +55,8 @@ class machine {
 
   void queue_ops(std::size_t r) {
     const std::vector<op>& ops = p_.ranks[r].ops;
-    expect(ops.size() >= 2 && ops.front().kind == op_kind::begin && ops.back().kind == op_kind::end, "a rank without begin or end");
+    expect(ops.size() >= 2 && ops.front().kind == op_kind::begin && ops.back().kind == op_kind::end,
+           "a rank without begin or end");
     for (std::size_t i = 1; i + 1 < ops.size(); ++i) {
       expect(ops[i].kind != op_kind::begin && ops[i].kind != op_kind::end, "a begin or an end within a rank");
       expect(ops[i].stream >= 0 && ops[i].stream < p_.streams, "a stream that is none");
@@ -135,12 +97,17 @@ class machine {
   bool run_next(std::size_t r, std::size_t s) {
     const op& o = op_at(r, queues_[r][s].front());
     switch (o.kind) {
-      case op_kind::compute: compute(ranks_[r], o, m_, difference_); break;
-      case op_kind::send: send(r, o); break;
+      case op_kind::compute:
+        compute(ranks_[r], o, m_, difference_);
+        break;
+      case op_kind::send:
+        send(r, o);
+        break;
       case op_kind::receive:
         if (!receive(r, o)) return false;
         break;
-      default: return meet(o);
+      default:
+        return meet(o);
     }
     finish(r, s);
     return true;
@@ -154,9 +121,11 @@ class machine {
   using channel = std::tuple<int, int, int>;  // communicator, from, to
 
   void expect_member(std::size_t r, const op& o) const {
-    expect(o.communicator >= 0 && o.communicator < static_cast<int>(p_.communicators.size()), "a communicator that is none");
+    expect(o.communicator >= 0 && o.communicator < static_cast<int>(p_.communicators.size()),
+           "a communicator that is none");
     const std::vector<int>& members = p_.communicators[static_cast<std::size_t>(o.communicator)].ranks;
-    expect(std::find(members.begin(), members.end(), static_cast<int>(r)) != members.end(), "a rank communicates where it is no member");
+    expect(std::find(members.begin(), members.end(), static_cast<int>(r)) != members.end(),
+           "a rank communicates where it is no member");
   }
   void send(std::size_t r, const op& o) {
     expect_member(r, o);
@@ -180,7 +149,8 @@ class machine {
     for (std::size_t s = 0; s < queues_[r].size(); ++s) {
       if (queues_[r][s].empty()) continue;
       const op& o = op_at(r, queues_[r][s].front());
-      if (o.kind != op_kind::collective || o.communicator != communicator || !is_ready(r, queues_[r][s].front())) continue;
+      if (o.kind != op_kind::collective || o.communicator != communicator || !is_ready(r, queues_[r][s].front()))
+        continue;
       stream = s;
       return true;
     }
@@ -188,7 +158,8 @@ class machine {
   }
   /// Run a collective if all members have come to it.
   bool meet(const op& o) {
-    expect(o.communicator >= 0 && o.communicator < static_cast<int>(p_.communicators.size()), "a communicator that is none");
+    expect(o.communicator >= 0 && o.communicator < static_cast<int>(p_.communicators.size()),
+           "a communicator that is none");
     const std::vector<int>& members = p_.communicators[static_cast<std::size_t>(o.communicator)].ranks;
     std::vector<std::size_t> streams(members.size());
     for (std::size_t k = 0; k < members.size(); ++k)
@@ -197,14 +168,15 @@ class machine {
     for (std::size_t k = 0; k < members.size(); ++k) {
       const auto r = static_cast<std::size_t>(members[k]);
       const op& own = op_at(r, queues_[r][streams[k]].front());
-      expect(own.does == o.does && own.message == o.message && own.bytes == o.bytes, "members of a collective that differ in what they do");
+      expect(own.does == o.does && own.message == o.message && own.bytes == o.bytes,
+             "members of a collective that differ in what they do");
       given.push_back(take(ranks_[r], communicated(own, false)));
       expect(given.back().sizes == given.front().sizes, "members of a collective that differ in their elements");
     }
     expect_bytes(o, given.front().bytes(), members.size());
     for (std::size_t k = 0; k < members.size(); ++k) {
       const auto r = static_cast<std::size_t>(members[k]);
-      put(ranks_[r], communicated(op_at(r, queues_[r][streams[k]].front()), true), result(o.does, given, k));
+      put(ranks_[r], communicated(op_at(r, queues_[r][streams[k]].front()), true), result_of(o.does, given, k));
     }
     for (std::size_t k = 0; k < members.size(); ++k) finish(static_cast<std::size_t>(members[k]), streams[k]);
     return true;
@@ -212,78 +184,8 @@ class machine {
   /// `bytes` is what a member has of one piece: all that it gives, or of a reduce_scatter all that it gives.
   /// Bytes are of what a member gives, of a reduce_scatter of what it gets.
   static void expect_bytes(const op& o, std::size_t given, std::size_t members) {
-    expect(given == o.bytes * (o.does == collective_kind::reduce_scatter ? members : 1), "a collective of other bytes than it says");
-  }
-
-  static payload result(collective_kind does, const std::vector<payload>& given, std::size_t member) {
-    payload out = given.front();
-    if (does == collective_kind::all_gather) {
-      out = {};
-      for (const payload& g : given) {
-        out.of.insert(out.of.end(), g.of.begin(), g.of.end());
-        out.sizes.insert(out.sizes.end(), g.sizes.begin(), g.sizes.end());
-      }
-      return out;
-    }
-    for (std::size_t k = 1; k < given.size(); ++k)
-      for (std::size_t i = 0; i < out.of.size(); ++i)
-        out.of[i] = does == collective_kind::all_reduce_max ? std::max(out.of[i], given[k].of[i]) : add(out.of[i], given[k].of[i]);
-    if (does != collective_kind::reduce_scatter) return out;
-    const std::size_t part = out.of.size() / given.size(), first = member * part;
-    expect(out.of.size() % given.size() == 0, "a reduce_scatter that does not divide");
-    out.of = {out.of.begin() + static_cast<std::ptrdiff_t>(first), out.of.begin() + static_cast<std::ptrdiff_t>(first + part)};
-    out.sizes.resize(part);
-    return out;
-  }
-
-  /// Each thing that end says is compared; and what lasts lies where begin had it.
-  std::string end(std::size_t r) {
-    const op &first = p_.ranks[r].ops.front(), &last = p_.ranks[r].ops.back();
-    expect(last.reads.size() == last.holds.size(), "end says not of each read what it holds");
-    const bool trains = p_.step == "train";
-    for (std::size_t k = 0; k < last.reads.size(); ++k) {
-      const holding& h = last.holds[k];
-      if (const std::string d = compare(ranks_[r], last.reads[k], h, m_, trains); !d.empty()) return d;
-      if (h.kind == holding_kind::loss) has_loss_ = true;
-      else if (h.kind == holding_kind::norm) has_norm_ = true;
-      else note(h);
-    }
-    for (std::size_t k = 0; k < first.writes.size(); ++k)
-      if (const holding& h = first.holds[k]; h.kind <= holding_kind::second_moment && !lasts(last, first.writes[k], h))
-        return "rank " + std::to_string(r) + ": what end holds is not where begin had " + holding_names[static_cast<int>(h.kind)] + " of " + h.name;
-    return {};
-  }
-  /// A working copy is what the weight is.
-  static holding_kind kind_of(const holding& h) { return h.kind == holding_kind::working_copy ? holding_kind::weight : h.kind; }
-  static bool lasts(const op& last, const access& a, const holding& h) {
-    for (std::size_t k = 0; k < last.reads.size(); ++k)
-      if (last.reads[k].begin == a.begin && last.reads[k].end == a.end && kind_of(last.holds[k]) == kind_of(h) && last.holds[k].name == h.name &&
-          last.holds[k].box == h.box)
-        return true;
-    return false;
-  }
-  void note(const holding& h) {
-    const parameter_run& p = m_.parameters.at(h.name);
-    std::vector<bool>& seen = seen_[{kind_of(h), h.name}];
-    seen.resize(p.weight.size());
-    const std::int64_t cols = p.is.cols;
-    const box_range rows = h.box.size() == 2 ? h.box[0] : box_range{0, 1}, of_row = h.box.empty() ? box_range{0, 1} : h.box.back();
-    for (std::int64_t i = rows.first; i < rows.first + rows.count; ++i)
-      for (std::int64_t j = of_row.first; j < of_row.first + of_row.count; ++j) seen[static_cast<std::size_t>(i * cols + j)] = true;
-  }
-  /// Every weight is somewhere, and the loss; of a training step every moment and the norm too.
-  std::string find_missing() const {
-    const bool trains = p_.step == "train";
-    if (!has_loss_) return "no rank has the loss";
-    if (trains && !has_norm_) return "no rank has the norm";
-    for (const auto& [name, p] : m_.parameters)
-      for (holding_kind kind : {holding_kind::weight, holding_kind::first_moment, holding_kind::second_moment}) {
-        if (kind != holding_kind::weight && !trains) continue;
-        const auto at = seen_.find({kind, name});
-        if (at == seen_.end() || std::count(at->second.begin(), at->second.end(), false))
-          return std::string("no rank has all of the ") + holding_names[static_cast<int>(kind)] + " of " + name;
-      }
-    return {};
+    expect(given == o.bytes * (o.does == collective_kind::reduce_scatter ? members : 1),
+           "a collective of other bytes than it says");
   }
 
   const program& p_;
@@ -294,8 +196,6 @@ class machine {
   std::vector<std::vector<bool>> done_;
   std::map<channel, std::deque<message>> sent_;
   std::string difference_;
-  bool has_loss_ = false, has_norm_ = false;
-  std::map<std::pair<holding_kind, std::string>, std::vector<bool>> seen_;
 };
 
 }  // namespace

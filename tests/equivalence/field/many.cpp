@@ -20,8 +20,10 @@ int run(int count, unsigned seed, int drawn) {
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   std::printf("%s%zu plans, %.0f s\n", to_text(r).c_str(), plans.size(), seconds);
   for (const auto& [kind, texts] : r.strict)
-    for (std::size_t i = 0; i < std::min<std::size_t>(texts.size(), 3); ++i) std::printf("refused though equal: %s\n", texts[i].c_str());
-  for (const std::string& text : r.wrong_programs) std::printf("NO MUTANT, AND REFUSED OR DIFFERENT: %s\n", text.c_str());
+    for (std::size_t i = 0; i < std::min<std::size_t>(texts.size(), 3); ++i)
+      std::printf("refused though equal: %s\n", texts[i].c_str());
+  for (const std::string& text : r.wrong_programs)
+    std::printf("NO MUTANT, AND REFUSED OR DIFFERENT: %s\n", text.c_str());
   for (const std::string& text : r.false_accepts) std::printf("FALSE ACCEPT: %s\n", text.c_str());
   return r.false_accepts.empty() && r.wrong_programs.empty() && r.total.mutants == count ? 0 : 1;
 }
@@ -30,7 +32,8 @@ int run(int count, unsigned seed, int drawn) {
 
 int main(int argc, char** argv) {
   try {
-    return run(argc > 1 ? std::atoi(argv[1]) : 1000, argc > 2 ? static_cast<unsigned>(std::atoi(argv[2])) : 1, argc > 3 ? std::atoi(argv[3]) : 30);
+    return run(argc > 1 ? std::atoi(argv[1]) : 1000, argc > 2 ? static_cast<unsigned>(std::atoi(argv[2])) : 1,
+               argc > 3 ? std::atoi(argv[3]) : 30);
   } catch (const std::exception& e) {
     std::printf("%s\n", e.what());
     return 2;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rank's arena over the field: two bytes are a cell, an element of 2, 4 or 8 bytes is so many cells. What is read where
-// no such element was written, or half of one was written over, is drawn of what the cells have: no right result of it.
+// A rank's arena over the field: two bytes are a cell, an element of 2, 4 or 8 bytes is so many cells. What is read
+// where no such element was written, or half of one was written over, is drawn of what the cells have: no right result
+// of it.
 #pragma once
 #include "matrix.hpp"
 
@@ -29,11 +30,13 @@ class memory {
   }
   void store(std::size_t at, std::size_t size, element e) {
     check(at, size);
-    for (std::size_t k = 0; k < size / 2; ++k) cells_[at / 2 + k] = {e, static_cast<std::uint8_t>(k), static_cast<std::uint8_t>(size)};
+    for (std::size_t k = 0; k < size / 2; ++k)
+      cells_[at / 2 + k] = {e, static_cast<std::uint8_t>(k), static_cast<std::uint8_t>(size)};
   }
   /// Leave nothing of what bytes held.
   void spoil(std::size_t begin, std::size_t end, std::uint64_t key) {
-    for (std::size_t c = begin / 2; c < (end + 1) / 2 && c < cells_.size(); ++c) cells_[c] = {draw(mix(key, c)), 0xFF, 0};
+    for (std::size_t c = begin / 2; c < (end + 1) / 2 && c < cells_.size(); ++c)
+      cells_[c] = {draw(mix(key, c)), 0xFF, 0};
   }
 
  private:
@@ -42,7 +45,8 @@ class memory {
     std::uint8_t part = 0xFF, size = 0;
   };
   void check(std::size_t at, std::size_t size) const {
-    if (size < 2 || at % 2 || at / 2 + size / 2 > cells_.size()) throw malformed("an element outside the arena, or half of one");
+    if (size < 2 || at % 2 || at / 2 + size / 2 > cells_.size())
+      throw malformed("an element outside the arena, or half of one");
   }
   std::vector<cell> cells_;
 };
@@ -51,11 +55,15 @@ class memory {
 inline std::size_t size_of(rankc::codegen::element_type t) {
   using rankc::codegen::element_type;
   switch (t) {
-    case element_type::bf16: return 2;
+    case element_type::bf16:
+      return 2;
     case element_type::i32:
-    case element_type::f32: return 4;
-    case element_type::f64: return 8;
-    default: return 0;
+    case element_type::f32:
+      return 4;
+    case element_type::f64:
+      return 8;
+    default:
+      return 0;
   }
 }
 

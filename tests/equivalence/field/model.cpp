@@ -155,8 +155,16 @@ void make_parameters(const specification& s, model_run& m) {
       const auto [at, is_new] = m.parameters.try_emplace(name);
       expect(is_new || at->second.is.size() == e.size(), "a parameter of two sizes");
       if (is_new)
-        at->second = {e, t.shape.size(), l.parameters[k].trainable, drawn("weight", name, count), drawn("first moment", name, count),
-                      drawn("second moment", name, count), std::vector<element>(count), {}, {}, {}};
+        at->second = {e,
+                      t.shape.size(),
+                      l.parameters[k].trainable,
+                      drawn("weight", name, count),
+                      drawn("first moment", name, count),
+                      drawn("second moment", name, count),
+                      std::vector<element>(count),
+                      {},
+                      {},
+                      {}};
     }
   }
 }

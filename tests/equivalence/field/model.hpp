@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model on one device, run over the field on the whole batch of a step: forward as the specification has it, backward in
-// the reverse order by each row's gradients, then the norm and the update. What the programs of all ranks must come to.
+// A model on one device, run over the field on the whole batch of a step: forward as the specification has it, backward
+// in the reverse order by each row's gradients, then the norm and the update. What the programs of all ranks must come
+// to.
 #pragma once
 #include "rows.hpp"
 

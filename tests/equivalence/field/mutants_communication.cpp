@@ -12,13 +12,15 @@ void each_member(mutator& m, Each each) {
   const op chosen = m.at();
   for (int r : std::vector<int>(m.p.communicators[static_cast<std::size_t>(chosen.communicator)].ranks))
     for (op& o : m.p.ranks[static_cast<std::size_t>(r)].ops)
-      if (o.kind == op_kind::collective && o.message == chosen.message && o.communicator == chosen.communicator) each(o);
+      if (o.kind == op_kind::collective && o.message == chosen.message && o.communicator == chosen.communicator)
+        each(o);
 }
 
 fault do_another_collective(mutator& m) {
   if (!m.turn_to(is_collective)) return {};
   collective_kind does = static_cast<collective_kind>(m.below(4));
-  if (does == m.at().does) does = does == collective_kind::all_reduce ? collective_kind::all_reduce_max : collective_kind::all_reduce;
+  if (does == m.at().does)
+    does = does == collective_kind::all_reduce ? collective_kind::all_reduce_max : collective_kind::all_reduce;
   if (m.below(4)) each_member(m, [&](op& o) { o.does = does; });
   else m.at().does = does;
   return {"another collective", m.text()};
@@ -36,7 +38,10 @@ fault permute_members(mutator& m) {
 
 /// All members leave a sum out; what read it reads each rank's part.
 fault leave_out_reduction(mutator& m) {
-  if (!m.turn_to([](const op& o) { return is_collective(o) && (o.does == collective_kind::all_reduce || o.does == collective_kind::all_reduce_max); })) return {};
+  if (!m.turn_to([](const op& o) {
+        return is_collective(o) && (o.does == collective_kind::all_reduce || o.does == collective_kind::all_reduce_max);
+      }))
+    return {};
   const std::string text = m.text();
   const std::vector<int> members = m.p.communicators[static_cast<std::size_t>(m.at().communicator)].ranks;
   each_member(m, [&](op& o) {

@@ -18,7 +18,8 @@ fault change_holding(mutator& m, const char* kind, Suits suits, Change change) {
   holding& chosen = *m.one_of(found);
   const holding before = chosen;
   change(chosen);
-  if (chosen.kind == before.kind && chosen.name == before.name && chosen.box == before.box && chosen.theta == before.theta && chosen.positions == before.positions)
+  if (chosen.kind == before.kind && chosen.name == before.name && chosen.box == before.box &&
+      chosen.theta == before.theta && chosen.positions == before.positions)
     return {};
   if (both)
     for (op* o : {&first, &last})
@@ -52,11 +53,14 @@ fault name_another(mutator& m) {
     if (!h.name.empty()) names.push_back(h.name);
   if (names.empty()) return {};
   const std::string name = m.one_of(names);
-  return change_holding(m, "another parameter", [&](const holding& h) { return !h.name.empty() && h.name != name; }, [&](holding& h) { h.name = name; });
+  return change_holding(
+      m, "another parameter", [&](const holding& h) { return !h.name.empty() && h.name != name; },
+      [&](holding& h) { h.name = name; });
 }
 fault change_kind(mutator& m) {
   const auto kind = static_cast<holding_kind>(m.below(static_cast<int>(holding_kind::norm) + 1));
-  return change_holding(m, "kind of holding", [&](const holding& h) { return h.kind != kind; }, [&](holding& h) { h.kind = kind; });
+  return change_holding(
+      m, "kind of holding", [&](const holding& h) { return h.kind != kind; }, [&](holding& h) { h.kind = kind; });
 }
 /// The ids or the targets of two microbatches, or one as the other.
 fault exchange_tokens(mutator& m) {
@@ -73,11 +77,13 @@ fault exchange_tokens(mutator& m) {
 }
 fault change_rotary(mutator& m) {
   const int way = m.below(3);
-  return change_holding(m, "rotary table", [](const holding& h) { return h.kind == holding_kind::rotary; }, [&](holding& h) {
-    if (way == 0) h.theta *= 2;
-    else if (way == 1) h.positions *= 2, h.dim /= 2;
-    else h.positions += 1;
-  });
+  return change_holding(
+      m, "rotary table", [](const holding& h) { return h.kind == holding_kind::rotary; },
+      [&](holding& h) {
+        if (way == 0) h.theta *= 2;
+        else if (way == 1) h.positions *= 2, h.dim /= 2;
+        else h.positions += 1;
+      });
 }
 fault leave_out_holding(mutator& m) {
   op& last = m.ops().back();
@@ -92,6 +98,7 @@ fault leave_out_holding(mutator& m) {
 
 }  // namespace
 
-const std::vector<fault_kind> faults_of_holdings{shift_box, resize_box, name_another, change_kind, exchange_tokens, change_rotary, leave_out_holding};
+const std::vector<fault_kind> faults_of_holdings{shift_box,       resize_box,    name_another,     change_kind,
+                                                 exchange_tokens, change_rotary, leave_out_holding};
 
 }  // namespace field

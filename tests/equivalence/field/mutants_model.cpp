@@ -37,7 +37,8 @@ fault read_another(model_mutator& m) {
   int& in = m.one_of(m.op.in);
   std::vector<int> others;
   const auto offer = [&](int v) {
-    if (v >= 0 && v != in && m.tensor(v).shape == m.tensor(in).shape && m.tensor(v).unit == m.tensor(in).unit) others.push_back(v);
+    if (v >= 0 && v != in && m.tensor(v).shape == m.tensor(in).shape && m.tensor(v).unit == m.tensor(in).unit)
+      others.push_back(v);
   };
   for (const specification::op& o : m.layer.ops) {
     if (&o == &m.op) break;
@@ -80,7 +81,8 @@ fault exchange_parameters(model_mutator& m) {
   specification::use& u = m.one_of(m.s.uses);
   const specification::layer& l = m.s.layers[static_cast<std::size_t>(u.layer)];
   if (u.parameters.size() < 2) return {};
-  const auto a = static_cast<std::size_t>(m.below(static_cast<int>(u.parameters.size()))), b = static_cast<std::size_t>(m.below(static_cast<int>(u.parameters.size())));
+  const auto a = static_cast<std::size_t>(m.below(static_cast<int>(u.parameters.size()))),
+             b = static_cast<std::size_t>(m.below(static_cast<int>(u.parameters.size())));
   const auto shape = [&](std::size_t k) { return l.values[static_cast<std::size_t>(l.parameters[k].value)].shape; };
   if (a == b || shape(a) != shape(b)) return {};
   std::swap(u.parameters[a], u.parameters[b]);

@@ -26,11 +26,13 @@ fault leave_out(mutator& m) {
   const int k = m.i, stream = m.at().stream;
   int previous = k - 1, next = k + 1;
   while (previous > 0 && m.ops()[static_cast<std::size_t>(previous)].stream != stream) --previous;
-  while (next + 1 < static_cast<int>(m.ops().size()) && m.ops()[static_cast<std::size_t>(next)].stream != stream) ++next;
+  while (next + 1 < static_cast<int>(m.ops().size()) && m.ops()[static_cast<std::size_t>(next)].stream != stream)
+    ++next;
   waits.push_back(previous);
   for (int n = k + 1; n < static_cast<int>(m.ops().size()); ++n) {
     op& o = m.ops()[static_cast<std::size_t>(n)];
-    if (n == next || std::count(o.waits.begin(), o.waits.end(), k)) o.waits.insert(o.waits.end(), waits.begin(), waits.end());
+    if (n == next || std::count(o.waits.begin(), o.waits.end(), k))
+      o.waits.insert(o.waits.end(), waits.begin(), waits.end());
   }
   m.renumber_waits([k](int w) { return w == k ? -1 : w - (w > k); });
   m.ops().erase(m.ops().begin() + k);
@@ -61,12 +63,22 @@ fault do_twice(mutator& m) {
 
 /// What an op wrote is scaled, squashed or cleared in place before it is read.
 fault insert_op(mutator& m) {
-  const auto writes_rows = [](const op& o) { return o.kind == op_kind::compute && !o.writes.empty() && !o.views.empty() && o.views[0].written && !o.views[0].shape.empty(); };
+  const auto writes_rows = [](const op& o) {
+    return o.kind == op_kind::compute && !o.writes.empty() && !o.views.empty() && o.views[0].written &&
+           !o.views[0].shape.empty();
+  };
   if (!m.turn_to(writes_rows)) return {};
   const op& own = m.at();
   const view made = own.views[0];
   const access lies = own.writes[static_cast<std::size_t>(made.accesses.first)];
-  view to{.port = "y", .written = true, .accesses = {0, 1}, .offset = made.offset, .shape = made.shape, .unit = made.unit, .stride = made.stride}, from = to;
+  view to{.port = "y",
+          .written = true,
+          .accesses = {0, 1},
+          .offset = made.offset,
+          .shape = made.shape,
+          .unit = made.unit,
+          .stride = made.stride},
+      from = to;
   from.port = "x", from.written = false;
   op inserted;
   inserted.name = own.name + ", then", inserted.stream = own.stream, inserted.function = "scale";
@@ -93,7 +105,9 @@ fault take_another_row(mutator& m) {
   const auto fits = [](const view& a, const view& b) { return a.written == b.written && a.shape == b.shape; };
   std::vector<std::pair<std::string_view, std::vector<view>>> rows;
   for (const op& o : m.ops())
-    if (computes(o) && o.row != own.row && std::equal(o.views.begin(), o.views.end(), own.views.begin(), own.views.end(), fits)) rows.push_back({o.row, o.views});
+    if (computes(o) && o.row != own.row &&
+        std::equal(o.views.begin(), o.views.end(), own.views.begin(), own.views.end(), fits))
+      rows.push_back({o.row, o.views});
   if (own.views.size() == 2 && own.views[0].shape == own.views[1].shape)
     for (std::string_view row : {"gelu", "sigmoid", "copy", "scale", "softmax"})
       if (row != own.row) rows.push_back({row, {{.port = "y"}, {.port = "x"}}});
@@ -109,9 +123,12 @@ fault take_another_row(mutator& m) {
 
 fault change_number(mutator& m) {
   const bool rotary_too = m.below(4) == 0;  // whose number is the table's base
-  if (!m.turn_to([&](const op& o) { return computes(o) && o.number != 0 && (rotary_too || !o.row.starts_with("rope")); })) return {};
+  if (!m.turn_to(
+          [&](const op& o) { return computes(o) && o.number != 0 && (rotary_too || !o.row.starts_with("rope")); }))
+    return {};
   const double factor = std::vector<double>{2, 0.5, -1, 0, 1.0000001}[static_cast<std::size_t>(m.below(5))];
-  return m.done("number", " times " + std::to_string(factor), m.change([&](op& o) { return std::exchange(o.number, o.number * factor) != o.number; }));
+  return m.done("number", " times " + std::to_string(factor),
+                m.change([&](op& o) { return std::exchange(o.number, o.number * factor) != o.number; }));
 }
 fault change_rows(mutator& m) {
   if (!m.turn_to([](const op& o) { return computes(o) && o.rows > 0; })) return {};
@@ -132,7 +149,8 @@ fault change_seq(mutator& m) {
 /// Another value of as many bytes that is live: a read of an op near by, on the same stream.
 fault read_another(mutator& m) {
   const bool of_send = m.below(4) == 0;
-  if (!m.turn_to([&](const op& o) { return (of_send ? o.kind == op_kind::send : computes(o)) && !o.reads.empty(); })) return {};
+  if (!m.turn_to([&](const op& o) { return (of_send ? o.kind == op_kind::send : computes(o)) && !o.reads.empty(); }))
+    return {};
   const std::size_t k = static_cast<std::size_t>(m.below(static_cast<int>(m.at().reads.size())));
   const access old = m.at().reads[k];
   for (const access& w : m.at().writes)
@@ -142,7 +160,8 @@ fault read_another(mutator& m) {
   for (int n = std::max(0, m.i - reach); n < std::min<int>(static_cast<int>(m.ops().size()), m.i + reach); ++n)
     for (const auto* list : {&m.ops()[static_cast<std::size_t>(n)].reads, &m.ops()[static_cast<std::size_t>(n)].writes})
       for (const access& a : *list)
-        if (a.end - a.begin == old.end - old.begin && a.type == old.type && a.value != old.value && (list == &m.ops()[static_cast<std::size_t>(n)].reads || n < m.i))
+        if (a.end - a.begin == old.end - old.begin && a.type == old.type && a.value != old.value &&
+            (list == &m.ops()[static_cast<std::size_t>(n)].reads || n < m.i))
           others.push_back(a);
   if (others.empty()) return {};
   access other = m.one_of(others);
@@ -158,8 +177,10 @@ fault exchange_results(mutator& m) {
   std::vector<int> others;
   for (int n = 0; n < static_cast<int>(m.ops().size()); ++n) {
     const op& o = m.ops()[static_cast<std::size_t>(n)];
-    if (n != m.i && o.row == m.at().row && o.writes.size() == m.at().writes.size() && o.reads.size() == m.at().reads.size() &&
-        o.writes[0].end - o.writes[0].begin == m.at().writes[0].end - m.at().writes[0].begin && o.stream == m.at().stream)
+    if (n != m.i && o.row == m.at().row && o.writes.size() == m.at().writes.size() &&
+        o.reads.size() == m.at().reads.size() &&
+        o.writes[0].end - o.writes[0].begin == m.at().writes[0].end - m.at().writes[0].begin &&
+        o.stream == m.at().stream)
       others.push_back(n);
   }
   if (others.empty()) return {};

@@ -12,7 +12,9 @@ std::string accept(const rankc::codegen::program&, const rankc::codegen::specifi
 
 }  // namespace
 
-TEST_CASE("mutants of programs of tiny plans: faults of every kind make a difference, most that the proof of order does not see") {
+TEST_CASE(
+    "mutants of programs of tiny plans: faults of every kind make a difference, most that the proof of order does not "
+    "see") {
   const report r = judge_mutants(subjects_of(tiny_plans()), accept, 1500, 1);
   MESSAGE(to_text(r));
   CHECK(r.wrong_programs.empty());

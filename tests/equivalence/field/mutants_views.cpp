@@ -9,7 +9,10 @@ namespace {
 /// A view that suits is changed, on this rank or on all that have the op.
 template <class Suits, class Change>
 fault change_view(mutator& m, const char* kind, Suits suits, Change change) {
-  if (!m.turn_to([&](const op& o) { return std::any_of(o.views.begin(), o.views.end(), [&](const view& v) { return suits(o, v); }); })) return {};
+  if (!m.turn_to([&](const op& o) {
+        return std::any_of(o.views.begin(), o.views.end(), [&](const view& v) { return suits(o, v); });
+      }))
+    return {};
   std::vector<std::size_t> found;
   for (std::size_t v = 0; v < m.at().views.size(); ++v)
     if (suits(m.at(), m.at().views[v])) found.push_back(v);
@@ -46,17 +49,22 @@ fault exchange_operands(mutator& m) {
   }));
 }
 fault flip_adds(mutator& m) {
-  if (!m.turn_to([](const op& o) { return std::any_of(o.views.begin(), o.views.end(), [](const view& v) { return v.written; }); })) return {};
+  if (!m.turn_to([](const op& o) {
+        return std::any_of(o.views.begin(), o.views.end(), [](const view& v) { return v.written; });
+      }))
+    return {};
   std::vector<std::size_t> written;
   for (std::size_t v = 0; v < m.at().views.size(); ++v)
     if (m.at().views[v].written) written.push_back(v);
   const std::size_t v = m.one_of(written);
-  return m.done("adds", " " + std::string(m.at().views[v].port), m.change([&](op& o) { return v < o.views.size() && (o.views[v].adds = !o.views[v].adds, true); }));
+  return m.done("adds", " " + std::string(m.at().views[v].port),
+                m.change([&](op& o) { return v < o.views.size() && (o.views[v].adds = !o.views[v].adds, true); }));
 }
 fault shift_offset(mutator& m) {
   const std::size_t by = std::vector<std::size_t>{4, 8, 16, 64}[static_cast<std::size_t>(m.below(4))];
   const bool back = m.below(2);
-  return change_view(m, "offset", any, [&](const op&, view& v) { v.offset = back ? v.offset - std::min(v.offset, by) : v.offset + by; });
+  return change_view(m, "offset", any,
+                     [&](const op&, view& v) { v.offset = back ? v.offset - std::min(v.offset, by) : v.offset + by; });
 }
 fault change_shape(mutator& m) {
   const int way = m.below(4);
@@ -74,7 +82,8 @@ fault shrink_size(mutator& m) {
   if (!m.turn_to([](const op& o) { return o.kind == op_kind::compute && !o.views.empty(); })) return {};
   const view& v = m.one_of(m.at().views);
   if (v.shape.empty()) return {};
-  const std::int64_t old = v.shape[static_cast<std::size_t>(m.below(static_cast<int>(v.shape.size())))], by = m.below(2) ? old / 2 : 1;
+  const std::int64_t old = v.shape[static_cast<std::size_t>(m.below(static_cast<int>(v.shape.size())))],
+                     by = m.below(2) ? old / 2 : 1;
   return m.done("size", " " + std::to_string(old) + " less " + std::to_string(by), m.change([&](op& o) {
     bool changed = false;
     for (view& w : o.views)
@@ -90,17 +99,22 @@ fault shrink_size(mutator& m) {
 fault change_unit(mutator& m) {
   const int way = m.below(3);
   const auto has_unit = [all = m.below(4) == 0](const op&, const view& v) { return all || v.unit > 1; };
-  return change_view(m, "unit", has_unit, [&](const op&, view& v) { v.unit = way == 0 ? v.unit * 2 : way == 1 ? std::max<std::int64_t>(1, v.unit / 2) : 1; });
+  return change_view(m, "unit", has_unit, [&](const op&, view& v) {
+    v.unit = way == 0 ? v.unit * 2 : way == 1 ? std::max<std::int64_t>(1, v.unit / 2) : 1;
+  });
 }
 fault change_stride(mutator& m) {
   const int by = m.below(2) ? 1 : -1;
-  const auto has_stride = [all = m.below(4) == 0](const op&, const view& v) { return all || (v.shape.size() == 2 && v.stride != v.shape[1]); };
+  const auto has_stride = [all = m.below(4) == 0](const op&, const view& v) {
+    return all || (v.shape.size() == 2 && v.stride != v.shape[1]);
+  };
   return change_view(m, "stride", has_stride, [&](const op&, view& v) { v.stride += by; });
 }
 fault change_first(mutator& m) {
   const int way = m.below(3);
   const auto has_first = [all = m.below(4) == 0](const op& o, const view& v) {
-    const bool of_table = o.row.starts_with("embedding") && v.port.ends_with("table"), of_tokens = o.row.starts_with("position") && !v.port.ends_with("table");
+    const bool of_table = o.row.starts_with("embedding") && v.port.ends_with("table"),
+               of_tokens = o.row.starts_with("position") && !v.port.ends_with("table");
     return all || v.first != 0 || of_table || of_tokens || v.port.ends_with("logits");
   };
   return change_view(m, "first", has_first, [&](const op&, view& v) {
@@ -124,7 +138,9 @@ fault rename_port(mutator& m) {
 fault leave_out_view(mutator& m) {
   if (!m.turn_to([](const op& o) { return !o.views.empty(); })) return {};
   const auto v = static_cast<std::size_t>(m.below(static_cast<int>(m.at().views.size())));
-  return m.done("leave out a view", " " + std::string(m.at().views[v].port), m.change([&](op& o) { return v < o.views.size() && (o.views.erase(o.views.begin() + static_cast<std::ptrdiff_t>(v)), true); }));
+  return m.done("leave out a view", " " + std::string(m.at().views[v].port), m.change([&](op& o) {
+    return v < o.views.size() && (o.views.erase(o.views.begin() + static_cast<std::ptrdiff_t>(v)), true);
+  }));
 }
 /// An access of fewer bytes, or of none.
 fault empty_access(mutator& m) {
@@ -141,7 +157,8 @@ fault empty_access(mutator& m) {
 
 }  // namespace
 
-const std::vector<fault_kind> faults_of_views{exchange_operands, flip_adds,    shift_offset,        change_shape, shrink_size, change_unit,    change_stride,
-                                              change_first,      take_another_access, rename_port, leave_out_view, empty_access};
+const std::vector<fault_kind> faults_of_views{exchange_operands,   flip_adds,   shift_offset,   change_shape,
+                                              shrink_size,         change_unit, change_stride,  change_first,
+                                              take_another_access, rename_port, leave_out_view, empty_access};
 
 }  // namespace field

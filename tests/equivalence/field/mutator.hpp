@@ -45,13 +45,16 @@ struct mutator {
     bool changed = false;
     for (int r = 0; r < static_cast<int>(p.ranks.size()); ++r) {
       std::vector<op>& of = p.ranks[static_cast<std::size_t>(r)].ops;
-      if (r != rank && !(everywhere && i < static_cast<int>(of.size()) && of[static_cast<std::size_t>(i)].name == name)) continue;
+      if (r != rank && !(everywhere && i < static_cast<int>(of.size()) && of[static_cast<std::size_t>(i)].name == name))
+        continue;
       const bool did = change_op(of[static_cast<std::size_t>(i)]);
       changed |= did && r == rank;
     }
     return changed;
   }
-  fault done(const char* kind, const std::string& what, bool changed) { return changed ? fault{kind, text() + what} : fault{}; }
+  fault done(const char* kind, const std::string& what, bool changed) {
+    return changed ? fault{kind, text() + what} : fault{};
+  }
 
   int fresh_value() const {
     int most = 0;

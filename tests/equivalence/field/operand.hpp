@@ -14,7 +14,9 @@ struct operand {
   extent is;
   std::int64_t stride = 0;
 
-  std::size_t at(std::int64_t r, std::int64_t c) const { return begin + static_cast<std::size_t>(r * stride + c) * size; }
+  std::size_t at(std::int64_t r, std::int64_t c) const {
+    return begin + static_cast<std::size_t>(r * stride + c) * size;
+  }
   std::size_t bytes() const { return static_cast<std::size_t>(is.size()) * size; }
   /// Whether the two have a byte in common.
   bool meets(const operand& o) const {
@@ -24,7 +26,8 @@ struct operand {
     return false;
   }
   bool same_place(const operand& o) const {
-    return begin == o.begin && size == o.size && is.rows == o.is.rows && is.cols == o.is.cols && (stride == o.stride || is.rows < 2);
+    return begin == o.begin && size == o.size && is.rows == o.is.rows && is.cols == o.is.cols &&
+           (stride == o.stride || is.rows < 2);
   }
 };
 

@@ -20,37 +20,41 @@ struct layout {
   int microbatches, stages_per_rank = 1;
 };
 
-constexpr layout layouts[]{
-    {1, 1, 1, false, fuzz::order::gpipe, 1},
-    {2, 1, 1, false, fuzz::order::gpipe, 2},
-    {1, 2, 1, false, fuzz::order::gpipe, 1},
-    {1, 2, 1, true, fuzz::order::gpipe, 2},
-    {2, 2, 1, true, fuzz::order::gpipe, 2},
-    {1, 1, 2, false, fuzz::order::gpipe, 4},
-    {1, 1, 2, false, fuzz::order::one_f_one_b, 4},
-    {1, 2, 2, true, fuzz::order::one_f_one_b, 2},
-    {2, 1, 2, false, fuzz::order::one_f_one_b, 2},
-    {2, 2, 2, true, fuzz::order::one_f_one_b, 2},
-    {2, 2, 2, false, fuzz::order::gpipe, 2},
-    {1, 1, 2, false, fuzz::order::interleaved_one_f_one_b, 4, 2},
-    {1, 2, 2, true, fuzz::order::interleaved_zero_bubble, 2, 2},
-    {1, 1, 2, false, fuzz::order::looped_bfs, 2, 2},
-    {1, 1, 2, false, fuzz::order::zero_bubble_1p, 4},
-    {2, 1, 2, false, fuzz::order::zero_bubble_2p, 2},
-    {1, 2, 2, false, fuzz::order::zero_bubble_v, 2, 2},
-    {1, 1, 2, false, fuzz::order::v_half, 2, 2},
-    {1, 1, 2, false, fuzz::order::one_f_one_b_v, 2, 2},
-    {1, 1, 2, false, fuzz::order::group_interleaved, 2, 2},
-    {1, 1, 2, false, fuzz::order::dual_pipe, 2},
-    {1, 2, 2, false, fuzz::order::dual_pipe, 4},
-    {2, 1, 2, false, fuzz::order::dual_pipe_v, 2, 2}};
+constexpr layout layouts[]{{1, 1, 1, false, fuzz::order::gpipe, 1},
+                           {2, 1, 1, false, fuzz::order::gpipe, 2},
+                           {1, 2, 1, false, fuzz::order::gpipe, 1},
+                           {1, 2, 1, true, fuzz::order::gpipe, 2},
+                           {2, 2, 1, true, fuzz::order::gpipe, 2},
+                           {1, 1, 2, false, fuzz::order::gpipe, 4},
+                           {1, 1, 2, false, fuzz::order::one_f_one_b, 4},
+                           {1, 2, 2, true, fuzz::order::one_f_one_b, 2},
+                           {2, 1, 2, false, fuzz::order::one_f_one_b, 2},
+                           {2, 2, 2, true, fuzz::order::one_f_one_b, 2},
+                           {2, 2, 2, false, fuzz::order::gpipe, 2},
+                           {1, 1, 2, false, fuzz::order::interleaved_one_f_one_b, 4, 2},
+                           {1, 2, 2, true, fuzz::order::interleaved_zero_bubble, 2, 2},
+                           {1, 1, 2, false, fuzz::order::looped_bfs, 2, 2},
+                           {1, 1, 2, false, fuzz::order::zero_bubble_1p, 4},
+                           {2, 1, 2, false, fuzz::order::zero_bubble_2p, 2},
+                           {1, 2, 2, false, fuzz::order::zero_bubble_v, 2, 2},
+                           {1, 1, 2, false, fuzz::order::v_half, 2, 2},
+                           {1, 1, 2, false, fuzz::order::one_f_one_b_v, 2, 2},
+                           {1, 1, 2, false, fuzz::order::group_interleaved, 2, 2},
+                           {1, 1, 2, false, fuzz::order::dual_pipe, 2},
+                           {1, 2, 2, false, fuzz::order::dual_pipe, 4},
+                           {2, 1, 2, false, fuzz::order::dual_pipe_v, 2, 2}};
 
 plan_data make(const auto& model, const std::string& name, const layout& l) {
-  const parallel_dims dims{.world = l.dp * l.tp * l.pp, .dp_replicate = l.dp, .tp = l.tp, .pp = l.pp, .sequence_parallel = l.sequence_parallel};
+  const parallel_dims dims{.world = l.dp * l.tp * l.pp,
+                           .dp_replicate = l.dp,
+                           .tp = l.tp,
+                           .pp = l.pp,
+                           .sequence_parallel = l.sequence_parallel};
   const fuzz::schedule schedule = fuzz::make_schedule({l.by, l.microbatches, l.stages_per_rank}, l.pp);
   const training recipe{.seq = 4, .global_batch = 4, .precision = f64};
-  return make_plan(name + " dp" + std::to_string(l.dp) + " tp" + std::to_string(l.tp) + (l.sequence_parallel ? " sp" : "") + " pp" +
-                       std::to_string(l.pp) + " " + std::string(schedule.name),
+  return make_plan(name + " dp" + std::to_string(l.dp) + " tp" + std::to_string(l.tp) +
+                       (l.sequence_parallel ? " sp" : "") + " pp" + std::to_string(l.pp) + " " +
+                       std::string(schedule.name),
                    model, dims, schedule, recipe, clusters::cpu);
 }
 
@@ -61,8 +65,14 @@ std::vector<plan_data> tiny_plans() {
   for (const layout& l : layouts) {
     const int layers = std::max(2, l.pp * l.stages_per_rank);
     const bool is_odd = all.size() / 2 % 2;  // tied or not
-    all.push_back(make(models::gpt2{.layers = layers, .hidden = 8, .heads = 2, .ffn = 12, .vocab = 12, .vocab_used = 10, .tied = !is_odd}, "gpt2", l));
-    all.push_back(make(models::llama{.layers = layers, .hidden = 16, .heads = 4, .kv_heads = 2, .ffn = 12, .vocab = 16, .tied = is_odd}, "llama", l));
+    all.push_back(make(
+        models::gpt2{
+            .layers = layers, .hidden = 8, .heads = 2, .ffn = 12, .vocab = 12, .vocab_used = 10, .tied = !is_odd},
+        "gpt2", l));
+    all.push_back(make(
+        models::llama{
+            .layers = layers, .hidden = 16, .heads = 4, .kv_heads = 2, .ffn = 12, .vocab = 16, .tied = is_odd},
+        "llama", l));
   }
   return all;
 }
@@ -90,7 +100,8 @@ std::vector<subject> subjects_of(const std::vector<plan_data>& plans) {
   std::vector<subject> all;
   for (std::size_t i = 0; i < plans.size(); ++i) {
     const bool on_host = i / 2 % 2;
-    std::vector<subject> of = subjects_of(plans[i], on_host ? codegen::dtype::f64 : codegen::dtype::bf16, on_host ? codegen::target::host : codegen::target::cuda);
+    std::vector<subject> of = subjects_of(plans[i], on_host ? codegen::dtype::f64 : codegen::dtype::bf16,
+                                          on_host ? codegen::target::host : codegen::target::cuda);
     all.push_back(std::move(i % 7 == 3 ? of.back() : of.front()));
   }
   return all;

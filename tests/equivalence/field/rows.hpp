@@ -5,6 +5,7 @@
 #pragma once
 #include "matrix.hpp"
 
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -48,8 +49,8 @@ class call {
 /// Errors: malformed.
 void expect(bool holds, const char* what);
 
-/// A row in text: its ports, results first, and of a fused row the plain rows that it is; of a forward row the rows that
-/// make the gradients of its operands, those of a value v called d_v.
+/// A row in text: its ports, results first, and of a fused row the plain rows that it is; of a forward row the rows
+/// that make the gradients of its operands, those of a value v called d_v.
 struct row {
   std::string_view name;
   std::string_view ports;  // "y = x w"
@@ -60,6 +61,7 @@ struct row {
   std::string_view strided = "";     // ports whose rows may lie apart; the others are in one piece
 };
 
+std::span<const row> all_rows();
 /// Errors: malformed where there is none.
 const row& find_row(std::string_view name);
 void run(const row&, call&);
@@ -88,14 +90,15 @@ namespace tables {
 void embedding(call&), embedding_grad(call&), position(call&), position_grad(call&), rope(call&), rope_grad(call&);
 /// The cosines and sines of so many positions.
 matrix rotary(std::int64_t positions, std::int64_t dim, double theta);
-}
+}  // namespace tables
 namespace elements {
 void add(call&), mul(call&), mul_grad(call&), scale(call&), copy(call&), clear(call&);
 void gelu(call&), gelu_grad(call&), sigmoid(call&), sigmoid_grad(call&), swiglu(call&), swiglu_grad(call&);
 void split(call&), split_heads(call&), concat(call&), concat_heads(call&);
-}
+}  // namespace elements
 namespace norms {
-void layer_norm(call&), layer_norm_dw(call&), rms_norm(call&), rms_norm_dw(call&), norm_dx(call&), softmax(call&), softmax_dx(call&);
+void layer_norm(call&), layer_norm_dw(call&), rms_norm(call&), rms_norm_dw(call&), norm_dx(call&), softmax(call&),
+    softmax_dx(call&);
 }
 namespace attentions {
 void attention(call&), attention_grad(call&);

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Causal attention. What a query gets is keyed by the query, and by the keys and values of its sequence up to its own
-// position, in their order. Of the gradient of a result each number counts in the gradients of the query and of all those
-// keys and values.
+// position, in their order. Of the gradient of a result each number counts in the gradients of the query and of all
+// those keys and values.
 #include "rows.hpp"
 
 namespace field::attentions {
 
 namespace {
 
-constexpr std::uint64_t key_of_keys = key_of("keys"), key_of_result = key_of("attention"), key_of_query = key_of("query'"),
-                        key_of_pair = key_of("pair'");
+constexpr std::uint64_t key_of_keys = key_of("keys"), key_of_result = key_of("attention"),
+                        key_of_query = key_of("query'"), key_of_pair = key_of("pair'");
 
 std::uint64_t number_of(std::int64_t n) { return static_cast<std::uint64_t>(n); }
 
@@ -20,11 +20,14 @@ struct heads {
 };
 heads heads_of(const call& c, const matrix& q, const matrix& k, const matrix& v) {
   expect(c.rows > 0 && c.seq > 0 && q.is.rows == c.rows * c.seq, "attention: q is not of whole sequences");
-  expect(k.is.rows == q.is.rows && v.is.rows == q.is.rows && k.is.cols == v.is.cols, "attention: keys are not of the queries' tokens");
+  expect(k.is.rows == q.is.rows && v.is.rows == q.is.rows && k.is.cols == v.is.cols,
+         "attention: keys are not of the queries' tokens");
   const std::int64_t dim = q.is.unit;
-  expect(dim > 0 && k.is.unit == dim && v.is.unit == dim && q.is.cols % dim == 0 && k.is.cols % dim == 0, "attention: heads differ in size");
+  expect(dim > 0 && k.is.unit == dim && v.is.unit == dim && q.is.cols % dim == 0 && k.is.cols % dim == 0,
+         "attention: heads differ in size");
   const heads all{dim, q.is.cols / dim, k.is.cols / dim};
-  expect(all.of_kv > 0 && all.of_q % all.of_kv == 0, "attention: heads of queries do not share out among those of keys");
+  expect(all.of_kv > 0 && all.of_q % all.of_kv == 0,
+         "attention: heads of queries do not share out among those of keys");
   return all;
 }
 
@@ -92,7 +95,8 @@ void attention_grad(call& c) {
       const parts weights = weigh(key, d_o.row(t) + at, n.dim);
       take(dq.row(t) + at, weights.q, mix(key, 4), n.dim);
       for (std::int64_t s = t - t % c.seq; s <= t; ++s) {
-        const std::uint64_t pair = field::key_of(field::key_of(mix(key_of_pair, key), k.row(s) + at_kv, n.dim), v.row(s) + at_kv, n.dim);
+        const std::uint64_t pair =
+            field::key_of(field::key_of(mix(key_of_pair, key), k.row(s) + at_kv, n.dim), v.row(s) + at_kv, n.dim);
         take(dk.row(s) + at_kv, weights.k, mix(pair, 5), n.dim);
         take(dv.row(s) + at_kv, weights.v, mix(pair, 6), n.dim);
       }

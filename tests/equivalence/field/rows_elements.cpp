@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ops that take an element at a time, and features taken apart and put together. Of a product with a drawn factor, such as
-// swiglu = silu(gate) up, only the factor is drawn.
+// Ops that take an element at a time, and features taken apart and put together. Of a product with a drawn factor, such
+// as swiglu = silu(gate) up, only the factor is drawn.
 #include "rows.hpp"
 
 #include <algorithm>
@@ -15,7 +15,9 @@ constexpr std::uint64_t gelu_key = key_of("gelu"), gelu_slope = key_of("gelu'"),
 void expect_alike(const matrix& a, const matrix& b) {
   expect(a.is.rows == b.is.rows && a.is.cols == b.is.cols, "an elementwise op of operands of two sizes");
 }
-matrix& out_like(call& c, std::string_view port, const matrix& x) { return c.out(port, x.is.rows, x.is.cols, x.is.unit); }
+matrix& out_like(call& c, std::string_view port, const matrix& x) {
+  return c.out(port, x.is.rows, x.is.cols, x.is.unit);
+}
 
 template <class F>
 void map(call& c, std::string_view y, std::string_view x, F f) {
@@ -37,7 +39,8 @@ struct parts {
 };
 parts rows_of(const extent& left, const extent& right) { return {left.rows, left.cols, right.cols}; }
 parts heads_of(const extent& left, const extent& right) {
-  expect(left.unit > 0 && right.unit > 0 && left.size() / left.unit == right.size() / right.unit, "parts of two numbers of heads");
+  expect(left.unit > 0 && right.unit > 0 && left.size() / left.unit == right.size() / right.unit,
+         "parts of two numbers of heads");
   return {left.size() / left.unit, left.unit, right.unit};
 }
 
@@ -45,7 +48,8 @@ template <class Pieces>
 void take_apart(call& c, Pieces pieces) {
   const matrix& x = c.in("x");
   matrix &first = c.out("first"), &second = c.out("second");
-  expect(first.is.rows == x.is.rows && second.is.rows == x.is.rows && first.is.cols + second.is.cols == x.is.cols, "split: sizes do not fit");
+  expect(first.is.rows == x.is.rows && second.is.rows == x.is.rows && first.is.cols + second.is.cols == x.is.cols,
+         "split: sizes do not fit");
   const parts p = pieces(first.is, second.is);
   for (std::int64_t n = 0; n < p.count; ++n) {
     const element* from = x.of.data() + n * (p.left + p.right);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Norms and softmax: what is drawn is keyed by a whole row, or head, of x; gain and shift count as they do. The rows of a
-// head norm are heads, as wide as its gain.
+// Norms and softmax: what is drawn is keyed by a whole row, or head, of x; gain and shift count as they do. The rows of
+// a head norm are heads, as wide as its gain.
 #include "rows.hpp"
 
 namespace field::norms {
@@ -13,7 +13,8 @@ constexpr std::uint64_t norm_key = key_of("norm"), statistic_key = key_of("stati
 /// dx of a row: linear in dy, every element of which counts in each.
 void apply_slope(std::uint64_t key, const element* dy, element* dx, std::int64_t width) {
   element sum = 0;
-  for (std::int64_t i = 0; i < width; ++i) sum = add(sum, multiply(dy[i], draw(mix(mix(key, 1), static_cast<std::uint64_t>(i)))));
+  for (std::int64_t i = 0; i < width; ++i)
+    sum = add(sum, multiply(dy[i], draw(mix(mix(key, 1), static_cast<std::uint64_t>(i)))));
   for (std::int64_t i = 0; i < width; ++i) {
     const std::uint64_t at = mix(mix(key, 2), static_cast<std::uint64_t>(i));
     dx[i] = add(multiply(dy[i], draw(mix(at, 1))), multiply(sum, draw(mix(at, 2))));

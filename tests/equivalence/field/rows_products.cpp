@@ -23,7 +23,8 @@ void linear_dx(call& c) {
   matrix& dx = c.out("dx", dy.is.rows, w.is.cols);
   for (std::int64_t t = 0; t < dy.is.rows; ++t)
     for (std::int64_t o = 0; o < w.is.rows; ++o)
-      for (std::int64_t i = 0; i < w.is.cols; ++i) dx.row(t)[i] = add(dx.row(t)[i], multiply(dy.row(t)[o], w.row(o)[i]));
+      for (std::int64_t i = 0; i < w.is.cols; ++i)
+        dx.row(t)[i] = add(dx.row(t)[i], multiply(dy.row(t)[o], w.row(o)[i]));
 }
 
 void linear_dw(call& c) {
@@ -32,7 +33,8 @@ void linear_dw(call& c) {
   matrix& dw = c.out("dw", dy.is.cols, x.is.cols);
   for (std::int64_t t = 0; t < x.is.rows; ++t)
     for (std::int64_t o = 0; o < dy.is.cols; ++o)
-      for (std::int64_t i = 0; i < x.is.cols; ++i) dw.row(o)[i] = add(dw.row(o)[i], multiply(dy.row(t)[o], x.row(t)[i]));
+      for (std::int64_t i = 0; i < x.is.cols; ++i)
+        dw.row(o)[i] = add(dw.row(o)[i], multiply(dy.row(t)[o], x.row(t)[i]));
 }
 
 void bias(call& c) {

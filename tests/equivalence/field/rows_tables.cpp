@@ -25,7 +25,8 @@ std::int64_t position_of(const call& c, std::int64_t token) {
 void rotate(call& c, std::string_view from, std::string_view to, bool back) {
   const matrix &x = c.in(from), &table = c.in("table");
   const std::int64_t dim = table.is.cols, half = dim / 2;
-  expect(dim > 0 && dim % 2 == 0 && x.is.cols % dim == 0 && x.is.unit == dim, "rope: heads are not as wide as the table");
+  expect(dim > 0 && dim % 2 == 0 && x.is.cols % dim == 0 && x.is.unit == dim,
+         "rope: heads are not as wide as the table");
   expect(c.seq > 0 && c.seq <= table.is.rows, "rope: the table has too few positions");
   matrix& y = c.out(to, x.is.rows, x.is.cols, x.is.unit);
   const element *cosines = table.of.data(), *sines = cosines + table.is.rows * half;
@@ -68,7 +69,8 @@ void position(call& c) {
 void position_grad(call& c) {
   const matrix& dy = c.in("dy");
   matrix& dtable = c.out("dtable");
-  expect(c.seq > 0 && c.seq <= dtable.is.rows && dtable.is.cols == dy.is.cols, "position_grad: the table is of another size");
+  expect(c.seq > 0 && c.seq <= dtable.is.rows && dtable.is.cols == dy.is.cols,
+         "position_grad: the table is of another size");
   for (std::int64_t t = 0; t < dy.is.rows; ++t) {
     element* row = dtable.row((c.first("dy") + t) % c.seq);
     for (std::int64_t i = 0; i < dy.is.cols; ++i) row[i] = add(row[i], dy.row(t)[i]);
@@ -86,7 +88,8 @@ matrix rotary(std::int64_t positions, std::int64_t dim, double theta) {
     for (std::int64_t p = 0; p < positions; ++p)
       for (std::int64_t j = 0; j < half; ++j)
         table.of[(sines * positions + p) * half + j] =
-            draw(mix(mix(mix(key, static_cast<std::uint64_t>(p)), static_cast<std::uint64_t>(j)), static_cast<std::uint64_t>(sines)));
+            draw(mix(mix(mix(key, static_cast<std::uint64_t>(p)), static_cast<std::uint64_t>(j)),
+                     static_cast<std::uint64_t>(sines)));
   return table;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows over the field: the same rows and ports as the table of ops, gradients linear in what they are given, results of a
-// part the part of the results, and a loss that no shift of the maximum changes.
+// The rows over the field: the same rows and ports as the table of ops, gradients linear in what they are given,
+// results of a part the part of the results, and a loss that no shift of the maximum changes.
 #include <doctest/doctest.h>
 
 #include "memory.hpp"
@@ -58,7 +58,8 @@ matrix operand_of(const row& r, std::string_view port) {
   if (port == "top") return drawn({tokens, 1}, key);
   if (port == "sums" || port == "dsums") return drawn({tokens, 2}, key);
   if (port == "lse") return drawn({tokens, width / unit}, key);
-  if (port == "statistics") return drawn({tokens, r.name.starts_with("head") ? width / unit : r.name.starts_with("rms") ? 1 : 2}, key);
+  if (port == "statistics")
+    return drawn({tokens, r.name.starts_with("head") ? width / unit : r.name.starts_with("rms") ? 1 : 2}, key);
   return drawn({tokens, width, unit}, key);
 }
 
@@ -108,7 +109,8 @@ matrix part_of(const matrix& m, std::int64_t first, std::int64_t count) {
 
 }  // namespace
 
-TEST_CASE("every row of the table of ops is a row of the field, with its ports, its strides and the places it may write to") {
+TEST_CASE(
+    "every row of the table of ops is a row of the field, with its ports, its strides and the places it may write to") {
   for (const rankc::op_row* of : table()) {
     CAPTURE(of->name);
     const row& r = find_row(of->name);
@@ -121,7 +123,8 @@ TEST_CASE("every row of the table of ops is a row of the field, with its ports, 
       if (takes_stride(r, p.name)) found_strided.insert(p.name);
       if (!p.is_written() || of->communicates()) continue;
       for (const rankc::port& q : of->used_ports()) {
-        const bool may = std::find(std::begin(p.may_replace), std::end(p.may_replace), q.name) != std::end(p.may_replace);
+        const bool may =
+            std::find(std::begin(p.may_replace), std::end(p.may_replace), q.name) != std::end(p.may_replace);
         if (q.is_read()) CHECK_MESSAGE(may_lie_over(r, p.name, q.name) == may, p.name << " over " << q.name);
       }
     }
@@ -166,7 +169,8 @@ TEST_CASE("gradients are linear in what they are given, and are of each of its n
     for (std::size_t i = 0; i < a[*dy].of.size(); ++i) {
       dirac[*dy].of[i] = add(a[*dy].of[i], 1);
       const operands changed = results_of(r, dirac);
-      const bool none = std::all_of(s.out.begin(), s.out.end(), [&](std::string_view p) { return changed.at(p).of == of_a.at(p).of; });
+      const bool none = std::all_of(s.out.begin(), s.out.end(),
+                                    [&](std::string_view p) { return changed.at(p).of == of_a.at(p).of; });
       CHECK_MESSAGE(!none, "number " << i);
       dirac[*dy] = a[*dy];
     }
@@ -223,7 +227,8 @@ TEST_CASE("loss: parts of a vocabulary, and any maximum, make the same") {
     run(entropy, last), run(find_row("cross_entropy_grad"), back);
     for (int k = 0; k < parts; ++k) {
       const call c = part(gradient, k, &back.result("dsums"));
-      for (std::int64_t t = 0; t < tokens; ++t) std::copy_n(c.result("dlogits").row(t), each, dlogits.begin() + t * width + k * each);
+      for (std::int64_t t = 0; t < tokens; ++t)
+        std::copy_n(c.result("dlogits").row(t), each, dlogits.begin() + t * width + k * each);
     }
     return std::pair{last.result("loss").of[0], dlogits};
   };
