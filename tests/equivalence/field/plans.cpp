@@ -77,13 +77,20 @@ std::vector<plan_data> tiny_plans() {
   return all;
 }
 
+void each_drawn_plan(std::uint64_t seed, int count, int most_ranks, const std::function<void(const plan_data&)>& take) {
+  int found = 0;
+  for (std::uint64_t i = 0; found < count; ++i) {
+    const fuzz::plan drawn = fuzz::draw_plan(seed, i);
+    const plan_data p = fuzz::make(drawn, "drawn " + std::to_string(seed) + " " + std::to_string(i));
+    if (!accepts(p.diagnostics) || p.dims.world > most_ranks) continue;
+    take(p);
+    ++found;
+  }
+}
+
 std::vector<plan_data> drawn_plans(std::uint64_t seed, int count, int most_ranks) {
   std::vector<plan_data> all;
-  for (std::uint64_t i = 0; static_cast<int>(all.size()) < count; ++i) {
-    const fuzz::plan drawn = fuzz::draw_plan(seed, i);
-    plan_data p = fuzz::make(drawn, "drawn " + std::to_string(seed) + " " + std::to_string(i));
-    if (accepts(p.diagnostics) && p.dims.world <= most_ranks) all.push_back(std::move(p));
-  }
+  each_drawn_plan(seed, count, most_ranks, [&](const plan_data& p) { all.push_back(p); });
   return all;
 }
 

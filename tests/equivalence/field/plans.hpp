@@ -4,6 +4,7 @@
 #include <rankc/codegen/lowered.hpp>
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -12,7 +13,9 @@ namespace field {
 /// Valid plans of GPT-2 and Llama: every schedule, every axis, tied tables, split of a batch into microbatches.
 std::vector<rankc::plan_data> tiny_plans();
 
-/// Valid plans that are drawn, with layers of a user's own; `count` of those at most of so many ranks.
+/// Valid plans that are drawn, with layers of a user's own: `count` of those of so many ranks or fewer.
+void each_drawn_plan(std::uint64_t seed, int count, int most_ranks,
+                     const std::function<void(const rankc::plan_data&)>&);
 std::vector<rankc::plan_data> drawn_plans(std::uint64_t seed, int count, int most_ranks);
 
 /// A program, and the model that it is of.

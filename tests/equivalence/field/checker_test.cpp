@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// The checker over terms beside the field: both accept what is lowered, and the checker accepts no mutant that differs.
+#include <doctest/doctest.h>
+
+#include "checker.hpp"
+#include "judge.hpp"
+
+using namespace field;
+
+TEST_CASE("mutants of programs of tiny and of drawn plans: the checker accepts none that is different over the field") {
+  std::vector<rankc::plan_data> plans = tiny_plans();
+  for (rankc::plan_data& p : drawn_plans(3, 14, 4)) plans.push_back(std::move(p));
+  const report r = judge_mutants(subjects_of(plans), check_terms, 900, 2);
+  MESSAGE(to_text(r));
+  for (const std::string& text : r.wrong_programs) FAIL_CHECK("no mutant, and refused or different: " << text);
+  for (const std::string& text : r.false_accepts) FAIL_CHECK("accepted and different: " << text);
+  CHECK(r.total.mutants == 900);
+  CHECK(r.total.proven_wrong > 500);
+  CHECK(r.total.accepted > 50);
+  CHECK(r.total.refused_equal < r.total.mutants / 8);
+}
