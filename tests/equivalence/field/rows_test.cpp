@@ -11,7 +11,7 @@
 #include <rankc/ops/memory.hpp>
 
 #include <algorithm>
-#include <functional>
+#include <list>
 #include <map>
 #include <set>
 
@@ -38,6 +38,7 @@ matrix rows_of(const matrix& m, std::int64_t first, std::int64_t count) {
 using operands = std::map<std::string_view, matrix>;
 
 constexpr std::int64_t tokens = 8, seq = 4, width = 12, unit = 4;
+constexpr double factor = 0.375;
 
 /// Operands of a row by their names: tokens are two sequences.
 matrix operand_of(const row& r, std::string_view port) {
@@ -65,7 +66,7 @@ matrix operand_of(const row& r, std::string_view port) {
 
 call call_with(const row& r, const operands& given, std::int64_t of_tokens = tokens) {
   call c;
-  c.rows = of_tokens / seq, c.seq = seq, c.number = 0.375;
+  c.rows = of_tokens / seq, c.seq = seq, c.number = factor;
   for (std::string_view p : ports_of(r).in) c.give(p, given.at(p));
   const bool of_heads = r.name.starts_with("head");
   for (std::string_view p : ports_of(r).out) {
@@ -176,6 +177,60 @@ TEST_CASE("gradients are linear in what they are given, and are of each of its n
     }
   }
   CHECK(rows == 25);
+}
+
+TEST_CASE("of an operand in which a row is linear the gradient is the transpose") {
+  const auto inner = [](const matrix& a, const matrix& b) {
+    element total = 0;
+    for (std::size_t i = 0; i < a.of.size(); ++i) total = add(total, multiply(a.of[i], b.of[i]));
+    return total;
+  };
+  const std::map<std::string_view, std::vector<std::string_view>> linear_in{{"linear", {"x", "w"}},
+                                                                            {"bias", {"x", "b"}},
+                                                                            {"embedding", {"table"}},
+                                                                            {"position", {"x", "table"}},
+                                                                            {"rope", {"x"}},
+                                                                            {"add", {"a", "b"}},
+                                                                            {"mul", {"a", "b"}},
+                                                                            {"scale", {"x"}},
+                                                                            {"swiglu", {"up"}},
+                                                                            {"split", {"x"}},
+                                                                            {"split_heads", {"x"}},
+                                                                            {"concat", {"first", "second"}},
+                                                                            {"concat_heads", {"first", "second"}},
+                                                                            {"layer_norm", {"shift"}},
+                                                                            {"all_gather", {"x"}}};
+  for (const auto& [name, operands_of_row] : linear_in)
+    for (std::string_view operand : operands_of_row) {
+      CAPTURE(name);
+      CAPTURE(operand);
+      const row& r = find_row(name);
+      const operands given = operands_of(r);
+      operands moved = given;
+      moved[operand] = sum(given.at(operand), 1, drawn(given.at(operand).is, 5));
+      const operands before = results_of(r, given), after = results_of(r, moved);
+      std::list<std::string> gradient_names;
+      operands known = given;  // and results, and gradients of these: "d_y"
+      element in_results = 0, in_operand = 0;
+      for (const auto& [port, y] : before) {
+        known[port] = y;
+        matrix& dy = known[gradient_names.emplace_back("d_" + std::string(port))] = drawn(y.is, key_of(port));
+        if (port != "statistics") in_results = add(in_results, inner(dy, sum(after.at(port), prime - 1, y)));
+      }
+      for (const statement& s : backward_of(r)) {
+        call c;
+        c.rows = tokens / seq, c.seq = seq, c.number = factor;
+        for (std::size_t i = 0; i < s.in.size(); ++i) c.give(ports_of(*s.does).in[i], known.at(s.in[i]));
+        for (std::size_t i = 0; i < s.out.size(); ++i)
+          c.want(ports_of(*s.does).out[i], given.at(s.out[i].substr(2)).is);
+        run(*s.does, c);
+        for (std::size_t i = 0; i < s.out.size(); ++i)
+          if (s.out[i].substr(2) == operand)
+            in_operand = add(in_operand, inner(c.result(ports_of(*s.does).out[i]),
+                                               sum(moved.at(operand), prime - 1, given.at(operand))));
+      }
+      CHECK(in_results == in_operand);
+    }
 }
 
 TEST_CASE("what a row makes of half the sequences is half of what it makes of all; sums over tokens add up") {
