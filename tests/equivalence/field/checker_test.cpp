@@ -13,6 +13,7 @@ TEST_CASE("mutants of programs of tiny and of drawn plans: the checker accepts n
   const report r = judge_mutants(subjects_of(plans), check_terms, 900, 2);
   MESSAGE(to_text(r));
   for (const std::string& text : r.wrong_programs) FAIL_CHECK("no mutant, and refused or different: " << text);
+  for (const std::string& text : r.failures) FAIL_CHECK("the checker failed: " << text);
   for (const std::string& text : r.false_accepts) FAIL_CHECK("accepted and different: " << text);
   CHECK(r.total.mutants == 900);
   CHECK(r.total.proven_wrong > 500);

@@ -9,6 +9,7 @@
 #include <rankc/codegen/prove.hpp>
 
 #include <cstdio>
+#include <exception>
 #include <utility>
 
 namespace field {
@@ -53,13 +54,23 @@ void add_to(tally& sum, const tally& one) {
   sum.accepted += one.accepted, sum.refused_equal += one.refused_equal;
 }
 
+/// What a checker says; that it came to no end is a refusal, and noted.
+std::string ask(const opinion& checker, const judged& j, const std::string& text, report& r) {
+  try {
+    return checker(j.program, j.model);
+  } catch (const std::exception& e) {
+    r.failures.push_back(text + e.what());
+    return e.what();
+  }
+}
+
 void judge(const judged& j, const fault& f, const opinion& checker, unsigned seed, report& r) {
+  const std::string text = f.kind + ": " + f.text + ": ";
   const bool proven = rankc::codegen::prove(j.program).ok;
-  const std::string reason = proven ? checker(j.program, j.model) : "refused by the proof of order";
+  const std::string reason = proven ? ask(checker, j, text, r) : "refused by the proof of order";
   const outcome o = j.is_model ? run_program(j.program, j.run, seed) : outcome{false, "the model does not run", false};
   const tally one{1, !o.equal, !o.is_program, proven, proven && !o.equal, reason.empty(), !reason.empty() && o.equal};
   add_to(r.total, one), add_to(r.by_kind[f.kind], one);
-  const std::string text = f.kind + ": " + f.text + ": ";
   if (reason.empty() && !o.equal) r.false_accepts.push_back(text + o.difference);
   if (proven && !reason.empty() && o.equal) r.strict[f.kind].push_back(text + reason);
 }

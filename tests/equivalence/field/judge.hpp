@@ -27,6 +27,7 @@ struct report {
   tally total;
   std::map<std::string, tally> by_kind;
   std::vector<std::string> wrong_programs;                 // that are no mutants: refused, or different
+  std::vector<std::string> failures;                       // of the checker, which came to no opinion
   std::vector<std::string> false_accepts;                  // accepted, and different: mutant, then difference
   std::map<std::string, std::vector<std::string>> strict;  // refused though equal: by kind, mutant and reason
 };

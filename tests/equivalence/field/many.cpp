@@ -24,8 +24,9 @@ int run(int count, unsigned seed, int drawn) {
       std::printf("refused though equal: %s\n", texts[i].c_str());
   for (const std::string& text : r.wrong_programs)
     std::printf("NO MUTANT, AND REFUSED OR DIFFERENT: %s\n", text.c_str());
+  for (const std::string& text : r.failures) std::printf("THE CHECKER FAILED: %s\n", text.c_str());
   for (const std::string& text : r.false_accepts) std::printf("FALSE ACCEPT: %s\n", text.c_str());
-  return r.false_accepts.empty() && r.wrong_programs.empty() && r.total.mutants == count ? 0 : 1;
+  return r.false_accepts.empty() && r.failures.empty() && r.wrong_programs.empty() && r.total.mutants == count ? 0 : 1;
 }
 
 }  // namespace

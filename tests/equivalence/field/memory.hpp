@@ -45,8 +45,8 @@ class memory {
     std::uint8_t part = 0xFF, size = 0;
   };
   void check(std::size_t at, std::size_t size) const {
-    if (size < 2 || at % 2 || at / 2 + size / 2 > cells_.size())
-      throw malformed("an element outside the arena, or half of one");
+    if (size < 2 || at % 2) throw malformed("an element begins within another");
+    if (at / 2 + size / 2 > cells_.size()) throw malformed("an element outside the arena");
   }
   std::vector<cell> cells_;
 };
