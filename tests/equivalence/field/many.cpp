@@ -32,6 +32,7 @@ int run(int count, unsigned seed, int drawn) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
   try {
     return run(argc > 1 ? std::atoi(argv[1]) : 1000, argc > 2 ? static_cast<unsigned>(std::atoi(argv[2])) : 1,
                argc > 3 ? std::atoi(argv[3]) : 30);
