@@ -13,6 +13,7 @@ add_library(rankc_proof STATIC
   proof/prove.cpp
   proof/certificate.cpp
   proof/verify_read.cpp
+  proof/read_certificate.cpp
   proof/verify_schedule.cpp
   proof/verify_memory.cpp
   proof/verify_sums.cpp

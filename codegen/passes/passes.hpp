@@ -96,6 +96,13 @@ class flattener {
   sum sum_of_gradient(std::size_t parameter) const;
   op layer_op(const item&, const layer_call&, const node&);
   void layer_ops(const item&, const layer_call&, std::vector<op>& out);
+  void make_collective(op&, const item&, std::size_t data) const;
+  op send_or_receive(const item&);
+  op reduce_bucket(const item&);
+  op reduce_scalar(const item&, const place&);
+  op sum_squares(const item&);
+  op clear_loss(const item&);
+  op update(const item&);
   /// Views with the regions' names, and accesses, of the parameters in some ranges.
   op on_ranges(std::string name, const std::vector<range>&, const std::vector<int>& reads, const std::vector<int>& writes);
 

@@ -59,6 +59,37 @@ std::string event_name(const item& i, const pipeline_rank& r, const step& s) {
   }
 }
 
+/// The last item on each lane that the ops of an item must follow: what wrote the bytes that they touch, and what has read
+/// those that they write.
+clock needed_by(const std::vector<op>& ops, cells& memory, const std::vector<item>& items, clock need) {
+  const auto after = [&](int item_index) {
+    if (item_index < 0) return;
+    const int its = items[item_index].on;
+    need[its] = std::max(need[its], item_index);
+  };
+  for (const op& o : ops) {
+    for (const access& a : o.reads) memory.each(a, [&](cells::state c) { after(c.writer); });
+    for (const access& a : o.writes)
+      memory.each(a, [&](cells::state c) {
+        after(c.writer);
+        for (int reader : c.readers) after(reader);
+      });
+  }
+  return need;
+}
+
+/// Take down that an item touches what its ops touch.
+void touch(const std::vector<op>& ops, cells& memory, int item_index, int on) {
+  for (const op& o : ops) {
+    for (const access& a : o.reads) memory.each(a, [&](cells::state c) { c.readers[on] = item_index; });
+    for (const access& a : o.writes)
+      memory.each(a, [&](cells::state c) {
+        c.writer = item_index;
+        std::fill(c.readers.begin(), c.readers.end(), -1);
+      });
+  }
+}
+
 void order(const lowered& l, pipeline_rank& r, step& s, bool train) {
   std::vector<item>& items = s.items;
   flattener f(l, r, s);
@@ -77,21 +108,7 @@ void order(const lowered& l, pipeline_rank& r, step& s, bool train) {
   for (std::size_t n = 0; n < ops.size(); ++n) {
     const bool is_end = n == items.size();
     const int on = is_end ? compute_lane : items[n].on;
-    clock need = none;
-    auto after = [&](int item_index) {
-      if (item_index < 0) return;
-      const int its = items[item_index].on;
-      need[its] = std::max(need[its], item_index);
-    };
-    for (const op& o : ops[n]) {
-      for (const access& a : o.reads) memory.each(a, [&](cells::state c) { after(c.writer); });
-      for (const access& a : o.writes)
-        memory.each(a, [&](cells::state c) {
-          after(c.writer);
-          for (int reader : c.readers) after(reader);
-        });
-    }
-    if (is_end) need = last;  // every lane has ended
+    const clock need = is_end ? last : needed_by(ops[n], memory, items, none);  // at the end every lane has ended
 
     // The latest first: what it has waited for itself need not be waited for again.
     clock& known = at[on];
@@ -108,20 +125,15 @@ void order(const lowered& l, pipeline_rank& r, step& s, bool train) {
     known[on] = static_cast<int>(n);
     last[on] = static_cast<int>(n);
     ended[n] = known;
-    for (const op& o : ops[n]) {
-      for (const access& a : o.reads) memory.each(a, [&](cells::state c) { c.readers[on] = static_cast<int>(n); });
-      for (const access& a : o.writes)
-        memory.each(a, [&](cells::state c) {
-          c.writer = static_cast<int>(n);
-          std::fill(c.readers.begin(), c.readers.end(), -1);
-        });
-    }
+    touch(ops[n], memory, static_cast<int>(n), on);
   }
+}
 
-  // An event is of one item: another item of the name has one of its own.
+/// An event is of one item: another item of the name has one of its own.
+void record_events(pipeline_rank& r, step& s) {
   std::set<int> used;
   auto record = [&](int w) {
-    item& i = items[w];
+    item& i = s.items[w];
     if (i.event >= 0) return;
     const std::string base = event_name(i, r, s);
     for (int n = 1; i.event < 0; ++n) {
@@ -132,17 +144,20 @@ void order(const lowered& l, pipeline_rank& r, step& s, bool train) {
       if (used.insert(index).second) i.event = index;
     }
   };
-  for (std::size_t n = 0; n < items.size(); ++n)
-    for (int w : items[n].waits) record(w);
-  for (int w : end_waits) record(w);
+  for (const item& i : s.items)
+    for (int w : i.waits) record(w);
+  for (int w : s.end_waits) record(w);
 }
+
 
 }  // namespace
 
 void order_streams(lowered& l) {
   for (pipeline_rank& r : l.ranks) {
-    order(l, r, r.train, true);
-    order(l, r, r.evaluate, false);
+    for (step* s : {&r.train, &r.evaluate}) {
+      order(l, r, *s, s == &r.train);
+      record_events(r, *s);
+    }
   }
 }
 

@@ -71,9 +71,9 @@ class rank_text {
   const std::string& program() const { return program_; }
 
   std::string line(std::size_t number, std::size_t program_index) const {
-    return fmt::format("{{\"rank\": {}, \"program\": {}, \"communicators\": [{}], \"values\": [{}]}}",
+    return fmt::format("{{\"rank\": {}, \"program\": {}, \"communicators\": [{}], \"values\": [{}], \"firsts\": [{}]}}",
                        rank_.number < 0 ? static_cast<int>(number) : rank_.number, program_index,
-                       fmt::join(communicators_.meaning(), ","), runs(values_.meaning()));
+                       fmt::join(communicators_.meaning(), ","), runs(values_.meaning()), equal_runs(firsts_));
   }
 
  private:
@@ -86,6 +86,32 @@ class rank_text {
                      values_.of(a.value), element_type_names[static_cast<int>(a.type)]);
       if (writes) fmt::format_to(to(), ",{}", a.replaces);
       program_ += ']';
+    }
+    program_ += ']';
+  }
+
+  /// A view without where its shard begins, which the rank's line says, as it does of the boxes of what is held.
+  void add(const view& v) {
+    fmt::format_to(to(), "[\"{}\",\"{}\",{},{},{},[{}],{},{}]", v.port, !v.written ? "in" : v.adds ? "add" : "out", v.accesses.first,
+                   v.accesses.count, v.offset, fmt::join(v.shape, ","), v.unit, v.stride);
+    firsts_.push_back(v.first);
+  }
+
+  void add(const holding& h) {
+    fmt::format_to(to(), "[\"{}\",{},[", holding_names[static_cast<int>(h.kind)], quoted(h.name));
+    for (const box_range& b : h.box) {
+      fmt::format_to(to(), "{}{}", &b == h.box.data() ? "" : ",", b.count);
+      firsts_.push_back(b.first);
+    }
+    fmt::format_to(to(), "],{},{},{}]", h.positions, h.dim, h.theta);
+  }
+
+  template <class Entry>
+  void add_list(const char* field, const std::vector<Entry>& entries) {
+    fmt::format_to(to(), ",\"{}\":[", field);
+    for (const Entry& e : entries) {
+      if (&e != entries.data()) program_ += ',';
+      add(e);
     }
     program_ += ']';
   }
@@ -108,6 +134,10 @@ class rank_text {
                    name_of(o.kind), quoted(o.name), o.action, o.stream, fmt::join(o.waits, ","));
     add("reads", o.reads, false);
     add("writes", o.writes, true);
+    add_list("views", o.views);
+    if (o.kind == op_kind::begin || o.kind == op_kind::end) add_list("holds", o.holds);
+    if (o.kind == op_kind::compute)
+      fmt::format_to(to(), ",\"row\":{},\"rows\":{},\"seq\":{},\"number\":{}", quoted(std::string(o.row)), o.rows, o.seq, o.number);
     const bool point_to_point = o.kind == op_kind::send || o.kind == op_kind::receive;
     if (point_to_point || o.kind == op_kind::collective) {
       fmt::format_to(to(), ",\"communicator\":{}", communicators_.of(o.communicator));
@@ -136,9 +166,20 @@ class rank_text {
     return text;
   }
 
+  /// As pairs: a number, and how often it follows itself.
+  static std::string equal_runs(const std::vector<std::int64_t>& numbers) {
+    std::string text;
+    for (std::size_t i = 0, stop; i < numbers.size(); i = stop) {
+      for (stop = i + 1; stop < numbers.size() && numbers[stop] == numbers[i];) ++stop;
+      fmt::format_to(std::back_inserter(text), "{}[{},{}]", i == 0 ? "" : ",", numbers[i], stop - i);
+    }
+    return text;
+  }
+
   const codegen::program& p_;
   const rank_program& rank_;
   numbering communicators_, values_;
+  std::vector<std::int64_t> firsts_;
   std::string program_;
 };
 
@@ -172,25 +213,51 @@ std::string step_text(const program& p, const verdict& v) {
   return out + "\n],\n\"ranks\": [" + ranks + "\n]}";
 }
 
+/// The model as it is on one device, an op a line; null where nothing is known of it.
+std::string model_text(const specification& s) {
+  if (s.layers.empty()) return "null";
+  std::string out = "{\"layers\": [";
+  for (const auto& l : s.layers) {
+    out += fmt::format("{}\n{{\"name\": {}, \"values\": [", &l == s.layers.data() ? "" : ",", quoted(l.name));
+    for (const auto& v : l.values) out += fmt::format("{}[[{}],{}]", &v == l.values.data() ? "" : ",", fmt::join(v.shape, ","), v.unit);
+    out += "], \"ops\": [";
+    for (const auto& o : l.ops)
+      out += fmt::format("{}\n[{},[{}],[{}],{},{},{}]", &o == l.ops.data() ? "" : ",", quoted(o.row), fmt::join(o.in, ","),
+                         fmt::join(o.out, ","), o.rows, o.seq, o.number);
+    out += fmt::format("\n], \"input\": {}, \"targets\": {}, \"result\": {}, \"side_losses\": [{}], \"parameters\": [", l.input, l.targets,
+                       l.result, fmt::join(l.side_losses, ","));
+    for (const auto& p : l.parameters)
+      out += fmt::format("{}[{},{},{}]", &p == l.parameters.data() ? "" : ",", quoted(p.name), p.value, p.trainable);
+    out += "]}";
+  }
+  out += "\n], \"uses\": [";
+  for (const auto& u : s.uses) {
+    out += fmt::format("{}\n[{},{},[", &u == s.uses.data() ? "" : ",", u.layer, quoted(u.name));
+    for (const auto& name : u.parameters) out += (&name == u.parameters.data() ? "" : ",") + quoted(name);
+    out += "]]";
+  }
+  return out + fmt::format("\n], \"tokens\": {}}}", s.tokens);
+}
+
 /// Of the steps of one plan, as text.
-std::string document(const program& of, const std::string& steps) {
+std::string document(const program& of, const std::string& steps, const specification& model) {
   const bool all = world_of(of) == of.ranks.size();
   return fmt::format(
-      "{{\n\"format\": \"rankc certificate 2\",\n\"plan\": {},\n\"plan_hash\": \"{:016x}\",\n\"trusted\": "
+      "{{\n\"format\": \"rankc certificate 3\",\n\"plan\": {},\n\"plan_hash\": \"{:016x}\",\n\"trusted\": "
       "\"{}\",\n\"world\": {},\n"
-      "\"represented\": {},\n\"steps\": [\n{}\n]\n}}\n",
+      "\"represented\": {},\n\"model\": {},\n\"steps\": [\n{}\n]\n}}\n",
       quoted(of.plan), of.plan_hash, trusted, world_of(of),
-      all ? "null" : quoted("ranks that differ in dp and tp alone, by those at 0 and 1"), steps);
+      all ? "null" : quoted("ranks that differ in dp and tp alone, by those at 0 and 1"), model_text(model), steps);
 }
 
 }  // namespace
 
-std::string certificate(const std::vector<proven>& steps) {
+std::string certificate(const std::vector<proven>& steps, const specification& model) {
   std::string text;
   for (const auto& s : steps) text += (text.empty() ? "" : ",\n") + step_text(s.program, s.verdict);
-  return document(steps.at(0).program, text);
+  return document(steps.at(0).program, text, model);
 }
 
-std::string certificate(const program& p, const verdict& v) { return document(p, step_text(p, v)); }
+std::string certificate(const program& p, const verdict& v) { return document(p, step_text(p, v), {}); }
 
 }  // namespace rankc::codegen

@@ -16,12 +16,14 @@ namespace {
 
 using nlohmann::json;
 
+constexpr const char* format = "rankc certificate 3";
+
 [[noreturn]] void refuse(const std::string& where, const std::string& what) {
   throw refusal(fmt::format("not a certificate: {} {}", where, what));
 }
 
 /// The object's fields are these and no others.
-void expect_fields(const json& j, std::initializer_list<const char*> names, const std::string& where) {
+void expect_fields(const json& j, const std::vector<const char*>& names, const std::string& where) {
   if (!j.is_object()) refuse(where, "must be an object");
   for (const char* name : names)
     if (!j.contains(name)) refuse(where, fmt::format("has no field \"{}\"", name));
@@ -104,6 +106,35 @@ total to_total(const json& j) {
   return t;
 }
 
+/// A number of elements, of rows or of tokens.
+std::int64_t to_count(const json& j, const std::string& where) {
+  const std::uint64_t n = to_size(j, where);
+  if (n > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) refuse(where, "is out of range");
+  return static_cast<std::int64_t>(n);
+}
+std::vector<std::int64_t> to_counts(const json& j, const std::string& where) {
+  return to_list(j, where, [&](const json& item) { return to_count(item, where); });
+}
+
+double to_number(const json& j, const std::string& where) {
+  if (!j.is_number()) refuse(where, "must be a number");
+  return j.get<double>();
+}
+
+port_view to_view(const json& j, const std::string& where) {
+  if (!j.is_array() || j.size() != 8) refuse(where, "must hold views [port, use, first, count, offset, shape, unit, stride]");
+  port_view v{to_text(j[0], where), to_word(j[1], {"in", "out", "add"}, where), to_int(j[2], where), to_int(j[3], where),
+              to_size(j[4], where), to_counts(j[5], where), to_count(j[6], where), to_count(j[7], where)};
+  if (v.shape.size() > 2) refuse(where, "has a view of more than two dims");
+  return v;
+}
+
+held to_held(const json& j, const std::string& where) {
+  if (!j.is_array() || j.size() != 6) refuse(where, "must hold [kind, name, counts, positions, dim, theta]");
+  return {to_word(j[0], {"weight", "working copy", "first moment", "second moment", "padding", "rotary", "ids", "targets", "loss", "norm"}, where),
+          to_text(j[1], where), to_counts(j[2], where), to_count(j[3], where), to_count(j[4], where), to_number(j[5], where)};
+}
+
 instruction to_instruction(const json& j) {
   instruction s;
   if (!j.is_object() || !j.contains("kind") || !j.contains("name"))
@@ -113,26 +144,27 @@ instruction to_instruction(const json& j) {
   const auto where = fmt::format("op \"{}\"", s.name);
   s.point_to_point = s.kind == "send" || s.kind == "receive";
   s.communicates = s.point_to_point || s.kind == "collective";
-  if (s.point_to_point)
-    expect_fields(j,
-                  {"kind", "name", "action", "stream", "waits", "reads", "writes", "communicator", "peer",
-                   "bytes", "message", "position"},
-                  where);
-  else if (s.communicates)
-    expect_fields(j,
-                  {"kind", "name", "action", "stream", "waits", "reads", "writes", "communicator", "does",
-                   "bytes", "message", "position"},
-                  where);
-  else if (s.kind == "begin" || s.kind == "compute" || s.kind == "end")
-    expect_fields(j, {"kind", "name", "action", "stream", "waits", "reads", "writes", "position"}, where);
-  else
-    refuse(where, fmt::format("is a \"{}\", ops are begin, compute, send, receive, collective, end", s.kind));
+  std::vector<const char*> fields{"kind", "name", "action", "stream", "waits", "reads", "writes", "views", "position"};
+  if (s.communicates) fields.insert(fields.end(), {"communicator", s.point_to_point ? "peer" : "does", "bytes", "message"});
+  else if (s.kind == "compute") fields.insert(fields.end(), {"row", "rows", "seq", "number"});
+  else if (s.kind == "begin" || s.kind == "end") fields.push_back("holds");
+  else refuse(where, fmt::format("is a \"{}\", ops are begin, compute, send, receive, collective, end", s.kind));
+  expect_fields(j, fields, where);
   to_int(j["action"], where + ": action");
   s.stream = to_int(j["stream"], where + ": stream");
   s.position = to_int(j["position"], where + ": position");
   s.waits = to_ints(j["waits"], where + ": waits");
   s.reads = to_ranges(j["reads"], false, where + ": reads");
   s.writes = to_ranges(j["writes"], true, where + ": writes");
+  s.views = to_list(j["views"], where, [&](const json& v) { return to_view(v, where + ": views"); });
+  if (s.kind == "begin" || s.kind == "end")
+    s.holds = to_list(j["holds"], where, [&](const json& h) { return to_held(h, where + ": holds"); });
+  if (s.kind == "compute") {
+    s.row = to_text(j["row"], where + ": row");
+    s.rows = to_count(j["rows"], where + ": rows");
+    s.seq = to_count(j["seq"], where + ": seq");
+    s.number = to_number(j["number"], where + ": number");
+  }
   if (!s.communicates) return s;
   s.communicator = to_int(j["communicator"], where + ": communicator");
   s.message = to_int(j["message"], where + ": message");
@@ -156,6 +188,28 @@ std::vector<int> to_values(const json& j, std::size_t most) {
   return values;
 }
 
+/// Numbers of a rank, from pairs [number, how often].
+std::vector<std::int64_t> to_firsts(const json& j, std::size_t count) {
+  std::vector<std::int64_t> all;
+  for (const auto& run : to_list(j, "firsts", [](const json& r) { return to_counts(r, "firsts"); })) {
+    if (run.size() != 2 || run[1] < 1 || static_cast<std::size_t>(run[1]) > count - all.size())
+      refuse("firsts", "must be pairs [number, how often], as many together as the rank's ops have views and boxes' dims");
+    all.insert(all.end(), static_cast<std::size_t>(run[1]), run[0]);
+  }
+  if (all.size() != count) refuse("firsts", fmt::format("are {} for ops that have {} views and boxes' dims", all.size(), count));
+  return all;
+}
+
+/// How many shards a routine says nothing of: of each view, and of each dim of a box.
+std::size_t count_firsts(const routine& r) {
+  std::size_t n = 0;
+  for (const auto& i : r.instructions) {
+    n += i.views.size();
+    for (const auto& h : i.holds) n += h.counts.size();
+  }
+  return n;
+}
+
 /// How many values a routine names: all below this.
 std::size_t count_values(const routine& r) {
   int most = -1;
@@ -163,6 +217,51 @@ std::size_t count_values(const routine& r) {
     for (const auto* ranges : {&i.reads, &i.writes})
       for (const auto& x : *ranges) most = std::max(most, x.value);
   return static_cast<std::size_t>(most) + 1;
+}
+
+specification::tensor to_tensor(const json& j) {
+  if (!j.is_array() || j.size() != 2) refuse("a value of the model", "must be [shape, unit]");
+  return {to_counts(j[0], "a shape of the model"), to_count(j[1], "a unit of the model")};
+}
+
+specification::op to_model_op(const json& j) {
+  if (!j.is_array() || j.size() != 6) refuse("an op of the model", "must be [row, in, out, rows, seq, number]");
+  specification::op o{to_text(j[0], "a row of the model"), to_ints(j[1], "in"), to_ints(j[2], "out")};
+  o.rows = to_count(j[3], "rows"), o.seq = to_count(j[4], "seq"), o.number = to_number(j[5], "number");
+  return o;
+}
+
+specification::layer to_layer(const json& j) {
+  expect_fields(j, {"name", "values", "ops", "input", "targets", "result", "side_losses", "parameters"}, "a layer of the model");
+  specification::layer l{.name = to_text(j["name"], "name"),
+                         .values = to_list(j["values"], "values", to_tensor),
+                         .ops = to_list(j["ops"], "ops", to_model_op),
+                         .input = to_int(j["input"], "input"),
+                         .targets = to_int(j["targets"], "targets"),
+                         .result = to_int(j["result"], "result"),
+                         .side_losses = to_ints(j["side_losses"], "side_losses"),
+                         .parameters = {}};
+  l.parameters = to_list(j["parameters"], "parameters", [](const json& p) {
+    if (!p.is_array() || p.size() != 3 || !p[2].is_boolean()) refuse("a parameter of the model", "must be [name, value, trainable]");
+    return specification::parameter{to_text(p[0], "a parameter of the model"), to_int(p[1], "a parameter of the model"), p[2].get<bool>()};
+  });
+  return l;
+}
+
+/// The model; where there is none, without layers.
+specification to_model(const json& j) {
+  if (j.is_null()) return {};
+  expect_fields(j, {"layers", "uses", "tokens"}, "the model");
+  specification s{to_list(j["layers"], "layers", to_layer), {}, to_count(j["tokens"], "tokens")};
+  s.uses = to_list(j["uses"], "uses", [&](const json& u) {
+    if (!u.is_array() || u.size() != 3) refuse("uses", "must be [layer, name, parameters]");
+    specification::use made{to_int(u[0], "uses"), to_text(u[1], "uses"), to_list(u[2], "uses", [](const json& n) { return to_text(n, "uses"); })};
+    if (made.layer < 0 || made.layer >= static_cast<int>(s.layers.size()) ||
+        made.parameters.size() != s.layers[static_cast<std::size_t>(made.layer)].parameters.size())
+      refuse("uses", "must name a layer of the model and each of its parameters");
+    return made;
+  });
+  return s;
 }
 
 /// Builds the document while the text is parsed: an op is taken as soon as it is read, so that the ops are
@@ -178,19 +277,18 @@ class reader {
       "where they are shards";
 
  public:
-  std::vector<document> run(const std::string& text) {
+  file run(const std::string& text) {
     const json j = json::parse(
         text,
         [this](int depth, json::parse_event_t event, json& parsed) { return keep(depth, event, parsed); },
         false);
     if (j.is_discarded()) refuse("the text", "is not JSON");
-    if (j.is_object() && j.contains("format") && j["format"] == "rankc certificate 1")
-      refuse("format",
-             "is \"rankc certificate 1\", which says nothing of gradients; this rankc reads \"rankc "
-             "certificate 2\"");
-    expect_fields(j, {"format", "plan", "plan_hash", "trusted", "world", "represented", "steps"},
-                  "the document");
-    if (j["format"] != "rankc certificate 2") refuse("format", "must be \"rankc certificate 2\"");
+    if (j.is_object() && j.contains("format"))
+      for (const auto& [older, lacks] : {std::pair("rankc certificate 1", "gradients"), std::pair("rankc certificate 2", "what kernels are given")})
+        if (j["format"] == older)
+          refuse("format", fmt::format("is \"{}\", which says nothing of {}; this rankc reads \"{}\"", older, lacks, format));
+    expect_fields(j, {"format", "plan", "plan_hash", "trusted", "world", "represented", "model", "steps"}, "the document");
+    if (j["format"] != format) refuse("format", fmt::format("must be \"{}\"", format));
     to_text(j["plan"], "plan");
     if (to_text(j["trusted"], "trusted") != trusted)
       refuse("trusted", "must say what no checker can know from the file, in full");
@@ -202,7 +300,7 @@ class reader {
     if (steps.empty()) refuse("steps", "must name a program");
     if (taken_ != bodies_.size()) refuse("programs", "are named twice");
     for (const auto& s : steps) check_world(s, j["represented"]);
-    return steps;
+    return {std::move(steps), to_model(j["model"])};
   }
 
  private:
@@ -244,13 +342,14 @@ class reader {
       return group{to_text(c["name"], "name"), to_ints(c["ranks"], "ranks"), to_int(c["size"], "size")};
     });
     d.routines = to_list(j["programs"], "programs", [&](const json& r) { return to_routine(r); });
-    std::vector<std::size_t> values;
-    for (const auto& r : d.routines) values.push_back(count_values(r));
+    std::vector<std::size_t> values, firsts;
+    for (const auto& r : d.routines) values.push_back(count_values(r)), firsts.push_back(count_firsts(r));
     d.workers = to_list(j["ranks"], "ranks", [&](const json& w) {
-      expect_fields(w, {"rank", "program", "communicators", "values"}, "a rank");
+      expect_fields(w, {"rank", "program", "communicators", "values", "firsts"}, "a rank");
       worker made{to_int(w["rank"], "rank"),
                   to_int(w["program"], "program"),
                   to_ints(w["communicators"], "communicators"),
+                  {},
                   {}};
       if (made.routine < 0 || made.routine >= static_cast<int>(values.size()))
         refuse("program", fmt::format("is {} of {}", made.routine, values.size()));
@@ -258,6 +357,7 @@ class reader {
       made.values = to_values(w["values"], named);
       if (made.values.size() != named)
         refuse("values", fmt::format("are {} for ops that name {}", made.values.size(), named));
+      made.firsts = to_firsts(w["firsts"], firsts[made.routine]);
       return made;
     });
     return d;
@@ -285,6 +385,6 @@ class reader {
 
 }  // namespace
 
-std::vector<document> read(const std::string& json_text) { return reader().run(json_text); }
+file read(const std::string& json_text) { return reader().run(json_text); }
 
 }  // namespace rankc::codegen::verifying

@@ -2,6 +2,8 @@
 // A certificate as the checker sees it, read strictly: every field present, of the right type and in the
 // range of its type, and no field that the checker would ignore.
 #pragma once
+#include <rankc/codegen/specification.hpp>
+
 #include <cstdint>
 #include <stdexcept>
 #include <string>
@@ -22,11 +24,33 @@ struct range {
   int replaces = -1;  // of a write: the read that it is made over
 };
 
+/// What a kernel is given for a port; where a shard begins is said by the worker.
+struct port_view {
+  std::string port, use;  // in, out or add
+  int first, count;       // of the accesses of its side
+  std::uint64_t offset;
+  std::vector<std::int64_t> shape;
+  std::int64_t unit, stride;
+};
+
+/// What an access of begin or end is.
+struct held {
+  std::string kind, name;
+  std::vector<std::int64_t> counts;  // of the box
+  std::int64_t positions, dim;
+  double theta;
+};
+
 struct instruction {
   std::string kind, name;
   int stream, position;
   std::vector<int> waits;
   std::vector<range> reads, writes;
+  std::vector<port_view> views;
+  std::vector<held> holds;
+  std::string row;  // of a computation
+  std::int64_t rows = 0, seq = 0;
+  double number = 0;
   bool communicates = false, point_to_point = false;
   int communicator = -1;  // in the numbers of the routine
   int peer = -1;          // among the ranks of the communicator
@@ -57,6 +81,7 @@ struct worker {
   int number;  // among the ranks of the world
   int routine;
   std::vector<int> groups, values;
+  std::vector<std::int64_t> firsts;  // where shards begin: of the views of each instruction, then of its boxes
 };
 
 struct group {
@@ -75,7 +100,13 @@ struct document {
   int world;
 };
 
+/// A certificate.
+struct file {
+  std::vector<document> steps;
+  specification model;  // without layers: the file has none
+};
+
 /// Errors: throws refusal.
-std::vector<document> read(const std::string& json_text);
+file read(const std::string& json_text);
 
 }  // namespace rankc::codegen::verifying

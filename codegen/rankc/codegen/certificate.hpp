@@ -3,6 +3,7 @@
 // who trusts neither the lowering nor the proof can check both.
 #pragma once
 #include <rankc/codegen/prove.hpp>
+#include <rankc/codegen/specification.hpp>
 
 #include <string>
 #include <vector>
@@ -19,7 +20,16 @@ struct proven {
 /// Ranks that run the same ops are given them once: with communicators and values by numbers of their own, which each
 /// rank's line says the meaning of. The certificate of a program that was not proven is refused by `verify`, as it should
 /// be.
-std::string certificate(const std::vector<proven>&);
+std::string certificate(const std::vector<proven>&, const specification& model = {});
 std::string certificate(const program&, const verdict&);
+
+/// The programs of a certificate, their witnesses and the model: what `check_equivalence` asks for.
+struct certified {
+  std::vector<proven> steps;
+  specification model;  // without layers: the certificate has none
+};
+/// Read a certificate that `verify` has accepted.
+/// Errors: std::runtime_error where it is none.
+certified read_certificate(const std::string& json_text);
 
 }  // namespace rankc::codegen

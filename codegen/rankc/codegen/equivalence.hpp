@@ -12,6 +12,7 @@ namespace rankc::codegen {
 
 struct equivalence {
   bool holds = false;
+  bool has_unknown_row = false;      // an op is of a row of which the checker has no facts: nothing is claimed
   std::vector<std::string> reasons;  // why not: the op, the tensor, what was expected and what was found
   std::vector<std::string> claims;   // what holds, as sentences
 };

@@ -1,0 +1,29 @@
+# Checks that the programs of all ranks compute what the model is on one device. Knows neither the passes that lowered them
+# nor the table of ops.
+find_package(fmt REQUIRED)
+
+add_library(rankc_equivalence STATIC
+  equivalence/facts.cpp
+  equivalence/facts_read.cpp
+  equivalence/model.cpp
+  equivalence/known_terms.cpp
+  equivalence/domain.cpp
+  equivalence/contents.cpp
+  equivalence/cell.cpp
+  equivalence/transfer.cpp
+  equivalence/layout.cpp
+  equivalence/store.cpp
+  equivalence/collectives.cpp
+  equivalence/claims.cpp
+  equivalence/ownership.cpp
+  equivalence/interpret.cpp
+  equivalence/kernel.cpp
+  equivalence/optimizer.cpp
+  equivalence/exchange.cpp
+  equivalence/check.cpp)
+add_library(rankc::equivalence ALIAS rankc_equivalence)
+set_target_properties(rankc_equivalence PROPERTIES EXPORT_NAME equivalence)
+target_include_directories(rankc_equivalence PUBLIC
+  $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+target_compile_features(rankc_equivalence PUBLIC cxx_std_20)
+target_link_libraries(rankc_equivalence PRIVATE fmt::fmt $<BUILD_INTERFACE:rankc_warnings>)

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cell.hpp"
+
+#include <fmt/format.h>
+
+namespace rankc::codegen::algebra {
+
+interval cell::extent(const operand& o, const axis_use& a, bool is_row) const {
+  if (a.of < 'a') return {0, is_row ? o.rows : o.cols};
+  const interval r = range[slot(a.of)];
+  return a.unit ? interval{r.begin * o.unit, r.end * o.unit} : r;
+}
+
+const holding* cell::find(const operand& o, const port& p) const {
+  if (o.tiles.size() == 1 && o.tiles[0].holds->any) return o.tiles[0].holds;
+  const interval rows = p.axes.size() == 2 ? extent(o, p.axes[0], true) : interval{0, 1};
+  const interval cols = p.axes.empty() ? interval{0, 1} : extent(o, p.axes.back(), false);
+  for (int i = 0; i < o.tiles.size(); ++i) {
+    const tile& t = o.tiles[i];
+    if (rows.begin < t.row || rows.end > t.row + t.rows || cols.begin < t.col || cols.end > t.col + t.cols)
+      continue;
+    if (t.holds->any || (rows.size() == t.rows && cols.size() == t.cols)) return t.holds;
+    return space_.keep(cut(*t.holds, rows.begin - t.row, rows.size(), cols.begin - t.col, cols.size()));
+  }
+  throw refusal(fmt::format("{} holds nothing that is known in rows {}..{}, columns {}..{}", p.name,
+                            rows.begin, rows.end - 1, cols.begin, cols.end - 1));
+}
+
+void cell::bind_axis(const std::string& name, const axis_use& a, std::int64_t unit, const part& given) {
+  part p = given;
+  if (a.unit) {
+    if (given.size % unit || !given.at.to_units(unit, p.at))
+      throw refusal(fmt::format("{} has {} in parts of {}", name, text_of(a.of, given.at), unit));
+    p.size = given.size / unit;
+    bound_[slot(a.unit)] = {runs(0, unit), unit};
+    is_bound_[slot(a.unit)] = true;
+  }
+  if (a.of < 'a') {
+    if (!p.is_whole() || p.size != a.of - '0')
+      throw refusal(fmt::format("{} has {} of {}; expected {}", name, text_of('w', p.at), p.size, a.of));
+    return;
+  }
+  const std::size_t s = slot(a.of);
+  if (!is_bound_[s]) {
+    bound_[s] = std::move(p);
+    is_bound_[s] = true;
+  } else if (!(bound_[s] == p)) {
+    throw refusal(fmt::format("{} has {} of {}; expected {} of {}, as another operand has", name,
+                              text_of(a.of, p.at), p.size, text_of(a.of, bound_[s].at), bound_[s].size));
+  }
+}
+
+void cell::bind(const std::vector<operand>& ports, const attributes& with) {
+  is_bound_.fill(false);
+  for (std::size_t i = static_cast<std::size_t>(fact_.results); i < fact_.ports.size(); ++i) {
+    const port& p = fact_.ports[i];
+    const holding& h = *(held_[i] = find(ports[i], p));
+    if (h.any) continue;
+    if (h.box.size() != static_cast<int>(p.axes.size()))
+      throw refusal(
+          fmt::format("{} is a tensor of {} dims; expected {}", p.name, h.box.size(), p.axes.size()));
+    for (std::size_t a = 0; a < p.axes.size(); ++a)
+      bind_axis(p.name, p.axes[a], ports[i].unit, h.box[static_cast<int>(a)]);
+  }
+  check_needs(ports, with);
+}
+
+void cell::check_needs(const std::vector<operand>& ports, const attributes& with) const {
+  for (const char letter : fact_.whole)
+    if (const std::size_t s = slot(letter); is_bound_[s] && !bound_[s].is_whole())
+      throw refusal(
+          fmt::format("it has {} of {}; expected all", text_of(letter, bound_[s].at), bound_[s].size));
+  for (std::size_t i = static_cast<std::size_t>(fact_.results);
+       i < fact_.ports.size() && !fact_.first.empty(); ++i)
+    for (const axis_use& a : fact_.ports[i].axes) {
+      if (fact_.first.find(a.of) == std::string::npos || !is_bound_[slot(a.of)]) continue;
+      const std::size_t s = slot(a.of);
+      const std::int64_t begin = ports[i].first + range[s].begin;
+      if (!bound_[s].at.is(begin, begin + range[s].size()))
+        throw refusal(fmt::format("it is told that its {} begin at {}; {} has {}", axis_name(a.of),
+                                  ports[i].first, fact_.ports[i].name, text_of(a.of, bound_[s].at)));
+    }
+  if (!(fact_.positions || fact_.sequences)) return;
+  const std::size_t t = slot('t');
+  if (!is_bound_[t]) return;
+  if (with.seq < 1) throw refusal("it is not told how long a sequence is");
+  if (fact_.sequences && with.rows * with.seq != range[t].size())
+    throw refusal(fmt::format("it is told of {} sequences of {}; expected {} tokens", with.rows, with.seq,
+                              range[t].size()));
+  std::int64_t at =
+      range[t].begin + (fact_.positions ? ports[static_cast<std::size_t>(fact_.results)].first : 0);
+  for (int i = 0; i < bound_[t].at.count(); ++i) {
+    const interval& run = bound_[t].at[i];
+    if ((run.begin - at) % with.seq || (fact_.sequences && run.size() % with.seq))
+      throw refusal(fmt::format("{} are taken for positions from {} on, in sequences of {}",
+                                text_of('t', bound_[t].at), at % with.seq, with.seq));
+    at += run.size();
+  }
+  if (!fact_.groups) return;
+  const part &h = bound_[slot('h')], &k = bound_[slot('k')];
+  if (!is_bound_[slot('h')] || !is_bound_[slot('k')]) return;
+  if (h.size % k.size || !(k.at.from_units(h.size / k.size) == h.at))
+    throw refusal(fmt::format("{} of {} use {} of {} for keys", text_of('h', h.at), h.size,
+                              text_of('k', k.at), k.size));
+}
+
+void carry(const holding& h, few<pending, 1>& over) {
+  if (h.sum.size() == 1) {
+    for (int a = 0; a < h.sum[0].over.size(); ++a) over.push_back(h.sum[0].over[a]);
+    return;
+  }
+  std::vector<const summand*> order;  // a number of sums side by side are one, over their axes in line
+  for (int i = 0; i < h.sum.size(); ++i) order.push_back(&h.sum[i]);
+  std::sort(order.begin(), order.end(), [](const summand* x, const summand* y) { return x->of.a < y->of.a; });
+  pending all;
+  hasher id(4);
+  all.letter = '+';
+  for (const summand* s : order) {
+    if (s->over.size() > 1) throw refusal("a sum over several axes, of several terms, is taken as one");
+    const std::int64_t size = s->over.empty() ? 1 : s->over[0].size;
+    all.done.append(s->over.empty() ? runs(all.size, all.size + 1) : s->over[0].done.shifted(all.size));
+    all.size += size;
+    id << s->of << (s->over.empty() ? 0 : s->over[0].id);
+  }
+  all.id = static_cast<term>(id).a;
+  over.push_back(std::move(all));
+}
+
+std::string missing_text(const holding& h, const model& m) {
+  std::string text;
+  for (int i = 0; i < h.sum.size(); ++i)
+    for (int a = 0; a < h.sum[i].over.size(); ++a) {
+      const pending& p = h.sum[i].over[a];
+      text += fmt::format("{}{}", text.empty() ? "" : "; ", missing_text(p.letter, p.done, p.size));
+      if (h.sum.size() > 1 || a > 0) text += " in " + m.name(h.sum[i].of);
+    }
+  return text;
+}
+
+term cell::take(int operand, bool linear, few<pending, 1>& over, bool& has_pending) const {
+  const holding& h = *held_[static_cast<std::size_t>(operand)];
+  if (h.is_whole()) return h.closed();
+  const std::string& name = fact_.ports[static_cast<std::size_t>(operand)].name;
+  if (!linear || h.is_maximum())
+    throw refusal(fmt::format("{} is not whole: {} in {}; the op is not linear in it", name,
+                              missing_text(h, model_), model_.name(h.closed())));
+  if (has_pending)
+    throw refusal(fmt::format("{} is not whole: {} in {}; nor is another operand", name,
+                              missing_text(h, model_), model_.name(h.closed())));
+  has_pending = true;
+  carry(h, over);
+  if (!fact_.commutative)
+    for (int a = 0; a < over.size(); ++a)
+      over[a].id = over[a].id * 31 + static_cast<word>(operand) + 1;  // whose sum it is
+  return h.closed();
+}
+
+few<part, 2> cell::box_of(int result, const operand& shape, term of) const {
+  few<part, 2> box;
+  const port& p = fact_.ports[static_cast<std::size_t>(result)];
+  for (std::size_t a = 0; a < p.axes.size(); ++a) {
+    const axis_use& axis = p.axes[a];
+    if (axis.of < 'a') {
+      box.push_back({runs(0, axis.of - '0'), axis.of - '0'});
+      continue;
+    }
+    const std::size_t s = slot(axis.of);
+    const std::int64_t unit = axis.unit ? shape.unit : 1;
+    if (is_bound_[s]) {
+      box.push_back(unit == 1 ? bound_[s] : part{bound_[s].at.from_units(unit), bound_[s].size * unit});
+    } else if (fact_.first.find(axis.of) != std::string::npos) {
+      const std::int64_t begin = shape.first + range[s].begin, size = model_.size(of, a);
+      if (begin < 0 || begin + range[s].size() > size)
+        throw refusal(fmt::format("{} has {} from {} on; expected some of {}", p.name, axis_name(axis.of),
+                                  begin, size));
+      box.push_back({runs(begin, begin + range[s].size()), size});
+    } else if (fact_.whole.find(axis.of) != std::string::npos) {
+      box.push_back({runs(0, length[s]), length[s]});
+    } else {
+      throw refusal(fmt::format("no operand says which {} {} has", axis_name(axis.of), p.name));
+    }
+  }
+  return box;
+}
+
+void cell::refuse_result(term, const std::vector<int>& operands) const {
+  std::string text;
+  for (int o : operands)
+    text += fmt::format("{}{}", text.empty() ? "" : ", ",
+                        model_.name(held_[static_cast<std::size_t>(o)]->closed()));
+  throw refusal(fmt::format("the model has no {} of {}", fact_.row, text));
+}
+
+holding cell::function(int equation, const std::vector<operand>& ports, const attributes& with) {
+  const auto& e = fact_.equations[static_cast<std::size_t>(equation)];
+  holding made;
+  summand s;
+  std::array<term, 16> given;
+  bool has_pending = false;
+  for (std::size_t i = 0; i < e.operands.size(); ++i)
+    given[i] = take(e.operands[i], e.linear[i], s.over, has_pending);
+  s.of = result_of(fact_, equation, given.data(), with);
+  if (s.of.is_zero()) {
+    made.any = true;
+    return made;
+  }
+  if (!model_.has(s.of)) refuse_result(s.of, e.operands);
+  made.box = box_of(e.results[0], ports[static_cast<std::size_t>(e.results[0])], s.of);
+  for (const char letter : e.over) {
+    const part& p = bound_[slot(letter)];
+    if (p.is_whole()) continue;
+    if (e.maximum && !s.over.empty()) throw refusal("a maximum is taken of parts");
+    pending over{s.of.a ^ (s.of.b << 8) ^ static_cast<word>(letter), letter, e.maximum, p.size, p.at};
+    if (interval twice; !over.done.sort(twice))
+      throw refusal(text_of(letter, {twice.begin, twice.end}) + " are in the sum twice");
+    s.over.push_back(std::move(over));
+  }
+  made.sum.push_back(std::move(s));
+  return made;
+}
+
+holding cell::sum(int equation, const std::vector<operand>& ports, const attributes& with) {
+  const auto& e = fact_.equations[static_cast<std::size_t>(equation)];
+  holding made;
+  for (std::size_t i = 0; i < e.operands.size(); ++i) {
+    const holding& h = *held_[static_cast<std::size_t>(e.operands[i])];
+    if (h.is_maximum()) throw refusal("a maximum that is not yet over all is added to another value");
+    if (e.same[i]) {
+      for (int k = 0; k < h.sum.size(); ++k) add(made.sum, h.sum[k]);
+      continue;
+    }
+    summand s;
+    bool has_pending = false;
+    s.of =
+        addend_of(fact_, equation, static_cast<int>(i), take(e.operands[i], true, s.over, has_pending), with);
+    if (!s.of.is_zero()) add(made.sum, std::move(s));
+  }
+  if (made.sum.empty()) made.any = true;
+  else made.box = box_of(e.results[0], ports[static_cast<std::size_t>(e.results[0])], zero);
+  return made;
+}
+
+}  // namespace rankc::codegen::algebra

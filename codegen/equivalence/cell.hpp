@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// One cell of an op: a range of each axis in which every operand is of one tensor, and which elements these
+// are.
+#pragma once
+#include <array>
+
+#include "contents.hpp"
+#include "facts.hpp"
+#include "model.hpp"
+
+namespace rankc::codegen::algebra {
+
+class cell {
+ public:
+  cell(const fact& f, const model& m, workspace& space) : fact_(f), model_(m), space_(space) {
+    length.fill(-1);
+  }
+
+  std::size_t slot(char letter) const { return fact_.place[static_cast<std::size_t>(letter - 'a')]; }
+
+  std::array<std::int64_t, max_letters> length;  // of each letter, on this rank; -1: not known
+  std::array<interval, max_letters> range{};     // of the cell
+
+  /// What each port holds in the cell, and which elements of its axes these are.
+  /// Errors: refusal where they are not the same in all operands, or the row needs others.
+  void bind(const std::vector<operand>& ports, const attributes&);
+  /// What an equation makes of it.
+  holding function(int equation, const std::vector<operand>& ports, const attributes&);
+  holding sum(int equation, const std::vector<operand>& ports, const attributes&);
+
+  /// The rows or columns of a port that an axis of it has in the cell. Units: elements.
+  interval extent(const operand&, const axis_use&, bool is_row) const;
+
+ private:
+  const holding* find(const operand&, const port&) const;
+  void bind_axis(const std::string& name, const axis_use&, std::int64_t unit, const part&);
+  void check_needs(const std::vector<operand>& ports, const attributes&) const;
+  /// An operand's term, were it whole. What is missing of it goes into `over`, where the op is linear in it.
+  term take(int operand, bool linear, few<pending, 1>& over, bool& has_pending) const;
+  few<part, 2> box_of(int result, const operand& shape, term of) const;
+  [[noreturn]] void refuse_result(term of, const std::vector<int>& operands) const;
+
+  const fact& fact_;
+  const model& model_;
+  workspace& space_;
+  std::array<part, max_letters> bound_;
+  std::array<bool, max_letters> is_bound_{};
+  std::array<const holding*, 16> held_{};
+};
+
+/// The axes over which a linear op of a pending sum is pending: those of the sum, or, of several summands,
+/// their parts. Errors: refusal where they are summed over products of axes.
+void carry(const holding&, few<pending, 1>& over);
+/// What is missing of a sum.
+std::string missing_text(const holding&, const model&);
+
+}  // namespace rankc::codegen::algebra

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <rankc/codegen/equivalence.hpp>
+
+#include "claims.hpp"
+#include "interpret.hpp"
+#include "model.hpp"
+
+namespace rankc::codegen {
+
+equivalence check_equivalence(const program& p, const verdict& order, const specification& s) {
+  equivalence result;
+  if (!order.ok) {
+    result.reasons.push_back("the program is not proven: nothing is claimed");
+    return result;
+  }
+  try {
+    const algebra::model m(s);
+    algebra::claims claimed(p, m);
+    algebra::interpreter(p, m, claimed).run(order);
+    claimed.check_all();
+    result.claims = claimed.sentences();
+    result.holds = true;
+  } catch (const algebra::unknown_row& why) {
+    result.has_unknown_row = true;
+    result.reasons.push_back(why.what());
+  } catch (const algebra::refusal& why) {
+    result.reasons.push_back(why.what());
+  }
+  return result;
+}
+
+}  // namespace rankc::codegen

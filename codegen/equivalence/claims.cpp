@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "claims.hpp"
+
+#include <fmt/format.h>
+
+#include "cell.hpp"
+
+namespace rankc::codegen::algebra {
+
+namespace {
+
+using relation = codegen::holding;  // of begin and of end
+
+bool is_state(holding_kind k) {
+  return k == holding_kind::weight || k == holding_kind::working_copy || k == holding_kind::first_moment ||
+         k == holding_kind::second_moment;
+}
+int state_of(holding_kind k) {
+  return k == holding_kind::first_moment ? 1 : k == holding_kind::second_moment ? 2 : 0;
+}
+
+/// A buffer of one tensor in row-major order.
+content one_tensor(const access& a, const few<part, 2>& box, term of) {
+  content c{a.end - a.begin, a.type, {}};
+  piece p;
+  const int n = box.size();
+  if (n == 2) p.at.rows = box[0].at.size();
+  if (n > 0) p.at.cols = box[n - 1].at.size();
+  p.at.pitch = p.at.cols;
+  if (static_cast<std::size_t>(p.at.rows * p.at.cols * size_of(a.type)) != c.bytes)
+    throw refusal(fmt::format("it is {} bytes for {}", c.bytes, text_of(box)));
+  p.holds.box = box;
+  add(p.holds.sum, {of, {}});
+  c.pieces.push_back(std::move(p));
+  return c;
+}
+
+/// What all of a buffer holds.
+const holding& all_of(const content& c) {
+  if (c.pieces.size() != 1 ||
+      static_cast<std::size_t>(c.pieces[0].at.rows * c.pieces[0].at.cols * size_of(c.type)) != c.bytes)
+    throw refusal("it holds no one tensor");
+  return c.pieces[0].holds;
+}
+
+/// What a sum has too little of, or too much.
+std::string difference(const holding& found, term expected, const model& m) {
+  term whole = zero;
+  for (int i = 0; i < found.sum.size(); ++i)
+    if (found.sum[i].is_whole()) whole = found.sum[i].of;
+  if (whole != expected) return missing_text(found, m);
+  const int last = found.sum.size() - 1;
+  const pending& more = found.sum[found.sum[last].is_whole() ? 0 : last].over[0];
+  return text_of(more.letter, more.done) + " are in the sum twice";
+}
+
+}  // namespace
+
+claims::claims(const program& p, const model& m) : program_(p), model_(m) {
+  for (const rank_program& r : p.ranks)
+    for (const op& o : r.ops)
+      if (o.kind == op_kind::begin && p.step != "evaluate")
+        for (const relation& h : o.holds) trains_ |= h.kind == holding_kind::first_moment;
+}
+
+const model::parameter& claims::parameter(const std::string& name) const {
+  const auto at = model_.parameters().find(name);
+  if (at == model_.parameters().end()) throw refusal("the model has no parameter " + name);
+  return at->second;
+}
+
+few<part, 2> claims::box_of(const relation& h, const model::parameter& p) const {
+  few<part, 2> box;
+  const bool of_tokens = h.kind == holding_kind::ids || h.kind == holding_kind::targets;
+  const std::vector<std::int64_t> shape = of_tokens ? std::vector<std::int64_t>{model_.tokens()} : p.shape;
+  if (h.box.size() != shape.size())
+    throw refusal(fmt::format("{} is held in {} dims; expected {}", h.name, h.box.size(), shape.size()));
+  for (std::size_t d = 0; d < shape.size(); ++d) {
+    const box_range& b = h.box[d];
+    if (b.first < 0 || b.count < 1 || b.first + b.count > shape[d])
+      throw refusal(fmt::format("{} is held from {} on, {} of {}", h.name, b.first, b.count, shape[d]));
+    box.push_back({runs(b.first, b.first + b.count), shape[d]});
+  }
+  return box;
+}
+
+content claims::begin(int rank, const access& a, const relation& h) {
+  const std::int64_t elements = static_cast<std::int64_t>(a.end - a.begin) / size_of(a.type);
+  switch (h.kind) {
+    case holding_kind::padding: {
+      content c{a.end - a.begin, a.type, {}};
+      piece p{{0, 1, elements, elements}, {}};
+      p.holds.any = true;
+      c.pieces.push_back(std::move(p));
+      return c;
+    }
+    case holding_kind::rotary: {
+      few<part, 2> box;
+      box.push_back({runs(0, h.positions), h.positions});
+      box.push_back({runs(0, h.dim), h.dim});
+      return one_tensor(a, box, rotary_table(h.theta, h.dim));
+    }
+    case holding_kind::ids:
+      return one_tensor(a, box_of(h, {}), leaf("ids", ""));
+    case holding_kind::targets:
+      return one_tensor(a, box_of(h, {}), leaf("targets", ""));
+    case holding_kind::loss:
+    case holding_kind::norm:
+      throw refusal("a step begins with no loss and no norm");
+    default:
+      break;
+  }
+  const model::parameter& p = parameter(h.name);
+  const few<part, 2> box = box_of(h, p);
+  std::vector<held>& of = held_[h.name];
+  if (of.empty() || of.back().rank != rank) of.push_back({rank, box, 0, 0});
+  if (!(of.back().box == box)) throw refusal(h.name + " and its moments are held in different parts");
+  ++of.back().regions;
+  return one_tensor(a, box, p.state[state_of(h.kind)]);
+}
+
+void claims::end(int rank, const content& c, const relation& h) {
+  const std::string what = h.name.empty()
+                               ? fmt::format("the {}", holding_names[static_cast<int>(h.kind)])
+                               : fmt::format("the {} of {}", holding_names[static_cast<int>(h.kind)], h.name);
+  const holding& found = all_of(c);
+  term expected;
+  few<part, 2> box;
+  if (is_state(h.kind)) {
+    const model::parameter& p = parameter(h.name);
+    box = box_of(h, p);
+    expected = (trains_ ? p.after : p.state)[state_of(h.kind)];
+    for (held& of : held_[h.name]) of.left += of.rank == rank;
+  } else if (h.kind == holding_kind::loss || h.kind == holding_kind::norm) {
+    expected = h.kind == holding_kind::loss ? model_.loss() : model_.norm();
+    ++(h.kind == holding_kind::loss ? losses_ : norms_);
+  } else {
+    throw refusal(what + " is left at the end");
+  }
+  if (!found.is_whole()) throw refusal(fmt::format("{}: {}", what, difference(found, expected, model_)));
+  if (found.closed() != expected)
+    throw refusal(
+        fmt::format("{}: expected {}, found {}", what, model_.name(expected), model_.name(found.closed())));
+  if (!(found.box == box))
+    throw refusal(fmt::format("{}: expected {}, found {}", what, text_of(box), text_of(found.box)));
+}
+
+/// Of a gradient that is not whole: of which parameter it is, and what is missing or too much.
+std::string claims::explain(const holding& g) const {
+  for (const auto& [name, p] : model_.parameters()) {
+    term whole = zero;
+    bool has_part = false;
+    for (int i = 0; i < g.sum.size(); ++i)
+      if (g.sum[i].is_whole()) whole = g.sum[i].of;
+      else has_part |= g.sum[i].of == p.gradient;
+    if (g.closed() == p.gradient || whole == p.gradient || has_part)
+      return fmt::format("the gradient of {}: {}", name, difference(g, p.gradient, model_));
+  }
+  return fmt::format("{}: {}", model_.name(g.closed()), missing_text(g, model_));
+}
+
+holding claims::sum_squares(const std::vector<const content*>& gradients, const content* before) const {
+  holding norm;
+  if (before) norm = all_of(*before);
+  norm.any = false;
+  for (const content* c : gradients) {
+    const holding& g = all_of(*c);
+    if (g.is_zero()) continue;
+    if (!g.is_whole()) throw refusal(explain(g));
+    summand squares{squares_of(g.closed()), {}};
+    for (int d = 0; d < g.box.size(); ++d)
+      if (!g.box[d].is_whole()) {
+        pending over{squares.of.a + static_cast<word>(d), d == 0 ? 'o' : 'i', false, g.box[d].size,
+                     g.box[d].at};
+        interval twice;
+        if (!over.done.sort(twice)) throw refusal("a gradient holds elements twice");
+        squares.over.push_back(std::move(over));
+      }
+    add(norm.sum, std::move(squares));
+  }
+  return norm;
+}
+
+std::vector<content> claims::update(const std::vector<const content*>& given) {
+  const holding &weight = all_of(*given[0]), &gradient = all_of(*given[1]);
+  const auto* owner = weight.is_whole() ? model_.owner(weight.closed()) : nullptr;
+  if (!owner) throw refusal("the optimizer is given a weight that is none of the model's");
+  const auto& [name, of] = *owner;
+  if (!gradient.is_whole())
+    throw refusal(fmt::format("the gradient of {}: {}", name, difference(gradient, of.gradient, model_)));
+  if (gradient.closed() != of.gradient)
+    throw refusal(fmt::format("the gradient of {}: expected {}, found {}", name, model_.name(of.gradient),
+                              model_.name(gradient.closed())));
+  for (int s = 1; s < 4; ++s) {
+    const holding& h = all_of(*given[static_cast<std::size_t>(s)]);
+    if (!(h.any && of.gradient.is_zero()) && !(h.box == weight.box))
+      throw refusal(
+          fmt::format("{}: the optimizer is given {} beside {}", name, text_of(h.box), text_of(weight.box)));
+    if (s > 1 && !(h.is_whole() && h.closed() == of.state[s - 1]))
+      throw refusal(name + ": the optimizer is given moments of something else");
+  }
+  if (!of.trainable) throw refusal(name + " is updated; expected it to stay");
+  ++updates_;
+  std::vector<content> made;
+  for (int s = 0; s < 3; ++s) {
+    content c = *given[s == 0 ? 0 : static_cast<std::size_t>(s) + 1];
+    c.pieces[0].holds.sum = {};
+    add(c.pieces[0].holds.sum, {of.after[s], {}});
+    made.push_back(std::move(c));
+  }
+  return made;
+}
+
+void claims::check_norm(const content& norm) const {
+  const holding& n = all_of(norm);
+  if (!n.is_whole()) throw refusal(fmt::format("the norm: {}", difference(n, model_.norm(), model_)));
+  if (n.closed() != model_.norm())
+    throw refusal(
+        fmt::format("the norm: expected {}, found {}", model_.name(model_.norm()), model_.name(n.closed())));
+}
+
+}  // namespace rankc::codegen::algebra

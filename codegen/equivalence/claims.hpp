@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a step must leave: the gradients that the optimizer reads, the norm, the loss, weights and moments;
+// and what it begins with.
+#pragma once
+#include <rankc/codegen/program.hpp>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "contents.hpp"
+#include "model.hpp"
+
+namespace rankc::codegen::algebra {
+
+class claims {
+ public:
+  claims(const program&, const model&);
+
+  /// What an access of `begin` holds.
+  content begin(int rank, const access&, const codegen::holding&);
+  /// Check what a buffer holds at the end.
+  void end(int rank, const content&, const codegen::holding&);
+  /// The sum of the squares of gradients, and of what came before.
+  holding sum_squares(const std::vector<const content*>& gradients, const content* before) const;
+  /// Check what the optimizer is given for a parameter: weight, gradient and moments; what it makes of it.
+  /// Shapes: the results are weight, first and second moment.
+  std::vector<content> update(const std::vector<const content*>& given);
+  void check_norm(const content&) const;
+
+  /// After the last op. Errors: refusal where something is not owned, or not left.
+  void check_all();
+  std::vector<std::string> sentences() const;
+
+ private:
+  struct held {
+    int rank;
+    few<part, 2> box;
+    int left = 0;  // at the end, of the regions that it has
+    int regions = 0;
+  };
+  std::string explain(const holding& gradient) const;
+  const model::parameter& parameter(const std::string& name) const;
+  few<part, 2> box_of(const codegen::holding&, const model::parameter&) const;
+  void check_owned(const std::string& name, const model::parameter&, const std::vector<held>&) const;
+  int members_between(int rank, int other) const;
+
+  const program& program_;
+  const model& model_;
+  bool trains_ = false;
+  std::map<std::string, std::vector<held>> held_;  // of each parameter
+  int losses_ = 0, norms_ = 0, updates_ = 0;
+};
+
+}  // namespace rankc::codegen::algebra

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectives.hpp"
+
+#include <fmt/format.h>
+
+namespace rankc::codegen::algebra {
+
+namespace {
+
+bool is_zeros(const content& c) { return c.pieces.size() == 1 && c.pieces[0].holds.any; }
+
+const piece& same_piece(const content& c, const place& at) {
+  for (int i = 0; i < c.pieces.size(); ++i)
+    if (c.pieces[i].at == at) return c.pieces[i];
+  throw refusal("its members hold tensors of other shapes");
+}
+
+/// One more along the line of members that the first two begin.
+class line_of_members {
+ public:
+  line_of_members(int members) : members_(members) {}
+
+  holding sum(const holding& first, const holding& second) const {
+    if (first.any && second.any) return first;
+    if (!(first.box == second.box))
+      throw refusal(fmt::format("{} are added to {}", text_of(second.box), text_of(first.box)));
+    if (first.is_maximum()) throw refusal("a maximum that is not yet over all is added up");
+    holding all;
+    all.box = first.box;
+    if (first.sum.size() != second.sum.size()) throw refusal("its members hold sums of other terms");
+    for (int i = 0; i < first.sum.size(); ++i)
+      add(all.sum, further(first.sum[i], find(second, first.sum[i])));
+    return all;
+  }
+  holding maximum(const holding& first, const holding& second) const {
+    holding all = first;
+    take_maximum(all, second);  // of the first two, which shows that there is one
+    if (first.sum[0].over.size() != 1) return all;
+    all.sum = {};
+    summand s = further(first.sum[0], second.sum[0]);
+    if (s.over[0].done.is(0, s.over[0].size)) s.over.erase(0);
+    all.sum.push_back(std::move(s));
+    return all;
+  }
+
+ private:
+  static const summand& find(const holding& h, const summand& like) {
+    for (int i = 0; i < h.sum.size(); ++i)
+      if (h.sum[i].of == like.of && h.sum[i].over.size() == like.over.size()) return h.sum[i];
+    throw refusal("its members hold sums of other terms");
+  }
+  summand further(const summand& first, const summand& second) const {
+    summand all = first;
+    bool differs = false;
+    for (int a = 0; a < first.over.size(); ++a) {
+      const pending &x = first.over[a], &y = second.over[a];
+      if (x.id != y.id) throw refusal("its members hold sums over other axes");
+      if (x.done == y.done) continue;
+      if (differs) throw refusal("its members hold sums that differ in two axes");
+      differs = true;
+      all.over[a].done = union_of(x.letter, x.done, y.done, members_);
+    }
+    if (!differs && !first.is_whole())
+      throw refusal(text_of(first.over[0].letter, first.over[0].done) + " are in the sum twice");
+    if (!differs) all.of = static_cast<word>(members_) * all.of;
+    return all;
+  }
+
+  int members_;
+};
+
+content reduce(bool maximum, const std::vector<const content*>& given, int members) {
+  const bool in_line = static_cast<int>(given.size()) < members;
+  content all = *given[0];
+  for (std::size_t m = 1; m < given.size(); ++m) {
+    const content& other = *given[m];
+    if (is_zeros(all) && !in_line) {
+      all = other;
+      continue;
+    }
+    if (is_zeros(other) && !in_line) continue;
+    if (all.pieces.size() != other.pieces.size()) throw refusal("its members hold tensors of other shapes");
+    for (int i = 0; i < all.pieces.size(); ++i) {
+      holding& h = all.pieces[i].holds;
+      const holding& more = same_piece(other, all.pieces[i].at).holds;
+      if (in_line)
+        h = maximum ? line_of_members(members).maximum(h, more) : line_of_members(members).sum(h, more);
+      else if (maximum) take_maximum(h, more);
+      else add_of_member(h, more);
+    }
+  }
+  return all;
+}
+
+/// Elements from one row of a buffer to the next.
+std::int64_t pitch_of(const content& c, const piece& p) {
+  const std::int64_t elements = static_cast<std::int64_t>(c.bytes) / size_of(c.type),
+                     pitch = elements / p.at.rows;
+  if (pitch * p.at.rows != elements || (p.at.rows > 1 && p.at.pitch != pitch) || p.at.offset >= pitch)
+    throw refusal("its members hold no whole rows");
+  return pitch;
+}
+
+void check_alike(const holding& x, const holding& y) {
+  bool alike = x.any == y.any && x.box.size() == y.box.size() && x.sum.size() == y.sum.size();
+  for (int d = 1; alike && d < x.box.size(); ++d) alike = x.box[d] == y.box[d];
+  for (int i = 0; alike && i < x.sum.size(); ++i)
+    alike = x.sum[i].of == y.sum[i].of && x.sum[i].over == y.sum[i].over;
+  if (!alike) throw refusal("its members hold parts of different values");
+}
+
+content gather(const std::vector<const content*>& given, int members) {
+  content all = *given[0];
+  all.bytes *= static_cast<std::size_t>(members);
+  for (int i = 0; i < all.pieces.size(); ++i) {
+    piece& p = all.pieces[i];
+    if (p.holds.any && given[0]->pieces.size() == 1) {
+      for (const content* c : given)
+        if (!is_zeros(*c)) throw refusal("its members hold parts of different values");
+      const std::int64_t cols = p.at.rows * p.at.cols * members;
+      p.at = {0, 1, cols, cols};
+      continue;
+    }
+    const std::int64_t pitch = pitch_of(*given[0], p);
+    const place before = p.at;
+    for (std::size_t m = 1; m < given.size(); ++m) {
+      const holding& more = same_piece(*given[m], before).holds;
+      check_alike(p.holds, more);
+      if (p.holds.box.empty()) throw refusal("numbers are concatenated");
+      if (static_cast<int>(given.size()) == members) {
+        p.holds.box[0].at.append(more.box[0].at);
+        continue;
+      }
+      std::int64_t by = 0;
+      const runs first = p.holds.box[0].at;
+      if (!first.is_shifted(more.box[0].at, by))
+        throw refusal("its members hold parts that do not follow on each other");
+      for (int k = 1; k < members; ++k) p.holds.box[0].at.append(first.shifted(k * by));
+    }
+    if (p.holds.box.size() == 2) {
+      p.at.rows *= members;
+      p.at.pitch = pitch;
+    } else {
+      p.at.cols *= members;
+      p.at.pitch = p.at.cols;
+    }
+  }
+  return all;
+}
+
+content chunk(const content& all, int index, int members) {
+  content part{all.bytes / static_cast<std::size_t>(members), all.type, {}};
+  for (int i = 0; i < all.pieces.size(); ++i) {
+    const piece& p = all.pieces[i];
+    const bool is_all = static_cast<std::size_t>(p.at.rows * p.at.cols * size_of(all.type)) == all.bytes;
+    if (p.holds.any && is_all && part.bytes * static_cast<std::size_t>(members) == all.bytes) {
+      const std::int64_t cols = static_cast<std::int64_t>(part.bytes) / size_of(all.type);
+      part.pieces.push_back({{0, 1, cols, cols}, p.holds});
+      continue;
+    }
+    if (!p.holds.any && p.holds.box.size() == 1 && p.at.cols % members == 0) {
+      const std::int64_t cols = p.at.cols / members;
+      part.pieces.push_back({{p.at.offset, 1, cols, cols}, cut(p.holds, 0, 1, index * cols, cols)});
+      continue;
+    }
+    if (p.holds.any || p.holds.box.size() != 2 || p.at.rows % members)
+      throw refusal("its members hold no rows that can be shared out");
+    const std::int64_t rows = p.at.rows / members, pitch = pitch_of(all, p);
+    part.pieces.push_back({{p.at.offset, rows, p.at.cols, rows > 1 ? pitch : p.at.cols},
+                           cut(p.holds, index * rows, rows, 0, p.at.cols)});
+  }
+  return part;
+}
+
+}  // namespace
+
+runs union_of(char letter, const runs& first, const runs& second, int members) {
+  std::int64_t by = 0;
+  if (!first.is_shifted(second, by))
+    throw refusal("what the members of a group hold is not the same, shifted");
+  runs all;
+  for (int k = 0; k < members; ++k) all.append(first.shifted(k * by));
+  if (interval twice; !all.sort(twice))
+    throw refusal(text_of(letter, {twice.begin, twice.end}) + " are in the sum twice");
+  return all;
+}
+
+std::vector<content> combine(collective_kind does, const std::vector<const content*>& given, int members) {
+  const std::size_t n = given.size();
+  if (static_cast<int>(n) != members && n != 2)
+    throw refusal(fmt::format("{} of its {} members are known; expected 2 or all", n, members));
+  for (const content* c : given)
+    if (c->bytes != given[0]->bytes || c->type != given[0]->type)
+      throw refusal("its members hold other sizes");
+  switch (does) {
+    case collective_kind::all_reduce:
+      return std::vector<content>(n, reduce(false, given, members));
+    case collective_kind::all_reduce_max:
+      return std::vector<content>(n, reduce(true, given, members));
+    case collective_kind::all_gather:
+      return std::vector<content>(n, gather(given, members));
+    case collective_kind::reduce_scatter:
+      break;
+  }
+  const content all = reduce(false, given, members);
+  std::vector<content> parts;
+  for (std::size_t m = 0; m < n; ++m) parts.push_back(chunk(all, static_cast<int>(m), members));
+  return parts;
+}
+
+}  // namespace rankc::codegen::algebra

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// What collectives make of what their members hold. Where a communicator has more members than the program,
+// those that are there are the first two, and each further one holds what the shift from the first to the
+// second says.
+#pragma once
+#include <vector>
+
+#include "contents.hpp"
+
+namespace rankc::codegen::algebra {
+
+/// What each member gets. `given` is of each member that is there, of `members` in all.
+/// Errors: refusal where their sum, maximum or concatenation is none.
+std::vector<content> combine(collective_kind, const std::vector<const content*>& given, int members);
+
+/// Boxes or sets that are equal, or the first of `members` that are each shifted by as much from the one
+/// before. Errors: refusal where they are neither.
+runs union_of(char letter, const runs& first, const runs& second, int members);
+
+}  // namespace rankc::codegen::algebra

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Messages and collectives: those that meet, and what each gets.
+#include "interpret.hpp"
+
+#include <fmt/format.h>
+
+#include "collectives.hpp"
+
+namespace rankc::codegen::algebra {
+
+void interpreter::message(op_ref r) {
+  const op& o = at(r);
+  const bool sends = o.kind == op_kind::send;
+  const channel key =
+      sends ? channel{o.communicator, r.rank, o.peer} : channel{o.communicator, o.peer, r.rank};
+  auto &own = sends ? sent_[key] : received_[key], &other = sends ? received_[key] : sent_[key];
+  if (other.empty()) {
+    own.push_back(r);
+    return;
+  }
+  const op_ref met = other.front();
+  other.pop_front();
+  meet(sends ? r : met, sends ? met : r);
+}
+
+void interpreter::meet(op_ref sent, op_ref received) {
+  const op &from = at(sent), &to = at(received);
+  if (from.reads.size() != 1 || to.writes.size() != 1) throw refusal("a message is of one tensor");
+  const access &read = from.reads[0], &write = to.writes[0];
+  const content& c = store_.at(read);
+  if (from.bytes != c.bytes || to.bytes != c.bytes)
+    throw refusal(fmt::format("it is told of {} bytes; expected {}", from.bytes, c.bytes));
+  if (c.bytes != write.end - write.begin || c.type != write.type)
+    throw refusal(fmt::format("{} bytes are sent, {} received", c.bytes, write.end - write.begin));
+  if (read.value != write.value) store_.put(write, c);  // as a rule both sides call it by one name
+  store_.done(from.reads);
+}
+
+void interpreter::collective(op_ref r) {
+  const op& o = at(r);
+  if (o.communicator < 0 || static_cast<std::size_t>(o.communicator) >= waiting_.size())
+    throw refusal("it is on no communicator");
+  const communicator& group = program_.communicators[static_cast<std::size_t>(o.communicator)];
+  check_layout(o);
+  std::vector<op_ref>& all = waiting_[static_cast<std::size_t>(o.communicator)];
+  all.push_back(r);
+  if (all.size() < group.ranks.size()) return;
+  std::vector<op_ref> members;
+  for (int rank : group.ranks)
+    for (const op_ref m : all)
+      if (m.rank == rank) members.push_back(m);
+  all.clear();
+  if (members.size() != group.ranks.size())
+    throw refusal(fmt::format("not all of \"{}\" take part", group.name));
+  const std::size_t count = o.reads.size();
+  for (const op_ref m : members)
+    if (at(m).does != o.does || at(m).reads.size() != count || at(m).writes.size() != count)
+      throw refusal("its members do different things");
+  for (std::size_t i = 0; i < count; ++i) {
+    std::vector<const content*> given;
+    for (const op_ref m : members) given.push_back(&store_.at(at(m).reads[i]));
+    std::vector<content> made = combine(o.does, given, group.members());
+    for (std::size_t m = 0; m < members.size(); ++m) {
+      const access& w = at(members[m]).writes[i];
+      if (made[m].bytes != w.end - w.begin || made[m].type != w.type)
+        throw refusal(fmt::format("it writes {} bytes; expected {}", w.end - w.begin, made[m].bytes));
+      store_.put(w, std::move(made[m]));
+    }
+  }
+  for (const op_ref m : members) store_.done(at(m).reads);
+}
+
+}  // namespace rankc::codegen::algebra

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of facts. Axes: t tokens of a step, h and k heads, v vocabulary, s positions; i, o, w, l, r features.
+#include "facts.hpp"
+
+namespace rankc::codegen::algebra {
+
+namespace {
+
+constexpr line lines[]{
+    // ---- sums and copies
+    {"zeros", "y(t w)", "y = 0"},
+    {"clear", "y(w)", "y = 0"},
+    {"copy", "y(t w) x(t w)", "y = 1 * x", "", "", "x = dy"},
+    {"replicate", "y(t w) x(t w)", "y = 1 * x", "", "", "x = dy"},
+    {"all_reduce", "y(t w) x(t w)", "y = 1 * x", "", "", "x = dy"},
+    {"all_reduce_max", "y(t w) x(t w)", "y = 1 * x"},
+    {"all_gather", "y(t w) x(t w)", "y = 1 * x", "", "", "x = dy"},
+    {"reduce_scatter", "y(t w) x(t w)", "y = 1 * x", "", "", "x = dy"},
+    {"add", "y(t w)^a,b a(t w) b(t w)", "y = a + b", "", "", "a = dy; b = dy"},
+    {"scale", "y(t w)^x x(t w)", "y = number * x", "", "", "x = scale(dy)"},
+
+    // ---- products with a weight
+    {"linear", "y(t o) x(t i) w(o i)", "y = sum(i) x' w'", "", "", "x = linear_dx(dy, w); w = linear_dw(dy, x)"},
+    {"linear_dx", "+dx(t i) dy(t o) w(o i)", "dx = sum(o) dy' w'"},
+    {"linear_dw", "+dw(o i) dy(t o) x(t i)", "dw = sum(t) dy' x'"},
+    {"bias", "y(t w)^x x(t w) b(w)", "y = x + b", "", "", "x = dy; b = bias_grad(dy)"},
+    {"bias_grad", "+db(w) dy(t w)", "db = sum(t) dy'"},
+
+    // ---- norms of rows, and of each head
+    {"layer_norm", "y(t w) statistics(t 2) x(t w) gain(w) shift(w)", "y = x gain shift; statistics = x", "whole(w)", "",
+     "x = layer_norm_dx(dy, x, statistics, gain); gain shift = layer_norm_dw(dy, x, statistics)"},
+    {"layer_norm_dx", "dx(t w)^dy dy(t w) x(t w) statistics(t 2) gain(w)", "dx = dy' x statistics gain", "whole(w)"},
+    {"layer_norm_dw", "+dgain(w) +dshift(w) dy(t w) x(t w) statistics(t 2)", "dgain = sum(t) dy' x statistics; dshift = sum(t) dy'"},
+    {"rms_norm", "y(t w) statistics(t 1) x(t w) gain(w)", "y = x gain'; statistics = x", "whole(w)", "",
+     "x = rms_norm_dx(dy, x, statistics, gain); gain = rms_norm_dw(dy, x, statistics)"},
+    {"rms_norm_dx", "dx(t w)^dy dy(t w) x(t w) statistics(t 1) gain(w)", "dx = dy' x statistics gain", "whole(w)"},
+    {"rms_norm_dw", "+dgain(w) dy(t w) x(t w) statistics(t 1)", "dgain = sum(t) dy' x statistics"},
+    {"head_norm", "y(t h*d) statistics(t h) x(t h*d) gain(d)", "y = x gain'; statistics = x", "", "",
+     "x = head_norm_dx(dy, x, statistics, gain); gain = head_norm_dw(dy, x, statistics)"},
+    {"head_norm_dx", "dx(t h*d)^dy dy(t h*d) x(t h*d) statistics(t h) gain(d)", "dx = dy' x statistics gain"},
+    {"head_norm_dw", "+dgain(d) dy(t h*d) x(t h*d) statistics(t h)", "dgain = sum(t h) dy' x statistics"},
+
+    // ---- an element at a time, and softmax
+    {"gelu", "y(t w) x(t w)", "y = x", "", "", "x = gelu_grad(dy, x)"},
+    {"gelu_grad", "dx(t w)^dy dy(t w) x(t w)", "dx = dy' x"},
+    {"swiglu", "y(t w) gate(t w):s up(t w):s", "y = gate up'", "", "", "gate up = swiglu_grad(dy, gate, up)"},
+    {"swiglu_grad", "dgate(t w):s dup(t w):s dy(t w) gate(t w):s up(t w):s", "dgate = dy' gate up'; dup = dy' gate"},
+    {"mul", "y(t w)^a,b a(t w) b(t w)", "y = a' b'", "commutative", "", "a b = mul_grad(dy, a, b)"},
+    {"mul_grad", "da(t w)^dy db(t w) dy(t w) a(t w) b(t w)", "da = mul(dy, b); db = mul(dy, a)"},
+    {"sigmoid", "y(t w)^x x(t w)", "y = x", "", "", "x = sigmoid_grad(dy, y)"},
+    {"sigmoid_grad", "dx(t w)^dy dy(t w) y(t w)", "dx = dy' y"},
+    {"softmax", "y(t w)^x x(t w)", "y = x", "whole(w)", "", "x = softmax_dx(dy, y)"},
+    {"softmax_dx", "dx(t w)^dy dy(t w) y(t w)", "dx = dy' y", "whole(w)"},
+
+    // ---- features taken apart and put together
+    {"split", "first(t l) second(t r) x(t w)", "first = x'; second = x'", "whole(w l r)", "parts", "x = concat(dfirst, dsecond)"},
+    {"split_heads", "first(t h*l) second(t h*r) x(t h*w)", "first = x'; second = x'", "", "parts", "x = concat_heads(dfirst, dsecond)"},
+    {"concat", "y(t w) first(t l) second(t r)", "y = first + second", "whole(w l r)", "parts", "first second = split(dy)"},
+    {"concat_heads", "y(t h*w) first(t h*l) second(t h*r)", "y = first + second", "", "parts", "first second = split_heads(dy)"},
+
+    // ---- positions and attention
+    {"rope", "y(t h*d):s^x x(t h*d):s table(s d)", "y = x' table", "positions whole(s d)", "seq", "x = rope_grad(dy, table)"},
+    {"rope_grad", "dx(t h*d):s^dy dy(t h*d):s table(s d)", "dx = dy' table", "positions whole(s d)", "seq"},
+    {"position", "y(t w)^x x(t w) table(s w)", "y = x + table", "positions whole(s)", "seq", "x = dy; table = position_grad(dy)"},
+    {"position_grad", "+dtable(s w) dy(t w)", "dtable = sum(t) dy'", "positions whole(s)", "seq"},
+    {"attention", "o(t h*d) lse(t h) q(t h*d):q k(t k*d):k v(t k*d):k", "o = q k v'; lse = q k", "sequences groups", "seq",
+     "q k v = attention_grad(do, q, k, v, o, lse)"},
+    {"attention_grad", "dq(t h*d):q dk(t k*d):k dv(t k*d):k d_o(t h*d) q(t h*d):q k(t k*d):k v(t k*d):k o(t h*d) lse(t h)",
+     "dq = d_o' q k v o lse; dk = d_o' q k v o lse; dv = d_o' q k v o lse", "sequences groups", "seq"},
+
+    // ---- tables looked up by ids, and the loss
+    {"embedding", "y(t w) ids(t) table(v w)", "y = sum(v) ids table'", "first(v)", "", "table = embedding_grad(dy, ids)"},
+    {"embedding_grad", "+dtable(v w) dy(t w) ids(t)", "dtable = sum(t) dy' ids", "first(v)"},
+    {"row_max", "top(t 1) logits(t v)", "top = max(v) logits"},
+    {"exp_sums", "sums(t 2) logits(t v) top(t 1) targets(t)", "sums = sum(v) logits top targets", "first(v)", "",
+     "logits = exp_sums_grad(dsums, logits, top, targets)"},
+    {"exp_sums_grad", "dlogits(t v)^logits dsums(t 2) logits(t v) top(t 1) targets(t)", "dlogits = dsums' logits top targets", "first(v)"},
+    {"cross_entropy", "+loss() sums(t 2)", "loss = sum(t) sums", "", "number", "sums = cross_entropy_grad(sums)"},
+    {"cross_entropy_grad", "dsums(t 2) sums(t 2)", "dsums = sums", "", "number"},
+
+    // ---- two or more in one kernel
+    {"linear_bias", "y(t o) x(t i) w(o i) b(o)", "u = linear(x, w); y = bias(u, b)"},
+    {"linear_add", "y(t o)^residual x(t i) w(o i) residual(t o)", "u = linear(x, w); y = add(u, residual)"},
+    {"linear_bias_add", "y(t o)^residual x(t i) w(o i) b(o) residual(t o)", "u = linear(x, w); s = bias(u, b); y = add(s, residual)"},
+    {"linear_gelu", "y(t o) before(t o) x(t i) w(o i)", "before = linear(x, w); y = gelu(before)"},
+    {"linear_bias_gelu", "y(t o) before(t o) x(t i) w(o i) b(o)", "u = linear(x, w); before = bias(u, b); y = gelu(before)"},
+    {"linear_dx_gelu", "dx(t i) dy(t o) w(o i) before(t i)", "u = linear_dx(dy, w); dx = gelu_grad(u, before)"},
+    {"linear_dx_gelu_bias", "dx(t i) +db(i) dy(t o) w(o i) before(t i)",
+     "u = linear_dx(dy, w); dx = gelu_grad(u, before); db = bias_grad(dx)"},
+    {"linear_dw_bias", "+dw(o i) +db(o) dy(t o) x(t i)", "dw = linear_dw(dy, x); db = bias_grad(dy)"},
+    {"bias_add", "y(t w)^x,residual x(t w) b(w) residual(t w)", "u = bias(x, b); y = add(u, residual)"},
+    {"add_layer_norm", "sum(t w)^x,residual y(t w) statistics(t 2) x(t w) residual(t w) gain(w) shift(w)",
+     "sum = add(x, residual); y statistics = layer_norm(sum, gain, shift)"},
+    {"bias_add_layer_norm", "sum(t w)^x,residual y(t w) statistics(t 2) x(t w) b(w) residual(t w) gain(w) shift(w)",
+     "u = bias(x, b); sum = add(u, residual); y statistics = layer_norm(sum, gain, shift)"},
+    {"add_rms_norm", "sum(t w)^x,residual y(t w) statistics(t 1) x(t w) residual(t w) gain(w)",
+     "sum = add(x, residual); y statistics = rms_norm(sum, gain)"},
+    {"layer_norm_grad", "dx(t w)^dy +dgain(w) +dshift(w) dy(t w) x(t w) statistics(t 2) gain(w)",
+     "dx = layer_norm_dx(dy, x, statistics, gain); dgain dshift = layer_norm_dw(dy, x, statistics)"},
+    {"layer_norm_grad_add", "dx(t w)^residual,dy +dgain(w) +dshift(w) dy(t w) x(t w) statistics(t 2) gain(w) residual(t w)",
+     "u = layer_norm_dx(dy, x, statistics, gain); dgain dshift = layer_norm_dw(dy, x, statistics); dx = add(u, residual)"},
+    {"rms_norm_grad", "dx(t w)^dy +dgain(w) dy(t w) x(t w) statistics(t 1) gain(w)",
+     "dx = rms_norm_dx(dy, x, statistics, gain); dgain = rms_norm_dw(dy, x, statistics)"},
+    {"rms_norm_grad_add", "dx(t w)^residual,dy +dgain(w) dy(t w) x(t w) statistics(t 1) gain(w) residual(t w)",
+     "u = rms_norm_dx(dy, x, statistics, gain); dgain = rms_norm_dw(dy, x, statistics); dx = add(u, residual)"},
+    {"head_norm_grad", "dx(t h*d)^dy +dgain(d) dy(t h*d) x(t h*d) statistics(t h) gain(d)",
+     "dx = head_norm_dx(dy, x, statistics, gain); dgain = head_norm_dw(dy, x, statistics)"},
+    {"softmax_sums", "top(t 1) sums(t 2) logits(t v) targets(t)", "top = row_max(logits); sums = exp_sums(logits, top, targets)"},
+    {"softmax_grad", "dlogits(t v)^logits sums(t 2) logits(t v) top(t 1) targets(t)",
+     "u = cross_entropy_grad(sums); dlogits = exp_sums_grad(u, logits, top, targets)"},
+};
+
+}  // namespace
+
+std::span<const line> table() { return lines; }
+
+}  // namespace rankc::codegen::algebra

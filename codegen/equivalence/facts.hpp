@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is true of each op, from mathematics: of which elements of its operands an element of a result is
+// made, in which operands it is linear, over which axes it sums, and its derivative. This is what the check
+// of equivalence trusts; nothing of it comes from the table of ops that programs are lowered by.
+#pragma once
+#include <array>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rankc::codegen::algebra {
+
+/// A line of the table, as it is written.
+///
+/// `ports`: results and operands in the order of the row's ports, without scratch, each with its axes: "y(t
+/// o) x(t i)". Equal letters are the same elements of an axis; "h*d" are whole heads of d elements; a digit
+/// is a size.
+///   "+dw(o i)"     the kernel can add to what is there; all such results of an op are added to, or none is.
+///   "x(t w):s"     rows may lie apart, as far in all ports with one letter; those of other ports follow on
+///   each other. "y(t w)^x,r"   the result may lie where one of these operands does; elsewhere results and
+///   operands lie apart.
+/// `rule`: an equation for each result, with ';' between them.
+///   "y = sum(i) x' w'"  a function of operands, summed over the axes in brackets (nothing: an element at a
+///   time over all the
+///                       axes of the result). It is linear in each operand with a mark.
+///   "top = max(v) x"    the largest over an axis.
+///   "y = x + b"         the sum of operands; one with other axes than the result is repeated along the rest,
+///   or is a part of it. "y = number * x"    a multiple by the op's number; "y = 1 * x" is x itself. "y = 0"
+///   "u = linear(x, w)"  by other rows: their results in order, from their operands. Names that are no ports
+///   are between.
+/// `needs`: what must hold of the operands' elements, in words:
+///   "whole(w)"     all elements of the axis are there,
+///   "first(v)"     the op is told where its part of the axis begins, and it begins there,
+///   "positions"    element i of axis t is at position (first + i) % seq of its sequence,
+///   "sequences"    axis t is of whole sequences of the op's seq, as many as its rows,
+///   "commutative"  the two operands may change places,
+///   "groups"       each head of axis k is there with all heads of axis h that use it.
+/// `attributes`: which of "seq", "number" a result depends on, and "parts": the sizes of its parts.
+/// `gradients`: what each operand's gradient is, made of ports and of gradients of results ("dy"), by other
+/// rows. Operands that
+///   it does not name have none; a result whose gradient it does not use must have none.
+struct line {
+  const char *row, *ports, *rule, *needs = "", *attributes = "", *gradients = "";
+};
+std::span<const line> table();
+
+// ---- the same, read
+
+struct axis_use {
+  char of = 0;    // letter, or digit of a size
+  char unit = 0;  // "h*d": d
+  bool operator==(const axis_use&) const = default;
+};
+struct port {
+  std::string name;
+  std::vector<axis_use> axes;
+  bool adds = false;
+  char stride = 0;
+  std::vector<std::string> over;
+};
+
+/// Part of an equation. `at` are indices of names: first the ports, then what is between.
+struct equation {
+  enum class kind { function, sum, multiple, zero, call } is = kind::function;
+  std::vector<int> results;  // one; of a call: as many as its row has
+  std::vector<int> operands;
+  std::vector<bool> linear;  // of each operand
+  std::vector<bool> same;    // of a sum: whether the operand has the result's axes
+  std::string over;          // letters of the axes summed over
+  bool maximum = false;      // taken over them instead
+  int row = -1;              // of a call
+};
+/// An operand of a derivative: a port, or the gradient of one.
+struct factor {
+  int port = -1;
+  bool gradient = false;
+};
+/// Gradients of operands: the results of a row, or, without a row, another gradient itself.
+struct derivative {
+  std::vector<int> of;
+  int row = -1;
+  std::vector<factor> from;
+};
+
+inline constexpr std::size_t max_letters = 8;  // of a row
+
+struct fact {
+  std::string row;
+  std::array<unsigned char, 26> place{};  // of each letter among those of the row
+  std::vector<port> ports;
+  int results = 0;                 // the first ports; the others are operands
+  std::vector<std::string> names;  // of the ports, and what is between
+  std::vector<equation> equations;
+  std::string whole, first;  // letters
+  bool positions = false, sequences = false, groups = false, commutative = false;
+  bool seq = false, number = false, parts = false;
+  std::vector<derivative> derivatives;
+  unsigned long long key = 0;  // of the row's name
+};
+
+/// Index in facts() of a row; -1 where it has none.
+int find_fact(std::string_view row);
+const std::vector<fact>& facts();
+
+}  // namespace rankc::codegen::algebra

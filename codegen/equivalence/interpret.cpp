@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interpret.hpp"
+
+#include <fmt/format.h>
+
+namespace rankc::codegen::algebra {
+
+interpreter::interpreter(const program& p, const model& m, claims& c)
+    : program_(p), model_(m), claims_(c), store_(p), transfer_(m, space_), waiting_(p.communicators.size()) {}
+
+/// All ops by their place in the order.
+std::vector<interpreter::op_ref> interpreter::sequence(const verdict& order) const {
+  std::vector<std::size_t> begin;
+  std::size_t ops = 0;
+  if (order.position.size() != program_.ranks.size()) throw refusal("the order is of another program");
+  for (std::size_t r = 0; r < order.position.size(); ++r) {
+    if (order.position[r].size() != program_.ranks[r].ops.size())
+      throw refusal("the order is of another program");
+    for (int p : order.position[r]) {
+      if (p < 0) throw refusal("an op has no place in the order");
+      if (static_cast<std::size_t>(p) + 1 >= begin.size()) begin.resize(static_cast<std::size_t>(p) + 2, 0);
+      ++begin[static_cast<std::size_t>(p) + 1];
+      ++ops;
+    }
+  }
+  for (std::size_t i = 1; i < begin.size(); ++i) begin[i] += begin[i - 1];
+  std::vector<op_ref> all(ops);
+  for (std::size_t r = 0; r < order.position.size(); ++r)
+    for (std::size_t i = 0; i < order.position[r].size(); ++i)
+      all[begin[static_cast<std::size_t>(order.position[r][i])]++] = {static_cast<int>(r),
+                                                                      static_cast<int>(i)};
+  return all;
+}
+
+void interpreter::run(const verdict& order) {
+  for (const op_ref r : sequence(order)) {
+    try {
+      step(r);
+    } catch (const unknown_row&) {
+      throw;
+    } catch (const refusal& why) {
+      const int number = program_.ranks[static_cast<std::size_t>(r.rank)].number;
+      throw refusal(fmt::format("{}{}: {} (rank {})", at(r).name, parameters_of(at(r)), why.what(), number < 0 ? r.rank : number));
+    }
+  }
+  for (std::size_t c = 0; c < waiting_.size(); ++c)
+    if (!waiting_[c].empty())
+      throw refusal(fmt::format("{}: not all of \"{}\" take part", at(waiting_[c][0]).name,
+                                program_.communicators[c].name));
+  for (const auto* queues : {&sent_, &received_})
+    for (const auto& [key, left] : *queues)
+      if (!left.empty()) throw refusal(at(left.front()).name + ": nothing meets it");
+}
+
+/// " of layers.2.wq": the weights that a kernel reads, and the gradients that it adds to.
+std::string interpreter::parameters_of(const op& o) {
+  if (o.kind != op_kind::compute || o.row == "adamw" || o.row == "sum_squares") return "";
+  std::string text;
+  for (const access& a : o.reads) {
+    if (!store_.has(a)) continue;
+    const content& c = store_.of(a.value);
+    for (int i = 0; i < c.pieces.size(); ++i) {
+      const term t = c.pieces[i].holds.closed();
+      const std::string name = model_.name(t);
+      if (model_.owner(t) || name.starts_with("the gradient of ")) text += (text.empty() ? " of " : ", ") + name;
+    }
+  }
+  return text;
+}
+
+void interpreter::step(op_ref r) {
+  const op& o = at(r);
+  switch (o.kind) {
+    case op_kind::begin:
+      return begin(o, r.rank);
+    case op_kind::end:
+      return end(o, r.rank);
+    case op_kind::compute:
+      compute(o);
+      break;
+    case op_kind::send:
+    case op_kind::receive:
+      return message(r);
+    case op_kind::collective:
+      return collective(r);
+  }
+  store_.done(o.reads);
+}
+
+void interpreter::begin(const op& o, int rank) {
+  if (o.holds.size() != o.writes.size()) throw refusal("what it begins with is not said");
+  for (std::size_t i = 0; i < o.writes.size(); ++i)
+    store_.put(o.writes[i], claims_.begin(rank, o.writes[i], o.holds[i]));
+}
+
+void interpreter::end(const op& o, int rank) {
+  if (o.holds.size() != o.reads.size()) throw refusal("what it leaves is not said");
+  for (std::size_t i = 0; i < o.reads.size(); ++i) {
+    if (!store_.has(o.reads[i]))
+      throw refusal(fmt::format("nothing writes the {} {}", holding_names[static_cast<int>(o.holds[i].kind)],
+                                o.holds[i].name));
+    claims_.end(rank, store_.at(o.reads[i]), o.holds[i]);
+  }
+  store_.done(o.reads);
+}
+
+void interpreter::compute(const op& o) {
+  if (o.row.empty()) {
+    if (!o.reads.empty() || !o.writes.empty()) throw refusal("it is of no row");
+    return;
+  }
+  if (o.row == "sum_squares") return sum_squares(o);
+  if (o.row == "adamw") return update(o);
+  kernel(o, fact_of(o.row));
+}
+
+const fact& interpreter::fact_of(std::string_view row) {
+  for (const auto& [name, at] : rows_)
+    if (name.data() == row.data() && name.size() == row.size()) return facts()[static_cast<std::size_t>(at)];
+  const int at = find_fact(row);
+  if (at < 0) throw unknown_row(row);
+  if (rows_.size() < 2 * facts().size()) rows_.emplace_back(row, at);
+  return facts()[static_cast<std::size_t>(at)];
+}
+
+}  // namespace rankc::codegen::algebra

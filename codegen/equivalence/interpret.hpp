@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Goes through the ops of all ranks in their proven order and keeps what each value holds.
+#pragma once
+#include <rankc/codegen/program.hpp>
+#include <rankc/codegen/prove.hpp>
+
+#include <deque>
+#include <map>
+#include <tuple>
+#include <vector>
+
+#include "claims.hpp"
+#include "layout.hpp"
+#include "model.hpp"
+#include "store.hpp"
+#include "transfer.hpp"
+
+namespace rankc::codegen::algebra {
+
+class interpreter {
+ public:
+  interpreter(const program&, const model&, claims&);
+  /// Errors: refusal, which names the op.
+  void run(const verdict& order);
+
+ private:
+  struct op_ref {
+    int rank = 0, op = 0;
+  };
+  using channel = std::tuple<int, int, int>;  // communicator, sender, receiver
+
+  const op& at(op_ref r) const {
+    return program_.ranks[static_cast<std::size_t>(r.rank)].ops[static_cast<std::size_t>(r.op)];
+  }
+  std::vector<op_ref> sequence(const verdict&) const;
+  std::string parameters_of(const op&);
+  void step(op_ref);
+  void begin(const op&, int rank);
+  void end(const op&, int rank);
+  const fact& fact_of(std::string_view row);
+  void compute(const op&);
+  void kernel(const op&, const fact&);
+  void sum_squares(const op&);
+  void update(const op&);
+  void message(op_ref);
+  void meet(op_ref sent, op_ref received);
+  void collective(op_ref);
+
+  few<segment, 2> segments(const op&, const view&) const;
+  segment segment_of(const view&, const access&, const operand& shape, std::int64_t elements) const;
+  static operand operand_of(const view&);
+  static void shape(const view&, operand&);
+  void read(const op&, const view&, operand&);
+  static const access& whole_of(const op&, const view&);
+  const content& whole(const op&, const view&);
+  void write(const op&, int access);
+  void add_before(const access&, const segment&, operand& made);
+
+  const program& program_;
+  const model& model_;
+  claims& claims_;
+  store store_;
+  workspace space_;
+  transfer transfer_;
+  std::vector<operand> ports_;
+  std::vector<std::pair<std::string_view, int>>
+      rows_;                                  // that were looked up; their names stay where they are
+  std::vector<std::vector<op_ref>> waiting_;  // at each communicator's collective
+  std::map<channel, std::deque<op_ref>> sent_, received_;
+};
+
+}  // namespace rankc::codegen::algebra

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a kernel reads and writes, port by port.
+#include "interpret.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace rankc::codegen::algebra {
+
+/// The part of a view that is in one of its accesses, of which those before have so many elements.
+segment interpreter::segment_of(const view& v, const access& a, const operand& shape,
+                                std::int64_t elements) const {
+  const std::int64_t size = size_of(a.type), count = static_cast<std::int64_t>(a.end - a.begin) / size;
+  const std::int64_t pitch = shape.rows > 1 ? v.stride : shape.cols;
+  if (static_cast<std::int64_t>(v.offset) % size)
+    throw refusal(fmt::format("{} begins within an element", v.port));
+  segment s{{static_cast<std::int64_t>(v.offset) / size, shape.rows, shape.cols, pitch}, 0, 0};
+  if (v.accesses.count > 1) {  // one after the other: of a matrix whole rows, of a vector elements
+    const bool is_matrix = shape.ndim == 2;
+    if (v.offset != 0 || (is_matrix && (pitch != shape.cols || count % shape.cols)) || shape.ndim == 0)
+      throw refusal(fmt::format("{} is no whole rows of each of its tensors", v.port));
+    s = is_matrix ? segment{{0, count / shape.cols, shape.cols, pitch}, elements / shape.cols, 0}
+                  : segment{{0, 1, count, count}, 0, elements};
+  }
+  if (s.at.rows < 1 || s.at.cols < 1 || s.at.cols > s.at.pitch ||
+      s.at.offset + (s.at.rows - 1) * s.at.pitch + s.at.cols > count)
+    throw refusal(fmt::format("{} lies outside of what it is given", v.port));
+  return s;
+}
+
+few<segment, 2> interpreter::segments(const op& o, const view& v) const {
+  const std::vector<access>& accesses = v.written ? o.writes : o.reads;
+  const operand shape = operand_of(v);
+  few<segment, 2> all;
+  std::int64_t elements = 0;
+  for (const int i : v.accesses) {
+    const access& a = accesses[static_cast<std::size_t>(i)];
+    if (i != v.accesses.first && accesses[static_cast<std::size_t>(i) - 1].end != a.begin)
+      throw refusal(fmt::format("{} is given tensors that do not follow on each other", v.port));
+    all.push_back(segment_of(v, a, shape, elements));
+    elements += static_cast<std::int64_t>(a.end - a.begin) / size_of(a.type);
+  }
+  if (v.accesses.count > 1 && elements != shape.rows * shape.cols)
+    throw refusal(fmt::format("{} is given tensors of another size", v.port));
+  return all;
+}
+
+operand interpreter::operand_of(const view& v) {
+  operand o;
+  shape(v, o);
+  return o;
+}
+
+void interpreter::shape(const view& v, operand& o) {
+  o.ndim = static_cast<int>(v.shape.size());
+  if (o.ndim == 2) o.rows = v.shape[0];
+  if (o.ndim > 0) o.cols = v.shape[static_cast<std::size_t>(o.ndim) - 1];
+  o.unit = v.unit;
+  o.first = v.first;
+  if (o.unit < 1) throw refusal(fmt::format("{} is in units of {}", v.port, o.unit));
+}
+
+void interpreter::read(const op& o, const view& v, operand& out) {
+  const few<segment, 2> all = segments(o, v);
+  std::int64_t known = 0;
+  for (int i = 0; i < all.size(); ++i)
+    read_tiles(store_.at(o.reads[static_cast<std::size_t>(v.accesses.first + i)]), all[i], out, space_);
+  for (int i = 0; i < out.tiles.size(); ++i) known += out.tiles[i].rows * out.tiles[i].cols;
+  if (known != out.rows * out.cols)
+    throw refusal(fmt::format("{} elements of {} are read that nothing is known to have written",
+                              out.rows * out.cols - known, v.port));
+}
+
+void interpreter::kernel(const op& o, const fact& f) {
+  if (o.views.size() != f.ports.size())
+    throw refusal(fmt::format("it is given {} operands; expected {}", o.views.size(), f.ports.size()));
+  for (std::size_t i = 0; i < o.views.size(); ++i)
+    if (o.views[i].port != f.ports[i].name || o.views[i].written != (i < static_cast<std::size_t>(f.results)))
+      throw refusal(fmt::format("it is given {} for {}", o.views[i].port, f.ports[i].name));
+  check_layout(o, f);
+  space_.clear();
+  if (ports_.size() < f.names.size()) ports_.resize(f.names.size());
+  for (std::size_t i = f.ports.size(); i < f.names.size(); ++i) ports_[i].clear();
+  for (std::size_t i = 0; i < o.views.size(); ++i) {
+    ports_[i].clear();
+    shape(o.views[i], ports_[i]);
+    if (o.views[i].written) continue;
+    view given = o.views[i];
+    if (is_rotary(f.ports[i])) given.stride = given.shape[1];
+    read(o, given, ports_[i]);
+  }
+  transfer_.apply(f, ports_, {o.rows, o.seq, o.number, {}});
+  for (std::size_t w = 0; w < o.writes.size(); ++w) write(o, static_cast<int>(w));
+}
+
+/// What a write leaves in its buffer: what the op's views put there, and the rest as it was.
+void interpreter::write(const op& o, int index) {
+  const access& a = o.writes[static_cast<std::size_t>(index)];
+  const access* before = a.replaces >= 0 ? &o.reads.at(static_cast<std::size_t>(a.replaces)) : nullptr;
+  content made{a.end - a.begin, a.type, {}};
+  bool keeps = before != nullptr;  // what was there
+  for (std::size_t i = 0; i < o.views.size(); ++i) {
+    const view& v = o.views[i];
+    if (!v.written || index < v.accesses.first || index >= v.accesses.first + v.accesses.count) continue;
+    const segment s = segments(o, v)[index - v.accesses.first];
+    if (keeps && static_cast<std::size_t>(s.at.rows * s.at.cols * size_of(a.type)) != made.bytes)
+      made = store_.at(*before);
+    keeps = false;
+    if (v.adds) {
+      if (!before) throw refusal(fmt::format("{} is added to what the op does not read", v.port));
+      operand sum = ports_[i];
+      add_before(*before, s, sum);
+      write_tiles(made, s, sum);
+    } else {
+      write_tiles(made, s, ports_[i]);
+    }
+  }
+  store_.put(a, std::move(made));
+}
+
+/// The tiles of a segment, and what was there, are added.
+void interpreter::add_before(const access& before, const segment& s, operand& made) {
+  operand old = made;
+  old.tiles.clear();
+  read_tiles(store_.at(before), s, old, space_);
+  few<tile, 2> sums;
+  std::int64_t known = 0;
+  for (int i = 0; i < made.tiles.size(); ++i)
+    for (int k = 0; k < old.tiles.size(); ++k) {
+      const tile &x = made.tiles[i], &y = old.tiles[k];
+      const std::int64_t r0 = std::max(x.row, y.row), r1 = std::min(x.row + x.rows, y.row + y.rows);
+      const std::int64_t c0 = std::max(x.col, y.col), c1 = std::min(x.col + x.cols, y.col + y.cols);
+      if (r0 >= r1 || c0 >= c1) continue;
+      const auto part = [&](const tile& t) {
+        const bool is_all = t.holds->any || (t.rows == r1 - r0 && t.cols == c1 - c0);
+        return is_all ? *t.holds : cut(*t.holds, r0 - t.row, r1 - r0, c0 - t.col, c1 - c0);
+      };
+      holding& sum = space_.make();
+      sum = part(y);
+      add(sum, part(x));
+      sums.push_back({r0, c0, r1 - r0, c1 - c0, &sum});
+      known += (r1 - r0) * (c1 - c0);
+    }
+  if (known != s.at.rows * s.at.cols) throw refusal("it is added to what nothing is known to have written");
+  made.tiles = sums;
+}
+
+}  // namespace rankc::codegen::algebra

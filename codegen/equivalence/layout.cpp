@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "layout.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "contents.hpp"
+
+namespace rankc::codegen::algebra {
+
+namespace {
+
+/// Bytes of the arena: rows of `width` bytes, `pitch` apart.
+struct bytes {
+  std::size_t begin, rows, width, pitch;
+  std::size_t end() const { return begin + (rows - 1) * pitch + width; }
+  bool operator==(const bytes&) const = default;
+};
+
+bytes bytes_of(const op& o, const view& v) {
+  const std::vector<access>& accesses = v.written ? o.writes : o.reads;
+  const access& first = accesses.at(static_cast<std::size_t>(v.accesses.first));
+  const auto size = static_cast<std::size_t>(size_of(first.type));
+  const std::size_t cols = v.shape.empty() ? 1 : static_cast<std::size_t>(v.shape[v.shape.size() - 1]);
+  const std::size_t rows = v.shape.size() == 2 ? static_cast<std::size_t>(v.shape[0]) : 1;
+  return {first.begin + v.offset, rows, cols * size,
+          rows > 1 ? static_cast<std::size_t>(v.stride) * size : cols * size};
+}
+
+bool meet(const bytes& a, const bytes& b) {
+  if (a.end() <= b.begin || b.end() <= a.begin) return false;
+  const std::size_t pitch = a.rows > 1 ? a.pitch : b.pitch;
+  if ((a.rows > 1 && b.rows > 1 && a.pitch != b.pitch) || a.width > pitch || b.width > pitch) return true;
+  const std::size_t rows = std::max(a.rows, b.rows) + 1;
+  const std::size_t from_a = (b.begin + rows * pitch - a.begin) % pitch,
+                    from_b = (a.begin + rows * pitch - b.begin) % pitch;
+  return from_a < a.width || from_b < b.width;  // columns, seen from the first of either
+}
+
+void check_strides(const op& o, const fact& f) {
+  for (std::size_t i = 0; i < f.ports.size(); ++i) {
+    const view& v = o.views[i];
+    if (v.shape.size() != 2 || v.stride == v.shape[1] || is_rotary(f.ports[i])) continue;
+    if (!f.ports[i].stride)
+      throw refusal(
+          fmt::format("{} has rows {} apart; expected {}, its width", v.port, v.stride, v.shape[1]));
+  }
+  for (std::size_t i = 0; i < f.ports.size(); ++i)
+    for (std::size_t k = i + 1; f.ports[i].stride && k < f.ports.size(); ++k)
+      if (f.ports[k].stride == f.ports[i].stride && o.views[k].stride != o.views[i].stride)
+        throw refusal(fmt::format("{} has rows {} apart, {} {}; expected one distance", o.views[i].port,
+                                  o.views[i].stride, o.views[k].port, o.views[k].stride));
+}
+
+/// Where a part begins is said to the ops that need it alone.
+void check_first(const op& o, const fact& f) {
+  for (std::size_t i = 0; i < f.ports.size(); ++i) {
+    const std::vector<axis_use>& axes = f.ports[i].axes;
+    const bool takes = std::any_of(axes.begin(), axes.end(), [&](const axis_use& a) {
+      return f.first.find(a.of) != std::string::npos || (f.positions && a.of == 't');
+    });
+    if (!takes && o.views[i].first != 0 && f.equations[0].is != equation::kind::call)
+      throw refusal(
+          fmt::format("{} begins at {}; the row is not told of it", o.views[i].port, o.views[i].first));
+  }
+}
+
+void check_adds(const op& o, const fact& f) {
+  const view* other = nullptr;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(f.results); ++i) {
+    const view& v = o.views[i];
+    if (v.adds && !f.ports[i].adds)
+      throw refusal(fmt::format("{} is added to what is there; its kernel overwrites", v.port));
+    if (!f.ports[i].adds) continue;
+    if (other && other->adds != v.adds)
+      throw refusal(fmt::format("of {} and {} one is added to what is there; expected both, or none",
+                                other->port, v.port));
+    other = &v;
+  }
+}
+
+/// Scratch lies apart from all else.
+void check_scratch(const op& o) {
+  for (std::size_t w = 0; w < o.writes.size(); ++w) {
+    const auto is_of = [&](const view& v) {
+      return v.written && static_cast<int>(w) >= v.accesses.first &&
+             static_cast<int>(w) < v.accesses.first + v.accesses.count;
+    };
+    if (std::any_of(o.views.begin(), o.views.end(), is_of)) continue;
+    for (const auto* accesses : {&o.reads, &o.writes})
+      for (const access& a : *accesses)
+        if (&a != &o.writes[w] && a.begin < o.writes[w].end && o.writes[w].begin < a.end)
+          throw refusal("its scratch lies over an operand");
+  }
+}
+
+void check_overlaps(const op& o, const fact& f) {
+  for (std::size_t w = 0; w < static_cast<std::size_t>(f.results); ++w) {
+    const bytes written = bytes_of(o, o.views[w]);
+    for (std::size_t i = 0; i < o.views.size(); ++i) {
+      if (i == w || (i < w && o.views[i].written)) continue;
+      const bytes other = bytes_of(o, o.views[i]);
+      if (!meet(written, other)) continue;
+      const std::vector<std::string>& over = f.ports[w].over;
+      const bool allowed = !o.views[i].written && written == other &&
+                           std::find(over.begin(), over.end(), o.views[i].port) != over.end();
+      if (!allowed)
+        throw refusal(fmt::format("{} is written where {} lies", o.views[w].port, o.views[i].port));
+    }
+  }
+}
+
+}  // namespace
+
+void check_layout(const op& o, const fact& f) {
+  for (const view& v : o.views)
+    if (v.accesses.count < 1 || v.accesses.first < 0 ||
+        static_cast<std::size_t>(v.accesses.first + v.accesses.count) >
+            (v.written ? o.writes : o.reads).size())
+      throw refusal(fmt::format("{} is given bytes that the op does not touch", v.port));
+  check_strides(o, f);
+  check_first(o, f);
+  check_adds(o, f);
+  check_scratch(o);
+  check_overlaps(o, f);
+}
+
+void check_layout(const op& o) {
+  const auto bytes_of = [](const std::vector<access>& all) {
+    std::size_t bytes = 0;
+    for (const access& a : all) bytes += a.end - a.begin;
+    return bytes;
+  };
+  const std::size_t own = bytes_of(o.does == collective_kind::reduce_scatter ? o.writes : o.reads);
+  if (own != o.bytes) throw refusal(fmt::format("it is told of {} bytes; expected {}", o.bytes, own));
+  if (o.reads.size() == 1 && o.writes.size() == 1) {
+    const access &from = o.reads[0], &to = o.writes[0];
+    const bool apart = from.end <= to.begin || to.end <= from.begin,
+               same = from.begin == to.begin && from.end == to.end;
+    if (!apart && !same) throw refusal("it writes over a part of what it reads");
+    return;
+  }
+  std::vector<access> tensors =
+      o.reads;  // of one call: they follow on each other, and are reduced where they lie
+  std::sort(tensors.begin(), tensors.end(),
+            [](const access& x, const access& y) { return x.begin < y.begin; });
+  for (std::size_t i = 1; i < tensors.size(); ++i)
+    if (tensors[i].begin != tensors[i - 1].end) throw refusal("its tensors do not follow on each other");
+  for (std::size_t i = 0; i < o.reads.size(); ++i)
+    if (i >= o.writes.size() || o.reads[i].begin != o.writes[i].begin || o.reads[i].end != o.writes[i].end)
+      throw refusal("its tensors are not reduced where they lie");
+}
+
+}  // namespace rankc::codegen::algebra

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// The model on one device, as terms: the loss, the gradient of each parameter by reverse mode over the facts,
+// the norm and what the optimizer makes of them.
+#pragma once
+#include <rankc/codegen/specification.hpp>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "facts.hpp"
+#include "term.hpp"
+
+namespace rankc::codegen::algebra {
+
+/// What a result depends on beside its operands.
+struct attributes {
+  std::int64_t rows = 0, seq = 0;
+  double number = 0;
+  std::int64_t parts[2]{};
+};
+/// The result of a function of whole operands.
+term result_of(const fact&, int equation, const term* operands, const attributes&);
+/// What an operand that is repeated, or put beside others, is as a summand.
+term addend_of(const fact&, int equation, int operand, term of, const attributes&);
+
+/// The cosines and sines of positions.
+inline term rotary_table(double theta, std::int64_t dim) {
+  return hasher(1) << theta << static_cast<word>(dim);
+}
+/// The sum of a gradient's squares; what becomes of a weight (0) or of its moments (1, 2).
+inline term squares_of(term gradient) { return gradient.is_zero() ? zero : term(hasher(2) << gradient); }
+inline term updated(int which, const term (&state)[3], term gradient, term norm) {
+  return hasher(3) << static_cast<word>(which) << state[0] << state[1] << state[2] << gradient << norm;
+}
+
+class model {
+ public:
+  struct parameter {
+    std::vector<std::int64_t> shape;
+    bool trainable = true;
+    term state[3];  // weight, first and second moment
+    term gradient = zero;
+    term after[3];
+  };
+
+  /// Errors: refusal where a row has no facts, or a gradient no rule.
+  explicit model(const specification&);
+
+  std::int64_t tokens() const { return spec_.tokens; }
+  const std::map<std::string, parameter, std::less<>>& parameters() const { return parameters_; }
+  /// The parameter that has a weight, and its name; null where none has.
+  const std::pair<const std::string, parameter>* owner(term weight) const;
+  term loss() const { return loss_; }
+  term norm() const { return norm_; }
+  /// Whether the model has a term.
+  bool has(term t) const { return find(t) >= 0; }
+  /// The size of a dim of a term: -1 where the model says nothing of it.
+  std::int64_t size(term, std::size_t dim) const;
+  /// "layers.2: linear"; of a term that the model has not, that.
+  std::string name(term) const;
+
+ private:
+  struct known {
+    term is;
+    std::string name;
+    const std::vector<std::int64_t>* shape = nullptr;
+    const std::pair<const std::string, parameter>* owner = nullptr;  // of a weight
+  };
+  struct layer_values {
+    std::vector<term> values, gradients;
+  };
+
+  int find(term) const;
+  void know(term, std::string name, const std::vector<std::int64_t>* shape);
+  void put(int known);
+  void begin();
+  void forward(std::size_t use, term input);
+  void backward(std::size_t use);
+  void backward_op(std::size_t use, const specification::op&);
+  std::vector<term> operands(std::size_t use, const specification::op&, const fact&) const;
+  attributes attributes_of(const specification::layer&, const specification::op&, const fact&) const;
+  void apply(const fact&, std::vector<term>& ports, const attributes&, const std::string& where);
+
+  const specification& spec_;
+  std::vector<known> known_;
+  std::vector<int> index_;  // by fingerprint: into known_, -1
+  std::map<std::string, parameter, std::less<>> parameters_;
+  std::vector<layer_values> uses_;
+  term loss_ = zero, norm_ = zero;
+};
+
+}  // namespace rankc::codegen::algebra

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// The norm of the gradients, and the optimizer's update.
+#include "interpret.hpp"
+
+#include <fmt/format.h>
+
+namespace rankc::codegen::algebra {
+
+void interpreter::sum_squares(const op& o) {
+  if (o.writes.size() != 1 || o.views.empty() || !o.views.back().written) throw refusal("it writes no norm");
+  std::vector<const content*> gradients;
+  for (const view& v : o.views)
+    if (!v.written) gradients.push_back(&whole(o, v));
+  const access& norm = o.writes[0];
+  const content* before = nullptr;
+  if (o.views.back().adds) {
+    if (norm.replaces < 0) throw refusal("the norm is added to what the op does not read");
+    before = &store_.at(o.reads.at(static_cast<std::size_t>(norm.replaces)));
+  }
+  content made{norm.end - norm.begin, norm.type, {}};
+  made.pieces.push_back({{}, claims_.sum_squares(gradients, before)});
+  store_.put(norm, std::move(made));
+}
+
+/// The bytes of a view that is all of one tensor.
+const access& interpreter::whole_of(const op& o, const view& v) {
+  const access& a = (v.written ? o.writes : o.reads).at(static_cast<std::size_t>(v.accesses.first));
+  std::int64_t elements = 1;
+  for (const std::int64_t size : v.shape) elements *= size;
+  if (v.accesses.count != 1 || v.offset != 0 ||
+      static_cast<std::size_t>(elements * size_of(a.type)) != a.end - a.begin)
+    throw refusal(fmt::format("{} is given in part", v.port));
+  return a;
+}
+
+const content& interpreter::whole(const op& o, const view& v) { return store_.at(whole_of(o, v)); }
+
+void interpreter::update(const op& o) {
+  constexpr std::string_view given[]{"weight", "gradient", "first_moment", "second_moment"};
+  constexpr std::string_view made[]{"weight", "first_moment", "second_moment", "working_copy"};
+  if (o.views.empty() || o.views.back().port != "norm" || o.views.back().written)
+    throw refusal("it is given no norm");
+  const content& norm = whole(o, o.views.back());
+  for (std::size_t i = 0; i + 1 < o.views.size();) {
+    if (o.views[i].port == "padding") {
+      const content& c = whole(o, o.views[i++]);
+      if (c.pieces.size() != 1 || !c.pieces[0].holds.is_zero())
+        throw refusal("the padding between gradients is no zeros");
+      continue;
+    }
+    std::vector<const content*> of;
+    for (const std::string_view port : given) {
+      if (i >= o.views.size() || o.views[i].written || o.views[i].port != port)
+        throw refusal(fmt::format("it is given no {}", port));
+      of.push_back(&whole(o, o.views[i++]));
+    }
+    std::vector<content> results = claims_.update(of);
+    for (int k = 0; k < 4 && i < o.views.size() && o.views[i].written; ++k, ++i) {
+      const view& v = o.views[i];
+      const access& a = whole_of(o, v);
+      if (v.port != made[k] || v.adds)
+        throw refusal(fmt::format("it writes {}; expected {}", v.port, made[k]));
+      content c = results[k == 3 ? 0 : static_cast<std::size_t>(k)];
+      const std::size_t elements = c.bytes / static_cast<std::size_t>(size_of(c.type));
+      c.type = a.type;
+      c.bytes = a.end - a.begin;
+      if (elements * static_cast<std::size_t>(size_of(a.type)) != c.bytes)
+        throw refusal(fmt::format("{} is written in part", v.port));
+      store_.put(a, std::move(c));
+    }
+  }
+  claims_.check_norm(norm);
+}
+
+}  // namespace rankc::codegen::algebra

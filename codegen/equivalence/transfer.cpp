@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transfer.hpp"
+
+#include <fmt/format.h>
+
+#include "cell.hpp"
+
+namespace rankc::codegen::algebra {
+
+namespace {
+
+/// Sizes on this rank are the same where the row has one letter.
+void measure(const fact& f, const std::vector<operand>& ports, cell& c) {
+  const auto is = [&](char letter, std::int64_t size, const std::string& name) {
+    std::int64_t& known = c.length[c.slot(letter)];
+    if (known >= 0 && known != size)
+      throw refusal(fmt::format("{} has {} {}; expected {}, as another operand has", name, size,
+                                axis_name(letter), known));
+    known = size;
+    c.range[c.slot(letter)] = {0, size};
+  };
+  for (std::size_t i = 0; i < f.ports.size(); ++i) {
+    const operand& o = ports[i];
+    const port& p = f.ports[i];
+    if (o.ndim < 0) continue;
+    if (o.ndim != static_cast<int>(p.axes.size()))
+      throw refusal(fmt::format("{} is given in {} dims; expected {}", p.name, o.ndim, p.axes.size()));
+    for (std::size_t a = 0; a < p.axes.size(); ++a) {
+      const axis_use& axis = p.axes[a];
+      const std::int64_t size = p.axes.size() == 2 && a == 0 ? o.rows : o.cols;
+      if (axis.of < 'a') {
+        if (size != axis.of - '0')
+          throw refusal(fmt::format("{} has {} columns; expected {}", p.name, size, axis.of));
+        continue;
+      }
+      if (axis.unit) is(axis.unit, o.unit, p.name);
+      if (axis.unit && size % o.unit)
+        throw refusal(fmt::format("{} has {} columns, in heads of {}", p.name, size, o.unit));
+      is(axis.of, axis.unit ? size / o.unit : size, p.name);
+    }
+  }
+}
+
+/// The shape of a result that nothing but the facts says the shape of.
+void shape_result(const port& p, operand& o, const cell& c) {
+  o.ndim = static_cast<int>(p.axes.size());
+  for (std::size_t a = 0; a < p.axes.size(); ++a) {
+    const axis_use& axis = p.axes[a];
+    o.unit = axis.unit ? c.length[c.slot(axis.unit)] : 1;
+    const std::int64_t size = axis.of < 'a' ? axis.of - '0' : c.length[c.slot(axis.of)] * o.unit;
+    (o.ndim == 2 && a == 0 ? o.rows : o.cols) = size;
+  }
+}
+
+struct letter_cuts {
+  char letter;
+  std::vector<std::int64_t> at;  // where cells begin, and the end
+};
+
+/// The letters along which operands are of several tensors.
+std::vector<letter_cuts> cuts(const fact& f, const std::vector<operand>& ports) {
+  std::vector<letter_cuts> all;
+  const auto add = [&](const axis_use& axis, std::int64_t unit, std::int64_t begin, std::int64_t end,
+                       std::int64_t length) {
+    if (axis.of < 'a' || (begin == 0 && end == length)) return;
+    if (axis.unit && (begin % unit || end % unit)) throw refusal("tensors side by side are no whole heads");
+    auto known =
+        std::find_if(all.begin(), all.end(), [&](const letter_cuts& k) { return k.letter == axis.of; });
+    if (known == all.end()) known = all.insert(all.end(), {axis.of, {0, length / (axis.unit ? unit : 1)}});
+    for (const std::int64_t x : {begin, end}) known->at.push_back(x / (axis.unit ? unit : 1));
+  };
+  for (std::size_t i = static_cast<std::size_t>(f.results); i < f.ports.size(); ++i)
+    for (int k = 0; k < ports[i].tiles.size(); ++k) {
+      const tile& t = ports[i].tiles[k];
+      const std::vector<axis_use>& axes = f.ports[i].axes;
+      if (axes.size() == 2) add(axes[0], ports[i].unit, t.row, t.row + t.rows, ports[i].rows);
+      if (!axes.empty()) add(axes.back(), ports[i].unit, t.col, t.col + t.cols, ports[i].cols);
+    }
+  for (letter_cuts& k : all) {
+    std::sort(k.at.begin(), k.at.end());
+    k.at.erase(std::unique(k.at.begin(), k.at.end()), k.at.end());
+  }
+  return all;
+}
+
+/// Whether an equation's result may be put together of parts of an axis: it has the axis, or is a sum over
+/// it.
+void check_divisible(const fact& f, const equation& e, const std::vector<letter_cuts>& along) {
+  for (const letter_cuts& k : along) {
+    const std::vector<axis_use>& axes = f.ports[static_cast<std::size_t>(e.results[0])].axes;
+    const bool has =
+        std::any_of(axes.begin(), axes.end(), [&](const axis_use& a) { return a.of == k.letter; });
+    if (!has && (e.maximum || e.over.find(k.letter) == std::string::npos))
+      throw refusal(fmt::format("its {} are of several tensors", axis_name(k.letter)));
+  }
+}
+
+}  // namespace
+
+void transfer::put(const fact& f, const equation& e, std::vector<operand>& ports, const cell& c,
+                   holding made) {
+  const std::size_t result = static_cast<std::size_t>(e.results[0]);
+  const port& p = f.ports[result];
+  operand& o = ports[result];
+  const interval rows = p.axes.size() == 2 ? c.extent(o, p.axes[0], true) : interval{0, 1};
+  const interval cols = p.axes.empty() ? interval{0, 1} : c.extent(o, p.axes.back(), false);
+  for (int i = 0; i < o.tiles.size(); ++i)
+    if (tile& t = o.tiles[i];
+        t.row == rows.begin && t.col == cols.begin) {  // a further part of what it sums over
+      holding& both = space_.make();
+      both = *t.holds;
+      add(both, made);
+      t.holds = &both;
+      return;
+    }
+  o.tiles.push_back({rows.begin, cols.begin, rows.size(), cols.size(), space_.keep(std::move(made))});
+}
+
+void transfer::each_cell(const fact& f, std::vector<operand>& ports, cell& c, const attributes& with) {
+  const std::vector<letter_cuts> along = cuts(f, ports);
+  for (const equation& e : f.equations) check_divisible(f, e, along);
+  std::vector<std::size_t> at(along.size(), 0);
+  for (bool more = true; more;) {
+    for (std::size_t k = 0; k < along.size(); ++k)
+      c.range[c.slot(along[k].letter)] = {along[k].at[at[k]], along[k].at[at[k] + 1]};
+    c.bind(ports, with);
+    for (std::size_t e = 0; e < f.equations.size(); ++e) {
+      const int equation = static_cast<int>(e);
+      put(f, f.equations[e], ports, c,
+          f.equations[e].is == equation::kind::sum ? c.sum(equation, ports, with)
+                                                   : c.function(equation, ports, with));
+    }
+    more = false;
+    for (std::size_t k = 0; k < along.size() && !more; ++k) {
+      more = ++at[k] + 1 < along[k].at.size();
+      if (!more) at[k] = 0;
+    }
+  }
+}
+
+void transfer::call(const equation& e, std::vector<operand>& ports, const attributes& with) {
+  const fact& g = facts()[static_cast<std::size_t>(e.row)];
+  std::vector<operand> inner(g.names.size());
+  for (std::size_t i = 0; i < e.results.size(); ++i) inner[i] = ports[static_cast<std::size_t>(e.results[i])];
+  for (std::size_t i = 0; i < e.operands.size(); ++i)
+    inner[static_cast<std::size_t>(g.results) + i] = ports[static_cast<std::size_t>(e.operands[i])];
+  apply(g, inner, with);
+  for (std::size_t i = 0; i < e.results.size(); ++i)
+    ports[static_cast<std::size_t>(e.results[i])] = std::move(inner[i]);
+}
+
+void transfer::multiply(const fact& f, const equation& e, std::vector<operand>& ports,
+                        const attributes& with) {
+  operand& result = ports[static_cast<std::size_t>(e.results[0])];
+  const operand& given = ports[static_cast<std::size_t>(e.operands[0])];
+  if (f.number && !std::isfinite(with.number)) throw refusal("its factor is no finite number");
+  const word factor = f.number ? in_field(with.number) : 1;
+  for (int i = 0; i < given.tiles.size(); ++i) {
+    tile t = given.tiles[i];
+    if (factor != 1) {
+      holding& h = space_.make();
+      h = *t.holds;
+      if (h.is_maximum()) throw refusal("a maximum that is not yet over all is multiplied");
+      for (int k = 0; k < h.sum.size(); ++k) h.sum[k].of = factor * h.sum[k].of;
+      t.holds = &h;
+    }
+    result.tiles.push_back(t);
+  }
+}
+
+void transfer::apply(const fact& f, std::vector<operand>& ports, const attributes& with) {
+  for (std::size_t i = f.ports.size(); i < f.names.size(); ++i) ports[i].ndim = -1;
+  if (f.equations[0].is == equation::kind::call) {
+    for (const equation& e : f.equations) call(e, ports, with);
+    return;
+  }
+  if (f.equations[0].is == equation::kind::zero) {
+    operand& o = ports[0];
+    holding& zeros = space_.make();
+    zeros.any = true;
+    o.tiles.push_back({0, 0, o.rows, o.cols, &zeros});
+    return;
+  }
+  cell c(f, model_, space_);
+  measure(f, ports, c);
+  for (int r = 0; r < f.results; ++r)
+    if (ports[static_cast<std::size_t>(r)].ndim < 0)
+      shape_result(f.ports[static_cast<std::size_t>(r)], ports[static_cast<std::size_t>(r)], c);
+  attributes own = with;
+  for (std::size_t i = 0; f.parts && i < f.ports.size(); ++i) {
+    const axis_use& last = f.ports[i].axes.back();
+    const char letter = last.unit ? last.unit : last.of;
+    if (letter == 'l' || letter == 'r') own.parts[letter == 'r'] = c.length[c.slot(letter)];
+  }
+  if (f.equations[0].is == equation::kind::multiple) multiply(f, f.equations[0], ports, with);
+  else each_cell(f, ports, c, own);
+}
+
+}  // namespace rankc::codegen::algebra

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a rank issues beside the calls of layers: messages, reductions, the norm, the optimizer; what begin and end are of;
+// and each item as ops.
+#include <algorithm>
+
+#include "contents.hpp"
+#include "lanes.hpp"
+#include "passes.hpp"
+
+namespace rankc::codegen {
+
+/// Whether an element is in one of the ranges.
+static bool covers(const std::vector<range>& over, std::size_t element) {
+  return std::any_of(over.begin(), over.end(), [&](const range& g) { return element >= g.first && element < g.first + g.count; });
+}
+
+/// An operand of one access, or of a part of the arena that no row names a shape of.
+static view view_of(std::string_view port, bool written, std::size_t access, std::int64_t elements) {
+  return {.port = port, .written = written, .accesses = {static_cast<int>(access), 1}, .shape = {{elements}, 1}};
+}
+
+op flattener::on_ranges(std::string name, const std::vector<range>& over, const std::vector<int>& reads,
+                       const std::vector<int>& writes) {
+  constexpr const char* ports[]{"weight", "gradient", "first_moment", "second_moment", "working_copy"};
+  op o;
+  o.name = std::move(name);
+  for (std::size_t p = 0; p < r_.parameters.size(); ++p) {
+    if (!covers(over, r_.parameters[p].element)) continue;
+    const auto elements = static_cast<std::int64_t>(r_.parameters[p].as.elements());
+    std::vector<int> candidates;
+    for (int region : reads) {
+      candidates.push_back(static_cast<int>(o.reads.size()));
+      o.views.push_back(view_of(ports[region], false, o.reads.size(), elements));
+      o.reads.push_back(read(parameter(region, p)));
+    }
+    for (int region : writes) {
+      o.views.push_back(view_of(ports[region], true, o.writes.size(), elements));
+      o.writes.push_back(write(parameter(region, p)));
+      set_replaced(o.writes.back(), o, candidates);
+    }
+  }
+  return o;
+}
+
+std::vector<flattener::place> flattener::paddings(const bucket& b) const {
+  std::vector<range> held;
+  for (const placed_parameter& p : r_.parameters)
+    if (p.element >= b.first && p.element < b.first + b.count) held.push_back({p.element, p.as.elements(), false});
+  std::sort(held.begin(), held.end(), [](const range& x, const range& y) { return x.first < y.first; });
+  held.push_back({b.first + b.count, 0, false});
+  std::vector<place> between;
+  std::size_t at = b.first;
+  for (const range& h : held) {
+    if (h.first > at)
+      between.push_back({r_.arena.gradients + at * l_.wide_bytes(), (h.first - at) * l_.wide_bytes(),
+                         {padding, static_cast<int>(at)}, wide()});
+    at = h.first + h.count;
+  }
+  return between;
+}
+
+void flattener::read_paddings(op& o, const std::vector<range>& over) {
+  for (const bucket& b : r_.buckets)
+    for (const place& p : paddings(b))
+      if (covers(over, (p.begin - r_.arena.gradients) / l_.wide_bytes())) {
+        o.views.push_back(view_of("padding", false, o.reads.size(), static_cast<std::int64_t>(p.bytes / l_.wide_bytes())));
+        o.reads.push_back(read(p));
+      }
+}
+
+/// What a region holds of a parameter. A shard is said to begin at its length, as that of rank 1 of tp does.
+static holding held(int region, const placed_parameter& p) {
+  const holding_kind kind = region == weight          ? holding_kind::weight
+                            : region == first_moment  ? holding_kind::first_moment
+                            : region == second_moment ? holding_kind::second_moment
+                                                      : holding_kind::working_copy;
+  holding h{.kind = kind, .name = p.name};
+  for (int d = 0; d < p.as.ndim; ++d) {
+    const std::int64_t count = d == 0 ? p.as.rows : p.as.cols;
+    h.box.push_back({p.as.shard_dim == d ? count : 0, count});
+  }
+  return h;
+}
+
+op flattener::begin() {
+  op o;
+  o.kind = op_kind::begin;
+  o.name = "begin";
+  const auto add = [&](const place& p, holding h) {
+    o.writes.push_back(write(p));
+    o.holds.push_back(std::move(h));
+  };
+  for (std::size_t p = 0; p < r_.parameters.size(); ++p)
+    for (int region : kept_) add(parameter(region, p), held(region, r_.parameters[p]));
+  for (const bucket& b : r_.buckets)
+    for (const place& p : paddings(b)) add(p, {holding_kind::padding});
+  for (std::size_t j = 0; j < r_.arena.ropes.size(); ++j) {
+    const placed_rope& r = r_.arena.ropes[j];
+    add({r.where, r.bytes, {rope, static_cast<int>(j)}, wide()},
+        {.kind = holding_kind::rotary, .positions = r.as.positions, .dim = r.as.dim, .theta = r.as.theta});
+  }
+  const auto ids = static_cast<std::int64_t>(l_.tokens());
+  item i;
+  for (i.microbatch = 0; i.microbatch < l_.plan->actions.microbatches; ++i.microbatch) {
+    const std::vector<box_range> box{{i.microbatch * ids * l_.plan->dims.dp_replicate, ids}};
+    if (r_.reads_tokens) add(locate(i, {}, {formal::ids, source::rank}), {.kind = holding_kind::ids, .box = box});
+    if (r_.reads_targets) add(locate(i, {}, {formal::targets, source::rank}), {.kind = holding_kind::targets, .box = box});
+  }
+  return o;
+}
+
+void flattener::make_collective(op& o, const item& i, std::size_t data) const {
+  o.kind = op_kind::collective;
+  o.name = i.name;
+  o.views.clear();
+  o.function = "all_reduce";
+  o.operands = {data};
+  o.communicator = find_link(r_, i.on, i.over);
+  o.message = i.message;
+  o.bytes = l_.messages[i.message].bytes;
+}
+
+op flattener::send_or_receive(const item& i) {
+  const bool sends = i.what == item_kind::send;
+  const place p = of_microbatch(step_.values[i.data]);
+  op o;
+  o.kind = sends ? op_kind::send : op_kind::receive;
+  o.name = i.name;
+  o.function = sends ? "send" : "receive";
+  o.operands = {p.begin};
+  o.message = i.message;
+  o.bytes = i.bytes;
+  o.communicator = find_link(r_, i.on, runtime::over::peer);
+  if (sends) {
+    o.reads.push_back(read(p));
+    sent_[i.message] = o.reads.back().value;
+  } else {
+    o.writes.push_back(write(p));
+    received_[i.message] = o.writes.back().value;
+  }
+  return o;
+}
+
+op flattener::reduce_bucket(const item& i) {
+  const bucket& b = r_.buckets[i.bucket];
+  op o = on_ranges(i.name, {{b.first, b.count, false}}, {gradient}, {gradient});
+  for (const place& p : paddings(b)) {
+    o.reads.push_back(read(p));
+    o.writes.push_back(write(p));
+    o.writes.back().replaces = static_cast<int>(o.reads.size()) - 1;
+  }
+  make_collective(o, i, r_.arena.gradients + b.first * l_.wide_bytes());
+  return o;
+}
+
+op flattener::reduce_scalar(const item& i, const place& p) {
+  op o;
+  o.reads.push_back(read(p));
+  o.writes.push_back(write(p));
+  o.writes.back().replaces = 0;
+  make_collective(o, i, p.begin);
+  return o;
+}
+
+op flattener::sum_squares(const item& i) {
+  const std::vector<range>& ranges = i.sharded ? r_.squares_sharded : r_.squares_whole;
+  op o = on_ranges(i.name, ranges, {gradient}, {});
+  read_paddings(o, ranges);
+  o.function = o.row = "sum_squares";
+  o.operands = {r_.arena.norm, r_.arena.gradients};
+  o.views.push_back({.port = "norm", .written = true, .adds = !i.first, .accesses = {0, 1}});
+  const place sum = scalar(norm, r_.arena.norm);
+  if (!i.first) o.reads.push_back(read(sum));
+  o.writes.push_back(write(sum));
+  if (!i.first) o.writes.back().replaces = static_cast<int>(o.reads.size()) - 1;
+  return o;
+}
+
+op flattener::clear_loss(const item& i) {
+  op o;
+  o.name = i.name;
+  o.function = o.row = "clear";
+  o.operands = {r_.arena.loss};
+  o.views.push_back({.port = "y", .written = true, .accesses = {0, 1}});
+  o.writes.push_back(write(scalar(loss, r_.arena.loss)));
+  return o;
+}
+
+op flattener::update(const item& i) {
+  op o = on_ranges(i.name, r_.updates, {weight, gradient, first_moment, second_moment}, kept_);
+  read_paddings(o, r_.updates);
+  o.function = o.row = "adamw";
+  o.operands = {r_.arena.weights, r_.arena.gradients, r_.arena.first_moment, r_.arena.second_moment, r_.arena.norm};
+  o.views.push_back({.port = "norm", .accesses = {static_cast<int>(o.reads.size()), 1}});
+  o.reads.push_back(read(scalar(norm, r_.arena.norm)));
+  return o;
+}
+
+std::vector<op> flattener::flatten(const item& i) {
+  std::vector<op> out;
+  const auto calls = [&]() -> const std::vector<layer_call>& { return r_.stages[i.stage].calls[static_cast<int>(i.does)]; };
+  switch (i.what) {
+    case item_kind::forward:
+      for (const layer_call& call : calls()) layer_ops(i, call, out);
+      break;
+    case item_kind::backward:
+      for (auto call = calls().rbegin(); call != calls().rend(); ++call) layer_ops(i, *call, out);
+      break;
+    case item_kind::backward_layer: layer_ops(i, calls()[i.layer], out); break;
+    case item_kind::send:
+    case item_kind::receive: out.push_back(send_or_receive(i)); break;
+    case item_kind::reduce: out.push_back(reduce_bucket(i)); break;
+    case item_kind::squares: out.push_back(sum_squares(i)); break;
+    case item_kind::clear_loss: out.push_back(clear_loss(i)); break;
+    case item_kind::reduce_norm: out.push_back(reduce_scalar(i, scalar(norm, r_.arena.norm))); break;
+    case item_kind::reduce_loss: out.push_back(reduce_scalar(i, scalar(loss, r_.arena.loss))); break;
+    case item_kind::update: out.push_back(update(i)); break;
+  }
+  if (out.empty()) out.emplace_back().name = i.name;  // half a backward of layers that have nothing for it
+  for (op& o : out) o.stream = i.on;
+  return out;
+}
+
+op flattener::end(bool train) {
+  op o;
+  o.kind = op_kind::end;
+  o.name = "end";
+  const auto add = [&](const place& p, holding h) {
+    o.reads.push_back(read(p));
+    o.holds.push_back(std::move(h));
+  };
+  for (std::size_t p = 0; p < r_.parameters.size(); ++p)
+    for (int region : kept_) add(parameter(region, p), held(region, r_.parameters[p]));
+  if (train && l_.trains()) add(scalar(norm, r_.arena.norm), {holding_kind::norm});
+  if (current_.count({loss})) add(scalar(loss, r_.arena.loss), {holding_kind::loss});
+  return o;
+}
+
+}  // namespace rankc::codegen

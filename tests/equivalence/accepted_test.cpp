@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs that lowering makes are the model's: of the example plans, of odd models, of schedules and of
+// large worlds.
+#include <doctest/doctest.h>
+
+#include <odd/plans.hpp>
+#include <programs/plans.hpp>
+
+#include "plans.hpp"
+#include "subject.hpp"
+
+using namespace equivalence_tests;
+
+namespace {
+
+/// How many programs of a plan are accepted, and how many are of rows that the checker knows nothing of.
+struct tally {
+  int accepted = 0, unknown = 0;
+  void count(const rankc::plan_data& plan, target to, dtype type) {
+    for (const bool evaluates : {false, true}) {
+      const subject s(plan, to, type, evaluates);
+      const equivalence e = s.check();
+      CAPTURE(plan.name);
+      CAPTURE(evaluates);
+      CHECK_MESSAGE((e.holds || e.has_unknown_row), s.reason());
+      CHECK(e.holds == !e.claims.empty());
+      accepted += e.holds;
+      unknown += e.has_unknown_row;
+    }
+  }
+};
+
+}  // namespace
+
+TEST_CASE("the example plans compute their models") {
+  tally all;
+  for (const rankc::plan_data& plan : example_plans()) {
+    for (const dtype type : {dtype::f64, dtype::f32}) all.count(plan, target::host, type);
+    for (const dtype type : {dtype::f32, dtype::bf16}) all.count(plan, target::cuda, type);
+  }
+  CHECK(all.accepted == 64);
+  CHECK(all.unknown == 0);
+}
+
+TEST_CASE("odd models compute theirs; of a user's own rows nothing is claimed") {
+  tally all;
+  for (const odd::odd_plan& p : odd::plans()) {
+    all.count(p.plan, target::host, dtype::f64);
+    all.count(p.plan, target::cuda, dtype::f32);
+  }
+  CHECK(all.accepted == 540);
+  CHECK(all.unknown == 44);
+}
+
+TEST_CASE("every schedule computes the model") {
+  tally all;
+  for (const programs::pipeline& p : programs::pipelines())
+    all.count(programs::make(p), target::host, dtype::f64);
+  CHECK(all.accepted == 120);
+}
+
+TEST_CASE("worlds whose ranks stand for more compute the model") {
+  tally all;
+  const int worlds[][3]{{33, 1, 2}, {64, 2, 1}, {16, 4, 2}, {1, 8, 16}, {32, 8, 4}, {1024, 1, 1}};
+  for (const auto& [dp, tp, pp] : worlds) {
+    const rankc::plan_data plan = large_world(dp, tp, pp);
+    REQUIRE_MESSAGE(plan.diagnostics.empty(), plan.diagnostics.front().text);
+    all.count(plan, target::cuda, dtype::bf16);
+  }
+  CHECK(all.accepted == 12);
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program that no pass has made: accepted as it is, refused with one op changed.
+#include <doctest/doctest.h>
+
+#include <stdexcept>
+
+#include "by_hand.hpp"
+
+using namespace equivalence_tests;
+
+namespace {
+
+std::string reason(const program_by_hand& x) {
+  const equivalence e = check_equivalence(x.p, x.order, model_by_hand());
+  return e.holds ? "" : e.reasons.at(0);
+}
+op& find(program_by_hand& x, int rank, std::string_view row, int n = 0) {
+  for (op& o : x.p.ranks.at(static_cast<std::size_t>(rank)).ops)
+    if (o.name == row && n-- == 0) return o;
+  throw std::logic_error("no such op");
+}
+
+}  // namespace
+
+TEST_CASE("a program by hand computes its model") {
+  const program_by_hand x = two_ranks_by_hand();
+  const equivalence e = check_equivalence(x.p, x.order, model_by_hand());
+  CHECK_MESSAGE(e.holds, reason(x));
+  REQUIRE(e.claims.size() == 4);
+  CHECK(e.claims[0] == "the loss that 2 ranks leave is the model's, over all 8 tokens");
+}
+
+TEST_CASE("the second microbatch overwrites the first") {
+  program_by_hand x = two_ranks_by_hand();
+  find(x, 0, "embedding_grad", 1).views[0].adds = false;
+  CHECK(reason(x) == "sum_squares: the gradient of table: tokens 0..1 missing (rank 0)");
+}
+
+TEST_CASE("a gradient is not reduced") {
+  program_by_hand x = two_ranks_by_hand();
+  for (int r = 0; r < 2; ++r) {
+    op& sum = find(x, r, "all_reduce");
+    for (access& a : find(x, r, "adamw").reads)
+      if (a.value == sum.writes[0].value) a.value = sum.reads[0].value;
+  }
+  CHECK(reason(x) == "adamw: the gradient of table: tokens 2..3 and 6..7 missing (rank 0)");
+}
+
+TEST_CASE("both ranks have the same tokens") {
+  program_by_hand x = two_ranks_by_hand();
+  x.p.ranks[1].ops[0].holds = x.p.ranks[0].ops[0].holds;
+  CHECK(reason(x) == "all_reduce: tokens 0..1 and 4..5 are in the sum twice (rank 1)");
+}
+
+TEST_CASE("a microbatch has the targets of another") {
+  program_by_hand x = two_ranks_by_hand();
+  find(x, 1, "exp_sums").reads[2] = find(x, 1, "exp_sums", 1).reads[2];
+  CHECK(reason(x) ==
+        "exp_sums: targets has tokens 6..7 of 8; expected tokens 2..3 of 8, as another operand has (rank 1)");
+}
+
+TEST_CASE("the loss is of another scale, the gradient is not") {
+  program_by_hand x = two_ranks_by_hand();
+  find(x, 1, "cross_entropy").number = 0.25;
+  CHECK(reason(x) == "cross_entropy: the model has no cross_entropy of net: exp_sums (rank 1)");
+}
+
+TEST_CASE("an update reads the norm of another rank's shard, or none") {
+  program_by_hand x = two_ranks_by_hand();
+  find(x, 0, "adamw").reads.back().value = find(x, 0, "cross_entropy", 1).writes[0].value;
+  CHECK(reason(x).find("adamw: the norm: ") == 0);
+}
+
+TEST_CASE("a rank begins with a part of the table") {
+  program_by_hand x = two_ranks_by_hand();
+  x.p.ranks[0].ops[0].holds[0].box[0].count = 2;
+  CHECK(reason(x) == "begin: it is 72 bytes for elements 0..1 of 3 x 0..2 of 3 (rank 0)");
+}
+
+TEST_CASE("results lie over operands only where their kernel allows it") {
+  program_by_hand x = two_ranks_by_hand();
+  op& o = find(x, 0, "embedding_grad", 1);
+  o.writes[0].begin = o.reads[1].begin, o.writes[0].end = o.writes[0].begin + 72;
+  CHECK(reason(x) == "embedding_grad of the gradient of table: dtable is written where dy lies (rank 0)");
+}

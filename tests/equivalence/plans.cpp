@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plans.hpp"
+
+#include <01_gpt_one_rank.hpp>
+#include <02_gpt_pp2.hpp>
+#include <03_gpt_dp2_tp2_pp2.hpp>
+#include <04_llama3_8b.hpp>
+#include <05_schedules.hpp>
+#include <06_gated_attention.hpp>
+#include <07_latent_attention.hpp>
+#include <rankc/make_plan.hpp>
+
+namespace equivalence_tests {
+
+std::vector<rankc::plan_data> example_plans() {
+  using rankc::make_plan;
+  return {make_plan("gpt_one_rank", plans::gpt_one_rank),
+          make_plan("gpt_pp2", plans::gpt_pp2),
+          make_plan("gpt_dp2_tp2_pp2", plans::gpt_dp2_tp2_pp2),
+          make_plan("llama3_8b", plans::llama3_8b),
+          make_plan("gpt_dual_pipe_v", plans::gpt_dual_pipe_v),
+          make_plan("gpt_by_hand", plans::gpt_by_hand),
+          make_plan("gpt_gated", plans::gpt_gated),
+          make_plan("gpt_latent", plans::gpt_latent)};
+}
+
+rankc::plan_data eight_ranks() { return rankc::make_plan("gpt_dp2_tp2_pp2", plans::gpt_dp2_tp2_pp2); }
+
+rankc::plan_data small_llama() {
+  using namespace rankc;
+  constexpr models::llama model{
+      .layers = 2, .hidden = 16, .heads = 4, .kv_heads = 2, .ffn = 24, .vocab = 32, .theta = 10000};
+  return make_plan("small_llama", model, parallel_dims{.world = 4, .dp_replicate = 2, .tp = 2},
+                   schedules::gpipe{.microbatches = 2}, training{.seq = 8, .global_batch = 4}, clusters::cpu);
+}
+
+rankc::plan_data large_world(int dp, int tp, int pp) {
+  using namespace rankc;
+  constexpr models::gpt2 model{.layers = 16, .hidden = 16, .heads = 8, .ffn = 32, .vocab = 64};
+  return make_plan(
+      "world", model,
+      parallel_dims{
+          .world = dp * tp * pp, .dp_replicate = dp, .tp = tp, .pp = pp, .sequence_parallel = tp > 1},
+      schedules::one_f_one_b{4}, training{.seq = 8, .global_batch = dp * 4, .precision = f32},
+      clusters::h200<256>);
+}
+
+}  // namespace equivalence_tests

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <rankc/plan/plan_data.hpp>
+
+#include <vector>
+
+namespace equivalence_tests {
+
+std::vector<rankc::plan_data> example_plans();
+/// GPT by dp 2, tp 2 with sequence parallelism and pp 2; a Llama by dp 2 and tp 2; a GPT on a world of which
+/// some stand for all.
+rankc::plan_data eight_ranks();
+rankc::plan_data small_llama();
+rankc::plan_data large_world(int dp, int tp, int pp);
+
+}  // namespace equivalence_tests

@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs that do not compute the model are refused, and the reason says where. Each is a lowered program
+// with one fault; the order of its ops is the sound program's.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "plans.hpp"
+#include "subject.hpp"
+
+using namespace equivalence_tests;
+
+namespace {
+
+const subject& eight() {
+  static const subject s(eight_ranks(), target::host);
+  return s;
+}
+const subject& llama() {
+  static const subject s(small_llama(), target::cuda, dtype::bf16);
+  return s;
+}
+
+/// Why a changed program is refused.
+std::string fault(const subject& sound, const std::function<void(subject&)>& change) {
+  subject s = sound;
+  change(s);
+  return s.reason();
+}
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+/// A changed program is refused, for a reason with these words.
+void check_refused(const subject& sound, const std::string& expected,
+                   const std::function<void(subject&)>& change) {
+  const std::string why = fault(sound, change);
+  CHECK_MESSAGE((!why.empty() && has(why, expected)),
+                "expected \"" << expected << "\", found \"" << why << "\"");
+}
+
+/// On all ranks that have it, the n-th op of a name is left out.
+void leave_out(subject& s, const std::string& name, std::size_t n = 0) {
+  bool found = false;
+  for (int r = 0; r < static_cast<int>(s.p.ranks.size()); ++r)
+    if (const std::vector<op*> here = s.find(r, name); n < here.size()) {
+      s.leave_out(r, *here[n]);
+      found = true;
+    }
+  REQUIRE(found);
+}
+
+/// Where two ops read one port each, each reads the other's.
+void swap_reads(op& a, const char* of_a, op& b, const char* of_b) {
+  std::swap(subject::read_of(a, of_a), subject::read_of(b, of_b));
+}
+
+}  // namespace
+
+TEST_CASE("the sound programs are accepted") {
+  CHECK(eight().reason() == "");
+  CHECK(llama().reason() == "");
+}
+
+TEST_CASE("a reduction is missing") {
+  check_refused(eight(), "tokens", [](subject& s) { leave_out(s, "over dp"); });
+  check_refused(eight(), "tokens", [](subject& s) {
+    leave_out(s, "gradients of replicated parameters of pipeline rank 0 over tp");
+  });
+  check_refused(eight(), "the gradient of wte: expected",
+                [](subject& s) { leave_out(s, "between first and last"); });
+  check_refused(eight(), "the loss: tokens", [](subject& s) { leave_out(s, "loss over dp"); });
+  check_refused(eight(), "the norm", [](subject& s) { leave_out(s, "gradient norm over tp"); });
+  check_refused(eight(), "the norm", [](subject& s) { leave_out(s, "gradient norm over pp"); });
+  check_refused(llama(), "not whole", [](subject& s) { leave_out(s, "all_reduce of o_proj", 2); });
+  check_refused(llama(), "not whole", [](subject& s) { leave_out(s, "all_reduce_max of logits_row_max"); });
+  check_refused(llama(), "not whole", [](subject& s) { leave_out(s, "all_reduce of exp_sums"); });
+}
+
+TEST_CASE("a reduction is made twice, or over copies") {
+  check_refused(llama(), "expected", [](subject& s) {
+    const int value = s.new_value();
+    for (int r = 0; r < 4; ++r) {
+      std::vector<op*> sums = s.find(r, "over dp");
+      REQUIRE(!sums.empty());
+      op* last = sums.back();
+      op again = *last;
+      for (std::size_t i = 0; i < again.reads.size(); ++i) {
+        again.reads[i].value = last->writes[i].value;
+        again.writes[i].value = value + 1000 * r + static_cast<int>(i);
+        for (op& o : s.p.ranks[static_cast<std::size_t>(r)].ops)
+          for (access& a : o.reads)
+            if (a.value == last->writes[i].value) a.value = again.writes[i].value;
+      }
+      s.insert_after(r, last, again);
+    }
+  });
+  check_refused(llama(), "twice", [](subject& s) {  // over tp, where both have the same tokens
+    const auto group = [&](int rank, const char* of) { return s.find(rank, of)[0]->communicator; };
+    for (int r = 0; r < 4; ++r) {
+      const int tp = group(r, "all_reduce of o_proj");
+      for (op* o : s.find(r, "over dp")) o->communicator = tp;
+    }
+  });
+}
+
+TEST_CASE("a reduction or a gather is another") {
+  check_refused(llama(), "", [](subject& s) {
+    for (op* o : s.find_all("all_reduce of o_proj")) o->does = collective_kind::all_reduce_max;
+  });
+  check_refused(eight(), "", [](subject& s) {
+    for (op* o : s.find_all("all_gather of n1")) o->does = collective_kind::all_reduce;
+  });
+  check_refused(eight(), "", [](subject& s) {
+    for (op* o : s.find_all("reduce_scatter of o_proj")) o->does = collective_kind::all_gather;
+  });
+  check_refused(eight(), "it is told of", [](subject& s) {
+    s.find_all("reduce_scatter of o_proj")[1]->does = collective_kind::all_gather;
+  });
+}
+
+TEST_CASE("a factor is another") {
+  check_refused(llama(), "cross_entropy", [](subject& s) {
+    for (op* o : s.find_all("cross_entropy", "cross_entropy")) o->number *= 2;
+  });
+  check_refused(llama(), "softmax_grad", [](subject& s) { s.find_all("softmax_grad")[1]->number /= 2; });
+  check_refused(eight(), "exp_sums_grad", [](subject& s) {
+    for (op* o : s.find_all("exp_sums_grad")) o->row = "exp_sums";
+  });
+}
+
+TEST_CASE("an operand is another") {
+  check_refused(eight(), "layers.0: attention", [](subject& s) {
+    std::vector<op*> of = s.find(0, "layers.0: linear", "linear");
+    swap_reads(*of[0], "w", *of[1], "w");
+  });
+  check_refused(eight(), "attention", [](subject& s) {
+    op& o = *s.find(0, "layers.0: attention", "attention")[0];
+    swap_reads(o, "k", o, "v");
+  });
+  check_refused(eight(), "layer_norm", [](subject& s) {
+    op& o = *s.find(0, "layers.0: layer_norm", "layer_norm")[0];
+    swap_reads(o, "gain", o, "shift");
+  });
+  check_refused(eight(), "linear_dw", [](subject& s) {
+    op& o = *s.find(0, "layers.0: linear_dw", "linear_dw")[2];
+    subject::read_of(o, "x") = subject::read_of(*s.find(0, "layers.1: linear_dw", "linear_dw")[2], "x");
+  });
+  check_refused(eight(), "gelu_grad", [](subject& s) {
+    op& o = *s.find(0, "layers.0: gelu_grad")[0];
+    swap_reads(o, "dy", o, "x");
+  });
+  check_refused(eight(), "", [](subject& s) {
+    op& o = *s.find(4, "cross_entropy_grad").front();
+    o.reads[0].value = s.find(4, "cross_entropy_grad").back()->reads[0].value;
+  });
+  check_refused(eight(), "layers.1: layer_norm", [](subject& s) {
+    for (op* o : s.find_all("layers.1: add")) subject::read_of(*o, "a") = subject::read_of(*o, "b");
+  });
+}
+
+TEST_CASE("a microbatch is lost, or counted twice") {
+  check_refused(eight(), "tokens", [](subject& s) {
+    for (op* o : s.find_all("layers.0: linear_dw", "linear_dw", 6)) subject::port(*o, "dw").adds = false;
+  });
+  check_refused(eight(), "tokens", [](subject& s) {
+    subject::port(*s.find(2, "layers.1: bias_grad", "bias_grad")[7], "db").adds = false;
+  });
+  check_refused(eight(), "the loss", [](subject& s) {
+    for (op* o : s.find_all("cross_entropy", "cross_entropy", 1)) subject::port(*o, "loss").adds = false;
+  });
+  check_refused(eight(), "does not read", [](subject& s) {
+    subject::port(*s.find(0, "0B0: layers.0: linear_dw", "linear_dw")[0], "dw").adds = true;
+  });
+  check_refused(eight(), "twice", [](subject& s) {
+    op* o = s.find(0, "0B2: layers.0: linear_dw", "linear_dw")[0];
+    op more = *o;
+    const int read = more.writes[0].replaces;
+    const int value = s.new_value();
+    for (op& other : s.p.ranks[0].ops)
+      for (access& a : other.reads)
+        if (a.value == o->writes[0].value) a.value = value;
+    more.reads[static_cast<std::size_t>(read)].value = o->writes[0].value;
+    more.writes[0].value = value;
+    s.insert_after(0, o, more);
+  });
+  check_refused(eight(), "linear_dw", [](subject& s) {
+    std::vector<op*> of = s.find(0, "0B1: layers.0: linear_dw", "linear_dw");  // to each other's place
+    for (const std::size_t k : {2u, 3u}) REQUIRE(of[k]->writes[0].replaces >= 0);
+    std::swap(of[2]->reads[static_cast<std::size_t>(of[2]->writes[0].replaces)].value,
+              of[3]->reads[static_cast<std::size_t>(of[3]->writes[0].replaces)].value);
+  });
+}
+
+TEST_CASE("a part is another") {
+  check_refused(eight(), "are taken for positions from 64 on", [](subject& s) {
+    for (op* o : s.find_all("0F0: embedding: position"))
+      for (const char* port : {"y", "x"}) subject::port(*o, port).first += 64;
+  });
+  check_refused(eight(), "words", [](subject& s) {
+    for (op* o : s.find_all("0F0: embedding: embedding", "embedding")) subject::port(*o, "table").first = 0;
+  });
+  check_refused(eight(), "words", [](subject& s) {
+    for (op* o : s.find_all("exp_sums_grad"))
+      for (view& v : o->views) v.first = 0;
+  });
+  check_refused(llama(), "rope", [](subject& s) { s.find_all("rope")[0]->seq = 4; });
+  check_refused(llama(), "rope", [](subject& s) {
+    for (int r = 0; r < 4; ++r)
+      for (holding& h : s.p.ranks[static_cast<std::size_t>(r)].ops[0].holds) h.theta *= 2;
+  });
+  check_refused(eight(), "attention", [](subject& s) {
+    for (op* o : s.find_all("attention", "attention")) o->seq *= 2;
+  });
+  check_refused(eight(), "", [](subject& s) {
+    for (holding& h : s.p.ranks[2].ops[0].holds)
+      if (h.kind == holding_kind::ids) h.box[0].first = 0;
+  });
+  check_refused(eight(), "", [](subject& s) {
+    for (holding& h : s.p.ranks[1].ops[0].holds)
+      if (h.name == "layers.0.wq") h.box[0].first = 0;
+  });
+  check_refused(llama(), "lies outside", [](subject& s) {
+    op& o = *s.find(0, "linear", "linear")[0];
+    subject::port(o, "y").offset += 8;
+  });
+  check_refused(llama(), "", [](subject& s) {
+    op& o = *s.find(0, "rope", "rope")[0];
+    subject::port(o, "x").offset += 8;
+    subject::port(o, "y").offset += 8;
+  });
+  check_refused(llama(), "rows", [](subject& s) {
+    op& o = *s.find(0, "attention", "attention")[0];
+    --subject::port(o, "k").stride;
+  });
+}
+
+TEST_CASE("a message is another") {
+  check_refused(eight(), "", [](subject& s) {
+    std::vector<op*> sends = s.find(0, "stage 0 -> 1");
+    std::swap(sends[0]->reads[0], sends[1]->reads[0]);
+  });
+  check_refused(eight(), "", [](subject& s) {
+    for (const int r : {0, 1})
+      for (op* o : s.find(r, "stage 0 -> 1")) o->peer ^= 1;
+  });
+}
+
+TEST_CASE("the norm counts a copy, or leaves out a part") {
+  check_refused(eight(), "the norm", [](subject& s) {
+    for (op* o : s.find_all("norm of whole gradients")) o->views.erase(o->views.begin());
+  });
+  check_refused(eight(), "the norm", [](subject& s) {
+    for (op* o : s.find_all("norm of whole gradients")) subject::port(*o, "norm").adds = false;
+  });
+  check_refused(eight(), "the norm: ", [](subject& s) {  // a shard that is counted already
+    for (int r = 0; r < 8; ++r) {
+      op &sharded = *s.find(r, "norm of sharded")[0], &whole = *s.find(r, "norm of whole")[0];
+      const view first = sharded.views[0];
+      whole.views[0] = first;
+      whole.views[0].accesses = {static_cast<int>(whole.reads.size()), 1};
+      whole.reads.push_back(sharded.reads[static_cast<std::size_t>(first.accesses.first)]);
+    }
+  });
+}
+
+TEST_CASE("an update is another") {
+  check_refused(eight(), "nothing writes the weight layers.0.", [](subject& s) {
+    op& o = *s.find(0, "optimizer")[0];
+    o.views.erase(o.views.begin(), o.views.begin() + 7);
+  });
+  check_refused(eight(), "the norm", [](subject& s) {
+    op& o = *s.find(3, "optimizer")[0];
+    o.reads.back().value = s.find(3, "norm of whole")[0]->writes[0].value;
+  });
+  check_refused(eight(), "tokens", [](subject& s) {
+    op& o = *s.find(3, "optimizer")[0];
+    op& sum = *s.find(3, "over dp")[0];
+    for (access& a : o.reads)
+      for (std::size_t i = 0; i < sum.writes.size(); ++i)
+        if (a.value == sum.writes[i].value) a.value = sum.reads[i].value;
+  });
+  check_refused(eight(), "moments", [](subject& s) {
+    op& o = *s.find(3, "optimizer")[0];
+    std::swap(o.reads[2], o.reads[3]);
+  });
+  check_refused(eight(), "", [](subject& s) {
+    op& o = s.p.ranks[5].ops.back();
+    std::swap(o.reads[0].value, o.reads[1].value);
+  });
+  check_refused(eight(), "no parameter", [](subject& s) {
+    for (rank_program& r : s.p.ranks)
+      for (holding& h : r.ops[0].holds)
+        if (h.name == "wte") h.name = "wte2";
+  });
+}
+
+TEST_CASE("what the checker does not know it does not claim") {
+  subject s = llama();
+  s.find(0, "linear", "linear")[0]->row = "linear_of_mine";
+  const equivalence e = s.check();
+  CHECK(!e.holds);
+  CHECK(e.has_unknown_row);
+  CHECK(e.reasons.front() == "row linear_of_mine is not in the table of facts; nothing is claimed");
+  s = llama();
+  s.order.ok = false;
+  CHECK(has(s.reason(), "not proven"));
+}
