@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compute.hpp"
+
+#include "operand.hpp"
+
+#include <algorithm>
+
+namespace field {
+
+namespace {
+
+using rankc::codegen::op;
+using rankc::codegen::view;
+
+std::uint64_t key_of_op(const rank_state& rank, const op& o) {
+  return mix(field::key_of(o.name), static_cast<std::uint64_t>(rank.number));
+}
+
+/// Memory that a kernel writes and gives to nobody.
+std::vector<rankc::codegen::access> scratch_of(const op& o) {
+  std::vector<rankc::codegen::access> out;
+  for (std::size_t a = 0; a < o.writes.size(); ++a) {
+    const auto is_part = [a = static_cast<int>(a)](const view& v) {
+      return v.written && v.accesses.first <= a && a < v.accesses.first + v.accesses.count;
+    };
+    if (std::none_of(o.views.begin(), o.views.end(), is_part)) out.push_back(o.writes[a]);
+  }
+  return out;
+}
+
+/// Whether something that the kernel writes lies over another of its operands, but where the row says that it may.
+bool destroys_operands(const op& o, const row& r, const std::vector<operand>& at) {
+  for (const rankc::codegen::access& s : scratch_of(o))
+    for (const operand& p : at)
+      if (p.meets({s.begin, 1, {1, static_cast<std::int64_t>(s.end - s.begin)}, 0})) return true;
+  for (std::size_t w = 0; w < at.size(); ++w)
+    for (std::size_t v = 0; o.views[w].written && v < at.size(); ++v) {
+      const bool is_judged = v == w || (o.views[v].written && v < w);
+      if (is_judged || !at[w].meets(at[v])) continue;
+      if (o.views[v].written || !at[w].same_place(at[v]) || !may_lie_over(r, o.views[w].port, o.views[v].port))
+        return true;
+    }
+  return false;
+}
+
+void compute_row(rank_state& rank, const op& o) {
+  const row& r = find_row(o.row);
+  const signature& ports = ports_of(r);
+  expect(o.views.size() == ports.in.size() + ports.out.size(), "an op of another number of operands than its row");
+  std::vector<operand> at;
+  for (const view& v : o.views) at.push_back(operand_of(o, v));
+  for (std::size_t i = 0; i < at.size(); ++i)
+    if (!takes_stride(r, o.views[i].port)) at[i].stride = at[i].is.cols;
+  call c;
+  c.rows = o.rows, c.seq = o.seq, c.number = o.number;
+  for (std::size_t i = 0; i < at.size(); ++i) {
+    const view& v = o.views[i];
+    if (v.written) c.want(v.port, at[i].is, v.first);
+    else c.give(v.port, load(rank.arena, at[i]), v.first);
+  }
+  run(r, c);
+  const bool destroyed = destroys_operands(o, r, at);
+  std::vector<matrix> results;
+  for (std::size_t i = 0; i < at.size(); ++i) {
+    if (!o.views[i].written) continue;
+    matrix made = c.result(o.views[i].port);
+    if (destroyed)
+      for (std::size_t k = 0; k < made.of.size(); ++k) made.of[k] = draw(mix(mix(key_of_op(rank, o), k), made.of[k]));
+    if (o.views[i].adds) {
+      const matrix before = load(rank.arena, at[i]);
+      for (std::size_t k = 0; k < made.of.size(); ++k) made.of[k] = add(made.of[k], before.of[k]);
+    }
+    results.push_back(std::move(made));
+  }
+  for (const rankc::codegen::access& s : scratch_of(o)) rank.arena.spoil(s.begin, s.end, key_of_op(rank, o));
+  for (std::size_t i = 0, next = 0; i < at.size(); ++i)
+    if (o.views[i].written) store(rank.arena, at[i], results[next++]);
+}
+
+void sum_squares(rank_state& rank, const op& o) {
+  element sum = 0;
+  const view* norm = nullptr;
+  for (const view& v : o.views) {
+    if (v.written) {
+      expect(!norm && v.port == "norm", "sum_squares writes one number");
+      norm = &v;
+    } else {
+      for (element e : load(rank.arena, operand_of(o, v)).of) sum = add(sum, multiply(e, e));
+    }
+  }
+  expect(norm, "sum_squares writes nothing");
+  const operand to = operand_of(o, *norm);
+  expect(to.is.size() == 1, "sum_squares writes one number");
+  if (norm->adds) sum = add(sum, rank.arena.load(to.begin, to.size));
+  rank.arena.store(to.begin, to.size, sum);
+}
+
+/// Where begin put a weight.
+const rankc::codegen::holding* weight_at(const rank_state& rank, std::size_t begin) {
+  const op& first = rank.program->ops.front();
+  for (std::size_t k = 0; k < first.holds.size() && k < first.writes.size(); ++k)
+    if (first.holds[k].kind == rankc::codegen::holding_kind::weight && first.writes[k].begin == begin)
+      return &first.holds[k];
+  return nullptr;
+}
+
+/// Of each parameter: weight, gradient and moments are read; weight, moments and perhaps a copy are written.
+void adamw(rank_state& rank, const op& o, const model_run& m, std::string& difference) {
+  struct parameter {
+    const view *weight = nullptr, *gradient = nullptr, *first_moment = nullptr, *second_moment = nullptr;
+    std::vector<const view*> written;
+  };
+  std::vector<parameter> all;
+  const view* norm = nullptr;
+  for (const view& v : o.views) {
+    if (v.written) {
+      expect(!all.empty(), "adamw writes before it reads");
+      all.back().written.push_back(&v);
+    } else if (v.port == "norm") norm = &v;
+    else if (v.port == "weight") all.emplace_back().weight = &v;
+    else if (v.port != "padding") {
+      expect(!all.empty(), "adamw reads no weight");
+      parameter& p = all.back();
+      (v.port == "gradient" ? p.gradient : v.port == "first_moment" ? p.first_moment : p.second_moment) = &v;
+    }
+  }
+  expect(norm, "adamw reads no norm");
+  const operand at_norm = operand_of(o, *norm);
+  const element norm_squared = rank.arena.load(at_norm.begin, at_norm.size);
+  for (const parameter& p : all) {
+    expect(p.weight && p.gradient && p.first_moment && p.second_moment, "adamw reads not all of a parameter");
+    const auto read = [&](const view* v) { return load(rank.arena, operand_of(o, *v)); };
+    const matrix weight = read(p.weight), gradient = read(p.gradient), first = read(p.first_moment),
+                 second = read(p.second_moment);
+    expect(weight.of.size() == gradient.of.size() && weight.of.size() == first.of.size() &&
+               weight.of.size() == second.of.size(),
+           "adamw: sizes differ");
+    if (const rankc::codegen::holding* h = weight_at(rank, operand_of(o, *p.weight).begin); h && difference.empty())
+      if (const auto known = m.parameters.find(h->name); known != m.parameters.end())
+        difference = compare(rank, access_of(o, *p.gradient), *h, m, false, &known->second.gradient);
+    matrix made[3]{matrix(weight.is), matrix(weight.is), matrix(weight.is)};
+    for (std::size_t i = 0; i < weight.of.size(); ++i) {
+      const updated u = update(weight.of[i], gradient.of[i], first.of[i], second.of[i], norm_squared);
+      made[0].of[i] = u.weight, made[1].of[i] = u.first_moment, made[2].of[i] = u.second_moment;
+    }
+    for (const view* v : p.written) {
+      const operand to = operand_of(o, *v);
+      expect(to.is.size() == weight.is.size(), "adamw: sizes differ");
+      store(rank.arena, to, made[v->port == "first_moment" ? 1 : v->port == "second_moment" ? 2 : 0]);
+    }
+  }
+}
+
+}  // namespace
+
+void compute(rank_state& rank, const op& o, const model_run& m, std::string& difference) {
+  if (o.row.empty()) {
+    expect(o.writes.empty() && o.views.empty(), "an op that writes and calls nothing");
+    return;
+  }
+  if (o.row == "sum_squares") sum_squares(rank, o);
+  else if (o.row == "adamw") adamw(rank, o, m, difference);
+  else compute_row(rank, o);
+}
+
+}  // namespace field

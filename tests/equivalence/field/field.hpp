@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Numbers modulo the prime 2^61 - 1, in which sums and products are exact, and draws from a key that stand for
+// functions that are no polynomials. Two polynomials that differ agree at a random point with probability degree / p.
+// Source: Schwartz 1980; Zippel 1979.
+#pragma once
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+namespace field {
+
+/// 0 to prime - 1.
+using element = std::uint64_t;
+inline constexpr element prime = (element{1} << 61) - 1;
+
+constexpr element add(element a, element b) {
+  const element sum = a + b;
+  return sum >= prime ? sum - prime : sum;
+}
+constexpr element negate(element a) { return a == 0 ? 0 : prime - a; }
+constexpr element multiply(element a, element b) {
+  const auto product = static_cast<unsigned __int128>(a) * b;
+  return add(static_cast<element>(product) & prime, static_cast<element>(product >> 61));
+}
+/// 0 for 0.
+constexpr element inverse(element a) {
+  element power = 1;
+  for (element left = prime - 2; left; left >>= 1, a = multiply(a, a))
+    if (left & 1) power = multiply(power, a);
+  return power;
+}
+
+/// A key made longer by a number; every bit of both counts.
+constexpr std::uint64_t mix(std::uint64_t key, std::uint64_t number) {  // splitmix64's end: Steele et al. 2014
+  std::uint64_t x = (key ^ number) + 0x9E3779B97F4A7C15ull + (key << 7);
+  x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9ull;
+  x = (x ^ x >> 27) * 0x94D049BB133111EBull;
+  return x ^ x >> 31;
+}
+constexpr std::uint64_t key_of(std::string_view text) {
+  std::uint64_t key = text.size();
+  for (char c : text) key = mix(key, static_cast<unsigned char>(c));
+  return key;
+}
+/// What a key stands for.
+constexpr element draw(std::uint64_t key) { return mix(key, 0) % prime; }
+constexpr element draw_nonzero(std::uint64_t key) { return 1 + mix(key, 1) % (prime - 1); }
+
+/// A double as the fraction that it is: m 2^e, and 2^61 is 1. Not finite: drawn.
+inline element number(double value) {
+  std::uint64_t bits;
+  std::memcpy(&bits, &value, sizeof bits);
+  const int exponent = static_cast<int>(bits >> 52 & 0x7FF);
+  const std::uint64_t fraction = bits & ((std::uint64_t{1} << 52) - 1);
+  if (exponent == 0x7FF) return draw(bits);
+  const element m = exponent ? fraction | std::uint64_t{1} << 52 : fraction;
+  const int shift = ((exponent ? exponent : 1) - 1075 + 61 * 20) % 61;
+  const element magnitude = multiply(m, element{1} << shift);
+  return bits >> 63 ? negate(magnitude) : magnitude;
+}
+
+}  // namespace field

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a rank has at the begin and at the end of a step: boxes of the model's tensors.
+#include "compute.hpp"
+#include "operand.hpp"
+
+namespace field {
+
+namespace {
+
+using rankc::codegen::access;
+using rankc::codegen::holding;
+using rankc::codegen::holding_kind;
+
+const parameter_run& find(const model_run& m, const std::string& name) {
+  const auto at = m.parameters.find(name);
+  if (at == m.parameters.end()) throw malformed("the model has no parameter '" + name + "'");
+  return at->second;
+}
+
+/// Which elements of a tensor a box has, in its order.
+std::vector<std::size_t> indices(const holding& h, const extent& whole, std::size_t ndim) {
+  if (h.box.size() != ndim) throw malformed("'" + h.name + "': a box of another number of dims");
+  const rankc::codegen::box_range all{0, 1};
+  const auto &rows = ndim == 2 ? h.box[0] : all, &cols = ndim ? h.box[ndim - 1] : all;
+  if (rows.first < 0 || cols.first < 0 || rows.count < 0 || cols.count < 0 || rows.first + rows.count > whole.rows ||
+      cols.first + cols.count > whole.cols)
+    throw malformed("'" + h.name + "': a box outside the tensor");
+  std::vector<std::size_t> out;
+  for (std::int64_t r = 0; r < rows.count; ++r)
+    for (std::int64_t c = 0; c < cols.count; ++c)
+      out.push_back(static_cast<std::size_t>((rows.first + r) * whole.cols + cols.first + c));
+  return out;
+}
+
+std::vector<element> take(const std::vector<element>& from, const std::vector<std::size_t>& at) {
+  std::vector<element> out;
+  for (std::size_t i : at) out.push_back(from[i]);
+  return out;
+}
+
+std::vector<element> expected(const holding& h, const model_run& m, bool after, std::size_t count) {
+  const auto of_parameter = [&](auto before_step, auto after_step) {
+    const parameter_run& p = find(m, h.name);
+    return take(after ? p.*after_step : p.*before_step, indices(h, p.is, p.ndim));
+  };
+  const auto of_tokens = [&](const std::vector<element>& all) {
+    return take(all, indices(h, {1, static_cast<std::int64_t>(all.size())}, 1));
+  };
+  switch (h.kind) {
+    case holding_kind::weight:
+    case holding_kind::working_copy:
+      return of_parameter(&parameter_run::weight, &parameter_run::new_weight);
+    case holding_kind::first_moment:
+      return of_parameter(&parameter_run::first_moment, &parameter_run::new_first_moment);
+    case holding_kind::second_moment:
+      return of_parameter(&parameter_run::second_moment, &parameter_run::new_second_moment);
+    case holding_kind::padding:
+      return std::vector<element>(count);
+    case holding_kind::rotary:
+      if (h.positions < 0 || h.dim < 0 || h.positions * h.dim > 1 << 20) throw malformed("a rotary table of no size");
+      return tables::rotary(h.positions, h.dim, h.theta).of;
+    case holding_kind::ids:
+      return of_tokens(m.ids);
+    case holding_kind::targets:
+      return of_tokens(m.targets);
+    case holding_kind::loss:
+      return {m.loss};
+    case holding_kind::norm:
+      return {m.norm};
+  }
+  throw malformed("a holding of no kind");
+}
+
+}  // namespace
+
+void fill(rank_state& rank, const access& a, const holding& h, const model_run& m) {
+  const operand p = operand_of(a);
+  matrix to(p.is);
+  const std::vector<element> from = expected(h, m, false, to.of.size());
+  if (from.size() != to.of.size())
+    throw malformed("begin: " + std::string(rankc::codegen::holding_names[static_cast<int>(h.kind)]) + " '" + h.name +
+                    "' is of another size than its bytes");
+  to.of = from;
+  store(rank.arena, p, to);
+}
+
+std::string compare(const rank_state& rank, const access& a, const holding& h, const model_run& m, bool after,
+                    const std::vector<element>* instead) {
+  const operand p = operand_of(a);
+  const matrix found = load(rank.arena, p);
+  std::vector<element> wanted;
+  if (instead) wanted = take(*instead, indices(h, find(m, h.name).is, find(m, h.name).ndim));
+  else wanted = expected(h, m, after, found.of.size());
+  const std::string what = "rank " + std::to_string(rank.number) + ": " +
+                           (instead ? "gradient" : rankc::codegen::holding_names[static_cast<int>(h.kind)]) +
+                           (h.name.empty() ? "" : " of " + h.name);
+  if (wanted.size() != found.of.size()) return what + " has another number of elements";
+  for (std::size_t i = 0; i < wanted.size(); ++i)
+    if (wanted[i] != found.of[i]) return what + " differs at element " + std::to_string(i);
+  return {};
+}
+
+}  // namespace field

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lowered programs of tiny plans leave what the model does on one device, over the field.
+#include <doctest/doctest.h>
+
+#include "machine.hpp"
+#include "plans.hpp"
+
+using namespace field;
+using rankc::codegen::dtype;
+using rankc::codegen::target;
+
+namespace {
+
+/// Returns how many programs were run.
+int expect_equal(const rankc::plan_data& p) {
+  CAPTURE(p.name);
+  REQUIRE(accepts(p.diagnostics));
+  int programs = 0;
+  for (const auto& [type, to] : {std::pair{dtype::f64, target::host}, {dtype::bf16, target::cuda}})
+    for (const subject& s : subjects_of(p, type, to)) {
+      const outcome o = run_program(s.program, run_model(s.model), static_cast<unsigned>(programs));
+      CHECK_MESSAGE(o.equal, s.name << ": " << o.difference);
+      ++programs;
+    }
+  return programs;
+}
+
+}  // namespace
+
+TEST_CASE("tiny plans of every schedule and axis: programs leave what the model does") {
+  int programs = 0;
+  for (const rankc::plan_data& p : tiny_plans()) programs += expect_equal(p);
+  CHECK(programs == 4 * 46);
+}
+
+TEST_CASE("drawn plans: programs leave what the model does") {
+  int programs = 0;
+  for (const rankc::plan_data& p : drawn_plans(7, 60, 8)) programs += expect_equal(p);
+  CHECK(programs > 60);
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "message.hpp"
+
+#include <algorithm>
+
+namespace field {
+
+using namespace rankc::codegen;
+
+std::vector<operand> communicated(const op& o, bool written) {
+  std::vector<operand> out;
+  for (const view& v : o.views)
+    if (v.written == written) out.push_back(operand_of(o, v));
+  if (o.views.empty())
+    for (const access& a : written ? o.writes : o.reads) out.push_back(operand_of(a));
+  return out;
+}
+
+std::size_t payload::bytes() const {
+  std::size_t n = 0;
+  for (std::size_t s : sizes) n += s;
+  return n;
+}
+
+payload take(const rank_state& rank, const std::vector<operand>& from) {
+  payload out;
+  for (const operand& p : from) {
+    const matrix m = load(rank.arena, p);
+    out.of.insert(out.of.end(), m.of.begin(), m.of.end());
+    out.sizes.insert(out.sizes.end(), m.of.size(), p.size);
+  }
+  return out;
+}
+void put(rank_state& rank, const std::vector<operand>& to, const payload& from) {
+  std::size_t next = 0;
+  for (const operand& p : to) {
+    matrix m(p.is);
+    for (element& e : m.of) {
+      expect(next < from.of.size() && from.sizes[next] == p.size,
+             "a message of another size, or of other elements, than its receiver takes");
+      e = from.of[next++];
+    }
+    store(rank.arena, p, m);
+  }
+  expect(next == from.of.size(), "a message of another size than its receiver takes");
+}
+
+payload result_of(collective_kind does, const std::vector<payload>& given, std::size_t member) {
+  payload out = given.front();
+  if (does == collective_kind::all_gather) {
+    out = {};
+    for (const payload& g : given) {
+      out.of.insert(out.of.end(), g.of.begin(), g.of.end());
+      out.sizes.insert(out.sizes.end(), g.sizes.begin(), g.sizes.end());
+    }
+    return out;
+  }
+  for (std::size_t k = 1; k < given.size(); ++k)
+    for (std::size_t i = 0; i < out.of.size(); ++i)
+      out.of[i] = does == collective_kind::all_reduce_max ? std::max(out.of[i], given[k].of[i])
+                                                          : add(out.of[i], given[k].of[i]);
+  if (does != collective_kind::reduce_scatter) return out;
+  const std::size_t part = out.of.size() / given.size(), first = member * part;
+  expect(out.of.size() % given.size() == 0, "a reduce_scatter that does not divide");
+  out.of = {out.of.begin() + static_cast<std::ptrdiff_t>(first),
+            out.of.begin() + static_cast<std::ptrdiff_t>(first + part)};
+  out.sizes.resize(part);
+  return out;
+}
+
+}  // namespace field

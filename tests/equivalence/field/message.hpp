@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// What ranks give each other.
+#pragma once
+#include "compute.hpp"
+#include "operand.hpp"
+
+namespace field {
+
+/// Elements on their way, and the bytes that each takes.
+struct payload {
+  std::vector<element> of;
+  std::vector<std::size_t> sizes;
+  std::size_t bytes() const;
+};
+
+/// What communication reads, or writes: the operand of its view, or its accesses one after the other.
+std::vector<operand> communicated(const rankc::codegen::op&, bool written);
+payload take(const rank_state&, const std::vector<operand>& from);
+/// Errors: malformed where they are not of the same elements.
+void put(rank_state&, const std::vector<operand>& to, const payload&);
+/// What a member of a collective gets of what all members give.
+payload result_of(rankc::codegen::collective_kind, const std::vector<payload>& given, std::size_t member);
+
+}  // namespace field

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model.hpp"
+
+#include <algorithm>
+#include <optional>
+
+namespace field {
+
+namespace {
+
+using rankc::codegen::specification;
+
+extent extent_of(const specification::tensor& t) { return field::extent_of(t.shape, t.unit); }
+
+std::vector<element> drawn(std::string_view what, const std::string& name, std::size_t count) {
+  std::vector<element> all(count);
+  const std::uint64_t key = mix(key_of(what), key_of(name));
+  for (std::size_t i = 0; i < count; ++i) all[i] = draw(mix(key, i));
+  return all;
+}
+
+void add_to(std::optional<matrix>& sum, const matrix& one) {
+  if (!sum) sum = one;
+  else std::transform(one.of.begin(), one.of.end(), sum->of.begin(), sum->of.begin(), add);
+}
+
+/// A layer as one use of it runs: its values, and their gradients.
+class layer_run {
+ public:
+  layer_run(const specification::layer& l, const specification::use& use, model_run& m)
+      : l_(l), use_(use), m_(m), values_(l.values.size()), gradients_(l.values.size()) {}
+
+  void forward(const matrix& input) {
+    values_.at(static_cast<std::size_t>(l_.input)) = input;
+    values_.at(static_cast<std::size_t>(l_.targets)).of = m_.targets;
+    values_.at(static_cast<std::size_t>(l_.targets)).is = {1, static_cast<std::int64_t>(m_.targets.size())};
+    for (std::size_t k = 0; k < l_.parameters.size(); ++k) {
+      const parameter_run& p = m_.parameters.at(use_.parameters[k]);
+      matrix& value = values_.at(static_cast<std::size_t>(l_.parameters[k].value));
+      value = matrix(extent_of(l_.values[static_cast<std::size_t>(l_.parameters[k].value)]));
+      value.of = p.weight;
+    }
+    for (const specification::op& o : l_.ops) run_forward(o);
+  }
+  const matrix& value(int v) const { return values_.at(static_cast<std::size_t>(v)); }
+
+  /// Of the result's gradient, and of 1 for each loss.
+  void backward(const matrix& of_result) {
+    gradients_[static_cast<std::size_t>(l_.result)] = of_result;
+    for (int loss : l_.side_losses) gradients_[static_cast<std::size_t>(loss)] = one();
+    for (auto o = l_.ops.rbegin(); o != l_.ops.rend(); ++o) run_backward(*o);
+    for (std::size_t k = 0; k < l_.parameters.size(); ++k) {
+      const std::optional<matrix>& g = gradients_[static_cast<std::size_t>(l_.parameters[k].value)];
+      std::vector<element>& sum = m_.parameters.at(use_.parameters[k]).gradient;
+      if (g) std::transform(g->of.begin(), g->of.end(), sum.begin(), sum.begin(), add);
+    }
+  }
+  /// None where the layer is made of ids.
+  const std::optional<matrix>& gradient_of_input() const { return gradients_[static_cast<std::size_t>(l_.input)]; }
+
+  static matrix one() {
+    matrix m(extent{1, 1});
+    m.of[0] = 1;
+    return m;
+  }
+
+ private:
+  extent size_of(int v) const { return extent_of(l_.values.at(static_cast<std::size_t>(v))); }
+  call call_of(const specification::op& o) const {
+    call c;
+    c.rows = o.rows, c.seq = o.seq, c.number = o.number;
+    return c;
+  }
+
+  void run_forward(const specification::op& o) {
+    const row& r = find_row(o.row);
+    const signature& ports = ports_of(r);
+    call c = call_of(o);
+    std::size_t next = 0;
+    for (std::string_view p : ports.in)
+      if (is_rotary(r, p)) give_rotary(c, o);
+      else c.give(p, value(o.in.at(next++)));
+    expect(next == o.in.size() && ports.out.size() == o.out.size(), "an op of another number of operands than its row");
+    for (std::size_t i = 0; i < o.out.size(); ++i) c.want(ports.out[i], size_of(o.out[i]));
+    run(r, c);
+    for (std::size_t i = 0; i < o.out.size(); ++i) values_[static_cast<std::size_t>(o.out[i])] = c.result(ports.out[i]);
+  }
+  static bool is_rotary(const row& r, std::string_view port) { return r.name == "rope" && port == "table"; }
+  void give_rotary(call& c, const specification::op& o) const {
+    c.give("table", tables::rotary(o.seq, size_of(o.in.at(0)).unit, o.number));
+  }
+
+  /// The value that a port of a forward op is; -1 for a rotary table.
+  static int value_of(const specification::op& o, const row& r, std::string_view port) {
+    const signature& ports = ports_of(r);
+    for (std::size_t i = 0; i < ports.out.size(); ++i)
+      if (ports.out[i] == port) return o.out[i];
+    std::size_t next = 0;
+    for (std::string_view p : ports.in) {
+      const bool counts = !is_rotary(r, p);
+      if (p == port) return counts ? o.in.at(next) : -1;
+      next += counts;
+    }
+    throw malformed("a backward names a port that its row has not");
+  }
+
+  void run_backward(const specification::op& o) {
+    const row& r = find_row(o.row);
+    const auto reached = [&](int v) { return gradients_[static_cast<std::size_t>(v)].has_value(); };
+    if (std::none_of(o.out.begin(), o.out.end(), reached)) return;
+    for (const statement& s : backward_of(r)) {
+      call c = call_of(o);
+      const signature& ports = ports_of(*s.does);
+      for (std::size_t i = 0; i < s.in.size(); ++i) {
+        const bool is_gradient = s.in[i].starts_with("d_");
+        const int v = value_of(o, r, is_gradient ? s.in[i].substr(2) : s.in[i]);
+        if (v < 0) give_rotary(c, o);
+        else if (!is_gradient) c.give(ports.in[i], value(v));
+        else c.give(ports.in[i], reached(v) ? *gradients_[static_cast<std::size_t>(v)] : matrix(size_of(v)));
+      }
+      for (std::size_t i = 0; i < s.out.size(); ++i) c.want(ports.out[i], size_of(value_of(o, r, s.out[i].substr(2))));
+      run(*s.does, c);
+      for (std::size_t i = 0; i < s.out.size(); ++i)
+        add_to(gradients_[static_cast<std::size_t>(value_of(o, r, s.out[i].substr(2)))], c.result(ports.out[i]));
+    }
+  }
+
+  const specification::layer& l_;
+  const specification::use& use_;
+  model_run& m_;
+  std::vector<matrix> values_;
+  std::vector<std::optional<matrix>> gradients_;
+};
+
+/// The fewest tokens that a table has a row for, or logits a column.
+std::int64_t vocabulary_of(const specification& s) {
+  std::int64_t least = std::int64_t{1} << 20;
+  for (const specification::layer& l : s.layers)
+    for (const specification::op& o : l.ops) {
+      const auto of = [&](int v) { return extent_of(l.values.at(static_cast<std::size_t>(v))); };
+      if (o.row == "embedding") least = std::min(least, of(o.in.at(1)).rows);
+      if (o.row == "exp_sums") least = std::min(least, of(o.in.at(0)).cols);
+    }
+  return least;
+}
+
+void make_parameters(const specification& s, model_run& m) {
+  for (const specification::use& u : s.uses) {
+    const specification::layer& l = s.layers.at(static_cast<std::size_t>(u.layer));
+    for (std::size_t k = 0; k < l.parameters.size(); ++k) {
+      const specification::tensor& t = l.values.at(static_cast<std::size_t>(l.parameters[k].value));
+      const extent e = extent_of(t);
+      const auto count = static_cast<std::size_t>(e.size());
+      const std::string& name = u.parameters.at(k);
+      const auto [at, is_new] = m.parameters.try_emplace(name);
+      expect(is_new || at->second.is.size() == e.size(), "a parameter of two sizes");
+      if (is_new)
+        at->second = {e,
+                      t.shape.size(),
+                      l.parameters[k].trainable,
+                      drawn("weight", name, count),
+                      drawn("first moment", name, count),
+                      drawn("second moment", name, count),
+                      std::vector<element>(count),
+                      {},
+                      {},
+                      {}};
+    }
+  }
+}
+
+void make_tokens(const specification& s, model_run& m) {
+  const auto vocab = static_cast<element>(vocabulary_of(s)), tokens = static_cast<element>(s.tokens);
+  for (element t = 0; t < tokens; ++t) {
+    m.ids.push_back(draw(mix(key_of("ids"), t)) % vocab);
+    m.targets.push_back(draw(mix(key_of("targets"), t)) % vocab);
+  }
+}
+
+void update(model_run& m) {
+  for (auto& [name, p] : m.parameters) {
+    if (!p.trainable) continue;
+    for (element g : p.gradient) m.norm = add(m.norm, multiply(g, g));
+  }
+  for (auto& [name, p] : m.parameters) {
+    p.new_weight = p.weight, p.new_first_moment = p.first_moment, p.new_second_moment = p.second_moment;
+    if (!p.trainable) continue;
+    for (std::size_t i = 0; i < p.weight.size(); ++i) {
+      const updated u = field::update(p.weight[i], p.gradient[i], p.first_moment[i], p.second_moment[i], m.norm);
+      p.new_weight[i] = u.weight, p.new_first_moment[i] = u.first_moment, p.new_second_moment[i] = u.second_moment;
+    }
+  }
+}
+
+}  // namespace
+
+updated update(element weight, element gradient, element first_moment, element second_moment, element norm) {
+  std::uint64_t key = key_of("adamw");
+  for (element e : {weight, gradient, first_moment, second_moment, norm}) key = mix(key, e);
+  return {draw(mix(key, 1)), draw(mix(key, 2)), draw(mix(key, 3))};
+}
+
+model_run run_model(const specification& s) {
+  model_run m;
+  make_parameters(s, m);
+  make_tokens(s, m);
+  std::vector<layer_run> layers;
+  matrix x(extent{1, s.tokens});
+  x.of = m.ids;
+  for (const specification::use& u : s.uses) {
+    const specification::layer& l = s.layers.at(static_cast<std::size_t>(u.layer));
+    layers.emplace_back(l, u, m).forward(x);
+    x = layers.back().value(l.result);
+    for (int loss : l.side_losses) m.loss = add(m.loss, layers.back().value(loss).of.at(0));
+  }
+  expect(x.is.size() == 1, "the last layer's result is no number");
+  m.loss = add(m.loss, x.of[0]);
+  std::optional<matrix> g = layer_run::one();
+  for (auto l = layers.rbegin(); l != layers.rend() && g; ++l) {
+    l->backward(*g);
+    g = l->gradient_of_input();
+  }
+  update(m);
+  return m;
+}
+
+}  // namespace field

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// A model on one device, run over the field on the whole batch of a step: forward as the specification has it, backward
+// in the reverse order by each row's gradients, then the norm and the update. What the programs of all ranks must come
+// to.
+#pragma once
+#include "rows.hpp"
+
+#include <rankc/codegen/specification.hpp>
+
+#include <map>
+#include <string>
+
+namespace field {
+
+/// A parameter in row-major order: before a step, its gradient, and after the step.
+struct parameter_run {
+  extent is;
+  std::size_t ndim = 0;
+  bool trainable = true;
+  std::vector<element> weight, first_moment, second_moment;
+  std::vector<element> gradient;
+  std::vector<element> new_weight, new_first_moment, new_second_moment;
+};
+
+struct model_run {
+  element loss = 0, norm = 0;
+  std::map<std::string, parameter_run> parameters;
+  std::vector<element> ids, targets;  // of the tokens of a step
+};
+
+model_run run_model(const rankc::codegen::specification&);
+
+/// AdamW of one element: no polynomial, and drawn of all that it depends on.
+struct updated {
+  element weight, first_moment, second_moment;
+};
+updated update(element weight, element gradient, element first_moment, element second_moment, element norm);
+
+}  // namespace field

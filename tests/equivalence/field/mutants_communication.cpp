@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Faults between ranks that no rank can see by itself: another reduction, members in another order.
+#include "mutator.hpp"
+
+namespace field {
+
+namespace {
+
+/// Each collective that meets the op turned to.
+template <class Each>
+void each_member(mutator& m, Each each) {
+  const op chosen = m.at();
+  for (int r : std::vector<int>(m.p.communicators[static_cast<std::size_t>(chosen.communicator)].ranks))
+    for (op& o : m.p.ranks[static_cast<std::size_t>(r)].ops)
+      if (o.kind == op_kind::collective && o.message == chosen.message && o.communicator == chosen.communicator)
+        each(o);
+}
+
+fault do_another_collective(mutator& m) {
+  if (!m.turn_to(is_collective)) return {};
+  collective_kind does = static_cast<collective_kind>(m.below(4));
+  if (does == m.at().does)
+    does = does == collective_kind::all_reduce ? collective_kind::all_reduce_max : collective_kind::all_reduce;
+  if (m.below(4)) each_member(m, [&](op& o) { o.does = does; });
+  else m.at().does = does;
+  return {"another collective", m.text()};
+}
+
+fault permute_members(mutator& m) {
+  std::vector<communicator*> several;
+  for (communicator& c : m.p.communicators)
+    if (c.ranks.size() > 1) several.push_back(&c);
+  if (several.empty()) return {};
+  communicator& c = *m.one_of(several);
+  std::swap(c.ranks[0], c.ranks[static_cast<std::size_t>(1 + m.below(static_cast<int>(c.ranks.size()) - 1))]);
+  return {"order of members", "communicator " + c.name};
+}
+
+/// All members leave a sum out; what read it reads each rank's part.
+fault leave_out_reduction(mutator& m) {
+  if (!m.turn_to([](const op& o) {
+        return is_collective(o) && (o.does == collective_kind::all_reduce || o.does == collective_kind::all_reduce_max);
+      }))
+    return {};
+  const std::string text = m.text();
+  const std::vector<int> members = m.p.communicators[static_cast<std::size_t>(m.at().communicator)].ranks;
+  each_member(m, [&](op& o) {
+    o.kind = op_kind::compute;
+    o.views.clear(), o.row = {}, o.function.clear(), o.bytes = 0, o.communicator = o.message = -1;
+    const std::vector<access> reads = o.reads, writes = o.writes;
+    o.reads.clear(), o.writes.clear();
+    for (std::size_t k = 0; k < writes.size() && k < reads.size(); ++k)
+      for (int r : members) m.rename(r, writes[k].value, reads[k].value);
+  });
+  return {"leave out a reduction", text};
+}
+
+}  // namespace
+
+const std::vector<fault_kind> faults_of_communication{do_another_collective, permute_members, leave_out_reduction};
+
+}  // namespace field

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+// Faults of a whole op: left out, done twice, another row, other attributes, another operand.
+#include "mutator.hpp"
+
+namespace field {
+
+namespace {
+
+bool same_bytes(const access& a, const access& b) { return a.begin == b.begin && a.end == b.end; }
+
+/// What the bytes of a write held before op k; -1 where no write had just these.
+int value_before(const std::vector<op>& ops, int k, const access& w) {
+  for (int n = k - 1; n >= 0; --n)
+    for (const access& a : ops[static_cast<std::size_t>(n)].writes)
+      if (same_bytes(a, w)) return a.value;
+  return -1;
+}
+
+/// What read its results reads what lay there before.
+fault leave_out(mutator& m) {
+  if (!m.turn_to([](const op& o) { return o.kind == op_kind::compute || o.kind == op_kind::collective; })) return {};
+  const std::string text = m.text();
+  for (const access& w : std::vector<access>(m.at().writes))
+    if (const int before = value_before(m.ops(), m.i, w); before >= 0) m.rename(m.rank, w.value, before);
+  std::vector<int> waits = m.at().waits;  // what came after it comes after all that it came after
+  const int k = m.i, stream = m.at().stream;
+  int previous = k - 1, next = k + 1;
+  while (previous > 0 && m.ops()[static_cast<std::size_t>(previous)].stream != stream) --previous;
+  while (next + 1 < static_cast<int>(m.ops().size()) && m.ops()[static_cast<std::size_t>(next)].stream != stream)
+    ++next;
+  waits.push_back(previous);
+  for (int n = k + 1; n < static_cast<int>(m.ops().size()); ++n) {
+    op& o = m.ops()[static_cast<std::size_t>(n)];
+    if (n == next || std::count(o.waits.begin(), o.waits.end(), k))
+      o.waits.insert(o.waits.end(), waits.begin(), waits.end());
+  }
+  m.renumber_waits([k](int w) { return w == k ? -1 : w - (w > k); });
+  m.ops().erase(m.ops().begin() + k);
+  return {"leave out", text};
+}
+
+/// The second one reads what the first wrote, where that was made over something.
+fault do_twice(mutator& m) {
+  if (!m.turn_to([](const op& o) { return computes(o) && !o.writes.empty(); })) return {};
+  op again = m.at();
+  again.waits.clear();
+  int fresh = m.fresh_value();
+  for (access& w : again.writes) {
+    for (access& r : again.reads)
+      if (same_bytes(r, w)) r.value = w.value;
+    const int old = std::exchange(w.value, fresh++);
+    for (op& o : m.ops())
+      if (&o != &m.at())
+        for (access& a : o.reads)
+          if (a.value == old) a.value = w.value;
+  }
+  const std::string text = m.text();
+  const int k = m.i;
+  m.renumber_waits([k](int w) { return w + (w >= k); });
+  m.ops().insert(m.ops().begin() + k + 1, std::move(again));
+  return {"do twice", text};
+}
+
+/// What an op wrote is scaled, squashed or cleared in place before it is read.
+fault insert_op(mutator& m) {
+  const auto writes_rows = [](const op& o) {
+    return o.kind == op_kind::compute && !o.writes.empty() && !o.views.empty() && o.views[0].written &&
+           !o.views[0].shape.empty();
+  };
+  if (!m.turn_to(writes_rows)) return {};
+  const op& own = m.at();
+  const view made = own.views[0];
+  const access lies = own.writes[static_cast<std::size_t>(made.accesses.first)];
+  view to{.port = "y",
+          .written = true,
+          .accesses = {0, 1},
+          .offset = made.offset,
+          .shape = made.shape,
+          .unit = made.unit,
+          .stride = made.stride},
+      from = to;
+  from.port = "x", from.written = false;
+  op inserted;
+  inserted.name = own.name + ", then", inserted.stream = own.stream, inserted.function = "scale";
+  inserted.row = m.below(3) ? "scale" : m.below(2) ? "sigmoid" : "clear";
+  inserted.number = m.below(2) ? 0.5 : 2;
+  inserted.reads = {lies}, inserted.writes = {lies};
+  inserted.reads[0].replaces = -1, inserted.writes[0].replaces = 0, inserted.writes[0].value = m.fresh_value();
+  inserted.views = {to};
+  if (inserted.row != "clear") inserted.views.push_back(from);
+  for (op& o : m.ops())
+    for (access& a : o.reads)
+      if (a.value == lies.value) a.value = inserted.writes[0].value;
+  const std::string text = m.text() + " " + std::string(inserted.row);
+  const int k = m.i;
+  m.renumber_waits([k](int w) { return w + (w >= k); });
+  m.ops().insert(m.ops().begin() + k + 1, std::move(inserted));
+  return {"insert an op", text};
+}
+
+/// A row of the program whose operands are of these sizes, with its ports; or one that makes y of x.
+fault take_another_row(mutator& m) {
+  if (!m.turn_to(computes)) return {};
+  const op own = m.at();
+  const auto fits = [](const view& a, const view& b) { return a.written == b.written && a.shape == b.shape; };
+  std::vector<std::pair<std::string_view, std::vector<view>>> rows;
+  for (const op& o : m.ops())
+    if (computes(o) && o.row != own.row &&
+        std::equal(o.views.begin(), o.views.end(), own.views.begin(), own.views.end(), fits))
+      rows.push_back({o.row, o.views});
+  if (own.views.size() == 2 && own.views[0].shape == own.views[1].shape)
+    for (std::string_view row : {"gelu", "sigmoid", "copy", "scale", "softmax"})
+      if (row != own.row) rows.push_back({row, {{.port = "y"}, {.port = "x"}}});
+  if (rows.empty()) return {};
+  const auto& [row, views] = m.one_of(rows);
+  return m.done("another row", " as " + std::string(row), m.change([&, row = row, &views = views](op& o) {
+    if (o.views.size() != views.size()) return false;
+    o.row = row;
+    for (std::size_t v = 0; v < views.size(); ++v) o.views[v].port = views[v].port;
+    return true;
+  }));
+}
+
+fault change_number(mutator& m) {
+  const bool rotary_too = m.below(4) == 0;  // whose number is the table's base
+  if (!m.turn_to(
+          [&](const op& o) { return computes(o) && o.number != 0 && (rotary_too || !o.row.starts_with("rope")); }))
+    return {};
+  const double factor = std::vector<double>{2, 0.5, -1, 0, 1.0000001}[static_cast<std::size_t>(m.below(5))];
+  return m.done("number", " times " + std::to_string(factor),
+                m.change([&](op& o) { return std::exchange(o.number, o.number * factor) != o.number; }));
+}
+fault change_rows(mutator& m) {
+  if (!m.turn_to([](const op& o) { return computes(o) && o.rows > 0; })) return {};
+  const int way = m.below(3);
+  return m.done("rows and seq", "", m.change([&](op& o) {
+    if (way == 0) std::swap(o.rows, o.seq);
+    else if (way == 1 && o.seq % 2 == 0) o.rows *= 2, o.seq /= 2;
+    else o.rows += 1;
+    return true;
+  }));
+}
+fault change_seq(mutator& m) {
+  if (!m.turn_to([](const op& o) { return computes(o) && o.seq > 0 && o.rows == 0; })) return {};
+  const int by = m.below(2) ? 1 : -1;
+  return m.done("seq", "", m.change([&](op& o) { return o.seq += by, true; }));
+}
+
+/// Another value of as many bytes that is live: a read of an op near by, on the same stream.
+fault read_another(mutator& m) {
+  const bool of_send = m.below(4) == 0;
+  if (!m.turn_to([&](const op& o) { return (of_send ? o.kind == op_kind::send : computes(o)) && !o.reads.empty(); }))
+    return {};
+  const std::size_t k = static_cast<std::size_t>(m.below(static_cast<int>(m.at().reads.size())));
+  const access old = m.at().reads[k];
+  for (const access& w : m.at().writes)
+    if (w.replaces == static_cast<int>(k)) return {};
+  std::vector<access> others;
+  const int reach = m.below(2) ? 6 : static_cast<int>(m.ops().size());
+  for (int n = std::max(0, m.i - reach); n < std::min<int>(static_cast<int>(m.ops().size()), m.i + reach); ++n)
+    for (const auto* list : {&m.ops()[static_cast<std::size_t>(n)].reads, &m.ops()[static_cast<std::size_t>(n)].writes})
+      for (const access& a : *list)
+        if (a.end - a.begin == old.end - old.begin && a.type == old.type && a.value != old.value &&
+            (list == &m.ops()[static_cast<std::size_t>(n)].reads || n < m.i))
+          others.push_back(a);
+  if (others.empty()) return {};
+  access other = m.one_of(others);
+  other.replaces = -1;
+  m.at().reads[k] = other;
+  if (of_send) m.rename(m.at().peer, old.value, other.value);
+  return {of_send ? "another message" : "another operand", m.text()};
+}
+
+/// Two ops of one row write where the other would have: gradients of two weights, for example.
+fault exchange_results(mutator& m) {
+  if (!m.turn_to([](const op& o) { return computes(o) && !o.writes.empty(); })) return {};
+  std::vector<int> others;
+  for (int n = 0; n < static_cast<int>(m.ops().size()); ++n) {
+    const op& o = m.ops()[static_cast<std::size_t>(n)];
+    if (n != m.i && o.row == m.at().row && o.writes.size() == m.at().writes.size() &&
+        o.reads.size() == m.at().reads.size() &&
+        o.writes[0].end - o.writes[0].begin == m.at().writes[0].end - m.at().writes[0].begin &&
+        o.stream == m.at().stream)
+      others.push_back(n);
+  }
+  if (others.empty()) return {};
+  op& other = m.ops()[static_cast<std::size_t>(m.one_of(others))];
+  op& own = m.at();
+  const auto read_at = [](op& o) -> access* {
+    for (access& r : o.reads)
+      if (same_bytes(r, o.writes[0])) return &r;
+    return nullptr;
+  };
+  access *a = read_at(own), *b = read_at(other);
+  if ((a == nullptr) != (b == nullptr)) return {};
+  if (a) std::swap(*a, *b);
+  std::swap(own.writes[0], other.writes[0]);
+  return {"exchange results", m.text()};
+}
+
+}  // namespace
+
+const std::vector<fault_kind> faults_of_ops{leave_out,   do_twice,   insert_op,    take_another_row, change_number,
+                                            change_rows, change_seq, read_another, exchange_results};
+
+}  // namespace field

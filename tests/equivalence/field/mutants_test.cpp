@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Mutants of lowered programs: faults of every kind are seen over the field, and those that do nothing are not.
+#include <doctest/doctest.h>
+
+#include "judge.hpp"
+
+using namespace field;
+
+namespace {
+
+std::string accept(const rankc::codegen::program&, const rankc::codegen::specification&) { return {}; }
+
+}  // namespace
+
+TEST_CASE(
+    "mutants of programs of tiny plans: faults of every kind make a difference, most that the proof of order does not "
+    "see") {
+  const report r = judge_mutants(subjects_of(tiny_plans()), accept, 1500, 1);
+  MESSAGE(to_text(r));
+  CHECK(r.wrong_programs.empty());
+  int kinds = 0;
+  for (const auto& [kind, t] : r.by_kind) {
+    if (kind.starts_with("order: ")) continue;
+    CAPTURE(kind);
+    ++kinds;
+    CHECK(t.different > 0);
+  }
+  CHECK(kinds == 40);
+  CHECK(r.total.mutants == 1500);
+  CHECK(r.total.different * 10 > r.total.mutants * 7);
+  CHECK(r.total.proven_wrong * 10 > r.total.mutants * 5);
+  CHECK(r.total.mutants - r.total.different > 100);
+}

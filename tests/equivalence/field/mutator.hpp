@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// One draw of a fault: a rank, an op of it, and what is changed there, on this rank alone or on all that have the op.
+#pragma once
+#include "mutants.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+namespace field {
+
+using namespace rankc::codegen;
+
+struct mutator {
+  program& p;
+  std::mt19937& random;
+  int rank = below(static_cast<int>(p.ranks.size()));
+  int i = 0;
+
+  mutator(program& of, std::mt19937& by) : p(of), random(by) {}
+
+  int below(int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); }
+  template <class List>
+  auto& one_of(List& list) {
+    return list[static_cast<std::size_t>(below(static_cast<int>(list.size())))];
+  }
+  std::vector<op>& ops() { return p.ranks[static_cast<std::size_t>(rank)].ops; }
+  op& at() { return ops()[static_cast<std::size_t>(i)]; }
+  std::string text() { return "rank " + std::to_string(rank) + ": \"" + at().name + "\""; }
+
+  /// Turn to an op that suits; false: the rank has none.
+  template <class Suits>
+  bool turn_to(Suits suits) {
+    std::vector<int> found;
+    for (int k = 0; k < static_cast<int>(ops().size()); ++k)
+      if (suits(ops()[static_cast<std::size_t>(k)])) found.push_back(k);
+    if (!found.empty()) i = one_of(found);
+    return !found.empty();
+  }
+  /// Change the op, and in half the draws the same op of all ranks that have it. False where nothing changed.
+  template <class Change>
+  bool change(Change change_op) {
+    const std::string name = at().name;
+    const bool everywhere = below(2);
+    bool changed = false;
+    for (int r = 0; r < static_cast<int>(p.ranks.size()); ++r) {
+      std::vector<op>& of = p.ranks[static_cast<std::size_t>(r)].ops;
+      if (r != rank && !(everywhere && i < static_cast<int>(of.size()) && of[static_cast<std::size_t>(i)].name == name))
+        continue;
+      const bool did = change_op(of[static_cast<std::size_t>(i)]);
+      changed |= did && r == rank;
+    }
+    return changed;
+  }
+  fault done(const char* kind, const std::string& what, bool changed) {
+    return changed ? fault{kind, text() + what} : fault{};
+  }
+
+  int fresh_value() const {
+    int most = 0;
+    for (const rank_program& r : p.ranks)
+      for (const op& o : r.ops)
+        for (const auto* list : {&o.reads, &o.writes})
+          for (const access& a : *list) most = std::max(most, a.value);
+    return most + 1;
+  }
+  void rename(int in_rank, int from, int to) {
+    for (op& o : p.ranks[static_cast<std::size_t>(in_rank)].ops)
+      for (auto* list : {&o.reads, &o.writes})
+        for (access& a : *list)
+          if (a.value == from) a.value = to;
+  }
+  template <class Map>
+  void renumber_waits(Map to) {
+    for (op& o : ops()) {
+      for (int& w : o.waits) w = to(w);
+      std::erase(o.waits, -1);
+    }
+  }
+};
+
+inline bool computes(const op& o) { return o.kind == op_kind::compute && !o.row.empty(); }
+inline bool is_collective(const op& o) { return o.kind == op_kind::collective; }
+
+/// A kind of fault.
+using fault_kind = fault (*)(mutator&);
+extern const std::vector<fault_kind> faults_of_ops, faults_of_views, faults_of_communication, faults_of_holdings;
+
+}  // namespace field

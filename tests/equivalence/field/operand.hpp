@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the elements of an operand lie: what a view says, or all of an access.
+#pragma once
+#include "memory.hpp"
+
+#include <algorithm>
+#include <vector>
+
+namespace field {
+
+/// Elements of one size, in row-major order.
+struct operand {
+  std::size_t begin = 0, size = 0;  // bytes; of the first element, of each
+  extent is;
+  std::int64_t stride = 0;
+
+  std::size_t at(std::int64_t r, std::int64_t c) const {
+    return begin + static_cast<std::size_t>(r * stride + c) * size;
+  }
+  std::size_t bytes() const { return static_cast<std::size_t>(is.size()) * size; }
+  /// Whether the two have a byte in common.
+  bool meets(const operand& o) const {
+    for (std::int64_t r = 0; r < is.rows; ++r)
+      for (std::int64_t s = 0; s < o.is.rows; ++s)
+        if (at(r, 0) < o.at(s, o.is.cols) && o.at(s, 0) < at(r, is.cols)) return true;
+    return false;
+  }
+  bool same_place(const operand& o) const {
+    return begin == o.begin && size == o.size && is.rows == o.is.rows && is.cols == o.is.cols &&
+           (stride == o.stride || is.rows < 2);
+  }
+};
+
+inline const rankc::codegen::access& access_of(const rankc::codegen::op& o, const rankc::codegen::view& v) {
+  const auto& list = v.written ? o.writes : o.reads;
+  const int first = v.accesses.first, count = v.accesses.count;
+  if (first < 0 || count < 1 || static_cast<std::size_t>(first + count) > list.size())
+    throw malformed("port '" + std::string(v.port) + "' is given an access that the op has not");
+  return list[static_cast<std::size_t>(first)];
+}
+
+inline operand operand_of(const rankc::codegen::op& o, const rankc::codegen::view& v) {
+  const rankc::codegen::access& a = access_of(o, v);
+  operand p{a.begin + v.offset, size_of(a.type), extent_of({v.shape.begin(), v.shape.end()}, v.unit), v.stride};
+  if (p.is.rows < 2) p.stride = p.is.cols;
+  if (p.size == 0) throw malformed("port '" + std::string(v.port) + "' has no elements");
+  return p;
+}
+
+/// An access as a row of elements.
+inline operand operand_of(const rankc::codegen::access& a) {
+  const std::size_t size = size_of(a.type);
+  if (size == 0 || a.end < a.begin || (a.end - a.begin) % size) throw malformed("an access of no whole elements");
+  const auto count = static_cast<std::int64_t>((a.end - a.begin) / size);
+  return {a.begin, size, {1, count}, count};
+}
+
+inline matrix load(const memory& m, const operand& p) {
+  matrix out(p.is);
+  for (std::int64_t r = 0; r < p.is.rows; ++r)
+    for (std::int64_t c = 0; c < p.is.cols; ++c) out.row(r)[c] = m.load(p.at(r, c), p.size);
+  return out;
+}
+inline void store(memory& m, const operand& p, const matrix& from) {
+  for (std::int64_t r = 0; r < p.is.rows; ++r)
+    for (std::int64_t c = 0; c < p.is.cols; ++c) m.store(p.at(r, c), p.size, from.row(r)[c]);
+}
+
+}  // namespace field

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plans.hpp"
+
+#include <fuzz/plan.hpp>
+#include <fuzz/schedules.hpp>
+
+#include <rankc/make_plan.hpp>
+#include <rankc/rankc.hpp>
+
+namespace field {
+
+namespace {
+
+using namespace rankc;
+
+struct layout {
+  int dp, tp, pp;
+  bool sequence_parallel;
+  fuzz::order by;
+  int microbatches, stages_per_rank = 1;
+};
+
+constexpr layout layouts[]{{1, 1, 1, false, fuzz::order::gpipe, 1},
+                           {2, 1, 1, false, fuzz::order::gpipe, 2},
+                           {1, 2, 1, false, fuzz::order::gpipe, 1},
+                           {1, 2, 1, true, fuzz::order::gpipe, 2},
+                           {2, 2, 1, true, fuzz::order::gpipe, 2},
+                           {1, 1, 2, false, fuzz::order::gpipe, 4},
+                           {1, 1, 2, false, fuzz::order::one_f_one_b, 4},
+                           {1, 2, 2, true, fuzz::order::one_f_one_b, 2},
+                           {2, 1, 2, false, fuzz::order::one_f_one_b, 2},
+                           {2, 2, 2, true, fuzz::order::one_f_one_b, 2},
+                           {2, 2, 2, false, fuzz::order::gpipe, 2},
+                           {1, 1, 2, false, fuzz::order::interleaved_one_f_one_b, 4, 2},
+                           {1, 2, 2, true, fuzz::order::interleaved_zero_bubble, 2, 2},
+                           {1, 1, 2, false, fuzz::order::looped_bfs, 2, 2},
+                           {1, 1, 2, false, fuzz::order::zero_bubble_1p, 4},
+                           {2, 1, 2, false, fuzz::order::zero_bubble_2p, 2},
+                           {1, 2, 2, false, fuzz::order::zero_bubble_v, 2, 2},
+                           {1, 1, 2, false, fuzz::order::v_half, 2, 2},
+                           {1, 1, 2, false, fuzz::order::one_f_one_b_v, 2, 2},
+                           {1, 1, 2, false, fuzz::order::group_interleaved, 2, 2},
+                           {1, 1, 2, false, fuzz::order::dual_pipe, 2},
+                           {1, 2, 2, false, fuzz::order::dual_pipe, 4},
+                           {2, 1, 2, false, fuzz::order::dual_pipe_v, 2, 2}};
+
+plan_data make(const auto& model, const std::string& name, const layout& l) {
+  const parallel_dims dims{.world = l.dp * l.tp * l.pp,
+                           .dp_replicate = l.dp,
+                           .tp = l.tp,
+                           .pp = l.pp,
+                           .sequence_parallel = l.sequence_parallel};
+  const fuzz::schedule schedule = fuzz::make_schedule({l.by, l.microbatches, l.stages_per_rank}, l.pp);
+  const training recipe{.seq = 4, .global_batch = 4, .precision = f64};
+  return make_plan(name + " dp" + std::to_string(l.dp) + " tp" + std::to_string(l.tp) +
+                       (l.sequence_parallel ? " sp" : "") + " pp" + std::to_string(l.pp) + " " +
+                       std::string(schedule.name),
+                   model, dims, schedule, recipe, clusters::cpu);
+}
+
+}  // namespace
+
+std::vector<plan_data> tiny_plans() {
+  std::vector<plan_data> all;
+  for (const layout& l : layouts) {
+    const int layers = std::max(2, l.pp * l.stages_per_rank);
+    const bool is_odd = all.size() / 2 % 2;  // tied or not
+    all.push_back(make(
+        models::gpt2{
+            .layers = layers, .hidden = 8, .heads = 2, .ffn = 12, .vocab = 12, .vocab_used = 10, .tied = !is_odd},
+        "gpt2", l));
+    all.push_back(make(
+        models::llama{
+            .layers = layers, .hidden = 16, .heads = 4, .kv_heads = 2, .ffn = 12, .vocab = 16, .tied = is_odd},
+        "llama", l));
+  }
+  return all;
+}
+
+void each_drawn_plan(std::uint64_t seed, int count, int most_ranks, const std::function<void(const plan_data&)>& take) {
+  int found = 0;
+  for (std::uint64_t i = 0; found < count; ++i) {
+    const fuzz::plan drawn = fuzz::draw_plan(seed, i);
+    const plan_data p = fuzz::make(drawn, "drawn " + std::to_string(seed) + " " + std::to_string(i));
+    if (!accepts(p.diagnostics) || p.dims.world > most_ranks) continue;
+    take(p);
+    ++found;
+  }
+}
+
+std::vector<plan_data> drawn_plans(std::uint64_t seed, int count, int most_ranks) {
+  std::vector<plan_data> all;
+  each_drawn_plan(seed, count, most_ranks, [&](const plan_data& p) { all.push_back(p); });
+  return all;
+}
+
+std::vector<subject> subjects_of(const plan_data& p, codegen::dtype type, codegen::target to) {
+  const codegen::lowered low = codegen::lower(p, type, to);
+  const std::string name = p.name + (to == codegen::target::cuda ? " cuda" : " host");
+  std::vector<subject> all;
+  if (low.trains()) all.push_back({name + " train", codegen::expand_train(low), codegen::specify(p)});
+  all.push_back({name + " evaluate", codegen::expand_evaluate(low), codegen::specify(p)});
+  return all;
+}
+
+std::vector<subject> subjects_of(const std::vector<plan_data>& plans) {
+  std::vector<subject> all;
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    const bool on_host = i / 2 % 2;
+    std::vector<subject> of = subjects_of(plans[i], on_host ? codegen::dtype::f64 : codegen::dtype::bf16,
+                                          on_host ? codegen::target::host : codegen::target::cuda);
+    all.push_back(std::move(i % 7 == 3 ? of.back() : of.front()));
+  }
+  return all;
+}
+
+}  // namespace field

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tiny plans of every kind that the field has the time for: few layers of few numbers, every axis and schedule.
+#pragma once
+#include <rankc/codegen/lowered.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace field {
+
+/// Valid plans of GPT-2 and Llama: every schedule, every axis, tied tables, split of a batch into microbatches.
+std::vector<rankc::plan_data> tiny_plans();
+
+/// Valid plans that are drawn, with layers of a user's own: `count` of those of so many ranks or fewer.
+void each_drawn_plan(std::uint64_t seed, int count, int most_ranks,
+                     const std::function<void(const rankc::plan_data&)>&);
+std::vector<rankc::plan_data> drawn_plans(std::uint64_t seed, int count, int most_ranks);
+
+/// A program, and the model that it is of.
+struct subject {
+  std::string name;
+  rankc::codegen::program program;
+  rankc::codegen::specification model;
+};
+
+/// Both programs of a plan, as they are lowered for a target.
+std::vector<subject> subjects_of(const rankc::plan_data&, rankc::codegen::dtype, rankc::codegen::target);
+/// One program of each plan: of either target in turn, most of training.
+std::vector<subject> subjects_of(const std::vector<rankc::plan_data>&);
+
+}  // namespace field

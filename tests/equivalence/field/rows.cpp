@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rows.hpp"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+namespace field {
+
+namespace {
+
+/// The next word of a text, which is passed; none at its end.
+std::string_view take_word(std::string_view& text) {
+  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+  const std::size_t end = std::min(text.find(' '), text.size());
+  const std::string_view word = text.substr(0, end);
+  text.remove_prefix(end);
+  return word;
+}
+
+signature read_signature(std::string_view text) {
+  signature s;
+  bool left = true;
+  for (std::string_view w = take_word(text); !w.empty(); w = take_word(text)) {
+    if (w == "=") left = false;
+    else (left ? s.out : s.in).push_back(w);
+  }
+  return s;
+}
+
+std::vector<statement> read_statements(std::string_view text) {
+  std::vector<statement> all;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(';'), text.size());
+    std::string_view one = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    const row& does = find_row(take_word(one));
+    const signature s = read_signature(one);
+    all.push_back({&does, s.out, s.in});
+  }
+  return all;
+}
+
+/// What is read of a row's text once.
+struct read_row {
+  signature ports;
+  std::optional<std::vector<statement>> definition, backward;
+};
+read_row& read(const row& r) {
+  static std::vector<read_row> all = [] {
+    std::vector<read_row> of;
+    for (const row& each : all_rows()) of.push_back({read_signature(each.ports), {}, {}});
+    return of;
+  }();
+  return all[static_cast<std::size_t>(&r - all_rows().data())];
+}
+const std::vector<statement>& read_once(std::optional<std::vector<statement>>& into, std::string_view text) {
+  if (!into) into = read_statements(text);
+  return *into;
+}
+
+/// A fused row as the plain rows that it is.
+void run_definition(const row& r, call& c) {
+  std::map<std::string_view, const matrix*> known;
+  std::vector<call> steps;
+  const std::vector<statement>& definition = read_once(read(r).definition, r.definition);
+  steps.reserve(definition.size());
+  for (std::string_view p : ports_of(r).in) known[p] = &c.in(p);
+  for (const statement& s : definition) {
+    call& inner = steps.emplace_back();
+    inner.rows = c.rows, inner.seq = c.seq, inner.number = c.number;
+    const signature& ports = ports_of(*s.does);
+    for (std::size_t i = 0; i < s.in.size(); ++i) {
+      const bool is_own = std::find(ports_of(r).in.begin(), ports_of(r).in.end(), s.in[i]) != ports_of(r).in.end();
+      inner.give(ports.in[i], *known.at(s.in[i]), is_own ? c.first(s.in[i]) : 0);
+    }
+    for (std::size_t i = 0; i < s.out.size(); ++i)
+      if (c.wants(s.out[i]))
+        inner.want(ports.out[i], c.wanted(s.out[i]));
+    run(*s.does, inner);
+    for (std::size_t i = 0; i < s.out.size(); ++i) known[s.out[i]] = &inner.result(ports.out[i]);
+  }
+  for (std::string_view p : ports_of(r).out) {
+    const matrix& made = *known.at(p);
+    c.out(p, made.is.rows, made.is.cols, made.is.unit).of = made.of;
+  }
+}
+
+}  // namespace
+
+void expect(bool holds, const char* what) {
+  if (!holds) throw malformed(what);
+}
+
+const matrix& call::in(std::string_view port) const {
+  for (const operand& o : given_)
+    if (o.port == port) return o.m;
+  throw malformed("port '" + std::string(port) + "' is not given");
+}
+std::int64_t call::first(std::string_view port) const {
+  for (const operand& o : given_)
+    if (o.port == port) return o.first;
+  for (const operand& o : wanted_)
+    if (o.port == port) return o.first;
+  throw malformed("port '" + std::string(port) + "' is not given");
+}
+bool call::wants(std::string_view port) const {
+  return std::any_of(wanted_.begin(), wanted_.end(), [&](const operand& o) { return o.port == port; });
+}
+extent call::wanted(std::string_view port) const {
+  for (const operand& o : wanted_)
+    if (o.port == port) return o.e;
+  throw malformed("port '" + std::string(port) + "' is not wanted");
+}
+matrix& call::out(std::string_view port, std::int64_t rows_of, std::int64_t cols, std::int64_t unit) {
+  extent e{rows_of, cols, unit};
+  for (const operand& o : wanted_)
+    if (o.port == port) {
+      if (o.e.rows != rows_of || o.e.cols != cols)
+        throw malformed("port '" + std::string(port) + "' is of another size than the others make it");
+      e.unit = o.e.unit;
+    }
+  made_.reserve(4);
+  return made_.emplace_back(operand{port, matrix(e), 0, {}}).m;
+}
+matrix& call::out(std::string_view port) {
+  const extent e = wanted(port);
+  return out(port, e.rows, e.cols, e.unit);
+}
+const matrix& call::result(std::string_view port) const {
+  for (const operand& o : made_)
+    if (o.port == port) return o.m;
+  throw malformed("port '" + std::string(port) + "' is not made");
+}
+
+const row& find_row(std::string_view name) {
+  static const std::map<std::string_view, const row*> by_name = [] {
+    std::map<std::string_view, const row*> all;
+    for (const row& r : all_rows()) all[r.name] = &r;
+    return all;
+  }();
+  const auto found = by_name.find(name);
+  if (found == by_name.end()) throw malformed("no row is called '" + std::string(name) + "'");
+  return *found->second;
+}
+
+void run(const row& r, call& c) {
+  if (r.compute) r.compute(c);
+  else run_definition(r, c);
+}
+
+const signature& ports_of(const row& r) { return read(r).ports; }
+const std::vector<statement>& backward_of(const row& r) { return read_once(read(r).backward, r.backward); }
+
+bool may_lie_over(const row& r, std::string_view result, std::string_view operand) {
+  std::string_view text = r.over;
+  for (std::string_view w = take_word(text); !w.empty(); w = take_word(text))
+    if (w.substr(0, w.find(':')) == result && w.substr(w.find(':') + 1) == operand) return true;
+  return false;
+}
+bool takes_stride(const row& r, std::string_view port) {
+  std::string_view text = r.strided;
+  for (std::string_view w = take_word(text); !w.empty(); w = take_word(text))
+    if (w == port) return true;
+  return false;
+}
+
+}  // namespace field

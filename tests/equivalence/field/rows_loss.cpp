@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cross entropy over a vocabulary that may be in parts. e^l is E(l), drawn and not 0; a row's maximum is the largest of
+// its representatives, any number for what the loss is concerned, and e^(l - top) is E(l) / E(top). The sums of a row
+// are S = the sum of E(l) / E(top), and T = E(l) / E(top) of the target, not the target's l - top: sums over parts of
+// the vocabulary are sums of both. The loss of a row, log S - (l - top), is drawn of S / T, from which the maximum has
+// gone; the gradients are as they are: 1 / S for S, of which E(l) / E(top) makes E(l) / sum E, and -1 for the target's
+// logit.
+#include "rows.hpp"
+
+#include <algorithm>
+
+namespace field::losses {
+
+namespace {
+
+constexpr std::uint64_t exponential = key_of("exp"), logarithm = key_of("log");
+
+element exp_of(element l) { return draw_nonzero(mix(exponential, l)); }
+
+void expect_rows(const matrix& logits, const matrix& top, const matrix& targets) {
+  expect(top.is.rows == logits.is.rows && top.is.cols == 1 && targets.is.size() == logits.is.rows,
+         "a loss of operands of other tokens");
+}
+
+/// Whether a rank's part of the vocabulary has the target, and its column.
+bool has(element target, std::int64_t first, std::int64_t vocab, std::int64_t& column) {
+  if (target < static_cast<element>(first) || target >= static_cast<element>(first + vocab)) return false;
+  column = static_cast<std::int64_t>(target) - first;
+  return true;
+}
+
+}  // namespace
+
+void row_max(call& c) {
+  const matrix& logits = c.in("logits");
+  expect(logits.is.cols > 0, "row_max: of nothing");
+  matrix& top = c.out("top", logits.is.rows, 1);
+  for (std::int64_t t = 0; t < logits.is.rows; ++t)
+    top.of[t] = *std::max_element(logits.row(t), logits.row(t) + logits.is.cols);
+}
+
+void exp_sums(call& c) {
+  const matrix &logits = c.in("logits"), &top = c.in("top"), &targets = c.in("targets");
+  expect_rows(logits, top, targets);
+  matrix& sums = c.out("sums", logits.is.rows, 2);
+  for (std::int64_t t = 0; t < logits.is.rows; ++t) {
+    const element shift = inverse(exp_of(top.of[t]));
+    for (std::int64_t i = 0; i < logits.is.cols; ++i)
+      sums.row(t)[0] = add(sums.row(t)[0], multiply(exp_of(logits.row(t)[i]), shift));
+    if (std::int64_t i; has(targets.of[t], c.first("logits"), logits.is.cols, i))
+      sums.row(t)[1] = multiply(exp_of(logits.row(t)[i]), shift);
+  }
+}
+
+void exp_sums_grad(call& c) {
+  const matrix &dsums = c.in("dsums"), &logits = c.in("logits"), &top = c.in("top"), &targets = c.in("targets");
+  expect_rows(logits, top, targets);
+  expect(dsums.is.rows == logits.is.rows && dsums.is.cols == 2, "exp_sums_grad: sizes do not fit");
+  matrix& dlogits = c.out("dlogits", logits.is.rows, logits.is.cols);
+  for (std::int64_t t = 0; t < logits.is.rows; ++t) {
+    const element shift = multiply(dsums.row(t)[0], inverse(exp_of(top.of[t])));
+    for (std::int64_t i = 0; i < logits.is.cols; ++i) dlogits.row(t)[i] = multiply(exp_of(logits.row(t)[i]), shift);
+    if (std::int64_t i; has(targets.of[t], c.first("logits"), logits.is.cols, i))
+      dlogits.row(t)[i] = add(dlogits.row(t)[i], dsums.row(t)[1]);
+  }
+}
+
+void cross_entropy(call& c) {
+  const matrix& sums = c.in("sums");
+  expect(sums.is.cols == 2, "cross_entropy: sums are two of a token");
+  element total = 0;
+  for (std::int64_t t = 0; t < sums.is.rows; ++t)
+    total = add(total, draw(mix(logarithm, multiply(sums.row(t)[0], inverse(sums.row(t)[1])))));
+  c.out("loss", 1, 1).of[0] = multiply(total, number(c.number));
+}
+
+void cross_entropy_grad(call& c) {
+  const matrix& sums = c.in("sums");
+  expect(sums.is.cols == 2, "cross_entropy_grad: sums are two of a token");
+  matrix& dsums = c.out("dsums", sums.is.rows, 2);
+  for (std::int64_t t = 0; t < sums.is.rows; ++t) {
+    dsums.row(t)[0] = multiply(number(c.number), inverse(sums.row(t)[0]));
+    dsums.row(t)[1] = negate(number(c.number));
+  }
+}
+
+}  // namespace field::losses

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tables that a row of is taken by a token's id or by its position, and rotary positions.
+#include "rows.hpp"
+
+#include <algorithm>
+
+namespace field::tables {
+
+namespace {
+
+/// The row of a table that a token has; null where another rank has it, or none.
+template <class Matrix>
+auto held(Matrix& table, element id, std::int64_t first) -> decltype(table.row(0)) {
+  const auto begin = static_cast<element>(first), end = static_cast<element>(first + table.is.rows);
+  return id >= begin && id < end ? table.row(static_cast<std::int64_t>(id - begin)) : nullptr;
+}
+
+std::int64_t position_of(const call& c, std::int64_t token) {
+  expect(c.seq > 0, "a sequence of no positions");
+  const std::int64_t at = (c.first("x") + token) % c.seq;
+  return at < 0 ? at + c.seq : at;
+}
+
+/// Pairs (j, j + dim / 2) of each head times the position's pair of numbers, or times its transpose.
+void rotate(call& c, std::string_view from, std::string_view to, bool back) {
+  const matrix &x = c.in(from), &table = c.in("table");
+  const std::int64_t dim = table.is.cols, half = dim / 2;
+  expect(dim > 0 && dim % 2 == 0 && x.is.cols % dim == 0 && x.is.unit == dim,
+         "rope: heads are not as wide as the table");
+  expect(c.seq > 0 && c.seq <= table.is.rows, "rope: the table has too few positions");
+  matrix& y = c.out(to, x.is.rows, x.is.cols, x.is.unit);
+  const element *cosines = table.of.data(), *sines = cosines + table.is.rows * half;
+  for (std::int64_t t = 0; t < x.is.rows; ++t)
+    for (std::int64_t h = 0; h < x.is.cols; h += dim)
+      for (std::int64_t j = 0; j < half; ++j) {
+        const element cosine = cosines[t % c.seq * half + j], sine = sines[t % c.seq * half + j];
+        const element a = x.row(t)[h + j], b = x.row(t)[h + j + half], turned = back ? negate(sine) : sine;
+        y.row(t)[h + j] = add(multiply(a, cosine), negate(multiply(b, turned)));
+        y.row(t)[h + j + half] = add(multiply(b, cosine), multiply(a, turned));
+      }
+}
+
+}  // namespace
+
+void embedding(call& c) {
+  const matrix &ids = c.in("ids"), &table = c.in("table");
+  matrix& y = c.out("y", ids.is.size(), table.is.cols);
+  for (std::int64_t t = 0; t < ids.is.size(); ++t)
+    if (const element* row = held(table, ids.of[t], c.first("table"))) std::copy_n(row, table.is.cols, y.row(t));
+}
+
+void embedding_grad(call& c) {
+  const matrix &dy = c.in("dy"), &ids = c.in("ids");
+  matrix& dtable = c.out("dtable");
+  expect(dy.is.rows == ids.is.size() && dy.is.cols == dtable.is.cols, "embedding_grad: sizes do not fit");
+  for (std::int64_t t = 0; t < dy.is.rows; ++t)
+    if (element* row = held(dtable, ids.of[t], c.first("dtable")))
+      for (std::int64_t i = 0; i < dy.is.cols; ++i) row[i] = add(row[i], dy.row(t)[i]);
+}
+
+void position(call& c) {
+  const matrix &x = c.in("x"), &table = c.in("table");
+  expect(c.seq <= table.is.rows && table.is.cols == x.is.cols, "position: the table is of another size");
+  matrix& y = c.out("y", x.is.rows, x.is.cols, x.is.unit);
+  for (std::int64_t t = 0; t < x.is.rows; ++t)
+    for (std::int64_t i = 0; i < x.is.cols; ++i) y.row(t)[i] = add(x.row(t)[i], table.row(position_of(c, t))[i]);
+}
+
+void position_grad(call& c) {
+  const matrix& dy = c.in("dy");
+  matrix& dtable = c.out("dtable");
+  expect(c.seq > 0 && c.seq <= dtable.is.rows && dtable.is.cols == dy.is.cols,
+         "position_grad: the table is of another size");
+  for (std::int64_t t = 0; t < dy.is.rows; ++t) {
+    element* row = dtable.row((c.first("dy") + t) % c.seq);
+    for (std::int64_t i = 0; i < dy.is.cols; ++i) row[i] = add(row[i], dy.row(t)[i]);
+  }
+}
+
+void rope(call& c) { rotate(c, "x", "y", false); }
+void rope_grad(call& c) { rotate(c, "dy", "dx", true); }
+
+matrix rotary(std::int64_t positions, std::int64_t dim, double theta) {
+  matrix table(extent{positions, dim});
+  const std::uint64_t key = mix(mix(key_of("rotary"), number(theta)), static_cast<std::uint64_t>(dim));
+  const std::int64_t half = dim / 2;
+  for (std::int64_t sines = 0; sines < 2; ++sines)
+    for (std::int64_t p = 0; p < positions; ++p)
+      for (std::int64_t j = 0; j < half; ++j)
+        table.of[(sines * positions + p) * half + j] =
+            draw(mix(mix(mix(key, static_cast<std::uint64_t>(p)), static_cast<std::uint64_t>(j)),
+                     static_cast<std::uint64_t>(sines)));
+  return table;
+}
+
+}  // namespace field::tables

@@ -1,0 +1,54 @@
+# A second opinion on lowered programs: they are run over a prime field beside the model on one device, and so are mutants.
+add_library(rankc_field STATIC
+  equivalence/field/row_table.cpp
+  equivalence/field/rows.cpp
+  equivalence/field/rows_products.cpp
+  equivalence/field/rows_tables.cpp
+  equivalence/field/rows_elements.cpp
+  equivalence/field/rows_norms.cpp
+  equivalence/field/rows_attention.cpp
+  equivalence/field/rows_loss.cpp
+  equivalence/field/model.cpp
+  equivalence/field/holdings.cpp
+  equivalence/field/final_state.cpp
+  equivalence/field/compute.cpp
+  equivalence/field/message.cpp
+  equivalence/field/machine.cpp)
+target_include_directories(rankc_field PUBLIC equivalence)
+target_include_directories(rankc_field SYSTEM PUBLIC "${PROJECT_SOURCE_DIR}/codegen")  # program.hpp and specification.hpp alone
+target_link_libraries(rankc_field PRIVATE rankc_warnings)
+target_compile_features(rankc_field PUBLIC cxx_std_20)
+
+add_library(rankc_field_mutants STATIC
+  equivalence/field/plans.cpp
+  equivalence/field/mutants.cpp
+  equivalence/field/mutants_ops.cpp
+  equivalence/field/mutants_views.cpp
+  equivalence/field/mutants_communication.cpp
+  equivalence/field/mutants_holdings.cpp
+  equivalence/field/mutants_model.cpp
+  equivalence/field/judge.cpp)
+target_link_libraries(rankc_field_mutants PUBLIC
+  rankc_field rankc_drawn_plans rankc::codegen rankc_proof_testing PRIVATE rankc_warnings)
+
+add_executable(rankc_field_test
+  equivalence/field/rows_test.cpp
+  equivalence/field/machine_test.cpp
+  equivalence/field/mutants_test.cpp)
+target_link_libraries(rankc_field_test PRIVATE rankc_field_mutants rankc_test_main)
+add_test(NAME equivalence/field COMMAND rankc_field_test)
+
+# Beside the checker over terms.
+if(TARGET rankc::equivalence)
+  target_sources(rankc_field_mutants PRIVATE equivalence/field/checker.cpp)
+  target_link_libraries(rankc_field_mutants PUBLIC rankc::equivalence)
+  target_sources(rankc_field_test PRIVATE equivalence/field/checker_test.cpp)
+  add_executable(field_mutants equivalence/field/many.cpp)
+  add_executable(field_plans equivalence/field/many_plans.cpp)
+  foreach(tool IN ITEMS field_mutants field_plans)
+    target_link_libraries(${tool} PRIVATE rankc_field_mutants rankc_warnings)
+  endforeach()
+  add_test(NAME equivalence/field_mutants_long COMMAND field_mutants 100000 1 200)
+  add_test(NAME equivalence/field_plans_long COMMAND field_plans 10000 1)
+  set_tests_properties(equivalence/field_mutants_long equivalence/field_plans_long PROPERTIES LABELS long TIMEOUT 14400)
+endif()
