@@ -177,6 +177,8 @@ void model::forward(std::size_t use, term input) {
   for (const specification::op& o : l.ops) {
     const fact& f = fact_of(o.row);
     std::vector<term> ports = operands(use, o, f);
+    if (f.positions && o.in.size() + o.out.size() < f.ports.size())
+      know(ports[f.ports.size() - 1], "the rotary table", nullptr);
     apply(f, ports, attributes_of(l, o, f), u.name + ": " + o.row);
     for (std::size_t i = 0; i < o.out.size(); ++i) values[static_cast<std::size_t>(o.out[i])] = ports[i];
   }
