@@ -121,3 +121,17 @@ TEST_CASE("a part of a parameter is on no rank") {
     if (count == 1) CHECK(e.reasons.at(0) == "spare: features 3..3 missing on all ranks");
   }
 }
+
+TEST_CASE("a program or a model that names what it has not is refused") {
+  program_by_hand x = two_ranks_by_hand();
+  find(x, 0, "embedding_grad", 1).writes[0].replaces = 7;
+  CHECK(reason(x) == "an op names an operand that it has not");
+  x = two_ranks_by_hand();
+  find(x, 0, "row_max").views[1].stride = 0;
+  CHECK(reason(x) == "row_max: logits has no elements (rank 0)");
+  x = two_ranks_by_hand();
+  specification model = model_by_hand();
+  model.layers[0].ops[0].in[1] = 70;
+  CHECK(check_equivalence(x.p, x.order, model).reasons.at(0) == "net: the model names what it has not");
+  CHECK(check_equivalence(x.p, x.order, {}).reasons.at(0) == "the model has no layers");
+}
