@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <rankc/codegen/equivalence.hpp>
 #include <rankc/codegen/prove.hpp>
 #include <rankc/codegen/text_template.hpp>
 #include <stdexcept>
@@ -21,9 +22,16 @@ void fit_or_throw(const lowered& l) {
 }
 
 void prove_or_throw(const lowered& l) {
-  for (const auto expand : {expand_train, expand_evaluate})
-    if (const verdict v = prove(expand(l)); !v.ok)
-      throw std::logic_error(fmt::format("the lowered program is not sound: {}", fmt::join(v.reasons, "; ")));
+  const specification model = specify(*l.plan);
+  for (const auto expand : {expand_train, expand_evaluate}) {
+    if (expand == expand_train && !l.trains()) continue;
+    const program p = expand(l);
+    const verdict v = prove(p);
+    if (!v.ok) throw std::logic_error(fmt::format("the lowered program is not sound: {}", fmt::join(v.reasons, "; ")));
+    const equivalence e = check_equivalence(p, v, model);
+    if (!e.holds && !e.has_unknown_row)
+      throw std::logic_error(fmt::format("the lowered program is not the model: {}", fmt::join(e.reasons, "; ")));
+  }
 }
 
 }  // namespace

@@ -80,7 +80,7 @@ int generator_main(const plan_data& plan, int argc, char** argv) {
   CLI::App* check = app.add_subcommand("check", "all diagnostics in full");
   CLI::App* emitting = with_type(app.add_subcommand("emit", "write the rank programs"));
   emitting->add_option("--out", out, "folder to write to");
-  emitting->add_option("--explain", pass, "print what a pass made: bodies, parameters, communicators, items, arena or program")
+  emitting->add_option("--explain", pass, "print what a pass is given and what it makes of that: lines that are gone are marked -, new ones +")
       ->check(CLI::IsMember(pass_names()));
   CLI::App* describe = with_type(app.add_subcommand("describe", "dims, groups, stages, bytes and collectives"));
   describe->add_flag("--json", as_json);
@@ -108,8 +108,9 @@ int generator_main(const plan_data& plan, int argc, char** argv) {
       lower_and_prove(plan, type_for(plan, "f32", to), to);
       fmt::print("{}: no rule is broken\n", plan.name);
     } else if (*emitting) {
-      const lowered l = lower_and_prove(plan, type_for(plan, type, to), to);
-      if (!pass.empty()) fmt::print("{}", explain(l, pass));
+      const dtype as = type_for(plan, type, to);
+      const lowered l = lower_and_prove(plan, as, to);
+      if (!pass.empty()) fmt::print("{}", explain(plan, as, to, pass));
       else if (out.empty()) throw std::runtime_error("emit: --out DIR or --explain PASS is needed");
       if (!out.empty()) {
         const std::filesystem::path folder(out);

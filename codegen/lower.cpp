@@ -9,6 +9,7 @@
 
 #include "passes/passes.hpp"
 #include "passes/roles.hpp"
+#include "passes/watcher.hpp"
 
 namespace rankc::codegen {
 
@@ -100,9 +101,35 @@ std::uint64_t hash_of(const lowered& l) {
   return f.value();
 }
 
+/// A site for each message within the layers.
+void number_messages(lowered& l) {
+  for (const body& b : l.bodies)
+    for (const auto* list : {&b.forward, &b.backward})
+      for (const node& n : *list)
+        if (n.row->communicates()) l.message(b.message(n), b.message_bytes(n));
+}
+
+struct rank_pass {
+  const char* name;
+  void (*run)(lowered&);
+};
+constexpr rank_pass rank_passes[]{{"number_messages", number_messages},
+                                  {"place_parameters", place_parameters},
+                                  {"make_communicators", make_communicators},
+                                  {"bind_layers", bind_layers},
+                                  {"schedule_items", schedule_items},
+                                  {"place_arena", place_arena},
+                                  {"order_streams", order_streams}};
+
 }  // namespace
 
-lowered lower(const plan_data& plan, dtype type, target target) {
+std::vector<std::string> names_of_rank_passes() {
+  std::vector<std::string> names;
+  for (const rank_pass& p : rank_passes) names.emplace_back(p.name);
+  return names;
+}
+
+lowered lower(const plan_data& plan, dtype type, target target, watcher* w) {
   if (!accepts(plan.diagnostics)) throw std::logic_error("a plan with broken rules cannot be lowered");
   lowered l;
   l.plan = &plan;
@@ -113,19 +140,14 @@ lowered lower(const plan_data& plan, dtype type, target target) {
     const layer_kind& k = plan.kinds[kind];
     const std::string id = ids.take(k.name);
     const bool is_first = std::none_of(l.bodies.begin(), l.bodies.end(), [&](const body& b) { return b.name == k.name; });
-    l.bodies.push_back(lower_layer(plan, kind, is_first ? k.name : id, type, target));
+    l.bodies.push_back(lower_layer(plan, kind, is_first ? k.name : id, type, target, w));
     l.bodies.back().id = id;
   }
-  for (const body& b : l.bodies)
-    for (const auto* list : {&b.forward, &b.backward})
-      for (const node& n : *list)
-        if (n.row->communicates()) l.message(b.message(n), b.message_bytes(n));
-  place_parameters(l);
-  make_communicators(l);
-  bind_layers(l);
-  schedule_items(l);
-  place_arena(l);
-  order_streams(l);
+  for (const rank_pass& p : rank_passes) {
+    if (w) w->over_ranks(p.name, false, l);
+    p.run(l);
+    if (w) w->over_ranks(p.name, true, l);
+  }
   l.hash = hash_of(l);
   return l;
 }

@@ -3,7 +3,7 @@
 include(CMakePackageConfigHelpers)
 set(package "${CMAKE_INSTALL_LIBDIR}/cmake/rankc")
 
-install(TARGETS rankc_dsl rankc_proof rankc_codegen rankc_runtime_host rankc_runtime_tools
+install(TARGETS rankc_dsl rankc_proof rankc_equivalence rankc_codegen rankc_runtime_host rankc_runtime_tools
   EXPORT rankcTargets FILE_SET HEADERS)
 if(TARGET rankc_tool)
   install(TARGETS rankc_tool EXPORT rankcTargets)
@@ -13,11 +13,17 @@ install(EXPORT rankcTargets NAMESPACE rankc:: DESTINATION "${package}")
 install(DIRECTORY dsl/rankc DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.hpp")
 install(FILES
   codegen/rankc/codegen/certificate.hpp codegen/rankc/codegen/generator.hpp codegen/rankc/codegen/program.hpp
-  codegen/rankc/codegen/prove.hpp codegen/rankc/codegen/verify.hpp
+  codegen/rankc/codegen/equivalence.hpp codegen/rankc/codegen/prove.hpp codegen/rankc/codegen/specification.hpp
+  codegen/rankc/codegen/verify.hpp
   DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/rankc/codegen")
-install(FILES runtime/rankc/runtime/engine.hpp runtime/rankc/runtime/placement.hpp runtime/rankc/runtime/program.hpp runtime/rankc/runtime/tensor.hpp
+install(FILES
+  runtime/rankc/runtime/calls.hpp runtime/rankc/runtime/engine.hpp runtime/rankc/runtime/placement.hpp
+  runtime/rankc/runtime/program.hpp runtime/rankc/runtime/tensor.hpp
   DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/rankc/runtime")
 install(DIRECTORY runtime/rankc/runtime/host DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/rankc/runtime")
+# What a plan's bytes on a GPU are counted from, on any machine.
+install(FILES runtime/rankc/runtime/cuda/attention_scratch.hpp runtime/rankc/runtime/cuda/device_memory.hpp
+  DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/rankc/runtime/cuda")
 
 set(modules runtime/cmake/cuda.cmake codegen/cmake/rankc_program.cmake codegen/cmake/declared_plans.cmake
   runtime/src/host/openblas.cmake)

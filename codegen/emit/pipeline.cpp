@@ -93,6 +93,11 @@ class order_text {
     if (i.what == item_kind::receive && !out_.empty() && heading_ != "receive") out_ += "\n";
     if (i.what == item_kind::receive) heading_ = "receive";
     if (moves || i.action == heading_) return;
+    if (goes_beside_backward(i)) {
+      if (i.bucket != reduced_) out_ += fmt::format("// {}: {}\n", i.action, r_.buckets[i.bucket].name);
+      reduced_ = i.bucket;
+      return;
+    }
     if (!out_.empty()) out_ += "\n";
     part(i);
     heading_ = i.action;
@@ -101,6 +106,12 @@ class order_text {
       const stage_plan& s = r_.stages[i.stage];
       out_ += fmt::format("constexpr const {}::slot& {} = {}::slots[{}];\n", s.name, slot_name(s), s.name, i.slot);
     }
+  }
+  /// Whether the gradients of a layer are reduced while its stage's backward goes on, whose name the lines keep.
+  bool goes_beside_backward(const item& i) const {
+    return i.what == item_kind::reduce && std::any_of(step_.items.begin(), step_.items.end(), [&](const item& other) {
+      return other.what == item_kind::backward_layer && other.stage == r_.buckets[i.bucket].stage;
+    });
   }
   /// Where a pipeline fills, runs and drains: up to its first backward, up to its last forward, and from then on.
   void part(const item& i) {
@@ -159,6 +170,7 @@ class order_text {
   const step& step_;
   const std::string scope_;  // of the values' names
   int last_forward_ = -1, first_backward_ = -1;  // items
+  int reduced_ = -1;  // the last bucket that was, beside backward
   std::string out_, heading_, part_;
 };
 

@@ -3,120 +3,116 @@
 
 #include <fmt/format.h>
 
-#include <rankc/codegen/text_template.hpp>
+#include "listing.hpp"
+#include "watcher.hpp"
 
 namespace rankc::codegen {
 
 namespace {
 
-std::string operand_name(const body& b, const operand& o) {
-  constexpr std::string_view spaces[]{"x", "y", "dy", "dx", "saved", "temp", "w", "dw", "rope", "ids", "targets", "loss"};
-  const value& v = b.at(o);
-  const std::string_view space = spaces[static_cast<int>(v.where)];
-  if (v.where == space::saved || v.where == space::temp) return fmt::format("{}:{}", space, b.names.values[o.at.value]);
-  if (v.where == space::weight || v.where == space::gradient) return fmt::format("{}:{}", space, b.parameters[v.of].name);
-  return std::string(space);
-}
+/// From `lower`'s ranks to ops: it is run for the proof.
+constexpr const char* last_pass = "flatten";
 
-std::string bodies(const lowered& l) {
-  std::string out;
-  for (const body& b : l.bodies)
-    for (const phase p : {phase::forward, phase::backward, phase::backward_input, phase::backward_weight}) {
-      if (b.calls(p).empty()) continue;
-      out += fmt::format("{} {}\n", b.name, phase_names[static_cast<int>(p)]);
-      for (const node& n : b.calls(p)) {
-        std::vector<std::string> to, from;
-        for (const operand& o : writes_of(b, n)) to.push_back(operand_name(b, o));
-        for (const operand& o : reads_of(b, n)) from.push_back(operand_name(b, o));
-        out += fmt::format("  {} = {}({})\n", fmt::join(to, ", "), b.function(n), fmt::join(from, ", "));
-      }
-    }
-  return out;
-}
-
-std::string parameters(const lowered& l) {
-  std::string out;
-  for (const pipeline_rank& r : l.ranks) {
-    out += fmt::format("pipeline rank {}: {} elements\n", r.index, r.parameter_elements);
-    for (const placed_parameter& p : r.parameters)
-      out += fmt::format("  {:>10} {:<24} {} x {}{}{}\n", p.element, p.name, p.as.rows, p.as.cols,
-                         p.as.shard_dim >= 0 ? fmt::format(", dim {} sharded over tp", p.as.shard_dim) : "", p.copy ? ", copy" : "");
-    for (const bucket& b : r.buckets)
-      out += fmt::format("  bucket {}: elements {} + {}{}{}{}\n", b.name, b.first, b.count, b.over_tp ? ", sum over tp" : "",
-                         b.over_dp ? ", sum over dp" : "", b.tied ? ", sum with its copy" : "");
-  }
-  return out;
-}
-
-std::string communicators(const lowered& l) {
-  std::string out;
-  for (const communicator& c : l.communicators) out += fmt::format("{}: {}\n", c.name, fmt::join(c.ranks, " "));
-  return out;
-}
-
-std::string items(const lowered& l) {
-  std::string out;
-  for (const pipeline_rank& r : l.ranks)
-    for (const auto* list : {&r.train, &r.evaluate}) {
-      out += fmt::format("pipeline rank {} {}\n", r.index, list == &r.train ? "train" : "evaluate");
-      for (const item& i : list->items) {
-        std::vector<std::string> waits;
-        for (int w : i.waits) waits.push_back(r.events[list->items[w].event]);
-        out += fmt::format("  {:<10} {}{}{}\n", r.lanes[static_cast<std::size_t>(i.on)].name, i.name,
-                           waits.empty() ? "" : fmt::format(" after {}", fmt::join(waits, ", ")),
-                           i.event < 0 ? "" : " records " + r.events[i.event]);
-      }
-    }
-  return out;
-}
-
-std::string arena(const lowered& l) {
-  std::string out;
-  for (const pipeline_rank& r : l.ranks) {
-    const arena_plan& a = r.arena;
-    out += fmt::format("pipeline rank {}: {} bytes\n  weights {} gradients {} moments {} {} loss {} norm {} work {} + {}\n", r.index,
-                       a.bytes, a.weights, a.gradients, a.first_moment, a.second_moment, a.loss, a.norm, a.work, a.work_bytes);
-    for (const pool& p : a.pools)
-      out += fmt::format("  {} {} x {} at {}\n", kept_names[static_cast<int>(p.what)], p.count, p.unit, p.where);
-  }
-  return out;
-}
-
-std::string ops(const lowered& l) {
-  std::string out;
-  const program p = expand_train(l);
-  for (std::size_t r = 0; r < p.ranks.size(); ++r) {
-    out += fmt::format("rank {}\n", r);
-    const int number = p.ranks[r].number < 0 ? static_cast<int>(r) : p.ranks[r].number;
-    const std::vector<lane>& lanes = l.ranks[layout(l.plan->dims).at(number)[axis::pp]].lanes;
-    for (std::size_t i = 0; i < p.ranks[r].ops.size(); ++i) {
-      const auto& o = p.ranks[r].ops[i];
-      out += fmt::format("  {:>5} {:<10} {}{}\n", i, lanes[static_cast<std::size_t>(o.stream)].name, o.name,
-                         o.waits.empty() ? "" : fmt::format(" after {}", fmt::join(o.waits, ", ")));
-    }
-  }
-  return out;
-}
-
-struct pass {
-  const char* name;
-  std::string (*print)(const lowered&);
+/// A line of one side, or of both. Units: indices; -1: of the other side alone.
+struct pair_of_lines {
+  int before = -1, after = -1;
 };
-constexpr pass passes[]{{"bodies", bodies}, {"parameters", parameters}, {"communicators", communicators},
-                        {"items", items},   {"arena", arena},           {"program", ops}};
+
+/// Two lists side by side, with as many pairs of equal lines as there can be; what is gone before what is new.
+std::vector<pair_of_lines> align(const std::vector<std::string>& before, const std::vector<std::string>& after) {
+  const int n = static_cast<int>(before.size()), m = static_cast<int>(after.size());
+  int first = 0, last = 0;  // equal lines at the begin and at the end
+  while (first < std::min(n, m) && before[first] == after[first]) ++first;
+  while (last < std::min(n, m) - first && before[n - 1 - last] == after[m - 1 - last]) ++last;
+  const int rows = n - first - last, columns = m - first - last;
+  std::vector<int> common(static_cast<std::size_t>((rows + 1)) * (columns + 1), 0);  // pairs from (i, j) on
+  const auto pairs = [&](int i, int j) -> int& { return common[static_cast<std::size_t>(i) * (columns + 1) + j]; };
+  for (int i = rows - 1; i >= 0; --i)
+    for (int j = columns - 1; j >= 0; --j)
+      pairs(i, j) = before[first + i] == after[first + j] ? pairs(i + 1, j + 1) + 1 : std::max(pairs(i + 1, j), pairs(i, j + 1));
+
+  std::vector<pair_of_lines> out;
+  for (int i = 0; i < first; ++i) out.push_back({i, i});
+  for (int i = 0, j = 0; i < rows || j < columns;) {
+    if (i < rows && j < columns && before[first + i] == after[first + j]) out.push_back({first + i++, first + j++});
+    else if (j == columns || (i < rows && pairs(i + 1, j) >= pairs(i, j + 1))) out.push_back({first + i++, -1});
+    else out.push_back({-1, first + j++});
+  }
+  for (int i = last; i > 0; --i) out.push_back({n - i, m - i});
+  return out;
+}
+
+/// The lines of a section, marked; whether any of them is.
+bool print(std::string& out, const std::string& title, const std::vector<std::string>& before, const std::vector<std::string>& after,
+           bool whole) {
+  std::string lines;
+  bool changed = false;
+  for (const pair_of_lines& p : align(before, after)) {
+    changed |= p.before < 0 || p.after < 0;
+    lines += fmt::format("{}     {}\n", p.before < 0 ? '+' : p.after < 0 ? '-' : ' ', p.before < 0 ? after[p.after] : before[p.before]);
+  }
+  if (!lines.empty() && (changed || whole)) out += "   " + title + "\n" + lines;
+  return changed;
+}
+
+/// `whole`: the sections too in which no line is marked.
+std::string difference(const std::string& title, const listing& before, const listing& after, bool whole) {
+  const auto titles = [](const listing& l) {
+    std::vector<std::string> all;
+    for (const section& s : l) all.push_back(s.title);
+    return all;
+  };
+  std::string out;
+  bool changed = false;
+  const std::vector<std::string> none;
+  for (const pair_of_lines& p : align(titles(before), titles(after))) {
+    const section& here = p.before < 0 ? after[p.after] : before[p.before];
+    changed |= print(out, here.title, p.before < 0 ? none : here.lines, p.after < 0 ? none : after[p.after].lines, whole);
+  }
+  return title + (changed ? "\n" : ": nothing changes\n") + out;
+}
+
+class explainer : public watcher {
+ public:
+  explicit explainer(const std::string& pass) : pass_(pass) {}
+  std::string text;
+
+  void over_layer(std::string_view pass, bool done, const body& b, const trace& t) override {
+    if (pass != pass_) return;
+    const bool is_first = names_of_layer_passes().front() == pass;
+    see(done, !done && is_first ? list_ops(b, t) : list_layer(b, t), b.name, true);
+  }
+  void over_ranks(std::string_view pass, bool done, const lowered& l) override {
+    if (pass == pass_) see(done, list_ranks(l), "ranks", false);
+  }
+
+ private:
+  void see(bool done, listing now, const std::string& of, bool whole) {
+    if (done) text += difference(of + ", " + pass_, before_, now, whole);
+    before_ = std::move(now);
+  }
+
+  const std::string pass_;
+  listing before_;
+};
 
 }  // namespace
 
 std::vector<std::string> pass_names() {
-  std::vector<std::string> names;
-  for (const pass& p : passes) names.push_back(p.name);
+  std::vector<std::string> names = names_of_layer_passes();
+  for (std::string& n : names_of_rank_passes()) names.push_back(std::move(n));
+  names.push_back(last_pass);
   return names;
 }
 
-std::string explain(const lowered& l, const std::string& name) {
-  for (const pass& p : passes)
-    if (name == p.name) return p.print(l);
-  return "";
+std::string explain(const plan_data& plan, dtype type, target to, const std::string& pass) {
+  explainer watching(pass);
+  const lowered l = lower(plan, type, to, &watching);
+  if (pass != last_pass) return watching.text;
+  listing all;
+  if (l.trains()) all = list_program(l, expand_train(l));
+  for (section& s : list_program(l, expand_evaluate(l))) all.push_back(std::move(s));
+  return difference(std::string("ranks, ") + last_pass, {}, all, false);
 }
 
 }  // namespace rankc::codegen

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "names.hpp"
+#include "watcher.hpp"
 
 namespace rankc::codegen {
 
@@ -25,19 +26,30 @@ precision precision_of(dtype t) { return t == dtype::f64 ? f64 : t == dtype::f32
 std::vector<operand> writes_of(const body& b, const node& n) { return operands_of(b, n, true); }
 std::vector<operand> reads_of(const body& b, const node& n) { return operands_of(b, n, false); }
 
+std::vector<std::string> names_of_layer_passes() {
+  std::vector<std::string> names;
+  rankc::program::layer_program none;
+  rankc::program::run_passes(none, trace{}, {}, {}, [&](std::string_view name, auto) { names.emplace_back(name); });
+  return names;
+}
+
 std::string body::message(const node& n) const {
   return fmt::format("{}: {} of {}", name, n.row->name, names.converted[static_cast<std::size_t>(n.converts)]);
 }
 
-body lower_layer(const plan_data& plan, std::size_t kind, const std::string& name, dtype type, target to) {
+body lower_layer(const plan_data& plan, std::size_t kind, const std::string& name, dtype type, target to, watcher* w) {
   const layer_kind& layer = plan.kinds[kind];
   body b;
   b.name = name;
   b.setting = rankc::program::setting_of(plan, precision_of(type), to);
   b.tokens_of_step = static_cast<std::int64_t>(plan.recipe.global_batch) * plan.recipe.seq;
   try {
-    static_cast<rankc::program::layer_program&>(b) =
-        rankc::program::lower_layer(layer.ops, rankc::program::local_parameters(plan.kinds, kind, plan.dims), b.setting);
+    rankc::program::run_passes(b, layer.ops, rankc::program::local_parameters(plan.kinds, kind, plan.dims), b.setting,
+                               [&](std::string_view name, auto pass) {
+                                 if (w) w->over_layer(name, false, b, layer.ops);
+                                 pass();
+                                 if (w) w->over_layer(name, true, b, layer.ops);
+                               });
   } catch (const rankc::program::not_lowered& n) {
     throw std::logic_error(n.has_kernel ? fmt::format("layer '{}': {} over {} is not lowered", name, n.kind->name, rankc::name(n.over))
                                         : fmt::format("no kernel for op '{}' in layer '{}'", n.kind->name, name));

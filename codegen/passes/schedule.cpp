@@ -83,9 +83,7 @@ class builder {
     const action& a = t_.actions[at];
     action_ = token(a);
     if (computes(a.kind)) compute(at);
-    if (a.kind == action_kind::reduce_grad && !reduced_.count(a.stage))
-      for (std::size_t b = r_.buckets.size(); b-- > 0;)  // the last layer first, as backward goes
-        if (r_.buckets[b].stage == local(a.stage)) reduce(static_cast<int>(b));
+    if (a.kind == action_kind::reduce_grad) finish_gradients(at);
     if (a.kind == action_kind::step && !stepped_) finish_step();
   }
 
@@ -118,14 +116,31 @@ class builder {
     }
     reduced_.insert(a.stage);
     i.what = item_kind::backward_layer;
+    const std::string computed = action_, reduced = token({action_kind::reduce_grad, a.stage, 0});
     const std::vector<layer_use>& layers = r_.stages[i.stage].layers;
     for (int layer = static_cast<int>(layers.size()) - 1; layer >= 0; --layer) {
       if (l_.bodies[layers[layer].kind].calls(i.does).empty()) continue;
       i.layer = layer;
+      action_ = computed;
       issue(i);
+      action_ = reduced;
       for (std::size_t b = 0; b < r_.buckets.size(); ++b)
         if (r_.buckets[b].after_layer == layer && r_.buckets[b].stage == i.stage) reduce(static_cast<int>(b));
     }
+    action_ = computed;
+  }
+
+  /// A REDUCE_GRAD: the gradients of its stage, unless they went layer by layer; the rank's last one has those that are of no
+  /// stage alone.
+  void finish_gradients(int at) {
+    const int stage = t_.actions[at].stage, end = t_.begin[r_.index + 1];
+    if (!reduced_.count(stage))
+      for (std::size_t b = r_.buckets.size(); b-- > 0;)  // the last layer first, as backward goes
+        if (r_.buckets[b].stage == local(stage)) reduce(static_cast<int>(b));
+    for (int later = at + 1; later < end; ++later)
+      if (t_.actions[later].kind == action_kind::reduce_grad) return;
+    for (std::size_t b = 0; b < r_.buckets.size(); ++b)
+      if (r_.buckets[b].stage < 0) reduce(static_cast<int>(b));
   }
 
   void reduce(int b) {
@@ -146,11 +161,9 @@ class builder {
     if (k.tied) over(runtime::over::tied, t_.bidirectional() ? " between the two ranks of a stage" : " between first and last stage");
   }
 
-  /// What is left after the last microbatch: the gradients that stages share, the global norm, the optimizer.
+  /// The rank's first STEP: the loss, the global norm, the optimizer.
   void finish_step() {
     stepped_ = true;
-    for (std::size_t b = 0; b < r_.buckets.size(); ++b)
-      if (r_.buckets[b].stage < 0) reduce(static_cast<int>(b));
     reduce_loss();
     item i;
     auto norm = [&](item_kind what, const std::string& name, runtime::over over, bool sharded) {
@@ -189,7 +202,7 @@ class builder {
       item none;
       none.what = item_kind::clear_loss;
       none.name = "no loss";
-      out_.push_back(none);
+      issue(none);
     }
     const auto over = [&](runtime::over group, const std::string& name) {
       item i;

@@ -59,7 +59,10 @@ const std::vector<mutant> mutants{
     {"the last call dropped", eight, in_call("adamw", 0, dropped()), "the text ends where adamw was proven"},
     {"a call doubled", eight, in_call("gelu", 0, doubled()), "the text calls gelu where"},
     {"a call too many", eight, in_call("adamw", 0, doubled()), "where the end was proven"},
-    {"another collective", eight, matched("host::all_gather<T>(\\([^;]*;)", "host::reduce_scatter<T>$1"),
+    {"another collective", eight, in_call("all_gather", 0, [](statement s) {
+       s.name = "reduce_scatter";
+       return swapped("to", "from")(std::move(s));
+     }),
      "calls reduce_scatter where all_gather"},
     {"a size too large", eight, matched("(host::linear<T>\\([^;]*, )In,", "$1 In + 1,"), "the text's linear reads"},
     {"a size too small", eight, matched("(host::bias_grad<T>\\([^;]*, )Tokens,", "$1 Tokens - 1,"), "the text's bias_grad reads"},
@@ -75,7 +78,7 @@ const std::vector<mutant> mutants{
     {"a site's index", eight, in_call("send", 0, with("site", "{99, \"F0: stage 0 -> 1\"}")),
      "the text names site 99"},
     {"a site's name", eight, in_call("send", 0, with("site", "{14, \"F1\"}")), "\"F1\" where"},
-    {"a message's bytes", eight, matched("(host::send\\([^;]*data\\.count)", "$1 / 2"), "the text's send reads"},
+    {"a message's bytes", eight, in_call("send", 0, with("data", "matrix<real, 1, 16>{@.where}")), "the text's send reads"},
     {"a message's data", eight, in_call("receive", 0, with("data", "decltype(@){@.where + 256}")),
      "operand 1 of the text's receive"},
     {"a bucket's size", eight, in_call("all_reduce", 2, with("data", "vector<wide, 16>{@.where}")), "the text's all_reduce reads"},

@@ -89,9 +89,11 @@ std::string width_text(const body&, const local_dim&);
 /// A size of a node, as its row calls it.
 extent size_of(const body&, const node&, std::string_view symbol);
 
+struct watcher;
+
 /// Lower one layer: kernels, halves of backward where the schedule has them, no backward where it has none, fusions,
-/// storage, offsets and names.
+/// storage, offsets and names. The watcher, if there is one, sees each pass.
 /// Errors: std::logic_error where an op has no kernel, or a conversion is not lowered.
-body lower_layer(const plan_data&, std::size_t kind, const std::string& name, dtype, target);
+body lower_layer(const plan_data&, std::size_t kind, const std::string& name, dtype, target, watcher* = nullptr);
 
 }  // namespace rankc::codegen

@@ -158,7 +158,7 @@ struct item {
   phase does = phase::forward;  // of a stage or a layer; a backward may be one half
   int on = 0;            // index into pipeline_rank::lanes
   std::string name;      // "1F0"; for messages "F0: stage 0 -> 1"
-  std::string action;    // of the schedule, in which it is issued: "1STEP"
+  std::string action;    // of the schedule, to which it belongs: "1STEP"
   int stage = 0;         // index into pipeline_rank::stages
   int microbatch = 0, layer = -1;
   int slot = -1;         // which of the stage's
@@ -265,8 +265,8 @@ struct lowered {
 /// Source: rankc/runtime/cuda/device_memory.hpp.
 std::size_t bytes_beside_arena(const lowered&, const pipeline_rank&);
 
-/// All passes, in order. The plan must be valid.
-lowered lower(const plan_data&, dtype, target = target::host);
+/// All passes, in order. The plan must be valid. The watcher, if there is one, sees each pass.
+lowered lower(const plan_data&, dtype, target = target::host, watcher* = nullptr);
 
 /// The programs of all ranks, for the proof.
 program expand_train(const lowered&);

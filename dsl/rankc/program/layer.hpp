@@ -19,21 +19,28 @@ constexpr layer_setting setting_of(const auto& plan, precision type, target to) 
   return {plan.dims, type, to, plan.recipe.deterministic, splits, !plan.actions.inference};
 }
 
+/// The passes over a layer in order, each by the name of its function: `around(name, pass)` calls what it is given. Where
+/// a plan has no use for a pass, that does nothing.
+/// Errors: not_lowered.
+constexpr void run_passes(layer_program& p, const auto& t, std::vector<layer_parameter> parameters, const layer_setting& s,
+                          auto around) {
+  around("select_nodes", [&] { p = select_nodes(t, std::move(parameters), s); });
+  around("clear_sums", [&] { clear_sums(p); });
+  around("split_backward", [&] { if (s.splits_backward) split_backward(p); });
+  around("add_in_place", [&] { add_in_place(p); });
+  around("fuse_forward", [&] { fuse_forward(p, s.to); });
+  around("pack_linears", [&] { if (s.to == target::cuda) pack_linears(p, s); });
+  around("fuse_backward", [&] { fuse_backward(p, s.to); });
+  around("settle_backward", [&] { settle_backward(p, s); });
+  around("place_values", [&] { place_values(p); });
+}
+
 /// Lower one layer: nodes, halves of backward where the schedule has them, no backward where it has none, fusions,
 /// storage and offsets.
 /// Errors: not_lowered.
 constexpr layer_program lower_layer(const auto& t, std::vector<layer_parameter> parameters, const layer_setting& s) {
-  layer_program p = select_nodes(t, std::move(parameters), s);
-  clear_sums(p);
-  if (s.splits_backward) split_backward(p);
-  add_in_place(p);
-  fuse_forward(p, s.to);
-  if (s.to == target::cuda) pack_linears(p, s);
-  fuse_backward(p, s.to);
-  if (!s.trains) p.backward.clear();
-  p.in_halves = s.splits_backward;
-  while (p.first_half < p.backward.size() && !p.backward[p.first_half].for_weights) ++p.first_half;
-  place_values(p);
+  layer_program p;
+  run_passes(p, t, std::move(parameters), s, [](std::string_view, auto pass) { pass(); });
   return p;
 }
 

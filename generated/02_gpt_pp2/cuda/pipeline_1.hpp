@@ -74,11 +74,13 @@ inline void train(rank& r) {
   run(to_prev, send{.data = d_x_1B3, .site = {7, "B3: stage 1 -> 0"}});
   record(to_prev, d_x_1B3_sent);
 
-  begin(compute, "1STEP");
+  begin(compute, "1REDUCE_GRAD");
   wait(reduce, after_1B3);
   run(reduce, all_reduce{.over = over::tied, .data = wte_gradients,
       .site = {8, "gradients of wte between first and last stage"}});
   record(reduce, wte_over_tied);
+
+  begin(compute, "1STEP");
   run(compute, sum_squares{.total = norm, .gradients = gradients, .of = squares_whole,
       .into = store::overwrite});
   run(compute, all_reduce{.over = over::pp, .data = norm, .site = {9, "gradient norm over pp"}});

@@ -84,11 +84,13 @@ inline void train(rank& r) {
   stage_0::backward(compute, stage_0::slots[1], ids_of(3), d_y_0B3, store::add);
   record(compute, after_0B3);
 
-  begin(compute, "0STEP");
+  begin(compute, "0REDUCE_GRAD");
   wait(reduce, after_0B3);
   run(reduce, all_reduce{.over = over::tied, .data = wte_gradients,
       .site = {8, "gradients of wte between first and last stage"}});
   record(reduce, wte_over_tied);
+
+  begin(compute, "0STEP");
   wait(compute, wte_over_tied);
   run(compute, sum_squares{.total = norm, .gradients = gradients, .of = squares_whole,
       .into = store::overwrite});

@@ -76,12 +76,14 @@ inline void train(rank& r) {
   block_layer::backward(compute, stage_1::layers_3, stage_1::d_layers_3, s.layers_3, work,
       s.layers_2_out, stage_1::d_layers_3_out, stage_1::d_layers_2_out, store::add);
   record(compute, after_1B3_layers_3);
+  // 1REDUCE_GRAD: layers.3
   wait(reduce, after_1B3_layers_3);
   run(reduce, all_reduce{.over = over::dp, .data = layers_3_gradients,
       .site = {30, "gradients of layers.3 over dp"}});
   block_layer::backward(compute, stage_1::layers_2, stage_1::d_layers_2, s.layers_2, work, x_1F3,
       stage_1::d_layers_2_out, d_x_1B3, store::add);
   record(compute, after_1B3_layers_2);
+  // 1REDUCE_GRAD: layers.2
   wait(reduce, after_1B3_layers_2);
   run(reduce, all_reduce{.over = over::dp, .data = layers_2_gradients,
       .site = {31, "gradients of layers.2 over dp"}});
@@ -90,7 +92,7 @@ inline void train(rank& r) {
   run(to_prev, send{.data = d_x_1B3, .site = {21, "B3: stage 1 -> 0"}});
   record(to_prev, d_x_1B3_sent);
 
-  begin(compute, "1STEP");
+  begin(compute, "1REDUCE_GRAD");
   run(compute, all_reduce{.over = over::tp, .data = replicated_gradients,
       .site = {32, "gradients of replicated parameters of pipeline rank 1 over tp"}});
   record(compute, replicated_over_tp);
@@ -103,6 +105,8 @@ inline void train(rank& r) {
   run(reduce, all_reduce{.over = over::tied, .data = wte_gradients,
       .site = {27, "gradients of wte between first and last stage"}});
   record(reduce, wte_over_tied);
+
+  begin(compute, "1STEP");
   run(reduce, all_reduce{.over = over::dp, .data = loss, .site = {34, "loss over dp"}});
   record(reduce, loss_over_dp);
   wait(compute, layers_2_over_dp);

@@ -85,19 +85,21 @@ inline void train(rank& r) {
   block_layer::backward(compute, stage_0::layers_1, stage_0::d_layers_1, s.layers_1, work,
       s.layers_0_out, d_y_0B3, stage_0::d_layers_0_out, store::add);
   record(compute, after_0B3_layers_1);
+  // 0REDUCE_GRAD: layers.1
   wait(reduce, after_0B3_layers_1);
   run(reduce, all_reduce{.over = over::dp, .data = layers_1_gradients,
       .site = {22, "gradients of layers.1 over dp"}});
   block_layer::backward(compute, stage_0::layers_0, stage_0::d_layers_0, s.layers_0, work,
       s.embedding_out, stage_0::d_layers_0_out, stage_0::d_embedding_out, store::add);
   record(compute, after_0B3_layers_0);
+  // 0REDUCE_GRAD: layers.0
   wait(reduce, after_0B3_layers_0);
   run(reduce, all_reduce{.over = over::dp, .data = layers_0_gradients,
       .site = {23, "gradients of layers.0 over dp"}});
   embedding_layer::backward(compute, stage_0::d_embedding, work, ids_of(3),
       stage_0::d_embedding_out, store::add, store::add);
 
-  begin(compute, "0STEP");
+  begin(compute, "0REDUCE_GRAD");
   run(compute, all_reduce{.over = over::tp, .data = replicated_gradients,
       .site = {24, "gradients of replicated parameters of pipeline rank 0 over tp"}});
   record(compute, replicated_over_tp);
@@ -109,6 +111,8 @@ inline void train(rank& r) {
   run(reduce, all_reduce{.over = over::tied, .data = wte_gradients,
       .site = {27, "gradients of wte between first and last stage"}});
   record(reduce, wte_over_tied);
+
+  begin(compute, "0STEP");
   wait(compute, wte_over_tied);
   run(compute, sum_squares{.total = norm, .gradients = gradients, .of = squares_sharded,
       .into = store::overwrite});

@@ -5,8 +5,11 @@
 #include <rankc/codegen/generator.hpp>
 #include <rankc/codegen/verify.hpp>
 
+#include <passes/explain.hpp>
+
 #include <algorithm>
 #include <filesystem>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -55,7 +58,7 @@ const std::vector<std::string> program_files{
 std::vector<std::vector<std::string>> commands(const scratch& files) {
   return {{"check"},
           {"emit", "--out", files.path("out/program")},
-          {"emit", "--explain", "items"},
+          {"emit", "--explain", "schedule_items"},
           {"describe"},
           {"certificate", "--out", files.path("out/proof.json")}};
 }
@@ -77,6 +80,23 @@ TEST_CASE("a plan that is sound is checked, written, described and certified") {
   CHECK(files_in(files.path("out")) == std::vector<std::string>{"program", "proof.json"});
   CHECK(files_in(files.path("out/program")) == program_files);
   CHECK(rankc::codegen::verify(contents(files.path("out/proof.json"))) == "");
+}
+
+TEST_CASE("each pass that the help names can be explained") {
+  const rankc::plan_data plan = small_plan();
+  const std::string help = run(plan, {"emit", "--help"}).out;
+  const std::size_t begin = help.find('{', help.find("--explain")), end = help.find('}', begin);
+  REQUIRE(end != std::string::npos);
+  std::istringstream listed(help.substr(begin + 1, end - begin - 1));
+  std::vector<std::string> passes;
+  for (std::string pass; std::getline(listed, pass, ',');) {
+    CAPTURE(pass);
+    const outcome done = run(plan, {"emit", "--explain", pass});
+    CHECK(done.code == 0);
+    CHECK(done.out.find(", " + pass) != std::string::npos);
+    passes.push_back(pass);
+  }
+  CHECK(passes == rankc::codegen::pass_names());
 }
 
 TEST_CASE("an illegal plan: its rules, exit code 1, nothing written") {

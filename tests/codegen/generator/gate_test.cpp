@@ -54,6 +54,16 @@ TEST_CASE("a program that misses an event or a message is refused, in training a
   }
 }
 
+TEST_CASE("a program that is sound and computes another model is refused") {
+  rankc::plan_data plan = small_plan();
+  const lowered l = lower(plan, dtype::f32);
+  REQUIRE(proof_of(l) == "nothing was thrown");
+  SUBCASE("twice the loss") { plan.on_one_device.back().ops[plan.on_one_device.back().forward_ops - 1].with.number *= 2; }
+  SUBCASE("a layer less") { --plan.kinds[1].count; }
+  SUBCASE("a frozen parameter") { plan.on_one_device[1].weights[0].trainable = false; }
+  CHECK(proof_of(l).starts_with("the lowered program is not the model: "));
+}
+
 TEST_CASE("RC401: every rank must fit, to the byte") {
   rankc::plan_data plan = small_plan();
   for (const target to : {target::host, target::cuda}) {

@@ -3,6 +3,7 @@
 
 #include <rankc/codegen/certificate.hpp>
 #include <rankc/codegen/lowered.hpp>
+#include <rankc/codegen/names.hpp>
 #include <rankc/codegen/prove.hpp>
 #include <rankc/schedule/colour.hpp>
 #include <rankc/schedule/complete.hpp>
@@ -357,4 +358,36 @@ TEST_CASE("every planned byte is used, but for alignment") {
     for (const programs::layout& l : programs::layouts)
       if (j.global_batch != 16) check_all_used(programs::make(j, l));
   for (const programs::pipeline& p : programs::pipelines()) check_all_used(programs::make(p));
+}
+
+TEST_CASE("every reduction of gradients is a REDUCE_GRAD of its stage, or of the rank's last one; STEP has none") {
+  int layer_by_layer = 0, of_rank = 0;
+  for (const char* name : {"dp2", "all_gpipe", "all_1f1b", "pp2_1f1b", "pp2_dual", "tp2_dual_v"})
+    for (const programs::job& j : {programs::jobs[1], programs::jobs[4]}) {
+      const rankc::plan_data plan = programs::make(j, layout(name));
+      const lowered l = lowered_plan(plan);
+      for (const pipeline_rank& r : l.ranks) {
+        CAPTURE(plan.name);
+        CAPTURE(r.index);
+        std::string last;
+        for (int i = plan.actions.begin[r.index]; i < plan.actions.begin[r.index + 1]; ++i)
+          if (plan.actions.actions[i].kind == rankc::action_kind::reduce_grad) last = rankc::codegen::token(plan.actions.actions[i]);
+        bool goes_on = false;  // a stage's backward, layer by layer
+        for (const item& i : r.train.items) {
+          const bool computes = i.what == item_kind::forward || i.what == item_kind::backward || i.what == item_kind::backward_layer;
+          if (computes) goes_on = i.what == item_kind::backward_layer;
+          if (computes || i.what == item_kind::send || i.what == item_kind::receive) continue;
+          if (i.what != item_kind::reduce) {
+            CHECK(i.action.ends_with("STEP"));
+            continue;
+          }
+          const int stage = r.buckets[i.bucket].stage;
+          CHECK(i.action == (stage < 0 ? last : std::to_string(r.stages[stage].stage) + "REDUCE_GRAD"));
+          layer_by_layer += goes_on && stage >= 0;
+          of_rank += stage < 0;
+        }
+      }
+    }
+  CHECK(layer_by_layer > 0);
+  CHECK(of_rank > 0);
 }

@@ -131,8 +131,21 @@ TEST_CASE("verify says of a file what the checker says of its text") {
   const std::string good = codegen::certificate(p, codegen::prove(p));
   const std::string file = (s.path / "c.json").string();
   write(file, good);
-  CHECK(run_verify(file) == result{0, file + ": every claim holds\n", ""});
+  CHECK(run_verify(file) == result{0, "train: the certificate has no model to compare with\n" + file + ": every claim holds\n", ""});
   CHECK(run("verify " + file) == run_verify(file));
+
+  codegen::specification model = codegen::specify(plan);
+  write(file, codegen::certificate({{p, codegen::prove(p)}}, model));
+  const result shown = run_verify(file);
+  CHECK(shown.code == 0);
+  CHECK(shown.out.starts_with("train: computes the model in "));
+  CHECK(shown.out.find("\n  ") != std::string::npos);  // what holds
+  CHECK(shown.out.ends_with(file + ": every claim holds\n"));
+  model.layers.back().ops.back().number *= 2;  // another model: of twice the loss
+  write(file, codegen::certificate({{p, codegen::prove(p)}}, model));
+  const result other = run_verify(file);
+  CHECK(other.code == 1);
+  CHECK(other.errors.starts_with("error: " + file + ": train: "));
 
   std::string bad = good;
   bad.replace(bad.find("rankc certificate 3"), 19, "rankc certificate 9");

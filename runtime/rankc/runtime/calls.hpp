@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// What generated text puts on lanes between ranks: messages and collectives as structs of named operands, whose types say
+// all sizes. They are those of every target: its functions are found by its lane. Both sides of a transfer have the same
+// site; a mismatch is refused by its name.
+#pragma once
+#include <rankc/runtime/tensor.hpp>
+
+namespace rankc::runtime::detail {
+
+inline constexpr auto send_on = [](const auto& on, auto... with) { send(on, with...); };
+inline constexpr auto receive_on = [](const auto& on, auto... with) { receive(on, with...); };
+template <class T>
+inline constexpr auto all_reduce_on = [](const auto& on, auto... with) { all_reduce<T>(on, with...); };
+template <class T>
+inline constexpr auto all_gather_on = [](const auto& on, auto... with) { all_gather<T>(on, with...); };
+template <class T>
+inline constexpr auto reduce_scatter_on = [](const auto& on, auto... with) { reduce_scatter<T>(on, with...); };
+
+}  // namespace rankc::runtime::detail
+
+namespace rankc::runtime::calls {
+
+/// Enqueue a call on a lane.
+void run(const auto& on, const auto& call) {
+  call(on);
+}
+
+template <class T, std::size_t Rows, std::size_t Columns>
+struct send {
+  matrix<T, Rows, Columns> data;
+  message site;
+  void operator()(const auto& on) const { detail::send_on(on, site, data.where, data.count * sizeof(T)); }
+};
+
+template <class T, std::size_t Rows, std::size_t Columns>
+struct receive {
+  matrix<T, Rows, Columns> data;
+  message site;
+  void operator()(const auto& on) const { detail::receive_on(on, site, data.where, data.count * sizeof(T)); }
+};
+
+/// In place.
+template <class Data>
+struct all_reduce {
+  runtime::over over;
+  Data data;
+  message site;
+  reduction how = reduction::sum;
+  void operator()(const auto& on) const {
+    detail::all_reduce_on<typename Data::element>(on, over, site, data.where, data.count, how);
+  }
+};
+
+template <class T, std::size_t Whole, std::size_t Part, std::size_t Columns>
+struct all_gather {
+  runtime::over over;
+  matrix<T, Whole, Columns> to;
+  matrix<T, Part, Columns> from;
+  message site;
+  static_assert(Whole > Part && Whole % Part == 0);
+  void operator()(const auto& on) const { detail::all_gather_on<T>(on, over, site, to.where, from.where, from.count); }
+};
+
+template <class T, std::size_t Whole, std::size_t Part, std::size_t Columns>
+struct reduce_scatter {
+  runtime::over over;
+  matrix<T, Part, Columns> to;
+  matrix<T, Whole, Columns> from;
+  message site;
+  static_assert(Whole > Part && Whole % Part == 0);
+  void operator()(const auto& on) const { detail::reduce_scatter_on<T>(on, over, site, to.where, from.where, to.count); }
+};
+
+}  // namespace rankc::runtime::calls

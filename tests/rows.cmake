@@ -1,0 +1,16 @@
+# The facts of each row that the check of equivalence trusts, against the kernels of both targets. A row without facts, or
+# without tests, fails the build.
+add_library(rankc_row_laws STATIC rows/row.cpp rows/parts.cpp rows/machine.cpp rows/chunks.cpp rows/operands.cpp
+  rows/definition.cpp rows/derivative.cpp rows/storage.cpp rows/shift.cpp)
+target_link_libraries(rankc_row_laws PUBLIC rankc::equivalence rankc::dsl doctest::doctest rankc_warnings)
+target_compile_options(rankc_row_laws PRIVATE $<$<CONFIG:Release>:-O1>)
+
+add_executable(rankc_rows_test rows/collectives_test.cpp rows/coverage_test.cpp rows/host_test.cpp rows/optimizer_test.cpp)
+target_link_libraries(rankc_rows_test PRIVATE rankc_row_laws rankc_runtime_host rankc_test_main)
+add_custom_command(TARGET rankc_rows_test POST_BUILD COMMAND rankc_rows_test "--test-case=coverage:*" --minimal)
+add_test(NAME rows COMMAND rankc_rows_test)
+
+if(TARGET rankc::runtime_cuda)
+  rankc_cuda_test(rows_cuda 1 rows/cuda_test.cpp)
+  target_link_libraries(rows_cuda PRIVATE rankc_row_laws rankc_runtime_host)
+endif()

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows that convert placements: their facts say that the whole stays what it is, whether it is held as parts
+// of rows or as parts of a sum or maximum. What members hold is put together before and after.
+#include "../runtime/host/plan.hpp"
+#include "row.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <random>
+
+namespace rankc::test::rows {
+namespace {
+
+using parts = std::vector<values>;  // of each member
+
+/// What each member of a group has after a collective on `given`; in_place: the smaller operand lies in the
+/// larger.
+parts after(const op_row& op, const parts& given, bool in_place) {
+  const std::size_t group = given.size(), count = given[0].size();
+  parts made(group);
+  plan p(1, static_cast<int>(group), 1);
+  train_body = [&](rank& r) {
+    const auto me = static_cast<std::size_t>(r.index), other_bytes = 8 * count * group, bytes = 8 * count;
+    const at x = data<double>(0), whole = in_place ? x : x + other_bytes;
+    const auto set = [&](at where) { std::copy(given[me].begin(), given[me].end(), r.at<double>(where)); };
+    const auto get = [&](at where, std::size_t n) {
+      made[me].assign(r.at<double>(where), r.at<double>(where) + n);
+    };
+    const message m{0, op.name.data()};
+    if (op.converts == conversion::all_gather) {
+      const at own = in_place ? whole + me * bytes : x;
+      set(own);
+      all_gather<double>(r[compute], over::dp, m, whole, own, count);
+      get(whole, count * group);
+    } else if (op.converts == conversion::reduce_scatter) {
+      const at own = in_place ? x + me * (bytes / group) : x + other_bytes;
+      set(x);
+      reduce_scatter<double>(r[compute], over::dp, m, own, x, count / group);
+      get(own, count / group);
+    } else {
+      set(x);
+      all_reduce<double>(r[compute], over::dp, m, x, count,
+                         op.converts == conversion::all_reduce_max ? reduction::max : reduction::sum);
+      get(x, count);
+    }
+  };
+  p.install()->step(input(1));
+  return made;
+}
+
+/// Rows one after another; each element's sum, or maximum.
+values joined(const parts& all) {
+  values whole;
+  for (const values& part : all) whole.insert(whole.end(), part.begin(), part.end());
+  return whole;
+}
+values reduced(const parts& all, bool maximum) {
+  values whole = all[0];
+  for (std::size_t m = 1; m < all.size(); ++m)
+    for (std::size_t i = 0; i < whole.size(); ++i)
+      whole[i] = maximum ? std::max(whole[i], all[m][i]) : whole[i] + all[m][i];
+  return whole;
+}
+
+/// Whole numbers, whose sums are exact in any order.
+parts random_parts_of(std::size_t group, std::size_t count) {
+  std::mt19937 generator(19);
+  parts all(group, values(count));
+  for (values& part : all)
+    for (double& x : part) x = static_cast<double>(generator() % 2001) - 1000;
+  return all;
+}
+
+TEST_CASE("conversions leave the whole what it is") {
+  for (const op_row* op : op_rows())
+    for (const std::size_t group : {1, 2, 3, 5})
+      for (const bool in_place : {false, true}) {
+        if (!op->communicates()) continue;
+        const std::size_t rows_of = op->converts == conversion::reduce_scatter ? 7 * group : 7;
+        const parts given = random_parts_of(group, rows_of * 11), made = after(*op, given, in_place);
+        INFO(op->name << " of " << group << std::string(in_place ? ", in place" : ""));
+        const bool maximum = op->converts == conversion::all_reduce_max;
+        const values whole = op->converts == conversion::all_gather ? joined(given) : reduced(given, maximum);
+        if (op->converts == conversion::reduce_scatter) CHECK(joined(made) == whole);
+        else CHECK(made == parts(group, whole));
+      }
+}
+
+TEST_CASE("replicate runs nothing") {
+  CHECK(ops::replicate.host.name.empty());
+  CHECK(ops::replicate.cuda.name.empty());
+}
+
+}  // namespace
+}  // namespace rankc::test::rows

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every row of the table of ops has facts, and every row and fact has tests: run when this is built.
+#include "kernels.hpp"
+#include "row.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+namespace rankc::test::rows {
+namespace {
+
+constexpr bool is_in(std::string_view name, std::span<const std::string_view> list) {
+  for (const std::string_view known : list)
+    if (known == name) return true;
+  return false;
+}
+constexpr bool is_run(const op_row& r) {
+  if (r.converts != conversion::none) return true;  // collectives_test.cpp
+  const bool on_host = r.host.name.empty() || is_in(r.host.name, kernels_of_both);
+  return on_host && (is_in(r.cuda.name, kernels_of_both) || is_in(r.cuda.name, kernels_of_cuda));
+}
+constexpr bool are_run(std::span<const fusion> list) {
+  for (const fusion& f : list)
+    if (!is_run(*f.into.kind)) return false;
+  return true;
+}
+constexpr bool is_table_run() {
+  for (const op_row* r : ops::all)
+    if (!is_run(*r)) return false;
+  return are_run(ops::forward_fusions) && are_run(ops::backward_fusions) && is_run(ops::clear) &&
+         is_run(ops::copy);
+}
+static_assert(is_table_run(),
+              "a row's kernel is not called by the tests of rows: add its name to kernels.hpp");
+
+/// Whether a row's kernel, or one of those that define it, is told something.
+bool takes(const row& r, std::string_view symbol) {
+  for (const kernel_row* k : {&r.op->host, &r.op->cuda})
+    for (const std::string_view product : words(k->sizes, ' '))
+      if (is_in(symbol, words(product, '*'))) return true;
+  return false;
+}
+/// Whether a row's facts, or those of rows that define it, say so.
+template <class F>
+bool says(const fact& f, F what) {
+  const auto of_others = [&](const equation& e) {
+    return e.is == equation::kind::call &&
+           says(codegen::algebra::facts()[static_cast<std::size_t>(e.row)], what);
+  };
+  return what(f) || std::any_of(f.equations.begin(), f.equations.end(), of_others);
+}
+
+TEST_CASE("coverage: rows and facts are of each other") {
+  REQUIRE_NOTHROW(rows());
+  for (const op_row* op : op_rows()) {
+    INFO(op->name << " has no facts");
+    CHECK(codegen::algebra::find_fact(op->name) >= 0);
+  }
+  for (const fact& f : codegen::algebra::facts()) {
+    const std::vector<const op_row*> all = op_rows();
+    INFO(f.row << " is no row of the table of ops");
+    CHECK(std::any_of(all.begin(), all.end(), [&](const op_row* op) { return op->name == f.row; }));
+  }
+}
+
+TEST_CASE("coverage: what kernels are told is in the facts") {
+  for (const row& r : rows()) {
+    INFO(r.op->name);
+    CHECK(takes(r, "number") == says(*r.is, [](const fact& f) { return f.number; }));
+    CHECK(takes(r, "seq") == says(*r.is, [](const fact& f) { return f.seq; }));
+    CHECK(takes(r, "left") == r.is->parts);
+    const char first = first_letter(r);
+    CHECK(takes(r, "first") == (first != 0));
+    if (first == 't') CHECK(r.is->positions);
+    if (first && first != 't')
+      CHECK(says(*r.is, [&](const fact& f) { return f.first == std::string(1, first); }));
+    CHECK(r.op->commutative == (r.is->commutative || r.op == &ops::add));  // a sum's order never counts
+  }
+}
+
+TEST_CASE("coverage: what lies over what, apart, and what is added to") {
+  for (const row& r : rows()) {
+    std::map<std::string_view, char> strides;
+    for (std::size_t p = 0; p < r.ports.size(); ++p) {
+      const port& of = r.of(p);
+      const codegen::algebra::port& is = r.is->ports[p];
+      INFO(r.op->name << " " << of.name);
+      CHECK(is.adds == ((of.adds || of.as == use::sum) && r.op != &ops::clear));
+      std::vector<std::string> over;
+      for (const std::string_view name : of.may_replace)
+        if (!name.empty()) over.emplace_back(name);
+      CHECK(is.over == over);
+      CHECK((is.stride == 0) == of.shape.stride.empty());
+      CHECK(strides.try_emplace(of.shape.stride, is.stride).first->second == is.stride);
+    }
+  }
+}
+
+TEST_CASE("coverage: a row without kernel on the host is fused or converts") {
+  for (const op_row* op : op_rows()) {
+    const int f = codegen::algebra::find_fact(op->name);
+    REQUIRE(f >= 0);
+    const bool is_call =
+        codegen::algebra::facts()[static_cast<std::size_t>(f)].equations[0].is == equation::kind::call;
+    INFO(op->name);
+    CHECK((!op->host.name.empty() || is_call || op->converts == conversion::replicate));
+  }
+}
+
+// Operands that a derivative leaves out have none: constants, and what the loss does not depend on.
+TEST_CASE("coverage: derivatives") {
+  std::string without;
+  for (const row& r : rows()) {
+    if (!r.op->dual) continue;
+    for (std::size_t p = r.results(); p < r.ports.size(); ++p) {
+      const bool named = std::any_of(r.is->derivatives.begin(), r.is->derivatives.end(), [&](const auto& d) {
+        return std::find(d.of.begin(), d.of.end(), static_cast<int>(p)) != d.of.end();
+      });
+      if (!named && r.of(p).holds != element::index)
+        without += std::string(r.op->name) + " " + r.is->ports[p].name + "\n";
+    }
+  }
+  CHECK(without == "rope table\nrow_max logits\nexp_sums top\n");
+}
+
+}  // namespace
+}  // namespace rankc::test::rows

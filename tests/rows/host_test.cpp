@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every claim of the facts against the host's kernels.
+#include "host_machine.hpp"
+#include "laws.hpp"
+
+#include <doctest/doctest.h>
+
+namespace rankc::test::rows {
+namespace {
+
+host_machine<double> f64;
+host_machine<float> f32;
+
+/// Rows with a kernel, at all sizes, in both types.
+template <class F>
+void each_case(F f) {
+  for (machine* on : {static_cast<machine*>(&f64), static_cast<machine*>(&f32)})
+    for (const row& r : rows())
+      for (const setting& s : settings(r))
+        if (on->has(r)) f(*on, r, s);
+}
+
+/// What is found of all rows, a line each.
+template <class F>
+std::string lines(F f) {
+  std::set<std::string> all;
+  for (const row& r : rows())
+    if (f64.has(r)) all.merge(f(f64, r, small(r)));
+  std::string text;
+  for (const std::string& line : all) text += line + "\n";
+  return text;
+}
+
+TEST_CASE("parts of axes") { each_case(check_parts); }
+TEST_CASE("linear operands, and those left out") { each_case(check_operands); }
+TEST_CASE("sums, multiples, zeros") { each_case(check_values); }
+TEST_CASE("in place") { each_case(check_in_place); }
+TEST_CASE("adding") { each_case(check_adding); }
+TEST_CASE("derivatives") {
+  for (const row& r : rows())
+    for (std::size_t i = 0; i < 3; ++i)  // not the large sizes: each element is moved
+      if (f64.has(r)) check_derivative(f64, r, settings(r)[i]);
+}
+TEST_CASE("the loss does not depend on the shift") {
+  each_case([](machine& on, const row& r, const setting& s) {
+    if (r.op == &ops::exp_sums) check_shift(on, s);
+  });
+}
+
+TEST_CASE("definitions") {
+  each_case([](machine& on, const row& r, const setting& s) {
+    if (r.is_defined_by_others()) check_definition(on, r, s);
+  });
+}
+TEST_CASE("definitions of fused rows are what is fused") {
+  for (const row& r : rows())
+    for (const setting& s : settings(r))
+      if (!f64.has(r)) check_fusion(f64, r, s);
+}
+
+// The facts may ask for more than is true of a row: a check that trusts them then refuses more, and accepts
+// nothing wrong. All such rows stand here.
+TEST_CASE("what is needed has an effect") {
+  CHECK(lines(needs_without_effect) == "head_norm_dw whole(d)\n");  // heads are whole in all rows
+}
+TEST_CASE("what is not marked is not linear") {
+  CHECK(lines(unmarked_and_linear) ==
+        "head_norm_dw dgain statistics\n"
+        "head_norm_dw dgain x\n"
+        "head_norm_dx dx gain\n"
+        "layer_norm_dx dx gain\n"
+        "rms_norm_dw dgain statistics\n"
+        "rms_norm_dw dgain x\n"
+        "rms_norm_dx dx gain\n"
+        "rope y table\n"
+        "rope_grad dx table\n");
+}
+TEST_CASE("what is named is used") {
+  CHECK(lines(named_and_unused) ==
+        "attention_grad dv o\n"
+        "attention_grad dv v\n");
+}
+
+}  // namespace
+}  // namespace rankc::test::rows

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels of rows, called alike: operands, sizes, whether to add. A row names its kernel and its sizes.
+#pragma once
+#include <rankc/runtime/program.hpp>
+
+#include <functional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+
+/// A line of code for each kernel that both targets have, and for those that CUDA has alone.
+// clang-format off
+#define RANKC_KERNELS_OF_BOTH(X)                                                                              \
+  X(embedding) X(embedding_grad) X(position) X(position_grad) X(layer_norm) X(layer_norm_dx) X(layer_norm_dw) \
+  X(rms_norm) X(rms_norm_dx) X(rms_norm_dw) X(linear) X(linear_dx) X(linear_dw) X(bias) X(bias_grad) X(rope)  \
+  X(rope_grad) X(attention) X(attention_grad) X(gelu) X(gelu_grad) X(swiglu) X(swiglu_grad) X(add) X(mul)     \
+  X(mul_grad) X(scale) X(sigmoid) X(sigmoid_grad) X(split) X(concat) X(softmax) X(softmax_dx) X(row_max)      \
+  X(exp_sums) X(exp_sums_grad) X(cross_entropy) X(cross_entropy_grad) X(clear) X(copy)
+#define RANKC_KERNELS_OF_CUDA(X)                                                                              \
+  X(linear_bias) X(linear_add) X(linear_bias_add) X(linear_gelu) X(linear_bias_gelu) X(linear_dx_gelu)        \
+  X(linear_dx_gelu_bias) X(linear_dw_bias) X(bias_add) X(add_layer_norm) X(bias_add_layer_norm)               \
+  X(add_rms_norm) X(layer_norm_grad) X(layer_norm_grad_add) X(rms_norm_grad) X(rms_norm_grad_add)             \
+  X(softmax_sums) X(softmax_grad)
+// clang-format on
+
+namespace rankc::test::rows {
+
+#define RANKC_NAME(kernel) #kernel,
+inline constexpr std::string_view kernels_of_both[]{RANKC_KERNELS_OF_BOTH(RANKC_NAME)},
+    kernels_of_cuda[]{RANKC_KERNELS_OF_CUDA(RANKC_NAME)};
+#undef RANKC_NAME
+
+template <class Lane>
+struct kernel {
+  std::string_view name;
+  std::function<void(const Lane&, std::span<const runtime::at>, std::span<const double>, bool adds)> call;
+};
+
+/// Errors: std::logic_error where it is called with more or fewer operands or sizes than it takes.
+template <class Lane, class... Arguments>
+kernel<Lane> uniform(std::string_view name, void (*f)(const Lane&, Arguments...)) {
+  return {name, [=](const Lane& on, std::span<const runtime::at> operands, std::span<const double> sizes,
+                    bool adds) {
+            constexpr std::size_t taken = (0 + ... + std::size_t{std::is_same_v<Arguments, runtime::at>}),
+                                  flags = (0 + ... + std::size_t{std::is_same_v<Arguments, bool>});
+            if (operands.size() != taken || sizes.size() != sizeof...(Arguments) - taken - flags)
+              throw std::logic_error(std::string(name) + ": its row calls it with other operands or sizes");
+            std::size_t operand = 0, size = 0;
+            const auto next = [&]<class A>(std::type_identity<A>) {
+              if constexpr (std::is_same_v<A, runtime::at>) return operands[operand++];
+              else if constexpr (std::is_same_v<A, bool>) return adds;
+              else return static_cast<A>(sizes[size++]);
+            };
+            std::apply([&](Arguments... a) { f(on, a...); },
+                       std::tuple<Arguments...>{next(std::type_identity<Arguments>{})...});
+          }};
+}
+
+}  // namespace rankc::test::rows

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parts of axes: what an op is given that works on a part of its operands, and where its results belong in
+// the whole.
+#pragma once
+#include "row.hpp"
+
+#include <functional>
+
+namespace rankc::test::rows {
+
+struct interval {
+  int begin, end;
+  int size() const { return end - begin; }
+};
+/// An interval of some axes, by their letters.
+using cut = std::map<char, interval>;
+
+/// The sizes of an op on a part, and where its part begins.
+setting part(const row&, const setting&, const cut&);
+/// The elements of a port that are in a part.
+values part(const row&, std::size_t port, const setting&, const values&, const cut&);
+operands part(const row&, const setting&, const operands&, const cut&);
+/// Combine each element of a part with the one of the whole that it is, or, along axes that the port has not,
+/// with the same.
+void gather(const row&, std::size_t port, const setting&, values& whole, const values& of_part, const cut&,
+            const std::function<double(double, double)>& combine);
+
+/// An axis in random parts that begin at multiples of `step`.
+std::vector<interval> random_parts(int size, int step, unsigned seed);
+
+}  // namespace rankc::test::rows

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// A machine of one type: operands lie in a rank's memory as programs lay them, each between guards.
+#pragma once
+#include "kernels.hpp"
+#include "machine.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+namespace rankc::test::rows {
+
+/// T of activations, Wide of sums and statistics.
+template <class Lane, class T, class Wide>
+class typed_machine : public machine {
+ public:
+  typed_machine(kernel_row op_row::*on, std::vector<kernel<Lane>> kernels)
+      : kernel_(on), kernels_(std::move(kernels)) {}
+
+  bool has(const row& r) const override { return !kernel_of(r).name.empty(); }
+
+  values rounded(const row& r, std::size_t port, const values& v) const override {
+    values made = v;
+    if (r.of(port).holds == element::index) return made;
+    for (double& x : made) x = is_wide(r, port) ? through<Wide>(x) : through<T>(x);
+    return made;
+  }
+
+  operands run(const row& r, const setting& s, operands o, bool adds, const replacement* instead) override {
+    lay_out(r, s, instead);
+    image_.assign(end_, guard);
+    for (std::size_t p = 0; p < o.size(); ++p) {
+      const bool is_result = p < r.results(), is_replaced = instead && p == instead->result;
+      if (is_replaced) continue;
+      if (is_result && !adds) o[p].assign(count(r, p, s), std::numeric_limits<double>::quiet_NaN());
+      write(r, p, o[p]);
+    }
+    const std::vector<std::byte> before = image_;
+    upload(image_);
+    call(r, s, adds);
+    download(image_);
+    for (std::size_t p = 0; p < r.results(); ++p) o[p] = read(r, p);
+    check_rest(r, before);
+    return o;
+  }
+
+ protected:
+  virtual void upload(const std::vector<std::byte>&) = 0;
+  virtual void download(std::vector<std::byte>&) = 0;
+  virtual const Lane& lane() = 0;
+
+ private:
+  static constexpr std::byte guard{0x7B};
+
+  template <class U>
+  static double through(double x) {
+    if constexpr (std::is_same_v<U, double>) return x;
+    else return static_cast<double>(static_cast<float>(U(static_cast<float>(x))));
+  }
+  static bool is_wide(const row& r, std::size_t port) { return r.of(port).holds != element::real; }
+  static std::size_t element_bytes(const row& r, std::size_t port) {
+    return r.of(port).holds == element::index ? sizeof(std::int32_t)
+           : is_wide(r, port)                 ? sizeof(Wide)
+                                              : sizeof(T);
+  }
+  const kernel_row& kernel_of(const row& r) const { return r.op->*kernel_; }
+
+  /// Where a port's elements lie. Log-sum-exps of a sequence lie head by head.
+  struct location {
+    std::size_t begin, count, columns, stride, seq, bytes;  // bytes of an element
+    bool by_head;
+    std::size_t of(std::size_t index) const {
+      const std::size_t i = index / columns, j = index % columns;
+      return begin + bytes * (by_head ? (i / seq * columns + j) * seq + i % seq : i * stride + j);
+    }
+  };
+  location locate(const row& r, std::size_t port, const setting& s, std::size_t begin) const {
+    const std::vector<extent> dims = shape(r, port, s);
+    const std::size_t columns = dims.empty() ? 1 : static_cast<std::size_t>(dims.back().elements());
+    const std::size_t gap =
+        r.of(port).shape.stride.empty() || !has_gaps() ? 0 : static_cast<std::size_t>(s.gap);
+    return {begin,
+            count(r, port, s),
+            columns,
+            columns + gap,
+            static_cast<std::size_t>(s.seq()),
+            element_bytes(r, port),
+            r.of(port).name == "lse"};
+  }
+
+  void lay_out(const row& r, const setting& s, const replacement* instead) {
+    end_ = 256;
+    const auto take = [&](std::size_t bytes) {
+      const std::size_t begin = end_;
+      end_ += (bytes + 255) / 256 * 256 + 256;
+      return begin;
+    };
+    at_.clear();
+    for (std::size_t p = 0; p < r.ports.size(); ++p) {
+      const location l = locate(r, p, s, 0);
+      at_.push_back(locate(r, p, s, take(l.of(l.count - 1) + l.bytes)));
+    }
+    if (instead) at_[instead->result] = at_[instead->operand];
+    const auto bytes = kernel_of(r).scratch;
+    scratch_bytes_ = bytes ? bytes(sizes(r, s), {sizeof(T), true}) : 0;
+    scratch_ = {take(scratch_bytes_)};
+  }
+  static op_sizes sizes(const row& r, const setting& s) {
+    op_sizes made(*r.op);
+    for (std::size_t p = 0; p < r.ports.size(); ++p) {
+      int d = 0;
+      for (const extent& e : shape(r, p, s)) made.bind(static_cast<int>(r.ports[p]), d++, e.count, e.unit);
+    }
+    made.bind_attributes(std::max(1, s.size.at('t') / s.seq()), s.seq());
+    return made;
+  }
+
+  void write(const row& r, std::size_t port, const values& v) {
+    for (std::size_t i = 0; i < v.size(); ++i) {
+      const auto put = [&](auto x) {
+        std::memcpy(image_.data() + at_[port].of(i), static_cast<const void*>(&x), sizeof x);
+      };
+      if (r.of(port).holds == element::index) put(static_cast<std::int32_t>(v[i]));
+      else if (is_wide(r, port)) put(static_cast<Wide>(v[i]));
+      else if constexpr (std::is_same_v<T, double>) put(v[i]);
+      else put(T(static_cast<float>(v[i])));
+    }
+  }
+  values read(const row& r, std::size_t port) const {
+    values v(at_[port].count);
+    for (std::size_t i = 0; i < v.size(); ++i) {
+      const auto get = [&]<class U>(U x) {
+        std::memcpy(static_cast<void*>(&x), image_.data() + at_[port].of(i), sizeof x);
+        if constexpr (std::is_same_v<U, double>) v[i] = x;
+        else v[i] = static_cast<double>(static_cast<float>(x));
+      };
+      if (is_wide(r, port)) get(Wide{});
+      else get(T{});
+    }
+    return v;
+  }
+
+  void call(const row& r, const setting& s, bool adds) {
+    std::vector<runtime::at> arguments;
+    for (const bool read : {false, true})
+      for (std::size_t p = 0, next = 0; p < r.op->used_ports().size(); ++p) {
+        const port& q = r.op->ports[p];
+        const runtime::at where = q.as == use::scratch ? scratch_ : runtime::at{at_[next++].begin};
+        if (q.is_read() == read) arguments.push_back(where);
+      }
+    std::vector<double> numbers;
+    for (const std::string_view product : words(kernel_of(r).sizes, ' ')) {
+      numbers.push_back(1);
+      for (const std::string_view symbol : words(product, '*'))
+        numbers.back() *= size_of_symbol(r, symbol, s);
+    }
+    // Sums are cleared as what they are.
+    const std::string_view wanted = r.op == &ops::clear ? "clear of sums" : kernel_of(r).name;
+    const auto at =
+        std::find_if(kernels_.begin(), kernels_.end(), [&](const auto& k) { return k.name == wanted; });
+    if (at == kernels_.end()) throw std::logic_error(std::string(wanted) + " is not called by the tests");
+    at->call(lane(), arguments, numbers, adds);
+  }
+
+  /// All that is no result and no scratch is as it was.
+  void check_rest(const row& r, const std::vector<std::byte>& before) {
+    for (std::size_t p = 0; p < r.results(); ++p)
+      for (std::size_t i = 0; i < at_[p].count; ++i)
+        std::memcpy(image_.data() + at_[p].of(i), before.data() + at_[p].of(i), at_[p].bytes);
+    std::memcpy(image_.data() + scratch_.byte, before.data() + scratch_.byte, scratch_bytes_);
+    INFO(name() << " " << r.op->name << " writes where it has no result");
+    CHECK(std::memcmp(before.data(), image_.data(), end_) == 0);
+  }
+
+  kernel_row op_row::*const kernel_;
+  const std::vector<kernel<Lane>> kernels_;
+  std::vector<location> at_;  // of each port
+  runtime::at scratch_{};
+  std::size_t scratch_bytes_ = 0, end_ = 0;
+  std::vector<std::byte> image_;
+};
+
+}  // namespace rankc::test::rows
