@@ -6,6 +6,7 @@ add_library(rankc_equivalence STATIC
   equivalence/facts.cpp
   equivalence/facts_read.cpp
   equivalence/model.cpp
+  equivalence/gradients.cpp
   equivalence/known_terms.cpp
   equivalence/domain.cpp
   equivalence/contents.cpp

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankc/codegen/equivalence.hpp>
 
+#include <stdexcept>
+
 #include "claims.hpp"
 #include "interpret.hpp"
 #include "model.hpp"
@@ -25,6 +27,8 @@ equivalence check_equivalence(const program& p, const verdict& order, const spec
     result.reasons.push_back(why.what());
   } catch (const algebra::refusal& why) {
     result.reasons.push_back(why.what());
+  } catch (const std::out_of_range&) {
+    result.reasons.push_back("an op names an operand that it has not");
   }
   return result;
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -13,28 +14,47 @@ namespace rankc::codegen::algebra {
 template <class T, int N>
 class few {
  public:
+  few() = default;
+  few(const few& other)
+      : near_(other.near_),
+        far_(other.far_ ? std::make_unique<std::vector<T>>(*other.far_) : nullptr),
+        n_(other.n_) {}
+  few(few&&) noexcept = default;
+  few& operator=(const few& other) {
+    near_ = other.near_;
+    far_ = other.far_ ? std::make_unique<std::vector<T>>(*other.far_) : nullptr;
+    n_ = other.n_;
+    return *this;
+  }
+  few& operator=(few&&) noexcept = default;
+  ~few() = default;
+
   int size() const { return n_; }
   bool empty() const { return n_ == 0; }
   T& operator[](int i) {
-    return i < N ? near_[static_cast<std::size_t>(i)] : far_[static_cast<std::size_t>(i - N)];
+    return i < N ? near_[static_cast<std::size_t>(i)] : (*far_)[static_cast<std::size_t>(i - N)];
   }
   const T& operator[](int i) const {
-    return i < N ? near_[static_cast<std::size_t>(i)] : far_[static_cast<std::size_t>(i - N)];
+    return i < N ? near_[static_cast<std::size_t>(i)] : (*far_)[static_cast<std::size_t>(i - N)];
   }
   T& back() { return (*this)[n_ - 1]; }
   const T& back() const { return (*this)[n_ - 1]; }
   void push_back(T x) {
-    if (n_ < N) near_[static_cast<std::size_t>(n_)] = std::move(x);
-    else far_.push_back(std::move(x));
+    if (n_ < N) {
+      near_[static_cast<std::size_t>(n_)] = std::move(x);
+    } else {
+      if (!far_) far_ = std::make_unique<std::vector<T>>();
+      far_->push_back(std::move(x));
+    }
     ++n_;
   }
   void erase(int at) {
     for (int i = at; i + 1 < n_; ++i) (*this)[i] = std::move((*this)[i + 1]);
-    if (n_ > N) far_.pop_back();
+    if (n_ > N) far_->pop_back();
     --n_;
   }
   void clear() {
-    far_.clear();
+    far_ = nullptr;
     n_ = 0;
   }
   bool operator==(const few& other) const {
@@ -46,7 +66,7 @@ class few {
 
  private:
   std::array<T, static_cast<std::size_t>(N)> near_{};
-  std::vector<T> far_;
+  std::unique_ptr<std::vector<T>> far_;
   int n_ = 0;
 };
 

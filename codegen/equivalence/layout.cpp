@@ -119,6 +119,11 @@ void check_layout(const op& o, const fact& f) {
         static_cast<std::size_t>(v.accesses.first + v.accesses.count) >
             (v.written ? o.writes : o.reads).size())
       throw refusal(fmt::format("{} is given bytes that the op does not touch", v.port));
+  for (const view& v : o.views) {
+    const bool has_elements =
+        std::all_of(v.shape.begin(), v.shape.end(), [](std::int64_t size) { return size > 0; });
+    if (!has_elements || v.stride < 1 || v.unit < 1) throw refusal(fmt::format("{} has no elements", v.port));
+  }
   check_strides(o, f);
   check_first(o, f);
   check_adds(o, f);

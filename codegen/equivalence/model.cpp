@@ -11,8 +11,6 @@ namespace rankc::codegen::algebra {
 
 namespace {
 
-const term unit_gradient = leaf("gradient", "of the loss");
-
 hasher begin_hash(const fact& f, int equation, const attributes& with) {
   hasher h(f.key);
   h << static_cast<word>(equation);
@@ -22,13 +20,13 @@ hasher begin_hash(const fact& f, int equation, const attributes& with) {
   return h;
 }
 
+}  // namespace
+
 const fact& fact_of(const std::string& row) {
   const int at = find_fact(row);
   if (at < 0) throw unknown_row(row);
   return facts()[static_cast<std::size_t>(at)];
 }
-
-}  // namespace
 
 term result_of(const fact& f, int equation, const term* operands, const attributes& with) {
   const auto& e = f.equations[static_cast<std::size_t>(equation)];
@@ -45,13 +43,38 @@ term addend_of(const fact& f, int equation, int operand, term of, const attribut
   return begin_hash(f, equation, with) << static_cast<word>(operand) << of;
 }
 
+/// A model from outside may name values and layers that it has not.
+static void check_indices(const specification& s) {
+  const auto check = [](int index, std::size_t count, const std::string& where) {
+    if (index < 0 || static_cast<std::size_t>(index) >= count)
+      throw refusal(where + ": the model names what it has not");
+  };
+  if (s.uses.empty()) throw refusal("the model has no layers");
+  for (const specification::layer& l : s.layers) {
+    const std::size_t values = l.values.size();
+    for (const int v : {l.input, l.result}) check(v, values, l.name);
+    if (l.targets >= 0) check(l.targets, values, l.name);
+    for (const int v : l.side_losses) check(v, values, l.name);
+    for (const specification::parameter& p : l.parameters) check(p.value, values, l.name);
+    for (const specification::op& o : l.ops) {
+      for (const int v : o.in) check(v, values, l.name);
+      for (const int v : o.out) check(v, values, l.name);
+    }
+  }
+  for (const specification::use& u : s.uses) {
+    check(u.layer, s.layers.size(), u.name);
+    if (u.parameters.size() != s.layers[static_cast<std::size_t>(u.layer)].parameters.size())
+      throw refusal(u.name + ": it names other parameters than its layer has");
+  }
+}
+
 model::model(const specification& s) : spec_(s), index_(1 << 12, -1), uses_(s.uses.size()) {
+  check_indices(s);
   begin();
   term x = leaf("ids", "");
   for (std::size_t u = 0; u < s.uses.size(); ++u) {
     forward(u, x);
     const specification::layer& l = s.layers[static_cast<std::size_t>(s.uses[u].layer)];
-    if (l.result < 0) throw refusal(s.uses[u].name + " has no result");
     x = uses_[u].values[static_cast<std::size_t>(l.result)];
     for (int side : l.side_losses) loss_ = loss_ + uses_[u].values[static_cast<std::size_t>(side)];
   }
@@ -177,74 +200,11 @@ void model::forward(std::size_t use, term input) {
   for (const specification::op& o : l.ops) {
     const fact& f = fact_of(o.row);
     std::vector<term> ports = operands(use, o, f);
+    if (f.positions && o.in.size() + o.out.size() < f.ports.size())
+      know(ports[f.ports.size() - 1], "the rotary table", nullptr);
     apply(f, ports, attributes_of(l, o, f), u.name + ": " + o.row);
     for (std::size_t i = 0; i < o.out.size(); ++i) values[static_cast<std::size_t>(o.out[i])] = ports[i];
   }
-}
-
-void model::backward(std::size_t use) {
-  const specification::use& u = spec_.uses[use];
-  const specification::layer& l = spec_.layers[static_cast<std::size_t>(u.layer)];
-  std::vector<term>& gradients = uses_[use].gradients;
-  gradients.assign(l.values.size(), zero);
-  for (int side : l.side_losses) gradients[static_cast<std::size_t>(side)] = unit_gradient;
-  const bool is_last = use + 1 == uses_.size();
-  const auto from_next = [&] {
-    const specification::layer& next = spec_.layers[static_cast<std::size_t>(spec_.uses[use + 1].layer)];
-    return uses_[use + 1].gradients[static_cast<std::size_t>(next.input)];
-  };
-  term& of_result = gradients[static_cast<std::size_t>(l.result)];
-  of_result = of_result + (is_last ? unit_gradient : from_next());
-  for (auto o = l.ops.rbegin(); o != l.ops.rend(); ++o) backward_op(use, *o);
-  for (std::size_t i = 0; i < l.parameters.size(); ++i) {
-    term& of = parameters_.at(u.parameters[i]).gradient;
-    of = of + gradients[static_cast<std::size_t>(l.parameters[i].value)];
-  }
-}
-
-void model::backward_op(std::size_t use, const specification::op& o) {
-  const specification::use& u = spec_.uses[use];
-  const specification::layer& l = spec_.layers[static_cast<std::size_t>(u.layer)];
-  const fact& f = fact_of(o.row);
-  std::vector<term>& gradients = uses_[use].gradients;
-  const std::size_t results = static_cast<std::size_t>(f.results);
-  std::vector<bool> used(results, false);
-  const auto of_result = [&](int p) {
-    return gradients[static_cast<std::size_t>(o.out[static_cast<std::size_t>(p)])];
-  };
-  bool reached = false;
-  for (std::size_t r = 0; r < results; ++r) reached |= !of_result(static_cast<int>(r)).is_zero();
-  if (!reached) return;
-  const std::vector<term> ports = operands(use, o, f);
-  const attributes with = attributes_of(l, o, f);
-  std::vector<std::pair<std::size_t, term>> made;
-  for (const derivative& d : f.derivatives) {
-    std::vector<term> given;
-    for (const factor& x : d.from) {
-      if (x.gradient) used[static_cast<std::size_t>(x.port)] = true;
-      given.push_back(x.gradient ? of_result(x.port) : ports[static_cast<std::size_t>(x.port)]);
-    }
-    if (d.row >= 0) {
-      const fact& g = facts()[static_cast<std::size_t>(d.row)];
-      std::vector<term> inner(g.names.size(), zero);
-      std::copy(given.begin(), given.end(), inner.begin() + g.results);
-      apply(g, inner, with, u.name + ": " + g.row);
-      given.assign(inner.begin(), inner.begin() + g.results);
-    }
-    for (std::size_t i = 0; i < d.of.size(); ++i)
-      made.emplace_back(static_cast<std::size_t>(d.of[i]), given[i]);
-  }
-  for (const auto& [port, gradient] : made) {
-    if (port < results || port - results >= o.in.size()) continue;
-    const auto value = static_cast<std::size_t>(o.in[port - results]);
-    gradients[value] = gradients[value] + gradient;
-    know(gradient, u.name + ": gradient of " + o.row, &l.values[value].shape);
-  }
-  for (std::size_t r = 0; r < results; ++r)
-    if (!used[r] && !of_result(static_cast<int>(r)).is_zero() &&
-        !(f.ports[r].axes.empty() && of_result(static_cast<int>(r)) == unit_gradient))
-      throw refusal(fmt::format("{}: the facts do not say what gives {} of {} a gradient", u.name,
-                                f.ports[r].name, o.row));
 }
 
 }  // namespace rankc::codegen::algebra

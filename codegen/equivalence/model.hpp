@@ -19,6 +19,9 @@ struct attributes {
   double number = 0;
   std::int64_t parts[2]{};
 };
+/// Errors: unknown_row.
+const fact& fact_of(const std::string& row);
+
 /// The result of a function of whole operands.
 term result_of(const fact&, int equation, const term* operands, const attributes&);
 /// What an operand that is repeated, or put beside others, is as a summand.

@@ -83,3 +83,55 @@ TEST_CASE("results lie over operands only where their kernel allows it") {
   o.writes[0].begin = o.reads[1].begin, o.writes[0].end = o.writes[0].begin + 72;
   CHECK(reason(x) == "embedding_grad of the gradient of table: dtable is written where dy lies (rank 0)");
 }
+
+TEST_CASE("an op reads what nothing has written") {
+  program_by_hand x = two_ranks_by_hand();
+  find(x, 0, "row_max").reads[0].value = 9999;
+  CHECK(reason(x) == "row_max: it reads what nothing is known to have written (rank 0)");
+}
+
+TEST_CASE("rows lie apart, or a result is added, where the kernel does not know of it") {
+  program_by_hand x = two_ranks_by_hand();
+  find(x, 0, "row_max").views[1].stride = 6;
+  CHECK(reason(x) == "row_max: logits has rows 6 apart; expected 3, its width (rank 0)");
+  x = two_ranks_by_hand();
+  find(x, 0, "embedding").views[0].adds = true;
+  CHECK(reason(x) == "embedding of table: y is added to what is there; its kernel overwrites (rank 0)");
+}
+
+TEST_CASE("a part of a parameter is on no rank") {
+  specification model = model_by_hand();
+  model.layers[0].values.push_back({{4}});
+  model.layers[0].parameters.push_back({"spare", 7, false});
+  model.uses[0].parameters.push_back("spare");
+  for (const std::int64_t count : {2, 1}) {
+    program_by_hand x = two_ranks_by_hand();
+    for (int r = 0; r < 2; ++r) {
+      std::vector<op>& ops = x.p.ranks[static_cast<std::size_t>(r)].ops;
+      const holding h{.kind = holding_kind::weight, .name = "spare", .box = {{2 * r, r == 0 ? 2 : count}}};
+      const auto bytes = static_cast<std::size_t>(8 * h.box[0].count);
+      const access a{1 << 20, (1 << 20) + bytes, 500 + r, element_type::f64};
+      ops.front().writes.push_back(a);
+      ops.front().holds.push_back(h);
+      ops.back().reads.push_back(a);
+      ops.back().holds.push_back(h);
+    }
+    const equivalence e = check_equivalence(x.p, x.order, model);
+    CHECK(e.holds == (count == 2));
+    if (count == 1) CHECK(e.reasons.at(0) == "spare: features 3..3 missing on all ranks");
+  }
+}
+
+TEST_CASE("a program or a model that names what it has not is refused") {
+  program_by_hand x = two_ranks_by_hand();
+  find(x, 0, "embedding_grad", 1).writes[0].replaces = 7;
+  CHECK(reason(x) == "an op names an operand that it has not");
+  x = two_ranks_by_hand();
+  find(x, 0, "row_max").views[1].stride = 0;
+  CHECK(reason(x) == "row_max: logits has no elements (rank 0)");
+  x = two_ranks_by_hand();
+  specification model = model_by_hand();
+  model.layers[0].ops[0].in[1] = 70;
+  CHECK(check_equivalence(x.p, x.order, model).reasons.at(0) == "net: the model names what it has not");
+  CHECK(check_equivalence(x.p, x.order, {}).reasons.at(0) == "the model has no layers");
+}

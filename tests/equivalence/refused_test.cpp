@@ -103,13 +103,14 @@ TEST_CASE("a reduction is made twice, or over copies") {
 }
 
 TEST_CASE("a reduction or a gather is another") {
-  check_refused(llama(), "", [](subject& s) {
+  check_refused(llama(), "no parts of a maximum", [](subject& s) {
     for (op* o : s.find_all("all_reduce of o_proj")) o->does = collective_kind::all_reduce_max;
   });
-  check_refused(eight(), "", [](subject& s) {
-    for (op* o : s.find_all("all_gather of n1")) o->does = collective_kind::all_reduce;
-  });
-  check_refused(eight(), "", [](subject& s) {
+  check_refused(eight(), "elements 128..255 of 2048 x 0..127 of 128 are added to elements 0..127",
+                [](subject& s) {
+                  for (op* o : s.find_all("all_gather of n1")) o->does = collective_kind::all_reduce;
+                });
+  check_refused(eight(), "it is told of", [](subject& s) {
     for (op* o : s.find_all("reduce_scatter of o_proj")) o->does = collective_kind::all_gather;
   });
   check_refused(eight(), "it is told of", [](subject& s) {
@@ -148,9 +149,9 @@ TEST_CASE("an operand is another") {
     op& o = *s.find(0, "layers.0: gelu_grad")[0];
     swap_reads(o, "dy", o, "x");
   });
-  check_refused(eight(), "", [](subject& s) {
-    op& o = *s.find(4, "cross_entropy_grad").front();
-    o.reads[0].value = s.find(4, "cross_entropy_grad").back()->reads[0].value;
+  check_refused(eight(), "tokens", [](subject& s) {
+    op& o = *s.find(4, "cross_entropy_grad").back();
+    o.reads[0].value = s.find(4, "cross_entropy_grad").front()->reads[0].value;
   });
   check_refused(eight(), "layers.1: layer_norm", [](subject& s) {
     for (op* o : s.find_all("layers.1: add")) subject::read_of(*o, "a") = subject::read_of(*o, "b");
@@ -210,11 +211,11 @@ TEST_CASE("a part is another") {
   check_refused(eight(), "attention", [](subject& s) {
     for (op* o : s.find_all("attention", "attention")) o->seq *= 2;
   });
-  check_refused(eight(), "", [](subject& s) {
+  check_refused(eight(), "are added to elements 0..255", [](subject& s) {
     for (holding& h : s.p.ranks[2].ops[0].holds)
       if (h.kind == holding_kind::ids) h.box[0].first = 0;
   });
-  check_refused(eight(), "", [](subject& s) {
+  check_refused(eight(), "b has features 64..127 of 128; expected features 0..63", [](subject& s) {
     for (holding& h : s.p.ranks[1].ops[0].holds)
       if (h.name == "layers.0.wq") h.box[0].first = 0;
   });
@@ -222,7 +223,7 @@ TEST_CASE("a part is another") {
     op& o = *s.find(0, "linear", "linear")[0];
     subject::port(o, "y").offset += 8;
   });
-  check_refused(llama(), "", [](subject& s) {
+  check_refused(llama(), "the model has no rope", [](subject& s) {
     op& o = *s.find(0, "rope", "rope")[0];
     subject::port(o, "x").offset += 8;
     subject::port(o, "y").offset += 8;
@@ -234,11 +235,16 @@ TEST_CASE("a part is another") {
 }
 
 TEST_CASE("a message is another") {
-  check_refused(eight(), "", [](subject& s) {
-    std::vector<op*> sends = s.find(0, "stage 0 -> 1");
-    std::swap(sends[0]->reads[0], sends[1]->reads[0]);
+  check_refused(eight(), "tokens", [](subject& s) {
+    std::vector<op*> sends = s.find(0, "stage 0 -> 1"), receives = s.find(4, "stage 0 -> 1");
+    sends[1]->reads[0].value = sends[0]->reads[0].value;
+    const int before = receives[1]->writes[0].value;
+    receives[1]->writes[0].value = s.new_value();
+    for (op& o : s.p.ranks[4].ops)
+      for (access& a : o.reads)
+        if (a.value == before) a.value = receives[1]->writes[0].value;
   });
-  check_refused(eight(), "", [](subject& s) {
+  check_refused(eight(), "nothing meets it", [](subject& s) {
     for (const int r : {0, 1})
       for (op* o : s.find(r, "stage 0 -> 1")) o->peer ^= 1;
   });
@@ -282,7 +288,7 @@ TEST_CASE("an update is another") {
     op& o = *s.find(3, "optimizer")[0];
     std::swap(o.reads[2], o.reads[3]);
   });
-  check_refused(eight(), "", [](subject& s) {
+  check_refused(eight(), "the weight of layers.2.wq: expected", [](subject& s) {
     op& o = s.p.ranks[5].ops.back();
     std::swap(o.reads[0].value, o.reads[1].value);
   });

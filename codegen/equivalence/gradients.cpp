@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reverse mode: what each op gives its operands' gradients, by the derivatives of the facts.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "contents.hpp"
+#include "model.hpp"
+
+namespace rankc::codegen::algebra {
+
+static const term unit_gradient = leaf("gradient", "of the loss");
+
+void model::backward(std::size_t use) {
+  const specification::use& u = spec_.uses[use];
+  const specification::layer& l = spec_.layers[static_cast<std::size_t>(u.layer)];
+  std::vector<term>& gradients = uses_[use].gradients;
+  gradients.assign(l.values.size(), zero);
+  for (int side : l.side_losses) gradients[static_cast<std::size_t>(side)] = unit_gradient;
+  const bool is_last = use + 1 == uses_.size();
+  const auto from_next = [&] {
+    const specification::layer& next = spec_.layers[static_cast<std::size_t>(spec_.uses[use + 1].layer)];
+    return uses_[use + 1].gradients[static_cast<std::size_t>(next.input)];
+  };
+  term& of_result = gradients[static_cast<std::size_t>(l.result)];
+  of_result = of_result + (is_last ? unit_gradient : from_next());
+  for (auto o = l.ops.rbegin(); o != l.ops.rend(); ++o) backward_op(use, *o);
+  for (std::size_t i = 0; i < l.parameters.size(); ++i) {
+    term& of = parameters_.at(u.parameters[i]).gradient;
+    of = of + gradients[static_cast<std::size_t>(l.parameters[i].value)];
+  }
+}
+
+void model::backward_op(std::size_t use, const specification::op& o) {
+  const specification::use& u = spec_.uses[use];
+  const specification::layer& l = spec_.layers[static_cast<std::size_t>(u.layer)];
+  const fact& f = fact_of(o.row);
+  std::vector<term>& gradients = uses_[use].gradients;
+  const std::size_t results = static_cast<std::size_t>(f.results);
+  std::vector<bool> used(results, false);
+  const auto of_result = [&](int p) {
+    return gradients[static_cast<std::size_t>(o.out[static_cast<std::size_t>(p)])];
+  };
+  bool reached = false;
+  for (std::size_t r = 0; r < results; ++r) reached |= !of_result(static_cast<int>(r)).is_zero();
+  if (!reached) return;
+  const std::vector<term> ports = operands(use, o, f);
+  const attributes with = attributes_of(l, o, f);
+  std::vector<std::pair<std::size_t, term>> made;
+  for (const derivative& d : f.derivatives) {
+    std::vector<term> given;
+    for (const factor& x : d.from) {
+      if (x.gradient) used[static_cast<std::size_t>(x.port)] = true;
+      given.push_back(x.gradient ? of_result(x.port) : ports[static_cast<std::size_t>(x.port)]);
+    }
+    if (d.row >= 0) {
+      const fact& g = facts()[static_cast<std::size_t>(d.row)];
+      std::vector<term> inner(g.names.size(), zero);
+      std::copy(given.begin(), given.end(), inner.begin() + g.results);
+      apply(g, inner, with, u.name + ": " + g.row);
+      given.assign(inner.begin(), inner.begin() + g.results);
+    }
+    for (std::size_t i = 0; i < d.of.size(); ++i)
+      made.emplace_back(static_cast<std::size_t>(d.of[i]), given[i]);
+  }
+  for (const auto& [port, gradient] : made) {
+    if (port < results || port - results >= o.in.size()) continue;
+    const auto value = static_cast<std::size_t>(o.in[port - results]);
+    gradients[value] = gradients[value] + gradient;
+    know(gradient, u.name + ": gradient of " + o.row, &l.values[value].shape);
+  }
+  for (std::size_t r = 0; r < results; ++r)
+    if (!used[r] && !of_result(static_cast<int>(r)).is_zero() &&
+        !(f.ports[r].axes.empty() && of_result(static_cast<int>(r)) == unit_gradient))
+      throw refusal(fmt::format("{}: the facts do not say what gives {} of {} a gradient", u.name,
+                                f.ports[r].name, o.row));
+}
+
+}  // namespace rankc::codegen::algebra
