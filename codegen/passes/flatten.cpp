@@ -168,6 +168,16 @@ static std::vector<view> views_of(const body& b, const node& n, const std::vecto
   return all;
 }
 
+/// Whether a node writes a part of a value: columns of packed rows.
+static bool writes_part(const body& b, const node& n, const operand& out) {
+  std::int64_t elements = 0;
+  n.each_write([&](const port_use& u) {
+    if (u.at.value == out.at.value && u.shape >= 0) elements += b.shape(u).elements();
+  });
+  const value& v = b.at(out);
+  return (v.where == space::temp || v.where == space::saved) && elements > 0 && static_cast<std::size_t>(elements) * b.setting.bytes(v.holds) < v.bytes;
+}
+
 op flattener::layer_op(const item& i, const layer_call& call, const node& n) {
   const layer_use& use = r_.stages[i.stage].layers[call.layer];
   const body& b = l_.bodies[use.kind];
@@ -196,9 +206,11 @@ op flattener::layer_op(const item& i, const layer_call& call, const node& n) {
   for (const operand* out : outs) {
     replaced.push_back(replaced_by(n, *out, writes, reads));
     added.push_back((is_sum(out) || !has_sum) && adds(i, call, b, n));  // beside a sum, other results are written afresh
-    if (!added.back()) continue;
+    const place whole = find(*out);
+    const bool keeps = replaced.back().empty() && writes_part(b, n, *out) && current_.count(whole.what);  // what others wrote
+    if (!added.back() && !keeps) continue;
     replaced.back().push_back(static_cast<int>(o.reads.size()));
-    o.reads.push_back(read(find(*out)));
+    o.reads.push_back(read(whole));
   }
   for (std::size_t k = 0; k < outs.size(); ++k) {
     o.writes.push_back(write(find(*outs[k])));

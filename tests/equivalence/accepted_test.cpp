@@ -3,6 +3,7 @@
 // large worlds.
 #include <doctest/doctest.h>
 
+#include <fuzz/plan.hpp>
 #include <odd/plans.hpp>
 #include <programs/plans.hpp>
 
@@ -57,6 +58,20 @@ TEST_CASE("every schedule computes the model") {
   for (const programs::pipeline& p : programs::pipelines())
     all.count(programs::make(p), target::host, dtype::f64);
   CHECK(all.accepted == 120);
+}
+
+TEST_CASE("drawn plans compute their models") {
+  tally all;
+  std::vector<std::uint64_t> indices{770, 20204, 20205};  // ops that write a part of packed rows each
+  for (std::uint64_t i = 0; i < 100; ++i) indices.push_back(i);
+  for (const std::uint64_t i : indices) {
+    const rankc::plan_data plan = fuzz::make(fuzz::draw_plan(7, i), "drawn");
+    if (!plan.diagnostics.empty()) continue;
+    all.count(plan, target::host, dtype::f64);
+    all.count(plan, target::cuda, dtype::f32);
+  }
+  CHECK(all.accepted > 200);
+  CHECK(all.unknown == 0);
 }
 
 TEST_CASE("worlds whose ranks stand for more compute the model") {
