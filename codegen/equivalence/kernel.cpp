@@ -13,6 +13,7 @@ segment interpreter::segment_of(const view& v, const access& a, const operand& s
                                 std::int64_t elements) const {
   const std::int64_t size = size_of(a.type), count = static_cast<std::int64_t>(a.end - a.begin) / size;
   const std::int64_t pitch = shape.rows > 1 ? v.stride : shape.cols;
+  check_elements(v, a);
   if (static_cast<std::int64_t>(v.offset) % size)
     throw refusal(fmt::format("{} begins within an element", v.port));
   segment s{{static_cast<std::int64_t>(v.offset) / size, shape.rows, shape.cols, pitch}, 0, 0};
@@ -86,9 +87,7 @@ void interpreter::kernel(const op& o, const fact& f) {
     ports_[i].clear();
     shape(o.views[i], ports_[i]);
     if (o.views[i].written) continue;
-    view given = o.views[i];
-    if (is_rotary(f.ports[i])) given.stride = given.shape[1];
-    read(o, given, ports_[i]);
+    read(o, o.views[i], ports_[i]);
   }
   transfer_.apply(f, ports_, {o.rows, o.seq, o.number, {}});
   for (std::size_t w = 0; w < o.writes.size(); ++w) write(o, static_cast<int>(w));

@@ -41,7 +41,7 @@ bool meet(const bytes& a, const bytes& b) {
 void check_strides(const op& o, const fact& f) {
   for (std::size_t i = 0; i < f.ports.size(); ++i) {
     const view& v = o.views[i];
-    if (v.shape.size() != 2 || v.stride == v.shape[1] || is_rotary(f.ports[i])) continue;
+    if (v.shape.size() != 2 || v.stride == v.shape[1]) continue;
     if (!f.ports[i].stride)
       throw refusal(
           fmt::format("{} has rows {} apart; expected {}, its width", v.port, v.stride, v.shape[1]));
@@ -131,7 +131,37 @@ void check_layout(const op& o, const fact& f) {
   check_overlaps(o, f);
 }
 
+void check_elements(const view& v, const access& a) {
+  if (a.type == element_type::bytes) throw refusal(fmt::format("{} is of bytes; expected elements of a type", v.port));
+  if (a.begin % static_cast<std::size_t>(size_of(a.type)) != 0)
+    throw refusal(fmt::format("{} begins within an element", v.port));
+}
+
+/// Where a collective says what it is given, that is all of each access, in one piece.
+void check_views(const op& o) {
+  if (o.views.empty()) return;
+  std::vector<int> reads(o.reads.size(), 0), writes(o.writes.size(), 0);
+  for (const view& v : o.views) {
+    std::vector<int>& of = v.written ? writes : reads;
+    if (v.accesses.count != 1 || v.accesses.first < 0 || static_cast<std::size_t>(v.accesses.first) >= of.size())
+      throw refusal(fmt::format("{} is given bytes that the op does not touch", v.port));
+    const auto index = static_cast<std::size_t>(v.accesses.first);
+    const access& a = (v.written ? o.writes : o.reads)[index];
+    ++of[index];
+    check_elements(v, a);
+    std::size_t elements = 1;
+    for (const std::int64_t size : v.shape) elements *= static_cast<std::size_t>(size);
+    const bool is_dense = v.shape.size() < 2 || v.stride == v.shape[1];
+    if (v.offset != 0 || v.adds || !is_dense || elements * static_cast<std::size_t>(size_of(a.type)) != a.end - a.begin)
+      throw refusal(fmt::format("{} is given in part", v.port));
+  }
+  for (const auto* of : {&reads, &writes})
+    if (std::any_of(of->begin(), of->end(), [](int n) { return n != 1; }))
+      throw refusal("it does not say of each of its tensors once what it is given");
+}
+
 void check_layout(const op& o) {
+  check_views(o);
   const auto bytes_of = [](const std::vector<access>& all) {
     std::size_t bytes = 0;
     for (const access& a : all) bytes += a.end - a.begin;

@@ -10,11 +10,9 @@ namespace rankc::codegen::algebra {
 
 /// Errors: refusal where an op's views are not as its row's facts allow.
 void check_layout(const op&, const fact&);
+/// Whole elements of a type, from a place where such may lie.
+void check_elements(const view&, const access&);
 /// The same of a collective, and of the bytes that it is told of.
 void check_layout(const op& collective);
-/// Whether a port takes a table of rotary positions as it was filled: without a stride.
-inline bool is_rotary(const port& p) {
-  return p.axes.size() == 2 && p.axes[0].of == 's' && p.axes[1].of == 'd';
-}
 
 }  // namespace rankc::codegen::algebra

@@ -11,7 +11,7 @@ void interpreter::sum_squares(const op& o) {
   std::vector<const content*> gradients;
   for (const view& v : o.views)
     if (!v.written) gradients.push_back(&whole(o, v));
-  const access& norm = o.writes[0];
+  const access& norm = whole_of(o, o.views.back());
   const content* before = nullptr;
   if (o.views.back().adds) {
     if (norm.replaces < 0) throw refusal("the norm is added to what the op does not read");
@@ -25,6 +25,7 @@ void interpreter::sum_squares(const op& o) {
 /// The bytes of a view that is all of one tensor.
 const access& interpreter::whole_of(const op& o, const view& v) {
   const access& a = (v.written ? o.writes : o.reads).at(static_cast<std::size_t>(v.accesses.first));
+  check_elements(v, a);
   std::int64_t elements = 1;
   for (const std::int64_t size : v.shape) elements *= size;
   if (v.accesses.count != 1 || v.offset != 0 ||

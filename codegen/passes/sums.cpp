@@ -75,11 +75,12 @@ bool flattener::is_tied(const placed_parameter& q) const {
 sum flattener::sum_of_loss() const {
   // With a space, as no parameter is named.
   sum of{sum_kind::loss, "the loss", scalar(loss, r_.arena.loss).range(), {}, 0, {}, false};
-  const bool over_pp = l_.sums_losses_over_pp();
-  of.over = relate(placement::partial, placement::replicated, l_.plan->actions.bidirectional() && !over_pp);
-  if (over_pp) of.over.push_back({find_link(r_, lane_over(runtime::over::pp), runtime::over::pp), placement::partial});
   for (const stage_plan& s : r_.stages)
     for (const layer_use& use : s.layers) of.terms += count_terms(s, use, {phase::forward}, space::loss, 0);
+  const bool over_pp = l_.sums_losses_over_pp();
+  if (of.terms == 0 && !over_pp) return of;
+  of.over = relate(placement::partial, placement::replicated, l_.plan->actions.bidirectional() && !over_pp);
+  if (over_pp) of.over.push_back({find_link(r_, lane_over(runtime::over::pp), runtime::over::pp), placement::partial});
   if (over_pp && of.terms == 0) of.terms = 1;  // nothing, in a sum with what other ranks have
   return of;
 }

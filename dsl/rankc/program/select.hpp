@@ -86,8 +86,8 @@ class selector {
     std::size_t table = 0;
     while (table < out_.ropes.size() && !(out_.ropes[table] == wanted)) ++table;
     if (table == out_.ropes.size()) {
-      const int shape = out_.add(local_shape{
-          .dims = {{.name = "seq", .count = o.with.seq}, {.name = heads.unit_name, .count = heads.unit}}, .ndim = 2});
+      const local_dim row{.name = heads.unit_name, .count = heads.unit};
+      const int shape = out_.add(local_shape{.dims = {{.name = "seq", .count = o.with.seq}, row}, .ndim = 2, .stride = row});
       out_.ropes.push_back(wanted);
       rope_.push_back(add(space::rope, element_kind::wide, shape, static_cast<int>(table), {}));
     }
