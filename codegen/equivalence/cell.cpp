@@ -183,6 +183,14 @@ few<part, 2> cell::box_of(int result, const operand& shape, term of) const {
   return box;
 }
 
+holding cell::zeros(int result, const operand& shape) const {
+  holding made;
+  for (const axis_use& axis : fact_.ports[static_cast<std::size_t>(result)].axes)
+    made.any |= axis.of >= 'a' && !is_bound_[slot(axis.of)];
+  if (!made.any) made.box = box_of(result, shape, zero);
+  return made;
+}
+
 void cell::refuse_result(term, const std::vector<int>& operands) const {
   std::string text;
   for (int o : operands)
@@ -200,10 +208,7 @@ holding cell::function(int equation, const std::vector<operand>& ports, const at
   for (std::size_t i = 0; i < e.operands.size(); ++i)
     given[i] = take(e.operands[i], e.linear[i], s.over, has_pending);
   s.of = result_of(fact_, equation, given.data(), with);
-  if (s.of.is_zero()) {
-    made.any = true;
-    return made;
-  }
+  if (s.of.is_zero()) return zeros(e.results[0], ports[static_cast<std::size_t>(e.results[0])]);
   if (!model_.has(s.of)) refuse_result(s.of, e.operands);
   made.box = box_of(e.results[0], ports[static_cast<std::size_t>(e.results[0])], s.of);
   for (const char letter : e.over) {
@@ -235,8 +240,9 @@ holding cell::sum(int equation, const std::vector<operand>& ports, const attribu
         addend_of(fact_, equation, static_cast<int>(i), take(e.operands[i], true, s.over, has_pending), with);
     if (!s.of.is_zero()) add(made.sum, std::move(s));
   }
-  if (made.sum.empty()) made.any = true;
-  else made.box = box_of(e.results[0], ports[static_cast<std::size_t>(e.results[0])], zero);
+  const operand& shape = ports[static_cast<std::size_t>(e.results[0])];
+  if (made.sum.empty()) return zeros(e.results[0], shape);
+  made.box = box_of(e.results[0], shape, zero);
   return made;
 }
 

@@ -62,10 +62,13 @@ TEST_CASE("every schedule computes the model") {
 
 TEST_CASE("drawn plans compute their models") {
   tally all;
-  std::vector<std::uint64_t> indices{770, 20204, 20205};  // ops that write a part of packed rows each
-  for (std::uint64_t i = 0; i < 100; ++i) indices.push_back(i);
-  for (const std::uint64_t i : indices) {
-    const rankc::plan_data plan = fuzz::make(fuzz::draw_plan(7, i), "drawn");
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> drawn{
+      {7, 770}, {7, 20204}, {7, 20205},  // ops that write a part of packed rows each
+      {22, 124},                         // x + scale(x, -1), which is zeros
+      {22, 2847}};                       // a stage without parameters on two ranks that share others
+  for (std::uint64_t i = 0; i < 100; ++i) drawn.emplace_back(7, i);
+  for (const auto& [seed, index] : drawn) {
+    const rankc::plan_data plan = fuzz::make(fuzz::draw_plan(seed, index), "drawn");
     if (!plan.diagnostics.empty()) continue;
     all.count(plan, target::host, dtype::f64);
     all.count(plan, target::cuda, dtype::f32);
