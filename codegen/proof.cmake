@@ -12,6 +12,8 @@ add_library(rankc_proof STATIC
   proof/sums.cpp
   proof/prove.cpp
   proof/certificate.cpp
+  proof/verify_json.cpp
+  proof/verify_model.cpp
   proof/verify_read.cpp
   proof/read_certificate.cpp
   proof/verify_schedule.cpp

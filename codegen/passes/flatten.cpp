@@ -25,7 +25,8 @@ element_type flattener::wide() const { return l_.type == dtype::bf16 ? element_t
 
 flattener::place flattener::parameter(int region, std::size_t index) const {
   const placed_parameter& p = r_.parameters[index];
-  const std::size_t at[]{r_.arena.weights, r_.arena.gradients, r_.arena.first_moment, r_.arena.second_moment, r_.arena.working_copy};
+  const arena_plan& a = r_.arena;
+  const std::size_t at[]{a.weights, a.gradients, a.first_moment, a.second_moment, a.working_copy};
   const std::size_t size = region == working_copy ? l_.real_bytes() : l_.wide_bytes();
   const element_type type = region == working_copy ? real() : wide();
   return {at[region] + p.element * size, p.as.elements() * size, {region, static_cast<int>(index)}, type};
@@ -125,7 +126,8 @@ void flattener::set_replaced(access& written, const op& o, const std::vector<int
 }
 
 /// The reads that each write may be made over, by the row: of the node's operands as they are listed.
-static std::vector<int> replaced_by(const node& n, const operand& out, const std::vector<operand>& writes, const std::vector<operand>& reads) {
+static std::vector<int> replaced_by(const node& n, const operand& out, const std::vector<operand>& writes,
+                                    const std::vector<operand>& reads) {
   std::vector<int> all;
   for (const auto& [to, from] : rankc::program::may_replace(n)) {
     const auto is_port = [](int port) { return [port](const operand& o) { return o.port == port; }; };
@@ -138,8 +140,9 @@ static std::vector<int> replaced_by(const node& n, const operand& out, const std
 
 /// What the kernel of a node is given, port by port; `outs` are the values that it writes, each once, of which `added` are
 /// summed into. A part that begins elsewhere on each rank of tp is said to begin at its length, of rank 1.
-static std::vector<view> views_of(const body& b, const node& n, const std::vector<operand>& writes, const std::vector<operand>& reads,
-                                  const std::vector<const operand*>& outs, const std::vector<bool>& added) {
+static std::vector<view> views_of(const body& b, const node& n, const std::vector<operand>& writes,
+                                  const std::vector<operand>& reads, const std::vector<const operand*>& outs,
+                                  const std::vector<bool>& added) {
   std::vector<view> all;
   for (std::size_t p = 0; p < n.ports.size(); ++p) {
     const port& of = n.row->ports[p];
@@ -175,7 +178,8 @@ static bool writes_part(const body& b, const node& n, const operand& out) {
     if (u.at.value == out.at.value && u.shape >= 0) elements += b.shape(u).elements();
   });
   const value& v = b.at(out);
-  return (v.where == space::temp || v.where == space::saved) && elements > 0 && static_cast<std::size_t>(elements) * b.setting.bytes(v.holds) < v.bytes;
+  const bool is_own = v.where == space::temp || v.where == space::saved;
+  return is_own && elements > 0 && static_cast<std::size_t>(elements) * b.setting.bytes(v.holds) < v.bytes;
 }
 
 op flattener::layer_op(const item& i, const layer_call& call, const node& n) {

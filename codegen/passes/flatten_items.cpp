@@ -11,7 +11,8 @@ namespace rankc::codegen {
 
 /// Whether an element is in one of the ranges.
 static bool covers(const std::vector<range>& over, std::size_t element) {
-  return std::any_of(over.begin(), over.end(), [&](const range& g) { return element >= g.first && element < g.first + g.count; });
+  const auto has = [&](const range& g) { return element >= g.first && element < g.first + g.count; };
+  return std::any_of(over.begin(), over.end(), has);
 }
 
 /// An operand of one access, or of a part of the arena that no row names a shape of.

@@ -71,9 +71,10 @@ class rank_text {
   const std::string& program() const { return program_; }
 
   std::string line(std::size_t number, std::size_t program_index) const {
-    return fmt::format("{{\"rank\": {}, \"program\": {}, \"communicators\": [{}], \"values\": [{}], \"firsts\": [{}]}}",
-                       rank_.number < 0 ? static_cast<int>(number) : rank_.number, program_index,
-                       fmt::join(communicators_.meaning(), ","), runs(values_.meaning()), equal_runs(firsts_));
+    return fmt::format(
+        "{{\"rank\": {}, \"program\": {}, \"communicators\": [{}], \"values\": [{}], \"firsts\": [{}]}}",
+        rank_.number < 0 ? static_cast<int>(number) : rank_.number, program_index,
+        fmt::join(communicators_.meaning(), ","), runs(values_.meaning()), equal_runs(firsts_));
   }
 
  private:
@@ -90,10 +91,14 @@ class rank_text {
     program_ += ']';
   }
 
-  /// A view without where its shard begins, which the rank's line says, as it does of the boxes of what is held.
+  /// A view without where its shard begins, which the rank's line says, as it does of the boxes of what is
+  /// held.
   void add(const view& v) {
-    fmt::format_to(to(), "[\"{}\",\"{}\",{},{},{},[{}],{},{}]", v.port, !v.written ? "in" : v.adds ? "add" : "out", v.accesses.first,
-                   v.accesses.count, v.offset, fmt::join(v.shape, ","), v.unit, v.stride);
+    fmt::format_to(to(), "[\"{}\",\"{}\",{},{},{},[{}],{},{}]", v.port,
+                   !v.written ? "in"
+                   : v.adds   ? "add"
+                              : "out",
+                   v.accesses.first, v.accesses.count, v.offset, fmt::join(v.shape, ","), v.unit, v.stride);
     firsts_.push_back(v.first);
   }
 
@@ -137,7 +142,8 @@ class rank_text {
     add_list("views", o.views);
     if (o.kind == op_kind::begin || o.kind == op_kind::end) add_list("holds", o.holds);
     if (o.kind == op_kind::compute)
-      fmt::format_to(to(), ",\"row\":{},\"rows\":{},\"seq\":{},\"number\":{}", quoted(std::string(o.row)), o.rows, o.seq, o.number);
+      fmt::format_to(to(), ",\"row\":{},\"rows\":{},\"seq\":{},\"number\":{}", quoted(std::string(o.row)),
+                     o.rows, o.seq, o.number);
     const bool point_to_point = o.kind == op_kind::send || o.kind == op_kind::receive;
     if (point_to_point || o.kind == op_kind::collective) {
       fmt::format_to(to(), ",\"communicator\":{}", communicators_.of(o.communicator));
@@ -219,15 +225,18 @@ std::string model_text(const specification& s) {
   std::string out = "{\"layers\": [";
   for (const auto& l : s.layers) {
     out += fmt::format("{}\n{{\"name\": {}, \"values\": [", &l == s.layers.data() ? "" : ",", quoted(l.name));
-    for (const auto& v : l.values) out += fmt::format("{}[[{}],{}]", &v == l.values.data() ? "" : ",", fmt::join(v.shape, ","), v.unit);
+    for (const auto& v : l.values)
+      out += fmt::format("{}[[{}],{}]", &v == l.values.data() ? "" : ",", fmt::join(v.shape, ","), v.unit);
     out += "], \"ops\": [";
     for (const auto& o : l.ops)
-      out += fmt::format("{}\n[{},[{}],[{}],{},{},{}]", &o == l.ops.data() ? "" : ",", quoted(o.row), fmt::join(o.in, ","),
-                         fmt::join(o.out, ","), o.rows, o.seq, o.number);
-    out += fmt::format("\n], \"input\": {}, \"targets\": {}, \"result\": {}, \"side_losses\": [{}], \"parameters\": [", l.input, l.targets,
-                       l.result, fmt::join(l.side_losses, ","));
+      out += fmt::format("{}\n[{},[{}],[{}],{},{},{}]", &o == l.ops.data() ? "" : ",", quoted(o.row),
+                         fmt::join(o.in, ","), fmt::join(o.out, ","), o.rows, o.seq, o.number);
+    out += fmt::format(
+        "\n], \"input\": {}, \"targets\": {}, \"result\": {}, \"side_losses\": [{}], \"parameters\": [",
+        l.input, l.targets, l.result, fmt::join(l.side_losses, ","));
     for (const auto& p : l.parameters)
-      out += fmt::format("{}[{},{},{}]", &p == l.parameters.data() ? "" : ",", quoted(p.name), p.value, p.trainable);
+      out += fmt::format("{}[{},{},{}]", &p == l.parameters.data() ? "" : ",", quoted(p.name), p.value,
+                         p.trainable);
     out += "]}";
   }
   out += "\n], \"uses\": [";
@@ -247,7 +256,8 @@ std::string document(const program& of, const std::string& steps, const specific
       "\"{}\",\n\"world\": {},\n"
       "\"represented\": {},\n\"model\": {},\n\"steps\": [\n{}\n]\n}}\n",
       quoted(of.plan), of.plan_hash, trusted, world_of(of),
-      all ? "null" : quoted("ranks that differ in dp and tp alone, by those at 0 and 1"), model_text(model), steps);
+      all ? "null" : quoted("ranks that differ in dp and tp alone, by those at 0 and 1"), model_text(model),
+      steps);
 }
 
 }  // namespace

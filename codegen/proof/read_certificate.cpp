@@ -38,10 +38,16 @@ class rank_reader {
     rank_program p{.ops = {}, .arena_bytes = r.arena_bytes, .number = w_.number};
     for (const instruction& i : r.instructions) p.ops.push_back(read(i));
     for (const verifying::total& t : r.totals) {
-      sum s{.kind = static_cast<sum_kind>(index_of(sum_kind_names, t.kind)), .name = t.name, .at = {t.begin, t.end}, .over = {},
-            .terms = t.terms, .updates = {}, .counted = t.counted};
+      sum s{.kind = static_cast<sum_kind>(index_of(sum_kind_names, t.kind)),
+            .name = t.name,
+            .at = {t.begin, t.end},
+            .over = {},
+            .terms = t.terms,
+            .updates = {},
+            .counted = t.counted};
       for (const auto& [group, letter] : t.over)
-        s.over.push_back({w_.groups.at(static_cast<std::size_t>(group)), static_cast<placement>(index_of(placement_letters, std::string(1, letter)))});
+        s.over.push_back({w_.groups.at(static_cast<std::size_t>(group)),
+                          static_cast<placement>(index_of(placement_letters, std::string(1, letter)))});
       for (const auto& [begin, end] : t.updates) s.updates.push_back({begin, end});
       p.sums.push_back(std::move(s));
     }
@@ -62,24 +68,38 @@ class rank_reader {
     for (const auto& h : i.holds) o.holds.push_back(read(h));
     if (!i.communicates) return o;
     o.communicator = w_.groups.at(static_cast<std::size_t>(i.communicator));
-    if (i.point_to_point) o.peer = d_.groups.at(static_cast<std::size_t>(o.communicator)).ranks.at(static_cast<std::size_t>(i.peer));
+    if (i.point_to_point)
+      o.peer =
+          d_.groups.at(static_cast<std::size_t>(o.communicator)).ranks.at(static_cast<std::size_t>(i.peer));
     else o.does = static_cast<collective_kind>(index_of(collective_kind_names, i.does));
     o.bytes = i.bytes;
     o.message = i.message;
     return o;
   }
   access read(const verifying::range& x) const {
-    return {x.begin, x.end, w_.values.at(static_cast<std::size_t>(x.value)), static_cast<element_type>(index_of(element_type_names, x.type)), x.replaces};
+    return {x.begin, x.end, w_.values.at(static_cast<std::size_t>(x.value)),
+            static_cast<element_type>(index_of(element_type_names, x.type)), x.replaces};
   }
   view read(const verifying::port_view& x) {
-    view v{.port = kept(x.port), .written = x.use != "in", .adds = x.use == "add", .accesses = {x.first, x.count}, .offset = x.offset,
-           .shape = {}, .unit = x.unit, .stride = x.stride, .first = *next_first_++};
+    view v{.port = kept(x.port),
+           .written = x.use != "in",
+           .adds = x.use == "add",
+           .accesses = {x.first, x.count},
+           .offset = x.offset,
+           .shape = {},
+           .unit = x.unit,
+           .stride = x.stride,
+           .first = *next_first_++};
     for (std::int64_t n : x.shape) v.shape.push_back(n);
     return v;
   }
   holding read(const verifying::held& x) {
-    holding h{.kind = static_cast<holding_kind>(index_of(holding_names, x.kind)), .name = x.name, .box = {}, .positions = x.positions,
-              .dim = x.dim, .theta = x.theta};
+    holding h{.kind = static_cast<holding_kind>(index_of(holding_names, x.kind)),
+              .name = x.name,
+              .box = {},
+              .positions = x.positions,
+              .dim = x.dim,
+              .theta = x.theta};
     for (std::int64_t n : x.counts) h.box.push_back({*next_first_++, n});
     return h;
   }
@@ -98,7 +118,8 @@ proven read(const document& d) {
   for (const worker& w : d.workers) {
     p.program.ranks.push_back(rank_reader(d, w).run());
     auto& positions = p.verdict.position.emplace_back();
-    for (const instruction& i : d.routines[static_cast<std::size_t>(w.routine)].instructions) positions.push_back(i.position);
+    for (const instruction& i : d.routines[static_cast<std::size_t>(w.routine)].instructions)
+      positions.push_back(i.position);
   }
   p.verdict.ok = true;
   return p;

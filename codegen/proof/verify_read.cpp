@@ -1,76 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "verify_read.hpp"
 
-#include <fmt/format.h>
-#include <nlohmann/json.hpp>
-
 #include <algorithm>
 #include <initializer_list>
 #include <limits>
 #include <tuple>
 #include <utility>
 
+#include "verify_json.hpp"
+
 namespace rankc::codegen::verifying {
 
 namespace {
 
-using nlohmann::json;
-
 constexpr const char* format = "rankc certificate 3";
-
-[[noreturn]] void refuse(const std::string& where, const std::string& what) {
-  throw refusal(fmt::format("not a certificate: {} {}", where, what));
-}
-
-/// The object's fields are these and no others.
-void expect_fields(const json& j, const std::vector<const char*>& names, const std::string& where) {
-  if (!j.is_object()) refuse(where, "must be an object");
-  for (const char* name : names)
-    if (!j.contains(name)) refuse(where, fmt::format("has no field \"{}\"", name));
-  for (const auto& [key, unused] : j.items())
-    if (std::find(names.begin(), names.end(), key) == names.end())
-      refuse(where, fmt::format("has a field \"{}\" that means nothing here", key));
-}
-
-std::uint64_t to_size(const json& j, const std::string& where) {
-  if (!j.is_number_unsigned()) refuse(where, "must be a whole number of 0 or more");
-  return j.get<std::uint64_t>();
-}
-
-int to_int(const json& j, const std::string& where) {
-  if (!j.is_number_integer()) refuse(where, "must be a whole number");
-  constexpr auto least = std::numeric_limits<int>::min(), most = std::numeric_limits<int>::max();
-  const bool fits = j.is_number_unsigned() ? j.get<std::uint64_t>() <= static_cast<std::uint64_t>(most)
-                                           : j.get<std::int64_t>() >= least;
-  if (!fits) refuse(where, "is out of range");
-  return j.get<int>();
-}
-
-std::string to_text(const json& j, const std::string& where) {
-  if (!j.is_string()) refuse(where, "must be a string");
-  return j.get<std::string>();
-}
-
-template <class Each>
-auto to_list(const json& j, const std::string& where, Each each) {
-  if (!j.is_array()) refuse(where, "must be a list");
-  std::vector<decltype(each(j))> result;
-  result.reserve(j.size());
-  for (const auto& item : j) result.push_back(each(item));
-  return result;
-}
-
-std::vector<int> to_ints(const json& j, const std::string& where) {
-  return to_list(j, where, [&](const json& item) { return to_int(item, where); });
-}
-
-/// One of a few words.
-std::string to_word(const json& j, std::initializer_list<const char*> words, const std::string& where) {
-  auto word = to_text(j, where);
-  if (std::find(words.begin(), words.end(), word) == words.end())
-    refuse(where, fmt::format("cannot be \"{}\"", word));
-  return word;
-}
 
 std::vector<range> to_ranges(const json& j, bool writes, const std::string& where) {
   return to_list(j, where, [&](const json& item) {
@@ -106,33 +49,28 @@ total to_total(const json& j) {
   return t;
 }
 
-/// A number of elements, of rows or of tokens.
-std::int64_t to_count(const json& j, const std::string& where) {
-  const std::uint64_t n = to_size(j, where);
-  if (n > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) refuse(where, "is out of range");
-  return static_cast<std::int64_t>(n);
-}
-std::vector<std::int64_t> to_counts(const json& j, const std::string& where) {
-  return to_list(j, where, [&](const json& item) { return to_count(item, where); });
-}
-
-double to_number(const json& j, const std::string& where) {
-  if (!j.is_number()) refuse(where, "must be a number");
-  return j.get<double>();
-}
-
 port_view to_view(const json& j, const std::string& where) {
-  if (!j.is_array() || j.size() != 8) refuse(where, "must hold views [port, use, first, count, offset, shape, unit, stride]");
-  port_view v{to_text(j[0], where), to_word(j[1], {"in", "out", "add"}, where), to_int(j[2], where), to_int(j[3], where),
-              to_size(j[4], where), to_counts(j[5], where), to_count(j[6], where), to_count(j[7], where)};
+  if (!j.is_array() || j.size() != 8)
+    refuse(where, "must hold views [port, use, first, count, offset, shape, unit, stride]");
+  port_view v{to_text(j[0], where),  to_word(j[1], {"in", "out", "add"}, where),
+              to_int(j[2], where),   to_int(j[3], where),
+              to_size(j[4], where),  to_counts(j[5], where),
+              to_count(j[6], where), to_count(j[7], where)};
   if (v.shape.size() > 2) refuse(where, "has a view of more than two dims");
   return v;
 }
 
 held to_held(const json& j, const std::string& where) {
   if (!j.is_array() || j.size() != 6) refuse(where, "must hold [kind, name, counts, positions, dim, theta]");
-  return {to_word(j[0], {"weight", "working copy", "first moment", "second moment", "padding", "rotary", "ids", "targets", "loss", "norm"}, where),
-          to_text(j[1], where), to_counts(j[2], where), to_count(j[3], where), to_count(j[4], where), to_number(j[5], where)};
+  return {to_word(j[0],
+                  {"weight", "working copy", "first moment", "second moment", "padding", "rotary", "ids",
+                   "targets", "loss", "norm"},
+                  where),
+          to_text(j[1], where),
+          to_counts(j[2], where),
+          to_count(j[3], where),
+          to_count(j[4], where),
+          to_number(j[5], where)};
 }
 
 instruction to_instruction(const json& j) {
@@ -144,11 +82,14 @@ instruction to_instruction(const json& j) {
   const auto where = fmt::format("op \"{}\"", s.name);
   s.point_to_point = s.kind == "send" || s.kind == "receive";
   s.communicates = s.point_to_point || s.kind == "collective";
-  std::vector<const char*> fields{"kind", "name", "action", "stream", "waits", "reads", "writes", "views", "position"};
-  if (s.communicates) fields.insert(fields.end(), {"communicator", s.point_to_point ? "peer" : "does", "bytes", "message"});
+  std::vector<const char*> fields{"kind",  "name",   "action", "stream",  "waits",
+                                  "reads", "writes", "views",  "position"};
+  if (s.communicates)
+    fields.insert(fields.end(), {"communicator", s.point_to_point ? "peer" : "does", "bytes", "message"});
   else if (s.kind == "compute") fields.insert(fields.end(), {"row", "rows", "seq", "number"});
   else if (s.kind == "begin" || s.kind == "end") fields.push_back("holds");
-  else refuse(where, fmt::format("is a \"{}\", ops are begin, compute, send, receive, collective, end", s.kind));
+  else
+    refuse(where, fmt::format("is a \"{}\", ops are begin, compute, send, receive, collective, end", s.kind));
   expect_fields(j, fields, where);
   to_int(j["action"], where + ": action");
   s.stream = to_int(j["stream"], where + ": stream");
@@ -193,10 +134,13 @@ std::vector<std::int64_t> to_firsts(const json& j, std::size_t count) {
   std::vector<std::int64_t> all;
   for (const auto& run : to_list(j, "firsts", [](const json& r) { return to_counts(r, "firsts"); })) {
     if (run.size() != 2 || run[1] < 1 || static_cast<std::size_t>(run[1]) > count - all.size())
-      refuse("firsts", "must be pairs [number, how often], as many together as the rank's ops have views and boxes' dims");
+      refuse(
+          "firsts",
+          "must be pairs [number, how often], as many together as the rank's ops have views and boxes' dims");
     all.insert(all.end(), static_cast<std::size_t>(run[1]), run[0]);
   }
-  if (all.size() != count) refuse("firsts", fmt::format("are {} for ops that have {} views and boxes' dims", all.size(), count));
+  if (all.size() != count)
+    refuse("firsts", fmt::format("are {} for ops that have {} views and boxes' dims", all.size(), count));
   return all;
 }
 
@@ -219,51 +163,6 @@ std::size_t count_values(const routine& r) {
   return static_cast<std::size_t>(most) + 1;
 }
 
-specification::tensor to_tensor(const json& j) {
-  if (!j.is_array() || j.size() != 2) refuse("a value of the model", "must be [shape, unit]");
-  return {to_counts(j[0], "a shape of the model"), to_count(j[1], "a unit of the model")};
-}
-
-specification::op to_model_op(const json& j) {
-  if (!j.is_array() || j.size() != 6) refuse("an op of the model", "must be [row, in, out, rows, seq, number]");
-  specification::op o{to_text(j[0], "a row of the model"), to_ints(j[1], "in"), to_ints(j[2], "out")};
-  o.rows = to_count(j[3], "rows"), o.seq = to_count(j[4], "seq"), o.number = to_number(j[5], "number");
-  return o;
-}
-
-specification::layer to_layer(const json& j) {
-  expect_fields(j, {"name", "values", "ops", "input", "targets", "result", "side_losses", "parameters"}, "a layer of the model");
-  specification::layer l{.name = to_text(j["name"], "name"),
-                         .values = to_list(j["values"], "values", to_tensor),
-                         .ops = to_list(j["ops"], "ops", to_model_op),
-                         .input = to_int(j["input"], "input"),
-                         .targets = to_int(j["targets"], "targets"),
-                         .result = to_int(j["result"], "result"),
-                         .side_losses = to_ints(j["side_losses"], "side_losses"),
-                         .parameters = {}};
-  l.parameters = to_list(j["parameters"], "parameters", [](const json& p) {
-    if (!p.is_array() || p.size() != 3 || !p[2].is_boolean()) refuse("a parameter of the model", "must be [name, value, trainable]");
-    return specification::parameter{to_text(p[0], "a parameter of the model"), to_int(p[1], "a parameter of the model"), p[2].get<bool>()};
-  });
-  return l;
-}
-
-/// The model; where there is none, without layers.
-specification to_model(const json& j) {
-  if (j.is_null()) return {};
-  expect_fields(j, {"layers", "uses", "tokens"}, "the model");
-  specification s{to_list(j["layers"], "layers", to_layer), {}, to_count(j["tokens"], "tokens")};
-  s.uses = to_list(j["uses"], "uses", [&](const json& u) {
-    if (!u.is_array() || u.size() != 3) refuse("uses", "must be [layer, name, parameters]");
-    specification::use made{to_int(u[0], "uses"), to_text(u[1], "uses"), to_list(u[2], "uses", [](const json& n) { return to_text(n, "uses"); })};
-    if (made.layer < 0 || made.layer >= static_cast<int>(s.layers.size()) ||
-        made.parameters.size() != s.layers[static_cast<std::size_t>(made.layer)].parameters.size())
-      refuse("uses", "must name a layer of the model and each of its parameters");
-    return made;
-  });
-  return s;
-}
-
 /// Builds the document while the text is parsed: an op is taken as soon as it is read, so that the ops are
 /// never all there as JSON.
 class reader {
@@ -284,10 +183,13 @@ class reader {
         false);
     if (j.is_discarded()) refuse("the text", "is not JSON");
     if (j.is_object() && j.contains("format"))
-      for (const auto& [older, lacks] : {std::pair("rankc certificate 1", "gradients"), std::pair("rankc certificate 2", "what kernels are given")})
+      for (const auto& [older, lacks] : {std::pair("rankc certificate 1", "gradients"),
+                                         std::pair("rankc certificate 2", "what kernels are given")})
         if (j["format"] == older)
-          refuse("format", fmt::format("is \"{}\", which says nothing of {}; this rankc reads \"{}\"", older, lacks, format));
-    expect_fields(j, {"format", "plan", "plan_hash", "trusted", "world", "represented", "model", "steps"}, "the document");
+          refuse("format", fmt::format("is \"{}\", which says nothing of {}; this rankc reads \"{}\"", older,
+                                       lacks, format));
+    expect_fields(j, {"format", "plan", "plan_hash", "trusted", "world", "represented", "model", "steps"},
+                  "the document");
     if (j["format"] != format) refuse("format", fmt::format("must be \"{}\"", format));
     to_text(j["plan"], "plan");
     if (to_text(j["trusted"], "trusted") != trusted)

@@ -27,7 +27,8 @@ std::string read(const std::filesystem::path& file) {
 }
 
 /// Print what holds of the steps of a certificate beside the claims of the proof; says whether none is wrong.
-bool check_model(const std::string& text, const std::filesystem::path& file, std::ostream& out, std::ostream& errors) {
+bool check_model(const std::string& text, const std::filesystem::path& file, std::ostream& out,
+                 std::ostream& errors) {
   const codegen::certified c = codegen::read_certificate(text);
   for (const codegen::proven& s : c.steps) {
     if (c.model.layers.empty()) {
@@ -41,11 +42,13 @@ bool check_model(const std::string& text, const std::filesystem::path& file, std
       errors << fmt::format("error: {}: {}: {}\n", file.string(), s.program.step, e.reasons.front());
       return false;
     }
-    out << fmt::format("{}: {} in {:.2f} s\n", s.program.step, e.holds ? "computes the model" : "not compared with the model", took.count());
+    out << fmt::format("{}: {} in {:.2f} s\n", s.program.step,
+                       e.holds ? "computes the model" : "not compared with the model", took.count());
     for (const std::string& sentence : e.holds ? e.claims : e.reasons) out << "  " << sentence << "\n";
   }
   if (!c.model.layers.empty())
-    out << "not claimed: rounding, the optimizer's formula and scalars; kernels, collectives and the loader are taken to do what is said of "
+    out << "not claimed: rounding, the optimizer's formula and scalars; kernels, collectives and the loader "
+           "are taken to do what is said of "
            "them\n";
   return true;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rank program after lowering: for every rank the list of its ops in issue order, each with its stream, the
-// events it waits for, the bytes it reads and writes, and what it communicates. This is what is placed, proven,
+// events it waits for, the bytes it reads and writes, what its kernel is given, and what it communicates. This is what is placed, proven,
 // certified and printed. A value is a name for the contents of some bytes: it is written by one op and read by
 // others; an accumulation reads one value and writes the next. All ops are asynchronous on their streams.
 #pragma once
@@ -117,7 +117,7 @@ struct op {
   int action = -1;        // index of the action this op belongs to; -1: none
   std::string function = {};               // what the text calls; empty: the op stands for its waits alone
   std::vector<std::size_t> operands = {};  // where its operands begin, in the order of the call's arguments
-  std::string_view row = {};        // of the table of ops, or sum_squares, adamw, clear; empty: communication, begin, end, or no call
+  std::string_view row = {};        // of the table of ops, or sum_squares, adamw, clear; empty: no kernel
   std::vector<view> views = {};     // of a row: its ports in their order, scratch left out
   std::int64_t rows = 0, seq = 0;   // the row's attributes
   double number = 0;

@@ -11,7 +11,8 @@ namespace rankc {
 /// The layers of a model, traced for one device: of a plan that breaks no rule.
 constexpr std::vector<trace> trace_on_one_device(const auto& model, const training& recipe) {
   const dim tokens{"tokens", recipe.global_batch * recipe.seq};
-  const layer_context c{tokens, recipe.global_batch, recipe.seq, false, 1.0 / (static_cast<double>(recipe.global_batch) * recipe.seq), {}};
+  const double loss_scale = 1.0 / (static_cast<double>(recipe.global_batch) * recipe.seq);
+  const layer_context c{tokens, recipe.global_batch, recipe.seq, false, loss_scale, {}};
   type x = detail::token_type(tokens);
   std::vector<trace> all;
   boost::hana::for_each(model.stack(), [&](const auto& entry) {

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "verify_json.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace rankc::codegen::verifying {
+
+void refuse(const std::string& where, const std::string& what) {
+  throw refusal(fmt::format("not a certificate: {} {}", where, what));
+}
+
+void expect_fields(const json& j, const std::vector<const char*>& names, const std::string& where) {
+  if (!j.is_object()) refuse(where, "must be an object");
+  for (const char* name : names)
+    if (!j.contains(name)) refuse(where, fmt::format("has no field \"{}\"", name));
+  for (const auto& [key, unused] : j.items())
+    if (std::find(names.begin(), names.end(), key) == names.end())
+      refuse(where, fmt::format("has a field \"{}\" that means nothing here", key));
+}
+
+std::uint64_t to_size(const json& j, const std::string& where) {
+  if (!j.is_number_unsigned()) refuse(where, "must be a whole number of 0 or more");
+  return j.get<std::uint64_t>();
+}
+
+int to_int(const json& j, const std::string& where) {
+  if (!j.is_number_integer()) refuse(where, "must be a whole number");
+  constexpr auto least = std::numeric_limits<int>::min(), most = std::numeric_limits<int>::max();
+  const bool fits = j.is_number_unsigned() ? j.get<std::uint64_t>() <= static_cast<std::uint64_t>(most)
+                                           : j.get<std::int64_t>() >= least;
+  if (!fits) refuse(where, "is out of range");
+  return j.get<int>();
+}
+
+std::string to_text(const json& j, const std::string& where) {
+  if (!j.is_string()) refuse(where, "must be a string");
+  return j.get<std::string>();
+}
+
+std::vector<int> to_ints(const json& j, const std::string& where) {
+  return to_list(j, where, [&](const json& item) { return to_int(item, where); });
+}
+
+std::string to_word(const json& j, std::initializer_list<const char*> words, const std::string& where) {
+  auto word = to_text(j, where);
+  if (std::find(words.begin(), words.end(), word) == words.end())
+    refuse(where, fmt::format("cannot be \"{}\"", word));
+  return word;
+}
+
+std::int64_t to_count(const json& j, const std::string& where) {
+  const std::uint64_t n = to_size(j, where);
+  if (n > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
+    refuse(where, "is out of range");
+  return static_cast<std::int64_t>(n);
+}
+std::vector<std::int64_t> to_counts(const json& j, const std::string& where) {
+  return to_list(j, where, [&](const json& item) { return to_count(item, where); });
+}
+
+double to_number(const json& j, const std::string& where) {
+  if (!j.is_number()) refuse(where, "must be a number");
+  return j.get<double>();
+}
+
+}  // namespace rankc::codegen::verifying

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// JSON read strictly: what is not of the kind that is asked for is refused, with where it stands.
+#pragma once
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+#include "verify_read.hpp"
+
+namespace rankc::codegen::verifying {
+
+using nlohmann::json;
+
+[[noreturn]] void refuse(const std::string& where, const std::string& what);
+
+/// The object's fields are these and no others.
+void expect_fields(const json&, const std::vector<const char*>& names, const std::string& where);
+
+std::uint64_t to_size(const json&, const std::string& where);
+/// A number of elements, of rows or of tokens.
+std::int64_t to_count(const json&, const std::string& where);
+int to_int(const json&, const std::string& where);
+double to_number(const json&, const std::string& where);
+std::string to_text(const json&, const std::string& where);
+/// One of a few words.
+std::string to_word(const json&, std::initializer_list<const char*> words, const std::string& where);
+
+template <class Each>
+auto to_list(const json& j, const std::string& where, Each each) {
+  if (!j.is_array()) refuse(where, "must be a list");
+  std::vector<decltype(each(j))> result;
+  result.reserve(j.size());
+  for (const auto& item : j) result.push_back(each(item));
+  return result;
+}
+std::vector<int> to_ints(const json&, const std::string& where);
+std::vector<std::int64_t> to_counts(const json&, const std::string& where);
+
+/// The model; where there is none, without layers.
+specification to_model(const json&);
+
+}  // namespace rankc::codegen::verifying

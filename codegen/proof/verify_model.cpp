@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// The model of a certificate.
+#include "verify_json.hpp"
+
+namespace rankc::codegen::verifying {
+
+namespace {
+
+specification::tensor to_tensor(const json& j) {
+  if (!j.is_array() || j.size() != 2) refuse("a value of the model", "must be [shape, unit]");
+  return {to_counts(j[0], "a shape of the model"), to_count(j[1], "a unit of the model")};
+}
+
+specification::op to_model_op(const json& j) {
+  if (!j.is_array() || j.size() != 6)
+    refuse("an op of the model", "must be [row, in, out, rows, seq, number]");
+  specification::op o{to_text(j[0], "a row of the model"), to_ints(j[1], "in"), to_ints(j[2], "out")};
+  o.rows = to_count(j[3], "rows"), o.seq = to_count(j[4], "seq"), o.number = to_number(j[5], "number");
+  return o;
+}
+
+specification::layer to_layer(const json& j) {
+  expect_fields(j, {"name", "values", "ops", "input", "targets", "result", "side_losses", "parameters"},
+                "a layer of the model");
+  specification::layer l{.name = to_text(j["name"], "name"),
+                         .values = to_list(j["values"], "values", to_tensor),
+                         .ops = to_list(j["ops"], "ops", to_model_op),
+                         .input = to_int(j["input"], "input"),
+                         .targets = to_int(j["targets"], "targets"),
+                         .result = to_int(j["result"], "result"),
+                         .side_losses = to_ints(j["side_losses"], "side_losses"),
+                         .parameters = {}};
+  l.parameters = to_list(j["parameters"], "parameters", [](const json& p) {
+    if (!p.is_array() || p.size() != 3 || !p[2].is_boolean())
+      refuse("a parameter of the model", "must be [name, value, trainable]");
+    return specification::parameter{to_text(p[0], "a parameter of the model"),
+                                    to_int(p[1], "a parameter of the model"), p[2].get<bool>()};
+  });
+  return l;
+}
+
+}  // namespace
+
+specification to_model(const json& j) {
+  if (j.is_null()) return {};
+  expect_fields(j, {"layers", "uses", "tokens"}, "the model");
+  specification s{to_list(j["layers"], "layers", to_layer), {}, to_count(j["tokens"], "tokens")};
+  s.uses = to_list(j["uses"], "uses", [&](const json& u) {
+    if (!u.is_array() || u.size() != 3) refuse("uses", "must be [layer, name, parameters]");
+    specification::use made{to_int(u[0], "uses"), to_text(u[1], "uses"),
+                            to_list(u[2], "uses", [](const json& n) { return to_text(n, "uses"); })};
+    if (made.layer < 0 || made.layer >= static_cast<int>(s.layers.size()) ||
+        made.parameters.size() != s.layers[static_cast<std::size_t>(made.layer)].parameters.size())
+      refuse("uses", "must name a layer of the model and each of its parameters");
+    return made;
+  });
+  return s;
+}
+
+}  // namespace rankc::codegen::verifying
