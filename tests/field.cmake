@@ -1,4 +1,5 @@
-# A second opinion on lowered programs: they are run over a prime field beside the model on one device, and so are mutants.
+# A second opinion on lowered programs: they are run over a prime field, and in f64, beside the model on one device, and so
+# are mutants.
 set(machine_sources
   equivalence/field/row_table.cpp
   equivalence/field/rows.cpp
@@ -46,6 +47,7 @@ target_link_libraries(rankc_field_mutants PUBLIC
 add_executable(rankc_field_test
   equivalence/field/rows_test.cpp
   equivalence/field/machine_test.cpp
+  equivalence/field/f64_test.cpp
   equivalence/field/mutants_test.cpp)
 target_link_libraries(rankc_field_test PRIVATE rankc_field_mutants rankc_test_main)
 add_test(NAME equivalence/field COMMAND rankc_field_test)

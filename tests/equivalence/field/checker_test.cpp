@@ -20,7 +20,9 @@ const report& judged() {
 
 }  // namespace
 
-TEST_CASE("mutants of programs of tiny and of drawn plans: the checker accepts none that is different over the field") {
+TEST_CASE(
+    "mutants of programs of tiny and of drawn plans: the checker accepts none that is different, over the field or in "
+    "f64") {
   const report& r = judged();
   MESSAGE(to_text(r));
   for (const std::string& text : r.wrong_programs) FAIL_CHECK("no mutant, and refused or different: " << text);
@@ -30,4 +32,7 @@ TEST_CASE("mutants of programs of tiny and of drawn plans: the checker accepts n
   CHECK(r.total.proven_wrong > 500);
   CHECK(r.total.accepted > 50);
   CHECK(r.total.refused_equal < r.total.mutants / 8);
+  for (const auto& [kind, texts] : r.f64_only)
+    for (const std::string& text : texts) FAIL_CHECK("equal over the field, different in f64: " << text);
+  CHECK(r.total.field_only * 100 < r.total.mutants);
 }

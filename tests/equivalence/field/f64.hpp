@@ -17,11 +17,13 @@ constexpr element negate(element a) { return -a; }
 constexpr element multiply(element a, element b) { return a * b; }
 constexpr element number(double value) { return value; }
 
+constexpr element larger(element a, element b) { return a < b ? b : a; }
+
 /// -1/2 to 1/2.
 constexpr element draw(std::uint64_t key) { return static_cast<double>(mix(key, 0) >> 11) * 0x1p-53 - 0.5; }
 /// Above 0, 1 at most.
 constexpr element draw_nonzero(std::uint64_t key) { return static_cast<double>((mix(key, 1) >> 11) + 1) * 0x1p-53; }
-/// A whole number.
+/// The field's.
 constexpr element draw_below(std::uint64_t key, std::uint64_t count) {
   return static_cast<double>(mix(key, 0) % count);
 }

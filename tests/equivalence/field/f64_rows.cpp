@@ -44,7 +44,9 @@ void sigmoid(call& c) {
 }
 void sigmoid_grad(call& c) {
   const matrix& y = c.in("y");
-  const auto kernel = [&](auto& on, auto to, auto& in) { host::sigmoid_grad<double>(on, to, in[0], in[1], count_of(y)); };
+  const auto kernel = [&](auto& on, auto dx, auto& in) {
+    host::sigmoid_grad<double>(on, dx, in[0], in[1], count_of(y));
+  };
   make_alike(c, "dx", kernel, c.in("dy"), y);
 }
 void swiglu(call& c) {

@@ -1,30 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// In f64, attention and the loss: the kernels of the host runtime. Log-sum-exps are theirs head by head of each
-// sequence; an op's are a row of heads of each token.
+// In f64, attention and the loss: the kernels of the host runtime. Log-sum-exps lie as they lay them, head by head
+// of each sequence; nothing but attention reads them.
 #include "attention_heads.hpp"
 #include "f64_kernels.hpp"
-
-#include <utility>
 
 namespace field {
 
 namespace {
 
 int whole(std::int64_t n) { return static_cast<int>(n); }
-
-/// (rows, seq, heads) as (rows, heads, seq), or back.
-matrix swap_heads(const call& c, const matrix& from, std::int64_t heads, bool back) {
-  matrix to = from;
-  for (std::int64_t row = 0; row < c.rows; ++row)
-    for (std::int64_t t = 0; t < c.seq; ++t)
-      for (std::int64_t h = 0; h < heads; ++h) {
-        auto by_token = static_cast<std::size_t>((row * c.seq + t) * heads + h),
-             by_head = static_cast<std::size_t>((row * heads + h) * c.seq + t);
-        if (back) std::swap(by_token, by_head);
-        to.of[by_head] = from.of[by_token];
-      }
-  return to;
-}
 
 }  // namespace
 
@@ -40,7 +24,6 @@ void attention(call& c) {
   host::attention<double>(m.lane(), to_o, to_lse, scratch, at_q, at_k, at_v, whole(c.rows), whole(c.seq),
                           whole(n.of_q), whole(n.of_kv), whole(n.dim));
   m.take(to_o, o), m.take(to_lse, lse);
-  lse = swap_heads(c, lse, n.of_q, true);
 }
 
 void attention_grad(call& c) {
@@ -52,7 +35,7 @@ void attention_grad(call& c) {
   kernel_memory m;
   const host::at to_q = m.room(dq), to_k = m.room(dk), to_v = m.room(dv),
                  scratch = m.room(host::attention_grad_scratch(whole(c.seq))), at_do = m.put(d_o), at_q = m.put(q),
-                 at_k = m.put(k), at_v = m.put(v), at_o = m.put(o), at_lse = m.put(swap_heads(c, lse, n.of_q, false));
+                 at_k = m.put(k), at_v = m.put(v), at_o = m.put(o), at_lse = m.put(lse);
   host::attention_grad<double>(m.lane(), to_q, to_k, to_v, scratch, at_do, at_q, at_k, at_v, at_o, at_lse,
                                whole(c.rows), whole(c.seq), whole(n.of_q), whole(n.of_kv), whole(n.dim));
   m.take(to_q, dq), m.take(to_k, dk), m.take(to_v, dv);

@@ -32,10 +32,15 @@ constexpr element inverse(element a) {
   return power;
 }
 
+/// The larger by an order in which no number is a bound of all.
+constexpr element larger(element a, element b) {
+  return mix(key_of("order"), a) < mix(key_of("order"), b) ? b : a;
+}
+
 /// What a key stands for.
 constexpr element draw(std::uint64_t key) { return mix(key, 0) % prime; }
 constexpr element draw_nonzero(std::uint64_t key) { return 1 + mix(key, 1) % (prime - 1); }
-constexpr element draw_below(std::uint64_t key, std::uint64_t count) { return draw(key) % count; }
+constexpr element draw_below(std::uint64_t key, std::uint64_t count) { return mix(key, 0) % count; }
 
 /// A double as the fraction that it is: m 2^e, and 2^61 is 1. Not finite: drawn.
 inline element number(double value) {

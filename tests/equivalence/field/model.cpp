@@ -196,10 +196,14 @@ void update(model_run& m) {
 
 }  // namespace
 
-model_run run_model(const specification& s) {
+model_run draw_start(const specification& s) {
   model_run m;
   make_parameters(s, m);
   make_tokens(s, m);
+  return m;
+}
+
+model_run run_model(const specification& s, model_run m) {
   std::vector<layer_run> layers;
   matrix x(extent{1, s.tokens});
   x.of = m.ids;

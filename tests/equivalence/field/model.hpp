@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model on one device, run over the field, or in f64, on the whole batch of a step: forward as the specification has it, backward
-// in the reverse order by each row's gradients, then the norm and the update. What the programs of all ranks must come
-// to.
+// A model on one device, run over the field, or in f64, on the whole batch of a step: forward as the specification has
+// it, backward in the reverse order by each row's gradients, then the norm and the update. What the programs of all
+// ranks must come to.
 #pragma once
 #include "rows.hpp"
 
@@ -29,7 +29,10 @@ struct model_run {
   std::vector<element> ids, targets;  // of the tokens of a step
 };
 
-model_run run_model(const rankc::codegen::specification&);
+/// Parameters, moments and tokens before a step.
+model_run draw_start(const rankc::codegen::specification&);
+model_run run_model(const rankc::codegen::specification&, model_run start);
+inline model_run run_model(const rankc::codegen::specification& s) { return run_model(s, draw_start(s)); }
 
 /// AdamW of one element: over the field drawn of all that it depends on.
 struct updated {
