@@ -1,23 +1,36 @@
-# A second opinion on lowered programs: they are run over a prime field beside the model on one device, and so are mutants.
-add_library(rankc_field STATIC
+# A second opinion on lowered programs: they are run over a prime field, and in f64, beside the model on one device, and so
+# are mutants.
+set(machine_sources
   equivalence/field/row_table.cpp
   equivalence/field/rows.cpp
   equivalence/field/rows_products.cpp
   equivalence/field/rows_tables.cpp
   equivalence/field/rows_elements.cpp
-  equivalence/field/rows_norms.cpp
-  equivalence/field/rows_attention.cpp
-  equivalence/field/rows_loss.cpp
   equivalence/field/model.cpp
   equivalence/field/holdings.cpp
   equivalence/field/final_state.cpp
   equivalence/field/compute.cpp
   equivalence/field/message.cpp
-  equivalence/field/machine.cpp)
-target_include_directories(rankc_field PUBLIC equivalence)
-target_include_directories(rankc_field SYSTEM PUBLIC "${PROJECT_SOURCE_DIR}/codegen")  # program.hpp and specification.hpp alone
-target_link_libraries(rankc_field PRIVATE rankc_warnings)
-target_compile_features(rankc_field PUBLIC cxx_std_20)
+  equivalence/field/machine.cpp
+  equivalence/field/execution.cpp)
+add_library(rankc_field STATIC ${machine_sources}
+  equivalence/field/rows_activations.cpp
+  equivalence/field/rows_norms.cpp
+  equivalence/field/rows_attention.cpp
+  equivalence/field/rows_loss.cpp
+  equivalence/field/update.cpp)
+# The same machine and model in f64: field.hpp's numbers are f64.hpp's, and the namespace is one of its own.
+add_library(rankc_field_f64 STATIC ${machine_sources}
+  equivalence/field/f64_rows.cpp
+  equivalence/field/f64_rows_of_tokens.cpp)
+target_compile_definitions(rankc_field_f64 PRIVATE FIELD_IN_F64 field=field_f64)
+target_link_libraries(rankc_field_f64 PRIVATE rankc_runtime_host)
+foreach(machine IN ITEMS rankc_field rankc_field_f64)
+  target_include_directories(${machine} PUBLIC equivalence)
+  target_include_directories(${machine} SYSTEM PUBLIC "${PROJECT_SOURCE_DIR}/codegen")  # program.hpp and specification.hpp alone
+  target_link_libraries(${machine} PRIVATE rankc_warnings)
+  target_compile_features(${machine} PUBLIC cxx_std_20)
+endforeach()
 
 add_library(rankc_field_mutants STATIC
   equivalence/field/plans.cpp
@@ -29,11 +42,12 @@ add_library(rankc_field_mutants STATIC
   equivalence/field/mutants_model.cpp
   equivalence/field/judge.cpp)
 target_link_libraries(rankc_field_mutants PUBLIC
-  rankc_field rankc_drawn_plans rankc::codegen rankc_proof_testing PRIVATE rankc_warnings)
+  rankc_field rankc_field_f64 rankc_drawn_plans rankc::codegen rankc_proof_testing PRIVATE rankc_warnings)
 
 add_executable(rankc_field_test
   equivalence/field/rows_test.cpp
   equivalence/field/machine_test.cpp
+  equivalence/field/f64_test.cpp
   equivalence/field/mutants_test.cpp)
 target_link_libraries(rankc_field_test PRIVATE rankc_field_mutants rankc_test_main)
 add_test(NAME equivalence/field COMMAND rankc_field_test)

@@ -3,9 +3,11 @@
 // functions that are no polynomials. Two polynomials that differ agree at a random point with probability degree / p.
 // Source: Schwartz 1980; Zippel 1979.
 #pragma once
+#include "keys.hpp"
+
 #include <cstdint>
 #include <cstring>
-#include <string_view>
+#include <vector>
 
 namespace field {
 
@@ -30,21 +32,15 @@ constexpr element inverse(element a) {
   return power;
 }
 
-/// A key made longer by a number; every bit of both counts.
-constexpr std::uint64_t mix(std::uint64_t key, std::uint64_t number) {  // splitmix64's end: Steele et al. 2014
-  std::uint64_t x = (key ^ number) + 0x9E3779B97F4A7C15ull + (key << 7);
-  x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9ull;
-  x = (x ^ x >> 27) * 0x94D049BB133111EBull;
-  return x ^ x >> 31;
+/// The larger by an order in which no number is a bound of all.
+constexpr element larger(element a, element b) {
+  return mix(key_of("order"), a) < mix(key_of("order"), b) ? b : a;
 }
-constexpr std::uint64_t key_of(std::string_view text) {
-  std::uint64_t key = text.size();
-  for (char c : text) key = mix(key, static_cast<unsigned char>(c));
-  return key;
-}
+
 /// What a key stands for.
 constexpr element draw(std::uint64_t key) { return mix(key, 0) % prime; }
 constexpr element draw_nonzero(std::uint64_t key) { return 1 + mix(key, 1) % (prime - 1); }
+constexpr element draw_below(std::uint64_t key, std::uint64_t count) { return mix(key, 0) % count; }
 
 /// A double as the fraction that it is: m 2^e, and 2^61 is 1. Not finite: drawn.
 inline element number(double value) {
@@ -58,5 +54,16 @@ inline element number(double value) {
   const element magnitude = multiply(m, element{1} << shift);
   return bits >> 63 ? negate(magnitude) : magnitude;
 }
+
+/// The cosine, or sine, of a position and a pair of a head's dims.
+constexpr element rotary_number(std::int64_t position, std::int64_t pair, std::int64_t dim, double theta, bool sine) {
+  std::uint64_t key = mix(mix(key_of("rotary"), theta), static_cast<std::uint64_t>(dim));
+  key = mix(mix(key, static_cast<std::uint64_t>(position)), static_cast<std::uint64_t>(pair));
+  return draw(mix(key, std::uint64_t{sine}));
+}
+
+/// Exact, at every scale.
+constexpr bool differ(element a, element b, element) { return a != b; }
+inline element largest(const std::vector<element>&) { return 0; }
 
 }  // namespace field

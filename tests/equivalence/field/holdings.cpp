@@ -84,6 +84,11 @@ void fill(rank_state& rank, const access& a, const holding& h, const model_run& 
   store(rank.arena, p, to);
 }
 
+/// A sum of many terms that cancel is known to rounding of its terms.
+static element scale_of(const std::vector<element>& gradient, const model_run& m) {
+  return std::max(largest(gradient), multiply(number(1e-3), m.largest_gradient));
+}
+
 std::string compare(const rank_state& rank, const access& a, const holding& h, const model_run& m, bool after,
                     const std::vector<element>* instead) {
   const operand p = operand_of(a);
@@ -95,8 +100,9 @@ std::string compare(const rank_state& rank, const access& a, const holding& h, c
                            (instead ? "gradient" : rankc::codegen::holding_names[static_cast<int>(h.kind)]) +
                            (h.name.empty() ? "" : " of " + h.name);
   if (wanted.size() != found.of.size()) return what + " has another number of elements";
+  const element scale = instead ? scale_of(*instead, m) : largest(wanted);
   for (std::size_t i = 0; i < wanted.size(); ++i)
-    if (wanted[i] != found.of[i]) return what + " differs at element " + std::to_string(i);
+    if (differ(found.of[i], wanted[i], scale)) return what + " differs at element " + std::to_string(i);
   return {};
 }
 

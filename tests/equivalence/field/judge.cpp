@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "judge.hpp"
 
-#include "machine.hpp"
+#include "execution.hpp"
 #include "mutants.hpp"
 
 #include <proof/mutations.hpp>
@@ -10,19 +10,28 @@
 
 #include <cstdio>
 #include <exception>
+#include <memory>
+#include <stdexcept>
 #include <utility>
 
 namespace field {
 
 namespace {
 
-/// A program, the model that it is held to, and that model's own run.
+using execution::outcome;
+
+/// A program, the model that it is held to, and that model's own runs.
 struct judged {
   std::string name;
   rankc::codegen::program program;
   rankc::codegen::specification model;
-  model_run run;
+  std::shared_ptr<const execution::model> exact, f64;
   bool is_model = true;  // that can be run
+
+  void run_model() {
+    exact = execution::over_field(model);
+    f64 = execution::in_f64(model);
+  }
 };
 
 /// An eighth of the draws is of the kinds that the proof is tested with, an eighth of the model. In half of all, the
@@ -35,8 +44,8 @@ fault draw_fault(judged& j, std::mt19937& random) {
   } else if (of == 1) {
     f = make_fault(j.model, random);
     try {
-      if (!f.kind.empty()) j.run = run_model(j.model);
-    } catch (const malformed&) {
+      if (!f.kind.empty()) j.run_model();
+    } catch (const std::runtime_error&) {
       j.is_model = false;
     }
   } else {
@@ -52,6 +61,7 @@ void add_to(tally& sum, const tally& one) {
   sum.mutants += one.mutants, sum.different += one.different, sum.no_program += one.no_program;
   sum.proven += one.proven, sum.proven_wrong += one.proven_wrong;
   sum.accepted += one.accepted, sum.refused_equal += one.refused_equal;
+  sum.different_f64 += one.different_f64, sum.field_only += one.field_only, sum.f64_only += one.f64_only;
 }
 
 /// What a checker says; that it came to no end is a refusal, and noted.
@@ -68,10 +78,24 @@ void judge(const judged& j, const fault& f, const opinion& checker, unsigned see
   const std::string text = f.kind + ": " + f.text + ": ";
   const bool proven = rankc::codegen::prove(j.program).ok;
   const std::string reason = proven ? ask(checker, j, text, r) : "refused by the proof of order";
-  const outcome o = j.is_model ? run_program(j.program, j.run, seed) : outcome{false, "the model does not run", false};
-  const tally one{1, !o.equal, !o.is_program, proven, proven && !o.equal, reason.empty(), !reason.empty() && o.equal};
+  const outcome no_model{false, "the model does not run", false};
+  const outcome o = j.is_model ? j.exact->run(j.program, seed) : no_model;
+  const outcome in_f64 = j.is_model ? j.f64->run(j.program, seed) : no_model;
+  const tally one{1,
+                  !o.equal,
+                  !o.is_program,
+                  proven,
+                  proven && !o.equal,
+                  reason.empty(),
+                  !reason.empty() && o.equal,
+                  !in_f64.equal,
+                  !o.equal && in_f64.equal,
+                  o.equal && !in_f64.equal};
   add_to(r.total, one), add_to(r.by_kind[f.kind], one);
   if (reason.empty() && !o.equal) r.false_accepts.push_back(text + o.difference);
+  if (reason.empty() && !in_f64.equal) r.false_accepts.push_back(text + "in f64 " + in_f64.difference);
+  if (one.field_only) r.field_only[f.kind].push_back(text + o.difference);
+  if (one.f64_only) r.f64_only[f.kind].push_back(text + in_f64.difference);
   if (proven && !reason.empty() && o.equal) r.strict[f.kind].push_back(text + reason);
 }
 
@@ -81,9 +105,11 @@ report judge_mutants(const std::vector<subject>& subjects, const opinion& checke
   report r;
   std::vector<judged> all;
   for (const subject& s : subjects) {
-    judged j{s.name, s.program, s.model, run_model(s.model)};
+    judged j{s.name, s.program, s.model, {}, {}};
+    j.run_model();
     std::string why = checker(s.program, s.model);
-    if (why.empty()) why = run_program(s.program, j.run).difference;
+    if (why.empty()) why = j.exact->run(s.program).difference;
+    if (why.empty()) why = j.f64->run(s.program).difference;
     if (why.empty()) all.push_back(std::move(j));
     else r.wrong_programs.push_back(s.name + ": " + why);
   }
@@ -101,12 +127,12 @@ report judge_mutants(const std::vector<subject>& subjects, const opinion& checke
 std::string to_text(const report& r) {
   std::string text;
   const auto line = [&](const std::string& kind, const tally& t) {
-    char buffer[200];
+    char buffer[300];
     std::snprintf(buffer, sizeof buffer,
                   "%-32s %6d mutants %6d different (%6d no program) %6d proven (%6d different) %6d accepted %6d "
-                  "refused though equal\n",
+                  "refused though equal %6d different in f64 (%d not, %d there alone)\n",
                   kind.c_str(), t.mutants, t.different, t.no_program, t.proven, t.proven_wrong, t.accepted,
-                  t.refused_equal);
+                  t.refused_equal, t.different_f64, t.field_only, t.f64_only);
     text += buffer;
   };
   for (const auto& [kind, t] : r.by_kind) line(kind, t);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mutants of a program, each run over the field and shown to a checker: what the checker accepts leaves what the model
-// does.
+// Mutants of a program, each run over the field and in f64 and shown to a checker: what the checker accepts leaves what
+// the model does.
 #pragma once
 #include "plans.hpp"
 
@@ -21,6 +21,9 @@ struct tally {
   int proven_wrong = 0;  // of those, different
   int accepted = 0;
   int refused_equal = 0;  // refused, though the field sees no difference
+  int different_f64 = 0;  // in f64
+  int field_only = 0;     // different over the field, and not in f64
+  int f64_only = 0;       // and the other way round
 };
 
 struct report {
@@ -30,6 +33,7 @@ struct report {
   std::vector<std::string> failures;                       // of the checker, which came to no opinion
   std::vector<std::string> false_accepts;                  // accepted, and different: mutant, then difference
   std::map<std::string, std::vector<std::string>> strict;  // refused though equal: by kind, mutant and reason
+  std::map<std::string, std::vector<std::string>> field_only, f64_only;  // by kind, mutant and difference
 };
 
 /// Judge so many mutants of programs by a checker beside the proof of order: those that the proof is tested with, and

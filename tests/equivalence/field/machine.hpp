@@ -1,22 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the programs of all ranks over the field: each rank has memory of its own, each stream goes on as far as the ops
-// that it waits for, the messages that it gets and the members of its collectives let it. What it leaves is held to the
-// model's own run, element by element.
+// Runs the programs of all ranks over the field, or in f64: each rank has memory of its own, each stream goes on as far
+// as the ops that it waits for, the messages that it gets and the members of its collectives let it. What it leaves is
+// held to the model's own run, element by element.
 #pragma once
+#include "execution.hpp"
 #include "model.hpp"
-
-#include <rankc/codegen/program.hpp>
-
-#include <string>
 
 namespace field {
 
-/// Whether a program leaves what the model does.
-struct outcome {
-  bool equal = false;
-  std::string difference;  // the first: op, tensor, index
-  bool is_program = true;  // false: sizes do not fit, ranks do not meet
-};
+using execution::outcome;
 
 /// Which of the ops that can run is next is drawn of a seed.
 outcome run_program(const rankc::codegen::program&, const model_run&, unsigned seed = 0);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lowered programs of tiny plans leave what the model does on one device, over the field.
+// Lowered programs of tiny plans leave what the model does on one device, over the field and in f64.
 #include <doctest/doctest.h>
 
-#include "machine.hpp"
+#include "execution.hpp"
 #include "plans.hpp"
 
 using namespace field;
@@ -18,8 +18,11 @@ int expect_equal(const rankc::plan_data& p) {
   int programs = 0;
   for (const auto& [type, to] : {std::pair{dtype::f64, target::host}, {dtype::bf16, target::cuda}})
     for (const subject& s : subjects_of(p, type, to)) {
-      const outcome o = run_program(s.program, run_model(s.model), static_cast<unsigned>(programs));
-      CHECK_MESSAGE(o.equal, s.name << ": " << o.difference);
+      const auto seed = static_cast<unsigned>(programs);
+      const execution::outcome exact = execution::over_field(s.model)->run(s.program, seed),
+                               in_f64 = execution::in_f64(s.model)->run(s.program, seed);
+      CHECK_MESSAGE(exact.equal, s.name << ": " << exact.difference);
+      CHECK_MESSAGE(in_f64.equal, s.name << " in f64: " << in_f64.difference);
       ++programs;
     }
   return programs;

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <utility>
 
 namespace {
 
@@ -22,6 +23,10 @@ int run(int count, unsigned seed, int drawn) {
   for (const auto& [kind, texts] : r.strict)
     for (std::size_t i = 0; i < std::min<std::size_t>(texts.size(), 3); ++i)
       std::printf("refused though equal: %s\n", texts[i].c_str());
+  for (const auto& [list, what] : {std::pair{&r.field_only, "different over the field, equal in f64"},
+                                   std::pair{&r.f64_only, "equal over the field, different in f64"}})
+    for (const auto& [kind, texts] : *list)
+      for (const std::string& text : texts) std::printf("%s: %s\n", what, text.c_str());
   for (const std::string& text : r.wrong_programs)
     std::printf("NO MUTANT, AND REFUSED OR DIFFERENT: %s\n", text.c_str());
   for (const std::string& text : r.failures) std::printf("THE CHECKER FAILED: %s\n", text.c_str());

@@ -57,7 +57,7 @@ payload result_of(collective_kind does, const std::vector<payload>& given, std::
   }
   for (std::size_t k = 1; k < given.size(); ++k)
     for (std::size_t i = 0; i < out.of.size(); ++i)
-      out.of[i] = does == collective_kind::all_reduce_max ? std::max(out.of[i], given[k].of[i])
+      out.of[i] = does == collective_kind::all_reduce_max ? larger(out.of[i], given[k].of[i])
                                                           : add(out.of[i], given[k].of[i]);
   if (does != collective_kind::reduce_scatter) return out;
   const std::size_t part = out.of.size() / given.size(), first = member * part;

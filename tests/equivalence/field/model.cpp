@@ -12,10 +12,11 @@ using rankc::codegen::specification;
 
 extent extent_of(const specification::tensor& t) { return field::extent_of(t.shape, t.unit); }
 
-std::vector<element> drawn(std::string_view what, const std::string& name, std::size_t count) {
+std::vector<element> drawn(element (*draw_one)(std::uint64_t), std::string_view what, const std::string& name,
+                           std::size_t count) {
   std::vector<element> all(count);
   const std::uint64_t key = mix(key_of(what), key_of(name));
-  for (std::size_t i = 0; i < count; ++i) all[i] = draw(mix(key, i));
+  for (std::size_t i = 0; i < count; ++i) all[i] = draw_one(mix(key, i));
   return all;
 }
 
@@ -158,9 +159,9 @@ void make_parameters(const specification& s, model_run& m) {
         at->second = {e,
                       t.shape.size(),
                       l.parameters[k].trainable,
-                      drawn("weight", name, count),
-                      drawn("first moment", name, count),
-                      drawn("second moment", name, count),
+                      drawn(draw, "weight", name, count),
+                      drawn(draw, "first moment", name, count),
+                      drawn(draw_nonzero, "second moment", name, count),
                       std::vector<element>(count),
                       {},
                       {},
@@ -170,10 +171,10 @@ void make_parameters(const specification& s, model_run& m) {
 }
 
 void make_tokens(const specification& s, model_run& m) {
-  const auto vocab = static_cast<element>(vocabulary_of(s)), tokens = static_cast<element>(s.tokens);
-  for (element t = 0; t < tokens; ++t) {
-    m.ids.push_back(draw(mix(key_of("ids"), t)) % vocab);
-    m.targets.push_back(draw(mix(key_of("targets"), t)) % vocab);
+  const auto vocab = static_cast<std::uint64_t>(vocabulary_of(s)), tokens = static_cast<std::uint64_t>(s.tokens);
+  for (std::uint64_t t = 0; t < tokens; ++t) {
+    m.ids.push_back(draw_below(mix(key_of("ids"), t), vocab));
+    m.targets.push_back(draw_below(mix(key_of("targets"), t), vocab));
   }
 }
 
@@ -181,6 +182,7 @@ void update(model_run& m) {
   for (auto& [name, p] : m.parameters) {
     if (!p.trainable) continue;
     for (element g : p.gradient) m.norm = add(m.norm, multiply(g, g));
+    m.largest_gradient = std::max(m.largest_gradient, largest(p.gradient));
   }
   for (auto& [name, p] : m.parameters) {
     p.new_weight = p.weight, p.new_first_moment = p.first_moment, p.new_second_moment = p.second_moment;
@@ -194,16 +196,14 @@ void update(model_run& m) {
 
 }  // namespace
 
-updated update(element weight, element gradient, element first_moment, element second_moment, element norm) {
-  std::uint64_t key = key_of("adamw");
-  for (element e : {weight, gradient, first_moment, second_moment, norm}) key = mix(key, e);
-  return {draw(mix(key, 1)), draw(mix(key, 2)), draw(mix(key, 3))};
-}
-
-model_run run_model(const specification& s) {
+model_run draw_start(const specification& s) {
   model_run m;
   make_parameters(s, m);
   make_tokens(s, m);
+  return m;
+}
+
+model_run run_model(const specification& s, model_run m) {
   std::vector<layer_run> layers;
   matrix x(extent{1, s.tokens});
   x.of = m.ids;

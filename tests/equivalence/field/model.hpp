@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model on one device, run over the field on the whole batch of a step: forward as the specification has it, backward
-// in the reverse order by each row's gradients, then the norm and the update. What the programs of all ranks must come
-// to.
+// A model on one device, run over the field, or in f64, on the whole batch of a step: forward as the specification has
+// it, backward in the reverse order by each row's gradients, then the norm and the update. What the programs of all
+// ranks must come to.
 #pragma once
 #include "rows.hpp"
 
@@ -24,13 +24,17 @@ struct parameter_run {
 
 struct model_run {
   element loss = 0, norm = 0;
+  element largest_gradient = 0;  // of all that are trained
   std::map<std::string, parameter_run> parameters;
   std::vector<element> ids, targets;  // of the tokens of a step
 };
 
-model_run run_model(const rankc::codegen::specification&);
+/// Parameters, moments and tokens before a step.
+model_run draw_start(const rankc::codegen::specification&);
+model_run run_model(const rankc::codegen::specification&, model_run start);
+inline model_run run_model(const rankc::codegen::specification& s) { return run_model(s, draw_start(s)); }
 
-/// AdamW of one element: no polynomial, and drawn of all that it depends on.
+/// AdamW of one element: over the field drawn of all that it depends on.
 struct updated {
   element weight, first_moment, second_moment;
 };

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mutants of lowered programs: faults of every kind are seen over the field, and those that do nothing are not.
+// Mutants of lowered programs: faults of every kind are seen over the field and in f64, and those that do nothing are
+// not.
 #include <doctest/doctest.h>
 
 #include "judge.hpp"
+
+#include <algorithm>
 
 using namespace field;
 
@@ -15,7 +18,7 @@ std::string accept(const rankc::codegen::program&, const rankc::codegen::specifi
 TEST_CASE(
     "mutants of programs of tiny plans: faults of every kind make a difference, most that the proof of order does not "
     "see") {
-  const report r = judge_mutants(subjects_of(tiny_plans()), accept, 1500, 1);
+  const report r = judge_mutants(subjects_of(tiny_plans()), accept, 1000, 1);
   MESSAGE(to_text(r));
   CHECK(r.wrong_programs.empty());
   int kinds = 0;
@@ -24,10 +27,15 @@ TEST_CASE(
     CAPTURE(kind);
     ++kinds;
     CHECK(t.different > 0);
+    CHECK(t.different_f64 > 0);
   }
   CHECK(kinds == 40);
-  CHECK(r.total.mutants == 1500);
+  CHECK(r.total.mutants == 1000);
   CHECK(r.total.different * 10 > r.total.mutants * 7);
   CHECK(r.total.proven_wrong * 10 > r.total.mutants * 5);
   CHECK(r.total.mutants - r.total.different > 100);
+  const auto in_f64 = [](const std::string& text) { return text.find(": in f64 ") != std::string::npos; };
+  CHECK(std::count_if(r.false_accepts.begin(), r.false_accepts.end(), in_f64) * 10 > r.total.mutants * 5);
+  CHECK(r.f64_only.empty());
+  CHECK(r.total.field_only * 100 < r.total.mutants);
 }

@@ -2,7 +2,7 @@
 // Causal attention. What a query gets is keyed by the query, and by the keys and values of its sequence up to its own
 // position, in their order. Of the gradient of a result each number counts in the gradients of the query and of all
 // those keys and values.
-#include "rows.hpp"
+#include "attention_heads.hpp"
 
 namespace field::attentions {
 
@@ -12,24 +12,6 @@ constexpr std::uint64_t key_of_keys = key_of("keys"), key_of_result = key_of("at
                         key_of_query = key_of("query'"), key_of_pair = key_of("pair'");
 
 std::uint64_t number_of(std::int64_t n) { return static_cast<std::uint64_t>(n); }
-
-/// Heads of queries, and of the keys and values that they share.
-struct heads {
-  std::int64_t dim, of_q, of_kv;
-  std::int64_t kv(std::int64_t h) const { return h / (of_q / of_kv); }
-};
-heads heads_of(const call& c, const matrix& q, const matrix& k, const matrix& v) {
-  expect(c.rows > 0 && c.seq > 0 && q.is.rows == c.rows * c.seq, "attention: q is not of whole sequences");
-  expect(k.is.rows == q.is.rows && v.is.rows == q.is.rows && k.is.cols == v.is.cols,
-         "attention: keys are not of the queries' tokens");
-  const std::int64_t dim = q.is.unit;
-  expect(dim > 0 && k.is.unit == dim && v.is.unit == dim && q.is.cols % dim == 0 && k.is.cols % dim == 0,
-         "attention: heads differ in size");
-  const heads all{dim, q.is.cols / dim, k.is.cols / dim};
-  expect(all.of_kv > 0 && all.of_q % all.of_kv == 0,
-         "attention: heads of queries do not share out among those of keys");
-  return all;
-}
 
 /// Of each token and key-value head: a key of all keys and values of its sequence so far.
 std::vector<std::uint64_t> keys_so_far(const call& c, const heads& n, const matrix& k, const matrix& v) {
@@ -80,9 +62,7 @@ void attention(call& c) {
 void attention_grad(call& c) {
   const matrix &d_o = c.in("d_o"), &q = c.in("q"), &k = c.in("k"), &v = c.in("v"), &o = c.in("o"), &lse = c.in("lse");
   const heads n = heads_of(c, q, k, v);
-  expect(d_o.is.rows == q.is.rows && d_o.is.cols == q.is.cols && o.is.rows == q.is.rows && o.is.cols == q.is.cols &&
-             lse.is.rows == q.is.rows && lse.is.cols == n.of_q,
-         "attention_grad: sizes do not fit");
+  expect_gradient(n, q, d_o, o, lse);
   const std::vector<std::uint64_t> so_far = keys_so_far(c, n, k, v);
   matrix &dq = c.out("dq", q.is.rows, q.is.cols, q.is.unit), &dk = c.out("dk", k.is.rows, k.is.cols, k.is.unit),
          &dv = c.out("dv", v.is.rows, v.is.cols, v.is.unit);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cross entropy over a vocabulary that may be in parts. e^l is E(l), drawn and not 0; a row's maximum is the largest of
-// its representatives, any number for what the loss is concerned, and e^(l - top) is E(l) / E(top). The sums of a row
-// are S = the sum of E(l) / E(top), and T = E(l) / E(top) of the target, not the target's l - top: sums over parts of
-// the vocabulary are sums of both. The loss of a row, log S - (l - top), is drawn of S / T, from which the maximum has
-// gone; the gradients are as they are: 1 / S for S, of which E(l) / E(top) makes E(l) / sum E, and -1 for the target's
-// logit.
+// Cross entropy over a vocabulary that may be in parts. e^l is E(l), drawn and not 0; a row's maximum is the largest by
+// the order that is drawn, any number for what the loss is concerned, and e^(l - top) is E(l) / E(top). The sums of a
+// row are S = the sum of E(l) / E(top), and T = E(l) / E(top) of the target, not the target's l - top: sums over parts
+// of the vocabulary are sums of both. The loss of a row, log S - (l - top), is drawn of S / T, from which the maximum
+// has gone; the gradients are as they are: 1 / S for S, of which E(l) / E(top) makes E(l) / sum E, and -1 for the
+// target's logit.
 #include "rows.hpp"
 
-#include <algorithm>
+#include <numeric>
 
 namespace field::losses {
 
@@ -36,7 +36,7 @@ void row_max(call& c) {
   expect(logits.is.cols > 0, "row_max: of nothing");
   matrix& top = c.out("top", logits.is.rows, 1);
   for (std::int64_t t = 0; t < logits.is.rows; ++t)
-    top.of[t] = *std::max_element(logits.row(t), logits.row(t) + logits.is.cols);
+    top.of[t] = std::accumulate(logits.row(t) + 1, logits.row(t) + logits.is.cols, logits.row(t)[0], larger);
 }
 
 void exp_sums(call& c) {

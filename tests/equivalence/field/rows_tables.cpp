@@ -82,14 +82,11 @@ void rope_grad(call& c) { rotate(c, "dy", "dx", true); }
 
 matrix rotary(std::int64_t positions, std::int64_t dim, double theta) {
   matrix table(extent{positions, dim});
-  const std::uint64_t key = mix(mix(key_of("rotary"), number(theta)), static_cast<std::uint64_t>(dim));
   const std::int64_t half = dim / 2;
   for (std::int64_t sines = 0; sines < 2; ++sines)
     for (std::int64_t p = 0; p < positions; ++p)
       for (std::int64_t j = 0; j < half; ++j)
-        table.of[(sines * positions + p) * half + j] =
-            draw(mix(mix(mix(key, static_cast<std::uint64_t>(p)), static_cast<std::uint64_t>(j)),
-                     static_cast<std::uint64_t>(sines)));
+        table.of[static_cast<std::size_t>((sines * positions + p) * half + j)] = rotary_number(p, j, dim, theta, sines);
   return table;
 }
 

@@ -140,6 +140,10 @@ TEST_CASE("numbers: fractions are exact, and a hole in memory is no element") {
   CHECK(add(number(-5), 5) == 0);
   CHECK(multiply(number(0x1p-1060), number(0x1p1000)) == number(0x1p-60));
   CHECK(multiply(inverse(12345), 12345) == 1);
+  int above_zero = 0;
+  for (element e = 1; e <= 100; ++e) above_zero += larger(0, e) == e && larger(e, 0) == e;
+  CHECK(above_zero > 0);
+  CHECK(above_zero < 100);
   memory m(64);
   m.store(8, 4, 7), m.store(12, 4, 9);
   CHECK(m.load(8, 4) == 7);

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// The numbers of the machine and of the model in f64, by the names of the field's.
+#pragma once
+#include "keys.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+namespace field {
+
+using element = double;
+
+constexpr element add(element a, element b) { return a + b; }
+constexpr element negate(element a) { return -a; }
+constexpr element multiply(element a, element b) { return a * b; }
+constexpr element number(double value) { return value; }
+
+constexpr element larger(element a, element b) { return a < b ? b : a; }
+
+/// -1/2 to 1/2.
+constexpr element draw(std::uint64_t key) { return static_cast<double>(mix(key, 0) >> 11) * 0x1p-53 - 0.5; }
+/// Above 0, 1 at most.
+constexpr element draw_nonzero(std::uint64_t key) { return static_cast<double>((mix(key, 1) >> 11) + 1) * 0x1p-53; }
+/// The field's.
+constexpr element draw_below(std::uint64_t key, std::uint64_t count) {
+  return static_cast<double>(mix(key, 0) % count);
+}
+
+/// Angle = position theta^(-2 pair / dim). Source: Su et al. 2021.
+inline element rotary_number(std::int64_t position, std::int64_t pair, std::int64_t dim, double theta, bool sine) {
+  const double angle =
+      static_cast<double>(position) * std::pow(theta, -2.0 * static_cast<double>(pair) / static_cast<double>(dim));
+  return sine ? std::sin(angle) : std::cos(angle);
+}
+
+/// By more than roundings of numbers of a scale. What is no number differs.
+inline bool differ(element a, element b, element scale) { return !(std::abs(a - b) <= 1e-10 * scale); }
+inline element largest(const std::vector<element>& all) {
+  element most = 0;
+  for (element e : all) most = std::max(most, std::abs(e));
+  return most;
+}
+
+}  // namespace field

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// The memory that a kernel of the host runtime is given.
+#pragma once
+#include "matrix.hpp"
+
+#include <rankc/runtime/host/kernels.hpp>
+
+#include <algorithm>
+#include <vector>
+
+namespace field {
+
+namespace host = rankc::host;
+
+/// Offsets stay while more is put; a lane is asked for last.
+class kernel_memory {
+ public:
+  host::at room(std::size_t count) {
+    const host::at where{memory_.size() * sizeof(double)};
+    memory_.resize(memory_.size() + count);
+    return where;
+  }
+  host::at room(const matrix& m) { return room(m.of.size()); }
+  host::at put(const matrix& m) {
+    const host::at where = room(m.of.size());
+    std::copy(m.of.begin(), m.of.end(), memory_.end() - static_cast<std::ptrdiff_t>(m.of.size()));
+    return where;
+  }
+  /// What is no id is in no table.
+  host::at put_ids(const matrix& m) {
+    const host::at where = room(m.of.size());
+    auto* to = reinterpret_cast<std::int32_t*>(memory_.data() + where.byte / sizeof(double));
+    for (double id : m.of) *to++ = id >= 0 && id < (1 << 20) ? static_cast<std::int32_t>(id) : -1;
+    return where;
+  }
+  const host::lane& lane() {
+    rank_.arena = reinterpret_cast<std::byte*>(memory_.data());
+    return rank_[0];
+  }
+  host::rank& rank() { return rank_; }
+  void take(host::at where, matrix& to) const {
+    std::copy_n(memory_.begin() + static_cast<std::ptrdiff_t>(where.byte / sizeof(double)), to.of.size(),
+                to.of.begin());
+  }
+  double number(host::at where) const { return memory_[where.byte / sizeof(double)]; }
+
+ private:
+  std::vector<double> memory_;
+  host::rank rank_;
+};
+
+}  // namespace field

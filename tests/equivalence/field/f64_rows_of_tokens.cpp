@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// In f64, attention and the loss: the kernels of the host runtime. Log-sum-exps lie as they lay them, head by head
+// of each sequence; nothing but attention reads them.
+#include "attention_heads.hpp"
+#include "f64_kernels.hpp"
+
+namespace field {
+
+namespace {
+
+int whole(std::int64_t n) { return static_cast<int>(n); }
+
+}  // namespace
+
+namespace attentions {
+
+void attention(call& c) {
+  const matrix &q = c.in("q"), &k = c.in("k"), &v = c.in("v");
+  const heads n = heads_of(c, q, k, v);
+  matrix &o = c.out("o", q.is.rows, q.is.cols, q.is.unit), &lse = c.out("lse", q.is.rows, n.of_q);
+  kernel_memory m;
+  const host::at to_o = m.room(o), to_lse = m.room(lse), scratch = m.room(host::attention_scratch(whole(c.seq))),
+                 at_q = m.put(q), at_k = m.put(k), at_v = m.put(v);
+  host::attention<double>(m.lane(), to_o, to_lse, scratch, at_q, at_k, at_v, whole(c.rows), whole(c.seq),
+                          whole(n.of_q), whole(n.of_kv), whole(n.dim));
+  m.take(to_o, o), m.take(to_lse, lse);
+}
+
+void attention_grad(call& c) {
+  const matrix &d_o = c.in("d_o"), &q = c.in("q"), &k = c.in("k"), &v = c.in("v"), &o = c.in("o"), &lse = c.in("lse");
+  const heads n = heads_of(c, q, k, v);
+  expect_gradient(n, q, d_o, o, lse);
+  matrix &dq = c.out("dq", q.is.rows, q.is.cols, q.is.unit), &dk = c.out("dk", k.is.rows, k.is.cols, k.is.unit),
+         &dv = c.out("dv", v.is.rows, v.is.cols, v.is.unit);
+  kernel_memory m;
+  const host::at to_q = m.room(dq), to_k = m.room(dk), to_v = m.room(dv),
+                 scratch = m.room(host::attention_grad_scratch(whole(c.seq))), at_do = m.put(d_o), at_q = m.put(q),
+                 at_k = m.put(k), at_v = m.put(v), at_o = m.put(o), at_lse = m.put(lse);
+  host::attention_grad<double>(m.lane(), to_q, to_k, to_v, scratch, at_do, at_q, at_k, at_v, at_o, at_lse,
+                               whole(c.rows), whole(c.seq), whole(n.of_q), whole(n.of_kv), whole(n.dim));
+  m.take(to_q, dq), m.take(to_k, dk), m.take(to_v, dv);
+}
+
+}  // namespace attentions
+
+namespace losses {
+
+namespace {
+
+void expect_rows(const matrix& logits, const matrix& top, const matrix& targets) {
+  expect(top.is.rows == logits.is.rows && top.is.cols == 1 && targets.is.size() == logits.is.rows,
+         "a loss of operands of other tokens");
+}
+
+}  // namespace
+
+void row_max(call& c) {
+  const matrix& logits = c.in("logits");
+  expect(logits.is.cols > 0, "row_max: of nothing");
+  matrix& top = c.out("top", logits.is.rows, 1);
+  kernel_memory m;
+  const host::at to = m.room(top), from = m.put(logits);
+  host::row_max<double>(m.lane(), to, from, whole(logits.is.rows), whole(logits.is.cols));
+  m.take(to, top);
+}
+
+void exp_sums(call& c) {
+  const matrix &logits = c.in("logits"), &top = c.in("top"), &targets = c.in("targets");
+  expect_rows(logits, top, targets);
+  matrix& sums = c.out("sums", logits.is.rows, 2);
+  kernel_memory m;
+  const host::at to = m.room(sums), at_logits = m.put(logits), at_top = m.put(top), at_targets = m.put_ids(targets);
+  host::exp_sums<double>(m.lane(), to, at_logits, at_top, at_targets, whole(logits.is.rows), whole(logits.is.cols),
+                         whole(c.first("logits")));
+  m.take(to, sums);
+}
+
+void exp_sums_grad(call& c) {
+  const matrix &dsums = c.in("dsums"), &logits = c.in("logits"), &top = c.in("top"), &targets = c.in("targets");
+  expect_rows(logits, top, targets);
+  expect(dsums.is.rows == logits.is.rows && dsums.is.cols == 2, "exp_sums_grad: sizes do not fit");
+  matrix& dlogits = c.out("dlogits", logits.is.rows, logits.is.cols);
+  kernel_memory m;
+  const host::at to = m.room(dlogits), at_dsums = m.put(dsums), at_logits = m.put(logits), at_top = m.put(top),
+                 at_targets = m.put_ids(targets);
+  host::exp_sums_grad<double>(m.lane(), to, at_dsums, at_logits, at_top, at_targets, whole(logits.is.rows),
+                              whole(logits.is.cols), whole(c.first("logits")));
+  m.take(to, dlogits);
+}
+
+void cross_entropy(call& c) {
+  const matrix& sums = c.in("sums");
+  expect(sums.is.cols == 2, "cross_entropy: sums are two of a token");
+  matrix& loss = c.out("loss", 1, 1);
+  kernel_memory m;
+  const host::at to = m.room(loss), from = m.put(sums);
+  host::cross_entropy<double>(m.lane(), to, from, whole(sums.is.rows), c.number, false);
+  m.take(to, loss);
+}
+
+void cross_entropy_grad(call& c) {
+  const matrix& sums = c.in("sums");
+  expect(sums.is.cols == 2, "cross_entropy_grad: sums are two of a token");
+  matrix& dsums = c.out("dsums", sums.is.rows, 2);
+  kernel_memory m;
+  const host::at to = m.room(dsums), from = m.put(sums);
+  host::cross_entropy_grad<double>(m.lane(), to, from, whole(sums.is.rows), c.number);
+  m.take(to, dsums);
+}
+
+}  // namespace losses
+
+}  // namespace field

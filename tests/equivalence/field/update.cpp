@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model.hpp"
+
+namespace field {
+
+updated update(element weight, element gradient, element first_moment, element second_moment, element norm) {
+  std::uint64_t key = key_of("adamw");
+  for (element e : {weight, gradient, first_moment, second_moment, norm}) key = mix(key, e);
+  return {draw(mix(key, 1)), draw(mix(key, 2)), draw(mix(key, 3))};
+}
+
+}  // namespace field
