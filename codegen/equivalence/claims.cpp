@@ -84,7 +84,8 @@ few<part, 2> claims::box_of(const relation& h, const model::parameter& p) const 
     throw refusal(fmt::format("{} is held in {} dims; expected {}", h.name, h.box.size(), shape.size()));
   for (std::size_t d = 0; d < shape.size(); ++d) {
     const box_range& b = h.box[d];
-    // Rows that do not divide by the shards are made up to a multiple: fewer than there are ranks lie past the end.
+    // Rows that do not divide by the shards are made up to a multiple: fewer than there are ranks lie past
+    // the end.
     const std::int64_t limit = shape[d] + (d == 0 && is_state(h.kind) ? world() - 1 : 0);
     if (b.first < 0 || b.count < 1 || b.first > limit || b.count > limit - b.first)
       throw refusal(fmt::format("{} is held from {} on, {} of {}", h.name, b.first, b.count, shape[d]));
@@ -122,13 +123,27 @@ content claims::begin(int rank, const access& a, const relation& h) {
   const model::parameter& p = parameter(h.name);
   const few<part, 2> box = box_of(h, p);
   std::vector<held>& of = held_[h.name];
-  if (of.empty() || of.back().rank != rank) of.push_back({rank, box, 0, 0});
+  if (of.empty() || of.back().rank != rank) of.push_back({rank, box, {}});
   if (!(of.back().box == box)) throw refusal(h.name + " and its moments are held in different parts");
-  ++of.back().regions;
+  of.back().regions.push_back({h.kind, a.begin, a.end});
   return one_tensor(a, box, p.state[state_of(h.kind)]);
 }
 
-void claims::end(int rank, const content& c, const relation& h) {
+/// The next step begins with what this one leaves.
+void claims::leave(int rank, const access& a, const relation& h, const few<part, 2>& box) {
+  for (held& of : held_[h.name])
+    for (int i = 0; of.rank == rank && i < of.regions.size(); ++i) {
+      region& r = of.regions[i];
+      if (r.is_left || r.kind != h.kind || r.begin != a.begin || r.end != a.end || !(of.box == box)) continue;
+      r.is_left = true;
+      return;
+    }
+  throw refusal(fmt::format(
+      "the {} of {} is left in bytes {}..{}; the step begins with it elsewhere, or with another part",
+      holding_names[static_cast<int>(h.kind)], h.name, a.begin, a.end));
+}
+
+void claims::end(int rank, const access& a, const content& c, const relation& h) {
   const std::string what = h.name.empty()
                                ? fmt::format("the {}", holding_names[static_cast<int>(h.kind)])
                                : fmt::format("the {} of {}", holding_names[static_cast<int>(h.kind)], h.name);
@@ -139,14 +154,15 @@ void claims::end(int rank, const content& c, const relation& h) {
     const model::parameter& p = parameter(h.name);
     box = box_of(h, p);
     expected = (trains_ ? p.after : p.state)[state_of(h.kind)];
-    for (held& of : held_[h.name]) of.left += of.rank == rank;
+    leave(rank, a, h, box);
   } else if (h.kind == holding_kind::loss || h.kind == holding_kind::norm) {
     expected = h.kind == holding_kind::loss ? model_.loss() : model_.norm();
     ++(h.kind == holding_kind::loss ? losses_ : norms_);
   } else {
     throw refusal(what + " is left at the end");
   }
-  if (count(box) != c.elements()) throw refusal(fmt::format("{} is {} bytes for {}", what, c.bytes, text_of(box)));
+  if (count(box) != c.elements())
+    throw refusal(fmt::format("{} is {} bytes for {}", what, c.bytes, text_of(box)));
   if (count(within_tensor(box)) == 0 && found.any) return;  // all of it is past the end
   if (!found.is_whole()) throw refusal(fmt::format("{}: {}", what, difference(found, expected, model_)));
   if (found.closed() != expected)
@@ -181,8 +197,8 @@ holding claims::sum_squares(const std::vector<const content*>& gradients, const 
     summand squares{squares_of(g.closed()), {}};
     for (int d = 0; d < g.box.size(); ++d)
       if (!g.box[d].is_whole()) {
-        pending over{squares.of.a + static_cast<word>(d), d == 0 ? rows_of_parameter : 'i', false, g.box[d].size,
-                     g.box[d].at};
+        pending over{squares.of.a + static_cast<word>(d), d == 0 ? rows_of_parameter : 'i', false,
+                     g.box[d].size, g.box[d].at};
         interval twice;
         if (!over.done.sort(twice)) throw refusal("a gradient holds elements twice");
         squares.over.push_back(std::move(over));
@@ -196,11 +212,13 @@ std::vector<content> claims::update(const std::vector<const content*>& given) {
   const tensor weight = tensor_of(*given[0]);
   const holding& gradient = *tensor_of(*given[1]).holds;
   for (const content* c : given)
-    if (c->elements() != given[0]->elements()) throw refusal("the optimizer is given tensors of different sizes");
+    if (c->elements() != given[0]->elements())
+      throw refusal("the optimizer is given tensors of different sizes");
   if (weight.holds->any) {  // all of the shard is past the parameter's end
     for (const content* c : given)
       if (!tensor_of(*c).holds->any)
-        throw refusal(fmt::format("what lies past a parameter's end is updated with {}", model_.name(tensor_of(*c).holds->closed())));
+        throw refusal(fmt::format("what lies past a parameter's end is updated with {}",
+                                  model_.name(tensor_of(*c).holds->closed())));
     return {*given[0], *given[2], *given[3]};
   }
   const auto* owner = weight.holds->is_whole() ? model_.owner(weight.holds->closed()) : nullptr;

@@ -99,7 +99,7 @@ void interpreter::end(const op& o, int rank) {
     if (!store_.has(o.reads[i]))
       throw refusal(fmt::format("nothing writes the {} {}", holding_names[static_cast<int>(o.holds[i].kind)],
                                 o.holds[i].name));
-    claims_.end(rank, store_.at(o.reads[i]), o.holds[i]);
+    claims_.end(rank, o.reads[i], store_.at(o.reads[i]), o.holds[i]);
   }
   store_.done(o.reads);
 }

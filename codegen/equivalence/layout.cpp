@@ -176,7 +176,8 @@ void check_reduced_together(const op& o) {
       throw refusal("its tensors are not reduced where they lie");
 }
 
-/// Each is written apart from all that is read and written; but a member's shard may lie in what all have, at its place.
+/// Each is written apart from all that is read and written; but a member's shard may lie in what all have, at
+/// its place.
 void check_shards(const op& o, const seat& at) {
   const bool gathers = o.does == collective_kind::all_gather;
   const auto members = static_cast<std::size_t>(at.members), member = static_cast<std::size_t>(at.member);
@@ -184,7 +185,8 @@ void check_shards(const op& o, const seat& at) {
     const access &all = (gathers ? o.writes : o.reads)[i], &own = (gathers ? o.reads : o.writes)[i];
     const std::size_t bytes = own.end - own.begin;
     if (all.end - all.begin != members * bytes)
-      throw refusal(fmt::format("it has {} bytes for shards of {}; expected {} of them", all.end - all.begin, bytes, members));
+      throw refusal(fmt::format("it has {} bytes for shards of {}; expected {} of them", all.end - all.begin,
+                                bytes, members));
     const bool is_at_place = own.begin == all.begin + member * bytes;
     for (std::size_t k = 0; k < o.reads.size(); ++k)
       if (!is_apart(o.writes[i], o.reads[k]) && !(k == i && is_at_place))

@@ -7,10 +7,15 @@
 namespace rankc::codegen::algebra {
 
 void interpreter::sum_squares(const op& o) {
-  if (o.writes.size() != 1 || o.views.empty() || !o.views.back().written) throw refusal("it writes no norm");
+  if (o.writes.size() != 1 || o.views.empty() || !o.views.back().written || o.views.back().port != "norm")
+    throw refusal("it writes no norm");
   std::vector<const content*> gradients;
-  for (const view& v : o.views)
-    if (!v.written) gradients.push_back(&whole(o, v));
+  for (const view& v : o.views) {
+    if (&v == &o.views.back()) break;
+    if (v.written || (v.port != "gradient" && v.port != "padding"))
+      throw refusal(fmt::format("it is given {} for a gradient", v.port));
+    gradients.push_back(&whole(o, v));
+  }
   const access& norm = whole_of(o, o.views.back());
   const content* before = nullptr;
   if (o.views.back().adds) {
@@ -28,7 +33,8 @@ const access& interpreter::whole_of(const op& o, const view& v) {
   check_elements(v, a);
   std::int64_t elements = 1;
   for (const std::int64_t size : v.shape) elements *= size;
-  if (v.accesses.count != 1 || v.offset != 0 ||
+  const bool is_dense = v.shape.size() < 2 || v.stride == v.shape[1];
+  if (v.accesses.count != 1 || v.offset != 0 || !is_dense ||
       static_cast<std::size_t>(elements * size_of(a.type)) != a.end - a.begin)
     throw refusal(fmt::format("{} is given in part", v.port));
   return a;
