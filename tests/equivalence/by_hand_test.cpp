@@ -99,6 +99,22 @@ TEST_CASE("rows lie apart, or a result is added, where the kernel does not know 
   CHECK(reason(x) == "embedding of table: y is added to what is there; its kernel overwrites (rank 0)");
 }
 
+TEST_CASE("a step leaves weights and moments where the next begins with them") {
+  program_by_hand x = two_ranks_by_hand();
+  for (op* o : {&find(x, 1, "adamw"), &find(x, 1, "end")})
+    for (auto* accesses : {&o->reads, &o->writes})
+      for (access& a : *accesses)
+        if (a.value == find(x, 1, "adamw").writes[0].value) a.begin += 1 << 14, a.end += 1 << 14;
+  const access& now = find(x, 1, "end").reads[0];
+  CHECK(reason(x).starts_with("end: the weight of table is left in bytes " + std::to_string(now.begin)));
+  x = two_ranks_by_hand();
+  std::swap(find(x, 0, "end").holds[1].kind, find(x, 0, "end").holds[2].kind);
+  CHECK(reason(x) != "");
+  x = two_ranks_by_hand();
+  find(x, 0, "adamw").views[0].stride = 4;
+  CHECK(reason(x) == "adamw: weight is given in part (rank 0)");
+}
+
 TEST_CASE("a part of a parameter is on no rank") {
   specification model = model_by_hand();
   model.layers[0].values.push_back({{4}});
