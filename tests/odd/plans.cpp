@@ -63,6 +63,8 @@ std::vector<odd_plan> plans() {
     l.add(family, "tp2", model, tp2, once);
     l.add(family, "sp", model, sp, three);
     l.add(family, "zbv", model, {.world = 4, .tp = 2, .pp = 2}, v);
+    l.add(family, "shards", model, {.world = 2, .dp_shard = 2}, three);
+    l.add(family, "shards_zbv", model, {.world = 4, .dp_shard = 2, .pp = 2}, v);
   };
   add_split("products", make(mlp{"mlp"}, repeat{4, products{}}));
   add_split("head_norms", make(repeat{4, head_norms{}}));
