@@ -28,7 +28,20 @@ std::string between_stages(const lowered& l, const pipeline_rank& r) {
   return out;
 }
 
+/// What is gathered of the same parameters as a bucket has; null where there is none.
+const gathering* find_gathering(const pipeline_rank& r, const bucket& b) {
+  const std::vector<int> parameters = r.parameters_in(b);
+  const auto at = std::find_if(r.gatherings.begin(), r.gatherings.end(), [&](const gathering& g) { return g.parameters == parameters; });
+  return at == r.gatherings.end() ? nullptr : &*at;
+}
+
 }  // namespace
+
+std::string shards_name(const gathering& g) { return g.id + "_shards"; }
+std::string shards_name(const pipeline_rank& r, const bucket& b) {
+  const gathering* g = find_gathering(r, b);
+  return g ? shards_name(*g) : b.id + "_sums";
+}
 
 std::string boundary_type(const lowered& l, const pipeline_rank& r, int stage) {
   for (const stage_plan& s : r.stages) {
@@ -104,13 +117,12 @@ std::string emit_memory(const lowered& l, const pipeline_rank& r) {
     std::vector<std::string> words;
     for (int p : parameters)
       words.push_back(fmt::format("{{{}, {}, {}}}", r.parameters[p].gathered, r.parameters[p].element, r.parameters[p].as.shard()));
-    out += fmt::format("constexpr shard {}[]{{{}}};\n", name, wrap(words, ",", "    "));
+    out += fmt::format("constexpr shard_range {}[]{{{}}};\n", name, wrap(words, ",", "    "));
   };
-  if (l.is_sharded()) out += "\n// Shards of what is gathered together: first element of all, first element of the rank's, count of the rank's\n";
-  for (const gathering& g : r.gatherings) shards(g.id + "_weights", g.parameters);
-  if (l.is_sharded() && !r.buckets.empty()) out += "\n// Shards of gradients that are summed together\n";
+  if (l.is_sharded()) out += "\n// What is gathered or dealt out together: first element of all, first element of the rank's, count of the rank's\n";
+  for (const gathering& g : r.gatherings) shards(shards_name(g), g.parameters);
   for (const bucket& b : r.buckets)
-    if (b.over_shards) shards(b.id + "_sums", r.parameters_in(b));
+    if (b.over_shards && !find_gathering(r, b)) shards(shards_name(r, b), r.parameters_in(b));
   ranges("squares_sharded", r.squares_sharded, "What counts in the norm on every tensor-parallel rank");
   ranges("squares_whole", r.squares_whole, "What counts in the norm once");
   ranges("updates", r.updates, "What the optimizer updates");

@@ -149,11 +149,11 @@ class order_text {
       case item_kind::backward: compute(i, stage_call_text(r_, i, surroundings(i)) + "\n"); break;
       case item_kind::gather:
         run(i.on, "gather_shards", {".over = " + over(i.over), ".to = gathered", std::string(".from = ") + (l_.has_working_copy() ? "working_copy" : "weights"),
-                                    ".of = " + r_.gatherings[i.bucket].id + "_weights", ".site = " + message(i.message)});
+                                    ".of = " + shards_name(r_.gatherings[i.bucket]), ".site = " + message(i.message)});
         break;
       case item_kind::reduce_scatter:
         run(i.on, "scatter_sums", {".over = " + over(i.over), ".to = gradients", ".from = full_gradients",
-                                   ".of = " + r_.buckets[i.bucket].id + "_sums", ".site = " + message(i.message)});
+                                   ".of = " + shards_name(r_, r_.buckets[i.bucket]), ".site = " + message(i.message)});
         break;
       case item_kind::forward_layer:
       case item_kind::backward_layer: {

@@ -22,7 +22,7 @@ void name_layers(const lowered& l, std::vector<std::vector<layer_use>>& stages) 
   // What else the text of a stage names.
   name_scope ids({"r", "s", "slot", "at_slot", "base", "x", "y", "dy", "dx", "ids", "targets", "work", "accumulate", "weights", "gradients",
                   "first_moment", "second_moment", "working_copy", "rope_table", "loss", "norm", "boundary", "boundary_bytes", "chain",
-                  "work_beside", "ids_bytes", "squares_sharded", "squares_whole", "updates", "forward", "backward", "backward_input",
+                  "work_beside", "ids_bytes", "gathered", "full_gradients", "squares_sharded", "squares_whole", "updates", "forward", "backward", "backward_input",
                   "backward_weight", "at", "real", "bf16", "rank", "stream", "role", "reduction", "event", "range", "rankc", "std", "host",
                   "cuda", "runtime"});
   for (const body& b : l.bodies) {
