@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "blame.hpp"
 #include "cell.hpp"
 
 namespace rankc::codegen::algebra {
@@ -62,6 +63,17 @@ std::string difference(const holding& found, term expected, const model& m) {
 }
 
 }  // namespace
+
+void claims::refuse_sum(const std::string& what, const holding& found, term expected) const {
+  const std::string text = fmt::format("{}: {}", what, difference(found, expected, model_));
+  for (int i = 0; i < found.sum.size(); ++i)
+    if (found.sum[i].is_whole() && found.sum[i].of == expected) throw refusal(text);
+  for (int i = 0; i < found.sum.size(); ++i)
+    for (int a = 0; a < found.sum[i].over.size(); ++a)
+      if (const pending& p = found.sum[i].over[a]; p.letter == 't')
+        throw missing_tokens(text, found.sum[i].of, found.box, p.done.gaps(p.size));
+  throw refusal(text);
+}
 
 claims::claims(const program& p, const model& m) : program_(p), model_(m) {
   for (const rank_program& r : p.ranks)
@@ -164,7 +176,7 @@ void claims::end(int rank, const access& a, const content& c, const relation& h)
   if (count(box) != c.elements())
     throw refusal(fmt::format("{} is {} bytes for {}", what, c.bytes, text_of(box)));
   if (count(within_tensor(box)) == 0 && found.any) return;  // all of it is past the end
-  if (!found.is_whole()) throw refusal(fmt::format("{}: {}", what, difference(found, expected, model_)));
+  if (!found.is_whole()) refuse_sum(what, found, expected);
   if (found.closed() != expected)
     throw refusal(
         fmt::format("{}: expected {}, found {}", what, model_.name(expected), model_.name(found.closed())));
@@ -173,7 +185,7 @@ void claims::end(int rank, const access& a, const content& c, const relation& h)
 }
 
 /// Of a gradient that is not whole: of which parameter it is, and what is missing or too much.
-std::string claims::explain(const holding& g) const {
+void claims::refuse_gradient(const holding& g) const {
   for (const auto& [name, p] : model_.parameters()) {
     term whole = zero;
     bool has_part = false;
@@ -181,9 +193,9 @@ std::string claims::explain(const holding& g) const {
       if (g.sum[i].is_whole()) whole = g.sum[i].of;
       else has_part |= g.sum[i].of == p.gradient;
     if (g.closed() == p.gradient || whole == p.gradient || has_part)
-      return fmt::format("the gradient of {}: {}", name, difference(g, p.gradient, model_));
+      refuse_sum("the gradient of " + name, g, p.gradient);
   }
-  return fmt::format("{}: {}", model_.name(g.closed()), missing_text(g, model_));
+  throw refusal(fmt::format("{}: {}", model_.name(g.closed()), missing_text(g, model_)));
 }
 
 holding claims::sum_squares(const std::vector<const content*>& gradients, const content* before) const {
@@ -193,7 +205,7 @@ holding claims::sum_squares(const std::vector<const content*>& gradients, const 
   for (const content* c : gradients) {
     const holding& g = *tensor_of(*c).holds;
     if (g.is_zero()) continue;
-    if (!g.is_whole()) throw refusal(explain(g));
+    if (!g.is_whole()) refuse_gradient(g);
     summand squares{squares_of(g.closed()), {}};
     for (int d = 0; d < g.box.size(); ++d)
       if (!g.box[d].is_whole()) {
@@ -224,8 +236,7 @@ std::vector<content> claims::update(const std::vector<const content*>& given) {
   const auto* owner = weight.holds->is_whole() ? model_.owner(weight.holds->closed()) : nullptr;
   if (!owner) throw refusal("the optimizer is given a weight that is none of the model's");
   const auto& [name, of] = *owner;
-  if (!gradient.is_whole())
-    throw refusal(fmt::format("the gradient of {}: {}", name, difference(gradient, of.gradient, model_)));
+  if (!gradient.is_whole()) refuse_sum("the gradient of " + name, gradient, of.gradient);
   if (gradient.closed() != of.gradient)
     throw refusal(fmt::format("the gradient of {}: expected {}, found {}", name, model_.name(of.gradient),
                               model_.name(gradient.closed())));

@@ -45,7 +45,8 @@ class claims {
     few<region, 4> regions;
   };
   void leave(int rank, const access&, const codegen::holding&, const few<part, 2>& box);
-  std::string explain(const holding& gradient) const;
+  [[noreturn]] void refuse_sum(const std::string& what, const holding& found, term expected) const;
+  [[noreturn]] void refuse_gradient(const holding&) const;
   const model::parameter& parameter(const std::string& name) const;
   few<part, 2> box_of(const codegen::holding&, const model::parameter&) const;
   void check_owned(const std::vector<held>&) const;

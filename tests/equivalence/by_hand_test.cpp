@@ -33,7 +33,10 @@ TEST_CASE("a program by hand computes its model") {
 TEST_CASE("the second microbatch overwrites the first") {
   program_by_hand x = two_ranks_by_hand();
   find(x, 0, "embedding_grad", 1).views[0].adds = false;
-  CHECK(reason(x) == "sum_squares: the gradient of table: tokens 0..1 missing (rank 0)");
+  CHECK(reason(x) ==
+        "sum_squares: the gradient of table: tokens 0..1 missing (rank 0): embedding_grad writes over tokens "
+        "0..1, which "
+        "embedding_grad had made (rank 0)");
 }
 
 TEST_CASE("a gradient is not reduced") {
@@ -43,7 +46,10 @@ TEST_CASE("a gradient is not reduced") {
     for (access& a : find(x, r, "adamw").reads)
       if (a.value == sum.writes[0].value) a.value = sum.reads[0].value;
   }
-  CHECK(reason(x) == "adamw: the gradient of table: tokens 2..3 and 6..7 missing (rank 0)");
+  CHECK(reason(x) ==
+        "adamw: the gradient of table: tokens 2..3 and 6..7 missing (rank 0): embedding_grad makes tokens "
+        "2..3 on rank 1; "
+        "nothing adds them up with those of rank 0");
 }
 
 TEST_CASE("both ranks have the same tokens") {
