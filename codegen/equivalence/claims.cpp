@@ -220,7 +220,7 @@ holding claims::sum_squares(const std::vector<const content*>& gradients, const 
   return norm;
 }
 
-std::vector<content> claims::update(const std::vector<const content*>& given) {
+std::vector<content> claims::update(const std::vector<const content*>& given, bool decays) {
   const tensor weight = tensor_of(*given[0]);
   const holding& gradient = *tensor_of(*given[1]).holds;
   for (const content* c : given)
@@ -249,6 +249,9 @@ std::vector<content> claims::update(const std::vector<const content*>& given) {
       throw refusal(name + ": the optimizer is given moments of something else");
   }
   if (!of.trainable) throw refusal(name + " is updated; expected it to stay");
+  if (decays != (of.shape.size() > 1))
+    throw refusal(fmt::format("{} has {} dims and {}; expected decay of those with more than one", name,
+                              of.shape.size(), decays ? "decays" : "does not decay"));
   ++updates_;
   std::vector<content> made;
   for (int s = 0; s < 3; ++s) {

@@ -23,9 +23,10 @@ class claims {
   void end(int rank, const access&, const content&, const codegen::holding&);
   /// The sum of the squares of gradients, and of what came before.
   holding sum_squares(const std::vector<const content*>& gradients, const content* before) const;
-  /// Check what the optimizer is given for a parameter: weight, gradient and moments; what it makes of it.
-  /// Shapes: the results are weight, first and second moment.
-  std::vector<content> update(const std::vector<const content*>& given);
+  /// Check what the optimizer is given for a parameter: weight, gradient and moments, and whether the weight
+  /// decays, as those of more than one dim do; what it makes of it. Shapes: the results are weight, first and
+  /// second moment.
+  std::vector<content> update(const std::vector<const content*>& given, bool decays);
   void check_norm(const content&) const;
 
   /// After the last op. Errors: refusal where something is not owned, or not left.

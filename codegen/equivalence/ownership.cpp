@@ -181,9 +181,12 @@ std::vector<std::string> claims::sentences() const {
       "each gradient that is read by the {} updates of parameters is the model's, over all tokens",
       updates_));
   all.push_back("the norm that they read counts each element of each gradient once");
-  all.push_back(fmt::format(
-      "each element of {} trained parameters and of their moments is updated on every rank that holds it",
-      trained));
+  all.push_back(
+      fmt::format("each element of {} trained parameters and of their moments is updated on every rank that "
+                  "holds it; weights of more than "
+                  "one dim decay",
+                  trained));
+  all.push_back("these sums, weights and moments are kept in f32 or f64");
   if (trained < model_.parameters().size())
     all.push_back(fmt::format("{} frozen parameters are as they were", model_.parameters().size() - trained));
   return all;

@@ -121,6 +121,23 @@ TEST_CASE("a step leaves weights and moments where the next begins with them") {
   CHECK(reason(x) == "adamw: weight is given in part (rank 0)");
 }
 
+TEST_CASE("a gradient is rounded before it is of all tokens") {
+  program_by_hand x = two_ranks_by_hand();
+  op &reduction = find(x, 1, "all_reduce"), rounding;
+  rounding.name = rounding.row = "copy";
+  const tensor_shape table{{words, words}, 2};
+  rounding.views = {{.port = "y", .written = true, .accesses = {0, 1}, .shape = table, .stride = words},
+                    {.port = "x", .accesses = {0, 1}, .shape = table, .stride = words}};
+  rounding.reads = reduction.reads;
+  rounding.writes = {{1 << 14, (1 << 14) + 18, 7000, element_type::bf16}};
+  reduction.reads = rounding.writes;
+  std::vector<op>& ops = x.p.ranks[1].ops;
+  x.order.position[1].push_back(static_cast<int>(ops.size()));
+  ops.insert(ops.begin() + (&reduction - ops.data()), rounding);
+  CHECK(reason(x) ==
+        "copy of the gradient of table: a sum over tokens is kept in bf16; expected f32 or f64 (rank 1)");
+}
+
 TEST_CASE("a part of a parameter is on no rank") {
   specification model = model_by_hand();
   model.layers[0].values.push_back({{4}});

@@ -108,6 +108,42 @@ TEST_CASE("a refusal names the op that has not made its part, or lost it") {
         "tokens 1024..1279 (rank 4)");
 }
 
+TEST_CASE("a weight decays that has one dim, or does not though it has two") {
+  const auto flip = [](subject& s, const char* from, const char* to) {
+    for (view& v : s.find(0, "", "adamw").at(0)->views)
+      if (v.port == from) {
+        v.port = to;
+        return;
+      }
+  };
+  check_refused(eight(), "has 2 dims and does not decay",
+                [&](subject& s) { flip(s, "weight", "undecayed_weight"); });
+  check_refused(llama(), "has 1 dims and decays", [&](subject& s) { flip(s, "undecayed_weight", "weight"); });
+}
+
+TEST_CASE("a sum over tokens, a moment or the norm is of a type with few digits") {
+  const auto retype = [](subject& s, int value) {
+    for (rank_program& r : s.p.ranks)
+      for (op& o : r.ops)
+        for (auto* accesses : {&o.reads, &o.writes})
+          for (access& a : *accesses)
+            if (a.value == value) a.type = element_type::bf16, a.end = a.begin + (a.end - a.begin) / 2;
+  };
+  check_refused(llama(), "dw is summed in bf16; expected f32, or what is summed", [&](subject& s) {
+    op& o = *s.find(0, "0B0: layers.1: linear_dw", "linear_dw").at(0);
+    retype(s, o.writes.at(0).value);
+  });
+  check_refused(llama(), "loss is summed in bf16", [&](subject& s) {
+    retype(s, s.find(0, "cross_entropy", "cross_entropy").at(0)->writes.at(0).value);
+  });
+  check_refused(llama(), "norm is in bf16; expected f32 or f64",
+                [&](subject& s) { retype(s, s.find(0, "", "sum_squares").at(0)->writes.at(0).value); });
+  check_refused(llama(), "first_moment is in bf16", [&](subject& s) {
+    op& o = *s.find(1, "", "adamw").at(0);
+    retype(s, subject::read_of(o, "first_moment").value);
+  });
+}
+
 TEST_CASE("a reduction is made twice, or over copies") {
   check_refused(llama(), "expected", [](subject& s) {
     const int value = s.new_value();

@@ -158,7 +158,7 @@ class sharded_rank {
     made_.all_reduce(norm, over_shards());
     update(table("weight", "table"), table("gradient", "table g"), table("first_moment", "table m"),
            table("second_moment", "table v"));
-    update(shift("weight", "shift"), shift("gradient", "shift g"), shift("first_moment", "shift m"),
+    update(shift("undecayed_weight", "shift"), shift("gradient", "shift g"), shift("first_moment", "shift m"),
            shift("second_moment", "shift v"));
     op& end = made_.add(op_kind::end, "end");
     each_state([&](const operand& x, const holding& h) { made_.ends(end, x, h); });
@@ -166,7 +166,9 @@ class sharded_rank {
     made_.ends(end, {"", "loss", {}}, {.kind = holding_kind::loss});
   }
   void update(const operand& w, const operand& g, const operand& m, const operand& v) {
-    op& o = made_.kernel("adamw", {w, m, v}, {w, g, m, v, {"norm", "norm", {}}});
+    operand after = w;
+    after.port = "weight";
+    op& o = made_.kernel("adamw", {after, m, v}, {w, g, m, v, {"norm", "norm", {}}});
     std::rotate(o.views.begin(), o.views.begin() + 3, o.views.begin() + 7);
   }
 
