@@ -12,5 +12,8 @@ std::vector<rankc::plan_data> example_plans();
 rankc::plan_data eight_ranks();
 rankc::plan_data small_llama();
 rankc::plan_data large_world(int dp, int tp, int pp);
+/// Weights in shards: gathered for each layer or once, with replicas, tp, pp, padding; and on a world of which some stand
+/// for all.
+std::vector<rankc::plan_data> sharded();
 
 }  // namespace equivalence_tests
