@@ -87,3 +87,15 @@ TEST_CASE("worlds whose ranks stand for more compute the model") {
   }
   CHECK(all.accepted == 12);
 }
+
+TEST_CASE("parameters in shards: the model is computed, with all ranks in the program or some") {
+  tally all;
+  for (const dtype type : {dtype::f32, dtype::f64}) all.count(sharded_gpt(), target::host, type);
+  const int worlds[][4]{{1, 1, 1, 70}, {4, 2, 2, 8}, {16, 2, 4, 2}, {4, 1, 1, 32}, {1, 1, 2, 1024}};
+  for (const auto& [dp, tp, pp, shards] : worlds) {
+    const rankc::plan_data plan = large_world(dp, tp, pp, shards);
+    REQUIRE_MESSAGE(plan.diagnostics.empty(), plan.diagnostics.front().text);
+    all.count(plan, target::cuda, dtype::bf16);
+  }
+  CHECK(all.accepted == 14);
+}

@@ -37,15 +37,27 @@ rankc::plan_data small_llama() {
                    schedules::gpipe{.microbatches = 2}, training{.seq = 8, .global_batch = 4}, clusters::cpu);
 }
 
-rankc::plan_data large_world(int dp, int tp, int pp) {
+rankc::plan_data sharded_gpt() {
+  using namespace rankc;
+  constexpr models::gpt2 model{.layers = 2, .hidden = 12, .heads = 2, .ffn = 14, .vocab = 30};
+  return make_plan("sharded_gpt", model, parallel_dims{.world = 8, .dp_replicate = 2, .dp_shard = 4},
+                   schedules::gpipe{.microbatches = 2}, training{.seq = 8, .global_batch = 16},
+                   clusters::cpu);
+}
+
+rankc::plan_data large_world(int dp, int tp, int pp, int shards) {
   using namespace rankc;
   constexpr models::gpt2 model{.layers = 16, .hidden = 16, .heads = 8, .ffn = 32, .vocab = 64};
-  return make_plan(
-      "world", model,
-      parallel_dims{
-          .world = dp * tp * pp, .dp_replicate = dp, .tp = tp, .pp = pp, .sequence_parallel = tp > 1},
-      schedules::one_f_one_b{4}, training{.seq = 8, .global_batch = dp * 4, .precision = f32},
-      clusters::h200<256>);
+  return make_plan("world", model,
+                   parallel_dims{.world = dp * shards * tp * pp,
+                                 .dp_replicate = dp,
+                                 .dp_shard = shards,
+                                 .tp = tp,
+                                 .pp = pp,
+                                 .sequence_parallel = tp > 1},
+                   schedules::one_f_one_b{4},
+                   training{.seq = 8, .global_batch = dp * shards * 4, .precision = f32},
+                   clusters::h200<256>);
 }
 
 std::vector<rankc::plan_data> sharded() {
