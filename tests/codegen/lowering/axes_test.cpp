@@ -56,8 +56,8 @@ TEST_CASE("a conversion over an axis that is not lowered is never a copy") {
 }
 
 TEST_CASE("communicators that the table of axes plans and no role has are refused") {
-  // The embedding alone communicates over tp; dp_shard has groups of its own.
+  // The embedding alone communicates over tp; cp has groups of its own.
   plan_data p = planned({});
-  p.dims.world = p.dims.dp_shard = 2;
-  CHECK(thrown(p) == "what the groups of fsdp communicate is not lowered");
+  p.dims.world = p.dims.cp = 2;
+  CHECK(thrown(p) == "what the groups of ring communicate is not lowered");
 }
