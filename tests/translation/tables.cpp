@@ -25,7 +25,7 @@ class places {
   std::vector<interval> kept() const {
     std::vector<interval> list;
     for (const runtime::parameter& p : where_.parameters) {
-      const std::size_t count = static_cast<std::size_t>(p.rows) * static_cast<std::size_t>(p.cols);
+      const std::size_t count = shard_of(p);
       const auto add = [&](runtime::at region, std::size_t size) {
         list.emplace_back(region.byte + p.element * size, region.byte + (p.element + count) * size);
       };
@@ -52,14 +52,19 @@ class places {
     const std::size_t first = where_.gradients.byte;
     if (i.first < first || i.second > first + where_.parameter_count * wide_) return false;
     return std::none_of(where_.parameters.begin(), where_.parameters.end(), [&](const runtime::parameter& p) {
-      const std::size_t begin = first + p.element * wide_, count = static_cast<std::size_t>(p.rows) * static_cast<std::size_t>(p.cols);
-      return begin < i.second && i.first < begin + count * wide_;
+      const std::size_t begin = first + p.element * wide_;
+      return begin < i.second && i.first < begin + shard_of(p) * wide_;
     });
   }
   interval loss() const { return {where_.loss.byte, where_.loss.byte + wide_}; }
   interval norm() const { return {where_.norm.byte, where_.norm.byte + wide_}; }
 
  private:
+  /// Elements that a rank keeps of a parameter.
+  std::size_t shard_of(const runtime::parameter& p) const {
+    const int rows = (p.rows + about_.shards - 1) / about_.shards;
+    return static_cast<std::size_t>(rows) * static_cast<std::size_t>(p.cols);
+  }
   const runtime::description& about_;
   const runtime::layout& where_;
   const std::size_t wide_;
