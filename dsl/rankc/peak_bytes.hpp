@@ -47,7 +47,7 @@ constexpr auto count_plan(report& out, const auto& model, const parallel_dims& g
   if (!accepts(out)) return p;
   p.actions = actions_of(schedule, p.dims.pp);
   p.rows = recipe.global_batch / schedule.microbatches / static_cast<int>(batch_ranks(p.dims));
-  p.blocks_of_stage = split_layers(count_blocks(model).blocks, p.actions.stages(), stage_layers);
+  p.blocks_of_stage = split_layers(p, stage_layers);
   p.expected = expected_costs(p);
   return p;
 }
