@@ -112,7 +112,22 @@ TEST_CASE("a head that is sharded over tp costs its part, one that is not costs 
       return sequential(base[boost::hana::size_c<0>], base[boost::hana::size_c<1>], whole_head{{table}});
     }
   };
-  CHECK(split(replicated{llama}, 2, schedules::one_f_one_b{8}, long_sequences, 4) == numbers{8, 0});
+  CHECK(split(replicated{llama}, 2, schedules::one_f_one_b{8}, long_sequences, 4) == numbers{7, 1});
+}
+
+TEST_CASE("what stands alone is on the first and on the last stage, beside repeated layers or without") {
+  const auto kinds = [](std::initializer_list<int> listed) {
+    models::gpt2 two = gpt;
+    two.layers = 2;
+    const int stages = static_cast<int>(listed.size());
+    return kinds_of_stages(make_plan("kinds", two, {.world = stages, .pp = stages}, schedules::gpipe{1}, short_sequences, clusters::cpu,
+                                     std::span(listed.begin(), listed.size())));
+  };
+  CHECK(kinds({1, 1}) == std::vector<numbers>{{0, 1}, {1, 2}});
+  CHECK(kinds({2, 0}) == std::vector<numbers>{{0, 1, 1}, {2}});
+  CHECK(kinds({0, 2}) == std::vector<numbers>{{0}, {1, 1, 2}});
+  CHECK(kinds({0, 2, 0}) == std::vector<numbers>{{0}, {1, 1}, {2}});
+  CHECK(kinds({0, 1, 1, 0}) == std::vector<numbers>{{0}, {1}, {1}, {2}});
 }
 
 TEST_CASE("an evaluation's layers are split by their forwards") {
@@ -185,7 +200,7 @@ TEST_CASE("no split of unequal layers has a smaller largest stage") {
   CHECK(compared > 300);
 }
 
-TEST_CASE("of equals the first stages have more, as even as they can be") {
+TEST_CASE("of splits that are equal in this it is the most even, whose first stages have more") {
   const auto equal = [](int layers, int stages) {
     numbers ranks;
     for (int s = 0; s < stages; ++s) ranks.push_back(s);
@@ -195,6 +210,8 @@ TEST_CASE("of equals the first stages have more, as even as they can be") {
   CHECK(equal(7, 4) == numbers{2, 2, 2, 1});
   CHECK(equal(13, 5) == numbers{3, 3, 3, 2, 2});
   CHECK(equal(128, 64) == numbers(64, 2));
+  const std::vector<costed_entry> one_large{{{100, 0}, 1, true}, {{10, 0}, 6, true}};
+  CHECK(split_layers(one_large, placed({0, 1, 2}), {}) == numbers{1, 3, 3});
   const std::vector<costed_entry> free{{{0, 0}}, {{0, 0}, 4, true}, {{0, 0}}};
   CHECK(split_layers(free, placed({0, 1}), {}) == numbers{2, 2});
 }

@@ -186,7 +186,8 @@ TEST_CASE("stages are filled by repeated layers, wherever they are") {
   CHECK(refusal(without_head, {.world = 2, .pp = 2}, csv).empty());
   constexpr schedules::from_csv<"0F0, 3F0, 3B0, 0B0\n1F0, 2F0, 2B0, 1B0"> four{};
   CHECK(refusal(without_head, {.world = 2, .pp = 2}, four) ==
-        "RC201: layers=2, with those that stand alone before or after them, cannot fill 4 stages: take pp=1, or layers=3 or layers=4");
+        "RC201: layers=2, with those that stand alone before or after them, cannot fill 4 stages: take pp=1 (with "
+        "dp_replicate=infer), or layers=3 or layers=4");
 }
 
 TEST_CASE("over the replicas parameters are alike, and layers convert nothing") {

@@ -17,7 +17,8 @@ inline constexpr rule pipeline_rules[]{
     // RC201
     {201, [](const setting& s) { return s.model.layers >= 1 && s.model.layers + s.alone >= stages_of(s); },
      [](sentence& t, const setting& s) {
-       t << "layers=" << s.model.layers << (s.alone ? ", with those that stand alone before or after them," : "")
+       t << "layers=" << s.model.layers
+         << (s.alone && s.model.layers > 0 ? ", with those that stand alone before or after them," : "")
          << " cannot fill " << stages_of(s) << " stages";
      },
      [](search& a) { a.vary(&parallel_dims::pp).vary(&model_sizes::layers); }},

@@ -106,8 +106,8 @@ TEST_CASE("a planned trace has every action once, at its simulated time, and bot
       for (int i = plan.actions.begin[pp]; i < plan.actions.begin[pp + 1]; ++i) {
         const rankc::action& a = plan.actions.actions[i];
         const json& e = actions.at({rankc::layout(plan.dims).flat(rankc::coord(rankc::along<rankc::axis::pp>(pp))), token(a)});
-        CHECK(e["ts"] == 1000 * expected.begin[i]);
-        CHECK(e["dur"] == 1000 * (expected.end[i] - expected.begin[i]));
+        CHECK(std::abs(e["ts"].get<double>() - 1000 * expected.begin[i]) < 1e-3);
+        CHECK(std::abs(e["dur"].get<double>() - 1000 * (expected.end[i] - expected.begin[i])) < 1e-3);
         CHECK(e["tid"] == (a.kind == rankc::action_kind::reduce_grad ? 1 : 0));
         if (computes(a.kind)) edges += a.kind == rankc::action_kind::F ? a.stage + 1 < plan.dims.pp : a.stage > 0;
       }
@@ -185,7 +185,7 @@ TEST_CASE("what overlaps is shown so, and what a stage does once a step comes wi
   const rankc::action_table back = rankc::parse_csv(refused, csv);
   CHECK(back.actions == plan.actions.actions);
 
-  CHECK(shown("text").find(" [0F3 3B1]    -    . [3F2 0B0]    - [0F4 3B2]    - ") != std::string::npos);
+  CHECK(shown("text").find(" [0F3 3B1]    - [3F2 0B0]    - [0F4 3B2]    -    - ") != std::string::npos);
   const std::string svg = shown("svg");
   for (const rankc::action& a : plan.actions.actions) CHECK(svg.find("<title>" + token(a) + "</title>") != std::string::npos);
 

@@ -72,14 +72,12 @@ static_assert(valid<rc215_more_than_all_experts>);  // error: RC215: top_k=9 is 
 inline constexpr sized rc216_sequence_over_rings{{.seq = fault(1000, 1024)}, {.world = 16, .cp = 4, .tp = 4, .sequence_parallel = true}};
 static_assert(valid<rc216_sequence_over_rings>);  // error: RC216: seq=1000 does not divide by 16 = cp(4) * lcm(2, tp(4)): take cp=1 or cp=2 (with dp_replicate=infer), or tp=1 or tp=2 (with dp_replicate=infer), or seq=992 or seq=1008
 
-inline constexpr auto rc217_stage_without_a_layer = [] {
-  return plan{.model = gpt,
-              .dims = parallel_dims{.world = 3, .pp = 3},
-              .schedule = one_microbatch,
-              .recipe = recipe,
-              .cluster = clusters::cpu,
-              .stage_layers = stage_layers{fault(2, 1), fault(0, 1), 0}};
-}();
+inline constexpr plan rc217_stage_without_a_layer{.model = gpt,
+                                                  .dims = parallel_dims{.world = 3, .pp = 3},
+                                                  .schedule = one_microbatch,
+                                                  .recipe = recipe,
+                                                  .cluster = clusters::cpu,
+                                                  .stage_layers = stage_layers{fault(2, 1), fault(0, 1), 0}};
 static_assert(valid<rc217_stage_without_a_layer>);  // error: RC217: stage_layers has 0 layers on stage 1; a stage where none stands alone has at least 1
 
 inline constexpr plan rc217_stages_of_other_layers{.model = gpt,
