@@ -79,9 +79,8 @@ inline std::string wide_name(const lowered& l) { return l.type == dtype::bf16 ? 
 
 inline std::string name_of(dtype t) { return t == dtype::f64 ? "f64" : t == dtype::f32 ? "f32" : "bf16"; }
 
-/// The table of the shards that are gathered together, and of those whose sums are dealt out together.
-std::string shards_name(const gathering&);
-std::string shards_name(const pipeline_rank&, const bucket&);
+/// The table of the shards whose sums are dealt out together.
+std::string sums_name(const gathering&);
 
 /// The type of what goes between stages, before one of them: of the layer that takes it, or of the one that makes it.
 std::string boundary_type(const lowered&, const pipeline_rank&, int stage);

@@ -68,7 +68,7 @@ class order_text {
   }
   /// What the order calls the slot of a stage whose layers it calls one by one.
   std::string slot_name(const item& i) const {
-    if (is_forward(i)) return "s_" + i.name;
+    if (l_.is_sharded()) return "s_" + i.name;
     return r_.stages.size() > 1 ? fmt::format("s{}", r_.stages[i.stage].stage) : "s";
   }
 
@@ -90,30 +90,37 @@ class order_text {
     run(i.on, "all_reduce", {".over = " + over(i.over), ".data = " + data, ".site = " + message(i.message)});
   }
 
-  /// A blank line before what begins something, and the name of the action for errors and traces.
   void paragraph(const item& i) {
+    head(i);
+    const bool is_layer = i.what == item_kind::forward_layer || i.what == item_kind::backward_layer;
+    if (!is_layer || slot_of_ == i.name) return;
+    slot_of_ = i.name;
+    const stage_plan& s = r_.stages[i.stage];
+    out_ += fmt::format("constexpr const {}::slot& {} = {}::slots[{}];\n", s.name, slot_name(i), s.name, i.slot);
+  }
+  /// A blank line before what begins something, and the name of the action for errors and traces.
+  void head(const item& i) {
     const bool moves = i.what == item_kind::send || i.what == item_kind::receive;
     if (i.what == item_kind::receive && !out_.empty() && heading_ != "receive") out_ += "\n";
     if (i.what == item_kind::receive) heading_ = "receive";
     if (moves || i.action == heading_) return;
     if (goes_beside_backward(i)) {
-      if (i.bucket != reduced_) out_ += fmt::format("// {}: {}\n", i.action, r_.buckets[i.bucket].name);
-      reduced_ = i.bucket;
+      const std::string& reduced = i.bucket < 0 ? r_.gatherings[i.gathering].name : r_.buckets[i.bucket].name;
+      if (reduced != reduced_) out_ += fmt::format("// {}: {}\n", i.action, reduced);
+      reduced_ = reduced;
       return;
     }
     if (!out_.empty()) out_ += "\n";
     part(i);
     heading_ = i.action;
     if (!(r_.overlaps && i.on == overlap_lane)) line("begin", {on(compute_lane), "\"" + i.action + "\""});
-    if (i.what == item_kind::forward_layer || i.what == item_kind::backward_layer) {
-      const stage_plan& s = r_.stages[i.stage];
-      out_ += fmt::format("constexpr const {}::slot& {} = {}::slots[{}];\n", s.name, slot_name(i), s.name, i.slot);
-    }
   }
   /// Whether the gradients of a layer are reduced while its stage's backward goes on, whose name the lines keep.
   bool goes_beside_backward(const item& i) const {
-    return (i.what == item_kind::reduce || i.what == item_kind::reduce_scatter) && std::any_of(step_.items.begin(), step_.items.end(), [&](const item& other) {
-      return other.what == item_kind::backward_layer && other.stage == r_.buckets[i.bucket].stage;
+    if (i.what != item_kind::reduce && i.what != item_kind::reduce_scatter && i.what != item_kind::add_sums) return false;
+    const int stage = i.bucket < 0 ? r_.gatherings[i.gathering].stage : r_.buckets[i.bucket].stage;
+    return std::any_of(step_.items.begin(), step_.items.end(), [&](const item& other) {
+      return other.what == item_kind::backward_layer && other.stage == stage;
     });
   }
   /// Where a pipeline fills, runs and drains: up to its first backward, up to its last forward, and from then on.
@@ -149,11 +156,15 @@ class order_text {
       case item_kind::backward: compute(i, stage_call_text(r_, i, surroundings(i)) + "\n"); break;
       case item_kind::gather:
         run(i.on, "gather_shards", {".over = " + over(i.over), ".to = gathered", std::string(".from = ") + (l_.has_working_copy() ? "working_copy" : "weights"),
-                                    ".of = " + shards_name(r_.gatherings[i.bucket]), ".site = " + message(i.message)});
+                                    ".of = " + r_.gatherings[i.gathering].id + "_shards", ".site = " + message(i.message)});
         break;
       case item_kind::reduce_scatter:
-        run(i.on, "scatter_sums", {".over = " + over(i.over), ".to = gradients", ".from = full_gradients",
-                                   ".of = " + shards_name(r_, r_.buckets[i.bucket]), ".site = " + message(i.message)});
+        run(i.on, "scatter_sums", {".over = " + over(i.over), std::string(".to = ") + (i.first ? "gradients" : "arriving"), ".from = full_gradients",
+                                   ".of = " + sums_name(r_.gatherings[i.gathering]),
+                                   ".site = " + message(i.message) + (i.first ? "" : ", .at = &shard_range::arriving")});
+        break;
+      case item_kind::add_sums:
+        run(i.on, "add_sums", {".to = gradients", ".from = arriving", ".of = " + sums_name(r_.gatherings[i.gathering])});
         break;
       case item_kind::forward_layer:
       case item_kind::backward_layer: {
@@ -182,7 +193,8 @@ class order_text {
   const step& step_;
   const std::string scope_;  // of the values' names
   int last_forward_ = -1, first_backward_ = -1;  // items
-  int reduced_ = -1;  // the last bucket that was, beside backward
+  std::string reduced_;  // the last whose sums were, beside backward
+  std::string slot_of_;  // the last action that went layer by layer
   std::string out_, heading_, part_;
 };
 
