@@ -135,7 +135,8 @@ constexpr void check_plan(report& out, const auto& model, const parallel_dims& g
     detail::check_tokens_alone(out, t, d);
     parameters.add(out, t, layer.name, repeated, number, count);
     if (repeated) number += count;
-    stack.push_back({d.pp > 1 && stage_layers.empty() ? cost_of(t, d) : layer_cost{}, count, repeated});
+    const bool decides = d.pp > 1 && stage_layers.empty();  // on which rank a layer is
+    stack.push_back({decides ? cost_of(t, d) : layer_cost{}, count, repeated});
     visit(layer.name, count, repeated, t);
     x = t.values[t.result];
   });

@@ -32,7 +32,7 @@ struct costed_layers {
       if (e.repeated) {
         if (has_after) blocks.back() += after;
         after = has_after = 0;
-        blocks.insert(blocks.end(), static_cast<std::size_t>(e.count), cost);
+        for (int i = 0; i < e.count; ++i) blocks.push_back(cost);
       } else if (blocks.empty()) {
         before += cost, has_before = true;
       } else {
