@@ -8,6 +8,7 @@ add_executable(rankc_dsl_test
   dsl/rules_test.cpp
   dsl/schedule_test.cpp
   dsl/schedules_test.cpp
+  dsl/split_layers_test.cpp
   dsl/text_test.cpp
   dsl/models/models_test.cpp
   dsl/axes/table_test.cpp

@@ -2,8 +2,9 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <numeric>
+#include <rankc/program/expected.hpp>
 #include <rankc/rules/batch.hpp>
-#include <rankc/schedule/timing.hpp>
 
 #include "../passes/roles.hpp"
 #include "emit.hpp"
@@ -70,11 +71,20 @@ std::string layer_names(const stage_plan& s) {
   return first == last ? first : first + " .. " + last;
 }
 
+/// What each stage is of the cost of all. Shapes: (stages). Units: shares, 0..1.
+std::vector<double> shares_of_stages(const plan_data& p) {
+  std::vector<double> shares = costs_of_stages(p);
+  const double all = std::accumulate(shares.begin(), shares.end(), 0.0);
+  for (double& share : shares) share /= all;
+  return shares;
+}
+
 }  // namespace
 
 std::string describe_text(const lowered& l) {
   const plan_data& p = *l.plan;
-  const timing t = time(p.actions);
+  const timing t = time(p.actions, p.expected);
+  const std::vector<double> shares = shares_of_stages(p);
   std::string out = fmt::format("{}: {} parameters, {} ranks = pp {} x dp {} x tp {}{}, {}\n", p.name, parameters_of(l),
                                 p.dims.world, p.dims.pp, data_ranks_text(p.dims), p.dims.tp,
                                 p.dims.sequence_parallel ? " with sequence parallelism" : "", name_of(l.type));
@@ -83,7 +93,7 @@ std::string describe_text(const lowered& l) {
   out += fmt::format("schedule: {}, bubble {:.1f} %\n\n", p.schedule, 100 * t.bubble) + schedule_text(p) + "\n";
   for (const pipeline_rank& r : l.ranks) {
     out += fmt::format("pipeline rank {}: {} per rank\n", r.index, readable_bytes(r.arena.bytes));
-    for (const stage_plan& s : r.stages) out += fmt::format("  stage {}: {}\n", s.stage, layer_names(s));
+    for (const stage_plan& s : r.stages) out += fmt::format("  stage {}: {}, {:.1f} % of the cost\n", s.stage, layer_names(s), 100 * shares[s.stage]);
     out += fmt::format("  parameters {} x 4 (weights, gradients, two moments){}\n", readable_bytes(r.parameter_elements * l.wide_bytes()),
                        l.has_working_copy() ? fmt::format(" + {} (bf16 working copy)", readable_bytes(r.parameter_elements * l.real_bytes())) : "");
     for (const pool& p : r.arena.pools)
@@ -101,7 +111,8 @@ std::string describe_text(const lowered& l) {
 std::string describe_json(const lowered& l) {
   using nlohmann::json;
   const plan_data& p = *l.plan;
-  const timing t = time(p.actions);
+  const timing t = time(p.actions, p.expected);
+  const std::vector<double> shares = shares_of_stages(p);
   json j{{"plan", p.name}, {"dtype", name_of(l.type)}, {"parameters", parameters_of(l)},
          {"dims", {{"world", p.dims.world}, {"pp", p.dims.pp}, {"dp_replicate", p.dims.dp_replicate}, {"dp_shard", p.dims.dp_shard}, {"tp", p.dims.tp},
                    {"sequence_parallel", p.dims.sequence_parallel}}},
@@ -113,7 +124,7 @@ std::string describe_json(const lowered& l) {
     for (const stage_plan& s : r.stages) {
       json layers = json::array();
       for (const layer_use& use : s.layers) layers.push_back(use.name);
-      rank["stages"].push_back({{"stage", s.stage}, {"layers", layers}});
+      rank["stages"].push_back({{"stage", s.stage}, {"layers", layers}, {"share", shares[s.stage]}});
     }
     rank["collectives"] = json::object();
     rank["kept"] = json::array();

@@ -14,12 +14,12 @@ namespace rankc::codegen {
 
 std::string schedule_text(const plan_data& plan) {
   const action_table& table = plan.actions;
-  const timing t = time(table);
+  const timing t = time(table, plan.expected);
   std::string out;
   for (int r = 0; r < table.ranks(); ++r) {
     out += fmt::format("rank {:<3}|", r);
     std::string once;
-    double now = 0;
+    int now = 0;
     for (int i = table.begin[r]; i < table.begin[r + 1]; ++i) {
       const action& a = table.actions[i];
       const bool is_second = part_of(table, r, i) == part::second;
@@ -27,14 +27,14 @@ std::string schedule_text(const plan_data& plan) {
         once += " " + token(a);
         continue;
       }
-      for (; now < t.begin[i]; ++now) out += "    .";
+      for (; now < std::lround(t.begin[i]); ++now) out += "    .";
       out += fmt::format("{:>5}", a.overlaps_next ? "[" + token(a) : token(a) + (is_second ? "]" : ""));
       ++now;
-      for (; !a.overlaps_next && now < t.end[i]; ++now) out += "    -";
+      for (; !a.overlaps_next && now < std::lround(t.end[i]); ++now) out += "    -";
     }
     out += (once.empty() ? "" : " |" + once) + "\n";
   }
-  return out + fmt::format("bubble {:.1f} %, one column per forward; a backward takes two{}\n", 100 * t.bubble,
+  return out + fmt::format("bubble {:.1f} %, one column per forward of an average stage; a backward takes two{}\n", 100 * t.bubble,
                            has_overlaps(table) ? "; [ ] run together" : "");
 }
 
@@ -52,7 +52,7 @@ std::string schedule_csv(const plan_data& plan) {
 
 std::string schedule_svg(const plan_data& plan) {
   const action_table& table = plan.actions;
-  const timing t = time(table);
+  const timing t = time(table, plan.expected);
   constexpr int unit = 26, row = 30, bar = row - 4, left = 64, top = 34, mark = 3;
   constexpr std::string_view classes[]{"f", "b", "i", "w"};
   const int end = left + static_cast<int>(std::ceil(t.makespan)) * unit, height = top + table.ranks() * row + 8;

@@ -69,8 +69,8 @@ void check_order(const plan_data& plan, const std::vector<timed>& times) {
 
 std::vector<timed> planned_times(const plan_data& plan) {
   const action_table& t = plan.actions;
-  const timing over_time = time(t);
-  const double send = costs{}.send * planned_forward;
+  const timing over_time = time(t, plan.expected);
+  const double send = plan.expected.send * planned_forward;
   const auto rank_of_pipeline = [&](int pp) { return layout(plan.dims).flat(coord(along<axis::pp>(pp))); };
   std::vector<std::vector<lane>> lanes;
   for (int r = 0; r < t.ranks(); ++r) lanes.push_back(lanes_of(plan, r));

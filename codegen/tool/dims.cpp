@@ -93,7 +93,7 @@ std::optional<layout> lay_out(const dims_request& r, report& out) {
   check_dims(out, r.dims);
   if (r.model) check_model(out, *r.model, r.dims);
   if (const int layers = r.model ? r.model->layers : 0; layers > 0 || r.stages_per_rank < 1)
-    check_pipeline(out, layers, r.dims, r.stages_per_rank);
+    check_pipeline(out, layers, r.dims, r.stages_per_rank, {}, 0, {.first = true, .last = true});  // embedding and head
   if (r.batch) check_batch(out, *r.batch, r.dims);
   if (r.machines) check_cluster(out, *r.machines, r.dims);
   if (!accepts(out)) return {};

@@ -100,11 +100,12 @@ constexpr rule_text texts[]{
      "cluster{.nodes = 0, .ranks_per_node = 8, .memory = 0, .flops = 0}",
      "Write the number of nodes and of ranks in each; leave the others at 0 where they are not known."},
     {201, "every pipeline stage has a layer",
-     "The number of repeated layers is at least pp times the stages per rank.",
+     "The number of repeated layers is at least pp times the stages per rank. The first and the last stage may do without, "
+     "where a layer stands alone before or after them, as the embedding and the head do.",
      "A stage without a layer would cost two messages per microbatch and compute nothing.",
-     "models::gpt2{.layers = 2, ...} on parallel_dims{.world = 4, .pp = 4}",
-     "Take pp of at most the number of layers, and use the ranks for dp_replicate or tp. Layers that do not divide are "
-     "spread as evenly as they can be, or as stage_layers says (RC217)."},
+     "models::gpt2{.layers = 2, ...} on parallel_dims{.world = 8, .pp = 8}",
+     "Take pp of at most the number of layers, and use the ranks for dp_replicate or tp. Layers are split such that the rank "
+     "that does most does as little as it can, embedding and head counted, or as stage_layers says (RC217)."},
     {202, "what is sharded divides into equal shards of whole units",
      "A dim that an axis shards has a count that the degree divides. heads and kv_heads are counted in heads and divide "
      "by tp * ulysses; the ffn of experts divides by etp.",
@@ -191,10 +192,11 @@ constexpr rule_text texts[]{
      "seq = 1000 on parallel_dims{.world = 16, .cp = 4, .tp = 4, .sequence_parallel = true}",
      "Take the next multiple of 16, 1008; or pad the sequences."},
     {217, "stage_layers gives every layer a stage",
-     "stage_layers has one number for each of the pp * stages_per_rank stages, each at least 1, and they sum to layers.",
+     "stage_layers has one number for each of the pp * stages_per_rank stages, and they sum to layers. Each is at least 1, or "
+     "0 on the first stage beside the embedding, and on the last beside the head.",
      "A layer without a stage is not computed, and a stage without a layer only passes messages on.",
      "plan{.dims = parallel_dims{.world = 4, .pp = 4}, ..., .stage_layers = stage_layers{5, 4, 4, 4}}, of 16 layers",
-     "Take stage_layers{5, 4, 4, 3}, or leave it out: the stages are then as even as they can be."},
+     "Take stage_layers{5, 4, 4, 3}, or leave it out: the layers are then split by what they cost."},
     {219, "a note: tied embeddings are on two stages",
      "With pp above 1, the first and the last stage both hold a table that the embedding and the head share.",
      "Their gradients are summed over the two stages once a step, so that the copies stay equal.",
@@ -444,7 +446,8 @@ constexpr rule_text texts[]{
      "found here; with #include <rankc/peak_bytes.hpp>, by the compiler, for the cluster's GPUs.",
      "a plan of models::llama{.layers = 32, .hidden = 8192, ...} on parallel_dims{.world = 1} and "
      "clusters::h200<1>",
-     "Use more tp or pp, or fewer rows in a microbatch: more microbatches, or a smaller global_batch."},
+     "Use more tp or pp, or fewer rows in a microbatch: more microbatches, or a smaller global_batch; or give the stages "
+     "that need most fewer layers, by stage_layers."},
 };
 // clang-format on
 

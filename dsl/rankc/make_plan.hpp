@@ -24,7 +24,7 @@ inline plan_data make_plan(std::string name, const auto& model, const parallel_d
   check_actions(p.diagnostics, p.actions);  // the check above was of the table before it was fused
   p.rows = recipe.global_batch / schedule.microbatches / static_cast<int>(batch_ranks(p.dims));
   p.vocab_used = model.vocab_used ? model.vocab_used : model.vocab;
-  p.blocks_of_stage = split_layers(detail::count_blocks(model).blocks, p.actions.stages(), stage_layers);
+  p.blocks_of_stage = split_layers(p, stage_layers);
   p.expected = expected_costs(p);
   p.on_one_device = trace_on_one_device(model, recipe);
   return p;

@@ -47,7 +47,7 @@ constexpr auto count_plan(report& out, const auto& model, const parallel_dims& g
   if (!accepts(out)) return p;
   p.actions = actions_of(schedule, p.dims.pp);
   p.rows = recipe.global_batch / schedule.microbatches / static_cast<int>(batch_ranks(p.dims));
-  p.blocks_of_stage = split_layers(count_blocks(model).blocks, p.actions.stages(), stage_layers);
+  p.blocks_of_stage = split_layers(p, stage_layers);
   p.expected = expected_costs(p);
   return p;
 }
@@ -99,6 +99,17 @@ constexpr void put_gigabytes(sentence& s, std::size_t bytes, bool up) {
   s << tenths / 10 << "." << tenths % 10 << " GB";
 }
 
+/// Equal numbers of layers, the first stages having one more; none where these do not fill the stages.
+/// Shapes: (stages).
+constexpr std::vector<int> even_stages(const auto& p) {
+  const int stages = p.actions.stages();
+  int layers = 0;
+  for (int n : p.blocks_of_stage) layers += n;
+  std::vector<int> even;
+  for (int s = 0; s < stages && layers >= stages; ++s) even.push_back(layers / stages + (s < layers % stages));
+  return even;
+}
+
 /// RC401: what every rank needs fits into its memory.
 constexpr void check_memory(report& out, const auto& p, const auto& model, const parallel_dims& given, const auto& schedule,
                             std::span<const int> stage_layers) {
@@ -124,6 +135,12 @@ constexpr void check_memory(report& out, const auto& p, const auto& model, const
                 fewer_rows.microbatches = n;
                 return n > schedule.microbatches && most % n == 0 && would_fit(model, given, fewer_rows, p.recipe, p.machines, stage_layers);
               }));
+  const std::vector<int> even = even_stages(p);
+  if (!even.empty() && even != p.blocks_of_stage && would_fit(model, given, schedule, p.recipe, p.machines, even)) {
+    sentence& offer = found.next() << "stage_layers{";
+    for (std::size_t s = 0; s < even.size(); ++s) offer << (s ? ", " : "") << even[s];
+    offer << "}";
+  }
   s << (found.view().empty() ? "; no tp, pp or number of microbatches mends it: take a smaller model, or a larger world" : found.view());
 }
 

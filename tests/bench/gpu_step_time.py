@@ -18,6 +18,13 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 BASELINE = os.path.join(HERE, "torch", "train_baseline.py")
 GPT2, LLAMA = "--model gpt2-124m --sdpa cudnn", "--model llama3-8b --layers 8 --sdpa cudnn --compile --compile-scope block"
+
+
+def split(form, layers):
+    """PyTorch's own stages, which are even, and those of rankc."""
+    return [form, f"{form} --pp-split {layers}"]
+
+
 # row: program, tokens a step, GPUs, PyTorch's forms to try
 ROWS = {
     "gpt2-124m-b64": ("gpt2_124m_b64", 64 * 1024, 1, [f"{GPT2} --batch 64 --compile", f"{GPT2} --batch 64 --compile --graph"]),
@@ -33,11 +40,12 @@ ROWS = {
     "llama3-8b-8l-fsdp": ("llama3_8b_8l_fsdp", 4 * 8192, 2, [f"{LLAMA} --batch 2 --fsdp", f"{LLAMA} --batch 2 --fsdp --no-reshard"]),
     "gpt2-124m-zero": ("gpt2_124m_zero", 128 * 1024, 2, [f"{GPT2} --batch 64 --compile --ddp"]),
     "llama3-8b-8l-tp2": ("llama3_8b_8l_tp2_sp", 2 * 8192, 2, [f"{LLAMA} --batch 2 --tp 2"]),
-    "llama3-8b-8l-pp2": ("llama3_8b_8l_pp2", 8 * 8192, 2, [f"{LLAMA} --batch 8 --pp 2 --pp-schedule 1F1B --pp-microbatches 8"]),
-    "llama3-8b-8l-pp2-zbv": ("llama3_8b_8l_pp2_zbv", 8 * 8192, 2, [f"{LLAMA} --batch 8 --pp 2 --pp-schedule ZBV --pp-microbatches 8"]),
+    "llama3-8b-8l-pp2": ("llama3_8b_8l_pp2", 8 * 8192, 2, split(f"{LLAMA} --batch 8 --pp 2 --pp-schedule 1F1B --pp-microbatches 8", "5,3")),
+    "llama3-8b-8l-pp2-zbv": ("llama3_8b_8l_pp2_zbv", 8 * 8192, 2,
+                             split(f"{LLAMA} --batch 8 --pp 2 --pp-schedule ZBV --pp-microbatches 8", "2,3,2,1")),
     "llama3-8b-8l-pp2-dual-v": ("llama3_8b_8l_pp2_dual_v", 8 * 8192, 2,
-                                [f"{LLAMA} --batch 8 --pp 2 --pp-schedule DualPipe --pp-microbatches 8"]),
-    "llama3-8b-8l-pp4": ("llama3_8b_8l_pp4", 16 * 8192, 4, [f"{LLAMA} --batch 16 --pp 4 --pp-schedule 1F1B"]),
+                                split(f"{LLAMA} --batch 8 --pp 2 --pp-schedule DualPipe --pp-microbatches 8", "2,3,2,1")),
+    "llama3-8b-8l-pp4": ("llama3_8b_8l_pp4", 16 * 8192, 4, split(f"{LLAMA} --batch 16 --pp 4 --pp-schedule 1F1B", "2,3,2,1")),
 }
 # row: program, PyTorch's arguments
 SPREADS = {

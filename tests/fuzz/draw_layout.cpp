@@ -19,11 +19,14 @@ int tp_divisor(const model& m) {
   return g;
 }
 
+/// The stages that a model's layers fill at most: embedding and head may be alone.
+int most_stages(const model& m) { return m.blocks() > 0 ? m.blocks() + 2 : 1; }
+
 /// Whether the model's sizes divide into the shards, and its layers fill the stages.
 bool fits(const plan& p, const parallel_dims& d) {
   const bool cuts_sequences = d.sequence_parallel && p.recipe.seq % d.tp;
   return tp_divisor(p.model) % d.tp == 0 && p.recipe.global_batch % (d.dp_replicate * d.dp_shard) == 0 &&
-         d.pp <= std::max(1, p.model.blocks()) && !cuts_sequences;
+         d.pp <= most_stages(p.model) && !cuts_sequences;
 }
 
 parallel_dims draw_dims(draws& d, const plan& p) {
@@ -58,7 +61,7 @@ int draw_microbatches(draws& d, const plan& p, int dp) {
 
 schedule_choice draw_schedule(draws& d, const plan& p) {
   const parallel_dims dims = resolve(p.dims);
-  const int pp = std::clamp(dims.pp, 1, 8), blocks = std::max(1, p.model.blocks());
+  const int pp = std::clamp(dims.pp, 1, 8), most = most_stages(p.model);
   const bool must_fit = d.chance(96);
   schedule_choice c;
   for (int tries = 0; tries < 100; ++tries) {
@@ -67,23 +70,26 @@ schedule_choice draw_schedule(draws& d, const plan& p) {
     c.inference = (c.by == order::looped_bfs || c.by == order::dual_pipe || c.by == order::dual_pipe_v) && d.chance(20);
     c.microbatches = draw_microbatches(d, p, std::max(1, dims.dp_replicate * dims.dp_shard));
     const int stages = c.by == order::dual_pipe ? pp : pp * c.stages_per_rank;
-    if (!must_fit || (stages <= blocks && (c.by != order::dual_pipe || c.microbatches % 2 + pp % 2 == 0))) break;
+    if (!must_fit || (stages <= most && (c.by != order::dual_pipe || c.microbatches % 2 + pp % 2 == 0))) break;
     c = {.microbatches = c.microbatches};
   }
   if (!d.chance(16)) return c;
   const fuzz::schedule from = make_schedule(c, pp);
   if (from.emitted.actions.empty()) return c;
-  const bool is_own = d.chance(60) && blocks >= pp;
+  const bool is_own = d.chance(60) && most >= pp;
   c.text =
-      is_own ? draw_own_text(d, pp, d.between(pp, std::min(blocks, 2 * pp + 1)), c.microbatches) : draw_text(d, from);
+      is_own ? draw_own_text(d, pp, d.between(pp, std::min(most, 2 * pp + 1)), c.microbatches) : draw_text(d, from);
   c.by = order::text;
   return c;
 }
 
-/// As many layers as there are, on each stage at least one; or too few, or too many.
+/// As many layers as there are, on each stage at least one, but for the first and the last; or too few, or too many.
 std::vector<int> draw_stage_layers(draws& d, int blocks, int stages) {
   std::vector<int> out(static_cast<std::size_t>(stages), 1);
-  for (int left = blocks - stages + (d.chance(4) ? d.between(-1, 1) : 0); left > 0; --left)
+  int missing = stages - blocks;  // where each stage has one
+  for (int* end : {&out.back(), &out.front()})
+    if (stages > 1 && (missing > 0 || d.chance(25))) *end = 0, --missing;
+  for (int left = (d.chance(4) ? d.between(-1, 1) : 0) - missing; left > 0; --left)
     ++out[static_cast<std::size_t>(d.below(stages))];
   return out;
 }
@@ -95,7 +101,7 @@ void draw_layout(plan& p) {
   p.dims = draw_dims(d, p);
   p.schedule = draw_schedule(d, p);
   const int pp = resolve(p.dims).pp, stages = pp >= 1 ? make_schedule(p.schedule, pp).emitted.stages() : 0;
-  if (stages > 0 && p.model.blocks() >= stages && d.chance(30))
+  if (stages > 0 && p.model.blocks() > 0 && stages <= most_stages(p.model) && d.chance(30))
     p.stage_layers = draw_stage_layers(d, p.model.blocks(), stages);
 }
 

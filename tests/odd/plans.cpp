@@ -131,6 +131,22 @@ std::vector<odd_plan> plans() {
   l.add("three_stages", "halves", uneven, pp2,
         schedules::from_csv<"0F0, 0F1, 0I0, 0W0, 0I1, 0W1\n1F0, 1I0, 1W0, 1F1, 1I1, 1W1">{});
 
+  // Embedding and head on stages of their own, where that is best and where it is asked for.
+  const auto few = make(repeat{2, mlp{"mlp"}});
+  constexpr int head_alone[]{2, 0}, embedding_alone[]{0, 2};
+  l.add_one("ends_alone", few);
+  l.add("ends_alone", "head", few, pp2, three, head_alone);
+  l.add("ends_alone", "embedding", few, pp2, three, embedding_alone);
+  l.add("ends_alone", "both", few, {.world = 8, .tp = 2, .pp = 4}, three);
+  l.add("ends_alone", "zbv", few, {.world = 4, .tp = 2, .pp = 2}, v);
+  l.add("ends_alone", "loop", few, pp2, schedules::interleaved_one_f_one_b{4, 2});
+  l.add("ends_alone", "dual", few, {.world = 4, .tp = 2, .pp = 2}, schedules::dual_pipe{4}, head_alone);
+  const auto prime = make(repeat{5, mlp{"mlp"}});
+  l.add_one("prime", prime);
+  l.add("prime", "pp3", prime, pp3, three);
+  l.add("prime", "zbv", prime, pp2, v);
+  l.add("prime", "loop", prime, pp2, schedules::interleaved_one_f_one_b{4, 2});
+
   const dim broad{"broad", 30}, slim{"slim", 6};
   const auto widths = make_bare(g::embedding{table}, repeat{2, residual{hidden}}, project{"out", hidden, broad},
                                 repeat{2, residual{broad}}, project{"in", broad, slim}, repeat{2, residual{slim}},

@@ -181,8 +181,13 @@ TEST_CASE("stages are filled by repeated layers, wherever they are") {
   CHECK(refusal(three, {.world = 2, .pp = 2}, csv, listed).empty());
   CHECK(refusal(three, {.world = 2, .pp = 2}, csv, two) ==
         "RC217: stage_layers lists 2 stages of 3; it has one number for each");
-  CHECK(refusal(make(repeat{2, mlp{"mlp"}}), {.world = 2, .pp = 2}, csv)
-            .starts_with("RC201: layers=2 cannot fill 3 stages"));
+  CHECK(refusal(make(repeat{1, mlp{"mlp"}}), {.world = 2, .pp = 2}, csv).empty());
+  const auto without_head = make_bare(g::embedding{table}, repeat{1, mlp{"mlp"}}, repeat{1, scaled_head{1}});
+  CHECK(refusal(without_head, {.world = 2, .pp = 2}, csv).empty());
+  constexpr schedules::from_csv<"0F0, 3F0, 3B0, 0B0\n1F0, 2F0, 2B0, 1B0"> four{};
+  CHECK(refusal(without_head, {.world = 2, .pp = 2}, four) ==
+        "RC201: layers=2, with those that stand alone before or after them, cannot fill 4 stages: take pp=1 (with "
+        "dp_replicate=infer), or layers=3 or layers=4");
 }
 
 TEST_CASE("over the replicas parameters are alike, and layers convert nothing") {

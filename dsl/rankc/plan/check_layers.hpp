@@ -5,6 +5,7 @@
 #include <rankc/models/layer.hpp>
 #include <rankc/rules/batch.hpp>
 #include <rankc/rules/model.hpp>
+#include <rankc/rules/pipeline.hpp>
 
 #include <boost/hana/for_each.hpp>
 
@@ -267,11 +268,13 @@ constexpr void check_tokens_alone(report& out, const trace& t, const parallel_di
     if (row(a).lowered == lowering::tokens && d.*row(a).degree > 1) check_tokens_alone(out, t, a);
 }
 
-/// The repeated layers of a model, and whether it has any entry of them; one that is there less than once.
+/// The repeated layers of a model, and whether it has any entry of them; one that is there less than once; and what stands
+/// alone before and after them.
 struct block_count {
   int blocks = 0;
   bool repeats = false;
   std::string_view missing = "";
+  alone_at ends{};
 };
 constexpr block_count count_blocks(const auto& model) {
   block_count n;
@@ -279,7 +282,10 @@ constexpr block_count count_blocks(const auto& model) {
     if constexpr (is_repeat<std::decay_t<decltype(e)>>) {
       n.blocks += count_of(e);
       n.repeats = true;
+      n.ends.last = false;
       if (count_of(e) < 1) n.missing = layer_of(e).name;
+    } else {
+      (n.repeats ? n.ends.last : n.ends.first) = true;
     }
   });
   return n;

@@ -10,6 +10,8 @@
 #include <rankc/rules/cluster.hpp>
 #include <rankc/rules/dims.hpp>
 #include <rankc/rules/model.hpp>
+#include <rankc/program/kinds_of_stages.hpp>
+#include <rankc/program/split_layers.hpp>
 #include <rankc/rules/pipeline.hpp>
 #include <rankc/rules/recipe.hpp>
 #include <rankc/schedule/check.hpp>
@@ -72,23 +74,19 @@ constexpr void check_schedule(report& out, const auto& schedule, const parallel_
   }
   const bool equal = pp < 1 || stages % pp == 0;
   if (blocks.repeats)
-    check_pipeline(out, blocks.blocks, given, pp < 1 ? stages : equal ? stages / pp : 1, stage_layers, equal ? 0 : stages);
+    check_pipeline(out, blocks.blocks, given, pp < 1 ? stages : equal ? stages / pp : 1, stage_layers, equal ? 0 : stages, blocks.ends);
   else if (stages > 1 || !stage_layers.empty())
     refuse(out, 227) << "the model has no repeated layers, and they are what fills " << stages << (stages == 1 ? " stage" : " stages")
                      << "; write repeat{count, layer}, or take one stage without stage_layers";
 }
 
-/// The stage of each layer that stands alone: the first, or that of the repeated layer before it.
+/// The stages of the layers that have a parameter in common.
 constexpr std::vector<std::vector<int>> find_stages(const parameter_book& book, std::span<const int> blocks_of_stage) {
   std::vector<std::vector<int>> stages;
   for (const parameter_use& p : book.uses()) {
     if (p.at.size() < 2) continue;
     stages.emplace_back();
-    for (int blocks : p.at) {
-      int stage = 0, end = blocks_of_stage[0];
-      while (blocks > end) end += blocks_of_stage[++stage];
-      stages.back().push_back(stage);
-    }
+    for (int blocks : p.at) stages.back().push_back(static_cast<int>(stage_of_alone(blocks, blocks_of_stage)));
   }
   return stages;
 }
@@ -117,6 +115,7 @@ constexpr void check_plan(report& out, const auto& model, const parallel_dims& g
   type x = detail::token_type(tokens);
   const int used = model.vocab_used ? model.vocab_used : model.vocab;
   detail::parameter_book parameters;
+  std::vector<costed_entry> stack;
   int number = 0;     // of the next repeated layer
   bool typed = true;  // so far; what follows a mistake is a consequence
   boost::hana::for_each(model.stack(), [&](const auto& entry) {
@@ -136,6 +135,8 @@ constexpr void check_plan(report& out, const auto& model, const parallel_dims& g
     detail::check_tokens_alone(out, t, d);
     parameters.add(out, t, layer.name, repeated, number, count);
     if (repeated) number += count;
+    const bool decides = d.pp > 1 && stage_layers.empty();  // on which rank a layer is
+    stack.push_back({decides ? cost_of(t, d) : layer_cost{}, count, repeated});
     visit(layer.name, count, repeated, t);
     x = t.values[t.result];
   });
@@ -147,7 +148,8 @@ constexpr void check_plan(report& out, const auto& model, const parallel_dims& g
   const std::size_t before = out.size();
   check_actions(out, actions);
   if (out.size() > before) return;
-  check_lowerable(out, actions, detail::find_stages(parameters, split_layers(blocks.blocks, actions.stages(), stage_layers)));
+  const std::vector<int> blocks_of_stage = split_layers(stack, actions, stage_layers);
+  check_lowerable(out, actions, detail::find_stages(parameters, blocks_of_stage));
 }
 
 }  // namespace rankc

@@ -13,8 +13,8 @@
 
 namespace rankc {
 
-/// How many of the repeated layers each stage has, `stage_layers{9, 8, 8, 7}`: the last member of a plan whose stages
-/// are not to be as even as they can be.
+/// How many of the repeated layers each stage has, `stage_layers{9, 8, 8, 7}`: the last member of a plan whose layers are
+/// not to be split by what they cost. The first stage may have none beside the embedding, the last none beside the head.
 template <std::size_t Stages>
 struct stage_layers {
   int of_stage[Stages];
@@ -22,13 +22,13 @@ struct stage_layers {
 };
 template <class... Int>
 stage_layers(Int...) -> stage_layers<sizeof...(Int)>;
-struct even_stages {
+struct stages_by_cost {
   constexpr operator std::span<const int>() const { return {}; }
 };
 
 /// A training plan. Without dims it is for one rank.
 /// Errors: every RC1xx to RC3xx, and RC401 with rankc/peak_bytes.hpp; all broken rules at once.
-template <class Model = no_model, class Schedule = no_schedule, class StageLayers = even_stages>
+template <class Model = no_model, class Schedule = no_schedule, class StageLayers = stages_by_cost>
 struct plan {
   Model model{};
   parallel_dims dims{};
@@ -74,7 +74,7 @@ template <class... T>
 struct types {};
 template <class Given, class... Free>
 struct deduced_plan : model_and_schedule<Free...> {
-  using stages = even_stages;
+  using stages = stages_by_cost;
 };
 template <class First, class... Rest, class... Free>
 struct deduced_plan<types<First, Rest...>, Free...> : deduced_plan<types<Rest...>, Free..., First> {};

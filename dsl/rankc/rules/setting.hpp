@@ -31,6 +31,7 @@ struct setting {
   cluster machines{1, 1, 0, 0};
   int stages_per_rank = 1;
   int stages = 0;  // of all ranks, where they have unequal numbers
+  int alone = 0;   // of these, that may do without a repeated layer
   bool zig_zag = true;  // a ring rank has a part of the sequence's head and one of its tail
 };
 

@@ -118,8 +118,9 @@ TEST_CASE("a line that is no request says why") {
 }
 
 TEST_CASE("all broken rules of dims, model, pipeline, batch and cluster are named at once") {
-  CHECK(ids(dims(R"({"world": 16, "tp": 8, "pp": 4, "model": {"heads": 12, "layers": 2}, "batch": {"global": 3, "microbatches": 2},
+  CHECK(ids(dims(R"({"world": 16, "tp": 8, "pp": 4, "model": {"heads": 12, "layers": 1}, "batch": {"global": 3, "microbatches": 2},
                      "cluster": {"nodes": 1, "gpus_per_node": 8}})")) == "RC101 RC202 RC201 RC221 RC110");
+  CHECK(ids(dims(R"({"world": 4, "pp": 4, "model": {"layers": 2}})")) == "");
   CHECK(ids(dims(R"({"world": 8, "ep": 2, "dp_shard": "infer"})")) == "");
   CHECK(ids(dims(R"({"world": 8, "ep": 2, "dp_shard": "infer", "model": {"heads": 8}})")) == "RC208");
 }

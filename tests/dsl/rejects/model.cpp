@@ -9,8 +9,8 @@ constexpr auto modelled(auto model, parallel_dims dims = {}, training r = recipe
   return plan{.model = model, .dims = dims, .schedule = schedule, .recipe = r, .cluster = clusters::cpu};
 }
 
-inline constexpr auto rc201_more_stages_than_layers = modelled(gpt, {.world = fault(4, 2), .pp = fault(4, 2)});
-static_assert(valid<rc201_more_stages_than_layers>);  // error: RC201: layers=2 cannot fill 4 stages: take pp=1 or pp=2 (with dp_replicate=infer), or layers=4 or layers=5
+inline constexpr auto rc201_more_stages_than_layers = modelled(gpt, {.world = fault(8, 4), .pp = fault(8, 4)});
+static_assert(valid<rc201_more_stages_than_layers>);  // error: RC201: layers=2, with those that stand alone before or after them, cannot fill 8 stages: take pp=2 or pp=4 (with dp_replicate=infer), or layers=6 or layers=7
 
 inline constexpr models::gpt2 no_layers{.layers = fault(0, 1), .hidden = 32, .heads = 4, .ffn = 64, .vocab = 64};
 inline constexpr auto rc201_no_layers = modelled(no_layers);
@@ -75,6 +75,14 @@ static_assert(valid<rc215_more_than_all_experts>);  // error: RC215: top_k=9 is 
 
 inline constexpr sized rc216_sequence_over_rings{{.seq = fault(1000, 1024)}, {.world = 16, .cp = 4, .tp = 4, .sequence_parallel = true}};
 static_assert(valid<rc216_sequence_over_rings>);  // error: RC216: seq=1000 does not divide by 16 = cp(4) * lcm(2, tp(4)): take cp=1 or cp=2 (with dp_replicate=infer), or tp=1 or tp=2 (with dp_replicate=infer), or seq=992 or seq=1008
+
+inline constexpr plan rc217_stage_without_a_layer{.model = gpt,
+                                                  .dims = parallel_dims{.world = 3, .pp = 3},
+                                                  .schedule = one_microbatch,
+                                                  .recipe = recipe,
+                                                  .cluster = clusters::cpu,
+                                                  .stage_layers = stage_layers{fault(2, 1), fault(0, 1), 0}};
+static_assert(valid<rc217_stage_without_a_layer>);  // error: RC217: stage_layers has 0 layers on stage 1; a stage where none stands alone has at least 1
 
 inline constexpr plan rc217_stages_of_other_layers{.model = gpt,
                                                    .dims = parallel_dims{.world = 2, .pp = 2},
