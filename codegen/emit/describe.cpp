@@ -22,10 +22,11 @@ std::map<std::string, traffic> count_traffic(const lowered& l, const pipeline_ra
     ++out[what].count;
     out[what].bytes += bytes;
   };
-  auto layer = [&](const layer_use& use, phase p) {
-    const body& b = l.bodies[use.kind];
-    for (const node& n : b.calls(p))
-      if (n.row->communicates()) add(fmt::format("{} over {}", b.function(n), role_name(role_over(n.over))), b.message_bytes(n));
+  auto layer = [&](const stage_plan& s, int index, const item& of) {
+    const body& b = l.bodies[s.layers[index].kind];
+    for (const phase p : phases_of(s, of, index))
+      for (const node& n : b.calls(p))
+        if (n.row->communicates()) add(fmt::format("{} over {}", b.function(n), role_name(role_over(n.over))), b.message_bytes(n));
   };
   for (const item& i : r.train.items) {
     const stage_plan& s = r.stages[i.stage];
@@ -34,9 +35,9 @@ std::map<std::string, traffic> count_traffic(const lowered& l, const pipeline_ra
       case item_kind::receive: add("receive", i.bytes); break;
       case item_kind::forward:
       case item_kind::backward:
-        for (const layer_use& use : s.layers) layer(use, i.does);
+        for (int index = 0; index < static_cast<int>(s.layers.size()); ++index) layer(s, index, i);
         break;
-      case item_kind::backward_layer: layer(s.layers[i.layer], i.does); break;
+      case item_kind::backward_layer: layer(s, i.layer, i); break;
       case item_kind::reduce:
       case item_kind::reduce_norm:
       case item_kind::reduce_loss:

@@ -218,7 +218,7 @@ class layer_text {
   }
   std::string all_functions() {
     std::string out;
-    for (const phase p : {phase::forward, phase::backward_input, phase::backward_weight, phase::backward})
+    for (const phase p : {phase::forward, phase::recompute, phase::backward_input, phase::backward_weight, phase::backward})
       if (!b_.calls(p).empty() && (p != phase::backward || l_.uses(action_kind::B))) out += function(p) + "\n";
     return out;
   }

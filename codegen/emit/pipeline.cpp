@@ -143,9 +143,18 @@ class order_text {
         break;
       }
       case item_kind::forward:
-      case item_kind::backward: compute(i, stage_call_text(r_, i, surroundings(i)) + "\n"); break;
+      case item_kind::backward: {
+        std::string text;
+        const int last = static_cast<int>(s.layers.size()) - 1;
+        for (const phase p : i.does != phase::forward && repeats_first(l_, s) ? phases_of(s, i, last) : std::vector{i.does})
+          text += stage_call_text(r_, i, p, surroundings(i)) + "\n";
+        compute(i, text);
+        break;
+      }
       case item_kind::backward_layer: {
-        std::string text = layer_call_text(l_, r_, s, i.layer, i.does, surroundings(i));
+        std::string text;
+        for (const phase p : phases_of(s, i, i.layer))
+          if (!l_.bodies[s.layers[i.layer].kind].calls(p).empty()) text += layer_call_text(l_, r_, s, i.layer, p, surroundings(i));
         for (std::size_t at = 0; (at = text.find("\n  ", at)) != text.npos; ++at) text.erase(at + 1, 2);
         compute(i, text.substr(2));
         break;

@@ -3,6 +3,7 @@
 // rank has. The ops of the proof and the text of the calls are both made of this.
 #include <stdexcept>
 
+#include "lanes.hpp"
 #include "passes.hpp"
 
 namespace rankc::codegen {
@@ -116,6 +117,24 @@ void bind_stage(const lowered& l, pipeline_rank& r, stage_plan& s) {
 }
 
 }  // namespace
+
+bool repeats_first(const lowered& l, const stage_plan& s) {
+  return !l.bodies[s.layers.back().kind].calls(phase::recompute).empty();
+}
+
+static std::vector<phase> after_repeating(phase p) {
+  if (p != phase::backward && p != phase::backward_input) return {p};
+  return {phase::recompute, p};
+}
+std::vector<phase> phases_of(const stage_plan& s, phase p, int layer) {
+  const bool is_last = layer + 1 == static_cast<int>(s.layers.size());
+  if (is_last) return {p};
+  if (p == phase::recompute) return {};
+  return after_repeating(p);
+}
+std::vector<phase> phases_of(const stage_plan& s, const item& i, int layer) {
+  return i.on == compute_lane ? phases_of(s, i.does, layer) : after_repeating(i.does);
+}
 
 int find_shared(const body& b, const node& n) {
   int shared = -1;

@@ -132,6 +132,7 @@ class rank_lister {
   }
   std::string text_of(const item& i) const {
     constexpr const char* kinds[]{"receive ", "send ", "", "", "", "", "", "", "", "", ""};
+    if (i.does == phase::recompute) return fmt::format("{}, what {} repeats", i.name, r_.stages[i.stage].layers[i.layer].name);
     if (i.what == item_kind::backward_layer) return fmt::format("{}, {}", i.name, r_.stages[i.stage].layers[i.layer].name);
     return kinds[static_cast<int>(i.what)] + i.name;
   }

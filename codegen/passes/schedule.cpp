@@ -111,11 +111,13 @@ class builder {
     if (a.overlaps_next) i.on = overlap_lane;
     if (a.kind != action_kind::I) i.first = begun_.insert({a.stage, sums_gradients(a)}).second;
     if (!reduces_after(at)) {
+      recompute(i);
       issue(i);
       return;
     }
     reduced_.insert(a.stage);
     i.what = item_kind::backward_layer;
+    recompute(i);
     const std::string computed = action_, reduced = token({action_kind::reduce_grad, a.stage, 0});
     const std::vector<layer_use>& layers = r_.stages[i.stage].layers;
     for (int layer = static_cast<int>(layers.size()) - 1; layer >= 0; --layer) {
@@ -128,6 +130,17 @@ class builder {
         if (r_.buckets[b].after_layer == layer && r_.buckets[b].stage == i.stage) reduce(static_cast<int>(b));
     }
     action_ = computed;
+  }
+
+  /// What the stage's last layer repeats for a backward: by itself, since it does not wait for the gradient. Beside another
+  /// action it is of one item with the rest.
+  void recompute(item i) {
+    const stage_plan& s = r_.stages[i.stage];
+    const bool goes_back = i.does == phase::backward || i.does == phase::backward_input;
+    if (!goes_back || i.on != compute_lane || !repeats_first(l_, s)) return;
+    i.does = phase::recompute;
+    i.layer = static_cast<int>(s.layers.size()) - 1;
+    issue(std::move(i));
   }
 
   /// A REDUCE_GRAD: the gradients of its stage, unless they went layer by layer; the rank's last one has those that are of no

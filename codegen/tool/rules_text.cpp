@@ -301,6 +301,14 @@ constexpr rule_text texts[]{
      "that is NaN or infinite.",
      "models::llama{.theta = 0, ...}",
      "Leave it out: 500000 is the default, 10000 that of the first Llamas."},
+    {239, "what is recomputed is there",
+     "recompute is of the repeated layers of a plan that trains: full, or of the ops of some kinds that they have, in every so "
+     "many-th of them, from 1 to their number.",
+     "Backward repeats what forward does not keep. Where that is nothing, a plan takes the memory that recompute was to "
+     "save.",
+     "training{.recompute = {.full = true, .every = 0}, ...}",
+     "Write {.full = true}, or {.attention = true, .activations = true, .norms = true} or some of these; .every = 2 for half of "
+     "the layers. An op of your own is of a kind by its row's family."},
     {300, "a line is a request",
      "Each line of `rankc schedule` and `rankc dims` is one JSON object with fields of the types that its sentence "
      "names, and of `rankc dims` no others; each token of \"ranks\" is of the grammar: 3F5, 3SEND_F5, OVERLAP(3F5,3B4), "

@@ -2,7 +2,8 @@
 // What a plan's actions are expected to take: from the operations of its layers and the speed of its machines. Messages
 // are placed by these costs.
 #pragma once
-#include <rankc/program/kinds_of_stages.hpp>
+#include <rankc/program/forms.hpp>
+#include <rankc/program/repeated_ops.hpp>
 #include <rankc/base/recipe.hpp>
 #include <rankc/schedule/timing.hpp>
 #include <rankc/typed/trace.hpp>
@@ -31,7 +32,21 @@ constexpr std::vector<double> flops_of_stages(const auto& p) {
   return flops;
 }
 
-/// Costs in units of an average stage's forward; each half of backward is taken to cost as much. A message takes its
+/// Operations that each stage's backward repeats of forward.
+/// Shapes: (stages). Units: per token.
+constexpr std::vector<double> repeated_flops_of_stages(const auto& p) {
+  const std::vector<layer_form> forms = forms_of(p);
+  std::vector<double> flops;
+  for (const std::vector<int>& layers : forms_of_stages(p)) {
+    flops.push_back(0);
+    for (int f : layers)
+      if (forms[f].recomputes) flops.back() += repeated_flops(p.kinds[forms[f].kind].ops, p.recipe.recompute);
+  }
+  return flops;
+}
+
+/// Costs in units of an average stage's forward; each half of backward is taken to cost as much, and what it repeats as much
+/// as in forward. A message takes its
 /// bytes at the bandwidth between the ranks, or a tenth of a forward where machines do not say.
 constexpr costs expected_costs(const auto& p) {
   constexpr double utilization = 0.5;  // of the peak, as large matrices have it
@@ -41,6 +56,8 @@ constexpr costs expected_costs(const auto& p) {
   for (double f : flops) mean += f / static_cast<double>(flops.size());
   if (mean == 0) return c;
   for (double f : flops) c.stage.push_back(std::max(f / mean, 0.01));
+  if (p.recipe.recompute.any())
+    for (double f : repeated_flops_of_stages(p)) c.again.push_back(f / mean);
   const double bandwidth = p.dims.world > p.machines.ranks_per_node ? p.machines.between_nodes : p.machines.within_node;
   if (p.machines.flops == 0 || bandwidth == 0) return c;
   const double tokens = static_cast<double>(p.rows) * p.recipe.seq;

@@ -45,8 +45,7 @@ constexpr void find_lives(auto& p) {
 constexpr void find_saved(auto& p) {
   for (value& v : p.values) {
     const bool both_ways = v.forward.any() && v.backward.any();
-    const bool both_halves = p.touches(phase::backward_input, v) && p.touches(phase::backward_weight, v);
-    if (v.where == space::temp && !is_scratch(v) && (both_ways || both_halves)) v.where = space::saved;
+    if (v.where == space::temp && !is_scratch(v) && (both_ways || p.crosses_halves(v))) v.where = space::saved;
   }
 }
 
