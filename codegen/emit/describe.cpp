@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <rankc/rules/batch.hpp>
 #include <rankc/schedule/timing.hpp>
 
 #include "../passes/roles.hpp"
@@ -37,7 +38,10 @@ std::map<std::string, traffic> count_traffic(const lowered& l, const pipeline_ra
       case item_kind::backward:
         for (int index = 0; index < static_cast<int>(s.layers.size()); ++index) layer(s, index, i);
         break;
+      case item_kind::forward_layer:
       case item_kind::backward_layer: layer(s, i.layer, i); break;
+      case item_kind::gather: add("all_gather over shard", i.bytes); break;
+      case item_kind::reduce_scatter: add("reduce_scatter over shard", i.bytes); break;
       case item_kind::reduce:
       case item_kind::reduce_norm:
       case item_kind::reduce_loss:
@@ -57,6 +61,11 @@ std::size_t parameters_of(const lowered& l) {
   return total;
 }
 
+/// "2", "2 x 4 shards"
+std::string data_ranks_text(const parallel_dims& d) {
+  return std::to_string(d.dp_replicate) + (d.dp_shard > 1 ? fmt::format(" x {} shards", d.dp_shard) : "");
+}
+
 std::string layer_names(const stage_plan& s) {
   const std::string first = s.layers.front().name, last = s.layers.back().name;
   return first == last ? first : first + " .. " + last;
@@ -68,10 +77,10 @@ std::string describe_text(const lowered& l) {
   const plan_data& p = *l.plan;
   const timing t = time(p.actions);
   std::string out = fmt::format("{}: {} parameters, {} ranks = pp {} x dp {} x tp {}{}, {}\n", p.name, parameters_of(l),
-                                p.dims.world, p.dims.pp, p.dims.dp_replicate, p.dims.tp,
+                                p.dims.world, p.dims.pp, data_ranks_text(p.dims), p.dims.tp,
                                 p.dims.sequence_parallel ? " with sequence parallelism" : "", name_of(l.type));
   out += fmt::format("step: {} sequences of {} tokens = {} microbatches x {} dp ranks x {} rows\n", p.recipe.global_batch,
-                     p.recipe.seq, p.actions.microbatches, p.dims.dp_replicate, p.rows);
+                     p.recipe.seq, p.actions.microbatches, batch_ranks(p.dims), p.rows);
   out += fmt::format("schedule: {}, bubble {:.1f} %\n\n", p.schedule, 100 * t.bubble) + schedule_text(p) + "\n";
   for (const pipeline_rank& r : l.ranks) {
     out += fmt::format("pipeline rank {}: {} per rank\n", r.index, readable_bytes(r.arena.bytes));
@@ -95,7 +104,7 @@ std::string describe_json(const lowered& l) {
   const plan_data& p = *l.plan;
   const timing t = time(p.actions);
   json j{{"plan", p.name}, {"dtype", name_of(l.type)}, {"parameters", parameters_of(l)},
-         {"dims", {{"world", p.dims.world}, {"pp", p.dims.pp}, {"dp_replicate", p.dims.dp_replicate}, {"tp", p.dims.tp},
+         {"dims", {{"world", p.dims.world}, {"pp", p.dims.pp}, {"dp_replicate", p.dims.dp_replicate}, {"dp_shard", p.dims.dp_shard}, {"tp", p.dims.tp},
                    {"sequence_parallel", p.dims.sequence_parallel}}},
          {"recipe", {{"seq", p.recipe.seq}, {"global_batch", p.recipe.global_batch}, {"microbatches", p.actions.microbatches}, {"rows", p.rows}}},
          {"schedule", p.schedule}, {"bubble", t.bubble}, {"bubble_per_rank", t.bubble_per_rank},

@@ -143,9 +143,15 @@ class layer_text {
     }
   }
 
+  /// Elements of a gradient, with its padding where it has some.
+  std::string count_of_cleared(const node& n) const {
+    const layer_parameter& p = b_.parameters[static_cast<std::size_t>(b_.values[static_cast<std::size_t>(n.ports[0].at.value)].of)];
+    return p.has_padding() ? std::to_string(p.stored()) : name(n.ports[0]) + ".count";
+  }
+
   std::string statement(const node& n) {
     if (n.is(ops::clear))  // in the first microbatch alone
-      return fmt::format("  if ({} == store::overwrite) clear<wide>(on, {}.where, {}.count);\n", into(n), name(n.ports[0]), name(n.ports[0]));
+      return fmt::format("  if ({} == store::overwrite) clear<wide>(on, {}.where, {});\n", into(n), name(n.ports[0]), count_of_cleared(n));
     std::vector<std::string> members;
     const auto give = [&](std::string_view member, const std::string& what) { members.push_back(fmt::format(".{} = {}", member, what)); };
     if (n.row->communicates()) communicate(n, give);
@@ -239,7 +245,7 @@ std::string rope_name(std::size_t index, std::size_t count) {
 std::string emit_layers(const lowered& l) {
   const kernel_names kernels = name_kernels(l);
   std::string layers;
-  for (std::size_t i = 0; i < l.bodies.size(); ++i) layers += layer_text(l, l.bodies[i], l.groups[i], kernels).run() + "\n";
+  for (std::size_t i = 0; i < l.bodies.size(); ++i) layers += layer_text(l, l.bodies[i], l.gathered_groups[i], kernels).run() + "\n";
   return fill(templates::program_layers_hpp, {{"version", version}, {"plan", l.plan->name}, {"plan_id", identifier(l.plan->name)},
                                               {"layers", layers}});
 }

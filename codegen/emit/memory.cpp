@@ -67,6 +67,11 @@ std::string emit_memory(const lowered& l, const pipeline_rank& r) {
   }
   if (l.has_working_copy())
     one(fmt::format("vector<real, {}>", r.parameter_elements), "working_copy", a.working_copy, r.parameter_elements * l.real_bytes(), "the weights as the layers read them, rounded");
+  if (l.is_sharded()) {
+    one(fmt::format("vector<real, {}>", r.gathered_elements), "gathered", a.gathered, r.gathered_elements * l.real_bytes(), "the shards of all ranks, as the layers read them");
+    if (l.trains())
+      one(fmt::format("vector<wide, {}>", r.gathered_elements), "full_gradients", a.full_gradients, r.gathered_elements * l.wide_bytes(), "the layers' sums, before they are dealt out");
+  }
   for (std::size_t t = 0; t < a.ropes.size(); ++t)
     one(fmt::format("matrix<wide, {}, {}>", a.ropes[t].as.positions, a.ropes[t].as.dim), rope_name(t, a.ropes.size()), a.ropes[t].where, a.ropes[t].bytes,
         fmt::format("cosines and sines of {} positions, base {}", a.ropes[t].as.positions, a.ropes[t].as.theta));
@@ -95,6 +100,17 @@ std::string emit_memory(const lowered& l, const pipeline_rank& r) {
     for (const range& g : list) words.push_back(fmt::format("{{{}, {}, {}}}", g.first, g.count, g.decay));
     out += fmt::format("\n// {}: first element, count, weight decay\nconstexpr range {}[]{{{}}};\n", what, name, wrap(words, ",", "    "));
   };
+  const auto shards = [&](const std::string& name, const std::vector<int>& parameters) {
+    std::vector<std::string> words;
+    for (int p : parameters)
+      words.push_back(fmt::format("{{{}, {}, {}}}", r.parameters[p].gathered, r.parameters[p].element, r.parameters[p].as.shard()));
+    out += fmt::format("constexpr shard {}[]{{{}}};\n", name, wrap(words, ",", "    "));
+  };
+  if (l.is_sharded()) out += "\n// Shards of what is gathered together: first element of all, first element of the rank's, count of the rank's\n";
+  for (const gathering& g : r.gatherings) shards(g.id + "_weights", g.parameters);
+  if (l.is_sharded() && !r.buckets.empty()) out += "\n// Shards of gradients that are summed together\n";
+  for (const bucket& b : r.buckets)
+    if (b.over_shards) shards(b.id + "_sums", r.parameters_in(b));
   ranges("squares_sharded", r.squares_sharded, "What counts in the norm on every tensor-parallel rank");
   ranges("squares_whole", r.squares_whole, "What counts in the norm once");
   ranges("updates", r.updates, "What the optimizer updates");

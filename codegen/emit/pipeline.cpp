@@ -62,12 +62,15 @@ class order_text {
     const auto of_microbatch = [&](const char* ids) {
       return fmt::format("{}_of({})", ids, i.microbatch);
     };
-    return {i.on == compute_lane ? on(i.on) : "on", s.name + "::", slot_name(s), i.on == compute_lane ? "work" : "work_beside", of_microbatch("ids"), of_microbatch("targets"),
+    return {i.on == compute_lane ? on(i.on) : "on", s.name + "::", slot_name(i), i.on == compute_lane ? "work" : "work_beside", of_microbatch("ids"), of_microbatch("targets"),
             between(kept::activation, s.stage), between(kept::activation, s.stage + 1), between(kept::gradient, s.stage + 1),
             between(kept::gradient, s.stage), i.first ? "store::overwrite" : "store::add"};
   }
   /// What the order calls the slot of a stage whose layers it calls one by one.
-  std::string slot_name(const stage_plan& s) { return r_.stages.size() > 1 ? fmt::format("s{}", s.stage) : "s"; }
+  std::string slot_name(const item& i) const {
+    if (is_forward(i)) return "s_" + i.name;
+    return r_.stages.size() > 1 ? fmt::format("s{}", r_.stages[i.stage].stage) : "s";
+  }
 
   /// What computes, as it is or on the second stream.
   void compute(const item& i, std::string text) {
@@ -102,14 +105,14 @@ class order_text {
     part(i);
     heading_ = i.action;
     if (!(r_.overlaps && i.on == overlap_lane)) line("begin", {on(compute_lane), "\"" + i.action + "\""});
-    if (i.what == item_kind::backward_layer) {
+    if (i.what == item_kind::forward_layer || i.what == item_kind::backward_layer) {
       const stage_plan& s = r_.stages[i.stage];
-      out_ += fmt::format("constexpr const {}::slot& {} = {}::slots[{}];\n", s.name, slot_name(s), s.name, i.slot);
+      out_ += fmt::format("constexpr const {}::slot& {} = {}::slots[{}];\n", s.name, slot_name(i), s.name, i.slot);
     }
   }
   /// Whether the gradients of a layer are reduced while its stage's backward goes on, whose name the lines keep.
   bool goes_beside_backward(const item& i) const {
-    return i.what == item_kind::reduce && std::any_of(step_.items.begin(), step_.items.end(), [&](const item& other) {
+    return (i.what == item_kind::reduce || i.what == item_kind::reduce_scatter) && std::any_of(step_.items.begin(), step_.items.end(), [&](const item& other) {
       return other.what == item_kind::backward_layer && other.stage == r_.buckets[i.bucket].stage;
     });
   }
@@ -124,7 +127,7 @@ class order_text {
     if (now != part_ && !now.empty()) out_ += fmt::format("// ---- {} ----\n", now);
     part_ = now;
   }
-  static bool is_forward(const item& i) { return i.what == item_kind::forward; }
+  static bool is_forward(const item& i) { return i.what == item_kind::forward || i.what == item_kind::forward_layer; }
   static bool is_backward(const item& i) { return i.what == item_kind::backward || i.what == item_kind::backward_layer; }
 
   /// The ranges that are summed; none where the rank has no parameters.
@@ -151,6 +154,15 @@ class order_text {
         compute(i, text);
         break;
       }
+      case item_kind::gather:
+        run(i.on, "gather_shards", {".over = " + over(i.over), ".to = gathered", std::string(".from = ") + (l_.has_working_copy() ? "working_copy" : "weights"),
+                                    ".of = " + r_.gatherings[i.bucket].id + "_weights", ".site = " + message(i.message)});
+        break;
+      case item_kind::reduce_scatter:
+        run(i.on, "scatter_sums", {".over = " + over(i.over), ".to = gradients", ".from = full_gradients",
+                                   ".of = " + r_.buckets[i.bucket].id + "_sums", ".site = " + message(i.message)});
+        break;
+      case item_kind::forward_layer:
       case item_kind::backward_layer: {
         std::string text;
         for (const phase p : phases_of(s, i, i.layer))

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <rankc/program/expected.hpp>
+#include <rankc/rules/batch.hpp>
 #include <rankc/templates.hpp>
 #include <rankc/ops/table.hpp>
 #include <rankc/version.hpp>
@@ -76,7 +77,7 @@ std::string tables(const lowered& l) {
     for (std::size_t k = 0; k < links.size(); ++k)
       words.push_back(fmt::format("{{{}, over::{}, {}}}", links[k].lane, runtime::over_names[static_cast<int>(links[k].over)], l.communicator_of[r][k]));
     if (!words.empty()) out += fmt::format("constexpr lane_communicator links_{}[]{{{}}};\n", r, wrap(words, ",", "    "));
-    rows += fmt::format("    {{{}, {}, {}, {}}},\n", c[axis::pp], c[axis::dp_replicate], c[axis::tp], words.empty() ? "{}" : fmt::format("links_{}", r));
+    rows += fmt::format("    {{{}, {}, {}, {}}},\n", c[axis::pp], dp_of(l.plan->dims, c), c[axis::tp], words.empty() ? "{}" : fmt::format("links_{}", r));
   }
   return out + "\n// pp, dp, tp\nconstexpr rank_row ranks[]{\n" + rows + "};";
 }
@@ -112,7 +113,8 @@ std::string emit_program(const lowered& l, const std::string& target) {
        {"train_table", l.trains() ? fmt::format("void (*const train[])(rank&){{{}}};", fmt::join(train, ", ")) : ""},
        {"evaluate", fmt::format("{}", fmt::join(evaluate, ", "))}, {"hash", fmt::format("{:#018x}", l.hash)},
        {"dtype", name_of(l.type)}, {"pp", std::to_string(p.dims.pp)},
-       {"dp", std::to_string(p.dims.dp_replicate)}, {"tp", std::to_string(p.dims.tp)},
+       {"dp", std::to_string(batch_ranks(p.dims))}, {"tp", std::to_string(p.dims.tp)},
+       {"shards", l.is_sharded() ? fmt::format(" .shards = {},", p.dims.dp_shard) : ""},
        {"microbatches", std::to_string(p.actions.microbatches)}, {"rows", std::to_string(p.rows)},
        {"seq", std::to_string(t.seq)}, {"vocab", std::to_string(vocab)}, {"vocab_used", std::to_string(p.vocab_used)},
        {"flops", fmt::format("{:.1f}", flops_per_token(p))}, {"peak_flops", fmt::format("{:.1f}", p.machines.flops)},

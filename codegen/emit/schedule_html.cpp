@@ -75,7 +75,7 @@ json lane_of(const plan_data& plan, const std::vector<timed>& times, const std::
   std::map<int, row> rows;
   double begin = 0, end = 0, last = 0;
   for (const auto& [rank, events] : by_rank) {
-    const auto lanes = lanes_of(plan.actions, layout(plan.dims).at(rank)[axis::pp]);
+    const auto lanes = lanes_of(plan, layout(plan.dims).at(rank)[axis::pp]);
     row& r = rows[rank] = row_of(events, known, lanes);
     for (const lane& each : lanes) r.lanes.push_back({each.name, each.computes});
     begin = rows.size() == 1 ? r.first : std::min(begin, r.first);

@@ -15,7 +15,7 @@ std::string schedule_trace(const plan_data& plan) {
   runtime::trace_head head{plan.name, "planned", 0, {}, {}};
   for (int r = 0; r < plan.actions.ranks(); ++r) {
     std::vector<std::string>& names = head.lanes.emplace_back();
-    for (const lane& each : lanes_of(plan.actions, r)) names.push_back(each.name);
+    for (const lane& each : lanes_of(plan, r)) names.push_back(each.name);
   }
   for (int r = 0; r < plan.dims.world; ++r) {
     const coord c = layout(plan.dims).at(r);

@@ -21,10 +21,10 @@ std::string name_of(const stage_plan& s, kept what, int layer) {
 std::string parameters_in(const lowered& l, const layer_use& use, const std::string& region) {
   std::vector<std::string> pieces;
   for (int g = 0; g < n_groups; ++g)
-    if (l.groups[use.kind].size[g]) pieces.push_back(fmt::format(".{} = {{{}[{}]}}", group_names[g], region, use.base[g]));
+    if (l.groups[use.kind].size[g]) pieces.push_back(fmt::format(".{} = {{{}[{}]}}", group_names[g], region, use.gathered_base[g]));
   for (std::size_t s = 0; s < use.shared.size(); ++s)
-    pieces.push_back(fmt::format(".{} = {{{}[{}]}}", l.bodies[use.kind].names.parameters[l.groups[use.kind].shared[s]], region, use.shared[s].element));
-  const bool gradients = region == "gradients";
+    pieces.push_back(fmt::format(".{} = {{{}[{}]}}", l.bodies[use.kind].names.parameters[l.groups[use.kind].shared[s]], region, use.shared[s].gathered));
+  const bool gradients = region.ends_with("gradients");
   pieces.front() = fmt::format("constexpr {}::parameters<{}> {}{}{{", layer_namespace(l.bodies[use.kind]), gradients ? "wide" : "real",
                                gradients ? "d_" : "", use.id) + pieces.front();
   return wrap(pieces, ",", "    ", 0) + "};\n";
@@ -34,8 +34,8 @@ std::string parameters(const lowered& l, const stage_plan& s) {
   std::string out;
   for (const layer_use& use : s.layers) {
     if (l.bodies[use.kind].parameters.empty()) continue;
-    out += parameters_in(l, use, l.has_working_copy() ? "working_copy" : "weights");
-    if (l.trains()) out += parameters_in(l, use, "gradients");
+    out += parameters_in(l, use, l.is_sharded() ? "gathered" : l.has_working_copy() ? "working_copy" : "weights");
+    if (l.trains()) out += parameters_in(l, use, l.is_sharded() ? "full_gradients" : "gradients");
   }
   return out;
 }

@@ -73,7 +73,7 @@ std::vector<timed> planned_times(const plan_data& plan) {
   const double send = costs{}.send * planned_forward;
   const auto rank_of_pipeline = [&](int pp) { return layout(plan.dims).flat(coord(along<axis::pp>(pp))); };
   std::vector<std::vector<lane>> lanes;
-  for (int r = 0; r < t.ranks(); ++r) lanes.push_back(lanes_of(t, r));
+  for (int r = 0; r < t.ranks(); ++r) lanes.push_back(lanes_of(plan, r));
   std::vector<timed> out;
   for (int r = 0; r < t.ranks(); ++r)
     for (int i = t.begin[r]; i < t.begin[r + 1]; ++i) {
@@ -105,7 +105,7 @@ std::vector<timed> read_times(const plan_data& plan, const std::string& text, st
       if (e.at("ph") != "X") continue;
       const int rank = e.at("pid"), on = e.at("tid");
       const double begin = e.at("ts"), took = e.at("dur");
-      const int lanes = rank < 0 || rank >= plan.dims.world ? 0 : static_cast<int>(lanes_of(plan.actions, layout(plan.dims).at(rank)[axis::pp]).size());
+      const int lanes = rank < 0 || rank >= plan.dims.world ? 0 : static_cast<int>(lanes_of(plan, layout(plan.dims).at(rank)[axis::pp]).size());
       if (on < 0 || on >= lanes || took < 0)
         throw std::runtime_error(fmt::format("an event of rank {} on lane {} for {} us; the plan has {} ranks, and this one {} lanes",
                                              rank, on, took, plan.dims.world, lanes));

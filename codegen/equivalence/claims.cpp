@@ -19,28 +19,35 @@ int state_of(holding_kind k) {
   return k == holding_kind::first_moment ? 1 : k == holding_kind::second_moment ? 2 : 0;
 }
 
-/// A buffer of one tensor in row-major order.
-content one_tensor(const access& a, const few<part, 2>& box, term of) {
-  content c{a.end - a.begin, a.type, {}};
-  piece p;
-  const int n = box.size();
-  if (n == 2) p.at.rows = box[0].at.size();
-  if (n > 0) p.at.cols = box[n - 1].at.size();
-  p.at.pitch = p.at.cols;
-  if (static_cast<std::size_t>(p.at.rows * p.at.cols * size_of(a.type)) != c.bytes)
-    throw refusal(fmt::format("it is {} bytes for {}", c.bytes, text_of(box)));
-  p.holds.box = box;
-  add(p.holds.sum, {of, {}});
-  c.pieces.push_back(std::move(p));
-  return c;
+/// A box as far as the tensor goes.
+few<part, 2> within_tensor(few<part, 2> box) {
+  if (!box.empty()) box[0].at = box[0].at.below(box[0].size);
+  return box;
+}
+std::int64_t count(const few<part, 2>& box) {
+  std::int64_t n = 1;
+  for (int d = 0; d < box.size(); ++d) n *= box[d].at.size();
+  return n;
 }
 
-/// What all of a buffer holds.
-const holding& all_of(const content& c) {
-  if (c.pieces.size() != 1 ||
-      static_cast<std::size_t>(c.pieces[0].at.rows * c.pieces[0].at.cols * size_of(c.type)) != c.bytes)
-    throw refusal("it holds no one tensor");
-  return c.pieces[0].holds;
+/// A buffer of one tensor in row-major order, with zeros past the tensor's end.
+content one_tensor(const access& a, const few<part, 2>& box, term of) {
+  content c{a.end - a.begin, a.type, {}};
+  if (count(box) * size_of(a.type) != static_cast<std::int64_t>(c.bytes))
+    throw refusal(fmt::format("it is {} bytes for {}", c.bytes, text_of(box)));
+  piece p;
+  p.holds.box = within_tensor(box);
+  const std::int64_t elements = count(p.holds.box);
+  const int n = box.size();
+  if (elements > 0) {
+    if (n == 2) p.at.rows = p.holds.box[0].at.size();
+    if (n > 0) p.at.cols = p.holds.box[n - 1].at.size();
+    p.at.pitch = p.at.cols;
+    add(p.holds.sum, {of, {}});
+    c.pieces.push_back(std::move(p));
+  }
+  append_zeros(c, elements, c.elements() - elements);
+  return c;
 }
 
 /// What a sum has too little of, or too much.
@@ -77,7 +84,9 @@ few<part, 2> claims::box_of(const relation& h, const model::parameter& p) const 
     throw refusal(fmt::format("{} is held in {} dims; expected {}", h.name, h.box.size(), shape.size()));
   for (std::size_t d = 0; d < shape.size(); ++d) {
     const box_range& b = h.box[d];
-    if (b.first < 0 || b.count < 1 || b.first + b.count > shape[d])
+    // Rows that do not divide by the shards are made up to a multiple: fewer than there are ranks lie past the end.
+    const std::int64_t limit = shape[d] + (d == 0 && is_state(h.kind) ? world() - 1 : 0);
+    if (b.first < 0 || b.count < 1 || b.first > limit || b.count > limit - b.first)
       throw refusal(fmt::format("{} is held from {} on, {} of {}", h.name, b.first, b.count, shape[d]));
     box.push_back({runs(b.first, b.first + b.count), shape[d]});
   }
@@ -123,7 +132,7 @@ void claims::end(int rank, const content& c, const relation& h) {
   const std::string what = h.name.empty()
                                ? fmt::format("the {}", holding_names[static_cast<int>(h.kind)])
                                : fmt::format("the {} of {}", holding_names[static_cast<int>(h.kind)], h.name);
-  const holding& found = all_of(c);
+  const holding& found = *tensor_of(c).holds;
   term expected;
   few<part, 2> box;
   if (is_state(h.kind)) {
@@ -137,11 +146,13 @@ void claims::end(int rank, const content& c, const relation& h) {
   } else {
     throw refusal(what + " is left at the end");
   }
+  if (count(box) != c.elements()) throw refusal(fmt::format("{} is {} bytes for {}", what, c.bytes, text_of(box)));
+  if (count(within_tensor(box)) == 0 && found.any) return;  // all of it is past the end
   if (!found.is_whole()) throw refusal(fmt::format("{}: {}", what, difference(found, expected, model_)));
   if (found.closed() != expected)
     throw refusal(
         fmt::format("{}: expected {}, found {}", what, model_.name(expected), model_.name(found.closed())));
-  if (!(found.box == box))
+  if (!(found.box == within_tensor(box)))
     throw refusal(fmt::format("{}: expected {}, found {}", what, text_of(box), text_of(found.box)));
 }
 
@@ -161,16 +172,16 @@ std::string claims::explain(const holding& g) const {
 
 holding claims::sum_squares(const std::vector<const content*>& gradients, const content* before) const {
   holding norm;
-  if (before) norm = all_of(*before);
+  if (before) norm = *tensor_of(*before).holds;
   norm.any = false;
   for (const content* c : gradients) {
-    const holding& g = all_of(*c);
+    const holding& g = *tensor_of(*c).holds;
     if (g.is_zero()) continue;
     if (!g.is_whole()) throw refusal(explain(g));
     summand squares{squares_of(g.closed()), {}};
     for (int d = 0; d < g.box.size(); ++d)
       if (!g.box[d].is_whole()) {
-        pending over{squares.of.a + static_cast<word>(d), d == 0 ? 'o' : 'i', false, g.box[d].size,
+        pending over{squares.of.a + static_cast<word>(d), d == 0 ? rows_of_parameter : 'i', false, g.box[d].size,
                      g.box[d].at};
         interval twice;
         if (!over.done.sort(twice)) throw refusal("a gradient holds elements twice");
@@ -182,8 +193,17 @@ holding claims::sum_squares(const std::vector<const content*>& gradients, const 
 }
 
 std::vector<content> claims::update(const std::vector<const content*>& given) {
-  const holding &weight = all_of(*given[0]), &gradient = all_of(*given[1]);
-  const auto* owner = weight.is_whole() ? model_.owner(weight.closed()) : nullptr;
+  const tensor weight = tensor_of(*given[0]);
+  const holding& gradient = *tensor_of(*given[1]).holds;
+  for (const content* c : given)
+    if (c->elements() != given[0]->elements()) throw refusal("the optimizer is given tensors of different sizes");
+  if (weight.holds->any) {  // all of the shard is past the parameter's end
+    for (const content* c : given)
+      if (!tensor_of(*c).holds->any)
+        throw refusal(fmt::format("what lies past a parameter's end is updated with {}", model_.name(tensor_of(*c).holds->closed())));
+    return {*given[0], *given[2], *given[3]};
+  }
+  const auto* owner = weight.holds->is_whole() ? model_.owner(weight.holds->closed()) : nullptr;
   if (!owner) throw refusal("the optimizer is given a weight that is none of the model's");
   const auto& [name, of] = *owner;
   if (!gradient.is_whole())
@@ -192,10 +212,10 @@ std::vector<content> claims::update(const std::vector<const content*>& given) {
     throw refusal(fmt::format("the gradient of {}: expected {}, found {}", name, model_.name(of.gradient),
                               model_.name(gradient.closed())));
   for (int s = 1; s < 4; ++s) {
-    const holding& h = all_of(*given[static_cast<std::size_t>(s)]);
-    if (!(h.any && of.gradient.is_zero()) && !(h.box == weight.box))
-      throw refusal(
-          fmt::format("{}: the optimizer is given {} beside {}", name, text_of(h.box), text_of(weight.box)));
+    const holding& h = *tensor_of(*given[static_cast<std::size_t>(s)]).holds;
+    if (!(h.any && of.gradient.is_zero()) && !(h.box == weight.holds->box))
+      throw refusal(fmt::format("{}: the optimizer is given {} beside {}", name, text_of(h.box),
+                                text_of(weight.holds->box)));
     if (s > 1 && !(h.is_whole() && h.closed() == of.state[s - 1]))
       throw refusal(name + ": the optimizer is given moments of something else");
   }
@@ -204,15 +224,19 @@ std::vector<content> claims::update(const std::vector<const content*>& given) {
   std::vector<content> made;
   for (int s = 0; s < 3; ++s) {
     content c = *given[s == 0 ? 0 : static_cast<std::size_t>(s) + 1];
-    c.pieces[0].holds.sum = {};
-    add(c.pieces[0].holds.sum, {of.after[s], {}});
+    for (int i = 0; i < c.pieces.size(); ++i) {
+      holding& h = c.pieces[i].holds;
+      if (h.any) continue;
+      h.sum = {};
+      add(h.sum, {of.after[s], {}});
+    }
     made.push_back(std::move(c));
   }
   return made;
 }
 
 void claims::check_norm(const content& norm) const {
-  const holding& n = all_of(norm);
+  const holding& n = *tensor_of(norm).holds;
   if (!n.is_whole()) throw refusal(fmt::format("the norm: {}", difference(n, model_.norm(), model_)));
   if (n.closed() != model_.norm())
     throw refusal(

@@ -42,8 +42,10 @@ class claims {
   std::string explain(const holding& gradient) const;
   const model::parameter& parameter(const std::string& name) const;
   few<part, 2> box_of(const codegen::holding&, const model::parameter&) const;
-  void check_owned(const std::string& name, const model::parameter&, const std::vector<held>&) const;
-  int members_between(int rank, int other) const;
+  void check_owned(const std::vector<held>&) const;
+  std::int64_t world() const {
+    return program_.world > 0 ? program_.world : static_cast<std::int64_t>(program_.ranks.size());
+  }
 
   const program& program_;
   const model& model_;

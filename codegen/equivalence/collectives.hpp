@@ -17,4 +17,9 @@ std::vector<content> combine(collective_kind, const std::vector<const content*>&
 /// before. Errors: refusal where they are neither.
 runs union_of(char letter, const runs& first, const runs& second, int members);
 
+/// Of what so many members hold of a parameter's rows together, one shifted from the next, that which there is of the
+/// parameter. Rows that do not divide are made up to a multiple: fewer than there are members lie past the end.
+/// Errors: refusal where more do.
+runs without_padding(const runs&, std::int64_t size, int members);
+
 }  // namespace rankc::codegen::algebra

@@ -173,30 +173,80 @@ bool overlap(const place& p, const place& m, rectangle& in_matrix) {
   return true;
 }
 
-std::int64_t end_of(const place& p) { return p.offset + (p.rows - 1) * p.pitch + p.cols; }
+bool is_run(const place& p) { return p.rows == 1 || p.pitch == p.cols; }
+bool is_apart(const place& p, const place& other) {
+  return end_of(p) <= other.offset || end_of(other) <= p.offset;
+}
 
-/// Whether a buffer's zeros, of no box, and a matrix have elements in common.
-/// Errors: refusal where the one does not hold all of the other.
-bool overlap_of_any(const place& whole, const place& inner) {
-  if (end_of(whole) <= inner.offset || end_of(inner) <= whole.offset) return false;
-  const bool is_run = whole.rows == 1 || whole.pitch == whole.cols;
-  if (!is_run || inner.offset < whole.offset || end_of(inner) > end_of(whole))
+/// The part of a matrix in which a buffer has zeros, of no box: whole rows of it, or elements of its one row.
+/// Errors: refusal where it is anything else.
+rectangle rows_of_zeros(const place& zeros, const place& m) {
+  const std::int64_t begin = std::max<std::int64_t>(zeros.offset - m.offset, 0),
+                     end = std::min(end_of(zeros), end_of(m)) - m.offset;
+  if (is_run(zeros) && begin == 0 && end == end_of(m) - m.offset) return {0, 0, m.rows, m.cols};
+  if (is_run(zeros) && m.rows == 1) return {0, begin, 1, end - begin};
+  if (!is_run(zeros) || !is_run(m) || begin % m.cols || end % m.cols)
     throw refusal("zeros and other values meet in it");
-  return true;
+  return {begin / m.cols, 0, (end - begin) / m.cols, m.cols};
+}
+
+/// What is left of zeros beside what is written.
+/// Errors: refusal where the two are no runs of elements.
+void leave_zeros(content& of, const place& zeros, const place& written) {
+  const bool is_covered =
+      is_run(written) && written.offset <= zeros.offset && end_of(zeros) <= end_of(written);
+  if (is_covered) return;
+  if (!is_run(zeros) || !is_run(written)) throw refusal("zeros and other values meet in it");
+  if (zeros.offset < written.offset) append_zeros(of, zeros.offset, written.offset - zeros.offset);
+  if (end_of(written) < end_of(zeros)) append_zeros(of, end_of(written), end_of(zeros) - end_of(written));
 }
 
 }  // namespace
+
+void append_zeros(content& to, std::int64_t offset, std::int64_t elements) {
+  if (elements == 0) return;
+  for (int i = 0; i < to.pieces.size(); ++i)
+    if (place& at = to.pieces[i].at; to.pieces[i].holds.any && is_run(at) && end_of(at) == offset) {
+      const std::int64_t all = offset + elements - at.offset;
+      at = {at.offset, 1, all, all};
+      return;
+    }
+  piece p{{offset, 1, elements, elements}, {}};
+  p.holds.any = true;
+  to.pieces.push_back(std::move(p));
+}
+
+tensor tensor_of(const content& c) {
+  const piece* found = nullptr;
+  std::int64_t known = 0;
+  for (int i = 0; i < c.pieces.size(); ++i) {
+    const piece& p = c.pieces[i];
+    known += p.at.rows * p.at.cols;
+    if (p.holds.any) continue;
+    if (found || p.at.offset != 0 || !is_run(p.at)) throw refusal("it holds no one tensor");
+    found = &p;
+  }
+  if (known != c.elements()) throw refusal("it holds no one tensor");
+  if (!found) return {&c.pieces[0].holds, 0};
+  return {&found->holds, found->at.rows * found->at.cols};
+}
 
 void read_tiles(const content& from, const segment& s, operand& out, workspace& space) {
   const place& at = s.at;
   for (int i = 0; i < from.pieces.size(); ++i) {
     const piece& p = from.pieces[i];
-    if (p.at == at || (p.holds.any && overlap_of_any(p.at, at))) {
+    if (p.at == at) {
       out.tiles.push_back({s.row, s.col, at.rows, at.cols, &p.holds});
       continue;
     }
     rectangle r, in_piece;
-    if (p.holds.any || !overlap(p.at, at, r)) continue;
+    if (p.holds.any) {
+      if (is_apart(p.at, at)) continue;
+      r = rows_of_zeros(p.at, at);
+      out.tiles.push_back({s.row + r.row, s.col + r.col, r.rows, r.cols, &p.holds});
+      continue;
+    }
+    if (!overlap(p.at, at, r)) continue;
     overlap(at, p.at, in_piece);
     const bool is_all = in_piece.rows == p.at.rows && in_piece.cols == p.at.cols;
     out.tiles.push_back(
@@ -211,11 +261,20 @@ void write_tiles(content& to, const segment& s, const operand& given) {
   for (int i = to.pieces.size() - 1; i >= 0; --i) {
     const piece& p = to.pieces[i];
     rectangle in_piece;
-    if (!(p.at == at)) {
-      if (!(p.holds.any ? overlap_of_any(at, p.at) : overlap(at, p.at, in_piece))) continue;
-      if (!p.holds.any && (in_piece.rows != p.at.rows || in_piece.cols != p.at.cols))
-        throw refusal("it is written over a part of what was there");
+    if (p.at == at) {
+      to.pieces.erase(i);
+      continue;
     }
+    if (p.holds.any) {
+      if (is_apart(p.at, at)) continue;
+      const place zeros = p.at;
+      to.pieces.erase(i);
+      leave_zeros(to, zeros, at);
+      continue;
+    }
+    if (!overlap(at, p.at, in_piece)) continue;
+    if (in_piece.rows != p.at.rows || in_piece.cols != p.at.cols)
+      throw refusal("it is written over a part of what was there");
     to.pieces.erase(i);
   }
   for (int i = 0; i < given.tiles.size(); ++i) {

@@ -71,21 +71,33 @@ struct place {
   std::int64_t offset = 0, rows = 1, cols = 1, pitch = 1;
   bool operator==(const place&) const = default;
 };
+inline std::int64_t end_of(const place& p) { return p.offset + (p.rows - 1) * p.pitch + p.cols; }
 struct piece {
   place at;
   holding holds;
 };
+inline std::int64_t size_of(element_type t) {
+  constexpr std::int64_t sizes[]{1, 4, 2, 4, 8};
+  return sizes[static_cast<int>(t)];
+}
 /// Pieces have no element in common; between them is nothing that is known.
 struct content {
   std::size_t bytes = 0;
   element_type type = element_type::bytes;
   few<piece, 1> pieces;
+
+  std::int64_t elements() const { return static_cast<std::int64_t>(bytes) / size_of(type); }
 };
 
-inline std::int64_t size_of(element_type t) {
-  constexpr std::int64_t sizes[]{1, 4, 2, 4, 8};
-  return sizes[static_cast<int>(t)];
-}
+/// A tensor that a buffer holds: its elements, and after them, where the tensor ends before the buffer does, zeros.
+struct tensor {
+  const holding* holds;
+  std::int64_t elements;  // that are no zeros past the end
+};
+/// Errors: refusal where a buffer holds anything else.
+tensor tensor_of(const content&);
+/// Let a buffer hold zeros in so many elements more, joined to zeros that end where these begin.
+void append_zeros(content&, std::int64_t offset, std::int64_t elements);
 
 /// Part of an operand: rows and columns of it, and what they hold.
 struct tile {

@@ -44,6 +44,13 @@ runs runs::shifted(std::int64_t by) const {
   return out;
 }
 
+runs runs::below(std::int64_t end) const {
+  runs out;
+  for (int i = 0; i < at_.size(); ++i)
+    if (at_[i].begin < end) out.append(interval{at_[i].begin, std::min(at_[i].end, end)});
+  return out;
+}
+
 bool runs::to_units(std::int64_t unit, runs& out) const {
   out = {};
   for (int i = 0; i < at_.size(); ++i) {

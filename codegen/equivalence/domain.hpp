@@ -97,6 +97,8 @@ class runs {
   /// Elements [from, from + length) of the list.
   runs slice(std::int64_t from, std::int64_t length) const;
   runs shifted(std::int64_t by) const;
+  /// Those of the list that are less than `end`.
+  runs below(std::int64_t end) const;
   /// Of whole units of so many elements: the units, or the other way.
   /// Errors: false where a run does not begin and end with a unit.
   bool to_units(std::int64_t unit, runs& out) const;
@@ -119,6 +121,9 @@ struct part {
   bool is_whole() const { return at.is(0, size); }
   bool operator==(const part&) const = default;
 };
+
+/// The letter of a parameter's rows where the sum of its gradient's squares is over them.
+inline constexpr char rows_of_parameter = 'r';
 
 /// "tokens 0..511 and 1024..1535"; of what is not there.
 std::string axis_name(char letter);

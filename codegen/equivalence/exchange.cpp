@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "collectives.hpp"
 
 namespace rankc::codegen::algebra {
@@ -41,7 +43,9 @@ void interpreter::collective(op_ref r) {
   if (o.communicator < 0 || static_cast<std::size_t>(o.communicator) >= waiting_.size())
     throw refusal("it is on no communicator");
   const communicator& group = program_.communicators[static_cast<std::size_t>(o.communicator)];
-  check_layout(o);
+  const auto own = std::find(group.ranks.begin(), group.ranks.end(), r.rank);
+  if (own == group.ranks.end()) throw refusal(fmt::format("\"{}\" has no rank {}", group.name, r.rank));
+  check_layout(o, {static_cast<int>(own - group.ranks.begin()), group.members()});
   std::vector<op_ref>& all = waiting_[static_cast<std::size_t>(o.communicator)];
   all.push_back(r);
   if (all.size() < group.ranks.size()) return;

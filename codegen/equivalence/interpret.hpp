@@ -40,6 +40,7 @@ class interpreter {
   const fact& fact_of(std::string_view row);
   void compute(const op&);
   void kernel(const op&, const fact&);
+  bool add_tensors(const op&, const fact&);
   void sum_squares(const op&);
   void update(const op&);
   void message(op_ref);

@@ -73,6 +73,70 @@ void interpreter::read(const op& o, const view& v, operand& out) {
                               out.rows * out.cols - known, v.port));
 }
 
+namespace {
+
+/// Whether a view is all of its accesses, which follow on each other.
+bool is_all(const op& o, const view& v) {
+  const std::vector<access>& accesses = v.written ? o.writes : o.reads;
+  const access& first = accesses[static_cast<std::size_t>(v.accesses.first)];
+  std::size_t end = first.begin, elements = 1;
+  for (const int i : v.accesses) {
+    const access& a = accesses[static_cast<std::size_t>(i)];
+    check_elements(v, a);
+    if (a.begin != end || a.type != first.type) return false;
+    end = a.end;
+  }
+  for (const std::int64_t size : v.shape) elements *= static_cast<std::size_t>(size);
+  return v.offset == 0 && !v.adds && elements * static_cast<std::size_t>(size_of(first.type)) == end - first.begin;
+}
+
+bool is_zeros(const content& c) {
+  return c.pieces.size() == 1 && c.pieces[0].holds.any && c.pieces[0].at.rows * c.pieces[0].at.cols == c.elements();
+}
+
+/// False where the pieces of the two differ.
+bool add_pieces(content& to, const content& more) {
+  if (to.bytes != more.bytes || to.type != more.type) return false;
+  if (is_zeros(more)) return true;
+  if (is_zeros(to)) {
+    to = more;
+    return true;
+  }
+  if (to.pieces.size() != more.pieces.size()) return false;
+  for (int i = 0; i < to.pieces.size(); ++i) {
+    int k = 0;
+    while (k < more.pieces.size() && !(more.pieces[k].at == to.pieces[i].at)) ++k;
+    if (k == more.pieces.size()) return false;
+    add(to.pieces[i].holds, more.pieces[k].holds);
+  }
+  return true;
+}
+
+}  // namespace
+
+/// A sum of tensors that lie alike, element by element, needs no rows and columns: they may be of any dims, and several
+/// in line. False where they lie otherwise.
+bool interpreter::add_tensors(const op& o, const fact& f) {
+  const equation& e = f.equations[0];
+  const bool is_sum = e.is == equation::kind::sum && f.equations.size() == 1 && e.operands.size() == 2 && e.same[0] && e.same[1];
+  if (!is_sum) return false;
+  const view &y = o.views[0], &a = o.views[1], &b = o.views[2];
+  for (const view& v : o.views)
+    if (!is_all(o, v) || !(v.shape == y.shape) || v.accesses.count != y.accesses.count) return false;
+  std::vector<content> sums;
+  for (std::size_t i = 0; i < y.accesses.size(); ++i) {
+    const access& to = o.writes[static_cast<std::size_t>(y.accesses[i])];
+    content sum = store_.at(o.reads[static_cast<std::size_t>(a.accesses[i])]);
+    const bool lie_alike = add_pieces(sum, store_.at(o.reads[static_cast<std::size_t>(b.accesses[i])])) &&
+                           sum.bytes == to.end - to.begin && sum.type == to.type;
+    if (!lie_alike) return false;
+    sums.push_back(std::move(sum));
+  }
+  for (std::size_t i = 0; i < sums.size(); ++i)
+    store_.put(o.writes[static_cast<std::size_t>(y.accesses[i])], std::move(sums[i]));
+  return true;
+}
+
 void interpreter::kernel(const op& o, const fact& f) {
   if (o.views.size() != f.ports.size())
     throw refusal(fmt::format("it is given {} operands; expected {}", o.views.size(), f.ports.size()));
@@ -80,6 +144,7 @@ void interpreter::kernel(const op& o, const fact& f) {
     if (o.views[i].port != f.ports[i].name || o.views[i].written != (i < static_cast<std::size_t>(f.results)))
       throw refusal(fmt::format("it is given {} for {}", o.views[i].port, f.ports[i].name));
   check_layout(o, f);
+  if (add_tensors(o, f)) return;
   space_.clear();
   if (ports_.size() < f.names.size()) ports_.resize(f.names.size());
   for (std::size_t i = f.ports.size(); i < f.names.size(); ++i) ports_[i].clear();

@@ -138,7 +138,7 @@ void check_elements(const view& v, const access& a) {
 }
 
 /// Where a collective says what it is given, that is all of each access, in one piece.
-void check_views(const op& o) {
+static void check_views(const op& o) {
   if (o.views.empty()) return;
   std::vector<int> reads(o.reads.size(), 0), writes(o.writes.size(), 0);
   for (const view& v : o.views) {
@@ -160,31 +160,55 @@ void check_views(const op& o) {
       throw refusal("it does not say of each of its tensors once what it is given");
 }
 
-void check_layout(const op& o) {
-  check_views(o);
-  const auto bytes_of = [](const std::vector<access>& all) {
-    std::size_t bytes = 0;
-    for (const access& a : all) bytes += a.end - a.begin;
-    return bytes;
-  };
-  const std::size_t own = bytes_of(o.does == collective_kind::reduce_scatter ? o.writes : o.reads);
-  if (own != o.bytes) throw refusal(fmt::format("it is told of {} bytes; expected {}", o.bytes, own));
-  if (o.reads.size() == 1 && o.writes.size() == 1) {
-    const access &from = o.reads[0], &to = o.writes[0];
-    const bool apart = from.end <= to.begin || to.end <= from.begin,
-               same = from.begin == to.begin && from.end == to.end;
-    if (!apart && !same) throw refusal("it writes over a part of what it reads");
-    return;
-  }
-  std::vector<access> tensors =
-      o.reads;  // of one call: they follow on each other, and are reduced where they lie
+namespace {
+
+bool is_apart(const access& x, const access& y) { return x.end <= y.begin || y.end <= x.begin; }
+
+/// Of one call: they follow on each other, and are reduced where they lie.
+void check_reduced_together(const op& o) {
+  std::vector<access> tensors = o.reads;
   std::sort(tensors.begin(), tensors.end(),
             [](const access& x, const access& y) { return x.begin < y.begin; });
   for (std::size_t i = 1; i < tensors.size(); ++i)
     if (tensors[i].begin != tensors[i - 1].end) throw refusal("its tensors do not follow on each other");
   for (std::size_t i = 0; i < o.reads.size(); ++i)
-    if (i >= o.writes.size() || o.reads[i].begin != o.writes[i].begin || o.reads[i].end != o.writes[i].end)
+    if (o.reads[i].begin != o.writes[i].begin || o.reads[i].end != o.writes[i].end)
       throw refusal("its tensors are not reduced where they lie");
+}
+
+/// Each is written apart from all that is read and written; but a member's shard may lie in what all have, at its place.
+void check_shards(const op& o, const seat& at) {
+  const bool gathers = o.does == collective_kind::all_gather;
+  const auto members = static_cast<std::size_t>(at.members), member = static_cast<std::size_t>(at.member);
+  for (std::size_t i = 0; i < o.writes.size(); ++i) {
+    const access &all = (gathers ? o.writes : o.reads)[i], &own = (gathers ? o.reads : o.writes)[i];
+    const std::size_t bytes = own.end - own.begin;
+    if (all.end - all.begin != members * bytes)
+      throw refusal(fmt::format("it has {} bytes for shards of {}; expected {} of them", all.end - all.begin, bytes, members));
+    const bool is_at_place = own.begin == all.begin + member * bytes;
+    for (std::size_t k = 0; k < o.reads.size(); ++k)
+      if (!is_apart(o.writes[i], o.reads[k]) && !(k == i && is_at_place))
+        throw refusal("it writes over what it reads, and not over the member's own shard");
+    for (std::size_t k = 0; k < i; ++k)
+      if (!is_apart(o.writes[i], o.writes[k])) throw refusal("it writes two tensors to the same bytes");
+  }
+}
+
+}  // namespace
+
+void check_layout(const op& o, const seat& at) {
+  check_views(o);
+  if (o.reads.empty() || o.reads.size() != o.writes.size())
+    throw refusal(fmt::format("it reads {} tensors and writes {}", o.reads.size(), o.writes.size()));
+  const bool scatters = o.does == collective_kind::reduce_scatter;
+  std::size_t own = 0;
+  for (const access& a : scatters ? o.writes : o.reads) own += a.end - a.begin;
+  if (own != o.bytes) throw refusal(fmt::format("it is told of {} bytes; expected {}", o.bytes, own));
+  if (scatters || o.does == collective_kind::all_gather) return check_shards(o, at);
+  if (o.reads.size() > 1) return check_reduced_together(o);
+  const access &from = o.reads[0], &to = o.writes[0];
+  if (!is_apart(from, to) && (from.begin != to.begin || from.end != to.end))
+    throw refusal("it writes over a part of what it reads");
 }
 
 }  // namespace rankc::codegen::algebra

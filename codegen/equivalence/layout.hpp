@@ -12,7 +12,11 @@ namespace rankc::codegen::algebra {
 void check_layout(const op&, const fact&);
 /// Whole elements of a type, from a place where such may lie.
 void check_elements(const view&, const access&);
-/// The same of a collective, and of the bytes that it is told of.
-void check_layout(const op& collective);
+/// Which member of a communicator of how many.
+struct seat {
+  int member, members;
+};
+/// Where a member's tensors may lie, and the bytes that it is told of.
+void check_layout(const op& collective, const seat&);
 
 }  // namespace rankc::codegen::algebra

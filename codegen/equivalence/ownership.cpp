@@ -9,46 +9,151 @@
 
 namespace rankc::codegen::algebra {
 
-int claims::members_between(int rank, int other) const {
-  for (const communicator& c : program_.communicators) {
-    const auto has = [&](int r) { return std::find(c.ranks.begin(), c.ranks.end(), r) != c.ranks.end(); };
-    if (has(rank) && has(other) && c.ranks.size() == 2) return c.members();
-  }
-  return 0;
+namespace {
+
+using box_type = few<part, 2>;
+
+/// The boxes of one parameter that differ, each with the ranks that hold it.
+struct shard {
+  box_type box;
+  std::vector<int> ranks;
+};
+const box_type* box_of_rank(const std::vector<shard>& shards, int rank) {
+  for (const shard& s : shards)
+    if (std::find(s.ranks.begin(), s.ranks.end(), rank) != s.ranks.end()) return &s.box;
+  return nullptr;
+}
+bool is_in(const box_type& box, const std::vector<box_type>& boxes) {
+  return std::find(boxes.begin(), boxes.end(), box) != boxes.end();
 }
 
-void claims::check_owned(const std::string& name, const model::parameter& p,
-                         const std::vector<held>& of) const {
-  std::vector<const held*> boxes;  // that differ
-  for (const held& h : of) {
-    if (h.left != h.regions)
-      throw refusal(fmt::format("{}: rank {} begins with more of it than it leaves", name, h.rank));
-    if (std::none_of(boxes.begin(), boxes.end(), [&](const held* other) { return other->box == h.box; }))
-      boxes.push_back(&h);
+/// From each member of a group to the next: so many elements further along a dim.
+struct step {
+  int rank;  // of the second member
+  int members;
+  int dim = 0;
+  std::int64_t by = 0;
+};
+
+box_type shifted(const box_type& box, const step& s) {
+  box_type to = box;
+  to[s.dim].at = box[s.dim].at.shifted(s.by);
+  return to;
+}
+
+/// The steps from a rank to those that it has a group with, of which the program has these two.
+std::vector<step> steps_from(const program& p, const std::vector<shard>& shards, int rank) {
+  const box_type& own = *box_of_rank(shards, rank);
+  std::vector<step> all;
+  for (const communicator& c : p.communicators) {
+    if (c.ranks.size() != 2 || (c.ranks[0] != rank && c.ranks[1] != rank)) continue;
+    step s{c.ranks[c.ranks[0] == rank], c.members()};
+    const box_type* other = box_of_rank(shards, s.rank);
+    const bool is_known = std::any_of(all.begin(), all.end(), [&](const step& k) { return k.rank == s.rank; });
+    if (!other || *other == own || is_known) continue;
+    for (int d = 0; d < own.size(); ++d)
+      if (!((*other)[d] == own[d])) s.dim = d, s.by = (*other)[d].at[0].begin - own[d].at[0].begin;
+    if (!(shifted(own, s) == *other))
+      throw refusal(fmt::format("rank {} has {}, rank {} of its group {}; expected it shifted along one dim", rank,
+                                text_of(own), s.rank, text_of(*other)));
+    all.push_back(s);
   }
-  if (boxes.empty()) throw refusal(name + " is on no rank");
-  few<part, 2> all = boxes[0]->box;
-  const bool in_line = program_.world > static_cast<int>(program_.ranks.size()) && boxes.size() == 2;
-  for (std::size_t k = 1; k < boxes.size(); ++k) {
-    int differs = -1;
-    for (int d = 0; d < all.size(); ++d)
-      if (!(boxes[k]->box[d] == boxes[0]->box[d])) differs = differs < 0 ? d : -2;
-    if (differs < 0) throw refusal(name + " is held in parts that differ in two dims");
-    runs& at = all[differs].at;
-    interval twice;
-    if (in_line)
-      at = union_of('w', at, boxes[1]->box[differs].at, members_between(boxes[0]->rank, boxes[1]->rank));
-    else if (!at.unite(boxes[k]->box[differs].at, twice))
-      throw refusal(fmt::format("{}: {} are held twice", name, text_of('w', {twice.begin, twice.end})));
+  return all;
+}
+
+/// All that the ranks of a large world hold, where the program has two along each axis.
+box_type all_in_line(const program& p, const std::vector<shard>& shards) {
+  const int first = shards[0].ranks[0];
+  box_type all = shards[0].box;
+  std::vector<box_type> expected{all};
+  for (const step& s : steps_from(p, shards, first)) {
+    for (std::size_t i = 0, n = expected.size(); i < n; ++i) expected.push_back(shifted(expected[i], s));
+    runs& at = all[s.dim].at;
+    at = without_padding(union_of('w', at, at.shifted(s.by), s.members), all[s.dim].size, s.members);
   }
+  for (const shard& s : shards)
+    if (!is_in(s.box, expected))
+      throw refusal(fmt::format("rank {} has {}; expected a part as far from rank {}'s as its groups are", s.ranks[0],
+                                text_of(s.box), first));
+  if (shards.size() != expected.size()) throw refusal("a part that follows from its groups is on none of their ranks");
+  return all;
+}
+
+/// The elements of a dim that some box has.
+runs along(const std::vector<shard>& shards, int dim) {
+  std::vector<interval> found;
+  for (const shard& s : shards) found.push_back(s.box[dim].at[0]);
+  std::sort(found.begin(), found.end(), [](const interval& x, const interval& y) { return x.begin < y.begin; });
+  runs all;
+  std::int64_t end = 0;
+  for (const interval& x : found) {
+    if (x.end > end) all.append(interval{std::max(x.begin, end), x.end});
+    end = std::max(end, x.end);
+  }
+  return all;
+}
+
+bool meet(const box_type& x, const box_type& y) {
+  for (int d = 0; d < x.size(); ++d)
+    if (x[d].at[0].end <= y[d].at[0].begin || y[d].at[0].end <= x[d].at[0].begin) return false;
+  return true;
+}
+std::int64_t count(const box_type& box) {
+  std::int64_t n = 1;
+  for (int d = 0; d < box.size(); ++d) n *= box[d].at.size();
+  return n;
+}
+
+void check_whole(const box_type& all) {
   for (int d = 0; d < all.size(); ++d)
-    if (!all[d].is_whole())
-      throw refusal(fmt::format("{}: {} on all ranks", name,
-                                missing_text('w', all[d].at, p.shape[static_cast<std::size_t>(d)])));
+    if (!all[d].is_whole()) throw refusal(missing_text('w', all[d].at, all[d].size) + " on all ranks");
+}
+
+/// No two boxes have an element in common. Together they have all: each row, each column, and as many as there are.
+void check_tiles(const std::vector<shard>& shards) {
+  std::int64_t held = 0, elements = 1;
+  for (std::size_t i = 0; i < shards.size(); ++i) {
+    held += count(shards[i].box);
+    for (std::size_t k = 0; k < i; ++k)
+      if (meet(shards[i].box, shards[k].box))
+        throw refusal(fmt::format("rank {} has {}, rank {} {}; expected the same, or others", shards[k].ranks[0],
+                                  text_of(shards[k].box), shards[i].ranks[0], text_of(shards[i].box)));
+  }
+  box_type all = shards[0].box;
+  for (int d = 0; d < all.size(); ++d) {
+    all[d].at = along(shards, d);
+    elements *= all[d].size;
+  }
+  check_whole(all);
+  if (held != elements)
+    throw refusal(fmt::format("{} of its {} elements are on no rank", elements - held, elements));
+}
+
+}  // namespace
+
+void claims::check_owned(const std::vector<held>& of) const {
+  std::vector<shard> shards;
+  for (const held& h : of) {
+    if (h.left != h.regions) throw refusal(fmt::format("rank {} begins with more of it than it leaves", h.rank));
+    const auto known = std::find_if(shards.begin(), shards.end(), [&](const shard& s) { return s.box == h.box; });
+    if (known == shards.end()) shards.push_back({h.box, {h.rank}});
+    else known->ranks.push_back(h.rank);
+  }
+  if (shards.empty()) throw refusal("it is on no rank");
+  if (program_.world > static_cast<int>(program_.ranks.size())) return check_whole(all_in_line(program_, shards));
+  for (shard& s : shards)
+    if (!s.box.empty()) s.box[0].at = s.box[0].at.below(s.box[0].size);
+  std::erase_if(shards, [](const shard& s) { return count(s.box) == 0; });
+  if (shards.empty()) throw refusal("it is on no rank");
+  check_tiles(shards);
 }
 
 void claims::check_all() {
-  for (const auto& [name, p] : model_.parameters()) check_owned(name, p, held_[name]);
+  for (const auto& [name, p] : model_.parameters()) try {
+      check_owned(held_[name]);
+    } catch (const refusal& why) {
+      throw refusal(name + ": " + why.what());
+    }
   if (losses_ == 0 && (trains_ || program_.step == "evaluate")) throw refusal("no rank leaves the loss");
   if (trains_ && norms_ == 0) throw refusal("no rank leaves the norm");
 }

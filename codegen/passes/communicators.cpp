@@ -16,6 +16,13 @@ runtime::over role_over(axis a) {
   throw std::logic_error("what the groups of " + std::string(name(a)) + " communicate is not lowered");
 }
 
+std::vector<runtime::over> roles_of_tokens(const parallel_dims& d) {
+  std::vector<runtime::over> roles;
+  if (d.dp_shard > 1) roles.push_back(role_over(axis::fsdp));
+  if (d.dp_replicate > 1) roles.push_back(role_over(axis::replicas));
+  return roles;
+}
+
 runtime::over role_along(axis a) {
   for (const role_row& r : role_rows)
     if (parts_of(r.over).has(parts_of(a))) return r.role;
@@ -24,21 +31,21 @@ runtime::over role_along(axis a) {
 
 namespace {
 
-/// The one role of all that a planned communicator serves.
+/// The one role of all that a planned communicator serves, besides losses.
 runtime::over role_of(const planned_communicator& c) {
   const runtime::over first = role_over(c.serves.front().over);
   for (const communicator_purpose& p : c.serves)
-    if (role_over(p.over) != first)
+    if (p.as != purpose::loss && role_over(p.over) != first)
       throw std::logic_error("one communicator would have the roles of " + std::string(name(c.serves.front().over)) +
                              " and " + std::string(name(p.over)));
   return first;
 }
 
-/// " at pp 0 dp 1": where the groups of a role lie on the other axes that are lowered.
-std::string place_of(const coord& c, runtime::over but) {
+/// " at pp 0 dp 1": where the groups of a role lie on the other axes that are lowered; on shards, where there are some.
+std::string place_of(const coord& c, const parallel_dims& d, runtime::over but) {
   std::string s = " at";
   for (axis a : listed_axes)
-    if (row(a).lowered != lowering::nothing && role_along(a) != but)
+    if (row(a).lowered != lowering::nothing && role_along(a) != but && (a != axis::dp_shard || d.dp_shard > 1))
       s += std::string(" ") + role_name(role_along(a)) + " " + std::to_string(c[a]);
   return s;
 }
@@ -47,21 +54,23 @@ class maker {
  public:
   explicit maker(lowered& l) : l_(l), mesh_(l.plan->dims), edges_(edges_of(l.plan->actions)) {
     l_.communicator_of.assign(static_cast<std::size_t>(mesh_.ranks()), {});
-    for (pipeline_rank& r : l_.ranks) r.lanes = lanes_of(l_.plan->actions, r.index);
+    for (pipeline_rank& r : l_.ranks) r.lanes = lanes_of(*l_.plan, r.index);
   }
 
   /// The innermost groups first. Pairs of pipeline ranks lie in the groups of a pipeline.
   void run() {
-    std::vector<planned_communicator> plan = plan_communicators(mesh_, false, false);
+    std::vector<planned_communicator> plan = communicators_of_step(mesh_);
     std::reverse(plan.begin(), plan.end());
     for (const planned_communicator& c : plan) {
       const runtime::over as = role_of(c);
       for (const std::vector<int>& ranks : c.groups.groups(mesh_.ranks())) {
         const coord at = mesh_.at(ranks[0]);
-        add(role_name(as) + place_of(at, as), ranks, as, lane_over(as));
-        if (as == runtime::over::tp && l_.ranks[at[axis::pp]].overlaps)
-          add("tp of what overlaps" + place_of(at, as), ranks, as, overlap_lane);
-        if (as == runtime::over::pp) add_pairs(ranks, place_of(at, as));
+        const std::string place = place_of(at, mesh_.dims(), as);
+        const pipeline_rank& r = l_.ranks[at[axis::pp]];
+        add(role_name(as) + place, ranks, as, lane_over(as));
+        if (as == runtime::over::shard) add("gathering" + place, ranks, as, gather_lane(r.lanes));
+        if (as == runtime::over::tp && r.overlaps) add("tp of what overlaps" + place, ranks, as, overlap_lane);
+        if (as == runtime::over::pp) add_pairs(ranks, place);
       }
     }
   }

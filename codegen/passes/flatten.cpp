@@ -26,10 +26,11 @@ element_type flattener::wide() const { return l_.type == dtype::bf16 ? element_t
 flattener::place flattener::parameter(int region, std::size_t index) const {
   const placed_parameter& p = r_.parameters[index];
   const arena_plan& a = r_.arena;
-  const std::size_t at[]{a.weights, a.gradients, a.first_moment, a.second_moment, a.working_copy};
-  const std::size_t size = region == working_copy ? l_.real_bytes() : l_.wide_bytes();
-  const element_type type = region == working_copy ? real() : wide();
-  return {at[region] + p.element * size, p.as.elements() * size, {region, static_cast<int>(index)}, type};
+  const std::size_t at[]{a.weights, a.gradients, a.first_moment, a.second_moment, a.working_copy, a.gathered, a.full_gradients};
+  const bool is_real = region == working_copy || region == gathered, is_whole = region == gathered || region == full_gradient;
+  const std::size_t size = is_real ? l_.real_bytes() : l_.wide_bytes();
+  return {at[region] + (is_whole ? p.gathered : p.element) * size, (is_whole ? p.as.stored() : p.as.shard()) * size,
+          {region, static_cast<int>(index)}, is_real ? real() : wide()};
 }
 flattener::place flattener::scalar(int what, std::size_t at) const { return {at, l_.wide_bytes(), {what}, wide()}; }
 
@@ -101,8 +102,8 @@ flattener::place flattener::resolve(const item& i, const layer_call& call, int i
     return whole;
   };
   switch (v.where) {
-    case space::weight: return parameter_of(l_.has_working_copy() ? working_copy : weight);
-    case space::gradient: return parameter_of(gradient);
+    case space::weight: return parameter_of(l_.is_sharded() ? gathered : l_.has_working_copy() ? working_copy : weight);
+    case space::gradient: return parameter_of(l_.is_sharded() ? full_gradient : gradient);
     case space::rope: return locate(i, call, {formal::rope, source::rank, static_cast<int>(r_.arena.find_rope(b.ropes[v.of]))});
     case space::tokens: return given(formal::ids);
     case space::targets: return given(formal::targets);

@@ -3,6 +3,8 @@
 // and each item as ops.
 #include <algorithm>
 
+#include <rankc/rules/batch.hpp>
+
 #include "contents.hpp"
 #include "lanes.hpp"
 #include "passes.hpp"
@@ -27,7 +29,7 @@ op flattener::on_ranges(std::string name, const std::vector<range>& over, const 
   o.name = std::move(name);
   for (std::size_t p = 0; p < r_.parameters.size(); ++p) {
     if (!covers(over, r_.parameters[p].element)) continue;
-    const auto elements = static_cast<std::int64_t>(r_.parameters[p].as.elements());
+    const auto elements = static_cast<std::int64_t>(r_.parameters[p].as.shard());
     std::vector<int> candidates;
     for (int region : reads) {
       candidates.push_back(static_cast<int>(o.reads.size()));
@@ -46,7 +48,7 @@ op flattener::on_ranges(std::string name, const std::vector<range>& over, const 
 std::vector<flattener::place> flattener::paddings(const bucket& b) const {
   std::vector<range> held;
   for (const placed_parameter& p : r_.parameters)
-    if (p.element >= b.first && p.element < b.first + b.count) held.push_back({p.element, p.as.elements(), false});
+    if (p.element >= b.first && p.element < b.first + b.count) held.push_back({p.element, p.as.shard(), false});
   std::sort(held.begin(), held.end(), [](const range& x, const range& y) { return x.first < y.first; });
   held.push_back({b.first + b.count, 0, false});
   std::vector<place> between;
@@ -69,7 +71,8 @@ void flattener::read_paddings(op& o, const std::vector<range>& over) {
       }
 }
 
-/// What a region holds of a parameter. A shard is said to begin at its length, as that of rank 1 of tp does.
+/// What a region holds of a parameter. A part is said to begin at its length, as that of rank 1 of tp does, and of the rows
+/// of it the rank keeps the first, as rank 0 of dp_shard does.
 static holding held(int region, const placed_parameter& p) {
   const holding_kind kind = region == weight          ? holding_kind::weight
                             : region == first_moment  ? holding_kind::first_moment
@@ -78,7 +81,7 @@ static holding held(int region, const placed_parameter& p) {
   holding h{.kind = kind, .name = p.name};
   for (int d = 0; d < p.as.ndim; ++d) {
     const std::int64_t count = d == 0 ? p.as.rows : p.as.cols;
-    h.box.push_back({p.as.shard_dim == d ? count : 0, count});
+    h.box.push_back({p.as.shard_dim == d ? count : 0, d == 0 ? p.as.shard_rows : count});
   }
   return h;
 }
@@ -103,7 +106,7 @@ op flattener::begin() {
   const auto ids = static_cast<std::int64_t>(l_.tokens());
   item i;
   for (i.microbatch = 0; i.microbatch < l_.plan->actions.microbatches; ++i.microbatch) {
-    const std::vector<box_range> box{{i.microbatch * ids * l_.plan->dims.dp_replicate, ids}};
+    const std::vector<box_range> box{{i.microbatch * ids * static_cast<std::int64_t>(batch_ranks(l_.plan->dims)), ids}};
     if (r_.reads_tokens) add(locate(i, {}, {formal::ids, source::rank}), {.kind = holding_kind::ids, .box = box});
     if (r_.reads_targets) add(locate(i, {}, {formal::targets, source::rank}), {.kind = holding_kind::targets, .box = box});
   }
@@ -152,6 +155,41 @@ op flattener::reduce_bucket(const item& i) {
   }
   make_collective(o, i, r_.arena.gradients + b.first * l_.wide_bytes());
   return o;
+}
+
+op flattener::collective_of(const item& i, collective_kind does, const access& from, const access& to) const {
+  op o;
+  o.kind = op_kind::collective;
+  o.does = does;
+  o.name = i.name;
+  o.function = collective_kind_names[static_cast<int>(does)];
+  o.operands = {to.begin, from.begin};
+  o.reads = {from};
+  o.writes = {to};
+  o.communicator = find_link(r_, i.on, i.over);
+  o.message = i.message;
+  o.bytes = std::min(to.end - to.begin, from.end - from.begin);
+  return o;
+}
+
+std::vector<op> flattener::gather(const item& i) {
+  std::vector<op> all;
+  for (int p : r_.gatherings[i.bucket].parameters) {
+    const auto index = static_cast<std::size_t>(p);
+    const access from = read(parameter(l_.has_working_copy() ? working_copy : weight, index));
+    all.push_back(collective_of(i, collective_kind::all_gather, from, write(parameter(gathered, index))));
+  }
+  return all;
+}
+
+std::vector<op> flattener::reduce_scatter(const item& i) {
+  std::vector<op> all;
+  for (int p : r_.parameters_in(r_.buckets[i.bucket])) {
+    const auto index = static_cast<std::size_t>(p);
+    const access from = read(parameter(full_gradient, index));
+    all.push_back(collective_of(i, collective_kind::reduce_scatter, from, write(parameter(gradient, index))));
+  }
+  return all;
 }
 
 op flattener::reduce_scalar(const item& i, const place& p) {
@@ -207,7 +245,10 @@ std::vector<op> flattener::flatten(const item& i) {
     case item_kind::backward:
       for (int layer = layers(); layer-- > 0;) layer_ops(i, layer, out);
       break;
+    case item_kind::forward_layer:
     case item_kind::backward_layer: layer_ops(i, i.layer, out); break;
+    case item_kind::gather: out = gather(i); break;
+    case item_kind::reduce_scatter: out = reduce_scatter(i); break;
     case item_kind::send:
     case item_kind::receive: out.push_back(send_or_receive(i)); break;
     case item_kind::reduce: out.push_back(reduce_bucket(i)); break;

@@ -18,14 +18,18 @@ std::string name_of(int peer, int rank, int ranks) {
 
 }  // namespace
 
-std::vector<lane> lanes_of(const action_table& t, int rank) {
+std::vector<lane> lanes_of(const plan_data& plan, int rank) {
+  const action_table& t = plan.actions;
   std::vector<lane> lanes{{"compute", true}, {"reduce"}};
   if (overlaps(t, rank)) lanes.push_back({"overlap", true});
   for (const bool sends : {true, false})
     for (const int peer : detail::find_neighbours(t, rank, sends))
       lanes.push_back({(sends ? "to_" : "from_") + name_of(peer, rank, t.ranks()), false, peer, sends});
+  if (plan.dims.dp_shard > 1) lanes.push_back({"gather"});
   return lanes;
 }
+
+int gather_lane(const std::vector<lane>& lanes) { return static_cast<int>(lanes.size()) - 1; }
 
 int find_lane(const std::vector<lane>& lanes, int peer, bool sends) {
   for (std::size_t i = 0; i < lanes.size(); ++i)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The lanes of a pipeline rank, and which of them has what: computation, sums of gradients and losses, actions that run
-// next to others, and one for each rank that it sends to or receives from.
+// next to others, one for each rank that it sends to or receives from, and gathering of shards.
 #pragma once
 #include <rankc/codegen/lowered.hpp>
 
@@ -10,15 +10,18 @@ inline constexpr int compute_lane = 0, reduce_lane = 1, overlap_lane = 2;  // th
 
 /// In the order of the rank's layout. Neighbours in the ring of ranks have the lanes that are named after them, others
 /// those with their numbers: "to_next", "from_3".
-std::vector<lane> lanes_of(const action_table&, int rank);
+std::vector<lane> lanes_of(const plan_data&, int rank);
+
+/// The lane that gathers the shards of weights, of a rank that has one.
+int gather_lane(const std::vector<lane>&);
 
 /// The lane of messages to a rank, or from it.
 /// Errors: std::logic_error where there are none.
 int find_lane(const std::vector<lane>&, int peer, bool sends);
 
-/// The lane of what ranks communicate over a kind of communicator, messages and actions that overlap apart.
+/// The lane of what ranks communicate over a kind of communicator; messages, actions that overlap and gathering apart.
 constexpr int lane_over(runtime::over o) {
-  return o == runtime::over::dp || o == runtime::over::tied ? reduce_lane : compute_lane;
+  return o == runtime::over::dp || o == runtime::over::tied || o == runtime::over::shard ? reduce_lane : compute_lane;
 }
 
 /// Index of a communicator in `pipeline_rank::links`.

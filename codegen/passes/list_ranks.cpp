@@ -55,12 +55,13 @@ class rank_lister {
   void parameters() {
     for (const placed_parameter& p : r_.parameters)
       put("{:>10} {:<24} {} x {}{}{}", p.element, p.name, p.as.rows, p.as.cols,
-          p.as.shard_dim >= 0 ? fmt::format(", dim {} sharded over tp", p.as.shard_dim) : "", p.copy ? ", copy" : "");
+          p.as.shard_dim >= 0 ? fmt::format(", dim {} sharded over tp", p.as.shard_dim) : "",
+          (l_.is_sharded() ? fmt::format(", rows in shards of {}, gathered at {}", p.as.shard_rows, p.gathered) : "") + (p.copy ? ", copy" : ""));
     if (r_.parameter_elements) put("{:>10} elements", r_.parameter_elements);
   }
   void buckets() {
     for (const bucket& b : r_.buckets)
-      put("{}: elements {} + {}{}{}{}", b.name, b.first, b.count, b.over_tp ? ", sum over tp" : "", b.over_dp ? ", sum over dp" : "",
+      put("{}: elements {} + {}{}{}{}{}", b.name, b.first, b.count, b.over_shards ? ", dealt out over shard" : "", b.over_tp ? ", sum over tp" : "", b.over_dp ? ", sum over dp" : "",
           b.tied ? ", sum with its copy" : "");
   }
   void ranges() {
@@ -131,10 +132,10 @@ class rank_lister {
     for (int w : s.end_waits) put("the end waits for {}", r_.events[s.items[w].event]);
   }
   std::string text_of(const item& i) const {
-    constexpr const char* kinds[]{"receive ", "send ", "", "", "", "", "", "", "", "", ""};
+    constexpr const char* kinds[]{"receive ", "send ", "gather "};
     if (i.does == phase::recompute) return fmt::format("{}, what {} repeats", i.name, r_.stages[i.stage].layers[i.layer].name);
-    if (i.what == item_kind::backward_layer) return fmt::format("{}, {}", i.name, r_.stages[i.stage].layers[i.layer].name);
-    return kinds[static_cast<int>(i.what)] + i.name;
+    if (i.what == item_kind::forward_layer || i.what == item_kind::backward_layer) return fmt::format("{}, {}", i.name, r_.stages[i.stage].layers[i.layer].name);
+    return (i.what <= item_kind::gather ? kinds[static_cast<int>(i.what)] : "") + i.name;
   }
   void places(const step& s) {
     for (const placed_value& v : s.values) put("{}: at {}", name(v), v.where);

@@ -10,9 +10,13 @@
 
 namespace rankc::codegen {
 
-/// The rank at a place on the axes that are lowered.
-inline int rank_at(const parallel_dims& d, int pp, int dp, int tp) {
-  return layout(d).flat(coord(along<axis::pp>(pp), along<axis::dp_replicate>(dp), along<axis::tp>(tp)));
+/// A rank's place among those that have tokens of their own: replicas, and the shards of each.
+inline int dp_of(const parallel_dims& d, const coord& at) { return at[axis::dp_replicate] * d.dp_shard + at[axis::dp_shard]; }
+
+/// The rank of another pipeline coordinate at the same place on the other axes.
+inline int rank_at(const parallel_dims& d, int pp, const coord& at) {
+  return layout(d).flat(coord(along<axis::pp>(pp), along<axis::dp_replicate>(at[axis::dp_replicate]),
+                              along<axis::dp_shard>(at[axis::dp_shard]), along<axis::tp>(at[axis::tp])));
 }
 
 /// Layers to stages, parameters to groups, groups to regions; buckets of gradients and ranges of the optimizer.
@@ -99,7 +103,7 @@ class flattener {
   /// One of the reads that a write may be made over, if it has these bytes.
   static void set_replaced(access& written, const op&, const std::vector<int>& candidates);
   int count_terms(const stage_plan&, const layer_use&, std::initializer_list<phase>, space, int parameter) const;
-  std::vector<sum::relation> relate(placement dp, placement tp, bool tied) const;
+  std::vector<sum::relation> relate(placement shards, placement dp, placement tp, bool tied) const;
   bool is_tied(const placed_parameter&) const;
   sum sum_of_loss() const;
   sum sum_of_gradient(std::size_t parameter) const;
@@ -108,6 +112,10 @@ class flattener {
   void make_collective(op&, const item&, std::size_t data) const;
   op send_or_receive(const item&);
   op reduce_bucket(const item&);
+  /// A gathering, and the sums of gradients that are dealt out, tensor by tensor.
+  std::vector<op> gather(const item&);
+  std::vector<op> reduce_scatter(const item&);
+  op collective_of(const item&, collective_kind, const access& from, const access& to) const;
   op reduce_scalar(const item&, const place&);
   op sum_squares(const item&);
   op clear_loss(const item&);

@@ -59,6 +59,10 @@ class arena {
       a_.second_moment = take(region);
     }
     if (l_.has_working_copy()) a_.working_copy = take(r_.parameter_elements * l_.real_bytes());
+    if (l_.is_sharded()) {
+      a_.gathered = take(r_.gathered_elements * l_.real_bytes());
+      if (l_.trains()) a_.full_gradients = take(r_.gathered_elements * l_.wide_bytes());
+    }
     for (placed_rope& rope : a_.ropes) rope.where = take(rope.bytes);
     const std::size_t ids = l_.tokens() * sizeof(std::int32_t) * plan.actions.microbatches;
     if (r_.reads_tokens) a_.tokens = take(ids);
@@ -86,7 +90,7 @@ class arena {
     for (step* s : {&r_.train, &r_.evaluate}) {
       for (placed_value& v : s->values) v.where = a_.pools[v.pool].where + v.place * a_.pools[v.pool].unit;
       for (item& i : s->items)
-        if (i.what == item_kind::forward || i.what == item_kind::backward || i.what == item_kind::backward_layer)
+        if (i.what == item_kind::forward || i.what == item_kind::forward_layer || i.what == item_kind::backward || i.what == item_kind::backward_layer)
           i.slot = slot_of(r_.stages[i.stage], i.microbatch, *s);
     }
   }

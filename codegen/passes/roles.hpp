@@ -7,7 +7,7 @@
 namespace rankc::codegen {
 
 /// What goes over the groups of an axis, and the role that has it. Sums of gradients, norms and losses over the ranks
-/// of an axis take the communicator that its groups have.
+/// of an axis take the communicator that its groups have; what is summed over several axes goes over one after the other.
 struct role_row {
   axis over;
   purpose as;
@@ -15,7 +15,7 @@ struct role_row {
 };
 inline constexpr role_row role_rows[]{{axis::pp, purpose::messages, runtime::over::pp},
                                       {axis::replicas, purpose::gradients, runtime::over::dp},
-                                      {axis::loss, purpose::loss, runtime::over::dp},
+                                      {axis::fsdp, purpose::weights, runtime::over::shard},
                                       {axis::tp, purpose::activations, runtime::over::tp}};
 
 constexpr const role_row* find_role(axis over, purpose as) {
@@ -28,7 +28,10 @@ constexpr const role_row* find_role(axis over, purpose as) {
 /// Errors: std::logic_error where it is not lowered.
 runtime::over role_over(axis);
 
-/// The role after which the runtime names an axis that is lowered: pp, dp, tp.
+/// The roles over which what is made of a rank's tokens is summed, in this order: loss and, of shards, the norm.
+std::vector<runtime::over> roles_of_tokens(const parallel_dims&);
+
+/// The role after which the runtime names an axis that is lowered: pp, dp, shard, tp.
 /// Errors: std::logic_error where it is not.
 runtime::over role_along(axis);
 
@@ -38,7 +41,7 @@ static_assert(
     [] {
       for (const communicator_purpose& c : communicator_purposes)
         for (const axis_row& r : axis_rows)
-          if (r.lowered != lowering::nothing && parts_of(c.over).has(parts_of(r.id)) && !find_role(c.over, c.as))
+          if (c.as != purpose::loss && r.lowered != lowering::nothing && parts_of(c.over).has(parts_of(r.id)) && !find_role(c.over, c.as))
             return false;
       return true;
     }(),

@@ -34,6 +34,10 @@ class builder {
   }
 
   void run() {
+    gathers_ahead_ = l_.is_sharded() && std::none_of(begin(), end(), [](const action& a) { return a.kind == action_kind::unshard; });
+    if (gathers_ahead_)
+      for (const action* a = begin(); a != end(); ++a)
+        if (computes(a->kind)) gather(a->stage);
     each_step(
         t_, communication_, r_.index, [&](const message& m) { move(m, false); },
         [&](int i) {
@@ -79,12 +83,36 @@ class builder {
     issue(i);
   }
 
+  const action* begin() const { return t_.actions.data() + t_.begin[r_.index]; }
+  const action* end() const { return t_.actions.data() + t_.begin[r_.index + 1]; }
+
   void act(int at) {
     const action& a = t_.actions[at];
     action_ = token(a);
+    if (a.kind == action_kind::unshard && l_.is_sharded()) gather(a.stage);
     if (computes(a.kind)) compute(at);
     if (a.kind == action_kind::reduce_grad) finish_gradients(at);
     if (a.kind == action_kind::step && !stepped_) finish_step();
+  }
+
+  /// The weights of a stage, layer by layer; with the first stage those that layers share. Ahead of all actions each is
+  /// gathered once, else as often as the schedule says.
+  void gather(int stage) {
+    if (!gathered_.insert(stage).second && gathers_ahead_) return;
+    action_ = token({action_kind::unshard, stage, 0});
+    for (std::size_t g = 0; g < r_.gatherings.size(); ++g) {
+      const gathering& of = r_.gatherings[g];
+      if (of.stage != local(stage) && !(of.stage < 0 && gathered_.size() == 1)) continue;
+      item i;
+      i.what = item_kind::gather;
+      i.on = gather_lane(r_.lanes);
+      i.over = role_over(axis::fsdp);
+      i.bucket = static_cast<int>(g);
+      i.name = "weights of " + of.name;
+      i.bytes = of.bytes;
+      i.message = l_.message(i.name, i.bytes);
+      issue(i);
+    }
   }
 
   /// Whether a stage's gradients are to be reduced as soon as action `at` has run: then each layer's as soon as its own are
@@ -110,6 +138,7 @@ class builder {
     i.name = token(a);
     if (a.overlaps_next) i.on = overlap_lane;
     if (a.kind != action_kind::I) i.first = begun_.insert({a.stage, sums_gradients(a)}).second;
+    if (i.what == item_kind::forward && i.first && l_.is_sharded() && i.on == compute_lane) return forward_by_layers(i);
     if (!reduces_after(at)) {
       recompute(i);
       issue(i);
@@ -143,6 +172,14 @@ class builder {
     issue(std::move(i));
   }
 
+  /// A stage's first forward, each layer of which waits for its own weights alone.
+  void forward_by_layers(item i) {
+    i.what = item_kind::forward_layer;
+    const std::vector<layer_use>& layers = r_.stages[i.stage].layers;
+    for (i.layer = 0; i.layer < static_cast<int>(layers.size()); ++i.layer)
+      if (!l_.bodies[layers[i.layer].kind].calls(i.does).empty()) issue(i);
+  }
+
   /// A REDUCE_GRAD: the gradients of its stage, unless they went layer by layer; the rank's last one has those that are of no
   /// stage alone.
   void finish_gradients(int at) {
@@ -160,15 +197,16 @@ class builder {
     const bucket& k = r_.buckets[b];
     const auto over = [&](runtime::over group, const std::string& text) {
       item i;
-      i.what = item_kind::reduce;
+      i.what = group == runtime::over::shard ? item_kind::reduce_scatter : item_kind::reduce;
       i.on = lane_over(group);
       i.bucket = b;
       i.over = group;
       i.name = "gradients of " + k.name + text;
-      i.bytes = k.count * l_.wide_bytes();
+      i.bytes = (group == runtime::over::shard ? r_.shards_of(k) : k.count) * l_.wide_bytes();
       i.message = l_.message(i.name, i.bytes);
       issue(i);
     };
+    if (k.over_shards) over(role_over(axis::fsdp), over_axis(axis::fsdp));
     if (k.over_tp) over(role_over(axis::tp), over_axis(axis::tp));
     if (k.over_dp) over(role_over(axis::replicas), over_axis(axis::replicas));
     if (k.tied) over(runtime::over::tied, t_.bidirectional() ? " between the two ranks of a stage" : " between first and last stage");
@@ -193,6 +231,11 @@ class builder {
       norm(item_kind::reduce_norm, "gradient norm" + over_axis(axis::tp), role_over(axis::tp), false);
     }
     if (!r_.squares_whole.empty() || r_.squares_sharded.empty()) norm(item_kind::squares, "norm of whole gradients", runtime::over::tp, false);
+    if (l_.is_sharded()) {
+      i.on = lane_over(role_over(axis::fsdp));
+      norm(item_kind::reduce_norm, "gradient norm" + over_axis(axis::fsdp), role_over(axis::fsdp), false);
+      i.on = compute_lane;
+    }
     if (l_.plan->dims.pp > 1) norm(item_kind::reduce_norm, "gradient norm" + over_axis(axis::pp), role_over(axis::pp), false);
     if (r_.updates.empty()) return;
     i = {};
@@ -226,7 +269,7 @@ class builder {
       i.message = l_.message(i.name, l_.wide_bytes());
       issue(i);
     };
-    if (layout(l_.plan->dims).groups(axis::loss).size() > 1) over(role_over(axis::loss), "loss" + over_axis(axis::loss));
+    for (const runtime::over role : roles_of_tokens(l_.plan->dims)) over(role, std::string("loss over ") + role_name(role));
     if (over_pp) over(role_over(axis::pp), "loss" + over_axis(axis::pp));
     else if (t_.bidirectional()) over(runtime::over::tied, "loss of both directions");
   }
@@ -239,7 +282,8 @@ class builder {
   std::vector<item>& out_;
   std::set<std::pair<int, bool>> begun_;  // stages that have run forward, or summed gradients
   std::set<int> reduced_;                 // stages whose gradients went layer by layer
-  bool stepped_ = false;
+  std::set<int> gathered_;                // stages
+  bool gathers_ahead_ = false, stepped_ = false;
   std::string action_;  // under way
 };
 

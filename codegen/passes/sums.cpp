@@ -55,9 +55,10 @@ int flattener::count_terms(const stage_plan& s, const layer_use& use, std::initi
 }
 
 /// The letters over the axes that a plan has. A tensor that two pipeline ranks hold is summed between them.
-std::vector<sum::relation> flattener::relate(placement dp, placement tp, bool tied) const {
+std::vector<sum::relation> flattener::relate(placement shards, placement dp, placement tp, bool tied) const {
   const auto link = [&](runtime::over o) { return find_link(r_, lane_over(o), o); };
   std::vector<sum::relation> of;
+  if (l_.is_sharded()) of.push_back({link(runtime::over::shard), shards});
   if (l_.plan->dims.dp_replicate > 1) of.push_back({link(runtime::over::dp), dp});
   if (l_.plan->dims.tp > 1) of.push_back({link(runtime::over::tp), tp});
   if (tied) of.push_back({link(runtime::over::tied), placement::partial});
@@ -79,7 +80,7 @@ sum flattener::sum_of_loss() const {
     for (const layer_use& use : s.layers) of.terms += count_terms(s, use, {phase::forward}, space::loss, 0);
   const bool over_pp = l_.sums_losses_over_pp();
   if (of.terms == 0 && !over_pp) return of;
-  of.over = relate(placement::partial, placement::replicated, l_.plan->actions.bidirectional() && !over_pp);
+  of.over = relate(placement::partial, placement::partial, placement::replicated, l_.plan->actions.bidirectional() && !over_pp);
   if (over_pp) of.over.push_back({find_link(r_, lane_over(runtime::over::pp), runtime::over::pp), placement::partial});
   if (over_pp && of.terms == 0) of.terms = 1;  // nothing, in a sum with what other ranks have
   return of;
@@ -92,13 +93,15 @@ sum flattener::sum_of_gradient(std::size_t parameter_index) const {
                        : q.as.sum_over_tp  ? placement::partial
                                            : placement::replicated;
   const placement dp = q.as.sum_over_dp ? placement::partial : placement::replicated;
+  const placement shards = q.as.sum_over_shards ? placement::dealt : placement::sharded;
   sum of{sum_kind::gradient,
          q.name,
          parameter(gradient, parameter_index).range(),
-         relate(dp, tp, is_tied(q)),
+         relate(shards, dp, tp, is_tied(q)),
          0,
          {},
          !q.copy};
+  if (l_.is_sharded()) of.collected = parameter(full_gradient, parameter_index).range();
   for (int region : kept_) of.updates.push_back(parameter(region, parameter_index).range());
   for (const stage_plan& s : r_.stages)
     for (const layer_use& use : s.layers)
@@ -114,7 +117,7 @@ std::vector<sum> flattener::sums(bool train) const {
   if (sum of = sum_of_loss(); of.terms > 0) all.push_back(std::move(of));
   if (!train || !l_.trains()) return all;
   sum of_norm{sum_kind::norm, "gradient norm", scalar(norm, r_.arena.norm).range(), {}, 0, {}, false};
-  of_norm.over = relate(placement::replicated, placement::replicated, false);
+  of_norm.over = relate(placement::replicated, placement::replicated, placement::replicated, false);
   if (l_.plan->dims.pp > 1) of_norm.over.push_back({find_link(r_, lane_over(runtime::over::pp), runtime::over::pp), placement::partial});
   for (std::size_t p = 0; p < r_.parameters.size(); ++p) {
     if (!r_.parameters[p].as.trainable) continue;

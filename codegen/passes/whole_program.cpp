@@ -15,14 +15,14 @@ namespace {
 /// The largest world whose every rank is in the program.
 constexpr int all_of = 64;
 
-/// The ranks of a program: all, or two along each of dp and tp, whatever their number.
+/// The ranks of a program: all, or two along each of dp_replicate, dp_shard and tp, whatever their number.
 class representatives {
  public:
   explicit representatives(const lowered& l)
       : l_(l), local_(l.plan->dims.world, -1), communicator_(l.communicators.size(), -1) {
     const parallel_dims& d = l.plan->dims;
     for (int r = 0; r < d.world; ++r)
-      if (const coord c = layout(d).at(r); d.world <= all_of || (c[axis::dp_replicate] < 2 && c[axis::tp] < 2)) {
+      if (const coord c = layout(d).at(r); d.world <= all_of || (c[axis::dp_replicate] < 2 && c[axis::dp_shard] < 2 && c[axis::tp] < 2)) {
         local_[r] = static_cast<int>(ranks_.size());
         ranks_.push_back(r);
       }
@@ -51,26 +51,26 @@ class representatives {
   }
 
  private:
-  /// The members of a rank's communicator, seen from the rank: how far along dp and tp, and on which pipeline rank.
-  std::vector<std::array<int, 3>> members(int rank, int index) const {
+  /// The members of a rank's communicator, seen from the rank: how far along each axis, and on which pipeline rank.
+  std::vector<std::array<int, 4>> members(int rank, int index) const {
     const parallel_dims& d = l_.plan->dims;
     const coord at = layout(d).at(rank);
-    std::vector<std::array<int, 3>> out;
+    std::vector<std::array<int, 4>> out;
     for (int other : l_.communicators[index].ranks) {
       const coord c = layout(d).at(other);
       out.push_back({c[axis::pp], (c[axis::dp_replicate] - at[axis::dp_replicate] + d.dp_replicate) % d.dp_replicate,
-                     (c[axis::tp] - at[axis::tp] + d.tp) % d.tp});
+                     (c[axis::dp_shard] - at[axis::dp_shard] + d.dp_shard) % d.dp_shard, (c[axis::tp] - at[axis::tp] + d.tp) % d.tp});
     }
     std::sort(out.begin(), out.end());
     return out;
   }
 
-  /// A shift along dp or tp takes every rank's communicators to those of another rank: what holds of some ranks then
+  /// A shift along one of these axes takes every rank's communicators to those of another rank: what holds of some ranks then
   /// holds of all.
   void check_symmetry() const {
     const parallel_dims& d = l_.plan->dims;
     for (int r = 0; r < d.world; ++r) {
-      const int first = rank_at(d, layout(d).at(r)[axis::pp], 0, 0);
+      const int first = layout(d).flat(coord(along<axis::pp>(layout(d).at(r)[axis::pp])));
       const pipeline_rank& of_pipeline = l_.ranks[layout(d).at(r)[axis::pp]];
       for (std::size_t k = 0; k < of_pipeline.links.size(); ++k) {
         const int own = l_.communicator_of[r].at(k), of_first = l_.communicator_of[first].at(k);
@@ -110,13 +110,14 @@ flat_rank flatten(const lowered& l, const pipeline_rank& r, bool train) {
   return {std::move(all), f.sent(), f.received(), f.values(), f.sums(train)};
 }
 
-/// Where a rank's shards begin, of what an op says for rank 1 of tp and rank 0 of dp.
-void place_shards(op& o, const coord& at) {
+/// Where a rank's shards begin, of what an op says for rank 1 of tp and rank 0 of the others.
+void place_shards(op& o, const parallel_dims& d, const coord& at) {
   for (view& v : o.views) v.first *= at[axis::tp];
   for (holding& h : o.holds)
     for (box_range& b : h.box) {
-      if (h.kind == holding_kind::ids || h.kind == holding_kind::targets) b.first += at[axis::dp_replicate] * b.count;
+      if (h.kind == holding_kind::ids || h.kind == holding_kind::targets) b.first += dp_of(d, at) * b.count;
       else b.first *= at[axis::tp];
+      if (!h.name.empty() && &b == &h.box.front()) b.first += at[axis::dp_shard] * b.count;  // rows of a parameter
     }
 }
 
@@ -143,7 +144,7 @@ program expand_all(const lowered& l, bool train) {
     for (auto [message, value] : x.received) {
       const int from = sender.at(message);
       name_of[value] =
-          chosen.local(rank_at(d, from, at[axis::dp_replicate], at[axis::tp])) * stride + of_rank[from].sent.at(message);
+          chosen.local(rank_at(d, from, at)) * stride + of_rank[from].sent.at(message);
     }
     rank_program out{x.ops, l.ranks[at[axis::pp]].arena.bytes, r, x.sums};
     const auto communicator_of = [&](int link, const std::string& what) {
@@ -156,7 +157,7 @@ program expand_all(const lowered& l, bool train) {
     for (op& o : out.ops) {
       for (access& a : o.reads) a.value = name_of[a.value];
       for (access& a : o.writes) a.value = name_of[a.value];
-      place_shards(o, at);
+      place_shards(o, d, at);
       if (o.communicator < 0) continue;
       o.communicator = communicator_of(o.communicator, o.name);
       if (o.kind != op_kind::collective)

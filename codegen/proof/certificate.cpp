@@ -128,7 +128,8 @@ class rank_text {
     for (const auto& o : s.over)
       fmt::format_to(to(), "{}[{},\"{}\"]", &o == s.over.data() ? "" : ",", communicators_.of(o.communicator),
                      placement_letters[static_cast<int>(o.as)]);
-    fmt::format_to(to(), "],\"terms\":{},\"updates\":[", s.terms);
+    const byte_range& from = s.collected == byte_range{} ? s.at : s.collected;
+    fmt::format_to(to(), "],\"from\":[{},{}],\"terms\":{},\"updates\":[", from.begin, from.end, s.terms);
     for (const auto& u : s.updates)
       fmt::format_to(to(), "{}[{},{}]", &u == s.updates.data() ? "" : ",", u.begin, u.end);
     fmt::format_to(to(), "],\"counted\":{}}}", s.counted);
@@ -196,7 +197,7 @@ constexpr const char* trusted =
     "plan: of each parameter's gradient, of the loss and of the norm the place, the number of contributions, "
     "and the letter over "
     "each communicator, P where the members' contributions are to be summed, R where they are the same, S "
-    "where they are shards";
+    "where they are shards, D where a sum of them is dealt out in shards";
 
 std::size_t world_of(const program& p) { return std::max(static_cast<std::size_t>(p.world), p.ranks.size()); }
 

@@ -49,6 +49,7 @@ class rank_reader {
         s.over.push_back({w_.groups.at(static_cast<std::size_t>(group)),
                           static_cast<placement>(index_of(placement_letters, std::string(1, letter)))});
       for (const auto& [begin, end] : t.updates) s.updates.push_back({begin, end});
+      if (t.from != std::pair(t.begin, t.end)) s.collected = {t.from.first, t.from.second};
       p.sums.push_back(std::move(s));
     }
     return p;

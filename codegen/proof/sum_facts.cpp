@@ -50,6 +50,7 @@ class facts {
     for (const sum& s : p_.ranks[r].sums) {
       if (!names.insert(s.name).second) refuse(r, "two sums are named \"{}\"", s.name);
       places.push_back(s.at);
+      if (s.collected != byte_range{}) places.push_back(s.collected);
       places.insert(places.end(), s.updates.begin(), s.updates.end());
       if (s.kind != sum_kind::gradient && !s.updates.empty())
         refuse(r, "\"{}\" is no gradient and updates nothing", s.name);
@@ -84,7 +85,8 @@ class facts {
         const sum* other = at == by_name_[member].end() ? nullptr : at->second;
         const auto* back = other ? find(*other, communicator) : nullptr;
         if (!back || back->as != as || other->kind != s.kind ||
-            other->at.end - other->at.begin != s.at.end - s.at.begin)
+            other->at.end - other->at.begin != s.at.end - s.at.begin ||
+            other->collected.end - other->collected.begin != s.collected.end - s.collected.begin)
           return refuse(r, "\"{}\" is {} over \"{}\", and something else to rank {}", s.name,
                         placement_letters[static_cast<int>(as)], c.name, member);
       }

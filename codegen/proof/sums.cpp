@@ -31,6 +31,7 @@ class summation {
       : table_(table), rank_(rank), sums_(table.program.ranks[rank].sums), wrong_(wrong) {
     for (std::size_t s = 0; s < sums_.size(); ++s) {
       places_.push_back({sums_[s].at, s, place_kind::sum});
+      if (sums_[s].collected != byte_range{}) places_.push_back({sums_[s].collected, s, place_kind::collected});
       for (const byte_range& u : sums_[s].updates)
         places_.push_back({u, s, place_kind::update}), updated_[u.begin] = false;
       if (sums_[s].kind == sum_kind::norm) norm_ = static_cast<int>(s);
@@ -52,7 +53,7 @@ class summation {
   }
 
  private:
-  enum class place_kind { sum, update };
+  enum class place_kind { sum, collected, update };
   struct place {
     byte_range bytes;
     std::size_t sum;
@@ -103,13 +104,13 @@ class summation {
     std::set<std::size_t> kept;  // updates that are read
     for (const access& a : o.reads)
       if (const place* p = find(i, a)) {
-        if (p->kind == place_kind::sum) of(p->sum).read = &a;
-        else kept.insert(p->bytes.begin);
+        if (p->kind == place_kind::update) kept.insert(p->bytes.begin);
+        else of(p->sum).read = &a;
       }
     for (const access& a : o.writes)
       if (const place* p = find(i, a); p && o.kind != op_kind::begin) {
-        if (p->kind == place_kind::sum) of(p->sum).write = &a;
-        else updates.push_back(p->sum), update(i, *p);
+        if (p->kind == place_kind::update) updates.push_back(p->sum), update(i, *p);
+        else of(p->sum).write = &a;
       }
     std::set<std::size_t> whole;  // sums that are read for another purpose
     for (const touched& t : sums)
@@ -155,10 +156,25 @@ class summation {
     return s->pending.empty() && s->terms == sums_[t.sum].terms;
   }
 
+  /// Whether an access is where contributions are added up.
+  bool is_collected(const touched& t, const access& a) const { return a.begin == place_of_terms(t.sum).begin; }
+  const byte_range& place_of_terms(std::size_t s) const {
+    return sums_[s].collected == byte_range{} ? sums_[s].at : sums_[s].collected;
+  }
+  placement relation(std::size_t s, int communicator) const {
+    for (const auto& o : sums_[s].over)
+      if (o.communicator == communicator) return o.as;
+    return placement::replicated;
+  }
+
+  /// Sums are made where they lie, or dealt out to their shards' place.
   void reduce(int i, const touched& t) {
     const op& o = *table_.ops[i];
     const auto& communicator = table_.program.communicators[o.communicator].name;
-    if (!t.read || t.write->replaces < 0 || o.does != collective_kind::all_reduce)
+    const bool deals = relation(t.sum, o.communicator) == placement::dealt;
+    const bool moves = t.read && is_collected(t, *t.read) && t.write->begin == sums_[t.sum].at.begin && t.write->replaces < 0;
+    const bool stays = t.read && t.write->replaces >= 0 && t.read->begin == t.write->begin;
+    if (deals ? !moves || o.does != collective_kind::reduce_scatter : !stays || o.does != collective_kind::all_reduce)
       return refuse(i, "writes {}, and is no sum of it over \"{}\"", name(t.sum), communicator);
     const partial_sum* before = known(i, t);
     if (!before) return;
@@ -173,14 +189,14 @@ class summation {
   std::set<int> pending_of(int i, std::size_t s, const std::set<std::size_t>& whole) {
     std::set<int> pending;
     for (const auto& [communicator, as] : sums_[s].over)
-      if (as == placement::partial) pending.insert(communicator);
+      if (as == placement::partial || as == placement::dealt) pending.insert(communicator);
     if (sums_[s].kind != sum_kind::norm) return pending;
     std::set<int> shards;
     bool first = true;
     for (std::size_t g : whole) {
       std::set<int> of;
       for (const auto& [communicator, as] : sums_[g].over)
-        if (as == placement::sharded) of.insert(communicator);
+        if (as == placement::sharded || as == placement::dealt) of.insert(communicator);
       if (!first && of != shards)
         refuse(i, "adds to the norm both of shards over {} and of what is whole",
                names(of.empty() ? shards : of));
@@ -193,6 +209,7 @@ class summation {
   void contribute(int i, const touched& t, const std::set<std::size_t>& whole) {
     if (table_.ops[i]->kind != op_kind::compute)
       return refuse(i, "writes {} and does not compute it", name(t.sum));
+    if (!is_collected(t, *t.write)) return refuse(i, "adds to {} where its shards are dealt out to", name(t.sum));
     partial_sum after{t.sum, pending_of(i, t.sum, whole), 1};
     if (sums_[t.sum].kind == sum_kind::norm)
       after.terms = static_cast<int>(whole.size()), after.counted = whole;

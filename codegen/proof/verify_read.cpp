@@ -32,7 +32,7 @@ std::pair<std::uint64_t, std::uint64_t> to_stretch(const json& j, const std::str
 }
 
 total to_total(const json& j) {
-  expect_fields(j, {"kind", "name", "at", "over", "terms", "updates", "counted"}, "a sum");
+  expect_fields(j, {"kind", "name", "at", "over", "from", "terms", "updates", "counted"}, "a sum");
   total t;
   t.name = to_text(j["name"], "name");
   const auto where = fmt::format("sum \"{}\"", t.name);
@@ -40,8 +40,9 @@ total to_total(const json& j) {
   std::tie(t.begin, t.end) = to_stretch(j["at"], where);
   t.over = to_list(j["over"], where, [&](const json& o) {
     if (!o.is_array() || o.size() != 2) refuse(where, "must be over pairs [communicator, letter]");
-    return std::pair(to_int(o[0], where), to_word(o[1], {"P", "R", "S"}, where)[0]);
+    return std::pair(to_int(o[0], where), to_word(o[1], {"P", "R", "S", "D"}, where)[0]);
   });
+  t.from = to_stretch(j["from"], where);
   t.terms = to_int(j["terms"], where);
   t.updates = to_list(j["updates"], where, [&](const json& u) { return to_stretch(u, where); });
   if (!j["counted"].is_boolean()) refuse(where, "is counted or not: true or false");
@@ -173,7 +174,7 @@ class reader {
       "plan: of each parameter's gradient, of the loss and of the norm the place, the number of "
       "contributions, and the letter over "
       "each communicator, P where the members' contributions are to be summed, R where they are the same, S "
-      "where they are shards";
+      "where they are shards, D where a sum of them is dealt out in shards";
 
  public:
   file run(const std::string& text) {

@@ -63,7 +63,8 @@ struct instruction {
 struct total {
   std::string kind, name;
   std::uint64_t begin, end;
-  std::vector<std::pair<int, char>> over;  // communicator in the numbers of the routine; P, R or S
+  std::vector<std::pair<int, char>> over;  // communicator in the numbers of the routine; P, R, S or D
+  std::pair<std::uint64_t, std::uint64_t> from;  // where contributions are added up
   int terms;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> updates;
   bool counted;

@@ -28,6 +28,7 @@ class follower {
           throw refusal(fmt::format("\"{}\" is over a communicator twice, or over too many", x.name));
       if (!names.insert(x.name).second) throw refusal(fmt::format("two sums are \"{}\"", x.name));
       claim(x.begin, x.end, static_cast<int>(t), false);
+      if (x.from != std::pair(x.begin, x.end)) claim(x.from.first, x.from.second, static_cast<int>(t), false);
       for (const auto& [begin, end] : x.updates) claim(begin, end, static_cast<int>(t), true);
       if (x.kind != "gradient" && !x.updates.empty())
         throw refusal(fmt::format("\"{}\" updates nothing", x.name));
@@ -110,7 +111,7 @@ class follower {
     for (const auto& [t, x] : writes) {
       const auto before = reads.count(t) ? std::optional(of_value(i, t, *reads[t])) : std::nullopt;
       const content after =
-          s.kind == "collective" ? reduced(i, t, *x, before) : added(i, t, before, reads, writes);
+          s.kind == "collective" ? reduced(i, t, *x, before ? reads.at(t) : nullptr, before) : added(i, t, before, reads, writes);
       if (const auto [known, fresh] = contents_.try_emplace(x->value, after);
           !fresh && known->second != after)
         refuse(i, "makes \"{}\" what it was made otherwise", r_.totals[t].name);
@@ -146,11 +147,14 @@ class follower {
       refuse(i, "reads \"{}\" with {} contributions of {}", r_.totals[t].name, c.terms, r_.totals[t].terms);
   }
 
-  content reduced(int i, int t, const range& x, std::optional<content> before) const {
+  content reduced(int i, int t, const range& x, const range* from, std::optional<content> before) const {
     const instruction& s = at(i);
-    if (!before || x.replaces < 0 || s.does != "all_reduce")
-      refuse(i, "is no sum of \"{}\"", r_.totals[t].name);
     const std::uint64_t bit = s.communicator > 62 ? 0 : std::uint64_t{1} << s.communicator;
+    const bool deals = mask(t, 'D') & bit;
+    const bool takes = deals ? from && from->begin == r_.totals[t].from.first && x.begin == r_.totals[t].begin && x.replaces < 0
+                             : from && from->begin == x.begin && x.replaces >= 0;
+    if (!before || !takes || s.does != (deals ? "reduce_scatter" : "all_reduce"))
+      refuse(i, "is no sum of \"{}\"", r_.totals[t].name);
     if (!(before->unsummed & bit))
       refuse(i, "sums \"{}\" over {}, where nothing is to be summed", r_.totals[t].name, names(bit));
     before->unsummed &= ~bit;
@@ -160,15 +164,17 @@ class follower {
   content added(int i, int t, const std::optional<content>& before, const std::map<int, const range*>& reads,
                 const std::map<int, const range*>& writes) const {
     if (at(i).kind != "compute") refuse(i, "writes \"{}\" and is no computation", r_.totals[t].name);
-    content mine{t, 1, mask(t, 'P')};
+    if (writes.at(t)->begin != r_.totals[t].from.first)
+      refuse(i, "adds to \"{}\" where it is dealt out to", r_.totals[t].name);
+    content mine{t, 1, mask(t, 'P') | mask(t, 'D')};
     if (t == norm_) {
       mine.terms = 0;
       std::optional<std::uint64_t> shards;
       for (const auto& [g, x] : reads) {
         if (writes.count(g)) continue;
-        if (shards.value_or(mask(g, 'S')) != mask(g, 'S'))
-          refuse(i, "adds squares of shards to squares of what is whole");
-        shards = mask(g, 'S');
+        const std::uint64_t of = mask(g, 'S') | mask(g, 'D');
+        if (shards.value_or(of) != of) refuse(i, "adds squares of shards to squares of what is whole");
+        shards = of;
         if (!r_.totals[g].counted) refuse(i, "counts \"{}\", which is counted elsewhere", r_.totals[g].name);
         mine.counted.push_back(g), ++mine.terms;
       }

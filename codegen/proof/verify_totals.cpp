@@ -44,7 +44,8 @@ class agreement {
                                 known.size()));
     for (int member : d_.groups[known[slot]].ranks) {
       const total* other = find(member, t.name);
-      bool same = other && other->kind == t.kind && other->end - other->begin == t.end - t.begin;
+      bool same = other && other->kind == t.kind && other->end - other->begin == t.end - t.begin &&
+                  other->from.second - other->from.first == t.from.second - t.from.first;
       same = same && std::any_of(other->over.begin(), other->over.end(), [&](const auto& o) {
                const auto& of = d_.workers[member].groups;
                return o.second == letter && o.first >= 0 && o.first < static_cast<int>(of.size()) &&

@@ -24,7 +24,7 @@ constexpr rankc::runtime::description about_{
     .name = "@plan@",
     .plan_hash = @hash@,
     .type = dtype::@dtype@,
-    .pp = @pp@, .dp = @dp@, .tp = @tp@,
+    .pp = @pp@, .dp = @dp@, .tp = @tp@,@shards@
     .microbatches = @microbatches@, .rows = @rows@, .seq = @seq@, .vocab = @vocab@,
     .vocab_used = @vocab_used@,
     .flops_per_token = @flops@,

@@ -38,10 +38,13 @@ class rank_by_hand {
  public:
   explicit rank_by_hand(int rank) : next_value_(100 * rank) {}
 
+  /// A view of a buffer by its name, that has as many elements or more.
   struct operand {
     const char *port, *name;
     tensor_shape shape;
     bool adds = false;
+    std::int64_t stored = 0, offset = 0;  // elements: of the buffer (0: those of the view), and before the view
+    bool keeps = false;                   // written: what else is in the buffer
   };
 
   op& add(op_kind kind, const char* name) {
@@ -55,10 +58,10 @@ class rank_by_hand {
     op& o = add(op_kind::compute, row);
     o.row = row;
     for (const operand& r : results) {
-      if (r.adds) o.reads.push_back(access_of(r));
+      if (r.adds || r.keeps) o.reads.push_back(access_of(r));
       o.views.push_back(view_of(r, true, o.writes.size()));
       o.writes.push_back(access_of(r));
-      if (r.adds) o.writes.back().replaces = static_cast<int>(o.reads.size()) - 1;
+      if (r.adds || r.keeps) o.writes.back().replaces = static_cast<int>(o.reads.size()) - 1;
     }
     for (const operand& x : operands) {
       o.views.push_back(view_of(x, false, o.reads.size()));
@@ -67,12 +70,14 @@ class rank_by_hand {
     rename(o);
     return o;
   }
-  op& all_reduce(const operand& x) {
-    op& o = add(op_kind::collective, "all_reduce");
-    o.communicator = 0;
-    o.reads = {access_of(x)};
-    o.writes = {access_of(x)};
-    o.bytes = o.reads[0].end - o.reads[0].begin;
+  op& all_reduce(const operand& x, int over = 0) { return collective(collective_kind::all_reduce, over, {x}, {x}); }
+  op& collective(collective_kind does, int over, const std::vector<operand>& from, const std::vector<operand>& to) {
+    op& o = add(op_kind::collective, collective_kind_names[static_cast<int>(does)]);
+    o.does = does;
+    o.communicator = over;
+    for (const operand& x : from) o.reads.push_back(access_of(x));
+    for (const operand& x : to) o.writes.push_back(access_of(x));
+    for (const access& a : does == collective_kind::reduce_scatter ? o.writes : o.reads) o.bytes += a.end - a.begin;
     rename(o);
     return o;
   }
@@ -100,10 +105,11 @@ class rank_by_hand {
     return places_.emplace_back(place{name, 1024 * places_.size(), next_value_++});
   }
   access access_of(const operand& x) {
-    const bool ids = x.shape.ndim == 1;
-    std::size_t bytes = ids ? 4 : 8;
-    for (const std::int64_t size : x.shape) bytes *= static_cast<std::size_t>(size);
     const place& p = find(x.name);
+    const bool ids = p.name.starts_with("ids") || p.name.starts_with("targets");
+    std::size_t elements = 1;
+    for (const std::int64_t size : x.shape) elements *= static_cast<std::size_t>(size);
+    const std::size_t bytes = (ids ? 4 : 8) * (x.stored > 0 ? static_cast<std::size_t>(x.stored) : elements);
     return {p.begin, p.begin + bytes, p.value, ids ? element_type::i32 : element_type::f64};
   }
   static view view_of(const operand& x, bool written, std::size_t access) {
@@ -111,6 +117,7 @@ class rank_by_hand {
            .written = written,
            .adds = x.adds,
            .accesses = {static_cast<int>(access), 1},
+           .offset = 8 * static_cast<std::size_t>(x.offset),
            .shape = x.shape};
     if (x.shape.ndim == 2) v.stride = x.shape[1];
     return v;

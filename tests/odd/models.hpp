@@ -125,6 +125,19 @@ struct parts {
   }
 };
 
+/// Products of one input, two of neighbouring weights with another's between them.
+struct parted_products {
+  static constexpr std::string_view name = "parted_products";
+  constexpr value forward(trace& t, value x, const context& c) const {
+    const auto weight = [&](std::string_view of) { return t.parameter(of, {ffn, hidden}, {{axis::tp, "ffn"}}, initial::normal, 0.3); };
+    value h = enter_tp(rms_norm(x, gain(t)), c);
+    value first = weight("first"), second = weight("second");
+    value a = gelu(linear(h, first));
+    value b = linear(h, weight("between"));
+    return x + leave_tp(down(t, a + swiglu(b, linear(h, second)), "d", ffn), c);
+  }
+};
+
 /// One gain with two shifts, and a matrix used three times.
 struct matrix_thrice {
   static constexpr std::string_view name = "matrix_thrice";

@@ -17,7 +17,7 @@ namespace rankc::codegen {
 
 /// A layer's use of a parameter that another layer shares.
 struct shared_use {
-  std::size_t element = 0;
+  std::size_t element = 0, gathered = 0;
   bool adds = false;  // a later layer of this rank has written the gradient already
 };
 
@@ -27,6 +27,7 @@ struct layer_use {
   std::string name;              // "layers.2" or the kind's name, and of no other layer
   std::string id;                // in the generated text
   std::size_t base[n_groups]{};  // elements, in each region
+  std::size_t gathered_base[n_groups]{};  // in what layers read and sum into; the same, where ranks keep whole tensors
   std::vector<shared_use> shared = {};  // as group_layout has them
   bool adds_to_loss = false;     // another layer of this rank has begun the sum of the losses
 
@@ -90,11 +91,11 @@ struct stage_plan {
   std::vector<std::vector<std::size_t>> slots = {};   // where members lie in the arena
 };
 
-/// A parameter tensor of a pipeline rank.
+/// A parameter tensor of a pipeline rank: what the rank keeps of it, and where all of it is gathered.
 struct placed_parameter {
   std::string name;
   layer_parameter as;
-  std::size_t element = 0;
+  std::size_t element = 0, gathered = 0;
   bool copy = false;  // another rank holds the one that counts
 };
 
@@ -103,8 +104,17 @@ struct bucket {
   std::string name;
   std::string id;  // in the generated text
   std::size_t first = 0, count = 0;
-  bool over_dp = false, over_tp = false, tied = false;  // tied: with the rank that holds the same parameters
+  bool over_shards = false, over_dp = false, over_tp = false, tied = false;  // tied: with the rank that holds the same parameters
   int stage = -1, after_layer = -1;  // complete after this layer's last backward (-1: at the end of the step)
+};
+
+/// Parameters whose shards are gathered together: those of a layer, or one that layers share.
+struct gathering {
+  std::string name;
+  std::string id;  // in the generated text
+  std::vector<int> parameters;
+  int stage = -1;  // of the rank; -1: of no stage alone
+  std::size_t bytes = 0;  // of the rank's shards
 };
 
 /// Contiguous elements that the optimizer or the norm treats alike.
@@ -139,7 +149,7 @@ struct placed_value {
 
 struct arena_plan {
   std::size_t weights = 0, gradients = 0, first_moment = 0, second_moment = 0, working_copy = 0, tokens = 0, targets = 0,
-              loss = 0, norm = 0, chain[2]{}, work = 0, work_beside = 0, bytes = 0;
+              gathered = 0, full_gradients = 0, loss = 0, norm = 0, chain[2]{}, work = 0, work_beside = 0, bytes = 0;
   std::size_t chain_bytes = 0, work_bytes = 0, work_beside_bytes = 0;
   std::vector<pool> pools;
   std::vector<placed_rope> ropes;
@@ -150,7 +160,9 @@ struct arena_plan {
   int chains = 0;  // gradients between the layers of a stage: two buffers in turn, one where there are two layers
 };
 
-enum class item_kind { receive, send, forward, backward, backward_layer, reduce, squares, reduce_norm, clear_loss, reduce_loss, update };
+enum class item_kind {
+  receive, send, gather, forward, forward_layer, backward, backward_layer, reduce_scatter, reduce, squares, reduce_norm, clear_loss, reduce_loss, update
+};
 
 /// One thing that a rank issues: a call of a stage, a message, a reduction.
 struct item {
@@ -164,7 +176,7 @@ struct item {
   int slot = -1;         // which of the stage's
   int data = -1;         // send, receive: the step's value
   bool first = false;    // first microbatch: gradients and loss start afresh
-  int bucket = -1;
+  int bucket = -1;       // gather: index into pipeline_rank::gatherings
   runtime::over over = runtime::over::tp;
   int message = -1;
   std::size_t bytes = 0;  // of a message between stages
@@ -204,8 +216,13 @@ struct pipeline_rank {
   std::vector<lane_link> links;
   std::vector<stage_plan> stages;
   std::vector<placed_parameter> parameters;
-  std::size_t parameter_elements = 0;
+  std::size_t parameter_elements = 0, gathered_elements = 0;
+  std::vector<gathering> gatherings;  // none where the rank keeps whole tensors
   std::vector<bucket> buckets;
+  /// The trained parameters in a bucket.
+  std::vector<int> parameters_in(const bucket&) const;
+  /// Elements of their shards.
+  std::size_t shards_of(const bucket&) const;
   std::vector<range> squares_sharded, squares_whole, updates;
   arena_plan arena;
   bool reads_tokens = false, reads_targets = false;
@@ -225,7 +242,8 @@ struct lowered {
   codegen::target target = codegen::target::host;
   std::uint64_t hash = 0;
   std::vector<body> bodies;           // of each kind of layer
-  std::vector<group_layout> groups;   // of each kind of layer
+  std::vector<group_layout> groups;   // of each kind of layer: what a rank keeps
+  std::vector<group_layout> gathered_groups;  // what layers read: the same, where ranks keep whole tensors
   std::vector<pipeline_rank> ranks;   // of each pipeline coordinate
   std::vector<message_site> messages;
   std::map<std::string, int> message_index;  // by name
@@ -259,6 +277,8 @@ struct lowered {
   }
   /// Whether layers read the weights from a rounded copy.
   bool has_working_copy() const { return type == dtype::bf16; }
+  /// Whether each rank keeps a shard of every parameter, and gathers the others' for its layers.
+  bool is_sharded() const { return plan->dims.dp_shard > 1; }
 };
 
 /// What a rank takes of its GPU beside the arena, however it is launched, in bytes; 0 on the host.

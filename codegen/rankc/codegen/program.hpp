@@ -125,9 +125,10 @@ struct op {
 };
 
 /// How a tensor relates to those of the same name on the other members of a communicator: each is a part of their sum,
-/// all are the same, or each is another shard. The letters of the typed language: P, R, S.
-enum class placement { partial, replicated, sharded };
-inline constexpr const char* placement_letters[]{"P", "R", "S"};
+/// all are the same, or each is another shard: the letters of the typed language, P, R, S. D: each is a part of a sum that
+/// a reduce_scatter deals out, and a shard from then on.
+enum class placement { partial, replicated, sharded, dealt };
+inline constexpr const char* placement_letters[]{"P", "R", "S", "D"};
 
 enum class sum_kind { gradient, loss, norm };
 inline constexpr const char* sum_kind_names[]{"gradient", "loss", "norm"};
@@ -151,6 +152,7 @@ struct sum {
   int terms = 0;               // contributions of this rank; of a norm: gradients that it counts
   std::vector<byte_range> updates;  // of a gradient: what is written once it is whole, and must be by the end
   bool counted = true;              // of a gradient: in the norm, which counts each parameter on one of its holders
+  byte_range collected = {};        // where contributions are added up, if they are dealt out to `at` from elsewhere
 };
 
 struct rank_program {

@@ -69,7 +69,7 @@ enum class cp_joins : unsigned char { always, if_sharding, if_replicating };
 enum class part : unsigned char { nothing, layers, sequences, positions, heads, features, experts };
 
 /// How much of an axis is lowered: nothing (RC103 refuses a degree above 1); tokens alone, whose gradients are summed
-/// (RC226 refuses parameters that are sharded over it, and conversions); or all.
+/// (RC226 refuses parameters that are typed as shards over it, and conversions); or all.
 enum class lowering : unsigned char { nothing, tokens, all };
 
 /// What ranks send each other, in the order in which communicators are made.
@@ -131,6 +131,7 @@ inline constexpr axis_row axis_rows[]{
      .dense = seen::always, .shares = part::sequences, .places = true, .lowered = lowering::tokens, .letter = 'r'},
     {.id = axis::dp_shard, .name = "dp_shard", .help = "data-parallel ranks that shard the weights",
      .degree = &parallel_dims::dp_shard, .dense = seen::always, .shares = part::sequences, .places = true,
+     .lowered = lowering::tokens,
      .letter = 's'},
     {.id = axis::cp, .name = "cp", .help = "context-parallel ranks", .degree = &parallel_dims::cp,
      .joins = {axis::ring, axis::ulysses}, .shares = part::positions, .places = true},

@@ -56,6 +56,14 @@ constexpr std::vector<planned_communicator> plan_communicators(const layout& l, 
   return out;
 }
 
+/// The communicators of a dense model's step: losses have none of their own, for they are summed along one axis after the
+/// other.
+constexpr std::vector<planned_communicator> communicators_of_step(const layout& l) {
+  std::vector<planned_communicator> all = plan_communicators(l, false, false);
+  std::erase_if(all, [](const planned_communicator& c) { return c.serves.front().as == purpose::loss; });
+  return all;
+}
+
 /// The calls that make them if every group is a communicator of its own.
 constexpr int count_groups(const layout& l, const std::vector<planned_communicator>& plan) {
   int n = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A gradient that several nodes sum into is cleared in front of them in the first microbatch, and so are those that such a
 // node writes beside it. So are the two of a node one of which is shared with another layer, and begins where that layer
-// does.
+// does; and one with rows that are padding, which no node writes.
 #pragma once
 #include <rankc/ops/memory.hpp>
 #include <rankc/program/node.hpp>
@@ -28,7 +28,7 @@ constexpr std::vector<int> count_sums(const auto& p) {
     const std::vector<int> of = gradients_of(p, n);
     bool mixed = false;
     for (int v : of) mixed |= of.size() > 1 && p.parameters[p.values[v].of].shared;
-    for (int v : of) sums[v] += mixed ? 2 : 1;
+    for (int v : of) sums[v] += mixed || p.parameters[p.values[v].of].has_padding() ? 2 : 1;
   }
   for (bool again = std::any_of(sums.begin(), sums.end(), [](int n) { return n > 1; }); again;) {  // until no node has one that is cleared beside one that is not
     again = false;
@@ -44,8 +44,11 @@ constexpr std::vector<int> count_sums(const auto& p) {
   return sums;
 }
 
-/// The elements of a tensor as one dim.
-constexpr local_dim all_elements(auto& p, const local_shape& s) {
+/// The elements of a gradient as one dim, padding too.
+constexpr local_dim all_elements(auto& p, int gradient) {
+  const layer_parameter& of = p.parameters[p.values[gradient].of];
+  if (of.has_padding()) return {.count = static_cast<long long>(of.stored())};
+  const local_shape s = p.shape(p.values[gradient]);
   local_dim all{.count = s.elements(), .composed = static_cast<int>(p.composed.size())};
   p.composed.push_back({composed_dim::product, {}, {s.dims, s.dims + s.ndim}});
   return all;
@@ -64,7 +67,7 @@ constexpr void clear_sums(auto& p) {
     for (std::size_t v = 0; v < sums.size(); ++v) {
       if (sums[v] < 2 || p.values[v].of != w) continue;
       node n{.row = &ops::clear, .accumulate = accumulation::after_first, .wide = true};
-      n.ports.push_back({{static_cast<int>(v), 0}, p.add(local_shape{.dims = {detail::all_elements(p, p.shape(p.values[v]))}, .ndim = 1})});
+      n.ports.push_back({{static_cast<int>(v), 0}, p.add(local_shape{.dims = {detail::all_elements(p, static_cast<int>(v))}, .ndim = 1})});
       all.push_back(std::move(n));
     }
   for (node& n : p.backward) all.push_back(std::move(n));

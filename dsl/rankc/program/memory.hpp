@@ -51,6 +51,7 @@ class rank_counter {
   constexpr std::size_t arena() const {
     const std::size_t real = s_.bytes(element_kind::real), wide = s_.bytes(element_kind::wide), regions = s_.trains ? 4 : 1;
     std::size_t bytes = regions * aligned(elements_ * wide) + (real < wide ? aligned(elements_ * real) : 0);
+    if (s_.dims.dp_shard > 1) bytes += aligned(gathered_ * real) + (s_.trains ? aligned(gathered_ * wide) : 0);
     for (const rope_use& r : ropes_) bytes += aligned(static_cast<std::size_t>(r.positions) * r.dim * wide);
     const std::size_t ids = static_cast<std::size_t>(plan_.rows) * plan_.recipe.seq * 4 * plan_.actions.microbatches;
     bytes += (reads_tokens_ + reads_targets_) * aligned(ids) + aligned(wide) * (s_.trains ? 2 : 1);  // the loss, the norm
@@ -96,12 +97,14 @@ class rank_counter {
   }
 
   constexpr void add_layer(const auto& l) {
-    const group_layout placed = lay_out(l.parameters);
-    for (std::size_t n : placed.size) elements_ += n;
+    const group_layout kept = lay_out(l.parameters, &layer_parameter::shard), gathered = lay_out(l.parameters);
+    for (std::size_t n : kept.size) elements_ += n;
+    for (std::size_t n : gathered.size) gathered_ += n;
     for (const layer_parameter& p : l.parameters) {
       if (!p.shared || std::find(shared_.begin(), shared_.end(), p.name) != shared_.end()) continue;
       shared_.push_back(p.name);
-      elements_ += aligned_elements(p.elements());
+      elements_ += aligned_elements(p.shard());
+      gathered_ += aligned_elements(p.stored());
     }
     for (const rope_use& r : l.ropes)
       if (std::find(ropes_.begin(), ropes_.end(), r) == ropes_.end()) ropes_.push_back(r);
@@ -132,7 +135,7 @@ class rank_counter {
   std::vector<place_pool> pools_;
   std::vector<rope_use> ropes_;
   std::vector<std::string_view> shared_;  // names of tensors that layers have in common
-  std::size_t elements_ = 0, chain_bytes_ = 0, work_ = 0;
+  std::size_t elements_ = 0, gathered_ = 0, chain_bytes_ = 0, work_ = 0;
   int chains_ = 0;
   bool reads_tokens_ = false, reads_targets_ = false;
 };

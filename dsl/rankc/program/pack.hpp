@@ -234,6 +234,13 @@ class packer {
     change(u, [&](local_shape& s) { s.dims[0] = whole; });
   }
 
+  /// Whether what a node writes is what the other does.
+  static constexpr bool writes_as(const node& n, const node& other) {
+    bool same = false;
+    other.each_write([&](const port_use& u) { same |= n.writes(u.at); });
+    return same;
+  }
+
   /// `shape`: of the packed rows.
   constexpr void join_products(const std::vector<part>& parts, int made, int gradient, int shape, const local_dim& whole) {
     const part& first = parts.front();
@@ -243,7 +250,8 @@ class packer {
     if (first.bias >= 0) join_parameters(linear["b"], parts, &part::bias, whole);
     for (std::size_t i = parts.size(); i-- > 1;) p_.forward.erase(p_.forward.begin() + parts[i].forward);
 
-    // Each joined node stands where the last of its parts stood; the sum overwrites if the first of them did.
+    // Each joined node stands where the last of its parts stood. The sum overwrites if the first of them did and no other
+    // node stands before it.
     std::vector<int> gone;
     const auto join = [&](int part::*which) -> node& {
       int last = -1, earliest = static_cast<int>(p_.backward.size());
@@ -252,6 +260,12 @@ class packer {
         if (q.*which != last) gone.push_back(q.*which);
       node& n = p_.backward[last];
       n.accumulate = p_.backward[earliest].accumulate;
+      for (int i = earliest + 1; i < last && n.accumulate == accumulation::overwrite; ++i) {
+        node& other = p_.backward[i];  // that adds to what the earliest began, and begins it now
+        if (other.accumulate != accumulation::add || !writes_as(other, p_.backward[earliest])) continue;
+        if (std::any_of(parts.begin(), parts.end(), [&](const part& q) { return q.*which == i; })) continue;
+        std::swap(other.accumulate, n.accumulate);
+      }
       n["dy"] = {{gradient, 0}, shape};
       return n;
     };

@@ -13,15 +13,19 @@ namespace rankc::program {
 /// A parameter of a layer, sized for one rank.
 struct layer_parameter {
   std::string_view name;
-  int rows = 1, cols = 1, ndim = 1;  // local
+  int rows = 1, cols = 1, ndim = 1;  // as layers read it
+  int shard_rows = 1, stored_rows = 1;  // that each rank of dp_shard keeps; of all of them, the last ones padding
   int shard_dim = -1;                // over tp
   initial start = initial::zeros;
   double std = 0;
   bool sum_over_tp = false;  // its gradient is a part of a sum there, by the typed trace
-  bool sum_over_dp = false;
+  bool sum_over_dp = false, sum_over_shards = false;
   bool shared = false;       // with another layer: one tensor
   bool trainable = true;     // else no gradient of it is made
   constexpr std::size_t elements() const { return static_cast<std::size_t>(rows) * cols; }
+  constexpr std::size_t shard() const { return static_cast<std::size_t>(shard_rows) * cols; }
+  constexpr bool has_padding() const { return stored_rows != rows; }
+  constexpr std::size_t stored() const { return static_cast<std::size_t>(stored_rows) * cols; }
 };
 
 /// Parameters of a layer by what happens to their gradients: its own, those also summed over tp, those that are not
@@ -56,8 +60,11 @@ constexpr layer_parameter local_parameter(const weight_info& w, const parallel_d
       p.shard_dim = i;
     }
   }
+  p.shard_rows = (p.rows + d.dp_shard - 1) / d.dp_shard;
+  p.stored_rows = p.shard_rows * d.dp_shard;
   p.sum_over_tp = w.has_gradient && w.gradient[axis::tp] == P && d.tp > 1;
   p.sum_over_dp = w.has_gradient && w.gradient[axis::dp_replicate] == P && d.dp_replicate > 1;
+  p.sum_over_shards = w.has_gradient && w.gradient[axis::dp_shard] == P && d.dp_shard > 1;
   return p;
 }
 
@@ -86,8 +93,9 @@ constexpr int order_of(const layer_parameter& p) {
   return sharded ? (matrix ? 0 : 1) : (matrix ? 3 : 2);
 }
 
-/// Where a layer's parameters lie in their groups.
-constexpr group_layout lay_out(const auto& parameters) {
+/// Where a layer's parameters lie in their groups, of the size that each has there: what layers read, with the padding of
+/// its shards, or what a rank of dp_shard keeps.
+constexpr group_layout lay_out(const auto& parameters, std::size_t (layer_parameter::*size_of)() const = &layer_parameter::stored) {
   group_layout g;
   g.of_parameter.assign(parameters.size(), {});
   for (int order = 0; order < 4; ++order)
@@ -101,7 +109,7 @@ constexpr group_layout lay_out(const auto& parameters) {
       }
       std::size_t& size = g.size[static_cast<int>(in)];
       g.of_parameter[i] = {in, size};
-      size += aligned_elements(parameters[i].elements());
+      size += aligned_elements((parameters[i].*size_of)());
     }
   return g;
 }

@@ -17,7 +17,7 @@ constexpr bool overlaps(const action_table& t, int rank) {
 /// What a rank of a pipeline coordinate opens. `ties`: another coordinate holds parameters that it holds too.
 constexpr cuda::opened opened_by(const layout& l, const action_table& t, int rank, bool ties) {
   cuda::opened o;
-  o.groups = static_cast<int>(plan_communicators(l, false, false).size()) + ties;
+  o.groups = static_cast<int>(communicators_of_step(l).size()) + ties + (l.groups(axis::fsdp).size() > 1);  // of shards two
   if (overlaps(t, rank)) {
     ++o.computing_lanes;
     o.groups += l.groups(axis::tp).size() > 1;

@@ -5,6 +5,8 @@
 #pragma once
 #include <rankc/runtime/tensor.hpp>
 
+#include <span>
+
 namespace rankc::runtime::detail {
 
 inline constexpr auto send_on = [](const auto& on, auto... with) { send(on, with...); };
@@ -13,6 +15,7 @@ template <class T>
 inline constexpr auto all_reduce_on = [](const auto& on, auto... with) { all_reduce<T>(on, with...); };
 template <class T>
 inline constexpr auto all_gather_on = [](const auto& on, auto... with) { all_gather<T>(on, with...); };
+inline constexpr auto together_on = [](const auto& on, const auto& calls) { together(on, calls); };
 template <class T>
 inline constexpr auto reduce_scatter_on = [](const auto& on, auto... with) { reduce_scatter<T>(on, with...); };
 
@@ -59,6 +62,38 @@ struct all_gather {
   message site;
   static_assert(Whole > Part && Whole % Part == 0);
   void operator()(const auto& on) const { detail::all_gather_on<T>(on, over, site, to.where, from.where, from.count); }
+};
+
+/// Of each tensor all that the ranks keep, in one group of calls.
+template <class To, class From>
+struct gather_shards {
+  runtime::over over;
+  To to;
+  From from;
+  std::span<const shard_range> of;
+  message site;
+  void operator()(const auto& on) const {
+    detail::together_on(on, [&] {
+      for (const shard_range& s : of)
+        detail::all_gather_on<typename To::element>(on, over, site, to[s.gathered], from[s.kept], s.count);
+    });
+  }
+};
+
+/// Of each tensor the sum of what the ranks have, dealt out: to each what it keeps; in one group of calls.
+template <class To, class From>
+struct scatter_sums {
+  runtime::over over;
+  To to;
+  From from;
+  std::span<const shard_range> of;
+  message site;
+  void operator()(const auto& on) const {
+    detail::together_on(on, [&] {
+      for (const shard_range& s : of)
+        detail::reduce_scatter_on<typename To::element>(on, over, site, to[s.kept], from[s.gathered], s.count);
+    });
+  }
 };
 
 template <class T, std::size_t Whole, std::size_t Part, std::size_t Columns>

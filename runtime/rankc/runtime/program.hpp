@@ -30,8 +30,8 @@ struct lane_row {
 
 /// What the ranks of a communicator are to each other: the groups of an axis, holders of the same parameters, or a pair
 /// of which the first sends messages to the second.
-enum class over { tp, dp, pp, tied, peer };
-inline constexpr const char* over_names[]{"tp", "dp", "pp", "tied", "peer"};
+enum class over { tp, dp, pp, tied, peer, shard };
+inline constexpr const char* over_names[]{"tp", "dp", "pp", "tied", "peer", "shard"};
 
 /// A communicator of one of a rank's lanes. Of a rank's lanes one alone has it, and a lane has one of each kind at most.
 /// Units: `lane` is an index into layout::lanes, `communicator` into description::communicators.
@@ -57,7 +57,8 @@ struct event {
 /// How a parameter starts. `uniform` is uniform(-a, a) with a = std * sqrt(3), by the hash of its name.
 enum class fill { zeros, ones, uniform };
 
-/// One parameter as a pipeline rank holds it. Sizes are those of the local shard.
+/// One parameter as a pipeline rank reads it: sizes are those of its part over tp. Where weights are sharded, rank i of the n
+/// that share them keeps rows i * k .. i * k + k - 1 with k = ceil(rows / n); rows past the last are padding, zeros.
 /// Shapes: rows x cols, row-major; a vector has cols = 1.
 struct parameter {
   const char* name;
@@ -74,6 +75,12 @@ struct parameter {
 struct range {
   std::size_t first, count;
   bool decay;
+};
+
+/// A tensor of which every rank of a group keeps as many elements: all of it begins at `gathered` in the region where it is
+/// gathered, and what this rank keeps at `kept` in the rank's own. Units: elements.
+struct shard_range {
+  std::size_t gathered, kept, count;  // count: of the rank
 };
 
 /// A cosine/sine table that the runtime fills at install.
@@ -101,7 +108,7 @@ struct layout {
   std::span<const lane_row> lanes;
 };
 
-/// One rank: its coordinates, and the communicators of its lanes.
+/// One rank: its coordinates, and the communicators of its lanes. Of `dp` neighbours share weights, if any do.
 struct rank_row {
   int pp, dp, tp;
   std::span<const lane_communicator> links;
@@ -128,6 +135,7 @@ struct description {
   std::uint64_t plan_hash;
   dtype type;
   int pp, dp, tp;
+  int shards = 1;  // neighbouring ranks of dp that keep a shard of each weight
   int microbatches, rows, seq, vocab;  // rows: sequences per microbatch and data-parallel rank
   int vocab_used;                      // tokens are below this; the rest of the vocabulary is padding
   double flops_per_token;

@@ -128,6 +128,14 @@ void reduce_scatter(const lane& on, over what, message m, at to, at from, std::s
         k.nccl, std::string(m.name) + ": ncclReduceScatter");
 }
 
+// In a timed step each call has its own times.
+void begin_group(const lane& on) {
+  if (!on.of->alone && on.of->trace == nullptr) check(on, ncclGroupStart(), nullptr, "ncclGroupStart");
+}
+void end_group(const lane& on) {
+  if (!on.of->alone && on.of->trace == nullptr) check(on, ncclGroupEnd(), nullptr, "ncclGroupEnd");
+}
+
 template void all_reduce<float>(const lane&, over, message, at, std::size_t, reduction);
 template void all_reduce<double>(const lane&, over, message, at, std::size_t, reduction);
 template void all_reduce<bf16>(const lane&, over, message, at, std::size_t, reduction);

@@ -152,6 +152,16 @@ void all_gather(const lane&, over, message, at to, at from, std::size_t count);
 template <class T>
 void reduce_scatter(const lane&, over, message, at to, at from, std::size_t count);
 
+/// Collectives of one communicator as one: what NCCL is given between begin and end is one launch.
+/// Errors: failure (70) where NCCL refuses.
+void begin_group(const lane&);
+void end_group(const lane&);
+void together(const lane& on, const auto& calls) {
+  begin_group(on);
+  calls();
+  end_group(on);
+}
+
 /// A generated program for this target: tables, and per pipeline coordinate its training and forward steps. `train` is
 /// null where the program has forwards alone.
 struct program {

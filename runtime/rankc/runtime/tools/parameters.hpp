@@ -29,7 +29,7 @@ struct global_parameter {
   fill init;
   double std;
   std::vector<shard> holders;  // every rank that holds a part, copies included
-  std::vector<shard> sources;  // each element once: data-parallel rank 0, no copies
+  std::vector<shard> sources;  // each element once: the first replica, no copies
   std::size_t count() const { return rows * columns; }
   std::vector<std::size_t> shape() const { return matrix ? std::vector{rows, columns} : std::vector{rows}; }
 };

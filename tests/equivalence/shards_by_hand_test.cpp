@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parameters in shards: programs by hand are accepted as they are, refused with one fault.
+#include <doctest/doctest.h>
+
+#include <stdexcept>
+
+#include "shards_by_hand.hpp"
+
+using namespace equivalence_tests;
+
+namespace {
+
+std::string reason(const program_by_hand& x) {
+  const equivalence e = check_equivalence(x.p, x.order, model_of_two());
+  return e.holds ? "" : e.reasons.at(0);
+}
+op& find(program_by_hand& x, int rank, std::string_view name, int n = 0) {
+  for (op& o : x.p.ranks.at(static_cast<std::size_t>(rank)).ops)
+    if (o.name == name && n-- == 0) return o;
+  throw std::logic_error("no such op");
+}
+
+}  // namespace
+
+TEST_CASE("shards by hand compute their model") {
+  CHECK(reason(sharded_by_hand()) == "");
+  CHECK(reason(sharded_by_hand({.of = 4})) == "");
+  CHECK(reason(sharded_by_hand({.replicas = 2})) == "");
+  CHECK(reason(sharded_by_hand({.of = 4, .present = 2})) == "");
+}
+
+TEST_CASE("a gather is missing, of other rows, or over other ranks") {
+  program_by_hand x = sharded_by_hand();
+  for (int r = 0; r < 2; ++r) find(x, r, "all_gather") = {};
+  CHECK(reason(x) == "embedding: it reads what nothing is known to have written (rank 0)");
+  x = sharded_by_hand({.of = 3});
+  x.p.communicators[0].ranks = {0, 2, 1};
+  CHECK(reason(x) == "embedding of table: it is told that its words begin at 0; table has words 0..0, 2..2 and 1..1 (rank 0)");
+  x = sharded_by_hand({.replicas = 2});
+  for (int r = 0; r < 4; ++r) find(x, r, "all_gather").communicator = 2 + r % 2;
+  CHECK(reason(x) == "all_gather: its members hold parts of different values (rank 3)");
+  x = sharded_by_hand({.of = 4, .present = 2});
+  x.p.communicators[0].size = 3;
+  CHECK(reason(x) == "all_gather: it has 96 bytes for shards of 24; expected 3 of them (rank 0)");
+}
+
+TEST_CASE("a gather's tensors are in another order on one rank") {
+  program_by_hand x = sharded_by_hand();
+  op& o = find(x, 1, "all_gather");
+  std::swap(o.reads[0], o.reads[1]), std::swap(o.writes[0], o.writes[1]);
+  CHECK(reason(x) == "all_gather: its members hold other sizes (rank 1)");
+}
+
+TEST_CASE("a gather writes over the rank's own shard alone, where it belongs") {
+  for (const bool belongs : {true, false}) {
+    program_by_hand x = sharded_by_hand();
+    for (int r = 0; r < 2; ++r) {
+      const access own = find(x, r, "all_gather").reads[0], all = find(x, r, "all_gather").writes[0];
+      const std::size_t shard = belongs ? r : 1 - r;
+      for (op& o : x.p.ranks[static_cast<std::size_t>(r)].ops)
+        for (auto* accesses : {&o.reads, &o.writes})
+          for (access& a : *accesses)
+            if (a.value == all.value) {
+              a.begin = 4096 + own.begin - shard * (own.end - own.begin);
+              a.end = a.begin + all.end - all.begin;
+            } else {
+              a.begin += 4096, a.end += 4096;
+            }
+    }
+    CHECK(reason(x) == (belongs ? "" : "all_gather: it writes over what it reads, and not over the member's own shard (rank 0)"));
+  }
+}
+
+TEST_CASE("a shard is updated from a gradient that is reduced over no ranks") {
+  program_by_hand x = sharded_by_hand();
+  for (int r = 0; r < 2; ++r) {
+    std::vector<op>& ops = x.p.ranks[static_cast<std::size_t>(r)].ops;
+    for (int k = 0; k < 2; ++k) {
+      op &both = find(x, r, "reduce_scatter", k), own;
+      own.name = own.row = "copy";
+      own.reads = {both.reads[0]}, own.writes = {both.writes[0]};
+      const tensor_shape rows{{2, words}, 2};
+      own.views = {{.port = "y", .written = true, .accesses = {0, 1}, .shape = rows, .stride = words},
+                   {.port = "x", .accesses = {0, 1}, .offset = 48 * static_cast<std::size_t>(r), .shape = rows, .stride = words}};
+      both.reads.erase(both.reads.begin()), both.writes.erase(both.writes.begin());
+      both.bytes = both.writes[0].end - both.writes[0].begin;
+      ops.insert(ops.begin() + (&both - ops.data()), own);
+    }
+    std::vector<int>& places = x.order.position[static_cast<std::size_t>(r)];
+    for (int k = 0; k < 2; ++k) places.push_back(static_cast<int>(places.size()));
+  }
+  CHECK(reason(x) == "sum_squares: the gradient of table: tokens 4..7 and 12..15 missing (rank 0)");
+}
+
+TEST_CASE("a gradient lacks a microbatch, or has it twice") {
+  program_by_hand x = sharded_by_hand();
+  for (int r = 0; r < 2; ++r) find(x, r, "add").reads[0].value = find(x, r, "add").reads[1].value;
+  CHECK(reason(x).starts_with("sum_squares: the gradient of table: tokens 0..7 missing"));
+  x = sharded_by_hand();
+  for (int r = 0; r < 2; ++r) {
+    op& add = find(x, r, "add");
+    find(x, r, "sum_squares").reads[0] = add.reads[0];
+    find(x, r, "adamw").reads[1] = add.reads[0];
+  }
+  CHECK(reason(x) == "sum_squares: the gradient of table: tokens 8..15 missing (rank 0)");
+  x = sharded_by_hand();
+  for (int r = 0; r < 2; ++r) {
+    op& more = find(x, r, "add");
+    more.name = "all_reduce";
+    more.kind = op_kind::collective, more.communicator = 0, more.row = {};
+    more.views.clear(), more.reads.pop_back();
+    more.bytes = more.reads[0].end - more.reads[0].begin;
+  }
+  CHECK(reason(x) == "all_reduce: its members hold tensors of other shapes (rank 1)");
+}
+
+TEST_CASE("gradients and norms are summed over copies, or not over replicas") {
+  program_by_hand x = sharded_by_hand({.replicas = 2});
+  for (int r = 0; r < 4; ++r) find(x, r, "all_reduce").communicator = r / 2;
+  CHECK(reason(x) == "all_reduce: its members hold tensors of other shapes (rank 1)");
+  x = sharded_by_hand({.replicas = 2});
+  for (int r = 0; r < 4; ++r) find(x, r, "all_reduce", 4).communicator = 2 + r % 2;
+  CHECK(reason(x) == "all_reduce: features 0..1 are in the sum twice (rank 2)");
+  x = sharded_by_hand({.replicas = 2});
+  for (int r = 0; r < 4; ++r)
+    for (const char* row : {"sum_squares", "adamw"})
+      for (access& a : find(x, r, row).reads)
+        if (a.value == find(x, r, "all_reduce").writes[0].value) a.value = find(x, r, "all_reduce").reads[0].value;
+  CHECK(reason(x) == "sum_squares: the gradient of table: tokens 4..7 and 12..15 missing (rank 0)");
+  x = sharded_by_hand();
+  find(x, 1, "adamw").reads[4].value = find(x, 1, "sum_squares").writes[0].value;
+  CHECK(reason(x).starts_with("adamw: the norm: features 0..1 missing in"));
+}
+
+TEST_CASE("rows past the end of a gradient are not zeros") {
+  program_by_hand x = sharded_by_hand();
+  find(x, 1, "reduce_scatter").reads[0].value = find(x, 1, "clear", 1).reads[0].value;
+  CHECK(reason(x) == "reduce_scatter: nothing is known to have written 3 of the 12 elements that a member gives (rank 1)");
+  x = sharded_by_hand();
+  find(x, 0, "clear", 1).views[0].offset -= 24;
+  CHECK(reason(x) == "clear of the gradient of table: it is written over a part of what was there (rank 0)");
+  x = sharded_by_hand();
+  find(x, 0, "bias_grad", 1).views[0].offset = 8;
+  CHECK(reason(x) == "reduce_scatter: nothing is known to have written 1 of the 4 elements that a member gives (rank 1)");
+  x = sharded_by_hand();
+  find(x, 1, "adamw", 1).reads[1].value = find(x, 1, "adamw", 1).reads[2].value;  // the first moment, which has zeros there
+  CHECK(reason(x) == "adamw: the gradient of shift: expected the gradient of shift, found a value that the model has not (rank 1)");
+}
+
+TEST_CASE("what ranks hold of a parameter tiles it") {
+  specification model = model_by_hand();
+  model.layers[0].values.push_back({{3, 4}});
+  model.layers[0].parameters.push_back({"spare", 7, false});
+  model.uses[0].parameters.push_back("spare");
+  const auto reason_of = [&](const std::vector<box_range>& first, const std::vector<box_range>& second) {
+    program_by_hand x = two_ranks_by_hand();
+    for (int r = 0; r < 2; ++r) {
+      std::vector<op>& ops = x.p.ranks[static_cast<std::size_t>(r)].ops;
+      const holding h{.kind = holding_kind::weight, .name = "spare", .box = r == 0 ? first : second};
+      const access a{1 << 20, (1 << 20) + static_cast<std::size_t>(8 * h.box[0].count * h.box[1].count), 500 + r,
+                     element_type::f64};
+      ops.front().writes.push_back(a), ops.back().reads.push_back(a);
+      ops.front().holds.push_back(h), ops.back().holds.push_back(h);
+    }
+    const equivalence e = check_equivalence(x.p, x.order, model);
+    return e.holds ? "" : e.reasons.at(0);
+  };
+  CHECK(reason_of({{0, 2}, {0, 4}}, {{2, 2}, {0, 4}}) == "");
+  CHECK(reason_of({{0, 3}, {0, 2}}, {{0, 3}, {2, 2}}) == "");
+  CHECK(reason_of({{0, 2}, {0, 4}}, {{0, 2}, {0, 4}}) == "spare: features 2..2 missing on all ranks");
+  CHECK(reason_of({{0, 2}, {0, 4}}, {{1, 2}, {0, 4}}) ==
+        "spare: rank 0 has elements 0..1 of 3 x 0..3 of 4, rank 1 elements 1..2 of 3 x 0..3 of 4; expected the same, or others");
+  CHECK(reason_of({{0, 2}, {0, 2}}, {{2, 1}, {2, 2}}) == "spare: 6 of its 12 elements are on no rank");
+  CHECK(reason_of({{0, 3}, {0, 4}}, {{3, 1}, {0, 4}}) == "");  // all of the second is past the end
+  CHECK(reason_of({{0, 3}, {0, 4}}, {{3, 2}, {0, 4}}) == "begin: spare is held from 3 on, 2 of 3 (rank 1)");
+  CHECK(reason_of({{0, 3}, {0, 2}}, {{0, 3}, {2, 3}}) == "begin: spare is held from 2 on, 3 of 4 (rank 1)");
+}
+
+TEST_CASE("what ranks hold along two axes tiles it, with all ranks in the program or two along each axis") {
+  specification model = model_of_two();
+  model.layers[0].values.push_back({{3, 4}});
+  model.layers[0].parameters.push_back({"spare", 9, false});
+  model.uses[0].parameters.push_back("spare");
+  using boxes = std::vector<std::vector<box_range>>;  // of replica 0's shards, then of replica 1's
+  const auto reason_of = [&](const shards& s, const boxes& held) {
+    program_by_hand x = sharded_by_hand(s);
+    for (std::size_t r = 0; r < x.p.ranks.size(); ++r) {
+      std::vector<op>& ops = x.p.ranks[r].ops;
+      const holding h{.kind = holding_kind::weight, .name = "spare", .box = held.at(r)};
+      const access a{1 << 20, (1 << 20) + static_cast<std::size_t>(8 * h.box[0].count * h.box[1].count),
+                     5000 + static_cast<int>(r), element_type::f64};
+      ops.front().writes.push_back(a), ops.back().reads.push_back(a);
+      ops.front().holds.push_back(h), ops.back().holds.push_back(h);
+    }
+    const equivalence e = check_equivalence(x.p, x.order, model);
+    return e.holds ? "" : e.reasons.at(0);
+  };
+  const shards two{.replicas = 2}, four_of_which_two{.replicas = 2, .of = 4, .present = 2};
+  const boxes quarters{{{0, 2}, {0, 2}}, {{2, 2}, {0, 2}}, {{0, 2}, {2, 2}}, {{2, 2}, {2, 2}}};
+  CHECK(reason_of(two, quarters) == "");
+  CHECK(reason_of(two, {quarters[0], quarters[1], quarters[2], quarters[2]}) == "spare: 2 of its 12 elements are on no rank");
+  const boxes rows{{{0, 1}, {0, 2}}, {{1, 1}, {0, 2}}, {{0, 1}, {2, 2}}, {{1, 1}, {2, 2}}};  // and of the fourth shard none
+  CHECK(reason_of(four_of_which_two, rows) == "");
+  CHECK(reason_of(four_of_which_two, {rows[0], rows[1], rows[2], rows[0]}) ==
+        "spare: a part that follows from its groups is on none of their ranks");
+  CHECK(reason_of(four_of_which_two, {rows[0], rows[0], rows[2], rows[2]}) == "spare: features 1..2 missing on all ranks");
+  CHECK(reason_of(four_of_which_two, {rows[0], rows[1], rows[0], rows[1]}) == "spare: features 2..3 missing on all ranks");
+  CHECK(reason_of(four_of_which_two, quarters) == "spare: its 4 members hold features 0..7 of it; it has 3");
+  CHECK(reason_of(four_of_which_two, {rows[0], rows[3], rows[2], rows[3]}) ==
+        "spare: rank 0 has elements 0..0 of 3 x 0..1 of 4, rank 1 of its group elements 1..1 of 3 x 2..3 of 4; expected it "
+        "shifted along one dim");
+  const boxes halves{{{0, 1}, {0, 1}}, {{1, 1}, {0, 1}}, {{0, 1}, {2, 1}}, {{1, 1}, {2, 1}}};
+  CHECK(reason_of(four_of_which_two, halves) == "spare: features 1..1 and 3..3 missing on all ranks");
+}
