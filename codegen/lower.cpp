@@ -55,7 +55,7 @@ void add(fingerprint& f, const body& b, const node& n) {
   for (const bool written : {true, false})
     each_operand(b, n, written, [&](const operand& o) {
       const value& v = b.at(o);
-      const bool own = v.where == space::saved || v.where == space::temp;
+      const bool own = v.where == space::saved || v.where == space::halfway || v.where == space::temp;
       add(f, {static_cast<int>(v.where), own ? o.at.value : v.of, static_cast<std::int64_t>(o.at.offset), o.implied});
     });
   for (const port_use& u : n.ports) {

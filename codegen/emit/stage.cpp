@@ -12,9 +12,9 @@ namespace {
 
 std::string name_of(phase p) { return std::string(phase_names[static_cast<int>(p)]); }
 
-/// "layers_2", "layers_2_out", "d_layers_2_out": a member of a slot.
+/// "layers_2", "layers_2_halfway", "layers_2_out", "d_layers_2_out": a member of a slot.
 std::string name_of(const stage_plan& s, kept what, int layer) {
-  return (what == kept::output_gradient ? "d_" : "") + s.layers[layer].id + (what == kept::saved ? "" : "_out");
+  return (what == kept::output_gradient ? "d_" : "") + s.layers[layer].id + (what == kept::saved ? "" : what == kept::halfway ? "_halfway" : "_out");
 }
 
 /// "block_layer::parameters<real> layers_2{.own = {weights[0]}}": a layer's parameters in a region.
@@ -53,7 +53,7 @@ std::string chained(const lowered& l, const stage_plan& s) {
 std::string slot_members(const lowered& l, const stage_plan& s) {
   std::string out;
   for (const auto& [what, layer] : s.members) {
-    out += fmt::format("{}::{} {};\n", layer_namespace(l.bodies[s.layers[layer].kind]), what == kept::saved ? "saved" : "output", name_of(s, what, layer));
+    out += fmt::format("{}::{} {};\n", layer_namespace(l.bodies[s.layers[layer].kind]), what == kept::saved ? "saved" : what == kept::halfway ? "halfway" : "output", name_of(s, what, layer));
   }
   return out;
 }

@@ -109,6 +109,7 @@ flattener::place flattener::resolve(const item& i, const layer_call& call, int i
     case space::targets: return given(formal::targets);
     case space::loss: return given(formal::loss);
     case space::saved: return part_of(given(formal::saved));
+    case space::halfway: return part_of(given(formal::halfway));
     case space::temp: return part_of(given(formal::work));
     case space::x: return given(formal::x);
     case space::y: return given(formal::y);
@@ -182,7 +183,7 @@ static bool writes_part(const body& b, const node& n, const operand& out) {
     if (u.at.value == out.at.value && u.shape >= 0) elements += b.shape(u).elements();
   });
   const value& v = b.at(out);
-  const bool is_own = v.where == space::temp || v.where == space::saved;
+  const bool is_own = v.where == space::temp || v.where == space::saved || v.where == space::halfway;
   return is_own && elements > 0 && static_cast<std::size_t>(elements) * b.setting.bytes(v.holds) < v.bytes;
 }
 

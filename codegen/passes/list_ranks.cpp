@@ -11,7 +11,7 @@ namespace rankc::codegen {
 namespace {
 
 /// What a microbatch has of a layer, and between stages.
-constexpr const char* words[]{"saved", "output", "gradient of the output", "activation", "gradient"};
+constexpr const char* words[]{"saved", "output", "gradient of the output", "activation", "gradient", "halves of backward"};
 const char* word(kept k) { return words[static_cast<int>(k)]; }
 
 class rank_lister {
@@ -97,7 +97,7 @@ class rank_lister {
     return fmt::format("{} {}: {}({})", s.name, phase_names[p], s.layers[c.layer].name, fmt::join(given, ", "));
   }
   static std::string given_as(const stage_plan& s, const actual& a) {
-    constexpr const char* formals[]{"weights", "gradients", "saved", "work", "rope",       "ids",
+    constexpr const char* formals[]{"weights", "gradients", "saved", "halfway", "work", "rope",       "ids",
                                     "targets", "x",         "y",     "loss", "dy",         "dx",
                                     "accumulate", "accumulate_shared"};
     const std::string as = formals[static_cast<int>(a.as)];

@@ -18,7 +18,7 @@ using rankc::program::name_source;
 std::vector<std::string_view> reserved_names() {
   std::vector<std::string_view> names{
       "on", "w", "dw", "s", "work", "rope_table", "ids", "targets", "x", "y", "loss", "dy", "dx", 
-      "parameters", "saved", "place", "keep", "forward", "backward", "backward_input", "backward_weight", "recompute", "slot", "region", "size", "own",
+      "parameters", "saved", "halfway", "mid", "place", "keep", "forward", "backward", "backward_input", "backward_weight", "recompute", "slot", "region", "size", "own",
       "over_tp", "shared", "at", "real", "bf16", "rank", "lane", "over", "reduction", "event", "message", "rankc", "std", "host", "cuda",
       "runtime", "copy", "clear", "matrix", "vector", "workspace", "size_constant", "store", "run", "input", "output", "into", "base", "wide",
       "send", "receive", "sum_squares", "adamw", "std", "T"};

@@ -35,7 +35,7 @@ void name_layers(const lowered& l, std::vector<std::vector<layer_use>>& stages) 
       for (layer_use& use : uses) {
         if (use.name.empty() == repeated) continue;
         if (!repeated) use.name = l.bodies[use.kind].name;
-        use.id = ids.take(use.name, {"d_*", "*_out", "d_*_out"});
+        use.id = ids.take(use.name, {"d_*", "*_halfway", "*_out", "d_*_out"});
         if (!taken.insert(use.name).second) use.name = use.id;
       }
 }

@@ -27,7 +27,7 @@ void make_communicators(lowered&);
 
 /// What a layer's function takes, as its ops need it.
 struct function_shape {
-  bool weights, gradients, saved, work, x, y, dy, dx, ids, targets, loss, accumulate;
+  bool weights, gradients, saved, halfway, work, x, y, dy, dx, ids, targets, loss, accumulate;
   std::vector<int> accumulate_shared;  // into gradients of parameters that another layer shares
   std::vector<int> ropes;  // of the body's tables
 };
@@ -45,7 +45,9 @@ std::vector<phase> phases_of(const stage_plan&, phase, int layer);
 std::vector<phase> phases_of(const stage_plan&, const item&, int layer);
 
 /// Bytes of what a microbatch has of a layer.
-inline std::size_t bytes_of(const body& b, kept what) { return what == kept::saved ? b.saved_bytes : b.y_bytes; }
+inline std::size_t bytes_of(const body& b, kept what) {
+  return what == kept::saved ? b.saved_bytes : what == kept::halfway ? b.halfway_bytes : b.y_bytes;
+}
 
 /// The calls of each stage's layers, and what a slot of the stage has.
 void bind_layers(lowered&);

@@ -85,6 +85,7 @@ class rank_counter {
     for (std::size_t i = 0; i < forms.size(); ++i) {
       const auto& l = layer(forms[i]);
       if (l.saved_bytes) take(u.by_forward, place_pool::saved, l.saved_bytes);
+      if (l.halfway_bytes) take(u.by_backward, place_pool::halfway, l.halfway_bytes);
       if (i + 1 < forms.size()) {
         take(u.by_forward, place_pool::output, l.y_bytes);
         if (s_.splits_backward) take(u.by_backward, place_pool::output_gradient, l.y_bytes);

@@ -15,9 +15,9 @@ namespace rankc::program {
 
 enum class target : unsigned char { host, cuda };
 
-/// Where a value lies. `x` to `dx` are handed in by the caller; `saved` lasts from forward to backward; `temp` lasts
-/// within one of them; the rest are places that the whole pipeline rank shares.
-enum class space : unsigned char { x, y, dy, dx, saved, temp, weight, gradient, rope, tokens, targets, loss };
+/// Where a value lies. `x` to `dx` are handed in by the caller; `saved` lasts from forward to backward; `halfway` from the
+/// first half of backward to the second; `temp` lasts within one of them; the rest are places that the whole pipeline rank shares.
+enum class space : unsigned char { x, y, dy, dx, saved, halfway, temp, weight, gradient, rope, tokens, targets, loss };
 
 /// What a value's elements are: as in types, or bytes that mean nothing before and after a node.
 enum class element_kind : unsigned char { real, wide, index, bytes };
@@ -67,7 +67,7 @@ struct value {
   std::size_t bytes = 0;
   int of = 0;              // weight, gradient: parameter; rope: table
   name_source name{};
-  std::size_t offset = 0;  // in the slot (saved) or in the workspace (temp)
+  std::size_t offset = 0;  // among what is saved, or kept halfway, or in the workspace (temp)
   node_range forward{}, backward{};
 };
 
@@ -153,7 +153,7 @@ struct layer_program {
   std::size_t first_half = 0;  // nodes of its first half
   std::size_t repeated = 0;    // nodes at its begin that repeat forward's
   // After storage:
-  std::size_t x_bytes = 0, y_bytes = 0, saved_bytes = 0, forward_temp = 0, backward_temp = 0;
+  std::size_t x_bytes = 0, y_bytes = 0, saved_bytes = 0, halfway_bytes = 0, forward_temp = 0, backward_temp = 0;
 
   constexpr int add(const value& v) {
     values.push_back(v);
