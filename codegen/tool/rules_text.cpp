@@ -444,7 +444,8 @@ constexpr rule_text texts[]{
      "found here; with #include <rankc/peak_bytes.hpp>, by the compiler, for the cluster's GPUs.",
      "a plan of models::llama{.layers = 32, .hidden = 8192, ...} on parallel_dims{.world = 1} and "
      "clusters::h200<1>",
-     "Use more tp or pp, or fewer rows in a microbatch: more microbatches, or a smaller global_batch."},
+     "Use more tp or pp, or fewer rows in a microbatch: more microbatches, or a smaller global_batch; or let backward repeat what "
+     "forward would keep: training{.recompute = {.full = true}, ...}."},
 };
 // clang-format on
 

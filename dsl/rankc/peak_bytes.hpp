@@ -124,7 +124,11 @@ constexpr void check_memory(report& out, const auto& p, const auto& model, const
                 fewer_rows.microbatches = n;
                 return n > schedule.microbatches && most % n == 0 && would_fit(model, given, fewer_rows, p.recipe, p.machines, stage_layers);
               }));
-  s << (found.view().empty() ? "; no tp, pp or number of microbatches mends it: take a smaller model, or a larger world" : found.view());
+  training repeating = p.recipe;
+  repeating.recompute = {.full = true};
+  if (!p.recipe.recompute.any() && would_fit(model, given, schedule, repeating, p.machines, stage_layers))
+    found.next() << "recompute={.full = true}";
+  s << (found.view().empty() ? "; no tp, pp, number of microbatches or recompute mends it: take a smaller model, or a larger world" : found.view());
 }
 
 }  // namespace detail
