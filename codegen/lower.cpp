@@ -115,6 +115,7 @@ struct rank_pass {
 };
 constexpr rank_pass rank_passes[]{{"number_messages", number_messages},
                                   {"place_parameters", place_parameters},
+                                  {"shard_parameters", shard_parameters},
                                   {"make_communicators", make_communicators},
                                   {"bind_layers", bind_layers},
                                   {"schedule_items", schedule_items},

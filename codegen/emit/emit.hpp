@@ -79,6 +79,9 @@ inline std::string wide_name(const lowered& l) { return l.type == dtype::bf16 ? 
 
 inline std::string name_of(dtype t) { return t == dtype::f64 ? "f64" : t == dtype::f32 ? "f32" : "bf16"; }
 
+/// The table of the shards whose sums are dealt out together.
+std::string sums_name(const gathering&);
+
 /// The type of what goes between stages, before one of them: of the layer that takes it, or of the one that makes it.
 std::string boundary_type(const lowered&, const pipeline_rank&, int stage);
 

@@ -30,6 +30,8 @@ std::string between_stages(const lowered& l, const pipeline_rank& r) {
 
 }  // namespace
 
+std::string sums_name(const gathering& g) { return g.id + (g.trained == g.parts ? "_shards" : "_sums"); }
+
 std::string boundary_type(const lowered& l, const pipeline_rank& r, int stage) {
   for (const stage_plan& s : r.stages) {
     if (s.stage == stage) return layer_namespace(l.bodies[s.layers.front().kind]) + "::input";
@@ -72,6 +74,8 @@ std::string emit_memory(const lowered& l, const pipeline_rank& r) {
     if (l.trains())
       one(fmt::format("vector<wide, {}>", r.gathered_elements), "full_gradients", a.full_gradients, r.gathered_elements * l.wide_bytes(), "the layers' sums, before they are dealt out");
   }
+  if (r.arriving_elements > 0)
+    one(fmt::format("vector<wide, {}>", r.arriving_elements), "arriving", a.arriving, r.arriving_elements * l.wide_bytes(), "sums that are added to others");
   for (std::size_t t = 0; t < a.ropes.size(); ++t)
     one(fmt::format("matrix<wide, {}, {}>", a.ropes[t].as.positions, a.ropes[t].as.dim), rope_name(t, a.ropes.size()), a.ropes[t].where, a.ropes[t].bytes,
         fmt::format("cosines and sines of {} positions, base {}", a.ropes[t].as.positions, a.ropes[t].as.theta));
@@ -100,17 +104,22 @@ std::string emit_memory(const lowered& l, const pipeline_rank& r) {
     for (const range& g : list) words.push_back(fmt::format("{{{}, {}, {}}}", g.first, g.count, g.decay));
     out += fmt::format("\n// {}: first element, count, weight decay\nconstexpr range {}[]{{{}}};\n", what, name, wrap(words, ",", "    "));
   };
-  const auto shards = [&](const std::string& name, const std::vector<int>& parameters) {
+  const auto shards = [&](const std::string& name, const std::vector<gathering::part>& parts, bool arriving) {
     std::vector<std::string> words;
-    for (int p : parameters)
-      words.push_back(fmt::format("{{{}, {}, {}}}", r.parameters[p].gathered, r.parameters[p].element, r.parameters[p].as.shard()));
-    out += fmt::format("constexpr shard {}[]{{{}}};\n", name, wrap(words, ",", "    "));
+    for (const gathering::part& p : parts) {
+      const placed_parameter& of = r.parameters[static_cast<std::size_t>(p.parameter)];
+      words.push_back(arriving ? fmt::format("{{{}, {}, {}, {}}}", p.gathered, of.element, of.as.shard(), p.arriving)
+                               : fmt::format("{{{}, {}, {}}}", p.gathered, of.element, of.as.shard()));
+    }
+    out += fmt::format("constexpr shard_range {}[]{{{}}};\n", name, wrap(words, ",", "    "));
   };
-  if (l.is_sharded()) out += "\n// Shards of what is gathered together: first element of all, first element of the rank's, count of the rank's\n";
-  for (const gathering& g : r.gatherings) shards(g.id + "_weights", g.parameters);
-  if (l.is_sharded() && !r.buckets.empty()) out += "\n// Shards of gradients that are summed together\n";
-  for (const bucket& b : r.buckets)
-    if (b.over_shards) shards(b.id + "_sums", r.parameters_in(b));
+  if (l.is_sharded())
+    out += fmt::format("\n// What is gathered or dealt out together: first element of all, first element of the rank's, count of the rank's{}\n",
+                       l.adds_sums() ? ",\n// where those arrive that are added to it" : "");
+  for (const gathering& g : r.gatherings) {
+    shards(g.id + "_shards", g.parts, l.adds_sums());
+    if (!g.trained.empty() && g.trained != g.parts) shards(sums_name(g), g.trained, l.adds_sums());
+  }
   ranges("squares_sharded", r.squares_sharded, "What counts in the norm on every tensor-parallel rank");
   ranges("squares_whole", r.squares_whole, "What counts in the norm once");
   ranges("updates", r.updates, "What the optimizer updates");

@@ -68,7 +68,7 @@ class order_text {
   }
   /// What the order calls the slot of a stage whose layers it calls one by one.
   std::string slot_name(const item& i) const {
-    if (is_forward(i)) return "s_" + i.name;
+    if (l_.is_sharded()) return "s_" + i.name;
     return r_.stages.size() > 1 ? fmt::format("s{}", r_.stages[i.stage].stage) : "s";
   }
 
@@ -97,8 +97,9 @@ class order_text {
     if (i.what == item_kind::receive) heading_ = "receive";
     if (moves || i.action == heading_) return;
     if (goes_beside_backward(i)) {
-      if (i.bucket != reduced_) out_ += fmt::format("// {}: {}\n", i.action, r_.buckets[i.bucket].name);
-      reduced_ = i.bucket;
+      const std::string& reduced = i.bucket < 0 ? r_.gatherings[i.gathering].name : r_.buckets[i.bucket].name;
+      if (reduced != reduced_) out_ += fmt::format("// {}: {}\n", i.action, reduced);
+      reduced_ = reduced;
       return;
     }
     if (!out_.empty()) out_ += "\n";
@@ -112,8 +113,10 @@ class order_text {
   }
   /// Whether the gradients of a layer are reduced while its stage's backward goes on, whose name the lines keep.
   bool goes_beside_backward(const item& i) const {
-    return (i.what == item_kind::reduce || i.what == item_kind::reduce_scatter) && std::any_of(step_.items.begin(), step_.items.end(), [&](const item& other) {
-      return other.what == item_kind::backward_layer && other.stage == r_.buckets[i.bucket].stage;
+    if (i.what != item_kind::reduce && i.what != item_kind::reduce_scatter && i.what != item_kind::add_sums) return false;
+    const int stage = i.bucket < 0 ? r_.gatherings[i.gathering].stage : r_.buckets[i.bucket].stage;
+    return std::any_of(step_.items.begin(), step_.items.end(), [&](const item& other) {
+      return other.what == item_kind::backward_layer && other.stage == stage;
     });
   }
   /// Where a pipeline fills, runs and drains: up to its first backward, up to its last forward, and from then on.
@@ -156,11 +159,15 @@ class order_text {
       }
       case item_kind::gather:
         run(i.on, "gather_shards", {".over = " + over(i.over), ".to = gathered", std::string(".from = ") + (l_.has_working_copy() ? "working_copy" : "weights"),
-                                    ".of = " + r_.gatherings[i.bucket].id + "_weights", ".site = " + message(i.message)});
+                                    ".of = " + r_.gatherings[i.gathering].id + "_shards", ".site = " + message(i.message)});
         break;
       case item_kind::reduce_scatter:
-        run(i.on, "scatter_sums", {".over = " + over(i.over), ".to = gradients", ".from = full_gradients",
-                                   ".of = " + r_.buckets[i.bucket].id + "_sums", ".site = " + message(i.message)});
+        run(i.on, "scatter_sums", {".over = " + over(i.over), std::string(".to = ") + (i.first ? "gradients" : "arriving"), ".from = full_gradients",
+                                   ".of = " + sums_name(r_.gatherings[i.gathering]),
+                                   ".site = " + message(i.message) + (i.first ? "" : ", .at = &shard_range::arriving")});
+        break;
+      case item_kind::add_sums:
+        run(i.on, "add_sums", {".to = gradients", ".from = arriving", ".of = " + sums_name(r_.gatherings[i.gathering])});
         break;
       case item_kind::forward_layer:
       case item_kind::backward_layer: {
@@ -191,7 +198,7 @@ class order_text {
   const step& step_;
   const std::string scope_;  // of the values' names
   int last_forward_ = -1, first_backward_ = -1;  // items
-  int reduced_ = -1;  // the last bucket that was, beside backward
+  std::string reduced_;  // the last whose sums were, beside backward
   std::string out_, heading_, part_;
 };
 

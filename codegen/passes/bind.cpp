@@ -50,7 +50,7 @@ class binder {
     give(takes_.dx, gradient(formal::dx, layer_ - 1));
     give(takes_.accumulate, {formal::accumulate, of_losses && use_.adds_to_loss ? source::always : source::adds, -1});
     for (int p : takes_.accumulate_shared)
-      give(true, {formal::accumulate_shared, use_.adds_to(l_.groups[use_.kind].of_parameter[p]) ? source::always : source::adds, p});
+      give(true, {formal::accumulate_shared, !l_.reshards() && use_.adds_to(l_.groups[use_.kind].of_parameter[p]) ? source::always : source::adds, p});
     return std::move(call_);
   }
 

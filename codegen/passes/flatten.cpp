@@ -26,11 +26,22 @@ element_type flattener::wide() const { return l_.type == dtype::bf16 ? element_t
 flattener::place flattener::parameter(int region, std::size_t index) const {
   const placed_parameter& p = r_.parameters[index];
   const arena_plan& a = r_.arena;
-  const std::size_t at[]{a.weights, a.gradients, a.first_moment, a.second_moment, a.working_copy, a.gathered, a.full_gradients};
-  const bool is_real = region == working_copy || region == gathered, is_whole = region == gathered || region == full_gradient;
-  const std::size_t size = is_real ? l_.real_bytes() : l_.wide_bytes();
-  return {at[region] + (is_whole ? p.gathered : p.element) * size, (is_whole ? p.as.stored() : p.as.shard()) * size,
-          {region, static_cast<int>(index)}, is_real ? real() : wide()};
+  const std::size_t at[]{a.weights, a.gradients, a.first_moment, a.second_moment, a.working_copy};
+  const std::size_t size = region == working_copy ? l_.real_bytes() : l_.wide_bytes();
+  const element_type type = region == working_copy ? real() : wide();
+  return {at[region] + p.element * size, p.as.shard() * size, {region, static_cast<int>(index)}, type};
+}
+flattener::place flattener::whole(int region, const gathering::part& p) const {
+  const bool is_weight = region == gathered;
+  const std::size_t size = is_weight ? l_.real_bytes() : l_.wide_bytes();
+  return {(is_weight ? r_.arena.gathered : r_.arena.full_gradients) + p.gathered * size,
+          r_.parameters[static_cast<std::size_t>(p.parameter)].as.stored() * size,
+          {region, p.parameter, static_cast<int>(p.gathered)},
+          is_weight ? real() : wide()};
+}
+flattener::place flattener::arrival(const gathering::part& p) const {
+  return {r_.arena.arriving + p.arriving * l_.wide_bytes(), r_.parameters[static_cast<std::size_t>(p.parameter)].as.shard() * l_.wide_bytes(),
+          {arrived, p.parameter, static_cast<int>(p.arriving)}, wide()};
 }
 flattener::place flattener::scalar(int what, std::size_t at) const { return {at, l_.wide_bytes(), {what}, wide()}; }
 
@@ -91,7 +102,9 @@ flattener::place flattener::resolve(const item& i, const layer_call& call, int i
   const auto parameter_of = [&](int region) {
     const std::size_t element = use.element(l_.groups[use.kind].of_parameter[v.of]);
     for (std::size_t j = 0; j < r_.parameters.size(); ++j)
-      if (r_.parameters[j].element == element) return parameter(region, j);
+      if (r_.parameters[j].element == element)
+        return region < gathered ? parameter(region, j)
+                                 : whole(region, {static_cast<int>(j), use.gathered(l_.gathered_groups[use.kind].of_parameter[v.of])});
     throw std::logic_error("a layer's parameter has no place");
   };
   const auto part_of = [&](place whole) {  // of what is saved, or of the workspace

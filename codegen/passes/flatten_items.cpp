@@ -174,20 +174,39 @@ op flattener::collective_of(const item& i, collective_kind does, const access& f
 
 std::vector<op> flattener::gather(const item& i) {
   std::vector<op> all;
-  for (int p : r_.gatherings[i.bucket].parameters) {
-    const auto index = static_cast<std::size_t>(p);
-    const access from = read(parameter(l_.has_working_copy() ? working_copy : weight, index));
-    all.push_back(collective_of(i, collective_kind::all_gather, from, write(parameter(gathered, index))));
+  for (const gathering::part& p : r_.gatherings[i.gathering].parts) {
+    const access from = read(parameter(l_.has_working_copy() ? working_copy : weight, static_cast<std::size_t>(p.parameter)));
+    all.push_back(collective_of(i, collective_kind::all_gather, from, write(whole(gathered, p))));
   }
   return all;
 }
 
 std::vector<op> flattener::reduce_scatter(const item& i) {
   std::vector<op> all;
-  for (int p : r_.parameters_in(r_.buckets[i.bucket])) {
-    const auto index = static_cast<std::size_t>(p);
-    const access from = read(parameter(full_gradient, index));
-    all.push_back(collective_of(i, collective_kind::reduce_scatter, from, write(parameter(gradient, index))));
+  for (const gathering::part& p : r_.gatherings[i.gathering].trained) {
+    const access from = read(whole(full_gradient, p));
+    const place to = i.first ? parameter(gradient, static_cast<std::size_t>(p.parameter)) : arrival(p);
+    all.push_back(collective_of(i, collective_kind::reduce_scatter, from, write(to)));
+  }
+  return all;
+}
+
+std::vector<op> flattener::add_sums(const item& i) {
+  std::vector<op> all;
+  for (const gathering::part& p : r_.gatherings[i.gathering].trained) {
+    const layer_parameter& as = r_.parameters[static_cast<std::size_t>(p.parameter)].as;
+    const place sum = parameter(gradient, static_cast<std::size_t>(p.parameter)), more = arrival(p);
+    op o;
+    o.name = i.name;
+    o.function = o.row = "add";
+    o.operands = {sum.begin, sum.begin, more.begin};
+    o.reads = {read(sum), read(more)};
+    o.writes = {write(sum)};
+    o.writes.back().replaces = 0;
+    const std::int64_t rows = as.ndim > 1 ? as.shard_rows : 1, cols = as.ndim > 1 ? as.cols : as.shard_rows;
+    for (const auto& [port, written, access] : {std::tuple("y", true, 0), std::tuple("a", false, 0), std::tuple("b", false, 1)})
+      o.views.push_back({.port = port, .written = written, .accesses = {access, 1}, .shape = {{rows, cols}, 2}, .stride = cols});
+    all.push_back(std::move(o));
   }
   return all;
 }
@@ -249,6 +268,7 @@ std::vector<op> flattener::flatten(const item& i) {
     case item_kind::backward_layer: layer_ops(i, i.layer, out); break;
     case item_kind::gather: out = gather(i); break;
     case item_kind::reduce_scatter: out = reduce_scatter(i); break;
+    case item_kind::add_sums: out = add_sums(i); break;
     case item_kind::send:
     case item_kind::receive: out.push_back(send_or_receive(i)); break;
     case item_kind::reduce: out.push_back(reduce_bucket(i)); break;

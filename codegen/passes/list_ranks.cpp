@@ -56,12 +56,12 @@ class rank_lister {
     for (const placed_parameter& p : r_.parameters)
       put("{:>10} {:<24} {} x {}{}{}", p.element, p.name, p.as.rows, p.as.cols,
           p.as.shard_dim >= 0 ? fmt::format(", dim {} sharded over tp", p.as.shard_dim) : "",
-          (l_.is_sharded() ? fmt::format(", rows in shards of {}, gathered at {}", p.as.shard_rows, p.gathered) : "") + (p.copy ? ", copy" : ""));
+          (l_.is_sharded() ? fmt::format(", rows in shards of {}", p.as.shard_rows) : "") + (p.copy ? ", copy" : ""));
     if (r_.parameter_elements) put("{:>10} elements", r_.parameter_elements);
   }
   void buckets() {
     for (const bucket& b : r_.buckets)
-      put("{}: elements {} + {}{}{}{}{}", b.name, b.first, b.count, b.over_shards ? ", dealt out over shard" : "", b.over_tp ? ", sum over tp" : "", b.over_dp ? ", sum over dp" : "",
+      put("{}: elements {} + {}{}{}{}", b.name, b.first, b.count, b.over_tp ? ", sum over tp" : "", b.over_dp ? ", sum over dp" : "",
           b.tied ? ", sum with its copy" : "");
   }
   void ranges() {

@@ -22,7 +22,7 @@ void name_layers(const lowered& l, std::vector<std::vector<layer_use>>& stages) 
   // What else the text of a stage names.
   name_scope ids({"r", "s", "slot", "at_slot", "base", "x", "y", "dy", "dx", "ids", "targets", "work", "accumulate", "weights", "gradients",
                   "first_moment", "second_moment", "working_copy", "rope_table", "loss", "norm", "boundary", "boundary_bytes", "chain",
-                  "work_beside", "ids_bytes", "squares_sharded", "squares_whole", "updates", "forward", "backward", "backward_input",
+                  "work_beside", "ids_bytes", "gathered", "full_gradients", "arriving", "squares_sharded", "squares_whole", "updates", "forward", "backward", "backward_input",
                   "backward_weight", "recompute", "at", "real", "bf16", "rank", "stream", "role", "reduction", "event", "range", "rankc", "std", "host",
                   "cuda", "runtime"});
   for (const body& b : l.bodies) {
@@ -118,25 +118,22 @@ class regions {
         r_.buckets.push_back({.name = "replicated parameters", .id = {}, .first = group_start, .count = at_ - group_start, .over_tp = true});
     }
     r_.parameter_elements = at_;
-    r_.gathered_elements = gathered_;
   }
 
  private:
   void place(group g, int stage, int layer) {
     layer_use& use = r_.stages[stage].layers[layer];
-    const group_layout &placed = l_.groups[use.kind], &whole = l_.gathered_groups[use.kind];
+    const group_layout& placed = l_.groups[use.kind];
     const std::size_t size = placed.size[static_cast<int>(g)];
     use.base[static_cast<int>(g)] = at_;
-    use.gathered_base[static_cast<int>(g)] = gathered_;
     if (size == 0) return;
     const body& b = l_.bodies[use.kind];
     for (std::size_t p = 0; p < b.parameters.size(); ++p)
       if (placed.of_parameter[p].in == g)
         r_.parameters.push_back({(plan_.kinds[b.kind].repeated ? use.name + "." : "") + std::string(b.parameters[p].name), b.parameters[p],
-                                 at_ + placed.of_parameter[p].offset, gathered_ + whole.of_parameter[p].offset, r_.stages[stage].copy});
+                                 at_ + placed.of_parameter[p].offset, r_.stages[stage].copy});
     if (g == group::own) r_.buckets.push_back({.name = use.name, .id = use.id, .first = at_, .count = size, .stage = stage, .after_layer = layer});
     at_ += size;
-    gathered_ += whole.size[static_cast<int>(g)];
   }
 
   /// The first layer that has a shared parameter places it. Of all that have it one sums into it first.
@@ -149,14 +146,13 @@ class regions {
       const std::size_t index = use.shared.size();
       const auto [known, is_new] = shared_.try_emplace(std::string(as.name), sharing{&use, index, sums_at});
       if (is_new) {
-        use.shared.push_back({at_, gathered_});
-        r_.parameters.push_back({std::string(as.name), as, at_, gathered_, s.copy});
+        use.shared.push_back({at_});
+        r_.parameters.push_back({std::string(as.name), as, at_, s.copy});
         at_ += aligned_elements(as.shard());
-        gathered_ += aligned_elements(as.stored());
         continue;
       }
       sharing& first = known->second;
-      use.shared.push_back({first.use->shared[first.index].element, first.use->shared[first.index].gathered});
+      use.shared.push_back({first.use->shared[first.index].element});
       // Of one stage's layers, backward comes to the later one first.
       if (sums_at > first.sums_at) {
         use.shared[index].adds = true;
@@ -177,32 +173,8 @@ class regions {
   pipeline_rank& r_;
   const std::map<int, int> first_sum_;
   std::map<std::string, sharing> shared_;
-  std::size_t at_ = 0, gathered_ = 0;
+  std::size_t at_ = 0;
 };
-
-/// What is gathered together, in the order of the rank's layers: a layer's own parameters, and before them those that it
-/// shares with others and that no layer before it has.
-void make_gatherings(const lowered& l, pipeline_rank& r) {
-  name_scope ids;
-  const auto add = [&](const std::string& name, const std::string& id, std::vector<int> parameters, int stage) {
-    if (parameters.empty()) return;
-    std::size_t elements = 0;
-    for (int p : parameters) elements += r.parameters[p].as.shard();
-    r.gatherings.push_back({name, ids.take(id), std::move(parameters), stage, elements * l.real_bytes()});
-  };
-  std::set<std::size_t> known;  // elements
-  for (std::size_t s = 0; s < r.stages.size(); ++s)
-    for (const layer_use& use : r.stages[s].layers) {
-      std::vector<int> own;
-      for (const group_layout::place& at : l.groups[use.kind].of_parameter)
-        for (std::size_t p = 0; p < r.parameters.size(); ++p) {
-          if (r.parameters[p].element != use.element(at) || !known.insert(use.element(at)).second) continue;
-          if (at.in == group::shared) add(r.parameters[p].name, r.parameters[p].name, {static_cast<int>(p)}, -1);
-          else own.push_back(static_cast<int>(p));
-        }
-      add(use.name, use.id, std::move(own), static_cast<int>(s));
-    }
-}
 
 /// Pairs of ranks that hold the same parameters. Of those that two stages share the later holder's are copies too.
 /// Errors: std::logic_error where one would be in two pairs.
@@ -229,7 +201,7 @@ void pair_copies(lowered& l) {
 
 /// What is to be done with each bucket: those of shared parameters are made here, those that need nothing go.
 void finish_buckets(lowered& l, pipeline_rank& r) {
-  const bool over_dp = layout(l.plan->dims).groups(axis::replicas).size() > 1, over_shards = l.is_sharded();
+  const bool over_dp = layout(l.plan->dims).groups(axis::replicas).size() > 1;
   const auto pair = std::find_if(l.tied.begin(), l.tied.end(), [&](const auto& t) { return t[0] == r.index || t[1] == r.index; });
   const auto is_tied = [&](const placed_parameter& p) {
     if (pair == l.tied.end()) return false;
@@ -245,7 +217,6 @@ void finish_buckets(lowered& l, pipeline_rank& r) {
   name_scope ids;
   for (bucket& b : r.buckets) {
     b.over_dp = over_dp;
-    b.over_shards = over_shards;
     b.tied = std::any_of(r.parameters.begin(), r.parameters.end(), [&](const auto& p) {
       return p.element >= b.first && p.element < b.first + b.count && is_tied(p);
     });
@@ -253,31 +224,14 @@ void finish_buckets(lowered& l, pipeline_rank& r) {
     // One name for a sum wherever it is made.
     if (b.name == "replicated parameters") b.name += " of pipeline rank " + std::to_string(b.tied ? (*pair)[0] : r.index);
   }
-  std::erase_if(r.buckets, [](const bucket& b) { return !b.over_shards && !b.over_dp && !b.over_tp && !b.tied; });
+  std::erase_if(r.buckets, [](const bucket& b) { return !b.over_dp && !b.over_tp && !b.tied; });
 }
 
 }  // namespace
 
-std::vector<int> pipeline_rank::parameters_in(const bucket& b) const {
-  std::vector<int> in;
-  for (std::size_t p = 0; p < parameters.size(); ++p)
-    if (parameters[p].as.trainable && parameters[p].element >= b.first && parameters[p].element < b.first + b.count)
-      in.push_back(static_cast<int>(p));
-  return in;
-}
-
-std::size_t pipeline_rank::shards_of(const bucket& b) const {
-  std::size_t elements = 0;
-  for (int p : parameters_in(b)) elements += parameters[p].as.shard();
-  return elements;
-}
-
 void place_parameters(lowered& l) {
   const plan_data& plan = *l.plan;
-  for (const body& b : l.bodies) {
-    l.groups.push_back(lay_out(b.parameters, &layer_parameter::shard));
-    l.gathered_groups.push_back(lay_out(b.parameters, &layer_parameter::stored));
-  }
+  for (const body& b : l.bodies) l.groups.push_back(lay_out(b.parameters, &layer_parameter::shard));
   const auto layers = split_layers(l);
   l.ranks.resize(plan.dims.pp);
   for (int rank = 0; rank < plan.dims.pp; ++rank) {
@@ -286,7 +240,6 @@ void place_parameters(lowered& l) {
     r.overlaps = overlaps(plan.actions, rank);
     hold_stages(r, plan.actions, layers);
     regions(l, r).place();
-    if (l.is_sharded()) make_gatherings(l, r);
   }
   pair_copies(l);
   if (!l.trains()) {

@@ -22,6 +22,9 @@ inline int rank_at(const parallel_dims& d, int pp, const coord& at) {
 /// Layers to stages, parameters to groups, groups to regions; buckets of gradients and ranges of the optimizer.
 void place_parameters(lowered&);
 
+/// Where the weights that ranks share out are gathered for the layers, and what is gathered together.
+void shard_parameters(lowered&);
+
 /// The lanes of each pipeline rank, and the groups of ranks that communicate, in one global order; none of a single rank.
 void make_communicators(lowered&);
 
@@ -93,6 +96,10 @@ class flattener {
   place locate_of_rank(const item&, const layer_call&, const actual&) const;
   place of_microbatch(const placed_value&) const;
   place parameter(int region, std::size_t index) const;
+  /// All of a parameter, gathered or to be dealt out.
+  place whole(int region, const gathering::part&) const;
+  /// What a rank gets of a sum that is dealt out, before it is added to what it keeps.
+  place arrival(const gathering::part&) const;
   place scalar(int what, std::size_t at) const;
   access read(const place&) const;
   access write(const place&);
@@ -106,6 +113,8 @@ class flattener {
   static void set_replaced(access& written, const op&, const std::vector<int>& candidates);
   int count_terms(const stage_plan&, const layer_use&, std::initializer_list<phase>, space, int parameter) const;
   std::vector<sum::relation> relate(placement shards, placement dp, placement tp, bool tied) const;
+  int count_sums(const stage_plan&, const layer_use&, int parameter) const;
+  byte_range collected(int parameter) const;
   bool is_tied(const placed_parameter&) const;
   sum sum_of_loss() const;
   sum sum_of_gradient(std::size_t parameter) const;
@@ -117,6 +126,7 @@ class flattener {
   /// A gathering, and the sums of gradients that are dealt out, tensor by tensor.
   std::vector<op> gather(const item&);
   std::vector<op> reduce_scatter(const item&);
+  std::vector<op> add_sums(const item&);
   op collective_of(const item&, collective_kind, const access& from, const access& to) const;
   op reduce_scalar(const item&, const place&);
   op sum_squares(const item&);

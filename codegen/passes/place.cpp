@@ -62,6 +62,7 @@ class arena {
     if (l_.is_sharded()) {
       a_.gathered = take(r_.gathered_elements * l_.real_bytes());
       if (l_.trains()) a_.full_gradients = take(r_.gathered_elements * l_.wide_bytes());
+      a_.arriving = take(r_.arriving_elements * l_.wide_bytes());
     }
     for (placed_rope& rope : a_.ropes) rope.where = take(rope.bytes);
     const std::size_t ids = l_.tokens() * sizeof(std::int32_t) * plan.actions.microbatches;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <array>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -34,10 +36,8 @@ class builder {
   }
 
   void run() {
-    gathers_ahead_ = l_.is_sharded() && std::none_of(begin(), end(), [](const action& a) { return a.kind == action_kind::unshard; });
-    if (gathers_ahead_)
-      for (const action* a = begin(); a != end(); ++a)
-        if (computes(a->kind)) gather(a->stage);
+    if (l_.reshards()) list_reads();
+    else if (l_.is_sharded()) gather_ahead();
     each_step(
         t_, communication_, r_.index, [&](const message& m) { move(m, false); },
         [&](int i) {
@@ -89,30 +89,103 @@ class builder {
   void act(int at) {
     const action& a = t_.actions[at];
     action_ = token(a);
-    if (a.kind == action_kind::unshard && l_.is_sharded()) gather(a.stage);
+    if (a.kind == action_kind::unshard && l_.is_sharded() && !l_.reshards()) gather(a.stage);
     if (computes(a.kind)) compute(at);
     if (a.kind == action_kind::reduce_grad) finish_gradients(at);
     if (a.kind == action_kind::step && !stepped_) finish_step();
   }
 
-  /// The weights of a stage, layer by layer; with the first stage those that layers share. Ahead of all actions each is
-  /// gathered once, else as often as the schedule says.
+  /// Layer by layer what each reads, where the schedule does not say when. Each is gathered once.
+  void gather_ahead() {
+    if (std::any_of(begin(), end(), [](const action& a) { return a.kind == action_kind::unshard; })) return;
+    std::set<int> stages;
+    for (const action* a = begin(); a != end(); ++a)
+      if (computes(a->kind) && stages.insert(a->stage).second) gather(a->stage);
+  }
+  /// The weights of a stage; with the first stage those that layers share.
   void gather(int stage) {
-    if (!gathered_.insert(stage).second && gathers_ahead_) return;
     action_ = token({action_kind::unshard, stage, 0});
-    for (std::size_t g = 0; g < r_.gatherings.size(); ++g) {
-      const gathering& of = r_.gatherings[g];
-      if (of.stage != local(stage) && !(of.stage < 0 && gathered_.size() == 1)) continue;
-      item i;
-      i.what = item_kind::gather;
-      i.on = gather_lane(r_.lanes);
-      i.over = role_over(axis::fsdp);
-      i.bucket = static_cast<int>(g);
-      i.name = "weights of " + of.name;
-      i.bytes = of.bytes;
-      i.message = l_.message(i.name, i.bytes);
-      issue(i);
+    for (std::size_t g = 0; g < r_.gatherings.size(); ++g)
+      if (const gathering& of = r_.gatherings[g]; of.stage == local(stage) || (of.stage < 0 && !shared_gathered_)) gather_one(g);
+    shared_gathered_ = true;
+  }
+  void gather_one(std::size_t g) {
+    const gathering& of = r_.gatherings[g];
+    item i;
+    i.what = item_kind::gather;
+    i.on = gather_lane(r_.lanes);
+    i.over = role_over(axis::fsdp);
+    i.gathering = static_cast<int>(g);
+    i.name = "weights of " + of.name;
+    i.bytes = r_.shard_elements(of.parts) * l_.real_bytes();
+    i.message = l_.message(i.name, i.bytes);
+    issue(i);
+  }
+
+  /// The layers that read weights, in the order in which they do.
+  void list_reads() {
+    for (const action* a = begin(); a != end(); ++a) {
+      if (!computes(a->kind)) continue;
+      const int stage = local(a->stage);
+      for (int layer : layers_of(stage, phase_of(a->kind)))
+        if (reads_weights(stage, layer, phase_of(a->kind))) reads_.push_back({stage, layer});
     }
+  }
+  bool reads_weights(int stage, int layer, phase p) const {
+    const body& b = l_.bodies[r_.stages[stage].layers[layer].kind];
+    const bool repeats = p == phase::backward || p == phase::backward_input;
+    return b.uses(p, space::weight) || (repeats && b.uses(phase::recompute, space::weight));
+  }
+  /// The layers of a stage that have something to do, in the order of a phase.
+  std::vector<int> layers_of(int stage, phase p) const {
+    std::vector<int> all;
+    const std::vector<layer_use>& layers = r_.stages[stage].layers;
+    for (int layer = 0; layer < static_cast<int>(layers.size()); ++layer)
+      if (!l_.bodies[layers[layer].kind].calls(p).empty()) all.push_back(layer);
+    if (p != phase::forward) std::reverse(all.begin(), all.end());
+    return all;
+  }
+  /// What the next layer reads, and what the one after it will where that lies elsewhere, is gathered if it is not there.
+  void gather_next() {
+    const std::array<int, 2> now = reads_[read_++];
+    hold(now);
+    if (read_ < reads_.size() && place_of(reads_[read_]) != place_of(now)) hold(reads_[read_]);
+  }
+  std::size_t place_of(const std::array<int, 2>& layer) const { return each_of(layer).empty() ? 0 : r_.gatherings[each_of(layer).front()].place; }
+  void hold(const std::array<int, 2>& layer) {
+    const auto [at, is_new] = held_.try_emplace(place_of(layer), layer);
+    if (!is_new && at->second == layer) return;
+    at->second = layer;
+    for (std::size_t g : each_of(layer)) gather_one(g);
+  }
+  std::vector<std::size_t> each_of(const std::array<int, 2>& layer) const {
+    std::vector<std::size_t> all;
+    for (std::size_t g = 0; g < r_.gatherings.size(); ++g)
+      if (r_.gatherings[g].stage == layer[0] && r_.gatherings[g].layer == layer[1]) all.push_back(g);
+    return all;
+  }
+
+  /// The sums of what is gathered together go to the ranks that keep them. In a microbatch after the first they are to be
+  /// added to what is there.
+  void deal_out(std::size_t g, std::vector<item>& to_add) {
+    const gathering& of = r_.gatherings[g];
+    if (of.trained.empty()) return;
+    item i;
+    i.what = item_kind::reduce_scatter;
+    i.over = role_over(axis::fsdp);
+    i.on = lane_over(i.over);
+    i.gathering = static_cast<int>(g);
+    i.first = dealt_.insert(of.trained.front().parameter).second;
+    i.name = "gradients of " + of.name + over_axis(axis::fsdp);
+    i.bytes = r_.shard_elements(of.trained) * l_.wide_bytes();
+    i.message = l_.message(i.name, i.bytes);
+    issue(i);
+    if (i.first) return;
+    i.what = item_kind::add_sums;
+    i.on = compute_lane;
+    i.name = "gradients of " + of.name;
+    i.message = -1;
+    to_add.push_back(i);
   }
 
   /// Whether a stage's gradients are to be reduced as soon as action `at` has run: then each layer's as soon as its own are
@@ -128,7 +201,7 @@ class builder {
     const auto is_reduction = [&] { return next < end && t_.actions[next].kind == action_kind::reduce_grad; };
     while (!t_.bidirectional() && is_reduction() && t_.actions[next].stage != stage) ++next;
     return is_reduction() && t_.actions[next].stage == stage &&
-           std::any_of(r_.buckets.begin(), r_.buckets.end(), [&](const bucket& b) { return b.stage == local(stage); });
+           (l_.is_sharded() || std::any_of(r_.buckets.begin(), r_.buckets.end(), [&](const bucket& b) { return b.stage == local(stage); }));
   }
 
   void compute(int at) {
@@ -138,27 +211,10 @@ class builder {
     i.name = token(a);
     if (a.overlaps_next) i.on = overlap_lane;
     if (a.kind != action_kind::I) i.first = begun_.insert({a.stage, sums_gradients(a)}).second;
-    if (i.what == item_kind::forward && i.first && l_.is_sharded() && i.on == compute_lane) return forward_by_layers(i);
-    if (!reduces_after(at)) {
-      recompute(i);
-      issue(i);
-      return;
-    }
-    reduced_.insert(a.stage);
-    i.what = item_kind::backward_layer;
+    const bool reduces = reduces_after(at);
+    if (reduces || l_.reshards() || (l_.is_sharded() && i.what == item_kind::forward && i.first)) return by_layers(i, a, reduces);
     recompute(i);
-    const std::string computed = action_, reduced = token({action_kind::reduce_grad, a.stage, 0});
-    const std::vector<layer_use>& layers = r_.stages[i.stage].layers;
-    for (int layer = static_cast<int>(layers.size()) - 1; layer >= 0; --layer) {
-      if (l_.bodies[layers[layer].kind].calls(i.does).empty()) continue;
-      i.layer = layer;
-      action_ = computed;
-      issue(i);
-      action_ = reduced;
-      for (std::size_t b = 0; b < r_.buckets.size(); ++b)
-        if (r_.buckets[b].after_layer == layer && r_.buckets[b].stage == i.stage) reduce(static_cast<int>(b));
-    }
-    action_ = computed;
+    issue(i);
   }
 
   /// What the stage's last layer repeats for a backward: by itself, since it does not wait for the gradient. Beside another
@@ -172,41 +228,70 @@ class builder {
     issue(std::move(i));
   }
 
-  /// A stage's first forward, each layer of which waits for its own weights alone.
-  void forward_by_layers(item i) {
-    i.what = item_kind::forward_layer;
-    const std::vector<layer_use>& layers = r_.stages[i.stage].layers;
-    for (i.layer = 0; i.layer < static_cast<int>(layers.size()); ++i.layer)
-      if (!l_.bodies[layers[i.layer].kind].calls(i.does).empty()) issue(i);
+  /// An action layer by layer: each waits for its own weights alone, and what it sums is reduced beside the next.
+  void by_layers(item i, const action& a, bool reduces) {
+    const bool sums = sums_gradients(a), deals = sums && l_.is_sharded() && (l_.reshards() || reduces);
+    i.what = i.what == item_kind::forward ? item_kind::forward_layer : item_kind::backward_layer;
+    if (sums && l_.reshards()) i.first = true;  // in a place that other layers have had
+    if (reduces) reduced_.insert(a.stage);
+    const std::string computed = action_, reduced = token({action_kind::reduce_grad, a.stage, 0});
+    std::vector<item> to_add;
+    int done = -1;
+    const auto finish = [&] {  // the layer before, once its sums have arrived
+      for (const item& each : std::exchange(to_add, {})) issue(each);
+      for (std::size_t b = 0; reduces && b < r_.buckets.size(); ++b)
+        if (r_.buckets[b].after_layer == done && r_.buckets[b].stage == i.stage) reduce(static_cast<int>(b));
+    };
+    for (i.layer = 0; const int layer : layers_of(i.stage, i.does)) {
+      action_ = computed;
+      i.layer = layer;
+      if (l_.reshards() && reads_weights(i.stage, layer, i.does)) gather_next();
+      if (layer + 1 == static_cast<int>(r_.stages[i.stage].layers.size())) recompute(i);
+      issue(i);
+      if (reduces) action_ = reduced;
+      if (l_.reshards() && done >= 0) finish();
+      done = layer;
+      if (deals)
+        for (std::size_t g : each_of({i.stage, layer})) deal_out(g, to_add);
+      if (!l_.reshards()) finish();
+    }
+    if (l_.reshards()) finish();
+    action_ = computed;
   }
 
   /// A REDUCE_GRAD: the gradients of its stage, unless they went layer by layer; the rank's last one has those that are of no
   /// stage alone.
   void finish_gradients(int at) {
     const int stage = t_.actions[at].stage, end = t_.begin[r_.index + 1];
+    if (!reduced_.count(stage) && !l_.reshards()) deal_out_of(local(stage));
     if (!reduced_.count(stage))
       for (std::size_t b = r_.buckets.size(); b-- > 0;)  // the last layer first, as backward goes
         if (r_.buckets[b].stage == local(stage)) reduce(static_cast<int>(b));
     for (int later = at + 1; later < end; ++later)
       if (t_.actions[later].kind == action_kind::reduce_grad) return;
+    if (!l_.reshards()) deal_out_of(-1);
     for (std::size_t b = 0; b < r_.buckets.size(); ++b)
       if (r_.buckets[b].stage < 0) reduce(static_cast<int>(b));
+  }
+  void deal_out_of(int stage) {
+    std::vector<item> none;
+    for (std::size_t g = r_.gatherings.size(); g-- > 0;)
+      if (r_.gatherings[g].stage == stage) deal_out(g, none);
   }
 
   void reduce(int b) {
     const bucket& k = r_.buckets[b];
     const auto over = [&](runtime::over group, const std::string& text) {
       item i;
-      i.what = group == runtime::over::shard ? item_kind::reduce_scatter : item_kind::reduce;
+      i.what = item_kind::reduce;
       i.on = lane_over(group);
       i.bucket = b;
       i.over = group;
       i.name = "gradients of " + k.name + text;
-      i.bytes = (group == runtime::over::shard ? r_.shards_of(k) : k.count) * l_.wide_bytes();
+      i.bytes = k.count * l_.wide_bytes();
       i.message = l_.message(i.name, i.bytes);
       issue(i);
     };
-    if (k.over_shards) over(role_over(axis::fsdp), over_axis(axis::fsdp));
     if (k.over_tp) over(role_over(axis::tp), over_axis(axis::tp));
     if (k.over_dp) over(role_over(axis::replicas), over_axis(axis::replicas));
     if (k.tied) over(runtime::over::tied, t_.bidirectional() ? " between the two ranks of a stage" : " between first and last stage");
@@ -282,8 +367,11 @@ class builder {
   std::vector<item>& out_;
   std::set<std::pair<int, bool>> begun_;  // stages that have run forward, or summed gradients
   std::set<int> reduced_;                 // stages whose gradients went layer by layer
-  std::set<int> gathered_;                // stages
-  bool gathers_ahead_ = false, stepped_ = false;
+  std::vector<std::array<int, 2>> reads_;        // (stage, layer): of weights that layers take turns to gather
+  std::size_t read_ = 0;                         // the next of them
+  std::map<std::size_t, std::array<int, 2>> held_;  // by place
+  std::set<int> dealt_;                          // parameters whose sums the rank has begun
+  bool shared_gathered_ = false, stepped_ = false;
   std::string action_;  // under way
 };
 

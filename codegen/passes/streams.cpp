@@ -54,8 +54,9 @@ std::string event_name(const item& i, const pipeline_rank& r, const step& s) {
     case item_kind::backward: return (i.does == phase::recompute ? "before_" : "after_") + i.name;
     case item_kind::forward_layer:
     case item_kind::backward_layer: return "after_" + i.name + "_" + layer(i.layer);
-    case item_kind::gather: return r.gatherings[i.bucket].id + "_gathered";
-    case item_kind::reduce_scatter:
+    case item_kind::gather: return r.gatherings[i.gathering].id + "_gathered";
+    case item_kind::reduce_scatter: return r.gatherings[i.gathering].id + "_over_" + role_name(i.over);
+    case item_kind::add_sums: return r.gatherings[i.gathering].id + "_added";
     case item_kind::reduce: return r.buckets[i.bucket].id + "_over_" + role_name(i.over);
     case item_kind::reduce_loss: return "loss_over_" + std::string(role_name(i.over));
     default: return "norm_ready";

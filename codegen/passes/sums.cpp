@@ -5,6 +5,7 @@
 #include <rankc/ops/memory.hpp>
 
 #include <algorithm>
+#include <stdexcept>
 #include <utility>
 
 #include "contents.hpp"
@@ -54,6 +55,15 @@ int flattener::count_terms(const stage_plan& s, const layer_use& use, std::initi
   return n + (is_cleared && !by_another);
 }
 
+/// How often a layer's gradient of a parameter is dealt out: in each pass that sums into it.
+int flattener::count_sums(const stage_plan& s, const layer_use& use, int parameter) const {
+  int n = 0;
+  for (const phase p : {phase::backward, phase::backward_input, phase::backward_weight})
+    if (count_writes(l_.bodies[use.kind], p, space::gradient, parameter, false) > 0)
+      n += count_passes(l_.plan->actions, r_.index, s.stage, p);
+  return n;
+}
+
 /// The letters over the axes that a plan has. A tensor that two pipeline ranks hold is summed between them.
 std::vector<sum::relation> flattener::relate(placement shards, placement dp, placement tp, bool tied) const {
   const auto link = [&](runtime::over o) { return find_link(r_, lane_over(o), o); };
@@ -86,6 +96,14 @@ sum flattener::sum_of_loss() const {
   return of;
 }
 
+/// Where the layers add up a gradient that is dealt out once.
+byte_range flattener::collected(int parameter) const {
+  for (const gathering& g : r_.gatherings)
+    for (const gathering::part& p : g.trained)
+      if (p.parameter == parameter) return whole(full_gradient, p).range();
+  throw std::logic_error("a gradient is dealt out from nowhere");
+}
+
 /// The letters are the typed trace's: of a gradient that is P over an axis, the parameter says so.
 sum flattener::sum_of_gradient(std::size_t parameter_index) const {
   const placed_parameter& q = r_.parameters[parameter_index];
@@ -93,7 +111,8 @@ sum flattener::sum_of_gradient(std::size_t parameter_index) const {
                        : q.as.sum_over_tp  ? placement::partial
                                            : placement::replicated;
   const placement dp = q.as.sum_over_dp ? placement::partial : placement::replicated;
-  const placement shards = q.as.sum_over_shards ? placement::dealt : placement::sharded;
+  // Where sums are dealt out in each microbatch, each of them is a contribution to the shard.
+  const placement shards = q.as.sum_over_shards && !l_.reshards() ? placement::dealt : placement::sharded;
   sum of{sum_kind::gradient,
          q.name,
          parameter(gradient, parameter_index).range(),
@@ -101,13 +120,13 @@ sum flattener::sum_of_gradient(std::size_t parameter_index) const {
          0,
          {},
          !q.copy};
-  if (l_.is_sharded()) of.collected = parameter(full_gradient, parameter_index).range();
+  if (l_.is_sharded() && !l_.reshards()) of.collected = collected(static_cast<int>(parameter_index));
   for (int region : kept_) of.updates.push_back(parameter(region, parameter_index).range());
   for (const stage_plan& s : r_.stages)
     for (const layer_use& use : s.layers)
       for (std::size_t k = 0; k < l_.bodies[use.kind].parameters.size(); ++k)
         if (use.element(l_.groups[use.kind].of_parameter[k]) == q.element)
-          of.terms += count_terms(s, use, {phase::backward, phase::backward_input, phase::backward_weight},
+          of.terms += l_.reshards() ? count_sums(s, use, static_cast<int>(k)) : count_terms(s, use, {phase::backward, phase::backward_input, phase::backward_weight},
                                   space::gradient, static_cast<int>(k));
   return of;
 }

@@ -116,7 +116,7 @@ class summation {
     for (const touched& t : sums)
       if (t.read && !t.write && check_whole(i, t)) whole.insert(t.sum);
     for (const touched& t : sums)
-      if (t.write) o.kind == op_kind::collective ? reduce(i, t) : contribute(i, t, whole);
+      if (t.write) is_contribution(o, t) ? contribute(i, t, whole) : reduce(i, t);
     for (std::size_t s : updates)
       if (!whole.count(s) || (norm_ >= 0 && !whole.count(static_cast<std::size_t>(norm_)))) {
         refuse(i, "updates what belongs to {} without reading {}", name(s),
@@ -167,9 +167,16 @@ class summation {
     return placement::replicated;
   }
 
+  /// What is computed, or the sum of a microbatch that is dealt out in shards.
+  bool is_contribution(const op& o, const touched& t) const {
+    return o.kind == op_kind::compute || (o.kind == op_kind::collective && o.does == collective_kind::reduce_scatter && !t.read &&
+                                          relation(t.sum, o.communicator) == placement::sharded);
+  }
+
   /// Sums are made where they lie, or dealt out to their shards' place.
   void reduce(int i, const touched& t) {
     const op& o = *table_.ops[i];
+    if (o.kind != op_kind::collective) return refuse(i, "writes {} and does not compute it", name(t.sum));
     const auto& communicator = table_.program.communicators[o.communicator].name;
     const bool deals = relation(t.sum, o.communicator) == placement::dealt;
     const bool moves = t.read && is_collected(t, *t.read) && t.write->begin == sums_[t.sum].at.begin && t.write->replaces < 0;
@@ -207,8 +214,6 @@ class summation {
   }
 
   void contribute(int i, const touched& t, const std::set<std::size_t>& whole) {
-    if (table_.ops[i]->kind != op_kind::compute)
-      return refuse(i, "writes {} and does not compute it", name(t.sum));
     if (!is_collected(t, *t.write)) return refuse(i, "adds to {} where its shards are dealt out to", name(t.sum));
     partial_sum after{t.sum, pending_of(i, t.sum, whole), 1};
     if (sums_[t.sum].kind == sum_kind::norm)

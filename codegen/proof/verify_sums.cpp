@@ -111,7 +111,7 @@ class follower {
     for (const auto& [t, x] : writes) {
       const auto before = reads.count(t) ? std::optional(of_value(i, t, *reads[t])) : std::nullopt;
       const content after =
-          s.kind == "collective" ? reduced(i, t, *x, before ? reads.at(t) : nullptr, before) : added(i, t, before, reads, writes);
+          s.kind == "collective" && !is_dealt(s, t, before.has_value()) ? reduced(i, t, *x, before ? reads.at(t) : nullptr, before) : added(i, t, before, reads, writes);
       if (const auto [known, fresh] = contents_.try_emplace(x->value, after);
           !fresh && known->second != after)
         refuse(i, "makes \"{}\" what it was made otherwise", r_.totals[t].name);
@@ -130,6 +130,11 @@ class follower {
       if (c.update && (!kept.count(begin) || !updated_.count(begin)))
         refuse(i, "does not find bytes {}..{} updated, as \"{}\" is there for", begin, c.end,
                r_.totals[c.of].name);
+  }
+
+  /// Whether an op makes a shard of a microbatch's sum.
+  bool is_dealt(const instruction& s, int t, bool adds) const {
+    return s.does == "reduce_scatter" && !adds && s.communicator <= 62 && (mask(t, 'S') >> s.communicator & 1);
   }
 
   content of_value(int i, int t, const range& x) const {
@@ -163,7 +168,7 @@ class follower {
 
   content added(int i, int t, const std::optional<content>& before, const std::map<int, const range*>& reads,
                 const std::map<int, const range*>& writes) const {
-    if (at(i).kind != "compute") refuse(i, "writes \"{}\" and is no computation", r_.totals[t].name);
+    if (at(i).kind != "compute" && at(i).kind != "collective") refuse(i, "writes \"{}\" and is no computation", r_.totals[t].name);
     if (writes.at(t)->begin != r_.totals[t].from.first)
       refuse(i, "adds to \"{}\" where it is dealt out to", r_.totals[t].name);
     content mine{t, 1, mask(t, 'P') | mask(t, 'D')};

@@ -69,6 +69,9 @@ std::vector<variant> plans() {
   l.add("gpt2_dual_pipe", gpt, tp_pp2, schedules::dual_pipe{6});
   l.add("gpt2_dual_pipe_v", gpt, eight, schedules::dual_pipe_v{6});
   l.add("gpt2_mixed", gpt, pp2, mixed{});
+  l.add("gpt2_shards", gpt, {.world = 4, .dp_shard = 2, .pp = 2}, three);
+  l.add("gpt2_shards_zbv", gpt, {.world = 8, .dp_shard = 2, .tp = 2, .pp = 2, .sequence_parallel = true}, v);
+  l.add("gpt2_shards_kept", gpt, {.world = 4, .dp_shard = 2, .pp = 2, .reshard = reshard::after_step}, three);
   constexpr models::llama llama{.layers = 4, .hidden = 16, .heads = 4, .kv_heads = 2, .ffn = 24, .vocab = 32};
   l.add("llama_tp2", llama, tp2, three, all_of);
   l.add("llama_zbv", llama, sp_pp2, v);

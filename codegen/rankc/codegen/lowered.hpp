@@ -17,7 +17,8 @@ namespace rankc::codegen {
 
 /// A layer's use of a parameter that another layer shares.
 struct shared_use {
-  std::size_t element = 0, gathered = 0;
+  std::size_t element = 0;
+  std::size_t gathered = 0;  // of what this layer reads
   bool adds = false;  // a later layer of this rank has written the gradient already
 };
 
@@ -34,6 +35,10 @@ struct layer_use {
   /// Where a parameter begins in each region. Units: elements.
   std::size_t element(const group_layout::place& p) const {
     return p.in == group::shared ? shared[p.offset].element : base[static_cast<int>(p.in)] + p.offset;
+  }
+  /// Where all of it begins in the regions of what is gathered. Units: elements.
+  std::size_t gathered(const group_layout::place& p) const {
+    return p.in == group::shared ? shared[p.offset].gathered : gathered_base[static_cast<int>(p.in)] + p.offset;
   }
   /// Whether the gradient of a parameter has been written by another layer before this one's first sum.
   bool adds_to(const group_layout::place& p) const { return p.in == group::shared && shared[p.offset].adds; }
@@ -91,11 +96,11 @@ struct stage_plan {
   std::vector<std::vector<std::size_t>> slots = {};   // where members lie in the arena
 };
 
-/// A parameter tensor of a pipeline rank: what the rank keeps of it, and where all of it is gathered.
+/// A parameter tensor of a pipeline rank.
 struct placed_parameter {
   std::string name;
   layer_parameter as;
-  std::size_t element = 0, gathered = 0;
+  std::size_t element = 0;
   bool copy = false;  // another rank holds the one that counts
 };
 
@@ -104,17 +109,24 @@ struct bucket {
   std::string name;
   std::string id;  // in the generated text
   std::size_t first = 0, count = 0;
-  bool over_shards = false, over_dp = false, over_tp = false, tied = false;  // tied: with the rank that holds the same parameters
+  bool over_dp = false, over_tp = false, tied = false;  // tied: with the rank that holds the same parameters
   int stage = -1, after_layer = -1;  // complete after this layer's last backward (-1: at the end of the step)
 };
 
-/// Parameters whose shards are gathered together: those of a layer, or one that layers share.
+/// Parameters whose shards are gathered together, and whose gradients are dealt out together: those of a layer, or one that
+/// layers share.
 struct gathering {
+  struct part {
+    int parameter;
+    std::size_t gathered;       // first element, in the regions of what is gathered
+    std::size_t arriving = 0;   // of the rank's shard of a sum, in the region where those arrive that are added to others
+    bool operator==(const part&) const = default;
+  };
   std::string name;
   std::string id;  // in the generated text
-  std::vector<int> parameters;
-  int stage = -1;  // of the rank; -1: of no stage alone
-  std::size_t bytes = 0;  // of the rank's shards
+  int stage = -1, layer = -1;  // of the rank; -1: of no layer alone
+  std::size_t place = 0;       // of those that share memory, which has what is gathered
+  std::vector<part> parts = {}, trained = {};
 };
 
 /// Contiguous elements that the optimizer or the norm treats alike.
@@ -149,7 +161,7 @@ struct placed_value {
 
 struct arena_plan {
   std::size_t weights = 0, gradients = 0, first_moment = 0, second_moment = 0, working_copy = 0, tokens = 0, targets = 0,
-              gathered = 0, full_gradients = 0, loss = 0, norm = 0, chain[2]{}, work = 0, work_beside = 0, bytes = 0;
+              gathered = 0, full_gradients = 0, arriving = 0, loss = 0, norm = 0, chain[2]{}, work = 0, work_beside = 0, bytes = 0;
   std::size_t chain_bytes = 0, work_bytes = 0, work_beside_bytes = 0;
   std::vector<pool> pools;
   std::vector<placed_rope> ropes;
@@ -161,7 +173,7 @@ struct arena_plan {
 };
 
 enum class item_kind {
-  receive, send, gather, forward, forward_layer, backward, backward_layer, reduce_scatter, reduce, squares, reduce_norm, clear_loss, reduce_loss, update
+  receive, send, gather, forward, forward_layer, backward, backward_layer, reduce_scatter, add_sums, reduce, squares, reduce_norm, clear_loss, reduce_loss, update
 };
 
 /// One thing that a rank issues: a call of a stage, a message, a reduction.
@@ -176,7 +188,8 @@ struct item {
   int slot = -1;         // which of the stage's
   int data = -1;         // send, receive: the step's value
   bool first = false;    // first microbatch: gradients and loss start afresh
-  int bucket = -1;       // gather: index into pipeline_rank::gatherings
+  int bucket = -1;
+  int gathering = -1;
   runtime::over over = runtime::over::tp;
   int message = -1;
   std::size_t bytes = 0;  // of a message between stages
@@ -216,13 +229,11 @@ struct pipeline_rank {
   std::vector<lane_link> links;
   std::vector<stage_plan> stages;
   std::vector<placed_parameter> parameters;
-  std::size_t parameter_elements = 0, gathered_elements = 0;
+  std::size_t parameter_elements = 0, gathered_elements = 0, arriving_elements = 0;
   std::vector<gathering> gatherings;  // none where the rank keeps whole tensors
   std::vector<bucket> buckets;
-  /// The trained parameters in a bucket.
-  std::vector<int> parameters_in(const bucket&) const;
-  /// Elements of their shards.
-  std::size_t shards_of(const bucket&) const;
+  /// Elements that the rank keeps of some parameters.
+  std::size_t shard_elements(const std::vector<gathering::part>&) const;
   std::vector<range> squares_sharded, squares_whole, updates;
   arena_plan arena;
   bool reads_tokens = false, reads_targets = false;
@@ -279,6 +290,10 @@ struct lowered {
   bool has_working_copy() const { return type == dtype::bf16; }
   /// Whether each rank keeps a shard of every parameter, and gathers the others' for its layers.
   bool is_sharded() const { return plan->dims.dp_shard > 1; }
+  /// Whether sums of several microbatches are dealt out and then added up.
+  bool adds_sums() const { return trains() && reshards(); }
+  /// Whether gathered weights and whole gradients are there from step to step of a layer alone.
+  bool reshards() const { return is_sharded() && plan->dims.reshard == reshard::after_layer; }
 };
 
 /// What a rank takes of its GPU beside the arena, however it is launched, in bytes; 0 on the host.

@@ -20,6 +20,11 @@ inline constexpr std::string_view expert_layout_names[]{"folded", "folded_over_r
 enum class cp_weights : unsigned char { shard, replicate };
 inline constexpr std::string_view cp_weights_names[]{"shard", "replicate"};
 
+/// When a rank of dp_shard lets go of the weights that it has gathered: after the step, in which each is gathered once and its
+/// gradient dealt out once, or after each layer that reads them (FSDP), of which the next one's are gathered meanwhile.
+enum class reshard : unsigned char { after_step, after_layer };
+inline constexpr std::string_view reshard_names[]{"after_step", "after_layer"};
+
 /// The degree of each axis. world = pp * dp_replicate * dp_shard * cp * tp, times ep where experts are independent;
 /// cp = ring * ulysses.
 /// Errors: RC101 to RC109, from `check_dims`.
@@ -29,6 +34,7 @@ struct parallel_dims {
   bool sequence_parallel = false;  // between tp regions, shard the tokens instead of repeating them
   rankc::expert_layout expert_layout = rankc::expert_layout::folded;
   rankc::cp_weights cp_weights = rankc::cp_weights::shard;
+  rankc::reshard reshard = rankc::reshard::after_layer;
 };
 
 /// The axes, outermost first in either view, and what joins several: dp = batch every rank with data of its own; loss

@@ -3,6 +3,7 @@
 // gives them, counted.
 #pragma once
 #include <rankc/program/expected.hpp>
+#include <rankc/program/gathered_places.hpp>
 #include <rankc/program/layer.hpp>
 #include <rankc/program/pools.hpp>
 #include <rankc/schedule/opened.hpp>
@@ -51,7 +52,11 @@ class rank_counter {
   constexpr std::size_t arena() const {
     const std::size_t real = s_.bytes(element_kind::real), wide = s_.bytes(element_kind::wide), regions = s_.trains ? 4 : 1;
     std::size_t bytes = regions * aligned(elements_ * wide) + (real < wide ? aligned(elements_ * real) : 0);
-    if (s_.dims.dp_shard > 1) bytes += aligned(gathered_ * real) + (s_.trains ? aligned(gathered_ * wide) : 0);
+    if (s_.dims.dp_shard > 1) {
+      const std::size_t elements = gathered_.elements();
+      bytes += aligned(elements * real) + (s_.trains ? aligned(elements * wide) : 0);
+      if (s_.trains && reshards()) bytes += aligned(arriving_.elements() * wide);
+    }
     for (const rope_use& r : ropes_) bytes += aligned(static_cast<std::size_t>(r.positions) * r.dim * wide);
     const std::size_t ids = static_cast<std::size_t>(plan_.rows) * plan_.recipe.seq * 4 * plan_.actions.microbatches;
     bytes += (reads_tokens_ + reads_targets_) * aligned(ids) + aligned(wide) * (s_.trains ? 2 : 1);  // the loss, the norm
@@ -61,6 +66,7 @@ class rank_counter {
   constexpr const std::vector<std::string_view>& shared() const { return shared_; }
 
  private:
+  constexpr bool reshards() const { return s_.dims.reshard == reshard::after_layer; }
   constexpr const auto& layer(int form) const { return layers_[static_cast<std::size_t>(form)]; }
 
   constexpr int pool(place_pool::kind what, std::size_t unit) {
@@ -99,13 +105,17 @@ class rank_counter {
 
   constexpr void add_layer(const auto& l) {
     const group_layout kept = lay_out(l.parameters, &layer_parameter::shard), gathered = lay_out(l.parameters);
+    gathered_.next(), arriving_.next();
     for (std::size_t n : kept.size) elements_ += n;
-    for (std::size_t n : gathered.size) gathered_ += n;
+    for (std::size_t n : gathered.size) gathered_.take(n);
     for (const layer_parameter& p : l.parameters) {
-      if (!p.shared || std::find(shared_.begin(), shared_.end(), p.name) != shared_.end()) continue;
+      if (p.trainable) arriving_.take(aligned_elements(p.shard()));
+      if (!p.shared) continue;
+      const bool is_new = std::find(shared_.begin(), shared_.end(), p.name) == shared_.end();
+      if (is_new || reshards()) gathered_.take(aligned_elements(p.stored()));
+      if (!is_new) continue;
       shared_.push_back(p.name);
       elements_ += aligned_elements(p.shard());
-      gathered_ += aligned_elements(p.stored());
     }
     for (const rope_use& r : l.ropes)
       if (std::find(ropes_.begin(), ropes_.end(), r) == ropes_.end()) ropes_.push_back(r);
@@ -136,7 +146,8 @@ class rank_counter {
   std::vector<place_pool> pools_;
   std::vector<rope_use> ropes_;
   std::vector<std::string_view> shared_;  // names of tensors that layers have in common
-  std::size_t elements_ = 0, gathered_ = 0, chain_bytes_ = 0, work_ = 0;
+  gathered_places gathered_{reshards()}, arriving_{true};
+  std::size_t elements_ = 0, chain_bytes_ = 0, work_ = 0;
   int chains_ = 0;
   bool reads_tokens_ = false, reads_targets_ = false;
 };

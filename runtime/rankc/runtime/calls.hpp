@@ -15,6 +15,8 @@ template <class T>
 inline constexpr auto all_reduce_on = [](const auto& on, auto... with) { all_reduce<T>(on, with...); };
 template <class T>
 inline constexpr auto all_gather_on = [](const auto& on, auto... with) { all_gather<T>(on, with...); };
+template <class T>
+inline constexpr auto add_on = [](const auto& on, auto... with) { add<T>(on, with...); };
 inline constexpr auto together_on = [](const auto& on, const auto& calls) { together(on, calls); };
 template <class T>
 inline constexpr auto reduce_scatter_on = [](const auto& on, auto... with) { reduce_scatter<T>(on, with...); };
@@ -80,7 +82,7 @@ struct gather_shards {
   }
 };
 
-/// Of each tensor the sum of what the ranks have, dealt out: to each what it keeps; in one group of calls.
+/// Of each tensor the sum of what the ranks have, dealt out: to each its shard; in one group of calls.
 template <class To, class From>
 struct scatter_sums {
   runtime::over over;
@@ -88,11 +90,24 @@ struct scatter_sums {
   From from;
   std::span<const shard_range> of;
   message site;
+  std::size_t shard_range::*at = &shard_range::kept;
   void operator()(const auto& on) const {
     detail::together_on(on, [&] {
       for (const shard_range& s : of)
-        detail::reduce_scatter_on<typename To::element>(on, over, site, to[s.kept], from[s.gathered], s.count);
+        detail::reduce_scatter_on<typename To::element>(on, over, site, to[s.*at], from[s.gathered], s.count);
     });
+  }
+};
+
+/// Of each tensor the sum that has arrived is added to what is there.
+template <class To, class From>
+struct add_sums {
+  To to;
+  From from;
+  std::span<const shard_range> of;
+  void operator()(const auto& on) const {
+    for (const shard_range& s : of)
+      detail::add_on<typename To::element>(on, to[s.kept], to[s.kept], from[s.arriving], s.count);
   }
 };
 

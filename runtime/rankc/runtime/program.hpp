@@ -78,9 +78,11 @@ struct range {
 };
 
 /// A tensor of which every rank of a group keeps as many elements: all of it begins at `gathered` in the region where it is
-/// gathered, and what this rank keeps at `kept` in the rank's own. Units: elements.
+/// gathered, and what this rank keeps at `kept` in the rank's own; a sum that is to be added to that arrives at `arriving`.
+/// Units: elements.
 struct shard_range {
   std::size_t gathered, kept, count;  // count: of the rank
+  std::size_t arriving = 0;
 };
 
 /// A cosine/sine table that the runtime fills at install.
