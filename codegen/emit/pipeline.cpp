@@ -90,8 +90,16 @@ class order_text {
     run(i.on, "all_reduce", {".over = " + over(i.over), ".data = " + data, ".site = " + message(i.message)});
   }
 
-  /// A blank line before what begins something, and the name of the action for errors and traces.
   void paragraph(const item& i) {
+    head(i);
+    const bool is_layer = i.what == item_kind::forward_layer || i.what == item_kind::backward_layer;
+    if (!is_layer || slot_of_ == i.name) return;
+    slot_of_ = i.name;
+    const stage_plan& s = r_.stages[i.stage];
+    out_ += fmt::format("constexpr const {}::slot& {} = {}::slots[{}];\n", s.name, slot_name(i), s.name, i.slot);
+  }
+  /// A blank line before what begins something, and the name of the action for errors and traces.
+  void head(const item& i) {
     const bool moves = i.what == item_kind::send || i.what == item_kind::receive;
     if (i.what == item_kind::receive && !out_.empty() && heading_ != "receive") out_ += "\n";
     if (i.what == item_kind::receive) heading_ = "receive";
@@ -106,10 +114,6 @@ class order_text {
     part(i);
     heading_ = i.action;
     if (!(r_.overlaps && i.on == overlap_lane)) line("begin", {on(compute_lane), "\"" + i.action + "\""});
-    if (i.what == item_kind::forward_layer || i.what == item_kind::backward_layer) {
-      const stage_plan& s = r_.stages[i.stage];
-      out_ += fmt::format("constexpr const {}::slot& {} = {}::slots[{}];\n", s.name, slot_name(i), s.name, i.slot);
-    }
   }
   /// Whether the gradients of a layer are reduced while its stage's backward goes on, whose name the lines keep.
   bool goes_beside_backward(const item& i) const {
@@ -199,6 +203,7 @@ class order_text {
   const std::string scope_;  // of the values' names
   int last_forward_ = -1, first_backward_ = -1;  // items
   std::string reduced_;  // the last whose sums were, beside backward
+  std::string slot_of_;  // the last action that went layer by layer
   std::string out_, heading_, part_;
 };
 

@@ -64,13 +64,15 @@ std::vector<odd_plan> plans() {
     l.add(family, "sp", model, sp, three);
     l.add(family, "zbv", model, {.world = 4, .tp = 2, .pp = 2}, v);
     l.add(family, "shards", model, {.world = 2, .dp_shard = 2}, three);
-    l.add(family, "shards_zbv", model, {.world = 4, .dp_shard = 2, .pp = 2}, v);
+    l.add(family, "padded", model, {.world = 3, .dp_shard = 3, .reshard = reshard::after_step}, once);
+    l.add(family, "shards_zbv", model, {.world = 4, .dp_shard = 2, .pp = 2, .reshard = reshard::after_step}, v);
   };
   add_split("products", make(mlp{"mlp"}, repeat{4, products{}}));
   add_split("head_norms", make(repeat{4, head_norms{}}));
   add_split("softmax", make(mlp{"mlp"}, repeat{4, softmax_gate{}}));
   add_split("parts", make(repeat{4, parts{}}));
   add_split("parted_products", make(repeat{4, parted_products{}}));
+  l.add("head_norms", "hsdp", make(repeat{4, head_norms{}}), {.world = 8, .dp_replicate = 2, .dp_shard = 2, .tp = 2, .sequence_parallel = true}, three);
   add_split("gated", plans::gated_llama{.layers = 4, .hidden = 12, .heads = 2, .ffn = 10, .vocab = 32});
   add_split("latent", plans::latent_gpt{.layers = 4, .hidden = 12, .heads = 2, .plain = 3, .turned = 4, .of_q = 5, .of_kv = 4,
                                         .ffn = 10, .vocab = 32});

@@ -175,6 +175,26 @@ constexpr void check_sequences(report& out, const trace& t, const parallel_dims&
   }
 }
 
+/// RC240: the rows of a parameter that tp shares out divide among the ranks of dp_shard too. Those of others may end in
+/// padding.
+constexpr void check_row_shards(report& out, const trace& t, const parallel_dims& given) {
+  const parallel_dims d = resolve(given);
+  if (d.dp_shard == 1 || d.tp == 1) return;
+  for (const weight_info& w : t.weights) {
+    const dim& of = w.holds.shape[0];
+    const int rows = of.size / d.tp;
+    if (w.holds[axis::tp] != V(0) || rows % d.dp_shard == 0) continue;
+    offers found;
+    found.add("dp_shard", find_nearest(d.dp_shard, d.dp_shard * d.dp_replicate,
+                                       [&](int n) { return d.dp_shard * d.dp_replicate % n == 0 && rows % n == 0; }));
+    found.add(of.name, find_nearest(of.count(), std::numeric_limits<int>::max() / of.unit,
+                                    [&](int n) { return n * of.unit % (d.tp * d.dp_shard) == 0; }));
+    refuse(out, 240) << "parameter '" << w.name << "' has " << rows << " rows on each rank of tp=" << d.tp
+                     << ", and they do not divide by dp_shard=" << d.dp_shard << " (dp_replicate takes the rest)" << found.view();
+    return;
+  }
+}
+
 /// RC223: token ids are rows of the tables that they look up, and columns of the logits that they are targets of.
 constexpr void check_vocabulary(report& out, const trace& t, std::string_view layer, int used) {
   const auto refuse_rows = [&](std::string_view what, const dim& rows) {

@@ -129,6 +129,7 @@ constexpr void check_plan(report& out, const auto& model, const parallel_dims& g
     typed = detail::check_layer(out, t, layer.name, count);
     if (!typed) return;
     detail::check_shards(out, t, given, c);
+    detail::check_row_shards(out, t, given);
     detail::check_sequences(out, t, d);
     detail::check_vocabulary(out, t, layer.name, used);
     detail::check_kernels(out, t);
