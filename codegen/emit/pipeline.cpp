@@ -92,11 +92,22 @@ class order_text {
 
   void paragraph(const item& i) {
     head(i);
-    const bool is_layer = i.what == item_kind::forward_layer || i.what == item_kind::backward_layer;
-    if (!is_layer || slot_of_ == i.name) return;
+    if (!is_layer(i) || slot_of_ == i.name || !takes_slot(i.name)) return;
     slot_of_ = i.name;
     const stage_plan& s = r_.stages[i.stage];
     out_ += fmt::format("constexpr const {}::slot& {} = {}::slots[{}];\n", s.name, slot_name(i), s.name, i.slot);
+  }
+  static bool is_layer(const item& i) { return i.what == item_kind::forward_layer || i.what == item_kind::backward_layer; }
+  /// Whether the layers of an action that goes layer by layer have anything in its slot.
+  bool takes_slot(const std::string& action) const {
+    const auto takes = [&](const item& i) {
+      const stage_plan& s = r_.stages[i.stage];
+      bool any = false;
+      for (const phase p : phases_of(s, i, i.layer))
+        for (const actual& a : s.calls[static_cast<int>(p)][i.layer].given) any |= a.from == source::slot;
+      return any;
+    };
+    return std::any_of(step_.items.begin(), step_.items.end(), [&](const item& i) { return i.name == action && is_layer(i) && takes(i); });
   }
   /// A blank line before what begins something, and the name of the action for errors and traces.
   void head(const item& i) {
