@@ -10,12 +10,15 @@ add_library(rankc_equivalence STATIC
   equivalence/known_terms.cpp
   equivalence/domain.cpp
   equivalence/contents.cpp
+  equivalence/tiles.cpp
   equivalence/cell.cpp
   equivalence/transfer.cpp
   equivalence/layout.cpp
   equivalence/store.cpp
   equivalence/collectives.cpp
+  equivalence/shards.cpp
   equivalence/claims.cpp
+  equivalence/blame.cpp
   equivalence/ownership.cpp
   equivalence/interpret.cpp
   equivalence/kernel.cpp

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "blame.hpp"
 #include "cell.hpp"
 
 namespace rankc::codegen::algebra {
@@ -63,6 +64,17 @@ std::string difference(const holding& found, term expected, const model& m) {
 
 }  // namespace
 
+void claims::refuse_sum(const std::string& what, const holding& found, term expected) const {
+  const std::string text = fmt::format("{}: {}", what, difference(found, expected, model_));
+  for (int i = 0; i < found.sum.size(); ++i)
+    if (found.sum[i].is_whole() && found.sum[i].of == expected) throw refusal(text);
+  for (int i = 0; i < found.sum.size(); ++i)
+    for (int a = 0; a < found.sum[i].over.size(); ++a)
+      if (const pending& p = found.sum[i].over[a]; p.letter == 't')
+        throw missing_tokens(text, found.sum[i].of, found.box, p.done.gaps(p.size));
+  throw refusal(text);
+}
+
 claims::claims(const program& p, const model& m) : program_(p), model_(m) {
   for (const rank_program& r : p.ranks)
     for (const op& o : r.ops)
@@ -84,7 +96,8 @@ few<part, 2> claims::box_of(const relation& h, const model::parameter& p) const 
     throw refusal(fmt::format("{} is held in {} dims; expected {}", h.name, h.box.size(), shape.size()));
   for (std::size_t d = 0; d < shape.size(); ++d) {
     const box_range& b = h.box[d];
-    // Rows that do not divide by the shards are made up to a multiple: fewer than there are ranks lie past the end.
+    // Rows that do not divide by the shards are made up to a multiple: fewer than there are ranks lie past
+    // the end.
     const std::int64_t limit = shape[d] + (d == 0 && is_state(h.kind) ? world() - 1 : 0);
     if (b.first < 0 || b.count < 1 || b.first > limit || b.count > limit - b.first)
       throw refusal(fmt::format("{} is held from {} on, {} of {}", h.name, b.first, b.count, shape[d]));
@@ -122,13 +135,27 @@ content claims::begin(int rank, const access& a, const relation& h) {
   const model::parameter& p = parameter(h.name);
   const few<part, 2> box = box_of(h, p);
   std::vector<held>& of = held_[h.name];
-  if (of.empty() || of.back().rank != rank) of.push_back({rank, box, 0, 0});
+  if (of.empty() || of.back().rank != rank) of.push_back({rank, box, {}});
   if (!(of.back().box == box)) throw refusal(h.name + " and its moments are held in different parts");
-  ++of.back().regions;
+  of.back().regions.push_back({h.kind, a.begin, a.end});
   return one_tensor(a, box, p.state[state_of(h.kind)]);
 }
 
-void claims::end(int rank, const content& c, const relation& h) {
+/// The next step begins with what this one leaves.
+void claims::leave(int rank, const access& a, const relation& h, const few<part, 2>& box) {
+  for (held& of : held_[h.name])
+    for (int i = 0; of.rank == rank && i < of.regions.size(); ++i) {
+      region& r = of.regions[i];
+      if (r.is_left || r.kind != h.kind || r.begin != a.begin || r.end != a.end || !(of.box == box)) continue;
+      r.is_left = true;
+      return;
+    }
+  throw refusal(fmt::format(
+      "the {} of {} is left in bytes {}..{}; the step begins with it elsewhere, or with another part",
+      holding_names[static_cast<int>(h.kind)], h.name, a.begin, a.end));
+}
+
+void claims::end(int rank, const access& a, const content& c, const relation& h) {
   const std::string what = h.name.empty()
                                ? fmt::format("the {}", holding_names[static_cast<int>(h.kind)])
                                : fmt::format("the {} of {}", holding_names[static_cast<int>(h.kind)], h.name);
@@ -139,16 +166,17 @@ void claims::end(int rank, const content& c, const relation& h) {
     const model::parameter& p = parameter(h.name);
     box = box_of(h, p);
     expected = (trains_ ? p.after : p.state)[state_of(h.kind)];
-    for (held& of : held_[h.name]) of.left += of.rank == rank;
+    leave(rank, a, h, box);
   } else if (h.kind == holding_kind::loss || h.kind == holding_kind::norm) {
     expected = h.kind == holding_kind::loss ? model_.loss() : model_.norm();
     ++(h.kind == holding_kind::loss ? losses_ : norms_);
   } else {
     throw refusal(what + " is left at the end");
   }
-  if (count(box) != c.elements()) throw refusal(fmt::format("{} is {} bytes for {}", what, c.bytes, text_of(box)));
+  if (count(box) != c.elements())
+    throw refusal(fmt::format("{} is {} bytes for {}", what, c.bytes, text_of(box)));
   if (count(within_tensor(box)) == 0 && found.any) return;  // all of it is past the end
-  if (!found.is_whole()) throw refusal(fmt::format("{}: {}", what, difference(found, expected, model_)));
+  if (!found.is_whole()) refuse_sum(what, found, expected);
   if (found.closed() != expected)
     throw refusal(
         fmt::format("{}: expected {}, found {}", what, model_.name(expected), model_.name(found.closed())));
@@ -157,7 +185,7 @@ void claims::end(int rank, const content& c, const relation& h) {
 }
 
 /// Of a gradient that is not whole: of which parameter it is, and what is missing or too much.
-std::string claims::explain(const holding& g) const {
+void claims::refuse_gradient(const holding& g) const {
   for (const auto& [name, p] : model_.parameters()) {
     term whole = zero;
     bool has_part = false;
@@ -165,9 +193,9 @@ std::string claims::explain(const holding& g) const {
       if (g.sum[i].is_whole()) whole = g.sum[i].of;
       else has_part |= g.sum[i].of == p.gradient;
     if (g.closed() == p.gradient || whole == p.gradient || has_part)
-      return fmt::format("the gradient of {}: {}", name, difference(g, p.gradient, model_));
+      refuse_sum("the gradient of " + name, g, p.gradient);
   }
-  return fmt::format("{}: {}", model_.name(g.closed()), missing_text(g, model_));
+  throw refusal(fmt::format("{}: {}", model_.name(g.closed()), missing_text(g, model_)));
 }
 
 holding claims::sum_squares(const std::vector<const content*>& gradients, const content* before) const {
@@ -177,12 +205,12 @@ holding claims::sum_squares(const std::vector<const content*>& gradients, const 
   for (const content* c : gradients) {
     const holding& g = *tensor_of(*c).holds;
     if (g.is_zero()) continue;
-    if (!g.is_whole()) throw refusal(explain(g));
+    if (!g.is_whole()) refuse_gradient(g);
     summand squares{squares_of(g.closed()), {}};
     for (int d = 0; d < g.box.size(); ++d)
       if (!g.box[d].is_whole()) {
-        pending over{squares.of.a + static_cast<word>(d), d == 0 ? rows_of_parameter : 'i', false, g.box[d].size,
-                     g.box[d].at};
+        pending over{squares.of.a + static_cast<word>(d), d == 0 ? rows_of_parameter : 'i', false,
+                     g.box[d].size, g.box[d].at};
         interval twice;
         if (!over.done.sort(twice)) throw refusal("a gradient holds elements twice");
         squares.over.push_back(std::move(over));
@@ -192,22 +220,23 @@ holding claims::sum_squares(const std::vector<const content*>& gradients, const 
   return norm;
 }
 
-std::vector<content> claims::update(const std::vector<const content*>& given) {
+std::vector<content> claims::update(const std::vector<const content*>& given, bool decays) {
   const tensor weight = tensor_of(*given[0]);
   const holding& gradient = *tensor_of(*given[1]).holds;
   for (const content* c : given)
-    if (c->elements() != given[0]->elements()) throw refusal("the optimizer is given tensors of different sizes");
+    if (c->elements() != given[0]->elements())
+      throw refusal("the optimizer is given tensors of different sizes");
   if (weight.holds->any) {  // all of the shard is past the parameter's end
     for (const content* c : given)
       if (!tensor_of(*c).holds->any)
-        throw refusal(fmt::format("what lies past a parameter's end is updated with {}", model_.name(tensor_of(*c).holds->closed())));
+        throw refusal(fmt::format("what lies past a parameter's end is updated with {}",
+                                  model_.name(tensor_of(*c).holds->closed())));
     return {*given[0], *given[2], *given[3]};
   }
   const auto* owner = weight.holds->is_whole() ? model_.owner(weight.holds->closed()) : nullptr;
   if (!owner) throw refusal("the optimizer is given a weight that is none of the model's");
   const auto& [name, of] = *owner;
-  if (!gradient.is_whole())
-    throw refusal(fmt::format("the gradient of {}: {}", name, difference(gradient, of.gradient, model_)));
+  if (!gradient.is_whole()) refuse_sum("the gradient of " + name, gradient, of.gradient);
   if (gradient.closed() != of.gradient)
     throw refusal(fmt::format("the gradient of {}: expected {}, found {}", name, model_.name(of.gradient),
                               model_.name(gradient.closed())));
@@ -220,6 +249,9 @@ std::vector<content> claims::update(const std::vector<const content*>& given) {
       throw refusal(name + ": the optimizer is given moments of something else");
   }
   if (!of.trainable) throw refusal(name + " is updated; expected it to stay");
+  if (decays != (of.shape.size() > 1))
+    throw refusal(fmt::format("{} has {} dims and {}; expected decay of those with more than one", name,
+                              of.shape.size(), decays ? "decays" : "does not decay"));
   ++updates_;
   std::vector<content> made;
   for (int s = 0; s < 3; ++s) {

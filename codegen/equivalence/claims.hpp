@@ -19,13 +19,14 @@ class claims {
 
   /// What an access of `begin` holds.
   content begin(int rank, const access&, const codegen::holding&);
-  /// Check what a buffer holds at the end.
-  void end(int rank, const content&, const codegen::holding&);
+  /// Check what an access of `end` holds.
+  void end(int rank, const access&, const content&, const codegen::holding&);
   /// The sum of the squares of gradients, and of what came before.
   holding sum_squares(const std::vector<const content*>& gradients, const content* before) const;
-  /// Check what the optimizer is given for a parameter: weight, gradient and moments; what it makes of it.
-  /// Shapes: the results are weight, first and second moment.
-  std::vector<content> update(const std::vector<const content*>& given);
+  /// Check what the optimizer is given for a parameter: weight, gradient and moments, and whether the weight
+  /// decays, as those of more than one dim do; what it makes of it. Shapes: the results are weight, first and
+  /// second moment.
+  std::vector<content> update(const std::vector<const content*>& given, bool decays);
   void check_norm(const content&) const;
 
   /// After the last op. Errors: refusal where something is not owned, or not left.
@@ -33,13 +34,20 @@ class claims {
   std::vector<std::string> sentences() const;
 
  private:
+  /// Bytes that hold a weight, a working copy or a moment from one step to the next.
+  struct region {
+    holding_kind kind;
+    std::size_t begin, end;
+    bool is_left = false;
+  };
   struct held {
     int rank;
     few<part, 2> box;
-    int left = 0;  // at the end, of the regions that it has
-    int regions = 0;
+    few<region, 4> regions;
   };
-  std::string explain(const holding& gradient) const;
+  void leave(int rank, const access&, const codegen::holding&, const few<part, 2>& box);
+  [[noreturn]] void refuse_sum(const std::string& what, const holding& found, term expected) const;
+  [[noreturn]] void refuse_gradient(const holding&) const;
   const model::parameter& parameter(const std::string& name) const;
   few<part, 2> box_of(const codegen::holding&, const model::parameter&) const;
   void check_owned(const std::vector<held>&) const;

@@ -17,9 +17,25 @@ std::vector<content> combine(collective_kind, const std::vector<const content*>&
 /// before. Errors: refusal where they are neither.
 runs union_of(char letter, const runs& first, const runs& second, int members);
 
-/// Of what so many members hold of a parameter's rows together, one shifted from the next, that which there is of the
-/// parameter. Rows that do not divide are made up to a multiple: fewer than there are members lie past the end.
-/// Errors: refusal where more do.
+/// Whether all of a buffer is zeros, of no box.
+bool is_zeros(const content&);
+/// The piece that lies in these elements.
+/// Errors: refusal where there is none.
+const piece& same_piece(const content&, const place&);
+
+/// What members hold, one after the other.
+/// Errors: refusal where these are no parts of one value.
+content gather(const std::vector<const content*>& given);
+/// The same of so many members in line, of whom the first two are given. What there is of a parameter may end
+/// before they do: the rest is zeros.
+content gather_line(const content& first, const content& second, int members);
+/// A member's part: of each piece what lies in its elements of the buffer.
+/// Errors: refusal where a row lies across an end of them.
+content chunk(const content& all, int index, int members);
+
+/// Of what so many members hold of a parameter's rows together, one shifted from the next, that which there
+/// is of the parameter. Rows that do not divide are made up to a multiple: fewer than there are members lie
+/// past the end. Errors: refusal where more do.
 runs without_padding(const runs&, std::int64_t size, int members);
 
 }  // namespace rankc::codegen::algebra

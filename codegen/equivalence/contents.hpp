@@ -89,7 +89,8 @@ struct content {
   std::int64_t elements() const { return static_cast<std::int64_t>(bytes) / size_of(type); }
 };
 
-/// A tensor that a buffer holds: its elements, and after them, where the tensor ends before the buffer does, zeros.
+/// A tensor that a buffer holds: its elements, and after them, where the tensor ends before the buffer does,
+/// zeros.
 struct tensor {
   const holding* holds;
   std::int64_t elements;  // that are no zeros past the end

@@ -111,6 +111,17 @@ bool runs::is_shifted(const runs& other, std::int64_t& by) const {
   return true;
 }
 
+runs runs::gaps(std::int64_t size) const {
+  runs out;
+  std::int64_t begin = 0;
+  for (int i = 0; i < at_.size(); ++i) {
+    out.append(interval{begin, at_[i].begin});
+    begin = at_[i].end;
+  }
+  out.append(interval{begin, size});
+  return out;
+}
+
 std::string axis_name(char letter) {
   switch (letter) {
     case 't':
@@ -143,14 +154,7 @@ std::string text_of(char letter, const runs& of) {
 }
 
 std::string missing_text(char letter, const runs& set, std::int64_t size) {
-  runs gaps;
-  std::int64_t begin = 0;
-  for (int i = 0; i < set.count(); ++i) {
-    gaps.append(interval{begin, set[i].begin});
-    begin = set[i].end;
-  }
-  gaps.append(interval{begin, size});
-  return text_of(letter, gaps) + " missing";
+  return text_of(letter, set.gaps(size)) + " missing";
 }
 
 }  // namespace rankc::codegen::algebra

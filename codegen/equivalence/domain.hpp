@@ -94,6 +94,8 @@ class runs {
   void append(interval);
   void append(const runs&);
 
+  /// Of a set: those of an axis of so many elements that are not in it.
+  runs gaps(std::int64_t size) const;
   /// Elements [from, from + length) of the list.
   runs slice(std::int64_t from, std::int64_t length) const;
   runs shifted(std::int64_t by) const;

@@ -59,6 +59,7 @@ struct port {
   bool adds = false;
   char stride = 0;
   std::vector<std::string> over;
+  bool sums_tokens = false;  // a result that is a sum over tokens
 };
 
 /// Part of an equation. `at` are indices of names: first the ports, then what is between.

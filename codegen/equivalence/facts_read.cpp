@@ -183,11 +183,26 @@ class reader {
   std::vector<fact>& all_;
 };
 
+/// Whether a result is a sum over tokens, by an equation of the row or of one that it calls.
+bool sums_tokens(const std::vector<fact>& all, const fact& f, int result) {
+  for (const equation& e : f.equations) {
+    const auto at = std::find(e.results.begin(), e.results.end(), result);
+    if (at == e.results.end()) continue;
+    if (e.is == equation::kind::call)
+      return sums_tokens(all, all[static_cast<std::size_t>(e.row)], static_cast<int>(at - e.results.begin()));
+    return !e.maximum && e.over.find('t') != std::string::npos;
+  }
+  return false;
+}
+
 std::vector<fact> read_table() {
   std::vector<fact> all;
   reader r(all);
   for (const line& l : table()) r.read_ports(l);
   for (std::size_t i = 0; i < all.size(); ++i) r.read_rule(table()[i], all[i]);
+  for (fact& f : all)
+    for (int result = 0; result < f.results; ++result)
+      f.ports[static_cast<std::size_t>(result)].sums_tokens = sums_tokens(all, f, result);
   return all;
 }
 

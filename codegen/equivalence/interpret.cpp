@@ -5,8 +5,14 @@
 
 namespace rankc::codegen::algebra {
 
-interpreter::interpreter(const program& p, const model& m, claims& c)
-    : program_(p), model_(m), claims_(c), store_(p), transfer_(m, space_), waiting_(p.communicators.size()) {}
+interpreter::interpreter(const program& p, const model& m, claims& c, contributions* made)
+    : program_(p),
+      model_(m),
+      claims_(c),
+      made_(made),
+      store_(p),
+      transfer_(m, space_),
+      waiting_(p.communicators.size()) {}
 
 /// All ops by their place in the order.
 std::vector<interpreter::op_ref> interpreter::sequence(const verdict& order) const {
@@ -38,9 +44,12 @@ void interpreter::run(const verdict& order) {
       step(r);
     } catch (const unknown_row&) {
       throw;
+    } catch (const missing_tokens& why) {
+      if (!made_) throw;
+      const std::string who = blame(program_, *made_, why, r.rank);
+      throw refusal(where(r, why.what()) + (who.empty() ? "" : ": " + who));
     } catch (const refusal& why) {
-      const int number = program_.ranks[static_cast<std::size_t>(r.rank)].number;
-      throw refusal(fmt::format("{}{}: {} (rank {})", at(r).name, parameters_of(at(r)), why.what(), number < 0 ? r.rank : number));
+      throw refusal(where(r, why.what()));
     }
   }
   for (std::size_t c = 0; c < waiting_.size(); ++c)
@@ -50,6 +59,13 @@ void interpreter::run(const verdict& order) {
   for (const auto* queues : {&sent_, &received_})
     for (const auto& [key, left] : *queues)
       if (!left.empty()) throw refusal(at(left.front()).name + ": nothing meets it");
+}
+
+/// What is wrong with an op, beside its name.
+std::string interpreter::where(op_ref r, const char* why) {
+  const int number = program_.ranks[static_cast<std::size_t>(r.rank)].number;
+  return fmt::format("{}{}: {} (rank {})", at(r).name, parameters_of(at(r)), why,
+                     number < 0 ? r.rank : number);
 }
 
 /// " of layers.2.wq": the weights that a kernel reads, and the gradients that it adds to.
@@ -70,6 +86,7 @@ std::string interpreter::parameters_of(const op& o) {
 
 void interpreter::step(op_ref r) {
   const op& o = at(r);
+  current_ = r;
   switch (o.kind) {
     case op_kind::begin:
       return begin(o, r.rank);
@@ -99,7 +116,7 @@ void interpreter::end(const op& o, int rank) {
     if (!store_.has(o.reads[i]))
       throw refusal(fmt::format("nothing writes the {} {}", holding_names[static_cast<int>(o.holds[i].kind)],
                                 o.holds[i].name));
-    claims_.end(rank, store_.at(o.reads[i]), o.holds[i]);
+    claims_.end(rank, o.reads[i], store_.at(o.reads[i]), o.holds[i]);
   }
   store_.done(o.reads);
 }

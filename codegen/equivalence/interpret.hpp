@@ -9,6 +9,7 @@
 #include <tuple>
 #include <vector>
 
+#include "blame.hpp"
 #include "claims.hpp"
 #include "layout.hpp"
 #include "model.hpp"
@@ -19,8 +20,10 @@ namespace rankc::codegen::algebra {
 
 class interpreter {
  public:
-  interpreter(const program&, const model&, claims&);
-  /// Errors: refusal, which names the op.
+  /// Where it is given a list, what ops put into sums is noted there, and a refusal names who has it that
+  /// tokens are missing.
+  interpreter(const program&, const model&, claims&, contributions* = nullptr);
+  /// Errors: refusal, which names the op; missing_tokens where the list is not given that would tell more.
   void run(const verdict& order);
 
  private:
@@ -33,6 +36,7 @@ class interpreter {
     return program_.ranks[static_cast<std::size_t>(r.rank)].ops[static_cast<std::size_t>(r.op)];
   }
   std::vector<op_ref> sequence(const verdict&) const;
+  std::string where(op_ref, const char* why);
   std::string parameters_of(const op&);
   void step(op_ref);
   void begin(const op&, int rank);
@@ -60,6 +64,8 @@ class interpreter {
   const program& program_;
   const model& model_;
   claims& claims_;
+  contributions* made_;
+  op_ref current_;
   store store_;
   workspace space_;
   transfer transfer_;

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "collectives.hpp"
+
 namespace rankc::codegen::algebra {
 
 /// The part of a view that is in one of its accesses, of which those before have so many elements.
@@ -87,11 +89,8 @@ bool is_all(const op& o, const view& v) {
     end = a.end;
   }
   for (const std::int64_t size : v.shape) elements *= static_cast<std::size_t>(size);
-  return v.offset == 0 && !v.adds && elements * static_cast<std::size_t>(size_of(first.type)) == end - first.begin;
-}
-
-bool is_zeros(const content& c) {
-  return c.pieces.size() == 1 && c.pieces[0].holds.any && c.pieces[0].at.rows * c.pieces[0].at.cols == c.elements();
+  return v.offset == 0 && !v.adds &&
+         elements * static_cast<std::size_t>(size_of(first.type)) == end - first.begin;
 }
 
 /// False where the pieces of the two differ.
@@ -114,11 +113,12 @@ bool add_pieces(content& to, const content& more) {
 
 }  // namespace
 
-/// A sum of tensors that lie alike, element by element, needs no rows and columns: they may be of any dims, and several
-/// in line. False where they lie otherwise.
+/// A sum of tensors that lie alike, element by element, needs no rows and columns: they may be of any dims,
+/// and several in line. False where they lie otherwise.
 bool interpreter::add_tensors(const op& o, const fact& f) {
   const equation& e = f.equations[0];
-  const bool is_sum = e.is == equation::kind::sum && f.equations.size() == 1 && e.operands.size() == 2 && e.same[0] && e.same[1];
+  const bool is_sum = e.is == equation::kind::sum && f.equations.size() == 1 && e.operands.size() == 2 &&
+                      e.same[0] && e.same[1];
   if (!is_sum) return false;
   const view &y = o.views[0], &a = o.views[1], &b = o.views[2];
   for (const view& v : o.views)
@@ -155,6 +155,10 @@ void interpreter::kernel(const op& o, const fact& f) {
     read(o, o.views[i], ports_[i]);
   }
   transfer_.apply(f, ports_, {o.rows, o.seq, o.number, {}});
+  for (std::size_t i = 0; made_ && i < o.views.size(); ++i)
+    if (o.views[i].written)
+      made_->note(current_.rank, current_.op,
+                  o.writes[static_cast<std::size_t>(o.views[i].accesses.first)].value, ports_[i]);
   for (std::size_t w = 0; w < o.writes.size(); ++w) write(o, static_cast<int>(w));
 }
 

@@ -80,6 +80,24 @@ void check_adds(const op& o, const fact& f) {
   }
 }
 
+bool is_wide(element_type t) { return t == element_type::f32 || t == element_type::f64; }
+
+/// A sum over tokens is taken in f32 at least, and in no narrower type than what is summed.
+void check_sums(const op& o, const fact& f) {
+  for (std::size_t i = 0; i < static_cast<std::size_t>(f.results); ++i) {
+    if (!f.ports[i].sums_tokens) continue;
+    for (const int w : o.views[i].accesses) {
+      const element_type type = o.writes[static_cast<std::size_t>(w)].type;
+      const bool is_narrow = std::any_of(o.reads.begin(), o.reads.end(), [&](const access& r) {
+        return is_wide(r.type) && size_of(r.type) > size_of(type);
+      });
+      if (!is_wide(type) || is_narrow)
+        throw refusal(fmt::format("{} is summed in {}; expected f32, or what is summed", o.views[i].port,
+                                  element_type_names[static_cast<int>(type)]));
+    }
+  }
+}
+
 /// Scratch lies apart from all else.
 void check_scratch(const op& o) {
   for (std::size_t w = 0; w < o.writes.size(); ++w) {
@@ -127,6 +145,7 @@ void check_layout(const op& o, const fact& f) {
   check_strides(o, f);
   check_first(o, f);
   check_adds(o, f);
+  check_sums(o, f);
   check_scratch(o);
   check_overlaps(o, f);
 }
@@ -176,7 +195,8 @@ void check_reduced_together(const op& o) {
       throw refusal("its tensors are not reduced where they lie");
 }
 
-/// Each is written apart from all that is read and written; but a member's shard may lie in what all have, at its place.
+/// Each is written apart from all that is read and written; but a member's shard may lie in what all have, at
+/// its place.
 void check_shards(const op& o, const seat& at) {
   const bool gathers = o.does == collective_kind::all_gather;
   const auto members = static_cast<std::size_t>(at.members), member = static_cast<std::size_t>(at.member);
@@ -184,7 +204,8 @@ void check_shards(const op& o, const seat& at) {
     const access &all = (gathers ? o.writes : o.reads)[i], &own = (gathers ? o.reads : o.writes)[i];
     const std::size_t bytes = own.end - own.begin;
     if (all.end - all.begin != members * bytes)
-      throw refusal(fmt::format("it has {} bytes for shards of {}; expected {} of them", all.end - all.begin, bytes, members));
+      throw refusal(fmt::format("it has {} bytes for shards of {}; expected {} of them", all.end - all.begin,
+                                bytes, members));
     const bool is_at_place = own.begin == all.begin + member * bytes;
     for (std::size_t k = 0; k < o.reads.size(); ++k)
       if (!is_apart(o.writes[i], o.reads[k]) && !(k == i && is_at_place))

@@ -6,12 +6,25 @@
 
 namespace rankc::codegen::algebra {
 
+/// What is summed up from step to step, or over a step, is in f32 or f64.
+static void check_wide(const view& v, const access& a) {
+  if (a.type != element_type::f32 && a.type != element_type::f64)
+    throw refusal(fmt::format("{} is in {}; expected f32 or f64", v.port,
+                              element_type_names[static_cast<int>(a.type)]));
+}
+
 void interpreter::sum_squares(const op& o) {
-  if (o.writes.size() != 1 || o.views.empty() || !o.views.back().written) throw refusal("it writes no norm");
+  if (o.writes.size() != 1 || o.views.empty() || !o.views.back().written || o.views.back().port != "norm")
+    throw refusal("it writes no norm");
   std::vector<const content*> gradients;
-  for (const view& v : o.views)
-    if (!v.written) gradients.push_back(&whole(o, v));
+  for (const view& v : o.views) {
+    if (&v == &o.views.back()) break;
+    if (v.written || (v.port != "gradient" && v.port != "padding"))
+      throw refusal(fmt::format("it is given {} for a gradient", v.port));
+    gradients.push_back(&whole(o, v));
+  }
   const access& norm = whole_of(o, o.views.back());
+  check_wide(o.views.back(), norm);
   const content* before = nullptr;
   if (o.views.back().adds) {
     if (norm.replaces < 0) throw refusal("the norm is added to what the op does not read");
@@ -28,7 +41,8 @@ const access& interpreter::whole_of(const op& o, const view& v) {
   check_elements(v, a);
   std::int64_t elements = 1;
   for (const std::int64_t size : v.shape) elements *= size;
-  if (v.accesses.count != 1 || v.offset != 0 ||
+  const bool is_dense = v.shape.size() < 2 || v.stride == v.shape[1];
+  if (v.accesses.count != 1 || v.offset != 0 || !is_dense ||
       static_cast<std::size_t>(elements * size_of(a.type)) != a.end - a.begin)
     throw refusal(fmt::format("{} is given in part", v.port));
   return a;
@@ -50,12 +64,15 @@ void interpreter::update(const op& o) {
       continue;
     }
     std::vector<const content*> of;
+    const bool decays = o.views[i].port != "undecayed_weight";
     for (const std::string_view port : given) {
-      if (i >= o.views.size() || o.views[i].written || o.views[i].port != port)
-        throw refusal(fmt::format("it is given no {}", port));
+      const bool is_given =
+          i < o.views.size() && !o.views[i].written && (o.views[i].port == port || (!decays && of.empty()));
+      if (!is_given) throw refusal(fmt::format("it is given no {}", port));
+      check_wide(o.views[i], whole_of(o, o.views[i]));
       of.push_back(&whole(o, o.views[i++]));
     }
-    std::vector<content> results = claims_.update(of);
+    std::vector<content> results = claims_.update(of, decays);
     for (int k = 0; k < 4 && i < o.views.size() && o.views[i].written; ++k, ++i) {
       const view& v = o.views[i];
       const access& a = whole_of(o, v);

@@ -49,13 +49,14 @@ std::vector<step> steps_from(const program& p, const std::vector<shard>& shards,
     if (c.ranks.size() != 2 || (c.ranks[0] != rank && c.ranks[1] != rank)) continue;
     step s{c.ranks[c.ranks[0] == rank], c.members()};
     const box_type* other = box_of_rank(shards, s.rank);
-    const bool is_known = std::any_of(all.begin(), all.end(), [&](const step& k) { return k.rank == s.rank; });
+    const bool is_known =
+        std::any_of(all.begin(), all.end(), [&](const step& k) { return k.rank == s.rank; });
     if (!other || *other == own || is_known) continue;
     for (int d = 0; d < own.size(); ++d)
       if (!((*other)[d] == own[d])) s.dim = d, s.by = (*other)[d].at[0].begin - own[d].at[0].begin;
     if (!(shifted(own, s) == *other))
-      throw refusal(fmt::format("rank {} has {}, rank {} of its group {}; expected it shifted along one dim", rank,
-                                text_of(own), s.rank, text_of(*other)));
+      throw refusal(fmt::format("rank {} has {}, rank {} of its group {}; expected it shifted along one dim",
+                                rank, text_of(own), s.rank, text_of(*other)));
     all.push_back(s);
   }
   return all;
@@ -73,9 +74,10 @@ box_type all_in_line(const program& p, const std::vector<shard>& shards) {
   }
   for (const shard& s : shards)
     if (!is_in(s.box, expected))
-      throw refusal(fmt::format("rank {} has {}; expected a part as far from rank {}'s as its groups are", s.ranks[0],
-                                text_of(s.box), first));
-  if (shards.size() != expected.size()) throw refusal("a part that follows from its groups is on none of their ranks");
+      throw refusal(fmt::format("rank {} has {}; expected a part as far from rank {}'s as its groups are",
+                                s.ranks[0], text_of(s.box), first));
+  if (shards.size() != expected.size())
+    throw refusal("a part that follows from its groups is on none of their ranks");
   return all;
 }
 
@@ -83,7 +85,8 @@ box_type all_in_line(const program& p, const std::vector<shard>& shards) {
 runs along(const std::vector<shard>& shards, int dim) {
   std::vector<interval> found;
   for (const shard& s : shards) found.push_back(s.box[dim].at[0]);
-  std::sort(found.begin(), found.end(), [](const interval& x, const interval& y) { return x.begin < y.begin; });
+  std::sort(found.begin(), found.end(),
+            [](const interval& x, const interval& y) { return x.begin < y.begin; });
   runs all;
   std::int64_t end = 0;
   for (const interval& x : found) {
@@ -109,15 +112,17 @@ void check_whole(const box_type& all) {
     if (!all[d].is_whole()) throw refusal(missing_text('w', all[d].at, all[d].size) + " on all ranks");
 }
 
-/// No two boxes have an element in common. Together they have all: each row, each column, and as many as there are.
+/// No two boxes have an element in common. Together they have all: each row, each column, and as many as
+/// there are.
 void check_tiles(const std::vector<shard>& shards) {
   std::int64_t held = 0, elements = 1;
   for (std::size_t i = 0; i < shards.size(); ++i) {
     held += count(shards[i].box);
     for (std::size_t k = 0; k < i; ++k)
       if (meet(shards[i].box, shards[k].box))
-        throw refusal(fmt::format("rank {} has {}, rank {} {}; expected the same, or others", shards[k].ranks[0],
-                                  text_of(shards[k].box), shards[i].ranks[0], text_of(shards[i].box)));
+        throw refusal(fmt::format("rank {} has {}, rank {} {}; expected the same, or others",
+                                  shards[k].ranks[0], text_of(shards[k].box), shards[i].ranks[0],
+                                  text_of(shards[i].box)));
   }
   box_type all = shards[0].box;
   for (int d = 0; d < all.size(); ++d) {
@@ -134,13 +139,17 @@ void check_tiles(const std::vector<shard>& shards) {
 void claims::check_owned(const std::vector<held>& of) const {
   std::vector<shard> shards;
   for (const held& h : of) {
-    if (h.left != h.regions) throw refusal(fmt::format("rank {} begins with more of it than it leaves", h.rank));
-    const auto known = std::find_if(shards.begin(), shards.end(), [&](const shard& s) { return s.box == h.box; });
+    for (int i = 0; i < h.regions.size(); ++i)
+      if (!h.regions[i].is_left)
+        throw refusal(fmt::format("rank {} begins with more of it than it leaves", h.rank));
+    const auto known =
+        std::find_if(shards.begin(), shards.end(), [&](const shard& s) { return s.box == h.box; });
     if (known == shards.end()) shards.push_back({h.box, {h.rank}});
     else known->ranks.push_back(h.rank);
   }
   if (shards.empty()) throw refusal("it is on no rank");
-  if (program_.world > static_cast<int>(program_.ranks.size())) return check_whole(all_in_line(program_, shards));
+  if (program_.world > static_cast<int>(program_.ranks.size()))
+    return check_whole(all_in_line(program_, shards));
   for (shard& s : shards)
     if (!s.box.empty()) s.box[0].at = s.box[0].at.below(s.box[0].size);
   std::erase_if(shards, [](const shard& s) { return count(s.box) == 0; });
@@ -172,9 +181,12 @@ std::vector<std::string> claims::sentences() const {
       "each gradient that is read by the {} updates of parameters is the model's, over all tokens",
       updates_));
   all.push_back("the norm that they read counts each element of each gradient once");
-  all.push_back(fmt::format(
-      "each element of {} trained parameters and of their moments is updated on every rank that holds it",
-      trained));
+  all.push_back(
+      fmt::format("each element of {} trained parameters and of their moments is updated on every rank that "
+                  "holds it; weights of more than "
+                  "one dim decay",
+                  trained));
+  all.push_back("these sums, weights and moments are kept in f32 or f64");
   if (trained < model_.parameters().size())
     all.push_back(fmt::format("{} frozen parameters are as they were", model_.parameters().size() - trained));
   return all;

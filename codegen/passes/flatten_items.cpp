@@ -11,10 +11,11 @@
 
 namespace rankc::codegen {
 
-/// Whether an element is in one of the ranges.
-static bool covers(const std::vector<range>& over, std::size_t element) {
-  const auto has = [&](const range& g) { return element >= g.first && element < g.first + g.count; };
-  return std::any_of(over.begin(), over.end(), has);
+/// The range that an element is in; null where it is in none.
+static const range* range_of(const std::vector<range>& over, std::size_t element) {
+  for (const range& g : over)
+    if (element >= g.first && element < g.first + g.count) return &g;
+  return nullptr;
 }
 
 /// An operand of one access, or of a part of the arena that no row names a shape of.
@@ -28,12 +29,13 @@ op flattener::on_ranges(std::string name, const std::vector<range>& over, const 
   op o;
   o.name = std::move(name);
   for (std::size_t p = 0; p < r_.parameters.size(); ++p) {
-    if (!covers(over, r_.parameters[p].element)) continue;
+    if (!range_of(over, r_.parameters[p].element)) continue;
     const auto elements = static_cast<std::int64_t>(r_.parameters[p].as.shard());
     std::vector<int> candidates;
     for (int region : reads) {
       candidates.push_back(static_cast<int>(o.reads.size()));
-      o.views.push_back(view_of(ports[region], false, o.reads.size(), elements));
+      const bool stays = region == weight && !range_of(over, r_.parameters[p].element)->decay;
+      o.views.push_back(view_of(stays ? "undecayed_weight" : ports[region], false, o.reads.size(), elements));
       o.reads.push_back(read(parameter(region, p)));
     }
     for (int region : writes) {
@@ -65,7 +67,7 @@ std::vector<flattener::place> flattener::paddings(const bucket& b) const {
 void flattener::read_paddings(op& o, const std::vector<range>& over) {
   for (const bucket& b : r_.buckets)
     for (const place& p : paddings(b))
-      if (covers(over, (p.begin - r_.arena.gradients) / l_.wide_bytes())) {
+      if (range_of(over, (p.begin - r_.arena.gradients) / l_.wide_bytes())) {
         o.views.push_back(view_of("padding", false, o.reads.size(), static_cast<std::int64_t>(p.bytes / l_.wide_bytes())));
         o.reads.push_back(read(p));
       }

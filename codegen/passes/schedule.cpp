@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <array>
-#include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
 #include <rankc/codegen/names.hpp>
 
+#include "gather_order.hpp"
 #include "lanes.hpp"
 #include "passes.hpp"
 #include "roles.hpp"
@@ -14,13 +14,6 @@
 namespace rankc::codegen {
 
 namespace {
-
-phase phase_of(action_kind k) {
-  return k == action_kind::B   ? phase::backward
-         : k == action_kind::I ? phase::backward_input
-         : k == action_kind::W ? phase::backward_weight
-                               : phase::forward;
-}
 
 /// " over dp"
 std::string over_axis(axis a) { return std::string(" over ") + role_name(role_over(a)); }
@@ -33,11 +26,11 @@ class builder {
   builder(lowered& l, pipeline_rank& r, const action_table& t, const communication& c, step& out)
       : l_(l), r_(r), t_(t), communication_(c), step_(out), out_(out.items) {
     make_values(l, r, t, c, out);
+    if (l.reshards()) order_.emplace(l, r, t);
   }
 
   void run() {
-    if (l_.reshards()) list_reads();
-    else if (l_.is_sharded()) gather_ahead();
+    if (l_.is_sharded() && !l_.reshards()) gather_ahead();
     each_step(
         t_, communication_, r_.index, [&](const message& m) { move(m, false); },
         [&](int i) {
@@ -122,49 +115,6 @@ class builder {
     issue(i);
   }
 
-  /// The layers that read weights, in the order in which they do.
-  void list_reads() {
-    for (const action* a = begin(); a != end(); ++a) {
-      if (!computes(a->kind)) continue;
-      const int stage = local(a->stage);
-      for (int layer : layers_of(stage, phase_of(a->kind)))
-        if (reads_weights(stage, layer, phase_of(a->kind))) reads_.push_back({stage, layer});
-    }
-  }
-  bool reads_weights(int stage, int layer, phase p) const {
-    const body& b = l_.bodies[r_.stages[stage].layers[layer].kind];
-    const bool repeats = p == phase::backward || p == phase::backward_input;
-    return b.uses(p, space::weight) || (repeats && b.uses(phase::recompute, space::weight));
-  }
-  /// The layers of a stage that have something to do, in the order of a phase.
-  std::vector<int> layers_of(int stage, phase p) const {
-    std::vector<int> all;
-    const std::vector<layer_use>& layers = r_.stages[stage].layers;
-    for (int layer = 0; layer < static_cast<int>(layers.size()); ++layer)
-      if (!l_.bodies[layers[layer].kind].calls(p).empty()) all.push_back(layer);
-    if (p != phase::forward) std::reverse(all.begin(), all.end());
-    return all;
-  }
-  /// What the next layer reads, and what the one after it will where that lies elsewhere, is gathered if it is not there.
-  void gather_next() {
-    const std::array<int, 2> now = reads_[read_++];
-    hold(now);
-    if (read_ < reads_.size() && place_of(reads_[read_]) != place_of(now)) hold(reads_[read_]);
-  }
-  std::size_t place_of(const std::array<int, 2>& layer) const { return each_of(layer).empty() ? 0 : r_.gatherings[each_of(layer).front()].place; }
-  void hold(const std::array<int, 2>& layer) {
-    const auto [at, is_new] = held_.try_emplace(place_of(layer), layer);
-    if (!is_new && at->second == layer) return;
-    at->second = layer;
-    for (std::size_t g : each_of(layer)) gather_one(g);
-  }
-  std::vector<std::size_t> each_of(const std::array<int, 2>& layer) const {
-    std::vector<std::size_t> all;
-    for (std::size_t g = 0; g < r_.gatherings.size(); ++g)
-      if (r_.gatherings[g].stage == layer[0] && r_.gatherings[g].layer == layer[1]) all.push_back(g);
-    return all;
-  }
-
   /// The sums of what is gathered together go to the ranks that keep them. In a microbatch after the first they are to be
   /// added to what is there.
   void deal_out(std::size_t g, std::vector<item>& to_add) {
@@ -242,17 +192,18 @@ class builder {
       for (std::size_t b = 0; reduces && b < r_.buckets.size(); ++b)
         if (r_.buckets[b].after_layer == done && r_.buckets[b].stage == i.stage) reduce(static_cast<int>(b));
     };
-    for (i.layer = 0; const int layer : layers_of(i.stage, i.does)) {
+    for (const int layer : layers_in(l_, r_.stages[i.stage], i.does)) {
       action_ = computed;
       i.layer = layer;
-      if (l_.reshards() && reads_weights(i.stage, layer, i.does)) gather_next();
+      if (order_)
+        for (std::size_t g : order_->next(i.stage, layer, i.does)) gather_one(g);
       if (layer + 1 == static_cast<int>(r_.stages[i.stage].layers.size())) recompute(i);
       issue(i);
       if (reduces) action_ = reduced;
       if (l_.reshards() && done >= 0) finish();
       done = layer;
       if (deals)
-        for (std::size_t g : each_of({i.stage, layer})) deal_out(g, to_add);
+        for (std::size_t g : gathered_for(r_, i.stage, layer)) deal_out(g, to_add);
       if (!l_.reshards()) finish();
     }
     if (l_.reshards()) finish();
@@ -367,10 +318,8 @@ class builder {
   std::vector<item>& out_;
   std::set<std::pair<int, bool>> begun_;  // stages that have run forward, or summed gradients
   std::set<int> reduced_;                 // stages whose gradients went layer by layer
-  std::vector<std::array<int, 2>> reads_;        // (stage, layer): of weights that layers take turns to gather
-  std::size_t read_ = 0;                         // the next of them
-  std::map<std::size_t, std::array<int, 2>> held_;  // by place
-  std::set<int> dealt_;                          // parameters whose sums the rank has begun
+  std::optional<gather_order> order_;     // where weights are gathered for each layer
+  std::set<int> dealt_;                   // parameters whose sums the rank has begun
   bool shared_gathered_ = false, stepped_ = false;
   std::string action_;  // under way
 };

@@ -47,9 +47,9 @@ bool check_model(const std::string& text, const std::filesystem::path& file, std
     for (const std::string& sentence : e.holds ? e.claims : e.reasons) out << "  " << sentence << "\n";
   }
   if (!c.model.layers.empty())
-    out << "not claimed: rounding, the optimizer's formula and scalars; kernels, collectives and the loader "
-           "are taken to do what is said of "
-           "them\n";
+    out << "not claimed: rounding, the types that kernels sum in, the optimizer's formula and scalars; "
+           "kernels, collectives "
+           "and the loader are taken to do what is said of them\n";
   return true;
 }
 

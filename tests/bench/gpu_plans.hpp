@@ -40,6 +40,10 @@ inline constexpr auto gpt2_124m_dp2 = on_node(gpt2_124m, gpt2_recipe(128), dp2);
 inline constexpr auto gpt2_124m_dp4 = on_node(gpt2_124m, gpt2_recipe(256), dp4);
 inline constexpr auto gpt2_1_5b_dp4 = on_node(gpt2_1_5b, gpt2_recipe(64), dp4);
 inline constexpr auto llama3_8b_8l_dp2 = on_node(llama3_8b_8l, llama_recipe(4), dp2);
+inline constexpr parallel_dims fsdp2{.world = 2, .dp_shard = 2}, zero2{.world = 2, .dp_shard = 2, .reshard = reshard::after_step};
+inline constexpr auto gpt2_124m_zero = on_node(gpt2_124m, gpt2_recipe(128), zero2);
+inline constexpr auto llama3_8b_8l_fsdp = on_node(llama3_8b_8l, llama_recipe(4), fsdp2);
+inline constexpr auto llama3_8b_8l_zero = on_node(llama3_8b_8l, llama_recipe(4), zero2);
 inline constexpr auto llama3_8b_8l_tp2 = on_node(llama3_8b_8l, llama_recipe(2), tp2);
 inline constexpr auto llama3_8b_8l_tp2_sp =
     on_node(llama3_8b_8l, llama_recipe(2), {.world = 2, .tp = 2, .sequence_parallel = true});

@@ -30,6 +30,8 @@ ROWS = {
     "gpt2-1.5b-dp4": ("gpt2_1_5b_dp4", 64 * 1024, 4,
                       ["--model gpt2-1.5b --sdpa cudnn --batch 16 --compile --compile-scope block --ddp"]),
     "llama3-8b-8l-dp2": ("llama3_8b_8l_dp2", 4 * 8192, 2, [f"{LLAMA} --batch 2 --ddp"]),
+    "llama3-8b-8l-fsdp": ("llama3_8b_8l_fsdp", 4 * 8192, 2, [f"{LLAMA} --batch 2 --fsdp", f"{LLAMA} --batch 2 --fsdp --no-reshard"]),
+    "gpt2-124m-zero": ("gpt2_124m_zero", 128 * 1024, 2, [f"{GPT2} --batch 64 --compile --ddp"]),
     "llama3-8b-8l-tp2": ("llama3_8b_8l_tp2_sp", 2 * 8192, 2, [f"{LLAMA} --batch 2 --tp 2"]),
     "llama3-8b-8l-pp2": ("llama3_8b_8l_pp2", 8 * 8192, 2, [f"{LLAMA} --batch 8 --pp 2 --pp-schedule 1F1B --pp-microbatches 8"]),
     "llama3-8b-8l-pp2-zbv": ("llama3_8b_8l_pp2_zbv", 8 * 8192, 2, [f"{LLAMA} --batch 8 --pp 2 --pp-schedule ZBV --pp-microbatches 8"]),

@@ -39,7 +39,7 @@ TEST_CASE("the example plans compute their models") {
     for (const dtype type : {dtype::f64, dtype::f32}) all.count(plan, target::host, type);
     for (const dtype type : {dtype::f32, dtype::bf16}) all.count(plan, target::cuda, type);
   }
-  CHECK(all.accepted == 64);
+  CHECK(all.accepted == 80);
   CHECK(all.unknown == 0);
 }
 
@@ -49,7 +49,7 @@ TEST_CASE("odd models compute theirs; of a user's own rows nothing is claimed") 
     all.count(p.plan, target::host, dtype::f64);
     all.count(p.plan, target::cuda, dtype::f32);
   }
-  CHECK(all.accepted == 540);
+  CHECK(all.accepted == 648);
   CHECK(all.unknown == 44);
 }
 
@@ -86,4 +86,16 @@ TEST_CASE("worlds whose ranks stand for more compute the model") {
     all.count(plan, target::cuda, dtype::bf16);
   }
   CHECK(all.accepted == 12);
+}
+
+TEST_CASE("parameters in shards: the model is computed, with all ranks in the program or some") {
+  tally all;
+  for (const dtype type : {dtype::f32, dtype::f64}) all.count(sharded_gpt(), target::host, type);
+  const int worlds[][4]{{1, 1, 1, 70}, {4, 2, 2, 8}, {16, 2, 4, 2}, {4, 1, 1, 32}, {1, 1, 2, 1024}};
+  for (const auto& [dp, tp, pp, shards] : worlds) {
+    const rankc::plan_data plan = large_world(dp, tp, pp, shards);
+    REQUIRE_MESSAGE(plan.diagnostics.empty(), plan.diagnostics.front().text);
+    all.count(plan, target::cuda, dtype::bf16);
+  }
+  CHECK(all.accepted == 14);
 }

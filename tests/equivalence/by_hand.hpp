@@ -33,6 +33,8 @@ inline specification model_by_hand() {
   return s;
 }
 
+inline constexpr std::size_t arena_by_hand = 1 << 15;
+
 /// What a step keeps for each name: its bytes, and the value that they hold now.
 class rank_by_hand {
  public:
@@ -43,8 +45,9 @@ class rank_by_hand {
     const char *port, *name;
     tensor_shape shape;
     bool adds = false;
-    std::int64_t stored = 0, offset = 0;  // elements: of the buffer (0: those of the view), and before the view
-    bool keeps = false;                   // written: what else is in the buffer
+    std::int64_t stored = 0,
+                 offset = 0;  // elements: of the buffer (0: those of the view), and before the view
+    bool keeps = false;       // written: what else is in the buffer
   };
 
   op& add(op_kind kind, const char* name) {
@@ -61,23 +64,28 @@ class rank_by_hand {
       if (r.adds || r.keeps) o.reads.push_back(access_of(r));
       o.views.push_back(view_of(r, true, o.writes.size()));
       o.writes.push_back(access_of(r));
-      if (r.adds || r.keeps) o.writes.back().replaces = static_cast<int>(o.reads.size()) - 1;
     }
     for (const operand& x : operands) {
       o.views.push_back(view_of(x, false, o.reads.size()));
       o.reads.push_back(access_of(x));
     }
+    replace(o);
     rename(o);
     return o;
   }
-  op& all_reduce(const operand& x, int over = 0) { return collective(collective_kind::all_reduce, over, {x}, {x}); }
-  op& collective(collective_kind does, int over, const std::vector<operand>& from, const std::vector<operand>& to) {
+  op& all_reduce(const operand& x, int over = 0) {
+    return collective(collective_kind::all_reduce, over, {x}, {x});
+  }
+  op& collective(collective_kind does, int over, const std::vector<operand>& from,
+                 const std::vector<operand>& to) {
     op& o = add(op_kind::collective, collective_kind_names[static_cast<int>(does)]);
     o.does = does;
     o.communicator = over;
     for (const operand& x : from) o.reads.push_back(access_of(x));
     for (const operand& x : to) o.writes.push_back(access_of(x));
-    for (const access& a : does == collective_kind::reduce_scatter ? o.writes : o.reads) o.bytes += a.end - a.begin;
+    for (const access& a : does == collective_kind::reduce_scatter ? o.writes : o.reads)
+      o.bytes += a.end - a.begin;
+    replace(o);
     rename(o);
     return o;
   }
@@ -121,6 +129,12 @@ class rank_by_hand {
            .shape = x.shape};
     if (x.shape.ndim == 2) v.stride = x.shape[1];
     return v;
+  }
+  /// A write is made over the read of the same bytes.
+  static void replace(op& o) {
+    for (access& w : o.writes)
+      for (std::size_t i = 0; i < o.reads.size(); ++i)
+        if (o.reads[i].begin == w.begin && o.reads[i].end == w.end) w.replaces = static_cast<int>(i);
   }
   /// Each write of an op begins a new value.
   void rename(op& o) {
@@ -192,7 +206,9 @@ inline program_by_hand two_ranks_by_hand() {
     std::vector<int>& places = all.order.position.emplace_back();
     for (std::size_t i = 0; i < rank.made.ops.size(); ++i) places.push_back(static_cast<int>(i));
     all.p.ranks.push_back(std::move(rank.made));
+    all.p.ranks.back().arena_bytes = arena_by_hand;
   }
+  all.p.streams = 1;
   all.order.ok = true;
   return all;
 }

@@ -26,14 +26,17 @@ TEST_CASE("a program by hand computes its model") {
   const program_by_hand x = two_ranks_by_hand();
   const equivalence e = check_equivalence(x.p, x.order, model_by_hand());
   CHECK_MESSAGE(e.holds, reason(x));
-  REQUIRE(e.claims.size() == 4);
+  REQUIRE(e.claims.size() == 5);
   CHECK(e.claims[0] == "the loss that 2 ranks leave is the model's, over all 8 tokens");
 }
 
 TEST_CASE("the second microbatch overwrites the first") {
   program_by_hand x = two_ranks_by_hand();
   find(x, 0, "embedding_grad", 1).views[0].adds = false;
-  CHECK(reason(x) == "sum_squares: the gradient of table: tokens 0..1 missing (rank 0)");
+  CHECK(reason(x) ==
+        "sum_squares: the gradient of table: tokens 0..1 missing (rank 0): embedding_grad writes over tokens "
+        "0..1, which "
+        "embedding_grad had made (rank 0)");
 }
 
 TEST_CASE("a gradient is not reduced") {
@@ -43,7 +46,10 @@ TEST_CASE("a gradient is not reduced") {
     for (access& a : find(x, r, "adamw").reads)
       if (a.value == sum.writes[0].value) a.value = sum.reads[0].value;
   }
-  CHECK(reason(x) == "adamw: the gradient of table: tokens 2..3 and 6..7 missing (rank 0)");
+  CHECK(reason(x) ==
+        "adamw: the gradient of table: tokens 2..3 and 6..7 missing (rank 0): embedding_grad makes tokens "
+        "2..3 on rank 1; "
+        "nothing adds them up with those of rank 0");
 }
 
 TEST_CASE("both ranks have the same tokens") {
@@ -97,6 +103,39 @@ TEST_CASE("rows lie apart, or a result is added, where the kernel does not know 
   x = two_ranks_by_hand();
   find(x, 0, "embedding").views[0].adds = true;
   CHECK(reason(x) == "embedding of table: y is added to what is there; its kernel overwrites (rank 0)");
+}
+
+TEST_CASE("a step leaves weights and moments where the next begins with them") {
+  program_by_hand x = two_ranks_by_hand();
+  for (op* o : {&find(x, 1, "adamw"), &find(x, 1, "end")})
+    for (auto* accesses : {&o->reads, &o->writes})
+      for (access& a : *accesses)
+        if (a.value == find(x, 1, "adamw").writes[0].value) a.begin += 1 << 14, a.end += 1 << 14;
+  const access& now = find(x, 1, "end").reads[0];
+  CHECK(reason(x).starts_with("end: the weight of table is left in bytes " + std::to_string(now.begin)));
+  x = two_ranks_by_hand();
+  std::swap(find(x, 0, "end").holds[1].kind, find(x, 0, "end").holds[2].kind);
+  CHECK(reason(x) != "");
+  x = two_ranks_by_hand();
+  find(x, 0, "adamw").views[0].stride = 4;
+  CHECK(reason(x) == "adamw: weight is given in part (rank 0)");
+}
+
+TEST_CASE("a gradient is rounded before it is of all tokens") {
+  program_by_hand x = two_ranks_by_hand();
+  op &reduction = find(x, 1, "all_reduce"), rounding;
+  rounding.name = rounding.row = "copy";
+  const tensor_shape table{{words, words}, 2};
+  rounding.views = {{.port = "y", .written = true, .accesses = {0, 1}, .shape = table, .stride = words},
+                    {.port = "x", .accesses = {0, 1}, .shape = table, .stride = words}};
+  rounding.reads = reduction.reads;
+  rounding.writes = {{1 << 14, (1 << 14) + 18, 7000, element_type::bf16}};
+  reduction.reads = rounding.writes;
+  std::vector<op>& ops = x.p.ranks[1].ops;
+  x.order.position[1].push_back(static_cast<int>(ops.size()));
+  ops.insert(ops.begin() + (&reduction - ops.data()), rounding);
+  CHECK(reason(x) ==
+        "copy of the gradient of table: a sum over tokens is kept in bf16; expected f32 or f64 (rank 1)");
 }
 
 TEST_CASE("a part of a parameter is on no rank") {

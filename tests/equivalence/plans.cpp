@@ -8,6 +8,7 @@
 #include <05_schedules.hpp>
 #include <06_gated_attention.hpp>
 #include <07_latent_attention.hpp>
+#include <08_sharded_weights.hpp>
 #include <rankc/make_plan.hpp>
 
 namespace equivalence_tests {
@@ -21,7 +22,9 @@ std::vector<rankc::plan_data> example_plans() {
           make_plan("gpt_dual_pipe_v", plans::gpt_dual_pipe_v),
           make_plan("gpt_by_hand", plans::gpt_by_hand),
           make_plan("gpt_gated", plans::gpt_gated),
-          make_plan("gpt_latent", plans::gpt_latent)};
+          make_plan("gpt_latent", plans::gpt_latent),
+          make_plan("gpt_sharded", plans::gpt_sharded),
+          make_plan("gpt_sharded_moments", plans::gpt_sharded_moments)};
 }
 
 rankc::plan_data eight_ranks() { return rankc::make_plan("gpt_dp2_tp2_pp2", plans::gpt_dp2_tp2_pp2); }
@@ -34,15 +37,44 @@ rankc::plan_data small_llama() {
                    schedules::gpipe{.microbatches = 2}, training{.seq = 8, .global_batch = 4}, clusters::cpu);
 }
 
-rankc::plan_data large_world(int dp, int tp, int pp) {
+rankc::plan_data sharded_gpt() {
+  using namespace rankc;
+  constexpr models::gpt2 model{.layers = 2, .hidden = 12, .heads = 2, .ffn = 14, .vocab = 30};
+  return make_plan("sharded_gpt", model, parallel_dims{.world = 8, .dp_replicate = 2, .dp_shard = 4},
+                   schedules::gpipe{.microbatches = 2}, training{.seq = 8, .global_batch = 16},
+                   clusters::cpu);
+}
+
+rankc::plan_data large_world(int dp, int tp, int pp, int shards) {
   using namespace rankc;
   constexpr models::gpt2 model{.layers = 16, .hidden = 16, .heads = 8, .ffn = 32, .vocab = 64};
-  return make_plan(
-      "world", model,
-      parallel_dims{
-          .world = dp * tp * pp, .dp_replicate = dp, .tp = tp, .pp = pp, .sequence_parallel = tp > 1},
-      schedules::one_f_one_b{4}, training{.seq = 8, .global_batch = dp * 4, .precision = f32},
-      clusters::h200<256>);
+  return make_plan("world", model,
+                   parallel_dims{.world = dp * shards * tp * pp,
+                                 .dp_replicate = dp,
+                                 .dp_shard = shards,
+                                 .tp = tp,
+                                 .pp = pp,
+                                 .sequence_parallel = tp > 1},
+                   schedules::one_f_one_b{4},
+                   training{.seq = 8, .global_batch = dp * shards * 4, .precision = f32},
+                   clusters::h200<256>);
+}
+
+std::vector<rankc::plan_data> sharded() {
+  using namespace rankc;
+  constexpr models::llama llama{.layers = 2, .hidden = 16, .heads = 4, .kv_heads = 2, .ffn = 24, .vocab = 32, .theta = 10000};
+  constexpr models::gpt2 gpt{.layers = 4, .hidden = 12, .heads = 2, .ffn = 20, .vocab = 32};
+  const auto make = [](const char* name, const auto& model, const parallel_dims& dims, const auto& schedule) {
+    const int ranks = dims.dp_replicate * dims.dp_shard;
+    return make_plan(name, model, dims, schedule, training{.seq = 8, .global_batch = 6 * ranks, .precision = f32}, clusters::h200<256>);
+  };
+  return {make("by_layers", llama, {.world = 2, .dp_shard = 2}, schedules::gpipe{2}),
+          make("all_axes", llama, {.world = 16, .dp_replicate = 2, .dp_shard = 2, .tp = 2, .pp = 2, .sequence_parallel = true,
+                .reshard = reshard::after_layer},
+               schedules::one_f_one_b{3}),
+          make("once", gpt, {.world = 4, .dp_shard = 2, .pp = 2}, schedules::one_f_one_b{3}),
+          make("padded", gpt, {.world = 3, .dp_shard = 3}, schedules::gpipe{2}),
+          make("large", gpt, {.world = 96, .dp_replicate = 3, .dp_shard = 16, .pp = 2}, schedules::one_f_one_b{2})};
 }
 
 }  // namespace equivalence_tests

@@ -75,6 +75,75 @@ TEST_CASE("a reduction is missing") {
   check_refused(llama(), "not whole", [](subject& s) { leave_out(s, "all_reduce of exp_sums"); });
 }
 
+TEST_CASE("a refusal names the op that has not made its part, or lost it") {
+  const auto leave_out_one = [](subject& s, int rank, const char* name, const char* row) {
+    s.leave_out(rank, *s.find(rank, name, row).at(0));
+  };
+  CHECK(fault(eight(), [&](subject& s) { leave_out_one(s, 4, "1B2: layers.2: linear_dw", "linear_dw"); }) ==
+        "norm of sharded gradients: the gradient of layers.2.w2: tokens 1024..1279 missing (rank 4): "
+        "1B2: layers.2: linear_dw is expected to make tokens 1024..1279 (rank 4)");
+  CHECK(fault(eight(), [&](subject& s) { leave_out_one(s, 0, "0B3: layers.0", "layer_norm_dw"); }) ==
+        "norm of whole gradients: the gradient of layers.0.norm2: tokens 1536..1663 missing (rank 0): "
+        "0B3: layers.0: layer_norm_dw is expected to make tokens 1536..1663 (rank 0)");
+  CHECK(fault(llama(), [&](subject& s) { leave_out_one(s, 2, "0B1: layers.1: linear_dw", "linear_dw"); }) ==
+        "norm of sharded gradients: the gradient of layers.1.w2: tokens 24..31 missing (rank 0): "
+        "0B1: layers.1: linear_dw is expected to make tokens 24..31 (rank 2)");
+  CHECK(
+      fault(eight(),
+            [](subject& s) {
+              for (op* o : s.find(5, "1B1: layers.3: linear_dw", "linear_dw"))
+                subject::port(*o, "dw").adds = false;
+            }) ==
+      "norm of sharded gradients: the gradient of layers.3.wq: tokens 0..255 missing (rank 5): "
+      "1B1: layers.3: linear_dw writes over tokens 0..255, which 1B0: layers.3: linear_dw had made (rank 5)");
+  CHECK(has(fault(eight(), [](subject& s) { leave_out(s, "over dp"); }),
+            "(rank 4): 1B0: layers.3: linear_dw makes tokens 256..511 on rank 6; nothing adds them up with "
+            "those of rank 4"));
+  CHECK(fault(eight(),
+              [](subject& s) {
+                for (int r = 0; r < 8; ++r)
+                  for (op* o : s.find(r, "2: head: cross_entropy", "cross_entropy")) s.leave_out(r, *o);
+              }) ==
+        "end: the loss: tokens 1024..1535 missing (rank 4): 1B2: head: cross_entropy is expected to make "
+        "tokens 1024..1279 (rank 4)");
+}
+
+TEST_CASE("a weight decays that has one dim, or does not though it has two") {
+  const auto flip = [](subject& s, const char* from, const char* to) {
+    for (view& v : s.find(0, "", "adamw").at(0)->views)
+      if (v.port == from) {
+        v.port = to;
+        return;
+      }
+  };
+  check_refused(eight(), "has 2 dims and does not decay",
+                [&](subject& s) { flip(s, "weight", "undecayed_weight"); });
+  check_refused(llama(), "has 1 dims and decays", [&](subject& s) { flip(s, "undecayed_weight", "weight"); });
+}
+
+TEST_CASE("a sum over tokens, a moment or the norm is of a type with few digits") {
+  const auto retype = [](subject& s, int value) {
+    for (rank_program& r : s.p.ranks)
+      for (op& o : r.ops)
+        for (auto* accesses : {&o.reads, &o.writes})
+          for (access& a : *accesses)
+            if (a.value == value) a.type = element_type::bf16, a.end = a.begin + (a.end - a.begin) / 2;
+  };
+  check_refused(llama(), "dw is summed in bf16; expected f32, or what is summed", [&](subject& s) {
+    op& o = *s.find(0, "0B0: layers.1: linear_dw", "linear_dw").at(0);
+    retype(s, o.writes.at(0).value);
+  });
+  check_refused(llama(), "loss is summed in bf16", [&](subject& s) {
+    retype(s, s.find(0, "cross_entropy", "cross_entropy").at(0)->writes.at(0).value);
+  });
+  check_refused(llama(), "norm is in bf16; expected f32 or f64",
+                [&](subject& s) { retype(s, s.find(0, "", "sum_squares").at(0)->writes.at(0).value); });
+  check_refused(llama(), "first_moment is in bf16", [&](subject& s) {
+    op& o = *s.find(1, "", "adamw").at(0);
+    retype(s, subject::read_of(o, "first_moment").value);
+  });
+}
+
 TEST_CASE("a reduction is made twice, or over copies") {
   check_refused(llama(), "expected", [](subject& s) {
     const int value = s.new_value();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model of two parameters of three rows each, and its program by hand for ranks that each keep a shard of them: rows are
-// gathered at the step's begin, and the gradients of each microbatch are reduced to shards, which are added up. Three rows
-// do not divide by two: the second shard ends with a row of zeros.
+// A model of two parameters of three rows each, and its program by hand for ranks that each keep a shard of
+// them: rows are gathered at the step's begin, and the gradients of each microbatch are reduced to shards,
+// which are added up. Three rows do not divide by two: the second shard ends with a row of zeros.
 #pragma once
 #include "by_hand.hpp"
 
@@ -15,7 +15,8 @@ inline specification model_of_two() {
   l.name = "net";
   constexpr std::int64_t t = tokens_of_two;
   //           0 ids  1 targets  2 table       3 shift  4 looked up  5 logits    6 top    7 sums  8 loss
-  l.values = {{{t}}, {{t}}, {{words, words}}, {{words}}, {{t, words}}, {{t, words}}, {{t, 1}}, {{t, 2}}, {{}}};
+  l.values = {{{t}},        {{t}},    {{words, words}}, {{words}}, {{t, words}},
+              {{t, words}}, {{t, 1}}, {{t, 2}},         {{}}};
   l.ops = {{"embedding", {0, 2}, {4}},
            {"bias", {4, 3}, {5}},
            {"row_max", {5}, {6}},
@@ -29,8 +30,8 @@ inline specification model_of_two() {
   return s;
 }
 
-/// Ranks: replica by replica, shard by shard. Communicators 0 and 1 have the shards of a replica, those from 2 on the
-/// replicas of a shard.
+/// Ranks: replica by replica, shard by shard. Communicators are first of the shards of each replica, then of
+/// the replicas of each shard.
 struct shards {
   int replicas = 1, of = 2;
   int present = of;  // shards that are in the program: the first
@@ -60,19 +61,24 @@ class sharded_rank {
   static tensor_shape vector(std::int64_t n) { return {{n}, 1}; }
   operand table(const char* port, const char* name) const { return {port, name, matrix(s_.rows(), words)}; }
   operand shift(const char* port, const char* name) const { return {port, name, vector(s_.rows())}; }
-  operand all_table(const char* port, const char* name) const { return {port, name, matrix(s_.stored(), words)}; }
+  operand all_table(const char* port, const char* name) const {
+    return {port, name, matrix(s_.stored(), words)};
+  }
   operand all_shift(const char* port, const char* name) const { return {port, name, vector(s_.stored())}; }
   operand true_table(const char* port, const char* name) const {
     return {port, name, matrix(words, words), false, s_.stored() * words};
   }
-  operand true_shift(const char* port, const char* name) const { return {port, name, vector(words), false, s_.stored()}; }
+  operand true_shift(const char* port, const char* name) const {
+    return {port, name, vector(words), false, s_.stored()};
+  }
   int over_shards() const { return replica_; }
-  int over_replicas() const { return 2 + shard_; }
+  int over_replicas() const { return s_.replicas + shard_; }
 
   template <class Each>
   void each_state(Each each) const {
     const box_range own{shard_ * s_.rows(), s_.rows()};
-    constexpr holding_kind kinds[]{holding_kind::weight, holding_kind::first_moment, holding_kind::second_moment};
+    constexpr holding_kind kinds[]{holding_kind::weight, holding_kind::first_moment,
+                                   holding_kind::second_moment};
     const char *tables[]{"table", "table m", "table v"}, *shifts[]{"shift", "shift m", "shift v"};
     for (int i = 0; i < 3; ++i) {
       each(table("", tables[i]), holding{.kind = kinds[i], .name = "table", .box = {own, {0, words}}});
@@ -101,14 +107,17 @@ class sharded_rank {
     made_.kernel("embedding", {x}, {{"ids", ids[k], vector(t)}, true_table("table", "all table")});
     made_.kernel("bias", {x}, {{"x", "x", x.shape}, true_shift("b", "all shift")});
     made_.kernel("row_max", {{"top", "top", matrix(t, 1)}}, {{"logits", "x", x.shape}});
-    made_.kernel("exp_sums", {{"sums", "sums", matrix(t, 2)}},
-                 {{"logits", "x", x.shape}, {"top", "top", matrix(t, 1)}, {"targets", targets[k], vector(t)}});
-    made_.kernel("cross_entropy", {{"loss", "loss", {}, k > 0}}, {{"sums", "sums", matrix(t, 2)}}).number = 0.125;
+    made_.kernel(
+        "exp_sums", {{"sums", "sums", matrix(t, 2)}},
+        {{"logits", "x", x.shape}, {"top", "top", matrix(t, 1)}, {"targets", targets[k], vector(t)}});
+    made_.kernel("cross_entropy", {{"loss", "loss", {}, k > 0}}, {{"sums", "sums", matrix(t, 2)}}).number =
+        0.125;
   }
   /// The rows past the end are cleared before the one gradient is written, and after the other.
   void backward(int k) {
     const std::int64_t t = tokens_of_microbatch(), past = s_.stored() - words;
-    made_.kernel("cross_entropy_grad", {{"dsums", "dsums", matrix(t, 2)}}, {{"sums", "sums", matrix(t, 2)}}).number = 0.125;
+    made_.kernel("cross_entropy_grad", {{"dsums", "dsums", matrix(t, 2)}}, {{"sums", "sums", matrix(t, 2)}})
+        .number = 0.125;
     made_.kernel("exp_sums_grad", {{"dlogits", "dx", matrix(t, words)}},
                  {{"dsums", "dsums", matrix(t, 2)},
                   {"logits", "x", matrix(t, words)},
@@ -121,11 +130,14 @@ class sharded_rank {
     made_.kernel("embedding_grad", {true_table("dtable", "all table g")},
                  {{"dy", "dx", matrix(t, words)}, {"ids", ids[k], vector(t)}});
     if (past > 0)
-      made_.kernel("clear", {{"y", "all table g", vector(past * words), false, s_.stored() * words, words * words, true}}, {});
+      made_.kernel(
+          "clear",
+          {{"y", "all table g", vector(past * words), false, s_.stored() * words, words * words, true}}, {});
   }
   void reduce(int k) {
     const char *to_table = k == 0 ? "table g" : "table more", *to_shift = k == 0 ? "shift g" : "shift more";
-    made_.collective(collective_kind::reduce_scatter, over_shards(), {all_table("", "all table g"), all_shift("", "all shift g")},
+    made_.collective(collective_kind::reduce_scatter, over_shards(),
+                     {all_table("", "all table g"), all_shift("", "all shift g")},
                      {table("", to_table), shift("", to_shift)});
     if (k == 0) return;
     made_.kernel("add", {table("y", "table g")}, {table("a", "table g"), table("b", "table more")});
@@ -140,12 +152,13 @@ class sharded_rank {
       made_.all_reduce({"", "loss", {}}, over_replicas());
     }
     made_.all_reduce({"", "loss", {}}, over_shards());
-    op& squares = made_.kernel("sum_squares", {norm}, {table("gradient", "table g"), shift("gradient", "shift g")});
+    op& squares =
+        made_.kernel("sum_squares", {norm}, {table("gradient", "table g"), shift("gradient", "shift g")});
     std::rotate(squares.views.begin(), squares.views.begin() + 1, squares.views.end());
     made_.all_reduce(norm, over_shards());
     update(table("weight", "table"), table("gradient", "table g"), table("first_moment", "table m"),
            table("second_moment", "table v"));
-    update(shift("weight", "shift"), shift("gradient", "shift g"), shift("first_moment", "shift m"),
+    update(shift("undecayed_weight", "shift"), shift("gradient", "shift g"), shift("first_moment", "shift m"),
            shift("second_moment", "shift v"));
     op& end = made_.add(op_kind::end, "end");
     each_state([&](const operand& x, const holding& h) { made_.ends(end, x, h); });
@@ -153,7 +166,9 @@ class sharded_rank {
     made_.ends(end, {"", "loss", {}}, {.kind = holding_kind::loss});
   }
   void update(const operand& w, const operand& g, const operand& m, const operand& v) {
-    op& o = made_.kernel("adamw", {w, m, v}, {w, g, m, v, {"norm", "norm", {}}});
+    operand after = w;
+    after.port = "weight";
+    op& o = made_.kernel("adamw", {after, m, v}, {w, g, m, v, {"norm", "norm", {}}});
     std::rotate(o.views.begin(), o.views.begin() + 3, o.views.begin() + 7);
   }
 
@@ -166,20 +181,22 @@ class sharded_rank {
 inline program_by_hand sharded_by_hand(const shards& s = {}) {
   program_by_hand all;
   all.p.step = "train";
+  all.p.streams = 1;
   const int ranks = s.replicas * s.present;
-  all.p.communicators = {{"shards of replica 0", {}}, {"shards of replica 1", {}}};
-  for (int k = 0; k < s.present; ++k) all.p.communicators.push_back({"replicas of shard " + std::to_string(k), {}});
+  for (int k = 0; k < s.replicas; ++k)
+    all.p.communicators.push_back(
+        {"shards of replica " + std::to_string(k), {}, s.present < s.of ? s.of : 0});
+  for (int k = 0; k < s.present; ++k)
+    all.p.communicators.push_back({"replicas of shard " + std::to_string(k), {}});
   for (int r = 0; r < ranks; ++r) {
-    for (const int c : {r / s.present, 2 + r % s.present})
+    for (const int c : {r / s.present, s.replicas + r % s.present})
       all.p.communicators[static_cast<std::size_t>(c)].ranks.push_back(r);
     all.p.ranks.push_back(sharded_rank(s, r).program());
+    all.p.ranks.back().arena_bytes = arena_by_hand;
     std::vector<int>& places = all.order.position.emplace_back();
     for (std::size_t i = 0; i < all.p.ranks.back().ops.size(); ++i) places.push_back(static_cast<int>(i));
   }
-  if (s.present < s.of) {
-    all.p.world = s.of * s.replicas;
-    all.p.communicators[0].size = all.p.communicators[1].size = s.of;
-  }
+  if (s.present < s.of) all.p.world = s.of * s.replicas;
   all.order.ok = true;
   return all;
 }

@@ -2,6 +2,10 @@
 // Parameters in shards: programs by hand are accepted as they are, refused with one fault.
 #include <doctest/doctest.h>
 
+#include <rankc/codegen/certificate.hpp>
+#include <rankc/codegen/prove.hpp>
+#include <rankc/codegen/verify.hpp>
+
 #include <stdexcept>
 
 #include "shards_by_hand.hpp"
@@ -22,11 +26,17 @@ op& find(program_by_hand& x, int rank, std::string_view name, int n = 0) {
 
 }  // namespace
 
-TEST_CASE("shards by hand compute their model") {
-  CHECK(reason(sharded_by_hand()) == "");
-  CHECK(reason(sharded_by_hand({.of = 4})) == "");
-  CHECK(reason(sharded_by_hand({.replicas = 2})) == "");
-  CHECK(reason(sharded_by_hand({.of = 4, .present = 2})) == "");
+TEST_CASE("shards by hand compute their model, and their certificate says so") {
+  for (const shards& s : {shards{}, shards{.of = 4}, shards{.replicas = 2}, shards{.of = 4, .present = 2}}) {
+    const program_by_hand x = sharded_by_hand(s);
+    CHECK(reason(x) == "");
+    const verdict order = prove(x.p);
+    REQUIRE_MESSAGE(order.ok, order.reasons.at(0));
+    const std::string text = certificate({{x.p, order}}, model_of_two());
+    CHECK(verify(text) == "");
+    const certified c = read_certificate(text);
+    CHECK(check_equivalence(c.steps[0].program, c.steps[0].verdict, c.model).holds);
+  }
 }
 
 TEST_CASE("a gather is missing, of other rows, or over other ranks") {
@@ -35,7 +45,9 @@ TEST_CASE("a gather is missing, of other rows, or over other ranks") {
   CHECK(reason(x) == "embedding: it reads what nothing is known to have written (rank 0)");
   x = sharded_by_hand({.of = 3});
   x.p.communicators[0].ranks = {0, 2, 1};
-  CHECK(reason(x) == "embedding of table: it is told that its words begin at 0; table has words 0..0, 2..2 and 1..1 (rank 0)");
+  CHECK(reason(x) ==
+        "embedding of table: it is told that its words begin at 0; table has words 0..0, 2..2 and 1..1 (rank "
+        "0)");
   x = sharded_by_hand({.replicas = 2});
   for (int r = 0; r < 4; ++r) find(x, r, "all_gather").communicator = 2 + r % 2;
   CHECK(reason(x) == "all_gather: its members hold parts of different values (rank 3)");
@@ -67,7 +79,10 @@ TEST_CASE("a gather writes over the rank's own shard alone, where it belongs") {
               a.begin += 4096, a.end += 4096;
             }
     }
-    CHECK(reason(x) == (belongs ? "" : "all_gather: it writes over what it reads, and not over the member's own shard (rank 0)"));
+    CHECK(reason(x) ==
+          (belongs
+               ? ""
+               : "all_gather: it writes over what it reads, and not over the member's own shard (rank 0)"));
   }
 }
 
@@ -81,7 +96,11 @@ TEST_CASE("a shard is updated from a gradient that is reduced over no ranks") {
       own.reads = {both.reads[0]}, own.writes = {both.writes[0]};
       const tensor_shape rows{{2, words}, 2};
       own.views = {{.port = "y", .written = true, .accesses = {0, 1}, .shape = rows, .stride = words},
-                   {.port = "x", .accesses = {0, 1}, .offset = 48 * static_cast<std::size_t>(r), .shape = rows, .stride = words}};
+                   {.port = "x",
+                    .accesses = {0, 1},
+                    .offset = 48 * static_cast<std::size_t>(r),
+                    .shape = rows,
+                    .stride = words}};
       both.reads.erase(both.reads.begin()), both.writes.erase(both.writes.begin());
       both.bytes = both.writes[0].end - both.writes[0].begin;
       ops.insert(ops.begin() + (&both - ops.data()), own);
@@ -89,7 +108,10 @@ TEST_CASE("a shard is updated from a gradient that is reduced over no ranks") {
     std::vector<int>& places = x.order.position[static_cast<std::size_t>(r)];
     for (int k = 0; k < 2; ++k) places.push_back(static_cast<int>(places.size()));
   }
-  CHECK(reason(x) == "sum_squares: the gradient of table: tokens 4..7 and 12..15 missing (rank 0)");
+  CHECK(reason(x) ==
+        "sum_squares: the gradient of table: tokens 4..7 and 12..15 missing (rank 0): embedding_grad makes "
+        "tokens 4..7 on "
+        "rank 1; nothing adds them up with those of rank 0");
 }
 
 TEST_CASE("a gradient lacks a microbatch, or has it twice") {
@@ -102,7 +124,10 @@ TEST_CASE("a gradient lacks a microbatch, or has it twice") {
     find(x, r, "sum_squares").reads[0] = add.reads[0];
     find(x, r, "adamw").reads[1] = add.reads[0];
   }
-  CHECK(reason(x) == "sum_squares: the gradient of table: tokens 8..15 missing (rank 0)");
+  CHECK(reason(x) ==
+        "sum_squares: the gradient of table: tokens 8..15 missing (rank 0): add has tokens 8..11 in it, "
+        "which is not what is "
+        "read (rank 0)");
   x = sharded_by_hand();
   for (int r = 0; r < 2; ++r) {
     op& more = find(x, r, "add");
@@ -125,8 +150,12 @@ TEST_CASE("gradients and norms are summed over copies, or not over replicas") {
   for (int r = 0; r < 4; ++r)
     for (const char* row : {"sum_squares", "adamw"})
       for (access& a : find(x, r, row).reads)
-        if (a.value == find(x, r, "all_reduce").writes[0].value) a.value = find(x, r, "all_reduce").reads[0].value;
-  CHECK(reason(x) == "sum_squares: the gradient of table: tokens 4..7 and 12..15 missing (rank 0)");
+        if (a.value == find(x, r, "all_reduce").writes[0].value)
+          a.value = find(x, r, "all_reduce").reads[0].value;
+  CHECK(reason(x) ==
+        "sum_squares: the gradient of table: tokens 4..7 and 12..15 missing (rank 0): embedding_grad makes "
+        "tokens 4..5 on "
+        "rank 2; nothing adds them up with those of rank 0");
   x = sharded_by_hand();
   find(x, 1, "adamw").reads[4].value = find(x, 1, "sum_squares").writes[0].value;
   CHECK(reason(x).starts_with("adamw: the norm: features 0..1 missing in"));
@@ -135,16 +164,21 @@ TEST_CASE("gradients and norms are summed over copies, or not over replicas") {
 TEST_CASE("rows past the end of a gradient are not zeros") {
   program_by_hand x = sharded_by_hand();
   find(x, 1, "reduce_scatter").reads[0].value = find(x, 1, "clear", 1).reads[0].value;
-  CHECK(reason(x) == "reduce_scatter: nothing is known to have written 3 of the 12 elements that a member gives (rank 1)");
+  CHECK(reason(x) ==
+        "reduce_scatter: nothing is known to have written 3 of the 12 elements that a member gives (rank 1)");
   x = sharded_by_hand();
   find(x, 0, "clear", 1).views[0].offset -= 24;
   CHECK(reason(x) == "clear of the gradient of table: it is written over a part of what was there (rank 0)");
   x = sharded_by_hand();
   find(x, 0, "bias_grad", 1).views[0].offset = 8;
-  CHECK(reason(x) == "reduce_scatter: nothing is known to have written 1 of the 4 elements that a member gives (rank 1)");
+  CHECK(reason(x) ==
+        "reduce_scatter: nothing is known to have written 1 of the 4 elements that a member gives (rank 1)");
   x = sharded_by_hand();
-  find(x, 1, "adamw", 1).reads[1].value = find(x, 1, "adamw", 1).reads[2].value;  // the first moment, which has zeros there
-  CHECK(reason(x) == "adamw: the gradient of shift: expected the gradient of shift, found a value that the model has not (rank 1)");
+  find(x, 1, "adamw", 1).reads[1].value =
+      find(x, 1, "adamw", 1).reads[2].value;  // the first moment, which has zeros there
+  CHECK(reason(x) ==
+        "adamw: the gradient of shift: expected the gradient of shift, found a value that the model has not "
+        "(rank 1)");
 }
 
 TEST_CASE("what ranks hold of a parameter tiles it") {
@@ -157,8 +191,8 @@ TEST_CASE("what ranks hold of a parameter tiles it") {
     for (int r = 0; r < 2; ++r) {
       std::vector<op>& ops = x.p.ranks[static_cast<std::size_t>(r)].ops;
       const holding h{.kind = holding_kind::weight, .name = "spare", .box = r == 0 ? first : second};
-      const access a{1 << 20, (1 << 20) + static_cast<std::size_t>(8 * h.box[0].count * h.box[1].count), 500 + r,
-                     element_type::f64};
+      const access a{1 << 20, (1 << 20) + static_cast<std::size_t>(8 * h.box[0].count * h.box[1].count),
+                     500 + r, element_type::f64};
       ops.front().writes.push_back(a), ops.back().reads.push_back(a);
       ops.front().holds.push_back(h), ops.back().holds.push_back(h);
     }
@@ -169,7 +203,8 @@ TEST_CASE("what ranks hold of a parameter tiles it") {
   CHECK(reason_of({{0, 3}, {0, 2}}, {{0, 3}, {2, 2}}) == "");
   CHECK(reason_of({{0, 2}, {0, 4}}, {{0, 2}, {0, 4}}) == "spare: features 2..2 missing on all ranks");
   CHECK(reason_of({{0, 2}, {0, 4}}, {{1, 2}, {0, 4}}) ==
-        "spare: rank 0 has elements 0..1 of 3 x 0..3 of 4, rank 1 elements 1..2 of 3 x 0..3 of 4; expected the same, or others");
+        "spare: rank 0 has elements 0..1 of 3 x 0..3 of 4, rank 1 elements 1..2 of 3 x 0..3 of 4; expected "
+        "the same, or others");
   CHECK(reason_of({{0, 2}, {0, 2}}, {{2, 1}, {2, 2}}) == "spare: 6 of its 12 elements are on no rank");
   CHECK(reason_of({{0, 3}, {0, 4}}, {{3, 1}, {0, 4}}) == "");  // all of the second is past the end
   CHECK(reason_of({{0, 3}, {0, 4}}, {{3, 2}, {0, 4}}) == "begin: spare is held from 3 on, 2 of 3 (rank 1)");
@@ -198,16 +233,23 @@ TEST_CASE("what ranks hold along two axes tiles it, with all ranks in the progra
   const shards two{.replicas = 2}, four_of_which_two{.replicas = 2, .of = 4, .present = 2};
   const boxes quarters{{{0, 2}, {0, 2}}, {{2, 2}, {0, 2}}, {{0, 2}, {2, 2}}, {{2, 2}, {2, 2}}};
   CHECK(reason_of(two, quarters) == "");
-  CHECK(reason_of(two, {quarters[0], quarters[1], quarters[2], quarters[2]}) == "spare: 2 of its 12 elements are on no rank");
-  const boxes rows{{{0, 1}, {0, 2}}, {{1, 1}, {0, 2}}, {{0, 1}, {2, 2}}, {{1, 1}, {2, 2}}};  // and of the fourth shard none
+  CHECK(reason_of(two, {quarters[0], quarters[1], quarters[2], quarters[2]}) ==
+        "spare: 2 of its 12 elements are on no rank");
+  const boxes rows{{{0, 1}, {0, 2}},
+                   {{1, 1}, {0, 2}},
+                   {{0, 1}, {2, 2}},
+                   {{1, 1}, {2, 2}}};  // and of the fourth shard none
   CHECK(reason_of(four_of_which_two, rows) == "");
   CHECK(reason_of(four_of_which_two, {rows[0], rows[1], rows[2], rows[0]}) ==
         "spare: a part that follows from its groups is on none of their ranks");
-  CHECK(reason_of(four_of_which_two, {rows[0], rows[0], rows[2], rows[2]}) == "spare: features 1..2 missing on all ranks");
-  CHECK(reason_of(four_of_which_two, {rows[0], rows[1], rows[0], rows[1]}) == "spare: features 2..3 missing on all ranks");
+  CHECK(reason_of(four_of_which_two, {rows[0], rows[0], rows[2], rows[2]}) ==
+        "spare: features 1..2 missing on all ranks");
+  CHECK(reason_of(four_of_which_two, {rows[0], rows[1], rows[0], rows[1]}) ==
+        "spare: features 2..3 missing on all ranks");
   CHECK(reason_of(four_of_which_two, quarters) == "spare: its 4 members hold features 0..7 of it; it has 3");
   CHECK(reason_of(four_of_which_two, {rows[0], rows[3], rows[2], rows[3]}) ==
-        "spare: rank 0 has elements 0..0 of 3 x 0..1 of 4, rank 1 of its group elements 1..1 of 3 x 2..3 of 4; expected it "
+        "spare: rank 0 has elements 0..0 of 3 x 0..1 of 4, rank 1 of its group elements 1..1 of 3 x 2..3 of "
+        "4; expected it "
         "shifted along one dim");
   const boxes halves{{{0, 1}, {0, 1}}, {{1, 1}, {0, 1}}, {{0, 1}, {2, 1}}, {{1, 1}, {2, 1}}};
   CHECK(reason_of(four_of_which_two, halves) == "spare: features 1..1 and 3..3 missing on all ranks");

@@ -40,10 +40,13 @@ view& subject::port(op& o, const std::string& name) {
 }
 
 void subject::leave_out(int rank, op& gone) {
-  for (std::size_t i = 0; i < gone.writes.size(); ++i)
+  for (std::size_t i = 0; i < gone.writes.size(); ++i) {
+    const int over = gone.writes[i].replaces;
+    const int before = gone.reads.at(over < 0 ? i : static_cast<std::size_t>(over)).value;
     for (op& o : p.ranks.at(static_cast<std::size_t>(rank)).ops)
       for (access& a : o.reads)
-        if (a.value == gone.writes[i].value) a.value = gone.reads.at(i).value;
+        if (a.value == gone.writes[i].value) a.value = before;
+  }
   gone.kind = op_kind::compute;
   gone.row = {};
   gone.reads.clear(), gone.writes.clear(), gone.views.clear();

@@ -35,7 +35,8 @@ struct subject {
     return o.reads[static_cast<std::size_t>(port(o, port_name).accesses.first)];
   }
 
-  /// The op does nothing: what it wrote is what it read, in the same bytes or in others of the same size.
+  /// The op does nothing: what it wrote is what it read in the same bytes, or else in others of the same
+  /// size.
   void leave_out(int rank, op&);
   /// Another op after it, of the same rank.
   void insert_after(int rank, const op* at, const op& more);

@@ -22,7 +22,7 @@ int tp_divisor(const model& m) {
 /// Whether the model's sizes divide into the shards, and its layers fill the stages.
 bool fits(const plan& p, const parallel_dims& d) {
   const bool cuts_sequences = d.sequence_parallel && p.recipe.seq % d.tp;
-  return tp_divisor(p.model) % d.tp == 0 && p.recipe.global_batch % d.dp_replicate == 0 &&
+  return tp_divisor(p.model) % d.tp == 0 && p.recipe.global_batch % (d.dp_replicate * d.dp_shard) == 0 &&
          d.pp <= std::max(1, p.model.blocks()) && !cuts_sequences;
 }
 
@@ -33,15 +33,17 @@ parallel_dims draw_dims(draws& d, const plan& p) {
   for (int tries = 0; tries < 100; ++tries) {
     parallel_dims wanted;
     wanted.dp_replicate = d.one_of({1, 1, 1, 2, 2, 3, 4});
+    wanted.dp_shard = d.one_of({1, 1, 1, 1, 2, 2, 3, 4});
+    wanted.reshard = d.one_of({reshard::standard, reshard::after_layer, reshard::after_step});
     wanted.tp = d.one_of({1, 1, 2, 2, 2, 3, 4, 6});
     wanted.pp = d.one_of({1, 1, 2, 2, 2, 3, 4, 5});
-    wanted.world = wanted.dp_replicate * wanted.tp * wanted.pp;
+    wanted.world = wanted.dp_replicate * wanted.dp_shard * wanted.tp * wanted.pp;
     wanted.sequence_parallel = d.chance(wanted.tp > 1 ? 50 : 1);
     if (wanted.world < least || wanted.world > most || (must_fit && !fits(p, wanted))) continue;
     x = wanted;
     break;
   }
-  if (d.chance(10)) *d.one_of({&x.dp_replicate, &x.tp, &x.pp}) = infer;
+  if (d.chance(10)) *d.one_of({&x.dp_replicate, &x.dp_shard, &x.tp, &x.pp}) = infer;
   if (d.chance(2)) *d.one_of({&x.world, &x.cp, &x.dp_shard, &x.ep, &x.tp, &x.pp}) = d.between(0, 5);
   return x;
 }
@@ -63,7 +65,7 @@ schedule_choice draw_schedule(draws& d, const plan& p) {
     c.by = static_cast<order>(d.below(n_orders - 1));
     c.stages_per_rank = stages_per_rank(c.by, d.one_of({1, 2, 2, 3}));
     c.inference = (c.by == order::looped_bfs || c.by == order::dual_pipe || c.by == order::dual_pipe_v) && d.chance(20);
-    c.microbatches = draw_microbatches(d, p, std::max(1, dims.dp_replicate));
+    c.microbatches = draw_microbatches(d, p, std::max(1, dims.dp_replicate * dims.dp_shard));
     const int stages = c.by == order::dual_pipe ? pp : pp * c.stages_per_rank;
     if (!must_fit || (stages <= blocks && (c.by != order::dual_pipe || c.microbatches % 2 + pp % 2 == 0))) break;
     c = {.microbatches = c.microbatches};

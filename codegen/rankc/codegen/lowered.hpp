@@ -293,7 +293,7 @@ struct lowered {
   /// Whether sums of several microbatches are dealt out and then added up.
   bool adds_sums() const { return trains() && reshards(); }
   /// Whether gathered weights and whole gradients are there from step to step of a layer alone.
-  bool reshards() const { return is_sharded() && plan->dims.reshard == reshard::after_layer; }
+  bool reshards() const { return reshards_after_layer(plan->dims); }
 };
 
 /// What a rank takes of its GPU beside the arena, however it is launched, in bytes; 0 on the host.

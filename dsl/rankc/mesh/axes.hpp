@@ -20,10 +20,11 @@ inline constexpr std::string_view expert_layout_names[]{"folded", "folded_over_r
 enum class cp_weights : unsigned char { shard, replicate };
 inline constexpr std::string_view cp_weights_names[]{"shard", "replicate"};
 
-/// When a rank of dp_shard lets go of the weights that it has gathered: after the step, in which each is gathered once and its
-/// gradient dealt out once, or after each layer that reads them (FSDP), of which the next one's are gathered meanwhile.
-enum class reshard : unsigned char { after_step, after_layer };
-inline constexpr std::string_view reshard_names[]{"after_step", "after_layer"};
+/// When a rank of dp_shard lets go of the weights that it has gathered.
+///   after_layer  when a layer has read them, while the next one's are gathered (FSDP); each microbatch's gradients are dealt out
+///   after_step   at the end: each weight is gathered once and each gradient dealt out once (ZeRO with whole weights in a step)
+///   standard     after_layer on one pipeline rank; after_step on several, whose microbatches would gather them anew
+enum class reshard : unsigned char { standard, after_layer, after_step };
 
 /// The degree of each axis. world = pp * dp_replicate * dp_shard * cp * tp, times ep where experts are independent;
 /// cp = ring * ulysses.
@@ -34,7 +35,7 @@ struct parallel_dims {
   bool sequence_parallel = false;  // between tp regions, shard the tokens instead of repeating them
   rankc::expert_layout expert_layout = rankc::expert_layout::folded;
   rankc::cp_weights cp_weights = rankc::cp_weights::shard;
-  rankc::reshard reshard = rankc::reshard::after_layer;
+  rankc::reshard reshard = rankc::reshard::standard;
 };
 
 /// The axes, outermost first in either view, and what joins several: dp = batch every rank with data of its own; loss
@@ -107,6 +108,11 @@ struct axis_row {
   char letter = 0;                              // in drawings
   communication_of carries{};
 };
+
+/// Whether dims whose degrees are known let go of gathered weights after each layer.
+constexpr bool reshards_after_layer(const parallel_dims& d) {
+  return d.dp_shard > 1 && (d.reshard == reshard::standard ? d.pp == 1 : d.reshard == reshard::after_layer);
+}
 
 namespace detail {
 constexpr bool is_independent(const parallel_dims& d) { return d.expert_layout == expert_layout::independent; }

@@ -66,7 +66,7 @@ class rank_counter {
   constexpr const std::vector<std::string_view>& shared() const { return shared_; }
 
  private:
-  constexpr bool reshards() const { return s_.dims.reshard == reshard::after_layer; }
+  constexpr bool reshards() const { return reshards_after_layer(s_.dims); }
   constexpr const auto& layer(int form) const { return layers_[static_cast<std::size_t>(form)]; }
 
   constexpr int pool(place_pool::kind what, std::size_t unit) {

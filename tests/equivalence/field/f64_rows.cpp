@@ -154,7 +154,8 @@ void softmax_dx(call& c) {
 
 }  // namespace norms
 
-updated update(element weight, element gradient, element first_moment, element second_moment, element norm) {
+updated update(element weight, element gradient, element first_moment, element second_moment, element norm,
+               bool decays) {
   kernel_memory k;
   const auto put = [&](double number) {
     matrix one(extent{1, 1});
@@ -163,7 +164,7 @@ updated update(element weight, element gradient, element first_moment, element s
   };
   const host::at w = put(weight), g = put(gradient), m = put(first_moment), v = put(second_moment), n = put(norm);
   k.rank().input = {.lr = 0.1, .weight_decay = 0.05, .clip = 0.3, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .step = 3};
-  const host::range element_range{0, 1, true};
+  const host::range element_range{0, 1, decays};
   host::adamw<double>(k.lane(), w, g, m, v, n, {&element_range, 1});
   return {k.number(w), k.number(m), k.number(v)};
 }

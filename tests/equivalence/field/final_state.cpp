@@ -46,8 +46,8 @@ void final_state::note(const holding& h) {
   std::vector<bool>& seen = seen_[{kind_of(h), h.name}];
   seen.resize(p.weight.size());
   const box_range one{0, 1}, rows = h.box.size() == 2 ? h.box[0] : one, cols = h.box.empty() ? one : h.box.back();
-  for (std::int64_t i = rows.first; i < rows.first + rows.count; ++i)
-    for (std::int64_t j = cols.first; j < cols.first + cols.count; ++j)
+  for (std::int64_t i = rows.first; i < std::min(rows.first + rows.count, p.is.rows); ++i)
+    for (std::int64_t j = cols.first; j < std::min(cols.first + cols.count, p.is.cols); ++j)
       seen[static_cast<std::size_t>(i * p.is.cols + j)] = true;
 }
 

@@ -17,34 +17,41 @@ const parameter_run& find(const model_run& m, const std::string& name) {
   return at->second;
 }
 
-/// Which elements of a tensor a box has, in its order.
-std::vector<std::size_t> indices(const holding& h, const extent& whole, std::size_t ndim) {
+constexpr std::size_t past_end = ~std::size_t{0};
+
+/// Which elements of a tensor a box has, in its order; of a parameter it may go past the end of the first
+/// dim.
+std::vector<std::size_t> indices(const holding& h, const extent& whole, std::size_t ndim, bool may_pass_end) {
   if (h.box.size() != ndim) throw malformed("'" + h.name + "': a box of another number of dims");
   const rankc::codegen::box_range all{0, 1};
   const auto &rows = ndim == 2 ? h.box[0] : all, &cols = ndim ? h.box[ndim - 1] : all;
-  if (rows.first < 0 || cols.first < 0 || rows.count < 0 || cols.count < 0 || rows.first + rows.count > whole.rows ||
-      cols.first + cols.count > whole.cols)
+  const auto fits = [](const rankc::codegen::box_range& b, std::int64_t size) {
+    return b.first >= 0 && b.count >= 0 && b.first <= size && b.count <= size - b.first;
+  };
+  const std::int64_t past = may_pass_end ? 1 << 10 : 0;
+  if (!fits(rows, whole.rows + (ndim == 2 ? past : 0)) || !fits(cols, whole.cols + (ndim == 1 ? past : 0)))
     throw malformed("'" + h.name + "': a box outside the tensor");
   std::vector<std::size_t> out;
-  for (std::int64_t r = 0; r < rows.count; ++r)
-    for (std::int64_t c = 0; c < cols.count; ++c)
-      out.push_back(static_cast<std::size_t>((rows.first + r) * whole.cols + cols.first + c));
+  for (std::int64_t r = rows.first; r < rows.first + rows.count; ++r)
+    for (std::int64_t c = cols.first; c < cols.first + cols.count; ++c)
+      out.push_back(r < whole.rows && c < whole.cols ? static_cast<std::size_t>(r * whole.cols + c)
+                                                     : past_end);
   return out;
 }
 
 std::vector<element> take(const std::vector<element>& from, const std::vector<std::size_t>& at) {
   std::vector<element> out;
-  for (std::size_t i : at) out.push_back(from[i]);
+  for (std::size_t i : at) out.push_back(i == past_end ? element{} : from[i]);
   return out;
 }
 
 std::vector<element> expected(const holding& h, const model_run& m, bool after, std::size_t count) {
   const auto of_parameter = [&](auto before_step, auto after_step) {
     const parameter_run& p = find(m, h.name);
-    return take(after ? p.*after_step : p.*before_step, indices(h, p.is, p.ndim));
+    return take(after ? p.*after_step : p.*before_step, indices(h, p.is, p.ndim, true));
   };
   const auto of_tokens = [&](const std::vector<element>& all) {
-    return take(all, indices(h, {1, static_cast<std::int64_t>(all.size())}, 1));
+    return take(all, indices(h, {1, static_cast<std::int64_t>(all.size())}, 1, false));
   };
   switch (h.kind) {
     case holding_kind::weight:
@@ -94,7 +101,7 @@ std::string compare(const rank_state& rank, const access& a, const holding& h, c
   const operand p = operand_of(a);
   const matrix found = load(rank.arena, p);
   std::vector<element> wanted;
-  if (instead) wanted = take(*instead, indices(h, find(m, h.name).is, find(m, h.name).ndim));
+  if (instead) wanted = take(*instead, indices(h, find(m, h.name).is, find(m, h.name).ndim, true));
   else wanted = expected(h, m, after, found.of.size());
   const std::string what = "rank " + std::to_string(rank.number) + ": " +
                            (instead ? "gradient" : rankc::codegen::holding_names[static_cast<int>(h.kind)]) +

@@ -164,19 +164,28 @@ class machine {
     std::vector<std::size_t> streams(members.size());
     for (std::size_t k = 0; k < members.size(); ++k)
       if (!find_arrival(o.communicator, static_cast<std::size_t>(members[k]), streams[k])) return false;
-    std::vector<payload> given;
+    const std::size_t tensors = o.reads.size();
+    std::vector<std::vector<payload>> given(tensors);  // of each tensor: what each member gives
     for (std::size_t k = 0; k < members.size(); ++k) {
       const auto r = static_cast<std::size_t>(members[k]);
       const op& own = op_at(r, queues_[r][streams[k]].front());
-      expect(own.does == o.does && own.message == o.message && own.bytes == o.bytes,
+      expect(own.does == o.does && own.message == o.message && own.bytes == o.bytes &&
+                 own.reads.size() == tensors && own.writes.size() == tensors,
              "members of a collective that differ in what they do");
-      given.push_back(take(ranks_[r], communicated(own, false)));
-      expect(given.back().sizes == given.front().sizes, "members of a collective that differ in their elements");
+      const std::vector<operand> from = communicated(own, false);
+      for (std::size_t t = 0; t < tensors; ++t) {
+        given[t].push_back(take(ranks_[r], {from[t]}));
+        expect(given[t].back().sizes == given[t].front().sizes,
+               "members of a collective that differ in their elements");
+      }
     }
-    expect_bytes(o, given.front().bytes(), members.size());
+    std::size_t bytes = 0;
+    for (const std::vector<payload>& of : given) bytes += of.front().bytes();
+    expect_bytes(o, bytes, members.size());
     for (std::size_t k = 0; k < members.size(); ++k) {
       const auto r = static_cast<std::size_t>(members[k]);
-      put(ranks_[r], communicated(op_at(r, queues_[r][streams[k]].front()), true), result_of(o.does, given, k));
+      const std::vector<operand> to = communicated(op_at(r, queues_[r][streams[k]].front()), true);
+      for (std::size_t t = 0; t < tensors; ++t) put(ranks_[r], {to[t]}, result_of(o.does, given[t], k));
     }
     for (std::size_t k = 0; k < members.size(); ++k) finish(static_cast<std::size_t>(members[k]), streams[k]);
     return true;

@@ -9,10 +9,9 @@ using namespace rankc::codegen;
 
 std::vector<operand> communicated(const op& o, bool written) {
   std::vector<operand> out;
+  for (const access& a : written ? o.writes : o.reads) out.push_back(operand_of(a));
   for (const view& v : o.views)
-    if (v.written == written) out.push_back(operand_of(o, v));
-  if (o.views.empty())
-    for (const access& a : written ? o.writes : o.reads) out.push_back(operand_of(a));
+    if (v.written == written) out[static_cast<std::size_t>(v.accesses.first)] = operand_of(o, v);
   return out;
 }
 

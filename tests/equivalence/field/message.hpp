@@ -13,12 +13,12 @@ struct payload {
   std::size_t bytes() const;
 };
 
-/// What communication reads, or writes: the operand of its view, or its accesses one after the other.
+/// What communication reads, or writes, access by access: the operands of its views, or all of each access.
 std::vector<operand> communicated(const rankc::codegen::op&, bool written);
 payload take(const rank_state&, const std::vector<operand>& from);
 /// Errors: malformed where they are not of the same elements.
 void put(rank_state&, const std::vector<operand>& to, const payload&);
-/// What a member of a collective gets of what all members give.
+/// What a member of a collective gets of what all members give of one tensor.
 payload result_of(rankc::codegen::collective_kind, const std::vector<payload>& given, std::size_t member);
 
 }  // namespace field

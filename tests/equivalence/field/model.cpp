@@ -188,7 +188,8 @@ void update(model_run& m) {
     p.new_weight = p.weight, p.new_first_moment = p.first_moment, p.new_second_moment = p.second_moment;
     if (!p.trainable) continue;
     for (std::size_t i = 0; i < p.weight.size(); ++i) {
-      const updated u = field::update(p.weight[i], p.gradient[i], p.first_moment[i], p.second_moment[i], m.norm);
+      const updated u = field::update(p.weight[i], p.gradient[i], p.first_moment[i], p.second_moment[i],
+                                      m.norm, p.ndim > 1);
       p.new_weight[i] = u.weight, p.new_first_moment[i] = u.first_moment, p.new_second_moment[i] = u.second_moment;
     }
   }

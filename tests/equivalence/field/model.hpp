@@ -34,10 +34,11 @@ model_run draw_start(const rankc::codegen::specification&);
 model_run run_model(const rankc::codegen::specification&, model_run start);
 inline model_run run_model(const rankc::codegen::specification& s) { return run_model(s, draw_start(s)); }
 
-/// AdamW of one element: over the field drawn of all that it depends on.
+/// AdamW of one element, whose weight decays or not: over the field drawn of all that it depends on.
 struct updated {
   element weight, first_moment, second_moment;
 };
-updated update(element weight, element gradient, element first_moment, element second_moment, element norm);
+updated update(element weight, element gradient, element first_moment, element second_moment, element norm,
+               bool decays);
 
 }  // namespace field

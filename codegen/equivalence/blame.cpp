@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "blame.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace rankc::codegen::algebra {
+
+void contributions::note(int rank, int op, int value, const operand& made) {
+  for (int i = 0; i < made.tiles.size(); ++i) {
+    const holding& h = *made.tiles[i].holds;
+    for (int k = 0; k < h.sum.size(); ++k)
+      for (int a = 0; a < h.sum[k].over.size(); ++a)
+        if (h.sum[k].over[a].letter == 't')
+          all_.push_back({rank, op, value, h.sum[k].of, h.box, h.sum[k].over[a].done});
+  }
+}
+
+namespace {
+
+using contribution = contributions::contribution;
+
+runs common(const runs& x, const runs& y) {
+  runs both;
+  for (int i = 0; i < x.count(); ++i)
+    for (int k = 0; k < y.count(); ++k)
+      if (const interval in{std::max(x[i].begin, y[k].begin), std::min(x[i].end, y[k].end)};
+          in.begin < in.end)
+        both.append(in);
+  return both;
+}
+
+bool meet(const few<part, 2>& x, const few<part, 2>& y) {
+  bool all = x.size() == y.size();
+  for (int d = 0; all && d < x.size(); ++d) all = common(x[d].at, y[d].at).count() > 0;
+  return all;
+}
+
+class search {
+ public:
+  search(const program& p, const contributions& made, const missing_tokens& missing, int rank)
+      : p_(p), made_(made), missing_(missing), rank_(rank) {}
+
+  std::string run() const {
+    const contribution* made = nullptr;
+    for (const contribution& c : made_.all())
+      if (is_part(c) && has_missing(c) && (!made || c.rank == rank_)) made = &c;
+    return made ? follow(*made) : expect();
+  }
+
+ private:
+  bool is_part(const contribution& c) const { return c.of == missing_.of && meet(c.box, missing_.box); }
+  bool makes_parts(int rank) const {
+    return std::any_of(made_.all().begin(), made_.all().end(),
+                       [&](const contribution& c) { return c.rank == rank && is_part(c); });
+  }
+  bool has_missing(const contribution& c) const { return common(c.tokens, missing_.tokens).count() > 0; }
+  const op& at(int rank, int index) const {
+    return p_.ranks[static_cast<std::size_t>(rank)].ops[static_cast<std::size_t>(index)];
+  }
+  std::string number(int rank) const {
+    const int n = p_.ranks[static_cast<std::size_t>(rank)].number;
+    return fmt::format("rank {}", n < 0 ? rank : n);
+  }
+  std::string tokens(const runs& of) const { return text_of('t', common(of, missing_.tokens)); }
+
+  static const access* find(const std::vector<access>& in, int value) {
+    for (const access& a : in)
+      if (a.value == value) return &a;
+    return nullptr;
+  }
+
+  /// The tokens were made: who writes over them, or where they stay.
+  std::string follow(const contribution& c) const {
+    const access* now = find(at(c.rank, c.op).writes, c.value);
+    const op* has = &at(c.rank, c.op);
+    for (int i = c.op + 1; i < static_cast<int>(p_.ranks[static_cast<std::size_t>(c.rank)].ops.size()); ++i) {
+      const op& o = at(c.rank, i);
+      const access* read = find(o.reads, now->value);
+      const access* over = overlapping(o.writes, *now);
+      if (!over && !(read && passes_on(o))) continue;
+      if (over && !(read && (passes_on(o) || leaves(o, *over))))
+        return fmt::format("{} writes over {}, which {} had made ({})", o.name, tokens(c.tokens), has->name,
+                           number(c.rank));
+      now = over ? over : &o.writes[o.row == "add" ? 0 : static_cast<std::size_t>(read - o.reads.data())];
+      has = &o;
+    }
+    if (c.rank == rank_)
+      return fmt::format("{} has {} in it, which is not what is read ({})", has->name, tokens(c.tokens),
+                         number(c.rank));
+    return fmt::format("{} makes {} on {}; nothing adds them up with those of {}", at(c.rank, c.op).name,
+                       tokens(c.tokens), number(c.rank), number(rank_));
+  }
+  static const access* overlapping(const std::vector<access>& in, const access& with) {
+    for (const access& a : in)
+      if (a.begin < with.end && with.begin < a.end) return &a;
+    return nullptr;
+  }
+  /// Whether what an op writes is made of all that it reads.
+  static bool passes_on(const op& o) {
+    return o.kind == op_kind::collective || o.row == "add" || o.row == "copy";
+  }
+  /// Whether an op adds to what it reads there, or writes behind it.
+  static bool leaves(const op& o, const access& written) {
+    const auto index = static_cast<int>(&written - o.writes.data());
+    return std::any_of(o.views.begin(), o.views.end(), [&](const view& v) {
+      return v.written && (v.adds || v.offset > 0) && v.accesses.first <= index &&
+             index < v.accesses.first + v.accesses.count;
+    });
+  }
+
+  /// Nobody has made the tokens: the op that makes others, in the action that has these.
+  std::string expect() const {
+    const contribution* like = nullptr;
+    for (const contribution& c : made_.all())
+      if (is_part(c) && (!like || c.rank == rank_)) like = &c;
+    if (!like) return "";
+    const std::string& name = at(like->rank, like->op).name;
+    const std::string layer = layer_of(name);
+    // Of the layer, on a rank that makes parts of this sum, with the most of these tokens; on this rank if it
+    // can be.
+    const contribution* beside = nullptr;
+    const auto rated = [&](const contribution& c) {
+      return std::pair(common(c.tokens, missing_.tokens).size(), c.rank == rank_);
+    };
+    for (const contribution& c : made_.all())
+      if (!layer.empty() && has_missing(c) && layer_of(at(c.rank, c.op).name) == layer &&
+          makes_parts(c.rank) && (!beside || rated(c) > rated(*beside)))
+        beside = &c;
+    if (!beside) return fmt::format("no op makes them, as {} makes others", name);
+    return fmt::format("{}{} is expected to make {} ({})", action_of(at(beside->rank, beside->op).name),
+                       name.substr(action_of(name).size()), tokens(beside->tokens), number(beside->rank));
+  }
+  /// "1B5" of "1B5: layers.3: linear_dw", and "layers.3".
+  static std::string action_of(const std::string& name) { return name.substr(0, name.find(": ")); }
+  static std::string layer_of(const std::string& name) {
+    const std::size_t begin = name.find(": "), end = name.find(": ", begin + 2);
+    return begin == std::string::npos || end == std::string::npos ? ""
+                                                                  : name.substr(begin + 2, end - begin - 2);
+  }
+
+  const program& p_;
+  const contributions& made_;
+  const missing_tokens& missing_;
+  int rank_;
+};
+
+}  // namespace
+
+std::string blame(const program& p, const contributions& made, const missing_tokens& missing, int rank) {
+  return search(p, made, missing, rank).run();
+}
+
+}  // namespace rankc::codegen::algebra

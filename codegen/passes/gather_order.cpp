@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gather_order.hpp"
+
+#include <algorithm>
+
+namespace rankc::codegen {
+
+phase phase_of(action_kind k) {
+  return k == action_kind::B   ? phase::backward
+         : k == action_kind::I ? phase::backward_input
+         : k == action_kind::W ? phase::backward_weight
+                               : phase::forward;
+}
+
+std::vector<int> layers_in(const lowered& l, const stage_plan& s, phase p) {
+  std::vector<int> all;
+  for (int layer = 0; layer < static_cast<int>(s.layers.size()); ++layer)
+    if (!l.bodies[s.layers[layer].kind].calls(p).empty()) all.push_back(layer);
+  if (p != phase::forward) std::reverse(all.begin(), all.end());
+  return all;
+}
+
+std::vector<std::size_t> gathered_for(const pipeline_rank& r, int stage, int layer) {
+  std::vector<std::size_t> all;
+  for (std::size_t g = 0; g < r.gatherings.size(); ++g)
+    if (r.gatherings[g].stage == stage && r.gatherings[g].layer == layer) all.push_back(g);
+  return all;
+}
+
+gather_order::gather_order(const lowered& l, const pipeline_rank& r, const action_table& t) : l_(l), r_(r) {
+  for (int i = t.begin[r.index]; i < t.begin[r.index + 1]; ++i)
+    for (int s = 0; computes(t.actions[i].kind) && s < static_cast<int>(r.stages.size()); ++s)
+      for (int layer : layers_in(l, r.stages[s], phase_of(t.actions[i].kind)))
+        if (r.stages[s].stage == t.actions[i].stage && reads_weights(s, layer, phase_of(t.actions[i].kind))) reads_.push_back({s, layer});
+}
+
+bool gather_order::reads_weights(int stage, int layer, phase p) const {
+  const body& b = l_.bodies[r_.stages[stage].layers[layer].kind];
+  const bool repeats = p == phase::backward || p == phase::backward_input;
+  return b.uses(p, space::weight) || (repeats && b.uses(phase::recompute, space::weight));
+}
+
+std::size_t gather_order::place_of(const layer_of_stage& of) const {
+  return r_.gatherings[gathered_for(r_, of[0], of[1]).front()].place;
+}
+
+void gather_order::hold(const layer_of_stage& of, std::vector<std::size_t>& to_gather) {
+  const auto [at, is_new] = held_.try_emplace(place_of(of), of);
+  if (!is_new && at->second == of) return;
+  at->second = of;
+  for (std::size_t g : gathered_for(r_, of[0], of[1])) to_gather.push_back(g);
+}
+
+std::vector<std::size_t> gather_order::next(int stage, int layer, phase p) {
+  std::vector<std::size_t> to_gather;
+  if (!reads_weights(stage, layer, p)) return to_gather;
+  hold(reads_[at_], to_gather);
+  if (++at_ < reads_.size() && place_of(reads_[at_]) != place_of(reads_[at_ - 1])) hold(reads_[at_], to_gather);
+  return to_gather;
+}
+
+}  // namespace rankc::codegen

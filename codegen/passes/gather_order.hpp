@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// When the weights of a rank's layers are gathered, where layers take turns in the places for them.
+#pragma once
+#include <rankc/codegen/lowered.hpp>
+
+#include <array>
+#include <map>
+
+namespace rankc::codegen {
+
+/// The layers of a stage, by their indices, that have something to do in a phase, in its order.
+std::vector<int> layers_in(const lowered&, const stage_plan&, phase);
+
+phase phase_of(action_kind);
+
+/// What is gathered for a layer of a rank: indices into its gatherings.
+std::vector<std::size_t> gathered_for(const pipeline_rank&, int stage, int layer);
+
+class gather_order {
+ public:
+  /// Of a rank that gathers its weights for each layer.
+  gather_order(const lowered&, const pipeline_rank&, const action_table&);
+
+  /// What is to be gathered before the layer that comes next: its own weights, and those of the one after it where they lie
+  /// in another place; none that are there.
+  std::vector<std::size_t> next(int stage, int layer, phase);
+
+ private:
+  using layer_of_stage = std::array<int, 2>;
+  bool reads_weights(int stage, int layer, phase) const;
+  std::size_t place_of(const layer_of_stage&) const;
+  void hold(const layer_of_stage&, std::vector<std::size_t>& to_gather);
+
+  const lowered& l_;
+  const pipeline_rank& r_;
+  std::vector<layer_of_stage> reads_;           // of weights, in the order of the rank's actions
+  std::size_t at_ = 0;                          // the next of them
+  std::map<std::size_t, layer_of_stage> held_;  // by place
+};
+
+}  // namespace rankc::codegen

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs by hand whose parameters are in shards that may end past them: they leave what the model does,
+// over the field and in f64, and the checker accepts none of their mutants that does not.
+#include <doctest/doctest.h>
+
+#include <shards_by_hand.hpp>
+
+#include "checker.hpp"
+#include "execution.hpp"
+#include "judge.hpp"
+
+using namespace field;
+
+namespace {
+
+std::vector<subject> sharded() {
+  using equivalence_tests::shards;
+  std::vector<subject> all;
+  for (const shards& s : {shards{}, shards{.of = 4}, shards{.replicas = 2}, shards{.of = 1}})
+    all.push_back({"shards", equivalence_tests::sharded_by_hand(s).p, equivalence_tests::model_of_two()});
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("shards by hand leave what the model does") {
+  for (const subject& s : sharded()) {
+    const execution::outcome exact = execution::over_field(s.model)->run(s.program),
+                             in_f64 = execution::in_f64(s.model)->run(s.program);
+    CHECK_MESSAGE(exact.equal, exact.difference);
+    CHECK_MESSAGE(in_f64.equal, in_f64.difference);
+  }
+}
+
+TEST_CASE("mutants of shards by hand: the checker accepts none that is different") {
+  const report r = judge_mutants(sharded(), check_terms, 2000, 4);
+  MESSAGE(to_text(r));
+  for (const auto* list : {&r.wrong_programs, &r.failures, &r.false_accepts})
+    for (const std::string& text : *list) FAIL_CHECK(text);
+  CHECK(r.total.mutants == 2000);
+  CHECK(r.total.proven_wrong > 700);
+  CHECK(r.total.accepted > 100);
+}

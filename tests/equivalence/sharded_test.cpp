@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs whose ranks keep shards of the weights: what lowering makes is the model's, and none may lack a gather, a sum or
+// an addition of what has arrived.
+#include <doctest/doctest.h>
+
+#include <map>
+
+#include "plans.hpp"
+#include "subject.hpp"
+
+using namespace equivalence_tests;
+
+namespace {
+
+bool is_refused(const program& p, const specification& model) {
+  const verdict v = prove(p);
+  return !v.ok || !check_equivalence(p, v, model).holds;
+}
+
+/// On all ranks the n-th op of a name does nothing: what read its result reads what those bytes held before. `matters`:
+/// whether anything did, and found something else than an earlier op of the name had made there.
+program without(program p, const std::string& name, std::size_t n, bool& matters) {
+  matters = false;
+  for (rank_program& r : p.ranks) {
+    struct made {
+      int value;
+      std::string by;
+    };
+    std::map<std::size_t, made> held;  // by the first byte of a write
+    std::size_t seen = 0;
+    for (std::size_t i = 0; i < r.ops.size(); ++i) {
+      op& o = r.ops[i];
+      if (o.name != name || seen++ != n) {
+        for (const access& w : o.writes) held[w.begin] = {w.value, o.name};
+        continue;
+      }
+      for (const access& w : o.writes)
+        for (std::size_t later = i + 1; later < r.ops.size(); ++later)
+          for (access& read : r.ops[later].reads) {
+            if (read.value != w.value) continue;
+            const auto before = held.find(w.begin);
+            matters |= before == held.end() || o.row == "add" || before->second.by != name;
+            if (before != held.end()) read.value = before->second.value;
+          }
+      op nothing;
+      nothing.name = o.name;
+      nothing.stream = o.stream;
+      nothing.waits = o.waits;
+      o = nothing;
+      break;
+    }
+  }
+  return p;
+}
+
+}  // namespace
+
+TEST_CASE("sharded weights: programs are accepted, and refused without any one of their collectives and additions") {
+  int removed = 0, needless = 0;
+  for (const rankc::plan_data& plan : sharded()) {
+    CAPTURE(plan.name);
+    REQUIRE(plan.diagnostics.empty());
+    const subject s(plan, target::host);
+    CHECK(s.reason() == "");
+    CHECK(subject(plan, target::host, dtype::f32, true).reason() == "");
+    CHECK(subject(plan, target::cuda, dtype::bf16).reason() == "");
+    std::map<std::string, std::size_t> times;
+    for (const rank_program& r : s.p.ranks) {
+      std::map<std::string, std::size_t> here;
+      for (const op& o : r.ops)
+        if (o.kind == op_kind::collective || o.row == "add") times[o.name] = std::max(times[o.name], ++here[o.name]);
+    }
+    for (const auto& [name, n] : times)
+      for (const std::size_t k : {std::size_t{0}, n - 1}) {
+        CAPTURE(name);
+        CAPTURE(k);
+        bool matters = false;
+        const program p = without(s.p, name, k, matters);
+        CHECK((is_refused(p, s.model) || !matters));  // backward gathers biases that it does not read
+        ++(matters ? removed : needless);
+      }
+  }
+  CHECK(removed > 100);
+  CHECK(needless < 20);
+}
