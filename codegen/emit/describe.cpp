@@ -108,7 +108,7 @@ std::string recomputation_text(const lowered& l) {
   for (const repetition& n : repetitions(l))
     out += fmt::format("  {} keeps {} of a microbatch, not {}; backward repeats {} ops, {:.3g} FLOPs a token, {:.0f} % of forward's\n", n.layer,
                        readable_bytes(n.kept), readable_bytes(n.without), n.nodes, n.flops, 100 * n.share);
-  return out;
+  return out + "\n";
 }
 
 }  // namespace

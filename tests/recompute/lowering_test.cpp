@@ -10,6 +10,9 @@
 #include <rankc/program/memory.hpp>
 #include <rankc/schedule/timing.hpp>
 
+#include <emit/emit.hpp>
+#include <passes/explain.hpp>
+
 #include <algorithm>
 #include <set>
 #include <stdexcept>
@@ -157,6 +160,21 @@ TEST_CASE("a stage repeats what its last layer needs before it waits for the gra
     ++backwards;
   }
   CHECK(backwards == 3);
+}
+
+TEST_CASE("what is repeated is printed: by the pass, and by describe") {
+  const auto has = [](const std::string& text, const std::string& part) { return text.find(part) != text.npos; };
+  const std::string pass = explain(find("gpt2_eight", "full_of_second"), dtype::f32, target::host, "recompute");
+  CHECK(has(pass, "block, recompute: nothing changes\n"));
+  CHECK(has(pass, "block_recomputed, recompute\n"));
+  CHECK_MESSAGE(has(pass, "+     h1_again[16, 16] = all_gather(n1_again[8, 16]), over tp\n"), pass);
+  CHECK(!has(explain(find("gpt2_eight", "kept"), dtype::f32, target::host, "recompute"), "again"));
+  const lowered l = lower(find("gpt2_eight", "full_of_second"), dtype::f32);
+  const std::string text = describe_text(l), bytes = readable_bytes(l.bodies[1].saved_bytes);
+  CHECK(has(text, "recomputation: full, in one repeated layer of 2\n  block_recomputed keeps 0 B of a microbatch, not " + bytes +
+                      "; backward repeats 18 ops, 3.33e+03 FLOPs a token, 81 % of forward's\n"));
+  CHECK(has(describe_json(l), "\"recomputation\":[{"));
+  CHECK(!has(describe_text(lower(find("gpt2_eight", "kept"), dtype::f32)), "recomputation"));
 }
 
 TEST_CASE("what backward repeats takes time") {
