@@ -115,10 +115,10 @@ std::string emit_memory(const lowered& l, const pipeline_rank& r) {
   };
   if (l.is_sharded())
     out += fmt::format("\n// What is gathered or dealt out together: first element of all, first element of the rank's, count of the rank's{}\n",
-                       l.adds_sums() ? ",\n// where those arrive that are added to it" : "");
+                       r.arriving_elements > 0 ? ",\n// where those arrive that are added to it" : "");
   for (const gathering& g : r.gatherings) {
-    shards(g.id + "_shards", g.parts, l.adds_sums());
-    if (!g.trained.empty() && g.trained != g.parts) shards(sums_name(g), g.trained, l.adds_sums());
+    shards(g.id + "_shards", g.parts, r.arriving_elements > 0);
+    if (!g.trained.empty() && g.trained != g.parts) shards(sums_name(g), g.trained, r.arriving_elements > 0);
   }
   ranges("squares_sharded", r.squares_sharded, "What counts in the norm on every tensor-parallel rank");
   ranges("squares_whole", r.squares_whole, "What counts in the norm once");

@@ -34,11 +34,16 @@ class sharder {
         if (!own.parts.empty()) r_.gatherings.push_back(std::move(own));
       }
     r_.gathered_elements = places_.elements();
-    r_.arriving_elements = l_.adds_sums() ? arriving_.elements() : 0;
+    if (adds_sums()) r_.arriving_elements = arriving_.elements();
     begin_at_places();
   }
 
  private:
+  /// Whether a gradient is dealt out more than once in a step, and what arrives later added up.
+  bool adds_sums() const {
+    return l_.trains() && l_.reshards() && (l_.plan->actions.microbatches > 1 || shares_);
+  }
+
   gathering make(const std::string& name, const std::string& id, int stage, int layer) {
     return {.name = name, .id = ids_.take(id), .stage = stage, .layer = layer, .place = uses_.back().second};
   }
@@ -55,6 +60,7 @@ class sharder {
     if (kept.in != group::shared) return put(own, use.gathered_base[static_cast<int>(whole.in)] + whole.offset);
     shared_use& here = use.shared[kept.offset];
     const auto [known, is_new] = shared_.try_emplace(here.element, 0);
+    shares_ |= !is_new && as.trainable;
     if (is_new || l_.reshards()) {
       known->second = places_.take(aligned_elements(as.stored()));
       const std::string& name = r_.parameters[static_cast<std::size_t>(index)].name;
@@ -81,6 +87,7 @@ class sharder {
   rankc::program::gathered_places places_{l_.reshards()}, arriving_{true};
   std::vector<std::pair<layer_use*, std::size_t>> uses_;  // and the place of each
   name_scope ids_;
+  bool shares_ = false;                         // layers of the rank have a trained parameter in common
   std::map<std::size_t, int> index_;            // of parameters, by their elements
   std::map<std::size_t, std::size_t> shared_;   // where each that layers share is gathered, by its element
 };

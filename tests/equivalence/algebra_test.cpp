@@ -171,3 +171,57 @@ TEST_CASE("a buffer of columns side by side is read by columns, and as a whole")
   CHECK(c.pieces.size() == 2);
   CHECK_THROWS_AS(write_tiles(c, {{1, 10, 2, 8}, 0, 0}, zeros), refusal);  // a part of a piece
 }
+
+TEST_CASE("zeros that are written over in part stay beside it") {
+  content c{12 * 4, rankc::codegen::element_type::f32, {}};
+  append_zeros(c, 0, 12);
+  operand rows;
+  const holding h = matrix(0, 2, 4, 4, 0).holds;
+  rows.tiles.push_back({0, 0, 2, 4, &h});
+  write_tiles(c, {{0, 2, 4, 4}, 0, 0}, rows);
+  REQUIRE(c.pieces.size() == 2);
+  const tensor t = tensor_of(c);
+  CHECK(t.elements == 8);
+  CHECK(t.holds->box[0].at.is(0, 2));
+  workspace space;
+  operand all;
+  all.rows = 3, all.cols = 4;
+  read_tiles(c, {{0, 3, 4, 4}, 0, 0}, all, space);
+  CHECK(all.tiles.size() == 2);
+  CHECK_THROWS_AS(read_tiles(c, {{2, 5, 2, 2}, 0, 0}, all, space), refusal);  // in rows of two
+}
+
+TEST_CASE("shards in line: those past the end are zeros, and no others") {
+  const auto rows = [](std::int64_t begin, std::int64_t end, term of) {  // of 5, in two rows of a buffer
+    content c{2 * 3 * 4, rankc::codegen::element_type::f32, {}};
+    if (begin < end) {
+      piece p{{0, end - begin, 3, 3}, {}};
+      p.holds.box.push_back({runs(begin, end), 5});
+      p.holds.box.push_back({runs(0, 3), 3});
+      add(p.holds.sum, {of, {}});
+      c.pieces.push_back(p);
+    }
+    append_zeros(c, 3 * (end - begin), 6 - 3 * (end - begin));
+    return c;
+  };
+  const content first = rows(0, 2, t), second = rows(2, 4, t), third = rows(4, 5, t), none = rows(0, 0, t),
+                other = rows(2, 4, u);
+  using enum rankc::codegen::collective_kind;
+  for (const content& all :
+       {combine(all_gather, {&first, &second, &third}, 3)[0], combine(all_gather, {&first, &second}, 3)[0]}) {
+    const tensor found = tensor_of(all);
+    CHECK(found.elements == 15);
+    CHECK(found.holds->box[0].is_whole());
+    CHECK(all.elements() == 18);
+  }
+  CHECK_THROWS_AS(combine(all_gather, {&first, &second}, 5),
+                  refusal);  // two shards past the end, of two rows
+  CHECK_THROWS_AS(combine(all_gather, {&first, &other}, 2), refusal);
+  CHECK_THROWS_AS(combine(all_gather, {&first, &other}, 3), refusal);
+  CHECK_THROWS_AS(combine(all_gather, {&first, &none}, 3),
+                  refusal);  // the first does not end where the tensor does
+  CHECK(tensor_of(combine(all_gather, {&third, &none}, 3)[0]).elements == 3);
+  const content dealt =
+      combine(reduce_scatter, {&third, &third}, 2)[1];  // three elements each: zeros, of the second
+  CHECK(dealt.pieces[0].holds.any);
+}

@@ -181,6 +181,12 @@ TEST_CASE("rows past the end of a gradient are not zeros") {
         "(rank 1)");
 }
 
+TEST_CASE("a shard that is all past the end is updated with something else than zeros") {
+  program_by_hand x = sharded_by_hand({.of = 4});
+  find(x, 3, "adamw", 1).reads[1].value = find(x, 3, "cross_entropy").writes[0].value;
+  CHECK(reason(x) == "adamw: what lies past a parameter's end is updated with the loss (rank 3)");
+}
+
 TEST_CASE("what ranks hold of a parameter tiles it") {
   specification model = model_by_hand();
   model.layers[0].values.push_back({{3, 4}});
@@ -242,6 +248,9 @@ TEST_CASE("what ranks hold along two axes tiles it, with all ranks in the progra
   CHECK(reason_of(four_of_which_two, rows) == "");
   CHECK(reason_of(four_of_which_two, {rows[0], rows[1], rows[2], rows[0]}) ==
         "spare: a part that follows from its groups is on none of their ranks");
+  CHECK(reason_of(four_of_which_two, {rows[0], rows[1], rows[2], {{2, 1}, {2, 2}}}) ==
+        "spare: rank 3 has elements 2..2 of 3 x 2..3 of 4; expected a part as far from rank 0's as its "
+        "groups are");
   CHECK(reason_of(four_of_which_two, {rows[0], rows[0], rows[2], rows[2]}) ==
         "spare: features 1..2 missing on all ranks");
   CHECK(reason_of(four_of_which_two, {rows[0], rows[1], rows[0], rows[1]}) ==

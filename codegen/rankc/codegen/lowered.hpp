@@ -290,8 +290,6 @@ struct lowered {
   bool has_working_copy() const { return type == dtype::bf16; }
   /// Whether each rank keeps a shard of every parameter, and gathers the others' for its layers.
   bool is_sharded() const { return plan->dims.dp_shard > 1; }
-  /// Whether sums of several microbatches are dealt out and then added up.
-  bool adds_sums() const { return trains() && reshards(); }
   /// Whether gathered weights and whole gradients are there from step to step of a layer alone.
   bool reshards() const { return reshards_after_layer(plan->dims); }
 };

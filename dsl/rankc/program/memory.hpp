@@ -55,7 +55,7 @@ class rank_counter {
     if (s_.dims.dp_shard > 1) {
       const std::size_t elements = gathered_.elements();
       bytes += aligned(elements * real) + (s_.trains ? aligned(elements * wide) : 0);
-      if (s_.trains && reshards()) bytes += aligned(arriving_.elements() * wide);
+      if (s_.trains && reshards() && (plan_.actions.microbatches > 1 || shares_)) bytes += aligned(arriving_.elements() * wide);
     }
     for (const rope_use& r : ropes_) bytes += aligned(static_cast<std::size_t>(r.positions) * r.dim * wide);
     const std::size_t ids = static_cast<std::size_t>(plan_.rows) * plan_.recipe.seq * 4 * plan_.actions.microbatches;
@@ -113,6 +113,7 @@ class rank_counter {
       if (!p.shared) continue;
       const bool is_new = std::find(shared_.begin(), shared_.end(), p.name) == shared_.end();
       if (is_new || reshards()) gathered_.take(aligned_elements(p.stored()));
+      shares_ |= !is_new && p.trainable;
       if (!is_new) continue;
       shared_.push_back(p.name);
       elements_ += aligned_elements(p.shard());
@@ -149,7 +150,7 @@ class rank_counter {
   gathered_places gathered_{reshards()}, arriving_{true};
   std::size_t elements_ = 0, chain_bytes_ = 0, work_ = 0;
   int chains_ = 0;
-  bool reads_tokens_ = false, reads_targets_ = false;
+  bool reads_tokens_ = false, reads_targets_ = false, shares_ = false;
 };
 
 /// Whether another pipeline coordinate holds parameters that this one holds too.

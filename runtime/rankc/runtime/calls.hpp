@@ -17,7 +17,7 @@ template <class T>
 inline constexpr auto all_gather_on = [](const auto& on, auto... with) { all_gather<T>(on, with...); };
 template <class T>
 inline constexpr auto add_on = [](const auto& on, auto... with) { add<T>(on, with...); };
-inline constexpr auto together_on = [](const auto& on, const auto& calls) { together(on, calls); };
+inline constexpr auto together_on = [](const auto& on, over over, message site, const auto& calls) { together(on, over, site, calls); };
 template <class T>
 inline constexpr auto reduce_scatter_on = [](const auto& on, auto... with) { reduce_scatter<T>(on, with...); };
 
@@ -75,7 +75,7 @@ struct gather_shards {
   std::span<const shard_range> of;
   message site;
   void operator()(const auto& on) const {
-    detail::together_on(on, [&] {
+    detail::together_on(on, over, site, [&] {
       for (const shard_range& s : of)
         detail::all_gather_on<typename To::element>(on, over, site, to[s.gathered], from[s.kept], s.count);
     });
@@ -92,7 +92,7 @@ struct scatter_sums {
   message site;
   std::size_t shard_range::*at = &shard_range::kept;
   void operator()(const auto& on) const {
-    detail::together_on(on, [&] {
+    detail::together_on(on, over, site, [&] {
       for (const shard_range& s : of)
         detail::reduce_scatter_on<typename To::element>(on, over, site, to[s.*at], from[s.gathered], s.count);
     });

@@ -129,11 +129,13 @@ void reduce_scatter(const lane& on, over what, message m, at to, at from, std::s
 }
 
 // In a timed step each call has its own times.
-void begin_group(const lane& on) {
-  if (!on.of->alone && on.of->trace == nullptr) check(on, ncclGroupStart(), nullptr, "ncclGroupStart");
+void begin_group(const lane& on, over what, message m) {
+  if (on.of->alone || on.of->trace != nullptr) return;
+  check(on, ncclGroupStart(), link_of(on, what, m).nccl, std::string(m.name) + ": ncclGroupStart");
 }
-void end_group(const lane& on) {
-  if (!on.of->alone && on.of->trace == nullptr) check(on, ncclGroupEnd(), nullptr, "ncclGroupEnd");
+void end_group(const lane& on, over what, message m) {
+  if (on.of->alone || on.of->trace != nullptr) return;
+  check(on, ncclGroupEnd(), link_of(on, what, m).nccl, std::string(m.name) + ": ncclGroupEnd");
 }
 
 template void all_reduce<float>(const lane&, over, message, at, std::size_t, reduction);

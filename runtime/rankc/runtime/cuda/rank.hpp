@@ -152,14 +152,14 @@ void all_gather(const lane&, over, message, at to, at from, std::size_t count);
 template <class T>
 void reduce_scatter(const lane&, over, message, at to, at from, std::size_t count);
 
-/// Collectives of one communicator as one: what NCCL is given between begin and end is one launch.
+/// Collectives of one communicator, over whose ranks they are, as one: what NCCL is given between begin and end is one launch.
 /// Errors: failure (70) where NCCL refuses.
-void begin_group(const lane&);
-void end_group(const lane&);
-void together(const lane& on, const auto& calls) {
-  begin_group(on);
+void begin_group(const lane&, over, message);
+void end_group(const lane&, over, message);
+void together(const lane& on, over what, message m, const auto& calls) {
+  begin_group(on, what, m);
   calls();
-  end_group(on);
+  end_group(on, what, m);
 }
 
 /// A generated program for this target: tables, and per pipeline coordinate its training and forward steps. `train` is

@@ -103,8 +103,8 @@ void all_gather(const lane&, over, message, at to, at from, std::size_t count);
 template <class T>
 void reduce_scatter(const lane&, over, message, at to, at from, std::size_t count);
 
-/// Collectives of one communicator as one: here one after the other.
-void together(const lane&, const auto& calls) { calls(); }
+/// Collectives of one communicator, over whose ranks they are, as one: here one after the other.
+void together(const lane&, over, message, const auto& calls) { calls(); }
 
 /// A generated program for this target: tables, and per pipeline coordinate its training and forward steps. `train` is
 /// null where the program has forwards alone.
