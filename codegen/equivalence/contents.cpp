@@ -145,6 +145,12 @@ holding cut(const holding& of, std::int64_t row, std::int64_t rows, std::int64_t
   return out;
 }
 
+std::int64_t count(const few<part, 2>& box) {
+  std::int64_t n = 1;
+  for (int d = 0; d < box.size(); ++d) n *= box[d].at.size();
+  return n;
+}
+
 std::string text_of(const few<part, 2>& box) {
   if (box.empty()) return "a number";
   std::string text;

@@ -153,6 +153,8 @@ void read_tiles(const content&, const segment&, operand& out, workspace&);
 /// Errors: refusal where the segment lies across what it held.
 void write_tiles(content&, const segment&, const operand&);
 
+/// The elements of a box.
+std::int64_t count(const few<part, 2>& box);
 /// "rows 0..63 and features 0..127"
 std::string text_of(const few<part, 2>& box);
 

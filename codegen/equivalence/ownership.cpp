@@ -101,11 +101,6 @@ bool meet(const box_type& x, const box_type& y) {
     if (x[d].at[0].end <= y[d].at[0].begin || y[d].at[0].end <= x[d].at[0].begin) return false;
   return true;
 }
-std::int64_t count(const box_type& box) {
-  std::int64_t n = 1;
-  for (int d = 0; d < box.size(); ++d) n *= box[d].at.size();
-  return n;
-}
 
 void check_whole(const box_type& all) {
   for (int d = 0; d < all.size(); ++d)

@@ -18,6 +18,15 @@ plan_data planned(const parallel_dims& d) {
                    schedules::gpipe{1}, training{.seq = 8, .global_batch = 4}, clusters::cpu);
 }
 
+struct no_blocks {
+  int vocab = 64, vocab_used = 0;
+  constexpr void check(report&) const {}
+  constexpr auto stack() const {
+    const parameter_handle table = token_table(dim{"vocab", 64}, dim{"hidden", 32});
+    return sequential(models::gpt2_layers::embedding{table}, models::gpt2_layers::head{table});
+  }
+};
+
 /// What lowering a plan throws; "": nothing.
 std::string thrown(const plan_data& p) {
   REQUIRE(accepts(p.diagnostics));
@@ -56,8 +65,8 @@ TEST_CASE("a conversion over an axis that is not lowered is never a copy") {
 }
 
 TEST_CASE("communicators that the table of axes plans and no role has are refused") {
-  // The embedding alone communicates over tp; dp_shard has groups of its own.
-  plan_data p = planned({});
-  p.dims.world = p.dims.dp_shard = 2;
-  CHECK(thrown(p) == "what the groups of fsdp communicate is not lowered");
+  // An embedding and a head convert nothing over cp, which has groups of its own.
+  plan_data p = make_plan("no_blocks", no_blocks{}, {}, schedules::gpipe{1}, training{.seq = 8, .global_batch = 4}, clusters::cpu);
+  p.dims.world = p.dims.cp = 2;
+  CHECK(thrown(p) == "what the groups of ring communicate is not lowered");
 }
