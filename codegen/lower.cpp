@@ -55,7 +55,7 @@ void add(fingerprint& f, const body& b, const node& n) {
   for (const bool written : {true, false})
     each_operand(b, n, written, [&](const operand& o) {
       const value& v = b.at(o);
-      const bool own = v.where == space::saved || v.where == space::temp;
+      const bool own = v.where == space::saved || v.where == space::halfway || v.where == space::temp;
       add(f, {static_cast<int>(v.where), own ? o.at.value : v.of, static_cast<std::int64_t>(o.at.offset), o.implied});
     });
   for (const port_use& u : n.ports) {
@@ -137,11 +137,12 @@ lowered lower(const plan_data& plan, dtype type, target target, watcher* w) {
   l.type = type;
   l.target = target;
   name_scope ids;
-  for (std::size_t kind = 0; kind < plan.kinds.size(); ++kind) {
-    const layer_kind& k = plan.kinds[kind];
-    const std::string id = ids.take(k.name);
-    const bool is_first = std::none_of(l.bodies.begin(), l.bodies.end(), [&](const body& b) { return b.name == k.name; });
-    l.bodies.push_back(lower_layer(plan, kind, is_first ? k.name : id, type, target, w));
+  for (const layer_form& form : forms_of(plan)) {
+    const std::string& name = plan.kinds[static_cast<std::size_t>(form.kind)].name;
+    const bool is_other_form = !l.bodies.empty() && static_cast<int>(l.bodies.back().kind) == form.kind;
+    const std::string id = ids.take(is_other_form ? name + "_recomputed" : name);
+    const bool is_first = std::none_of(l.bodies.begin(), l.bodies.end(), [&](const body& b) { return b.name == name; });
+    l.bodies.push_back(lower_layer(plan, form, is_first ? name : id, type, target, w));
     l.bodies.back().id = id;
   }
   for (const rank_pass& p : rank_passes) {

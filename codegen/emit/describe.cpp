@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <rankc/program/expected.hpp>
@@ -24,10 +25,11 @@ std::map<std::string, traffic> count_traffic(const lowered& l, const pipeline_ra
     ++out[what].count;
     out[what].bytes += bytes;
   };
-  auto layer = [&](const layer_use& use, phase p) {
-    const body& b = l.bodies[use.kind];
-    for (const node& n : b.calls(p))
-      if (n.row->communicates()) add(fmt::format("{} over {}", b.function(n), role_name(role_over(n.over))), b.message_bytes(n));
+  auto layer = [&](const stage_plan& s, int index, const item& of) {
+    const body& b = l.bodies[s.layers[index].kind];
+    for (const phase p : phases_of(s, of, index))
+      for (const node& n : b.calls(p))
+        if (n.row->communicates()) add(fmt::format("{} over {}", b.function(n), role_name(role_over(n.over))), b.message_bytes(n));
   };
   for (const item& i : r.train.items) {
     const stage_plan& s = r.stages[i.stage];
@@ -36,10 +38,10 @@ std::map<std::string, traffic> count_traffic(const lowered& l, const pipeline_ra
       case item_kind::receive: add("receive", i.bytes); break;
       case item_kind::forward:
       case item_kind::backward:
-        for (const layer_use& use : s.layers) layer(use, i.does);
+        for (int index = 0; index < static_cast<int>(s.layers.size()); ++index) layer(s, index, i);
         break;
       case item_kind::forward_layer:
-      case item_kind::backward_layer: layer(s.layers[i.layer], i.does); break;
+      case item_kind::backward_layer: layer(s, i.layer, i); break;
       case item_kind::gather: add("all_gather over shard", i.bytes); break;
       case item_kind::reduce_scatter: add("reduce_scatter over shard", i.bytes); break;
       case item_kind::reduce:
@@ -79,6 +81,44 @@ std::vector<double> shares_of_stages(const plan_data& p) {
   return shares;
 }
 
+/// What layers of one form keep and repeat.
+struct repetition {
+  std::string layer;
+  std::size_t kept = 0, halfway = 0, without = 0;  // bytes of a microbatch: from forward on, between the halves; if all were kept
+  std::size_t nodes = 0;                           // that backward repeats
+  double flops = 0, share = 0;                     // of these per token; of forward's
+};
+std::vector<repetition> repetitions(const lowered& l) {
+  std::vector<repetition> all;
+  const std::vector<layer_form> forms = forms_of(*l.plan);
+  for (std::size_t f = 0; f < forms.size(); ++f) {
+    if (!forms[f].recomputes) continue;
+    const body& b = l.bodies[f];
+    const trace& t = l.plan->kinds[b.kind].ops;
+    repetition r{b.name, b.saved_bytes, b.halfway_bytes};
+    r.without = lower_layer(*l.plan, {forms[f].kind, false}, b.name, l.type, l.target).saved_bytes;
+    r.nodes = static_cast<std::size_t>(std::count_if(b.backward.begin(), b.backward.end(), [](const node& n) { return n.again; }));
+    r.flops = repeated_flops(t, b.setting.recompute);
+    if (const double forward = forward_flops(t); forward > 0) r.share = r.flops / forward;
+    all.push_back(r);
+  }
+  return all;
+}
+
+std::string recomputation_text(const lowered& l) {
+  const recomputation& r = l.plan->recipe.recompute;
+  if (!r.any()) return "";
+  std::vector<std::string> what;
+  for (const auto& [is, name] : {std::pair(r.full, "full"), {r.attention, "attention"}, {r.activations, "activations"}, {r.norms, "norms"}})
+    if (is) what.emplace_back(name);
+  std::string out = fmt::format("recomputation: {}, in {}\n", fmt::join(what, ", "),
+                                r.every == 1 ? "every repeated layer" : fmt::format("one repeated layer of {}", r.every));
+  for (const repetition& n : repetitions(l))
+    out += fmt::format("  {} keeps {} of a microbatch, not {}; backward repeats {} ops, {:.3g} FLOPs a token, {:.0f} % of forward's\n", n.layer,
+                       readable_bytes(n.kept), readable_bytes(n.without), n.nodes, n.flops, 100 * n.share);
+  return out + "\n";
+}
+
 }  // namespace
 
 std::string describe_text(const lowered& l) {
@@ -90,7 +130,7 @@ std::string describe_text(const lowered& l) {
                                 p.dims.sequence_parallel ? " with sequence parallelism" : "", name_of(l.type));
   out += fmt::format("step: {} sequences of {} tokens = {} microbatches x {} dp ranks x {} rows\n", p.recipe.global_batch,
                      p.recipe.seq, p.actions.microbatches, batch_ranks(p.dims), p.rows);
-  out += fmt::format("schedule: {}, bubble {:.1f} %\n\n", p.schedule, 100 * t.bubble) + schedule_text(p) + "\n";
+  out += fmt::format("schedule: {}, bubble {:.1f} %\n\n", p.schedule, 100 * t.bubble) + schedule_text(p) + "\n" + recomputation_text(l);
   for (const pipeline_rank& r : l.ranks) {
     out += fmt::format("pipeline rank {}: {} per rank\n", r.index, readable_bytes(r.arena.bytes));
     for (const stage_plan& s : r.stages) out += fmt::format("  stage {}: {}, {:.1f} % of the cost\n", s.stage, layer_names(s), 100 * shares[s.stage]);
@@ -133,6 +173,9 @@ std::string describe_json(const lowered& l) {
     for (const auto& [what, n] : count_traffic(l, r)) rank["collectives"][what] = {{"count", n.count}, {"bytes", n.bytes}};
     j["pipeline_ranks"].push_back(rank);
   }
+  for (const repetition& n : repetitions(l))
+    j["recomputation"].push_back({{"layer", n.layer}, {"kept", n.kept}, {"halfway", n.halfway}, {"kept_without", n.without},
+                                  {"ops", n.nodes}, {"flops_per_token", n.flops}});
   for (const communicator& c : l.communicators) j["communicators"].push_back({{"name", c.name}, {"ranks", c.ranks}});
   return j.dump();
 }

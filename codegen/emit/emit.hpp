@@ -53,7 +53,7 @@ struct layer_surroundings {
   std::string lane, scope, slot, work, ids, targets, x, y, dy, dx, accumulate;
 };
 std::string layer_call_text(const lowered&, const pipeline_rank&, const stage_plan&, int layer, phase, const layer_surroundings&);
-std::string stage_call_text(const pipeline_rank&, const item&, const layer_surroundings&);
+std::string stage_call_text(const pipeline_rank&, const item&, phase, const layer_surroundings&);
 
 std::string emit_kernels(const lowered&, const std::string& target);
 std::string emit_layers(const lowered&);

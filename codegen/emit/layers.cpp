@@ -21,7 +21,7 @@ class layer_text {
       : l_(l), b_(b), groups_(g), kernels_(kernels), types_(b) {}
 
   std::string run() {
-    const std::string functions = all_functions(), types = aliases() + parameters() + saved();
+    const std::string functions = all_functions(), types = aliases() + parameters() + kept();
     return heading() + "namespace " + layer_namespace(b_) + " {\n\n" + constants(types + functions) + types + functions +
            "}  // namespace " + layer_namespace(b_) + "\n";
   }
@@ -67,16 +67,17 @@ class layer_text {
     return fmt::format("  {} {}{{{}[{}]}};\n", type, name, group_names[static_cast<int>(in)], offset);
   }
 
-  std::string saved() {
-    if (b_.saved_bytes == 0) return "";
-    std::string out = std::string("/// What forward keeps for backward") +
-                      (l_.splits_backward() ? ", and the first half of backward for the second" : "") +
-                      ": when it is last read there.\nstruct saved {\n  at base;\n";
+  std::string kept() {
+    return kept_in(space::saved, "saved", "What forward keeps for backward") +
+           kept_in(space::halfway, "halfway", "What the first half of backward keeps for the second");
+  }
+  std::string kept_in(space where, const std::string& name, const std::string& what) {
+    std::string members;
     for (std::size_t i = 0; i < b_.values.size(); ++i)
-      if (const value& v = b_.values[i]; v.where == space::saved)
-        out += fmt::format("  {} {}{{base + {}}};  // {}, {}\n", types_.of(v), b_.names.values[i], v.offset, readable_bytes(v.bytes),
-                           kernels_name(b_.backward[static_cast<std::size_t>(v.backward.last)]));
-    return out + "};\n\n";
+      if (const value& v = b_.values[i]; v.where == where)
+        members += fmt::format("  {} {}{{base + {}}};  // {}, {}\n", types_.of(v), b_.names.values[i], v.offset, readable_bytes(v.bytes),
+                               kernels_name(b_.backward[static_cast<std::size_t>(v.backward.last)]));
+    return members.empty() ? "" : fmt::format("/// {}: when it is last read there.\nstruct {} {{\n  at base;\n{}}};\n\n", what, name, members);
   }
   std::string kernels_name(const node& n) const {
     if (n.row->converts == conversion::all_reduce_max) return "all_reduce";
@@ -93,7 +94,8 @@ class layer_text {
       case space::dy: return "dy";
       case space::dx: return "dx";
       case space::saved:
-      case space::temp: return (v.where == space::saved ? "s." : "") + b_.names.values[u.at.value] + columns(u, v);
+      case space::halfway:
+      case space::temp: return (v.where == space::saved ? "s." : v.where == space::halfway ? "mid." : "") + b_.names.values[u.at.value] + columns(u, v);
       case space::weight:
       case space::gradient: return (of_gradients ? "dw." : "w.") + (u.run < 0 ? b_.names.parameters[v.of] : types_.packed.at(v.of).name);
       case space::rope: return rope_name(static_cast<std::size_t>(v.of), b_.ropes.size());
@@ -193,6 +195,7 @@ class layer_text {
     take(f.weights, "const parameters<real>&", "w");
     take(f.gradients, "const parameters<wide>&", "dw");
     take(f.saved, "const saved&", "s");
+    take(f.halfway, "const halfway&", "mid");
     take(f.work, "at", "work");
     for (int t : f.ropes)
       take(true, fmt::format("matrix<wide, {}, {}>", b_.ropes[static_cast<std::size_t>(t)].positions, b_.ropes[static_cast<std::size_t>(t)].dim),
@@ -224,7 +227,7 @@ class layer_text {
   }
   std::string all_functions() {
     std::string out;
-    for (const phase p : {phase::forward, phase::backward_input, phase::backward_weight, phase::backward})
+    for (const phase p : {phase::forward, phase::recompute, phase::backward_input, phase::backward_weight, phase::backward})
       if (!b_.calls(p).empty() && (p != phase::backward || l_.uses(action_kind::B))) out += function(p) + "\n";
     return out;
   }

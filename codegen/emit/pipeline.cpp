@@ -92,11 +92,22 @@ class order_text {
 
   void paragraph(const item& i) {
     head(i);
-    const bool is_layer = i.what == item_kind::forward_layer || i.what == item_kind::backward_layer;
-    if (!is_layer || slot_of_ == i.name) return;
+    if (!is_layer(i) || slot_of_ == i.name || !takes_slot(i.name)) return;
     slot_of_ = i.name;
     const stage_plan& s = r_.stages[i.stage];
     out_ += fmt::format("constexpr const {}::slot& {} = {}::slots[{}];\n", s.name, slot_name(i), s.name, i.slot);
+  }
+  static bool is_layer(const item& i) { return i.what == item_kind::forward_layer || i.what == item_kind::backward_layer; }
+  /// Whether the layers of an action that goes layer by layer have anything in its slot.
+  bool takes_slot(const std::string& action) const {
+    const auto takes = [&](const item& i) {
+      const stage_plan& s = r_.stages[i.stage];
+      bool any = false;
+      for (const phase p : phases_of(s, i, i.layer))
+        for (const actual& a : s.calls[static_cast<int>(p)][i.layer].given) any |= a.from == source::slot;
+      return any;
+    };
+    return std::any_of(step_.items.begin(), step_.items.end(), [&](const item& i) { return i.name == action && is_layer(i) && takes(i); });
   }
   /// A blank line before what begins something, and the name of the action for errors and traces.
   void head(const item& i) {
@@ -153,7 +164,14 @@ class order_text {
         break;
       }
       case item_kind::forward:
-      case item_kind::backward: compute(i, stage_call_text(r_, i, surroundings(i)) + "\n"); break;
+      case item_kind::backward: {
+        std::string text;
+        const int last = static_cast<int>(s.layers.size()) - 1;
+        for (const phase p : i.does != phase::forward && repeats_first(l_, s) ? phases_of(s, i, last) : std::vector{i.does})
+          text += stage_call_text(r_, i, p, surroundings(i)) + "\n";
+        compute(i, text);
+        break;
+      }
       case item_kind::gather:
         run(i.on, "gather_shards", {".over = " + over(i.over), ".to = gathered", std::string(".from = ") + (l_.has_working_copy() ? "working_copy" : "weights"),
                                     ".of = " + r_.gatherings[i.gathering].id + "_shards", ".site = " + message(i.message)});
@@ -168,7 +186,9 @@ class order_text {
         break;
       case item_kind::forward_layer:
       case item_kind::backward_layer: {
-        std::string text = layer_call_text(l_, r_, s, i.layer, i.does, surroundings(i));
+        std::string text;
+        for (const phase p : phases_of(s, i, i.layer))
+          if (!l_.bodies[s.layers[i.layer].kind].calls(p).empty()) text += layer_call_text(l_, r_, s, i.layer, p, surroundings(i));
         for (std::size_t at = 0; (at = text.find("\n  ", at)) != text.npos; ++at) text.erase(at + 1, 2);
         compute(i, text.substr(2));
         break;

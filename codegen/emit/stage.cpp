@@ -12,9 +12,9 @@ namespace {
 
 std::string name_of(phase p) { return std::string(phase_names[static_cast<int>(p)]); }
 
-/// "layers_2", "layers_2_out", "d_layers_2_out": a member of a slot.
+/// "layers_2", "layers_2_halfway", "layers_2_out", "d_layers_2_out": a member of a slot.
 std::string name_of(const stage_plan& s, kept what, int layer) {
-  return (what == kept::output_gradient ? "d_" : "") + s.layers[layer].id + (what == kept::saved ? "" : "_out");
+  return (what == kept::output_gradient ? "d_" : "") + s.layers[layer].id + (what == kept::saved ? "" : what == kept::halfway ? "_halfway" : "_out");
 }
 
 /// "block_layer::parameters<real> layers_2{.own = {weights[0]}}": a layer's parameters in a region.
@@ -53,7 +53,7 @@ std::string chained(const lowered& l, const stage_plan& s) {
 std::string slot_members(const lowered& l, const stage_plan& s) {
   std::string out;
   for (const auto& [what, layer] : s.members) {
-    out += fmt::format("{}::{} {};\n", layer_namespace(l.bodies[s.layers[layer].kind]), what == kept::saved ? "saved" : "output", name_of(s, what, layer));
+    out += fmt::format("{}::{} {};\n", layer_namespace(l.bodies[s.layers[layer].kind]), what == kept::saved ? "saved" : what == kept::halfway ? "halfway" : "output", name_of(s, what, layer));
   }
   return out;
 }
@@ -84,10 +84,11 @@ std::string type_of(const lowered& l, const stage_plan& s, formal f) {
 
 bool takes(const pipeline_rank& r, const stage_plan& s, phase p, formal f) {
   if (f == formal::work) return r.overlaps;
-  for (const layer_call& c : s.calls[static_cast<int>(p)])
-    for (const actual& a : c.given)
-      if (f == formal::accumulate ? a.from == source::adds
-                                  : a.as == f && (a.from == source::boundary || a.from == source::rank)) return true;
+  for (int layer = 0; layer < static_cast<int>(s.layers.size()); ++layer)
+    for (const phase each : phases_of(s, p, layer))
+      for (const actual& a : s.calls[static_cast<int>(each)][layer].given)
+        if (f == formal::accumulate ? a.from == source::adds
+                                    : a.as == f && (a.from == source::boundary || a.from == source::rank)) return true;
   return false;
 }
 
@@ -97,7 +98,8 @@ std::string function(const lowered& l, const pipeline_rank& r, const stage_plan&
   const int n = static_cast<int>(s.layers.size());
   for (int i = 0; i < n; ++i) {
     const int layer = p == phase::forward ? i : n - 1 - i;
-    if (!l.bodies[s.layers[layer].kind].calls(p).empty()) body += layer_call_text(l, r, s, layer, p, names);
+    for (const phase each : phases_of(s, p, layer))
+      if (!l.bodies[s.layers[layer].kind].calls(each).empty()) body += layer_call_text(l, r, s, layer, each, names);
   }
   std::vector<std::string> parameters{"const lane& on", "const slot& s"};
   for (const auto& [f, name] : stage_formals)
@@ -109,6 +111,7 @@ std::string function(const lowered& l, const pipeline_rank& r, const stage_plan&
 
 std::string functions(const lowered& l, const pipeline_rank& r, const stage_plan& s) {
   std::string out = function(l, r, s, phase::forward);
+  if (repeats_first(l, s)) out += "\n" + function(l, r, s, phase::recompute);
   if (l.uses(action_kind::B, s.stage)) out += "\n" + function(l, r, s, phase::backward);
   if (l.uses(action_kind::I, s.stage))
     out += "\n" + function(l, r, s, phase::backward_input) + "\n" + function(l, r, s, phase::backward_weight);
@@ -144,13 +147,13 @@ std::string layer_call_text(const lowered& l, const pipeline_rank& r, const stag
   return line;
 }
 
-std::string stage_call_text(const pipeline_rank& r, const item& i, const layer_surroundings& in) {
+std::string stage_call_text(const pipeline_rank& r, const item& i, phase p, const layer_surroundings& in) {
   const stage_plan& s = r.stages[i.stage];
   std::vector<std::string> arguments{in.lane, fmt::format("{}slots[{}]", in.scope, i.slot)};
   const std::string given[]{in.work, in.ids, in.targets, in.x, in.y, in.dy, in.dx, in.accumulate};
   for (std::size_t f = 0; f < std::size(stage_formals); ++f)
-    if (takes(r, s, i.does, stage_formals[f].first)) arguments.push_back(given[f]);
-  return call(in.scope + name_of(i.does), arguments, 2);
+    if (takes(r, s, p, stage_formals[f].first)) arguments.push_back(given[f]);
+  return call(in.scope + name_of(p), arguments, 2);
 }
 
 std::string emit_stage(const lowered& l, const pipeline_rank& r, const stage_plan& s) {

@@ -3,6 +3,7 @@
 // rank has. The ops of the proof and the text of the calls are both made of this.
 #include <stdexcept>
 
+#include "lanes.hpp"
 #include "passes.hpp"
 
 namespace rankc::codegen {
@@ -36,6 +37,7 @@ class binder {
     give(takes_.weights, {formal::weights, source::parameters});
     give(takes_.gradients, {formal::gradients, source::parameters});
     give(takes_.saved, {formal::saved, source::slot, layer_, kept::saved});
+    give(takes_.halfway, {formal::halfway, source::slot, layer_, kept::halfway});
     give(takes_.work, {formal::work, source::rank});
     for (int t : takes_.ropes)
       give(true, {formal::rope, source::rank, static_cast<int>(r_.arena.find_rope(body_.ropes[static_cast<std::size_t>(t)]))});
@@ -106,6 +108,7 @@ void bind_stage(const lowered& l, pipeline_rank& r, stage_plan& s) {
     const body& b = l.bodies[s.layers[layer].kind];
     for (int p = 0; p < n_phases; ++p) s.calls[p].push_back(binder(l, r, s, layer, static_cast<phase>(p)).run(static_cast<phase>(p)));
     if (b.saved_bytes) s.members.push_back({kept::saved, layer});
+    if (b.halfway_bytes) s.members.push_back({kept::halfway, layer});
     if (layer + 1 < static_cast<int>(s.layers.size())) {
       s.members.push_back({kept::output, layer});
       if (l.splits_backward()) s.members.push_back({kept::output_gradient, layer});
@@ -116,6 +119,24 @@ void bind_stage(const lowered& l, pipeline_rank& r, stage_plan& s) {
 }
 
 }  // namespace
+
+bool repeats_first(const lowered& l, const stage_plan& s) {
+  return !l.bodies[s.layers.back().kind].calls(phase::recompute).empty();
+}
+
+static std::vector<phase> after_repeating(phase p) {
+  if (p != phase::backward && p != phase::backward_input) return {p};
+  return {phase::recompute, p};
+}
+std::vector<phase> phases_of(const stage_plan& s, phase p, int layer) {
+  const bool is_last = layer + 1 == static_cast<int>(s.layers.size());
+  if (is_last) return {p};
+  if (p == phase::recompute) return {};
+  return after_repeating(p);
+}
+std::vector<phase> phases_of(const stage_plan& s, const item& i, int layer) {
+  return i.on == compute_lane ? phases_of(s, i.does, layer) : after_repeating(i.does);
+}
 
 int find_shared(const body& b, const node& n) {
   int shared = -1;
@@ -128,7 +149,7 @@ int find_shared(const body& b, const node& n) {
 
 function_shape shape_of(const body& b, phase p) {
   auto uses = [&](space s) { return b.uses(p, s); };
-  function_shape f{uses(space::weight), uses(space::gradient), uses(space::saved), uses(space::temp), uses(space::x), uses(space::y),
+  function_shape f{uses(space::weight), uses(space::gradient), uses(space::saved), uses(space::halfway), uses(space::temp), uses(space::x), uses(space::y),
                    uses(space::dy), uses(space::dx), uses(space::tokens), uses(space::targets), uses(space::loss), false, {}, {}};
   for (const value& v : b.values)
     if (v.where == space::rope && b.touches(p, v)) f.ropes.push_back(v.of);

@@ -75,6 +75,9 @@ flattener::place flattener::locate(const item& i, const layer_call& call, const 
   }
 }
 
+/// Temporaries last from what backward repeats to the rest of it, or of its first half.
+static int workspace_of(phase p) { return p == phase::forward ? 0 : p == phase::backward_weight ? 2 : 1; }
+
 flattener::place flattener::locate_of_rank(const item& i, const layer_call& call, const actual& a) const {
   const arena_plan& at = r_.arena;
   const int m = i.microbatch;
@@ -82,7 +85,7 @@ flattener::place flattener::locate_of_rank(const item& i, const layer_call& call
   const std::size_t table = static_cast<std::size_t>(a.index);
   switch (a.as) {
     case formal::work: return {i.on == compute_lane ? at.work : at.work_beside, 0,
-                               {temp, i.stage, m, call.layer, static_cast<int>(i.does)}, real()};
+                               {temp, i.stage, m, call.layer, workspace_of(i.does)}, real()};
     case formal::rope: return {at.ropes.at(table).where, at.ropes[table].bytes, {rope, a.index}, wide()};
     case formal::ids: return {at.tokens + m * ids, ids, {tokens, m}, element_type::i32};
     case formal::targets: return {at.targets + m * ids, ids, {targets, m}, element_type::i32};
@@ -119,6 +122,7 @@ flattener::place flattener::resolve(const item& i, const layer_call& call, int i
     case space::targets: return given(formal::targets);
     case space::loss: return given(formal::loss);
     case space::saved: return part_of(given(formal::saved));
+    case space::halfway: return part_of(given(formal::halfway));
     case space::temp: return part_of(given(formal::work));
     case space::x: return given(formal::x);
     case space::y: return given(formal::y);
@@ -192,7 +196,7 @@ static bool writes_part(const body& b, const node& n, const operand& out) {
     if (u.at.value == out.at.value && u.shape >= 0) elements += b.shape(u).elements();
   });
   const value& v = b.at(out);
-  const bool is_own = v.where == space::temp || v.where == space::saved;
+  const bool is_own = v.where == space::temp || v.where == space::saved || v.where == space::halfway;
   return is_own && elements > 0 && static_cast<std::size_t>(elements) * b.setting.bytes(v.holds) < v.bytes;
 }
 
@@ -252,10 +256,14 @@ op flattener::layer_op(const item& i, const layer_call& call, const node& n) {
   return o;
 }
 
-void flattener::layer_ops(const item& i, const layer_call& call, std::vector<op>& out) {
-  const body& b = l_.bodies[r_.stages[i.stage].layers[call.layer].kind];
-  for (const node& n : b.calls(i.does))
-    if (!n.is(ops::clear) || !adds(i, call, b, n)) out.push_back(layer_op(i, call, n));
+void flattener::layer_ops(const item& i, int layer, std::vector<op>& out) {
+  const stage_plan& s = r_.stages[i.stage];
+  const body& b = l_.bodies[s.layers[layer].kind];
+  for (const phase p : phases_of(s, i, layer)) {
+    const layer_call& call = s.calls[static_cast<int>(p)][layer];
+    for (const node& n : b.calls(p))
+      if (!n.is(ops::clear) || !adds(i, call, b, n)) out.push_back(layer_op(i, call, n));
+  }
 }
 
 }  // namespace rankc::codegen

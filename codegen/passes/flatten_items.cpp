@@ -258,16 +258,16 @@ op flattener::update(const item& i) {
 
 std::vector<op> flattener::flatten(const item& i) {
   std::vector<op> out;
-  const auto calls = [&]() -> const std::vector<layer_call>& { return r_.stages[i.stage].calls[static_cast<int>(i.does)]; };
+  const auto layers = [&] { return static_cast<int>(r_.stages[i.stage].layers.size()); };
   switch (i.what) {
     case item_kind::forward:
-      for (const layer_call& call : calls()) layer_ops(i, call, out);
+      for (int layer = 0; layer < layers(); ++layer) layer_ops(i, layer, out);
       break;
     case item_kind::backward:
-      for (auto call = calls().rbegin(); call != calls().rend(); ++call) layer_ops(i, *call, out);
+      for (int layer = layers(); layer-- > 0;) layer_ops(i, layer, out);
       break;
     case item_kind::forward_layer:
-    case item_kind::backward_layer: layer_ops(i, calls()[i.layer], out); break;
+    case item_kind::backward_layer: layer_ops(i, i.layer, out); break;
     case item_kind::gather: out = gather(i); break;
     case item_kind::reduce_scatter: out = reduce_scatter(i); break;
     case item_kind::add_sums: out = add_sums(i); break;

@@ -35,7 +35,9 @@ gather_order::gather_order(const lowered& l, const pipeline_rank& r, const actio
 }
 
 bool gather_order::reads_weights(int stage, int layer, phase p) const {
-  return l_.bodies[r_.stages[stage].layers[layer].kind].uses(p, space::weight);
+  const body& b = l_.bodies[r_.stages[stage].layers[layer].kind];
+  const bool repeats = p == phase::backward || p == phase::backward_input;
+  return b.uses(p, space::weight) || (repeats && b.uses(phase::recompute, space::weight));
 }
 
 std::size_t gather_order::place_of(const layer_of_stage& of) const {

@@ -34,14 +34,16 @@ std::vector<std::string> names_of_layer_passes() {
 }
 
 std::string body::message(const node& n) const {
-  return fmt::format("{}: {} of {}", name, n.row->name, names.converted[static_cast<std::size_t>(n.converts)]);
+  return fmt::format("{}: {} of {}{}", name, n.row->name, names.converted[static_cast<std::size_t>(n.converts)], n.again ? " again" : "");
 }
 
-body lower_layer(const plan_data& plan, std::size_t kind, const std::string& name, dtype type, target to, watcher* w) {
+body lower_layer(const plan_data& plan, const layer_form& form, const std::string& name, dtype type, target to, watcher* w) {
+  const auto kind = static_cast<std::size_t>(form.kind);
   const layer_kind& layer = plan.kinds[kind];
   body b;
   b.name = name;
-  b.setting = rankc::program::setting_of(plan, precision_of(type), to);
+  b.kind = kind;
+  b.setting = rankc::program::of_form(rankc::program::setting_of(plan, precision_of(type), to), form);
   b.tokens_of_step = static_cast<std::int64_t>(plan.recipe.global_batch) * plan.recipe.seq;
   try {
     rankc::program::run_passes(b, layer.ops, rankc::program::local_parameters(plan.kinds, kind, plan.dims), b.setting,

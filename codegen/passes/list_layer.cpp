@@ -89,11 +89,11 @@ class layer_lister {
   }
 
  private:
-  static bool is_own(const value& v) { return v.where == space::saved || v.where == space::temp; }
+  static bool is_own(const value& v) { return v.where == space::saved || v.where == space::halfway || v.where == space::temp; }
   static bool is_scratch(const value& v) { return v.holds == element_kind::bytes; }
 
   std::string name(int of) const {
-    constexpr std::string_view spaces[]{"x", "y", "dy", "dx", "", "", "w.", "dw.", "rope_table", "ids", "targets", "loss"};
+    constexpr std::string_view spaces[]{"x", "y", "dy", "dx", "", "", "", "w.", "dw.", "rope_table", "ids", "targets", "loss"};
     const value& v = b_.values[of];
     const std::string_view space = spaces[static_cast<int>(v.where)];
     if (is_own(v)) return b_.names.values[of];
@@ -152,6 +152,7 @@ class layer_lister {
                                   lives("forward", v->forward), lives("backward", v->backward)));
     };
     list("kept for backward", b_.saved_bytes, [](const value& v) { return v.where == space::saved; });
+    list("kept between the halves of backward", b_.halfway_bytes, [](const value& v) { return v.where == space::halfway; });
     list("work of forward", b_.forward_temp, [](const value& v) { return v.where == space::temp && v.forward.any(); });
     list("work of backward", b_.backward_temp, [](const value& v) { return v.where == space::temp && v.backward.any(); });
     return out;

@@ -11,7 +11,7 @@ namespace rankc::codegen {
 namespace {
 
 /// What a microbatch has of a layer, and between stages.
-constexpr const char* words[]{"saved", "output", "gradient of the output", "activation", "gradient"};
+constexpr const char* words[]{"saved", "output", "gradient of the output", "activation", "gradient", "halves of backward"};
 const char* word(kept k) { return words[static_cast<int>(k)]; }
 
 class rank_lister {
@@ -97,7 +97,7 @@ class rank_lister {
     return fmt::format("{} {}: {}({})", s.name, phase_names[p], s.layers[c.layer].name, fmt::join(given, ", "));
   }
   static std::string given_as(const stage_plan& s, const actual& a) {
-    constexpr const char* formals[]{"weights", "gradients", "saved", "work", "rope",       "ids",
+    constexpr const char* formals[]{"weights", "gradients", "saved", "halfway", "work", "rope",       "ids",
                                     "targets", "x",         "y",     "loss", "dy",         "dx",
                                     "accumulate", "accumulate_shared"};
     const std::string as = formals[static_cast<int>(a.as)];
@@ -133,6 +133,7 @@ class rank_lister {
   }
   std::string text_of(const item& i) const {
     constexpr const char* kinds[]{"receive ", "send ", "gather "};
+    if (i.does == phase::recompute) return fmt::format("{}, what {} repeats", i.name, r_.stages[i.stage].layers[i.layer].name);
     if (i.what == item_kind::forward_layer || i.what == item_kind::backward_layer) return fmt::format("{}, {}", i.name, r_.stages[i.stage].layers[i.layer].name);
     return (i.what <= item_kind::gather ? kinds[static_cast<int>(i.what)] : "") + i.name;
   }

@@ -18,7 +18,7 @@ using rankc::program::name_source;
 std::vector<std::string_view> reserved_names() {
   std::vector<std::string_view> names{
       "on", "w", "dw", "s", "work", "rope_table", "ids", "targets", "x", "y", "loss", "dy", "dx", 
-      "parameters", "saved", "place", "keep", "forward", "backward", "backward_input", "backward_weight", "slot", "region", "size", "own",
+      "parameters", "saved", "halfway", "mid", "place", "keep", "forward", "backward", "backward_input", "backward_weight", "recompute", "slot", "region", "size", "own",
       "over_tp", "shared", "at", "real", "bf16", "rank", "lane", "over", "reduction", "event", "message", "rankc", "std", "host", "cuda",
       "runtime", "copy", "clear", "matrix", "vector", "workspace", "size_constant", "store", "run", "input", "output", "into", "base", "wide",
       "send", "receive", "sum_squares", "adamw", "std", "T"};
@@ -148,9 +148,12 @@ class namer {
   void name_made() {
     out_.values.resize(b_.values.size());
     out_.packed.resize(b_.composed.size());
-    each_from(name_source::traced, [&](const name_source& s) { return s.of < 0 ? "" : traced_[s.of]; });
+    const auto again = [](const name_source& s) { return s.again ? "_again" : ""; };
+    each_from(name_source::traced, [&](const name_source& s) {
+      return s.of < 0 ? "" : s.again ? scope_.take((traced_[s.of].empty() ? "made" : traced_[s.of]) + "_again") : traced_[s.of];
+    });
     each_from(name_source::copy, [&](const name_source& s) {
-      return scope_.take(traced_[s.of].empty() ? "handed" : traced_[s.of] + "_copy");
+      return scope_.take((traced_[s.of].empty() ? "handed" : traced_[s.of] + "_copy") + again(s));
     });
     for (std::size_t c = 0; c < b_.composed.size(); ++c) {
       if (b_.composed[c].how != rankc::program::composed_dim::packed) continue;
@@ -164,7 +167,7 @@ class namer {
       out_.constants.push_back({out_.packed[c], width});
       const std::string given = join_names(b_.composed[c]), made = given.empty() ? name + "_out" : given;
       const auto is_of = [&](const name_source& s) { return s.of == static_cast<int>(c); };
-      each_from(name_source::packed, [&](const name_source&) { return scope_.take(made); }, is_of);
+      each_from(name_source::packed, [&](const name_source& s) { return scope_.take(made + again(s)); }, is_of);
       each_from(name_source::packed_gradient, [&](const name_source&) { return scope_.take("d_" + made); }, is_of);
     }
     each_from(name_source::scratch, [&](const name_source& s) { return scope_.take(std::string(s.row->name) + "_scratch"); });

@@ -23,7 +23,7 @@ void name_layers(const lowered& l, std::vector<std::vector<layer_use>>& stages) 
   name_scope ids({"r", "s", "slot", "at_slot", "base", "x", "y", "dy", "dx", "ids", "targets", "work", "accumulate", "weights", "gradients",
                   "first_moment", "second_moment", "working_copy", "rope_table", "loss", "norm", "boundary", "boundary_bytes", "chain",
                   "work_beside", "ids_bytes", "gathered", "full_gradients", "arriving", "squares_sharded", "squares_whole", "updates", "forward", "backward", "backward_input",
-                  "backward_weight", "at", "real", "bf16", "rank", "stream", "role", "reduction", "event", "range", "rankc", "std", "host",
+                  "backward_weight", "recompute", "at", "real", "bf16", "rank", "stream", "role", "reduction", "event", "range", "rankc", "std", "host",
                   "cuda", "runtime"});
   for (const body& b : l.bodies) {
     ids.take(b.id + "_layer");
@@ -35,7 +35,7 @@ void name_layers(const lowered& l, std::vector<std::vector<layer_use>>& stages) 
       for (layer_use& use : uses) {
         if (use.name.empty() == repeated) continue;
         if (!repeated) use.name = l.bodies[use.kind].name;
-        use.id = ids.take(use.name, {"d_*", "*_out", "d_*_out"});
+        use.id = ids.take(use.name, {"d_*", "*_halfway", "*_out", "d_*_out"});
         if (!taken.insert(use.name).second) use.name = use.id;
       }
 }
@@ -45,12 +45,12 @@ std::vector<std::vector<layer_use>> split_layers(const lowered& l) {
   const plan_data& plan = *l.plan;
   std::vector<std::vector<layer_use>> stages;
   int number = 0;
-  for (const std::vector<int>& kinds : kinds_of_stages(plan)) {
+  for (const std::vector<int>& forms : forms_of_stages(plan)) {
     std::vector<layer_use>& uses = stages.emplace_back();
-    for (int k : kinds) {
+    for (int form : forms) {
       layer_use& use = uses.emplace_back();
-      use.kind = k;
-      if (plan.kinds[k].repeated) use.name = "layers." + std::to_string(number++);
+      use.kind = form;
+      if (plan.kinds[l.bodies[form].kind].repeated) use.name = "layers." + std::to_string(number++);
     }
   }
   name_layers(l, stages);
@@ -130,7 +130,7 @@ class regions {
     const body& b = l_.bodies[use.kind];
     for (std::size_t p = 0; p < b.parameters.size(); ++p)
       if (placed.of_parameter[p].in == g)
-        r_.parameters.push_back({(plan_.kinds[use.kind].repeated ? use.name + "." : "") + std::string(b.parameters[p].name), b.parameters[p],
+        r_.parameters.push_back({(plan_.kinds[b.kind].repeated ? use.name + "." : "") + std::string(b.parameters[p].name), b.parameters[p],
                                  at_ + placed.of_parameter[p].offset, r_.stages[stage].copy});
     if (g == group::own) r_.buckets.push_back({.name = use.name, .id = use.id, .first = at_, .count = size, .stage = stage, .after_layer = layer});
     at_ += size;

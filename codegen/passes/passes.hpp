@@ -30,7 +30,7 @@ void make_communicators(lowered&);
 
 /// What a layer's function takes, as its ops need it.
 struct function_shape {
-  bool weights, gradients, saved, work, x, y, dy, dx, ids, targets, loss, accumulate;
+  bool weights, gradients, saved, halfway, work, x, y, dy, dx, ids, targets, loss, accumulate;
   std::vector<int> accumulate_shared;  // into gradients of parameters that another layer shares
   std::vector<int> ropes;  // of the body's tables
 };
@@ -38,8 +38,19 @@ function_shape shape_of(const body&, phase);
 /// The parameter shared with another layer into whose gradient a node sums; -1: none.
 int find_shared(const body&, const node&);
 
+/// Whether a stage repeats what its last layer needs for backward: in an item by itself, which does not wait for the
+/// gradient.
+bool repeats_first(const lowered&, const stage_plan&);
+/// The phases of a stage's layer that are called for one of the stage's: backward, or its first half, comes after what it
+/// repeats, but for that of the last layer.
+std::vector<phase> phases_of(const stage_plan&, phase, int layer);
+/// The same for an item. One that runs beside another has the last layer's too.
+std::vector<phase> phases_of(const stage_plan&, const item&, int layer);
+
 /// Bytes of what a microbatch has of a layer.
-inline std::size_t bytes_of(const body& b, kept what) { return what == kept::saved ? b.saved_bytes : b.y_bytes; }
+inline std::size_t bytes_of(const body& b, kept what) {
+  return what == kept::saved ? b.saved_bytes : what == kept::halfway ? b.halfway_bytes : b.y_bytes;
+}
 
 /// The calls of each stage's layers, and what a slot of the stage has.
 void bind_layers(lowered&);
@@ -108,7 +119,7 @@ class flattener {
   sum sum_of_loss() const;
   sum sum_of_gradient(std::size_t parameter) const;
   op layer_op(const item&, const layer_call&, const node&);
-  void layer_ops(const item&, const layer_call&, std::vector<op>& out);
+  void layer_ops(const item&, int layer, std::vector<op>& out);
   void make_collective(op&, const item&, std::size_t data) const;
   op send_or_receive(const item&);
   op reduce_bucket(const item&);

@@ -162,8 +162,20 @@ class builder {
     if (a.overlaps_next) i.on = overlap_lane;
     if (a.kind != action_kind::I) i.first = begun_.insert({a.stage, sums_gradients(a)}).second;
     const bool reduces = reduces_after(at);
-    if (reduces || l_.reshards() || (l_.is_sharded() && i.what == item_kind::forward && i.first)) by_layers(i, a, reduces);
-    else issue(i);
+    if (reduces || l_.reshards() || (l_.is_sharded() && i.what == item_kind::forward && i.first)) return by_layers(i, a, reduces);
+    recompute(i);
+    issue(i);
+  }
+
+  /// What the stage's last layer repeats for a backward: by itself, since it does not wait for the gradient. Beside another
+  /// action it is of one item with the rest.
+  void recompute(item i) {
+    const stage_plan& s = r_.stages[i.stage];
+    const bool goes_back = i.does == phase::backward || i.does == phase::backward_input;
+    if (!goes_back || i.on != compute_lane || !repeats_first(l_, s)) return;
+    i.does = phase::recompute;
+    i.layer = static_cast<int>(s.layers.size()) - 1;
+    issue(std::move(i));
   }
 
   /// An action layer by layer: each waits for its own weights alone, and what it sums is reduced beside the next.
@@ -185,6 +197,7 @@ class builder {
       i.layer = layer;
       if (order_)
         for (std::size_t g : order_->next(i.stage, layer, i.does)) gather_one(g);
+      if (layer + 1 == static_cast<int>(r_.stages[i.stage].layers.size())) recompute(i);
       issue(i);
       if (reduces) action_ = reduced;
       if (l_.reshards() && done >= 0) finish();

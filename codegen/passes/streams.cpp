@@ -51,7 +51,7 @@ std::string event_name(const item& i, const pipeline_rank& r, const step& s) {
     case item_kind::receive: return s.values[i.data].name + "_received";
     case item_kind::send: return s.values[i.data].name + "_sent";
     case item_kind::forward:
-    case item_kind::backward: return "after_" + i.name;
+    case item_kind::backward: return (i.does == phase::recompute ? "before_" : "after_") + i.name;
     case item_kind::forward_layer:
     case item_kind::backward_layer: return "after_" + i.name + "_" + layer(i.layer);
     case item_kind::gather: return r.gatherings[i.gathering].id + "_gathered";

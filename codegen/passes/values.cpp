@@ -83,7 +83,7 @@ class value_maker {
   void add(const stage_plan& s, int microbatch, const works& w, const stage_plan::member& m) {
     const body& b = of(s.layers[m.layer]);
     placed_value v{.what = m.what, .stage = s.stage, .microbatch = microbatch, .layer = m.layer, .bytes = bytes_of(b, m.what)};
-    v.first = m.what == kept::output_gradient ? w.backward : w.forward;
+    v.first = m.what == kept::output_gradient || m.what == kept::halfway ? w.backward : w.forward;
     v.last = std::max(w.forward, w.weights);
     if (v.first >= 0) add(std::move(v), aligned(v.bytes));  // no gradient in an evaluation
   }

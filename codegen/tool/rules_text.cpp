@@ -304,6 +304,21 @@ constexpr rule_text texts[]{
      "that is NaN or infinite.",
      "models::llama{.theta = 0, ...}",
      "Leave it out: 500000 is the default, 10000 that of the first Llamas."},
+    {239, "what is recomputed is there",
+     "recompute is of the repeated layers of a plan that trains: full, or of the ops of some kinds that they have, in every so "
+     "many-th of them, from 1 to their number.",
+     "Backward repeats what forward does not keep. Where that is nothing, a plan takes the memory that recompute was to "
+     "save.",
+     "training{.recompute = {.full = true, .every = 0}, ...}",
+     "Write {.full = true}, or {.attention = true, .activations = true, .norms = true} or some of these; .every = 2 for half of "
+     "the layers. An op of your own is of a kind by its row's family."},
+    {240, "rows that tp shares out divide over dp_shard",
+     "Where tp shards the rows of a parameter, the rows of each tp rank are a multiple of dp_shard. Rows that tp does not shard "
+     "may be any number: the last shards end in padding.",
+     "Every rank keeps as many rows, so that one program with constant shapes serves all; padding between the parts of two "
+     "tp ranks has no place in the tensor.",
+     "a parameter of 10 rows on parallel_dims{.world = 4, .dp_shard = 2, .tp = 2}",
+     "Take a dp_shard or a tp that divides, here .dp_shard = 5; or sizes that are multiples of tp * dp_shard."},
     {300, "a line is a request",
      "Each line of `rankc schedule` and `rankc dims` is one JSON object with fields of the types that its sentence "
      "names, and of `rankc dims` no others; each token of \"ranks\" is of the grammar: 3F5, 3SEND_F5, OVERLAP(3F5,3B4), "
@@ -312,13 +327,6 @@ constexpr rule_text texts[]{
      "the same.",
      R"({"schedule": "gpipe", "pp": "four", "microbatches": 8})",
      R"(Write {"schedule": "gpipe", "pp": 4, "microbatches": 8}.)"},
-    {240, "rows that tp shares out divide over dp_shard",
-     "Where tp shards the rows of a parameter, the rows of each tp rank are a multiple of dp_shard. Rows that tp does not shard "
-     "may be any number: the last shards end in padding.",
-     "Every rank keeps as many rows, so that one program with constant shapes serves all; padding between the parts of two "
-     "tp ranks has no place in the tensor.",
-     "a parameter of 10 rows on parallel_dims{.world = 4, .dp_shard = 2, .tp = 2}",
-     "Take a dp_shard or a tp that divides, here .dp_shard = 5; or sizes that are multiples of tp * dp_shard."},
     {301, "a step has a microbatch, and a rank a stage",
      "microbatches is at least 1, and the schedule has at least pp stages.",
      "A step without microbatches computes nothing, and neither does a rank without a stage.",
@@ -447,7 +455,8 @@ constexpr rule_text texts[]{
      "a plan of models::llama{.layers = 32, .hidden = 8192, ...} on parallel_dims{.world = 1} and "
      "clusters::h200<1>",
      "Use more tp or pp, or fewer rows in a microbatch: more microbatches, or a smaller global_batch; or give the stages "
-     "that need most fewer layers, by stage_layers."},
+     "that need most fewer layers, by stage_layers; or let backward repeat what forward would keep: training{.recompute = {.full = "
+     "true}, ...}."},
 };
 // clang-format on
 

@@ -141,7 +141,11 @@ constexpr void check_memory(report& out, const auto& p, const auto& model, const
     for (std::size_t s = 0; s < even.size(); ++s) offer << (s ? ", " : "") << even[s];
     offer << "}";
   }
-  s << (found.view().empty() ? "; no tp, pp or number of microbatches mends it: take a smaller model, or a larger world" : found.view());
+  training repeating = p.recipe;
+  repeating.recompute = {.full = true};
+  if (!p.recipe.recompute.any() && would_fit(model, given, schedule, repeating, p.machines, stage_layers))
+    found.next() << "recompute={.full = true}";
+  s << (found.view().empty() ? "; no tp, pp, number of microbatches or recompute mends it: take a smaller model, or a larger world" : found.view());
 }
 
 }  // namespace detail

@@ -80,6 +80,9 @@ std::string describe(const plan& p) {
                      p.schedule.inference ? " inference" : "");
   if (p.schedule.by == order::text) out += p.schedule.text;
   if (!p.stage_layers.empty()) out += fmt::format("  stage_layers {}\n", fmt::join(p.stage_layers, ", "));
+  if (const recomputation& r = t.recompute; !(r == recomputation{}))
+    out += fmt::format("  recompute{}{}{}{} every={}\n", r.full ? " full" : "", r.attention ? " attention" : "",
+                       r.activations ? " activations" : "", r.norms ? " norms" : "", r.every);
   return out + fmt::format(
                    "  seq={} global_batch={} lr={} weight_decay={} clip={} beta1={} beta2={} eps={}; one rank: "
                    "microbatches={}\n",

@@ -94,6 +94,26 @@ std::vector<int> draw_stage_layers(draws& d, int blocks, int stages) {
   return out;
 }
 
+/// Of the kinds those that the repeated layers have ops of, in most.
+recomputation draw_recomputation(draws& d, const plan& p) {
+  const bool must_fit = d.chance(96);
+  if (must_fit && (p.schedule.inference || p.model.blocks() == 0)) return {};
+  const auto has = [&](std::initializer_list<step_kind> kinds) {
+    bool any = !must_fit;
+    for (const entry& e : p.model.entries)
+      for (const step& s : e.layer.steps) any |= e.repeated && std::find(kinds.begin(), kinds.end(), s.kind) != kinds.end();
+    return any;
+  };
+  recomputation r{.full = d.chance(50)};
+  if (!r.full || !must_fit) {
+    r.attention = d.chance(60) && has({step_kind::attention});
+    r.activations = d.chance(60) && has({step_kind::gelu, step_kind::swiglu, step_kind::mul, step_kind::scale, step_kind::sigmoid, step_kind::softmax});
+    r.norms = d.chance(60) && has({step_kind::layer_norm, step_kind::rms_norm, step_kind::head_norm});
+  }
+  if (r.any() || !must_fit) r.every = must_fit ? d.between(1, std::min(3, p.model.blocks())) : d.between(-1, 9);
+  return r;
+}
+
 }  // namespace
 
 void draw_layout(plan& p) {
@@ -103,6 +123,8 @@ void draw_layout(plan& p) {
   const int pp = resolve(p.dims).pp, stages = pp >= 1 ? make_schedule(p.schedule, pp).emitted.stages() : 0;
   if (stages > 0 && p.model.blocks() > 0 && stages <= most_stages(p.model) && d.chance(30))
     p.stage_layers = draw_stage_layers(d, p.model.blocks(), stages);
+  draws of_backward(p.seed, p.index, "recomputation");
+  if (of_backward.chance(40)) p.recipe.recompute = draw_recomputation(of_backward, p);
 }
 
 }  // namespace fuzz

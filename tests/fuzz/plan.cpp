@@ -72,6 +72,7 @@ plan draw_plan(std::uint64_t seed, std::uint64_t index) {
 plan on_one_rank(const plan& p) {
   plan one = p;
   one.dims = {};
+  one.recipe.recompute = {};
   one.schedule = {.microbatches = p.one_rank_microbatches};
   one.stage_layers.clear();
   return one;

@@ -23,6 +23,7 @@ using rankc::program::alignment;
 using rankc::program::element_kind;
 using rankc::program::group;
 using rankc::program::group_layout;
+using rankc::layer_form;
 using rankc::program::layer_parameter;
 using rankc::program::lifetime;
 using rankc::program::local_dim;
@@ -40,7 +41,7 @@ using rankc::program::space;
 using rankc::program::target;
 using rankc::program::value;
 
-inline constexpr int n_phases = 4;
+inline constexpr int n_phases = 5;
 
 /// A size as it is computed and as it is printed: 32, "heads / tp * head_dim".
 struct extent {
@@ -64,6 +65,7 @@ struct body_names {
 struct body : rankc::program::layer_program {
   std::string name;  // of the layer, and of no other
   std::string id;    // in the generated text
+  std::size_t kind = 0;  // of the plan's
   rankc::program::layer_setting setting;
   std::int64_t tokens_of_step = 0;
   body_names names;
@@ -71,7 +73,7 @@ struct body : rankc::program::layer_program {
   const value& at(const operand& o) const { return values[static_cast<std::size_t>(o.at.value)]; }
   /// The kernel that a node is.
   std::string_view function(const node& n) const { return kernel_of(*n.row, setting.to).name; }
-  /// "block: all_reduce of wo_out"
+  /// "block: all_reduce of wo_out"; "block: all_gather of n1 again", for backward.
   std::string message(const node&) const;
   /// Bytes that a rank gives a collective, or gets of it.
   std::size_t message_bytes(const node& n) const {
@@ -94,6 +96,6 @@ struct watcher;
 /// Lower one layer: kernels, halves of backward where the schedule has them, no backward where it has none, fusions,
 /// storage, offsets and names. The watcher, if there is one, sees each pass.
 /// Errors: std::logic_error where an op has no kernel, or a conversion is not lowered.
-body lower_layer(const plan_data&, std::size_t kind, const std::string& name, dtype, target, watcher* = nullptr);
+body lower_layer(const plan_data&, const layer_form&, const std::string& name, dtype, target, watcher* = nullptr);
 
 }  // namespace rankc::codegen

@@ -45,12 +45,12 @@ struct layer_use {
 };
 
 /// What a layer's function takes, in this order.
-enum class formal { weights, gradients, saved, work, rope, ids, targets, x, y, loss, dy, dx, accumulate, accumulate_shared };
+enum class formal { weights, gradients, saved, halfway, work, rope, ids, targets, x, y, loss, dy, dx, accumulate, accumulate_shared };
 
 /// What a stage's microbatch has in memory: of a layer, what it saves for backward, its result and the gradient of that
 /// (none of these two of the stage's last layer); between stages, the activation and its gradient.
-enum class kept { saved, output, output_gradient, activation, gradient };
-inline constexpr const char* kept_names[]{"saved", "outputs of layers", "gradients of outputs", "between stages", "gradients between stages"};
+enum class kept { saved, output, output_gradient, activation, gradient, halfway };
+inline constexpr const char* kept_names[]{"saved", "outputs of layers", "gradients of outputs", "between stages", "gradients between stages", "between halves of backward"};
 
 /// Where a layer's function is given something from.
 enum class source {

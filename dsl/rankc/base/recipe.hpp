@@ -7,11 +7,25 @@ namespace rankc {
 enum class precision : unsigned char { f32, f64, bf16 };
 using enum precision;
 
+/// What backward computes again instead of keeping it from forward, in repeated layers: everything, so that of a layer only
+/// its input is kept, or the results of ops of some kinds, with the gathers that follow them. Of the repeated layers, which
+/// are counted through the model, every so many-th does so: with `every` 2 layers.1, layers.3, ...
+/// Errors: RC239, from `check_recompute`.
+/// Source: Chen et al. 2016; by kinds of ops: Korthikanti et al. 2022.
+struct recomputation {
+  bool full = false, attention = false, activations = false, norms = false;
+  int every = 1;
+  constexpr bool any() const { return full || attention || activations || norms; }
+  /// Of a layer by its number among the repeated ones.
+  constexpr bool is_of(int number) const { return any() && (number + 1) % every == 0; }
+  constexpr bool operator==(const recomputation&) const = default;
+};
+
 /// One training run's recipe: AdamW, global-norm clipping, constant or warm-up-cosine learning rate.
 /// Units: seq in tokens, global_batch in sequences per step; clip 0 turns clipping off; decay_steps 0 keeps lr constant
 ///        after warm-up, else it falls along a cosine to min_lr in that many steps; with lr 0 a step leaves the weights.
 /// With `deterministic` a GPU program gives the same bits each run, at some cost; the host always does.
-/// Errors: RC220, RC233 to RC237, from `check_batch` and `check_recipe`.
+/// Errors: RC220, RC233 to RC237, RC239, from `check_batch`, `check_recipe` and `check_recompute`.
 /// Source: AdamW: Loshchilov and Hutter 2019.
 struct training {
   int seq, global_batch;
@@ -21,6 +35,7 @@ struct training {
   int warmup_steps = 0, decay_steps = 0;
   double min_lr = 0;
   bool deterministic = false;
+  recomputation recompute = {};
   constexpr bool operator==(const training&) const = default;
 };
 

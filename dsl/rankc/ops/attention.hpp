@@ -83,7 +83,8 @@ inline constexpr op_row attention{
     .flops = [](const op_sizes& s) { return 4 * s("tokens") * s("heads") * s("dim") * s("seq"); },
     .host = {"attention", "rows seq heads kv_heads dim", host_scores<1>},
     .cuda = {"attention", "rows seq heads kv_heads dim q_stride kv_stride",
-             [](const op_sizes& s, const kernel_setting& k) { return cuda::attention_scratch(attention_shape(s, k)); }}};
+             [](const op_sizes& s, const kernel_setting& k) { return cuda::attention_scratch(attention_shape(s, k)); }},
+    .family = op_family::attention};
 
 }  // namespace ops
 

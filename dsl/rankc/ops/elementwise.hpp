@@ -39,7 +39,8 @@ inline constexpr op_row gelu{.name = "gelu",
                              .dual = [](backward& b) { b.give("x", b.apply(gelu_grad, {b.gradient("y"), b["x"]})); },
                              .flops = no_flops,
                              .host = {"gelu", "tokens*width"},
-                             .cuda = {"gelu", "tokens*width"}};
+                             .cuda = {"gelu", "tokens*width"},
+                             .family = op_family::activation};
 
 inline constexpr op_row swiglu_grad{
     .name = "swiglu_grad",
@@ -64,7 +65,8 @@ inline constexpr op_row swiglu{
     },
     .flops = no_flops,
     .host = {"swiglu", "tokens*width"},
-    .cuda = {"swiglu", "tokens width stride"}};
+    .cuda = {"swiglu", "tokens width stride"},
+    .family = op_family::activation};
 
 inline constexpr op_row mul_grad{
     .name = "mul_grad",
@@ -95,7 +97,8 @@ inline constexpr op_row mul{
     .flops = no_flops,
     .host = {"mul", "tokens*width"},
     .cuda = {"mul", "tokens*width"},
-    .commutative = true};
+    .commutative = true,
+    .family = op_family::activation};
 
 inline constexpr op_row scale{
     .name = "scale",
@@ -109,7 +112,8 @@ inline constexpr op_row scale{
     .dual = [](backward& b) { b.give("x", b.apply(scale, {b.gradient("y")})); },
     .flops = no_flops,
     .host = {"scale", "tokens*width number"},
-    .cuda = {"scale", "tokens*width number"}};
+    .cuda = {"scale", "tokens*width number"},
+    .family = op_family::activation};
 
 inline constexpr op_row sigmoid_grad{
     .name = "sigmoid_grad",
@@ -125,7 +129,8 @@ inline constexpr op_row sigmoid{
     .dual = [](backward& b) { b.give("x", b.apply(sigmoid_grad, {b.gradient("y"), b["y"]})); },
     .flops = no_flops,
     .host = {"sigmoid", "tokens*width"},
-    .cuda = {"sigmoid", "tokens*width"}};
+    .cuda = {"sigmoid", "tokens*width"},
+    .family = op_family::activation};
 
 }  // namespace ops
 

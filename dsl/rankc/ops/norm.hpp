@@ -35,7 +35,8 @@ inline constexpr op_row layer_norm{
     },
     .flops = no_flops,
     .host = {"layer_norm", "tokens width"},
-    .cuda = {"layer_norm", "tokens width"}};
+    .cuda = {"layer_norm", "tokens width"},
+    .family = op_family::norm};
 
 inline constexpr op_row rms_norm_dx{
     .name = "rms_norm_dx",
@@ -62,7 +63,8 @@ inline constexpr op_row rms_norm{
     },
     .flops = no_flops,
     .host = {"rms_norm", "tokens width"},
-    .cuda = {"rms_norm", "tokens width"}};
+    .cuda = {"rms_norm", "tokens width"},
+    .family = op_family::norm};
 
 // ---- of each head: rows are (token, head), for the same kernels
 inline constexpr op_row head_norm_dx{
@@ -109,7 +111,8 @@ inline constexpr op_row head_norm{
     },
     .flops = no_flops,
     .host = {"rms_norm", "tokens*heads dim"},
-    .cuda = {"rms_norm", "tokens*heads dim"}};
+    .cuda = {"rms_norm", "tokens*heads dim"},
+    .family = op_family::norm};
 
 }  // namespace ops
 

@@ -27,7 +27,8 @@ inline constexpr op_row softmax{
     .dual = [](backward& b) { b.give("x", b.apply(softmax_dx, {b.gradient("y"), b["y"]})); },
     .flops = no_flops,
     .host = {"softmax", "tokens width"},
-    .cuda = {"softmax", "tokens width"}};
+    .cuda = {"softmax", "tokens width"},
+    .family = op_family::activation};
 
 }  // namespace ops
 

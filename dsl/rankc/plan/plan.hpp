@@ -118,6 +118,7 @@ constexpr void check_plan(report& out, const auto& model, const parallel_dims& g
   std::vector<costed_entry> stack;
   int number = 0;     // of the next repeated layer
   bool typed = true;  // so far; what follows a mistake is a consequence
+  bool families[n_op_families]{};  // of the ops of repeated layers
   boost::hana::for_each(model.stack(), [&](const auto& entry) {
     if (!typed) return;
     constexpr bool repeated = detail::is_repeat<std::decay_t<decltype(entry)>>;
@@ -134,6 +135,7 @@ constexpr void check_plan(report& out, const auto& model, const parallel_dims& g
     detail::check_orders(out, t, d);
     detail::check_tokens_alone(out, t, d);
     parameters.add(out, t, layer.name, repeated, number, count);
+    for (std::size_t i = 0; repeated && i < t.forward_ops; ++i) families[static_cast<int>(t.ops[i].kind->family)] = true;
     if (repeated) number += count;
     const bool decides = d.pp > 1 && stage_layers.empty();  // on which rank a layer is
     stack.push_back({decides ? cost_of(t, d) : layer_cost{}, count, repeated});
@@ -145,6 +147,7 @@ constexpr void check_plan(report& out, const auto& model, const parallel_dims& g
     out.back().text << "; expected a loss: end the model with cross_entropy";
   }
   const action_table actions = complete(schedule, d.pp);
+  if (typed) check_recompute(out, recipe.recompute, blocks.repeats ? blocks.blocks : 0, actions.inference, families);
   const std::size_t before = out.size();
   check_actions(out, actions);
   if (out.size() > before) return;

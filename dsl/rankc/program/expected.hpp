@@ -3,8 +3,10 @@
 // placed by these costs, and pictures drawn.
 #pragma once
 #include <rankc/base/recipe.hpp>
+#include <rankc/program/forms.hpp>
 #include <rankc/program/kinds_of_stages.hpp>
 #include <rankc/program/layer_cost.hpp>
+#include <rankc/program/repeated_ops.hpp>
 #include <rankc/schedule/timing.hpp>
 
 #include <algorithm>
@@ -23,21 +25,39 @@ constexpr std::vector<double> costs_of_stages(const auto& p) {
   return of_stage;
 }
 
-/// Costs in units of an average stage's forward; each half of backward is taken to cost as much. A message takes its
-/// bytes at the bandwidth between the ranks, or a tenth of a forward where machines do not say.
+/// Operations that each stage's backward repeats of forward.
+/// Shapes: (stages). Units: per token.
+constexpr std::vector<double> repeated_flops_of_stages(const auto& p) {
+  const std::vector<layer_form> forms = forms_of(p);
+  std::vector<double> flops;
+  for (const std::vector<int>& layers : forms_of_stages(p)) {
+    flops.push_back(0);
+    for (int f : layers)
+      if (forms[f].recomputes) flops.back() += repeated_flops(p.kinds[forms[f].kind].ops, p.recipe.recompute);
+  }
+  return flops;
+}
+
+/// Costs in units of an average stage's forward; each half of backward is taken to cost as much, and what it repeats as much
+/// as in forward. A message takes its bytes at the bandwidth between the ranks, or a tenth of a forward where machines do not
+/// say.
 constexpr costs expected_costs(const auto& p) {
   constexpr double utilization = 0.5;  // of the peak, as large matrices have it
   costs c{.send = 0.1};
   const std::vector<double> of_stage = costs_of_stages(p);
   double mean = 0;
   for (double cost : of_stage) mean += cost / static_cast<double>(of_stage.size());
+  if (mean == 0) return c;
   for (double cost : of_stage) c.stage.push_back(cost / mean);
+  const double operations = mean / (p.actions.inference ? 1 : 3);  // of a stage's forward, per token
+  if (p.recipe.recompute.any())
+    for (double f : repeated_flops_of_stages(p)) c.again.push_back(f / operations);
   const double bandwidth = p.dims.world > p.machines.ranks_per_node ? p.machines.between_nodes : p.machines.within_node;
   if (p.machines.flops == 0 || bandwidth == 0) return c;
   const double tokens = static_cast<double>(p.rows) * p.recipe.seq;
   const type& x = p.kinds.back().ops.values[p.kinds.back().ops.input];  // as every boundary is
   const double bytes = tokens * x.shape[1].size / (p.dims.sequence_parallel ? p.dims.tp : 1) * (p.recipe.precision == f64 ? 8 : p.recipe.precision == f32 ? 4 : 2);
-  const double forward = mean * x.shape[0].size / (p.actions.inference ? 1 : 3);
+  const double forward = operations * x.shape[0].size;
   c.send = bytes / bandwidth / (forward / (p.machines.flops * utilization));
   return c;
 }

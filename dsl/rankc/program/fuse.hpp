@@ -86,10 +86,10 @@ class fuser {
     return false;
   }
 
-  /// Whether node j can run where node i stands: in its half, on what is known there; what it makes is no matter between.
+  /// Whether node j can run where node i stands: in its half, repeated by backward or not as that is, on what is known there; what it makes is no matter between.
   constexpr bool may_join(int i, int j) const {
     const node &first = list_[i], &second = list_[j];
-    if (first.for_weights != second.for_weights || first.accumulate == accumulation::add) return false;
+    if (first.for_weights != second.for_weights || first.repeatable != second.repeatable || first.accumulate == accumulation::add) return false;
     if (first.sums() && second.sums() && (first.accumulate != second.accumulate || find_shared(first) != find_shared(second))) return false;
     const int from = std::min(i, j) + 1, to = std::max(i, j);
     bool free = true;

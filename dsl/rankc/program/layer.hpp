@@ -3,8 +3,10 @@
 #pragma once
 #include <rankc/program/add_in_place.hpp>
 #include <rankc/program/clear_sums.hpp>
+#include <rankc/program/forms.hpp>
 #include <rankc/program/fuse.hpp>
 #include <rankc/program/pack.hpp>
+#include <rankc/program/recompute.hpp>
 #include <rankc/program/select.hpp>
 #include <rankc/program/split.hpp>
 #include <rankc/program/storage.hpp>
@@ -16,7 +18,12 @@ namespace rankc::program {
 constexpr layer_setting setting_of(const auto& plan, precision type, target to) {
   bool splits = false;
   for (const action& a : plan.actions.actions) splits |= a.kind == action_kind::I || a.kind == action_kind::W;
-  return {plan.dims, type, to, plan.recipe.deterministic, splits, !plan.actions.inference};
+  return {plan.dims, type, to, plan.recipe.deterministic, splits, !plan.actions.inference, plan.recipe.recompute};
+}
+/// What they are told of layers of one form.
+constexpr layer_setting of_form(layer_setting s, const layer_form& f) {
+  if (!f.recomputes) s.recompute = {};
+  return s;
 }
 
 /// The passes over a layer in order, each by the name of its function: `around(name, pass)` calls what it is given. Where
@@ -31,6 +38,7 @@ constexpr void run_passes(layer_program& p, const auto& t, std::vector<layer_par
   around("fuse_forward", [&] { fuse_forward(p, s.to); });
   around("pack_linears", [&] { if (s.to == target::cuda) pack_linears(p, s); });
   around("fuse_backward", [&] { fuse_backward(p, s.to); });
+  around("recompute", [&] { if (s.trains && s.recompute.any()) recompute(p); });
   around("settle_backward", [&] { settle_backward(p, s); });
   around("place_values", [&] { place_values(p); });
 }

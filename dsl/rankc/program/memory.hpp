@@ -31,8 +31,8 @@ struct shared_parameter {
 template <class Plan, class Layers>
 class rank_counter {
  public:
-  constexpr rank_counter(const Plan& plan, const Layers& layers, const std::vector<std::vector<int>>& kinds, const layer_setting& s, int rank)
-      : plan_(plan), layers_(layers), kinds_(kinds), s_(s), rank_(rank) {
+  constexpr rank_counter(const Plan& plan, const Layers& layers, const std::vector<std::vector<int>>& forms, const layer_setting& s, int rank)
+      : plan_(plan), layers_(layers), forms_(forms), s_(s), rank_(rank) {
     pools_.push_back({place_pool::between, 0});
     for (int stage = 0; stage < plan.actions.stages(); ++stage)
       if (plan.actions.has_stage(rank, stage)) add_stage(stage);
@@ -67,7 +67,7 @@ class rank_counter {
 
  private:
   constexpr bool reshards() const { return reshards_after_layer(s_.dims); }
-  constexpr const auto& layer(int kind) const { return layers_[static_cast<std::size_t>(kind)]; }
+  constexpr const auto& layer(int form) const { return layers_[static_cast<std::size_t>(form)]; }
 
   constexpr int pool(place_pool::kind what, std::size_t unit) {
     for (std::size_t p = 0; p < pools_.size(); ++p)
@@ -82,23 +82,24 @@ class rank_counter {
   }
 
   constexpr void add_stage(int stage) {
-    const std::vector<int>& kinds = kinds_[static_cast<std::size_t>(stage)];
-    const auto &front = layer(kinds.front()), &back = layer(kinds.back());
+    const std::vector<int>& forms = forms_[static_cast<std::size_t>(stage)];
+    const auto &front = layer(forms.front()), &back = layer(forms.back());
     stage_units u{.stage = stage};
     u.keeps_x = front.uses(phase::backward_weight, space::x), u.keeps_dx = front.uses(phase::backward_weight, space::dx);
     u.keeps_dy = back.uses(phase::backward_weight, space::dy);
     pools_.front().unit = std::max({pools_.front().unit, aligned(front.x_bytes), aligned(back.y_bytes)});
-    for (std::size_t i = 0; i < kinds.size(); ++i) {
-      const auto& l = layer(kinds[i]);
+    for (std::size_t i = 0; i < forms.size(); ++i) {
+      const auto& l = layer(forms[i]);
       if (l.saved_bytes) take(u.by_forward, place_pool::saved, l.saved_bytes);
-      if (i + 1 < kinds.size()) {
+      if (l.halfway_bytes) take(u.by_backward, place_pool::halfway, l.halfway_bytes);
+      if (i + 1 < forms.size()) {
         take(u.by_forward, place_pool::output, l.y_bytes);
         if (s_.splits_backward) take(u.by_backward, place_pool::output_gradient, l.y_bytes);
         chain_bytes_ = std::max(chain_bytes_, l.y_bytes);
       }
       add_layer(l);
     }
-    if (s_.trains && !s_.splits_backward) chains_ = std::max(chains_, std::min(2, static_cast<int>(kinds.size()) - 1));
+    if (s_.trains && !s_.splits_backward) chains_ = std::max(chains_, std::min(2, static_cast<int>(forms.size()) - 1));
     stages_.push_back(std::move(u));
   }
 
@@ -131,15 +132,15 @@ class rank_counter {
     const action_table& t = plan_.actions;
     for (int i = t.begin[rank_]; i < t.begin[rank_ + 1]; ++i) {
       if (!t.actions[i].overlaps_next) continue;
-      for (int k : kinds_[static_cast<std::size_t>(t.actions[i].stage)])
-        bytes = std::max(bytes, t.actions[i].kind == action_kind::F ? layer(k).forward_temp : layer(k).backward_temp);
+      for (int f : forms_[static_cast<std::size_t>(t.actions[i].stage)])
+        bytes = std::max(bytes, t.actions[i].kind == action_kind::F ? layer(f).forward_temp : layer(f).backward_temp);
     }
     return bytes;
   }
 
   const Plan& plan_;
   const Layers& layers_;
-  const std::vector<std::vector<int>>& kinds_;
+  const std::vector<std::vector<int>>& forms_;
   const layer_setting& s_;
   const int rank_;
   std::vector<stage_units> stages_;
@@ -167,11 +168,11 @@ constexpr bool ties(const auto& plan, const auto& counters, std::size_t rank) {
 /// What the ranks of each pipeline coordinate need for a step and an evaluation. Most of a compiler's time goes to what
 /// lies between stages, since that follows from when messages are sent: `bounds` leaves it out and says how much it is at
 /// most.
-/// Shapes: `layers` of each of the plan's kinds, lowered. The plan breaks no rule but RC401.
+/// Shapes: `layers` of each of the plan's forms, lowered. The plan breaks no rule but RC401.
 constexpr std::vector<rank_memory> memory_of(const auto& plan, const auto& layers, const layer_setting& s, bool bounds = false) {
-  const std::vector<std::vector<int>> kinds = kinds_of_stages(plan);
+  const std::vector<std::vector<int>> forms = forms_of_stages(plan);
   std::vector<detail::rank_counter<std::decay_t<decltype(plan)>, std::decay_t<decltype(layers)>>> counters;
-  for (int r = 0; r < plan.dims.pp; ++r) counters.emplace_back(plan, layers, kinds, s, r);
+  for (int r = 0; r < plan.dims.pp; ++r) counters.emplace_back(plan, layers, forms, s, r);
   const auto count = [&](const action_table& t) {
     const action_map m(t, place_messages(t, plan.expected));
     for (int r = 0; r < plan.dims.pp; ++r) counters[static_cast<std::size_t>(r)].count(t, m);
@@ -193,10 +194,13 @@ constexpr std::vector<rank_memory> memory_of(const auto& plan, const auto& layer
   return out;
 }
 
-/// The passes over the layers of a plan's kinds.
+/// The passes over the layers of a plan, each form once.
 constexpr std::vector<layer_program> lower_layers(const auto& plan, const layer_setting& s) {
   std::vector<layer_program> all;
-  for (std::size_t k = 0; k < plan.kinds.size(); ++k) all.push_back(lower_layer(plan.kinds[k].ops, local_parameters(plan.kinds, k, plan.dims), s));
+  for (const layer_form& f : forms_of(plan)) {
+    const auto kind = static_cast<std::size_t>(f.kind);
+    all.push_back(lower_layer(plan.kinds[kind].ops, local_parameters(plan.kinds, kind, plan.dims), of_form(s, f)));
+  }
   return all;
 }
 

@@ -15,17 +15,18 @@ namespace rankc::program {
 
 enum class target : unsigned char { host, cuda };
 
-/// Where a value lies. `x` to `dx` are handed in by the caller; `saved` lasts from forward to backward; `temp` lasts
-/// within one of them; the rest are places that the whole pipeline rank shares.
-enum class space : unsigned char { x, y, dy, dx, saved, temp, weight, gradient, rope, tokens, targets, loss };
+/// Where a value lies. `x` to `dx` are handed in by the caller; `saved` lasts from forward to backward; `halfway` from the
+/// first half of backward to the second; `temp` lasts within one of them; the rest are places that the whole pipeline rank shares.
+enum class space : unsigned char { x, y, dy, dx, saved, halfway, temp, weight, gradient, rope, tokens, targets, loss };
 
 /// What a value's elements are: as in types, or bytes that mean nothing before and after a node.
 enum class element_kind : unsigned char { real, wide, index, bytes };
 
 /// What a layer or a stage does for a microbatch. Backward is whole, or in two halves: the gradient of the input, which
 /// the stage before waits for, and the rest.
-enum class phase : unsigned char { forward, backward, backward_input, backward_weight };
-inline constexpr std::string_view phase_names[]{"forward", "backward", "backward_input", "backward_weight"};
+/// What backward repeats of forward it does first, without the gradient that it waits for.
+enum class phase : unsigned char { forward, backward, backward_input, backward_weight, recompute };
+inline constexpr std::string_view phase_names[]{"forward", "backward", "backward_input", "backward_weight", "recompute"};
 
 enum class accumulation : unsigned char { none, overwrite, add, after_first };  // after_first: overwrite in the first microbatch
 
@@ -37,6 +38,7 @@ struct layer_setting {
   bool deterministic = false;
   bool splits_backward = false;  // the schedule has halves of backward
   bool trains = true;
+  recomputation recompute = {};  // of the layer: none, where it keeps all
   constexpr std::size_t bytes(element_kind c) const {
     const std::size_t real = type == f64 ? 8 : type == f32 ? 4 : 2;
     return c == element_kind::bytes ? 1 : c == element_kind::index ? 4 : c == element_kind::wide && real == 2 ? 4 : real;
@@ -49,6 +51,7 @@ struct name_source {
   int of = -1;                  // traced, copy: a value of the trace; packed: a composed dim
   const op_row* row = nullptr;  // scratch: the op whose it is
   bool of_model = false;        // traced: the model names it, or that whose gradient it is
+  bool again = false;           // made once more, for backward
 };
 
 /// The first and the last node of a list that touch a value; -1: none does.
@@ -64,7 +67,7 @@ struct value {
   std::size_t bytes = 0;
   int of = 0;              // weight, gradient: parameter; rope: table
   name_source name{};
-  std::size_t offset = 0;  // in the slot (saved) or in the workspace (temp)
+  std::size_t offset = 0;  // among what is saved, or kept halfway, or in the workspace (temp)
   node_range forward{}, backward{};
 };
 
@@ -88,6 +91,8 @@ struct node {
   accumulation accumulate = accumulation::none;
   bool wide = false;         // its kernel's type is that of wide operands
   bool for_weights = false;  // of the second half of a backward in two halves
+  bool repeatable = false;   // of forward: backward may repeat it
+  bool again = false;        // of backward: it repeats one of forward
   int rows = 0, seq = 0;     // the op's attributes
   double number = 0;
   axis over = axis::tp;      // of a conversion
@@ -146,8 +151,9 @@ struct layer_program {
   std::vector<rope_use> ropes;
   bool in_halves = false;      // backward is
   std::size_t first_half = 0;  // nodes of its first half
+  std::size_t repeated = 0;    // nodes at its begin that repeat forward's
   // After storage:
-  std::size_t x_bytes = 0, y_bytes = 0, saved_bytes = 0, forward_temp = 0, backward_temp = 0;
+  std::size_t x_bytes = 0, y_bytes = 0, saved_bytes = 0, halfway_bytes = 0, forward_temp = 0, backward_temp = 0;
 
   constexpr int add(const value& v) {
     values.push_back(v);
@@ -177,16 +183,28 @@ struct layer_program {
   constexpr std::span<const node> calls(phase p) const {
     if (p == phase::forward) return forward;
     const std::span<const node> all(backward);
-    if (p == phase::backward) return all;
+    if (p == phase::recompute) return all.first(repeated);
+    if (p == phase::backward) return all.subspan(repeated);
     if (!in_halves) return {};
-    return p == phase::backward_input ? all.first(first_half) : all.subspan(first_half);
+    return p == phase::backward_input ? all.subspan(repeated, first_half - repeated) : all.subspan(first_half);
   }
   constexpr bool touches(phase p, const value& v) const {
     if (p == phase::forward) return v.forward.any();
-    if (p == phase::backward) return v.backward.any();
-    if (!in_halves || !v.backward.any()) return false;
+    if (!v.backward.any()) return false;
+    const auto [first, last] = v.backward;
+    const int begin = static_cast<int>(repeated), half = static_cast<int>(first_half);
+    if (p == phase::recompute) return first < begin;
+    if (p != phase::backward && !in_halves) return false;
+    if (p == phase::backward_weight) return last >= half;
+    if (first >= begin || p == phase::backward) return p == phase::backward ? last >= begin : first < half;
+    for (const node& n : calls(p))  // it is touched before this phase, too
+      if (n.mentions(static_cast<int>(&v - values.data()))) return true;
+    return false;
+  }
+  /// Whether a value goes from the first half of backward to the second.
+  constexpr bool crosses_halves(const value& v) const {
     const int half = static_cast<int>(first_half);
-    return p == phase::backward_input ? v.backward.first < half : v.backward.last >= half;
+    return in_halves && v.backward.any() && v.backward.first < half && v.backward.last >= half;
   }
   constexpr bool uses(phase p, space s) const {
     for (const value& v : values)

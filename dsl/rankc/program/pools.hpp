@@ -8,9 +8,10 @@
 
 namespace rankc::program {
 
-/// Equal places: for what layers save, their results, the gradients of these, or what goes between stages.
+/// Equal places: for what layers save, their results, the gradients of these, what goes between stages, or between the halves
+/// of backward.
 struct place_pool {
-  enum kind : unsigned char { saved, output, output_gradient, between } what;
+  enum kind : unsigned char { saved, output, output_gradient, between, halfway } what;
   std::size_t unit;  // bytes
   int count = 0;
 };

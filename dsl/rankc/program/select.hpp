@@ -5,6 +5,7 @@
 #include <rankc/ops/elementwise.hpp>
 #include <rankc/ops/memory.hpp>
 #include <rankc/program/node.hpp>
+#include <rankc/program/repeated_ops.hpp>
 
 namespace rankc::program {
 
@@ -32,9 +33,13 @@ class selector {
 
   constexpr layer_program run() {
     make_values();
+    const std::vector<char> repeatable = find_repeatable(t_, s_.recompute);
     for (std::size_t i = 0; i < t_.ops.size(); ++i) {
       in_backward_ = i >= t_.forward_ops;
-      select(t_.ops[i], in_backward_ ? out_.backward : out_.forward);
+      nodes& list = in_backward_ ? out_.backward : out_.forward;
+      const std::size_t before = list.size();
+      select(t_.ops[i], list);
+      for (std::size_t n = before; n < list.size(); ++n) list[n].repeatable = !in_backward_ && repeatable[i];
     }
     hand_on();
     return std::move(out_);

@@ -26,10 +26,12 @@ constexpr void split_backward(auto& p) {
   p.backward = std::move(halves);
 }
 
-/// What backward is in the end: nothing of a layer that does not train, and how many nodes its first half has.
+/// What backward is in the end: nothing of a layer that does not train, and how many of its nodes come first: those that
+/// repeat forward's, those of its first half.
 constexpr void settle_backward(auto& p, const layer_setting& s) {
   if (!s.trains) p.backward.clear();
   p.in_halves = s.splits_backward;
+  while (p.repeated < p.backward.size() && p.backward[p.repeated].again && !p.backward[p.repeated].for_weights) ++p.repeated;
   while (p.first_half < p.backward.size() && !p.backward[p.first_half].for_weights) ++p.first_half;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Storage of a layer's values, from their lives: handed in, saved for backward, or temporary; what can be computed in
+// Storage of a layer's values, from their lives: handed in, kept for later, or temporary; what can be computed in
 // place; and the offset of each in the slot or in the workspace. Values that nothing touches are gone afterwards.
 #pragma once
 #include <rankc/program/intervals.hpp>
@@ -41,12 +41,13 @@ constexpr void find_lives(auto& p) {
   walk(p.backward, &value::backward);
 }
 
-/// What forward, or the first half of backward, leaves for later lies in the slot.
+/// What forward leaves for backward, or the first half of that for the second, lies in the slot.
 constexpr void find_saved(auto& p) {
   for (value& v : p.values) {
     const bool both_ways = v.forward.any() && v.backward.any();
-    const bool both_halves = p.touches(phase::backward_input, v) && p.touches(phase::backward_weight, v);
-    if (v.where == space::temp && !is_scratch(v) && (both_ways || both_halves)) v.where = space::saved;
+    if (v.where != space::temp || is_scratch(v)) continue;
+    if (both_ways) v.where = space::saved;
+    else if (p.crosses_halves(v)) v.where = space::halfway;
   }
 }
 
@@ -75,8 +76,8 @@ constexpr void share_in_place(auto& p, const nodes& list, node_range value::*liv
       if (to == from || (b.*lives).last != here || (a.*lives).first != here || a.bytes != b.bytes) continue;
       if (b.where == space::temp && a.where <= space::temp) {
         put_into(p, from, to);  // the input is made where the output will be
-      } else if (b.where == space::saved && !forward && !a.forward.any() && (a.where == space::temp || a.where == space::saved)) {
-        put_into(p, to, from);  // the output is made over a saved value's last use
+      } else if ((b.where == space::saved || b.where == space::halfway) && !forward && (a.where == space::temp || a.where == space::halfway)) {
+        put_into(p, to, from);  // the output is made over a kept value's last use
       } else {
         continue;
       }
@@ -94,7 +95,7 @@ constexpr void compact(auto& p) {
     number[v] = static_cast<int>(kept.size());
     kept.push_back(p.values[v]);
   };
-  const auto is_own = [&](const value& v) { return v.where == space::saved || v.where == space::temp; };
+  const auto is_own = [&](const value& v) { return v.where == space::saved || v.where == space::halfway || v.where == space::temp; };
   const auto is_used = [](const value& v) { return v.forward.any() || v.backward.any(); };
   for (std::size_t v = 0; v < number.size(); ++v)
     if (is_used(p.values[v]) && is_own(p.values[v]) && !is_scratch(p.values[v])) keep(v);
@@ -112,10 +113,11 @@ constexpr void compact(auto& p) {
   p.values = std::move(kept);
 }
 
-constexpr std::size_t place_saved(auto& p) {
+/// Side by side.
+constexpr std::size_t place_kept(auto& p, space where) {
   std::size_t at = 0;
   for (value& v : p.values)
-    if (v.where == space::saved) at += aligned(v.bytes), v.offset = at - aligned(v.bytes);
+    if (v.where == where) at += aligned(v.bytes), v.offset = at - aligned(v.bytes);
   return at;
 }
 
@@ -150,7 +152,8 @@ constexpr void place_values(auto& p) {
     if (v.where == space::y) p.y_bytes = v.bytes;
   }
   detail::compact(p);
-  p.saved_bytes = detail::place_saved(p);
+  p.saved_bytes = detail::place_kept(p, space::saved);
+  p.halfway_bytes = detail::place_kept(p, space::halfway);
   p.forward_temp = detail::place_temporaries(p, p.forward, &value::forward);
   p.backward_temp = detail::place_temporaries(p, p.backward, &value::backward);
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// RC233 to RC237: the numbers of a recipe, each in its range.
+// RC233 to RC237: the numbers of a recipe, each in its range. RC239: what is recomputed.
 #pragma once
 #include <rankc/base/diagnostic.hpp>
 #include <rankc/base/recipe.hpp>
+#include <rankc/typed/op_row.hpp>
 
 #include <limits>
 
@@ -76,6 +77,41 @@ inline constexpr recipe_rule recipe_rules[]{
 };
 
 }  // namespace detail
+
+namespace detail {
+/// A kind of ops that a recipe may have recomputed.
+struct recomputed_kind {
+  std::string_view name;
+  bool recomputation::*is;
+  op_family of;
+};
+inline constexpr recomputed_kind recomputed_kinds[]{{"attention", &recomputation::attention, op_family::attention},
+                                                    {"activations", &recomputation::activations, op_family::activation},
+                                                    {"norms", &recomputation::norms, op_family::norm}};
+}  // namespace detail
+
+/// RC239: recomputation is of repeated layers of a plan that trains, and of ops that they have.
+/// Shapes: `has`, by op_family, whether an op of it is in a repeated layer.
+constexpr void check_recompute(report& out, const recomputation& r, int repeated_layers, bool inference, const bool* has) {
+  if (r == recomputation{}) return;
+  const auto refused = [&]() -> sentence& { return refuse(out, 239); };
+  if (r.every < 1)
+    refused() << "recompute.every=" << r.every << "; of the repeated layers every so many-th recomputes: it is at least 1, and 1 is all of them";
+  if (!r.any()) refused() << "recompute has every=" << r.every << " and nothing else; choose full, attention, activations or norms, or leave it out";
+  if (!r.any() || r.every < 1) return;
+  if (inference) refused() << "the schedule is for inference, which has no backward to recompute for; leave recompute out";
+  else if (repeated_layers == 0)
+    refused() << "the model has no repeated layers, and they are what recompute is of; write repeat{count, layer}, or leave it out";
+  else if (r.every > repeated_layers)
+    refused() << "recompute.every=" << r.every << ", and of the model's repeated layers there "
+              << (repeated_layers == 1 ? "is " : "are ") << repeated_layers << ", so that none recomputes; every is at most that";
+  for (const detail::recomputed_kind& k : detail::recomputed_kinds) {
+    if (!(r.*k.is)) continue;
+    if (r.full) refused() << "recompute.full is everything, and recompute." << k.name << " is set besides; take one of them";
+    else if (!inference && repeated_layers > 0 && !has[static_cast<int>(k.of)])
+      refused() << "recompute." << k.name << " is set, and no op of a repeated layer is of that kind; leave it out";
+  }
+}
 
 /// Append the numbers of a recipe that no optimizer takes. Its seq and global_batch are judged by check_batch.
 /// Errors: RC233 to RC237.

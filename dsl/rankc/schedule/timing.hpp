@@ -13,12 +13,14 @@ namespace rankc {
 /// What actions take. A whole backward B takes input_grad + weight_grad; the two halves of an OVERLAP take `overlap` of
 /// their sum; a message to another rank arrives `send` after it was made. Gathering a stage's weights, reducing its
 /// gradients and its optimizer step take `gather`, `reduce` and `step`.
-/// Shapes: `stage` (stages), a factor for each stage's actions; empty: 1. Units: any, the same for all.
+/// Shapes: `stage` (stages), a factor for each stage's actions; empty: 1. `again` (stages), what a B or an I takes besides for
+/// what it repeats of forward; empty: 0. Units: any, the same for all.
 struct costs {
   double forward = 1, input_grad = 1, weight_grad = 1, send = 0;
   double overlap = 1;
   std::vector<double> stage = {};
   double gather = 0, reduce = 0, step = 0;
+  std::vector<double> again = {};
   constexpr double of(action_kind kind) const {
     switch (kind) {
       case action_kind::F: return forward;
@@ -32,7 +34,10 @@ struct costs {
     }
     return step;
   }
-  constexpr double of(const action& a) const { return of(a.kind) * (stage.empty() ? 1 : stage[a.stage]); }
+  constexpr double of(const action& a) const {
+    const bool repeats = !again.empty() && (a.kind == action_kind::B || a.kind == action_kind::I);
+    return of(a.kind) * (stage.empty() ? 1 : stage[a.stage]) + (repeats ? again[a.stage] : 0);
+  }
 };
 
 /// What a schedule's time comes to.
@@ -142,6 +147,7 @@ constexpr totals solve(const action_table& t, const costs& c, double* begin_of, 
   std::vector<rank_clock> clocks(static_cast<std::size_t>(ranks));
   const double cost_of[]{c.of(action_kind::F), c.of(action_kind::B), c.of(action_kind::I), c.of(action_kind::W)};
   const double* const stage_factor = c.stage.empty() ? nullptr : c.stage.data();
+  const double* const again = c.again.empty() ? nullptr : c.again.data();
   std::vector<int> reached = t.begin;
   beside_computation beside(t, c, begin_of, end_of);
   const double* gathered = nullptr;  // of the stages, for the first rank
@@ -169,6 +175,7 @@ constexpr totals solve(const action_table& t, const costs& c, double* begin_of, 
         }
         const double cost = cost_of[static_cast<int>(a->kind)];
         took += stage_factor ? cost * stage_factor[s] : cost;
+        if (again && (a->kind == action_kind::B || a->kind == action_kind::I)) took += again[s];
         if (a->overlaps_next) continue;
         const int n = a - t.actions.data() == i ? 1 : 2;
         if (n == 2) took *= c.overlap;

@@ -208,7 +208,7 @@ class shortlist {
 
 /// Whether all passes cost the same, and messages nothing.
 constexpr bool even(const costs& c) {
-  return c.forward == c.input_grad && c.forward == c.weight_grad && c.send == 0 && c.stage.empty();
+  return c.forward == c.input_grad && c.forward == c.weight_grad && c.send == 0 && c.stage.empty() && c.again.empty();
 }
 
 /// The list schedule of a pattern. Where all passes cost the same it is made for few microbatches and stretched, where

@@ -134,6 +134,10 @@ struct kernel_row {
 /// A change of placement alone, and how it is made.
 enum class conversion : unsigned char { none, replicate, all_reduce, all_reduce_max, all_gather, reduce_scatter };
 
+/// What recomputation by kinds of ops takes an op for.
+enum class op_family : unsigned char { none, attention, activation, norm };
+inline constexpr int n_op_families = 4;
+
 inline constexpr int max_ports = 10, max_inputs = 6, max_outputs = 3;
 
 struct op_row {
@@ -146,6 +150,7 @@ struct op_row {
   std::string_view header = "";  // that declares the kernels; the runtime's need none
   conversion converts = conversion::none;
   bool commutative = false;  // in its two inputs
+  op_family family = op_family::none;
 
   constexpr bool communicates() const { return converts > conversion::replicate; }
   constexpr int count_ports() const {

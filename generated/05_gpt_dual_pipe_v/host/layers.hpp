@@ -39,7 +39,7 @@ inline void backward(const lane& on, const parameters<wide>& dw, vector<std::int
 
 }  // namespace embedding_layer
 
-// ---- block: 198272 parameters per rank, 3.1 MiB kept per microbatch
+// ---- block: 198272 parameters per rank, 1.9 MiB kept per microbatch
 namespace block_layer {
 
 constexpr std::size_t tokens = 256, hidden = 128, statistics = 2, heads = 4, head_dim = 32,
@@ -70,7 +70,7 @@ struct parameters {
   vector<T, hidden> w2_bias{own[1536]};
 };
 
-/// What forward keeps for backward, and the first half of backward for the second: when it is last read there.
+/// What forward keeps for backward: when it is last read there.
 struct saved {
   at base;
   matrix<real, tokens, hidden> h1{base + 0};  // 128.0 KiB, linear_dw
@@ -85,13 +85,18 @@ struct saved {
   matrix<wide, tokens, statistics> n2_statistics{base + 923648};  // 2.0 KiB, layer_norm_dw
   matrix<real, tokens, ffn> up{base + 925696};  // 512.0 KiB, gelu_grad
   matrix<real, tokens, ffn> act{base + 1449984};  // 512.0 KiB, linear_dw
-  matrix<real, tokens, ffn> d_up{base + 1974272};  // 512.0 KiB, linear_dw
-  matrix<real, tokens, hidden> d_h2{base + 2498560};  // 128.0 KiB, layer_norm_dw
-  matrix<real, tokens, hidden> d_x_mid{base + 2629632};  // 128.0 KiB, linear_dw
-  matrix<real, tokens, heads * head_dim> d_q{base + 2760704};  // 128.0 KiB, linear_dw
-  matrix<real, tokens, heads * head_dim> d_k{base + 2891776};  // 128.0 KiB, linear_dw
-  matrix<real, tokens, heads * head_dim> d_v{base + 3022848};  // 128.0 KiB, linear_dw
-  matrix<real, tokens, hidden> d_h1{base + 3153920};  // 128.0 KiB, layer_norm_dw
+};
+
+/// What the first half of backward keeps for the second: when it is last read there.
+struct halfway {
+  at base;
+  matrix<real, tokens, ffn> d_up{base + 0};  // 512.0 KiB, linear_dw
+  matrix<real, tokens, hidden> d_h2{base + 524288};  // 128.0 KiB, layer_norm_dw
+  matrix<real, tokens, hidden> d_x_mid{base + 655360};  // 128.0 KiB, linear_dw
+  matrix<real, tokens, heads * head_dim> d_q{base + 786432};  // 128.0 KiB, linear_dw
+  matrix<real, tokens, heads * head_dim> d_k{base + 917504};  // 128.0 KiB, linear_dw
+  matrix<real, tokens, heads * head_dim> d_v{base + 1048576};  // 128.0 KiB, linear_dw
+  matrix<real, tokens, hidden> d_h1{base + 1179648};  // 128.0 KiB, layer_norm_dw
 };
 
 inline void forward(const lane& on, const parameters<real>& w, const saved& s, at work, input x,
@@ -122,58 +127,59 @@ inline void forward(const lane& on, const parameters<real>& w, const saved& s, a
   run(on, add{.y = y, .a = s.x_mid, .b = y});
 }
 
-inline void backward_input(const lane& on, const parameters<real>& w, const saved& s, at work,
-    input x, output dy, input dx) {
+inline void backward_input(const lane& on, const parameters<real>& w, const saved& s,
+    const halfway& mid, at work, input x, output dy, input dx) {
   // Size, and the kernels that write and read it:
   const matrix<real, tokens, heads * head_dim> d_o{work + 0};  // 128.0 KiB, linear_dx .. attention_grad
   const workspace attention_grad_scratch{work + 131072};  // 128.5 KiB, attention_grad
-  run(on, linear_dx{.dx = s.d_up, .dy = dy, .w = w.w2});
-  run(on, gelu_grad{.dx = s.d_up, .dy = s.d_up, .x = s.up});
-  run(on, linear_dx{.dx = s.d_h2, .dy = s.d_up, .w = w.w1});
-  run(on, layer_norm_dx{.dx = s.d_x_mid, .dy = s.d_h2, .x = s.x_mid, .statistics = s.n2_statistics,
-      .gain = w.norm2});
-  run(on, add{.y = s.d_x_mid, .a = dy, .b = s.d_x_mid});
-  run(on, linear_dx{.dx = d_o, .dy = s.d_x_mid, .w = w.wo});
-  run(on, attention_grad{.dq = s.d_q, .dk = s.d_k, .dv = s.d_v, .scratch = attention_grad_scratch,
-      .d_o = d_o, .q = s.q, .k = s.k, .v = s.v, .o = s.o, .lse = s.o_lse, .rows = size<rows>,
-      .seq = size<seq>, .kv_heads = size<heads>, .dim = size<head_dim>});
-  run(on, linear_dx{.dx = s.d_h1, .dy = s.d_v, .w = w.wv});
-  run(on, linear_dx{.dx = s.d_h1, .dy = s.d_k, .w = w.wk, .into = store::add});
-  run(on, linear_dx{.dx = s.d_h1, .dy = s.d_q, .w = w.wq, .into = store::add});
-  run(on, layer_norm_dx{.dx = dx, .dy = s.d_h1, .x = x, .statistics = s.n1_statistics,
+  run(on, linear_dx{.dx = mid.d_up, .dy = dy, .w = w.w2});
+  run(on, gelu_grad{.dx = mid.d_up, .dy = mid.d_up, .x = s.up});
+  run(on, linear_dx{.dx = mid.d_h2, .dy = mid.d_up, .w = w.w1});
+  run(on, layer_norm_dx{.dx = mid.d_x_mid, .dy = mid.d_h2, .x = s.x_mid,
+      .statistics = s.n2_statistics, .gain = w.norm2});
+  run(on, add{.y = mid.d_x_mid, .a = dy, .b = mid.d_x_mid});
+  run(on, linear_dx{.dx = d_o, .dy = mid.d_x_mid, .w = w.wo});
+  run(on, attention_grad{.dq = mid.d_q, .dk = mid.d_k, .dv = mid.d_v,
+      .scratch = attention_grad_scratch, .d_o = d_o, .q = s.q, .k = s.k, .v = s.v, .o = s.o,
+      .lse = s.o_lse, .rows = size<rows>, .seq = size<seq>, .kv_heads = size<heads>,
+      .dim = size<head_dim>});
+  run(on, linear_dx{.dx = mid.d_h1, .dy = mid.d_v, .w = w.wv});
+  run(on, linear_dx{.dx = mid.d_h1, .dy = mid.d_k, .w = w.wk, .into = store::add});
+  run(on, linear_dx{.dx = mid.d_h1, .dy = mid.d_q, .w = w.wq, .into = store::add});
+  run(on, layer_norm_dx{.dx = dx, .dy = mid.d_h1, .x = x, .statistics = s.n1_statistics,
       .gain = w.norm1});
-  run(on, add{.y = dx, .a = s.d_x_mid, .b = dx});
+  run(on, add{.y = dx, .a = mid.d_x_mid, .b = dx});
 }
 
-inline void backward_weight(const lane& on, const parameters<wide>& dw, const saved& s, input x,
-    output dy, store into) {
+inline void backward_weight(const lane& on, const parameters<wide>& dw, const saved& s,
+    const halfway& mid, input x, output dy, store into) {
   run(on, bias_grad{.db = dw.w2_bias, .dy = dy, .into = into});
   run(on, linear_dw{.dw = dw.w2, .dy = dy, .x = s.act, .into = into});
-  run(on, bias_grad{.db = dw.w1_bias, .dy = s.d_up, .into = into});
-  run(on, linear_dw{.dw = dw.w1, .dy = s.d_up, .x = s.h2, .into = into});
-  run(on, layer_norm_dw{.dgain = dw.norm2, .dshift = dw.norm2_bias, .dy = s.d_h2, .x = s.x_mid,
+  run(on, bias_grad{.db = dw.w1_bias, .dy = mid.d_up, .into = into});
+  run(on, linear_dw{.dw = dw.w1, .dy = mid.d_up, .x = s.h2, .into = into});
+  run(on, layer_norm_dw{.dgain = dw.norm2, .dshift = dw.norm2_bias, .dy = mid.d_h2, .x = s.x_mid,
       .statistics = s.n2_statistics, .into = into});
-  run(on, bias_grad{.db = dw.wo_bias, .dy = s.d_x_mid, .into = into});
-  run(on, linear_dw{.dw = dw.wo, .dy = s.d_x_mid, .x = s.o, .into = into});
-  run(on, bias_grad{.db = dw.wv_bias, .dy = s.d_v, .into = into});
-  run(on, linear_dw{.dw = dw.wv, .dy = s.d_v, .x = s.h1, .into = into});
-  run(on, bias_grad{.db = dw.wk_bias, .dy = s.d_k, .into = into});
-  run(on, linear_dw{.dw = dw.wk, .dy = s.d_k, .x = s.h1, .into = into});
-  run(on, bias_grad{.db = dw.wq_bias, .dy = s.d_q, .into = into});
-  run(on, linear_dw{.dw = dw.wq, .dy = s.d_q, .x = s.h1, .into = into});
-  run(on, layer_norm_dw{.dgain = dw.norm1, .dshift = dw.norm1_bias, .dy = s.d_h1, .x = x,
+  run(on, bias_grad{.db = dw.wo_bias, .dy = mid.d_x_mid, .into = into});
+  run(on, linear_dw{.dw = dw.wo, .dy = mid.d_x_mid, .x = s.o, .into = into});
+  run(on, bias_grad{.db = dw.wv_bias, .dy = mid.d_v, .into = into});
+  run(on, linear_dw{.dw = dw.wv, .dy = mid.d_v, .x = s.h1, .into = into});
+  run(on, bias_grad{.db = dw.wk_bias, .dy = mid.d_k, .into = into});
+  run(on, linear_dw{.dw = dw.wk, .dy = mid.d_k, .x = s.h1, .into = into});
+  run(on, bias_grad{.db = dw.wq_bias, .dy = mid.d_q, .into = into});
+  run(on, linear_dw{.dw = dw.wq, .dy = mid.d_q, .x = s.h1, .into = into});
+  run(on, layer_norm_dw{.dgain = dw.norm1, .dshift = dw.norm1_bias, .dy = mid.d_h1, .x = x,
       .statistics = s.n1_statistics, .into = into});
 }
 
 inline void backward(const lane& on, const parameters<real>& w, const parameters<wide>& dw,
-    const saved& s, at work, input x, output dy, input dx, store into) {
-  backward_input(on, w, s, work, x, dy, dx);
-  backward_weight(on, dw, s, x, dy, into);
+    const saved& s, const halfway& mid, at work, input x, output dy, input dx, store into) {
+  backward_input(on, w, s, mid, work, x, dy, dx);
+  backward_weight(on, dw, s, mid, x, dy, into);
 }
 
 }  // namespace block_layer
 
-// ---- head: 33024 parameters per rank, 517.0 KiB kept per microbatch
+// ---- head: 33024 parameters per rank, 389.0 KiB kept per microbatch
 namespace head_layer {
 
 constexpr std::size_t tokens = 256, hidden = 128, statistics = 2, vocab = 256, top = 1, sums = 2;
@@ -189,7 +195,7 @@ struct parameters {
   vector<T, hidden> norm_bias{own[128]};
 };
 
-/// What forward keeps for backward, and the first half of backward for the second: when it is last read there.
+/// What forward keeps for backward: when it is last read there.
 struct saved {
   at base;
   matrix<real, tokens, hidden> h{base + 0};  // 128.0 KiB, linear_dw
@@ -197,7 +203,12 @@ struct saved {
   matrix<real, tokens, vocab> logits{base + 133120};  // 256.0 KiB, linear_dw
   matrix<wide, tokens, top> logits_row_max{base + 395264};  // 1.0 KiB, exp_sums_grad
   matrix<wide, tokens, sums> exp_sums_out{base + 396288};  // 2.0 KiB, cross_entropy_grad
-  matrix<real, tokens, hidden> d_h{base + 398336};  // 128.0 KiB, layer_norm_dw
+};
+
+/// What the first half of backward keeps for the second: when it is last read there.
+struct halfway {
+  at base;
+  matrix<real, tokens, hidden> d_h{base + 0};  // 128.0 KiB, layer_norm_dw
 };
 
 inline void forward(const lane& on, const parameters<real>& w, const saved& s,
@@ -212,31 +223,31 @@ inline void forward(const lane& on, const parameters<real>& w, const saved& s,
       .into = into});
 }
 
-inline void backward_input(const lane& on, const parameters<real>& w, const saved& s, at work,
-    vector<std::int32_t, tokens> targets, input x, input dx) {
+inline void backward_input(const lane& on, const parameters<real>& w, const saved& s,
+    const halfway& mid, at work, vector<std::int32_t, tokens> targets, input x, input dx) {
   // Size, and the kernels that write and read it:
   const matrix<wide, tokens, sums> d_exp_sums_all_reduce{work + 0};  // 2.0 KiB, cross_entropy_grad .. exp_sums_grad
   run(on, cross_entropy_grad{.dsums = d_exp_sums_all_reduce, .sums = s.exp_sums_out,
       .number = 1.0 / 2048});
   run(on, exp_sums_grad{.dlogits = s.logits, .dsums = d_exp_sums_all_reduce, .logits = s.logits,
       .top = s.logits_row_max, .targets = targets, .first = 0});
-  run(on, linear_dx{.dx = s.d_h, .dy = s.logits, .w = w.wte});
-  run(on, layer_norm_dx{.dx = dx, .dy = s.d_h, .x = x, .statistics = s.n_statistics,
+  run(on, linear_dx{.dx = mid.d_h, .dy = s.logits, .w = w.wte});
+  run(on, layer_norm_dx{.dx = dx, .dy = mid.d_h, .x = x, .statistics = s.n_statistics,
       .gain = w.norm});
 }
 
-inline void backward_weight(const lane& on, const parameters<wide>& dw, const saved& s, input x,
-    store into, store into_wte) {
+inline void backward_weight(const lane& on, const parameters<wide>& dw, const saved& s,
+    const halfway& mid, input x, store into, store into_wte) {
   run(on, linear_dw{.dw = dw.wte, .dy = s.logits, .x = s.h, .into = into_wte});
-  run(on, layer_norm_dw{.dgain = dw.norm, .dshift = dw.norm_bias, .dy = s.d_h, .x = x,
+  run(on, layer_norm_dw{.dgain = dw.norm, .dshift = dw.norm_bias, .dy = mid.d_h, .x = x,
       .statistics = s.n_statistics, .into = into});
 }
 
 inline void backward(const lane& on, const parameters<real>& w, const parameters<wide>& dw,
-    const saved& s, at work, vector<std::int32_t, tokens> targets, input x, input dx, store into,
-    store into_wte) {
-  backward_input(on, w, s, work, targets, x, dx);
-  backward_weight(on, dw, s, x, into, into_wte);
+    const saved& s, const halfway& mid, at work, vector<std::int32_t, tokens> targets, input x,
+    input dx, store into, store into_wte) {
+  backward_input(on, w, s, mid, work, targets, x, dx);
+  backward_weight(on, dw, s, mid, x, into, into_wte);
 }
 
 }  // namespace head_layer

@@ -235,7 +235,7 @@ inline void train(rank& r) {
 
   wait(overlap, x_1F7_received);
   act(overlap, "1F7", [](const lane& on) {
-    stage_1::forward(on, stage_1::slots[1], work_beside, x_1F7, x_2F7);
+    stage_1::forward(on, stage_1::slots[3], work_beside, x_1F7, x_2F7);
   });
 
   begin(compute, "2B5");
@@ -284,7 +284,7 @@ inline void train(rank& r) {
   stage_2::backward_input(compute, stage_2::slots[1], work, x_2F7, d_y_2B7, d_x_2B7);
 
   begin(compute, "1I7");
-  stage_1::backward_input(compute, stage_1::slots[1], work, x_1F7, d_x_2B7, d_x_1B7);
+  stage_1::backward_input(compute, stage_1::slots[3], work, x_1F7, d_x_2B7, d_x_1B7);
   record(compute, after_1I7);
   wait(to_prev, after_1I7);
   run(to_prev, send{.data = d_x_1B7, .site = {31, "B7: stage 1 -> 0"}});
@@ -294,7 +294,7 @@ inline void train(rank& r) {
   stage_2::backward_weight(compute, stage_2::slots[1], work, x_2F7, d_y_2B7, store::add);
 
   begin(compute, "1W7");
-  stage_1::backward_weight(compute, stage_1::slots[1], work, x_1F7, d_x_2B7, store::add);
+  stage_1::backward_weight(compute, stage_1::slots[3], work, x_1F7, d_x_2B7, store::add);
 
   begin(compute, "1STEP");
   run(compute, sum_squares{.total = norm, .gradients = gradients, .of = squares_whole,
@@ -318,7 +318,7 @@ inline void evaluate(rank& r) {
 
   begin(compute, "1F0");
   wait(compute, x_1F0_received);
-  stage_1::forward(compute, stage_1::slots[0], work, evaluation::x_1F0, evaluation::x_2F0);
+  stage_1::forward(compute, stage_1::slots[4], work, evaluation::x_1F0, evaluation::x_2F0);
 
   run(from_prev, receive{.data = evaluation::x_1F2, .site = {2, "F2: stage 0 -> 1"}});
   record(from_prev, x_1F2_received);
@@ -332,7 +332,7 @@ inline void evaluate(rank& r) {
 
   begin(compute, "1F1");
   wait(compute, x_1F1_received);
-  stage_1::forward(compute, stage_1::slots[0], work, evaluation::x_1F1, evaluation::x_2F1);
+  stage_1::forward(compute, stage_1::slots[4], work, evaluation::x_1F1, evaluation::x_2F1);
 
   begin(compute, "2F1");
   wait(compute, y_2F0_sent);
@@ -344,7 +344,7 @@ inline void evaluate(rank& r) {
 
   begin(compute, "1F2");
   wait(compute, x_1F2_received);
-  stage_1::forward(compute, stage_1::slots[0], work, evaluation::x_1F2, evaluation::x_2F2);
+  stage_1::forward(compute, stage_1::slots[4], work, evaluation::x_1F2, evaluation::x_2F2);
   record(compute, after_1F2);
 
   begin(compute, "2F2");
@@ -361,7 +361,7 @@ inline void evaluate(rank& r) {
   begin(compute, "1F3");
   wait(compute, x_1F3_received);
   wait(compute, y_2F1_sent);
-  stage_1::forward(compute, stage_1::slots[0], work, evaluation::x_1F3, evaluation::x_2F3);
+  stage_1::forward(compute, stage_1::slots[4], work, evaluation::x_1F3, evaluation::x_2F3);
   record(compute, after_1F3);
 
   begin(compute, "2F3");
@@ -378,7 +378,7 @@ inline void evaluate(rank& r) {
   begin(compute, "1F4");
   wait(compute, x_1F4_received);
   wait(compute, y_2F2_sent);
-  stage_1::forward(compute, stage_1::slots[0], work, evaluation::x_1F4, evaluation::x_2F4);
+  stage_1::forward(compute, stage_1::slots[4], work, evaluation::x_1F4, evaluation::x_2F4);
   record(compute, after_1F4);
 
   begin(compute, "2F4");
@@ -395,7 +395,7 @@ inline void evaluate(rank& r) {
   begin(compute, "1F5");
   wait(compute, x_1F5_received);
   wait(compute, y_2F3_sent);
-  stage_1::forward(compute, stage_1::slots[0], work, evaluation::x_1F5, evaluation::x_2F5);
+  stage_1::forward(compute, stage_1::slots[4], work, evaluation::x_1F5, evaluation::x_2F5);
   record(compute, after_1F5);
 
   begin(compute, "2F5");
@@ -412,7 +412,7 @@ inline void evaluate(rank& r) {
   begin(compute, "1F6");
   wait(compute, x_1F6_received);
   wait(compute, y_2F4_sent);
-  stage_1::forward(compute, stage_1::slots[0], work, evaluation::x_1F6, evaluation::x_2F6);
+  stage_1::forward(compute, stage_1::slots[4], work, evaluation::x_1F6, evaluation::x_2F6);
   record(compute, after_1F6);
 
   begin(compute, "2F6");
@@ -428,7 +428,7 @@ inline void evaluate(rank& r) {
   begin(compute, "1F7");
   wait(compute, x_1F7_received);
   wait(compute, y_2F5_sent);
-  stage_1::forward(compute, stage_1::slots[0], work, evaluation::x_1F7, evaluation::x_2F7);
+  stage_1::forward(compute, stage_1::slots[4], work, evaluation::x_1F7, evaluation::x_2F7);
 
   begin(compute, "2F7");
   stage_2::forward(compute, stage_2::slots[2], work, evaluation::x_2F7, evaluation::y_2F7);

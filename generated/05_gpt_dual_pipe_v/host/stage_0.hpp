@@ -19,18 +19,19 @@ struct slot {
   embedding_layer::output embedding_out;
   embedding_layer::output d_embedding_out;
   block_layer::saved layers_0;
+  block_layer::halfway layers_0_halfway;
 };
 constexpr slot slots[]{
     {.embedding_out = {{7152128}}, .d_embedding_out = {{7807488}},
-        .layers_0 = {{7938560}}},
+        .layers_0 = {{7938560}}, .layers_0_halfway = {{17809920}}},
     {.embedding_out = {{7283200}}, .d_embedding_out = {{7807488}},
-        .layers_0 = {{11223552}}},
+        .layers_0 = {{9912832}}, .layers_0_halfway = {{17809920}}},
     {.embedding_out = {{7414272}}, .d_embedding_out = {{7807488}},
-        .layers_0 = {{14508544}}},
+        .layers_0 = {{11887104}}, .layers_0_halfway = {{17809920}}},
     {.embedding_out = {{7676416}}, .d_embedding_out = {{7807488}},
-        .layers_0 = {{21078528}}},
+        .layers_0 = {{15835648}}, .layers_0_halfway = {{17809920}}},
     {.embedding_out = {{7152128}}, .d_embedding_out = {{0}},
-        .layers_0 = {{7938560}}},
+        .layers_0 = {{7938560}}, .layers_0_halfway = {{0}}},
 };
 
 inline void forward(const lane& on, const slot& s, at work, token_ids ids, block_layer::output y) {
@@ -40,8 +41,8 @@ inline void forward(const lane& on, const slot& s, at work, token_ids ids, block
 
 inline void backward(const lane& on, const slot& s, at work, token_ids ids, block_layer::output dy,
     store into) {
-  block_layer::backward(on, layers_0, d_layers_0, s.layers_0, work, s.embedding_out, dy,
-      s.d_embedding_out, into);
+  block_layer::backward(on, layers_0, d_layers_0, s.layers_0, s.layers_0_halfway, work,
+      s.embedding_out, dy, s.d_embedding_out, into);
   embedding_layer::backward(on, d_embedding, ids, s.d_embedding_out, into, store::add);
 }
 

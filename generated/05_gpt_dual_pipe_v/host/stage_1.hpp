@@ -13,11 +13,14 @@ constexpr block_layer::parameters<wide> d_layers_1{.own = {gradients[0]}};
 /// What one microbatch keeps from its forward to its backward: 3.1 MiB.
 struct slot {
   block_layer::saved layers_1;
+  block_layer::halfway layers_1_halfway;
 };
 constexpr slot slots[]{
-    {.layers_1 = {{6345216}}},
-    {.layers_1 = {{12915200}}},
-    {.layers_1 = {{19485184}}},
+    {.layers_1 = {{6345216}}, .layers_1_halfway = {{16216576}}},
+    {.layers_1 = {{10293760}}, .layers_1_halfway = {{16216576}}},
+    {.layers_1 = {{14242304}}, .layers_1_halfway = {{16216576}}},
+    {.layers_1 = {{10293760}}, .layers_1_halfway = {{17527296}}},
+    {.layers_1 = {{6345216}}, .layers_1_halfway = {{0}}},
 };
 
 inline void forward(const lane& on, const slot& s, at work, block_layer::input x,
@@ -27,17 +30,18 @@ inline void forward(const lane& on, const slot& s, at work, block_layer::input x
 
 inline void backward(const lane& on, const slot& s, at work, block_layer::input x,
     block_layer::output dy, block_layer::input dx, store into) {
-  block_layer::backward(on, layers_1, d_layers_1, s.layers_1, work, x, dy, dx, into);
+  block_layer::backward(on, layers_1, d_layers_1, s.layers_1, s.layers_1_halfway, work, x, dy, dx,
+      into);
 }
 
 inline void backward_input(const lane& on, const slot& s, at work, block_layer::input x,
     block_layer::output dy, block_layer::input dx) {
-  block_layer::backward_input(on, layers_1, s.layers_1, work, x, dy, dx);
+  block_layer::backward_input(on, layers_1, s.layers_1, s.layers_1_halfway, work, x, dy, dx);
 }
 
 inline void backward_weight(const lane& on, const slot& s, at, block_layer::input x,
     block_layer::output dy, store into) {
-  block_layer::backward_weight(on, d_layers_1, s.layers_1, x, dy, into);
+  block_layer::backward_weight(on, d_layers_1, s.layers_1, s.layers_1_halfway, x, dy, into);
 }
 
 }  // namespace gpt_dual_pipe_v::stage_1

@@ -13,11 +13,12 @@ constexpr block_layer::parameters<wide> d_layers_2{.own = {gradients[198272]}};
 /// What one microbatch keeps from its forward to its backward: 3.1 MiB.
 struct slot {
   block_layer::saved layers_2;
+  block_layer::halfway layers_2_halfway;
 };
 constexpr slot slots[]{
-    {.layers_2 = {{9630208}}},
-    {.layers_2 = {{16200192}}},
-    {.layers_2 = {{6345216}}},
+    {.layers_2 = {{8319488}}, .layers_2_halfway = {{16216576}}},
+    {.layers_2 = {{12268032}}, .layers_2_halfway = {{16216576}}},
+    {.layers_2 = {{6345216}}, .layers_2_halfway = {{0}}},
 };
 
 inline void forward(const lane& on, const slot& s, at work, block_layer::input x,
@@ -27,17 +28,18 @@ inline void forward(const lane& on, const slot& s, at work, block_layer::input x
 
 inline void backward(const lane& on, const slot& s, at work, block_layer::input x,
     block_layer::output dy, block_layer::input dx, store into) {
-  block_layer::backward(on, layers_2, d_layers_2, s.layers_2, work, x, dy, dx, into);
+  block_layer::backward(on, layers_2, d_layers_2, s.layers_2, s.layers_2_halfway, work, x, dy, dx,
+      into);
 }
 
 inline void backward_input(const lane& on, const slot& s, at work, block_layer::input x,
     block_layer::output dy, block_layer::input dx) {
-  block_layer::backward_input(on, layers_2, s.layers_2, work, x, dy, dx);
+  block_layer::backward_input(on, layers_2, s.layers_2, s.layers_2_halfway, work, x, dy, dx);
 }
 
 inline void backward_weight(const lane& on, const slot& s, at, block_layer::input x,
     block_layer::output dy, store into) {
-  block_layer::backward_weight(on, d_layers_2, s.layers_2, x, dy, into);
+  block_layer::backward_weight(on, d_layers_2, s.layers_2, s.layers_2_halfway, x, dy, into);
 }
 
 }  // namespace gpt_dual_pipe_v::stage_2

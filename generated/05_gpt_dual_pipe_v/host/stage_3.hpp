@@ -16,17 +16,22 @@ constexpr head_layer::parameters<wide> d_head{.own = {gradients[412928]},
 /// What one microbatch keeps from its forward to its backward: 3.9 MiB.
 struct slot {
   block_layer::saved layers_3;
+  block_layer::halfway layers_3_halfway;
   block_layer::output layers_3_out;
   block_layer::output d_layers_3_out;
   head_layer::saved head;
+  head_layer::halfway head_halfway;
 };
 constexpr slot slots[]{
-    {.layers_3 = {{17793536}}, .layers_3_out = {{7545344}},
-        .d_layers_3_out = {{7807488}}, .head = {{25018880}}},
-    {.layers_3 = {{7938560}}, .layers_3_out = {{7152128}},
-        .d_layers_3_out = {{7807488}}, .head = {{25018880}}},
-    {.layers_3 = {{7938560}}, .layers_3_out = {{7152128}},
-        .d_layers_3_out = {{0}}, .head = {{25018880}}},
+    {.layers_3 = {{13861376}}, .layers_3_halfway = {{17809920}},
+        .layers_3_out = {{7545344}}, .d_layers_3_out = {{7807488}}, .head = {{19776000}},
+        .head_halfway = {{20174336}}},
+    {.layers_3 = {{7938560}}, .layers_3_halfway = {{17809920}},
+        .layers_3_out = {{7152128}}, .d_layers_3_out = {{7807488}}, .head = {{19776000}},
+        .head_halfway = {{20174336}}},
+    {.layers_3 = {{7938560}}, .layers_3_halfway = {{0}},
+        .layers_3_out = {{7152128}}, .d_layers_3_out = {{0}}, .head = {{19776000}},
+        .head_halfway = {{0}}},
 };
 
 inline void forward(const lane& on, const slot& s, at work, token_ids targets, block_layer::input x,
@@ -37,9 +42,10 @@ inline void forward(const lane& on, const slot& s, at work, token_ids targets, b
 
 inline void backward(const lane& on, const slot& s, at work, token_ids targets,
     block_layer::input x, block_layer::input dx, store into) {
-  head_layer::backward(on, head, d_head, s.head, work, targets, s.layers_3_out, s.d_layers_3_out,
-      into, into);
-  block_layer::backward(on, layers_3, d_layers_3, s.layers_3, work, x, s.d_layers_3_out, dx, into);
+  head_layer::backward(on, head, d_head, s.head, s.head_halfway, work, targets, s.layers_3_out,
+      s.d_layers_3_out, into, into);
+  block_layer::backward(on, layers_3, d_layers_3, s.layers_3, s.layers_3_halfway, work, x,
+      s.d_layers_3_out, dx, into);
 }
 
 }  // namespace gpt_dual_pipe_v::stage_3

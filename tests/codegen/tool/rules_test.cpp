@@ -117,6 +117,8 @@ TEST_CASE("the examples of plans break their rules, and what mends them does") {
   CHECK(broken(gpt, {}, 1, {.seq = 8, .global_batch = 8, .eps = 0}) == "RC236");
   CHECK(broken(gpt, {}, 1, {.seq = 8, .global_batch = 8, .warmup_steps = -1}) == "RC237");
   CHECK(broken(gpt, {}, 1, {.seq = 8, .global_batch = 8, .warmup_steps = 9, .decay_steps = 1}) == "");
+  CHECK(broken(gpt, {}, 1, {.seq = 8, .global_batch = 8, .recompute = {.full = true, .every = 3}}) == "RC239");
+  CHECK(broken(gpt, {}, 1, {.seq = 8, .global_batch = 8, .recompute = {.full = true, .every = 2}}) == "");
   CHECK(broken(gpt, {.world = 2, .dp_replicate = 2}, 4, {.seq = 8, .global_batch = 10}) == "RC221");
   CHECK(broken(gpt, {.world = 2, .dp_replicate = 2}, 4, {.seq = 8, .global_batch = 16}) == "");
 }

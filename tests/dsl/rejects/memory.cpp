@@ -14,7 +14,7 @@ inline constexpr plan small{.model = byte_model,
                             .recipe = long_rows,
                             .cluster = gpus(fault(TooLittle, 141'000'000'000ll))};
 
-static_assert(valid<small<1, 2, 4'700'000'000>>);  // error: RC401: the ranks of pipeline rank 0 need 6.3 GB, and there are 4.7 GB: take microbatches=8 or microbatches=16
+static_assert(valid<small<1, 2, 4'700'000'000>>);  // error: RC401: the ranks of pipeline rank 0 need 6.3 GB, and there are 4.7 GB: take microbatches=8 or microbatches=16, or recompute={.full = true}
 static_assert(valid<small<1, 16, 3'800'000'000>>);  // error: RC401: the ranks of pipeline rank 0 need 4.3 GB, and there are 3.8 GB: take tp=2
 
 // By cost five layers stand against three and the head.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// RC233 to RC238: numbers that no step can use.
+// RC233 to RC239: numbers that no step can use, and recomputation of nothing.
 #include "reject.hpp"
+
+#include <rankc/schedules/looped_bfs.hpp>
 
 #include <limits>
 
@@ -59,3 +61,50 @@ inline constexpr plan rc238_theta_of_zero{
     .recipe = recipe,
     .cluster = clusters::cpu};
 static_assert(valid<rc238_theta_of_zero>);  // error: RC238: theta=0; the base of rotary positions is finite and at least 1: 1e4 and 5e5 are usual
+
+constexpr auto recomputing(recomputation r) { return trained({.seq = 8, .global_batch = 4, .recompute = r}); }
+
+inline constexpr auto rc239_every_zeroth = recomputing({.full = true, .every = fault(0, 1)});
+static_assert(valid<rc239_every_zeroth>);  // error: RC239: recompute.every=0; of the repeated layers every so many-th recomputes: it is at least 1, and 1 is all of them
+
+inline constexpr auto rc239_none_of_them = recomputing({.norms = true, .every = fault(2, 1)});
+static_assert(valid<rc239_none_of_them>);  // error: RC239: recompute.every=2, and of the model's repeated layers there is 1, so that none recomputes; every is at most that
+
+inline constexpr auto rc239_every_second_nothing = recomputing({.every = fault(2, 1)});
+static_assert(valid<rc239_every_second_nothing>);  // error: RC239: recompute has every=2 and nothing else; choose full, attention, activations or norms, or leave it out
+
+inline constexpr auto rc239_twice = recomputing({.full = true, .norms = fault(true, false)});
+static_assert(valid<rc239_twice>);  // error: RC239: recompute.full is everything, and recompute.norms is set besides; take one of them
+
+inline constexpr plan rc239_no_backward{.model = models::gpt2{.layers = 1, .hidden = 8, .heads = 2, .ffn = 8, .vocab = 8},
+                                        .schedule = schedules::looped_bfs{.microbatches = 1, .stages_per_rank = 1, .inference = fault(true, false)},
+                                        .recipe = training{.seq = 8, .global_batch = 4, .recompute = {.full = true}},
+                                        .cluster = clusters::cpu};
+static_assert(valid<rc239_no_backward>);  // error: RC239: the schedule is for inference, which has no backward to recompute for; leave recompute out
+
+/// Layers that add, with the embedding and the head of a GPT-2.
+struct doubled {
+  static constexpr std::string_view name = "doubled";
+  constexpr value forward(trace&, value x, const layer_context&) const { return x + x; }
+};
+template <class Middle>
+struct adding {
+  Middle middle;
+  int vocab = 8, vocab_used = 0;
+  constexpr void check(report&) const {}
+  constexpr auto stack() const {
+    const parameter_handle table = token_table(dim{"vocab", 8}, dim{"hidden", 8});
+    return sequential(models::gpt2_layers::embedding{table}, middle, models::gpt2_layers::head{table});
+  }
+};
+constexpr auto recomputing_adding(auto middle, recomputation r) {
+  return plan{.model = adding<decltype(middle)>{middle},
+              .schedule = one_microbatch,
+              .recipe = training{.seq = 8, .global_batch = 4, .recompute = r},
+              .cluster = clusters::cpu};
+}
+inline constexpr auto rc239_nothing_repeated = recomputing_adding(doubled{}, {.full = fault(true, false)});
+static_assert(valid<rc239_nothing_repeated>);  // error: RC239: the model has no repeated layers, and they are what recompute is of; write repeat{count, layer}, or leave it out
+
+inline constexpr auto rc239_no_such_op = recomputing_adding(repeat{2, doubled{}}, {.norms = fault(true, false)});
+static_assert(valid<rc239_no_such_op>);  // error: RC239: recompute.norms is set, and no op of a repeated layer is of that kind; leave it out

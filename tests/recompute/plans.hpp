@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plans that differ in what they recompute: a job is a model on a layout, and its first plan keeps everything.
+#pragma once
+#include <rankc/plan/plan_data.hpp>
+
+#include <string>
+#include <vector>
+
+namespace recomputing {
+
+struct variant {
+  std::string job, what;  // "gpt2_zbv", "kept" or what is recomputed
+  rankc::plan_data plan;
+};
+
+std::vector<variant> plans();
+
+}  // namespace recomputing

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is recomputed is the same to the last bit: losses, norms, gradients and weights are those of the plan that keeps
+// everything.
+#include <doctest/doctest.h>
+
+#include "run.hpp"
+
+namespace {
+
+/// All that a few steps give.
+struct result {
+  std::vector<double> losses, norms;
+  tensors gradients, weights;
+  bool operator==(const result&) const = default;
+};
+
+result train(const registered& program) {
+  using rankc::runtime::region;
+  run r(program, "arith", 1e-3);
+  result out;
+  for (int n = 0; n < 3; ++n) {
+    const auto step = r.step();
+    out.losses.push_back(step.loss);
+    out.norms.push_back(step.grad_norm);
+    if (n == 0) out.gradients = r.tensors(region::gradients);
+  }
+  out.weights = r.tensors(region::weights);
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("gradients and weights are those of the plan that keeps everything, bit for bit") {
+  std::string job;
+  result kept;
+  int jobs = 0, compared = 0;
+  for (const registered& program : host_registry) {
+    CAPTURE(program.job);
+    CAPTURE(program.layout);
+    CAPTURE(program.type);
+    if (program.layout == "kept") continue;
+    if (job != program.job + program.type) {
+      const auto is_kept = [&](const registered& p) { return p.job == program.job && p.type == program.type && p.layout == "kept"; };
+      kept = train(*std::find_if(host_registry.begin(), host_registry.end(), is_kept));
+      CHECK(largest(kept.gradients) > 1e-4);
+      job = program.job + program.type;
+      ++jobs;
+    }
+    const result found = train(program);
+    CHECK(found.losses == kept.losses);
+    CHECK(found.norms == kept.norms);
+    CHECK((found.gradients == kept.gradients));
+    CHECK((found.weights == kept.weights));
+    ++compared;
+  }
+  CHECK(jobs >= 2 * 28);
+  CHECK(compared >= 2 * 60);
+}
