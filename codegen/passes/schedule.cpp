@@ -267,7 +267,7 @@ class builder {
       norm(item_kind::reduce_norm, "gradient norm" + over_axis(axis::tp), role_over(axis::tp), false);
     }
     if (!r_.squares_whole.empty() || r_.squares_sharded.empty()) norm(item_kind::squares, "norm of whole gradients", runtime::over::tp, false);
-    if (l_.is_sharded()) {
+    if (l_.is_sharded() && !(r_.squares_sharded.empty() && r_.squares_whole.empty())) {  // of shards, where the rank counts any
       i.on = lane_over(role_over(axis::fsdp));
       norm(item_kind::reduce_norm, "gradient norm" + over_axis(axis::fsdp), role_over(axis::fsdp), false);
       i.on = compute_lane;
