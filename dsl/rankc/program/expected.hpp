@@ -25,17 +25,22 @@ constexpr std::vector<double> costs_of_stages(const auto& p) {
   return of_stage;
 }
 
-/// Operations that each stage's backward repeats of forward.
-/// Shapes: (stages). Units: per token.
-constexpr std::vector<double> repeated_flops_of_stages(const auto& p) {
+/// What each stage's backward repeats of forward, in units of an average stage's forward.
+/// Shapes: (stages).
+constexpr std::vector<double> repeated_by_stages(const auto& p) {
   const std::vector<layer_form> forms = forms_of(p);
-  std::vector<double> flops;
+  std::vector<double> repeated;
+  double forward = 0;
   for (const std::vector<int>& layers : forms_of_stages(p)) {
-    flops.push_back(0);
-    for (int f : layers)
-      if (forms[f].recomputes) flops.back() += repeated_flops(p.kinds[forms[f].kind].ops, p.recipe.recompute);
+    repeated.push_back(0);
+    for (int f : layers) {
+      const trace& t = p.kinds[forms[f].kind].ops;
+      forward += static_cast<double>(cost_of(t, p.dims).forward);
+      if (forms[f].recomputes) repeated.back() += repeated_cost(t, p.recipe.recompute, p.dims);
+    }
   }
-  return flops;
+  for (double& r : repeated) r = forward > 0 ? r * static_cast<double>(repeated.size()) / forward : 0;
+  return repeated;
 }
 
 /// Costs in units of an average stage's forward; each half of backward is taken to cost as much, and what it repeats as much
@@ -49,15 +54,13 @@ constexpr costs expected_costs(const auto& p) {
   for (double cost : of_stage) mean += cost / static_cast<double>(of_stage.size());
   if (mean == 0) return c;
   for (double cost : of_stage) c.stage.push_back(cost / mean);
-  const double operations = mean / (p.actions.inference ? 1 : 3);  // of a stage's forward, per token
-  if (p.recipe.recompute.any())
-    for (double f : repeated_flops_of_stages(p)) c.again.push_back(f / operations);
+  if (p.recipe.recompute.any()) c.again = repeated_by_stages(p);
   const double bandwidth = p.dims.world > p.machines.ranks_per_node ? p.machines.between_nodes : p.machines.within_node;
   if (p.machines.flops == 0 || bandwidth == 0) return c;
   const double tokens = static_cast<double>(p.rows) * p.recipe.seq;
   const type& x = p.kinds.back().ops.values[p.kinds.back().ops.input];  // as every boundary is
   const double bytes = tokens * x.shape[1].size / (p.dims.sequence_parallel ? p.dims.tp : 1) * (p.recipe.precision == f64 ? 8 : p.recipe.precision == f32 ? 4 : 2);
-  const double forward = operations * x.shape[0].size;
+  const double forward = mean * x.shape[0].size / (p.actions.inference ? 1 : 3);
   c.send = bytes / bandwidth / (forward / (p.machines.flops * utilization));
   return c;
 }

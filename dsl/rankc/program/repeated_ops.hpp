@@ -2,6 +2,7 @@
 // Which ops of a layer's forward backward may repeat, as the plan says, and what that takes.
 #pragma once
 #include <rankc/base/recipe.hpp>
+#include <rankc/program/layer_cost.hpp>
 #include <rankc/typed/trace.hpp>
 
 #include <vector>
@@ -26,9 +27,8 @@ constexpr std::vector<char> find_repeatable(const trace& t, const recomputation&
   return repeats;
 }
 
-/// Operations of the ops that backward repeats: of those that may be, what it reads, and what these are made of.
-/// Units: per token.
-constexpr double repeated_flops(const trace& t, const recomputation& r) {
+/// Visit the ops that backward repeats: of those that may be, what it reads, and what these are made of.
+constexpr void each_repeated(const trace& t, const recomputation& r, auto visit) {
   const std::vector<char> repeats = find_repeatable(t, r);
   std::vector<char> wanted(t.values.size(), 0);
   const auto want = [&](const op& o) {
@@ -36,15 +36,27 @@ constexpr double repeated_flops(const trace& t, const recomputation& r) {
       if (v >= 0) wanted[v] = 1;
   };
   for (std::size_t i = t.forward_ops; i < t.ops.size(); ++i) want(t.ops[i]);
-  double total = 0;
   for (std::size_t i = t.forward_ops; i-- > 0;) {
     const op& o = t.ops[i];
     bool is_wanted = false;
     for (int made : o.out) is_wanted |= made >= 0 && wanted[made];
     if (!repeats[i] || !is_wanted) continue;
     want(o);
-    total += o.kind->flops(sizes_of(t, o)) / t.values[t.input].shape[0].size;
+    visit(o);
   }
+}
+
+/// Floating-point operations of these. Units: per token.
+constexpr double repeated_flops(const trace& t, const recomputation& r) {
+  double total = 0;
+  each_repeated(t, r, [&](const op& o) { total += o.kind->flops(sizes_of(t, o)) / t.values[t.input].shape[0].size; });
+  return total;
+}
+
+/// What they cost a rank. Units: as layer_cost.
+constexpr double repeated_cost(const trace& t, const recomputation& r, const parallel_dims& d) {
+  double total = 0;
+  each_repeated(t, r, [&](const op& o) { total += cost_of(t, o, d) / t.values[t.input].shape[0].size; });
   return total;
 }
 

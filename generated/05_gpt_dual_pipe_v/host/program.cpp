@@ -126,15 +126,15 @@ constexpr rank_row ranks[]{
 
 constexpr char text[] = R"text(gpt_dual_pipe_v: 842496 parameters, 2 ranks = pp 2 x dp 1 x tp 1, f32
 step: 16 sequences of 128 tokens = 8 microbatches x 1 dp ranks x 2 rows
-schedule: dual_pipe_v, bubble 4.0 %
+schedule: dual_pipe_v, bubble 7.4 %
 
-rank 0  |  0F0  0F1  0F2  3F0  3B0    -  3F1 [0F3 3B1]    -    . [3F2 0B0]    - [0F4 3B2]    - [3F3 0B1]    - [0F5 3B3]    - [3F4 0B2]    - [0F6 3B4]    - [3F5 0B3]    - [0F7 3B5]    - [3F6 0B4]    -  3B6    -    . [3F7 0B5]    -  3B7    -  0B6    -  0B7    - | 3REDUCE_GRAD 0REDUCE_GRAD 0STEP 3STEP
-rank 1  |    .  1F0  2F0  1F1  2F1  1F2  2B0    - [2F2 1B0]    - [1F3 2B1]    - [2F3 1B1]    - [1F4 2B2]    - [2F4 1B2]    - [1F5 2B3]    - [2F5 1B3]    - [1F6 2B4]    - [2F6 1B4]    - [1F7 2B5]    - [2F7 1B5]    -  2B6    -  1B6    -    .  2I7  1I7  2W7  1W7 | 2REDUCE_GRAD 1REDUCE_GRAD 1STEP 2STEP
-bubble 4.0 %, one column per forward; a backward takes two; [ ] run together
+rank 0  |  0F0  0F1  0F2  3F0  3B0    -  3F1    - [0F3 3B1]    - [3F2 0B0]    - [0F4 3B2]    -    - [3F3 0B1]    - [0F5 3B3]    - [3F4 0B2]    - [0F6 3B4]    - [3F5 0B3]    - [0F7 3B5]    -    - [3F6 0B4]    -  3B6    - [3F7 0B5]    -    -  3B7    -  0B6    -  0B7    - | 3REDUCE_GRAD 0REDUCE_GRAD 0STEP 3STEP
+rank 1  |    .  1F0  2F0  1F1  2F1  1F2    .  2B0 [2F2 1B0]    - [1F3 2B1]    - [2F3 1B1]    -    . [1F4 2B2]    - [2F4 1B2]    . [1F5 2B3]    - [2F5 1B3]    - [1F6 2B4]    - [2F6 1B4]    -    . [1F7 2B5] [2F7 1B5]    -  2B6    -  1B6    -    .    .  2I7  1I7  2W7  1W7 | 2REDUCE_GRAD 1REDUCE_GRAD 1STEP 2STEP
+bubble 7.4 %, one column per forward of an average stage; a backward takes two; [ ] run together
 
 pipeline rank 0: 19.7 MiB per rank
-  stage 0: embedding .. layers.0
-  stage 3: layers.3 .. head
+  stage 0: embedding .. layers.0, 24.6 % of the cost
+  stage 3: layers.3 .. head, 27.8 % of the cost
   parameters 1.7 MiB x 4 (weights, gradients, two moments)
   outputs of layers: 5 x 128.0 KiB
   gradients of outputs: 1 x 128.0 KiB
@@ -148,8 +148,8 @@ pipeline rank 0: 19.7 MiB per rank
   receive                     16 a step, 2.0 MiB
   send                        16 a step, 2.0 MiB
 pipeline rank 1: 19.5 MiB per rank
-  stage 1: layers.1
-  stage 2: layers.2
+  stage 1: layers.1, 23.8 % of the cost
+  stage 2: layers.2, 23.8 % of the cost
   parameters 1.5 MiB x 4 (weights, gradients, two moments)
   saved: 5 x 1.9 MiB
   between halves of backward: 2 x 1.2 MiB
@@ -161,7 +161,7 @@ pipeline rank 1: 19.5 MiB per rank
 
 communicators: 3
 )text";
-constexpr char json[] = R"json({"bubble":0.040000000000000036,"bubble_per_rank":[0.040000000000000036,0.040000000000000036],"communicators":[{"name":"pp at dp 0 tp 0","ranks":[0,1]},{"name":"activations and gradients 0 -> 1 at dp 0 tp 0","ranks":[0,1]},{"name":"gradients and activations 1 -> 0 at dp 0 tp 0","ranks":[1,0]}],"dims":{"dp_replicate":1,"dp_shard":1,"pp":2,"sequence_parallel":false,"tp":1,"world":2},"dtype":"f32","parameters":842496,"peak_activations":[5,5],"pipeline_ranks":[{"bytes":20633600,"collectives":{"all_reduce over pp":{"bytes":4,"count":1},"receive":{"bytes":2097152,"count":16},"send":{"bytes":2097152,"count":16}},"kept":[{"bytes":131072,"count":5,"what":"outputs of layers"},{"bytes":131072,"count":1,"what":"gradients of outputs"},{"bytes":1974272,"count":5,"what":"saved"},{"bytes":1310720,"count":1,"what":"between halves of backward"},{"bytes":131072,"count":5,"what":"between stages"},{"bytes":398336,"count":1,"what":"saved"},{"bytes":131072,"count":1,"what":"between halves of backward"}],"parameter_elements":445952,"pp":0,"stages":[{"layers":["embedding","layers.0"],"stage":0},{"layers":["layers.3","head"],"stage":3}]},{"bytes":20476928,"collectives":{"all_reduce over pp":{"bytes":4,"count":1},"receive":{"bytes":2097152,"count":16},"send":{"bytes":2097152,"count":16}},"kept":[{"bytes":1974272,"count":5,"what":"saved"},{"bytes":1310720,"count":2,"what":"between halves of backward"},{"bytes":131072,"count":10,"what":"between stages"}],"parameter_elements":396544,"pp":1,"stages":[{"layers":["layers.1"],"stage":1},{"layers":["layers.2"],"stage":2}]}],"plan":"gpt_dual_pipe_v","plan_hash":"ebf80ec021830202","recipe":{"global_batch":16,"microbatches":8,"rows":2,"seq":128},"schedule":"dual_pipe_v"})json";
+constexpr char json[] = R"json({"bubble":0.07371348270716249,"bubble_per_rank":[0.029389862925101817,0.11803710248922317],"communicators":[{"name":"pp at dp 0 tp 0","ranks":[0,1]},{"name":"activations and gradients 0 -> 1 at dp 0 tp 0","ranks":[0,1]},{"name":"gradients and activations 1 -> 0 at dp 0 tp 0","ranks":[1,0]}],"dims":{"dp_replicate":1,"dp_shard":1,"pp":2,"sequence_parallel":false,"tp":1,"world":2},"dtype":"f32","parameters":842496,"peak_activations":[5,5],"pipeline_ranks":[{"bytes":20633600,"collectives":{"all_reduce over pp":{"bytes":4,"count":1},"receive":{"bytes":2097152,"count":16},"send":{"bytes":2097152,"count":16}},"kept":[{"bytes":131072,"count":5,"what":"outputs of layers"},{"bytes":131072,"count":1,"what":"gradients of outputs"},{"bytes":1974272,"count":5,"what":"saved"},{"bytes":1310720,"count":1,"what":"between halves of backward"},{"bytes":131072,"count":5,"what":"between stages"},{"bytes":398336,"count":1,"what":"saved"},{"bytes":131072,"count":1,"what":"between halves of backward"}],"parameter_elements":445952,"pp":0,"stages":[{"layers":["embedding","layers.0"],"share":0.2462622509768753,"stage":0},{"layers":["layers.3","head"],"share":0.2776631862148485,"stage":3}]},{"bytes":20476928,"collectives":{"all_reduce over pp":{"bytes":4,"count":1},"receive":{"bytes":2097152,"count":16},"send":{"bytes":2097152,"count":16}},"kept":[{"bytes":1974272,"count":5,"what":"saved"},{"bytes":1310720,"count":2,"what":"between halves of backward"},{"bytes":131072,"count":10,"what":"between stages"}],"parameter_elements":396544,"pp":1,"stages":[{"layers":["layers.1"],"share":0.2380372814041381,"stage":1},{"layers":["layers.2"],"share":0.2380372814041381,"stage":2}]}],"plan":"gpt_dual_pipe_v","plan_hash":"ebf80ec021830202","recipe":{"global_batch":16,"microbatches":8,"rows":2,"seq":128},"schedule":"dual_pipe_v"})json";
 
 void (*const train[])(rank&){pipeline_0::train, pipeline_1::train};
 void (*const evaluate[])(rank&){pipeline_0::evaluate, pipeline_1::evaluate};

@@ -24,4 +24,4 @@ inline constexpr plan split_by_cost{.model = large_head,
                                     .schedule = schedules::one_f_one_b{.microbatches = 2},
                                     .recipe = training{.seq = 1024, .global_batch = 2},
                                     .cluster = gpus(fault(5'700'000'000ll, 141'000'000'000ll))};
-static_assert(valid<split_by_cost>);  // error: RC401: the ranks of pipeline rank 0 need 5.9 GB, and there are 5.7 GB: take stage_layers{4, 4}
+static_assert(valid<split_by_cost>);  // error: RC401: the ranks of pipeline rank 0 need 5.9 GB, and there are 5.7 GB: take stage_layers{4, 4}, or recompute={.full = true}
