@@ -119,6 +119,18 @@ std::string recomputation_text(const lowered& l) {
   return out + "\n";
 }
 
+/// What a rank has of weights that ranks share out, beside its shards.
+std::string sharded_text(const lowered& l, const pipeline_rank& r) {
+  std::size_t padding = 0;
+  for (const placed_parameter& p : r.parameters) padding += p.as.stored() - p.as.elements();
+  std::string out = fmt::format("  in shards of 1/{}{}; gathered {}: weights {}", l.plan->dims.dp_shard,
+                                padding ? fmt::format(", {} elements of padding on all", padding) : "",
+                                l.reshards() ? "by layers in turn" : "once a step", readable_bytes(r.gathered_elements * l.real_bytes()));
+  if (l.trains()) out += fmt::format(", whole gradients {}", readable_bytes(r.gathered_elements * l.wide_bytes()));
+  if (r.arriving_elements > 0) out += fmt::format(", sums that arrive {}", readable_bytes(r.arriving_elements * l.wide_bytes()));
+  return out + "\n";
+}
+
 }  // namespace
 
 std::string describe_text(const lowered& l) {
@@ -136,6 +148,7 @@ std::string describe_text(const lowered& l) {
     for (const stage_plan& s : r.stages) out += fmt::format("  stage {}: {}, {:.1f} % of the cost\n", s.stage, layer_names(s), 100 * shares[s.stage]);
     out += fmt::format("  parameters {} x 4 (weights, gradients, two moments){}\n", readable_bytes(r.parameter_elements * l.wide_bytes()),
                        l.has_working_copy() ? fmt::format(" + {} (bf16 working copy)", readable_bytes(r.parameter_elements * l.real_bytes())) : "");
+    if (l.is_sharded()) out += sharded_text(l, r);
     for (const pool& p : r.arena.pools)
       out += fmt::format("  {}: {} x {}\n", kept_names[static_cast<int>(p.what)], p.count, readable_bytes(p.unit));
     out += fmt::format("  temporaries {}\n", readable_bytes(r.arena.work_bytes + r.arena.chains * r.arena.chain_bytes));

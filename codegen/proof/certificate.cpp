@@ -253,7 +253,7 @@ std::string model_text(const specification& s) {
 std::string document(const program& of, const std::string& steps, const specification& model) {
   const bool all = world_of(of) == of.ranks.size();
   return fmt::format(
-      "{{\n\"format\": \"rankc certificate 3\",\n\"plan\": {},\n\"plan_hash\": \"{:016x}\",\n\"trusted\": "
+      "{{\n\"format\": \"rankc certificate 4\",\n\"plan\": {},\n\"plan_hash\": \"{:016x}\",\n\"trusted\": "
       "\"{}\",\n\"world\": {},\n"
       "\"represented\": {},\n\"model\": {},\n\"steps\": [\n{}\n]\n}}\n",
       quoted(of.plan), of.plan_hash, trusted, world_of(of),

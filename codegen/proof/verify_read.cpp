@@ -13,7 +13,7 @@ namespace rankc::codegen::verifying {
 
 namespace {
 
-constexpr const char* format = "rankc certificate 3";
+constexpr const char* format = "rankc certificate 4";
 
 std::vector<range> to_ranges(const json& j, bool writes, const std::string& where) {
   return to_list(j, where, [&](const json& item) {
