@@ -185,7 +185,8 @@ class reader {
     if (j.is_discarded()) refuse("the text", "is not JSON");
     if (j.is_object() && j.contains("format"))
       for (const auto& [older, lacks] : {std::pair("rankc certificate 1", "gradients"),
-                                         std::pair("rankc certificate 2", "what kernels are given")})
+                                         std::pair("rankc certificate 2", "what kernels are given"),
+                                         std::pair("rankc certificate 3", "where sums are dealt out from")})
         if (j["format"] == older)
           refuse("format", fmt::format("is \"{}\", which says nothing of {}; this rankc reads \"{}\"", older,
                                        lacks, format));

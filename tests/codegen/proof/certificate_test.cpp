@@ -188,9 +188,15 @@ TEST_CASE("tampering is refused") {
     step(j)["ranks"][3]["rank"] = 4, expected = "rank is 4; ranks ascend from 0 to 3";
   }
   SUBCASE("represented by all") { j["represented"] = "some", expected = "world is 4 for 4 ranks"; }
-  SUBCASE("format") { j["format"] = "rankc certificate 4", expected = "format must be"; }
+  SUBCASE("format") { j["format"] = "rankc certificate 9", expected = "format must be"; }
   SUBCASE("format of before") { j["format"] = "rankc certificate 1", expected = "which says nothing of gradients"; }
-  SUBCASE("format of today's before") { j["format"] = "rankc certificate 2", expected = "which says nothing of what kernels are given"; }
+  SUBCASE("second format") { j["format"] = "rankc certificate 2", expected = "which says nothing of what kernels are given"; }
+  SUBCASE("third format") { j["format"] = "rankc certificate 3", expected = "which says nothing of where sums are dealt out from"; }
+  SUBCASE("a sum's origin") {
+    for (json& s : step(j)["programs"][0]["sums"])
+      if (s["kind"] == "gradient") s["from"] = json::array({0, 8});
+    expected = "rank 1 does not say so";
+  }
   SUBCASE("hash") { j["plan_hash"] = 7, expected = "plan_hash must be a string"; }
   SUBCASE("short hash") { j["plan_hash"] = "0123456789abcde", expected = "plan_hash must be 16 hexadecimal digits"; }
   SUBCASE("long hash") { j["plan_hash"] = "0123456789abcdef0", expected = "plan_hash must be 16 hexadecimal digits"; }
