@@ -28,7 +28,7 @@ constexpr const role_row* find_role(axis over, purpose as) {
 /// Errors: std::logic_error where it is not lowered.
 runtime::over role_over(axis);
 
-/// The roles over which what is made of a rank's tokens is summed, in this order: loss and, of shards, the norm.
+/// The roles over which what is made of a rank's tokens, as the loss is, is summed, in this order.
 std::vector<runtime::over> roles_of_tokens(const parallel_dims&);
 
 /// The role after which the runtime names an axis that is lowered: pp, dp, shard, tp.

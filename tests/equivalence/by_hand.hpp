@@ -5,7 +5,9 @@
 #include <rankc/codegen/equivalence.hpp>
 
 #include <algorithm>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace equivalence_tests {
@@ -211,6 +213,18 @@ inline program_by_hand two_ranks_by_hand() {
   all.p.streams = 1;
   all.order.ok = true;
   return all;
+}
+
+/// Why a program is refused; nothing where it is accepted.
+inline std::string reason(const program_by_hand& x, const specification& model) {
+  const equivalence e = check_equivalence(x.p, x.order, model);
+  return e.holds ? "" : e.reasons.at(0);
+}
+/// The n-th op of a name on a rank.
+inline op& find(program_by_hand& x, int rank, std::string_view name, int n = 0) {
+  for (op& o : x.p.ranks.at(static_cast<std::size_t>(rank)).ops)
+    if (o.name == name && n-- == 0) return o;
+  throw std::logic_error("no such op");
 }
 
 }  // namespace equivalence_tests

@@ -2,23 +2,13 @@
 // A program that no pass has made: accepted as it is, refused with one op changed.
 #include <doctest/doctest.h>
 
-#include <stdexcept>
-
 #include "by_hand.hpp"
 
 using namespace equivalence_tests;
 
 namespace {
 
-std::string reason(const program_by_hand& x) {
-  const equivalence e = check_equivalence(x.p, x.order, model_by_hand());
-  return e.holds ? "" : e.reasons.at(0);
-}
-op& find(program_by_hand& x, int rank, std::string_view row, int n = 0) {
-  for (op& o : x.p.ranks.at(static_cast<std::size_t>(rank)).ops)
-    if (o.name == row && n-- == 0) return o;
-  throw std::logic_error("no such op");
-}
+std::string reason(const program_by_hand& x) { return reason(x, model_by_hand()); }
 
 }  // namespace
 

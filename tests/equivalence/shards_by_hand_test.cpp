@@ -6,23 +6,13 @@
 #include <rankc/codegen/prove.hpp>
 #include <rankc/codegen/verify.hpp>
 
-#include <stdexcept>
-
 #include "shards_by_hand.hpp"
 
 using namespace equivalence_tests;
 
 namespace {
 
-std::string reason(const program_by_hand& x) {
-  const equivalence e = check_equivalence(x.p, x.order, model_of_two());
-  return e.holds ? "" : e.reasons.at(0);
-}
-op& find(program_by_hand& x, int rank, std::string_view name, int n = 0) {
-  for (op& o : x.p.ranks.at(static_cast<std::size_t>(rank)).ops)
-    if (o.name == name && n-- == 0) return o;
-  throw std::logic_error("no such op");
-}
+std::string reason(const program_by_hand& x) { return reason(x, model_of_two()); }
 
 }  // namespace
 
