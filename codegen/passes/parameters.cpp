@@ -28,7 +28,7 @@ void name_layers(const lowered& l, std::vector<std::vector<layer_use>>& stages) 
   for (const body& b : l.bodies) {
     ids.take(b.id + "_layer");
     for (const layer_parameter& p : b.parameters)
-      if (p.shared) taken.emplace(p.name);  // whose gradient's sum is named by it, as those of layers are by theirs
+      if (p.shared) taken.insert(p.name.text());  // whose gradient's sum is named by it, as those of layers are by theirs
   }
   for (const bool repeated : {true, false})  // the names of the former are those of their parameters
     for (std::vector<layer_use>& uses : stages)
@@ -130,7 +130,7 @@ class regions {
     const body& b = l_.bodies[use.kind];
     for (std::size_t p = 0; p < b.parameters.size(); ++p)
       if (placed.of_parameter[p].in == g)
-        r_.parameters.push_back({(plan_.kinds[b.kind].repeated ? use.name + "." : "") + std::string(b.parameters[p].name), b.parameters[p],
+        r_.parameters.push_back({(plan_.kinds[b.kind].repeated ? use.name + "." : "") + b.parameters[p].name.text(), b.parameters[p],
                                  at_ + placed.of_parameter[p].offset, r_.stages[stage].copy});
     if (g == group::own) r_.buckets.push_back({.name = use.name, .id = use.id, .first = at_, .count = size, .stage = stage, .after_layer = layer});
     at_ += size;
@@ -144,10 +144,10 @@ class regions {
     for (int p : l_.groups[use.kind].shared) {
       const layer_parameter& as = b.parameters[p];
       const std::size_t index = use.shared.size();
-      const auto [known, is_new] = shared_.try_emplace(std::string(as.name), sharing{&use, index, sums_at});
+      const auto [known, is_new] = shared_.try_emplace(as.name.text(), sharing{&use, index, sums_at});
       if (is_new) {
         use.shared.push_back({at_});
-        r_.parameters.push_back({std::string(as.name), as, at_, s.copy});
+        r_.parameters.push_back({as.name.text(), as, at_, s.copy});
         at_ += aligned_elements(as.shard());
         continue;
       }

@@ -21,12 +21,6 @@ struct rank_memory {
 
 namespace detail {
 
-/// A tensor that layers share, and whose it is.
-struct shared_parameter {
-  std::string_view name;
-  int rank;
-};
-
 /// Counts what the ranks of one pipeline coordinate need.
 template <class Plan, class Layers>
 class rank_counter {
@@ -63,7 +57,7 @@ class rank_counter {
     for (const place_pool& p : pools_) bytes += p.unit * p.count;
     return bytes + static_cast<std::size_t>(chains_) * aligned(chain_bytes_) + aligned(work_) + aligned(work_beside());
   }
-  constexpr const std::vector<std::string_view>& shared() const { return shared_; }
+  constexpr const std::vector<parameter_name>& shared() const { return shared_; }
 
  private:
   constexpr bool reshards() const { return reshards_after_layer(s_.dims); }
@@ -146,7 +140,7 @@ class rank_counter {
   std::vector<stage_units> stages_;
   std::vector<place_pool> pools_;
   std::vector<rope_use> ropes_;
-  std::vector<std::string_view> shared_;  // names of tensors that layers have in common
+  std::vector<parameter_name> shared_;  // names of tensors that layers have in common
   gathered_places gathered_{reshards()}, arriving_{true};
   std::size_t elements_ = 0, chain_bytes_ = 0, work_ = 0;
   int chains_ = 0;
@@ -157,7 +151,7 @@ class rank_counter {
 constexpr bool ties(const auto& plan, const auto& counters, std::size_t rank) {
   if (plan.actions.bidirectional()) return true;
   for (std::size_t other = 0; other < counters.size(); ++other)
-    for (std::string_view name : counters[rank].shared())
+    for (const parameter_name& name : counters[rank].shared())
       if (const auto& theirs = counters[other].shared(); other != rank && std::find(theirs.begin(), theirs.end(), name) != theirs.end())
         return true;
   return false;
