@@ -59,9 +59,10 @@ std::string emit_memory(const lowered& l, const pipeline_rank& r) {
     return where;
   };
   const arena_plan& a = r.arena;
-  const std::string wide = fmt::format("vector<wide, {}>", r.parameter_elements);
-  const std::size_t region = r.parameter_elements * l.wide_bytes();
-  one(wide, "weights", a.weights, region, "parameters of this pipeline rank");
+  const std::string wide = fmt::format("vector<wide, {}>", r.trained_elements);
+  const std::size_t region = r.trained_elements * l.wide_bytes(), held = l.wide_elements(r);
+  one(fmt::format("vector<wide, {}>", held), "weights", a.weights, held * l.wide_bytes(), "parameters of this pipeline rank");
+  if (l.trains() && held != r.trained_elements) one(wide, "trained_weights", a.weights, region, "of these the ones that are trained");
   if (l.trains()) {
     one(wide, "gradients", a.gradients, region, "their gradients");
     one(wide, "first_moment", a.first_moment, region, "AdamW's m");

@@ -202,7 +202,7 @@ class order_text {
                             std::string(".into = store::") + (i.first ? "overwrite" : "add")});
         break;
       case item_kind::update:
-        run(i.on, "adamw", {".weights = weights", ".gradients = gradients", ".first_moment = first_moment", ".second_moment = second_moment",
+        run(i.on, "adamw", {std::string(".weights = ") + (l_.wide_elements(r_) == r_.trained_elements ? "weights" : "trained_weights"), ".gradients = gradients", ".first_moment = first_moment", ".second_moment = second_moment",
                       ".norm = norm", ".of = updates"});
         break;
     }

@@ -41,12 +41,14 @@ std::string lane_table(const pipeline_rank& r) {
 
 std::string layout_entry(const lowered& l, const pipeline_rank& r) {
   const arena_plan& a = r.arena;
+  const std::size_t frozen = r.parameter_elements - r.trained_elements;
   return fmt::format(
       "    {{.arena_bytes = {},\n     .weights = {{{}}}, .gradients = {{{}}}, .first_moment = {{{}}}, .second_moment = {{{}}},{}\n"
-      "     .parameter_count = {}, .parameters = {},\n     .ropes = {}, .tokens = {{{}}}, .targets = {{{}}},\n"
+      "     .parameter_count = {},{} .parameters = {},\n     .ropes = {}, .tokens = {{{}}}, .targets = {{{}}},\n"
       "     .reads_tokens = {}, .reads_targets = {}, .loss = {{{}}}, .norm = {{{}}}, .events = {}, .lanes = lanes_{}}},\n",
       a.bytes, a.weights, a.gradients, a.first_moment, a.second_moment,
       l.has_working_copy() ? fmt::format("\n     .working_copy = {{{}}},", a.working_copy) : " .working_copy = {},", r.parameter_elements,
+      frozen > 0 ? fmt::format(" .frozen_count = {},", frozen) : "",
       r.parameters.empty() ? "{}" : fmt::format("parameters_{}", r.index), r.arena.ropes.empty() ? "{}" : fmt::format("ropes_{}", r.index), a.tokens, a.targets, r.reads_tokens, r.reads_targets, a.loss,
       a.norm, r.events.size(), r.index);
 }

@@ -57,6 +57,7 @@ class rank_lister {
       put("{:>10} {:<24} {} x {}{}{}", p.element, p.name, p.as.rows, p.as.cols,
           p.as.shard_dim >= 0 ? fmt::format(", dim {} sharded over tp", p.as.shard_dim) : "",
           (l_.is_sharded() ? fmt::format(", rows in shards of {}", p.as.shard_rows) : "") + (p.copy ? ", copy" : ""));
+    if (r_.trained_elements != r_.parameter_elements) put("{:>10} elements are trained", r_.trained_elements);
     if (r_.parameter_elements) put("{:>10} elements", r_.parameter_elements);
   }
   void buckets() {
@@ -151,9 +152,9 @@ class rank_lister {
     const auto at = [&](const char* what, std::size_t where, std::size_t bytes) {
       if (bytes) put("{:>12} {}, {} bytes", where, what, bytes);
     };
-    const std::size_t region = r_.parameter_elements * l_.wide_bytes(), of_training = l_.trains() ? region : 0;
+    const std::size_t of_training = l_.trains() ? r_.trained_elements * l_.wide_bytes() : 0;
     const std::size_t ids = l_.tokens() * sizeof(std::int32_t) * l_.plan->actions.microbatches;
-    at("weights", a.weights, region);
+    at("weights", a.weights, l_.wide_elements(r_) * l_.wide_bytes());
     at("gradients", a.gradients, of_training);
     at("first moments", a.first_moment, of_training);
     at("second moments", a.second_moment, of_training);

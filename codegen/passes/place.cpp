@@ -51,8 +51,8 @@ class arena {
 
   void run() {
     const plan_data& plan = *l_.plan;
-    const std::size_t region = r_.parameter_elements * l_.wide_bytes();
-    a_.weights = take(region);
+    const std::size_t region = r_.trained_elements * l_.wide_bytes();
+    a_.weights = take(l_.wide_elements(r_) * l_.wide_bytes());
     if (l_.trains()) {
       a_.gradients = take(region);
       a_.first_moment = take(region);

@@ -21,8 +21,9 @@ const runtime::parameter* parameter_at(at place) {
   const runtime::dtype type = recorder::active().about().type;
   const std::size_t narrow = runtime::size_of(type), wide_size = std::max<std::size_t>(narrow, 4);
   for (const runtime::parameter& p : where.parameters)
-    if (place.byte == where.weights.byte + p.element * wide_size ||
-        place.byte == where.gradients.byte + p.element * wide_size ||
+    if ((p.element < where.trained_count() && (place.byte == where.weights.byte + p.element * wide_size ||
+                                               place.byte == where.gradients.byte + p.element * wide_size)) ||
+        (type != runtime::dtype::bf16 && place.byte == where.weights.byte + p.element * wide_size) ||
         (type == runtime::dtype::bf16 && place.byte == where.working_copy.byte + p.element * narrow))
       return &p;
   return nullptr;

@@ -29,9 +29,10 @@ class places {
       const auto add = [&](runtime::at region, std::size_t size) {
         list.emplace_back(region.byte + p.element * size, region.byte + (p.element + count) * size);
       };
-      add(where_.weights, wide_);
-      if (about_.trains) add(where_.first_moment, wide_), add(where_.second_moment, wide_);
-      if (about_.type == runtime::dtype::bf16) add(where_.working_copy, runtime::size_of(about_.type));
+      const bool trained = p.element < where_.trained_count(), copied = about_.type == runtime::dtype::bf16;
+      if (trained || !copied) add(where_.weights, wide_);
+      if (trained && about_.trains) add(where_.first_moment, wide_), add(where_.second_moment, wide_);
+      if (copied) add(where_.working_copy, runtime::size_of(about_.type));
     }
     return list;
   }
@@ -50,7 +51,7 @@ class places {
   /// Whether bytes of the gradients are of no parameter: a reduction covers them too, and finds zeros.
   bool is_padding(const interval& i) const {
     const std::size_t first = where_.gradients.byte;
-    if (i.first < first || i.second > first + where_.parameter_count * wide_) return false;
+    if (i.first < first || i.second > first + where_.trained_count() * wide_) return false;
     return std::none_of(where_.parameters.begin(), where_.parameters.end(), [&](const runtime::parameter& p) {
       const std::size_t begin = first + p.element * wide_;
       return begin < i.second && i.first < begin + shard_of(p) * wide_;

@@ -229,7 +229,8 @@ struct pipeline_rank {
   std::vector<lane_link> links;
   std::vector<stage_plan> stages;
   std::vector<placed_parameter> parameters;
-  std::size_t parameter_elements = 0, gathered_elements = 0, arriving_elements = 0;
+  std::size_t parameter_elements = 0, trained_elements = 0;  // those that are trained first
+  std::size_t gathered_elements = 0, arriving_elements = 0;
   std::vector<gathering> gatherings;  // none where the rank keeps whole tensors
   std::vector<bucket> buckets;
   /// Elements that the rank keeps of some parameters.
@@ -288,6 +289,8 @@ struct lowered {
   }
   /// Whether layers read the weights from a rounded copy.
   bool has_working_copy() const { return type == dtype::bf16; }
+  /// Elements of a rank's f32 or f64 weights: what is not trained lies in the copy alone, where there is one.
+  std::size_t wide_elements(const pipeline_rank& r) const { return has_working_copy() ? r.trained_elements : r.parameter_elements; }
   /// Whether each rank keeps a shard of every parameter, and gathers the others' for its layers.
   bool is_sharded() const { return plan->dims.dp_shard > 1; }
   /// Whether gathered weights and whole gradients are there from step to step of a layer alone.

@@ -44,8 +44,10 @@ class rank_counter {
   constexpr std::size_t between() const { return pools_.front().unit; }
 
   constexpr std::size_t arena() const {
-    const std::size_t real = s_.bytes(element_kind::real), wide = s_.bytes(element_kind::wide), regions = s_.trains ? 4 : 1;
-    std::size_t bytes = regions * aligned(elements_ * wide) + (real < wide ? aligned(elements_ * real) : 0);
+    const std::size_t real = s_.bytes(element_kind::real), wide = s_.bytes(element_kind::wide), all = trained_ + frozen_;
+    // What is frozen lies in the working copy alone, where there is one.
+    std::size_t bytes = real < wide ? aligned(trained_ * wide) + aligned(all * real) : aligned(all * wide);
+    if (s_.trains) bytes += 3 * aligned(trained_ * wide);
     if (s_.dims.dp_shard > 1) {
       const std::size_t elements = gathered_.elements();
       bytes += aligned(elements * real) + (s_.trains ? aligned(elements * wide) : 0);
@@ -100,7 +102,7 @@ class rank_counter {
   constexpr void add_layer(const auto& l) {
     const group_layout kept = lay_out(l.parameters, &layer_parameter::shard), gathered = lay_out(l.parameters);
     gathered_.next(), arriving_.next();
-    for (std::size_t n : kept.size) elements_ += n;
+    for (int g = 0; g < n_groups; ++g) (g == static_cast<int>(group::frozen) ? frozen_ : trained_) += kept.size[g];
     for (std::size_t n : gathered.size) gathered_.take(n);
     for (const layer_parameter& p : l.parameters) {
       if (p.trainable) arriving_.take(aligned_elements(p.shard()));
@@ -110,7 +112,7 @@ class rank_counter {
       shares_ |= !is_new && p.trainable;
       if (!is_new) continue;
       shared_.push_back(p.name);
-      elements_ += aligned_elements(p.shard());
+      (p.trainable ? trained_ : frozen_) += aligned_elements(p.shard());
     }
     for (const rope_use& r : l.ropes)
       if (std::find(ropes_.begin(), ropes_.end(), r) == ropes_.end()) ropes_.push_back(r);
@@ -142,7 +144,8 @@ class rank_counter {
   std::vector<rope_use> ropes_;
   std::vector<parameter_name> shared_;  // names of tensors that layers have in common
   gathered_places gathered_{reshards()}, arriving_{true};
-  std::size_t elements_ = 0, chain_bytes_ = 0, work_ = 0;
+  std::size_t trained_ = 0, frozen_ = 0;  // elements that the rank keeps
+  std::size_t chain_bytes_ = 0, work_ = 0;
   int chains_ = 0;
   bool reads_tokens_ = false, reads_targets_ = false, shares_ = false;
 };

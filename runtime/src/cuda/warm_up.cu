@@ -27,7 +27,7 @@ void fill_with_noise(const lane& on) {
   if (!on.of->about->trains) return;
   for (const at moments : {where.first_moment, where.second_moment})
     check(on,
-          cudaMemsetAsync(on.at<float>(moments), 0, where.parameter_count * sizeof(float),
+          cudaMemsetAsync(on.at<float>(moments), 0, where.trained_count() * sizeof(float),
                           on.stream),
           "moments: cudaMemsetAsync");
 }

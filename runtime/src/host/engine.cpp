@@ -213,10 +213,10 @@ std::byte* host_engine::element(int rank, region what, std::size_t first, std::s
   const auto& r = ranks_[index_of(rank)];
   const layout& where = *r.where;
   if (!about_.trains && what != region::weights) throw forwards_alone(about_);
-  if (first > where.parameter_count || count > where.parameter_count - first)
+  const std::size_t held = what == region::weights ? where.parameter_count : where.trained_count();
+  if (first > held || count > held - first)
     throw failure(1, "elements " + std::to_string(first) + " to " + std::to_string(first + count) +
-                         " of rank " + std::to_string(rank) + "; its regions have " +
-                         std::to_string(where.parameter_count));
+                         " of rank " + std::to_string(rank) + "; the region has " + std::to_string(held));
   const at starts[] = {where.weights, where.gradients, where.first_moment, where.second_moment};
   return r.arena + starts[static_cast<std::size_t>(what)].byte + first * size_of(about_.type);
 }

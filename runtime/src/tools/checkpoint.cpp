@@ -121,9 +121,8 @@ fs::path save_checkpoint(engine& e, const run_state& state, const fs::path& dire
   std::error_code ignored;  // a folder that stays is refused by the writes below
   fs::remove_all(unfinished, ignored);
   create_folder(unfinished);
-  const auto parameters = global_parameters(e.about());
-  save_tensors(e, parameters, model_parts, state, unfinished / "model.safetensors");
-  save_tensors(e, parameters, optimizer_parts, state, unfinished / "optimizer.safetensors");
+  save_tensors(e, global_parameters(e.about()), model_parts, state, unfinished / "model.safetensors");
+  save_tensors(e, trained_parameters(e.about()), optimizer_parts, state, unfinished / "optimizer.safetensors");
   write_run_state(state, e.about(), unfinished / "run.json");
   flush_folder(unfinished);
   if (!fs::exists(folder)) {
@@ -140,11 +139,13 @@ fs::path save_checkpoint(engine& e, const run_state& state, const fs::path& dire
 }
 
 void help_save(engine& e) {
-  const auto parameters = global_parameters(e.about());
-  for (const auto& parts : {model_parts, optimizer_parts})
+  const auto help = [&](const std::vector<global_parameter>& parameters, const std::vector<part>& parts) {
     for (const part& part : parts)
       for (const global_parameter& p : parameters)
         read(e, p, part.where, [](std::size_t, std::span<const double>) {});
+  };
+  help(global_parameters(e.about()), model_parts);
+  help(trained_parameters(e.about()), optimizer_parts);
 }
 
 fs::path find_checkpoint(const fs::path& path) {
@@ -167,22 +168,22 @@ fs::path find_checkpoint(const fs::path& path) {
 }
 
 void load_checkpoint(engine& e, const run_state& state, const fs::path& folder) try {
-  const auto parameters = global_parameters(e.about());
-  const auto open = [&](const char* name, const std::vector<part>& parts) {
+  const auto parameters = global_parameters(e.about()), trained = trained_parameters(e.about());
+  const auto open = [&](const char* name, const std::vector<global_parameter>& of, const std::vector<part>& parts) {
     const fs::path file = folder / name;
     safetensors_reader in(file);
-    check_tensors(in, parameters, parts, file);
+    check_tensors(in, of, parts, file);
     const auto step = in.metadata().find("step");
     if (step == in.metadata().end() || step->second != std::to_string(state.step))
       throw refusal(65, "{}: is of step {}, but run.json beside it is of step {}", file.string(),
                     step == in.metadata().end() ? "unknown" : step->second, state.step);
     return in;
   };
-  safetensors_reader weights = open("model.safetensors", model_parts);
+  safetensors_reader weights = open("model.safetensors", parameters, model_parts);
   if (!e.about().trains) return load_tensors(e, parameters, model_parts, weights);
-  safetensors_reader moments = open("optimizer.safetensors", optimizer_parts);
+  safetensors_reader moments = open("optimizer.safetensors", trained, optimizer_parts);
   load_tensors(e, parameters, model_parts, weights);
-  load_tensors(e, parameters, optimizer_parts, moments);
+  load_tensors(e, trained, optimizer_parts, moments);
 } catch (const failure& f) {
   if (f.code != 1) throw;
   throw failure(65, f.what());

@@ -28,6 +28,7 @@ struct global_parameter {
   bool matrix;
   fill init;
   double std;
+  bool trained;                // else there are its weights and no other region of it
   std::vector<shard> holders;  // every rank that holds a part, copies included
   std::vector<shard> sources;  // each element once: the first replica, no copies
   std::size_t count() const { return rows * columns; }
@@ -41,6 +42,9 @@ std::vector<global_parameter> global_parameters(const description&);
 /// Receives or gives elements [first, first + values.size()) of a tensor in row-major order.
 using give_values = std::function<void(std::size_t first, std::span<double> values)>;
 using take_values = std::function<void(std::size_t first, std::span<const double> values)>;
+
+/// Those that are trained.
+std::vector<global_parameter> trained_parameters(const description&);
 
 /// Write a whole tensor to every rank that holds a part of it, or read it; in blocks of rows, in order.
 void write(engine&, const global_parameter&, region, const give_values&);
