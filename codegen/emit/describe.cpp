@@ -96,7 +96,7 @@ std::vector<repetition> repetitions(const lowered& l) {
     const body& b = l.bodies[f];
     const trace& t = l.plan->kinds[b.kind].ops;
     repetition r{b.name, b.saved_bytes, b.halfway_bytes};
-    r.without = lower_layer(*l.plan, {forms[f].kind, false}, b.name, l.type, l.target).saved_bytes;
+    r.without = lower_layer(*l.plan, {forms[f].kind, false, forms[f].gives_dx}, b.name, l.type, l.target).saved_bytes;
     r.nodes = static_cast<std::size_t>(std::count_if(b.backward.begin(), b.backward.end(), [](const node& n) { return n.again; }));
     r.flops = repeated_flops(t, b.setting.recompute);
     if (const double forward = forward_flops(t); forward > 0) r.share = r.flops / forward;
