@@ -55,12 +55,36 @@ std::map<std::string, traffic> count_traffic(const lowered& l, const pipeline_ra
   return out;
 }
 
-std::size_t parameters_of(const lowered& l) {
-  std::size_t total = 0;
+struct parameter_count {
+  std::size_t trained = 0, frozen = 0;
+  std::size_t all() const { return trained + frozen; }
+};
+parameter_count parameters_of(const lowered& l) {
+  parameter_count n;
   for (const pipeline_rank& r : l.ranks)
     for (const placed_parameter& p : r.parameters)
-      if (!p.copy) total += p.as.elements() * (p.as.shard_dim >= 0 ? l.plan->dims.tp : 1);
-  return total;
+      if (!p.copy) (p.as.trainable ? n.trained : n.frozen) += p.as.elements() * (p.as.shard_dim >= 0 ? l.plan->dims.tp : 1);
+  return n;
+}
+
+/// What is trained of how many, where that is not all.
+std::string tuning_text(const lowered& l) {
+  const parameter_count n = parameters_of(l);
+  if (n.frozen == 0) return "";
+  std::string out = fmt::format("trained: {} parameters, {:.2f} % of all; {} are frozen\n", n.trained,
+                                100 * static_cast<double>(n.trained) / static_cast<double>(n.all()), n.frozen);
+  const low_rank_adaptation& lora = l.plan->recipe.lora;
+  if (lora.any()) out += fmt::format("lora: rank {}, alpha {}, beside {}\n", lora.rank, lora.alpha, fmt::join(lora.targets.all(), ", "));
+  return out;
+}
+
+/// What a rank has of its parameters from step to step.
+std::string parameters_text(const lowered& l, const pipeline_rank& r) {
+  std::string out = fmt::format("  parameters {} x 4 (weights, gradients, two moments)", readable_bytes(r.trained_elements * l.wide_bytes()));
+  if (l.wide_elements(r) > r.trained_elements)
+    out += fmt::format(" + {} (frozen weights)", readable_bytes((r.parameter_elements - r.trained_elements) * l.wide_bytes()));
+  if (l.has_working_copy()) out += fmt::format(" + {} (bf16 working copy)", readable_bytes(r.parameter_elements * l.real_bytes()));
+  return out + "\n";
 }
 
 /// "2", "2 x 4 shards"
@@ -137,17 +161,17 @@ std::string describe_text(const lowered& l) {
   const plan_data& p = *l.plan;
   const timing t = time(p.actions, p.expected);
   const std::vector<double> shares = shares_of_stages(p);
-  std::string out = fmt::format("{}: {} parameters, {} ranks = pp {} x dp {} x tp {}{}, {}\n", p.name, parameters_of(l),
+  std::string out = fmt::format("{}: {} parameters, {} ranks = pp {} x dp {} x tp {}{}, {}\n", p.name, parameters_of(l).all(),
                                 p.dims.world, p.dims.pp, data_ranks_text(p.dims), p.dims.tp,
                                 p.dims.sequence_parallel ? " with sequence parallelism" : "", name_of(l.type));
   out += fmt::format("step: {} sequences of {} tokens = {} microbatches x {} dp ranks x {} rows\n", p.recipe.global_batch,
                      p.recipe.seq, p.actions.microbatches, batch_ranks(p.dims), p.rows);
+  out += tuning_text(l);
   out += fmt::format("schedule: {}, bubble {:.1f} %\n\n", p.schedule, 100 * t.bubble) + schedule_text(p) + "\n" + recomputation_text(l);
   for (const pipeline_rank& r : l.ranks) {
     out += fmt::format("pipeline rank {}: {} per rank\n", r.index, readable_bytes(r.arena.bytes));
     for (const stage_plan& s : r.stages) out += fmt::format("  stage {}: {}, {:.1f} % of the cost\n", s.stage, layer_names(s), 100 * shares[s.stage]);
-    out += fmt::format("  parameters {} x 4 (weights, gradients, two moments){}\n", readable_bytes(r.parameter_elements * l.wide_bytes()),
-                       l.has_working_copy() ? fmt::format(" + {} (bf16 working copy)", readable_bytes(r.parameter_elements * l.real_bytes())) : "");
+    out += parameters_text(l, r);
     if (l.is_sharded()) out += sharded_text(l, r);
     for (const pool& p : r.arena.pools)
       out += fmt::format("  {}: {} x {}\n", kept_names[static_cast<int>(p.what)], p.count, readable_bytes(p.unit));
@@ -166,12 +190,13 @@ std::string describe_json(const lowered& l) {
   const plan_data& p = *l.plan;
   const timing t = time(p.actions, p.expected);
   const std::vector<double> shares = shares_of_stages(p);
-  json j{{"plan", p.name}, {"dtype", name_of(l.type)}, {"parameters", parameters_of(l)},
+  json j{{"plan", p.name}, {"dtype", name_of(l.type)}, {"parameters", parameters_of(l).all()},
          {"dims", {{"world", p.dims.world}, {"pp", p.dims.pp}, {"dp_replicate", p.dims.dp_replicate}, {"dp_shard", p.dims.dp_shard}, {"tp", p.dims.tp},
                    {"sequence_parallel", p.dims.sequence_parallel}}},
          {"recipe", {{"seq", p.recipe.seq}, {"global_batch", p.recipe.global_batch}, {"microbatches", p.actions.microbatches}, {"rows", p.rows}}},
          {"schedule", p.schedule}, {"bubble", t.bubble}, {"bubble_per_rank", t.bubble_per_rank},
          {"peak_activations", t.peak_activations}, {"plan_hash", fmt::format("{:016x}", l.hash)}};
+  if (const parameter_count n = parameters_of(l); n.frozen > 0) j["trained_parameters"] = n.trained;
   for (const pipeline_rank& r : l.ranks) {
     json rank{{"pp", r.index}, {"bytes", r.arena.bytes}, {"parameter_elements", r.parameter_elements}};
     for (const stage_plan& s : r.stages) {

@@ -84,10 +84,10 @@ std::string tables(const lowered& l) {
   return out + "\n// pp, dp, tp\nconstexpr rank_row ranks[]{\n" + rows + "};";
 }
 
-/// Floating-point operations per token; backward is twice a forward.
+/// Floating-point operations per token; backward is twice a forward, but for the gradients of frozen weights.
 double flops_per_token(const plan_data& plan) {
   double total = 0;
-  for (const layer_kind& k : plan.kinds) total += 3 * k.count * forward_flops(k.ops);
+  for (const layer_kind& k : plan.kinds) total += k.count * (3 * forward_flops(k.ops) - frozen_flops(k.ops));
   return total;
 }
 

@@ -84,7 +84,7 @@ inline constexpr recipe_rule recipe_rules[]{
      }},
     {245, [](const training& r) { return !r.lora.any() || !r.lora.targets.all().empty(); },
      [](sentence& t, const training&) {
-       t << "lora has no targets; name the parameters that it is beside, as lora.targets={\"wq\", \"wv\"}";
+       t << "lora.targets is empty; name the parameters that lora is beside: wq and wv are usual";
      }},
 };
 
