@@ -120,7 +120,8 @@ std::string emit_program(const lowered& l, const std::string& target) {
        {"microbatches", std::to_string(p.actions.microbatches)}, {"rows", std::to_string(p.rows)},
        {"seq", std::to_string(t.seq)}, {"vocab", std::to_string(vocab)}, {"vocab_used", std::to_string(p.vocab_used)},
        {"flops", fmt::format("{:.1f}", flops_per_token(p))}, {"peak_flops", fmt::format("{:.1f}", p.machines.flops)},
-       {"deterministic", t.deterministic ? "true" : "false"}, {"trains", l.trains() ? "true" : "false"},
+       {"deterministic", t.deterministic ? "true" : "false"},
+       {"lora", t.lora.any() ? fmt::format(" .lora_scale = {},", t.lora.alpha / t.lora.rank) : ""}, {"trains", l.trains() ? "true" : "false"},
        {"recipe", fmt::format(".lr = {}, .weight_decay = {}, .clip = {}, .beta1 = {}, .beta2 = {}, .eps = {},\n              "
                               ".warmup_steps = {}, .decay_steps = {}, .min_lr = {}",
                               t.lr, t.weight_decay, t.clip, t.beta1, t.beta2, t.eps, t.warmup_steps, t.decay_steps, t.min_lr)},

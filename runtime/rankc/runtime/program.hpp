@@ -147,6 +147,7 @@ struct description {
   double flops_per_token;
   double peak_flops;   // of one rank, for mfu; 0: unknown
   bool deterministic = false;  // no kernel whose sums change their order from run to run
+  double lora_scale = 0;  // of what is beside a weight w, trained as <w>.lora_b times <w>.lora_a; 0: nothing is
   bool trains = true;          // false: forwards alone; the layouts have weights, and no other region
   recipe train;
   std::span<const layout> layouts;  // one per pipeline coordinate

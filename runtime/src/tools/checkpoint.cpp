@@ -189,14 +189,31 @@ void load_checkpoint(engine& e, const run_state& state, const fs::path& folder) 
   throw failure(65, f.what());
 }
 
-void load_weights(engine& e, const fs::path& path) {
+safetensors_reader open_weights(const description& about, const fs::path& folder) try {
+  const fs::path file = folder / "model.safetensors";
+  safetensors_reader in(file);
+  check_tensors(in, global_parameters(about), model_parts, file);
+  return in;
+} catch (const failure& f) {
+  throw failure(65, f.what());
+}
+
+std::vector<std::string> load_weights(engine& e, const fs::path& path) {
   const bool saved = is_checkpoint(path) || fs::exists(path / "latest");
   const fs::path folder = saved ? find_checkpoint(path) : path;
   const fs::path file = fs::is_directory(folder) ? folder / "model.safetensors" : folder;
-  const auto parameters = global_parameters(e.about());
+  const auto all = global_parameters(e.about());
+  std::vector<global_parameter> given, beside;
+  for (const global_parameter& p : all) (e.about().lora_scale != 0 && is_beside(p, all) ? beside : given).push_back(p);
   safetensors_reader in(file);
-  check_tensors(in, parameters, model_parts, file);
-  load_tensors(e, parameters, model_parts, in);
+  const bool has_any = std::any_of(beside.begin(), beside.end(), [&](const auto& p) { return in.tensors().contains(p.name); });
+  if (has_any) given = all, beside.clear();
+  check_tensors(in, given, model_parts, file);
+  load_tensors(e, given, model_parts, in);
+  initialise(e, beside, 1);
+  std::vector<std::string> started;
+  for (const global_parameter& p : beside) started.push_back(p.name);
+  return started;
 }
 
 }  // namespace rankc::runtime

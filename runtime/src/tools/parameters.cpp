@@ -138,8 +138,20 @@ void read(engine& e, const global_parameter& p, region r, const take_values& tak
   });
 }
 
-void initialise(engine& e, std::uint64_t seed) {
-  const std::vector<global_parameter> all = global_parameters(e.about());
+const global_parameter* find_parameter(const std::vector<global_parameter>& all, const std::string& name) {
+  const auto at = std::find_if(all.begin(), all.end(), [&](const global_parameter& p) { return p.name == name; });
+  return at == all.end() ? nullptr : &*at;
+}
+
+bool is_beside(const global_parameter& p, const std::vector<global_parameter>& all) {
+  for (const std::string_view part : {lora_a, lora_b})
+    if (p.name.ends_with(part) && find_parameter(all, p.name.substr(0, p.name.size() - part.size()))) return true;
+  return false;
+}
+
+void initialise(engine& e, std::uint64_t seed) { initialise(e, global_parameters(e.about()), seed); }
+
+void initialise(engine& e, const std::vector<global_parameter>& all, std::uint64_t seed) {
   std::atomic<std::size_t> next = 0;
   std::exception_ptr first_error;
   std::mutex mutex;
