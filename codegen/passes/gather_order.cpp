@@ -41,14 +41,15 @@ bool gather_order::reads_weights(int stage, int layer, phase p) const {
   return b.uses(p, space::weight) || (repeats && b.uses(phase::recompute, space::weight));
 }
 
-std::size_t gather_order::place_of(const layer_of_stage& of) const {
-  return r_.gatherings[gathered_for(r_, of[0], of[1]).front()].place;
+bool gather_order::meet(const layer_of_stage& a, const layer_of_stage& b) const {
+  const gathering &x = r_.gatherings[gathered_for(r_, a[0], a[1]).front()], &y = r_.gatherings[gathered_for(r_, b[0], b[1]).front()];
+  return x.first < y.last && y.first < x.last;
 }
 
 void gather_order::hold(const layer_of_stage& of, std::vector<std::size_t>& to_gather) {
-  const auto [at, is_new] = held_.try_emplace(place_of(of), of);
-  if (!is_new && at->second == of) return;
-  at->second = of;
+  if (std::find(held_.begin(), held_.end(), of) != held_.end()) return;
+  std::erase_if(held_, [&](const layer_of_stage& other) { return meet(other, of); });
+  held_.push_back(of);
   for (std::size_t g : gathered_for(r_, of[0], of[1])) to_gather.push_back(g);
 }
 
@@ -63,7 +64,7 @@ std::vector<std::size_t> gather_order::next(int stage, int layer, phase p) {
 
 bool gather_order::is_free(std::size_t next) const {
   return std::none_of(reads_.begin() + static_cast<std::ptrdiff_t>(at_), reads_.begin() + static_cast<std::ptrdiff_t>(next),
-                      [&](const layer_of_stage& before) { return before != reads_[next] && place_of(before) == place_of(reads_[next]); });
+                      [&](const layer_of_stage& before) { return before != reads_[next] && meet(before, reads_[next]); });
 }
 
 }  // namespace rankc::codegen

@@ -28,7 +28,7 @@ class sharder {
       for (std::size_t i = 0; i < r_.stages[s].layers.size(); ++i) {
         layer_use& use = r_.stages[s].layers[i];
         const place here = turns_.next(r_.stages[s].stage);
-        gathering own = make(use.name, use.id, static_cast<int>(s), static_cast<int>(i), here);
+        gathering own = make(use.name, use.id, static_cast<int>(s), static_cast<int>(i));
         for (int g = 0; g < n_groups; ++g) {
           const place at = turns_.take(here, l_.gathered_groups[use.kind].size[g]);
           use.gathered_base[g] = at.weights, use.summed_base[g] = at.sums;
@@ -52,8 +52,8 @@ class sharder {
     return l_.trains() && l_.reshards() && (l_.plan->actions.microbatches > 1 || shares_);
   }
 
-  gathering make(const std::string& name, const std::string& id, int stage, int layer, place in) {
-    return {.name = name, .id = ids_.take(id), .stage = stage, .layer = layer, .place = in.weights};
+  gathering make(const std::string& name, const std::string& id, int stage, int layer) {
+    return {.name = name, .id = ids_.take(id), .stage = stage, .layer = layer};
   }
   void keep(gathering g, place in) {
     r_.gatherings.push_back(std::move(g));
@@ -78,7 +78,7 @@ class sharder {
       const place in = turns_.shared();
       known->second = turns_.take(in, aligned_elements(as.stored()));
       const std::string& name = r_.parameters[static_cast<std::size_t>(index)].name;
-      gathering alone = l_.reshards() ? make(name + " of " + use.name, name + "_of_" + use.id, own.stage, own.layer, in) : make(name, name, -1, -1, in);
+      gathering alone = l_.reshards() ? make(name + " of " + use.name, name + "_of_" + use.id, own.stage, own.layer) : make(name, name, -1, -1);
       put(alone, known->second);
       keep(std::move(alone), in);
     }
@@ -87,17 +87,21 @@ class sharder {
 
   /// What was counted from the begin of a place lies in that place.
   void begin_at_places() {
+    const std::vector<std::size_t> weights = turns_.weights.begins(), sums = turns_.sums.begins(), arriving = turns_.arriving.begins();
     for (std::size_t g = 0; g < places_.size(); ++g) {
-      for (gathering::part& p : r_.gatherings[g].parts) p.whole += turns_.weights.begin(places_[g].weights);
-      for (gathering::part& p : r_.gatherings[g].trained) p.whole += turns_.sums.begin(places_[g].sums);
-      for (auto* parts : {&r_.gatherings[g].parts, &r_.gatherings[g].trained})
-        for (gathering::part& p : *parts) p.arriving += turns_.arriving.begin(places_[g].sums);
+      gathering& of = r_.gatherings[g];
+      const auto [weight, sum] = places_[g];
+      of.first = weights[weight], of.last = of.first + turns_.weights.size(weight);
+      for (gathering::part& p : of.parts) p.whole += weights[weight];
+      for (gathering::part& p : of.trained) p.whole += sums[sum];
+      for (auto* parts : {&of.parts, &of.trained})
+        for (gathering::part& p : *parts) p.arriving += sum < arriving.size() ? arriving[sum] : 0;
     }
     for (const auto& [use, in] : uses_) {
-      for (std::size_t& base : use->gathered_base) base += turns_.weights.begin(in.weights);
-      for (std::size_t& base : use->summed_base) base += turns_.sums.begin(in.sums);
+      for (std::size_t& base : use->gathered_base) base += weights[in.weights];
+      for (std::size_t& base : use->summed_base) base += sums[in.sums];
       const place shared = l_.reshards() ? in : turns_.shared();
-      for (shared_use& each : use->shared) each.gathered += turns_.weights.begin(shared.weights), each.summed += turns_.sums.begin(shared.sums);
+      for (shared_use& each : use->shared) each.gathered += weights[shared.weights], each.summed += sums[shared.sums];
     }
   }
 

@@ -128,7 +128,7 @@ struct gathering {
   std::string name;
   std::string id;  // in the generated text
   int stage = -1, layer = -1;  // of the rank; -1: of no layer alone
-  std::size_t place = 0;       // of those that share memory, which has what is gathered
+  std::size_t first = 0, last = 0;  // elements of the place that has what is gathered, which others may have at other times
   std::vector<part> parts = {}, trained = {};  // weights; gradients
 };
 

@@ -10,10 +10,13 @@
 
 namespace rankc::program {
 
-/// Places of a region, each as large as what is put there needs, one behind another.
+/// Places of a region. Those that are fewer than `apart` from each other are needed at one time and lie side by side; the
+/// others may have the same memory.
 /// Units: elements.
 class gathered_places {
  public:
+  explicit constexpr gathered_places(std::size_t apart) : apart_(apart) {}
+
   /// What comes next begins where the place does.
   constexpr void restart(std::size_t place) {
     grow(place);
@@ -27,19 +30,43 @@ class gathered_places {
     most_[place] = std::max(most_[place], used_[place]);
     return here;
   }
-  constexpr std::size_t begin(std::size_t place) const {
-    std::size_t at = 0;
-    for (std::size_t p = 0; p < place; ++p) at += most_[p];
+  /// Where each place begins: the largest first, as low as those that they meet allow.
+  /// Shapes: (places).
+  constexpr std::vector<std::size_t> begins() const {
+    std::vector<std::size_t> at(most_.size(), unknown), largest_first;
+    for (std::size_t p = 0; p < at.size(); ++p) largest_first.push_back(p);
+    std::sort(largest_first.begin(), largest_first.end(),
+              [&](std::size_t a, std::size_t b) { return most_[a] != most_[b] ? most_[a] > most_[b] : a < b; });
+    for (const std::size_t p : largest_first) at[p] = lowest(p, at);
     return at;
   }
-  constexpr std::size_t elements() const { return begin(most_.size()); }
+  constexpr std::size_t size(std::size_t place) const { return most_[place]; }
+  constexpr std::size_t elements() const {
+    const std::vector<std::size_t> at = begins();
+    std::size_t end = 0;
+    for (std::size_t p = 0; p < at.size(); ++p) end = std::max(end, at[p] + most_[p]);
+    return end;
+  }
   /// Whether something was put there.
   constexpr bool has(std::size_t place) const { return place < most_.size() && most_[place] > 0; }
 
  private:
+  static constexpr std::size_t unknown = static_cast<std::size_t>(-1);
+
+  constexpr std::size_t lowest(std::size_t place, const std::vector<std::size_t>& at) const {
+    const std::size_t first = place < apart_ ? 0 : place - apart_ + 1, end = at.size() - place < apart_ ? at.size() : place + apart_;
+    std::size_t here = 0;
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (std::size_t p = first; p < end; ++p)
+        if (at[p] != unknown && here < at[p] + most_[p] && at[p] < here + most_[place]) here = at[p] + most_[p], moved = true;
+    }
+    return here;
+  }
   constexpr void grow(std::size_t place) {
     if (most_.size() <= place) used_.resize(place + 1, 0), most_.resize(place + 1, 0);
   }
+  std::size_t apart_;
   std::vector<std::size_t> used_, most_;
 };
 
@@ -124,7 +151,7 @@ constexpr stage_places places_of_stages(const action_table& step, const action_t
 }
 
 /// Where the layers of a rank, one after another, have their gathered weights, their whole gradients, and what arrives to be
-/// added to others: by turns, or in the places of their stages.
+/// added to others: each layer in a place of its own, which it has while those next to it are computed, or in its stage's.
 class layer_turns {
  public:
   struct place {
@@ -133,7 +160,7 @@ class layer_turns {
   gathered_places weights, sums, arriving;
 
   constexpr layer_turns(const parallel_dims& d, const action_table& step, const action_table& evaluation, int rank)
-      : by_layers_(reshards_after_layer(d)), ahead_(static_cast<std::size_t>(d.prefetch)) {
+      : weights(apart(d, static_cast<std::size_t>(d.prefetch) + 1)), sums(apart(d, 2)), arriving(2), by_layers_(reshards_after_layer(d)) {
     if (!by_layers_) stages_ = places_of_stages(step, evaluation, rank);
   }
 
@@ -141,7 +168,7 @@ class layer_turns {
   constexpr place next(int stage) {
     const bool is_stage = stage != stage_;
     stage_ = stage;
-    now_ = by_layers_ ? place{count_ % (ahead_ + 1), count_ % 2}
+    now_ = by_layers_ ? place{count_, count_}
                       : place{static_cast<std::size_t>(stages_.weights[stage]), static_cast<std::size_t>(stages_.sums[stage])};
     ++count_;
     shares_sums_ |= !by_layers_ && is_stage && sums.has(now_.sums);
@@ -154,13 +181,16 @@ class layer_turns {
   }
   /// Where so many elements of it begin in these places.
   constexpr place take(place in, std::size_t elements) { return {weights.take(in.weights, elements), sums.take(in.sums, elements)}; }
+  constexpr std::size_t arrive(std::size_t elements) { return arriving.take(now_.sums, elements); }
   /// Whether gradients of several stages have had one place.
   constexpr bool stages_share_sums() const { return shares_sums_; }
-  constexpr std::size_t arrive(std::size_t elements) { return arriving.take(now_.sums, elements); }
 
  private:
+  static constexpr std::size_t apart(const parallel_dims& d, std::size_t layers) {
+    return reshards_after_layer(d) ? layers : static_cast<std::size_t>(-1);
+  }
   bool by_layers_, shares_sums_ = false;
-  std::size_t ahead_, count_ = 0;
+  std::size_t count_ = 0;
   int stage_ = -1;
   place now_{};
   stage_places stages_;
