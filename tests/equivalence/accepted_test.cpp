@@ -40,7 +40,7 @@ TEST_CASE("the example plans compute their models") {
     for (const dtype type : {dtype::f64, dtype::f32}) all.count(plan, target::host, type);
     for (const dtype type : {dtype::f32, dtype::bf16}) all.count(plan, target::cuda, type);
   }
-  CHECK(all.accepted == 80);
+  CHECK(all.accepted == 88);
   CHECK(all.unknown == 0);
 }
 
