@@ -20,12 +20,17 @@ std::size_t bytes_of(element_type t) {
 /// What users call the axis; of pairs that hold the same weights, that.
 std::string_view axis_name(runtime::over o) {
   switch (o) {
-    case runtime::over::tp: return "tp";
-    case runtime::over::dp: return "dp_replicate";
-    case runtime::over::shard: return "dp_shard";
-    case runtime::over::tied: return "tied";
+    case runtime::over::tp:
+      return "tp";
+    case runtime::over::dp:
+      return "dp_replicate";
+    case runtime::over::shard:
+      return "dp_shard";
+    case runtime::over::tied:
+      return "tied";
     case runtime::over::pp:
-    case runtime::over::peer: break;
+    case runtime::over::peer:
+      break;
   }
   return "pp";
 }
@@ -35,15 +40,20 @@ std::string_view phase_of(const lowered& l, const step& s, std::size_t index) {
   const item& i = s.items[index];
   switch (i.what) {
     case item_kind::forward:
-    case item_kind::forward_layer: return forward;
+    case item_kind::forward_layer:
+      return forward;
     case item_kind::backward:
     case item_kind::backward_layer:
     case item_kind::reduce_scatter:
-    case item_kind::reduce: return backward;
+    case item_kind::reduce:
+      return backward;
     case item_kind::send:
-    case item_kind::receive: return s.values[static_cast<std::size_t>(i.data)].what == kept::gradient ? backward : forward;
-    case item_kind::gather: return l.reshards() ? phase_of(l, s, index + 1) : forward;
-    default: return at_end;
+    case item_kind::receive:
+      return s.values[static_cast<std::size_t>(i.data)].what == kept::gradient ? backward : forward;
+    case item_kind::gather:
+      return l.reshards() ? phase_of(l, s, index + 1) : forward;
+    default:
+      return at_end;
   }
 }
 
@@ -81,10 +91,12 @@ std::vector<communications> count_communications(const lowered& l, const pipelin
       if (o.communicator < 0) continue;
       const auto link = static_cast<std::size_t>(o.communicator);
       const element_type type = (o.reads.empty() ? o.writes : o.reads).front().type;
-      communications one{.phase = phase_of(l, s, i), .kind = kind_of(o), .axis = axis_name(r.links[link].over), .type = type};
+      communications one{
+          .phase = phase_of(l, s, i), .kind = kind_of(o), .axis = axis_name(r.links[link].over), .type = type};
       one.ranks = l.communicators[static_cast<std::size_t>(groups[link])].members();
       const auto same = [&](const communications& c) {
-        return std::tie(c.phase, c.kind, c.axis, c.type, c.ranks) == std::tie(one.phase, one.kind, one.axis, one.type, one.ranks);
+        return std::tie(c.phase, c.kind, c.axis, c.type, c.ranks) ==
+               std::tie(one.phase, one.kind, one.axis, one.type, one.ranks);
       };
       auto at = std::find_if(all.begin(), all.end(), same);
       if (at == all.end()) at = all.insert(all.end(), one);

@@ -9,13 +9,14 @@ namespace rankc::codegen {
 struct communications {
   std::string_view phase, kind, axis;  // "forward", "all_gather", "dp_shard"
   element_type type = element_type::f32;
-  int ranks = 1;              // of the group; 2 of a message
-  std::int64_t count = 0;     // tensors that go together count once
+  int ranks = 1;           // of the group; 2 of a message
+  std::int64_t count = 0;  // tensors that go together count once
   std::int64_t tensors = 0;
   std::int64_t elements = 0;  // an all_gather's result, what a reduce_scatter or an all_reduce is given, a message
 
   /// What the rank sends in a ring.
-  /// Units: bytes. Source: (n-1)/n of the elements for all_gather and reduce_scatter, twice that for all_reduce (Patarasuk and Yuan 2009).
+  /// Units: bytes. Source: (n-1)/n of the elements for all_gather and reduce_scatter, twice that for all_reduce
+  /// (Patarasuk and Yuan 2009).
   double sent() const;
 };
 
