@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <tuple>
 
+#include "../passes/lanes.hpp"
 #include "../passes/passes.hpp"
+#include "../passes/roles.hpp"
 
 namespace rankc::codegen {
 
@@ -12,25 +14,15 @@ namespace {
 
 constexpr std::string_view forward = "forward", backward = "backward", at_end = "step";
 
-std::size_t bytes_of(element_type t) {
-  constexpr std::size_t bytes[]{1, 4, 2, 4, 8};
-  return bytes[static_cast<int>(t)];
-}
-
 /// What users call the axis; of pairs that hold the same weights, that.
 std::string_view axis_name(runtime::over o) {
   switch (o) {
-    case runtime::over::tp:
-      return "tp";
-    case runtime::over::dp:
-      return "dp_replicate";
-    case runtime::over::shard:
-      return "dp_shard";
-    case runtime::over::tied:
-      return "tied";
+    case runtime::over::tp: return "tp";
+    case runtime::over::dp: return "dp_replicate";
+    case runtime::over::shard: return "dp_shard";
+    case runtime::over::tied: return "tied";
     case runtime::over::pp:
-    case runtime::over::peer:
-      break;
+    case runtime::over::peer: break;
   }
   return "pp";
 }
@@ -40,40 +32,69 @@ std::string_view phase_of(const lowered& l, const step& s, std::size_t index) {
   const item& i = s.items[index];
   switch (i.what) {
     case item_kind::forward:
-    case item_kind::forward_layer:
-      return forward;
+    case item_kind::forward_layer: return forward;
     case item_kind::backward:
     case item_kind::backward_layer:
     case item_kind::reduce_scatter:
-    case item_kind::reduce:
-      return backward;
+    case item_kind::reduce: return backward;
     case item_kind::send:
-    case item_kind::receive:
-      return s.values[static_cast<std::size_t>(i.data)].what == kept::gradient ? backward : forward;
-    case item_kind::gather:
-      return l.reshards() ? phase_of(l, s, index + 1) : forward;
-    default:
-      return at_end;
+    case item_kind::receive: return s.values[static_cast<std::size_t>(i.data)].what == kept::gradient ? backward : forward;
+    case item_kind::gather: return l.reshards() ? phase_of(l, s, index + 1) : forward;
+    default: return at_end;
   }
 }
 
-std::string_view kind_of(const op& o) {
-  return o.kind == op_kind::send      ? "send"
-         : o.kind == op_kind::receive ? "receive"
-                                      : collective_kind_names[static_cast<int>(o.does)];
-}
+/// A tensor that a rank communicates.
+struct part {
+  std::string_view kind;
+  runtime::over over;
+  bool is_wide = false;
+  std::size_t bytes = 0;  // that the rank gives an all_gather, or gets of a reduce_scatter
+};
 
-/// Elements of the whole tensor, of which a rank gives an all_gather, or gets of a reduce_scatter, a part.
-std::size_t elements_of(const op& o, element_type type, int ranks) {
-  const bool in_parts = o.does == collective_kind::all_gather || o.does == collective_kind::reduce_scatter;
-  return o.bytes / bytes_of(type) * (o.kind == op_kind::collective && in_parts ? static_cast<std::size_t>(ranks) : 1);
+/// Visit what an item communicates, in order.
+void each_part(const lowered& l, const pipeline_rank& r, const item& i, auto visit) {
+  const auto of_layer = [&](int layer) {
+    const stage_plan& s = r.stages[static_cast<std::size_t>(i.stage)];
+    const body& b = l.bodies[static_cast<std::size_t>(s.layers[static_cast<std::size_t>(layer)].kind)];
+    for (const phase p : phases_of(s, i, layer))
+      for (const node& n : b.calls(p))
+        if (n.row->communicates()) visit(part{n.row->name, role_over(n.over), n.wide, b.message_bytes(n)});
+  };
+  const auto of_shards = [&](std::string_view kind, const std::vector<gathering::part>& all, bool is_wide) {
+    for (const gathering::part& p : all) {
+      const std::size_t elements = r.parameters[static_cast<std::size_t>(p.parameter)].as.shard();
+      visit(part{kind, i.over, is_wide, elements * (is_wide ? l.wide_bytes() : l.real_bytes())});
+    }
+  };
+  switch (i.what) {
+    case item_kind::forward:
+    case item_kind::backward:
+      for (int layer = 0; layer < static_cast<int>(r.stages[static_cast<std::size_t>(i.stage)].layers.size()); ++layer)
+        of_layer(layer);
+      break;
+    case item_kind::forward_layer:
+    case item_kind::backward_layer: of_layer(i.layer); break;
+    case item_kind::gather: of_shards("all_gather", r.gatherings[static_cast<std::size_t>(i.gathering)].parts, false); break;
+    case item_kind::reduce_scatter:
+      of_shards("reduce_scatter", r.gatherings[static_cast<std::size_t>(i.gathering)].trained, true);
+      break;
+    case item_kind::send: visit(part{"send", runtime::over::peer, false, i.bytes}); break;
+    case item_kind::receive: visit(part{"receive", runtime::over::peer, false, i.bytes}); break;
+    case item_kind::reduce:
+    case item_kind::reduce_norm:
+    case item_kind::reduce_loss:
+      visit(part{"all_reduce", i.over, true, l.messages[static_cast<std::size_t>(i.message)].bytes});
+      break;
+    default: break;
+  }
 }
 
 }  // namespace
 
 double communications::sent() const {
   if (kind == "receive") return 0;
-  const double bytes = static_cast<double>(elements) * static_cast<double>(bytes_of(type));
+  const double bytes = static_cast<double>(elements) * static_cast<double>(runtime::size_of(type));
   if (kind == "send") return bytes;
   return (kind.starts_with("all_reduce") ? 2 : 1) * (ranks - 1) * bytes / ranks;
 }
@@ -82,17 +103,14 @@ std::vector<communications> count_communications(const lowered& l, const pipelin
   const step& s = l.trains() ? r.train : r.evaluate;
   const std::vector<int>& groups = l.communicator_of[static_cast<std::size_t>(rank_at(l.plan->dims, r.index, {}))];
   std::vector<communications> all;
-  flattener f(l, r, s);
-  f.begin();
   for (std::size_t i = 0; i < s.items.size(); ++i) {
-    const bool go_together = s.items[i].what == item_kind::gather || s.items[i].what == item_kind::reduce_scatter;
+    const item& issued = s.items[i];
+    const bool go_together = issued.what == item_kind::gather || issued.what == item_kind::reduce_scatter;
     bool counted = false;
-    for (const op& o : f.flatten(s.items[i])) {
-      if (o.communicator < 0) continue;
-      const auto link = static_cast<std::size_t>(o.communicator);
-      const element_type type = (o.reads.empty() ? o.writes : o.reads).front().type;
-      communications one{
-          .phase = phase_of(l, s, i), .kind = kind_of(o), .axis = axis_name(r.links[link].over), .type = type};
+    each_part(l, r, issued, [&](const part& p) {
+      const auto link = static_cast<std::size_t>(find_link(r, issued.on, p.over));
+      communications one{.phase = phase_of(l, s, i), .kind = p.kind, .axis = axis_name(p.over)};
+      one.type = p.is_wide && l.type == dtype::bf16 ? dtype::f32 : l.type;
       one.ranks = l.communicators[static_cast<std::size_t>(groups[link])].members();
       const auto same = [&](const communications& c) {
         return std::tie(c.phase, c.kind, c.axis, c.type, c.ranks) ==
@@ -100,11 +118,12 @@ std::vector<communications> count_communications(const lowered& l, const pipelin
       };
       auto at = std::find_if(all.begin(), all.end(), same);
       if (at == all.end()) at = all.insert(all.end(), one);
+      const bool in_parts = p.kind == "all_gather" || p.kind == "reduce_scatter";
       at->count += !(go_together && counted);
       ++at->tensors;
-      at->elements += static_cast<std::int64_t>(elements_of(o, type, one.ranks));
+      at->elements += static_cast<std::int64_t>(p.bytes / runtime::size_of(one.type)) * (in_parts ? one.ranks : 1);
       counted = true;
-    }
+    });
   }
   const auto order = [](const communications& c) {
     return std::tuple(c.phase == forward ? 0 : c.phase == backward ? 1 : 2, c.axis, c.kind);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the ranks of a pipeline coordinate communicate in a step, counted over the ops of their program.
+// What the ranks of a pipeline coordinate communicate in a step, counted over the items of their program.
 #pragma once
 #include <rankc/codegen/lowered.hpp>
 
@@ -8,7 +8,7 @@ namespace rankc::codegen {
 /// The communications of a rank in a step that are of one kind, over one axis and in one phase.
 struct communications {
   std::string_view phase, kind, axis;  // "forward", "all_gather", "dp_shard"
-  element_type type = element_type::f32;
+  dtype type = dtype::f32;
   int ranks = 1;           // of the group; 2 of a message
   std::int64_t count = 0;  // tensors that go together count once
   std::int64_t tensors = 0;

@@ -134,7 +134,7 @@ std::string communications_text(const std::vector<communications>& all) {
   for (const communications& c : all) {
     sent += c.sent();
     out += fmt::format("  {:<9} {:<14} {:<12} {:>6} {:>8} {:>12} {:<5} {:>11}\n", c.phase, c.kind, c.axis, c.count, c.tensors, c.elements,
-                       element_type_names[static_cast<int>(c.type)], readable_bytes(static_cast<std::size_t>(c.sent())));
+                       name_of(c.type), readable_bytes(static_cast<std::size_t>(c.sent())));
   }
   return out + fmt::format("  sends {} a step\n", readable_bytes(static_cast<std::size_t>(sent)));
 }
@@ -190,7 +190,7 @@ std::string describe_json(const lowered& l) {
     for (const pool& p : r.arena.pools)
       rank["kept"].push_back({{"what", kept_names[static_cast<int>(p.what)]}, {"count", p.count}, {"bytes", p.unit}});
     for (const communications& c : count_communications(l, r))
-      rank["collectives"].push_back({{"phase", c.phase}, {"kind", c.kind}, {"axis", c.axis}, {"dtype", element_type_names[static_cast<int>(c.type)]},
+      rank["collectives"].push_back({{"phase", c.phase}, {"kind", c.kind}, {"axis", c.axis}, {"dtype", name_of(c.type)},
                                      {"ranks", c.ranks}, {"count", c.count}, {"tensors", c.tensors}, {"elements", c.elements}, {"sent_bytes", c.sent()}});
     if (l.is_sharded()) {
       const auto [here, once, replicas] = costs_of_sharding(l, r);
