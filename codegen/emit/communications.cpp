@@ -27,8 +27,20 @@ std::string_view axis_name(runtime::over o) {
   return "pp";
 }
 
-/// The phase that an item is of. Weights that layers take turns to gather are of the phase of the next layer.
-std::string_view phase_of(const lowered& l, const step& s, std::size_t index) {
+/// Whether an item is an action of a stage that reads the weights of a layer of it; -1: an action of it at all.
+bool reads_weights(const lowered& l, const pipeline_rank& r, const item& i, int stage, int layer) {
+  const bool computes = i.what == item_kind::forward || i.what == item_kind::forward_layer ||
+                        i.what == item_kind::backward || i.what == item_kind::backward_layer;
+  if (!computes || i.stage != stage || (layer >= 0 && i.layer >= 0 && i.layer != layer)) return false;
+  if (layer < 0) return true;
+  const stage_plan& s = r.stages[static_cast<std::size_t>(stage)];
+  const body& b = l.bodies[static_cast<std::size_t>(s.layers[static_cast<std::size_t>(layer)].kind)];
+  const std::vector<phase> phases = phases_of(s, i, layer);
+  return std::any_of(phases.begin(), phases.end(), [&](phase p) { return b.uses(p, space::weight); });
+}
+
+/// The phase that an item is of. What is gathered for a layer is of the action that reads it, for a stage of its next one.
+std::string_view phase_of(const lowered& l, const pipeline_rank& r, const step& s, std::size_t index) {
   const item& i = s.items[index];
   switch (i.what) {
     case item_kind::forward:
@@ -38,8 +50,14 @@ std::string_view phase_of(const lowered& l, const step& s, std::size_t index) {
     case item_kind::reduce_scatter:
     case item_kind::reduce: return backward;
     case item_kind::send:
-    case item_kind::receive: return s.values[static_cast<std::size_t>(i.data)].what == kept::gradient ? backward : forward;
-    case item_kind::gather: return l.reshards() ? phase_of(l, s, index + 1) : forward;
+    case item_kind::receive:
+      return s.values[static_cast<std::size_t>(i.data)].what == kept::gradient ? backward : forward;
+    case item_kind::gather: {
+      const gathering& of = r.gatherings[static_cast<std::size_t>(i.gathering)];
+      for (std::size_t later = index + 1; of.stage >= 0 && later < s.items.size(); ++later)
+        if (reads_weights(l, r, s.items[later], of.stage, l.reshards() ? of.layer : -1)) return phase_of(l, r, s, later);
+      return forward;
+    }
     default: return at_end;
   }
 }
@@ -109,7 +127,7 @@ std::vector<communications> count_communications(const lowered& l, const pipelin
     bool counted = false;
     each_part(l, r, issued, [&](const part& p) {
       const auto link = static_cast<std::size_t>(find_link(r, issued.on, p.over));
-      communications one{.phase = phase_of(l, s, i), .kind = p.kind, .axis = axis_name(p.over)};
+      communications one{.phase = phase_of(l, r, s, i), .kind = p.kind, .axis = axis_name(p.over)};
       one.type = p.is_wide && l.type == dtype::bf16 ? dtype::f32 : l.type;
       one.ranks = l.communicators[static_cast<std::size_t>(groups[link])].members();
       const auto same = [&](const communications& c) {

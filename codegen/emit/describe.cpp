@@ -6,6 +6,7 @@
 #include <numeric>
 #include <rankc/program/expected.hpp>
 #include <rankc/rules/batch.hpp>
+#include <rankc/schedule/gather.hpp>
 
 #include "communications.hpp"
 #include "emit.hpp"
@@ -94,7 +95,7 @@ struct sharding_costs {
 };
 sharding_costs costs_of_sharding(const lowered& l, const pipeline_rank& r) {
   const double real = static_cast<double>(l.real_bytes()), wide = static_cast<double>(l.wide_bytes());
-  const double each = (l.trains() ? 4 : 1) * wide + (l.has_working_copy() ? real : 0), in_use = real + (l.trains() ? wide : 0);
+  const double each = (l.trains() ? 4 : 1) * wide + (l.has_working_copy() ? real : 0);
   double whole = 0, stored = 0, trained = 0, trained_whole = 0;  // elements
   for (const placed_parameter& p : r.parameters) {
     whole += static_cast<double>(p.as.elements()), stored += static_cast<double>(p.as.stored());
@@ -102,11 +103,11 @@ sharding_costs costs_of_sharding(const lowered& l, const pipeline_rank& r) {
   }
   const double shards = l.plan->dims.dp_shard, all = shards * l.plan->dims.dp_replicate, kept = static_cast<double>(r.parameter_elements) * each;
   sharding_costs c;
-  c.here.kept = kept + static_cast<double>(r.gathered_elements) * in_use + static_cast<double>(r.arriving_elements) * wide;
+  c.here.kept = kept + static_cast<double>(r.gathered_elements) * real + static_cast<double>(r.summed_elements + r.arriving_elements) * wide;
   double over_replicas = 0;
   for (const communications& x : count_communications(l, r))
     if (x.phase != "step") (x.axis == "dp_shard" ? c.here.sent : over_replicas) += x.axis.starts_with("dp_") ? x.sent() : 0;
-  c.once = {kept + stored * in_use, (shards - 1) / shards * (stored * real + trained * wide) + over_replicas};
+  c.once = {kept + stored * real + trained * wide, (shards - 1) / shards * (stored * real + trained * wide) + over_replicas};
   c.here.sent += over_replicas;
   c.replicas = {whole * each, 2 * (all - 1) / all * trained_whole * wide};
   return c;
@@ -118,12 +119,12 @@ std::string sharded_text(const lowered& l, const pipeline_rank& r) {
   for (const placed_parameter& p : r.parameters) padding += p.as.stored() - p.as.elements();
   std::string out = fmt::format("  in shards of 1/{}{}; gathered {}: weights {}", l.plan->dims.dp_shard,
                                 padding ? fmt::format(", {} elements of padding on all", padding) : "",
-                                l.reshards() ? "by layers in turn" : "once a step", readable_bytes(r.gathered_elements * l.real_bytes()));
-  if (l.trains()) out += fmt::format(", whole gradients {}", readable_bytes(r.gathered_elements * l.wide_bytes()));
+                                l.reshards() ? "by layers in turn" : says_unshard(l.plan->actions) ? "by stages in turn" : "once a step", readable_bytes(r.gathered_elements * l.real_bytes()));
+  if (l.trains()) out += fmt::format(", whole gradients {}", readable_bytes(r.summed_elements * l.wide_bytes()));
   if (r.arriving_elements > 0) out += fmt::format(", sums that arrive {}", readable_bytes(r.arriving_elements * l.wide_bytes()));
   const sharding_costs c = costs_of_sharding(l, r);
   out += fmt::format("\n  weights, gradients and moments: {}; as replicas {}", c.here.text(), c.replicas.text());
-  return out + (l.reshards() ? "; gathered once a step " + c.once.text() : "") + "\n";
+  return out + (l.reshards() || says_unshard(l.plan->actions) ? "; gathered once a step " + c.once.text() : "") + "\n";
 }
 
 /// The table of what a rank communicates.

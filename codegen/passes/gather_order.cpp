@@ -27,7 +27,8 @@ std::vector<std::size_t> gathered_for(const pipeline_rank& r, int stage, int lay
   return all;
 }
 
-gather_order::gather_order(const lowered& l, const pipeline_rank& r, const action_table& t) : l_(l), r_(r) {
+gather_order::gather_order(const lowered& l, const pipeline_rank& r, const action_table& t)
+    : l_(l), r_(r), ahead_(static_cast<std::size_t>(l.plan->dims.prefetch)) {
   for (int i = t.begin[r.index]; i < t.begin[r.index + 1]; ++i)
     for (int s = 0; computes(t.actions[i].kind) && s < static_cast<int>(r.stages.size()); ++s)
       for (int layer : layers_in(l, r.stages[s], phase_of(t.actions[i].kind)))
@@ -55,8 +56,14 @@ std::vector<std::size_t> gather_order::next(int stage, int layer, phase p) {
   std::vector<std::size_t> to_gather;
   if (!reads_weights(stage, layer, p)) return to_gather;
   hold(reads_[at_], to_gather);
-  if (++at_ < reads_.size() && place_of(reads_[at_]) != place_of(reads_[at_ - 1])) hold(reads_[at_], to_gather);
+  for (std::size_t next = at_ + 1; next < reads_.size() && next <= at_ + ahead_ && is_free(next); ++next) hold(reads_[next], to_gather);
+  ++at_;
   return to_gather;
+}
+
+bool gather_order::is_free(std::size_t next) const {
+  return std::none_of(reads_.begin() + static_cast<std::ptrdiff_t>(at_), reads_.begin() + static_cast<std::ptrdiff_t>(next),
+                      [&](const layer_of_stage& before) { return before != reads_[next] && place_of(before) == place_of(reads_[next]); });
 }
 
 }  // namespace rankc::codegen

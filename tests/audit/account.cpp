@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include <algorithm>
 #include <cmath>
 #include <stdexcept>
 
@@ -80,17 +79,14 @@ account carried(const rankc::runtime::description& about, int rank, std::span<co
     if (is_message) e.sent = e.sent + (kind == "send" ? bytes : 0);
     else e.sent = e.sent + (is_sum ? fraction(2 * (ranks - 1) * bytes, ranks) : fraction((ranks - 1) * bytes));
   }
-  return as_carried(all, about, rank);
+  return as_carried(all);
 }
 
-account as_carried(const account& of, const rankc::runtime::description& about, int rank) {
-  const auto lanes = about.layouts[static_cast<std::size_t>(about.ranks[static_cast<std::size_t>(rank)].pp)].lanes;
-  const bool overlaps =
-      std::count_if(lanes.begin(), lanes.end(), [](const rankc::runtime::lane_row& l) { return l.computes; }) > 1;
+account as_carried(const account& of) {
   account all;
   for (const auto& [what, e] : of) {
     key here = what;
-    if (overlaps && what.kind == "all_gather" && what.axis == "dp_shard") here.phase = "forward";
+    if (what.kind == "all_gather" && what.axis == "dp_shard") here.phase = "forward";
     entry& to = all[here];
     to.count += e.tensors, to.tensors += e.tensors, to.elements += e.elements;
     to.sent = to.sent + e.sent;

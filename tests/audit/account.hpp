@@ -32,10 +32,10 @@ account described(const std::string& json, int pp);
 /// What the fabric carried for a rank in a step.
 account carried(const rankc::runtime::description&, int rank, std::span<const rankc::host::transfer>);
 
-/// An account of a rank as the fabric can give it, which does not know what goes together: counts are those of tensors.
-/// Where actions run beside others, gathers for them are put on their lane by lane 0, under the name of its own action:
-/// then gathers of either phase are counted together, as forward's.
-account as_carried(const account&, const rankc::runtime::description&, int rank);
+/// An account as the fabric can give it, which knows neither what goes together nor which phase weights are gathered
+/// for, maybe an action ahead: counts are those of tensors, and gathers of either phase are counted together, as
+/// forward's.
+account as_carried(const account&);
 
 /// The first difference as a sentence; empty: they are equal.
 std::string difference(const account& a, const account& b);

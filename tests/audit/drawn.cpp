@@ -27,7 +27,9 @@ parallel_dims draw_dims(draws& d) {
     parallel_dims x;
     x.dp_replicate = d.one_of({1, 1, 2, 3});
     x.dp_shard = d.one_of({1, 1, 2, 2, 3, 4});
-    x.reshard = d.one_of({reshard::standard, reshard::after_layer, reshard::after_step});
+    x.reshard = d.one_of(
+        {reshard::standard, reshard::after_layer, reshard::after_layer, reshard::after_stage, reshard::after_step});
+    x.prefetch = d.one_of({0, 1, 1, 2, 3});
     x.tp = d.one_of({1, 1, 2, 2, 3, 4});
     x.pp = d.one_of({1, 1, 2, 2, 3});
     x.sequence_parallel = x.tp > 1 && d.chance(60);

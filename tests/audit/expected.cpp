@@ -4,6 +4,8 @@
 
 #include "layers.hpp"
 
+#include <rankc/schedule/gather.hpp>
+
 namespace audit {
 
 namespace {
@@ -33,7 +35,7 @@ class accountant {
     for (const layer& l : layers_)
       if (d_.tp > 1) add_tensor_parallel(l);
     each_action([&](const action& a) { add_messages(a); });
-    if (d_.dp_shard > 1) rankc::reshards_after_layer(d_) ? add_shards_by_layers() : add_shards_once();
+    if (d_.dp_shard > 1) rankc::reshards_after_layer(d_) ? add_shards_by_layers() : add_shards_by_stages();
     add_sums();
     add_scalars();
     return out_.all();
@@ -92,68 +94,86 @@ class accountant {
   struct unit {
     std::int64_t elements = 0, tensors = 0;
   };
-  std::vector<unit> units_of(const layer& l, bool with_shared = true) const {
-    unit own, shared;
-    for (const tensor& w : l.tensors) {
-      unit& u = w.is_shared ? shared : own;
-      u.elements += w.shard_rows(d_.dp_shard) * d_.dp_shard * w.cols, ++u.tensors;
-    }
-    std::vector<unit> all;
-    if (own.tensors) all.push_back(own);
-    if (shared.tensors && with_shared) all.push_back(shared);
-    return all;
+  unit unit_of(const layer& l, bool is_shared) const {
+    unit u;
+    for (const tensor& w : l.tensors)
+      if (w.is_shared == is_shared) u.elements += w.shard_rows(d_.dp_shard) * d_.dp_shard * w.cols, ++u.tensors;
+    return u;
   }
-  void add_units(int id, const layer& l, const std::string& phase, bool with_shared = true) {
-    for (const unit& u : units_of(l, with_shared))
+  void add_unit(int id, const unit& u, const std::string& phase) {
+    if (u.tensors)
       add(id, 1,
           {.axis = "dp_shard",
            .phase = phase,
            .given = {{"d", d_.dp_shard}, {"P_l", u.elements}},
            .tensors = u.tensors});
   }
-
-  /// FSDP. Two places hold what is gathered, for the layers of the rank by turns: what a place still holds is not
-  /// gathered again, and the next layer's, where it has the other place, are gathered one layer ahead, maybe an action
-  /// too. An embedding's backward reads no weights, nor does the second half of a backward.
-  void add_shards_by_layers() {
-    struct read {
-      std::size_t layer;
-      std::string phase;
-    };
-    std::vector<read> reads;
-    each_action([&](const action& a) {
-      if (!computes(a.kind)) return;
-      const bool forward = a.kind == action_kind::F, sums = a.kind == action_kind::B || a.kind == action_kind::W;
-      for (std::size_t n = 0; n < layers_.size(); ++n) {
-        const std::size_t i = forward ? n : layers_.size() - 1 - n;
-        const layer& l = layers_[i];
-        if (l.stage != a.stage) continue;
-        if (forward || (a.kind != action_kind::W && l.role != layer_role::embedding))
-          reads.push_back({i, forward ? "forward" : "backward"});
-        if (sums) add_units(33, l, "backward");
-      }
-    });
-    std::map<std::size_t, std::size_t> held;  // by place
-    const auto hold = [&](std::size_t layer, const std::string& phase) {
-      const auto [at, is_new] = held.try_emplace(layer % 2, layer);
-      if (is_new || at->second != layer) add_units(phase == "forward" ? 31 : 32, layers_[layer], phase);
-      at->second = layer;
-    };
-    for (std::size_t i = 0; i < reads.size(); ++i) {
-      hold(reads[i].layer, reads[i].phase);
-      if (i + 1 < reads.size() && reads[i + 1].layer % 2 != reads[i].layer % 2)
-        hold(reads[i + 1].layer, reads[i].phase);
-    }
+  void add_units(int id, const layer& l, const std::string& phase, bool with_shared = true) {
+    add_unit(id, unit_of(l, false), phase);
+    if (with_shared) add_unit(id, unit_of(l, true), phase);
   }
 
-  /// ZeRO with whole weights in a step: they are gathered in front of the first forward, and sums are dealt out behind
-  /// the last backward, where the row says at the step.
-  void add_shards_once() {
+  struct read {
+    std::size_t layer;
+    std::string phase;
+  };
+  /// The layers that read weights, in order: not an embedding's backward, nor the second half of a backward.
+  std::vector<read> reads() const {
+    std::vector<read> all;
+    each_action([&](const action& a) {
+      const bool forward = a.kind == action_kind::F;
+      for (std::size_t n = 0; n < layers_.size() && computes(a.kind) && a.kind != action_kind::W; ++n) {
+        const std::size_t i = forward ? n : layers_.size() - 1 - n;
+        const layer& l = layers_[i];
+        if (l.stage == a.stage && (forward || l.role != layer_role::embedding))
+          all.push_back({i, forward ? "forward" : "backward"});
+      }
+    });
+    return all;
+  }
+
+  /// FSDP. Places hold what is gathered, one more than layers are gathered ahead, for the layers of the rank by turns:
+  /// what a place still holds is not gathered again, and what comes is gathered once its place is no longer read.
+  void add_shards_by_layers() {
+    const std::vector<read> all = reads();
+    const std::size_t ahead = static_cast<std::size_t>(d_.prefetch), places = ahead + 1;
+    std::map<std::size_t, std::size_t> held;  // by place
+    for (std::size_t i = 0; i < all.size(); ++i)
+      for (std::size_t next = i; next < all.size() && next <= i + ahead; ++next) {
+        const std::size_t l = all[next].layer;
+        bool is_free = true;
+        for (std::size_t before = i; before < next; ++before)
+          is_free &= all[before].layer == l || all[before].layer % places != l % places;
+        if (!is_free) break;
+        const auto [at, is_new] = held.try_emplace(l % places, l);
+        if (is_new || at->second != l) add_units(all[next].phase == "forward" ? 31 : 32, layers_[l], all[next].phase);
+        at->second = l;
+      }
+    each_action([&](const action& a) {
+      for (const layer& l : layers_)
+        if (l.stage == a.stage && (a.kind == action_kind::B || a.kind == action_kind::W)) add_units(33, l, "backward");
+    });
+  }
+
+  /// ZeRO with whole weights: in front of the first forward, or wherever the schedule has an UNSHARD of the stage, for
+  /// its next action; a shared table once. Sums are dealt out behind the last backward, where the row says at the step.
+  void add_shards_by_stages() {
     bool shared = true;
     for (const layer& l : layers_) {
-      add_units(36, l, "forward", shared);
       add_units(35, l, "backward", shared);
-      for (const tensor& w : l.tensors) shared &= !w.is_shared;
+      if (shared) add_unit(36, unit_of(l, true), "forward");
+      if (!says_unshard(t_)) add_units(36, l, "forward", false);
+      shared &= unit_of(l, true).tensors == 0;
+    }
+    for (int i = t_.begin[static_cast<std::size_t>(pp_)]; i < t_.begin[static_cast<std::size_t>(pp_) + 1]; ++i) {
+      if (t_.actions[static_cast<std::size_t>(i)].kind != action_kind::unshard) continue;
+      const int stage = t_.actions[static_cast<std::size_t>(i)].stage;
+      int next = i + 1;
+      const auto is_of_stage = [&](const action& a) { return a.stage == stage && computes(a.kind); };
+      while (!is_of_stage(t_.actions[static_cast<std::size_t>(next)])) ++next;
+      const bool forward = t_.actions[static_cast<std::size_t>(next)].kind == action_kind::F;
+      for (const layer& l : layers_)
+        if (l.stage == stage) add_units(36, l, forward ? "forward" : "backward", false);
     }
   }
 

@@ -46,7 +46,7 @@ void judge(const drawn& d, const fuzz::program& program, const std::vector<formu
     const int pp = about.ranks[static_cast<std::size_t>(rank)].pp;
     const account formulas = expected(d, pp, rows, {"f64", "f64"}), says = described(about.json, pp);
     for (const std::string& wrong :
-         {difference(says, formulas), difference(carried(about, rank, did), as_carried(formulas, about, rank))})
+         {difference(says, formulas), difference(carried(about, rank, did), as_carried(formulas))})
       if (!wrong.empty()) t.line(fmt::format("rank {}: {}", rank, wrong));
   }
   t.line(fmt::format("transfers {}", did.size()));

@@ -17,7 +17,10 @@ techniques techniques_of(const rankc::plan_data& p) {
   const rankc::parallel_dims& d = p.dims;
   techniques all;
   if (d.dp_replicate > 1) all.insert("dp_replicate");
-  if (d.dp_shard > 1) all.insert(reshards_after_layer(d) ? "after_layer" : "after_step");
+  if (d.dp_shard > 1)
+    all.insert(reshards_after_layer(d)                    ? "after_layer"
+               : d.reshard == rankc::reshard::after_stage ? "after_stage"
+                                                          : "after_step");
   if (d.tp > 1) all.insert(d.sequence_parallel ? "sequence_parallel" : "tp");
   if (d.pp > 1) all.insert(p.schedule);
   else if (p.actions.microbatches > 1) all.insert("microbatches");

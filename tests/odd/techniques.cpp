@@ -30,6 +30,8 @@ const techniques of_three_axes[]{{"one_f_one_b", "dp_replicate", "tp"},
                                  {"interleaved_one_f_one_b", "after_layer", "tp"},
                                  {"interleaved_one_f_one_b", "dp_replicate", "after_step"},
                                  {"interleaved_one_f_one_b", "dp_replicate", "sequence_parallel", "recompute"},
+                                 {"interleaved_one_f_one_b", "after_stage", "tp"},
+                                 {"zero_bubble_v", "after_stage", "sequence_parallel", "recompute"},
                                  {"zero_bubble_v", "after_layer", "sequence_parallel"},
                                  {"zero_bubble_v", "dp_replicate", "sequence_parallel", "recompute"},
                                  {"zero_bubble_v", "after_step", "tp", "recompute"},
@@ -43,18 +45,21 @@ class list {
     add(family, "one", {}, schedules::gpipe{1}, recipe);
     add(family, "three", {}, schedules::gpipe{3}, recipe);
   }
-  /// Models take turns, and so do the ways to recompute.
+  /// Models take turns, and so do the ways to recompute and the layers that are gathered ahead.
   void add(const techniques& t) {
     const auto has = [&](const char* name) { return t.count(name) > 0; };
     parallel_dims d{.world = infer};
     d.dp_replicate = has("dp_replicate") ? 2 : 1;
-    d.dp_shard = has("after_layer") || has("after_step") ? 2 : 1;
-    d.reshard = has("after_layer") ? reshard::after_layer : has("after_step") ? reshard::after_step : reshard::standard;
+    for (const auto& [name, way] : {std::pair("after_layer", reshard::after_layer),
+                                    {"after_stage", reshard::after_stage},
+                                    {"after_step", reshard::after_step}})
+      if (has(name)) d.dp_shard = 2, d.reshard = way;
     d.tp = has("tp") || has("sequence_parallel") ? 2 : 1;
     d.sequence_parallel = has("sequence_parallel");
     d.pp = std::any_of(t.begin(), t.end(), is_order) ? 2 : 1;
     d.world = d.dp_replicate * d.dp_shard * d.tp * d.pp;
     const int turn = added_++;
+    d.prefetch = turn % 3;
     training r = recipe;
     if (has("recompute"))
       r.recompute = turn / 2 % 2 ? recomputation{.full = true}
@@ -91,7 +96,7 @@ bool go_together(const std::string& a, const std::string& b) {
   const auto are = [&](const char* x, const char* y) { return (a == x && b == y) || (a == y && b == x); };
   const bool is_pipeline = is_order(a) || is_order(b);
   return a != b && !(is_order(a) && is_order(b)) && !(is_pipeline && (a == "microbatches" || b == "microbatches")) &&
-         !are("after_layer", "after_step") && !are("tp", "sequence_parallel");
+         !(a.starts_with("after_") && b.starts_with("after_")) && !are("tp", "sequence_parallel");
 }
 
 std::vector<odd_plan> plans_of_techniques() {

@@ -1,39 +1,169 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the weights of a rank's layers lie when they are gathered: each in a place of its own, or in two places by turns, so
-// that one layer's are gathered while another is computed.
+// Where the weights of a rank's layers lie when they are gathered, and their whole gradients: layers or stages that need
+// theirs at different times share a place, so that one's are gathered while another is computed.
 #pragma once
+#include <rankc/schedule/gather.hpp>
+
 #include <algorithm>
 #include <cstddef>
+#include <vector>
 
 namespace rankc::program {
 
+/// Places of a region, each as large as what is put there needs, one behind another.
 /// Units: elements.
 class gathered_places {
  public:
-  static constexpr std::size_t turns = 2;
-
-  explicit constexpr gathered_places(bool takes_turns) : takes_turns_(takes_turns) {}
-
-  /// The next layer of the rank: which of the places that layers share it has.
-  constexpr std::size_t next() {
-    if (!takes_turns_) return 0;
-    place_ = count_++ % turns;
-    used_ = 0;
-    return place_;
+  /// What comes next begins where the place does.
+  constexpr void restart(std::size_t place) {
+    grow(place);
+    used_[place] = 0;
   }
-  /// Where so many elements of that layer begin, from the begin of its place on, which is known once all layers have theirs.
-  constexpr std::size_t take(std::size_t elements) {
-    const std::size_t here = used_;
-    used_ += elements;
-    most_[place_] = std::max(most_[place_], used_);
+  /// Where so many elements begin, from the begin of their place on, which is known once all are taken.
+  constexpr std::size_t take(std::size_t place, std::size_t elements) {
+    grow(place);
+    const std::size_t here = used_[place];
+    used_[place] += elements;
+    most_[place] = std::max(most_[place], used_[place]);
     return here;
   }
-  constexpr std::size_t begin(std::size_t place) const { return place == 0 ? 0 : most_[0]; }
-  constexpr std::size_t elements() const { return most_[0] + most_[1]; }
+  constexpr std::size_t begin(std::size_t place) const {
+    std::size_t at = 0;
+    for (std::size_t p = 0; p < place; ++p) at += most_[p];
+    return at;
+  }
+  constexpr std::size_t elements() const { return begin(most_.size()); }
+  /// Whether something was put there.
+  constexpr bool has(std::size_t place) const { return place < most_.size() && most_[place] > 0; }
 
  private:
-  bool takes_turns_;
-  std::size_t count_ = 0, place_ = 0, used_ = 0, most_[turns]{};
+  constexpr void grow(std::size_t place) {
+    if (most_.size() <= place) used_.resize(place + 1, 0), most_.resize(place + 1, 0);
+  }
+  std::vector<std::size_t> used_, most_;
+};
+
+/// The place of each stage of a rank for its weights, from UNSHARD to RESHARD, and for its gradients, from the first sum to
+/// their reduction; and one behind these for what several stages have. Those of a table that says no UNSHARD share none.
+/// Shapes: weights, sums (stages of the plan).
+struct stage_places {
+  std::vector<int> weights, sums;
+  int n_weights = 0, n_sums = 0;
+};
+
+namespace detail {
+
+/// Gives stages places by the times at which they need them, in the step and in an evaluation: the first in which no other
+/// stage is in the way.
+class stage_colouring {
+ public:
+  explicit constexpr stage_colouring(int stages) : uses_(static_cast<std::size_t>(stages), std::vector<interval>{}) {}
+
+  constexpr void use(int stage, int program, int first, int last) { uses_[static_cast<std::size_t>(stage)].push_back({program, first, last}); }
+
+  /// Shapes: (stages). Returns how many places there are.
+  constexpr int colour(std::vector<int>& places) const {
+    int n = 0;
+    places.assign(uses_.size(), 0);
+    for (std::size_t s = 0; s < uses_.size(); ++s) {
+      for (bool again = true; again;) {
+        again = false;
+        for (std::size_t other = 0; other < s; ++other)
+          if (places[other] == places[s] && meet(uses_[other], uses_[s])) again = true, ++places[s];
+      }
+      n = std::max(n, places[s] + 1);
+    }
+    return n;
+  }
+
+ private:
+  struct interval {
+    int program, first, last;
+  };
+  static constexpr bool meet(const std::vector<interval>& some, const std::vector<interval>& others) {
+    for (const interval& a : some)
+      for (const interval& b : others)
+        if (a.program == b.program && a.first <= b.last && b.first <= a.last) return true;
+    return false;
+  }
+  std::vector<std::vector<interval>> uses_;
+};
+
+/// What a rank does with its stages in one program. Actions that run together are at one time. Gradients are reduced beside
+/// the action that follows.
+constexpr void use_places(const action_table& t, int rank, int program, stage_colouring& weights, stage_colouring& sums) {
+  std::vector<int> gathered(static_cast<std::size_t>(t.stages()), -1), summed = gathered;
+  int time = 0;
+  for (int i = t.begin[rank]; i < t.begin[rank + 1]; ++i) {
+    const action& a = t.actions[i];
+    const auto stage = static_cast<std::size_t>(a.stage);
+    if (a.kind == action_kind::unshard) gathered[stage] = time;
+    if (a.kind == action_kind::reshard) weights.use(a.stage, program, gathered[stage], time);
+    if ((a.kind == action_kind::B || a.kind == action_kind::W) && summed[stage] < 0) summed[stage] = time;
+    if (a.kind == action_kind::reduce_grad && summed[stage] >= 0) sums.use(a.stage, program, summed[stage], time + 1);
+    if (!a.overlaps_next) ++time;
+  }
+}
+
+}  // namespace detail
+
+/// Of a rank, by its step and its evaluation.
+constexpr stage_places places_of_stages(const action_table& step, const action_table& evaluation, int rank) {
+  stage_places p;
+  if (!says_unshard(step)) {
+    p.n_weights = p.n_sums = step.stages();
+    for (int s = 0; s < step.stages(); ++s) p.weights.push_back(s), p.sums.push_back(s);
+    return p;
+  }
+  detail::stage_colouring weights(step.stages()), sums(step.stages());
+  detail::use_places(step, rank, 0, weights, sums);
+  detail::use_places(evaluation, rank, 1, weights, sums);
+  p.n_weights = weights.colour(p.weights);
+  p.n_sums = sums.colour(p.sums);
+  return p;
+}
+
+/// Where the layers of a rank, one after another, have their gathered weights, their whole gradients, and what arrives to be
+/// added to others: by turns, or in the places of their stages.
+class layer_turns {
+ public:
+  struct place {
+    std::size_t weights, sums;
+  };
+  gathered_places weights, sums, arriving;
+
+  constexpr layer_turns(const parallel_dims& d, const action_table& step, const action_table& evaluation, int rank)
+      : by_layers_(reshards_after_layer(d)), ahead_(static_cast<std::size_t>(d.prefetch)) {
+    if (!by_layers_) stages_ = places_of_stages(step, evaluation, rank);
+  }
+
+  /// The next layer of the rank: its place.
+  constexpr place next(int stage) {
+    const bool is_stage = stage != stage_;
+    stage_ = stage;
+    now_ = by_layers_ ? place{count_ % (ahead_ + 1), count_ % 2}
+                      : place{static_cast<std::size_t>(stages_.weights[stage]), static_cast<std::size_t>(stages_.sums[stage])};
+    ++count_;
+    shares_sums_ |= !by_layers_ && is_stage && sums.has(now_.sums);
+    if (by_layers_ || is_stage) weights.restart(now_.weights), sums.restart(now_.sums), arriving.restart(now_.sums);
+    return now_;
+  }
+  /// The place of a tensor that layers share: where layers take turns, that of the layer.
+  constexpr place shared() const {
+    return by_layers_ ? now_ : place{static_cast<std::size_t>(stages_.n_weights), static_cast<std::size_t>(stages_.n_sums)};
+  }
+  /// Where so many elements of it begin in these places.
+  constexpr place take(place in, std::size_t elements) { return {weights.take(in.weights, elements), sums.take(in.sums, elements)}; }
+  /// Whether gradients of several stages have had one place.
+  constexpr bool stages_share_sums() const { return shares_sums_; }
+  constexpr std::size_t arrive(std::size_t elements) { return arriving.take(now_.sums, elements); }
+
+ private:
+  bool by_layers_, shares_sums_ = false;
+  std::size_t ahead_, count_ = 0;
+  int stage_ = -1;
+  place now_{};
+  stage_places stages_;
 };
 
 }  // namespace rankc::program
