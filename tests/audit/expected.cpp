@@ -2,7 +2,7 @@
 // Where rankc does otherwise than a row of the table says, the reason stands beside the row's number.
 #include "expected.hpp"
 
-#include "layers.hpp"
+#include "gathers.hpp"
 
 #include <rankc/schedule/gather.hpp>
 
@@ -12,9 +12,6 @@ namespace {
 
 using rankc::action;
 using rankc::action_kind;
-
-/// Sums of gradients run over the room of tensors, which begin at multiples of 16 elements.
-std::int64_t room(std::int64_t elements) { return (elements + 15) / 16 * 16; }
 
 class accountant {
  public:
@@ -113,42 +110,10 @@ class accountant {
     if (with_shared) add_unit(id, unit_of(l, true), phase);
   }
 
-  struct read {
-    std::size_t layer;
-    std::string phase;
-  };
-  /// The layers that read weights, in order: not an embedding's backward, nor the second half of a backward.
-  std::vector<read> reads() const {
-    std::vector<read> all;
-    each_action([&](const action& a) {
-      const bool forward = a.kind == action_kind::F;
-      for (std::size_t n = 0; n < layers_.size() && computes(a.kind) && a.kind != action_kind::W; ++n) {
-        const std::size_t i = forward ? n : layers_.size() - 1 - n;
-        const layer& l = layers_[i];
-        if (l.stage == a.stage && (forward || l.role != layer_role::embedding))
-          all.push_back({i, forward ? "forward" : "backward"});
-      }
-    });
-    return all;
-  }
-
-  /// FSDP. Places hold what is gathered, one more than layers are gathered ahead, for the layers of the rank by turns:
-  /// what a place still holds is not gathered again, and what comes is gathered once its place is no longer read.
+  /// FSDP: each microbatch's, but for weights that are still there.
   void add_shards_by_layers() {
-    const std::vector<read> all = reads();
-    const std::size_t ahead = static_cast<std::size_t>(d_.prefetch), places = ahead + 1;
-    std::map<std::size_t, std::size_t> held;  // by place
-    for (std::size_t i = 0; i < all.size(); ++i)
-      for (std::size_t next = i; next < all.size() && next <= i + ahead; ++next) {
-        const std::size_t l = all[next].layer;
-        bool is_free = true;
-        for (std::size_t before = i; before < next; ++before)
-          is_free &= all[before].layer == l || all[before].layer % places != l % places;
-        if (!is_free) break;
-        const auto [at, is_new] = held.try_emplace(l % places, l);
-        if (is_new || at->second != l) add_units(all[next].phase == "forward" ? 31 : 32, layers_[l], all[next].phase);
-        at->second = l;
-      }
+    for (const gather& g : gathers_of(of_, pp_, layers_))
+      add_units(g.phase == "forward" ? 31 : 32, layers_[g.layer], g.phase);
     each_action([&](const action& a) {
       for (const layer& l : layers_)
         if (l.stage == a.stage && (a.kind == action_kind::B || a.kind == action_kind::W)) add_units(33, l, "backward");
