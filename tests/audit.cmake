@@ -13,7 +13,7 @@ target_compile_definitions(rankc_audit PUBLIC RANKC_COLLECTIVES="${CMAKE_CURRENT
 
 add_executable(rankc_audit_test audit/carried_test.cpp audit/formulas_test.cpp)
 target_include_directories(rankc_audit_test PRIVATE "${rankc_SOURCE_DIR}" programs)
-target_link_libraries(rankc_audit_test PRIVATE rankc_audit rankc_odd_host rankc_test_main)
+target_link_libraries(rankc_audit_test PRIVATE rankc_audit rankc_odd_host rankc_test_main nlohmann_json::nlohmann_json)
 target_compile_definitions(rankc_audit_test PRIVATE ${odd_counts})
 add_test(NAME audit COMMAND rankc_audit_test)
 

@@ -152,6 +152,7 @@ std::string describe_text(const lowered& l) {
   out += fmt::format("step: {} sequences of {} tokens = {} microbatches x {} dp ranks x {} rows\n", p.recipe.global_batch,
                      p.recipe.seq, p.actions.microbatches, batch_ranks(p.dims), p.rows);
   out += fmt::format("schedule: {}, bubble {:.1f} %\n\n", p.schedule, 100 * t.bubble) + schedule_text(p) + "\n" + recomputation_text(l);
+  std::map<std::string, int> tables;  // the first rank of each
   for (const pipeline_rank& r : l.ranks) {
     out += fmt::format("pipeline rank {}: {} per rank\n", r.index, readable_bytes(r.arena.bytes));
     for (const stage_plan& s : r.stages) out += fmt::format("  stage {}: {}, {:.1f} % of the cost\n", s.stage, layer_names(s), 100 * shares[s.stage]);
@@ -163,7 +164,9 @@ std::string describe_text(const lowered& l) {
     out += fmt::format("  temporaries {}\n", readable_bytes(r.arena.work_bytes + r.arena.chains * r.arena.chain_bytes));
     if (const std::size_t beside = bytes_beside_arena(l, r))
       out += fmt::format("  beside these, at most {} for CUDA and NCCL\n", readable_bytes(beside));
-    out += communications_text(count_communications(l, r));
+    const std::string table = communications_text(count_communications(l, r));
+    const auto [same, is_new] = tables.try_emplace(table, r.index);
+    out += is_new ? table : fmt::format("  communicates as pipeline rank {} does\n", same->second);
   }
   out += fmt::format("\ncommunicators: {}\n", l.communicators.size());
   return out;

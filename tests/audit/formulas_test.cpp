@@ -3,11 +3,14 @@
 #include <doctest/doctest.h>
 
 #include "expected.hpp"
+#include "layers.hpp"
 
 #include "codegen/emit/communications.hpp"
 #include "codegen/emit/emit.hpp"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
 
 using namespace audit;
 namespace codegen = rankc::codegen;
@@ -86,6 +89,47 @@ TEST_CASE("a communication that is issued twice, or not at all, makes another ac
   CHECK(doubled > 200);
   CHECK(dropped > 100);
   MESSAGE(doubled << " issued twice, " << dropped << " not at all");
+}
+
+TEST_CASE("what sharding costs a rank is what its weights are, and what the table says that they send") {
+  int plans = 0;
+  for (const drawn& d : draw_legal(9, 120, "audit_")) {
+    const auto& dims = d.plan.dims;
+    if (dims.dp_shard == 1) continue;
+    CAPTURE(d.plan.name);
+    const codegen::lowered l = codegen::lower(d.plan, codegen::dtype::f64);
+    const auto j = nlohmann::json::parse(codegen::describe_json(l));
+    const std::int64_t ranks = dims.dp_shard * dims.dp_replicate, bytes = 8;
+    for (int pp = 0; pp < dims.pp; ++pp) {
+      CAPTURE(pp);
+      std::int64_t whole = 0, stored = 0;
+      bool has_table = false;
+      for (const layer& of : layers_of(d, pp))
+        for (const tensor& w : of.tensors) {
+          if (w.is_shared && std::exchange(has_table, true)) continue;
+          whole += w.rows * w.cols;
+          stored += w.shard_rows(dims.dp_shard) * dims.dp_shard * w.cols;
+        }
+      fraction over_shards, over_replicas;
+      for (const auto& [what, e] : described(j.dump(), pp))
+        if (what.axis.starts_with("dp_") && what.phase != "step")
+          (what.axis == "dp_shard" ? over_shards : over_replicas) =
+              (what.axis == "dp_shard" ? over_shards : over_replicas) + e.sent;
+      const auto value = [](const fraction& f) {
+        return doctest::Approx(static_cast<double>(f.over) / static_cast<double>(f.under)).epsilon(1e-12);
+      };
+      const auto& costs = j.at("pipeline_ranks").at(static_cast<std::size_t>(pp)).at("sharding");
+      CHECK(costs.at("replicas").at("bytes") == 4 * bytes * whole);
+      CHECK(costs.at("replicas").at("sent_bytes").get<double>() == value({2 * (ranks - 1) * bytes * whole, ranks}));
+      CHECK(costs.at("kept").at("sent_bytes").get<double>() == value(over_shards + over_replicas));
+      CHECK(costs.at("gathered_once").at("sent_bytes").get<double>() ==
+            value(fraction(2 * (dims.dp_shard - 1) * bytes * stored, dims.dp_shard) + over_replicas));
+      if (!rankc::reshards_after_layer(dims) && dims.reshard != rankc::reshard::after_stage)
+        CHECK(costs.at("kept").at("sent_bytes") == costs.at("gathered_once").at("sent_bytes"));
+      ++plans;
+    }
+  }
+  CHECK(plans > 60);
 }
 
 TEST_CASE("what is whole on tp is summed as the formula of norms says, of a Llama without a pipeline") {
