@@ -4,7 +4,9 @@
 
 #include "layers.hpp"
 
-#include <rankc/schedule/gather.hpp>
+#include <rankc/program/gathered_places.hpp>
+
+#include <set>
 
 namespace audit {
 
@@ -132,22 +134,31 @@ class accountant {
     return all;
   }
 
-  /// FSDP. Places hold what is gathered, one more than layers are gathered ahead, for the layers of the rank by turns:
-  /// what a place still holds is not gathered again, and what comes is gathered once its place is no longer read.
+  /// FSDP. What is gathered stays until another layer's weights lie where it does: what is there is not gathered again, and
+  /// what comes is gathered, as many layers ahead as the plan says, once what lies there is no longer read.
   void add_shards_by_layers() {
     const std::vector<read> all = reads();
-    const std::size_t ahead = static_cast<std::size_t>(d_.prefetch), places = ahead + 1;
-    std::map<std::size_t, std::size_t> held;  // by place
+    const std::size_t ahead = static_cast<std::size_t>(d_.prefetch);
+    rankc::program::gathered_places places(ahead + 1);
+    for (std::size_t l = 0; l < layers_.size(); ++l) {
+      places.restart(l);
+      for (const tensor& w : layers_[l].tensors)
+        places.take(l, static_cast<std::size_t>(room(w.shard_rows(d_.dp_shard) * d_.dp_shard * w.cols)));
+    }
+    const std::vector<std::size_t> begins = places.begins();
+    const auto meet = [&](std::size_t a, std::size_t b) {
+      return a != b && begins[a] < begins[b] + places.size(b) && begins[b] < begins[a] + places.size(a);
+    };
+    std::set<std::size_t> held;
     for (std::size_t i = 0; i < all.size(); ++i)
       for (std::size_t next = i; next < all.size() && next <= i + ahead; ++next) {
         const std::size_t l = all[next].layer;
         bool is_free = true;
-        for (std::size_t before = i; before < next; ++before)
-          is_free &= all[before].layer == l || all[before].layer % places != l % places;
+        for (std::size_t before = i; before < next; ++before) is_free &= !meet(all[before].layer, l);
         if (!is_free) break;
-        const auto [at, is_new] = held.try_emplace(l % places, l);
-        if (is_new || at->second != l) add_units(all[next].phase == "forward" ? 31 : 32, layers_[l], all[next].phase);
-        at->second = l;
+        if (!held.insert(l).second) continue;
+        std::erase_if(held, [&](std::size_t other) { return meet(other, l); });
+        add_units(all[next].phase == "forward" ? 31 : 32, layers_[l], all[next].phase);
       }
     each_action([&](const action& a) {
       for (const layer& l : layers_)
