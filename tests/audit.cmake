@@ -3,7 +3,8 @@ find_package(CLI11 REQUIRED)
 find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)
 add_library(rankc_audit STATIC
-  audit/account.cpp audit/drawn.cpp audit/expected.cpp audit/formulas.cpp audit/fraction.cpp audit/layers.cpp audit/ledger.cpp)
+  audit/account.cpp audit/drawn.cpp audit/expected.cpp audit/formulas.cpp audit/fraction.cpp audit/gathers.cpp
+  audit/layers.cpp audit/ledger.cpp)
 target_include_directories(rankc_audit PUBLIC "${CMAKE_CURRENT_SOURCE_DIR}")
 target_link_libraries(rankc_audit PUBLIC rankc_drawn_plans rankc::codegen
   PRIVATE nlohmann_json::nlohmann_json fmt::fmt rankc_warnings)

@@ -2,11 +2,9 @@
 // Where rankc does otherwise than a row of the table says, the reason stands beside the row's number.
 #include "expected.hpp"
 
-#include "layers.hpp"
+#include "gathers.hpp"
 
-#include <rankc/program/gathered_places.hpp>
-
-#include <set>
+#include <rankc/schedule/gather.hpp>
 
 namespace audit {
 
@@ -14,9 +12,6 @@ namespace {
 
 using rankc::action;
 using rankc::action_kind;
-
-/// Sums of gradients run over the room of tensors, which begin at multiples of 16 elements.
-std::int64_t room(std::int64_t elements) { return (elements + 15) / 16 * 16; }
 
 class accountant {
  public:
@@ -115,51 +110,10 @@ class accountant {
     if (with_shared) add_unit(id, unit_of(l, true), phase);
   }
 
-  struct read {
-    std::size_t layer;
-    std::string phase;
-  };
-  /// The layers that read weights, in order: not an embedding's backward, nor the second half of a backward.
-  std::vector<read> reads() const {
-    std::vector<read> all;
-    each_action([&](const action& a) {
-      const bool forward = a.kind == action_kind::F;
-      for (std::size_t n = 0; n < layers_.size() && computes(a.kind) && a.kind != action_kind::W; ++n) {
-        const std::size_t i = forward ? n : layers_.size() - 1 - n;
-        const layer& l = layers_[i];
-        if (l.stage == a.stage && (forward || l.role != layer_role::embedding))
-          all.push_back({i, forward ? "forward" : "backward"});
-      }
-    });
-    return all;
-  }
-
-  /// FSDP. What is gathered stays until another layer's weights lie where it does: what is there is not gathered again, and
-  /// what comes is gathered, as many layers ahead as the plan says, once what lies there is no longer read.
+  /// FSDP: each microbatch's, but for weights that are still there.
   void add_shards_by_layers() {
-    const std::vector<read> all = reads();
-    const std::size_t ahead = static_cast<std::size_t>(d_.prefetch);
-    rankc::program::gathered_places places(ahead + 1);
-    for (std::size_t l = 0; l < layers_.size(); ++l) {
-      places.restart(l);
-      for (const tensor& w : layers_[l].tensors)
-        places.take(l, static_cast<std::size_t>(room(w.shard_rows(d_.dp_shard) * d_.dp_shard * w.cols)));
-    }
-    const std::vector<std::size_t> begins = places.begins();
-    const auto meet = [&](std::size_t a, std::size_t b) {
-      return a != b && begins[a] < begins[b] + places.size(b) && begins[b] < begins[a] + places.size(a);
-    };
-    std::set<std::size_t> held;
-    for (std::size_t i = 0; i < all.size(); ++i)
-      for (std::size_t next = i; next < all.size() && next <= i + ahead; ++next) {
-        const std::size_t l = all[next].layer;
-        bool is_free = true;
-        for (std::size_t before = i; before < next; ++before) is_free &= !meet(all[before].layer, l);
-        if (!is_free) break;
-        if (!held.insert(l).second) continue;
-        std::erase_if(held, [&](std::size_t other) { return meet(other, l); });
-        add_units(all[next].phase == "forward" ? 31 : 32, layers_[l], all[next].phase);
-      }
+    for (const gather& g : gathers_of(of_, pp_, layers_))
+      add_units(g.phase == "forward" ? 31 : 32, layers_[g.layer], g.phase);
     each_action([&](const action& a) {
       for (const layer& l : layers_)
         if (l.stage == a.stage && (a.kind == action_kind::B || a.kind == action_kind::W)) add_units(33, l, "backward");
