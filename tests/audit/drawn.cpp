@@ -18,7 +18,7 @@ sizes draw_sizes(draws& d) {
   s.hidden = s.heads * d.one_of({2, 4, 6});
   s.kv_heads = s.is_llama ? s.heads / d.one_of({1, 2}) : s.heads;
   s.ffn = d.one_of({12, 24, 36});
-  s.vocab = d.one_of({24, 48, 36});
+  s.vocab = d.one_of({24, 48, 36, 240});
   return s;
 }
 
