@@ -25,7 +25,7 @@ target_link_libraries(audit_programs PRIVATE rankc_audit "$<LINK_LIBRARY:WHOLE_A
 target_compile_options(audit_programs PRIVATE $<$<CONFIG:Release>:-O1>)
 target_compile_definitions(audit_programs PRIVATE RANKC_AUDIT_CXX="${CMAKE_CXX_COMPILER}"
   RANKC_AUDIT_INCLUDES="-I'${rankc_SOURCE_DIR}/runtime' -I'${CMAKE_CURRENT_SOURCE_DIR}/fuzz'")
-add_test(NAME audit_programs COMMAND audit_programs --seed 1 --count 12 --folder audit_programs_few)
-add_test(NAME audit_programs_long COMMAND audit_programs --seed 2 --count 200 --folder audit_programs_long)
+add_test(NAME audit_programs COMMAND audit_programs --seed 1 --count 12 --models 12 --folder audit_programs_few)
+add_test(NAME audit_programs_long COMMAND audit_programs --seed 2 --count 200 --models 200 --folder audit_programs_long)
 set_tests_properties(audit_programs audit_programs_long PROPERTIES PROCESSORS 2)
 set_tests_properties(audit_programs_long PROPERTIES LABELS long TIMEOUT 7200)
