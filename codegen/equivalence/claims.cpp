@@ -49,10 +49,13 @@ content one_tensor(const access& a, const few<part, 2>& box, term of) {
 }  // namespace
 
 claims::claims(const program& p, const model& m) : program_(p), model_(m) {
+  if (p.step == "evaluate") return;
+  trains_ = p.step == "train";
   for (const rank_program& r : p.ranks)
-    for (const op& o : r.ops)
-      if (o.kind == op_kind::begin && p.step != "evaluate")
-        for (const relation& h : o.holds) trains_ |= h.kind == holding_kind::first_moment;
+    for (const op& o : r.ops) {
+      trains_ |= is_update(o);
+      for (const relation& h : o.holds) trains_ |= h.kind == holding_kind::first_moment;
+    }
 }
 
 const model::parameter& claims::parameter(const std::string& name) const {
