@@ -29,8 +29,8 @@ constexpr rankc::runtime::description about_{
     .vocab_used = @vocab_used@,
     .flops_per_token = @flops@,
     .peak_flops = @peak_flops@,
-   @state@ .deterministic = @deterministic@,
-    .trains = @trains@,
+    .deterministic = @deterministic@,
+    .trains = @trains@,@state@
     .train = {@recipe@},
     .layouts = layouts,
     .ranks = ranks,
