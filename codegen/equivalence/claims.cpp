@@ -49,12 +49,11 @@ content one_tensor(const access& a, const few<part, 2>& box, term of) {
 }  // namespace
 
 claims::claims(const program& p, const model& m) : program_(p), model_(m) {
-  if (p.step == "evaluate") return;
-  trains_ = p.step == "train";
   for (const rank_program& r : p.ranks)
     for (const op& o : r.ops) {
+      if (p.step == "evaluate") continue;
       trains_ |= is_update(o);
-      for (const relation& h : o.holds) trains_ |= h.kind == holding_kind::first_moment;
+      for (const relation& h : o.holds) trains_ |= h.kind == holding_kind::first_moment || h.kind == holding_kind::norm;
     }
 }
 

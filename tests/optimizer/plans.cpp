@@ -31,7 +31,7 @@ constexpr named optimizers[]{
     {"sgd_stochastic",
      {.seq = seq, .global_batch = batch, .precision = f64, .optimizer = sgd, .momentum = 0.9, .moments = bf16, .rounding = stochastic},
      true},
-    {"no_master", {.seq = seq, .global_batch = batch, .master_weights = false, .rounding = stochastic}},
+    {"no_master", {.seq = seq, .global_batch = batch, .master_weights = false, .rounding = stochastic}, true},
     {"no_master_bf16", {.seq = seq, .global_batch = batch, .moments = bf16, .master_weights = false, .rounding = stochastic}},
     {"no_master_sgd", {.seq = seq, .global_batch = batch, .optimizer = sgd, .master_weights = false, .rounding = stochastic}}};
 
