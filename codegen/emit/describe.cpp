@@ -6,6 +6,7 @@
 #include <numeric>
 #include <rankc/program/expected.hpp>
 #include <rankc/rules/batch.hpp>
+#include <rankc/schedule/gather.hpp>
 
 #include "../passes/roles.hpp"
 #include "emit.hpp"
@@ -162,8 +163,8 @@ std::string sharded_text(const lowered& l, const pipeline_rank& r) {
   for (const placed_parameter& p : r.parameters) padding += p.as.stored() - p.as.elements();
   std::string out = fmt::format("  in shards of 1/{}{}; gathered {}: weights {}", l.plan->dims.dp_shard,
                                 padding ? fmt::format(", {} elements of padding on all", padding) : "",
-                                l.reshards() ? "by layers in turn" : "once a step", readable_bytes(r.gathered_elements * l.real_bytes()));
-  if (l.trains()) out += fmt::format(", whole gradients {}", readable_bytes(r.gathered_elements * l.wide_bytes()));
+                                l.reshards() ? "by layers in turn" : says_unshard(l.plan->actions) ? "by stages in turn" : "once a step", readable_bytes(r.gathered_elements * l.real_bytes()));
+  if (l.trains()) out += fmt::format(", whole gradients {}", readable_bytes(r.summed_elements * l.wide_bytes()));
   if (r.arriving_elements > 0) out += fmt::format(", sums that arrive {}", readable_bytes(r.arriving_elements * l.wide_bytes()));
   return out + "\n";
 }

@@ -73,7 +73,7 @@ std::string emit_memory(const lowered& l, const pipeline_rank& r) {
   if (l.is_sharded()) {
     one(fmt::format("vector<real, {}>", r.gathered_elements), "gathered", a.gathered, r.gathered_elements * l.real_bytes(), "the shards of all ranks, as the layers read them");
     if (l.trains())
-      one(fmt::format("vector<wide, {}>", r.gathered_elements), "full_gradients", a.full_gradients, r.gathered_elements * l.wide_bytes(), "the layers' sums, before they are dealt out");
+      one(fmt::format("vector<wide, {}>", r.summed_elements), "full_gradients", a.full_gradients, r.summed_elements * l.wide_bytes(), "the layers' sums, before they are dealt out");
   }
   if (r.arriving_elements > 0)
     one(fmt::format("vector<wide, {}>", r.arriving_elements), "arriving", a.arriving, r.arriving_elements * l.wide_bytes(), "sums that are added to others");
@@ -109,8 +109,8 @@ std::string emit_memory(const lowered& l, const pipeline_rank& r) {
     std::vector<std::string> words;
     for (const gathering::part& p : parts) {
       const placed_parameter& of = r.parameters[static_cast<std::size_t>(p.parameter)];
-      words.push_back(arriving ? fmt::format("{{{}, {}, {}, {}}}", p.gathered, of.element, of.as.shard(), p.arriving)
-                               : fmt::format("{{{}, {}, {}}}", p.gathered, of.element, of.as.shard()));
+      words.push_back(arriving ? fmt::format("{{{}, {}, {}, {}}}", p.whole, of.element, of.as.shard(), p.arriving)
+                               : fmt::format("{{{}, {}, {}}}", p.whole, of.element, of.as.shard()));
     }
     out += fmt::format("constexpr shard_range {}[]{{{}}};\n", name, wrap(words, ",", "    "));
   };

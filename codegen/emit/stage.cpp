@@ -19,12 +19,14 @@ std::string name_of(const stage_plan& s, kept what, int layer) {
 
 /// "block_layer::parameters<real> layers_2{.own = {weights[0]}}": a layer's parameters in a region.
 std::string parameters_in(const lowered& l, const layer_use& use, const std::string& region) {
+  const bool gradients = region.ends_with("gradients");
   std::vector<std::string> pieces;
   for (int g = 0; g < n_groups; ++g)
-    if (l.groups[use.kind].size[g]) pieces.push_back(fmt::format(".{} = {{{}[{}]}}", group_names[g], region, use.gathered_base[g]));
+    if (l.groups[use.kind].size[g])
+      pieces.push_back(fmt::format(".{} = {{{}[{}]}}", group_names[g], region, (gradients ? use.summed_base : use.gathered_base)[g]));
   for (std::size_t s = 0; s < use.shared.size(); ++s)
-    pieces.push_back(fmt::format(".{} = {{{}[{}]}}", l.bodies[use.kind].names.parameters[l.groups[use.kind].shared[s]], region, use.shared[s].gathered));
-  const bool gradients = region.ends_with("gradients");
+    pieces.push_back(fmt::format(".{} = {{{}[{}]}}", l.bodies[use.kind].names.parameters[l.groups[use.kind].shared[s]], region,
+                                 gradients ? use.shared[s].summed : use.shared[s].gathered));
   pieces.front() = fmt::format("constexpr {}::parameters<{}> {}{}{{", layer_namespace(l.bodies[use.kind]), gradients ? "wide" : "real",
                                gradients ? "d_" : "", use.id) + pieces.front();
   return wrap(pieces, ",", "    ", 0) + "};\n";

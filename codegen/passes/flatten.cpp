@@ -36,9 +36,9 @@ flattener::place flattener::parameter(int region, std::size_t index) const {
 flattener::place flattener::whole(int region, const gathering::part& p) const {
   const bool is_weight = region == gathered;
   const std::size_t size = is_weight ? l_.real_bytes() : l_.wide_bytes();
-  return {(is_weight ? r_.arena.gathered : r_.arena.full_gradients) + p.gathered * size,
+  return {(is_weight ? r_.arena.gathered : r_.arena.full_gradients) + p.whole * size,
           r_.parameters[static_cast<std::size_t>(p.parameter)].as.stored() * size,
-          {region, p.parameter, static_cast<int>(p.gathered)},
+          {region, p.parameter, static_cast<int>(p.whole)},
           is_weight ? real() : wide()};
 }
 flattener::place flattener::arrival(const gathering::part& p) const {
@@ -103,10 +103,11 @@ flattener::place flattener::resolve(const item& i, const layer_call& call, int i
   const auto given = [&](formal as) { return locate(i, call, call[as]); };
   const auto parameter_of = [&](int region) {
     const std::size_t element = use.element(l_.groups[use.kind].of_parameter[v.of]);
+    const group_layout::place& in = l_.gathered_groups[use.kind].of_parameter[v.of];
     for (std::size_t j = 0; j < r_.parameters.size(); ++j)
       if (r_.parameters[j].element == element)
         return region < gathered ? parameter(region, j)
-                                 : whole(region, {static_cast<int>(j), use.gathered(l_.gathered_groups[use.kind].of_parameter[v.of])});
+                                 : whole(region, {static_cast<int>(j), region == gathered ? use.gathered(in) : use.summed(in)});
     throw std::logic_error("a layer's parameter has no place");
   };
   const auto part_of = [&](place whole) {  // of what is saved, or of the workspace

@@ -27,7 +27,8 @@ std::vector<std::size_t> gathered_for(const pipeline_rank& r, int stage, int lay
   return all;
 }
 
-gather_order::gather_order(const lowered& l, const pipeline_rank& r, const action_table& t) : l_(l), r_(r) {
+gather_order::gather_order(const lowered& l, const pipeline_rank& r, const action_table& t)
+    : l_(l), r_(r), ahead_(static_cast<std::size_t>(l.plan->dims.prefetch)) {
   for (int i = t.begin[r.index]; i < t.begin[r.index + 1]; ++i)
     for (int s = 0; computes(t.actions[i].kind) && s < static_cast<int>(r.stages.size()); ++s)
       for (int layer : layers_in(l, r.stages[s], phase_of(t.actions[i].kind)))
@@ -40,14 +41,15 @@ bool gather_order::reads_weights(int stage, int layer, phase p) const {
   return b.uses(p, space::weight) || (repeats && b.uses(phase::recompute, space::weight));
 }
 
-std::size_t gather_order::place_of(const layer_of_stage& of) const {
-  return r_.gatherings[gathered_for(r_, of[0], of[1]).front()].place;
+bool gather_order::meet(const layer_of_stage& a, const layer_of_stage& b) const {
+  const gathering &x = r_.gatherings[gathered_for(r_, a[0], a[1]).front()], &y = r_.gatherings[gathered_for(r_, b[0], b[1]).front()];
+  return x.first < y.last && y.first < x.last;
 }
 
 void gather_order::hold(const layer_of_stage& of, std::vector<std::size_t>& to_gather) {
-  const auto [at, is_new] = held_.try_emplace(place_of(of), of);
-  if (!is_new && at->second == of) return;
-  at->second = of;
+  if (std::find(held_.begin(), held_.end(), of) != held_.end()) return;
+  std::erase_if(held_, [&](const layer_of_stage& other) { return meet(other, of); });
+  held_.push_back(of);
   for (std::size_t g : gathered_for(r_, of[0], of[1])) to_gather.push_back(g);
 }
 
@@ -55,8 +57,14 @@ std::vector<std::size_t> gather_order::next(int stage, int layer, phase p) {
   std::vector<std::size_t> to_gather;
   if (!reads_weights(stage, layer, p)) return to_gather;
   hold(reads_[at_], to_gather);
-  if (++at_ < reads_.size() && place_of(reads_[at_]) != place_of(reads_[at_ - 1])) hold(reads_[at_], to_gather);
+  for (std::size_t next = at_ + 1; next < reads_.size() && next <= at_ + ahead_ && is_free(next); ++next) hold(reads_[next], to_gather);
+  ++at_;
   return to_gather;
+}
+
+bool gather_order::is_free(std::size_t next) const {
+  return std::none_of(reads_.begin() + static_cast<std::ptrdiff_t>(at_), reads_.begin() + static_cast<std::ptrdiff_t>(next),
+                      [&](const layer_of_stage& before) { return before != reads_[next] && meet(before, reads_[next]); });
 }
 
 }  // namespace rankc::codegen

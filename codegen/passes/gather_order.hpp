@@ -4,7 +4,7 @@
 #include <rankc/codegen/lowered.hpp>
 
 #include <array>
-#include <map>
+#include <vector>
 
 namespace rankc::codegen {
 
@@ -21,21 +21,25 @@ class gather_order {
   /// Of a rank that gathers its weights for each layer.
   gather_order(const lowered&, const pipeline_rank&, const action_table&);
 
-  /// What is to be gathered before the layer that comes next: its own weights, and those of the one after it where they lie
-  /// in another place; none that are there.
+  /// What is to be gathered before the layer that comes next: its own weights, and those of the ones after it, as many as the
+  /// plan says, where they have memory of their own; none that are there.
   std::vector<std::size_t> next(int stage, int layer, phase);
 
  private:
   using layer_of_stage = std::array<int, 2>;
   bool reads_weights(int stage, int layer, phase) const;
-  std::size_t place_of(const layer_of_stage&) const;
+  /// Whether the weights of two layers have memory in common.
+  bool meet(const layer_of_stage&, const layer_of_stage&) const;
   void hold(const layer_of_stage&, std::vector<std::size_t>& to_gather);
+  /// Whether the memory of what read `next` needs has no other weights that are read before it.
+  bool is_free(std::size_t next) const;
 
   const lowered& l_;
   const pipeline_rank& r_;
+  std::size_t ahead_;                           // layers
   std::vector<layer_of_stage> reads_;           // of weights, in the order of the rank's actions
   std::size_t at_ = 0;                          // the next of them
-  std::map<std::size_t, layer_of_stage> held_;  // by place
+  std::vector<layer_of_stage> held_;            // whose weights are there
 };
 
 }  // namespace rankc::codegen

@@ -59,7 +59,7 @@ class arena {
     if (kept.working_copy) a_.working_copy = take(r_.parameter_elements * l_.real_bytes());
     if (l_.is_sharded()) {
       a_.gathered = take(r_.gathered_elements * l_.real_bytes());
-      if (l_.trains()) a_.full_gradients = take(r_.gathered_elements * l_.wide_bytes());
+      if (l_.trains()) a_.full_gradients = take(r_.summed_elements * l_.wide_bytes());
       a_.arriving = take(r_.arriving_elements * l_.wide_bytes());
     }
     for (placed_rope& rope : a_.ropes) rope.where = take(rope.bytes);

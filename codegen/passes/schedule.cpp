@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <rankc/codegen/names.hpp>
+#include <rankc/schedule/gather.hpp>
 
 #include "gather_order.hpp"
 #include "lanes.hpp"
@@ -98,6 +99,7 @@ class builder {
   /// The weights of a stage; with the first stage those that layers share.
   void gather(int stage) {
     action_ = token({action_kind::unshard, stage, 0});
+    arriving_.insert(stage);
     for (std::size_t g = 0; g < r_.gatherings.size(); ++g)
       if (const gathering& of = r_.gatherings[g]; of.stage == local(stage) || (of.stage < 0 && !shared_gathered_)) gather_one(g);
     shared_gathered_ = true;
@@ -162,7 +164,7 @@ class builder {
     if (a.overlaps_next) i.on = overlap_lane;
     if (a.kind != action_kind::I) i.first = begun_.insert({a.stage, sums_gradients(a)}).second;
     const bool reduces = reduces_after(at);
-    if (reduces || l_.reshards() || (l_.is_sharded() && i.what == item_kind::forward && i.first)) return by_layers(i, a, reduces);
+    if (reduces || l_.reshards() || arriving_.erase(a.stage)) return by_layers(i, a, reduces);
     recompute(i);
     issue(i);
   }
@@ -317,6 +319,7 @@ class builder {
   step& step_;
   std::vector<item>& out_;
   std::set<std::pair<int, bool>> begun_;  // stages that have run forward, or summed gradients
+  std::set<int> arriving_;                // stages whose weights are being gathered, until their first action
   std::set<int> reduced_;                 // stages whose gradients went layer by layer
   std::optional<gather_order> order_;     // where weights are gathered for each layer
   std::set<int> dealt_;                   // parameters whose sums the rank has begun
@@ -327,7 +330,7 @@ class builder {
 }  // namespace
 
 void schedule_items(lowered& l) {
-  const action_table &all = l.plan->actions, forwards = forwards_of(all);
+  const action_table &all = l.plan->actions, forwards = evaluation_of(all, l.plan->dims);
   const communication messages = communicate(all, l.plan->expected), forward_messages = communicate(forwards, l.plan->expected);
   for (pipeline_rank& r : l.ranks) {
     if (l.trains()) builder(l, r, all, messages, r.train).run();

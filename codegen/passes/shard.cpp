@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the layers of a rank read where ranks keep shards: the tensors that are gathered together, and where all of each lies.
-// Gradients lie in the same order in a region of their own, until they are dealt out. Where weights are let go after each
-// layer, layers take turns in two places; else each has its own.
+// Whole gradients lie in a region of their own, until they are dealt out. Where weights are let go after each layer, layers
+// take turns in a few places; where after a stage, stages do; else each has its own.
 #include <algorithm>
 #include <map>
 
@@ -18,7 +18,8 @@ using rankc::program::aligned_elements;
 
 class sharder {
  public:
-  sharder(const lowered& l, pipeline_rank& r) : l_(l), r_(r) {
+  sharder(const lowered& l, pipeline_rank& r)
+      : l_(l), r_(r), turns_(l.plan->dims, l.plan->actions, evaluation_of(l.plan->actions, l.plan->dims), r.index) {
     for (std::size_t p = 0; p < r.parameters.size(); ++p) index_[r.parameters[p].element] = static_cast<int>(p);
   }
 
@@ -26,26 +27,37 @@ class sharder {
     for (std::size_t s = 0; s < r_.stages.size(); ++s)
       for (std::size_t i = 0; i < r_.stages[s].layers.size(); ++i) {
         layer_use& use = r_.stages[s].layers[i];
-        uses_.emplace_back(&use, places_.next());
-        arriving_.next();
-        for (int g = 0; g < n_groups; ++g) use.gathered_base[g] = places_.take(l_.gathered_groups[use.kind].size[g]);
+        const place here = turns_.next(r_.stages[s].stage);
         gathering own = make(use.name, use.id, static_cast<int>(s), static_cast<int>(i));
+        for (int g = 0; g < n_groups; ++g) {
+          const place at = turns_.take(here, l_.gathered_groups[use.kind].size[g]);
+          use.gathered_base[g] = at.weights, use.summed_base[g] = at.sums;
+        }
         for (std::size_t p = 0; p < l_.bodies[use.kind].parameters.size(); ++p) add(own, use, p);
-        if (!own.parts.empty()) r_.gatherings.push_back(std::move(own));
+        uses_.push_back({&use, here});
+        if (!own.parts.empty()) keep(std::move(own), here);
       }
-    r_.gathered_elements = places_.elements();
-    if (adds_sums()) r_.arriving_elements = arriving_.elements();
+    r_.sums_take_turns = turns_.stages_share_sums();
+    r_.gathered_elements = turns_.weights.elements();
+    r_.summed_elements = turns_.sums.elements();
+    if (adds_sums()) r_.arriving_elements = turns_.arriving.elements();
     begin_at_places();
   }
 
  private:
+  using place = rankc::program::layer_turns::place;
+
   /// Whether a gradient is dealt out more than once in a step, and what arrives later added up.
   bool adds_sums() const {
     return l_.trains() && l_.reshards() && (l_.plan->actions.microbatches > 1 || shares_);
   }
 
   gathering make(const std::string& name, const std::string& id, int stage, int layer) {
-    return {.name = name, .id = ids_.take(id), .stage = stage, .layer = layer, .place = uses_.back().second};
+    return {.name = name, .id = ids_.take(id), .stage = stage, .layer = layer};
+  }
+  void keep(gathering g, place in) {
+    r_.gatherings.push_back(std::move(g));
+    places_.push_back(in);
   }
 
   /// A parameter of a layer. One that layers share is gathered for each of them where they take turns, else once.
@@ -53,43 +65,55 @@ class sharder {
     const layer_parameter& as = l_.bodies[use.kind].parameters[p];
     const group_layout::place &kept = l_.groups[use.kind].of_parameter[p], &whole = l_.gathered_groups[use.kind].of_parameter[p];
     const int index = index_.at(use.element(kept));
-    const auto put = [&](gathering& into, std::size_t gathered) {
-      into.parts.push_back({index, gathered, as.trainable ? arriving_.take(aligned_elements(as.shard())) : 0});
-      if (as.trainable) into.trained.push_back(into.parts.back());
+    const auto put = [&](gathering& into, place at) {
+      const std::size_t arriving = as.trainable ? turns_.arrive(aligned_elements(as.shard())) : 0;
+      into.parts.push_back({index, at.weights, arriving});
+      if (as.trainable) into.trained.push_back({index, at.sums, arriving});
     };
-    if (kept.in != group::shared) return put(own, use.gathered_base[static_cast<int>(whole.in)] + whole.offset);
+    if (kept.in != group::shared) return put(own, {use.gathered(whole), use.summed(whole)});
     shared_use& here = use.shared[kept.offset];
-    const auto [known, is_new] = shared_.try_emplace(here.element, 0);
+    const auto [known, is_new] = shared_.try_emplace(here.element);
     shares_ |= !is_new && as.trainable;
     if (is_new || l_.reshards()) {
-      known->second = places_.take(aligned_elements(as.stored()));
+      const place in = turns_.shared();
+      known->second = turns_.take(in, aligned_elements(as.stored()));
       const std::string& name = r_.parameters[static_cast<std::size_t>(index)].name;
-      r_.gatherings.push_back(l_.reshards() ? make(name + " of " + use.name, name + "_of_" + use.id, own.stage, own.layer)
-                                            : make(name, name, -1, -1));
-      put(r_.gatherings.back(), known->second);
+      gathering alone = l_.reshards() ? make(name + " of " + use.name, name + "_of_" + use.id, own.stage, own.layer) : make(name, name, -1, -1);
+      put(alone, known->second);
+      keep(std::move(alone), in);
     }
-    here.gathered = known->second;
+    here.gathered = known->second.weights, here.summed = known->second.sums;
   }
 
   /// What was counted from the begin of a place lies in that place.
   void begin_at_places() {
-    for (gathering& g : r_.gatherings)
-      for (auto* parts : {&g.parts, &g.trained})
-        for (gathering::part& p : *parts) p.gathered += places_.begin(g.place), p.arriving += arriving_.begin(g.place);
-    for (const auto& [use, place] : uses_) {
-      for (std::size_t& base : use->gathered_base) base += places_.begin(place);
-      for (shared_use& each : use->shared) each.gathered += places_.begin(place);
+    const std::vector<std::size_t> weights = turns_.weights.begins(), sums = turns_.sums.begins(), arriving = turns_.arriving.begins();
+    for (std::size_t g = 0; g < places_.size(); ++g) {
+      gathering& of = r_.gatherings[g];
+      const auto [weight, sum] = places_[g];
+      of.first = weights[weight], of.last = of.first + turns_.weights.size(weight);
+      for (gathering::part& p : of.parts) p.whole += weights[weight];
+      for (gathering::part& p : of.trained) p.whole += sums[sum];
+      for (auto* parts : {&of.parts, &of.trained})
+        for (gathering::part& p : *parts) p.arriving += sum < arriving.size() ? arriving[sum] : 0;
+    }
+    for (const auto& [use, in] : uses_) {
+      for (std::size_t& base : use->gathered_base) base += weights[in.weights];
+      for (std::size_t& base : use->summed_base) base += sums[in.sums];
+      const place shared = l_.reshards() ? in : turns_.shared();
+      for (shared_use& each : use->shared) each.gathered += weights[shared.weights], each.summed += sums[shared.sums];
     }
   }
 
   const lowered& l_;
   pipeline_rank& r_;
-  rankc::program::gathered_places places_{l_.reshards()}, arriving_{true};
-  std::vector<std::pair<layer_use*, std::size_t>> uses_;  // and the place of each
+  rankc::program::layer_turns turns_;
+  std::vector<std::pair<layer_use*, place>> uses_;
+  std::vector<place> places_;              // of the gatherings
   name_scope ids_;
-  bool shares_ = false;                         // layers of the rank have a trained parameter in common
-  std::map<std::size_t, int> index_;            // of parameters, by their elements
-  std::map<std::size_t, std::size_t> shared_;   // where each that layers share is gathered, by its element
+  bool shares_ = false;                    // layers of the rank have a trained parameter in common
+  std::map<std::size_t, int> index_;       // of parameters, by their elements
+  std::map<std::size_t, place> shared_;    // where each that layers share is gathered, by its element
 };
 
 /// Layers read what the rank keeps.
@@ -97,7 +121,8 @@ void read_kept(pipeline_rank& r) {
   for (stage_plan& s : r.stages)
     for (layer_use& use : s.layers) {
       std::copy(std::begin(use.base), std::end(use.base), use.gathered_base);
-      for (shared_use& each : use.shared) each.gathered = each.element;
+      std::copy(std::begin(use.base), std::end(use.base), use.summed_base);
+      for (shared_use& each : use.shared) each.gathered = each.summed = each.element;
     }
 }
 

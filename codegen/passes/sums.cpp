@@ -111,8 +111,9 @@ sum flattener::sum_of_gradient(std::size_t parameter_index) const {
                        : q.as.sum_over_tp  ? placement::partial
                                            : placement::replicated;
   const placement dp = q.as.sum_over_dp ? placement::partial : placement::replicated;
-  // Where sums are dealt out in each microbatch, each of them is a contribution to the shard.
-  const placement shards = q.as.sum_over_shards && !l_.reshards() ? placement::dealt : placement::sharded;
+  // Where whole gradients take turns in a place, what is dealt out of it each time is a contribution to the shard.
+  const bool by_turns = l_.reshards() || (r_.sums_take_turns && !q.as.shared);
+  const placement shards = q.as.sum_over_shards && !by_turns ? placement::dealt : placement::sharded;
   sum of{sum_kind::gradient,
          q.name,
          parameter(gradient, parameter_index).range(),
@@ -120,13 +121,13 @@ sum flattener::sum_of_gradient(std::size_t parameter_index) const {
          0,
          {},
          !q.copy};
-  if (l_.is_sharded() && !l_.reshards()) of.collected = collected(static_cast<int>(parameter_index));
+  if (l_.is_sharded() && !by_turns) of.collected = collected(static_cast<int>(parameter_index));
   for (int region : kept_) of.updates.push_back(parameter(region, parameter_index).range());
   for (const stage_plan& s : r_.stages)
     for (const layer_use& use : s.layers)
       for (std::size_t k = 0; k < l_.bodies[use.kind].parameters.size(); ++k)
         if (use.element(l_.groups[use.kind].of_parameter[k]) == q.element)
-          of.terms += l_.reshards() ? count_sums(s, use, static_cast<int>(k)) : count_terms(s, use, {phase::backward, phase::backward_input, phase::backward_weight},
+          of.terms += l_.reshards() ? count_sums(s, use, static_cast<int>(k)) : by_turns ? 1 : count_terms(s, use, {phase::backward, phase::backward_input, phase::backward_weight},
                                   space::gradient, static_cast<int>(k));
   return of;
 }

@@ -87,6 +87,12 @@ constexpr rule_text texts[]{
      "world trains on ep times the samples.",
      "parallel_dims{.world = 8, .dp_shard = 4, .ep = 2, .expert_layout = expert_layout::independent}",
      "Take the folded equivalent: parallel_dims{.world = 8, .dp_shard = 8, .ep = 2}."},
+    {114, "weights are gathered ahead",
+     "prefetch is at least 0: the number of layers (reshard::after_layer) or stages (reshard::after_stage) whose weights are "
+     "gathered while one is computed.",
+     "Each takes memory of its own. With 0 a layer waits for its weights; with 1 they arrive beside the layer before it.",
+     "parallel_dims{.world = 2, .dp_shard = 2, .prefetch = -1}",
+     "Leave it out for 1; write 0 where memory is short, 2 where a small layer hides too little of a gather."},
     {120, "a plan has a cluster",
      "The member .cluster is given.",
      "It says on how many ranks of which memory and speed the plan runs; nothing can be assumed of it.",

@@ -20,7 +20,7 @@ inline plan_data make_plan(std::string name, const auto& model, const parallel_d
              },
              stage_layers);
   if (!accepts(p.diagnostics)) return p;
-  p.actions = actions_of(schedule, p.dims.pp);
+  p.actions = actions_of(schedule, p.dims);
   check_actions(p.diagnostics, p.actions);  // the check above was of the table before it was fused
   p.rows = recipe.global_batch / schedule.microbatches / static_cast<int>(batch_ranks(p.dims));
   p.vocab_used = model.vocab_used ? model.vocab_used : model.vocab;

@@ -45,7 +45,7 @@ constexpr auto count_plan(report& out, const auto& model, const parallel_dims& g
   check_plan(out, model, given, schedule, recipe, machines,
              [&](std::string_view, int count, bool repeated, const trace& t) { p.kinds.push_back({t, count, repeated}); }, stage_layers);
   if (!accepts(out)) return p;
-  p.actions = actions_of(schedule, p.dims.pp);
+  p.actions = actions_of(schedule, p.dims);
   p.rows = recipe.global_batch / schedule.microbatches / static_cast<int>(batch_ranks(p.dims));
   p.blocks_of_stage = split_layers(p, stage_layers);
   p.expected = expected_costs(p);

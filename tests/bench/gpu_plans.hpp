@@ -12,13 +12,17 @@ inline constexpr auto gpt2_124m =
     models::gpt2{.layers = 12, .hidden = 768, .heads = 12, .ffn = 3072, .vocab = 50304, .vocab_used = 50257};
 inline constexpr auto gpt2_1_5b =
     models::gpt2{.layers = 48, .hidden = 1600, .heads = 25, .ffn = 6400, .vocab = 50304, .vocab_used = 50257};
-inline constexpr auto llama3_8b_8l =
-    models::llama{.layers = 8, .hidden = 4096, .heads = 32, .kv_heads = 8, .ffn = 14336, .vocab = 128256};
+constexpr auto llama3_8b_of(int layers) {
+  return models::llama{.layers = layers, .hidden = 4096, .heads = 32, .kv_heads = 8, .ffn = 14336, .vocab = 128256};
+}
+inline constexpr auto llama3_8b_8l = llama3_8b_of(8);
 
 constexpr training gpt2_recipe(int batch, bool deterministic = false) {
   return {.seq = 1024, .global_batch = batch, .precision = bf16, .deterministic = deterministic};
 }
-constexpr training llama_recipe(int batch) { return {.seq = 8192, .global_batch = batch, .precision = bf16}; }
+constexpr training llama_recipe(int batch, recomputation recompute = {}) {
+  return {.seq = 8192, .global_batch = batch, .precision = bf16, .recompute = recompute};
+}
 inline constexpr parallel_dims one_rank{.world = 1};
 
 template <class Schedule = schedules::gpipe>
@@ -31,6 +35,9 @@ inline constexpr auto gpt2_124m_b4 = on_node(gpt2_124m, gpt2_recipe(4));
 inline constexpr auto gpt2_124m_b4_deterministic = on_node(gpt2_124m, gpt2_recipe(4, true));
 inline constexpr auto gpt2_1_5b_b16 = on_node(gpt2_1_5b, gpt2_recipe(16));
 inline constexpr auto llama3_8b_8l_b2 = on_node(llama3_8b_8l, llama_recipe(2));
+inline constexpr auto llama3_8b_8l_b4 = on_node(llama3_8b_8l, llama_recipe(4));
+inline constexpr auto llama3_8b_8l_b4_selective = on_node(llama3_8b_8l, llama_recipe(4, {.activations = true, .norms = true}));
+inline constexpr auto llama3_8b_8l_b4_full = on_node(llama3_8b_8l, llama_recipe(4, {.full = true}));
 inline constexpr auto llama3_8b_8l_s1024 = on_node(llama3_8b_8l, {.seq = 1024, .global_batch = 1, .precision = bf16});
 
 inline constexpr parallel_dims dp2{.world = 2, .dp_replicate = 2}, tp2{.world = 2, .tp = 2};
@@ -43,6 +50,7 @@ inline constexpr auto llama3_8b_8l_dp2 = on_node(llama3_8b_8l, llama_recipe(4), 
 inline constexpr parallel_dims fsdp2{.world = 2, .dp_shard = 2}, zero2{.world = 2, .dp_shard = 2, .reshard = reshard::after_step};
 inline constexpr auto gpt2_124m_zero = on_node(gpt2_124m, gpt2_recipe(128), zero2);
 inline constexpr auto llama3_8b_8l_fsdp = on_node(llama3_8b_8l, llama_recipe(4), fsdp2);
+inline constexpr auto llama3_8b_fsdp = on_node(llama3_8b_of(32), llama_recipe(2, {.full = true}), fsdp2);
 inline constexpr auto llama3_8b_8l_zero = on_node(llama3_8b_8l, llama_recipe(4), zero2);
 inline constexpr auto llama3_8b_8l_tp2 = on_node(llama3_8b_8l, llama_recipe(2), tp2);
 inline constexpr auto llama3_8b_8l_tp2_sp =

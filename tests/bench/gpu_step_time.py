@@ -17,7 +17,8 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 BASELINE = os.path.join(HERE, "torch", "train_baseline.py")
-GPT2, LLAMA = "--model gpt2-124m --sdpa cudnn", "--model llama3-8b --layers 8 --sdpa cudnn --compile --compile-scope block"
+GPT2, LLAMA_WHOLE = "--model gpt2-124m --sdpa cudnn", "--model llama3-8b --sdpa cudnn --compile --compile-scope block"
+LLAMA = f"{LLAMA_WHOLE} --layers 8"
 
 
 def split(form, layers):
@@ -32,12 +33,17 @@ ROWS = {
     "gpt2-1.5b-b16": ("gpt2_1_5b_b16", 16 * 1024, 1,
                       ["--model gpt2-1.5b --sdpa cudnn --batch 16 --compile --compile-scope block"]),
     "llama3-8b-8l-b2": ("llama3_8b_8l_b2", 2 * 8192, 1, [f"{LLAMA} --batch 2"]),
+    "llama3-8b-8l-b4": ("llama3_8b_8l_b4", 4 * 8192, 1, [f"{LLAMA} --batch 4"]),
+    "llama3-8b-8l-b4-selective": ("llama3_8b_8l_b4_selective", 4 * 8192, 1, [f"{LLAMA} --batch 4 --ac selective"]),
+    "llama3-8b-8l-b4-full": ("llama3_8b_8l_b4_full", 4 * 8192, 1, [f"{LLAMA} --batch 4 --ac full"]),
     "gpt2-124m-dp2": ("gpt2_124m_dp2", 128 * 1024, 2, [f"{GPT2} --batch 64 --compile --ddp"]),
     "gpt2-124m-dp4": ("gpt2_124m_dp4", 256 * 1024, 4, [f"{GPT2} --batch 64 --compile --ddp"]),
     "gpt2-1.5b-dp4": ("gpt2_1_5b_dp4", 64 * 1024, 4,
                       ["--model gpt2-1.5b --sdpa cudnn --batch 16 --compile --compile-scope block --ddp"]),
     "llama3-8b-8l-dp2": ("llama3_8b_8l_dp2", 4 * 8192, 2, [f"{LLAMA} --batch 2 --ddp"]),
     "llama3-8b-8l-fsdp": ("llama3_8b_8l_fsdp", 4 * 8192, 2, [f"{LLAMA} --batch 2 --fsdp", f"{LLAMA} --batch 2 --fsdp --no-reshard"]),
+    "llama3-8b-8l-zero": ("llama3_8b_8l_zero", 4 * 8192, 2, [f"{LLAMA} --batch 2 --ddp"]),
+    "llama3-8b-fsdp": ("llama3_8b_fsdp", 2 * 8192, 2, [f"{LLAMA_WHOLE} --batch 1 --fsdp --ac full"]),
     "gpt2-124m-zero": ("gpt2_124m_zero", 128 * 1024, 2, [f"{GPT2} --batch 64 --compile --ddp"]),
     "llama3-8b-8l-tp2": ("llama3_8b_8l_tp2_sp", 2 * 8192, 2, [f"{LLAMA} --batch 2 --tp 2"]),
     "llama3-8b-8l-pp2": ("llama3_8b_8l_pp2", 8 * 8192, 2, split(f"{LLAMA} --batch 8 --pp 2 --pp-schedule 1F1B --pp-microbatches 8", "5,3")),

@@ -10,6 +10,7 @@
 #include <07_latent_attention.hpp>
 #include <08_sharded_weights.hpp>
 #include <rankc/make_plan.hpp>
+#include <rankc/schedules/looped_bfs.hpp>
 
 namespace equivalence_tests {
 
@@ -73,6 +74,7 @@ std::vector<rankc::plan_data> sharded() {
                 .reshard = reshard::after_layer},
                schedules::one_f_one_b{3}),
           make("once", gpt, {.world = 4, .dp_shard = 2, .pp = 2}, schedules::one_f_one_b{3}),
+          make("by_stages", gpt, {.world = 4, .dp_shard = 2, .pp = 2, .reshard = reshard::after_stage, .prefetch = 0}, schedules::looped_bfs{3, 2}),
           make("padded", gpt, {.world = 3, .dp_shard = 3}, schedules::gpipe{2}),
           make("large", gpt, {.world = 96, .dp_replicate = 3, .dp_shard = 16, .pp = 2}, schedules::one_f_one_b{2})};
 }

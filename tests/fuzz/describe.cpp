@@ -63,7 +63,9 @@ std::string text_of(const parallel_dims& d) {
   for (const named_degree& a : all_degrees)
     if (d.*a.degree != 1)
       out += d.*a.degree == infer ? fmt::format(" {}=infer", a.name) : fmt::format(" {}={}", a.name, d.*a.degree);
-  if (d.dp_shard != 1) out += fmt::format(" reshard after {}", reshards_after_layer(resolve(d)) ? "layers" : "the step");
+  if (d.dp_shard != 1)
+    out += fmt::format(" reshard after {} prefetch={}",
+                       reshards_after_layer(resolve(d)) ? "layers" : d.reshard == reshard::after_stage ? "stages" : "the step", d.prefetch);
   return out + (d.sequence_parallel ? " sequence_parallel" : "");
 }
 

@@ -37,7 +37,8 @@ parallel_dims draw_dims(draws& d, const plan& p) {
     parallel_dims wanted;
     wanted.dp_replicate = d.one_of({1, 1, 1, 2, 2, 3, 4});
     wanted.dp_shard = d.one_of({1, 1, 1, 1, 2, 2, 3, 4});
-    wanted.reshard = d.one_of({reshard::standard, reshard::after_layer, reshard::after_step});
+    wanted.reshard = d.one_of({reshard::standard, reshard::after_layer, reshard::after_stage, reshard::after_step});
+    wanted.prefetch = d.one_of({0, 1, 1, 2});
     wanted.tp = d.one_of({1, 1, 2, 2, 2, 3, 4, 6});
     wanted.pp = d.one_of({1, 1, 2, 2, 2, 3, 4, 5});
     wanted.world = wanted.dp_replicate * wanted.dp_shard * wanted.tp * wanted.pp;

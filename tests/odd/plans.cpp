@@ -5,6 +5,7 @@
 #include <rankc/schedules/dual_pipe.hpp>
 #include <rankc/schedules/from_csv.hpp>
 #include <rankc/schedules/interleaved_one_f_one_b.hpp>
+#include <rankc/schedules/looped_bfs.hpp>
 #include <rankc/schedules/zero_bubble_v.hpp>
 
 #include "06_gated_attention.hpp"
@@ -73,9 +74,18 @@ std::vector<odd_plan> plans() {
   add_split("parts", make(repeat{4, parts{}}));
   add_split("parted_products", make(repeat{4, parted_products{}}));
   l.add("head_norms", "hsdp", make(repeat{4, head_norms{}}), {.world = 8, .dp_replicate = 2, .dp_shard = 2, .tp = 2, .sequence_parallel = true}, three);
+  l.add("head_norms", "prefetch_0", make(repeat{4, head_norms{}}), {.world = 2, .dp_shard = 2, .prefetch = 0}, three);
+  l.add("head_norms", "shards_bfs", make(repeat{4, head_norms{}}),
+        {.world = 4, .dp_shard = 2, .pp = 2, .reshard = reshard::after_stage, .prefetch = 0}, schedules::looped_bfs{3, 2});
   add_split("gated", plans::gated_llama{.layers = 4, .hidden = 12, .heads = 2, .ffn = 10, .vocab = 32});
   add_split("latent", plans::latent_gpt{.layers = 4, .hidden = 12, .heads = 2, .plain = 3, .turned = 4, .of_q = 5, .of_kv = 4,
                                         .ffn = 10, .vocab = 32});
+
+  l.add("latent", "prefetch_2", plans::latent_gpt{.layers = 4, .hidden = 12, .heads = 2, .plain = 3, .turned = 4, .of_q = 5, .of_kv = 4,
+                                                  .ffn = 10, .vocab = 32},
+        {.world = 3, .dp_shard = 3, .prefetch = 2}, once);
+  l.add("matrix_thrice", "shards_stages", matrices, {.world = 4, .dp_shard = 2, .pp = 2, .reshard = reshard::after_stage},
+        schedules::interleaved_one_f_one_b{2, 2});
 
   const auto bases = make(repeat{2, attention_layer{"near", 10}}, repeat{2, attention_layer{"far", 1000}});
   l.add_one("rope_bases", bases);

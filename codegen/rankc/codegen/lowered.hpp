@@ -20,7 +20,7 @@ using rankc::program::optimizer_state;
 /// A layer's use of a parameter that another layer shares.
 struct shared_use {
   std::size_t element = 0;
-  std::size_t gathered = 0;  // of what this layer reads
+  std::size_t gathered = 0, summed = 0;  // of what this layer reads, and sums into
   bool adds = false;  // a later layer of this rank has written the gradient already
 };
 
@@ -30,7 +30,7 @@ struct layer_use {
   std::string name;              // "layers.2" or the kind's name, and of no other layer
   std::string id;                // in the generated text
   std::size_t base[n_groups]{};  // elements, in each region
-  std::size_t gathered_base[n_groups]{};  // in what layers read and sum into; the same, where ranks keep whole tensors
+  std::size_t gathered_base[n_groups]{}, summed_base[n_groups]{};  // in what layers read, and sum into; the same, where ranks keep whole tensors
   std::vector<shared_use> shared = {};  // as group_layout has them
   bool adds_to_loss = false;     // another layer of this rank has begun the sum of the losses
 
@@ -38,9 +38,12 @@ struct layer_use {
   std::size_t element(const group_layout::place& p) const {
     return p.in == group::shared ? shared[p.offset].element : base[static_cast<int>(p.in)] + p.offset;
   }
-  /// Where all of it begins in the regions of what is gathered. Units: elements.
+  /// Where all of it begins in the region of what is gathered, and of whole gradients. Units: elements.
   std::size_t gathered(const group_layout::place& p) const {
     return p.in == group::shared ? shared[p.offset].gathered : gathered_base[static_cast<int>(p.in)] + p.offset;
+  }
+  std::size_t summed(const group_layout::place& p) const {
+    return p.in == group::shared ? shared[p.offset].summed : summed_base[static_cast<int>(p.in)] + p.offset;
   }
   /// Whether the gradient of a parameter has been written by another layer before this one's first sum.
   bool adds_to(const group_layout::place& p) const { return p.in == group::shared && shared[p.offset].adds; }
@@ -120,15 +123,15 @@ struct bucket {
 struct gathering {
   struct part {
     int parameter;
-    std::size_t gathered;       // first element, in the regions of what is gathered
+    std::size_t whole;          // first element, in the region of what is gathered, or of whole gradients
     std::size_t arriving = 0;   // of the rank's shard of a sum, in the region where those arrive that are added to others
     bool operator==(const part&) const = default;
   };
   std::string name;
   std::string id;  // in the generated text
   int stage = -1, layer = -1;  // of the rank; -1: of no layer alone
-  std::size_t place = 0;       // of those that share memory, which has what is gathered
-  std::vector<part> parts = {}, trained = {};
+  std::size_t first = 0, last = 0;  // elements of the place that has what is gathered, which others may have at other times
+  std::vector<part> parts = {}, trained = {};  // weights; gradients
 };
 
 /// Contiguous elements that the optimizer or the norm treats alike.
@@ -231,8 +234,9 @@ struct pipeline_rank {
   std::vector<lane_link> links;
   std::vector<stage_plan> stages;
   std::vector<placed_parameter> parameters;
-  std::size_t parameter_elements = 0, gathered_elements = 0, arriving_elements = 0;
+  std::size_t parameter_elements = 0, gathered_elements = 0, summed_elements = 0, arriving_elements = 0;
   std::vector<gathering> gatherings;  // none where the rank keeps whole tensors
+  bool sums_take_turns = false;       // whole gradients of several stages, in one place
   std::vector<bucket> buckets;
   /// Elements that the rank keeps of some parameters.
   std::size_t shard_elements(const std::vector<gathering::part>&) const;

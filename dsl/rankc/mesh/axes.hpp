@@ -22,13 +22,14 @@ inline constexpr std::string_view cp_weights_names[]{"shard", "replicate"};
 
 /// When a rank of dp_shard lets go of the weights that it has gathered.
 ///   after_layer  when a layer has read them, while the next one's are gathered (FSDP); each microbatch's gradients are dealt out
+///   after_stage  when the rank turns to others of its stages, by UNSHARD and RESHARD; each gradient is dealt out once
 ///   after_step   at the end: each weight is gathered once and each gradient dealt out once (ZeRO with whole weights in a step)
 ///   standard     after_layer on one pipeline rank; after_step on several, whose microbatches would gather them anew
-enum class reshard : unsigned char { standard, after_layer, after_step };
+enum class reshard : unsigned char { standard, after_layer, after_stage, after_step };
 
 /// The degree of each axis. world = pp * dp_replicate * dp_shard * cp * tp, times ep where experts are independent;
 /// cp = ring * ulysses.
-/// Errors: RC101 to RC109, from `check_dims`.
+/// Errors: RC101 to RC109 and RC114, from `check_dims`.
 struct parallel_dims {
   int world = 1;
   int dp_replicate = 1, dp_shard = 1, cp = 1, tp = 1, pp = 1, ep = 1, etp = 1, ulysses = 1;
@@ -36,6 +37,7 @@ struct parallel_dims {
   rankc::expert_layout expert_layout = rankc::expert_layout::folded;
   rankc::cp_weights cp_weights = rankc::cp_weights::shard;
   rankc::reshard reshard = rankc::reshard::standard;
+  int prefetch = 1;  // layers, or stages, whose weights are gathered ahead of the one that is computed
 };
 
 /// The axes, outermost first in either view, and what joins several: dp = batch every rank with data of its own; loss

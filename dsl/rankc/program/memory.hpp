@@ -32,8 +32,9 @@ struct shared_parameter {
 template <class Plan, class Layers>
 class rank_counter {
  public:
-  constexpr rank_counter(const Plan& plan, const Layers& layers, const std::vector<std::vector<int>>& forms, const layer_setting& s, int rank)
-      : plan_(plan), layers_(layers), forms_(forms), s_(s), rank_(rank) {
+  constexpr rank_counter(const Plan& plan, const Layers& layers, const std::vector<std::vector<int>>& forms, const layer_setting& s,
+                         const action_table& evaluation, int rank)
+      : plan_(plan), layers_(layers), forms_(forms), s_(s), rank_(rank), turns_(plan.dims, plan.actions, evaluation, rank) {
     pools_.push_back({place_pool::between, 0});
     for (int stage = 0; stage < plan.actions.stages(); ++stage)
       if (plan.actions.has_stage(rank, stage)) add_stage(stage);
@@ -57,9 +58,8 @@ class rank_counter {
     if (kept.working_copy) bytes += aligned(elements_ * real);
     if (s_.trains) bytes += aligned(elements_ * wide);
     if (s_.dims.dp_shard > 1) {
-      const std::size_t elements = gathered_.elements();
-      bytes += aligned(elements * real) + (s_.trains ? aligned(elements * wide) : 0);
-      if (s_.trains && reshards() && (plan_.actions.microbatches > 1 || shares_)) bytes += aligned(arriving_.elements() * wide);
+      bytes += aligned(turns_.weights.elements() * real) + (s_.trains ? aligned(turns_.sums.elements() * wide) : 0);
+      if (s_.trains && reshards() && (plan_.actions.microbatches > 1 || shares_)) bytes += aligned(turns_.arriving.elements() * wide);
     }
     for (const rope_use& r : ropes_) bytes += aligned(static_cast<std::size_t>(r.positions) * r.dim * wide);
     const std::size_t ids = static_cast<std::size_t>(plan_.rows) * plan_.recipe.seq * 4 * plan_.actions.microbatches;
@@ -101,22 +101,22 @@ class rank_counter {
         if (s_.splits_backward) take(u.by_backward, place_pool::output_gradient, l.y_bytes);
         chain_bytes_ = std::max(chain_bytes_, l.y_bytes);
       }
-      add_layer(l);
+      add_layer(l, stage);
     }
     if (s_.trains && !s_.splits_backward) chains_ = std::max(chains_, std::min(2, static_cast<int>(forms.size()) - 1));
     stages_.push_back(std::move(u));
   }
 
-  constexpr void add_layer(const auto& l) {
+  constexpr void add_layer(const auto& l, int stage) {
     const group_layout kept = lay_out(l.parameters, &layer_parameter::shard), gathered = lay_out(l.parameters);
-    gathered_.next(), arriving_.next();
+    const layer_turns::place turn = turns_.next(stage);
     for (std::size_t n : kept.size) elements_ += n;
-    for (std::size_t n : gathered.size) gathered_.take(n);
+    for (std::size_t n : gathered.size) turns_.take(turn, n);
     for (const layer_parameter& p : l.parameters) {
-      if (p.trainable) arriving_.take(aligned_elements(p.shard()));
+      if (p.trainable) turns_.arrive(aligned_elements(p.shard()));
       if (!p.shared) continue;
       const bool is_new = std::find(shared_.begin(), shared_.end(), p.name) == shared_.end();
-      if (is_new || reshards()) gathered_.take(aligned_elements(p.stored()));
+      if (is_new || reshards()) turns_.take(turns_.shared(), aligned_elements(p.stored()));
       shares_ |= !is_new && p.trainable;
       if (!is_new) continue;
       shared_.push_back(p.name);
@@ -151,7 +151,7 @@ class rank_counter {
   std::vector<place_pool> pools_;
   std::vector<rope_use> ropes_;
   std::vector<std::string_view> shared_;  // names of tensors that layers have in common
-  gathered_places gathered_{reshards()}, arriving_{true};
+  layer_turns turns_;
   std::size_t elements_ = 0, chain_bytes_ = 0, work_ = 0;
   int chains_ = 0;
   bool reads_tokens_ = false, reads_targets_ = false, shares_ = false;
@@ -176,16 +176,15 @@ constexpr bool ties(const auto& plan, const auto& counters, std::size_t rank) {
 constexpr std::vector<rank_memory> memory_of(const auto& plan, const auto& layers, const layer_setting& s, bool bounds = false) {
   const std::vector<std::vector<int>> forms = forms_of_stages(plan);
   std::vector<detail::rank_counter<std::decay_t<decltype(plan)>, std::decay_t<decltype(layers)>>> counters;
-  for (int r = 0; r < plan.dims.pp; ++r) counters.emplace_back(plan, layers, forms, s, r);
+  const action_table evaluation = evaluation_of(plan.actions, plan.dims);
+  for (int r = 0; r < plan.dims.pp; ++r) counters.emplace_back(plan, layers, forms, s, evaluation, r);
   const auto count = [&](const action_table& t) {
     const action_map m(t, place_messages(t, plan.expected));
     for (int r = 0; r < plan.dims.pp; ++r) counters[static_cast<std::size_t>(r)].count(t, m);
   };
   if (!bounds && s.trains) count(plan.actions);
-  if (!bounds) count(forwards_of(plan.actions));
-  action_table forwards;
-  if (!s.trains) forwards = forwards_of(plan.actions);
-  const action_table& most = s.trains ? plan.actions : forwards;
+  if (!bounds) count(evaluation);
+  const action_table& most = s.trains ? plan.actions : evaluation;
   std::vector<rank_memory> out;
   for (std::size_t r = 0; r < counters.size(); ++r) {
     rank_memory& m = out.emplace_back();

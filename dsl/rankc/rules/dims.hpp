@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RC101 to RC109, RC111, RC113: what is wrong with dims alone, and what is legal but costs.
+// RC101 to RC109, RC111, RC113, RC114: what is wrong with dims alone, and what is legal but costs.
 #pragma once
 #include <rankc/mesh/layout.hpp>
 #include <rankc/rules/setting.hpp>
@@ -122,7 +122,7 @@ inline constexpr rule dims_rules[]{
      no_offers, true},
 };
 
-/// RC104, RC105: degrees are numbers, all but one at most. Says whether they are.
+/// RC104, RC105, RC114: degrees are numbers, all but one at most. Says whether they are.
 constexpr bool check_degrees(report& out, const parallel_dims& d) {
   int inferred = 0;
   bool ok = d.world >= 1;
@@ -131,6 +131,10 @@ constexpr bool check_degrees(report& out, const parallel_dims& d) {
     inferred += d.*a.degree == infer;
     if (d.*a.degree >= 1 || d.*a.degree == infer) continue;
     refuse(out, 104) << a.name << "=" << d.*a.degree << "; a degree is at least 1, or `infer`";
+    ok = false;
+  }
+  if (d.prefetch < 0) {
+    refuse(out, 114) << "prefetch=" << d.prefetch << "; weights are gathered for 0 or more layers ahead: 1 is usual, 0 takes least memory";
     ok = false;
   }
   if (inferred > 1) refuse(out, 105) << inferred << " degrees are `infer`; the world size determines one at most";
@@ -151,7 +155,7 @@ constexpr bool check_shared_axes(report& out, const view& dense, const view& exp
   return false;
 }
 
-/// Append what is wrong with the dims alone. Errors: RC101 to RC109; the warnings RC111, RC113. Says whether they have
+/// Append what is wrong with the dims alone. Errors: RC101 to RC109, RC114; the warnings RC111, RC113. Says whether they have
 /// a layout: `layout(resolve(given))`.
 constexpr bool check_dims(report& out, const parallel_dims& given) {
   if (!detail::check_degrees(out, given)) return false;

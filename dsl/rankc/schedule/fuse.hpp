@@ -2,6 +2,7 @@
 // Puts backwards together again that a schedule splits for nothing.
 #pragma once
 #include <rankc/schedule/complete.hpp>
+#include <rankc/schedule/gather.hpp>
 #include <rankc/schedule/timing.hpp>
 
 #include <vector>
@@ -65,11 +66,11 @@ constexpr bool keeps_order(const auto& schedule) {
   else return false;
 }
 
-/// The actions of a schedule as they are run.
-constexpr action_table actions_of(const auto& schedule, int pp) {
-  const action_table emitted = collect(schedule, pp);
-  if (keeps_order(schedule)) return complete(emitted);
-  return complete(fuse_backward(emitted));
+/// The actions of a schedule as they are run by ranks of these dims.
+constexpr action_table actions_of(const auto& schedule, const parallel_dims& d) {
+  const action_table emitted = collect(schedule, d.pp);
+  if (keeps_order(schedule)) return gather_by_stage(complete(emitted), d);
+  return gather_by_stage(complete(fuse_backward(emitted)), d);
 }
 
 }  // namespace rankc

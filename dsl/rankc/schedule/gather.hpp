@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // When the weights of sharded stages are gathered and let go.
 #pragma once
+#include <rankc/mesh/axes.hpp>
 #include <rankc/schedule/actions.hpp>
 
 #include <algorithm>
@@ -8,6 +9,13 @@
 #include <vector>
 
 namespace rankc {
+
+/// Whether a table says when weights are gathered.
+constexpr bool says_unshard(const action_table& t) {
+  for (const action& a : t.actions)
+    if (a.kind == action_kind::unshard) return true;
+  return false;
+}
 
 namespace detail {
 
@@ -80,6 +88,20 @@ constexpr action_table gather_weights(action_table t, int most) {
   }
   t.begin.back() = static_cast<int>(t.actions.size());
   return t;
+}
+
+/// The table as ranks of these dims run it: with what `reshard` says of a schedule that leaves UNSHARD and RESHARD unsaid.
+constexpr action_table gather_by_stage(action_table t, const parallel_dims& d) {
+  if (d.dp_shard == 1 || d.reshard != reshard::after_stage || says_unshard(t)) return t;
+  return gather_weights(std::move(t), 1 + d.prefetch);
+}
+
+/// What an evaluation runs: the forwards, and where the step says when weights are gathered, each stage's before its first
+/// and until its last, as many stages ahead as `reshard` says.
+constexpr action_table evaluation_of(const action_table& step, const parallel_dims& d) {
+  action_table t = forwards_of(step);
+  if (d.dp_shard == 1 || !says_unshard(step)) return t;
+  return gather_weights(std::move(t), d.reshard == reshard::after_stage ? 1 + d.prefetch : t.stages());
 }
 
 }  // namespace rankc

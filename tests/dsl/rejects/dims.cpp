@@ -36,6 +36,9 @@ static_assert(valid<rc104_degree_zero>);  // error: RC104: tp=0; a degree is at 
 inline constexpr auto rc104_world_zero = meshed({.world = fault(0, 1)});
 static_assert(valid<rc104_world_zero>);  // error: RC104: world=0 ranks; the world has at least 1
 
+inline constexpr auto rc114_prefetch_below_zero = meshed({.world = 2, .dp_shard = 2, .prefetch = fault(-1, 0)});
+static_assert(valid<rc114_prefetch_below_zero>);  // error: RC114: prefetch=-1; weights are gathered for 0 or more layers ahead: 1 is usual, 0 takes least memory
+
 inline constexpr auto rc105_two_inferred = meshed({.world = 4, .dp_replicate = infer, .tp = fault(infer, 2)});
 static_assert(valid<rc105_two_inferred>);  // error: RC105: 2 degrees are `infer`; the world size determines one at most
 

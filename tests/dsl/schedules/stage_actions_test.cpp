@@ -138,7 +138,7 @@ TEST_CASE("one dropped, repeated or moved is refused by its rule") {
       const action a = t.actions[at];
       if (computes(a.kind)) continue;
       const std::string dropped = refusal(without(t, at)), twice = refusal(with(t, at, a));
-      CHECK(dropped.substr(0, 5) == (a.kind <= reshard ? "RC310" : "RC303"));
+      CHECK(dropped.substr(0, 5) == (a.kind <= action_kind::reshard ? "RC310" : "RC303"));
       CHECK(twice.substr(0, 5) == "RC310");
       ++by_rule[dropped.substr(0, 5)];
 
