@@ -57,7 +57,7 @@ TEST_CASE("odd: the texts make the calls that were proven") {
     subjects.push_back(make_subject(p.plan, false, dtype::f64));
     subjects.push_back(make_subject(p.plan, true, dtype::bf16));
   }
-  REQUIRE(subjects.size() == 380);
+  REQUIRE(subjects.size() == 546);
   check(subjects, "translation_odd");
 }
 
