@@ -80,6 +80,43 @@ std::string recomputation_text(const lowered& l) {
   return out + "\n";
 }
 
+std::string wide_type(const lowered& l) { return name_of(l.type == dtype::bf16 ? dtype::f32 : l.type); }
+
+/// Weights, gradients, moments and working copy of a rank: those of one size are counted together.
+std::string kept_text(const lowered& l, const pipeline_rank& r) {
+  const optimizer_state kept = l.state();
+  std::vector<std::string> wide, parts;
+  const char* moments = kept.moments == 2 ? "two moments" : "momentum";
+  if (!l.has_bf16_weights()) wide.emplace_back("weights");
+  if (l.trains()) wide.emplace_back("gradients");
+  if (kept.moments > 0 && !l.has_bf16_moments()) wide.emplace_back(moments);
+  const std::size_t regions = wide.size() + (kept.moments == 2 && !l.has_bf16_moments());
+  if (regions > 0)
+    parts.push_back(fmt::format("{} x {} ({})", readable_bytes(r.parameter_elements * l.wide_bytes()), regions, fmt::join(wide, ", ")));
+  const auto add_bf16 = [&](int count, const std::string& what) {
+    parts.push_back(fmt::format("{}{} ({})", readable_bytes(r.parameter_elements * 2), count > 1 ? fmt::format(" x {}", count) : "", what));
+  };
+  if (l.has_bf16_weights()) add_bf16(1, "bf16 weights, no master copy");
+  if (l.has_bf16_moments()) add_bf16(kept.moments, fmt::format("bf16 {}", moments));
+  if (kept.working_copy) add_bf16(1, "bf16 working copy");
+  return fmt::format("  parameters {}\n", fmt::join(parts, " + "));
+}
+
+/// "optimizer: SGD, momentum 0.9, Nesterov; moments in bf16, rounded stochastically"
+std::string optimizer_text(const lowered& l) {
+  const training& t = l.plan->recipe;
+  if (!l.trains()) return "";
+  std::string out = t.optimizer == sgd ? "optimizer: SGD" : "optimizer: AdamW";
+  if (t.momentum > 0) out += fmt::format(", momentum {}", t.momentum);
+  if (t.nesterov) out += ", Nesterov";
+  std::vector<std::string_view> narrow;
+  if (l.has_bf16_weights()) narrow.emplace_back("weights");
+  if (l.has_bf16_moments()) narrow.emplace_back("moments");
+  if (!narrow.empty())
+    out += fmt::format("; {} in bf16, rounded {}", fmt::join(narrow, " and "), t.rounding == stochastic ? "stochastically" : "to nearest");
+  return out + "\n";
+}
+
 /// Bytes that a rank keeps of the parameters' state, and sends in a step for it.
 struct state_cost {
   double kept = 0, sent = 0;
@@ -95,7 +132,9 @@ struct sharding_costs {
 };
 sharding_costs costs_of_sharding(const lowered& l, const pipeline_rank& r) {
   const double real = static_cast<double>(l.real_bytes()), wide = static_cast<double>(l.wide_bytes());
-  const double each = (l.trains() ? 4 : 1) * wide + (l.has_working_copy() ? real : 0);
+  const optimizer_state state = l.state();
+  const double each = static_cast<double>(state.weight + static_cast<std::size_t>(state.moments) * state.moment) + (l.trains() ? wide : 0) +
+                      (state.working_copy ? real : 0);
   double whole = 0, stored = 0, trained = 0, trained_whole = 0;  // elements
   for (const placed_parameter& p : r.parameters) {
     whole += static_cast<double>(p.as.elements()), stored += static_cast<double>(p.as.stored());
@@ -151,13 +190,13 @@ std::string describe_text(const lowered& l) {
                                 p.dims.sequence_parallel ? " with sequence parallelism" : "", name_of(l.type));
   out += fmt::format("step: {} sequences of {} tokens = {} microbatches x {} dp ranks x {} rows\n", p.recipe.global_batch,
                      p.recipe.seq, p.actions.microbatches, batch_ranks(p.dims), p.rows);
+  out += optimizer_text(l);
   out += fmt::format("schedule: {}, bubble {:.1f} %\n\n", p.schedule, 100 * t.bubble) + schedule_text(p) + "\n" + recomputation_text(l);
   std::map<std::string, int> tables;  // the first rank of each
   for (const pipeline_rank& r : l.ranks) {
     out += fmt::format("pipeline rank {}: {} per rank\n", r.index, readable_bytes(r.arena.bytes));
     for (const stage_plan& s : r.stages) out += fmt::format("  stage {}: {}, {:.1f} % of the cost\n", s.stage, layer_names(s), 100 * shares[s.stage]);
-    out += fmt::format("  parameters {} x 4 (weights, gradients, two moments){}\n", readable_bytes(r.parameter_elements * l.wide_bytes()),
-                       l.has_working_copy() ? fmt::format(" + {} (bf16 working copy)", readable_bytes(r.parameter_elements * l.real_bytes())) : "");
+    out += kept_text(l, r);
     if (l.is_sharded()) out += sharded_text(l, r);
     for (const pool& p : r.arena.pools)
       out += fmt::format("  {}: {} x {}\n", kept_names[static_cast<int>(p.what)], p.count, readable_bytes(p.unit));
@@ -181,6 +220,8 @@ std::string describe_json(const lowered& l) {
          {"dims", {{"world", p.dims.world}, {"pp", p.dims.pp}, {"dp_replicate", p.dims.dp_replicate}, {"dp_shard", p.dims.dp_shard}, {"tp", p.dims.tp},
                    {"sequence_parallel", p.dims.sequence_parallel}}},
          {"recipe", {{"seq", p.recipe.seq}, {"global_batch", p.recipe.global_batch}, {"microbatches", p.actions.microbatches}, {"rows", p.rows}}},
+         {"optimizer", {{"name", l.optimizer()}, {"moments", l.state().moments}, {"moments_in", l.has_bf16_moments() ? "bf16" : wide_type(l)},
+                        {"weights_in", l.has_bf16_weights() ? "bf16" : wide_type(l)}}},
          {"schedule", p.schedule}, {"bubble", t.bubble}, {"bubble_per_rank", t.bubble_per_rank},
          {"peak_activations", t.peak_activations}, {"plan_hash", fmt::format("{:016x}", l.hash)}};
   for (const pipeline_rank& r : l.ranks) {

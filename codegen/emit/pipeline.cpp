@@ -202,10 +202,16 @@ class order_text {
                             std::string(".into = store::") + (i.first ? "overwrite" : "add")});
         break;
       case item_kind::update:
-        run(i.on, "adamw", {".weights = weights", ".gradients = gradients", ".first_moment = first_moment", ".second_moment = second_moment",
-                      ".norm = norm", ".of = updates"});
+        run(i.on, std::string(l_.optimizer()), members_of_update());
         break;
     }
+  }
+
+  std::vector<std::string> members_of_update() const {
+    std::vector<std::string> all{".weights = weights", ".gradients = gradients"};
+    for (const std::string_view m : moment_names(l_)) all.push_back(fmt::format(".{} = {}", m, m));
+    all.insert(all.end(), {".norm = norm", ".of = updates"});
+    return all;
   }
 
   const lowered& l_;

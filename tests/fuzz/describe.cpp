@@ -86,6 +86,7 @@ std::string describe(const plan& p) {
   if (const recomputation& r = t.recompute; !(r == recomputation{}))
     out += fmt::format("  recompute{}{}{}{} every={}\n", r.full ? " full" : "", r.attention ? " attention" : "",
                        r.activations ? " activations" : "", r.norms ? " norms" : "", r.every);
+  if (t.optimizer == sgd) out += fmt::format("  sgd momentum={}{}\n", t.momentum, t.nesterov ? " nesterov" : "");
   return out + fmt::format(
                    "  seq={} global_batch={} lr={} weight_decay={} clip={} beta1={} beta2={} eps={}; one rank: "
                    "microbatches={}\n",

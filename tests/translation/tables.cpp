@@ -29,9 +29,11 @@ class places {
       const auto add = [&](runtime::at region, std::size_t size) {
         list.emplace_back(region.byte + p.element * size, region.byte + (p.element + count) * size);
       };
-      add(where_.weights, wide_);
-      if (about_.trains) add(where_.first_moment, wide_), add(where_.second_moment, wide_);
-      if (about_.type == runtime::dtype::bf16) add(where_.working_copy, runtime::size_of(about_.type));
+      const std::size_t moment = about_.bf16_moments ? 2 : wide_;
+      add(where_.weights, about_.bf16_weights ? 2 : wide_);
+      if (about_.trains && about_.moments > 0) add(where_.first_moment, moment);
+      if (about_.trains && about_.moments > 1) add(where_.second_moment, moment);
+      if (about_.type == runtime::dtype::bf16 && !about_.bf16_weights) add(where_.working_copy, runtime::size_of(about_.type));
     }
     return list;
   }

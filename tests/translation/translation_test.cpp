@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 #include <odd/plans.hpp>
+#include <optimizer/plans.hpp>
 #include <rankc/make_plan.hpp>
 #include <rankc/rankc.hpp>
 
@@ -58,4 +59,15 @@ TEST_CASE("odd: the texts make the calls that were proven") {
   }
   REQUIRE(subjects.size() == 546);
   check(subjects, "translation_odd");
+}
+
+TEST_CASE("optimizers: the texts make the calls that were proven") {
+  std::vector<subject> subjects;
+  for (const optimizing::variant& v : optimizing::plans()) {
+    if (v.layout != "shard4") continue;
+    subjects.push_back(make_subject(v.plan, false, dtype::f64));
+    subjects.push_back(make_subject(v.plan, true, dtype::bf16));
+  }
+  REQUIRE(subjects.size() == 20);
+  check(subjects, "translation_optimizers");
 }

@@ -5,6 +5,7 @@
 #include <rankc/program/expected.hpp>
 #include <rankc/program/gathered_places.hpp>
 #include <rankc/program/layer.hpp>
+#include <rankc/program/optimizer_state.hpp>
 #include <rankc/program/pools.hpp>
 #include <rankc/schedule/opened.hpp>
 
@@ -51,8 +52,11 @@ class rank_counter {
   constexpr std::size_t between() const { return pools_.front().unit; }
 
   constexpr std::size_t arena() const {
-    const std::size_t real = s_.bytes(element_kind::real), wide = s_.bytes(element_kind::wide), regions = s_.trains ? 4 : 1;
-    std::size_t bytes = regions * aligned(elements_ * wide) + (real < wide ? aligned(elements_ * real) : 0);
+    const std::size_t real = s_.bytes(element_kind::real), wide = s_.bytes(element_kind::wide);
+    const optimizer_state kept = state_of(plan_.recipe, real, wide, s_.trains);
+    std::size_t bytes = aligned(elements_ * kept.weight) + static_cast<std::size_t>(kept.moments) * aligned(elements_ * kept.moment);
+    if (kept.working_copy) bytes += aligned(elements_ * real);
+    if (s_.trains) bytes += aligned(elements_ * wide);
     if (s_.dims.dp_shard > 1) {
       bytes += aligned(turns_.weights.elements() * real) + (s_.trains ? aligned(turns_.sums.elements() * wide) : 0);
       if (s_.trains && reshards() && (plan_.actions.microbatches > 1 || shares_)) bytes += aligned(turns_.arriving.elements() * wide);
