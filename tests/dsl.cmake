@@ -10,6 +10,7 @@ add_executable(rankc_dsl_test
   dsl/schedules_test.cpp
   dsl/split_layers_test.cpp
   dsl/text_test.cpp
+  dsl/tile_test.cpp
   dsl/models/models_test.cpp
   dsl/axes/table_test.cpp
   dsl/typed/collectives_test.cpp

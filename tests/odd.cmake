@@ -1,6 +1,6 @@
 # Plans that users may write and no other test has: generated, compiled, trained, held to finite differences.
 find_package(nlohmann_json REQUIRED)
-add_library(rankc_odd_plans STATIC odd/plans.cpp)
+add_library(rankc_odd_plans STATIC odd/plans.cpp odd/techniques.cpp)
 target_include_directories(rankc_odd_plans PRIVATE "${rankc_SOURCE_DIR}/dsl/plans")
 target_link_libraries(rankc_odd_plans PUBLIC rankc::dsl PRIVATE rankc_warnings)
 target_compile_options(rankc_odd_plans PRIVATE $<$<CONFIG:Release>:-O1>)
@@ -16,10 +16,10 @@ function(rankc_odd_programs target)
   target_link_libraries(rankc_odd_${target} PUBLIC rankc::runtime_${target} rankc::runtime_tools PRIVATE rankc_warnings)
   target_compile_options(rankc_odd_${target} PRIVATE -O0)  # most of their time are their headers
 endfunction()
-set(odd_counts RANKC_ODD_FAMILIES=39 RANKC_ODD_PLANS=190 RANKC_ODD_ON_TWO=43)
+set(odd_counts RANKC_ODD_FAMILIES=41 RANKC_ODD_PLANS=273 RANKC_ODD_ON_ONE=85 RANKC_ODD_ON_TWO=69)
 
 rankc_odd_programs(host)
-add_executable(rankc_odd_test odd/certificate_test.cpp odd/odd_test.cpp odd/refused_test.cpp)
+add_executable(rankc_odd_test odd/certificate_test.cpp odd/coverage_test.cpp odd/odd_test.cpp odd/refused_test.cpp)
 target_include_directories(rankc_odd_test PRIVATE programs)
 target_link_libraries(rankc_odd_test PRIVATE rankc_odd_plans rankc::codegen rankc_odd_host rankc_test_main nlohmann_json::nlohmann_json)
 target_compile_definitions(rankc_odd_test PRIVATE ${odd_counts})

@@ -8,53 +8,12 @@
 #include <rankc/rules/batch.hpp>
 #include <rankc/schedule/gather.hpp>
 
-#include "../passes/roles.hpp"
+#include "communications.hpp"
 #include "emit.hpp"
 
 namespace rankc::codegen {
 
 namespace {
-
-/// Communication of one step as one rank of a pipeline coordinate issues it.
-struct traffic {
-  int count = 0;
-  std::size_t bytes = 0;
-};
-std::map<std::string, traffic> count_traffic(const lowered& l, const pipeline_rank& r) {
-  std::map<std::string, traffic> out;
-  auto add = [&](const std::string& what, std::size_t bytes) {
-    ++out[what].count;
-    out[what].bytes += bytes;
-  };
-  auto layer = [&](const stage_plan& s, int index, const item& of) {
-    const body& b = l.bodies[s.layers[index].kind];
-    for (const phase p : phases_of(s, of, index))
-      for (const node& n : b.calls(p))
-        if (n.row->communicates()) add(fmt::format("{} over {}", b.function(n), role_name(role_over(n.over))), b.message_bytes(n));
-  };
-  for (const item& i : r.train.items) {
-    const stage_plan& s = r.stages[i.stage];
-    switch (i.what) {
-      case item_kind::send: add("send", i.bytes); break;
-      case item_kind::receive: add("receive", i.bytes); break;
-      case item_kind::forward:
-      case item_kind::backward:
-        for (int index = 0; index < static_cast<int>(s.layers.size()); ++index) layer(s, index, i);
-        break;
-      case item_kind::forward_layer:
-      case item_kind::backward_layer: layer(s, i.layer, i); break;
-      case item_kind::gather: add("all_gather over shard", i.bytes); break;
-      case item_kind::reduce_scatter: add("reduce_scatter over shard", i.bytes); break;
-      case item_kind::reduce:
-      case item_kind::reduce_norm:
-      case item_kind::reduce_loss:
-        add("all_reduce over " + std::string(runtime::over_names[static_cast<int>(i.over)]), l.messages[i.message].bytes);
-        break;
-      default: break;
-    }
-  }
-  return out;
-}
 
 struct parameter_count {
   std::size_t trained = 0, frozen = 0;
@@ -79,15 +38,6 @@ std::string tuning_text(const lowered& l) {
   return out;
 }
 
-/// What a rank has of its parameters from step to step.
-std::string parameters_text(const lowered& l, const pipeline_rank& r) {
-  std::string out = fmt::format("  parameters {} x 4 (weights, gradients, two moments)", readable_bytes(r.trained_elements * l.wide_bytes()));
-  if (l.wide_elements(r) > r.trained_elements)
-    out += fmt::format(" + {} (frozen weights)", readable_bytes((r.parameter_elements - r.trained_elements) * l.wide_bytes()));
-  if (l.has_working_copy()) out += fmt::format(" + {} (bf16 working copy)", readable_bytes(r.parameter_elements * l.real_bytes()));
-  return out + "\n";
-}
-
 /// "2", "2 x 4 shards"
 std::string data_ranks_text(const parallel_dims& d) {
   return std::to_string(d.dp_replicate) + (d.dp_shard > 1 ? fmt::format(" x {} shards", d.dp_shard) : "");
@@ -110,7 +60,7 @@ std::vector<double> shares_of_stages(const plan_data& p) {
 struct repetition {
   std::string layer;
   std::size_t kept = 0, halfway = 0, without = 0;  // bytes of a microbatch: from forward on, between the halves; if all were kept
-  std::size_t nodes = 0;                           // that backward repeats
+  std::size_t nodes = 0, collectives = 0;          // that backward repeats; of these
   double flops = 0, share = 0;                     // of these per token; of forward's
 };
 std::vector<repetition> repetitions(const lowered& l) {
@@ -122,7 +72,7 @@ std::vector<repetition> repetitions(const lowered& l) {
     const trace& t = l.plan->kinds[b.kind].ops;
     repetition r{b.name, b.saved_bytes, b.halfway_bytes};
     r.without = lower_layer(*l.plan, {forms[f].kind, false, forms[f].gives_dx}, b.name, l.type, l.target).saved_bytes;
-    r.nodes = static_cast<std::size_t>(std::count_if(b.backward.begin(), b.backward.end(), [](const node& n) { return n.again; }));
+    for (const node& n : b.backward) r.nodes += n.again, r.collectives += n.again && n.row->communicates();
     r.flops = repeated_flops(t, b.setting.recompute);
     if (const double forward = forward_flops(t); forward > 0) r.share = r.flops / forward;
     all.push_back(r);
@@ -139,9 +89,85 @@ std::string recomputation_text(const lowered& l) {
   std::string out = fmt::format("recomputation: {}, in {}\n", fmt::join(what, ", "),
                                 r.every == 1 ? "every repeated layer" : fmt::format("one repeated layer of {}", r.every));
   for (const repetition& n : repetitions(l))
-    out += fmt::format("  {} keeps {} of a microbatch, not {}; backward repeats {} ops, {:.3g} FLOPs a token, {:.0f} % of forward's\n", n.layer,
-                       readable_bytes(n.kept), readable_bytes(n.without), n.nodes, n.flops, 100 * n.share);
+    out += fmt::format("  {} keeps {} of a microbatch, not {}; backward repeats {} ops{}, {:.3g} FLOPs a token, {:.0f} % of forward's\n", n.layer,
+                       readable_bytes(n.kept), readable_bytes(n.without), n.nodes,
+                       n.collectives ? fmt::format(", {} of them collectives", n.collectives) : "", n.flops, 100 * n.share);
   return out + "\n";
+}
+
+std::string wide_type(const lowered& l) { return name_of(l.type == dtype::bf16 ? dtype::f32 : l.type); }
+
+/// Weights, gradients, moments and working copy of a rank: those of one size are counted together.
+std::string kept_text(const lowered& l, const pipeline_rank& r) {
+  const optimizer_state kept = l.state();
+  std::vector<std::string> wide, parts;
+  const char* moments = kept.moments == 2 ? "two moments" : "momentum";
+  if (!l.has_bf16_weights()) wide.emplace_back("weights");
+  if (l.trains()) wide.emplace_back("gradients");
+  if (kept.moments > 0 && !l.has_bf16_moments()) wide.emplace_back(moments);
+  const std::size_t regions = wide.size() + (kept.moments == 2 && !l.has_bf16_moments());
+  if (regions > 0)
+    parts.push_back(fmt::format("{} x {} ({})", readable_bytes(r.trained_elements * l.wide_bytes()), regions, fmt::join(wide, ", ")));
+  const std::size_t all = r.parameter_elements, frozen = all - r.trained_elements;
+  if (frozen > 0 && !l.has_bf16_weights() && !kept.working_copy)
+    parts.push_back(fmt::format("{} (frozen weights)", readable_bytes(frozen * l.wide_bytes())));
+  const auto add_bf16 = [&](std::size_t elements, int count, const std::string& what) {
+    parts.push_back(fmt::format("{}{} ({})", readable_bytes(elements * 2), count > 1 ? fmt::format(" x {}", count) : "", what));
+  };
+  if (l.has_bf16_weights()) add_bf16(all, 1, "bf16 weights, no master copy");
+  if (l.has_bf16_moments()) add_bf16(r.trained_elements, kept.moments, fmt::format("bf16 {}", moments));
+  if (kept.working_copy) add_bf16(all, 1, "bf16 working copy");
+  return fmt::format("  parameters {}\n", fmt::join(parts, " + "));
+}
+
+/// "optimizer: SGD, momentum 0.9, Nesterov; moments in bf16, rounded stochastically"
+std::string optimizer_text(const lowered& l) {
+  const training& t = l.plan->recipe;
+  if (!l.trains()) return "";
+  std::string out = t.optimizer == sgd ? "optimizer: SGD" : "optimizer: AdamW";
+  if (t.momentum > 0) out += fmt::format(", momentum {}", t.momentum);
+  if (t.nesterov) out += ", Nesterov";
+  std::vector<std::string_view> narrow;
+  if (l.has_bf16_weights()) narrow.emplace_back("weights");
+  if (l.has_bf16_moments()) narrow.emplace_back("moments");
+  if (!narrow.empty())
+    out += fmt::format("; {} in bf16, rounded {}", fmt::join(narrow, " and "), t.rounding == stochastic ? "stochastically" : "to nearest");
+  return out + "\n";
+}
+
+/// Bytes that a rank keeps of the parameters' state, and sends in a step for it.
+struct state_cost {
+  double kept = 0, sent = 0;
+  std::string text() const {
+    return fmt::format("{} and {} sent a step", readable_bytes(static_cast<std::size_t>(kept)), readable_bytes(static_cast<std::size_t>(sent)));
+  }
+};
+
+/// What sharding costs a rank as it is, with each weight gathered and each sum dealt out once a step, and if all ranks were
+/// replicas.
+struct sharding_costs {
+  state_cost here, once, replicas;
+};
+sharding_costs costs_of_sharding(const lowered& l, const pipeline_rank& r) {
+  const double real = static_cast<double>(l.real_bytes()), wide = static_cast<double>(l.wide_bytes());
+  const optimizer_state state = l.state();
+  const double each = static_cast<double>(state.weight + static_cast<std::size_t>(state.moments) * state.moment) + (l.trains() ? wide : 0) +
+                      (state.working_copy ? real : 0);
+  double whole = 0, stored = 0, trained = 0, trained_whole = 0;  // elements
+  for (const placed_parameter& p : r.parameters) {
+    whole += static_cast<double>(p.as.elements()), stored += static_cast<double>(p.as.stored());
+    if (p.as.trainable && l.trains()) trained += static_cast<double>(p.as.stored()), trained_whole += static_cast<double>(p.as.elements());
+  }
+  const double shards = l.plan->dims.dp_shard, all = shards * l.plan->dims.dp_replicate, kept = static_cast<double>(r.parameter_elements) * each;
+  sharding_costs c;
+  c.here.kept = kept + static_cast<double>(r.gathered_elements) * real + static_cast<double>(r.summed_elements + r.arriving_elements) * wide;
+  double over_replicas = 0;
+  for (const communications& x : count_communications(l, r))
+    if (x.phase != "step") (x.axis == "dp_shard" ? c.here.sent : over_replicas) += x.axis.starts_with("dp_") ? x.sent() : 0;
+  c.once = {kept + stored * real + trained * wide, (shards - 1) / shards * (stored * real + trained * wide) + over_replicas};
+  c.here.sent += over_replicas;
+  c.replicas = {whole * each, 2 * (all - 1) / all * trained_whole * wide};
+  return c;
 }
 
 /// What a rank has of weights that ranks share out, beside its shards.
@@ -153,7 +179,22 @@ std::string sharded_text(const lowered& l, const pipeline_rank& r) {
                                 l.reshards() ? "by layers in turn" : says_unshard(l.plan->actions) ? "by stages in turn" : "once a step", readable_bytes(r.gathered_elements * l.real_bytes()));
   if (l.trains()) out += fmt::format(", whole gradients {}", readable_bytes(r.summed_elements * l.wide_bytes()));
   if (r.arriving_elements > 0) out += fmt::format(", sums that arrive {}", readable_bytes(r.arriving_elements * l.wide_bytes()));
-  return out + "\n";
+  const sharding_costs c = costs_of_sharding(l, r);
+  out += fmt::format("\n  weights, gradients and moments: {}; as replicas {}", c.here.text(), c.replicas.text());
+  return out + (l.reshards() || says_unshard(l.plan->actions) ? "; gathered once a step " + c.once.text() : "") + "\n";
+}
+
+/// The table of what a rank communicates.
+std::string communications_text(const std::vector<communications>& all) {
+  if (all.empty()) return "";
+  std::string out = fmt::format("  {:<9} {:<14} {:<12} {:>6} {:>8} {:>12} {:<5} {:>11}\n", "phase", "communication", "over", "count", "tensors", "elements", "type", "sent");
+  double sent = 0;
+  for (const communications& c : all) {
+    sent += c.sent();
+    out += fmt::format("  {:<9} {:<14} {:<12} {:>6} {:>8} {:>12} {:<5} {:>11}\n", c.phase, c.kind, c.axis, c.count, c.tensors, c.elements,
+                       name_of(c.type), readable_bytes(static_cast<std::size_t>(c.sent())));
+  }
+  return out + fmt::format("  sends {} a step\n", readable_bytes(static_cast<std::size_t>(sent)));
 }
 
 }  // namespace
@@ -167,20 +208,22 @@ std::string describe_text(const lowered& l) {
                                 p.dims.sequence_parallel ? " with sequence parallelism" : "", name_of(l.type));
   out += fmt::format("step: {} sequences of {} tokens = {} microbatches x {} dp ranks x {} rows\n", p.recipe.global_batch,
                      p.recipe.seq, p.actions.microbatches, batch_ranks(p.dims), p.rows);
-  out += tuning_text(l);
+  out += tuning_text(l) + optimizer_text(l);
   out += fmt::format("schedule: {}, bubble {:.1f} %\n\n", p.schedule, 100 * t.bubble) + schedule_text(p) + "\n" + recomputation_text(l);
+  std::map<std::string, int> tables;  // the first rank of each
   for (const pipeline_rank& r : l.ranks) {
     out += fmt::format("pipeline rank {}: {} per rank\n", r.index, readable_bytes(r.arena.bytes));
     for (const stage_plan& s : r.stages) out += fmt::format("  stage {}: {}, {:.1f} % of the cost\n", s.stage, layer_names(s), 100 * shares[s.stage]);
-    out += parameters_text(l, r);
+    out += kept_text(l, r);
     if (l.is_sharded()) out += sharded_text(l, r);
     for (const pool& p : r.arena.pools)
       out += fmt::format("  {}: {} x {}\n", kept_names[static_cast<int>(p.what)], p.count, readable_bytes(p.unit));
     out += fmt::format("  temporaries {}\n", readable_bytes(r.arena.work_bytes + r.arena.chains * r.arena.chain_bytes));
     if (const std::size_t beside = bytes_beside_arena(l, r))
       out += fmt::format("  beside these, at most {} for CUDA and NCCL\n", readable_bytes(beside));
-    for (const auto& [what, n] : count_traffic(l, r))
-      out += fmt::format("  {:<24} {:>5} a step, {}\n", what, n.count, readable_bytes(n.bytes));
+    const std::string table = communications_text(count_communications(l, r));
+    const auto [same, is_new] = tables.try_emplace(table, r.index);
+    out += is_new ? table : fmt::format("  communicates as pipeline rank {} does\n", same->second);
   }
   out += fmt::format("\ncommunicators: {}\n", l.communicators.size());
   return out;
@@ -195,6 +238,8 @@ std::string describe_json(const lowered& l) {
          {"dims", {{"world", p.dims.world}, {"pp", p.dims.pp}, {"dp_replicate", p.dims.dp_replicate}, {"dp_shard", p.dims.dp_shard}, {"tp", p.dims.tp},
                    {"sequence_parallel", p.dims.sequence_parallel}}},
          {"recipe", {{"seq", p.recipe.seq}, {"global_batch", p.recipe.global_batch}, {"microbatches", p.actions.microbatches}, {"rows", p.rows}}},
+         {"optimizer", {{"name", l.optimizer()}, {"moments", l.state().moments}, {"moments_in", l.has_bf16_moments() ? "bf16" : wide_type(l)},
+                        {"weights_in", l.has_bf16_weights() ? "bf16" : wide_type(l)}}},
          {"schedule", p.schedule}, {"bubble", t.bubble}, {"bubble_per_rank", t.bubble_per_rank},
          {"peak_activations", t.peak_activations}, {"plan_hash", fmt::format("{:016x}", l.hash)}};
   if (const parameter_count n = parameters_of(l); n.frozen > 0) j["trained_parameters"] = n.trained;
@@ -205,16 +250,22 @@ std::string describe_json(const lowered& l) {
       for (const layer_use& use : s.layers) layers.push_back(use.name);
       rank["stages"].push_back({{"stage", s.stage}, {"layers", layers}, {"share", shares[s.stage]}});
     }
-    rank["collectives"] = json::object();
-    rank["kept"] = json::array();
+    rank["collectives"] = rank["kept"] = json::array();
     for (const pool& p : r.arena.pools)
       rank["kept"].push_back({{"what", kept_names[static_cast<int>(p.what)]}, {"count", p.count}, {"bytes", p.unit}});
-    for (const auto& [what, n] : count_traffic(l, r)) rank["collectives"][what] = {{"count", n.count}, {"bytes", n.bytes}};
+    for (const communications& c : count_communications(l, r))
+      rank["collectives"].push_back({{"phase", c.phase}, {"kind", c.kind}, {"axis", c.axis}, {"dtype", name_of(c.type)},
+                                     {"ranks", c.ranks}, {"count", c.count}, {"tensors", c.tensors}, {"elements", c.elements}, {"sent_bytes", c.sent()}});
+    if (l.is_sharded()) {
+      const auto [here, once, replicas] = costs_of_sharding(l, r);
+      for (const auto& [name, cost] : {std::pair("kept", here), {"gathered_once", once}, {"replicas", replicas}})
+        rank["sharding"][name] = {{"bytes", cost.kept}, {"sent_bytes", cost.sent}};
+    }
     j["pipeline_ranks"].push_back(rank);
   }
   for (const repetition& n : repetitions(l))
     j["recomputation"].push_back({{"layer", n.layer}, {"kept", n.kept}, {"halfway", n.halfway}, {"kept_without", n.without},
-                                  {"ops", n.nodes}, {"flops_per_token", n.flops}});
+                                  {"ops", n.nodes}, {"collectives", n.collectives}, {"flops_per_token", n.flops}});
   for (const communicator& c : l.communicators) j["communicators"].push_back({{"name", c.name}, {"ranks", c.ranks}});
   return j.dump();
 }

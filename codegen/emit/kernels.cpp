@@ -198,7 +198,7 @@ kernel_members members_of(const op_row& row, target t) {
 
 kernel_names name_kernels(const lowered& l) {
   kernel_names names;
-  name_scope scope({"send", "receive", "all_reduce", "all_gather", "reduce_scatter", "gather_shards", "scatter_sums", "add_sums", "sum_squares", "adamw", "run", "real", "wide"});
+  name_scope scope({"send", "receive", "all_reduce", "all_gather", "reduce_scatter", "gather_shards", "scatter_sums", "add_sums", "sum_squares", "adamw", "sgd", "run", "real", "wide"});
   for (const op_row* row : rows_of(l)) names[row] = scope.take(row->name);
   return names;
 }
@@ -208,7 +208,7 @@ std::string emit_kernels(const lowered& l, const std::string& target) {
   std::string structs;
   for (const op_row* row : rows_of(l)) structs += kernel_struct(*row, l.target).text(names.at(row)) + "\n";
   return fill(templates::program_kernels_hpp, {{"version", version}, {"plan", l.plan->name}, {"target", target}, {"plan_id", identifier(l.plan->name)},
-                                               {"real", real_name(l)}, {"wide", wide_name(l)}, {"headers", headers(l)}, {"kernels", structs}});
+                                               {"real", real_name(l)}, {"wide", wide_name(l)}, {"headers", headers(l)}, {"optimizer", emit_optimizer(l)}, {"kernels", structs}});
 }
 
 }  // namespace rankc::codegen

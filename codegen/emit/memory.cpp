@@ -59,15 +59,18 @@ std::string emit_memory(const lowered& l, const pipeline_rank& r) {
     return where;
   };
   const arena_plan& a = r.arena;
-  const std::string wide = fmt::format("vector<wide, {}>", r.trained_elements);
-  const std::size_t region = r.trained_elements * l.wide_bytes(), held = l.wide_elements(r);
-  one(fmt::format("vector<wide, {}>", held), "weights", a.weights, held * l.wide_bytes(), "parameters of this pipeline rank");
-  if (l.trains() && held != r.trained_elements) one(wide, "trained_weights", a.weights, region, "of these the ones that are trained");
-  if (l.trains()) {
-    one(wide, "gradients", a.gradients, region, "their gradients");
-    one(wide, "first_moment", a.first_moment, region, "AdamW's m");
-    one(wide, "second_moment", a.second_moment, region, "AdamW's v");
-  }
+  const optimizer_state kept = l.state();
+  const auto of = [&](std::size_t elements, std::string_view name, std::size_t where, std::string_view type, std::size_t bytes, std::string_view what) {
+    one(fmt::format("vector<{}, {}>", type, elements), std::string(name), where, elements * bytes, what);
+  };
+  const std::string_view of_weights = l.has_bf16_weights() ? "real" : "wide";
+  const std::size_t held = l.weight_elements(r), trained = r.trained_elements;
+  of(held, "weights", a.weights, of_weights, kept.weight, "parameters of this pipeline rank");
+  if (l.trains() && held != trained) of(trained, "trained_weights", a.weights, of_weights, kept.weight, "of these the ones that are trained");
+  if (l.trains()) of(trained, "gradients", a.gradients, "wide", l.wide_bytes(), "their gradients");
+  for (const std::string_view m : moment_names(l))
+    of(trained, m, m == "second_moment" ? a.second_moment : a.first_moment, l.has_bf16_moments() ? "bf16" : "wide", kept.moment,
+       m == "momentum" ? "SGD's" : m == "first_moment" ? "AdamW's m" : "AdamW's v");
   if (l.has_working_copy())
     one(fmt::format("vector<real, {}>", r.parameter_elements), "working_copy", a.working_copy, r.parameter_elements * l.real_bytes(), "the weights as the layers read them, rounded");
   if (l.is_sharded()) {

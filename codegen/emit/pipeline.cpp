@@ -202,10 +202,17 @@ class order_text {
                             std::string(".into = store::") + (i.first ? "overwrite" : "add")});
         break;
       case item_kind::update:
-        run(i.on, "adamw", {std::string(".weights = ") + (l_.wide_elements(r_) == r_.trained_elements ? "weights" : "trained_weights"), ".gradients = gradients", ".first_moment = first_moment", ".second_moment = second_moment",
-                      ".norm = norm", ".of = updates"});
+        run(i.on, std::string(l_.optimizer()), members_of_update());
         break;
     }
+  }
+
+  std::vector<std::string> members_of_update() const {
+    const bool trains_all = l_.weight_elements(r_) == r_.trained_elements;
+    std::vector<std::string> all{std::string(".weights = ") + (trains_all ? "weights" : "trained_weights"), ".gradients = gradients"};
+    for (const std::string_view m : moment_names(l_)) all.push_back(fmt::format(".{} = {}", m, m));
+    all.insert(all.end(), {".norm = norm", ".of = updates"});
+    return all;
   }
 
   const lowered& l_;

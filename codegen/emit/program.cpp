@@ -91,6 +91,23 @@ double flops_per_token(const plan_data& plan) {
   return total;
 }
 
+/// What the optimizer keeps, where it is not two moments in the type of gradients.
+std::string state_text(const lowered& l) {
+  std::string out;
+  if (const int n = l.state().moments; l.trains() && n != 2) out += fmt::format(" .moments = {},", n);
+  if (l.has_bf16_moments()) out += " .bf16_moments = true,";
+  if (l.has_bf16_weights()) out += " .bf16_weights = true,";
+  return out;
+}
+
+std::string rest_of_recipe(const training& t) {
+  std::string out;
+  if (t.momentum > 0) out += fmt::format(", .momentum = {}", t.momentum);
+  if (t.nesterov) out += ", .nesterov = true";
+  if (t.rounding_seed != 0) out += fmt::format(", .rounding_seed = {}", static_cast<std::uint32_t>(t.rounding_seed));
+  return out;
+}
+
 }  // namespace
 
 std::string emit_program(const lowered& l, const std::string& target) {
@@ -120,11 +137,11 @@ std::string emit_program(const lowered& l, const std::string& target) {
        {"microbatches", std::to_string(p.actions.microbatches)}, {"rows", std::to_string(p.rows)},
        {"seq", std::to_string(t.seq)}, {"vocab", std::to_string(vocab)}, {"vocab_used", std::to_string(p.vocab_used)},
        {"flops", fmt::format("{:.1f}", flops_per_token(p))}, {"peak_flops", fmt::format("{:.1f}", p.machines.flops)},
-       {"deterministic", t.deterministic ? "true" : "false"},
+       {"state", state_text(l)}, {"deterministic", t.deterministic ? "true" : "false"},
        {"lora", t.lora.any() ? fmt::format(" .lora_scale = {},", t.lora.alpha / t.lora.rank) : ""}, {"trains", l.trains() ? "true" : "false"},
        {"recipe", fmt::format(".lr = {}, .weight_decay = {}, .clip = {}, .beta1 = {}, .beta2 = {}, .eps = {},\n              "
-                              ".warmup_steps = {}, .decay_steps = {}, .min_lr = {}",
-                              t.lr, t.weight_decay, t.clip, t.beta1, t.beta2, t.eps, t.warmup_steps, t.decay_steps, t.min_lr)},
+                              ".warmup_steps = {}, .decay_steps = {}, .min_lr = {}{}",
+                              t.lr, t.weight_decay, t.clip, t.beta1, t.beta2, t.eps, t.warmup_steps, t.decay_steps, t.min_lr, rest_of_recipe(t))},
        {"communicators", l.communicators.empty() ? "{}" : "communicators"}});
 }
 

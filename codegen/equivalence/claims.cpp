@@ -50,9 +50,11 @@ content one_tensor(const access& a, const few<part, 2>& box, term of) {
 
 claims::claims(const program& p, const model& m) : program_(p), model_(m) {
   for (const rank_program& r : p.ranks)
-    for (const op& o : r.ops)
-      if (o.kind == op_kind::begin && p.step != "evaluate")
-        for (const relation& h : o.holds) trains_ |= h.kind == holding_kind::first_moment;
+    for (const op& o : r.ops) {
+      if (p.step == "evaluate") continue;
+      trains_ |= is_update(o);
+      for (const relation& h : o.holds) trains_ |= h.kind == holding_kind::first_moment || h.kind == holding_kind::norm;
+    }
 }
 
 const model::parameter& claims::parameter(const std::string& name) const {

@@ -13,6 +13,9 @@
 
 namespace rankc::codegen::algebra {
 
+/// Whether an op makes new weights.
+inline bool is_update(const op& o) { return o.row == "adamw" || o.row == "sgd"; }
+
 class claims {
  public:
   claims(const program&, const model&);
@@ -24,8 +27,8 @@ class claims {
   /// The sum of the squares of gradients, and of what came before.
   holding sum_squares(const std::vector<const content*>& gradients, const content* before) const;
   /// Check what the optimizer is given for a parameter: weight, gradient and moments, and whether the weight
-  /// decays, as those of more than one dim do; what it makes of it. Shapes: the results are weight, first and
-  /// second moment.
+  /// decays, as those of more than one dim do; what it makes of it. Shapes: the results are the weight and its
+  /// moments.
   std::vector<content> update(const std::vector<const content*>& given, bool decays);
   void check_norm(const content&) const;
 
@@ -60,6 +63,7 @@ class claims {
   bool trains_ = false;
   std::map<std::string, std::vector<held>> held_;  // of each parameter
   int losses_ = 0, norms_ = 0, updates_ = 0;
+  bool bf16_weights_ = false, bf16_moments_ = false;  // the optimizer keeps some so
 };
 
 }  // namespace rankc::codegen::algebra

@@ -77,7 +77,9 @@ std::vector<content> claims::update(const std::vector<const content*>& given, bo
       if (!tensor_of(*c).holds->any)
         throw refusal(fmt::format("what lies past a parameter's end is updated with {}",
                                   model_.name(tensor_of(*c).holds->closed())));
-    return {*given[0], *given[2], *given[3]};
+    std::vector<content> made{*given[0]};
+    for (std::size_t s = 2; s < given.size(); ++s) made.push_back(*given[s]);
+    return made;
   }
   const auto* owner = weight.holds->is_whole() ? model_.owner(weight.holds->closed()) : nullptr;
   if (!owner) throw refusal("the optimizer is given a weight that is none of the model's");
@@ -86,8 +88,8 @@ std::vector<content> claims::update(const std::vector<const content*>& given, bo
   if (gradient.closed() != of.gradient)
     throw refusal(fmt::format("the gradient of {}: expected {}, found {}", name, model_.name(of.gradient),
                               model_.name(gradient.closed())));
-  for (int s = 1; s < 4; ++s) {
-    const holding& h = *tensor_of(*given[static_cast<std::size_t>(s)]).holds;
+  for (std::size_t s = 1; s < given.size(); ++s) {
+    const holding& h = *tensor_of(*given[s]).holds;
     if (!(h.any && of.gradient.is_zero()) && !(h.box == weight.holds->box))
       throw refusal(fmt::format("{}: the optimizer is given {} beside {}", name, text_of(h.box),
                                 text_of(weight.holds->box)));
@@ -99,9 +101,11 @@ std::vector<content> claims::update(const std::vector<const content*>& given, bo
     throw refusal(fmt::format("{} has {} dims and {}; expected decay of those with more than one", name,
                               of.shape.size(), decays ? "decays" : "does not decay"));
   ++updates_;
+  bf16_weights_ |= given[0]->type == element_type::bf16;
   std::vector<content> made;
-  for (int s = 0; s < 3; ++s) {
-    content c = *given[s == 0 ? 0 : static_cast<std::size_t>(s) + 1];
+  for (std::size_t s = 0; s + 1 < given.size(); ++s) {
+    content c = *given[s == 0 ? 0 : s + 1];
+    bf16_moments_ |= s > 0 && c.type == element_type::bf16;
     for (int i = 0; i < c.pieces.size(); ++i) {
       holding& h = c.pieces[i].holds;
       if (h.any) continue;

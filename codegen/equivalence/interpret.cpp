@@ -70,7 +70,7 @@ std::string interpreter::where(op_ref r, const char* why) {
 
 /// " of layers.2.wq": the weights that a kernel reads, and the gradients that it adds to.
 std::string interpreter::parameters_of(const op& o) {
-  if (o.kind != op_kind::compute || o.row == "adamw" || o.row == "sum_squares") return "";
+  if (o.kind != op_kind::compute || is_update(o) || o.row == "sum_squares") return "";
   std::string text;
   for (const access& a : o.reads) {
     if (!store_.has(a)) continue;
@@ -127,7 +127,7 @@ void interpreter::compute(const op& o) {
     return;
   }
   if (o.row == "sum_squares") return sum_squares(o);
-  if (o.row == "adamw") return update(o);
+  if (is_update(o)) return update(o);
   kernel(o, fact_of(o.row));
 }
 

@@ -47,6 +47,7 @@ class interpreter {
   bool add_tensors(const op&, const fact&);
   void sum_squares(const op&);
   void update(const op&);
+  void put_updated(const op&, const view&, std::string_view port, content);
   void message(op_ref);
   void meet(op_ref sent, op_ref received);
   void collective(op_ref);

@@ -51,6 +51,7 @@ class model {
   explicit model(const specification&);
 
   std::int64_t tokens() const { return spec_.tokens; }
+  const specification::update& optimizer() const { return spec_.optimizer; }
   const std::map<std::string, parameter, std::less<>>& parameters() const { return parameters_; }
   /// The parameter that has a weight, and its name; null where none has.
   const std::pair<const std::string, parameter>* owner(term weight) const;

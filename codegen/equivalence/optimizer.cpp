@@ -6,9 +6,10 @@
 
 namespace rankc::codegen::algebra {
 
-/// What is summed up from step to step, or over a step, is in f32 or f64.
-static void check_wide(const view& v, const access& a) {
-  if (a.type != element_type::f32 && a.type != element_type::f64)
+/// What is summed up from step to step, or over a step, is in f32 or f64; in bf16 where the recipe keeps it so.
+static void check_wide(const view& v, const access& a, bool may_be_bf16 = false) {
+  const bool is_wide = a.type == element_type::f32 || a.type == element_type::f64;
+  if (!is_wide && !(may_be_bf16 && a.type == element_type::bf16))
     throw refusal(fmt::format("{} is in {}; expected f32 or f64", v.port,
                               element_type_names[static_cast<int>(a.type)]));
 }
@@ -51,8 +52,12 @@ const access& interpreter::whole_of(const op& o, const view& v) {
 const content& interpreter::whole(const op& o, const view& v) { return store_.at(whole_of(o, v)); }
 
 void interpreter::update(const op& o) {
-  constexpr std::string_view given[]{"weight", "gradient", "first_moment", "second_moment"};
-  constexpr std::string_view made[]{"weight", "first_moment", "second_moment", "working_copy"};
+  const specification::update& by = model_.optimizer();
+  if (o.row != by.row) throw refusal(fmt::format("weights are updated by {}; expected {}", o.row, by.row));
+  constexpr std::string_view moments[]{"first_moment", "second_moment"};
+  std::vector<std::string_view> given{"weight", "gradient"}, made{"weight"};
+  for (auto* ports : {&given, &made}) ports->insert(ports->end(), moments, moments + by.moments);
+  made.push_back("working_copy");
   if (o.views.empty() || o.views.back().port != "norm" || o.views.back().written)
     throw refusal("it is given no norm");
   const content& norm = whole(o, o.views.back());
@@ -69,25 +74,27 @@ void interpreter::update(const op& o) {
       const bool is_given =
           i < o.views.size() && !o.views[i].written && (o.views[i].port == port || (!decays && of.empty()));
       if (!is_given) throw refusal(fmt::format("it is given no {}", port));
-      check_wide(o.views[i], whole_of(o, o.views[i]));
+      const bool may_be_bf16 = of.empty() ? by.bf16_weights : of.size() > 1 && by.bf16_moments;
+      check_wide(o.views[i], whole_of(o, o.views[i]), may_be_bf16);
       of.push_back(&whole(o, o.views[i++]));
     }
-    std::vector<content> results = claims_.update(of, decays);
-    for (int k = 0; k < 4 && i < o.views.size() && o.views[i].written; ++k, ++i) {
-      const view& v = o.views[i];
-      const access& a = whole_of(o, v);
-      if (v.port != made[k] || v.adds)
-        throw refusal(fmt::format("it writes {}; expected {}", v.port, made[k]));
-      content c = results[k == 3 ? 0 : static_cast<std::size_t>(k)];
-      const std::size_t elements = c.bytes / static_cast<std::size_t>(size_of(c.type));
-      c.type = a.type;
-      c.bytes = a.end - a.begin;
-      if (elements * static_cast<std::size_t>(size_of(a.type)) != c.bytes)
-        throw refusal(fmt::format("{} is written in part", v.port));
-      store_.put(a, std::move(c));
-    }
+    const std::vector<content> results = claims_.update(of, decays);
+    for (std::size_t k = 0; k < made.size() && i < o.views.size() && o.views[i].written; ++k, ++i)
+      put_updated(o, o.views[i], made[k], results[k < results.size() ? k : 0]);
   }
   claims_.check_norm(norm);
+}
+
+/// What an update leaves of a parameter; a working copy is the weight in another type.
+void interpreter::put_updated(const op& o, const view& v, std::string_view port, content c) {
+  const access& a = whole_of(o, v);
+  if (v.port != port || v.adds) throw refusal(fmt::format("it writes {}; expected {}", v.port, port));
+  const std::size_t elements = c.bytes / static_cast<std::size_t>(size_of(c.type));
+  c.type = a.type;
+  c.bytes = a.end - a.begin;
+  if (elements * static_cast<std::size_t>(size_of(a.type)) != c.bytes)
+    throw refusal(fmt::format("{} is written in part", v.port));
+  store_.put(a, std::move(c));
 }
 
 }  // namespace rankc::codegen::algebra

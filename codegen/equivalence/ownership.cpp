@@ -177,11 +177,16 @@ std::vector<std::string> claims::sentences() const {
       updates_));
   all.push_back("the norm that they read counts each element of each gradient once");
   all.push_back(
-      fmt::format("each element of {} trained parameters and of their moments is updated on every rank that "
+      fmt::format("each element of {} trained parameters{} is updated by {} on every rank that "
                   "holds it; weights of more than "
                   "one dim decay",
-                  trained));
-  all.push_back("these sums, weights and moments are kept in f32 or f64");
+                  trained, model_.optimizer().moments > 0 ? " and of their moments" : "", model_.optimizer().row));
+  const auto kept = [&](bool weights, bool moments) {
+    return std::string(weights ? moments ? "weights and moments" : "weights" : moments ? "moments" : "");
+  };
+  const std::string wide = kept(!bf16_weights_, !bf16_moments_ && model_.optimizer().moments > 0), narrow = kept(bf16_weights_, bf16_moments_);
+  all.push_back(fmt::format("these sums{} are kept in f32 or f64", wide.empty() ? "" : (wide == "weights and moments" ? ", " : " and ") + wide));
+  if (!narrow.empty()) all.push_back(narrow + " are kept in bf16 alone, as the recipe says");
   if (trained < model_.parameters().size())
     all.push_back(fmt::format("{} frozen parameters are as they were", model_.parameters().size() - trained));
   return all;

@@ -13,7 +13,7 @@ namespace rankc::codegen {
 
 flattener::flattener(const lowered& l, const pipeline_rank& r, const step& s)
     : l_(l), r_(r), step_(s), kept_{weight} {
-  if (l.trains()) kept_.insert(kept_.end(), {first_moment, second_moment});
+  for (int m = 0; m < l.state().moments; ++m) kept_.push_back(m == 0 ? first_moment : second_moment);
   if (l.has_working_copy()) kept_.push_back(working_copy);
 }
 
@@ -31,8 +31,10 @@ flattener::place flattener::parameter(int region, std::size_t index) const {
   const placed_parameter& p = r_.parameters[index];
   const arena_plan& a = r_.arena;
   const std::size_t at[]{a.weights, a.gradients, a.first_moment, a.second_moment, a.working_copy};
-  const std::size_t size = region == working_copy ? l_.real_bytes() : l_.wide_bytes();
-  const element_type type = region == working_copy ? real() : wide();
+  const bool is_moment = region == first_moment || region == second_moment;
+  const bool is_narrow = region == working_copy || (region == weight && l_.has_bf16_weights()) || (is_moment && l_.has_bf16_moments());
+  const element_type type = is_narrow ? element_type::bf16 : wide();
+  const std::size_t size = is_narrow ? 2 : l_.wide_bytes();
   return {at[region] + p.element * size, p.as.shard() * size, {region, static_cast<int>(index)}, type};
 }
 flattener::place flattener::whole(int region, const gathering::part& p) const {

@@ -152,13 +152,14 @@ class rank_lister {
     const auto at = [&](const char* what, std::size_t where, std::size_t bytes) {
       if (bytes) put("{:>12} {}, {} bytes", where, what, bytes);
     };
-    const std::size_t of_training = l_.trains() ? r_.trained_elements * l_.wide_bytes() : 0;
+    const optimizer_state kept = l_.state();
+    const std::size_t n = r_.trained_elements;
     const std::size_t ids = l_.tokens() * sizeof(std::int32_t) * l_.plan->actions.microbatches;
-    at("weights", a.weights, l_.wide_elements(r_) * l_.wide_bytes());
-    at("gradients", a.gradients, of_training);
-    at("first moments", a.first_moment, of_training);
-    at("second moments", a.second_moment, of_training);
-    at("working copy", a.working_copy, l_.has_working_copy() ? r_.parameter_elements * l_.real_bytes() : 0);
+    at("weights", a.weights, l_.weight_elements(r_) * kept.weight);
+    at("gradients", a.gradients, l_.trains() ? n * l_.wide_bytes() : 0);
+    at("first moments", a.first_moment, kept.moments > 0 ? n * kept.moment : 0);
+    at("second moments", a.second_moment, kept.moments > 1 ? n * kept.moment : 0);
+    at("working copy", a.working_copy, kept.working_copy ? r_.parameter_elements * l_.real_bytes() : 0);
     for (const placed_rope& rope : a.ropes) at("rotary table", rope.where, rope.bytes);
     at("ids", a.tokens, r_.reads_tokens ? ids : 0);
     at("targets", a.targets, r_.reads_targets ? ids : 0);

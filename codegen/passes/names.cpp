@@ -21,7 +21,7 @@ std::vector<std::string_view> reserved_names() {
       "parameters", "saved", "halfway", "mid", "place", "keep", "forward", "backward", "backward_input", "backward_weight", "recompute", "slot", "region", "size", "own",
       "over_tp", "shared", "at", "real", "bf16", "rank", "lane", "over", "reduction", "event", "message", "rankc", "std", "host", "cuda",
       "runtime", "copy", "clear", "matrix", "vector", "workspace", "size_constant", "store", "run", "input", "output", "into", "base", "wide",
-      "send", "receive", "sum_squares", "adamw", "std", "T"};
+      "send", "receive", "sum_squares", "adamw", "sgd", "std", "T"};
   for (const op_row* row : ops::all) names.push_back(row->name);
   for (const fusion& f : ops::forward_fusions) names.push_back(f.into.kind->name);
   for (const fusion& f : ops::backward_fusions) names.push_back(f.into.kind->name);

@@ -51,14 +51,13 @@ class arena {
 
   void run() {
     const plan_data& plan = *l_.plan;
-    const std::size_t region = r_.trained_elements * l_.wide_bytes();
-    a_.weights = take(l_.wide_elements(r_) * l_.wide_bytes());
-    if (l_.trains()) {
-      a_.gradients = take(region);
-      a_.first_moment = take(region);
-      a_.second_moment = take(region);
-    }
-    if (l_.has_working_copy()) a_.working_copy = take(r_.parameter_elements * l_.real_bytes());
+    const optimizer_state kept = l_.state();
+    const std::size_t trained = r_.trained_elements;
+    a_.weights = take(l_.weight_elements(r_) * kept.weight);
+    if (l_.trains()) a_.gradients = take(trained * l_.wide_bytes());
+    if (kept.moments > 0) a_.first_moment = take(trained * kept.moment);
+    if (kept.moments > 1) a_.second_moment = take(trained * kept.moment);
+    if (kept.working_copy) a_.working_copy = take(r_.parameter_elements * l_.real_bytes());
     if (l_.is_sharded()) {
       a_.gathered = take(r_.gathered_elements * l_.real_bytes());
       if (l_.trains()) a_.full_gradients = take(r_.summed_elements * l_.wide_bytes());

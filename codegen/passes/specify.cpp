@@ -58,6 +58,11 @@ specification specify(const plan_data& p) {
       s.uses.push_back(std::move(u));
     }
   }
+  const training& r = p.recipe;
+  s.optimizer = {.row = r.optimizer == sgd ? "sgd" : "adamw",
+                 .moments = rankc::program::state_of(r, 4, 4, true).moments,
+                 .bf16_weights = !r.master_weights,
+                 .bf16_moments = r.moments == bf16};
   s.tokens = static_cast<std::int64_t>(p.recipe.global_batch) * p.recipe.seq;
   return s;
 }

@@ -246,14 +246,16 @@ std::string model_text(const specification& s) {
     for (const auto& name : u.parameters) out += (&name == u.parameters.data() ? "" : ",") + quoted(name);
     out += "]]";
   }
-  return out + fmt::format("\n], \"tokens\": {}}}", s.tokens);
+  const auto& o = s.optimizer;
+  return out + fmt::format("\n], \"tokens\": {}, \"optimizer\": [{},{},{},{}]}}", s.tokens, quoted(o.row), o.moments,
+                           o.bf16_weights, o.bf16_moments);
 }
 
 /// Of the steps of one plan, as text.
 std::string document(const program& of, const std::string& steps, const specification& model) {
   const bool all = world_of(of) == of.ranks.size();
   return fmt::format(
-      "{{\n\"format\": \"rankc certificate 4\",\n\"plan\": {},\n\"plan_hash\": \"{:016x}\",\n\"trusted\": "
+      "{{\n\"format\": \"rankc certificate 5\",\n\"plan\": {},\n\"plan_hash\": \"{:016x}\",\n\"trusted\": "
       "\"{}\",\n\"world\": {},\n"
       "\"represented\": {},\n\"model\": {},\n\"steps\": [\n{}\n]\n}}\n",
       quoted(of.plan), of.plan_hash, trusted, world_of(of),

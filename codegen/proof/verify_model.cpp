@@ -39,11 +39,21 @@ specification::layer to_layer(const json& j) {
   return l;
 }
 
+specification::update to_optimizer(const json& j) {
+  if (!j.is_array() || j.size() != 4 || !j[2].is_boolean() || !j[3].is_boolean())
+    refuse("the optimizer", "must be [row, moments, weights in bf16, moments in bf16]");
+  specification::update o{to_word(j[0], {"adamw", "sgd"}, "the optimizer"), to_int(j[1], "the optimizer"), j[2].get<bool>(),
+                          j[3].get<bool>()};
+  const bool is_known = o.row == "adamw" ? o.moments == 2 : o.moments == 0 || o.moments == 1;
+  if (!is_known) refuse("the optimizer", fmt::format("is {} with {} moments; adamw has 2, sgd 1 or none", o.row, o.moments));
+  return o;
+}
+
 }  // namespace
 
 specification to_model(const json& j) {
   if (j.is_null()) return {};
-  expect_fields(j, {"layers", "uses", "tokens"}, "the model");
+  expect_fields(j, {"layers", "uses", "tokens", "optimizer"}, "the model");
   specification s{to_list(j["layers"], "layers", to_layer), {}, to_count(j["tokens"], "tokens")};
   s.uses = to_list(j["uses"], "uses", [&](const json& u) {
     if (!u.is_array() || u.size() != 3) refuse("uses", "must be [layer, name, parameters]");
@@ -54,6 +64,7 @@ specification to_model(const json& j) {
       refuse("uses", "must name a layer of the model and each of its parameters");
     return made;
   });
+  s.optimizer = to_optimizer(j["optimizer"]);
   return s;
 }
 

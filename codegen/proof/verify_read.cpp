@@ -13,7 +13,7 @@ namespace rankc::codegen::verifying {
 
 namespace {
 
-constexpr const char* format = "rankc certificate 4";
+constexpr const char* format = "rankc certificate 5";
 
 std::vector<range> to_ranges(const json& j, bool writes, const std::string& where) {
   return to_list(j, where, [&](const json& item) {
@@ -186,7 +186,8 @@ class reader {
     if (j.is_object() && j.contains("format"))
       for (const auto& [older, lacks] : {std::pair("rankc certificate 1", "gradients"),
                                          std::pair("rankc certificate 2", "what kernels are given"),
-                                         std::pair("rankc certificate 3", "where sums are dealt out from")})
+                                         std::pair("rankc certificate 3", "where sums are dealt out from"),
+                                         std::pair("rankc certificate 4", "the optimizer")})
         if (j["format"] == older)
           refuse("format", fmt::format("is \"{}\", which says nothing of {}; this rankc reads \"{}\"", older,
                                        lacks, format));

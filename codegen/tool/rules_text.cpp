@@ -325,6 +325,25 @@ constexpr rule_text texts[]{
      "tp ranks has no place in the tensor.",
      "a parameter of 10 rows on parallel_dims{.world = 4, .dp_shard = 2, .tp = 2}",
      "Take a dp_shard or a tp that divides, here .dp_shard = 5; or sizes that are multiples of tp * dp_shard."},
+    {241, "momentum is of SGD",
+     "momentum is at least 0, less than 1, and of optimizer = sgd; nesterov is of a momentum.",
+     "SGD's moment is momentum times itself plus the gradient: with momentum = 1 it never forgets. AdamW has beta1 instead.",
+     "training{.momentum = 0.9, ...}",
+     "Write .optimizer = sgd beside it, or leave momentum out."},
+    {242, "moments are kept in f32 or in bf16",
+     "moments is f32 (f64 in a plan in f64) or bf16, where the optimizer keeps moments.",
+     "A moment is worked out in the type of the gradients and rounded once when it is kept. What is wider than a gradient says "
+     "no more of it.",
+     "training{.moments = f64, ...}",
+     "Leave it out, or write .moments = bf16; .rounding = stochastic beside that keeps what rounding to nearest loses where beta2 "
+     "is above 0.996."},
+    {243, "what is kept in bf16 alone is there, and rounded by chance",
+     "master_weights = false is of plans in bf16, with rounding = stochastic; that is of weights without a master copy and of "
+     "moments in bf16, and rounding_seed is of that.",
+     "bf16 has 8 bits: a weight that takes an update of less than a 512th of itself and is rounded to the nearest stays as it "
+     "was, step after step. Rounded up or down by chance it is right on average.",
+     "training{.master_weights = false, ...}",
+     "Write .master_weights = false, .rounding = stochastic; or leave both out."},
     {245, "products of low rank have a rank, a scale and a place",
      "Where lora is set, its rank is at least 1, its alpha is finite and above 0, and its targets name a parameter or more.",
      "Beside x w^T stands alpha / rank x a^T b^T, with rank rows of a: without these numbers it is nothing.",

@@ -28,15 +28,7 @@ struct sum_squares {
   void operator()(const lane& on) const { rankc::@target@::sum_squares<real>(on, total.where, gradients.where, of, into == store::add); }
 };
 
-template <std::size_t Count>
-struct adamw {
-  vector<wide, Count> weights, gradients, first_moment, second_moment;
-  vector<wide, 1> norm;
-  std::span<const range> of;
-  void operator()(const lane& on) const {
-    rankc::@target@::adamw<real>(on, weights.where, gradients.where, first_moment.where, second_moment.where, norm.where, of);
-  }
-};
+@optimizer@
 
 // ---- Kernels. Results stand first.
 

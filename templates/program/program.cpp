@@ -30,7 +30,7 @@ constexpr rankc::runtime::description about_{
     .flops_per_token = @flops@,
     .peak_flops = @peak_flops@,
     .deterministic = @deterministic@,@lora@
-    .trains = @trains@,
+    .trains = @trains@,@state@
     .train = {@recipe@},
     .layouts = layouts,
     .ranks = ranks,

@@ -90,6 +90,7 @@ std::string describe(const plan& p) {
   if (t.lora.any())
     out += fmt::format("  lora rank={} alpha={} targets {}; trained {}\n", t.lora.rank, t.lora.alpha, fmt::join(t.lora.targets.all(), ", "),
                        fmt::join(t.lora.trained.all(), ", "));
+  if (t.optimizer == sgd) out += fmt::format("  sgd momentum={}{}\n", t.momentum, t.nesterov ? " nesterov" : "");
   return out + fmt::format(
                    "  seq={} global_batch={} lr={} weight_decay={} clip={} beta1={} beta2={} eps={}; one rank: "
                    "microbatches={}\n",

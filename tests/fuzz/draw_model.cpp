@@ -72,6 +72,15 @@ training draw_recipe(draws& d) {
   return t;
 }
 
+/// SGD in three plans of ten, some of which no optimizer takes.
+void draw_optimizer(draws& d, training& t) {
+  if (!d.chance(30)) return;
+  t.optimizer = d.chance(97) ? sgd : adamw;
+  t.momentum = d.one_of({0.0, 0.9, 0.9, 0.5});
+  t.nesterov = t.momentum != 0 && d.chance(40);
+  if (d.chance(3)) t.momentum = d.one_of({-0.5, 1.0, 0.0});
+}
+
 /// Parameters of standalone layers that are not meant to be the same tensor get names of their own; most often.
 void tell_apart(draws& d, fuzz::model& m) {
   std::set<std::string_view> taken;
@@ -144,6 +153,8 @@ void draw_fault(draws& d, fuzz::model& m) {
 void draw_model(plan& p) {
   draws d(p.seed, p.index / plans_per_model, "model");
   p.recipe = draw_recipe(d);
+  draws of_optimizer(p.seed, p.index / plans_per_model, "optimizer");
+  draw_optimizer(of_optimizer, p.recipe);
   const bool is_plain = d.chance(75);
   const names n = draw_names(d, is_plain);
   const palette sizes = draw_palette(d, n, p.recipe.seq);

@@ -48,7 +48,7 @@ void training_run::load(std::int64_t step) {
 rankc::runtime::step_output training_run::step() {
   load(steps_);
   const auto& t = about_.train;
-  return engine_->step({t.lr, t.weight_decay, t.clip, t.beta1, t.beta2, t.eps, ++steps_});
+  return engine_->step({t.lr, t.weight_decay, t.clip, t.beta1, t.beta2, t.eps, ++steps_, t.momentum, t.nesterov, t.rounding_seed});
 }
 
 tensors training_run::read(region r) const {

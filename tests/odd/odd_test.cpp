@@ -98,14 +98,14 @@ TEST_CASE("odd plans that are split compute what one rank does") {
   std::map<std::string, rankc::runtime::step_output> first;
   std::set<std::string> split;
   int plans = 0;
-  double worst = 0;
+  double worst = 0, worst_weight = 0;
   for (const registered& program : host_registry) {
     CAPTURE(program.job);
     CAPTURE(program.layout);
     run r(program, "arith", 1e-3);
     const auto output = r.step();
     const tensors g = r.tensors(region::gradients);
-    for (int n = 1; n < 4; ++n) r.step();
+    for (int n = 1; n < 5; ++n) r.step();
     const tensors w = r.tensors(region::weights);
     if (program.layout == "one") {
       gradients[program.job] = g, weights[program.job] = w, first[program.job] = output;
@@ -124,7 +124,10 @@ TEST_CASE("odd plans that are split compute what one rank does") {
         CHECK(error <= 1e-10);
         worst = std::max(worst, error);
         // AdamW makes a whole step of a gradient that is nothing but rounding.
-        if (std::abs(values[i]) > 1e-9) CHECK(std::abs(one_w.at(name)[i] - w.at(name)[i]) <= 1e-8);
+        if (std::abs(values[i]) <= 1e-9) continue;
+        const double apart = std::abs(one_w.at(name)[i] - w.at(name)[i]);
+        CHECK(apart <= 1e-10);
+        worst_weight = std::max(worst_weight, apart);
       }
     }
     CHECK(std::abs(output.loss - first[program.job].loss) <= 1e-12 * output.loss);
@@ -134,7 +137,7 @@ TEST_CASE("odd plans that are split compute what one rank does") {
   }
   CHECK(split.size() == RANKC_ODD_FAMILIES);
   CHECK(plans == RANKC_ODD_PLANS - RANKC_ODD_FAMILIES);
-  MESSAGE(plans << " split plans, largest relative difference of a gradient " << worst);
+  MESSAGE(plans << " split plans, largest relative difference of a gradient " << worst << ", of weights after five steps " << worst_weight);
 }
 
 TEST_CASE("a loss that counts several times is that many times as large, and so are its gradients") {

@@ -11,6 +11,7 @@
 #include "06_gated_attention.hpp"
 #include "07_latent_attention.hpp"
 #include "models.hpp"
+#include "techniques.hpp"
 
 namespace odd {
 
@@ -223,6 +224,8 @@ std::vector<odd_plan> plans() {
   add_over_pp("penalties", penalties);
   l.add("penalties", "pp3", penalties, {.world = 6, .dp_replicate = 2, .pp = 3}, three);
   l.add("penalties", "loop", penalties, pp2, schedules::interleaved_one_f_one_b{4, 2});
+
+  for (odd_plan& p : plans_of_techniques()) l.out.push_back(std::move(p));
   return l.out;
 }
 

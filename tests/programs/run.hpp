@@ -33,7 +33,7 @@ struct run {
   rankc::runtime::step_output step() {
     load();
     const auto& t = about.train;
-    return engine->step({lr, t.weight_decay, t.clip, t.beta1, t.beta2, t.eps, ++steps});
+    return engine->step({lr, t.weight_decay, t.clip, t.beta1, t.beta2, t.eps, ++steps, t.momentum, t.nesterov, t.rounding_seed});
   }
   /// The values of every parameter that is in a region, whole, by name.
   std::map<std::string, std::vector<double>> tensors(rankc::runtime::region r) {

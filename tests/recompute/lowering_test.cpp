@@ -172,7 +172,7 @@ TEST_CASE("what is repeated is printed: by the pass, and by describe") {
   const lowered l = lower(find("gpt2_eight", "full_of_second"), dtype::f32);
   const std::string text = describe_text(l), bytes = readable_bytes(l.bodies[1].saved_bytes);
   CHECK(has(text, "recomputation: full, in one repeated layer of 2\n  block_recomputed keeps 0 B of a microbatch, not " + bytes +
-                      "; backward repeats 18 ops, 3.33e+03 FLOPs a token, 81 % of forward's\n"));
+                      "; backward repeats 18 ops, 3 of them collectives, 3.33e+03 FLOPs a token, 81 % of forward's\n"));
   CHECK(has(describe_json(l), "\"recomputation\":[{"));
   CHECK(!has(describe_text(lower(find("gpt2_eight", "kept"), dtype::f32)), "recomputation"));
 }

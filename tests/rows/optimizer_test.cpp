@@ -15,7 +15,7 @@ const std::vector<range> whole{{0, count, true}};
 const std::vector<range> parts{{41, 26, true}, {0, 1, true}, {1, 12, true}, {13, 28, true}};
 
 constexpr host::step_input step{
-    .lr = 0.1, .weight_decay = 0.05, .clip = 0.3, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .step = 3};
+    .lr = 0.1, .weight_decay = 0.05, .clip = 0.3, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .step = 3, .momentum = 0.9, .nesterov = true};
 
 double squares(const values& gradient, std::span<const range> of, double before, bool adds) {
   workspace<double> w;
@@ -33,13 +33,22 @@ state random_state() {
   s[4] = {17};
   return s;
 }
-state updated(state s, const std::vector<std::vector<range>>& calls) {
+
+/// The rows of updates.
+enum class row { adamw, sgd, sgd_without_momentum };
+constexpr row rows[]{row::adamw, row::sgd, row::sgd_without_momentum};
+
+state updated(row by, state s, const std::vector<std::vector<range>>& calls) {
   workspace<double> w;
   w.rank().input = step;
   std::array<at, 5> where;
   for (std::size_t i = 0; i < 5; ++i) where[i] = w.put(s[i]);
   for (const std::vector<range>& of : calls)
-    host::adamw<double>(w.lane(), where[0], where[1], where[2], where[3], where[4], of);
+    switch (by) {
+      case row::adamw: host::adamw<double>(w.lane(), where[0], where[1], where[2], where[3], where[4], of); break;
+      case row::sgd: host::sgd<double>(w.lane(), where[0], where[1], where[2], where[4], of); break;
+      case row::sgd_without_momentum: host::sgd<double, double, host::no_moment>(w.lane(), where[0], where[1], {}, where[4], of);
+    }
   for (std::size_t i = 0; i < 5; ++i) s[i] = w.get(where[i], s[i].size());
   return s;
 }
@@ -55,22 +64,30 @@ TEST_CASE("squares of parts add up") {
 }
 
 TEST_CASE("updates of parts are parts of the update") {
-  const state before = random_state(), want = updated(before, {whole});
-  CHECK(want[0] != before[0]);
-  CHECK(updated(before, {parts}) == want);
-  CHECK(updated(before, {{parts[2]}, {parts[0], parts[3]}, {parts[1]}}) == want);
+  for (const row by : rows) {
+    const state before = random_state(), want = updated(by, before, {whole});
+    CHECK(want[0] != before[0]);
+    CHECK((want[2] != before[2]) == (by != row::sgd_without_momentum));
+    CHECK((want[3] != before[3]) == (by == row::adamw));
+    CHECK(updated(by, before, {parts}) == want);
+    CHECK(updated(by, before, {{parts[2]}, {parts[0], parts[3]}, {parts[1]}}) == want);
+  }
 }
 
 TEST_CASE("an element's update is of that element and the norm") {
-  const state before = random_state(), want = updated(before, {whole});
-  for (std::size_t operand = 0; operand < 5; ++operand) {
-    state moved = before;
-    const std::size_t element = operand == 4 ? 0 : 29;
-    moved[operand][element] += 0.25;
-    const state got = updated(moved, {whole});
-    for (std::size_t i = 0; i < count; ++i) {
-      INFO("operand " << operand << ", element " << i);
-      CHECK((got[0][i] == want[0][i]) == (operand != 4 && i != element));
+  for (const row by : rows) {
+    const state before = random_state(), want = updated(by, before, {whole});
+    for (std::size_t operand = 0; operand < 5; ++operand) {
+      if (operand == 2 && by == row::sgd_without_momentum) continue;
+      if (operand == 3 && by != row::adamw) continue;
+      state moved = before;
+      const std::size_t element = operand == 4 ? 0 : 29;
+      moved[operand][element] += 0.25;
+      const state got = updated(by, moved, {whole});
+      for (std::size_t i = 0; i < count; ++i) {
+        INFO("operand " << operand << ", element " << i);
+        CHECK((got[0][i] == want[0][i]) == (operand != 4 && i != element));
+      }
     }
   }
 }

@@ -35,6 +35,7 @@ rankc_cuda_test(runtime_cuda_kernels 1
   runtime/cuda/optimizer_test.cpp
   runtime/cuda/parts_test.cpp
   runtime/cuda/rope_test.cpp
+  runtime/cuda/rounding_test.cpp
   runtime/cuda/softmax_test.cpp)
 rankc_cuda_test(runtime_cuda_engine 1 runtime/cuda/engine_test.cpp)
 rankc_cuda_test(runtime_cuda_beside 1 runtime/cuda/beside_test.cpp runtime/cuda/meet.cu)

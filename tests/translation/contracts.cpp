@@ -18,13 +18,13 @@ void expect(const std::string& what, int value, int wanted) {
 /// The parameter that begins at a place in the weights, their working copy or the gradients; null: none does.
 const runtime::parameter* parameter_at(at place) {
   const runtime::layout& where = recorder::active().where();
-  const runtime::dtype type = recorder::active().about().type;
-  const std::size_t narrow = runtime::size_of(type), wide_size = std::max<std::size_t>(narrow, 4);
+  const runtime::description& about = recorder::active().about();
+  const std::size_t narrow = runtime::size_of(about.type), wide_size = runtime::size_of(about.wide());
   for (const runtime::parameter& p : where.parameters)
-    if ((p.element < where.trained_count() && (place.byte == where.weights.byte + p.element * wide_size ||
-                                               place.byte == where.gradients.byte + p.element * wide_size)) ||
-        (type != runtime::dtype::bf16 && place.byte == where.weights.byte + p.element * wide_size) ||
-        (type == runtime::dtype::bf16 && place.byte == where.working_copy.byte + p.element * narrow))
+    if ((p.element < where.trained_count() && place.byte == where.gradients.byte + p.element * wide_size) ||
+        ((p.element < where.trained_count() || about.bf16_weights || about.type != runtime::dtype::bf16) &&
+         place.byte == where.weights.byte + p.element * (about.bf16_weights ? narrow : wide_size)) ||
+        (about.type == runtime::dtype::bf16 && !about.bf16_weights && place.byte == where.working_copy.byte + p.element * narrow))
       return &p;
   return nullptr;
 }

@@ -88,8 +88,8 @@ void swiglu_grad(const lane& on, at dgate, at dup, at dy, at gate, at up, int to
 #define RANKC_RECORDED(T)                                                                          \
   RANKC_RECORDED_ALIKE(T), &rope<T>, &rope_grad<T>, &attention<T>, &attention_grad<T>, &swiglu<T>, \
       &swiglu_grad<T>, RANKC_RECORDED_FUSED(T)
-template struct kept<RANKC_RECORDED(float)>;
-template struct kept<RANKC_RECORDED(bf16)>;
+template struct kept<RANKC_RECORDED(float), RANKC_RECORDED_UPDATES(float)>;
+template struct kept<RANKC_RECORDED(bf16), RANKC_RECORDED_UPDATES(bf16), RANKC_RECORDED_NARROW_UPDATES(bf16)>;
 
 }  // namespace rankc::cuda
 

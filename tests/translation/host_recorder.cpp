@@ -74,8 +74,8 @@ void swiglu_grad(const lane& on, at dgate, at dup, at dy, at gate, at up, std::s
 #define RANKC_RECORDED(T)                                                                          \
   RANKC_RECORDED_ALIKE(T), &rope<T>, &rope_grad<T>, &attention<T>, &attention_grad<T>, &swiglu<T>, \
       &swiglu_grad<T>
-template struct kept<RANKC_RECORDED(float)>;
-template struct kept<RANKC_RECORDED(double)>;
+template struct kept<RANKC_RECORDED(float), RANKC_RECORDED_UPDATES(float)>;
+template struct kept<RANKC_RECORDED(double), RANKC_RECORDED_UPDATES(double)>;
 
 }  // namespace rankc::host
 

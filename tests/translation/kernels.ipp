@@ -204,14 +204,22 @@ template <class T>
 void sum_squares(const lane& on, at total, at gradients, std::span<const range> ranges, bool accumulate) {
   kernel(on, "sum_squares").sum(total, accumulate, all<wide<T>>(1)).in(gradients, sizeof(wide<T>), ranges);
 }
-template <class T>
+template <class T, class Weight, class Moment, rounding How>
 void adamw(const lane& on, at weights, at gradients, at first_moment, at second_moment, at norm_squared,
            std::span<const range> ranges) {
-  constexpr std::size_t size = sizeof(wide<T>);
   kernel k(on, "adamw");
-  k.in_out(weights, size, ranges).in(gradients, size, ranges);
-  k.in_out(first_moment, size, ranges).in_out(second_moment, size, ranges).in(norm_squared, all<wide<T>>(1));
-  if (sizeof(T) == 2) k.aside(recorder::active().where().working_copy, sizeof(T), ranges);
+  k.in_out(weights, sizeof(Weight), ranges).in(gradients, sizeof(wide<T>), ranges);
+  k.in_out(first_moment, sizeof(Moment), ranges).in_out(second_moment, sizeof(Moment), ranges).in(norm_squared, all<wide<T>>(1));
+  if (sizeof(Weight) > sizeof(T)) k.aside(recorder::active().where().working_copy, sizeof(T), ranges);
+  expect_decay(ranges);
+}
+template <class T, class Weight, class Moment, rounding How>
+void sgd(const lane& on, at weights, at gradients, at momentum, at norm_squared, std::span<const range> ranges) {
+  kernel k(on, "sgd");
+  k.in_out(weights, sizeof(Weight), ranges).in(gradients, sizeof(wide<T>), ranges);
+  if (!std::is_same_v<Moment, no_moment>) k.in_out(momentum, sizeof(Moment), ranges);
+  k.in(norm_squared, all<wide<T>>(1));
+  if (sizeof(Weight) > sizeof(T)) k.aside(recorder::active().where().working_copy, sizeof(T), ranges);
   expect_decay(ranges);
 }
 
@@ -232,6 +240,16 @@ void copy(const lane& on, at y, at x, std::size_t count) {
       &exp_sums_grad<T>, &cross_entropy<T>, &cross_entropy_grad<T>, &sum_squares<T>, &adamw<T>, &clear<T>, \
       &copy<T>, &mul<T>, &mul_grad<T>, &scale<T>, &sigmoid<T>, &sigmoid_grad<T>, &split<T>, &concat<T>,    \
       &softmax<T>, &softmax_dx<T>, &all_reduce<T>, &all_gather<T>, &reduce_scatter<T>
+
+/// What may be kept in bf16, of weights or of moments.
+#define RANKC_RECORDED_UPDATES(T)                                                                                 \
+  &adamw<T, wide<T>, bf16, rounding::nearest>, &adamw<T, wide<T>, bf16, rounding::stochastic>,                    \
+      &sgd<T, wide<T>, no_moment, rounding::nearest>, &sgd<T, wide<T>, wide<T>, rounding::nearest>,               \
+      &sgd<T, wide<T>, bf16, rounding::nearest>, &sgd<T, wide<T>, bf16, rounding::stochastic>
+#define RANKC_RECORDED_NARROW_UPDATES(T)                                                                          \
+  &adamw<T, T, wide<T>, rounding::stochastic>, &adamw<T, T, bf16, rounding::stochastic>,                          \
+      &sgd<T, T, no_moment, rounding::stochastic>, &sgd<T, T, wide<T>, rounding::stochastic>,                     \
+      &sgd<T, T, bf16, rounding::stochastic>
 
 /// Keeps the functions that are named to it.
 template <auto... Functions>

@@ -29,9 +29,11 @@ class places {
       const auto add = [&](runtime::at region, std::size_t size) {
         list.emplace_back(region.byte + p.element * size, region.byte + (p.element + count) * size);
       };
-      const bool trained = p.element < where_.trained_count(), copied = about_.type == runtime::dtype::bf16;
-      if (trained || !copied) add(where_.weights, wide_);
-      if (trained && about_.trains) add(where_.first_moment, wide_), add(where_.second_moment, wide_);
+      const std::size_t moment = about_.bf16_moments ? 2 : wide_;
+      const bool trained = p.element < where_.trained_count(), copied = about_.type == runtime::dtype::bf16 && !about_.bf16_weights;
+      if (trained || !copied) add(where_.weights, about_.bf16_weights ? 2 : wide_);
+      if (trained && about_.trains && about_.moments > 0) add(where_.first_moment, moment);
+      if (trained && about_.trains && about_.moments > 1) add(where_.second_moment, moment);
       if (copied) add(where_.working_copy, runtime::size_of(about_.type));
     }
     return list;

@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 #include <lora/plans.hpp>
 #include <odd/plans.hpp>
+#include <optimizer/plans.hpp>
 #include <rankc/make_plan.hpp>
 #include <rankc/rankc.hpp>
 
@@ -57,7 +58,7 @@ TEST_CASE("odd: the texts make the calls that were proven") {
     subjects.push_back(make_subject(p.plan, false, dtype::f64));
     subjects.push_back(make_subject(p.plan, true, dtype::bf16));
   }
-  REQUIRE(subjects.size() == 380);
+  REQUIRE(subjects.size() == 546);
   check(subjects, "translation_odd");
 }
 
@@ -66,4 +67,15 @@ TEST_CASE("lora: the texts make the calls that were proven") {
   for (const adapting::variant& v : adapting::plans()) subjects.push_back(make_subject(v.plan, true, dtype::bf16));
   REQUIRE(subjects.size() == 67);
   check(subjects, "translation_lora");
+}
+
+TEST_CASE("optimizers: the texts make the calls that were proven") {
+  std::vector<subject> subjects;
+  for (const optimizing::variant& v : optimizing::plans()) {
+    if (v.layout != "shard4") continue;
+    subjects.push_back(make_subject(v.plan, false, dtype::f64));
+    subjects.push_back(make_subject(v.plan, true, dtype::bf16));
+  }
+  REQUIRE(subjects.size() == 20);
+  check(subjects, "translation_optimizers");
 }

@@ -5,6 +5,7 @@
 #include <rankc/codegen/body.hpp>
 #include <rankc/codegen/program.hpp>
 #include <rankc/codegen/specification.hpp>
+#include <rankc/program/optimizer_state.hpp>
 
 #include <algorithm>
 #include <array>
@@ -14,6 +15,7 @@
 
 namespace rankc::codegen {
 
+using rankc::program::optimizer_state;
 
 /// A layer's use of a parameter that another layer shares.
 struct shared_use {
@@ -291,10 +293,16 @@ struct lowered {
     return std::any_of(plan->actions.actions.begin(), plan->actions.actions.end(),
                        [&](const action& a) { return a.kind == k && a.stage == stage; });
   }
+  /// What the optimizer keeps of each weight, and what makes new ones: the row of its op.
+  optimizer_state state() const { return rankc::program::state_of(plan->recipe, real_bytes(), wide_bytes(), trains()); }
+  std::string_view optimizer() const { return plan->recipe.optimizer == sgd ? "sgd" : "adamw"; }
   /// Whether layers read the weights from a rounded copy.
-  bool has_working_copy() const { return type == dtype::bf16; }
-  /// Elements of a rank's f32 or f64 weights: what is not trained lies in the copy alone, where there is one.
-  std::size_t wide_elements(const pipeline_rank& r) const { return has_working_copy() ? r.trained_elements : r.parameter_elements; }
+  bool has_working_copy() const { return state().working_copy; }
+  /// Elements of a rank's region of weights: what is not trained lies in the copy alone, where there is one.
+  std::size_t weight_elements(const pipeline_rank& r) const { return has_working_copy() ? r.trained_elements : r.parameter_elements; }
+  /// Of programs in bf16: whether the weights themselves are.
+  bool has_bf16_weights() const { return state().weight < wide_bytes(); }
+  bool has_bf16_moments() const { return state().moments > 0 && plan->recipe.moments == bf16; }
   /// Whether each rank keeps a shard of every parameter, and gathers the others' for its layers.
   bool is_sharded() const { return plan->dims.dp_shard > 1; }
   /// Whether gathered weights and whole gradients are there from step to step of a layer alone.

@@ -42,9 +42,16 @@ struct specification {
     std::string name;                     // "layers.2"
     std::vector<std::string> parameters;  // their names in the whole model, in the order of the layer's; equal names: one tensor
   };
+  /// What makes new weights of gradients: the row of its op, and what it keeps of every weight.
+  struct update {
+    std::string row = "adamw";
+    int moments = 2;
+    bool bf16_weights = false, bf16_moments = false;  // whether these may be kept in bf16 alone
+  };
   std::vector<layer> layers;
   std::vector<use> uses;
   std::int64_t tokens = 0;  // of a step
+  update optimizer = {};
 };
 
 }  // namespace rankc::codegen

@@ -59,13 +59,26 @@ struct low_rank_adaptation {
   constexpr bool operator==(const low_rank_adaptation&) const = default;
 };
 
-/// One training run's recipe: AdamW, global-norm clipping, constant or warm-up-cosine learning rate.
+/// What makes new weights of gradients. AdamW keeps two moments of each weight, SGD one where it has momentum.
+enum class optimizer_kind : unsigned char { adamw, sgd };
+using enum optimizer_kind;
+
+/// How numbers are rounded to bf16 that the optimizer keeps so.
+enum class bf16_rounding : unsigned char { nearest, stochastic };
+using enum bf16_rounding;
+
+/// One training run's recipe: optimizer, global-norm clipping, constant or warm-up-cosine learning rate.
 /// Units: seq in tokens, global_batch in sequences per step; clip 0 turns clipping off; decay_steps 0 keeps lr constant
 ///        after warm-up, else it falls along a cosine to min_lr in that many steps; with lr 0 a step leaves the weights.
 /// With `deterministic` a GPU program gives the same bits each run, at some cost; the host always does.
+/// SGD takes lr, weight_decay, clip and the numbers after `optimizer`; its weight decay is added to the gradient. Decay is of
+/// parameters with more than one dim. Moments in f32 are in f64 where the program is. A bf16 plan without master_weights has
+/// its weights in bf16 alone. Stochastic rounding follows from rounding_seed, the step, a parameter's name and the element's
+/// index in all of it: the same bits in every layout.
 /// Of `frozen` parameters there is no gradient, and no moments are kept; with `lora` they are all but its own.
-/// Errors: RC220, RC233 to RC237, RC239, RC245 to RC249, from `check_batch`, `check_recipe`, `check_recompute` and `tuning`.
-/// Source: AdamW: Loshchilov and Hutter 2019.
+/// Errors: RC220, RC233 to RC237, RC239, RC241 to RC243, RC245 to RC249, from `check_batch`, `check_recipe`, `check_recompute`
+///         and `tuning`.
+/// Source: AdamW: Loshchilov and Hutter 2019; SGD: Sutskever et al. 2013.
 struct training {
   int seq, global_batch;
   rankc::precision precision = bf16;
@@ -75,6 +88,13 @@ struct training {
   double min_lr = 0;
   bool deterministic = false;
   recomputation recompute = {};
+  optimizer_kind optimizer = adamw;
+  double momentum = 0;
+  bool nesterov = false;
+  rankc::precision moments = f32;
+  bool master_weights = true;
+  bf16_rounding rounding = nearest;
+  int rounding_seed = 0;
   parameter_names frozen = {};
   low_rank_adaptation lora = {};
   /// Whether a parameter of the model is trained, where its layer does not freeze it.

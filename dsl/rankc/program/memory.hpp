@@ -5,6 +5,7 @@
 #include <rankc/program/expected.hpp>
 #include <rankc/program/gathered_places.hpp>
 #include <rankc/program/layer.hpp>
+#include <rankc/program/optimizer_state.hpp>
 #include <rankc/program/pools.hpp>
 #include <rankc/schedule/opened.hpp>
 
@@ -46,9 +47,12 @@ class rank_counter {
 
   constexpr std::size_t arena() const {
     const std::size_t real = s_.bytes(element_kind::real), wide = s_.bytes(element_kind::wide), all = trained_ + frozen_;
+    const optimizer_state kept = state_of(plan_.recipe, real, wide, s_.trains);
     // What is frozen lies in the working copy alone, where there is one.
-    std::size_t bytes = real < wide ? aligned(trained_ * wide) + aligned(all * real) : aligned(all * wide);
-    if (s_.trains) bytes += 3 * aligned(trained_ * wide);
+    std::size_t bytes = aligned((kept.working_copy ? trained_ : all) * kept.weight);
+    bytes += static_cast<std::size_t>(kept.moments) * aligned(trained_ * kept.moment);
+    if (kept.working_copy) bytes += aligned(all * real);
+    if (s_.trains) bytes += aligned(trained_ * wide);
     if (s_.dims.dp_shard > 1) {
       bytes += aligned(turns_.weights.elements() * real) + (s_.trains ? aligned(turns_.sums.elements() * wide) : 0);
       if (s_.trains && reshards() && (plan_.actions.microbatches > 1 || shares_)) bytes += aligned(turns_.arriving.elements() * wide);

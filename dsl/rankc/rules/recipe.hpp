@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RC233 to RC237, RC245: the numbers of a recipe, each in its range. RC239: what is recomputed.
+// RC233 to RC237, RC241 to RC243, RC245: the numbers of a recipe, each in its range, and what the optimizer keeps. RC239: what
+// is recomputed.
 #pragma once
 #include <rankc/base/diagnostic.hpp>
 #include <rankc/base/recipe.hpp>
@@ -74,6 +75,46 @@ inline constexpr recipe_rule recipe_rules[]{
      [](sentence& t, const training& r) {
        t << "decay_steps=" << r.decay_steps << "; it is at least 0, and 0 keeps the learning rate after warm-up";
      }},
+    // RC241
+    {241, [](const training& r) { return r.momentum >= 0 && r.momentum < 1; },
+     [](sentence& t, const training& r) {
+       t << "momentum=" << r.momentum << "; it is at least 0 and less than 1: 0.9 is usual";
+     }},
+    {241, [](const training& r) { return r.optimizer == sgd || r.momentum == 0; },
+     [](sentence& t, const training& r) {
+       t << "momentum=" << r.momentum << " is of sgd, and the optimizer is adamw, which has beta1; leave it out, or take optimizer=sgd";
+     }},
+    {241, [](const training& r) { return !r.nesterov || r.momentum != 0; },
+     [](sentence& t, const training&) {
+       t << "nesterov looks ahead along sgd's momentum, and momentum=0; take momentum=0.9, or leave nesterov out";
+     }},
+    // RC242
+    {242, [](const training& r) { return r.moments != f64 || r.precision == f64; },
+     [](sentence& t, const training&) {
+       t << "moments=f64; they are kept in f32, which is the default and f64 in an f64 plan, or in bf16";
+     }},
+    {242, [](const training& r) { return r.moments != bf16 || r.optimizer == adamw || r.momentum != 0; },
+     [](sentence& t, const training&) {
+       t << "moments=bf16, and sgd without momentum keeps none; leave it out, or take momentum=0.9";
+     }},
+    // RC243
+    {243, [](const training& r) { return r.master_weights || r.precision == bf16; },
+     [](sentence& t, const training& r) {
+       t << "master_weights=false, and the weights of a plan in " << widest(r.precision)
+         << " have no copy in bf16; leave it out, or take precision=bf16";
+     }},
+    {243, [](const training& r) { return r.master_weights || r.rounding == stochastic; },
+     [](sentence& t, const training&) {
+       t << "master_weights=false, and rounding=nearest loses every update of less than 1/512 of a weight; take rounding=stochastic";
+     }},
+    {243, [](const training& r) { return r.rounding == nearest || r.moments == bf16 || !r.master_weights; },
+     [](sentence& t, const training&) {
+       t << "rounding=stochastic, and nothing is kept in bf16 alone; take moments=bf16 or master_weights=false, or leave it out";
+     }},
+    {243, [](const training& r) { return r.rounding == stochastic || r.rounding_seed == 0; },
+     [](sentence& t, const training& r) {
+       t << "rounding_seed=" << r.rounding_seed << " is of stochastic rounding; leave it out, or take rounding=stochastic";
+     }},
     // RC245
     {245, [](const training& r) { return !r.lora.any() || r.lora.rank >= 1; },
      [](sentence& t, const training& r) { t << "lora.rank=" << r.lora.rank << "; it is at least 1: 8 and 16 are usual"; }},
@@ -126,7 +167,7 @@ constexpr void check_recompute(report& out, const recomputation& r, int repeated
 }
 
 /// Append the numbers of a recipe that no optimizer takes. Its seq and global_batch are judged by check_batch.
-/// Errors: RC233 to RC237, RC245.
+/// Errors: RC233 to RC237, RC241 to RC243, RC245.
 constexpr void check_recipe(report& out, const training& recipe) {
   for (const detail::recipe_rule& r : detail::recipe_rules)
     if (!r.holds(recipe)) r.says(refuse(out, r.id), recipe);

@@ -131,6 +131,7 @@ constexpr rank_row ranks[]{
 
 constexpr char text[] = R"text(gpt_pp2: 842496 parameters, 2 ranks = pp 2 x dp 1 x tp 1, f32
 step: 16 sequences of 128 tokens = 4 microbatches x 1 dp ranks x 4 rows
+optimizer: AdamW
 schedule: one_f_one_b, bubble 22.6 %
 
 rank 0  |  0F0  0F1    .    .  0B0    -  0F2  0B1    -  0F3  0B2    -    .    .  0B3 | 0REDUCE_GRAD 0STEP
@@ -145,10 +146,12 @@ pipeline rank 0: 24.9 MiB per rank
   between stages: 2 x 256.0 KiB
   temporaries 1.5 MiB
   beside these, at most 3.45 GiB for CUDA and NCCL
-  all_reduce over pp           1 a step, 4 B
-  all_reduce over tied         1 a step, 128.0 KiB
-  receive                      4 a step, 1.0 MiB
-  send                         4 a step, 1.0 MiB
+  phase     communication  over          count  tensors     elements type         sent
+  forward   send           pp                4        4       262144 f32       1.0 MiB
+  backward  receive        pp                4        4       262144 f32           0 B
+  backward  all_reduce     tied              1        1        32768 f32     128.0 KiB
+  step      all_reduce     pp                1        1            1 f32           4 B
+  sends 1.1 MiB a step
 pipeline rank 1: 17.6 MiB per rank
   stage 1: layers.2 .. head, 51.6 % of the cost
   parameters 1.6 MiB x 4 (weights, gradients, two moments)
@@ -158,14 +161,16 @@ pipeline rank 1: 17.6 MiB per rank
   between stages: 3 x 256.0 KiB
   temporaries 1.5 MiB
   beside these, at most 3.45 GiB for CUDA and NCCL
-  all_reduce over pp           1 a step, 4 B
-  all_reduce over tied         1 a step, 128.0 KiB
-  receive                      4 a step, 1.0 MiB
-  send                         4 a step, 1.0 MiB
+  phase     communication  over          count  tensors     elements type         sent
+  forward   receive        pp                4        4       262144 f32           0 B
+  backward  send           pp                4        4       262144 f32       1.0 MiB
+  backward  all_reduce     tied              1        1        32768 f32     128.0 KiB
+  step      all_reduce     pp                1        1            1 f32           4 B
+  sends 1.1 MiB a step
 
 communicators: 4
 )text";
-constexpr char json[] = R"json({"bubble":0.2255167851827352,"bubble_per_rank":[0.24983628245410938,0.20119728791136093],"communicators":[{"name":"pp at dp 0 tp 0","ranks":[0,1]},{"name":"tied weights at dp 0 tp 0","ranks":[0,1]},{"name":"activations 0 -> 1 at dp 0 tp 0","ranks":[0,1]},{"name":"gradients 1 -> 0 at dp 0 tp 0","ranks":[1,0]}],"dims":{"dp_replicate":1,"dp_shard":1,"pp":2,"sequence_parallel":false,"tp":1,"world":2},"dtype":"f32","parameters":842496,"peak_activations":[2,1],"pipeline_ranks":[{"bytes":26087936,"collectives":{"all_reduce over pp":{"bytes":4,"count":1},"all_reduce over tied":{"bytes":131072,"count":1},"receive":{"bytes":1048576,"count":4},"send":{"bytes":1048576,"count":4}},"kept":[{"bytes":262144,"count":4,"what":"outputs of layers"},{"bytes":3948544,"count":4,"what":"saved"},{"bytes":262144,"count":2,"what":"between stages"}],"parameter_elements":445696,"pp":0,"stages":[{"layers":["embedding","layers.0","layers.1"],"share":0.48429953238101336,"stage":0}]},{"bytes":18467328,"collectives":{"all_reduce over pp":{"bytes":4,"count":1},"all_reduce over tied":{"bytes":131072,"count":1},"receive":{"bytes":1048576,"count":4},"send":{"bytes":1048576,"count":4}},"kept":[{"bytes":3948544,"count":2,"what":"saved"},{"bytes":262144,"count":2,"what":"outputs of layers"},{"bytes":796672,"count":1,"what":"saved"},{"bytes":262144,"count":3,"what":"between stages"}],"parameter_elements":429568,"pp":1,"stages":[{"layers":["layers.2","layers.3","head"],"share":0.5157004676189866,"stage":1}]}],"plan":"gpt_pp2","plan_hash":"d1739c82c42415e7","recipe":{"global_batch":16,"microbatches":4,"rows":4,"seq":128},"schedule":"one_f_one_b"})json";
+constexpr char json[] = R"json({"bubble":0.2255167851827352,"bubble_per_rank":[0.24983628245410938,0.20119728791136093],"communicators":[{"name":"pp at dp 0 tp 0","ranks":[0,1]},{"name":"tied weights at dp 0 tp 0","ranks":[0,1]},{"name":"activations 0 -> 1 at dp 0 tp 0","ranks":[0,1]},{"name":"gradients 1 -> 0 at dp 0 tp 0","ranks":[1,0]}],"dims":{"dp_replicate":1,"dp_shard":1,"pp":2,"sequence_parallel":false,"tp":1,"world":2},"dtype":"f32","optimizer":{"moments":2,"moments_in":"f32","name":"adamw","weights_in":"f32"},"parameters":842496,"peak_activations":[2,1],"pipeline_ranks":[{"bytes":26087936,"collectives":[{"axis":"pp","count":4,"dtype":"f32","elements":262144,"kind":"send","phase":"forward","ranks":2,"sent_bytes":1048576.0,"tensors":4},{"axis":"pp","count":4,"dtype":"f32","elements":262144,"kind":"receive","phase":"backward","ranks":2,"sent_bytes":0.0,"tensors":4},{"axis":"tied","count":1,"dtype":"f32","elements":32768,"kind":"all_reduce","phase":"backward","ranks":2,"sent_bytes":131072.0,"tensors":1},{"axis":"pp","count":1,"dtype":"f32","elements":1,"kind":"all_reduce","phase":"step","ranks":2,"sent_bytes":4.0,"tensors":1}],"kept":[{"bytes":262144,"count":4,"what":"outputs of layers"},{"bytes":3948544,"count":4,"what":"saved"},{"bytes":262144,"count":2,"what":"between stages"}],"parameter_elements":445696,"pp":0,"stages":[{"layers":["embedding","layers.0","layers.1"],"share":0.48429953238101336,"stage":0}]},{"bytes":18467328,"collectives":[{"axis":"pp","count":4,"dtype":"f32","elements":262144,"kind":"receive","phase":"forward","ranks":2,"sent_bytes":0.0,"tensors":4},{"axis":"pp","count":4,"dtype":"f32","elements":262144,"kind":"send","phase":"backward","ranks":2,"sent_bytes":1048576.0,"tensors":4},{"axis":"tied","count":1,"dtype":"f32","elements":32768,"kind":"all_reduce","phase":"backward","ranks":2,"sent_bytes":131072.0,"tensors":1},{"axis":"pp","count":1,"dtype":"f32","elements":1,"kind":"all_reduce","phase":"step","ranks":2,"sent_bytes":4.0,"tensors":1}],"kept":[{"bytes":3948544,"count":2,"what":"saved"},{"bytes":262144,"count":2,"what":"outputs of layers"},{"bytes":796672,"count":1,"what":"saved"},{"bytes":262144,"count":3,"what":"between stages"}],"parameter_elements":429568,"pp":1,"stages":[{"layers":["layers.2","layers.3","head"],"share":0.5157004676189866,"stage":1}]}],"plan":"gpt_pp2","plan_hash":"60e2f638dd016d3f","recipe":{"global_batch":16,"microbatches":4,"rows":4,"seq":128},"schedule":"one_f_one_b"})json";
 
 void (*const train[])(rank&){pipeline_0::train, pipeline_1::train};
 void (*const evaluate[])(rank&){pipeline_0::evaluate, pipeline_1::evaluate};
@@ -175,7 +180,7 @@ void (*const evaluate[])(rank&){pipeline_0::evaluate, pipeline_1::evaluate};
 constexpr rankc::runtime::description about_{
     .interface_version = 3,
     .name = "gpt_pp2",
-    .plan_hash = 0xd1739c82c42415e7,
+    .plan_hash = 0x60e2f638dd016d3f,
     .type = dtype::f32,
     .pp = 2, .dp = 1, .tp = 1,
     .microbatches = 4, .rows = 4, .seq = 128, .vocab = 256,

@@ -189,6 +189,7 @@ constexpr rank_row ranks[]{
 
 constexpr char text[] = R"text(gpt_dp2_tp2_pp2: 842496 parameters, 8 ranks = pp 2 x dp 2 x tp 2 with sequence parallelism, f32
 step: 16 sequences of 128 tokens = 4 microbatches x 2 dp ranks x 2 rows
+optimizer: AdamW
 schedule: one_f_one_b, bubble 22.5 %
 
 rank 0  |  0F0  0F1    .    .  0B0    -  0F2  0B1    -  0F3  0B2    -    .    .  0B3 | 0REDUCE_GRAD 0STEP
@@ -203,14 +204,19 @@ pipeline rank 0: 8.7 MiB per rank
   between stages: 2 x 64.0 KiB
   temporaries 512.0 KiB
   beside these, at most 4.45 GiB for CUDA and NCCL
-  all_gather over tp          36 a step, 2.2 MiB
-  all_reduce over dp           4 a step, 905.5 KiB
-  all_reduce over pp           1 a step, 4 B
-  all_reduce over tied         1 a step, 64.0 KiB
-  all_reduce over tp           2 a step, 70.0 KiB
-  receive                      4 a step, 256.0 KiB
-  reduce_scatter over tp      36 a step, 2.2 MiB
-  send                         4 a step, 256.0 KiB
+  phase     communication  over          count  tensors     elements type         sent
+  forward   send           pp                4        4        65536 f32     256.0 KiB
+  forward   all_gather     tp               16       16       524288 f32       1.0 MiB
+  forward   reduce_scatter tp               20       20       655360 f32       1.2 MiB
+  backward  all_reduce     dp_replicate      4        4       231808 f32     905.5 KiB
+  backward  receive        pp                4        4        65536 f32           0 B
+  backward  all_reduce     tied              1        1        16384 f32      64.0 KiB
+  backward  all_gather     tp               20       20       655360 f32       1.2 MiB
+  backward  all_reduce     tp                1        1        17920 f32      70.0 KiB
+  backward  reduce_scatter tp               16       16       524288 f32       1.0 MiB
+  step      all_reduce     pp                1        1            1 f32           4 B
+  step      all_reduce     tp                1        1            1 f32           4 B
+  sends 5.8 MiB a step
 pipeline rank 1: 6.5 MiB per rank
   stage 1: layers.2 .. head, 51.4 % of the cost
   parameters 842.5 KiB x 4 (weights, gradients, two moments)
@@ -220,18 +226,26 @@ pipeline rank 1: 6.5 MiB per rank
   between stages: 3 x 64.0 KiB
   temporaries 512.0 KiB
   beside these, at most 4.45 GiB for CUDA and NCCL
-  all_gather over tp          36 a step, 2.2 MiB
-  all_reduce over dp           5 a step, 842.5 KiB
-  all_reduce over pp           1 a step, 4 B
-  all_reduce over tied         1 a step, 64.0 KiB
-  all_reduce over tp          10 a step, 19.0 KiB
-  receive                      4 a step, 256.0 KiB
-  reduce_scatter over tp      36 a step, 2.2 MiB
-  send                         4 a step, 256.0 KiB
+  phase     communication  over          count  tensors     elements type         sent
+  forward   receive        pp                4        4        65536 f32           0 B
+  forward   all_gather     tp               20       20       655360 f32       1.2 MiB
+  forward   all_reduce     tp                4        4         2048 f32       8.0 KiB
+  forward   all_reduce_max tp                4        4         1024 f32       4.0 KiB
+  forward   reduce_scatter tp               16       16       524288 f32       1.0 MiB
+  backward  all_reduce     dp_replicate      4        4       215680 f32     842.5 KiB
+  backward  send           pp                4        4        65536 f32     256.0 KiB
+  backward  all_reduce     tied              1        1        16384 f32      64.0 KiB
+  backward  all_gather     tp               16       16       524288 f32       1.0 MiB
+  backward  all_reduce     tp                1        1         1792 f32       7.0 KiB
+  backward  reduce_scatter tp               20       20       655360 f32       1.2 MiB
+  step      all_reduce     dp_replicate      1        1            1 f32           4 B
+  step      all_reduce     pp                1        1            1 f32           4 B
+  step      all_reduce     tp                1        1            1 f32           4 B
+  sends 5.7 MiB a step
 
 communicators: 24
 )text";
-constexpr char json[] = R"json({"bubble":0.22507905329071765,"bubble_per_rank":[0.24715152684973363,0.20300657973170155],"communicators":[{"name":"tp at pp 0 dp 0","ranks":[0,1]},{"name":"tp at pp 0 dp 1","ranks":[2,3]},{"name":"tp at pp 1 dp 0","ranks":[4,5]},{"name":"tp at pp 1 dp 1","ranks":[6,7]},{"name":"dp at pp 0 tp 0","ranks":[0,2]},{"name":"dp at pp 0 tp 1","ranks":[1,3]},{"name":"dp at pp 1 tp 0","ranks":[4,6]},{"name":"dp at pp 1 tp 1","ranks":[5,7]},{"name":"pp at dp 0 tp 0","ranks":[0,4]},{"name":"tied weights at dp 0 tp 0","ranks":[0,4]},{"name":"activations 0 -> 1 at dp 0 tp 0","ranks":[0,4]},{"name":"gradients 1 -> 0 at dp 0 tp 0","ranks":[4,0]},{"name":"pp at dp 0 tp 1","ranks":[1,5]},{"name":"tied weights at dp 0 tp 1","ranks":[1,5]},{"name":"activations 0 -> 1 at dp 0 tp 1","ranks":[1,5]},{"name":"gradients 1 -> 0 at dp 0 tp 1","ranks":[5,1]},{"name":"pp at dp 1 tp 0","ranks":[2,6]},{"name":"tied weights at dp 1 tp 0","ranks":[2,6]},{"name":"activations 0 -> 1 at dp 1 tp 0","ranks":[2,6]},{"name":"gradients 1 -> 0 at dp 1 tp 0","ranks":[6,2]},{"name":"pp at dp 1 tp 1","ranks":[3,7]},{"name":"tied weights at dp 1 tp 1","ranks":[3,7]},{"name":"activations 0 -> 1 at dp 1 tp 1","ranks":[3,7]},{"name":"gradients 1 -> 0 at dp 1 tp 1","ranks":[7,3]}],"dims":{"dp_replicate":2,"dp_shard":1,"pp":2,"sequence_parallel":true,"tp":2,"world":8},"dtype":"f32","parameters":842496,"peak_activations":[2,1],"pipeline_ranks":[{"bytes":9103872,"collectives":{"all_gather over tp":{"bytes":2359296,"count":36},"all_reduce over dp":{"bytes":927232,"count":4},"all_reduce over pp":{"bytes":4,"count":1},"all_reduce over tied":{"bytes":65536,"count":1},"all_reduce over tp":{"bytes":71684,"count":2},"receive":{"bytes":262144,"count":4},"reduce_scatter over tp":{"bytes":2359296,"count":36},"send":{"bytes":262144,"count":4}},"kept":[{"bytes":65536,"count":4,"what":"outputs of layers"},{"bytes":1118208,"count":4,"what":"saved"},{"bytes":65536,"count":2,"what":"between stages"}],"parameter_elements":231808,"pp":0,"stages":[{"layers":["embedding","layers.0","layers.1"],"share":0.4857582417582418,"stage":0}]},{"bytes":6810112,"collectives":{"all_gather over tp":{"bytes":2359296,"count":36},"all_reduce over dp":{"bytes":862724,"count":5},"all_reduce over pp":{"bytes":4,"count":1},"all_reduce over tied":{"bytes":65536,"count":1},"all_reduce over tp":{"bytes":19460,"count":10},"receive":{"bytes":262144,"count":4},"reduce_scatter over tp":{"bytes":2359296,"count":36},"send":{"bytes":262144,"count":4}},"kept":[{"bytes":1118208,"count":2,"what":"saved"},{"bytes":65536,"count":2,"what":"outputs of layers"},{"bytes":266240,"count":1,"what":"saved"},{"bytes":65536,"count":3,"what":"between stages"}],"parameter_elements":215680,"pp":1,"stages":[{"layers":["layers.2","layers.3","head"],"share":0.5142417582417582,"stage":1}]}],"plan":"gpt_dp2_tp2_pp2","plan_hash":"5ac68f85df6149ac","recipe":{"global_batch":16,"microbatches":4,"rows":2,"seq":128},"schedule":"one_f_one_b"})json";
+constexpr char json[] = R"json({"bubble":0.22507905329071765,"bubble_per_rank":[0.24715152684973363,0.20300657973170155],"communicators":[{"name":"tp at pp 0 dp 0","ranks":[0,1]},{"name":"tp at pp 0 dp 1","ranks":[2,3]},{"name":"tp at pp 1 dp 0","ranks":[4,5]},{"name":"tp at pp 1 dp 1","ranks":[6,7]},{"name":"dp at pp 0 tp 0","ranks":[0,2]},{"name":"dp at pp 0 tp 1","ranks":[1,3]},{"name":"dp at pp 1 tp 0","ranks":[4,6]},{"name":"dp at pp 1 tp 1","ranks":[5,7]},{"name":"pp at dp 0 tp 0","ranks":[0,4]},{"name":"tied weights at dp 0 tp 0","ranks":[0,4]},{"name":"activations 0 -> 1 at dp 0 tp 0","ranks":[0,4]},{"name":"gradients 1 -> 0 at dp 0 tp 0","ranks":[4,0]},{"name":"pp at dp 0 tp 1","ranks":[1,5]},{"name":"tied weights at dp 0 tp 1","ranks":[1,5]},{"name":"activations 0 -> 1 at dp 0 tp 1","ranks":[1,5]},{"name":"gradients 1 -> 0 at dp 0 tp 1","ranks":[5,1]},{"name":"pp at dp 1 tp 0","ranks":[2,6]},{"name":"tied weights at dp 1 tp 0","ranks":[2,6]},{"name":"activations 0 -> 1 at dp 1 tp 0","ranks":[2,6]},{"name":"gradients 1 -> 0 at dp 1 tp 0","ranks":[6,2]},{"name":"pp at dp 1 tp 1","ranks":[3,7]},{"name":"tied weights at dp 1 tp 1","ranks":[3,7]},{"name":"activations 0 -> 1 at dp 1 tp 1","ranks":[3,7]},{"name":"gradients 1 -> 0 at dp 1 tp 1","ranks":[7,3]}],"dims":{"dp_replicate":2,"dp_shard":1,"pp":2,"sequence_parallel":true,"tp":2,"world":8},"dtype":"f32","optimizer":{"moments":2,"moments_in":"f32","name":"adamw","weights_in":"f32"},"parameters":842496,"peak_activations":[2,1],"pipeline_ranks":[{"bytes":9103872,"collectives":[{"axis":"pp","count":4,"dtype":"f32","elements":65536,"kind":"send","phase":"forward","ranks":2,"sent_bytes":262144.0,"tensors":4},{"axis":"tp","count":16,"dtype":"f32","elements":524288,"kind":"all_gather","phase":"forward","ranks":2,"sent_bytes":1048576.0,"tensors":16},{"axis":"tp","count":20,"dtype":"f32","elements":655360,"kind":"reduce_scatter","phase":"forward","ranks":2,"sent_bytes":1310720.0,"tensors":20},{"axis":"dp_replicate","count":4,"dtype":"f32","elements":231808,"kind":"all_reduce","phase":"backward","ranks":2,"sent_bytes":927232.0,"tensors":4},{"axis":"pp","count":4,"dtype":"f32","elements":65536,"kind":"receive","phase":"backward","ranks":2,"sent_bytes":0.0,"tensors":4},{"axis":"tied","count":1,"dtype":"f32","elements":16384,"kind":"all_reduce","phase":"backward","ranks":2,"sent_bytes":65536.0,"tensors":1},{"axis":"tp","count":20,"dtype":"f32","elements":655360,"kind":"all_gather","phase":"backward","ranks":2,"sent_bytes":1310720.0,"tensors":20},{"axis":"tp","count":1,"dtype":"f32","elements":17920,"kind":"all_reduce","phase":"backward","ranks":2,"sent_bytes":71680.0,"tensors":1},{"axis":"tp","count":16,"dtype":"f32","elements":524288,"kind":"reduce_scatter","phase":"backward","ranks":2,"sent_bytes":1048576.0,"tensors":16},{"axis":"pp","count":1,"dtype":"f32","elements":1,"kind":"all_reduce","phase":"step","ranks":2,"sent_bytes":4.0,"tensors":1},{"axis":"tp","count":1,"dtype":"f32","elements":1,"kind":"all_reduce","phase":"step","ranks":2,"sent_bytes":4.0,"tensors":1}],"kept":[{"bytes":65536,"count":4,"what":"outputs of layers"},{"bytes":1118208,"count":4,"what":"saved"},{"bytes":65536,"count":2,"what":"between stages"}],"parameter_elements":231808,"pp":0,"stages":[{"layers":["embedding","layers.0","layers.1"],"share":0.4857582417582418,"stage":0}]},{"bytes":6810112,"collectives":[{"axis":"pp","count":4,"dtype":"f32","elements":65536,"kind":"receive","phase":"forward","ranks":2,"sent_bytes":0.0,"tensors":4},{"axis":"tp","count":20,"dtype":"f32","elements":655360,"kind":"all_gather","phase":"forward","ranks":2,"sent_bytes":1310720.0,"tensors":20},{"axis":"tp","count":4,"dtype":"f32","elements":2048,"kind":"all_reduce","phase":"forward","ranks":2,"sent_bytes":8192.0,"tensors":4},{"axis":"tp","count":4,"dtype":"f32","elements":1024,"kind":"all_reduce_max","phase":"forward","ranks":2,"sent_bytes":4096.0,"tensors":4},{"axis":"tp","count":16,"dtype":"f32","elements":524288,"kind":"reduce_scatter","phase":"forward","ranks":2,"sent_bytes":1048576.0,"tensors":16},{"axis":"dp_replicate","count":4,"dtype":"f32","elements":215680,"kind":"all_reduce","phase":"backward","ranks":2,"sent_bytes":862720.0,"tensors":4},{"axis":"pp","count":4,"dtype":"f32","elements":65536,"kind":"send","phase":"backward","ranks":2,"sent_bytes":262144.0,"tensors":4},{"axis":"tied","count":1,"dtype":"f32","elements":16384,"kind":"all_reduce","phase":"backward","ranks":2,"sent_bytes":65536.0,"tensors":1},{"axis":"tp","count":16,"dtype":"f32","elements":524288,"kind":"all_gather","phase":"backward","ranks":2,"sent_bytes":1048576.0,"tensors":16},{"axis":"tp","count":1,"dtype":"f32","elements":1792,"kind":"all_reduce","phase":"backward","ranks":2,"sent_bytes":7168.0,"tensors":1},{"axis":"tp","count":20,"dtype":"f32","elements":655360,"kind":"reduce_scatter","phase":"backward","ranks":2,"sent_bytes":1310720.0,"tensors":20},{"axis":"dp_replicate","count":1,"dtype":"f32","elements":1,"kind":"all_reduce","phase":"step","ranks":2,"sent_bytes":4.0,"tensors":1},{"axis":"pp","count":1,"dtype":"f32","elements":1,"kind":"all_reduce","phase":"step","ranks":2,"sent_bytes":4.0,"tensors":1},{"axis":"tp","count":1,"dtype":"f32","elements":1,"kind":"all_reduce","phase":"step","ranks":2,"sent_bytes":4.0,"tensors":1}],"kept":[{"bytes":1118208,"count":2,"what":"saved"},{"bytes":65536,"count":2,"what":"outputs of layers"},{"bytes":266240,"count":1,"what":"saved"},{"bytes":65536,"count":3,"what":"between stages"}],"parameter_elements":215680,"pp":1,"stages":[{"layers":["layers.2","layers.3","head"],"share":0.5142417582417582,"stage":1}]}],"plan":"gpt_dp2_tp2_pp2","plan_hash":"18d9722d5a47cc94","recipe":{"global_batch":16,"microbatches":4,"rows":2,"seq":128},"schedule":"one_f_one_b"})json";
 
 void (*const train[])(rank&){pipeline_0::train, pipeline_1::train};
 void (*const evaluate[])(rank&){pipeline_0::evaluate, pipeline_1::evaluate};
@@ -241,7 +255,7 @@ void (*const evaluate[])(rank&){pipeline_0::evaluate, pipeline_1::evaluate};
 constexpr rankc::runtime::description about_{
     .interface_version = 3,
     .name = "gpt_dp2_tp2_pp2",
-    .plan_hash = 0x5ac68f85df6149ac,
+    .plan_hash = 0x18d9722d5a47cc94,
     .type = dtype::f32,
     .pp = 2, .dp = 2, .tp = 2,
     .microbatches = 4, .rows = 2, .seq = 128, .vocab = 256,

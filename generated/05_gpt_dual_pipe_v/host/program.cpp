@@ -126,6 +126,7 @@ constexpr rank_row ranks[]{
 
 constexpr char text[] = R"text(gpt_dual_pipe_v: 842496 parameters, 2 ranks = pp 2 x dp 1 x tp 1, f32
 step: 16 sequences of 128 tokens = 8 microbatches x 1 dp ranks x 2 rows
+optimizer: AdamW
 schedule: dual_pipe_v, bubble 7.4 %
 
 rank 0  |  0F0  0F1  0F2  3F0  3B0    -  3F1    - [0F3 3B1]    - [3F2 0B0]    - [0F4 3B2]    -    - [3F3 0B1]    - [0F5 3B3]    - [3F4 0B2]    - [0F6 3B4]    - [3F5 0B3]    - [0F7 3B5]    -    - [3F6 0B4]    -  3B6    - [3F7 0B5]    -    -  3B7    -  0B6    -  0B7    - | 3REDUCE_GRAD 0REDUCE_GRAD 0STEP 3STEP
@@ -144,9 +145,13 @@ pipeline rank 0: 19.7 MiB per rank
   saved: 1 x 389.0 KiB
   between halves of backward: 1 x 128.0 KiB
   temporaries 256.5 KiB
-  all_reduce over pp           1 a step, 4 B
-  receive                     16 a step, 2.0 MiB
-  send                        16 a step, 2.0 MiB
+  phase     communication  over          count  tensors     elements type         sent
+  forward   receive        pp                8        8       262144 f32           0 B
+  forward   send           pp                8        8       262144 f32       1.0 MiB
+  backward  receive        pp                8        8       262144 f32           0 B
+  backward  send           pp                8        8       262144 f32       1.0 MiB
+  step      all_reduce     pp                1        1            1 f32           4 B
+  sends 2.0 MiB a step
 pipeline rank 1: 19.5 MiB per rank
   stage 1: layers.1, 23.8 % of the cost
   stage 2: layers.2, 23.8 % of the cost
@@ -155,13 +160,11 @@ pipeline rank 1: 19.5 MiB per rank
   between halves of backward: 2 x 1.2 MiB
   between stages: 10 x 128.0 KiB
   temporaries 256.5 KiB
-  all_reduce over pp           1 a step, 4 B
-  receive                     16 a step, 2.0 MiB
-  send                        16 a step, 2.0 MiB
+  communicates as pipeline rank 0 does
 
 communicators: 3
 )text";
-constexpr char json[] = R"json({"bubble":0.07371348270716249,"bubble_per_rank":[0.029389862925101817,0.11803710248922317],"communicators":[{"name":"pp at dp 0 tp 0","ranks":[0,1]},{"name":"activations and gradients 0 -> 1 at dp 0 tp 0","ranks":[0,1]},{"name":"gradients and activations 1 -> 0 at dp 0 tp 0","ranks":[1,0]}],"dims":{"dp_replicate":1,"dp_shard":1,"pp":2,"sequence_parallel":false,"tp":1,"world":2},"dtype":"f32","parameters":842496,"peak_activations":[5,5],"pipeline_ranks":[{"bytes":20633600,"collectives":{"all_reduce over pp":{"bytes":4,"count":1},"receive":{"bytes":2097152,"count":16},"send":{"bytes":2097152,"count":16}},"kept":[{"bytes":131072,"count":5,"what":"outputs of layers"},{"bytes":131072,"count":1,"what":"gradients of outputs"},{"bytes":1974272,"count":5,"what":"saved"},{"bytes":1310720,"count":1,"what":"between halves of backward"},{"bytes":131072,"count":5,"what":"between stages"},{"bytes":398336,"count":1,"what":"saved"},{"bytes":131072,"count":1,"what":"between halves of backward"}],"parameter_elements":445952,"pp":0,"stages":[{"layers":["embedding","layers.0"],"share":0.2462622509768753,"stage":0},{"layers":["layers.3","head"],"share":0.2776631862148485,"stage":3}]},{"bytes":20476928,"collectives":{"all_reduce over pp":{"bytes":4,"count":1},"receive":{"bytes":2097152,"count":16},"send":{"bytes":2097152,"count":16}},"kept":[{"bytes":1974272,"count":5,"what":"saved"},{"bytes":1310720,"count":2,"what":"between halves of backward"},{"bytes":131072,"count":10,"what":"between stages"}],"parameter_elements":396544,"pp":1,"stages":[{"layers":["layers.1"],"share":0.2380372814041381,"stage":1},{"layers":["layers.2"],"share":0.2380372814041381,"stage":2}]}],"plan":"gpt_dual_pipe_v","plan_hash":"ebf80ec021830202","recipe":{"global_batch":16,"microbatches":8,"rows":2,"seq":128},"schedule":"dual_pipe_v"})json";
+constexpr char json[] = R"json({"bubble":0.07371348270716249,"bubble_per_rank":[0.029389862925101817,0.11803710248922317],"communicators":[{"name":"pp at dp 0 tp 0","ranks":[0,1]},{"name":"activations and gradients 0 -> 1 at dp 0 tp 0","ranks":[0,1]},{"name":"gradients and activations 1 -> 0 at dp 0 tp 0","ranks":[1,0]}],"dims":{"dp_replicate":1,"dp_shard":1,"pp":2,"sequence_parallel":false,"tp":1,"world":2},"dtype":"f32","optimizer":{"moments":2,"moments_in":"f32","name":"adamw","weights_in":"f32"},"parameters":842496,"peak_activations":[5,5],"pipeline_ranks":[{"bytes":20633600,"collectives":[{"axis":"pp","count":8,"dtype":"f32","elements":262144,"kind":"receive","phase":"forward","ranks":2,"sent_bytes":0.0,"tensors":8},{"axis":"pp","count":8,"dtype":"f32","elements":262144,"kind":"send","phase":"forward","ranks":2,"sent_bytes":1048576.0,"tensors":8},{"axis":"pp","count":8,"dtype":"f32","elements":262144,"kind":"receive","phase":"backward","ranks":2,"sent_bytes":0.0,"tensors":8},{"axis":"pp","count":8,"dtype":"f32","elements":262144,"kind":"send","phase":"backward","ranks":2,"sent_bytes":1048576.0,"tensors":8},{"axis":"pp","count":1,"dtype":"f32","elements":1,"kind":"all_reduce","phase":"step","ranks":2,"sent_bytes":4.0,"tensors":1}],"kept":[{"bytes":131072,"count":5,"what":"outputs of layers"},{"bytes":131072,"count":1,"what":"gradients of outputs"},{"bytes":1974272,"count":5,"what":"saved"},{"bytes":1310720,"count":1,"what":"between halves of backward"},{"bytes":131072,"count":5,"what":"between stages"},{"bytes":398336,"count":1,"what":"saved"},{"bytes":131072,"count":1,"what":"between halves of backward"}],"parameter_elements":445952,"pp":0,"stages":[{"layers":["embedding","layers.0"],"share":0.2462622509768753,"stage":0},{"layers":["layers.3","head"],"share":0.2776631862148485,"stage":3}]},{"bytes":20476928,"collectives":[{"axis":"pp","count":8,"dtype":"f32","elements":262144,"kind":"receive","phase":"forward","ranks":2,"sent_bytes":0.0,"tensors":8},{"axis":"pp","count":8,"dtype":"f32","elements":262144,"kind":"send","phase":"forward","ranks":2,"sent_bytes":1048576.0,"tensors":8},{"axis":"pp","count":8,"dtype":"f32","elements":262144,"kind":"receive","phase":"backward","ranks":2,"sent_bytes":0.0,"tensors":8},{"axis":"pp","count":8,"dtype":"f32","elements":262144,"kind":"send","phase":"backward","ranks":2,"sent_bytes":1048576.0,"tensors":8},{"axis":"pp","count":1,"dtype":"f32","elements":1,"kind":"all_reduce","phase":"step","ranks":2,"sent_bytes":4.0,"tensors":1}],"kept":[{"bytes":1974272,"count":5,"what":"saved"},{"bytes":1310720,"count":2,"what":"between halves of backward"},{"bytes":131072,"count":10,"what":"between stages"}],"parameter_elements":396544,"pp":1,"stages":[{"layers":["layers.1"],"share":0.2380372814041381,"stage":1},{"layers":["layers.2"],"share":0.2380372814041381,"stage":2}]}],"plan":"gpt_dual_pipe_v","plan_hash":"0fac7cfb9590fa0a","recipe":{"global_batch":16,"microbatches":8,"rows":2,"seq":128},"schedule":"dual_pipe_v"})json";
 
 void (*const train[])(rank&){pipeline_0::train, pipeline_1::train};
 void (*const evaluate[])(rank&){pipeline_0::evaluate, pipeline_1::evaluate};
@@ -171,7 +174,7 @@ void (*const evaluate[])(rank&){pipeline_0::evaluate, pipeline_1::evaluate};
 constexpr rankc::runtime::description about_{
     .interface_version = 3,
     .name = "gpt_dual_pipe_v",
-    .plan_hash = 0xebf80ec021830202,
+    .plan_hash = 0x0fac7cfb9590fa0a,
     .type = dtype::f32,
     .pp = 2, .dp = 1, .tp = 1,
     .microbatches = 8, .rows = 2, .seq = 128, .vocab = 256,

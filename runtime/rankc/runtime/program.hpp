@@ -71,6 +71,9 @@ struct parameter {
   bool copy;    // the second holder of a tied weight: same values, neither counted in the norm nor saved
 };
 
+/// The moment of an optimizer that has none.
+struct no_moment {};
+
 /// Neighbouring elements of the regions that the optimizer treats alike.
 struct range {
   std::size_t first, count;
@@ -133,6 +136,9 @@ struct recipe {
   double beta1, beta2, eps;
   int warmup_steps, decay_steps;  // decay_steps 0: constant learning rate after warm-up
   double min_lr;
+  double momentum = 0;  // of SGD
+  bool nesterov = false;
+  std::uint32_t rounding_seed = 0;  // of what is rounded stochastically
 };
 
 struct description {
@@ -149,6 +155,9 @@ struct description {
   bool deterministic = false;  // no kernel whose sums change their order from run to run
   double lora_scale = 0;  // of what is beside a weight w, trained as <w>.lora_b times <w>.lora_a; 0: nothing is
   bool trains = true;          // false: forwards alone; the layouts have weights, and no other region
+  int moments = 2;             // that are kept of each weight: AdamW's two; SGD's momentum, or none
+  bool bf16_moments = false;   // else they are kept in the type of gradients
+  bool bf16_weights = false;   // bf16 programs: the weights are what layers read, with no working copy beside them
   recipe train;
   std::span<const layout> layouts;  // one per pipeline coordinate
   std::span<const rank_row> ranks;
@@ -156,6 +165,8 @@ struct description {
   const char* text;  // what `describe` prints
   const char* json;  // what `describe --json` prints
   constexpr int world() const { return pp * dp * tp; }
+  /// The type of gradients and of other sums.
+  constexpr dtype wide() const { return type == dtype::bf16 ? dtype::f32 : type; }
   /// The pipeline coordinate that has the loss: the one that reads targets. Of two, where the pipeline runs both ways,
   /// the last; the step leaves the whole loss with each.
   constexpr int loss_at() const {

@@ -47,6 +47,12 @@ hyperparameters factors_of(const step_input& in) {
   h.step_size = static_cast<float>(in.lr / (1.0 - std::pow(in.beta1, step)));
   h.second_scale = static_cast<float>(1.0 / std::sqrt(1.0 - std::pow(in.beta2, step)));
   h.eps = static_cast<float>(in.eps);
+  h.lr = static_cast<float>(in.lr);
+  h.weight_decay = static_cast<float>(in.weight_decay);
+  h.momentum = static_cast<float>(in.momentum);
+  h.nesterov = in.nesterov;
+  h.step = static_cast<std::uint32_t>(in.step);
+  h.rounding_seed = in.rounding_seed;
   return h;
 }
 

@@ -115,31 +115,32 @@ class cuda_engine final : public engine {
   }
 
   void read(int rank_index, region which, std::size_t first, std::size_t count, double* to) override {
-    const at from = place_of(rank_index, which, first, count, "read");
+    const at from = place(rank_index, which, first, count);
     std::vector<float> values(count);
     context* owner = ranks_[static_cast<std::size_t>(rank_index)].get();
-    if (owner != nullptr && is_copy_alone(layout_of(rank_index), which, first)) read_copy(*owner, from, values);
-    else if (owner != nullptr)
-      checked(*owner, "read: cudaMemcpy", [&] {
-        return cudaMemcpy(values.data(), owner->of().at<float>(from), count * sizeof(float),
-                          cudaMemcpyDeviceToHost);
-      });
+    if (owner != nullptr && type_at(program_.about, rank_index, which, first) == dtype::bf16) {
+      std::vector<bf16_bits> narrow(count);
+      copy(*owner, "read: cudaMemcpy", narrow.data(), owner->of().at<bf16_bits>(from), count);
+      std::transform(narrow.begin(), narrow.end(), values.begin(), widened);
+    } else if (owner != nullptr) {
+      copy(*owner, "read: cudaMemcpy", values.data(), owner->of().at<float>(from), count);
+    }
     if (held().front()->of().world != nullptr) share(*held().front(), rank_index, values);
     std::copy(values.begin(), values.end(), to);
   }
 
   void write(int rank_index, region which, std::size_t first, std::size_t count,
              const double* from) override {
-    const at to = place_of(rank_index, which, first, count, "write");
+    const at to = place(rank_index, which, first, count);
     context* owner = ranks_[static_cast<std::size_t>(rank_index)].get();
     if (owner == nullptr) return;
-    std::vector<float> values(count);
-    for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<float>(from[i]);
-    if (is_copy_alone(layout_of(rank_index), which, first)) return write_copy(*owner, to, values);
-    checked(*owner, "write: cudaMemcpy", [&] {
-      return cudaMemcpy(owner->of().at<float>(to), values.data(), count * sizeof(float),
-                        cudaMemcpyHostToDevice);
-    });
+    std::vector<float> values(from, from + count);
+    if (type_at(program_.about, rank_index, which, first) == dtype::bf16) {
+      std::vector<bf16_bits> narrow(count);
+      std::transform(values.begin(), values.end(), narrow.begin(), rounded_to_nearest);
+      return copy(*owner, "write: cudaMemcpy", owner->of().at<bf16_bits>(to), narrow.data(), count);
+    }
+    copy(*owner, "write: cudaMemcpy", owner->of().at<float>(to), values.data(), count);
     if (which == region::weights && program_.about.type == dtype::bf16) round(*owner, first, count);
   }
 
@@ -233,25 +234,9 @@ class cuda_engine final : public engine {
                                 : *workers_[static_cast<std::size_t>(reporter_of(program_.about))];
   }
 
-  /// Whether elements are of weights that a bf16 program has in its working copy and nowhere else.
-  bool is_copy_alone(const layout& where, region which, std::size_t first) const {
-    return which == region::weights && program_.about.type == dtype::bf16 && first >= where.trained_count();
-  }
-
-  at place_of(int rank_index, region which, std::size_t first, std::size_t count, const char* what) const {
-    const layout& where = layout_of(rank_index);
-    if (!program_.about.trains && which != region::weights) throw forwards_alone(program_.about);
-    const std::size_t held = which == region::weights ? where.parameter_count : where.trained_count();
-    if (first > held || count > held - first)
-      throw failure(1, std::string(what) + ": elements " + std::to_string(first) + " to " +
-                           std::to_string(first + count) + " of a region that holds " +
-                           std::to_string(held));
-    if (is_copy_alone(where, which, first)) return where.working_copy + first * sizeof(bf16);
-    const at begin = which == region::weights        ? where.weights
-                     : which == region::gradients    ? where.gradients
-                     : which == region::first_moment ? where.first_moment
-                                                     : where.second_moment;
-    return begin + first * sizeof(float);
+  at place(int rank_index, region which, std::size_t first, std::size_t count) const {
+    layout_of(rank_index);  // refuses a rank that is none
+    return place_of(program_.about, rank_index, which, first, count);
   }
 
   /// A copy from pageable memory may still be on its way when it returns, and the streams do not wait for it.
@@ -262,19 +247,9 @@ class cuda_engine final : public engine {
     check(owner.of(), cudaDeviceSynchronize(), call);
   }
 
-  void read_copy(context& owner, at from, std::vector<float>& values) {
-    std::vector<bf16> rounded(values.size());
-    checked(owner, "read: cudaMemcpy", [&] {
-      return cudaMemcpy(rounded.data(), owner.of().at<bf16>(from), rounded.size() * sizeof(bf16), cudaMemcpyDeviceToHost);
-    });
-    std::transform(rounded.begin(), rounded.end(), values.begin(), [](bf16 x) { return __bfloat162float(x); });
-  }
-  void write_copy(context& owner, at to, const std::vector<float>& values) {
-    std::vector<bf16> rounded(values.size());
-    std::transform(values.begin(), values.end(), rounded.begin(), [](float x) { return __float2bfloat16(x); });
-    checked(owner, "write: cudaMemcpy", [&] {
-      return cudaMemcpy(owner.of().at<bf16>(to), rounded.data(), rounded.size() * sizeof(bf16), cudaMemcpyHostToDevice);
-    });
+  template <class T>
+  void copy(context& owner, const char* call, T* to, const T* from, std::size_t count) {
+    checked(owner, call, [&] { return cudaMemcpy(to, from, count * sizeof(T), cudaMemcpyDefault); });
   }
 
   /// Bring the bf16 working copy up to date with weights that were written.

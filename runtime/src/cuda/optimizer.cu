@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gradient's norm and AdamW over ranges of the regions, in f32 whatever the program's type. The ranges
+// The gradient's norm, AdamW and SGD over ranges of the regions, in f32 whatever the program's type. The ranges
 // travel as a kernel parameter, so one launch does them all. The norm is summed in two stages of fixed order:
-// every data-parallel rank clips by the same bits.
+// every data-parallel rank clips by the same bits. What is rounded stochastically has a range for each tensor.
 #include <rankc/runtime/cuda/kernels.hpp>
 
 #include "device.cuh"
@@ -13,26 +13,39 @@ namespace {
 
 constexpr int block = 256, blocks_each = 4, grid = blocks_each * processors;  // all resident at once
 constexpr int pack_size = 4, tile_start = 64;  // elements; tiles start at whole cache lines of f32 and bf16
-constexpr int most_ranges = 1300;  // so that the table fits into the 32764 bytes of a kernel's parameters
+
+/// As many ranges as fit into the 32764 bytes of a kernel's parameters.
+template <rounding How>
+constexpr int most_ranges = How == rounding::nearest ? 1300 : 700;
+
+template <rounding How>
+struct places_of_ranges {};
+template <>
+struct places_of_ranges<rounding::stochastic> {
+  element_place place[most_ranges<rounding::stochastic>];
+};
 
 /// Ranges cut into tiles, numbered one after another: those of range i end at tile `end[i]`.
-struct range_table {
-  std::uint64_t first[most_ranges], count[most_ranges];
-  std::uint32_t end[most_ranges];
-  std::uint32_t decay[(most_ranges + 31) / 32];  // a bit per range
+template <rounding How>
+struct range_table : places_of_ranges<How> {
+  std::uint64_t first[most_ranges<How>], count[most_ranges<How>];
+  std::uint32_t end[most_ranges<How>];
+  std::uint32_t decay[(most_ranges<How> + 31) / 32];  // a bit per range
   int ranges;
 };
-static_assert(sizeof(range_table) < 32764 - 128);
+static_assert(sizeof(range_table<rounding::nearest>) < 32764 - 128);
+static_assert(sizeof(range_table<rounding::stochastic>) < 32764 - 128);
 
-/// A tile begins at `element`, a multiple of tile_start; the range's elements are [first, limit).
+/// A tile begins at `element`, a multiple of tile_start; the elements of its range, by number, are [first, limit).
 struct tile_place {
   std::uint64_t element, first, limit;
   bool decay;
+  int range;
 };
 
 /// Call f(place) for every tile of the block, which are those of its number modulo the grid.
-template <int Tile, class F>
-__device__ void walk_tiles(const range_table& table, F&& f) {
+template <int Tile, rounding How, class F>
+__device__ void walk_tiles(const range_table<How>& table, F&& f) {
   int i = 0;
   std::uint32_t begin = 0;  // of range i
   for (std::uint32_t tile = blockIdx.x;; tile += gridDim.x) {
@@ -40,7 +53,7 @@ __device__ void walk_tiles(const range_table& table, F&& f) {
     if (i == table.ranges) return;
     const std::uint64_t first = table.first[i];
     f(tile_place{first / tile_start * tile_start + std::uint64_t{tile - begin} * Tile, first,
-                 first + table.count[i], (table.decay[i / 32] >> (i % 32) & 1) != 0});
+                 first + table.count[i], (table.decay[i / 32] >> (i % 32) & 1) != 0, i});
   }
 }
 
@@ -49,7 +62,7 @@ constexpr int packs_squared = 4;  // that a thread loads at once
 /// partial[b] = sum of squares of the elements of block b's tiles.
 /// Shapes: partial f32 (grid), g f32 (region).
 __global__ void __launch_bounds__(block, blocks_each)
-    square_partials(float* partial, const float* g, const __grid_constant__ range_table table) {
+    square_partials(float* partial, const float* g, const __grid_constant__ range_table<rounding::nearest> table) {
   const bool aligned = reinterpret_cast<std::uintptr_t>(g) % sizeof(pack<float, pack_size>) == 0;
   float sum = 0.0f;
   walk_tiles<block * pack_size * packs_squared>(table, [&](const tile_place& place) {
@@ -82,70 +95,146 @@ __global__ void sum_squares_of(float* total, const float* partial, int partials,
 
 /// One element, as torch.optim.AdamW has it.
 /// Source: Loshchilov and Hutter 2019.
-__device__ void adamw_element(float& w, float g, float& m, float& v, const hyperparameters& h, float scale,
-                              float keep) {
-  g *= scale;
-  m += h.new1 * (g - m);
-  v = h.beta2 * v + h.new2 * g * g;
-  w = w * keep - h.step_size * m / (sqrtf(v) * h.second_scale + h.eps);
-}
+struct adamw_rule {
+  static constexpr int moments = 2;
+  __device__ static void update(float& w, float g, float& m, float& v, const hyperparameters& h, bool decays) {
+    m += h.new1 * (g - m);
+    v = h.beta2 * v + h.new2 * g * g;
+    w = w * (decays ? h.keep : 1.0f) - h.step_size * m / (sqrtf(v) * h.second_scale + h.eps);
+  }
+};
+
+/// One element, as torch.optim.SGD has it.
+/// Source: Sutskever et al. 2013.
+template <bool Momentum>
+struct sgd_rule {
+  static constexpr int moments = Momentum;
+  __device__ static void update(float& w, float g, float& m, float&, const hyperparameters& h, bool decays) {
+    if (decays) g += h.weight_decay * w;
+    if constexpr (Momentum) {
+      m = h.momentum * m + g;
+      g = h.nesterov ? g + h.momentum * m : m;
+    }
+    w -= h.lr * g;
+  }
+};
 
 /// Where the weights, gradients and moments are, and the working copy of the weights or null.
+template <class Weight, class Moment>
 struct regions {
-  float* w;
+  Weight* w;
   const float* g;
-  float *m, *v;
+  Moment *m, *v;
   bf16* copy;
 };
 
-/// Shapes: regions f32 and bf16 (region); norm_squared f32 (1).
-template <bool Copy>
+template <class T>
+__device__ T by_bits(float x, std::uint16_t bits) {
+  if constexpr (sizeof(T) == 2) return __ushort_as_bfloat16(rounded_stochastically(x, bits).bits);
+  else return x;
+}
+
+/// `Count` neighbouring elements: read, updated and written, all at once where they are a pack. Element `e` is element
+/// `place[e - first]` of its tensor.
+template <class Rule, bool Copy, rounding How, int Count, class Weight, class Moment>
+__device__ void update_elements(const regions<Weight, Moment>& all, std::uint64_t e, const tile_place& tile,
+                                const range_table<How>& table, const hyperparameters& h, float scale) {
+  auto w = load<Weight, Count>(all.w + e);
+  const auto g = load<float, Count>(all.g + e);
+  pack<Moment, Count> m{}, v{};
+  if constexpr (Rule::moments > 0) m = load<Moment, Count>(all.m + e);
+  if constexpr (Rule::moments > 1) v = load<Moment, Count>(all.v + e);
+  float new_w[Count], new_m[Count], new_v[Count];
+  unpack(new_w, w), unpack(new_m, m), unpack(new_v, v);
+  for (int n = 0; n < Count; ++n) Rule::update(new_w[n], g.element[n] * scale, new_m[n], new_v[n], h, tile.decay);
+  if constexpr (How == rounding::stochastic) {
+    const element_place& place = table.place[tile.range];
+    bits_of_elements random(place.tensor, h.rounding_seed, h.step);
+    for (int n = 0; n < Count; ++n) {
+      const element_bits bits = random[place[e + n - tile.first]];
+      w.element[n] = by_bits<Weight>(new_w[n], bits.weight);
+      m.element[n] = by_bits<Moment>(new_m[n], bits.first_moment);
+      v.element[n] = by_bits<Moment>(new_v[n], bits.second_moment);
+    }
+  } else {
+    w = packed<Weight>(new_w), m = packed<Moment>(new_m), v = packed<Moment>(new_v);
+  }
+  store(all.w + e, w);
+  if constexpr (Rule::moments > 0) store(all.m + e, m);
+  if constexpr (Rule::moments > 1) store(all.v + e, v);
+  if constexpr (Copy) store(all.copy + e, packed<bf16>(new_w));
+}
+
+/// Shapes: regions (region); norm_squared f32 (1).
+template <class Rule, bool Copy, rounding How, class Weight, class Moment>
 __global__ void __launch_bounds__(block, blocks_each)
-    adamw_step(regions all, const float* norm_squared, const hyperparameters* input, bool aligned,
-               const __grid_constant__ range_table table) {
+    update_step(regions<Weight, Moment> all, const float* norm_squared, const hyperparameters* input, bool aligned,
+                const __grid_constant__ range_table<How> table) {
   const hyperparameters h = *input;
   const float scale = h.clip > 0.0f ? fminf(1.0f, h.clip / (sqrtf(*norm_squared) + 1e-6f)) : 1.0f;
-  walk_tiles<block * pack_size>(table, [&](const tile_place& place) {
-    const float keep = place.decay ? h.keep : 1.0f;
-    const std::uint64_t e = place.element + threadIdx.x * pack_size;
-    if (aligned && e >= place.first && e + pack_size <= place.limit) {
-      auto w = load<float, pack_size>(all.w + e);
-      const auto g = load<float, pack_size>(all.g + e);
-      auto m = load<float, pack_size>(all.m + e);
-      auto v = load<float, pack_size>(all.v + e);
-      for (int n = 0; n < pack_size; ++n)
-        adamw_element(w.element[n], g.element[n], m.element[n], v.element[n], h, scale, keep);
-      store(all.w + e, w);
-      store(all.m + e, m);
-      store(all.v + e, v);
-      if constexpr (Copy) store(all.copy + e, packed<bf16>(w.element));
-    } else {
-      for (std::uint64_t n = max(e, place.first); n < min(e + pack_size, place.limit); ++n) {
-        adamw_element(all.w[n], all.g[n], all.m[n], all.v[n], h, scale, keep);
-        if constexpr (Copy) all.copy[n] = from_float<bf16>(all.w[n]);
-      }
-    }
+  walk_tiles<block * pack_size>(table, [&](const tile_place& tile) {
+    const std::uint64_t e = tile.element + threadIdx.x * pack_size;
+    if (aligned && e >= tile.first && e + pack_size <= tile.limit)
+      update_elements<Rule, Copy, How, pack_size>(all, e, tile, table, h, scale);
+    else
+      for (std::uint64_t n = max(e, tile.first); n < min(e + pack_size, tile.limit); ++n)
+        update_elements<Rule, Copy, How, 1>(all, n, tile, table, h, scale);
   });
 }
 
-/// Call f(table) for as many ranges at a time as a table holds, cut into tiles of `tile` elements.
-template <class F>
-void for_tables(std::span<const range> ranges, std::size_t tile, F&& f) {
-  for (std::size_t done = 0; done < ranges.size(); done += most_ranges) {
-    const auto part = ranges.subspan(done, std::min(ranges.size() - done, std::size_t{most_ranges}));
-    range_table table{};
-    table.ranges = static_cast<int>(part.size());
-    std::uint32_t end = 0;
-    for (std::size_t i = 0; i < part.size(); ++i) {
-      end += static_cast<std::uint32_t>(
-          part[i].count == 0 ? 0 : ceil_div(part[i].first % tile_start + part[i].count, tile));
-      table.first[i] = part[i].first;
-      table.count[i] = part[i].count;
-      table.end[i] = end;
-      if (part[i].decay) table.decay[i / 32] |= 1u << (i % 32);
-    }
-    f(table);
+/// Tables of ranges, as many as need be, cut into tiles of `tile` elements.
+template <rounding How, class F>
+class table_maker {
+ public:
+  table_maker(std::size_t tile, F& f) : tile_(tile), f_(f) {}
+
+  void add(const range& of, const element_place& place = {}) {
+    if (table_.ranges == most_ranges<How>) finish();
+    const int i = table_.ranges++;
+    end_ += static_cast<std::uint32_t>(of.count == 0 ? 0 : ceil_div(of.first % tile_start + of.count, tile_));
+    table_.first[i] = of.first;
+    table_.count[i] = of.count;
+    table_.end[i] = end_;
+    if (of.decay) table_.decay[i / 32] |= 1u << (i % 32);
+    if constexpr (How == rounding::stochastic) table_.place[i] = place;
   }
+  void finish() {
+    if (table_.ranges > 0) f_(table_);
+    table_ = {}, end_ = 0;
+  }
+
+ private:
+  const std::size_t tile_;
+  F& f_;
+  range_table<How> table_{};
+  std::uint32_t end_ = 0;
+};
+
+/// Call f(table) for as many ranges at a time as a table holds: of what is rounded stochastically, for each tensor in them.
+template <rounding How, class F>
+void for_tables(const rank& r, std::span<const range> ranges, std::size_t tile, F&& f) {
+  table_maker<How, F> tables(tile, f);
+  if constexpr (How == rounding::stochastic)
+    for_each_tensor(r, ranges, [&](const range& of, const element_place& place) { tables.add(of, place); });
+  else
+    for (const range& of : ranges) tables.add(of);
+  tables.finish();
+}
+
+template <class Rule, class T, class Weight, class Moment, rounding How>
+void update(const lane& on, const char* name, const regions<Weight, Moment>& all, at norm_squared,
+            std::span<const range> ranges) {
+  constexpr bool copies = sizeof(Weight) > sizeof(T);
+  const bool aligned = packable<pack_size>(pack_size, all.w, all.g, all.m, all.v, all.copy);
+  for_tables<How>(*on.of, ranges, block * pack_size, [&](const range_table<How>& table) {
+    launch(on, name, update_step<Rule, copies, How, Weight, Moment>, grid, block, 0, all, on.at<float>(norm_squared),
+           on.of->input, aligned, table);
+  });
+}
+
+template <class T, class Weight>
+bf16* working_copy_of(const lane& on) {
+  return sizeof(Weight) > sizeof(T) ? on.at<bf16>(on.of->where->working_copy) : nullptr;
 }
 
 }  // namespace
@@ -154,7 +243,7 @@ template <class T>
 void sum_squares(const lane& on, at total, at gradients, std::span<const range> ranges, bool accumulate) {
   float* partial = reinterpret_cast<float*>(on.workspace);
   int partials = 0;
-  for_tables(ranges, block * pack_size * packs_squared, [&](const range_table& table) {
+  for_tables<rounding::nearest>(*on.of, ranges, block * pack_size * packs_squared, [&](const range_table<rounding::nearest>& table) {
     launch(on, "sum_squares", square_partials, grid, block, 0, partial + partials, on.at<float>(gradients),
            table);
     partials += grid;
@@ -162,22 +251,41 @@ void sum_squares(const lane& on, at total, at gradients, std::span<const range> 
   launch(on, "sum_squares", sum_squares_of, 1, block, 0, on.at<float>(total), partial, partials, accumulate);
 }
 
-template <class T>
+template <class T, class Weight, class Moment, rounding How>
 void adamw(const lane& on, at weights, at gradients, at first_moment, at second_moment, at norm_squared,
            std::span<const range> ranges) {
-  constexpr bool copies = sizeof(T) == 2;
-  const regions all{on.at<float>(weights), on.at<float>(gradients), on.at<float>(first_moment),
-                    on.at<float>(second_moment), copies ? on.at<bf16>(on.of->where->working_copy) : nullptr};
-  const bool aligned = packable<pack_size>(pack_size, all.w, all.g, all.m, all.v, all.copy);
-  for_tables(ranges, block * pack_size, [&](const range_table& table) {
-    launch(on, "adamw", adamw_step<copies>, grid, block, 0, all, on.at<float>(norm_squared), on.of->input, aligned,
-           table);
-  });
+  const regions<Weight, Moment> all{on.at<Weight>(weights), on.at<float>(gradients), on.at<Moment>(first_moment),
+                                    on.at<Moment>(second_moment), working_copy_of<T, Weight>(on)};
+  update<adamw_rule, T, Weight, Moment, How>(on, "adamw", all, norm_squared, ranges);
+}
+
+template <class T, class Weight, class Moment, rounding How>
+void sgd(const lane& on, at weights, at gradients, at momentum, at norm_squared, std::span<const range> ranges) {
+  constexpr bool has_momentum = !std::is_same_v<Moment, no_moment>;
+  using kept = std::conditional_t<has_momentum, Moment, float>;
+  const regions<Weight, kept> all{on.at<Weight>(weights), on.at<float>(gradients),
+                                  has_momentum ? on.at<kept>(momentum) : nullptr, nullptr, working_copy_of<T, Weight>(on)};
+  update<sgd_rule<has_momentum>, T, Weight, kept, How>(on, "sgd", all, norm_squared, ranges);
 }
 
 template void sum_squares<float>(const lane&, at, at, std::span<const range>, bool);
 template void sum_squares<bf16>(const lane&, at, at, std::span<const range>, bool);
-template void adamw<float>(const lane&, at, at, at, at, at, std::span<const range>);
-template void adamw<bf16>(const lane&, at, at, at, at, at, std::span<const range>);
+
+// What may be kept in which type, and how that is rounded.
+#define RANKC_BF16_MOMENTS(T, Weight, How)                                                                             \
+  template void adamw<T, Weight, bf16, How>(const lane&, at, at, at, at, at, std::span<const range>);                  \
+  template void sgd<T, Weight, bf16, How>(const lane&, at, at, at, at, std::span<const range>);
+#define RANKC_ALL_MOMENTS(T, Weight, How)                                                                              \
+  RANKC_BF16_MOMENTS(T, Weight, How)                                                                                   \
+  template void adamw<T, Weight, float, How>(const lane&, at, at, at, at, at, std::span<const range>);                 \
+  template void sgd<T, Weight, no_moment, How>(const lane&, at, at, at, at, std::span<const range>);                   \
+  template void sgd<T, Weight, float, How>(const lane&, at, at, at, at, std::span<const range>);
+RANKC_ALL_MOMENTS(float, float, rounding::nearest)
+RANKC_ALL_MOMENTS(bf16, float, rounding::nearest)
+RANKC_BF16_MOMENTS(float, float, rounding::stochastic)
+RANKC_BF16_MOMENTS(bf16, float, rounding::stochastic)
+RANKC_ALL_MOMENTS(bf16, bf16, rounding::stochastic)
+#undef RANKC_ALL_MOMENTS
+#undef RANKC_BF16_MOMENTS
 
 }  // namespace rankc::cuda

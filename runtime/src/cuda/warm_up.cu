@@ -24,11 +24,12 @@ void fill_with_noise(const lane& on) {
   const layout& where = *on.of->where;
   launch(on, "noise", noise, 1024, 256, 0, on.at<std::uint32_t>({0}),
          where.arena_bytes / sizeof(std::uint32_t));
-  if (!on.of->about->trains) return;
-  for (const at moments : {where.first_moment, where.second_moment})
+  const description& about = *on.of->about;
+  const at moments[]{where.first_moment, where.second_moment};
+  for (int m = 0; about.trains && m < about.moments; ++m)
     check(on,
-          cudaMemsetAsync(on.at<float>(moments), 0, where.trained_count() * sizeof(float),
-                          on.stream),
+          cudaMemsetAsync(on.at<std::byte>(moments[m]), 0,
+                          where.trained_count() * size_of(type_of(about, region::first_moment)), on.stream),
           "moments: cudaMemsetAsync");
 }
 

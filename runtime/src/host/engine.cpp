@@ -2,6 +2,8 @@
 // The engine of the host target: one arena per rank and one thread per lane that computes, made at install. A step
 // wakes every thread: that of lane 0 runs the generated function of its pipeline coordinate, the others the actions
 // that this puts on their lanes. It ends when all have ended.
+#include <rankc/runtime/host/kernels.hpp>
+
 #include "arena.hpp"
 #include "check.hpp"
 #include "fabric.hpp"
@@ -47,6 +49,7 @@ class host_engine final : public engine {
   void set_batch(int dp, int microbatch, const std::int32_t* tokens, const std::int32_t* targets) override;
   step_output step(const step_input&) override;
   step_output traced_step(const step_input&, std::vector<traced>& into) override;
+  step_output counted_step(const step_input&, std::vector<transfer>& into);
   double evaluate() override;
   void read(int rank, region, std::size_t first, std::size_t count, double* to) override;
   void write(int rank, region, std::size_t first, std::size_t count, const double* from) override;
@@ -183,6 +186,15 @@ step_output host_engine::traced_step(const step_input& input, std::vector<traced
   return out;
 }
 
+step_output host_engine::counted_step(const step_input& input, std::vector<transfer>& into) {
+  struct telling {
+    fabric& by;
+    ~telling() { by.tell(nullptr); }
+  } until_the_end{fabric_};
+  fabric_.tell(&into);
+  return step(input);
+}
+
 double host_engine::evaluate() {
   for (rank& r : ranks_) r.action = "";
   run_all(evaluate_);
@@ -210,32 +222,37 @@ std::size_t host_engine::index_of(int rank) const {
 }
 
 std::byte* host_engine::element(int rank, region what, std::size_t first, std::size_t count) const {
-  const auto& r = ranks_[index_of(rank)];
-  const layout& where = *r.where;
-  if (!about_.trains && what != region::weights) throw forwards_alone(about_);
-  const std::size_t held = what == region::weights ? where.parameter_count : where.trained_count();
-  if (first > held || count > held - first)
-    throw failure(1, "elements " + std::to_string(first) + " to " + std::to_string(first + count) +
-                         " of rank " + std::to_string(rank) + "; the region has " + std::to_string(held));
-  const at starts[] = {where.weights, where.gradients, where.first_moment, where.second_moment};
-  return r.arena + starts[static_cast<std::size_t>(what)].byte + first * size_of(about_.type);
+  return ranks_[index_of(rank)].arena + place_of(about_, rank, what, first, count).byte;
 }
 
 void host_engine::read(int rank, region what, std::size_t first, std::size_t count, double* to) {
   const std::byte* from = element(rank, what, first, count);
-  if (about_.type == dtype::f64) std::copy_n(reinterpret_cast<const double*>(from), count, to);
-  else std::copy_n(reinterpret_cast<const float*>(from), count, to);
+  switch (type_of(about_, what)) {
+    case dtype::f64: std::copy_n(reinterpret_cast<const double*>(from), count, to); break;
+    case dtype::f32: std::copy_n(reinterpret_cast<const float*>(from), count, to); break;
+    case dtype::bf16: std::transform(reinterpret_cast<const bf16*>(from), reinterpret_cast<const bf16*>(from) + count, to, widened);
+  }
 }
 
 void host_engine::write(int rank, region what, std::size_t first, std::size_t count, const double* from) {
   std::byte* to = element(rank, what, first, count);
-  if (about_.type == dtype::f64) std::copy_n(from, count, reinterpret_cast<double*>(to));
-  else
-    std::transform(from, from + count, reinterpret_cast<float*>(to),
-                   [](double x) { return static_cast<float>(x); });
+  switch (type_of(about_, what)) {
+    case dtype::f64: std::copy_n(from, count, reinterpret_cast<double*>(to)); break;
+    case dtype::f32:
+      std::transform(from, from + count, reinterpret_cast<float*>(to), [](double x) { return static_cast<float>(x); });
+      break;
+    case dtype::bf16:
+      std::transform(from, from + count, reinterpret_cast<bf16*>(to), [](double x) { return rounded_to_nearest(static_cast<float>(x)); });
+  }
 }
 
 }  // namespace
+
+step_output counted_step(engine& e, const step_input& input, std::vector<transfer>& into) {
+  host_engine* const here = dynamic_cast<host_engine*>(&e);
+  if (here == nullptr) throw failure(1, "what is communicated is counted on the host; this engine is another target's");
+  return here->counted_step(input, into);
+}
 
 std::unique_ptr<engine> install(const program& p) { return std::make_unique<host_engine>(p); }
 

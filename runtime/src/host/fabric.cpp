@@ -247,6 +247,9 @@ void fabric::complete(meeting& m) {
   for (std::size_t i = 0; i < m.front.size(); ++i) {
     op* done = m.front[i];
     if (done->times != nullptr) done->times->end = now();
+    if (carried_ != nullptr)
+      carried_->push_back({done->rank, done->communicator, word(done->kind), done->what.name, done->action, done->reduce,
+                           done->count, done->element});
     m.front[i] = done->next;
     if (!done->next) m.back[i] = nullptr;
     ++workers_[static_cast<std::size_t>(done->worker)].on(done->on).completed;

@@ -7,6 +7,8 @@
 #pragma once
 #include "transfer.hpp"
 
+#include <rankc/runtime/host/transfers.hpp>
+
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
@@ -53,6 +55,9 @@ class fabric {
   /// Stop all ranks; the first cause given is the one that is kept.
   void fail(int code, std::string cause);
   const std::optional<failure>& cause() const { return cause_; }
+
+  /// Between steps: tell `into` what is carried from now on; null: nobody.
+  void tell(std::vector<transfer>* into) { carried_ = into; }
 
  private:
   struct queue {
@@ -121,6 +126,7 @@ class fabric {
   meeting* to_carry_ = nullptr;  // meetings with chunks that no thread has taken
   int live_ = 0, blocked_ = 0;   // workers inside a step, and those of them that wait
   std::optional<failure> cause_;
+  std::vector<transfer>* carried_ = nullptr;
 };
 
 }  // namespace rankc::host

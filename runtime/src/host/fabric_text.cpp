@@ -12,12 +12,12 @@ std::string place(int rank, std::int64_t step, const char* action) {
 
 std::string place(const rank& r) { return place(r.index, r.input.step, r.action); }
 
-namespace {
-
 const char* word(op_kind k) {
   constexpr const char* words[] = {"wait", "send", "receive", "all_reduce", "all_gather", "reduce_scatter", "work"};
   return words[static_cast<std::size_t>(k)];
 }
+
+namespace {
 
 // all_reduce "loss" (message 3, 64 bytes, f64, sum)
 std::string describe(const op& o) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The optimizer step over flat regions: gradient norm, AdamW, and clearing.
+// The optimizer step over flat regions: gradient norm, AdamW, SGD, and clearing.
 #include <rankc/runtime/host/kernels.hpp>
 
 #include <algorithm>
@@ -19,34 +19,103 @@ void sum_squares(const lane& on, at total, at gradients, std::span<const range> 
   out = static_cast<T>((accumulate ? static_cast<double>(out) : 0.0) + sum);
 }
 
+namespace {
+
 template <class T>
+T factor_of_clip(const lane& on, at norm_squared) {
+  const double clip = on.of->input.clip;
+  if (clip <= 0) return 1;
+  // A NaN norm stays NaN and is seen in the weights.
+  const double factor = clip / (std::sqrt(static_cast<double>(*on.at<T>(norm_squared))) + 1e-6);
+  return static_cast<T>(factor > 1 ? 1 : factor);
+}
+
+template <class T>
+T read(T x) { return x; }
+template <class T>
+T read(bf16 x) { return widened(x); }
+
+/// Keeps what is given as it is, or rounded.
+struct to_nearest {
+  template <class T>
+  void operator()(T& to, T x, std::uint16_t element_bits::*) const { to = x; }
+  template <class T>
+  void operator()(bf16& to, T x, std::uint16_t element_bits::*) const { to = rounded_to_nearest(static_cast<float>(x)); }
+};
+struct by_bits {
+  element_bits bits;
+  template <class T>
+  void operator()(T& to, T x, std::uint16_t element_bits::*) const { to = x; }
+  template <class T>
+  void operator()(bf16& to, T x, std::uint16_t element_bits::*which) const {
+    to = rounded_stochastically(static_cast<float>(x), bits.*which);
+  }
+};
+
+/// Call `update(i, decay, keep)` for every element of some ranges, with what keeps its results.
+template <rounding How>
+void for_each_element(const lane& on, std::span<const range> ranges, auto&& update) {
+  if constexpr (How == rounding::nearest) {
+    for (const range& of : ranges) {
+      const bool decay = of.decay;
+#pragma omp simd
+      for (std::size_t i = of.first; i < of.first + of.count; ++i) update(i, decay, to_nearest{});
+    }
+  } else {
+    const step_input& in = on.of->input;
+    for_each_tensor(*on.of, ranges, [&](const range& of, const element_place& place) {
+      bits_of_elements bits(place.tensor, in.rounding_seed, static_cast<std::uint32_t>(in.step));
+      for (std::size_t i = 0; i < of.count; ++i) update(of.first + i, of.decay, by_bits{bits[place[i]]});
+    });
+  }
+}
+
+}  // namespace
+
+template <class T, class Weight, class Moment, rounding How>
 void adamw(const lane& on, at weights, at gradients, at first_moment, at second_moment, at norm_squared,
            std::span<const range> ranges) {
   const step_input& in = on.of->input;
-  double clip = 1;
-  if (in.clip > 0) {
-    clip = in.clip / (std::sqrt(static_cast<double>(*on.at<T>(norm_squared))) + 1e-6);
-    if (clip > 1) clip = 1;  // a NaN norm stays NaN and is seen in the weights
-  }
   const double step = static_cast<double>(in.step);
-  const T scale = static_cast<T>(clip);
+  const T scale = factor_of_clip<T>(on, norm_squared);
   const T beta1 = static_cast<T>(in.beta1), rest1 = static_cast<T>(1 - in.beta1);
   const T beta2 = static_cast<T>(in.beta2), rest2 = static_cast<T>(1 - in.beta2);
   const T size = static_cast<T>(in.lr / (1 - std::pow(in.beta1, step)));
   const T root = static_cast<T>(std::sqrt(1 - std::pow(in.beta2, step))), eps = static_cast<T>(in.eps);
-  for (const range& of : ranges) {
-    const T keep = static_cast<T>(of.decay ? 1 - in.lr * in.weight_decay : 1);
-    T *weight = on.at<T>(weights) + of.first, *first = on.at<T>(first_moment) + of.first,
-      *second = on.at<T>(second_moment) + of.first;
-    const T* gradient = on.at<T>(gradients) + of.first;
-#pragma omp simd
-    for (std::size_t i = 0; i < of.count; ++i) {
-      const T grad = gradient[i] * scale;
-      first[i] = beta1 * first[i] + rest1 * grad;
-      second[i] = beta2 * second[i] + rest2 * grad * grad;
-      weight[i] = weight[i] * keep - size * first[i] / (std::sqrt(second[i]) / root + eps);
+  const T decayed = static_cast<T>(1 - in.lr * in.weight_decay);
+  Weight* weight = on.at<Weight>(weights);
+  Moment *first = on.at<Moment>(first_moment), *second = on.at<Moment>(second_moment);
+  const T* gradient = on.at<T>(gradients);
+  for_each_element<How>(on, ranges, [=](std::size_t i, bool decay, const auto& keep) {
+    const T grad = gradient[i] * scale;
+    const T m = beta1 * read<T>(first[i]) + rest1 * grad;
+    const T v = beta2 * read<T>(second[i]) + rest2 * grad * grad;
+    keep(first[i], m, &element_bits::first_moment);
+    keep(second[i], v, &element_bits::second_moment);
+    keep(weight[i], read<T>(weight[i]) * (decay ? decayed : 1) - size * m / (std::sqrt(v) / root + eps), &element_bits::weight);
+  });
+}
+
+template <class T, class Weight, class Moment, rounding How>
+void sgd(const lane& on, at weights, at gradients, at momentum, at norm_squared, std::span<const range> ranges) {
+  constexpr bool has_momentum = !std::is_same_v<Moment, no_moment>;
+  const step_input& in = on.of->input;
+  const T scale = factor_of_clip<T>(on, norm_squared), lr = static_cast<T>(in.lr);
+  const T weight_decay = static_cast<T>(in.weight_decay), kept = static_cast<T>(in.momentum);
+  const bool nesterov = in.nesterov;
+  Weight* weight = on.at<Weight>(weights);
+  Moment* sum = has_momentum ? on.at<Moment>(momentum) : nullptr;
+  const T* gradient = on.at<T>(gradients);
+  for_each_element<How>(on, ranges, [=](std::size_t i, bool decay, const auto& keep) {
+    const T w = read<T>(weight[i]);
+    T by = gradient[i] * scale + (decay ? weight_decay : 0) * w;
+    if constexpr (has_momentum) {
+      const T m = kept * read<T>(sum[i]) + by;
+      keep(sum[i], m, &element_bits::first_moment);
+      by = nesterov ? by + kept * m : m;
     }
-  }
+    keep(weight[i], w - lr * by, &element_bits::weight);
+  });
 }
 
 template <class T>
@@ -61,11 +130,27 @@ void copy(const lane& on, at y, at x, std::size_t count) {
 
 template decltype(sum_squares<float>) sum_squares<float>;
 template decltype(sum_squares<double>) sum_squares<double>;
-template decltype(adamw<float>) adamw<float>;
-template decltype(adamw<double>) adamw<double>;
 template decltype(clear<float>) clear<float>;
 template decltype(clear<double>) clear<double>;
 template decltype(copy<float>) copy<float>;
 template decltype(copy<double>) copy<double>;
+
+// What may be kept in which type, and how that is rounded. Programs of the host have weights in their own type; those in
+// bf16 are here to be compared with GPUs'.
+#define RANKC_BF16_MOMENTS(T, Weight, How)                                                                             \
+  template decltype(adamw<T, Weight, bf16, How>) adamw<T, Weight, bf16, How>;                                          \
+  template decltype(sgd<T, Weight, bf16, How>) sgd<T, Weight, bf16, How>;
+#define RANKC_ALL_MOMENTS(T, Weight, How)                                                                              \
+  RANKC_BF16_MOMENTS(T, Weight, How)                                                                                   \
+  template decltype(adamw<T, Weight, T, How>) adamw<T, Weight, T, How>;                                                \
+  template decltype(sgd<T, Weight, no_moment, How>) sgd<T, Weight, no_moment, How>;                                    \
+  template decltype(sgd<T, Weight, T, How>) sgd<T, Weight, T, How>;
+RANKC_ALL_MOMENTS(float, float, rounding::nearest)
+RANKC_ALL_MOMENTS(double, double, rounding::nearest)
+RANKC_BF16_MOMENTS(float, float, rounding::stochastic)
+RANKC_BF16_MOMENTS(double, double, rounding::stochastic)
+RANKC_ALL_MOMENTS(float, bf16, rounding::stochastic)
+#undef RANKC_ALL_MOMENTS
+#undef RANKC_BF16_MOMENTS
 
 }  // namespace rankc::host

@@ -11,6 +11,7 @@
 namespace rankc::host {
 
 enum class op_kind { wait, send, receive, all_reduce, all_gather, reduce_scatter, work };
+const char* word(op_kind);
 
 /// An entry of a lane. A wait names a lane of the same rank and how many of its entries must be complete;
 /// work is an action for the lane's thread; the rest describes a communication, whose partners are matched through

@@ -28,7 +28,11 @@ struct part {
   const char* prefix;
 };
 const std::vector<part> model_parts = {{region::weights, ""}};
-const std::vector<part> optimizer_parts = {{region::first_moment, "m."}, {region::second_moment, "v."}};
+std::vector<part> optimizer_parts(const description& about) {
+  std::vector<part> parts = {{region::first_moment, "m."}, {region::second_moment, "v."}};
+  parts.resize(static_cast<std::size_t>(about.moments), parts[0]);
+  return parts;
+}
 
 constexpr std::size_t names_listed = 20;
 
@@ -37,8 +41,7 @@ void save_tensors(engine& e, const std::vector<global_parameter>& parameters, co
   std::vector<safetensors_writer::tensor> tensors;
   for (const part& part : parts)
     for (const global_parameter& p : parameters) tensors.push_back({part.prefix + p.name, p.shape()});
-  const dtype type = e.about().type == dtype::f64 ? dtype::f64 : dtype::f32;
-  safetensors_writer out(file, tensors, type, {{"step", std::to_string(state.step)}});
+  safetensors_writer out(file, tensors, type_of(e.about(), parts.front().where), {{"step", std::to_string(state.step)}});
   for (const part& part : parts)
     for (const global_parameter& p : parameters)
       read(e, p, part.where,
@@ -122,7 +125,8 @@ fs::path save_checkpoint(engine& e, const run_state& state, const fs::path& dire
   fs::remove_all(unfinished, ignored);
   create_folder(unfinished);
   save_tensors(e, global_parameters(e.about()), model_parts, state, unfinished / "model.safetensors");
-  save_tensors(e, trained_parameters(e.about()), optimizer_parts, state, unfinished / "optimizer.safetensors");
+  if (const auto parts = optimizer_parts(e.about()); !parts.empty())
+    save_tensors(e, trained_parameters(e.about()), parts, state, unfinished / "optimizer.safetensors");
   write_run_state(state, e.about(), unfinished / "run.json");
   flush_folder(unfinished);
   if (!fs::exists(folder)) {
@@ -145,7 +149,7 @@ void help_save(engine& e) {
         read(e, p, part.where, [](std::size_t, std::span<const double>) {});
   };
   help(global_parameters(e.about()), model_parts);
-  help(trained_parameters(e.about()), optimizer_parts);
+  help(trained_parameters(e.about()), optimizer_parts(e.about()));
 }
 
 fs::path find_checkpoint(const fs::path& path) {
@@ -180,10 +184,11 @@ void load_checkpoint(engine& e, const run_state& state, const fs::path& folder) 
     return in;
   };
   safetensors_reader weights = open("model.safetensors", parameters, model_parts);
-  if (!e.about().trains) return load_tensors(e, parameters, model_parts, weights);
-  safetensors_reader moments = open("optimizer.safetensors", trained, optimizer_parts);
+  const auto parts = optimizer_parts(e.about());
+  if (!e.about().trains || parts.empty()) return load_tensors(e, parameters, model_parts, weights);
+  safetensors_reader moments = open("optimizer.safetensors", trained, parts);
   load_tensors(e, parameters, model_parts, weights);
-  load_tensors(e, trained, optimizer_parts, moments);
+  load_tensors(e, trained, parts, moments);
 } catch (const failure& f) {
   if (f.code != 1) throw;
   throw failure(65, f.what());

@@ -2,6 +2,7 @@
 #include <rankc/runtime/tools/safetensors.hpp>
 
 #include "refusal.hpp"
+#include <rankc/runtime/bf16.hpp>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -13,6 +14,7 @@
 namespace rankc::runtime {
 namespace {
 
+constexpr const char* names[]{"F32", "F64", "BF16"};  // of dtypes
 constexpr const char no_checksum[] = "0000000000000000";
 
 }  // namespace
@@ -27,7 +29,7 @@ safetensors_writer::safetensors_writer(const std::filesystem::path& file, const 
   for (const tensor& t : tensors) {
     std::size_t bytes = size_of(type);
     for (const std::size_t extent : t.shape) bytes *= extent;
-    root[t.name] = {{"dtype", type == dtype::f64 ? "F64" : "F32"},
+    root[t.name] = {{"dtype", names[static_cast<int>(type)]},
                     {"shape", t.shape},
                     {"data_offsets", {bytes_left_, bytes_left_ + bytes}}};
     bytes_left_ += bytes;
@@ -45,13 +47,12 @@ safetensors_writer::safetensors_writer(const std::filesystem::path& file, const 
 void safetensors_writer::append(const double* values, std::size_t count) {
   const std::size_t bytes = count * size_of(type_);
   buffer_.resize(std::max(buffer_.size(), bytes));
-  if (type_ == dtype::f64) {
-    std::memcpy(buffer_.data(), values, bytes);
-  } else {
-    for (std::size_t i = 0; i < count; ++i) {
-      const auto value = static_cast<float>(values[i]);
-      std::memcpy(buffer_.data() + i * sizeof value, &value, sizeof value);
-    }
+  const auto put = [&](std::size_t i, const auto& value) { std::memcpy(buffer_.data() + i * sizeof value, &value, sizeof value); };
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto value = static_cast<float>(values[i]);
+    if (type_ == dtype::f64) put(i, values[i]);
+    else if (type_ == dtype::f32) put(i, value);
+    else put(i, rounded_to_nearest(value).bits);
   }
   write(buffer_.data(), bytes);
   sum_.add(buffer_.data(), bytes);

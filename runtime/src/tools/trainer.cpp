@@ -105,7 +105,10 @@ step_metrics take_step(engine& e, const dataset& data, run_state& state, std::ve
                       .beta1 = r.beta1,
                       .beta2 = r.beta2,
                       .eps = r.eps,
-                      .step = state.step + 1};
+                      .step = state.step + 1,
+                      .momentum = r.momentum,
+                      .nesterov = r.nesterov,
+                      .rounding_seed = r.rounding_seed};
   const step_output out = trace != nullptr ? e.traced_step(in, *trace) : e.step(in);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   state.step += 1;

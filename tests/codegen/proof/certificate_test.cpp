@@ -63,7 +63,7 @@ TEST_CASE("a certificate has the same bytes every time and a line per op") {
   const auto text = sample();
   CHECK(text == sample());
   const json j = json::parse(text);
-  CHECK(j["format"] == "rankc certificate 4");
+  CHECK(j["format"] == "rankc certificate 5");
   std::size_t ops = 0;
   for (const auto& p : j["steps"][0]["programs"]) ops += p["ops"].size();
   CHECK(j["steps"][0]["programs"].size() == 2);  // of four ranks, two and two run the same
@@ -192,6 +192,7 @@ TEST_CASE("tampering is refused") {
   SUBCASE("format of before") { j["format"] = "rankc certificate 1", expected = "which says nothing of gradients"; }
   SUBCASE("second format") { j["format"] = "rankc certificate 2", expected = "which says nothing of what kernels are given"; }
   SUBCASE("third format") { j["format"] = "rankc certificate 3", expected = "which says nothing of where sums are dealt out from"; }
+  SUBCASE("fourth format") { j["format"] = "rankc certificate 4", expected = "which says nothing of the optimizer"; }
   SUBCASE("a sum's origin") {
     for (json& s : step(j)["programs"][0]["sums"])
       if (s["kind"] == "gradient") s["from"] = json::array({0, 8});
@@ -224,7 +225,7 @@ TEST_CASE("what is written twice is refused: one of the two would go unread") {
 }
 
 TEST_CASE("text that is no certificate is answered with a sentence") {
-  for (const char* text : {"", "{", "[]", "null", "3", "\"x\"", "{}", "{\"format\":\"rankc certificate 4\"}"})
+  for (const char* text : {"", "{", "[]", "null", "3", "\"x\"", "{}", "{\"format\":\"rankc certificate 5\"}"})
     CHECK(verify(text).find("not a certificate: ") == 0);
   CHECK(verify(std::string(1 << 20, '[')).find("not a certificate: ") == 0);
   CHECK(verify(std::string(1 << 20, '[') + std::string(1 << 20, ']')).find("not a certificate: ") == 0);

@@ -120,6 +120,12 @@ TEST_CASE("the examples of plans break their rules, and what mends them does") {
   CHECK(broken(gpt, {}, 1, {.seq = 8, .global_batch = 8, .warmup_steps = -1}) == "RC237");
   CHECK(broken(gpt, {}, 1, {.seq = 8, .global_batch = 8, .warmup_steps = 9, .decay_steps = 1}) == "");
   CHECK(broken(gpt, {}, 1, {.seq = 8, .global_batch = 8, .recompute = {.full = true, .every = 3}}) == "RC239");
+  CHECK(broken(gpt, {}, 1, {.seq = 8, .global_batch = 8, .momentum = 0.9}) == "RC241");
+  CHECK(broken(gpt, {}, 1, {.seq = 8, .global_batch = 8, .optimizer = sgd, .momentum = 0.9}).empty());
+  CHECK(broken(gpt, {}, 1, {.seq = 8, .global_batch = 8, .moments = f64}) == "RC242");
+  CHECK(broken(gpt, {}, 1, {.seq = 8, .global_batch = 8, .moments = bf16, .rounding = stochastic}).empty());
+  CHECK(broken(gpt, {}, 1, {.seq = 8, .global_batch = 8, .master_weights = false}) == "RC243");
+  CHECK(broken(gpt, {}, 1, {.seq = 8, .global_batch = 8, .master_weights = false, .rounding = stochastic}).empty());
   CHECK(broken(gpt, {}, 1, {.seq = 8, .global_batch = 8, .recompute = {.full = true, .every = 2}}) == "");
   CHECK(broken(gpt, {.world = 2, .dp_replicate = 2}, 4, {.seq = 8, .global_batch = 10}) == "RC221");
   CHECK(broken(gpt, {.world = 2, .dp_replicate = 2}, 4, {.seq = 8, .global_batch = 16}) == "");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RC233 to RC239, RC245 to RC249: numbers that no step can use, recomputation of nothing, and parameters that are not there or
-// cannot be adapted or trained.
+// RC233 to RC239, RC241 to RC243, RC245 to RC249: numbers that no step can use, recomputation of nothing, what no optimizer
+// keeps, and parameters that are not there or cannot be adapted or trained.
 #include "reject.hpp"
 
 #include <rankc/schedules/looped_bfs.hpp>
@@ -109,6 +109,39 @@ static_assert(valid<rc239_nothing_repeated>);  // error: RC239: the model has no
 
 inline constexpr auto rc239_no_such_op = recomputing_adding(repeat{2, doubled{}}, {.norms = fault(true, false)});
 static_assert(valid<rc239_no_such_op>);  // error: RC239: recompute.norms is set, and no op of a repeated layer is of that kind; leave it out
+
+inline constexpr auto rc241_momentum_of_one = trained({.seq = 8, .global_batch = 4, .optimizer = sgd, .momentum = fault(1.0, 0.9)});
+static_assert(valid<rc241_momentum_of_one>);  // error: RC241: momentum=1; it is at least 0 and less than 1: 0.9 is usual
+
+inline constexpr auto rc241_momentum_of_adamw = trained({.seq = 8, .global_batch = 4, .optimizer = fault(adamw, sgd), .momentum = 0.9});
+static_assert(valid<rc241_momentum_of_adamw>);  // error: RC241: momentum=0.9 is of sgd, and the optimizer is adamw, which has beta1; leave it out, or take optimizer=sgd
+
+inline constexpr auto rc241_nesterov_alone =
+    trained({.seq = 8, .global_batch = 4, .optimizer = sgd, .momentum = fault(0.0, 0.9), .nesterov = true});
+static_assert(valid<rc241_nesterov_alone>);  // error: RC241: nesterov looks ahead along sgd's momentum, and momentum=0; take momentum=0.9, or leave nesterov out
+
+inline constexpr auto rc242_wide_moments = trained({.seq = 8, .global_batch = 4, .moments = fault(f64, bf16)});
+static_assert(valid<rc242_wide_moments>);  // error: RC242: moments=f64; they are kept in f32, which is the default and f64 in an f64 plan, or in bf16
+
+inline constexpr auto rc242_moments_of_none =
+    trained({.seq = 8, .global_batch = 4, .optimizer = sgd, .momentum = fault(0.0, 0.9), .moments = bf16});
+static_assert(valid<rc242_moments_of_none>);  // error: RC242: moments=bf16, and sgd without momentum keeps none; leave it out, or take momentum=0.9
+
+inline constexpr auto rc243_no_copy_to_leave_out =
+    trained({.seq = 8, .global_batch = 4, .precision = fault(f32, bf16), .master_weights = false, .rounding = stochastic});
+static_assert(valid<rc243_no_copy_to_leave_out>);  // error: RC243: master_weights=false, and the weights of a plan in f32 have no copy in bf16; leave it out, or take precision=bf16
+
+inline constexpr auto rc243_updates_lost =
+    trained({.seq = 8, .global_batch = 4, .master_weights = false, .rounding = fault(nearest, stochastic)});
+static_assert(valid<rc243_updates_lost>);  // error: RC243: master_weights=false, and rounding=nearest loses every update of less than 1/512 of a weight; take rounding=stochastic
+
+inline constexpr auto rc243_nothing_rounded =
+    trained({.seq = 8, .global_batch = 4, .moments = fault(f32, bf16), .rounding = stochastic});
+static_assert(valid<rc243_nothing_rounded>);  // error: RC243: rounding=stochastic, and nothing is kept in bf16 alone; take moments=bf16 or master_weights=false, or leave it out
+
+inline constexpr auto rc243_seed_of_nothing =
+    trained({.seq = 8, .global_batch = 4, .moments = bf16, .rounding = fault(nearest, stochastic), .rounding_seed = 7});
+static_assert(valid<rc243_seed_of_nothing>);  // error: RC243: rounding_seed=7 is of stochastic rounding; leave it out, or take rounding=stochastic
 
 constexpr training adapted(low_rank_adaptation lora) { return {.seq = 8, .global_batch = 4, .lora = lora}; }
 constexpr parameter_names queries{"wq"};

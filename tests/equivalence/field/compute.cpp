@@ -105,7 +105,7 @@ const rankc::codegen::holding* weight_at(const rank_state& rank, std::size_t beg
 }
 
 /// Of each parameter: weight, gradient and moments are read; weight, moments and perhaps a copy are written.
-void adamw(rank_state& rank, const op& o, const model_run& m, std::string& difference) {
+void update(rank_state& rank, const op& o, const model_run& m, std::string& difference) {
   struct parameter {
     const view *weight = nullptr, *gradient = nullptr, *first_moment = nullptr, *second_moment = nullptr;
     std::vector<const view*> written;
@@ -114,39 +114,40 @@ void adamw(rank_state& rank, const op& o, const model_run& m, std::string& diffe
   const view* norm = nullptr;
   for (const view& v : o.views) {
     if (v.written) {
-      expect(!all.empty(), "adamw writes before it reads");
+      expect(!all.empty(), "an update writes before it reads");
       all.back().written.push_back(&v);
     } else if (v.port == "norm") norm = &v;
     else if (v.port == "weight" || v.port == "undecayed_weight") all.emplace_back().weight = &v;
     else if (v.port != "padding") {
-      expect(!all.empty(), "adamw reads no weight");
+      expect(!all.empty(), "an update reads no weight");
       parameter& p = all.back();
       (v.port == "gradient" ? p.gradient : v.port == "first_moment" ? p.first_moment : p.second_moment) = &v;
     }
   }
-  expect(norm, "adamw reads no norm");
+  expect(norm, "an update reads no norm");
   const operand at_norm = operand_of(o, *norm);
   const element norm_squared = rank.arena.load(at_norm.begin, at_norm.size);
   for (const parameter& p : all) {
-    expect(p.weight && p.gradient && p.first_moment && p.second_moment, "adamw reads not all of a parameter");
+    const int moments = (p.first_moment != nullptr) + (p.second_moment != nullptr);
+    expect(p.weight && p.gradient && moments == (o.row == "adamw" ? 2 : m.optimizer.moments), "an update reads not all of a parameter");
     const auto read = [&](const view* v) { return load(rank.arena, operand_of(o, *v)); };
-    const matrix weight = read(p.weight), gradient = read(p.gradient), first = read(p.first_moment),
-                 second = read(p.second_moment);
+    const matrix weight = read(p.weight), gradient = read(p.gradient), none(weight.is);
+    const matrix first = p.first_moment ? read(p.first_moment) : none, second = p.second_moment ? read(p.second_moment) : none;
     expect(weight.of.size() == gradient.of.size() && weight.of.size() == first.of.size() &&
                weight.of.size() == second.of.size(),
-           "adamw: sizes differ");
+           "an update's sizes differ");
     if (const rankc::codegen::holding* h = weight_at(rank, operand_of(o, *p.weight).begin); h && difference.empty())
       if (const auto known = m.parameters.find(h->name); known != m.parameters.end())
         difference = compare(rank, access_of(o, *p.gradient), *h, m, false, &known->second.gradient);
     matrix made[3]{matrix(weight.is), matrix(weight.is), matrix(weight.is)};
     for (std::size_t i = 0; i < weight.of.size(); ++i) {
-      const updated u = update(weight.of[i], gradient.of[i], first.of[i], second.of[i], norm_squared,
+      const updated u = field::update(o.row, weight.of[i], gradient.of[i], first.of[i], second.of[i], norm_squared,
                                p.weight->port == "weight");
       made[0].of[i] = u.weight, made[1].of[i] = u.first_moment, made[2].of[i] = u.second_moment;
     }
     for (const view* v : p.written) {
       const operand to = operand_of(o, *v);
-      expect(to.is.size() == weight.is.size(), "adamw: sizes differ");
+      expect(to.is.size() == weight.is.size(), "an update's sizes differ");
       store(rank.arena, to, made[v->port == "first_moment" ? 1 : v->port == "second_moment" ? 2 : 0]);
     }
   }
@@ -160,7 +161,7 @@ void compute(rank_state& rank, const op& o, const model_run& m, std::string& dif
     return;
   }
   if (o.row == "sum_squares") sum_squares(rank, o);
-  else if (o.row == "adamw") adamw(rank, o, m, difference);
+  else if (o.row == "adamw" || o.row == "sgd") update(rank, o, m, difference);
   else compute_row(rank, o);
 }
 

@@ -160,8 +160,8 @@ void make_parameters(const specification& s, model_run& m) {
                       t.shape.size(),
                       l.parameters[k].trainable,
                       drawn(draw, "weight", name, count),
-                      drawn(draw, "first moment", name, count),
-                      drawn(draw_nonzero, "second moment", name, count),
+                      s.optimizer.moments > 0 ? drawn(draw, "first moment", name, count) : std::vector<element>(count),
+                      s.optimizer.moments > 1 ? drawn(draw_nonzero, "second moment", name, count) : std::vector<element>(count),
                       std::vector<element>(count),
                       {},
                       {},
@@ -188,7 +188,7 @@ void update(model_run& m) {
     p.new_weight = p.weight, p.new_first_moment = p.first_moment, p.new_second_moment = p.second_moment;
     if (!p.trainable) continue;
     for (std::size_t i = 0; i < p.weight.size(); ++i) {
-      const updated u = field::update(p.weight[i], p.gradient[i], p.first_moment[i], p.second_moment[i],
+      const updated u = field::update(m.optimizer.row, p.weight[i], p.gradient[i], p.first_moment[i], p.second_moment[i],
                                       m.norm, p.ndim > 1);
       p.new_weight[i] = u.weight, p.new_first_moment[i] = u.first_moment, p.new_second_moment[i] = u.second_moment;
     }
@@ -199,6 +199,7 @@ void update(model_run& m) {
 
 model_run draw_start(const specification& s) {
   model_run m;
+  m.optimizer = s.optimizer;
   make_parameters(s, m);
   make_tokens(s, m);
   return m;

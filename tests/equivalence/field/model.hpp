@@ -25,6 +25,7 @@ struct parameter_run {
 struct model_run {
   element loss = 0, norm = 0;
   element largest_gradient = 0;  // of all that are trained
+  rankc::codegen::specification::update optimizer;
   std::map<std::string, parameter_run> parameters;
   std::vector<element> ids, targets;  // of the tokens of a step
 };
@@ -34,11 +35,12 @@ model_run draw_start(const rankc::codegen::specification&);
 model_run run_model(const rankc::codegen::specification&, model_run start);
 inline model_run run_model(const rankc::codegen::specification& s) { return run_model(s, draw_start(s)); }
 
-/// AdamW of one element, whose weight decays or not: over the field drawn of all that it depends on.
+/// An optimizer's update of one element, whose weight decays or not: over the field drawn of all that it depends on. A
+/// moment that the optimizer has not is 0.
 struct updated {
   element weight, first_moment, second_moment;
 };
-updated update(element weight, element gradient, element first_moment, element second_moment, element norm,
-               bool decays);
+updated update(std::string_view optimizer, element weight, element gradient, element first_moment, element second_moment,
+               element norm, bool decays);
 
 }  // namespace field

@@ -3,6 +3,9 @@
 // step.
 #include "plan.hpp"
 
+#include <rankc/runtime/host/transfers.hpp>
+
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -265,4 +268,43 @@ TEST_CASE("a step in the steady state allocates nothing") {
   for (int step = 2; step < 30; ++step) e->step(input(step));
   CHECK(allocations - before == 0);
   CHECK(before > 0);
+}
+
+TEST_CASE("what a counted step carried is told, once for each rank; other steps tell nothing") {
+  plan p(2, 1, 2);
+  train_body = [](rank& r) {
+    begin(r[compute], "F0");
+    if (r.row->pp == 0) send(r[to_next], {0, "forth"}, data<double>(0), 24);
+    else receive(r[from_prev], {0, "forth"}, data<double>(0), 24);
+    begin(r[compute], "B0");
+    all_reduce<float>(r[compute], over::tp, {1, "top"}, data<float>(0), 5, reduction::max);
+    all_gather<double>(r[compute], over::tp, {2, "all"}, data<double>(10), data<double>(0), 3);
+  };
+  const auto e = p.install();
+  std::vector<transfer> did;
+  e->step(input(1));
+  counted_step(*e, input(2), did);
+  const std::size_t told = did.size();
+  e->step(input(3));
+  REQUIRE(told == 12);
+  CHECK(did.size() == told);
+  for (int rank = 0; rank < 4; ++rank) {
+    CAPTURE(rank);
+    std::vector<transfer> own;
+    for (const transfer& t : did)
+      if (t.rank == rank) own.push_back(t);
+    REQUIRE(own.size() == 3);
+    std::stable_partition(own.begin(), own.end(), [](const transfer& t) { return std::string(t.action) == "F0"; });
+    const std::string kinds[]{rank < 2 ? "send" : "receive", "all_reduce", "all_gather"}, sites[]{"forth", "top", "all"};
+    const std::size_t counts[]{24, 5, 3}, bytes[]{1, 4, 8};
+    for (std::size_t i = 0; i < 3; ++i) {
+      CHECK(own[i].kind == kinds[i]);
+      CHECK(own[i].site == sites[i]);
+      CHECK(own[i].count == counts[i]);
+      CHECK(own[i].element_bytes == bytes[i]);
+      const auto ranks = p.about().communicators[static_cast<std::size_t>(own[i].communicator)].ranks;
+      CHECK(std::find(ranks.begin(), ranks.end(), rank) != ranks.end());
+    }
+    CHECK(own[1].how == reduction::max);
+  }
 }

@@ -12,8 +12,8 @@ namespace rankc::cuda {
 
 class arena;  // arena.hpp
 
-/// AdamW's factors of a step.
-/// Source: Loshchilov and Hutter 2019, arranged as PyTorch computes it.
+/// The optimizer's factors of a step.
+/// Source: AdamW: Loshchilov and Hutter 2019, arranged as PyTorch computes it.
 hyperparameters factors_of(const step_input&);
 
 /// The resources of one rank. Construct, use and destroy it with the same `device`.

@@ -10,14 +10,16 @@
 //   and
 //         the parameters that forward and backward read (w, gain, shift, b, embedding and position tables);
 //   f32   statistics (stats, lse, top, sums, dsums), rope tables, losses and totals, every parameter gradient
-//         (dw, dgain, dshift, db, dtable; they accumulate in f32), and AdamW's w, g, m, v.
-// So the four regions of a layout are f32 in both; a bf16 program reads the weights from a bf16 working copy
-// (layout::working_copy), which AdamW writes back and the engine refreshes when weights are set from outside.
+//         (dw, dgain, dshift, db, dtable; they accumulate in f32), and the optimizer's w, g, m, v.
+// So the four regions of a layout are f32 in both, but for weights and moments that the recipe keeps in bf16; a bf16
+// program reads f32 weights from a bf16 working copy (layout::working_copy), which the optimizer writes back and the
+// engine refreshes when weights are set from outside.
 // Arithmetic is f32 inside, and one rounding to bf16 at the end.
 #pragma once
 #include <rankc/runtime/cuda/attention_scratch.hpp>
 #include <rankc/runtime/cuda/fused.hpp>
 #include <rankc/runtime/cuda/rank.hpp>
+#include <rankc/runtime/random_bits.hpp>
 
 namespace rankc::cuda {
 
@@ -161,12 +163,19 @@ void sum_squares(const lane&, at total, at gradients, std::span<const range>, bo
 
 /// One AdamW step over all ranges in one launch, with the rank's `input`, f32 whatever T is; gradients are
 /// scaled by min(1, clip / (sqrt(norm_squared) + 1e-6)) where clip > 0; weight decay where the range says so.
-/// With T = bf16 the new weights are also written, rounded, to the layout's working copy.
+/// With T = bf16 and f32 weights these are also written, rounded, to the layout's working copy. Weights and moments that
+/// are kept in bf16 are rounded as `How` says, after all is worked out.
 /// Shapes: weights, gradients and moments are whole regions; ranges count their elements.
 /// Source: Loshchilov and Hutter 2019, as PyTorch computes it.
-template <class T>
+template <class T, class Weight = float, class Moment = float, rounding How = rounding::nearest>
 void adamw(const lane&, at weights, at gradients, at first_moment, at second_moment, at norm_squared,
            std::span<const range>);
+
+/// One step of stochastic gradient descent in the same manner: g = gradient + weight_decay * weight where the range says
+/// so, m = momentum * m + g, and weight -= lr * m, or lr * (g + momentum * m) with nesterov; without a momentum, lr * g.
+/// Source: Sutskever et al. 2013, as PyTorch computes it.
+template <class T, class Weight = float, class Moment = float, rounding How = rounding::nearest>
+void sgd(const lane&, at weights, at gradients, at momentum, at norm_squared, std::span<const range>);
 
 /// out = 0, y = x: `count` elements of type T; parameter gradients are cleared as float.
 template <class T>

@@ -28,7 +28,7 @@ using namespace rankc::runtime;
 /// The 16-bit type of generated bf16 code: activations and the working copy of the weights.
 using bf16 = __nv_bfloat16;
 
-/// What AdamW and clipping need of a step, worked out on the host in f64. It lies in device memory at a fixed
+/// What the optimizer and clipping need of a step, worked out on the host in f64. It lies in device memory at a fixed
 /// address, so that learning rate and step number change without a new capture.
 struct hyperparameters {
   float clip;
@@ -37,6 +37,9 @@ struct hyperparameters {
   float step_size;                 // lr / (1 - beta1^step)
   float second_scale;              // 1 / sqrt(1 - beta2^step)
   float eps;
+  float lr, weight_decay, momentum;  // of SGD
+  bool nesterov;
+  std::uint32_t step, rounding_seed;
 };
 
 struct linear_plans;     // cuBLASLt plans by shape (linear.cpp)

@@ -4,10 +4,13 @@
 // kernels of parameters take `accumulate`: false overwrites, true adds. No kernel allocates.
 #pragma once
 #include <rankc/runtime/host/rank.hpp>
+#include <rankc/runtime/random_bits.hpp>
 
 #include <span>
 
 namespace rankc::host {
+
+using bf16 = bf16_bits;  // moments, where the program keeps them so
 
 /// y[n] = table[id[n] - first] where that row is held here, else 0.
 /// Shapes: y (tokens, width), ids int32 (tokens), table (rows, width); ids outside [first, first + rows) give 0.
@@ -100,10 +103,18 @@ template <class T> void cross_entropy_grad(const lane&, at dsums, at sums, int t
 template <class T> void sum_squares(const lane&, at total, at gradients, std::span<const range>, bool accumulate);
 
 /// One AdamW step on all ranges, with the rank's `input`; gradients are scaled by
-/// min(1, clip / (sqrt(norm_squared) + 1e-6)) where clip > 0; weight decay where the range says so.
+/// min(1, clip / (sqrt(norm_squared) + 1e-6)) where clip > 0; weight decay where the range says so. All is worked out in T,
+/// and then kept as Weight and Moment: where these are bf16, rounded.
 /// Shapes: weights, gradients and moments are whole regions; ranges count their elements.
 /// Source: Loshchilov and Hutter 2019, as PyTorch computes it.
-template <class T> void adamw(const lane&, at weights, at gradients, at first_moment, at second_moment, at norm_squared, std::span<const range>);
+template <class T, class Weight = T, class Moment = T, rounding How = rounding::nearest>
+void adamw(const lane&, at weights, at gradients, at first_moment, at second_moment, at norm_squared, std::span<const range>);
+
+/// One step of stochastic gradient descent in the same manner: g = gradient + weight_decay * weight where the range says so,
+/// m = momentum * m + g, and weight -= lr * m, or lr * (g + momentum * m) with nesterov; without a momentum, lr * g.
+/// Source: Sutskever et al. 2013, as PyTorch computes it.
+template <class T, class Weight = T, class Moment = T, rounding How = rounding::nearest>
+void sgd(const lane&, at weights, at gradients, at momentum, at norm_squared, std::span<const range>);
 
 /// out = 0, y = x: `count` elements.
 template <class T> void clear(const lane&, at out, std::size_t count);

@@ -2,19 +2,13 @@
 // Numbers from hashes: initial weights and synthetic tokens are functions of a seed and an index, so that
 // every parallel layout, and the PyTorch baseline, starts from the same values without exchanging any.
 #pragma once
+#include <rankc/runtime/fnv1a.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
 
 namespace rankc::runtime {
-
-/// FNV-1a, 64 bit.
-/// Source: Fowler, Noll, Vo.
-constexpr std::uint64_t fnv1a64(std::string_view text) {
-  std::uint64_t h = 0xCBF29CE484222325;
-  for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001B3;
-  return h;
-}
 
 /// The output of SplitMix64 in state `x`.
 /// Source: Steele, Lea, Flood 2014.

@@ -62,8 +62,8 @@ class safetensors_writer {
     std::vector<std::size_t> shape;
   };
 
-  /// Create a file for these tensors, whose values `append` then gives in the same order. `type` is f32 or
-  /// f64. Errors: failure (65) when the file cannot be written, here and below.
+  /// Create a file for these tensors, whose values `append` then gives in the same order. Values are rounded
+  /// to `type`. Errors: failure (65) when the file cannot be written, here and below.
   safetensors_writer(const std::filesystem::path& file, const std::vector<tensor>&, dtype type,
                      text_map metadata);
   void append(const double* values, std::size_t count);

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "communications.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+#include "../passes/lanes.hpp"
+#include "../passes/passes.hpp"
+#include "../passes/roles.hpp"
+
+namespace rankc::codegen {
+
+namespace {
+
+constexpr std::string_view forward = "forward", backward = "backward", at_end = "step";
+
+/// What users call the axis; of pairs that hold the same weights, that.
+std::string_view axis_name(runtime::over o) {
+  switch (o) {
+    case runtime::over::tp: return "tp";
+    case runtime::over::dp: return "dp_replicate";
+    case runtime::over::shard: return "dp_shard";
+    case runtime::over::tied: return "tied";
+    case runtime::over::pp:
+    case runtime::over::peer: break;
+  }
+  return "pp";
+}
+
+/// Whether an item is an action of a stage that reads the weights of a layer of it; -1: an action of it at all.
+bool reads_weights(const lowered& l, const pipeline_rank& r, const item& i, int stage, int layer) {
+  const bool computes = i.what == item_kind::forward || i.what == item_kind::forward_layer ||
+                        i.what == item_kind::backward || i.what == item_kind::backward_layer;
+  if (!computes || i.stage != stage || (layer >= 0 && i.layer >= 0 && i.layer != layer)) return false;
+  if (layer < 0) return true;
+  const stage_plan& s = r.stages[static_cast<std::size_t>(stage)];
+  const body& b = l.bodies[static_cast<std::size_t>(s.layers[static_cast<std::size_t>(layer)].kind)];
+  const std::vector<phase> phases = phases_of(s, i, layer);
+  return std::any_of(phases.begin(), phases.end(), [&](phase p) { return b.uses(p, space::weight); });
+}
+
+/// The phase that an item is of. What is gathered for a layer is of the action that reads it, for a stage of its next one.
+std::string_view phase_of(const lowered& l, const pipeline_rank& r, const step& s, std::size_t index) {
+  const item& i = s.items[index];
+  switch (i.what) {
+    case item_kind::forward:
+    case item_kind::forward_layer: return forward;
+    case item_kind::backward:
+    case item_kind::backward_layer:
+    case item_kind::reduce_scatter:
+    case item_kind::reduce: return backward;
+    case item_kind::send:
+    case item_kind::receive:
+      return s.values[static_cast<std::size_t>(i.data)].what == kept::gradient ? backward : forward;
+    case item_kind::gather: {
+      const gathering& of = r.gatherings[static_cast<std::size_t>(i.gathering)];
+      for (std::size_t later = index + 1; of.stage >= 0 && later < s.items.size(); ++later)
+        if (reads_weights(l, r, s.items[later], of.stage, l.reshards() ? of.layer : -1)) return phase_of(l, r, s, later);
+      return forward;
+    }
+    default: return at_end;
+  }
+}
+
+/// A tensor that a rank communicates.
+struct part {
+  std::string_view kind;
+  runtime::over over;
+  bool is_wide = false;
+  std::size_t bytes = 0;  // that the rank gives an all_gather, or gets of a reduce_scatter
+};
+
+/// Visit what an item communicates, in order.
+void each_part(const lowered& l, const pipeline_rank& r, const item& i, auto visit) {
+  const auto of_layer = [&](int layer) {
+    const stage_plan& s = r.stages[static_cast<std::size_t>(i.stage)];
+    const body& b = l.bodies[static_cast<std::size_t>(s.layers[static_cast<std::size_t>(layer)].kind)];
+    for (const phase p : phases_of(s, i, layer))
+      for (const node& n : b.calls(p))
+        if (n.row->communicates()) visit(part{n.row->name, role_over(n.over), n.wide, b.message_bytes(n)});
+  };
+  const auto of_shards = [&](std::string_view kind, const std::vector<gathering::part>& all, bool is_wide) {
+    for (const gathering::part& p : all) {
+      const std::size_t elements = r.parameters[static_cast<std::size_t>(p.parameter)].as.shard();
+      visit(part{kind, i.over, is_wide, elements * (is_wide ? l.wide_bytes() : l.real_bytes())});
+    }
+  };
+  switch (i.what) {
+    case item_kind::forward:
+    case item_kind::backward:
+      for (int layer = 0; layer < static_cast<int>(r.stages[static_cast<std::size_t>(i.stage)].layers.size()); ++layer)
+        of_layer(layer);
+      break;
+    case item_kind::forward_layer:
+    case item_kind::backward_layer: of_layer(i.layer); break;
+    case item_kind::gather: of_shards("all_gather", r.gatherings[static_cast<std::size_t>(i.gathering)].parts, false); break;
+    case item_kind::reduce_scatter:
+      of_shards("reduce_scatter", r.gatherings[static_cast<std::size_t>(i.gathering)].trained, true);
+      break;
+    case item_kind::send: visit(part{"send", runtime::over::peer, false, i.bytes}); break;
+    case item_kind::receive: visit(part{"receive", runtime::over::peer, false, i.bytes}); break;
+    case item_kind::reduce:
+    case item_kind::reduce_norm:
+    case item_kind::reduce_loss:
+      visit(part{"all_reduce", i.over, true, l.messages[static_cast<std::size_t>(i.message)].bytes});
+      break;
+    default: break;
+  }
+}
+
+}  // namespace
+
+double communications::sent() const {
+  if (kind == "receive") return 0;
+  const double bytes = static_cast<double>(elements) * static_cast<double>(runtime::size_of(type));
+  if (kind == "send") return bytes;
+  return (kind.starts_with("all_reduce") ? 2 : 1) * (ranks - 1) * bytes / ranks;
+}
+
+std::vector<communications> count_communications(const lowered& l, const pipeline_rank& r) {
+  const step& s = l.trains() ? r.train : r.evaluate;
+  const std::vector<int>& groups = l.communicator_of[static_cast<std::size_t>(rank_at(l.plan->dims, r.index, {}))];
+  std::vector<communications> all;
+  for (std::size_t i = 0; i < s.items.size(); ++i) {
+    const item& issued = s.items[i];
+    const bool go_together = issued.what == item_kind::gather || issued.what == item_kind::reduce_scatter;
+    bool counted = false;
+    each_part(l, r, issued, [&](const part& p) {
+      const auto link = static_cast<std::size_t>(find_link(r, issued.on, p.over));
+      communications one{.phase = phase_of(l, r, s, i), .kind = p.kind, .axis = axis_name(p.over)};
+      one.type = p.is_wide && l.type == dtype::bf16 ? dtype::f32 : l.type;
+      one.ranks = l.communicators[static_cast<std::size_t>(groups[link])].members();
+      const auto same = [&](const communications& c) {
+        return std::tie(c.phase, c.kind, c.axis, c.type, c.ranks) ==
+               std::tie(one.phase, one.kind, one.axis, one.type, one.ranks);
+      };
+      auto at = std::find_if(all.begin(), all.end(), same);
+      if (at == all.end()) at = all.insert(all.end(), one);
+      const bool in_parts = p.kind == "all_gather" || p.kind == "reduce_scatter";
+      at->count += !(go_together && counted);
+      ++at->tensors;
+      at->elements += static_cast<std::int64_t>(p.bytes / runtime::size_of(one.type)) * (in_parts ? one.ranks : 1);
+      counted = true;
+    });
+  }
+  const auto order = [](const communications& c) {
+    return std::tuple(c.phase == forward ? 0 : c.phase == backward ? 1 : 2, c.axis, c.kind);
+  };
+  std::stable_sort(all.begin(), all.end(), [&](const auto& a, const auto& b) { return order(a) < order(b); });
+  return all;
+}
+
+}  // namespace rankc::codegen

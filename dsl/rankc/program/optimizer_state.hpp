@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an optimizer keeps of every weight from step to step.
+#pragma once
+#include <rankc/base/recipe.hpp>
+
+#include <cstddef>
+
+namespace rankc::program {
+
+/// Units: bytes of an element.
+struct optimizer_state {
+  std::size_t weight, moment;
+  int moments;
+  bool working_copy;  // layers read the weights from a copy in bf16
+};
+
+/// In a program whose values are `real` bytes wide, its sums `wide`.
+constexpr optimizer_state state_of(const training& r, std::size_t real, std::size_t wide, bool trains) {
+  const int moments = r.optimizer == adamw ? 2 : r.momentum > 0 ? 1 : 0;
+  const bool narrow = real < wide;
+  return {.weight = narrow && !r.master_weights ? real : wide,
+          .moment = r.moments == bf16 ? 2 : wide,
+          .moments = trains ? moments : 0,
+          .working_copy = narrow && r.master_weights};
+}
+
+}  // namespace rankc::program

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// The 16-bit type that moments, and weights without a master copy, are kept in, and how a number is rounded to it. Hosts and
+// devices round alike, bit by bit.
+#pragma once
+#include <bit>
+#include <cstdint>
+
+#if defined(__CUDACC__)
+#define RANKC_HOST_DEVICE __host__ __device__
+#else
+#define RANKC_HOST_DEVICE
+#endif
+
+namespace rankc::runtime {
+
+/// The upper half of an f32.
+struct bf16_bits {
+  std::uint16_t bits = 0;
+  bool operator==(const bf16_bits&) const = default;
+};
+
+/// How a number is rounded to bf16: to the nearest, or up with the probability that the part which is cut off is of the
+/// distance between the two neighbours.
+enum class rounding { nearest, stochastic };
+
+namespace detail {
+RANKC_HOST_DEVICE inline std::uint32_t bits_of(float x) {
+#if defined(__CUDA_ARCH__)
+  return __float_as_uint(x);
+#else
+  return std::bit_cast<std::uint32_t>(x);
+#endif
+}
+RANKC_HOST_DEVICE inline float float_of(std::uint32_t bits) {
+#if defined(__CUDA_ARCH__)
+  return __uint_as_float(bits);
+#else
+  return std::bit_cast<float>(bits);
+#endif
+}
+}  // namespace detail
+
+RANKC_HOST_DEVICE inline float widened(bf16_bits x) { return detail::float_of(static_cast<std::uint32_t>(x.bits) << 16); }
+
+/// Ties go to even; what is no number stays none.
+RANKC_HOST_DEVICE inline bf16_bits rounded_to_nearest(float x) {
+  const std::uint32_t bits = detail::bits_of(x);
+  if ((bits & 0x7FFFFFFF) > 0x7F800000) return {static_cast<std::uint16_t>(bits >> 16 | 0x40)};
+  return {static_cast<std::uint16_t>((bits + 0x7FFF + (bits >> 16 & 1)) >> 16)};
+}
+
+/// `random`: one of 2^16 equally probable numbers. What bf16 has exactly, and what is not finite, is not changed by it.
+/// Source: Gupta et al. 2015.
+RANKC_HOST_DEVICE inline bf16_bits rounded_stochastically(float x, std::uint16_t random) {
+  const std::uint32_t bits = detail::bits_of(x);
+  if ((bits & 0x7F800000) == 0x7F800000) return rounded_to_nearest(x);
+  return {static_cast<std::uint16_t>((bits + random) >> 16)};
+}
+
+}  // namespace rankc::runtime

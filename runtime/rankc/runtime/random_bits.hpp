@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// The random bits by which an element of a parameter is rounded in a step: a function of the recipe's seed, the step, the
+// parameter's name and the element's index in the whole tensor, so that they are the same however ranks share it out.
+#pragma once
+#include <rankc/runtime/bf16.hpp>
+#include <rankc/runtime/fnv1a.hpp>
+#include <rankc/runtime/program.hpp>
+
+#include <span>
+
+namespace rankc::runtime {
+
+struct random_words {
+  std::uint32_t word[4];
+};
+
+/// Four random words for each counter, by a key.
+/// Source: Salmon, Moraes, Dror and Shaw 2011: Philox4x32-10.
+RANKC_HOST_DEVICE inline random_words philox(random_words counter, std::uint32_t key0, std::uint32_t key1) {
+  auto& c = counter.word;
+  for (int round = 0; round < 10; ++round) {
+    const std::uint64_t x = std::uint64_t{0xD2511F53} * c[0], y = std::uint64_t{0xCD9E8D57} * c[2];
+    const std::uint32_t c1 = c[1], c3 = c[3];
+    c[0] = static_cast<std::uint32_t>(y >> 32) ^ c1 ^ key0;
+    c[1] = static_cast<std::uint32_t>(y);
+    c[2] = static_cast<std::uint32_t>(x >> 32) ^ c3 ^ key1;
+    c[3] = static_cast<std::uint32_t>(x);
+    key0 += 0x9E3779B9, key1 += 0xBB67AE85;
+  }
+  return counter;
+}
+
+/// Where elements that lie one after the other are in their tensor: element i is element
+/// first + i / columns * pitch + i % columns of it.
+struct element_place {
+  std::uint64_t tensor = 0;  // the hash of its name
+  std::uint64_t first = 0;
+  std::uint32_t columns = 1, pitch = 1;
+  RANKC_HOST_DEVICE std::uint64_t operator[](std::uint64_t i) const { return first + i / columns * pitch + i % columns; }
+};
+
+/// 16 bits for each thing that is kept of an element.
+struct element_bits {
+  std::uint16_t weight, first_moment, second_moment;
+};
+
+/// The bits of elements of one tensor in one step, of which two that are neighbours have one call of the generator.
+class bits_of_elements {
+ public:
+  RANKC_HOST_DEVICE bits_of_elements(std::uint64_t tensor, std::uint32_t seed, std::uint32_t step)
+      : tensor_(tensor), seed_(seed), step_(step) {}
+
+  RANKC_HOST_DEVICE element_bits operator[](std::uint64_t element) {
+    if (const std::uint64_t pair = element / 2; pair != pair_) {
+      pair_ = pair;
+      words_ = philox({{static_cast<std::uint32_t>(pair), static_cast<std::uint32_t>(pair >> 32), step_, seed_}},
+                      static_cast<std::uint32_t>(tensor_), static_cast<std::uint32_t>(tensor_ >> 32));
+    }
+    const std::uint32_t low = element % 2 ? words_.word[2] : words_.word[0],
+                        high = element % 2 ? words_.word[3] : words_.word[1];
+    return {static_cast<std::uint16_t>(low), static_cast<std::uint16_t>(low >> 16), static_cast<std::uint16_t>(high)};
+  }
+
+ private:
+  std::uint64_t tensor_, pair_ = ~std::uint64_t{0};
+  std::uint32_t seed_, step_;
+  random_words words_{};
+};
+
+/// Call f(elements, place) for each parameter in some ranges, with those of its elements that this rank keeps.
+void for_each_tensor(const auto& rank, std::span<const range> ranges, auto&& f) {
+  const auto tp = static_cast<std::size_t>(rank.row->tp), shards = static_cast<std::size_t>(rank.about->shards);
+  for (const range& of : ranges)
+    for (const parameter& p : rank.where->parameters) {
+      if (p.element < of.first || p.element >= of.first + of.count) continue;
+      const auto rows = static_cast<std::size_t>(p.rows), columns = static_cast<std::size_t>(p.cols);
+      const std::size_t kept = (rows + shards - 1) / shards;  // of each rank that shares it
+      const std::size_t row = (p.shard_dim == 0 ? tp * rows : 0) + static_cast<std::size_t>(rank.row->dp) % shards * kept;
+      const std::size_t pitch = p.shard_dim == 1 ? columns * static_cast<std::size_t>(rank.about->tp) : columns;
+      f(range{p.element, kept * columns, of.decay},
+        element_place{fnv1a64(p.name), row * pitch + (p.shard_dim == 1 ? tp * columns : 0),
+                      static_cast<std::uint32_t>(columns), static_cast<std::uint32_t>(pitch)});
+    }
+}
+
+}  // namespace rankc::runtime

@@ -1,0 +1,31 @@
+# What a step communicates: what describe says of it, what formulas give, and what the host's fabric carries.
+find_package(CLI11 REQUIRED)
+find_package(fmt REQUIRED)
+find_package(nlohmann_json REQUIRED)
+add_library(rankc_audit STATIC
+  audit/account.cpp audit/drawn.cpp audit/expected.cpp audit/formulas.cpp audit/fraction.cpp audit/gathers.cpp
+  audit/layers.cpp audit/ledger.cpp)
+target_include_directories(rankc_audit PUBLIC "${CMAKE_CURRENT_SOURCE_DIR}")
+target_link_libraries(rankc_audit PUBLIC rankc_drawn_plans rankc::codegen
+  PRIVATE nlohmann_json::nlohmann_json fmt::fmt rankc_warnings)
+target_compile_options(rankc_audit PRIVATE $<$<CONFIG:Release>:-O1>)
+target_compile_definitions(rankc_audit PUBLIC RANKC_COLLECTIVES="${CMAKE_CURRENT_SOURCE_DIR}/oracles/collectives")
+
+add_executable(rankc_audit_test audit/carried_test.cpp audit/formulas_test.cpp)
+target_include_directories(rankc_audit_test PRIVATE "${rankc_SOURCE_DIR}" programs)
+target_link_libraries(rankc_audit_test PRIVATE rankc_audit rankc_odd_host rankc_test_main nlohmann_json::nlohmann_json)
+target_compile_definitions(rankc_audit_test PRIVATE ${odd_counts})
+add_test(NAME audit COMMAND rankc_audit_test)
+
+add_executable(audit_programs audit/programs.cpp)
+# The programs are shared objects that find the runtime in this executable.
+set_target_properties(audit_programs PROPERTIES ENABLE_EXPORTS ON)
+target_link_libraries(audit_programs PRIVATE rankc_audit "$<LINK_LIBRARY:WHOLE_ARCHIVE,rankc_runtime_host>" rankc::runtime_tools
+  fmt::fmt CLI11::CLI11 rankc_warnings)
+target_compile_options(audit_programs PRIVATE $<$<CONFIG:Release>:-O1>)
+target_compile_definitions(audit_programs PRIVATE RANKC_AUDIT_CXX="${CMAKE_CXX_COMPILER}"
+  RANKC_AUDIT_INCLUDES="-I'${rankc_SOURCE_DIR}/runtime' -I'${CMAKE_CURRENT_SOURCE_DIR}/fuzz'")
+add_test(NAME audit_programs COMMAND audit_programs --seed 1 --count 12 --models 12 --folder audit_programs_few)
+add_test(NAME audit_programs_long COMMAND audit_programs --seed 2 --count 200 --models 200 --folder audit_programs_long)
+set_tests_properties(audit_programs audit_programs_long PROPERTIES PROCESSORS 2)
+set_tests_properties(audit_programs_long PROPERTIES LABELS long TIMEOUT 7200)

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drawn.hpp"
+
+#include <rankc/make_plan.hpp>
+#include <rankc/models/gpt2.hpp>
+#include <rankc/models/llama.hpp>
+
+namespace audit {
+
+namespace {
+
+using namespace rankc;
+using fuzz::draws;
+
+sizes draw_sizes(draws& d) {
+  sizes s{
+      .is_llama = d.chance(50), .is_tied = d.chance(50), .blocks = d.between(1, 6), .heads = d.one_of({4, 4, 12, 6})};
+  s.hidden = s.heads * d.one_of({2, 4, 6});
+  s.kv_heads = s.is_llama ? s.heads / d.one_of({1, 2}) : s.heads;
+  s.ffn = d.one_of({12, 24, 36});
+  s.vocab = d.one_of({24, 48, 36, 240});
+  return s;
+}
+
+parallel_dims draw_dims(draws& d) {
+  for (;;) {
+    parallel_dims x;
+    x.dp_replicate = d.one_of({1, 1, 2, 3});
+    x.dp_shard = d.one_of({1, 1, 2, 2, 3, 4});
+    x.reshard = d.one_of(
+        {reshard::standard, reshard::after_layer, reshard::after_layer, reshard::after_stage, reshard::after_step});
+    x.prefetch = d.one_of({0, 1, 1, 2, 3});
+    x.tp = d.one_of({1, 1, 2, 2, 3, 4});
+    x.pp = d.one_of({1, 1, 2, 2, 3});
+    x.sequence_parallel = x.tp > 1 && d.chance(60);
+    x.world = x.dp_replicate * x.dp_shard * x.tp * x.pp;
+    if (x.world > 1 && x.world <= 12) return x;
+  }
+}
+
+recomputation draw_recomputation(draws& d) {
+  recomputation r{.full = d.chance(50)};
+  if (!r.full) r.attention = d.chance(50), r.activations = d.chance(50), r.norms = d.chance(60);
+  r.every = d.one_of({1, 1, 2});
+  return r;
+}
+
+fuzz::schedule_choice draw_schedule(draws& d, int pp) {
+  fuzz::schedule_choice c{.by = static_cast<fuzz::order>(d.below(fuzz::n_orders - 1)),
+                          .microbatches = d.one_of({1, 2, 2, 3, 4})};
+  if (pp == 1 && d.chance(60)) c.by = fuzz::order::gpipe;
+  c.stages_per_rank = fuzz::stages_per_rank(c.by, 2);
+  return c;
+}
+
+}  // namespace
+
+drawn draw(std::uint64_t seed, std::uint64_t index, const std::string& name) {
+  draws d(seed, index, "audit");
+  const sizes s = draw_sizes(d);
+  const parallel_dims dims = draw_dims(d);
+  const fuzz::schedule_choice by = draw_schedule(d, dims.pp);
+  const int ranks = dims.dp_replicate * dims.dp_shard, seq = d.one_of({4, 12, 24});
+  training recipe{.seq = seq, .global_batch = by.microbatches * ranks * d.between(1, 2), .precision = f64};
+  if (d.chance(40)) recipe.recompute = draw_recomputation(d);
+  const auto make = [&](const auto& model) {
+    return make_plan(name + std::to_string(index), model, dims, fuzz::make_schedule(by, dims.pp), recipe,
+                     clusters::cpu);
+  };
+  return {s, s.is_llama ? make(models::llama{.layers = s.blocks,
+                                             .hidden = s.hidden,
+                                             .heads = s.heads,
+                                             .kv_heads = s.kv_heads,
+                                             .ffn = s.ffn,
+                                             .vocab = s.vocab,
+                                             .tied = s.is_tied})
+                        : make(models::gpt2{.layers = s.blocks,
+                                            .hidden = s.hidden,
+                                            .heads = s.heads,
+                                            .ffn = s.ffn,
+                                            .vocab = s.vocab,
+                                            .tied = s.is_tied})};
+}
+
+std::vector<drawn> draw_legal(std::uint64_t seed, int count, const std::string& name) {
+  std::vector<drawn> all;
+  for (std::uint64_t index = 0; static_cast<int>(all.size()) < count; ++index)
+    if (drawn d = draw(seed, index, name); accepts(d.plan.diagnostics)) all.push_back(std::move(d));
+  return all;
+}
+
+}  // namespace audit

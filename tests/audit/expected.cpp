@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where rankc does otherwise than a row of the table says, the reason stands beside the row's number.
+#include "expected.hpp"
+
+#include "gathers.hpp"
+
+#include <rankc/schedule/gather.hpp>
+
+namespace audit {
+
+namespace {
+
+using rankc::action;
+using rankc::action_kind;
+
+class accountant {
+ public:
+  accountant(const drawn& of, int pp, const std::vector<formula>& rows, const number_types& types)
+      : d_(of.plan.dims),
+        plan_(of.plan),
+        t_(of.plan.actions),
+        of_(of),
+        pp_(pp),
+        layers_(layers_of(of, pp)),
+        out_(rows, types,
+             {{"t", d_.tp},
+              {"h", of.model.hidden},
+              {"N", tokens()},
+              {"Np", tokens() / (d_.sequence_parallel ? d_.tp : 1)}}) {}
+
+  account run() {
+    for (const layer& l : layers_)
+      if (d_.tp > 1) add_tensor_parallel(l);
+    each_action([&](const action& a) { add_messages(a); });
+    if (d_.dp_shard > 1) rankc::reshards_after_layer(d_) ? add_shards_by_layers() : add_shards_by_stages();
+    add_sums();
+    add_scalars();
+    return out_.all();
+  }
+
+ private:
+  fraction tokens() const { return static_cast<std::int64_t>(plan_.rows) * plan_.recipe.seq; }
+  void add(int id, fraction times = 1, const with& w = {}) { out_.add(id, times, w); }
+
+  void each_action(auto visit) const {
+    for (int i = t_.begin[static_cast<std::size_t>(pp_)]; i < t_.begin[static_cast<std::size_t>(pp_) + 1]; ++i)
+      visit(t_.actions[static_cast<std::size_t>(i)]);
+  }
+  /// How often the rank runs a stage forward.
+  std::int64_t microbatches(int stage) const {
+    std::int64_t n = 0;
+    each_action([&](const action& a) { n += a.kind == action_kind::F && a.stage == stage; });
+    return n;
+  }
+
+  void add_tensor_parallel(const layer& l) {
+    const std::int64_t m = microbatches(l.stage);
+    const bool sp = d_.sequence_parallel, full = l.recomputes && plan_.recipe.recompute.full;
+    if (l.role == layer_role::embedding) {
+      if (!sp) return add(10, m);
+      add(11, m), add(12, m);
+    } else if (l.role == layer_role::head) {
+      if (sp) add(14, m), add(15, m);  // what is gathered for the head is kept: no row 16
+      else add(13, m);
+      add(17, m), add(19, m);
+    } else if (sp) {
+      add(3, m), add(4, m);
+      // Gathered again where norms are repeated: a conversion is, with the op whose result it converts.
+      add(l.recomputes && (full || plan_.recipe.recompute.norms) ? 7 : 5, m), add(8, m);
+      if (full) add(4, m * fraction(1, 2), {.phase = "backward"});  // all of forward's but the last of the block
+    } else {
+      add(1, m), add(2, m);
+      if (full) add(1, m * fraction(1, 2), {.phase = "backward"});
+    }
+  }
+
+  /// Both sides of a boundary, where its stages are on two ranks.
+  void add_messages(const action& a) {
+    if (a.kind != action_kind::F && a.kind != action_kind::B && a.kind != action_kind::I) return;
+    const bool forward = a.kind == action_kind::F;
+    const auto add_side = [&](int other, const char* kind) {
+      if (other < 0 || other >= t_.stages() || t_.rank_of(other, a.microbatch) == pp_) return;
+      add(forward ? 44 : 45, 1, {.kind = kind});
+    };
+    add_side(forward ? a.stage - 1 : a.stage + 1, "receive");
+    add_side(forward ? a.stage + 1 : a.stage - 1, "send");
+  }
+
+  /// What is gathered and dealt out as one: a layer's own weights, or the table of both ends. Rows are padded to
+  /// shards.
+  struct unit {
+    std::int64_t elements = 0, tensors = 0;
+  };
+  unit unit_of(const layer& l, bool is_shared) const {
+    unit u;
+    for (const tensor& w : l.tensors)
+      if (w.is_shared == is_shared) u.elements += w.shard_rows(d_.dp_shard) * d_.dp_shard * w.cols, ++u.tensors;
+    return u;
+  }
+  void add_unit(int id, const unit& u, const std::string& phase) {
+    if (u.tensors)
+      add(id, 1,
+          {.axis = "dp_shard",
+           .phase = phase,
+           .given = {{"d", d_.dp_shard}, {"P_l", u.elements}},
+           .tensors = u.tensors});
+  }
+  void add_units(int id, const layer& l, const std::string& phase, bool with_shared = true) {
+    add_unit(id, unit_of(l, false), phase);
+    if (with_shared) add_unit(id, unit_of(l, true), phase);
+  }
+
+  /// FSDP: each microbatch's, but for weights that are still there.
+  void add_shards_by_layers() {
+    for (const gather& g : gathers_of(of_, pp_, layers_))
+      add_units(g.phase == "forward" ? 31 : 32, layers_[g.layer], g.phase);
+    each_action([&](const action& a) {
+      for (const layer& l : layers_)
+        if (l.stage == a.stage && (a.kind == action_kind::B || a.kind == action_kind::W)) add_units(33, l, "backward");
+    });
+  }
+
+  /// ZeRO with whole weights: in front of the first forward, or wherever the schedule has an UNSHARD of the stage, for
+  /// its next action; a shared table once. Sums are dealt out behind the last backward, where the row says at the step.
+  void add_shards_by_stages() {
+    bool shared = true;
+    for (const layer& l : layers_) {
+      add_units(35, l, "backward", shared);
+      if (shared) add_unit(36, unit_of(l, true), "forward");
+      if (!says_unshard(t_)) add_units(36, l, "forward", false);
+      shared &= unit_of(l, true).tensors == 0;
+    }
+    for (int i = t_.begin[static_cast<std::size_t>(pp_)]; i < t_.begin[static_cast<std::size_t>(pp_) + 1]; ++i) {
+      if (t_.actions[static_cast<std::size_t>(i)].kind != action_kind::unshard) continue;
+      const int stage = t_.actions[static_cast<std::size_t>(i)].stage;
+      int next = i + 1;
+      const auto is_of_stage = [&](const action& a) { return a.stage == stage && computes(a.kind); };
+      while (!is_of_stage(t_.actions[static_cast<std::size_t>(next)])) ++next;
+      const bool forward = t_.actions[static_cast<std::size_t>(next)].kind == action_kind::F;
+      for (const layer& l : layers_)
+        if (l.stage == stage) add_units(36, l, forward ? "forward" : "backward", false);
+    }
+  }
+
+  /// Sums of gradients over replicas, tp and the two holders of a weight: those of a layer as one; under sequence
+  /// parallelism all that are whole on tp as one; a shared table's alone. They are of backward, in REDUCE_GRAD.
+  void add_sums() {
+    std::int64_t whole_on_tp = 0, table = 0;
+    for (const layer& l : layers_) {
+      std::int64_t own = 0;
+      for (const tensor& w : l.tensors) {
+        const std::int64_t elements = room(w.shard_rows(d_.dp_shard) * w.cols);
+        if (w.is_shared) table = elements;
+        else (d_.sequence_parallel && !w.is_split ? whole_on_tp : own) += elements;
+      }
+      add_sum(own);
+    }
+    if (whole_on_tp)
+      add(30, 1, {.axis = "tp", .given = {{"d", d_.tp}, {"P_l", whole_on_tp}}});  // row 9, of biases and positions too
+    add_sum(whole_on_tp);
+    add_sum(table, has_both_ends_elsewhere());
+  }
+  void add_sum(std::int64_t elements, bool is_of_table_elsewhere = false) {
+    if (elements == 0) return;
+    const int r = d_.dp_replicate;
+    if (r > 1 && d_.dp_shard == 1) add(30, 1, {.axis = "dp_replicate", .given = {{"d", r}, {"P_l", elements}}});
+    if (r > 1 && d_.dp_shard > 1)
+      add(34, 1, {.axis = "dp_replicate", .given = {{"r", r}, {"d", d_.dp_shard}, {"P_l", elements * d_.dp_shard}}});
+    // The table of both ends, by its room; of a schedule that runs both ways every stage is on two ranks, as replicas
+    // are.
+    if (is_of_table_elsewhere)
+      add(21, 1,
+          {.axis = "tied", .phase = "backward", .given = {{"Vv", fraction(elements * d_.tp, of_.model.hidden)}}});
+    else if (t_.bidirectional()) add(30, 1, {.axis = "tied", .given = {{"d", 2}, {"P_l", elements}}});
+  }
+  /// Whether the embedding and the head are on two ranks and have a table in common.
+  bool has_both_ends_elsewhere() const {
+    return of_.model.is_tied && !t_.bidirectional() && t_.rank_of_stage.front() != t_.rank_of_stage.back();
+  }
+
+  void add_scalars() {
+    bool split = false, any = false, has_loss = false;
+    for (const layer& l : layers_) {
+      for (const tensor& w : l.tensors) {
+        const bool counts = !l.is_copy && !(w.is_shared && l.role == layer_role::head && counts_table_elsewhere());
+        split |= counts && w.is_split, any |= counts;
+      }
+      has_loss |= l.role == layer_role::head;
+    }
+    if (split) add(49, 1, {.axis = "tp", .given = {{"n", d_.tp}}});
+    if (any && d_.dp_shard > 1) add(49, 1, {.axis = "dp_shard", .given = {{"n", d_.dp_shard}}});
+    if (d_.pp > 1) add(49, 1, {.axis = "pp", .given = {{"n", d_.pp}}});
+    if (!has_loss) return;
+    // The number of tokens is a constant; what is summed is the loss.
+    for (const auto& [axis, n] :
+         {std::pair("dp_replicate", d_.dp_replicate), {"dp_shard", d_.dp_shard}, {"tied", t_.bidirectional() ? 2 : 1}})
+      if (n > 1) add(50, 1, {.axis = axis, .given = {{"n", n}}});
+  }
+  /// The rank that has the embedding counts the table of both ends.
+  bool counts_table_elsewhere() const { return t_.rank_of_stage.front() != pp_; }
+
+  const rankc::parallel_dims& d_;
+  const rankc::plan_data& plan_;
+  const rankc::action_table& t_;
+  const drawn& of_;
+  const int pp_;
+  const std::vector<layer> layers_;
+  ledger out_;
+};
+
+}  // namespace
+
+account expected(const drawn& of, int pp, const std::vector<formula>& rows, const number_types& types) {
+  return accountant(of, pp, rows, types).run();
+}
+
+}  // namespace audit

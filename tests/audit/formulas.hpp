@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of what every technique communicates, from the literature and other systems' code: see its README.
+#pragma once
+#include "fraction.hpp"
+
+#include <string>
+#include <vector>
+
+namespace audit {
+
+struct formula {
+  int id = 0;
+  std::string technique, variant, phase, scope, op, axis, count, elements, sent, type, evidence;
+};
+
+/// All rows of the file.
+/// Errors: std::runtime_error where it is none.
+std::vector<formula> read_formulas(const std::string& path);
+
+/// The row of a number.
+/// Errors: std::out_of_range.
+const formula& find(const std::vector<formula>&, int id);
+
+}  // namespace audit

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// A GPT-2 and a Llama split by every technique, by every two of them, and by more.
+#pragma once
+#include "plans.hpp"
+
+#include <set>
+
+namespace odd {
+
+/// Names of what a plan makes use of: "tp", "zero_bubble_v".
+using techniques = std::set<std::string>;
+
+/// Those of a pipeline, by its schedule, which has microbatches; and the others.
+inline constexpr const char* order_names[]{"one_f_one_b", "interleaved_one_f_one_b", "zero_bubble_v", "dual_pipe_v"};
+inline constexpr const char* other_names[]{"dp_replicate", "after_layer",       "after_stage", "after_step",
+                                           "tp",           "sequence_parallel", "recompute",   "microbatches"};
+bool is_order(const std::string&);
+
+/// Whether one plan can make use of two: of some there is one.
+bool go_together(const std::string& a, const std::string& b);
+
+/// On one rank, with one microbatch and with three, then split.
+std::vector<odd_plan> plans_of_techniques();
+
+}  // namespace odd

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checkpoints of every optimizer: what is kept is in the file, in its own type, and a run goes on with the same bits, on
+// another layout too.
+#include <doctest/doctest.h>
+
+#include <rankc/runtime/tools/checkpoint.hpp>
+#include <rankc/runtime/tools/safetensors.hpp>
+
+#include <filesystem>
+
+#include "run.hpp"
+
+namespace {
+
+namespace fs = std::filesystem;
+using rankc::runtime::region;
+using element = rankc::runtime::safetensors_reader::element;
+
+struct folder {
+  fs::path path = fs::temp_directory_path() / ("rankc_optimizer_" + std::to_string(getpid()));
+  folder() { fs::remove_all(path), fs::create_directories(path); }
+  ~folder() { fs::remove_all(path); }
+};
+
+tensors moments(run& r) {
+  tensors all;
+  if (r.about.moments > 0) all = r.tensors(region::first_moment);
+  if (r.about.moments > 1)
+    for (auto& [name, values] : r.tensors(region::second_moment)) all["v." + name] = values;
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("a run goes on from its checkpoint with the same bits") {
+  int saved = 0;
+  for (const registered& program : host_registry) {
+    if (program.layout != "shard4") continue;
+    CAPTURE(program.job);
+    const folder here;
+    run r(program, "arith", 0.01);
+    r.step(), r.step();
+    const rankc::runtime::run_state state{.step = 2, .samples = 0, .init = "", .data = "", .train = r.about.train, .plan_hash = r.about.plan_hash};
+    const fs::path at = rankc::runtime::save_checkpoint(*r.engine, state, here.path);
+    const auto moments_file = at / "optimizer.safetensors";
+    CHECK(fs::exists(moments_file) == (r.about.moments > 0));
+    if (r.about.moments > 0) {
+      const rankc::runtime::safetensors_reader file(moments_file);
+      CHECK(file.tensors().size() == static_cast<std::size_t>(r.about.moments) * rankc::runtime::global_parameters(r.about).size());
+      for (const auto& [name, tensor] : file.tensors()) CHECK(tensor.type == (r.about.bf16_moments ? element::bf16 : element::f64));
+    }
+    for (const registered& other : host_registry) {
+      if (other.job != program.job || (other.layout != "shard4" && other.layout != "one")) continue;
+      CAPTURE(other.layout);
+      run again(other, "arith", 0.01);
+      rankc::runtime::load_checkpoint(*again.engine, state, at);
+      CHECK((again.tensors(region::weights) == r.tensors(region::weights)));
+      CHECK((moments(again) == moments(r)));
+      ++saved;
+    }
+    run again(program, "arith", 0.01);
+    rankc::runtime::load_checkpoint(*again.engine, state, at);
+    again.steps = r.steps;
+    again.step(), r.step();
+    CHECK((again.tensors(region::weights) == r.tensors(region::weights)));
+    CHECK((moments(again) == moments(r)));
+  }
+  CHECK(saved == 20);
+}
+
+TEST_CASE("a checkpoint without a moment that the optimizer has is refused") {
+  const auto find = [](const std::string& job) -> const registered& {
+    return *std::find_if(host_registry.begin(), host_registry.end(), [&](const registered& p) { return p.job == job && p.layout == "one"; });
+  };
+  const folder here;
+  run r(find("sgd"));
+  r.step();
+  const rankc::runtime::run_state state{.step = 1, .samples = 0, .init = "", .data = "", .train = r.about.train, .plan_hash = 0};
+  const fs::path at = rankc::runtime::save_checkpoint(*r.engine, state, here.path);
+  run adamw(find("adamw"));
+  CHECK_THROWS_WITH(rankc::runtime::load_checkpoint(*adamw.engine, state, at), doctest::Contains("it lacks v."));
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs for GPUs that keep moments, weights or both in bf16: every step by the optimizer's formulas, each number that is
+// kept a neighbour of what was worked out, and losses that fall.
+#include "steps.hpp"
+
+using optimizing::region;
+
+TEST_CASE("each step is the optimizer's, element by element, and what is kept in bf16 a neighbour of it") {
+  int programs = 0;
+  for (const registered& program : cuda_registry) {
+    if (program.about->world() != RANKC_TEST_GPUS) continue;
+    CAPTURE(program.job);
+    CAPTURE(program.layout);
+    CHECK(optimizing::check_steps(program, 3, 1e-5) > 10'000);
+    ++programs;
+  }
+  CHECK(programs == (RANKC_TEST_GPUS == 1 ? 20 : 2));
+}
+
+TEST_CASE("losses fall, and AdamW's as they do with f32 weights") {
+  const auto losses = [](const registered& program) {
+    run r(program, "arith", program.job.find("sgd") == std::string::npos ? 3e-3 : 0.1);
+    std::vector<double> all;
+    for (int n = 0; n < 60; ++n) all.push_back(r.step().loss);
+    return all;
+  };
+  double with_master = 0;
+  for (const registered& program : cuda_registry) {
+    if (program.about->world() != RANKC_TEST_GPUS) continue;
+    CAPTURE(program.job);
+    CAPTURE(program.layout);
+    const std::vector<double> all = losses(program);
+    CHECK(*std::min_element(all.begin(), all.end()) < 0.95 * all.front());
+    if (program.layout != "one") continue;
+    if (program.job == "adamw") with_master = all.back();
+    else if (program.job.find("sgd") == std::string::npos) CHECK(all.back() == doctest::Approx(with_master).epsilon(0.1));
+  }
+}
+
+TEST_CASE("weights without a master copy are read as they were written, and rounded to nearest where they were not") {
+  for (const registered& program : cuda_registry) {
+    if (program.about->world() != RANKC_TEST_GPUS || !program.about->bf16_weights) continue;
+    run r(program);
+    const tensors weights = r.tensors(region::weights);
+    for (const auto& p : rankc::runtime::global_parameters(r.about)) {
+      const std::vector<double>& values = weights.at(p.name);
+      rankc::runtime::write(*r.engine, p, region::weights, [&](std::size_t first, std::span<double> to) {
+        std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(first), to.size(), to.begin());
+      });
+    }
+    CHECK((r.tensors(region::weights) == weights));
+    CHECK(largest(weights) > 0.9);  // the gains of norms
+  }
+}

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+// What optimizers make of programs: regions and their bytes, claims, and that a program which keeps less, or something else,
+// is refused.
+#include <doctest/doctest.h>
+
+#include <rankc/codegen/certificate.hpp>
+#include <rankc/codegen/equivalence.hpp>
+#include <rankc/codegen/lowered.hpp>
+#include <rankc/codegen/prove.hpp>
+#include <rankc/codegen/verify.hpp>
+#include <rankc/program/memory.hpp>
+
+#include <emit/emit.hpp>
+
+#include <algorithm>
+#include <map>
+#include <stdexcept>
+
+#include "plans.hpp"
+
+using namespace rankc::codegen;
+namespace counted = rankc::program;
+
+namespace {
+
+const std::vector<optimizing::variant>& all() {
+  static const std::vector<optimizing::variant> plans = optimizing::plans();
+  return plans;
+}
+const rankc::plan_data& find(const std::string& optimizer, const std::string& layout = "one") {
+  for (const optimizing::variant& v : all())
+    if (v.optimizer == optimizer && v.layout == layout) return v.plan;
+  throw std::logic_error("no plan of " + optimizer);
+}
+bool has(const std::vector<std::string>& sentences, const std::string& part) {
+  return std::any_of(sentences.begin(), sentences.end(), [&](const std::string& s) { return s.find(part) != s.npos; });
+}
+
+/// A training program and its model, to be changed.
+struct subject {
+  explicit subject(const rankc::plan_data& plan, dtype type = dtype::f64, target to = target::host)
+        : of(expand_train(lower(plan, type, to))), order(prove(of)), model(specify(plan)) {}
+  rankc::codegen::program of;
+  verdict order;  // as it was proven, before it is changed
+  specification model;
+
+  op& update() {
+    for (op& o : of.ranks[0].ops)
+      if (o.row == "adamw" || o.row == "sgd") return o;
+    throw std::logic_error("no update");
+  }
+  view& port(std::string_view name, bool written, int skip = 0) {
+    for (view& v : update().views)
+      if (v.port == name && v.written == written && skip-- == 0) return v;
+    throw std::logic_error("no such port");
+  }
+  /// Why it is refused; empty: it is accepted.
+  std::string reason() const {
+    const equivalence e = check_equivalence(of, order, model);
+    return e.holds ? "" : e.reasons.front();
+  }
+};
+
+}  // namespace
+
+TEST_CASE("programs of every optimizer are proven, are the model, and take what is counted, on either target") {
+  int programs = 0;
+  for (const optimizing::variant& v : all())
+    for (const auto& [to, type] : {std::pair(target::host, dtype::f64), {target::host, dtype::f32}, {target::cuda, dtype::f32}, {target::cuda, dtype::bf16}}) {
+      CAPTURE(v.plan.name);
+      const lowered l = lower(v.plan, type, to);
+      for (const program& p : {expand_train(l), expand_evaluate(l)}) {
+        const verdict proof = prove(p);
+        REQUIRE_MESSAGE(proof.ok, (proof.reasons.empty() ? "" : proof.reasons.front()));
+        const equivalence e = check_equivalence(p, proof, specify(v.plan));
+        CHECK_MESSAGE(e.holds, (e.reasons.empty() ? "" : e.reasons.front()));
+        ++programs;
+      }
+      const auto s = counted::setting_of(v.plan, type == dtype::f64 ? rankc::f64 : type == dtype::f32 ? rankc::f32 : rankc::bf16, to);
+      const auto memory = counted::memory_of(v.plan, counted::lower_layers(v.plan, s), s);
+      for (std::size_t r = 0; r < memory.size(); ++r) CHECK(memory[r].arena == l.ranks[r].arena.bytes);
+    }
+  CHECK(programs == 8 * static_cast<int>(all().size()));
+}
+
+TEST_CASE("a rank has memory for what its optimizer keeps, and for no more") {
+  const auto bytes = [](const char* optimizer, dtype type, target to) {
+    const lowered l = lower(find(optimizer), type, to);
+    return std::pair(l.ranks[0].arena.bytes, l.ranks[0].parameter_elements);
+  };
+  const auto up = [](std::size_t n) { return (n + 255) / 256 * 256; };
+  const auto [adamw, n] = bytes("adamw", dtype::bf16, target::cuda);
+  CHECK(adamw - bytes("sgd", dtype::bf16, target::cuda).first == up(4 * n));
+  CHECK(adamw - bytes("sgd_plain", dtype::bf16, target::cuda).first == 2 * up(4 * n));
+  CHECK(adamw - bytes("adamw_bf16", dtype::bf16, target::cuda).first == 2 * (up(4 * n) - up(2 * n)));
+  CHECK(adamw - bytes("no_master", dtype::bf16, target::cuda).first == up(4 * n));
+  CHECK(adamw - bytes("no_master_bf16", dtype::bf16, target::cuda).first == 2 * (up(4 * n) - up(2 * n)) + up(4 * n));
+  CHECK(bytes("adamw", dtype::f64, target::host).first - bytes("adamw_bf16", dtype::f64, target::host).first == 2 * (up(8 * n) - up(2 * n)));
+  CHECK(bytes("adamw", dtype::f64, target::host).first == bytes("no_master", dtype::f64, target::host).first);
+}
+
+TEST_CASE("a plan's description and its claims say what is kept and how") {
+  const auto text = [](const char* optimizer, dtype type, target to) { return describe_text(lower(find(optimizer), type, to)); };
+  const auto says = [](const std::string& all_of, const char* part) { return all_of.find(part) != all_of.npos; };
+  CHECK(says(text("sgd_nesterov", dtype::f64, target::host), "optimizer: SGD, momentum 0.8, Nesterov\n"));
+  CHECK(says(text("sgd_nesterov", dtype::f64, target::host), "x 3 (weights, gradients, momentum)\n"));
+  CHECK(says(text("sgd_plain", dtype::f64, target::host), "x 2 (weights, gradients)\n"));
+  CHECK(says(text("adamw_stochastic", dtype::f64, target::host), "optimizer: AdamW; moments in bf16, rounded stochastically\n"));
+  CHECK(says(text("adamw_bf16", dtype::f64, target::host), "x 2 (bf16 two moments)"));
+  CHECK(says(text("no_master_bf16", dtype::bf16, target::cuda), "optimizer: AdamW; weights and moments in bf16, rounded stochastically\n"));
+  CHECK(says(text("no_master", dtype::bf16, target::cuda), "(bf16 weights, no master copy)"));
+  CHECK(says(text("no_master", dtype::f64, target::host), "x 4 (weights, gradients, two moments)\n"));
+
+  const auto claims = [](const char* optimizer, dtype type, target to) {
+    const subject s(find(optimizer), type, to);
+    return check_equivalence(s.of, s.order, s.model).claims;
+  };
+  CHECK(has(claims("sgd", dtype::f64, target::host), "and of their moments is updated by sgd"));
+  CHECK(has(claims("sgd_plain", dtype::f64, target::host), "these sums and weights are kept in f32 or f64"));
+  CHECK(has(claims("adamw_bf16", dtype::f64, target::host), "moments are kept in bf16 alone, as the recipe says"));
+  CHECK(has(claims("no_master", dtype::bf16, target::cuda), "these sums and moments are kept in f32 or f64"));
+  CHECK(has(claims("no_master_bf16", dtype::bf16, target::cuda), "weights and moments are kept in bf16 alone"));
+  CHECK(!has(claims("no_master_bf16", dtype::f64, target::host), "weights and moments are kept in bf16 alone"));
+}
+
+TEST_CASE("a program whose optimizer keeps less, or something else, is refused") {
+  const std::string gradient = "the optimizer is given moments of something else";
+  {
+    subject s(find("sgd"));
+    CHECK(s.reason() == "");
+    std::swap(s.port("weight", false).accesses, s.port("first_moment", false).accesses);
+    CHECK(s.reason().find("a weight that is none of the model's") != std::string::npos);
+  }
+  {
+    subject s(find("sgd"));  // that of another parameter of the same size
+    std::map<std::int64_t, std::vector<view*>> moments;
+    for (view& v : s.update().views)
+      if (v.port == "first_moment" && !v.written) moments[v.shape[0]].push_back(&v);
+    const auto twins = std::find_if(moments.begin(), moments.end(), [](const auto& m) { return m.second.size() > 1; });
+    REQUIRE(twins != moments.end());
+    std::swap(twins->second[0]->accesses, twins->second[1]->accesses);
+    CHECK(s.reason().find(gradient) != std::string::npos);
+  }
+  {
+    subject s(find("sgd"));  // a weight that is to decay does not
+    s.port("weight", false).port = "undecayed_weight";
+    CHECK(s.reason().find("does not decay; expected decay") != std::string::npos);
+  }
+  {
+    subject s(find("sgd"));  // what the end keeps of a momentum is what the step began with
+    const op& begin = s.of.ranks[0].ops.front();
+    op& end = s.of.ranks[0].ops.back();
+    for (std::size_t i = 0; i < end.holds.size(); ++i)
+      if (end.holds[i].kind == holding_kind::first_moment) {
+        for (std::size_t k = 0; k < begin.holds.size(); ++k)
+          if (begin.holds[k].kind == holding_kind::first_moment && begin.holds[k].name == end.holds[i].name) end.reads[i].value = begin.writes[k].value;
+        break;
+      }
+    CHECK(s.reason().find("end: the first moment of wpe: expected") == 0);
+  }
+  {
+    subject s(find("sgd"));  // or it is not kept at all
+    op& end = s.of.ranks[0].ops.back();
+    const auto at = std::find_if(end.holds.begin(), end.holds.end(), [](const holding& h) { return h.kind == holding_kind::first_moment; });
+    end.reads.erase(end.reads.begin() + (at - end.holds.begin()));
+    end.holds.erase(at);
+    CHECK(s.reason().find("begins with more of it than it leaves") != std::string::npos);
+  }
+  for (const auto& [other, why] : {std::pair("sgd_plain", "it is given no weight"), {"adamw", "weights are updated by sgd; expected adamw"}}) {
+    subject s(find("sgd"));  // of a plan with another optimizer
+    s.model = specify(find(other));
+    CHECK(s.reason().find(why) != std::string::npos);
+  }
+  {
+    subject s(find("sgd_plain"));  // of a plan with momentum, a program without
+    s.model = specify(find("sgd"));
+    CHECK(s.reason().find("it is given no first_moment") != std::string::npos);
+  }
+  {
+    subject s(find("sgd_plain"));  // and one that updates nothing
+    op& o = s.update();
+    o.row = {}, o.reads.clear(), o.writes.clear(), o.views.clear();
+    CHECK(s.reason().find("nothing writes the weight") != std::string::npos);
+  }
+}
+
+TEST_CASE("what is in bf16 without the recipe's word is refused") {
+  for (const auto& [kept, given, type, to] : {std::tuple("adamw_bf16", "first_moment is in bf16", dtype::f64, target::host),
+                                              std::tuple("no_master", "weight is in bf16", dtype::bf16, target::cuda)}) {
+    subject s(find(kept), type, to);
+    CHECK(s.reason() == "");
+    s.model = specify(find("adamw"));
+    CHECK(s.reason().find(std::string(given) + "; expected f32 or f64") != std::string::npos);
+  }
+}
+
+TEST_CASE("certificates of every optimizer say which it is, and are read again") {
+  for (const char* optimizer : {"adamw", "sgd", "sgd_plain", "adamw_stochastic"}) {
+    CAPTURE(optimizer);
+    const subject s(find(optimizer, "shard4"));
+    std::string text = certificate({{s.of, s.order}}, s.model);
+    CHECK(verify(text) == "");
+    const std::string own = std::string("\"optimizer\": [\"") + (std::string(optimizer).starts_with("sgd") ? "sgd" : "adamw");
+    REQUIRE(text.find(own) != std::string::npos);
+    const std::size_t at = text.find("\"optimizer\": [");
+    text.replace(at, text.find(']', at) - at, "\"optimizer\": [\"sgd\",2,false,false");
+    CHECK(verify(text).find("adamw has 2, sgd 1 or none") != std::string::npos);
+  }
+}

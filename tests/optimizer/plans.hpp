@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plans that differ in their optimizer, each on several layouts; those of a job begin with one rank.
+#pragma once
+#include <rankc/plan/plan_data.hpp>
+
+#include <string>
+#include <vector>
+
+namespace optimizing {
+
+struct variant {
+  std::string optimizer, layout;  // "sgd", "tp2"
+  rankc::plan_data plan;
+};
+
+std::vector<variant> plans();
+
+}  // namespace optimizing

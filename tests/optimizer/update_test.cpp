@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every step of every program against the optimizer's formulas.
+#include "steps.hpp"
+
+#include <set>
+
+using optimizing::region;
+
+TEST_CASE("each step is the optimizer's, element by element") {
+  std::set<std::string> optimizers;
+  std::size_t elements = 0;
+  for (const registered& program : host_registry) {
+    CAPTURE(program.job);
+    CAPTURE(program.layout);
+    optimizers.insert(program.job);
+    // f64 is rounded to f32 on its way to bf16.
+    elements += optimizing::check_steps(program, 3, program.about->bf16_moments ? 1e-7 : 1e-13);
+  }
+  CHECK(optimizers.size() == 10);
+  CHECK(elements > 1'000'000);
+}
+
+TEST_CASE("a moment that the optimizer has not is not there to be read") {
+  int refused = 0;
+  for (const registered& program : host_registry) {
+    if (program.layout != "one" || program.about->moments == 2) continue;
+    run r(program);
+    CHECK_THROWS_WITH(r.tensors(region::second_moment), doctest::Contains("keeps no second moment"));
+    if (program.about->moments == 0) CHECK_THROWS_WITH(r.tensors(region::first_moment), doctest::Contains("keeps no first moment"));
+    ++refused;
+  }
+  CHECK(refused == 5);
+}
