@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The training recipe and the cluster: what a step computes besides the model, and what it runs on.
 #pragma once
+#include <concepts>
 #include <cstddef>
 #include <span>
 #include <string_view>
@@ -28,7 +29,15 @@ inline constexpr std::size_t max_names = 32;
 
 /// Parameters by the names that layers declare them by: of a repeated layer those of all its repetitions.
 struct parameter_names {
-  std::string_view of[max_names]{};
+  std::string_view of[max_names];
+
+  constexpr parameter_names() {  // g++ 12 cannot read, in a constant, what it has not been told to write
+    for (std::string_view& name : of) name = "";
+  }
+  template <std::convertible_to<std::string_view>... Name>
+    requires(sizeof...(Name) > 0 && sizeof...(Name) <= max_names)
+  constexpr parameter_names(const Name&... names) : of{std::string_view(names)...} {}
+
   constexpr std::span<const std::string_view> all() const {
     std::size_t n = max_names;
     while (n > 0 && of[n - 1].empty()) --n;
@@ -39,11 +48,7 @@ struct parameter_names {
       if (each == name) return true;
     return false;
   }
-  constexpr bool operator==(const parameter_names& other) const {  // g++ 12 takes no default one of arrays in a constant
-    for (std::size_t i = 0; i < max_names; ++i)
-      if (of[i] != other.of[i]) return false;
-    return true;
-  }
+  constexpr bool operator==(const parameter_names&) const = default;
 };
 
 /// LoRA: each target w of (out, in), which `linear` reads, stays as it is, and x w^T gets
@@ -55,7 +60,7 @@ struct low_rank_adaptation {
   int rank = 0;
   double alpha = 0;
   parameter_names targets{}, trained{};
-  constexpr bool any() const { return rank || alpha != 0 || !targets.all().empty() || !trained.all().empty(); }
+  constexpr bool any() const { return *this != low_rank_adaptation{}; }
   constexpr bool operator==(const low_rank_adaptation&) const = default;
 };
 
