@@ -139,10 +139,13 @@ lowered lower(const plan_data& plan, dtype type, target target, watcher* w) {
   l.type = type;
   l.target = target;
   name_scope ids;
+  layer_form first;  // of the kind
   for (const layer_form& form : forms_of(plan)) {
     const std::string& name = plan.kinds[static_cast<std::size_t>(form.kind)].name;
     const bool is_other_form = !l.bodies.empty() && static_cast<int>(l.bodies.back().kind) == form.kind;
-    const std::string id = ids.take(is_other_form ? name + "_recomputed" : name);
+    if (!is_other_form) first = form;
+    const std::string id = ids.take(name + (form.recomputes != first.recomputes ? "_recomputed" : "") +
+                                    (form.gives_dx != first.gives_dx ? "_without_dx" : ""));
     const bool is_first = std::none_of(l.bodies.begin(), l.bodies.end(), [&](const body& b) { return b.name == name; });
     l.bodies.push_back(lower_layer(plan, form, is_first ? name : id, type, target, w));
     l.bodies.back().id = id;

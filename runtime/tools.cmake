@@ -8,6 +8,7 @@ add_library(rankc_runtime_tools STATIC
   src/tools/command_line.cpp
   src/tools/data.cpp
   src/tools/durable.cpp
+  src/tools/export.cpp
   src/tools/hash.cpp
   src/tools/launch.cpp
   src/tools/launch_processes.cpp

@@ -15,12 +15,27 @@ namespace rankc::codegen {
 
 namespace {
 
-std::size_t parameters_of(const lowered& l) {
-  std::size_t total = 0;
+struct parameter_count {
+  std::size_t trained = 0, frozen = 0;
+  std::size_t all() const { return trained + frozen; }
+};
+parameter_count parameters_of(const lowered& l) {
+  parameter_count n;
   for (const pipeline_rank& r : l.ranks)
     for (const placed_parameter& p : r.parameters)
-      if (!p.copy) total += p.as.elements() * (p.as.shard_dim >= 0 ? l.plan->dims.tp : 1);
-  return total;
+      if (!p.copy) (p.as.trainable ? n.trained : n.frozen) += p.as.elements() * (p.as.shard_dim >= 0 ? l.plan->dims.tp : 1);
+  return n;
+}
+
+/// What is trained of how many, where that is not all.
+std::string tuning_text(const lowered& l) {
+  const parameter_count n = parameters_of(l);
+  if (n.frozen == 0) return "";
+  std::string out = fmt::format("trained: {} parameters, {:.2f} % of all; {} are frozen\n", n.trained,
+                                100 * static_cast<double>(n.trained) / static_cast<double>(n.all()), n.frozen);
+  const low_rank_adaptation& lora = l.plan->recipe.lora;
+  if (lora.any()) out += fmt::format("lora: rank {}, alpha {}, beside {}\n", lora.rank, lora.alpha, fmt::join(lora.targets.all(), ", "));
+  return out;
 }
 
 /// "2", "2 x 4 shards"
@@ -56,7 +71,7 @@ std::vector<repetition> repetitions(const lowered& l) {
     const body& b = l.bodies[f];
     const trace& t = l.plan->kinds[b.kind].ops;
     repetition r{b.name, b.saved_bytes, b.halfway_bytes};
-    r.without = lower_layer(*l.plan, {forms[f].kind, false}, b.name, l.type, l.target).saved_bytes;
+    r.without = lower_layer(*l.plan, {forms[f].kind, false, forms[f].gives_dx}, b.name, l.type, l.target).saved_bytes;
     for (const node& n : b.backward) r.nodes += n.again, r.collectives += n.again && n.row->communicates();
     r.flops = repeated_flops(t, b.setting.recompute);
     if (const double forward = forward_flops(t); forward > 0) r.share = r.flops / forward;
@@ -92,13 +107,16 @@ std::string kept_text(const lowered& l, const pipeline_rank& r) {
   if (kept.moments > 0 && !l.has_bf16_moments()) wide.emplace_back(moments);
   const std::size_t regions = wide.size() + (kept.moments == 2 && !l.has_bf16_moments());
   if (regions > 0)
-    parts.push_back(fmt::format("{} x {} ({})", readable_bytes(r.parameter_elements * l.wide_bytes()), regions, fmt::join(wide, ", ")));
-  const auto add_bf16 = [&](int count, const std::string& what) {
-    parts.push_back(fmt::format("{}{} ({})", readable_bytes(r.parameter_elements * 2), count > 1 ? fmt::format(" x {}", count) : "", what));
+    parts.push_back(fmt::format("{} x {} ({})", readable_bytes(r.trained_elements * l.wide_bytes()), regions, fmt::join(wide, ", ")));
+  const std::size_t all = r.parameter_elements, frozen = all - r.trained_elements;
+  if (frozen > 0 && !l.has_bf16_weights() && !kept.working_copy)
+    parts.push_back(fmt::format("{} (frozen weights)", readable_bytes(frozen * l.wide_bytes())));
+  const auto add_bf16 = [&](std::size_t elements, int count, const std::string& what) {
+    parts.push_back(fmt::format("{}{} ({})", readable_bytes(elements * 2), count > 1 ? fmt::format(" x {}", count) : "", what));
   };
-  if (l.has_bf16_weights()) add_bf16(1, "bf16 weights, no master copy");
-  if (l.has_bf16_moments()) add_bf16(kept.moments, fmt::format("bf16 {}", moments));
-  if (kept.working_copy) add_bf16(1, "bf16 working copy");
+  if (l.has_bf16_weights()) add_bf16(all, 1, "bf16 weights, no master copy");
+  if (l.has_bf16_moments()) add_bf16(r.trained_elements, kept.moments, fmt::format("bf16 {}", moments));
+  if (kept.working_copy) add_bf16(all, 1, "bf16 working copy");
   return fmt::format("  parameters {}\n", fmt::join(parts, " + "));
 }
 
@@ -185,12 +203,12 @@ std::string describe_text(const lowered& l) {
   const plan_data& p = *l.plan;
   const timing t = time(p.actions, p.expected);
   const std::vector<double> shares = shares_of_stages(p);
-  std::string out = fmt::format("{}: {} parameters, {} ranks = pp {} x dp {} x tp {}{}, {}\n", p.name, parameters_of(l),
+  std::string out = fmt::format("{}: {} parameters, {} ranks = pp {} x dp {} x tp {}{}, {}\n", p.name, parameters_of(l).all(),
                                 p.dims.world, p.dims.pp, data_ranks_text(p.dims), p.dims.tp,
                                 p.dims.sequence_parallel ? " with sequence parallelism" : "", name_of(l.type));
   out += fmt::format("step: {} sequences of {} tokens = {} microbatches x {} dp ranks x {} rows\n", p.recipe.global_batch,
                      p.recipe.seq, p.actions.microbatches, batch_ranks(p.dims), p.rows);
-  out += optimizer_text(l);
+  out += tuning_text(l) + optimizer_text(l);
   out += fmt::format("schedule: {}, bubble {:.1f} %\n\n", p.schedule, 100 * t.bubble) + schedule_text(p) + "\n" + recomputation_text(l);
   std::map<std::string, int> tables;  // the first rank of each
   for (const pipeline_rank& r : l.ranks) {
@@ -216,7 +234,7 @@ std::string describe_json(const lowered& l) {
   const plan_data& p = *l.plan;
   const timing t = time(p.actions, p.expected);
   const std::vector<double> shares = shares_of_stages(p);
-  json j{{"plan", p.name}, {"dtype", name_of(l.type)}, {"parameters", parameters_of(l)},
+  json j{{"plan", p.name}, {"dtype", name_of(l.type)}, {"parameters", parameters_of(l).all()},
          {"dims", {{"world", p.dims.world}, {"pp", p.dims.pp}, {"dp_replicate", p.dims.dp_replicate}, {"dp_shard", p.dims.dp_shard}, {"tp", p.dims.tp},
                    {"sequence_parallel", p.dims.sequence_parallel}}},
          {"recipe", {{"seq", p.recipe.seq}, {"global_batch", p.recipe.global_batch}, {"microbatches", p.actions.microbatches}, {"rows", p.rows}}},
@@ -224,6 +242,7 @@ std::string describe_json(const lowered& l) {
                         {"weights_in", l.has_bf16_weights() ? "bf16" : wide_type(l)}}},
          {"schedule", p.schedule}, {"bubble", t.bubble}, {"bubble_per_rank", t.bubble_per_rank},
          {"peak_activations", t.peak_activations}, {"plan_hash", fmt::format("{:016x}", l.hash)}};
+  if (const parameter_count n = parameters_of(l); n.frozen > 0) j["trained_parameters"] = n.trained;
   for (const pipeline_rank& r : l.ranks) {
     json rank{{"pp", r.index}, {"bytes", r.arena.bytes}, {"parameter_elements", r.parameter_elements}};
     for (const stage_plan& s : r.stages) {

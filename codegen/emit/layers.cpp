@@ -50,13 +50,18 @@ class layer_text {
     return out.empty() ? "" : out + "\n";
   }
 
+  static constexpr std::string_view without_gradients = "{}";
   std::string parameters() {
     if (b_.parameters.empty()) return "";
     std::string out = "/// Weights as T, or their gradients: in pieces that are summed over ranks alike.\n"
                       "template <class T>\nstruct parameters {\n";
     for (int g = 0; g < n_groups; ++g)
-      if (groups_.size[g]) out += fmt::format("  vector<T, {}> {};\n", groups_.size[g], group_names[g]);
-    for (int p : groups_.shared) out += fmt::format("  {} {};\n", types_.of_parameter(static_cast<std::size_t>(p)), b_.names.parameters[static_cast<std::size_t>(p)]);
+      if (groups_.size[g])
+        out += fmt::format("  vector<T, {}> {}{};\n", groups_.size[g], group_names[g], g == static_cast<int>(group::frozen) ? without_gradients : "");
+    for (int shared : groups_.shared) {
+      const auto p = static_cast<std::size_t>(shared);
+      out += fmt::format("  {} {}{};\n", types_.of_parameter(p), b_.names.parameters[p], b_.parameters[p].trainable ? "" : without_gradients);
+    }
     for (std::size_t i = 0; i < b_.parameters.size(); ++i)
       if (groups_.of_parameter[i].in != group::shared) out += member(types_.of_parameter(i), b_.names.parameters[i], i);
     for (const auto& [first, packed] : types_.packed) out += member(packed.type, packed.name, first);

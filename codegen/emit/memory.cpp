@@ -60,14 +60,17 @@ std::string emit_memory(const lowered& l, const pipeline_rank& r) {
   };
   const arena_plan& a = r.arena;
   const optimizer_state kept = l.state();
-  const auto of_all = [&](std::string_view name, std::size_t where, std::string_view type, std::size_t bytes, std::string_view what) {
-    one(fmt::format("vector<{}, {}>", type, r.parameter_elements), std::string(name), where, r.parameter_elements * bytes, what);
+  const auto of = [&](std::size_t elements, std::string_view name, std::size_t where, std::string_view type, std::size_t bytes, std::string_view what) {
+    one(fmt::format("vector<{}, {}>", type, elements), std::string(name), where, elements * bytes, what);
   };
-  of_all("weights", a.weights, l.has_bf16_weights() ? "real" : "wide", kept.weight, "parameters of this pipeline rank");
-  if (l.trains()) of_all("gradients", a.gradients, "wide", l.wide_bytes(), "their gradients");
+  const std::string_view of_weights = l.has_bf16_weights() ? "real" : "wide";
+  const std::size_t held = l.weight_elements(r), trained = r.trained_elements;
+  of(held, "weights", a.weights, of_weights, kept.weight, "parameters of this pipeline rank");
+  if (l.trains() && held != trained) of(trained, "trained_weights", a.weights, of_weights, kept.weight, "of these the ones that are trained");
+  if (l.trains()) of(trained, "gradients", a.gradients, "wide", l.wide_bytes(), "their gradients");
   for (const std::string_view m : moment_names(l))
-    of_all(m, m == "second_moment" ? a.second_moment : a.first_moment, l.has_bf16_moments() ? "bf16" : "wide", kept.moment,
-           m == "momentum" ? "SGD's" : m == "first_moment" ? "AdamW's m" : "AdamW's v");
+    of(trained, m, m == "second_moment" ? a.second_moment : a.first_moment, l.has_bf16_moments() ? "bf16" : "wide", kept.moment,
+       m == "momentum" ? "SGD's" : m == "first_moment" ? "AdamW's m" : "AdamW's v");
   if (l.has_working_copy())
     one(fmt::format("vector<real, {}>", r.parameter_elements), "working_copy", a.working_copy, r.parameter_elements * l.real_bytes(), "the weights as the layers read them, rounded");
   if (l.is_sharded()) {

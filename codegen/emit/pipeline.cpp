@@ -208,7 +208,8 @@ class order_text {
   }
 
   std::vector<std::string> members_of_update() const {
-    std::vector<std::string> all{".weights = weights", ".gradients = gradients"};
+    const bool trains_all = l_.weight_elements(r_) == r_.trained_elements;
+    std::vector<std::string> all{std::string(".weights = ") + (trains_all ? "weights" : "trained_weights"), ".gradients = gradients"};
     for (const std::string_view m : moment_names(l_)) all.push_back(fmt::format(".{} = {}", m, m));
     all.insert(all.end(), {".norm = norm", ".of = updates"});
     return all;

@@ -41,12 +41,14 @@ std::string lane_table(const pipeline_rank& r) {
 
 std::string layout_entry(const lowered& l, const pipeline_rank& r) {
   const arena_plan& a = r.arena;
+  const std::size_t frozen = r.parameter_elements - r.trained_elements;
   return fmt::format(
       "    {{.arena_bytes = {},\n     .weights = {{{}}}, .gradients = {{{}}}, .first_moment = {{{}}}, .second_moment = {{{}}},{}\n"
-      "     .parameter_count = {}, .parameters = {},\n     .ropes = {}, .tokens = {{{}}}, .targets = {{{}}},\n"
+      "     .parameter_count = {},{} .parameters = {},\n     .ropes = {}, .tokens = {{{}}}, .targets = {{{}}},\n"
       "     .reads_tokens = {}, .reads_targets = {}, .loss = {{{}}}, .norm = {{{}}}, .events = {}, .lanes = lanes_{}}},\n",
       a.bytes, a.weights, a.gradients, a.first_moment, a.second_moment,
       l.has_working_copy() ? fmt::format("\n     .working_copy = {{{}}},", a.working_copy) : " .working_copy = {},", r.parameter_elements,
+      frozen > 0 ? fmt::format(" .frozen_count = {},", frozen) : "",
       r.parameters.empty() ? "{}" : fmt::format("parameters_{}", r.index), r.arena.ropes.empty() ? "{}" : fmt::format("ropes_{}", r.index), a.tokens, a.targets, r.reads_tokens, r.reads_targets, a.loss,
       a.norm, r.events.size(), r.index);
 }
@@ -82,10 +84,10 @@ std::string tables(const lowered& l) {
   return out + "\n// pp, dp, tp\nconstexpr rank_row ranks[]{\n" + rows + "};";
 }
 
-/// Floating-point operations per token; backward is twice a forward.
+/// Floating-point operations per token; backward is twice a forward, but for the gradients of frozen weights.
 double flops_per_token(const plan_data& plan) {
   double total = 0;
-  for (const layer_kind& k : plan.kinds) total += 3 * k.count * forward_flops(k.ops);
+  for (const layer_kind& k : plan.kinds) total += k.count * (3 * forward_flops(k.ops) - frozen_flops(k.ops));
   return total;
 }
 
@@ -135,7 +137,8 @@ std::string emit_program(const lowered& l, const std::string& target) {
        {"microbatches", std::to_string(p.actions.microbatches)}, {"rows", std::to_string(p.rows)},
        {"seq", std::to_string(t.seq)}, {"vocab", std::to_string(vocab)}, {"vocab_used", std::to_string(p.vocab_used)},
        {"flops", fmt::format("{:.1f}", flops_per_token(p))}, {"peak_flops", fmt::format("{:.1f}", p.machines.flops)},
-       {"state", state_text(l)}, {"deterministic", t.deterministic ? "true" : "false"}, {"trains", l.trains() ? "true" : "false"},
+       {"state", state_text(l)}, {"deterministic", t.deterministic ? "true" : "false"},
+       {"lora", t.lora.any() ? fmt::format(" .lora_scale = {},", t.lora.alpha / t.lora.rank) : ""}, {"trains", l.trains() ? "true" : "false"},
        {"recipe", fmt::format(".lr = {}, .weight_decay = {}, .clip = {}, .beta1 = {}, .beta2 = {}, .eps = {},\n              "
                               ".warmup_steps = {}, .decay_steps = {}, .min_lr = {}{}",
                               t.lr, t.weight_decay, t.clip, t.beta1, t.beta2, t.eps, t.warmup_steps, t.decay_steps, t.min_lr, rest_of_recipe(t))},

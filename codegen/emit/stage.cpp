@@ -22,12 +22,16 @@ std::string parameters_in(const lowered& l, const layer_use& use, const std::str
   const bool gradients = region.ends_with("gradients");
   std::vector<std::string> pieces;
   for (int g = 0; g < n_groups; ++g)
-    if (l.groups[use.kind].size[g])
+    if (l.groups[use.kind].size[g] && !(gradients && g == static_cast<int>(group::frozen)))
       pieces.push_back(fmt::format(".{} = {{{}[{}]}}", group_names[g], region, (gradients ? use.summed_base : use.gathered_base)[g]));
-  for (std::size_t s = 0; s < use.shared.size(); ++s)
-    pieces.push_back(fmt::format(".{} = {{{}[{}]}}", l.bodies[use.kind].names.parameters[l.groups[use.kind].shared[s]], region,
-                                 gradients ? use.shared[s].summed : use.shared[s].gathered));
-  pieces.front() = fmt::format("constexpr {}::parameters<{}> {}{}{{", layer_namespace(l.bodies[use.kind]), gradients ? "wide" : "real",
+  const body& b = l.bodies[use.kind];
+  for (std::size_t s = 0; s < use.shared.size(); ++s) {
+    const auto p = static_cast<std::size_t>(l.groups[use.kind].shared[s]);
+    if (gradients && !b.parameters[p].trainable) continue;
+    pieces.push_back(fmt::format(".{} = {{{}[{}]}}", b.names.parameters[p], region, gradients ? use.shared[s].summed : use.shared[s].gathered));
+  }
+  if (pieces.empty()) return "";
+  pieces.front() = fmt::format("constexpr {}::parameters<{}> {}{}{{", layer_namespace(b), gradients ? "wide" : "real",
                                gradients ? "d_" : "", use.id) + pieces.front();
   return wrap(pieces, ",", "    ", 0) + "};\n";
 }

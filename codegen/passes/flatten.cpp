@@ -17,6 +17,10 @@ flattener::flattener(const lowered& l, const pipeline_rank& r, const step& s)
   if (l.has_working_copy()) kept_.push_back(working_copy);
 }
 
+std::vector<int> flattener::kept_of(const placed_parameter& p) const {
+  return p.as.trainable ? kept_ : std::vector<int>{l_.has_working_copy() ? working_copy : weight};
+}
+
 static element_type element_of(dtype t) {
   return t == dtype::f64 ? element_type::f64 : t == dtype::f32 ? element_type::f32 : element_type::bf16;
 }

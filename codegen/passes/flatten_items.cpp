@@ -97,7 +97,7 @@ op flattener::begin() {
     o.holds.push_back(std::move(h));
   };
   for (std::size_t p = 0; p < r_.parameters.size(); ++p)
-    for (int region : kept_) add(parameter(region, p), held(region, r_.parameters[p]));
+    for (int region : kept_of(r_.parameters[p])) add(parameter(region, p), held(region, r_.parameters[p]));
   for (const bucket& b : r_.buckets)
     for (const place& p : paddings(b)) add(p, {holding_kind::padding});
   for (std::size_t j = 0; j < r_.arena.ropes.size(); ++j) {
@@ -299,7 +299,7 @@ op flattener::end(bool train) {
     o.holds.push_back(std::move(h));
   };
   for (std::size_t p = 0; p < r_.parameters.size(); ++p)
-    for (int region : kept_) add(parameter(region, p), held(region, r_.parameters[p]));
+    for (int region : kept_of(r_.parameters[p])) add(parameter(region, p), held(region, r_.parameters[p]));
   if (train && l_.trains()) add(scalar(norm, r_.arena.norm), {holding_kind::norm});
   if (current_.count({loss})) add(scalar(loss, r_.arena.loss), {holding_kind::loss});
   return o;

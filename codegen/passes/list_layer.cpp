@@ -45,7 +45,7 @@ class op_lister {
   std::string line(const rankc::op& o) const {
     std::vector<std::string> made, of, notes;
     for (int j = 0; j < max_outputs && o.out[j] >= 0; ++j)
-      made.push_back(o.adds_to[j] >= 0 ? "dw." + identifier(t_.weights[o.adds_to[j]].name) + shape(o.out[j]) : operand(o.out[j]));
+      made.push_back(o.adds_to[j] >= 0 ? "dw." + identifier(t_.weights[o.adds_to[j]].name.text()) + shape(o.out[j]) : operand(o.out[j]));
     for (int v : o.in)
       if (v >= 0) of.push_back(operand(v));
     if (o.kind->converts != conversion::none) notes.push_back(fmt::format("over {}", rankc::name(o.over)));
@@ -62,7 +62,7 @@ class op_lister {
     return text_of(whole);
   }
   std::string operand(int v) const {
-    if (const int w = t_.find_parameter(v); w >= 0) return "w." + identifier(t_.weights[w].name) + shape(v);
+    if (const int w = t_.find_parameter(v); w >= 0) return "w." + identifier(t_.weights[w].name.text()) + shape(v);
     const bool is_index = t_.values[v].holds == element::index;
     if (is_index) return (v == t_.input ? "ids" : "targets") + shape(v);
     if (v == t_.result) return t_.values[v].ndim == 0 ? "loss" : "y" + shape(v);

@@ -57,6 +57,7 @@ class rank_lister {
       put("{:>10} {:<24} {} x {}{}{}", p.element, p.name, p.as.rows, p.as.cols,
           p.as.shard_dim >= 0 ? fmt::format(", dim {} sharded over tp", p.as.shard_dim) : "",
           (l_.is_sharded() ? fmt::format(", rows in shards of {}", p.as.shard_rows) : "") + (p.copy ? ", copy" : ""));
+    if (r_.trained_elements != r_.parameter_elements) put("{:>10} elements are trained", r_.trained_elements);
     if (r_.parameter_elements) put("{:>10} elements", r_.parameter_elements);
   }
   void buckets() {
@@ -152,13 +153,13 @@ class rank_lister {
       if (bytes) put("{:>12} {}, {} bytes", where, what, bytes);
     };
     const optimizer_state kept = l_.state();
-    const std::size_t n = r_.parameter_elements;
+    const std::size_t n = r_.trained_elements;
     const std::size_t ids = l_.tokens() * sizeof(std::int32_t) * l_.plan->actions.microbatches;
-    at("weights", a.weights, n * kept.weight);
+    at("weights", a.weights, l_.weight_elements(r_) * kept.weight);
     at("gradients", a.gradients, l_.trains() ? n * l_.wide_bytes() : 0);
     at("first moments", a.first_moment, kept.moments > 0 ? n * kept.moment : 0);
     at("second moments", a.second_moment, kept.moments > 1 ? n * kept.moment : 0);
-    at("working copy", a.working_copy, kept.working_copy ? n * l_.real_bytes() : 0);
+    at("working copy", a.working_copy, kept.working_copy ? r_.parameter_elements * l_.real_bytes() : 0);
     for (const placed_rope& rope : a.ropes) at("rotary table", rope.where, rope.bytes);
     at("ids", a.tokens, r_.reads_tokens ? ids : 0);
     at("targets", a.targets, r_.reads_targets ? ids : 0);

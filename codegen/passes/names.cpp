@@ -34,7 +34,7 @@ class namer {
 
   body_names run() {
     for (const layer_parameter& p : b_.parameters)
-      if (p.shared) scope_.take("into_" + std::string(p.name));
+      if (p.shared) scope_.take("into_" + p.name.text());
     if (b_.setting.dims.tp > 1) name_constant(rankc::name(axis::tp), b_.setting.dims.tp);
     name_traced();
     name_sizes();
@@ -42,7 +42,7 @@ class namer {
     std::vector<std::string_view> taken{"parameters", "at", "T", "own", "over_tp", "shared", "vector", "matrix"};
     for (const constant& c : out_.constants) taken.push_back(c.name);
     name_scope ids(taken);
-    for (const layer_parameter& p : b_.parameters) out_.parameters.push_back(ids.take(p.name));
+    for (const layer_parameter& p : b_.parameters) out_.parameters.push_back(ids.take(p.name.text()));
     for (int v = 0; v < static_cast<int>(traced_.size()); ++v)
       out_.converted.push_back(v == t_.result_gradient ? "dy" : v == t_.input ? "x" : traced_[static_cast<std::size_t>(v)]);
     return std::move(out_);
@@ -75,7 +75,7 @@ class namer {
       const bool unary = weight < 0 && forward && o.in[0] >= 0 && o.in[1] < 0 && !traced_[o.in[0]].empty();
       std::string base = forward && named_[o.out[0]] ? traced_[o.out[0]]
                          : unary ? stem(traced_[o.in[0]]) + "_" + std::string(o.kind->name)
-                                 : std::string(weight >= 0 && forward ? t_.weights[weight].name : o.kind->name);
+                                 : weight >= 0 && forward ? t_.weights[weight].name.text() : std::string(o.kind->name);
       std::replace(base.begin(), base.end(), '.', '_');
       for (int j = 0; j < max_outputs && o.out[j] >= 0; ++j) {
         if (o.adds_to[j] >= 0 || named_[o.out[j]]) continue;
@@ -160,7 +160,7 @@ class namer {
       std::string name;
       std::int64_t width = 0;
       for (int w : b_.composed[c].parameters) {
-        name += (name.empty() ? "" : "_") + std::string(b_.parameters[w].name);
+        name += (name.empty() ? "" : "_") + b_.parameters[w].name.text();
         width += b_.parameters[w].rows;
       }
       out_.packed[c] = scope_.take(name + "_width");

@@ -22,13 +22,13 @@ void name_layers(const lowered& l, std::vector<std::vector<layer_use>>& stages) 
   // What else the text of a stage names.
   name_scope ids({"r", "s", "slot", "at_slot", "base", "x", "y", "dy", "dx", "ids", "targets", "work", "accumulate", "weights", "gradients",
                   "first_moment", "second_moment", "momentum", "working_copy", "rope_table", "loss", "norm", "boundary", "boundary_bytes", "chain",
-                  "work_beside", "ids_bytes", "gathered", "full_gradients", "arriving", "squares_sharded", "squares_whole", "updates", "forward", "backward", "backward_input",
+                  "work_beside", "ids_bytes", "trained_weights", "gathered", "full_gradients", "arriving", "squares_sharded", "squares_whole", "updates", "forward", "backward", "backward_input",
                   "backward_weight", "recompute", "at", "real", "bf16", "rank", "stream", "role", "reduction", "event", "range", "rankc", "std", "host",
                   "cuda", "runtime"});
   for (const body& b : l.bodies) {
     ids.take(b.id + "_layer");
     for (const layer_parameter& p : b.parameters)
-      if (p.shared) taken.emplace(p.name);  // whose gradient's sum is named by it, as those of layers are by theirs
+      if (p.shared) taken.insert(p.name.text());  // whose gradient's sum is named by it, as those of layers are by theirs
   }
   for (const bool repeated : {true, false})  // the names of the former are those of their parameters
     for (std::vector<layer_use>& uses : stages)
@@ -101,26 +101,30 @@ std::map<int, int> first_sums(const action_table& t, int rank) {
   return at;
 }
 
-/// Builds the regions of one pipeline rank: each layer's own group, then what is also summed over tp, then what is not
-/// trained, then what layers share.
+/// Builds the regions of one pipeline rank: each layer's own group, then what is also summed over tp, then what layers
+/// share, then, of either, what is not trained.
 class regions {
  public:
   regions(const lowered& l, pipeline_rank& r) : l_(l), plan_(*l.plan), r_(r), first_sum_(first_sums(plan_.actions, r.index)) {}
 
   void place() {
-    for (group g : {group::own, group::over_tp, group::frozen, group::shared}) {
-      const std::size_t group_start = at_;
-      for (std::size_t s = 0; s < r_.stages.size(); ++s)
-        for (std::size_t i = 0; i < r_.stages[s].layers.size(); ++i)
-          if (g == group::shared) place_shared(r_.stages[s], r_.stages[s].layers[i]);
-          else place(g, static_cast<int>(s), static_cast<int>(i));
-      if (g == group::over_tp && at_ > group_start)
-        r_.buckets.push_back({.name = "replicated parameters", .id = {}, .first = group_start, .count = at_ - group_start, .over_tp = true});
-    }
+    each_layer([&](int s, int i) { place(group::own, s, i); });
+    const std::size_t over_tp = at_;
+    each_layer([&](int s, int i) { place(group::over_tp, s, i); });
+    if (at_ > over_tp)
+      r_.buckets.push_back({.name = "replicated parameters", .id = {}, .first = over_tp, .count = at_ - over_tp, .over_tp = true});
+    each_layer([&](int s, int i) { place_shared(r_.stages[s], r_.stages[s].layers[i], true); });
+    r_.trained_elements = at_;
+    each_layer([&](int s, int i) { place(group::frozen, s, i); });
+    each_layer([&](int s, int i) { place_shared(r_.stages[s], r_.stages[s].layers[i], false); });
     r_.parameter_elements = at_;
   }
 
  private:
+  void each_layer(auto visit) {
+    for (std::size_t s = 0; s < r_.stages.size(); ++s)
+      for (std::size_t i = 0; i < r_.stages[s].layers.size(); ++i) visit(static_cast<int>(s), static_cast<int>(i));
+  }
   void place(group g, int stage, int layer) {
     layer_use& use = r_.stages[stage].layers[layer];
     const group_layout& placed = l_.groups[use.kind];
@@ -130,29 +134,31 @@ class regions {
     const body& b = l_.bodies[use.kind];
     for (std::size_t p = 0; p < b.parameters.size(); ++p)
       if (placed.of_parameter[p].in == g)
-        r_.parameters.push_back({(plan_.kinds[b.kind].repeated ? use.name + "." : "") + std::string(b.parameters[p].name), b.parameters[p],
+        r_.parameters.push_back({(plan_.kinds[b.kind].repeated ? use.name + "." : "") + b.parameters[p].name.text(), b.parameters[p],
                                  at_ + placed.of_parameter[p].offset, r_.stages[stage].copy});
     if (g == group::own) r_.buckets.push_back({.name = use.name, .id = use.id, .first = at_, .count = size, .stage = stage, .after_layer = layer});
     at_ += size;
   }
 
   /// The first layer that has a shared parameter places it. Of all that have it one sums into it first.
-  void place_shared(const stage_plan& s, layer_use& use) {
+  void place_shared(const stage_plan& s, layer_use& use, bool trained) {
     const body& b = l_.bodies[use.kind];
+    const std::vector<int>& parameters = l_.groups[use.kind].shared;
+    use.shared.resize(parameters.size());
     const auto sums = first_sum_.find(s.stage);
     const int sums_at = sums == first_sum_.end() ? 0 : sums->second;
-    for (int p : l_.groups[use.kind].shared) {
-      const layer_parameter& as = b.parameters[p];
-      const std::size_t index = use.shared.size();
-      const auto [known, is_new] = shared_.try_emplace(std::string(as.name), sharing{&use, index, sums_at});
+    for (std::size_t index = 0; index < parameters.size(); ++index) {
+      const layer_parameter& as = b.parameters[parameters[index]];
+      if (as.trainable != trained) continue;
+      const auto [known, is_new] = shared_.try_emplace(as.name.text(), sharing{&use, index, sums_at});
       if (is_new) {
-        use.shared.push_back({at_});
-        r_.parameters.push_back({std::string(as.name), as, at_, s.copy});
+        use.shared[index] = {at_};
+        r_.parameters.push_back({as.name.text(), as, at_, s.copy});
         at_ += aligned_elements(as.shard());
         continue;
       }
       sharing& first = known->second;
-      use.shared.push_back({first.use->shared[first.index].element});
+      use.shared[index] = {first.use->shared[first.index].element};
       // Of one stage's layers, backward comes to the later one first.
       if (sums_at > first.sums_at) {
         use.shared[index].adds = true;

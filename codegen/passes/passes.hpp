@@ -134,11 +134,13 @@ class flattener {
   op update(const item&);
   /// Views with the regions' names, and accesses, of the parameters in some ranges.
   op on_ranges(std::string name, const std::vector<range>&, const std::vector<int>& reads, const std::vector<int>& writes);
+  /// The regions that hold a parameter from step to step.
+  std::vector<int> kept_of(const placed_parameter&) const;
 
   const lowered& l_;
   const pipeline_rank& r_;
   const step& step_;
-  std::vector<int> kept_;  // the regions that last from step to step
+  std::vector<int> kept_;  // those of what is trained
   std::map<content, int> current_;  // the value that each content has now
   std::map<int, int> sent_, received_;
   int next_value_ = 0;

@@ -52,10 +52,11 @@ class arena {
   void run() {
     const plan_data& plan = *l_.plan;
     const optimizer_state kept = l_.state();
-    a_.weights = take(r_.parameter_elements * kept.weight);
-    if (l_.trains()) a_.gradients = take(r_.parameter_elements * l_.wide_bytes());
-    if (kept.moments > 0) a_.first_moment = take(r_.parameter_elements * kept.moment);
-    if (kept.moments > 1) a_.second_moment = take(r_.parameter_elements * kept.moment);
+    const std::size_t trained = r_.trained_elements;
+    a_.weights = take(l_.weight_elements(r_) * kept.weight);
+    if (l_.trains()) a_.gradients = take(trained * l_.wide_bytes());
+    if (kept.moments > 0) a_.first_moment = take(trained * kept.moment);
+    if (kept.moments > 1) a_.second_moment = take(trained * kept.moment);
     if (kept.working_copy) a_.working_copy = take(r_.parameter_elements * l_.real_bytes());
     if (l_.is_sharded()) {
       a_.gathered = take(r_.gathered_elements * l_.real_bytes());

@@ -30,7 +30,7 @@ class sharder {
         const place here = turns_.next(r_.stages[s].stage);
         gathering own = make(use.name, use.id, static_cast<int>(s), static_cast<int>(i));
         for (int g = 0; g < n_groups; ++g) {
-          const place at = turns_.take(here, l_.gathered_groups[use.kind].size[g]);
+          const place at = turns_.take(here, l_.gathered_groups[use.kind].size[g], g != static_cast<int>(group::frozen));
           use.gathered_base[g] = at.weights, use.summed_base[g] = at.sums;
         }
         for (std::size_t p = 0; p < l_.bodies[use.kind].parameters.size(); ++p) add(own, use, p);
@@ -76,7 +76,7 @@ class sharder {
     shares_ |= !is_new && as.trainable;
     if (is_new || l_.reshards()) {
       const place in = turns_.shared();
-      known->second = turns_.take(in, aligned_elements(as.stored()));
+      known->second = turns_.take(in, aligned_elements(as.stored()), as.trainable);
       const std::string& name = r_.parameters[static_cast<std::size_t>(index)].name;
       gathering alone = l_.reshards() ? make(name + " of " + use.name, name + "_of_" + use.id, own.stage, own.layer) : make(name, name, -1, -1);
       put(alone, known->second);

@@ -30,7 +30,7 @@ specification::layer recorded(const std::string& name, const trace& t) {
   }
   for (std::size_t i = 0; i < t.forward_ops; ++i) l.ops.push_back(recorded(t.ops[i]));
   l.targets = t.input + 1;  // a layer is handed its input, then the targets
-  for (const weight_info& w : t.weights) l.parameters.push_back({std::string(w.name), w.id, w.trainable});
+  for (const weight_info& w : t.weights) l.parameters.push_back({w.name.text(), w.id, w.trainable});
   return l;
 }
 
@@ -54,7 +54,7 @@ specification specify(const plan_data& p) {
     for (int i = 0; i < kind.count; ++i) {
       specification::use u{static_cast<int>(k), kind.repeated ? "layers." + std::to_string(number++) : kind.name, {}};
       for (const weight_info& w : t.weights)
-        u.parameters.push_back((kind.repeated && !is_shared(p, k, w) ? u.name + "." : "") + std::string(w.name));
+        u.parameters.push_back((kind.repeated && !is_shared(p, k, w) ? u.name + "." : "") + w.name.text());
       s.uses.push_back(std::move(u));
     }
   }

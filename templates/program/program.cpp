@@ -29,7 +29,7 @@ constexpr rankc::runtime::description about_{
     .vocab_used = @vocab_used@,
     .flops_per_token = @flops@,
     .peak_flops = @peak_flops@,
-    .deterministic = @deterministic@,
+    .deterministic = @deterministic@,@lora@
     .trains = @trains@,@state@
     .train = {@recipe@},
     .layouts = layouts,

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <fuzz/plan.hpp>
+#include <lora/plans.hpp>
 #include <odd/plans.hpp>
 #include <programs/plans.hpp>
 
@@ -39,7 +40,7 @@ TEST_CASE("the example plans compute their models") {
     for (const dtype type : {dtype::f64, dtype::f32}) all.count(plan, target::host, type);
     for (const dtype type : {dtype::f32, dtype::bf16}) all.count(plan, target::cuda, type);
   }
-  CHECK(all.accepted == 80);
+  CHECK(all.accepted == 88);
   CHECK(all.unknown == 0);
 }
 
@@ -51,6 +52,16 @@ TEST_CASE("odd models compute theirs; of a user's own rows nothing is claimed") 
   }
   CHECK(all.accepted == 1048);
   CHECK(all.unknown == 44);
+}
+
+TEST_CASE("plans that adapt or freeze compute their models") {
+  tally all;
+  for (const adapting::variant& v : adapting::plans()) {
+    all.count(v.plan, target::host, dtype::f64);
+    for (const dtype type : {dtype::f32, dtype::bf16}) all.count(v.plan, target::cuda, type);
+  }
+  CHECK(all.accepted == 2 * 3 * 67);
+  CHECK(all.unknown == 0);
 }
 
 TEST_CASE("every schedule computes the model") {

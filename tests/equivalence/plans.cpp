@@ -9,6 +9,7 @@
 #include <06_gated_attention.hpp>
 #include <07_latent_attention.hpp>
 #include <08_sharded_weights.hpp>
+#include <09_lora.hpp>
 #include <rankc/make_plan.hpp>
 #include <rankc/schedules/looped_bfs.hpp>
 
@@ -25,7 +26,8 @@ std::vector<rankc::plan_data> example_plans() {
           make_plan("gpt_gated", plans::gpt_gated),
           make_plan("gpt_latent", plans::gpt_latent),
           make_plan("gpt_sharded", plans::gpt_sharded),
-          make_plan("gpt_sharded_moments", plans::gpt_sharded_moments)};
+          make_plan("gpt_sharded_moments", plans::gpt_sharded_moments),
+          make_plan("gpt_lora", plans::gpt_lora)};
 }
 
 rankc::plan_data eight_ranks() { return rankc::make_plan("gpt_dp2_tp2_pp2", plans::gpt_dp2_tp2_pp2); }

@@ -3,6 +3,8 @@
 // with one fault; the order of its ops is the sound program's.
 #include <doctest/doctest.h>
 
+#include <lora/plans.hpp>
+
 #include <algorithm>
 #include <functional>
 
@@ -15,6 +17,14 @@ namespace {
 
 const subject& eight() {
   static const subject s(eight_ranks(), target::host);
+  return s;
+}
+const subject& adapted() {
+  static const subject s = [] {
+    for (const adapting::variant& v : adapting::plans())
+      if (v.job == "gpt2" && v.layout == "sp") return subject(v.plan, target::cuda, dtype::bf16);
+    throw std::logic_error("no such plan");
+  }();
   return s;
 }
 const subject& llama() {
@@ -58,6 +68,28 @@ void swap_reads(op& a, const char* of_a, op& b, const char* of_b) {
 TEST_CASE("the sound programs are accepted") {
   CHECK(eight().reason() == "");
   CHECK(llama().reason() == "");
+  CHECK(adapted().reason() == "");
+}
+
+TEST_CASE("a part of low rank is scaled twice, not added, of another weight, or of one rank's shard alone") {
+  const auto renumber = [](subject& s, const char* name) {
+    for (op* o : s.find_all(name, "scale")) o->number *= 2;
+  };
+  check_refused(adapted(), "0F0: layers.1: linear_add of layers.1.wq.lora_b: the model has no linear of", [&](subject& s) { renumber(s, "0F0: layers.1"); });
+  check_refused(adapted(), "linear_dx of layers.1.w2.lora_a: the model has no linear_dx of", [&](subject& s) { renumber(s, "0B0: layers.1"); });
+  check_refused(adapted(), "layers.2", [](subject& s) { leave_out(s, "0F0: layers.2: linear_add"); });
+  check_refused(adapted(), "layers.1.", [](subject& s) {
+    for (int r = 0; r < 2; ++r)
+      swap_reads(*s.find(r, "0F0: layers.0: linear", "linear").at(1), "w", *s.find(r, "0F0: layers.1: linear", "linear").at(1), "w");
+  });
+  check_refused(adapted(), "lora_a", [](subject& s) { leave_out(s, "gradients of replicated parameters of pipeline rank 0 over tp"); });
+}
+
+TEST_CASE("what is frozen is updated") {
+  check_refused(adapted(), "is updated; expected it to stay", [](subject& s) {
+    for (specification::layer& l : s.model.layers)
+      for (specification::parameter& p : l.parameters) p.trainable &= p.name != "wq.lora_b";
+  });
 }
 
 TEST_CASE("a reduction is missing") {

@@ -127,6 +127,7 @@ figures check_layout(const plan& p, const program& parallel, const program& one)
   // A sum of many terms that cancel is known to rounding of its terms; AdamW divides by it.
   const auto of_gradient = [&](const std::string&, std::size_t) { return 1e-3 * scale; };
   const auto of_weight = [&](const std::string& name, std::size_t i) {
+    if (!gradients.count(name)) return recipe.lr * first_steps;  // it is frozen
     if (a.about().moments < 2) return recipe.lr * first_steps * std::max(1.0, scale * clipped);  // SGD's, as much as a gradient
     const double g = std::abs(gradients.at(name)[i]) * clipped, rounding = 1e-3 * tolerance * scale * clipped;
     return recipe.lr * first_steps * std::max(1.0, std::min(1.0, rounding / (g + recipe.eps)) / tolerance);

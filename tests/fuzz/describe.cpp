@@ -86,6 +86,10 @@ std::string describe(const plan& p) {
   if (const recomputation& r = t.recompute; !(r == recomputation{}))
     out += fmt::format("  recompute{}{}{}{} every={}\n", r.full ? " full" : "", r.attention ? " attention" : "",
                        r.activations ? " activations" : "", r.norms ? " norms" : "", r.every);
+  if (!t.frozen.all().empty()) out += fmt::format("  frozen {}\n", fmt::join(t.frozen.all(), ", "));
+  if (t.lora.any())
+    out += fmt::format("  lora rank={} alpha={} targets {}; trained {}\n", t.lora.rank, t.lora.alpha, fmt::join(t.lora.targets.all(), ", "),
+                       fmt::join(t.lora.trained.all(), ", "));
   if (t.optimizer == sgd) out += fmt::format("  sgd momentum={}{}\n", t.momentum, t.nesterov ? " nesterov" : "");
   return out + fmt::format(
                    "  seq={} global_batch={} lr={} weight_decay={} clip={} beta1={} beta2={} eps={}; one rank: "

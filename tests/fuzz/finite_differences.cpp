@@ -81,6 +81,7 @@ finite_result compare_differences(training_run& r, const tensors& gradients, dra
   std::size_t all = 0;
   for (const auto& [name, g] : gradients) all += g.size();
   for (const auto& p : r.parameters()) {
+    if (!p.trained) continue;
     const std::vector<double>&at = weights.at(p.name), &gradient = gradients.at(p.name);
     double scale = 0;
     for (double g : gradient) scale = std::max(scale, std::abs(g));

@@ -65,6 +65,7 @@ bool try_sizes(const plan& p, const std::string& name, plan_data& out) {
 plan draw_plan(std::uint64_t seed, std::uint64_t index) {
   plan p{.seed = seed, .index = index, .model = {}};
   draw_model(p);
+  draw_tuning(p);
   draw_layout(p);
   return p;
 }

@@ -27,8 +27,9 @@ inline constexpr std::uint64_t plans_per_model = 2;
 
 plan draw_plan(std::uint64_t seed, std::uint64_t index);
 
-/// Parts of it. The model is drawn with its recipe; the layout for a model.
+/// Parts of it. The model is drawn with its recipe; what of it is trained, and the layout, for a model.
 void draw_model(plan&);
+void draw_tuning(plan&);
 void draw_layout(plan&);
 
 /// The same model and recipe on one rank.

@@ -187,7 +187,7 @@ class layer_run {
   std::span<const double> weight(const op& o, int i = 0) const {
     for (int v : o.in)
       if (const int w = v < 0 ? -1 : t_.find_parameter(v); w >= 0 && i-- == 0)
-        return weights_.at(prefix_ + std::string(t_.weights[static_cast<std::size_t>(w)].name));
+        return weights_.at(prefix_ + t_.weights[static_cast<std::size_t>(w)].name.text());
     return {};
   }
   std::size_t head(const op& o) const {

@@ -53,6 +53,9 @@ std::vector<plan> smaller(const plan& p) {
   with([](plan& q) { return q.schedule.by != order::text && std::exchange(q.schedule.microbatches, 1) > 1; });
   with([](plan& q) { return std::exchange(q.one_rank_microbatches, 1) > 1; });
   with([](plan& q) { return std::exchange(q.dims.sequence_parallel, false); });
+  with([](plan& q) { return std::exchange(q.recipe.lora, {}).any(); });
+  with([](plan& q) { return !std::exchange(q.recipe.frozen, {}).all().empty(); });
+  with([](plan& q) { return !std::exchange(q.recipe.lora.trained, {}).all().empty(); });
   with([](plan& q) { return !(std::exchange(q.recipe.recompute, {}) == recomputation{}); });
   with([](plan& q) { return std::exchange(q.recipe.recompute.every, 1) > 1; });
   with([](plan& q) {

@@ -54,6 +54,7 @@ rankc::runtime::step_output training_run::step() {
 tensors training_run::read(region r) const {
   tensors out;
   for (const auto& p : parameters_) {
+    if (!p.trained && r != region::weights) continue;
     std::vector<double>& values = out[p.name];
     values.resize(p.count());
     rankc::runtime::read(*engine_, p, r, [&](std::size_t first, std::span<const double> v) {

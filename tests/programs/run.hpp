@@ -35,10 +35,11 @@ struct run {
     const auto& t = about.train;
     return engine->step({lr, t.weight_decay, t.clip, t.beta1, t.beta2, t.eps, ++steps, t.momentum, t.nesterov, t.rounding_seed});
   }
-  /// Every parameter's values in a region, whole, by name.
+  /// The values of every parameter that is in a region, whole, by name.
   std::map<std::string, std::vector<double>> tensors(rankc::runtime::region r) {
     std::map<std::string, std::vector<double>> out;
     for (const auto& p : rankc::runtime::global_parameters(about)) {
+      if (!p.trained && r != rankc::runtime::region::weights) continue;
       std::vector<double>& values = out[p.name];
       values.resize(p.count());
       rankc::runtime::read(*engine, p, r, [&](std::size_t first, std::span<const double> v) {

@@ -21,9 +21,10 @@ const runtime::parameter* parameter_at(at place) {
   const runtime::description& about = recorder::active().about();
   const std::size_t narrow = runtime::size_of(about.type), wide_size = runtime::size_of(about.wide());
   for (const runtime::parameter& p : where.parameters)
-    if (place.byte == where.weights.byte + p.element * (about.bf16_weights ? narrow : wide_size) ||
-        place.byte == where.gradients.byte + p.element * wide_size ||
-        (about.type == runtime::dtype::bf16 && place.byte == where.working_copy.byte + p.element * narrow))
+    if ((p.element < where.trained_count() && place.byte == where.gradients.byte + p.element * wide_size) ||
+        ((p.element < where.trained_count() || about.bf16_weights || about.type != runtime::dtype::bf16) &&
+         place.byte == where.weights.byte + p.element * (about.bf16_weights ? narrow : wide_size)) ||
+        (about.type == runtime::dtype::bf16 && !about.bf16_weights && place.byte == where.working_copy.byte + p.element * narrow))
       return &p;
   return nullptr;
 }

@@ -30,10 +30,11 @@ class places {
         list.emplace_back(region.byte + p.element * size, region.byte + (p.element + count) * size);
       };
       const std::size_t moment = about_.bf16_moments ? 2 : wide_;
-      add(where_.weights, about_.bf16_weights ? 2 : wide_);
-      if (about_.trains && about_.moments > 0) add(where_.first_moment, moment);
-      if (about_.trains && about_.moments > 1) add(where_.second_moment, moment);
-      if (about_.type == runtime::dtype::bf16 && !about_.bf16_weights) add(where_.working_copy, runtime::size_of(about_.type));
+      const bool trained = p.element < where_.trained_count(), copied = about_.type == runtime::dtype::bf16 && !about_.bf16_weights;
+      if (trained || !copied) add(where_.weights, about_.bf16_weights ? 2 : wide_);
+      if (trained && about_.trains && about_.moments > 0) add(where_.first_moment, moment);
+      if (trained && about_.trains && about_.moments > 1) add(where_.second_moment, moment);
+      if (copied) add(where_.working_copy, runtime::size_of(about_.type));
     }
     return list;
   }
@@ -52,7 +53,7 @@ class places {
   /// Whether bytes of the gradients are of no parameter: a reduction covers them too, and finds zeros.
   bool is_padding(const interval& i) const {
     const std::size_t first = where_.gradients.byte;
-    if (i.first < first || i.second > first + where_.parameter_count * wide_) return false;
+    if (i.first < first || i.second > first + where_.trained_count() * wide_) return false;
     return std::none_of(where_.parameters.begin(), where_.parameters.end(), [&](const runtime::parameter& p) {
       const std::size_t begin = first + p.element * wide_;
       return begin < i.second && i.first < begin + shard_of(p) * wide_;

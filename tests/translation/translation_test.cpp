@@ -4,6 +4,7 @@
 #include "texts.hpp"
 
 #include <doctest/doctest.h>
+#include <lora/plans.hpp>
 #include <odd/plans.hpp>
 #include <optimizer/plans.hpp>
 #include <rankc/make_plan.hpp>
@@ -59,6 +60,13 @@ TEST_CASE("odd: the texts make the calls that were proven") {
   }
   REQUIRE(subjects.size() == 546);
   check(subjects, "translation_odd");
+}
+
+TEST_CASE("lora: the texts make the calls that were proven") {
+  std::vector<subject> subjects;
+  for (const adapting::variant& v : adapting::plans()) subjects.push_back(make_subject(v.plan, true, dtype::bf16));
+  REQUIRE(subjects.size() == 67);
+  check(subjects, "translation_lora");
 }
 
 TEST_CASE("optimizers: the texts make the calls that were proven") {

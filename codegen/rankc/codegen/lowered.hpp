@@ -234,7 +234,8 @@ struct pipeline_rank {
   std::vector<lane_link> links;
   std::vector<stage_plan> stages;
   std::vector<placed_parameter> parameters;
-  std::size_t parameter_elements = 0, gathered_elements = 0, summed_elements = 0, arriving_elements = 0;
+  std::size_t parameter_elements = 0, trained_elements = 0;  // those that are trained first
+  std::size_t gathered_elements = 0, summed_elements = 0, arriving_elements = 0;
   std::vector<gathering> gatherings;  // none where the rank keeps whole tensors
   bool sums_take_turns = false;       // whole gradients of several stages, in one place
   std::vector<bucket> buckets;
@@ -297,6 +298,8 @@ struct lowered {
   std::string_view optimizer() const { return plan->recipe.optimizer == sgd ? "sgd" : "adamw"; }
   /// Whether layers read the weights from a rounded copy.
   bool has_working_copy() const { return state().working_copy; }
+  /// Elements of a rank's region of weights: what is not trained lies in the copy alone, where there is one.
+  std::size_t weight_elements(const pipeline_rank& r) const { return has_working_copy() ? r.trained_elements : r.parameter_elements; }
   /// Of programs in bf16: whether the weights themselves are.
   bool has_bf16_weights() const { return state().weight < wide_bytes(); }
   bool has_bf16_moments() const { return state().moments > 0 && plan->recipe.moments == bf16; }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The training recipe and the cluster: what a step computes besides the model, and what it runs on.
 #pragma once
+#include <cstddef>
+#include <span>
+#include <string_view>
 
 namespace rankc {
 
@@ -21,6 +24,41 @@ struct recomputation {
   constexpr bool operator==(const recomputation&) const = default;
 };
 
+inline constexpr std::size_t max_names = 32;
+
+/// Parameters by the names that layers declare them by: of a repeated layer those of all its repetitions.
+struct parameter_names {
+  std::string_view of[max_names]{};
+  constexpr std::span<const std::string_view> all() const {
+    std::size_t n = max_names;
+    while (n > 0 && of[n - 1].empty()) --n;
+    return {of, n};
+  }
+  constexpr bool has(std::string_view name) const {
+    for (std::string_view each : all())
+      if (each == name) return true;
+    return false;
+  }
+  constexpr bool operator==(const parameter_names& other) const {  // g++ 12 takes no default one of arrays in a constant
+    for (std::size_t i = 0; i < max_names; ++i)
+      if (of[i] != other.of[i]) return false;
+    return true;
+  }
+};
+
+/// LoRA: each target w of (out, in), which `linear` reads, stays as it is, and x w^T gets
+/// alpha / rank x a^T b^T beside it, of trained a (rank, in) and b (out, rank). They are named <w>.lora_a, which starts
+/// uniform in +-1 / sqrt(in), and <w>.lora_b, which starts with zeros. All other parameters are frozen, but for those in
+/// `trained`.
+/// Source: Hu et al. 2021; the start of a as PEFT has it, Kaiming-uniform with slope sqrt(5).
+struct low_rank_adaptation {
+  int rank = 0;
+  double alpha = 0;
+  parameter_names targets{}, trained{};
+  constexpr bool any() const { return rank || alpha != 0 || !targets.all().empty() || !trained.all().empty(); }
+  constexpr bool operator==(const low_rank_adaptation&) const = default;
+};
+
 /// What makes new weights of gradients. AdamW keeps two moments of each weight, SGD one where it has momentum.
 enum class optimizer_kind : unsigned char { adamw, sgd };
 using enum optimizer_kind;
@@ -37,7 +75,9 @@ using enum bf16_rounding;
 /// parameters with more than one dim. Moments in f32 are in f64 where the program is. A bf16 plan without master_weights has
 /// its weights in bf16 alone. Stochastic rounding follows from rounding_seed, the step, a parameter's name and the element's
 /// index in all of it: the same bits in every layout.
-/// Errors: RC220, RC233 to RC237, RC239, RC241 to RC243, from `check_batch`, `check_recipe` and `check_recompute`.
+/// Of `frozen` parameters there is no gradient, and no moments are kept; with `lora` they are all but its own.
+/// Errors: RC220, RC233 to RC237, RC239, RC241 to RC243, RC245 to RC249, from `check_batch`, `check_recipe`, `check_recompute`
+///         and `tuning`.
 /// Source: AdamW: Loshchilov and Hutter 2019; SGD: Sutskever et al. 2013.
 struct training {
   int seq, global_batch;
@@ -55,6 +95,12 @@ struct training {
   bool master_weights = true;
   bf16_rounding rounding = nearest;
   int rounding_seed = 0;
+  parameter_names frozen = {};
+  low_rank_adaptation lora = {};
+  /// Whether a parameter of the model is trained, where its layer does not freeze it.
+  constexpr bool trains(std::string_view name) const {
+    return !frozen.has(name) && (!lora.any() || lora.trained.has(name));
+  }
   constexpr bool operator==(const training&) const = default;
 };
 

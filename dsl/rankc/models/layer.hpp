@@ -5,6 +5,7 @@
 // models before it is traced. Layers that stand alone have a parameter in common where the model hands them one
 // parameter_handle: `t.parameter(table)`.
 #pragma once
+#include <rankc/base/square_root.hpp>
 #include <rankc/rules/setting.hpp>
 #include <rankc/ops/table.hpp>
 
@@ -91,9 +92,7 @@ constexpr bool check_sizes(report& out, std::initializer_list<named_size> sizes)
 /// Standard deviation of the projections that end a residual branch, of `layers` layers.
 /// Source: GPT-2 (Radford et al. 2019), section 2.3: 0.02 / sqrt(2 layers).
 constexpr double residual_std(int layers) {
-  double x = 2.0 * layers, root = x;  // Newton's iteration: std::sqrt is not constexpr
-  for (int i = 0; i < 64; ++i) root = 0.5 * (root + x / root);
-  return 0.02 / root;
+  return 0.02 / square_root(2.0 * layers);
 }
 
 }  // namespace rankc

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products with a weight, and biases.
+// Products with a weight, beside it those of low rank that a recipe asks for, and biases.
 #pragma once
-#include <rankc/typed/backward.hpp>
+#include <rankc/base/square_root.hpp>
+#include <rankc/ops/elementwise.hpp>
 
 namespace rankc {
 
@@ -57,8 +58,43 @@ inline constexpr op_row bias{.name = "bias",
 
 }  // namespace ops
 
-/// x w^T. Shapes: x (tokens, in), w (out, in).
-constexpr value linear(operand x, value w) { return w.in->apply(ops::linear, {x.v, w}, x.from); }
+namespace detail {
+/// A matrix beside a weight, of low rank in one of its dims: in a layer one, however often the weight is read.
+constexpr value part_beside(trace& t, weight_info w, std::string_view part, int low_dim, dim rank, here from) {
+  w.name.part = part;
+  for (const weight_info& known : t.weights)
+    if (known.name == w.name) return {&t, known.id};
+  w.holds.shape[low_dim] = rank;
+  for (axis a : axes)
+    if (w.holds[a] == V(low_dim)) w.holds[a] = I;
+  w.from = from;
+  w.trainable = true;
+  return t.add(w);
+}
+
+/// y + scale x a^T b^T: what the recipe's adaptation makes of y = x w^T. Of w's shards those of its inputs are a's and those
+/// of its outputs b's, so that the parts are sums, or shards, where y is.
+constexpr value adapted(operand x, value w, value y) {
+  trace& t = *w.in;
+  const int index = t.find_parameter(w.id);
+  if (!t.recipe || index < 0 || t.of(y).bad) return y;
+  const low_rank_adaptation& lora = t.recipe->lora;
+  weight_info beside = t.weights[static_cast<std::size_t>(index)];
+  if (!lora.targets.has(beside.name.declared)) return y;
+  const dim rank{"lora_rank", lora.rank};
+  beside.start = initial::normal, beside.std = 1 / square_root(3.0 * beside.holds.shape[1].size);
+  value a = part_beside(t, beside, ".lora_a", 0, rank, x.from);
+  beside.start = initial::zeros, beside.std = 0;
+  value b = part_beside(t, beside, ".lora_b", 1, rank, x.from);
+  value low = scale({t.apply(ops::linear, {x.v, a}, x.from), x.from.file, x.from.line}, lora.alpha / lora.rank);
+  return t.apply(ops::add, {y, t.apply(ops::linear, {low, b}, x.from)}, x.from);
+}
+}  // namespace detail
+
+/// x w^T; with what is beside w, where the recipe adapts it. Shapes: x (tokens, in), w (out, in).
+constexpr value linear(operand x, value w) {
+  return detail::adapted(x, w, w.in->apply(ops::linear, {x.v, w}, x.from));
+}
 /// x + b in every row. Shapes: x (tokens, width), b (width).
 constexpr value bias(operand x, value b) { return b.in->apply(ops::bias, {x.v, b}, x.from); }
 

@@ -121,7 +121,7 @@ constexpr value layer_norm(operand x, value gain, value shift) {
   if (gain.id == shift.id) {
     trace& t = *gain.in;
     const int w = t.find_parameter(gain.id);
-    complaint c{"layer_norm", w < 0 ? std::string_view{} : t.weights[w].name, x.from};
+    complaint c{"layer_norm", w < 0 ? parameter_name{} : t.weights[w].name, x.from};
     c.begin() << "it is the gain and the shift; expected two parameters";
     t.refuse(c);
   }

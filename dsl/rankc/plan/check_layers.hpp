@@ -36,14 +36,16 @@ constexpr type token_type(const dim& tokens) {
   return t;
 }
 
-/// Trace one layer forward and backward from the type of its input.
+/// Trace one layer forward and backward from the type of its input, its parameters trained as the recipe says.
 template <class Layer>
-constexpr trace trace_layer(const Layer& layer, const type& input, layer_context c) {
+constexpr trace trace_layer(const Layer& layer, const type& input, layer_context c, const training& recipe) {
   trace t;
+  t.recipe = &recipe;
   const value x = t.add(input);
   t.input = x.id;
   c.targets = t.add(token_type(c.tokens));
   t.derive_backward(layer.forward(t, x, c));
+  t.recipe = nullptr;
   return t;
 }
 

@@ -19,7 +19,8 @@ struct parameter_use {
 };
 
 /// Whether a parameter of a layer that stands alone has the name of one of a repeated layer.
-constexpr bool is_named_alike(std::string_view alone, const parameter_use& repeated) {
+constexpr bool is_named_alike(const parameter_name& other, const parameter_use& repeated) {
+  std::string_view alone = other.declared;
   constexpr std::string_view prefix = "layers.";
   if (!alone.starts_with(prefix)) return false;
   alone.remove_prefix(prefix.size());
@@ -29,7 +30,7 @@ constexpr bool is_named_alike(std::string_view alone, const parameter_use& repea
     number = number * 10 + (alone[digits++] - '0');
   const bool is_number = digits == 1 || (digits > 1 && alone[0] != '0');
   return is_number && number >= repeated.first && number < repeated.first + repeated.count &&
-         alone.substr(digits).starts_with(".") && alone.substr(digits + 1) == repeated.as.name;
+         alone.substr(digits).starts_with(".") && parameter_name(alone.substr(digits + 1), other.part) == repeated.as.name;
 }
 
 /// The parameters of a model, layer by layer.

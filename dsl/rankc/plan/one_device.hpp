@@ -16,7 +16,7 @@ constexpr std::vector<trace> trace_on_one_device(const auto& model, const traini
   type x = detail::token_type(tokens);
   std::vector<trace> all;
   boost::hana::for_each(model.stack(), [&](const auto& entry) {
-    all.push_back(detail::trace_layer(detail::layer_of(entry), x, c));
+    all.push_back(detail::trace_layer(detail::layer_of(entry), x, c, recipe));
     x = all.back().values[all.back().result];
   });
   return all;

@@ -4,6 +4,7 @@
 #pragma once
 #include <rankc/plan/check_layers.hpp>
 #include <rankc/plan/check_parameters.hpp>
+#include <rankc/plan/check_tuning.hpp>
 #include <rankc/mesh/layout.hpp>
 #include <rankc/base/recipe.hpp>
 #include <rankc/rules/batch.hpp>
@@ -115,6 +116,7 @@ constexpr void check_plan(report& out, const auto& model, const parallel_dims& g
   type x = detail::token_type(tokens);
   const int used = model.vocab_used ? model.vocab_used : model.vocab;
   detail::parameter_book parameters;
+  detail::tuning tuned;
   std::vector<costed_entry> stack;
   int number = 0;     // of the next repeated layer
   bool typed = true;  // so far; what follows a mistake is a consequence
@@ -124,7 +126,7 @@ constexpr void check_plan(report& out, const auto& model, const parallel_dims& g
     constexpr bool repeated = detail::is_repeat<std::decay_t<decltype(entry)>>;
     const auto& layer = detail::layer_of(entry);
     const int count = detail::count_of(entry);
-    const trace t = detail::trace_layer(layer, x, c);
+    const trace t = detail::trace_layer(layer, x, c, recipe);
     typed = detail::check_layer(out, t, layer.name, count);
     if (!typed) return;
     detail::check_shards(out, t, given, c);
@@ -135,6 +137,7 @@ constexpr void check_plan(report& out, const auto& model, const parallel_dims& g
     detail::check_orders(out, t, d);
     detail::check_tokens_alone(out, t, d);
     parameters.add(out, t, layer.name, repeated, number, count);
+    tuned.add(t);
     for (std::size_t i = 0; repeated && i < t.forward_ops; ++i) families[static_cast<int>(t.ops[i].kind->family)] = true;
     if (repeated) number += count;
     const bool decides = d.pp > 1 && stage_layers.empty();  // on which rank a layer is
@@ -147,6 +150,7 @@ constexpr void check_plan(report& out, const auto& model, const parallel_dims& g
     out.back().text << "; expected a loss: end the model with cross_entropy";
   }
   const action_table actions = complete(schedule, d.pp);
+  if (typed) tuned.check(out, recipe, actions.inference);
   if (typed) check_recompute(out, recipe.recompute, blocks.repeats ? blocks.blocks : 0, actions.inference, families);
   const std::size_t before = out.size();
   check_actions(out, actions);

@@ -1,31 +1,60 @@
 // SPDX-License-Identifier: Apache-2.0
-// The layers of a plan as they are lowered: of one kind some may repeat in backward what others keep.
+// The layers of a plan as they are lowered: of one kind some may repeat in backward what others keep, and those with nothing
+// trained before them make no gradient of their input.
 #pragma once
 #include <rankc/base/recipe.hpp>
 #include <rankc/program/kinds_of_stages.hpp>
+#include <rankc/typed/trace.hpp>
 
 namespace rankc {
 
-/// A kind of layers, with or without recomputation.
+/// A kind of layers, with or without recomputation, and with or without the gradient of their input.
 struct layer_form {
   int kind = 0;
-  bool recomputes = false;
+  bool recomputes = false, gives_dx = true;
   constexpr bool operator==(const layer_form&) const = default;
 };
 
-/// The forms of a plan's layers: of each kind in order those that occur, the one without recomputation first.
-constexpr std::vector<layer_form> forms_of(const auto& p) {
-  std::vector<layer_form> forms;
+namespace detail {
+
+/// The form of each stage's layers, in order. Stages behind the first give their gradient to the stage before, whether that
+/// trains anything or not.
+/// Shapes: (stages), then (layers of the stage).
+constexpr std::vector<std::vector<layer_form>> forms_by_stages(const auto& p) {
+  std::vector<std::vector<layer_form>> stages;
   int number = 0;  // of the next repeated layer
-  for (int k = 0; k < static_cast<int>(p.kinds.size()); ++k) {
-    bool occurs[]{false, false};
-    for (int i = 0; i < p.kinds[k].count; ++i) {
-      occurs[p.kinds[k].repeated && p.recipe.recompute.is_of(number)] = true;
-      number += p.kinds[k].repeated;
+  bool trains_before = false;
+  for (const std::vector<int>& kinds : kinds_of_stages(p)) {
+    const bool is_first = stages.empty();
+    std::vector<layer_form>& forms = stages.emplace_back();
+    for (int k : kinds) {
+      const auto& kind = p.kinds[k];
+      const bool takes_ids = kind.ops.values[kind.ops.input].holds == element::index;
+      forms.push_back({k, kind.repeated && p.recipe.recompute.is_of(number), takes_ids || trains_before || !is_first});
+      number += kind.repeated;
+      for (const weight_info& w : kind.ops.weights) trains_before |= w.trainable;
     }
-    for (const bool recomputes : {false, true})
-      if (occurs[recomputes]) forms.push_back({k, recomputes});
   }
+  return stages;
+}
+
+}  // namespace detail
+
+/// The forms of a plan's layers: of each kind in order those that occur, the one without recomputation first, and of two the
+/// one with a gradient of its input.
+constexpr std::vector<layer_form> forms_of(const auto& p) {
+  const std::vector<std::vector<layer_form>> stages = detail::forms_by_stages(p);
+  const auto occurs = [&](const layer_form& wanted) {
+    for (const std::vector<layer_form>& forms : stages)
+      for (const layer_form& f : forms)
+        if (f == wanted) return true;
+    return false;
+  };
+  std::vector<layer_form> forms;
+  for (int k = 0; k < static_cast<int>(p.kinds.size()); ++k)
+    for (const bool recomputes : {false, true})
+      for (const bool gives_dx : {true, false})
+        if (const layer_form f{k, recomputes, gives_dx}; occurs(f)) forms.push_back(f);
   return forms;
 }
 
@@ -33,15 +62,15 @@ constexpr std::vector<layer_form> forms_of(const auto& p) {
 /// Shapes: (stages), then (layers of the stage), indices of forms_of.
 constexpr std::vector<std::vector<int>> forms_of_stages(const auto& p) {
   const std::vector<layer_form> forms = forms_of(p);
-  std::vector<std::vector<int>> stages = kinds_of_stages(p);
-  int number = 0;
-  for (std::vector<int>& layers : stages)
-    for (int& k : layers) {
-      const layer_form wanted{k, p.kinds[k].repeated && p.recipe.recompute.is_of(number)};
-      number += p.kinds[k].repeated;
-      k = 0;
-      while (!(forms[k] == wanted)) ++k;
+  std::vector<std::vector<int>> stages;
+  for (const std::vector<layer_form>& layers : detail::forms_by_stages(p)) {
+    stages.emplace_back();
+    for (const layer_form& wanted : layers) {
+      int f = 0;
+      while (!(forms[f] == wanted)) ++f;
+      stages.back().push_back(f);
     }
+  }
   return stages;
 }
 

@@ -179,8 +179,10 @@ class layer_turns {
   constexpr place shared() const {
     return by_layers_ ? now_ : place{static_cast<std::size_t>(stages_.n_weights), static_cast<std::size_t>(stages_.n_sums)};
   }
-  /// Where so many elements of it begin in these places.
-  constexpr place take(place in, std::size_t elements) { return {weights.take(in.weights, elements), sums.take(in.sums, elements)}; }
+  /// Where so many elements of it begin in these places. Of those that are not trained there are no gradients.
+  constexpr place take(place in, std::size_t elements, bool trained) {
+    return {weights.take(in.weights, elements), sums.take(in.sums, trained ? elements : 0)};
+  }
   constexpr std::size_t arrive(std::size_t elements) { return arriving.take(now_.sums, elements); }
   /// Whether gradients of several stages have had one place.
   constexpr bool stages_share_sums() const { return shares_sums_; }

@@ -3,6 +3,7 @@
 #pragma once
 #include <rankc/program/add_in_place.hpp>
 #include <rankc/program/clear_sums.hpp>
+#include <rankc/program/drop_unneeded.hpp>
 #include <rankc/program/forms.hpp>
 #include <rankc/program/fuse.hpp>
 #include <rankc/program/pack.hpp>
@@ -23,6 +24,7 @@ constexpr layer_setting setting_of(const auto& plan, precision type, target to) 
 /// What they are told of layers of one form.
 constexpr layer_setting of_form(layer_setting s, const layer_form& f) {
   if (!f.recomputes) s.recompute = {};
+  s.gives_dx = f.gives_dx;
   return s;
 }
 
@@ -32,6 +34,7 @@ constexpr layer_setting of_form(layer_setting s, const layer_form& f) {
 constexpr void run_passes(layer_program& p, const auto& t, std::vector<layer_parameter> parameters, const layer_setting& s,
                           auto around) {
   around("select_nodes", [&] { p = select_nodes(t, std::move(parameters), s); });
+  around("drop_unneeded", [&] { drop_unneeded(p, s); });
   around("clear_sums", [&] { clear_sums(p); });
   around("split_backward", [&] { if (s.splits_backward) split_backward(p); });
   around("add_in_place", [&] { add_in_place(p); });

@@ -2,6 +2,7 @@
 // What a layer costs the rank that has it, from the rows of its ops.
 #pragma once
 #include <rankc/mesh/dims.hpp>
+#include <rankc/ops/linear.hpp>
 #include <rankc/typed/trace.hpp>
 
 namespace rankc {
@@ -12,6 +13,18 @@ constexpr double forward_flops(const trace& layer) {
   double total = 0;
   for (std::size_t i = 0; i < layer.forward_ops; ++i)
     total += layer.ops[i].kind->flops(sizes_of(layer, layer.ops[i])) / layer.values[layer.input].shape[0].size;
+  return total;
+}
+
+/// Of these, those of products with weights that are not trained.
+constexpr double frozen_flops(const trace& layer) {
+  double total = 0;
+  for (std::size_t i = 0; i < layer.forward_ops; ++i) {
+    const op& o = layer.ops[i];
+    const int w = o.kind == &ops::linear ? layer.find_parameter(o.in[1]) : -1;
+    if (w >= 0 && !layer.weights[static_cast<std::size_t>(w)].trainable)
+      total += o.kind->flops(sizes_of(layer, o)) / layer.values[layer.input].shape[0].size;
+  }
   return total;
 }
 

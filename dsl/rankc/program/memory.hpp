@@ -22,12 +22,6 @@ struct rank_memory {
 
 namespace detail {
 
-/// A tensor that layers share, and whose it is.
-struct shared_parameter {
-  std::string_view name;
-  int rank;
-};
-
 /// Counts what the ranks of one pipeline coordinate need.
 template <class Plan, class Layers>
 class rank_counter {
@@ -52,11 +46,13 @@ class rank_counter {
   constexpr std::size_t between() const { return pools_.front().unit; }
 
   constexpr std::size_t arena() const {
-    const std::size_t real = s_.bytes(element_kind::real), wide = s_.bytes(element_kind::wide);
+    const std::size_t real = s_.bytes(element_kind::real), wide = s_.bytes(element_kind::wide), all = trained_ + frozen_;
     const optimizer_state kept = state_of(plan_.recipe, real, wide, s_.trains);
-    std::size_t bytes = aligned(elements_ * kept.weight) + static_cast<std::size_t>(kept.moments) * aligned(elements_ * kept.moment);
-    if (kept.working_copy) bytes += aligned(elements_ * real);
-    if (s_.trains) bytes += aligned(elements_ * wide);
+    // What is frozen lies in the working copy alone, where there is one.
+    std::size_t bytes = aligned((kept.working_copy ? trained_ : all) * kept.weight);
+    bytes += static_cast<std::size_t>(kept.moments) * aligned(trained_ * kept.moment);
+    if (kept.working_copy) bytes += aligned(all * real);
+    if (s_.trains) bytes += aligned(trained_ * wide);
     if (s_.dims.dp_shard > 1) {
       bytes += aligned(turns_.weights.elements() * real) + (s_.trains ? aligned(turns_.sums.elements() * wide) : 0);
       if (s_.trains && reshards() && (plan_.actions.microbatches > 1 || shares_)) bytes += aligned(turns_.arriving.elements() * wide);
@@ -67,7 +63,7 @@ class rank_counter {
     for (const place_pool& p : pools_) bytes += p.unit * p.count;
     return bytes + static_cast<std::size_t>(chains_) * aligned(chain_bytes_) + aligned(work_) + aligned(work_beside());
   }
-  constexpr const std::vector<std::string_view>& shared() const { return shared_; }
+  constexpr const std::vector<parameter_name>& shared() const { return shared_; }
 
  private:
   constexpr bool reshards() const { return reshards_after_layer(s_.dims); }
@@ -110,17 +106,20 @@ class rank_counter {
   constexpr void add_layer(const auto& l, int stage) {
     const group_layout kept = lay_out(l.parameters, &layer_parameter::shard), gathered = lay_out(l.parameters);
     const layer_turns::place turn = turns_.next(stage);
-    for (std::size_t n : kept.size) elements_ += n;
-    for (std::size_t n : gathered.size) turns_.take(turn, n);
+    for (int g = 0; g < n_groups; ++g) {
+      const bool trained = g != static_cast<int>(group::frozen);
+      (trained ? trained_ : frozen_) += kept.size[g];
+      turns_.take(turn, gathered.size[g], trained);
+    }
     for (const layer_parameter& p : l.parameters) {
       if (p.trainable) turns_.arrive(aligned_elements(p.shard()));
       if (!p.shared) continue;
       const bool is_new = std::find(shared_.begin(), shared_.end(), p.name) == shared_.end();
-      if (is_new || reshards()) turns_.take(turns_.shared(), aligned_elements(p.stored()));
+      if (is_new || reshards()) turns_.take(turns_.shared(), aligned_elements(p.stored()), p.trainable);
       shares_ |= !is_new && p.trainable;
       if (!is_new) continue;
       shared_.push_back(p.name);
-      elements_ += aligned_elements(p.shard());
+      (p.trainable ? trained_ : frozen_) += aligned_elements(p.shard());
     }
     for (const rope_use& r : l.ropes)
       if (std::find(ropes_.begin(), ropes_.end(), r) == ropes_.end()) ropes_.push_back(r);
@@ -150,9 +149,10 @@ class rank_counter {
   std::vector<stage_units> stages_;
   std::vector<place_pool> pools_;
   std::vector<rope_use> ropes_;
-  std::vector<std::string_view> shared_;  // names of tensors that layers have in common
+  std::vector<parameter_name> shared_;  // names of tensors that layers have in common
   layer_turns turns_;
-  std::size_t elements_ = 0, chain_bytes_ = 0, work_ = 0;
+  std::size_t trained_ = 0, frozen_ = 0;  // elements that the rank keeps
+  std::size_t chain_bytes_ = 0, work_ = 0;
   int chains_ = 0;
   bool reads_tokens_ = false, reads_targets_ = false, shares_ = false;
 };
@@ -161,7 +161,7 @@ class rank_counter {
 constexpr bool ties(const auto& plan, const auto& counters, std::size_t rank) {
   if (plan.actions.bidirectional()) return true;
   for (std::size_t other = 0; other < counters.size(); ++other)
-    for (std::string_view name : counters[rank].shared())
+    for (const parameter_name& name : counters[rank].shared())
       if (const auto& theirs = counters[other].shared(); other != rank && std::find(theirs.begin(), theirs.end(), name) != theirs.end())
         return true;
   return false;

@@ -39,6 +39,7 @@ struct layer_setting {
   bool splits_backward = false;  // the schedule has halves of backward
   bool trains = true;
   recomputation recompute = {};  // of the layer: none, where it keeps all
+  bool gives_dx = true;          // the layer: else nothing before it is trained
   constexpr std::size_t bytes(element_kind c) const {
     const std::size_t real = type == f64 ? 8 : type == f32 ? 4 : 2;
     return c == element_kind::bytes ? 1 : c == element_kind::index ? 4 : c == element_kind::wide && real == 2 ? 4 : real;

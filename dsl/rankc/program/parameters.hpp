@@ -12,7 +12,7 @@ namespace rankc::program {
 
 /// A parameter of a layer, sized for one rank.
 struct layer_parameter {
-  std::string_view name;
+  parameter_name name;
   int rows = 1, cols = 1, ndim = 1;  // as layers read it
   int shard_rows = 1, stored_rows = 1;  // that each rank of dp_shard keeps; of all of them, the last ones padding
   int shard_dim = -1;                // over tp

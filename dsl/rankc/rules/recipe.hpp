@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RC233 to RC237, RC241 to RC243: the numbers of a recipe, each in its range, and what the optimizer keeps. RC239: what is
-// recomputed.
+// RC233 to RC237, RC241 to RC243, RC245: the numbers of a recipe, each in its range, and what the optimizer keeps. RC239: what
+// is recomputed.
 #pragma once
 #include <rankc/base/diagnostic.hpp>
 #include <rankc/base/recipe.hpp>
@@ -115,6 +115,18 @@ inline constexpr recipe_rule recipe_rules[]{
      [](sentence& t, const training& r) {
        t << "rounding_seed=" << r.rounding_seed << " is of stochastic rounding; leave it out, or take rounding=stochastic";
      }},
+    // RC245
+    {245, [](const training& r) { return !r.lora.any() || r.lora.rank >= 1; },
+     [](sentence& t, const training& r) { t << "lora.rank=" << r.lora.rank << "; it is at least 1: 8 and 16 are usual"; }},
+    {245, [](const training& r) { return !r.lora.any() || is_from(smallest_eps(r.precision), r.lora.alpha, r.precision); },
+     [](sentence& t, const training& r) {
+       t << "lora.alpha=" << r.lora.alpha << "; it is above 0 and finite in " << widest(r.precision)
+         << ": products of low rank are multiplied by alpha / rank, and twice the rank is usual";
+     }},
+    {245, [](const training& r) { return !r.lora.any() || !r.lora.targets.all().empty(); },
+     [](sentence& t, const training&) {
+       t << "lora.targets is empty; name the parameters that lora is beside: wq and wv are usual";
+     }},
 };
 
 }  // namespace detail
@@ -155,7 +167,7 @@ constexpr void check_recompute(report& out, const recomputation& r, int repeated
 }
 
 /// Append the numbers of a recipe that no optimizer takes. Its seq and global_batch are judged by check_batch.
-/// Errors: RC233 to RC237, RC241 to RC243.
+/// Errors: RC233 to RC237, RC241 to RC243, RC245.
 constexpr void check_recipe(report& out, const training& recipe) {
   for (const detail::recipe_rule& r : detail::recipe_rules)
     if (!r.holds(recipe)) r.says(refuse(out, r.id), recipe);

@@ -4,6 +4,7 @@
 #pragma once
 #include <rankc/base/text.hpp>
 #include <rankc/typed/op_row.hpp>
+#include <rankc/typed/parameter_name.hpp>
 
 namespace rankc {
 
@@ -14,7 +15,8 @@ struct here {
 
 /// The first thing that a rule says of an application of an op; what follows is a consequence.
 struct complaint {
-  std::string_view op, weight;
+  std::string_view op;
+  parameter_name weight;
   here from;
   sentence text{};
   bool said = false;

@@ -10,7 +10,7 @@ namespace rankc {
 enum class initial : unsigned char { zeros, ones, normal };
 
 struct weight_info {
-  std::string_view name;
+  parameter_name name;
   type holds;  // I on an axis: the same on every rank; V: sharded
   initial start = initial::zeros;
   double std = 0;

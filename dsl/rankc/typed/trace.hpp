@@ -3,6 +3,7 @@
 // each op's dual. Every op is typed as it is appended; the first broken rule is kept as a sentence that starts with
 // the user's file and line. The same code runs in the compiler and in the generator.
 #pragma once
+#include <rankc/base/recipe.hpp>
 #include <rankc/typed/complaint.hpp>
 #include <rankc/typed/parameter.hpp>
 
@@ -63,10 +64,19 @@ struct trace {
   std::vector<int> gradients;  // of each value; -1: none
   int input = -1, result = -1, result_gradient = -1;
   here backward_of{};  // while backward is derived
+  const training* recipe = nullptr;  // while forward is traced: which parameters are trained, and how
+
 
   constexpr value add(const type& t) {
     values.push_back(t);
     return {this, static_cast<int>(values.size()) - 1};
+  }
+  /// Append a parameter.
+  constexpr value add(weight_info w) {
+    const value v = add(w.holds);
+    w.id = v.id;
+    weights.push_back(w);
+    return v;
   }
   constexpr const type& of(value v) const { return values[v.id]; }
   constexpr void refuse(const complaint& c) {
@@ -212,7 +222,7 @@ struct trace {
         if (made == id) return true;
     return false;
   }
-  constexpr std::string_view name_of_parameter(const op& o) const {
+  constexpr parameter_name name_of_parameter(const op& o) const {
     for (int j : o.adds_to)
       if (j >= 0) return weights[j].name;
     for (int i : o.in)
@@ -303,7 +313,7 @@ struct trace {
 
   constexpr value declare(weight_info w, std::span<const dim> shape, std::span<const shard> by) {
     complaint c{"parameter", w.name, w.from};
-    check_name(c, w.name);
+    check_name(c, w.name.declared);
     for (const dim& d : shape) {
       check_dim(c, d);
       w.holds.shape[w.holds.ndim++] = d;
@@ -314,10 +324,8 @@ struct trace {
         c.begin() << "line " << other.from.line << " of this layer declares one of that name; use that one twice, "
                   << "or take another name";
     if (c.said) refuse(c);
-    const value v = add(w.holds);
-    w.id = v.id;
-    weights.push_back(w);
-    return v;
+    w.trainable = !recipe || recipe->trains(w.name.declared);
+    return add(w);
   }
   static constexpr void check_name(complaint& c, std::string_view name) {
     if (!is_name(name)) c.begin() << "it has no legal name; " << legal_names;

@@ -55,6 +55,11 @@ constexpr dtype type_of(const description& about, region r) {
   return r != region::gradients && about.bf16_moments ? dtype::bf16 : about.wide();
 }
 
+/// Whether weights from an element on are not trained and lie in a bf16 program's working copy, and nowhere else.
+constexpr bool is_copy_alone(const description& about, const layout& where, region r, std::size_t first) {
+  return r == region::weights && about.type == dtype::bf16 && !about.bf16_weights && first >= where.trained_count();
+}
+
 /// What is said of a training step, or of a region besides the weights, where the program does not train.
 inline failure forwards_alone(const description& about) {
   return {1, std::string("the plan ") + about.name + " has forwards alone; run eval"};
@@ -68,11 +73,19 @@ inline at place_of(const description& about, int rank, region r, std::size_t fir
   if (!about.trains && r != region::weights) throw forwards_alone(about);
   if (moment > about.moments)
     throw failure(1, std::string("the plan ") + about.name + " keeps no " + region_names[static_cast<int>(r)] + " of its weights");
-  if (first > where.parameter_count || count > where.parameter_count - first)
+  const std::size_t held = r == region::weights ? where.parameter_count : where.trained_count();
+  if (first > held || count > held - first)
     throw failure(1, "elements " + std::to_string(first) + " to " + std::to_string(first + count) + " of rank " +
-                         std::to_string(rank) + "; its regions have " + std::to_string(where.parameter_count));
+                         std::to_string(rank) + "; the region has " + std::to_string(held));
+  if (is_copy_alone(about, where, r, first)) return where.working_copy + first * size_of(dtype::bf16);
   const at starts[] = {where.weights, where.gradients, where.first_moment, where.second_moment};
   return starts[static_cast<std::size_t>(r)] + first * size_of(type_of(about, r));
+}
+
+/// The type of a rank's elements there.
+inline dtype type_at(const description& about, int rank, region r, std::size_t first) {
+  const layout& where = about.layouts[static_cast<std::size_t>(about.ranks[static_cast<std::size_t>(rank)].pp)];
+  return is_copy_alone(about, where, r, first) ? dtype::bf16 : type_of(about, r);
 }
 
 class engine {

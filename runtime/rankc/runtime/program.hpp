@@ -104,6 +104,8 @@ struct layout {
   at weights, gradients, first_moment, second_moment;
   at working_copy = {};         // bf16 programs: the weights as forward and backward read them, rounded
   std::size_t parameter_count;  // elements of each of these regions, padding included
+  std::size_t frozen_count = 0;  // of these the last, which are not trained: they lie in the working copy alone, where there is
+                                 // one, else in the weights alone
   std::span<const parameter> parameters;
   std::span<const rope_table> ropes;
   at tokens, targets;  // int32 (microbatches, tokens of a microbatch); only where the flags below say so
@@ -111,6 +113,8 @@ struct layout {
   at loss, norm;  // one element each; the loss counts on the rank of the last stage
   int events;     // number of events the step uses
   std::span<const lane_row> lanes;
+
+  constexpr std::size_t trained_count() const { return parameter_count - frozen_count; }
 };
 
 /// One rank: its coordinates, and the communicators of its lanes. Of `dp` neighbours share weights, if any do.
@@ -149,6 +153,7 @@ struct description {
   double flops_per_token;
   double peak_flops;   // of one rank, for mfu; 0: unknown
   bool deterministic = false;  // no kernel whose sums change their order from run to run
+  double lora_scale = 0;  // of what is beside a weight w, trained as <w>.lora_b times <w>.lora_a; 0: nothing is
   bool trains = true;          // false: forwards alone; the layouts have weights, and no other region
   int moments = 2;             // that are kept of each weight: AdamW's two; SGD's momentum, or none
   bool bf16_moments = false;   // else they are kept in the type of gradients

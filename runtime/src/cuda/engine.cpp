@@ -118,7 +118,7 @@ class cuda_engine final : public engine {
     const at from = place(rank_index, which, first, count);
     std::vector<float> values(count);
     context* owner = ranks_[static_cast<std::size_t>(rank_index)].get();
-    if (owner != nullptr && type_of(program_.about, which) == dtype::bf16) {
+    if (owner != nullptr && type_at(program_.about, rank_index, which, first) == dtype::bf16) {
       std::vector<bf16_bits> narrow(count);
       copy(*owner, "read: cudaMemcpy", narrow.data(), owner->of().at<bf16_bits>(from), count);
       std::transform(narrow.begin(), narrow.end(), values.begin(), widened);
@@ -135,7 +135,7 @@ class cuda_engine final : public engine {
     context* owner = ranks_[static_cast<std::size_t>(rank_index)].get();
     if (owner == nullptr) return;
     std::vector<float> values(from, from + count);
-    if (type_of(program_.about, which) == dtype::bf16) {
+    if (type_at(program_.about, rank_index, which, first) == dtype::bf16) {
       std::vector<bf16_bits> narrow(count);
       std::transform(values.begin(), values.end(), narrow.begin(), rounded_to_nearest);
       return copy(*owner, "write: cudaMemcpy", owner->of().at<bf16_bits>(to), narrow.data(), count);

@@ -29,7 +29,7 @@ void fill_with_noise(const lane& on) {
   for (int m = 0; about.trains && m < about.moments; ++m)
     check(on,
           cudaMemsetAsync(on.at<std::byte>(moments[m]), 0,
-                          where.parameter_count * size_of(type_of(about, region::first_moment)), on.stream),
+                          where.trained_count() * size_of(type_of(about, region::first_moment)), on.stream),
           "moments: cudaMemsetAsync");
 }
 

@@ -124,10 +124,9 @@ fs::path save_checkpoint(engine& e, const run_state& state, const fs::path& dire
   std::error_code ignored;  // a folder that stays is refused by the writes below
   fs::remove_all(unfinished, ignored);
   create_folder(unfinished);
-  const auto parameters = global_parameters(e.about());
-  save_tensors(e, parameters, model_parts, state, unfinished / "model.safetensors");
+  save_tensors(e, global_parameters(e.about()), model_parts, state, unfinished / "model.safetensors");
   if (const auto parts = optimizer_parts(e.about()); !parts.empty())
-    save_tensors(e, parameters, parts, state, unfinished / "optimizer.safetensors");
+    save_tensors(e, trained_parameters(e.about()), parts, state, unfinished / "optimizer.safetensors");
   write_run_state(state, e.about(), unfinished / "run.json");
   flush_folder(unfinished);
   if (!fs::exists(folder)) {
@@ -144,11 +143,13 @@ fs::path save_checkpoint(engine& e, const run_state& state, const fs::path& dire
 }
 
 void help_save(engine& e) {
-  const auto parameters = global_parameters(e.about());
-  for (const auto& parts : {model_parts, optimizer_parts(e.about())})
+  const auto help = [&](const std::vector<global_parameter>& parameters, const std::vector<part>& parts) {
     for (const part& part : parts)
       for (const global_parameter& p : parameters)
         read(e, p, part.where, [](std::size_t, std::span<const double>) {});
+  };
+  help(global_parameters(e.about()), model_parts);
+  help(trained_parameters(e.about()), optimizer_parts(e.about()));
 }
 
 fs::path find_checkpoint(const fs::path& path) {
@@ -171,36 +172,53 @@ fs::path find_checkpoint(const fs::path& path) {
 }
 
 void load_checkpoint(engine& e, const run_state& state, const fs::path& folder) try {
-  const auto parameters = global_parameters(e.about());
-  const auto open = [&](const char* name, const std::vector<part>& parts) {
+  const auto parameters = global_parameters(e.about()), trained = trained_parameters(e.about());
+  const auto open = [&](const char* name, const std::vector<global_parameter>& of, const std::vector<part>& parts) {
     const fs::path file = folder / name;
     safetensors_reader in(file);
-    check_tensors(in, parameters, parts, file);
+    check_tensors(in, of, parts, file);
     const auto step = in.metadata().find("step");
     if (step == in.metadata().end() || step->second != std::to_string(state.step))
       throw refusal(65, "{}: is of step {}, but run.json beside it is of step {}", file.string(),
                     step == in.metadata().end() ? "unknown" : step->second, state.step);
     return in;
   };
-  safetensors_reader weights = open("model.safetensors", model_parts);
+  safetensors_reader weights = open("model.safetensors", parameters, model_parts);
   const auto parts = optimizer_parts(e.about());
   if (!e.about().trains || parts.empty()) return load_tensors(e, parameters, model_parts, weights);
-  safetensors_reader moments = open("optimizer.safetensors", parts);
+  safetensors_reader moments = open("optimizer.safetensors", trained, parts);
   load_tensors(e, parameters, model_parts, weights);
-  load_tensors(e, parameters, parts, moments);
+  load_tensors(e, trained, parts, moments);
 } catch (const failure& f) {
   if (f.code != 1) throw;
   throw failure(65, f.what());
 }
 
-void load_weights(engine& e, const fs::path& path) {
+safetensors_reader open_weights(const description& about, const fs::path& folder) try {
+  const fs::path file = folder / "model.safetensors";
+  safetensors_reader in(file);
+  check_tensors(in, global_parameters(about), model_parts, file);
+  return in;
+} catch (const failure& f) {
+  throw failure(65, f.what());
+}
+
+std::vector<std::string> load_weights(engine& e, const fs::path& path) {
   const bool saved = is_checkpoint(path) || fs::exists(path / "latest");
   const fs::path folder = saved ? find_checkpoint(path) : path;
   const fs::path file = fs::is_directory(folder) ? folder / "model.safetensors" : folder;
-  const auto parameters = global_parameters(e.about());
+  const auto all = global_parameters(e.about());
+  std::vector<global_parameter> given, beside;
+  for (const global_parameter& p : all) (e.about().lora_scale != 0 && is_beside(p, all) ? beside : given).push_back(p);
   safetensors_reader in(file);
-  check_tensors(in, parameters, model_parts, file);
-  load_tensors(e, parameters, model_parts, in);
+  const bool has_any = std::any_of(beside.begin(), beside.end(), [&](const auto& p) { return in.tensors().contains(p.name); });
+  if (has_any) given = all, beside.clear();
+  check_tensors(in, given, model_parts, file);
+  load_tensors(e, given, model_parts, in);
+  initialise(e, beside, 1);
+  std::vector<std::string> started;
+  for (const global_parameter& p : beside) started.push_back(p.name);
+  return started;
 }
 
 }  // namespace rankc::runtime

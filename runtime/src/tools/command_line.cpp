@@ -36,7 +36,7 @@ CLI::Validator non_negative() {
 
 /// What is refused, or becomes part of another option, after parsing.
 struct raw_options {
-  std::string launch = "threads";
+  std::string launch = "threads", format = "safetensors";
   std::optional<std::uint64_t> seed;
 };
 
@@ -79,6 +79,13 @@ void add_options_of_training(CLI::App& app, options& o) {
       ->needs(save);
 }
 
+void add_options_of_export(CLI::App& app, options& o, raw_options& raw) {
+  app.add_option("--load", o.load, "the checkpoint")->required();
+  app.add_option("--out", o.out, "the folder to write model.safetensors into")->required();
+  app.add_option("--format", raw.format, "safetensors: tensors by the plan's names (default)");
+  app.add_flag("--merge", o.merge, "what lora trains into the weights that it is beside: the tensors of the plan without lora");
+}
+
 void check(options& o, const raw_options& raw) {
   if (raw.launch != "threads" && raw.launch != "processes")
     throw refusal(2, "--launch {}: legal are threads and processes", raw.launch);
@@ -114,12 +121,14 @@ std::optional<options> parse_command_line(const description& about, int argc, co
   auto* train = app.add_subcommand("train", "train the model");
   auto* eval = app.add_subcommand("eval", "print the mean loss over some batches");
   auto* describe = app.add_subcommand("describe", "print what the plan is, without starting it");
+  auto* export_weights = app.add_subcommand("export", "write a checkpoint's weights for other programs, without starting it");
   std::int64_t train_steps = 100, eval_steps = 10;
   train->add_option("--steps", train_steps, "steps to take (default 100)")->check(whole_number(1));
   eval->add_option("--steps", eval_steps, "batches to take (default 10)")->check(whole_number(1));
   for (CLI::App* command : {train, eval}) add_options_of_both(*command, o, raw);
   add_options_of_training(*train, o);
   describe->add_flag("--json", o.json, "as JSON");
+  add_options_of_export(*export_weights, o, raw);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& answer) {
@@ -128,10 +137,15 @@ std::optional<options> parse_command_line(const description& about, int argc, co
   } catch (const CLI::ParseError& e) {
     const bool no_command = app.get_subcommands().empty();
     throw refusal(2, "{}; {}", e.what(),
-                  no_command ? "legal are train, eval, describe, --version and --help" : "see --help");
+                  no_command ? "legal are train, eval, describe, export, --version and --help" : "see --help");
   }
   if (describe->parsed()) {
     o.run = options::command::describe;
+    return o;
+  }
+  if (export_weights->parsed()) {
+    if (raw.format != "safetensors") throw refusal(2, "--format {}: is not in this version; legal is safetensors", raw.format);
+    o.run = options::command::export_weights;
     return o;
   }
   if (train->parsed() && !about.trains) throw forwards_alone(about);

@@ -2,6 +2,7 @@
 #include <rankc/runtime/tools/main.hpp>
 
 #include <rankc/runtime/tools/command_line.hpp>
+#include <rankc/runtime/tools/export.hpp>
 #include <rankc/runtime/tools/launch.hpp>
 #include <rankc/runtime/tools/trainer.hpp>
 
@@ -21,6 +22,9 @@ void run(const description& about, const install_engine& install, const options&
       return train(about, install, o);
     case options::command::evaluate:
       return evaluate(about, install, o);
+    case options::command::export_weights:
+      fmt::print("exported {}\n", export_weights(about, o.load, o.out, o.merge).string());
+      return;
     case options::command::describe: {
       const std::string_view text = o.json ? about.json : about.text;
       fmt::print("{}{}", text, text.ends_with('\n') ? "" : "\n");
@@ -31,7 +35,7 @@ void run(const description& about, const install_engine& install, const options&
 int run_in_threads(const description& about, const install_engine& install, int argc, char** argv) {
   const auto options = parse_command_line(about, argc, argv);
   if (!options) return 0;
-  if (options->run != options::command::describe) {
+  if (options->starts()) {
     if (options->processes)
       throw failure(
           2, "--launch processes: is not in this version; legal is threads (all ranks in one process)");
@@ -44,7 +48,7 @@ int run_in_threads(const description& about, const install_engine& install, int 
 int run_where_launched(const description& about, const install_at& install, int argc, char** argv) {
   auto options = parse_command_line(about, argc, argv);
   if (!options) return 0;
-  if (options->run != options::command::describe) {
+  if (options->starts()) {
     if (const auto where = launched_placement(about)) {
       options->where = *where;
       end_as_victim_on_sigterm();

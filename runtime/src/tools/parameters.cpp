@@ -29,7 +29,7 @@ shard shard_of(const parameter& p, const rank_row& row, int shards, int rank) {
           .columns = columns};
 }
 
-global_parameter whole(const parameter& p, int tp) {
+global_parameter whole(const parameter& p, int tp, bool trained) {
   const auto times = static_cast<std::size_t>(tp);
   return {.name = p.name,
           .rows = static_cast<std::size_t>(p.rows) * (p.shard_dim == 0 ? times : 1),
@@ -37,6 +37,7 @@ global_parameter whole(const parameter& p, int tp) {
           .matrix = p.matrix,
           .init = p.init,
           .std = p.std,
+          .trained = trained,
           .holders = {},
           .sources = {}};
 }
@@ -71,7 +72,7 @@ std::vector<global_parameter> global_parameters(const description& about) {
   for (std::size_t pp = 0; pp < about.layouts.size(); ++pp)
     for (const parameter& p : about.layouts[pp].parameters) {
       const auto [known, is_new] = index.try_emplace(p.name, all.size());
-      const global_parameter tensor = whole(p, about.tp);
+      const global_parameter tensor = whole(p, about.tp, p.element < about.layouts[pp].trained_count());
       if (is_new) all.push_back(tensor);
       global_parameter& g = all[known->second];
       if (g.rows != tensor.rows || g.columns != tensor.columns)
@@ -94,6 +95,12 @@ std::vector<global_parameter> global_parameters(const description& about) {
                     g.name, g.count(), held);
   }
   return all;
+}
+
+std::vector<global_parameter> trained_parameters(const description& about) {
+  std::vector<global_parameter> some = global_parameters(about);
+  std::erase_if(some, [](const global_parameter& p) { return !p.trained; });
+  return some;
 }
 
 void write(engine& e, const global_parameter& p, region r, const give_values& give) {
@@ -131,8 +138,20 @@ void read(engine& e, const global_parameter& p, region r, const take_values& tak
   });
 }
 
-void initialise(engine& e, std::uint64_t seed) {
-  const std::vector<global_parameter> all = global_parameters(e.about());
+const global_parameter* find_parameter(const std::vector<global_parameter>& all, const std::string& name) {
+  const auto at = std::find_if(all.begin(), all.end(), [&](const global_parameter& p) { return p.name == name; });
+  return at == all.end() ? nullptr : &*at;
+}
+
+bool is_beside(const global_parameter& p, const std::vector<global_parameter>& all) {
+  for (const std::string_view part : {lora_a, lora_b})
+    if (p.name.ends_with(part) && find_parameter(all, p.name.substr(0, p.name.size() - part.size()))) return true;
+  return false;
+}
+
+void initialise(engine& e, std::uint64_t seed) { initialise(e, global_parameters(e.about()), seed); }
+
+void initialise(engine& e, const std::vector<global_parameter>& all, std::uint64_t seed) {
   std::atomic<std::size_t> next = 0;
   std::exception_ptr first_error;
   std::mutex mutex;

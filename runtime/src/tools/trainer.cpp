@@ -63,10 +63,13 @@ beginning begin_run(const description& about, const options& o) {
   return b;
 }
 
-void set_weights(engine& e, const beginning& b) {
-  if (!b.folder.empty()) load_checkpoint(e, b.state, b.folder);
-  else if (const auto seed = hash_seed(b.state.init)) initialise(e, *seed);
-  else load_weights(e, b.state.init);
+void set_weights(engine& e, const beginning& b, const options& o) {
+  if (!b.folder.empty()) return load_checkpoint(e, b.state, b.folder);
+  if (const auto seed = hash_seed(b.state.init)) return initialise(e, *seed);
+  const std::vector<std::string> started = load_weights(e, b.state.init);
+  if (!started.empty())
+    say(o, fmt::format("note: {} has nothing beside its weights; {} parameters of lora start as by hash:1, {} to {}", b.state.init,
+                       started.size(), started.front(), started.back()));
 }
 
 std::uint64_t tokens_per_step(const description& about) {
@@ -143,7 +146,7 @@ void train(const description& about, const install_engine& install, const option
   say_what_runs(about, o, b, data);
   say(o, schedule_text(b.state.train));
   const auto e = install();
-  set_weights(*e, b);
+  set_weights(*e, b, o);
   run_state state = b.state;
   const std::int64_t first = state.step + 1, last = state.step + o.steps;
   while (state.step < last) {
@@ -166,7 +169,7 @@ void evaluate(const description& about, const install_engine& install, const opt
   const dataset data(parse_data_spec(b.state.data), about.vocab_used, about.seq);
   say_what_runs(about, o, b, data);
   const auto e = install();
-  set_weights(*e, b);
+  set_weights(*e, b, o);
   double sum = 0;
   for (std::int64_t batch = 0; batch < o.steps; ++batch) {
     set_batch(*e, data, static_cast<std::uint64_t>(batch) * static_cast<std::uint64_t>(about.global_batch()));

@@ -66,7 +66,7 @@ void check_layers(const rankc::plan_data& plan, dtype type, target to) {
   for (const std::string& pass : names_of_layer_passes()) {
     CAPTURE(pass);
     const explanation all = explained(plan, type, to, pass);
-    REQUIRE(all.size() == plan.kinds.size());
+    REQUIRE(all.size() == rankc::forms_of(plan).size());
     for (const auto& [layer, change] : all) {
       CAPTURE(layer);
       std::map<std::string, lines> before, after;
@@ -79,7 +79,7 @@ void check_layers(const rankc::plan_data& plan, dtype type, target to) {
     }
   }
   const lowered l = lower(plan, type, to);
-  for (std::size_t k = 0; k < plan.kinds.size(); ++k) CHECK(now[l.bodies[k].name] == lines_of(list_layer(l.bodies[k], plan.kinds[k].ops)));
+  for (const body& b : l.bodies) CHECK(now[b.name] == lines_of(list_layer(b, plan.kinds[b.kind].ops)));
 }
 
 /// The same of the ranks, of which a pass prints what it changes.

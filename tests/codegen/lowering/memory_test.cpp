@@ -7,6 +7,7 @@
 #include <04_llama3_8b.hpp>
 #include <05_schedules.hpp>
 #include <fuzz/plan.hpp>
+#include <lora/plans.hpp>
 #include <odd/plans.hpp>
 #include <rankc/codegen/lowered.hpp>
 #include <rankc/make_plan.hpp>
@@ -60,8 +61,29 @@ TEST_CASE("the memory of odd plans and of all layouts is counted as it is placed
   for (const programs::job& j : programs::jobs)
     for (const programs::layout& l : programs::layouts) hold_on_both(programs::make(j, l), n);
   for (const programs::pipeline& p : programs::pipelines()) hold_on_both(programs::make(p), n);
+  for (const adapting::variant& v : adapting::plans()) hold_on_both(v.plan, n);
   CHECK(n.plans > 400);
   CHECK(n.ranks > 2 * n.plans / 2);
+}
+
+TEST_CASE("what is frozen takes its weights alone: in bf16 two bytes an element, else those of one region") {
+  const auto arena = [](const char* job, dtype type, target to) {
+    for (const adapting::variant& v : adapting::plans())
+      if (v.job == job && v.layout == "one") return lower(v.plan, type, to).ranks[0];
+    throw std::logic_error("no such plan");
+  };
+  for (const auto& [type, to, bytes] : {std::tuple(dtype::f64, target::host, 8), {dtype::f32, target::cuda, 4}, {dtype::bf16, target::cuda, 4}}) {
+    const pipeline_rank dense = arena("gpt2_dense", type, to), adapted = arena("gpt2", type, to);
+    const std::size_t trained = adapted.trained_elements * bytes, all = adapted.parameter_elements * bytes;
+    CHECK(dense.trained_elements == dense.parameter_elements);
+    CHECK(adapted.parameter_elements - adapted.trained_elements == dense.parameter_elements);
+    CHECK(adapted.trained_elements < dense.parameter_elements / 4);
+    const std::size_t weights = adapted.arena.gradients - adapted.arena.weights, gradients = adapted.arena.first_moment - adapted.arena.gradients,
+                      moments = adapted.arena.second_moment - adapted.arena.first_moment;
+    CHECK(weights == aligned(type == dtype::bf16 ? trained : all));
+    CHECK(gradients == aligned(trained));
+    CHECK(moments == aligned(trained));
+  }
 }
 
 TEST_CASE("the memory of random plans is counted as it is placed") {

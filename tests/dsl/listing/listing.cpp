@@ -61,11 +61,11 @@ void print(std::string_view title, const auto& model, bool sp) {
     std::printf("%s, %.*s x %d: input %s\n", title.data(), static_cast<int>(name.size()), name.data(), count,
                 text_of(t.values[t.input]).c_str());
     for (const weight_info& w : t.weights)
-      std::printf("  %s %s, gradient %s\n", std::string(w.name).c_str(), text_of(w.holds).c_str(), text_of(w.gradient).c_str());
+      std::printf("  %s %s, gradient %s\n", w.name.text().c_str(), text_of(w.holds).c_str(), text_of(w.gradient).c_str());
     for (std::size_t i = 0; i < t.ops.size(); ++i) {
       const op& o = t.ops[i];
       if (i == t.forward_ops) std::printf("  backward\n");
-      const auto parameter = [&](int w) { return std::string(t.weights[static_cast<std::size_t>(w)].name); };
+      const auto parameter = [&](int w) { return t.weights[static_cast<std::size_t>(w)].name.text(); };
       std::string line = " ";
       for (int j = 0; j < max_outputs; ++j)
         if (o.out[j] >= 0) line += " " + (o.adds_to[j] >= 0 ? parameter(o.adds_to[j]) : called(t, o.out[j]));

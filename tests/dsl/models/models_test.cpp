@@ -26,7 +26,7 @@ long long parameters_of(const plan_data& p) {
   std::set<std::string> single;
   for (const layer_kind& k : p.kinds)
     for (const weight_info& w : k.ops.weights) {
-      if (!k.repeated && !single.insert(std::string(w.name)).second) continue;
+      if (!k.repeated && !single.insert(w.name.text()).second) continue;
       long long elements = 1;
       for (int i = 0; i < w.holds.ndim; ++i) elements *= w.holds.shape[i].size;
       n += elements * k.count;
@@ -79,7 +79,7 @@ TEST_CASE("the projections that end a residual branch start smaller") {
   for (const plan_data& p : {on_one_rank(small), on_one_rank(models::gpt2{.layers = 2, .hidden = 32, .heads = 4, .ffn = 64, .vocab = 64})})
     for (const layer_kind& k : p.kinds)
       for (const weight_info& w : k.ops.weights) {
-        CAPTURE(std::string(w.name));
+        CAPTURE(w.name.text());
         if (w.start == initial::normal) CHECK(w.std == doctest::Approx(w.name == "wo" || w.name == "w2" ? 0.01 : 0.02));
         CHECK((w.start == initial::normal) == (w.holds.ndim == 2));
       }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RC233 to RC239, RC241 to RC243: numbers that no step can use, recomputation of nothing, and what no optimizer keeps.
+// RC233 to RC239, RC241 to RC243, RC245 to RC249: numbers that no step can use, recomputation of nothing, what no optimizer
+// keeps, and parameters that are not there or cannot be adapted or trained.
 #include "reject.hpp"
 
 #include <rankc/schedules/looped_bfs.hpp>
@@ -141,3 +142,72 @@ static_assert(valid<rc243_nothing_rounded>);  // error: RC243: rounding=stochast
 inline constexpr auto rc243_seed_of_nothing =
     trained({.seq = 8, .global_batch = 4, .moments = bf16, .rounding = fault(nearest, stochastic), .rounding_seed = 7});
 static_assert(valid<rc243_seed_of_nothing>);  // error: RC243: rounding_seed=7 is of stochastic rounding; leave it out, or take rounding=stochastic
+
+constexpr training adapted(low_rank_adaptation lora) { return {.seq = 8, .global_batch = 4, .lora = lora}; }
+constexpr parameter_names queries{"wq"};
+
+inline constexpr auto rc245_rank_of_zero = trained(adapted({.rank = fault(0, 1), .alpha = 16, .targets = queries}));
+static_assert(valid<rc245_rank_of_zero>);  // error: RC245: lora.rank=0; it is at least 1: 8 and 16 are usual
+
+inline constexpr auto rc245_alpha_of_nothing = trained(adapted({.rank = 8, .alpha = fault(0.0, 8.0), .targets = queries}));
+static_assert(valid<rc245_alpha_of_nothing>);  // error: RC245: lora.alpha=0; it is above 0 and finite in f32: products of low rank are multiplied by alpha / rank, and twice the rank is usual
+
+inline constexpr auto rc245_alpha_of_no_number = trained(adapted({.rank = 8, .alpha = fault(nan, 8.0), .targets = queries}));
+static_assert(valid<rc245_alpha_of_no_number>);  // error: RC245: lora.alpha=nan; it is above 0 and finite in f32: products of low rank are multiplied by alpha / rank, and twice the rank is usual
+
+inline constexpr auto rc245_no_targets =
+    trained(adapted({.rank = 8, .alpha = 8, .targets = fault(parameter_names{}, queries)}));
+static_assert(valid<rc245_no_targets>);  // error: RC245: lora.targets is empty; name the parameters that lora is beside: wq and wv are usual
+
+inline constexpr auto rc246_target_misspelt =
+    trained(adapted({.rank = 8, .alpha = 8, .targets = {fault("q", "wq"), "wv"}}));
+static_assert(valid<rc246_target_misspelt>);  // error: RC246: lora.targets names 'q', and no layer declares a parameter so; they are wte, wpe, norm1, norm1.bias, wq, wq.bias, wk, wk.bias, wv, wv.bias, wo, wo.bias, norm2, norm2.bias, w1, w1.bias, w2, w2.bias, norm, norm.bias
+
+inline constexpr auto rc246_frozen_misspelt = trained({.seq = 8, .global_batch = 4, .frozen = {fault("emb", "wte"), "wpe"}});
+static_assert(valid<rc246_frozen_misspelt>);  // error: RC246: frozen names 'emb', and no layer declares a parameter so; they are wte, wpe, norm1, norm1.bias, wq, wq.bias, wk, wk.bias, wv, wv.bias, wo, wo.bias, norm2, norm2.bias, w1, w1.bias, w2, w2.bias, norm, norm.bias
+
+inline constexpr auto rc246_empty_name = trained(adapted({.rank = 8, .alpha = 8, .targets = queries, .trained = {fault("", "wpe"), "wte"}}));
+static_assert(valid<rc246_empty_name>);  // error: RC246: lora.trained names '', and no layer declares a parameter so; they are wte, wpe, norm1, norm1.bias, wq, wq.bias, wk, wk.bias, wv, wv.bias, wo, wo.bias, norm2, norm2.bias, w1, w1.bias, w2, w2.bias, norm, norm.bias
+
+inline constexpr auto rc247_target_is_a_gain = trained(adapted({.rank = 8, .alpha = 8, .targets = {"wq", fault("norm1", "wk")}}));
+static_assert(valid<rc247_target_is_a_gain>);  // error: RC247: lora.targets names 'norm1', which layer_norm reads; lora is beside weights that linear alone reads: wq, wk, wv, wo, w1, w2
+
+inline constexpr auto rc247_target_is_a_tied_table = trained(adapted({.rank = 8, .alpha = 8, .targets = {fault("wte", "w2")}}));
+static_assert(valid<rc247_target_is_a_tied_table>);  // error: RC247: lora.targets names 'wte', which embedding reads; lora is beside weights that linear alone reads: wq, wk, wv, wo, w1, w2
+
+inline constexpr auto rc248_target_is_trained =
+    trained(adapted({.rank = 8, .alpha = 8, .targets = queries, .trained = {fault("wq", "wk")}}));
+static_assert(valid<rc248_target_is_trained>);  // error: RC248: lora.trained names 'wq', and so does lora.targets, which keeps it as it is; name it in one of them
+
+inline constexpr auto rc248_trained_and_frozen = trained(
+    {.seq = 8, .global_batch = 4, .frozen = {fault("wpe", "wte")}, .lora = {.rank = 8, .alpha = 8, .targets = queries, .trained = {"wpe"}}});
+static_assert(valid<rc248_trained_and_frozen>);  // error: RC248: lora.trained names 'wpe', and so does frozen; name it in one of them
+
+struct kept_head {
+  static constexpr std::string_view name = "head";
+  parameter_handle table;
+  constexpr value forward(trace& t, value x, const layer_context& c) const {
+    value gain = frozen(t.parameter("gain", {table.shape[1]}, {}, initial::ones));
+    return cross_entropy(linear(enter_tp(rms_norm(x, gain), c), t.parameter(table)), c.targets, axis::tp, c.loss_scale);
+  }
+};
+struct with_kept_head {
+  int vocab = 8, vocab_used = 0;
+  constexpr void check(report&) const {}
+  constexpr auto stack() const {
+    const parameter_handle table = token_table({"vocab", vocab}, {"hidden", 8}), out = token_table({"vocab", vocab}, {"hidden", 8}, "out");
+    return sequential(models::llama_layers::embedding{table}, kept_head{out});
+  }
+};
+inline constexpr plan rc248_layer_freezes{
+    .model = with_kept_head{},
+    .schedule = one_microbatch,
+    .recipe = adapted({.rank = 8, .alpha = 8, .targets = {"out"}, .trained = {fault("gain", "wte")}}),
+    .cluster = clusters::cpu};
+static_assert(valid<rc248_layer_freezes>);  // error: RC248: lora.trained names 'gain', which its layer freezes; leave it out, or frozen() out of the layer
+
+inline constexpr auto rc249_all_frozen =
+    trained({.seq = 8, .global_batch = 4, .frozen = {"wte", "wpe", "norm1", "norm1.bias", "wq", "wq.bias", "wk", "wk.bias", "wv",
+                                                     "wv.bias", "wo", "wo.bias", "norm2", "norm2.bias", "w1", "w1.bias", "w2",
+                                                     "norm", "norm.bias", fault("w2.bias", "norm")}});
+static_assert(valid<rc249_all_frozen>);  // error: RC249: nothing is trained: every parameter is frozen; leave one out of frozen, take lora, or a schedule with inference=true

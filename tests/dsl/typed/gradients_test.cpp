@@ -57,7 +57,7 @@ TEST_CASE("gradients of parameters: sums over the data, sharded as they are, rep
   for (const plan_data& p : all())
     for (const layer_kind& k : p.kinds)
       for (const weight_info& w : k.ops.weights) {
-        CAPTURE(std::string(w.name));
+        CAPTURE(w.name.text());
         REQUIRE(w.has_gradient);
         for (axis a : {axis::dp_replicate, axis::dp_shard, axis::cp}) CHECK(w.gradient[a] == P);
         const bool sharded = w.holds[axis::tp] != I;
@@ -70,7 +70,7 @@ TEST_CASE("which parameters are sharded") {
   const auto sharded = [](const plan_data& p, int kind) {
     std::string s;
     for (const weight_info& w : p.kinds[kind].ops.weights)
-      if (w.holds[axis::tp] != I) s += std::string(w.name) + ":" + std::string(w.holds.shape[w.holds[axis::tp].along].name) + " ";
+      if (w.holds[axis::tp] != I) s += w.name.text() + ":" + std::string(w.holds.shape[w.holds[axis::tp].along].name) + " ";
     return s;
   };
   for (bool sp : {false, true}) {

@@ -57,7 +57,7 @@ std::string final_state::find_missing() const {
   for (const auto& [name, p] : m_.parameters)
     for (holding_kind kind : {holding_kind::weight, holding_kind::first_moment, holding_kind::second_moment}) {
       const int moment = kind == holding_kind::weight ? 0 : kind == holding_kind::first_moment ? 1 : 2;
-      if (moment > (trains_ ? m_.optimizer.moments : 0)) continue;
+      if (moment > (trains_ && p.trainable ? m_.optimizer.moments : 0)) continue;
       const auto at = seen_.find({kind, name});
       if (at == seen_.end() || std::count(at->second.begin(), at->second.end(), false))
         return std::string("no rank has all of the ") + holding_names[static_cast<int>(kind)] + " of " + name;

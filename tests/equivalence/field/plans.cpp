@@ -49,7 +49,8 @@ constexpr layout layouts[]{{1, 1, 1, false, fuzz::order::gpipe, 1},
                            {1, 2, 1, true, fuzz::order::gpipe, 2, 1, 2},
                            {1, 1, 2, false, fuzz::order::one_f_one_b, 2, 1, 2}};
 
-plan_data make(const auto& model, const std::string& name, const layout& l, double momentum = -1) {
+plan_data make(const auto& model, const std::string& name, const layout& l, training recipe = {.seq = 4, .global_batch = 4}) {
+  recipe.precision = f64;
   const parallel_dims dims{.world = l.dp * l.shards * l.tp * l.pp,
                            .dp_replicate = l.dp,
                            .dp_shard = l.shards,
@@ -57,8 +58,6 @@ plan_data make(const auto& model, const std::string& name, const layout& l, doub
                            .pp = l.pp,
                            .sequence_parallel = l.sequence_parallel};
   const fuzz::schedule schedule = fuzz::make_schedule({l.by, l.microbatches, l.stages_per_rank}, l.pp);
-  training recipe{.seq = 4, .global_batch = 4, .precision = f64};
-  if (momentum >= 0) recipe.optimizer = sgd, recipe.momentum = momentum;
   return make_plan(name + " dp" + std::to_string(l.dp) + (l.shards > 1 ? " shards" + std::to_string(l.shards) : "") + " tp" + std::to_string(l.tp) +
                        (l.sequence_parallel ? " sp" : "") + " pp" + std::to_string(l.pp) + " " +
                        std::string(schedule.name),
@@ -73,15 +72,23 @@ std::vector<plan_data> tiny_plans() {
     const int layers = std::max(2, l.pp * l.stages_per_rank);
     const bool is_odd = all.size() / 2 % 2;  // tied or not
     const double momentum = all.size() % 5 == 4 ? 0.9 : all.size() % 11 == 0 ? 0 : -1;  // of SGD
+    training recipe{.seq = 4, .global_batch = 4};
+    if (momentum >= 0) recipe.optimizer = sgd, recipe.momentum = momentum;
     const int ffn = l.shards == 4 ? 10 : 12;  // rows that do not divide by 4 shards
     all.push_back(make(
         models::gpt2{
             .layers = layers, .hidden = 8, .heads = 2, .ffn = ffn, .vocab = 12, .vocab_used = 10, .tied = !is_odd},
-        "gpt2", l, momentum));
+        "gpt2", l, recipe));
     all.push_back(make(
         models::llama{
             .layers = layers, .hidden = 16, .heads = 4, .kv_heads = 2, .ffn = ffn, .vocab = 16, .tied = is_odd},
         "llama", l));
+  }
+  const models::gpt2 gpt{.layers = 4, .hidden = 8, .heads = 2, .ffn = 12, .vocab = 12};
+  const low_rank_adaptation lora{.rank = 2, .alpha = 3, .targets = {"wq", "wo", "w2"}, .trained = {"wpe"}};
+  for (std::size_t i = 3; i < std::size(layouts); i += 4) {
+    all.push_back(make(gpt, "lora", layouts[i], {.seq = 4, .global_batch = 4, .lora = lora}));
+    all.push_back(make(gpt, "frozen", layouts[i], {.seq = 4, .global_batch = 4, .frozen = {"wte", "wpe", "wk", "w1"}}));
   }
   return all;
 }

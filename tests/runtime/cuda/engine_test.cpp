@@ -197,6 +197,29 @@ TEST_CASE("weights that are written to a bf16 program reach its working copy, ro
   }
 }
 
+TEST_CASE("weights of a bf16 program that are not trained lie in its working copy alone") {
+  tables t = one_rank();
+  t.about.type = dtype::bf16;
+  t.layouts[0].working_copy = values;
+  t.layouts[0].frozen_count = 16;
+  const body train[] = {show_values};
+  const auto e = install({.about = t.about, .train = train, .evaluate = train});
+  std::vector<double> w(16), got(16), seen(parameters / 2);
+  for (int i = 0; i < 16; ++i) w[i] = static_cast<float>(std::cos(i + 1.0));
+  e->write(0, region::weights, parameters - 16, 16, w.data());
+  e->read(0, region::weights, parameters - 16, 16, got.data());
+  e->step(nothing);
+  e->read(0, region::gradients, 0, parameters / 2, seen.data());
+  for (int i = 0; i < 16; ++i) {
+    const float rounded = __bfloat162float(__float2bfloat16_rn(static_cast<float>(w[i])));
+    CHECK(got[i] == rounded);
+    const auto pair = std::bit_cast<std::uint32_t>(static_cast<float>(seen[(parameters - 16 + i) / 2]));
+    CHECK(std::bit_cast<float>(i % 2 == 0 ? pair << 16 : pair & 0xffff0000u) == rounded);
+  }
+  for (const region which : {region::gradients, region::first_moment, region::second_moment})
+    CHECK_THROWS_AS(e->read(0, which, parameters - 16, 16, got.data()), failure);
+}
+
 TEST_CASE("what lies outside the tables is refused") {
   const tables t = one_rank();
   const body train[] = {train_step}, evaluate[] = {evaluate_step};

@@ -162,12 +162,27 @@ TEST_CASE_TEMPLATE("regions are read and written by element", T, float, double) 
   }
   double x = 0;
   check_refused([&] { e->read(0, region::weights, 100, 1, &x); },
-                {"elements 100 to 101 of rank 0", "have 100"});
-  check_refused([&] { e->read(0, region::weights, 101, 0, &x); }, {"elements 101 to 101 of rank 0", "have 100"});
-  check_refused([&] { e->write(0, region::weights, 0, 101, &x); }, {"elements 0 to 101 of rank 0", "have 100"});
+                {"elements 100 to 101 of rank 0", "has 100"});
+  check_refused([&] { e->read(0, region::weights, 101, 0, &x); }, {"elements 101 to 101 of rank 0", "has 100"});
+  check_refused([&] { e->write(0, region::weights, 0, 101, &x); }, {"elements 0 to 101 of rank 0", "has 100"});
   check_refused([&] { e->write(-1, region::weights, 0, 1, &x); }, {"rank -1"});
   check_refused([&] { e->write(2, region::weights, 0, 1, &x); }, {"rank 2"});
   e->read(0, region::weights, 100, 0, &x);
+}
+
+TEST_CASE("what is not trained lies in the weights alone, behind what is") {
+  plan p(1, 1, 1, dtype::f64);
+  for (layout& l : p.layouts) l.frozen_count = 10;
+  const auto e = p.install();
+  double x = 0.5, got = 0;
+  e->write(0, region::weights, 99, 1, &x);
+  e->read(0, region::weights, 99, 1, &got);
+  CHECK(got == x);
+  for (const region which : {region::gradients, region::first_moment, region::second_moment}) {
+    e->write(0, which, 89, 1, &x);
+    check_refused([&] { e->read(0, which, 90, 1, &x); }, {"elements 90 to 91 of rank 0", "has 90"});
+    check_refused([&] { e->write(0, which, 89, 2, &x); }, {"elements 89 to 91 of rank 0", "has 90"});
+  }
 }
 
 TEST_CASE_TEMPLATE("loss and norm come from the first rank of the pipeline coordinate that reads the targets", T, float, double) {

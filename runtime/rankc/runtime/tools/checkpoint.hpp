@@ -4,8 +4,11 @@
 #pragma once
 #include <rankc/runtime/engine.hpp>
 #include <rankc/runtime/tools/run_state.hpp>
+#include <rankc/runtime/tools/safetensors.hpp>
 
 #include <filesystem>
+#include <string>
+#include <vector>
 
 namespace rankc::runtime {
 
@@ -32,8 +35,13 @@ std::filesystem::path find_checkpoint(const std::filesystem::path& path);
 /// Errors: failure (65) for damaged files and for tensors that this model does not have or lacks.
 void load_checkpoint(engine&, const run_state&, const std::filesystem::path& folder);
 
-/// Read weights alone, from a .safetensors file, a folder with model.safetensors, or a checkpoint.
+/// A checkpoint's weights, checked.
+/// Errors: failure (65) for damaged files and for tensors that this model does not have or lacks.
+safetensors_reader open_weights(const description&, const std::filesystem::path& folder);
+
+/// Read weights alone, from a .safetensors file, a folder with model.safetensors, or a checkpoint. What lora has beside
+/// weights may be missing, all of it: it then starts as by hash:1. Returns the names of what did.
 /// Errors: failure (1) as for load_checkpoint.
-void load_weights(engine&, const std::filesystem::path& path);
+std::vector<std::string> load_weights(engine&, const std::filesystem::path& path);
 
 }  // namespace rankc::runtime

@@ -11,7 +11,7 @@
 namespace rankc::runtime {
 
 struct options {
-  enum class command { train, evaluate, describe };
+  enum class command { train, evaluate, describe, export_weights };
   command run = command::train;
   bool json = false;
   std::int64_t steps = 0;
@@ -19,11 +19,14 @@ struct options {
   std::optional<std::string> data;  // as --data spells it
   std::optional<double> lr, weight_decay, clip;
   std::optional<std::string> schedule;
-  std::string metrics, trace, save, load;
+  std::string metrics, trace, save, load, out;
+  bool merge = false;  // export: what lora trains into the weights that it is beside
   std::int64_t save_every = 0;  // 0: at the end only
   bool processes = false;       // --launch processes
   placement where;              // not from the command line, but from the launcher
 
+  /// Whether the command starts the ranks.
+  bool starts() const { return run == command::train || run == command::evaluate; }
   /// Whether this process prints, and writes files: one of all does.
   bool speaks() const { return where.rank <= 0; }
 };

@@ -28,6 +28,7 @@ struct global_parameter {
   bool matrix;
   fill init;
   double std;
+  bool trained;                // else there are its weights and no other region of it
   std::vector<shard> holders;  // every rank that holds a part, copies included
   std::vector<shard> sources;  // each element once: the first replica, no copies
   std::size_t count() const { return rows * columns; }
@@ -38,15 +39,26 @@ struct global_parameter {
 /// Errors: failure (70) for tables that contradict each other.
 std::vector<global_parameter> global_parameters(const description&);
 
+/// The parameter of a name; null where there is none.
+const global_parameter* find_parameter(const std::vector<global_parameter>&, const std::string& name);
+
+/// What a part of low rank is called behind the weight that it is beside, and whether a parameter is one.
+inline constexpr const char *lora_a = ".lora_a", *lora_b = ".lora_b";
+bool is_beside(const global_parameter&, const std::vector<global_parameter>& all);
+
 /// Receives or gives elements [first, first + values.size()) of a tensor in row-major order.
 using give_values = std::function<void(std::size_t first, std::span<double> values)>;
 using take_values = std::function<void(std::size_t first, std::span<const double> values)>;
+
+/// Those that are trained.
+std::vector<global_parameter> trained_parameters(const description&);
 
 /// Write a whole tensor to every rank that holds a part of it, or read it; in blocks of rows, in order.
 void write(engine&, const global_parameter&, region, const give_values&);
 void read(engine&, const global_parameter&, region, const take_values&);
 
-/// Start a model: weights as their descriptions say, by the hash of `seed`.
+/// Start parameters, or all of a model: weights as their descriptions say, by the hash of `seed`.
+void initialise(engine&, const std::vector<global_parameter>&, std::uint64_t seed);
 void initialise(engine&, std::uint64_t seed);
 
 }  // namespace rankc::runtime

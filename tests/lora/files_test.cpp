@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files of what is trained beside weights: started from a dense model, resumed, and merged into a dense model again.
+#include <doctest/doctest.h>
+#include <rankc/runtime/tools/checkpoint.hpp>
+#include <rankc/runtime/tools/export.hpp>
+#include <rankc/runtime/tools/main.hpp>
+
+#include "../capture.hpp"
+#include "../runtime/tools/scratch.hpp"
+#include "weights.hpp"
+
+using namespace rankc::runtime;
+
+namespace {
+
+run start(const std::string& job, const std::string& layout) { return run(*find_program(job, layout), "arith", 1e-3); }
+
+std::filesystem::path save(run& r, const scratch& files, const std::string& folder) {
+  const run_state state{.step = r.steps, .samples = 0, .init = "hash:1", .data = "arith:1234", .train = r.about.train,
+                        .plan_hash = r.about.plan_hash};
+  return save_checkpoint(*r.engine, state, files.path(folder));
+}
+void load(run& r, const std::filesystem::path& folder) {
+  const run_state state = read_run_state(r.about, folder / "run.json");
+  load_checkpoint(*r.engine, state, folder);
+  r.steps = state.step;
+}
+
+}  // namespace
+
+TEST_CASE("merged weights give the dense plan the loss of the adapted one") {
+  for (const auto& [job, layout] : {std::pair("gpt2", "tp2_pp2"), {"gpt2", "shards"}, {"llama", "sp"}, {"gated", "pp2"}}) {
+    CAPTURE(job);
+    const scratch files;
+    run adapted = start(job, layout), dense = start(std::string(job) + "_dense", "one");
+    for (int n = 0; n < 4; ++n) adapted.step();
+    const std::filesystem::path from = save(adapted, files, "saved");
+    export_weights(adapted.about, from, files.path("merged"), true);
+    CHECK(load_weights(*dense.engine, files.path("merged")).empty());
+    adapted.steps = 0;  // the batches of the dense run
+    adapted.load();
+    dense.load();
+    const double loss = adapted.engine->evaluate(), before = dense.engine->evaluate();
+    CHECK(std::abs(loss - before) <= 1e-12);
+    CHECK(std::abs(dense.step().loss - start(std::string(job) + "_dense", "one").step().loss) > 1e-4);  // other weights than hash:1's
+    export_weights(adapted.about, from, files.path("as_it_is"), false);
+    run again = start(job, "one");
+    CHECK(load_weights(*again.engine, files.path("as_it_is")).empty());
+    again.load();
+    CHECK(std::abs(again.engine->evaluate() - adapted.engine->evaluate()) <= 1e-12);
+  }
+}
+
+TEST_CASE("a dense model's file starts what is adapted, and what is beside it starts as by hash:1") {
+  const scratch files;
+  run dense = start("gpt2_dense", "one"), adapted = start("gpt2", "eight"), by_hash = start("gpt2", "one");
+  dense.step();
+  const std::filesystem::path from = save(dense, files, "dense");
+  const std::vector<std::string> started = load_weights(*adapted.engine, from);
+  CHECK(started.size() == 2 * 5 * 4);
+  CHECK(std::count(started.begin(), started.end(), "layers.3.w2.lora_a") == 1);
+  const tensors found = adapted.tensors(region::weights), of_dense = dense.tensors(region::weights),
+                of_hash = by_hash.tensors(region::weights);
+  for (const auto& [name, values] : found) {
+    CAPTURE(name);
+    CHECK((values == (of_dense.count(name) ? of_dense.at(name) : of_hash.at(name))));
+    if (name.ends_with(".lora_b")) CHECK(largest({{name, values}}) == 0);
+    if (name.ends_with(".lora_a")) {
+      const double most = 1 / std::sqrt(name.find(".w2.") != name.npos ? 24.0 : 16.0);  // of its inputs
+      CHECK(largest({{name, values}}) <= most);
+      CHECK(largest({{name, values}}) > 0.8 * most);
+    }
+  }
+  dense.load();
+  adapted.steps = dense.steps;
+  adapted.load();
+  CHECK(std::abs(adapted.engine->evaluate() - dense.engine->evaluate()) <= 1e-13);
+}
+
+TEST_CASE("a resumed run goes on as the other does, on any layout, and a dense checkpoint does not resume one") {
+  const scratch files;
+  run r = start("llama", "tp2"), other = start("llama", "hybrid"), dense = start("llama_dense", "one");
+  for (int n = 0; n < 3; ++n) r.step();
+  load(other, save(r, files, "saved"));
+  for (int n = 0; n < 2; ++n) CHECK(std::abs(r.step().loss - other.step().loss) <= 1e-12);
+  dense.step();
+  const std::filesystem::path of_dense = save(dense, files, "dense");
+  const std::string lacks = refusal_of([&] { load(r, of_dense); });
+  CHECK(lacks.find("does not hold this model's tensors: it lacks ") != std::string::npos);
+  CHECK(lacks.find("lm_head.lora_b") != std::string::npos);
+  CHECK(refusal_of([&] { export_weights(r.about, of_dense, files.path("out"), true); }).starts_with("65: "));
+  CHECK(refusal_of([&] { export_weights(dense.about, of_dense, files.path("out"), true); }) ==
+        "1: --merge: the plan lora_llama_dense_one has no lora, so that nothing is beside its weights; leave it out");
+}
+
+TEST_CASE("the commands: train from a dense file, export, eval") {
+  const scratch files;
+  const auto call = [](const registered& p, std::vector<std::string> words) {
+    words.insert(words.begin(), "program");
+    std::vector<char*> argv;
+    for (std::string& w : words) argv.push_back(w.data());
+    testing::capture out(stdout);
+    const int code = program_main(*p.about, [&] { return p.install(); }, static_cast<int>(argv.size()), argv.data());
+    return std::to_string(code) + " " + out.end();
+  };
+  const auto loss = [](const std::string& said) { return std::stod(said.substr(said.find("eval: loss ") + 11)); };
+  const registered &adapted = *find_program("gpt2", "tp2"), &dense = *find_program("gpt2_dense", "one");
+  const std::string base = files.path("base"), saved = files.path("saved"), merged = files.path("merged");
+  CHECK(call(dense, {"train", "--steps", "2", "--save", base}).starts_with("0 "));
+  const std::string trained = call(adapted, {"train", "--steps", "3", "--lr", "0.01", "--init", base, "--save", saved});
+  CHECK(trained.find("note: " + base + " has nothing beside its weights; 40 parameters of lora start as by hash:1, ") != std::string::npos);
+  CHECK(call(adapted, {"export", "--load", saved, "--merge", "--out", merged}) == "0 exported " + merged + "/model.safetensors\n");
+  const double expected = loss(call(adapted, {"eval", "--load", saved})), found = loss(call(dense, {"eval", "--init", merged}));
+  CHECK(std::abs(found - expected) <= 1e-12);
+  CHECK(std::abs(found - loss(call(dense, {"eval", "--init", base}))) > 1e-6);
+  testing::capture err(stderr);
+  CHECK(call(adapted, {"export", "--load", saved, "--format", "huggingface", "--out", merged}) == "2 ");
+  CHECK(err.end() == "lora_gpt2_tp2: --format huggingface: is not in this version; legal is safetensors\n");
+}
