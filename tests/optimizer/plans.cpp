@@ -57,11 +57,10 @@ class list {
 
 constexpr schedules::gpipe once{1}, twice{2};
 
-}  // namespace
-
-std::vector<variant> plans() {
+std::vector<variant> plans_of(const parameter_names& frozen) {
   std::vector<variant> all;
-  for (const named& n : optimizers) {
+  for (named n : optimizers) {
+    n.recipe.frozen = frozen;
     list l(n);
     l.add("one", gpt, {}, once);
     l.add("tp2", gpt, {.world = 2, .tp = 2}, once);
@@ -80,5 +79,10 @@ std::vector<variant> plans() {
   }
   return all;
 }
+
+}  // namespace
+
+std::vector<variant> plans() { return plans_of({}); }
+std::vector<variant> plans_with_frozen_parameters() { return plans_of({"wte", "wpe", "wk", "w2"}); }
 
 }  // namespace optimizing

@@ -15,4 +15,7 @@ struct variant {
 
 std::vector<variant> plans();
 
+/// The same with some parameters frozen, to be lowered.
+std::vector<variant> plans_with_frozen_parameters();
+
 }  // namespace optimizing
