@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <map>
 #include <set>
 #include <span>
 
@@ -136,23 +137,24 @@ void order(const lowered& l, pipeline_rank& r, step& s, bool train) {
 /// An event is of one item: another item of the name has one of its own.
 void record_events(pipeline_rank& r, step& s) {
   std::set<int> used;
+  std::map<std::string, int> index_of, last_of;  // events by name; of equal names how many
+  for (const std::string& name : r.events) index_of.emplace(name, static_cast<int>(index_of.size()));
   auto record = [&](int w) {
     item& i = s.items[w];
     if (i.event >= 0) return;
     const std::string base = event_name(i, r, s);
-    for (int n = 1; i.event < 0; ++n) {
+    while (i.event < 0) {
+      const int n = ++last_of[base];
       const std::string name = n == 1 ? base : base + "_" + std::to_string(n);
-      const auto known = std::find(r.events.begin(), r.events.end(), name);
-      const int index = static_cast<int>(known - r.events.begin());
-      if (known == r.events.end()) r.events.push_back(name);
-      if (used.insert(index).second) i.event = index;
+      const auto [known, is_new] = index_of.emplace(name, static_cast<int>(r.events.size()));
+      if (is_new) r.events.push_back(name);
+      if (used.insert(known->second).second) i.event = known->second;
     }
   };
   for (const item& i : s.items)
     for (int w : i.waits) record(w);
   for (int w : s.end_waits) record(w);
 }
-
 
 }  // namespace
 
