@@ -153,12 +153,14 @@ sharding_costs costs_of_sharding(const lowered& l, const pipeline_rank& r) {
   const optimizer_state state = l.state();
   const double each = static_cast<double>(state.weight + static_cast<std::size_t>(state.moments) * state.moment) + (l.trains() ? wide : 0) +
                       (state.working_copy ? real : 0);
-  double whole = 0, stored = 0, trained = 0, trained_whole = 0;  // elements
+  const double each_frozen = state.working_copy ? real : static_cast<double>(state.weight);
+  double replica = 0, stored = 0, trained = 0, trained_whole = 0;  // bytes; elements
   for (const placed_parameter& p : r.parameters) {
-    whole += static_cast<double>(p.as.elements()), stored += static_cast<double>(p.as.stored());
+    replica += static_cast<double>(p.as.elements()) * (p.as.trainable ? each : each_frozen), stored += static_cast<double>(p.as.stored());
     if (p.as.trainable && l.trains()) trained += static_cast<double>(p.as.stored()), trained_whole += static_cast<double>(p.as.elements());
   }
-  const double shards = l.plan->dims.dp_shard, all = shards * l.plan->dims.dp_replicate, kept = static_cast<double>(r.parameter_elements) * each;
+  const double shards = l.plan->dims.dp_shard, all = shards * l.plan->dims.dp_replicate;
+  const double kept = static_cast<double>(r.trained_elements) * each + static_cast<double>(r.parameter_elements - r.trained_elements) * each_frozen;
   sharding_costs c;
   c.here.kept = kept + static_cast<double>(r.gathered_elements) * real + static_cast<double>(r.summed_elements + r.arriving_elements) * wide;
   double over_replicas = 0;
@@ -166,7 +168,7 @@ sharding_costs costs_of_sharding(const lowered& l, const pipeline_rank& r) {
     if (x.phase != "step") (x.axis == "dp_shard" ? c.here.sent : over_replicas) += x.axis.starts_with("dp_") ? x.sent() : 0;
   c.once = {kept + stored * real + trained * wide, (shards - 1) / shards * (stored * real + trained * wide) + over_replicas};
   c.here.sent += over_replicas;
-  c.replicas = {whole * each, 2 * (all - 1) / all * trained_whole * wide};
+  c.replicas = {replica, 2 * (all - 1) / all * trained_whole * wide};
   return c;
 }
 

@@ -13,8 +13,15 @@ namespace rankc::codegen {
 
 flattener::flattener(const lowered& l, const pipeline_rank& r, const step& s)
     : l_(l), r_(r), step_(s), kept_{weight} {
-  for (int m = 0; m < l.state().moments; ++m) kept_.push_back(m == 0 ? first_moment : second_moment);
+  const std::vector<int> m = moments();
+  kept_.insert(kept_.end(), m.begin(), m.end());
   if (l.has_working_copy()) kept_.push_back(working_copy);
+}
+
+std::vector<int> flattener::moments() const {
+  std::vector<int> all{first_moment, second_moment};
+  all.resize(static_cast<std::size_t>(l_.state().moments));
+  return all;
 }
 
 std::vector<int> flattener::kept_of(const placed_parameter& p) const {
@@ -27,15 +34,18 @@ static element_type element_of(dtype t) {
 element_type flattener::real() const { return element_of(l_.type); }
 element_type flattener::wide() const { return l_.type == dtype::bf16 ? element_type::f32 : real(); }
 
-flattener::place flattener::parameter(int region, std::size_t index) const {
-  const placed_parameter& p = r_.parameters[index];
+std::size_t flattener::begin_of(int region) const {
   const arena_plan& a = r_.arena;
   const std::size_t at[]{a.weights, a.gradients, a.first_moment, a.second_moment, a.working_copy};
+  return at[region];
+}
+flattener::place flattener::parameter(int region, std::size_t index) const {
+  const placed_parameter& p = r_.parameters[index];
   const bool is_moment = region == first_moment || region == second_moment;
   const bool is_narrow = region == working_copy || (region == weight && l_.has_bf16_weights()) || (is_moment && l_.has_bf16_moments());
   const element_type type = is_narrow ? element_type::bf16 : wide();
   const std::size_t size = is_narrow ? 2 : l_.wide_bytes();
-  return {at[region] + p.element * size, p.as.shard() * size, {region, static_cast<int>(index)}, type};
+  return {begin_of(region) + p.element * size, p.as.shard() * size, {region, static_cast<int>(index)}, type};
 }
 flattener::place flattener::whole(int region, const gathering::part& p) const {
   const bool is_weight = region == gathered;

@@ -247,14 +247,12 @@ op flattener::clear_loss(const item& i) {
 }
 
 op flattener::update(const item& i) {
-  const int moments = l_.state().moments;
   std::vector<int> given{weight, gradient};
-  for (int m = 0; m < moments; ++m) given.push_back(m == 0 ? first_moment : second_moment);
+  for (int region : moments()) given.push_back(region);
   op o = on_ranges(i.name, r_.updates, given, kept_);
   read_paddings(o, r_.updates);
   o.function = o.row = l_.optimizer();
-  o.operands = {r_.arena.weights, r_.arena.gradients};
-  for (int m = 0; m < moments; ++m) o.operands.push_back(m == 0 ? r_.arena.first_moment : r_.arena.second_moment);
+  for (int region : given) o.operands.push_back(begin_of(region));
   o.operands.push_back(r_.arena.norm);
   o.views.push_back({.port = "norm", .accesses = {static_cast<int>(o.reads.size()), 1}});
   o.reads.push_back(read(scalar(norm, r_.arena.norm)));

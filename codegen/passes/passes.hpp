@@ -136,6 +136,8 @@ class flattener {
   op on_ranges(std::string name, const std::vector<range>&, const std::vector<int>& reads, const std::vector<int>& writes);
   /// The regions that hold a parameter from step to step.
   std::vector<int> kept_of(const placed_parameter&) const;
+  std::vector<int> moments() const;  // regions of those that the optimizer keeps
+  std::size_t begin_of(int region) const;
 
   const lowered& l_;
   const pipeline_rank& r_;

@@ -8,6 +8,9 @@
 #include "codegen/emit/communications.hpp"
 #include "codegen/emit/emit.hpp"
 
+#include <rankc/make_plan.hpp>
+#include <rankc/rankc.hpp>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -158,4 +161,19 @@ TEST_CASE("formulas are computed without rounding, and what is none is refused")
   CHECK(evaluate("P_l/t/2", v) == fraction(7, 6));
   for (const char* wrong : {"", "N*", "(N", "N N", "x+1", ">=1"})
     CHECK_THROWS_AS(evaluate(wrong, v), std::invalid_argument);
+}
+
+TEST_CASE("what is frozen costs a rank its weights alone, in shards as in a replica") {
+  using namespace rankc;
+  constexpr models::gpt2 model{.layers = 2, .hidden = 12, .heads = 2, .ffn = 24, .vocab = 36};
+  const plan_data p = make_plan("frozen", model, {.world = 2, .dp_shard = 2}, schedules::gpipe{1},
+                                training{.seq = 8, .global_batch = 2, .precision = f64, .frozen = {"wte", "w1"}}, clusters::cpu);
+  const codegen::lowered l = codegen::lower(p, codegen::dtype::f64);
+  const auto costs = nlohmann::json::parse(codegen::describe_json(l)).at("pipeline_ranks").at(0).at("sharding");
+  std::size_t trained = 0, frozen = 0;
+  for (const auto& each : l.ranks[0].parameters) (each.as.trainable ? trained : frozen) += each.as.elements();
+  CHECK(frozen == 36 * 12 + 2 * 24 * 12);
+  CHECK(costs.at("replicas").at("bytes") == 8 * (4 * trained + frozen));
+  CHECK(costs.at("kept").at("bytes") == 8 * (4 * l.ranks[0].trained_elements + l.ranks[0].parameter_elements - l.ranks[0].trained_elements +
+                                             l.ranks[0].gathered_elements + l.ranks[0].summed_elements + l.ranks[0].arriving_elements));
 }
