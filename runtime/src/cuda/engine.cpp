@@ -114,18 +114,20 @@ class cuda_engine final : public engine {
     return reporter().loss();
   }
 
+  bool holds(int rank_index) const override { return ranks_.at(static_cast<std::size_t>(rank_index)) != nullptr; }
+
   void read(int rank_index, region which, std::size_t first, std::size_t count, double* to) override {
     const at from = place(rank_index, which, first, count);
     std::vector<float> values(count);
     context* owner = ranks_[static_cast<std::size_t>(rank_index)].get();
-    if (owner != nullptr && type_at(program_.about, rank_index, which, first) == dtype::bf16) {
+    if (owner == nullptr) throw failure(1, "rank " + std::to_string(rank_index) + " is in another process, which alone can read it");
+    if (type_at(program_.about, rank_index, which, first) == dtype::bf16) {
       std::vector<bf16_bits> narrow(count);
       copy(*owner, "read: cudaMemcpy", narrow.data(), owner->of().at<bf16_bits>(from), count);
       std::transform(narrow.begin(), narrow.end(), values.begin(), widened);
-    } else if (owner != nullptr) {
+    } else {
       copy(*owner, "read: cudaMemcpy", values.data(), owner->of().at<float>(from), count);
     }
-    if (held().front()->of().world != nullptr) share(*held().front(), rank_index, values);
     std::copy(values.begin(), values.end(), to);
   }
 
@@ -260,7 +262,7 @@ class cuda_engine final : public engine {
     check(r, cudaStreamSynchronize(r[0].stream), "write: cudaStreamSynchronize");
   }
 
-  /// Give what one rank's process has read to all processes, through the workspace.
+  /// Give what one rank's process has to all processes, through the workspace.
   void share(context& mine, int owner, std::vector<float>& values) {
     rank& r = mine.of();
     check(r, cudaSetDevice(mine.device()), "cudaSetDevice");
