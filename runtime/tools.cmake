@@ -18,21 +18,29 @@ add_library(rankc_runtime_tools STATIC
   src/launch/spawn.cpp
   src/launch/star.cpp
   src/tools/checkpoint.cpp
+  src/tools/checkpoint_index.cpp
   src/tools/command_line.cpp
   src/tools/data.cpp
   src/tools/durable.cpp
   src/tools/export.cpp
+  src/tools/folder_lock.cpp
   src/tools/hash.cpp
   src/tools/learning_rate.cpp
   src/tools/main.cpp
   src/tools/metrics.cpp
   src/tools/parameters.cpp
+  src/tools/piece_source.cpp
   src/tools/run_state.cpp
   src/tools/safetensors_reader.cpp
   src/tools/safetensors_writer.cpp
+  src/tools/saver.cpp
+  src/tools/snapshot.cpp
+  src/tools/tensor_names.cpp
+  src/tools/tensor_source.cpp
   src/tools/token_file.cpp
   src/tools/trace_file.cpp
-  src/tools/trainer.cpp)
+  src/tools/trainer.cpp
+  src/tools/write_checkpoint.cpp)
 add_library(rankc::runtime_tools ALIAS rankc_runtime_tools)
 set_target_properties(rankc_runtime_tools PROPERTIES EXPORT_NAME runtime_tools)
 target_compile_features(rankc_runtime_tools PUBLIC cxx_std_20)

@@ -321,6 +321,8 @@ TEST_CASE("usage errors: code 2, one line, nothing started") {
       {"train", "--lr-schedule", "linear"},
       {"train", "--save-every", "3"},
       {"train", "--save", files.path(), "--save-every", "0"},
+      {"train", "--save", files.path(), "--keep", "0"},
+      {"train", "--keep", "3"},
       {"train", "--launch", "fork"},
       {"train", "--launch", "processes"},
       {"train", "--trace"},
@@ -406,7 +408,7 @@ TEST_CASE("user errors: code 1 and the file") {
   refused(program, {"train", "--metrics", metrics}, 1,
           metrics + ": cannot be written: No such file or directory");
   CHECK(refused(program, {"train", "--load", files.path()}, 65,
-                files.path() + ": holds no checkpoint: neither run.json nor latest is there")
+                files.path() + ": holds no checkpoint: neither COMMIT nor a folder with it is there")
             .installs == 0);
   CHECK(refused(program, {"train", "--save", text}, 65, text + ": cannot be created: Not a directory")
             .installs == 0);
@@ -416,13 +418,13 @@ TEST_CASE("a damaged checkpoint is code 65") {
   const scratch files;
   const fake_program program(1, 1, 1);
   REQUIRE(run(program, {"train", "--steps", "1", "--save", files.path()}).code == 0);
-  const std::string model = files.path("step_000001/model.safetensors");
+  const std::string model = files.path("step_000001/rank_00000.safetensors");
   std::string bytes = contents(model);
-  bytes[bytes.size() / 2] ^= 1;
-  files.write("step_000001/model.safetensors", bytes);
+  bytes[bytes.size() / 6] ^= 1;  // in a weight
+  files.write("step_000001/rank_00000.safetensors", bytes);
   const outcome refused = run(program, {"train", "--load", files.path()});
   CHECK(refused.code == 65);
-  CHECK(refused.err.starts_with("fake: " + model + ": its checksum is "));
+  CHECK(refused.err.starts_with("fake: " + model + ": tensor wte: its checksum is "));
   CHECK(run(program, {"train", "--init", files.path()}).code == 1);  // as plain weights
 }
 
