@@ -45,10 +45,18 @@ std::size_t count_threads(const description& about, const placement& where = {})
   return count;
 }
 
+/// "OpenBLAS 0.3.21": what follows differs by the processor.
+std::string openblas_version() {
+  static std::mutex one_at_a_time;  // the library puts its text together anew each time, in one place
+  const std::lock_guard lock(one_at_a_time);
+  const std::string text = openblas_get_config();
+  return text.substr(0, text.find(' ', text.find(' ') + 1));
+}
+
 /// The connections of this process; refuses ranks that run other libraries.
 std::unique_ptr<transport> connect(const placement& where) {
   if (!where.is_one_rank()) return nullptr;
-  const std::vector<std::string> all = where.exchange("OpenBLAS", openblas_get_config());
+  const std::vector<std::string> all = where.exchange("OpenBLAS", openblas_version());
   for (std::size_t rank = 1; rank < all.size(); ++rank)
     if (all[rank] != all[0])
       throw failure(2, "rank 0 has " + all[0] + ", rank " + std::to_string(rank) + " has " + all[rank] +

@@ -99,11 +99,12 @@ std::string names_of(const std::vector<const hello*>& who) {
 std::string hello::who() const { return fmt::format("rank {} ({}, process {})", rank, host, pid); }
 
 hello hello_of(const description& about, int rank, int world) {
+  static const std::uint64_t binary = hash_of_binary();
   return {.rank = rank, .world = world, .host = host_name(), .pid = getpid(),
           .plan = fmt::format("{} {:016x}", about.name, about.plan_hash),
           .facts = {{"rankc's version", RANKC_VERSION},
                     {"the runtime's interface", std::to_string(interface_version)},
-                    {"the program's file (hash)", fmt::format("{:016x}", hash_of_binary())}}};
+                    {"the program's file (hash)", fmt::format("{:016x}", binary)}}};
 }
 
 std::string pack(const hello& h) {
