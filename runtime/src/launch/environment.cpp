@@ -108,7 +108,7 @@ std::string disagreement(const reader& from, const family& taken, const launched
 }
 
 launched place_of(const reader& from, const family& f) {
-  launched place{.family = f.name, .world_name = f.world, .rank = from.needed(f.rank), .world = from.needed(f.world),
+  launched place{.family = f.name, .rank = from.needed(f.rank), .world = from.needed(f.world),
                  .local_rank = from.needed(f.local_rank), .local_size = 0, .node = from.number(f.node).value_or(-1), .host = {},
                  .port = 0, .job = 0, .warning = {}};
   if (place.rank >= place.world) throw refusal(2, "{} is {}: ranks are 0 to {}", f.rank, place.rank, place.world - 1);
@@ -124,10 +124,13 @@ launched place_of(const reader& from, const family& f) {
 
 }  // namespace
 
-std::optional<launched> read_environment(const environment& get) {
+std::optional<launched> read_environment(const environment& get, const check_world& check) {
   const reader from(get);
-  for (const family& f : families)
-    if (from.is_complete(f)) return place_of(from, f);
+  for (const family& f : families) {
+    if (!from.is_complete(f)) continue;
+    if (check) check(f.world, from.needed(f.world));
+    return place_of(from, f);
+  }
   return std::nullopt;
 }
 

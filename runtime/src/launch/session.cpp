@@ -15,11 +15,11 @@ std::string victims_line(int rank, const root_cause& cause) { return fmt::format
 }  // namespace
 
 std::optional<launched> launched_place(const description& about, const environment& get) {
-  const auto place = read_environment(get);
-  if (place && place->world != about.world())
-    throw refusal(2, "{} is {}: the plan has {} ranks (pp {}, dp {}, tp {}); start as many processes", place->world_name, place->world,
-                  about.world(), about.pp, about.dp, about.tp);
-  return place;
+  return read_environment(get, [&](const char* name, int world) {
+    if (world != about.world())
+      throw refusal(2, "{} is {}: the plan has {} ranks (pp {}, dp {}, tp {}); start as many processes", name, world, about.world(), about.pp,
+                    about.dp, about.tp);
+  });
 }
 
 session::session(const description& about, const launched& place, const environment& get)
@@ -52,9 +52,9 @@ session::session(const description& about, const launched& place, const environm
 
 int session::end(const failure& f) {
   const root_cause cause = member_->report(f.code, f.what());
-  const bool is_root = cause.rank == rank_, is_victim = !is_root && (f.code == 77 || cause.text == f.what());
-  const std::string line = is_victim ? victims_line(rank_, cause) : f.what();
-  if (is_root || cause.text != f.what()) fmt::print(stderr, "{}: {}\n", about_.name, line);
+  const bool is_root = cause.rank == rank_, is_said = !is_root && cause.text == f.what(), is_victim = is_said || (!is_root && f.code == 77);
+  const std::string line = is_victim && !is_said ? victims_line(rank_, cause) : f.what();
+  if (!is_said) fmt::print(stderr, "{}: {}\n", about_.name, line);
   write_error_file(get_, line, is_victim);
   return is_victim ? 77 : is_root && f.code == 77 ? 70 : f.code;
 }

@@ -16,6 +16,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <optional>
 #include <string_view>
 
 namespace rankc::runtime {
@@ -47,9 +48,9 @@ int run_in_threads(const description& about, const install_engine& install, int 
   if (options->starts()) {
     if (options->processes)
       throw failure(2, "--launch processes: this program has all its ranks in one process; legal is threads");
-    if (const auto place = read_environment(variables))
-      throw refusal(2, "{} is {}: this program has all its ranks in one process; start it once, without a launcher", place->world_name,
-                    place->world);
+    read_environment(variables, [](const char* name, int world) {
+      throw refusal(2, "{} is {}: this program has all its ranks in one process; start it once, without a launcher", name, world);
+    });
   }
   run(about, install, *options);
   return 0;
@@ -59,7 +60,15 @@ int run_in_threads(const description& about, const install_engine& install, int 
 void end_as_victim(int) { _exit(77); }
 
 int run_as_rank(const description& about, const install_at& install, options& o, const launched& place) {
-  session job(about, place, variables);
+  std::optional<session> joined;
+  try {
+    joined.emplace(about, place, variables);
+  } catch (const failure& f) {
+    if (place.rank == 0 || f.code != 2) throw;
+    write_error_file(variables, f.what(), true);  // a verdict that rank 0 says for all
+    return f.code;
+  }
+  session& job = *joined;
   std::signal(SIGTERM, end_as_victim);
   o.where = job.where();
   try {
