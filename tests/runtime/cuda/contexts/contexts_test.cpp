@@ -30,6 +30,7 @@ void use(std::unique_ptr<engine> e) {
   on_a_thread([&] { e->evaluate(); });
   on_a_thread([&] { e->traced_step(input, times); });
   for (int rank = 0; rank < e->about().world(); ++rank) {
+    if (!e->holds(rank)) continue;
     on_a_thread([&] { e->read(rank, region::weights, 0, parameters, values.data()); });
     on_a_thread([&] { e->write(rank, region::weights, 0, parameters, values.data()); });
   }
