@@ -163,9 +163,7 @@ std::map<std::string, std::string> emit(const lowered& l, const std::string& tar
   header_holes.emplace_back("target", target);
   files["program.hpp"] = fill(templates::program_program_hpp, header_holes);
   main_holes.emplace_back("prepare", target == "host" ? "rankc::host::prepare(argv);" : "");
-  main_holes.emplace_back("install", target == "host"
-                                         ? "[] { return rankc::host::install(program); }"
-                                         : "[](const rankc::runtime::placement& where) { return rankc::cuda::install(program, where); }");
+  main_holes.emplace_back("target", target);
   files["main.cpp"] = fill(templates::program_main_cpp, main_holes);
   files["plan.txt"] = describe_text(l);
   files["schedule.csv"] = schedule_csv(*l.plan);

@@ -7,6 +7,7 @@
 
 #include "../capture.hpp"
 #include "../runtime/tools/scratch.hpp"
+#include "between_layouts.hpp"
 #include "weights.hpp"
 
 using namespace rankc::runtime;
@@ -21,9 +22,9 @@ std::filesystem::path save(run& r, const scratch& files, const std::string& fold
   return save_checkpoint(*r.engine, state, files.path(folder));
 }
 void load(run& r, const std::filesystem::path& folder) {
-  const run_state state = read_run_state(r.about, folder / "run.json");
-  load_checkpoint(*r.engine, state, folder);
-  r.steps = state.step;
+  const open_checkpoint from = open_newest(r.about, folder);
+  load_checkpoint(*r.engine, from);
+  r.steps = from.state.step;
 }
 
 }  // namespace
@@ -91,6 +92,13 @@ TEST_CASE("a resumed run goes on as the other does, on any layout, and a dense c
   CHECK(refusal_of([&] { export_weights(r.about, of_dense, files.path("out"), true); }).starts_with("65: "));
   CHECK(refusal_of([&] { export_weights(dense.about, of_dense, files.path("out"), true); }) ==
         std::string("1: --merge: the plan ") + dense.about.name + " has no lora, so that nothing is beside its weights; leave it out");
+}
+
+TEST_CASE("checkpoints of what is trained beside weights, and of what is frozen, load into any layout bit for bit") {
+  using between_layouts::programs_of, between_layouts::save_and_load;
+  const std::vector<std::string> layouts{"one", "tp2_pp2", "eight", "hybrid", "zbv"};
+  CHECK(save_and_load(programs_of("gpt2", layouts)) == 25);
+  CHECK(save_and_load(programs_of("frozen", layouts)) == 25);
 }
 
 TEST_CASE("the commands: train from a dense file, export, eval") {

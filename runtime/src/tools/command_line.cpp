@@ -77,6 +77,9 @@ void add_options_of_training(CLI::App& app, options& o) {
   app.add_option("--save-every", o.save_every, "and after every N steps")
       ->check(whole_number(1))
       ->needs(save);
+  app.add_option("--keep", o.keep, "of the checkpoints there let the newest N stay (default: all)")
+      ->check(whole_number(1))
+      ->needs(save);
 }
 
 void add_options_of_export(CLI::App& app, options& o, raw_options& raw) {

@@ -7,6 +7,7 @@
 #include <rankc/runtime/tools/learning_rate.hpp>
 #include <rankc/runtime/tools/metrics.hpp>
 #include <rankc/runtime/tools/parameters.hpp>
+#include <rankc/runtime/tools/saver.hpp>
 #include <rankc/runtime/tools/trace_file.hpp>
 
 #include <fmt/format.h>
@@ -28,10 +29,10 @@ void say(const options& o, const std::string& line) {
   std::fflush(stdout);
 }
 
-/// Where a run begins, and the checkpoint folder that holds its weights (empty: `state.init` says).
+/// Where a run begins, and the checkpoint that holds its weights (none: `state.init` says).
 struct beginning {
   run_state state;
-  fs::path folder;
+  std::optional<open_checkpoint> from;
 };
 
 beginning begin_run(const description& about, const options& o) {
@@ -41,12 +42,13 @@ beginning begin_run(const description& about, const options& o) {
     b.state.data = "arith:1234";
     b.state.train = about.train;
   } else {
-    b.folder = find_checkpoint(o.load);
-    b.state = read_run_state(about, b.folder / "run.json");
+    b.from = open_newest(about, o.load, o.where);
+    b.state = b.from->state;
+    for (const std::string& note : b.from->notes) say(o, "note: " + note);
     if (b.state.plan_hash != about.plan_hash)
       say(o, fmt::format(
                  "note: {} was saved by plan {:016x}, and this is {:016x}; it loads where the tensors agree",
-                 b.folder.string(), b.state.plan_hash, about.plan_hash));
+                 b.from->folder.string(), b.state.plan_hash, about.plan_hash));
   }
   b.state.plan_hash = about.plan_hash;
   recipe& r = b.state.train;
@@ -64,7 +66,7 @@ beginning begin_run(const description& about, const options& o) {
 }
 
 void set_weights(engine& e, const beginning& b, const options& o) {
-  if (!b.folder.empty()) return load_checkpoint(e, b.state, b.folder);
+  if (b.from) return load_checkpoint(e, *b.from);
   if (const auto seed = hash_seed(b.state.init)) return initialise(e, *seed);
   const std::vector<std::string> started = load_weights(e, b.state.init);
   if (!started.empty())
@@ -81,7 +83,7 @@ void say_what_runs(const description& about, const options& o, const beginning& 
   for (const global_parameter& p : global_parameters(about)) parameters += p.count();
   say(o, fmt::format("{}: {} ranks (pp {}, dp {}, tp {}), {} parameters, {} tokens per step", about.name,
                      about.world(), about.pp, about.dp, about.tp, parameters, tokens_per_step(about)));
-  say(o, fmt::format("weights: {}", b.folder.empty() ? b.state.init : b.folder.string()));
+  say(o, fmt::format("weights: {}", b.from ? b.from->folder.string() : b.state.init));
   say(o, fmt::format("data: {}", data.text()));
 }
 
@@ -133,12 +135,21 @@ step_metrics take_step(engine& e, const dataset& data, run_state& state, std::ve
   return m;
 }
 
+/// Say how saves went that have ended.
+void say_saves(const options& o, saver& saves, const char* then) {
+  for (const saver::outcome& ended : saves.news()) {
+    if (ended.saved) say(o, ended.line);
+    else if (o.speaks()) fmt::print(stderr, "{}: {}{}\n", o.save, ended.line, then);
+  }
+}
+
 }  // namespace
 
 void train(const description& about, const install_engine& install, const options& o) {
   const beginning b = begin_run(about, o);
   const dataset data(parse_data_spec(b.state.data), about.vocab_used, about.seq);
-  if (!o.save.empty() && o.speaks()) prepare_save(o.save);
+  std::optional<saver> saves;
+  if (!o.save.empty()) saves.emplace(about, o.save, o.keep, o.where);
   std::optional<metrics_file> metrics;
   if (!o.metrics.empty() && o.speaks()) metrics.emplace(o.metrics, !o.load.empty());
   std::optional<trace_file> trace;
@@ -156,12 +167,14 @@ void train(const description& about, const install_engine& install, const option
     if (metrics) metrics->write(m);
     if (is_shown(m.step, first, last)) say(o, console_line(m, last));
     const bool due = m.step == last || (o.save_every > 0 && m.step % o.save_every == 0);
-    if (!o.save.empty() && due) {
-      if (o.speaks()) say(o, fmt::format("saved {}", save_checkpoint(*e, state, o.save).string()));
-      else help_save(*e);
-    }
+    if (saves && due) saves->begin(*e, state);
+    if (saves) say_saves(o, *saves, "; training goes on, and the next save tries again");
     if (timed && trace) say(o, trace->write(about, m.step, times));
   }
+  if (!saves) return;
+  const bool saved = saves->finish();
+  say_saves(o, *saves, "");
+  if (!saved) throw refusal(65, "the last save failed; {}", o.save);
 }
 
 void evaluate(const description& about, const install_engine& install, const options& o) {

@@ -321,6 +321,8 @@ TEST_CASE("usage errors: code 2, one line, nothing started") {
       {"train", "--lr-schedule", "linear"},
       {"train", "--save-every", "3"},
       {"train", "--save", files.path(), "--save-every", "0"},
+      {"train", "--save", files.path(), "--keep", "0"},
+      {"train", "--keep", "3"},
       {"train", "--launch", "fork"},
       {"train", "--launch", "processes"},
       {"train", "--trace"},
@@ -342,7 +344,7 @@ TEST_CASE("usage errors: code 2, one line, nothing started") {
   CHECK(run(program, {"fly"}).err ==
         "fake: A subcommand is required; legal are train, eval, describe, export, --version and --help\n");
   CHECK(run(program, {"train", "--launch", "processes"}).err ==
-        "fake: --launch processes: is not in this version; legal is threads (all ranks in one process)\n");
+        "fake: --launch processes: this program has all its ranks in one process; legal is threads\n");
   CHECK(run(program, {"train", "--steps", "0"}).err ==
         "fake: --steps: '0' must be a whole number >= 1; see --help\n");
   CHECK(run(program, {"train", "--steps", "1", "--launch", "threads"}).code == 0);
@@ -375,8 +377,7 @@ TEST_CASE("a launcher with several processes is refused") {
   unsetenv("WORLD_SIZE");
   CHECK(refused.code == 2);
   CHECK(refused.err ==
-        "fake: WORLD_SIZE is 8: this version runs all ranks in one process; start it once, without "
-        "torchrun, mpirun or srun\n");
+        "fake: WORLD_SIZE is 8: this program has all its ranks in one process; start it once, without a launcher\n");
   CHECK(alone.code == 0);
 }
 
@@ -406,7 +407,7 @@ TEST_CASE("user errors: code 1 and the file") {
   refused(program, {"train", "--metrics", metrics}, 1,
           metrics + ": cannot be written: No such file or directory");
   CHECK(refused(program, {"train", "--load", files.path()}, 65,
-                files.path() + ": holds no checkpoint: neither run.json nor latest is there")
+                files.path() + ": holds no checkpoint: neither COMMIT nor a folder with it is there")
             .installs == 0);
   CHECK(refused(program, {"train", "--save", text}, 65, text + ": cannot be created: Not a directory")
             .installs == 0);
@@ -416,13 +417,13 @@ TEST_CASE("a damaged checkpoint is code 65") {
   const scratch files;
   const fake_program program(1, 1, 1);
   REQUIRE(run(program, {"train", "--steps", "1", "--save", files.path()}).code == 0);
-  const std::string model = files.path("step_000001/model.safetensors");
+  const std::string model = files.path("step_000001/rank_00000.safetensors");
   std::string bytes = contents(model);
-  bytes[bytes.size() / 2] ^= 1;
-  files.write("step_000001/model.safetensors", bytes);
+  bytes[bytes.size() / 6] ^= 1;  // in a weight
+  files.write("step_000001/rank_00000.safetensors", bytes);
   const outcome refused = run(program, {"train", "--load", files.path()});
   CHECK(refused.code == 65);
-  CHECK(refused.err.starts_with("fake: " + model + ": its checksum is "));
+  CHECK(refused.err.starts_with("fake: " + model + ": tensor wte: its checksum is "));
   CHECK(run(program, {"train", "--init", files.path()}).code == 1);  // as plain weights
 }
 

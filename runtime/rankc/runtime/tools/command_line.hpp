@@ -22,13 +22,14 @@ struct options {
   std::string metrics, trace, save, load, out;
   bool merge = false;  // export: what lora trains into the weights that it is beside
   std::int64_t save_every = 0;  // 0: at the end only
+  int keep = 0;                 // checkpoints that stay; 0: all
   bool processes = false;       // --launch processes
   placement where;              // not from the command line, but from the launcher
 
   /// Whether the command starts the ranks.
   bool starts() const { return run == command::train || run == command::evaluate; }
   /// Whether this process prints, and writes files: one of all does.
-  bool speaks() const { return where.rank <= 0; }
+  bool speaks() const { return where.speaks(); }
 };
 
 /// Read a command line; nothing where `--help` or `--version` has answered.
