@@ -120,6 +120,28 @@ TEST_CASE("configs of transformers 4 and 5 are read, and buffers and heads that 
   CHECK((one.tensors(region::weights) == other.tensors(region::weights)));
 }
 
+TEST_CASE("files in bf16 of a model with a tied head are read exactly, and norms that add another number are refused") {
+  const scratch files;
+  CHECK(refused("llama_tied_bf16", folder_of("llama_tied_bf16")) ==
+        "1: " + (folder_of("llama_tied_bf16") / "config.json").string() +
+            ": is of another model than the plan hf_llama_tied_bf16_one_host: rms_norm_eps is 1e-06, and the plan has 1e-05");
+  const fs::path folder = changed(files, "llama_tied_bf16", {{"rms_norm_eps", 1e-5}});
+  const tensors expected = tensors_of(folder);
+  CHECK(expected.size() == 2 + 2 * 9);
+  for (const char* layout : {"one", "tp2_pp2", "shards", "dp2_tp2"}) {
+    run r = start(program_of("llama_tied_bf16", layout), folder, "arith:1");
+    const tensors found = r.tensors(region::weights);
+    CHECK(found.size() == expected.size());
+    CHECK(found.at("wte") == expected.at("model.embed_tokens.weight"));
+    for (const auto& [ours, theirs] : {std::pair("wq", "self_attn.q_proj"), {"wk", "self_attn.k_proj"}, {"wv", "self_attn.v_proj"}, {"wo", "self_attn.o_proj"},
+                                       {"w1", "mlp.gate_proj"}, {"w3", "mlp.up_proj"}, {"w2", "mlp.down_proj"}, {"norm1", "input_layernorm"},
+                                       {"norm2", "post_attention_layernorm"}}) {
+      CAPTURE(ours);
+      CHECK(found.at(std::string("layers.1.") + ours) == expected.at(std::string("model.layers.1.") + theirs + ".weight"));
+    }
+  }
+}
+
 TEST_CASE("another model is refused with all that differs, and no rank is touched") {
   const scratch files;
   const auto said = [&](const std::string& program, const std::string& model, const json& changes) {

@@ -72,6 +72,7 @@ std::string config_text(const description& about, const described_model& model, 
     if (rule.key != "rope_type") config[std::string(rule.key)] = value;  // what has none there is the default
   }
   config[std::string(model.family->positions)] = about.seq;
+  config["bos_token_id"] = config["eos_token_id"] = nullptr;  // a plan knows no such tokens, and theirs may not be in its vocabulary
   config["torch_dtype"] = dtype;
   return config.dump(2) + "\n";
 }
