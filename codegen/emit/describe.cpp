@@ -245,6 +245,12 @@ std::string describe_json(const lowered& l) {
                         {"weights_in", l.has_bf16_weights() ? "bf16" : wide_type(l)}}},
          {"schedule", p.schedule}, {"bubble", t.bubble}, {"bubble_per_rank", t.bubble_per_rank},
          {"peak_activations", t.peak_activations}, {"plan_hash", fmt::format("{:016x}", l.hash)}};
+  if (const known_model& m = p.model; !m.family.empty()) {
+    const model_sizes& s = m.sizes;
+    j["model"] = {{"family", m.family}, {"layers", s.layers}, {"hidden", s.hidden}, {"heads", s.heads},
+                  {"kv_heads", s.kv_heads ? s.kv_heads : s.heads}, {"head_dim", s.hidden / s.heads}, {"ffn", s.ffn}, {"vocab", s.vocab},
+                  {"tied", s.tied_embeddings}, {"theta", m.theta}, {"norm_eps", 1e-5}};
+  }
   if (const parameter_count n = parameters_of(l); n.frozen > 0) j["trained_parameters"] = n.trained;
   for (const pipeline_rank& r : l.ranks) {
     json rank{{"pp", r.index}, {"bytes", r.arena.bytes}, {"parameter_elements", r.parameter_elements}};
