@@ -109,6 +109,14 @@ void member::take(const frame& f) {
   } else if (f.kind == frame_kind::gathered) {
     std::vector<std::string>& parts = gathered_[body.text()];
     for (int rank = 0; rank < self_.world; ++rank) parts.push_back(body.text());
+  } else if (f.kind == frame_kind::begun) {
+    stop_is_proposed_ = true;  // no other step begins until the last is known
+    const std::int64_t step = begun_;
+    lock.unlock();
+    return send(frame_kind::begun, body_writer().add(static_cast<std::uint64_t>(step)).take());
+  } else if (f.kind == frame_kind::stop) {
+    const auto step = static_cast<std::int64_t>(body.number());
+    stop_ = {step, static_cast<int>(body.number())};
   } else if (f.kind == frame_kind::bye) {
     is_over_ = true;
   } else if (f.kind == frame_kind::failed) {
@@ -160,6 +168,21 @@ std::vector<std::string> member::gather(const std::string& name, const std::stri
   if (!done) throw refusal(77, "the exchange \"{}\": {} has not answered", key, coordinator_);
   auto parts = gathered_.extract(key);
   return std::move(parts.mapped());
+}
+
+int member::agreed_stop(std::int64_t step, int signal) {
+  std::unique_lock lock(mutex_);
+  if (signal != 0 && !has_asked_to_stop_) {
+    has_asked_to_stop_ = true;
+    lock.unlock();
+    send(frame_kind::ask_stop, body_writer().add(static_cast<std::uint64_t>(signal)).take());
+    lock.lock();
+  }
+  changed_.wait_for(lock, settings_.times.exchange, [this] { return !stop_is_proposed_ || stop_ || cause_; });
+  throw_if_failed();
+  if (stop_ && step >= stop_->first) return stop_->second;
+  begun_ = step + 1;
+  return 0;
 }
 
 std::unique_ptr<transport> member::connect() {

@@ -47,6 +47,7 @@ session::session(const description& about, const launched& place, const environm
   where_.device = place.local_rank;
   where_.local_size = place.local_size;
   where_.exchange = [m = member_.get()](const std::string& name, const std::string& mine) { return m->gather(name, mine); };
+  where_.agreed_stop = [m = member_.get()](std::int64_t step, int signal) { return m->agreed_stop(step, signal); };
   where_.others = member_;
 }
 

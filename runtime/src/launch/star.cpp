@@ -111,8 +111,15 @@ void coordinator::star::take(connection& c, const frame& f) {
       if (!suspicion_ && !has_failed_) suspicion_ = {c.who->rank, text, clock::now() + for_a_cause};
       return;
     }
+    case frame_kind::ask_stop:
+      if (stop_signal_ == 0) for_each_rank([&](connection& to) { send(to, frame_kind::begun); });
+      if (stop_signal_ == 0) stop_signal_ = static_cast<int>(body.number());
+      return;
+    case frame_kind::begun:
+      return take_begun(c, static_cast<std::int64_t>(body.number()));
     case frame_kind::bye:
       return leave(c);
+    case frame_kind::stop:
     case frame_kind::alive:
     case frame_kind::show:
     case frame_kind::verdict:
@@ -241,6 +248,16 @@ void coordinator::star::look_at_exchanges(deadline now) {
     fail(missing.front(), 70, fmt::format("rank {}: has not come to the exchange \"{}\" within {:.0f} s, where the others wait",
                                           ranks_text(missing), name, std::chrono::duration<double>(limits_.exchange).count()));
   }
+}
+
+// The last step is the latest that any rank has begun: all others must take it too, and none can begin a later one.
+void coordinator::star::take_begun(const connection& c, std::int64_t step) {
+  begun_[c.who->rank] = step;
+  if (static_cast<int>(begun_.size()) < world_) return;
+  std::int64_t last = 0;
+  for (const auto& [rank, at] : begun_) last = std::max(last, at);
+  const std::string body = body_writer().add(static_cast<std::uint64_t>(last)).add(static_cast<std::uint64_t>(stop_signal_)).take();
+  for_each_rank([&](connection& to) { send(to, frame_kind::stop, body); });
 }
 
 void coordinator::star::lose(connection& c, const std::string& how) {

@@ -52,6 +52,7 @@ class coordinator::star {
   void give_verdict();
   void tell_verdict(connection&, int code, const std::string& text);
   void take_part(const connection&, const std::string& body);
+  void take_begun(const connection&, std::int64_t step);
   void lose(connection&, const std::string& how);
   void fail(int rank, int code, const std::string& text);
   void look_at_exchanges(deadline now);
@@ -77,6 +78,8 @@ class coordinator::star {
   std::map<std::string, exchange> exchanges_;
   std::optional<suspicion> suspicion_;
   std::string verdict_;  // why the start was refused
+  std::map<int, std::int64_t> begun_;  // by rank, once a stop is proposed: the step that it is at
+  int stop_signal_ = 0;
   int left_ = 0;  // ranks that have ended well
   bool has_turned_away_ = false, has_failed_ = false;
 };

@@ -77,7 +77,10 @@ int run_as_rank(const description& about, const install_at& install, options& o,
     job.leave();
     return 0;
   } catch (const failure& f) {
-    return job.end(f);
+    if (f.code <= 128) return job.end(f);
+    job.leave();  // a signal has ended all, after the same step
+    if (o.where.speaks()) fmt::print(stderr, "{}: {}\n", about.name, f.what());
+    return f.code;
   } catch (const std::exception& e) {
     return job.end(failure(70, e.what()));
   }

@@ -312,6 +312,42 @@ TEST_CASE("a process that does not come back after another's failure is ended, a
   CHECK(thrown[0] == nothing);
 }
 
+TEST_CASE("ranks that are told to stop at different moments all stop after the same step") {
+  for (int round = 0; round < 50; ++round) {
+    CAPTURE(round);
+    job j(3);
+    std::vector<int> last(3), signals(3);
+    std::atomic<int> done[200] = {};
+    const auto thrown = together(3, [&](int r) {
+      const auto m = j.join(r);
+      for (int step = 1; step < 200; ++step) {
+        ++done[step];  // a step ends when all have taken it
+        while (done[step] < 3) std::this_thread::yield();
+        const bool told = (r == 1 && step >= 5 + round) || (r == 2 && step >= 6);
+        signals[static_cast<std::size_t>(r)] = m->agreed_stop(step, told ? 10 + r : 0);
+        last[static_cast<std::size_t>(r)] = step;
+        if (signals[static_cast<std::size_t>(r)] != 0) break;
+      }
+      m->leave();
+    });
+    for (const std::string& t : thrown) CHECK(t == nothing);
+    CHECK(last[0] == last[1]);
+    CHECK(last[0] == last[2]);
+    CHECK(last[0] < 199);
+    CHECK(signals[0] >= 11);
+    CHECK(signals[0] == signals[1]);
+    CHECK(signals[0] == signals[2]);
+  }
+}
+
+TEST_CASE("at a name, rank 0 listens at every address of its machine: also at those that Debian gives the machine's name") {
+  const socket_handle s = listen_at("some-name", 0);
+  for (const char* host : {"127.0.0.1", "127.0.1.1", "::1", "localhost"}) {
+    CAPTURE(host);
+    CHECK(refusal_of([&] { connect_to(host, port_of(s), clock_of_test::now() + 1s); }) == nothing);
+  }
+}
+
 TEST_CASE("nothing is left open after many starts and ends") {
   const int before = open_files();
   for (int round = 0; round < 100; ++round) {

@@ -38,10 +38,11 @@ TEST_CASE("one of the processes" * doctest::skip()) {
     wait_for_everyone(folder);
     if (what == "fail") _exit(3);
     if (what == "die") raise(SIGKILL);
+    if (what == "leave") _exit(0);
     if (what == "stop") raise(SIGSTOP);
   }
   if (what == "fail" && rank == "0") _exit(77);  // a victim, that ends before its cause
-  if (what == "stop") _exit(77);
+  if (what == "stop" || what == "leave") _exit(77);
   std::this_thread::sleep_for(std::chrono::seconds(60));
   _exit(0);
 }
@@ -89,7 +90,7 @@ TEST_CASE("a program starts itself once for each rank, and tells each which it i
 }
 
 TEST_CASE("the process that failed gives the exit code, whoever ended first, and the others are stopped") {
-  for (const auto& [what, code] : {std::pair{"fail", 3}, {"die", 128 + SIGKILL}, {"stop", 70}}) {
+  for (const auto& [what, code] : {std::pair{"fail", 3}, {"die", 128 + SIGKILL}, {"stop", 70}, {"leave", 70}}) {
     CAPTURE(what);
     const launched l = launch(what);
     CHECK(l.code == code);

@@ -46,6 +46,9 @@ class member final : public peers {
 
   /// What placement::exchange is.
   std::vector<std::string> gather(const std::string& name, const std::string& mine);
+  /// What placement::agreed_stop is.
+  int agreed_stop(std::int64_t step, int signal);
+
   std::unique_ptr<transport> connect() override;
   void tell_failure(int code, const std::string& text) override;
   void on_failure(std::function<void(const std::string&)>) override;
@@ -83,6 +86,9 @@ class member final : public peers {
   std::map<std::string, std::vector<std::string>> gathered_;
   std::map<std::string, std::uint64_t> times_gathered_;
   std::optional<root_cause> cause_;
+  std::int64_t begun_ = 0;  // the step that has begun; 0: the first, or none
+  bool has_asked_to_stop_ = false, stop_is_proposed_ = false;
+  std::optional<std::pair<std::int64_t, int>> stop_;  // the last step, and the signal that asked for it
   std::mutex telling_;  // of on_failure_: held while it runs
   std::function<void(const std::string&)> on_failure_;
   std::optional<deadline> too_late_at_;
