@@ -25,8 +25,13 @@ add_library(rankc_runtime_tools STATIC
   src/tools/export.cpp
   src/tools/folder_lock.cpp
   src/tools/hash.cpp
+  src/tools/hugging_face_config.cpp
+  src/tools/hugging_face_export.cpp
+  src/tools/hugging_face_families.cpp
+  src/tools/hugging_face_source.cpp
   src/tools/learning_rate.cpp
   src/tools/main.cpp
+  src/tools/merged_source.cpp
   src/tools/metrics.cpp
   src/tools/parameters.cpp
   src/tools/piece_source.cpp

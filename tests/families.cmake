@@ -71,6 +71,15 @@ target_include_directories(rankc_optimizer_test PRIVATE programs)
 target_link_libraries(rankc_optimizer_test PRIVATE rankc_optimizer_plans rankc::codegen rankc_optimizer_host rankc_test_main)
 add_test(NAME optimizer COMMAND rankc_optimizer_test)
 
+# Models in Hugging Face's files.
+rankc_family(hugging_face hugging_face/plans.cpp)
+rankc_family_programs(hugging_face host)
+add_executable(rankc_hugging_face_test hugging_face/files_test.cpp hugging_face/oracle_test.cpp)
+target_include_directories(rankc_hugging_face_test PRIVATE programs)
+target_link_libraries(rankc_hugging_face_test PRIVATE rankc_hugging_face_host rankc_test_main nlohmann_json::nlohmann_json)
+target_compile_definitions(rankc_hugging_face_test PRIVATE RANKC_TEST_ORACLES="${CMAKE_CURRENT_SOURCE_DIR}/oracles" RANKC_HUGGING_FACE_MODELS=3)
+add_test(NAME hugging_face COMMAND rankc_hugging_face_test)
+
 if(TARGET rankc::runtime_cuda)
   rankc_family_programs(odd cuda)
   target_sources(rankc_odd_cuda PRIVATE odd/silu.cu odd/square_loss.cu)

@@ -36,7 +36,7 @@ TEST_CASE("merged weights give the dense plan the loss of the adapted one") {
     run adapted = start(job, layout), dense = start(std::string(job) + "_dense", "one");
     for (int n = 0; n < 4; ++n) adapted.step();
     const std::filesystem::path from = save(adapted, files, "saved");
-    export_weights(adapted.about, from, files.path("merged"), true);
+    export_weights(adapted.about, from, files.path("merged"), {.merge = true});
     CHECK(load_weights(*dense.engine, files.path("merged")).empty());
     adapted.steps = 0;  // the batches of the dense run
     adapted.load();
@@ -44,7 +44,7 @@ TEST_CASE("merged weights give the dense plan the loss of the adapted one") {
     const double loss = adapted.engine->evaluate(), before = dense.engine->evaluate();
     CHECK(std::abs(loss - before) <= 1e-12);
     CHECK(std::abs(dense.step().loss - start(std::string(job) + "_dense", "one").step().loss) > 1e-4);  // other weights than hash:1's
-    export_weights(adapted.about, from, files.path("as_it_is"), false);
+    export_weights(adapted.about, from, files.path("as_it_is"));
     run again = start(job, "one");
     CHECK(load_weights(*again.engine, files.path("as_it_is")).empty());
     again.load();
@@ -89,8 +89,8 @@ TEST_CASE("a resumed run goes on as the other does, on any layout, and a dense c
   const std::string lacks = refusal_of([&] { load(r, of_dense); });
   CHECK(lacks.find("does not hold this model's tensors: it lacks ") != std::string::npos);
   CHECK(lacks.find("lm_head.lora_b") != std::string::npos);
-  CHECK(refusal_of([&] { export_weights(r.about, of_dense, files.path("out"), true); }).starts_with("65: "));
-  CHECK(refusal_of([&] { export_weights(dense.about, of_dense, files.path("out"), true); }) ==
+  CHECK(refusal_of([&] { export_weights(r.about, of_dense, files.path("out"), {.merge = true}); }).starts_with("65: "));
+  CHECK(refusal_of([&] { export_weights(dense.about, of_dense, files.path("out"), {.merge = true}); }) ==
         std::string("1: --merge: the plan ") + dense.about.name + " has no lora, so that nothing is beside its weights; leave it out");
 }
 
@@ -121,7 +121,4 @@ TEST_CASE("the commands: train from a dense file, export, eval") {
   const double expected = loss(call(adapted, {"eval", "--load", saved})), found = loss(call(dense, {"eval", "--init", merged}));
   CHECK(std::abs(found - expected) <= 1e-12);
   CHECK(std::abs(found - loss(call(dense, {"eval", "--init", base}))) > 1e-6);
-  testing::capture err(stderr);
-  CHECK(call(adapted, {"export", "--load", saved, "--format", "huggingface", "--out", merged}) == "2 ");
-  CHECK(err.end() == std::string(adapted.about->name) + ": --format huggingface: is not in this version; legal is safetensors\n");
 }

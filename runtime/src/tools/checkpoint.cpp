@@ -3,6 +3,7 @@
 #include <rankc/runtime/tools/checkpoint.hpp>
 
 #include "checkpoint_names.hpp"
+#include "hugging_face_source.hpp"
 #include "refusal.hpp"
 #include "tensor_names.hpp"
 #include <rankc/runtime/tools/parallel.hpp>
@@ -94,6 +95,14 @@ std::vector<fs::path> seen_by_all(const std::vector<fs::path>& mine, const place
   return common;
 }
 
+/// Weights in whichever form a path has them.
+std::unique_ptr<tensor_source> open_source(const description& about, const std::vector<global_parameter>& given, const fs::path& path) {
+  if (!find_checkpoints(path).empty()) return std::make_unique<piece_source>(find_checkpoint(path), true);
+  if (is_hugging_face(path)) return std::make_unique<hugging_face_source>(about, given, path);
+  const fs::path file = fs::is_directory(path) ? path / "model.safetensors" : path;
+  return std::make_unique<piece_source>(file.string(), std::vector{file});
+}
+
 }  // namespace
 
 std::vector<fs::path> find_checkpoints(const fs::path& path) {
@@ -167,18 +176,16 @@ std::unique_ptr<tensor_source> open_weights(const description& about, const fs::
   throw failure(65, f.what());
 }
 
-std::vector<std::string> load_weights(engine& e, const fs::path& path) {
-  const bool saved = !find_checkpoints(path).empty();
-  const fs::path file = fs::is_directory(path) ? path / "model.safetensors" : path;
-  piece_source in = saved ? piece_source(find_checkpoint(path), true) : piece_source(file.string(), {file});
+std::vector<std::string> load_weights(engine& e, const fs::path& path, const placement& where) {
   const auto all = global_parameters(e.about());
   std::vector<global_parameter> given, beside;
   for (const global_parameter& p : all) (e.about().lora_scale != 0 && is_beside(p, all) ? beside : given).push_back(p);
-  const bool has_any = std::any_of(beside.begin(), beside.end(), [&](const auto& p) { return in.shapes().contains(p.name); });
+  const std::unique_ptr<tensor_source> in = open_source(e.about(), given, path);
+  const bool has_any = std::any_of(beside.begin(), beside.end(), [&](const auto& p) { return in->shapes().contains(p.name); });
   if (has_any) given = all, beside.clear();
-  check_tensors(in, given, weights_alone);
-  check_values(in, given, weights_alone, {});
-  load_tensors(e, given, weights_alone, in);
+  check_tensors(*in, given, weights_alone);
+  check_values(*in, given, weights_alone, where);
+  load_tensors(e, given, weights_alone, *in);
   initialise(e, beside, 1);
   std::vector<std::string> started;
   for (const global_parameter& p : beside) started.push_back(p.name);

@@ -49,7 +49,7 @@ void add_options_of_both(CLI::App& app, options& o, raw_options& raw) {
       },
       "S");
   app.add_option("--init", o.init,
-                 "hash:SEED, FILE.safetensors, or a folder with model.safetensors (default hash:1)");
+                 "hash:SEED, FILE.safetensors, or a folder: with model.safetensors, of Hugging Face, or a checkpoint (default hash:1)");
   app.add_option("--seed", raw.seed, "the same as --init hash:S")->check(seed);
   app.add_option("--data", o.data,
                  "arith:SEED, rand:SEED, FILE.txt (bytes), FILE.bin (llm.c's tokens), or a folder of "
@@ -85,8 +85,8 @@ void add_options_of_training(CLI::App& app, options& o) {
 void add_options_of_export(CLI::App& app, options& o, raw_options& raw) {
   app.add_option("--load", o.load, "the checkpoint")->required();
   app.add_option("--out", o.out, "the folder to write model.safetensors into")->required();
-  app.add_option("--format", raw.format, "safetensors: tensors by the plan's names (default)");
-  app.add_flag("--merge", o.merge, "what lora trains into the weights that it is beside: the tensors of the plan without lora");
+  app.add_option("--format", raw.format, "safetensors: tensors by the plan's names (default); huggingface: config.json and tensors as transformers has them");
+  app.add_flag("--merge", o.exported.merge, "what lora trains into the weights that it is beside: the tensors of the plan without lora");
 }
 
 void check(options& o, const raw_options& raw) {
@@ -147,7 +147,9 @@ std::optional<options> parse_command_line(const description& about, int argc, co
     return o;
   }
   if (export_weights->parsed()) {
-    if (raw.format != "safetensors") throw refusal(2, "--format {}: is not in this version; legal is safetensors", raw.format);
+    if (raw.format != "safetensors" && raw.format != "huggingface")
+      throw refusal(2, "--format {}: legal are safetensors and huggingface", raw.format);
+    if (raw.format == "huggingface") o.exported.format = export_format::hugging_face;
     o.run = options::command::export_weights;
     return o;
   }

@@ -33,7 +33,7 @@ void run(const description& about, const install_engine& install, const options&
     case options::command::evaluate:
       return evaluate(about, install, o);
     case options::command::export_weights:
-      fmt::print("exported {}\n", export_weights(about, o.load, o.out, o.merge).string());
+      fmt::print("exported {}\n", export_weights(about, o.load, o.out, o.exported).string());
       return;
     case options::command::describe: {
       const std::string_view text = o.json ? about.json : about.text;

@@ -5,7 +5,6 @@
 #include <rankc/runtime/tools/safetensors.hpp>
 
 #include <algorithm>
-#include <set>
 
 namespace rankc::runtime {
 namespace {
@@ -21,25 +20,28 @@ void list(std::vector<std::string>& faults, const char* what, const std::vector<
 
 }  // namespace
 
-void check_tensors(const tensor_source& in, const std::vector<global_parameter>& parameters, const std::vector<part>& parts) {
+void check_shapes(const std::string& source, const shape_map& found, const shape_map& expected) {
   std::vector<std::string> missing, shapes, unexpected;
-  std::set<std::string> expected;
-  for (const part& part : parts)
-    for (const global_parameter& p : parameters) {
-      if (!has(p, part.where)) continue;
-      const std::string name = *expected.insert(part.prefix + p.name).first;
-      const auto found = in.shapes().find(name);
-      if (found == in.shapes().end()) missing.push_back(name);
-      else if (found->second != p.shape())
-        shapes.push_back(fmt::format("{} {} instead of {}", name, shape_text(found->second), shape_text(p.shape())));
-    }
-  for (const auto& [name, shape] : in.shapes())
+  for (const auto& [name, shape] : expected) {
+    const auto at = found.find(name);
+    if (at == found.end()) missing.push_back(name);
+    else if (at->second != shape) shapes.push_back(fmt::format("{} {} instead of {}", name, shape_text(at->second), shape_text(shape)));
+  }
+  for (const auto& [name, shape] : found)
     if (!expected.contains(name)) unexpected.push_back(name);
   std::vector<std::string> faults;
   list(faults, "it lacks", missing);
   list(faults, "it has, unexpectedly,", unexpected);
   list(faults, "it has other shapes:", shapes);
-  if (!faults.empty()) throw refusal(1, "{}: does not hold this model's tensors: {}", in.name(), fmt::join(faults, "; "));
+  if (!faults.empty()) throw refusal(1, "{}: does not hold this model's tensors: {}", source, fmt::join(faults, "; "));
+}
+
+void check_tensors(const tensor_source& in, const std::vector<global_parameter>& parameters, const std::vector<part>& parts) {
+  shape_map expected;
+  for (const part& part : parts)
+    for (const global_parameter& p : parameters)
+      if (has(p, part.where)) expected[part.prefix + p.name] = p.shape();
+  check_shapes(in.name(), in.shapes(), expected);
 }
 
 }  // namespace rankc::runtime

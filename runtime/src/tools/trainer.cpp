@@ -68,7 +68,7 @@ beginning begin_run(const description& about, const options& o) {
 void set_weights(engine& e, const beginning& b, const options& o) {
   if (b.from) return load_checkpoint(e, *b.from);
   if (const auto seed = hash_seed(b.state.init)) return initialise(e, *seed);
-  const std::vector<std::string> started = load_weights(e, b.state.init);
+  const std::vector<std::string> started = load_weights(e, b.state.init, o.where);
   if (!started.empty())
     say(o, fmt::format("note: {} has nothing beside its weights; {} parameters of lora start as by hash:1, {} to {}", b.state.init,
                        started.size(), started.front(), started.back()));

@@ -518,7 +518,7 @@ TEST_CASE("weights load from a file, a folder and a checkpoint") {
   fill_engine(e);
   const fs::path folder = save_checkpoint(e, example_state(program.about, 5), files.path());
   fs::create_directory(files.path("plain"));
-  export_weights(program.about, folder, files.path("plain"), false);
+  export_weights(program.about, folder, files.path("plain"));
   for (const fs::path& from :
        {fs::path(files.path("plain/model.safetensors")), folder, fs::path(files.path()), fs::path(files.path("plain"))}) {
     fake_engine to(program);

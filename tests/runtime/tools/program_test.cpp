@@ -235,6 +235,34 @@ TEST_CASE("checkpoints are written every N steps and at the end, once each") {
   CHECK(saved("4") == "01010 step_000004\n");
 }
 
+TEST_CASE("a save that fails is told and training goes on; the last one gives the exit code") {
+  const scratch files;
+  const fake_program program(1, 1, 1);
+  files.write("latest/in_the_way", "");  // a folder, which no file can replace
+  const outcome done = run(program, {"train", "--steps", "5", "--save", files.path(), "--save-every", "2", "--metrics", files.path("m")});
+  CHECK(done.code == 65);
+  CHECK(lines_of(files.path("m")).size() == 5);
+  CHECK(done.out.find("saved") == done.out.npos);
+  for (const char* step : {"2", "4", "5"})
+    CHECK(done.err.find(files.path() + ": step " + step + " is not saved: " + files.path("latest") + ": cannot be written: Is a directory") != done.err.npos);
+  CHECK(done.err.find("; training goes on, and the next save tries again\n") != done.err.npos);
+  CHECK(done.err.ends_with("fake: the last save failed; " + files.path() + "\n"));
+}
+
+TEST_CASE("--load says which checkpoint it takes where the newest is damaged, and --keep lets the newest stay") {
+  const scratch files;
+  const fake_program program(1, 1, 1);
+  REQUIRE(run(program, {"train", "--steps", "6", "--save", files.path(), "--save-every", "2", "--keep", "2"}).code == 0);
+  CHECK_FALSE(std::filesystem::exists(files.path("step_000002")));
+  files.write("step_000006/rank_00000.safetensors", "gone");
+  const outcome done = run(program, {"train", "--steps", "1", "--load", files.path()});
+  CHECK(done.code == 0);
+  CHECK(done.out.starts_with("note: " + files.path("step_000006/rank_00000.safetensors") +
+                             ": holds 4 bytes, fewer than the 8 that a safetensors file starts with; " + files.path("step_000004") + " is taken\n"));
+  CHECK(done.out.find("step 5/5") != done.out.npos);
+  CHECK(run(program, {"train", "--steps", "1", "--load", files.path("step_000006")}).code == 65);
+}
+
 TEST_CASE("a plan that changed since the save is noted") {
   const scratch files;
   fake_program program(1, 1, 1);

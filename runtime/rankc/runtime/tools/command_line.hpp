@@ -3,6 +3,7 @@
 #pragma once
 #include <rankc/runtime/placement.hpp>
 #include <rankc/runtime/program.hpp>
+#include <rankc/runtime/tools/export.hpp>
 
 #include <cstdint>
 #include <optional>
@@ -20,7 +21,7 @@ struct options {
   std::optional<double> lr, weight_decay, clip;
   std::optional<std::string> schedule;
   std::string metrics, trace, save, load, out;
-  bool merge = false;  // export: what lora trains into the weights that it is beside
+  export_options exported;
   std::int64_t save_every = 0;  // 0: at the end only
   int keep = 0;                 // checkpoints that stay; 0: all
   bool processes = false;       // --launch processes
