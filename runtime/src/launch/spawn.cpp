@@ -35,7 +35,8 @@ void note_signal(int which) {
 
 std::string random_job() {
   unsigned long long bits[2]{};
-  if (getrandom(bits, sizeof bits, 0) != sizeof bits) throw refusal(75, "--launch processes: this machine gives no random numbers");
+  if (getrandom(bits, sizeof bits, 0) != sizeof bits)
+    throw refusal(75, "--launch processes: this machine gives no random numbers");
   return fmt::format("{:016x}{:016x}", bits[0], bits[1]);
 }
 

@@ -13,7 +13,8 @@ namespace rankc::runtime {
 
 class coordinator::star {
  public:
-  star(socket_handle listener, int world, std::uint64_t job, const limits&, std::function<void(const std::string&)> log);
+  star(socket_handle listener, int world, std::uint64_t job, const limits&,
+       std::function<void(const std::string&)> log);
   /// Until all have left; once `ending` is set, two seconds longer at most.
   void serve(const std::atomic<bool>& ending);
   /// From another thread: look at `ending` now.
@@ -33,7 +34,8 @@ class coordinator::star {
     deadline started;
     std::map<int, std::string> from;
   };
-  /// A failure that no other explains: of a rank that was stopped by another's. It counts where no cause is heard of soon.
+  /// A failure that no other explains: of a rank that was stopped by another's. It counts where no cause is heard of
+  /// soon.
   struct suspicion {
     int rank;
     std::string text;
@@ -77,7 +79,7 @@ class coordinator::star {
   std::map<int, std::string> listings_;  // by rank
   std::map<std::string, exchange> exchanges_;
   std::optional<suspicion> suspicion_;
-  std::string verdict_;  // why the start was refused
+  std::string verdict_;                // why the start was refused
   std::map<int, std::int64_t> begun_;  // by rank, once a stop is proposed: the step that it is at
   int stop_signal_ = 0;
   int left_ = 0;  // ranks that have ended well

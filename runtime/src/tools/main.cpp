@@ -49,7 +49,8 @@ int run_in_threads(const description& about, const install_engine& install, int 
     if (options->processes)
       throw failure(2, "--launch processes: this program has all its ranks in one process; legal is threads");
     read_environment(variables, [](const char* name, int world) {
-      throw refusal(2, "{} is {}: this program has all its ranks in one process; start it once, without a launcher", name, world);
+      throw refusal(2, "{} is {}: this program has all its ranks in one process; start it once, without a launcher",
+                    name, world);
     });
   }
   run(about, install, *options);
