@@ -2,8 +2,21 @@
 find_package(fmt REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(nlohmann_json REQUIRED)
+include(${PROJECT_SOURCE_DIR}/runtime/src/launch/gloo.cmake)
 
 add_library(rankc_runtime_tools STATIC
+  src/launch/coordinator.cpp
+  src/launch/environment.cpp
+  src/launch/error_file.cpp
+  src/launch/frame.cpp
+  src/launch/hello.cpp
+  src/launch/limits.cpp
+  src/launch/member.cpp
+  src/launch/nodelist.cpp
+  src/launch/session.cpp
+  src/launch/socket.cpp
+  src/launch/spawn.cpp
+  src/launch/star.cpp
   src/tools/checkpoint.cpp
   src/tools/checkpoint_index.cpp
   src/tools/command_line.cpp
@@ -16,8 +29,6 @@ add_library(rankc_runtime_tools STATIC
   src/tools/hugging_face_export.cpp
   src/tools/hugging_face_families.cpp
   src/tools/hugging_face_source.cpp
-  src/tools/launch.cpp
-  src/tools/launch_processes.cpp
   src/tools/learning_rate.cpp
   src/tools/main.cpp
   src/tools/merged_source.cpp
@@ -43,5 +54,12 @@ target_include_directories(rankc_runtime_tools PUBLIC
   $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 # A consumer of the installed package needs fmt's library; the other two are headers that only these sources see.
 target_link_libraries(rankc_runtime_tools PRIVATE fmt::fmt
-  $<BUILD_INTERFACE:CLI11::CLI11> $<BUILD_INTERFACE:nlohmann_json::nlohmann_json> $<BUILD_INTERFACE:rankc_warnings>)
+  Threads::Threads $<BUILD_INTERFACE:CLI11::CLI11> $<BUILD_INTERFACE:nlohmann_json::nlohmann_json> $<BUILD_INTERFACE:rankc_warnings>)
+if(TARGET rankc::gloo)
+  target_sources(rankc_runtime_tools PRIVATE src/launch/connect_gloo.cpp)
+  target_link_libraries(rankc_runtime_tools PRIVATE rankc::gloo)
+else()
+  message(STATUS "rankc: no Gloo was found (libgloo-dev); on the host all ranks are threads of one process")
+  target_sources(rankc_runtime_tools PRIVATE src/launch/connect_without_gloo.cpp)
+endif()
 target_sources(rankc_runtime_tools PUBLIC FILE_SET HEADERS BASE_DIRS . FILES rankc/runtime/tools/main.hpp)

@@ -132,6 +132,7 @@ std::string optimizer_text(const lowered& l) {
   if (l.has_bf16_moments()) narrow.emplace_back("moments");
   if (!narrow.empty())
     out += fmt::format("; {} in bf16, rounded {}", fmt::join(narrow, " and "), t.rounding == stochastic ? "stochastically" : "to nearest");
+  if (l.rounds_reductions()) out += "; gradients in bf16 between ranks of dp";
   return out + "\n";
 }
 
@@ -149,7 +150,7 @@ struct sharding_costs {
   state_cost here, once, replicas;
 };
 sharding_costs costs_of_sharding(const lowered& l, const pipeline_rank& r) {
-  const double real = static_cast<double>(l.real_bytes()), wide = static_cast<double>(l.wide_bytes());
+  const double real = static_cast<double>(l.real_bytes()), wide = static_cast<double>(l.wide_bytes()), summed = l.rounds_reductions() ? 2 : wide;
   const optimizer_state state = l.state();
   const double each = static_cast<double>(state.weight + static_cast<std::size_t>(state.moments) * state.moment) + (l.trains() ? wide : 0) +
                       (state.working_copy ? real : 0);
@@ -166,9 +167,9 @@ sharding_costs costs_of_sharding(const lowered& l, const pipeline_rank& r) {
   double over_replicas = 0;
   for (const communications& x : count_communications(l, r))
     if (x.phase != "step") (x.axis == "dp_shard" ? c.here.sent : over_replicas) += x.axis.starts_with("dp_") ? x.sent() : 0;
-  c.once = {kept + stored * real + trained * wide, (shards - 1) / shards * (stored * real + trained * wide) + over_replicas};
+  c.once = {kept + stored * real + trained * wide, (shards - 1) / shards * (stored * real + trained * summed) + over_replicas};
   c.here.sent += over_replicas;
-  c.replicas = {replica, 2 * (all - 1) / all * trained_whole * wide};
+  c.replicas = {replica, 2 * (all - 1) / all * trained_whole * summed};
   return c;
 }
 

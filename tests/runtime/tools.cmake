@@ -4,7 +4,6 @@ add_executable(rankc_runtime_tools_test
   runtime/tools/checkpoint_test.cpp
   runtime/tools/data_test.cpp
   runtime/tools/hash_test.cpp
-  runtime/tools/launch_test.cpp
   runtime/tools/learning_rate_test.cpp
   runtime/tools/metrics_test.cpp
   runtime/tools/parameters_test.cpp

@@ -372,7 +372,7 @@ TEST_CASE("usage errors: code 2, one line, nothing started") {
   CHECK(run(program, {"fly"}).err ==
         "fake: A subcommand is required; legal are train, eval, describe, export, --version and --help\n");
   CHECK(run(program, {"train", "--launch", "processes"}).err ==
-        "fake: --launch processes: is not in this version; legal is threads (all ranks in one process)\n");
+        "fake: --launch processes: this program has all its ranks in one process; legal is threads\n");
   CHECK(run(program, {"train", "--steps", "0"}).err ==
         "fake: --steps: '0' must be a whole number >= 1; see --help\n");
   CHECK(run(program, {"train", "--steps", "1", "--launch", "threads"}).code == 0);
@@ -405,8 +405,7 @@ TEST_CASE("a launcher with several processes is refused") {
   unsetenv("WORLD_SIZE");
   CHECK(refused.code == 2);
   CHECK(refused.err ==
-        "fake: WORLD_SIZE is 8: this version runs all ranks in one process; start it once, without "
-        "torchrun, mpirun or srun\n");
+        "fake: WORLD_SIZE is 8: this program has all its ranks in one process; start it once, without a launcher\n");
   CHECK(alone.code == 0);
 }
 

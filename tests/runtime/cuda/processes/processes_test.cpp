@@ -94,12 +94,12 @@ TEST_CASE("the rank that fails gives the exit code, and the other is stopped at 
   const auto start = std::chrono::steady_clock::now();
   const outcome failed = run(f, "FAIL_AT_RANK=1 HOW=throw", "train --steps 5 --launch processes");
   CHECK(failed.code == 70);
-  CHECK(failed.err == "tables: rank 1, install: fails on purpose\n");
+  CHECK(failed.err.find("tables: rank 1, install: fails on purpose\n") != std::string::npos);
+  CHECK(failed.err.find("tables: rank 0: stopped, because rank 1, install: fails on purpose\n") != std::string::npos);
   CHECK(run(f, "FAIL_AT_RANK=0 HOW=signal", "train --steps 5 --launch processes").code == 128 + SIGKILL);
   const outcome fault = run(f, "FAIL_AT_RANK=1 HOW=fault", "train --steps 5 --launch processes");
   CHECK(fault.code == 70);
-  CHECK(fault.err ==
-        "tables: rank 1, step 1: the device, after the step was launched: unspecified launch failure\n");
+  CHECK(fault.err.find("tables: rank 1, step 1: the device, after the step was launched: unspecified launch failure\n") != std::string::npos);
   CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(40));
 }
 
