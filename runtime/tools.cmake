@@ -33,6 +33,7 @@ add_library(rankc_runtime_tools STATIC
   src/tools/main.cpp
   src/tools/merged_source.cpp
   src/tools/metrics.cpp
+  src/tools/not_finite.cpp
   src/tools/parameters.cpp
   src/tools/piece_source.cpp
   src/tools/run_state.cpp

@@ -80,7 +80,14 @@ target_link_libraries(rankc_hugging_face_test PRIVATE rankc_hugging_face_host ra
 target_compile_definitions(rankc_hugging_face_test PRIVATE RANKC_TEST_ORACLES="${CMAKE_CURRENT_SOURCE_DIR}/oracles" RANKC_HUGGING_FACE_MODELS=3)
 add_test(NAME hugging_face COMMAND rankc_hugging_face_test)
 
-if(TARGET rankc::runtime_cuda)
+# Programs of whole families for GPUs take minutes to compile: they are made where there is a GPU to run them.
+find_program(RANKC_NVIDIA_SMI nvidia-smi)
+set(has_gpu OFF)
+if(RANKC_NVIDIA_SMI)
+  set(has_gpu ON)
+endif()
+option(RANKC_GPU_FAMILIES "Build the families of test plans for GPUs too" ${has_gpu})
+if(RANKC_GPU_FAMILIES AND TARGET rankc::runtime_cuda)
   rankc_family_programs(odd cuda)
   target_sources(rankc_odd_cuda PRIVATE odd/silu.cu odd/square_loss.cu)
   rankc_family_cuda_test(odd odd/cuda_test.cpp)

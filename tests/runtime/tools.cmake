@@ -6,6 +6,7 @@ add_executable(rankc_runtime_tools_test
   runtime/tools/hash_test.cpp
   runtime/tools/learning_rate_test.cpp
   runtime/tools/metrics_test.cpp
+  runtime/tools/not_finite_test.cpp
   runtime/tools/parameters_test.cpp
   runtime/tools/program_test.cpp
   runtime/tools/safetensors_test.cpp
