@@ -7,6 +7,7 @@ add_library(rankc_runtime_tools STATIC
   src/tools/checkpoint.cpp
   src/tools/command_line.cpp
   src/tools/data.cpp
+  src/tools/data_spec.cpp
   src/tools/durable.cpp
   src/tools/export.cpp
   src/tools/hash.cpp
@@ -14,11 +15,16 @@ add_library(rankc_runtime_tools STATIC
   src/tools/launch_processes.cpp
   src/tools/learning_rate.cpp
   src/tools/main.cpp
+  src/tools/mapped_file.cpp
+  src/tools/megatron_index.cpp
+  src/tools/megatron_order.cpp
   src/tools/metrics.cpp
+  src/tools/mixture.cpp
   src/tools/parameters.cpp
   src/tools/run_state.cpp
   src/tools/safetensors_reader.cpp
   src/tools/safetensors_writer.cpp
+  src/tools/sample_source.cpp
   src/tools/token_file.cpp
   src/tools/trace_file.cpp
   src/tools/trainer.cpp)
