@@ -4,8 +4,10 @@ find_package(CLI11 REQUIRED)
 find_package(nlohmann_json REQUIRED)
 
 add_library(rankc_runtime_tools STATIC
+  src/tools/beginning.cpp
   src/tools/checkpoint.cpp
   src/tools/command_line.cpp
+  src/tools/console.cpp
   src/tools/data.cpp
   src/tools/data_spec.cpp
   src/tools/durable.cpp
@@ -25,9 +27,13 @@ add_library(rankc_runtime_tools STATIC
   src/tools/safetensors_reader.cpp
   src/tools/safetensors_writer.cpp
   src/tools/sample_source.cpp
+  src/tools/stop_signal.cpp
+  src/tools/tensorboard.cpp
   src/tools/token_file.cpp
   src/tools/trace_file.cpp
   src/tools/trainer.cpp)
+# A learning rate is the number that the plan's compiler has computed: no product is fused with a sum.
+set_source_files_properties(src/tools/learning_rate.cpp PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
 add_library(rankc::runtime_tools ALIAS rankc_runtime_tools)
 set_target_properties(rankc_runtime_tools PROPERTIES EXPORT_NAME runtime_tools)
 target_compile_features(rankc_runtime_tools PUBLIC cxx_std_20)

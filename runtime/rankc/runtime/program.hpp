@@ -3,6 +3,8 @@
 // buffers, as constant tables. The trainer, the tests and an embedding application read these; the step
 // itself is a function per pipeline rank (host/rank.hpp, cuda/rank.hpp).
 #pragma once
+#include <rankc/runtime/lr_schedule.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -139,6 +141,7 @@ struct recipe {
   double momentum = 0;  // of SGD
   bool nesterov = false;
   std::uint32_t rounding_seed = 0;  // of what is rounded stochastically
+  lr_schedule schedule = {};        // in the place of warmup_steps, decay_steps and min_lr, where it has pieces
 };
 
 struct description {
@@ -159,6 +162,7 @@ struct description {
   bool bf16_moments = false;   // else they are kept in the type of gradients
   bool bf16_weights = false;   // bf16 programs: the weights are what layers read, with no working copy beside them
   recipe train;
+  const char* note = "";  // what a user is to know of it before it runs
   std::span<const layout> layouts;  // one per pipeline coordinate
   std::span<const rank_row> ranks;
   std::span<const communicator> communicators;

@@ -7,7 +7,9 @@
 #include <rankc/runtime/tools/trainer.hpp>
 
 #include <fmt/format.h>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <exception>
 #include <string_view>
 
@@ -64,7 +66,9 @@ int run_where_launched(const description& about, const install_at& install, int 
 /// The exit code of `start`, whose failures become a line each.
 template <class Start>
 int reported(const description& about, const Start& start) try {
-  return start();
+  const int code = start();
+  if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return code;
+  throw failure(1, fmt::format("standard output cannot be written: {}", std::strerror(errno)));
 } catch (const failure& f) {
   fmt::print(stderr, "{}: {}\n", about.name, f.what());
   return f.code;

@@ -4,6 +4,7 @@
 #include "refusal.hpp"
 #include <rankc/runtime/tools/checksum.hpp>
 #include <rankc/runtime/tools/durable.hpp>
+#include <rankc/runtime/tools/learning_rate.hpp>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -33,13 +34,18 @@ void write_run_state(const run_state& state, const description& about, const std
       {"samples", state.samples},
       {"init", state.init},
       {"data", state.data},
+      {"shuffle", state.shuffle},
+      {"eval_data", state.eval_data},
+      {"eval_fraction", state.eval_fraction},
+      {"last_step", state.last_step},
       {"recipe",
        {{"lr", r.lr},
         {"weight_decay", r.weight_decay},
         {"clip", r.clip},
         {"warmup_steps", r.warmup_steps},
         {"decay_steps", r.decay_steps},
-        {"min_lr", r.min_lr}}},
+        {"min_lr", r.min_lr},
+        {"schedule", schedule_text(r.schedule)}}},
       {"layout",
        {{"pp", about.pp},
         {"dp", about.dp},
@@ -62,8 +68,12 @@ run_state read_run_state(const description& about, const std::filesystem::path& 
   try {
     run_state state{.step = root.at("step"),
                     .samples = root.at("samples"),
+                    .last_step = root.value("last_step", std::int64_t{0}),
                     .init = root.at("init"),
                     .data = root.at("data"),
+                    .shuffle = root.value("shuffle", ""),
+                    .eval_data = root.value("eval_data", ""),
+                    .eval_fraction = root.value("eval_fraction", 0.0),
                     .train = about.train,
                     .plan_hash = std::stoull(root.at("plan_hash").get<std::string>(), nullptr, 16)};
     const json& r = root.at("recipe");
@@ -73,6 +83,7 @@ run_state read_run_state(const description& about, const std::filesystem::path& 
     state.train.warmup_steps = r.at("warmup_steps");
     state.train.decay_steps = r.at("decay_steps");
     state.train.min_lr = r.at("min_lr");
+    state.train.schedule = read_schedule(r.value("schedule", ""));
     return state;
   } catch (const std::exception& e) {
     throw refusal(65, "{}: was not written by this version: {}", file.string(), e.what());

@@ -14,12 +14,14 @@ struct options {
   enum class command { train, evaluate, describe, export_weights };
   command run = command::train;
   bool json = false;
-  std::int64_t steps = 0;
+  std::int64_t steps = 0;  // train: in all, those before a checkpoint counted; 0: not given
   std::string init;                 // hash:SEED, a file or a folder; empty where `load` is given
-  std::optional<std::string> data;  // as --data spells it
+  std::optional<std::string> data, shuffle, eval_data;  // as these are spelt
+  std::optional<double> eval_fraction;
+  std::int64_t eval_every = 0, eval_batches = 10;  // 0: at the end alone, where data is held out
   std::optional<double> lr, weight_decay, clip;
   std::optional<std::string> schedule;
-  std::string metrics, trace, save, load, out;
+  std::string metrics, trace, tensorboard, save, load, out;
   bool merge = false;  // export: what lora trains into the weights that it is beside
   std::int64_t save_every = 0;  // 0: at the end only
   bool processes = false;       // --launch processes
