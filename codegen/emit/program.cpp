@@ -105,7 +105,23 @@ std::string rest_of_recipe(const training& t) {
   if (t.momentum > 0) out += fmt::format(", .momentum = {}", t.momentum);
   if (t.nesterov) out += ", .nesterov = true";
   if (t.rounding_seed != 0) out += fmt::format(", .rounding_seed = {}", static_cast<std::uint32_t>(t.rounding_seed));
+  if (t.lr_schedule.any()) {
+    constexpr const char* shapes[]{"constant", "linear", "cosine"};
+    out += ",\n              .schedule = {";
+    for (int i = 0; i < t.lr_schedule.count; ++i) {
+      const runtime::lr_piece& piece = t.lr_schedule.pieces[i];
+      out += fmt::format("{}lr_piece{{lr_shape::{}, {}, {}}}", i > 0 ? ", " : "", shapes[static_cast<int>(piece.shape)], piece.steps,
+                         piece.to == runtime::peak ? "peak" : fmt::format("{}", piece.to));
+    }
+    out += "}";
+  }
   return out;
+}
+
+/// What the program says of itself before it runs.
+std::string note_text(const lowered& l) {
+  if (l.plan->recipe.precision != bf16 || l.type == dtype::bf16) return "";
+  return fmt::format("\n    .note = \"the recipe's precision is bf16; this program computes in {}\",", name_of(l.type));
 }
 
 }  // namespace
@@ -142,6 +158,7 @@ std::string emit_program(const lowered& l, const std::string& target) {
        {"recipe", fmt::format(".lr = {}, .weight_decay = {}, .clip = {}, .beta1 = {}, .beta2 = {}, .eps = {},\n              "
                               ".warmup_steps = {}, .decay_steps = {}, .min_lr = {}{}",
                               t.lr, t.weight_decay, t.clip, t.beta1, t.beta2, t.eps, t.warmup_steps, t.decay_steps, t.min_lr, rest_of_recipe(t))},
+       {"note", note_text(l)},
        {"communicators", l.communicators.empty() ? "{}" : "communicators"}});
 }
 

@@ -196,6 +196,15 @@ rank 0  |  0F0  0F1    .    .  0B0    -  0F2  0B1    -  0F3  0B2    -    .    . 
 rank 1  |    .  1F0  1B0    -  1F1  1B1    -  1F2  1B2    -  1F3  1B3    - | 1REDUCE_GRAD 1STEP
 bubble 22.5 %, one column per forward of an average stage; a backward takes two
 
+learning rate over the steps:
+     0.002 |   ***********
+           |  *           *********
+           |                       *******
+           | *                            ********
+           |                                      ****************
+         0 |*                                                     ******
+      step 1                                                        462
+
 pipeline rank 0: 8.7 MiB per rank
   stage 0: embedding .. layers.1, 48.6 % of the cost
   parameters 905.5 KiB x 4 (weights, gradients, two moments)

@@ -133,6 +133,15 @@ rank 0  |  0F0  0F1  0F2  3F0  3B0    -  3F1    - [0F3 3B1]    - [3F2 0B0]    - 
 rank 1  |    .  1F0  2F0  1F1  2F1  1F2    .  2B0 [2F2 1B0]    - [1F3 2B1]    - [2F3 1B1]    -    . [1F4 2B2]    - [2F4 1B2]    . [1F5 2B3]    - [2F5 1B3]    - [1F6 2B4]    - [2F6 1B4]    -    . [1F7 2B5] [2F7 1B5]    -  2B6    -  1B6    -    .    .  2I7  1I7  2W7  1W7 | 2REDUCE_GRAD 1REDUCE_GRAD 1STEP 2STEP
 bubble 7.4 %, one column per forward of an average stage; a backward takes two; [ ] run together
 
+learning rate over the steps:
+     0.002 |   ***********
+           |  *           *********
+           |                       *******
+           | *                            ********
+           |                                      ****************
+         0 |*                                                     ******
+      step 1                                                        462
+
 pipeline rank 0: 19.7 MiB per rank
   stage 0: embedding .. layers.0, 24.6 % of the cost
   stage 3: layers.3 .. head, 27.8 % of the cost
