@@ -3,21 +3,25 @@
 // kept a neighbour of what was worked out, and losses that fall.
 #include "steps.hpp"
 
+namespace {
+
 using optimizing::region;
 
-TEST_CASE("each step is the optimizer's, element by element, and what is kept in bf16 a neighbour of it") {
+/// Each step is the optimizer's, element by element, and what is kept in bf16 a neighbour of it.
+void check_updates(int gpus, int expected) {
   int programs = 0;
   for (const registered& program : cuda_registry) {
-    if (program.about->world() != RANKC_TEST_GPUS) continue;
+    if (program.about->world() != gpus) continue;
     CAPTURE(program.job);
     CAPTURE(program.layout);
     CHECK(optimizing::check_steps(program, 3, 1e-5) > 10'000);
     ++programs;
   }
-  CHECK(programs == (RANKC_TEST_GPUS == 1 ? 20 : 2));
+  CHECK(programs == expected);
 }
 
-TEST_CASE("losses fall, and AdamW's as they do with f32 weights") {
+/// Losses fall, and AdamW's as they do with f32 weights.
+void check_losses(int gpus) {
   const auto losses = [](const registered& program) {
     run r(program, "arith", program.job.find("sgd") == std::string::npos ? 3e-3 : 0.1);
     std::vector<double> all;
@@ -26,7 +30,7 @@ TEST_CASE("losses fall, and AdamW's as they do with f32 weights") {
   };
   double with_master = 0;
   for (const registered& program : cuda_registry) {
-    if (program.about->world() != RANKC_TEST_GPUS) continue;
+    if (program.about->world() != gpus) continue;
     CAPTURE(program.job);
     CAPTURE(program.layout);
     const std::vector<double> all = losses(program);
@@ -37,9 +41,10 @@ TEST_CASE("losses fall, and AdamW's as they do with f32 weights") {
   }
 }
 
-TEST_CASE("weights without a master copy are read as they were written, and rounded to nearest where they were not") {
+/// Weights without a master copy are read as they were written, and rounded to nearest where they were not.
+void check_reading(int gpus) {
   for (const registered& program : cuda_registry) {
-    if (program.about->world() != RANKC_TEST_GPUS || !program.about->bf16_weights) continue;
+    if (program.about->world() != gpus || !program.about->bf16_weights) continue;
     run r(program);
     const tensors weights = r.tensors(region::weights);
     for (const auto& p : rankc::runtime::global_parameters(r.about)) {
@@ -52,3 +57,12 @@ TEST_CASE("weights without a master copy are read as they were written, and roun
     CHECK(largest(weights) > 0.9);  // the gains of norms
   }
 }
+
+}  // namespace
+
+TEST_CASE("1 GPU: each step is the optimizer's") { check_updates(1, 20); }
+TEST_CASE("2 GPUs: each step is the optimizer's") { check_updates(2, 2); }
+TEST_CASE("1 GPU: losses fall") { check_losses(1); }
+TEST_CASE("2 GPUs: losses fall") { check_losses(2); }
+TEST_CASE("1 GPU: weights without a master copy are read as they were written") { check_reading(1); }
+TEST_CASE("2 GPUs: weights without a master copy are read as they were written") { check_reading(2); }

@@ -1,0 +1,87 @@
+# Families of plans: each a library of plans, a generator that writes their programs, and libraries of these by target.
+find_package(nlohmann_json REQUIRED)
+add_library(rankc_write_programs STATIC families/write_programs.cpp)
+target_include_directories(rankc_write_programs PUBLIC families)
+target_link_libraries(rankc_write_programs PUBLIC rankc::codegen PRIVATE rankc_warnings)
+
+# The plans of a family, of the sources given, and their generator.
+function(rankc_family name)
+  add_library(rankc_${name}_plans STATIC ${ARGN})
+  target_include_directories(rankc_${name}_plans PRIVATE "${rankc_SOURCE_DIR}/dsl/plans")
+  target_link_libraries(rankc_${name}_plans PUBLIC rankc::dsl PRIVATE rankc_warnings)
+  target_compile_options(rankc_${name}_plans PRIVATE $<$<CONFIG:Release>:-O1>)
+  add_executable(rankc_${name}_generate ${name}/generate.cpp)
+  target_link_libraries(rankc_${name}_generate PRIVATE rankc_${name}_plans rankc_write_programs)
+endfunction()
+
+# The programs of a family for a target, with their registry.
+function(rankc_family_programs name target)
+  set(out "${CMAKE_CURRENT_BINARY_DIR}/${name}_${target}")
+  add_custom_command(OUTPUT "${out}/registry.cpp" COMMAND rankc_${name}_generate ${target} "${out}"
+    DEPENDS rankc_${name}_generate COMMENT "Generating the programs of tests/${name} (${target})" VERBATIM)
+  add_library(rankc_${name}_${target} STATIC "${out}/registry.cpp")
+  target_include_directories(rankc_${name}_${target} PRIVATE programs odd "${out}")
+  target_link_libraries(rankc_${name}_${target} PUBLIC rankc::runtime_${target} rankc::runtime_tools PRIVATE rankc_warnings)
+  target_compile_options(rankc_${name}_${target} PRIVATE -O0)  # most of their time are their headers
+endfunction()
+
+# A test of a family's programs on one and on two GPUs; its cases begin with "1 GPU" or "2 GPUs".
+function(rankc_family_cuda_test name)
+  add_executable(rankc_${name}_cuda_test programs/cuda/main.cpp ${ARGN})
+  target_include_directories(rankc_${name}_cuda_test PRIVATE programs)
+  target_link_libraries(rankc_${name}_cuda_test PRIVATE rankc_${name}_cuda doctest::doctest rankc_warnings)
+  foreach(gpus IN ITEMS 1 2)
+    add_test(NAME ${name}_cuda_gpu${gpus} COMMAND rankc_${name}_cuda_test)
+    set_tests_properties(${name}_cuda_gpu${gpus} PROPERTIES ENVIRONMENT RANKC_TEST_GPUS=${gpus} LABELS gpu${gpus}
+      SKIP_RETURN_CODE 77 RUN_SERIAL ON)
+  endforeach()
+endfunction()
+
+# Plans that users may write and no other test has: generated, compiled, trained, held to finite differences.
+rankc_family(odd odd/plans.cpp odd/techniques.cpp)
+rankc_family_programs(odd host)
+set(odd_counts RANKC_ODD_FAMILIES=41 RANKC_ODD_PLANS=273 RANKC_ODD_ON_ONE=85 RANKC_ODD_ON_TWO=69)
+add_executable(rankc_odd_test odd/certificate_test.cpp odd/coverage_test.cpp odd/odd_test.cpp odd/refused_test.cpp)
+target_include_directories(rankc_odd_test PRIVATE programs)
+target_link_libraries(rankc_odd_test PRIVATE rankc_odd_plans rankc::codegen rankc_odd_host rankc_test_main nlohmann_json::nlohmann_json)
+target_compile_definitions(rankc_odd_test PRIVATE ${odd_counts})
+add_test(NAME odd COMMAND rankc_odd_test)
+
+# Plans that recompute, beside the same plans that keep everything.
+rankc_family(recompute recompute/plans.cpp)
+rankc_family_programs(recompute host)
+add_executable(rankc_recompute_test recompute/recompute_test.cpp recompute/lowering_test.cpp)
+target_include_directories(rankc_recompute_test PRIVATE programs)
+target_link_libraries(rankc_recompute_test PRIVATE rankc_recompute_plans rankc::codegen rankc_recompute_host rankc_test_main)
+add_test(NAME recompute COMMAND rankc_recompute_test)
+
+# Plans that train parts of low rank, or not everything.
+rankc_family(lora lora/plans.cpp)
+rankc_family_programs(lora host)
+add_executable(rankc_lora_test lora/files_test.cpp lora/gradients_test.cpp lora/layouts_test.cpp)
+target_include_directories(rankc_lora_test PRIVATE programs)
+target_link_libraries(rankc_lora_test PRIVATE rankc_lora_plans rankc::codegen rankc_lora_host rankc_test_main)
+add_test(NAME lora COMMAND rankc_lora_test)
+
+# Plans by their optimizer.
+rankc_family(optimizer optimizer/plans.cpp)
+rankc_family_programs(optimizer host)
+add_executable(rankc_optimizer_test optimizer/update_test.cpp optimizer/layouts_test.cpp optimizer/checkpoint_test.cpp optimizer/lowering_test.cpp)
+target_include_directories(rankc_optimizer_test PRIVATE programs)
+target_link_libraries(rankc_optimizer_test PRIVATE rankc_optimizer_plans rankc::codegen rankc_optimizer_host rankc_test_main)
+add_test(NAME optimizer COMMAND rankc_optimizer_test)
+
+if(TARGET rankc::runtime_cuda)
+  rankc_family_programs(odd cuda)
+  target_sources(rankc_odd_cuda PRIVATE odd/silu.cu odd/square_loss.cu)
+  rankc_family_cuda_test(odd odd/cuda_test.cpp)
+  target_link_libraries(rankc_odd_cuda_test PRIVATE rankc_odd_host)
+  target_compile_definitions(rankc_odd_cuda_test PRIVATE ${odd_counts})
+  rankc_family_programs(recompute cuda)
+  rankc_family_cuda_test(recompute recompute/cuda_test.cpp)
+  rankc_family_programs(lora cuda)
+  rankc_family_cuda_test(lora lora/cuda_test.cpp)
+  target_link_libraries(rankc_lora_cuda_test PRIVATE rankc_lora_host)
+  rankc_family_programs(optimizer cuda)
+  rankc_family_cuda_test(optimizer optimizer/cuda_test.cpp)
+endif()

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "write_programs.hpp"
+
+#include <rankc/codegen/generator.hpp>
+
+#include <fstream>
+#include <iostream>
+
+int write_programs(const std::string& target, const std::string& out, std::vector<family_program> programs) {
+  std::string declarations, entries;
+  for (family_program& p : programs) {
+    std::string& name = p.plan.name;
+    name += "_" + target;
+    std::vector<std::string> words{"generate", "emit", "--target", target, "--dtype", p.type, "--out", out + "/" + name};
+    std::vector<char*> arguments;
+    for (std::string& w : words) arguments.push_back(w.data());
+    if (rankc::codegen::generator_main(p.plan, static_cast<int>(arguments.size()), arguments.data()) != 0) {
+      std::cerr << name << " is not written\n";
+      return 1;
+    }
+    const bool placed = target == "cuda";
+    declarations += "#include \"" + name + "/program.cpp\"\n";
+    entries += "    {\"" + p.job + "\", \"" + p.layout + "\", \"" + p.type + "\", &" + name +
+               "::about, [](const rankc::runtime::placement&" + (placed ? " where" : "") + ") { return rankc::" + target +
+               "::install(" + name + "::program" + (placed ? ", where" : "") + "); }},\n";
+  }
+  std::ofstream(out + "/registry.cpp") << declarations << "#include \"registry.hpp\"\nconst std::vector<registered> " << target
+                                       << "_registry{\n" << entries << "};\n";
+  return 0;
+}
