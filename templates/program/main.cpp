@@ -6,5 +6,5 @@
 int main(int argc, char** argv) {
   using namespace @plan_id@;
   @prepare@
-  return rankc::runtime::program_main(about, @install@, argc, argv);
+  rankc::runtime::end_process(rankc::runtime::program_main(about, @install@, argc, argv));
 }

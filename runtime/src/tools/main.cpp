@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <string_view>
@@ -86,6 +87,11 @@ int program_main(const description& about, std::function<std::unique_ptr<engine>
 
 int program_main(const description& about, install_at install, int argc, char** argv) {
   return reported(about, [&] { return run_where_launched(about, install, argc, argv); });
+}
+
+void end_process(int code) {
+  std::fflush(nullptr);
+  std::_Exit(code);
 }
 
 }  // namespace rankc::runtime
