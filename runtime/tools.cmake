@@ -12,6 +12,7 @@ add_library(rankc_runtime_tools STATIC
   src/tools/data_spec.cpp
   src/tools/durable.cpp
   src/tools/export.cpp
+  src/tools/generate.cpp
   src/tools/hash.cpp
   src/tools/launch.cpp
   src/tools/launch_processes.cpp

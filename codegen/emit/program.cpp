@@ -7,6 +7,7 @@
 #include <rankc/ops/table.hpp>
 #include <rankc/version.hpp>
 
+#include "../passes/logits.hpp"
 #include "emit.hpp"
 
 namespace rankc::codegen {
@@ -39,25 +40,33 @@ std::string lane_table(const pipeline_rank& r) {
   return fmt::format("// name, whether it computes\nconstexpr lane_row lanes_{}[]{{{}}};\n", r.index, wrap(lanes, ",", "    "));
 }
 
-std::string layout_entry(const lowered& l, const pipeline_rank& r) {
+/// Where the forward program leaves logits, where it does.
+std::string logits_text(const kept_logits& k) {
+  if (k.rows == 0) return "";
+  return fmt::format(",\n     .logits = {{.where = {{{}}}, .rows = {}, .columns = {}, .stride = {}, .microbatch = {}}}", k.where, k.rows, k.columns,
+                     k.stride, k.microbatch);
+}
+
+std::string layout_entry(const lowered& l, const pipeline_rank& r, const kept_logits& logits) {
   const arena_plan& a = r.arena;
   const std::size_t frozen = r.parameter_elements - r.trained_elements;
   return fmt::format(
       "    {{.arena_bytes = {},\n     .weights = {{{}}}, .gradients = {{{}}}, .first_moment = {{{}}}, .second_moment = {{{}}},{}\n"
       "     .parameter_count = {},{} .parameters = {},\n     .ropes = {}, .tokens = {{{}}}, .targets = {{{}}},\n"
-      "     .reads_tokens = {}, .reads_targets = {}, .loss = {{{}}}, .norm = {{{}}}, .events = {}, .lanes = lanes_{}}},\n",
+      "     .reads_tokens = {}, .reads_targets = {}, .loss = {{{}}}, .norm = {{{}}}, .events = {}, .lanes = lanes_{}{}}},\n",
       a.bytes, a.weights, a.gradients, a.first_moment, a.second_moment,
       l.has_working_copy() ? fmt::format("\n     .working_copy = {{{}}},", a.working_copy) : " .working_copy = {},", r.parameter_elements,
       frozen > 0 ? fmt::format(" .frozen_count = {},", frozen) : "",
       r.parameters.empty() ? "{}" : fmt::format("parameters_{}", r.index), r.arena.ropes.empty() ? "{}" : fmt::format("ropes_{}", r.index), a.tokens, a.targets, r.reads_tokens, r.reads_targets, a.loss,
-      a.norm, r.events.size(), r.index);
+      a.norm, r.events.size(), r.index, logits_text(logits));
 }
 
 std::string tables(const lowered& l) {
   std::string out, layouts;
+  const std::vector<kept_logits> logits = find_logits(l);
   for (const pipeline_rank& r : l.ranks) {
     out += parameter_table(r) + rope_tables(r) + lane_table(r);
-    layouts += layout_entry(l, r);
+    layouts += layout_entry(l, r, logits[static_cast<std::size_t>(r.index)]);
   }
   out += "\nconstexpr layout layouts[]{\n" + layouts + "};\n\n";
 

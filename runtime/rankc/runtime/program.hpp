@@ -99,6 +99,13 @@ struct rope_table {
   double theta;
 };
 
+/// What the forward program leaves in the arena: the logits of a microbatch, of this rank's part of the vocabulary, in the type
+/// of activations. Units: elements from one row to the next; rows 0: none.
+struct logits_place {
+  at where;
+  int rows = 0, columns = 0, stride = 0, microbatch = 0;
+};
+
 /// The arena of the ranks of one pipeline coordinate, and what lies in it.
 /// Units: bytes for `at` and `arena_bytes`; elements for `parameter_count`.
 struct layout {
@@ -115,6 +122,7 @@ struct layout {
   at loss, norm;  // one element each; the loss counts on the rank of the last stage
   int events;     // number of events the step uses
   std::span<const lane_row> lanes;
+  logits_place logits = {};
 
   constexpr std::size_t trained_count() const { return parameter_count - frozen_count; }
 };

@@ -107,6 +107,16 @@ void add_options_of_training(CLI::App& app, options& o) {
       ->needs(save);
 }
 
+void add_options_of_generation(CLI::App& app, options& o) {
+  add_name(app, "--load", o.load, "the checkpoint")->required();
+  auto* prompt = app.add_option("--prompt", o.prompt, "text to go on from, whose bytes are tokens (default: a line's end)");
+  add_name(app, "--prompt-tokens", o.prompt_tokens, "or the tokens in this file, as numbers; what follows is printed so too")->excludes(prompt);
+  app.add_option("--tokens", o.tokens, "to generate (default 200)")->check(whole_number(1));
+  app.add_option("--temperature", o.temperature, "0: always the likeliest token; 1: by the model's own chances (default 0.8)")->check(non_negative());
+  app.add_option("--top-k", o.top_k, "of the K likeliest tokens (default: of all)")->check(whole_number(1));
+  app.add_option("--seed", o.sampling_seed, "of what is drawn: the same text for the same seed (default 1)")->check(whole_number(0));
+}
+
 void add_options_of_export(CLI::App& app, options& o, raw_options& raw) {
   add_name(app, "--load", o.load, "the checkpoint")->required();
   add_name(app, "--out", o.out, "the folder to write model.safetensors into")->required();
@@ -152,6 +162,7 @@ std::optional<options> parse_command_line(const description& about, int argc, co
   app.require_subcommand(1);
   auto* train = app.add_subcommand("train", "train the model");
   auto* eval = app.add_subcommand("eval", "print the mean loss over some batches");
+  auto* generating = app.add_subcommand("generate", "print text from a checkpoint");
   auto* describe = app.add_subcommand("describe", "print what the plan is, without starting it");
   auto* export_weights = app.add_subcommand("export", "write a checkpoint's weights for other programs, without starting it");
   std::int64_t train_steps = 0, eval_steps = 10;
@@ -162,6 +173,7 @@ std::optional<options> parse_command_line(const description& about, int argc, co
   add_options_of_training(*train, o);
   describe->add_flag("--json", o.json, "as JSON");
   add_options_of_export(*export_weights, o, raw);
+  add_options_of_generation(*generating, o);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& answer) {
@@ -170,10 +182,15 @@ std::optional<options> parse_command_line(const description& about, int argc, co
   } catch (const CLI::ParseError& e) {
     const bool no_command = app.get_subcommands().empty();
     throw refusal(2, "{}; {}", e.what(),
-                  no_command ? "legal are train, eval, describe, export, --version and --help" : "see --help");
+                  no_command ? "legal are train, eval, generate, describe, export, --version and --help" : "see --help");
   }
   if (describe->parsed()) {
     o.run = options::command::describe;
+    return o;
+  }
+  if (generating->parsed()) {
+    if (o.prompt && o.prompt->empty()) throw refusal(2, "--prompt '': is empty; write something, or leave it out");
+    o.run = options::command::generate;
     return o;
   }
   if (export_weights->parsed()) {

@@ -3,6 +3,7 @@
 
 #include <rankc/runtime/tools/command_line.hpp>
 #include <rankc/runtime/tools/export.hpp>
+#include <rankc/runtime/tools/generate.hpp>
 #include <rankc/runtime/tools/launch.hpp>
 #include <rankc/runtime/tools/trainer.hpp>
 
@@ -25,6 +26,8 @@ void run(const description& about, const install_engine& install, const options&
       return train(about, install, o);
     case options::command::evaluate:
       return evaluate(about, install, o);
+    case options::command::generate:
+      return generate(about, install, o);
     case options::command::export_weights:
       fmt::print("exported {}\n", export_weights(about, o.load, o.out, o.merge).string());
       return;

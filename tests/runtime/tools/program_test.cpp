@@ -290,7 +290,7 @@ TEST_CASE("usage errors: code 2, one line, nothing started") {
     CHECK(refused.installs == 0);
   }
   CHECK(run(program, {"fly"}).err ==
-        "fake: A subcommand is required; legal are train, eval, describe, export, --version and --help\n");
+        "fake: A subcommand is required; legal are train, eval, generate, describe, export, --version and --help\n");
   CHECK(run(program, {"train", "--launch", "processes"}).err ==
         "fake: --launch processes: is not in this version; legal is threads (all ranks in one process)\n");
   CHECK(run(program, {"train", "--steps", "0"}).err ==

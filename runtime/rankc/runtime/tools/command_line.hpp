@@ -11,7 +11,7 @@
 namespace rankc::runtime {
 
 struct options {
-  enum class command { train, evaluate, describe, export_weights };
+  enum class command { train, evaluate, generate, describe, export_weights };
   command run = command::train;
   bool json = false;
   std::int64_t steps = 0;  // train: in all, those before a checkpoint counted; 0: not given
@@ -22,13 +22,19 @@ struct options {
   std::optional<double> lr, weight_decay, clip;
   std::optional<std::string> schedule;
   std::string metrics, trace, tensorboard, save, load, out;
+  std::optional<std::string> prompt;
+  std::string prompt_tokens;
+  std::int64_t tokens = 200;  // to generate
+  double temperature = 0.8;
+  int top_k = 0;
+  std::uint64_t sampling_seed = 1;
   bool merge = false;  // export: what lora trains into the weights that it is beside
   std::int64_t save_every = 0;  // 0: at the end only
   bool processes = false;       // --launch processes
   placement where;              // not from the command line, but from the launcher
 
   /// Whether the command starts the ranks.
-  bool starts() const { return run == command::train || run == command::evaluate; }
+  bool starts() const { return run == command::train || run == command::evaluate || run == command::generate; }
   /// Whether this process prints, and writes files: one of all does.
   bool speaks() const { return where.rank <= 0; }
 };
