@@ -3,6 +3,7 @@ find_package(nlohmann_json REQUIRED)
 add_executable(rankc_runtime_tools_test
   runtime/tools/checkpoint_test.cpp
   runtime/tools/data_test.cpp
+  runtime/tools/generate_test.cpp
   runtime/tools/hash_test.cpp
   runtime/tools/launch_test.cpp
   runtime/tools/learning_rate_test.cpp

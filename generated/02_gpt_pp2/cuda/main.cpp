@@ -5,5 +5,5 @@
 
 int main(int argc, char** argv) {
   using namespace gpt_pp2;
-  return rankc::runtime::program_main(about, [](const rankc::runtime::placement& where) { return rankc::cuda::install(program, where); }, argc, argv);
+  rankc::runtime::end_process(rankc::runtime::program_main(about, [](const rankc::runtime::placement& where) { return rankc::cuda::install(program, where); }, argc, argv));
 }

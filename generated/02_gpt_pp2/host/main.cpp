@@ -6,5 +6,5 @@
 int main(int argc, char** argv) {
   using namespace gpt_pp2;
   rankc::host::prepare(argv);
-  return rankc::runtime::program_main(about, [] { return rankc::host::install(program); }, argc, argv);
+  rankc::runtime::end_process(rankc::runtime::program_main(about, [] { return rankc::host::install(program); }, argc, argv));
 }

@@ -102,7 +102,8 @@ constexpr layout layouts[]{
      .weights = {0}, .gradients = {862720}, .first_moment = {1725440}, .second_moment = {2588160}, .working_copy = {},
      .parameter_count = 215680, .parameters = parameters_1,
      .ropes = {}, .tokens = {0}, .targets = {3450880},
-     .reads_tokens = false, .reads_targets = true, .loss = {3454976}, .norm = {3455232}, .events = 20, .lanes = lanes_1},
+     .reads_tokens = false, .reads_targets = true, .loss = {3454976}, .norm = {3455232}, .events = 20, .lanes = lanes_1,
+     .logits = {.where = {5955072}, .rows = 256, .columns = 128, .stride = 128, .microbatch = 3}},
 };
 
 constexpr int members_0[]{0, 1};
