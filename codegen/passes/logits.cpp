@@ -21,12 +21,13 @@ bool writes_into(const op& o, const access& of) {
   return std::any_of(o.writes.begin(), o.writes.end(), [&](const access& w) { return w.begin < of.end && of.begin < w.end; });
 }
 
-/// Of the last op that reads logits, where nothing after it writes there.
+/// Of the last op that compares logits with targets, where nothing after it writes there.
 kept_logits find_in(const lowered& l, const pipeline_rank& r, const std::vector<op>& ops) {
-  const auto last = std::find_if(ops.rbegin(), ops.rend(), [](const op& o) { return o.row == "exp_sums"; });
+  const auto last = std::find_if(ops.rbegin(), ops.rend(),
+                                 [](const op& o) { return find_view(o, "logits") != nullptr && find_view(o, "targets") != nullptr; });
   if (last == ops.rend()) return {};
   const view *logits = find_view(*last, "logits"), *targets = find_view(*last, "targets");
-  if (logits == nullptr || targets == nullptr || logits->shape.size() != 2 || logits->accesses.size() != 1) return {};
+  if (logits->shape.size() != 2 || logits->accesses.size() != 1) return {};
   const access& held = last->reads[static_cast<std::size_t>(logits->accesses[0])];
   if (std::any_of(ops.rbegin(), last, [&](const op& o) { return writes_into(o, held); })) return {};
   const std::size_t targets_of_microbatch = l.tokens() * sizeof(std::int32_t);

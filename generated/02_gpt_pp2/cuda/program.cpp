@@ -102,7 +102,8 @@ constexpr layout layouts[]{
      .weights = {0}, .gradients = {1718272}, .first_moment = {3436544}, .second_moment = {5154816}, .working_copy = {},
      .parameter_count = 429568, .parameters = parameters_1,
      .ropes = {}, .tokens = {0}, .targets = {6873088},
-     .reads_tokens = false, .reads_targets = true, .loss = {6881280}, .norm = {6881536}, .events = 14, .lanes = lanes_1},
+     .reads_tokens = false, .reads_targets = true, .loss = {6881280}, .norm = {6881536}, .events = 14, .lanes = lanes_1,
+     .logits = {.where = {15569408}, .rows = 512, .columns = 256, .stride = 256, .microbatch = 3}},
 };
 
 constexpr int members_0[]{0, 1};
