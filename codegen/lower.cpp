@@ -81,7 +81,7 @@ std::uint64_t hash_of(const lowered& l) {
   fingerprint f;
   f.add(static_cast<std::uint64_t>(l.type));
   f.add(std::string(l.optimizer()));
-  add(f, {l.has_bf16_weights(), l.has_bf16_moments(), l.plan->recipe.rounding == stochastic});
+  add(f, {l.has_bf16_weights(), l.has_bf16_moments(), l.plan->recipe.rounding == stochastic, l.rounds_reductions()});
   for (const body& b : l.bodies)
     for (const auto* list : {&b.forward, &b.backward})
       for (const node& n : *list) add(f, b, n);

@@ -8,6 +8,7 @@ include(${PROJECT_SOURCE_DIR}/runtime/cmake/cudnn.cmake)
 add_library(rankc_runtime_cuda STATIC
   src/cuda/activations.cu
   src/cuda/activations_gated.cu
+  src/cuda/agreement.cpp
   src/cuda/arena.cpp
   src/cuda/attention.cu
   src/cuda/attention_grad.cu
@@ -29,11 +30,11 @@ add_library(rankc_runtime_cuda STATIC
   src/cuda/norms.cu
   src/cuda/norms_grad.cu
   src/cuda/optimizer.cu
-  src/cuda/packed_times.cpp
   src/cuda/parts.cu
   src/cuda/peer_edges.cpp
   src/cuda/peer_stores.cu
   src/cuda/rope.cu
+  src/cuda/rounded_parts.cu
   src/cuda/softmax.cu
   src/cuda/trace.cu
   src/cuda/warm_up.cu

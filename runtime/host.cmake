@@ -7,7 +7,8 @@ set(rankc_host_kernels
   src/host/linear.cpp src/host/norm.cpp src/host/optimizer.cpp src/host/parts.cpp src/host/softmax.cpp src/host/transfer.cpp)
 add_library(rankc_runtime_host STATIC
   ${rankc_host_kernels}
-  src/host/arena.cpp src/host/check.cpp src/host/engine.cpp src/host/fabric.cpp src/host/fabric_text.cpp
+  src/host/arena.cpp src/host/carrier.cpp src/host/check.cpp src/host/engine.cpp src/host/fabric.cpp
+  src/host/fabric_processes.cpp src/host/fabric_text.cpp
   src/host/prepare.cpp src/host/rank.cpp)
 add_library(rankc::runtime_host ALIAS rankc_runtime_host)
 set_target_properties(rankc_runtime_host PROPERTIES EXPORT_NAME runtime_host POSITION_INDEPENDENT_CODE ON)

@@ -18,7 +18,8 @@ install(FILES
   DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/rankc/codegen")
 install(FILES
   runtime/rankc/runtime/bf16.hpp runtime/rankc/runtime/calls.hpp runtime/rankc/runtime/engine.hpp
-  runtime/rankc/runtime/fnv1a.hpp runtime/rankc/runtime/lr_schedule.hpp runtime/rankc/runtime/placement.hpp runtime/rankc/runtime/program.hpp
+  runtime/rankc/runtime/fnv1a.hpp runtime/rankc/runtime/lr_schedule.hpp runtime/rankc/runtime/packed_times.hpp
+  runtime/rankc/runtime/peers.hpp runtime/rankc/runtime/placement.hpp runtime/rankc/runtime/program.hpp
   runtime/rankc/runtime/random_bits.hpp runtime/rankc/runtime/tensor.hpp
   DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/rankc/runtime")
 install(DIRECTORY runtime/rankc/runtime/host DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/rankc/runtime")
@@ -27,7 +28,7 @@ install(FILES runtime/rankc/runtime/cuda/attention_scratch.hpp runtime/rankc/run
   DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/rankc/runtime/cuda")
 
 set(modules runtime/cmake/cuda.cmake codegen/cmake/rankc_program.cmake codegen/cmake/declared_plans.cmake
-  runtime/src/host/openblas.cmake)
+  runtime/src/host/openblas.cmake runtime/src/launch/gloo.cmake)
 if(TARGET rankc_runtime_cuda)
   install(TARGETS rankc_runtime_cuda EXPORT rankcCudaTargets)
   install(EXPORT rankcCudaTargets NAMESPACE rankc:: DESTINATION "${package}")

@@ -66,7 +66,7 @@ std::string_view phase_of(const lowered& l, const pipeline_rank& r, const step& 
 struct part {
   std::string_view kind;
   runtime::over over;
-  bool is_wide = false;
+  bool is_wide = false, rounds = false;
   std::size_t bytes = 0;  // that the rank gives an all_gather, or gets of a reduce_scatter
 };
 
@@ -77,12 +77,12 @@ void each_part(const lowered& l, const pipeline_rank& r, const item& i, auto vis
     const body& b = l.bodies[static_cast<std::size_t>(s.layers[static_cast<std::size_t>(layer)].kind)];
     for (const phase p : phases_of(s, i, layer))
       for (const node& n : b.calls(p))
-        if (n.row->communicates()) visit(part{n.row->name, role_over(n.over), n.wide, b.message_bytes(n)});
+        if (n.row->communicates()) visit(part{n.row->name, role_over(n.over), n.wide, false, b.message_bytes(n)});
   };
   const auto of_shards = [&](std::string_view kind, const std::vector<gathering::part>& all, bool is_wide) {
     for (const gathering::part& p : all) {
       const std::size_t elements = r.parameters[static_cast<std::size_t>(p.parameter)].as.shard();
-      visit(part{kind, i.over, is_wide, elements * (is_wide ? l.wide_bytes() : l.real_bytes())});
+      visit(part{kind, i.over, is_wide, is_wide && l.rounds(i), elements * (is_wide ? l.wide_bytes() : l.real_bytes())});
     }
   };
   switch (i.what) {
@@ -97,12 +97,12 @@ void each_part(const lowered& l, const pipeline_rank& r, const item& i, auto vis
     case item_kind::reduce_scatter:
       of_shards("reduce_scatter", r.gatherings[static_cast<std::size_t>(i.gathering)].trained, true);
       break;
-    case item_kind::send: visit(part{"send", runtime::over::peer, false, i.bytes}); break;
-    case item_kind::receive: visit(part{"receive", runtime::over::peer, false, i.bytes}); break;
+    case item_kind::send: visit(part{"send", runtime::over::peer, false, false, i.bytes}); break;
+    case item_kind::receive: visit(part{"receive", runtime::over::peer, false, false, i.bytes}); break;
     case item_kind::reduce:
     case item_kind::reduce_norm:
     case item_kind::reduce_loss:
-      visit(part{"all_reduce", i.over, true, l.messages[static_cast<std::size_t>(i.message)].bytes});
+      visit(part{"all_reduce", i.over, true, i.what == item_kind::reduce && l.rounds(i), l.messages[static_cast<std::size_t>(i.message)].bytes});
       break;
     default: break;
   }
@@ -123,12 +123,13 @@ std::vector<communications> count_communications(const lowered& l, const pipelin
   std::vector<communications> all;
   for (std::size_t i = 0; i < s.items.size(); ++i) {
     const item& issued = s.items[i];
-    const bool go_together = issued.what == item_kind::gather || issued.what == item_kind::reduce_scatter;
+    const bool go_together = issued.what == item_kind::gather || (issued.what == item_kind::reduce_scatter && !l.rounds(issued));
     bool counted = false;
     each_part(l, r, issued, [&](const part& p) {
       const auto link = static_cast<std::size_t>(find_link(r, issued.on, p.over));
       communications one{.phase = phase_of(l, r, s, i), .kind = p.kind, .axis = axis_name(p.over)};
-      one.type = p.is_wide && l.type == dtype::bf16 ? dtype::f32 : l.type;
+      const dtype kept = p.is_wide && l.type == dtype::bf16 ? dtype::f32 : l.type;
+      one.type = p.rounds ? dtype::bf16 : kept;
       one.ranks = l.communicators[static_cast<std::size_t>(groups[link])].members();
       const auto same = [&](const communications& c) {
         return std::tie(c.phase, c.kind, c.axis, c.type, c.ranks) ==
@@ -139,7 +140,7 @@ std::vector<communications> count_communications(const lowered& l, const pipelin
       const bool in_parts = p.kind == "all_gather" || p.kind == "reduce_scatter";
       at->count += !(go_together && counted);
       ++at->tensors;
-      at->elements += static_cast<std::int64_t>(p.bytes / runtime::size_of(one.type)) * (in_parts ? one.ranks : 1);
+      at->elements += static_cast<std::int64_t>(p.bytes / runtime::size_of(kept)) * (in_parts ? one.ranks : 1);
       counted = true;
     });
   }

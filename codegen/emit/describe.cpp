@@ -134,6 +134,7 @@ std::string optimizer_text(const lowered& l) {
   if (l.has_bf16_moments()) narrow.emplace_back("moments");
   if (!narrow.empty())
     out += fmt::format("; {} in bf16, rounded {}", fmt::join(narrow, " and "), t.rounding == stochastic ? "stochastically" : "to nearest");
+  if (l.rounds_reductions()) out += "; gradients in bf16 between ranks of dp";
   return out + "\n";
 }
 
@@ -173,7 +174,7 @@ struct sharding_costs {
   state_cost here, once, replicas;
 };
 sharding_costs costs_of_sharding(const lowered& l, const pipeline_rank& r) {
-  const double real = static_cast<double>(l.real_bytes()), wide = static_cast<double>(l.wide_bytes());
+  const double real = static_cast<double>(l.real_bytes()), wide = static_cast<double>(l.wide_bytes()), summed = l.rounds_reductions() ? 2 : wide;
   const optimizer_state state = l.state();
   const double each = static_cast<double>(state.weight + static_cast<std::size_t>(state.moments) * state.moment) + (l.trains() ? wide : 0) +
                       (state.working_copy ? real : 0);
@@ -190,9 +191,9 @@ sharding_costs costs_of_sharding(const lowered& l, const pipeline_rank& r) {
   double over_replicas = 0;
   for (const communications& x : count_communications(l, r))
     if (x.phase != "step") (x.axis == "dp_shard" ? c.here.sent : over_replicas) += x.axis.starts_with("dp_") ? x.sent() : 0;
-  c.once = {kept + stored * real + trained * wide, (shards - 1) / shards * (stored * real + trained * wide) + over_replicas};
+  c.once = {kept + stored * real + trained * wide, (shards - 1) / shards * (stored * real + trained * summed) + over_replicas};
   c.here.sent += over_replicas;
-  c.replicas = {replica, 2 * (all - 1) / all * trained_whole * wide};
+  c.replicas = {replica, 2 * (all - 1) / all * trained_whole * summed};
   return c;
 }
 
@@ -268,6 +269,12 @@ std::string describe_json(const lowered& l) {
                         {"weights_in", l.has_bf16_weights() ? "bf16" : wide_type(l)}}},
          {"schedule", p.schedule}, {"bubble", t.bubble}, {"bubble_per_rank", t.bubble_per_rank},
          {"peak_activations", t.peak_activations}, {"plan_hash", fmt::format("{:016x}", l.hash)}};
+  if (const known_model& m = p.model; !m.family.empty()) {
+    const model_sizes& s = m.sizes;
+    j["model"] = {{"family", m.family}, {"layers", s.layers}, {"hidden", s.hidden}, {"heads", s.heads},
+                  {"kv_heads", s.kv_heads ? s.kv_heads : s.heads}, {"head_dim", s.hidden / s.heads}, {"ffn", s.ffn}, {"vocab", s.vocab},
+                  {"tied", s.tied_embeddings}, {"theta", m.theta}, {"norm_eps", 1e-5}};
+  }
   if (const parameter_count n = parameters_of(l); n.frozen > 0) j["trained_parameters"] = n.trained;
   for (const pipeline_rank& r : l.ranks) {
     json rank{{"pp", r.index}, {"bytes", r.arena.bytes}, {"parameter_elements", r.parameter_elements}};

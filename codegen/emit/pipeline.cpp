@@ -86,9 +86,11 @@ class order_text {
     members.back() += "});";
     out_ += wrap(members, ",", "    ", 2) + "\n";
   }
-  void sum(const item& i, const std::string& data) {
-    run(i.on, "all_reduce", {".over = " + over(i.over), ".data = " + data, ".site = " + message(i.message)});
+  void sum(const item& i, const std::string& data, const std::string& call = "all_reduce") {
+    run(i.on, call, {".over = " + over(i.over), ".data = " + data, ".site = " + message(i.message)});
   }
+
+  std::string in_type(const std::string& sum, const item& i) const { return l_.rounds(i) ? sum + "_in_bf16" : sum; }
 
   void paragraph(const item& i) {
     head(i);
@@ -177,7 +179,7 @@ class order_text {
                                     ".of = " + r_.gatherings[i.gathering].id + "_shards", ".site = " + message(i.message)});
         break;
       case item_kind::reduce_scatter:
-        run(i.on, "scatter_sums", {".over = " + over(i.over), std::string(".to = ") + (i.first ? "gradients" : "arriving"), ".from = full_gradients",
+        run(i.on, in_type("scatter_sums", i), {".over = " + over(i.over), std::string(".to = ") + (i.first ? "gradients" : "arriving"), ".from = full_gradients",
                                    ".of = " + sums_name(r_.gatherings[i.gathering]),
                                    ".site = " + message(i.message) + (i.first ? "" : ", .at = &shard_range::arriving")});
         break;
@@ -193,7 +195,7 @@ class order_text {
         compute(i, text.substr(2));
         break;
       }
-      case item_kind::reduce: sum(i, r_.buckets[i.bucket].id + "_gradients"); break;
+      case item_kind::reduce: sum(i, r_.buckets[i.bucket].id + "_gradients", in_type("all_reduce", i)); break;
       case item_kind::reduce_norm: sum(i, "norm"); break;
       case item_kind::clear_loss: line("clear<wide>", {on(i.on), "loss.where", "1"}); break;
       case item_kind::reduce_loss: sum(i, "loss"); break;

@@ -7,6 +7,7 @@
 #include <rankc/ops/table.hpp>
 #include <rankc/version.hpp>
 
+#include "../passes/lanes.hpp"
 #include "../passes/logits.hpp"
 #include "emit.hpp"
 
@@ -34,10 +35,12 @@ std::string rope_tables(const pipeline_rank& r) {
   return fmt::format("constexpr rope_table ropes_{}[]{{{}}};\n", r.index, fmt::join(tables, ", "));
 }
 
-std::string lane_table(const pipeline_rank& r) {
+std::string lane_table(const lowered& l, const pipeline_rank& r) {
   std::vector<std::string> lanes;
-  for (const lane& each : r.lanes) lanes.push_back(fmt::format("{{\"{}\", {}}}", each.name, each.computes));
-  return fmt::format("// name, whether it computes\nconstexpr lane_row lanes_{}[]{{{}}};\n", r.index, wrap(lanes, ",", "    "));
+  const bool rounds = l.rounds_reductions();
+  for (const lane& each : r.lanes)
+    lanes.push_back(fmt::format("{{\"{}\", {}{}}}", each.name, each.computes, rounds && &each == &r.lanes[reduce_lane] ? ", true" : ""));
+  return fmt::format("// name, whether it computes{}\nconstexpr lane_row lanes_{}[]{{{}}};\n", rounds ? ", whether it sends sums in bf16" : "", r.index, wrap(lanes, ",", "    "));
 }
 
 /// Where the forward program leaves logits, where it does.
@@ -65,7 +68,7 @@ std::string tables(const lowered& l) {
   std::string out, layouts;
   const std::vector<kept_logits> logits = find_logits(l);
   for (const pipeline_rank& r : l.ranks) {
-    out += parameter_table(r) + rope_tables(r) + lane_table(r);
+    out += parameter_table(r) + rope_tables(r) + lane_table(l, r);
     layouts += layout_entry(l, r, logits[static_cast<std::size_t>(r.index)]);
   }
   out += "\nconstexpr layout layouts[]{\n" + layouts + "};\n\n";
@@ -186,9 +189,7 @@ std::map<std::string, std::string> emit(const lowered& l, const std::string& tar
   header_holes.emplace_back("target", target);
   files["program.hpp"] = fill(templates::program_program_hpp, header_holes);
   main_holes.emplace_back("prepare", target == "host" ? "rankc::host::prepare(argv);" : "");
-  main_holes.emplace_back("install", target == "host"
-                                         ? "[] { return rankc::host::install(program); }"
-                                         : "[](const rankc::runtime::placement& where) { return rankc::cuda::install(program, where); }");
+  main_holes.emplace_back("target", target);
   files["main.cpp"] = fill(templates::program_main_cpp, main_holes);
   files["plan.txt"] = describe_text(l);
   files["schedule.csv"] = schedule_csv(*l.plan);

@@ -31,6 +31,7 @@ class claims {
   /// moments.
   std::vector<content> update(const std::vector<const content*>& given, bool decays);
   void check_norm(const content&) const;
+  void note_bf16_reduction() { bf16_reductions_ = true; }
 
   /// After the last op. Errors: refusal where something is not owned, or not left.
   void check_all();
@@ -64,6 +65,7 @@ class claims {
   std::map<std::string, std::vector<held>> held_;  // of each parameter
   int losses_ = 0, norms_ = 0, updates_ = 0;
   bool bf16_weights_ = false, bf16_moments_ = false;  // the optimizer keeps some so
+  bool bf16_reductions_ = false;                      // gradients are sent so
 };
 
 }  // namespace rankc::codegen::algebra

@@ -38,6 +38,16 @@ void interpreter::meet(op_ref sent, op_ref received) {
   store_.done(from.reads);
 }
 
+/// Gradients alone are sent so, where the recipe says it: neither the loss nor the norm, which are numbers.
+void interpreter::check_sent_in_bf16(const op& o, const content& c) {
+  if (!model_.optimizer().bf16_reductions) throw refusal("it sends bf16 to be summed; expected the type of its tensors");
+  if (o.does != collective_kind::all_reduce && o.does != collective_kind::reduce_scatter)
+    throw refusal("it sends bf16, and is no sum");
+  for (int i = 0; i < c.pieces.size(); ++i)
+    if (const holding& h = c.pieces[i].holds; !h.is_zero() && h.box.size() == 0) throw refusal("it sends bf16 to sum up the norm or the loss");
+  claims_.note_bf16_reduction();
+}
+
 void interpreter::collective(op_ref r) {
   const op& o = at(r);
   if (o.communicator < 0 || static_cast<std::size_t>(o.communicator) >= waiting_.size())
@@ -58,11 +68,12 @@ void interpreter::collective(op_ref r) {
     throw refusal(fmt::format("not all of \"{}\" take part", group.name));
   const std::size_t count = o.reads.size();
   for (const op_ref m : members)
-    if (at(m).does != o.does || at(m).reads.size() != count || at(m).writes.size() != count)
+    if (at(m).does != o.does || at(m).in_bf16 != o.in_bf16 || at(m).reads.size() != count || at(m).writes.size() != count)
       throw refusal("its members do different things");
   for (std::size_t i = 0; i < count; ++i) {
     std::vector<const content*> given;
     for (const op_ref m : members) given.push_back(&store_.at(at(m).reads[i]));
+    if (o.in_bf16) check_sent_in_bf16(o, *given.front());
     std::vector<content> made = combine(o.does, given, group.members());
     for (std::size_t m = 0; m < members.size(); ++m) {
       const access& w = at(members[m]).writes[i];

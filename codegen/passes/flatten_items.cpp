@@ -147,6 +147,11 @@ op flattener::send_or_receive(const item& i) {
   return o;
 }
 
+static void send_in_bf16(op& o) {
+  o.in_bf16 = true;
+  o.function += "_in_bf16";
+}
+
 op flattener::reduce_bucket(const item& i) {
   const bucket& b = r_.buckets[i.bucket];
   op o = on_ranges(i.name, {{b.first, b.count, false}}, {gradient}, {gradient});
@@ -156,6 +161,7 @@ op flattener::reduce_bucket(const item& i) {
     o.writes.back().replaces = static_cast<int>(o.reads.size()) - 1;
   }
   make_collective(o, i, r_.arena.gradients + b.first * l_.wide_bytes());
+  if (l_.rounds(i)) send_in_bf16(o);
   return o;
 }
 
@@ -189,6 +195,7 @@ std::vector<op> flattener::reduce_scatter(const item& i) {
     const access from = read(whole(full_gradient, p));
     const place to = i.first ? parameter(gradient, static_cast<std::size_t>(p.parameter)) : arrival(p);
     all.push_back(collective_of(i, collective_kind::reduce_scatter, from, write(to)));
+    if (l_.rounds(i)) send_in_bf16(all.back());
   }
   return all;
 }

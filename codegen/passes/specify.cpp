@@ -62,7 +62,8 @@ specification specify(const plan_data& p) {
   s.optimizer = {.row = r.optimizer == sgd ? "sgd" : "adamw",
                  .moments = rankc::program::state_of(r, 4, 4, true).moments,
                  .bf16_weights = !r.master_weights,
-                 .bf16_moments = r.moments == bf16};
+                 .bf16_moments = r.moments == bf16,
+                 .bf16_reductions = r.reductions == bf16};
   s.tokens = static_cast<std::int64_t>(p.recipe.global_batch) * p.recipe.seq;
   return s;
 }

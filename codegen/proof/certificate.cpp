@@ -149,7 +149,7 @@ class rank_text {
     if (point_to_point || o.kind == op_kind::collective) {
       fmt::format_to(to(), ",\"communicator\":{}", communicators_.of(o.communicator));
       if (point_to_point) fmt::format_to(to(), ",\"peer\":{}", place_of_peer(o));
-      else fmt::format_to(to(), ",\"does\":\"{}\"", collective_kind_names[static_cast<int>(o.does)]);
+      else fmt::format_to(to(), ",\"does\":\"{}\",\"in_bf16\":{}", collective_kind_names[static_cast<int>(o.does)], o.in_bf16);
       fmt::format_to(to(), ",\"bytes\":{},\"message\":{}", o.bytes, o.message);
     }
     fmt::format_to(to(), ",\"position\":{}}}", position);
@@ -247,15 +247,15 @@ std::string model_text(const specification& s) {
     out += "]]";
   }
   const auto& o = s.optimizer;
-  return out + fmt::format("\n], \"tokens\": {}, \"optimizer\": [{},{},{},{}]}}", s.tokens, quoted(o.row), o.moments,
-                           o.bf16_weights, o.bf16_moments);
+  return out + fmt::format("\n], \"tokens\": {}, \"optimizer\": [{},{},{},{},{}]}}", s.tokens, quoted(o.row), o.moments,
+                           o.bf16_weights, o.bf16_moments, o.bf16_reductions);
 }
 
 /// Of the steps of one plan, as text.
 std::string document(const program& of, const std::string& steps, const specification& model) {
   const bool all = world_of(of) == of.ranks.size();
   return fmt::format(
-      "{{\n\"format\": \"rankc certificate 5\",\n\"plan\": {},\n\"plan_hash\": \"{:016x}\",\n\"trusted\": "
+      "{{\n\"format\": \"rankc certificate 6\",\n\"plan\": {},\n\"plan_hash\": \"{:016x}\",\n\"trusted\": "
       "\"{}\",\n\"world\": {},\n"
       "\"represented\": {},\n\"model\": {},\n\"steps\": [\n{}\n]\n}}\n",
       quoted(of.plan), of.plan_hash, trusted, world_of(of),

@@ -40,10 +40,10 @@ specification::layer to_layer(const json& j) {
 }
 
 specification::update to_optimizer(const json& j) {
-  if (!j.is_array() || j.size() != 4 || !j[2].is_boolean() || !j[3].is_boolean())
-    refuse("the optimizer", "must be [row, moments, weights in bf16, moments in bf16]");
+  if (!j.is_array() || j.size() != 5 || !j[2].is_boolean() || !j[3].is_boolean() || !j[4].is_boolean())
+    refuse("the optimizer", "must be [row, moments, weights in bf16, moments in bf16, reductions in bf16]");
   specification::update o{to_word(j[0], {"adamw", "sgd"}, "the optimizer"), to_int(j[1], "the optimizer"), j[2].get<bool>(),
-                          j[3].get<bool>()};
+                          j[3].get<bool>(), j[4].get<bool>()};
   const bool is_known = o.row == "adamw" ? o.moments == 2 : o.moments == 0 || o.moments == 1;
   if (!is_known) refuse("the optimizer", fmt::format("is {} with {} moments; adamw has 2, sgd 1 or none", o.row, o.moments));
   return o;

@@ -13,7 +13,7 @@ namespace rankc::codegen::verifying {
 
 namespace {
 
-constexpr const char* format = "rankc certificate 5";
+constexpr const char* format = "rankc certificate 6";
 
 std::vector<range> to_ranges(const json& j, bool writes, const std::string& where) {
   return to_list(j, where, [&](const json& item) {
@@ -87,9 +87,10 @@ instruction to_instruction(const json& j) {
                                   "reads", "writes", "views",  "position"};
   if (s.communicates)
     fields.insert(fields.end(), {"communicator", s.point_to_point ? "peer" : "does", "bytes", "message"});
-  else if (s.kind == "compute") fields.insert(fields.end(), {"row", "rows", "seq", "number"});
+  if (s.kind == "collective") fields.push_back("in_bf16");
+  if (s.kind == "compute") fields.insert(fields.end(), {"row", "rows", "seq", "number"});
   else if (s.kind == "begin" || s.kind == "end") fields.push_back("holds");
-  else
+  else if (!s.communicates)
     refuse(where, fmt::format("is a \"{}\", ops are begin, compute, send, receive, collective, end", s.kind));
   expect_fields(j, fields, where);
   to_int(j["action"], where + ": action");
@@ -111,10 +112,13 @@ instruction to_instruction(const json& j) {
   s.communicator = to_int(j["communicator"], where + ": communicator");
   s.message = to_int(j["message"], where + ": message");
   s.bytes = to_size(j["bytes"], where + ": bytes");
-  if (s.point_to_point) s.peer = to_int(j["peer"], where + ": peer");
-  else
-    s.does = to_word(j["does"], {"all_reduce", "all_reduce_max", "all_gather", "reduce_scatter"},
-                     where + ": does");
+  if (s.point_to_point) {
+    s.peer = to_int(j["peer"], where + ": peer");
+    return s;
+  }
+  s.does = to_word(j["does"], {"all_reduce", "all_reduce_max", "all_gather", "reduce_scatter"}, where + ": does");
+  if (!j["in_bf16"].is_boolean()) refuse(where + ": in_bf16", "must be true or false");
+  s.in_bf16 = j["in_bf16"].get<bool>();
   return s;
 }
 
@@ -187,7 +191,8 @@ class reader {
       for (const auto& [older, lacks] : {std::pair("rankc certificate 1", "gradients"),
                                          std::pair("rankc certificate 2", "what kernels are given"),
                                          std::pair("rankc certificate 3", "where sums are dealt out from"),
-                                         std::pair("rankc certificate 4", "the optimizer")})
+                                         std::pair("rankc certificate 4", "the optimizer"),
+                                         std::pair("rankc certificate 5", "what sums are sent in")})
         if (j["format"] == older)
           refuse("format", fmt::format("is \"{}\", which says nothing of {}; this rankc reads \"{}\"", older,
                                        lacks, format));

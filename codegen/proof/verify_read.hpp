@@ -57,6 +57,7 @@ struct instruction {
   int message = -1;
   std::uint64_t bytes = 0;
   std::string does;  // a collective
+  bool in_bf16 = false;
 };
 
 /// Something that is summed up, and what is said of it.

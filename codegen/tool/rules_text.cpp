@@ -344,6 +344,12 @@ constexpr rule_text texts[]{
      "was, step after step. Rounded up or down by chance it is right on average.",
      "training{.master_weights = false, ...}",
      "Write .master_weights = false, .rounding = stochastic; or leave both out."},
+    {244, "gradients are reduced in f32 or sent in bf16",
+     "reductions is f32 (f64 in a plan in f64) or, in a plan in bf16, bf16.",
+     "A rank's own sum over its microbatches is in f32. In bf16 half as many bytes go over dp, and each sum of two ranks is "
+     "rounded; over tp, between the holders of shared weights, and for the norm and the loss it stays f32.",
+     "training{.precision = f32, .reductions = bf16, ...}",
+     "Leave it out, or write .precision = bf16 too."},
     {245, "products of low rank have a rank, a scale and a place",
      "Where lora is set, its rank is at least 1, its alpha is finite and above 0, and its targets name a parameter or more.",
      "Beside x w^T stands alpha / rank x a^T b^T, with rank rows of a: without these numbers it is nothing.",

@@ -13,7 +13,7 @@ namespace rankc {
 inline plan_data make_plan(std::string name, const auto& model, const parallel_dims& given, const auto& schedule,
                            const training& recipe, const cluster& machines, std::span<const int> stage_layers = {}) {
   plan_data p{.name = std::move(name), .diagnostics = {}, .dims = resolve(given), .recipe = recipe, .machines = machines,
-              .schedule = std::string(schedule.name), .actions = {}, .expected = {}, .kinds = {}, .on_one_device = {}, .blocks_of_stage = {}};
+              .schedule = std::string(schedule.name), .actions = {}, .expected = {}, .model = {}, .kinds = {}, .on_one_device = {}, .blocks_of_stage = {}};
   check_plan(p.diagnostics, model, given, schedule, recipe, machines,
              [&](std::string_view kind, int count, bool repeated, const trace& t) {
                p.kinds.push_back({std::string(kind), t, count, repeated});
@@ -24,6 +24,8 @@ inline plan_data make_plan(std::string name, const auto& model, const parallel_d
   check_actions(p.diagnostics, p.actions);  // the check above was of the table before it was fused
   p.rows = recipe.global_batch / schedule.microbatches / static_cast<int>(batch_ranks(p.dims));
   p.vocab_used = model.vocab_used ? model.vocab_used : model.vocab;
+  if constexpr (requires { model.family; }) p.model = {std::string(model.family), model.sizes()};
+  if constexpr (requires { model.theta; }) p.model.theta = model.theta;
   p.blocks_of_stage = split_layers(p, stage_layers);
   p.expected = expected_costs(p);
   p.on_one_device = trace_on_one_device(model, recipe);

@@ -6,5 +6,6 @@
 int main(int argc, char** argv) {
   using namespace @plan_id@;
   @prepare@
-  rankc::runtime::end_process(rankc::runtime::program_main(about, @install@, argc, argv));
+  const auto install = [](const rankc::runtime::placement& where) { return rankc::@target@::install(program, where); };
+  rankc::runtime::end_process(rankc::runtime::program_main(about, install, argc, argv));
 }

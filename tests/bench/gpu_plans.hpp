@@ -20,8 +20,8 @@ inline constexpr auto llama3_8b_8l = llama3_8b_of(8);
 constexpr training gpt2_recipe(int batch, bool deterministic = false) {
   return {.seq = 1024, .global_batch = batch, .precision = bf16, .deterministic = deterministic};
 }
-constexpr training llama_recipe(int batch, recomputation recompute = {}) {
-  return {.seq = 8192, .global_batch = batch, .precision = bf16, .recompute = recompute};
+constexpr training llama_recipe(int batch, recomputation recompute = {}, precision reductions = f32) {
+  return {.seq = 8192, .global_batch = batch, .precision = bf16, .recompute = recompute, .reductions = reductions};
 }
 inline constexpr parallel_dims one_rank{.world = 1};
 
@@ -50,6 +50,7 @@ inline constexpr auto llama3_8b_8l_dp2 = on_node(llama3_8b_8l, llama_recipe(4), 
 inline constexpr parallel_dims fsdp2{.world = 2, .dp_shard = 2}, zero2{.world = 2, .dp_shard = 2, .reshard = reshard::after_step};
 inline constexpr auto gpt2_124m_zero = on_node(gpt2_124m, gpt2_recipe(128), zero2);
 inline constexpr auto llama3_8b_8l_fsdp = on_node(llama3_8b_8l, llama_recipe(4), fsdp2);
+inline constexpr auto llama3_8b_8l_fsdp_bf16 = on_node(llama3_8b_8l, llama_recipe(4, {}, bf16), fsdp2);
 inline constexpr auto llama3_8b_fsdp = on_node(llama3_8b_of(32), llama_recipe(2, {.full = true}), fsdp2);
 inline constexpr auto llama3_8b_8l_zero = on_node(llama3_8b_8l, llama_recipe(4), zero2);
 inline constexpr auto llama3_8b_8l_tp2 = on_node(llama3_8b_8l, llama_recipe(2), tp2);

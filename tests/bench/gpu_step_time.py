@@ -42,6 +42,7 @@ ROWS = {
                       ["--model gpt2-1.5b --sdpa cudnn --batch 16 --compile --compile-scope block --ddp"]),
     "llama3-8b-8l-dp2": ("llama3_8b_8l_dp2", 4 * 8192, 2, [f"{LLAMA} --batch 2 --ddp"]),
     "llama3-8b-8l-fsdp": ("llama3_8b_8l_fsdp", 4 * 8192, 2, [f"{LLAMA} --batch 2 --fsdp", f"{LLAMA} --batch 2 --fsdp --no-reshard"]),
+    "llama3-8b-8l-fsdp-bf16": ("llama3_8b_8l_fsdp_bf16", 4 * 8192, 2, [f"{LLAMA} --batch 2 --fsdp --reduce bf16"]),
     "llama3-8b-8l-zero": ("llama3_8b_8l_zero", 4 * 8192, 2, [f"{LLAMA} --batch 2 --ddp"]),
     "llama3-8b-fsdp": ("llama3_8b_fsdp", 2 * 8192, 2, [f"{LLAMA_WHOLE} --batch 1 --fsdp --ac full"]),
     "gpt2-124m-zero": ("gpt2_124m_zero", 128 * 1024, 2, [f"{GPT2} --batch 64 --compile --ddp"]),

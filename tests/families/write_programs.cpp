@@ -18,11 +18,10 @@ int write_programs(const std::string& target, const std::string& out, std::vecto
       std::cerr << name << " is not written\n";
       return 1;
     }
-    const bool placed = target == "cuda";
     declarations += "#include \"" + name + "/program.cpp\"\n";
     entries += "    {\"" + p.job + "\", \"" + p.layout + "\", \"" + p.type + "\", &" + name +
-               "::about, [](const rankc::runtime::placement&" + (placed ? " where" : "") + ") { return rankc::" + target +
-               "::install(" + name + "::program" + (placed ? ", where" : "") + "); }},\n";
+               "::about, [](const rankc::runtime::placement& where) { return rankc::" + target + "::install(" + name +
+               "::program, where); }},\n";
   }
   std::ofstream(out + "/registry.cpp") << declarations << "#include \"registry.hpp\"\nconst std::vector<registered> " << target
                                        << "_registry{\n" << entries << "};\n";

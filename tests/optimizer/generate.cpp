@@ -8,8 +8,10 @@ int main(int argc, char** argv) {
   const bool on_host = std::string(argv[1]) == "host";
   std::vector<family_program> programs;
   for (const optimizing::variant& v : optimizing::plans()) {
-    const bool is_one = v.layout == "one" || v.layout == "llama_one", is_of_two = v.layout == "tp2" || v.layout == "shard2";
-    if (on_host || is_one || (is_of_two && v.optimizer == "no_master"))
+    const bool is_one = v.layout == "one" || v.layout == "llama_one";
+    const bool is_of_two = (v.optimizer == "no_master" && (v.layout == "tp2" || v.layout == "shard2")) ||
+                           ((v.optimizer == "adamw_reduced" || v.optimizer == "adamw_stochastic") && (v.layout == "dp2" || v.layout == "shard2"));
+    if (on_host || is_one || is_of_two)
       programs.push_back({v.optimizer, v.layout, on_host ? "f64" : "bf16", v.plan});
   }
   return write_programs(argv[1], argv[2], std::move(programs));

@@ -71,7 +71,7 @@ TEST_CASE("parameters after five steps are those of one rank") {
       ++compared;
     }
   }
-  CHECK(compared == 4 * 11 + 6);
+  CHECK(compared == 5 * 11 + 6);
   MESSAGE("largest difference " << worst);
 }
 

@@ -126,6 +126,71 @@ TEST_CASE("a plan's description and its claims say what is kept and how") {
   CHECK(!has(claims("no_master_bf16", dtype::f64, target::host), "weights and moments are kept in bf16 alone"));
 }
 
+TEST_CASE("gradients go over dp in bf16 where the recipe says so, and no other sum does") {
+  const auto sums = [](const char* layout, target to, dtype type) {
+    const subject s(find("adamw_reduced", layout), type, to);
+    std::map<std::string, int> in_bf16, as_they_are;
+    for (const op& o : s.of.ranks[0].ops)
+      if (o.kind == op_kind::collective && o.does != collective_kind::all_gather)
+        ++(o.in_bf16 ? in_bf16 : as_they_are)[s.of.communicators[static_cast<std::size_t>(o.communicator)].name];
+    CHECK(s.reason() == "");
+    const std::vector<std::string> claims = check_equivalence(s.of, s.order, s.model).claims;
+    CHECK(has(claims, "gradients go between ranks in bf16, as the recipe says") == !in_bf16.empty());
+    return std::pair(in_bf16, as_they_are);
+  };
+  using counts = std::map<std::string, int>;
+  const auto [replicas, loss_and_norm] = sums("dp2", target::cuda, dtype::bf16);
+  CHECK((replicas == counts{{"dp at pp 0 tp 0", 5}}));  // of head, two blocks, position table, and the table that head and embedding share
+  CHECK((loss_and_norm == counts{{"dp at pp 0 tp 0", 1}}));
+  CHECK(sums("dp2", target::host, dtype::f32).first.empty());
+  CHECK(sums("tp2", target::cuda, dtype::bf16).first.empty());
+  const auto [hybrid, others] = sums("hsdp", target::cuda, dtype::bf16);
+  CHECK(hybrid.size() == 2);
+  CHECK(others.size() == 2);  // the loss over both, the norm over shards
+
+  const auto text = [](const char* optimizer) { return describe_text(lower(find(optimizer, "shard2"), dtype::bf16, target::cuda)); };
+  const auto dealt = [](const std::string& all) {
+    const std::size_t at = all.find("reduce_scatter dp_shard");
+    REQUIRE(at != all.npos);
+    return all.substr(at, all.find('\n', at) - at);
+  };
+  CHECK(text("adamw_reduced").find("optimizer: AdamW; gradients in bf16 between ranks of dp\n") != std::string::npos);
+  CHECK(dealt(text("adamw_reduced")).find(" bf16 ") != std::string::npos);
+  CHECK(dealt(text("no_master")).find(" f32 ") != std::string::npos);
+  const rankc::plan_data &narrow = find("adamw_reduced", "dp2"), &wide = find("no_master", "dp2");
+  CHECK(bytes_beside_arena(lower(narrow, dtype::bf16, target::cuda), lower(narrow, dtype::bf16, target::cuda).ranks[0]) -
+            bytes_beside_arena(lower(wide, dtype::bf16, target::cuda), lower(wide, dtype::bf16, target::cuda).ranks[0]) ==
+        rankc::cuda::rounded_bytes);
+}
+
+TEST_CASE("a sum that is sent in bf16 without the recipe's word, or of the loss, is refused") {
+  const auto first = [](subject& s, bool in_bf16) -> std::vector<op*> {
+    std::vector<op*> members;
+    for (auto& rank : s.of.ranks)
+      for (op& o : rank.ops)
+        if (o.kind == op_kind::collective && o.in_bf16 == in_bf16 && (members.empty() || o.name == members[0]->name)) {
+          members.push_back(&o);
+          break;
+        }
+    return members;
+  };
+  subject unsaid(find("adamw_reduced", "dp2"), dtype::bf16, target::cuda);
+  unsaid.model = specify(find("adamw", "one"));
+  CHECK(unsaid.reason().find("it sends bf16 to be summed; expected the type of its tensors") != std::string::npos);
+  subject loss(find("adamw_reduced", "dp2"), dtype::bf16, target::cuda);
+  for (op* o : first(loss, false)) o->in_bf16 = true;
+  CHECK(loss.reason().find("to sum up the norm or the loss") != std::string::npos);
+  subject one(find("adamw_reduced", "dp2"), dtype::bf16, target::cuda);  // one of two members
+  first(one, true)[0]->in_bf16 = false;
+  CHECK(!prove(one.of).ok);
+  CHECK(one.reason().find("its members do different things") != std::string::npos);
+  const subject plain(find("adamw_reduced", "dp2"), dtype::bf16, target::cuda);
+  std::string text = certificate({{plain.of, plain.order}}, plain.model);
+  CHECK(verify(text) == "");
+  text.replace(text.find("\"in_bf16\":true"), 14, "\"in_bf16\":1");
+  CHECK(verify(text).find("in_bf16 must be true or false") != std::string::npos);
+}
+
 TEST_CASE("a program whose optimizer keeps less, or something else, is refused") {
   const std::string gradient = "the optimizer is given moments of something else";
   {
@@ -206,7 +271,7 @@ TEST_CASE("certificates of every optimizer say which it is, and are read again")
     const std::string own = std::string("\"optimizer\": [\"") + (std::string(optimizer).starts_with("sgd") ? "sgd" : "adamw");
     REQUIRE(text.find(own) != std::string::npos);
     const std::size_t at = text.find("\"optimizer\": [");
-    text.replace(at, text.find(']', at) - at, "\"optimizer\": [\"sgd\",2,false,false");
+    text.replace(at, text.find(']', at) - at, "\"optimizer\": [\"sgd\",2,false,false,false");
     CHECK(verify(text).find("adamw has 2, sgd 1 or none") != std::string::npos);
   }
 }

@@ -33,6 +33,7 @@ constexpr named optimizers[]{
       .rounding = stochastic},
      true},
     {"no_master", {.seq = seq, .global_batch = batch, .master_weights = false, .rounding = stochastic}, true},
+    {"adamw_reduced", {.seq = seq, .global_batch = batch, .reductions = bf16}, true},
     {"no_master_bf16", {.seq = seq, .global_batch = batch, .moments = bf16, .master_weights = false, .rounding = stochastic}},
     {"no_master_sgd", {.seq = seq, .global_batch = batch, .optimizer = sgd, .master_weights = false, .rounding = stochastic}}};
 

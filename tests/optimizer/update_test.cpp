@@ -16,7 +16,7 @@ TEST_CASE("each step is the optimizer's, element by element") {
     // f64 is rounded to f32 on its way to bf16.
     elements += optimizing::check_steps(program, 3, program.about->bf16_moments ? 1e-7 : 1e-13);
   }
-  CHECK(optimizers.size() == 10);
+  CHECK(optimizers.size() == 11);
   CHECK(elements > 1'000'000);
 }
 

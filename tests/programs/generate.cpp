@@ -19,8 +19,7 @@ int main(int argc, char** argv) {
     for (std::string& w : words) arguments.push_back(w.data());
     declarations += "#include \"" + plan.name + "/program.hpp\"\n";
     entries += "    {\"" + std::string(job) + "\", \"" + layout + "\", \"" + type + "\", &" + plan.name + "::about, [](" +
-               (target == "cuda" ? "const rankc::runtime::placement& where" : "const rankc::runtime::placement&") + ") { return rankc::" + target +
-               "::install(" + plan.name + (target == "cuda" ? "::program, where); }},\n" : "::program); }},\n");
+               "const rankc::runtime::placement& where) { return rankc::" + target + "::install(" + plan.name + "::program, where); }},\n";
     return rankc::codegen::generator_main(plan, static_cast<int>(arguments.size()), arguments.data()) == 0;
   };
   for (const programs::job& j : programs::jobs)

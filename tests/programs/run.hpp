@@ -22,8 +22,9 @@ inline double largest(const tensors& all) {
 }
 
 struct run {
-  explicit run(const registered& what, const std::string& source = "arith", double lr_ = 3e-4)
-      : engine(what.install()), lr(lr_), about(*what.about),
+  explicit run(const registered& what, const std::string& source = "arith", double lr_ = 3e-4) : run(what, {}, source, lr_) {}
+  run(const registered& what, const rankc::runtime::placement& where, const std::string& source = "arith", double lr_ = 3e-4)
+      : engine(what.install(where)), lr(lr_), about(*what.about),
         data(rankc::runtime::parse_data_spec(source + ":1234"), about.vocab_used, about.seq) {
     rankc::runtime::initialise(*engine, 1);
   }

@@ -39,7 +39,6 @@ rankc_cuda_test(runtime_cuda_kernels 1
   runtime/cuda/softmax_test.cpp)
 rankc_cuda_test(runtime_cuda_engine 1 runtime/cuda/engine_test.cpp)
 rankc_cuda_test(runtime_cuda_beside 1 runtime/cuda/beside_test.cpp runtime/cuda/meet.cu)
-rankc_cuda_test(runtime_cuda_packed_times 0 runtime/cuda/packed_times_test.cpp)
 rankc_cuda_test(runtime_cuda_trace 1 runtime/cuda/trace_test.cpp)
 rankc_cuda_test(runtime_cuda_step_calls 1 runtime/cuda/step_calls_test.cpp)
 set(counted cudaGraphLaunch cudaMalloc cudaMallocHost cudaHostAlloc cudaFree cudaFreeHost cudaMemcpy cudaMemcpyAsync

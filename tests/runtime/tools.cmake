@@ -5,13 +5,14 @@ add_executable(rankc_runtime_tools_test
   runtime/tools/data_test.cpp
   runtime/tools/generate_test.cpp
   runtime/tools/hash_test.cpp
-  runtime/tools/launch_test.cpp
   runtime/tools/learning_rate_test.cpp
   runtime/tools/metrics_test.cpp
+  runtime/tools/not_finite_test.cpp
   runtime/tools/parameters_test.cpp
   runtime/tools/program_test.cpp
   runtime/tools/safetensors_test.cpp
   runtime/tools/sample_order_test.cpp
+  runtime/tools/saver_test.cpp
   runtime/tools/token_oracles_test.cpp
   runtime/tools/training_test.cpp)
 target_compile_definitions(rankc_runtime_tools_test PRIVATE RANKC_DATA_ORACLES="${CMAKE_CURRENT_SOURCE_DIR}/oracles/data")
@@ -25,7 +26,7 @@ set_tests_properties(runtime_tools/no_match PROPERTIES WILL_FAIL TRUE)
 # The order of the calls that change files: the linker lets the test see them.
 add_executable(rankc_durability_test runtime/tools/durability_test.cpp runtime/tools/file_calls.cpp)
 target_link_libraries(rankc_durability_test PRIVATE rankc::runtime_tools rankc_test_main)
-set(seen fopen fsync rename renameat2 _ZNSt10filesystem10remove_allERKNS_7__cxx114pathERSt10error_code)
+set(seen open write fsync rename renameat2 _ZNSt10filesystem10remove_allERKNS_7__cxx114pathERSt10error_code)
 list(TRANSFORM seen PREPEND "LINKER:--wrap=")
 target_link_options(rankc_durability_test PRIVATE ${seen})
 add_test(NAME runtime_tools/durability COMMAND rankc_durability_test)

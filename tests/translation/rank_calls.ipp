@@ -29,13 +29,25 @@ void receive(const lane& on, message m, at data, std::size_t bytes) {
   pass(on, "receive", m, data, bytes, 1).writes = {{data.byte, bytes}};
 }
 
+/// A sum in place, of a range of the gradients as a rule.
+static void sum(const lane& on, const char* function, over what, message m, at data, std::size_t bytes) {
+  call& c = recorder::active().add(function, on.index);
+  c.communicates = {recorder::active().meet(on.index, what, m, bytes)};
+  c.operands = {data.byte};
+  c.reads = c.writes = {{data.byte, bytes}};
+  c.has_padding = true;
+}
+/// A sum of which each member gets `bytes`.
+static void deal_out(const lane& on, const char* function, over what, message m, at to, at from, std::size_t bytes) {
+  call& c = recorder::active().add(function, on.index);
+  c.communicates = {recorder::active().meet(on.index, what, m, bytes)};
+  c.operands = {to.byte, from.byte};
+  c.reads = {{from.byte, c.communicates[0].members.size() * bytes}};
+  c.writes = {{to.byte, bytes}};
+}
 template <class T>
 void all_reduce(const lane& on, over what, message m, at data, std::size_t count, reduction by) {
-  call& c = recorder::active().add(by == reduction::max ? "all_reduce_max" : "all_reduce", on.index);
-  c.communicates = {recorder::active().meet(on.index, what, m, count * sizeof(T))};
-  c.operands = {data.byte};
-  c.reads = c.writes = {{data.byte, count * sizeof(T)}};
-  c.has_padding = true;  // a bucket is a range of the gradients
+  sum(on, by == reduction::max ? "all_reduce_max" : "all_reduce", what, m, data, count * sizeof(T));
 }
 template <class T>
 void all_gather(const lane& on, over what, message m, at to, at from, std::size_t count) {
@@ -47,9 +59,19 @@ void all_gather(const lane& on, over what, message m, at to, at from, std::size_
 }
 template <class T>
 void reduce_scatter(const lane& on, over what, message m, at to, at from, std::size_t count) {
-  call& c = recorder::active().add("reduce_scatter", on.index);
-  c.communicates = {recorder::active().meet(on.index, what, m, count * sizeof(T))};
-  c.operands = {to.byte, from.byte};
-  c.reads = {{from.byte, c.communicates[0].members.size() * count * sizeof(T)}};
-  c.writes = {{to.byte, count * sizeof(T)}};
+  deal_out(on, "reduce_scatter", what, m, to, from, count * sizeof(T));
+}
+
+/// Sums that are sent in bf16 touch the same bytes, on a lane that has memory to round in.
+static void check_rounds(const lane& on) {
+  if (!recorder::active().where().lanes[static_cast<std::size_t>(on.index)].rounds)
+    recorder::active().misuse_in_call("its lane has no memory to round in");
+}
+void all_reduce_in_bf16(const lane& on, over what, message m, at data, std::size_t count) {
+  sum(on, "all_reduce_in_bf16", what, m, data, count * sizeof(float));
+  check_rounds(on);
+}
+void reduce_scatter_in_bf16(const lane& on, over what, message m, at to, at from, std::size_t count) {
+  deal_out(on, "reduce_scatter_in_bf16", what, m, to, from, count * sizeof(float));
+  check_rounds(on);
 }

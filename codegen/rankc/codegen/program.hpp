@@ -114,6 +114,7 @@ struct op {
   std::size_t bytes = 0;  // communication only: per rank, as both sides must agree on it
   int message = -1;       // communication only: the site's index, the same on all sides
   collective_kind does = collective_kind::all_reduce;  // collective only
+  bool in_bf16 = false;   // collective only: its members send their f32 parts of the sum in bf16
   int action = -1;        // index of the action this op belongs to; -1: none
   std::string function = {};               // what the text calls; empty: the op stands for its waits alone
   std::vector<std::size_t> operands = {};  // where its operands begin, in the order of the call's arguments

@@ -42,11 +42,12 @@ struct specification {
     std::string name;                     // "layers.2"
     std::vector<std::string> parameters;  // their names in the whole model, in the order of the layer's; equal names: one tensor
   };
-  /// What makes new weights of gradients: the row of its op, and what it keeps of every weight.
+  /// What makes new weights of gradients: the row of its op, what it keeps of every weight, and how ranks sum gradients.
   struct update {
     std::string row = "adamw";
     int moments = 2;
     bool bf16_weights = false, bf16_moments = false;  // whether these may be kept in bf16 alone
+    bool bf16_reductions = false;                     // whether gradients may be sent in bf16 to be summed
   };
   std::vector<layer> layers;
   std::vector<use> uses;

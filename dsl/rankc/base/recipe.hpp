@@ -85,10 +85,11 @@ namespace lr = runtime::lr;
 /// With `deterministic` a GPU program gives the same bits each run, at some cost; the host always does.
 /// SGD takes lr, weight_decay, clip and the numbers after `optimizer`; its weight decay is added to the gradient. Decay is of
 /// parameters with more than one dim. Moments in f32 are in f64 where the program is. A bf16 plan without master_weights has
-/// its weights in bf16 alone. Stochastic rounding follows from rounding_seed, the step, a parameter's name and the element's
+/// its weights in bf16 alone. Where `reductions` is bf16, gradients are rounded to it for the way over dp, and kept in f32 on
+/// both ends. Stochastic rounding follows from rounding_seed, the step, a parameter's name and the element's
 /// index in all of it: the same bits in every layout.
 /// Of `frozen` parameters there is no gradient, and no moments are kept; with `lora` they are all but its own.
-/// Errors: RC220, RC233 to RC237, RC239, RC241 to RC243, RC245 to RC249, from `check_batch`, `check_recipe`, `check_recompute`
+/// Errors: RC220, RC233 to RC237, RC239, RC241 to RC249, from `check_batch`, `check_recipe`, `check_recompute`
 ///         and `tuning`.
 /// Source: AdamW: Loshchilov and Hutter 2019; SGD: Sutskever et al. 2013.
 struct training {
@@ -105,6 +106,7 @@ struct training {
   double momentum = 0;
   bool nesterov = false;
   rankc::precision moments = f32;
+  rankc::precision reductions = f32;
   bool master_weights = true;
   bf16_rounding rounding = nearest;
   int rounding_seed = 0;

@@ -75,6 +75,7 @@ struct head {
 
 /// A GPT-2 of any size. `vocab` may be padded; `vocab_used` (0: all) says how many tokens exist.
 struct gpt2 {
+  static constexpr std::string_view family = "gpt2";
   int layers, hidden, heads, ffn, vocab;
   int vocab_used = 0;
   bool tied = true;

@@ -57,6 +57,7 @@ struct head {
 
 /// A Llama of any size. `vocab` may be padded; `vocab_used` (0: all) says how many tokens exist.
 struct llama {
+  static constexpr std::string_view family = "llama";
   int layers, hidden, heads, kv_heads, ffn, vocab;
   double theta = 500000;
   int vocab_used = 0;

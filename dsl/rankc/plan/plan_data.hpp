@@ -4,6 +4,7 @@
 #include <rankc/program/kinds_of_stages.hpp>
 #include <rankc/mesh/layout.hpp>
 #include <rankc/base/recipe.hpp>
+#include <rankc/rules/setting.hpp>
 #include <rankc/schedule/timing.hpp>
 #include <rankc/typed/trace.hpp>
 
@@ -11,6 +12,13 @@
 #include <vector>
 
 namespace rankc {
+
+/// What is known of a model that has a name in the field.
+struct known_model {
+  std::string family;  // empty: none
+  model_sizes sizes;
+  double theta = 0;        // of rotary positions
+};
 
 /// A layer as declared: traced once, used `count` times.
 struct layer_kind {
@@ -31,6 +39,7 @@ struct plan_data {
   costs expected;  // of the actions
   int rows = 0;  // sequences per microbatch and data-parallel rank
   int vocab_used = 0;
+  known_model model;
   std::vector<layer_kind> kinds;
   std::vector<trace> on_one_device;  // of each kind: with all degrees 1 and the whole batch of a step
   std::vector<int> blocks_of_stage;  // repeated layers on each stage

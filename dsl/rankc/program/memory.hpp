@@ -191,7 +191,8 @@ constexpr std::vector<rank_memory> memory_of(const auto& plan, const auto& layer
     if (bounds) m.between = counters[r].between() * static_cast<std::size_t>(counters[r].count_all_between(most));
     m.arena = counters[r].arena();
     if (s.to == target::cuda)
-      m.beside = cuda::bytes_beside_arena(opened_by(layout(plan.dims), plan.actions, static_cast<int>(r), detail::ties(plan, counters, r)),
+      m.beside = cuda::bytes_beside_arena(opened_by(layout(plan.dims), plan.actions, static_cast<int>(r), detail::ties(plan, counters, r),
+                                                    rounds_reductions(plan.recipe, plan.dims, s.bytes(element_kind::real), s.bytes(element_kind::wide), s.trains)),
                                           cuda::edges_by::nccl, plan.dims.world);
   }
   return out;

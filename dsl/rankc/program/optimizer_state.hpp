@@ -2,6 +2,7 @@
 // What an optimizer keeps of every weight from step to step.
 #pragma once
 #include <rankc/base/recipe.hpp>
+#include <rankc/rules/batch.hpp>
 
 #include <cstddef>
 
@@ -22,6 +23,11 @@ constexpr optimizer_state state_of(const training& r, std::size_t real, std::siz
           .moment = r.moments == bf16 ? 2 : wide,
           .moments = trains ? moments : 0,
           .working_copy = narrow && r.master_weights};
+}
+
+/// Whether gradients go over dp in bf16.
+constexpr bool rounds_reductions(const training& r, const parallel_dims& d, std::size_t real, std::size_t wide, bool trains) {
+  return trains && real < wide && r.reductions == bf16 && batch_ranks(d) > 1;
 }
 
 }  // namespace rankc::program

@@ -122,6 +122,15 @@ inline constexpr recipe_rule recipe_rules[]{
      [](sentence& t, const training&) {
        t << "moments=bf16, and sgd without momentum keeps none; leave it out, or take momentum=0.9";
      }},
+    // RC244
+    {244, [](const training& r) { return r.reductions != f64 || r.precision == f64; },
+     [](sentence& t, const training&) {
+       t << "reductions=f64; gradients are summed in f32, which is the default and f64 in an f64 plan, or sent in bf16";
+     }},
+    {244, [](const training& r) { return r.reductions != bf16 || r.precision == bf16; },
+     [](sentence& t, const training& r) {
+       t << "reductions=bf16, and a plan in " << widest(r.precision) << " sends its gradients as they are; leave it out, or take precision=bf16";
+     }},
     // RC243
     {243, [](const training& r) { return r.master_weights || r.precision == bf16; },
      [](sentence& t, const training& r) {

@@ -14,10 +14,12 @@ constexpr bool overlaps(const action_table& t, int rank) {
   return false;
 }
 
-/// What a rank of a pipeline coordinate opens. `ties`: another coordinate holds parameters that it holds too.
-constexpr cuda::opened opened_by(const layout& l, const action_table& t, int rank, bool ties) {
+/// What a rank of a pipeline coordinate opens. `ties`: another coordinate holds parameters that it holds too; `rounds`: what
+/// is summed over dp is sent in bf16.
+constexpr cuda::opened opened_by(const layout& l, const action_table& t, int rank, bool ties, bool rounds = false) {
   cuda::opened o;
   o.groups = static_cast<int>(communicators_of_step(l).size()) + ties + (l.groups(axis::fsdp).size() > 1);  // of shards two
+  if (rounds) o.rounding_lanes = 1;
   if (overlaps(t, rank)) {
     ++o.computing_lanes;
     o.groups += l.groups(axis::tp).size() > 1;

@@ -5,5 +5,6 @@
 
 int main(int argc, char** argv) {
   using namespace gpt_dp2_tp2_pp2;
-  rankc::runtime::end_process(rankc::runtime::program_main(about, [](const rankc::runtime::placement& where) { return rankc::cuda::install(program, where); }, argc, argv));
+  const auto install = [](const rankc::runtime::placement& where) { return rankc::cuda::install(program, where); };
+  rankc::runtime::end_process(rankc::runtime::program_main(about, install, argc, argv));
 }

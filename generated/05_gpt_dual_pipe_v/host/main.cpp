@@ -6,5 +6,6 @@
 int main(int argc, char** argv) {
   using namespace gpt_dual_pipe_v;
   rankc::host::prepare(argv);
-  rankc::runtime::end_process(rankc::runtime::program_main(about, [] { return rankc::host::install(program); }, argc, argv));
+  const auto install = [](const rankc::runtime::placement& where) { return rankc::host::install(program, where); };
+  rankc::runtime::end_process(rankc::runtime::program_main(about, install, argc, argv));
 }

@@ -6,6 +6,7 @@
 #include <rankc/runtime/tensor.hpp>
 
 #include <span>
+#include <type_traits>
 
 namespace rankc::runtime::detail {
 
@@ -18,6 +19,8 @@ inline constexpr auto all_gather_on = [](const auto& on, auto... with) { all_gat
 template <class T>
 inline constexpr auto add_on = [](const auto& on, auto... with) { add<T>(on, with...); };
 inline constexpr auto together_on = [](const auto& on, over over, message site, const auto& calls) { together(on, over, site, calls); };
+inline constexpr auto all_reduce_in_bf16_on = [](const auto& on, auto... with) { all_reduce_in_bf16(on, with...); };
+inline constexpr auto reduce_scatter_in_bf16_on = [](const auto& on, auto... with) { reduce_scatter_in_bf16(on, with...); };
 template <class T>
 inline constexpr auto reduce_scatter_on = [](const auto& on, auto... with) { reduce_scatter<T>(on, with...); };
 
@@ -54,6 +57,16 @@ struct all_reduce {
   void operator()(const auto& on) const {
     detail::all_reduce_on<typename Data::element>(on, over, site, data.where, data.count, how);
   }
+};
+
+/// In place: f32, sent in bf16.
+template <class Data>
+struct all_reduce_in_bf16 {
+  runtime::over over;
+  Data data;
+  message site;
+  static_assert(std::is_same_v<typename Data::element, float>);
+  void operator()(const auto& on) const { detail::all_reduce_in_bf16_on(on, over, site, data.where, data.count); }
 };
 
 template <class T, std::size_t Whole, std::size_t Part, std::size_t Columns>
@@ -96,6 +109,22 @@ struct scatter_sums {
       for (const shard_range& s : of)
         detail::reduce_scatter_on<typename To::element>(on, over, site, to[s.*at], from[s.gathered], s.count);
     });
+  }
+};
+
+/// The same of f32, sent in bf16.
+template <class To, class From>
+struct scatter_sums_in_bf16 {
+  runtime::over over;
+  To to;
+  From from;
+  std::span<const shard_range> of;
+  message site;
+  std::size_t shard_range::*at = &shard_range::kept;
+  static_assert(std::is_same_v<typename To::element, float> && std::is_same_v<typename From::element, float>);
+  void operator()(const auto& on) const {
+    for (const shard_range& s : of)
+      detail::reduce_scatter_in_bf16_on(on, over, site, to[s.*at], from[s.gathered], s.count);
   }
 };
 

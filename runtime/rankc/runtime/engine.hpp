@@ -116,9 +116,12 @@ class engine {
   /// Run the forward program on all ranks; parameters and moments stay as they are.
   virtual double evaluate() = 0;
 
+  /// Whether a rank runs in this process, so that it can be read.
+  virtual bool holds(int /*rank*/) const { return true; }
+
   /// Copy `count` elements of a region of one rank to or from host memory, from element `first` on. Several threads
-  /// may write different elements at the same time.
-  /// Errors: failure (1) for what the rank does not hold.
+  /// may write different elements at the same time, and read while none writes or steps. Writing to a rank of another
+  /// process does nothing. Errors: failure (1) for what the rank does not hold, or for reading a rank of another process.
   virtual void read(int rank, region, std::size_t first, std::size_t count, double* to) = 0;
   virtual void write(int rank, region, std::size_t first, std::size_t count, const double* from) = 0;
 

@@ -1,17 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the ranks of a program run: all as threads of one process, or one in each process.
 #pragma once
+#include <rankc/runtime/peers.hpp>
+
+#include <functional>
+#include <memory>
 #include <string>
+#include <vector>
 
 namespace rankc::runtime {
 
 struct placement {
   int rank = -1;            // the rank of this process; -1: all of them
   int device = 0;           // the GPU of that rank
-  std::string meeting;      // host:port at which rank 0 meets the others
+  int local_size = 0;       // processes of this program on this machine; 0: unknown
   bool peer_stores = true;  // pipeline traffic by stores into the other GPU's memory, where it can be mapped
+  /// Where ranks are processes: give a text under a name and receive those of all, in rank order. All processes call it with
+  /// the same names, of each name in the same order; it throws where one of them is gone.
+  std::function<std::vector<std::string>(const std::string& name, const std::string& mine)> exchange = {};
+  std::shared_ptr<runtime::peers> others = {};  // these processes
 
   bool is_one_rank() const { return rank >= 0; }
+  /// Whether this process prints, and writes what all ranks have in common: one of all does.
+  bool speaks() const { return rank <= 0; }
 };
 
 }  // namespace rankc::runtime

@@ -24,10 +24,11 @@ enum class dtype { f32, f64, bf16 };
 constexpr std::size_t size_of(dtype t) { return t == dtype::f64 ? 8 : t == dtype::f32 ? 4 : 2; }
 
 /// A lane of a rank: one stream (on the host a thread or a queue), with communicators of its own and, where it
-/// computes, a workspace of its own. What is put on a lane runs in that order. Lane 0 computes.
+/// computes, a workspace of its own; where it `rounds` what it sums, to send it in bf16, memory for that. What is put on a
+/// lane runs in that order. Lane 0 computes.
 struct lane_row {
   const char* name;
-  bool computes;
+  bool computes, rounds = false;
 };
 
 /// What the ranks of a communicator are to each other: the groups of an axis, holders of the same parameters, or a pair

@@ -3,7 +3,11 @@
 #include "check.hpp"
 #include "trace.hpp"
 #include "peer_edges.hpp"
+#include "rounded_parts.hpp"
 
+#include <rankc/runtime/cuda/device_memory.hpp>
+
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <type_traits>
@@ -29,6 +33,12 @@ const lane_link& edge_of(const lane& on, message m, int place) {
   const lane_link& k = link_of(on, over::peer, m);
   if (k.place != place) fail(on, std::string(m.name) + " goes the other way on lane " + on.name());
   return k;
+}
+
+int members_of(const lane& on, const lane_link& k, message m) {
+  int members = 0;
+  check(on, ncclCommCount(k.nccl, &members), k.nccl, std::string(m.name) + ": ncclCommCount");
+  return members;
 }
 
 /// NCCL's kernels for symmetric windows (seen in 2.28.3) go wrong where a piece does not begin at a multiple
@@ -108,9 +118,7 @@ void all_gather(const lane& on, over what, message m, at to, at from, std::size_
     check(on, ncclAllGather(own, all, count, type_of<T>, k.nccl, on.stream), k.nccl, call);
     return;
   }
-  int members = 0;
-  check(on, ncclCommCount(k.nccl, &members), k.nccl, call);
-  for (int i = 0; i < members; ++i)
+  for (int i = 0, members = members_of(on, k, m); i < members; ++i)
     check(on,
           ncclBroadcast(own, all + static_cast<std::size_t>(i) * count, count, type_of<T>, i, k.nccl, on.stream),
           k.nccl, call);
@@ -126,6 +134,50 @@ void reduce_scatter(const lane& on, over what, message m, at to, at from, std::s
   check(on,
         ncclReduceScatter(all, own, count, type_of<T>, sum_for(k, awkward(own, all, count)), k.nccl, on.stream),
         k.nccl, std::string(m.name) + ": ncclReduceScatter");
+}
+
+namespace {
+
+constexpr std::size_t most_rounded = rounded_bytes / sizeof(bf16);
+
+/// The lane's memory to round in.
+bf16* memory_to_round(const lane& on, message m) {
+  if (on.rounded == nullptr) fail(on, std::string(m.name) + ": lane " + on.name() + " has no memory to round in");
+  return on.rounded;
+}
+
+}  // namespace
+
+// As much at a time as there is memory to round in.
+void all_reduce_in_bf16(const lane& on, over what, message m, at data, std::size_t count) {
+  const lane_link& k = link_of(on, what, m);
+  const stamped times(on, tracer::what::alone, m.name);
+  if (on.of->alone) return;
+  bf16* const rounded = memory_to_round(on, m);
+  for (std::size_t first = 0; first < count; first += most_rounded) {
+    const std::size_t now = std::min(most_rounded, count - first);
+    float* values = on.at<float>(data) + first;
+    round_parts(on, rounded, values, 1, now, now);
+    check(on, ncclAllReduce(rounded, rounded, now, ncclBfloat16, ncclSum, k.nccl, on.stream), k.nccl,
+          std::string(m.name) + ": ncclAllReduce");
+    widen_part(on, values, rounded, now);
+  }
+}
+
+void reduce_scatter_in_bf16(const lane& on, over what, message m, at to, at from, std::size_t count) {
+  const lane_link& k = link_of(on, what, m);
+  const stamped times(on, tracer::what::alone, m.name);
+  if (on.of->alone) return;
+  bf16* const rounded = memory_to_round(on, m);
+  const std::size_t members = static_cast<std::size_t>(members_of(on, k, m)), most = most_rounded / members / 8 * 8;
+  for (std::size_t first = 0; first < count; first += most) {
+    const std::size_t now = std::min(most, count - first);
+    round_parts(on, rounded, on.at<float>(from) + first, members, count, now);
+    bf16* own = rounded + static_cast<std::size_t>(k.place) * now;
+    check(on, ncclReduceScatter(rounded, own, now, ncclBfloat16, ncclSum, k.nccl, on.stream), k.nccl,
+          std::string(m.name) + ": ncclReduceScatter");
+    widen_part(on, on.at<float>(to) + first, own, now);
+  }
 }
 
 // In a timed step each call has its own times.

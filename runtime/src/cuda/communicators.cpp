@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <thread>
 
 namespace rankc::cuda {
@@ -56,19 +57,22 @@ void wait_for(context& c, ncclComm_t of, const std::string& call) { check(c.of()
 }  // namespace
 
 communicators::communicators(const description& about, const std::vector<std::unique_ptr<context>>& ranks,
-                             const peer_edges* edges, const std::string& meeting)
-    : about_(about), ids_(about.communicators.size()) {
+                             const peer_edges* edges, const placement& where)
+    : about_(about), ids_(about.communicators.size() + 1) {
   prepare_nccl();
+  const auto make_id = [&](std::size_t g, int first) {
+    if (context* maker = ranks[static_cast<std::size_t>(first)].get())
+      check(maker->of(), ncclGetUniqueId(&ids_[g]), nullptr, "ncclGetUniqueId");
+  };
+  const int groups = static_cast<int>(about.communicators.size());
   try {
-    for (std::size_t g = 0; g < ids_.size(); ++g)
-      if (context* first = ranks[static_cast<std::size_t>(about_.communicators[g].ranks[0])].get())
-        check(first->of(), ncclGetUniqueId(&ids_[g]), nullptr, "ncclGetUniqueId");
-    if (!meeting.empty()) {
-      context& mine = **std::find_if(ranks.begin(), ranks.end(), [](const auto& r) { return r != nullptr; });
-      meet(mine, meeting);
-      share_ids(mine);
+    for (std::size_t g = 0; g < about.communicators.size(); ++g) make_id(g, about_.communicators[g].ranks[0]);
+    if (where.is_one_rank()) {
+      make_id(about.communicators.size(), 0);
+      exchange_ids(where);
+      join_all(*ranks[static_cast<std::size_t>(where.rank)]);
     }
-    for (int g = 0; g < static_cast<int>(ids_.size()); ++g)
+    for (int g = 0; g < groups; ++g)
       if (edges == nullptr || !edges->has(g)) make(g, ranks);
   } catch (...) {
     abort();
@@ -77,33 +81,26 @@ communicators::communicators(const description& about, const std::vector<std::un
   }
 }
 
-/// The communicator of all processes. NCCL takes its id from the environment, where the others may not see
-/// it.
-void communicators::meet(context& mine, const std::string& meeting) {
-  const std::string name = "the meeting of all ranks at " + meeting;
-  setenv("NCCL_COMM_ID", meeting.c_str(), 1);
-  ncclUniqueId id;
-  check(mine.of(), ncclGetUniqueId(&id), nullptr, name + ": ncclGetUniqueId");
-  group together(mine.of(), name);
-  membership& world = join(mine, id, about_.world(), mine.of().index, name);
-  together.end();
-  wait_for(mine, world.of, name);
-  unsetenv("NCCL_COMM_ID");
-  mine.of().world = world.of;
+/// Every id was made by its communicator's first member, that of all ranks by rank 0.
+void communicators::exchange_ids(const placement& where) {
+  const std::string mine(reinterpret_cast<const char*>(ids_.data()), ids_.size() * sizeof(ncclUniqueId));
+  const std::vector<std::string> all = where.exchange("ids of the communicators", mine);
+  for (std::size_t g = 0; g < ids_.size(); ++g) {
+    const int first = g < about_.communicators.size() ? about_.communicators[g].ranks[0] : 0;
+    const std::string& of = all[static_cast<std::size_t>(first)];
+    if (of.size() != mine.size()) throw failure(70, "rank " + std::to_string(first) + " has other communicators");
+    std::memcpy(&ids_[g], of.data() + g * sizeof(ncclUniqueId), sizeof(ncclUniqueId));
+  }
 }
 
-/// Every id was made by its communicator's first member, and is zero elsewhere: the sum is known to all.
-void communicators::share_ids(context& mine) {
-  rank& r = mine.of();
-  const std::size_t bytes = ids_.size() * sizeof(ncclUniqueId);
-  const lane& on = r[0];
-  if (bytes > on.workspace_bytes) fail(r, std::to_string(ids_.size()) + " communicators are too many");
-  check(r, cudaMemcpy(on.workspace, ids_.data(), bytes, cudaMemcpyHostToDevice), "ids: cudaMemcpy");
-  check(r, cudaDeviceSynchronize(), "cudaDeviceSynchronize");
-  check(r, ncclAllReduce(on.workspace, on.workspace, bytes, ncclUint8, ncclSum, r.world, on.stream), r.world,
-        "ids of the communicators: ncclAllReduce");
-  check(r, cudaStreamSynchronize(on.stream), "ids: cudaStreamSynchronize");
-  check(r, cudaMemcpy(ids_.data(), on.workspace, bytes, cudaMemcpyDeviceToHost), "ids: cudaMemcpy");
+/// The communicator of all processes.
+void communicators::join_all(context& mine) {
+  const std::string name = "the communicator of all ranks";
+  group together(mine.of(), name);
+  membership& world = join(mine, ids_.back(), about_.world(), mine.of().index, name);
+  together.end();
+  wait_for(mine, world.of, name);
+  mine.of().world = world.of;
 }
 
 /// One rank's part in making a communicator; belongs into a group.

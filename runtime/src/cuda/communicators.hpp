@@ -2,6 +2,7 @@
 // The NCCL communicators of a program. None blocks: a call returns at once, and `check` waits for it.
 #pragma once
 #include "peer_edges.hpp"
+#include <rankc/runtime/placement.hpp>
 
 #include <atomic>
 #include <memory>
@@ -20,10 +21,10 @@ inline constexpr int most_blocks = 16;
 class communicators {
  public:
   /// Makes all but those that are `edges`. `ranks` is by rank, null where a rank has another process; then
-  /// rank 0 meets the others at `meeting` (host:port), and there is a communicator of all ranks besides.
+  /// the processes exchange the communicators' ids, and there is a communicator of all ranks besides.
   /// Errors: failure (70) naming the communicator, with NCCL's text.
   communicators(const description&, const std::vector<std::unique_ptr<context>>& ranks,
-                const peer_edges* edges, const std::string& meeting);
+                const peer_edges* edges, const placement&);
   ~communicators();
   communicators(const communicators&) = delete;
   communicators& operator=(const communicators&) = delete;
@@ -42,8 +43,8 @@ class communicators {
   };
   using members = std::vector<membership*>;
 
-  void meet(context& mine, const std::string& meeting);
-  void share_ids(context& mine);
+  void exchange_ids(const placement&);
+  void join_all(context& mine);
   void make(int group_index, const std::vector<std::unique_ptr<context>>& ranks);
   membership& join(context&, const ncclUniqueId&, int members, int place, const std::string& name);
   void register_arenas(const communicator&, const members&, const std::string& name);
@@ -51,7 +52,7 @@ class communicators {
   void release();
 
   const description& about_;
-  std::vector<ncclUniqueId> ids_;  // by communicator
+  std::vector<ncclUniqueId> ids_;  // by communicator; the last: of all ranks
   std::vector<std::unique_ptr<membership>> all_;
   std::shared_ptr<std::atomic<bool>> gone_;  // after abort: whether NCCL has let go of everything
 };

@@ -93,16 +93,17 @@ context::context(int device, const description& about, int rank_index) : device_
 void context::open(lane& on, int index) {
   on.of = &r_;
   on.index = index;
-  const bool computes = r_.where->lanes[static_cast<std::size_t>(index)].computes;
+  const lane_row& row = r_.where->lanes[static_cast<std::size_t>(index)];
   int least = 0, greatest = 0;
   check(r_, cudaDeviceGetStreamPriorityRange(&least, &greatest), "cudaDeviceGetStreamPriorityRange");
-  check(r_, cudaStreamCreateWithPriority(&on.stream, cudaStreamNonBlocking, computes ? least : greatest),
+  check(r_, cudaStreamCreateWithPriority(&on.stream, cudaStreamNonBlocking, row.computes ? least : greatest),
         "cudaStreamCreateWithPriority");
   check(r_, cudaEventCreateWithFlags(&join_[static_cast<std::size_t>(index)], cudaEventDisableTiming),
         "cudaEventCreateWithFlags");
   for (const lane_communicator& k : r_.row->links)
     if (k.lane == index) on.links.push_back({.over = k.over, .communicator = k.communicator});
-  if (!computes) return;
+  if (row.rounds) check(r_, cudaMalloc(&on.rounded, rounded_bytes), "what is rounded: cudaMalloc");
+  if (!row.computes) return;
   check(r_, cudaMalloc(&on.workspace, workspace_bytes), "workspace: cudaMalloc");
   on.workspace_bytes = workspace_bytes;
   on.plans = new linear_plans;
@@ -117,6 +118,7 @@ void context::release() {
     destroy(each.attention_graphs);
     delete each.plans;
     cudaFree(each.workspace);
+    cudaFree(each.rounded);
   }
   if (r_.blas != nullptr) cublasLtDestroy(r_.blas);
   for (cudaEvent_t e : r_.events)

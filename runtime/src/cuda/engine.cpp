@@ -3,15 +3,15 @@
 // goes to all workers at once; when one fails, the others' communication is aborted, so that none is left
 // waiting.
 #include <rankc/runtime/cuda/kernels.hpp>
+#include <rankc/runtime/packed_times.hpp>
 
+#include "agreement.hpp"
 #include "batches.hpp"
 #include "check.hpp"
 #include "communicators.hpp"
-#include "packed_times.hpp"
 #include "worker.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <chrono>
 #include <cmath>
 #include <cstdint>
@@ -23,6 +23,14 @@ namespace rankc::cuda {
 namespace {
 
 using namespace std::chrono_literals;
+
+/// The GPU of this process: where a launcher shows each task one alone, that.
+int device_of(const placement& where) {
+  int devices = 0;
+  if (cudaGetDeviceCount(&devices) != cudaSuccess) devices = 0;
+  cudaGetLastError();
+  return devices == 1 ? 0 : where.device;
+}
 
 void accept(const program& p, const placement& where) {
   const description& about = p.about;
@@ -57,7 +65,7 @@ void accept(const program& p, const placement& where) {
 class cuda_engine final : public engine {
  public:
   cuda_engine(const program& p, const placement& where)
-      : program_(p), batches_(std::make_unique<batches>(p.about)) {
+      : program_(p), where_(where), batches_(std::make_unique<batches>(p.about)) {
     const description& about = program_.about;
     if (cudaHostAlloc(&stop_, sizeof(unsigned), cudaHostAllocPortable | cudaHostAllocMapped) != cudaSuccess)
       throw failure(70, "install: no pinned memory");
@@ -71,10 +79,12 @@ class cuda_engine final : public engine {
       owner->of().steps_done = -1;
     }
     if (where.peer_stores && !where.is_one_rank()) edges_ = std::make_unique<peer_edges>(about, ranks_);
-    communicators_ = std::make_unique<communicators>(about, ranks_, edges_.get(), where.meeting);
+    communicators_ = std::make_unique<communicators>(about, ranks_, edges_.get(), where);
     for (context* owner : held())
       workers_.push_back(
           std::make_unique<worker>(*owner, program_, batches_->of(owner->of().row->dp), *report_));
+    if (where.others != nullptr)
+      where.others->on_failure([to = report_.get()](const std::string& cause) { stop_job(*to, failure(77, cause)); });
     try {
       warm_up();
     } catch (...) {
@@ -105,7 +115,8 @@ class cuda_engine final : public engine {
     std::vector<traced> own;
     for (auto& w : workers_) w->take_times(own);
     if (held().front()->of().world == nullptr) into.insert(into.end(), own.begin(), own.end());
-    else share_times(own, into);
+    else
+      for (const std::string& theirs : where_.exchange("times of a step", packed(own))) unpack(theirs, names_, into);
     return {reporter().loss(), std::sqrt(static_cast<double>(reporter().norm_squared()))};
   }
 
@@ -114,18 +125,25 @@ class cuda_engine final : public engine {
     return reporter().loss();
   }
 
+  bool holds(int rank_index) const override {
+    layout_of(rank_index);  // refuses a rank that is none
+    return ranks_[static_cast<std::size_t>(rank_index)] != nullptr;
+  }
+
   void read(int rank_index, region which, std::size_t first, std::size_t count, double* to) override {
     const at from = place(rank_index, which, first, count);
-    std::vector<float> values(count);
     context* owner = ranks_[static_cast<std::size_t>(rank_index)].get();
-    if (owner != nullptr && type_at(program_.about, rank_index, which, first) == dtype::bf16) {
+    if (owner == nullptr)
+      throw failure(1, "rank " + std::to_string(rank_index) + " is in another process, and cannot be read in that of rank " +
+                           std::to_string(where_.rank));
+    if (type_at(program_.about, rank_index, which, first) == dtype::bf16) {
       std::vector<bf16_bits> narrow(count);
       copy(*owner, "read: cudaMemcpy", narrow.data(), owner->of().at<bf16_bits>(from), count);
-      std::transform(narrow.begin(), narrow.end(), values.begin(), widened);
-    } else if (owner != nullptr) {
-      copy(*owner, "read: cudaMemcpy", values.data(), owner->of().at<float>(from), count);
+      std::transform(narrow.begin(), narrow.end(), to, widened);
+      return;
     }
-    if (held().front()->of().world != nullptr) share(*held().front(), rank_index, values);
+    std::vector<float> values(count);
+    copy(*owner, "read: cudaMemcpy", values.data(), owner->of().at<float>(from), count);
     std::copy(values.begin(), values.end(), to);
   }
 
@@ -204,10 +222,23 @@ class cuda_engine final : public engine {
     report_->changed.wait(lock, [this] { return report_->pending == 0 || report_->first != nullptr; });
     if (report_->first == nullptr) return;
     lock.unlock();
+    tell_the_others();
     stop_the_others();
     lock.lock();
     stuck_ = !report_->changed.wait_for(lock, 20s, [this] { return report_->pending == 0; });
     std::rethrow_exception(report_->first);
+  }
+
+  /// The other processes, where there are any, before this one is taken apart, which may take long.
+  void tell_the_others() {
+    if (where_.others == nullptr) return;
+    try {
+      std::rethrow_exception(report_->first);
+    } catch (const failure& f) {
+      where_.others->tell_failure(f.code, f.what());
+    } catch (const std::exception& e) {
+      where_.others->tell_failure(70, e.what());
+    }
   }
 
   /// Workers that poll leave when `stop_` is set, and kernels that wait for another rank end by it or by the
@@ -225,9 +256,17 @@ class cuda_engine final : public engine {
     communicators_->abort();
   }
 
+  /// Another rank has failed: the job under way, and each later one, ends with that.
+  static void stop_job(report& to, const failure& cause) {
+    const std::lock_guard lock(to.mutex);
+    if (to.first == nullptr) to.first = std::make_exception_ptr(cause);
+    to.changed.notify_all();
+  }
+
   /// Graphs go before the communicators they hold. What a stuck rank may still use is left to the process's
   /// end: freeing it would wait for that rank.
   void release() {
+    if (where_.others != nullptr) where_.others->on_failure(nullptr);
     if (stuck_) {
       for (auto& w : workers_) static_cast<void>(w.release());
       static_cast<void>(communicators_.release());
@@ -276,41 +315,8 @@ class cuda_engine final : public engine {
     check(r, cudaStreamSynchronize(r[0].stream), "write: cudaStreamSynchronize");
   }
 
-  /// Give what one rank's process has read to all processes, through the workspace.
-  void share(context& mine, int owner, std::vector<float>& values) {
-    rank& r = mine.of();
-    check(r, cudaSetDevice(mine.device()), "cudaSetDevice");
-    const cudaStream_t on = r[0].stream;
-    float* through = reinterpret_cast<float*>(r[0].workspace);
-    const std::size_t most = r[0].workspace_bytes / sizeof(float);
-    for (std::size_t first = 0; first < values.size(); first += most) {
-      const std::size_t count = std::min(values.size() - first, most);
-      const auto copy = [&](void* to, const void* from) {
-        checked(mine, "read: cudaMemcpy",
-                [&] { return cudaMemcpy(to, from, count * sizeof(float), cudaMemcpyDefault); });
-      };
-      if (r.index == owner) copy(through, values.data() + first);
-      check(r, ncclBroadcast(through, through, count, ncclFloat32, owner, r.world, on), r.world,
-            "read: ncclBroadcast");
-      check(r, cudaStreamSynchronize(on), "read: cudaStreamSynchronize");
-      copy(values.data() + first, through);
-    }
-  }
-
-  /// Give what each process's rank did to all processes, in the order of the ranks.
-  void share_times(const std::vector<traced>& own, std::vector<traced>& into) {
-    context& mine = *held().front();
-    for (int rank_index = 0; rank_index < program_.about.world(); ++rank_index) {
-      std::vector<float> words = packed(own);
-      std::vector<float> count{std::bit_cast<float>(static_cast<std::uint32_t>(words.size()))};
-      share(mine, rank_index, count);
-      words.resize(std::bit_cast<std::uint32_t>(count.front()));
-      share(mine, rank_index, words);
-      unpack(words, names_, into);
-    }
-  }
-
   const program program_;
+  const placement where_;
   unsigned* stop_ = nullptr;  // pinned
   std::unique_ptr<batches> batches_;
   std::vector<std::unique_ptr<context>> ranks_;
@@ -325,7 +331,9 @@ class cuda_engine final : public engine {
 
 }  // namespace
 
-std::unique_ptr<engine> install(const program& p, const placement& where) {
+std::unique_ptr<engine> install(const program& p, const placement& given) {
+  placement where = given;
+  if (where.is_one_rank()) where.device = device_of(given);
   // As many hardware queues as can be: what waits for another rank must not hold up another stream of its own.
   setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
   accept(p, where);
@@ -333,6 +341,7 @@ std::unique_ptr<engine> install(const program& p, const placement& where) {
   const int first = where.is_one_rank() ? where.device : 0;
   if (const cudaError_t status = cudaSetDevice(first); status != cudaSuccess)
     throw failure(70, "install: cudaSetDevice(" + std::to_string(first) + "): " + cudaGetErrorString(status));
+  if (where.is_one_rank()) agree_on_gpus(p.about, where, where.device);
   return std::make_unique<cuda_engine>(p, where);
 }
 

@@ -170,6 +170,7 @@ template <class Rule, bool Copy, rounding How, class Weight, class Moment>
 __global__ void __launch_bounds__(block, blocks_each)
     update_step(regions<Weight, Moment> all, const float* norm_squared, const hyperparameters* input, bool aligned,
                 const __grid_constant__ range_table<How> table) {
+  if (!isfinite(*norm_squared)) return;  // as on all ranks, which have the same norm
   const hyperparameters h = *input;
   const float scale = h.clip > 0.0f ? fminf(1.0f, h.clip / (sqrtf(*norm_squared) + 1e-6f)) : 1.0f;
   walk_tiles<block * pack_size>(table, [&](const tile_place& tile) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The engine of the host target: one arena per rank and one thread per lane that computes, made at install. A step
-// wakes every thread: that of lane 0 runs the generated function of its pipeline coordinate, the others the actions
-// that this puts on their lanes. It ends when all have ended.
+// The engine of the host target: for each rank of this process, which are all or one, an arena and a thread per lane that
+// computes, made at install. A step wakes every thread: that of lane 0 runs the generated function of its pipeline
+// coordinate, the others the actions that this puts on their lanes. It ends when all have ended.
 #include <rankc/runtime/host/kernels.hpp>
+#include <rankc/runtime/packed_times.hpp>
 
 #include "arena.hpp"
 #include "check.hpp"
@@ -13,6 +14,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <thread>
 
 namespace rankc::host {
@@ -33,17 +35,41 @@ struct tracing {
   std::deque<tracer> of;
 };
 
-/// A thread for each lane of a rank that computes.
-std::size_t count_threads(const description& about) {
+/// A thread for each lane of a rank that computes; of all ranks, or of one.
+std::size_t count_threads(const description& about, const placement& where = {}) {
   std::size_t count = 0;
-  for (const rank_row& row : about.ranks)
-    for (const lane_row& lane : about.layouts[static_cast<std::size_t>(row.pp)].lanes) count += lane.computes;
+  for (int rank = 0; rank < about.world(); ++rank)
+    if (!where.is_one_rank() || where.rank == rank)
+      for (const lane_row& lane : about.layouts[static_cast<std::size_t>(about.ranks[static_cast<std::size_t>(rank)].pp)].lanes)
+        count += lane.computes;
   return count;
+}
+
+/// "OpenBLAS 0.3.21": what follows differs by the processor.
+std::string openblas_version() {
+  static std::mutex one_at_a_time;  // the library puts its text together anew each time, in one place
+  const std::lock_guard lock(one_at_a_time);
+  const std::string text = openblas_get_config();
+  return text.substr(0, text.find(' ', text.find(' ') + 1));
+}
+
+/// The connections of this process; refuses ranks that run other libraries.
+std::unique_ptr<transport> connect(const placement& where) {
+  if (!where.is_one_rank()) return nullptr;
+  const std::vector<std::string> all = where.exchange("OpenBLAS", openblas_version());
+  for (std::size_t rank = 1; rank < all.size(); ++rank)
+    if (all[rank] != all[0])
+      throw failure(2, "rank 0 has " + all[0] + ", rank " + std::to_string(rank) + " has " + all[rank] +
+                           "; the results of different libraries differ: install the same version on all machines");
+  return where.others->connect();
 }
 
 class host_engine final : public engine {
  public:
-  explicit host_engine(const program& p);
+  host_engine(const program& p, const placement& where);
+  ~host_engine() override {
+    if (where_.others != nullptr) where_.others->on_failure(nullptr);
+  }
 
   const description& about() const override { return about_; }
   void set_batch(int dp, int microbatch, const std::int32_t* tokens, const std::int32_t* targets) override;
@@ -51,10 +77,11 @@ class host_engine final : public engine {
   step_output traced_step(const step_input&, std::vector<traced>& into) override;
   step_output counted_step(const step_input&, std::vector<transfer>& into);
   double evaluate() override;
+  bool holds(int rank) const override { return holder_of(rank) != nullptr; }
   void read(int rank, region, std::size_t first, std::size_t count, double* to) override;
   void write(int rank, region, std::size_t first, std::size_t count, const double* from) override;
   void logits(int rank, std::size_t token, double* to) override;
-  std::size_t arena_bytes(int rank) const override { return arenas_[index_of(rank)].size(); }
+  std::size_t arena_bytes(int rank) const override { return layout_of(rank).arena_bytes; }
 
  private:
   using body = void (*)(rank&);
@@ -62,17 +89,24 @@ class host_engine final : public engine {
   void serve(rank&, const std::stop_token&);
   void run(rank&);
   void run_all(body const* bodies);
-  std::size_t index_of(int rank) const;
+  const layout& layout_of(int rank) const;
+  const rank* holder_of(int rank) const;
   std::byte* element(int rank, region, std::size_t first, std::size_t count) const;
   double load(const rank& r, at where) const;
+  step_output results();
+  void share(int owner, std::span<double> values);
 
   const description& about_;
+  const placement where_;
   body const* train_;
   body const* evaluate_;
+  std::unique_ptr<transport> wires_;  // to other processes
   fabric fabric_;
-  std::vector<arena> arenas_;
-  std::vector<rank> ranks_;         // of lanes 0, by rank, then those of other threads
-  const rank* reporter_ = nullptr;  // the first rank of the last stage: holds loss and norm
+  std::vector<arena> arenas_;       // of the ranks of this process
+  std::vector<rank> ranks_;         // of lanes 0, as the arenas, then those of other threads
+  int reporter_ = 0;                // the first rank of the last stage: holds loss and norm
+  std::uint64_t shared_ = 0;        // what was shared between processes so far
+  std::set<std::string> names_;     // of what ranks in other processes did
 
   std::mutex mutex_;
   std::condition_variable_any start_;
@@ -83,38 +117,45 @@ class host_engine final : public engine {
   std::vector<std::jthread> threads_;  // last: stopped and joined before what they use goes away
 };
 
-host_engine::host_engine(const program& p)
+host_engine::host_engine(const program& p, const placement& where)
     : about_((check(p), p.about)),
+      where_(where),
       train_(p.train),
       evaluate_(p.evaluate),
-      fabric_(p.about),
-      ranks_(count_threads(p.about)) {
-  arenas_.reserve(about_.ranks.size());
+      wires_(connect(where)),
+      fabric_(p.about, wires_.get(), where.rank),
+      ranks_(count_threads(p.about, where)) {
+  const std::size_t held = where.is_one_rank() ? 1 : about_.ranks.size();
+  arenas_.reserve(held);
   const auto set = [&](rank& r, int index, int lane) {
     r.about = &about_;
     r.row = &about_.ranks[static_cast<std::size_t>(index)];
     r.where = &about_.layouts[static_cast<std::size_t>(r.row->pp)];
     r.index = index;
-    r.arena = arenas_[static_cast<std::size_t>(index)].data();
+    r.arena = arenas_.back().data();
     r.wires = &fabric_;
     r.computes_on = lane;
     r.all_lanes.clear();
     for (int i = 0; i < static_cast<int>(r.where->lanes.size()); ++i) r.all_lanes.push_back({&r, i});
   };
-  std::size_t next = about_.ranks.size();
+  std::size_t next = held;
   for (int index = 0; index < about_.world(); ++index) {
     const rank_row& row = about_.ranks[static_cast<std::size_t>(index)];
-    const layout& where = about_.layouts[static_cast<std::size_t>(row.pp)];
-    const arena& memory = arenas_.emplace_back(where.arena_bytes);
-    for (const rope_table& table : where.ropes) fill_rope(memory.data(), table, about_.type);
-    rank& own = ranks_[static_cast<std::size_t>(index)];
-    set(own, index, 0);
-    for (std::size_t lane = 1; lane < where.lanes.size(); ++lane)
-      if (where.lanes[lane].computes) set(ranks_[next++], index, static_cast<int>(lane));
-    if (row.pp == about_.loss_at() && row.dp == 0 && row.tp == 0) reporter_ = &own;
+    if (row.pp == about_.loss_at() && row.dp == 0 && row.tp == 0) reporter_ = index;
+    if (where.is_one_rank() && where.rank != index) continue;
+    const layout& its = about_.layouts[static_cast<std::size_t>(row.pp)];
+    const arena& memory = arenas_.emplace_back(its.arena_bytes);
+    for (const rope_table& table : its.ropes) fill_rope(memory.data(), table, about_.type);
+    set(ranks_[arenas_.size() - 1], index, 0);
+    for (std::size_t lane = 1; lane < its.lanes.size(); ++lane)
+      if (its.lanes[lane].computes) set(ranks_[next++], index, static_cast<int>(lane));
   }
-  const int cores = static_cast<int>(std::thread::hardware_concurrency());
-  openblas_set_num_threads(std::max(1, cores / static_cast<int>(ranks_.size())));
+  // As many threads of OpenBLAS as if all ranks of this machine were threads here.
+  const int cores = static_cast<int>(std::thread::hardware_concurrency()), world = about_.world();
+  const int on_machine = where.is_one_rank() && where.local_size > 0 ? where.local_size : world;
+  const int threads = std::max(1, static_cast<int>(count_threads(about_)) * on_machine / world);
+  openblas_set_num_threads(std::max(1, cores / threads));
+  if (where.others != nullptr) where.others->on_failure([this](const std::string& cause) { fabric_.fail(77, cause); });
   threads_.reserve(ranks_.size());
   for (rank& r : ranks_) threads_.emplace_back([this, &r](const std::stop_token& stop) { serve(r, stop); });
 }
@@ -158,10 +199,12 @@ void host_engine::run_all(body const* bodies) {
   }
   for (std::size_t r = 0; r < arenas_.size(); ++r)
     if (!arenas_[r].intact())
-      fabric_.fail(70, place(static_cast<int>(r), ranks_[r].input.step, "end of the step") +
+      fabric_.fail(70, place(ranks_[r].index, ranks_[r].input.step, "end of the step") +
                            ": a kernel has written past the arena of " + std::to_string(arenas_[r].size()) +
                            " bytes");
-  if (fabric_.cause()) throw *fabric_.cause();
+  if (!fabric_.cause()) return;
+  if (where_.others != nullptr) where_.others->tell_failure(fabric_.cause()->code, fabric_.cause()->what());
+  throw *fabric_.cause();
 }
 
 double host_engine::load(const rank& r, at where) const {
@@ -176,14 +219,43 @@ step_output host_engine::step(const step_input& input) {
   }
   run_all(train_);
   for (rank& r : ranks_) ++r.steps_done;
-  return {load(*reporter_, reporter_->where->loss), std::sqrt(load(*reporter_, reporter_->where->norm))};
+  return results();
+}
+
+/// Give what one rank's process has to all processes.
+void host_engine::share(int owner, std::span<double> values) {
+  if (wires_ == nullptr) return;
+  constexpr std::uint64_t above_communicators = std::uint64_t{1} << 63;
+  auto* const data = reinterpret_cast<std::byte*>(values.data());
+  std::vector<transport::outgoing> out;
+  std::vector<transport::incoming> in;
+  if (where_.rank != owner) in.push_back({owner, data, values.size_bytes()});
+  else
+    for (int r = 0; r < about_.world(); ++r)
+      if (r != owner) out.push_back({r, data, values.size_bytes()});
+  wires_->move(above_communicators | shared_++, out, in);
+}
+
+/// The loss and the norm, with every process.
+step_output host_engine::results() {
+  double both[2]{};
+  if (const rank* r = holder_of(reporter_)) {
+    both[0] = load(*r, r->where->loss);
+    both[1] = load(*r, r->where->norm);
+  }
+  share(reporter_, both);
+  return {both[0], std::sqrt(both[1])};
 }
 
 step_output host_engine::traced_step(const step_input& input, std::vector<traced>& into) {
   tracing all{std::span(ranks_).first(arenas_.size())};
   const double start = now();
   const step_output out = step(input);
-  for (tracer& t : all.of) t.take(start, into);
+  std::vector<traced> own;
+  for (tracer& t : all.of) t.take(start, own);
+  if (wires_ == nullptr) into.insert(into.end(), own.begin(), own.end());
+  else
+    for (const std::string& theirs : where_.exchange("times of a step", packed(own))) unpack(theirs, names_, into);
   return out;
 }
 
@@ -199,7 +271,7 @@ step_output host_engine::counted_step(const step_input& input, std::vector<trans
 double host_engine::evaluate() {
   for (rank& r : ranks_) r.action = "";
   run_all(evaluate_);
-  return load(*reporter_, reporter_->where->loss);
+  return results().loss;
 }
 
 void host_engine::set_batch(int dp, int microbatch, const std::int32_t* tokens, const std::int32_t* targets) {
@@ -215,19 +287,31 @@ void host_engine::set_batch(int dp, int microbatch, const std::int32_t* tokens, 
   }
 }
 
-std::size_t host_engine::index_of(int rank) const {
+const layout& host_engine::layout_of(int rank) const {
   if (rank < 0 || rank >= about_.world())
     throw failure(1, "rank " + std::to_string(rank) + " is not one of the " + std::to_string(about_.world()) +
                          " ranks of this program");
-  return static_cast<std::size_t>(rank);
+  return about_.layouts[static_cast<std::size_t>(about_.ranks[static_cast<std::size_t>(rank)].pp)];
 }
 
+/// The rank as lane 0's thread sees it; null where another process has it.
+const rank* host_engine::holder_of(int rank) const {
+  if (!where_.is_one_rank()) return &ranks_[static_cast<std::size_t>(rank)];
+  return rank == where_.rank ? &ranks_[0] : nullptr;
+}
+
+/// Null where another process has the rank.
 std::byte* host_engine::element(int rank, region what, std::size_t first, std::size_t count) const {
-  return ranks_[index_of(rank)].arena + place_of(about_, rank, what, first, count).byte;
+  layout_of(rank);  // refuses a rank that is none
+  const at where = place_of(about_, rank, what, first, count);
+  const host::rank* holder = holder_of(rank);
+  return holder != nullptr ? holder->arena + where.byte : nullptr;
 }
 
 void host_engine::read(int rank, region what, std::size_t first, std::size_t count, double* to) {
   const std::byte* from = element(rank, what, first, count);
+  if (from == nullptr)
+    throw failure(1, "rank " + std::to_string(rank) + " is in another process, and cannot be read in that of rank " + std::to_string(where_.rank));
   switch (type_of(about_, what)) {
     case dtype::f64: std::copy_n(reinterpret_cast<const double*>(from), count, to); break;
     case dtype::f32: std::copy_n(reinterpret_cast<const float*>(from), count, to); break;
@@ -237,6 +321,7 @@ void host_engine::read(int rank, region what, std::size_t first, std::size_t cou
 
 void host_engine::write(int rank, region what, std::size_t first, std::size_t count, const double* from) {
   std::byte* to = element(rank, what, first, count);
+  if (to == nullptr) return;
   switch (type_of(about_, what)) {
     case dtype::f64: std::copy_n(from, count, reinterpret_cast<double*>(to)); break;
     case dtype::f32:
@@ -248,11 +333,12 @@ void host_engine::write(int rank, region what, std::size_t first, std::size_t co
 }
 
 void host_engine::logits(int rank, std::size_t token, double* to) {
-  const struct rank& r = ranks_[index_of(rank)];
+  const auto count = static_cast<std::size_t>(layout_of(rank).logits.columns);
   const at from = place_of_logits(about_, rank, token);
-  const auto count = static_cast<std::size_t>(r.where->logits.columns);
-  if (about_.type == dtype::f64) std::copy_n(r.at<double>(from), count, to);
-  else std::copy_n(r.at<float>(from), count, to);
+  const struct rank* r = holder_of(rank);
+  if (r == nullptr) throw failure(1, "rank " + std::to_string(rank) + " is in another process, and so are its logits");
+  if (about_.type == dtype::f64) std::copy_n(r->at<double>(from), count, to);
+  else std::copy_n(r->at<float>(from), count, to);
 }
 
 }  // namespace
@@ -263,6 +349,6 @@ step_output counted_step(engine& e, const step_input& input, std::vector<transfe
   return here->counted_step(input, into);
 }
 
-std::unique_ptr<engine> install(const program& p) { return std::make_unique<host_engine>(p); }
+std::unique_ptr<engine> install(const program& p, const placement& where) { return std::make_unique<host_engine>(p, where); }
 
 }  // namespace rankc::host

@@ -10,13 +10,15 @@ namespace rankc::host {
 
 constexpr std::size_t chunk_bytes = 128 * 1024;  // what one thread moves at a time
 
-fabric::fabric(const description& about) : about_(about), worker_of_(about.ranks.size()) {
+fabric::fabric(const description& about, runtime::transport* wires, int own)
+    : about_(about), worker_of_(about.ranks.size()), wires_(wires) {
   const auto where = [&](std::size_t r) -> const layout& {
     return about.layouts[static_cast<std::size_t>(about.ranks[r].pp)];
   };
   int count = 0;
   for (std::size_t r = 0; r < worker_of_.size(); ++r)
-    for (const lane_row& lane : where(r).lanes) worker_of_[r].push_back(lane.computes ? count++ : -1);
+    if (own < 0 || own == static_cast<int>(r))
+      for (const lane_row& lane : where(r).lanes) worker_of_[r].push_back(lane.computes ? count++ : -1);
   workers_ = std::vector<worker>(static_cast<std::size_t>(count));
   for (std::size_t r = 0; r < worker_of_.size(); ++r)
     for (std::size_t lane = 0; lane < worker_of_[r].size(); ++lane) {
@@ -33,6 +35,7 @@ fabric::fabric(const description& about) : about_(about), worker_of_(about.ranks
     m.front.resize(c.ranks.size());
     m.back.resize(c.ranks.size());
   }
+  if (wires != nullptr) connect(*wires, own);
 }
 
 const char* fabric::name(int rank, int lane) const {
@@ -198,6 +201,7 @@ void fabric::settle(worker& it) {
 
 void fabric::try_start(meeting& m) {
   if (m.moving) return;
+  if (m.by != nullptr) return give(m);
   const op* first = nullptr;
   bool all_ready = true;
   for (op* o : m.front) {
@@ -246,6 +250,7 @@ void fabric::complete(meeting& m) {
   m.moving = false;
   for (std::size_t i = 0; i < m.front.size(); ++i) {
     op* done = m.front[i];
+    if (done == nullptr) continue;  // of another process
     if (done->times != nullptr) done->times->end = now();
     if (carried_ != nullptr)
       carried_->push_back({done->rank, done->communicator, word(done->kind), done->what.name, done->action, done->reduce,
@@ -289,7 +294,7 @@ void fabric::wake(worker& m) {
 
 // Only workers make progress: when each one that is left waits, none ever will.
 void fabric::fail_if_stuck() {
-  if (live_ > 0 && blocked_ == live_ && !cause_) fail_locked(70, standstill());
+  if (live_ > 0 && blocked_ == live_ && under_way_ == 0 && !cause_) fail_locked(70, standstill());
 }
 
 void fabric::fail(int code, std::string cause) {
@@ -301,6 +306,7 @@ void fabric::fail_locked(int code, std::string cause) {
   if (!cause_) cause_.emplace(code, cause);
   for (worker& each : workers_)
     if (each.blocked) wake(each);
+  if (wires_ != nullptr) wires_->stop();
 }
 
 void fabric::throw_if_failed() const {

@@ -3,18 +3,22 @@
 // it stands at the head of its lane on every rank of its communicator, and each rank's communications on
 // one communicator meet in the order in which they were posted. The fabric has no threads: the rank whose
 // call makes a transfer possible carries it, and ranks that wait meanwhile carry along. Actions on a lane other than 0
-// are entries of that lane too, which a thread of its own runs.
+// are entries of that lane too, which a thread of its own runs. Where the other ranks are other processes, each
+// communicator of this rank has a thread, which carries its communications one after the other.
 #pragma once
+#include "carrier.hpp"
 #include "transfer.hpp"
 
 #include <rankc/runtime/host/transfers.hpp>
 
 #include <condition_variable>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace rankc::host {
@@ -28,7 +32,9 @@ class fabric {
   /// Entries of a lane that may be in flight; a rank that posts more waits for the oldest.
   static constexpr std::size_t capacity = 1024;
 
-  explicit fabric(const description&);
+  /// Of all ranks, as threads; or of rank `own` alone, whose data `wires` carries to and from the other processes.
+  explicit fabric(const description&, runtime::transport* wires = nullptr, int own = -1);
+  ~fabric();
 
   /// Before and after a rank's part of a step. `finish` waits until everything that the rank posted has
   /// completed; what never can is an orphan, and fails by name.
@@ -93,6 +99,9 @@ class fabric {
     bool moving = false;
     std::size_t chunk = 0, chunks = 0, next_chunk = 0, chunks_left = 0;  // chunk: elements
     meeting* next_to_carry = nullptr;
+    std::unique_ptr<carrier> by;            // where the other members are other processes
+    std::condition_variable given;          // to its thread: an op to carry
+    const op* carried = nullptr;
   };
   using lock = std::unique_lock<std::mutex>;
 
@@ -108,6 +117,9 @@ class fabric {
   bool carry_one(lock&);
   bool carry_all(lock&);
   void complete(meeting&);
+  void connect(runtime::transport&, int own);
+  void serve(meeting&);
+  void give(meeting&);
   void wake(worker&);
   void fail_locked(int code, std::string cause);
   void fail_if_stuck();
@@ -122,11 +134,15 @@ class fabric {
   std::mutex mutex_;
   std::vector<std::vector<int>> worker_of_;  // by rank and lane; -1: the lane does not compute
   std::vector<worker> workers_;
-  std::vector<meeting> meetings_;
+  std::deque<meeting> meetings_;  // they do not move
+  runtime::transport* const wires_;
   meeting* to_carry_ = nullptr;  // meetings with chunks that no thread has taken
   int live_ = 0, blocked_ = 0;   // workers inside a step, and those of them that wait
+  int under_way_ = 0;            // communications that carriers' threads carry
+  bool ending_ = false;
   std::optional<failure> cause_;
   std::vector<transfer>* carried_ = nullptr;
+  std::vector<std::thread> carriers_;
 };
 
 }  // namespace rankc::host

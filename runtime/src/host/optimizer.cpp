@@ -21,11 +21,16 @@ void sum_squares(const lane& on, at total, at gradients, std::span<const range> 
 
 namespace {
 
+/// Whether gradients of this norm make an update: all ranks have the same norm, so that none updates where one does not.
+template <class T>
+bool is_applied(const lane& on, at norm_squared) {
+  return std::isfinite(*on.at<T>(norm_squared));
+}
+
 template <class T>
 T factor_of_clip(const lane& on, at norm_squared) {
   const double clip = on.of->input.clip;
   if (clip <= 0) return 1;
-  // A NaN norm stays NaN and is seen in the weights.
   const double factor = clip / (std::sqrt(static_cast<double>(*on.at<T>(norm_squared))) + 1e-6);
   return static_cast<T>(factor > 1 ? 1 : factor);
 }
@@ -75,6 +80,7 @@ void for_each_element(const lane& on, std::span<const range> ranges, auto&& upda
 template <class T, class Weight, class Moment, rounding How>
 void adamw(const lane& on, at weights, at gradients, at first_moment, at second_moment, at norm_squared,
            std::span<const range> ranges) {
+  if (!is_applied<T>(on, norm_squared)) return;
   const step_input& in = on.of->input;
   const double step = static_cast<double>(in.step);
   const T scale = factor_of_clip<T>(on, norm_squared);
@@ -98,6 +104,7 @@ void adamw(const lane& on, at weights, at gradients, at first_moment, at second_
 
 template <class T, class Weight, class Moment, rounding How>
 void sgd(const lane& on, at weights, at gradients, at momentum, at norm_squared, std::span<const range> ranges) {
+  if (!is_applied<T>(on, norm_squared)) return;
   constexpr bool has_momentum = !std::is_same_v<Moment, no_moment>;
   const step_input& in = on.of->input;
   const T scale = factor_of_clip<T>(on, norm_squared), lr = static_cast<T>(in.lr);

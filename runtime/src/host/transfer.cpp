@@ -95,6 +95,14 @@ void gather(std::span<op* const> members, std::size_t first, std::size_t last) {
 
 }  // namespace
 
+void reduce_into(std::byte* to, std::span<op* const> members, std::size_t count) {
+  const auto store = [&]<class T>(const T* result, std::size_t i, std::size_t some) {
+    std::memcpy(reinterpret_cast<T*>(to) + i, result, some * sizeof(T));
+  };
+  if (members[0]->type == dtype::f64) reduce_blocks<double>(members, 0, count, store);
+  else reduce_blocks<float>(members, 0, count, store);
+}
+
 void move_elements(std::span<op* const> members, std::size_t first, std::size_t last) {
   const op& any = *members.front();
   switch (any.kind) {

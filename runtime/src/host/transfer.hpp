@@ -50,4 +50,7 @@ bool agree(const op& a, const op& b);
 std::size_t extent(std::span<op* const> members);
 void move_elements(std::span<op* const> members, std::size_t first, std::size_t last);
 
+/// The sums, or maxima, of the members' elements [0, count), in the same order.
+void reduce_into(std::byte* to, std::span<op* const> members, std::size_t count);
+
 }  // namespace rankc::host

@@ -2,7 +2,6 @@
 #include <rankc/runtime/tools/beginning.hpp>
 
 #include "refusal.hpp"
-#include <rankc/runtime/tools/checkpoint.hpp>
 #include <rankc/runtime/tools/learning_rate.hpp>
 #include <rankc/runtime/tools/parameters.hpp>
 
@@ -59,10 +58,11 @@ beginning begin_run(const description& about, const options& o, console& say) {
     b.state.train = about.train;
     b.state.last_step = default_steps;
   } else {
-    b.folder = find_checkpoint(o.load);
-    b.state = read_run_state(about, b.folder / "run.json");
+    b.from = open_newest(about, o.load, o.where);
+    b.state = b.from->state;
+    for (const std::string& note : b.from->notes) say.line("note: " + note);
     if (b.state.plan_hash != about.plan_hash)
-      say.line(fmt::format("note: {} was saved by plan {:016x}, and this is {:016x}; it loads where the tensors agree", b.folder.string(),
+      say.line(fmt::format("note: {} was saved by plan {:016x}, and this is {:016x}; it loads where the tensors agree", b.from->folder.string(),
                            b.state.plan_hash, about.plan_hash));
   }
   b.state.plan_hash = about.plan_hash;
@@ -72,10 +72,10 @@ beginning begin_run(const description& about, const options& o, console& say) {
   return b;
 }
 
-void set_weights(engine& e, const beginning& b, const options&, console& say) {
-  if (!b.folder.empty()) return load_checkpoint(e, b.state, b.folder);
+void set_weights(engine& e, const beginning& b, const options& o, console& say) {
+  if (b.from) return load_checkpoint(e, *b.from);
   if (const auto seed = hash_seed(b.state.init)) return initialise(e, *seed);
-  const std::vector<std::string> started = load_weights(e, b.state.init);
+  const std::vector<std::string> started = load_weights(e, b.state.init, o.where);
   if (!started.empty())
     say.line(fmt::format("note: {} has nothing beside its weights; {} parameters of lora start as by hash:1, {} to {}", b.state.init,
                          started.size(), started.front(), started.back()));
@@ -100,9 +100,9 @@ void say_what_runs(const description& about, const options& o, const beginning& 
   say.line(fmt::format("{}: {} ranks (pp {}, dp {}, tp {}), {} parameters, {} tokens per step, {}", about.name, about.world(), about.pp, about.dp,
                        about.tp, parameters, tokens_per_step(about), dtype_names[static_cast<int>(about.type)]));
   if (about.note[0] != '\0') say.line(fmt::format("note: {}", about.note));
-  say.line(fmt::format("weights: {}", b.folder.empty() ? b.state.init : b.folder.string()));
+  say.line(fmt::format("weights: {}", b.from ? b.from->folder.string() : b.state.init));
   const auto batch = static_cast<std::uint64_t>(about.global_batch());
-  const auto epoch = data.trained.epoch(part::trained);
+  const auto epoch = data.trained.epoch(data_part::trained);
   const bool trains = o.run == options::command::train;
   const std::uint64_t samples = trains ? static_cast<std::uint64_t>(b.state.last_step) * batch : static_cast<std::uint64_t>(o.steps) * batch;
   say.line(fmt::format("data: {}{}", data.trained.text(),
@@ -111,7 +111,7 @@ void say_what_runs(const description& about, const options& o, const beginning& 
     say.line(fmt::format("note: the data is through after {} samples, and a batch has {}: it has some of them twice", *epoch, batch));
   if (!trains) return;
   if (data.evaluated) say.line(fmt::format("held-out data: {}", data.evaluated->text()));
-  else if (const auto held = data.trained.epoch(part::held_out); held && *held > 0)
+  else if (const auto held = data.trained.epoch(data_part::held_out); held && *held > 0)
     say.line(fmt::format("held-out data: the last {} samples of it", *held));
   say.line(words_of(b.state.train));
 }

@@ -1,93 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
+// Finding a checkpoint, and reading it.
 #include <rankc/runtime/tools/checkpoint.hpp>
 
+#include "checkpoint_names.hpp"
+#include "hugging_face_source.hpp"
 #include "refusal.hpp"
-#include <rankc/runtime/tools/durable.hpp>
+#include "tensor_names.hpp"
+#include <rankc/runtime/tools/parallel.hpp>
 #include <rankc/runtime/tools/parameters.hpp>
-#include <rankc/runtime/tools/safetensors.hpp>
 
 #include <fmt/format.h>
-#include <unistd.h>
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <fstream>
 #include <set>
-#include <string>
-#include <system_error>
-#include <vector>
+#include <sstream>
 
 namespace rankc::runtime {
 namespace {
 
 namespace fs = std::filesystem;
 
-/// A file's tensors: each region of each parameter, under prefix + name.
-struct part {
-  region where;
-  const char* prefix;
-};
-const std::vector<part> model_parts = {{region::weights, ""}};
-std::vector<part> optimizer_parts(const description& about) {
-  std::vector<part> parts = {{region::first_moment, "m."}, {region::second_moment, "v."}};
-  parts.resize(static_cast<std::size_t>(about.moments), parts[0]);
-  return parts;
-}
-
-constexpr std::size_t names_listed = 20;
-
-void save_tensors(engine& e, const std::vector<global_parameter>& parameters, const std::vector<part>& parts,
-                  const run_state& state, const fs::path& file) {
-  std::vector<safetensors_writer::tensor> tensors;
-  for (const part& part : parts)
-    for (const global_parameter& p : parameters) tensors.push_back({part.prefix + p.name, p.shape()});
-  safetensors_writer out(file, tensors, type_of(e.about(), parts.front().where), {{"step", std::to_string(state.step)}});
-  for (const part& part : parts)
-    for (const global_parameter& p : parameters)
-      read(e, p, part.where,
-           [&](std::size_t, std::span<const double> values) { out.append(values.data(), values.size()); });
-  out.close();
-}
-
-void list(std::vector<std::string>& faults, const char* what, const std::vector<std::string>& names) {
-  if (names.empty()) return;
-  const std::size_t shown = std::min(names.size(), names_listed);
-  const auto rest = names.size() > shown ? fmt::format(" and {} more", names.size() - shown) : "";
-  faults.push_back(fmt::format("{} {}{}", what, fmt::join(names.begin(), names.begin() + shown, ", "), rest));
-}
-
-/// Refuse a file whose tensors are not exactly those that this model has.
-void check_tensors(const safetensors_reader& in, const std::vector<global_parameter>& parameters,
-                   const std::vector<part>& parts, const fs::path& file) {
-  std::vector<std::string> missing, shapes, unexpected;
-  std::set<std::string> expected;
-  for (const part& part : parts)
-    for (const global_parameter& p : parameters) {
-      const std::string name = *expected.insert(part.prefix + p.name).first;
-      const auto found = in.tensors().find(name);
-      if (found == in.tensors().end()) missing.push_back(name);
-      else if (found->second.shape != p.shape())
-        shapes.push_back(
-            fmt::format("{} {} instead of {}", name, shape_text(found->second.shape), shape_text(p.shape())));
-    }
-  for (const auto& [name, tensor] : in.tensors())
-    if (!expected.contains(name)) unexpected.push_back(name);
-  std::vector<std::string> faults;
-  list(faults, "it lacks", missing);
-  list(faults, "it has, unexpectedly,", unexpected);
-  list(faults, "it has other shapes:", shapes);
-  if (!faults.empty())
-    throw refusal(1, "{}: does not hold this model's tensors: {}", file.string(), fmt::join(faults, "; "));
-}
-
-void load_tensors(engine& e, const std::vector<global_parameter>& parameters, const std::vector<part>& parts,
-                  safetensors_reader& in) {
-  for (const part& part : parts)
-    for (const global_parameter& p : parameters)
-      write(e, p, part.where, [&](std::size_t first, std::span<double> values) {
-        in.read(part.prefix + p.name, first, values.size(), values.data());
-      });
-}
+const std::vector<part> weights_alone{{region::weights, ""}};
 
 std::string first_line(const fs::path& file) {
   std::ifstream in(file);
@@ -96,125 +29,163 @@ std::string first_line(const fs::path& file) {
   return line;
 }
 
-bool is_checkpoint(const fs::path& folder) { return fs::exists(folder / "run.json"); }
+bool is_checkpoint(const fs::path& folder) { return fs::exists(folder / commit_file); }
 
-/// Where a checkpoint is that another of the same step is about to replace, if folders cannot be exchanged.
-fs::path replaced_folder(const fs::path& folder) {
-  return folder.parent_path() / ("." + folder.filename().string() + ".replaced");
+/// Call `visit` for each region of each parameter, by a few threads.
+template <class Visit>
+void for_each_tensor(const std::vector<global_parameter>& parameters, const std::vector<part>& parts, const Visit& visit) {
+  for_each_in_parallel(parameters.size() * parts.size(), [&](std::size_t i) {
+    const part& part = parts[i / parameters.size()];
+    const global_parameter& p = parameters[i % parameters.size()];
+    if (has(p, part.where)) visit(p, part.where, part.prefix + p.name);
+  });
 }
 
-void create_folder(const fs::path& folder) {
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) throw refusal(65, "{}: cannot be created: {}", folder.string(), error.message());
+/// Check what the ranks of a process need, or all of it.
+void check_values(tensor_source& in, const std::vector<global_parameter>& parameters, const std::vector<part>& parts,
+                  const placement& where) {
+  for_each_tensor(parameters, parts, [&](const global_parameter& p, region, const std::string& name) {
+    for (const shard& s : p.holders)
+      if (!where.is_one_rank() || where.rank == s.rank) in.check(name, area_of(s));
+  });
+}
+
+void load_tensors(engine& e, const std::vector<global_parameter>& parameters, const std::vector<part>& parts,
+                  const tensor_source& in) {
+  for_each_tensor(parameters, parts,
+                  [&](const global_parameter& p, region r, const std::string& name) { write(e, p, r, in, name); });
+}
+
+/// A checkpoint that matches its checksums where a process needs it. Errors: failure (1).
+open_checkpoint open_whole(const description& about, const fs::path& folder, const placement& where) {
+  auto tensors = std::make_unique<piece_source>(folder, !about.trains);
+  const auto parameters = global_parameters(about);
+  const auto parts = saved_parts(about);
+  try {
+    check_tensors(*tensors, parameters, parts);
+  } catch (const failure& f) {
+    throw failure(65, f.what());  // not damaged, but another model's
+  }
+  check_values(*tensors, parameters, parts, where);
+  return {folder, read_run_state(about, folder / run_file), std::move(tensors), {}};
+}
+
+/// What keeps a path from being the first choice that `latest` names, if anything.
+std::vector<std::string> notes_of_latest(const fs::path& path, const fs::path& first) {
+  const std::string name = first_line(path / latest_file);
+  if (name.empty() || path == first || name == first.filename() || step_of(name) == step_of(first)) return {};
+  return {fmt::format("{}: names '{}', where there is no checkpoint; {} is taken", (path / latest_file).string(), name, first.string())};
+}
+
+/// The names of those checkpoints of a path that every process sees, in the order of the first.
+std::vector<fs::path> seen_by_all(const std::vector<fs::path>& mine, const placement& where) {
+  if (!where.exchange) return mine;
+  std::string names;
+  for (const fs::path& folder : mine) names += folder.filename().string() + "\n";
+  const std::vector<std::string> all = where.exchange("load: checkpoints", names);
+  std::vector<fs::path> common;
+  std::istringstream first(all.front());
+  for (std::string name; std::getline(first, name);) {
+    const bool everywhere = std::all_of(all.begin(), all.end(), [&](const std::string& list) {
+      return ("\n" + list).find("\n" + name + "\n") != list.npos;
+    });
+    const auto at = std::find_if(mine.begin(), mine.end(), [&](const fs::path& f) { return f.filename() == name; });
+    if (everywhere && at != mine.end()) common.push_back(*at);
+  }
+  return common;
+}
+
+/// Weights in whichever form a path has them.
+std::unique_ptr<tensor_source> open_source(const description& about, const std::vector<global_parameter>& given, const fs::path& path) {
+  if (!find_checkpoints(path).empty()) return std::make_unique<piece_source>(find_checkpoint(path), true);
+  if (is_hugging_face(path)) return std::make_unique<hugging_face_source>(about, given, path);
+  const fs::path file = fs::is_directory(path) ? path / "model.safetensors" : path;
+  return std::make_unique<piece_source>(file.string(), std::vector{file});
 }
 
 }  // namespace
 
-void prepare_save(const fs::path& directory) {
-  create_folder(directory);
-  if (access(directory.c_str(), W_OK | X_OK) != 0)
-    throw refusal(65, "{}: cannot be written: {}", directory.string(), std::strerror(errno));
-}
-
-fs::path save_checkpoint(engine& e, const run_state& state, const fs::path& directory) {
-  const std::string name = fmt::format("step_{:06}", state.step);
-  const fs::path folder = directory / name, unfinished = directory / ("." + name + ".unfinished"),
-                 replaced = replaced_folder(folder);
-  std::error_code ignored;  // a folder that stays is refused by the writes below
-  fs::remove_all(unfinished, ignored);
-  create_folder(unfinished);
-  save_tensors(e, global_parameters(e.about()), model_parts, state, unfinished / "model.safetensors");
-  if (const auto parts = optimizer_parts(e.about()); !parts.empty())
-    save_tensors(e, trained_parameters(e.about()), parts, state, unfinished / "optimizer.safetensors");
-  write_run_state(state, e.about(), unfinished / "run.json");
-  flush_folder(unfinished);
-  if (!fs::exists(folder)) {
-    rename_durably(unfinished, folder);
-  } else if (!exchange_durably(unfinished, folder)) {
-    fs::remove_all(replaced, ignored);
-    rename_durably(folder, replaced);
-    rename_durably(unfinished, folder);
+std::vector<fs::path> find_checkpoints(const fs::path& path) {
+  if (is_checkpoint(path)) return {path};
+  if (!fs::is_directory(path)) return {};
+  const std::int64_t latest = step_of(first_line(path / latest_file));
+  std::vector<fs::path> all;
+  for (const auto& entry : fs::directory_iterator(path)) {
+    const fs::path& folder = entry.path();
+    const bool replaced = folder.filename().string().ends_with(replaced_suffix);
+    if (step_of(folder) < 0 || !is_checkpoint(folder)) continue;
+    if (!replaced || !is_checkpoint(path / fmt::format("{}{:06}", step_prefix, step_of(folder)))) all.push_back(folder);
   }
-  write_durably(directory / ".latest.unfinished", name + "\n");
-  rename_durably(directory / ".latest.unfinished", directory / "latest");
-  for (const fs::path& old : {unfinished, replaced}) fs::remove_all(old, ignored);
-  return folder;
-}
-
-void help_save(engine& e) {
-  const auto help = [&](const std::vector<global_parameter>& parameters, const std::vector<part>& parts) {
-    for (const part& part : parts)
-      for (const global_parameter& p : parameters)
-        read(e, p, part.where, [](std::size_t, std::span<const double>) {});
-  };
-  help(global_parameters(e.about()), model_parts);
-  help(trained_parameters(e.about()), optimizer_parts(e.about()));
+  const auto is_later = [&](const fs::path& f) { return latest >= 0 && step_of(f) > latest; };
+  std::sort(all.begin(), all.end(), [&](const fs::path& a, const fs::path& b) {
+    return is_later(a) != is_later(b) ? is_later(b) : step_of(a) > step_of(b);
+  });
+  return all;
 }
 
 fs::path find_checkpoint(const fs::path& path) {
-  if (is_checkpoint(path)) return path;
   if (!fs::is_directory(path)) throw refusal(65, "{}: there is no such folder", path.string());
-  if (!fs::exists(path / "latest"))
-    throw refusal(65, "{}: holds no checkpoint: neither run.json nor latest is there", path.string());
-  const std::string name = first_line(path / "latest");
-  const bool plain = !name.empty() && name.find('/') == std::string::npos;
-  if (plain && is_checkpoint(path / name)) return path / name;
-  if (plain && is_checkpoint(replaced_folder(path / name))) return replaced_folder(path / name);
-  std::vector<std::string> whole;
-  for (const auto& entry : fs::directory_iterator(path))
-    if (entry.path().filename().string().starts_with("step_") && is_checkpoint(entry.path()))
-      whole.push_back(entry.path().string());
-  std::sort(whole.begin(), whole.end());
-  throw refusal(65, "{}: names '{}', where there is no checkpoint; {}", (path / "latest").string(), name,
-                whole.empty() ? std::string("there is no other one either")
-                              : fmt::format("legal are {}", fmt::join(whole, ", ")));
+  const std::vector<fs::path> all = find_checkpoints(path);
+  if (all.empty())
+    throw refusal(65, "{}: holds no checkpoint: neither {} nor a folder with it is there", path.string(), commit_file);
+  return all.front();
 }
 
-void load_checkpoint(engine& e, const run_state& state, const fs::path& folder) try {
-  const auto parameters = global_parameters(e.about()), trained = trained_parameters(e.about());
-  const auto open = [&](const char* name, const std::vector<global_parameter>& of, const std::vector<part>& parts) {
-    const fs::path file = folder / name;
-    safetensors_reader in(file);
-    check_tensors(in, of, parts, file);
-    const auto step = in.metadata().find("step");
-    if (step == in.metadata().end() || step->second != std::to_string(state.step))
-      throw refusal(65, "{}: is of step {}, but run.json beside it is of step {}", file.string(),
-                    step == in.metadata().end() ? "unknown" : step->second, state.step);
-    return in;
-  };
-  safetensors_reader weights = open("model.safetensors", parameters, model_parts);
-  const auto parts = optimizer_parts(e.about());
-  if (!e.about().trains || parts.empty()) return load_tensors(e, parameters, model_parts, weights);
-  safetensors_reader moments = open("optimizer.safetensors", trained, parts);
-  load_tensors(e, parameters, model_parts, weights);
-  load_tensors(e, trained, parts, moments);
-} catch (const failure& f) {
-  if (f.code != 1) throw;
-  throw failure(65, f.what());
+open_checkpoint open_newest(const description& about, const fs::path& path, const placement& where) {
+  const std::vector<fs::path> all = seen_by_all(find_checkpoints(path), where);
+  if (all.empty()) {
+    const fs::path newest = find_checkpoint(path);  // refuses a path without any
+    throw refusal(65, "{}: no checkpoint is there for every rank; this one has {}", path.string(), newest.string());
+  }
+  std::vector<std::string> notes = notes_of_latest(path, all.front()), faults;
+  for (const fs::path& folder : all) {
+    std::string fault;
+    open_checkpoint found;
+    try {
+      found = open_whole(about, folder, where);
+    } catch (const failure& f) {
+      if (f.code != 1) throw;
+      fault = f.what();
+    }
+    if (where.exchange)
+      for (const std::string& other : where.exchange("load: " + folder.filename().string(), fault))
+        if (fault.empty()) fault = other;
+    if (fault.empty()) {
+      for (const std::string& earlier : faults) notes.push_back(earlier + "; " + folder.string() + " is taken");
+      found.notes = std::move(notes);
+      return found;
+    }
+    faults.push_back(fault);
+  }
+  throw refusal(65, "{}{}", faults.front(), all.size() > 1 ? "; none of the others is whole either" : "");
 }
 
-safetensors_reader open_weights(const description& about, const fs::path& folder) try {
-  const fs::path file = folder / "model.safetensors";
-  safetensors_reader in(file);
-  check_tensors(in, global_parameters(about), model_parts, file);
+void load_checkpoint(engine& e, const open_checkpoint& from) {
+  load_tensors(e, global_parameters(e.about()), saved_parts(e.about()), *from.tensors);
+}
+
+void load_checkpoint(engine& e, const fs::path& folder) { load_checkpoint(e, open_newest(e.about(), folder)); }
+
+std::unique_ptr<tensor_source> open_weights(const description& about, const fs::path& folder) try {
+  auto in = std::make_unique<piece_source>(folder, true);
+  const auto parameters = global_parameters(about);
+  check_tensors(*in, parameters, weights_alone);
+  check_values(*in, parameters, weights_alone, {});
   return in;
 } catch (const failure& f) {
   throw failure(65, f.what());
 }
 
-std::vector<std::string> load_weights(engine& e, const fs::path& path) {
-  const bool saved = is_checkpoint(path) || fs::exists(path / "latest");
-  const fs::path folder = saved ? find_checkpoint(path) : path;
-  const fs::path file = fs::is_directory(folder) ? folder / "model.safetensors" : folder;
+std::vector<std::string> load_weights(engine& e, const fs::path& path, const placement& where) {
   const auto all = global_parameters(e.about());
   std::vector<global_parameter> given, beside;
   for (const global_parameter& p : all) (e.about().lora_scale != 0 && is_beside(p, all) ? beside : given).push_back(p);
-  safetensors_reader in(file);
-  const bool has_any = std::any_of(beside.begin(), beside.end(), [&](const auto& p) { return in.tensors().contains(p.name); });
+  const std::unique_ptr<tensor_source> in = open_source(e.about(), given, path);
+  const bool has_any = std::any_of(beside.begin(), beside.end(), [&](const auto& p) { return in->shapes().contains(p.name); });
   if (has_any) given = all, beside.clear();
-  check_tensors(in, given, model_parts, file);
-  load_tensors(e, given, model_parts, in);
+  check_tensors(*in, given, weights_alone);
+  check_values(*in, given, weights_alone, where);
+  load_tensors(e, given, weights_alone, *in);
   initialise(e, beside, 1);
   std::vector<std::string> started;
   for (const global_parameter& p : beside) started.push_back(p.name);

@@ -69,7 +69,8 @@ void add_options_of_both(CLI::App& app, options& o, raw_options& raw) {
                    : fmt::format("'{}' must be a whole number from 0 to 2^64 - 1", text);
       },
       "S");
-  add_name(app, "--init", o.init, "hash:SEED, FILE.safetensors, or a folder with model.safetensors (default hash:1)");
+  add_name(app, "--init", o.init,
+           "hash:SEED, FILE.safetensors, or a folder: with model.safetensors, of Hugging Face, or a checkpoint (default hash:1)");
   app.add_option("--seed", raw.seed, "the same as --init hash:S")->check(seed);
   add_name(app, "--data", o.data,
            "a text file, whose bytes are tokens; FILE.bin of llm.c, or of Megatron with its .idx; a folder or quoted pattern of these; "
@@ -105,6 +106,9 @@ void add_options_of_training(CLI::App& app, options& o) {
   app.add_option("--save-every", o.save_every, "and after every N steps")
       ->check(whole_number(1))
       ->needs(save);
+  app.add_option("--keep", o.keep, "of the checkpoints there let the newest N stay (default: all)")
+      ->check(whole_number(1))
+      ->needs(save);
 }
 
 void add_options_of_generation(CLI::App& app, options& o) {
@@ -120,8 +124,8 @@ void add_options_of_generation(CLI::App& app, options& o) {
 void add_options_of_export(CLI::App& app, options& o, raw_options& raw) {
   add_name(app, "--load", o.load, "the checkpoint")->required();
   add_name(app, "--out", o.out, "the folder to write model.safetensors into")->required();
-  app.add_option("--format", raw.format, "safetensors: tensors by the plan's names (default)");
-  app.add_flag("--merge", o.merge, "what lora trains into the weights that it is beside: the tensors of the plan without lora");
+  app.add_option("--format", raw.format, "safetensors: tensors by the plan's names (default); huggingface: config.json and tensors as transformers has them");
+  app.add_flag("--merge", o.exported.merge, "what lora trains into the weights that it is beside: the tensors of the plan without lora");
 }
 
 void check(options& o, const raw_options& raw) {
@@ -194,7 +198,9 @@ std::optional<options> parse_command_line(const description& about, int argc, co
     return o;
   }
   if (export_weights->parsed()) {
-    if (raw.format != "safetensors") throw refusal(2, "--format {}: is not in this version; legal is safetensors", raw.format);
+    if (raw.format != "safetensors" && raw.format != "huggingface")
+      throw refusal(2, "--format {}: legal are safetensors and huggingface", raw.format);
+    if (raw.format == "huggingface") o.exported.format = export_format::hugging_face;
     o.run = options::command::export_weights;
     return o;
   }

@@ -29,7 +29,7 @@ dataset::dataset(const data_spec& spec, int vocab, int seq, const sample_order& 
   for (const data_source& s : spec.sources) sources_.emplace_back(s, vocab, seq, order);
 }
 
-void dataset::sample(std::uint64_t s, std::int32_t* tokens, std::int32_t* targets, part which) const {
+void dataset::sample(std::uint64_t s, std::int32_t* tokens, std::int32_t* targets, data_part which) const {
   std::vector<std::int32_t> window(seq_ + 1);
   const mixture::choice from = sources_.size() == 1 ? mixture::choice{0, s} : mixture_.of(s);
   sources_[from.source].sample(which, from.number, window.data());
@@ -45,7 +45,7 @@ std::string dataset::text() const {
   return out;
 }
 
-std::optional<std::uint64_t> dataset::epoch(part which) const {
+std::optional<std::uint64_t> dataset::epoch(data_part which) const {
   std::optional<std::uint64_t> least;
   for (std::size_t i = 0; i < sources_.size(); ++i)
     if (const auto own = sources_[i].epoch(which)) {
@@ -58,7 +58,7 @@ std::optional<std::uint64_t> dataset::epoch(part which) const {
 std::string dataset::epochs_text(std::uint64_t samples) const {
   std::vector<std::string> words;
   for (std::size_t i = 0; i < sources_.size(); ++i)
-    if (const auto own = sources_[i].epoch(part::trained)) {
+    if (const auto own = sources_[i].epoch(data_part::trained)) {
       const double epochs = weights_[i] * static_cast<double>(samples) / static_cast<double>(*own);
       words.push_back(fmt::format("{:.2f}{}", epochs, words.empty() ? " epochs" : ""));
       if (sources_.size() > 1) words.back() += fmt::format(" of {}", sources_[i].name());
@@ -66,7 +66,7 @@ std::string dataset::epochs_text(std::uint64_t samples) const {
   return fmt::format("{}", fmt::join(words, ", "));
 }
 
-batch read_batch(const description& about, const dataset& data, std::uint64_t first, part which) {
+batch read_batch(const description& about, const dataset& data, std::uint64_t first, data_part which) {
   const auto seq = static_cast<std::size_t>(about.seq), samples = static_cast<std::size_t>(about.global_batch());
   batch b{std::vector<std::int32_t>(samples * seq), std::vector<std::int32_t>(samples * seq)};
   for (std::size_t i = 0; i < samples; ++i) data.sample(first + i, b.tokens.data() + i * seq, b.targets.data() + i * seq, which);

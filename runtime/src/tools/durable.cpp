@@ -9,7 +9,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <memory>
 
 namespace rankc::runtime {
 namespace {
@@ -20,11 +19,44 @@ namespace {
 
 }  // namespace
 
+durable_file::durable_file(const std::filesystem::path& file)
+    : name_(file.string()), descriptor_(open(name_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)) {
+  if (descriptor_ < 0) fail();
+}
+
+durable_file::~durable_file() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+void durable_file::append(const void* data, std::size_t bytes) {
+  const auto* from = static_cast<const char*>(data);
+  while (bytes > 0) {
+    const ssize_t written = write(descriptor_, from, bytes);
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) fail();
+    from += written;
+    bytes -= static_cast<std::size_t>(written);
+  }
+}
+
+void durable_file::replace(std::size_t offset, std::string_view bytes) {
+  if (lseek(descriptor_, static_cast<off_t>(offset), SEEK_SET) < 0) fail();
+  append(bytes.data(), bytes.size());
+}
+
+void durable_file::close() {
+  if (fsync(descriptor_) != 0) fail();
+  const int result = ::close(descriptor_);
+  descriptor_ = -1;
+  if (result != 0) fail();
+}
+
+void durable_file::fail() const { runtime::fail(name_); }
+
 void write_durably(const std::filesystem::path& file, std::string_view text) {
-  std::unique_ptr<std::FILE, int (*)(std::FILE*)> out(std::fopen(file.c_str(), "wb"), &std::fclose);
-  if (!out || std::fwrite(text.data(), 1, text.size(), out.get()) != text.size()) fail(file);
-  if (std::fflush(out.get()) != 0 || fsync(fileno(out.get())) != 0) fail(file);
-  if (std::fclose(out.release()) != 0) fail(file);
+  durable_file out(file);
+  out.append(text.data(), text.size());
+  out.close();
 }
 
 void rename_durably(const std::filesystem::path& from, const std::filesystem::path& to) {

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankc/runtime/tools/export.hpp>
 
+#include "hugging_face_export.hpp"
+#include "merged_source.hpp"
 #include "refusal.hpp"
 #include <rankc/runtime/tools/checkpoint.hpp>
 #include <rankc/runtime/tools/parameters.hpp>
 #include <rankc/runtime/tools/safetensors.hpp>
 
 #include <algorithm>
+#include <memory>
 #include <vector>
 
 namespace rankc::runtime {
@@ -16,60 +19,42 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t block_elements = std::size_t{1} << 20;
 
-std::vector<double> read_all(safetensors_reader& in, const global_parameter& p) {
-  std::vector<double> values(p.count());
-  in.read(p.name, 0, values.size(), values.data());
-  return values;
-}
-
-/// Rows [first, first + rows) of a tensor.
-struct row_block {
-  const global_parameter& of;
-  std::size_t first, rows;
-  std::vector<double>& values;
-};
-
-/// Add scale b a.
-/// Shapes: a (rank, columns), b (rows of the whole, rank).
-void add_product(row_block block, const std::vector<double>& a, const std::vector<double>& b, double scale) {
-  const std::size_t columns = block.of.columns, rank = a.size() / columns;
-  for (std::size_t i = 0; i < block.rows; ++i)
-    for (std::size_t k = 0; k < rank; ++k) {
-      const double factor = scale * b[(block.first + i) * rank + k];
-      for (std::size_t j = 0; j < columns; ++j) block.values[i * columns + j] += factor * a[k * columns + j];
-    }
-}
-
-}  // namespace
-
-fs::path export_weights(const description& about, const fs::path& checkpoint, const fs::path& out, bool merge) {
-  const std::vector<global_parameter> all = global_parameters(about);
-  if (merge && about.lora_scale == 0)
-    throw refusal(1, "--merge: the plan {} has no lora, so that nothing is beside its weights; leave it out", about.name);
-  safetensors_reader in = open_weights(about, find_checkpoint(checkpoint));
-  std::vector<const global_parameter*> written;
-  for (const global_parameter& p : all)
-    if (!merge || !is_beside(p, all)) written.push_back(&p);
+fs::path write_one_file(const description& about, const std::vector<global_parameter>& parameters, const tensor_source& in,
+                        const fs::path& file) {
   std::vector<safetensors_writer::tensor> tensors;
-  for (const global_parameter* p : written) tensors.push_back({p->name, p->shape()});
-  prepare_save(out);
-  const fs::path file = out / "model.safetensors";
-  safetensors_writer to(file, tensors, about.type == dtype::f64 ? dtype::f64 : dtype::f32, {{"format", "pt"}});
-  for (const global_parameter* p : written) {
-    const global_parameter *a = find_parameter(all, p->name + lora_a), *b = find_parameter(all, p->name + lora_b);
-    const bool merges = merge && a != nullptr && b != nullptr;
-    const std::vector<double> of_a = merges ? read_all(in, *a) : std::vector<double>{}, of_b = merges ? read_all(in, *b) : of_a;
-    const std::size_t rows = std::max<std::size_t>(1, block_elements / std::max<std::size_t>(1, p->columns));
-    for (std::size_t first = 0; first < p->rows; first += rows) {
-      const std::size_t count = std::min(rows, p->rows - first);
-      std::vector<double> values(count * p->columns);
-      in.read(p->name, first * p->columns, values.size(), values.data());
-      if (merges) add_product({*p, first, count, values}, of_a, of_b, about.lora_scale);
+  for (const global_parameter& p : parameters) tensors.push_back({p.name, p.shape(), about.type == dtype::f64 ? dtype::f64 : dtype::f32});
+  safetensors_writer to(file, tensors, {{"format", "pt"}});
+  std::vector<double> values;
+  for (const global_parameter& p : parameters) {
+    const std::size_t rows = std::max<std::size_t>(1, block_elements / std::max<std::size_t>(1, p.columns));
+    for (std::size_t first = 0; first < p.rows; first += rows) {
+      const area block{first, std::min(rows, p.rows - first), 0, p.columns};
+      values.resize(block.count());
+      in.read(p.name, block, values.data());
       to.append(values.data(), values.size());
     }
   }
   to.close();
   return file;
+}
+
+}  // namespace
+
+fs::path export_weights(const description& about, const fs::path& checkpoint, const fs::path& out, const export_options& how) {
+  const std::vector<global_parameter> all = global_parameters(about);
+  if (how.merge && about.lora_scale == 0)
+    throw refusal(1, "--merge: the plan {} has no lora, so that nothing is beside its weights; leave it out", about.name);
+  std::unique_ptr<tensor_source> in = open_weights(about, find_checkpoint(checkpoint)), merged;
+  std::vector<global_parameter> written = all;
+  if (how.merge) {
+    merged = std::make_unique<merged_source>(*in, all, about.lora_scale);
+    std::erase_if(written, [&](const global_parameter& p) { return is_beside(p, all); });
+  }
+  const tensor_source& from = merged != nullptr ? *merged : *in;
+  prepare_save(out);
+  if (how.format == export_format::safetensors) return write_one_file(about, written, from, out / "model.safetensors");
+  write_hugging_face(about, written, from, out, how.file_bytes);
+  return out;
 }
 
 }  // namespace rankc::runtime

@@ -1,22 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankc/runtime/tools/main.hpp>
 
+#include "refusal.hpp"
+
+#include <rankc/runtime/launch/error_file.hpp>
+#include <rankc/runtime/launch/session.hpp>
+#include <rankc/runtime/launch/spawn.hpp>
 #include <rankc/runtime/tools/command_line.hpp>
 #include <rankc/runtime/tools/export.hpp>
 #include <rankc/runtime/tools/generate.hpp>
-#include <rankc/runtime/tools/launch.hpp>
 #include <rankc/runtime/tools/trainer.hpp>
 
 #include <fmt/format.h>
+#include <unistd.h>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <optional>
 #include <string_view>
 
 namespace rankc::runtime {
 namespace {
+
+const environment variables = [](const char* name) -> const char* { return std::getenv(name); };
 
 using install_at = std::function<std::unique_ptr<engine>(const placement&)>;
 
@@ -29,7 +38,7 @@ void run(const description& about, const install_engine& install, const options&
     case options::command::generate:
       return generate(about, install, o);
     case options::command::export_weights:
-      fmt::print("exported {}\n", export_weights(about, o.load, o.out, o.merge).string());
+      fmt::print("exported {}\n", export_weights(about, o.load, o.out, o.exported).string());
       return;
     case options::command::describe: {
       const std::string_view text = o.json ? about.json : about.text;
@@ -43,24 +52,48 @@ int run_in_threads(const description& about, const install_engine& install, int 
   if (!options) return 0;
   if (options->starts()) {
     if (options->processes)
-      throw failure(
-          2, "--launch processes: is not in this version; legal is threads (all ranks in one process)");
-    refuse_launchers();
+      throw failure(2, "--launch processes: this program has all its ranks in one process; legal is threads");
+    read_environment(variables, [](const char* name, int world) {
+      throw refusal(2, "{} is {}: this program has all its ranks in one process; start it once, without a launcher", name, world);
+    });
   }
   run(about, install, *options);
   return 0;
+}
+
+/// A launcher sends SIGTERM when another rank has failed.
+void end_as_victim(int) { _exit(77); }
+
+int run_as_rank(const description& about, const install_at& install, options& o, const launched& place) {
+  std::optional<session> joined;
+  try {
+    joined.emplace(about, place, variables);
+  } catch (const failure& f) {
+    if (place.rank == 0 || f.code != 2) throw;
+    write_error_file(variables, f.what(), true);  // a verdict that rank 0 says for all
+    return f.code;
+  }
+  session& job = *joined;
+  std::signal(SIGTERM, end_as_victim);
+  o.where = job.where();
+  try {
+    run(
+        about, [&] { return install(o.where); }, o);
+    job.leave();
+    return 0;
+  } catch (const failure& f) {
+    return job.end(f);
+  } catch (const std::exception& e) {
+    return job.end(failure(70, e.what()));
+  }
 }
 
 int run_where_launched(const description& about, const install_at& install, int argc, char** argv) {
   auto options = parse_command_line(about, argc, argv);
   if (!options) return 0;
   if (options->starts()) {
-    if (const auto where = launched_placement(about)) {
-      options->where = *where;
-      end_as_victim_on_sigterm();
-    } else if (options->processes) {
-      return launch_processes(about, argv);
-    }
+    if (const auto place = launched_place(about, variables)) return run_as_rank(about, install, *options, *place);
+    if (options->processes) return spawn_ranks(about, argv);
   }
   run(
       about, [&] { return install(options->where); }, *options);
@@ -75,6 +108,7 @@ int reported(const description& about, const Start& start) try {
   throw failure(1, fmt::format("standard output cannot be written: {}", std::strerror(errno)));
 } catch (const failure& f) {
   fmt::print(stderr, "{}: {}\n", about.name, f.what());
+  write_error_file(variables, f.what(), false);
   return f.code;
 } catch (const std::exception& e) {
   fmt::print(stderr, "{}: {}\n", about.name, e.what());

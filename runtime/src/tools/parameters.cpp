@@ -3,14 +3,11 @@
 
 #include "refusal.hpp"
 #include <rankc/runtime/tools/hash.hpp>
+#include <rankc/runtime/tools/parallel.hpp>
 
 #include <fmt/format.h>
 #include <algorithm>
-#include <atomic>
-#include <exception>
 #include <map>
-#include <mutex>
-#include <thread>
 
 namespace rankc::runtime {
 namespace {
@@ -97,12 +94,6 @@ std::vector<global_parameter> global_parameters(const description& about) {
   return all;
 }
 
-std::vector<global_parameter> trained_parameters(const description& about) {
-  std::vector<global_parameter> some = global_parameters(about);
-  std::erase_if(some, [](const global_parameter& p) { return !p.trained; });
-  return some;
-}
-
 void write(engine& e, const global_parameter& p, region r, const give_values& give) {
   for_each_block(p, [&](std::size_t begin, std::size_t end, std::span<double> block, double* part) {
     give(begin * p.columns, block);
@@ -118,6 +109,26 @@ void write(engine& e, const global_parameter& p, region r, const give_values& gi
       e.write(s.rank, r, o.element, o.count, from);
     }
   });
+}
+
+void write(engine& e, const global_parameter& p, region r, const tensor_source& from, const std::string& tensor) {
+  std::vector<const shard*> held;
+  for (const shard& s : p.holders)
+    if (e.holds(s.rank) && area_of(s).count() > 0) held.push_back(&s);
+  std::vector<double> values;
+  while (!held.empty()) {
+    const area whole = area_of(*held.front());
+    const auto others = std::partition(held.begin(), held.end(), [&](const shard* s) { return area_of(*s) == whole; });
+    const std::size_t rows = std::max<std::size_t>(1, block_elements / whole.columns);
+    for (std::size_t row = 0; row < whole.rows; row += rows) {
+      const area block{whole.row + row, std::min(rows, whole.rows - row), whole.column, whole.columns};
+      values.resize(block.count());
+      from.read(tensor, block, values.data());
+      for (auto s = held.begin(); s != others; ++s)  // replicas
+        e.write((*s)->rank, r, (*s)->element + row * whole.columns, values.size(), values.data());
+    }
+    held.erase(held.begin(), others);
+  }
 }
 
 void read(engine& e, const global_parameter& p, region r, const take_values& take) {
@@ -152,28 +163,13 @@ bool is_beside(const global_parameter& p, const std::vector<global_parameter>& a
 void initialise(engine& e, std::uint64_t seed) { initialise(e, global_parameters(e.about()), seed); }
 
 void initialise(engine& e, const std::vector<global_parameter>& all, std::uint64_t seed) {
-  std::atomic<std::size_t> next = 0;
-  std::exception_ptr first_error;
-  std::mutex mutex;
-  const auto work = [&] {
-    try {
-      for (std::size_t i; (i = next++) < all.size();)
-        write(e, all[i], region::weights, [&](std::size_t first, std::span<double> values) {
-          const global_parameter& p = all[i];
-          if (p.init == fill::uniform) hash_uniform(p.name, p.std, seed, first, values.size(), values.data());
-          else std::fill(values.begin(), values.end(), p.init == fill::ones ? 1.0 : 0.0);
-        });
-    } catch (...) {
-      const std::lock_guard lock(mutex);
-      if (first_error == nullptr) first_error = std::current_exception();
-    }
-  };
-  {
-    std::vector<std::jthread> helpers;  // tensors lie apart, so that they can be written at the same time
-    for (unsigned i = 1; i < std::min(8u, std::thread::hardware_concurrency()); ++i) helpers.emplace_back(work);
-    work();
-  }
-  if (first_error != nullptr) std::rethrow_exception(first_error);
+  for_each_in_parallel(all.size(), [&](std::size_t i) {  // tensors lie apart, so that they can be written at the same time
+    const global_parameter& p = all[i];
+    write(e, p, region::weights, [&](std::size_t first, std::span<double> values) {
+      if (p.init == fill::uniform) hash_uniform(p.name, p.std, seed, first, values.size(), values.data());
+      else std::fill(values.begin(), values.end(), p.init == fill::ones ? 1.0 : 0.0);
+    });
+  });
 }
 
 }  // namespace rankc::runtime

@@ -1,31 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankc/runtime/tools/run_state.hpp>
 
+#include "json_checksum.hpp"
 #include "refusal.hpp"
-#include <rankc/runtime/tools/checksum.hpp>
 #include <rankc/runtime/tools/durable.hpp>
 #include <rankc/runtime/tools/learning_rate.hpp>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <fstream>
-#include <iterator>
 
 namespace rankc::runtime {
 namespace {
 
 using json = nlohmann::ordered_json;
 
-std::string checksum_of(json root) {
-  root.erase("checksum");
-  checksum sum;
-  sum.add(root.dump());
-  return sum.text();
-}
-
 }  // namespace
 
-void write_run_state(const run_state& state, const description& about, const std::filesystem::path& file) {
+std::string run_state_text(const run_state& state, const description& about) {
   const recipe& r = state.train;
   json root = {
       {"plan", about.name},
@@ -45,7 +36,9 @@ void write_run_state(const run_state& state, const description& about, const std
         {"warmup_steps", r.warmup_steps},
         {"decay_steps", r.decay_steps},
         {"min_lr", r.min_lr},
+        {"rounding_seed", r.rounding_seed},
         {"schedule", schedule_text(r.schedule)}}},
+      {"optimizer", {{"moments", about.moments}, {"bf16_moments", about.bf16_moments}, {"bf16_weights", about.bf16_weights}}},
       {"layout",
        {{"pp", about.pp},
         {"dp", about.dp},
@@ -55,16 +48,15 @@ void write_run_state(const run_state& state, const description& about, const std
         {"seq", about.seq}}},
   };
   root["checksum"] = checksum_of(root);
-  write_durably(file, root.dump(2) + "\n");
+  return root.dump(2) + "\n";
+}
+
+void write_run_state(const run_state& state, const description& about, const std::filesystem::path& file) {
+  write_durably(file, run_state_text(state, about));
 }
 
 run_state read_run_state(const description& about, const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  if (!in) throw refusal(65, "{}: cannot be read", file.string());
-  const std::string text{std::istreambuf_iterator<char>(in), {}};
-  const json root = json::parse(text, nullptr, false);
-  const auto damaged = refusal(65, "{}: is damaged: it does not match its own checksum", file.string());
-  if (!root.is_object() || root.value("checksum", json()) != checksum_of(root)) throw damaged;
+  const json root = read_checked_json(file, 65);
   try {
     run_state state{.step = root.at("step"),
                     .samples = root.at("samples"),
@@ -84,6 +76,7 @@ run_state read_run_state(const description& about, const std::filesystem::path& 
     state.train.decay_steps = r.at("decay_steps");
     state.train.min_lr = r.at("min_lr");
     state.train.schedule = read_schedule(r.value("schedule", ""));
+    state.train.rounding_seed = r.at("rounding_seed");
     return state;
   } catch (const std::exception& e) {
     throw refusal(65, "{}: was not written by this version: {}", file.string(), e.what());

@@ -5,8 +5,11 @@
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <fcntl.h>
+#include <unistd.h>
 #include <algorithm>
 #include <bit>
+#include <cerrno>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -21,7 +24,8 @@ using element = safetensors_reader::element;
 static_assert(std::endian::native == std::endian::little, "safetensors files are little endian");
 
 constexpr std::size_t largest_header = 100'000'000;  // the format's own limit
-constexpr std::size_t chunk = std::size_t{1} << 20;
+constexpr std::size_t chunk = std::size_t{1} << 17;           // elements
+constexpr const char checksums_key[] = "xxh3";
 
 std::optional<element> element_of(const std::string& dtype) {
   if (dtype == "F32") return element::f32;
@@ -48,18 +52,24 @@ Bits load(const unsigned char* from) {
   return bits;
 }
 
-double value_at(const unsigned char* from, element type) {
+template <class Value>
+void decode(const unsigned char* from, std::size_t width, std::size_t count, double* to, const Value& value) {
+  for (std::size_t i = 0; i < count; ++i) to[i] = value(from + i * width);
+}
+
+void decode(const unsigned char* from, element type, std::size_t count, double* to) {
   switch (type) {
     case element::f32:
-      return load<float>(from);
+      return decode(from, 4, count, to, [](const unsigned char* at) -> double { return load<float>(at); });
     case element::f64:
-      return load<double>(from);
+      return decode(from, 8, count, to, [](const unsigned char* at) { return load<double>(at); });
     case element::f16:
-      return from_half(load<std::uint16_t>(from));
+      return decode(from, 2, count, to, [](const unsigned char* at) { return from_half(load<std::uint16_t>(at)); });
     case element::bf16:
-      return std::bit_cast<float>(static_cast<std::uint32_t>(load<std::uint16_t>(from)) << 16);
+      return decode(from, 2, count, to, [](const unsigned char* at) -> double {
+        return std::bit_cast<float>(static_cast<std::uint32_t>(load<std::uint16_t>(at)) << 16);
+      });
   }
-  return 0;
 }
 
 /// a * b, or nothing where it does not fit.
@@ -86,14 +96,19 @@ std::string shape_text(const std::vector<std::size_t>& shape) {
   return fmt::format("[{}]", fmt::join(shape, ", "));
 }
 
+void safetensors_reader::closes::operator()(const int* descriptor) const {
+  close(*descriptor);
+  delete descriptor;
+}
+
 safetensors_reader::safetensors_reader(const std::filesystem::path& file) : name_(file.string()) {
+  const int descriptor = open(name_.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) throw refusal(1, "{}: cannot be read: {}", name_, std::strerror(errno));
+  descriptor_.reset(new int(descriptor));
   std::error_code error;
   size_ = std::filesystem::file_size(file, error);
   if (error) throw refusal(1, "{}: cannot be read: {}", name_, error.message());
-  in_.open(file, std::ios::binary);
-  const std::string header = read_header();
-  read_tensors(header);
-  check_checksum(header);
+  read_tensors(read_header());
 }
 
 std::string safetensors_reader::read_header() {
@@ -120,7 +135,7 @@ void safetensors_reader::read_tensors(const std::string& header) {
   const json root = json::parse(header, nullptr, false);
   if (!root.is_object()) throw refusal(1, "{}: its header is no JSON object; the file is damaged", name_);
   std::size_t covered = 0;
-  std::vector<const tensor*> in_order;
+  std::vector<tensor*> in_order;
   for (const auto& [name, value] : root.items()) {
     if (name == "__metadata__") {
       for (const auto& [key, text] : value.items())
@@ -149,7 +164,7 @@ void safetensors_reader::read_tensors(const std::string& header) {
     if (bytes != end - begin)
       throw refuse(name, fmt::format("has shape {} of {}, which is not the size of its {} bytes",
                                      shape_text(*shape), dtype, end - begin));
-    in_order.push_back(&(tensors_[name] = {*type, *shape, data_ + begin, *count}));
+    in_order.push_back(&(tensors_[name] = {*type, *shape, data_ + begin, *count, {}}));
   }
   std::sort(in_order.begin(), in_order.end(), [](const tensor* a, const tensor* b) {
     return std::pair(a->offset, a->count) < std::pair(b->offset, b->count);
@@ -163,45 +178,71 @@ void safetensors_reader::read_tensors(const std::string& header) {
   if (covered != size_ - data_)
     throw refusal(1, "{}: its tensors take {} bytes, but {} bytes of data follow the header", name_, covered,
                   size_ - data_);
+  read_checksums(header, in_order);
 }
 
-void safetensors_reader::check_checksum(std::string header) {
-  const auto expected = metadata_.find("checksum");
-  if (expected == metadata_.end()) return;
-  const std::string& digits = expected->second;
-  // The header was summed with zeros in place of the checksum, which was not known yet.
-  if (const auto at = header.find(digits); !digits.empty() && at != std::string::npos)
-    header.replace(at, digits.size(), digits.size(), '0');
-  checksum sum;
-  sum.add(header);
-  buffer_.resize(chunk);
-  for (std::size_t offset = data_; offset < size_; offset += chunk) {
-    const std::size_t bytes = std::min(chunk, size_ - offset);
-    read_bytes(offset, buffer_.data(), bytes);
-    sum.add(buffer_.data(), bytes);
-  }
-  if (sum.text() != digits)
-    throw refusal(1, "{}: its checksum is {}, but it was written with {}; the file is damaged", name_,
-                  sum.text(), digits);
+/// The checksums are one text: that of the header, then those of the tensors as they lie. The header was summed with zeros
+/// in place of its own.
+void safetensors_reader::read_checksums(std::string header, std::vector<tensor*> in_order) {
+  const auto given = metadata_.find(checksums_key);
+  if (given == metadata_.end()) return;
+  const std::string all = given->second;
+  const auto refuse = [&](const std::string& found, const std::string& expected) {
+    return refusal(1, "{}: its header's checksum is {}, but it was written with {}; the file is damaged", name_, found, expected);
+  };
+  header_checksum_ = all.substr(0, 16);
+  if (const auto at = header.find(all); at != header.npos) header.replace(at, header_checksum_.size(), header_checksum_.size(), '0');
+  if (const std::string found = checksum::of(header); all.size() != 16 * (1 + in_order.size()) || found != header_checksum_)
+    throw refuse(found, header_checksum_);
+  for (std::size_t i = 0; i < in_order.size(); ++i) in_order[i]->checksum = all.substr(16 * (i + 1), 16);
 }
 
-void safetensors_reader::read(const std::string& name, std::size_t first, std::size_t count, double* to) {
+void safetensors_reader::check(const std::string& name) const {
   const tensor& t = tensors_.at(name);
   const std::size_t width = bytes_of(t.type);
-  buffer_.resize(std::max(buffer_.size(), count * width));
-  read_bytes(t.offset + first * width, buffer_.data(), count * width);
-  for (std::size_t i = 0; i < count; ++i) {
-    to[i] = value_at(buffer_.data() + i * width, t.type);
-    if (!std::isfinite(to[i]))
-      throw refusal(1, "{}: tensor {}: element {} is {}, but weights must be finite", name_, name, first + i,
-                    to[i]);
+  std::vector<unsigned char> bytes(std::min(chunk, t.count) * width);
+  std::vector<double> values(std::min(chunk, t.count));
+  checksum sum;
+  std::string odd;  // the first value that is none
+  for (std::size_t first = 0; first < t.count; first += chunk) {
+    const std::size_t count = std::min(chunk, t.count - first);
+    read_bytes(t.offset + first * width, bytes.data(), count * width);
+    sum.add(bytes.data(), count * width);
+    decode(bytes.data(), t.type, count, values.data());
+    for (std::size_t i = 0; i < count && odd.empty(); ++i)
+      if (!std::isfinite(values[i])) odd = fmt::format("element {} is {}", first + i, values[i]);
   }
+  if (!t.checksum.empty() && sum.text() != t.checksum)
+    throw refusal(1, "{}: tensor {}: its checksum is {}, but it was written with {}; the file is damaged", name_, name, sum.text(),
+                  t.checksum);
+  if (!odd.empty()) throw refusal(1, "{}: tensor {}: {}, but weights must be finite", name_, name, odd);
 }
 
-void safetensors_reader::read_bytes(std::size_t offset, void* to, std::size_t bytes) {
-  in_.seekg(static_cast<std::streamoff>(offset));
-  if (!in_ || (bytes > 0 && !in_.read(static_cast<char*>(to), static_cast<std::streamsize>(bytes))))
-    throw refusal(1, "{}: cannot be read at byte {}", name_, offset);
+void safetensors_reader::check() const {
+  for (const auto& [name, tensor] : tensors_) check(name);
+}
+
+void safetensors_reader::read(const std::string& name, std::size_t first, std::size_t count, double* to) const {
+  const tensor& t = tensors_.at(name);
+  const std::size_t width = bytes_of(t.type);
+  std::vector<unsigned char> bytes(count * width);
+  read_bytes(t.offset + first * width, bytes.data(), bytes.size());
+  decode(bytes.data(), t.type, count, to);
+  for (std::size_t i = 0; i < count; ++i)
+    if (!std::isfinite(to[i]))
+      throw refusal(1, "{}: tensor {}: element {} is {}, but weights must be finite", name_, name, first + i, to[i]);
+}
+
+void safetensors_reader::read_bytes(std::size_t offset, void* to, std::size_t bytes) const {
+  auto* into = static_cast<char*>(to);
+  while (bytes > 0) {
+    const ssize_t got = pread(*descriptor_, into, bytes, static_cast<off_t>(offset));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) throw refusal(1, "{}: cannot be read at byte {}", name_, offset);
+    into += got;
+    offset += static_cast<std::size_t>(got);
+    bytes -= static_cast<std::size_t>(got);
+  }
 }
 
 }  // namespace rankc::runtime

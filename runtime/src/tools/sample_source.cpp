@@ -61,8 +61,8 @@ int sample_source::synthetic(std::uint64_t s, std::uint64_t t) const {
   return static_cast<int>((start + stride * t) % vocab_);
 }
 
-void sample_source::sample(part which, std::uint64_t s, std::int32_t* tokens) const {
-  const bool held = which == part::held_out;
+void sample_source::sample(data_part which, std::uint64_t s, std::int32_t* tokens) const {
+  const bool held = which == data_part::held_out;
   if (!tokens_) {
     for (std::uint64_t t = 0; t <= seq_; ++t) tokens[t] = synthetic(held ? first_synthetic_held + s : s, t);
     return;
@@ -84,9 +84,9 @@ void sample_source::sample_of_order(std::uint64_t s, std::int32_t* tokens) const
   }
 }
 
-std::optional<std::uint64_t> sample_source::epoch(part which) const {
+std::optional<std::uint64_t> sample_source::epoch(data_part which) const {
   if (!tokens_) return std::nullopt;
-  return which == part::held_out ? held_ : windows_;
+  return which == data_part::held_out ? held_ : windows_;
 }
 
 std::string sample_source::text() const {

@@ -3,9 +3,9 @@
 
 #include "refusal.hpp"
 #include <rankc/runtime/tools/beginning.hpp>
-#include <rankc/runtime/tools/checkpoint.hpp>
 #include <rankc/runtime/tools/learning_rate.hpp>
 #include <rankc/runtime/tools/metrics.hpp>
+#include <rankc/runtime/tools/saver.hpp>
 #include <rankc/runtime/tools/stop_signal.hpp>
 #include <rankc/runtime/tools/tensorboard.hpp>
 #include <rankc/runtime/tools/trace_file.hpp>
@@ -90,15 +90,23 @@ class watchers {
 
 /// The last lines: what was done, and what may come next.
 void say_ending(const description& about, const options& o, const run_data& data, const run_state& state, const step_metrics& last,
-                std::int64_t steps, double seconds, const std::string& saved, console& say) {
+                std::int64_t steps, double seconds, console& say) {
   const auto tokens = static_cast<double>(steps) * static_cast<double>(tokens_per_step(about));
   const std::string epochs = data.trained.epochs_text(state.samples);
   say.line(fmt::format("done: step {} of {} in {}, {:.0f} tokens/s{}; loss {:.4f}{} nats per token", state.step, state.last_step,
                        duration_text(seconds), tokens / seconds, epochs.empty() ? "" : "; " + epochs, last.loss,
                        last.eval_loss ? fmt::format(", held-out loss {:.4f}", *last.eval_loss) : ""));
-  if (saved.empty()) return say.line("next: nothing is saved; --save DIR keeps the weights, and --eval-every N shows the loss of data held out");
+  if (o.save.empty()) return say.line("next: nothing is saved; --save DIR keeps the weights, and --eval-every N shows the loss of data held out");
   say.line(fmt::format("next: {0} train --load {1} --save {1} --steps {2} goes on; {0} eval --load {1} --data FILE", about.name, o.save,
                        2 * state.last_step));
+}
+
+/// Say how saves went that have ended.
+void say_saves(const options& o, saver& saves, const char* then, console& say) {
+  for (const saver::outcome& ended : saves.news()) {
+    if (ended.saved) say.line(ended.line);
+    else if (o.speaks()) fmt::print(stderr, "{}: {}{}\n", o.save, ended.line, then);
+  }
 }
 
 }  // namespace
@@ -110,8 +118,9 @@ void train(const description& about, const install_engine& install, const option
   const std::int64_t first = b.state.step + 1, last = b.state.last_step;
   if (first > last)
     return say.line(fmt::format("nothing to do: {} is of step {}, and the run has {} in all; --steps N with a larger N goes on",
-                                b.folder.string(), b.state.step, last));
-  if (!o.save.empty() && o.speaks()) prepare_save(o.save);
+                                b.from->folder.string(), b.state.step, last));
+  std::optional<saver> saves;
+  if (!o.save.empty()) saves.emplace(about, o.save, o.keep, o.where);
   watchers files(o);
   std::optional<trace_file> trace;
   if (!o.trace.empty() && o.speaks()) trace.emplace(o.trace);
@@ -124,28 +133,29 @@ void train(const description& about, const install_engine& install, const option
   std::optional<stop_signal> stop;
   if (!o.where.is_one_rank()) stop.emplace();
   const auto start = clock::now();
-  while (state.step < last) {
+  step_metrics m{};
+  int signal = 0;
+  while (state.step < last && signal == 0) {
     std::vector<traced> times;
     const bool timed = !o.trace.empty() && state.step + 1 == last;
-    step_metrics m = take_step(*e, batches, state, timed ? &times : nullptr);
-    const int signal = stop ? stop->asked() : 0;
+    m = take_step(*e, batches, state, timed ? &times : nullptr);
+    signal = stop ? stop->asked() : 0;
     const bool ends = m.step == last || signal != 0;
     if (data.holds_out && (m.step == last || (o.eval_every > 0 && m.step % o.eval_every == 0)))
       m.eval_loss = held_out_loss(*e, data, o.eval_batches);
     files.write(m);
     if (is_shown(m.step, first, last) || m.eval_loss || ends) say.line(console_line(m, last));
     say.progress(progress_text(m.step, last, m.loss, since(start) / static_cast<double>(m.step - first + 1) * static_cast<double>(last - m.step)));
-    std::string saved;
-    if (!o.save.empty() && (ends || (o.save_every > 0 && m.step % o.save_every == 0))) {
-      if (o.speaks()) say.line(fmt::format("saved {}", saved = save_checkpoint(*e, state, o.save).string()));
-      else help_save(*e);
-    }
+    if (saves && (ends || (o.save_every > 0 && m.step % o.save_every == 0))) saves->begin(*e, state);
+    if (saves) say_saves(o, *saves, "; training goes on, and the next save tries again", say);
     if (timed && trace) say.line(trace->write(about, m.step, times));
-    if (m.step == last) say_ending(about, o, data, state, m, last - first + 1, since(start), saved, say);
-    else if (signal != 0)
-      throw refusal(128 + signal, "stopped by {} after step {} of {}; {}", stop_signal::name(signal), m.step, last,
-                    saved.empty() ? "nothing is saved" : fmt::format("train --load {} goes on", o.save));
   }
+  const bool saved = !saves || saves->finish();
+  if (saves) say_saves(o, *saves, "", say);
+  if (!saved) throw refusal(65, "the last save failed; {}", o.save);
+  if (m.step == last) return say_ending(about, o, data, state, m, last - first + 1, since(start), say);
+  throw refusal(128 + signal, "stopped by {} after step {} of {}; {}", stop_signal::name(signal), m.step, last,
+                saves ? fmt::format("train --load {} goes on", o.save) : "nothing is saved");
 }
 
 void evaluate(const description& about, const install_engine& install, const options& o) {

@@ -155,6 +155,13 @@ inline constexpr auto rc243_seed_of_nothing =
     trained({.seq = 8, .global_batch = 4, .moments = bf16, .rounding = fault(nearest, stochastic), .rounding_seed = 7});
 static_assert(valid<rc243_seed_of_nothing>);  // error: RC243: rounding_seed=7 is of stochastic rounding; leave it out, or take rounding=stochastic
 
+inline constexpr auto rc244_wide_reductions = trained({.seq = 8, .global_batch = 4, .reductions = fault(f64, bf16)});
+static_assert(valid<rc244_wide_reductions>);  // error: RC244: reductions=f64; gradients are summed in f32, which is the default and f64 in an f64 plan, or sent in bf16
+
+inline constexpr auto rc244_nothing_to_round =
+    trained({.seq = 8, .global_batch = 4, .precision = fault(f32, bf16), .reductions = bf16});
+static_assert(valid<rc244_nothing_to_round>);  // error: RC244: reductions=bf16, and a plan in f32 sends its gradients as they are; leave it out, or take precision=bf16
+
 constexpr training adapted(low_rank_adaptation lora) { return {.seq = 8, .global_batch = 4, .lora = lora}; }
 constexpr parameter_names queries{"wq"};
 

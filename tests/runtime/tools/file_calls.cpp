@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "file_calls.hpp"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -13,17 +14,25 @@ namespace {
 
 testing::file_calls* active = nullptr;
 
+/// Note a call of files in the folder. Returns: whether it fails.
 template <class... Paths>
-void note(const char* what, const char* between, const Paths&... paths) {
-  if (active == nullptr) return;
+bool note(const char* what, const char* between, const Paths&... paths) {
+  if (active == nullptr) return false;
   std::string text = what;
   const char* before = " ";
   for (const std::string& name : {active->name(paths)...}) {
-    if (name.empty()) return;
+    if (name.empty()) return false;
     text += before + name;
     before = between;
   }
-  active->note(text);
+  if (!active->note(text)) return false;
+  errno = active->error;
+  return true;
+}
+
+fs::path path_of(int descriptor) {
+  std::error_code ignored;
+  return active == nullptr ? fs::path() : fs::read_symlink("/proc/self/fd/" + std::to_string(descriptor), ignored);
 }
 
 }  // namespace
@@ -33,12 +42,16 @@ namespace testing {
 file_calls::file_calls(const fs::path& folder) : folder_(fs::canonical(folder)) { active = this; }
 file_calls::~file_calls() { active = nullptr; }
 
-void file_calls::note(const std::string& call) {
-  if (end_before == static_cast<int>(seen.size())) _exit(0);
+bool file_calls::note(const std::string& call) {
+  const std::lock_guard lock(mutex_);
+  const int number = static_cast<int>(seen.size());
+  if (end_before == number) _exit(0);
   seen.push_back(call);
+  return number >= fail_from && number < fail_until && !call.starts_with("remove");
 }
 
 std::string file_calls::name(const fs::path& path) const {
+  if (path.empty()) return "";
   const fs::path relative = fs::weakly_canonical(path).lexically_relative(folder_);
   return relative.empty() || *relative.begin() == ".." ? "" : relative.string();
 }
@@ -47,28 +60,30 @@ std::string file_calls::name(const fs::path& path) const {
 
 extern "C" {
 
-std::FILE* __real_fopen(const char*, const char*);
-std::FILE* __wrap_fopen(const char* file, const char* mode) {
-  if (mode[0] == 'w') note("write", "", fs::path(file));
-  return __real_fopen(file, mode);
+int __real_open(const char*, int, ...);
+int __wrap_open(const char* file, int flags, mode_t mode) {
+  if ((flags & O_CREAT) && note("open", "", fs::path(file))) return -1;
+  return __real_open(file, flags, mode);
+}
+
+ssize_t __real_write(int, const void*, std::size_t);
+ssize_t __wrap_write(int descriptor, const void* data, std::size_t bytes) {
+  return note("write", "", path_of(descriptor)) ? -1 : __real_write(descriptor, data, bytes);
 }
 
 int __real_fsync(int);
-int __wrap_fsync(int descriptor) {
-  note("flush", "", fs::read_symlink("/proc/self/fd/" + std::to_string(descriptor)));
-  return __real_fsync(descriptor);
-}
+int __wrap_fsync(int descriptor) { return note("flush", "", path_of(descriptor)) ? -1 : __real_fsync(descriptor); }
 
 int __real_rename(const char*, const char*);
 int __wrap_rename(const char* from, const char* to) {
-  note("rename", " -> ", fs::path(from), fs::path(to));
+  if (note("rename", " -> ", fs::path(from), fs::path(to))) return -1;
   return __real_rename(from, to);
 }
 
 int __real_renameat2(int, const char*, int, const char*, unsigned);
 int __wrap_renameat2(int one_at, const char* one, int other_at, const char* other, unsigned flags) {
   if (active != nullptr && !active->exchanges) return errno = EINVAL, -1;
-  note("exchange", " <-> ", fs::path(one), fs::path(other));
+  if (note("exchange", " <-> ", fs::path(one), fs::path(other))) return -1;
   return __real_renameat2(one_at, one, other_at, other, flags);
 }
 

@@ -185,6 +185,34 @@ TEST_CASE("checkpoints are written every N steps and at the end, once each") {
   CHECK(saved("4") == "01010 step_000004\n");
 }
 
+TEST_CASE("a save that fails is told and training goes on; the last one gives the exit code") {
+  const scratch files;
+  const fake_program program(1, 1, 1);
+  files.write("latest/in_the_way", "");  // a folder, which no file can replace
+  const outcome done = run(program, {"train", "--steps", "5", "--save", files.path(), "--save-every", "2", "--metrics", files.path("m")});
+  CHECK(done.code == 65);
+  CHECK(lines_of(files.path("m")).size() == 5);
+  CHECK(done.out.find("saved") == done.out.npos);
+  for (const char* step : {"2", "4", "5"})
+    CHECK(done.err.find(files.path() + ": step " + step + " is not saved: " + files.path("latest") + ": cannot be written: Is a directory") != done.err.npos);
+  CHECK(done.err.find("; training goes on, and the next save tries again\n") != done.err.npos);
+  CHECK(done.err.ends_with("fake: the last save failed; " + files.path() + "\n"));
+}
+
+TEST_CASE("--load says which checkpoint it takes where the newest is damaged, and --keep lets the newest stay") {
+  const scratch files;
+  const fake_program program(1, 1, 1);
+  REQUIRE(run(program, {"train", "--steps", "6", "--save", files.path(), "--save-every", "2", "--keep", "2"}).code == 0);
+  CHECK_FALSE(std::filesystem::exists(files.path("step_000002")));
+  files.write("step_000006/rank_00000.safetensors", "gone");
+  const outcome done = run(program, {"train", "--steps", "5", "--load", files.path()});
+  CHECK(done.code == 0);
+  CHECK(done.out.starts_with("note: " + files.path("step_000006/rank_00000.safetensors") +
+                             ": holds 4 bytes, fewer than the 8 that a safetensors file starts with; " + files.path("step_000004") + " is taken\n"));
+  CHECK(done.out.find("step 5/5") != done.out.npos);
+  CHECK(run(program, {"train", "--steps", "7", "--load", files.path("step_000006")}).code == 65);
+}
+
 TEST_CASE("a plan that changed since the save is noted") {
   const scratch files;
   fake_program program(1, 1, 1);
@@ -271,6 +299,8 @@ TEST_CASE("usage errors: code 2, one line, nothing started") {
       {"train", "--lr-schedule", "linear"},
       {"train", "--save-every", "3"},
       {"train", "--save", files.path(), "--save-every", "0"},
+      {"train", "--save", files.path(), "--keep", "0"},
+      {"train", "--keep", "3"},
       {"train", "--launch", "fork"},
       {"train", "--launch", "processes"},
       {"train", "--trace"},
@@ -292,7 +322,7 @@ TEST_CASE("usage errors: code 2, one line, nothing started") {
   CHECK(run(program, {"fly"}).err ==
         "fake: A subcommand is required; legal are train, eval, generate, describe, export, --version and --help\n");
   CHECK(run(program, {"train", "--launch", "processes"}).err ==
-        "fake: --launch processes: is not in this version; legal is threads (all ranks in one process)\n");
+        "fake: --launch processes: this program has all its ranks in one process; legal is threads\n");
   CHECK(run(program, {"train", "--steps", "0"}).err ==
         "fake: --steps: '0' must be a whole number >= 1; see --help\n");
   CHECK(run(program, {"train", "--steps", "1", "--launch", "threads"}).code == 0);
@@ -325,8 +355,7 @@ TEST_CASE("a launcher with several processes is refused") {
   unsetenv("WORLD_SIZE");
   CHECK(refused.code == 2);
   CHECK(refused.err ==
-        "fake: WORLD_SIZE is 8: this version runs all ranks in one process; start it once, without "
-        "torchrun, mpirun or srun\n");
+        "fake: WORLD_SIZE is 8: this program has all its ranks in one process; start it once, without a launcher\n");
   CHECK(alone.code == 0);
 }
 
@@ -356,7 +385,7 @@ TEST_CASE("user errors: code 1 and the file") {
   refused(program, {"train", "--metrics", metrics}, 1,
           metrics + ": cannot be written: No such file or directory");
   CHECK(refused(program, {"train", "--load", files.path()}, 65,
-                files.path() + ": holds no checkpoint: neither run.json nor latest is there")
+                files.path() + ": holds no checkpoint: neither COMMIT nor a folder with it is there")
             .installs == 0);
   CHECK(refused(program, {"train", "--save", text}, 65, text + ": cannot be created: Not a directory")
             .installs == 0);
@@ -366,13 +395,13 @@ TEST_CASE("a damaged checkpoint is code 65") {
   const scratch files;
   const fake_program program(1, 1, 1);
   REQUIRE(run(program, {"train", "--steps", "1", "--save", files.path()}).code == 0);
-  const std::string model = files.path("step_000001/model.safetensors");
+  const std::string model = files.path("step_000001/rank_00000.safetensors");
   std::string bytes = contents(model);
-  bytes[bytes.size() / 2] ^= 1;
-  files.write("step_000001/model.safetensors", bytes);
+  bytes[bytes.size() / 6] ^= 1;  // in a weight
+  files.write("step_000001/rank_00000.safetensors", bytes);
   const outcome refused = run(program, {"train", "--load", files.path(), "--steps", "2"});
   CHECK(refused.code == 65);
-  CHECK(refused.err.starts_with("fake: " + model + ": its checksum is "));
+  CHECK(refused.err.starts_with("fake: " + model + ": tensor wte: its checksum is "));
   CHECK(run(program, {"train", "--init", files.path()}).code == 1);  // as plain weights
 }
 

@@ -16,7 +16,7 @@ using namespace rankc::runtime;
 namespace {
 
 /// The first token of some samples.
-std::vector<int> firsts(const dataset& data, std::uint64_t from, std::uint64_t count, int seq, part which = part::trained) {
+std::vector<int> firsts(const dataset& data, std::uint64_t from, std::uint64_t count, int seq, data_part which = data_part::trained) {
   std::vector<int> out;
   std::vector<std::int32_t> tokens(static_cast<std::size_t>(seq)), targets(tokens.size());
   for (std::uint64_t s = from; s < from + count; ++s) {
@@ -104,7 +104,7 @@ TEST_CASE("sources take turns by their weights, each in its own order") {
   CHECK(after == firsts(dataset(parse_data_spec(b), 2000, 4), before, after.size(), 4));
   CHECK(mixed.text().starts_with("0.7 of " + a + ": 401 tokens + 0.3 of " + b));
   CHECK(mixed.epochs_text(1000) == "7.00 epochs of " + a + ", 15.00 of " + b);
-  CHECK(mixed.epoch(part::trained) == 66);  // 20 / 0.3
+  CHECK(mixed.epoch(data_part::trained) == 66);  // 20 / 0.3
   const dataset with_synthetic(parse_data_spec("arith:1:1," + b + ":3"), 2000, 4);
   CHECK(with_synthetic.epochs_text(40) == "1.50 epochs of " + b);
 }
@@ -114,19 +114,19 @@ TEST_CASE("what is held out is the end of the files, and no sample of training i
   const std::string file = counting(files, "t.bin", 0, 401);
   for (const char* shuffle : {"none", "3"}) {
     const dataset data(parse_data_spec(file), 500, 4, {parse_shuffle(shuffle), 0.1});
-    CHECK(data.epoch(part::trained) == 90);
-    CHECK(data.epoch(part::held_out) == 10);
+    CHECK(data.epoch(data_part::trained) == 90);
+    CHECK(data.epoch(data_part::held_out) == 10);
     for (const int token : firsts(data, 0, 300, 4)) CHECK(token < 360);
-    CHECK(firsts(data, 0, 11, 4, part::held_out) == std::vector<int>{360, 364, 368, 372, 376, 380, 384, 388, 392, 396, 360});
+    CHECK(firsts(data, 0, 11, 4, data_part::held_out) == std::vector<int>{360, 364, 368, 372, 376, 380, 384, 388, 392, 396, 360});
   }
   const dataset plain(parse_data_spec(file), 500, 4, {{}, 0.1});
   CHECK(firsts(plain, 0, 90, 4) == firsts(dataset(parse_data_spec(file), 500, 4), 0, 90, 4));
-  CHECK(dataset(parse_data_spec(file), 500, 4, {{}, 1e-6}).epoch(part::held_out) == 1);
+  CHECK(dataset(parse_data_spec(file), 500, 4, {{}, 1e-6}).epoch(data_part::held_out) == 1);
   CHECK(refusal_of([&] { dataset(parse_data_spec(file), 500, 200, {{}, 0.9}); }) ==
         "1: " + file + ": holds 2 samples of 200 tokens, and a share of 0.9 leaves none to train on; take more data, or --eval-data");
   const dataset drawn(parse_data_spec("rand:1"), 500, 4);
-  CHECK_FALSE(drawn.epoch(part::held_out));
-  CHECK(firsts(drawn, 0, 5, 4, part::held_out) == firsts(drawn, std::uint64_t{1} << 40, 5, 4));
+  CHECK_FALSE(drawn.epoch(data_part::held_out));
+  CHECK(firsts(drawn, 0, 5, 4, data_part::held_out) == firsts(drawn, std::uint64_t{1} << 40, 5, 4));
 }
 
 TEST_CASE("files by a pattern, and a folder with token files, are those in order") {

@@ -97,7 +97,7 @@ TEST_CASE("GPTDataset's order and samples") {
     if (!extra) continue;  // a run needs the token after each
     const std::string spec = "megatron:" + std::to_string(c["seed"].get<std::uint32_t>()) + (samples > 0 ? ":" + std::to_string(samples) : "");
     const dataset data(parse_data_spec(folder + "/" + c["of"].get<std::string>()), e["vocab"], static_cast<int>(seq), {parse_shuffle(spec)});
-    CHECK(data.epoch(part::trained) == order.samples());
+    CHECK(data.epoch(data_part::trained) == order.samples());
     for (std::size_t i = 0; i < c["texts"].size(); ++i) {
       std::vector<std::int32_t> tokens(static_cast<std::size_t>(seq)), targets(tokens.size());
       data.sample(i, tokens.data(), targets.data());
@@ -168,11 +168,11 @@ TEST_CASE("Megatron's order is of sequences, and keeps the last of them for eval
   CHECK(refusal_of([&] { open("arith:1", "7"); }) ==
         "2: --shuffle is of files; the samples of arith and rand are drawn by their own seed");
   const dataset data = open(path, "megatron:3", 0.2);  // two of ten: 50 and 5 tokens
-  CHECK(data.epoch(part::held_out) == 3);
-  CHECK(data.epoch(part::trained) == (150 - 1) / 16);
+  CHECK(data.epoch(data_part::held_out) == 3);
+  CHECK(data.epoch(data_part::trained) == (150 - 1) / 16);
   const json sequences = expected()["megatron_uint16"]["sequences"];
   std::vector<std::int32_t> tokens(16), targets(16);
-  data.sample(1, tokens.data(), targets.data(), part::held_out);
+  data.sample(1, tokens.data(), targets.data(), data_part::held_out);
   const auto last_but_one = sequences[8].get<std::vector<std::int32_t>>();
   CHECK(tokens == std::vector(last_but_one.begin() + 16, last_but_one.begin() + 32));
 }

@@ -8,6 +8,9 @@ namespace rankc::cuda {
 /// Scratch for cuBLASLt and for the partial sums of parameter gradients: of each lane that computes.
 inline constexpr std::size_t workspace_bytes = std::size_t{64} << 20;
 
+/// What is rounded to bf16 of gradients at a time, to be sent: of each lane that sums them so.
+inline constexpr std::size_t rounded_bytes = std::size_t{64} << 20;
+
 /// A bound for CUDA's context, kernels, graphs and library handles.
 /// Source: measured on H200s with CUDA 13.0: 612 MiB with one workspace.
 inline constexpr std::size_t context_bytes = std::size_t{576} << 20;
@@ -23,6 +26,7 @@ struct opened {
   int computing_lanes = 1;
   int groups = 0;  // communicators that are no pipeline edges
   int edges = 0;
+  int rounding_lanes = 0;
 };
 
 /// Where ranks are processes, NCCL carries every edge, and all ranks meet in one more communicator. Where they are
@@ -35,7 +39,8 @@ constexpr int count_communicators(const opened& o, edges_by by, int world) {
 /// A bound of all that the rank takes, its context included.
 constexpr std::size_t bytes_beside_arena(const opened& o, edges_by by, int world) {
   const int communicators = count_communicators(o, by, world);
-  return context_bytes + workspace_bytes * static_cast<std::size_t>(o.computing_lanes) + (communicators ? nccl_bytes : 0) +
+  return context_bytes + workspace_bytes * static_cast<std::size_t>(o.computing_lanes) +
+         rounded_bytes * static_cast<std::size_t>(o.rounding_lanes) + (communicators ? nccl_bytes : 0) +
          communicator_bytes * static_cast<std::size_t>(communicators);
 }
 

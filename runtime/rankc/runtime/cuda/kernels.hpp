@@ -165,6 +165,7 @@ void sum_squares(const lane&, at total, at gradients, std::span<const range>, bo
 /// scaled by min(1, clip / (sqrt(norm_squared) + 1e-6)) where clip > 0; weight decay where the range says so.
 /// With T = bf16 and f32 weights these are also written, rounded, to the layout's working copy. Weights and moments that
 /// are kept in bf16 are rounded as `How` says, after all is worked out.
+/// Where the norm is not finite all stays as it is.
 /// Shapes: weights, gradients and moments are whole regions; ranges count their elements.
 /// Source: Loshchilov and Hutter 2019, as PyTorch computes it.
 template <class T, class Weight = float, class Moment = float, rounding How = rounding::nearest>

@@ -70,6 +70,8 @@ struct lane {
   std::size_t workspace_bytes = 0;
   linear_plans* plans = nullptr;
   attention_plans* attention_graphs = nullptr;
+  // Of lanes that send gradients in bf16:
+  bf16* rounded = nullptr;  // device memory of rounded_bytes
 
   operator rank&() const { return *of; }
   bool computes() const { return workspace != nullptr; }
@@ -154,6 +156,12 @@ template <class T>
 void all_gather(const lane&, over, message, at to, at from, std::size_t count);
 template <class T>
 void reduce_scatter(const lane&, over, message, at to, at from, std::size_t count);
+
+/// Sums of f32 whose members send their parts in bf16: each part is rounded, and each sum of two. What is added is f32 again.
+/// Shapes: as all_reduce and reduce_scatter.
+/// Errors: failure (70) where the lane has no place to round in.
+void all_reduce_in_bf16(const lane&, over, message, at data, std::size_t count);
+void reduce_scatter_in_bf16(const lane&, over, message, at to, at from, std::size_t count);
 
 /// Collectives of one communicator, over whose ranks they are, as one: what NCCL is given between begin and end is one launch.
 /// Errors: failure (70) where NCCL refuses.

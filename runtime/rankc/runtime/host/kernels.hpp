@@ -105,6 +105,7 @@ template <class T> void sum_squares(const lane&, at total, at gradients, std::sp
 /// One AdamW step on all ranges, with the rank's `input`; gradients are scaled by
 /// min(1, clip / (sqrt(norm_squared) + 1e-6)) where clip > 0; weight decay where the range says so. All is worked out in T,
 /// and then kept as Weight and Moment: where these are bf16, rounded.
+/// Where the norm is not finite all stays as it is.
 /// Shapes: weights, gradients and moments are whole regions; ranges count their elements.
 /// Source: Loshchilov and Hutter 2019, as PyTorch computes it.
 template <class T, class Weight = T, class Moment = T, rounding How = rounding::nearest>

@@ -4,6 +4,7 @@
 // fabric, with the semantics of NCCL: rendezvous, in order per lane and per communicator, no tags.
 #pragma once
 #include <rankc/runtime/engine.hpp>
+#include <rankc/runtime/placement.hpp>
 #include <rankc/runtime/program.hpp>
 
 #include <cstddef>
@@ -118,8 +119,9 @@ struct program {
 /// program again where one was missing.
 void prepare(char** argv);
 
-/// Allocate every arena, create the fabric and start the threads: one for each lane of a rank that computes.
-/// Nothing is created after this.
-std::unique_ptr<engine> install(const program&);
+/// Allocate the arenas of all ranks, or of the one that `placement` names, create the fabric and start the threads: one for
+/// each lane of a rank that computes. Nothing is created after this, but for memory of sums between processes, in the first
+/// step. Where ranks are other processes, all of them call `step`, `evaluate` and `traced_step` in the same order.
+std::unique_ptr<engine> install(const program&, const placement& = {});
 
 }  // namespace rankc::host

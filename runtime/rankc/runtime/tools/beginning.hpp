@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where a run begins and what it runs with, of the command line, the plan and the checkpoint that it goes on from.
 #pragma once
+#include <rankc/runtime/tools/checkpoint.hpp>
 #include <rankc/runtime/tools/command_line.hpp>
 #include <rankc/runtime/tools/console.hpp>
 #include <rankc/runtime/tools/data.hpp>
 #include <rankc/runtime/tools/run_state.hpp>
 
-#include <filesystem>
 #include <optional>
 
 namespace rankc::runtime {
 
-/// `folder` is the checkpoint that holds the weights; empty: `state.init` says.
+/// `from` is the checkpoint that holds the weights; none: `state.init` says.
 struct beginning {
   run_state state;
-  std::filesystem::path folder;
+  std::optional<open_checkpoint> from;
 };
 
 /// Errors: failure, with the exit code of the program, where options, plan and checkpoint contradict each other.
@@ -31,7 +31,7 @@ struct run_data {
 
   /// The samples that training does not see, and the part of them that is these.
   const dataset& held_out() const { return evaluated ? *evaluated : trained; }
-  part held_part() const { return evaluated ? part::trained : part::held_out; }
+  data_part held_part() const { return evaluated ? data_part::trained : data_part::held_out; }
 };
 
 /// Errors: failure (1) for files that cannot serve, by name.

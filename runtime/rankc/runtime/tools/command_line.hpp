@@ -3,6 +3,7 @@
 #pragma once
 #include <rankc/runtime/placement.hpp>
 #include <rankc/runtime/program.hpp>
+#include <rankc/runtime/tools/export.hpp>
 
 #include <cstdint>
 #include <optional>
@@ -28,15 +29,16 @@ struct options {
   double temperature = 0.8;
   int top_k = 0;
   std::uint64_t sampling_seed = 1;
-  bool merge = false;  // export: what lora trains into the weights that it is beside
+  export_options exported;
   std::int64_t save_every = 0;  // 0: at the end only
+  int keep = 0;                 // checkpoints that stay; 0: all
   bool processes = false;       // --launch processes
   placement where;              // not from the command line, but from the launcher
 
   /// Whether the command starts the ranks.
   bool starts() const { return run == command::train || run == command::evaluate || run == command::generate; }
   /// Whether this process prints, and writes files: one of all does.
-  bool speaks() const { return where.rank <= 0; }
+  bool speaks() const { return where.speaks(); }
 };
 
 /// Read a command line; nothing where `--help` or `--version` has answered.

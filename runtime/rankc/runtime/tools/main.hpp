@@ -11,12 +11,13 @@
 namespace rankc::runtime {
 
 /// Run `train`, `eval`, `describe` or `--version` as `argv` says; `install` is called once, where ranks are
-/// needed. Errors: nothing is thrown; the exit code is 0 done, 1 user error, 2 usage, 65 checkpoint, or the
-/// failure's own.
+/// needed. Errors: nothing is thrown; the exit code is 0 done, 1 user error, 2 usage or ranks that do not agree, 65
+/// checkpoint, 70 the rank that failed, 75 ranks that do not meet (try again), 77 stopped because another rank failed.
 int program_main(const description&, std::function<std::unique_ptr<engine>()> install, int argc, char** argv);
 
 /// The same for a target whose ranks can be processes of their own: `--launch processes` starts them, and
-/// under torchrun, mpirun or srun this process is one of them. Exit code 77: another rank has failed.
+/// under torchrun, mpirun or srun this process is one of them. `--launch processes` ends with the code of the rank that failed,
+/// 128 + n where signal n ended it.
 int program_main(const description&, std::function<std::unique_ptr<engine>(const placement&)> install,
                  int argc, char** argv);
 

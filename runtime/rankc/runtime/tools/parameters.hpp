@@ -3,6 +3,7 @@
 // and out. Initialisation and checkpoints see only whole tensors, so neither depends on the parallel layout.
 #pragma once
 #include <rankc/runtime/engine.hpp>
+#include <rankc/runtime/tools/tensor_source.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -20,6 +21,9 @@ struct shard {
   std::size_t element;
   std::size_t row, rows, column, columns;
 };
+
+/// What it is of the tensor.
+inline area area_of(const shard& s) { return {s.row, s.rows, s.column, s.columns}; }
 
 /// Shapes: rows x columns of the whole tensor, row-major; a vector has one column.
 struct global_parameter {
@@ -50,12 +54,12 @@ bool is_beside(const global_parameter&, const std::vector<global_parameter>& all
 using give_values = std::function<void(std::size_t first, std::span<double> values)>;
 using take_values = std::function<void(std::size_t first, std::span<const double> values)>;
 
-/// Those that are trained.
-std::vector<global_parameter> trained_parameters(const description&);
-
 /// Write a whole tensor to every rank that holds a part of it, or read it; in blocks of rows, in order.
 void write(engine&, const global_parameter&, region, const give_values&);
 void read(engine&, const global_parameter&, region, const take_values&);
+
+/// Write what this process's ranks hold of a tensor, from one of a source, reading no more than that.
+void write(engine&, const global_parameter&, region, const tensor_source&, const std::string& tensor);
 
 /// Start parameters, or all of a model: weights as their descriptions say, by the hash of `seed`.
 void initialise(engine&, const std::vector<global_parameter>&, std::uint64_t seed);

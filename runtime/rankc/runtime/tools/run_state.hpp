@@ -21,8 +21,9 @@ struct run_state {
   std::uint64_t plan_hash = 0;
 };
 
-/// Write run.json, with the parallel layout for the reader and a checksum for the loader.
+/// run.json, with the parallel layout for the reader and a checksum for the loader.
 /// Errors: failure (65) when it cannot be written.
+std::string run_state_text(const run_state&, const description&);
 void write_run_state(const run_state&, const description&, const std::filesystem::path& file);
 
 /// Read run.json. What the command line cannot replace (betas, eps) stays as the plan has it.

@@ -18,7 +18,7 @@ struct sample_order {
   double held_out = 0;
 };
 
-enum class part { trained, held_out };
+enum class data_part { trained, held_out };
 
 class sample_source {
  public:
@@ -28,10 +28,10 @@ class sample_source {
   /// Write the seq tokens of sample `s` and the one after them. arith: (start + stride t) % vocab; rand: a hash of
   /// s (seq + 1) + t; files: windows of seq tokens, again after the last. What is held out of arith and rand are samples that no
   /// run comes to, from 2^40 on.
-  void sample(part, std::uint64_t s, std::int32_t* tokens) const;
+  void sample(data_part, std::uint64_t s, std::int32_t* tokens) const;
 
   /// Samples until one comes again; nothing where none does.
-  std::optional<std::uint64_t> epoch(part) const;
+  std::optional<std::uint64_t> epoch(data_part) const;
 
   const std::string& name() const { return from_.path; }
   /// What it is, for the console; text with the entropy of its bytes, for scale.

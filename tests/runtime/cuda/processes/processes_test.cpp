@@ -50,6 +50,13 @@ outcome run(const folder& f, const std::string& variables, const std::string& wo
   return {WEXITSTATUS(status), content(out), content(err)};
 }
 
+/// What the ranks have saved, file by file.
+std::string weights_of(const fs::path& checkpoint) {
+  std::string all;
+  for (const char* name : {"rank_00000.safetensors", "rank_00001.safetensors"}) all += content(checkpoint / name);
+  return all;
+}
+
 /// The lines of metrics up to the times, which differ from run to run.
 std::string losses(const fs::path& metrics) {
   std::ifstream in(metrics);
@@ -70,7 +77,7 @@ TEST_CASE("processes give the same losses and weights as threads") {
     CAPTURE(done.err);
     REQUIRE(done.code == 0);
     CHECK(done.out.find("saved") == done.out.rfind("saved"));
-    const std::string lines = losses(metrics), weights = content(save / "step_000005" / "model.safetensors");
+    const std::string lines = losses(metrics), weights = weights_of(save / "step_000005");
     CHECK(std::count(lines.begin(), lines.end(), '\n') == 5);
     CHECK(weights.size() > 64 * sizeof(float));
     if (wanted_losses.empty()) {
@@ -87,12 +94,12 @@ TEST_CASE("the rank that fails gives the exit code, and the other is stopped at 
   const auto start = std::chrono::steady_clock::now();
   const outcome failed = run(f, "FAIL_AT_RANK=1 HOW=throw", "train --steps 5 --launch processes");
   CHECK(failed.code == 70);
-  CHECK(failed.err == "tables: rank 1, install: fails on purpose\n");
+  CHECK(failed.err.find("tables: rank 1, install: fails on purpose\n") != std::string::npos);
+  CHECK(failed.err.find("tables: rank 0: stopped, because rank 1, install: fails on purpose\n") != std::string::npos);
   CHECK(run(f, "FAIL_AT_RANK=0 HOW=signal", "train --steps 5 --launch processes").code == 128 + SIGKILL);
   const outcome fault = run(f, "FAIL_AT_RANK=1 HOW=fault", "train --steps 5 --launch processes");
   CHECK(fault.code == 70);
-  CHECK(fault.err ==
-        "tables: rank 1, step 1: the device, after the step was launched: unspecified launch failure\n");
+  CHECK(fault.err.find("tables: rank 1, step 1: the device, after the step was launched: unspecified launch failure\n") != std::string::npos);
   CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(40));
 }
 

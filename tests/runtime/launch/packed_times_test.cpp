@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "../../../runtime/src/cuda/packed_times.hpp"
+#include <rankc/runtime/packed_times.hpp>
 
 #include <doctest/doctest.h>
 
-namespace rankc::cuda::test {
+namespace rankc::runtime {
 namespace {
-
-using runtime::traced;
 
 TEST_CASE("times that go to another process arrive as they were") {
   const std::vector<traced> times{{3, 0, "1F0", 0, 0.125},
@@ -14,11 +12,11 @@ TEST_CASE("times that go to another process arrive as they were") {
                                   {3, 1, "", -1, 2},
                                   {3, 1, "four", 1, 2},
                                   {3, 0, "1F0", 5, 6}};
-  std::vector<float> words = packed(times);
+  std::string bytes = packed(times);
   std::set<std::string> names;
   std::vector<traced> got{{0, 0, "before", 1, 2}};
-  unpack(words, names, got);
-  words.assign(words.size(), 0.0f);
+  unpack(bytes, names, got);
+  bytes.assign(bytes.size(), 'x');
   REQUIRE(got.size() == 1 + times.size());
   for (std::size_t i = 0; i < times.size(); ++i) {
     CAPTURE(i);
@@ -34,4 +32,4 @@ TEST_CASE("times that go to another process arrive as they were") {
 }
 
 }  // namespace
-}  // namespace rankc::cuda::test
+}  // namespace rankc::runtime

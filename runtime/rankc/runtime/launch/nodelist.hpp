@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Slurm's compressed lists: of hosts, `gpu-a[01-03,07],b2`, and of a number per node, `8(x2),4`.
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rankc::runtime {
+
+/// The hosts of a list, in its order; numbers keep their leading zeros.
+/// Errors: failure (2) naming the list, where it is malformed or has more than a million hosts.
+std::vector<std::string> expand_hosts(std::string_view list);
+
+/// The number of each node, in the order of the nodes.
+/// Errors: failure (2) naming the list, where it is malformed or has more than a million nodes.
+std::vector<int> expand_counts(std::string_view list);
+
+}  // namespace rankc::runtime

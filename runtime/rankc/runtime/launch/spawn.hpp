@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// The program's own launcher, for one machine: it starts itself once for each rank.
+#pragma once
+#include <rankc/runtime/program.hpp>
+
+namespace rankc::runtime {
+
+/// Start this program once for each rank, wait for all, and end them all when one fails. They end when this process does.
+/// Returns: 0, or the exit code of the rank that failed: 128 + n where signal n ended it, 70 where it did not answer and was
+/// killed, 77 where none of them is to blame; 128 + n where this process was told by signal n to end.
+/// Errors: failure (75) where there is no port or no process.
+int spawn_ranks(const description&, char** argv);
+
+}  // namespace rankc::runtime

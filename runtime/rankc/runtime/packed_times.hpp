@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// The times of a rank's step as bytes that go from one process to the others. A name is text there, not an address.
+#pragma once
+#include <rankc/runtime/engine.hpp>
+
+#include <cstring>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rankc::runtime {
+
+/// A time without its name, which follows it.
+struct packed_time {
+  int rank, lane;
+  std::size_t length;
+  double begin, end;
+};
+
+inline std::string packed(std::span<const traced> times) {
+  std::string out;
+  for (const traced& t : times) {
+    const packed_time head{t.rank, t.lane, std::strlen(t.name), t.begin, t.end};
+    out.append(reinterpret_cast<const char*>(&head), sizeof head).append(t.name);
+  }
+  return out;
+}
+
+/// Append what `packed` has packed; `names` keeps the texts that the times then refer to.
+inline void unpack(std::string_view bytes, std::set<std::string>& names, std::vector<traced>& into) {
+  while (!bytes.empty()) {
+    packed_time head;
+    std::memcpy(&head, bytes.data(), sizeof head);
+    const std::string name(bytes.substr(sizeof head, head.length));
+    bytes.remove_prefix(sizeof head + head.length);
+    into.push_back({head.rank, head.lane, names.insert(name).first->c_str(), head.begin, head.end});
+  }
+}
+
+}  // namespace rankc::runtime

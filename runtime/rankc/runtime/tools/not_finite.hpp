@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the numbers of a step began to be none.
+#pragma once
+#include <rankc/runtime/engine.hpp>
+#include <rankc/runtime/placement.hpp>
+
+#include <string>
+
+namespace rankc::runtime {
+
+/// After a step whose loss or norm is not finite, which has changed no weight: the first weight that is not finite, or else
+/// of all gradients that are not the one that backward comes to first, with its rank and how many of its elements. All
+/// processes call it, and get the same text; empty where what ranks keep is finite.
+std::string first_not_finite(engine&, const placement&);
+
+}  // namespace rankc::runtime

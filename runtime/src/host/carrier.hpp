@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Carries the communications of one communicator whose other members are other processes. Before any data moves the
+// members tell each other what they came for; sums are made in member order by the code that makes them between threads.
+#pragma once
+#include "transfer.hpp"
+
+#include <rankc/runtime/peers.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace rankc::host {
+
+/// What a member says of the communication it has come for; `site` and `action` are cut to fit.
+struct greeting {
+  std::uint64_t plan_hash = 0;
+  std::int64_t step = 0;
+  std::uint64_t count = 0;
+  std::int32_t rank = 0, kind = 0, index = 0, element = 0, type = 0, how = 0, communicator = 0;
+  char site[120] = {}, action[32] = {};
+
+  greeting() = default;
+  explicit greeting(const op&);
+  /// The op that it speaks of, whose texts are this greeting's.
+  op as_op() const;
+};
+
+class carrier {
+ public:
+  /// `mismatch` says how two ops differ.
+  carrier(runtime::transport&, std::span<const int> ranks, int communicator, int own_rank,
+          std::function<std::string(const op&, const op&)> mismatch);
+
+  /// Move the data of this rank's next communication; returns when its result is there.
+  /// Errors: failure (70) where another member has come for something else, (77) where one does not answer.
+  void carry(const op& mine);
+
+ private:
+  void greet(const op& mine);
+  void exchange(const std::vector<runtime::transport::outgoing>&, const std::vector<runtime::transport::incoming>&);
+  void gather(const std::byte* from, std::byte* to, std::size_t bytes);
+  void all_reduce(const op& mine);
+  void reduce_scatter(const op& mine);
+  void sum_of_all(const op& mine, std::size_t first, std::size_t count, std::byte* to);
+  std::size_t members() const { return ranks_.size(); }
+
+  runtime::transport& wires_;
+  const std::span<const int> ranks_;
+  const std::uint64_t communicator_;
+  std::size_t own_ = 0;  // this rank's place among the members
+  const std::function<std::string(const op&, const op&)> mismatch_;
+  std::uint64_t moves_ = 0;  // so far; the same on all members
+  std::vector<greeting> greetings_;
+  std::vector<std::byte> arrived_;  // as large as the largest sum so far: grows in the first step
+};
+
+}  // namespace rankc::host

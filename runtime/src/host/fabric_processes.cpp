@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// The fabric of one rank whose partners are other processes: what stands at the head of its lane is given to the thread of
+// its communicator.
+#include "fabric.hpp"
+
+#include "tracer.hpp"
+
+#include <algorithm>
+
+namespace rankc::host {
+
+void fabric::connect(runtime::transport& wires, int own) {
+  for (std::size_t c = 0; c < meetings_.size(); ++c) {
+    meeting& m = meetings_[c];
+    if (std::find(m.ranks.begin(), m.ranks.end(), own) == m.ranks.end()) continue;
+    m.by = std::make_unique<carrier>(wires, m.ranks, static_cast<int>(c), own,
+                                     [this](const op& a, const op& b) { return mismatch(a, b); });
+    carriers_.emplace_back([this, &m] { serve(m); });
+  }
+}
+
+fabric::~fabric() {
+  {
+    const lock l(mutex_);
+    ending_ = true;
+    if (wires_ != nullptr) wires_->stop();
+  }
+  for (meeting& m : meetings_) m.given.notify_all();
+  for (std::thread& each : carriers_) each.join();
+}
+
+// The carrier's thread gets this rank's communication once it stands at the head of its lane; whether the others' do, it
+// finds out when it meets them.
+void fabric::give(meeting& m) {
+  const auto mine = std::find_if(m.front.begin(), m.front.end(), [](const op* o) { return o != nullptr; });
+  if (mine == m.front.end() || &workers_[static_cast<std::size_t>((*mine)->worker)].on((*mine)->on).head() != *mine) return;
+  m.moving = true;
+  m.carried = *mine;
+  ++under_way_;
+  m.given.notify_one();
+}
+
+void fabric::serve(meeting& m) {
+  lock l(mutex_);
+  for (;;) {
+    m.given.wait(l, [&] { return m.carried != nullptr || ending_; });
+    if (ending_) return;
+    const op& o = *m.carried;
+    l.unlock();
+    if (o.times != nullptr) o.times->begin = now();
+    std::optional<failure> failed;
+    try {
+      m.by->carry(o);
+    } catch (const failure& f) {
+      failed.emplace(f.code, place(o.rank, o.step, o.action) + ": " + word(o.kind) + " \"" + o.what.name + "\": " + f.what());
+    }
+    l.lock();
+    m.carried = nullptr;
+    --under_way_;
+    if (failed) return fail_locked(failed->code, failed->what());
+    complete(m);
+  }
+}
+
+}  // namespace rankc::host

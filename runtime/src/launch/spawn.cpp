@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <rankc/runtime/launch/spawn.hpp>
+
+#include "../tools/refusal.hpp"
+#include <rankc/runtime/launch/socket.hpp>
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace rankc::runtime {
+namespace {
+
+using namespace std::chrono_literals;
+using clock = std::chrono::steady_clock;
+
+constexpr auto between_looks = 5ms;
+constexpr auto to_end_by_themselves = 3s;  // of the others, after the first has failed; a stopped one does not
+
+volatile std::sig_atomic_t told_by = 0;
+void note_signal(int which) { told_by = which; }
+
+std::string random_job() {
+  unsigned long long bits[2]{};
+  if (getrandom(bits, sizeof bits, 0) != sizeof bits) throw refusal(75, "--launch processes: this machine gives no random numbers");
+  return fmt::format("{:016x}{:016x}", bits[0], bits[1]);
+}
+
+/// What all ranks are told. Rank 0 listens where this process has begun to, so that nobody else can have the port.
+struct job {
+  int world;
+  socket_handle listener = listen_at("127.0.0.1", 0);
+  std::string name = random_job();
+};
+
+void become_rank(int rank, const job& j, char** argv) {
+  const auto set = [](const char* name, const std::string& value) { setenv(name, value.c_str(), 1); };
+  const std::string number = std::to_string(rank), world = std::to_string(j.world);
+  set("RANKC_RANK", number);
+  set("RANKC_LOCAL_RANK", number);
+  set("RANKC_WORLD", world);
+  set("RANKC_LOCAL_SIZE", world);
+  set("RANKC_NODE", "0");
+  set("RANKC_ADDR", "127.0.0.1");
+  set("RANKC_PORT", std::to_string(port_of(j.listener)));
+  set("RANKC_JOB", j.name);
+  if (rank == 0) {
+    set("RANKC_LISTENS_ON", std::to_string(j.listener.fd()));
+    fcntl(j.listener.fd(), F_SETFD, 0);
+  }
+  execv("/proc/self/exe", argv);
+  _exit(70);
+}
+
+pid_t start(int rank, const job& j, char** argv) {
+  const pid_t parent = getpid(), child = fork();
+  if (child < 0) throw refusal(75, "--launch processes: rank {}: no process could be started", rank);
+  if (child > 0) return child;
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(77);
+  for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, SIG_DFL);
+  become_rank(rank, j, argv);
+  return 0;
+}
+
+/// The exit codes of ranks as they end, and what they amount to.
+class outcome {
+ public:
+  void add(int status, bool was_killed_here) {
+    const int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    if (code == 0) return;
+    has_failed_ = true;
+    if (code == 77) any_victim_ = true;
+    else if (was_killed_here) any_killed_ = true;
+    else if (root_ == 0) root_ = code;
+  }
+  bool has_failed() const { return has_failed_; }
+  int code() const { return root_ != 0 ? root_ : any_killed_ ? 70 : any_victim_ ? 77 : 0; }
+
+ private:
+  int root_ = 0;
+  bool has_failed_ = false, any_victim_ = false, any_killed_ = false;
+};
+
+}  // namespace
+
+int spawn_ranks(const description& about, char** argv) {
+  const job j{.world = about.world()};
+  for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, note_signal);
+  std::vector<pid_t> running;
+  for (int rank = 0; rank < j.world; ++rank) running.push_back(start(rank, j, argv));
+  const auto send = [&](int signal) {
+    for (const pid_t child : running) kill(child, signal);
+  };
+  outcome all;
+  int passed_on = 0;
+  bool killed = false;
+  clock::time_point last_moment = clock::time_point::max();
+  while (!running.empty()) {
+    int status = 0;
+    const pid_t child = waitpid(-1, &status, WNOHANG);
+    if (child > 0) {
+      std::erase(running, child);
+      all.add(status, killed);
+    } else {
+      std::this_thread::sleep_for(between_looks);
+    }
+    if (told_by != passed_on) send(passed_on = told_by);
+    if ((all.has_failed() || passed_on != 0) && last_moment == clock::time_point::max())
+      last_moment = clock::now() + to_end_by_themselves;
+    if (!killed && clock::now() > last_moment) {
+      killed = true;
+      send(SIGKILL);
+    }
+  }
+  return passed_on != 0 ? 128 + passed_on : all.code();
+}
+
+}  // namespace rankc::runtime

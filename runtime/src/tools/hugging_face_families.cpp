@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hugging_face_families.hpp"
+
+#include <nlohmann/json.hpp>
+#include <algorithm>
+#include <cctype>
+#include <iterator>
+
+namespace rankc::runtime {
+namespace {
+
+using nlohmann::json;
+
+// Source: transformers, models/gpt2. Its Conv1D keeps weights as (in, out), and q, k and v are one.
+constexpr tensor_rule gpt2_tensors[]{{"wte", "wte.weight"},
+                                     {"wpe", "wpe.weight", false, 0, 1, true},
+                                     {"norm", "ln_f.weight"},
+                                     {"norm.bias", "ln_f.bias"},
+                                     {"lm_head", "lm_head.weight"},
+                                     {"layers.#.norm1", "h.#.ln_1.weight"},
+                                     {"layers.#.norm1.bias", "h.#.ln_1.bias"},
+                                     {"layers.#.wq", "h.#.attn.c_attn.weight", true, 0, 3},
+                                     {"layers.#.wk", "h.#.attn.c_attn.weight", true, 1, 3},
+                                     {"layers.#.wv", "h.#.attn.c_attn.weight", true, 2, 3},
+                                     {"layers.#.wq.bias", "h.#.attn.c_attn.bias", false, 0, 3},
+                                     {"layers.#.wk.bias", "h.#.attn.c_attn.bias", false, 1, 3},
+                                     {"layers.#.wv.bias", "h.#.attn.c_attn.bias", false, 2, 3},
+                                     {"layers.#.wo", "h.#.attn.c_proj.weight", true},
+                                     {"layers.#.wo.bias", "h.#.attn.c_proj.bias"},
+                                     {"layers.#.norm2", "h.#.ln_2.weight"},
+                                     {"layers.#.norm2.bias", "h.#.ln_2.bias"},
+                                     {"layers.#.w1", "h.#.mlp.c_fc.weight", true},
+                                     {"layers.#.w1.bias", "h.#.mlp.c_fc.bias"},
+                                     {"layers.#.w2", "h.#.mlp.c_proj.weight", true},
+                                     {"layers.#.w2.bias", "h.#.mlp.c_proj.bias"}};
+constexpr config_rule gpt2_config[]{
+    {"vocab_size", "vocab"},
+    {"n_layer", "layers"},
+    {"n_embd", "hidden"},
+    {"n_head", "heads"},
+    {"n_inner", "ffn", "", "", [](const json& c) { return json(4 * c.value("n_embd", 0)); }},
+    {"activation_function", "", "\"gelu_new\"", "\"gelu_new\""},
+    {"layer_norm_epsilon", "norm_eps", "", "1e-05"},
+    {"tie_word_embeddings", "tied", "", "true"},
+    {"scale_attn_weights", "", "true", "true"},
+    {"scale_attn_by_inverse_layer_idx", "", "false", "false"},
+    {"add_cross_attention", "", "false", "false"}};
+constexpr std::string_view gpt2_skipped[]{".attn.bias", ".attn.masked_bias"};
+
+// Source: transformers, models/llama. Rotary positions turn the halves of a head, as ours do.
+constexpr tensor_rule llama_tensors[]{{"wte", "embed_tokens.weight"},
+                                      {"norm", "norm.weight"},
+                                      {"lm_head", "lm_head.weight"},
+                                      {"layers.#.norm1", "layers.#.input_layernorm.weight"},
+                                      {"layers.#.wq", "layers.#.self_attn.q_proj.weight"},
+                                      {"layers.#.wk", "layers.#.self_attn.k_proj.weight"},
+                                      {"layers.#.wv", "layers.#.self_attn.v_proj.weight"},
+                                      {"layers.#.wo", "layers.#.self_attn.o_proj.weight"},
+                                      {"layers.#.norm2", "layers.#.post_attention_layernorm.weight"},
+                                      {"layers.#.w1", "layers.#.mlp.gate_proj.weight"},
+                                      {"layers.#.w3", "layers.#.mlp.up_proj.weight"},
+                                      {"layers.#.w2", "layers.#.mlp.down_proj.weight"}};
+constexpr config_rule llama_config[]{
+    {"vocab_size", "vocab"},
+    {"num_hidden_layers", "layers"},
+    {"hidden_size", "hidden"},
+    {"num_attention_heads", "heads"},
+    {"num_key_value_heads", "kv_heads", "", "", [](const json& c) { return c.value("num_attention_heads", json()); }},
+    {"head_dim", "head_dim", "", "",
+     [](const json& c) { return json(c.value("hidden_size", 0) / std::max(1, c.value("num_attention_heads", 1))); }},
+    {"intermediate_size", "ffn"},
+    {"hidden_act", "", "\"silu\"", "\"silu\""},
+    {"rms_norm_eps", "norm_eps", "", "1e-06"},
+    {"rope_theta", "theta", "", "10000.0"},
+    {"rope_type", "", "\"default\"", "\"default\""},
+    {"attention_bias", "", "false", "false"},
+    {"mlp_bias", "", "false", "false"},
+    {"tie_word_embeddings", "tied", "", "false"}};
+constexpr std::string_view llama_skipped[]{".rotary_emb.inv_freq"};
+
+constexpr model_family families[]{
+    {"gpt2", "GPT2LMHeadModel", "transformer.", "n_positions", gpt2_tensors, gpt2_config, gpt2_skipped},
+    {"llama", "LlamaForCausalLM", "model.", "max_position_embeddings", llama_tensors, llama_config, llama_skipped}};
+
+}  // namespace
+
+const model_family* find_family(std::string_view name) {
+  const auto at = std::find_if(std::begin(families), std::end(families), [&](const model_family& f) { return f.name == name; });
+  return at == std::end(families) ? nullptr : at;
+}
+
+std::string family_names() {
+  std::string all;
+  for (const model_family& f : families) all += (all.empty() ? "" : ", ") + std::string(f.name);
+  return all;
+}
+
+named_rule rule_of(const model_family& family, const std::string& ours) {
+  constexpr std::string_view layers = "layers.";
+  std::string general = ours, number;
+  if (ours.starts_with(layers)) {
+    const auto end = std::find_if_not(ours.begin() + layers.size(), ours.end(), [](unsigned char c) { return std::isdigit(c); });
+    number.assign(ours.begin() + layers.size(), end);
+    general.replace(layers.size(), number.size(), "#");
+  }
+  for (const tensor_rule& rule : family.tensors) {
+    if (rule.ours != general) continue;
+    std::string theirs(rule.theirs);
+    if (const auto at = theirs.find('#'); at != theirs.npos) theirs.replace(at, 1, number);
+    return {rule, rule.ours == "lm_head" ? theirs : std::string(family.prefix) + theirs};
+  }
+  return {};
+}
+
+}  // namespace rankc::runtime

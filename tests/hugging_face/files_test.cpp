@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+// Folders as transformers has them: what is exported is read again with the same bits, and what does not fit a plan is
+// refused with every difference.
+#include <rankc/runtime/tools/export.hpp>
+#include <rankc/runtime/tools/main.hpp>
+#include <rankc/runtime/tools/safetensors.hpp>
+
+#include "../capture.hpp"
+#include "../runtime/tools/scratch.hpp"
+#include "models.hpp"
+
+using namespace hugging_face;
+using namespace rankc::runtime;
+
+namespace {
+
+fs::path save(run& r, const scratch& files) {
+  const run_state state{.step = 1, .samples = 0, .init = "", .data = "", .train = r.about.train, .plan_hash = r.about.plan_hash};
+  return save_checkpoint(*r.engine, state, files.path("saved"));
+}
+
+/// All tensors of a folder's files.
+tensors tensors_of(const fs::path& folder) {
+  tensors all;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (entry.path().extension() != ".safetensors") continue;
+    const safetensors_reader in(entry.path());
+    in.check();
+    for (const auto& [name, t] : in.tensors()) {
+      REQUIRE(all[name].empty());
+      all[name].resize(t.count);
+      in.read(name, 0, t.count, all[name].data());
+    }
+  }
+  return all;
+}
+
+/// A folder of a model with changes to its config.
+fs::path changed(const scratch& files, const std::string& model, const json& changes, const std::string& config = "config.json") {
+  fs::remove_all(files.path("changed"));
+  fs::create_directories(files.path("changed"));
+  for (const auto& entry : fs::directory_iterator(folder_of(model)))
+    fs::copy(entry.path(), fs::path(files.path("changed")) / entry.path().filename());
+  json root = read_json(folder_of(model) / config);
+  if (changes.is_object()) root.update(changes);
+  files.write("changed/config.json", root.dump());
+  return files.path("changed");
+}
+
+std::string refused(const std::string& program, const fs::path& folder) {
+  run r(program_of(program, "one"));
+  const tensors before = r.tensors(region::weights);
+  const std::string said = refusal_of([&] { load_weights(*r.engine, folder); });
+  CHECK((r.tensors(region::weights) == before));
+  return said;
+}
+
+/// Positions that no rank has weights of.
+void keep_positions(tensors& all, std::size_t count) {
+  for (auto& [name, values] : all)
+    if (name.ends_with("wpe.weight")) values.resize(count);
+}
+
+}  // namespace
+
+TEST_CASE("what is exported has the tensors that were read, and is read again with the same bits on any layout") {
+  for (const std::string model : {"gpt2", "gpt2_sharded", "llama_gqa"})
+    for (const char* layout : {"one", "tp2_pp2", "shards"})
+      for (const std::size_t file_bytes : {std::size_t{5'000'000'000}, std::size_t{60'000}}) {
+        CAPTURE(model);
+        CAPTURE(layout);
+        CAPTURE(file_bytes);
+        const scratch files;
+        run from = start(program_of(model, layout), folder_of(model), "arith:1");
+        const fs::path out = files.path("exported");
+        CHECK(export_weights(from.about, save(from, files), out, {.format = export_format::hugging_face, .file_bytes = file_bytes}) == out);
+        CHECK(fs::exists(out / "model.safetensors.index.json") == (file_bytes < 100'000));
+        if (fs::exists(out / "model.safetensors.index.json")) {
+          const json index = read_json(out / "model.safetensors.index.json");
+          for (const auto& [name, file] : index["weight_map"].items())
+            CHECK(safetensors_reader(out / file.get<std::string>()).tensors().contains(name));
+          CHECK(index["weight_map"].size() == tensors_of(out).size());
+        }
+        tensors expected = tensors_of(folder_of(model)), found = tensors_of(out);
+        if (model == "gpt2_sharded")
+          for (const auto& [name, values] : tensors(expected)) expected["transformer." + name] = values, expected.erase(name);
+        keep_positions(expected, 32 * 32);
+        CHECK((found == expected));
+        from.step();
+        fs::remove_all(out);
+        export_weights(from.about, save(from, files), out, {.format = export_format::hugging_face, .file_bytes = file_bytes});
+        const tensors trained = from.tensors(region::weights);
+        for (const char* other : {"one", "dp2_tp2"}) {
+          run to = start(program_of(model, other), out, "arith:1");
+          CHECK((to.tensors(region::weights) == trained));
+        }
+      }
+}
+
+TEST_CASE("configs of transformers 4 and 5 are read, and buffers and heads that are tied are skipped") {
+  const scratch files;
+  for (const std::string model : {"gpt2", "gpt2_sharded", "llama_gqa"}) {
+    CAPTURE(model);
+    run one = start(program_of(model, "one"), folder_of(model), "arith:1"),
+        other = start(program_of(model, "one"), changed(files, model, {}, "config_v4.json"), "arith:1");
+    CHECK((one.tensors(region::weights) == other.tensors(region::weights)));
+  }
+  const fs::path folder = changed(files, "gpt2", {});
+  const tensors given = tensors_of(folder);
+  safetensors_reader in(folder / "model.safetensors");
+  std::vector<safetensors_writer::tensor> all{{"transformer.h.0.attn.bias", {1, 1, 48, 48}, dtype::f32},
+                                              {"transformer.h.1.attn.masked_bias", {}, dtype::f32}, {"lm_head.weight", {128, 32}, dtype::f32}};
+  for (const auto& [name, t] : in.tensors()) all.push_back({name, t.shape, dtype::f32});
+  safetensors_writer out(files.path("more"), all, {});
+  out.append(std::vector<double>(48 * 48 + 1 + 128 * 32, 7).data(), 48 * 48 + 1 + 128 * 32);
+  for (const auto& [name, t] : in.tensors()) out.append(given.at(name).data(), t.count);
+  out.close();
+  fs::rename(files.path("more"), folder / "model.safetensors");
+  run one = start(program_of("gpt2", "one"), folder_of("gpt2"), "arith:1"), other = start(program_of("gpt2", "one"), folder, "arith:1");
+  CHECK((one.tensors(region::weights) == other.tensors(region::weights)));
+}
+
+TEST_CASE("files in bf16 of a model with a tied head are read exactly, and norms that add another number are refused") {
+  const scratch files;
+  CHECK(refused("llama_tied_bf16", folder_of("llama_tied_bf16")) ==
+        "1: " + (folder_of("llama_tied_bf16") / "config.json").string() +
+            ": is of another model than the plan hf_llama_tied_bf16_one_host: rms_norm_eps is 1e-06, and the plan has 1e-05");
+  const fs::path folder = changed(files, "llama_tied_bf16", {{"rms_norm_eps", 1e-5}});
+  const tensors expected = tensors_of(folder);
+  CHECK(expected.size() == 2 + 2 * 9);
+  for (const char* layout : {"one", "tp2_pp2", "shards", "dp2_tp2"}) {
+    run r = start(program_of("llama_tied_bf16", layout), folder, "arith:1");
+    const tensors found = r.tensors(region::weights);
+    CHECK(found.size() == expected.size());
+    CHECK(found.at("wte") == expected.at("model.embed_tokens.weight"));
+    for (const auto& [ours, theirs] : {std::pair("wq", "self_attn.q_proj"), {"wk", "self_attn.k_proj"}, {"wv", "self_attn.v_proj"}, {"wo", "self_attn.o_proj"},
+                                       {"w1", "mlp.gate_proj"}, {"w3", "mlp.up_proj"}, {"w2", "mlp.down_proj"}, {"norm1", "input_layernorm"},
+                                       {"norm2", "post_attention_layernorm"}}) {
+      CAPTURE(ours);
+      CHECK(found.at(std::string("layers.1.") + ours) == expected.at(std::string("model.layers.1.") + theirs + ".weight"));
+    }
+  }
+}
+
+TEST_CASE("another model is refused with all that differs, and no rank is touched") {
+  const scratch files;
+  const auto said = [&](const std::string& program, const std::string& model, const json& changes) {
+    const std::string text = refused(program, changed(files, model, changes)), begin = "1: " + files.path("changed/config.json") + ": ";
+    REQUIRE_MESSAGE(text.starts_with(begin), text);
+    return text.substr(begin.size());
+  };
+  CHECK(said("gpt2", "llama_gqa", {}) == "model_type is \"llama\", and the plan hf_gpt2_one_host has a gpt2");
+  CHECK(said("gpt2", "gpt2", {{"n_layer", 3}, {"n_head", 8}, {"n_inner", 64}, {"n_positions", 16}, {"layer_norm_epsilon", 1e-6}, {"activation_function", "relu"}}) ==
+        "is of another model than the plan hf_gpt2_one_host: n_layer is 3, and the plan has 2; n_head is 8, and the plan has 4; n_inner is 64, and "
+        "the plan has 128; activation_function is \"relu\", and the plan has \"gelu_new\"; layer_norm_epsilon is 1e-06, and the plan has 1e-05; "
+        "n_positions is 16, and the plan has sequences of 32");
+  CHECK(said("llama_gqa", "llama_gqa",
+             {{"rope_parameters", {{"rope_type", "llama3"}, {"rope_theta", 500000.0}}}, {"tie_word_embeddings", true}, {"head_dim", 16}}) ==
+        "is of another model than the plan hf_llama_gqa_one_host: head_dim is 16, and the plan has 8; rope_theta is 500000.0, and the plan has "
+        "10000.0; rope_type is \"llama3\", and the plan has \"default\"; tie_word_embeddings is true, and the plan has false");
+  CHECK(said("llama_gqa", "llama_gqa", {{"rms_norm_eps", nullptr}, {"num_key_value_heads", nullptr}, {"vocab_size", 100}}) ==
+        "is of another model than the plan hf_llama_gqa_one_host: vocab_size is 100, and the plan has 128; num_key_value_heads is 4, and the plan "
+        "has 2; rms_norm_eps is 1e-06, and the plan has 1e-05");
+  CHECK(refused("no_family", folder_of("gpt2")) ==
+        "1: the plan hf_no_family_one_host: its model is none that Hugging Face's files are known of (gpt2, llama)");
+}
+
+TEST_CASE("tensors that are missing, too many or of another shape are listed by their names") {
+  const scratch files;
+  const fs::path folder = changed(files, "gpt2_sharded", {});
+  fs::remove(folder / "model-00003-of-00003.safetensors");
+  CHECK(refused("gpt2_sharded", folder) == "1: " + (folder / "model-00003-of-00003.safetensors").string() + ": cannot be read: No such file or directory");
+  safetensors_writer out(folder / "model-00003-of-00003.safetensors",
+                         {{"ln_f.weight", {31}, dtype::f32}, {"h.2.ln_1.weight", {1}, dtype::f32}, {"h.1.mlp.c_fc.weight", {32, 128}, dtype::f32}}, {});
+  out.append(std::vector<double>(32 + 32 * 128).data(), 32 + 32 * 128);
+  out.close();
+  CHECK(refused("gpt2_sharded", folder) ==
+        "1: " + folder.string() + ": does not hold this model's tensors: it lacks h.1.mlp.c_fc.bias, h.1.mlp.c_proj.bias, h.1.mlp.c_proj.weight, "
+        "ln_f.bias; it has, unexpectedly, h.2.ln_1.weight; it has other shapes: ln_f.weight [31] instead of [32]");
+}
+
+TEST_CASE("a head of its own, and weights with parts beside them, are exported as dense weights") {
+  const scratch files;
+  run untied(program_of("gpt2_untied", "one"));
+  const fs::path out = files.path("exported");
+  export_weights(untied.about, save(untied, files), out, {.format = export_format::hugging_face});
+  CHECK(tensors_of(out).at("lm_head.weight") == untied.tensors(region::weights).at("lm_head"));
+  CHECK(read_json(out / "config.json")["tie_word_embeddings"] == false);
+  CHECK(read_json(out / "config.json")["n_inner"] == 48);
+  run again = start(program_of("gpt2_untied", "one"), out, "arith:1");
+  CHECK((again.tensors(region::weights) == untied.tensors(region::weights)));
+
+  run adapted(program_of("gpt2", "adapted"), "arith", 1e-2);
+  CHECK(load_weights(*adapted.engine, folder_of("gpt2")).size() == 8);
+  for (int n = 0; n < 3; ++n) adapted.step();
+  fs::remove_all(files.path("saved"));
+  const fs::path saved = save(adapted, files);
+  CHECK(refusal_of([&] { export_weights(adapted.about, saved, files.path("no"), {.format = export_format::hugging_face}); }) ==
+        "1: the plan hf_gpt2_adapted_host: its parameter layers.0.wq.lora_a is none of a gpt2");
+  fs::remove_all(out);
+  export_weights(adapted.about, saved, out, {.merge = true, .format = export_format::hugging_face});
+  run dense = start(program_of("gpt2", "one"), out, "arith:1234");
+  dense.steps = adapted.steps;
+  dense.load(), adapted.load();
+  CHECK(std::abs(dense.engine->evaluate() - adapted.engine->evaluate()) <= 1e-12);
+}
+
+TEST_CASE("the commands: train from a folder of theirs, export to one, eval it") {
+  const scratch files;
+  const auto call = [](const std::string& layout, std::vector<std::string> words) {
+    const registered& p = program_of("llama_gqa", layout);
+    words.insert(words.begin(), "program");
+    std::vector<char*> argv;
+    for (std::string& w : words) argv.push_back(w.data());
+    testing::capture out(stdout);
+    const int code = program_main(*p.about, [&] { return p.install(); }, static_cast<int>(argv.size()), argv.data());
+    return std::to_string(code) + " " + out.end();
+  };
+  const auto loss = [](const std::string& said) { return std::stod(said.substr(said.find("eval: loss ") + 11)); };
+  const std::string theirs = folder_of("llama_gqa").string(), saved = files.path("saved"), out = files.path("out");
+  const json expected = read_json(folder_of("llama_gqa") / "expected.json");
+  const std::string rand = "rand:" + std::to_string(expected["seed"].get<int>());
+  CHECK(std::abs(loss(call("tp2_pp2", {"eval", "--init", theirs, "--data", rand, "--steps", "1"})) - expected["eval"]["loss"].get<double>()) <= 1e-10);
+  CHECK(call("tp2_pp2", {"train", "--steps", "3", "--init", theirs, "--save", saved}).starts_with("0 "));
+  CHECK(call("one", {"export", "--load", saved, "--format", "huggingface", "--out", out}) == "0 exported " + out + "\n");
+  CHECK(loss(call("one", {"eval", "--init", out, "--data", rand})) == loss(call("one", {"eval", "--load", saved, "--data", rand})));
+  testing::capture err(stderr);
+  CHECK(call("one", {"export", "--load", saved, "--format", "gguf", "--out", out}) == "2 ");
+  CHECK(err.end() == "hf_llama_gqa_one_host: --format gguf: legal are safetensors and huggingface\n");
+}

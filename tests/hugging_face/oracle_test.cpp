@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// Models from Hugging Face's files compute what transformers computes in float64.
+#include "models.hpp"
+
+using namespace hugging_face;
+using rankc::runtime::region;
+
+namespace {
+
+/// The norms of llama_tied_bf16 add 1e-6, and ours 1e-5.
+std::vector<const registered*> with_oracle() {
+  std::vector<const registered*> some;
+  for (const registered& p : host_registry)
+    if (fs::exists(folder_of(p.job)) && p.about->lora_scale == 0 && p.job != "llama_tied_bf16") some.push_back(&p);
+  return some;
+}
+
+/// Ours, of a tensor of theirs that the oracle has the gradient of.
+std::vector<double> gradient_of(const tensors& all, const std::string& theirs) {
+  const auto layer = [&](const char* before) {
+    const auto at = theirs.find(before) + std::string(before).size();
+    return "layers." + theirs.substr(at, theirs.find('.', at) - at) + ".";
+  };
+  if (theirs.ends_with("c_attn.bias")) {
+    std::vector<double> joined;
+    for (const char* name : {"wq.bias", "wk.bias", "wv.bias"}) {
+      const std::vector<double>& part = all.at(layer("h.") + name);
+      joined.insert(joined.end(), part.begin(), part.end());
+    }
+    return joined;
+  }
+  if (theirs.ends_with("ln_2.bias")) return all.at(layer("h.") + "norm2.bias");
+  if (theirs.ends_with("input_layernorm.weight")) return all.at(layer("layers.") + "norm1");
+  if (theirs.ends_with("post_attention_layernorm.weight")) return all.at(layer("layers.") + "norm2");
+  REQUIRE((theirs.ends_with("ln_f.weight") || theirs == "model.norm.weight"));
+  return all.at("norm");
+}
+
+}  // namespace
+
+TEST_CASE("losses and gradients are those of transformers") {
+  double worst = 0, worst_loss = 0;
+  int programs = 0;
+  for (const registered* program : with_oracle()) {
+    CAPTURE(program->job);
+    CAPTURE(program->layout);
+    if (program->about->global_batch() != 4) continue;
+    const json expected = read_json(folder_of(program->job) / "expected.json");
+    run r = start(*program, folder_of(program->job), "rand:" + std::to_string(expected["seed"].get<int>()));
+    r.load();
+    const double loss = r.engine->evaluate(), wanted = expected["eval"]["loss"];
+    CHECK(std::abs(loss - wanted) <= 1e-10);
+    worst_loss = std::max(worst_loss, std::abs(loss - wanted));
+    const auto out = r.step();
+    CHECK(std::abs(out.grad_norm - expected["eval"]["grad_norm"].get<double>()) <= 1e-9);
+    const tensors gradients = r.tensors(region::gradients);
+    CHECK(expected["eval"]["grads"].size() == 3);
+    for (const auto& [name, values] : expected["eval"]["grads"].items()) {
+      CAPTURE(name);
+      const std::vector<double> found = gradient_of(gradients, name), given = values;
+      REQUIRE(found.size() == given.size());
+      for (std::size_t i = 0; i < found.size(); ++i) {
+        CHECK(std::abs(found[i] - given[i]) <= 1e-12);
+        worst = std::max(worst, std::abs(found[i] - given[i]));
+      }
+    }
+    ++programs;
+  }
+  CHECK(programs == RANKC_HUGGING_FACE_MODELS * 3);
+  MESSAGE(programs << " programs, largest difference of a loss " << worst_loss << ", of a gradient's element " << worst);
+}
+
+TEST_CASE("ten steps of training are those of transformers") {
+  double worst = 0;
+  for (const registered* program : with_oracle()) {
+    CAPTURE(program->job);
+    CAPTURE(program->layout);
+    if (program->about->global_batch() != 4) continue;
+    const json expected = read_json(folder_of(program->job) / "expected.json");
+    const std::string seed = std::to_string(expected["seed"].get<int>());
+    run r = start(*program, folder_of(program->job), "arith:" + seed);
+    REQUIRE(expected["train"].size() == 10);
+    for (const json& step : expected["train"]) {
+      const auto out = r.step();
+      for (const auto& [found, wanted] : {std::pair(out.loss, step["loss"].get<double>()), {out.grad_norm, step["grad_norm"].get<double>()}}) {
+        CHECK(std::abs(found - wanted) <= 1e-9);
+        worst = std::max(worst, std::abs(found - wanted));
+      }
+    }
+    r.data = rankc::runtime::dataset(rankc::runtime::parse_data_spec("rand:" + seed), r.about.vocab_used, r.about.seq);
+    r.steps = 0;
+    r.load();
+    CHECK(std::abs(r.engine->evaluate() - expected["after"]["eval_loss"].get<double>()) <= 1e-9);
+  }
+  MESSAGE("largest difference of a loss or norm " << worst);
+}

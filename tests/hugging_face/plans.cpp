@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plans.hpp"
+
+#include <rankc/make_plan.hpp>
+#include <rankc/rankc.hpp>
+#include <rankc/schedules/zero_bubble_v.hpp>
+
+#include "06_gated_attention.hpp"
+
+namespace hugging_face {
+
+namespace {
+
+using namespace rankc;
+
+constexpr training recipe{.seq = 32, .global_batch = 4, .precision = f64, .lr = 1e-2};
+constexpr training adapting{.seq = 32, .global_batch = 4, .precision = f64, .lr = 1e-2,
+                            .lora = {.rank = 2, .alpha = 4, .targets = {"wq", "w2"}}};
+
+class list {
+ public:
+  void add(const char* name, const char* layout, const auto& model, const parallel_dims& dims, const auto& schedule, const training& r = recipe) {
+    out.push_back({name, layout, make_plan(std::string("hf_") + name + "_" + layout, model, dims, schedule, r, clusters::cpu)});
+  }
+  void add_layouts(const char* name, const auto& model) {
+    add(name, "one", model, {}, schedules::gpipe{1});
+    add(name, "tp2_pp2", model, {.world = 4, .tp = 2, .pp = 2}, schedules::one_f_one_b{2});
+    add(name, "shards", model, {.world = 3, .dp_shard = 3}, schedules::gpipe{1}, [] { training r = recipe; r.global_batch = 12; return r; }());
+    add(name, "dp2_tp2", model, {.world = 4, .dp_replicate = 2, .tp = 2, .sequence_parallel = true}, schedules::gpipe{2});
+  }
+  std::vector<variant> out;
+};
+
+}  // namespace
+
+std::vector<variant> plans() {
+  list l;
+  l.add_layouts("gpt2", models::gpt2{.layers = 2, .hidden = 32, .heads = 4, .ffn = 128, .vocab = 128});
+  l.add("gpt2", "adapted", models::gpt2{.layers = 2, .hidden = 32, .heads = 4, .ffn = 128, .vocab = 128}, {}, schedules::gpipe{1}, adapting);
+  l.add_layouts("gpt2_sharded", models::gpt2{.layers = 2, .hidden = 32, .heads = 4, .ffn = 128, .vocab = 160});
+  l.add_layouts("llama_gqa", models::llama{.layers = 3, .hidden = 32, .heads = 4, .kv_heads = 2, .ffn = 80, .vocab = 128, .theta = 10000});
+  l.add_layouts("llama_tied_bf16", models::llama{.layers = 2, .hidden = 32, .heads = 8, .kv_heads = 2, .ffn = 96, .vocab = 192, .theta = 500000, .tied = true});
+  l.add("gpt2_untied", "one", models::gpt2{.layers = 2, .hidden = 16, .heads = 4, .ffn = 48, .vocab = 64, .tied = false}, {}, schedules::gpipe{1});
+  l.add("no_family", "one", ::plans::gated_llama{.layers = 2, .hidden = 12, .heads = 2, .ffn = 10, .vocab = 32}, {}, schedules::gpipe{1});
+  return l.out;
+}
+
+}  // namespace hugging_face

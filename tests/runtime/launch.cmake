@@ -1,0 +1,37 @@
+# Processes: launchers' variables, the control plane, and programs of several processes on the host.
+add_executable(rankc_launch_test
+  runtime/launch/control_test.cpp
+  runtime/launch/environment_test.cpp
+  runtime/launch/frame_test.cpp
+  runtime/launch/hello_test.cpp
+  runtime/launch/nodelist_test.cpp
+  runtime/launch/packed_times_test.cpp
+  runtime/launch/spawn_test.cpp)
+target_link_libraries(rankc_launch_test PRIVATE rankc::runtime_tools rankc_test_main)
+target_compile_definitions(rankc_launch_test PRIVATE RANKC_ORACLES="${CMAKE_CURRENT_SOURCE_DIR}/oracles/launch")
+add_test(NAME launch COMMAND rankc_launch_test)
+
+# All programs of tests/odd with their ranks apart; the long test takes every one, the other some.
+add_executable(rankc_launch_programs_test runtime/launch/programs_test.cpp)
+target_include_directories(rankc_launch_programs_test PRIVATE programs)
+target_link_libraries(rankc_launch_programs_test PRIVATE rankc_odd_host rankc_test_main)
+target_compile_definitions(rankc_launch_programs_test PRIVATE RANKC_PROGRAMS_APART=100)
+foreach(way IN ITEMS programs programs_long)
+  add_test(NAME launch/${way} COMMAND rankc_launch_programs_test)
+endforeach()
+set_tests_properties(launch/programs PROPERTIES ENVIRONMENT RANKC_TEST_EVERY=8)
+set_tests_properties(launch/programs_long PROPERTIES LABELS long)
+
+# A program as users start it: each launcher, and faults, apart; without the launcher a test is skipped.
+if(RANKC_PLANS AND TARGET rankc::gloo)
+  add_executable(rankc_launch_processes_test runtime/launch/processes_test.cpp)
+  target_link_libraries(rankc_launch_processes_test PRIVATE rankc::runtime_tools rankc_test_main nlohmann_json::nlohmann_json)
+  target_compile_definitions(rankc_launch_processes_test PRIVATE RANKC_TEST_PROGRAM="$<TARGET_FILE:gpt_pp2>"
+    RANKC_TEST_OTHER_PLAN="$<TARGET_FILE:gpt_gated>" RANKC_SLURM_LOCAL="${CMAKE_CURRENT_SOURCE_DIR}/oracles/launch/slurm_local.sh")
+  add_dependencies(rankc_launch_processes_test gpt_pp2 gpt_gated)
+  foreach(way IN ITEMS "own launcher" mpirun srun torchrun faults starts)
+    string(REPLACE " " "_" name "${way}")
+    add_test(NAME launch/processes/${name} COMMAND rankc_launch_processes_test "-tc=${way}:*")
+    set_tests_properties(launch/processes/${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 120)
+  endforeach()
+endif()

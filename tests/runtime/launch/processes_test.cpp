@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program on the host whose ranks are processes, as users start it: by itself, by mpirun, srun and torchrun, with the same
+// losses as with threads; and what they are told when a start is wrong, or a process goes.
+#include "../tools/scratch.hpp"
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <sstream>
+#include <thread>
+#include <vector>
+
+namespace {
+
+using rankc::runtime::contents;
+using rankc::runtime::scratch;
+using namespace std::chrono_literals;
+namespace fs = std::filesystem;
+using clock_of_test = std::chrono::steady_clock;
+
+const std::string program = RANKC_TEST_PROGRAM, other_plan = RANKC_TEST_OTHER_PLAN;
+
+struct outcome {
+  int code;
+  std::string out, err;
+};
+
+outcome run(const scratch& files, const std::string& command) {
+  const std::string out = files.path("out"), err = files.path("err"), script = files.write("run.sh", command + "\n");
+  const int status = std::system(("timeout 50 bash " + script + " >" + out + " 2>" + err).c_str());
+  return {WEXITSTATUS(status), contents(out), contents(err)};
+}
+
+/// The lines of metrics up to the times, which differ from run to run.
+std::string losses(const std::string& metrics) {
+  std::istringstream in(contents(metrics));
+  std::string all;
+  for (std::string line; std::getline(in, line);) all += line.substr(0, line.find("\"step_ms\"")) + "\n";
+  return all;
+}
+
+bool is_there(const std::string& tool) { return std::system(("command -v " + tool + " >/dev/null 2>&1").c_str()) == 0; }
+
+/// End the test as skipped where a launcher is not there.
+void need(std::initializer_list<const char*> tools) {
+  for (const char* tool : tools)
+    if (!is_there(tool)) std::_Exit(77);
+}
+
+/// Train for three steps under a launcher, and compare with threads.
+void check_losses(const std::string& launcher, const std::string& before = "", const std::string& after = "", const std::string& words = "") {
+  const scratch files;
+  const std::string train = " train --steps 3 --metrics ";
+  const outcome threads = run(files, program + train + files.path("threads"));
+  REQUIRE(threads.code == 0);
+  const outcome apart = run(files, before + launcher + " " + program + train + files.path("apart") + words + "\ncode=$?\n" + after + "exit $code");
+  CAPTURE(apart.out);
+  CAPTURE(apart.err);
+  CHECK(apart.code == 0);
+  const std::string wanted = losses(files.path("threads"));
+  CHECK(std::count(wanted.begin(), wanted.end(), '\n') == 3);
+  CHECK(losses(files.path("apart")) == wanted);
+  CHECK(apart.out.find("step 3/3") == apart.out.rfind("step 3/3"));
+}
+
+/// Both ranks by hand, each with what is put before it.
+std::string by_hand(const std::string& first, const std::string& second, const std::string& words, int port) {
+  const std::string common = "export WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 RANKC_JOIN_TIMEOUT=10 MASTER_PORT=" + std::to_string(port);
+  return common + "\nRANK=1 LOCAL_RANK=1 " + second + words + " &\nRANK=0 LOCAL_RANK=0 " + first + words + "\ncode=$?\nwait $!\necho $? >&2\nexit $code";
+}
+
+/// A port that is free now: of this test's own part of the range.
+int free_port() { return 20000 + static_cast<int>(getpid() % 10000); }
+
+/// A run with the program's own launcher, which goes on until it is stopped.
+class running {
+ public:
+  explicit running(const scratch& files) : files_(files) {
+    child_ = fork();
+    REQUIRE(child_ >= 0);
+    if (child_ == 0) {
+      const std::string metrics = files.path("metrics"), err = files.path("err");
+      if (freopen(err.c_str(), "w", stderr) == nullptr || freopen("/dev/null", "w", stdout) == nullptr) _exit(1);
+      execl(program.c_str(), program.c_str(), "train", "--steps", "1000000", "--launch", "processes", "--metrics", metrics.c_str(), nullptr);
+      _exit(1);
+    }
+    const auto until = clock_of_test::now() + 20s;
+    while (losses(files.path("metrics")).size() < 100 && clock_of_test::now() < until) std::this_thread::sleep_for(10ms);
+    std::istringstream in(contents("/proc/" + std::to_string(child_) + "/task/" + std::to_string(child_) + "/children"));
+    for (pid_t rank; in >> rank;) ranks_.push_back(rank);
+    REQUIRE(ranks_.size() == 2);
+  }
+  ~running() {
+    for (const pid_t p : ranks_) ::kill(p, SIGKILL);
+    if (child_ > 0) ::kill(child_, SIGKILL), waitpid(child_, nullptr, 0);
+  }
+  running(const running&) = delete;
+
+  pid_t launcher() const { return child_; }
+  pid_t rank(std::size_t r) const { return ranks_[r]; }
+
+  /// 128 + n where signal n ended the launcher; how long that took from now, and whether all ranks have gone with it.
+  struct end {
+    int code;
+    double seconds;
+    bool all_gone;
+    std::string err;
+  };
+  end wait() {
+    const auto start = clock_of_test::now();
+    int status = 0;
+    waitpid(child_, &status, 0);
+    child_ = 0;
+    bool all_gone = true;
+    for (const pid_t p : ranks_) all_gone = all_gone && is_gone(p);
+    return {WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status),
+            std::chrono::duration<double>(clock_of_test::now() - start).count(), all_gone, contents(files_.path("err"))};
+  }
+
+ private:
+  static bool is_gone(pid_t p) {
+    for (int tries = 0; tries < 100; ++tries) {
+      const std::string state = contents("/proc/" + std::to_string(p) + "/stat");
+      if (state.empty() || state.find(") Z ") != std::string::npos) return true;
+      std::this_thread::sleep_for(10ms);
+    }
+    return false;
+  }
+  const scratch& files_;
+  pid_t child_ = 0;
+  std::vector<pid_t> ranks_;
+};
+
+}  // namespace
+
+TEST_CASE("own launcher: the same losses, checkpoints and evaluations as threads") {
+  check_losses("", "", "", " --launch processes");
+  const scratch files;
+  const std::string save = " train --steps 2 --save ";
+  REQUIRE(run(files, program + save + files.path("together")).code == 0);
+  const outcome apart = run(files, program + save + files.path("apart") + " --launch processes");
+  REQUIRE(apart.code == 0);
+  CHECK(apart.out.find("saved") == apart.out.rfind("saved"));
+  int compared = 0;
+  for (const auto& file : fs::directory_iterator(files.path("together/step_000002"))) {
+    CAPTURE(file.path().string());
+    CHECK(contents(file.path()) == contents(files.path("apart/step_000002/" + file.path().filename().string())));
+    ++compared;
+  }
+  CHECK(compared >= 4);
+  std::string evaluated[2];
+  for (const int way : {0, 1}) {
+    const outcome e = run(files, program + " eval --steps 2 --load " + files.path(way == 0 ? "apart" : "together") + (way == 0 ? "" : " --launch processes"));
+    REQUIRE(e.code == 0);
+    evaluated[way] = e.out.substr(e.out.find("eval: "));
+  }
+  CHECK(evaluated[0] == evaluated[1]);
+  const outcome traced = run(files, program + " train --steps 1 --launch processes --trace " + files.path("trace"));
+  REQUIRE(traced.code == 0);
+  const std::string trace = contents(files.path("trace"));
+  for (const char* action : {"0F0", "1F0"}) CHECK(trace.find(action) != std::string::npos);
+}
+
+TEST_CASE("mpirun: the same losses") {
+  need({"mpirun"});
+  check_losses("mpirun --oversubscribe -np 2", "export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1\n");
+}
+
+TEST_CASE("srun: the same losses") {
+  need({"srun", "slurmd", "slurmctld", "munged"});
+  const scratch slurm;
+  const std::string script = "bash " RANKC_SLURM_LOCAL, port = std::to_string(free_port());
+  const std::string ports = "export CTLD_PORT=" + port + " SLURMD_PORT=" + std::to_string(free_port() + 1) + "\n";
+  check_losses("srun -n 2", ports + script + " start " + slurm.path("s") + " >/dev/null || exit 77\nexport SLURM_CONF=" + slurm.path("s/slurm.conf") + "\n",
+               script + " stop " + slurm.path("s") + "\n");
+}
+
+TEST_CASE("torchrun: the same losses, and it shows the text of the rank that failed") {
+  need({"torchrun"});
+  const std::string works = "torchrun --standalone --nproc_per_node 1 --no_python true >/dev/null 2>&1";
+  if (std::system(works.c_str()) != 0) std::_Exit(77);  // Debian's own does not, with its Python
+  const std::string torchrun = "torchrun --standalone --nproc_per_node 2 --no_python";
+  check_losses(torchrun);
+  const scratch files;
+  const outcome failed = run(files, torchrun + " " + program + " train --steps 1 --data " + files.path("none.txt"));
+  CHECK(failed.code == 1);
+  CHECK(failed.err.find("none.txt: cannot be read") != std::string::npos);
+  CHECK(failed.err.find("exitcode  : 1 ") != std::string::npos);
+}
+
+TEST_CASE("faults: the rank that is killed is named, gives the code, and nothing is left") {
+  for (const std::size_t victim : {0u, 1u}) {
+    CAPTURE(victim);
+    const scratch files;
+    running r(files);
+    const pid_t killed = r.rank(victim);
+    kill(killed, SIGKILL);
+    const running::end e = r.wait();
+    CAPTURE(e.err);
+    CHECK(e.code == 128 + SIGKILL);
+    CHECK(e.seconds < 5);
+    CHECK(e.all_gone);
+    const std::string other = "gpt_pp2: rank " + std::to_string(1 - victim) + ": stopped, because ";
+    CHECK(e.err.starts_with(other + (victim == 0 ? "rank 0 at 127.0.0.1 port" : "rank 1 (")));
+    if (victim == 1) CHECK(e.err.find("process " + std::to_string(killed) + ") has gone without a word: it was killed") != std::string::npos);
+    CHECK(std::count(e.err.begin(), e.err.end(), '\n') == 1);
+  }
+}
+
+TEST_CASE("faults: a rank that is stopped is named, and all end in ten seconds") {
+  const scratch files;
+  running r(files);
+  kill(r.rank(1), SIGSTOP);
+  const running::end e = r.wait();
+  CAPTURE(e.err);
+  CHECK(e.code == 70);
+  CHECK(e.seconds < 10);
+  CHECK(e.all_gone);
+  CHECK(e.err.find("gpt_pp2: rank 0: stopped, because rank 1 (") == 0);
+  CHECK(e.err.find("has given no sign of life for 6 s: it is stopped") != std::string::npos);
+}
+
+TEST_CASE("faults: ranks end with their launcher, and when it is told to") {
+  for (const int signal : {SIGKILL, SIGTERM}) {
+    CAPTURE(signal);
+    const scratch files;
+    running r(files);
+    kill(r.launcher(), signal);
+    const running::end e = r.wait();
+    CHECK(e.code == 128 + signal);
+    CHECK(e.seconds < 5);
+    CHECK(e.all_gone);
+  }
+}
+
+TEST_CASE("starts: another world, plan, binary or job is refused, and what differs is said once") {
+  const scratch files;
+  const int port = free_port();
+  const std::string train = " train --steps 1";
+  const outcome world = run(files, "RANK=0 LOCAL_RANK=0 WORLD_SIZE=3 " + program + train);
+  CHECK(world.code == 2);
+  CHECK(world.err == "gpt_pp2: WORLD_SIZE is 3: the plan has 2 ranks (pp 2, dp 1, tp 1); start as many processes\n");
+
+  const outcome plan = run(files, by_hand(program, other_plan, train, port));
+  CAPTURE(plan.err);
+  CHECK(plan.code == 2);
+  CHECK(plan.err.find("the plan of rank 1 (") != std::string::npos);
+  CHECK(plan.err.find("the first difference: rank 0 has \"plan gpt_pp2: pp 2, dp 1, tp 1, ") != std::string::npos);
+  CHECK(plan.err.find("rank 1 has \"plan gpt_gated: pp 1, dp 1, tp 2, ") != std::string::npos);
+  CHECK(plan.err.find("the program's file (hash) of rank 1") != std::string::npos);
+  CHECK(plan.err.ends_with("\n2\n"));
+  CHECK(std::count(plan.err.begin(), plan.err.end(), '\n') == 2);  // one message, and the other's code
+
+  const std::string copy = files.path("copy");
+  fs::copy_file(program, copy);
+  std::ofstream(copy, std::ios::app) << "x";
+  const outcome binary = run(files, by_hand(program, copy, train, port));
+  CAPTURE(binary.err);
+  CHECK(binary.code == 2);
+  CHECK(binary.err.find("the ranks cannot start together") != std::string::npos);
+  CHECK(binary.err.find("): the program's file (hash) of rank 1 (") != std::string::npos);
+
+  const outcome job = run(files, by_hand("TORCHELASTIC_RESTART_COUNT=1 RANKC_JOIN_TIMEOUT=2 " + program, program, train, port));
+  CAPTURE(job.err);
+  CHECK(job.code == 2);
+  CHECK(job.err.find("gpt_pp2: port " + std::to_string(port) + " is another job's; ") != std::string::npos);
+  CHECK(job.err.find("rank 1 has not come; arrived: 1 of ") != std::string::npos);
+
+  const outcome alone = run(files, "RANK=1 LOCAL_RANK=1 WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 RANKC_JOIN_TIMEOUT=1 MASTER_PORT=" + std::to_string(port) + " " + program + train);
+  CHECK(alone.code == 75);
+  CHECK(alone.err.starts_with("gpt_pp2: rank 0 at 127.0.0.1 port " + std::to_string(port) + " (127.0.0.1): has not answered in 1 s, "));
+}
+
+TEST_CASE("starts: the second job at a port is refused, and the first goes on") {
+  const scratch files;
+  const int port = free_port();
+  const std::string metrics = files.path("metrics");
+  const std::string first = "(" + by_hand(program, program, " train --steps 40 --metrics " + metrics, port) + ") & first=$!\n" + "while [ ! -s " + metrics +
+                            " ]; do sleep 0.05; done\n";
+  const outcome both = run(files, first + "RANKC_JOB=second\nexport RANKC_JOB\n(" + by_hand(program, program, " train --steps 1", port) +
+                                      ")\necho second $? >&2\nwait $first");
+  CAPTURE(both.err);
+  CHECK(both.code == 0);
+  CHECK(both.err.find("gpt_pp2: port " + std::to_string(port) + ": is taken by another program of this machine; ") != std::string::npos);
+  CHECK(both.err.find("second 75\n") != std::string::npos);
+  const std::string lines = losses(metrics);
+  CHECK(std::count(lines.begin(), lines.end(), '\n') == 40);
+}
+
+TEST_CASE("starts: a failure of all ranks alike is said once, and torchrun's file is filled in") {
+  const scratch files;
+  const std::string error = files.path("error");
+  const outcome failed = run(files, "TORCHELASTIC_ERROR_FILE=" + error + " " + program + " train --steps 1 --launch processes --data /none.txt");
+  CHECK(failed.code == 1);
+  CHECK(failed.err == "gpt_pp2: /none.txt: cannot be read: No such file or directory\n");
+  const nlohmann::json file = nlohmann::json::parse(contents(error));
+  CHECK(file["message"]["message"] == "/none.txt: cannot be read: No such file or directory");
+  CHECK(std::stol(file["message"]["extraInfo"]["timestamp"].get<std::string>()) > 1'000'000'000);
+}
