@@ -97,8 +97,10 @@ void say_ending(const description& about, const options& o, const run_data& data
                        duration_text(seconds), tokens / seconds, epochs.empty() ? "" : "; " + epochs, last.loss,
                        last.eval_loss ? fmt::format(", held-out loss {:.4f}", *last.eval_loss) : ""));
   if (o.save.empty()) return say.line("next: nothing is saved; --save DIR keeps the weights, and --eval-every N shows the loss of data held out");
-  say.line(fmt::format("next: {0} train --load {1} --save {1} --steps {2} goes on; {0} eval --load {1} --data FILE", about.name, o.save,
-                       2 * state.last_step));
+  const bool generates = about.layouts[static_cast<std::size_t>(about.loss_at())].logits.rows > 0;
+  say.line(fmt::format("next: {0} train --load {1} --save {1} --steps {2} goes on; {0} {3}", about.name, o.save, 2 * state.last_step,
+                       generates ? fmt::format("generate --load {} --prompt TEXT shows what it has learned", o.save)
+                                 : fmt::format("eval --load {} --data FILE", o.save)));
 }
 
 /// Say how saves went that have ended.

@@ -65,6 +65,10 @@ TEST_CASE("a run is told how it ended and what may come next") {
   const std::string save = files.path("s"), text = files.write("t.md", text_of(400));
   const outcome saved = run(program, {"train", "--steps", "3", "--save", save, "--data", text, "--eval-fraction", "0.1"});
   CHECK(saved.out.ends_with("next: fake train --load " + save + " --save " + save + " --steps 6 goes on; fake eval --load " + save + " --data FILE\n"));
+  fake_program writes(1, 1, 1);
+  writes.leave_logits();
+  CHECK(run(writes, {"train", "--steps", "1", "--save", files.path("w")}).out.ends_with(
+      " goes on; fake generate --load " + files.path("w") + " --prompt TEXT shows what it has learned\n"));
   CHECK(line_with(saved.out, "done: ").find("; 0.27 epochs; loss ") != std::string::npos);  // 24 of 89 samples
   CHECK(line_with(saved.out, "done: ").find(", held-out loss ") != std::string::npos);
 }
