@@ -83,14 +83,18 @@ int free_port() { return 20000 + static_cast<int>(getpid() % 10000); }
 /// A run with the program's own launcher, which goes on until it is stopped.
 class running {
  public:
-  explicit running(const scratch& files) : files_(files) {
+  explicit running(const scratch& files, const std::vector<std::string>& also = {}) : files_(files) {
     child_ = fork();
     REQUIRE(child_ >= 0);
     if (child_ == 0) {
       const std::string metrics = files.path("metrics"), err = files.path("err");
       if (freopen(err.c_str(), "w", stderr) == nullptr || freopen("/dev/null", "w", stdout) == nullptr) _exit(1);
-      execl(program.c_str(), program.c_str(), "train", "--steps", "1000000", "--launch", "processes", "--metrics",
-            metrics.c_str(), nullptr);
+      std::vector<std::string> words{program, "train", "--steps", "1000000", "--launch", "processes", "--metrics", metrics};
+      words.insert(words.end(), also.begin(), also.end());
+      std::vector<char*> argv;
+      for (std::string& word : words) argv.push_back(word.data());
+      argv.push_back(nullptr);
+      execv(program.c_str(), argv.data());
       _exit(1);
     }
     const auto until = clock_of_test::now() + 20s;
@@ -250,6 +254,23 @@ TEST_CASE("faults: ranks end with their launcher, and when it is told to") {
     CHECK(e.code == 128 + signal);
     CHECK(e.seconds < 5);
     CHECK(e.all_gone);
+  }
+}
+
+TEST_CASE("faults: ranks that are told to stop finish the step, save it and end together") {
+  for (const int to : {0, 1, -1}) {  // one rank, or the launcher
+    CAPTURE(to);
+    const scratch files;
+    running r(files, {"--save", files.path("save")});
+    kill(to < 0 ? r.launcher() : r.rank(static_cast<std::size_t>(to)), SIGTERM);
+    const running::end e = r.wait();
+    CAPTURE(e.err);
+    CHECK(e.code == 128 + SIGTERM);
+    CHECK(e.seconds < 5);
+    CHECK(e.all_gone);
+    CHECK(e.err.starts_with("gpt_pp2: stopped by SIGTERM after step "));
+    CHECK(std::count(e.err.begin(), e.err.end(), '\n') == 1);
+    CHECK(run(files, program + " eval --steps 1 --load " + files.path("save")).code == 0);
   }
 }
 
