@@ -13,7 +13,8 @@ namespace rankc::runtime {
 
 class coordinator::star {
  public:
-  star(socket_handle listener, int world, std::uint64_t job, const limits&, std::function<void(const std::string&)> log);
+  star(socket_handle listener, int world, std::uint64_t job, const limits&,
+       std::function<void(const std::string&)> log);
   /// Until all have left; once `ending` is set, two seconds longer at most.
   void serve(const std::atomic<bool>& ending);
   /// From another thread: look at `ending` now.
@@ -33,7 +34,8 @@ class coordinator::star {
     deadline started;
     std::map<int, std::string> from;
   };
-  /// A failure that no other explains: of a rank that was stopped by another's. It counts where no cause is heard of soon.
+  /// A failure that no other explains: of a rank that was stopped by another's. It counts where no cause is heard of
+  /// soon.
   struct suspicion {
     int rank;
     std::string text;
@@ -52,6 +54,7 @@ class coordinator::star {
   void give_verdict();
   void tell_verdict(connection&, int code, const std::string& text);
   void take_part(const connection&, const std::string& body);
+  void take_begun(const connection&, std::int64_t step);
   void lose(connection&, const std::string& how);
   void fail(int rank, int code, const std::string& text);
   void look_at_exchanges(deadline now);
@@ -76,7 +79,9 @@ class coordinator::star {
   std::map<int, std::string> listings_;  // by rank
   std::map<std::string, exchange> exchanges_;
   std::optional<suspicion> suspicion_;
-  std::string verdict_;  // why the start was refused
+  std::string verdict_;                // why the start was refused
+  std::map<int, std::int64_t> begun_;  // by rank, once a stop is proposed: the step that it is at
+  int stop_signal_ = 0;
   int left_ = 0;  // ranks that have ended well
   bool has_turned_away_ = false, has_failed_ = false;
 };
