@@ -131,9 +131,7 @@ void train(const description& about, const install_engine& install, const option
   set_weights(*e, b, o, say);
   run_state state = b.state;
   batch_reader batches(about, data.trained, state.samples);
-  // A launcher tells processes of their own to stop, and each at another step; this is for all ranks in one.
-  std::optional<stop_signal> stop;
-  if (!o.where.is_one_rank()) stop.emplace();
+  const stop_signal stop;
   const auto start = clock::now();
   step_metrics m{};
   int signal = 0;
@@ -141,7 +139,8 @@ void train(const description& about, const install_engine& install, const option
     std::vector<traced> times;
     const bool timed = !o.trace.empty() && state.step + 1 == last;
     m = take_step(*e, batches, state, timed ? &times : nullptr);
-    signal = stop ? stop->asked() : 0;
+    // Processes are told one by one, each in another step: they agree on the last.
+    signal = o.where.agreed_stop && m.step < last ? o.where.agreed_stop(m.step, stop.asked()) : stop.asked();
     const bool ends = m.step == last || signal != 0;
     if (data.holds_out && (m.step == last || (o.eval_every > 0 && m.step % o.eval_every == 0)))
       m.eval_loss = held_out_loss(*e, data, o.eval_batches);
