@@ -275,6 +275,22 @@ TEST_CASE("faults: ranks that are told to stop finish the step, save it and end 
   }
 }
 
+TEST_CASE("faults: one rank that is told to stop ends all after the same step") {
+  for (const std::size_t told : {0, 1}) {
+    const scratch files;
+    running r(files);
+    kill(r.rank(told), SIGTERM);
+    const running::end e = r.wait();
+    CAPTURE(e.err);
+    CHECK(e.code == 128 + SIGTERM);
+    CHECK(e.seconds < 5);
+    CHECK(e.all_gone);
+    const std::string steps = contents(files.path("metrics"));  // of rank 0, a line each
+    CHECK(e.err == "gpt_pp2: stopped by SIGTERM after step " + std::to_string(std::count(steps.begin(), steps.end(), '\n')) +
+                       " of 1000000; nothing is saved\n");
+  }
+}
+
 TEST_CASE("starts: another world, plan, binary or job is refused, and what differs is said once") {
   const scratch files;
   const int port = free_port();
