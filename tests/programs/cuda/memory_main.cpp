@@ -4,20 +4,28 @@
 #include "../../run_tests.hpp"
 #include "run.hpp"
 
+#include <rankc/runtime/launch/session.hpp>
+
 #include <cuda_runtime_api.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <exception>
 #include <iostream>
+#include <optional>
 
 namespace {
 
-/// Shapes: words: the plan's job and layout, rank (-1: all), device, meeting point ("" without).
+/// Shapes: words: the plan's job and layout, rank (-1: all), and the port where the ranks of two processes meet.
 int hold_program(const std::vector<std::string>& words) try {
-  const rankc::runtime::placement where{.rank = std::stoi(words.at(2)), .device = std::stoi(words.at(3)), .meeting = words.at(4)};
+  const int rank = std::stoi(words.at(2));
   for (const registered& program : cuda_registry) {
     if (program.job != words.at(0) || program.layout != words.at(1) || program.type != "bf16") continue;
-    const auto engine = program.install(where);
+    std::optional<rankc::runtime::session> job;
+    const rankc::runtime::launched place{.family = "this test", .rank = rank, .world = 2, .local_rank = rank, .local_size = 2, .node = 0,
+                                         .host = "127.0.0.1", .port = rank < 0 ? 0 : std::stoi(words.at(3)), .job = 1, .warning = {}};
+    if (rank >= 0) job.emplace(*program.about, place, [](const char* name) -> const char* { return std::getenv(name); });
+    auto engine = program.install(job ? job->where() : rankc::runtime::placement{});
     const rankc::runtime::step_input input{.lr = 1e-4, .weight_decay = 0, .clip = 1, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .step = 1};
     engine->step(input);
     engine->evaluate();
@@ -26,6 +34,8 @@ int hold_program(const std::vector<std::string>& words) try {
     char byte = 'r';
     if (write(STDOUT_FILENO, &byte, 1) != 1) return 1;
     while (read(STDIN_FILENO, &byte, 1) > 0) {}
+    engine.reset();
+    if (job) job->leave();
     return 0;
   }
   std::cerr << "no such program\n";

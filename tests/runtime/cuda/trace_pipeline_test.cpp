@@ -65,7 +65,7 @@ void trace_both(bool peer_stores) {
   t.connect("backward", {1, 0}, {to_prev, from_next}, over::peer);
   enlarge(t, count);
   void (*const bodies[])(rank&) = {first_stage, last_stage};
-  const placement way{.rank = -1, .device = 0, .meeting = {}, .peer_stores = peer_stores};
+  const placement way{.rank = -1, .device = 0, .peer_stores = peer_stores};
   const auto e = install({.about = t.about, .train = bodies, .evaluate = bodies}, way);
   std::vector<double> values(count, 1.0);
   e->write(0, region::weights, 0, count, values.data());
