@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the ranks of a program run: all as threads of one process, or one in each process.
 #pragma once
+#include <rankc/runtime/injection.hpp>
 #include <rankc/runtime/peers.hpp>
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +21,7 @@ struct placement {
   /// the same names, of each name in the same order; it throws where one of them is gone.
   std::function<std::vector<std::string>(const std::string& name, const std::string& mine)> exchange = {};
   std::shared_ptr<runtime::peers> others = {};  // these processes
+  std::optional<injection> fault = {};  // on purpose
 
   bool is_one_rank() const { return rank >= 0; }
   /// Whether this process prints, and writes what all ranks have in common: one of all does.

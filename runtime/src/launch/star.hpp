@@ -4,6 +4,8 @@
 #include <rankc/runtime/launch/coordinator.hpp>
 #include <rankc/runtime/launch/frame.hpp>
 
+#include "watch.hpp"
+
 #include <list>
 #include <map>
 #include <optional>
@@ -13,7 +15,8 @@ namespace rankc::runtime {
 
 class coordinator::star {
  public:
-  star(socket_handle listener, int world, std::uint64_t job, const limits&, std::function<void(const std::string&)> log);
+  star(socket_handle listener, int world, std::uint64_t job, const limits&, std::function<void(const std::string&)> log,
+       std::shared_ptr<board> ends);
   /// Until all have left; once `ending` is set, two seconds longer at most.
   void serve(const std::atomic<bool>& ending);
   /// From another thread: look at `ending` now.
@@ -39,6 +42,12 @@ class coordinator::star {
     std::string text;
     deadline until;
   };
+  /// A failure that is told once others that come with it are known.
+  struct found_cause {
+    int rank, code;
+    std::string text;
+    bool is_loss;  // of its connection: the launcher may know more
+  };
   enum class phase { joining, showing, running, over };
 
   void accept_all();
@@ -53,6 +62,9 @@ class coordinator::star {
   void tell_verdict(connection&, int code, const std::string& text);
   void take_part(const connection&, const std::string& body);
   void lose(connection&, const std::string& how);
+  void add_cause(found_cause);
+  void look_at_causes(deadline now);
+  std::string name_of(int rank) const;
   void fail(int rank, int code, const std::string& text);
   void look_at_exchanges(deadline now);
   void leave(connection&);
@@ -76,6 +88,11 @@ class coordinator::star {
   std::map<int, std::string> listings_;  // by rank
   std::map<std::string, exchange> exchanges_;
   std::optional<suspicion> suspicion_;
+  std::vector<found_cause> causes_;
+  deadline causes_since_{};
+  const std::shared_ptr<board> ends_;
+  std::map<int, std::string> names_;  // by rank
+  watch watch_;
   std::string verdict_;  // why the start was refused
   int left_ = 0;  // ranks that have ended well
   bool has_turned_away_ = false, has_failed_ = false;

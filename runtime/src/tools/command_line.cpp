@@ -36,7 +36,7 @@ CLI::Validator non_negative() {
 
 /// What is refused, or becomes part of another option, after parsing.
 struct raw_options {
-  std::string launch = "threads", format = "safetensors";
+  std::string launch = "threads", format = "safetensors", inject;
   std::optional<std::uint64_t> seed;
 };
 
@@ -59,6 +59,8 @@ void add_options_of_both(CLI::App& app, options& o, raw_options& raw) {
   app.add_option("--launch", raw.launch,
                  "threads: all ranks in this process (default); processes: one process per rank, where the "
                  "target has them");
+  app.add_option("--inject", raw.inject,
+                 "a fault on purpose, in test builds: rank=R,op=N[,step=S],kill|stop|exit|abort|throw|delay=2s|drop|corrupt|nan");
 }
 
 void add_options_of_training(CLI::App& app, options& o) {
@@ -157,6 +159,7 @@ std::optional<options> parse_command_line(const description& about, int argc, co
   o.run = train->parsed() ? options::command::train : options::command::evaluate;
   o.steps = train->parsed() ? train_steps : eval_steps;
   check(o, raw);
+  if (!raw.inject.empty()) o.where.fault = parse_injection(raw.inject, about.world());
   return o;
 }
 
