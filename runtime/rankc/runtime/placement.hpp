@@ -4,6 +4,7 @@
 #include <rankc/runtime/injection.hpp>
 #include <rankc/runtime/peers.hpp>
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -17,9 +18,12 @@ struct placement {
   int device = 0;           // the GPU of that rank
   int local_size = 0;       // processes of this program on this machine; 0: unknown
   bool peer_stores = true;  // pipeline traffic by stores into the other GPU's memory, where it can be mapped
-  /// Where ranks are processes: give a text under a name and receive those of all, in rank order. All processes call it with
-  /// the same names, of each name in the same order; it throws where one of them is gone.
+  /// Where ranks are processes: give a text under a name and receive those of all, in rank order. All processes call it
+  /// with the same names, of each name in the same order; it throws where one of them is gone.
   std::function<std::vector<std::string>(const std::string& name, const std::string& mine)> exchange = {};
+  /// Where ranks are processes: after a step, with the signal that has told this one to stop, or 0. Returns the signal
+  /// of which rank ever, once all ranks have agreed that this step is the last; else 0, and the next step begins.
+  std::function<int(std::int64_t step, int signal)> agreed_stop = {};
   std::shared_ptr<runtime::peers> others = {};  // these processes
   std::optional<injection> fault = {};  // on purpose
 

@@ -21,7 +21,8 @@ gpu_facts facts_of(const description& about, const placement& where, int device)
   if (cudaMemGetInfo(&free, &total) == cudaSuccess) f.free = free;
   cudaGetLastError();
   const layout& l = about.layouts[static_cast<std::size_t>(about.ranks[static_cast<std::size_t>(where.rank)].pp)];
-  const auto computing = std::count_if(l.lanes.begin(), l.lanes.end(), [](const lane_row& lane) { return lane.computes; });
+  const auto computing =
+      std::count_if(l.lanes.begin(), l.lanes.end(), [](const lane_row& lane) { return lane.computes; });
   f.needed = l.arena_bytes + workspace_bytes * static_cast<std::size_t>(computing);
   ncclGetVersion(&f.nccl);
   cudaRuntimeGetVersion(&f.runtime);
@@ -53,20 +54,26 @@ std::string misfits(const std::vector<gpu_facts>& all) {
     const std::string who = "rank " + std::to_string(r) + " (" + own.host + ")";
     for (std::size_t other = 0; other < r; ++other)
       if (!own.pci_id.empty() && own.pci_id == all[other].pci_id && own.host == all[other].host)
-        add("ranks " + std::to_string(other) + " and " + std::to_string(r) + " are on one GPU, " + own.pci_id + " of " + own.host);
+        add("ranks " + std::to_string(other) + " and " + std::to_string(r) + " are on one GPU, " + own.pci_id + " of " +
+            own.host);
     if (own.needed > own.free)
-      add(who + " needs " + std::to_string(own.needed) + " bytes of GPU " + own.pci_id + ", which has " + std::to_string(own.free) + " free");
-    if (own.nccl != zero.nccl) add(who + " has NCCL " + std::to_string(own.nccl) + ", rank 0 has " + std::to_string(zero.nccl));
+      add(who + " needs " + std::to_string(own.needed) + " bytes of GPU " + own.pci_id + ", which has " +
+          std::to_string(own.free) + " free");
+    if (own.nccl != zero.nccl)
+      add(who + " has NCCL " + std::to_string(own.nccl) + ", rank 0 has " + std::to_string(zero.nccl));
     if (own.runtime != zero.runtime)
-      add(who + " has the CUDA runtime " + std::to_string(own.runtime) + ", rank 0 has " + std::to_string(zero.runtime));
+      add(who + " has the CUDA runtime " + std::to_string(own.runtime) + ", rank 0 has " +
+          std::to_string(zero.runtime));
   }
   return text;
 }
 
 void agree_on_gpus(const description& about, const placement& where, int device) {
   std::vector<gpu_facts> all;
-  for (const std::string& text : where.exchange("GPUs and libraries", text_of(facts_of(about, where, device)))) all.push_back(from_text(text));
-  if (const std::string text = misfits(all); !text.empty()) throw failure(2, "the ranks cannot start together: " + text);
+  for (const std::string& text : where.exchange("GPUs and libraries", text_of(facts_of(about, where, device))))
+    all.push_back(from_text(text));
+  if (const std::string text = misfits(all); !text.empty())
+    throw failure(2, "the ranks cannot start together: " + text);
 }
 
 }  // namespace rankc::cuda

@@ -20,8 +20,15 @@ std::size_t sum_bytes(const op& o) { return o.count * o.element; }
 }  // namespace
 
 greeting::greeting(const op& o)
-    : plan_hash(o.plan_hash), step(o.step), count(o.count), rank(o.rank), kind(static_cast<std::int32_t>(o.kind)), index(o.what.index),
-      element(static_cast<std::int32_t>(o.element)), type(static_cast<std::int32_t>(o.type)), how(static_cast<std::int32_t>(o.reduce)),
+    : plan_hash(o.plan_hash),
+      step(o.step),
+      count(o.count),
+      rank(o.rank),
+      kind(static_cast<std::int32_t>(o.kind)),
+      index(o.what.index),
+      element(static_cast<std::int32_t>(o.element)),
+      type(static_cast<std::int32_t>(o.type)),
+      how(static_cast<std::int32_t>(o.reduce)),
       communicator(o.communicator) {
   copy_text(site, o.what.name);
   copy_text(action, o.action);
@@ -45,18 +52,23 @@ op greeting::as_op() const {
 
 carrier::carrier(runtime::transport& wires, std::span<const int> ranks, int communicator, int own_rank,
                  std::function<std::string(const op&, const op&)> mismatch)
-    : wires_(wires), ranks_(ranks), communicator_(static_cast<std::uint64_t>(communicator) + 1),
+    : wires_(wires),
+      ranks_(ranks),
+      communicator_(static_cast<std::uint64_t>(communicator) + 1),
       own_(static_cast<std::size_t>(std::find(ranks.begin(), ranks.end(), own_rank) - ranks.begin())),
-      mismatch_(std::move(mismatch)), greetings_(ranks.size()) {}
+      mismatch_(std::move(mismatch)),
+      greetings_(ranks.size()) {}
 
-void carrier::exchange(const std::vector<runtime::transport::outgoing>& out, const std::vector<runtime::transport::incoming>& in) {
+void carrier::exchange(const std::vector<runtime::transport::outgoing>& out,
+                       const std::vector<runtime::transport::incoming>& in) {
   wires_.move(communicator_ << communicator_shift | moves_++, out, in);
 }
 
 // All members hear of a mismatch alike: it is a fault of the plan or of a binary, and no data has moved yet.
 void carrier::greet(const op& mine) {
   greetings_[own_] = greeting(mine);
-  gather(reinterpret_cast<const std::byte*>(&greetings_[own_]), reinterpret_cast<std::byte*>(greetings_.data()), sizeof(greeting));
+  gather(reinterpret_cast<const std::byte*>(&greetings_[own_]), reinterpret_cast<std::byte*>(greetings_.data()),
+         sizeof(greeting));
   const op first = greetings_[0].as_op();
   for (std::size_t m = 1; m < members(); ++m) {
     const op other = greetings_[m].as_op();

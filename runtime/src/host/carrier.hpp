@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Carries the communications of one communicator whose other members are other processes. Before any data moves the
-// members tell each other what they came for; sums are made in member order by the code that makes them between threads.
+// members tell each other what they came for; sums are made in member order by the code that makes them between
+// threads.
 #pragma once
 #include "transfer.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The engine of the host target: for each rank of this process, which are all or one, an arena and a thread per lane that
-// computes, made at install. A step wakes every thread: that of lane 0 runs the generated function of its pipeline
+// The engine of the host target: for each rank of this process, which are all or one, an arena and a thread per lane
+// that computes, made at install. A step wakes every thread: that of lane 0 runs the generated function of its pipeline
 // coordinate, the others the actions that this puts on their lanes. It ends when all have ended.
 #include <rankc/runtime/host/kernels.hpp>
 #include <rankc/runtime/packed_times.hpp>
@@ -38,13 +38,16 @@ struct tracing {
   std::deque<tracer> of;
 };
 
+const layout& layout_of(const description& about, int rank) {
+  return about.layouts[static_cast<std::size_t>(about.ranks[static_cast<std::size_t>(rank)].pp)];
+}
+
 /// A thread for each lane of a rank that computes; of all ranks, or of one.
 std::size_t count_threads(const description& about, const placement& where = {}) {
   std::size_t count = 0;
   for (int rank = 0; rank < about.world(); ++rank)
     if (!where.is_one_rank() || where.rank == rank)
-      for (const lane_row& lane : about.layouts[static_cast<std::size_t>(about.ranks[static_cast<std::size_t>(rank)].pp)].lanes)
-        count += lane.computes;
+      for (const lane_row& lane : layout_of(about, rank).lanes) count += lane.computes;
   return count;
 }
 
@@ -217,7 +220,7 @@ void host_engine::run(rank& r) {
 }
 
 void host_engine::run_all(body const* bodies) {
-  if (fabric_.cause()) throw *fabric_.cause();
+  if (const auto cause = fabric_.cause()) throw *cause;
   fabric_.start_step();
   {
     std::unique_lock lock(mutex_);
@@ -232,9 +235,10 @@ void host_engine::run_all(body const* bodies) {
       fabric_.fail(70, place(ranks_[r].index, ranks_[r].input.step, "end of the step") +
                            ": a kernel has written past the arena of " + std::to_string(arenas_[r].size()) +
                            " bytes");
-  if (!fabric_.cause()) return;
-  if (where_.others != nullptr) where_.others->tell_failure(fabric_.cause()->code, fabric_.cause()->what());
-  throw *fabric_.cause();
+  const std::optional<failure> cause = fabric_.cause();
+  if (!cause) return;
+  if (where_.others != nullptr) where_.others->tell_failure(cause->code, cause->what());
+  throw *cause;
 }
 
 double host_engine::load(const rank& r, at where) const {
@@ -344,7 +348,7 @@ const layout& host_engine::layout_of(int rank) const {
   if (rank < 0 || rank >= about_.world())
     throw failure(1, "rank " + std::to_string(rank) + " is not one of the " + std::to_string(about_.world()) +
                          " ranks of this program");
-  return about_.layouts[static_cast<std::size_t>(about_.ranks[static_cast<std::size_t>(rank)].pp)];
+  return host::layout_of(about_, rank);
 }
 
 /// The rank as lane 0's thread sees it; null where another process has it.
@@ -364,7 +368,8 @@ std::byte* host_engine::element(int rank, region what, std::size_t first, std::s
 void host_engine::read(int rank, region what, std::size_t first, std::size_t count, double* to) {
   const std::byte* from = element(rank, what, first, count);
   if (from == nullptr)
-    throw failure(1, "rank " + std::to_string(rank) + " is in another process, and cannot be read in that of rank " + std::to_string(where_.rank));
+    throw failure(1, "rank " + std::to_string(rank) + " is in another process, and cannot be read in that of rank " +
+                         std::to_string(where_.rank));
   if (fault_ && holder_of(rank)->fault != nullptr) fault_->meet(injection::moment::save, ranks_[0].input.step, 0);
   switch (type_of(about_, what)) {
     case dtype::f64: std::copy_n(reinterpret_cast<const double*>(from), count, to); break;

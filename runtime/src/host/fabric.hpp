@@ -63,7 +63,10 @@ class fabric {
 
   /// Stop all ranks; the first cause given is the one that is kept.
   void fail(int code, std::string cause);
-  const std::optional<failure>& cause() const { return cause_; }
+  std::optional<failure> cause() const {
+    const std::lock_guard l(mutex_);
+    return cause_;
+  }
 
   /// Between steps: tell `into` what is carried from now on; null: nobody.
   void tell(std::vector<transfer>* into) { carried_ = into; }
@@ -135,7 +138,7 @@ class fabric {
   std::string awaited_by(worker&);
 
   const description& about_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::vector<std::vector<int>> worker_of_;  // by rank and lane; -1: the lane does not compute
   std::vector<worker> workers_;
   std::deque<meeting> meetings_;  // they do not move

@@ -49,7 +49,7 @@ std::string board::end_of(int rank) const {
   const int status = ended - 1;
   if (WIFEXITED(status) && WEXITSTATUS(status) == victim) return "";
   const std::string how = WIFSIGNALED(status) ? fmt::format("was killed by signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)))
-                                              : fmt::format("has ended without a word, with code {},", WEXITSTATUS(status));
+                                              : fmt::format("has ended with code {} and without a word", WEXITSTATUS(status));
   return fmt::format("rank {} ({}, process {}) {} {}", rank, host_name(), s.pid.load(), how, read(s.words).text());
 }
 

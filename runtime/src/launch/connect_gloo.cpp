@@ -20,8 +20,8 @@ namespace {
 using clock = std::chrono::steady_clock;
 using gloo::transport::UnboundBuffer;
 
-/// A new thread of Gloo's, which inherits how this thread is scheduled. It asks for its connections' locks again and again
-/// where it does not get them; it shall not take the processor from a thread that has one.
+/// A new thread of Gloo's, which inherits how this thread is scheduled. It asks for its connections' locks again and
+/// again where it does not get them; it shall not take the processor from a thread that has one.
 std::shared_ptr<gloo::transport::Device> make_device(const std::string& address) {
   const sched_param none{};
   sched_setscheduler(0, SCHED_BATCH, &none);
@@ -114,12 +114,14 @@ class gloo_transport final : public transport {
   }
 
   void finish(const under_way::piece& p, clock::time_point until) try {
-    const auto left = std::max(std::chrono::duration_cast<std::chrono::milliseconds>(until - clock::now()), std::chrono::milliseconds(1));
+    const auto left = std::max(std::chrono::duration_cast<std::chrono::milliseconds>(until - clock::now()),
+                               std::chrono::milliseconds(1));
     if (p.arrives ? p.buffer->waitRecv(left) : p.buffer->waitSend(left)) return;
     throw failure(77, "another rank has failed");
   } catch (const gloo::Exception& e) {
     if (clock::now() >= until)
-      throw refusal(77, "rank {} has not {} within {:.0f} s", p.rank, p.arrives ? "sent what is waited for" : "taken what is sent",
+      throw refusal(77, "rank {} has not {} within {:.0f} s", p.rank,
+                    p.arrives ? "sent what is waited for" : "taken what is sent",
                     std::chrono::duration<double>(end_.patience).count());
     throw refusal(77, "rank {} does not answer any more: {}", p.rank, e.what());
   }

@@ -19,16 +19,31 @@ struct family {
 };
 const family families[] = {
     {"rankc", "RANKC_RANK", "RANKC_WORLD", "RANKC_LOCAL_RANK", "RANKC_LOCAL_SIZE", "RANKC_NODE", {"RANKC_JOB"}},
-    {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK",
+    {"torchrun",
+     "RANK",
+     "WORLD_SIZE",
+     "LOCAL_RANK",
+     "LOCAL_WORLD_SIZE",
+     "GROUP_RANK",
      {"TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT"}},
-    {"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE",
-     nullptr, {"PMIX_NAMESPACE"}},
+    {"Open MPI",
+     "OMPI_COMM_WORLD_RANK",
+     "OMPI_COMM_WORLD_SIZE",
+     "OMPI_COMM_WORLD_LOCAL_RANK",
+     "OMPI_COMM_WORLD_LOCAL_SIZE",
+     nullptr,
+     {"PMIX_NAMESPACE"}},
     {"MPICH", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", nullptr, {}},
-    {"Slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", nullptr, "SLURM_NODEID",
+    {"Slurm",
+     "SLURM_PROCID",
+     "SLURM_STEP_NUM_TASKS",
+     "SLURM_LOCALID",
+     nullptr,
+     "SLURM_NODEID",
      {"SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_RESTART_COUNT"}}};
 const family &mpich = families[3], &slurm = families[4];
 
-constexpr int port_offset_under_torchrun = 1;  // torchrun itself listens at MASTER_PORT
+constexpr int port_offset_under_torchrun = 1;     // torchrun itself listens at MASTER_PORT
 constexpr int first_port = 20000, ports = 12000;  // below those that Linux gives to clients
 
 class reader {
@@ -80,7 +95,8 @@ std::string host_of_first(const reader& from, const family& f, bool one_machine)
   const std::string given = from.text(&f == families ? "RANKC_ADDR" : "MASTER_ADDR");
   if (!given.empty()) return given;
   if (one_machine) return "127.0.0.1";
-  if (const std::string list = from.text("SLURM_STEP_NODELIST"); &f == &slurm && !list.empty()) return expand_hosts(list).front();
+  if (const std::string list = from.text("SLURM_STEP_NODELIST"); &f == &slurm && !list.empty())
+    return expand_hosts(list).front();
   throw refusal(2,
                 "MASTER_ADDR: is not set, and the ranks are on several machines; set it to the address of "
                 "rank 0's machine, and MASTER_PORT to a free port there");
@@ -89,7 +105,8 @@ std::string host_of_first(const reader& from, const family& f, bool one_machine)
 int port_of_first(const reader& from, const family& f, std::uint64_t job) {
   const char* name = &f == families ? "RANKC_PORT" : "MASTER_PORT";
   if (from.text(name).empty()) return first_port + static_cast<int>(job % ports);
-  const int offset = from.text("TORCHELASTIC_USE_AGENT_STORE") == "True" && &f != families ? port_offset_under_torchrun : 0;
+  const int offset =
+      from.text("TORCHELASTIC_USE_AGENT_STORE") == "True" && &f != families ? port_offset_under_torchrun : 0;
   const int port = from.needed(name) + offset;
   if (port < 1 || port > 65535) throw refusal(2, "{} is {}: ports are 1 to {}", name, from.text(name), 65535 - offset);
   return port;
@@ -101,16 +118,24 @@ std::string disagreement(const reader& from, const family& taken, const launched
     if (&other == &taken || !from.is_complete(other)) continue;
     const auto rank = from.number(other.rank), world = from.number(other.world);
     if (rank == place.rank && world == place.world) continue;
-    return fmt::format("{} is {} and {} {}, as {} says; {} of {} and {} of {} say otherwise and are not used", taken.rank, place.rank,
-                       taken.world, place.world, taken.name, other.rank, from.text(other.rank), other.world, from.text(other.world));
+    return fmt::format("{} is {} and {} {}, as {} says; {} of {} and {} of {} say otherwise and are not used",
+                       taken.rank, place.rank, taken.world, place.world, taken.name, other.rank, from.text(other.rank),
+                       other.world, from.text(other.world));
   }
   return "";
 }
 
 launched place_of(const reader& from, const family& f) {
-  launched place{.family = f.name, .rank = from.needed(f.rank), .world = from.needed(f.world),
-                 .local_rank = from.needed(f.local_rank), .local_size = 0, .node = from.number(f.node).value_or(-1), .host = {},
-                 .port = 0, .job = 0, .warning = {}};
+  launched place{.family = f.name,
+                 .rank = from.needed(f.rank),
+                 .world = from.needed(f.world),
+                 .local_rank = from.needed(f.local_rank),
+                 .local_size = 0,
+                 .node = from.number(f.node).value_or(-1),
+                 .host = {},
+                 .port = 0,
+                 .job = 0,
+                 .warning = {}};
   if (place.rank >= place.world) throw refusal(2, "{} is {}: ranks are 0 to {}", f.rank, place.rank, place.world - 1);
   place.local_size = local_size(from, f, place.world, place.node);
   const bool one_machine = place.local_size == place.world;

@@ -54,7 +54,8 @@ std::optional<frame> frame_reader::next() {
   if (bytes_.size() < sizeof(header)) return std::nullopt;
   header h;
   std::memcpy(&h, bytes_.data(), sizeof h);
-  if (h.kind > static_cast<std::uint16_t>(last_kind) || h.length > most_) throw not_a_frame("a frame of no kind, or too long");
+  if (h.kind > static_cast<std::uint16_t>(last_kind) || h.length > most_)
+    throw not_a_frame("a frame of no kind, or too long");
   if (bytes_.size() < sizeof h + h.length) return std::nullopt;
   frame f{static_cast<frame_kind>(h.kind), h.job, bytes_.substr(sizeof h, h.length)};
   if (checksum_of(h, f.body) != h.checksum) throw not_a_frame("a frame whose checksum is not its own");

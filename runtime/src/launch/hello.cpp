@@ -46,7 +46,8 @@ void list_twice_claimed(std::vector<std::string>& faults, const std::vector<hell
   for (std::size_t i = 0; i < joined.size(); ++i)
     for (std::size_t j = 0; j < i; ++j)
       if (joined[i].rank == joined[j].rank)
-        faults.push_back(fmt::format("{} and {} are the same rank; each must be there once", joined[j].who(), joined[i].who()));
+        faults.push_back(
+            fmt::format("{} and {} are the same rank; each must be there once", joined[j].who(), joined[i].who()));
 }
 
 void list_missing(std::vector<std::string>& faults, const std::vector<hello>& joined, int world) {
@@ -71,7 +72,8 @@ std::string first_difference(const std::string& ours, const std::string& theirs,
     if (!more_a && !more_b) return "; their descriptions are the same, so that only their ops differ";
     if (!more_a) line_a = "nothing more";
     if (!more_b) line_b = "nothing more";
-    if (line_a != line_b) return fmt::format("; the first difference: rank 0 has \"{}\", {} has \"{}\"", line_a, who, line_b);
+    if (line_a != line_b)
+      return fmt::format("; the first difference: rank 0 has \"{}\", {} has \"{}\"", line_a, who, line_b);
   }
 }
 
@@ -100,7 +102,10 @@ std::string hello::who() const { return fmt::format("rank {} ({}, process {})", 
 
 hello hello_of(const description& about, int rank, int world) {
   static const std::uint64_t binary = hash_of_binary();
-  return {.rank = rank, .world = world, .host = host_name(), .pid = getpid(),
+  return {.rank = rank,
+          .world = world,
+          .host = host_name(),
+          .pid = getpid(),
           .plan = fmt::format("{} {:016x}", about.name, about.plan_hash),
           .facts = {{"rankc's version", RANKC_VERSION},
                     {"the runtime's interface", std::to_string(interface_version)},
@@ -131,17 +136,21 @@ hello unpack_hello(const std::string& body) {
 }
 
 std::string listing_of(const description& about) {
-  std::string lines = fmt::format("plan {}: pp {}, dp {}, tp {}, {} shards, {} microbatches of {} rows, seq {}, vocabulary {}, {} bytes an element\n",
-                                  about.name, about.pp, about.dp, about.tp, about.shards, about.microbatches, about.rows, about.seq,
-                                  about.vocab, size_of(about.type));
+  std::string lines = fmt::format(
+      "plan {}: pp {}, dp {}, tp {}, {} shards, {} microbatches of {} rows, seq {}, vocabulary {}, {} bytes an "
+      "element\n",
+      about.name, about.pp, about.dp, about.tp, about.shards, about.microbatches, about.rows, about.seq, about.vocab,
+      size_of(about.type));
   for (std::size_t p = 0; p < about.layouts.size(); ++p) {
     const layout& l = about.layouts[p];
-    lines += fmt::format("pipeline rank {}: {} bytes, {} parameters in {} elements, {} events, {} lanes\n", p, l.arena_bytes,
-                         l.parameters.size(), l.parameter_count, l.events, l.lanes.size());
+    lines += fmt::format("pipeline rank {}: {} bytes, {} parameters in {} elements, {} events, {} lanes\n", p,
+                         l.arena_bytes, l.parameters.size(), l.parameter_count, l.events, l.lanes.size());
     for (const parameter& w : l.parameters)
-      lines += fmt::format("pipeline rank {}: parameter {} ({}, {}) from element {}\n", p, w.name, w.rows, w.cols, w.element);
+      lines += fmt::format("pipeline rank {}: parameter {} ({}, {}) from element {}\n", p, w.name, w.rows, w.cols,
+                           w.element);
   }
-  for (const communicator& c : about.communicators) lines += fmt::format("communicator {}: ranks {}\n", c.name, fmt::join(c.ranks, " "));
+  for (const communicator& c : about.communicators)
+    lines += fmt::format("communicator {}: ranks {}\n", c.name, fmt::join(c.ranks, " "));
   return lines + about.text;
 }
 
@@ -151,7 +160,8 @@ std::string ranks_text(const std::vector<int>& sorted) {
     std::size_t end = i;
     while (end + 1 < sorted.size() && sorted[end + 1] == sorted[end] + 1) ++end;
     if (end > i + 1) parts.push_back(fmt::format("{}..{}", sorted[i], sorted[end]));
-    else for (std::size_t k = i; k <= end; ++k) parts.push_back(std::to_string(sorted[k]));
+    else
+      for (std::size_t k = i; k <= end; ++k) parts.push_back(std::to_string(sorted[k]));
     i = end + 1;
   }
   if (parts.size() > most_named) {
@@ -169,17 +179,20 @@ std::string differences(const std::vector<hello>& joined, int world, const std::
   std::vector<std::string> faults;
   list_twice_claimed(faults, joined);
   list_missing(faults, joined, world);
-  list_others(joined, [](const hello& h) { return std::to_string(h.world); },
-              [&](const hello& first, const std::string& theirs, const auto& who) {
-                faults.push_back(fmt::format("{} of {} ranks, {} of {}", names_of(who), theirs, first.who(), first.world));
-              });
-  list_others(joined, [](const hello& h) { return h.plan; },
-              [&](const hello& first, const std::string& theirs, const auto& who) {
-                const auto a = listings.find(first.rank), b = listings.find(who[0]->rank);
-                const bool shown = a != listings.end() && b != listings.end();
-                faults.push_back(fmt::format("the plan of {} is {}, that of {} is {}{}", names_of(who), theirs, first.who(), first.plan,
-                                             shown ? first_difference(a->second, b->second, fmt::format("rank {}", who[0]->rank)) : ""));
-              });
+  list_others(
+      joined, [](const hello& h) { return std::to_string(h.world); },
+      [&](const hello& first, const std::string& theirs, const auto& who) {
+        faults.push_back(fmt::format("{} of {} ranks, {} of {}", names_of(who), theirs, first.who(), first.world));
+      });
+  list_others(
+      joined, [](const hello& h) { return h.plan; },
+      [&](const hello& first, const std::string& theirs, const auto& who) {
+        const auto a = listings.find(first.rank), b = listings.find(who[0]->rank);
+        const bool shown = a != listings.end() && b != listings.end();
+        faults.push_back(
+            fmt::format("the plan of {} is {}, that of {} is {}{}", names_of(who), theirs, first.who(), first.plan,
+                        shown ? first_difference(a->second, b->second, fmt::format("rank {}", who[0]->rank)) : ""));
+      });
   std::vector<std::string> names;
   for (const hello& h : joined)
     for (const auto& [name, value] : h.facts)
@@ -190,7 +203,8 @@ std::string differences(const std::vector<hello>& joined, int world, const std::
       return found != h.facts.end() ? found->second : std::string("not there");
     };
     list_others(joined, value_of, [&](const hello& first, const std::string& theirs, const auto& who) {
-      faults.push_back(fmt::format("{} of {} is {}, that of {} is {}", name, names_of(who), theirs, first.who(), value_of(first)));
+      faults.push_back(
+          fmt::format("{} of {} is {}, that of {} is {}", name, names_of(who), theirs, first.who(), value_of(first)));
     });
   }
   return fmt::format("{}", fmt::join(faults, "; "));

@@ -32,12 +32,13 @@ member::member(const hello& self, settings s)
   send(frame_kind::hello, pack(self_));
   thread_ = std::thread([this] { serve(); });
   std::unique_lock lock(mutex_);
-  const bool told = changed_.wait_for(lock, settings_.times.join + to_answer, [this] { return verdict_ || cause_; });
-  if (told && verdict_ && verdict_->first == 0) return;
-  const auto refused = verdict_ ? failure(verdict_->first, verdict_->second)
-                       : told   ? failure(75, fmt::format("{} {}", coordinator_, "has ended the connection before the start; it may not be a program of rankc"))
-                                : refusal(75, "{}: has not said within {:.0f} s whether all ranks have come; it may not be a program of rankc", coordinator_,
-                                          std::chrono::duration<double>(settings_.times.join + to_answer).count());
+  const auto patience = settings_.times.join + to_answer;
+  const bool told = changed_.wait_for(lock, patience, [this] { return verdict_ || cause_; });
+  if (verdict_ && verdict_->first == 0) return;
+  const failure refused = verdict_ ? failure(verdict_->first, verdict_->second)
+                                   : refusal(75, "{} {}; it may not be a program of rankc", coordinator_,
+                                             told ? "has ended the connection before the start"
+                                                  : "has not said in time whether all ranks have come");
   lock.unlock();
   close();
   throw refused;
@@ -55,7 +56,8 @@ void member::close() {
 
 void member::send(frame_kind kind, std::string body) {
   const std::lock_guard lock(sending_);
-  if (socket_) send_all(socket_, encode({kind, settings_.job, std::move(body)}), clock::now() + settings_.times.silence);
+  if (socket_)
+    send_all(socket_, encode({kind, settings_.job, std::move(body)}), clock::now() + settings_.times.silence);
 }
 
 // The thread: it hears what comes, and says that this rank lives.
@@ -88,8 +90,9 @@ void member::serve() {
       }
     } else if (connected && now > heard + settings_.times.silence) {
       connected = false;
-      learn({0, 70, fmt::format("{} has given no sign of life for {:.0f} s: it is stopped, or its machine is out of reach", coordinator_,
-                                std::chrono::duration<double>(now - heard).count())});
+      learn({0, 70,
+             fmt::format("{} has given no sign of life for {:.0f} s: it is stopped, or its machine is out of reach",
+                         coordinator_, std::chrono::duration<double>(now - heard).count())});
     }
     if (connected && now >= said + settings_.times.sign_of_life()) {
       said = now;
@@ -128,6 +131,14 @@ void member::take(const frame& f) {
   } else if (f.kind == frame_kind::gathered) {
     std::vector<std::string>& parts = gathered_[body.text()];
     for (int rank = 0; rank < self_.world; ++rank) parts.push_back(body.text());
+  } else if (f.kind == frame_kind::begun) {
+    stop_is_proposed_ = true;  // no other step begins until the last is known
+    const std::int64_t step = begun_;
+    lock.unlock();
+    return send(frame_kind::begun, body_writer().add(static_cast<std::uint64_t>(step)).take());
+  } else if (f.kind == frame_kind::stop) {
+    const auto step = static_cast<std::int64_t>(body.number());
+    stop_ = {step, static_cast<int>(body.number())};
   } else if (f.kind == frame_kind::bye) {
     is_over_ = true;
   } else if (f.kind == frame_kind::failed) {
@@ -175,7 +186,8 @@ std::vector<std::string> member::gather(const std::string& name, const std::stri
   }
   send(frame_kind::gather, body_writer().add(key).add(mine).take());
   std::unique_lock lock(mutex_);
-  const bool done = changed_.wait_for(lock, settings_.times.exchange + to_answer, [&] { return gathered_.contains(key) || cause_; });
+  const bool done =
+      changed_.wait_for(lock, settings_.times.exchange + to_answer, [&] { return gathered_.contains(key) || cause_; });
   exchange_.clear();
   throw_if_failed();
   if (!done) throw refusal(77, "the exchange \"{}\": {} has not answered", key, coordinator_);
@@ -183,9 +195,26 @@ std::vector<std::string> member::gather(const std::string& name, const std::stri
   return std::move(parts.mapped());
 }
 
+int member::agreed_stop(std::int64_t step, int signal) {
+  std::unique_lock lock(mutex_);
+  if (signal != 0 && !has_asked_to_stop_) {
+    has_asked_to_stop_ = true;
+    lock.unlock();
+    send(frame_kind::ask_stop, body_writer().add(static_cast<std::uint64_t>(signal)).take());
+    lock.lock();
+  }
+  changed_.wait_for(lock, settings_.times.exchange, [this] { return !stop_is_proposed_ || stop_ || cause_; });
+  throw_if_failed();
+  if (stop_ && step >= stop_->first) return stop_->second;
+  begun_ = step + 1;
+  return 0;
+}
+
 std::unique_ptr<transport> member::connect() {
   const auto exchange = [this](const std::string& name, const std::string& mine) { return gather(name, mine); };
-  return connect_all(exchange, {.rank = self_.rank, .world = self_.world, .address = data_address_, .patience = settings_.times.exchange});
+  return connect_all(
+      exchange,
+      {.rank = self_.rank, .world = self_.world, .address = data_address_, .patience = settings_.times.exchange});
 }
 
 void member::on_failure(std::function<void(const std::string&)> act) {
@@ -217,7 +246,9 @@ void member::leave() {
   const bool told = changed_.wait_for(lock, for_all_to_end, [this] { return is_over_ || cause_; });
   if (is_over_) return;
   throw_if_failed();
-  if (!told) throw refusal(77, "the other ranks have not ended within {} s of this one", std::chrono::seconds(for_all_to_end).count());
+  if (!told)
+    throw refusal(77, "the other ranks have not ended within {} s of this one",
+                  std::chrono::seconds(for_all_to_end).count());
 }
 
 }  // namespace rankc::runtime

@@ -81,7 +81,8 @@ std::vector<int> expand_counts(std::string_view list) {
     const std::size_t open = part.find("(x");
     const int count = parse_number<int>(part.substr(0, open)).value_or(-1);
     std::size_t times = open == part.npos ? 1 : 0;
-    if (times == 0 && part.ends_with(')')) times = parse_number<std::size_t>(part.substr(open + 2, part.size() - open - 3)).value_or(0);
+    if (times == 0 && part.ends_with(')'))
+      times = parse_number<std::size_t>(part.substr(open + 2, part.size() - open - 3)).value_or(0);
     if (count < 0 || times == 0 || times > most || counts.size() + times > most) throw malformed(list, "8(x2),4");
     counts.insert(counts.end(), times, count);
   }

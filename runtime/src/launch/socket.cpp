@@ -95,7 +95,8 @@ int listen_at_first(socket_handle& s, const std::string& host, int port) {
   return error;
 }
 
-/// Where nobody listens, a client of the same machine may be given the port itself, and TCP then connects it with itself.
+/// Where nobody listens, a client of the same machine may be given the port itself, and TCP then connects it with
+/// itself.
 bool has_met_itself(int fd) {
   sockaddr_storage here{}, there{};
   socklen_t size = sizeof here;
@@ -143,7 +144,10 @@ socket_handle listen_at(const std::string& host, int port) {
   socket_handle s;
   const int error = is_loopback(host) ? listen_at_first(s, host, port) : listen_everywhere(s, port);
   if (error == EADDRINUSE)
-    throw refusal(75, "port {}: is taken by another program of this machine; set MASTER_PORT to a free port, on all ranks alike (ss -ltnp shows whose it is)", port);
+    throw refusal(75,
+                  "port {}: is taken by another program of this machine; set MASTER_PORT to a free port, on all ranks "
+                  "alike (ss -ltnp shows whose it is)",
+                  port);
   if (error != 0) throw refusal(75, "port {} of {}: cannot be listened at: {}", port, host, std::strerror(error));
   return s;
 }
@@ -180,7 +184,9 @@ socket_handle connect_to(const std::string& host, int port, deadline until) {
     }
     if (!tried.empty()) tried += ")";
     if (clock::now() + pause >= until)
-      throw refusal(75, "rank 0 at {} port {}{}: has not answered in {:.0f} s, {} tries: {}; check MASTER_ADDR, MASTER_PORT and the firewall, and that rank 0 has started",
+      throw refusal(75,
+                    "rank 0 at {} port {}{}: has not answered in {:.0f} s, {} tries: {}; check MASTER_ADDR, "
+                    "MASTER_PORT and the firewall, and that rank 0 has started",
                     host, port, tried, std::chrono::duration<double>(clock::now() - start).count(), tries, why);
     std::this_thread::sleep_for(pause);
     pause = std::min<std::chrono::milliseconds>(pause * 2, 500ms);

@@ -28,12 +28,16 @@ using clock = std::chrono::steady_clock;
 constexpr auto between_looks = 5ms;
 constexpr auto to_end_by_themselves = 3s;  // of the others, after the first has failed; a stopped one does not
 
-volatile std::sig_atomic_t told_by = 0;
-void note_signal(int which) { told_by = which; }
+volatile std::sig_atomic_t told_by = 0, times_told = 0;
+void note_signal(int which) {
+  told_by = which;
+  times_told = times_told + 1;
+}
 
 std::string random_job() {
   unsigned long long bits[2]{};
-  if (getrandom(bits, sizeof bits, 0) != sizeof bits) throw refusal(75, "--launch processes: this machine gives no random numbers");
+  if (getrandom(bits, sizeof bits, 0) != sizeof bits)
+    throw refusal(75, "--launch processes: this machine gives no random numbers");
   return fmt::format("{:016x}{:016x}", bits[0], bits[1]);
 }
 
@@ -74,6 +78,7 @@ pid_t start(int rank, job& j, char** argv) {
     return child;
   }
   prctl(PR_SET_PDEATHSIG, SIGKILL);
+  setpgid(0, 0);  // a terminal's signals come to the launcher alone, which passes them on once
   if (getppid() != parent) _exit(77);
   for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, SIG_DFL);
   become_rank(rank, j, argv);
@@ -123,15 +128,18 @@ int spawn_ranks(const description& about, char** argv) {
     } else {
       std::this_thread::sleep_for(between_looks);
     }
-    if (told_by != passed_on) send(passed_on = told_by);
-    if ((all.has_failed() || passed_on != 0) && last_moment == clock::time_point::max())
+    if (times_told != passed_on) {
+      passed_on = times_told;
+      send(told_by);  // ranks end after the step under way, and when it comes again at once
+    }
+    if ((all.has_failed() || passed_on > 1) && last_moment == clock::time_point::max())
       last_moment = clock::now() + to_end_by_themselves;
     if (!killed && clock::now() > last_moment) {
       killed = true;
       send(SIGKILL);
     }
   }
-  return passed_on != 0 ? 128 + passed_on : all.code();
+  return passed_on != 0 && all.has_failed() ? 128 + told_by : all.code();
 }
 
 }  // namespace rankc::runtime

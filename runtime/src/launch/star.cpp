@@ -15,10 +15,10 @@ using namespace std::chrono_literals;
 using clock = std::chrono::steady_clock;
 
 constexpr auto tick = 100ms;
-constexpr auto to_say_hello = 5s;       // of a client, before it is turned away
-constexpr auto for_other_faults = 2s;   // from the first on, so that all are told at once
-constexpr auto to_show = 5s;            // a description
-constexpr auto for_a_cause = 500ms;     // of a failure that has another's as its cause
+constexpr auto to_say_hello = 5s;      // of a client, before it is turned away
+constexpr auto for_other_faults = 2s;  // from the first on, so that all are told at once
+constexpr auto to_show = 5s;           // a description
+constexpr auto for_a_cause = 500ms;    // of a failure that has another's as its cause
 constexpr auto for_the_others_to_go = 2s;
 constexpr auto for_the_launcher = 500ms;  // to say how a rank has ended that has gone
 constexpr auto for_more_causes = 100ms;   // independent of the first
@@ -28,8 +28,17 @@ constexpr std::size_t longest_body = std::size_t{256} << 20;
 
 coordinator::star::star(socket_handle listener, int world, std::uint64_t job, const limits& l,
                         std::function<void(const std::string&)> log, std::shared_ptr<board> ends)
-    : listener_(std::move(listener)), woken_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), world_(world), job_(job), limits_(l), log_(std::move(log)), started_(clock::now()),
-      judged_by_(started_ + l.join), looked_at_(started_), said_alive_(started_), ends_(std::move(ends)),
+    : listener_(std::move(listener)),
+      woken_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      world_(world),
+      job_(job),
+      limits_(l),
+      log_(std::move(log)),
+      started_(clock::now()),
+      judged_by_(started_ + l.join),
+      looked_at_(started_),
+      said_alive_(started_),
+      ends_(std::move(ends)),
       watch_(l, [this](int rank) { return name_of(rank); }) {}
 
 void coordinator::star::serve(const std::atomic<bool>& ending) {
@@ -77,7 +86,8 @@ void coordinator::star::read(connection& c) {
   if (what != received::end || c.gone) return;
   if (!c.who && !c.closing) return turn_away(c);
   c.gone = true;
-  if (c.who && !c.left && !c.closing) lose(c, "has gone without a word: it was killed, or has ended in the middle, or its machine is lost");
+  if (c.who && !c.left && !c.closing)
+    lose(c, "has gone without a word: it was killed, or has ended in the middle, or its machine is lost");
 }
 
 void coordinator::star::write(connection& c) {
@@ -87,13 +97,16 @@ void coordinator::star::write(connection& c) {
   if (c.closing && c.out.empty()) c.gone = true;
 }
 
-void coordinator::star::send(connection& c, frame_kind kind, std::string body) { c.out += encode({kind, job_, std::move(body)}); }
+void coordinator::star::send(connection& c, frame_kind kind, std::string body) {
+  c.out += encode({kind, job_, std::move(body)});
+}
 
 void coordinator::star::turn_away(connection& c) {
   c.gone = true;
   if (has_turned_away_) return;
   has_turned_away_ = true;
-  log_(fmt::format("a client at {} is no rank of this job and was turned away; more of them are not reported", c.address));
+  log_(fmt::format("a client at {} is no rank of this job and was turned away; more of them are not reported",
+                   c.address));
 }
 
 void coordinator::star::take(connection& c, const frame& f) {
@@ -114,11 +127,18 @@ void coordinator::star::take(connection& c, const frame& f) {
       if (!suspicion_ && !has_failed_) suspicion_ = {c.who->rank, text, clock::now() + for_a_cause};
       return;
     }
+    case frame_kind::ask_stop:
+      if (stop_signal_ == 0) for_each_rank([&](connection& to) { send(to, frame_kind::begun); });
+      if (stop_signal_ == 0) stop_signal_ = static_cast<int>(body.number());
+      return;
+    case frame_kind::begun:
+      return take_begun(c, static_cast<std::int64_t>(body.number()));
     case frame_kind::bye:
       return leave(c);
     case frame_kind::alive:
       if (!c.left && body.number() != 0) watch_.hear(c.who->rank, unpack_standing(body.text()), clock::now());
       return;
+    case frame_kind::stop:
     case frame_kind::show:
     case frame_kind::verdict:
     case frame_kind::gathered:
@@ -128,15 +148,19 @@ void coordinator::star::take(connection& c, const frame& f) {
 
 void coordinator::star::take_hello(connection& c, const frame& f) {
   if (f.job != job_) {
-    tell_verdict(c, 75, fmt::format("port {} is another job's; two jobs can not meet at one port: set MASTER_PORT to a free one for this job, or wait until the other has ended",
-                                    port_of(listener_)));
+    tell_verdict(c, 75,
+                 fmt::format("port {} is another job's; two jobs can not meet at one port: set MASTER_PORT to a free "
+                             "one for this job, or wait until the other has ended",
+                             port_of(listener_)));
     c.closing = true;
     return;
   }
   hello h = unpack_hello(f.body);
   if (phase_ == phase::running || phase_ == phase::over) {
     tell_verdict(c, phase_ == phase::over ? 2 : 75,
-                 phase_ == phase::over ? verdict_ : fmt::format("{} has come after the job has started with all its {} ranks", h.who(), world_));
+                 phase_ == phase::over
+                     ? verdict_
+                     : fmt::format("{} has come after the job has started with all its {} ranks", h.who(), world_));
     c.closing = true;
     return;
   }
@@ -145,8 +169,8 @@ void coordinator::star::take_hello(connection& c, const frame& f) {
   c.who = std::move(h);
 }
 
-// Once a second all are told that this rank lives, and those of whom nothing is heard are lost. Where this process itself
-// was stopped, nobody is to blame for the time.
+// Once a second all are told that this rank lives, and those of whom nothing is heard are lost. Where this process
+// itself was stopped, nobody is to blame for the time.
 void coordinator::star::look_at_clock() {
   const deadline now = clock::now();
   const auto away = now - looked_at_ - 2 * tick;
@@ -248,9 +272,21 @@ void coordinator::star::look_at_exchanges(deadline now) {
     std::vector<int> missing;
     for (int r = 0; r < world_; ++r)
       if (!e.from.contains(r)) missing.push_back(r);
-    fail(missing.front(), 70, fmt::format("rank {}: has not come to the exchange \"{}\" within {:.0f} s, where the others wait",
-                                          ranks_text(missing), name, std::chrono::duration<double>(limits_.exchange).count()));
+    fail(missing.front(), 70,
+         fmt::format("rank {}: has not come to the exchange \"{}\" within {:.0f} s, where the others wait",
+                     ranks_text(missing), name, std::chrono::duration<double>(limits_.exchange).count()));
   }
+}
+
+// The last step is the latest that any rank has begun: all others must take it too, and none can begin a later one.
+void coordinator::star::take_begun(const connection& c, std::int64_t step) {
+  begun_[c.who->rank] = step;
+  if (static_cast<int>(begun_.size()) < world_) return;
+  std::int64_t last = 0;
+  for (const auto& [rank, at] : begun_) last = std::max(last, at);
+  const std::string body =
+      body_writer().add(static_cast<std::uint64_t>(last)).add(static_cast<std::uint64_t>(stop_signal_)).take();
+  for_each_rank([&](connection& to) { send(to, frame_kind::stop, body); });
 }
 
 void coordinator::star::lose(connection& c, const std::string& how) {

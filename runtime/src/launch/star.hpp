@@ -15,8 +15,8 @@ namespace rankc::runtime {
 
 class coordinator::star {
  public:
-  star(socket_handle listener, int world, std::uint64_t job, const limits&, std::function<void(const std::string&)> log,
-       std::shared_ptr<board> ends);
+  star(socket_handle listener, int world, std::uint64_t job, const limits&,
+       std::function<void(const std::string&)> log, std::shared_ptr<board> ends);
   /// Until all have left; once `ending` is set, two seconds longer at most.
   void serve(const std::atomic<bool>& ending);
   /// From another thread: look at `ending` now.
@@ -36,7 +36,8 @@ class coordinator::star {
     deadline started;
     std::map<int, std::string> from;
   };
-  /// A failure that no other explains: of a rank that was stopped by another's. It counts where no cause is heard of soon.
+  /// A failure that no other explains: of a rank that was stopped by another's. It counts where no cause is heard of
+  /// soon.
   struct suspicion {
     int rank;
     std::string text;
@@ -61,6 +62,7 @@ class coordinator::star {
   void give_verdict();
   void tell_verdict(connection&, int code, const std::string& text);
   void take_part(const connection&, const std::string& body);
+  void take_begun(const connection&, std::int64_t step);
   void lose(connection&, const std::string& how);
   void add_cause(found_cause);
   void look_at_causes(deadline now);
@@ -93,7 +95,9 @@ class coordinator::star {
   const std::shared_ptr<board> ends_;
   std::map<int, std::string> names_;  // by rank
   watch watch_;
-  std::string verdict_;  // why the start was refused
+  std::string verdict_;                // why the start was refused
+  std::map<int, std::int64_t> begun_;  // by rank, once a stop is proposed: the step that it is at
+  int stop_signal_ = 0;
   int left_ = 0;  // ranks that have ended well
   bool has_turned_away_ = false, has_failed_ = false;
 };

@@ -89,8 +89,8 @@ std::string watch::lost_between() const {
       if (theirs == ranks_.end()) continue;
       for (const auto& [communicator, count] : theirs->second.carried)
         if (communicator == s.communicator && count > s.number)
-          text += fmt::format("{}{} has done its part of {}, but {} still waits for it {}: it was lost between them", text.empty() ? "" : "; and ",
-                              who_(other), s.awaited, who_(rank), s.text());
+          text += fmt::format("{}{} {} waits for {}, of which {} has done its part: it was lost between them",
+                              text.empty() ? "" : "; and ", who_(rank), s.text(), s.awaited, who_(other));
     }
   }
   return text;

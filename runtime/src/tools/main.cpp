@@ -49,7 +49,8 @@ int run_in_threads(const description& about, const install_engine& install, int 
     if (options->processes)
       throw failure(2, "--launch processes: this program has all its ranks in one process; legal is threads");
     read_environment(variables, [](const char* name, int world) {
-      throw refusal(2, "{} is {}: this program has all its ranks in one process; start it once, without a launcher", name, world);
+      throw refusal(2, "{} is {}: this program has all its ranks in one process; start it once, without a launcher",
+                    name, world);
     });
   }
   run(about, install, *options);
@@ -79,7 +80,10 @@ int run_as_rank(const description& about, const install_at& install, options& o,
     job.leave();
     return 0;
   } catch (const failure& f) {
-    return job.end(f);
+    if (f.code <= 128) return job.end(f);
+    job.leave();  // a signal has ended all, after the same step
+    if (o.where.speaks()) fmt::print(stderr, "{}: {}\n", about.name, f.what());
+    return f.code;
   } catch (const std::exception& e) {
     return job.end(failure(70, e.what()));
   }

@@ -27,15 +27,24 @@ constexpr std::size_t largest_header = 100'000'000;  // the format's own limit
 constexpr std::size_t chunk = std::size_t{1} << 17;           // elements
 constexpr const char checksums_key[] = "xxh3";
 
-std::optional<element> element_of(const std::string& dtype) {
-  if (dtype == "F32") return element::f32;
-  if (dtype == "F64") return element::f64;
-  if (dtype == "F16") return element::f16;
-  if (dtype == "BF16") return element::bf16;
-  return std::nullopt;
+/// Types of the format, with the bytes of an element. Files of others' have masks and counters beside weights.
+struct known_type {
+  const char* name;
+  element type;
+  std::size_t width;
+};
+constexpr known_type known_types[]{{"F32", element::f32, 4},   {"F64", element::f64, 8},   {"F16", element::f16, 2},
+                                   {"BF16", element::bf16, 2}, {"BOOL", element::other, 1}, {"U8", element::other, 1},
+                                   {"I8", element::other, 1},  {"I16", element::other, 2},  {"U16", element::other, 2},
+                                   {"I32", element::other, 4}, {"U32", element::other, 4},  {"I64", element::other, 8},
+                                   {"U64", element::other, 8}};
+
+const known_type* type_named(const std::string& name) {
+  const auto at = std::find_if(std::begin(known_types), std::end(known_types), [&](const known_type& t) { return t.name == name; });
+  return at == std::end(known_types) ? nullptr : at;
 }
 
-std::size_t bytes_of(element type) { return type == element::f64 ? 8 : type == element::f32 ? 4 : 2; }
+constexpr const char read_are[] = "read are F32, F64, BF16 and F16";
 
 double from_half(std::uint16_t bits) {
   const int exponent = (bits >> 10) & 31, fraction = bits & 1023;
@@ -69,6 +78,8 @@ void decode(const unsigned char* from, element type, std::size_t count, double* 
       return decode(from, 2, count, to, [](const unsigned char* at) -> double {
         return std::bit_cast<float>(static_cast<std::uint32_t>(load<std::uint16_t>(at)) << 16);
       });
+    case element::other:
+      break;
   }
 }
 
@@ -145,8 +156,8 @@ void safetensors_reader::read_tensors(const std::string& header) {
     if (!value.is_object() || !value.contains("dtype") || !value["dtype"].is_string())
       throw refuse(name, "has no dtype");
     const auto dtype = value["dtype"].get<std::string>();
-    const auto type = element_of(dtype);
-    if (!type) throw refuse(name, fmt::format("has dtype {}; read are F32, F64, BF16 and F16", dtype));
+    const known_type* type = type_named(dtype);
+    if (type == nullptr) throw refuse(name, fmt::format("has dtype {}; {}", dtype, read_are));
     const auto shape = whole_numbers(value.value("shape", json()));
     const auto offsets = whole_numbers(value.value("data_offsets", json()));
     if (!shape) throw refuse(name, "has no shape of whole numbers");
@@ -160,11 +171,11 @@ void safetensors_reader::read_tensors(const std::string& header) {
     std::optional<std::size_t> count = 1;
     for (const std::size_t extent : *shape)
       if (count) count = product(*count, extent);
-    const auto bytes = count ? product(*count, bytes_of(*type)) : std::nullopt;
+    const auto bytes = count ? product(*count, type->width) : std::nullopt;
     if (bytes != end - begin)
       throw refuse(name, fmt::format("has shape {} of {}, which is not the size of its {} bytes",
                                      shape_text(*shape), dtype, end - begin));
-    in_order.push_back(&(tensors_[name] = {*type, *shape, data_ + begin, *count, {}}));
+    in_order.push_back(&(tensors_[name] = {type->type, *shape, data_ + begin, *count, type->width, {}}));
   }
   std::sort(in_order.begin(), in_order.end(), [](const tensor* a, const tensor* b) {
     return std::pair(a->offset, a->count) < std::pair(b->offset, b->count);
@@ -173,7 +184,7 @@ void safetensors_reader::read_tensors(const std::string& header) {
     if (t->offset != data_ + covered)
       throw refusal(1, "{}: its tensors overlap or leave a hole at byte {} of the data; the file is damaged",
                     name_, std::min(covered, t->offset - data_));
-    covered += t->count * bytes_of(t->type);
+    covered += t->count * t->width;
   }
   if (covered != size_ - data_)
     throw refusal(1, "{}: its tensors take {} bytes, but {} bytes of data follow the header", name_, covered,
@@ -199,7 +210,8 @@ void safetensors_reader::read_checksums(std::string header, std::vector<tensor*>
 
 void safetensors_reader::check(const std::string& name) const {
   const tensor& t = tensors_.at(name);
-  const std::size_t width = bytes_of(t.type);
+  const std::size_t width = t.width;
+  if (t.type == element::other) throw refusal(1, "{}: tensor {}: is no floating point; {}", name_, name, read_are);
   std::vector<unsigned char> bytes(std::min(chunk, t.count) * width);
   std::vector<double> values(std::min(chunk, t.count));
   checksum sum;
@@ -224,7 +236,8 @@ void safetensors_reader::check() const {
 
 void safetensors_reader::read(const std::string& name, std::size_t first, std::size_t count, double* to) const {
   const tensor& t = tensors_.at(name);
-  const std::size_t width = bytes_of(t.type);
+  const std::size_t width = t.width;
+  if (t.type == element::other) throw refusal(1, "{}: tensor {}: is no floating point; {}", name_, name, read_are);
   std::vector<unsigned char> bytes(count * width);
   read_bytes(t.offset + first * width, bytes.data(), bytes.size());
   decode(bytes.data(), t.type, count, to);

@@ -39,7 +39,9 @@ struct job {
                      }};
   job(int w, limits l = short_limits, std::string at = "127.0.0.1") : world(w), times(l), host(std::move(at)) {}
 
-  std::unique_ptr<member> join(int rank, member::settings also = {}) { return join(rank_of(rank, world), std::move(also)); }
+  std::unique_ptr<member> join(int rank, member::settings also = {}) {
+    return join(rank_of(rank, world), std::move(also));
+  }
   std::unique_ptr<member> join(const hello& who, member::settings also = {}) {
     also.host = host;
     also.port = middle.port();
@@ -60,7 +62,9 @@ std::vector<std::string> together(int world, const Act& act) {
   return thrown;
 }
 
-double seconds_since(clock_of_test::time_point start) { return std::chrono::duration<double>(clock_of_test::now() - start).count(); }
+double seconds_since(clock_of_test::time_point start) {
+  return std::chrono::duration<double>(clock_of_test::now() - start).count();
+}
 
 int open_files() {
   int count = 0;
@@ -82,8 +86,8 @@ TEST_CASE("ranks meet, exchange texts as often as they like, and end together") 
            const auto m = j.join(r);
            for (int round = 0; round < 3; ++round) {
              const auto all = m->gather("ids", std::to_string(10 * round + r));
-             if (all != std::vector<std::string>{std::to_string(10 * round), std::to_string(10 * round + 1), std::to_string(10 * round + 2),
-                                                 std::to_string(10 * round + 3)})
+             if (all != std::vector<std::string>{std::to_string(10 * round), std::to_string(10 * round + 1),
+                                                 std::to_string(10 * round + 2), std::to_string(10 * round + 3)})
                throw failure(1, "other texts");
            }
            m->leave();
@@ -108,7 +112,8 @@ TEST_CASE("512 ranks meet in less than two seconds") {
   MESSAGE("512 ranks met in " << seconds << " s");
   CHECK(seconds < 2);
   CHECK(std::count(thrown.begin(), thrown.end(), nothing) == world);
-  for (const std::string& t : together(world, [&](int r) { members[static_cast<std::size_t>(r)]->leave(); })) CHECK(t == nothing);
+  for (const std::string& t : together(world, [&](int r) { members[static_cast<std::size_t>(r)]->leave(); }))
+    CHECK(t == nothing);
 }
 
 TEST_CASE("ranks that do not agree all hear the same verdict") {
@@ -120,9 +125,12 @@ TEST_CASE("ranks that do not agree all hear the same verdict") {
   });
   for (const std::string& t : thrown) {
     CHECK(t.starts_with("2: the ranks cannot start together ("));
-    CHECK(t.ends_with("s after the first): the plan of rank 2 (here, process 1002) is q 02, that of rank 0 (here, process 1000) is p 01; the first "
-                      "difference: rank 0 has \"receive 1F0\", rank 2 has \"send 1F0\"; binary of rank 2 (here, process 1002) is b, that of rank 0 (here, "
-                      "process 1000) is a"));
+    CHECK(
+        t.ends_with("s after the first): the plan of rank 2 (here, process 1002) is q 02, that of rank 0 (here, "
+                    "process 1000) is p 01; the first "
+                    "difference: rank 0 has \"receive 1F0\", rank 2 has \"send 1F0\"; binary of rank 2 (here, process "
+                    "1002) is b, that of rank 0 (here, "
+                    "process 1000) is a"));
   }
 }
 
@@ -131,7 +139,8 @@ TEST_CASE("a rank that is there twice, one that does not come and one of another
     job j(3);
     const auto thrown = together(3, [&](int r) { j.join(rank_of(std::min(r, 1), 3)); });
     for (const std::string& t : thrown)
-      CHECK(t.find("are the same rank; each must be there once; rank 2 has not come; arrived: 3 of here") != std::string::npos);
+      CHECK(t.find("are the same rank; each must be there once; rank 2 has not come; arrived: 3 of here") !=
+            std::string::npos);
   }
   {
     job j(4);
@@ -149,7 +158,8 @@ TEST_CASE("a rank that is there twice, one that does not come and one of another
   }
 }
 
-TEST_CASE("a client that is no rank is turned away and mentioned once; ranks of another job and late ones are told why") {
+TEST_CASE(
+    "a client that is no rank is turned away and mentioned once; ranks of another job and late ones are told why") {
   job j(2);
   for (const char* junk : {"GET / HTTP/1.1\r\n\r\n", "\x16\x03\x01", ""}) {
     const socket_handle s = connect_to("127.0.0.1", j.middle.port(), clock_of_test::now() + 1s);
@@ -157,12 +167,16 @@ TEST_CASE("a client that is no rank is turned away and mentioned once; ranks of 
   }
   const std::string other = refusal_of([&] { j.join(rank_of(1, 2), {.job = 43}); });
   CHECK(other == "75: port " + std::to_string(j.middle.port()) +
-                     " is another job's; two jobs can not meet at one port: set MASTER_PORT to a free one for this job, or wait until the other has "
+                     " is another job's; two jobs can not meet at one port: set MASTER_PORT to a free one for this "
+                     "job, or wait until the other has "
                      "ended");
   std::vector<std::unique_ptr<member>> members(2);
-  for (const std::string& t : together(2, [&](int r) { members[static_cast<std::size_t>(r)] = j.join(r); })) CHECK(t == nothing);
-  CHECK(refusal_of([&] { j.join(1); }) == "75: rank 1 (here, process 1001) has come after the job has started with all its 2 ranks");
-  for (const std::string& t : together(2, [&](int r) { members[static_cast<std::size_t>(r)]->leave(); })) CHECK(t == nothing);
+  for (const std::string& t : together(2, [&](int r) { members[static_cast<std::size_t>(r)] = j.join(r); }))
+    CHECK(t == nothing);
+  CHECK(refusal_of([&] { j.join(1); }) ==
+        "75: rank 1 (here, process 1001) has come after the job has started with all its 2 ranks");
+  for (const std::string& t : together(2, [&](int r) { members[static_cast<std::size_t>(r)]->leave(); }))
+    CHECK(t == nothing);
   const std::lock_guard lock(j.mutex);
   REQUIRE(j.said.size() == 1);
   CHECK(j.said[0] == "a client at 127.0.0.1 is no rank of this job and was turned away; more of them are not reported");
@@ -173,21 +187,27 @@ TEST_CASE("a port that is taken, and one where nobody listens, are named") {
   const std::string port = std::to_string(port_of(taken));
   for (const char* host : {"127.0.0.1", "some-name"})
     CHECK(refusal_of([&] { listen_at(host, port_of(taken)); }) ==
-          "75: port " + port + ": is taken by another program of this machine; set MASTER_PORT to a free port, on all ranks alike (ss -ltnp shows "
-                               "whose it is)");
+          "75: port " + port +
+              ": is taken by another program of this machine; set MASTER_PORT to a free port, on all ranks alike (ss "
+              "-ltnp shows "
+              "whose it is)");
   const auto start = clock_of_test::now();
   const std::string unanswered = refusal_of([&] { connect_to("127.0.0.1", 1, clock_of_test::now() + 300ms); });
   CHECK(seconds_since(start) < 1);
   CHECK(unanswered.starts_with("75: rank 0 at 127.0.0.1 port 1 (127.0.0.1): has not answered in 0 s, "));
   CHECK(unanswered.find("Connection refused") != std::string::npos);
-  CHECK(refusal_of([&] { connect_to("no.such.host.invalid", 1, clock_of_test::now() + 100ms); }).starts_with("75: rank 0 at no.such.host.invalid port 1: "));
+  CHECK(refusal_of([&] {
+          connect_to("no.such.host.invalid", 1, clock_of_test::now() + 100ms);
+        }).starts_with("75: rank 0 at no.such.host.invalid port 1: "));
   // A listener that is no coordinator.
   member::settings s{.host = "127.0.0.1", .port = port_of(taken), .job = 42, .times = short_limits};
   std::thread closes([&] {
     std::this_thread::sleep_for(200ms);
     accept_from(taken);
   });
-  CHECK(refusal_of([&] { member(rank_of(0, 2), s); }).ends_with("has ended the connection before the start; it may not be a program of rankc"));
+  CHECK(refusal_of([&] {
+          member(rank_of(0, 2), s);
+        }).ends_with("has ended the connection before the start; it may not be a program of rankc"));
   closes.join();
 }
 
@@ -229,8 +249,12 @@ TEST_CASE("a rank that goes without a word is the cause, not those who noticed i
     }
     m->leave();
   });
-  CHECK(thrown[0] == "77: 2 rank 2 (here, process 1002) has gone without a word: it was killed, or has ended in the middle, or its machine is lost");
-  CHECK(thrown[1] == "77: stopped, because rank 2 (here, process 1002) has gone without a word: it was killed, or has ended in the middle, or its machine is lost");
+  CHECK(thrown[0] ==
+        "77: 2 rank 2 (here, process 1002) has gone without a word: it was killed, or has ended in the middle, or its "
+        "machine is lost");
+  CHECK(thrown[1] ==
+        "77: stopped, because rank 2 (here, process 1002) has gone without a word: it was killed, or has ended in the "
+        "middle, or its machine is lost");
 }
 
 TEST_CASE("a victim whose cause is never heard of is the cause itself") {
@@ -255,7 +279,9 @@ TEST_CASE("a rank that is silent, and one that does not come to an exchange, are
     }
     j.join(r)->leave();
   });
-  CHECK(thrown[0].starts_with("77: stopped, because rank 1 (here, process 1001) has given no sign of life for 1 s: it is stopped, or its machine is out of reach"));
+  CHECK(
+      thrown[0].starts_with("77: stopped, because rank 1 (here, process 1001) has given no sign of life for 1 s: it is "
+                            "stopped, or its machine is out of reach"));
   CHECK(seconds_since(start) < 4);
   job k(2);
   const auto late = together(2, [&](int r) {
@@ -283,7 +309,8 @@ TEST_CASE("when the coordinator's process goes, or is silent, the others know") 
   std::thread answers([&] {
     socket_handle s;
     while (!(s = accept_from(silent))) std::this_thread::sleep_for(1ms);
-    send_all(s, encode({frame_kind::verdict, 42, body_writer().add(std::uint64_t{0}).add("").add("127.0.0.1").take()}), clock_of_test::now() + 1s);
+    send_all(s, encode({frame_kind::verdict, 42, body_writer().add(std::uint64_t{0}).add("").add("127.0.0.1").take()}),
+             clock_of_test::now() + 1s);
     std::this_thread::sleep_for(1500ms);
   });
   member m(rank_of(1, 2), {.host = "127.0.0.1", .port = port_of(silent), .job = 42, .times = short_limits});
@@ -303,13 +330,54 @@ TEST_CASE("a process that does not come back after another's failure is ended, a
       std::this_thread::sleep_for(1000ms);
       return;
     }
-    const auto m = j.join(r, {.progress = [&] { ++asked; return std::vector<std::uint64_t>{1, 2}; },
+    const auto m = j.join(r, {.progress =
+                                  [&] {
+                                    ++asked;
+                                    return std::vector<std::uint64_t>{1, 2};
+                                  },
                               .too_late = [&](const root_cause& c) { ended = c.text; }});
     std::this_thread::sleep_for(1700ms);
   });
   CHECK(ended == "rank 0: broken");
   CHECK(asked >= 2);
   CHECK(thrown[0] == nothing);
+}
+
+TEST_CASE("ranks that are told to stop at different moments all stop after the same step") {
+  for (int round = 0; round < 50; ++round) {
+    CAPTURE(round);
+    job j(3);
+    std::vector<int> last(3), signals(3);
+    std::atomic<int> done[200] = {};
+    const auto thrown = together(3, [&](int r) {
+      const auto m = j.join(r);
+      for (int step = 1; step < 200; ++step) {
+        ++done[step];  // a step ends when all have taken it
+        while (done[step] < 3) std::this_thread::yield();
+        const bool told = (r == 1 && step >= 5 + round) || (r == 2 && step >= 6);
+        signals[static_cast<std::size_t>(r)] = m->agreed_stop(step, told ? 10 + r : 0);
+        last[static_cast<std::size_t>(r)] = step;
+        if (signals[static_cast<std::size_t>(r)] != 0) break;
+      }
+      m->leave();
+    });
+    for (const std::string& t : thrown) CHECK(t == nothing);
+    CHECK(last[0] == last[1]);
+    CHECK(last[0] == last[2]);
+    CHECK(last[0] < 199);
+    CHECK(signals[0] >= 11);
+    CHECK(signals[0] == signals[1]);
+    CHECK(signals[0] == signals[2]);
+  }
+}
+
+TEST_CASE(
+    "at a name, rank 0 listens at every address of its machine: also at those that Debian gives the machine's name") {
+  const socket_handle s = listen_at("some-name", 0);
+  for (const char* host : {"127.0.0.1", "127.0.1.1", "::1", "localhost"}) {
+    CAPTURE(host);
+    CHECK(refusal_of([&] { connect_to(host, port_of(s), clock_of_test::now() + 1s); }) == nothing);
+  }
 }
 
 TEST_CASE("nothing is left open after many starts and ends") {

@@ -29,7 +29,8 @@ std::vector<values> recorded(const std::string& launcher) {
   std::vector<values> ranks;
   for (std::string line; std::getline(in, line);) {
     if (line.starts_with("[rank")) ranks.emplace_back();
-    else if (const auto equals = line.find('='); equals != line.npos) ranks.back()[line.substr(0, equals)] = line.substr(equals + 1);
+    else if (const auto equals = line.find('='); equals != line.npos)
+      ranks.back()[line.substr(0, equals)] = line.substr(equals + 1);
   }
   REQUIRE_FALSE(ranks.empty());
   return ranks;
@@ -110,14 +111,21 @@ TEST_CASE("of two launchers' variables the inner one's count, and where they dif
   CHECK(place->rank == 2);
   CHECK(place->world == 4);
   CHECK(place->warning ==
-        "RANK is 2 and WORLD_SIZE 4, as torchrun says; SLURM_PROCID of 1 and SLURM_STEP_NUM_TASKS of 2 say otherwise and are not used");
+        "RANK is 2 and WORLD_SIZE 4, as torchrun says; SLURM_PROCID of 1 and SLURM_STEP_NUM_TASKS of 2 say otherwise "
+        "and are not used");
   values pmi2 = srun;  // srun --mpi=pmi2
   for (const auto& [name, value] : mpich) pmi2[name] = value;
   CHECK(read(pmi2)->family == std::string("Slurm"));
   CHECK(read(pmi2)->rank == 1);
   values ours = both;
-  for (const auto& [name, value] : values{{"RANKC_RANK", "0"}, {"RANKC_WORLD", "3"}, {"RANKC_LOCAL_RANK", "0"}, {"RANKC_LOCAL_SIZE", "3"},
-                                          {"RANKC_ADDR", "127.0.0.1"}, {"RANKC_PORT", "4567"}, {"RANKC_JOB", "x"}, {"RANKC_LISTENS_ON", "5"}})
+  for (const auto& [name, value] : values{{"RANKC_RANK", "0"},
+                                          {"RANKC_WORLD", "3"},
+                                          {"RANKC_LOCAL_RANK", "0"},
+                                          {"RANKC_LOCAL_SIZE", "3"},
+                                          {"RANKC_ADDR", "127.0.0.1"},
+                                          {"RANKC_PORT", "4567"},
+                                          {"RANKC_JOB", "x"},
+                                          {"RANKC_LISTENS_ON", "5"}})
     ours[name] = value;
   CHECK(read(ours)->family == std::string("rankc"));
   CHECK(read(ours)->port == 4567);  // torchrun's agent does not listen there
@@ -135,12 +143,14 @@ TEST_CASE("jobs of one machine are told apart, and so are attempts of one job") 
 }
 
 TEST_CASE("where ranks are on several machines somebody must say where rank 0 is") {
-  const std::string nowhere = "2: MASTER_ADDR: is not set, and the ranks are on several machines; set it to the address of rank 0's machine, "
-                              "and MASTER_PORT to a free port there";
+  const std::string nowhere =
+      "2: MASTER_ADDR: is not set, and the ranks are on several machines; set it to the address of rank 0's machine, "
+      "and MASTER_PORT to a free port there";
   const values mpi = recorded("mpirun")[1];
   CHECK(refusal_with(changed(mpi, "OMPI_COMM_WORLD_LOCAL_SIZE", "1")) == nowhere);
   CHECK(refusal_with(without(mpi, "OMPI_COMM_WORLD_LOCAL_SIZE")) == nowhere);
-  const auto place = read(changed(changed(changed(mpi, "OMPI_COMM_WORLD_LOCAL_SIZE", "1"), "MASTER_ADDR", "10.0.0.1"), "MASTER_PORT", "5000"));
+  const auto place = read(changed(changed(changed(mpi, "OMPI_COMM_WORLD_LOCAL_SIZE", "1"), "MASTER_ADDR", "10.0.0.1"),
+                                  "MASTER_PORT", "5000"));
   REQUIRE(place);
   CHECK(place->host == "10.0.0.1");
   CHECK(place->port == 5000);
@@ -154,26 +164,32 @@ TEST_CASE("variables that contradict the plan, or are no numbers, are named") {
   CHECK(launched_place(two.about, reading(torch))->rank == 1);
   CHECK(refusal_of([&] { launched_place(eight.about, reading(torch)); }) ==
         "2: WORLD_SIZE is 2: the plan has 8 ranks (pp 2, dp 2, tp 2); start as many processes");
-  CHECK(refusal_of([&] { launched_place(two.about, reading(changed(recorded("srun")[0], "SLURM_STEP_NUM_TASKS", "3"))); }) ==
-        "2: SLURM_STEP_NUM_TASKS is 3: the plan has 2 ranks (pp 2, dp 1, tp 1); start as many processes");
+  CHECK(refusal_of([&] {
+          launched_place(two.about, reading(changed(recorded("srun")[0], "SLURM_STEP_NUM_TASKS", "3")));
+        }) == "2: SLURM_STEP_NUM_TASKS is 3: the plan has 2 ranks (pp 2, dp 1, tp 1); start as many processes");
   CHECK(refusal_with(changed(torch, "RANK", "2")) == "2: RANK is 2: ranks are 0 to 1");
   for (const char* name : {"RANK", "LOCAL_RANK"}) {
-    const std::string unset = "2: " + std::string(name) +
-                              ": the launcher has not set it to a number; start the program with torchrun, mpirun or srun, or with "
-                              "--launch processes";
+    const std::string unset =
+        "2: " + std::string(name) +
+        ": the launcher has not set it to a number; start the program with torchrun, mpirun or srun, or with "
+        "--launch processes";
     for (const char* value : {"-1", "", "x", "1.5", "1 "}) CHECK(refusal_with(changed(torch, name, value)) == unset);
     CHECK(refusal_with(without(torch, name)) == unset);
   }
   CHECK(refusal_with(changed(torch, "MASTER_PORT", "65535")) == "2: MASTER_PORT is 65535: ports are 1 to 65534");
-  CHECK(refusal_with(changed(torch, "MASTER_PORT", "x")).starts_with("2: MASTER_PORT: the launcher has not set it to a number"));
+  CHECK(refusal_with(changed(torch, "MASTER_PORT", "x"))
+            .starts_with("2: MASTER_PORT: the launcher has not set it to a number"));
 }
 
 TEST_CASE("how long ranks wait for each other can be set, in seconds") {
-  const limits usual = read_limits(reading({})), set = read_limits(reading({{"RANKC_JOIN_TIMEOUT", "1.5"}, {"RANKC_SILENCE_TIMEOUT", "60"}}));
+  const limits usual = read_limits(reading({})),
+               set = read_limits(reading({{"RANKC_JOIN_TIMEOUT", "1.5"}, {"RANKC_SILENCE_TIMEOUT", "60"}}));
   CHECK(set.join == std::chrono::milliseconds(1500));
   CHECK(set.silence == std::chrono::seconds(60));
   CHECK(set.exchange == usual.exchange);
   for (const char* value : {"", "0", "-1", "x", "1s", "nan", "1e9"})
-    CHECK(refusal_of([&] { read_limits(reading({{"RANKC_JOIN_TIMEOUT", value}})); }) ==
-          "2: RANKC_JOIN_TIMEOUT is '" + std::string(value) + "': it must be a number of seconds above 0, at most 1000000");
+    CHECK(refusal_of([&] {
+            read_limits(reading({{"RANKC_JOIN_TIMEOUT", value}}));
+          }) == "2: RANKC_JOIN_TIMEOUT is '" + std::string(value) +
+                    "': it must be a number of seconds above 0, at most 1000000");
 }

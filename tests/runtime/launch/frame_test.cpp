@@ -7,7 +7,8 @@
 using namespace rankc::runtime;
 
 TEST_CASE("frames are found in what arrives in pieces of any size") {
-  const std::string bytes = encode({frame_kind::gather, 77, "first"}) + encode({frame_kind::bye, 78, ""}) + encode({frame_kind::alive, 79, std::string(3000, 'x')});
+  const std::string bytes = encode({frame_kind::gather, 77, "first"}) + encode({frame_kind::bye, 78, ""}) +
+                            encode({frame_kind::alive, 79, std::string(3000, 'x')});
   for (const std::size_t piece : {1, 7, 24, 4000}) {
     frame_reader reader;
     std::vector<frame> found;

@@ -21,7 +21,8 @@ TEST_CASE("Slurm's list of hosts is written out, in its order and with leading z
   CHECK(expand_hosts("node[9-11]") == names{"node9", "node10", "node11"});
   CHECK(expand_hosts("n[099-101].site") == names{"n099.site", "n100.site", "n101.site"});
   CHECK(expand_hosts("r[1-2]n[1-2]") == names{"r1n1", "r1n2", "r2n1", "r2n2"});
-  for (const char* list : {"", ",", "a,", "a[1-", "a1-2]", "a[]", "a[2-1]", "a[x]", "a[1-2-3]", "a[1-9999999999]", "a[-1]"}) {
+  for (const char* list :
+       {"", ",", "a,", "a[1-", "a1-2]", "a[]", "a[2-1]", "a[x]", "a[1-2-3]", "a[1-9999999999]", "a[-1]"}) {
     CAPTURE(list);
     CHECK(refusal_of([&] { expand_hosts(list); }) ==
           "2: '" + std::string(list) + "': is not a list of Slurm's, as node[01-03,07],b2 is");
@@ -35,6 +36,7 @@ TEST_CASE("Slurm's number per node is written out") {
   CHECK(expand_counts("4,2(x3)") == counts{4, 2, 2, 2});
   for (const char* list : {"", "x", "2(x)", "2(x2", "2(x0)", "-1", "2,", "2(x-1)", "2(x99999999999)"}) {
     CAPTURE(list);
-    CHECK(refusal_of([&] { expand_counts(list); }) == "2: '" + std::string(list) + "': is not a list of Slurm's, as 8(x2),4 is");
+    CHECK(refusal_of([&] { expand_counts(list); }) ==
+          "2: '" + std::string(list) + "': is not a list of Slurm's, as 8(x2),4 is");
   }
 }

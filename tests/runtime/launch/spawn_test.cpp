@@ -27,9 +27,11 @@ void wait_for_everyone(const std::string& folder) {
 // What spawn_ranks starts is this executable again, with this test case alone; RANKC_TEST_LAUNCH says what it does.
 TEST_CASE("one of the processes" * doctest::skip()) {
   for (const int signal : {SIGTERM, SIGINT}) std::signal(signal, SIG_DFL);
-  const std::string what = std::getenv("RANKC_TEST_LAUNCH"), rank = std::getenv("RANKC_RANK"), folder = std::getenv("RANKC_TEST_FOLDER");
+  const std::string what = std::getenv("RANKC_TEST_LAUNCH"), rank = std::getenv("RANKC_RANK"),
+                    folder = std::getenv("RANKC_TEST_FOLDER");
   std::string said;
-  for (const char* name : {"RANKC_RANK", "RANKC_LOCAL_RANK", "RANKC_WORLD", "RANKC_LOCAL_SIZE", "RANKC_ADDR", "RANKC_PORT"})
+  for (const char* name :
+       {"RANKC_RANK", "RANKC_LOCAL_RANK", "RANKC_WORLD", "RANKC_LOCAL_SIZE", "RANKC_ADDR", "RANKC_PORT"})
     said += std::string(std::getenv(name)) + " ";
   said += std::to_string(getpid());
   std::ofstream(folder + "/" + rank) << said;
@@ -38,10 +40,11 @@ TEST_CASE("one of the processes" * doctest::skip()) {
     wait_for_everyone(folder);
     if (what == "fail") _exit(3);
     if (what == "die") raise(SIGKILL);
+    if (what == "leave") _exit(0);
     if (what == "stop") raise(SIGSTOP);
   }
   if (what == "fail" && rank == "0") _exit(77);  // a victim, that ends before its cause
-  if (what == "stop") _exit(77);
+  if (what == "stop" || what == "leave") _exit(77);
   std::this_thread::sleep_for(std::chrono::seconds(60));
   _exit(0);
 }
@@ -72,7 +75,9 @@ launched launch(const char* what, int stop_with = 0) {
   }
   int status = 0;
   REQUIRE(waitpid(child, &status, 0) == child);
-  launched l{WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status), std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), {}};
+  launched l{WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status),
+             std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(),
+             {}};
   for (const char* rank : {"0", "1", "2"}) l.said.push_back(contents(files.path(rank)));
   return l;
 }
@@ -82,14 +87,16 @@ launched launch(const char* what, int stop_with = 0) {
 TEST_CASE("a program starts itself once for each rank, and tells each which it is") {
   const launched l = launch("succeed");
   CHECK(l.code == 0);
-  const std::string meeting = l.said[0].substr(std::string("0 0 3 3 ").size()), at = meeting.substr(0, meeting.rfind(' '));
+  const std::string meeting = l.said[0].substr(std::string("0 0 3 3 ").size()),
+                    at = meeting.substr(0, meeting.rfind(' '));
   CHECK(at.starts_with("127.0.0.1 "));
   CHECK(std::stoi(at.substr(10)) > 0);
-  for (const std::string rank : {"0", "1", "2"}) CHECK(l.said[std::stoul(rank)].starts_with(rank + " " + rank + " 3 3 " + at + " "));
+  for (const std::string rank : {"0", "1", "2"})
+    CHECK(l.said[std::stoul(rank)].starts_with(rank + " " + rank + " 3 3 " + at + " "));
 }
 
 TEST_CASE("the process that failed gives the exit code, whoever ended first, and the others are stopped") {
-  for (const auto& [what, code] : {std::pair{"fail", 3}, {"die", 128 + SIGKILL}, {"stop", 70}}) {
+  for (const auto& [what, code] : {std::pair{"fail", 3}, {"die", 128 + SIGKILL}, {"stop", 70}, {"leave", 70}}) {
     CAPTURE(what);
     const launched l = launch(what);
     CHECK(l.code == code);

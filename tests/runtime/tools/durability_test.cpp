@@ -96,6 +96,7 @@ TEST_CASE("ended before any call of a save, latest stands for a whole checkpoint
   saver s;
   for (const int step : {1, 2})  // that of the checkpoint that is there, and a new one
     for (const bool exchanges : {true, false}) {
+      if (step == 2 && !exchanges) continue;  // nothing is there to be exchanged
       CAPTURE(step);
       CAPTURE(exchanges);
       int calls = -1, before = 0, after = 0;
@@ -140,6 +141,7 @@ TEST_CASE("a call of a save that fails costs that save alone, and the next one s
   saver s;
   for (const int step : {1, 2})
     for (const bool exchanges : {true, false}) {
+      if (step == 2 && !exchanges) continue;
       int failed = 0;
       for (int at = 0;; ++at) {
         CAPTURE(step);

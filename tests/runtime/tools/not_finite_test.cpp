@@ -9,7 +9,7 @@ using namespace rankc::runtime;
 
 namespace {
 
-const double nan = std::numeric_limits<double>::quiet_NaN();
+const double no_number = std::numeric_limits<double>::quiet_NaN();
 
 /// Where a rank has a parameter.
 std::size_t element_of(const fake_program& p, int rank, const std::string& name) {
@@ -25,7 +25,7 @@ TEST_CASE("of what is not finite the first cause is named: a weight, else the gr
   fake_engine e(program);
   CHECK(first_not_finite(e, {}) == "");
   const auto spoil = [&](region where, int rank, const char* name, std::size_t count) {
-    for (std::size_t i = 0; i < count; ++i) e.of(static_cast<std::size_t>(rank), where)[element_of(program, rank, name) + i] = nan;
+    for (std::size_t i = 0; i < count; ++i) e.of(static_cast<std::size_t>(rank), where)[element_of(program, rank, name) + i] = no_number;
   };
   for (int rank = 0; rank < 4; ++rank)
     for (double& x : e.of(static_cast<std::size_t>(rank), region::weights)) x = 1;
@@ -41,7 +41,7 @@ TEST_CASE("padding between parameters is not looked at") {
   const fake_program program(1, 1, 1);
   fake_engine e(program);
   std::vector<double>& all = e.of(0, region::weights);
-  std::fill(all.begin(), all.end(), nan);
+  std::fill(all.begin(), all.end(), no_number);
   for (const parameter& p : program.layouts[0].parameters) std::fill_n(all.begin() + static_cast<std::ptrdiff_t>(p.element), p.rows * p.cols, 1.0);
   CHECK(first_not_finite(e, {}) == "");
 }
@@ -54,6 +54,6 @@ TEST_CASE("processes agree on the first of all") {
     return std::vector<std::string>{mine, "1 00000000 00000001\nrank 1: theirs"};
   }};
   CHECK(first_not_finite(e, here) == "rank 1: theirs");
-  e.of(0, region::weights)[0] = nan;
+  e.of(0, region::weights)[0] = no_number;
   CHECK(first_not_finite(e, here).starts_with("rank 0: the weight wte: 1 of "));
 }

@@ -116,6 +116,19 @@ TEST_CASE("half precision is converted exactly") {
   CHECK(values.at("b") == std::vector<double>{1, -3, 0x1p-126});
 }
 
+TEST_CASE("what is no floating point may lie beside weights, and is not read") {
+  const scratch files;
+  const std::string path = files.write(
+      "masked", file_of(R"({"mask":{"dtype":"BOOL","shape":[2,2],"data_offsets":[0,4]},"w":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})",
+                        std::string(4, '\1') + bytes_of<float>({2.5f})));
+  const safetensors_reader in(path);
+  double value = 0;
+  in.check("w");
+  in.read("w", 0, 1, &value);
+  CHECK(value == 2.5);
+  CHECK(refusal_of([&] { in.read("mask", 0, 1, &value); }) == "1: " + path + ": tensor mask: is no floating point; read are F32, F64, BF16 and F16");
+}
+
 TEST_CASE("every fault of a file is named") {
   const scratch files;
   const auto refused = [&](const std::string& bytes) {
@@ -143,7 +156,9 @@ TEST_CASE("every fault of a file is named") {
   CHECK(refused(file_of("{\"a\":", "")) == "its header is no JSON object; the file is damaged");
   CHECK(refused(file_of(R"({"a":3})", "")) == "tensor a: has no dtype");
   CHECK(refused(file_of(one("\"I64\"", "[1]", "[0,8]"), eight)) ==
-        "tensor a: has dtype I64; read are F32, F64, BF16 and F16");
+        "tensor a: is no floating point; read are F32, F64, BF16 and F16");
+  CHECK(refused(file_of(one("\"C64\"", "[1]", "[0,8]"), eight)) ==
+        "tensor a: has dtype C64; read are F32, F64, BF16 and F16");
   CHECK(refused(file_of(one("\"F32\"", "[-2]", "[0,8]"), eight)) ==
         "tensor a: has no shape of whole numbers");
   CHECK(refused(file_of(one("\"F32\"", "2", "[0,8]"), eight)) == "tensor a: has no shape of whole numbers");

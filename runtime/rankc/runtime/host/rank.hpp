@@ -140,6 +140,6 @@ void prepare(char** argv);
 /// Allocate the arenas of all ranks, or of the one that `placement` names, create the fabric and start the threads: one for
 /// each lane of a rank that computes. Nothing is created after this, but for memory of sums between processes, in the first
 /// step. Where ranks are other processes, all of them call `step`, `evaluate` and `traced_step` in the same order.
-std::unique_ptr<engine> install(const program&, const placement& = {});
+std::unique_ptr<engine> install(const program&, const runtime::placement& = {});
 
 }  // namespace rankc::host

@@ -18,6 +18,9 @@ enum class frame_kind : std::uint16_t {
   gathered,  // those of all
   alive,     // every second, with the rank's progress words
   failed,    // a rank has failed
+  ask_stop,  // a rank is told by a signal to stop
+  begun,     // to all: say which step has begun, and begin no other; the answer
+  stop,      // to all: the last step
   bye,       // a rank has ended well; to all: all have
 };
 

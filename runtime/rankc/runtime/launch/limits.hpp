@@ -9,11 +9,11 @@
 namespace rankc::runtime {
 
 struct limits {
-  std::chrono::milliseconds join{120'000};     // until all ranks have come
-  std::chrono::milliseconds silence{6'000};    // of a rank, from which on it counts as lost
-  std::chrono::milliseconds end{3'000};        // from another rank's failure to the end of a process that does not notice
-  std::chrono::milliseconds exchange{300'000};  // for all to come to one exchange, or to one transfer
-  std::chrono::milliseconds step{0};           // in a step, until some rank gets on; 0: by how long steps have taken
+  std::chrono::milliseconds join{120'000};   // until all ranks have come
+  std::chrono::milliseconds silence{6'000};  // of a rank, from which on it counts as lost
+  std::chrono::milliseconds end{3'000};      // from another rank's failure to the end of a process that does not notice
+  std::chrono::milliseconds exchange{600'000};  // for all to come to one exchange, or to one transfer
+  std::chrono::milliseconds step{0};  // in a step, until some rank gets on; 0: by how long steps have taken
   /// How often a rank says that it lives.
   std::chrono::milliseconds sign_of_life() const { return std::min(std::chrono::milliseconds(1000), silence / 4); }
 };

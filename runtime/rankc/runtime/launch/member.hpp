@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rank's part in the control plane: its connection to the coordinator, with a thread that says every second that the rank
-// lives and hears what has become of the others.
+// A rank's part in the control plane: its connection to the coordinator, with a thread that says every second that the
+// rank lives and hears what has become of the others.
 #pragma once
 #include <rankc/runtime/launch/board.hpp>
 #include <rankc/runtime/launch/frame.hpp>
@@ -34,9 +34,10 @@ class member final : public peers {
     int port = 0;
     std::uint64_t job = 0;
     limits times{};
-    std::function<std::string()> listing{};                 // asked for where plans differ
-    std::shared_ptr<board> ends{};  // the launcher's, if it has any
-    std::function<void(const root_cause&)> too_late{};  // called where this is still there `times.end` after a failure it did not tell
+    std::function<std::string()> listing{};  // asked for where plans differ
+    std::shared_ptr<board> ends{};           // the launcher's, if it has any
+    std::function<void(const root_cause&)>
+        too_late{};  // called where this is still there `times.end` after a failure that it did not tell
   };
 
   /// Join, and return once all ranks have and agree.
@@ -47,6 +48,9 @@ class member final : public peers {
 
   /// What placement::exchange is.
   std::vector<std::string> gather(const std::string& name, const std::string& mine);
+  /// What placement::agreed_stop is.
+  int agreed_stop(std::int64_t step, int signal);
+
   std::unique_ptr<transport> connect() override;
   void tell_failure(int code, const std::string& text) override;
   void on_failure(std::function<void(const std::string&)>) override;
@@ -87,7 +91,10 @@ class member final : public peers {
   std::map<std::string, std::vector<std::string>> gathered_;
   std::map<std::string, std::uint64_t> times_gathered_;
   std::optional<root_cause> cause_;
-  std::mutex telling_;  // of on_failure_: held while it runs
+  std::int64_t begun_ = 0;  // the step that has begun; 0: the first, or none
+  bool has_asked_to_stop_ = false, stop_is_proposed_ = false;
+  std::optional<std::pair<std::int64_t, int>> stop_;  // the last step, and the signal that asked for it
+  std::mutex telling_;                                // of on_failure_: held while it runs
   std::function<void(const std::string&)> on_failure_;
   std::function<standing()> on_look_;  // under telling_
   progress_words words_;

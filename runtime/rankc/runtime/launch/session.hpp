@@ -26,8 +26,8 @@ class session {
 
   const placement& where() const { return where_; }
 
-  /// The end of a rank that has failed: a line, unless another has said the same, and the exit code: the failure's own, or
-  /// 77 where another rank is the cause.
+  /// The end of a rank that has failed: a line, unless another has said the same, and the exit code: the failure's own,
+  /// or 77 where another rank is the cause.
   int end(const failure&);
 
   /// The end of one that has not; returns when all have ended.

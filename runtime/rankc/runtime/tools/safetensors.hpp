@@ -20,13 +20,13 @@ using text_map = std::map<std::string, std::string>;
 
 class safetensors_reader {
  public:
-  enum class element { f32, f64, f16, bf16 };
+  enum class element { f32, f64, f16, bf16, other };  // other: known, and not read
 
   /// Units: offset in bytes from the start of the file; count in elements.
   struct tensor {
     element type;
     std::vector<std::size_t> shape;
-    std::size_t offset, count;
+    std::size_t offset, count, width;  // width: bytes of an element
     std::string checksum;  // empty: the file has none
   };
 
@@ -40,7 +40,7 @@ class safetensors_reader {
   const std::string& checksum_of_header() const { return header_checksum_; }
 
   /// Check the values of a tensor, or of all: their checksum, and that they are finite.
-  /// Errors: failure (1) that names the tensor, with what is expected and what is there.
+  /// Errors: failure (1) that names the tensor, with what is expected and what is there; for one that is no floating point.
   void check(const std::string& name) const;
   void check() const;
 
