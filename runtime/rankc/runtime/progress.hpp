@@ -49,12 +49,12 @@ struct standing {
   std::vector<std::uint64_t> moved;
   double slowest_step = 0;    // seconds
 
-  /// "in step 12 at 1B3, op 57"; "between steps, after step 12"; "before the first step"
+  /// "in step 12 at 1B3, op 57"; "between steps, after step 12, op 412"; "before the first step"
   std::string text() const;
 };
 
 /// What the words alone say.
-inline standing read(const progress_words& w) {
+inline standing standing_of(const progress_words& w) {
   standing s;
   s.step = w.step.load(std::memory_order_relaxed);
   s.calls = w.calls.load(std::memory_order_relaxed);
@@ -71,7 +71,7 @@ inline standing read(const progress_words& w) {
 inline std::string standing::text() const {
   if (!in_step && step == 0) return "before the first step";
   const std::string number = std::to_string(step);
-  if (!in_step) return "between steps, after step " + number;
+  if (!in_step) return "between steps, after step " + number + ", op " + std::to_string(calls);
   return "in step " + number + (action.empty() ? "" : " at " + action) + ", op " + std::to_string(calls);
 }
 

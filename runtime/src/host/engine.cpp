@@ -264,7 +264,7 @@ step_output host_engine::step(const step_input& input) {
 
 /// Of the one rank of this process.
 standing host_engine::look() {
-  standing s = runtime::read(*ranks_[0].words);
+  standing s = standing_of(*ranks_[0].words);
   for (const rank& r : ranks_) s.moved.push_back(r.words->calls.load(std::memory_order_relaxed));
   s.slowest_step = slowest_step_.load();
   fabric_.look(ranks_[0].index, s);

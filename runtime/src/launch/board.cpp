@@ -50,7 +50,7 @@ std::string board::end_of(int rank) const {
   if (WIFEXITED(status) && WEXITSTATUS(status) == victim) return "";
   const std::string how = WIFSIGNALED(status) ? fmt::format("was killed by signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)))
                                               : fmt::format("has ended with code {} and without a word", WEXITSTATUS(status));
-  return fmt::format("rank {} ({}, process {}) {} {}", rank, host_name(), s.pid.load(), how, read(s.words).text());
+  return fmt::format("rank {} ({}, process {}) {} {}", rank, host_name(), s.pid.load(), how, standing_of(s.words).text());
 }
 
 std::string wait_for_end(const board& b, int rank, int patience) {

@@ -108,7 +108,7 @@ std::string member::sign_of_life() {
   if (!on_look_) return body_writer().add(std::uint64_t{0}).take();
   standing s = on_look_();
   const std::lock_guard lock(mutex_);
-  if (!exchange_.empty()) {
+  if (!exchange_.empty() && !s.in_step) {  // in a step it is a save, which does not hold it up
     s.waits = true;
     s.awaited = exchange_;
   }

@@ -12,6 +12,7 @@
 namespace rankc::runtime {
 namespace {
 
+constexpr int signs_missed = 2;
 constexpr double least_seconds = 30, times_slowest_step = 20;
 
 }  // namespace
@@ -53,8 +54,14 @@ standing unpack_standing(const std::string& body) {
 
 void watch::hear(int rank, standing s, deadline now) {
   standing& known = ranks_[rank];
+  heard_[rank] = now;
   if (known.moved != s.moved || known.moved.empty()) last_move_ = now;
   known = std::move(s);
+}
+
+void watch::excuse(deadline::duration away) {
+  last_move_ += away;
+  for (auto& [rank, at] : heard_) at += away;
 }
 
 std::string watch::last_place(int rank) const {
@@ -110,6 +117,8 @@ std::optional<watch::verdict> watch::judge(deadline now) const {
   using seconds = std::chrono::duration<double>;
   const bool any_in_step = std::any_of(ranks_.begin(), ranks_.end(), [](const auto& entry) { return entry.second.in_step; });
   if (!any_in_step) return std::nullopt;
+  for (const auto& [rank, at] : heard_)
+    if (now - at > signs_missed * limits_.sign_of_life()) return std::nullopt;  // it may be stopped: its silence will tell
   double slowest = 0;
   for (const auto& [rank, s] : ranks_) slowest = std::max(slowest, s.slowest_step);
   const std::vector<int> stuck = roots();

@@ -22,9 +22,9 @@ class watch {
   watch(const limits& l, std::function<std::string(int)> who) : limits_(l), who_(std::move(who)) {}
 
   void hear(int rank, standing, deadline now);
-  void leave(int rank) { ranks_.erase(rank); }
+  void leave(int rank) { ranks_.erase(rank), heard_.erase(rank); }
   /// Nobody could be heard for this long.
-  void excuse(deadline::duration away) { last_move_ += away; }
+  void excuse(deadline::duration away);
 
   struct verdict {
     int rank;  // the first of those
@@ -45,6 +45,7 @@ class watch {
   const limits limits_;
   const std::function<std::string(int)> who_;
   std::map<int, standing> ranks_;
+  std::map<int, deadline> heard_;  // by rank
   deadline last_move_{};
 };
 

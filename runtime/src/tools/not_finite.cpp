@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankc/runtime/tools/not_finite.hpp>
 
+#include "refusal.hpp"
 #include <rankc/runtime/tools/parameters.hpp>
 
 #include <fmt/format.h>
@@ -52,6 +53,14 @@ std::string first_not_finite(engine& e, const placement& where) {
   if (found.empty()) return "";
   const std::string& first = *std::min_element(found.begin(), found.end());
   return first.substr(first.find('\n') + 1);
+}
+
+void refuse_if_not_finite(engine& e, const placement& where, const step_input& in, const step_output& out) {
+  if (std::isfinite(out.loss) && std::isfinite(out.grad_norm)) return;
+  const std::string first = first_not_finite(e, where);
+  throw refusal(70, "step {}: the loss is {} and the gradient norm {}, at learning rate {}; {}{}{}", in.step, out.loss, out.grad_norm, in.lr,
+                std::isfinite(out.grad_norm) ? "the step has been applied, since its gradients are finite" : "no rank has applied the step",
+                first.empty() ? "" : "; ", first);
 }
 
 }  // namespace rankc::runtime

@@ -6,6 +6,7 @@
 #include <rankc/runtime/tools/data.hpp>
 #include <rankc/runtime/tools/learning_rate.hpp>
 #include <rankc/runtime/tools/metrics.hpp>
+#include <rankc/runtime/tools/not_finite.hpp>
 #include <rankc/runtime/tools/parameters.hpp>
 #include <rankc/runtime/tools/saver.hpp>
 #include <rankc/runtime/tools/trace_file.hpp>
@@ -95,7 +96,8 @@ std::string schedule_text(const recipe& r) {
 }
 
 /// One step; a timed one where `trace` is there to receive it.
-step_metrics take_step(engine& e, const dataset& data, run_state& state, std::vector<traced>* trace) {
+step_metrics take_step(engine& e, const dataset& data, run_state& state, const placement& where,
+                       std::vector<traced>* trace) {
   const description& about = e.about();
   const recipe& r = state.train;
   const double lr = learning_rate(r, state.step + 1);
@@ -115,11 +117,7 @@ step_metrics take_step(engine& e, const dataset& data, run_state& state, std::ve
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   state.step += 1;
   state.samples += static_cast<std::uint64_t>(about.global_batch());
-  if (!std::isfinite(out.loss) || !std::isfinite(out.grad_norm))
-    throw refusal(70,
-                  "step {}: the loss is {} and the gradient norm {}, at learning rate {}; stopped, since the "
-                  "weights are no longer finite",
-                  state.step, out.loss, out.grad_norm, lr);
+  refuse_if_not_finite(e, where, in, out);
   step_metrics m{.step = state.step,
                  .loss = out.loss,
                  .grad_norm = out.grad_norm,
@@ -163,7 +161,7 @@ void train(const description& about, const install_engine& install, const option
   while (state.step < last) {
     std::vector<traced> times;
     const bool timed = !o.trace.empty() && state.step + 1 == last;
-    const step_metrics m = take_step(*e, data, state, timed ? &times : nullptr);
+    const step_metrics m = take_step(*e, data, state, o.where, timed ? &times : nullptr);
     if (metrics) metrics->write(m);
     if (is_shown(m.step, first, last)) say(o, console_line(m, last));
     const bool due = m.step == last || (o.save_every > 0 && m.step % o.save_every == 0);
