@@ -159,7 +159,7 @@ void member::learn(root_cause c) {
   }
   changed_.notify_all();
   const std::lock_guard lock(telling_);
-  if (on_failure_ && (cause_->rank != self_.rank || !has_told_failure_)) on_failure_(stopped_by(*cause_));
+  if (on_failure_ && (cause_->rank != self_.rank || !has_told_failure_)) on_failure_(cause_->rank != self_.rank ? stopped_by(*cause_) : cause_->text);
 }
 
 // What does not come back from a step, though a rank has failed, is ended.
