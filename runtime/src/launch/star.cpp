@@ -136,8 +136,9 @@ void coordinator::star::take(connection& c, const frame& f) {
     case frame_kind::bye:
       return leave(c);
     case frame_kind::alive:
-      if (!c.left && body.number() != 0) watch_.hear(c.who->rank, unpack_standing(body.text()), clock::now());
-      return;
+      if (c.left) return;
+      if (body.number() == 0) return watch_.expect(c.who->rank, clock::now());
+      return watch_.hear(c.who->rank, unpack_standing(body.text()), clock::now());
     case frame_kind::stop:
     case frame_kind::show:
     case frame_kind::verdict:
@@ -235,6 +236,7 @@ void coordinator::star::give_verdict() {
   if (!faults.empty())
     verdict_ = fmt::format("the ranks cannot start together ({:.1f} s after the first): {}",
                            std::chrono::duration<double>(clock::now() - started_).count(), faults);
+  for_each_rank([&](connection& c) { watch_.expect(c.who->rank, clock::now()); });
   for_each_rank([&](connection& c) { tell_verdict(c, faults.empty() ? 0 : 2, verdict_); });
 }
 

@@ -116,7 +116,7 @@ std::string watch::waits_of(int root) const {
 std::optional<watch::verdict> watch::judge(deadline now) const {
   using seconds = std::chrono::duration<double>;
   const bool any_in_step = std::any_of(ranks_.begin(), ranks_.end(), [](const auto& entry) { return entry.second.in_step; });
-  if (!any_in_step) return std::nullopt;
+  if (!any_in_step || heard_.size() > ranks_.size()) return std::nullopt;
   for (const auto& [rank, at] : heard_)
     if (now - at > signs_missed * limits_.sign_of_life()) return std::nullopt;  // it may be stopped: its silence will tell
   double slowest = 0;

@@ -21,6 +21,8 @@ class watch {
   /// `who` names a rank: "rank 3 (node1, process 1234)".
   watch(const limits& l, std::function<std::string(int)> who) : limits_(l), who_(std::move(who)) {}
 
+  /// A rank is there, but does not say what it does, or not yet: nobody is blamed before all have.
+  void expect(int rank, deadline now) { heard_[rank] = now; }
   void hear(int rank, standing, deadline now);
   void leave(int rank) { ranks_.erase(rank), heard_.erase(rank); }
   /// Nobody could be heard for this long.

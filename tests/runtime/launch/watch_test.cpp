@@ -72,6 +72,9 @@ TEST_CASE("nobody is blamed between steps, while a rank gets on, while one is si
   CHECK(silent.told(stuck) != "");
   silent.w.hear(0, stuck[0], silent.start + 7s);
   CHECK_FALSE(silent.w.judge(silent.start + 7s));
+  job early;
+  early.w.expect(2, early.start + 3s);
+  CHECK(early.told(stuck) == "");
   job absent;
   CHECK(absent.told(stuck) != "");
   absent.w.excuse(2s);
