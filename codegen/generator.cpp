@@ -139,7 +139,9 @@ int generator_main(const plan_data& plan, int argc, char** argv) {
     fmt::print(stderr, "error: {}\n", e.what());
     return 1;
   }
-  return 0;
+  if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return 0;
+  fmt::print(stderr, "error: standard output cannot be written\n");
+  return 1;
 }
 
 }  // namespace rankc::codegen

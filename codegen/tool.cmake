@@ -16,12 +16,22 @@ add_library(rankc_tool_commands STATIC
   tool/token.cpp tool/lines.cpp tool/schedule.cpp tool/portfolio.cpp
   tool/dims.cpp tool/dims_read.cpp tool/dims_groups.cpp tool/dims_tables.cpp tool/dims_drawing.cpp
   tool/program.cpp tool/check.cpp tool/check_messages.cpp tool/check_progress.cpp
-  tool/init.cpp tool/verify.cpp tool/explain.cpp tool/rules_text.cpp
+  tool/init.cpp tool/tokens.cpp tool/verify.cpp tool/explain.cpp tool/rules_text.cpp
   "${starter_embedded}")
 target_include_directories(rankc_tool_commands
   PUBLIC "${CMAKE_CURRENT_SOURCE_DIR}/tool" PRIVATE "${CMAKE_CURRENT_BINARY_DIR}/include")
 target_link_libraries(rankc_tool_commands
   PUBLIC rankc::codegen fmt::fmt nlohmann_json::nlohmann_json PRIVATE rankc_warnings)
+
+# Tokens by a model, where the library is there.
+find_path(RANKC_SENTENCEPIECE_INCLUDE sentencepiece_processor.h)
+find_library(RANKC_SENTENCEPIECE_LIBRARY sentencepiece)
+mark_as_advanced(RANKC_SENTENCEPIECE_INCLUDE RANKC_SENTENCEPIECE_LIBRARY)
+if(RANKC_SENTENCEPIECE_INCLUDE AND RANKC_SENTENCEPIECE_LIBRARY)
+  set_source_files_properties(tool/tokens.cpp PROPERTIES COMPILE_DEFINITIONS RANKC_SENTENCEPIECE)
+  target_include_directories(rankc_tool_commands PRIVATE "${RANKC_SENTENCEPIECE_INCLUDE}")
+  target_link_libraries(rankc_tool_commands PRIVATE "${RANKC_SENTENCEPIECE_LIBRARY}")
+endif()
 
 add_executable(rankc_tool tool/main.cpp tool/dims_flags.cpp)
 add_executable(rankc::rankc ALIAS rankc_tool)

@@ -19,13 +19,17 @@ add_library(rankc_runtime_tools STATIC
   src/launch/spawn.cpp
   src/launch/star.cpp
   src/launch/watch.cpp
+  src/tools/beginning.cpp
   src/tools/checkpoint.cpp
   src/tools/checkpoint_index.cpp
   src/tools/command_line.cpp
+  src/tools/console.cpp
   src/tools/data.cpp
+  src/tools/data_spec.cpp
   src/tools/durable.cpp
   src/tools/export.cpp
   src/tools/folder_lock.cpp
+  src/tools/generate.cpp
   src/tools/hash.cpp
   src/tools/hugging_face_config.cpp
   src/tools/hugging_face_export.cpp
@@ -34,22 +38,31 @@ add_library(rankc_runtime_tools STATIC
   src/tools/injection.cpp
   src/tools/learning_rate.cpp
   src/tools/main.cpp
+  src/tools/mapped_file.cpp
+  src/tools/megatron_index.cpp
+  src/tools/megatron_order.cpp
   src/tools/merged_source.cpp
   src/tools/metrics.cpp
+  src/tools/mixture.cpp
   src/tools/not_finite.cpp
   src/tools/parameters.cpp
   src/tools/piece_source.cpp
   src/tools/run_state.cpp
   src/tools/safetensors_reader.cpp
   src/tools/safetensors_writer.cpp
+  src/tools/sample_source.cpp
   src/tools/saver.cpp
   src/tools/snapshot.cpp
+  src/tools/stop_signal.cpp
   src/tools/tensor_names.cpp
   src/tools/tensor_source.cpp
+  src/tools/tensorboard.cpp
   src/tools/token_file.cpp
   src/tools/trace_file.cpp
   src/tools/trainer.cpp
   src/tools/write_checkpoint.cpp)
+# A learning rate is the number that the plan's compiler has computed: no product is fused with a sum.
+set_source_files_properties(src/tools/learning_rate.cpp PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
 add_library(rankc::runtime_tools ALIAS rankc_runtime_tools)
 set_target_properties(rankc_runtime_tools PROPERTIES EXPORT_NAME runtime_tools)
 target_compile_features(rankc_runtime_tools PUBLIC cxx_std_20)

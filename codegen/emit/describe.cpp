@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <rankc/program/expected.hpp>
@@ -136,6 +138,28 @@ std::string optimizer_text(const lowered& l) {
   return out + "\n";
 }
 
+/// The learning rate over the steps as a curve of characters, where it changes.
+std::string learning_rate_text(const lowered& l) {
+  constexpr int rows = 6, columns = 60;
+  const training& t = l.plan->recipe;
+  const lr_schedule schedule = t.schedule_of_lr();
+  if (!l.trains() || !schedule.any()) return "";
+  const std::int64_t steps = schedule.steps() + std::max<std::int64_t>(1, schedule.steps() / 10);  // and on
+  std::vector<std::string> lines(rows, std::string(columns, ' '));
+  for (int column = 0; column < columns; ++column) {
+    const std::int64_t step = 1 + (steps - 1) * column / (columns - 1);
+    const double part = t.lr > 0 ? t.learning_rate(step) / t.lr : 0;
+    lines[static_cast<std::size_t>(std::lround((1 - part) * (rows - 1)))][static_cast<std::size_t>(column)] = '*';
+  }
+  std::string out = "learning rate over the steps:\n";
+  for (int row = 0; row < rows; ++row) {
+    const std::string& line = lines[static_cast<std::size_t>(row)];
+    const std::string rate = row == 0 ? fmt::format("{:.3g}", t.lr) : row == rows - 1 ? "0" : "";
+    out += fmt::format("  {:>8} |{}\n", rate, line.substr(0, line.find_last_not_of(' ') + 1));
+  }
+  return out + fmt::format("  {:>8} 1{:>{}}\n\n", "step", steps, columns - 1);
+}
+
 /// Bytes that a rank keeps of the parameters' state, and sends in a step for it.
 struct state_cost {
   double kept = 0, sent = 0;
@@ -212,7 +236,7 @@ std::string describe_text(const lowered& l) {
   out += fmt::format("step: {} sequences of {} tokens = {} microbatches x {} dp ranks x {} rows\n", p.recipe.global_batch,
                      p.recipe.seq, p.actions.microbatches, batch_ranks(p.dims), p.rows);
   out += tuning_text(l) + optimizer_text(l);
-  out += fmt::format("schedule: {}, bubble {:.1f} %\n\n", p.schedule, 100 * t.bubble) + schedule_text(p) + "\n" + recomputation_text(l);
+  out += fmt::format("schedule: {}, bubble {:.1f} %\n\n", p.schedule, 100 * t.bubble) + schedule_text(p) + "\n" + learning_rate_text(l) + recomputation_text(l);
   std::map<std::string, int> tables;  // the first rank of each
   for (const pipeline_rank& r : l.ranks) {
     out += fmt::format("pipeline rank {}: {} per rank\n", r.index, readable_bytes(r.arena.bytes));

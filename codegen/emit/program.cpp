@@ -8,6 +8,7 @@
 #include <rankc/version.hpp>
 
 #include "../passes/lanes.hpp"
+#include "../passes/logits.hpp"
 #include "emit.hpp"
 
 namespace rankc::codegen {
@@ -42,25 +43,33 @@ std::string lane_table(const lowered& l, const pipeline_rank& r) {
   return fmt::format("// name, whether it computes{}\nconstexpr lane_row lanes_{}[]{{{}}};\n", rounds ? ", whether it sends sums in bf16" : "", r.index, wrap(lanes, ",", "    "));
 }
 
-std::string layout_entry(const lowered& l, const pipeline_rank& r) {
+/// Where the forward program leaves logits, where it does.
+std::string logits_text(const kept_logits& k) {
+  if (k.rows == 0) return "";
+  return fmt::format(",\n     .logits = {{.where = {{{}}}, .rows = {}, .columns = {}, .stride = {}, .microbatch = {}}}", k.where, k.rows, k.columns,
+                     k.stride, k.microbatch);
+}
+
+std::string layout_entry(const lowered& l, const pipeline_rank& r, const kept_logits& logits) {
   const arena_plan& a = r.arena;
   const std::size_t frozen = r.parameter_elements - r.trained_elements;
   return fmt::format(
       "    {{.arena_bytes = {},\n     .weights = {{{}}}, .gradients = {{{}}}, .first_moment = {{{}}}, .second_moment = {{{}}},{}\n"
       "     .parameter_count = {},{} .parameters = {},\n     .ropes = {}, .tokens = {{{}}}, .targets = {{{}}},\n"
-      "     .reads_tokens = {}, .reads_targets = {}, .loss = {{{}}}, .norm = {{{}}}, .events = {}, .lanes = lanes_{}}},\n",
+      "     .reads_tokens = {}, .reads_targets = {}, .loss = {{{}}}, .norm = {{{}}}, .events = {}, .lanes = lanes_{}{}}},\n",
       a.bytes, a.weights, a.gradients, a.first_moment, a.second_moment,
       l.has_working_copy() ? fmt::format("\n     .working_copy = {{{}}},", a.working_copy) : " .working_copy = {},", r.parameter_elements,
       frozen > 0 ? fmt::format(" .frozen_count = {},", frozen) : "",
       r.parameters.empty() ? "{}" : fmt::format("parameters_{}", r.index), r.arena.ropes.empty() ? "{}" : fmt::format("ropes_{}", r.index), a.tokens, a.targets, r.reads_tokens, r.reads_targets, a.loss,
-      a.norm, r.events.size(), r.index);
+      a.norm, r.events.size(), r.index, logits_text(logits));
 }
 
 std::string tables(const lowered& l) {
   std::string out, layouts;
+  const std::vector<kept_logits> logits = find_logits(l);
   for (const pipeline_rank& r : l.ranks) {
     out += parameter_table(r) + rope_tables(r) + lane_table(l, r);
-    layouts += layout_entry(l, r);
+    layouts += layout_entry(l, r, logits[static_cast<std::size_t>(r.index)]);
   }
   out += "\nconstexpr layout layouts[]{\n" + layouts + "};\n\n";
 
@@ -108,7 +117,23 @@ std::string rest_of_recipe(const training& t) {
   if (t.momentum > 0) out += fmt::format(", .momentum = {}", t.momentum);
   if (t.nesterov) out += ", .nesterov = true";
   if (t.rounding_seed != 0) out += fmt::format(", .rounding_seed = {}", static_cast<std::uint32_t>(t.rounding_seed));
+  if (t.lr_schedule.any()) {
+    constexpr const char* shapes[]{"constant", "linear", "cosine"};
+    out += ",\n              .schedule = {";
+    for (int i = 0; i < t.lr_schedule.count; ++i) {
+      const runtime::lr_piece& piece = t.lr_schedule.pieces[i];
+      out += fmt::format("{}lr_piece{{lr_shape::{}, {}, {}}}", i > 0 ? ", " : "", shapes[static_cast<int>(piece.shape)], piece.steps,
+                         piece.to == runtime::peak ? "peak" : fmt::format("{}", piece.to));
+    }
+    out += "}";
+  }
   return out;
+}
+
+/// What the program says of itself before it runs.
+std::string note_text(const lowered& l) {
+  if (l.plan->recipe.precision != bf16 || l.type == dtype::bf16) return "";
+  return fmt::format("\n    .note = \"the recipe's precision is bf16; this program computes in {}\",", name_of(l.type));
 }
 
 }  // namespace
@@ -145,6 +170,7 @@ std::string emit_program(const lowered& l, const std::string& target) {
        {"recipe", fmt::format(".lr = {}, .weight_decay = {}, .clip = {}, .beta1 = {}, .beta2 = {}, .eps = {},\n              "
                               ".warmup_steps = {}, .decay_steps = {}, .min_lr = {}{}",
                               t.lr, t.weight_decay, t.clip, t.beta1, t.beta2, t.eps, t.warmup_steps, t.decay_steps, t.min_lr, rest_of_recipe(t))},
+       {"note", note_text(l)},
        {"communicators", l.communicators.empty() ? "{}" : "communicators"}});
 }
 

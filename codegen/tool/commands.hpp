@@ -17,7 +17,7 @@ int init(const std::filesystem::path& folder, std::string name, std::ostream& ou
 /// Errors: 1 where it is refused or unreadable.
 int verify(const std::filesystem::path& file, std::ostream& out, std::ostream& errors);
 
-/// Print the long form of a rule ("RC201"), or where `id` is empty one line for each.
+/// Print the long form of a rule ("RC201", "rc201" or "201"), or where `id` is empty one line for each.
 /// Errors: 1 where there is no such rule.
 int explain(const std::string& id, std::ostream& out, std::ostream& errors);
 

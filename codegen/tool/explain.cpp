@@ -42,8 +42,9 @@ int explain(const std::string& id, std::ostream& out, std::ostream& errors) {
     for (const rule_text& r : rules) out << fmt::format("RC{}  {}\n", r.id, r.title);
     return 0;
   }
-  const auto found = std::find_if(rules.begin(), rules.end(),
-                                  [&](const rule_text& r) { return fmt::format("RC{}", r.id) == id; });
+  const bool has_letters = id.size() > 2 && (id.starts_with("RC") || id.starts_with("rc"));
+  const std::string number = has_letters ? id.substr(2) : id;
+  const auto found = std::find_if(rules.begin(), rules.end(), [&](const rule_text& r) { return std::to_string(r.id) == number; });
   if (found == rules.end()) {
     errors << "error: there is no rule " << id << "; `rankc explain` lists all, RC" << rules.front().id
            << " to RC" << rules.back().id << "\n";

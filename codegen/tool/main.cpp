@@ -11,6 +11,7 @@
 #include "dims.hpp"
 #include "dims_flags.hpp"
 #include "schedule.hpp"
+#include "tokens.hpp"
 
 int main(int argc, char** argv) {
   using namespace rankc::tool;
@@ -23,16 +24,31 @@ int main(int argc, char** argv) {
   CLI::App* dims = app.add_subcommand(
       "dims", "axes, groups and communicators of parallel dims: a page for flags, or an answer to each JSON line");
   const dims_flags flags(*dims);
+  dims->footer("Examples:\n"
+               "  rankc dims --world 64 --tp 4 --pp 2 --dp-shard infer\n"
+               "  echo '{\"world\":8,\"tp\":2,\"dp_shard\":\"infer\",\"groups\":true}' | rankc dims");
   CLI::App* schedule =
       app.add_subcommand("schedule", "answer JSON lines: the order, the messages and the costs of schedules");
   schedule->add_flag("--check", checks, "the lines hold programs; answer whether they can run");
+  schedule->footer("Examples:\n"
+                   "  echo '{\"schedule\":\"zero_bubble_v\",\"pp\":4,\"stages_per_rank\":2,\"microbatches\":8}' | rankc schedule\n"
+                   "  echo '{\"ranks\":[[\"0F0\",\"0B0\"],[\"1F0\",\"1B0\"]]}' | rankc schedule --check");
   CLI::App* starting = app.add_subcommand("init", "write a starter project");
   starting->add_option("folder", folder, "where to; made if needed")->required();
   starting->add_option("--name", name, "name of the program; default: the folder's");
   CLI::App* verifying = app.add_subcommand("verify", "check a certificate that a plan's generator wrote");
   verifying->add_option("file", file, "the certificate")->required();
   CLI::App* explaining = app.add_subcommand("explain", "print the long form of a rule, or list all");
-  explaining->add_option("rule", id, "such as RC201");
+  explaining->add_option("rule", id, "such as RC201, rc201 or 201");
+  tokens_options tokenizing;
+  CLI::App* making = app.add_subcommand("tokens", "write a token file of text, for --data");
+  making->add_option("files", tokenizing.files, "texts, one after the other")->required();
+  making->add_option("--out", tokenizing.out, "FILE.bin, in the form of llm.c")->required();
+  making->add_option("--model", tokenizing.model, "a model of SentencePiece; default: a text's bytes are its tokens");
+  making->add_flag("--eos", tokenizing.ends, "the model's end-of-sentence after each file");
+  making->footer("Examples:\n"
+                 "  rankc tokens --out train.bin book.txt letters.txt\n"
+                 "  rankc tokens --model tokenizer.model --eos --out train.bin *.txt");
   const auto is_named = [&](const CLI::App* command) { return command->get_name() == argv[1]; };
   if (argc > 1 && argv[1][0] != '-' && app.get_subcommands(is_named).empty()) {
     std::cerr << "error: rankc has no command " << argv[1] << "\n" << app.help();
@@ -46,14 +62,19 @@ int main(int argc, char** argv) {
     return answered ? 0 : 2;
   }
 
-  if (*starting) return init(folder, name, std::cout, std::cerr);
-  if (*verifying) return verify(file, std::cout, std::cerr);
-  if (*explaining) return explain(id, std::cout, std::cerr);
-  if (const auto line = flags.line()) return show_dims(*line, std::cout, std::cerr);
+  const auto written = [](int code) {
+    if (std::cout.flush()) return code;
+    std::cerr << "error: standard output cannot be written\n";
+    return 1;
+  };
+  if (*starting) return written(init(folder, name, std::cout, std::cerr));
+  if (*verifying) return written(verify(file, std::cout, std::cerr));
+  if (*explaining) return written(explain(id, std::cout, std::cerr));
+  if (*making) return written(tokens(tokenizing, std::cout, std::cerr));
+  if (const auto line = flags.line()) return written(show_dims(*line, std::cout, std::cerr));
   if (*dims && isatty(STDIN_FILENO))
     std::cerr << R"(rankc dims reads lines such as {"world":8,"tp":2,"dp_shard":"infer"}; or give flags: --world 8 --tp 2)" << "\n";
   std::ios::sync_with_stdio(false);
-  if (answer_lines(std::cin, std::cout, *dims ? answerer(answer_dims) : checks ? answer_check : answer_schedule)) return 0;
-  std::cerr << "error: standard output cannot be written\n";
-  return 1;
+  answer_lines(std::cin, std::cout, *dims ? answerer(answer_dims) : checks ? answer_check : answer_schedule);
+  return written(0);
 }

@@ -300,7 +300,7 @@ constexpr rule_text texts[]{
      "Take 1e-8, the default."},
     {237, "steps are counted from 0",
      "warmup_steps and decay_steps are at least 0. decay_steps counts from the end of the warm-up, so that it may be the "
-     "smaller one.",
+     "smaller one. The pieces of lr_schedule have at least 0 steps, and stand in the place of the two.",
      "The learning rate rises over the first and falls over the second; with decay_steps = 0 it does not fall.",
      "training{.warmup_steps = -1, ...}",
      "Write 0 for none."},

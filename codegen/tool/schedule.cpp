@@ -17,7 +17,7 @@ namespace rankc::tool {
 namespace {
 
 /// Forwards that one answer may hold.
-constexpr long long most_forwards = 1 << 19;
+constexpr long long most_forwards = 1 << 17;
 
 /// What a line asks for: a schedule by name, or one that is written down.
 struct request {

@@ -7,5 +7,5 @@ int main(int argc, char** argv) {
   using namespace @plan_id@;
   @prepare@
   const auto install = [](const rankc::runtime::placement& where) { return rankc::@target@::install(program, where); };
-  return rankc::runtime::program_main(about, install, argc, argv);
+  rankc::runtime::end_process(rankc::runtime::program_main(about, install, argc, argv));
 }

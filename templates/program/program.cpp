@@ -31,7 +31,7 @@ constexpr rankc::runtime::description about_{
     .peak_flops = @peak_flops@,
     .deterministic = @deterministic@,@lora@
     .trains = @trains@,@state@
-    .train = {@recipe@},
+    .train = {@recipe@},@note@
     .layouts = layouts,
     .ranks = ranks,
     .communicators = @communicators@,

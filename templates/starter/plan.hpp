@@ -13,8 +13,9 @@ inline constexpr auto model = models::gpt2{.layers = 4, .hidden = 128, .heads = 
 inline constexpr parallel_dims dims{.world = 2, .pp = 2};
 
 // seq in tokens, global_batch in sequences per step. It must divide into the microbatches.
-inline constexpr training recipe{.seq = 128, .global_batch = 16, .precision = f32, .lr = 2e-3,
-                                 .warmup_steps = 20, .decay_steps = 400, .min_lr = 2e-4};
+// The learning rate rises, and falls along half a cosine; also there: lr::constant, lr::linear, lr::wsd.
+inline constexpr training recipe{.seq = 128, .global_batch = 16, .precision = f32, .lr = 1e-3,
+                                 .lr_schedule = {lr::warm_up(50), lr::cosine(350, 1e-4)}};
 
 // Also there: schedules::gpipe, others as <rankc/schedules/NAME.hpp>, and clusters::h200<Nodes>.
 inline constexpr plan first{.model = model,

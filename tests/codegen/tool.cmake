@@ -12,6 +12,13 @@ target_compile_definitions(rankc_tool_test PRIVATE
   RANKC_ORACLES="${CMAKE_CURRENT_SOURCE_DIR}/oracles/schedules" RANKC_SOURCES="${PROJECT_SOURCE_DIR}"
   RANKC_TOOL="$<TARGET_FILE:rankc_tool>")
 target_link_libraries(rankc_tool_test PRIVATE rankc_tool_commands rankc_test_plans rankc_test_main)
+find_library(RANKC_SENTENCEPIECE_TRAIN sentencepiece_train)
+mark_as_advanced(RANKC_SENTENCEPIECE_TRAIN)
+if(RANKC_SENTENCEPIECE_LIBRARY AND RANKC_SENTENCEPIECE_TRAIN)
+  target_sources(rankc_tool_test PRIVATE codegen/tool/sentencepiece_test.cpp)
+  target_include_directories(rankc_tool_test PRIVATE "${RANKC_SENTENCEPIECE_INCLUDE}")
+  target_link_libraries(rankc_tool_test PRIVATE "${RANKC_SENTENCEPIECE_LIBRARY}" "${RANKC_SENTENCEPIECE_TRAIN}")
+endif()
 add_dependencies(rankc_tool_test rankc_tool)
 add_test(NAME codegen/tool COMMAND rankc_tool_test)
 add_test(NAME codegen/tool/version COMMAND rankc_tool --version)

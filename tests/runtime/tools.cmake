@@ -3,6 +3,7 @@ find_package(nlohmann_json REQUIRED)
 add_executable(rankc_runtime_tools_test
   runtime/tools/checkpoint_test.cpp
   runtime/tools/data_test.cpp
+  runtime/tools/generate_test.cpp
   runtime/tools/hash_test.cpp
   runtime/tools/learning_rate_test.cpp
   runtime/tools/metrics_test.cpp
@@ -10,7 +11,11 @@ add_executable(rankc_runtime_tools_test
   runtime/tools/parameters_test.cpp
   runtime/tools/program_test.cpp
   runtime/tools/safetensors_test.cpp
-  runtime/tools/saver_test.cpp)
+  runtime/tools/sample_order_test.cpp
+  runtime/tools/saver_test.cpp
+  runtime/tools/token_oracles_test.cpp
+  runtime/tools/training_test.cpp)
+target_compile_definitions(rankc_runtime_tools_test PRIVATE RANKC_DATA_ORACLES="${CMAKE_CURRENT_SOURCE_DIR}/oracles/data")
 target_link_libraries(rankc_runtime_tools_test
   PRIVATE rankc::runtime_tools rankc_test_main nlohmann_json::nlohmann_json)
 add_test(NAME runtime_tools COMMAND rankc_runtime_tools_test)

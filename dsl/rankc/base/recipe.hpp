@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The training recipe and the cluster: what a step computes besides the model, and what it runs on.
 #pragma once
+#include <rankc/runtime/lr_schedule.hpp>
+
 #include <concepts>
 #include <cstddef>
 #include <span>
@@ -72,7 +74,12 @@ using enum optimizer_kind;
 enum class bf16_rounding : unsigned char { nearest, stochastic };
 using enum bf16_rounding;
 
-/// One training run's recipe: optimizer, global-norm clipping, constant or warm-up-cosine learning rate.
+/// The learning rate over the steps, in pieces: {lr::warm_up(20), lr::constant(300), lr::linear(80, 0)}, lr::cosine, lr::wsd.
+using runtime::lr_schedule;
+namespace lr = runtime::lr;
+
+/// One training run's recipe: optimizer, global-norm clipping, and the learning rate, in the pieces of lr_schedule or else
+/// constant or warm-up-cosine.
 /// Units: seq in tokens, global_batch in sequences per step; clip 0 turns clipping off; decay_steps 0 keeps lr constant
 ///        after warm-up, else it falls along a cosine to min_lr in that many steps; with lr 0 a step leaves the weights.
 /// With `deterministic` a GPU program gives the same bits each run, at some cost; the host always does.
@@ -92,6 +99,7 @@ struct training {
   double beta1 = 0.9, beta2 = 0.95, eps = 1e-8;
   int warmup_steps = 0, decay_steps = 0;
   double min_lr = 0;
+  rankc::lr_schedule lr_schedule = {};
   bool deterministic = false;
   recomputation recompute = {};
   optimizer_kind optimizer = adamw;
@@ -104,6 +112,16 @@ struct training {
   int rounding_seed = 0;
   parameter_names frozen = {};
   low_rank_adaptation lora = {};
+  /// The pieces of its learning rate; of warmup_steps and decay_steps a warm-up and a cosine.
+  constexpr rankc::lr_schedule schedule_of_lr() const {
+    rankc::lr_schedule pieces = lr_schedule;
+    if (pieces.any()) return pieces;
+    if (warmup_steps > 0) pieces.add(rankc::lr::warm_up(warmup_steps));
+    if (decay_steps > 0) pieces.add(rankc::lr::cosine(decay_steps, min_lr));
+    return pieces;
+  }
+  /// The learning rate of step `step`, counted from 1: what the program takes.
+  constexpr double learning_rate(long long step) const { return runtime::learning_rate(schedule_of_lr(), lr, step); }
   /// Whether a parameter of the model is trained, where its layer does not freeze it.
   constexpr bool trains(std::string_view name) const {
     return !frozen.has(name) && (!lora.any() || lora.trained.has(name));

@@ -23,6 +23,17 @@ constexpr double smallest_eps(precision p) { return p == f64 ? 2.3e-308 : 1.2e-3
 /// What the dtype of weights and moments is called.
 constexpr std::string_view widest(precision p) { return p == f64 ? "f64" : "f32"; }
 
+/// The first piece of the learning rate's schedule that `is` so; -1: none.
+constexpr int first_piece(const training& r, bool (*is)(const runtime::lr_piece&, const training&)) {
+  for (int i = 0; i < r.lr_schedule.count; ++i)
+    if (is(r.lr_schedule.pieces[i], r)) return i;
+  return -1;
+}
+constexpr bool has_negative_steps(const runtime::lr_piece& p, const training&) { return p.steps < 0; }
+constexpr bool leads_astray(const runtime::lr_piece& p, const training& r) {
+  return p.to != runtime::peak && !(p.to >= 0 && (p.to <= r.lr || !is_from(0, r.lr, r.precision)));
+}
+
 /// A rule of a recipe as a value: whether it holds, and what is wrong where it does not.
 struct recipe_rule {
   int id;
@@ -74,6 +85,20 @@ inline constexpr recipe_rule recipe_rules[]{
     {237, [](const training& r) { return r.decay_steps >= 0; },
      [](sentence& t, const training& r) {
        t << "decay_steps=" << r.decay_steps << "; it is at least 0, and 0 keeps the learning rate after warm-up";
+     }},
+    {237, [](const training& r) { return !r.lr_schedule.any() || (r.warmup_steps == 0 && r.decay_steps == 0 && r.min_lr == 0); },
+     [](sentence& t, const training&) {
+       t << "lr_schedule says the learning rate in pieces, and warmup_steps, decay_steps or min_lr say it too; take one of them";
+     }},
+    {237, [](const training& r) { return first_piece(r, has_negative_steps) < 0; },
+     [](sentence& t, const training& r) {
+       const int i = first_piece(r, has_negative_steps);
+       t << "piece " << i << " of lr_schedule has " << r.lr_schedule.pieces[i].steps << " steps; it has at least 0";
+     }},
+    {233, [](const training& r) { return first_piece(r, leads_astray) < 0; },
+     [](sentence& t, const training& r) {
+       const int i = first_piece(r, leads_astray);
+       t << "piece " << i << " of lr_schedule leads to " << r.lr_schedule.pieces[i].to << "; it is at least 0 and at most lr=" << r.lr;
      }},
     // RC241
     {241, [](const training& r) { return r.momentum >= 0 && r.momentum < 1; },

@@ -6,5 +6,5 @@
 int main(int argc, char** argv) {
   using namespace gpt_pp2;
   const auto install = [](const rankc::runtime::placement& where) { return rankc::cuda::install(program, where); };
-  return rankc::runtime::program_main(about, install, argc, argv);
+  rankc::runtime::end_process(rankc::runtime::program_main(about, install, argc, argv));
 }

@@ -102,7 +102,8 @@ constexpr layout layouts[]{
      .weights = {0}, .gradients = {1718272}, .first_moment = {3436544}, .second_moment = {5154816}, .working_copy = {},
      .parameter_count = 429568, .parameters = parameters_1,
      .ropes = {}, .tokens = {0}, .targets = {6873088},
-     .reads_tokens = false, .reads_targets = true, .loss = {6881280}, .norm = {6881536}, .events = 14, .lanes = lanes_1},
+     .reads_tokens = false, .reads_targets = true, .loss = {6881280}, .norm = {6881536}, .events = 14, .lanes = lanes_1,
+     .logits = {.where = {15569408}, .rows = 512, .columns = 256, .stride = 256, .microbatch = 3}},
 };
 
 constexpr int members_0[]{0, 1};
@@ -137,6 +138,15 @@ schedule: one_f_one_b, bubble 22.6 %
 rank 0  |  0F0  0F1    .    .  0B0    -  0F2  0B1    -  0F3  0B2    -    .    .  0B3 | 0REDUCE_GRAD 0STEP
 rank 1  |    .  1F0  1B0    -  1F1  1B1    -  1F2  1B2    -  1F3  1B3    - | 1REDUCE_GRAD 1STEP
 bubble 22.6 %, one column per forward of an average stage; a backward takes two
+
+learning rate over the steps:
+     0.002 |   ***********
+           |  *           *********
+           |                       *******
+           | *                            ********
+           |                                      ****************
+         0 |*                                                     ******
+      step 1                                                        462
 
 pipeline rank 0: 25.1 MiB per rank
   stage 0: embedding .. layers.1, 48.4 % of the cost

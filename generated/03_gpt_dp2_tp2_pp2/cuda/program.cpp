@@ -102,7 +102,8 @@ constexpr layout layouts[]{
      .weights = {0}, .gradients = {862720}, .first_moment = {1725440}, .second_moment = {2588160}, .working_copy = {},
      .parameter_count = 215680, .parameters = parameters_1,
      .ropes = {}, .tokens = {0}, .targets = {3450880},
-     .reads_tokens = false, .reads_targets = true, .loss = {3454976}, .norm = {3455232}, .events = 20, .lanes = lanes_1},
+     .reads_tokens = false, .reads_targets = true, .loss = {3454976}, .norm = {3455232}, .events = 20, .lanes = lanes_1,
+     .logits = {.where = {5955072}, .rows = 256, .columns = 128, .stride = 128, .microbatch = 3}},
 };
 
 constexpr int members_0[]{0, 1};
@@ -195,6 +196,15 @@ schedule: one_f_one_b, bubble 22.5 %
 rank 0  |  0F0  0F1    .    .  0B0    -  0F2  0B1    -  0F3  0B2    -    .    .  0B3 | 0REDUCE_GRAD 0STEP
 rank 1  |    .  1F0  1B0    -  1F1  1B1    -  1F2  1B2    -  1F3  1B3    - | 1REDUCE_GRAD 1STEP
 bubble 22.5 %, one column per forward of an average stage; a backward takes two
+
+learning rate over the steps:
+     0.002 |   ***********
+           |  *           *********
+           |                       *******
+           | *                            ********
+           |                                      ****************
+         0 |*                                                     ******
+      step 1                                                        462
 
 pipeline rank 0: 8.7 MiB per rank
   stage 0: embedding .. layers.1, 48.6 % of the cost

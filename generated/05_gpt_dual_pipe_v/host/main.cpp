@@ -7,5 +7,5 @@ int main(int argc, char** argv) {
   using namespace gpt_dual_pipe_v;
   rankc::host::prepare(argv);
   const auto install = [](const rankc::runtime::placement& where) { return rankc::host::install(program, where); };
-  return rankc::runtime::program_main(about, install, argc, argv);
+  rankc::runtime::end_process(rankc::runtime::program_main(about, install, argc, argv));
 }

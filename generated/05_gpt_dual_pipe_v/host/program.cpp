@@ -96,7 +96,8 @@ constexpr layout layouts[]{
      .weights = {0}, .gradients = {1783808}, .first_moment = {3567616}, .second_moment = {5351424}, .working_copy = {},
      .parameter_count = 445952, .parameters = parameters_0,
      .ropes = {}, .tokens = {7135232}, .targets = {7143424},
-     .reads_tokens = true, .reads_targets = true, .loss = {7151616}, .norm = {7151872}, .events = 60, .lanes = lanes_0},
+     .reads_tokens = true, .reads_targets = true, .loss = {7151616}, .norm = {7151872}, .events = 60, .lanes = lanes_0,
+     .logits = {.where = {19909120}, .rows = 256, .columns = 256, .stride = 256, .microbatch = 7}},
     {.arena_bytes = 20476928,
      .weights = {0}, .gradients = {1586176}, .first_moment = {3172352}, .second_moment = {4758528}, .working_copy = {},
      .parameter_count = 396544, .parameters = parameters_1,
@@ -132,6 +133,15 @@ schedule: dual_pipe_v, bubble 7.4 %
 rank 0  |  0F0  0F1  0F2  3F0  3B0    -  3F1    - [0F3 3B1]    - [3F2 0B0]    - [0F4 3B2]    -    - [3F3 0B1]    - [0F5 3B3]    - [3F4 0B2]    - [0F6 3B4]    - [3F5 0B3]    - [0F7 3B5]    -    - [3F6 0B4]    -  3B6    - [3F7 0B5]    -    -  3B7    -  0B6    -  0B7    - | 3REDUCE_GRAD 0REDUCE_GRAD 0STEP 3STEP
 rank 1  |    .  1F0  2F0  1F1  2F1  1F2    .  2B0 [2F2 1B0]    - [1F3 2B1]    - [2F3 1B1]    -    . [1F4 2B2]    - [2F4 1B2]    . [1F5 2B3]    - [2F5 1B3]    - [1F6 2B4]    - [2F6 1B4]    -    . [1F7 2B5] [2F7 1B5]    -  2B6    -  1B6    -    .    .  2I7  1I7  2W7  1W7 | 2REDUCE_GRAD 1REDUCE_GRAD 1STEP 2STEP
 bubble 7.4 %, one column per forward of an average stage; a backward takes two; [ ] run together
+
+learning rate over the steps:
+     0.002 |   ***********
+           |  *           *********
+           |                       *******
+           | *                            ********
+           |                                      ****************
+         0 |*                                                     ******
+      step 1                                                        462
 
 pipeline rank 0: 19.7 MiB per rank
   stage 0: embedding .. layers.0, 24.6 % of the cost

@@ -88,6 +88,15 @@ inline dtype type_at(const description& about, int rank, region r, std::size_t f
   return is_copy_alone(about, where, r, first) ? dtype::bf16 : type_of(about, r);
 }
 
+/// Where the logits of a token begin.
+/// Errors: failure (1) where the rank has none.
+inline at place_of_logits(const description& about, int rank, std::size_t token) {
+  const logits_place& l = about.layouts[static_cast<std::size_t>(about.ranks[static_cast<std::size_t>(rank)].pp)].logits;
+  if (token < static_cast<std::size_t>(l.rows)) return l.where + token * static_cast<std::size_t>(l.stride) * size_of(about.type);
+  throw failure(1, "rank " + std::to_string(rank) + " has the logits of " + std::to_string(l.rows) + " tokens, and none of token " +
+                       std::to_string(token));
+}
+
 class engine {
  public:
   virtual ~engine() = default;
@@ -116,8 +125,17 @@ class engine {
   virtual void read(int rank, region, std::size_t first, std::size_t count, double* to) = 0;
   virtual void write(int rank, region, std::size_t first, std::size_t count, const double* from) = 0;
 
+  /// Copy the logits of a token that `evaluate` has left, of the rank's part of the vocabulary. Shapes: to (columns).
+  /// Errors: failure (1) where the rank has none.
+  virtual void logits(int rank, std::size_t token, double* to);
+
   /// Bytes of the arena that the target really holds for a rank (equals the plan's figure).
   virtual std::size_t arena_bytes(int rank) const = 0;
 };
+
+inline void engine::logits(int rank, std::size_t token, double*) {
+  place_of_logits(about(), rank, token);
+  throw failure(1, "this engine does not read logits");
+}
 
 }  // namespace rankc::runtime

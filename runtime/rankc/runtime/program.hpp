@@ -3,6 +3,8 @@
 // buffers, as constant tables. The trainer, the tests and an embedding application read these; the step
 // itself is a function per pipeline rank (host/rank.hpp, cuda/rank.hpp).
 #pragma once
+#include <rankc/runtime/lr_schedule.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -98,6 +100,13 @@ struct rope_table {
   double theta;
 };
 
+/// What the forward program leaves in the arena: the logits of a microbatch, of this rank's part of the vocabulary, in the type
+/// of activations. Units: elements from one row to the next; rows 0: none.
+struct logits_place {
+  at where;
+  int rows = 0, columns = 0, stride = 0, microbatch = 0;
+};
+
 /// The arena of the ranks of one pipeline coordinate, and what lies in it.
 /// Units: bytes for `at` and `arena_bytes`; elements for `parameter_count`.
 struct layout {
@@ -114,6 +123,7 @@ struct layout {
   at loss, norm;  // one element each; the loss counts on the rank of the last stage
   int events;     // number of events the step uses
   std::span<const lane_row> lanes;
+  logits_place logits = {};
 
   constexpr std::size_t trained_count() const { return parameter_count - frozen_count; }
 };
@@ -140,6 +150,7 @@ struct recipe {
   double momentum = 0;  // of SGD
   bool nesterov = false;
   std::uint32_t rounding_seed = 0;  // of what is rounded stochastically
+  lr_schedule schedule = {};        // in the place of warmup_steps, decay_steps and min_lr, where it has pieces
 };
 
 struct description {
@@ -160,6 +171,7 @@ struct description {
   bool bf16_moments = false;   // else they are kept in the type of gradients
   bool bf16_weights = false;   // bf16 programs: the weights are what layers read, with no working copy beside them
   recipe train;
+  const char* note = "";  // what a user is to know of it before it runs
   std::span<const layout> layouts;  // one per pipeline coordinate
   std::span<const rank_row> ranks;
   std::span<const communicator> communicators;

@@ -148,6 +148,22 @@ class cuda_engine final : public engine {
     std::copy(values.begin(), values.end(), to);
   }
 
+  void logits(int rank_index, std::size_t token, double* to) override {
+    const auto count = static_cast<std::size_t>(layout_of(rank_index).logits.columns);
+    const at from = place_of_logits(program_.about, rank_index, token);
+    context* owner = ranks_[static_cast<std::size_t>(rank_index)].get();
+    if (owner == nullptr) throw failure(1, "rank " + std::to_string(rank_index) + " is in another process, and so are its logits");
+    if (program_.about.type == dtype::bf16) {
+      std::vector<bf16_bits> narrow(count);
+      copy(*owner, "logits: cudaMemcpy", narrow.data(), owner->of().at<bf16_bits>(from), count);
+      std::transform(narrow.begin(), narrow.end(), to, widened);
+      return;
+    }
+    std::vector<float> values(count);
+    copy(*owner, "logits: cudaMemcpy", values.data(), owner->of().at<float>(from), count);
+    std::copy(values.begin(), values.end(), to);
+  }
+
   void write(int rank_index, region which, std::size_t first, std::size_t count,
              const double* from) override {
     const at to = place(rank_index, which, first, count);

@@ -88,6 +88,7 @@ class host_engine final : public engine {
   bool holds(int rank) const override { return holder_of(rank) != nullptr; }
   void read(int rank, region, std::size_t first, std::size_t count, double* to) override;
   void write(int rank, region, std::size_t first, std::size_t count, const double* from) override;
+  void logits(int rank, std::size_t token, double* to) override;
   std::size_t arena_bytes(int rank) const override { return layout_of(rank).arena_bytes; }
 
  private:
@@ -389,6 +390,15 @@ void host_engine::write(int rank, region what, std::size_t first, std::size_t co
     case dtype::bf16:
       std::transform(from, from + count, reinterpret_cast<bf16*>(to), [](double x) { return rounded_to_nearest(static_cast<float>(x)); });
   }
+}
+
+void host_engine::logits(int rank, std::size_t token, double* to) {
+  const auto count = static_cast<std::size_t>(layout_of(rank).logits.columns);
+  const at from = place_of_logits(about_, rank, token);
+  const struct rank* r = holder_of(rank);
+  if (r == nullptr) throw failure(1, "rank " + std::to_string(rank) + " is in another process, and so are its logits");
+  if (about_.type == dtype::f64) std::copy_n(r->at<double>(from), count, to);
+  else std::copy_n(r->at<float>(from), count, to);
 }
 
 }  // namespace

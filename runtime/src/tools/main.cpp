@@ -8,13 +8,16 @@
 #include <rankc/runtime/launch/spawn.hpp>
 #include <rankc/runtime/tools/command_line.hpp>
 #include <rankc/runtime/tools/export.hpp>
+#include <rankc/runtime/tools/generate.hpp>
 #include <rankc/runtime/tools/trainer.hpp>
 
 #include <fmt/format.h>
 #include <unistd.h>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <optional>
 #include <string_view>
@@ -32,6 +35,8 @@ void run(const description& about, const install_engine& install, const options&
       return train(about, install, o);
     case options::command::evaluate:
       return evaluate(about, install, o);
+    case options::command::generate:
+      return generate(about, install, o);
     case options::command::export_weights:
       fmt::print("exported {}\n", export_weights(about, o.load, o.out, o.exported).string());
       return;
@@ -104,7 +109,9 @@ int run_where_launched(const description& about, const install_at& install, int 
 /// The exit code of `start`, whose failures become a line each.
 template <class Start>
 int reported(const description& about, const Start& start) try {
-  return start();
+  const int code = start();
+  if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return code;
+  throw failure(1, fmt::format("standard output cannot be written: {}", std::strerror(errno)));
 } catch (const failure& f) {
   fmt::print(stderr, "{}: {}\n", about.name, f.what());
   write_error_file(variables, f.what(), false);
@@ -123,6 +130,11 @@ int program_main(const description& about, std::function<std::unique_ptr<engine>
 
 int program_main(const description& about, install_at install, int argc, char** argv) {
   return reported(about, [&] { return run_where_launched(about, install, argc, argv); });
+}
+
+void end_process(int code) {
+  std::fflush(nullptr);
+  std::_Exit(code);
 }
 
 }  // namespace rankc::runtime

@@ -4,6 +4,7 @@
 #include "json_checksum.hpp"
 #include "refusal.hpp"
 #include <rankc/runtime/tools/durable.hpp>
+#include <rankc/runtime/tools/learning_rate.hpp>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -24,6 +25,10 @@ std::string run_state_text(const run_state& state, const description& about) {
       {"samples", state.samples},
       {"init", state.init},
       {"data", state.data},
+      {"shuffle", state.shuffle},
+      {"eval_data", state.eval_data},
+      {"eval_fraction", state.eval_fraction},
+      {"last_step", state.last_step},
       {"recipe",
        {{"lr", r.lr},
         {"weight_decay", r.weight_decay},
@@ -31,7 +36,8 @@ std::string run_state_text(const run_state& state, const description& about) {
         {"warmup_steps", r.warmup_steps},
         {"decay_steps", r.decay_steps},
         {"min_lr", r.min_lr},
-        {"rounding_seed", r.rounding_seed}}},
+        {"rounding_seed", r.rounding_seed},
+        {"schedule", schedule_text(r.schedule)}}},
       {"optimizer", {{"moments", about.moments}, {"bf16_moments", about.bf16_moments}, {"bf16_weights", about.bf16_weights}}},
       {"layout",
        {{"pp", about.pp},
@@ -54,8 +60,12 @@ run_state read_run_state(const description& about, const std::filesystem::path& 
   try {
     run_state state{.step = root.at("step"),
                     .samples = root.at("samples"),
+                    .last_step = root.value("last_step", std::int64_t{0}),
                     .init = root.at("init"),
                     .data = root.at("data"),
+                    .shuffle = root.value("shuffle", ""),
+                    .eval_data = root.value("eval_data", ""),
+                    .eval_fraction = root.value("eval_fraction", 0.0),
                     .train = about.train,
                     .plan_hash = std::stoull(root.at("plan_hash").get<std::string>(), nullptr, 16)};
     const json& r = root.at("recipe");
@@ -65,6 +75,7 @@ run_state read_run_state(const description& about, const std::filesystem::path& 
     state.train.warmup_steps = r.at("warmup_steps");
     state.train.decay_steps = r.at("decay_steps");
     state.train.min_lr = r.at("min_lr");
+    state.train.schedule = read_schedule(r.value("schedule", ""));
     state.train.rounding_seed = r.at("rounding_seed");
     return state;
   } catch (const std::exception& e) {

@@ -2,107 +2,38 @@
 #include <rankc/runtime/tools/trainer.hpp>
 
 #include "refusal.hpp"
-#include <rankc/runtime/tools/checkpoint.hpp>
-#include <rankc/runtime/tools/data.hpp>
+#include <rankc/runtime/tools/beginning.hpp>
 #include <rankc/runtime/tools/learning_rate.hpp>
 #include <rankc/runtime/tools/metrics.hpp>
 #include <rankc/runtime/tools/not_finite.hpp>
-#include <rankc/runtime/tools/parameters.hpp>
 #include <rankc/runtime/tools/saver.hpp>
+#include <rankc/runtime/tools/stop_signal.hpp>
+#include <rankc/runtime/tools/tensorboard.hpp>
 #include <rankc/runtime/tools/trace_file.hpp>
 
 #include <fmt/format.h>
+#include <unistd.h>
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstdio>
 #include <filesystem>
 #include <string>
 
 namespace rankc::runtime {
 namespace {
 
-namespace fs = std::filesystem;
+using clock = std::chrono::steady_clock;
 
-void say(const options& o, const std::string& line) {
-  if (!o.speaks()) return;
-  fmt::print("{}\n", line);
-  std::fflush(stdout);
-}
-
-/// Where a run begins, and the checkpoint that holds its weights (none: `state.init` says).
-struct beginning {
-  run_state state;
-  std::optional<open_checkpoint> from;
-};
-
-beginning begin_run(const description& about, const options& o) {
-  beginning b;
-  if (o.load.empty()) {
-    b.state.init = o.init;
-    b.state.data = "arith:1234";
-    b.state.train = about.train;
-  } else {
-    b.from = open_newest(about, o.load, o.where);
-    b.state = b.from->state;
-    for (const std::string& note : b.from->notes) say(o, "note: " + note);
-    if (b.state.plan_hash != about.plan_hash)
-      say(o, fmt::format(
-                 "note: {} was saved by plan {:016x}, and this is {:016x}; it loads where the tensors agree",
-                 b.from->folder.string(), b.state.plan_hash, about.plan_hash));
-  }
-  b.state.plan_hash = about.plan_hash;
-  recipe& r = b.state.train;
-  if (o.data) b.state.data = *o.data;
-  if (o.lr) r.lr = *o.lr;
-  if (o.weight_decay) r.weight_decay = *o.weight_decay;
-  if (o.clip) r.clip = *o.clip;
-  if (o.schedule) set_schedule(r, *o.schedule, b.state.step + o.steps);
-  if (r.decay_steps > 0 && r.min_lr > r.lr)
-    throw refusal(2,
-                  "--lr {}: is below the schedule's floor {}; give one with --lr-schedule "
-                  "cosine:{}:{}:MIN_LR, or constant",
-                  r.lr, r.min_lr, r.warmup_steps, r.decay_steps);
-  return b;
-}
-
-void set_weights(engine& e, const beginning& b, const options& o) {
-  if (b.from) return load_checkpoint(e, *b.from);
-  if (const auto seed = hash_seed(b.state.init)) return initialise(e, *seed);
-  const std::vector<std::string> started = load_weights(e, b.state.init, o.where);
-  if (!started.empty())
-    say(o, fmt::format("note: {} has nothing beside its weights; {} parameters of lora start as by hash:1, {} to {}", b.state.init,
-                       started.size(), started.front(), started.back()));
-}
-
-std::uint64_t tokens_per_step(const description& about) {
-  return static_cast<std::uint64_t>(about.global_batch()) * static_cast<std::uint64_t>(about.seq);
-}
-
-void say_what_runs(const description& about, const options& o, const beginning& b, const dataset& data) {
-  std::uint64_t parameters = 0;
-  for (const global_parameter& p : global_parameters(about)) parameters += p.count();
-  say(o, fmt::format("{}: {} ranks (pp {}, dp {}, tp {}), {} parameters, {} tokens per step", about.name,
-                     about.world(), about.pp, about.dp, about.tp, parameters, tokens_per_step(about)));
-  say(o, fmt::format("weights: {}", b.from ? b.from->folder.string() : b.state.init));
-  say(o, fmt::format("data: {}", data.text()));
-}
-
-std::string schedule_text(const recipe& r) {
-  const auto warmup = r.warmup_steps > 0 ? fmt::format(", {} steps of warm-up", r.warmup_steps) : "";
-  const auto decay =
-      r.decay_steps > 0 ? fmt::format(", cosine to {} over {} steps", r.min_lr, r.decay_steps) : "";
-  return fmt::format("learning rate: {}{}{}", r.lr, warmup, decay);
-}
+double since(clock::time_point start) { return std::chrono::duration<double>(clock::now() - start).count(); }
 
 /// One step; a timed one where `trace` is there to receive it.
-step_metrics take_step(engine& e, const dataset& data, run_state& state, const placement& where,
+step_metrics take_step(engine& e, batch_reader& batches, run_state& state, const placement& where,
                        std::vector<traced>* trace) {
   const description& about = e.about();
   const recipe& r = state.train;
   const double lr = learning_rate(r, state.step + 1);
-  const auto start = std::chrono::steady_clock::now();
-  set_batch(e, data, state.samples);
+  const auto start = clock::now();
+  set_batch(e, batches.next());
   const step_input in{.lr = lr,
                       .weight_decay = r.weight_decay,
                       .clip = r.clip,
@@ -114,7 +45,7 @@ step_metrics take_step(engine& e, const dataset& data, run_state& state, const p
                       .nesterov = r.nesterov,
                       .rounding_seed = r.rounding_seed};
   const step_output out = trace != nullptr ? e.traced_step(in, *trace) : e.step(in);
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const double seconds = since(start);
   state.step += 1;
   state.samples += static_cast<std::uint64_t>(about.global_batch());
   refuse_if_not_finite(e, where, in, out);
@@ -133,10 +64,47 @@ step_metrics take_step(engine& e, const dataset& data, run_state& state, const p
   return m;
 }
 
+/// The files that a run writes of its steps.
+class watchers {
+ public:
+  explicit watchers(const options& o) {
+    if (!o.speaks()) return;
+    if (!o.metrics.empty()) metrics_.emplace(o.metrics, !o.load.empty());
+    if (!o.tensorboard.empty()) tensorboard_.emplace(o.tensorboard);
+  }
+  void write(const step_metrics& m) {
+    if (metrics_) metrics_->write(m);
+    if (!tensorboard_) return;
+    std::vector<std::pair<std::string_view, double>> values{
+        {"loss", m.loss}, {"grad_norm", m.grad_norm}, {"lr", m.lr}, {"tokens_per_s", m.tokens_per_s}};
+    if (m.eval_loss) values.emplace_back("eval_loss", *m.eval_loss);
+    tensorboard_->write(m.step, values);
+  }
+
+ private:
+  std::optional<metrics_file> metrics_;
+  std::optional<tensorboard_file> tensorboard_;
+};
+
+/// The last lines: what was done, and what may come next.
+void say_ending(const description& about, const options& o, const run_data& data, const run_state& state, const step_metrics& last,
+                std::int64_t steps, double seconds, console& say) {
+  const auto tokens = static_cast<double>(steps) * static_cast<double>(tokens_per_step(about));
+  const std::string epochs = data.trained.epochs_text(state.samples);
+  say.line(fmt::format("done: step {} of {} in {}, {:.0f} tokens/s{}; loss {:.4f}{} nats per token", state.step, state.last_step,
+                       duration_text(seconds), tokens / seconds, epochs.empty() ? "" : "; " + epochs, last.loss,
+                       last.eval_loss ? fmt::format(", held-out loss {:.4f}", *last.eval_loss) : ""));
+  if (o.save.empty()) return say.line("next: nothing is saved; --save DIR keeps the weights, and --eval-every N shows the loss of data held out");
+  const bool generates = about.layouts[static_cast<std::size_t>(about.loss_at())].logits.rows > 0;
+  say.line(fmt::format("next: {0} train --load {1} --save {1} --steps {2} goes on; {0} {3}", about.name, o.save, 2 * state.last_step,
+                       generates ? fmt::format("generate --load {} --prompt TEXT shows what it has learned", o.save)
+                                 : fmt::format("eval --load {} --data FILE", o.save)));
+}
+
 /// Say how saves went that have ended.
-void say_saves(const options& o, saver& saves, const char* then) {
+void say_saves(const options& o, saver& saves, const char* then, console& say) {
   for (const saver::outcome& ended : saves.news()) {
-    if (ended.saved) say(o, ended.line);
+    if (ended.saved) say.line(ended.line);
     else if (o.speaks()) fmt::print(stderr, "{}: {}{}\n", o.save, ended.line, then);
   }
 }
@@ -144,51 +112,67 @@ void say_saves(const options& o, saver& saves, const char* then) {
 }  // namespace
 
 void train(const description& about, const install_engine& install, const options& o) {
-  const beginning b = begin_run(about, o);
-  const dataset data(parse_data_spec(b.state.data), about.vocab_used, about.seq);
+  console say(o.speaks(), isatty(STDOUT_FILENO) != 0);
+  const beginning b = begin_run(about, o, say);
+  const run_data data = open_data(about, b.state);
+  const std::int64_t first = b.state.step + 1, last = b.state.last_step;
+  if (first > last)
+    return say.line(fmt::format("nothing to do: {} is of step {}, and the run has {} in all; --steps N with a larger N goes on",
+                                b.from->folder.string(), b.state.step, last));
   std::optional<saver> saves;
   if (!o.save.empty()) saves.emplace(about, o.save, o.keep, o.where);
-  std::optional<metrics_file> metrics;
-  if (!o.metrics.empty() && o.speaks()) metrics.emplace(o.metrics, !o.load.empty());
+  watchers files(o);
   std::optional<trace_file> trace;
   if (!o.trace.empty() && o.speaks()) trace.emplace(o.trace);
-  say_what_runs(about, o, b, data);
-  say(o, schedule_text(b.state.train));
+  say_what_runs(about, o, b, data, say);
   const auto e = install();
-  set_weights(*e, b, o);
+  set_weights(*e, b, o, say);
   run_state state = b.state;
-  const std::int64_t first = state.step + 1, last = state.step + o.steps;
-  while (state.step < last) {
+  batch_reader batches(about, data.trained, state.samples);
+  // A launcher tells processes of their own to stop, and each at another step; this is for all ranks in one.
+  std::optional<stop_signal> stop;
+  if (!o.where.is_one_rank()) stop.emplace();
+  const auto start = clock::now();
+  step_metrics m{};
+  int signal = 0;
+  while (state.step < last && signal == 0) {
     std::vector<traced> times;
     const bool timed = !o.trace.empty() && state.step + 1 == last;
-    const step_metrics m = take_step(*e, data, state, o.where, timed ? &times : nullptr);
-    if (metrics) metrics->write(m);
-    if (is_shown(m.step, first, last)) say(o, console_line(m, last));
-    const bool due = m.step == last || (o.save_every > 0 && m.step % o.save_every == 0);
-    if (saves && due) saves->begin(*e, state);
-    if (saves) say_saves(o, *saves, "; training goes on, and the next save tries again");
-    if (timed && trace) say(o, trace->write(about, m.step, times));
+    m = take_step(*e, batches, state, o.where, timed ? &times : nullptr);
+    signal = stop ? stop->asked() : 0;
+    const bool ends = m.step == last || signal != 0;
+    if (data.holds_out && (m.step == last || (o.eval_every > 0 && m.step % o.eval_every == 0)))
+      m.eval_loss = held_out_loss(*e, data, o.eval_batches);
+    files.write(m);
+    if (is_shown(m.step, first, last) || m.eval_loss || ends) say.line(console_line(m, last));
+    say.progress(progress_text(m.step, last, m.loss, since(start) / static_cast<double>(m.step - first + 1) * static_cast<double>(last - m.step)));
+    if (saves && (ends || (o.save_every > 0 && m.step % o.save_every == 0))) saves->begin(*e, state);
+    if (saves) say_saves(o, *saves, "; training goes on, and the next save tries again", say);
+    if (timed && trace) say.line(trace->write(about, m.step, times));
   }
-  if (!saves) return;
-  const bool saved = saves->finish();
-  say_saves(o, *saves, "");
+  const bool saved = !saves || saves->finish();
+  if (saves) say_saves(o, *saves, "", say);
   if (!saved) throw refusal(65, "the last save failed; {}", o.save);
+  if (m.step == last) return say_ending(about, o, data, state, m, last - first + 1, since(start), say);
+  throw refusal(128 + signal, "stopped by {} after step {} of {}; {}", stop_signal::name(signal), m.step, last,
+                saves ? fmt::format("train --load {} goes on", o.save) : "nothing is saved");
 }
 
 void evaluate(const description& about, const install_engine& install, const options& o) {
-  const beginning b = begin_run(about, o);
-  const dataset data(parse_data_spec(b.state.data), about.vocab_used, about.seq);
-  say_what_runs(about, o, b, data);
+  console say(o.speaks(), false);
+  const beginning b = begin_run(about, o, say);
+  const run_data data = open_data(about, b.state);
+  say_what_runs(about, o, b, data, say);
   const auto e = install();
-  set_weights(*e, b, o);
+  set_weights(*e, b, o, say);
   double sum = 0;
   for (std::int64_t batch = 0; batch < o.steps; ++batch) {
-    set_batch(*e, data, static_cast<std::uint64_t>(batch) * static_cast<std::uint64_t>(about.global_batch()));
+    set_batch(*e, data.trained, static_cast<std::uint64_t>(batch) * static_cast<std::uint64_t>(about.global_batch()));
     const double loss = e->evaluate();
     if (!std::isfinite(loss)) throw refusal(70, "batch {}: the loss is {}", batch + 1, loss);
     sum += loss;
   }
-  say(o, fmt::format("eval: loss {:.12f} nats per token over {} batches of {} tokens",
+  say.line(fmt::format("eval: loss {:.12f} nats per token over {} batches of {} tokens",
                      sum / static_cast<double>(o.steps), o.steps, tokens_per_step(about)));
 }
 

@@ -4,6 +4,7 @@
 
 #include <rankc/codegen/certificate.hpp>
 #include <rankc/codegen/lowered.hpp>
+#include <emit/emit.hpp>
 #include <rankc/codegen/prove.hpp>
 #include <rankc/codegen/verify.hpp>
 #include <rankc/make_plan.hpp>
@@ -20,6 +21,7 @@
 #include <sstream>
 
 #include "commands.hpp"
+#include "tokens.hpp"
 
 namespace rankc::tool {
 
@@ -122,6 +124,27 @@ TEST_CASE("the starter's plan is valid") {
   const plan_data plan = make_plan("starter", plans::first);
   CHECK(plan.diagnostics.empty());
   CHECK(plan.actions.ranks() == 2);
+  static_assert(plans::recipe.learning_rate(25) == 5e-4);
+  static_assert(plans::recipe.learning_rate(50) == 1e-3);
+  static_assert(plans::recipe.learning_rate(225) == 1e-4 + (1e-3 - 1e-4) * 0.5);
+  static_assert(plans::recipe.learning_rate(4000) == 1e-4);
+}
+
+TEST_CASE("a program has its plan's schedule, and says what its target does not have") {
+  plan_data plan = make_plan("starter", plans::first);
+  const auto program = [&] { return codegen::emit(codegen::lower(plan, runtime::dtype::f32), "host").at("program.cpp"); };
+  const std::string text = program();
+  CHECK(text.find(".schedule = {lr_piece{lr_shape::linear, 50, peak}, lr_piece{lr_shape::cosine, 350, 0.0001}}") != std::string::npos);
+  CHECK(text.find(".note") == std::string::npos);
+  CHECK(text.find("\n     0.001 |       **********\n") != std::string::npos);  // drawn
+  CHECK(text.find("\n      step 1                                                        440\n") != std::string::npos);
+  for (const auto& [to, name] : {std::pair{codegen::target::host, "host"}, std::pair{codegen::target::cuda, "cuda"}}) {
+    const std::string of_target = codegen::emit(codegen::lower(plan, runtime::dtype::f32, to), name).at("program.cpp");
+    CHECK(of_target.find(", .rows = 512, .columns = 256, .stride = 256, .microbatch = 3}},\n") != std::string::npos);
+    CHECK(of_target.find(".logits = ") == of_target.rfind(".logits = "));  // of the last pipeline rank alone
+  }
+  plan.recipe.precision = bf16;
+  CHECK(program().find(".note = \"the recipe's precision is bf16; this program computes in f32\",") != std::string::npos);
 }
 
 TEST_CASE("verify says of a file what the checker says of its text") {
@@ -170,10 +193,37 @@ TEST_CASE("the program's exit codes: 0 done, 1 refused, 2 usage") {
   }
   CHECK(run("search").errors.starts_with("error: rankc has no command search\n"));
   CHECK(run("explain RC304").out.starts_with("RC304: nothing waits for ever\n"));
-  CHECK(run("explain 304").code == 1);
+  for (const char* id : {"304", "rc304"}) CHECK(run("explain " + std::string(id)) == run("explain RC304"));
+  for (const char* id : {"RC1", "1", "RC", "rc", "R304", "304x"}) CHECK(run("explain " + std::string(id)).code == 1);
+  for (const char* command : {"dims", "schedule", "tokens"}) CHECK(run(std::string(command) + " --help").out.find("Examples:\n  ") != std::string::npos);
+  for (const char* command : {"explain", "explain 304", "dims --world 8 --dp-shard infer"})
+    CHECK(std::system((std::string(RANKC_TOOL) + " " + command + " > /dev/full 2> /dev/null").c_str()) != 0);
   const scratch s;
   CHECK(run("init " + (s.path / "p").string() + " --name gpt").code == 0);
   CHECK(run("init " + (s.path / "p").string() + " --name gpt").code == 1);
+}
+
+TEST_CASE("tokens writes llm.c's form, by bytes") {
+  const scratch s;
+  write(s.path / "a.txt", "ab\xff");
+  write(s.path / "b.txt", std::string("\0z", 2));
+  const std::string a = (s.path / "a.txt").string(), b = (s.path / "b.txt").string(), out = (s.path / "t.bin").string();
+  CHECK(run("tokens --out " + out + " " + a + " " + b) ==
+        result{0, out + ": 5 tokens of 2 files by bytes, for a plan with vocab 256 or more\n", ""});
+  const std::string bytes = contents(out);
+  REQUIRE(bytes.size() == 1024 + 10);
+  CHECK(bytes.substr(0, 12) == std::string("\x88\xd8\x34\x01\x01\0\0\0\x05\0\0\0", 12));  // 20240520, 1, 5
+  CHECK(bytes.substr(12, 1012) == std::string(1012, '\0'));
+  CHECK(bytes.substr(1024) == std::string("a\0b\0\xff\0\0\0z\0", 10));
+  CHECK(run("tokens --out " + out + " " + a + " " + (s.path / "none").string()).errors == "error: " + (s.path / "none").string() + ": cannot be read\n");
+  CHECK_FALSE(fs::exists(out));  // nothing that looks whole
+  CHECK(run("tokens --out x.txt " + a).errors == "error: --out x.txt: a token file is called .bin, by which --data knows it\n");
+  CHECK(run("tokens --eos --out " + out + " " + a).errors == "error: --eos: bytes have no end-of-sentence; give --model, or leave it out\n");
+  const result no_model = run("tokens --model " + a + " --out " + out + " " + a);
+  CHECK(no_model.code == 1);
+  CHECK((no_model.errors.find(a + ": is no model of SentencePiece that can be read") != std::string::npos ||
+         no_model.errors.find("this rankc was built without SentencePiece") != std::string::npos));
+  CHECK_FALSE(fs::exists(out));
 }
 
 TEST_CASE("the program answers lines, good and bad, and ends with 0") {

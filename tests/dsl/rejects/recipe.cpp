@@ -55,6 +55,18 @@ inline constexpr auto rc237_negative_steps =
     trained({.seq = 8, .global_batch = 4, .warmup_steps = fault(-1, 9), .decay_steps = fault(-7, 1)});
 static_assert(valid<rc237_negative_steps>);  // error: RC237: warmup_steps=-1; it is at least 0, and 0 starts with the whole learning rate. RC237: decay_steps=-7; it is at least 0, and 0 keeps the learning rate after warm-up
 
+inline constexpr auto rc237_schedule_said_twice =
+    trained({.seq = 8, .global_batch = 4, .warmup_steps = fault(5, 0), .lr_schedule = {lr::warm_up(5), lr::cosine(20)}});
+static_assert(valid<rc237_schedule_said_twice>);  // error: RC237: lr_schedule says the learning rate in pieces, and warmup_steps, decay_steps or min_lr say it too; take one of them
+
+inline constexpr auto rc237_piece_of_negative_steps =
+    trained({.seq = 8, .global_batch = 4, .lr_schedule = {lr::warm_up(5), lr::constant(fault(-3, 3))}});
+static_assert(valid<rc237_piece_of_negative_steps>);  // error: RC237: piece 1 of lr_schedule has -3 steps; it has at least 0
+
+inline constexpr auto rc233_piece_leads_upward =
+    trained({.seq = 8, .global_batch = 4, .lr = 1e-3, .lr_schedule = lr::wsd(5, 10, 5, fault(2e-3, 1e-3))});
+static_assert(valid<rc233_piece_leads_upward>);  // error: RC233: piece 2 of lr_schedule leads to 2e-3; it is at least 0 and at most lr=1e-3
+
 inline constexpr double theta = fault(0.0, 1.0);
 inline constexpr plan rc238_theta_of_zero{
     .model = models::llama{.layers = 1, .hidden = 8, .heads = 2, .kv_heads = 2, .ffn = 8, .vocab = 8, .theta = theta},

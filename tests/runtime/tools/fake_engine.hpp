@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <csignal>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -76,6 +77,12 @@ struct fake_program {
   }
   fake_program(const fake_program&) = delete;
 
+  /// Leave logits of the last microbatch after a forward.
+  void leave_logits() {
+    layouts.back().reads_targets = true;
+    layouts.back().logits = {.where = {}, .rows = about.rows * about.seq, .columns = vocab / tp, .stride = vocab / tp, .microbatch = 1};
+  }
+
   /// Make the pipeline run both ways: rank p holds what rank pp - 1 - p holds too, and the later of the two has copies.
   void mirror() {
     const auto before = parameters;
@@ -125,6 +132,7 @@ class fake_engine : public engine {
   }
 
   static constexpr double untouched = -77;
+  int signal_at = 0, signal = 0;  // step within which this process gets a signal
   int fail_at = 0, nan_at = 0, infinite_norm_at = 0, exit_code = 70;  // step at which to fail; 0: never
   bool nan_in_evaluation = false;
   std::vector<step_input>* inputs = nullptr;  // where those of each step are kept
@@ -142,6 +150,7 @@ class fake_engine : public engine {
     if (in.step == fail_at)
       throw failure(exit_code, "rank 1, step " + std::to_string(in.step) + ", 1F0: broken");
     if (inputs != nullptr) inputs->push_back(in);
+    if (in.step == signal_at) std::raise(signal);
     const double loss = loss_of_batch();
     for (std::size_t r = 0; r < regions_.size(); ++r)
       for (const parameter& p : layout_of(r).parameters)
@@ -162,6 +171,16 @@ class fake_engine : public engine {
 
   double evaluate() override {
     return nan_in_evaluation ? std::numeric_limits<double>::quiet_NaN() : loss_of_batch();
+  }
+
+  /// Of each token those before it in its row say which ones may follow: the last one's successor, and less so the one after.
+  void logits(int rank, std::size_t token, double* to) override {
+    place_of_logits(program_.about, rank, token);
+    const int columns = program_.vocab / program_.tp, last = batch_[static_cast<std::size_t>(program_.dp)][token];
+    for (int i = 0; i < columns; ++i) {
+      const int ahead = (program_.ranks[static_cast<std::size_t>(rank)].tp * columns + i - last + program_.vocab) % program_.vocab;
+      to[i] = ahead == 1 ? 3 : ahead == 2 ? 2 : ahead == 3 ? 1 : -1e3;
+    }
   }
 
   /// A sum over samples that does not depend on how they are spread over ranks, and one weight.

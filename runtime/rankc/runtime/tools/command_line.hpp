@@ -12,15 +12,23 @@
 namespace rankc::runtime {
 
 struct options {
-  enum class command { train, evaluate, describe, export_weights };
+  enum class command { train, evaluate, generate, describe, export_weights };
   command run = command::train;
   bool json = false;
-  std::int64_t steps = 0;
+  std::int64_t steps = 0;  // train: in all, those before a checkpoint counted; 0: not given
   std::string init;                 // hash:SEED, a file or a folder; empty where `load` is given
-  std::optional<std::string> data;  // as --data spells it
+  std::optional<std::string> data, shuffle, eval_data;  // as these are spelt
+  std::optional<double> eval_fraction;
+  std::int64_t eval_every = 0, eval_batches = 10;  // 0: at the end alone, where data is held out
   std::optional<double> lr, weight_decay, clip;
   std::optional<std::string> schedule;
-  std::string metrics, trace, save, load, out;
+  std::string metrics, trace, tensorboard, save, load, out;
+  std::optional<std::string> prompt;
+  std::string prompt_tokens;
+  std::int64_t tokens = 200;  // to generate
+  double temperature = 0.8;
+  int top_k = 0;
+  std::uint64_t sampling_seed = 1;
   export_options exported;
   std::int64_t save_every = 0;  // 0: at the end only
   int keep = 0;                 // checkpoints that stay; 0: all
@@ -28,7 +36,7 @@ struct options {
   placement where;              // not from the command line, but from the launcher
 
   /// Whether the command starts the ranks.
-  bool starts() const { return run == command::train || run == command::evaluate; }
+  bool starts() const { return run == command::train || run == command::evaluate || run == command::generate; }
   /// Whether this process prints, and writes files: one of all does.
   bool speaks() const { return where.speaks(); }
 };

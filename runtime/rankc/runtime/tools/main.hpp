@@ -21,4 +21,8 @@ int program_main(const description&, std::function<std::unique_ptr<engine>()> in
 int program_main(const description&, std::function<std::unique_ptr<engine>(const placement&)> install,
                  int argc, char** argv);
 
+/// Return from main, but for what libraries do when they are unloaded: OpenBLAS then waits for threads that a lack of memory has
+/// kept from starting.
+[[noreturn]] void end_process(int code);
+
 }  // namespace rankc::runtime

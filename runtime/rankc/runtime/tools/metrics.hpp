@@ -19,6 +19,7 @@ struct step_metrics {
   double step_ms, tokens_per_s;
   std::optional<double> mfu;
   std::size_t peak_bytes;
+  std::optional<double> eval_loss{};  // of data held out, after the step; absent where it was not evaluated
 };
 
 std::string json_line(const step_metrics&);

@@ -13,7 +13,10 @@ namespace rankc::runtime {
 struct run_state {
   std::int64_t step = 0;      // steps done
   std::uint64_t samples = 0;  // samples seen: the next step begins with this one
+  std::int64_t last_step = 0;  // that the run was to take
   std::string init, data;
+  std::string shuffle{}, eval_data{};  // empty: none
+  double eval_fraction = 0;
   recipe train{};
   std::uint64_t plan_hash = 0;
 };

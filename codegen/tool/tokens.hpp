@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// `rankc tokens`: a token file of llm.c from text.
+#pragma once
+#include <filesystem>
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+namespace rankc::tool {
+
+struct tokens_options {
+  std::filesystem::path out;
+  std::vector<std::filesystem::path> files;
+  std::filesystem::path model;  // of SentencePiece; empty: bytes
+  bool ends = false;            // the model's end-of-sentence after each file
+};
+
+/// Write the tokens of files, one after the other: uint16 where the vocabulary fits into it, else uint32.
+/// Errors: 1 and one sentence, and no file, where one cannot be read or written, the model cannot be, or this build lacks
+///         SentencePiece.
+int tokens(const tokens_options&, std::ostream& out, std::ostream& errors);
+
+}  // namespace rankc::tool

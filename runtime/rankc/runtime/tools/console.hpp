@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a run prints: lines, and on a terminal a last one that changes with every step.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+namespace rankc::runtime {
+
+/// "45 s", "12 min 05 s", "3 h 02 min"
+std::string duration_text(double seconds);
+
+/// "step 37/300  12 %  loss 5.123456  ETA 2 min 05 s"
+std::string progress_text(std::int64_t step, std::int64_t last_step, double loss, double seconds_left);
+
+class console {
+ public:
+  /// `speaks`: whether this process prints; `is_terminal`: whether standard output is one.
+  console(bool speaks, bool is_terminal);
+  ~console();
+  console(const console&) = delete;
+
+  /// Print a line. When that fails, as on a full disk, the run goes on: the first time says so on stderr.
+  void line(const std::string& text);
+  /// Show a text in the place of the last one, on a terminal and ten times a second at most.
+  void progress(const std::string& text);
+
+ private:
+  void clear();
+
+  bool speaks_, is_terminal_, has_progress_ = false, failed_ = false;
+  std::chrono::steady_clock::time_point shown_{};
+};
+
+}  // namespace rankc::runtime

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `--data` and `--shuffle` say.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rankc::runtime {
+
+struct data_source {
+  enum class kind { arith, rand, files } from;
+  std::uint64_t seed = 0;  // arith, rand
+  std::string path;        // files
+  double weight = 1;
+};
+struct data_spec {
+  std::vector<data_source> sources;
+};
+
+/// Read `arith:SEED`, `rand:SEED`, a file, a folder, a pattern of files, or several of these with weights: `A:0.7,B:0.3`.
+/// Errors: failure (2) for anything else.
+data_spec parse_data_spec(std::string_view text);
+
+/// The order of the windows of files: as they lie; drawn for each epoch; or that of Megatron for so many samples.
+struct shuffle_spec {
+  enum class kind { none, windows, megatron } how = kind::none;
+  std::uint64_t seed = 0;
+  std::uint64_t samples = 0;  // megatron; 0: one epoch
+};
+
+/// Read `none`, `SEED` or `megatron:SEED[:SAMPLES]`.
+/// Errors: failure (2) for anything else.
+shuffle_spec parse_shuffle(std::string_view text);
+
+}  // namespace rankc::runtime

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// The order in which Megatron's GPTDataset gives samples of a .bin file, number for number.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace rankc::runtime {
+
+/// numpy's RandomState: the Mersenne twister MT19937 seeded by one number.
+/// Source: Matsumoto and Nishimura 1998; numpy.random.RandomState(seed).
+class numpy_random {
+ public:
+  explicit numpy_random(std::uint32_t seed);
+  std::uint32_t next();
+  /// Mix values as RandomState.shuffle does.
+  template <class T>
+  void shuffle(std::span<T> values) {
+    for (std::size_t i = values.size(); i-- > 1;) std::swap(values[i], values[at_most(i)]);
+  }
+
+ private:
+  std::size_t at_most(std::size_t largest);
+
+  std::array<std::uint32_t, 624> state_;
+  std::size_t used_ = 624;
+};
+
+/// Sample i of the dataset is the tokens from `starts[shuffle[i]]` on, through sequences `sequences` laid end to end.
+struct megatron_order {
+  struct place {
+    std::int32_t sequence, offset;  // an index into `sequences`, and tokens of it that are skipped
+    bool operator==(const place&) const = default;
+  };
+  std::int32_t epochs = 0;
+  std::vector<std::int32_t> sequences;  // document_index
+  std::vector<place> starts;            // sample_index: of each sample, and of the one after the last
+  std::vector<std::uint32_t> shuffle;   // shuffle_index
+
+  std::uint64_t samples() const { return shuffle.size(); }
+};
+
+/// Lay sequences of `lengths` tokens end to end, in an order drawn for each epoch, often enough for `samples` samples of `seq`
+/// tokens and, with `extra`, the token after them; 0 samples: one epoch. Samples are then drawn without repetition; the last
+/// epoch's apart where few of them are needed.
+/// Errors: failure (1) where there is no token, or less than a sample.
+/// Source: Megatron-Core 0.16, GPTDataset.
+megatron_order order_of_megatron(std::span<const std::int32_t> lengths, std::int64_t seq, std::uint32_t seed, std::int64_t samples,
+                                 bool extra = true);
+
+}  // namespace rankc::runtime

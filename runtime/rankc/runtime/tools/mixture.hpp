@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which of several weighted sources a sample comes from: a function of its number.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace rankc::runtime {
+
+/// A pattern of 2^16 samples that repeats. Each next one is of the source that is furthest behind its share, so that of the
+/// first n samples each source has its share to within one or two, for any n.
+/// Units: weights in any, above 0; a share is rounded to 2^-16.
+/// Source: the order is that of Megatron-Core's BlendedDataset.
+class mixture {
+ public:
+  explicit mixture(std::span<const double> weights);
+
+  /// The source of sample `s`, and how many before it are of that source.
+  struct choice {
+    std::size_t source;
+    std::uint64_t number;
+  };
+  choice of(std::uint64_t s) const;
+
+ private:
+  std::vector<std::uint16_t> source_;  // of a place of the pattern
+  std::vector<std::uint32_t> before_;  // of that source, in the pattern
+  std::vector<std::uint32_t> counts_;  // of a source, in the whole pattern
+};
+
+}  // namespace rankc::runtime

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// The logits that a forward program leaves: those of its own loss, and the same in every layout.
+#include <rankc/runtime/tools/generate.hpp>
+#include <rankc/runtime/tools/parameters.hpp>
+
+#include <gpt_dp2_tp2_pp2_program/program.hpp>
+#include <gpt_dual_pipe_v_program/program.hpp>
+#include <gpt_one_rank_program/program.hpp>
+#include <gpt_pp2_program/program.hpp>
+#include <rankc/runtime/host/rank.hpp>
+
+#include <doctest/doctest.h>
+#include <cmath>
+#include <string>
+#include <vector>
+
+using namespace rankc::runtime;
+
+namespace {
+
+const rankc::host::program* const programs[]{&gpt_one_rank::program, &gpt_pp2::program, &gpt_dp2_tp2_pp2::program, &gpt_dual_pipe_v::program};
+
+std::unique_ptr<engine> installed(const rankc::host::program& p) {
+  auto e = rankc::host::install(p);
+  initialise(*e, 1);
+  return e;
+}
+
+int id(int n, int of) { return (n * n * 31 + n * 7 + of) % 256; }
+
+/// Minus the log of a target's chance, of the logits of a token.
+double cross_entropy(engine& e, int dp, std::size_t token, int target) {
+  const description& about = e.about();
+  const auto columns = static_cast<std::size_t>(about.layouts[static_cast<std::size_t>(about.loss_at())].logits.columns);
+  std::vector<double> all(columns * static_cast<std::size_t>(about.tp));
+  for (int rank = 0; rank < about.world(); ++rank) {
+    const rank_row& row = about.ranks[static_cast<std::size_t>(rank)];
+    if (row.pp == about.loss_at() && row.dp == dp) e.logits(rank, token, all.data() + columns * static_cast<std::size_t>(row.tp));
+  }
+  double sum = 0;
+  for (const double x : all) sum += std::exp(x);
+  return std::log(sum) - all[static_cast<std::size_t>(target)];
+}
+
+}  // namespace
+
+TEST_CASE("the loss is that of the logits") {
+  for (const auto* p : programs) {
+    const description& about = p->about;
+    CAPTURE(std::string(about.name));
+    const auto e = installed(*p);
+    const int count = about.rows * about.seq;
+    REQUIRE(about.layouts[static_cast<std::size_t>(about.loss_at())].logits.rows == count);
+    const auto ids = [&](int of) {
+      std::vector<std::int32_t> all(static_cast<std::size_t>(count));
+      for (int i = 0; i < count; ++i) all[static_cast<std::size_t>(i)] = id(i, of);
+      return all;
+    };
+    // Each microbatch has the same, so that the one that is left stands for all.
+    for (int microbatch = 0; microbatch < about.microbatches; ++microbatch)
+      for (int dp = 0; dp < about.dp; ++dp) e->set_batch(dp, microbatch, ids(3 + dp).data(), ids(90 + dp).data());
+    const double loss = e->evaluate();
+    double sum = 0;
+    for (int dp = 0; dp < about.dp; ++dp)
+      for (int i = 0; i < count; ++i) sum += cross_entropy(*e, dp, static_cast<std::size_t>(i), id(i, 90 + dp));
+    CHECK(sum / (count * about.dp) == doctest::Approx(loss).epsilon(1e-6));
+  }
+}
+
+TEST_CASE("the microbatch that is left is the one that is named") {
+  for (const auto* p : programs) {
+    const description& about = p->about;
+    CAPTURE(std::string(about.name));
+    const auto e = installed(*p);
+    const std::vector<std::int32_t> none(static_cast<std::size_t>(about.rows * about.seq));
+    const int named = about.layouts[static_cast<std::size_t>(about.loss_at())].logits.microbatch;
+    const auto first_logit = [&](int microbatch) {
+      for (int m = 0; m < about.microbatches; ++m)
+        for (int dp = 0; dp < about.dp; ++dp) {
+          std::vector<std::int32_t> ids = none;
+          if (m == microbatch) ids[0] = 65;
+          e->set_batch(dp, m, ids.data(), none.data());
+        }
+      e->evaluate();
+      return cross_entropy(*e, 0, 0, 0);
+    };
+    const double other = first_logit(-1);
+    for (int m = 0; m < about.microbatches; ++m) CHECK((first_logit(m) != other) == (m == named));
+  }
+}
+
+TEST_CASE("what follows a prompt is the same text in every layout") {
+  const std::vector<std::int32_t> prompt{84, 104, 101, 32};
+  const auto text_of = [&](const rankc::host::program& p, const std::vector<std::int32_t>& begin, int count) {
+    const auto e = installed(p);
+    std::vector<std::int32_t> tokens = begin;
+    for (int i = 0; i < count; ++i) tokens.push_back(choose_token(next_logits(*e, tokens), {.temperature = 0}, tokens.size()));
+    return tokens;
+  };
+  const auto reference = text_of(gpt_one_rank::program, prompt, 4);
+  for (const auto* p : programs) CHECK(text_of(*p, prompt, 4) == reference);
+  // Of more than seq tokens the last are seen.
+  std::vector<std::int32_t> longer(200);
+  for (int i = 0; i < 200; ++i) longer[static_cast<std::size_t>(i)] = id(i, 0);
+  const auto e = installed(gpt_pp2::program);
+  CHECK(next_logits(*e, longer) == next_logits(*e, std::span<const std::int32_t>(longer).last(128)));
+  CHECK(next_logits(*e, longer) != next_logits(*e, std::span<const std::int32_t>(longer).last(127)));
+}
+
+TEST_CASE("logits that a rank does not have are refused") {
+  const auto e = installed(gpt_pp2::program);
+  double to[256];
+  const auto says = [&](int rank, std::size_t token) -> std::string {
+    try {
+      e->logits(rank, token, to);
+    } catch (const failure& f) {
+      return f.what();
+    }
+    return "nothing";
+  };
+  CHECK(says(0, 0) == "rank 0 has the logits of 0 tokens, and none of token 0");
+  CHECK(says(1, 512) == "rank 1 has the logits of 512 tokens, and none of token 512");
+  CHECK(says(1, 511) == "nothing");
+}
