@@ -15,16 +15,20 @@ const view* find_view(const op& o, std::string_view port) {
   const auto found = std::find_if(o.views.begin(), o.views.end(), [&](const view& v) { return v.port == port; });
   return found == o.views.end() ? nullptr : &*found;
 }
-std::size_t begin_of(const op& o, const view& v) { return o.reads[static_cast<std::size_t>(v.accesses[0])].begin + v.offset; }
+std::size_t begin_of(const op& o, const view& v) {
+  return o.reads[static_cast<std::size_t>(v.accesses[0])].begin + v.offset;
+}
 
 bool writes_into(const op& o, const access& of) {
-  return std::any_of(o.writes.begin(), o.writes.end(), [&](const access& w) { return w.begin < of.end && of.begin < w.end; });
+  return std::any_of(o.writes.begin(), o.writes.end(),
+                     [&](const access& w) { return w.begin < of.end && of.begin < w.end; });
 }
 
 /// Of the last op that compares logits with targets, where nothing after it writes there.
 kept_logits find_in(const lowered& l, const pipeline_rank& r, const std::vector<op>& ops) {
-  const auto last = std::find_if(ops.rbegin(), ops.rend(),
-                                 [](const op& o) { return find_view(o, "logits") != nullptr && find_view(o, "targets") != nullptr; });
+  const auto last = std::find_if(ops.rbegin(), ops.rend(), [](const op& o) {
+    return find_view(o, "logits") != nullptr && find_view(o, "targets") != nullptr;
+  });
   if (last == ops.rend()) return {};
   const view *logits = find_view(*last, "logits"), *targets = find_view(*last, "targets");
   if (logits->shape.size() != 2 || logits->accesses.size() != 1) return {};

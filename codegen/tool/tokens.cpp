@@ -41,12 +41,15 @@ tokenizer of_bytes() {
 tokenizer of_model(const std::filesystem::path& model, bool ends) {
   const auto processor = std::make_shared<sentencepiece::SentencePieceProcessor>();
   if (const auto status = processor->Load(model.string()); !status.ok())
-    throw std::runtime_error(fmt::format("{}: is no model of SentencePiece that can be read: {}", model.string(), status.ToString()));
+    throw std::runtime_error(
+        fmt::format("{}: is no model of SentencePiece that can be read: {}", model.string(), status.ToString()));
   const int end = processor->eos_id();
-  if (ends && end < 0) throw std::runtime_error(fmt::format("{}: has no end-of-sentence; leave out --eos", model.string()));
+  if (ends && end < 0)
+    throw std::runtime_error(fmt::format("{}: has no end-of-sentence; leave out --eos", model.string()));
   return {[=](const std::string& text) {
             std::vector<int> ids;
-            if (const auto status = processor->Encode(text, &ids); !status.ok()) throw std::runtime_error(status.ToString());
+            if (const auto status = processor->Encode(text, &ids); !status.ok())
+              throw std::runtime_error(status.ToString());
             if (ends) ids.push_back(end);
             return ids;
           },
@@ -54,15 +57,17 @@ tokenizer of_model(const std::filesystem::path& model, bool ends) {
 }
 #else
 tokenizer of_model(const std::filesystem::path& model, bool) {
-  throw std::runtime_error(fmt::format("--model {}: this rankc was built without SentencePiece; install libsentencepiece-dev and build it again, "
-                                       "or leave --model out for bytes",
-                                       model.string()));
+  throw std::runtime_error(fmt::format(
+      "--model {}: this rankc was built without SentencePiece; install libsentencepiece-dev and build it again, "
+      "or leave --model out for bytes",
+      model.string()));
 }
 #endif
 
 std::string read(const std::filesystem::path& file) {
   std::ifstream in(file, std::ios::binary);
-  if (!in || std::filesystem::is_directory(file)) throw std::runtime_error(fmt::format("{}: cannot be read", file.string()));
+  if (!in || std::filesystem::is_directory(file))
+    throw std::runtime_error(fmt::format("{}: cannot be read", file.string()));
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
@@ -84,13 +89,15 @@ std::size_t write_tokens(const tokens_options& o, const tokenizer& by) {
     const std::vector<int> ids = by.encode(read(file));
     count += ids.size();
     if (count > std::numeric_limits<std::int32_t>::max())
-      throw std::runtime_error(fmt::format("{}: would hold more than 2^31 - 1 tokens, which its header counts to; write several files", o.out.string()));
+      throw std::runtime_error(fmt::format(
+          "{}: would hold more than 2^31 - 1 tokens, which its header counts to; write several files", o.out.string()));
     (wide ? append<std::uint32_t> : append<std::uint16_t>)(out, ids);
   }
   header[2] = static_cast<std::int32_t>(count);
   out.seekp(0);
   write_header();
-  if (!out.flush()) throw std::runtime_error(fmt::format("{}: cannot be written: {}", o.out.string(), std::strerror(errno)));
+  if (!out.flush())
+    throw std::runtime_error(fmt::format("{}: cannot be written: {}", o.out.string(), std::strerror(errno)));
   return count;
 }
 
@@ -100,12 +107,15 @@ int tokens(const tokens_options& o, std::ostream& out, std::ostream& errors) {
   bool begun = false;
   try {
     if (o.out.extension() != ".bin")
-      throw std::runtime_error(fmt::format("--out {}: a token file is called .bin, by which --data knows it", o.out.string()));
-    if (o.ends && o.model.empty()) throw std::runtime_error("--eos: bytes have no end-of-sentence; give --model, or leave it out");
+      throw std::runtime_error(
+          fmt::format("--out {}: a token file is called .bin, by which --data knows it", o.out.string()));
+    if (o.ends && o.model.empty())
+      throw std::runtime_error("--eos: bytes have no end-of-sentence; give --model, or leave it out");
     const tokenizer by = o.model.empty() ? of_bytes() : of_model(o.model, o.ends);
     begun = !std::filesystem::exists(o.out) || std::filesystem::is_regular_file(o.out);
     const std::size_t count = write_tokens(o, by);
-    out << fmt::format("{}: {} tokens of {} files by {}, for a plan with vocab {} or more\n", o.out.string(), count, o.files.size(), by.name, by.vocab);
+    out << fmt::format("{}: {} tokens of {} files by {}, for a plan with vocab {} or more\n", o.out.string(), count,
+                       o.files.size(), by.name, by.vocab);
     return 0;
   } catch (const std::exception& e) {
     std::error_code none;

@@ -1,6 +1,7 @@
 # Tests of the host runtime core.
 add_executable(rankc_runtime_host_test
-  runtime/host/activation_test.cpp runtime/host/attention_test.cpp runtime/host/beside_test.cpp runtime/host/cross_entropy_test.cpp
+  runtime/host/activation_test.cpp runtime/host/attention_test.cpp runtime/host/beside_test.cpp
+  runtime/host/carrier_test.cpp runtime/host/cross_entropy_test.cpp
   runtime/host/embedding_test.cpp runtime/host/engine_test.cpp runtime/host/exp_test.cpp
   runtime/host/fabric_failure_test.cpp runtime/host/fabric_test.cpp runtime/host/gates_test.cpp
   runtime/host/linear_test.cpp runtime/host/norm_test.cpp runtime/host/optimizer_test.cpp

@@ -83,7 +83,10 @@ std::vector<saved_tensor> saved_tensors(const description& about, const std::vec
 std::string index_text(const std::vector<saved_tensor>& tensors) {
   json root;
   for (const saved_tensor& t : tensors) {
-    json& to = root["tensors"][t.name] = {{"region", region_names[static_cast<int>(t.where)]}, {"dtype", name_of(t.type)}, {"shape", t.shape}, {"pieces", json::array()}};
+    json& to = root["tensors"][t.name] = {{"region", region_names[static_cast<int>(t.where)]},
+                                          {"dtype", name_of(t.type)},
+                                          {"shape", t.shape},
+                                          {"pieces", json::array()}};
     for (const saved_piece& p : t.pieces) to["pieces"].push_back(to_json(p, t.shape.size()));
   }
   root["checksum"] = checksum_of(root);

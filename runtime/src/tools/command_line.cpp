@@ -77,10 +77,10 @@ void add_options_of_both(CLI::App& app, options& o, raw_options& raw) {
            "A:0.7,B:0.3 by weights; arith:SEED, rand:SEED (default arith:1234)");
   add_name(app, "--load", o.load, "continue from this checkpoint, with its data and recipe where not given here");
   app.add_option("--launch", raw.launch,
-                 "threads: all ranks in this process (default); processes: one process per rank, where the "
-                 "target has them");
+                 "threads: all ranks in this process (default); processes: one process per rank, on this machine");
   app.add_option("--inject", raw.inject,
-                 "a fault on purpose, in test builds: rank=R,op=N[,step=S],kill|stop|exit|abort|throw|delay=2s|drop|corrupt|nan");
+                 "a fault on purpose, in test builds: rank=R,op=N|after|save[,step=S],kill|stop|exit|abort|throw|delay=2s|"
+                 "drop|corrupt|nan");
 }
 
 void add_options_of_training(CLI::App& app, options& o) {

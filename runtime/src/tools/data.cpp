@@ -69,7 +69,8 @@ std::string dataset::epochs_text(std::uint64_t samples) const {
 batch read_batch(const description& about, const dataset& data, std::uint64_t first, data_part which) {
   const auto seq = static_cast<std::size_t>(about.seq), samples = static_cast<std::size_t>(about.global_batch());
   batch b{std::vector<std::int32_t>(samples * seq), std::vector<std::int32_t>(samples * seq)};
-  for (std::size_t i = 0; i < samples; ++i) data.sample(first + i, b.tokens.data() + i * seq, b.targets.data() + i * seq, which);
+  for (std::size_t i = 0; i < samples; ++i)
+    data.sample(first + i, b.tokens.data() + i * seq, b.targets.data() + i * seq, which);
   return b;
 }
 
@@ -78,10 +79,12 @@ void set_batch(engine& e, const batch& b) {
   const std::size_t count = static_cast<std::size_t>(about.rows) * static_cast<std::size_t>(about.seq);
   const std::int32_t *tokens = b.tokens.data(), *targets = b.targets.data();
   for (int microbatch = 0; microbatch < about.microbatches; ++microbatch)
-    for (int dp = 0; dp < about.dp; ++dp, tokens += count, targets += count) e.set_batch(dp, microbatch, tokens, targets);
+    for (int dp = 0; dp < about.dp; ++dp, tokens += count, targets += count)
+      e.set_batch(dp, microbatch, tokens, targets);
 }
 
-batch_reader::batch_reader(const description& about, const dataset& data, std::uint64_t first) : about_(about), data_(data), first_(first) {
+batch_reader::batch_reader(const description& about, const dataset& data, std::uint64_t first)
+    : about_(about), data_(data), first_(first) {
   read_ahead();
 }
 

@@ -13,13 +13,15 @@ namespace rankc::runtime {
 namespace {
 
 constexpr const char legal[] =
-    "arith:SEED, rand:SEED, a text file (its bytes are tokens), FILE.bin of llm.c or Megatron, a folder or a quoted pattern of these, "
+    "arith:SEED, rand:SEED, a text file (its bytes are tokens), FILE.bin of llm.c or Megatron, a folder or a quoted "
+    "pattern of these, "
     "or several with weights: A:0.7,B:0.3";
 
 bool is_path(std::string_view text) {
   const std::filesystem::path path(text);
-  return text.ends_with(".txt") || text.ends_with(".bin") || text.ends_with(".idx") || text.find_first_of("*?") != text.npos ||
-         std::filesystem::exists(path) || std::filesystem::exists(std::string(text) + ".idx");
+  return text.ends_with(".txt") || text.ends_with(".bin") || text.ends_with(".idx") ||
+         text.find_first_of("*?") != text.npos || std::filesystem::exists(path) ||
+         std::filesystem::exists(std::string(text) + ".idx");
 }
 
 data_source parse_source(std::string_view text, std::string_view whole) {
@@ -38,7 +40,8 @@ data_source parse_source(std::string_view text, std::string_view whole) {
 }  // namespace
 
 data_spec parse_data_spec(std::string_view text) {
-  if (text.find(',') == text.npos || std::filesystem::exists(std::filesystem::path(text))) return {{parse_source(text, text)}};
+  if (text.find(',') == text.npos || std::filesystem::exists(std::filesystem::path(text)))
+    return {{parse_source(text, text)}};
   data_spec spec;
   for (std::size_t begin = 0; begin <= text.size();) {
     const std::size_t end = std::min(text.find(',', begin), text.size());
@@ -47,7 +50,8 @@ data_spec parse_data_spec(std::string_view text) {
     const bool is_seed = part.substr(0, colon) == "arith" || part.substr(0, colon) == "rand";
     const auto weight = colon == part.npos || is_seed ? std::nullopt : parse_number<double>(part.substr(colon + 1));
     if (!weight || !(*weight > 0) || !std::isfinite(*weight))
-      throw refusal(2, "--data {}: of several sources each has a weight above 0, as in A:0.7,B:0.3; '{}' has none", text, part);
+      throw refusal(2, "--data {}: of several sources each has a weight above 0, as in A:0.7,B:0.3; '{}' has none",
+                    text, part);
     spec.sources.push_back(parse_source(part.substr(0, colon), text));
     spec.sources.back().weight = *weight;
     begin = end + 1;
@@ -56,7 +60,9 @@ data_spec parse_data_spec(std::string_view text) {
 }
 
 shuffle_spec parse_shuffle(std::string_view text) {
-  const auto refused = refusal(2, "--shuffle {}: legal are none, a SEED from 0 to 2^64 - 1, and megatron:SEED[:SAMPLES] with a SEED below 2^32", text);
+  const auto refused = refusal(
+      2, "--shuffle {}: legal are none, a SEED from 0 to 2^64 - 1, and megatron:SEED[:SAMPLES] with a SEED below 2^32",
+      text);
   if (text.empty() || text == "none") return {};
   if (const auto seed = parse_number<std::uint64_t>(text)) return {.how = shuffle_spec::kind::windows, .seed = *seed};
   constexpr std::string_view prefix = "megatron:";
@@ -64,7 +70,8 @@ shuffle_spec parse_shuffle(std::string_view text) {
   text.remove_prefix(prefix.size());
   const std::size_t colon = text.find(':');
   const auto seed = parse_number<std::uint32_t>(text.substr(0, colon));
-  const auto samples = colon == text.npos ? std::optional<std::uint64_t>(0) : parse_number<std::uint64_t>(text.substr(colon + 1));
+  const auto samples =
+      colon == text.npos ? std::optional<std::uint64_t>(0) : parse_number<std::uint64_t>(text.substr(colon + 1));
   if (!seed || !samples || (colon != text.npos && *samples == 0)) throw refused;
   return {.how = shuffle_spec::kind::megatron, .seed = *seed, .samples = *samples};
 }

@@ -37,7 +37,8 @@ std::vector<std::size_t> shape_there(const global_parameter& p, const tensor_rul
 
 bool is_hugging_face(const fs::path& folder) { return fs::exists(folder / "config.json"); }
 
-hugging_face_source::hugging_face_source(const description& about, const std::vector<global_parameter>& parameters, const fs::path& folder) {
+hugging_face_source::hugging_face_source(const description& about, const std::vector<global_parameter>& parameters,
+                                         const fs::path& folder) {
   const described_model model = model_of(about);
   const std::size_t positions = check_config(about, model, folder / "config.json");
   files_ = open_files(folder);

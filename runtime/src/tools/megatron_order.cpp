@@ -51,8 +51,9 @@ void append_epochs(std::vector<std::int32_t>& to, std::size_t sequences, std::in
   random.shuffle(std::span(to).subspan(begin));
 }
 
-std::vector<megatron_order::place> places(std::span<const std::int32_t> lengths, std::span<const std::int32_t> sequences,
-                                          std::int64_t seq, std::int64_t samples, int extra) {
+std::vector<megatron_order::place> places(std::span<const std::int32_t> lengths,
+                                          std::span<const std::int32_t> sequences, std::int64_t seq,
+                                          std::int64_t samples, int extra) {
   std::vector<megatron_order::place> out{{0, 0}};
   out.reserve(static_cast<std::size_t>(samples) + 1);
   std::size_t d = 0;
@@ -77,15 +78,18 @@ std::vector<megatron_order::place> places(std::span<const std::int32_t> lengths,
 
 }  // namespace
 
-megatron_order order_of_megatron(std::span<const std::int32_t> lengths, std::int64_t seq, std::uint32_t seed, std::int64_t samples, bool extra) {
+megatron_order order_of_megatron(std::span<const std::int32_t> lengths, std::int64_t seq, std::uint32_t seed,
+                                 std::int64_t samples, bool extra) {
   const int x = extra ? 1 : 0;
   const auto tokens = std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
   if (tokens - x < seq) throw refusal(1, "the sequences hold {} tokens, but one sample takes {}", tokens, seq + x);
   const std::int64_t needed = samples * seq + x, epochs = samples == 0 ? 1 : (needed + tokens - 1) / tokens;
   if (epochs * static_cast<std::int64_t>(lengths.size()) > std::numeric_limits<std::int32_t>::max())
-    throw refusal(1, "{} sequences in {} epochs are more than 2^31 - 1, which Megatron's order counts to", lengths.size(), epochs);
+    throw refusal(1, "{} sequences in {} epochs are more than 2^31 - 1, which Megatron's order counts to",
+                  lengths.size(), epochs);
   const std::int64_t before_last = ((epochs - 1) * tokens - x) / seq, of_last = samples - before_last;
-  const bool last_apart = epochs > 1 && of_last < static_cast<std::int64_t>(0.8 * static_cast<double>((tokens - x) / seq));
+  const bool last_apart =
+      epochs > 1 && of_last < static_cast<std::int64_t>(0.8 * static_cast<double>((tokens - x) / seq));
   numpy_random random(seed);
   megatron_order order;
   order.epochs = static_cast<std::int32_t>(epochs);

@@ -58,7 +58,8 @@ bool is_token_file(const fs::path& file) {
   const mapped_file mapped(file);
   std::int32_t magic = 0;
   if (mapped.bytes().size() >= header_bytes) std::memcpy(&magic, mapped.bytes().data(), sizeof magic);
-  return std::any_of(std::begin(header_forms), std::end(header_forms), [&](const header_form& f) { return f.magic == magic; });
+  return std::any_of(std::begin(header_forms), std::end(header_forms),
+                     [&](const header_form& f) { return f.magic == magic; });
 }
 
 std::vector<fs::path> files_of_pattern(const fs::path& pattern) {
@@ -142,11 +143,16 @@ void token_stream::add_file(const fs::path& file) {
   if (file.extension() != ".bin") {
     const auto nul = file.extension() == ".txt" ? std::string_view::npos : mapped.bytes().find('\0');
     if (nul != std::string_view::npos)
-      throw refusal(1, "{}: is no text: byte {} is 0; legal are text files, .bin files of llm.c or Megatron, and folders of them; "
-                       "`rankc tokens --out FILE.bin {}` makes tokens of any bytes", mapped.name(), nul, mapped.name());
+      throw refusal(
+          1,
+          "{}: is no text: byte {} is 0; legal are text files, .bin files of llm.c or Megatron, and folders of them; "
+          "`rankc tokens --out FILE.bin {}` makes tokens of any bytes",
+          mapped.name(), nul, mapped.name());
     return add_text(std::move(mapped));
   }
-  if (text_) throw refusal(1, "{}: holds tokens, and files before it text; give one of them, or both as sources: A:0.5,B:0.5", mapped.name());
+  if (text_)
+    throw refusal(1, "{}: holds tokens, and files before it text; give one of them, or both as sources: A:0.5,B:0.5",
+                  mapped.name());
   if (const fs::path index = index_beside(file); fs::exists(index)) add_megatron(std::move(mapped), index);
   else add_llm_c(std::move(mapped));
 }
@@ -158,7 +164,8 @@ void token_stream::add_text(mapped_file file) {
                   ">= 256, a .bin file, arith:SEED or rand:SEED",
                   file.name(), vocab_);
   if (!text_ && !pieces_.empty())
-    throw refusal(1, "{}: is text, and files before it hold tokens; give one of them, or both as sources: A:0.5,B:0.5", file.name());
+    throw refusal(1, "{}: is text, and files before it hold tokens; give one of them, or both as sources: A:0.5,B:0.5",
+                  file.name());
   text_ = true;
   const std::size_t bytes = file.bytes().size();
   files_.push_back(std::move(file));
@@ -169,21 +176,28 @@ void token_stream::add_llm_c(mapped_file file) {
   const std::string& name = file.name();
   const std::string_view bytes = file.bytes();
   if (bytes.size() < header_bytes)
-    throw refusal(1, "{}: holds {} bytes, fewer than the {} of llm.c's header (256 int32)", name, bytes.size(), header_bytes);
+    throw refusal(1, "{}: holds {} bytes, fewer than the {} of llm.c's header (256 int32)", name, bytes.size(),
+                  header_bytes);
   std::array<std::int32_t, 3> header;
   std::memcpy(header.data(), bytes.data(), sizeof header);
   const auto [magic, version, count] = header;
-  const auto form = std::find_if(std::begin(header_forms), std::end(header_forms), [&, m = magic](const header_form& f) { return f.magic == m; });
+  const auto form = std::find_if(std::begin(header_forms), std::end(header_forms),
+                                 [&, m = magic](const header_form& f) { return f.magic == m; });
   if (magic == evaluation_magic)
-    throw refusal(1, "{}: starts with {}: llm.c's file of questions for evaluation, which is no stream of tokens", name, magic);
+    throw refusal(1, "{}: starts with {}: llm.c's file of questions for evaluation, which is no stream of tokens", name,
+                  magic);
   if (form == std::end(header_forms))
-    throw refusal(1, "{}: starts with {}, but llm.c's files start with {} (uint16 tokens) or {} (uint32); Megatron's have a .idx file beside them",
+    throw refusal(1,
+                  "{}: starts with {}, but llm.c's files start with {} (uint16 tokens) or {} (uint32); Megatron's have "
+                  "a .idx file beside them",
                   name, magic, header_forms[0].magic, header_forms[1].magic);
   if (version != form->version)
-    throw refusal(1, "{}: is of version {}, but of files that start with {} only version {} is read", name, version, magic, form->version);
+    throw refusal(1, "{}: is of version {}, but of files that start with {} only version {} is read", name, version,
+                  magic, form->version);
   const std::size_t held = bytes.size() - header_bytes, width = size_of(form->type);
   if (count < 0 || held != width * static_cast<std::size_t>(count))
-    throw refusal(1, "{}: its header counts {} tokens of {} bytes, but {} bytes follow it; the file is {}", name, count, width, held,
+    throw refusal(1, "{}: its header counts {} tokens of {} bytes, but {} bytes follow it; the file is {}", name, count,
+                  width, held,
                   count >= 0 && held > width * static_cast<std::size_t>(count) ? "longer than it says" : "truncated");
   files_.push_back(std::move(file));
   add_piece(form->type, header_bytes, static_cast<std::uint64_t>(count));
@@ -203,7 +217,9 @@ void token_stream::add_piece(token_type type, std::size_t byte, std::uint64_t co
 }
 
 std::uint64_t token_stream::first_of_file(std::uint32_t file) const {
-  return std::lower_bound(pieces_.begin(), pieces_.end(), file, [](const token_piece& p, std::uint32_t f) { return p.file < f; })->first;
+  return std::lower_bound(pieces_.begin(), pieces_.end(), file,
+                          [](const token_piece& p, std::uint32_t f) { return p.file < f; })
+      ->first;
 }
 
 void token_stream::copy(const token_piece& piece, std::uint64_t first, std::uint64_t count, std::int32_t* to) const {
@@ -211,8 +227,9 @@ void token_stream::copy(const token_piece& piece, std::uint64_t first, std::uint
   const char* from = file.bytes().data() + piece.byte + first * size_of(piece.type);
   const std::uint64_t good = copy_of_type(piece.type, from, count, vocab_, to);
   if (good == count) return;
-  throw refusal(1, "{}: token {} at position {} (byte {}) is outside this plan's vocabulary; tokens are 0 to {}", file.name(),
-                token_at(piece.type, from + good * size_of(piece.type)), piece.first - first_of_file(piece.file) + first + good,
+  throw refusal(1, "{}: token {} at position {} (byte {}) is outside this plan's vocabulary; tokens are 0 to {}",
+                file.name(), token_at(piece.type, from + good * size_of(piece.type)),
+                piece.first - first_of_file(piece.file) + first + good,
                 piece.byte + (first + good) * size_of(piece.type), vocab_ - 1);
 }
 

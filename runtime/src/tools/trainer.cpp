@@ -58,8 +58,7 @@ step_metrics take_step(engine& e, batch_reader& batches, run_state& state, const
                  .tokens_per_s = static_cast<double>(tokens_per_step(about)) / seconds,
                  .mfu = {},
                  .peak_bytes = 0};
-  if (about.peak_flops > 0)
-    m.mfu = m.tokens_per_s * about.flops_per_token / (about.peak_flops * about.world());
+  if (about.peak_flops > 0) m.mfu = m.tokens_per_s * about.flops_per_token / (about.peak_flops * about.world());
   for (int rank = 0; rank < about.world(); ++rank) m.peak_bytes = std::max(m.peak_bytes, e.arena_bytes(rank));
   return m;
 }
@@ -87,16 +86,19 @@ class watchers {
 };
 
 /// The last lines: what was done, and what may come next.
-void say_ending(const description& about, const options& o, const run_data& data, const run_state& state, const step_metrics& last,
-                std::int64_t steps, double seconds, console& say) {
+void say_ending(const description& about, const options& o, const run_data& data, const run_state& state,
+                const step_metrics& last, std::int64_t steps, double seconds, console& say) {
   const auto tokens = static_cast<double>(steps) * static_cast<double>(tokens_per_step(about));
   const std::string epochs = data.trained.epochs_text(state.samples);
-  say.line(fmt::format("done: step {} of {} in {}, {:.0f} tokens/s{}; loss {:.4f}{} nats per token", state.step, state.last_step,
-                       duration_text(seconds), tokens / seconds, epochs.empty() ? "" : "; " + epochs, last.loss,
-                       last.eval_loss ? fmt::format(", held-out loss {:.4f}", *last.eval_loss) : ""));
-  if (o.save.empty()) return say.line("next: nothing is saved; --save DIR keeps the weights, and --eval-every N shows the loss of data held out");
+  say.line(fmt::format("done: step {} of {} in {}, {:.0f} tokens/s{}; loss {:.4f}{} nats per token", state.step,
+                       state.last_step, duration_text(seconds), tokens / seconds, epochs.empty() ? "" : "; " + epochs,
+                       last.loss, last.eval_loss ? fmt::format(", held-out loss {:.4f}", *last.eval_loss) : ""));
+  if (o.save.empty())
+    return say.line(
+        "next: nothing is saved; --save DIR keeps the weights, and --eval-every N shows the loss of data held out");
   const bool generates = about.layouts[static_cast<std::size_t>(about.loss_at())].logits.rows > 0;
-  say.line(fmt::format("next: {0} train --load {1} --save {1} --steps {2} goes on; {0} {3}", about.name, o.save, 2 * state.last_step,
+  say.line(fmt::format("next: {0} train --load {1} --save {1} --steps {2} goes on; {0} {3}", about.name, o.save,
+                       2 * state.last_step,
                        generates ? fmt::format("generate --load {} --prompt TEXT shows what it has learned", o.save)
                                  : fmt::format("eval --load {} --data FILE", o.save)));
 }
@@ -117,8 +119,9 @@ void train(const description& about, const install_engine& install, const option
   const run_data data = open_data(about, b.state);
   const std::int64_t first = b.state.step + 1, last = b.state.last_step;
   if (first > last)
-    return say.line(fmt::format("nothing to do: {} is of step {}, and the run has {} in all; --steps N with a larger N goes on",
-                                b.from->folder.string(), b.state.step, last));
+    return say.line(
+        fmt::format("nothing to do: {} is of step {}, and the run has {} in all; --steps N with a larger N goes on",
+                    b.from->folder.string(), b.state.step, last));
   std::optional<saver> saves;
   if (!o.save.empty()) saves.emplace(about, o.save, o.keep, o.where);
   watchers files(o);
@@ -129,9 +132,7 @@ void train(const description& about, const install_engine& install, const option
   set_weights(*e, b, o, say);
   run_state state = b.state;
   batch_reader batches(about, data.trained, state.samples);
-  // A launcher tells processes of their own to stop, and each at another step; this is for all ranks in one.
-  std::optional<stop_signal> stop;
-  if (!o.where.is_one_rank()) stop.emplace();
+  const stop_signal stop;
   const auto start = clock::now();
   step_metrics m{};
   int signal = 0;
@@ -139,13 +140,16 @@ void train(const description& about, const install_engine& install, const option
     std::vector<traced> times;
     const bool timed = !o.trace.empty() && state.step + 1 == last;
     m = take_step(*e, batches, state, o.where, timed ? &times : nullptr);
-    signal = stop ? stop->asked() : 0;
+    // Processes are told one by one, each in another step: they agree on the last.
+    signal = o.where.agreed_stop && m.step < last ? o.where.agreed_stop(m.step, stop.asked()) : stop.asked();
     const bool ends = m.step == last || signal != 0;
     if (data.holds_out && (m.step == last || (o.eval_every > 0 && m.step % o.eval_every == 0)))
       m.eval_loss = held_out_loss(*e, data, o.eval_batches);
     files.write(m);
     if (is_shown(m.step, first, last) || m.eval_loss || ends) say.line(console_line(m, last));
-    say.progress(progress_text(m.step, last, m.loss, since(start) / static_cast<double>(m.step - first + 1) * static_cast<double>(last - m.step)));
+    say.progress(
+        progress_text(m.step, last, m.loss,
+                      since(start) / static_cast<double>(m.step - first + 1) * static_cast<double>(last - m.step)));
     if (saves && (ends || (o.save_every > 0 && m.step % o.save_every == 0))) saves->begin(*e, state);
     if (saves) say_saves(o, *saves, "; training goes on, and the next save tries again", say);
     if (timed && trace) say.line(trace->write(about, m.step, times));
@@ -173,7 +177,7 @@ void evaluate(const description& about, const install_engine& install, const opt
     sum += loss;
   }
   say.line(fmt::format("eval: loss {:.12f} nats per token over {} batches of {} tokens",
-                     sum / static_cast<double>(o.steps), o.steps, tokens_per_step(about)));
+                       sum / static_cast<double>(o.steps), o.steps, tokens_per_step(about)));
 }
 
 }  // namespace rankc::runtime

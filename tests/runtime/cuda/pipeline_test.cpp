@@ -48,7 +48,7 @@ double content(int rank, int time, std::size_t i) {
 
 /// Stores into the other GPU where they can map each other, and NCCL.
 const placement both_ways[]{{.rank = -1, .device = 0, .meeting = {}, .peer_stores = true},
-                            {.rank = -1, .device = 0, .meeting = {}, .peer_stores = false}};
+                            {.rank = -1, .device = 0, .peer_stores = false}};
 
 void cross(const placement& way) {
   CAPTURE(way.peer_stores);

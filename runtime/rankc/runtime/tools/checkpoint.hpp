@@ -58,8 +58,8 @@ void load_checkpoint(engine&, const std::filesystem::path& path);
 /// Errors: failure (65) for damaged files and for tensors that this model does not have or lacks.
 std::unique_ptr<tensor_source> open_weights(const description&, const std::filesystem::path& folder);
 
-/// Read weights alone, from a .safetensors file, a folder with model.safetensors, a Hugging Face folder, or a checkpoint. What lora has beside
-/// weights may be missing, all of it: it then starts as by hash:1. Returns the names of what did.
+/// Read weights alone, from a .safetensors file, a folder with model.safetensors, a Hugging Face folder, or a checkpoint.
+/// What lora has beside weights may be missing, all of it: it then starts as by hash:1. Returns the names of what did.
 /// Errors: failure (1) for damaged files and for tensors that this model does not have or lacks.
 std::vector<std::string> load_weights(engine&, const std::filesystem::path& path, const placement& = {});
 
