@@ -19,7 +19,8 @@ struct injection {
 };
 
 /// "rank=R,op=N|after|save[,step=S],kill|stop|exit[=CODE]|abort|throw|delay=SECONDS|drop|corrupt|nan"
-/// Errors: failure (2) for anything else, for a rank that is none, and where this build has no faults on purpose.
+/// Errors: failure (2) for anything else, for a rank that is none, and where this build has no faults on
+/// purpose.
 injection parse_injection(const std::string& text, int world);
 
 }  // namespace rankc::runtime

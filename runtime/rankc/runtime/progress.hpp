@@ -40,14 +40,14 @@ struct standing {
   std::uint64_t calls = 0;
   std::string action;
   bool in_step = false;
-  bool waits = false;         // for other ranks
-  std::string awaited;        // `all_reduce "loss" (message 3, 64 bytes, f64, sum) on reduce`
-  std::vector<int> with;      // who takes part in that besides this rank; empty: the coordinator knows
-  int communicator = -1;      // that carries it, as
-  std::uint64_t number = 0;   // its how many-th
+  bool waits = false;        // for other ranks
+  std::string awaited;       // `all_reduce "loss" (message 3, 64 bytes, f64, sum) on reduce`
+  std::vector<int> with;     // who takes part in that besides this rank; empty: the coordinator knows
+  int communicator = -1;     // that carries it, as
+  std::uint64_t number = 0;  // its how many-th
   std::vector<std::pair<int, std::uint64_t>> carried;  // by communicator of this rank: how many are done
   std::vector<std::uint64_t> moved;
-  double slowest_step = 0;    // seconds
+  double slowest_step = 0;  // seconds
 
   /// "in step 12 at 1B3, op 57"; "between steps, after step 12, op 412"; "before the first step"
   std::string text() const;

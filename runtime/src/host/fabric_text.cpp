@@ -77,8 +77,8 @@ std::string fabric::standstill() {
          waits;
 }
 
-// A rank waits where its thread of lane 0 does, for a communication; where it waits for an action on another lane of its own,
-// that thread says. It does not wait once it computes.
+// A rank waits where its thread of lane 0 does, for a communication; where it waits for an action on another lane of
+// its own, that thread says. It does not wait once it computes.
 void fabric::look(int rank, standing& into) {
   const lock l(mutex_);
   worker* at = &first(rank);
@@ -87,7 +87,8 @@ void fabric::look(int rank, standing& into) {
       for (const queue& q : each.queues) into.moved.insert(into.moved.end(), {q.posted, q.completed});
   for (std::size_t c = 0; c < meetings_.size(); ++c) {
     const std::span<const int> ranks = meetings_[c].ranks;
-    if (std::find(ranks.begin(), ranks.end(), rank) != ranks.end()) into.carried.emplace_back(static_cast<int>(c), meetings_[c].done);
+    if (std::find(ranks.begin(), ranks.end(), rank) != ranks.end())
+      into.carried.emplace_back(static_cast<int>(c), meetings_[c].done);
   }
   while (at->blocked && !at->idle) {
     int lane = at->awaited;
@@ -103,7 +104,8 @@ void fabric::look(int rank, standing& into) {
         if (other != rank) into.with.push_back(other);
       return;
     }
-    at = &workers_[static_cast<std::size_t>(worker_of_[static_cast<std::size_t>(rank)][static_cast<std::size_t>(lane)])];
+    const std::vector<int>& of_lanes = worker_of_[static_cast<std::size_t>(rank)];
+    at = &workers_[static_cast<std::size_t>(of_lanes[static_cast<std::size_t>(lane)])];
   }
 }
 

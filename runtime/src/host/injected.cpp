@@ -15,19 +15,30 @@ namespace rankc::host {
 using runtime::injection;
 
 void injected::meet(injection::moment when, std::int64_t step, std::uint64_t call) {
-  const bool now = when == what_.when && step == what_.step && (when != injection::moment::call || call == what_.op);
+  const bool now =
+      when == what_.when && step == what_.step && (when != injection::moment::call || call == what_.op);
   if (!now || has_begun_) return;
   has_begun_ = true;
   switch (what_.what) {
-    case injection::fault::kill: kill(getpid(), SIGKILL); break;
-    case injection::fault::stop: kill(getpid(), SIGSTOP); break;
-    case injection::fault::exit: std::_Exit(what_.code);
-    case injection::fault::abort: std::abort();
-    case injection::fault::throws: throw std::runtime_error("an exception on purpose (--inject)");
-    case injection::fault::delay: std::this_thread::sleep_for(std::chrono::duration<double>(what_.seconds)); break;
+    case injection::fault::kill:
+      kill(getpid(), SIGKILL);
+      break;
+    case injection::fault::stop:
+      kill(getpid(), SIGSTOP);
+      break;
+    case injection::fault::exit:
+      std::_Exit(what_.code);
+    case injection::fault::abort:
+      std::abort();
+    case injection::fault::throws:
+      throw std::runtime_error("an exception on purpose (--inject)");
+    case injection::fault::delay:
+      std::this_thread::sleep_for(std::chrono::duration<double>(what_.seconds));
+      break;
     case injection::fault::drop:
     case injection::fault::corrupt:
-    case injection::fault::nan: is_due_ = true;
+    case injection::fault::nan:
+      is_due_ = true;
   }
 }
 

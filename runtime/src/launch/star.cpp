@@ -50,7 +50,8 @@ void coordinator::star::serve(const std::atomic<bool>& ending) {
     polled.assign({{listener_.fd(), POLLIN, 0}, {until ? -1 : woken_.fd(), POLLIN, 0}});
     for (const connection& c : connections_)
       polled.push_back({c.socket.fd(), static_cast<short>(POLLIN | (c.out.empty() ? 0 : POLLOUT)), 0});
-    poll(polled.data(), polled.size(), static_cast<int>(std::chrono::milliseconds(causes_.empty() ? tick : tick / 10).count()));
+    const std::chrono::milliseconds patience = causes_.empty() ? tick : tick / 10;
+    poll(polled.data(), polled.size(), static_cast<int>(patience.count()));
     std::size_t i = 2;
     for (connection& c : connections_)
       if (polled[i++].revents != 0) read(c);
@@ -295,7 +296,8 @@ void coordinator::star::lose(connection& c, const std::string& how) {
   c.gone = true;
   if (phase_ != phase::running) return;
   const std::string place = watch_.last_place(c.who->rank);
-  add_cause({c.who->rank, 70, fmt::format("{} {}{}", c.who->who(), how, place.empty() ? "" : "; it was last heard of " + place), true});
+  const std::string last = place.empty() ? "" : "; it was last heard of " + place;
+  add_cause({c.who->rank, 70, fmt::format("{} {}{}", c.who->who(), how, last), true});
 }
 
 std::string coordinator::star::name_of(int rank) const {
@@ -303,8 +305,8 @@ std::string coordinator::star::name_of(int rank) const {
   return found != names_.end() ? found->second : fmt::format("rank {}", rank);
 }
 
-// Where the launcher says how ranks have ended, what comes shortly after the first failure is told with it; elsewhere it
-// could be the launcher's own doing.
+// Where the launcher says how ranks have ended, what comes shortly after the first failure is told with it;
+// elsewhere it could be the launcher's own doing.
 void coordinator::star::add_cause(found_cause c) {
   if (has_failed_) return;
   if (ends_ == nullptr) return fail(c.rank, c.code, c.text);
@@ -316,7 +318,9 @@ void coordinator::star::add_cause(found_cause c) {
 
 void coordinator::star::look_at_causes(deadline now) {
   if (causes_.empty() || has_failed_) return;
-  const bool all_known = std::all_of(causes_.begin(), causes_.end(), [&](const found_cause& c) { return !c.is_loss || ends_->has_ended(c.rank); });
+  const bool all_known = std::all_of(causes_.begin(), causes_.end(), [&](const found_cause& c) {
+    return !c.is_loss || ends_->has_ended(c.rank);
+  });
   if (now < causes_since_ + (all_known ? for_more_causes : for_the_launcher)) return;
   const found_cause* first = nullptr;
   std::string text;

@@ -80,7 +80,8 @@ std::vector<int> watch::roots() const {
     if (!s.waits) found.push_back(rank);
   if (!found.empty()) return found;
   const auto progress = [](const auto& entry) { return std::tuple(entry.second.step, entry.second.calls); };
-  const auto least = std::min_element(ranks_.begin(), ranks_.end(), [&](const auto& a, const auto& b) { return progress(a) < progress(b); });
+  const auto least = std::min_element(
+      ranks_.begin(), ranks_.end(), [&](const auto& a, const auto& b) { return progress(a) < progress(b); });
   for (const auto& entry : ranks_)
     if (progress(entry) == progress(*least)) found.push_back(entry.first);
   return found;
@@ -110,20 +111,25 @@ std::string watch::waits_of(int root) const {
     if (s.waits && std::find(s.with.begin(), s.with.end(), root) != s.with.end()) waiting.push_back(rank);
   if (waiting.empty()) return "";
   const standing& first = ranks_.at(waiting.front());
-  return fmt::format(", waited for by rank {} (rank {} {}, for {})", ranks_text(waiting), waiting.front(), first.text(), first.awaited);
+  return fmt::format(", waited for by rank {} (rank {} {}, for {})", ranks_text(waiting), waiting.front(),
+                     first.text(), first.awaited);
 }
 
 std::optional<watch::verdict> watch::judge(deadline now) const {
   using seconds = std::chrono::duration<double>;
-  const bool any_in_step = std::any_of(ranks_.begin(), ranks_.end(), [](const auto& entry) { return entry.second.in_step; });
+  const bool any_in_step =
+      std::any_of(ranks_.begin(), ranks_.end(), [](const auto& entry) { return entry.second.in_step; });
   if (!any_in_step || heard_.size() > ranks_.size()) return std::nullopt;
   for (const auto& [rank, at] : heard_)
-    if (now - at > signs_missed * limits_.sign_of_life()) return std::nullopt;  // it may be stopped: its silence will tell
+    if (now - at > signs_missed * limits_.sign_of_life())
+      return std::nullopt;  // it may be stopped: its silence will tell
   double slowest = 0;
   for (const auto& [rank, s] : ranks_) slowest = std::max(slowest, s.slowest_step);
   const std::vector<int> stuck = roots();
-  double limit = limits_.step.count() > 0 ? seconds(limits_.step).count() : std::max(least_seconds, times_slowest_step * slowest);
-  if (!all_in_step(stuck)) limit = std::max(limit, seconds(limits_.exchange).count());  // saving or reading may take long
+  double limit = limits_.step.count() > 0 ? seconds(limits_.step).count()
+                                          : std::max(least_seconds, times_slowest_step * slowest);
+  if (!all_in_step(stuck))
+    limit = std::max(limit, seconds(limits_.exchange).count());  // saving or reading may take long
   const double passed = seconds(now - last_move_).count();
   if (passed < limit) return std::nullopt;
   const std::string since = fmt::format("; no rank has got on for {:.0f} s (RANKC_STEP_TIMEOUT)", passed);
@@ -131,8 +137,10 @@ std::optional<watch::verdict> watch::judge(deadline now) const {
   std::string text;
   for (const int rank : stuck) {
     const standing& s = ranks_.at(rank);
-    text += fmt::format("{}{} is stuck {}{}{}", text.empty() ? "" : "; and ", who_(rank), s.text(),
-                        s.waits ? ", and waits for " + s.awaited : ", in computation or other code of its own", waits_of(rank));
+    text +=
+        fmt::format("{}{} is stuck {}{}{}", text.empty() ? "" : "; and ", who_(rank), s.text(),
+                    s.waits ? ", and waits for " + s.awaited : ", in computation or other code of its own",
+                    waits_of(rank));
   }
   return verdict{stuck.front(), text + since};
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds that a step no longer gets on, and who holds it up: by what each rank says of itself, not by clocks of ranks.
+// Finds that a step no longer gets on, and who holds it up: by what each rank says of itself, not by clocks
+// of ranks.
 #pragma once
 #include <rankc/runtime/launch/limits.hpp>
 #include <rankc/runtime/launch/socket.hpp>

@@ -25,7 +25,8 @@ TEST_CASE("a fault on purpose is read from its text") {
   CHECK(in.what == injection::fault::delay);
   CHECK(in.seconds == 2);
   CHECK(parse_injection("rank=0,op=save,exit=0", 4).code == 0);
-  CHECK(refused("rank=4,op=1,kill").find("2: --inject rank=4,op=1,kill: 'rank=4' is none of its parts; legal is rank=R,") == 0);
+  CHECK(refused("rank=4,op=1,kill")
+            .find("2: --inject rank=4,op=1,kill: 'rank=4' is none of its parts; legal is rank=R,") == 0);
   CHECK(refused("rank=0,op=0,kill").find("'op=0'") != std::string::npos);
   CHECK(refused("rank=0,op=1,burn").find("'burn'") != std::string::npos);
   CHECK(refused("rank=0,op=1").find("a fault are needed") != std::string::npos);
@@ -34,6 +35,7 @@ TEST_CASE("a fault on purpose is read from its text") {
 #else
 TEST_CASE("a build without faults on purpose says so") {
   CHECK(refused("rank=0,op=1,kill") ==
-        "2: --inject rank=0,op=1,kill: this program was built without faults on purpose; build it with -DRANKC_INJECT=ON");
+        "2: --inject rank=0,op=1,kill: this program was built without faults on purpose; build it with "
+        "-DRANKC_INJECT=ON");
 }
 #endif

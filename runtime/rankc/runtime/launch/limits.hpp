@@ -18,7 +18,8 @@ struct limits {
   std::chrono::milliseconds sign_of_life() const { return std::min(std::chrono::milliseconds(1000), silence / 4); }
 };
 
-/// Those of RANKC_JOIN_TIMEOUT, RANKC_SILENCE_TIMEOUT, RANKC_STEP_TIMEOUT and RANKC_EXCHANGE_TIMEOUT, where they are set.
+/// Those of RANKC_JOIN_TIMEOUT, RANKC_SILENCE_TIMEOUT, RANKC_STEP_TIMEOUT and RANKC_EXCHANGE_TIMEOUT, where they are
+/// set.
 /// Units: the variables are in seconds.
 /// Errors: failure (2) for a value that is no positive number.
 limits read_limits(const environment&);
