@@ -8,10 +8,13 @@ set(rankc_host_kernels
 add_library(rankc_runtime_host STATIC
   ${rankc_host_kernels}
   src/host/arena.cpp src/host/carrier.cpp src/host/check.cpp src/host/engine.cpp src/host/fabric.cpp
-  src/host/fabric_processes.cpp src/host/fabric_text.cpp
+  src/host/fabric_processes.cpp src/host/fabric_text.cpp src/host/injected.cpp
   src/host/prepare.cpp src/host/rank.cpp)
 add_library(rankc::runtime_host ALIAS rankc_runtime_host)
 set_target_properties(rankc_runtime_host PROPERTIES EXPORT_NAME runtime_host POSITION_INDEPENDENT_CODE ON)
+if(RANKC_INJECT)
+  target_compile_definitions(rankc_runtime_host PUBLIC RANKC_INJECT)
+endif()
 target_compile_features(rankc_runtime_host PUBLIC cxx_std_20)
 target_include_directories(rankc_runtime_host PUBLIC
   $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)

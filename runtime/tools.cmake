@@ -5,6 +5,7 @@ find_package(nlohmann_json REQUIRED)
 include(${PROJECT_SOURCE_DIR}/runtime/src/launch/gloo.cmake)
 
 add_library(rankc_runtime_tools STATIC
+  src/launch/board.cpp
   src/launch/coordinator.cpp
   src/launch/environment.cpp
   src/launch/error_file.cpp
@@ -17,6 +18,7 @@ add_library(rankc_runtime_tools STATIC
   src/launch/socket.cpp
   src/launch/spawn.cpp
   src/launch/star.cpp
+  src/launch/watch.cpp
   src/tools/beginning.cpp
   src/tools/checkpoint.cpp
   src/tools/checkpoint_index.cpp
@@ -33,6 +35,7 @@ add_library(rankc_runtime_tools STATIC
   src/tools/hugging_face_export.cpp
   src/tools/hugging_face_families.cpp
   src/tools/hugging_face_source.cpp
+  src/tools/injection.cpp
   src/tools/learning_rate.cpp
   src/tools/main.cpp
   src/tools/mapped_file.cpp
@@ -64,6 +67,9 @@ add_library(rankc::runtime_tools ALIAS rankc_runtime_tools)
 set_target_properties(rankc_runtime_tools PROPERTIES EXPORT_NAME runtime_tools)
 target_compile_features(rankc_runtime_tools PUBLIC cxx_std_20)
 target_compile_definitions(rankc_runtime_tools PRIVATE RANKC_VERSION="${rankc_VERSION}")
+if(RANKC_INJECT)
+  target_compile_definitions(rankc_runtime_tools PRIVATE RANKC_INJECT)
+endif()
 target_include_directories(rankc_runtime_tools PUBLIC
   $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 # A consumer of the installed package needs fmt's library; the other two are headers that only these sources see.

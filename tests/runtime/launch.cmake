@@ -4,11 +4,14 @@ add_executable(rankc_launch_test
   runtime/launch/environment_test.cpp
   runtime/launch/frame_test.cpp
   runtime/launch/hello_test.cpp
+  runtime/launch/injection_test.cpp
   runtime/launch/nodelist_test.cpp
   runtime/launch/packed_times_test.cpp
-  runtime/launch/spawn_test.cpp)
+  runtime/launch/spawn_test.cpp
+  runtime/launch/watch_test.cpp)
 target_link_libraries(rankc_launch_test PRIVATE rankc::runtime_tools rankc_test_main)
-target_compile_definitions(rankc_launch_test PRIVATE RANKC_ORACLES="${CMAKE_CURRENT_SOURCE_DIR}/oracles/launch")
+target_compile_definitions(rankc_launch_test PRIVATE RANKC_ORACLES="${CMAKE_CURRENT_SOURCE_DIR}/oracles/launch"
+  $<$<BOOL:${RANKC_INJECT}>:RANKC_INJECT>)
 add_test(NAME launch COMMAND rankc_launch_test)
 
 # All programs of tests/odd with their ranks apart; the long test takes every one, the other some.
@@ -34,4 +37,21 @@ if(RANKC_PLANS AND TARGET rankc::gloo)
     add_test(NAME launch/processes/${name} COMMAND rankc_launch_processes_test "-tc=${way}:*")
     set_tests_properties(launch/processes/${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 120)
   endforeach()
+endif()
+
+# Faults on purpose: some here, and hundreds in the long test.
+if(RANKC_INJECT AND TARGET rankc::gloo)
+  foreach(ranks IN ITEMS four eight)
+    add_rankc_program(faults_${ranks} PLAN runtime/launch/faults_plans.hpp NAME faults::${ranks} TARGET host)
+  endforeach()
+  add_executable(rankc_launch_faults_test runtime/launch/faults_test.cpp)
+  target_link_libraries(rankc_launch_faults_test PRIVATE rankc::runtime_tools rankc_test_main)
+  target_compile_definitions(rankc_launch_faults_test PRIVATE RANKC_FAULTS_AT_ONCE=4
+    RANKC_FAULTS_FOUR="$<TARGET_FILE:faults_four>" RANKC_FAULTS_EIGHT="$<TARGET_FILE:faults_eight>")
+  add_dependencies(rankc_launch_faults_test faults_four faults_eight)
+  foreach(way IN ITEMS faults faults_long)
+    add_test(NAME launch/${way} COMMAND rankc_launch_faults_test)
+  endforeach()
+  set_tests_properties(launch/faults PROPERTIES TIMEOUT 180)
+  set_tests_properties(launch/faults_long PROPERTIES LABELS long ENVIRONMENT RANKC_FAULT_RUNS=540)
 endif()

@@ -24,13 +24,33 @@ inline constexpr auto reduce_scatter_in_bf16_on = [](const auto& on, auto... wit
 template <class T>
 inline constexpr auto reduce_scatter_on = [](const auto& on, auto... with) { reduce_scatter<T>(on, with...); };
 
+#ifdef RANKC_INJECT
+/// Becomes whatever tensor is wanted.
+struct any_tensor {
+  template <class T>
+    requires requires(T t) {
+      typename T::element;
+      t.where;
+    }
+  operator T() const;
+};
+/// A call whose first operand is a tensor: what it computes.
+template <class Call>
+concept has_result = std::is_standard_layout_v<Call> && requires { Call{any_tensor{}}; };
+#endif
+
 }  // namespace rankc::runtime::detail
 
 namespace rankc::runtime::calls {
 
-/// Enqueue a call on a lane.
+/// Enqueue a call on a lane, which counts it where its target does.
 void run(const auto& on, const auto& call) {
+  if constexpr (requires { count_call(on); }) count_call(on);
   call(on);
+#ifdef RANKC_INJECT
+  if constexpr (detail::has_result<std::remove_cvref_t<decltype(call)>> && requires { spoil(on, at{}); })
+    spoil(on, *reinterpret_cast<const at*>(&call));
+#endif
 }
 
 template <class T, std::size_t Rows, std::size_t Columns>

@@ -2,6 +2,8 @@
 // What an engine needs of the other processes of a program, each of which runs one rank. The control plane implements
 // it (launch/).
 #pragma once
+#include <rankc/runtime/progress.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -49,6 +51,12 @@ class peers {
 
   /// What to call, from another thread, once another rank has failed; null: nothing.
   virtual void on_failure(std::function<void(const std::string& cause)>) = 0;
+
+  /// Where this rank stores where it is.
+  virtual progress_words& words() = 0;
+
+  /// What to ask, from another thread, for what this rank does; null: the words alone are known.
+  virtual void on_look(std::function<standing()>) = 0;
 };
 
 }  // namespace rankc::runtime

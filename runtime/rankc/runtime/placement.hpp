@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the ranks of a program run: all as threads of one process, or one in each process.
 #pragma once
+#include <rankc/runtime/injection.hpp>
 #include <rankc/runtime/peers.hpp>
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +25,7 @@ struct placement {
   /// of which rank ever, once all ranks have agreed that this step is the last; else 0, and the next step begins.
   std::function<int(std::int64_t step, int signal)> agreed_stop = {};
   std::shared_ptr<runtime::peers> others = {};  // these processes
+  std::optional<injection> fault = {};  // on purpose
 
   bool is_one_rank() const { return rank >= 0; }
   /// Whether this process prints, and writes what all ranks have in common: one of all does.

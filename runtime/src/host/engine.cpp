@@ -8,11 +8,14 @@
 #include "arena.hpp"
 #include "check.hpp"
 #include "fabric.hpp"
+#include "injected.hpp"
 #include "tracer.hpp"
 
 #include <cblas.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cmath>
 #include <set>
 #include <thread>
@@ -71,7 +74,9 @@ class host_engine final : public engine {
  public:
   host_engine(const program& p, const placement& where);
   ~host_engine() override {
-    if (where_.others != nullptr) where_.others->on_failure(nullptr);
+    if (where_.others == nullptr) return;
+    where_.others->on_failure(nullptr);
+    where_.others->on_look(nullptr);
   }
 
   const description& about() const override { return about_; }
@@ -98,6 +103,21 @@ class host_engine final : public engine {
   double load(const rank& r, at where) const;
   step_output results();
   void share(int owner, std::span<double> values);
+  standing look();
+
+  /// A step or an evaluation, as others see it.
+  struct under_way {
+    explicit under_way(host_engine& e) : of(e), began(std::chrono::steady_clock::now()) {
+      for (rank& r : of.ranks_) r.words->begin_step(r.input.step);
+    }
+    ~under_way() {
+      for (rank& r : of.ranks_) r.words->end_step();
+      const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+      if (seconds > of.slowest_step_.load()) of.slowest_step_.store(seconds);
+    }
+    host_engine& of;
+    const std::chrono::steady_clock::time_point began;
+  };
 
   const description& about_;
   const placement where_;
@@ -109,6 +129,9 @@ class host_engine final : public engine {
   std::vector<rank> ranks_;         // of lanes 0, as the arenas, then those of other threads
   int reporter_ = 0;                // the first rank of the last stage: holds loss and norm
   std::uint64_t shared_ = 0;        // what was shared between processes so far
+  std::atomic<int> shared_by_{-1};  // the rank whose results are waited for
+  std::atomic<double> slowest_step_{0};
+  std::optional<injected> fault_;
   std::set<std::string> names_;     // of what ranks in other processes did
 
   std::mutex mutex_;
@@ -158,7 +181,15 @@ host_engine::host_engine(const program& p, const placement& where)
   const int on_machine = where.is_one_rank() && where.local_size > 0 ? where.local_size : world;
   const int threads = std::max(1, static_cast<int>(count_threads(about_)) * on_machine / world);
   openblas_set_num_threads(std::max(1, cores / threads));
-  if (where.others != nullptr) where.others->on_failure([this](const std::string& cause) { fabric_.fail(77, cause); });
+  if (where.fault && holder_of(where.fault->rank) != nullptr) {
+    fault_.emplace(*where.fault);
+    ranks_[where.is_one_rank() ? 0 : static_cast<std::size_t>(where.fault->rank)].fault = &*fault_;
+  }
+  if (where.others != nullptr) {
+    ranks_[0].words = &where.others->words();
+    where.others->on_failure([this](const std::string& cause) { fabric_.fail(77, cause); });
+    where.others->on_look([this] { return look(); });
+  }
   threads_.reserve(ranks_.size());
   for (rank& r : ranks_) threads_.emplace_back([this, &r](const std::stop_token& stop) { serve(r, stop); });
 }
@@ -221,9 +252,29 @@ step_output host_engine::step(const step_input& input) {
     r.input = input;
     r.action = "";
   }
-  run_all(train_);
-  for (rank& r : ranks_) ++r.steps_done;
-  return results();
+  step_output out{};
+  {
+    const under_way seen(*this);
+    run_all(train_);
+    for (rank& r : ranks_) ++r.steps_done;
+    out = results();
+  }
+  if (fault_) fault_->meet(injection::moment::after_step, ranks_[0].input.step, 0);
+  return out;
+}
+
+/// Of the one rank of this process.
+standing host_engine::look() {
+  standing s = standing_of(*ranks_[0].words);
+  for (const rank& r : ranks_) s.moved.push_back(r.words->calls.load(std::memory_order_relaxed));
+  s.slowest_step = slowest_step_.load();
+  fabric_.look(ranks_[0].index, s);
+  if (const int owner = shared_by_.load(); owner >= 0) {
+    s.waits = true;
+    s.awaited = "the loss and the norm of the step";
+    s.with = {owner};
+  }
+  return s;
 }
 
 /// Give what one rank's process has to all processes.
@@ -237,7 +288,9 @@ void host_engine::share(int owner, std::span<double> values) {
   else
     for (int r = 0; r < about_.world(); ++r)
       if (r != owner) out.push_back({r, data, values.size_bytes()});
+  shared_by_ = where_.rank != owner ? owner : -1;
   wires_->move(above_communicators | shared_++, out, in);
+  shared_by_ = -1;
 }
 
 /// The loss and the norm, with every process.
@@ -274,6 +327,7 @@ step_output host_engine::counted_step(const step_input& input, std::vector<trans
 
 double host_engine::evaluate() {
   for (rank& r : ranks_) r.action = "";
+  const under_way seen(*this);
   run_all(evaluate_);
   return results().loss;
 }
@@ -317,6 +371,7 @@ void host_engine::read(int rank, region what, std::size_t first, std::size_t cou
   if (from == nullptr)
     throw failure(1, "rank " + std::to_string(rank) + " is in another process, and cannot be read in that of rank " +
                          std::to_string(where_.rank));
+  if (fault_ && holder_of(rank)->fault != nullptr) fault_->meet(injection::moment::save, ranks_[0].input.step, 0);
   switch (type_of(about_, what)) {
     case dtype::f64: std::copy_n(reinterpret_cast<const double*>(from), count, to); break;
     case dtype::f32: std::copy_n(reinterpret_cast<const float*>(from), count, to); break;

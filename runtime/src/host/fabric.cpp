@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lanes, meetings and blocking of the fabric. All state is under one lock; only data moves outside it.
 #include "fabric.hpp"
+#include "injected.hpp"
 
 #include "tracer.hpp"
 
@@ -109,6 +110,11 @@ void fabric::post(const rank& r, op o) {
   o.plan_hash = r.about->plan_hash;
   o.action = r.action;
   o.step = r.input.step;
+  if (r.fault != nullptr) {
+    o.is_lost = r.fault->takes(injection::fault::drop);
+    if (o.is_lost && wires_ == nullptr) return;
+    if (r.fault->takes(injection::fault::corrupt)) o.what.index = ~o.what.index;
+  }
   append(l, r, o.on, o);
   carry_all(l);
   if (o.on == r.computes_on) block_until(l, r, o.on, own(r).on(o.on).posted);
@@ -133,6 +139,7 @@ void fabric::run_actions(rank& r) {
     if (more) {
       l.unlock();
       r.action = o.action;
+      r.words->name(o.action);
       if (o.times != nullptr) o.times->begin = now();
       o.work(r[me.lane]);
       if (o.times != nullptr) o.times->end = now();
@@ -248,6 +255,7 @@ bool fabric::carry_all(lock& l) {
 
 void fabric::complete(meeting& m) {
   m.moving = false;
+  ++m.done;
   for (std::size_t i = 0; i < m.front.size(); ++i) {
     op* done = m.front[i];
     if (done == nullptr) continue;  // of another process

@@ -58,6 +58,9 @@ class fabric {
 
   const char* name(int rank, int lane) const;
 
+  /// What a rank of this process does, beside what its words say.
+  void look(int rank, standing& into);
+
   /// Stop all ranks; the first cause given is the one that is kept.
   void fail(int code, std::string cause);
   std::optional<failure> cause() const {
@@ -100,6 +103,7 @@ class fabric {
     std::span<const int> ranks;
     std::vector<op*> front, back;  // per member: its posted communications, oldest first
     bool moving = false;
+    std::uint64_t done = 0;  // of its communications
     std::size_t chunk = 0, chunks = 0, next_chunk = 0, chunks_left = 0;  // chunk: elements
     meeting* next_to_carry = nullptr;
     std::unique_ptr<carrier> by;            // where the other members are other processes

@@ -51,7 +51,8 @@ void fabric::serve(meeting& m) {
     if (o.times != nullptr) o.times->begin = now();
     std::optional<failure> failed;
     try {
-      m.by->carry(o);
+      if (o.is_lost) m.by->lose(o);
+      else m.by->carry(o);
     } catch (const failure& f) {
       failed.emplace(f.code,
                      place(o.rank, o.step, o.action) + ": " + word(o.kind) + " \"" + o.what.name + "\": " + f.what());

@@ -3,6 +3,8 @@
 #include "fabric.hpp"
 #include "names.hpp"
 
+#include <algorithm>
+
 namespace rankc::host {
 
 std::string place(int rank, std::int64_t step, const char* action) {
@@ -73,6 +75,38 @@ std::string fabric::standstill() {
   return (all_ending ? "orphan: the step ends with communication that was never met"
                      : "deadlock: every rank waits") +
          waits;
+}
+
+// A rank waits where its thread of lane 0 does, for a communication; where it waits for an action on another lane of
+// its own, that thread says. It does not wait once it computes.
+void fabric::look(int rank, standing& into) {
+  const lock l(mutex_);
+  worker* at = &first(rank);
+  for (worker& each : workers_)
+    if (each.rank == rank)
+      for (const queue& q : each.queues) into.moved.insert(into.moved.end(), {q.posted, q.completed});
+  for (std::size_t c = 0; c < meetings_.size(); ++c) {
+    const std::span<const int> ranks = meetings_[c].ranks;
+    if (std::find(ranks.begin(), ranks.end(), rank) != ranks.end())
+      into.carried.emplace_back(static_cast<int>(c), meetings_[c].done);
+  }
+  while (at->blocked && !at->idle) {
+    int lane = at->awaited;
+    while (at->on(lane).head().kind == op_kind::wait) lane = at->on(lane).head().awaited;
+    const op& o = at->on(lane).head();
+    if (o.kind != op_kind::work) {
+      const meeting& m = meetings_[static_cast<std::size_t>(o.communicator)];
+      into.waits = true;
+      into.awaited = describe(o) + " on " + name(rank, lane);
+      into.communicator = o.communicator;
+      into.number = m.done;
+      for (const int other : m.ranks)
+        if (other != rank) into.with.push_back(other);
+      return;
+    }
+    const std::vector<int>& of_lanes = worker_of_[static_cast<std::size_t>(rank)];
+    at = &workers_[static_cast<std::size_t>(of_lanes[static_cast<std::size_t>(lane)])];
+  }
 }
 
 }  // namespace rankc::host

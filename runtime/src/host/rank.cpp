@@ -74,6 +74,7 @@ const char* lane::name() const { return row_of(*this).name; }
 void begin(const lane& on, const char* action) {
   rank& r = on;
   r.action = action;
+  r.words->name(action);
   if (r.trace != nullptr) r.trace->begin(action);
 }
 

@@ -35,6 +35,7 @@ struct op {
   const char* action = "";
   std::int64_t step = 0;
   traced* times = nullptr;  // of a timed step: receives when the data moved
+  bool is_lost = false;    // on purpose: the others never get it
   op* next = nullptr;  // the communication that this rank posted next on the same communicator
 };
 

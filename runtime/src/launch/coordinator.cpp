@@ -6,9 +6,9 @@
 namespace rankc::runtime {
 
 coordinator::coordinator(socket_handle listener, int world, std::uint64_t job, const limits& l,
-                         std::function<void(const std::string&)> log)
+                         std::function<void(const std::string&)> log, std::shared_ptr<board> ends)
     : port_(port_of(listener)),
-      star_(std::make_unique<star>(std::move(listener), world, job, l, std::move(log))),
+      star_(std::make_unique<star>(std::move(listener), world, job, l, std::move(log), std::move(ends))),
       thread_([this] { star_->serve(ending_); }) {}
 
 coordinator::~coordinator() {

@@ -142,7 +142,10 @@ launched place_of(const reader& from, const family& f) {
   place.job = fnv1a64(job_text(from, f));
   place.host = host_of_first(from, f, one_machine);
   place.port = port_of_first(from, f, place.job);
-  if (&f == families) place.listens_on = from.number("RANKC_LISTENS_ON").value_or(-1);
+  if (&f == families) {
+    place.listens_on = from.number("RANKC_LISTENS_ON").value_or(-1);
+    place.board = from.number("RANKC_BOARD").value_or(-1);
+  }
   place.warning = disagreement(from, f, place);
   return place;
 }

@@ -25,6 +25,7 @@ limits read_limits(const environment& get) {
   read(get, "RANKC_JOIN_TIMEOUT", l.join);
   read(get, "RANKC_SILENCE_TIMEOUT", l.silence);
   read(get, "RANKC_EXCHANGE_TIMEOUT", l.exchange);
+  read(get, "RANKC_STEP_TIMEOUT", l.step);
   return l;
 }
 

@@ -3,6 +3,7 @@
 
 #include "../tools/refusal.hpp"
 #include "connect.hpp"
+#include "watch.hpp"
 
 #include <poll.h>
 
@@ -16,6 +17,7 @@ constexpr auto tick = 100ms;
 constexpr auto to_answer = 10s;      // of the coordinator, longer than it takes itself to judge
 constexpr auto to_know_causes = 2s;  // of this rank's failure
 constexpr auto for_all_to_end = 600s;
+constexpr int for_the_launcher = 500;  // milliseconds: to say how rank 0 has ended
 constexpr std::size_t longest_body = std::size_t{256} << 20;
 
 std::string stopped_by(const root_cause& c) { return "stopped, because " + c.text; }
@@ -82,7 +84,10 @@ void member::serve() {
         connected = false;
       }
       connected = connected && what != received::end;
-      if (!connected) learn({0, 70, coordinator_ + " has gone, and with it the connection of all ranks"});
+      if (!connected) {
+        const std::string how = settings_.ends != nullptr ? wait_for_end(*settings_.ends, 0, for_the_launcher) : "";
+        learn({0, 70, how.empty() ? coordinator_ + " has gone, and with it the connection of all ranks" : how});
+      }
     } else if (connected && now > heard + settings_.times.silence) {
       connected = false;
       learn({0, 70,
@@ -91,15 +96,28 @@ void member::serve() {
     }
     if (connected && now >= said + settings_.times.sign_of_life()) {
       said = now;
-      body_writer words;
-      const std::vector<std::uint64_t> progress =
-          settings_.progress ? settings_.progress() : std::vector<std::uint64_t>{};
-      words.add(static_cast<std::uint64_t>(progress.size()));
-      for (const std::uint64_t word : progress) words.add(word);
-      send(frame_kind::alive, words.take());
+      send(frame_kind::alive, sign_of_life());
     }
     act_on_failure();
   }
+}
+
+// With what this rank does, once there is an engine that says it.
+std::string member::sign_of_life() {
+  const std::lock_guard telling(telling_);
+  if (!on_look_) return body_writer().add(std::uint64_t{0}).take();
+  standing s = on_look_();
+  const std::lock_guard lock(mutex_);
+  if (!exchange_.empty() && !s.in_step) {  // in a step it is a save, which does not hold it up
+    s.waits = true;
+    s.awaited = exchange_;
+  }
+  return body_writer().add(std::uint64_t{1}).add(pack(s)).take();
+}
+
+void member::on_look(std::function<standing()> ask) {
+  const std::lock_guard telling(telling_);
+  on_look_ = std::move(ask);
 }
 
 void member::take(const frame& f) {
@@ -141,13 +159,13 @@ void member::learn(root_cause c) {
   }
   changed_.notify_all();
   const std::lock_guard lock(telling_);
-  if (on_failure_ && cause_->rank != self_.rank) on_failure_(stopped_by(*cause_));
+  if (on_failure_ && (cause_->rank != self_.rank || !has_told_failure_)) on_failure_(cause_->rank != self_.rank ? stopped_by(*cause_) : cause_->text);
 }
 
-// What does not come back from a step, though another rank has failed, is ended.
+// What does not come back from a step, though a rank has failed, is ended.
 void member::act_on_failure() {
   std::unique_lock lock(mutex_);
-  if (!cause_ || cause_->rank == self_.rank || !settings_.too_late) return;
+  if (!cause_ || (cause_->rank == self_.rank && has_told_failure_) || !settings_.too_late) return;
   if (!too_late_at_) too_late_at_ = clock::now() + settings_.times.end;
   if (clock::now() < *too_late_at_) return;
   lock.unlock();
@@ -164,11 +182,13 @@ std::vector<std::string> member::gather(const std::string& name, const std::stri
     const std::lock_guard lock(mutex_);
     throw_if_failed();
     key = fmt::format("{} {}", name, ++times_gathered_[name]);
+    exchange_ = fmt::format("the exchange \"{}\"", key);
   }
   send(frame_kind::gather, body_writer().add(key).add(mine).take());
   std::unique_lock lock(mutex_);
   const bool done =
       changed_.wait_for(lock, settings_.times.exchange + to_answer, [&] { return gathered_.contains(key) || cause_; });
+  exchange_.clear();
   throw_if_failed();
   if (!done) throw refusal(77, "the exchange \"{}\": {} has not answered", key, coordinator_);
   auto parts = gathered_.extract(key);

@@ -30,11 +30,12 @@ session::session(const description& about, const launched& place, const environm
   const auto say = [name = std::string(about.name)](const std::string& line) {
     fmt::print(stderr, "{}: {}\n", name, line);
   };
+  const auto ends = place.board >= 0 ? std::make_shared<board>(place.world, place.board) : nullptr;
   if (rank_ == 0) {
     if (!place.warning.empty()) say("note: " + place.warning);
     coordinator_ = std::make_unique<coordinator>(
         place.listens_on >= 0 ? adopt_listener(place.listens_on) : listen_at(place.host, place.port), place.world,
-        place.job, times, [say](const std::string& line) { say("note: " + line); });
+        place.job, times, [say](const std::string& line) { say("note: " + line); }, ends);
   }
   member_ = std::make_shared<member>(
       hello_of(about, place.rank, place.world),
@@ -43,12 +44,14 @@ session::session(const description& about, const launched& place, const environm
                        .job = place.job,
                        .times = times,
                        .listing = [&about] { return listing_of(about); },
-                       .too_late =
-                           [say, get, rank = rank_](const root_cause& cause) {
-                             say(victims_line(rank, cause));
-                             write_error_file(get, victims_line(rank, cause), true);
-                             _exit(77);
-                           }});
+                       .ends = ends,
+                       .too_late = [say, get, rank = rank_](const root_cause& cause) {
+                         const bool is_victim = cause.rank != rank;
+                         const std::string line = is_victim ? victims_line(rank, cause) : cause.text;
+                         say(line);
+                         write_error_file(get, line, is_victim);
+                         _exit(is_victim ? 77 : 70);
+                       }});
   where_.rank = place.rank;
   where_.device = place.local_rank;
   where_.local_size = place.local_size;

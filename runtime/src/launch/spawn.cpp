@@ -2,6 +2,7 @@
 #include <rankc/runtime/launch/spawn.hpp>
 
 #include "../tools/refusal.hpp"
+#include <rankc/runtime/launch/board.hpp>
 #include <rankc/runtime/launch/socket.hpp>
 
 #include <fcntl.h>
@@ -45,9 +46,10 @@ struct job {
   int world;
   socket_handle listener = listen_at("127.0.0.1", 0);
   std::string name = random_job();
+  board ends{world};
 };
 
-void become_rank(int rank, const job& j, char** argv) {
+void become_rank(int rank, job& j, char** argv) {
   const auto set = [](const char* name, const std::string& value) { setenv(name, value.c_str(), 1); };
   const std::string number = std::to_string(rank), world = std::to_string(j.world);
   set("RANKC_RANK", number);
@@ -58,6 +60,8 @@ void become_rank(int rank, const job& j, char** argv) {
   set("RANKC_ADDR", "127.0.0.1");
   set("RANKC_PORT", std::to_string(port_of(j.listener)));
   set("RANKC_JOB", j.name);
+  set("RANKC_BOARD", std::to_string(j.ends.descriptor()));
+  fcntl(j.ends.descriptor(), F_SETFD, 0);
   if (rank == 0) {
     set("RANKC_LISTENS_ON", std::to_string(j.listener.fd()));
     fcntl(j.listener.fd(), F_SETFD, 0);
@@ -66,10 +70,13 @@ void become_rank(int rank, const job& j, char** argv) {
   _exit(70);
 }
 
-pid_t start(int rank, const job& j, char** argv) {
+pid_t start(int rank, job& j, char** argv) {
   const pid_t parent = getpid(), child = fork();
   if (child < 0) throw refusal(75, "--launch processes: rank {}: no process could be started", rank);
-  if (child > 0) return child;
+  if (child > 0) {
+    j.ends.begin(rank, child);
+    return child;
+  }
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   setpgid(0, 0);  // a terminal's signals come to the launcher alone, which passes them on once
   if (getppid() != parent) _exit(77);
@@ -99,10 +106,11 @@ class outcome {
 }  // namespace
 
 int spawn_ranks(const description& about, char** argv) {
-  const job j{.world = about.world()};
+  job j{.world = about.world()};
   for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, note_signal);
-  std::vector<pid_t> running;
+  std::vector<pid_t> running, all_ranks;
   for (int rank = 0; rank < j.world; ++rank) running.push_back(start(rank, j, argv));
+  all_ranks = running;
   const auto send = [&](int signal) {
     for (const pid_t child : running) kill(child, signal);
   };
@@ -114,6 +122,7 @@ int spawn_ranks(const description& about, char** argv) {
     int status = 0;
     const pid_t child = waitpid(-1, &status, WNOHANG);
     if (child > 0) {
+      j.ends.end(static_cast<int>(std::find(all_ranks.begin(), all_ranks.end(), child) - all_ranks.begin()), status);
       std::erase(running, child);
       all.add(status, killed);
     } else {

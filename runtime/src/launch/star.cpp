@@ -20,12 +20,14 @@ constexpr auto for_other_faults = 2s;  // from the first on, so that all are tol
 constexpr auto to_show = 5s;           // a description
 constexpr auto for_a_cause = 500ms;    // of a failure that has another's as its cause
 constexpr auto for_the_others_to_go = 2s;
+constexpr auto for_the_launcher = 500ms;  // to say how a rank has ended that has gone
+constexpr auto for_more_causes = 100ms;   // independent of the first
 constexpr std::size_t longest_body = std::size_t{256} << 20;
 
 }  // namespace
 
 coordinator::star::star(socket_handle listener, int world, std::uint64_t job, const limits& l,
-                        std::function<void(const std::string&)> log)
+                        std::function<void(const std::string&)> log, std::shared_ptr<board> ends)
     : listener_(std::move(listener)),
       woken_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       world_(world),
@@ -35,7 +37,9 @@ coordinator::star::star(socket_handle listener, int world, std::uint64_t job, co
       started_(clock::now()),
       judged_by_(started_ + l.join),
       looked_at_(started_),
-      said_alive_(started_) {}
+      said_alive_(started_),
+      ends_(std::move(ends)),
+      watch_(l, [this](int rank) { return name_of(rank); }) {}
 
 void coordinator::star::serve(const std::atomic<bool>& ending) {
   std::optional<deadline> until;
@@ -46,7 +50,8 @@ void coordinator::star::serve(const std::atomic<bool>& ending) {
     polled.assign({{listener_.fd(), POLLIN, 0}, {until ? -1 : woken_.fd(), POLLIN, 0}});
     for (const connection& c : connections_)
       polled.push_back({c.socket.fd(), static_cast<short>(POLLIN | (c.out.empty() ? 0 : POLLOUT)), 0});
-    poll(polled.data(), polled.size(), static_cast<int>(std::chrono::milliseconds(tick).count()));
+    const std::chrono::milliseconds patience = causes_.empty() ? tick : tick / 10;
+    poll(polled.data(), polled.size(), static_cast<int>(patience.count()));
     std::size_t i = 2;
     for (connection& c : connections_)
       if (polled[i++].revents != 0) read(c);
@@ -119,7 +124,7 @@ void coordinator::star::take(connection& c, const frame& f) {
     case frame_kind::failed: {
       const int code = static_cast<int>(body.number());
       const std::string text = body.text();
-      if (code != 77) return fail(c.who->rank, code, text);
+      if (code != 77) return add_cause({c.who->rank, code, text, false});
       if (!suspicion_ && !has_failed_) suspicion_ = {c.who->rank, text, clock::now() + for_a_cause};
       return;
     }
@@ -131,8 +136,11 @@ void coordinator::star::take(connection& c, const frame& f) {
       return take_begun(c, static_cast<std::int64_t>(body.number()));
     case frame_kind::bye:
       return leave(c);
-    case frame_kind::stop:
     case frame_kind::alive:
+      if (c.left) return;
+      if (body.number() == 0) return watch_.expect(c.who->rank, clock::now());
+      return watch_.hear(c.who->rank, unpack_standing(body.text()), clock::now());
+    case frame_kind::stop:
     case frame_kind::show:
     case frame_kind::verdict:
     case frame_kind::gathered:
@@ -159,6 +167,7 @@ void coordinator::star::take_hello(connection& c, const frame& f) {
     return;
   }
   c.reader.allow(longest_body);
+  names_[h.rank] = h.who();
   c.who = std::move(h);
 }
 
@@ -167,6 +176,7 @@ void coordinator::star::take_hello(connection& c, const frame& f) {
 void coordinator::star::look_at_clock() {
   const deadline now = clock::now();
   const auto away = now - looked_at_ - 2 * tick;
+  if (away > 0s) watch_.excuse(away);
   if (away > 0s)
     for (connection& c : connections_) c.last_heard = std::min<deadline>(now, c.last_heard + away);
   looked_at_ = now;
@@ -184,6 +194,9 @@ void coordinator::star::look_at_clock() {
                           std::chrono::duration<double>(now - c.last_heard).count()));
   });
   look_at_exchanges(now);
+  look_at_causes(now);
+  if (!has_failed_ && causes_.empty())
+    if (const auto stuck = watch_.judge(now)) fail(stuck->rank, 70, stuck->text);
   if (suspicion_ && now > suspicion_->until) fail(suspicion_->rank, 77, suspicion_->text);
 }
 
@@ -224,6 +237,7 @@ void coordinator::star::give_verdict() {
   if (!faults.empty())
     verdict_ = fmt::format("the ranks cannot start together ({:.1f} s after the first): {}",
                            std::chrono::duration<double>(clock::now() - started_).count(), faults);
+  for_each_rank([&](connection& c) { watch_.expect(c.who->rank, clock::now()); });
   for_each_rank([&](connection& c) { tell_verdict(c, faults.empty() ? 0 : 2, verdict_); });
 }
 
@@ -280,7 +294,44 @@ void coordinator::star::take_begun(const connection& c, std::int64_t step) {
 
 void coordinator::star::lose(connection& c, const std::string& how) {
   c.gone = true;
-  if (phase_ == phase::running) fail(c.who->rank, 70, fmt::format("{} {}", c.who->who(), how));
+  if (phase_ != phase::running) return;
+  const std::string place = watch_.last_place(c.who->rank);
+  const std::string last = place.empty() ? "" : "; it was last heard of " + place;
+  add_cause({c.who->rank, 70, fmt::format("{} {}{}", c.who->who(), how, last), true});
+}
+
+std::string coordinator::star::name_of(int rank) const {
+  const auto found = names_.find(rank);
+  return found != names_.end() ? found->second : fmt::format("rank {}", rank);
+}
+
+// Where the launcher says how ranks have ended, what comes shortly after the first failure is told with it;
+// elsewhere it could be the launcher's own doing.
+void coordinator::star::add_cause(found_cause c) {
+  if (has_failed_) return;
+  if (ends_ == nullptr) return fail(c.rank, c.code, c.text);
+  for (const found_cause& known : causes_)
+    if (known.rank == c.rank || known.text == c.text) return;
+  if (causes_.empty()) causes_since_ = clock::now();
+  causes_.push_back(std::move(c));
+}
+
+void coordinator::star::look_at_causes(deadline now) {
+  if (causes_.empty() || has_failed_) return;
+  const bool all_known = std::all_of(causes_.begin(), causes_.end(), [&](const found_cause& c) {
+    return !c.is_loss || ends_->has_ended(c.rank);
+  });
+  if (now < causes_since_ + (all_known ? for_more_causes : for_the_launcher)) return;
+  const found_cause* first = nullptr;
+  std::string text;
+  for (found_cause& c : causes_) {
+    if (c.is_loss && ends_->has_ended(c.rank)) c.text = ends_->end_of(c.rank);
+    if (c.text.empty()) continue;  // it was another's victim
+    if (first == nullptr) first = &c;
+    text += (text.empty() ? "" : "; and ") + c.text;
+  }
+  if (first != nullptr) fail(first->rank, first->code, text);
+  causes_.clear();
 }
 
 void coordinator::star::fail(int rank, int code, const std::string& text) {
@@ -294,6 +345,7 @@ void coordinator::star::fail(int rank, int code, const std::string& text) {
 void coordinator::star::leave(connection& c) {
   if (!c.left) ++left_;
   c.left = true;
+  watch_.leave(c.who->rank);
   if (left_ == world_) for_each_rank([&](connection& each) { send(each, frame_kind::bye); });
 }
 

@@ -4,6 +4,8 @@
 #include <rankc/runtime/launch/coordinator.hpp>
 #include <rankc/runtime/launch/frame.hpp>
 
+#include "watch.hpp"
+
 #include <list>
 #include <map>
 #include <optional>
@@ -14,7 +16,7 @@ namespace rankc::runtime {
 class coordinator::star {
  public:
   star(socket_handle listener, int world, std::uint64_t job, const limits&,
-       std::function<void(const std::string&)> log);
+       std::function<void(const std::string&)> log, std::shared_ptr<board> ends);
   /// Until all have left; once `ending` is set, two seconds longer at most.
   void serve(const std::atomic<bool>& ending);
   /// From another thread: look at `ending` now.
@@ -41,6 +43,12 @@ class coordinator::star {
     std::string text;
     deadline until;
   };
+  /// A failure that is told once others that come with it are known.
+  struct found_cause {
+    int rank, code;
+    std::string text;
+    bool is_loss;  // of its connection: the launcher may know more
+  };
   enum class phase { joining, showing, running, over };
 
   void accept_all();
@@ -56,6 +64,9 @@ class coordinator::star {
   void take_part(const connection&, const std::string& body);
   void take_begun(const connection&, std::int64_t step);
   void lose(connection&, const std::string& how);
+  void add_cause(found_cause);
+  void look_at_causes(deadline now);
+  std::string name_of(int rank) const;
   void fail(int rank, int code, const std::string& text);
   void look_at_exchanges(deadline now);
   void leave(connection&);
@@ -79,6 +90,11 @@ class coordinator::star {
   std::map<int, std::string> listings_;  // by rank
   std::map<std::string, exchange> exchanges_;
   std::optional<suspicion> suspicion_;
+  std::vector<found_cause> causes_;
+  deadline causes_since_{};
+  const std::shared_ptr<board> ends_;
+  std::map<int, std::string> names_;  // by rank
+  watch watch_;
   std::string verdict_;                // why the start was refused
   std::map<int, std::int64_t> begun_;  // by rank, once a stop is proposed: the step that it is at
   int stop_signal_ = 0;

@@ -45,7 +45,7 @@ CLI::Validator share() {
 
 /// What is refused, or becomes part of another option, after parsing.
 struct raw_options {
-  std::string launch = "threads", format = "safetensors";
+  std::string launch = "threads", format = "safetensors", inject;
   std::optional<std::uint64_t> seed;
 };
 
@@ -78,6 +78,9 @@ void add_options_of_both(CLI::App& app, options& o, raw_options& raw) {
   add_name(app, "--load", o.load, "continue from this checkpoint, with its data and recipe where not given here");
   app.add_option("--launch", raw.launch,
                  "threads: all ranks in this process (default); processes: one process per rank, on this machine");
+  app.add_option("--inject", raw.inject,
+                 "a fault on purpose, in test builds: rank=R,op=N|after|save[,step=S],kill|stop|exit|abort|throw|delay=2s|"
+                 "drop|corrupt|nan");
 }
 
 void add_options_of_training(CLI::App& app, options& o) {
@@ -207,6 +210,7 @@ std::optional<options> parse_command_line(const description& about, int argc, co
   o.run = train->parsed() ? options::command::train : options::command::evaluate;
   o.steps = train->parsed() ? train_steps : eval_steps;
   check(o, raw);
+  if (!raw.inject.empty()) o.where.fault = parse_injection(raw.inject, about.world());
   return o;
 }
 

@@ -76,7 +76,9 @@ int run_as_rank(const description& about, const install_at& install, options& o,
   }
   session& job = *joined;
   std::signal(SIGTERM, end_as_victim);
+  const auto fault = o.where.fault;
   o.where = job.where();
+  o.where.fault = fault;
   try {
     run(
         about, [&] { return install(o.where); }, o);

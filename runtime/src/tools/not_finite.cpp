@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankc/runtime/tools/not_finite.hpp>
 
+#include "refusal.hpp"
 #include <rankc/runtime/tools/parameters.hpp>
 
 #include <fmt/format.h>
@@ -18,7 +19,8 @@ std::size_t count_not_finite(engine& e, const shard& s, region where) {
   for (std::size_t first = 0, all = s.rows * s.columns; first < all; first += values.size()) {
     values.resize(std::min(at_once, all - first));
     e.read(s.rank, where, s.element + first, values.size(), values.data());
-    count += static_cast<std::size_t>(std::count_if(values.begin(), values.end(), [](double x) { return !std::isfinite(x); }));
+    count += static_cast<std::size_t>(
+        std::count_if(values.begin(), values.end(), [](double x) { return !std::isfinite(x); }));
   }
   return count;
 }
@@ -30,8 +32,10 @@ std::string find_own(engine& e) {
     for (const shard& s : all[p].holders) {
       const std::size_t count = e.holds(s.rank) ? count_not_finite(e, s, where) : 0;
       if (count > 0)
-        return fmt::format("{} {:08} {:08}\nrank {}: {} {}: {} of {} elements are not finite", static_cast<int>(where), turn, s.rank, s.rank,
-                           where == region::weights ? "the weight" : "the gradient of", all[p].name, count, s.rows * s.columns);
+        return fmt::format("{} {:08} {:08}\nrank {}: {} {}: {} of {} elements are not finite",
+                           static_cast<int>(where), turn, s.rank, s.rank,
+                           where == region::weights ? "the weight" : "the gradient of", all[p].name, count,
+                           s.rows * s.columns);
     }
     return "";
   };
@@ -52,6 +56,16 @@ std::string first_not_finite(engine& e, const placement& where) {
   if (found.empty()) return "";
   const std::string& first = *std::min_element(found.begin(), found.end());
   return first.substr(first.find('\n') + 1);
+}
+
+void refuse_if_not_finite(engine& e, const placement& where, const step_input& in, const step_output& out) {
+  if (std::isfinite(out.loss) && std::isfinite(out.grad_norm)) return;
+  const std::string first = first_not_finite(e, where);
+  throw refusal(70, "step {}: the loss is {} and the gradient norm {}, at learning rate {}; {}{}{}", in.step,
+                out.loss, out.grad_norm, in.lr,
+                std::isfinite(out.grad_norm) ? "the step has been applied, since its gradients are finite"
+                                             : "no rank has applied the step",
+                first.empty() ? "" : "; ", first);
 }
 
 }  // namespace rankc::runtime

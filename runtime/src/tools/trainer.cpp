@@ -5,6 +5,7 @@
 #include <rankc/runtime/tools/beginning.hpp>
 #include <rankc/runtime/tools/learning_rate.hpp>
 #include <rankc/runtime/tools/metrics.hpp>
+#include <rankc/runtime/tools/not_finite.hpp>
 #include <rankc/runtime/tools/saver.hpp>
 #include <rankc/runtime/tools/stop_signal.hpp>
 #include <rankc/runtime/tools/tensorboard.hpp>
@@ -26,7 +27,8 @@ using clock = std::chrono::steady_clock;
 double since(clock::time_point start) { return std::chrono::duration<double>(clock::now() - start).count(); }
 
 /// One step; a timed one where `trace` is there to receive it.
-step_metrics take_step(engine& e, batch_reader& batches, run_state& state, std::vector<traced>* trace) {
+step_metrics take_step(engine& e, batch_reader& batches, run_state& state, const placement& where,
+                       std::vector<traced>* trace) {
   const description& about = e.about();
   const recipe& r = state.train;
   const double lr = learning_rate(r, state.step + 1);
@@ -46,11 +48,7 @@ step_metrics take_step(engine& e, batch_reader& batches, run_state& state, std::
   const double seconds = since(start);
   state.step += 1;
   state.samples += static_cast<std::uint64_t>(about.global_batch());
-  if (!std::isfinite(out.loss) || !std::isfinite(out.grad_norm))
-    throw refusal(70,
-                  "step {}: the loss is {} and the gradient norm {}, at learning rate {}; stopped, since the "
-                  "weights are no longer finite",
-                  state.step, out.loss, out.grad_norm, lr);
+  refuse_if_not_finite(e, where, in, out);
   step_metrics m{.step = state.step,
                  .loss = out.loss,
                  .grad_norm = out.grad_norm,
@@ -141,7 +139,7 @@ void train(const description& about, const install_engine& install, const option
   while (state.step < last && signal == 0) {
     std::vector<traced> times;
     const bool timed = !o.trace.empty() && state.step + 1 == last;
-    m = take_step(*e, batches, state, timed ? &times : nullptr);
+    m = take_step(*e, batches, state, o.where, timed ? &times : nullptr);
     // Processes are told one by one, each in another step: they agree on the last.
     signal = o.where.agreed_stop && m.step < last ? o.where.agreed_stop(m.step, stop.asked()) : stop.asked();
     const bool ends = m.step == last || signal != 0;

@@ -318,7 +318,7 @@ TEST_CASE("when the coordinator's process goes, or is silent, the others know") 
   answers.join();
 }
 
-TEST_CASE("a process that does not come back after another's failure is ended, and progress words are asked for") {
+TEST_CASE("a process that does not come back after another's failure is ended, and is asked for where it is") {
   job j(2);
   std::atomic<int> asked = 0;
   std::string ended;
@@ -330,12 +330,11 @@ TEST_CASE("a process that does not come back after another's failure is ended, a
       std::this_thread::sleep_for(1000ms);
       return;
     }
-    const auto m = j.join(r, {.progress =
-                                  [&] {
-                                    ++asked;
-                                    return std::vector<std::uint64_t>{1, 2};
-                                  },
-                              .too_late = [&](const root_cause& c) { ended = c.text; }});
+    const auto m = j.join(r, {.too_late = [&](const root_cause& c) { ended = c.text; }});
+    m->on_look([&] {
+      ++asked;
+      return standing{};
+    });
     std::this_thread::sleep_for(1700ms);
   });
   CHECK(ended == "rank 0: broken");

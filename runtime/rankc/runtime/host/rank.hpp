@@ -6,6 +6,7 @@
 #include <rankc/runtime/engine.hpp>
 #include <rankc/runtime/placement.hpp>
 #include <rankc/runtime/program.hpp>
+#include <rankc/runtime/progress.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -20,7 +21,8 @@ namespace rankc::host {
 using namespace rankc::runtime;
 
 class fabric;  // carries messages between the ranks of one process
-class tracer;  // the times of a step
+class tracer;    // the times of a step
+class injected;  // a fault on purpose
 
 struct rank;
 
@@ -50,6 +52,9 @@ struct rank {
   const char* action = "";     // the action under way, for error texts
   tracer* trace = nullptr;     // of a timed step; null in all others
   std::int64_t steps_done = 0;
+  progress_words own_words;
+  progress_words* words = &own_words;  // where others see them
+  injected* fault = nullptr;
 
   rank() = default;
   rank(const rank&) = delete;  // its lanes refer to it
@@ -76,6 +81,19 @@ struct rank {
 inline int lane::index_in(over axis) const { return of->row->index_in(axis); }
 template <class T>
 T* lane::at(runtime::at offset) const { return of->at<T>(offset); }
+
+/// A fault on purpose that is due at a call, and one that is a result's; of builds with RANKC_INJECT.
+void meet_fault(const lane&);
+void spoil(const lane&, at result);
+
+/// Every call of generated text, before it is made.
+inline void count_call(const lane& on) {
+  const rank& r = on;
+  r.words->count();
+#ifdef RANKC_INJECT
+  if (r.fault != nullptr) meet_fault(on);
+#endif
+}
 
 /// Name the action of lane 0 whose lines follow (`1F0`), for errors and traces.
 void begin(const lane&, const char* action);

@@ -3,6 +3,7 @@
 // all have come and agree, passes their exchanges on, notices who has gone or is silent, and tells all of the first
 // failure.
 #pragma once
+#include <rankc/runtime/launch/board.hpp>
 #include <rankc/runtime/launch/hello.hpp>
 #include <rankc/runtime/launch/limits.hpp>
 #include <rankc/runtime/launch/socket.hpp>
@@ -17,9 +18,10 @@ namespace rankc::runtime {
 
 class coordinator {
  public:
-  /// `log` receives what a user should see though it ends nothing: that a client was turned away.
+  /// `log` receives what a user should see though it ends nothing: that a client was turned away. `ends`: the
+  /// launcher's, if it has any.
   coordinator(socket_handle listener, int world, std::uint64_t job, const limits&,
-              std::function<void(const std::string&)> log);
+              std::function<void(const std::string&)> log, std::shared_ptr<board> ends = nullptr);
   /// Waits until the others have gone, which they do at once after a failure; two seconds at most.
   ~coordinator();
   coordinator(const coordinator&) = delete;

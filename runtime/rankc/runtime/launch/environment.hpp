@@ -21,6 +21,7 @@ struct launched {
   int port;                    // at which rank 0 listens
   std::uint64_t job;           // tells this start of this job from all others
   int listens_on = -1;         // rank 0 of the program's own launcher: a socket that listens already
+  int board = -1;              // and memory that it shares
   std::string warning;         // another launcher's variables say otherwise; empty: none do
 };
 

@@ -2,6 +2,7 @@
 // A rank's part in the control plane: its connection to the coordinator, with a thread that says every second that the
 // rank lives and hears what has become of the others.
 #pragma once
+#include <rankc/runtime/launch/board.hpp>
 #include <rankc/runtime/launch/frame.hpp>
 #include <rankc/runtime/launch/hello.hpp>
 #include <rankc/runtime/launch/limits.hpp>
@@ -33,10 +34,10 @@ class member final : public peers {
     int port = 0;
     std::uint64_t job = 0;
     limits times{};
-    std::function<std::string()> listing{};                  // asked for where plans differ
-    std::function<std::vector<std::uint64_t>()> progress{};  // words that each sign of life carries
+    std::function<std::string()> listing{};  // asked for where plans differ
+    std::shared_ptr<board> ends{};           // the launcher's, if it has any
     std::function<void(const root_cause&)>
-        too_late{};  // called where this is still there `times.end` after another rank's failure
+        too_late{};  // called where this is still there `times.end` after a failure that it did not tell
   };
 
   /// Join, and return once all ranks have and agree.
@@ -53,6 +54,8 @@ class member final : public peers {
   std::unique_ptr<transport> connect() override;
   void tell_failure(int code, const std::string& text) override;
   void on_failure(std::function<void(const std::string&)>) override;
+  progress_words& words() override { return settings_.ends != nullptr ? settings_.ends->words(self_.rank) : words_; }
+  void on_look(std::function<standing()>) override;
 
   /// This rank has failed, if that is not told yet; returns the first failure of the job, this one or another's.
   root_cause report(int code, const std::string& text);
@@ -73,6 +76,7 @@ class member final : public peers {
   void act_on_failure();
   void send(frame_kind, std::string body);
   void throw_if_failed() const;
+  std::string sign_of_life();
 
   const hello self_;
   const settings settings_;
@@ -92,8 +96,11 @@ class member final : public peers {
   std::optional<std::pair<std::int64_t, int>> stop_;  // the last step, and the signal that asked for it
   std::mutex telling_;                                // of on_failure_: held while it runs
   std::function<void(const std::string&)> on_failure_;
+  std::function<standing()> on_look_;  // under telling_
+  progress_words words_;
+  std::string exchange_;  // that this rank waits for
   std::optional<deadline> too_late_at_;
-  bool has_told_failure_ = false;
+  std::atomic<bool> has_told_failure_ = false;
   bool is_over_ = false;  // all have left
   std::atomic<bool> ending_ = false;
   std::thread thread_;

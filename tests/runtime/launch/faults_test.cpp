@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// Faults on purpose: each kind, at calls spread over a step, after it and in a save, on each rank in turn.
+// Every run must name its cause in the first line, end with its code in time, leave no process, and leave a
+// checkpoint that loads.
+#include "../tools/scratch.hpp"
+
+#include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace {
+
+using rankc::runtime::contents;
+using rankc::runtime::scratch;
+namespace fs = std::filesystem;
+
+constexpr int faulty_step = 3;  // two checkpoints are there by then
+
+struct program {
+  std::string file;
+  int world;
+};
+const program programs[]{{RANKC_FAULTS_FOUR, 4}, {RANKC_FAULTS_EIGHT, 8}};
+
+struct trial {
+  const program* of;
+  int rank;
+  std::string at, fault;  // as --inject has them
+};
+
+struct result {
+  int code = 0;
+  double seconds = 0;
+  std::string err, first;
+  bool left_a_process = false, loads = false;
+};
+
+std::string quoted(const std::string& text) { return "'" + text + "'"; }
+
+/// Whether a process lives that was started with this text among its words.
+bool is_there(const std::string& word) {
+  for (const auto& entry : fs::directory_iterator("/proc")) {
+    const std::string name = entry.path().filename().string();
+    if (name.find_first_not_of("0123456789") == std::string::npos &&
+        contents(entry.path() / "cmdline").find(word) != std::string::npos)
+      return true;
+  }
+  return false;
+}
+
+result run(const trial& t) {
+  const scratch files;
+  const std::string save = files.path("run"), err = files.path("err");
+  const std::string limits =
+      std::string("RANKC_STEP_TIMEOUT=2 ") + (t.fault == "stop" ? "RANKC_SILENCE_TIMEOUT=3 " : "");
+  const std::string inject = "rank=" + std::to_string(t.rank) + ",op=" + t.at +
+                             ",step=" + std::to_string(faulty_step) + "," + t.fault;
+  const auto start = std::chrono::steady_clock::now();
+  const int status =
+      std::system((limits + "timeout -k 1 30 " + t.of->file + " train --steps 4 --save-every 1 --save " +
+                   quoted(save) + " --launch processes --inject " + inject + " >/dev/null 2>" + err)
+                      .c_str());
+  result r;
+  r.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  r.code = WEXITSTATUS(status);
+  r.err = contents(err);
+  r.first = r.err.substr(0, r.err.find('\n'));
+  r.left_a_process = is_there(save);
+  r.loads =
+      std::system((t.of->file + " eval --steps 1 --load " + quoted(save) + " >/dev/null 2>&1").c_str()) == 0;
+  return r;
+}
+
+/// The code, and what the first line must say, besides which rank it is.
+struct expectation {
+  int code;
+  std::vector<std::string> said;
+  double seconds = 5;
+};
+
+expectation expected(const trial& t) {
+  const std::string rank = "rank " + std::to_string(t.rank), step = "step " + std::to_string(faulty_step);
+  const bool in_step = t.at != "after" && t.at != "save";
+  const std::string place = in_step ? "in " + step : "between steps, after " + step,
+                    op = in_step ? "op " + t.at : "op ";
+  if (t.fault == "kill") return {137, {rank + " (", "was killed by signal 9", place, op}};
+  if (t.fault == "abort") return {134, {rank + " (", "was killed by signal 6", place, op}};
+  if (t.fault == "exit=0") return {70, {rank + " (", "has ended with code 0", place, op}};
+  if (t.fault == "exit=3") return {3, {rank + " (", "has ended with code 3", place, op}};
+  if (t.fault == "throw") return {70, {in_step ? rank + ", " + step : "", "an exception on purpose"}};
+  if (t.fault == "stop") return {70, {rank + (t.rank == 0 ? " at " : " ("), "has given no sign of life"}, 10};
+  if (t.fault == "delay=60") return {70, {rank + " (", "is stuck in " + step, op, "of its own"}, 10};
+  if (t.fault == "drop") return {70, {rank + " ("}, 10};
+  return {70, {rank + ", " + step, "the sides must agree"}, 10};  // corrupt
+}
+
+/// What is wrong with a run; empty where nothing is.
+std::string complaint(const trial& t, const result& r) {
+  const expectation e = expected(t);
+  std::string wrong;
+  if (r.code != e.code) wrong += " code " + std::to_string(r.code) + " for " + std::to_string(e.code) + ";";
+  for (const std::string& text : e.said)
+    if (r.first.find(text) == std::string::npos) wrong += " the first line has no \"" + text + "\";";
+  if (r.seconds > e.seconds) wrong += " it took " + std::to_string(r.seconds) + " s;";
+  if (r.left_a_process) wrong += " a process is left;";
+  if (!r.loads) wrong += " no checkpoint loads;";
+  return wrong.empty() ? "" : wrong + "\n    " + r.err;
+}
+
+/// How many calls a rank issues in a step: what is said of one that is killed after it.
+int calls_of(const program& p, int rank) {
+  const result r = run({&p, rank, "after", "kill"});
+  const std::size_t at = r.first.rfind(", op ");
+  REQUIRE_MESSAGE(at != std::string::npos, r.err);
+  return std::atoi(r.first.c_str() + at + 5);
+}
+
+const std::vector<std::string> kinds{"kill", "exit=0",   "abort", "throw",  "exit=3",
+                                     "stop", "delay=60", "drop",  "corrupt"};
+
+/// As many of all as are wanted: kinds and ranks in turn, at places spread over the step.
+std::vector<trial> draw(int wanted) {
+  std::map<const program*, std::vector<int>> calls;
+  for (const program& p : programs)
+    for (int rank = 0; rank < p.world; ++rank)
+      calls[&p].push_back(wanted < 100 && rank > 0 ? calls[&p][0] : calls_of(p, rank));
+  std::vector<trial> all;
+  for (int i = 0; i < wanted; ++i) {
+    const program& p = programs[i % 3 == 2 ? 1 : 0];
+    const std::string& fault = kinds[static_cast<std::size_t>(i) % kinds.size()];
+    const int rank = (i / 3 + i) % p.world, most = calls[&p][static_cast<std::size_t>(rank)];
+    const bool ends_at_once = fault == "kill" || fault == "abort" || fault.starts_with("exit");
+    std::string at = std::to_string(1 + (i * 37 % 100) * most / 100);
+    if (fault == "drop" || fault == "corrupt")
+      at = std::to_string(1 + (i * 37 % 60) * most / 100);  // communication follows
+    if (ends_at_once && i % 7 == 5) at = "after";
+    if (ends_at_once && i % 7 == 6 && rank % (p.world / 2) < p.world / 4)
+      at = "save";  // replicas write nothing
+    all.push_back({&p, rank, at, fault});
+  }
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("faults on purpose: the cause is named, all end in time, nothing is left, and a checkpoint loads") {
+  const char* wanted = std::getenv("RANKC_FAULT_RUNS");
+  const std::vector<trial> trials = draw(wanted != nullptr ? std::atoi(wanted) : 40);
+  std::atomic<std::size_t> next = 0;
+  std::mutex one;
+  std::map<std::string, std::vector<double>> times;  // by kind
+  int wrong = 0;
+  std::vector<std::thread> workers;
+  for (int w = 0; w < RANKC_FAULTS_AT_ONCE; ++w)
+    workers.emplace_back([&] {
+      for (std::size_t i; (i = next++) < trials.size();) {
+        const result r = run(trials[i]);
+        const std::string bad = complaint(trials[i], r);
+        const std::lock_guard lock(one);
+        times[trials[i].fault].push_back(r.seconds);
+        wrong += !bad.empty();
+        if (!bad.empty())
+          std::printf("%d ranks, rank=%d,op=%s,%s:%s\n", trials[i].of->world, trials[i].rank,
+                      trials[i].at.c_str(), trials[i].fault.c_str(), bad.c_str());
+      }
+    });
+  for (std::thread& t : workers) t.join();
+  std::printf("fault      runs  median s  longest s\n");
+  for (auto& [kind, seconds] : times) {
+    std::sort(seconds.begin(), seconds.end());
+    std::printf("%-9s %5zu %9.2f %10.2f\n", kind.c_str(), seconds.size(), seconds[seconds.size() / 2],
+                seconds.back());
+  }
+  CHECK(wrong == 0);
+  CHECK(times.size() == kinds.size());
+}
+
+TEST_CASE("faults on purpose: a number that is none leaves the step unapplied, and its place is named") {
+  const scratch files;
+  const std::string err = files.path("err");
+  const int status =
+      std::system((programs[0].file +
+                   " train --steps 4 --launch processes --inject rank=2,op=5,step=3,nan >/dev/null 2>" + err)
+                      .c_str());
+  CHECK(WEXITSTATUS(status) == 70);
+  const std::string said = contents(err);
+  CHECK(said.find("step 3: the loss is ") != std::string::npos);
+  CHECK(said.find("no rank has applied the step; rank ") != std::string::npos);
+  CHECK(said.find(": the gradient of ") != std::string::npos);
+}

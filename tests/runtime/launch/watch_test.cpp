@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who holds a step up, by what the ranks say of themselves.
+#include "../../../runtime/src/launch/watch.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace rankc::runtime;
+using namespace std::chrono_literals;
+
+namespace {
+
+standing at(std::int64_t step, std::uint64_t calls, const char* action) {
+  standing s;
+  s.step = step;
+  s.calls = calls;
+  s.action = action;
+  s.in_step = true;
+  s.moved = {static_cast<std::uint64_t>(step), calls};
+  return s;
+}
+
+standing waiting(standing s, std::vector<int> with, int communicator = 0, std::uint64_t number = 0) {
+  s.waits = true;
+  s.awaited = "send \"F0\" (message 1, 8 bytes) on to_next";
+  s.with = std::move(with);
+  s.communicator = communicator;
+  s.number = number;
+  s.carried = {{communicator, number}};
+  return s;
+}
+
+struct job {
+  const deadline start = std::chrono::steady_clock::now();
+  watch w{limits{.step = 2s}, [](int rank) { return "rank " + std::to_string(rank); }};
+  /// All say the same at 0 s, 1 s, ... 3 s; what is found then.
+  std::string told(const std::vector<standing>& all) {
+    for (int second = 0; second <= 3; ++second)
+      for (std::size_t r = 0; r < all.size(); ++r)
+        w.hear(static_cast<int>(r), all[r], start + std::chrono::seconds(second));
+    const auto found = w.judge(start + 3s);
+    return found ? std::to_string(found->rank) + ": " + found->text : "";
+  }
+};
+
+}  // namespace
+
+TEST_CASE("the root is who does not wait, and who waits for it is said") {
+  CHECK(job().told({waiting(at(12, 60, "1B3"), {1}), at(12, 57, "0F2")}) ==
+        "1: rank 1 is stuck in step 12 at 0F2, op 57, in computation or other code of its own, waited for by "
+        "rank 0 (rank 0 in step 12 at 1B3, op 60, "
+        "for send \"F0\" (message 1, 8 bytes) on to_next); no rank has got on for 3 s (RANKC_STEP_TIMEOUT)");
+  CHECK(job().told({at(1, 1, "a"), at(1, 2, "b"), waiting(at(1, 9, "c"), {0})}).find("and rank 1 is stuck") !=
+        std::string::npos);
+}
+
+TEST_CASE("where all wait, what was lost is named, else who has got least far") {
+  standing done = waiting(at(3, 9, "0B1"), {0}, 1);
+  done.carried = {{0, 5}, {1, 0}};
+  CHECK(job()
+            .told({waiting(at(3, 7, "0F1"), {1}, 0, 4), done})
+            .find("0: rank 0 in step 3 at 0F1, op 7 waits for send \"F0\"") == 0);
+  CHECK(job()
+            .told({waiting(at(3, 7, "0F1"), {1}, 0, 4), done})
+            .find("of which rank 1 has done its part: it was lost between them") != std::string::npos);
+  CHECK(job()
+            .told({waiting(at(3, 9, "x"), {1}), waiting(at(3, 7, "y"), {0})})
+            .find("1: rank 1 is stuck in step 3 at y, op 7, and waits for") == 0);
+}
+
+TEST_CASE(
+    "nobody is blamed between steps, while a rank gets on, while one is silent, or for the coordinator's own "
+    "absence") {
+  standing idle = at(3, 9, "");
+  idle.in_step = false;
+  CHECK(job().told({idle, idle}) == "");
+  CHECK(job().told({idle, waiting(at(4, 1, "x"), {0})}) == "");  // a rank that saves may take long
+  const std::vector<standing> stuck{waiting(at(3, 9, "x"), {1}), at(3, 7, "y")};
+  job moving;
+  CHECK(moving.told(stuck) != "");
+  moving.w.hear(1, at(3, 8, "y"), moving.start + 3s);
+  CHECK_FALSE(moving.w.judge(moving.start + 4s));
+  job silent;
+  CHECK(silent.told(stuck) != "");
+  silent.w.hear(0, stuck[0], silent.start + 7s);
+  CHECK_FALSE(silent.w.judge(silent.start + 7s));
+  job early;
+  early.w.expect(2, early.start + 3s);
+  CHECK(early.told(stuck) == "");
+  job absent;
+  CHECK(absent.told(stuck) != "");
+  absent.w.excuse(2s);
+  CHECK_FALSE(absent.w.judge(absent.start + 3s));
+}
