@@ -221,10 +221,12 @@ void coordinator::star::judge() {
     phase_ = phase::showing;
     judged_by_ = now + to_show;
     for_each_rank([&](connection& c) {
-      if (c.who->rank == 0 || plans[c.who->plan] == &c) send(c, frame_kind::show);
+      if (c.who->rank != 0 && plans[c.who->plan] != &c) return;
+      send(c, frame_kind::show);
+      ++asked_;
     });
   }
-  if (phase_ == phase::showing && now < judged_by_ && listings_.size() < plans.size()) return;
+  if (phase_ == phase::showing && now < judged_by_ && listings_.size() < asked_) return;
   give_verdict();
 }
 

@@ -88,6 +88,7 @@ class coordinator::star {
   deadline started_, judged_by_, looked_at_, said_alive_;
   std::list<connection> connections_;
   std::map<int, std::string> listings_;  // by rank
+  std::size_t asked_ = 0;                // for theirs
   std::map<std::string, exchange> exchanges_;
   std::optional<suspicion> suspicion_;
   std::vector<found_cause> causes_;
