@@ -68,7 +68,7 @@ set_target_properties(rankc_runtime_tools PROPERTIES EXPORT_NAME runtime_tools)
 target_compile_features(rankc_runtime_tools PUBLIC cxx_std_20)
 target_compile_definitions(rankc_runtime_tools PRIVATE RANKC_VERSION="${rankc_VERSION}")
 if(RANKC_INJECT)
-  target_compile_definitions(rankc_runtime_tools PRIVATE RANKC_INJECT)
+  set_source_files_properties(src/tools/injection.cpp PROPERTIES COMPILE_DEFINITIONS RANKC_INJECT)
 endif()
 target_include_directories(rankc_runtime_tools PUBLIC
   $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
