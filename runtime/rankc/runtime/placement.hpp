@@ -28,6 +28,8 @@ struct placement {
   std::optional<injection> fault = {};  // on purpose
 
   bool is_one_rank() const { return rank >= 0; }
+  /// Whether other processes have the other ranks: of a plan of one rank there are none.
+  bool meets_others() const { return is_one_rank() && exchange != nullptr; }
   /// Whether this process prints, and writes what all ranks have in common: one of all does.
   bool speaks() const { return rank <= 0; }
 };

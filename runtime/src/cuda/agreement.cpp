@@ -21,9 +21,8 @@ gpu_facts facts_of(const description& about, const placement& where, int device)
   if (cudaMemGetInfo(&free, &total) == cudaSuccess) f.free = free;
   cudaGetLastError();
   const layout& l = about.layouts[static_cast<std::size_t>(about.ranks[static_cast<std::size_t>(where.rank)].pp)];
-  const auto computing =
-      std::count_if(l.lanes.begin(), l.lanes.end(), [](const lane_row& lane) { return lane.computes; });
-  f.needed = l.arena_bytes + workspace_bytes * static_cast<std::size_t>(computing);
+  f.needed = l.arena_bytes;
+  for (const lane_row& lane : l.lanes) f.needed += (lane.computes ? workspace_bytes : 0) + (lane.rounds ? rounded_bytes : 0);
   ncclGetVersion(&f.nccl);
   cudaRuntimeGetVersion(&f.runtime);
   return f;

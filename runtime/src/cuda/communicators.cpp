@@ -67,7 +67,7 @@ communicators::communicators(const description& about, const std::vector<std::un
   const int groups = static_cast<int>(about.communicators.size());
   try {
     for (std::size_t g = 0; g < about.communicators.size(); ++g) make_id(g, about_.communicators[g].ranks[0]);
-    if (where.is_one_rank()) {
+    if (where.meets_others()) {
       make_id(about.communicators.size(), 0);
       exchange_ids(where);
       join_all(*ranks[static_cast<std::size_t>(where.rank)]);

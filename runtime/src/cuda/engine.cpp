@@ -342,7 +342,7 @@ std::unique_ptr<engine> install(const program& p, const placement& given) {
   const int first = where.is_one_rank() ? where.device : 0;
   if (const cudaError_t status = cudaSetDevice(first); status != cudaSuccess)
     throw failure(70, "install: cudaSetDevice(" + std::to_string(first) + "): " + cudaGetErrorString(status));
-  if (where.is_one_rank()) agree_on_gpus(p.about, where, where.device);
+  if (where.meets_others()) agree_on_gpus(p.about, where, where.device);
   return std::make_unique<cuda_engine>(p, where);
 }
 

@@ -61,7 +61,7 @@ std::string openblas_version() {
 
 /// The connections of this process; refuses ranks that run other libraries.
 std::unique_ptr<transport> connect(const placement& where) {
-  if (!where.is_one_rank()) return nullptr;
+  if (!where.meets_others()) return nullptr;
   const std::vector<std::string> all = where.exchange("OpenBLAS", openblas_version());
   for (std::size_t rank = 1; rank < all.size(); ++rank)
     if (all[rank] != all[0])

@@ -16,16 +16,18 @@
 
 namespace {
 
-/// Shapes: words: the plan's job and layout, rank (-1: all), and the port where the ranks of two processes meet.
+/// Shapes: words: the plan's job and layout, rank (-1: all), device, and the port where two processes meet ("" without).
 int hold_program(const std::vector<std::string>& words) try {
-  const int rank = std::stoi(words.at(2));
+  const int rank = std::stoi(words.at(2)), device = std::stoi(words.at(3));
   for (const registered& program : cuda_registry) {
     if (program.job != words.at(0) || program.layout != words.at(1) || program.type != "bf16") continue;
     std::optional<rankc::runtime::session> job;
-    const rankc::runtime::launched place{.family = "this test", .rank = rank, .world = 2, .local_rank = rank, .local_size = 2, .node = 0,
-                                         .host = "127.0.0.1", .port = rank < 0 ? 0 : std::stoi(words.at(3)), .job = 1, .warning = {}};
-    if (rank >= 0) job.emplace(*program.about, place, [](const char* name) -> const char* { return std::getenv(name); });
-    auto engine = program.install(job ? job->where() : rankc::runtime::placement{});
+    if (const std::string& port = words.at(4); !port.empty()) {
+      const rankc::runtime::launched place{.family = "this test", .rank = rank, .world = 2, .local_rank = device, .local_size = 2, .node = 0,
+                                           .host = "127.0.0.1", .port = std::stoi(port), .job = 1, .warning = {}};
+      job.emplace(*program.about, place, [](const char* name) -> const char* { return std::getenv(name); });
+    }
+    auto engine = program.install(job ? job->where() : rankc::runtime::placement{.rank = rank, .device = device});
     const rankc::runtime::step_input input{.lr = 1e-4, .weight_decay = 0, .clip = 1, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .step = 1};
     engine->step(input);
     engine->evaluate();

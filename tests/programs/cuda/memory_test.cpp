@@ -124,8 +124,8 @@ TEST_CASE("a rank takes no more of its GPU than the plan counts, launched either
       const auto ranks = count(layout, !processes && map_each_other() ? edges_by::peer_stores : edges_by::nccl);
       REQUIRE(ranks.size() == gpus);
       const std::string port = std::to_string(20000 + getpid() % 20000);
-      const auto taken = processes ? most_taken({{"gpt2_8", layout, "0", port}, {"gpt2_8", layout, "1", port}})
-                                   : most_taken({{"gpt2_8", layout, "-1"}});
+      const auto taken = processes ? most_taken({{"gpt2_8", layout, "0", "0", port}, {"gpt2_8", layout, "1", "1", port}})
+                                   : most_taken({{"gpt2_8", layout, "-1", "0", ""}});
       for (int d = 0; d < gpus; ++d) {
         CHECK(taken[d] >= ranks[d].arena);
         CHECK(taken[d] <= ranks[d].arena + ranks[d].beside);
