@@ -9,7 +9,7 @@ add_library(rankc_runtime_host STATIC
   ${rankc_host_kernels}
   src/host/arena.cpp src/host/carrier.cpp src/host/check.cpp src/host/engine.cpp src/host/fabric.cpp
   src/host/fabric_processes.cpp src/host/fabric_text.cpp src/host/injected.cpp
-  src/host/prepare.cpp src/host/rank.cpp)
+  src/host/prepare.cpp src/host/rank.cpp src/host/retrace.cpp)
 add_library(rankc::runtime_host ALIAS rankc_runtime_host)
 set_target_properties(rankc_runtime_host PROPERTIES EXPORT_NAME runtime_host POSITION_INDEPENDENT_CODE ON)
 if(RANKC_INJECT)

@@ -9,6 +9,7 @@
 #include "check.hpp"
 #include "fabric.hpp"
 #include "injected.hpp"
+#include "retrace.hpp"
 #include "tracer.hpp"
 
 #include <cblas.h>
@@ -84,11 +85,13 @@ class host_engine final : public engine {
   step_output step(const step_input&) override;
   step_output traced_step(const step_input&, std::vector<traced>& into) override;
   step_output counted_step(const step_input&, std::vector<transfer>& into);
+  std::optional<retraced> retrace(const step_input&) override;
   double evaluate() override;
   bool holds(int rank) const override { return holder_of(rank) != nullptr; }
   void read(int rank, region, std::size_t first, std::size_t count, double* to) override;
   void write(int rank, region, std::size_t first, std::size_t count, const double* from) override;
   void logits(int rank, std::size_t token, double* to) override;
+  std::vector<std::pair<int, standing>> look() override;
   std::size_t arena_bytes(int rank) const override { return layout_of(rank).arena_bytes; }
 
  private:
@@ -103,7 +106,7 @@ class host_engine final : public engine {
   double load(const rank& r, at where) const;
   step_output results();
   void share(int owner, std::span<double> values);
-  standing look();
+  standing look_at(const rank&);
 
   /// A step or an evaluation, as others see it.
   struct under_way {
@@ -188,7 +191,7 @@ host_engine::host_engine(const program& p, const placement& where)
   if (where.others != nullptr) {
     ranks_[0].words = &where.others->words();
     where.others->on_failure([this](const std::string& cause) { fabric_.fail(77, cause); });
-    where.others->on_look([this] { return look(); });
+    where.others->on_look([this] { return look_at(ranks_[0]); });
   }
   threads_.reserve(ranks_.size());
   for (rank& r : ranks_) threads_.emplace_back([this, &r](const std::stop_token& stop) { serve(r, stop); });
@@ -213,6 +216,7 @@ void host_engine::run(rank& r) {
     else bodies_[r.row->pp](r);
     if (r.trace != nullptr) r.trace->end();
     fabric_.finish(r);
+    if (!where_.is_one_rank()) r.words->end_step();
   } catch (const failure& f) {
     fabric_.fail(f.code, place(r) + ": " + f.what());
   } catch (const std::exception& e) {
@@ -259,16 +263,23 @@ step_output host_engine::step(const step_input& input) {
     for (rank& r : ranks_) ++r.steps_done;
     out = results();
   }
-  if (fault_) fault_->meet(injection::moment::after_step, ranks_[0].input.step, 0);
+  if (fault_) meet_fault_after_step(*holder_of(where_.fault->rank));
   return out;
 }
 
-/// Of the one rank of this process.
-standing host_engine::look() {
-  standing s = standing_of(*ranks_[0].words);
-  for (const rank& r : ranks_) s.moved.push_back(r.words->calls.load(std::memory_order_relaxed));
+std::vector<std::pair<int, standing>> host_engine::look() {
+  std::vector<std::pair<int, standing>> all;
+  for (const rank& r : std::span(ranks_).first(arenas_.size())) all.emplace_back(r.index, look_at(r));
+  return all;
+}
+
+/// By its thread of lane 0.
+standing host_engine::look_at(const rank& of) {
+  standing s = standing_of(*of.words);
+  for (const rank& r : ranks_)
+    if (r.index == of.index) s.moved.push_back(r.words->calls.load(std::memory_order_relaxed));
   s.slowest_step = slowest_step_.load();
-  fabric_.look(ranks_[0].index, s);
+  fabric_.look(of.index, s);
   if (const int owner = shared_by_.load(); owner >= 0) {
     s.waits = true;
     s.awaited = "the loss and the norm of the step";
@@ -323,6 +334,13 @@ step_output host_engine::counted_step(const step_input& input, std::vector<trans
   } until_the_end{fabric_};
   fabric_.tell(&into);
   return step(input);
+}
+
+std::optional<retraced> host_engine::retrace(const step_input& input) {
+  if (fault_) fault_->begin_again();
+  const retracing all(ranks_);
+  const step_output out = step(input);
+  return retraced{out, all.origins()};
 }
 
 double host_engine::evaluate() {
