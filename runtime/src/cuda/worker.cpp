@@ -3,6 +3,8 @@
 #include "worker.hpp"
 
 #include "check.hpp"
+#include "injected.hpp"
+#include "marks.hpp"
 #include "warm_up.hpp"
 
 #include <string>
@@ -103,10 +105,12 @@ void worker::run(const job& what) {
       return;
     }
     case job::what::step:
+      r.place->launch(static_cast<std::size_t>(what.which), what.step);
       check(r, cudaGraphLaunch(graphs_[static_cast<int>(what.which)], r[0].stream),
             "cudaGraphLaunch");
       enqueueing_ = false;
-      wait_for_device();
+      wait_for_device([&] { look_at_place(what); });
+      r.place->finish();
       if (what.which != kind::evaluate) ++r.steps_done;
   }
 }
@@ -127,6 +131,7 @@ void worker::try_out() {
 /// A step from its inputs in pinned memory to its results there: a graph holds all of it.
 void worker::enqueue(kind what) {
   rank& r = context_.of();
+  r.place->enqueue(static_cast<std::size_t>(what));
   cudaStream_t compute = r[0].stream;
   const auto pp = static_cast<std::size_t>(r.row->pp);
   if (what != kind::evaluate) context_.copy_input();
@@ -151,16 +156,24 @@ void worker::enqueue(kind what) {
   copy(results_, shared_, 2);
 }
 
-void worker::wait_for_device() {
+void worker::wait_for_device(const std::function<void()>& meanwhile) {
   rank& r = context_.of();
   for (unsigned polls = 1;; ++polls) {
     const cudaError_t status = cudaStreamQuery(r[0].stream);
     if (status == cudaSuccess) break;
     if (status != cudaErrorNotReady) fail_on_device(status);
+    if (meanwhile) meanwhile();
     if (polls % 4096 == 0) look_at_communicators();
     std::this_thread::yield();
   }
   cudaGetLastError();  // "not ready" is remembered as an error
+}
+
+/// So that others see where the GPU is.
+void worker::look_at_place(const job& what) {
+  rank& r = context_.of();
+  const std::uint64_t actions = r.place->follow();
+  if (r.fault != nullptr && what.which == kind::train) r.fault->meet(r, what.step, actions);
 }
 
 /// CUDA gives the fault of one GPU to all GPUs of a process, and does not say whose it is.

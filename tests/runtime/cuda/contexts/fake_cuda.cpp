@@ -17,6 +17,7 @@ thread_local int current = 0;  // CUDA's default
 
 std::mutex mutex;
 std::set<int> devices;
+void* pinned = nullptr;
 
 int touch() {
   const std::lock_guard lock(mutex);
@@ -56,6 +57,8 @@ std::string take_contexts() {
   return text;
 }
 
+void* last_pinned() { return pinned; }
+
 extern "C" {
 
 // What asks nothing of a GPU.
@@ -92,7 +95,11 @@ int cudaSetDevice(int device) {
 }
 
 int cudaMalloc(void** p, std::size_t n) { return allocate(p, n); }
-int cudaHostAlloc(void** p, std::size_t n, unsigned) { return allocate(p, n); }
+int cudaHostAlloc(void** p, std::size_t n, unsigned) {
+  const int taken = allocate(p, n);
+  pinned = *p;
+  return taken;
+}
 int ncclMemAlloc(void** p, std::size_t n) { return allocate(p, n); }
 int cudaFree(void* p) { return release(p); }
 int cudaFreeHost(void* p) { return release(p); }
