@@ -29,10 +29,13 @@ add_library(rankc_runtime_cuda STATIC
   src/cuda/embedding_grad.cu
   src/cuda/engine.cpp
   src/cuda/gates.cu
+  src/cuda/injected.cpp
   src/cuda/linear.cpp
   src/cuda/linear_fused.cpp
   src/cuda/linear_plans.cpp
   src/cuda/linear_tuning.cpp
+  src/cuda/mark_stores.cu
+  src/cuda/marks.cpp
   src/cuda/norms.cu
   src/cuda/norms_grad.cu
   src/cuda/optimizer.cu

@@ -3,12 +3,15 @@
 // parameters. The trainer and the tests are written against this; host and cuda implement it.
 #pragma once
 #include <rankc/runtime/program.hpp>
+#include <rankc/runtime/progress.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace rankc::runtime {
@@ -44,6 +47,18 @@ inline constexpr double idle_before_wait = 20;
 struct failure : std::runtime_error {
   failure(int exit_code, const std::string& text) : std::runtime_error(text), code(exit_code) {}
   int code;
+};
+
+/// The first op of a rank that has made numbers that are not finite of finite ones.
+struct origin {
+  int rank;
+  std::uint64_t op;     // counts from 1, as the step's calls do
+  bool is_shared;       // a collective: what the other ranks have put in is not known here
+  std::string text;     // "1B3, op 57, linear_dw of layers.2.wo: 3 of 16384 numbers are not finite"
+};
+struct retraced {
+  step_output out;
+  std::vector<origin> origins;  // of ranks of this process
 };
 
 enum class region { weights, gradients, first_moment, second_moment };
@@ -134,6 +149,10 @@ class engine {
   /// The same step, timed: `into` receives what each rank did, in the order of issue.
   virtual step_output traced_step(const step_input&, std::vector<traced>& into) = 0;
 
+  /// Run a step again that no rank has applied, since its norm was not finite, and look at what every op makes; nothing
+  /// where the target cannot. All processes call it. What ranks hold afterwards is of no use.
+  virtual std::optional<retraced> retrace(const step_input&) { return std::nullopt; }
+
   /// Run the forward program on all ranks; parameters and moments stay as they are.
   virtual double evaluate() = 0;
 
@@ -149,6 +168,9 @@ class engine {
   /// Copy the logits of a token that `evaluate` has left, of the rank's part of the vocabulary. Shapes: to (columns).
   /// Errors: failure (1) where the rank has none.
   virtual void logits(int rank, std::size_t token, double* to);
+
+  /// Each rank of this process, and what it does now; asked from another thread. Empty where the target does not say.
+  virtual std::vector<std::pair<int, standing>> look() { return {}; }
 
   /// Bytes of the arena that the target really holds for a rank (equals the plan's figure).
   virtual std::size_t arena_bytes(int rank) const = 0;

@@ -3,6 +3,8 @@
 #include "driver.hpp"
 
 #include "check.hpp"
+#include "injected.hpp"
+#include "marks.hpp"
 #include "warm_up.hpp"
 
 #include <string>
@@ -52,9 +54,11 @@ void driver::run(const job& what) {
       return;
     }
     case job::what::step:
+      if (r.place != nullptr) r.place->launch(static_cast<std::size_t>(what.which), what.step);
       check(r, cudaGraphLaunch(graphs_[static_cast<int>(what.which)], launch_on_), "cudaGraphLaunch");
       enqueueing_ = false;
-      wait_for(launch_on_);
+      wait_for(launch_on_, [&] { look_at_place(what); });
+      if (r.place != nullptr) r.place->finish();
       if (what.which != kind::evaluate) ++r.steps_done;
   }
 }
@@ -75,6 +79,7 @@ void driver::try_out() {
 /// A step from its inputs in pinned memory to its results there: a graph holds all of it.
 void driver::enqueue(kind what) {
   rank& r = context_.of();
+  if (r.place != nullptr) r.place->enqueue(static_cast<std::size_t>(what));
   cudaStream_t compute = r[0].stream;
   const auto pp = static_cast<std::size_t>(r.row->pp);
   if (what != kind::evaluate) context_.copy_input();
@@ -99,15 +104,24 @@ void driver::enqueue(kind what) {
   copy(results_, shared_, 2);
 }
 
-void driver::wait_for(cudaStream_t stream) {
+void driver::wait_for(cudaStream_t stream, const std::function<void()>& meanwhile) {
   for (unsigned polls = 1;; ++polls) {
     const cudaError_t status = cudaStreamQuery(stream);
     if (status == cudaSuccess) break;
     if (status != cudaErrorNotReady) fail_on_device(status);
+    if (meanwhile) meanwhile();
     if (polls % 4096 == 0) look_at_communicators();
     std::this_thread::yield();
   }
   cudaGetLastError();  // "not ready" is remembered as an error
+}
+
+/// So that others see where the GPU is.
+void driver::look_at_place(const job& what) {
+  rank& r = context_.of();
+  if (r.place == nullptr) return;
+  const std::uint64_t actions = r.place->follow();
+  if (r.fault != nullptr && what.which == kind::train) r.fault->meet(r, what.step, actions);
 }
 
 /// CUDA gives the fault of one GPU to all GPUs of a process, and does not say whose it is.

@@ -9,6 +9,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -37,6 +38,7 @@ enum class kind { train, evaluate, traced };
 struct job {
   enum class what { try_alone, try_together, capture, capture_traced, step } todo;
   kind which = kind::train;
+  std::int64_t step = 0;  // that it is, or that went before it
 };
 
 class driver {
@@ -64,7 +66,8 @@ class driver {
   std::span<const kind> kinds() const;  // those that the program has
   void enqueue(kind);
   void try_out();
-  void wait_for(cudaStream_t);
+  void wait_for(cudaStream_t, const std::function<void()>& meanwhile = {});
+  void look_at_place(const job&);
   [[noreturn]] void fail_on_device(cudaError_t);
   void look_at_communicators();
 

@@ -10,9 +10,12 @@
 #include "batches.hpp"
 #include "check.hpp"
 #include "communicators.hpp"
+#include "injected.hpp"
+#include "marks.hpp"
 #include "worker.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <cstdint>
@@ -66,6 +69,10 @@ class cuda_engine final : public engine {
       owner = std::make_unique<context>(where.is_one_rank() ? where.device : i, about, i);
       owner->of().stop = stop_;
       owner->of().steps_done = -1;
+      places_.push_back(std::make_unique<marks>(owner->of()));
+      if (!where.fault || where.fault->rank != i) continue;
+      fault_ = std::make_unique<injected>(*where.fault);
+      owner->of().fault = fault_.get();
     }
     batches_ = std::make_unique<batches>(about, *held().front());
     if (where.peer_stores && !where.is_one_rank()) edges_ = std::make_unique<peer_edges>(about, ranks_);
@@ -73,9 +80,11 @@ class cuda_engine final : public engine {
     for (context* owner : held())
       workers_.push_back(
           std::make_unique<worker>(*owner, program_, batches_->of(owner->of().row->dp), *report_));
-    if (where.fault) throw failure(2, "--inject: faults on purpose are the host's; this program is for CUDA");
-    if (where.others != nullptr)
+    if (where.others != nullptr) {
+      places_.front()->store_in(where.others->words());
       where.others->on_failure([to = report_.get()](const std::string& cause) { stop_job(*to, failure(77, cause)); });
+      where.others->on_look([this] { return look().front().second; });
+    }
     try {
       warm_up();
     } catch (...) {
@@ -94,7 +103,7 @@ class cuda_engine final : public engine {
   step_output step(const step_input& input) override {
     if (!program_.about.trains) throw forwards_alone(program_.about);
     for (context* owner : held()) owner->set_input(input);
-    run({job::what::step, kind::train});
+    run_step(kind::train, input.step);
     return {reporter().loss(), std::sqrt(static_cast<double>(reporter().norm_squared()))};
   }
 
@@ -102,7 +111,7 @@ class cuda_engine final : public engine {
     if (!program_.about.trains) throw forwards_alone(program_.about);
     for (context* owner : held()) owner->set_input(input);
     run({job::what::capture_traced});
-    run({job::what::step, kind::traced});
+    run_step(kind::traced, input.step);
     std::vector<traced> own;
     for (auto& w : workers_) w->of().take_times(own);
     if (held().front()->of().world == nullptr) into.insert(into.end(), own.begin(), own.end());
@@ -112,7 +121,7 @@ class cuda_engine final : public engine {
   }
 
   double evaluate() override {
-    run({job::what::step, kind::evaluate});
+    run_step(kind::evaluate, step_);
     return reporter().loss();
   }
 
@@ -131,6 +140,15 @@ class cuda_engine final : public engine {
              const double* from) override {
     place_of(about(), rank_index, which, first, count);  // refuses what the rank does not hold
     if (holds(rank_index)) cuda::write(held(rank_index), which, first, count, from);
+  }
+
+  std::vector<std::pair<int, standing>> look() override {
+    std::vector<std::pair<int, standing>> all;
+    for (std::size_t i = 0; context* owner : held()) {
+      all.emplace_back(owner->of().index, places_[i++]->look());
+      all.back().second.slowest_step = slowest_step_.load();
+    }
+    return all;
   }
 
   std::size_t arena_bytes(int rank_index) const override { return layout_of(about(), rank_index).arena_bytes; }
@@ -160,6 +178,14 @@ class cuda_engine final : public engine {
     run({job::what::try_together});
     run({job::what::capture});
     for (context* owner : held()) owner->of().steps_done = 0;
+  }
+
+  void run_step(kind which, std::int64_t step) {
+    step_ = step;
+    const auto start = std::chrono::steady_clock::now();
+    run({job::what::step, which, step});
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    if (seconds > slowest_step_.load()) slowest_step_.store(seconds);
   }
 
   /// Give the job to all workers and wait for them.
@@ -219,11 +245,16 @@ class cuda_engine final : public engine {
   /// Graphs go before the communicators they hold. What a stuck rank may still use is left to the process's
   /// end: freeing it would wait for that rank.
   void release() {
-    if (where_.others != nullptr) where_.others->on_failure(nullptr);
+    if (where_.others != nullptr) {
+      where_.others->on_failure(nullptr);
+      where_.others->on_look(nullptr);
+    }
     if (stuck_) {
       for (auto& w : workers_) static_cast<void>(w.release());
       static_cast<void>(communicators_.release());
       static_cast<void>(edges_.release());
+      for (auto& place : places_) static_cast<void>(place.release());
+      static_cast<void>(fault_.release());
       for (auto& owner : ranks_) static_cast<void>(owner.release());
       static_cast<void>(batches_.release());
       static_cast<void>(report_.release());
@@ -232,6 +263,7 @@ class cuda_engine final : public engine {
     workers_.clear();
     communicators_.reset();
     edges_.reset();
+    places_.clear();
     ranks_.clear();
     cudaFreeHost(stop_);
   }
@@ -246,6 +278,10 @@ class cuda_engine final : public engine {
   unsigned* stop_ = nullptr;  // pinned
   std::unique_ptr<batches> batches_;
   std::vector<std::unique_ptr<context>> ranks_;
+  std::vector<std::unique_ptr<marks>> places_;  // of the ranks of this process
+  std::unique_ptr<injected> fault_;
+  std::int64_t step_ = 0;  // the last
+  std::atomic<double> slowest_step_{0};
   std::unique_ptr<peer_edges> edges_;
   std::unique_ptr<communicators> communicators_;
   std::unique_ptr<report> report_ = std::make_unique<report>();

@@ -9,6 +9,7 @@
 #include "injected.hpp"
 #include "local_rank.hpp"
 #include "other_processes.hpp"
+#include "retrace.hpp"
 #include "step.hpp"
 #include "tracer.hpp"
 
@@ -52,11 +53,13 @@ class host_engine final : public engine {
   step_output step(const step_input&) override;
   step_output traced_step(const step_input&, std::vector<traced>& into) override;
   step_output counted_step(const step_input&, std::vector<transfer>& into);
+  std::optional<retraced> retrace(const step_input&) override;
   double evaluate() override;
   bool holds(int rank) const override { return find(rank) != nullptr; }
   void read(int rank, region, std::size_t first, std::size_t count, double* to) override;
   void write(int rank, region, std::size_t first, std::size_t count, const double* from) override;
   void logits(int rank, std::size_t token, double* to) override;
+  std::vector<std::pair<int, standing>> look() override;
   std::size_t arena_bytes(int rank) const override { return layout_of(about_, rank).arena_bytes; }
 
  private:
@@ -74,7 +77,7 @@ class host_engine final : public engine {
       for (rank& r : each.views()) call(r);
   }
   step_output results();
-  standing look();
+  standing look_at(const local_rank&);
 
   /// A step or an evaluation, as others see it.
   struct under_way {
@@ -125,7 +128,7 @@ host_engine::host_engine(const program& p, const placement& where)
   if (where.others != nullptr) {
     ranks_.front().main().words = &where.others->words();
     where.others->on_failure([this](const std::string& cause) { fabric_.fail(77, cause); });
-    where.others->on_look([this] { return look(); });
+    where.others->on_look([this] { return look_at(ranks_.front()); });
   }
   for_each_view([this](rank& r) { threads_.emplace_back([this, &r](const std::stop_token& stop) { serve(r, stop); }); });
 }
@@ -153,6 +156,7 @@ void host_engine::serve(rank& r, const std::stop_token& stop) {
     seen = round_;
     lock.unlock();
     run_part(r, bodies_[r.row->pp]);
+    if (!where_.is_one_rank() && !fabric_.cause()) r.words->end_step();
     lock.lock();
     if (--running_ == 0) done_.notify_one();
   }
@@ -189,15 +193,21 @@ step_output host_engine::step(const step_input& input) {
     for_each_view([](rank& r) { ++r.steps_done; });
     out = results();
   }
-  if (fault_) fault_->meet(injection::moment::after_step, input.step, 0);
+  if (fault_) meet_fault_after_step(find(where_.fault->rank)->main());
   return out;
 }
 
-/// Of the one rank of this process.
-standing host_engine::look() {
-  const rank& first = ranks_.front().main();
+std::vector<std::pair<int, standing>> host_engine::look() {
+  std::vector<std::pair<int, standing>> all;
+  for (const local_rank& each : ranks_) all.emplace_back(each.main().index, look_at(each));
+  return all;
+}
+
+/// By its thread of lane 0.
+standing host_engine::look_at(const local_rank& of) {
+  const rank& first = of.main();
   standing s = standing_of(*first.words);
-  for_each_view([&](const rank& r) { s.moved.push_back(r.words->calls.load(std::memory_order_relaxed)); });
+  for (const rank& r : of.views()) s.moved.push_back(r.words->calls.load(std::memory_order_relaxed));
   s.slowest_step = slowest_step_.load();
   fabric_.look(first.index, s);
   if (const int owner = others_.shared_by(); owner >= 0) {
@@ -237,6 +247,13 @@ step_output host_engine::counted_step(const step_input& input, std::vector<trans
   } until_the_end{fabric_};
   fabric_.tell(&into);
   return step(input);
+}
+
+std::optional<retraced> host_engine::retrace(const step_input& input) {
+  if (fault_) fault_->begin_again();
+  const retracing all(ranks_);
+  const step_output out = step(input);
+  return retraced{out, all.origins()};
 }
 
 double host_engine::evaluate() {

@@ -19,6 +19,7 @@ class local_rank {
 
   /// As the threads of lanes that compute see it, lane 0's first. They stay where they are.
   std::span<rank> views() { return views_; }
+  std::span<const rank> views() const { return views_; }
   rank& main() { return views_.front(); }
   const rank& main() const { return views_.front(); }
   const arena& memory() const { return arena_; }

@@ -36,6 +36,8 @@ struct linear_plans;     // cuBLASLt plans by shape (linear.cpp)
 struct attention_plans;  // cuDNN plans by shape (attention_cudnn.cpp)
 struct peer_edge;        // a pipeline edge by stores into the other GPU (peer_edges.hpp)
 class tracer;            // the times of a step (trace.hpp)
+class marks;             // where its lanes are (marks.hpp)
+class injected;          // a fault on purpose (injected.hpp)
 
 struct rank;
 
@@ -86,6 +88,8 @@ struct rank {
   const char* action = "";                 // the action under way, for error texts
   std::int64_t steps_done = 0;             // -1: install is trying the step out
   tracer* trace = nullptr;                 // where a timed step is captured; null in all others
+  marks* place = nullptr;                  // null where nobody asks
+  injected* fault = nullptr;
   bool alone = false;                      // warm-up without the other ranks: nothing is sent or received
   volatile unsigned* stop = nullptr;       // pinned; not 0 once a rank has failed: nobody waits any longer
 
