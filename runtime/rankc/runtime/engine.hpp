@@ -75,6 +75,12 @@ constexpr bool is_copy_alone(const description& about, const layout& where, regi
   return r == region::weights && about.type == dtype::bf16 && !about.bf16_weights && first >= where.trained_count();
 }
 
+/// The tables of a rank. Errors: failure (1) for a rank that is none.
+inline const layout& layout_of(const description& about, int rank) {
+  if (rank >= 0 && rank < about.world()) return about.layouts[static_cast<std::size_t>(about.ranks[static_cast<std::size_t>(rank)].pp)];
+  throw failure(1, "rank " + std::to_string(rank) + " is not one of the " + std::to_string(about.world()) + " ranks of this program");
+}
+
 /// What is said of a training step, or of a region besides the weights, where the program does not train.
 inline failure forwards_alone(const description& about) {
   return {1, std::string("the plan ") + about.name + " has forwards alone; run eval"};
@@ -83,7 +89,7 @@ inline failure forwards_alone(const description& about) {
 /// Where elements [first, first + count) of a region begin.
 /// Errors: failure (1) for what the rank does not hold.
 inline at place_of(const description& about, int rank, region r, std::size_t first, std::size_t count) {
-  const layout& where = about.layouts[static_cast<std::size_t>(about.ranks[static_cast<std::size_t>(rank)].pp)];
+  const layout& where = layout_of(about, rank);
   const int moment = r == region::second_moment ? 2 : r == region::first_moment ? 1 : 0;
   if (!about.trains && r != region::weights) throw forwards_alone(about);
   if (moment > about.moments)
@@ -99,14 +105,29 @@ inline at place_of(const description& about, int rank, region r, std::size_t fir
 
 /// The type of a rank's elements there.
 inline dtype type_at(const description& about, int rank, region r, std::size_t first) {
-  const layout& where = about.layouts[static_cast<std::size_t>(about.ranks[static_cast<std::size_t>(rank)].pp)];
+  const layout& where = layout_of(about, rank);
   return is_copy_alone(about, where, r, first) ? dtype::bf16 : type_of(about, r);
+}
+
+/// Refuses a microbatch that there is not.
+/// Errors: failure (1).
+inline void check_batch(const description& about, int dp, int microbatch) {
+  if (dp >= 0 && dp < about.dp && microbatch >= 0 && microbatch < about.microbatches) return;
+  throw failure(1, "batch of dp " + std::to_string(dp) + ", microbatch " + std::to_string(microbatch) + "; this program has dp below " +
+                       std::to_string(about.dp) + " and microbatch below " + std::to_string(about.microbatches));
+}
+
+/// The first rank that has the loss and the norm of a step, both whole.
+inline int reporter_of(const description& about) {
+  int rank = 0;
+  while (about.ranks[static_cast<std::size_t>(rank)].pp != about.loss_at()) ++rank;
+  return rank;
 }
 
 /// Where the logits of a token begin.
 /// Errors: failure (1) where the rank has none.
 inline at place_of_logits(const description& about, int rank, std::size_t token) {
-  const logits_place& l = about.layouts[static_cast<std::size_t>(about.ranks[static_cast<std::size_t>(rank)].pp)].logits;
+  const logits_place& l = layout_of(about, rank).logits;
   if (token < static_cast<std::size_t>(l.rows)) return l.where + token * static_cast<std::size_t>(l.stride) * size_of(about.type);
   throw failure(1, "rank " + std::to_string(rank) + " has the logits of " + std::to_string(l.rows) + " tokens, and none of token " +
                        std::to_string(token));

@@ -84,15 +84,17 @@ void retracer::after(const lane& on, const operand_list& call) {
   }
 }
 
-retracing::retracing(std::span<rank> ranks) : ranks_(ranks) {
-  for (rank& r : ranks_) {
-    if (r.computes_on == 0) r.about->type == dtype::f64 ? clear_what_is_not_finite<double>(r) : clear_what_is_not_finite<float>(r);
-    r.origin = &of_.emplace_back();
+retracing::retracing(std::span<local_rank> ranks) : ranks_(ranks) {
+  for (local_rank& each : ranks_) {
+    const rank& r = each.main();
+    r.about->type == dtype::f64 ? clear_what_is_not_finite<double>(r) : clear_what_is_not_finite<float>(r);
+    for (rank& view : each.views()) view.origin = &of_.emplace_back();
   }
 }
 
 retracing::~retracing() {
-  for (rank& r : ranks_) r.origin = nullptr;
+  for (local_rank& each : ranks_)
+    for (rank& view : each.views()) view.origin = nullptr;
 }
 
 std::vector<origin> retracing::origins() const {

@@ -2,7 +2,7 @@
 // Finds the op with which the numbers of a step began not to be finite, while the step is run again: one whose operands are
 // finite before it and not after it. What comes in from elsewhere, of another op, lane or rank, is that one's.
 #pragma once
-#include <rankc/runtime/host/rank.hpp>
+#include "local_rank.hpp"
 
 #include <deque>
 #include <optional>
@@ -27,13 +27,13 @@ class retracer {
 /// left in the arenas are cleared first.
 class retracing {
  public:
-  explicit retracing(std::span<rank>);
+  explicit retracing(std::span<local_rank>);
   ~retracing();
   retracing(const retracing&) = delete;
   std::vector<origin> origins() const;
 
  private:
-  const std::span<rank> ranks_;
+  const std::span<local_rank> ranks_;
   std::deque<retracer> of_;
 };
 
