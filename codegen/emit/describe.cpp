@@ -272,8 +272,8 @@ std::string describe_json(const lowered& l) {
   if (const known_model& m = p.model; !m.family.empty()) {
     const model_sizes& s = m.sizes;
     j["model"] = {{"family", m.family}, {"layers", s.layers}, {"hidden", s.hidden}, {"heads", s.heads},
-                  {"kv_heads", s.kv_heads ? s.kv_heads : s.heads}, {"head_dim", s.hidden / s.heads}, {"ffn", s.ffn}, {"vocab", s.vocab},
-                  {"tied", s.tied_embeddings}, {"theta", m.theta}, {"norm_eps", 1e-5}};
+                  {"kv_heads", s.kv_heads ? s.kv_heads : s.heads}, {"head_dim", s.elements_of_head()}, {"ffn", s.ffn}, {"vocab", s.vocab},
+                  {"tied", s.tied_embeddings}, {"theta", m.theta}, {"norm_eps", m.norm_eps}};
   }
   if (const parameter_count n = parameters_of(l); n.frozen > 0) j["trained_parameters"] = n.trained;
   for (const pipeline_rank& r : l.ranks) {

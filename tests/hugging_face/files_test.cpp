@@ -64,7 +64,7 @@ void keep_positions(tensors& all, std::size_t count) {
 }  // namespace
 
 TEST_CASE("what is exported has the tensors that were read, and is read again with the same bits on any layout") {
-  for (const std::string model : {"gpt2", "gpt2_sharded", "llama_gqa"})
+  for (const std::string model : {"gpt2", "gpt2_sharded", "llama_gqa", "qwen3"})
     for (const char* layout : {"one", "tp2_pp2", "shards"})
       for (const std::size_t file_bytes : {std::size_t{5'000'000'000}, std::size_t{60'000}}) {
         CAPTURE(model);
@@ -99,7 +99,7 @@ TEST_CASE("what is exported has the tensors that were read, and is read again wi
 
 TEST_CASE("configs of transformers 4 and 5 are read, and buffers and heads that are tied are skipped") {
   const scratch files;
-  for (const std::string model : {"gpt2", "gpt2_sharded", "llama_gqa"}) {
+  for (const std::string model : {"gpt2", "gpt2_sharded", "llama_gqa", "qwen3"}) {
     CAPTURE(model);
     run one = start(program_of(model, "one"), folder_of(model), "arith:1"),
         other = start(program_of(model, "one"), changed(files, model, {}, "config_v4.json"), "arith:1");
@@ -122,10 +122,11 @@ TEST_CASE("configs of transformers 4 and 5 are read, and buffers and heads that 
 
 TEST_CASE("files in bf16 of a model with a tied head are read exactly, and norms that add another number are refused") {
   const scratch files;
-  CHECK(refused("llama_tied_bf16", folder_of("llama_tied_bf16")) ==
-        "1: " + (folder_of("llama_tied_bf16") / "config.json").string() +
-            ": is of another model than the plan hf_llama_tied_bf16_one_host: rms_norm_eps is 1e-06, and the plan has 1e-05");
-  const fs::path folder = changed(files, "llama_tied_bf16", {{"rms_norm_eps", 1e-5}});
+  const fs::path folder = folder_of("llama_tied_bf16");
+  const fs::path other = changed(files, "llama_tied_bf16", {{"rms_norm_eps", 1e-5}});
+  CHECK(refused("llama_tied_bf16", other) ==
+        "1: " + (other / "config.json").string() +
+            ": is of another model than the plan hf_llama_tied_bf16_one_host: rms_norm_eps is 1e-05, and the plan has 1e-06");
   const tensors expected = tensors_of(folder);
   CHECK(expected.size() == 2 + 2 * 9);
   for (const char* layout : {"one", "tp2_pp2", "shards", "dp2_tp2"}) {
@@ -156,13 +157,16 @@ TEST_CASE("another model is refused with all that differs, and no rank is touche
         "n_positions is 16, and the plan has sequences of 32");
   CHECK(said("llama_gqa", "llama_gqa",
              {{"rope_parameters", {{"rope_type", "llama3"}, {"rope_theta", 500000.0}}}, {"tie_word_embeddings", true}, {"head_dim", 16}}) ==
-        "is of another model than the plan hf_llama_gqa_one_host: head_dim is 16, and the plan has 8; rope_theta is 500000.0, and the plan has "
-        "10000.0; rope_type is \"llama3\", and the plan has \"default\"; tie_word_embeddings is true, and the plan has false");
+        "is of another model than the plan hf_llama_gqa_one_host: rope_theta is 500000.0, and the plan has 10000.0; rope_type is \"llama3\", and "
+        "the plan has \"default\"; tie_word_embeddings is true, and the plan has false; head_dim is 16, and the plan has 8");
   CHECK(said("llama_gqa", "llama_gqa", {{"rms_norm_eps", nullptr}, {"num_key_value_heads", nullptr}, {"vocab_size", 100}}) ==
-        "is of another model than the plan hf_llama_gqa_one_host: vocab_size is 100, and the plan has 128; num_key_value_heads is 4, and the plan "
-        "has 2; rms_norm_eps is 1e-06, and the plan has 1e-05");
+        "is of another model than the plan hf_llama_gqa_one_host: vocab_size is 100, and the plan has 128; rms_norm_eps is 1e-06, and the plan "
+        "has 1e-05; num_key_value_heads is 4, and the plan has 2");
+  CHECK(said("qwen3", "qwen3", {{"head_dim", nullptr}, {"use_sliding_window", true}, {"num_key_value_heads", nullptr}, {"attention_bias", true}}) ==
+        "is of another model than the plan hf_qwen3_one_host: attention_bias is true, and the plan has false; num_key_value_heads is 4, and the plan "
+        "has 2; head_dim is 128, and the plan has 16; use_sliding_window is true, and the plan has false");
   CHECK(refused("no_family", folder_of("gpt2")) ==
-        "1: the plan hf_no_family_one_host: its model is none that Hugging Face's files are known of (gpt2, llama)");
+        "1: the plan hf_no_family_one_host: its model is none that Hugging Face's files are known of (gpt2, llama, qwen3)");
 }
 
 TEST_CASE("tensors that are missing, too many or of another shape are listed by their names") {

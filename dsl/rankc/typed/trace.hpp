@@ -31,7 +31,7 @@ struct operand {
 /// What some ops need beyond their operands' shapes.
 struct attributes {
   int rows = 0, seq = 0;  // attention and positions: sequences per rank and their length
-  double number = 0;      // rope: theta; cross_entropy: the loss's scale; scale: the factor
+  double number = 0;      // rope: theta; norms: eps; cross_entropy: the loss's scale; scale: the factor
   dim first{}, second{}, whole{};  // split and concat: the features of the two, and of both
 };
 

@@ -75,6 +75,13 @@ inline constexpr plan rc238_theta_of_zero{
     .cluster = clusters::cpu};
 static_assert(valid<rc238_theta_of_zero>);  // error: RC238: theta=0; the base of rotary positions is finite and at least 1: 1e4 and 5e5 are usual
 
+inline constexpr plan rc250_norms_that_divide_by_zero{
+    .model = models::gpt2{.layers = 1, .hidden = 8, .heads = 2, .ffn = 8, .vocab = 8, .norm_eps = fault(0.0, 1e-6)},
+    .schedule = one_microbatch,
+    .recipe = recipe,
+    .cluster = clusters::cpu};
+static_assert(valid<rc250_norms_that_divide_by_zero>);  // error: RC250: norm_eps=0; norms divide by the root of a row's mean square plus it, so it is at least 1.2e-38, and finite: 1e-5 and 1e-6 are usual
+
 constexpr auto recomputing(recomputation r) { return trained({.seq = 8, .global_batch = 4, .recompute = r}); }
 
 inline constexpr auto rc239_every_zeroth = recomputing({.full = true, .every = fault(0, 1)});
