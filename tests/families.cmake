@@ -77,7 +77,7 @@ rankc_family_programs(hugging_face host)
 add_executable(rankc_hugging_face_test hugging_face/files_test.cpp hugging_face/oracle_test.cpp)
 target_include_directories(rankc_hugging_face_test PRIVATE programs)
 target_link_libraries(rankc_hugging_face_test PRIVATE rankc_hugging_face_host rankc_test_main nlohmann_json::nlohmann_json)
-target_compile_definitions(rankc_hugging_face_test PRIVATE RANKC_TEST_ORACLES="${CMAKE_CURRENT_SOURCE_DIR}/oracles" RANKC_HUGGING_FACE_MODELS=5)
+target_compile_definitions(rankc_hugging_face_test PRIVATE RANKC_TEST_ORACLES="${CMAKE_CURRENT_SOURCE_DIR}/oracles" RANKC_HUGGING_FACE_MODELS=6)
 add_test(NAME hugging_face COMMAND rankc_hugging_face_test)
 
 # Programs of whole families for GPUs take minutes to compile: they are made where there is a GPU to run them.

@@ -383,6 +383,13 @@ constexpr rule_text texts[]{
      "alone; GPUs add it in f32, in which smaller numbers are 0.",
      "models::llama{.norm_eps = 0, ...}",
      "Take what the model was trained with: 1e-5, the default, or 1e-6."},
+    {251, "rotary positions are slowed by a rule and its numbers",
+     "rope_scaling has a rule where its factor is not 1, and a factor of at least 1; that of llama3 has 0 < low_freq_factor < "
+     "high_freq_factor, and original_positions of at least 1.",
+     "linear divides every angle by factor. llama3 does so to those that turn less than low_freq_factor times in "
+     "original_positions, to those that turn more than high_freq_factor times not at all, and to the others in part.",
+     "models::llama{.rope_scaling = {.factor = 8}, ...}",
+     "Write {.by = rope_scaling::llama3, .factor = 8}, or leave it out: a Llama 3 from before 3.1 has none."},
     {300, "a line is a request",
      "Each line of `rankc schedule` and `rankc dims` is one JSON object with fields of the types that its sentence "
      "names, and of `rankc dims` no others; each token of \"ranks\" is of the grammar: 3F5, 3SEND_F5, OVERLAP(3F5,3B4), "

@@ -196,6 +196,7 @@ int layer_builder::maybe_rope(int x, int percent) {
   return add_step({.kind = step_kind::rope,
                    .in = {x},
                    .number = draw_.one_of({10.0, 10.0, 100.0, 1000.0, 10000.0}),
+                   .scaling = rope_scaling_of(),
                    .seq = draw_.chance(10) ? draw_.one_in(sizes_.seqs) : 0});
 }
 

@@ -70,7 +70,7 @@ value take(const step& s, trace& t, const std::vector<value>& v, declared& w, co
     case step_kind::softmax: return softmax(in(0));
     case step_kind::head_norm: return head_norm(in(0), w[s.weights.at(0)], s.number);
     case step_kind::swap: return swap(in(0), s.pieces);
-    case step_kind::rope: return rope(in(0), seq, s.number);
+    case step_kind::rope: return rope(in(0), seq, s.number, s.scaling);
     case step_kind::attention: {
       const value keys = all_gather(in(1), axis::cp, c.tokens.name),
                   values = all_gather(in(2), axis::cp, c.tokens.name);

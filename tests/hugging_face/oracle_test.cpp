@@ -94,7 +94,7 @@ TEST_CASE("losses and gradients are those of transformers") {
     }
     ++programs;
   }
-  CHECK(programs == RANKC_HUGGING_FACE_MODELS * 3);
+  CHECK(programs == (RANKC_HUGGING_FACE_MODELS - 1) * 3 + 1);  // the one with slowed positions has one layout
   MESSAGE(programs << " programs, largest difference of a loss " << worst_loss << ", of a gradient's element " << worst);
 }
 

@@ -33,11 +33,12 @@ struct block {
   dim hidden, heads, kv_heads, ffn;
   int layers;
   double theta, norm_eps = default_norm_eps;
+  rankc::rope_scaling rope_scaling{};
 
   constexpr value forward(trace& t, value x, const layer_context& c) const {
     value n1 = as("n1", rms_norm(x, t.parameter("norm1", {hidden}, {}, initial::ones), norm_eps)), h1 = as("h1", enter_tp(n1, c));
-    value q = as("q", rope(column_parallel(t, h1, "wq", heads), c.seq, theta));
-    value k = as("k", rope(column_parallel(t, h1, "wk", kv_heads), c.seq, theta));
+    value q = as("q", rope(column_parallel(t, h1, "wq", heads), c.seq, theta, rope_scaling));
+    value k = as("k", rope(column_parallel(t, h1, "wk", kv_heads), c.seq, theta, rope_scaling));
     value v = as("v", column_parallel(t, h1, "wv", kv_heads));
     value o = as("o", self_attention(q, k, v, c));
     value o_proj = as("o_proj", row_parallel(t, o, "wo", hidden, residual_std(layers)));
@@ -69,25 +70,28 @@ struct llama {
   int vocab_used = 0;
   bool tied = false;
   double norm_eps = default_norm_eps;
+  rankc::rope_scaling rope_scaling{};
+  int head_dim = 0;  // 0: hidden / heads
 
   constexpr void check(report& out) const {
     check_sizes(out, {{"hidden", hidden}, {"heads", heads}, {"kv_heads", kv_heads}, {"ffn", ffn}, {"vocab", vocab}});
     check_theta(out, theta);
+    check_rope_scaling(out, rope_scaling);
     check_norm_eps(out, norm_eps);
   }
   constexpr model_sizes sizes() const {
     return {.layers = layers, .hidden = hidden, .heads = heads, .kv_heads = kv_heads, .ffn = ffn, .vocab = vocab,
-            .vocab_used = vocab_used, .tied_embeddings = tied, .rotary = true};
+            .vocab_used = vocab_used, .tied_embeddings = tied, .rotary = true, .head_dim = head_dim};
   }
   constexpr auto stack() const {
-    const int head_dim = hidden / heads;
+    const int of_head = sizes().elements_of_head();
     const dim c{"hidden", hidden}, v{"vocab", vocab};
     const parameter_handle wte = token_table(v, c), out = tied ? wte : token_table(v, c, "lm_head");
     return sequential(
         llama_layers::embedding{wte},
-        repeat{layers, llama_layers::block{c, dim{"heads", hidden, head_dim, "head_dim"},
-                                           dim{"kv_heads", kv_heads * head_dim, head_dim, "head_dim"}, dim{"ffn", ffn},
-                                           layers, theta, norm_eps}},
+        repeat{layers, llama_layers::block{c, dim{"heads", heads * of_head, of_head, "head_dim"},
+                                           dim{"kv_heads", kv_heads * of_head, of_head, "head_dim"}, dim{"ffn", ffn},
+                                           layers, theta, norm_eps, rope_scaling}},
         llama_layers::head{out, norm_eps});
   }
 };

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// RC202 to RC209, RC215, RC216, RC219, RC238, RC250: a model's sizes, among themselves and against the degrees that split
+// RC202 to RC209, RC215, RC216, RC219, RC238, RC250, RC251: a model's sizes, among themselves and against the degrees that split
 // them.
 #pragma once
 #include <rankc/base/norm_eps.hpp>
 #include <rankc/rules/setting.hpp>
+#include <rankc/runtime/rope_scaling.hpp>
 
 #include <numeric>
 
@@ -164,6 +165,22 @@ constexpr void check_theta(report& out, double theta) {
   if (!(theta >= 1 && theta <= std::numeric_limits<float>::max()))
     refuse(out, 238) << "theta=" << theta
                      << "; the base of rotary positions is finite and at least 1: 1e4 and 5e5 are usual";
+}
+
+/// RC251: how rotary positions are slowed.
+constexpr void check_rope_scaling(report& out, const rope_scaling& s) {
+  constexpr double most = std::numeric_limits<float>::max();
+  if (!(s.factor >= 1 && s.factor <= most))
+    refuse(out, 251) << "rope_scaling.factor=" << s.factor << "; rotary positions are slowed by a finite factor of at least 1";
+  else if (s.by == rope_scaling::none && s.factor != 1)
+    refuse(out, 251) << "rope_scaling has factor=" << s.factor << " and no rule; say .by = rope_scaling::linear or rope_scaling::llama3";
+  if (s.by != rope_scaling::llama3) return;
+  if (!(s.low_freq_factor > 0 && s.low_freq_factor < s.high_freq_factor && s.high_freq_factor <= most))
+    refuse(out, 251) << "rope_scaling has low_freq_factor=" << s.low_freq_factor << " and high_freq_factor=" << s.high_freq_factor
+                     << "; what turns less often than the first is slowed, and more often than the second is not: 0 < the first < the "
+                     << "second, as 1 and 4";
+  if (s.original_positions < 1)
+    refuse(out, 251) << "rope_scaling.original_positions=" << s.original_positions << "; a model was trained on at least 1";
 }
 
 /// RC250: what norms add under the root.

@@ -23,7 +23,7 @@ void fill_rope(rank& r, const rope_table& table) {
   float* sines = cosines + values.size() / 2;
   for (int p = 0; p < table.positions; ++p)
     for (int i = 0; i < half; ++i) {
-      const double angle = p * std::pow(table.theta, -2.0 * i / table.dim);
+      const double angle = p * rotary_frequency(i, table.dim, table.theta, table.scaling);
       cosines[static_cast<std::size_t>(p) * half + i] = static_cast<float>(std::cos(angle));
       sines[static_cast<std::size_t>(p) * half + i] = static_cast<float>(std::sin(angle));
     }

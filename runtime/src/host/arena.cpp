@@ -30,7 +30,7 @@ void fill_angles(T* cosines, const runtime::rope_table& table) {
   T* sines = cosines + static_cast<std::size_t>(table.positions) * half;
   for (int p = 0; p < table.positions; ++p)
     for (int j = 0; j < half; ++j) {
-      const double angle = p * std::pow(table.theta, -2.0 * j / table.dim);
+      const double angle = p * rotary_frequency(j, table.dim, table.theta, table.scaling);
       *cosines++ = static_cast<T>(std::cos(angle));
       *sines++ = static_cast<T>(std::sin(angle));
     }

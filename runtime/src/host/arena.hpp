@@ -29,7 +29,7 @@ class arena {
   std::unique_ptr<std::byte[], release> bytes_;
 };
 
-/// Fill a table of rotary angles: angle = position theta^(-2 j / dim), computed in f64.
+/// Fill a table of rotary angles: position times rotary_frequency, computed in f64.
 /// Shapes: (positions, dim / 2) cosines, then as many sines, of the program's element type.
 void fill_rope(std::byte* arena, const runtime::rope_table&, runtime::dtype);
 

@@ -80,7 +80,11 @@ constexpr config_rule of_both[]{
     {"hidden_act", "", "\"silu\"", "\"silu\""},
     {"rms_norm_eps", "norm_eps", "", "1e-06"},
     {"rope_theta", "theta", "", "10000.0"},
-    {"rope_type", "", "\"default\"", "\"default\""},
+    {"rope_type", "rope_type", "", "\"default\""},
+    {"factor", "rope_factor"},
+    {"low_freq_factor", "low_freq_factor"},
+    {"high_freq_factor", "high_freq_factor"},
+    {"original_max_position_embeddings", "original_positions"},
     {"attention_bias", "", "false", "false"},
     {"tie_word_embeddings", "tied", "", "false"}};
 constexpr config_rule of_llama[]{
