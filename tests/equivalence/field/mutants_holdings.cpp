@@ -82,7 +82,7 @@ fault change_rotary(mutator& m) {
       [&](holding& h) {
         if (way == 0) h.theta *= 2;
         else if (way == 1) h.positions *= 2, h.dim /= 2;
-        else if (way == 2) h.scaling = {.by = rope_scaling::linear, .factor = h.scaling.factor * 2};
+        else if (way == 2) h.scaling = {.by = rankc::rope_scaling::linear, .factor = 2 * h.scaling.factor};
         else h.positions += 1;
       });
 }
