@@ -96,7 +96,7 @@ content claims::begin(int rank, const access& a, const relation& h) {
       few<part, 2> box;
       box.push_back({runs(0, h.positions), h.positions});
       box.push_back({runs(0, h.dim), h.dim});
-      return one_tensor(a, box, rotary_table(h.theta, h.dim));
+      return one_tensor(a, box, rotary_table(h.theta, h.dim, h.scaling));
     }
     case holding_kind::ids:
       return one_tensor(a, box_of(h, {}), leaf("ids", ""));

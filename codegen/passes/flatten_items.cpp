@@ -103,7 +103,7 @@ op flattener::begin() {
   for (std::size_t j = 0; j < r_.arena.ropes.size(); ++j) {
     const placed_rope& r = r_.arena.ropes[j];
     add({r.where, r.bytes, {rope, static_cast<int>(j)}, wide()},
-        {.kind = holding_kind::rotary, .positions = r.as.positions, .dim = r.as.dim, .theta = r.as.theta});
+        {.kind = holding_kind::rotary, .positions = r.as.positions, .dim = r.as.dim, .theta = r.as.theta, .scaling = r.as.scaling});
   }
   const auto ids = static_cast<std::int64_t>(l_.tokens());
   item i;

@@ -151,6 +151,7 @@ struct op_row {
   conversion converts = conversion::none;
   bool commutative = false;  // in its two inputs
   op_family family = op_family::none;
+  std::string_view number = "number";  // what generated text calls the op's number
 
   constexpr bool communicates() const { return converts > conversion::replicate; }
   constexpr int count_ports() const {

@@ -4,6 +4,7 @@
 // itself is a function per pipeline rank (host/rank.hpp, cuda/rank.hpp).
 #pragma once
 #include <rankc/runtime/lr_schedule.hpp>
+#include <rankc/runtime/rope_scaling.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -98,6 +99,7 @@ struct rope_table {
   at where;
   int positions, dim;
   double theta;
+  rope_scaling scaling{};
 };
 
 /// What the forward program leaves in the arena: the logits of a microbatch, of this rank's part of the vocabulary, in the type
