@@ -17,13 +17,14 @@ namespace {
 
 /// Fill a rope table on the device: cosines (positions, dim / 2), then sines, worked out in f64.
 void fill_rope(rank& r, const rope_table& table) {
+  const chunks has{table.positions * r.about->cp, r.about->cp, r.row->cp};
   const int half = table.dim / 2;
   std::vector<float> values(static_cast<std::size_t>(table.positions) * half * 2);
   float* cosines = values.data();
   float* sines = cosines + values.size() / 2;
   for (int p = 0; p < table.positions; ++p)
     for (int i = 0; i < half; ++i) {
-      const double angle = p * std::pow(table.theta, -2.0 * i / table.dim);
+      const double angle = has.position(p) * std::pow(table.theta, -2.0 * i / table.dim);
       cosines[static_cast<std::size_t>(p) * half + i] = static_cast<float>(std::cos(angle));
       sines[static_cast<std::size_t>(p) * half + i] = static_cast<float>(std::sin(angle));
     }

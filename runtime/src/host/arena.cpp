@@ -25,12 +25,12 @@ bool arena::intact() const {
 namespace {
 
 template <class T>
-void fill_angles(T* cosines, const runtime::rope_table& table) {
+void fill_angles(T* cosines, const runtime::rope_table& table, const runtime::chunks& has) {
   const int half = table.dim / 2;
   T* sines = cosines + static_cast<std::size_t>(table.positions) * half;
-  for (int p = 0; p < table.positions; ++p)
+  for (int place = 0; place < table.positions; ++place)
     for (int j = 0; j < half; ++j) {
-      const double angle = p * std::pow(table.theta, -2.0 * j / table.dim);
+      const double angle = has.position(place) * std::pow(table.theta, -2.0 * j / table.dim);
       *cosines++ = static_cast<T>(std::cos(angle));
       *sines++ = static_cast<T>(std::sin(angle));
     }
@@ -38,10 +38,10 @@ void fill_angles(T* cosines, const runtime::rope_table& table) {
 
 }  // namespace
 
-void fill_rope(std::byte* arena, const runtime::rope_table& table, runtime::dtype type) {
+void fill_rope(std::byte* arena, const runtime::rope_table& table, const runtime::chunks& has, runtime::dtype type) {
   std::byte* where = arena + table.where.byte;
-  if (type == runtime::dtype::f64) fill_angles(reinterpret_cast<double*>(where), table);
-  else fill_angles(reinterpret_cast<float*>(where), table);
+  if (type == runtime::dtype::f64) fill_angles(reinterpret_cast<double*>(where), table, has);
+  else fill_angles(reinterpret_cast<float*>(where), table, has);
 }
 
 }  // namespace rankc::host

@@ -31,6 +31,6 @@ class arena {
 
 /// Fill a table of rotary angles: angle = position theta^(-2 j / dim), computed in f64.
 /// Shapes: (positions, dim / 2) cosines, then as many sines, of the program's element type.
-void fill_rope(std::byte* arena, const runtime::rope_table&, runtime::dtype);
+void fill_rope(std::byte* arena, const runtime::rope_table&, const runtime::chunks&, runtime::dtype);
 
 }  // namespace rankc::host

@@ -167,11 +167,11 @@ host_engine::host_engine(const program& p, const placement& where)
   std::size_t next = held;
   for (int index = 0; index < about_.world(); ++index) {
     const rank_row& row = about_.ranks[static_cast<std::size_t>(index)];
-    if (row.pp == about_.loss_at() && row.dp == 0 && row.tp == 0) reporter_ = index;
+    if (row.pp == about_.loss_at() && row.dp == 0 && row.cp == 0 && row.tp == 0) reporter_ = index;
     if (where.is_one_rank() && where.rank != index) continue;
     const layout& its = about_.layouts[static_cast<std::size_t>(row.pp)];
     const arena& memory = arenas_.emplace_back(its.arena_bytes);
-    for (const rope_table& table : its.ropes) fill_rope(memory.data(), table, about_.type);
+    for (const rope_table& table : its.ropes) fill_rope(memory.data(), table, {table.positions * about_.cp, about_.cp, row.cp}, about_.type);
     set(ranks_[arenas_.size() - 1], index, 0);
     for (std::size_t lane = 1; lane < its.lanes.size(); ++lane)
       if (its.lanes[lane].computes) set(ranks_[next++], index, static_cast<int>(lane));
@@ -337,11 +337,12 @@ void host_engine::set_batch(int dp, int microbatch, const std::int32_t* tokens, 
     throw failure(1, "batch of dp " + std::to_string(dp) + ", microbatch " + std::to_string(microbatch) +
                          "; this program has dp below " + std::to_string(about_.dp) +
                          " and microbatch below " + std::to_string(about_.microbatches));
-  const std::size_t count = static_cast<std::size_t>(about_.rows) * about_.seq, first = microbatch * count;
   for (const rank& r : std::span(ranks_).first(arenas_.size())) {
     if (r.row->dp != dp) continue;
-    if (r.where->reads_tokens) std::copy_n(tokens, count, r.at<std::int32_t>(r.where->tokens) + first);
-    if (r.where->reads_targets) std::copy_n(targets, count, r.at<std::int32_t>(r.where->targets) + first);
+    const runtime::chunks has = about_.chunks_of(*r.row);
+    const std::size_t first = static_cast<std::size_t>(microbatch) * about_.rows * has.count();
+    if (r.where->reads_tokens) runtime::copy_chunks(tokens, about_.rows, has, r.at<std::int32_t>(r.where->tokens) + first);
+    if (r.where->reads_targets) runtime::copy_chunks(targets, about_.rows, has, r.at<std::int32_t>(r.where->targets) + first);
   }
 }
 
