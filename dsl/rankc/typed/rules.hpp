@@ -41,8 +41,8 @@ constexpr void whole_sequences(complaint& c, std::string_view who, const type& x
 /// positions.
 constexpr void in_order(complaint& c, std::string_view who, const type& x) {
   if (x[axis::cp] == R)
-    c.found(axis::cp, who, x, "sharded along the tokens: gathered ones lie in the order of ranks",
-            "take the positions before all_gather");
+    c.found(axis::cp, who, x, "sharded along the tokens",
+            "take the positions before all_gather, which puts tokens in the order of ranks");
 }
 
 /// An elementwise function of one value. A linear one may meet a pending sum.
