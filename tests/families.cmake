@@ -40,7 +40,7 @@ endfunction()
 # Plans that users may write and no other test has: generated, compiled, trained, held to finite differences.
 rankc_family(odd odd/plans.cpp odd/techniques.cpp)
 rankc_family_programs(odd host)
-set(odd_counts RANKC_ODD_FAMILIES=41 RANKC_ODD_PLANS=273 RANKC_ODD_ON_ONE=85 RANKC_ODD_ON_TWO=69)
+set(odd_counts RANKC_ODD_FAMILIES=42 RANKC_ODD_PLANS=275 RANKC_ODD_ON_ONE=87 RANKC_ODD_ON_TWO=69)
 add_executable(rankc_odd_test odd/certificate_test.cpp odd/checkpoint_test.cpp odd/coverage_test.cpp odd/embedded_test.cpp
   odd/odd_test.cpp odd/refused_test.cpp)
 target_include_directories(rankc_odd_test PRIVATE programs)
@@ -78,7 +78,7 @@ rankc_family_programs(hugging_face host)
 add_executable(rankc_hugging_face_test hugging_face/files_test.cpp hugging_face/oracle_test.cpp)
 target_include_directories(rankc_hugging_face_test PRIVATE programs)
 target_link_libraries(rankc_hugging_face_test PRIVATE rankc_hugging_face_host rankc_test_main nlohmann_json::nlohmann_json)
-target_compile_definitions(rankc_hugging_face_test PRIVATE RANKC_TEST_ORACLES="${CMAKE_CURRENT_SOURCE_DIR}/oracles" RANKC_HUGGING_FACE_MODELS=3)
+target_compile_definitions(rankc_hugging_face_test PRIVATE RANKC_TEST_ORACLES="${CMAKE_CURRENT_SOURCE_DIR}/oracles" RANKC_HUGGING_FACE_MODELS=6)
 add_test(NAME hugging_face COMMAND rankc_hugging_face_test)
 
 # Programs of whole families for GPUs take minutes to compile: they are made where there is a GPU to run them.

@@ -184,7 +184,7 @@ sharding_costs costs_of_sharding(const lowered& l, const pipeline_rank& r) {
     replica += static_cast<double>(p.as.elements()) * (p.as.trainable ? each : each_frozen), stored += static_cast<double>(p.as.stored());
     if (p.as.trainable && l.trains()) trained += static_cast<double>(p.as.stored()), trained_whole += static_cast<double>(p.as.elements());
   }
-  const double shards = l.plan->dims.dp_shard, all = shards * l.plan->dims.dp_replicate;
+  const double shards = weight_shards(l.plan->dims), all = shards * weight_replicas(l.plan->dims);
   const double kept = static_cast<double>(r.trained_elements) * each + static_cast<double>(r.parameter_elements - r.trained_elements) * each_frozen;
   sharding_costs c;
   c.here.kept = kept + static_cast<double>(r.gathered_elements) * real + static_cast<double>(r.summed_elements + r.arriving_elements) * wide;
@@ -201,7 +201,7 @@ sharding_costs costs_of_sharding(const lowered& l, const pipeline_rank& r) {
 std::string sharded_text(const lowered& l, const pipeline_rank& r) {
   std::size_t padding = 0;
   for (const placed_parameter& p : r.parameters) padding += p.as.stored() - p.as.elements();
-  std::string out = fmt::format("  in shards of 1/{}{}; gathered {}: weights {}", l.plan->dims.dp_shard,
+  std::string out = fmt::format("  in shards of 1/{}{}; gathered {}: weights {}", weight_shards(l.plan->dims),
                                 padding ? fmt::format(", {} elements of padding on all", padding) : "",
                                 l.reshards() ? "by layers in turn" : says_unshard(l.plan->actions) ? "by stages in turn" : "once a step", readable_bytes(r.gathered_elements * l.real_bytes()));
   if (l.trains()) out += fmt::format(", whole gradients {}", readable_bytes(r.summed_elements * l.wide_bytes()));
@@ -230,8 +230,8 @@ std::string describe_text(const lowered& l) {
   const plan_data& p = *l.plan;
   const timing t = time(p.actions, p.expected);
   const std::vector<double> shares = shares_of_stages(p);
-  std::string out = fmt::format("{}: {} parameters, {} ranks = pp {} x dp {} x tp {}{}, {}\n", p.name, parameters_of(l).all(),
-                                p.dims.world, p.dims.pp, data_ranks_text(p.dims), p.dims.tp,
+  std::string out = fmt::format("{}: {} parameters, {} ranks = pp {} x dp {} x {}tp {}{}, {}\n", p.name, parameters_of(l).all(),
+                                p.dims.world, p.dims.pp, data_ranks_text(p.dims), p.dims.cp > 1 ? fmt::format("cp {} x ", p.dims.cp) : "", p.dims.tp,
                                 p.dims.sequence_parallel ? " with sequence parallelism" : "", name_of(l.type));
   out += fmt::format("step: {} sequences of {} tokens = {} microbatches x {} dp ranks x {} rows\n", p.recipe.global_batch,
                      p.recipe.seq, p.actions.microbatches, batch_ranks(p.dims), p.rows);
@@ -256,13 +256,22 @@ std::string describe_text(const lowered& l) {
   return out;
 }
 
+/// What the rule of a rope scaling reads is a number, and else null.
+static nlohmann::json describe_scaling(const rope_scaling& s) {
+  nlohmann::json j{{"rope_type", name_of(s.by)}, {"rope_factor", nullptr}, {"low_freq_factor", nullptr}, {"high_freq_factor", nullptr}, {"original_positions", nullptr}};
+  if (s.by != rope_scaling::none) j["rope_factor"] = s.factor;
+  if (s.by == rope_scaling::llama3)
+    j.update({{"low_freq_factor", s.low_freq_factor}, {"high_freq_factor", s.high_freq_factor}, {"original_positions", s.original_positions}});
+  return j;
+}
+
 std::string describe_json(const lowered& l) {
   using nlohmann::json;
   const plan_data& p = *l.plan;
   const timing t = time(p.actions, p.expected);
   const std::vector<double> shares = shares_of_stages(p);
   json j{{"plan", p.name}, {"dtype", name_of(l.type)}, {"parameters", parameters_of(l).all()},
-         {"dims", {{"world", p.dims.world}, {"pp", p.dims.pp}, {"dp_replicate", p.dims.dp_replicate}, {"dp_shard", p.dims.dp_shard}, {"tp", p.dims.tp},
+         {"dims", {{"world", p.dims.world}, {"pp", p.dims.pp}, {"dp_replicate", p.dims.dp_replicate}, {"dp_shard", p.dims.dp_shard}, {"cp", p.dims.cp}, {"tp", p.dims.tp},
                    {"sequence_parallel", p.dims.sequence_parallel}}},
          {"recipe", {{"seq", p.recipe.seq}, {"global_batch", p.recipe.global_batch}, {"microbatches", p.actions.microbatches}, {"rows", p.rows}}},
          {"optimizer", {{"name", l.optimizer()}, {"moments", l.state().moments}, {"moments_in", l.has_bf16_moments() ? "bf16" : wide_type(l)},
@@ -272,8 +281,9 @@ std::string describe_json(const lowered& l) {
   if (const known_model& m = p.model; !m.family.empty()) {
     const model_sizes& s = m.sizes;
     j["model"] = {{"family", m.family}, {"layers", s.layers}, {"hidden", s.hidden}, {"heads", s.heads},
-                  {"kv_heads", s.kv_heads ? s.kv_heads : s.heads}, {"head_dim", s.hidden / s.heads}, {"ffn", s.ffn}, {"vocab", s.vocab},
-                  {"tied", s.tied_embeddings}, {"theta", m.theta}, {"norm_eps", 1e-5}};
+                  {"kv_heads", s.kv_heads ? s.kv_heads : s.heads}, {"head_dim", s.elements_of_head()}, {"ffn", s.ffn}, {"vocab", s.vocab},
+                  {"tied", s.tied_embeddings}, {"theta", m.theta}, {"norm_eps", m.norm_eps}};
+    if (s.rotary) j["model"].update(describe_scaling(m.scaling));
   }
   if (const parameter_count n = parameters_of(l); n.frozen > 0) j["trained_parameters"] = n.trained;
   for (const pipeline_rank& r : l.ranks) {

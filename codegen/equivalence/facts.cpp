@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of facts. Axes: t tokens of a step, h and k heads, v vocabulary, s positions; i, o, w, l, r features.
+// The table of facts. Axes: t and u tokens of a step, p positions of the queries of t, h and k heads, v vocabulary, s positions; i, o, w, l, r features.
 #include "facts.hpp"
 
 namespace rankc::codegen::algebra {
@@ -27,15 +27,15 @@ constexpr line lines[]{
     {"bias_grad", "+db(w) dy(t w)", "db = sum(t) dy'"},
 
     // ---- norms of rows, and of each head
-    {"layer_norm", "y(t w) statistics(t 2) x(t w) gain(w) shift(w)", "y = x gain shift; statistics = x", "whole(w)", "",
+    {"layer_norm", "y(t w) statistics(t 2) x(t w) gain(w) shift(w)", "y = x gain shift; statistics = x", "whole(w)", "number",
      "x = layer_norm_dx(dy, x, statistics, gain); gain shift = layer_norm_dw(dy, x, statistics)"},
     {"layer_norm_dx", "dx(t w)^dy dy(t w) x(t w) statistics(t 2) gain(w)", "dx = dy' x statistics gain", "whole(w)"},
     {"layer_norm_dw", "+dgain(w) +dshift(w) dy(t w) x(t w) statistics(t 2)", "dgain = sum(t) dy' x statistics; dshift = sum(t) dy'"},
-    {"rms_norm", "y(t w) statistics(t 1) x(t w) gain(w)", "y = x gain'; statistics = x", "whole(w)", "",
+    {"rms_norm", "y(t w) statistics(t 1) x(t w) gain(w)", "y = x gain'; statistics = x", "whole(w)", "number",
      "x = rms_norm_dx(dy, x, statistics, gain); gain = rms_norm_dw(dy, x, statistics)"},
     {"rms_norm_dx", "dx(t w)^dy dy(t w) x(t w) statistics(t 1) gain(w)", "dx = dy' x statistics gain", "whole(w)"},
     {"rms_norm_dw", "+dgain(w) dy(t w) x(t w) statistics(t 1)", "dgain = sum(t) dy' x statistics"},
-    {"head_norm", "y(t h*d) statistics(t h) x(t h*d) gain(d)", "y = x gain'; statistics = x", "", "",
+    {"head_norm", "y(t h*d) statistics(t h) x(t h*d) gain(d)", "y = x gain'; statistics = x", "", "number",
      "x = head_norm_dx(dy, x, statistics, gain); gain = head_norm_dw(dy, x, statistics)"},
     {"head_norm_dx", "dx(t h*d)^dy dy(t h*d) x(t h*d) statistics(t h) gain(d)", "dx = dy' x statistics gain"},
     {"head_norm_dw", "+dgain(d) dy(t h*d) x(t h*d) statistics(t h)", "dgain = sum(t h) dy' x statistics"},
@@ -59,14 +59,21 @@ constexpr line lines[]{
     {"concat_heads", "y(t h*w) first(t h*l) second(t h*r)", "y = first + second", "", "parts", "first second = split_heads(dy)"},
 
     // ---- positions and attention
-    {"rope", "y(t h*d):s^x x(t h*d):s table(s d)", "y = x' table", "positions whole(s d)", "seq", "x = rope_grad(dy, table)"},
-    {"rope_grad", "dx(t h*d):s^dy dy(t h*d):s table(s d)", "dx = dy' table", "positions whole(s d)", "seq"},
+    {"rope", "y(t h*d):s^x x(t h*d):s table(s d)", "y = x' table", "listed whole(d)", "seq", "x = rope_grad(dy, table)"},
+    {"rope_grad", "dx(t h*d):s^dy dy(t h*d):s table(s d)", "dx = dy' table", "listed whole(d)", "seq"},
     {"position", "y(t w)^x x(t w) table(s w)", "y = x + table", "positions whole(s)", "seq", "x = dy; table = position_grad(dy)"},
     {"position_grad", "+dtable(s w) dy(t w)", "dtable = sum(t) dy'", "positions whole(s)", "seq"},
     {"attention", "o(t h*d) lse(t h) q(t h*d):q k(t k*d):k v(t k*d):k", "o = q k v'; lse = q k", "sequences groups", "seq",
      "q k v = attention_grad(do, q, k, v, o, lse)"},
     {"attention_grad", "dq(t h*d):q dk(t k*d):k dv(t k*d):k d_o(t h*d) q(t h*d):q k(t k*d):k v(t k*d):k o(t h*d) lse(t h)",
      "dq = d_o' q k v o lse; dk = d_o' q k v o lse; dv = d_o' q k v o lse", "sequences groups", "seq"},
+
+    // ---- the same of a rank's chunks of sequences
+    {"chunk_position", "y(t w)^x x(t w) table(s w)", "y = x + table", "chunks positions like position whole(s)", "seq"},
+    {"chunk_position_grad", "+dtable(s w) dy(t w)", "dtable = sum(t) dy'", "chunks positions like position_grad whole(s)", "seq"},
+    {"chunk_attention", "o(t h*d) lse(t h) q(t h*d):q k(u k*d):k v(u k*d):k", "o = q k v'; lse = q k", "chunks like attention groups", "seq"},
+    {"chunk_attention_grad", "dq(t h*d):q dk(u k*d):k dv(u k*d):k d_o(t h*d) q(t h*d):q k(u k*d):k v(u k*d):k o(t h*d) lse(t h)",
+     "dq = d_o' q k v o lse; dk = sum(p) d_o' q k v o lse; dv = sum(p) d_o' q k v o lse", "chunks like attention_grad groups", "seq"},
 
     // ---- tables looked up by ids, and the loss
     {"embedding", "y(t w) ids(t) table(v w)", "y = sum(v) ids table'", "first(v)", "", "table = embedding_grad(dy, ids)"},

@@ -22,11 +22,11 @@ constexpr rule_text texts[]{
      "parallel_dims{.world = 8, .dp_replicate = infer, .tp = 3}",
      "Take degrees that divide the world: tp = 1, 2, 4 or 8; or another world: 6 or 9."},
     {103, "every axis above 1 is lowered in this version",
-     "cp, ep, etp and ulysses are 1.",
+     "ep, etp and ulysses are 1.",
      "They can be declared, so that plans keep their spelling, but no pass lowers them yet. A plan that "
      "used them would compile to something else than it says.",
-     "parallel_dims{.world = 4, .cp = 4}",
-     "Use dp_replicate, dp_shard, tp and pp: parallel_dims{.world = 4, .dp_replicate = 4}."},
+     "parallel_dims{.world = 2, .cp = 2, .ulysses = 2}",
+     "Use dp_replicate, dp_shard, cp, tp and pp: parallel_dims{.world = 2, .cp = 2}."},
     {104, "a degree is at least 1",
      "world and every degree are at least 1, or `infer`.",
      "An axis of size 1 means that nothing is split along it; size 0 would mean no ranks at all.",
@@ -121,8 +121,8 @@ constexpr rule_text texts[]{
      "Take a tp that divides heads, ffn, vocab and, with sequence_parallel, the tokens; or pad the "
      "vocabulary and say the real size in vocab_used."},
     {203, "hidden divides into whole heads",
-     "heads divides hidden.",
-     "Each head has hidden / heads elements.",
+     "heads divides hidden, where the model has no head_dim of its own.",
+     "Each head has hidden / heads elements then.",
      "models::gpt2{.hidden = 100, .heads = 3, ...}",
      "Take a divisor of hidden: for 100 that is 1, 2, 4, 5, 10, 20, 25, 50 or 100."},
     {204, "key-value heads serve equal numbers of query heads",
@@ -131,10 +131,10 @@ constexpr rule_text texts[]{
      "models::llama{.heads = 8, .kv_heads = 3, ...}",
      "Take a divisor of heads: for 8 that is 1, 2, 4 or 8."},
     {205, "rotary positions turn pairs",
-     "hidden / heads is even in models with rotary positions.",
+     "head_dim, or hidden / heads, is even in models with rotary positions.",
      "A rotation acts on two elements of a head at a time; with an odd size one would be left over.",
      "models::llama{.hidden = 60, .heads = 4, ...}",
-     "Change hidden or heads so that hidden / heads is even."},
+     "Change head_dim, or hidden or heads so that hidden / heads is even."},
     {206, "every size of a model is at least 1",
      "hidden, heads, kv_heads, ffn and vocab are at least 1.",
      "A tensor without elements has no mean and no gradient; a missing size is 0 and means the same.",
@@ -239,13 +239,14 @@ constexpr rule_text texts[]{
      "Take another name; to share a parameter on purpose, hand one parameter_handle to both layers."},
     {225, "every op has a kernel",
      "Layers are written in the ops of rankc/ops.hpp, and in rows of your own: an op_row with ports, a typing rule, a dual, "
-     "its operations, a kernel for each target and the header that declares them.",
+     "its operations, a kernel for each target and the header that declares them. With cp above 1 no kernel of your own is told "
+     "of rows or seq: a rank has chunks of sequences.",
      "A plan that compiles must build and run.",
      "t.apply(my_op, {x}, {}, rules::elementwise(true))",
      "Write it in ops that there are."},
     {226, "replicas hold the same parameters",
-     "Over dp_replicate and dp_shard a parameter is typed as the same on every rank, its gradient is a sum over the tokens, and "
-     "layers convert nothing there. That the ranks of dp_shard keep a shard each is no matter of the layers.",
+     "Over dp_replicate, dp_shard and cp a parameter is typed as the same on every rank, and its gradient is a sum over the "
+     "tokens; layers convert nothing over dp_replicate and dp_shard. That ranks keep a shard each is no matter of the layers.",
      "Gradients are summed over these ranks as a whole; what is not a sum over tokens would count several times.",
      "a parameter sharded over dp_replicate",
      "Shard over tp, or set dp_replicate=1."},
@@ -319,8 +320,8 @@ constexpr rule_text texts[]{
      "Write {.full = true}, or {.attention = true, .activations = true, .norms = true} or some of these; .every = 2 for half of "
      "the layers. An op of your own is of a kind by its row's family."},
     {240, "rows that tp shares out divide over dp_shard",
-     "Where tp shards the rows of a parameter, the rows of each tp rank are a multiple of dp_shard. Rows that tp does not shard "
-     "may be any number: the last shards end in padding.",
+     "Where tp shards the rows of a parameter, the rows of each tp rank are a multiple of dp_shard, of dp_shard * cp where "
+     "cp_weights is shard. Rows that tp does not shard may be any number: the last shards end in padding.",
      "Every rank keeps as many rows, so that one program with constant shapes serves all; padding between the parts of two "
      "tp ranks has no place in the tensor.",
      "a parameter of 10 rows on parallel_dims{.world = 4, .dp_shard = 2, .tp = 2}",
@@ -377,6 +378,19 @@ constexpr rule_text texts[]{
      "Each step would compute gradients of nothing and leave every weight as it is.",
      "training{.frozen = {...}} with the name of every parameter",
      "Leave a name out, set lora, or take a schedule with .inference = true, whose programs evaluate."},
+    {250, "norms divide by a number above 0",
+     "norm_eps is finite and at least 1.2e-38.",
+     "A norm divides a row by the root of its variance, or mean square, plus norm_eps. For a row of zeros that is norm_eps "
+     "alone; GPUs add it in f32, in which smaller numbers are 0.",
+     "models::llama{.norm_eps = 0, ...}",
+     "Take what the model was trained with: 1e-5, the default, or 1e-6."},
+    {251, "rotary positions are slowed by a rule and its numbers",
+     "rope_scaling has a rule where its factor is not 1, and a factor of at least 1; that of llama3 has 0 < low_freq_factor < "
+     "high_freq_factor, and original_positions of at least 1.",
+     "linear divides every angle by factor. llama3 does so to those that turn less than low_freq_factor times in "
+     "original_positions, to those that turn more than high_freq_factor times not at all, and to the others in part.",
+     "models::llama{.rope_scaling = {.factor = 8}, ...}",
+     "Write {.by = rope_scaling::llama3, .factor = 8}, or leave it out: a Llama 3 from before 3.1 has none."},
     {300, "a line is a request",
      "Each line of `rankc schedule` and `rankc dims` is one JSON object with fields of the types that its sentence "
      "names, and of `rankc dims` no others; each token of \"ranks\" is of the grammar: 3F5, 3SEND_F5, OVERLAP(3F5,3B4), "

@@ -82,13 +82,20 @@ std::vector<odd_plan> plans() {
   add_split("latent", plans::latent_gpt{.layers = 4, .hidden = 12, .heads = 2, .plain = 3, .turned = 4, .of_q = 5, .of_kv = 4,
                                         .ffn = 10, .vocab = 32});
 
+  // Weights that the ranks of cp alone share out; chunks of one token on four ranks, beside shards that they each have.
+  l.add("gated", "cp_shards", plans::gated_llama{.layers = 4, .hidden = 12, .heads = 2, .ffn = 10, .vocab = 32}, {.world = 2, .cp = 2}, three);
+  l.add("latent", "cp", plans::latent_gpt{.layers = 4, .hidden = 12, .heads = 2, .plain = 3, .turned = 4, .of_q = 5, .of_kv = 4,
+                                          .ffn = 10, .vocab = 32},
+        {.world = 8, .dp_shard = 2, .cp = 4, .cp_weights = cp_weights::replicate}, three);
   l.add("latent", "prefetch_2", plans::latent_gpt{.layers = 4, .hidden = 12, .heads = 2, .plain = 3, .turned = 4, .of_q = 5, .of_kv = 4,
                                                   .ffn = 10, .vocab = 32},
         {.world = 3, .dp_shard = 3, .prefetch = 2}, once);
   l.add("matrix_thrice", "shards_stages", matrices, {.world = 4, .dp_shard = 2, .pp = 2, .reshard = reshard::after_stage},
         schedules::interleaved_one_f_one_b{2, 2});
 
-  const auto bases = make(repeat{2, attention_layer{"near", 10}}, repeat{2, attention_layer{"far", 1000}});
+  const auto bases = make(repeat{2, attention_layer{"near", 10}},
+                          repeat{1, attention_layer{.name = "far", .theta = 10, .scaling = {.by = rope_scaling::linear, .factor = 4}}},
+                          repeat{1, attention_layer{.name = "by_turns", .theta = 10, .scaling = {.by = rope_scaling::llama3, .factor = 8, .original_positions = 16}}});
   l.add_one("rope_bases", bases);
   l.add("rope_bases", "pp2", bases, pp2, three);
   l.add("rope_bases", "zbv", bases, {.world = 4, .tp = 2, .pp = 2}, v);

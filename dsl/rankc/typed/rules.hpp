@@ -3,6 +3,7 @@
 // complaint. Backward ops go through rules of the same kind, so that a wrong dual is found as well. Their first operand is
 // the gradient.
 #pragma once
+#include <rankc/base/norm_eps.hpp>
 #include <rankc/typed/trace.hpp>
 
 namespace rankc::rules {
@@ -35,6 +36,14 @@ constexpr void per_feature(complaint& c, const type& x, const type& w) {
 constexpr void whole_sequences(complaint& c, std::string_view who, const type& x) {
   if (x[axis::tp] == V(0))
     c.found(axis::tp, who, x, "whole sequences on each rank", "all_gather it over the tokens first");
+}
+
+/// Complain of tokens that were gathered from the ranks that share out sequences: they are no longer in the order of their
+/// positions.
+constexpr void in_order(complaint& c, std::string_view who, const type& x) {
+  if (x[axis::cp] == R)
+    c.found(axis::cp, who, x, "sharded along the tokens",
+            "take the positions before all_gather, which puts tokens in the order of ranks");
 }
 
 /// An elementwise function of one value. A linear one may meet a pending sum.
@@ -141,8 +150,15 @@ constexpr void over_tokens(complaint&, types in, type* out, const op& o) {
     for (axis a : axes) out[j][a] = g[a].k != placement::V ? g[a] : g[a].along == g.last() ? V(0) : P;
 }
 
+/// Complain of a number that no row of zeros can be divided by the root of.
+constexpr void norm_eps(complaint& c, const op& o) {
+  if (!c.said && !is_norm_eps(o.with.number))
+    c.begin() << "its eps is " << o.with.number << "; expected a finite number of at least " << smallest_norm_eps
+              << ": 1e-5 and 1e-6 are usual";
+}
+
 /// A row is normalised as a whole; gain and shift are the same on every rank.
-constexpr void norm(complaint& c, types in, type* out, const op&) {
+constexpr void norm(complaint& c, types in, type* out, const op& o) {
   const type& x = in[0];
   const types gain_and_shift = in.subspan(1);
   if (!rows(c, "the value", x)) return;
@@ -157,6 +173,7 @@ constexpr void norm(complaint& c, types in, type* out, const op&) {
       if (w[a] != I) c.found(a, "the weight", w, "the same on every rank (I)", "declare it without a shard");
   }
   for (const type& w : gain_and_shift) per_feature(c, x, w);
+  norm_eps(c, o);
 }
 /// Of dy, x and the statistics; the gain is on every rank.
 constexpr void norm_gradient(complaint& c, types in, type* out, const op&) {
@@ -169,6 +186,7 @@ constexpr void rope(complaint& c, types in, type* out, const op&) {
   out[0] = in[0];
   if (!rows(c, "the value", in[0])) return;
   whole_sequences(c, "the value", in[0]);
+  in_order(c, "the value", in[0]);
   const dim& heads = in[0].shape[in[0].last()];
   if (!c.said && heads.unit % 2)
     c.begin() << "the value's last dim is " << heads.name << "=" << heads.size << " in units of " << heads.unit
@@ -262,6 +280,7 @@ constexpr void position(complaint& c, types in, type* out, const op& o) {
     if (in[0][a] == V(in[0].last())) c.found(a, "the value", in[0], "whole rows", "all_gather it first");
     if (table[a] != I) c.found(a, "the table", table, "the same on every rank (I)", "declare it without a shard");
   }
+  in_order(c, "the value", in[0]);
   const dim& features = in[0].shape[in[0].last()];
   if (!c.said && (table.ndim != 2 || table.shape[0].size != seq || table.shape[1] != features)) {
     complaint::put_shape(c.begin() << "the table is ", table);

@@ -65,7 +65,7 @@ std::vector<element> expected(const holding& h, const model_run& m, bool after, 
       return std::vector<element>(count);
     case holding_kind::rotary:
       if (h.positions < 0 || h.dim < 0 || h.positions * h.dim > 1 << 20) throw malformed("a rotary table of no size");
-      return tables::rotary(h.positions, h.dim, h.theta).of;
+      return tables::rotary(h.positions, h.dim, h.theta, h.scaling).of;
     case holding_kind::ids:
       return of_tokens(m.ids);
     case holding_kind::targets:
