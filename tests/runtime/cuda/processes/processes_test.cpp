@@ -117,7 +117,7 @@ TEST_CASE("a rank that ends or hangs while its graph runs is named, with its pla
   const bool waits = !RANKC_TEST_WITHOUT_GPUS, all = waits || std::getenv("RANKC_TEST_ALL") != nullptr;
   const trial trials[]{
       {"", apart + " --inject rank=1,op=2,step=3,kill", 137, {"rank 1 (", "was killed by signal 9", place}},
-      {"", apart + " --inject rank=1,op=2,step=3,throw", 70, {"tables: rank 1, step 3: an exception on purpose"}},
+      {"", apart + " --inject rank=1,op=2,step=3,throw", 70, {"rank 1, step 3: an exception on purpose"}},
       {"RANKC_STEP_TIMEOUT=1",
        " --inject rank=1,op=1,step=3,delay=40",
        70,
