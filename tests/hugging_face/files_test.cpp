@@ -2,11 +2,10 @@
 // Folders as transformers has them: what is exported is read again with the same bits, and what does not fit a plan is
 // refused with every difference.
 #include <rankc/runtime/tools/export.hpp>
-#include <rankc/runtime/tools/main.hpp>
 #include <rankc/runtime/tools/safetensors.hpp>
 
-#include "../capture.hpp"
 #include "../runtime/tools/scratch.hpp"
+#include "command.hpp"
 #include "models.hpp"
 
 using namespace hugging_face;
@@ -242,14 +241,8 @@ TEST_CASE("weights with parts beside them are exported as dense weights") {
 
 TEST_CASE("the commands: train from a folder of theirs, export to one, eval it") {
   const scratch files;
-  const auto call = [](const std::string& layout, std::vector<std::string> words) {
-    const registered& p = program_of("llama_gqa", layout);
-    words.insert(words.begin(), "program");
-    std::vector<char*> argv;
-    for (std::string& w : words) argv.push_back(w.data());
-    testing::capture out(stdout);
-    const int code = program_main(*p.about, [&] { return p.install(); }, static_cast<int>(argv.size()), argv.data());
-    return std::to_string(code) + " " + out.end();
+  const auto call = [](const std::string& layout, const std::vector<std::string>& words) {
+    return command(program_of("llama_gqa", layout), words);
   };
   const auto loss = [](const std::string& said) { return std::stod(said.substr(said.find("eval: loss ") + 11)); };
   const std::string theirs = folder_of("llama_gqa").string(), saved = files.path("saved"), out = files.path("out");

@@ -180,6 +180,7 @@ struct description {
   const char* text;  // what `describe` prints
   const char* json;  // what `describe --json` prints
   constexpr int world() const { return pp * dp * tp; }
+  constexpr std::size_t tokens_of_microbatch() const { return static_cast<std::size_t>(rows) * static_cast<std::size_t>(seq); }
   /// The type of gradients and of other sums.
   constexpr dtype wide() const { return type == dtype::bf16 ? dtype::f32 : type; }
   /// The pipeline coordinate that has the loss: the one that reads targets. Of two, where the pipeline runs both ways,

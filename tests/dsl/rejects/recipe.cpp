@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RC233 to RC239, RC241 to RC243, RC245 to RC249: numbers that no step can use, recomputation of nothing, what no optimizer
+// RC233 to RC239, RC241 to RC249: numbers that no step can use, recomputation of nothing, what no optimizer
 // keeps, and parameters that are not there or cannot be adapted or trained.
 #include "reject.hpp"
 
