@@ -184,7 +184,7 @@ sharding_costs costs_of_sharding(const lowered& l, const pipeline_rank& r) {
     replica += static_cast<double>(p.as.elements()) * (p.as.trainable ? each : each_frozen), stored += static_cast<double>(p.as.stored());
     if (p.as.trainable && l.trains()) trained += static_cast<double>(p.as.stored()), trained_whole += static_cast<double>(p.as.elements());
   }
-  const double shards = l.plan->dims.dp_shard, all = shards * l.plan->dims.dp_replicate;
+  const double shards = weight_shards(l.plan->dims), all = shards * weight_replicas(l.plan->dims);
   const double kept = static_cast<double>(r.trained_elements) * each + static_cast<double>(r.parameter_elements - r.trained_elements) * each_frozen;
   sharding_costs c;
   c.here.kept = kept + static_cast<double>(r.gathered_elements) * real + static_cast<double>(r.summed_elements + r.arriving_elements) * wide;
@@ -201,7 +201,7 @@ sharding_costs costs_of_sharding(const lowered& l, const pipeline_rank& r) {
 std::string sharded_text(const lowered& l, const pipeline_rank& r) {
   std::size_t padding = 0;
   for (const placed_parameter& p : r.parameters) padding += p.as.stored() - p.as.elements();
-  std::string out = fmt::format("  in shards of 1/{}{}; gathered {}: weights {}", l.plan->dims.dp_shard,
+  std::string out = fmt::format("  in shards of 1/{}{}; gathered {}: weights {}", weight_shards(l.plan->dims),
                                 padding ? fmt::format(", {} elements of padding on all", padding) : "",
                                 l.reshards() ? "by layers in turn" : says_unshard(l.plan->actions) ? "by stages in turn" : "once a step", readable_bytes(r.gathered_elements * l.real_bytes()));
   if (l.trains()) out += fmt::format(", whole gradients {}", readable_bytes(r.summed_elements * l.wide_bytes()));
@@ -230,8 +230,8 @@ std::string describe_text(const lowered& l) {
   const plan_data& p = *l.plan;
   const timing t = time(p.actions, p.expected);
   const std::vector<double> shares = shares_of_stages(p);
-  std::string out = fmt::format("{}: {} parameters, {} ranks = pp {} x dp {} x tp {}{}, {}\n", p.name, parameters_of(l).all(),
-                                p.dims.world, p.dims.pp, data_ranks_text(p.dims), p.dims.tp,
+  std::string out = fmt::format("{}: {} parameters, {} ranks = pp {} x dp {} x {}tp {}{}, {}\n", p.name, parameters_of(l).all(),
+                                p.dims.world, p.dims.pp, data_ranks_text(p.dims), p.dims.cp > 1 ? fmt::format("cp {} x ", p.dims.cp) : "", p.dims.tp,
                                 p.dims.sequence_parallel ? " with sequence parallelism" : "", name_of(l.type));
   out += fmt::format("step: {} sequences of {} tokens = {} microbatches x {} dp ranks x {} rows\n", p.recipe.global_batch,
                      p.recipe.seq, p.actions.microbatches, batch_ranks(p.dims), p.rows);
@@ -271,7 +271,7 @@ std::string describe_json(const lowered& l) {
   const timing t = time(p.actions, p.expected);
   const std::vector<double> shares = shares_of_stages(p);
   json j{{"plan", p.name}, {"dtype", name_of(l.type)}, {"parameters", parameters_of(l).all()},
-         {"dims", {{"world", p.dims.world}, {"pp", p.dims.pp}, {"dp_replicate", p.dims.dp_replicate}, {"dp_shard", p.dims.dp_shard}, {"tp", p.dims.tp},
+         {"dims", {{"world", p.dims.world}, {"pp", p.dims.pp}, {"dp_replicate", p.dims.dp_replicate}, {"dp_shard", p.dims.dp_shard}, {"cp", p.dims.cp}, {"tp", p.dims.tp},
                    {"sequence_parallel", p.dims.sequence_parallel}}},
          {"recipe", {{"seq", p.recipe.seq}, {"global_batch", p.recipe.global_batch}, {"microbatches", p.actions.microbatches}, {"rows", p.rows}}},
          {"optimizer", {{"name", l.optimizer()}, {"moments", l.state().moments}, {"moments_in", l.has_bf16_moments() ? "bf16" : wide_type(l)},

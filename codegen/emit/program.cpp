@@ -88,6 +88,7 @@ std::string tables(const lowered& l) {
   if (!table.empty()) out += "// In the order of their creation.\nconstexpr communicator communicators[]{\n" + table + "};\n";
 
   std::string rows;
+  const parallel_dims& d = l.plan->dims;
   out += "\n// lane, what its ranks are to each other, communicator\n";
   for (int r = 0; r < l.plan->dims.world; ++r) {
     const coord c = layout(l.plan->dims).at(r);
@@ -96,9 +97,10 @@ std::string tables(const lowered& l) {
     for (std::size_t k = 0; k < links.size(); ++k)
       words.push_back(fmt::format("{{{}, over::{}, {}}}", links[k].lane, runtime::over_names[static_cast<int>(links[k].over)], l.communicator_of[r][k]));
     if (!words.empty()) out += fmt::format("constexpr lane_communicator links_{}[]{{{}}};\n", r, wrap(words, ",", "    "));
-    rows += fmt::format("    {{{}, {}, {}, {}}},\n", c[axis::pp], dp_of(l.plan->dims, c), c[axis::tp], words.empty() ? "{}" : fmt::format("links_{}", r));
+    rows += fmt::format("    {{{}, {}, {}, {}{}}},\n", c[axis::pp], dp_of(d, c), c[axis::tp], words.empty() ? "{}" : fmt::format("links_{}", r),
+                        d.cp > 1 ? fmt::format(", {}", cp_of(d, c)) : "");
   }
-  return out + "\n// pp, dp, tp\nconstexpr rank_row ranks[]{\n" + rows + "};";
+  return out + fmt::format("\n// pp, dp, tp{}\n", d.cp > 1 ? ", links, cp" : "") + "constexpr rank_row ranks[]{\n" + rows + "};";
 }
 
 /// Floating-point operations per token; backward is twice a forward, but for the gradients of frozen weights.
@@ -114,6 +116,15 @@ std::string state_text(const lowered& l) {
   if (const int n = l.state().moments; l.trains() && n != 2) out += fmt::format(" .moments = {},", n);
   if (l.has_bf16_moments()) out += " .bf16_moments = true,";
   if (l.has_bf16_weights()) out += " .bf16_weights = true,";
+  return out;
+}
+
+/// What ranks share out, where they do.
+std::string shares_text(const lowered& l) {
+  const parallel_dims& d = l.plan->dims;
+  std::string out = d.cp > 1 ? fmt::format(" .cp = {},", d.cp) : "";
+  if (l.is_sharded()) out += fmt::format(" .shards = {},", weight_shards(d));
+  if (d.cp > 1 && d.cp_weights == cp_weights::shard) out += " .cp_shares_weights = true,";
   return out;
 }
 
@@ -166,7 +177,7 @@ std::string emit_program(const lowered& l, const std::string& target) {
        {"evaluate", fmt::format("{}", fmt::join(evaluate, ", "))}, {"hash", fmt::format("{:#018x}", l.hash)},
        {"dtype", name_of(l.type)}, {"pp", std::to_string(p.dims.pp)},
        {"dp", std::to_string(batch_ranks(p.dims))}, {"tp", std::to_string(p.dims.tp)},
-       {"shards", l.is_sharded() ? fmt::format(" .shards = {},", p.dims.dp_shard) : ""},
+       {"shards", shares_text(l)},
        {"microbatches", std::to_string(p.actions.microbatches)}, {"rows", std::to_string(p.rows)},
        {"seq", std::to_string(t.seq)}, {"vocab", std::to_string(vocab)}, {"vocab_used", std::to_string(p.vocab_used)},
        {"flops", fmt::format("{:.1f}", flops_per_token(p))}, {"peak_flops", fmt::format("{:.1f}", p.machines.flops)},

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace rankc::codegen::algebra {
 
 interval cell::extent(const operand& o, const axis_use& a, bool is_row) const {
@@ -62,10 +64,113 @@ void cell::bind(const std::vector<operand>& ports, const attributes& with) {
     for (std::size_t a = 0; a < p.axes.size(); ++a)
       bind_axis(p.name, p.axes[a], ports[i].unit, h.box[static_cast<int>(a)]);
   }
-  check_needs(ports, with);
+  check_needs(ports);
+  const auto given = static_cast<std::size_t>(fact_.results);
+  if (fact_.positions) check_positions(ports[given].first, with);
+  if (fact_.sequences) check_sequences(with);
+  if (fact_.chunks && !fact_.positions)
+    for (std::size_t i = given; i < fact_.ports.size(); ++i)
+      if (fact_.ports[i].name == "q") check_chunks(ports[i].first, with);
 }
 
-void cell::check_needs(const std::vector<operand>& ports, const attributes& with) const {
+namespace {
+
+/// How an op takes sequences: the ranks that share out each, and how long the chunks are that these have, one from the
+/// front and one from the back; one rank has it whole.
+struct sharing {
+  std::int64_t ranks = 1, chunk = 0;
+  sharing(const fact& f, const attributes& with) {
+    if (with.seq < 1) throw refusal("it is not told how long a sequence is");
+    if (f.chunks) ranks = with.number >= 2 && with.number <= static_cast<double>(with.seq) ? static_cast<std::int64_t>(with.number) : 0;
+    if (ranks < 1 || with.seq % (ranks == 1 ? 1 : 2 * ranks))
+      throw refusal(fmt::format("sequences of {} do not divide into two chunks for each of {} ranks", with.seq, with.number));
+    chunk = ranks == 1 ? with.seq : with.seq / (2 * ranks);
+  }
+  /// Positions of a sequence that a rank has, in its order.
+  runs of_rank(std::int64_t rank, std::int64_t from = 0) const {
+    runs all(from + rank * chunk, from + (rank + 1) * chunk);
+    if (ranks > 1) all.append(interval{from + (2 * ranks - 1 - rank) * chunk, from + (2 * ranks - rank) * chunk});
+    return all;
+  }
+};
+
+}  // namespace
+
+void cell::check_positions(std::int64_t first, const attributes& with) const {
+  const std::size_t t = slot('t');
+  if (!is_bound_[t] || (fact_.listed && !is_bound_[slot('s')])) return;
+  runs order;  // of the positions that the op takes one token after the other for, over and over
+  std::int64_t period = with.seq;
+  if (fact_.listed) {
+    order = bound_[slot('s')].at;
+    period = bound_[slot('s')].size;
+    if (order.size() != with.seq)
+      throw refusal(fmt::format("it is told of {} positions; its table has {}", with.seq, order.size()));
+  } else {
+    const sharing by(fact_, with);
+    for (std::int64_t rank = 0; rank < by.ranks; ++rank)
+      for (std::int64_t row = 0; row < (by.ranks == 1 ? 1 : with.rows); ++row) order.append(by.of_rank(rank));
+  }
+  if (order.size() < 1) throw refusal("it is told of no positions");
+  std::int64_t at = range[t].begin + first;
+  for (int i = 0; i < bound_[t].at.count(); ++i) {
+    for (interval run = bound_[t].at[i]; run.size() > 0;) {
+      const std::int64_t from = (at % order.size() + order.size()) % order.size();
+      const interval taken = order.slice(from, order.size() - from)[0];
+      if (run.begin % period != taken.begin)
+        throw refusal(fmt::format("{} are taken for positions from {} on, in sequences of {}",
+                                  text_of('t', bound_[t].at), taken.begin, period));
+      const std::int64_t step = std::min(taken.size(), run.size());
+      run.begin += step;
+      at += step;
+    }
+  }
+}
+
+void cell::check_sequences(const attributes& with) const {
+  const std::size_t t = slot('t');
+  if (!is_bound_[t]) return;
+  if (with.seq < 1) throw refusal("it is not told how long a sequence is");
+  if (with.rows * with.seq != range[t].size())
+    throw refusal(fmt::format("it is told of {} sequences of {}; expected {} tokens", with.rows, with.seq,
+                              range[t].size()));
+  for (int i = 0; i < bound_[t].at.count(); ++i)
+    if (const interval& run = bound_[t].at[i]; run.begin % with.seq || run.size() % with.seq)
+      throw refusal(fmt::format("{} are taken for positions from 0 on, in sequences of {}", text_of('t', bound_[t].at), with.seq));
+}
+
+void cell::check_chunks(std::int64_t first, const attributes& with) {
+  const std::size_t t = slot('t'), u = slot('u');
+  const sharing by(fact_, with);
+  const std::int64_t of_row = with.seq / by.ranks, tokens = range[t].size();
+  if (with.rows * of_row != tokens || range[u].size() != tokens * by.ranks)
+    throw refusal(fmt::format("it is told of {} sequences of {} on {} ranks; expected {} tokens and {} keys", with.rows, with.seq, by.ranks,
+                              tokens, range[u].size()));
+  const std::int64_t own = first / tokens;
+  if (first % tokens || own < 0 || own >= by.ranks)
+    throw refusal(fmt::format("its queries begin at {} of the keys; expected a multiple of {}", first, tokens));
+  if (is_bound_[t]) {
+    std::vector<std::int64_t> begins;  // of the sequences
+    runs queries, keys;
+    for (std::int64_t row = 0; row < with.rows; ++row) {
+      const std::int64_t token = bound_[t].at.slice(row * of_row, 1)[0].begin;
+      begins.push_back(token - token % with.seq);
+      queries.append(by.of_rank(own, begins.back()));
+    }
+    for (std::int64_t rank = 0; rank < by.ranks; ++rank)
+      for (const std::int64_t begin : begins) keys.append(by.of_rank(rank, begin));
+    if (!(queries == bound_[t].at))
+      throw refusal(fmt::format("{} are taken for {}", text_of('t', bound_[t].at), text_of('t', queries)));
+    if (is_bound_[u] && !(keys == bound_[u].at))
+      throw refusal(fmt::format("keys of {} are taken for {}", text_of('t', bound_[u].at), text_of('t', keys)));
+  }
+  const bool sums = std::any_of(fact_.equations.begin(), fact_.equations.end(), [](const equation& e) { return e.over == "p"; });
+  if (!sums) return;
+  bound_[slot('p')] = {by.of_rank(own), with.seq};  // of each sequence, those of the queries that the sum is over
+  is_bound_[slot('p')] = true;
+}
+
+void cell::check_needs(const std::vector<operand>& ports) const {
   for (const char letter : fact_.whole)
     if (const std::size_t s = slot(letter); is_bound_[s] && !bound_[s].is_whole())
       throw refusal(
@@ -80,22 +185,6 @@ void cell::check_needs(const std::vector<operand>& ports, const attributes& with
         throw refusal(fmt::format("it is told that its {} begin at {}; {} has {}", axis_name(a.of),
                                   ports[i].first, fact_.ports[i].name, text_of(a.of, bound_[s].at)));
     }
-  if (!(fact_.positions || fact_.sequences)) return;
-  const std::size_t t = slot('t');
-  if (!is_bound_[t]) return;
-  if (with.seq < 1) throw refusal("it is not told how long a sequence is");
-  if (fact_.sequences && with.rows * with.seq != range[t].size())
-    throw refusal(fmt::format("it is told of {} sequences of {}; expected {} tokens", with.rows, with.seq,
-                              range[t].size()));
-  std::int64_t at =
-      range[t].begin + (fact_.positions ? ports[static_cast<std::size_t>(fact_.results)].first : 0);
-  for (int i = 0; i < bound_[t].at.count(); ++i) {
-    const interval& run = bound_[t].at[i];
-    if ((run.begin - at) % with.seq || (fact_.sequences && run.size() % with.seq))
-      throw refusal(fmt::format("{} are taken for positions from {} on, in sequences of {}",
-                                text_of('t', bound_[t].at), at % with.seq, with.seq));
-    at += run.size();
-  }
   if (!fact_.groups) return;
   const part &h = bound_[slot('h')], &k = bound_[slot('k')];
   if (!is_bound_[slot('h')] || !is_bound_[slot('k')]) return;

@@ -28,13 +28,19 @@ class cell {
   holding function(int equation, const std::vector<operand>& ports, const attributes&);
   holding sum(int equation, const std::vector<operand>& ports, const attributes&);
 
+  /// Of positions that a table lists: how many a sequence has.
+  std::int64_t listed_positions() const { return is_bound_[slot('s')] ? bound_[slot('s')].size : 0; }
+
   /// The rows or columns of a port that an axis of it has in the cell. Units: elements.
   interval extent(const operand&, const axis_use&, bool is_row) const;
 
  private:
   const holding* find(const operand&, const port&) const;
   void bind_axis(const std::string& name, const axis_use&, std::int64_t unit, const part&);
-  void check_needs(const std::vector<operand>& ports, const attributes&) const;
+  void check_needs(const std::vector<operand>& ports) const;
+  void check_positions(std::int64_t first, const attributes&) const;
+  void check_sequences(const attributes&) const;
+  void check_chunks(std::int64_t first, const attributes&);
   /// An operand's term, were it whole. What is missing of it goes into `over`, where the op is linear in it.
   term take(int operand, bool linear, few<pending, 1>& over, bool& has_pending) const;
   /// Zeros of the box that the operands say; of any, where they do not.

@@ -65,8 +65,7 @@ const model::parameter& claims::parameter(const std::string& name) const {
 
 few<part, 2> claims::box_of(const relation& h, const model::parameter& p) const {
   few<part, 2> box;
-  const bool of_tokens = h.kind == holding_kind::ids || h.kind == holding_kind::targets;
-  const std::vector<std::int64_t> shape = of_tokens ? std::vector<std::int64_t>{model_.tokens()} : p.shape;
+  const std::vector<std::int64_t>& shape = p.shape;
   if (h.box.size() != shape.size())
     throw refusal(fmt::format("{} is held in {} dims; expected {}", h.name, h.box.size(), shape.size()));
   for (std::size_t d = 0; d < shape.size(); ++d) {
@@ -82,6 +81,17 @@ few<part, 2> claims::box_of(const relation& h, const model::parameter& p) const 
   return box;
 }
 
+/// What is held part after part, of so many elements.
+static part parts_of(const relation& h, std::int64_t size) {
+  part all{{}, size};
+  for (const box_range& b : h.box) {
+    if (b.first < 0 || b.count < 1 || b.first > size || b.count > size - b.first)
+      throw refusal(fmt::format("{} are held from {} on, {} of {}", holding_names[static_cast<int>(h.kind)], b.first, b.count, size));
+    all.at.append(interval{b.first, b.first + b.count});
+  }
+  return all;
+}
+
 content claims::begin(int rank, const access& a, const relation& h) {
   const std::int64_t elements = static_cast<std::int64_t>(a.end - a.begin) / size_of(a.type);
   switch (h.kind) {
@@ -94,14 +104,16 @@ content claims::begin(int rank, const access& a, const relation& h) {
     }
     case holding_kind::rotary: {
       few<part, 2> box;
-      box.push_back({runs(0, h.positions), h.positions});
+      box.push_back(h.box.empty() ? part{runs(0, h.positions), h.positions} : parts_of(h, h.positions));
       box.push_back({runs(0, h.dim), h.dim});
       return one_tensor(a, box, rotary_table(h.theta, h.dim, h.scaling));
     }
     case holding_kind::ids:
-      return one_tensor(a, box_of(h, {}), leaf("ids", ""));
-    case holding_kind::targets:
-      return one_tensor(a, box_of(h, {}), leaf("targets", ""));
+    case holding_kind::targets: {
+      few<part, 2> box;
+      box.push_back(parts_of(h, model_.tokens()));
+      return one_tensor(a, box, leaf(h.kind == holding_kind::ids ? "ids" : "targets", ""));
+    }
     case holding_kind::loss:
     case holding_kind::norm:
       throw refusal("a step begins with no loss and no norm");

@@ -125,6 +125,7 @@ runs runs::gaps(std::int64_t size) const {
 std::string axis_name(char letter) {
   switch (letter) {
     case 't':
+    case 'u':
       return "tokens";
     case 'v':
       return "words";
@@ -132,6 +133,7 @@ std::string axis_name(char letter) {
     case 'k':
       return "heads";
     case 's':
+    case 'p':
       return "positions";
     case '+':
       return "parts";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of facts. Axes: t tokens of a step, h and k heads, v vocabulary, s positions; i, o, w, l, r features.
+// The table of facts. Axes: t and u tokens of a step, p positions of the queries of t, h and k heads, v vocabulary, s positions; i, o, w, l, r features.
 #include "facts.hpp"
 
 namespace rankc::codegen::algebra {
@@ -59,14 +59,21 @@ constexpr line lines[]{
     {"concat_heads", "y(t h*w) first(t h*l) second(t h*r)", "y = first + second", "", "parts", "first second = split_heads(dy)"},
 
     // ---- positions and attention
-    {"rope", "y(t h*d):s^x x(t h*d):s table(s d)", "y = x' table", "positions whole(s d)", "seq", "x = rope_grad(dy, table)"},
-    {"rope_grad", "dx(t h*d):s^dy dy(t h*d):s table(s d)", "dx = dy' table", "positions whole(s d)", "seq"},
+    {"rope", "y(t h*d):s^x x(t h*d):s table(s d)", "y = x' table", "listed whole(d)", "seq", "x = rope_grad(dy, table)"},
+    {"rope_grad", "dx(t h*d):s^dy dy(t h*d):s table(s d)", "dx = dy' table", "listed whole(d)", "seq"},
     {"position", "y(t w)^x x(t w) table(s w)", "y = x + table", "positions whole(s)", "seq", "x = dy; table = position_grad(dy)"},
     {"position_grad", "+dtable(s w) dy(t w)", "dtable = sum(t) dy'", "positions whole(s)", "seq"},
     {"attention", "o(t h*d) lse(t h) q(t h*d):q k(t k*d):k v(t k*d):k", "o = q k v'; lse = q k", "sequences groups", "seq",
      "q k v = attention_grad(do, q, k, v, o, lse)"},
     {"attention_grad", "dq(t h*d):q dk(t k*d):k dv(t k*d):k d_o(t h*d) q(t h*d):q k(t k*d):k v(t k*d):k o(t h*d) lse(t h)",
      "dq = d_o' q k v o lse; dk = d_o' q k v o lse; dv = d_o' q k v o lse", "sequences groups", "seq"},
+
+    // ---- the same of a rank's chunks of sequences
+    {"chunk_position", "y(t w)^x x(t w) table(s w)", "y = x + table", "chunks positions like position whole(s)", "seq"},
+    {"chunk_position_grad", "+dtable(s w) dy(t w)", "dtable = sum(t) dy'", "chunks positions like position_grad whole(s)", "seq"},
+    {"chunk_attention", "o(t h*d) lse(t h) q(t h*d):q k(u k*d):k v(u k*d):k", "o = q k v'; lse = q k", "chunks like attention groups", "seq"},
+    {"chunk_attention_grad", "dq(t h*d):q dk(u k*d):k dv(u k*d):k d_o(t h*d) q(t h*d):q k(u k*d):k v(u k*d):k o(t h*d) lse(t h)",
+     "dq = d_o' q k v o lse; dk = sum(p) d_o' q k v o lse; dv = sum(p) d_o' q k v o lse", "chunks like attention_grad groups", "seq"},
 
     // ---- tables looked up by ids, and the loss
     {"embedding", "y(t w) ids(t) table(v w)", "y = sum(v) ids table'", "first(v)", "", "table = embedding_grad(dy, ids)"},

@@ -33,8 +33,12 @@ namespace rankc::codegen::algebra {
 /// `needs`: what must hold of the operands' elements, in words:
 ///   "whole(w)"     all elements of the axis are there,
 ///   "first(v)"     the op is told where its part of the axis begins, and it begins there,
-///   "positions"    element i of axis t is at position (first + i) % seq of its sequence,
+///   "positions"    element i of axis t is at the position of its sequence that the op takes it for: i counts from first on,
+///   "listed"       the same, of positions that are those of the table's rows, over and over,
 ///   "sequences"    axis t is of whole sequences of the op's seq, as many as its rows,
+///   "chunks"       axis t is of a rank's chunks of such sequences, or a part of these, of as many ranks as the op's number says;
+///                  axis u, if there is one, is of the whole sequences, rank after rank; first says which rank's they are,
+///   "like R"       its results are row R's,
 ///   "commutative"  the two operands may change places,
 ///   "groups"       each head of axis k is there with all heads of axis h that use it.
 /// `attributes`: which of "seq", "number" a result depends on, and "parts": the sizes of its parts.
@@ -95,10 +99,10 @@ struct fact {
   std::vector<std::string> names;  // of the ports, and what is between
   std::vector<equation> equations;
   std::string whole, first;  // letters
-  bool positions = false, sequences = false, groups = false, commutative = false;
+  bool positions = false, listed = false, sequences = false, chunks = false, groups = false, commutative = false;
   bool seq = false, number = false, parts = false;
   std::vector<derivative> derivatives;
-  unsigned long long key = 0;  // of the row's name
+  unsigned long long key = 0;  // of the row's name, or of that which it is like
 };
 
 /// Index in facts() of a row; -1 where it has none.

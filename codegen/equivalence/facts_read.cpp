@@ -50,10 +50,8 @@ class reader {
     for (const port& p : f.ports)
       for (const axis_use& a : p.axes)
         for (const char letter : {a.of, a.unit})
-          if (letter >= 'a' && letters.find(letter) == std::string::npos) {
-            f.place[static_cast<std::size_t>(letter - 'a')] = static_cast<unsigned char>(letters.size());
-            letters += letter;
-          }
+          add_letter(f, letter, letters);
+    if (std::string_view(l.rule).find("sum(p)") != std::string_view::npos) add_letter(f, 'p', letters);
     if (letters.size() > max_letters) throw std::logic_error(f.row + ": its facts have too many letters");
     for (const char c : f.row)
       f.key = (f.key ^ static_cast<unsigned char>(c)) * 0x100000001B3ull + 0x9E3779B97F4A7C15ull;
@@ -81,6 +79,12 @@ class reader {
   }
 
  private:
+  static void add_letter(fact& f, char letter, std::string& known) {
+    if (letter < 'a' || known.find(letter) != std::string::npos) return;
+    f.place[static_cast<std::size_t>(letter - 'a')] = static_cast<unsigned char>(known.size());
+    known += letter;
+  }
+
   static int find(const std::vector<std::string>& names, std::string_view name) {
     return static_cast<int>(std::find(names.begin(), names.end(), name) - names.begin());
   }
@@ -132,7 +136,10 @@ class reader {
       std::vector<std::string> words = parts_of(need, " (");
       for (std::size_t i = 0; i < words.size(); ++i) {
         if (words[i] == "positions") f.positions = true;
+        else if (words[i] == "listed") f.positions = f.listed = true;
         else if (words[i] == "sequences") f.sequences = true;
+        else if (words[i] == "chunks") f.chunks = true;
+        else if (words[i] == "like") f.key = all_[static_cast<std::size_t>(row_of(words.at(++i)))].key;
         else if (words[i] == "groups") f.groups = true;
         else if (words[i] == "commutative") f.commutative = true;
         else

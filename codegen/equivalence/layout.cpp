@@ -58,7 +58,7 @@ void check_first(const op& o, const fact& f) {
   for (std::size_t i = 0; i < f.ports.size(); ++i) {
     const std::vector<axis_use>& axes = f.ports[i].axes;
     const bool takes = std::any_of(axes.begin(), axes.end(), [&](const axis_use& a) {
-      return f.first.find(a.of) != std::string::npos || (f.positions && a.of == 't');
+      return f.first.find(a.of) != std::string::npos || ((f.positions || f.chunks) && a.of == 't');
     });
     if (!takes && o.views[i].first != 0 && f.equations[0].is != equation::kind::call)
       throw refusal(

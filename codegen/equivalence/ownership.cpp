@@ -27,37 +27,48 @@ bool is_in(const box_type& box, const std::vector<box_type>& boxes) {
   return std::find(boxes.begin(), boxes.end(), box) != boxes.end();
 }
 
-/// From each member of a group to the next: so many elements further along a dim.
+/// From a rank to the other members of a group that the program has: so many elements further along a dim.
 struct step {
-  int rank;  // of the second member
-  int members;
+  int members;  // in the world
+  bool in_line;  // the program has two of them, and each is as far from the one before
   int dim = 0;
-  std::int64_t by = 0;
+  std::vector<int> ranks = {};       // known
+  std::vector<std::int64_t> by = {};
 };
 
-box_type shifted(const box_type& box, const step& s) {
+box_type shifted(const box_type& box, int dim, std::int64_t by) {
   box_type to = box;
-  to[s.dim].at = box[s.dim].at.shifted(s.by);
+  to[dim].at = box[dim].at.shifted(by);
   return to;
 }
 
-/// The steps from a rank to those that it has a group with, of which the program has these two.
+/// The steps from a rank to those that it has a group with, of which the program has two, or all.
 std::vector<step> steps_from(const program& p, const std::vector<shard>& shards, int rank) {
   const box_type& own = *box_of_rank(shards, rank);
+  std::vector<const communicator*> largest_first;
+  for (const communicator& c : p.communicators)
+    if (std::find(c.ranks.begin(), c.ranks.end(), rank) != c.ranks.end()) largest_first.push_back(&c);
+  std::stable_sort(largest_first.begin(), largest_first.end(),
+                   [](const communicator* a, const communicator* b) { return a->ranks.size() > b->ranks.size(); });
   std::vector<step> all;
-  for (const communicator& c : p.communicators) {
-    if (c.ranks.size() != 2 || (c.ranks[0] != rank && c.ranks[1] != rank)) continue;
-    step s{c.ranks[c.ranks[0] == rank], c.members()};
-    const box_type* other = box_of_rank(shards, s.rank);
-    const bool is_known =
-        std::any_of(all.begin(), all.end(), [&](const step& k) { return k.rank == s.rank; });
-    if (!other || *other == own || is_known) continue;
-    for (int d = 0; d < own.size(); ++d)
-      if (!((*other)[d] == own[d])) s.dim = d, s.by = (*other)[d].at[0].begin - own[d].at[0].begin;
-    if (!(shifted(own, s) == *other))
-      throw refusal(fmt::format("rank {} has {}, rank {} of its group {}; expected it shifted along one dim",
-                                rank, text_of(own), s.rank, text_of(*other)));
-    all.push_back(s);
+  for (const communicator* c : largest_first) {
+    if (c->ranks.size() != 2 && static_cast<int>(c->ranks.size()) != c->members()) continue;
+    step s{c->members(), static_cast<int>(c->ranks.size()) < c->members()};
+    bool is_known = false;
+    for (const int member : c->ranks) {
+      const box_type* other = box_of_rank(shards, member);
+      if (member == rank || !other || *other == own) continue;
+      for (const step& k : all) is_known |= std::find(k.ranks.begin(), k.ranks.end(), member) != k.ranks.end();
+      std::int64_t by = 0;
+      for (int d = 0; d < own.size(); ++d)
+        if (!((*other)[d] == own[d])) s.dim = d, by = (*other)[d].at[0].begin - own[d].at[0].begin;
+      if (!(shifted(own, s.dim, by) == *other))
+        throw refusal(fmt::format("rank {} has {}, rank {} of its group {}; expected it shifted along one dim",
+                                  rank, text_of(own), member, text_of(*other)));
+      if (std::find(s.by.begin(), s.by.end(), by) != s.by.end()) continue;  // the same part on two ranks
+      s.ranks.push_back(member), s.by.push_back(by);
+    }
+    if (!s.by.empty() && !is_known) all.push_back(std::move(s));
   }
   return all;
 }
@@ -68,9 +79,14 @@ box_type all_in_line(const program& p, const std::vector<shard>& shards) {
   box_type all = shards[0].box;
   std::vector<box_type> expected{all};
   for (const step& s : steps_from(p, shards, first)) {
-    for (std::size_t i = 0, n = expected.size(); i < n; ++i) expected.push_back(shifted(expected[i], s));
-    runs& at = all[s.dim].at;
-    at = without_padding(union_of('w', at, at.shifted(s.by), s.members), all[s.dim].size, s.members);
+    for (std::size_t i = 0, n = expected.size(); i < n; ++i)
+      for (const std::int64_t by : s.by) expected.push_back(shifted(expected[i], s.dim, by));
+    const runs own = all[s.dim].at;
+    runs at = own;
+    if (s.in_line) at = union_of('w', own, own.shifted(s.by[0]), s.members);
+    for (std::size_t i = 0; !s.in_line && i < s.by.size(); ++i) at.append(own.shifted(s.by[i]));
+    if (interval twice; !at.sort(twice)) throw refusal(text_of('w', {twice.begin, twice.end}) + " are on two ranks");
+    all[s.dim].at = without_padding(at, all[s.dim].size, s.members);
   }
   for (const shard& s : shards)
     if (!is_in(s.box, expected))

@@ -124,11 +124,13 @@ void transfer::each_cell(const fact& f, std::vector<operand>& ports, cell& c, co
     for (std::size_t k = 0; k < along.size(); ++k)
       c.range[c.slot(along[k].letter)] = {along[k].at[at[k]], along[k].at[at[k] + 1]};
     c.bind(ports, with);
+    attributes own = with;
+    if (f.listed) own.seq = c.listed_positions();
     for (std::size_t e = 0; e < f.equations.size(); ++e) {
       const int equation = static_cast<int>(e);
       put(f, f.equations[e], ports, c,
-          f.equations[e].is == equation::kind::sum ? c.sum(equation, ports, with)
-                                                   : c.function(equation, ports, with));
+          f.equations[e].is == equation::kind::sum ? c.sum(equation, ports, own)
+                                                   : c.function(equation, ports, own));
     }
     more = false;
     for (std::size_t k = 0; k < along.size() && !more; ++k) {

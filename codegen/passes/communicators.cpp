@@ -12,18 +12,20 @@
 namespace rankc::codegen {
 
 runtime::over role_over(axis a) {
-  if (const role_row* r = find_role(a, row(a).carries.purpose)) return r->role;
+  const axis of = a == axis::cp ? axis::ring : a;
+  if (const role_row* r = find_role(of, row(of).carries.purpose)) return r->role;
   throw std::logic_error("what the groups of " + std::string(name(a)) + " communicate is not lowered");
 }
 
 std::vector<runtime::over> roles_of_tokens(const parallel_dims& d) {
   std::vector<runtime::over> roles;
-  if (d.dp_shard > 1) roles.push_back(role_over(axis::fsdp));
-  if (d.dp_replicate > 1) roles.push_back(role_over(axis::replicas));
+  if (weight_shards(d) > 1) roles.push_back(role_over(axis::fsdp));
+  if (weight_replicas(d) > 1) roles.push_back(role_over(axis::replicas));
   return roles;
 }
 
 runtime::over role_along(axis a) {
+  if (a == axis::cp) return role_over(a);
   for (const role_row& r : role_rows)
     if (parts_of(r.over).has(parts_of(a))) return r.role;
   throw std::logic_error(std::string(name(a)) + " is not lowered");
@@ -31,22 +33,18 @@ runtime::over role_along(axis a) {
 
 namespace {
 
-/// The one role of all that a planned communicator serves, besides losses.
-runtime::over role_of(const planned_communicator& c) {
-  const runtime::over first = role_over(c.serves.front().over);
-  for (const communicator_purpose& p : c.serves)
-    if (p.as != purpose::loss && role_over(p.over) != first)
-      throw std::logic_error("one communicator would have the roles of " + std::string(name(c.serves.front().over)) +
-                             " and " + std::string(name(p.over)));
-  return first;
-}
-
-/// " at pp 0 dp 1": where the groups of a role lie on the other axes that are lowered; on shards, where there are some.
-std::string place_of(const coord& c, const parallel_dims& d, runtime::over but) {
+/// " at pp 0 dp 1": where the groups across an axis lie on the others that are lowered; on dp_shard and cp, where they are
+/// above 1.
+std::string place_of(const layout& mesh, const coord& c, axis across) {
+  const parallel_dims& d = mesh.dims();
+  const bool spans_cp = across == axis::ring || across == (d.cp_weights == cp_weights::shard ? axis::fsdp : axis::replicas);
   std::string s = " at";
-  for (axis a : listed_axes)
-    if (row(a).lowered != lowering::nothing && role_along(a) != but && (a != axis::dp_shard || d.dp_shard > 1))
-      s += std::string(" ") + role_name(role_along(a)) + " " + std::to_string(c[a]);
+  for (axis a : listed_axes) {
+    if (row(a).lowered == lowering::nothing || role_along(a) == role_over(across) || (a == axis::cp && (spans_cp || d.cp == 1)) ||
+        (a == axis::dp_shard && d.dp_shard == 1))
+      continue;
+    s += std::string(" ") + role_name(role_along(a)) + " " + std::to_string(a == axis::cp ? cp_of(d, c) : c[a]);
+  }
   return s;
 }
 
@@ -61,21 +59,26 @@ class maker {
   void run() {
     std::vector<planned_communicator> plan = communicators_of_step(mesh_);
     std::reverse(plan.begin(), plan.end());
-    for (const planned_communicator& c : plan) {
-      const runtime::over as = role_of(c);
-      for (const std::vector<int>& ranks : c.groups.groups(mesh_.ranks())) {
-        const coord at = mesh_.at(ranks[0]);
-        const std::string place = place_of(at, mesh_.dims(), as);
-        const pipeline_rank& r = l_.ranks[at[axis::pp]];
-        add(role_name(as) + place, ranks, as, lane_over(as));
-        if (as == runtime::over::shard) add("gathering" + place, ranks, as, gather_lane(r.lanes));
-        if (as == runtime::over::tp && r.overlaps) add("tp of what overlaps" + place, ranks, as, overlap_lane);
-        if (as == runtime::over::pp) add_pairs(ranks, place);
-      }
-    }
+    for (const planned_communicator& c : plan)
+      for (const communicator_purpose& p : c.serves)
+        if (p.as != purpose::loss) add_groups(c, p.over);
   }
 
  private:
+  /// Of ranks that communicate for several purposes, a communicator for each.
+  void add_groups(const planned_communicator& c, axis across) {
+    const runtime::over as = role_over(across);
+    for (const std::vector<int>& ranks : c.groups.groups(mesh_.ranks())) {
+      const coord at = mesh_.at(ranks[0]);
+      const std::string place = place_of(mesh_, at, across);
+      const pipeline_rank& r = l_.ranks[at[axis::pp]];
+      add(role_name(as) + place, ranks, as, lane_over(as));
+      if (as == runtime::over::shard) add("gathering" + place, ranks, as, gather_lane(r.lanes));
+      const bool in_layers = as == runtime::over::tp || as == runtime::over::cp;
+      if (in_layers && r.overlaps) add(role_name(as) + std::string(" of what overlaps") + place, ranks, as, overlap_lane);
+      if (as == runtime::over::pp) add_pairs(ranks, place);
+    }
+  }
   void add(std::string name, const std::vector<int>& ranks, runtime::over as, int lane) {
     add(std::move(name), ranks, as, std::vector<int>(ranks.size(), lane));
   }

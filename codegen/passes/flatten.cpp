@@ -174,7 +174,8 @@ static std::vector<int> replaced_by(const node& n, const operand& out, const std
 }
 
 /// What the kernel of a node is given, port by port; `outs` are the values that it writes, each once, of which `added` are
-/// summed into. A part that begins elsewhere on each rank of tp is said to begin at its length, of rank 1.
+/// summed into. A part that begins elsewhere on each rank of tp is said to begin at its length, of rank 1; on
+/// each rank of cp, beside that.
 static std::vector<view> views_of(const body& b, const node& n, const std::vector<operand>& writes,
                                   const std::vector<operand>& reads, const std::vector<const operand*>& outs,
                                   const std::vector<bool>& added) {
@@ -197,7 +198,9 @@ static std::vector<view> views_of(const body& b, const node& n, const std::vecto
       for (int d = 0; d < s.ndim; ++d) {
         v.shape.push_back(s.dims[d].width());
         v.unit = s.dims[d].unit;
-        if (d < of.shape.ndim && !of.shape.dim[d].first.empty() && s.dims[d].over.has(axis::tp)) v.first = s.dims[d].width();
+        if (d >= of.shape.ndim || of.shape.dim[d].first.empty()) continue;
+        if (s.dims[d].over.has(axis::tp)) v.first = s.dims[d].width();
+        if (s.dims[d].over.has(axis::cp)) v.next_first = s.dims[d].width() * (s.dims[d].over.has(axis::tp) ? b.setting.dims.tp : 1);
       }
       if (s.ndim > 1) v.stride = s.stride.width();
     }

@@ -74,7 +74,7 @@ void flattener::read_paddings(op& o, const std::vector<range>& over) {
 }
 
 /// What a region holds of a parameter. A part is said to begin at its length, as that of rank 1 of tp does, and of the rows
-/// of it the rank keeps the first, as rank 0 of dp_shard does.
+/// of it the rank keeps the first, as the first of those that share them does.
 static holding held(int region, const placed_parameter& p) {
   const holding_kind kind = region == weight          ? holding_kind::weight
                             : region == first_moment  ? holding_kind::first_moment
@@ -86,6 +86,17 @@ static holding held(int region, const placed_parameter& p) {
     h.box.push_back({p.as.shard_dim == d ? count : 0, d == 0 ? p.as.shard_rows : count});
   }
   return h;
+}
+
+/// The tokens of sequences that the first rank of cp has: of each its chunk from the front, and that from the back.
+std::vector<box_range> flattener::chunks_of(std::int64_t first, std::int64_t rows, std::int64_t seq) const {
+  const std::int64_t chunk = seq / (2 * l_.plan->dims.cp);
+  std::vector<box_range> all;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    all.push_back({first + row * seq, chunk});
+    all.push_back({first + (row + 1) * seq - chunk, chunk});
+  }
+  return all;
 }
 
 op flattener::begin() {
@@ -103,12 +114,16 @@ op flattener::begin() {
   for (std::size_t j = 0; j < r_.arena.ropes.size(); ++j) {
     const placed_rope& r = r_.arena.ropes[j];
     add({r.where, r.bytes, {rope, static_cast<int>(j)}, wide()},
-        {.kind = holding_kind::rotary, .positions = r.as.positions, .dim = r.as.dim, .theta = r.as.theta, .scaling = r.as.scaling});
+        {.kind = holding_kind::rotary,
+         .box = l_.plan->dims.cp > 1 ? chunks_of(0, 1, r.as.positions * l_.plan->dims.cp) : std::vector<box_range>{},
+         .positions = r.as.positions * l_.plan->dims.cp, .dim = r.as.dim, .theta = r.as.theta, .scaling = r.as.scaling});
   }
-  const auto ids = static_cast<std::int64_t>(l_.tokens());
+  const auto ids = static_cast<std::int64_t>(l_.plan->rows) * l_.plan->recipe.seq;  // of a replica, on all ranks of cp
   item i;
   for (i.microbatch = 0; i.microbatch < l_.plan->actions.microbatches; ++i.microbatch) {
-    const std::vector<box_range> box{{i.microbatch * ids * static_cast<std::int64_t>(batch_ranks(l_.plan->dims)), ids}};
+    const std::int64_t first = i.microbatch * ids * static_cast<std::int64_t>(batch_ranks(l_.plan->dims));
+    const std::vector<box_range> box =
+        l_.plan->dims.cp > 1 ? chunks_of(first, l_.plan->rows, l_.plan->recipe.seq) : std::vector<box_range>{{first, ids}};
     if (r_.reads_tokens) add(locate(i, {}, {formal::ids, source::rank}), {.kind = holding_kind::ids, .box = box});
     if (r_.reads_targets) add(locate(i, {}, {formal::targets, source::rank}), {.kind = holding_kind::targets, .box = box});
   }

@@ -25,7 +25,7 @@ std::vector<lane> lanes_of(const plan_data& plan, int rank) {
   for (const bool sends : {true, false})
     for (const int peer : detail::find_neighbours(t, rank, sends))
       lanes.push_back({(sends ? "to_" : "from_") + name_of(peer, rank, t.ranks()), false, peer, sends});
-  if (plan.dims.dp_shard > 1) lanes.push_back({"gather"});
+  if (weight_shards(plan.dims) > 1) lanes.push_back({"gather"});
   return lanes;
 }
 

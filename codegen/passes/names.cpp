@@ -137,10 +137,11 @@ class namer {
       if (p.is_traced()) name_dims(t_.values[p.is_written() ? o.out[written++] : o.in[read++]]);
       if (p.as != use::rotary) continue;
       const dim& heads = t_.values[o.in[0]].shape[1];
-      name_constant("seq", o.with.seq);
       name_constant(heads.unit_name, heads.unit);
     }
-    if (o.with.rows) name_constant("rows", o.with.rows);
+    const bool of_chunks = b_.setting.dims.cp > 1 && o.kind->of_chunks;
+    const int rows = of_chunks ? rankc::program::rows_of(t_.values[o.in[0]], o.with.seq, b_.setting.dims) : o.with.rows;
+    if (rows) name_constant("rows", rows);
     if (o.with.seq) name_constant("seq", o.with.seq);
   }
 

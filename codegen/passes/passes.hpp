@@ -10,13 +10,22 @@
 
 namespace rankc::codegen {
 
-/// A rank's place among those that have tokens of their own: replicas, and the shards of each.
+/// A rank's place among those that share out sequences.
+inline int cp_of(const parallel_dims& d, const coord& at) { return at[axis::ring] * d.ulysses + at[axis::ulysses]; }
+
+/// Which of the shards of each weight it keeps.
+inline int shard_of(const parallel_dims& d, const coord& at) {
+  return d.cp_weights == cp_weights::shard ? at[axis::dp_shard] * d.cp + cp_of(d, at) : at[axis::dp_shard];
+}
+
+/// A rank's place among those that have sequences of their own: replicas, and the shards of each.
 inline int dp_of(const parallel_dims& d, const coord& at) { return at[axis::dp_replicate] * d.dp_shard + at[axis::dp_shard]; }
 
 /// The rank of another pipeline coordinate at the same place on the other axes.
 inline int rank_at(const parallel_dims& d, int pp, const coord& at) {
   return layout(d).flat(coord(along<axis::pp>(pp), along<axis::dp_replicate>(at[axis::dp_replicate]),
-                              along<axis::dp_shard>(at[axis::dp_shard]), along<axis::tp>(at[axis::tp])));
+                              along<axis::dp_shard>(at[axis::dp_shard]), along<axis::ring>(at[axis::ring]),
+                              along<axis::ulysses>(at[axis::ulysses]), along<axis::tp>(at[axis::tp])));
 }
 
 /// Layers to stages, parameters to groups, groups to regions; buckets of gradients and ranges of the optimizer.
@@ -130,6 +139,7 @@ class flattener {
   std::vector<op> gather(const item&);
   std::vector<op> reduce_scatter(const item&);
   std::vector<op> add_sums(const item&);
+  std::vector<box_range> chunks_of(std::int64_t first, std::int64_t rows, std::int64_t seq) const;
   op collective_of(const item&, collective_kind, const access& from, const access& to) const;
   op reduce_scalar(const item&, const place&);
   op sum_squares(const item&);

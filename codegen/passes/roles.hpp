@@ -16,6 +16,7 @@ struct role_row {
 inline constexpr role_row role_rows[]{{axis::pp, purpose::messages, runtime::over::pp},
                                       {axis::replicas, purpose::gradients, runtime::over::dp},
                                       {axis::fsdp, purpose::weights, runtime::over::shard},
+                                      {axis::ring, purpose::keys_and_values, runtime::over::cp},
                                       {axis::tp, purpose::activations, runtime::over::tp}};
 
 constexpr const role_row* find_role(axis over, purpose as) {
@@ -24,14 +25,14 @@ constexpr const role_row* find_role(axis over, purpose as) {
   return nullptr;
 }
 
-/// The role of what the groups of an axis communicate.
+/// The role of what the groups of an axis communicate; of cp, whose layers exchange keys and values, that of its rings.
 /// Errors: std::logic_error where it is not lowered.
 runtime::over role_over(axis);
 
 /// The roles over which what is made of a rank's tokens, as the loss is, is summed, in this order.
 std::vector<runtime::over> roles_of_tokens(const parallel_dims&);
 
-/// The role after which the runtime names an axis that is lowered: pp, dp, shard, tp.
+/// The role after which the runtime names an axis that is lowered: pp, dp, shard, cp, tp.
 /// Errors: std::logic_error where it is not.
 runtime::over role_along(axis);
 

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "roles.hpp"
+
 namespace rankc::codegen {
 
 namespace {
@@ -30,6 +32,24 @@ extent number_of(const body& b, double number) {
 }
 
 extent attribute(const body& b, std::string_view name, int value) { return {value, value ? name_of(b, name, value) : ""}; }
+
+/// How long a sequence is: of rotary positions those of this rank.
+extent length_of(const body& b, const node& n) {
+  for (std::size_t p = 0; p < n.ports.size(); ++p)
+    if (n.row->ports[p].as == use::rotary) return {n.seq, count_text(b, b.shape(n.ports[p]).dims[0])};
+  return attribute(b, "seq", n.seq);
+}
+
+/// Where the rank's part of a dim begins.
+std::string first_text(const body& b, const local_dim& d) {
+  std::string index;
+  for (axis a : axes) {
+    if (!d.over.has(a)) continue;
+    const std::string own = fmt::format("on.index_in(over::{})", role_name(role_along(a)));
+    index = index.empty() ? own : fmt::format("({} * {} + {})", index, name_of(b, rankc::name(a), b.setting.dims.*row(a).degree), own);
+  }
+  return index.empty() ? "0" : index + " * (" + width_text(b, d) + ")";
+}
 
 }  // namespace
 
@@ -61,7 +81,8 @@ std::string width_text(const body& b, const local_dim& d) {
 
 extent size_of(const body& b, const node& n, std::string_view symbol) {
   if (symbol == "rows") return attribute(b, symbol, n.rows);
-  if (symbol == "seq") return attribute(b, symbol, n.seq);
+  if (symbol == "seq") return length_of(b, n);
+  if (symbol == "cp") return attribute(b, symbol, b.setting.dims.cp);
   if (symbol == "number") return number_of(b, n.number);
   for (std::size_t p = 0; p < n.ports.size(); ++p) {
     const port_shape& s = n.row->ports[p].shape;
@@ -71,7 +92,7 @@ extent size_of(const body& b, const node& n, std::string_view symbol) {
     for (int d = 0; d < s.ndim; ++d) {
       const local_dim& local = here.dims[d];
       if (s.dim[d].unit == symbol) return {local.unit, local.unit == 1 ? "1" : name_of(b, local.unit_name, local.unit)};
-      if (s.dim[d].first == symbol) return {0, local.over.has(axis::tp) ? "on.index_in(over::tp) * (" + width_text(b, local) + ")" : "0"};
+      if (s.dim[d].first == symbol) return {0, first_text(b, local)};
       if (s.dim[d].count != symbol) continue;
       return s.dim[d].unit.empty() ? extent{local.width(), width_text(b, local)} : extent{local.count, count_text(b, local)};
     }

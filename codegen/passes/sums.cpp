@@ -69,7 +69,7 @@ std::vector<sum::relation> flattener::relate(placement shards, placement dp, pla
   const auto link = [&](runtime::over o) { return find_link(r_, lane_over(o), o); };
   std::vector<sum::relation> of;
   if (l_.is_sharded()) of.push_back({link(runtime::over::shard), shards});
-  if (l_.plan->dims.dp_replicate > 1) of.push_back({link(runtime::over::dp), dp});
+  if (weight_replicas(l_.plan->dims) > 1) of.push_back({link(runtime::over::dp), dp});
   if (l_.plan->dims.tp > 1) of.push_back({link(runtime::over::tp), tp});
   if (tied) of.push_back({link(runtime::over::tied), placement::partial});
   return of;

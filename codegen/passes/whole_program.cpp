@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
 
 #include "passes.hpp"
 
@@ -15,14 +16,21 @@ namespace {
 /// The largest world whose every rank is in the program.
 constexpr int all_of = 64;
 
-/// The ranks of a program: all, or two along each of dp_replicate, dp_shard and tp, whatever their number.
+/// Whether a rank is in a program that has two along each of dp_replicate, dp_shard and tp, whatever their number. Chunks of
+/// sequences do not lie in line: of groups that cp is a part of, all ranks are.
+bool represents(const parallel_dims& d, const coord& at) {
+  const bool with_shards = d.cp > 1 && d.cp_weights == cp_weights::shard, with_replicas = d.cp > 1 && !with_shards;
+  return (with_replicas || at[axis::dp_replicate] < 2) && (with_shards || at[axis::dp_shard] < 2) && at[axis::tp] < 2;
+}
+
+/// The ranks of a program: all, or those that represent them.
 class representatives {
  public:
   explicit representatives(const lowered& l)
       : l_(l), local_(l.plan->dims.world, -1), communicator_(l.communicators.size(), -1) {
     const parallel_dims& d = l.plan->dims;
     for (int r = 0; r < d.world; ++r)
-      if (const coord c = layout(d).at(r); d.world <= all_of || (c[axis::dp_replicate] < 2 && c[axis::dp_shard] < 2 && c[axis::tp] < 2)) {
+      if (const coord c = layout(d).at(r); d.world <= all_of || represents(d, c)) {
         local_[r] = static_cast<int>(ranks_.size());
         ranks_.push_back(r);
       }
@@ -52,14 +60,15 @@ class representatives {
 
  private:
   /// The members of a rank's communicator, seen from the rank: how far along each axis, and on which pipeline rank.
-  std::vector<std::array<int, 4>> members(int rank, int index) const {
+  std::vector<std::array<int, 5>> members(int rank, int index) const {
     const parallel_dims& d = l_.plan->dims;
     const coord at = layout(d).at(rank);
-    std::vector<std::array<int, 4>> out;
+    std::vector<std::array<int, 5>> out;
     for (int other : l_.communicators[index].ranks) {
       const coord c = layout(d).at(other);
       out.push_back({c[axis::pp], (c[axis::dp_replicate] - at[axis::dp_replicate] + d.dp_replicate) % d.dp_replicate,
-                     (c[axis::dp_shard] - at[axis::dp_shard] + d.dp_shard) % d.dp_shard, (c[axis::tp] - at[axis::tp] + d.tp) % d.tp});
+                     (c[axis::dp_shard] - at[axis::dp_shard] + d.dp_shard) % d.dp_shard, (cp_of(d, c) - cp_of(d, at) + d.cp) % d.cp,
+                     (c[axis::tp] - at[axis::tp] + d.tp) % d.tp});
     }
     std::sort(out.begin(), out.end());
     return out;
@@ -111,14 +120,21 @@ flat_rank flatten(const lowered& l, const pipeline_rank& r, bool train) {
 }
 
 /// Where a rank's shards begin, of what an op says for rank 1 of tp and rank 0 of the others.
-void place_shards(op& o, const parallel_dims& d, const coord& at) {
-  for (view& v : o.views) v.first *= at[axis::tp];
-  for (holding& h : o.holds)
-    for (box_range& b : h.box) {
-      if (h.kind == holding_kind::ids || h.kind == holding_kind::targets) b.first += dp_of(d, at) * b.count;
-      else b.first *= at[axis::tp];
-      if (!h.name.empty() && &b == &h.box.front()) b.first += at[axis::dp_shard] * b.count;  // rows of a parameter
+void place_shards(op& o, const parallel_dims& d, std::int64_t tokens_of_replica, const coord& at) {
+  for (view& v : o.views) v.first = v.first * at[axis::tp] + std::exchange(v.next_first, 0) * cp_of(d, at);
+  for (holding& h : o.holds) {
+    const bool of_tokens = h.kind == holding_kind::ids || h.kind == holding_kind::targets;
+    for (std::size_t i = 0; i < h.box.size(); ++i) {
+      box_range& b = h.box[i];
+      if (of_tokens || h.kind == holding_kind::rotary) {
+        if (of_tokens) b.first += dp_of(d, at) * tokens_of_replica;
+        b.first += (i % 2 == 0 ? 1 : -1) * cp_of(d, at) * b.count;  // chunks from the front, and from the back
+        continue;
+      }
+      b.first *= at[axis::tp];
+      if (!h.name.empty() && i == 0) b.first += shard_of(d, at) * b.count;  // rows of a parameter
     }
+  }
 }
 
 program expand_all(const lowered& l, bool train) {
@@ -157,7 +173,7 @@ program expand_all(const lowered& l, bool train) {
     for (op& o : out.ops) {
       for (access& a : o.reads) a.value = name_of[a.value];
       for (access& a : o.writes) a.value = name_of[a.value];
-      place_shards(o, d, at);
+      place_shards(o, d, static_cast<std::int64_t>(l.plan->rows) * l.plan->recipe.seq, at);
       if (o.communicator < 0) continue;
       o.communicator = communicator_of(o.communicator, o.name);
       if (o.kind != op_kind::collective)

@@ -22,11 +22,11 @@ constexpr rule_text texts[]{
      "parallel_dims{.world = 8, .dp_replicate = infer, .tp = 3}",
      "Take degrees that divide the world: tp = 1, 2, 4 or 8; or another world: 6 or 9."},
     {103, "every axis above 1 is lowered in this version",
-     "cp, ep, etp and ulysses are 1.",
+     "ep, etp and ulysses are 1.",
      "They can be declared, so that plans keep their spelling, but no pass lowers them yet. A plan that "
      "used them would compile to something else than it says.",
-     "parallel_dims{.world = 4, .cp = 4}",
-     "Use dp_replicate, dp_shard, tp and pp: parallel_dims{.world = 4, .dp_replicate = 4}."},
+     "parallel_dims{.world = 2, .cp = 2, .ulysses = 2}",
+     "Use dp_replicate, dp_shard, cp, tp and pp: parallel_dims{.world = 2, .cp = 2}."},
     {104, "a degree is at least 1",
      "world and every degree are at least 1, or `infer`.",
      "An axis of size 1 means that nothing is split along it; size 0 would mean no ranks at all.",
@@ -239,13 +239,14 @@ constexpr rule_text texts[]{
      "Take another name; to share a parameter on purpose, hand one parameter_handle to both layers."},
     {225, "every op has a kernel",
      "Layers are written in the ops of rankc/ops.hpp, and in rows of your own: an op_row with ports, a typing rule, a dual, "
-     "its operations, a kernel for each target and the header that declares them.",
+     "its operations, a kernel for each target and the header that declares them. With cp above 1 no kernel of your own is told "
+     "of rows or seq: a rank has chunks of sequences.",
      "A plan that compiles must build and run.",
      "t.apply(my_op, {x}, {}, rules::elementwise(true))",
      "Write it in ops that there are."},
     {226, "replicas hold the same parameters",
-     "Over dp_replicate and dp_shard a parameter is typed as the same on every rank, its gradient is a sum over the tokens, and "
-     "layers convert nothing there. That the ranks of dp_shard keep a shard each is no matter of the layers.",
+     "Over dp_replicate, dp_shard and cp a parameter is typed as the same on every rank, and its gradient is a sum over the "
+     "tokens; layers convert nothing over dp_replicate and dp_shard. That ranks keep a shard each is no matter of the layers.",
      "Gradients are summed over these ranks as a whole; what is not a sum over tokens would count several times.",
      "a parameter sharded over dp_replicate",
      "Shard over tp, or set dp_replicate=1."},
@@ -319,8 +320,8 @@ constexpr rule_text texts[]{
      "Write {.full = true}, or {.attention = true, .activations = true, .norms = true} or some of these; .every = 2 for half of "
      "the layers. An op of your own is of a kind by its row's family."},
     {240, "rows that tp shares out divide over dp_shard",
-     "Where tp shards the rows of a parameter, the rows of each tp rank are a multiple of dp_shard. Rows that tp does not shard "
-     "may be any number: the last shards end in padding.",
+     "Where tp shards the rows of a parameter, the rows of each tp rank are a multiple of dp_shard, of dp_shard * cp where "
+     "cp_weights is shard. Rows that tp does not shard may be any number: the last shards end in padding.",
      "Every rank keeps as many rows, so that one program with constant shapes serves all; padding between the parts of two "
      "tp ranks has no place in the tensor.",
      "a parameter of 10 rows on parallel_dims{.world = 4, .dp_shard = 2, .tp = 2}",

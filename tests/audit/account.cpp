@@ -27,6 +27,8 @@ std::string axis_of(rankc::runtime::over o) {
       return "dp_replicate";
     case over::shard:
       return "dp_shard";
+    case over::cp:
+      return "cp";
     case over::tied:
       return "tied";
     default:

@@ -33,7 +33,9 @@ parallel_dims draw_dims(draws& d) {
     x.tp = d.one_of({1, 1, 2, 2, 3, 4});
     x.pp = d.one_of({1, 1, 2, 2, 3});
     x.sequence_parallel = x.tp > 1 && d.chance(60);
-    x.world = x.dp_replicate * x.dp_shard * x.tp * x.pp;
+    x.cp = d.one_of({1, 1, 2, 3});
+    if (x.cp > 1 && d.chance(40)) x.cp_weights = cp_weights::replicate;
+    x.world = x.dp_replicate * x.dp_shard * x.cp * x.tp * x.pp;
     if (x.world > 1 && x.world <= 12) return x;
   }
 }

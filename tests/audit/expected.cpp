@@ -29,17 +29,19 @@ class accountant {
               {"Np", tokens() / (d_.sequence_parallel ? d_.tp : 1)}}) {}
 
   account run() {
-    for (const layer& l : layers_)
+    for (const layer& l : layers_) {
       if (d_.tp > 1) add_tensor_parallel(l);
+      if (d_.cp > 1 && l.role == layer_role::block) add_context_parallel(l);
+    }
     each_action([&](const action& a) { add_messages(a); });
-    if (d_.dp_shard > 1) rankc::reshards_after_layer(d_) ? add_shards_by_layers() : add_shards_by_stages();
+    if (shards_ > 1) rankc::reshards_after_layer(d_) ? add_shards_by_layers() : add_shards_by_stages();
     add_sums();
     add_scalars();
     return out_.all();
   }
 
  private:
-  fraction tokens() const { return static_cast<std::int64_t>(plan_.rows) * plan_.recipe.seq; }
+  fraction tokens() const { return static_cast<std::int64_t>(plan_.rows) * plan_.recipe.seq / d_.cp; }
   void add(int id, fraction times = 1, const with& w = {}) { out_.add(id, times, w); }
 
   void each_action(auto visit) const {
@@ -74,6 +76,14 @@ class accountant {
     }
   }
 
+  /// Keys and values are gathered, and kept; with all of forward, they are gathered again.
+  void add_context_parallel(const layer& l) {
+    const std::int64_t m = microbatches(l.stage);
+    const with of{.given = {{"c", d_.cp}, {"KV", tokens() * fraction(2 * (of_.model.hidden / of_.model.heads * of_.model.kv_heads), d_.tp)}}};
+    add(25, m, of), add(26, m, of);
+    if (l.recomputes && plan_.recipe.recompute.full) add(27, m, of);
+  }
+
   /// Both sides of a boundary, where its stages are on two ranks.
   void add_messages(const action& a) {
     if (a.kind != action_kind::F && a.kind != action_kind::B && a.kind != action_kind::I) return;
@@ -94,7 +104,7 @@ class accountant {
   unit unit_of(const layer& l, bool is_shared) const {
     unit u;
     for (const tensor& w : l.tensors)
-      if (w.is_shared == is_shared) u.elements += w.shard_rows(d_.dp_shard) * d_.dp_shard * w.cols, ++u.tensors;
+      if (w.is_shared == is_shared) u.elements += w.shard_rows(shards_) * shards_ * w.cols, ++u.tensors;
     return u;
   }
   void add_unit(int id, const unit& u, const std::string& phase) {
@@ -102,7 +112,7 @@ class accountant {
       add(id, 1,
           {.axis = "dp_shard",
            .phase = phase,
-           .given = {{"d", d_.dp_shard}, {"P_l", u.elements}},
+           .given = {{"d", shards_}, {"P_l", u.elements}},
            .tensors = u.tensors});
   }
   void add_units(int id, const layer& l, const std::string& phase, bool with_shared = true) {
@@ -149,7 +159,7 @@ class accountant {
     for (const layer& l : layers_) {
       std::int64_t own = 0;
       for (const tensor& w : l.tensors) {
-        const std::int64_t elements = room(w.shard_rows(d_.dp_shard) * w.cols);
+        const std::int64_t elements = room(w.shard_rows(shards_) * w.cols);
         if (w.is_shared) table = elements;
         else (d_.sequence_parallel && !w.is_split ? whole_on_tp : own) += elements;
       }
@@ -162,10 +172,10 @@ class accountant {
   }
   void add_sum(std::int64_t elements, bool is_of_table_elsewhere = false) {
     if (elements == 0) return;
-    const int r = d_.dp_replicate;
-    if (r > 1 && d_.dp_shard == 1) add(30, 1, {.axis = "dp_replicate", .given = {{"d", r}, {"P_l", elements}}});
-    if (r > 1 && d_.dp_shard > 1)
-      add(34, 1, {.axis = "dp_replicate", .given = {{"r", r}, {"d", d_.dp_shard}, {"P_l", elements * d_.dp_shard}}});
+    const int r = replicas_;
+    if (r > 1 && shards_ == 1) add(30, 1, {.axis = "dp_replicate", .given = {{"d", r}, {"P_l", elements}}});
+    if (r > 1 && shards_ > 1)
+      add(34, 1, {.axis = "dp_replicate", .given = {{"r", r}, {"d", shards_}, {"P_l", elements * shards_}}});
     // The table of both ends, by its room; of a schedule that runs both ways every stage is on two ranks, as replicas
     // are.
     if (is_of_table_elsewhere)
@@ -188,18 +198,21 @@ class accountant {
       has_loss |= l.role == layer_role::head;
     }
     if (split) add(49, 1, {.axis = "tp", .given = {{"n", d_.tp}}});
-    if (any && d_.dp_shard > 1) add(49, 1, {.axis = "dp_shard", .given = {{"n", d_.dp_shard}}});
+    if (any && shards_ > 1) add(49, 1, {.axis = "dp_shard", .given = {{"n", shards_}}});
     if (d_.pp > 1) add(49, 1, {.axis = "pp", .given = {{"n", d_.pp}}});
     if (!has_loss) return;
     // The number of tokens is a constant; what is summed is the loss.
     for (const auto& [axis, n] :
-         {std::pair("dp_replicate", d_.dp_replicate), {"dp_shard", d_.dp_shard}, {"tied", t_.bidirectional() ? 2 : 1}})
+         {std::pair("dp_replicate", replicas_), {"dp_shard", shards_}, {"tied", t_.bidirectional() ? 2 : 1}})
       if (n > 1) add(50, 1, {.axis = axis, .given = {{"n", n}}});
   }
   /// The rank that has the embedding counts the table of both ends.
   bool counts_table_elsewhere() const { return t_.rank_of_stage.front() != pp_; }
 
   const rankc::parallel_dims& d_;
+  // Of weights: the ranks of cp are among the ones or the others.
+  const int shards_ = d_.dp_shard * (d_.cp_weights == rankc::cp_weights::shard ? d_.cp : 1),
+            replicas_ = d_.dp_replicate * (d_.cp_weights == rankc::cp_weights::shard ? 1 : d_.cp);
   const rankc::plan_data& plan_;
   const rankc::action_table& t_;
   const drawn& of_;

@@ -35,6 +35,8 @@ TEST_CASE("describe's table of drawn plans is the formulas', in two types and fo
     const auto& dims = d.plan.dims;
     for (const auto& [what, is] : {std::pair("dp_replicate", dims.dp_replicate > 1),
                                    {"dp_shard", dims.dp_shard > 1},
+                                   {"cp", dims.cp > 1},
+                                   {"weights on each rank of cp", dims.cp > 1 && dims.cp_weights == rankc::cp_weights::replicate},
                                    {"tp", dims.tp > 1},
                                    {"pp", dims.pp > 1},
                                    {"sequence parallel", dims.sequence_parallel},
@@ -98,11 +100,12 @@ TEST_CASE("what sharding costs a rank is what its weights are, and what the tabl
   int plans = 0;
   for (const drawn& d : draw_legal(9, 120, "audit_")) {
     const auto& dims = d.plan.dims;
-    if (dims.dp_shard == 1) continue;
+    const int shards = weight_shards(dims);
+    if (shards == 1) continue;
     CAPTURE(d.plan.name);
     const codegen::lowered l = codegen::lower(d.plan, codegen::dtype::f64);
     const auto j = nlohmann::json::parse(codegen::describe_json(l));
-    const std::int64_t ranks = dims.dp_shard * dims.dp_replicate, bytes = 8;
+    const std::int64_t ranks = shards * weight_replicas(dims), bytes = 8;
     for (int pp = 0; pp < dims.pp; ++pp) {
       CAPTURE(pp);
       std::int64_t whole = 0, stored = 0;
@@ -111,7 +114,7 @@ TEST_CASE("what sharding costs a rank is what its weights are, and what the tabl
         for (const tensor& w : of.tensors) {
           if (w.is_shared && std::exchange(has_table, true)) continue;
           whole += w.rows * w.cols;
-          stored += w.shard_rows(dims.dp_shard) * dims.dp_shard * w.cols;
+          stored += w.shard_rows(shards) * shards * w.cols;
         }
       fraction over_shards, over_replicas;
       for (const auto& [what, e] : described(j.dump(), pp))
@@ -126,7 +129,7 @@ TEST_CASE("what sharding costs a rank is what its weights are, and what the tabl
       CHECK(costs.at("replicas").at("sent_bytes").get<double>() == value({2 * (ranks - 1) * bytes * whole, ranks}));
       CHECK(costs.at("kept").at("sent_bytes").get<double>() == value(over_shards + over_replicas));
       CHECK(costs.at("gathered_once").at("sent_bytes").get<double>() ==
-            value(fraction(2 * (dims.dp_shard - 1) * bytes * stored, dims.dp_shard) + over_replicas));
+            value(fraction(2 * (shards - 1) * bytes * stored, shards) + over_replicas));
       if (!rankc::reshards_after_layer(dims) && dims.reshard != rankc::reshard::after_stage)
         CHECK(costs.at("kept").at("sent_bytes") == costs.at("gathered_once").at("sent_bytes"));
       ++plans;
@@ -139,7 +142,7 @@ TEST_CASE("what is whole on tp is summed as the formula of norms says, of a Llam
   int plans = 0;
   for (const drawn& d : draw_legal(5, 1000, "audit_")) {
     const auto& dims = d.plan.dims;
-    if (!d.model.is_llama || !dims.sequence_parallel || dims.pp > 1 || dims.dp_shard > 1 || d.model.hidden % 16 != 0)
+    if (!d.model.is_llama || !dims.sequence_parallel || dims.pp > 1 || weight_shards(dims) > 1 || d.model.hidden % 16 != 0)
       continue;
     CAPTURE(d.plan.name);
     const variables v{{"t", dims.tp}, {"L", d.model.blocks}, {"h", d.model.hidden}};

@@ -21,6 +21,7 @@ techniques techniques_of(const rankc::plan_data& p) {
     all.insert(reshards_after_layer(d)                    ? "after_layer"
                : d.reshard == rankc::reshard::after_stage ? "after_stage"
                                                           : "after_step");
+  if (d.cp > 1) all.insert("cp");
   if (d.tp > 1) all.insert(d.sequence_parallel ? "sequence_parallel" : "tp");
   if (d.pp > 1) all.insert(p.schedule);
   else if (p.actions.microbatches > 1) all.insert("microbatches");

@@ -82,6 +82,11 @@ std::vector<odd_plan> plans() {
   add_split("latent", plans::latent_gpt{.layers = 4, .hidden = 12, .heads = 2, .plain = 3, .turned = 4, .of_q = 5, .of_kv = 4,
                                         .ffn = 10, .vocab = 32});
 
+  // Weights that the ranks of cp alone share out; chunks of one token on four ranks, beside shards that they each have.
+  l.add("gated", "cp_shards", plans::gated_llama{.layers = 4, .hidden = 12, .heads = 2, .ffn = 10, .vocab = 32}, {.world = 2, .cp = 2}, three);
+  l.add("latent", "cp", plans::latent_gpt{.layers = 4, .hidden = 12, .heads = 2, .plain = 3, .turned = 4, .of_q = 5, .of_kv = 4,
+                                          .ffn = 10, .vocab = 32},
+        {.world = 8, .dp_shard = 2, .cp = 4, .cp_weights = cp_weights::replicate}, three);
   l.add("latent", "prefetch_2", plans::latent_gpt{.layers = 4, .hidden = 12, .heads = 2, .plain = 3, .turned = 4, .of_q = 5, .of_kv = 4,
                                                   .ffn = 10, .vocab = 32},
         {.world = 3, .dp_shard = 3, .prefetch = 2}, once);

@@ -38,7 +38,10 @@ const techniques of_three_axes[]{{"one_f_one_b", "dp_replicate", "tp"},
                                  {"zero_bubble_v", "after_step", "tp", "recompute"},
                                  {"dual_pipe_v", "after_layer", "tp"},
                                  {"dual_pipe_v", "dp_replicate", "sequence_parallel"},
-                                 {"dual_pipe_v", "after_step", "sequence_parallel", "recompute"}};
+                                 {"dual_pipe_v", "after_step", "sequence_parallel", "recompute"},
+                                 {"dual_pipe_v", "cp", "tp"},
+                                 {"one_f_one_b", "cp", "sequence_parallel", "recompute"},
+                                 {"zero_bubble_v", "after_layer", "cp", "recompute"}};
 
 class list {
  public:
@@ -58,7 +61,8 @@ class list {
     d.tp = has("tp") || has("sequence_parallel") ? 2 : 1;
     d.sequence_parallel = has("sequence_parallel");
     d.pp = std::any_of(t.begin(), t.end(), is_order) ? 2 : 1;
-    d.world = d.dp_replicate * d.dp_shard * d.tp * d.pp;
+    if (has("cp")) d.cp = 2, d.cp_weights = d.dp_shard > 1 ? cp_weights::shard : cp_weights::replicate;
+    d.world = d.dp_replicate * d.dp_shard * d.cp * d.tp * d.pp;
     const int turn = added_++;
     d.prefetch = turn % 3;
     training r = recipe;

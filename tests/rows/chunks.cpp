@@ -83,9 +83,10 @@ std::vector<cut> cuts_of(const row& r, const setting& s, char letter, unsigned s
   return cuts;
 }
 
-/// Axes that are whole: said so, or the elements of a head.
+/// Axes that are whole: said so, the positions that a table lists, or the elements of a head.
 std::set<char> whole_axes(const row& r) {
   std::set<char> all(r.is->whole.begin(), r.is->whole.end());
+  if (r.is->listed) all.insert('s');
   for (const auto& p : r.is->ports)
     for (const auto& a : p.axes)
       if (a.unit) all.insert(a.unit);

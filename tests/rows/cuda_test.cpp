@@ -54,6 +54,12 @@ TEST_CASE("linear operands, and those left out") { each_case(check_operands); }
 TEST_CASE("sums, multiples, zeros") { each_case(check_values); }
 TEST_CASE("in place") { each_case(check_in_place); }
 TEST_CASE("adding") { each_case(check_adding); }
+TEST_CASE("chunks of sequences") {
+  cuda_machine<float> f32;
+  cuda_machine<cuda::bf16> bf16;
+  for (machine* on : {static_cast<machine*>(&f32), static_cast<machine*>(&bf16)})
+    for (const row& r : chunk_rows()) check_chunks(*on, r);
+}
 TEST_CASE("the loss does not depend on the shift") {
   each_case([](machine& on, const row& r, const setting& s) {
     if (r.op == &ops::exp_sums) check_shift(on, s);

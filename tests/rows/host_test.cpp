@@ -41,6 +41,11 @@ TEST_CASE("derivatives") {
     for (std::size_t i = 0; i < 3; ++i)  // not the large sizes: each element is moved
       if (f64.has(r)) check_derivative(f64, r, settings(r)[i]);
 }
+TEST_CASE("chunks of sequences") {
+  CHECK(chunk_rows().size() == 4);
+  for (machine* on : {static_cast<machine*>(&f64), static_cast<machine*>(&f32)})
+    for (const row& r : chunk_rows()) check_chunks(*on, r);
+}
 TEST_CASE("the loss does not depend on the shift") {
   each_case([](machine& on, const row& r, const setting& s) {
     if (r.op == &ops::exp_sums) check_shift(on, s);

@@ -18,7 +18,8 @@
   X(rms_norm) X(rms_norm_dx) X(rms_norm_dw) X(linear) X(linear_dx) X(linear_dw) X(bias) X(bias_grad) X(rope)  \
   X(rope_grad) X(attention) X(attention_grad) X(gelu) X(gelu_grad) X(swiglu) X(swiglu_grad) X(add) X(mul)     \
   X(mul_grad) X(scale) X(sigmoid) X(sigmoid_grad) X(split) X(concat) X(softmax) X(softmax_dx) X(row_max)      \
-  X(exp_sums) X(exp_sums_grad) X(cross_entropy) X(cross_entropy_grad) X(clear) X(copy)
+  X(exp_sums) X(exp_sums_grad) X(cross_entropy) X(cross_entropy_grad) X(clear) X(copy) X(chunk_position)      \
+  X(chunk_position_grad) X(chunk_attention) X(chunk_attention_grad)
 #define RANKC_KERNELS_OF_CUDA(X)                                                                              \
   X(linear_bias) X(linear_add) X(linear_bias_add) X(linear_gelu) X(linear_bias_gelu) X(linear_dx_gelu)        \
   X(linear_dx_gelu_bias) X(linear_dw_bias) X(bias_add) X(add_layer_norm) X(bias_add_layer_norm)               \

@@ -35,6 +35,9 @@ void check_fusion(machine&, const row&, const setting&);
 void check_in_place(machine&, const row&, const setting&);
 void check_adding(machine&, const row&, const setting&);
 
+/// What ranks make of their chunks of sequences is, put together or added up, what the row that it is like makes of the whole.
+void check_chunks(machine&, const row&);
+
 /// The loss and its gradient do not depend on what the logits are shifted by.
 void check_shift(machine&, const setting&);
 

@@ -62,13 +62,18 @@ std::vector<const op_row*> op_rows() {
   return all;
 }
 
+static std::vector<row> make_rows(bool chunks) {
+  std::vector<row> made;
+  for (const op_row* op : op_rows())
+    if (row r = pair_up(*op); op->converts == conversion::none && r.is->chunks == chunks) made.push_back(std::move(r));
+  return made;
+}
 const std::vector<row>& rows() {
-  static const std::vector<row> all = [] {
-    std::vector<row> made;
-    for (const op_row* op : op_rows())
-      if (row r = pair_up(*op); op->converts == conversion::none) made.push_back(std::move(r));
-    return made;
-  }();
+  static const std::vector<row> all = make_rows(false);
+  return all;
+}
+const std::vector<row>& chunk_rows() {
+  static const std::vector<row> all = make_rows(true);
   return all;
 }
 
@@ -103,7 +108,8 @@ char first_letter(const row& r) {
 
 double size_of_symbol(const row& r, std::string_view symbol, const setting& s) {
   if (symbol == "number") return s.number;
-  if (symbol == "rows") return s.size.at('t') / s.seq();
+  if (symbol == "rows") return s.size.at('t') / tokens_of_sequence(r, s);
+  if (symbol == "cp") return s.number;
   if (symbol == "seq") return s.seq();
   for (std::size_t p = 0; p < r.ports.size(); ++p) {
     const std::vector<extent> dims = shape(r, p, s);

@@ -32,9 +32,10 @@ struct row {
 
 /// All rows that programs are made of: of the table, fused ones, and those that lowering adds.
 std::vector<const op_row*> op_rows();
-/// Those that have a kernel. Errors: std::logic_error where a row has no facts, or other ports than its facts
+/// Those that have a kernel, but for chunks of sequences; and these. Errors: std::logic_error where a row has no facts, or other ports than its facts
 /// have.
 const std::vector<row>& rows();
+const std::vector<row>& chunk_rows();
 const row& find_row(std::string_view name);
 
 /// What an op is called with: a size for each letter ('s' is the op's seq), and what no size says.
@@ -45,6 +46,10 @@ struct setting {
   int gap = 0;  // elements between rows of ports that may have some
   int seq() const { return size.at('s'); }
 };
+/// The tokens that an op has of each sequence: of chunks, of which its number says the ranks, not all.
+inline int tokens_of_sequence(const row& r, const setting& s) {
+  return s.seq() / (r.is->chunks ? static_cast<int>(s.number) : 1);
+}
 
 /// A dim of a port: whole units of so many elements.
 struct extent {

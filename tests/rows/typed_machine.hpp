@@ -85,7 +85,7 @@ class typed_machine : public machine {
             count(r, port, s),
             columns,
             columns + gap,
-            static_cast<std::size_t>(s.seq()),
+            static_cast<std::size_t>(tokens_of_sequence(r, s)),
             element_bytes(r, port),
             r.of(port).name == "lse"};
   }
@@ -113,7 +113,7 @@ class typed_machine : public machine {
       int d = 0;
       for (const extent& e : shape(r, p, s)) made.bind(static_cast<int>(r.ports[p]), d++, e.count, e.unit);
     }
-    made.bind_attributes(std::max(1, s.size.at('t') / s.seq()), s.seq());
+    made.bind_attributes(std::max(1, s.size.at('t') / tokens_of_sequence(r, s)), s.seq());
     return made;
   }
 

@@ -43,6 +43,17 @@ void expect_first_token(int tokens, int first) {
   expect("the first token", first, is_split ? recorder::active().row().tp * tokens : 0);
 }
 
+void expect_chunks(int tokens, int rows, int seq, int ranks, int first) {
+  const runtime::description& about = recorder::active().about();
+  expect("the number of sequences", rows, about.rows);
+  expect("their length", seq, about.seq);
+  expect("the ranks that share each", ranks, about.cp);
+  const int of_rank = rows * about.chunks_of(recorder::active().row()).count();
+  const bool is_split = tokens < of_rank;
+  if (is_split) expect("the number of tokens", tokens, of_rank / about.tp);
+  expect("the first token", first, recorder::active().row().cp * of_rank + (is_split ? recorder::active().row().tp * tokens : 0));
+}
+
 void expect_first_column(int vocab, int first) {
   const bool is_split = vocab < recorder::active().about().vocab;
   expect("the first column", first, is_split ? recorder::active().row().tp * vocab : 0);

@@ -67,6 +67,38 @@ void attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at
 }
 
 template <class T>
+void chunk_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads,
+                     int kv_heads, int dim, int q_stride, int kv_stride, int ranks, int first) {
+  const std::size_t tokens = product(rows, seq / ranks), keys = product(rows, seq), kv_width = product(kv_heads, dim);
+  kernel(on, "chunk_attention")
+      .out(o, all<T>(tokens, heads, dim))
+      .out(lse, all<float>(rows, heads, seq / ranks))
+      .out(scratch, all<std::byte>(attention_scratch({rows, seq, heads, kv_heads, dim, sizeof(T), false})))
+      .in(q, columns<T>(tokens, product(heads, dim), q_stride))
+      .in(k, columns<T>(keys, kv_width, kv_stride))
+      .in(v, columns<T>(keys, kv_width, kv_stride));
+  expect_chunks(rows * (seq / ranks), rows, seq, ranks, first);
+}
+template <class T>
+void chunk_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse, int rows,
+                          int seq, int heads, int kv_heads, int dim, int q_stride, int kv_stride, int ranks, int first) {
+  const std::size_t tokens = product(rows, seq / ranks), keys = product(rows, seq), width = product(heads, dim),
+                    kv_width = product(kv_heads, dim);
+  kernel(on, "chunk_attention_grad")
+      .out(dq, columns<T>(tokens, width, q_stride))
+      .out(dk, columns<T>(keys, kv_width, kv_stride))
+      .out(dv, columns<T>(keys, kv_width, kv_stride))
+      .out(scratch, all<float>(tokens, heads))
+      .in(dout, all<T>(tokens, width))
+      .in(q, columns<T>(tokens, width, q_stride))
+      .in(k, columns<T>(keys, kv_width, kv_stride))
+      .in(v, columns<T>(keys, kv_width, kv_stride))
+      .in(o, all<T>(tokens, width))
+      .in(lse, all<float>(rows, heads, seq / ranks));
+  expect_chunks(rows * (seq / ranks), rows, seq, ranks, first);
+}
+
+template <class T>
 void swiglu(const lane& on, at y, at gate, at up, int tokens, int width, int stride) {
   kernel(on, "swiglu")
       .out(y, all<T>(tokens, width))

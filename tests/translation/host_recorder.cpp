@@ -58,6 +58,37 @@ void attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at
 }
 
 template <class T>
+void chunk_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads, int kv_heads,
+                     int dim, int ranks, int first) {
+  const int own = seq / ranks;
+  kernel(on, "chunk_attention")
+      .out(o, all<T>(rows, own, heads, dim))
+      .out(lse, all<T>(rows, heads, own))
+      .out(scratch, all<T>(own, seq))
+      .in(q, all<T>(rows, own, heads, dim))
+      .in(k, all<T>(rows, seq, kv_heads, dim))
+      .in(v, all<T>(rows, seq, kv_heads, dim));
+  expect_chunks(rows * own, rows, seq, ranks, first);
+}
+template <class T>
+void chunk_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse, int rows,
+                          int seq, int heads, int kv_heads, int dim, int ranks, int first) {
+  const int own = seq / ranks;
+  kernel(on, "chunk_attention_grad")
+      .out(dq, all<T>(rows, own, heads, dim))
+      .out(dk, all<T>(rows, seq, kv_heads, dim))
+      .out(dv, all<T>(rows, seq, kv_heads, dim))
+      .out(scratch, all<T>(own * (2 * seq + 1)))
+      .in(dout, all<T>(rows, own, heads, dim))
+      .in(q, all<T>(rows, own, heads, dim))
+      .in(k, all<T>(rows, seq, kv_heads, dim))
+      .in(v, all<T>(rows, seq, kv_heads, dim))
+      .in(o, all<T>(rows, own, heads, dim))
+      .in(lse, all<T>(rows, heads, own));
+  expect_chunks(rows * own, rows, seq, ranks, first);
+}
+
+template <class T>
 void swiglu(const lane& on, at y, at gate, at up, std::size_t count) {
   kernel(on, "swiglu").out(y, all<T>(count)).in(gate, all<T>(count)).in(up, all<T>(count));
 }

@@ -31,6 +31,18 @@ void position_grad(const lane& on, at dtable, at dy, int tokens, int width, int 
 }
 
 template <class T>
+void chunk_position(const lane& on, at y, at x, at table, int tokens, int width, int rows, int seq, int ranks, int first) {
+  kernel(on, "chunk_position").out(y, all<T>(tokens, width)).in(x, all<T>(tokens, width)).in(table, all<T>(seq, width));
+  expect_chunks(tokens, rows, seq, ranks, first);
+}
+template <class T>
+void chunk_position_grad(const lane& on, at dtable, at dy, int tokens, int width, int rows, int seq, int ranks, int first,
+                         bool accumulate) {
+  kernel(on, "chunk_position_grad").sum(dtable, accumulate, all<wide<T>>(seq, width)).in(dy, all<T>(tokens, width));
+  expect_chunks(tokens, rows, seq, ranks, first);
+}
+
+template <class T>
 void layer_norm(const lane& on, at y, at stats, at x, at gain, at shift, int tokens, int width,
                 double eps) {
   kernel(on, "layer_norm")
@@ -238,6 +250,7 @@ void copy(const lane& on, at y, at x, std::size_t count) {
 /// Names every function template of T, so that all are made.
 #define RANKC_RECORDED_ALIKE(T)                                                                            \
   &embedding<T>, &embedding_grad<T>, &position<T>, &position_grad<T>, &layer_norm<T>, &layer_norm_dx<T>,   \
+      &chunk_position<T>, &chunk_position_grad<T>, &chunk_attention<T>, &chunk_attention_grad<T>,          \
       &layer_norm_dw<T>, &rms_norm<T>, &rms_norm_dx<T>, &rms_norm_dw<T>, &linear<T>, &linear_dx<T>,        \
       &linear_dw<T>, &bias<T>, &bias_grad<T>, &gelu<T>, &gelu_grad<T>, &add<T>, &row_max<T>, &exp_sums<T>, \
       &exp_sums_grad<T>, &cross_entropy<T>, &cross_entropy_grad<T>, &sum_squares<T>, &adamw<T>, &clear<T>, \

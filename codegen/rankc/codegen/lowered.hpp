@@ -276,7 +276,7 @@ struct lowered {
   std::size_t real_bytes() const { return runtime::size_of(type); }
   std::size_t wide_bytes() const { return std::max<std::size_t>(real_bytes(), 4); }
   /// Token ids of a microbatch on a rank.
-  std::size_t tokens() const { return static_cast<std::size_t>(plan->rows) * plan->recipe.seq; }
+  std::size_t tokens() const { return static_cast<std::size_t>(plan->rows) * (plan->recipe.seq / plan->dims.cp); }
   /// Whether the plan trains; else it has forwards alone.
   bool trains() const { return !plan->actions.inference; }
   /// Whether losses of several pipeline ranks are summed.
@@ -310,7 +310,7 @@ struct lowered {
   }
   bool rounds_reductions() const { return rankc::program::rounds_reductions(plan->recipe, plan->dims, real_bytes(), wide_bytes(), trains()); }
   /// Whether each rank keeps a shard of every parameter, and gathers the others' for its layers.
-  bool is_sharded() const { return plan->dims.dp_shard > 1; }
+  bool is_sharded() const { return weight_shards(plan->dims) > 1; }
   /// Whether gathered weights and whole gradients are there from step to step of a layer alone.
   bool reshards() const { return reshards_after_layer(plan->dims); }
 };

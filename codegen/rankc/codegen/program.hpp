@@ -81,6 +81,7 @@ struct view {
   std::int64_t unit = 1;       // elements of a unit of the last dim: of a head
   std::int64_t stride = 1;     // elements from one row to the next; of one dim or none: 1
   std::int64_t first = 0;      // "vocab@first": where this rank's part of the dim begins that the row says so of
+  std::int64_t next_first = 0; // until ranks are told apart: where that of the next rank of cp does
   bool operator==(const view&) const = default;
 };
 
@@ -95,12 +96,12 @@ struct box_range {
   bool operator==(const box_range&) const = default;
 };
 
-/// What an access of `begin` or of `end` holds: a box of a parameter or of its moments, of the ids of all tokens of a step or
-/// of their targets; the cosines and sines of so many positions.
+/// What an access of `begin` or of `end` holds: a box of a parameter or of its moments; parts of the ids of all tokens of a
+/// step, or of their targets; of so many positions the cosines and sines, of all or of those in the box.
 struct holding {
   holding_kind kind = holding_kind::weight;
   std::string name = {};            // of a parameter
-  std::vector<box_range> box = {};  // weights, moments: of each dim; ids, targets: of the tokens
+  std::vector<box_range> box = {};  // weights, moments: of each dim; others: one part after the other
   std::int64_t positions = 0, dim = 0;  // rotary
   double theta = 0;
   rope_scaling scaling{};

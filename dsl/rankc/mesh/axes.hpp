@@ -20,7 +20,7 @@ inline constexpr std::string_view expert_layout_names[]{"folded", "folded_over_r
 enum class cp_weights : unsigned char { shard, replicate };
 inline constexpr std::string_view cp_weights_names[]{"shard", "replicate"};
 
-/// When a rank of dp_shard lets go of the weights that it has gathered.
+/// When a rank that shares weights lets go of those that it has gathered.
 ///   after_layer  when a layer has read them, while the next one's are gathered (FSDP); each microbatch's gradients are dealt out
 ///   after_stage  when the rank turns to others of its stages, by UNSHARD and RESHARD; each gradient is dealt out once
 ///   after_step   at the end: each weight is gathered once and each gradient dealt out once (ZeRO with whole weights in a step)
@@ -111,9 +111,16 @@ struct axis_row {
   communication_of carries{};
 };
 
+/// The ranks that share out each dense weight, and those that hold the same share of it.
+/// Source: torchtitan, whose fsdp is dp_shard * cp.
+constexpr int weight_shards(const parallel_dims& d) { return d.dp_shard * (d.cp_weights == cp_weights::shard ? d.cp : 1); }
+constexpr int weight_replicas(const parallel_dims& d) {
+  return d.dp_replicate * (d.cp_weights == cp_weights::replicate ? d.cp : 1);
+}
+
 /// Whether dims whose degrees are known let go of gathered weights after each layer.
 constexpr bool reshards_after_layer(const parallel_dims& d) {
-  return d.dp_shard > 1 && (d.reshard == reshard::standard ? d.pp == 1 : d.reshard == reshard::after_layer);
+  return weight_shards(d) > 1 && (d.reshard == reshard::standard ? d.pp == 1 : d.reshard == reshard::after_layer);
 }
 
 namespace detail {
@@ -148,7 +155,7 @@ inline constexpr axis_row axis_rows[]{
      .lowered = lowering::tokens,
      .letter = 's'},
     {.id = axis::cp, .name = "cp", .help = "context-parallel ranks", .degree = &parallel_dims::cp,
-     .joins = {axis::ring, axis::ulysses}, .shares = part::positions, .places = true},
+     .joins = {axis::ring, axis::ulysses}, .shares = part::positions, .places = true, .lowered = lowering::all},
     {.id = axis::edp_replicate, .name = "edp_replicate", .expert = seen::always, .size = detail::expert_replica_size},
     {.id = axis::edp_shard, .name = "edp_shard", .expert = seen::always, .size = detail::expert_shard_size},
     {.id = axis::ep, .name = "ep", .help = "expert-parallel ranks", .degree = &parallel_dims::ep,

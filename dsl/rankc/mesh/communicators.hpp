@@ -64,6 +64,12 @@ constexpr std::vector<planned_communicator> communicators_of_step(const layout& 
   return all;
 }
 
+/// What the groups of one communicate in a step, losses apart: each on a communicator of its own, as they are on lanes of
+/// their own.
+constexpr int count_purposes(const planned_communicator& c) {
+  return static_cast<int>(std::count_if(c.serves.begin(), c.serves.end(), [](const auto& s) { return s.as != purpose::loss; }));
+}
+
 /// The calls that make them if every group is a communicator of its own.
 constexpr int count_groups(const layout& l, const std::vector<planned_communicator>& plan) {
   int n = 0;

@@ -25,6 +25,18 @@ inline constexpr op_row rope{
     .host = {"rope", "tokens heads dim seq"},
     .cuda = {"rope", "tokens heads dim seq stride"}};
 
+inline constexpr op_row chunk_position_grad{
+    .name = "chunk_position_grad",
+    .ports = {sum("dtable", "seq width"), in("dy", "tokens@first width")},
+    .flops = no_flops,
+    .host = {"chunk_position_grad", "tokens width rows seq cp first"},
+    .cuda = {"chunk_position_grad", "tokens width rows seq cp first"}};
+inline constexpr op_row chunk_position{
+    .name = "chunk_position",
+    .ports = {out("y", "tokens@first width").over("x"), in("x", "tokens@first width"), parameter("table", "seq width")},
+    .flops = no_flops,
+    .host = {"chunk_position", "tokens width rows seq cp first"},
+    .cuda = {"chunk_position", "tokens width rows seq cp first"}};
 inline constexpr op_row position_grad{
     .name = "position_grad",
     .ports = {sum("dtable", "seq width"), in("dy", "tokens@first width")},
@@ -33,7 +45,8 @@ inline constexpr op_row position_grad{
     },
     .flops = no_flops,
     .host = {"position_grad", "tokens width seq first"},
-    .cuda = {"position_grad", "tokens width seq first"}};
+    .cuda = {"position_grad", "tokens width seq first"},
+    .of_chunks = &chunk_position_grad};
 inline constexpr op_row position{
     .name = "position",
     .ports = {out("y", "tokens@first width").over("x"), in("x", "tokens@first width"), parameter("table", "seq width")},
@@ -44,7 +57,8 @@ inline constexpr op_row position{
     },
     .flops = no_flops,
     .host = {"position", "tokens width seq first"},
-    .cuda = {"position", "tokens width seq first"}};
+    .cuda = {"position", "tokens width seq first"},
+    .of_chunks = &chunk_position};
 
 constexpr cuda::attention_shape attention_shape(const op_sizes& s, const kernel_setting& k) {
   const auto size = [&](std::string_view symbol) { return static_cast<int>(s(symbol)); };
@@ -57,6 +71,38 @@ constexpr std::size_t host_scores(const op_sizes& s, const kernel_setting& k) {
   return (Squares * seq + Squares - 1) * seq * k.element;
 }
 
+/// One block of scores of a rank's queries; with `squares` 2, another of their gradients and a row of sums.
+template <int Squares>
+constexpr std::size_t host_chunk_scores(const op_sizes& s, const kernel_setting& k) {
+  const auto seq = static_cast<std::size_t>(s("seq")), queries = static_cast<std::size_t>(s("tokens") / s("rows"));
+  return (Squares * queries * seq + (Squares - 1) * queries) * k.element;
+}
+/// The sums of the gradients' rows.
+constexpr std::size_t cuda_chunk_sums(const op_sizes& s, const kernel_setting&) {
+  return static_cast<std::size_t>(s("tokens") * s("heads")) * sizeof(float);
+}
+
+// Of a rank that has chunks of each sequence, and the keys and values of all of it.
+inline constexpr op_row chunk_attention_grad{
+    .name = "chunk_attention_grad",
+    .ports = {out("dq", "tokens@first heads*dim : q_stride"), out("dk", "keys kv_heads*dim : kv_stride"),
+              out("dv", "keys kv_heads*dim : kv_stride"), scratch("scratch"), in("d_o", "tokens heads*dim"),
+              in("q", "tokens@first heads*dim : q_stride"), in("k", "keys kv_heads*dim : kv_stride"),
+              in("v", "keys kv_heads*dim : kv_stride"), in("o", "tokens heads*dim"), in("lse", "tokens heads").wide()},
+    .flops = [](const op_sizes& s) { return 10 * s("tokens") * s("heads") * s("dim") * s("seq"); },
+    .host = {"chunk_attention_grad", "rows seq heads kv_heads dim cp first", host_chunk_scores<2>},
+    .cuda = {"chunk_attention_grad", "rows seq heads kv_heads dim q_stride kv_stride cp first", cuda_chunk_sums}};
+inline constexpr op_row chunk_attention{
+    .name = "chunk_attention",
+    .ports = {out("o", "tokens heads*dim"), out("lse", "tokens heads").wide(), scratch("scratch"),
+              in("q", "tokens@first heads*dim : q_stride"), in("k", "keys kv_heads*dim : kv_stride"),
+              in("v", "keys kv_heads*dim : kv_stride")},
+    .flops = [](const op_sizes& s) { return 4 * s("tokens") * s("heads") * s("dim") * s("seq"); },
+    .host = {"chunk_attention", "rows seq heads kv_heads dim cp first", host_chunk_scores<1>},
+    .cuda = {"chunk_attention", "rows seq heads kv_heads dim q_stride kv_stride cp first",
+             [](const op_sizes& s, const kernel_setting& k) { return cuda::attention_scratch(attention_shape(s, k)); }},
+    .family = op_family::attention};
+
 inline constexpr op_row attention_grad{
     .name = "attention_grad",
     .ports = {out("dq", "tokens heads*dim : q_stride"), out("dk", "tokens kv_heads*dim : kv_stride"),
@@ -67,7 +113,8 @@ inline constexpr op_row attention_grad{
     .flops = [](const op_sizes& s) { return 10 * s("tokens") * s("heads") * s("dim") * s("seq"); },
     .host = {"attention_grad", "rows seq heads kv_heads dim", host_scores<2>},
     .cuda = {"attention_grad", "rows seq heads kv_heads dim q_stride kv_stride",
-             [](const op_sizes& s, const kernel_setting& k) { return cuda::attention_grad_scratch(attention_shape(s, k)); }}};
+             [](const op_sizes& s, const kernel_setting& k) { return cuda::attention_grad_scratch(attention_shape(s, k)); }},
+    .of_chunks = &chunk_attention_grad};
 inline constexpr op_row attention{
     .name = "attention",
     .ports = {out("o", "tokens heads*dim"), out("lse", "tokens heads").wide(), scratch("scratch"),
@@ -84,7 +131,8 @@ inline constexpr op_row attention{
     .host = {"attention", "rows seq heads kv_heads dim", host_scores<1>},
     .cuda = {"attention", "rows seq heads kv_heads dim q_stride kv_stride",
              [](const op_sizes& s, const kernel_setting& k) { return cuda::attention_scratch(attention_shape(s, k)); }},
-    .family = op_family::attention};
+    .family = op_family::attention,
+    .of_chunks = &chunk_attention};
 
 }  // namespace ops
 

@@ -178,22 +178,26 @@ constexpr void check_sequences(report& out, const trace& t, const parallel_dims&
   }
 }
 
-/// RC240: the rows of a parameter that tp shares out divide among the ranks of dp_shard too. Those of others may end in
+/// RC240: the rows of a parameter that tp shares out divide among the ranks that share weights too. Those of others may end in
 /// padding.
 constexpr void check_row_shards(report& out, const trace& t, const parallel_dims& given) {
   const parallel_dims d = resolve(given);
-  if (d.dp_shard == 1 || d.tp == 1) return;
+  const int shards = weight_shards(d), of_cp = shards / d.dp_shard;
+  if (shards == 1 || d.tp == 1) return;
   for (const weight_info& w : t.weights) {
     const dim& of = w.holds.shape[0];
     const int rows = of.size / d.tp;
-    if (w.holds[axis::tp] != V(0) || rows % d.dp_shard == 0) continue;
+    if (w.holds[axis::tp] != V(0) || rows % shards == 0) continue;
     offers found;
     found.add("dp_shard", find_nearest(d.dp_shard, d.dp_shard * d.dp_replicate,
-                                       [&](int n) { return d.dp_shard * d.dp_replicate % n == 0 && rows % n == 0; }));
+                                       [&](int n) { return d.dp_shard * d.dp_replicate % n == 0 && rows % (n * of_cp) == 0; }));
     found.add(of.name, find_nearest(of.count(), std::numeric_limits<int>::max() / of.unit,
-                                    [&](int n) { return n * of.unit % (d.tp * d.dp_shard) == 0; }));
-    refuse(out, 240) << "parameter '" << w.name << "' has " << rows << " rows on each rank of tp=" << d.tp
-                     << ", and they do not divide by dp_shard=" << d.dp_shard << " (dp_replicate takes the rest)" << found.view();
+                                    [&](int n) { return n * of.unit % (d.tp * shards) == 0; }));
+    sentence& s = refuse(out, 240) << "parameter '" << w.name << "' has " << rows << " rows on each rank of tp=" << d.tp
+                                   << ", and they do not divide by dp_shard=" << d.dp_shard;
+    if (of_cp > 1) s << " * cp=" << of_cp;
+    s << " (dp_replicate takes the rest)" << found.view();
+    if (of_cp > 1) s << ", or cp_weights=replicate";
     return;
   }
 }
@@ -214,8 +218,20 @@ constexpr void check_vocabulary(report& out, const trace& t, std::string_view la
   }
 }
 
+/// Whether a kernel of an op is told of sequences.
+constexpr bool takes_sequences(const op_row& row) {
+  for (const kernel_row* k : {&row.host, &row.cuda})
+    for (std::string_view word : {"rows", "seq"})
+      for (std::size_t at = k->sizes.find(word); at != k->sizes.npos; at = k->sizes.find(word, at + 1)) {
+        const std::size_t end = at + word.size();
+        const bool begins = at == 0 || k->sizes[at - 1] == ' ' || k->sizes[at - 1] == '*';
+        if (begins && (end == k->sizes.size() || k->sizes[end] == ' ' || k->sizes[end] == '*')) return true;
+      }
+  return false;
+}
+
 /// RC225: a user's op whose row lacks what lowering asks of it. (rankc's own rows are held to it by a test.)
-constexpr void check_kernels(report& out, const trace& t) {
+constexpr void check_kernels(report& out, const trace& t, const parallel_dims& d) {
   std::vector<const op_row*> seen;
   for (const op& o : t.ops) {
     bool is_new = !ops::is_known(o.kind);
@@ -224,6 +240,8 @@ constexpr void check_kernels(report& out, const trace& t) {
     seen.push_back(o.kind);
     complaint c{o.kind->name, {}, o.from};
     check_row(c, *o.kind, false);
+    if (!c.said && d.cp > 1 && takes_sequences(*o.kind))
+      c.begin() << "its kernel is told of sequences, and with cp=" << d.cp << " a rank has chunks of them; take a kernel of tokens, or cp=1";
     if (c.said) refuse(out, 225) << c.text.view();
   }
 }
@@ -246,7 +264,8 @@ constexpr void check_orders(report& out, const trace& t, const parallel_dims& d)
       if (made >= 0 && refuse_order({o.kind->name, {}, o.from}, t.values[made])) return;
 }
 
-/// RC226: what is typed over an axis of which tokens alone are lowered.
+/// RC226: over an axis whose ranks have tokens of their own, parameters that are not made of them; where tokens alone are
+/// lowered, conversions.
 constexpr void check_tokens_alone(report& out, const trace& t, axis a) {
   for (const weight_info& w : t.weights) {
     if (w.holds[a] == I && (w.gradient[a] == P || !w.trainable)) continue;
@@ -256,6 +275,7 @@ constexpr void check_tokens_alone(report& out, const trace& t, axis a) {
     refuse(out, 226) << c.text.view() << " over " << name(a)
                      << "; this version has parameters that are the same on every replica, made of its tokens";
   }
+  if (row(a).lowered == lowering::all) return;
   for (const op& o : t.ops) {
     if (o.over != a || o.kind->converts == conversion::none) continue;
     complaint c{o.kind->name, {}, o.from};
@@ -267,7 +287,7 @@ constexpr void check_tokens_alone(report& out, const trace& t, axis a) {
 }
 constexpr void check_tokens_alone(report& out, const trace& t, const parallel_dims& d) {
   for (axis a : axes)
-    if (row(a).lowered == lowering::tokens && d.*row(a).degree > 1) check_tokens_alone(out, t, a);
+    if ((row(a).shares == part::sequences || row(a).shares == part::positions) && d.*row(a).degree > 1) check_tokens_alone(out, t, a);
 }
 
 /// The repeated layers of a model, and whether it has any entry of them; one that is there less than once; and what stands

@@ -45,8 +45,10 @@ constexpr void check_lowered(report& out, const parallel_dims& d) {
 constexpr void check_sizes_of(report& out, const auto& model, const parallel_dims& given, const training& recipe) {
   const std::size_t before = out.size();
   model.check(out);
-  if constexpr (!requires { model.sizes(); }) check_vocabulary_used(out, model.vocab, model.vocab_used);
-  else {
+  if constexpr (!requires { model.sizes(); }) {
+    check_vocabulary_used(out, model.vocab, model.vocab_used);
+    if (resolve(given).cp > 1) check_length(out, recipe.seq, given);
+  } else {
     if (out.size() > before) return;  // what is no size has no divisors
     model_sizes sizes = model.sizes();
     if (resolve(given).cp > 1) sizes.seq = recipe.seq;  // else sequences are sharded end to end, as tokens
@@ -133,7 +135,7 @@ constexpr void check_plan(report& out, const auto& model, const parallel_dims& g
     detail::check_row_shards(out, t, given);
     detail::check_sequences(out, t, d);
     detail::check_vocabulary(out, t, layer.name, used);
-    detail::check_kernels(out, t);
+    detail::check_kernels(out, t, d);
     detail::check_orders(out, t, d);
     detail::check_tokens_alone(out, t, d);
     parameters.add(out, t, layer.name, repeated, number, count);

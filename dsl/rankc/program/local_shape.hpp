@@ -58,4 +58,7 @@ constexpr local_shape local(const type& t, const parallel_dims& d) {
   return s;
 }
 
+/// The sequences of a microbatch, some tokens of each of which a rank has.
+constexpr int rows_of(const type& t, int seq, const parallel_dims& d) { return t.shape[0].size / (d.dp_replicate * d.dp_shard) / seq; }
+
 }  // namespace rankc::program

@@ -53,12 +53,12 @@ class rank_counter {
     bytes += static_cast<std::size_t>(kept.moments) * aligned(trained_ * kept.moment);
     if (kept.working_copy) bytes += aligned(all * real);
     if (s_.trains) bytes += aligned(trained_ * wide);
-    if (s_.dims.dp_shard > 1) {
+    if (weight_shards(s_.dims) > 1) {
       bytes += aligned(turns_.weights.elements() * real) + (s_.trains ? aligned(turns_.sums.elements() * wide) : 0);
       if (s_.trains && reshards() && (plan_.actions.microbatches > 1 || shares_)) bytes += aligned(turns_.arriving.elements() * wide);
     }
     for (const rope_use& r : ropes_) bytes += aligned(static_cast<std::size_t>(r.positions) * r.dim * wide);
-    const std::size_t ids = static_cast<std::size_t>(plan_.rows) * plan_.recipe.seq * 4 * plan_.actions.microbatches;
+    const std::size_t ids = static_cast<std::size_t>(plan_.rows) * (plan_.recipe.seq / s_.dims.cp) * 4 * plan_.actions.microbatches;
     bytes += (reads_tokens_ + reads_targets_) * aligned(ids) + aligned(wide) * (s_.trains ? 2 : 1);  // the loss, the norm
     for (const place_pool& p : pools_) bytes += p.unit * p.count;
     return bytes + static_cast<std::size_t>(chains_) * aligned(chain_bytes_) + aligned(work_) + aligned(work_beside());

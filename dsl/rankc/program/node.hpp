@@ -95,7 +95,7 @@ struct node {
   bool repeatable = false;   // of forward: backward may repeat it
   bool again = false;        // of backward: it repeats one of forward
   int rows = 0, seq = 0;     // the op's attributes
-  double number = 0;
+  double number = 0;         // the op's; of chunks: the ranks that share out a sequence
   axis over = axis::tp;      // of a conversion
   int converts = -1;         // the value of the trace that it converts
 
@@ -135,7 +135,7 @@ struct node {
 };
 using nodes = std::vector<node>;
 
-/// Cosines and sines of rotary positions.
+/// Cosines and sines of a rank's rotary positions.
 struct rope_use {
   int positions, dim;
   double theta;

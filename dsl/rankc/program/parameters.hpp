@@ -14,7 +14,7 @@ namespace rankc::program {
 struct layer_parameter {
   parameter_name name;
   int rows = 1, cols = 1, ndim = 1;  // as layers read it
-  int shard_rows = 1, stored_rows = 1;  // that each rank of dp_shard keeps; of all of them, the last ones padding
+  int shard_rows = 1, stored_rows = 1;  // that each of the ranks that share them keeps; of all of them, the last ones padding
   int shard_dim = -1;                // over tp
   initial start = initial::zeros;
   double std = 0;
@@ -60,11 +60,13 @@ constexpr layer_parameter local_parameter(const weight_info& w, const parallel_d
       p.shard_dim = i;
     }
   }
-  p.shard_rows = (p.rows + d.dp_shard - 1) / d.dp_shard;
-  p.stored_rows = p.shard_rows * d.dp_shard;
+  p.shard_rows = (p.rows + weight_shards(d) - 1) / weight_shards(d);
+  p.stored_rows = p.shard_rows * weight_shards(d);
   p.sum_over_tp = w.has_gradient && w.gradient[axis::tp] == P && d.tp > 1;
-  p.sum_over_dp = w.has_gradient && w.gradient[axis::dp_replicate] == P && d.dp_replicate > 1;
-  p.sum_over_shards = w.has_gradient && w.gradient[axis::dp_shard] == P && d.dp_shard > 1;
+  const auto is_part = [&](axis a) { return w.has_gradient && w.gradient[a] == P && d.*row(a).degree > 1; };
+  const bool joins_shards = d.cp_weights == cp_weights::shard;
+  p.sum_over_dp = is_part(axis::dp_replicate) || (!joins_shards && is_part(axis::cp));
+  p.sum_over_shards = is_part(axis::dp_shard) || (joins_shards && is_part(axis::cp));
   return p;
 }
 
@@ -94,7 +96,7 @@ constexpr int order_of(const layer_parameter& p) {
 }
 
 /// Where a layer's parameters lie in their groups, of the size that each has there: what layers read, with the padding of
-/// its shards, or what a rank of dp_shard keeps.
+/// its shards, or what a rank keeps.
 constexpr group_layout lay_out(const auto& parameters, std::size_t (layer_parameter::*size_of)() const = &layer_parameter::stored) {
   group_layout g;
   g.of_parameter.assign(parameters.size(), {});

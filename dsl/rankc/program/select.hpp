@@ -87,12 +87,13 @@ class selector {
   constexpr port_use use_of(int v) const { return {{find(v), 0}, out_.values[v].shape}; }
   constexpr port_use rope_table(const op& o) {
     const dim& heads = t_.values[o.in[0]].shape[1];
-    const rope_use wanted{o.with.seq, heads.unit, o.with.number, o.with.scaling};
+    const rope_use wanted{o.with.seq / s_.dims.cp, heads.unit, o.with.number, o.with.scaling};
     std::size_t table = 0;
     while (table < out_.ropes.size() && !(out_.ropes[table] == wanted)) ++table;
     if (table == out_.ropes.size()) {
       const local_dim row{.name = heads.unit_name, .count = heads.unit};
-      const int shape = out_.add(local_shape{.dims = {{.name = "seq", .count = o.with.seq}, row}, .ndim = 2, .stride = row});
+      const local_dim positions{.name = "seq", .count = wanted.positions, .over = s_.dims.cp > 1 ? axis_set(axis::cp) : axis_set{}};
+      const int shape = out_.add(local_shape{.dims = {positions, row}, .ndim = 2, .stride = row});
       out_.ropes.push_back(wanted);
       rope_.push_back(add(space::rope, element_kind::wide, shape, static_cast<int>(table), {}));
     }
@@ -122,13 +123,16 @@ class selector {
   // ---- nodes
   constexpr void select(const op& o, nodes& list) {
     if (o.kind->converts != conversion::none) return convert(o, list);
-    const kernel_row& kernel = kernel_of(*o.kind, s_.to);
-    if (kernel.name.empty()) throw not_lowered{o.kind, false, o.over};
-    node n{.row = o.kind, .rows = o.with.rows, .seq = o.with.seq, .number = o.with.number};
+    const bool of_chunks = s_.dims.cp > 1 && o.kind->of_chunks;
+    const op_row& row = of_chunks ? *o.kind->of_chunks : *o.kind;
+    const kernel_row& kernel = kernel_of(row, s_.to);
+    if (kernel.name.empty()) throw not_lowered{&row, false, o.over};
+    node n{.row = &row, .rows = o.with.rows, .seq = o.with.seq, .number = o.with.number};
+    if (of_chunks) n.rows = rows_of(t_.values[o.in[0]], o.with.seq, s_.dims), n.number = s_.dims.cp;
     int read = 0, written = 0, scratch_at = -1;
-    n.ports.reserve(static_cast<std::size_t>(o.kind->count_ports()));
-    for (const port& p : o.kind->used_ports()) {
-      if (p.as == use::rotary) n.ports.push_back(rope_table(o));
+    n.ports.reserve(static_cast<std::size_t>(row.count_ports()));
+    for (const port& p : row.used_ports()) {
+      if (p.as == use::rotary) n.ports.push_back(rope_table(o)), n.seq /= s_.dims.cp;  // its own positions alone
       else if (p.as == use::scratch) n.ports.push_back(scratch(o)), scratch_at = n.ports.back().at.value;
       else n.ports.push_back(use_of(p.is_written() ? o.out[written++] : o.in[read++]));
       if (p.as == use::sum) n.accumulate = accumulation::after_first;

@@ -160,6 +160,13 @@ constexpr void check_vocabulary_used(report& out, int vocab, int used) {
     if (r.id == 207) check(out, setting{.given = {}, .model = {.vocab = vocab, .vocab_used = used}}, std::span(&r, 1));
 }
 
+/// Append what is wrong with the length of sequences that ranks of cp share out, of a model that does not offer its sizes.
+/// Errors: RC216.
+constexpr void check_length(report& out, int seq, const parallel_dims& given) {
+  for (const rule& r : detail::model_rules)
+    if (r.id == 216) check(out, setting{.given = given, .model = {.seq = seq}, .zig_zag = true}, std::span(&r, 1));
+}
+
 /// RC238: the base of rotary positions, whose powers are the wavelengths.
 constexpr void check_theta(report& out, double theta) {
   if (!(theta >= 1 && theta <= std::numeric_limits<float>::max()))

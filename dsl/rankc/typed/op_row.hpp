@@ -127,7 +127,7 @@ struct kernel_setting {
 /// of the ports, the sizes, and whether to add where a port can.
 struct kernel_row {
   std::string_view name = "";
-  std::string_view sizes = "";  // symbols, products of them ("tokens*width"), and `number`, the op's
+  std::string_view sizes = "";  // symbols, products of them ("tokens*width"), `number`, the op's, and `cp`, the degree
   std::size_t (*scratch)(const op_sizes&, const kernel_setting&) = nullptr;  // bytes of the scratch operand
 };
 
@@ -152,6 +152,7 @@ struct op_row {
   bool commutative = false;  // in its two inputs
   op_family family = op_family::none;
   std::string_view number = "number";  // what generated text calls the op's number
+  const op_row* of_chunks = nullptr;  // its like where the ranks of cp share out sequences; of the same operands
 
   constexpr bool communicates() const { return converts > conversion::replicate; }
   constexpr int count_ports() const {

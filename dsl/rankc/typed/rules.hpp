@@ -38,6 +38,14 @@ constexpr void whole_sequences(complaint& c, std::string_view who, const type& x
     c.found(axis::tp, who, x, "whole sequences on each rank", "all_gather it over the tokens first");
 }
 
+/// Complain of tokens that were gathered from the ranks that share out sequences: they are no longer in the order of their
+/// positions.
+constexpr void in_order(complaint& c, std::string_view who, const type& x) {
+  if (x[axis::cp] == R)
+    c.found(axis::cp, who, x, "sharded along the tokens",
+            "take the positions before all_gather, which puts tokens in the order of ranks");
+}
+
 /// An elementwise function of one value. A linear one may meet a pending sum.
 template <bool Linear>
 constexpr void elementwise(complaint& c, types in, type* out, const op&) {
@@ -178,6 +186,7 @@ constexpr void rope(complaint& c, types in, type* out, const op&) {
   out[0] = in[0];
   if (!rows(c, "the value", in[0])) return;
   whole_sequences(c, "the value", in[0]);
+  in_order(c, "the value", in[0]);
   const dim& heads = in[0].shape[in[0].last()];
   if (!c.said && heads.unit % 2)
     c.begin() << "the value's last dim is " << heads.name << "=" << heads.size << " in units of " << heads.unit
@@ -271,6 +280,7 @@ constexpr void position(complaint& c, types in, type* out, const op& o) {
     if (in[0][a] == V(in[0].last())) c.found(a, "the value", in[0], "whole rows", "all_gather it first");
     if (table[a] != I) c.found(a, "the table", table, "the same on every rank (I)", "declare it without a shard");
   }
+  in_order(c, "the value", in[0]);
   const dim& features = in[0].shape[in[0].last()];
   if (!c.said && (table.ndim != 2 || table.shape[0].size != seq || table.shape[1] != features)) {
     complaint::put_shape(c.begin() << "the table is ", table);

@@ -3,6 +3,7 @@
 // buffers, as constant tables. The trainer, the tests and an embedding application read these; the step
 // itself is a function per pipeline rank (host/rank.hpp, cuda/rank.hpp).
 #pragma once
+#include <rankc/runtime/chunks.hpp>
 #include <rankc/runtime/lr_schedule.hpp>
 #include <rankc/runtime/rope_scaling.hpp>
 
@@ -34,8 +35,8 @@ struct lane_row {
 
 /// What the ranks of a communicator are to each other: the groups of an axis, holders of the same parameters, or a pair
 /// of which the first sends messages to the second.
-enum class over { tp, dp, pp, tied, peer, shard };
-inline constexpr const char* over_names[]{"tp", "dp", "pp", "tied", "peer", "shard"};
+enum class over { tp, dp, pp, tied, peer, shard, cp };
+inline constexpr const char* over_names[]{"tp", "dp", "pp", "tied", "peer", "shard", "cp"};
 
 /// A communicator of one of a rank's lanes. Of a rank's lanes one alone has it, and a lane has one of each kind at most.
 /// Units: `lane` is an index into layout::lanes, `communicator` into description::communicators.
@@ -92,7 +93,7 @@ struct shard_range {
   std::size_t arriving = 0;
 };
 
-/// A cosine/sine table that the runtime fills at install.
+/// A cosine/sine table that the runtime fills at install: of as many positions, those that the rank has of a sequence.
 /// Shapes: (positions, dim / 2) cosines, then as many sines.
 /// Source: RoFormer (Su et al. 2021), half-split form.
 struct rope_table {
@@ -134,8 +135,9 @@ struct layout {
 struct rank_row {
   int pp, dp, tp;
   std::span<const lane_communicator> links;
+  int cp = 0;
   /// The coordinate on an axis.
-  constexpr int index_in(over axis) const { return axis == over::tp ? tp : axis == over::dp ? dp : pp; }
+  constexpr int index_in(over axis) const { return axis == over::tp ? tp : axis == over::dp ? dp : axis == over::cp ? cp : pp; }
 };
 
 struct communicator {
@@ -161,7 +163,9 @@ struct description {
   std::uint64_t plan_hash;
   dtype type;
   int pp, dp, tp;
-  int shards = 1;  // neighbouring ranks of dp that keep a shard of each weight
+  int cp = 1;      // ranks that share out each sequence
+  int shards = 1;  // neighbouring ranks of dp, or of dp and cp, that keep a shard of each weight
+  bool cp_shares_weights = false;  // they are of dp and cp; else each rank of cp has what the others have
   int microbatches, rows, seq, vocab;  // rows: sequences per microbatch and data-parallel rank
   int vocab_used;                      // tokens are below this; the rest of the vocabulary is padding
   double flops_per_token;
@@ -179,8 +183,18 @@ struct description {
   std::span<const communicator> communicators;
   const char* text;  // what `describe` prints
   const char* json;  // what `describe --json` prints
-  constexpr int world() const { return pp * dp * tp; }
+  constexpr int world() const { return pp * dp * cp * tp; }
+  /// Of a replica: its ranks of cp share them out.
   constexpr std::size_t tokens_of_microbatch() const { return static_cast<std::size_t>(rows) * static_cast<std::size_t>(seq); }
+  /// Which shard of the weights a rank keeps, and whether it is the first to keep it.
+  constexpr int shard_of(const rank_row& r) const { return place_among_holders(r) % shards; }
+  constexpr bool is_first_holder(const rank_row& r) const {
+    return place_among_holders(r) < shards && (cp_shares_weights || r.cp == 0);
+  }
+  /// What a rank has of each sequence.
+  constexpr chunks chunks_of(const rank_row& r) const { return {seq, cp, r.cp}; }
+  /// The positions of which it has the angles.
+  constexpr chunks chunks_of_table(const rope_table& t, const rank_row& r) const { return {t.positions * cp, cp, r.cp}; }
   /// The type of gradients and of other sums.
   constexpr dtype wide() const { return type == dtype::bf16 ? dtype::f32 : type; }
   /// The pipeline coordinate that has the loss: the one that reads targets. Of two, where the pipeline runs both ways,
@@ -191,6 +205,9 @@ struct description {
     return at;
   }
   constexpr int global_batch() const { return microbatches * rows * dp; }
+
+ private:
+  constexpr int place_among_holders(const rank_row& r) const { return cp_shares_weights ? r.dp * cp + r.cp : r.dp; }
 };
 
 }  // namespace rankc::runtime

@@ -75,7 +75,7 @@ void for_each_tensor(const auto& rank, std::span<const range> ranges, auto&& f) 
       if (p.element < of.first || p.element >= of.first + of.count) continue;
       const auto rows = static_cast<std::size_t>(p.rows), columns = static_cast<std::size_t>(p.cols);
       const std::size_t kept = (rows + shards - 1) / shards;  // of each rank that shares it
-      const std::size_t row = (p.shard_dim == 0 ? tp * rows : 0) + static_cast<std::size_t>(rank.row->dp) % shards * kept;
+      const std::size_t row = (p.shard_dim == 0 ? tp * rows : 0) + static_cast<std::size_t>(rank.about->shard_of(*rank.row)) * kept;
       const std::size_t pitch = p.shard_dim == 1 ? columns * static_cast<std::size_t>(rank.about->tp) : columns;
       f(range{p.element, kept * columns, of.decay},
         element_place{fnv1a64(p.name), row * pitch + (p.shard_dim == 1 ? tp * columns : 0),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The arithmetic of the optimizers, the same on every target: what a step's hyperparameters make of one element.
 #pragma once
-#include <rankc/runtime/bf16.hpp>
 #include <rankc/runtime/engine.hpp>
+#include <rankc/runtime/host_device.hpp>
 
 #include <cmath>
 #include <cstdint>

@@ -13,12 +13,12 @@
 namespace rankc::cuda {
 namespace {
 
-/// Shapes: as attention's; grid (tiles of seq, heads, rows), block (16, 16); D: dim rounded up to 32, 64,
+/// Shapes: as attention's; grid (tiles of queries, heads, rows), block (16, 16); D: dim rounded up to 32, 64,
 /// 128.
-template <int D, class T>
+template <int D, class T, class Order>
 __global__ void __launch_bounds__(lanes* lanes)
-    attention_forward(T* o, float* lse, const T* q, const T* k, const T* v, attention_sizes s) {
-  const int seq = s.seq, dim = s.dim;
+    attention_forward(T* o, float* lse, const T* q, const T* k, const T* v, attention_sizes s, Order order) {
+  const int seq = order.queries(), dim = s.dim;
   float* q_tile = dynamic_shared();                 // (tile, D)
   float* k_tile = q_tile + tile * tile_stride<D>;   // (tile, D)
   float* v_tile = k_tile + tile * tile_stride<D>;   // (tile, D)
@@ -27,30 +27,32 @@ __global__ void __launch_bounds__(lanes* lanes)
   // The last tile sees the most keys: it goes first, so that the grid ends evenly.
   const int begin = (gridDim.x - 1 - blockIdx.x) * tile;
   const int head = blockIdx.y, row = blockIdx.z, kv_head = head / (s.heads / s.kv_heads);
-  const auto k_view = key_view(k, row, kv_head, s);
-  const auto v_view = key_view(v, row, kv_head, s);
+  const auto k_view = order.keys_of(k, row, kv_head, s);
+  const auto v_view = order.keys_of(v, row, kv_head, s);
+  const auto row_of_key = [&](int key) { return order.row_of_key(key, row); };
   const float scale = 1.0f / sqrtf(static_cast<float>(dim));
 
   load_tile<D, T>(q_tile, query_view(q, row, head, s), begin, seq, dim);
   float sum[rows_each][D / lanes] = {}, top[rows_each], total[rows_each] = {};
   for (int i = 0; i < rows_each; ++i) top[i] = -INFINITY;
 
-  for (int keys = 0; keys <= begin; keys += tile) {
+  const int last = order.position((begin + tile < seq ? begin + tile : seq) - 1);
+  for (int keys = 0; keys <= last; keys += tile) {
     __syncthreads();  // all have read the last tiles
-    load_tile<D, T>(k_tile, k_view, keys, seq, dim);
-    load_tile<D, T>(v_tile, v_view, keys, seq, dim);
+    load_tile<D, T>(k_tile, k_view, keys, order.keys(), dim, row_of_key);
+    load_tile<D, T>(v_tile, v_view, keys, order.keys(), dim, row_of_key);
     __syncthreads();
     float score[rows_each][rows_each];
     products<D>(score, q_tile, k_tile);
     for (int i = 0; i < rows_each; ++i) {
-      const int query = begin + threadIdx.y * rows_each + i;
+      const int position = order.position(begin + threadIdx.y * rows_each + i);
       float most = top[i];
       for (int j = 0; j < rows_each; ++j) {
         const int key = keys + threadIdx.x + lanes * j;
-        score[i][j] = key <= query ? score[i][j] * scale : -INFINITY;
+        score[i][j] = key <= position ? score[i][j] * scale : -INFINITY;
         most = fmaxf(most, score[i][j]);
       }
-      most = group_max(most);  // finite: each tile holds a key that the row sees
+      most = group_max(most);  // finite: each row sees the first key
       const float shrink = expf(top[i] - most);
       float part = 0.0f;
       for (int j = 0; j < rows_each; ++j) part += score[i][j] = expf(score[i][j] - most);
@@ -72,11 +74,23 @@ __global__ void __launch_bounds__(lanes* lanes)
   store_tile<D>(output_view(o, row, head, s), sum, inverse, begin, seq, dim);
 }
 
-template <int D, class T>
-void run(const lane& on, T* o, float* lse, const T* q, const T* k, const T* v, const attention_sizes& s) {
+template <int D, class T, class Order>
+void run(const lane& on, T* o, float* lse, const T* q, const T* k, const T* v, const attention_sizes& s, const Order& order) {
   constexpr std::size_t shared = sizeof(float) * (3 * tile * tile_stride<D> + tile * weight_stride);
-  launch(on, "attention", attention_forward<D, T>, dim3(ceil_div(s.seq, tile), s.heads, s.rows),
-         dim3(lanes, lanes), shared, o, lse, q, k, v, s);
+  launch(on, "attention", attention_forward<D, T, Order>, dim3(ceil_div(s.seq, tile), s.heads, s.rows),
+         dim3(lanes, lanes), shared, o, lse, q, k, v, s, order);
+}
+
+/// The kernel for a head's dim.
+template <class T, class Order>
+void run(const lane& on, at o, at lse, at q, at k, at v, const attention_sizes& s, const Order& order) {
+  const auto with = [&](auto* run_d) {
+    run_d(on, on.at<T>(o), on.at<float>(lse), on.at<T>(q), on.at<T>(k), on.at<T>(v), s, order);
+  };
+  if (s.dim <= 32) with(run<32, T, Order>);
+  else if (s.dim <= 64) with(run<64, T, Order>);
+  else if (s.dim <= 128) with(run<128, T, Order>);
+  else fail(on, "attention: the head dim is " + std::to_string(s.dim) + "; it must be at most 128");
 }
 
 }  // namespace
@@ -87,16 +101,20 @@ void attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, int r
   const attention_sizes s{rows, seq, heads, kv_heads, dim, q_stride, kv_stride, heads * dim};
   if constexpr (std::is_same_v<T, bf16>)
     if (attention_cudnn(on, o, lse, scratch, q, k, v, s)) return;
-  const auto with = [&](auto* run_d) {
-    run_d(on, on.at<T>(o), on.at<float>(lse), on.at<T>(q), on.at<T>(k), on.at<T>(v), s);
-  };
-  if (dim <= 32) with(run<32, T>);
-  else if (dim <= 64) with(run<64, T>);
-  else if (dim <= 128) with(run<128, T>);
-  else fail(on, "attention: the head dim is " + std::to_string(dim) + "; it must be at most 128");
+  run<T>(on, o, lse, q, k, v, s, whole_sequences{seq});
+}
+
+template <class T>
+void chunk_attention(const lane& on, at o, at lse, at /*scratch*/, at q, at k, at v, int rows, int seq, int heads,
+                     int kv_heads, int dim, int q_stride, int kv_stride, int ranks, int first) {
+  const runtime::chunks has{seq, ranks, first / (rows * (seq / ranks))};
+  run<T>(on, o, lse, q, k, v, {rows, has.count(), heads, kv_heads, dim, q_stride, kv_stride, heads * dim},
+         chunks_of_sequences{has, rows});
 }
 
 template void attention<float>(const lane&, at, at, at, at, at, at, int, int, int, int, int, int, int);
 template void attention<bf16>(const lane&, at, at, at, at, at, at, int, int, int, int, int, int, int);
+template void chunk_attention<float>(const lane&, at, at, at, at, at, at, int, int, int, int, int, int, int, int, int);
+template void chunk_attention<bf16>(const lane&, at, at, at, at, at, at, int, int, int, int, int, int, int, int, int);
 
 }  // namespace rankc::cuda

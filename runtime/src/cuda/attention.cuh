@@ -41,14 +41,51 @@ __device__ head_view<T> output_view(T* o, int row, int head, const attention_siz
   return view_of(o, row, head, s, s.o_stride);
 }
 
-/// to[t][d] = from[begin + t][d]; 0 beyond seq and beyond dim. Shapes: to (tile, D) with tile_stride.
-template <int D, class T>
-__device__ void load_tile(float* to, head_view<const T> from, int begin, int seq, int dim) {
+/// How queries and keys lie: both sequence after sequence.
+struct whole_sequences {
+  int seq;
+  __device__ int queries() const { return seq; }
+  __device__ int keys() const { return seq; }
+  __device__ int position(int query) const { return query; }
+  __device__ int first_query(int key) const { return key; }  // that sees it
+  template <class T>
+  __device__ head_view<T> keys_of(T* k, int row, int kv_head, const attention_sizes& s) const {
+    return key_view(k, row, kv_head, s);
+  }
+  __device__ int row_of_key(int key, int) const { return key; }
+};
+
+/// The same of a rank's chunks of sequences, and gathered keys.
+struct chunks_of_sequences {
+  runtime::chunks has;
+  int rows;
+  __device__ int queries() const { return has.count(); }
+  __device__ int keys() const { return has.seq; }
+  __device__ int position(int query) const { return has.position(query); }
+  __device__ int first_query(int key) const {
+    const int n = has.length(), front = has.position(0), back = has.position(n);
+    if (key < front + n) return key < front ? 0 : key - front;
+    return key < back ? n : n + key - back;
+  }
+  template <class T>
+  __device__ head_view<T> keys_of(T* k, int, int kv_head, const attention_sizes& s) const {
+    return key_view(k, 0, kv_head, s);
+  }
+  __device__ int row_of_key(int key, int row) const { return has.gathered_row(key, row, rows); }
+};
+
+/// to[t][d] = from[row(begin + t)][d]; 0 from `end` on and beyond dim. Shapes: to (tile, D) with tile_stride.
+template <int D, class T, class Row>
+__device__ void load_tile(float* to, head_view<const T> from, int begin, int end, int dim, Row row) {
   for (int i = threadIdx.y * lanes + threadIdx.x; i < tile * D; i += lanes * lanes) {
     const int t = i / D, d = i % D;
-    const bool inside = begin + t < seq && d < dim;
-    to[t * tile_stride<D> + d] = inside ? to_float(from.first[(begin + t) * from.stride + d]) : 0.0f;
+    const bool inside = begin + t < end && d < dim;
+    to[t * tile_stride<D> + d] = inside ? to_float(from.first[row(begin + t) * from.stride + d]) : 0.0f;
   }
+}
+template <int D, class T>
+__device__ void load_tile(float* to, head_view<const T> from, int begin, int end, int dim) {
+  load_tile<D, T>(to, from, begin, end, dim, [](int t) { return t; });
 }
 
 /// s[i][j] = sum over d of a[4 ty + i][d] b[tx + 16 j][d]. Shapes: a, b (tile, D).
@@ -96,17 +133,22 @@ __device__ inline void hand_over(float* p, const float (&s)[rows_each][rows_each
   __syncwarp();
 }
 
-/// to[begin + 4 ty + i][tx + 16 j] = factor[i] * sum[i][j], within seq and dim.
-template <int D, class T>
+/// to[row(begin + 4 ty + i)][tx + 16 j] = factor[i] * sum[i][j], up to `end` and within dim.
+template <int D, class T, class Row>
 __device__ void store_tile(head_view<T> to, const float (&sum)[rows_each][D / lanes],
-                           const float (&factor)[rows_each], int begin, int seq, int dim) {
+                           const float (&factor)[rows_each], int begin, int end, int dim, Row row) {
   for (int i = 0; i < rows_each; ++i) {
     const int t = begin + threadIdx.y * rows_each + i;
     for (int j = 0; j < D / lanes; ++j) {
       const int d = threadIdx.x + lanes * j;
-      if (t < seq && d < dim) to.first[t * to.stride + d] = from_float<T>(factor[i] * sum[i][j]);
+      if (t < end && d < dim) to.first[row(t) * to.stride + d] = from_float<T>(factor[i] * sum[i][j]);
     }
   }
+}
+template <int D, class T>
+__device__ void store_tile(head_view<T> to, const float (&sum)[rows_each][D / lanes],
+                           const float (&factor)[rows_each], int begin, int end, int dim) {
+  store_tile<D>(to, sum, factor, begin, end, dim, [](int t) { return t; });
 }
 
 /// Sum and maximum over the 16 threads of a row group, given to each.

@@ -14,13 +14,13 @@ namespace rankc::cuda {
 namespace {
 
 /// dq = scale * sum over keys of ds k, with p = exp(score - lse), ds = p (dout v - delta); and delta for the
-/// other. Shapes: as attention_grad's; delta f32 (rows, heads, seq); grid (tiles of seq, heads, rows), block
-///         (16, 16).
-template <int D, class T>
+/// other. Shapes: as attention_grad's; delta f32 (rows, heads, queries); grid (tiles of queries, heads, rows),
+///         block (16, 16).
+template <int D, class T, class Order>
 __global__ void __launch_bounds__(lanes* lanes)
     attention_dq(T* dq, float* delta, const T* dout, const T* q, const T* k, const T* v, const T* o,
-                 const float* lse, attention_sizes z) {
-  const int seq = z.seq, heads = z.heads, dim = z.dim;
+                 const float* lse, attention_sizes z, Order order) {
+  const int seq = order.queries(), heads = z.heads, dim = z.dim;
   float* q_tile = dynamic_shared();                   // (tile, D)
   float* dout_tile = q_tile + tile * tile_stride<D>;  // (tile, D)
   float* k_tile = dout_tile + tile * tile_stride<D>;  // (tile, D)
@@ -29,8 +29,9 @@ __global__ void __launch_bounds__(lanes* lanes)
 
   const int begin = (gridDim.x - 1 - blockIdx.x) * tile;
   const int head = blockIdx.y, row = blockIdx.z, kv_head = head / (z.heads / z.kv_heads);
-  const auto k_view = key_view(k, row, kv_head, z);
-  const auto v_view = key_view(v, row, kv_head, z);
+  const auto k_view = order.keys_of(k, row, kv_head, z);
+  const auto v_view = order.keys_of(v, row, kv_head, z);
+  const auto row_of_key = [&](int key) { return order.row_of_key(key, row); };
   const auto o_view = output_view(o, row, head, z);
   const std::size_t statistics = (static_cast<std::size_t>(row) * heads + head) * seq;
   const float scale = 1.0f / sqrtf(static_cast<float>(dim));
@@ -52,10 +53,11 @@ __global__ void __launch_bounds__(lanes* lanes)
   }
 
   float sum[rows_each][D / lanes] = {};
-  for (int keys = 0; keys <= begin; keys += tile) {
+  const int last = order.position((begin + tile < seq ? begin + tile : seq) - 1);
+  for (int keys = 0; keys <= last; keys += tile) {
     __syncthreads();
-    load_tile<D, T>(k_tile, k_view, keys, seq, dim);
-    load_tile<D, T>(v_tile, v_view, keys, seq, dim);
+    load_tile<D, T>(k_tile, k_view, keys, order.keys(), dim, row_of_key);
+    load_tile<D, T>(v_tile, v_view, keys, order.keys(), dim, row_of_key);
     __syncthreads();
     float s[rows_each][rows_each], dp[rows_each][rows_each];
     products<D>(s, q_tile, k_tile);
@@ -63,7 +65,7 @@ __global__ void __launch_bounds__(lanes* lanes)
     for (int i = 0; i < rows_each; ++i)
       for (int j = 0; j < rows_each; ++j) {
         const int query = begin + threadIdx.y * rows_each + i, key = keys + threadIdx.x + lanes * j;
-        const float p = key <= query && query < seq ? expf(s[i][j] * scale - row_lse[i]) : 0.0f;
+        const float p = key <= order.position(query) && query < seq ? expf(s[i][j] * scale - row_lse[i]) : 0.0f;
         s[i][j] = p * (dp[i][j] - row_delta[i]);
       }
     hand_over(weights, s);
@@ -75,12 +77,12 @@ __global__ void __launch_bounds__(lanes* lanes)
 
 /// dv = sum over queries of p dout, dk = scale * sum over queries of ds q, over the query heads of the group
 /// in order. Everything is transposed against the other kernel: rows are keys, columns queries. Shapes: dk,
-/// dv, k, v (rows * seq, kv_heads, dim), others as above; grid (tiles of seq, kv_heads, rows).
-template <int D, class T>
+/// dv, k, v (rows * seq, kv_heads, dim), others as above; grid (tiles of keys, kv_heads, rows).
+template <int D, class T, class Order>
 __global__ void __launch_bounds__(lanes* lanes)
     attention_dkv(T* dk, T* dv, const T* dout, const T* q, const T* k, const T* v, const float* lse,
-                  const float* delta, attention_sizes z) {
-  const int seq = z.seq, heads = z.heads, dim = z.dim;
+                  const float* delta, attention_sizes z, Order order) {
+  const int seq = order.queries(), heads = z.heads, dim = z.dim;
   float* k_tile = dynamic_shared();                    // (tile, D)
   float* v_tile = k_tile + tile * tile_stride<D>;      // (tile, D)
   float* q_tile = v_tile + tile * tile_stride<D>;      // (tile, D)
@@ -90,15 +92,16 @@ __global__ void __launch_bounds__(lanes* lanes)
   const int begin = blockIdx.x * tile;  // the first tile is seen by the most queries: it goes first
   const int kv_head = blockIdx.y, row = blockIdx.z, group = z.heads / z.kv_heads;
   const float scale = 1.0f / sqrtf(static_cast<float>(dim));
-  load_tile<D, T>(k_tile, key_view(k, row, kv_head, z), begin, seq, dim);
-  load_tile<D, T>(v_tile, key_view(v, row, kv_head, z), begin, seq, dim);
+  const auto row_of_key = [&](int key) { return order.row_of_key(key, row); };
+  load_tile<D, T>(k_tile, order.keys_of(k, row, kv_head, z), begin, order.keys(), dim, row_of_key);
+  load_tile<D, T>(v_tile, order.keys_of(v, row, kv_head, z), begin, order.keys(), dim, row_of_key);
 
   float sum_k[rows_each][D / lanes] = {}, sum_v[rows_each][D / lanes] = {};
   for (int head = kv_head * group; head < (kv_head + 1) * group; ++head) {
     const auto q_view = query_view(q, row, head, z);
     const auto dout_view = output_view(dout, row, head, z);
     const std::size_t statistics = (static_cast<std::size_t>(row) * heads + head) * seq;
-    for (int queries = begin; queries < seq; queries += tile) {
+    for (int queries = order.first_query(begin) / tile * tile; queries < seq; queries += tile) {
       __syncthreads();
       load_tile<D, T>(q_tile, q_view, queries, seq, dim);
       load_tile<D, T>(dout_tile, dout_view, queries, seq, dim);
@@ -112,7 +115,7 @@ __global__ void __launch_bounds__(lanes* lanes)
         const float column_delta = query < seq ? delta[statistics + query] : 0.0f;
         for (int i = 0; i < rows_each; ++i) {
           const int key = begin + threadIdx.y * rows_each + i;
-          s[i][j] = key <= query && query < seq ? expf(s[i][j] * scale - column_lse) : 0.0f;
+          s[i][j] = key <= order.position(query) && query < seq ? expf(s[i][j] * scale - column_lse) : 0.0f;
           ds[i][j] = s[i][j] * (ds[i][j] - column_delta);
         }
       }
@@ -123,19 +126,32 @@ __global__ void __launch_bounds__(lanes* lanes)
     }
   }
   const float ones[rows_each] = {1.0f, 1.0f, 1.0f, 1.0f}, factor[rows_each] = {scale, scale, scale, scale};
-  store_tile<D>(key_view(dv, row, kv_head, z), sum_v, ones, begin, seq, dim);
-  store_tile<D>(key_view(dk, row, kv_head, z), sum_k, factor, begin, seq, dim);
+  store_tile<D>(order.keys_of(dv, row, kv_head, z), sum_v, ones, begin, order.keys(), dim, row_of_key);
+  store_tile<D>(order.keys_of(dk, row, kv_head, z), sum_k, factor, begin, order.keys(), dim, row_of_key);
 }
 
-template <int D, class T>
+template <int D, class T, class Order>
 void run(const lane& on, T* dq, T* dk, T* dv, float* delta, const T* dout, const T* q, const T* k, const T* v,
-         const T* o, const float* lse, const attention_sizes& s) {
+         const T* o, const float* lse, const attention_sizes& s, int keys, const Order& order) {
   constexpr std::size_t shared = sizeof(float) * (4 * tile * tile_stride<D> + tile * weight_stride);
-  const int tiles = ceil_div(s.seq, tile);
-  launch(on, "attention_grad", attention_dq<D, T>, dim3(tiles, s.heads, s.rows), dim3(lanes, lanes), shared,
-         dq, delta, dout, q, k, v, o, lse, s);
-  launch(on, "attention_grad", attention_dkv<D, T>, dim3(tiles, s.kv_heads, s.rows), dim3(lanes, lanes),
-         shared, dk, dv, dout, q, k, v, lse, delta, s);
+  launch(on, "attention_grad", attention_dq<D, T, Order>, dim3(ceil_div(s.seq, tile), s.heads, s.rows),
+         dim3(lanes, lanes), shared, dq, delta, dout, q, k, v, o, lse, s, order);
+  launch(on, "attention_grad", attention_dkv<D, T, Order>, dim3(ceil_div(keys, tile), s.kv_heads, s.rows),
+         dim3(lanes, lanes), shared, dk, dv, dout, q, k, v, lse, delta, s, order);
+}
+
+/// The kernels for a head's dim.
+template <class T, class Order>
+void run(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse,
+         const attention_sizes& s, int keys, const Order& order) {
+  const auto with = [&](auto* run_d) {
+    run_d(on, on.at<T>(dq), on.at<T>(dk), on.at<T>(dv), on.at<float>(scratch), on.at<T>(dout), on.at<T>(q),
+          on.at<T>(k), on.at<T>(v), on.at<T>(o), on.at<float>(lse), s, keys, order);
+  };
+  if (s.dim <= 32) with(run<32, T, Order>);
+  else if (s.dim <= 64) with(run<64, T, Order>);
+  else if (s.dim <= 128) with(run<128, T, Order>);
+  else fail(on, "attention_grad: the head dim is " + std::to_string(s.dim) + "; it must be at most 128");
 }
 
 }  // namespace
@@ -146,19 +162,25 @@ void attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at
   const attention_sizes s{rows, seq, heads, kv_heads, dim, q_stride, kv_stride, heads * dim};
   if constexpr (std::is_same_v<T, bf16>)
     if (attention_grad_cudnn(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, s)) return;
-  const auto with = [&](auto* run_d) {
-    run_d(on, on.at<T>(dq), on.at<T>(dk), on.at<T>(dv), on.at<float>(scratch), on.at<T>(dout), on.at<T>(q),
-          on.at<T>(k), on.at<T>(v), on.at<T>(o), on.at<float>(lse), s);
-  };
-  if (dim <= 32) with(run<32, T>);
-  else if (dim <= 64) with(run<64, T>);
-  else if (dim <= 128) with(run<128, T>);
-  else fail(on, "attention_grad: the head dim is " + std::to_string(dim) + "; it must be at most 128");
+  run<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, s, seq, whole_sequences{seq});
+}
+
+template <class T>
+void chunk_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse,
+                          int rows, int seq, int heads, int kv_heads, int dim, int q_stride, int kv_stride, int ranks,
+                          int first) {
+  const runtime::chunks has{seq, ranks, first / (rows * (seq / ranks))};
+  run<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse,
+         {rows, has.count(), heads, kv_heads, dim, q_stride, kv_stride, heads * dim}, seq, chunks_of_sequences{has, rows});
 }
 
 template void attention_grad<float>(const lane&, at, at, at, at, at, at, at, at, at, at, int, int, int, int, int,
                                     int, int);
 template void attention_grad<bf16>(const lane&, at, at, at, at, at, at, at, at, at, at, int, int, int, int, int,
                                    int, int);
+template void chunk_attention_grad<float>(const lane&, at, at, at, at, at, at, at, at, at, at, int, int, int, int, int,
+                                          int, int, int, int);
+template void chunk_attention_grad<bf16>(const lane&, at, at, at, at, at, at, at, at, at, at, int, int, int, int, int,
+                                         int, int, int, int);
 
 }  // namespace rankc::cuda

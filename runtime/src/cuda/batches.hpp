@@ -8,35 +8,39 @@
 
 namespace rankc::cuda {
 
-/// Pinned tokens and targets of every data-parallel coordinate.
+/// Pinned tokens and targets of every data-parallel coordinate, and of each rank that shares out its sequences.
 class batches {
  public:
   /// In pinned memory that `owner` keeps.
   batches(const description& about, context& owner)
-      : about_(about), microbatch_(about.tokens_of_microbatch()) {
+      : about_(about), microbatch_(about.tokens_of_microbatch() / static_cast<std::size_t>(about.cp)) {
     const std::size_t count = microbatch_ * static_cast<std::size_t>(about.microbatches);
-    const std::size_t bytes = 2 * sizeof(std::int32_t) * count * static_cast<std::size_t>(about.dp);
+    const std::size_t bytes = 2 * sizeof(std::int32_t) * count * static_cast<std::size_t>(about.dp * about.cp);
     all_ = reinterpret_cast<std::int32_t*>(owner.more_pinned(bytes, "batches"));
     std::fill_n(all_, bytes / sizeof(std::int32_t), 0);
-    for (int dp = 0; dp < about.dp; ++dp) {
-      const std::int32_t* tokens = all_ + 2 * count * static_cast<std::size_t>(dp);
+    for (int i = 0; i < about.dp * about.cp; ++i) {
+      const std::int32_t* tokens = all_ + 2 * count * static_cast<std::size_t>(i);
       of_.push_back({tokens, tokens + count, count * sizeof(std::int32_t)});
     }
   }
 
-  const batch& of(int dp) const { return of_[static_cast<std::size_t>(dp)]; }
+  const batch& of(int dp, int cp) const { return of_[static_cast<std::size_t>(dp * about_.cp + cp)]; }
 
   void set(int dp, int microbatch, const std::int32_t* tokens, const std::int32_t* targets) {
     check_batch(about_, dp, microbatch);
-    std::int32_t* at = all_ + (of(dp).tokens - all_) + microbatch_ * static_cast<std::size_t>(microbatch);
-    std::copy_n(tokens, microbatch_, at);
-    std::copy_n(targets, microbatch_, at + (of(dp).targets - of(dp).tokens));
+    for (int cp = 0; cp < about_.cp; ++cp) {
+      const batch& own = of(dp, cp);
+      const chunks has{about_.seq, about_.cp, cp};
+      std::int32_t* at = all_ + (own.tokens - all_) + microbatch_ * static_cast<std::size_t>(microbatch);
+      copy_chunks(tokens, about_.rows, has, at);
+      copy_chunks(targets, about_.rows, has, at + (own.targets - own.tokens));
+    }
   }
 
  private:
   const description& about_;
-  std::size_t microbatch_;  // tokens of one
-  std::int32_t* all_ = nullptr;  // (dp, tokens | targets, microbatches, rows * seq)
+  std::size_t microbatch_;  // tokens of one on a rank
+  std::int32_t* all_ = nullptr;  // (dp, cp, tokens | targets, microbatches, tokens of one)
   std::vector<batch> of_;
 };
 

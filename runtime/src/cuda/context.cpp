@@ -18,7 +18,7 @@ namespace {
 /// Fill a rope table on the device.
 void fill_rope(rank& r, const rope_table& table) {
   std::vector<float> values(size_of(table));
-  fill_angles(values.data(), table);
+  fill_angles(values.data(), table, r.about->chunks_of_table(table, *r.row));
   check(r,
         cudaMemcpy(r.at<float>(table.where), values.data(), values.size() * sizeof(float),
                    cudaMemcpyHostToDevice),

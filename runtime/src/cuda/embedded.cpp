@@ -36,7 +36,7 @@ class embedded_rank final : public engine {
         context_(s.device, p.about, s.rank, {own_or_cudas(s.device_memory), s.pinned_memory}),
         communicators_(context_, s.communicators),
         batches_(p.about, context_),
-        driver_(context_, p, batches_.of(context_.of().row->dp), report_, s.stream) {
+        driver_(context_, p, batches_.of(context_.of().row->dp, context_.of().row->cp), report_, s.stream) {
     context_.of().steps_done = -1;
     context_.set_input({.lr = 0, .weight_decay = 0, .clip = 1, .beta1 = 0, .beta2 = 0, .eps = 1, .step = 1});
     for (const auto what : {job::what::try_alone, job::what::try_together, job::what::capture}) driver_.run({what});

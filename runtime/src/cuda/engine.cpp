@@ -79,7 +79,7 @@ class cuda_engine final : public engine {
     communicators_ = std::make_unique<communicators>(about, ranks_, edges_.get(), where);
     for (context* owner : held())
       workers_.push_back(
-          std::make_unique<worker>(*owner, program_, batches_->of(owner->of().row->dp), *report_));
+          std::make_unique<worker>(*owner, program_, batches_->of(owner->of().row->dp, owner->of().row->cp), *report_));
     if (where.others != nullptr) {
       places_.front()->store_in(where.others->words());
       where.others->on_failure([to = report_.get()](const std::string& cause) { stop_job(*to, failure(77, cause)); });

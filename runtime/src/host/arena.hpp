@@ -32,6 +32,6 @@ class arena {
 };
 
 /// Fill a table of rotary angles in the program's element type.
-void fill_rope(std::byte* arena, const runtime::rope_table&, runtime::dtype);
+void fill_rope(std::byte* arena, const runtime::rope_table&, const runtime::chunks&, runtime::dtype);
 
 }  // namespace rankc::host

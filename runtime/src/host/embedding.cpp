@@ -57,6 +57,32 @@ void position_grad(const lane& on, at dtable, at dy, int tokens, int width, int 
   }
 }
 
+// Token n of a rank's chunks is at place (first + n) % count of its sequence's part, and has the position of that place.
+template <class T>
+void chunk_position(const lane& on, at y, at x, at table, int tokens, int width, int rows, int seq, int ranks, int first) {
+  const runtime::chunks has{seq, ranks, first / (rows * (seq / ranks))};
+  for (int n = 0; n < tokens; ++n) {
+    T* to = on.at<T>(y) + static_cast<std::size_t>(n) * width;
+    const T* from = on.at<T>(x) + static_cast<std::size_t>(n) * width;
+    const T* row = on.at<T>(table) + static_cast<std::size_t>(has.position((first + n) % has.count())) * width;
+#pragma omp simd
+    for (int c = 0; c < width; ++c) to[c] = from[c] + row[c];
+  }
+}
+
+template <class T>
+void chunk_position_grad(const lane& on, at dtable, at dy, int tokens, int width, int rows, int seq, int ranks, int first,
+                         bool accumulate) {
+  const runtime::chunks has{seq, ranks, first / (rows * (seq / ranks))};
+  const T* grad = on.at<T>(dy);
+  for (int p = 0; p < seq; ++p) {
+    const int place = has.place(p), count = has.count();
+    const int first_token = place < 0 ? tokens : (place - first % count + count) % count;
+    column_sums(on.at<T>(dtable) + static_cast<std::size_t>(p) * width, first_token, tokens, count, width,
+                accumulate, [=](std::size_t n, int c) { return grad[n * width + c]; });
+  }
+}
+
 // Turn each pair (x[j], x[j + dim / 2]) by the angle of its position, forwards or (direction -1) back.
 template <class T>
 void rotate(const lane& on, at y, at x, at table, int tokens, int heads, int dim, int seq, T direction) {
@@ -95,6 +121,10 @@ template decltype(position<float>) position<float>;
 template decltype(position<double>) position<double>;
 template decltype(position_grad<float>) position_grad<float>;
 template decltype(position_grad<double>) position_grad<double>;
+template decltype(chunk_position<float>) chunk_position<float>;
+template decltype(chunk_position<double>) chunk_position<double>;
+template decltype(chunk_position_grad<float>) chunk_position_grad<float>;
+template decltype(chunk_position_grad<double>) chunk_position_grad<double>;
 template decltype(rope<float>) rope<float>;
 template decltype(rope<double>) rope<double>;
 template decltype(rope_grad<float>) rope_grad<float>;

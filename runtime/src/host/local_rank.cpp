@@ -14,7 +14,7 @@ std::size_t count_threads(const layout& where) {
 local_rank::local_rank(const description& about, int index, fabric& wires, std::pmr::memory_resource* memory)
     : about_(about), arena_(layout_of(about, index).arena_bytes, memory), views_(count_threads(layout_of(about, index))) {
   const layout& where = layout_of(about, index);
-  for (const rope_table& table : where.ropes) fill_rope(arena_.data(), table, about.type);
+  for (const rope_table& table : where.ropes) fill_rope(arena_.data(), table, about.chunks_of_table(table, about.ranks[static_cast<std::size_t>(index)]), about.type);
   std::size_t next = 0;
   for (int lane = 0; lane < static_cast<int>(where.lanes.size()); ++lane) {
     if (!where.lanes[static_cast<std::size_t>(lane)].computes) continue;
@@ -33,9 +33,10 @@ local_rank::local_rank(const description& about, int index, fabric& wires, std::
 
 void local_rank::set_batch(int microbatch, const std::int32_t* tokens, const std::int32_t* targets) {
   const rank& r = main();
-  const std::size_t count = about_.tokens_of_microbatch(), first = static_cast<std::size_t>(microbatch) * count;
-  if (r.where->reads_tokens) std::copy_n(tokens, count, r.at<std::int32_t>(r.where->tokens) + first);
-  if (r.where->reads_targets) std::copy_n(targets, count, r.at<std::int32_t>(r.where->targets) + first);
+  const chunks has = about_.chunks_of(*r.row);
+  const std::size_t first = static_cast<std::size_t>(microbatch) * static_cast<std::size_t>(about_.rows) * has.count();
+  if (r.where->reads_tokens) copy_chunks(tokens, about_.rows, has, r.at<std::int32_t>(r.where->tokens) + first);
+  if (r.where->reads_targets) copy_chunks(targets, about_.rows, has, r.at<std::int32_t>(r.where->targets) + first);
 }
 
 std::byte* local_rank::element(region what, std::size_t first, std::size_t count) const {

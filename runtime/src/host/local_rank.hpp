@@ -24,7 +24,7 @@ class local_rank {
   const rank& main() const { return views_.front(); }
   const arena& memory() const { return arena_; }
 
-  /// Shapes: (rows, seq), row-major; what the rank does not read is left out.
+  /// Shapes: (rows, seq), row-major; what the rank does not read, or has not of a sequence, is left out.
   void set_batch(int microbatch, const std::int32_t* tokens, const std::int32_t* targets);
 
   /// As engine has them.

@@ -104,11 +104,13 @@ std::vector<double> next_logits(engine& e, std::span<const std::int32_t> tokens)
       e.set_batch(dp, microbatch, ids.data(), none.data());
     }
   e.evaluate();
+  const int last = static_cast<int>(tokens.size()) - 1;
   std::vector<double> logits(static_cast<std::size_t>(about.tp) * static_cast<std::size_t>(where.logits.columns));
   for (int rank = 0; rank < about.world(); ++rank) {
     const rank_row& row = about.ranks[static_cast<std::size_t>(rank)];
-    if (row.pp == about.loss_at() && row.dp == 0)
-      e.logits(rank, tokens.size() - 1, logits.data() + row.tp * where.logits.columns);
+    const int place = about.chunks_of(row).place(last);
+    if (row.pp == about.loss_at() && row.dp == 0 && place >= 0)
+      e.logits(rank, static_cast<std::size_t>(place), logits.data() + row.tp * where.logits.columns);
   }
   logits.resize(static_cast<std::size_t>(about.vocab_used));  // the rest is padding
   return logits;

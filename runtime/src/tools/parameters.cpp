@@ -14,10 +14,10 @@ namespace {
 
 constexpr std::size_t block_elements = std::size_t{1} << 20;
 
-shard shard_of(const parameter& p, const rank_row& row, int shards, int rank) {
+shard shard_of(const parameter& p, const rank_row& row, const description& about, int rank) {
   const auto rows = static_cast<std::size_t>(p.rows), columns = static_cast<std::size_t>(p.cols);
-  const auto tp = static_cast<std::size_t>(row.tp), n = static_cast<std::size_t>(shards);
-  const std::size_t kept = (rows + n - 1) / n, first = std::min(rows, static_cast<std::size_t>(row.dp) % n * kept);
+  const auto tp = static_cast<std::size_t>(row.tp), n = static_cast<std::size_t>(about.shards);
+  const std::size_t kept = (rows + n - 1) / n, first = std::min(rows, static_cast<std::size_t>(about.shard_of(row)) * kept);
   return {.rank = rank,
           .element = p.element,
           .row = (p.shard_dim == 0 ? tp * rows : 0) + first,
@@ -78,8 +78,8 @@ std::vector<global_parameter> global_parameters(const description& about) {
       for (std::size_t rank = 0; rank < about.ranks.size(); ++rank) {
         const rank_row& row = about.ranks[rank];
         if (row.pp != static_cast<int>(pp)) continue;
-        g.holders.push_back(shard_of(p, row, about.shards, static_cast<int>(rank)));
-        if (!p.copy && row.dp < about.shards && (p.shard_dim >= 0 || row.tp == 0))
+        g.holders.push_back(shard_of(p, row, about, static_cast<int>(rank)));
+        if (!p.copy && about.is_first_holder(row) && (p.shard_dim >= 0 || row.tp == 0))
           g.sources.push_back(g.holders.back());
       }
     }

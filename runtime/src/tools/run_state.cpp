@@ -42,6 +42,7 @@ std::string run_state_text(const run_state& state, const description& about) {
       {"layout",
        {{"pp", about.pp},
         {"dp", about.dp},
+        {"cp", about.cp},
         {"tp", about.tp},
         {"microbatches", about.microbatches},
         {"rows", about.rows},

@@ -41,15 +41,10 @@ std::string thrown(const plan_data& p) {
 }  // namespace
 
 TEST_CASE("a conversion over an axis that is not lowered is never a copy") {
-  plan_data p = planned({});
-  CHECK(thrown(p) == "");
-  // Past the rule that refuses them: gpt2 gathers keys over cp.
-  p.dims.world = p.dims.cp = 2;
-  CHECK(thrown(p) == "layer 'block': all_gather over cp is not lowered");
-
+  CHECK(thrown(planned({})) == "");
   for (const op_row* kind :
        {&ops::replicate, &ops::all_reduce, &ops::all_gather, &ops::reduce_scatter, &ops::all_reduce_max})
-    for (axis over : {axis::dp_replicate, axis::dp_shard, axis::cp}) {
+    for (axis over : {axis::dp_replicate, axis::dp_shard}) {
       plan_data other = planned({});
       other.dims.*row(over).degree = other.dims.world = 2;
       // The first conversion of the embedding, over another axis.
@@ -65,8 +60,8 @@ TEST_CASE("a conversion over an axis that is not lowered is never a copy") {
 }
 
 TEST_CASE("communicators that the table of axes plans and no role has are refused") {
-  // An embedding and a head convert nothing over cp, which has groups of its own.
+  // An embedding and a head convert nothing over ulysses, which has groups of its own.
   plan_data p = make_plan("no_blocks", no_blocks{}, {}, schedules::gpipe{1}, training{.seq = 8, .global_batch = 4}, clusters::cpu);
-  p.dims.world = p.dims.cp = 2;
-  CHECK(thrown(p) == "what the groups of ring communicate is not lowered");
+  p.dims.world = p.dims.cp = p.dims.ulysses = 2;
+  CHECK(thrown(p) == "what the groups of ulysses communicate is not lowered");
 }

@@ -32,6 +32,9 @@ inline constexpr models::gpt2 gpt_ffn{.layers = 1, .hidden = 32, .heads = 4, .ff
 inline constexpr auto rc240_rows_over_shards = modelled(gpt_ffn, {.world = 4, .dp_shard = 2, .tp = 2}, {.seq = 8, .global_batch = 2});
 static_assert(valid<rc240_rows_over_shards>);  // error: RC240: parameter 'w1' has 33 rows on each rank of tp=2, and they do not divide by dp_shard=2 (dp_replicate takes the rest): take dp_shard=1, or ffn=64 or ffn=68
 
+inline constexpr auto rc240_rows_over_cp = modelled(gpt_ffn, {.world = 4, .cp = 2, .tp = 2}, {.seq = 8, .global_batch = 2});
+static_assert(valid<rc240_rows_over_cp>);  // error: RC240: parameter 'w1' has 33 rows on each rank of tp=2, and they do not divide by dp_shard=1 * cp=2 (dp_replicate takes the rest): take ffn=64 or ffn=68, or cp_weights=replicate
+
 inline constexpr models::gpt2 ragged_heads{.layers = 1, .hidden = 32, .heads = fault(5, 8), .ffn = 64, .vocab = 64};
 inline constexpr auto rc203_hidden_over_heads = modelled(ragged_heads);
 static_assert(valid<rc203_hidden_over_heads>);  // error: RC203: hidden=32 does not divide into heads=5: take heads=2 or heads=4, or hidden=30 or hidden=35

@@ -45,6 +45,14 @@ inline constexpr op_row untyped = like_gelu([](op_row& r) { r.rule = nullptr; })
 inline constexpr auto op_without_rule = modelled<untyped>;
 static_assert(valid<op_without_rule>);  // error: RC210: ops.cpp:1: mine: it has no typing rule; give its op_row one
 
+inline constexpr op_row of_sequences = like_gelu([](op_row& r) { r.host.sizes = "tokens*width seq"; });
+inline constexpr plan kernel_of_sequences{.model = model<of_sequences>{},
+                                          .dims = parallel_dims{.world = 2, .cp = 2},
+                                          .schedule = one_microbatch,
+                                          .recipe = recipe,
+                                          .cluster = clusters::cpu};
+static_assert(valid<kernel_of_sequences>);  // error: RC225: ops.cpp:1: mine: its kernel is told of sequences, and with cp=2 a rank has chunks of them; take a kernel of tokens, or cp=1
+
 inline constexpr op_row homeless = like_gelu([](op_row& r) { r.host = {}; });
 inline constexpr auto op_without_host_kernel = modelled<homeless>;
 static_assert(valid<op_without_host_kernel>);  // error: RC225: ops.cpp:1: mine: its op_row has no host kernel; give .host = {name, sizes}

@@ -504,6 +504,59 @@ inline constexpr plan conversion_over_replicas{.model = around<gathers_replicas>
                                                .cluster = clusters::cpu};
 static_assert(valid<conversion_over_replicas>);  // error: RC226: typed.cpp:@gathers_replicas@: all_gather: a conversion over dp_replicate inside a layer is not lowered in this version: set dp_replicate=1
 
+// ---- sequences that ranks of cp share out
+
+template <class Layer>
+inline constexpr plan on_chunks{.model = around<Layer>{},
+                                .dims = parallel_dims{.world = 2, .cp = 2},
+                                .schedule = one_microbatch,
+                                .recipe = recipe,
+                                .cluster = clusters::cpu};
+constexpr value features(trace& t, value x, std::string_view name) {
+  return linear(x, t.parameter(name, {heads, hidden}, {}, initial::normal, 0.02));
+}
+
+struct keys_of_own_tokens : layer {
+  constexpr value forward(trace& t, value x, const layer_context& c) const {
+    value q = features(t, x, "wq"), k = features(t, x, "wk"), v = features(t, x, "wv");
+    value all_k = all_gather(k, axis::cp, c.tokens.name), all_v = all_gather(v, axis::cp, c.tokens.name);
+    return x + linear(attention(q, faulty ? k : all_k, all_v, c.rows, c.seq), whole(t, "wo", hidden, heads));  // @keys_of_own_tokens@
+  }
+};
+inline constexpr auto attention_to_keys_of_own_tokens = on_chunks<keys_of_own_tokens>;
+static_assert(valid<attention_to_keys_of_own_tokens>);  // error: RC210: typed.cpp:@keys_of_own_tokens@: attention: k is sharded along tokens (V) over cp; expected replicated (R): every query meets every key: all_gather it over the tokens first
+
+struct turned_late : layer {
+  constexpr value forward(trace& t, value x, const layer_context& c) const {
+    value q = rope(features(t, x, "wq"), c.seq, 10000), k = features(t, x, "wk"), v = features(t, x, "wv");
+    if (!faulty) k = rope(k, c.seq, 10000);
+    value keys = all_gather(k, axis::cp, c.tokens.name), values = all_gather(v, axis::cp, c.tokens.name);
+    if (faulty) keys = rope(keys, c.seq, 10000);  // @turned_late@
+    return x + linear(attention(q, keys, values, c.rows, c.seq), whole(t, "wo", hidden, heads));
+  }
+};
+inline constexpr auto positions_of_gathered_keys = on_chunks<turned_late>;
+static_assert(valid<positions_of_gathered_keys>);  // error: RC210: typed.cpp:@turned_late@: rope: the value is replicated (R) over cp; expected sharded along the tokens: take the positions before all_gather, which puts tokens in the order of ranks
+
+struct gathered_residual : layer {
+  constexpr value forward(trace& t, value x, const layer_context& c) const {
+    value y = linear(x, whole(t, "w", hidden));
+    if (faulty) y = all_gather(y, axis::cp, c.tokens.name);
+    return x + y;  // @gathered_residual@
+  }
+};
+inline constexpr auto residual_of_gathered_rows = on_chunks<gathered_residual>;
+static_assert(valid<residual_of_gathered_rows>);  // error: RC210: typed.cpp:@gathered_residual@: add: the left operand is sharded along tokens (V) and the right operand replicated (R) over cp; expected one placement: shard both along the same dim, or neither
+
+struct sharded_over_chunks : layer {
+  constexpr value forward(trace& t, value x, const layer_context& c) const {
+    value gain = faulty ? t.parameter("gain", {hidden}, {{axis::cp, "hidden"}}, initial::ones) : vector(t, "gain");
+    return x + leave_tp(project(t, rms_norm(x, gain), c), c);  // @norm_over_chunks@
+  }
+};
+inline constexpr auto parameter_over_chunks = on_chunks<sharded_over_chunks>;
+static_assert(valid<parameter_over_chunks>);  // error: RC210: typed.cpp:@norm_over_chunks@: rms_norm 'gain': the weight is sharded along hidden (V) over cp; expected the same on every rank (I): declare it without a shard
+
 // ---- axes that no value is placed on
 
 struct replicates_over_stages : layer {

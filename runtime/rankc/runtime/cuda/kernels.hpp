@@ -39,6 +39,14 @@ void position(const lane&, at y, at x, at table, int tokens, int width, int seq,
 template <class T>
 void position_grad(const lane&, at dtable, at dy, int tokens, int width, int seq, int first, bool accumulate);
 
+/// The same of a rank's chunks of `rows` sequences of `seq`, each of which `ranks` share out
+/// (rankc/runtime/chunks.hpp). `first` is the place of x's first token among the gathered tokens of all.
+template <class T>
+void chunk_position(const lane&, at y, at x, at table, int tokens, int width, int rows, int seq, int ranks, int first);
+template <class T>
+void chunk_position_grad(const lane&, at dtable, at dy, int tokens, int width, int rows, int seq, int ranks, int first,
+                         bool accumulate);
+
 /// Normalisation over the last dim; eps is added to the variance or mean square. stats: (tokens, 2) mean and 1/std;
 /// for rms_norm (tokens, 1) 1/rms. Shapes: x, y, dy, dx (tokens, width), gain, shift (width). dx may be dy.
 /// Source: Ba et al. 2016; Zhang and Sennrich 2019.
@@ -92,6 +100,18 @@ void attention(const lane&, at o, at lse, at scratch, at q, at k, at v, int rows
 template <class T>
 void attention_grad(const lane&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse, int rows,
                     int seq, int heads, int kv_heads, int dim, int q_stride, int kv_stride);
+
+/// The same of a rank's chunks of sequences of `seq`, each of which `ranks` share out (rankc/runtime/chunks.hpp), to
+/// the gathered keys of all; of keys that the rank's queries do not see dk and dv are 0. `first` is the place of q's
+/// first token among these.
+/// Shapes: as above with seq / ranks for seq in what is of queries; scratch of the gradient: f32 (rows, heads, seq / ranks).
+template <class T>
+void chunk_attention(const lane&, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads,
+                     int kv_heads, int dim, int q_stride, int kv_stride, int ranks, int first);
+template <class T>
+void chunk_attention_grad(const lane&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse,
+                          int rows, int seq, int heads, int kv_heads, int dim, int q_stride, int kv_stride, int ranks,
+                          int first);
 
 /// GELU in its tanh form, and SwiGLU: y = silu(gate) * up, whose rows of gate and up (and of dgate and dup)
 /// are `stride` elements apart. dx may be dy; gelu's y may be x.
