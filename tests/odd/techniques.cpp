@@ -37,10 +37,12 @@ const techniques of_three_axes[]{{"one_f_one_b", "dp_replicate", "tp"},
                                  {"zero_bubble_v", "after_step", "tp", "recompute"},
                                  {"dual_pipe_v", "after_layer", "tp"},
                                  {"dual_pipe_v", "dp_replicate", "sequence_parallel"},
-                                 {"dual_pipe_v", "after_step", "sequence_parallel", "recompute"},
-                                 {"dual_pipe_v", "cp", "tp"},
-                                 {"one_f_one_b", "cp", "sequence_parallel", "recompute"},
-                                 {"zero_bubble_v", "after_layer", "cp", "recompute"}};
+                                 {"dual_pipe_v", "after_step", "sequence_parallel", "recompute"}};
+
+/// Of shared sequences with two other techniques, or with three.
+const techniques of_sequences[]{{"cp", "dual_pipe_v", "tp"},
+                                {"cp", "one_f_one_b", "sequence_parallel", "recompute"},
+                                {"cp", "zero_bubble_v", "after_layer", "recompute"}};
 
 class list {
  public:
@@ -109,11 +111,15 @@ std::vector<odd_plan> plans_of_techniques() {
   l.add_one("llama");
   techniques names(std::begin(order_names), std::end(order_names));
   names.insert(std::begin(other_names), std::end(other_names));
+  names.erase("cp");
   for (const std::string& a : names) l.add(techniques{a});
   for (const std::string& a : names)
     for (const std::string& b : names)
       if (a < b && go_together(a, b)) l.add(techniques{a, b});
   for (const techniques& t : of_three_axes) l.add(t);
+  l.add(techniques{"cp"});
+  for (const std::string& other : names) l.add(techniques{"cp", other});
+  for (const techniques& t : of_sequences) l.add(t);
   return l.out;
 }
 
