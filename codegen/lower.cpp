@@ -94,6 +94,7 @@ std::uint64_t hash_of(const lowered& l) {
     for (int c : of_rank) add(f, {c});
   for (const pipeline_rank& r : l.ranks) {
     f.add(r.arena.bytes);
+    for (const placed_rope& rope : r.arena.ropes) f.add(scaling_words(rope.as.scaling));  // its base is the ops' number
     for (const placed_parameter& p : r.parameters) f.add(p.name), add(f, {static_cast<std::int64_t>(p.element), p.copy});
     for (const step* s : {&r.train, &r.evaluate}) {
       for (const placed_value& v : s->values) add(f, {static_cast<int>(v.what), v.stage, v.microbatch, v.layer, static_cast<std::int64_t>(v.where)});

@@ -6,27 +6,36 @@ include(${PROJECT_SOURCE_DIR}/runtime/cmake/nccl.cmake)
 include(${PROJECT_SOURCE_DIR}/runtime/cmake/cudnn.cmake)
 
 add_library(rankc_runtime_cuda STATIC
+  src/embedded.cpp
+  src/cuda/access.cpp
   src/cuda/activations.cu
   src/cuda/activations_gated.cu
+  src/cuda/adopted.cpp
   src/cuda/agreement.cpp
   src/cuda/arena.cpp
   src/cuda/attention.cu
   src/cuda/attention_grad.cu
   src/cuda/bias.cu
+  src/cuda/buffer.cpp
   src/cuda/check.cpp
   src/cuda/communicate.cpp
   src/cuda/communicators.cpp
   src/cuda/context.cpp
   src/cuda/cross_entropy.cu
   src/cuda/cross_entropy_fused.cu
+  src/cuda/driver.cpp
+  src/cuda/embedded.cpp
   src/cuda/embedding.cu
   src/cuda/embedding_grad.cu
   src/cuda/engine.cpp
   src/cuda/gates.cu
+  src/cuda/injected.cpp
   src/cuda/linear.cpp
   src/cuda/linear_fused.cpp
   src/cuda/linear_plans.cpp
   src/cuda/linear_tuning.cpp
+  src/cuda/mark_stores.cu
+  src/cuda/marks.cpp
   src/cuda/norms.cu
   src/cuda/norms_grad.cu
   src/cuda/optimizer.cu

@@ -27,7 +27,8 @@ target_compile_definitions(rankc_field_f64 PRIVATE FIELD_IN_F64 field=field_f64)
 target_link_libraries(rankc_field_f64 PRIVATE rankc_runtime_host)
 foreach(machine IN ITEMS rankc_field rankc_field_f64)
   target_include_directories(${machine} PUBLIC equivalence)
-  target_include_directories(${machine} SYSTEM PUBLIC "${PROJECT_SOURCE_DIR}/codegen")  # program.hpp and specification.hpp alone
+  # program.hpp, specification.hpp and rope_scaling.hpp alone
+  target_include_directories(${machine} SYSTEM PUBLIC "${PROJECT_SOURCE_DIR}/codegen" "${PROJECT_SOURCE_DIR}/runtime")
   target_link_libraries(${machine} PRIVATE rankc_warnings)
   target_compile_features(${machine} PUBLIC cxx_std_20)
 endforeach()

@@ -31,5 +31,5 @@ rankc_outside_project(find_package "-DCMAKE_PREFIX_PATH=${prefix}" -DCMAKE_CXX_F
 set_tests_properties(install/find_package PROPERTIES FIXTURES_REQUIRED rankc_installed)
 foreach(way IN ITEMS add_subdirectory fetch_content)
   rankc_outside_project(${way} "-DRANKC_SOURCE=${PROJECT_SOURCE_DIR}" -DRANKC_CUDA=OFF
-    -DRANKC_NATIVE=${RANKC_NATIVE} -DRANKC_WARNINGS=${RANKC_WARNINGS} -DRANKC_WERROR=${RANKC_WERROR})
+    -DRANKC_NATIVE=${RANKC_NATIVE} -DRANKC_INJECT=${RANKC_INJECT} -DRANKC_WARNINGS=${RANKC_WARNINGS} -DRANKC_WERROR=${RANKC_WERROR})
 endforeach()

@@ -21,7 +21,7 @@ install(FILES
   runtime/rankc/runtime/fnv1a.hpp runtime/rankc/runtime/injection.hpp runtime/rankc/runtime/lr_schedule.hpp
   runtime/rankc/runtime/packed_times.hpp runtime/rankc/runtime/peers.hpp runtime/rankc/runtime/placement.hpp
   runtime/rankc/runtime/program.hpp runtime/rankc/runtime/progress.hpp
-  runtime/rankc/runtime/random_bits.hpp runtime/rankc/runtime/tensor.hpp
+  runtime/rankc/runtime/random_bits.hpp runtime/rankc/runtime/rope_scaling.hpp runtime/rankc/runtime/tensor.hpp
   DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/rankc/runtime")
 install(DIRECTORY runtime/rankc/runtime/host DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/rankc/runtime")
 # What a plan's bytes on a GPU are counted from, on any machine.

@@ -65,6 +65,9 @@ int main(int argc, char** argv) { return rankc::codegen::generator_main(rankc::m
     add_executable(${name}_rankc "${CMAKE_CURRENT_BINARY_DIR}/${name}_rankc.cpp")
     target_include_directories(${name}_rankc PRIVATE "${plan_dir}")
     target_link_libraries(${name}_rankc PRIVATE rankc::codegen)
+    if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
+      target_compile_options(${name}_rankc PRIVATE -O0)  # it declares the plan: what works is in the library, optimised
+    endif()
   endif()
 
   set(source "${out}/program.cpp")  # for both targets: the kernels are the runtime's

@@ -83,7 +83,7 @@ void each_part(const lowered& l, const pipeline_rank& r, const item& i, auto vis
   const auto of_shards = [&](std::string_view kind, const std::vector<gathering::part>& all, bool is_wide) {
     for (const gathering::part& p : all) {
       const std::size_t elements = r.parameters[static_cast<std::size_t>(p.parameter)].as.shard();
-      visit(part{kind, i.over, is_wide, is_wide && l.rounds(i), elements * (is_wide ? l.wide_bytes() : l.real_bytes())});
+      visit(part{kind, i.over, is_wide, l.rounds(i), elements * (is_wide ? l.wide_bytes() : l.real_bytes())});
     }
   };
   switch (i.what) {
@@ -103,7 +103,7 @@ void each_part(const lowered& l, const pipeline_rank& r, const item& i, auto vis
     case item_kind::reduce:
     case item_kind::reduce_norm:
     case item_kind::reduce_loss:
-      visit(part{"all_reduce", i.over, true, i.what == item_kind::reduce && l.rounds(i), l.messages[static_cast<std::size_t>(i.message)].bytes});
+      visit(part{"all_reduce", i.over, true, l.rounds(i), l.messages[static_cast<std::size_t>(i.message)].bytes});
       break;
     default: break;
   }
@@ -124,7 +124,7 @@ std::vector<communications> count_communications(const lowered& l, const pipelin
   std::vector<communications> all;
   for (std::size_t i = 0; i < s.items.size(); ++i) {
     const item& issued = s.items[i];
-    const bool go_together = issued.what == item_kind::gather || (issued.what == item_kind::reduce_scatter && !l.rounds(issued));
+    const bool go_together = (issued.what == item_kind::gather || issued.what == item_kind::reduce_scatter) && !l.rounds(issued);
     bool counted = false;
     each_part(l, r, issued, [&](const part& p) {
       const auto link = static_cast<std::size_t>(find_link(r, issued.on, p.over));

@@ -256,6 +256,15 @@ std::string describe_text(const lowered& l) {
   return out;
 }
 
+/// What the rule of a rope scaling reads is a number, and else null.
+static nlohmann::json describe_scaling(const rope_scaling& s) {
+  nlohmann::json j{{"rope_type", name_of(s.by)}, {"rope_factor", nullptr}, {"low_freq_factor", nullptr}, {"high_freq_factor", nullptr}, {"original_positions", nullptr}};
+  if (s.by != rope_scaling::none) j["rope_factor"] = s.factor;
+  if (s.by == rope_scaling::llama3)
+    j.update({{"low_freq_factor", s.low_freq_factor}, {"high_freq_factor", s.high_freq_factor}, {"original_positions", s.original_positions}});
+  return j;
+}
+
 std::string describe_json(const lowered& l) {
   using nlohmann::json;
   const plan_data& p = *l.plan;
@@ -272,8 +281,9 @@ std::string describe_json(const lowered& l) {
   if (const known_model& m = p.model; !m.family.empty()) {
     const model_sizes& s = m.sizes;
     j["model"] = {{"family", m.family}, {"layers", s.layers}, {"hidden", s.hidden}, {"heads", s.heads},
-                  {"kv_heads", s.kv_heads ? s.kv_heads : s.heads}, {"head_dim", s.hidden / s.heads}, {"ffn", s.ffn}, {"vocab", s.vocab},
-                  {"tied", s.tied_embeddings}, {"theta", m.theta}, {"norm_eps", 1e-5}};
+                  {"kv_heads", s.kv_heads ? s.kv_heads : s.heads}, {"head_dim", s.elements_of_head()}, {"ffn", s.ffn}, {"vocab", s.vocab},
+                  {"tied", s.tied_embeddings}, {"theta", m.theta}, {"norm_eps", m.norm_eps}};
+    if (s.rotary) j["model"].update(describe_scaling(m.scaling));
   }
   if (const parameter_count n = parameters_of(l); n.frozen > 0) j["trained_parameters"] = n.trained;
   for (const pipeline_rank& r : l.ranks) {

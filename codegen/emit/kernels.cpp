@@ -189,7 +189,7 @@ kernel_members members_of(const op_row& row, target t) {
   }
   for (const std::string& symbol : needed_sizes(row, t)) {
     const bool run_time = symbol == "number" || is_first(row, symbol);
-    if (run_time || !is_in_a_type(row, symbol)) (run_time ? m.run_time : m.given).emplace_back(symbol, scope.take(symbol));
+    if (run_time || !is_in_a_type(row, symbol)) (run_time ? m.run_time : m.given).emplace_back(symbol, scope.take(symbol == "number" ? row.number : symbol));
   }
   if (sums || m.may_add) m.into = scope.take("into");
   m.may_add &= !sums;

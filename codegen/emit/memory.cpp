@@ -82,7 +82,7 @@ std::string emit_memory(const lowered& l, const pipeline_rank& r) {
     one(fmt::format("vector<wide, {}>", r.arriving_elements), "arriving", a.arriving, r.arriving_elements * l.wide_bytes(), "sums that are added to others");
   for (std::size_t t = 0; t < a.ropes.size(); ++t)
     one(fmt::format("matrix<wide, {}, {}>", a.ropes[t].as.positions, a.ropes[t].as.dim), rope_name(t, a.ropes.size()), a.ropes[t].where, a.ropes[t].bytes,
-        fmt::format("cosines and sines of {} positions, base {}", a.ropes[t].as.positions, a.ropes[t].as.theta));
+        fmt::format("cosines and sines of {} positions, base {}{}", a.ropes[t].as.positions, a.ropes[t].as.theta, scaling_words(a.ropes[t].as.scaling)));
   const std::size_t tokens = l.tokens();
   const auto of_microbatch = [&](const char* name, std::size_t where, std::string_view what) {
     out += fmt::format("constexpr token_ids {}_of(int microbatch) {{ return {{at{{{}}} + {} * static_cast<std::size_t>(microbatch)}}; }}  // {}\n", name,

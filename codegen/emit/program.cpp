@@ -27,11 +27,16 @@ std::string parameter_table(const pipeline_rank& r) {
   return out + "};\n";
 }
 
+/// ", {rankc::rope_scaling::linear, 8, 1, 4, 8192}"
+std::string scaling_row(const rope_scaling& s) {
+  if (s.by == rope_scaling::none) return "";
+  return fmt::format(", {{rankc::rope_scaling::{}, {}, {}, {}, {}}}", name_of(s.by), s.factor, s.low_freq_factor, s.high_freq_factor, s.original_positions);
+}
 std::string rope_tables(const pipeline_rank& r) {
   if (r.arena.ropes.empty()) return "";
   std::vector<std::string> tables;
   for (const placed_rope& t : r.arena.ropes)
-    tables.push_back(fmt::format("{{{{{}}}, {}, {}, {}}}", t.where, t.as.positions, t.as.dim, t.as.theta));
+    tables.push_back(fmt::format("{{{{{}}}, {}, {}, {}{}}}", t.where, t.as.positions, t.as.dim, t.as.theta, scaling_row(t.as.scaling)));
   return fmt::format("constexpr rope_table ropes_{}[]{{{}}};\n", r.index, fmt::join(tables, ", "));
 }
 

@@ -106,7 +106,7 @@ content claims::begin(int rank, const access& a, const relation& h) {
       few<part, 2> box;
       box.push_back(h.box.empty() ? part{runs(0, h.positions), h.positions} : parts_of(h, h.positions));
       box.push_back({runs(0, h.dim), h.dim});
-      return one_tensor(a, box, rotary_table(h.theta, h.dim));
+      return one_tensor(a, box, rotary_table(h.theta, h.dim, h.scaling));
     }
     case holding_kind::ids:
     case holding_kind::targets: {

@@ -27,15 +27,15 @@ constexpr line lines[]{
     {"bias_grad", "+db(w) dy(t w)", "db = sum(t) dy'"},
 
     // ---- norms of rows, and of each head
-    {"layer_norm", "y(t w) statistics(t 2) x(t w) gain(w) shift(w)", "y = x gain shift; statistics = x", "whole(w)", "",
+    {"layer_norm", "y(t w) statistics(t 2) x(t w) gain(w) shift(w)", "y = x gain shift; statistics = x", "whole(w)", "number",
      "x = layer_norm_dx(dy, x, statistics, gain); gain shift = layer_norm_dw(dy, x, statistics)"},
     {"layer_norm_dx", "dx(t w)^dy dy(t w) x(t w) statistics(t 2) gain(w)", "dx = dy' x statistics gain", "whole(w)"},
     {"layer_norm_dw", "+dgain(w) +dshift(w) dy(t w) x(t w) statistics(t 2)", "dgain = sum(t) dy' x statistics; dshift = sum(t) dy'"},
-    {"rms_norm", "y(t w) statistics(t 1) x(t w) gain(w)", "y = x gain'; statistics = x", "whole(w)", "",
+    {"rms_norm", "y(t w) statistics(t 1) x(t w) gain(w)", "y = x gain'; statistics = x", "whole(w)", "number",
      "x = rms_norm_dx(dy, x, statistics, gain); gain = rms_norm_dw(dy, x, statistics)"},
     {"rms_norm_dx", "dx(t w)^dy dy(t w) x(t w) statistics(t 1) gain(w)", "dx = dy' x statistics gain", "whole(w)"},
     {"rms_norm_dw", "+dgain(w) dy(t w) x(t w) statistics(t 1)", "dgain = sum(t) dy' x statistics"},
-    {"head_norm", "y(t h*d) statistics(t h) x(t h*d) gain(d)", "y = x gain'; statistics = x", "", "",
+    {"head_norm", "y(t h*d) statistics(t h) x(t h*d) gain(d)", "y = x gain'; statistics = x", "", "number",
      "x = head_norm_dx(dy, x, statistics, gain); gain = head_norm_dw(dy, x, statistics)"},
     {"head_norm_dx", "dx(t h*d)^dy dy(t h*d) x(t h*d) statistics(t h) gain(d)", "dx = dy' x statistics gain"},
     {"head_norm_dw", "+dgain(d) dy(t h*d) x(t h*d) statistics(t h)", "dgain = sum(t h) dy' x statistics"},

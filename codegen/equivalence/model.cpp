@@ -128,7 +128,7 @@ std::vector<term> model::operands(std::size_t use, const specification::op& o, c
     all[results + i] = values[static_cast<std::size_t>(o.in[i])];
   if (o.in.size() + 1 == given && f.positions) {  // the rotary table is no value
     const specification::layer& l = spec_.layers[static_cast<std::size_t>(spec_.uses[use].layer)];
-    all[f.ports.size() - 1] = rotary_table(o.number, l.values[static_cast<std::size_t>(o.in[0])].unit);
+    all[f.ports.size() - 1] = rotary_table(o.number, l.values[static_cast<std::size_t>(o.in[0])].unit, o.scaling);
   } else if (o.in.size() != given || o.out.size() != results) {
     throw refusal(fmt::format("{}: {} has {} operands and {} results; expected {} and {}",
                               spec_.uses[use].name, o.row, o.in.size(), o.out.size(), given, results));

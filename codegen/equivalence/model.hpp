@@ -28,8 +28,9 @@ term result_of(const fact&, int equation, const term* operands, const attributes
 term addend_of(const fact&, int equation, int operand, term of, const attributes&);
 
 /// The cosines and sines of positions.
-inline term rotary_table(double theta, std::int64_t dim) {
-  return hasher(1) << theta << static_cast<word>(dim);
+inline term rotary_table(double theta, std::int64_t dim, const rope_scaling& s) {
+  return hasher(1) << theta << static_cast<word>(dim) << static_cast<word>(s.by) << s.factor << s.low_freq_factor
+                   << s.high_freq_factor << static_cast<word>(s.original_positions);
 }
 /// The sum of a gradient's squares; what becomes of a weight (0) or of its moments (1, 2).
 inline term squares_of(term gradient) { return gradient.is_zero() ? zero : term(hasher(2) << gradient); }

@@ -116,7 +116,7 @@ op flattener::begin() {
     add({r.where, r.bytes, {rope, static_cast<int>(j)}, wide()},
         {.kind = holding_kind::rotary,
          .box = l_.plan->dims.cp > 1 ? chunks_of(0, 1, r.as.positions * l_.plan->dims.cp) : std::vector<box_range>{},
-         .positions = r.as.positions * l_.plan->dims.cp, .dim = r.as.dim, .theta = r.as.theta});
+         .positions = r.as.positions * l_.plan->dims.cp, .dim = r.as.dim, .theta = r.as.theta, .scaling = r.as.scaling});
   }
   const auto ids = static_cast<std::int64_t>(l_.plan->rows) * l_.plan->recipe.seq;  // of a replica, on all ranks of cp
   item i;

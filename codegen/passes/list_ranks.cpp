@@ -8,6 +8,13 @@
 
 namespace rankc::codegen {
 
+std::string scaling_words(const rope_scaling& s) {
+  if (s.by == rope_scaling::none) return "";
+  std::string words = fmt::format(", slowed by {} of factor {}", name_of(s.by), s.factor);
+  if (s.by == rope_scaling::llama3) words += fmt::format(" between {} and {} turns in {} positions", s.low_freq_factor, s.high_freq_factor, s.original_positions);
+  return words;
+}
+
 namespace {
 
 /// What a microbatch has of a layer, and between stages.
@@ -83,7 +90,7 @@ class rank_lister {
   void calls() {
     if (r_.reads_tokens) put("reads ids");
     if (r_.reads_targets) put("reads targets");
-    for (const placed_rope& rope : r_.arena.ropes) put("rotary table: {} positions, dim {}, theta {}", rope.as.positions, rope.as.dim, rope.as.theta);
+    for (const placed_rope& rope : r_.arena.ropes) put("rotary table: {} positions, dim {}, theta {}{}", rope.as.positions, rope.as.dim, rope.as.theta, scaling_words(rope.as.scaling));
     for (const stage_plan& s : r_.stages) {
       for (const stage_plan::member& m : s.members)
         put("{} keeps of a microbatch: {} of {}", s.name, word(m.what), s.layers[m.layer].name);

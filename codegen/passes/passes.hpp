@@ -37,6 +37,9 @@ void shard_parameters(lowered&);
 /// The lanes of each pipeline rank, and the groups of ranks that communicate, in one global order; none of a single rank.
 void make_communicators(lowered&);
 
+/// ", slowed by llama3 of factor 8"; empty where nothing is.
+std::string scaling_words(const rope_scaling&);
+
 /// What a layer's function takes, as its ops need it.
 struct function_shape {
   bool weights, gradients, saved, halfway, work, x, y, dy, dx, ids, targets, loss, accumulate;

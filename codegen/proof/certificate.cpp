@@ -16,6 +16,12 @@ namespace rankc::codegen {
 
 namespace {
 
+/// How rotary positions are slowed, as one more element of a list; empty where they are not.
+std::string scaling_text(const rope_scaling& s) {
+  if (s.by == rope_scaling::none) return "";
+  return fmt::format(",[\"{}\",{},{},{},{}]", name_of(s.by), s.factor, s.low_freq_factor, s.high_freq_factor, s.original_positions);
+}
+
 std::string quoted(const std::string& s) {
   return nlohmann::json(s).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
@@ -108,7 +114,7 @@ class rank_text {
       fmt::format_to(to(), "{}{}", &b == h.box.data() ? "" : ",", b.count);
       firsts_.push_back(b.first);
     }
-    fmt::format_to(to(), "],{},{},{}]", h.positions, h.dim, h.theta);
+    fmt::format_to(to(), "],{},{},{}{}]", h.positions, h.dim, h.theta, scaling_text(h.scaling));
   }
 
   template <class Entry>
@@ -230,8 +236,8 @@ std::string model_text(const specification& s) {
       out += fmt::format("{}[[{}],{}]", &v == l.values.data() ? "" : ",", fmt::join(v.shape, ","), v.unit);
     out += "], \"ops\": [";
     for (const auto& o : l.ops)
-      out += fmt::format("{}\n[{},[{}],[{}],{},{},{}]", &o == l.ops.data() ? "" : ",", quoted(o.row),
-                         fmt::join(o.in, ","), fmt::join(o.out, ","), o.rows, o.seq, o.number);
+      out += fmt::format("{}\n[{},[{}],[{}],{},{},{}{}]", &o == l.ops.data() ? "" : ",", quoted(o.row),
+                         fmt::join(o.in, ","), fmt::join(o.out, ","), o.rows, o.seq, o.number, scaling_text(o.scaling));
     out += fmt::format(
         "\n], \"input\": {}, \"targets\": {}, \"result\": {}, \"side_losses\": [{}], \"parameters\": [",
         l.input, l.targets, l.result, fmt::join(l.side_losses, ","));

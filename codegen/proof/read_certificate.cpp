@@ -100,7 +100,8 @@ class rank_reader {
               .box = {},
               .positions = x.positions,
               .dim = x.dim,
-              .theta = x.theta};
+              .theta = x.theta,
+              .scaling = x.scaling};
     for (std::int64_t n : x.counts) h.box.push_back({*next_first_++, n});
     return h;
   }

@@ -59,6 +59,12 @@ std::vector<std::int64_t> to_counts(const json& j, const std::string& where) {
   return to_list(j, where, [&](const json& item) { return to_count(item, where); });
 }
 
+rope_scaling to_scaling(const json& j, const std::string& where) {
+  if (!j.is_array() || j.size() != 5) refuse(where, "must be slowed by [rule, factor, low_freq_factor, high_freq_factor, original_positions]");
+  const std::string rule = to_word(j[0], {"linear", "llama3"}, where);
+  return {rule == "linear" ? rope_scaling::linear : rope_scaling::llama3, to_number(j[1], where), to_number(j[2], where), to_number(j[3], where),
+          to_int(j[4], where)};
+}
 double to_number(const json& j, const std::string& where) {
   if (!j.is_number()) refuse(where, "must be a number");
   return j.get<double>();

@@ -29,6 +29,9 @@ std::string to_text(const json&, const std::string& where);
 /// One of a few words.
 std::string to_word(const json&, std::initializer_list<const char*> words, const std::string& where);
 
+/// How rotary positions are slowed.
+rope_scaling to_scaling(const json&, const std::string& where);
+
 template <class Each>
 auto to_list(const json& j, const std::string& where, Each each) {
   if (!j.is_array()) refuse(where, "must be a list");

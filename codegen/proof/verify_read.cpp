@@ -62,7 +62,8 @@ port_view to_view(const json& j, const std::string& where) {
 }
 
 held to_held(const json& j, const std::string& where) {
-  if (!j.is_array() || j.size() != 6) refuse(where, "must hold [kind, name, counts, positions, dim, theta]");
+  if (!j.is_array() || j.size() < 6 || j.size() > 7)
+    refuse(where, "must hold [kind, name, counts, positions, dim, theta], with a seventh where rotary positions are slowed");
   return {to_word(j[0],
                   {"weight", "working copy", "first moment", "second moment", "padding", "rotary", "ids",
                    "targets", "loss", "norm"},
@@ -71,7 +72,8 @@ held to_held(const json& j, const std::string& where) {
           to_counts(j[2], where),
           to_count(j[3], where),
           to_count(j[4], where),
-          to_number(j[5], where)};
+          to_number(j[5], where),
+          j.size() > 6 ? to_scaling(j[6], where) : rope_scaling{}};
 }
 
 instruction to_instruction(const json& j) {

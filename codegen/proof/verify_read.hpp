@@ -39,6 +39,7 @@ struct held {
   std::vector<std::int64_t> counts;  // of the box
   std::int64_t positions, dim;
   double theta;
+  rope_scaling scaling{};
 };
 
 struct instruction {

@@ -121,8 +121,8 @@ constexpr rule_text texts[]{
      "Take a tp that divides heads, ffn, vocab and, with sequence_parallel, the tokens; or pad the "
      "vocabulary and say the real size in vocab_used."},
     {203, "hidden divides into whole heads",
-     "heads divides hidden.",
-     "Each head has hidden / heads elements.",
+     "heads divides hidden, where the model has no head_dim of its own.",
+     "Each head has hidden / heads elements then.",
      "models::gpt2{.hidden = 100, .heads = 3, ...}",
      "Take a divisor of hidden: for 100 that is 1, 2, 4, 5, 10, 20, 25, 50 or 100."},
     {204, "key-value heads serve equal numbers of query heads",
@@ -131,10 +131,10 @@ constexpr rule_text texts[]{
      "models::llama{.heads = 8, .kv_heads = 3, ...}",
      "Take a divisor of heads: for 8 that is 1, 2, 4 or 8."},
     {205, "rotary positions turn pairs",
-     "hidden / heads is even in models with rotary positions.",
+     "head_dim, or hidden / heads, is even in models with rotary positions.",
      "A rotation acts on two elements of a head at a time; with an odd size one would be left over.",
      "models::llama{.hidden = 60, .heads = 4, ...}",
-     "Change hidden or heads so that hidden / heads is even."},
+     "Change head_dim, or hidden or heads so that hidden / heads is even."},
     {206, "every size of a model is at least 1",
      "hidden, heads, kv_heads, ffn and vocab are at least 1.",
      "A tensor without elements has no mean and no gradient; a missing size is 0 and means the same.",
@@ -378,6 +378,19 @@ constexpr rule_text texts[]{
      "Each step would compute gradients of nothing and leave every weight as it is.",
      "training{.frozen = {...}} with the name of every parameter",
      "Leave a name out, set lora, or take a schedule with .inference = true, whose programs evaluate."},
+    {250, "norms divide by a number above 0",
+     "norm_eps is finite and at least 1.2e-38.",
+     "A norm divides a row by the root of its variance, or mean square, plus norm_eps. For a row of zeros that is norm_eps "
+     "alone; GPUs add it in f32, in which smaller numbers are 0.",
+     "models::llama{.norm_eps = 0, ...}",
+     "Take what the model was trained with: 1e-5, the default, or 1e-6."},
+    {251, "rotary positions are slowed by a rule and its numbers",
+     "rope_scaling has a rule where its factor is not 1, and a factor of at least 1; that of llama3 has 0 < low_freq_factor < "
+     "high_freq_factor, and original_positions of at least 1.",
+     "linear divides every angle by factor. llama3 does so to those that turn less than low_freq_factor times in "
+     "original_positions, to those that turn more than high_freq_factor times not at all, and to the others in part.",
+     "models::llama{.rope_scaling = {.factor = 8}, ...}",
+     "Write {.by = rope_scaling::llama3, .factor = 8}, or leave it out: a Llama 3 from before 3.1 has none."},
     {300, "a line is a request",
      "Each line of `rankc schedule` and `rankc dims` is one JSON object with fields of the types that its sentence "
      "names, and of `rankc dims` no others; each token of \"ranks\" is of the grammar: 3F5, 3SEND_F5, OVERLAP(3F5,3B4), "

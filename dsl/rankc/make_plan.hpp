@@ -26,6 +26,8 @@ inline plan_data make_plan(std::string name, const auto& model, const parallel_d
   p.vocab_used = model.vocab_used ? model.vocab_used : model.vocab;
   if constexpr (requires { model.family; }) p.model = {std::string(model.family), model.sizes()};
   if constexpr (requires { model.theta; }) p.model.theta = model.theta;
+  if constexpr (requires { model.rope_scaling; }) p.model.scaling = model.rope_scaling;
+  if constexpr (requires { model.norm_eps; }) p.model.norm_eps = model.norm_eps;
   p.blocks_of_stage = split_layers(p, stage_layers);
   p.expected = expected_costs(p);
   p.on_one_device = trace_on_one_device(model, recipe);

@@ -309,6 +309,12 @@ TEST_CASE("a part is another") {
     for (int r = 0; r < 4; ++r)
       for (holding& h : s.p.ranks[static_cast<std::size_t>(r)].ops[0].holds) h.theta *= 2;
   });
+  check_refused(llama(), "rope", [](subject& s) {
+    for (int r = 0; r < 4; ++r)
+      for (holding& h : s.p.ranks[static_cast<std::size_t>(r)].ops[0].holds) h.scaling = {.by = rankc::rope_scaling::linear, .factor = 2};
+  });
+  for (const auto& [of, row] : {std::pair(eight(), "layer_norm"), {llama(), "rms_norm"}})
+    check_refused(of, row, [&](subject& s) { s.find_all(row)[0]->number *= 2; });
   check_refused(eight(), "attention", [](subject& s) {
     for (op* o : s.find_all("attention", "attention")) o->seq *= 2;
   });

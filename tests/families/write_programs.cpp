@@ -6,7 +6,7 @@
 #include <fstream>
 #include <iostream>
 
-int write_programs(const std::string& target, const std::string& out, std::vector<family_program> programs) {
+int write_programs(const std::string& target, const std::string& out, std::vector<family_program> programs, registry_of as) {
   std::string declarations, entries;
   for (family_program& p : programs) {
     std::string& name = p.plan.name;
@@ -18,12 +18,12 @@ int write_programs(const std::string& target, const std::string& out, std::vecto
       std::cerr << name << " is not written\n";
       return 1;
     }
-    declarations += "#include \"" + name + "/program.cpp\"\n";
-    entries += "    {\"" + p.job + "\", \"" + p.layout + "\", \"" + p.type + "\", &" + name +
-               "::about, [](const rankc::runtime::placement& where) { return rankc::" + target + "::install(" + name +
+    declarations += "#include \"" + name + "/program." + (as == registry_of::sources ? "cpp" : "hpp") + "\"\n";
+    entries += "    {\"" + p.job + "\", \"" + p.layout + "\", \"" + p.type + "\", &" + name + "::about, &" + name +
+               "::program, [](const rankc::runtime::placement& where) { return rankc::" + target + "::install(" + name +
                "::program, where); }},\n";
   }
-  std::ofstream(out + "/registry.cpp") << declarations << "#include \"registry.hpp\"\nconst std::vector<registered> " << target
+  std::ofstream(out + "/registry.cpp") << "#include \"registry.hpp\"\n" << declarations << "const std::vector<registered> " << target
                                        << "_registry{\n" << entries << "};\n";
   return 0;
 }

@@ -11,7 +11,11 @@ struct family_program {
   rankc::plan_data plan;
 };
 
-/// Write the programs for a target into folders of `out`, and `registry.cpp` that includes them all. Names have the
+/// Whether the registry includes the programs' sources, or their headers alone where they are compiled apart.
+enum class registry_of { sources, headers };
+
+/// Write the programs for a target into folders of `out`, and `registry.cpp` that lists them all. Names have the
 /// target's behind them, since programs of both targets are linked together.
 /// Errors: 1 where a plan is refused, with what its generator says.
-int write_programs(const std::string& target, const std::string& out, std::vector<family_program> programs);
+int write_programs(const std::string& target, const std::string& out, std::vector<family_program> programs,
+                   registry_of = registry_of::sources);

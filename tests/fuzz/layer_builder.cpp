@@ -106,9 +106,10 @@ int layer_builder::maybe_bias(int x, dim d, std::string_view by, int percent) {
 
 int layer_builder::norm(int x, dim d) {
   const int gain = gain_or_shift("gain", d, "", true);
-  if (draw_.chance(60)) return add_step({.kind = step_kind::rms_norm, .in = {x}, .weights = {gain}});
+  const double eps = norm_eps();
+  if (draw_.chance(60)) return add_step({.kind = step_kind::rms_norm, .in = {x}, .weights = {gain}, .number = eps});
   const int shift = gain_or_shift("norm_shift", d, "", false);
-  return add_step({.kind = step_kind::layer_norm, .in = {x}, .weights = {gain, shift}});
+  return add_step({.kind = step_kind::layer_norm, .in = {x}, .weights = {gain, shift}, .number = eps});
 }
 
 int layer_builder::tangled(int x, int other, dim d, std::string_view by) {
@@ -195,13 +196,14 @@ int layer_builder::maybe_rope(int x, int percent) {
   return add_step({.kind = step_kind::rope,
                    .in = {x},
                    .number = draw_.one_of({10.0, 10.0, 100.0, 1000.0, 10000.0}),
+                   .scaling = rope_scaling_of(),
                    .seq = draw_.chance(10) ? draw_.one_in(sizes_.seqs) : 0});
 }
 
 int layer_builder::maybe_head_norm(int x, dim heads, int percent) {
   if (heads.unit == 1 || !draw_.chance(percent)) return x;
   const int gain = gain_or_shift("head_gain", dim{heads.unit_name, heads.unit}, "", true);
-  return add_step({.kind = step_kind::head_norm, .in = {x}, .weights = {gain}});
+  return add_step({.kind = step_kind::head_norm, .in = {x}, .weights = {gain}, .number = norm_eps()});
 }
 
 /// Attention of q with keys and values of its own, or with those of an earlier one of the layer.

@@ -54,6 +54,11 @@ class layer_builder {
   int mlp(int x, dim hidden);
   int whole_mlp(int x, dim hidden);
   int maybe_rope(int x, int percent);
+  rope_scaling rope_scaling_of() {
+    constexpr rope_scaling slower{.by = rope_scaling::linear, .factor = 4}, by_turns{.by = rope_scaling::llama3, .factor = 8, .original_positions = 12};
+    return draw_.one_of({rope_scaling{}, rope_scaling{}, slower, by_turns});
+  }
+  double norm_eps() { return draw_.one_of({1e-5, 1e-5, 1e-6, 1e-3}); }
   int maybe_head_norm(int x, dim heads, int percent);
   int gate(int x, int by) { return add_step({.kind = step_kind::mul, .in = {x, add_step({.kind = step_kind::sigmoid, .in = {by}})}}); }
   /// The first elements of each head, or row, behind the others.

@@ -58,7 +58,8 @@ struct step {
   step_kind kind;
   std::vector<int> in{};       // values
   std::vector<int> weights{};  // of the layer's parameters
-  double number = 1;           // rope: theta; scale, cross_entropy: the factor
+  double number = 1;           // rope: theta; norms: eps; scale, cross_entropy: the factor
+  rope_scaling scaling{};      // rope
   int seq = 0;                 // rope, attention, position: 0: the plan's
   int pieces = 1;              // attention: of each sequence; swap: the elements that go behind the others
 };

@@ -50,7 +50,7 @@ matrix linear(const matrix& x, std::span<const double> w) {
   return y;
 }
 
-matrix norm(const matrix& x, std::span<const double> gain, std::span<const double> shift) {
+matrix norm(const matrix& x, std::span<const double> gain, std::span<const double> shift, double eps) {
   matrix y = x;
   for (std::size_t n = 0; n < x.rows; ++n) {
     double mean = 0, squares = 0;
@@ -58,7 +58,7 @@ matrix norm(const matrix& x, std::span<const double> gain, std::span<const doubl
     for (std::size_t c = 0; c < x.cols && !shift.empty(); ++c) mean += x(n, c) / width;
     for (std::size_t c = 0; c < x.cols; ++c) squares += (x(n, c) - mean) * (x(n, c) - mean) / width;
     for (std::size_t c = 0; c < x.cols; ++c)
-      y(n, c) = (x(n, c) - mean) / std::sqrt(squares + 1e-5) * gain[c] + (shift.empty() ? 0 : shift[c]);
+      y(n, c) = (x(n, c) - mean) / std::sqrt(squares + eps) * gain[c] + (shift.empty() ? 0 : shift[c]);
   }
   return y;
 }
@@ -98,13 +98,23 @@ matrix concat(const matrix& a, const matrix& b, std::size_t heads) {
   return y;
 }
 
-matrix rope(const matrix& x, std::size_t head, std::size_t seq, double theta) {
+/// How fast pair j of a head turns. Source: transformers' modeling_rope_utils.
+double frequency_of(double j, double head, double theta, const rope_scaling& s) {
+  const double plain = std::pow(theta, -2 * j / head), length = 2 * M_PI / plain;
+  const double longest = s.original_positions / s.low_freq_factor, shortest = s.original_positions / s.high_freq_factor;
+  if (s.by == rope_scaling::none || (s.by == rope_scaling::llama3 && length < shortest)) return plain;
+  if (s.by == rope_scaling::linear || length > longest) return plain / s.factor;
+  const double smooth = (s.original_positions / length - s.low_freq_factor) / (s.high_freq_factor - s.low_freq_factor);
+  return (1 - smooth) * plain / s.factor + smooth * plain;
+}
+
+matrix rope(const matrix& x, std::size_t head, std::size_t seq, double theta, const rope_scaling& s) {
   matrix y = x;
   for (std::size_t n = 0; n < x.rows; ++n)
     for (std::size_t first = 0; first < x.cols; first += head)
       for (std::size_t j = 0; j < head / 2; ++j) {
         const double angle =
-            static_cast<double>(n % seq) * std::pow(theta, -2.0 * static_cast<double>(j) / static_cast<double>(head));
+            static_cast<double>(n % seq) * frequency_of(static_cast<double>(j), static_cast<double>(head), theta, s);
         const double a = x(n, first + j), b = x(n, first + head / 2 + j);
         y(n, first + j) = a * std::cos(angle) - b * std::sin(angle);
         y(n, first + head / 2 + j) = b * std::cos(angle) + a * std::sin(angle);
@@ -214,7 +224,7 @@ class layer_run {
     if (k == "scale") return map(in(o, 0), [&](double x) { return o.with.number * x; });
     if (k == "sigmoid") return map(in(o, 0), [](double x) { return 1 / (1 + std::exp(-x)); });
     if (k == "softmax") return softmax(in(o, 0));
-    if (k == "head_norm") return of_heads(in(o, 0), head(o), [&](const matrix& x) { return norm(x, w, {}); });
+    if (k == "head_norm") return of_heads(in(o, 0), head(o), [&](const matrix& x) { return norm(x, w, {}, o.with.number); });
     if (takes_apart(o)) return part(o, true);
     if (k == "concat") return concat(in(o, 0), in(o, 1), 1);
     if (k == "concat_heads") return concat(in(o, 0), in(o, 1), static_cast<std::size_t>(o.with.whole.count()));
@@ -224,8 +234,8 @@ class layer_run {
       const std::size_t width = in(o, 0).cols;
       return by_feature(in(o, 0), [&](std::size_t n, std::size_t c, double x) { return x + w[n % seq * width + c]; });
     }
-    if (k == "rms_norm" || k == "layer_norm") return norm(in(o, 0), w, weight(o, 1));
-    if (k == "rope") return rope(in(o, 0), head(o), seq, o.with.number);
+    if (k == "rms_norm" || k == "layer_norm") return norm(in(o, 0), w, weight(o, 1), o.with.number);
+    if (k == "rope") return rope(in(o, 0), head(o), seq, o.with.number, o.with.scaling);
     if (k == "attention") return attention(in(o, 0), in(o, 1), in(o, 2), head(o), rows, seq, largest_);
     if (k == "embedding")
       return embedding(in(o, 0), w,

@@ -2,11 +2,10 @@
 // Folders as transformers has them: what is exported is read again with the same bits, and what does not fit a plan is
 // refused with every difference.
 #include <rankc/runtime/tools/export.hpp>
-#include <rankc/runtime/tools/main.hpp>
 #include <rankc/runtime/tools/safetensors.hpp>
 
-#include "../capture.hpp"
 #include "../runtime/tools/scratch.hpp"
+#include "command.hpp"
 #include "models.hpp"
 
 using namespace hugging_face;
@@ -64,7 +63,7 @@ void keep_positions(tensors& all, std::size_t count) {
 }  // namespace
 
 TEST_CASE("what is exported has the tensors that were read, and is read again with the same bits on any layout") {
-  for (const std::string model : {"gpt2", "gpt2_sharded", "llama_gqa"})
+  for (const std::string model : {"gpt2", "gpt2_sharded", "llama_gqa", "qwen3"})
     for (const char* layout : {"one", "tp2_pp2", "shards"})
       for (const std::size_t file_bytes : {std::size_t{5'000'000'000}, std::size_t{60'000}}) {
         CAPTURE(model);
@@ -99,7 +98,7 @@ TEST_CASE("what is exported has the tensors that were read, and is read again wi
 
 TEST_CASE("configs of transformers 4 and 5 are read, and buffers and heads that are tied are skipped") {
   const scratch files;
-  for (const std::string model : {"gpt2", "gpt2_sharded", "llama_gqa"}) {
+  for (const std::string model : {"gpt2", "gpt2_sharded", "llama_gqa", "qwen3", "llama_rope_llama3"}) {
     CAPTURE(model);
     run one = start(program_of(model, "one"), folder_of(model), "arith:1"),
         other = start(program_of(model, "one"), changed(files, model, {}, "config_v4.json"), "arith:1");
@@ -122,10 +121,11 @@ TEST_CASE("configs of transformers 4 and 5 are read, and buffers and heads that 
 
 TEST_CASE("files in bf16 of a model with a tied head are read exactly, and norms that add another number are refused") {
   const scratch files;
-  CHECK(refused("llama_tied_bf16", folder_of("llama_tied_bf16")) ==
-        "1: " + (folder_of("llama_tied_bf16") / "config.json").string() +
-            ": is of another model than the plan hf_llama_tied_bf16_one_host: rms_norm_eps is 1e-06, and the plan has 1e-05");
-  const fs::path folder = changed(files, "llama_tied_bf16", {{"rms_norm_eps", 1e-5}});
+  const fs::path folder = folder_of("llama_tied_bf16");
+  const fs::path other = changed(files, "llama_tied_bf16", {{"rms_norm_eps", 1e-5}});
+  CHECK(refused("llama_tied_bf16", other) ==
+        "1: " + (other / "config.json").string() +
+            ": is of another model than the plan hf_llama_tied_bf16_one_host: rms_norm_eps is 1e-05, and the plan has 1e-06");
   const tensors expected = tensors_of(folder);
   CHECK(expected.size() == 2 + 2 * 9);
   for (const char* layout : {"one", "tp2_pp2", "shards", "dp2_tp2"}) {
@@ -156,13 +156,41 @@ TEST_CASE("another model is refused with all that differs, and no rank is touche
         "n_positions is 16, and the plan has sequences of 32");
   CHECK(said("llama_gqa", "llama_gqa",
              {{"rope_parameters", {{"rope_type", "llama3"}, {"rope_theta", 500000.0}}}, {"tie_word_embeddings", true}, {"head_dim", 16}}) ==
-        "is of another model than the plan hf_llama_gqa_one_host: head_dim is 16, and the plan has 8; rope_theta is 500000.0, and the plan has "
-        "10000.0; rope_type is \"llama3\", and the plan has \"default\"; tie_word_embeddings is true, and the plan has false");
+        "is of another model than the plan hf_llama_gqa_one_host: rope_theta is 500000.0, and the plan has 10000.0; rope_type is \"llama3\", and "
+        "the plan has \"default\"; tie_word_embeddings is true, and the plan has false; head_dim is 16, and the plan has 8");
   CHECK(said("llama_gqa", "llama_gqa", {{"rms_norm_eps", nullptr}, {"num_key_value_heads", nullptr}, {"vocab_size", 100}}) ==
-        "is of another model than the plan hf_llama_gqa_one_host: vocab_size is 100, and the plan has 128; num_key_value_heads is 4, and the plan "
-        "has 2; rms_norm_eps is 1e-06, and the plan has 1e-05");
+        "is of another model than the plan hf_llama_gqa_one_host: vocab_size is 100, and the plan has 128; rms_norm_eps is 1e-06, and the plan "
+        "has 1e-05; num_key_value_heads is 4, and the plan has 2");
+  CHECK(said("qwen3", "qwen3", {{"head_dim", nullptr}, {"use_sliding_window", true}, {"num_key_value_heads", nullptr}, {"attention_bias", true}}) ==
+        "is of another model than the plan hf_qwen3_one_host: attention_bias is true, and the plan has false; num_key_value_heads is 4, and the plan "
+        "has 2; head_dim is 128, and the plan has 16; use_sliding_window is true, and the plan has false");
   CHECK(refused("no_family", folder_of("gpt2")) ==
-        "1: the plan hf_no_family_one_host: its model is none that Hugging Face's files are known of (gpt2, llama)");
+        "1: the plan hf_no_family_one_host: its model is none that Hugging Face's files are known of (gpt2, llama, qwen3)");
+}
+
+TEST_CASE("how rotary positions are slowed is read, exported where both versions look, and another way is refused") {
+  const scratch files;
+  run from = start(program_of("llama_rope_llama3", "one"), folder_of("llama_rope_llama3"), "arith:1");
+  const fs::path out = files.path("exported");
+  export_weights(from.about, save(from, files), out, {.format = export_format::hugging_face});
+  const json found = read_json(out / "config.json"), theirs = read_json(folder_of("llama_rope_llama3") / "config.json");
+  CHECK(found["rope_parameters"] == theirs["rope_parameters"]);
+  CHECK(found["rope_scaling"] == theirs["rope_parameters"]);
+  CHECK_FALSE(found.contains("factor"));
+  run again = start(program_of("llama_rope_llama3", "one"), out, "arith:1");
+  CHECK((again.tensors(region::weights) == from.tensors(region::weights)));
+
+  const auto said = [&](const json& rope) {
+    const std::string text = refused("llama_rope_llama3", changed(files, "llama_rope_llama3", {{"rope_parameters", rope}}));
+    return text.substr(text.find("_host: ") + 7);
+  };
+  json other = theirs["rope_parameters"];
+  other.update({{"factor", 4.0}, {"high_freq_factor", 2.0}, {"original_max_position_embeddings", 32}});
+  CHECK(said(other) == "factor is 4.0, and the plan has 8.0; high_freq_factor is 2.0, and the plan has 4.0; "
+                       "original_max_position_embeddings is 32, and the plan has 16");
+  CHECK(said({{"rope_theta", 10000.0}, {"rope_type", "linear"}, {"factor", 8.0}}) ==
+        "rope_type is \"linear\", and the plan has \"llama3\"; low_freq_factor is null, and the plan has 1.0; high_freq_factor is null, and the "
+        "plan has 4.0; original_max_position_embeddings is null, and the plan has 16");
 }
 
 TEST_CASE("tensors that are missing, too many or of another shape are listed by their names") {
@@ -179,7 +207,7 @@ TEST_CASE("tensors that are missing, too many or of another shape are listed by 
         "ln_f.bias; it has, unexpectedly, h.2.ln_1.weight; it has other shapes: ln_f.weight [31] instead of [32]");
 }
 
-TEST_CASE("a head of its own, and weights with parts beside them, are exported as dense weights") {
+TEST_CASE("a head of its own is exported") {
   const scratch files;
   run untied(program_of("gpt2_untied", "one"));
   const fs::path out = files.path("exported");
@@ -189,32 +217,32 @@ TEST_CASE("a head of its own, and weights with parts beside them, are exported a
   CHECK(read_json(out / "config.json")["n_inner"] == 48);
   run again = start(program_of("gpt2_untied", "one"), out, "arith:1");
   CHECK((again.tensors(region::weights) == untied.tensors(region::weights)));
+}
 
-  run adapted(program_of("gpt2", "adapted"), "arith", 1e-2);
-  CHECK(load_weights(*adapted.engine, folder_of("gpt2")).size() == 8);
-  for (int n = 0; n < 3; ++n) adapted.step();
-  fs::remove_all(files.path("saved"));
-  const fs::path saved = save(adapted, files);
-  CHECK(refusal_of([&] { export_weights(adapted.about, saved, files.path("no"), {.format = export_format::hugging_face}); }) ==
-        "1: the plan hf_gpt2_adapted_host: its parameter layers.0.wq.lora_a is none of a gpt2");
-  fs::remove_all(out);
-  export_weights(adapted.about, saved, out, {.merge = true, .format = export_format::hugging_face});
-  run dense = start(program_of("gpt2", "one"), out, "arith:1234");
-  dense.steps = adapted.steps;
-  dense.load(), adapted.load();
-  CHECK(std::abs(dense.engine->evaluate() - adapted.engine->evaluate()) <= 1e-12);
+TEST_CASE("weights with parts beside them are exported as dense weights") {
+  for (const std::string model : {"gpt2", "qwen3"}) {
+    CAPTURE(model);
+    const scratch files;
+    const fs::path out = files.path("exported");
+    run adapted(program_of(model, "adapted"), "arith", 1e-2);
+    CHECK(load_weights(*adapted.engine, folder_of(model)).size() == 8);
+    for (int n = 0; n < 3; ++n) adapted.step();
+    const fs::path saved = save(adapted, files);
+    CHECK(refusal_of([&] { export_weights(adapted.about, saved, files.path("no"), {.format = export_format::hugging_face}); }) ==
+          "1: the plan hf_" + model + "_adapted_host: its parameter layers.0.wq.lora_a is none of a " + model);
+    fs::remove_all(out);
+    export_weights(adapted.about, saved, out, {.merge = true, .format = export_format::hugging_face});
+    run dense = start(program_of(model, "one"), out, "arith:1234");
+    dense.steps = adapted.steps;
+    dense.load(), adapted.load();
+    CHECK(std::abs(dense.engine->evaluate() - adapted.engine->evaluate()) <= 1e-12);
+  }
 }
 
 TEST_CASE("the commands: train from a folder of theirs, export to one, eval it") {
   const scratch files;
-  const auto call = [](const std::string& layout, std::vector<std::string> words) {
-    const registered& p = program_of("llama_gqa", layout);
-    words.insert(words.begin(), "program");
-    std::vector<char*> argv;
-    for (std::string& w : words) argv.push_back(w.data());
-    testing::capture out(stdout);
-    const int code = program_main(*p.about, [&] { return p.install(); }, static_cast<int>(argv.size()), argv.data());
-    return std::to_string(code) + " " + out.end();
+  const auto call = [](const std::string& layout, const std::vector<std::string>& words) {
+    return command(program_of("llama_gqa", layout), words);
   };
   const auto loss = [](const std::string& said) { return std::stod(said.substr(said.find("eval: loss ") + 11)); };
   const std::string theirs = folder_of("llama_gqa").string(), saved = files.path("saved"), out = files.path("out");

@@ -39,7 +39,14 @@ std::vector<variant> plans() {
   l.add("gpt2", "adapted", models::gpt2{.layers = 2, .hidden = 32, .heads = 4, .ffn = 128, .vocab = 128}, {}, schedules::gpipe{1}, adapting);
   l.add_layouts("gpt2_sharded", models::gpt2{.layers = 2, .hidden = 32, .heads = 4, .ffn = 128, .vocab = 160});
   l.add_layouts("llama_gqa", models::llama{.layers = 3, .hidden = 32, .heads = 4, .kv_heads = 2, .ffn = 80, .vocab = 128, .theta = 10000});
-  l.add_layouts("llama_tied_bf16", models::llama{.layers = 2, .hidden = 32, .heads = 8, .kv_heads = 2, .ffn = 96, .vocab = 192, .theta = 500000, .tied = true});
+  l.add_layouts("llama_tied_bf16", models::llama{.layers = 2, .hidden = 32, .heads = 8, .kv_heads = 2, .ffn = 96, .vocab = 192, .theta = 500000, .tied = true, .norm_eps = 1e-6});
+  constexpr models::qwen3 qwen{.layers = 2, .hidden = 40, .heads = 4, .kv_heads = 2, .head_dim = 16, .ffn = 72, .vocab = 128, .tied = true};
+  l.add_layouts("qwen3", qwen);
+  l.add("qwen3", "adapted", qwen, {}, schedules::gpipe{1}, adapting);
+  constexpr rope_scaling slowed{.by = rope_scaling::llama3, .factor = 8, .low_freq_factor = 1, .high_freq_factor = 4, .original_positions = 16};
+  constexpr models::llama longer{.layers = 2, .hidden = 32, .heads = 4, .kv_heads = 1, .ffn = 64, .vocab = 128, .theta = 10000, .tied = true,
+                                 .rope_scaling = slowed, .head_dim = 16};
+  l.add("llama_rope_llama3", "one", longer, {}, schedules::gpipe{1});
   l.add("gpt2_untied", "one", models::gpt2{.layers = 2, .hidden = 16, .heads = 4, .ffn = 48, .vocab = 64, .tied = false}, {}, schedules::gpipe{1});
   l.add("no_family", "one", ::plans::gated_llama{.layers = 2, .hidden = 12, .heads = 2, .ffn = 10, .vocab = 32}, {}, schedules::gpipe{1});
   return l.out;

@@ -3,11 +3,10 @@
 #include <doctest/doctest.h>
 #include <rankc/runtime/tools/checkpoint.hpp>
 #include <rankc/runtime/tools/export.hpp>
-#include <rankc/runtime/tools/main.hpp>
 
-#include "../capture.hpp"
 #include "../runtime/tools/scratch.hpp"
 #include "between_layouts.hpp"
+#include "command.hpp"
 #include "weights.hpp"
 
 using namespace rankc::runtime;
@@ -103,22 +102,14 @@ TEST_CASE("checkpoints of what is trained beside weights, and of what is frozen,
 
 TEST_CASE("the commands: train from a dense file, export, eval") {
   const scratch files;
-  const auto call = [](const registered& p, std::vector<std::string> words) {
-    words.insert(words.begin(), "program");
-    std::vector<char*> argv;
-    for (std::string& w : words) argv.push_back(w.data());
-    testing::capture out(stdout);
-    const int code = program_main(*p.about, [&] { return p.install(); }, static_cast<int>(argv.size()), argv.data());
-    return std::to_string(code) + " " + out.end();
-  };
   const auto loss = [](const std::string& said) { return std::stod(said.substr(said.find("eval: loss ") + 11)); };
   const registered &adapted = *find_program("gpt2", "tp2"), &dense = *find_program("gpt2_dense", "one");
   const std::string base = files.path("base"), saved = files.path("saved"), merged = files.path("merged");
-  CHECK(call(dense, {"train", "--steps", "2", "--save", base}).starts_with("0 "));
-  const std::string trained = call(adapted, {"train", "--steps", "3", "--lr", "0.01", "--init", base, "--save", saved});
+  CHECK(command(dense, {"train", "--steps", "2", "--save", base}).starts_with("0 "));
+  const std::string trained = command(adapted, {"train", "--steps", "3", "--lr", "0.01", "--init", base, "--save", saved});
   CHECK(trained.find("note: " + base + " has nothing beside its weights; 40 parameters of lora start as by hash:1, ") != std::string::npos);
-  CHECK(call(adapted, {"export", "--load", saved, "--merge", "--out", merged}) == "0 exported " + merged + "/model.safetensors\n");
-  const double expected = loss(call(adapted, {"eval", "--load", saved})), found = loss(call(dense, {"eval", "--init", merged}));
+  CHECK(command(adapted, {"export", "--load", saved, "--merge", "--out", merged}) == "0 exported " + merged + "/model.safetensors\n");
+  const double expected = loss(command(adapted, {"eval", "--load", saved})), found = loss(command(dense, {"eval", "--init", merged}));
   CHECK(std::abs(found - expected) <= 1e-12);
-  CHECK(std::abs(found - loss(call(dense, {"eval", "--init", base}))) > 1e-6);
+  CHECK(std::abs(found - loss(command(dense, {"eval", "--init", base}))) > 1e-6);
 }

@@ -157,9 +157,10 @@ struct attention_layer {
   double theta;
   int parts = 1;
   dim heads = odd::heads;
+  rope_scaling scaling{};
   constexpr value forward(trace& t, value x, const context& c) const {
     value h = enter_tp(rms_norm(x, gain(t)), c);
-    value q = rope(up(t, h, "q", heads), c.seq, theta), k = rope(up(t, h, "k", heads), c.seq, theta),
+    value q = rope(up(t, h, "q", heads), c.seq, theta, scaling), k = rope(up(t, h, "k", heads), c.seq, theta, scaling),
           v = up(t, h, "v", heads);
     return x + leave_tp(down(t, attend(q, k, v, c, parts), "o", heads), c);
   }

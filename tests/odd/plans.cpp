@@ -93,7 +93,9 @@ std::vector<odd_plan> plans() {
   l.add("matrix_thrice", "shards_stages", matrices, {.world = 4, .dp_shard = 2, .pp = 2, .reshard = reshard::after_stage},
         schedules::interleaved_one_f_one_b{2, 2});
 
-  const auto bases = make(repeat{2, attention_layer{"near", 10}}, repeat{2, attention_layer{"far", 1000}});
+  const auto bases = make(repeat{2, attention_layer{"near", 10}},
+                          repeat{1, attention_layer{.name = "far", .theta = 10, .scaling = {.by = rope_scaling::linear, .factor = 4}}},
+                          repeat{1, attention_layer{.name = "by_turns", .theta = 10, .scaling = {.by = rope_scaling::llama3, .factor = 8, .original_positions = 16}}});
   l.add_one("rope_bases", bases);
   l.add("rope_bases", "pp2", bases, pp2, three);
   l.add("rope_bases", "zbv", bases, {.world = 4, .tp = 2, .pp = 2}, v);

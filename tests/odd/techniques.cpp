@@ -3,7 +3,7 @@
 
 #include <rankc/make_plan.hpp>
 #include <rankc/models/gpt2.hpp>
-#include <rankc/models/llama.hpp>
+#include <rankc/models/qwen3.hpp>
 #include <rankc/schedules/dual_pipe_v.hpp>
 #include <rankc/schedules/gpipe.hpp>
 #include <rankc/schedules/interleaved_one_f_one_b.hpp>
@@ -20,6 +20,7 @@ using namespace rankc;
 
 constexpr models::gpt2 gpt{.layers = 3, .hidden = 8, .heads = 2, .ffn = 12, .vocab = 16};
 constexpr models::llama llama{.layers = 3, .hidden = 8, .heads = 4, .kv_heads = 2, .ffn = 12, .vocab = 16};
+constexpr models::qwen3 qwen{.layers = 3, .hidden = 8, .heads = 4, .kv_heads = 2, .head_dim = 6, .ffn = 12, .vocab = 16, .norm_eps = 1e-3};
 constexpr training recipe{.seq = 4, .global_batch = 24, .precision = f64};
 
 /// Of a pipeline with two other techniques, or with three.
@@ -65,12 +66,12 @@ class list {
     if (has("cp")) d.cp = 2, d.cp_weights = d.dp_shard > 1 ? cp_weights::shard : cp_weights::replicate;
     d.world = d.dp_replicate * d.dp_shard * d.cp * d.tp * d.pp;
     const int turn = added_++;
-    d.prefetch = turn % 3;
+    d.prefetch = turn / 3 % 3;
     training r = recipe;
     if (has("recompute"))
       r.recompute = turn / 2 % 2 ? recomputation{.full = true}
                                  : recomputation{.attention = true, .activations = true, .norms = true};
-    const char* family = turn % 2 ? "llama" : "gpt";
+    const char* family = turn % 3 == 0 ? "gpt" : turn % 3 == 1 ? "llama" : "qwen";
     std::string layout;
     for (const std::string& name : t) layout += (layout.empty() ? "" : "_and_") + name;
     if (has("one_f_one_b")) add(family, layout, d, schedules::one_f_one_b{3}, r);
@@ -87,7 +88,7 @@ class list {
            const training& r) {
     const std::string name = "odd_" + family + "_" + layout;
     const auto make = [&](const auto& model) { return make_plan(name, model, d, schedule, r, clusters::cpu); };
-    out.push_back({family, layout, family == "gpt" ? make(gpt) : make(llama)});
+    out.push_back({family, layout, family == "gpt" ? make(gpt) : family == "llama" ? make(llama) : make(qwen)});
   }
   int added_ = 0;
 };
@@ -109,6 +110,7 @@ std::vector<odd_plan> plans_of_techniques() {
   list l;
   l.add_one("gpt");
   l.add_one("llama");
+  l.add_one("qwen");
   techniques names(std::begin(order_names), std::end(order_names));
   names.insert(std::begin(other_names), std::end(other_names));
   names.erase("cp");

@@ -6,11 +6,20 @@
 
 #include <memory>
 #include <string>
+#include <variant>
 #include <vector>
+
+namespace rankc::host {
+struct program;
+}
+namespace rankc::cuda {
+struct program;
+}
 
 struct registered {
   std::string job, layout, type;
   const rankc::runtime::description* about;
+  std::variant<const rankc::host::program*, const rankc::cuda::program*> program;
   std::unique_ptr<rankc::runtime::engine> (*make)(const rankc::runtime::placement&);
   std::unique_ptr<rankc::runtime::engine> install(const rankc::runtime::placement& where = {}) const { return make(where); }
 };

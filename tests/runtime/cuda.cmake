@@ -15,7 +15,7 @@ endfunction()
 rankc_cuda_test(runtime_cuda_refusals 0 runtime/cuda/refusals_test.cpp)
 # The core's library alone: every library below it is one of the test's own.
 add_executable(runtime_cuda_contexts
-  runtime/cuda/contexts/contexts_test.cpp runtime/cuda/contexts/fake_cuda.cpp)
+  runtime/cuda/contexts/contexts_test.cpp runtime/cuda/contexts/fake_cuda.cpp runtime/cuda/contexts/marks_test.cpp)
 add_dependencies(runtime_cuda_contexts rankc_runtime_cuda)
 target_include_directories(runtime_cuda_contexts PRIVATE
   "${rankc_SOURCE_DIR}/runtime" ${CUDAToolkit_INCLUDE_DIRS} ${NCCL_INCLUDE_DIR})
@@ -62,5 +62,24 @@ target_link_libraries(runtime_cuda_processes_program
 rankc_cuda_test(runtime_cuda_processes 2 runtime/cuda/processes/processes_test.cpp)
 add_dependencies(runtime_cuda_processes runtime_cuda_processes_program)
 target_compile_definitions(runtime_cuda_processes
-  PRIVATE RANKC_TEST_PROGRAM="$<TARGET_FILE:runtime_cuda_processes_program>")
+  PRIVATE RANKC_TEST_PROGRAM="$<TARGET_FILE:runtime_cuda_processes_program>" RANKC_TEST_WITHOUT_GPUS=false
+  $<$<BOOL:${RANKC_INJECT}>:RANKC_INJECT>)
 set_tests_properties(runtime_cuda_processes PROPERTIES TIMEOUT 240)
+
+# Faults on purpose of the same program where the machine has no GPU.
+if(RANKC_INJECT)
+  add_executable(runtime_cuda_faked_program runtime/cuda/processes/program.cpp
+    runtime/cuda/contexts/fake_cuda.cpp runtime/cuda/contexts/fake_graphs.cpp)
+  add_dependencies(runtime_cuda_faked_program rankc_runtime_cuda)
+  target_include_directories(runtime_cuda_faked_program PRIVATE
+    "${rankc_SOURCE_DIR}/runtime" ${CUDAToolkit_INCLUDE_DIRS} ${NCCL_INCLUDE_DIR})
+  target_link_libraries(runtime_cuda_faked_program PRIVATE
+    $<TARGET_FILE:rankc_runtime_cuda> rankc::runtime_tools Threads::Threads ${CMAKE_DL_LIBS})
+  add_executable(runtime_cuda_faked runtime/cuda/processes/processes_test.cpp)
+  target_link_libraries(runtime_cuda_faked PRIVATE rankc_test_main)
+  add_test(NAME runtime_cuda_faked COMMAND runtime_cuda_faked "-tc=a rank that ends or hangs*")
+  add_dependencies(runtime_cuda_faked runtime_cuda_faked_program)
+  target_compile_definitions(runtime_cuda_faked PRIVATE RANKC_INJECT RANKC_TEST_WITHOUT_GPUS=true
+    RANKC_TEST_PROGRAM="$<TARGET_FILE:runtime_cuda_faked_program>")
+  set_tests_properties(runtime_cuda_faked PROPERTIES TIMEOUT 60)
+endif()

@@ -10,6 +10,7 @@ add_executable(rankc_runtime_tools_test
   runtime/tools/not_finite_test.cpp
   runtime/tools/parameters_test.cpp
   runtime/tools/program_test.cpp
+  runtime/tools/replicas_test.cpp
   runtime/tools/safetensors_test.cpp
   runtime/tools/sample_order_test.cpp
   runtime/tools/saver_test.cpp

@@ -135,6 +135,8 @@ class comparison {
       return fmt::format("the text calls {} on lane {} where {} was proven", c.function, lane_name(c.lane),
                          lane_name(o.stream));
     if (const std::string s = operands(c, o); !s.empty()) return s;
+    if (c.number && *c.number != o.number)
+      return fmt::format("the text's {} is given {} where {} was proven", c.function, *c.number, o.number);
     const auto [reads, writes] = touched_by(o);
     if (const std::string s = cover(c.reads, reads, c.has_padding, touched_); !s.empty())
       return fmt::format("the text's {} reads {}", c.function, s);

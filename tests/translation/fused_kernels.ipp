@@ -83,8 +83,9 @@ void bias_add(const lane& on, at y, at x, at b, at residual, int tokens, int wid
 
 template <class T>
 void add_layer_norm(const lane& on, at sum, at y, at stats, at x, at residual, at gain, at shift, int tokens,
-                    int width) {
+                    int width, double eps) {
   kernel(on, "add_layer_norm")
+      .with(eps)
       .out(sum, all<T>(tokens, width))
       .out(y, all<T>(tokens, width))
       .out(stats, all<float>(tokens, 2))
@@ -95,8 +96,9 @@ void add_layer_norm(const lane& on, at sum, at y, at stats, at x, at residual, a
 }
 template <class T>
 void bias_add_layer_norm(const lane& on, at sum, at y, at stats, at x, at b, at residual, at gain, at shift,
-                         int tokens, int width) {
+                         int tokens, int width, double eps) {
   kernel(on, "bias_add_layer_norm")
+      .with(eps)
       .out(sum, all<T>(tokens, width))
       .out(y, all<T>(tokens, width))
       .out(stats, all<float>(tokens, 2))
@@ -107,8 +109,10 @@ void bias_add_layer_norm(const lane& on, at sum, at y, at stats, at x, at b, at 
       .in(shift, all<T>(width));
 }
 template <class T>
-void add_rms_norm(const lane& on, at sum, at y, at stats, at x, at residual, at gain, int tokens, int width) {
+void add_rms_norm(const lane& on, at sum, at y, at stats, at x, at residual, at gain, int tokens, int width,
+                  double eps) {
   kernel(on, "add_rms_norm")
+      .with(eps)
       .out(sum, all<T>(tokens, width))
       .out(y, all<T>(tokens, width))
       .out(stats, all<float>(tokens))
@@ -177,8 +181,9 @@ void softmax_sums(const lane& on, at top, at sums, at logits, at targets, int to
 }
 template <class T>
 void softmax_grad(const lane& on, at dlogits, at sums, at logits, at top, at targets, int tokens, int vocab, int first,
-                  double) {
+                  double scale) {
   kernel(on, "softmax_grad")
+      .with(scale)
       .out(dlogits, all<T>(tokens, vocab))
       .in(sums, all<float>(tokens, 2))
       .in(logits, all<T>(tokens, vocab))

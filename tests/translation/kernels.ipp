@@ -43,8 +43,10 @@ void chunk_position_grad(const lane& on, at dtable, at dy, int tokens, int width
 }
 
 template <class T>
-void layer_norm(const lane& on, at y, at stats, at x, at gain, at shift, int tokens, int width) {
+void layer_norm(const lane& on, at y, at stats, at x, at gain, at shift, int tokens, int width,
+                double eps) {
   kernel(on, "layer_norm")
+      .with(eps)
       .out(y, all<T>(tokens, width))
       .out(stats, all<wide<T>>(tokens, 2))
       .in(x, all<T>(tokens, width))
@@ -71,8 +73,9 @@ void layer_norm_dw(const lane& on, at dgain, at dshift, at dy, at x, at stats, i
       .in(stats, all<wide<T>>(tokens, 2));
 }
 template <class T>
-void rms_norm(const lane& on, at y, at stats, at x, at gain, int tokens, int width) {
+void rms_norm(const lane& on, at y, at stats, at x, at gain, int tokens, int width, double eps) {
   kernel(on, "rms_norm")
+      .with(eps)
       .out(y, all<T>(tokens, width))
       .out(stats, all<wide<T>>(tokens))
       .in(x, all<T>(tokens, width))
@@ -151,8 +154,8 @@ void mul_grad(const lane& on, at da, at db, at dy, at a, at b, std::size_t count
       .in(b, all<T>(count));
 }
 template <class T>
-void scale(const lane& on, at y, at x, std::size_t count, double) {
-  kernel(on, "scale").out(y, all<T>(count)).in(x, all<T>(count));
+void scale(const lane& on, at y, at x, std::size_t count, double factor) {
+  kernel(on, "scale").with(factor).out(y, all<T>(count)).in(x, all<T>(count));
 }
 template <class T>
 void sigmoid(const lane& on, at y, at x, std::size_t count) {
@@ -204,12 +207,12 @@ void exp_sums_grad(const lane& on, at dlogits, at dsums, at logits, at top, at t
   expect_first_column(vocab, first);
 }
 template <class T>
-void cross_entropy(const lane& on, at loss, at sums, int tokens, double, bool accumulate) {
-  kernel(on, "cross_entropy").sum(loss, accumulate, all<wide<T>>(1)).in(sums, all<wide<T>>(tokens, 2));
+void cross_entropy(const lane& on, at loss, at sums, int tokens, double scale, bool accumulate) {
+  kernel(on, "cross_entropy").with(scale).sum(loss, accumulate, all<wide<T>>(1)).in(sums, all<wide<T>>(tokens, 2));
 }
 template <class T>
-void cross_entropy_grad(const lane& on, at dsums, at sums, int tokens, double) {
-  kernel(on, "cross_entropy_grad").out(dsums, all<wide<T>>(tokens, 2)).in(sums, all<wide<T>>(tokens, 2));
+void cross_entropy_grad(const lane& on, at dsums, at sums, int tokens, double scale) {
+  kernel(on, "cross_entropy_grad").with(scale).out(dsums, all<wide<T>>(tokens, 2)).in(sums, all<wide<T>>(tokens, 2));
 }
 
 template <class T>

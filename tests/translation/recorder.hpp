@@ -88,6 +88,10 @@ class kernel {
   kernel& in(at o, shape s) { return operand(o, s, true, false); }
   /// An output, overwritten or added to.
   kernel& sum(at o, bool adds, shape s) { return operand(o, s, adds, true); }
+  kernel& with(double number) {
+    c_.number = number;
+    return *this;
+  }
   /// Ranges of a region whose elements have a size.
   kernel& in(at region, std::size_t size, std::span<const runtime::range> ranges) {
     c_.operands.push_back(region.byte);

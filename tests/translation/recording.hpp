@@ -3,6 +3,7 @@
 // issue, with the bytes that each touches and what each waits for.
 #pragma once
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,7 @@ struct call {
   int lane;                             // of the rank
   std::vector<std::size_t> operands{};  // where each begins, in the order of the arguments
   std::vector<area> reads{}, writes{};  // an output that is added to is in both
+  std::optional<double> number{};       // eps, a factor, the scale of a loss
   bool has_padding = false;             // it covers ranges of a region, alignment between tensors included
   std::vector<communication> communicates{};  // one at most
   std::vector<int> waits{};                   // calls whose end it waits for by events, ascending

@@ -95,6 +95,18 @@ std::string difference(const std::vector<interval>& tables, const std::vector<in
   return "";
 }
 
+/// A rotary table that the text has filled otherwise than was proven.
+std::string difference_of_ropes(const runtime::layout& where, const rankc::codegen::op& begin) {
+  for (const runtime::rope_table& t : where.ropes)
+    for (std::size_t i = 0; i < begin.holds.size(); ++i) {
+      const rankc::codegen::holding& h = begin.holds[i];
+      if (h.kind != rankc::codegen::holding_kind::rotary || begin.writes[i].begin != t.where.byte) continue;
+      if (t.positions != h.positions || t.dim != h.dim || t.theta != h.theta || t.scaling != h.scaling)
+        return fmt::format("the rotary table at {} has base {} where {} was proven, or other positions, dims or scaling", t.where.byte, t.theta, h.theta);
+    }
+  return "";
+}
+
 }  // namespace
 
 std::string compare_tables(const runtime::description& about, const program& p, int rank, bool trains) {
@@ -115,6 +127,8 @@ std::string compare_tables(const runtime::description& about, const program& p, 
   std::vector<interval> begun = sorted(r.ops.front().writes);
   std::erase_if(begun, [&](const interval& i) { return at.is_padding(i); });
   if (const std::string s = difference(sorted(at.filled()), begun); !s.empty())
+    return fmt::format("rank {}, op 0 \"begin\": {}", number, s);
+  if (const std::string s = difference_of_ropes(where, r.ops.front()); !s.empty())
     return fmt::format("rank {}, op 0 \"begin\": {}", number, s);
   std::vector<interval> left = at.kept();
   if (trains) left.push_back(at.norm());

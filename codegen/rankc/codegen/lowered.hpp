@@ -303,8 +303,11 @@ struct lowered {
   /// Of programs in bf16: whether the weights themselves are.
   bool has_bf16_weights() const { return state().weight < wide_bytes(); }
   bool has_bf16_moments() const { return state().moments > 0 && plan->recipe.moments == bf16; }
-  /// Whether gradients go over dp in bf16.
-  bool rounds(const item& i) const { return rounds_reductions() && (i.over == runtime::over::dp || i.over == runtime::over::shard); }
+  /// Whether an item sums gradients over dp, and sends them in bf16.
+  bool rounds(const item& i) const {
+    const bool sums_gradients = i.what == item_kind::reduce || i.what == item_kind::reduce_scatter;
+    return sums_gradients && rounds_reductions() && (i.over == runtime::over::dp || i.over == runtime::over::shard);
+  }
   bool rounds_reductions() const { return rankc::program::rounds_reductions(plan->recipe, plan->dims, real_bytes(), wide_bytes(), trains()); }
   /// Whether each rank keeps a shard of every parameter, and gathers the others' for its layers.
   bool is_sharded() const { return weight_shards(plan->dims) > 1; }

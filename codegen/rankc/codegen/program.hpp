@@ -4,6 +4,8 @@
 // certified and printed. A value is a name for the contents of some bytes: it is written by one op and read by
 // others; an accumulation reads one value and writes the next. All ops are asynchronous on their streams.
 #pragma once
+#include <rankc/runtime/rope_scaling.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -102,6 +104,7 @@ struct holding {
   std::vector<box_range> box = {};  // weights, moments: of each dim; others: one part after the other
   std::int64_t positions = 0, dim = 0;  // rotary
   double theta = 0;
+  rope_scaling scaling{};
 };
 
 struct op {

@@ -2,6 +2,8 @@
 // The model of a plan as it is on one device, with the whole batch of a step at once: what rank programs are held to. Its ops
 // are those of forward alone.
 #pragma once
+#include <rankc/runtime/rope_scaling.hpp>
+
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -21,6 +23,7 @@ struct specification {
     std::vector<int> in, out;
     std::int64_t rows = 0, seq = 0;
     double number = 0;
+    rope_scaling scaling{};
   };
   struct parameter {
     std::string name;  // within the layer

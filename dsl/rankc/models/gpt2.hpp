@@ -3,6 +3,7 @@
 // Source: Radford et al. 2019; names and padding of the vocabulary as in nanoGPT.
 #pragma once
 #include <rankc/models/layer.hpp>
+#include <rankc/rules/model.hpp>
 
 namespace rankc::models {
 
@@ -23,6 +24,7 @@ struct block {
   static constexpr std::string_view name = "block";
   dim hidden, heads, ffn;
   int layers;
+  double norm_eps = default_norm_eps;
 
   constexpr value forward(trace& t, value x, const layer_context& c) const {
     value n1 = as("n1", norm(t, x, "norm1", "norm1.bias")), h1 = as("h1", enter_tp(n1, c));
@@ -42,7 +44,7 @@ struct block {
   constexpr value norm(trace& t, value x, std::string_view gain, std::string_view shift) const {
     value g = t.parameter(gain, {hidden}, {}, initial::ones);
     value b = t.parameter(shift, {hidden}, {}, initial::zeros);
-    return layer_norm(x, g, b);
+    return layer_norm(x, g, b, norm_eps);
   }
   constexpr value column(trace& t, value x, std::string_view name, std::string_view shift, dim out) const {
     value w = t.parameter(name, {out, hidden}, {{axis::tp, out.name}}, initial::normal, 0.02);
@@ -61,11 +63,12 @@ struct block {
 struct head {
   static constexpr std::string_view name = "head";
   parameter_handle table;
+  double norm_eps = default_norm_eps;
   constexpr value forward(trace& t, value x, const layer_context& c) const {
     value gain = t.parameter("norm", {table.shape[1]}, {}, initial::ones);
     value shift = t.parameter("norm.bias", {table.shape[1]}, {}, initial::zeros);
     value out = t.parameter(table);
-    value n = as("n", layer_norm(x, gain, shift)), h = as("h", enter_tp(n, c));
+    value n = as("n", layer_norm(x, gain, shift, norm_eps)), h = as("h", enter_tp(n, c));
     value logits = as("logits", linear(h, out));
     return cross_entropy(logits, c.targets, axis::tp, c.loss_scale);
   }
@@ -79,9 +82,11 @@ struct gpt2 {
   int layers, hidden, heads, ffn, vocab;
   int vocab_used = 0;
   bool tied = true;
+  double norm_eps = default_norm_eps;
 
   constexpr void check(report& out) const {
     check_sizes(out, {{"hidden", hidden}, {"heads", heads}, {"ffn", ffn}, {"vocab", vocab}});
+    check_norm_eps(out, norm_eps);
   }
   constexpr model_sizes sizes() const {
     return {.layers = layers, .hidden = hidden, .heads = heads, .ffn = ffn, .vocab = vocab, .vocab_used = vocab_used,
@@ -92,8 +97,8 @@ struct gpt2 {
     const parameter_handle wte = token_table(v, c), out = tied ? wte : token_table(v, c, "lm_head");
     return sequential(
         gpt2_layers::embedding{wte},
-        repeat{layers, gpt2_layers::block{c, dim{"heads", hidden, hidden / heads, "head_dim"}, dim{"ffn", ffn}, layers}},
-        gpt2_layers::head{out});
+        repeat{layers, gpt2_layers::block{c, dim{"heads", hidden, hidden / heads, "head_dim"}, dim{"ffn", ffn}, layers, norm_eps}},
+        gpt2_layers::head{out, norm_eps});
   }
 };
 

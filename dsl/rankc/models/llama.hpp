@@ -17,37 +17,44 @@ struct embedding {
   }
 };
 
+/// x plus what SwiGLU makes of its norm: the second half of a block of so many `layers`.
+constexpr value add_mlp(trace& t, value x, dim ffn, int layers, double norm_eps, const layer_context& c) {
+  const dim hidden = t.of(x).shape[1];
+  value n2 = as("n2", rms_norm(x, t.parameter("norm2", {hidden}, {}, initial::ones), norm_eps));
+  value h2 = as("h2", enter_tp(n2, c));
+  value gate = as("gate", column_parallel(t, h2, "w1", ffn)), up = as("up", column_parallel(t, h2, "w3", ffn));
+  value act = as("act", swiglu(gate, up));
+  value down = as("down", row_parallel(t, act, "w2", hidden, residual_std(layers)));
+  return x + leave_tp(down, c);
+}
+
 struct block {
   static constexpr std::string_view name = "block";
   dim hidden, heads, kv_heads, ffn;
   int layers;
-  double theta;
+  double theta, norm_eps = default_norm_eps;
+  rankc::rope_scaling rope_scaling{};
 
   constexpr value forward(trace& t, value x, const layer_context& c) const {
-    value n1 = as("n1", rms_norm(x, t.parameter("norm1", {hidden}, {}, initial::ones))), h1 = as("h1", enter_tp(n1, c));
-    value q = as("q", rope(column_parallel(t, h1, "wq", heads), c.seq, theta));
-    value k = as("k", rope(column_parallel(t, h1, "wk", kv_heads), c.seq, theta));
+    value n1 = as("n1", rms_norm(x, t.parameter("norm1", {hidden}, {}, initial::ones), norm_eps)), h1 = as("h1", enter_tp(n1, c));
+    value q = as("q", rope(column_parallel(t, h1, "wq", heads), c.seq, theta, rope_scaling));
+    value k = as("k", rope(column_parallel(t, h1, "wk", kv_heads), c.seq, theta, rope_scaling));
     value v = as("v", column_parallel(t, h1, "wv", kv_heads));
     value o = as("o", self_attention(q, k, v, c));
     value o_proj = as("o_proj", row_parallel(t, o, "wo", hidden, residual_std(layers)));
     value x_mid = as("x_mid", x + leave_tp(o_proj, c));
-
-    value n2 = as("n2", rms_norm(x_mid, t.parameter("norm2", {hidden}, {}, initial::ones)));
-    value h2 = as("h2", enter_tp(n2, c));
-    value gate = as("gate", column_parallel(t, h2, "w1", ffn)), up = as("up", column_parallel(t, h2, "w3", ffn));
-    value act = as("act", swiglu(gate, up));
-    value down = as("down", row_parallel(t, act, "w2", hidden, residual_std(layers)));
-    return x_mid + leave_tp(down, c);
+    return add_mlp(t, x_mid, ffn, layers, norm_eps, c);
   }
 };
 
 struct head {
   static constexpr std::string_view name = "head";
   parameter_handle table;
+  double norm_eps = default_norm_eps;
   constexpr value forward(trace& t, value x, const layer_context& c) const {
     value gain = t.parameter("norm", {table.shape[1]}, {}, initial::ones);
     value out = t.parameter(table);
-    value n = as("n", rms_norm(x, gain)), h = as("h", enter_tp(n, c));
+    value n = as("n", rms_norm(x, gain, norm_eps)), h = as("h", enter_tp(n, c));
     value logits = as("logits", linear(h, out));
     return cross_entropy(logits, c.targets, axis::tp, c.loss_scale);
   }
@@ -62,25 +69,30 @@ struct llama {
   double theta = 500000;
   int vocab_used = 0;
   bool tied = false;
+  double norm_eps = default_norm_eps;
+  rankc::rope_scaling rope_scaling{};
+  int head_dim = 0;  // 0: hidden / heads
 
   constexpr void check(report& out) const {
     check_sizes(out, {{"hidden", hidden}, {"heads", heads}, {"kv_heads", kv_heads}, {"ffn", ffn}, {"vocab", vocab}});
     check_theta(out, theta);
+    check_rope_scaling(out, rope_scaling);
+    check_norm_eps(out, norm_eps);
   }
   constexpr model_sizes sizes() const {
     return {.layers = layers, .hidden = hidden, .heads = heads, .kv_heads = kv_heads, .ffn = ffn, .vocab = vocab,
-            .vocab_used = vocab_used, .tied_embeddings = tied, .rotary = true};
+            .vocab_used = vocab_used, .tied_embeddings = tied, .rotary = true, .head_dim = head_dim};
   }
   constexpr auto stack() const {
-    const int head_dim = hidden / heads;
+    const int of_head = sizes().elements_of_head();
     const dim c{"hidden", hidden}, v{"vocab", vocab};
     const parameter_handle wte = token_table(v, c), out = tied ? wte : token_table(v, c, "lm_head");
     return sequential(
         llama_layers::embedding{wte},
-        repeat{layers, llama_layers::block{c, dim{"heads", hidden, head_dim, "head_dim"},
-                                           dim{"kv_heads", kv_heads * head_dim, head_dim, "head_dim"}, dim{"ffn", ffn},
-                                           layers, theta}},
-        llama_layers::head{out});
+        repeat{layers, llama_layers::block{c, dim{"heads", heads * of_head, of_head, "head_dim"},
+                                           dim{"kv_heads", kv_heads * of_head, of_head, "head_dim"}, dim{"ffn", ffn},
+                                           layers, theta, norm_eps, rope_scaling}},
+        llama_layers::head{out, norm_eps});
   }
 };
 

@@ -137,8 +137,8 @@ inline constexpr op_row attention{
 }  // namespace ops
 
 /// Rotary positions. Source: Su et al. 2021.
-constexpr value rope(operand x, int seq, double theta) {
-  return x.v.in->apply(ops::rope, {x.v}, x.from, {.with = {.seq = seq, .number = theta}});
+constexpr value rope(operand x, int seq, double theta, const rope_scaling& scaling = {}) {
+  return x.v.in->apply(ops::rope, {x.v}, x.from, {.with = {.seq = seq, .number = theta, .scaling = scaling}});
 }
 /// Learned positions: row n % seq of the table is added to row n. Shapes: x (tokens, width), table (seq, width).
 constexpr value position(operand x, value table, int seq) {

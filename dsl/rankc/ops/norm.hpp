@@ -34,9 +34,10 @@ inline constexpr op_row layer_norm{
       b.contribute({"gain", "shift"}, layer_norm_dw, {b.gradient("y"), b["x"], b["statistics"]});
     },
     .flops = no_flops,
-    .host = {"layer_norm", "tokens width"},
-    .cuda = {"layer_norm", "tokens width"},
-    .family = op_family::norm};
+    .host = {"layer_norm", "tokens width number"},
+    .cuda = {"layer_norm", "tokens width number"},
+    .family = op_family::norm,
+    .number = "eps"};
 
 inline constexpr op_row rms_norm_dx{
     .name = "rms_norm_dx",
@@ -62,9 +63,10 @@ inline constexpr op_row rms_norm{
       b.contribute({"gain"}, rms_norm_dw, {b.gradient("y"), b["x"], b["statistics"]});
     },
     .flops = no_flops,
-    .host = {"rms_norm", "tokens width"},
-    .cuda = {"rms_norm", "tokens width"},
-    .family = op_family::norm};
+    .host = {"rms_norm", "tokens width number"},
+    .cuda = {"rms_norm", "tokens width number"},
+    .family = op_family::norm,
+    .number = "eps"};
 
 // ---- of each head: rows are (token, head), for the same kernels
 inline constexpr op_row head_norm_dx{
@@ -89,7 +91,7 @@ inline constexpr op_row head_norm{
     .name = "head_norm",
     .ports = {out("y", "tokens heads*dim"), out("statistics", "tokens heads").wide(), in("x", "tokens heads*dim"),
               parameter("gain", "dim")},
-    .rule = [](complaint& c, types in, type* out, const op&) {
+    .rule = [](complaint& c, types in, type* out, const op& o) {
       const type &x = in[0], &gain = in[1];
       if (!rules::rows(c, "the value", x)) return;
       const dim& heads = x.shape[x.last()];
@@ -100,7 +102,7 @@ inline constexpr op_row head_norm{
         if (x[a] == P) c.found(a, "the value", x, rules::any_but_pending, rules::reduce_first);
         if (gain[a] != I) c.found(a, "the weight", gain, "the same on every rank (I)", "declare it without a shard");
       }
-      if (c.said || (gain.ndim == 1 && gain.shape[0].size == heads.unit)) return;
+      if (c.said || (gain.ndim == 1 && gain.shape[0].size == heads.unit)) return rules::norm_eps(c, o);
       complaint::put_shape(c.begin() << "the weight is ", gain);
       c.text << "; expected one number for each element of a head, " << heads.unit << " in " << heads.name << "="
              << heads.size;
@@ -110,14 +112,15 @@ inline constexpr op_row head_norm{
       b.contribute({"gain"}, head_norm_dw, {b.gradient("y"), b["x"], b["statistics"]});
     },
     .flops = no_flops,
-    .host = {"rms_norm", "tokens*heads dim"},
-    .cuda = {"rms_norm", "tokens*heads dim"},
-    .family = op_family::norm};
+    .host = {"rms_norm", "tokens*heads dim number"},
+    .cuda = {"rms_norm", "tokens*heads dim number"},
+    .family = op_family::norm,
+    .number = "eps"};
 
 }  // namespace ops
 
-/// Rows of mean 0 and variance 1, times gain, plus shift. Source: Ba et al. 2016.
-constexpr value layer_norm(operand x, value gain, value shift) {
+/// Rows of mean 0 and variance 1, times gain, plus shift; eps is added to the variance. Source: Ba et al. 2016.
+constexpr value layer_norm(operand x, value gain, value shift, double eps = default_norm_eps) {
   if (gain.id == shift.id) {
     trace& t = *gain.in;
     const int w = t.find_parameter(gain.id);
@@ -125,12 +128,16 @@ constexpr value layer_norm(operand x, value gain, value shift) {
     c.begin() << "it is the gain and the shift; expected two parameters";
     t.refuse(c);
   }
-  return gain.in->apply(ops::layer_norm, {x.v, gain, shift}, x.from);
+  return gain.in->apply(ops::layer_norm, {x.v, gain, shift}, x.from, {.with = {.number = eps}});
 }
-/// Rows of mean square 1, times gain. Source: Zhang and Sennrich 2019.
-constexpr value rms_norm(operand x, value gain) { return gain.in->apply(ops::rms_norm, {x.v, gain}, x.from); }
+/// Rows of mean square 1, times gain; eps is added to the mean square. Source: Zhang and Sennrich 2019.
+constexpr value rms_norm(operand x, value gain, double eps = default_norm_eps) {
+  return gain.in->apply(ops::rms_norm, {x.v, gain}, x.from, {.with = {.number = eps}});
+}
 /// The same of each head by itself, with one gain for all heads. Shapes: x (tokens, heads), gain (elements of a head).
 /// Source: Henry et al. 2020, for queries and keys.
-constexpr value head_norm(operand x, value gain) { return gain.in->apply(ops::head_norm, {x.v, gain}, x.from); }
+constexpr value head_norm(operand x, value gain, double eps = default_norm_eps) {
+  return gain.in->apply(ops::head_norm, {x.v, gain}, x.from, {.with = {.number = eps}});
+}
 
 }  // namespace rankc

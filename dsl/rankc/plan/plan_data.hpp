@@ -18,6 +18,8 @@ struct known_model {
   std::string family;  // empty: none
   model_sizes sizes;
   double theta = 0;        // of rotary positions
+  rope_scaling scaling{};  // of these
+  double norm_eps = 0;
 };
 
 /// A layer as declared: traced once, used `count` times.

@@ -139,6 +139,7 @@ using nodes = std::vector<node>;
 struct rope_use {
   int positions, dim;
   double theta;
+  rope_scaling scaling;
   constexpr bool operator==(const rope_use&) const = default;
 };
 

@@ -87,7 +87,7 @@ class selector {
   constexpr port_use use_of(int v) const { return {{find(v), 0}, out_.values[v].shape}; }
   constexpr port_use rope_table(const op& o) {
     const dim& heads = t_.values[o.in[0]].shape[1];
-    const rope_use wanted{o.with.seq / s_.dims.cp, heads.unit, o.with.number};
+    const rope_use wanted{o.with.seq / s_.dims.cp, heads.unit, o.with.number, o.with.scaling};
     std::size_t table = 0;
     while (table < out_.ropes.size() && !(out_.ropes[table] == wanted)) ++table;
     if (table == out_.ropes.size()) {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// RC202 to RC209, RC215, RC216, RC219, RC238: a model's sizes, among themselves and against the degrees that split
+// RC202 to RC209, RC215, RC216, RC219, RC238, RC250, RC251: a model's sizes, among themselves and against the degrees that split
 // them.
 #pragma once
+#include <rankc/base/norm_eps.hpp>
 #include <rankc/rules/setting.hpp>
+#include <rankc/runtime/rope_scaling.hpp>
 
 #include <numeric>
 
@@ -30,11 +32,12 @@ constexpr std::string_view head_axes(const setting& s) {
 }
 constexpr std::string_view ffn_axis(const setting& s) { return s.model.experts > 0 ? "etp" : "tp"; }
 constexpr int ffn_ways(const setting& s) { return known(s.model.experts > 0 ? s.dims.etp : s.dims.tp); }
-constexpr bool has_heads(const model_sizes& m) { return m.hidden > 0 && m.heads > 0; }
+/// Whether its heads are parts of hidden.
+constexpr bool divides_into_heads(const model_sizes& m) { return m.hidden > 0 && m.heads > 0 && m.head_dim == 0; }
 
 inline constexpr rule model_rules[]{
     // RC203
-    {203, [](const setting& s) { return !has_heads(s.model) || s.model.hidden % s.model.heads == 0; },
+    {203, [](const setting& s) { return !divides_into_heads(s.model) || s.model.hidden % s.model.heads == 0; },
      [](sentence& t, const setting& s) {
        t << "hidden=" << s.model.hidden << " does not divide into heads=" << s.model.heads;
      },
@@ -48,12 +51,16 @@ inline constexpr rule model_rules[]{
     // RC205
     {205,
      [](const setting& s) {
-       return !s.model.rotary || !has_heads(s.model) || s.model.hidden % s.model.heads || s.model.hidden / s.model.heads % 2 == 0;
+       const bool ragged = divides_into_heads(s.model) && s.model.hidden % s.model.heads;  // RC203
+       return !s.model.rotary || ragged || s.model.elements_of_head() % 2 == 0;
      },
      [](sentence& t, const setting& s) {
-       t << "head_dim=" << s.model.hidden / s.model.heads << " is odd, but rotary positions turn pairs of elements";
+       t << "head_dim=" << s.model.elements_of_head() << " is odd, but rotary positions turn pairs of elements";
      },
-     [](search& a) { a.vary(&model_sizes::hidden).vary(&model_sizes::heads); }},
+     [](search& a) {
+       if (a.written().model.head_dim) a.vary(&model_sizes::head_dim);
+       else a.vary(&model_sizes::hidden).vary(&model_sizes::heads);
+     }},
     // RC207
     {207,
      [](const setting& s) {
@@ -165,6 +172,29 @@ constexpr void check_theta(report& out, double theta) {
   if (!(theta >= 1 && theta <= std::numeric_limits<float>::max()))
     refuse(out, 238) << "theta=" << theta
                      << "; the base of rotary positions is finite and at least 1: 1e4 and 5e5 are usual";
+}
+
+/// RC251: how rotary positions are slowed.
+constexpr void check_rope_scaling(report& out, const rope_scaling& s) {
+  constexpr double most = std::numeric_limits<float>::max();
+  if (!(s.factor >= 1 && s.factor <= most))
+    refuse(out, 251) << "rope_scaling.factor=" << s.factor << "; rotary positions are slowed by a finite factor of at least 1";
+  else if (s.by == rope_scaling::none && s.factor != 1)
+    refuse(out, 251) << "rope_scaling has factor=" << s.factor << " and no rule; say .by = rope_scaling::linear or rope_scaling::llama3";
+  if (s.by != rope_scaling::llama3) return;
+  if (!(s.low_freq_factor > 0 && s.low_freq_factor < s.high_freq_factor && s.high_freq_factor <= most))
+    refuse(out, 251) << "rope_scaling has low_freq_factor=" << s.low_freq_factor << " and high_freq_factor=" << s.high_freq_factor
+                     << "; what turns less often than the first is slowed, and more often than the second is not: 0 < the first < the "
+                     << "second, as 1 and 4";
+  if (s.original_positions < 1)
+    refuse(out, 251) << "rope_scaling.original_positions=" << s.original_positions << "; a model was trained on at least 1";
+}
+
+/// RC250: what norms add under the root.
+constexpr void check_norm_eps(report& out, double eps) {
+  if (!is_norm_eps(eps))
+    refuse(out, 250) << "norm_eps=" << eps << "; norms divide by the root of a row's mean square plus it, so it is at least "
+                     << smallest_norm_eps << ", and finite: 1e-5 and 1e-6 are usual";
 }
 
 }  // namespace rankc

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RC233 to RC237, RC241 to RC243, RC245: the numbers of a recipe, each in its range, and what the optimizer keeps. RC239: what
+// RC233 to RC237, RC241 to RC245: the numbers of a recipe, each in its range, and what the optimizer keeps. RC239: what
 // is recomputed.
 #pragma once
 #include <rankc/base/diagnostic.hpp>
@@ -122,15 +122,6 @@ inline constexpr recipe_rule recipe_rules[]{
      [](sentence& t, const training&) {
        t << "moments=bf16, and sgd without momentum keeps none; leave it out, or take momentum=0.9";
      }},
-    // RC244
-    {244, [](const training& r) { return r.reductions != f64 || r.precision == f64; },
-     [](sentence& t, const training&) {
-       t << "reductions=f64; gradients are summed in f32, which is the default and f64 in an f64 plan, or sent in bf16";
-     }},
-    {244, [](const training& r) { return r.reductions != bf16 || r.precision == bf16; },
-     [](sentence& t, const training& r) {
-       t << "reductions=bf16, and a plan in " << widest(r.precision) << " sends its gradients as they are; leave it out, or take precision=bf16";
-     }},
     // RC243
     {243, [](const training& r) { return r.master_weights || r.precision == bf16; },
      [](sentence& t, const training& r) {
@@ -148,6 +139,15 @@ inline constexpr recipe_rule recipe_rules[]{
     {243, [](const training& r) { return r.rounding == stochastic || r.rounding_seed == 0; },
      [](sentence& t, const training& r) {
        t << "rounding_seed=" << r.rounding_seed << " is of stochastic rounding; leave it out, or take rounding=stochastic";
+     }},
+    // RC244
+    {244, [](const training& r) { return r.reductions != f64 || r.precision == f64; },
+     [](sentence& t, const training&) {
+       t << "reductions=f64; gradients are summed in f32, which is the default and f64 in an f64 plan, or sent in bf16";
+     }},
+    {244, [](const training& r) { return r.reductions != bf16 || r.precision == bf16; },
+     [](sentence& t, const training& r) {
+       t << "reductions=bf16, and a plan in " << widest(r.precision) << " sends its gradients as they are; leave it out, or take precision=bf16";
      }},
     // RC245
     {245, [](const training& r) { return !r.lora.any() || r.lora.rank >= 1; },
@@ -201,7 +201,7 @@ constexpr void check_recompute(report& out, const recomputation& r, int repeated
 }
 
 /// Append the numbers of a recipe that no optimizer takes. Its seq and global_batch are judged by check_batch.
-/// Errors: RC233 to RC237, RC241 to RC243, RC245.
+/// Errors: RC233 to RC237, RC241 to RC245.
 constexpr void check_recipe(report& out, const training& recipe) {
   for (const detail::recipe_rule& r : detail::recipe_rules)
     if (!r.holds(recipe)) r.says(refuse(out, r.id), recipe);

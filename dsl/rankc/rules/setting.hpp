@@ -16,6 +16,10 @@ struct model_sizes {
   int vocab_used = 0;  // 0: all of vocab
   bool tied_embeddings = false;
   bool rotary = false;
+  int head_dim = 0;  // 0: hidden / heads
+
+  /// Elements of a head; 0 where they are not known.
+  constexpr int elements_of_head() const { return head_dim ? head_dim : heads > 0 ? hidden / heads : 0; }
 };
 
 /// How a step's batch is cut. Units: global_batch and microbatch in sequences; microbatch of one rank, 0: what results.
@@ -46,7 +50,7 @@ inline constexpr named_field<model_sizes> model_fields[]{
     {"layers", &model_sizes::layers}, {"hidden", &model_sizes::hidden}, {"heads", &model_sizes::heads},
     {"kv_heads", &model_sizes::kv_heads}, {"ffn", &model_sizes::ffn}, {"vocab", &model_sizes::vocab},
     {"experts", &model_sizes::experts}, {"top_k", &model_sizes::top_k}, {"seq", &model_sizes::seq},
-    {"vocab_used", &model_sizes::vocab_used}};
+    {"vocab_used", &model_sizes::vocab_used}, {"head_dim", &model_sizes::head_dim}};
 inline constexpr named_field<batch_sizes> batch_fields[]{{"global_batch", &batch_sizes::global_batch},
                                                          {"microbatches", &batch_sizes::microbatches},
                                                          {"microbatch", &batch_sizes::microbatch},

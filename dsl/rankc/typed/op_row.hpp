@@ -151,6 +151,7 @@ struct op_row {
   conversion converts = conversion::none;
   bool commutative = false;  // in its two inputs
   op_family family = op_family::none;
+  std::string_view number = "number";  // what generated text calls the op's number
   const op_row* of_chunks = nullptr;  // its like where the ranks of cp share out sequences; of the same operands
 
   constexpr bool communicates() const { return converts > conversion::replicate; }

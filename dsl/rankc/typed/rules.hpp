@@ -3,6 +3,7 @@
 // complaint. Backward ops go through rules of the same kind, so that a wrong dual is found as well. Their first operand is
 // the gradient.
 #pragma once
+#include <rankc/base/norm_eps.hpp>
 #include <rankc/typed/trace.hpp>
 
 namespace rankc::rules {
@@ -149,8 +150,15 @@ constexpr void over_tokens(complaint&, types in, type* out, const op& o) {
     for (axis a : axes) out[j][a] = g[a].k != placement::V ? g[a] : g[a].along == g.last() ? V(0) : P;
 }
 
+/// Complain of a number that no row of zeros can be divided by the root of.
+constexpr void norm_eps(complaint& c, const op& o) {
+  if (!c.said && !is_norm_eps(o.with.number))
+    c.begin() << "its eps is " << o.with.number << "; expected a finite number of at least " << smallest_norm_eps
+              << ": 1e-5 and 1e-6 are usual";
+}
+
 /// A row is normalised as a whole; gain and shift are the same on every rank.
-constexpr void norm(complaint& c, types in, type* out, const op&) {
+constexpr void norm(complaint& c, types in, type* out, const op& o) {
   const type& x = in[0];
   const types gain_and_shift = in.subspan(1);
   if (!rows(c, "the value", x)) return;
@@ -165,6 +173,7 @@ constexpr void norm(complaint& c, types in, type* out, const op&) {
       if (w[a] != I) c.found(a, "the weight", w, "the same on every rank (I)", "declare it without a shard");
   }
   for (const type& w : gain_and_shift) per_feature(c, x, w);
+  norm_eps(c, o);
 }
 /// Of dy, x and the statistics; the gain is on every rank.
 constexpr void norm_gradient(complaint& c, types in, type* out, const op&) {

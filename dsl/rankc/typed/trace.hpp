@@ -4,6 +4,7 @@
 // the user's file and line. The same code runs in the compiler and in the generator.
 #pragma once
 #include <rankc/base/recipe.hpp>
+#include <rankc/runtime/rope_scaling.hpp>
 #include <rankc/typed/complaint.hpp>
 #include <rankc/typed/parameter.hpp>
 
@@ -31,7 +32,8 @@ struct operand {
 /// What some ops need beyond their operands' shapes.
 struct attributes {
   int rows = 0, seq = 0;  // attention and positions: sequences per rank and their length
-  double number = 0;      // rope: theta; cross_entropy: the loss's scale; scale: the factor
+  double number = 0;      // rope: theta; norms: eps; cross_entropy: the loss's scale; scale: the factor
+  rope_scaling scaling{};          // rope
   dim first{}, second{}, whole{};  // split and concat: the features of the two, and of both
 };
 

@@ -87,7 +87,7 @@ inline void forward(const lane& on, const parameters<real>& w, const saved& s, a
   // Size, and the kernels that write and read it:
   const workspace attention_scratch{work + 0};  // 256 B, attention
   run(on, layer_norm{.y = s.h1, .statistics = s.n1_statistics, .x = x, .gain = w.norm1,
-      .shift = w.norm1_bias});
+      .shift = w.norm1_bias, .eps = 1e-05});
   run(on, linear_bias{.y = s.qkv, .x = s.h1, .w = w.wq_wk_wv, .b = w.wq_bias_wk_bias_wv_bias});
   run(on, attention{.o = s.o, .lse = s.o_lse, .scratch = attention_scratch,
       .q = s.qkv.columns<heads * head_dim>(0), .k = s.qkv.columns<heads * head_dim>(128),
@@ -95,7 +95,7 @@ inline void forward(const lane& on, const parameters<real>& w, const saved& s, a
       .kv_heads = size<heads>, .dim = size<head_dim>});
   run(on, linear_bias_add{.y = s.x_mid, .x = s.o, .w = w.wo, .b = w.wo_bias, .residual = x});
   run(on, layer_norm{.y = s.h2, .statistics = s.n2_statistics, .x = s.x_mid, .gain = w.norm2,
-      .shift = w.norm2_bias});
+      .shift = w.norm2_bias, .eps = 1e-05});
   run(on, linear_bias_gelu{.y = s.act, .before = s.up, .x = s.h2, .w = w.w1, .b = w.w1_bias});
   run(on, linear_bias_add{.y = y, .x = s.act, .w = w.w2, .b = w.w2_bias, .residual = s.x_mid});
 }
@@ -162,7 +162,7 @@ struct saved {
 inline void forward(const lane& on, const parameters<real>& w, const saved& s,
     vector<std::int32_t, tokens> targets, input x, vector<wide, 1> loss, store into) {
   run(on, layer_norm{.y = s.h, .statistics = s.n_statistics, .x = x, .gain = w.norm,
-      .shift = w.norm_bias});
+      .shift = w.norm_bias, .eps = 1e-05});
   run(on, linear{.y = s.logits, .x = s.h, .w = w.wte});
   run(on, softmax_sums{.top = s.logits_row_max, .sums = s.exp_sums_out, .logits = s.logits,
       .targets = targets});

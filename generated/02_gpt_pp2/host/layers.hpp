@@ -87,7 +87,7 @@ inline void forward(const lane& on, const parameters<real>& w, const saved& s, a
   // Size, and the kernels that write and read it:
   const workspace attention_scratch{work + 0};  // 64.0 KiB, attention
   run(on, layer_norm{.y = s.h1, .statistics = s.n1_statistics, .x = x, .gain = w.norm1,
-      .shift = w.norm1_bias});
+      .shift = w.norm1_bias, .eps = 1e-05});
   run(on, linear{.y = s.q, .x = s.h1, .w = w.wq});
   run(on, bias{.y = s.q, .x = s.q, .b = w.wq_bias});
   run(on, linear{.y = s.k, .x = s.h1, .w = w.wk});
@@ -101,7 +101,7 @@ inline void forward(const lane& on, const parameters<real>& w, const saved& s, a
   run(on, bias{.y = s.x_mid, .x = s.x_mid, .b = w.wo_bias});
   run(on, add{.y = s.x_mid, .a = x, .b = s.x_mid});
   run(on, layer_norm{.y = s.h2, .statistics = s.n2_statistics, .x = s.x_mid, .gain = w.norm2,
-      .shift = w.norm2_bias});
+      .shift = w.norm2_bias, .eps = 1e-05});
   run(on, linear{.y = s.up, .x = s.h2, .w = w.w1});
   run(on, bias{.y = s.up, .x = s.up, .b = w.w1_bias});
   run(on, gelu{.y = s.act, .x = s.up});
@@ -187,7 +187,7 @@ struct saved {
 inline void forward(const lane& on, const parameters<real>& w, const saved& s,
     vector<std::int32_t, tokens> targets, input x, vector<wide, 1> loss, store into) {
   run(on, layer_norm{.y = s.h, .statistics = s.n_statistics, .x = x, .gain = w.norm,
-      .shift = w.norm_bias});
+      .shift = w.norm_bias, .eps = 1e-05});
   run(on, linear{.y = s.logits, .x = s.h, .w = w.wte});
   run(on, row_max{.top = s.logits_row_max, .logits = s.logits});
   run(on, exp_sums{.sums = s.exp_sums_out, .logits = s.logits, .top = s.logits_row_max,

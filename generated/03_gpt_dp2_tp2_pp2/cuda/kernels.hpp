@@ -92,9 +92,10 @@ struct layer_norm {
   matrix<wide, Tokens, 2> statistics;
   matrix<T, Tokens, Width> x;
   vector<T, Width> gain, shift;
+  double eps;
   void operator()(const lane& on) const {
     rankc::cuda::layer_norm<T>(on, y.where, statistics.where, x.where, gain.where, shift.where,
-    Tokens, Width);
+    Tokens, Width, eps);
   }
 };
 
@@ -148,9 +149,10 @@ struct bias_add_layer_norm {
   vector<T, Width> b;
   matrix<T, Tokens, Width> residual;
   vector<T, Width> gain, shift;
+  double eps;
   void operator()(const lane& on) const {
     rankc::cuda::bias_add_layer_norm<T>(on, sum.where, y.where, statistics.where, x.where, b.where,
-    residual.where, gain.where, shift.where, Tokens, Width);
+    residual.where, gain.where, shift.where, Tokens, Width, eps);
   }
 };
 

@@ -104,7 +104,7 @@ inline void forward(const lane& on, const parameters<real>& w, const saved& s, a
   const matrix<real, tokens / tp, hidden> n2{work + 0};  // 64.0 KiB, bias_add_layer_norm .. all_gather
   const matrix<real, tokens, hidden> down{work + 0};  // 128.0 KiB, linear .. reduce_scatter
   run(on, layer_norm{.y = n1, .statistics = s.n1_statistics, .x = x, .gain = w.norm1,
-      .shift = w.norm1_bias});
+      .shift = w.norm1_bias, .eps = 1e-05});
   run(on, all_gather{.over = over::tp, .to = s.h1, .from = n1,
       .site = {2, "block: all_gather of n1"}});
   run(on, linear_bias{.y = s.qkv, .x = s.h1, .w = w.wq_wk_wv, .b = w.wq_bias_wk_bias_wv_bias});
@@ -116,7 +116,7 @@ inline void forward(const lane& on, const parameters<real>& w, const saved& s, a
   run(on, reduce_scatter{.over = over::tp, .to = s.x_mid, .from = o_proj,
       .site = {3, "block: reduce_scatter of o_proj"}});
   run(on, bias_add_layer_norm{.sum = s.x_mid, .y = n2, .statistics = s.n2_statistics, .x = s.x_mid,
-      .b = w.wo_bias, .residual = x, .gain = w.norm2, .shift = w.norm2_bias});
+      .b = w.wo_bias, .residual = x, .gain = w.norm2, .shift = w.norm2_bias, .eps = 1e-05});
   run(on, all_gather{.over = over::tp, .to = s.h2, .from = n2,
       .site = {4, "block: all_gather of n2"}});
   run(on, linear_bias_gelu{.y = s.act, .before = s.up, .x = s.h2, .w = w.w1, .b = w.w1_bias});
@@ -206,7 +206,7 @@ inline void forward(const lane& on, const parameters<real>& w, const saved& s, a
   // Size, and the kernels that write and read it:
   const matrix<real, tokens / tp, hidden> n{work + 0};  // 64.0 KiB, layer_norm .. all_gather
   run(on, layer_norm{.y = n, .statistics = s.n_statistics, .x = x, .gain = w.norm,
-      .shift = w.norm_bias});
+      .shift = w.norm_bias, .eps = 1e-05});
   run(on, all_gather{.over = over::tp, .to = s.h, .from = n,
       .site = {10, "head: all_gather of n"}});
   run(on, linear{.y = s.logits, .x = s.h, .w = w.wte});

@@ -92,9 +92,10 @@ struct layer_norm {
   matrix<wide, Tokens, 2> statistics;
   matrix<T, Tokens, Width> x;
   vector<T, Width> gain, shift;
+  double eps;
   void operator()(const lane& on) const {
     rankc::host::layer_norm<T>(on, y.where, statistics.where, x.where, gain.where, shift.where,
-    Tokens, Width);
+    Tokens, Width, eps);
   }
 };
 

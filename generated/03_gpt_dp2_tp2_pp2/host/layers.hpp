@@ -104,7 +104,7 @@ inline void forward(const lane& on, const parameters<real>& w, const saved& s, a
   const matrix<real, tokens / tp, hidden> n2{work + 0};  // 64.0 KiB, layer_norm .. all_gather
   const matrix<real, tokens, hidden> down{work + 0};  // 128.0 KiB, linear .. reduce_scatter
   run(on, layer_norm{.y = n1, .statistics = s.n1_statistics, .x = x, .gain = w.norm1,
-      .shift = w.norm1_bias});
+      .shift = w.norm1_bias, .eps = 1e-05});
   run(on, all_gather{.over = over::tp, .to = s.h1, .from = n1,
       .site = {2, "block: all_gather of n1"}});
   run(on, linear{.y = s.q, .x = s.h1, .w = w.wq});
@@ -122,7 +122,7 @@ inline void forward(const lane& on, const parameters<real>& w, const saved& s, a
   run(on, bias{.y = s.x_mid, .x = s.x_mid, .b = w.wo_bias});
   run(on, add{.y = s.x_mid, .a = x, .b = s.x_mid});
   run(on, layer_norm{.y = n2, .statistics = s.n2_statistics, .x = s.x_mid, .gain = w.norm2,
-      .shift = w.norm2_bias});
+      .shift = w.norm2_bias, .eps = 1e-05});
   run(on, all_gather{.over = over::tp, .to = s.h2, .from = n2,
       .site = {4, "block: all_gather of n2"}});
   run(on, linear{.y = s.up, .x = s.h2, .w = w.w1});
@@ -227,7 +227,7 @@ inline void forward(const lane& on, const parameters<real>& w, const saved& s, a
   // Size, and the kernels that write and read it:
   const matrix<real, tokens / tp, hidden> n{work + 0};  // 64.0 KiB, layer_norm .. all_gather
   run(on, layer_norm{.y = n, .statistics = s.n_statistics, .x = x, .gain = w.norm,
-      .shift = w.norm_bias});
+      .shift = w.norm_bias, .eps = 1e-05});
   run(on, all_gather{.over = over::tp, .to = s.h, .from = n,
       .site = {10, "head: all_gather of n"}});
   run(on, linear{.y = s.logits, .x = s.h, .w = w.wte});

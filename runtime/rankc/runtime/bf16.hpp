@@ -2,14 +2,10 @@
 // The 16-bit type that moments, and weights without a master copy, are kept in, and how a number is rounded to it. Hosts and
 // devices round alike, bit by bit.
 #pragma once
+#include <rankc/runtime/host_device.hpp>
+
 #include <bit>
 #include <cstdint>
-
-#if defined(__CUDACC__)
-#define RANKC_HOST_DEVICE __host__ __device__
-#else
-#define RANKC_HOST_DEVICE
-#endif
 
 namespace rankc::runtime {
 

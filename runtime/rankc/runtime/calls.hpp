@@ -3,6 +3,7 @@
 // all sizes. They are those of every target: its functions are found by its lane. Both sides of a transfer have the same
 // site; a mismatch is refused by its name.
 #pragma once
+#include <rankc/runtime/operands.hpp>
 #include <rankc/runtime/tensor.hpp>
 
 #include <span>
@@ -39,6 +40,22 @@ template <class Call>
 concept has_result = std::is_standard_layout_v<Call> && requires { Call{any_tensor{}}; };
 #endif
 
+void enqueue(const auto& on, const auto& call) {
+  call(on);
+#ifdef RANKC_INJECT
+  if constexpr (has_result<std::remove_cvref_t<decltype(call)>> && requires { spoil(on, at{}); })
+    spoil(on, *reinterpret_cast<const at*>(&call));
+#endif
+}
+
+/// In a step that is run again, to find where its numbers began not to be finite.
+[[gnu::cold]] void retrace(const auto& on, const auto& call) {
+  const operands_of operands(call);
+  before_call(on, operands.all());
+  enqueue(on, call);
+  after_call(on, name_of(call), operands.all());
+}
+
 }  // namespace rankc::runtime::detail
 
 namespace rankc::runtime::calls {
@@ -46,11 +63,9 @@ namespace rankc::runtime::calls {
 /// Enqueue a call on a lane, which counts it where its target does.
 void run(const auto& on, const auto& call) {
   if constexpr (requires { count_call(on); }) count_call(on);
-  call(on);
-#ifdef RANKC_INJECT
-  if constexpr (detail::has_result<std::remove_cvref_t<decltype(call)>> && requires { spoil(on, at{}); })
-    spoil(on, *reinterpret_cast<const at*>(&call));
-#endif
+  if constexpr (requires { is_retraced(on); })
+    if (is_retraced(on)) return detail::retrace(on, call);
+  detail::enqueue(on, call);
 }
 
 template <class T, std::size_t Rows, std::size_t Columns>

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which tokens of a sequence a rank has where several share it out.
 #pragma once
-
-#ifdef __CUDACC__
-#define RANKC_ON_BOTH __host__ __device__
-#else
-#define RANKC_ON_BOTH
-#endif
+#include <rankc/runtime/host_device.hpp>
 
 namespace rankc::runtime {
 
@@ -18,23 +13,23 @@ struct chunks {
   int seq, ranks = 1, rank = 0;
 
   /// Tokens of a chunk, and of all that a rank has of a sequence.
-  RANKC_ON_BOTH constexpr int length() const { return ranks == 1 ? seq : seq / (2 * ranks); }
-  RANKC_ON_BOTH constexpr int count() const { return seq / ranks; }
+  RANKC_HOST_DEVICE constexpr int length() const { return ranks == 1 ? seq : seq / (2 * ranks); }
+  RANKC_HOST_DEVICE constexpr int count() const { return seq / ranks; }
   /// The position in the sequence of the rank's token at a place, and the place of a position; -1: another rank has it.
-  RANKC_ON_BOTH constexpr int position(int place) const {
+  RANKC_HOST_DEVICE constexpr int position(int place) const {
     const int n = length();
     return place < n ? rank * n + place : (2 * ranks - 2 - rank) * n + place;
   }
-  RANKC_ON_BOTH constexpr int place(int position) const {
+  RANKC_HOST_DEVICE constexpr int place(int position) const {
     const int n = length(), chunk = position / n;
     return chunk == rank ? position - rank * n : chunk == 2 * ranks - 1 - rank ? position - (chunk - 1) * n : -1;
   }
   /// The rank that has a position, and the row of gathered keys that is at it in sequence `row` of `rows`.
-  RANKC_ON_BOTH constexpr int holder(int position) const {
+  RANKC_HOST_DEVICE constexpr int holder(int position) const {
     const int chunk = position / length();
     return chunk < ranks ? chunk : 2 * ranks - 1 - chunk;
   }
-  RANKC_ON_BOTH constexpr int gathered_row(int position, int row, int rows) const {
+  RANKC_HOST_DEVICE constexpr int gathered_row(int position, int row, int rows) const {
     const int by = holder(position);
     return (by * rows + row) * count() + chunks{seq, ranks, by}.place(position);
   }

@@ -3,12 +3,15 @@
 // parameters. The trainer and the tests are written against this; host and cuda implement it.
 #pragma once
 #include <rankc/runtime/program.hpp>
+#include <rankc/runtime/progress.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace rankc::runtime {
@@ -46,6 +49,18 @@ struct failure : std::runtime_error {
   int code;
 };
 
+/// The first op of a rank that has made numbers that are not finite of finite ones.
+struct origin {
+  int rank;
+  std::uint64_t op;     // counts from 1, as the step's calls do
+  bool is_shared;       // a collective: what the other ranks have put in is not known here
+  std::string text;     // "1B3, op 57, linear_dw of layers.2.wo: 3 of 16384 numbers are not finite"
+};
+struct retraced {
+  step_output out;
+  std::vector<origin> origins;  // of ranks of this process
+};
+
 enum class region { weights, gradients, first_moment, second_moment };
 inline constexpr const char* region_names[]{"weights", "gradients", "first moment", "second moment"};
 
@@ -60,6 +75,12 @@ constexpr bool is_copy_alone(const description& about, const layout& where, regi
   return r == region::weights && about.type == dtype::bf16 && !about.bf16_weights && first >= where.trained_count();
 }
 
+/// The tables of a rank. Errors: failure (1) for a rank that is none.
+inline const layout& layout_of(const description& about, int rank) {
+  if (rank >= 0 && rank < about.world()) return about.layouts[static_cast<std::size_t>(about.ranks[static_cast<std::size_t>(rank)].pp)];
+  throw failure(1, "rank " + std::to_string(rank) + " is not one of the " + std::to_string(about.world()) + " ranks of this program");
+}
+
 /// What is said of a training step, or of a region besides the weights, where the program does not train.
 inline failure forwards_alone(const description& about) {
   return {1, std::string("the plan ") + about.name + " has forwards alone; run eval"};
@@ -68,7 +89,7 @@ inline failure forwards_alone(const description& about) {
 /// Where elements [first, first + count) of a region begin.
 /// Errors: failure (1) for what the rank does not hold.
 inline at place_of(const description& about, int rank, region r, std::size_t first, std::size_t count) {
-  const layout& where = about.layouts[static_cast<std::size_t>(about.ranks[static_cast<std::size_t>(rank)].pp)];
+  const layout& where = layout_of(about, rank);
   const int moment = r == region::second_moment ? 2 : r == region::first_moment ? 1 : 0;
   if (!about.trains && r != region::weights) throw forwards_alone(about);
   if (moment > about.moments)
@@ -84,14 +105,29 @@ inline at place_of(const description& about, int rank, region r, std::size_t fir
 
 /// The type of a rank's elements there.
 inline dtype type_at(const description& about, int rank, region r, std::size_t first) {
-  const layout& where = about.layouts[static_cast<std::size_t>(about.ranks[static_cast<std::size_t>(rank)].pp)];
+  const layout& where = layout_of(about, rank);
   return is_copy_alone(about, where, r, first) ? dtype::bf16 : type_of(about, r);
+}
+
+/// Refuses a microbatch that there is not.
+/// Errors: failure (1).
+inline void check_batch(const description& about, int dp, int microbatch) {
+  if (dp >= 0 && dp < about.dp && microbatch >= 0 && microbatch < about.microbatches) return;
+  throw failure(1, "batch of dp " + std::to_string(dp) + ", microbatch " + std::to_string(microbatch) + "; this program has dp below " +
+                       std::to_string(about.dp) + " and microbatch below " + std::to_string(about.microbatches));
+}
+
+/// The first rank that has the loss and the norm of a step, both whole.
+inline int reporter_of(const description& about) {
+  int rank = 0;
+  while (about.ranks[static_cast<std::size_t>(rank)].pp != about.loss_at()) ++rank;
+  return rank;
 }
 
 /// Where the logits of a token begin.
 /// Errors: failure (1) where the rank has none.
 inline at place_of_logits(const description& about, int rank, std::size_t token) {
-  const logits_place& l = about.layouts[static_cast<std::size_t>(about.ranks[static_cast<std::size_t>(rank)].pp)].logits;
+  const logits_place& l = layout_of(about, rank).logits;
   if (token < static_cast<std::size_t>(l.rows)) return l.where + token * static_cast<std::size_t>(l.stride) * size_of(about.type);
   throw failure(1, "rank " + std::to_string(rank) + " has the logits of " + std::to_string(l.rows) + " tokens, and none of token " +
                        std::to_string(token));
@@ -113,6 +149,10 @@ class engine {
   /// The same step, timed: `into` receives what each rank did, in the order of issue.
   virtual step_output traced_step(const step_input&, std::vector<traced>& into) = 0;
 
+  /// Run a step again that no rank has applied, since its norm was not finite, and look at what every op makes; nothing
+  /// where the target cannot. All processes call it. What ranks hold afterwards is of no use.
+  virtual std::optional<retraced> retrace(const step_input&) { return std::nullopt; }
+
   /// Run the forward program on all ranks; parameters and moments stay as they are.
   virtual double evaluate() = 0;
 
@@ -128,6 +168,9 @@ class engine {
   /// Copy the logits of a token that `evaluate` has left, of the rank's part of the vocabulary. Shapes: to (columns).
   /// Errors: failure (1) where the rank has none.
   virtual void logits(int rank, std::size_t token, double* to);
+
+  /// Each rank of this process, and what it does now; asked from another thread. Empty where the target does not say.
+  virtual std::vector<std::pair<int, standing>> look() { return {}; }
 
   /// Bytes of the arena that the target really holds for a rank (equals the plan's figure).
   virtual std::size_t arena_bytes(int rank) const = 0;

@@ -7,7 +7,7 @@
 namespace rankc::runtime {
 
 struct injection {
-  enum class fault { kill, stop, exit, abort, throws, delay, drop, corrupt, nan };
+  enum class fault { kill, stop, exit, abort, throws, delay, flip, drop, corrupt, nan };
   enum class moment { call, after_step, save };
   fault what = fault::kill;
   moment when = moment::call;
@@ -18,7 +18,7 @@ struct injection {
   double seconds = 0;    // of delay
 };
 
-/// "rank=R,op=N|after|save[,step=S],kill|stop|exit[=CODE]|abort|throw|delay=SECONDS|drop|corrupt|nan"
+/// "rank=R,op=N|after|save[,step=S],kill|stop|exit[=CODE]|abort|throw|delay=SECONDS|drop|corrupt|nan|flip"
 /// Errors: failure (2) for anything else, for a rank that is none, and where this build has no faults on
 /// purpose.
 injection parse_injection(const std::string& text, int world);

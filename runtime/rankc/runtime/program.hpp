@@ -5,6 +5,7 @@
 #pragma once
 #include <rankc/runtime/chunks.hpp>
 #include <rankc/runtime/lr_schedule.hpp>
+#include <rankc/runtime/rope_scaling.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -99,6 +100,7 @@ struct rope_table {
   at where;
   int positions, dim;
   double theta;
+  rope_scaling scaling{};
 };
 
 /// What the forward program leaves in the arena: the logits of a microbatch, of this rank's part of the vocabulary, in the type
@@ -182,6 +184,8 @@ struct description {
   const char* text;  // what `describe` prints
   const char* json;  // what `describe --json` prints
   constexpr int world() const { return pp * dp * cp * tp; }
+  /// Of a replica: its ranks of cp share them out.
+  constexpr std::size_t tokens_of_microbatch() const { return static_cast<std::size_t>(rows) * static_cast<std::size_t>(seq); }
   /// Which shard of the weights a rank keeps, and whether it is the first to keep it.
   constexpr int shard_of(const rank_row& r) const { return place_among_holders(r) % shards; }
   constexpr bool is_first_holder(const rank_row& r) const {
@@ -189,6 +193,8 @@ struct description {
   }
   /// What a rank has of each sequence.
   constexpr chunks chunks_of(const rank_row& r) const { return {seq, cp, r.cp}; }
+  /// The positions of which it has the angles.
+  constexpr chunks chunks_of_table(const rope_table& t, const rank_row& r) const { return {t.positions * cp, cp, r.cp}; }
   /// The type of gradients and of other sums.
   constexpr dtype wide() const { return type == dtype::bf16 ? dtype::f32 : type; }
   /// The pipeline coordinate that has the loss: the one that reads targets. Of two, where the pipeline runs both ways,

@@ -5,7 +5,6 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <sstream>
 
 namespace rankc::cuda {

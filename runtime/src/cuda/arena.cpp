@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "arena.hpp"
 
-#include "check.hpp"
-
 #include <cstdlib>
-#include <string>
-#include <utility>
 
 namespace rankc::cuda {
 
@@ -14,31 +10,14 @@ void prepare_nccl() {
   setenv("NCCL_RUNTIME_CONNECT", "0", 0);
 }
 
-arena::arena(const rank& r, std::size_t bytes) {
-  prepare_nccl();
-  void* made = nullptr;
-  registrable_ = ncclMemAlloc(&made, window_bytes(bytes)) == ncclSuccess;
-  if (!registrable_) {
+arena::arena(const rank& r, std::size_t bytes, std::pmr::memory_resource* memory) {
+  if (memory == nullptr) {
+    prepare_nccl();
+    void* made = nullptr;
+    if (ncclMemAlloc(&made, window_bytes(bytes)) == ncclSuccess) nccl_.reset(static_cast<std::byte*>(made));
     cudaGetLastError();
-    const std::string call = "arena of " + std::to_string(bytes) + " bytes: cudaMalloc";
-    check(r, cudaMalloc(&made, bytes), call.c_str());
   }
-  data_ = static_cast<std::byte*>(made);
-}
-
-arena::~arena() {
-  if (data_ == nullptr) return;
-  if (registrable_) ncclMemFree(data_);
-  else cudaFree(data_);
-}
-
-arena::arena(arena&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)), registrable_(other.registrable_) {}
-
-arena& arena::operator=(arena&& other) noexcept {
-  std::swap(data_, other.data_);
-  std::swap(registrable_, other.registrable_);
-  return *this;
+  if (nccl_ == nullptr) other_ = buffer(r, memory != nullptr ? memory : device_memory(), bytes, "arena");
 }
 
 }  // namespace rankc::cuda

@@ -1,29 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 // The memory of a rank: one allocation of the plan's size, made so that NCCL can map it into other ranks.
 #pragma once
-#include <rankc/runtime/cuda/rank.hpp>
+#include "buffer.hpp"
 
 #include <cstddef>
+#include <memory>
 
 namespace rankc::cuda {
 
 /// Device memory on the current device. NCCL's own allocator gives memory that can be registered with its
-/// communicators; where it refuses, cudaMalloc gives memory that cannot.
+/// communicators; what cudaMalloc, or an application, gives cannot.
 class arena {
  public:
-  arena() = default;
+  /// From `memory`; null: from NCCL, and where it refuses from CUDA.
   /// Errors: failure (70) naming the bytes.
-  arena(const rank&, std::size_t bytes);
-  ~arena();
-  arena(arena&&) noexcept;
-  arena& operator=(arena&&) noexcept;
+  arena(const rank&, std::size_t bytes, std::pmr::memory_resource* memory);
 
-  std::byte* data() const { return data_; }
-  bool registrable() const { return registrable_; }
+  std::byte* data() const { return nccl_ != nullptr ? nccl_.get() : other_.as<std::byte>(); }
+  bool registrable() const { return nccl_ != nullptr; }
 
  private:
-  std::byte* data_ = nullptr;
-  bool registrable_ = false;
+  struct free_nccl {
+    void operator()(std::byte* p) const { ncclMemFree(p); }
+  };
+  std::unique_ptr<std::byte, free_nccl> nccl_;
+  buffer other_;
 };
 
 /// Bytes to register for an arena: NCCL's windows end at multiples of 4096, which the allocation covers.

@@ -12,6 +12,9 @@ namespace rankc::cuda {
 /// How long a call of NCCL may take until the other ranks of its communicator have answered.
 inline constexpr std::chrono::seconds nccl_patience{60};
 
+/// Refuses tables that this target cannot run. Errors: failure (1).
+void check(const program&);
+
 /// Throw failure (70): "rank 2, step 17, B0: " and `what`.
 [[noreturn]] void fail(const rank&, const std::string& what);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lanes, events and NCCL as generated code calls them. Each call names its plan's message in an error.
 #include "check.hpp"
+#include "marks.hpp"
 #include "trace.hpp"
 #include "peer_edges.hpp"
 #include "rounded_parts.hpp"
@@ -68,10 +69,12 @@ void act(const lane& on, const char* action, void (*work)(const lane&)) {
 }
 
 void record(const lane& on, event e) {
+  if (on.of->place != nullptr) on.of->place->record(on, e);
   check(on, cudaEventRecord(on.of->events[static_cast<std::size_t>(e.index)], on.stream), "cudaEventRecord");
 }
 
 void wait(const lane& on, event e) {
+  if (on.of->place != nullptr) on.of->place->wait(on, e);
   const stamped times(on, tracer::what::wait, "");
   check(on, cudaStreamWaitEvent(on.stream, on.of->events[static_cast<std::size_t>(e.index)], 0),
         "cudaStreamWaitEvent");
@@ -80,6 +83,7 @@ void wait(const lane& on, event e) {
 void send(const lane& on, message m, at data, std::size_t bytes) {
   const lane_link& k = edge_of(on, m, 0);
   const stamped times(on, tracer::what::alone, m.name);
+  const marked place(on, k, m.name);
   if (on.of->alone) return;
   if (k.edge != nullptr) return store_to_peer(on, *k.edge, m.name, on.at<std::byte>(data), bytes);
   check(on, ncclSend(on.at<std::byte>(data), bytes, ncclUint8, 1, k.nccl, on.stream), k.nccl,
@@ -89,6 +93,7 @@ void send(const lane& on, message m, at data, std::size_t bytes) {
 void receive(const lane& on, message m, at data, std::size_t bytes) {
   const lane_link& k = edge_of(on, m, 1);
   const stamped times(on, tracer::what::alone, m.name);
+  const marked place(on, k, m.name);
   if (on.of->alone) return;
   if (k.edge != nullptr) return receive_from_peer(on, *k.edge, m.name, on.at<std::byte>(data));
   check(on, ncclRecv(on.at<std::byte>(data), bytes, ncclUint8, 0, k.nccl, on.stream), k.nccl,
@@ -99,6 +104,7 @@ template <class T>
 void all_reduce(const lane& on, over what, message m, at data, std::size_t count, reduction how) {
   const lane_link& k = link_of(on, what, m);
   const stamped times(on, tracer::what::alone, m.name);
+  const marked place(on, k, m.name);
   if (on.of->alone) return;
   T* values = on.at<T>(data);
   const ncclRedOp_t op = how == reduction::max ? ncclMax : sum_for(k, awkward(values, values, count));
@@ -110,6 +116,7 @@ template <class T>
 void all_gather(const lane& on, over what, message m, at to, at from, std::size_t count) {
   const lane_link& k = link_of(on, what, m);
   const stamped times(on, tracer::what::alone, m.name);
+  const marked place(on, k, m.name);
   if (on.of->alone) return;
   const T* own = on.at<T>(from);
   T* all = on.at<T>(to);
@@ -128,6 +135,7 @@ template <class T>
 void reduce_scatter(const lane& on, over what, message m, at to, at from, std::size_t count) {
   const lane_link& k = link_of(on, what, m);
   const stamped times(on, tracer::what::alone, m.name);
+  const marked place(on, k, m.name);
   if (on.of->alone) return;
   T* own = on.at<T>(to);
   const T* all = on.at<T>(from);
@@ -152,6 +160,7 @@ bf16* memory_to_round(const lane& on, message m) {
 void all_reduce_in_bf16(const lane& on, over what, message m, at data, std::size_t count) {
   const lane_link& k = link_of(on, what, m);
   const stamped times(on, tracer::what::alone, m.name);
+  const marked place(on, k, m.name);
   if (on.of->alone) return;
   bf16* const rounded = memory_to_round(on, m);
   for (std::size_t first = 0; first < count; first += most_rounded) {
@@ -167,6 +176,7 @@ void all_reduce_in_bf16(const lane& on, over what, message m, at data, std::size
 void reduce_scatter_in_bf16(const lane& on, over what, message m, at to, at from, std::size_t count) {
   const lane_link& k = link_of(on, what, m);
   const stamped times(on, tracer::what::alone, m.name);
+  const marked place(on, k, m.name);
   if (on.of->alone) return;
   bf16* const rounded = memory_to_round(on, m);
   const std::size_t members = static_cast<std::size_t>(members_of(on, k, m)), most = most_rounded / members / 8 * 8;
@@ -180,14 +190,21 @@ void reduce_scatter_in_bf16(const lane& on, over what, message m, at to, at from
   }
 }
 
-// In a timed step each call has its own times.
+// In a timed step each call has its own times. What is enqueued in a group runs at its end.
 void begin_group(const lane& on, over what, message m) {
+  if (const lane_link& k = link_of(on, what, m); is_marked(on, k)) {
+    on.of->place->begin(on, m.name, k.communicator);
+    on.of->place->group(true);
+  }
   if (on.of->alone || on.of->trace != nullptr) return;
   check(on, ncclGroupStart(), link_of(on, what, m).nccl, std::string(m.name) + ": ncclGroupStart");
 }
 void end_group(const lane& on, over what, message m) {
-  if (on.of->alone || on.of->trace != nullptr) return;
-  check(on, ncclGroupEnd(), link_of(on, what, m).nccl, std::string(m.name) + ": ncclGroupEnd");
+  if (!on.of->alone && on.of->trace == nullptr)
+    check(on, ncclGroupEnd(), link_of(on, what, m).nccl, std::string(m.name) + ": ncclGroupEnd");
+  if (!is_marked(on, link_of(on, what, m))) return;
+  on.of->place->group(false);
+  on.of->place->end(on);
 }
 
 template void all_reduce<float>(const lane&, over, message, at, std::size_t, reduction);

@@ -2,6 +2,7 @@
 // Making, destroying and aborting the communicators.
 #include "communicators.hpp"
 
+#include "adopted.hpp"
 #include "arena.hpp"
 #include "check.hpp"
 
@@ -21,14 +22,6 @@ lane_link& link_of(rank& r, int group_index) {
     for (lane_link& k : on.links)
       if (k.communicator == group_index) return k;
   fail(r, "its lanes have no place for communicator " + std::to_string(group_index));
-}
-
-ncclRedOp_t scaled_sum(const rank& r, ncclComm_t of, const std::string& name) {
-  bf16 one = __float2bfloat16_rn(1.0f);
-  ncclRedOp_t made = ncclSum;
-  check(r, ncclRedOpCreatePreMulSum(&made, &one, ncclBfloat16, ncclScalarHostImmediate, of), of,
-        name + ": ncclRedOpCreatePreMulSum");
-  return made;
 }
 
 /// One group of calls, which take effect together at `end`.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes and destroys what a rank owns on its device, and turns a step function into a graph.
 #include <rankc/runtime/cuda/context.hpp>
+#include <rankc/runtime/rope_angles.hpp>
 
 #include "arena.hpp"
 #include "attention_plans.hpp"
@@ -8,26 +9,16 @@
 #include "linear_plans.hpp"
 #include "trace.hpp"
 
-#include <cmath>
 #include <string>
 #include <vector>
 
 namespace rankc::cuda {
 namespace {
 
-/// Fill a rope table on the device: cosines (positions, dim / 2), then sines, worked out in f64.
+/// Fill a rope table on the device.
 void fill_rope(rank& r, const rope_table& table) {
-  const chunks has{table.positions * r.about->cp, r.about->cp, r.row->cp};
-  const int half = table.dim / 2;
-  std::vector<float> values(static_cast<std::size_t>(table.positions) * half * 2);
-  float* cosines = values.data();
-  float* sines = cosines + values.size() / 2;
-  for (int p = 0; p < table.positions; ++p)
-    for (int i = 0; i < half; ++i) {
-      const double angle = has.position(p) * std::pow(table.theta, -2.0 * i / table.dim);
-      cosines[static_cast<std::size_t>(p) * half + i] = static_cast<float>(std::cos(angle));
-      sines[static_cast<std::size_t>(p) * half + i] = static_cast<float>(std::sin(angle));
-    }
+  std::vector<float> values(size_of(table));
+  fill_angles(values.data(), table, r.about->chunks_of_table(table, *r.row));
   check(r,
         cudaMemcpy(r.at<float>(table.where), values.data(), values.size() * sizeof(float),
                    cudaMemcpyHostToDevice),
@@ -36,28 +27,8 @@ void fill_rope(rank& r, const rope_table& table) {
 
 }  // namespace
 
-hyperparameters factors_of(const step_input& in) {
-  const double step = static_cast<double>(in.step);
-  hyperparameters h;
-  h.clip = static_cast<float>(in.clip);
-  h.keep = static_cast<float>(1.0 - in.lr * in.weight_decay);
-  h.beta1 = static_cast<float>(in.beta1);
-  h.new1 = static_cast<float>(1.0 - in.beta1);
-  h.beta2 = static_cast<float>(in.beta2);
-  h.new2 = static_cast<float>(1.0 - in.beta2);
-  h.step_size = static_cast<float>(in.lr / (1.0 - std::pow(in.beta1, step)));
-  h.second_scale = static_cast<float>(1.0 / std::sqrt(1.0 - std::pow(in.beta2, step)));
-  h.eps = static_cast<float>(in.eps);
-  h.lr = static_cast<float>(in.lr);
-  h.weight_decay = static_cast<float>(in.weight_decay);
-  h.momentum = static_cast<float>(in.momentum);
-  h.nesterov = in.nesterov;
-  h.step = static_cast<std::uint32_t>(in.step);
-  h.rounding_seed = in.rounding_seed;
-  return h;
-}
-
-context::context(int device, const description& about, int rank_index) : device_(device) {
+context::context(int device, const description& about, int rank_index, const memory_sources& sources)
+    : device_(device), sources_(sources) {
   r_.about = &about;
   r_.index = rank_index;
   r_.row = &about.ranks[static_cast<std::size_t>(rank_index)];
@@ -65,12 +36,10 @@ context::context(int device, const description& about, int rank_index) : device_
   r_.action = "install";
   try {
     check(r_, cudaSetDevice(device_), "cudaSetDevice");
-    arena_ = std::make_unique<arena>(r_, r_.where->arena_bytes);
+    arena_ = std::make_unique<arena>(r_, r_.where->arena_bytes, sources_.device);
     r_.arena = arena_->data();
-    hyperparameters* input = nullptr;
-    check(r_, cudaMalloc(&input, sizeof(hyperparameters)), "hyperparameters: cudaMalloc");
-    r_.input = input;
-    check(r_, cudaMallocHost(&staged_, sizeof(hyperparameters)), "hyperparameters: cudaMallocHost");
+    r_.input = reinterpret_cast<hyperparameters*>(more_on_device(sizeof(hyperparameters), "hyperparameters"));
+    staged_ = reinterpret_cast<hyperparameters*>(more_pinned(sizeof(hyperparameters), "hyperparameters"));
 
     r_.all_lanes.resize(r_.where->lanes.size());
     join_.resize(r_.where->lanes.size());
@@ -103,9 +72,9 @@ void context::open(lane& on, int index) {
         "cudaEventCreateWithFlags");
   for (const lane_communicator& k : r_.row->links)
     if (k.lane == index) on.links.push_back({.over = k.over, .communicator = k.communicator});
-  if (row.rounds) check(r_, cudaMalloc(&on.rounded, rounded_bytes), "what is rounded: cudaMalloc");
+  if (row.rounds) on.rounded = reinterpret_cast<bf16*>(more_on_device(rounded_bytes, "what is rounded"));
   if (!row.computes) return;
-  check(r_, cudaMalloc(&on.workspace, workspace_bytes), "workspace: cudaMalloc");
+  on.workspace = more_on_device(workspace_bytes, "workspace");
   on.workspace_bytes = workspace_bytes;
   on.plans = new linear_plans;
   on.attention_graphs = make_attention_plans();
@@ -118,8 +87,6 @@ void context::release() {
   for (const lane& each : r_.all_lanes) {
     destroy(each.attention_graphs);
     delete each.plans;
-    cudaFree(each.workspace);
-    cudaFree(each.rounded);
   }
   if (r_.blas != nullptr) cublasLtDestroy(r_.blas);
   for (cudaEvent_t e : r_.events)
@@ -129,9 +96,18 @@ void context::release() {
     if (e != nullptr) cudaEventDestroy(e);
   for (const lane& each : r_.all_lanes)
     if (each.stream != nullptr) cudaStreamDestroy(each.stream);
-  cudaFreeHost(staged_);
-  cudaFree(const_cast<hyperparameters*>(r_.input));
+  more_.clear();
   arena_.reset();
+}
+
+std::byte* context::more(std::pmr::memory_resource* from, std::size_t bytes, const char* what) {
+  return more_.emplace_back(r_, from, bytes, what).as<std::byte>();
+}
+std::byte* context::more_on_device(std::size_t bytes, const char* what) {
+  return more(sources_.device != nullptr ? sources_.device : device_memory(), bytes, what);
+}
+std::byte* context::more_pinned(std::size_t bytes, const char* what) {
+  return more(sources_.pinned != nullptr ? sources_.pinned : pinned_memory(), bytes, what);
 }
 
 bool context::arena_is_registrable() const { return arena_->registrable(); }
@@ -142,7 +118,7 @@ void context::clear_arena() {
   check(r_, cudaDeviceSynchronize(), "cudaDeviceSynchronize");
 }
 
-void context::set_input(const step_input& in) { *staged_ = factors_of(in); }
+void context::set_input(const step_input& in) { *staged_ = factors_of<float>(in); }
 
 void context::copy_input() {
   check(r_,

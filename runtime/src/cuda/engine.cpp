@@ -5,13 +5,17 @@
 #include <rankc/runtime/cuda/kernels.hpp>
 #include <rankc/runtime/packed_times.hpp>
 
+#include "access.hpp"
 #include "agreement.hpp"
 #include "batches.hpp"
 #include "check.hpp"
 #include "communicators.hpp"
+#include "injected.hpp"
+#include "marks.hpp"
 #include "worker.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <cstdint>
@@ -33,20 +37,8 @@ int device_of(const placement& where) {
 }
 
 void accept(const program& p, const placement& where) {
+  check(p);
   const description& about = p.about;
-  if (about.interface_version != runtime::interface_version)
-    throw failure(1, "the program was generated for runtime interface " +
-                         std::to_string(about.interface_version) + ", this runtime has " +
-                         std::to_string(runtime::interface_version) + "; generate it again");
-  if (about.type == dtype::f64)
-    throw failure(
-        1, "the program's type is f64, which the cuda target does not have; use f32 or bf16, or the host");
-  if (about.trains != (p.train != nullptr))
-    throw failure(1, std::string("the program's tables say that it ") +
-                         (about.trains ? "trains, and it has no" : "has forwards alone, and it has a") +
-                         " training step; generate it again");
-  for (const layout& l : about.layouts)
-    if (l.lanes.empty() || !l.lanes[0].computes) throw failure(1, "lane 0 of every layout must be there and compute");
   int devices = 0;
   if (cudaGetDeviceCount(&devices) != cudaSuccess) devices = 0;
   cudaGetLastError();
@@ -65,7 +57,7 @@ void accept(const program& p, const placement& where) {
 class cuda_engine final : public engine {
  public:
   cuda_engine(const program& p, const placement& where)
-      : program_(p), where_(where), batches_(std::make_unique<batches>(p.about)) {
+      : program_(p), where_(where) {
     const description& about = program_.about;
     if (cudaHostAlloc(&stop_, sizeof(unsigned), cudaHostAllocPortable | cudaHostAllocMapped) != cudaSuccess)
       throw failure(70, "install: no pinned memory");
@@ -77,15 +69,22 @@ class cuda_engine final : public engine {
       owner = std::make_unique<context>(where.is_one_rank() ? where.device : i, about, i);
       owner->of().stop = stop_;
       owner->of().steps_done = -1;
+      places_.push_back(std::make_unique<marks>(owner->of()));
+      if (!where.fault || where.fault->rank != i) continue;
+      fault_ = std::make_unique<injected>(*where.fault);
+      owner->of().fault = fault_.get();
     }
+    batches_ = std::make_unique<batches>(about, *held().front());
     if (where.peer_stores && !where.is_one_rank()) edges_ = std::make_unique<peer_edges>(about, ranks_);
     communicators_ = std::make_unique<communicators>(about, ranks_, edges_.get(), where);
     for (context* owner : held())
       workers_.push_back(
           std::make_unique<worker>(*owner, program_, batches_->of(owner->of().row->dp, owner->of().row->cp), *report_));
-    if (where.fault) throw failure(2, "--inject: faults on purpose are the host's; this program is for CUDA");
-    if (where.others != nullptr)
+    if (where.others != nullptr) {
+      places_.front()->store_in(where.others->words());
       where.others->on_failure([to = report_.get()](const std::string& cause) { stop_job(*to, failure(77, cause)); });
+      where.others->on_look([this] { return look().front().second; });
+    }
     try {
       warm_up();
     } catch (...) {
@@ -104,7 +103,7 @@ class cuda_engine final : public engine {
   step_output step(const step_input& input) override {
     if (!program_.about.trains) throw forwards_alone(program_.about);
     for (context* owner : held()) owner->set_input(input);
-    run({job::what::step, kind::train});
+    run_step(kind::train, input.step);
     return {reporter().loss(), std::sqrt(static_cast<double>(reporter().norm_squared()))};
   }
 
@@ -112,9 +111,9 @@ class cuda_engine final : public engine {
     if (!program_.about.trains) throw forwards_alone(program_.about);
     for (context* owner : held()) owner->set_input(input);
     run({job::what::capture_traced});
-    run({job::what::step, kind::traced});
+    run_step(kind::traced, input.step);
     std::vector<traced> own;
-    for (auto& w : workers_) w->take_times(own);
+    for (auto& w : workers_) w->of().take_times(own);
     if (held().front()->of().world == nullptr) into.insert(into.end(), own.begin(), own.end());
     else
       for (const std::string& theirs : where_.exchange("times of a step", packed(own))) unpack(theirs, names_, into);
@@ -122,64 +121,37 @@ class cuda_engine final : public engine {
   }
 
   double evaluate() override {
-    run({job::what::step, kind::evaluate});
+    run_step(kind::evaluate, step_);
     return reporter().loss();
   }
 
   bool holds(int rank_index) const override {
-    layout_of(rank_index);  // refuses a rank that is none
+    layout_of(about(), rank_index);  // refuses a rank that is none
     return ranks_[static_cast<std::size_t>(rank_index)] != nullptr;
   }
 
   void read(int rank_index, region which, std::size_t first, std::size_t count, double* to) override {
-    const at from = place(rank_index, which, first, count);
-    context* owner = ranks_[static_cast<std::size_t>(rank_index)].get();
-    if (owner == nullptr)
-      throw failure(1, "rank " + std::to_string(rank_index) + " is in another process, and cannot be read in that of rank " +
-                           std::to_string(where_.rank));
-    if (type_at(program_.about, rank_index, which, first) == dtype::bf16) {
-      std::vector<bf16_bits> narrow(count);
-      copy(*owner, "read: cudaMemcpy", narrow.data(), owner->of().at<bf16_bits>(from), count);
-      std::transform(narrow.begin(), narrow.end(), to, widened);
-      return;
-    }
-    std::vector<float> values(count);
-    copy(*owner, "read: cudaMemcpy", values.data(), owner->of().at<float>(from), count);
-    std::copy(values.begin(), values.end(), to);
+    cuda::read(held(rank_index), which, first, count, to);
   }
 
-  void logits(int rank_index, std::size_t token, double* to) override {
-    const auto count = static_cast<std::size_t>(layout_of(rank_index).logits.columns);
-    const at from = place_of_logits(program_.about, rank_index, token);
-    context* owner = ranks_[static_cast<std::size_t>(rank_index)].get();
-    if (owner == nullptr) throw failure(1, "rank " + std::to_string(rank_index) + " is in another process, and so are its logits");
-    if (program_.about.type == dtype::bf16) {
-      std::vector<bf16_bits> narrow(count);
-      copy(*owner, "logits: cudaMemcpy", narrow.data(), owner->of().at<bf16_bits>(from), count);
-      std::transform(narrow.begin(), narrow.end(), to, widened);
-      return;
-    }
-    std::vector<float> values(count);
-    copy(*owner, "logits: cudaMemcpy", values.data(), owner->of().at<float>(from), count);
-    std::copy(values.begin(), values.end(), to);
-  }
+  void logits(int rank_index, std::size_t token, double* to) override { cuda::logits(held(rank_index), token, to); }
 
   void write(int rank_index, region which, std::size_t first, std::size_t count,
              const double* from) override {
-    const at to = place(rank_index, which, first, count);
-    context* owner = ranks_[static_cast<std::size_t>(rank_index)].get();
-    if (owner == nullptr) return;
-    std::vector<float> values(from, from + count);
-    if (type_at(program_.about, rank_index, which, first) == dtype::bf16) {
-      std::vector<bf16_bits> narrow(count);
-      std::transform(values.begin(), values.end(), narrow.begin(), rounded_to_nearest);
-      return copy(*owner, "write: cudaMemcpy", owner->of().at<bf16_bits>(to), narrow.data(), count);
-    }
-    copy(*owner, "write: cudaMemcpy", owner->of().at<float>(to), values.data(), count);
-    if (which == region::weights && program_.about.type == dtype::bf16) round(*owner, first, count);
+    place_of(about(), rank_index, which, first, count);  // refuses what the rank does not hold
+    if (holds(rank_index)) cuda::write(held(rank_index), which, first, count, from);
   }
 
-  std::size_t arena_bytes(int rank_index) const override { return layout_of(rank_index).arena_bytes; }
+  std::vector<std::pair<int, standing>> look() override {
+    std::vector<std::pair<int, standing>> all;
+    for (std::size_t i = 0; context* owner : held()) {
+      all.emplace_back(owner->of().index, places_[i++]->look());
+      all.back().second.slowest_step = slowest_step_.load();
+    }
+    return all;
+  }
+
+  std::size_t arena_bytes(int rank_index) const override { return layout_of(about(), rank_index).arena_bytes; }
 
  private:
   /// The ranks of this process.
@@ -190,12 +162,10 @@ class cuda_engine final : public engine {
     return some;
   }
 
-  const layout& layout_of(int rank_index) const {
-    const description& about = program_.about;
-    if (rank_index < 0 || rank_index >= about.world())
-      throw failure(1, "rank " + std::to_string(rank_index) + " is not one of the " +
-                           std::to_string(about.world()) + " ranks of this program");
-    return about.layouts[static_cast<std::size_t>(about.ranks[static_cast<std::size_t>(rank_index)].pp)];
+  context& held(int rank_index) {
+    if (holds(rank_index)) return *ranks_[static_cast<std::size_t>(rank_index)];
+    throw failure(1, "rank " + std::to_string(rank_index) + " is in another process, and cannot be read in that of rank " +
+                         std::to_string(where_.rank));
   }
 
   /// Try the steps out, each rank alone and then all together, and capture them. The first pass loads every
@@ -208,6 +178,14 @@ class cuda_engine final : public engine {
     run({job::what::try_together});
     run({job::what::capture});
     for (context* owner : held()) owner->of().steps_done = 0;
+  }
+
+  void run_step(kind which, std::int64_t step) {
+    step_ = step;
+    const auto start = std::chrono::steady_clock::now();
+    run({job::what::step, which, step});
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    if (seconds > slowest_step_.load()) slowest_step_.store(seconds);
   }
 
   /// Give the job to all workers and wait for them.
@@ -250,7 +228,7 @@ class cuda_engine final : public engine {
     const auto until = std::chrono::steady_clock::now() + 2s;
     const auto busy = [this] {
       for (const auto& w : workers_)
-        if (w->enqueueing()) return true;
+        if (w->of().enqueueing()) return true;
       return false;
     };
     while (busy() && std::chrono::steady_clock::now() < until) std::this_thread::sleep_for(1ms);
@@ -267,11 +245,16 @@ class cuda_engine final : public engine {
   /// Graphs go before the communicators they hold. What a stuck rank may still use is left to the process's
   /// end: freeing it would wait for that rank.
   void release() {
-    if (where_.others != nullptr) where_.others->on_failure(nullptr);
+    if (where_.others != nullptr) {
+      where_.others->on_failure(nullptr);
+      where_.others->on_look(nullptr);
+    }
     if (stuck_) {
       for (auto& w : workers_) static_cast<void>(w.release());
       static_cast<void>(communicators_.release());
       static_cast<void>(edges_.release());
+      for (auto& place : places_) static_cast<void>(place.release());
+      static_cast<void>(fault_.release());
       for (auto& owner : ranks_) static_cast<void>(owner.release());
       static_cast<void>(batches_.release());
       static_cast<void>(report_.release());
@@ -280,40 +263,14 @@ class cuda_engine final : public engine {
     workers_.clear();
     communicators_.reset();
     edges_.reset();
+    places_.clear();
     ranks_.clear();
     cudaFreeHost(stop_);
   }
 
   /// Loss and norm are at one rank where threads are the ranks, and with every process where those are.
-  const worker& reporter() const {
-    return workers_.size() == 1 ? *workers_.front()
-                                : *workers_[static_cast<std::size_t>(reporter_of(program_.about))];
-  }
-
-  at place(int rank_index, region which, std::size_t first, std::size_t count) const {
-    layout_of(rank_index);  // refuses a rank that is none
-    return place_of(program_.about, rank_index, which, first, count);
-  }
-
-  /// A copy from pageable memory may still be on its way when it returns, and the streams do not wait for it.
-  template <class Copy>
-  void checked(context& owner, const char* call, Copy copy) {
-    check(owner.of(), cudaSetDevice(owner.device()), "cudaSetDevice");
-    check(owner.of(), copy(), call);
-    check(owner.of(), cudaDeviceSynchronize(), call);
-  }
-
-  template <class T>
-  void copy(context& owner, const char* call, T* to, const T* from, std::size_t count) {
-    checked(owner, call, [&] { return cudaMemcpy(to, from, count * sizeof(T), cudaMemcpyDefault); });
-  }
-
-  /// Bring the bf16 working copy up to date with weights that were written.
-  void round(context& owner, std::size_t first, std::size_t count) {
-    rank& r = owner.of();
-    working_copy(r[0], r.where->working_copy + first * sizeof(bf16), r.where->weights + first * sizeof(float),
-                 count);
-    check(r, cudaStreamSynchronize(r[0].stream), "write: cudaStreamSynchronize");
+  const driver& reporter() const {
+    return (workers_.size() == 1 ? *workers_.front() : *workers_[static_cast<std::size_t>(reporter_of(program_.about))]).of();
   }
 
   const program program_;
@@ -321,6 +278,10 @@ class cuda_engine final : public engine {
   unsigned* stop_ = nullptr;  // pinned
   std::unique_ptr<batches> batches_;
   std::vector<std::unique_ptr<context>> ranks_;
+  std::vector<std::unique_ptr<marks>> places_;  // of the ranks of this process
+  std::unique_ptr<injected> fault_;
+  std::int64_t step_ = 0;  // the last
+  std::atomic<double> slowest_step_{0};
   std::unique_ptr<peer_edges> edges_;
   std::unique_ptr<communicators> communicators_;
   std::unique_ptr<report> report_ = std::make_unique<report>();

@@ -9,7 +9,6 @@
 namespace rankc::cuda {
 namespace {
 
-constexpr float eps = 1e-5f;
 constexpr int block_threads = 256, most_threads = 512;
 
 /// What a forward kernel reads and writes; what the variant has no use for is null.
@@ -28,7 +27,8 @@ enum class added { nothing, residual, residual_and_bias };
 /// Shapes: x, y, sum, residual (tokens, width); stats f32 (tokens, 2) mean and 1/std, or (tokens) 1/rms;
 ///         gain, shift, b (width); a team per token. y and sum may be x or residual.
 template <bool Centred, added Added, int N, int P, class T>
-__global__ void __launch_bounds__(most_threads) norm_forward(forward_operands<T> o, int tokens, int width) {
+__global__ void __launch_bounds__(most_threads) norm_forward(forward_operands<T> o, int tokens, int width,
+                                                                 float eps) {
   const std::size_t token = std::size_t{blockIdx.x} * blockDim.y + threadIdx.y;
   if (token >= tokens) return;
   const std::size_t begin = token * width;
@@ -108,32 +108,32 @@ __global__ void __launch_bounds__(most_threads) norm_forward(forward_operands<T>
 }
 
 template <bool Centred, added Added, int N, int P, class T>
-void run_with(const lane& on, const char* name, const forward_operands<T>& o, int tokens, int width) {
+void run_with(const lane& on, const char* name, const forward_operands<T>& o, int tokens, int width, double eps) {
   const dim3 block = team_block(ceil_div(width, N), P, block_threads);
   launch(on, name, norm_forward<Centred, Added, N, P, T>, ceil_div(tokens, block.y), block, 0, o, tokens,
-         width);
+         width, static_cast<float>(eps));
 }
 
 /// With packs of 16 bytes where all operands allow them, else element by element; f32 always the latter.
 template <bool Centred, added Added, class T>
-void run(const lane& on, const char* name, const forward_operands<T>& o, int tokens, int width) {
+void run(const lane& on, const char* name, const forward_operands<T>& o, int tokens, int width, double eps) {
   if (width > widest_row)
     fail(on, std::string(name) + ": width is " + std::to_string(width) + ", but must be at most " +
                 std::to_string(widest_row));
   if constexpr (sizeof(T) == 2)
     if (packable<8>(width, o.y, o.x, o.gain, o.shift, o.sum, o.residual, o.b)) {
-      if (width <= warp_size * 8) return run_with<Centred, Added, 8, 1>(on, name, o, tokens, width);
-      if (width <= warp_size * 32) return run_with<Centred, Added, 8, 4>(on, name, o, tokens, width);
-      return run_with<Centred, Added, 8, 8>(on, name, o, tokens, width);
+      if (width <= warp_size * 8) return run_with<Centred, Added, 8, 1>(on, name, o, tokens, width, eps);
+      if (width <= warp_size * 32) return run_with<Centred, Added, 8, 4>(on, name, o, tokens, width, eps);
+      return run_with<Centred, Added, 8, 8>(on, name, o, tokens, width, eps);
     }
-  if (width <= most_threads * 8) run_with<Centred, Added, 1, 8>(on, name, o, tokens, width);
-  else run_with<Centred, Added, 1, 64>(on, name, o, tokens, width);
+  if (width <= most_threads * 8) run_with<Centred, Added, 1, 8>(on, name, o, tokens, width, eps);
+  else run_with<Centred, Added, 1, 64>(on, name, o, tokens, width, eps);
 }
 
 }  // namespace
 
 template <class T>
-void layer_norm(const lane& on, at y, at stats, at x, at gain, at shift, int tokens, int width) {
+void layer_norm(const lane& on, at y, at stats, at x, at gain, at shift, int tokens, int width, double eps) {
   run<true, added::nothing, T>(on, "layer_norm",
                                {.y = on.at<T>(y),
                                 .stats = on.at<float>(stats),
@@ -143,12 +143,12 @@ void layer_norm(const lane& on, at y, at stats, at x, at gain, at shift, int tok
                                 .sum = nullptr,
                                 .residual = nullptr,
                                 .b = nullptr},
-                               tokens, width);
+                               tokens, width, eps);
 }
 
 template <class T>
 void add_layer_norm(const lane& on, at sum, at y, at stats, at x, at residual, at gain, at shift, int tokens,
-                    int width) {
+                    int width, double eps) {
   run<true, added::residual, T>(on, "add_layer_norm",
                                 {.y = on.at<T>(y),
                                  .stats = on.at<float>(stats),
@@ -158,12 +158,12 @@ void add_layer_norm(const lane& on, at sum, at y, at stats, at x, at residual, a
                                  .sum = on.at<T>(sum),
                                  .residual = on.at<T>(residual),
                                  .b = nullptr},
-                                tokens, width);
+                                tokens, width, eps);
 }
 
 template <class T>
 void bias_add_layer_norm(const lane& on, at sum, at y, at stats, at x, at b, at residual, at gain, at shift,
-                         int tokens, int width) {
+                         int tokens, int width, double eps) {
   run<true, added::residual_and_bias, T>(on, "bias_add_layer_norm",
                                          {.y = on.at<T>(y),
                                           .stats = on.at<float>(stats),
@@ -173,11 +173,11 @@ void bias_add_layer_norm(const lane& on, at sum, at y, at stats, at x, at b, at 
                                           .sum = on.at<T>(sum),
                                           .residual = on.at<T>(residual),
                                           .b = on.at<T>(b)},
-                                         tokens, width);
+                                         tokens, width, eps);
 }
 
 template <class T>
-void rms_norm(const lane& on, at y, at stats, at x, at gain, int tokens, int width) {
+void rms_norm(const lane& on, at y, at stats, at x, at gain, int tokens, int width, double eps) {
   run<false, added::nothing, T>(on, "rms_norm",
                                 {.y = on.at<T>(y),
                                  .stats = on.at<float>(stats),
@@ -187,11 +187,12 @@ void rms_norm(const lane& on, at y, at stats, at x, at gain, int tokens, int wid
                                  .sum = nullptr,
                                  .residual = nullptr,
                                  .b = nullptr},
-                                tokens, width);
+                                tokens, width, eps);
 }
 
 template <class T>
-void add_rms_norm(const lane& on, at sum, at y, at stats, at x, at residual, at gain, int tokens, int width) {
+void add_rms_norm(const lane& on, at sum, at y, at stats, at x, at residual, at gain, int tokens, int width,
+                  double eps) {
   run<false, added::residual, T>(on, "add_rms_norm",
                                  {.y = on.at<T>(y),
                                   .stats = on.at<float>(stats),
@@ -201,18 +202,18 @@ void add_rms_norm(const lane& on, at sum, at y, at stats, at x, at residual, at 
                                   .sum = on.at<T>(sum),
                                   .residual = on.at<T>(residual),
                                   .b = nullptr},
-                                 tokens, width);
+                                 tokens, width, eps);
 }
 
-template void layer_norm<float>(const lane&, at, at, at, at, at, int, int);
-template void layer_norm<bf16>(const lane&, at, at, at, at, at, int, int);
-template void add_layer_norm<float>(const lane&, at, at, at, at, at, at, at, int, int);
-template void add_layer_norm<bf16>(const lane&, at, at, at, at, at, at, at, int, int);
-template void bias_add_layer_norm<float>(const lane&, at, at, at, at, at, at, at, at, int, int);
-template void bias_add_layer_norm<bf16>(const lane&, at, at, at, at, at, at, at, at, int, int);
-template void rms_norm<float>(const lane&, at, at, at, at, int, int);
-template void rms_norm<bf16>(const lane&, at, at, at, at, int, int);
-template void add_rms_norm<float>(const lane&, at, at, at, at, at, at, int, int);
-template void add_rms_norm<bf16>(const lane&, at, at, at, at, at, at, int, int);
+template void layer_norm<float>(const lane&, at, at, at, at, at, int, int, double);
+template void layer_norm<bf16>(const lane&, at, at, at, at, at, int, int, double);
+template void add_layer_norm<float>(const lane&, at, at, at, at, at, at, at, int, int, double);
+template void add_layer_norm<bf16>(const lane&, at, at, at, at, at, at, at, int, int, double);
+template void bias_add_layer_norm<float>(const lane&, at, at, at, at, at, at, at, at, int, int, double);
+template void bias_add_layer_norm<bf16>(const lane&, at, at, at, at, at, at, at, at, int, int, double);
+template void rms_norm<float>(const lane&, at, at, at, at, int, int, double);
+template void rms_norm<bf16>(const lane&, at, at, at, at, int, int, double);
+template void add_rms_norm<float>(const lane&, at, at, at, at, at, at, int, int, double);
+template void add_rms_norm<bf16>(const lane&, at, at, at, at, at, at, int, int, double);
 
 }  // namespace rankc::cuda

@@ -93,32 +93,6 @@ __global__ void sum_squares_of(float* total, const float* partial, int partials,
   if (threadIdx.x == 0) *total = (accumulate ? *total : 0.0f) + sum;
 }
 
-/// One element, as torch.optim.AdamW has it.
-/// Source: Loshchilov and Hutter 2019.
-struct adamw_rule {
-  static constexpr int moments = 2;
-  __device__ static void update(float& w, float g, float& m, float& v, const hyperparameters& h, bool decays) {
-    m += h.new1 * (g - m);
-    v = h.beta2 * v + h.new2 * g * g;
-    w = w * (decays ? h.keep : 1.0f) - h.step_size * m / (sqrtf(v) * h.second_scale + h.eps);
-  }
-};
-
-/// One element, as torch.optim.SGD has it.
-/// Source: Sutskever et al. 2013.
-template <bool Momentum>
-struct sgd_rule {
-  static constexpr int moments = Momentum;
-  __device__ static void update(float& w, float g, float& m, float&, const hyperparameters& h, bool decays) {
-    if (decays) g += h.weight_decay * w;
-    if constexpr (Momentum) {
-      m = h.momentum * m + g;
-      g = h.nesterov ? g + h.momentum * m : m;
-    }
-    w -= h.lr * g;
-  }
-};
-
 /// Where the weights, gradients and moments are, and the working copy of the weights or null.
 template <class Weight, class Moment>
 struct regions {

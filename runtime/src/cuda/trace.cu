@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "marks.hpp"
 #include "trace.hpp"
 
 #include <nvtx3/nvToolsExt.h>
@@ -71,7 +72,8 @@ void tracer::take(std::vector<traced>& into) {
   }
 }
 
-stamped_action::stamped_action(const lane& on, const char* name) : trace_(on.of->trace) {
+stamped_action::stamped_action(const lane& on, const char* name) : trace_(on.of->trace), on_(on) {
+  if (on.of->place != nullptr) on.of->place->begin(on, name);
   if (trace_ != nullptr) entry_ = trace_->begin(tracer::what::alone, on, name);
   nvtxRangePushA(name);
 }
@@ -79,6 +81,7 @@ stamped_action::stamped_action(const lane& on, const char* name) : trace_(on.of-
 stamped_action::~stamped_action() {
   nvtxRangePop();
   if (trace_ != nullptr) trace_->end(entry_);
+  if (on_.of->place != nullptr) on_.of->place->end(on_);
 }
 
 void begin_step(rank& r) {
@@ -90,6 +93,7 @@ void begin_action(const lane& on, const char* name) {
   if (*r.action != '\0') nvtxRangePop();
   nvtxRangePushA(name);
   r.action = name;
+  if (r.place != nullptr) r.place->begin(on, name);
   if (r.trace != nullptr) r.trace->begin(tracer::what::action, on, name);
 }
 

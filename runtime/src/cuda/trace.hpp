@@ -91,6 +91,7 @@ class stamped_action {
 
  private:
   tracer* const trace_;
+  const lane& on_;
   std::size_t entry_ = 0;
 };
 

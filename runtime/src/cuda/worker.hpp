@@ -1,47 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The thread that drives one GPU. It takes a job, launches the rank's graph of it, waits until the device is
-// done, and reports to the engine.
+// The thread of one GPU. It takes a job, has its rank's driver do it, and reports to the engine.
 #pragma once
-#include "trace.hpp"
-#include <rankc/runtime/cuda/context.hpp>
+#include "driver.hpp"
 
-#include <atomic>
-#include <condition_variable>
-#include <cstdint>
-#include <exception>
-#include <memory>
-#include <mutex>
-#include <span>
 #include <thread>
-#include <vector>
 
 namespace rankc::cuda {
-
-/// What the workers of one engine tell it. All but `mutex` and `changed` is read and written under the mutex.
-struct report {
-  std::mutex mutex;
-  std::condition_variable changed;
-  int pending = 0;           // workers still at the job
-  std::exception_ptr first;  // the first failure; communicators may be gone once it is set
-};
-
-/// Tokens and targets of a data-parallel coordinate, in pinned memory. Null where nothing was set up.
-struct batch {
-  const std::int32_t *tokens = nullptr, *targets = nullptr;
-  std::size_t bytes = 0;  // of each
-};
-
-/// The first rank of the last stage: the program leaves the global loss and norm there.
-int reporter_of(const description&);
-
-/// A graph of a step; each is captured once: `train` and `evaluate` at install, `traced` when it is first asked for.
-enum class kind { train, evaluate, traced };
-
-/// What a worker is to do: the two halves of the warm-up, the captures, or a step.
-struct job {
-  enum class what { try_alone, try_together, capture, capture_traced, step } todo;
-  kind which = kind::train;
-};
 
 class worker {
  public:
@@ -52,35 +16,15 @@ class worker {
 
   void start(const job&);
 
-  /// True while the thread may be inside a library call of the job, false once it only polls, or is done.
-  bool enqueueing() const { return enqueueing_; }
-
-  /// Of the last job: loss and squared gradient norm, as the rank's layout places them.
-  float loss() const { return results_[0]; }
-  float norm_squared() const { return results_[1]; }
-
-  /// Append the times of the last traced step.
-  void take_times(std::vector<traced>& into);
+  driver& of() { return driver_; }
+  const driver& of() const { return driver_; }
 
  private:
   void serve();
-  void run(const job&);
-  std::span<const kind> kinds() const;  // those that the program has
-  void enqueue(kind);
-  void try_out();
-  void wait_for_device();
-  [[noreturn]] void fail_on_device(cudaError_t);
-  void look_at_communicators();
 
   context& context_;
-  const program program_;
-  const batch& batch_;
   report& report_;
-  float* results_ = nullptr;  // pinned: loss, norm
-  float* shared_ = nullptr;   // the same on the device, where they go to all processes
-  std::unique_ptr<tracer> tracer_;  // of the traced graph, once there is one
-  cudaGraphExec_t graphs_[3]{};
-  std::atomic<bool> enqueueing_ = false;
+  driver driver_;
 
   std::mutex mutex_;  // of the mailbox: job_, has_job_, stop_
   std::condition_variable posted_;

@@ -2,17 +2,30 @@
 // Memory of a rank, and the tables that are in it from the start.
 #include "arena.hpp"
 
+#include <rankc/runtime/engine.hpp>
+#include <rankc/runtime/rope_angles.hpp>
+
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 
 namespace rankc::host {
 
-constexpr std::size_t guard_bytes = 64;
+constexpr std::size_t guard_bytes = 64, alignment = 64;
 constexpr std::byte guard_value{0xa5};
 
-arena::arena(std::size_t bytes)
-    : size_(bytes), bytes_(static_cast<std::byte*>(::operator new[](bytes + guard_bytes, alignment))) {
+namespace {
+
+std::byte* allocated(std::pmr::memory_resource& from, std::size_t bytes) {
+  if (void* p = from.allocate(bytes, alignment)) return static_cast<std::byte*>(p);
+  throw runtime::failure(70, "install: no " + std::to_string(bytes) + " bytes of memory for an arena");
+}
+
+}  // namespace
+
+void arena::release::operator()(std::byte* p) const { memory->deallocate(p, bytes, alignment); }
+
+arena::arena(std::size_t bytes, std::pmr::memory_resource* memory)
+    : size_(bytes), bytes_(allocated(*memory, bytes + guard_bytes), {memory, bytes + guard_bytes}) {
   std::memset(data(), 0, size_);
   std::fill_n(data() + size_, guard_bytes, guard_value);
 }
@@ -21,22 +34,6 @@ bool arena::intact() const {
   return std::all_of(data() + size_, data() + size_ + guard_bytes,
                      [](std::byte b) { return b == guard_value; });
 }
-
-namespace {
-
-template <class T>
-void fill_angles(T* cosines, const runtime::rope_table& table, const runtime::chunks& has) {
-  const int half = table.dim / 2;
-  T* sines = cosines + static_cast<std::size_t>(table.positions) * half;
-  for (int place = 0; place < table.positions; ++place)
-    for (int j = 0; j < half; ++j) {
-      const double angle = has.position(place) * std::pow(table.theta, -2.0 * j / table.dim);
-      *cosines++ = static_cast<T>(std::cos(angle));
-      *sines++ = static_cast<T>(std::sin(angle));
-    }
-}
-
-}  // namespace
 
 void fill_rope(std::byte* arena, const runtime::rope_table& table, const runtime::chunks& has, runtime::dtype type) {
   std::byte* where = arena + table.where.byte;

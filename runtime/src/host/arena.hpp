@@ -6,13 +6,14 @@
 
 #include <cstddef>
 #include <memory>
-#include <new>
+#include <memory_resource>
 
 namespace rankc::host {
 
 class arena {
  public:
-  explicit arena(std::size_t bytes);
+  /// From `memory`. Errors: failure (70) where it gives none.
+  arena(std::size_t bytes, std::pmr::memory_resource* memory);
 
   std::byte* data() const { return bytes_.get(); }
   std::size_t size() const { return size_; }
@@ -21,16 +22,16 @@ class arena {
   bool intact() const;
 
  private:
-  static constexpr std::align_val_t alignment{64};
   struct release {
-    void operator()(std::byte* p) const { ::operator delete[](p, alignment); }
+    std::pmr::memory_resource* memory;
+    std::size_t bytes;
+    void operator()(std::byte* p) const;
   };
   std::size_t size_;
   std::unique_ptr<std::byte[], release> bytes_;
 };
 
-/// Fill a table of rotary angles: angle = position theta^(-2 j / dim), computed in f64.
-/// Shapes: (positions, dim / 2) cosines, then as many sines, of the program's element type.
+/// Fill a table of rotary angles in the program's element type.
 void fill_rope(std::byte* arena, const runtime::rope_table&, const runtime::chunks&, runtime::dtype);
 
 }  // namespace rankc::host

@@ -50,11 +50,15 @@ fabric::worker& fabric::own(const rank& r) {
       worker_of_[static_cast<std::size_t>(r.index)][static_cast<std::size_t>(r.computes_on)])];
 }
 
-void fabric::start_step() {
-  live_ = static_cast<int>(workers_.size());
-  for (worker& each : workers_) {
+void fabric::start_step(int rank) {
+  const lock l(mutex_);
+  if (come_back_) --away_;
+  for (const int index : worker_of_[static_cast<std::size_t>(rank)]) {
+    if (index < 0) continue;
+    worker& each = workers_[static_cast<std::size_t>(index)];
     each.ending = false;
     std::fill(each.events.begin(), each.events.end(), mark{});
+    ++live_;
   }
 }
 
@@ -71,6 +75,7 @@ void fabric::finish(const rank& r) {
   }
   for (int lane = 0; lane < lanes; ++lane) block_until(l, r, lane, me.on(lane).posted);
   --live_;
+  if (come_back_ && me.lane == 0) ++away_;
   fail_if_stuck();
 }
 
@@ -209,10 +214,11 @@ void fabric::settle(worker& it) {
 void fabric::try_start(meeting& m) {
   if (m.moving) return;
   if (m.by != nullptr) return give(m);
+  if (carriage_ != nullptr) return hand_to_application(m);
   const op* first = nullptr;
   bool all_ready = true;
   for (op* o : m.front) {
-    all_ready = all_ready && o && &workers_[static_cast<std::size_t>(o->worker)].on(o->on).head() == o;
+    all_ready = all_ready && o && is_at_head(*o);
     if (o && first && !agree(*first, *o)) return fail_locked(70, mismatch(*first, *o));
     if (o && !first) first = o;
   }
@@ -284,7 +290,7 @@ void fabric::block(lock& l, const rank& r, worker& me) {
   me.step = r.input.step;
   while (!me.met()) {
     throw_if_failed();
-    if (carry_all(l)) continue;
+    if (carry_all(l) || look_after_carriage(l)) continue;
     me.blocked = true;
     ++blocked_;
     fail_if_stuck();
@@ -302,7 +308,7 @@ void fabric::wake(worker& m) {
 
 // Only workers make progress: when each one that is left waits, none ever will.
 void fabric::fail_if_stuck() {
-  if (live_ > 0 && blocked_ == live_ && under_way_ == 0 && !cause_) fail_locked(70, standstill());
+  if (live_ > 0 && blocked_ == live_ && under_way_ == 0 && away_ == 0 && !cause_) fail_locked(70, standstill());
 }
 
 void fabric::fail(int code, std::string cause) {

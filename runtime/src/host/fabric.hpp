@@ -23,6 +23,8 @@
 
 namespace rankc::host {
 
+class carriage;  // embedded.hpp
+
 /// Where a rank is, for error texts: "rank 2, step 17, 1F0".
 std::string place(int rank, std::int64_t step, const char* action);
 std::string place(const rank&);
@@ -34,11 +36,16 @@ class fabric {
 
   /// Of all ranks, as threads; or of rank `own` alone, whose data `wires` carries to and from the other processes.
   explicit fabric(const description&, runtime::transport* wires = nullptr, int own = -1);
+  /// Of rank `own`, whose communications an application carries.
+  fabric(const description&, carriage&, int own);
   ~fabric();
 
-  /// Before and after a rank's part of a step. `finish` waits until everything that the rank posted has
-  /// completed; what never can is an orphan, and fails by name.
-  void start_step();
+  /// Ranks come to a step when they are called, so that one that waits for another may wait for long.
+  void expect_ranks_one_by_one();
+
+  /// Before and after a rank's part of a step, the first before its threads begin. `finish` waits until everything that
+  /// the rank posted has completed; what never can is an orphan, and fails by name.
+  void start_step(int rank);
   void finish(const rank&);
 
   void record(const rank&, int lane, event);
@@ -127,6 +134,9 @@ class fabric {
   void connect(runtime::transport&, int own);
   void serve(meeting&);
   void give(meeting&);
+  void hand_to_application(meeting&);
+  bool look_after_carriage(lock&);
+  bool is_at_head(const op& o) { return &workers_[static_cast<std::size_t>(o.worker)].on(o.on).head() == &o; }
   void wake(worker&);
   void fail_locked(int code, std::string cause);
   void fail_if_stuck();
@@ -143,9 +153,12 @@ class fabric {
   std::vector<worker> workers_;
   std::deque<meeting> meetings_;  // they do not move
   runtime::transport* const wires_;
+  carriage* carriage_ = nullptr;
   meeting* to_carry_ = nullptr;  // meetings with chunks that no thread has taken
   int live_ = 0, blocked_ = 0;   // workers inside a step, and those of them that wait
-  int under_way_ = 0;            // communications that carriers' threads carry
+  int away_ = 0;                 // ranks that are between steps and will come
+  bool come_back_ = false;       // ranks do that
+  int under_way_ = 0;            // communications that carriers' threads, or the application, carry
   bool ending_ = false;
   std::optional<failure> cause_;
   std::vector<transfer>* carried_ = nullptr;

@@ -33,8 +33,7 @@ fabric::~fabric() {
 // it finds out when it meets them.
 void fabric::give(meeting& m) {
   const auto mine = std::find_if(m.front.begin(), m.front.end(), [](const op* o) { return o != nullptr; });
-  if (mine == m.front.end() || &workers_[static_cast<std::size_t>((*mine)->worker)].on((*mine)->on).head() != *mine)
-    return;
+  if (mine == m.front.end() || !is_at_head(**mine)) return;
   m.moving = true;
   m.carried = *mine;
   ++under_way_;

@@ -56,7 +56,7 @@ std::string fabric::awaited_by(worker& me) {
   for (std::size_t i = 0; i < m.front.size(); ++i) {
     const op* theirs = m.front[i];
     const int r = m.ranks[i];
-    if (theirs && &workers_[static_cast<std::size_t>(theirs->worker)].on(theirs->on).head() == theirs) continue;
+    if (theirs && is_at_head(*theirs)) continue;
     text += separator + ("rank " + std::to_string(r));
     if (theirs) text += std::string(" holds ") + describe(*theirs) + " back on " + name(r, theirs->on);
     else text += first(r).ending ? " has ended its step without it" : " has not posted it";

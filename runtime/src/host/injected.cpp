@@ -35,6 +35,7 @@ void injected::meet(injection::moment when, std::int64_t step, std::uint64_t cal
     case injection::fault::delay:
       std::this_thread::sleep_for(std::chrono::duration<double>(what_.seconds));
       break;
+    case injection::fault::flip:
     case injection::fault::drop:
     case injection::fault::corrupt:
     case injection::fault::nan:
@@ -51,6 +52,11 @@ bool injected::takes(injection::fault f) {
 void meet_fault(const lane& on) {
   const rank& r = on;
   r.fault->meet(injection::moment::call, r.input.step, r.words->calls.load(std::memory_order_relaxed));
+}
+
+void meet_fault_after_step(const rank& r) {
+  r.fault->meet(injection::moment::after_step, r.input.step, 0);
+  if (r.fault->takes(injection::fault::flip)) r.arena[r.where->weights.byte] ^= std::byte{1};
 }
 
 void spoil(const lane& on, at result) {

@@ -11,6 +11,8 @@ class injected {
 
   /// The fault, where this is its moment: a call, the end of a step, a save.
   void meet(runtime::injection::moment, std::int64_t step, std::uint64_t call);
+  /// The step is run again: what an op makes is spoilt again.
+  void begin_again() { has_begun_ = has_begun_ && what_.what != runtime::injection::fault::nan; }
   /// Whether the next communication, or computed value, is to have it; it has it once.
   bool takes(runtime::injection::fault);
 
@@ -18,5 +20,10 @@ class injected {
   const runtime::injection what_;
   bool has_begun_ = false, is_due_ = false;
 };
+
+struct rank;
+
+/// The fault of a rank whose step has ended.
+void meet_fault_after_step(const rank&);
 
 }  // namespace rankc::host

@@ -8,10 +8,8 @@
 
 namespace rankc::host {
 
-constexpr double norm_eps = 1e-5;
-
 template <class T>
-void layer_norm(const lane& on, at y, at stats, at x, at gain, at shift, int tokens, int width) {
+void layer_norm(const lane& on, at y, at stats, at x, at gain, at shift, int tokens, int width, double eps) {
   const T *scale = on.at<T>(gain), *offset = on.at<T>(shift);
   for (std::size_t n = 0; n < static_cast<std::size_t>(tokens); ++n) {
     const T* from = on.at<T>(x) + n * width;
@@ -25,7 +23,7 @@ void layer_norm(const lane& on, at y, at stats, at x, at gain, at shift, int tok
       const double centred = static_cast<double>(from[c]) - mean;
       squares += centred * centred;
     }
-    const T m = static_cast<T>(mean), rstd = static_cast<T>(1 / std::sqrt(squares / width + norm_eps));
+    const T m = static_cast<T>(mean), rstd = static_cast<T>(1 / std::sqrt(squares / width + eps));
     on.at<T>(stats)[2 * n] = m;
     on.at<T>(stats)[2 * n + 1] = rstd;
 #pragma omp simd
@@ -67,7 +65,7 @@ void layer_norm_dw(const lane& on, at dgain, at dshift, at dy, at x, at stats, i
 }
 
 template <class T>
-void rms_norm(const lane& on, at y, at stats, at x, at gain, int tokens, int width) {
+void rms_norm(const lane& on, at y, at stats, at x, at gain, int tokens, int width, double eps) {
   const T* scale = on.at<T>(gain);
   for (std::size_t n = 0; n < static_cast<std::size_t>(tokens); ++n) {
     const T* from = on.at<T>(x) + n * width;
@@ -75,7 +73,7 @@ void rms_norm(const lane& on, at y, at stats, at x, at gain, int tokens, int wid
     double squares = 0;
 #pragma omp simd reduction(+ : squares)
     for (int c = 0; c < width; ++c) squares += static_cast<double>(from[c]) * static_cast<double>(from[c]);
-    const T rrms = static_cast<T>(1 / std::sqrt(squares / width + norm_eps));
+    const T rrms = static_cast<T>(1 / std::sqrt(squares / width + eps));
     on.at<T>(stats)[n] = rrms;
 #pragma omp simd
     for (int c = 0; c < width; ++c) to[c] = from[c] * rrms * scale[c];

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The optimizer step over flat regions: gradient norm, AdamW, SGD, and clearing.
 #include <rankc/runtime/host/kernels.hpp>
+#include <rankc/runtime/update_rules.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -75,54 +76,40 @@ void for_each_element(const lane& on, std::span<const range> ranges, auto&& upda
   }
 }
 
+/// Every element by the rule, in T. The moments that the rule has not lie nowhere.
+template <class Rule, class T, class Weight, class Moment, rounding How>
+void update(const lane& on, at weights, at gradients, at first_moment, at second_moment, at norm_squared,
+            std::span<const range> ranges) {
+  if (!is_applied<T>(on, norm_squared)) return;
+  const update_factors<T> factors = factors_of<T>(on.of->input);
+  const T scale = factor_of_clip<T>(on, norm_squared);
+  Weight* weight = on.at<Weight>(weights);
+  Moment* first = Rule::moments > 0 ? on.at<Moment>(first_moment) : nullptr;
+  Moment* second = Rule::moments > 1 ? on.at<Moment>(second_moment) : nullptr;
+  const T* gradient = on.at<T>(gradients);
+  for_each_element<How>(on, ranges, [=](std::size_t i, bool decay, const auto& keep) {
+    T w = read<T>(weight[i]), m = 0, v = 0;
+    if constexpr (Rule::moments > 0) m = read<T>(first[i]);
+    if constexpr (Rule::moments > 1) v = read<T>(second[i]);
+    Rule::update(w, gradient[i] * scale, m, v, factors, decay);
+    if constexpr (Rule::moments > 0) keep(first[i], m, &element_bits::first_moment);
+    if constexpr (Rule::moments > 1) keep(second[i], v, &element_bits::second_moment);
+    keep(weight[i], w, &element_bits::weight);
+  });
+}
+
 }  // namespace
 
 template <class T, class Weight, class Moment, rounding How>
 void adamw(const lane& on, at weights, at gradients, at first_moment, at second_moment, at norm_squared,
            std::span<const range> ranges) {
-  if (!is_applied<T>(on, norm_squared)) return;
-  const step_input& in = on.of->input;
-  const double step = static_cast<double>(in.step);
-  const T scale = factor_of_clip<T>(on, norm_squared);
-  const T beta1 = static_cast<T>(in.beta1), rest1 = static_cast<T>(1 - in.beta1);
-  const T beta2 = static_cast<T>(in.beta2), rest2 = static_cast<T>(1 - in.beta2);
-  const T size = static_cast<T>(in.lr / (1 - std::pow(in.beta1, step)));
-  const T root = static_cast<T>(std::sqrt(1 - std::pow(in.beta2, step))), eps = static_cast<T>(in.eps);
-  const T decayed = static_cast<T>(1 - in.lr * in.weight_decay);
-  Weight* weight = on.at<Weight>(weights);
-  Moment *first = on.at<Moment>(first_moment), *second = on.at<Moment>(second_moment);
-  const T* gradient = on.at<T>(gradients);
-  for_each_element<How>(on, ranges, [=](std::size_t i, bool decay, const auto& keep) {
-    const T grad = gradient[i] * scale;
-    const T m = beta1 * read<T>(first[i]) + rest1 * grad;
-    const T v = beta2 * read<T>(second[i]) + rest2 * grad * grad;
-    keep(first[i], m, &element_bits::first_moment);
-    keep(second[i], v, &element_bits::second_moment);
-    keep(weight[i], read<T>(weight[i]) * (decay ? decayed : 1) - size * m / (std::sqrt(v) / root + eps), &element_bits::weight);
-  });
+  update<adamw_rule, T, Weight, Moment, How>(on, weights, gradients, first_moment, second_moment, norm_squared, ranges);
 }
 
 template <class T, class Weight, class Moment, rounding How>
 void sgd(const lane& on, at weights, at gradients, at momentum, at norm_squared, std::span<const range> ranges) {
-  if (!is_applied<T>(on, norm_squared)) return;
   constexpr bool has_momentum = !std::is_same_v<Moment, no_moment>;
-  const step_input& in = on.of->input;
-  const T scale = factor_of_clip<T>(on, norm_squared), lr = static_cast<T>(in.lr);
-  const T weight_decay = static_cast<T>(in.weight_decay), kept = static_cast<T>(in.momentum);
-  const bool nesterov = in.nesterov;
-  Weight* weight = on.at<Weight>(weights);
-  Moment* sum = has_momentum ? on.at<Moment>(momentum) : nullptr;
-  const T* gradient = on.at<T>(gradients);
-  for_each_element<How>(on, ranges, [=](std::size_t i, bool decay, const auto& keep) {
-    const T w = read<T>(weight[i]);
-    T by = gradient[i] * scale + (decay ? weight_decay : 0) * w;
-    if constexpr (has_momentum) {
-      const T m = kept * read<T>(sum[i]) + by;
-      keep(sum[i], m, &element_bits::first_moment);
-      by = nesterov ? by + kept * m : m;
-    }
-    keep(weight[i], w - lr * by, &element_bits::weight);
-  });
+  update<sgd_rule<has_momentum>, T, Weight, Moment, How>(on, weights, gradients, momentum, {}, norm_squared, ranges);
 }
 
 template <class T>

@@ -80,7 +80,7 @@ void add_options_of_both(CLI::App& app, options& o, raw_options& raw) {
                  "threads: all ranks in this process (default); processes: one process per rank, on this machine");
   app.add_option("--inject", raw.inject,
                  "a fault on purpose, in test builds: rank=R,op=N|after|save[,step=S],kill|stop|exit|abort|throw|delay=2s|"
-                 "drop|corrupt|nan");
+                 "drop|corrupt|nan|flip");
 }
 
 void add_options_of_training(CLI::App& app, options& o) {
@@ -104,6 +104,9 @@ void add_options_of_training(CLI::App& app, options& o) {
   add_name(app, "--trace", o.trace,
            "time the last step, and write what each rank did into this file, for Perfetto and for "
            "the generator's timeline --measured");
+  app.add_option("--check-replicas", o.check_replicas,
+                 "after every N steps compare the weights and moments that several ranks hold alike, bit for bit")
+      ->check(whole_number(1));
   auto* save = add_name(app, "--save", o.save, "write a checkpoint into this folder at the end, and after SIGTERM or SIGINT");
   app.add_option("--save-every", o.save_every, "and after every N steps")
       ->check(whole_number(1))

@@ -23,6 +23,11 @@ json find(const json& config, const std::string& key) {
   return {};
 }
 
+/// Whether it says how rotary positions are slowed.
+bool is_of_positions(std::string_view key) {
+  return key == "rope_type" || key == "factor" || key == "low_freq_factor" || key == "high_freq_factor" || key == "original_max_position_embeddings";
+}
+
 json expected_by(const config_rule& rule, const json& sizes) {
   return rule.ours.empty() ? json::parse(rule.value) : sizes.at(std::string(rule.ours));
 }
@@ -68,9 +73,13 @@ std::string config_text(const description& about, const described_model& model, 
   nlohmann::ordered_json config{{"architectures", {model.family->architecture}}, {"model_type", model.family->name}};
   for (const config_rule& rule : model.family->config) {
     const json value = expected_by(rule, sizes);
-    if (rule.key.starts_with("rope_")) config["rope_parameters"][std::string(rule.key)] = value;
-    if (rule.key != "rope_type") config[std::string(rule.key)] = value;  // what has none there is the default
+    const std::string key(rule.key);
+    if (rule.key == "rope_theta") config[key] = config["rope_parameters"][key] = value;
+    else if (!is_of_positions(rule.key)) config[key] = value;
+    else if (!value.is_null()) config["rope_parameters"][key] = value;
   }
+  if (config.contains("rope_parameters") && config["rope_parameters"]["rope_type"] != "default")
+    config["rope_scaling"] = config["rope_parameters"];  // where transformers 4 looks
   config[std::string(model.family->positions)] = about.seq;
   config["bos_token_id"] = config["eos_token_id"] = nullptr;  // a plan knows no such tokens, and theirs may not be in its vocabulary
   config["torch_dtype"] = dtype;

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <iterator>
 
@@ -47,7 +48,15 @@ constexpr config_rule gpt2_config[]{
     {"add_cross_attention", "", "false", "false"}};
 constexpr std::string_view gpt2_skipped[]{".attn.bias", ".attn.masked_bias"};
 
-// Source: transformers, models/llama. Rotary positions turn the halves of a head, as ours do.
+/// Two tables as one.
+template <std::size_t A, std::size_t B>
+constexpr std::array<config_rule, A + B> join(const config_rule (&first)[A], const config_rule (&second)[B]) {
+  std::array<config_rule, A + B> all{};
+  std::copy(std::begin(second), std::end(second), std::copy(std::begin(first), std::end(first), all.begin()));
+  return all;
+}
+
+// Source: transformers, models/llama and models/qwen3. Rotary positions turn the halves of a head, as ours do.
 constexpr tensor_rule llama_tensors[]{{"wte", "embed_tokens.weight"},
                                       {"norm", "norm.weight"},
                                       {"lm_head", "lm_head.weight"},
@@ -55,32 +64,46 @@ constexpr tensor_rule llama_tensors[]{{"wte", "embed_tokens.weight"},
                                       {"layers.#.wq", "layers.#.self_attn.q_proj.weight"},
                                       {"layers.#.wk", "layers.#.self_attn.k_proj.weight"},
                                       {"layers.#.wv", "layers.#.self_attn.v_proj.weight"},
+                                      {"layers.#.q_norm", "layers.#.self_attn.q_norm.weight"},  // of a Qwen3
+                                      {"layers.#.k_norm", "layers.#.self_attn.k_norm.weight"},
                                       {"layers.#.wo", "layers.#.self_attn.o_proj.weight"},
                                       {"layers.#.norm2", "layers.#.post_attention_layernorm.weight"},
                                       {"layers.#.w1", "layers.#.mlp.gate_proj.weight"},
                                       {"layers.#.w3", "layers.#.mlp.up_proj.weight"},
                                       {"layers.#.w2", "layers.#.mlp.down_proj.weight"}};
-constexpr config_rule llama_config[]{
+constexpr config_rule of_both[]{
     {"vocab_size", "vocab"},
     {"num_hidden_layers", "layers"},
     {"hidden_size", "hidden"},
     {"num_attention_heads", "heads"},
-    {"num_key_value_heads", "kv_heads", "", "", [](const json& c) { return c.value("num_attention_heads", json()); }},
-    {"head_dim", "head_dim", "", "",
-     [](const json& c) { return json(c.value("hidden_size", 0) / std::max(1, c.value("num_attention_heads", 1))); }},
     {"intermediate_size", "ffn"},
     {"hidden_act", "", "\"silu\"", "\"silu\""},
     {"rms_norm_eps", "norm_eps", "", "1e-06"},
     {"rope_theta", "theta", "", "10000.0"},
-    {"rope_type", "", "\"default\"", "\"default\""},
+    {"rope_type", "rope_type", "", "\"default\""},
+    {"factor", "rope_factor"},
+    {"low_freq_factor", "low_freq_factor"},
+    {"high_freq_factor", "high_freq_factor"},
+    {"original_max_position_embeddings", "original_positions"},
     {"attention_bias", "", "false", "false"},
-    {"mlp_bias", "", "false", "false"},
     {"tie_word_embeddings", "tied", "", "false"}};
+constexpr config_rule of_llama[]{
+    {"num_key_value_heads", "kv_heads", "", "", [](const json& c) { return c.value("num_attention_heads", json()); }},
+    {"head_dim", "head_dim", "", "",
+     [](const json& c) { return json(c.value("hidden_size", 0) / std::max(1, c.value("num_attention_heads", 1))); }},
+    {"mlp_bias", "", "false", "false"}};
+constexpr config_rule of_qwen3[]{
+    {"num_key_value_heads", "kv_heads", "", "",  // 32 where none is said; null: those of queries
+     [](const json& c) { return c.contains("num_key_value_heads") ? c.value("num_attention_heads", json()) : json(32); }},
+    {"head_dim", "head_dim", "", "128"},
+    {"use_sliding_window", "", "false", "false"}};
+constexpr auto llama_config = join(of_both, of_llama), qwen3_config = join(of_both, of_qwen3);
 constexpr std::string_view llama_skipped[]{".rotary_emb.inv_freq"};
 
 constexpr model_family families[]{
     {"gpt2", "GPT2LMHeadModel", "transformer.", "n_positions", gpt2_tensors, gpt2_config, gpt2_skipped},
-    {"llama", "LlamaForCausalLM", "model.", "max_position_embeddings", llama_tensors, llama_config, llama_skipped}};
+    {"llama", "LlamaForCausalLM", "model.", "max_position_embeddings", llama_tensors, llama_config, llama_skipped},
+    {"qwen3", "Qwen3ForCausalLM", "model.", "max_position_embeddings", llama_tensors, qwen3_config, llama_skipped}};
 
 }  // namespace
 

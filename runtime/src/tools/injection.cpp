@@ -10,9 +10,9 @@
 namespace rankc::runtime {
 namespace {
 
-constexpr const char* names[]{"kill", "stop", "exit", "abort", "throw", "delay", "drop", "corrupt", "nan"};
+constexpr const char* names[]{"kill", "stop", "exit", "abort", "throw", "delay", "flip", "drop", "corrupt", "nan"};
 constexpr const char* form =
-    "rank=R,op=N|after|save[,step=S],kill|stop|exit[=CODE]|abort|throw|delay=SECONDS|drop|corrupt|nan";
+    "rank=R,op=N|after|save[,step=S],kill|stop|exit[=CODE]|abort|throw|delay=SECONDS|drop|corrupt|nan|flip";
 
 [[noreturn]] void refuse(const std::string& text, const std::string& part) {
   throw refusal(2, "--inject {}: '{}' is none of its parts; legal is {}", text, part, form);
@@ -76,6 +76,8 @@ injection parse_injection(const std::string& text, int world) {
     throw refusal(2, "--inject {}: rank, op and a fault are needed: {}", text, form);
   if (in.when != injection::moment::call && in.what >= injection::fault::drop)
     throw refusal(2, "--inject {}: drop, corrupt and nan happen at a call; give op=N", text);
+  if (in.when != injection::moment::after_step && in.what == injection::fault::flip)
+    throw refusal(2, "--inject {}: flip changes a weight when a step has ended; give op=after", text);
   return in;
 }
 

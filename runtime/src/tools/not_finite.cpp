@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <vector>
 
 namespace rankc::runtime {
@@ -47,24 +48,52 @@ std::string find_own(engine& e) {
   return "";
 }
 
+/// Of all processes' texts, each with the order of its cause in a line before it, the first; empty where there is none.
+std::string first_of_all(const placement& where, const char* name, const std::string& mine) {
+  std::vector<std::string> found{mine};
+  if (where.is_one_rank()) found = where.exchange(name, mine);
+  std::erase(found, "");
+  return found.empty() ? "" : *std::min_element(found.begin(), found.end());
+}
+
+std::string without_order(const std::string& found) { return found.substr(found.find('\n') + 1); }
+
+bool is_weight(const std::string& found) { return found.starts_with(std::to_string(static_cast<int>(region::weights))); }
+
+bool is_finite(const step_output& out) { return std::isfinite(out.loss) && std::isfinite(out.grad_norm); }
+
+/// The first op of all, by running the step again. A collective comes after what ranks make of their own: it may have been
+/// given what is not finite by another.
+std::string find_origin(engine& e, const placement& where, const step_input& in, const std::string& gradient) {
+  const std::optional<retraced> again = e.retrace(in);
+  if (!again) return gradient;
+  std::string mine;
+  for (const origin& o : again->origins)
+    if (const std::string text = fmt::format("{} {:020} {:08}\nrank {}, {}", static_cast<int>(o.is_shared), o.op, o.rank, o.rank, o.text);
+        mine.empty() || text < mine)
+      mine = text;
+  const std::string first = first_of_all(where, "origin of what is not finite", mine);
+  if (!first.empty()) return without_order(first);
+  if (!is_finite(again->out)) return gradient;
+  return gradient + (gradient.empty() ? "" : "; ") +
+         "run again, the same step gives finite numbers: memory or a processor of that machine fails";
+}
+
 }  // namespace
 
 std::string first_not_finite(engine& e, const placement& where) {
-  std::vector<std::string> found{find_own(e)};
-  if (where.is_one_rank()) found = where.exchange("what is not finite", found[0]);
-  std::erase(found, "");
-  if (found.empty()) return "";
-  const std::string& first = *std::min_element(found.begin(), found.end());
-  return first.substr(first.find('\n') + 1);
+  return without_order(first_of_all(where, "what is not finite", find_own(e)));
 }
 
 void refuse_if_not_finite(engine& e, const placement& where, const step_input& in, const step_output& out) {
-  if (std::isfinite(out.loss) && std::isfinite(out.grad_norm)) return;
-  const std::string first = first_not_finite(e, where);
+  if (is_finite(out)) return;
+  const bool is_applied = std::isfinite(out.grad_norm);
+  const std::string found = first_of_all(where, "what is not finite", find_own(e));
+  const std::string first = is_applied || is_weight(found) ? without_order(found)
+                                                           : find_origin(e, where, in, without_order(found));
   throw refusal(70, "step {}: the loss is {} and the gradient norm {}, at learning rate {}; {}{}{}", in.step,
                 out.loss, out.grad_norm, in.lr,
-                std::isfinite(out.grad_norm) ? "the step has been applied, since its gradients are finite"
-                                             : "no rank has applied the step",
+                is_applied ? "the step has been applied, since its gradients are finite" : "no rank has applied the step",
                 first.empty() ? "" : "; ", first);
 }
 

@@ -2,20 +2,25 @@
 #include <rankc/runtime/tools/trainer.hpp>
 
 #include "refusal.hpp"
+#include <rankc/runtime/launch/error_file.hpp>
 #include <rankc/runtime/tools/beginning.hpp>
 #include <rankc/runtime/tools/learning_rate.hpp>
+#include <rankc/runtime/tools/main.hpp>
 #include <rankc/runtime/tools/metrics.hpp>
 #include <rankc/runtime/tools/not_finite.hpp>
+#include <rankc/runtime/tools/replicas.hpp>
 #include <rankc/runtime/tools/saver.hpp>
 #include <rankc/runtime/tools/stop_signal.hpp>
 #include <rankc/runtime/tools/tensorboard.hpp>
 #include <rankc/runtime/tools/trace_file.hpp>
+#include <rankc/runtime/tools/watchdog.hpp>
 
 #include <fmt/format.h>
 #include <unistd.h>
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <string>
 
@@ -103,6 +108,17 @@ void say_ending(const description& about, const options& o, const run_data& data
                                  : fmt::format("eval --load {} --data FILE", o.save)));
 }
 
+/// A watchdog, where no coordinator looks on.
+std::optional<watchdog> watch_steps(engine& e, const options& o) {
+  if (o.where.others != nullptr) return std::nullopt;
+  const environment variables = [](const char* name) -> const char* { return std::getenv(name); };
+  return std::optional<watchdog>(std::in_place, e, read_limits(variables), [&e, variables](const std::string& text) {
+    fmt::print(stderr, "{}: {}\n", e.about().name, text);
+    write_error_file(variables, text, false);
+    end_process(70);
+  });
+}
+
 /// Say how saves went that have ended.
 void say_saves(const options& o, saver& saves, const char* then, console& say) {
   for (const saver::outcome& ended : saves.news()) {
@@ -124,11 +140,16 @@ void train(const description& about, const install_engine& install, const option
                     b.from->folder.string(), b.state.step, last));
   std::optional<saver> saves;
   if (!o.save.empty()) saves.emplace(about, o.save, o.keep, o.where);
+  std::optional<replicas> alike;
+  if (o.check_replicas > 0) alike.emplace(about);
+  if (alike && alike->empty())
+    throw refusal(2, "--check-replicas {}: no two ranks of this plan hold the same; leave it out", o.check_replicas);
   watchers files(o);
   std::optional<trace_file> trace;
   if (!o.trace.empty() && o.speaks()) trace.emplace(o.trace);
   say_what_runs(about, o, b, data, say);
   const auto e = install();
+  const auto looks_on = watch_steps(*e, o);
   set_weights(*e, b, o, say);
   run_state state = b.state;
   batch_reader batches(about, data.trained, state.samples);
@@ -140,6 +161,7 @@ void train(const description& about, const install_engine& install, const option
     std::vector<traced> times;
     const bool timed = !o.trace.empty() && state.step + 1 == last;
     m = take_step(*e, batches, state, o.where, timed ? &times : nullptr);
+    if (alike && m.step % o.check_replicas == 0) alike->check(*e, o.where, m.step);
     // Processes are told one by one, each in another step: they agree on the last.
     signal = o.where.agreed_stop && m.step < last ? o.where.agreed_stop(m.step, stop.asked()) : stop.asked();
     const bool ends = m.step == last || signal != 0;
@@ -168,6 +190,7 @@ void evaluate(const description& about, const install_engine& install, const opt
   const run_data data = open_data(about, b.state);
   say_what_runs(about, o, b, data, say);
   const auto e = install();
+  const auto looks_on = watch_steps(*e, o);
   set_weights(*e, b, o, say);
   double sum = 0;
   for (std::int64_t batch = 0; batch < o.steps; ++batch) {

@@ -177,15 +177,15 @@ void norms(bench& b, int tokens, int width) {
   const std::string shape = text(tokens, width);
   const auto one = static_cast<double>(bytes);
   b.time("layer_norm", shape, 2 * one, [=](const lane& on, operands& o) {
-    layer_norm<bf16>(on, o.take(bytes), o.take(stats), o.take(bytes), o.take(row), o.take(row), tokens, width);
+    layer_norm<bf16>(on, o.take(bytes), o.take(stats), o.take(bytes), o.take(row), o.take(row), tokens, width, 1e-5);
   });
   b.time("add_layer_norm", shape, 4 * one, [=](const lane& on, operands& o) {
     add_layer_norm<bf16>(on, o.take(bytes), o.take(bytes), o.take(stats), o.take(bytes), o.take(bytes),
-                         o.take(row), o.take(row), tokens, width);
+                         o.take(row), o.take(row), tokens, width, 1e-5);
   });
   b.time("bias_add_layer_norm", shape, 4 * one, [=](const lane& on, operands& o) {
     bias_add_layer_norm<bf16>(on, o.take(bytes), o.take(bytes), o.take(stats), o.take(bytes), o.take(row),
-                              o.take(bytes), o.take(row), o.take(row), tokens, width);
+                              o.take(bytes), o.take(row), o.take(row), tokens, width, 1e-5);
   });
   b.time("layer_norm_dx", shape, 3 * one, [=](const lane& on, operands& o) {
     layer_norm_dx<bf16>(on, o.take(bytes), o.take(bytes), o.take(bytes), o.take(stats), o.take(row), tokens,
@@ -204,11 +204,11 @@ void norms(bench& b, int tokens, int width) {
                               o.take(stats), o.take(row), o.take(bytes), tokens, width, true);
   });
   b.time("rms_norm", shape, 2 * one, [=](const lane& on, operands& o) {
-    rms_norm<bf16>(on, o.take(bytes), o.take(stats), o.take(bytes), o.take(row), tokens, width);
+    rms_norm<bf16>(on, o.take(bytes), o.take(stats), o.take(bytes), o.take(row), tokens, width, 1e-5);
   });
   b.time("add_rms_norm", shape, 4 * one, [=](const lane& on, operands& o) {
     add_rms_norm<bf16>(on, o.take(bytes), o.take(bytes), o.take(stats), o.take(bytes), o.take(bytes),
-                       o.take(row), tokens, width);
+                       o.take(row), tokens, width, 1e-5);
   });
   b.time("rms_norm_dw", shape, 2 * one, [=](const lane& on, operands& o) {
     rms_norm_dw<bf16>(on, o.take(row), o.take(bytes), o.take(bytes), o.take(stats), tokens, width, true);

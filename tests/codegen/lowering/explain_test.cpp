@@ -130,7 +130,8 @@ TEST_CASE("the passes are printed in the order in which they run, each from what
       runs.push_back({plan_of(job, layout), dtype::bf16, target::cuda});
     }
   runs.push_back({programs::make({"tiny_gpt2", "forwards", programs::order::looped_bfs, 1, 1, 2, 3, 2, 8, true}), dtype::bf16, target::cuda});
-  for (const odd::odd_plan& p : odd::plans()) runs.push_back({p.plan, dtype::bf16, target::cuda});
+  const auto all_odd = odd::plans();
+  for (std::size_t i = 0; i < all_odd.size(); i += 5) runs.push_back({all_odd[i].plan, dtype::bf16, target::cuda});
   for (const run& r : runs) {
     CAPTURE(r.plan.name);
     check_layers(r.plan, r.type, r.to);

@@ -103,6 +103,9 @@ TEST_CASE("the examples of plans break their rules, and what mends them does") {
   llama.theta = 0;
   CHECK(broken(llama, {}) == "RC238");
   llama.theta = 1e4;
+  llama.norm_eps = -1e-5;
+  CHECK(broken(llama, {}) == "RC250");
+  llama.norm_eps = 1e-6;
   llama.hidden = 60;
   llama.heads = 4;
   CHECK(broken(llama, {}) == "RC205");

@@ -55,6 +55,12 @@ static_assert(first_refusal(with(&models::llama::heads, 32)) == 205);
 static_assert(first_refusal(with(&models::llama::heads, 0)) == 206 && first_refusal(with(&models::llama::vocab, -1)) == 206);
 static_assert(first_refusal(with(&models::llama::vocab_used, -1)) == 207);
 
+constexpr models::qwen3 with_heads(int heads, int head_dim) {
+  return {.layers = 2, .hidden = 40, .heads = heads, .kv_heads = 2, .head_dim = head_dim, .ffn = 64, .vocab = 64};
+}
+static_assert(first_refusal(with_heads(4, 16)) == 0 && first_refusal(with_heads(6, 16)) == 0);  // 6 does not divide hidden
+static_assert(first_refusal(with_heads(4, 15)) == 205 && first_refusal(with_heads(4, 0)) == 206 && first_refusal(with_heads(3, 16)) == 204);
+
 }  // namespace
 
 TEST_CASE("GPT-2 small has its published number of parameters") {
@@ -66,6 +72,11 @@ TEST_CASE("GPT-2 small has its published number of parameters") {
 TEST_CASE("Llama 3 8B has its published number of parameters") {
   const models::llama llama{.layers = 32, .hidden = 4096, .heads = 32, .kv_heads = 8, .ffn = 14336, .vocab = 128256};
   CHECK(parameters_of(on_one_rank(llama)) == 8'030'261'248LL);
+}
+
+TEST_CASE("Qwen3 0.6B has its published number of parameters") {
+  const models::qwen3 qwen{.layers = 28, .hidden = 1024, .heads = 16, .kv_heads = 8, .head_dim = 128, .ffn = 3072, .vocab = 151936, .tied = true};
+  CHECK(parameters_of(on_one_rank(qwen)) == 596'049'920LL);
 }
 
 TEST_CASE("a tied head has no weight of its own") {

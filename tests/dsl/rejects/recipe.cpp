@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RC233 to RC239, RC241 to RC243, RC245 to RC249: numbers that no step can use, recomputation of nothing, what no optimizer
+// RC233 to RC239, RC241 to RC249: numbers that no step can use, recomputation of nothing, what no optimizer
 // keeps, and parameters that are not there or cannot be adapted or trained.
 #include "reject.hpp"
 
@@ -74,6 +74,32 @@ inline constexpr plan rc238_theta_of_zero{
     .recipe = recipe,
     .cluster = clusters::cpu};
 static_assert(valid<rc238_theta_of_zero>);  // error: RC238: theta=0; the base of rotary positions is finite and at least 1: 1e4 and 5e5 are usual
+
+constexpr auto slowed(const rope_scaling& by) {
+  return plan{.model = models::llama{.layers = 1, .hidden = 8, .heads = 2, .kv_heads = 2, .ffn = 8, .vocab = 8, .rope_scaling = by},
+              .schedule = one_microbatch,
+              .recipe = recipe,
+              .cluster = clusters::cpu};
+}
+inline constexpr auto rc251_faster = slowed({.by = rope_scaling::linear, .factor = fault(0.5, 2.0)});
+static_assert(valid<rc251_faster>);  // error: RC251: rope_scaling.factor=0.5; rotary positions are slowed by a finite factor of at least 1
+
+inline constexpr auto rc251_no_rule = slowed({.by = fault(rope_scaling::none, rope_scaling::linear), .factor = 8});
+static_assert(valid<rc251_no_rule>);  // error: RC251: rope_scaling has factor=8 and no rule; say .by = rope_scaling::linear or rope_scaling::llama3
+
+inline constexpr auto rc251_bounds_that_meet =
+    slowed({.by = rope_scaling::llama3, .factor = 8, .low_freq_factor = fault(4.0, 1.0), .high_freq_factor = 4});
+static_assert(valid<rc251_bounds_that_meet>);  // error: RC251: rope_scaling has low_freq_factor=4 and high_freq_factor=4; what turns less often than the first is slowed, and more often than the second is not: 0 < the first < the second, as 1 and 4
+
+inline constexpr auto rc251_no_positions = slowed({.by = rope_scaling::llama3, .factor = 8, .original_positions = fault(0, 8192)});
+static_assert(valid<rc251_no_positions>);  // error: RC251: rope_scaling.original_positions=0; a model was trained on at least 1
+
+inline constexpr plan rc250_norms_that_divide_by_zero{
+    .model = models::gpt2{.layers = 1, .hidden = 8, .heads = 2, .ffn = 8, .vocab = 8, .norm_eps = fault(0.0, 1e-6)},
+    .schedule = one_microbatch,
+    .recipe = recipe,
+    .cluster = clusters::cpu};
+static_assert(valid<rc250_norms_that_divide_by_zero>);  // error: RC250: norm_eps=0; norms divide by the root of a row's mean square plus it, so it is at least 1.2e-38, and finite: 1e-5 and 1e-6 are usual
 
 constexpr auto recomputing(recomputation r) { return trained({.seq = 8, .global_batch = 4, .recompute = r}); }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The numbers of the machine and of the model in f64, by the names of the field's.
 #pragma once
+#include <rankc/runtime/rope_scaling.hpp>
+
 #include "keys.hpp"
 
 #include <algorithm>
@@ -28,10 +30,17 @@ constexpr element draw_below(std::uint64_t key, std::uint64_t count) {
   return static_cast<double>(mix(key, 0) % count);
 }
 
-/// Angle = position theta^(-2 pair / dim). Source: Su et al. 2021.
-inline element rotary_number(std::int64_t position, std::int64_t pair, std::int64_t dim, double theta, bool sine) {
-  const double angle =
-      static_cast<double>(position) * std::pow(theta, -2.0 * static_cast<double>(pair) / static_cast<double>(dim));
+/// Angle = position theta^(-2 pair / dim), where nothing slows it; llama3 by the length of a turn. Source: Su et al. 2021;
+/// transformers' modeling_rope_utils.
+inline element rotary_number(std::int64_t position, std::int64_t pair, std::int64_t dim, double theta, const rankc::rope_scaling& s, bool sine) {
+  double frequency = std::pow(theta, -2.0 * static_cast<double>(pair) / static_cast<double>(dim));
+  const double length = 2 * M_PI / frequency, whole = s.original_positions;
+  if (s.by == rankc::rope_scaling::linear || (s.by == rankc::rope_scaling::llama3 && length > whole / s.low_freq_factor)) frequency /= s.factor;
+  else if (s.by == rankc::rope_scaling::llama3 && length >= whole / s.high_freq_factor) {
+    const double smooth = (whole / length - s.low_freq_factor) / (s.high_freq_factor - s.low_freq_factor);
+    frequency *= (1 - smooth) / s.factor + smooth;
+  }
+  const double angle = static_cast<double>(position) * frequency;
   return sine ? std::sin(angle) : std::cos(angle);
 }
 

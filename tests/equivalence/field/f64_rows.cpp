@@ -92,8 +92,8 @@ void normalize(call& c, int statistics_of_part, const matrix* shift) {
   kernel_memory k;
   const host::at to_y = k.room(y), to_statistics = k.room(statistics), at_x = k.put(x), at_gain = k.put(gain),
                  at_shift = shift ? k.put(*shift) : host::at{};
-  if (shift) host::layer_norm<double>(k.lane(), to_y, to_statistics, at_x, at_gain, at_shift, parts, width);
-  else host::rms_norm<double>(k.lane(), to_y, to_statistics, at_x, at_gain, parts, width);
+  if (shift) host::layer_norm<double>(k.lane(), to_y, to_statistics, at_x, at_gain, at_shift, parts, width, c.number);
+  else host::rms_norm<double>(k.lane(), to_y, to_statistics, at_x, at_gain, parts, width, c.number);
   k.take(to_y, y), k.take(to_statistics, statistics);
 }
 

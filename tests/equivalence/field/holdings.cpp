@@ -57,7 +57,7 @@ std::vector<std::size_t> parts(const holding& h, std::int64_t size) {
 
 /// All positions, or those in the box: cosines, then sines.
 std::vector<element> rotary_rows(const holding& h) {
-  const std::vector<element> all = tables::rotary(h.positions, h.dim, h.theta).of;
+  const std::vector<element> all = tables::rotary(h.positions, h.dim, h.theta, h.scaling).of;
   if (h.box.empty()) return all;
   const auto half = static_cast<std::size_t>(h.dim / 2), sines = static_cast<std::size_t>(h.positions) * half;
   std::vector<element> out;

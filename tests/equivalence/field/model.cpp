@@ -88,7 +88,7 @@ class layer_run {
   }
   static bool is_rotary(const row& r, std::string_view port) { return r.name == "rope" && port == "table"; }
   void give_rotary(call& c, const specification::op& o) const {
-    c.give("table", tables::rotary(o.seq, size_of(o.in.at(0)).unit, o.number));
+    c.give("table", tables::rotary(o.seq, size_of(o.in.at(0)).unit, o.number, o.scaling));
   }
 
   /// The value that a port of a forward op is; -1 for a rotary table.

@@ -19,7 +19,7 @@ fault change_holding(mutator& m, const char* kind, Suits suits, Change change) {
   const holding before = chosen;
   change(chosen);
   if (chosen.kind == before.kind && chosen.name == before.name && chosen.box == before.box &&
-      chosen.theta == before.theta && chosen.positions == before.positions)
+      chosen.theta == before.theta && chosen.scaling == before.scaling && chosen.positions == before.positions)
     return {};
   if (both)
     for (op* o : {&first, &last})
@@ -76,12 +76,13 @@ fault exchange_tokens(mutator& m) {
   return {"tokens", "rank " + std::to_string(m.rank) + ": " + holding_names[static_cast<int>(kind)]};
 }
 fault change_rotary(mutator& m) {
-  const int way = m.below(3);
+  const int way = m.below(4);
   return change_holding(
       m, "rotary table", [](const holding& h) { return h.kind == holding_kind::rotary; },
       [&](holding& h) {
         if (way == 0) h.theta *= 2;
         else if (way == 1) h.positions *= 2, h.dim /= 2;
+        else if (way == 2) h.scaling = {.by = rankc::rope_scaling::linear, .factor = 2 * h.scaling.factor};
         else h.positions += 1;
       });
 }

@@ -94,7 +94,7 @@ namespace tables {
 void embedding(call&), embedding_grad(call&), position(call&), position_grad(call&), rope(call&), rope_grad(call&);
 void chunk_position(call&), chunk_position_grad(call&);
 /// The cosines and sines of so many positions.
-matrix rotary(std::int64_t positions, std::int64_t dim, double theta);
+matrix rotary(std::int64_t positions, std::int64_t dim, double theta, const rankc::rope_scaling& = {});
 }  // namespace tables
 namespace elements {
 void add(call&), mul(call&), mul_grad(call&), scale(call&), copy(call&), clear(call&);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Norms and softmax: what is drawn is keyed by a whole row, or head, of x; gain and shift count as they do. The rows of
+// Norms and softmax: what is drawn is keyed by eps and a whole row, or head, of x; gain and shift count as they do. The rows of
 // a head norm are heads, as wide as its gain.
 #include "rows.hpp"
 
@@ -40,7 +40,7 @@ void normalize(call& c, std::int64_t statistics_of_part, const matrix* shift) {
   matrix& y = c.out("y", x.is.rows, x.is.cols, x.is.unit);
   matrix& statistics = c.out("statistics", x.is.rows, x.is.cols / width * statistics_of_part);
   for (std::int64_t n = 0; n < parts; ++n) {
-    const std::uint64_t key = field::key_of(norm_key, x.of.data() + n * width, width);
+    const std::uint64_t key = field::key_of(mix(norm_key, c.number), x.of.data() + n * width, width);
     for (std::int64_t i = 0; i < width; ++i) {
       const element normal = draw(mix(key, static_cast<std::uint64_t>(i)));
       y.of[n * width + i] = add(multiply(normal, gain.of[i]), shift ? shift->of[i] : 0);

@@ -100,13 +100,13 @@ void chunk_position_grad(call& c) {
 void rope(call& c) { rotate(c, "x", "y", false); }
 void rope_grad(call& c) { rotate(c, "dy", "dx", true); }
 
-matrix rotary(std::int64_t positions, std::int64_t dim, double theta) {
+matrix rotary(std::int64_t positions, std::int64_t dim, double theta, const rankc::rope_scaling& scaling) {
   matrix table(extent{positions, dim});
   const std::int64_t half = dim / 2;
   for (std::int64_t sines = 0; sines < 2; ++sines)
     for (std::int64_t p = 0; p < positions; ++p)
       for (std::int64_t j = 0; j < half; ++j)
-        table.of[static_cast<std::size_t>((sines * positions + p) * half + j)] = rotary_number(p, j, dim, theta, sines);
+        table.of[static_cast<std::size_t>((sines * positions + p) * half + j)] = rotary_number(p, j, dim, theta, scaling, sines);
   return table;
 }
 

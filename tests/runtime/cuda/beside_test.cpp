@@ -36,7 +36,7 @@ void half(const lane& on, at out, at temporary) {
     linear<bf16>(on, y, x, w, tokens, width, width);
     linear_dx<bf16>(on, dx, dy, w, tokens, width, width, false);
     linear_dw<bf16>(on, dw, dy, x, tokens, width, width, i > 0);
-    layer_norm<bf16>(on, temporary, stats, x, gain, gain, tokens, width);
+    layer_norm<bf16>(on, temporary, stats, x, gain, gain, tokens, width, 1e-5);
     layer_norm_dw<bf16>(on, vectors, vectors + 4096, dy, x, stats, tokens, width, i > 0);
     bias_grad<bf16>(on, vectors + 8192, dy, tokens, width, i > 0);
     embedding_grad<bf16>(on, table, dy, ids, tokens, vocabulary, width, 0, i > 0);

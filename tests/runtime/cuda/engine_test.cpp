@@ -5,7 +5,9 @@
 #include <doctest/doctest.h>
 
 #include <bit>
+#include <chrono>
 #include <cmath>
+#include <cstdio>
 #include <string>
 
 namespace rankc::cuda::test {
@@ -229,6 +231,37 @@ TEST_CASE("what lies outside the tables is refused") {
   CHECK_THROWS_AS(e->read(0, region::weights, parameters, 1, &one), failure);
   CHECK_THROWS_AS(e->write(1, region::weights, 0, 1, &one), failure);
   CHECK_THROWS_AS(e->set_batch(0, n_microbatches, ids.data(), ids.data()), failure);
+}
+
+/// Many short kernels, with and without an action for each.
+template <bool Named>
+void many_kernels(rank& r) {
+  begin(r[compute], "F0");
+  for (int i = 0; i < 2000; ++i) {
+    if (Named) begin(r[compute], i % 2 ? "F1" : "F2");
+    add<float>(r[compute], gradients, weights, weights, parameters);
+  }
+}
+
+TEST_CASE("an action costs its GPU a few microseconds, and is seen from outside") {
+  const tables t = one_rank();
+  const body evaluate[] = {evaluate_step};
+  double seconds[2];
+  for (const bool named : {false, true}) {
+    const body train[] = {named ? many_kernels<true> : many_kernels<false>};
+    const auto e = install({.about = t.about, .train = train, .evaluate = evaluate});
+    for (int i = 0; i < 3; ++i) e->step(nothing);
+    const auto start = std::chrono::steady_clock::now();
+    for (int i = 0; i < 10; ++i) e->step(nothing);
+    seconds[named] = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / 10;
+    const standing s = e->look().at(0).second;
+    CHECK_FALSE(s.in_step);
+    CHECK(s.moved.back() == 0);  // a lane that has nothing to do
+    CHECK(s.action.starts_with("F"));
+  }
+  const double each = (seconds[1] - seconds[0]) / 2000;
+  std::printf("2000 kernels: %.3f ms; with an action each: %.3f ms: %.2f us an action\n", 1e3 * seconds[0], 1e3 * seconds[1], 1e6 * each);
+  CHECK(each < 3e-6);
 }
 
 }  // namespace

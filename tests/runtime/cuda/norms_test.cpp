@@ -14,7 +14,7 @@ TEST_CASE_TEMPLATE("layer norm and its gradients", T, float, bf16) {
     CAPTURE(width);
     norm_operands<T> o(s);
     bench& b = o.b;
-    layer_norm<T>(b.on(), o.y_at, o.stats_at, o.x_at, o.gain_at, o.shift_at, tokens, width);
+    layer_norm<T>(b.on(), o.y_at, o.stats_at, o.x_at, o.gain_at, o.shift_at, tokens, width, eps);
     layer_norm_dx<T>(b.on(), o.dx_at, o.dy_at, o.x_at, o.stats_at, o.gain_at, tokens, width);
     layer_norm_dw<T>(b.on(), o.dgain_at, o.dshift_at, o.dy_at, o.x_at, o.stats_at, tokens, width, false);
     const norm_reference wanted(true, o.x, o.gain, o.shift, o.dy, {}, tokens, width);
@@ -38,7 +38,7 @@ TEST_CASE_TEMPLATE("rms norm and its gradients", T, float, bf16) {
     CAPTURE(width);
     norm_operands<T> o(s);
     bench& b = o.b;
-    rms_norm<T>(b.on(), o.y_at, o.stats_at, o.x_at, o.gain_at, tokens, width);
+    rms_norm<T>(b.on(), o.y_at, o.stats_at, o.x_at, o.gain_at, tokens, width, eps);
     rms_norm_dx<T>(b.on(), o.dx_at, o.dy_at, o.x_at, o.stats_at, o.gain_at, tokens, width);
     rms_norm_dw<T>(b.on(), o.dgain_at, o.dy_at, o.x_at, o.stats_at, tokens, width, false);
     const norm_reference wanted(false, o.x, o.gain, {}, o.dy, {}, tokens, width);
@@ -59,7 +59,7 @@ TEST_CASE_TEMPLATE("layer norm's gradients in one pass", T, float, bf16) {
     CAPTURE(width);
     norm_operands<T> o(s);
     bench& b = o.b;
-    layer_norm<T>(b.on(), o.y_at, o.stats_at, o.x_at, o.gain_at, o.shift_at, tokens, width);
+    layer_norm<T>(b.on(), o.y_at, o.stats_at, o.x_at, o.gain_at, o.shift_at, tokens, width, eps);
     layer_norm_grad<T>(b.on(), o.dx_at, o.dgain_at, o.dshift_at, o.dy_at, o.x_at, o.stats_at, o.gain_at,
                        tokens, width, false);
     const norm_reference alone(true, o.x, o.gain, o.shift, o.dy, {}, tokens, width),
@@ -84,7 +84,7 @@ TEST_CASE_TEMPLATE("rms norm's gradients in one pass", T, float, bf16) {
     CAPTURE(width);
     norm_operands<T> o(s);
     bench& b = o.b;
-    rms_norm<T>(b.on(), o.y_at, o.stats_at, o.x_at, o.gain_at, tokens, width);
+    rms_norm<T>(b.on(), o.y_at, o.stats_at, o.x_at, o.gain_at, tokens, width, eps);
     rms_norm_grad_add<T>(b.on(), o.dx_at, o.dgain_at, o.dy_at, o.x_at, o.stats_at, o.gain_at, o.residual_at,
                          tokens, width, false);
     const norm_reference alone(false, o.x, o.gain, {}, o.dy, {}, tokens, width),
@@ -123,12 +123,12 @@ TEST_CASE_TEMPLATE("norms of a sum", T, float, bf16) {
       const at where = kind == 0 ? sum_at : kind == 1 ? o.residual_at : o.x_at;
       if (kind == 0)
         add_layer_norm<T>(b.on(), where, o.y_at, o.stats_at, o.x_at, o.residual_at, o.gain_at, o.shift_at,
-                          tokens, width);
+                          tokens, width, eps);
       else if (kind == 1)
         bias_add_layer_norm<T>(b.on(), where, o.y_at, o.stats_at, o.x_at, o.bias_at, o.residual_at, o.gain_at,
-                               o.shift_at, tokens, width);
+                               o.shift_at, tokens, width, eps);
       else
-        add_rms_norm<T>(b.on(), where, o.y_at, o.stats_at, o.x_at, o.residual_at, o.gain_at, tokens, width);
+        add_rms_norm<T>(b.on(), where, o.y_at, o.stats_at, o.x_at, o.residual_at, o.gain_at, tokens, width, eps);
       const numbers sum = summed(o, width, kind == 1), got = b.take<T>(where, o.count);
       check_close("sum", got, sum, 0.0, 0.0);
       const norm_reference wanted(centred, got, o.gain, o.shift, o.dy, {}, tokens, width);
@@ -140,7 +140,7 @@ TEST_CASE_TEMPLATE("norms of a sum", T, float, bf16) {
 
 TEST_CASE("a norm refuses rows that do not fit into registers") {
   bench b;
-  CHECK_THROWS_WITH_AS(rms_norm<bf16>(b.on(), at{}, at{}, at{}, at{}, 1, 32769),
+  CHECK_THROWS_WITH_AS(rms_norm<bf16>(b.on(), at{}, at{}, at{}, at{}, 1, 32769, eps),
                        doctest::Contains("rms_norm: width is 32769, but must be at most 32768"), failure);
 }
 

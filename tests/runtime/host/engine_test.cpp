@@ -122,6 +122,21 @@ TEST_CASE_TEMPLATE("rope tables are filled at install", T, float, double) {
   CHECK(p.install()->step(input(1)).loss == 0);
 }
 
+TEST_CASE("slowed rotary positions") {
+  using rankc::rope_scaling;
+  const double theta = 10000, turn = 2 * 3.141592653589793;
+  const auto frequency = [&](int j, const rope_scaling& s) { return rankc::rotary_frequency(j, 64, theta, s); };
+  for (int j = 0; j < 32; ++j) {
+    const double plain = std::pow(theta, -2.0 * j / 64), length = turn / plain;
+    CHECK(frequency(j, {}) == plain);
+    CHECK(frequency(j, {.by = rope_scaling::linear, .factor = 4}) == plain / 4);
+    const double slow = frequency(j, {.by = rope_scaling::llama3, .factor = 8, .original_positions = 1000});
+    if (length < 1000.0 / 4) CHECK(slow == plain);
+    else if (length > 1000.0) CHECK(slow == plain / 8);
+    else CHECK(slow == doctest::Approx(plain / 8 + (1000 / length - 1) / 3 * (plain - plain / 8)).epsilon(1e-14));
+  }
+}
+
 TEST_CASE("a batch reaches the ranks of its dp coordinate that read it") {
   plan p(2, 2, 2);
   p.layouts[0].reads_tokens = true;

@@ -102,15 +102,16 @@ class plan {
     for (const int r : group) links[static_cast<std::size_t>(r)].push_back({lane, what, c});
   }
 
-  std::unique_ptr<engine> install() {
+  program built() {
     for (std::size_t r = 0; r < ranks.size(); ++r) ranks[r].links = links[r];
     about_.layouts = layouts;
     about_.ranks = ranks;
     about_.communicators = communicators_;
     train_.assign(layouts.size(), [](rank& r) { train_body(r); });
     evaluate_.assign(layouts.size(), [](rank& r) { evaluate_body(r); });
-    return host::install({about_, about_.trains ? train_.data() : nullptr, evaluate_.data()});
+    return {about_, about_.trains ? train_.data() : nullptr, evaluate_.data()};
   }
+  std::unique_ptr<engine> install() { return host::install(built()); }
 
  private:
   int add(const std::string& name, std::vector<int> members) {

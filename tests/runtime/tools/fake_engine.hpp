@@ -134,6 +134,7 @@ class fake_engine : public engine {
   static constexpr double untouched = -77;
   int signal_at = 0, signal = 0;  // step within which this process gets a signal
   int fail_at = 0, nan_at = 0, infinite_norm_at = 0, exit_code = 70;  // step at which to fail; 0: never
+  int spoilt_at = 0;  // step after which the last rank's first weight is another
   bool nan_in_evaluation = false;
   std::vector<step_input>* inputs = nullptr;  // where those of each step are kept
 
@@ -157,6 +158,7 @@ class fake_engine : public engine {
         for (std::size_t i = p.element; i < p.element + static_cast<std::size_t>(p.rows * p.cols); ++i)
           update(of(r, region::weights)[i], of(r, region::first_moment)[i], of(r, region::second_moment)[i],
                  loss, in);
+    if (in.step == spoilt_at) of(regions_.size() - 1, region::weights)[0] += 1;
     return {in.step == nan_at ? std::numeric_limits<double>::quiet_NaN() : loss,
             in.step == infinite_norm_at ? std::numeric_limits<double>::infinity() : 2 * loss};
   }

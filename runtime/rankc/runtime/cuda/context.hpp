@@ -7,28 +7,36 @@
 #include <rankc/runtime/cuda/rank.hpp>
 
 #include <functional>
+#include <memory_resource>
 
 namespace rankc::cuda {
 
-class arena;  // arena.hpp
+class arena;   // arena.hpp
+class buffer;  // buffer.hpp
 
-/// The optimizer's factors of a step.
-/// Source: AdamW: Loshchilov and Hutter 2019, arranged as PyTorch computes it.
-hyperparameters factors_of(const step_input&);
+/// Where a rank's memory comes from; null: CUDA. Pinned memory is mapped into the device.
+struct memory_sources {
+  std::pmr::memory_resource *device = nullptr, *pinned = nullptr;
+};
 
 /// The resources of one rank. Construct, use and destroy it with the same `device`.
 class context {
  public:
   /// Errors: failure (70) naming the rank and what could not be had.
-  context(int device, const description&, int rank_index);
+  context(int device, const description&, int rank_index, const memory_sources& = {});
   ~context();
   context(const context&) = delete;
   context& operator=(const context&) = delete;
 
   rank& of() { return r_; }
+  const rank& of() const { return r_; }
   int device() const { return device_; }
 
   bool arena_is_registrable() const;
+
+  /// Memory beside the arena, which the context keeps. Errors: failure (70) naming `what`.
+  std::byte* more_on_device(std::size_t bytes, const char* what);
+  std::byte* more_pinned(std::size_t bytes, const char* what);
 
   /// Set the hyperparameters of the next step, in pinned memory; `copy_input` brings them to the device.
   void set_input(const step_input&);
@@ -48,10 +56,13 @@ class context {
  private:
   void open(lane&, int index);
   void release();
+  std::byte* more(std::pmr::memory_resource*, std::size_t bytes, const char* what);
 
   int device_;
+  const memory_sources sources_;
   rank r_;
   std::unique_ptr<arena> arena_;
+  std::vector<buffer> more_;
   cudaEvent_t fork_ = nullptr;
   std::vector<cudaEvent_t> join_;  // by lane
   hyperparameters* staged_ = nullptr;  // pinned

@@ -44,12 +44,13 @@ void bias_add(const lane&, at y, at x, at b, at residual, int tokens, int width)
 /// residual.
 template <class T>
 void add_layer_norm(const lane&, at sum, at y, at stats, at x, at residual, at gain, at shift, int tokens,
-                    int width);
+                    int width, double eps);
 template <class T>
 void bias_add_layer_norm(const lane&, at sum, at y, at stats, at x, at b, at residual, at gain, at shift,
-                         int tokens, int width);
+                         int tokens, int width, double eps);
 template <class T>
-void add_rms_norm(const lane&, at sum, at y, at stats, at x, at residual, at gain, int tokens, int width);
+void add_rms_norm(const lane&, at sum, at y, at stats, at x, at residual, at gain, int tokens, int width,
+                  double eps);
 
 /// All of a norm's backward in one pass: dx, dgain (and dshift); with `_add`, dx = residual + the norm's dx.
 /// Shapes: as layer_norm_dx and layer_norm_dw; residual (tokens, width). dx may be dy or residual.

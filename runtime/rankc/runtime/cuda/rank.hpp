@@ -6,6 +6,7 @@
 #include <rankc/runtime/engine.hpp>
 #include <rankc/runtime/placement.hpp>
 #include <rankc/runtime/program.hpp>
+#include <rankc/runtime/update_rules.hpp>
 
 #include <cublasLt.h>
 #include <cuda_bf16.h>
@@ -28,24 +29,15 @@ using namespace rankc::runtime;
 /// The 16-bit type of generated bf16 code: activations and the working copy of the weights.
 using bf16 = __nv_bfloat16;
 
-/// What the optimizer and clipping need of a step, worked out on the host in f64. It lies in device memory at a fixed
-/// address, so that learning rate and step number change without a new capture.
-struct hyperparameters {
-  float clip;
-  float keep;                      // 1 - lr * weight_decay: what decay leaves of a weight
-  float beta1, new1, beta2, new2;  // new = 1 - beta
-  float step_size;                 // lr / (1 - beta1^step)
-  float second_scale;              // 1 / sqrt(1 - beta2^step)
-  float eps;
-  float lr, weight_decay, momentum;  // of SGD
-  bool nesterov;
-  std::uint32_t step, rounding_seed;
-};
+/// It lies in device memory at a fixed address, so that learning rate and step number change without a new capture.
+using hyperparameters = update_factors<float>;
 
 struct linear_plans;     // cuBLASLt plans by shape (linear.cpp)
 struct attention_plans;  // cuDNN plans by shape (attention_cudnn.cpp)
 struct peer_edge;        // a pipeline edge by stores into the other GPU (peer_edges.hpp)
 class tracer;            // the times of a step (trace.hpp)
+class marks;             // where its lanes are (marks.hpp)
+class injected;          // a fault on purpose (injected.hpp)
 
 struct rank;
 
@@ -96,6 +88,8 @@ struct rank {
   const char* action = "";                 // the action under way, for error texts
   std::int64_t steps_done = 0;             // -1: install is trying the step out
   tracer* trace = nullptr;                 // where a timed step is captured; null in all others
+  marks* place = nullptr;                  // null where nobody asks
+  injected* fault = nullptr;
   bool alone = false;                      // warm-up without the other ranks: nothing is sent or received
   volatile unsigned* stop = nullptr;       // pinned; not 0 once a rank has failed: nobody waits any longer
 

@@ -28,13 +28,13 @@ template <class T> void chunk_position(const lane&, at y, at x, at table, int to
 template <class T> void chunk_position_grad(const lane&, at dtable, at dy, int tokens, int width, int rows, int seq, int ranks, int first,
                                             bool accumulate);
 
-/// Normalisation over the last dim, eps 1e-5. stats: (tokens, 2) mean and 1/std; for rms_norm (tokens, 1) 1/rms.
-/// Shapes: x, y, dy, dx (tokens, width), gain, shift (width). dx may be dy.
+/// Normalisation over the last dim; eps is added to the variance or mean square. stats: (tokens, 2) mean and 1/std; for rms_norm
+/// (tokens, 1) 1/rms. Shapes: x, y, dy, dx (tokens, width), gain, shift (width). dx may be dy.
 /// Source: Ba et al. 2016; Zhang and Sennrich 2019.
-template <class T> void layer_norm(const lane&, at y, at stats, at x, at gain, at shift, int tokens, int width);
+template <class T> void layer_norm(const lane&, at y, at stats, at x, at gain, at shift, int tokens, int width, double eps);
 template <class T> void layer_norm_dx(const lane&, at dx, at dy, at x, at stats, at gain, int tokens, int width);
 template <class T> void layer_norm_dw(const lane&, at dgain, at dshift, at dy, at x, at stats, int tokens, int width, bool accumulate);
-template <class T> void rms_norm(const lane&, at y, at stats, at x, at gain, int tokens, int width);
+template <class T> void rms_norm(const lane&, at y, at stats, at x, at gain, int tokens, int width, double eps);
 template <class T> void rms_norm_dx(const lane&, at dx, at dy, at x, at stats, at gain, int tokens, int width);
 template <class T> void rms_norm_dw(const lane&, at dgain, at dy, at x, at stats, int tokens, int width, bool accumulate);
 

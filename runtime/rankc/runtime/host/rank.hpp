@@ -11,10 +11,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
+
+namespace rankc::runtime {
+struct operand;
+struct call_name;
+}  // namespace rankc::runtime
 
 namespace rankc::host {
 
@@ -23,6 +29,7 @@ using namespace rankc::runtime;
 class fabric;  // carries messages between the ranks of one process
 class tracer;    // the times of a step
 class injected;  // a fault on purpose
+class retracer;  // where numbers begin not to be finite
 
 struct rank;
 
@@ -55,6 +62,7 @@ struct rank {
   progress_words own_words;
   progress_words* words = &own_words;  // where others see them
   injected* fault = nullptr;
+  retracer* origin = nullptr;  // of a step that is run again; null in all others
 
   rank() = default;
   rank(const rank&) = delete;  // its lanes refer to it
@@ -94,6 +102,11 @@ inline void count_call(const lane& on) {
   if (r.fault != nullptr) meet_fault(on);
 #endif
 }
+
+/// Around every call of a step that is run again, to find where its numbers began not to be finite.
+inline bool is_retraced(const lane& on) { return on.of->origin != nullptr; }
+void before_call(const lane&, std::span<const operand>);
+void after_call(const lane&, const call_name&, std::span<const operand>);
 
 /// Name the action of lane 0 whose lines follow (`1F0`), for errors and traces.
 void begin(const lane&, const char* action);

@@ -32,6 +32,7 @@ struct options {
   export_options exported;
   std::int64_t save_every = 0;  // 0: at the end only
   int keep = 0;                 // checkpoints that stay; 0: all
+  std::int64_t check_replicas = 0;  // 0: never
   bool processes = false;       // --launch processes
   placement where;              // not from the command line, but from the launcher
 

@@ -13,7 +13,8 @@ namespace rankc::runtime {
 /// processes call it, and get the same text; empty where what ranks keep is finite.
 std::string first_not_finite(engine&, const placement&);
 
-/// What ends the training where the loss or the norm of a step is not finite. All processes call it.
+/// What ends the training where the loss or the norm of a step is not finite: where the target can, the step is run again to
+/// name the first op of which that comes. All processes call it.
 /// Errors: failure (70), the same on all ranks.
 void refuse_if_not_finite(engine&, const placement&, const step_input&, const step_output&);
 

@@ -2,7 +2,8 @@
 // The libraries below the CUDA runtime core, without a GPU: device memory is the process's own, kernels and transfers
 // do nothing, and every call that would make a context notes the GPU that is current on its thread. A call that is
 // missing here does not link. The functions have their libraries' names and none of their headers: those that
-// return a handle or memory are written out, the others take what they are given and succeed.
+// return a handle or memory are written out, the others take what they are given and succeed. Another file of an executable may
+// have graphs of its own (fake_graphs.cpp).
 #include "fake_cuda.hpp"
 
 #include <cstdlib>
@@ -17,6 +18,7 @@ thread_local int current = 0;  // CUDA's default
 
 std::mutex mutex;
 std::set<int> devices;
+void* pinned = nullptr;
 
 int touch() {
   const std::lock_guard lock(mutex);
@@ -56,6 +58,8 @@ std::string take_contexts() {
   return text;
 }
 
+void* last_pinned() { return pinned; }
+
 extern "C" {
 
 // What asks nothing of a GPU.
@@ -92,7 +96,11 @@ int cudaSetDevice(int device) {
 }
 
 int cudaMalloc(void** p, std::size_t n) { return allocate(p, n); }
-int cudaHostAlloc(void** p, std::size_t n, unsigned) { return allocate(p, n); }
+int cudaHostAlloc(void** p, std::size_t n, unsigned) {
+  const int taken = allocate(p, n);
+  pinned = *p;
+  return taken;
+}
 int ncclMemAlloc(void** p, std::size_t n) { return allocate(p, n); }
 int cudaFree(void* p) { return release(p); }
 int cudaFreeHost(void* p) { return release(p); }
@@ -104,15 +112,15 @@ int cudaMemcpyAsync(void* to, const void* from, std::size_t n, int, void*) { ret
 int cudaStreamCreateWithPriority(void** s, unsigned, int) { return make(s), touch(); }
 int cudaEventCreate(void** e) { return make(e), touch(); }
 int cudaEventCreateWithFlags(void** e, unsigned) { return make(e), touch(); }
-int cudaStreamEndCapture(void*, void** graph) { return make(graph), touch(); }
-int cudaGraphInstantiate(void** made, void*, unsigned long long) { return make(made), touch(); }
+__attribute__((weak)) int cudaStreamEndCapture(void*, void** graph) { return make(graph), touch(); }
+__attribute__((weak)) int cudaGraphInstantiate(void** made, void*, unsigned long long) { return make(made), touch(); }
 int cublasLtCreate(void** handle) { return make(handle), touch(); }
 int ncclCommInitRankConfig(void** c) { return make(c), touch(); }
 int ncclCommGetAsyncError(void*, int* state) { return *state = 0, 0; }
 int ncclCommCount(void*, int* count) { return *count = 2, 0; }
 
 #define TAKEN(name) \
-  int name() { return touch(); }
+  __attribute__((weak)) int name() { return touch(); }
 TAKEN(__cudaLaunchKernel)
 TAKEN(cudaDeviceEnablePeerAccess) TAKEN(cudaDeviceGetStreamPriorityRange) TAKEN(cudaDeviceSynchronize)
 TAKEN(cudaEventDestroy) TAKEN(cudaEventElapsedTime) TAKEN(cudaEventRecord) TAKEN(cudaEventSynchronize)
@@ -123,7 +131,8 @@ TAKEN(cudaStreamSynchronize) TAKEN(cudaStreamWaitEvent)
 // A call of NCCL goes back to the thread's current GPU in the end.
 TAKEN(ncclAllGather) TAKEN(ncclAllReduce) TAKEN(ncclBroadcast) TAKEN(ncclReduceScatter) TAKEN(ncclSend) TAKEN(ncclRecv)
 TAKEN(ncclCommAbort) TAKEN(ncclCommDestroy) TAKEN(ncclCommRegister) TAKEN(ncclCommDeregister)
-TAKEN(ncclCommWindowRegister) TAKEN(ncclCommWindowDeregister) TAKEN(ncclRedOpCreatePreMulSum)
+TAKEN(ncclCommWindowRegister) TAKEN(ncclCommWindowDeregister) TAKEN(ncclRedOpCreatePreMulSum) TAKEN(ncclRedOpDestroy)
+TAKEN(ncclCommCount) TAKEN(ncclCommUserRank)
 TAKEN(ncclGroupStart) TAKEN(ncclGroupEnd)
 TAKEN(cublasLtDestroy) TAKEN(cublasLtMatmul) TAKEN(cublasLtMatmulAlgoConfigGetAttribute)
 TAKEN(cublasLtMatmulAlgoGetHeuristic) TAKEN(cublasLtMatmulDescCreate) TAKEN(cublasLtMatmulDescDestroy)

@@ -4,3 +4,6 @@
 
 /// The GPUs on which some thread would have made a context since the last call: "0 1".
 std::string take_contexts();
+
+/// The pinned memory that was last given.
+void* last_pinned();

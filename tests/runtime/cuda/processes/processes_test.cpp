@@ -12,8 +12,10 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <span>
 #include <sstream>
 #include <string>
+#include <vector>
 
 namespace {
 
@@ -102,6 +104,48 @@ TEST_CASE("the rank that fails gives the exit code, and the other is stopped at 
   CHECK(fault.err.find("tables: rank 1, step 1: the device, after the step was launched: unspecified launch failure\n") != std::string::npos);
   CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(40));
 }
+
+#ifdef RANKC_INJECT
+TEST_CASE("a rank that ends or hangs while its graph runs is named, with its place") {
+  struct trial {
+    std::string variables, words;
+    int code;
+    std::vector<std::string> said;  // by the first line
+  };
+  const std::string apart = " --launch processes", place = " in step 3 at update, op 2";
+  // Without GPUs (fake_graphs.cpp) ranks do not wait for each other.
+  const bool waits = !RANKC_TEST_WITHOUT_GPUS, all = waits || std::getenv("RANKC_TEST_ALL") != nullptr;
+  const trial trials[]{
+      {"", apart + " --inject rank=1,op=2,step=3,kill", 137, {"rank 1 (", "was killed by signal 9", place}},
+      {"", apart + " --inject rank=1,op=2,step=3,throw", 70, {"tables: rank 1, step 3: an exception on purpose"}},
+      {"RANKC_STEP_TIMEOUT=1",
+       " --inject rank=1,op=1,step=3,delay=40",
+       70,
+       {"tables: rank 1 is stuck in step 3 at F0, op 1, in computation or other code of its own",
+        waits ? ", waited for by rank 0 (rank 0 in step 3 at F0, op 1, for \"loss\" on compute)" : ""}},
+      {"RANKC_STEP_TIMEOUT=1",
+       apart + " --inject rank=1,op=1,step=3,delay=40",
+       70,
+       {"rank 1 (", "is stuck in step 3 at F0, op 1, in computation or other code of its own",
+        waits ? ", waited for by rank 0 (rank 0 in step 3 at F0, op 1, for \"loss\" on compute)" : ""}},
+      {"", apart + " --inject rank=0,op=2,step=3,abort", 134, {"rank 0 (", "was killed by signal 6", place}},
+      {"", apart + " --inject rank=1,op=2,step=3,exit=3", 3, {"rank 1 (", "has ended with code 3", place}},
+      {"RANKC_SILENCE_TIMEOUT=2", apart + " --inject rank=1,op=2,step=3,stop", 70, {"rank 1 (", "has given no sign of life"}},
+  };
+  for (const trial& t : std::span(trials).first(all ? std::size(trials) : 3)) {
+    const folder f;
+    const auto start = std::chrono::steady_clock::now();
+    const outcome ended = run(f, t.variables, "train --steps 5" + t.words);
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    std::printf("%s: %.1f s: %s\n", t.words.c_str(), seconds, ended.err.substr(0, ended.err.find('\n')).c_str());
+    CAPTURE(t.words);
+    CAPTURE(ended.err);
+    CHECK(ended.code == t.code);
+    for (const std::string& text : t.said) CHECK(ended.err.substr(0, ended.err.find('\n')).find(text) != std::string::npos);
+    CHECK(seconds < 25);
+  }
+}
+#endif
 
 TEST_CASE("a launcher's processes that the plan does not have are refused") {
   const folder f;

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a host and a device both run is marked for CUDA's compiler.
+#pragma once
+
+#if defined(__CUDACC__)
+#define RANKC_HOST_DEVICE __host__ __device__
+#else
+#define RANKC_HOST_DEVICE
+#endif

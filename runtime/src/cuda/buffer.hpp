@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory of a rank beside its arena: on its device, or of the host and pinned; the application's where it embeds the rank.
+#pragma once
+#include <rankc/runtime/cuda/rank.hpp>
+
+#include <cstddef>
+#include <memory_resource>
+
+namespace rankc::cuda {
+
+/// cudaMalloc on the current device, and pinned memory that all devices map. Both give null where there is none left.
+std::pmr::memory_resource* device_memory();
+std::pmr::memory_resource* pinned_memory();
+
+class buffer {
+ public:
+  buffer() = default;
+  /// Errors: failure (70) naming `what` and the bytes.
+  buffer(const rank&, std::pmr::memory_resource* from, std::size_t bytes, const char* what);
+  ~buffer();
+  buffer(buffer&&) noexcept;
+  buffer& operator=(buffer&&) noexcept;
+
+  template <class T>
+  T* as() const {
+    return static_cast<T*>(data_);
+  }
+
+ private:
+  std::pmr::memory_resource* from_ = nullptr;
+  void* data_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace rankc::cuda

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <rankc/runtime/embedded.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <new>
+#include <string>
+
+namespace rankc::runtime {
+namespace {
+
+status failed(int code, const char* text) noexcept {
+  status s{.code = code};
+  std::snprintf(s.text, sizeof s.text, "%s", text);
+  return s;
+}
+
+void check_size(const char* what, std::size_t has, std::size_t wanted) {
+  if (has != wanted)
+    throw failure(1, std::string(what) + " have " + std::to_string(has) + " elements, and must have " + std::to_string(wanted));
+}
+
+}  // namespace
+
+status status_of(const std::function<void()>& call) noexcept {
+  try {
+    call();
+    return {};
+  } catch (const failure& f) {
+    return failed(f.code, f.what());
+  } catch (const std::bad_alloc&) {
+    return failed(70, "no memory is left");
+  } catch (const std::exception& e) {
+    return failed(70, e.what());
+  } catch (...) {
+    return failed(70, "the application has thrown what is no std::exception");
+  }
+}
+
+embedded::embedded() noexcept = default;
+embedded::embedded(std::unique_ptr<engine> made, int rank, log_lines log) noexcept
+    : engine_(std::move(made)), rank_(rank), log_(std::move(log)) {}
+embedded::embedded(embedded&&) noexcept = default;
+embedded& embedded::operator=(embedded&&) noexcept = default;
+embedded::~embedded() = default;
+
+status embedded::told(const std::function<void()>& call) noexcept {
+  status s = status_of([&] {
+    if (engine_ == nullptr) throw failure(1, "no program is embedded here; call embed first");
+    call();
+  });
+  if (!s.ok() && log_) static_cast<void>(status_of([&] { log_(s.text); }));
+  return s;
+}
+
+void embedded::check_tokens(const char* what, std::span<const std::int32_t> all) const {
+  const description& about = engine_->about();
+  check_size(what, all.size(), about.tokens_of_microbatch());
+  const auto wrong = std::ranges::find_if(all, [&](std::int32_t t) { return t < 0 || t >= about.vocab_used; });
+  if (wrong == all.end()) return;
+  throw failure(1, std::string(what) + ": element " + std::to_string(wrong - all.begin()) + " is " + std::to_string(*wrong) +
+                       "; the vocabulary has 0 to " + std::to_string(about.vocab_used - 1));
+}
+
+status embedded::set_batch(int microbatch, std::span<const std::int32_t> tokens, std::span<const std::int32_t> targets) noexcept {
+  return told([&] {
+    check_tokens("tokens", tokens);
+    check_tokens("targets", targets);
+    const int dp = engine_->about().ranks[static_cast<std::size_t>(rank_)].dp;
+    engine_->set_batch(dp, microbatch, tokens.data(), targets.data());
+  });
+}
+
+status embedded::step(const step_input& input, step_output& out) noexcept {
+  return told([&] { out = engine_->step(input); });
+}
+
+status embedded::evaluate(double& loss) noexcept {
+  return told([&] { loss = engine_->evaluate(); });
+}
+
+bool embedded::has_loss() const noexcept {
+  return engine_ != nullptr && engine_->about().ranks[static_cast<std::size_t>(rank_)].pp == engine_->about().loss_at();
+}
+
+status embedded::read(region what, std::size_t first, std::span<double> to) noexcept {
+  return told([&] { engine_->read(rank_, what, first, to.size(), to.data()); });
+}
+
+status embedded::write(region what, std::size_t first, std::span<const double> from) noexcept {
+  return told([&] { engine_->write(rank_, what, first, from.size(), from.data()); });
+}
+
+status embedded::logits(std::size_t token, std::span<double> to) noexcept {
+  return told([&] {
+    check_size("logits", to.size(), static_cast<std::size_t>(layout_of(engine_->about(), rank_).logits.columns));
+    engine_->logits(rank_, token, to.data());
+  });
+}
+
+}  // namespace rankc::runtime

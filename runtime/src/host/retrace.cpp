@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "retrace.hpp"
+
+#include <rankc/runtime/operands.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+namespace rankc::host {
+namespace {
+
+template <class T>
+std::size_t count_not_finite(const lane& on, const operand& o) {
+  const T* values = on.at<T>(o.where);
+  std::size_t count = 0;
+  for (std::size_t row = 0; row < o.rows; ++row)
+    for (std::size_t i = 0; i < o.columns; ++i) count += !std::isfinite(values[row * o.stride + i]);
+  return count;
+}
+
+std::size_t count_not_finite(const lane& on, const operand& o) {
+  return o.type == dtype::f64 ? count_not_finite<double>(on, o) : count_not_finite<float>(on, o);
+}
+
+template <class T>
+void clear_what_is_not_finite(const rank& r) {
+  T* values = reinterpret_cast<T*>(r.arena);
+  std::replace_if(values, values + r.where->arena_bytes / sizeof(T), [](T x) { return !std::isfinite(x); }, T{0});
+}
+
+/// "linear_dw" of "plan::linear_dw<float, 128, 512>; ..."
+std::string word_of(std::string_view type) {
+  type = type.substr(0, type.find_first_of("<;]"));
+  const std::size_t colons = type.rfind("::");
+  return std::string(colons == std::string_view::npos ? type : type.substr(colons + 2));
+}
+
+/// The parameter of which an operand is the weights or the gradients; null where it is none.
+const char* parameter_of(const rank& r, const operand& o) {
+  const layout& l = *r.where;
+  for (const at start : {l.weights, l.gradients})
+    for (const parameter& p : l.parameters) {
+      const std::size_t first = start.byte + p.element * size_of(o.type);
+      const std::size_t bytes = static_cast<std::size_t>(p.rows) * static_cast<std::size_t>(p.cols) * size_of(o.type);
+      if (o.where.byte >= first && o.where.byte < first + bytes) return p.name;
+    }
+  return nullptr;
+}
+
+std::string text_of(const lane& on, const call_name& call, std::span<const operand> operands, const operand& bad,
+                    std::size_t count) {
+  const rank& r = on;
+  std::string text = std::string(r.action) + (on.index == 0 ? "" : std::string(" on lane ") + on.name()) + ", op " +
+                     std::to_string(r.words->calls.load(std::memory_order_relaxed)) + ", " + word_of(call.type);
+  const char* parameter = nullptr;
+  for (const operand& o : operands)
+    if (parameter == nullptr) parameter = parameter_of(r, o);
+  if (call.site != nullptr) text += std::string(" \"") + call.site + "\"";
+  else if (parameter != nullptr) text += std::string(" of ") + parameter;
+  return text + ": " + std::to_string(count) + " of " + std::to_string(bad.rows * bad.columns) + " numbers are not finite";
+}
+
+/// Elsewhere a call is a communication, which is not done when it returns.
+bool is_looked_at(const lane& on) { return on.index == on.of->computes_on; }
+
+}  // namespace
+
+void retracer::before(const lane& on, std::span<const operand> operands) {
+  if (is_over_ || !is_looked_at(on)) return;
+  is_over_ = std::any_of(operands.begin(), operands.end(), [&](const operand& o) { return count_not_finite(on, o) > 0; });
+}
+
+void retracer::after(const lane& on, const call_name& call, std::span<const operand> operands) {
+  if (is_over_ || !is_looked_at(on)) return;
+  const rank& r = on;
+  for (const operand& o : operands) {
+    const std::size_t count = count_not_finite(on, o);
+    if (count == 0) continue;
+    is_over_ = true;
+    found_ = {r.index, r.words->calls.load(std::memory_order_relaxed), call.site != nullptr,
+              text_of(on, call, operands, o, count)};
+    return;
+  }
+}
+
+retracing::retracing(std::span<local_rank> ranks) : ranks_(ranks) {
+  for (local_rank& each : ranks_) {
+    const rank& r = each.main();
+    r.about->type == dtype::f64 ? clear_what_is_not_finite<double>(r) : clear_what_is_not_finite<float>(r);
+    for (rank& view : each.views()) view.origin = &of_.emplace_back();
+  }
+}
+
+retracing::~retracing() {
+  for (local_rank& each : ranks_)
+    for (rank& view : each.views()) view.origin = nullptr;
+}
+
+std::vector<origin> retracing::origins() const {
+  std::vector<origin> all;
+  for (const retracer& each : of_)
+    if (each.found()) all.push_back(*each.found());
+  return all;
+}
+
+void before_call(const lane& on, std::span<const operand> operands) { on.of->origin->before(on, operands); }
+
+void after_call(const lane& on, const call_name& call, std::span<const operand> operands) {
+  on.of->origin->after(on, call, operands);
+}
+
+}  // namespace rankc::host
