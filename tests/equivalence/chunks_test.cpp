@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs whose ranks share out sequences: each exchange of keys, values and their gradients is needed, and what an op is
-// told of chunks is held against the tokens that it has.
+// Programs whose ranks share out sequences: each exchange of keys, values and their gradients is needed, and what an op
+// is told of chunks is held against the tokens that it has.
 #include <doctest/doctest.h>
 
 #include <rankc/make_plan.hpp>
@@ -25,14 +25,16 @@ rankc::plan_data planned(const auto& model, const parallel_dims& dims, int rows 
   return make_plan("chunks", model, dims, schedules::gpipe{2},
                    training{.seq = 16, .global_batch = 2 * rows * replicas, .precision = f32}, clusters::h200<256>);
 }
-constexpr rankc::models::llama llama{.layers = 2, .hidden = 16, .heads = 4, .kv_heads = 2, .ffn = 24, .vocab = 32, .theta = 10000};
+constexpr rankc::models::llama llama{
+    .layers = 2, .hidden = 16, .heads = 4, .kv_heads = 2, .ffn = 24, .vocab = 32, .theta = 10000};
 constexpr rankc::models::gpt2 gpt{.layers = 2, .hidden = 16, .heads = 2, .ffn = 24, .vocab = 32};
 
 constexpr rankc::models::gpt2 wide{.layers = 2, .hidden = 64, .heads = 2, .ffn = 128, .vocab = 64};
 
 /// Rotary positions and replicas of the weights; learned positions, shards of them, and sequences of two rows.
 const subject& of_llama() {
-  static const subject s(planned(llama, {.world = 4, .dp_replicate = 2, .cp = 2, .cp_weights = cp_weights::replicate}), target::host);
+  static const subject s(planned(llama, {.world = 4, .dp_replicate = 2, .cp = 2, .cp_weights = cp_weights::replicate}),
+                         target::host);
   return s;
 }
 const subject& of_gpt() {
@@ -47,7 +49,8 @@ std::string fault(const subject& sound, const std::function<void(subject&)>& cha
 }
 void check_refused(const subject& sound, const std::string& expected, const std::function<void(subject&)>& change) {
   const std::string why = fault(sound, change);
-  CHECK_MESSAGE((!why.empty() && why.find(expected) != why.npos), "expected \"" << expected << "\", found \"" << why << "\"");
+  CHECK_MESSAGE((!why.empty() && why.find(expected) != why.npos),
+                "expected \"" << expected << "\", found \"" << why << "\"");
 }
 
 }  // namespace
@@ -58,7 +61,13 @@ TEST_CASE("ranks that share out sequences compute the model, on worlds of which 
   int some = 0;
   for (const cp_weights by : {cp_weights::shard, cp_weights::replicate})
     for (const bool evaluates : {false, true}) {
-      const subject s(planned(wide, {.world = 192, .dp_replicate = 6, .dp_shard = 4, .cp = 4, .tp = 2, .sequence_parallel = true, .cp_weights = by}),
+      const subject s(planned(wide, {.world = 192,
+                                     .dp_replicate = 6,
+                                     .dp_shard = 4,
+                                     .cp = 4,
+                                     .tp = 2,
+                                     .sequence_parallel = true,
+                                     .cp_weights = by}),
                       target::cuda, dtype::bf16, evaluates);
       CHECK(s.reason() == "");
       some += static_cast<int>(s.p.ranks.size()) < s.p.world;
@@ -70,9 +79,11 @@ TEST_CASE("each collective over cp is needed: keys, values, and in backward the 
   for (const subject* sound : {&of_llama(), &of_gpt()}) {
     std::set<std::string> names;
     for (const op& o : sound->p.ranks[0].ops)
-      if (o.kind == op_kind::collective && (o.name.ends_with("all_gather of k") || o.name.find("all_gather of v") != o.name.npos ||
-                                            o.name.find("all_gather of k") != o.name.npos || o.name.find("reduce_scatter of d_") != o.name.npos))
-        if (sound->p.communicators[static_cast<std::size_t>(o.communicator)].name.starts_with("cp ")) names.insert(o.name);
+      if (o.kind == op_kind::collective &&
+          (o.name.ends_with("all_gather of k") || o.name.find("all_gather of v") != o.name.npos ||
+           o.name.find("all_gather of k") != o.name.npos || o.name.find("reduce_scatter of d_") != o.name.npos))
+        if (sound->p.communicators[static_cast<std::size_t>(o.communicator)].name.starts_with("cp "))
+          names.insert(o.name);
     CHECK(names.size() == 4);
     for (const std::string& name : names)
       for (std::size_t n = 0; n < 4; ++n) {  // in each layer and microbatch
@@ -84,8 +95,9 @@ TEST_CASE("each collective over cp is needed: keys, values, and in backward the 
               }) != "");
         // Each rank exchanges with another of its sequences' copies, or with none that has other chunks.
         CHECK(fault(*sound, [&](subject& s) {
-                for (op* o : s.find_all(name, "", n)) o->does = o->does == collective_kind::all_gather ? collective_kind::reduce_scatter
-                                                                                                       : collective_kind::all_gather;
+                for (op* o : s.find_all(name, "", n))
+                  o->does = o->does == collective_kind::all_gather ? collective_kind::reduce_scatter
+                                                                   : collective_kind::all_gather;
               }) != "");
       }
   }
@@ -135,7 +147,9 @@ TEST_CASE("chunks on the wrong rank, keys that are another's, and turns by other
     for (const holding_kind k : kinds) std::swap(held(s, 0, k).box, held(s, 1, k).box);
   };
   check_refused(of_llama(), "targets", [&](subject& s) { change_over(s, {holding_kind::targets}); });
-  check_refused(of_llama(), "are taken for positions", [&](subject& s) { change_over(s, {holding_kind::ids, holding_kind::targets}); });
+  check_refused(of_llama(), "are taken for positions", [&](subject& s) {
+    change_over(s, {holding_kind::ids, holding_kind::targets});
+  });
   check_refused(of_llama(), "are taken for positions", [&](subject& s) { change_over(s, {holding_kind::rotary}); });
   check_refused(of_llama(), "the model has no chunk_attention", [](subject& s) {
     op& o = *s.find_all("0", "chunk_attention").at(0);
