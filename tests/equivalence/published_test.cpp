@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bugs of other systems, and rankc's own of before, each as a fault in a lowered program: all are refused. Sources: TV: the 14
 // of TrainVerify (SOSP 2025); EN: Entangle (ASPLOS 2026); M: findings of Megatron-LM's issue 7452; D: plans that an earlier
-// rankc lowered wrongly. Those of experts, of context parallelism and of loading are of programs that are not lowered yet.
+// rankc lowered wrongly. Those of experts and of loading are of programs that are not lowered yet; of context parallelism none is here.
 #include <doctest/doctest.h>
 
 #include <functional>

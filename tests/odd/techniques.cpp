@@ -38,10 +38,12 @@ const techniques of_three_axes[]{{"one_f_one_b", "dp_replicate", "tp"},
                                  {"zero_bubble_v", "after_step", "tp", "recompute"},
                                  {"dual_pipe_v", "after_layer", "tp"},
                                  {"dual_pipe_v", "dp_replicate", "sequence_parallel"},
-                                 {"dual_pipe_v", "after_step", "sequence_parallel", "recompute"},
-                                 {"dual_pipe_v", "cp", "tp"},
-                                 {"one_f_one_b", "cp", "sequence_parallel", "recompute"},
-                                 {"zero_bubble_v", "after_layer", "cp", "recompute"}};
+                                 {"dual_pipe_v", "after_step", "sequence_parallel", "recompute"}};
+
+/// Of shared sequences with two other techniques, or with three.
+const techniques of_sequences[]{{"cp", "dual_pipe_v", "tp"},
+                                {"cp", "one_f_one_b", "sequence_parallel", "recompute"},
+                                {"cp", "zero_bubble_v", "after_layer", "recompute"}};
 
 class list {
  public:
@@ -64,12 +66,12 @@ class list {
     if (has("cp")) d.cp = 2, d.cp_weights = d.dp_shard > 1 ? cp_weights::shard : cp_weights::replicate;
     d.world = d.dp_replicate * d.dp_shard * d.cp * d.tp * d.pp;
     const int turn = added_++;
-    d.prefetch = turn / 3 % 3;
+    d.prefetch = turn % 3;
     training r = recipe;
     if (has("recompute"))
       r.recompute = turn / 2 % 2 ? recomputation{.full = true}
                                  : recomputation{.attention = true, .activations = true, .norms = true};
-    const char* family = turn % 3 == 0 ? "gpt" : turn % 3 == 1 ? "llama" : "qwen";
+    const char* family = turn % 2 == 0 ? "gpt" : turn % 4 == 1 ? "llama" : "qwen";
     std::string layout;
     for (const std::string& name : t) layout += (layout.empty() ? "" : "_and_") + name;
     if (has("one_f_one_b")) add(family, layout, d, schedules::one_f_one_b{3}, r);
@@ -111,11 +113,15 @@ std::vector<odd_plan> plans_of_techniques() {
   l.add_one("qwen");
   techniques names(std::begin(order_names), std::end(order_names));
   names.insert(std::begin(other_names), std::end(other_names));
+  names.erase("cp");
   for (const std::string& a : names) l.add(techniques{a});
   for (const std::string& a : names)
     for (const std::string& b : names)
       if (a < b && go_together(a, b)) l.add(techniques{a, b});
   for (const techniques& t : of_three_axes) l.add(t);
+  l.add(techniques{"cp"});
+  for (const std::string& other : names) l.add(techniques{"cp", other});
+  for (const techniques& t : of_sequences) l.add(t);
   return l.out;
 }
 

@@ -28,7 +28,8 @@ char tokens_axis(const row& r, std::size_t port) {
 
 void check_chunks(machine& on, const row& r, const row& whole, int ranks, int rows, int chunk) {
   const int seq = 2 * ranks * chunk;
-  setting all{{{'t', rows * seq}, {'u', rows * seq}, {'s', seq}, {'w', 5}, {'h', 4}, {'k', 2}, {'d', 6}, {'v', 1}}, 0, 0, 0};
+  setting all{
+      {{'t', rows * seq}, {'u', rows * seq}, {'s', seq}, {'w', 5}, {'h', 4}, {'k', 2}, {'d', 6}, {'v', 1}}, 0, 0, 0};
   setting own = all;
   own.size['t'] = rows * seq / ranks, own.number = ranks;
   const operands given = random_operands(on, whole, all, 31), want = on.run(whole, all, given);
@@ -63,7 +64,8 @@ void check_chunks(machine& on, const row& r, const row& whole, int ranks, int ro
     }
   }
   for (std::size_t p = 0; p < r.results(); ++p) {
-    INFO(on.name() << " " << r.op->name << " on " << ranks << " ranks, chunks of " << chunk << ": " << r.is->ports[p].name);
+    INFO(on.name() << " " << r.op->name << " on " << ranks << " ranks, chunks of " << chunk << ": "
+                   << r.is->ports[p].name);
     CHECK(deviation(got[p], want[p]) <= on.tolerance() * (p < r.results() && tokens_axis(r, p) == 't' ? 1 : ranks));
   }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Causal attention of the two chunks that a rank has of each sequence, to the gathered keys of all: a chunk's queries see
-// the chunks before it, and its own up to themselves. Chunks that none sees are not touched.
+// Causal attention of the two chunks that a rank has of each sequence, to the gathered keys of all: a chunk's queries
+// see the chunks before it, and its own up to themselves. Chunks that none sees are not touched.
 #include "gemm.hpp"
 #include "scores.hpp"
 
@@ -12,13 +12,14 @@
 namespace rankc::host {
 namespace {
 
-/// A block of a rank's queries: of a chunk of the sequence, from which place of the rank on, and what it sees of that chunk.
+/// A block of a rank's queries: of a chunk of the sequence, from which place of the rank on, and what it sees of that
+/// chunk.
 struct queries {
   int chunk, place, count, keys_of_own;
 };
 
-/// Visit the rank's queries in blocks, and of each the chunks of keys that it sees: from which gathered row on, how many,
-/// and at which column of the scores.
+/// Visit the rank's queries in blocks, and of each the chunks of keys that it sees: from which gathered row on, how
+/// many, and at which column of the scores.
 template <class Keys, class End>
 void each_block(const runtime::chunks& has, Keys keys, End end) {
   const int length = has.length();
@@ -35,19 +36,22 @@ void each_block(const runtime::chunks& has, Keys keys, End end) {
 }  // namespace
 
 template <class T>
-void chunk_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads, int kv_heads,
-                     int dim, int ranks, int first) {
+void chunk_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads,
+                     int kv_heads, int dim, int ranks, int first) {
   const runtime::chunks has{seq, ranks, first / (rows * (seq / ranks))};
   const int q_width = heads * dim, kv_width = kv_heads * dim, length = has.length();
   const T scale = static_cast<T>(1 / std::sqrt(static_cast<double>(dim)));
   T* scores = on.at<T>(scratch);
   for (int row = 0; row < rows; ++row)
     for (int h = 0; h < heads; ++h) {
-      const std::size_t head = static_cast<std::size_t>(row) * has.count() * q_width + static_cast<std::size_t>(h) * dim;
+      const std::size_t head =
+          static_cast<std::size_t>(row) * has.count() * q_width + static_cast<std::size_t>(h) * dim;
       const std::size_t kv_head = static_cast<std::size_t>(h / (heads / kv_heads)) * dim;
       T* sums = on.at<T>(lse) + (static_cast<std::size_t>(row) * heads + h) * has.count();
       const auto here = [&](const queries& b) { return head + static_cast<std::size_t>(b.place) * q_width; };
-      const auto key = [&](int chunk) { return static_cast<std::size_t>(has.gathered_row(chunk * length, row, rows)) * kv_width + kv_head; };
+      const auto key = [&](int chunk) {
+        return static_cast<std::size_t>(has.gathered_row(chunk * length, row, rows)) * kv_width + kv_head;
+      };
       const auto columns = [&](const queries& b) { return b.chunk * length + b.keys_of_own; };
       each_block(
           has,
@@ -57,8 +61,8 @@ void chunk_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v,
           },
           [&](const queries& b) {
             for (int n = 0; n < b.count; ++n)
-              sums[b.place + n] =
-                  causal_softmax(scores + static_cast<std::size_t>(n) * columns(b), columns(b) - b.count + n, columns(b));
+              sums[b.place + n] = causal_softmax(scores + static_cast<std::size_t>(n) * columns(b),
+                                                 columns(b) - b.count + n, columns(b));
             for (int chunk = 0; chunk <= b.chunk; ++chunk)
               gemm(form::plain, form::plain, b.count, dim, chunk < b.chunk ? length : b.keys_of_own, T(1),
                    scores + chunk * length, columns(b), on.at<T>(v) + key(chunk), kv_width, T(chunk == 0 ? 0 : 1),
@@ -68,8 +72,8 @@ void chunk_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v,
 }
 
 template <class T>
-void chunk_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse, int rows,
-                          int seq, int heads, int kv_heads, int dim, int ranks, int first) {
+void chunk_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse,
+                          int rows, int seq, int heads, int kv_heads, int dim, int ranks, int first) {
   const runtime::chunks has{seq, ranks, first / (rows * (seq / ranks))};
   const int q_width = heads * dim, kv_width = kv_heads * dim, length = has.length();
   const T scale = static_cast<T>(1 / std::sqrt(static_cast<double>(dim)));
@@ -81,11 +85,14 @@ void chunk_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at do
   std::fill_n(on.at<T>(dv), keys_of_all, T(0));
   for (int row = 0; row < rows; ++row)
     for (int h = 0; h < heads; ++h) {
-      const std::size_t head = static_cast<std::size_t>(row) * has.count() * q_width + static_cast<std::size_t>(h) * dim;
+      const std::size_t head =
+          static_cast<std::size_t>(row) * has.count() * q_width + static_cast<std::size_t>(h) * dim;
       const std::size_t kv_head = static_cast<std::size_t>(h / (heads / kv_heads)) * dim;
       const T* sums = on.at<T>(lse) + (static_cast<std::size_t>(row) * heads + h) * has.count();
       const auto here = [&](const queries& b) { return head + static_cast<std::size_t>(b.place) * q_width; };
-      const auto key = [&](int chunk) { return static_cast<std::size_t>(has.gathered_row(chunk * length, row, rows)) * kv_width + kv_head; };
+      const auto key = [&](int chunk) {
+        return static_cast<std::size_t>(has.gathered_row(chunk * length, row, rows)) * kv_width + kv_head;
+      };
       const auto columns = [&](const queries& b) { return b.chunk * length + b.keys_of_own; };
       output_dots(delta, on.at<T>(dout) + head, on.at<T>(o) + head, has.count(), q_width, dim);
       each_block(

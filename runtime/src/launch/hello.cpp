@@ -137,10 +137,10 @@ hello unpack_hello(const std::string& body) {
 
 std::string listing_of(const description& about) {
   std::string lines = fmt::format(
-      "plan {}: pp {}, dp {}, cp {}, tp {}, {} shards, {} microbatches of {} rows, seq {}, vocabulary {}, {} bytes an "
+      "plan {}: pp {}, dp {}{}, tp {}, {} shards, {} microbatches of {} rows, seq {}, vocabulary {}, {} bytes an "
       "element\n",
-      about.name, about.pp, about.dp, about.cp, about.tp, about.shards, about.microbatches, about.rows, about.seq, about.vocab,
-      size_of(about.type));
+      about.name, about.pp, about.dp, about.cp > 1 ? fmt::format(", cp {}", about.cp) : "", about.tp, about.shards,
+      about.microbatches, about.rows, about.seq, about.vocab, size_of(about.type));
   for (std::size_t p = 0; p < about.layouts.size(); ++p) {
     const layout& l = about.layouts[p];
     lines += fmt::format("pipeline rank {}: {} bytes, {} parameters in {} elements, {} events, {} lanes\n", p,

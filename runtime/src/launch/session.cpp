@@ -19,8 +19,8 @@ std::string victims_line(int rank, const root_cause& cause) {
 std::optional<launched> launched_place(const description& about, const environment& get) {
   return read_environment(get, [&](const char* name, int world) {
     if (world != about.world())
-      throw refusal(2, "{} is {}: the plan has {} ranks (pp {}, dp {}, tp {}); start as many processes", name, world,
-                    about.world(), about.pp, about.dp, about.tp);
+      throw refusal(2, "{} is {}: the plan has {} ranks (pp {}, dp {}{}, tp {}); start as many processes", name, world,
+                    about.world(), about.pp, about.dp, about.cp > 1 ? fmt::format(", cp {}", about.cp) : "", about.tp);
   });
 }
 

@@ -41,6 +41,34 @@ void attention_grad(call& c) {
   m.take(to_q, dq), m.take(to_k, dk), m.take(to_v, dv);
 }
 
+void chunk_attention(call& c) {
+  const matrix &q = c.in("q"), &k = c.in("k"), &v = c.in("v");
+  const heads n = heads_of_chunks(c, q, k, v);
+  matrix &o = c.out("o", q.is.rows, q.is.cols, q.is.unit), &lse = c.out("lse", q.is.rows, n.of_q);
+  kernel_memory m;
+  const host::at to_o = m.room(o), to_lse = m.room(lse), scratch = m.room(host::attention_scratch(whole(c.seq))),
+                 at_q = m.put(q), at_k = m.put(k), at_v = m.put(v);
+  host::chunk_attention<double>(m.lane(), to_o, to_lse, scratch, at_q, at_k, at_v, whole(c.rows), whole(c.seq),
+                                whole(n.of_q), whole(n.of_kv), whole(n.dim), static_cast<int>(c.number), whole(c.first("q")));
+  m.take(to_o, o), m.take(to_lse, lse);
+}
+
+void chunk_attention_grad(call& c) {
+  const matrix &d_o = c.in("d_o"), &q = c.in("q"), &k = c.in("k"), &v = c.in("v"), &o = c.in("o"), &lse = c.in("lse");
+  const heads n = heads_of_chunks(c, q, k, v);
+  expect_gradient(n, q, d_o, o, lse);
+  matrix &dq = c.out("dq", q.is.rows, q.is.cols, q.is.unit), &dk = c.out("dk", k.is.rows, k.is.cols, k.is.unit),
+         &dv = c.out("dv", v.is.rows, v.is.cols, v.is.unit);
+  kernel_memory m;
+  const host::at to_q = m.room(dq), to_k = m.room(dk), to_v = m.room(dv),
+                 scratch = m.room(host::attention_grad_scratch(whole(c.seq))), at_do = m.put(d_o), at_q = m.put(q),
+                 at_k = m.put(k), at_v = m.put(v), at_o = m.put(o), at_lse = m.put(lse);
+  host::chunk_attention_grad<double>(m.lane(), to_q, to_k, to_v, scratch, at_do, at_q, at_k, at_v, at_o, at_lse,
+                                     whole(c.rows), whole(c.seq), whole(n.of_q), whole(n.of_kv), whole(n.dim),
+                                     static_cast<int>(c.number), whole(c.first("q")));
+  m.take(to_q, dq), m.take(to_k, dk), m.take(to_v, dv);
+}
+
 }  // namespace attentions
 
 namespace losses {

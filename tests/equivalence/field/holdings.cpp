@@ -45,13 +45,37 @@ std::vector<element> take(const std::vector<element>& from, const std::vector<st
   return out;
 }
 
+/// One part of so many elements after the other.
+std::vector<std::size_t> parts(const holding& h, std::int64_t size) {
+  std::vector<std::size_t> out;
+  for (const rankc::codegen::box_range& b : h.box) {
+    if (b.first < 0 || b.count < 0 || b.first > size || b.count > size - b.first) throw malformed("a part outside of what there is");
+    for (std::int64_t i = b.first; i < b.first + b.count; ++i) out.push_back(static_cast<std::size_t>(i));
+  }
+  return out;
+}
+
+/// All positions, or those in the box: cosines, then sines.
+std::vector<element> rotary_rows(const holding& h) {
+  const std::vector<element> all = tables::rotary(h.positions, h.dim, h.theta, h.scaling).of;
+  if (h.box.empty()) return all;
+  const auto half = static_cast<std::size_t>(h.dim / 2), sines = static_cast<std::size_t>(h.positions) * half;
+  std::vector<element> out;
+  for (const std::size_t of : {std::size_t{0}, sines})
+    for (const std::size_t p : parts(h, h.positions))
+      for (std::size_t j = 0; j < half; ++j) out.push_back(all[of + p * half + j]);
+  return out;
+}
+
 std::vector<element> expected(const holding& h, const model_run& m, bool after, std::size_t count) {
   const auto of_parameter = [&](auto before_step, auto after_step) {
     const parameter_run& p = find(m, h.name);
     return take(after ? p.*after_step : p.*before_step, indices(h, p.is, p.ndim, true));
   };
   const auto of_tokens = [&](const std::vector<element>& all) {
-    return take(all, indices(h, {1, static_cast<std::int64_t>(all.size())}, 1, false));
+    std::vector<element> out;
+    for (const std::size_t i : parts(h, static_cast<std::int64_t>(all.size()))) out.push_back(all[i]);
+    return out;
   };
   switch (h.kind) {
     case holding_kind::weight:
@@ -65,7 +89,7 @@ std::vector<element> expected(const holding& h, const model_run& m, bool after, 
       return std::vector<element>(count);
     case holding_kind::rotary:
       if (h.positions < 0 || h.dim < 0 || h.positions * h.dim > 1 << 20) throw malformed("a rotary table of no size");
-      return tables::rotary(h.positions, h.dim, h.theta, h.scaling).of;
+      return rotary_rows(h);
     case holding_kind::ids:
       return of_tokens(m.ids);
     case holding_kind::targets:

@@ -17,7 +17,7 @@ struct layout {
   int dp, tp, pp;
   bool sequence_parallel;
   fuzz::order by;
-  int microbatches, stages_per_rank = 1, shards = 1;
+  int microbatches, stages_per_rank = 1, shards = 1, cp = 1;
 };
 
 constexpr layout layouts[]{{1, 1, 1, false, fuzz::order::gpipe, 1},
@@ -47,18 +47,21 @@ constexpr layout layouts[]{{1, 1, 1, false, fuzz::order::gpipe, 1},
                            {1, 1, 1, false, fuzz::order::gpipe, 1, 1, 4},
                            {2, 1, 1, false, fuzz::order::gpipe, 1, 1, 2},
                            {1, 2, 1, true, fuzz::order::gpipe, 2, 1, 2},
-                           {1, 1, 2, false, fuzz::order::one_f_one_b, 2, 1, 2}};
+                           {1, 1, 2, false, fuzz::order::one_f_one_b, 2, 1, 2},
+                           {1, 1, 1, false, fuzz::order::gpipe, 2, 1, 1, 2},
+                           {1, 2, 1, true, fuzz::order::gpipe, 1, 1, 1, 2}};
 
 plan_data make(const auto& model, const std::string& name, const layout& l, training recipe = {.seq = 4, .global_batch = 4}) {
   recipe.precision = f64;
-  const parallel_dims dims{.world = l.dp * l.shards * l.tp * l.pp,
+  const parallel_dims dims{.world = l.dp * l.shards * l.cp * l.tp * l.pp,
                            .dp_replicate = l.dp,
                            .dp_shard = l.shards,
+                           .cp = l.cp,
                            .tp = l.tp,
                            .pp = l.pp,
                            .sequence_parallel = l.sequence_parallel};
   const fuzz::schedule schedule = fuzz::make_schedule({l.by, l.microbatches, l.stages_per_rank}, l.pp);
-  return make_plan(name + " dp" + std::to_string(l.dp) + (l.shards > 1 ? " shards" + std::to_string(l.shards) : "") + " tp" + std::to_string(l.tp) +
+  return make_plan(name + " dp" + std::to_string(l.dp) + (l.shards > 1 ? " shards" + std::to_string(l.shards) : "") + (l.cp > 1 ? " cp" + std::to_string(l.cp) : "") + " tp" + std::to_string(l.tp) +
                        (l.sequence_parallel ? " sp" : "") + " pp" + std::to_string(l.pp) + " " +
                        std::string(schedule.name),
                    model, dims, schedule, recipe, clusters::cpu);

@@ -15,6 +15,8 @@ static constexpr row table[]{
     {"embedding_grad", "dtable = dy ids", tables::embedding_grad},
     {"position", "y = x table", tables::position, "", "copy d_x = d_y; position_grad d_table = d_y", "y:x"},
     {"position_grad", "dtable = dy", tables::position_grad},
+    {"chunk_position", "y = x table", tables::chunk_position, "", "", "y:x"},
+    {"chunk_position_grad", "dtable = dy", tables::chunk_position_grad},
     {"rope", "y = x table", tables::rope, "", "rope_grad d_x = d_y table", "y:x", "y x"},
     {"rope_grad", "dx = dy table", tables::rope_grad, "", "", "dx:dy", "dx dy"},
 
@@ -61,6 +63,8 @@ static constexpr row table[]{
     {"attention", "o lse = q k v", attentions::attention, "", "attention_grad d_q d_k d_v = d_o q k v o lse", "",
      "q k v"},
     {"attention_grad", "dq dk dv = d_o q k v o lse", attentions::attention_grad, "", "", "", "dq dk dv q k v"},
+    {"chunk_attention", "o lse = q k v", attentions::chunk_attention, "", "", "", "q k v"},
+    {"chunk_attention_grad", "dq dk dv = d_o q k v o lse", attentions::chunk_attention_grad, "", "", "", "dq dk dv q k v"},
 
     {"row_max", "top = logits", losses::row_max},  // what it shifts cancels: no gradient
     {"exp_sums", "sums = logits top targets", losses::exp_sums, "",

@@ -165,4 +165,13 @@ bool takes_stride(const row& r, std::string_view port) {
   return false;
 }
 
+std::int64_t token_of_chunks(const call& c, std::int64_t n) {
+  const auto ranks = static_cast<std::int64_t>(c.number);
+  expect(c.number >= 1 && c.number <= 1 << 10 && c.rows > 0 && c.seq > 0 && c.seq % (2 * ranks) == 0, "sequences that do not divide into chunks");
+  expect(n >= 0 && n < c.rows * c.seq, "a token of no rank");
+  const std::int64_t chunk = c.seq / (2 * ranks), of_rank = 2 * chunk * c.rows;
+  const std::int64_t rank = n / of_rank, row = n % of_rank / (2 * chunk), place = n % (2 * chunk);
+  return row * c.seq + (place < chunk ? rank : 2 * ranks - 1 - rank) * chunk + place % chunk;
+}
+
 }  // namespace field

@@ -49,6 +49,10 @@ class call {
 /// Errors: malformed.
 void expect(bool holds, const char* what);
 
+/// Of an op of chunks: `number` ranks share out each of `rows` sequences, each with a chunk from the front and its
+/// counterpart from the back. The token, among those of whole sequences, that is the n-th of all ranks' in line.
+std::int64_t token_of_chunks(const call&, std::int64_t n);
+
 /// A row in text: its ports, results first, and of a fused row the plain rows that it is; of a forward row the rows
 /// that make the gradients of its operands, those of a value v called d_v.
 struct row {
@@ -88,6 +92,7 @@ void linear(call&), linear_dx(call&), linear_dw(call&), bias(call&), bias_grad(c
 }
 namespace tables {
 void embedding(call&), embedding_grad(call&), position(call&), position_grad(call&), rope(call&), rope_grad(call&);
+void chunk_position(call&), chunk_position_grad(call&);
 /// The cosines and sines of so many positions.
 matrix rotary(std::int64_t positions, std::int64_t dim, double theta, const rankc::rope_scaling& = {});
 }  // namespace tables
@@ -101,7 +106,7 @@ void layer_norm(call&), layer_norm_dw(call&), rms_norm(call&), rms_norm_dw(call&
     softmax_dx(call&);
 }
 namespace attentions {
-void attention(call&), attention_grad(call&);
+void attention(call&), attention_grad(call&), chunk_attention(call&), chunk_attention_grad(call&);
 }
 namespace losses {
 void row_max(call&), exp_sums(call&), exp_sums_grad(call&), cross_entropy(call&), cross_entropy_grad(call&);

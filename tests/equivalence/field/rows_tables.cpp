@@ -77,6 +77,26 @@ void position_grad(call& c) {
   }
 }
 
+void chunk_position(call& c) {
+  const matrix &x = c.in("x"), &table = c.in("table");
+  expect(c.seq == table.is.rows && table.is.cols == x.is.cols, "chunk_position: the table is of another size");
+  matrix& y = c.out("y", x.is.rows, x.is.cols, x.is.unit);
+  for (std::int64_t t = 0; t < x.is.rows; ++t) {
+    const element* row = table.row(token_of_chunks(c, c.first("x") + t) % c.seq);
+    for (std::int64_t i = 0; i < x.is.cols; ++i) y.row(t)[i] = add(x.row(t)[i], row[i]);
+  }
+}
+
+void chunk_position_grad(call& c) {
+  const matrix& dy = c.in("dy");
+  matrix& dtable = c.out("dtable");
+  expect(c.seq == dtable.is.rows && dtable.is.cols == dy.is.cols, "chunk_position_grad: the table is of another size");
+  for (std::int64_t t = 0; t < dy.is.rows; ++t) {
+    element* row = dtable.row(token_of_chunks(c, c.first("dy") + t) % c.seq);
+    for (std::int64_t i = 0; i < dy.is.cols; ++i) row[i] = add(row[i], dy.row(t)[i]);
+  }
+}
+
 void rope(call& c) { rotate(c, "x", "y", false); }
 void rope_grad(call& c) { rotate(c, "dy", "dx", true); }
 

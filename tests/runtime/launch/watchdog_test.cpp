@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <rankc/runtime/tools/watchdog.hpp>
+#include <rankc/runtime/launch/watchdog.hpp>
 
-#include "fake_engine.hpp"
+#include "../tools/fake_engine.hpp"
 
 #include <doctest/doctest.h>
 

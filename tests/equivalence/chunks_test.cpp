@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs whose ranks share out sequences: each exchange of keys, values and their gradients is needed, and what an op
+// is told of chunks is held against the tokens that it has.
+#include <doctest/doctest.h>
+
+#include <rankc/make_plan.hpp>
+#include <rankc/rankc.hpp>
+
+#include <algorithm>
+#include <functional>
+#include <set>
+
+#include "subject.hpp"
+
+using namespace equivalence_tests;
+
+namespace {
+
+using rankc::cp_weights;
+using rankc::parallel_dims;
+
+rankc::plan_data planned(const auto& model, const parallel_dims& dims, int rows = 1) {
+  using namespace rankc;
+  const int replicas = dims.dp_replicate * dims.dp_shard;
+  return make_plan("chunks", model, dims, schedules::gpipe{2},
+                   training{.seq = 16, .global_batch = 2 * rows * replicas, .precision = f32}, clusters::h200<256>);
+}
+constexpr rankc::models::llama llama{
+    .layers = 2, .hidden = 16, .heads = 4, .kv_heads = 2, .ffn = 24, .vocab = 32, .theta = 10000};
+constexpr rankc::models::gpt2 gpt{.layers = 2, .hidden = 16, .heads = 2, .ffn = 24, .vocab = 32};
+
+constexpr rankc::models::gpt2 wide{.layers = 2, .hidden = 64, .heads = 2, .ffn = 128, .vocab = 64};
+
+/// Rotary positions and replicas of the weights; learned positions, shards of them, and sequences of two rows.
+const subject& of_llama() {
+  static const subject s(planned(llama, {.world = 4, .dp_replicate = 2, .cp = 2, .cp_weights = cp_weights::replicate}),
+                         target::host);
+  return s;
+}
+const subject& of_gpt() {
+  static const subject s(planned(gpt, {.world = 8, .cp = 4, .tp = 2, .sequence_parallel = true}, 2), target::host);
+  return s;
+}
+
+std::string fault(const subject& sound, const std::function<void(subject&)>& change) {
+  subject s = sound;
+  change(s);
+  return s.reason();
+}
+void check_refused(const subject& sound, const std::string& expected, const std::function<void(subject&)>& change) {
+  const std::string why = fault(sound, change);
+  CHECK_MESSAGE((!why.empty() && why.find(expected) != why.npos),
+                "expected \"" << expected << "\", found \"" << why << "\"");
+}
+
+}  // namespace
+
+TEST_CASE("ranks that share out sequences compute the model, on worlds of which some stand for all too") {
+  CHECK(of_llama().reason() == "");
+  CHECK(of_gpt().reason() == "");
+  int some = 0;
+  for (const cp_weights by : {cp_weights::shard, cp_weights::replicate})
+    for (const bool evaluates : {false, true}) {
+      const subject s(planned(wide, {.world = 192,
+                                     .dp_replicate = 6,
+                                     .dp_shard = 4,
+                                     .cp = 4,
+                                     .tp = 2,
+                                     .sequence_parallel = true,
+                                     .cp_weights = by}),
+                      target::cuda, dtype::bf16, evaluates);
+      CHECK(s.reason() == "");
+      some += static_cast<int>(s.p.ranks.size()) < s.p.world;
+    }
+  CHECK(some == 4);
+}
+
+TEST_CASE("each collective over cp is needed: keys, values, and in backward the gradients of both") {
+  for (const subject* sound : {&of_llama(), &of_gpt()}) {
+    std::set<std::string> names;
+    for (const op& o : sound->p.ranks[0].ops)
+      if (o.kind == op_kind::collective &&
+          (o.name.ends_with("all_gather of k") || o.name.find("all_gather of v") != o.name.npos ||
+           o.name.find("all_gather of k") != o.name.npos || o.name.find("reduce_scatter of d_") != o.name.npos))
+        if (sound->p.communicators[static_cast<std::size_t>(o.communicator)].name.starts_with("cp "))
+          names.insert(o.name);
+    CHECK(names.size() == 4);
+    for (const std::string& name : names)
+      for (std::size_t n = 0; n < 4; ++n) {  // in each layer and microbatch
+        CAPTURE(name);
+        CAPTURE(n);
+        // Each rank keeps its own: of what is gathered as often as there are ranks, of a sum its part of its own.
+        CHECK(fault(*sound, [&](subject& s) {
+                for (int r = 0; r < static_cast<int>(s.p.ranks.size()); ++r) s.leave_out(r, *s.find(r, name).at(n));
+              }) != "");
+        // Each rank exchanges with another of its sequences' copies, or with none that has other chunks.
+        CHECK(fault(*sound, [&](subject& s) {
+                for (op* o : s.find_all(name, "", n))
+                  o->does = o->does == collective_kind::all_gather ? collective_kind::reduce_scatter
+                                                                   : collective_kind::all_gather;
+              }) != "");
+      }
+  }
+}
+
+TEST_CASE("gradients, norm and loss are summed over the ranks of cp") {
+  const auto leave_out = [](const char* name) {
+    return [=](subject& s) {
+      for (int r = 0; r < static_cast<int>(s.p.ranks.size()); ++r)
+        for (op* o : s.find(r, name)) s.leave_out(r, *o);
+    };
+  };
+  check_refused(of_llama(), "tokens", leave_out("gradients of layers.1 over dp"));
+  check_refused(of_llama(), "the loss: tokens", leave_out("loss over dp"));
+  check_refused(of_gpt(), "the loss: tokens", leave_out("loss over shard"));
+  check_refused(of_gpt(), "the norm", leave_out("gradient norm over shard"));
+  check_refused(of_gpt(), "", leave_out("gradients of layers.1 over shard"));
+}
+
+TEST_CASE("an op that takes its chunks for another rank's, or for those of other sequences, is refused") {
+  const auto first_of = [](const char* row, const char* port, std::int64_t by) {
+    return [=](subject& s) { subject::port(*s.find_all("0", row).at(0), port).first += by; };
+  };
+  check_refused(of_llama(), "are taken for tokens", first_of("chunk_attention", "q", 8));
+  check_refused(of_llama(), "expected a multiple of 8", first_of("chunk_attention", "q", 4));
+  check_refused(of_llama(), "are taken for tokens", first_of("chunk_attention_grad", "q", 8));
+  check_refused(of_gpt(), "are taken for positions", first_of("chunk_position", "x", 8));
+  check_refused(of_gpt(), "are taken for positions", first_of("chunk_position_grad", "dy", 8));
+  const auto told = [](const char* row, void (*change)(op&)) {
+    return [=](subject& s) { change(*s.find_all("0", row).at(0)); };
+  };
+  check_refused(of_llama(), "do not divide", told("chunk_attention", [](op& o) { o.number = 3; }));
+  check_refused(of_llama(), "expected", told("chunk_attention", [](op& o) { o.number = 4; }));
+  check_refused(of_llama(), "expected", told("chunk_attention", [](op& o) { o.seq = 8; }));
+  check_refused(of_gpt(), "are taken for positions", told("chunk_position", [](op& o) { o.number = 2; }));
+}
+
+TEST_CASE("chunks on the wrong rank, keys that are another's, and turns by other positions are refused") {
+  const auto held = [](subject& s, int rank, holding_kind kind) -> holding& {
+    for (holding& h : s.p.ranks[static_cast<std::size_t>(rank)].ops.front().holds)
+      if (h.kind == kind) return h;
+    throw std::logic_error("it is not held");
+  };
+  // Contiguous parts instead of two chunks; the chunks of the two ranks changed over, with targets and without.
+  check_refused(of_llama(), "tokens", [&](subject& s) { held(s, 0, holding_kind::ids).box = {{0, 8}}; });
+  const auto change_over = [&](subject& s, std::initializer_list<holding_kind> kinds) {
+    for (const holding_kind k : kinds) std::swap(held(s, 0, k).box, held(s, 1, k).box);
+  };
+  check_refused(of_llama(), "targets", [&](subject& s) { change_over(s, {holding_kind::targets}); });
+  check_refused(of_llama(), "are taken for positions", [&](subject& s) {
+    change_over(s, {holding_kind::ids, holding_kind::targets});
+  });
+  check_refused(of_llama(), "are taken for positions", [&](subject& s) { change_over(s, {holding_kind::rotary}); });
+  check_refused(of_llama(), "the model has no chunk_attention", [](subject& s) {
+    op& o = *s.find_all("0", "chunk_attention").at(0);
+    std::swap(subject::read_of(o, "k"), subject::read_of(o, "v"));
+  });
+}
