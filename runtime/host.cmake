@@ -3,13 +3,16 @@ include(src/host/openblas.cmake)
 find_package(Threads REQUIRED)
 
 set(rankc_host_kernels
-  src/host/activation.cpp src/host/attention.cpp src/host/chunk_attention.cpp src/host/cross_entropy.cpp src/host/embedding.cpp src/host/gates.cpp
-  src/host/linear.cpp src/host/norm.cpp src/host/optimizer.cpp src/host/parts.cpp src/host/softmax.cpp src/host/transfer.cpp)
+  src/host/activation.cpp src/host/attention.cpp src/host/chunk_attention.cpp src/host/cross_entropy.cpp
+  src/host/embedding.cpp src/host/gates.cpp src/host/linear.cpp src/host/norm.cpp src/host/optimizer.cpp src/host/parts.cpp
+  src/host/softmax.cpp src/host/transfer.cpp)
 add_library(rankc_runtime_host STATIC
   ${rankc_host_kernels}
-  src/embedded.cpp src/host/arena.cpp src/host/carrier.cpp src/host/check.cpp src/host/embedded.cpp src/host/engine.cpp src/host/fabric.cpp
-  src/host/fabric_embedded.cpp src/host/fabric_processes.cpp src/host/fabric_text.cpp src/host/injected.cpp src/host/local_rank.cpp src/host/other_processes.cpp
-  src/host/prepare.cpp src/host/rank.cpp src/host/retrace.cpp src/host/step.cpp)
+  src/embedded.cpp
+  src/host/arena.cpp src/host/carrier.cpp src/host/check.cpp src/host/embedded.cpp src/host/engine.cpp src/host/fabric.cpp
+  src/host/fabric_embedded.cpp src/host/fabric_meetings.cpp src/host/fabric_processes.cpp src/host/fabric_text.cpp
+  src/host/injected.cpp src/host/local_rank.cpp src/host/other_processes.cpp src/host/prepare.cpp src/host/rank.cpp
+  src/host/retrace.cpp src/host/step.cpp)
 add_library(rankc::runtime_host ALIAS rankc_runtime_host)
 set_target_properties(rankc_runtime_host PROPERTIES EXPORT_NAME runtime_host POSITION_INDEPENDENT_CODE ON)
 if(RANKC_INJECT)

@@ -61,7 +61,7 @@ add_library(rankc_runtime_tools STATIC
   src/tools/token_file.cpp
   src/tools/trace_file.cpp
   src/tools/trainer.cpp
-  src/tools/watchdog.cpp
+  src/launch/watchdog.cpp
   src/tools/write_checkpoint.cpp)
 # A learning rate is the number that the plan's compiler has computed: no product is fused with a sum.
 set_source_files_properties(src/tools/learning_rate.cpp PROPERTIES COMPILE_OPTIONS -ffp-contract=off)

@@ -66,12 +66,12 @@ class list {
     if (has("cp")) d.cp = 2, d.cp_weights = d.dp_shard > 1 ? cp_weights::shard : cp_weights::replicate;
     d.world = d.dp_replicate * d.dp_shard * d.cp * d.tp * d.pp;
     const int turn = added_++;
-    d.prefetch = turn / 3 % 3;
+    d.prefetch = turn % 3;
     training r = recipe;
     if (has("recompute"))
       r.recompute = turn / 2 % 2 ? recomputation{.full = true}
                                  : recomputation{.attention = true, .activations = true, .norms = true};
-    const char* family = turn % 3 == 0 ? "gpt" : turn % 3 == 1 ? "llama" : "qwen";
+    const char* family = turn % 2 == 0 ? "gpt" : turn % 4 == 1 ? "llama" : "qwen";
     std::string layout;
     for (const std::string& name : t) layout += (layout.empty() ? "" : "_and_") + name;
     if (has("one_f_one_b")) add(family, layout, d, schedules::one_f_one_b{3}, r);

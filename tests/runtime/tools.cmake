@@ -15,7 +15,8 @@ add_executable(rankc_runtime_tools_test
   runtime/tools/sample_order_test.cpp
   runtime/tools/saver_test.cpp
   runtime/tools/token_oracles_test.cpp
-  runtime/tools/training_test.cpp)
+  runtime/tools/training_test.cpp
+  runtime/launch/watchdog_test.cpp)
 target_compile_definitions(rankc_runtime_tools_test PRIVATE RANKC_DATA_ORACLES="${CMAKE_CURRENT_SOURCE_DIR}/oracles/data")
 target_link_libraries(rankc_runtime_tools_test
   PRIVATE rankc::runtime_tools rankc_test_main nlohmann_json::nlohmann_json)

@@ -40,20 +40,13 @@ template <class Call>
 concept has_result = std::is_standard_layout_v<Call> && requires { Call{any_tensor{}}; };
 #endif
 
-void enqueue(const auto& on, const auto& call) {
+template <class Lane, class Call>
+void enqueue(const Lane& on, const void* what) {
+  const Call& call = *static_cast<const Call*>(what);
   call(on);
 #ifdef RANKC_INJECT
-  if constexpr (has_result<std::remove_cvref_t<decltype(call)>> && requires { spoil(on, at{}); })
-    spoil(on, *reinterpret_cast<const at*>(&call));
+  if constexpr (has_result<Call> && requires { spoil(on, at{}); }) spoil(on, *static_cast<const at*>(what));
 #endif
-}
-
-/// In a step that is run again, to find where its numbers began not to be finite.
-[[gnu::cold]] void retrace(const auto& on, const auto& call) {
-  const operands_of operands(call);
-  before_call(on, operands.all());
-  enqueue(on, call);
-  after_call(on, name_of(call), operands.all());
 }
 
 }  // namespace rankc::runtime::detail
@@ -64,8 +57,11 @@ namespace rankc::runtime::calls {
 void run(const auto& on, const auto& call) {
   if constexpr (requires { count_call(on); }) count_call(on);
   if constexpr (requires { is_retraced(on); })
-    if (is_retraced(on)) return detail::retrace(on, call);
-  detail::enqueue(on, call);
+    if (is_retraced(on)) [[unlikely]] {
+      using call_type = std::remove_cvref_t<decltype(call)>;
+      return retrace_call(on, &call, describe<call_type>, detail::enqueue<std::remove_cvref_t<decltype(on)>, call_type>);
+    }
+  detail::enqueue<std::remove_cvref_t<decltype(on)>, std::remove_cvref_t<decltype(call)>>(on, &call);
 }
 
 template <class T, std::size_t Rows, std::size_t Columns>

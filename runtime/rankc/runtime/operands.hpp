@@ -4,9 +4,10 @@
 #include <rankc/runtime/tensor.hpp>
 
 #include <array>
+#include <cstddef>
 #include <span>
-#include <string_view>
-#include <tuple>
+#include <type_traits>
+#include <utility>
 
 namespace rankc::runtime {
 
@@ -17,96 +18,85 @@ struct operand {
   dtype type;
 };
 
-/// What a call is, for a text: its type as the compiler spells it, and the message's name where it has one.
-struct call_name {
-  std::string_view type;
-  const char* site;
+inline constexpr std::size_t most_operands = 20;
+
+/// What a call is: its tensors of f32 and f64 in their order, a text of the compiler in which its type follows "Call = ", and its
+/// message's name, or null.
+struct operand_list {
+  const std::byte* call = nullptr;
+  const char *type = nullptr, *site = nullptr;
+  std::size_t offset = 0, count = 0;
+  std::array<operand, most_operands> tensors{};
+  std::span<const operand> all() const { return std::span(tensors).first(count); }
 };
 
 namespace detail {
 
-struct anything {
+/// Rows 0: no tensor of f32 or f64.
+struct extent {
+  std::size_t rows = 0, columns = 0, stride = 0;
+  dtype type = dtype::f32;
+};
+template <class T>
+inline constexpr extent extent_of{};
+template <std::size_t N>
+inline constexpr extent extent_of<vector<float, N>>{1, N, N, dtype::f32};
+template <std::size_t N>
+inline constexpr extent extent_of<vector<double, N>>{1, N, N, dtype::f64};
+template <std::size_t R, std::size_t C, std::size_t S>
+inline constexpr extent extent_of<matrix<float, R, C, S>>{R, C, S, dtype::f32};
+template <std::size_t R, std::size_t C, std::size_t S>
+inline constexpr extent extent_of<matrix<double, R, C, S>>{R, C, S, dtype::f64};
+
+/// The next member of the call.
+[[gnu::noinline]] inline void add_member(operand_list& list, std::size_t bytes, std::size_t alignment, const extent& e) {
+  list.offset = (list.offset + alignment - 1) / alignment * alignment;
+  if (e.rows > 0)
+    list.tensors[list.count++] = {*reinterpret_cast<const at*>(list.call + list.offset), e.rows, e.columns, e.stride, e.type};
+  list.offset += bytes;
+}
+
+/// Becomes whatever member is wanted in its place, and lists that.
+struct any_member {
+  operand_list* list;
   template <class T>
-  operator T() const;
+  operator T() const {
+    add_member(*list, sizeof(T), alignof(T), extent_of<T>);
+    return T{};
+  }
 };
 
-template <class Call, class... Members>
+template <class Call, std::size_t... I>
+constexpr bool has_members(std::index_sequence<I...>) {
+  return requires(any_member m) { Call{(static_cast<void>(I), m)...}; };
+}
+
+/// How many members a call has, which C++ says by trying alone.
+template <class Call, std::size_t Least = 1, std::size_t Most = most_operands>
 constexpr std::size_t count_members() {
-  if constexpr (requires { Call{Members{}..., anything{}}; }) return count_members<Call, Members..., anything>();
-  else return sizeof...(Members);
+  if constexpr (Least == Most) return Least;
+  else {
+    constexpr std::size_t middle = (Least + Most + 1) / 2;
+    if constexpr (has_members<Call>(std::make_index_sequence<middle>{})) return count_members<Call, middle, Most>();
+    else return count_members<Call, Least, middle - 1>();
+  }
 }
 
-/// C++ names the members of a struct by their number alone.
-template <class Call>
-auto members_of(const Call& call) {
-  constexpr std::size_t n = count_members<Call>();
-  static_assert(n <= 18, "a call has more operands than are foreseen here");
-  // clang-format off
-  if constexpr (n == 1) { const auto& [a] = call; return std::tie(a); }
-  else if constexpr (n == 2) { const auto& [a, b] = call; return std::tie(a, b); }
-  else if constexpr (n == 3) { const auto& [a, b, c] = call; return std::tie(a, b, c); }
-  else if constexpr (n == 4) { const auto& [a, b, c, d] = call; return std::tie(a, b, c, d); }
-  else if constexpr (n == 5) { const auto& [a, b, c, d, e] = call; return std::tie(a, b, c, d, e); }
-  else if constexpr (n == 6) { const auto& [a, b, c, d, e, f] = call; return std::tie(a, b, c, d, e, f); }
-  else if constexpr (n == 7) { const auto& [a, b, c, d, e, f, g] = call; return std::tie(a, b, c, d, e, f, g); }
-  else if constexpr (n == 8) { const auto& [a, b, c, d, e, f, g, h] = call; return std::tie(a, b, c, d, e, f, g, h); }
-  else if constexpr (n == 9) { const auto& [a, b, c, d, e, f, g, h, i] = call; return std::tie(a, b, c, d, e, f, g, h, i); }
-  else if constexpr (n == 10) { const auto& [a, b, c, d, e, f, g, h, i, j] = call; return std::tie(a, b, c, d, e, f, g, h, i, j); }
-  else if constexpr (n == 11) { const auto& [a, b, c, d, e, f, g, h, i, j, k] = call; return std::tie(a, b, c, d, e, f, g, h, i, j, k); }
-  else if constexpr (n == 12) { const auto& [a, b, c, d, e, f, g, h, i, j, k, l] = call; return std::tie(a, b, c, d, e, f, g, h, i, j, k, l); }
-  else if constexpr (n == 13) { const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m] = call; return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m); }
-  else if constexpr (n == 14) { const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, o] = call; return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, o); }
-  else if constexpr (n == 15) { const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, o, p] = call; return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, o, p); }
-  else if constexpr (n == 16) { const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, o, p, q] = call; return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, o, p, q); }
-  else if constexpr (n == 17) { const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, o, p, q, r] = call; return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, o, p, q, r); }
-  else if constexpr (n == 18) { const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, o, p, q, r, s] = call; return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, o, p, q, r, s); }
-  else return std::tie();
-  // clang-format on
-}
-
-template <class T>
-inline constexpr bool is_checked = std::is_same_v<T, float> || std::is_same_v<T, double>;
-
-inline void add_operand(operand*&, const auto&) {}
-template <class T, std::size_t Count>
-  requires is_checked<T>
-void add_operand(operand*& to, const vector<T, Count>& v) {
-  *to++ = {v.where, 1, Count, Count, std::is_same_v<T, double> ? dtype::f64 : dtype::f32};
-}
-template <class T, std::size_t Rows, std::size_t Columns, std::size_t Stride>
-  requires is_checked<T>
-void add_operand(operand*& to, const matrix<T, Rows, Columns, Stride>& m) {
-  *to++ = {m.where, Rows, Columns, Stride, std::is_same_v<T, double> ? dtype::f64 : dtype::f32};
-}
-
-template <class T>
-constexpr std::string_view spelt_type() {
-  const std::string_view all = __PRETTY_FUNCTION__;
-  return all.substr(all.find("T = ") + 4);
+template <class Call, std::size_t... I>
+void list_members(operand_list& list, std::index_sequence<I...>) {
+  const any_member m{&list};
+  static_cast<void>(Call{(static_cast<void>(I), m)...});
 }
 
 }  // namespace detail
 
-/// The tensors of f32 and f64 among the operands of a call, in their order.
 template <class Call>
-class operands_of {
- public:
-  explicit operands_of(const Call& call) {
-    operand* end = all_.data();
-    std::apply([&](const auto&... member) { (detail::add_operand(end, member), ...); }, detail::members_of(call));
-    count_ = static_cast<std::size_t>(end - all_.data());
-  }
-  std::span<const operand> all() const { return std::span(all_).first(count_); }
-
- private:
-  std::array<operand, detail::count_members<Call>()> all_;
-  std::size_t count_;
-};
-
-template <class Call>
-call_name name_of(const Call& call) {
-  if constexpr (requires { call.site.name; }) return {detail::spelt_type<Call>(), call.site.name};
-  else return {detail::spelt_type<Call>(), nullptr};
+[[gnu::cold]] void describe(const void* call, operand_list& into) {
+  static_assert(std::is_standard_layout_v<Call>);
+  into.call = static_cast<const std::byte*>(call);
+  into.type = __PRETTY_FUNCTION__;
+  if constexpr (requires(Call c) { c.site.name; }) into.site = static_cast<const Call*>(call)->site.name;
+  detail::list_members<Call>(into, std::make_index_sequence<detail::count_members<Call>()>{});
 }
 
 }  // namespace rankc::runtime

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <string_view>
 
 namespace rankc::host {
 namespace {
@@ -29,8 +30,9 @@ void clear_what_is_not_finite(const rank& r) {
   std::replace_if(values, values + r.where->arena_bytes / sizeof(T), [](T x) { return !std::isfinite(x); }, T{0});
 }
 
-/// "linear_dw" of "plan::linear_dw<float, 128, 512>; ..."
+/// "linear_dw" of "... Call = plan::linear_dw<float, 128, 512>; ..."
 std::string word_of(std::string_view type) {
+  type = type.substr(type.find("Call = ") + 7);
   type = type.substr(0, type.find_first_of("<;]"));
   const std::size_t colons = type.rfind("::");
   return std::string(colons == std::string_view::npos ? type : type.substr(colons + 2));
@@ -48,13 +50,12 @@ const char* parameter_of(const rank& r, const operand& o) {
   return nullptr;
 }
 
-std::string text_of(const lane& on, const call_name& call, std::span<const operand> operands, const operand& bad,
-                    std::size_t count) {
+std::string text_of(const lane& on, const operand_list& call, const operand& bad, std::size_t count) {
   const rank& r = on;
   std::string text = std::string(r.action) + (on.index == 0 ? "" : std::string(" on lane ") + on.name()) + ", op " +
                      std::to_string(r.words->calls.load(std::memory_order_relaxed)) + ", " + word_of(call.type);
   const char* parameter = nullptr;
-  for (const operand& o : operands)
+  for (const operand& o : call.all())
     if (parameter == nullptr) parameter = parameter_of(r, o);
   if (call.site != nullptr) text += std::string(" \"") + call.site + "\"";
   else if (parameter != nullptr) text += std::string(" of ") + parameter;
@@ -66,20 +67,19 @@ bool is_looked_at(const lane& on) { return on.index == on.of->computes_on; }
 
 }  // namespace
 
-void retracer::before(const lane& on, std::span<const operand> operands) {
-  if (is_over_ || !is_looked_at(on)) return;
-  is_over_ = std::any_of(operands.begin(), operands.end(), [&](const operand& o) { return count_not_finite(on, o) > 0; });
+void retracer::before(const lane& on, const operand_list& call) {
+  const std::span<const operand> all = call.all();
+  is_over_ = is_over_ || std::any_of(all.begin(), all.end(), [&](const operand& o) { return count_not_finite(on, o) > 0; });
 }
 
-void retracer::after(const lane& on, const call_name& call, std::span<const operand> operands) {
-  if (is_over_ || !is_looked_at(on)) return;
+void retracer::after(const lane& on, const operand_list& call) {
+  if (is_over_) return;
   const rank& r = on;
-  for (const operand& o : operands) {
+  for (const operand& o : call.all()) {
     const std::size_t count = count_not_finite(on, o);
     if (count == 0) continue;
     is_over_ = true;
-    found_ = {r.index, r.words->calls.load(std::memory_order_relaxed), call.site != nullptr,
-              text_of(on, call, operands, o, count)};
+    found_ = {r.index, r.words->calls.load(std::memory_order_relaxed), call.site != nullptr, text_of(on, call, o, count)};
     return;
   }
 }
@@ -104,10 +104,15 @@ std::vector<origin> retracing::origins() const {
   return all;
 }
 
-void before_call(const lane& on, std::span<const operand> operands) { on.of->origin->before(on, operands); }
-
-void after_call(const lane& on, const call_name& call, std::span<const operand> operands) {
-  on.of->origin->after(on, call, operands);
+void retrace_call(const lane& on, const void* call, void (*describe)(const void*, operand_list&),
+                  void (*enqueue)(const lane&, const void*)) {
+  retracer& by = *on.of->origin;
+  if (!is_looked_at(on)) return enqueue(on, call);
+  operand_list list;
+  describe(call, list);
+  by.before(on, list);
+  enqueue(on, call);
+  by.after(on, list);
 }
 
 }  // namespace rankc::host

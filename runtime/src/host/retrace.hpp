@@ -14,8 +14,8 @@ namespace rankc::host {
 /// Of one thread of a rank.
 class retracer {
  public:
-  void before(const lane&, std::span<const operand>);
-  void after(const lane&, const call_name&, std::span<const operand>);
+  void before(const lane&, const operand_list&);
+  void after(const lane&, const operand_list&);
   const std::optional<origin>& found() const { return found_; }
 
  private:

@@ -13,7 +13,7 @@
 #include <rankc/runtime/tools/stop_signal.hpp>
 #include <rankc/runtime/tools/tensorboard.hpp>
 #include <rankc/runtime/tools/trace_file.hpp>
-#include <rankc/runtime/tools/watchdog.hpp>
+#include <rankc/runtime/launch/watchdog.hpp>
 
 #include <fmt/format.h>
 #include <unistd.h>

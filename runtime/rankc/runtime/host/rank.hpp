@@ -11,15 +11,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 namespace rankc::runtime {
-struct operand;
-struct call_name;
+struct operand_list;
 }  // namespace rankc::runtime
 
 namespace rankc::host {
@@ -103,10 +101,9 @@ inline void count_call(const lane& on) {
 #endif
 }
 
-/// Around every call of a step that is run again, to find where its numbers began not to be finite.
+/// Every call of a step that is run again, to find where its numbers began not to be finite.
 inline bool is_retraced(const lane& on) { return on.of->origin != nullptr; }
-void before_call(const lane&, std::span<const operand>);
-void after_call(const lane&, const call_name&, std::span<const operand>);
+void retrace_call(const lane&, const void* call, void (*describe)(const void*, operand_list&), void (*enqueue)(const lane&, const void*));
 
 /// Name the action of lane 0 whose lines follow (`1F0`), for errors and traces.
 void begin(const lane&, const char* action);
