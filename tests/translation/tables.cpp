@@ -43,7 +43,7 @@ class places {
     std::vector<interval> list = kept();
     for (const runtime::rope_table& t : where_.ropes)
       list.emplace_back(t.where.byte, t.where.byte + static_cast<std::size_t>(t.positions * t.dim) * wide_);
-    const std::size_t ids = static_cast<std::size_t>(about_.rows * about_.seq) * sizeof(std::int32_t);
+    const std::size_t ids = static_cast<std::size_t>(about_.rows * (about_.seq / about_.cp)) * sizeof(std::int32_t);  // of a rank
     for (std::size_t m = 0; m < static_cast<std::size_t>(about_.microbatches); ++m)
       for (const auto& [reads, at] :
            {std::pair(where_.reads_tokens, where_.tokens), std::pair(where_.reads_targets, where_.targets)})
@@ -96,12 +96,12 @@ std::string difference(const std::vector<interval>& tables, const std::vector<in
 }
 
 /// A rotary table that the text has filled otherwise than was proven.
-std::string difference_of_ropes(const runtime::layout& where, const rankc::codegen::op& begin) {
+std::string difference_of_ropes(const runtime::layout& where, int ranks_of_sequence, const rankc::codegen::op& begin) {
   for (const runtime::rope_table& t : where.ropes)
     for (std::size_t i = 0; i < begin.holds.size(); ++i) {
       const rankc::codegen::holding& h = begin.holds[i];
       if (h.kind != rankc::codegen::holding_kind::rotary || begin.writes[i].begin != t.where.byte) continue;
-      if (t.positions != h.positions || t.dim != h.dim || t.theta != h.theta || t.scaling != h.scaling)
+      if (t.positions * ranks_of_sequence != h.positions || t.dim != h.dim || t.theta != h.theta || t.scaling != h.scaling)
         return fmt::format("the rotary table at {} has base {} where {} was proven, or other positions, dims or scaling", t.where.byte, t.theta, h.theta);
     }
   return "";
@@ -128,7 +128,7 @@ std::string compare_tables(const runtime::description& about, const program& p, 
   std::erase_if(begun, [&](const interval& i) { return at.is_padding(i); });
   if (const std::string s = difference(sorted(at.filled()), begun); !s.empty())
     return fmt::format("rank {}, op 0 \"begin\": {}", number, s);
-  if (const std::string s = difference_of_ropes(where, r.ops.front()); !s.empty())
+  if (const std::string s = difference_of_ropes(where, about.cp, r.ops.front()); !s.empty())
     return fmt::format("rank {}, op 0 \"begin\": {}", number, s);
   std::vector<interval> left = at.kept();
   if (trains) left.push_back(at.norm());
