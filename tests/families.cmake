@@ -14,15 +14,25 @@ function(rankc_family name)
   target_link_libraries(rankc_${name}_generate PRIVATE rankc_${name}_plans rankc_write_programs)
 endfunction()
 
-# The programs of a family for a target, with their registry.
-function(rankc_family_programs name target)
-  set(out "${CMAKE_CURRENT_BINARY_DIR}/${name}_${target}")
-  add_custom_command(OUTPUT "${out}/registry.cpp" COMMAND rankc_${name}_generate ${target} "${out}"
-    DEPENDS rankc_${name}_generate COMMENT "Generating the programs of tests/${name} (${target})" VERBATIM)
-  add_library(rankc_${name}_${target} STATIC "${out}/registry.cpp")
-  target_include_directories(rankc_${name}_${target} PRIVATE programs odd "${out}")
-  target_link_libraries(rankc_${name}_${target} PUBLIC rankc::runtime_${target} rankc::runtime_tools PRIVATE rankc_warnings)
-  target_compile_options(rankc_${name}_${target} PRIVATE -O0)  # most of their time are their headers
+# The programs that a generator writes for a target, compiled as so many sources, with their registry.
+function(rankc_registered_programs library generator target parts)
+  set(out "${CMAKE_CURRENT_BINARY_DIR}/${library}")
+  set(sources "${out}/registry.cpp")
+  math(EXPR last "${parts} - 1")
+  foreach(part RANGE ${last})
+    list(APPEND sources "${out}/part_${part}.cpp")
+  endforeach()
+  add_custom_command(OUTPUT ${sources} COMMAND ${generator} ${target} "${out}" ${parts}
+    DEPENDS ${generator} COMMENT "Generating the programs of ${library}" VERBATIM)
+  add_library(${library} STATIC ${sources})
+  target_include_directories(${library} PRIVATE "${rankc_SOURCE_DIR}/tests/programs" "${rankc_SOURCE_DIR}/tests/odd" "${out}")
+  target_link_libraries(${library} PUBLIC rankc::runtime_${target} rankc::runtime_tools PRIVATE rankc_warnings)
+  target_compile_options(${library} PRIVATE -O0)  # most of their time are their headers
+endfunction()
+
+# The programs of a family for a target.
+function(rankc_family_programs name target parts)
+  rankc_registered_programs(rankc_${name}_${target} rankc_${name}_generate ${target} ${parts})
 endfunction()
 
 # A test of a family's programs on one and on two GPUs; its cases begin with "1 GPU" or "2 GPUs".
@@ -39,7 +49,7 @@ endfunction()
 
 # Plans that users may write and no other test has: generated, compiled, trained, held to finite differences.
 rankc_family(odd odd/plans.cpp odd/techniques.cpp)
-rankc_family_programs(odd host)
+rankc_family_programs(odd host 8)
 set(odd_counts RANKC_ODD_FAMILIES=42 RANKC_ODD_PLANS=293 RANKC_ODD_ON_ONE=87 RANKC_ODD_ON_TWO=73)
 add_executable(rankc_odd_test odd/certificate_test.cpp odd/checkpoint_test.cpp odd/coverage_test.cpp odd/embedded_test.cpp
   odd/odd_test.cpp odd/refused_test.cpp)
@@ -50,7 +60,7 @@ add_test(NAME odd COMMAND rankc_odd_test)
 
 # Plans that recompute, beside the same plans that keep everything.
 rankc_family(recompute recompute/plans.cpp)
-rankc_family_programs(recompute host)
+rankc_family_programs(recompute host 4)
 add_executable(rankc_recompute_test recompute/recompute_test.cpp recompute/lowering_test.cpp)
 target_include_directories(rankc_recompute_test PRIVATE programs)
 target_link_libraries(rankc_recompute_test PRIVATE rankc_recompute_plans rankc::codegen rankc_recompute_host rankc_test_main)
@@ -58,7 +68,7 @@ add_test(NAME recompute COMMAND rankc_recompute_test)
 
 # Plans that train parts of low rank, or not everything.
 rankc_family(lora lora/plans.cpp)
-rankc_family_programs(lora host)
+rankc_family_programs(lora host 3)
 add_executable(rankc_lora_test lora/files_test.cpp lora/gradients_test.cpp lora/layouts_test.cpp)
 target_include_directories(rankc_lora_test PRIVATE programs)
 target_link_libraries(rankc_lora_test PRIVATE rankc_lora_plans rankc::codegen rankc_lora_host rankc_test_main)
@@ -66,7 +76,7 @@ add_test(NAME lora COMMAND rankc_lora_test)
 
 # Plans by their optimizer.
 rankc_family(optimizer optimizer/plans.cpp)
-rankc_family_programs(optimizer host)
+rankc_family_programs(optimizer host 3)
 add_executable(rankc_optimizer_test optimizer/update_test.cpp optimizer/layouts_test.cpp optimizer/checkpoint_test.cpp optimizer/lowering_test.cpp)
 target_include_directories(rankc_optimizer_test PRIVATE programs)
 target_link_libraries(rankc_optimizer_test PRIVATE rankc_optimizer_plans rankc::codegen rankc_optimizer_host rankc_test_main)
@@ -74,7 +84,7 @@ add_test(NAME optimizer COMMAND rankc_optimizer_test)
 
 # Models in Hugging Face's files.
 rankc_family(hugging_face hugging_face/plans.cpp)
-rankc_family_programs(hugging_face host)
+rankc_family_programs(hugging_face host 1)
 add_executable(rankc_hugging_face_test hugging_face/files_test.cpp hugging_face/oracle_test.cpp)
 target_include_directories(rankc_hugging_face_test PRIVATE programs)
 target_link_libraries(rankc_hugging_face_test PRIVATE rankc_hugging_face_host rankc_test_main nlohmann_json::nlohmann_json)
@@ -89,16 +99,16 @@ if(RANKC_NVIDIA_SMI)
 endif()
 option(RANKC_GPU_FAMILIES "Build the families of test plans for GPUs too" ${has_gpu})
 if(RANKC_GPU_FAMILIES AND TARGET rankc::runtime_cuda)
-  rankc_family_programs(odd cuda)
+  rankc_family_programs(odd cuda 8)
   target_sources(rankc_odd_cuda PRIVATE odd/silu.cu odd/square_loss.cu)
   rankc_family_cuda_test(odd odd/cuda_test.cpp)
   target_link_libraries(rankc_odd_cuda_test PRIVATE rankc_odd_host)
   target_compile_definitions(rankc_odd_cuda_test PRIVATE ${odd_counts})
-  rankc_family_programs(recompute cuda)
+  rankc_family_programs(recompute cuda 4)
   rankc_family_cuda_test(recompute recompute/cuda_test.cpp)
-  rankc_family_programs(lora cuda)
+  rankc_family_programs(lora cuda 3)
   rankc_family_cuda_test(lora lora/cuda_test.cpp)
   target_link_libraries(rankc_lora_cuda_test PRIVATE rankc_lora_host)
-  rankc_family_programs(optimizer cuda)
+  rankc_family_programs(optimizer cuda 3)
   rankc_family_cuda_test(optimizer optimizer/cuda_test.cpp)
 endif()

@@ -3,27 +3,42 @@
 
 #include <rankc/codegen/generator.hpp>
 
+#include <cstdlib>
 #include <fstream>
 #include <iostream>
 
-int write_programs(const std::string& target, const std::string& out, std::vector<family_program> programs, registry_of as) {
+generate_request::generate_request(int argc, char** argv) {
+  parts = argc == 4 ? std::atoi(argv[3]) : 0;
+  if (parts < 1) {
+    std::cerr << "generate TARGET OUT PARTS\n";
+    std::exit(2);
+  }
+  target = argv[1];
+  out = argv[2];
+}
+
+int write_programs(const generate_request& to, std::vector<family_program> programs) {
   std::string declarations, entries;
-  for (family_program& p : programs) {
+  std::vector<std::string> parts(static_cast<std::size_t>(to.parts));
+  for (std::size_t i = 0; i < programs.size(); ++i) {
+    family_program& p = programs[i];
     std::string& name = p.plan.name;
-    name += "_" + target;
-    std::vector<std::string> words{"generate", "emit", "--target", target, "--dtype", p.type, "--out", out + "/" + name};
+    name += "_" + to.target;
+    std::vector<std::string> words{"generate", "emit", "--target", to.target, "--dtype", p.type, "--out", to.out + "/" + name};
     std::vector<char*> arguments;
     for (std::string& w : words) arguments.push_back(w.data());
     if (rankc::codegen::generator_main(p.plan, static_cast<int>(arguments.size()), arguments.data()) != 0) {
       std::cerr << name << " is not written\n";
       return 1;
     }
-    declarations += "#include \"" + name + "/program." + (as == registry_of::sources ? "cpp" : "hpp") + "\"\n";
+    parts[i * parts.size() / programs.size()] += "#include \"" + name + "/program.cpp\"\n";
+    declarations += "#include \"" + name + "/program.hpp\"\n";
     entries += "    {\"" + p.job + "\", \"" + p.layout + "\", \"" + p.type + "\", &" + name + "::about, &" + name +
-               "::program, [](const rankc::runtime::placement& where) { return rankc::" + target + "::install(" + name +
+               "::program, [](const rankc::runtime::placement& where) { return rankc::" + to.target + "::install(" + name +
                "::program, where); }},\n";
   }
-  std::ofstream(out + "/registry.cpp") << "#include \"registry.hpp\"\n" << declarations << "const std::vector<registered> " << target
-                                       << "_registry{\n" << entries << "};\n";
+  for (std::size_t i = 0; i < parts.size(); ++i) std::ofstream(to.out + "/part_" + std::to_string(i) + ".cpp") << parts[i];
+  std::ofstream(to.out + "/registry.cpp") << "#include \"registry.hpp\"\n" << declarations << "const std::vector<registered> "
+                                          << to.target << "_registry{\n" << entries << "};\n";
   return 0;
 }

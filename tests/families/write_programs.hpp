@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the generators of families of plans have in common: each plan's program for a target, and a registry of them.
+// What the generators of test plans have in common: each plan's program for a target, sources of several programs each, and
+// a registry of all.
 #pragma once
 #include <rankc/plan/plan_data.hpp>
 
@@ -11,11 +12,16 @@ struct family_program {
   rankc::plan_data plan;
 };
 
-/// Whether the registry includes the programs' sources, or their headers alone where they are compiled apart.
-enum class registry_of { sources, headers };
+/// What a generator is called with: generate TARGET OUT PARTS.
+struct generate_request {
+  /// Ends the process with 2 where it is called otherwise.
+  generate_request(int argc, char** argv);
+  std::string target, out;
+  int parts;
+  bool is_host() const { return target == "host"; }
+};
 
-/// Write the programs for a target into folders of `out`, and `registry.cpp` that lists them all. Names have the
-/// target's behind them, since programs of both targets are linked together.
+/// Write the programs for the target into folders of `out`; `part_0.cpp` to `part_<parts - 1>.cpp`, which include their sources,
+/// and `registry.cpp`, which lists them all. Names have the target's behind them, since programs of both are linked together.
 /// Errors: 1 where a plan is refused, with what its generator says.
-int write_programs(const std::string& target, const std::string& out, std::vector<family_program> programs,
-                   registry_of = registry_of::sources);
+int write_programs(const generate_request&, std::vector<family_program> programs);

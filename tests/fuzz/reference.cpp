@@ -99,16 +99,16 @@ matrix concat(const matrix& a, const matrix& b, std::size_t heads) {
 }
 
 /// How fast pair j of a head turns. Source: transformers' modeling_rope_utils.
-double frequency_of(double j, double head, double theta, const rope_scaling& s) {
+double frequency_of(double j, double head, double theta, const rankc::rope_scaling& s) {
   const double plain = std::pow(theta, -2 * j / head), length = 2 * M_PI / plain;
   const double longest = s.original_positions / s.low_freq_factor, shortest = s.original_positions / s.high_freq_factor;
-  if (s.by == rope_scaling::none || (s.by == rope_scaling::llama3 && length < shortest)) return plain;
-  if (s.by == rope_scaling::linear || length > longest) return plain / s.factor;
+  if (s.by == rankc::rope_scaling::none || (s.by == rankc::rope_scaling::llama3 && length < shortest)) return plain;
+  if (s.by == rankc::rope_scaling::linear || length > longest) return plain / s.factor;
   const double smooth = (s.original_positions / length - s.low_freq_factor) / (s.high_freq_factor - s.low_freq_factor);
   return (1 - smooth) * plain / s.factor + smooth * plain;
 }
 
-matrix rope(const matrix& x, std::size_t head, std::size_t seq, double theta, const rope_scaling& s) {
+matrix rope(const matrix& x, std::size_t head, std::size_t seq, double theta, const rankc::rope_scaling& s) {
   matrix y = x;
   for (std::size_t n = 0; n < x.rows; ++n)
     for (std::size_t first = 0; first < x.cols; first += head)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// generate TARGET OUT: write the plans' programs: for the host in f64, for GPUs some of them, in bf16.
+// generate TARGET OUT PARTS: write the plans' programs: for the host in f64, for GPUs some of them, in bf16.
 #include "plans.hpp"
 #include "write_programs.hpp"
 
 int main(int argc, char** argv) {
-  if (argc != 3) return 2;
-  const bool on_host = std::string(argv[1]) == "host";
+  const generate_request to(argc, argv);
+  const bool on_host = to.is_host();
   std::vector<family_program> programs;
   for (const optimizing::variant& v : optimizing::plans()) {
     const bool is_one = v.layout == "one" || v.layout == "llama_one";
@@ -14,5 +14,5 @@ int main(int argc, char** argv) {
     if (on_host || is_one || is_of_two)
       programs.push_back({v.optimizer, v.layout, on_host ? "f64" : "bf16", v.plan});
   }
-  return write_programs(argv[1], argv[2], std::move(programs));
+  return write_programs(to, std::move(programs));
 }

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// generate TARGET OUT: write the programs of all test plans for a target, and a registry of them.
+// generate TARGET OUT PARTS: write the programs of all test plans for a target, and a registry of them.
 #include "plans.hpp"
 #include "write_programs.hpp"
 
 #include <string>
 
 int main(int argc, char** argv) {
-  if (argc != 3) return 2;
-  const std::string target = argv[1];
+  const generate_request to(argc, argv);
   std::vector<family_program> all;
   const auto add = [&](rankc::plan_data plan, const std::string& job, const std::string& layout, const std::string& type) {
     plan.name += "_" + type;
@@ -16,8 +15,8 @@ int main(int argc, char** argv) {
   for (const programs::job& j : programs::jobs)
     for (const programs::layout& l : programs::layouts)
       for (const std::string type : {"f64", "f32", "bf16"})
-        if (programs::is_made(target, j, l, type)) add(programs::make(j, l, type == "bf16"), j.name, l.name, type);
-  if (target == "host")
+        if (programs::is_made(to.target, j, l, type)) add(programs::make(j, l, type == "bf16"), j.name, l.name, type);
+  if (to.is_host())
     for (const programs::pipeline& p : programs::pipelines()) add(programs::make(p), p.job, p.layout, "f64");
-  return write_programs(target, argv[2], std::move(all), registry_of::headers);
+  return write_programs(to, std::move(all));
 }

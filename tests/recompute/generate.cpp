@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// generate TARGET OUT: write the plans' programs: for the host in f64 and in f32, for GPUs those on one or two ranks, in f32.
+// generate TARGET OUT PARTS: write the plans' programs: for the host in f64 and in f32, for GPUs those on one or two ranks, in f32.
 #include "plans.hpp"
 #include "write_programs.hpp"
 
 int main(int argc, char** argv) {
-  if (argc != 3) return 2;
-  const bool on_host = std::string(argv[1]) == "host";
+  const generate_request to(argc, argv);
+  const bool on_host = to.is_host();
   std::vector<family_program> programs;
   for (const recomputing::variant& v : recomputing::plans())
     for (const std::string type : {"f64", "f32"}) {
@@ -13,5 +13,5 @@ int main(int argc, char** argv) {
       programs.push_back({v.job, v.what, type, v.plan});
       programs.back().plan.name += "_" + type;
     }
-  return write_programs(argv[1], argv[2], std::move(programs));
+  return write_programs(to, std::move(programs));
 }
