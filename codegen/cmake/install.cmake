@@ -16,14 +16,8 @@ install(FILES
   codegen/rankc/codegen/equivalence.hpp codegen/rankc/codegen/prove.hpp codegen/rankc/codegen/specification.hpp
   codegen/rankc/codegen/verify.hpp
   DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/rankc/codegen")
-install(FILES
-  runtime/rankc/runtime/bf16.hpp runtime/rankc/runtime/calls.hpp runtime/rankc/runtime/engine.hpp
-  runtime/rankc/runtime/fnv1a.hpp runtime/rankc/runtime/injection.hpp runtime/rankc/runtime/lr_schedule.hpp
-  runtime/rankc/runtime/packed_times.hpp runtime/rankc/runtime/peers.hpp runtime/rankc/runtime/placement.hpp
-  runtime/rankc/runtime/program.hpp runtime/rankc/runtime/progress.hpp
-  runtime/rankc/runtime/random_bits.hpp runtime/rankc/runtime/rope_scaling.hpp runtime/rankc/runtime/tensor.hpp
-  DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/rankc/runtime")
-install(DIRECTORY runtime/rankc/runtime/host DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/rankc/runtime")
+install(DIRECTORY runtime/rankc/runtime DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/rankc"
+  FILES_MATCHING PATTERN "*.hpp" PATTERN "cuda" EXCLUDE PATTERN "launch" EXCLUDE PATTERN "tools" EXCLUDE)
 # What a plan's bytes on a GPU are counted from, on any machine.
 install(FILES runtime/rankc/runtime/cuda/attention_scratch.hpp runtime/rankc/runtime/cuda/device_memory.hpp
   DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/rankc/runtime/cuda")

@@ -9,6 +9,20 @@
 
 namespace rankc::runtime {
 
+/// The angle between two positions of pair j of a head of so many elements. Units: radians.
+/// Source: RoFormer (Su et al. 2021).
+inline double rotary_frequency(int j, int dim, double theta, const rope_scaling& scaling) {
+  const double plain = std::pow(theta, -2.0 * j / dim);
+  if (scaling.by == rope_scaling::none) return plain;
+  const double slow = plain / scaling.factor;
+  if (scaling.by == rope_scaling::linear) return slow;
+  const double turns = scaling.original_positions * plain / (2 * 3.14159265358979323846);
+  if (turns < scaling.low_freq_factor) return slow;
+  if (turns > scaling.high_freq_factor) return plain;
+  const double share = (turns - scaling.low_freq_factor) / (scaling.high_freq_factor - scaling.low_freq_factor);
+  return (1 - share) * slow + share * plain;
+}
+
 /// Elements of a table.
 constexpr std::size_t size_of(const rope_table& t) { return static_cast<std::size_t>(t.positions) * static_cast<std::size_t>(t.dim / 2 * 2); }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How fast rotary positions turn, where a model is made for longer sequences than it was first trained on.
 #pragma once
-#include <cmath>
 #include <string_view>
 
 namespace rankc {
@@ -19,20 +18,6 @@ struct rope_scaling {
 /// Its rule, by the name that Hugging Face's files have.
 constexpr std::string_view name_of(rope_scaling::rule r) {
   return r == rope_scaling::linear ? "linear" : r == rope_scaling::llama3 ? "llama3" : "default";
-}
-
-/// The angle between two positions of pair j of a head of so many elements. Units: radians.
-/// Source: RoFormer (Su et al. 2021).
-inline double rotary_frequency(int j, int dim, double theta, const rope_scaling& scaling) {
-  const double plain = std::pow(theta, -2.0 * j / dim);
-  if (scaling.by == rope_scaling::none) return plain;
-  const double slow = plain / scaling.factor;
-  if (scaling.by == rope_scaling::linear) return slow;
-  const double turns = scaling.original_positions * plain / (2 * 3.14159265358979323846);
-  if (turns < scaling.low_freq_factor) return slow;
-  if (turns > scaling.high_freq_factor) return plain;
-  const double share = (turns - scaling.low_freq_factor) / (scaling.high_freq_factor - scaling.low_freq_factor);
-  return (1 - share) * slow + share * plain;
 }
 
 }  // namespace rankc

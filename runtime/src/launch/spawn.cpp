@@ -27,7 +27,7 @@ using namespace std::chrono_literals;
 using clock = std::chrono::steady_clock;
 
 constexpr auto between_looks = 5ms;
-constexpr auto to_end_by_themselves = limits{}.end + 1s;  // of the others, after the first has failed; a stopped one does not
+constexpr auto to_end_by_themselves = limits{}.end + 500ms;  // of the others, after the first has failed; a stopped one does not
 
 volatile std::sig_atomic_t told_by = 0, times_told = 0;
 void note_signal(int which) {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The engine: what it installs, what a step reads and returns, and what it refuses.
+#include <rankc/runtime/rope_angles.hpp>
+
 #include "plan.hpp"
 
 #include <cmath>
@@ -125,7 +127,7 @@ TEST_CASE_TEMPLATE("rope tables are filled at install", T, float, double) {
 TEST_CASE("slowed rotary positions") {
   using rankc::rope_scaling;
   const double theta = 10000, turn = 2 * 3.141592653589793;
-  const auto frequency = [&](int j, const rope_scaling& s) { return rankc::rotary_frequency(j, 64, theta, s); };
+  const auto frequency = [&](int j, const rope_scaling& s) { return rankc::runtime::rotary_frequency(j, 64, theta, s); };
   for (int j = 0; j < 32; ++j) {
     const double plain = std::pow(theta, -2.0 * j / 64), length = turn / plain;
     CHECK(frequency(j, {}) == plain);

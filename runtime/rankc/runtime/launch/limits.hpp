@@ -11,7 +11,7 @@ namespace rankc::runtime {
 struct limits {
   std::chrono::milliseconds join{120'000};   // until all ranks have come
   std::chrono::milliseconds silence{6'000};  // of a rank, from which on it counts as lost
-  std::chrono::milliseconds end{3'000};      // from another rank's failure to the end of a process that does not notice
+  std::chrono::milliseconds end{2'500};      // from another rank's failure to the end of a process that does not notice
   std::chrono::milliseconds exchange{600'000};  // for all to come to one exchange, or to one transfer
   std::chrono::milliseconds step{0};  // in a step, until some rank gets on; 0: by how long steps have taken
   /// How often a rank says that it lives.
