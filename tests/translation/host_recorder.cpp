@@ -13,6 +13,11 @@ using runtime::at;
 
 #include "rank_calls.ipp"
 
+/// No recorded step is run again.
+void retrace_call(const lane&, const void*, void (*)(const void*, operand_list&), void (*)(const lane&, const void*)) {
+  throw std::logic_error("a recorded step is run again");
+}
+
 #include "kernels.ipp"
 
 template <class T>
