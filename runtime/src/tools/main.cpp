@@ -76,6 +76,7 @@ int run_as_rank(const description& about, const install_at& install, options& o,
   }
   session& job = *joined;
   std::signal(SIGTERM, end_as_victim);
+  std::signal(SIGPIPE, SIG_IGN);  // of a connection to a rank that has gone: what is sent on it fails, and is told
   const auto fault = o.where.fault;
   o.where = job.where();
   o.where.fault = fault;
