@@ -22,10 +22,9 @@ void check_size(const char* what, std::size_t has, std::size_t wanted) {
 
 }  // namespace
 
-status status_of(const std::function<void()>& call) noexcept {
+status status_of_exception() noexcept {
   try {
-    call();
-    return {};
+    throw;
   } catch (const failure& f) {
     return failed(f.code, f.what());
   } catch (const std::bad_alloc&) {
@@ -44,7 +43,7 @@ embedded::embedded(embedded&&) noexcept = default;
 embedded& embedded::operator=(embedded&&) noexcept = default;
 embedded::~embedded() = default;
 
-status embedded::told(const std::function<void()>& call) noexcept {
+status embedded::told(auto&& call) noexcept {
   status s = status_of([&] {
     if (engine_ == nullptr) throw failure(1, "no program is embedded here; call embed first");
     call();

@@ -21,8 +21,18 @@ struct [[nodiscard]] status {
 /// What the application is told, a line at a time.
 using log_lines = std::function<void(const char* line)>;
 
+/// Of what is being caught.
+status status_of_exception() noexcept;
+
 /// The status of what `call` does, which may throw.
-status status_of(const std::function<void()>& call) noexcept;
+status status_of(auto&& call) noexcept {
+  try {
+    call();
+    return {};
+  } catch (...) {
+    return status_of_exception();
+  }
+}
 
 /// One rank, stepped by the thread that calls. One call at a time; the ranks of a program take the same steps.
 class embedded {
@@ -52,7 +62,7 @@ class embedded {
   engine* inside() noexcept { return engine_.get(); }
 
  private:
-  status told(const std::function<void()>& call) noexcept;
+  status told(auto&& call) noexcept;
   void check_tokens(const char* what, std::span<const std::int32_t>) const;
 
   std::unique_ptr<engine> engine_;

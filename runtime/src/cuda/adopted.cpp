@@ -8,13 +8,13 @@
 namespace rankc::cuda {
 namespace {
 
-/// That the communicator has as many ranks as the plan's, and this one at the same place.
-void compare(const rank& r, const communicator& plan, ncclComm_t given, const std::string& name) {
+/// This rank's number in the communicator, which must be that of the plan's, among as many ranks.
+int place_in(const rank& r, const communicator& plan, ncclComm_t given, const std::string& name) {
   int members = 0, place = 0;
   check(r, ncclCommCount(given, &members), given, name + ": ncclCommCount");
   check(r, ncclCommUserRank(given, &place), given, name + ": ncclCommUserRank");
   const auto wanted = std::ranges::find(plan.ranks, r.index) - plan.ranks.begin();
-  if (static_cast<std::size_t>(members) == plan.ranks.size() && place == wanted) return;
+  if (static_cast<std::size_t>(members) == plan.ranks.size() && place == wanted) return place;
   throw failure(1, name + " of the application has this rank as number " + std::to_string(place) + " of " + std::to_string(members) +
                        "; the plan has it as number " + std::to_string(wanted) + " of " + std::to_string(plan.ranks.size()));
 }
@@ -38,9 +38,8 @@ adopted::adopted(context& owner, std::span<const ncclComm_t> given) {
       const std::string name = std::string("communicator ") + plan.name;
       if (index >= given.size() || given[index] == nullptr)
         throw failure(1, name + " (number " + std::to_string(index) + " of the program's) is not among those that the application gives");
-      compare(r, plan, given[index], name);
+      k.place = place_in(r, plan, given[index], name);
       k.nccl = given[index];
-      k.place = static_cast<int>(std::ranges::find(plan.ranks, r.index) - plan.ranks.begin());
       k.scaled_sum = scaled_sum(r, k.nccl, name);
       links_.push_back(&k);
     }

@@ -19,7 +19,7 @@ gpu_facts facts_of(const description& about, const placement& where, int device)
   std::size_t free = 0, total = 0;
   if (cudaMemGetInfo(&free, &total) == cudaSuccess) f.free = free;
   cudaGetLastError();
-  const layout& l = about.layouts[static_cast<std::size_t>(about.ranks[static_cast<std::size_t>(where.rank)].pp)];
+  const layout& l = layout_of(about, where.rank);
   f.needed = l.arena_bytes;
   for (const lane_row& lane : l.lanes) f.needed += (lane.computes ? workspace_bytes : 0) + (lane.rounds ? rounded_bytes : 0);
   ncclGetVersion(&f.nccl);

@@ -14,59 +14,58 @@ int whole(std::int64_t n) { return static_cast<int>(n); }
 
 namespace attentions {
 
-void attention(call& c) {
+/// `kernel` is given the lane and the operands.
+void forward(call& c, const heads& n, auto&& kernel) {
   const matrix &q = c.in("q"), &k = c.in("k"), &v = c.in("v");
-  const heads n = heads_of(c, q, k, v);
   matrix &o = c.out("o", q.is.rows, q.is.cols, q.is.unit), &lse = c.out("lse", q.is.rows, n.of_q);
   kernel_memory m;
   const host::at to_o = m.room(o), to_lse = m.room(lse), scratch = m.room(host::attention_scratch(whole(c.seq))),
                  at_q = m.put(q), at_k = m.put(k), at_v = m.put(v);
-  host::attention<double>(m.lane(), to_o, to_lse, scratch, at_q, at_k, at_v, whole(c.rows), whole(c.seq),
-                          whole(n.of_q), whole(n.of_kv), whole(n.dim));
+  kernel(m.lane(), to_o, to_lse, scratch, at_q, at_k, at_v);
   m.take(to_o, o), m.take(to_lse, lse);
+}
+
+void backward(call& c, const heads& n, auto&& kernel) {
+  const matrix &d_o = c.in("d_o"), &q = c.in("q"), &k = c.in("k"), &v = c.in("v"), &o = c.in("o"), &lse = c.in("lse");
+  expect_gradient(n, q, d_o, o, lse);
+  matrix &dq = c.out("dq", q.is.rows, q.is.cols, q.is.unit), &dk = c.out("dk", k.is.rows, k.is.cols, k.is.unit),
+         &dv = c.out("dv", v.is.rows, v.is.cols, v.is.unit);
+  kernel_memory m;
+  const host::at to_q = m.room(dq), to_k = m.room(dk), to_v = m.room(dv),
+                 scratch = m.room(host::attention_grad_scratch(whole(c.seq))), at_do = m.put(d_o), at_q = m.put(q),
+                 at_k = m.put(k), at_v = m.put(v), at_o = m.put(o), at_lse = m.put(lse);
+  kernel(m.lane(), to_q, to_k, to_v, scratch, at_do, at_q, at_k, at_v, at_o, at_lse);
+  m.take(to_q, dq), m.take(to_k, dk), m.take(to_v, dv);
+}
+
+void attention(call& c) {
+  const heads n = heads_of(c, c.in("q"), c.in("k"), c.in("v"));
+  forward(c, n, [&](const auto&... operands) {
+    host::attention<double>(operands..., whole(c.rows), whole(c.seq), whole(n.of_q), whole(n.of_kv), whole(n.dim));
+  });
 }
 
 void attention_grad(call& c) {
-  const matrix &d_o = c.in("d_o"), &q = c.in("q"), &k = c.in("k"), &v = c.in("v"), &o = c.in("o"), &lse = c.in("lse");
-  const heads n = heads_of(c, q, k, v);
-  expect_gradient(n, q, d_o, o, lse);
-  matrix &dq = c.out("dq", q.is.rows, q.is.cols, q.is.unit), &dk = c.out("dk", k.is.rows, k.is.cols, k.is.unit),
-         &dv = c.out("dv", v.is.rows, v.is.cols, v.is.unit);
-  kernel_memory m;
-  const host::at to_q = m.room(dq), to_k = m.room(dk), to_v = m.room(dv),
-                 scratch = m.room(host::attention_grad_scratch(whole(c.seq))), at_do = m.put(d_o), at_q = m.put(q),
-                 at_k = m.put(k), at_v = m.put(v), at_o = m.put(o), at_lse = m.put(lse);
-  host::attention_grad<double>(m.lane(), to_q, to_k, to_v, scratch, at_do, at_q, at_k, at_v, at_o, at_lse,
-                               whole(c.rows), whole(c.seq), whole(n.of_q), whole(n.of_kv), whole(n.dim));
-  m.take(to_q, dq), m.take(to_k, dk), m.take(to_v, dv);
+  const heads n = heads_of(c, c.in("q"), c.in("k"), c.in("v"));
+  backward(c, n, [&](const auto&... operands) {
+    host::attention_grad<double>(operands..., whole(c.rows), whole(c.seq), whole(n.of_q), whole(n.of_kv), whole(n.dim));
+  });
 }
 
 void chunk_attention(call& c) {
-  const matrix &q = c.in("q"), &k = c.in("k"), &v = c.in("v");
-  const heads n = heads_of_chunks(c, q, k, v);
-  matrix &o = c.out("o", q.is.rows, q.is.cols, q.is.unit), &lse = c.out("lse", q.is.rows, n.of_q);
-  kernel_memory m;
-  const host::at to_o = m.room(o), to_lse = m.room(lse), scratch = m.room(host::attention_scratch(whole(c.seq))),
-                 at_q = m.put(q), at_k = m.put(k), at_v = m.put(v);
-  host::chunk_attention<double>(m.lane(), to_o, to_lse, scratch, at_q, at_k, at_v, whole(c.rows), whole(c.seq),
-                                whole(n.of_q), whole(n.of_kv), whole(n.dim), static_cast<int>(c.number), whole(c.first("q")));
-  m.take(to_o, o), m.take(to_lse, lse);
+  const heads n = heads_of_chunks(c, c.in("q"), c.in("k"), c.in("v"));
+  forward(c, n, [&](const auto&... operands) {
+    host::chunk_attention<double>(operands..., whole(c.rows), whole(c.seq), whole(n.of_q), whole(n.of_kv), whole(n.dim),
+                                  static_cast<int>(c.number), whole(c.first("q")));
+  });
 }
 
 void chunk_attention_grad(call& c) {
-  const matrix &d_o = c.in("d_o"), &q = c.in("q"), &k = c.in("k"), &v = c.in("v"), &o = c.in("o"), &lse = c.in("lse");
-  const heads n = heads_of_chunks(c, q, k, v);
-  expect_gradient(n, q, d_o, o, lse);
-  matrix &dq = c.out("dq", q.is.rows, q.is.cols, q.is.unit), &dk = c.out("dk", k.is.rows, k.is.cols, k.is.unit),
-         &dv = c.out("dv", v.is.rows, v.is.cols, v.is.unit);
-  kernel_memory m;
-  const host::at to_q = m.room(dq), to_k = m.room(dk), to_v = m.room(dv),
-                 scratch = m.room(host::attention_grad_scratch(whole(c.seq))), at_do = m.put(d_o), at_q = m.put(q),
-                 at_k = m.put(k), at_v = m.put(v), at_o = m.put(o), at_lse = m.put(lse);
-  host::chunk_attention_grad<double>(m.lane(), to_q, to_k, to_v, scratch, at_do, at_q, at_k, at_v, at_o, at_lse,
-                                     whole(c.rows), whole(c.seq), whole(n.of_q), whole(n.of_kv), whole(n.dim),
-                                     static_cast<int>(c.number), whole(c.first("q")));
-  m.take(to_q, dq), m.take(to_k, dk), m.take(to_v, dv);
+  const heads n = heads_of_chunks(c, c.in("q"), c.in("k"), c.in("v"));
+  backward(c, n, [&](const auto&... operands) {
+    host::chunk_attention_grad<double>(operands..., whole(c.rows), whole(c.seq), whole(n.of_q), whole(n.of_kv), whole(n.dim),
+                                       static_cast<int>(c.number), whole(c.first("q")));
+  });
 }
 
 }  // namespace attentions
