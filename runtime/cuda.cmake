@@ -28,6 +28,7 @@ add_library(rankc_runtime_cuda STATIC
   src/cuda/embedding.cu
   src/cuda/embedding_grad.cu
   src/cuda/engine.cpp
+  src/cuda/experts.cu
   src/cuda/gates.cu
   src/cuda/injected.cpp
   src/cuda/linear.cpp
@@ -44,6 +45,7 @@ add_library(rankc_runtime_cuda STATIC
   src/cuda/peer_stores.cu
   src/cuda/rope.cu
   src/cuda/rounded_parts.cu
+  src/cuda/router.cu
   src/cuda/softmax.cu
   src/cuda/trace.cu
   src/cuda/warm_up.cu
