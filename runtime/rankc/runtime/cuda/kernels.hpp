@@ -18,6 +18,7 @@
 #pragma once
 #include <rankc/runtime/cuda/attention_scratch.hpp>
 #include <rankc/runtime/cuda/fused.hpp>
+#include <rankc/runtime/cuda/grouped.hpp>
 #include <rankc/runtime/cuda/rank.hpp>
 #include <rankc/runtime/random_bits.hpp>
 
