@@ -93,7 +93,7 @@ std::vector<expert_plan> plans() {
                                                .expert_ffn = 6, .vocab = 32, .tied = true});
   l.add_layouts("some_dense", models::qwen3_moe{.layers = 4, .hidden = 12, .heads = 4, .kv_heads = 2, .head_dim = 4, .experts = 4, .top_k = 2,
                                                 .expert_ffn = 4, .vocab = 32, .ffn = 8, .mlp_only_layers = {0, 2}, .norm_topk_prob = false});
-  l.add_layouts("mixtral", models::mixtral{.layers = 4, .hidden = 12, .heads = 2, .kv_heads = 2, .experts = 5, .top_k = 3, .expert_ffn = 8, .vocab = 32});
+  l.add_layouts("mixtral", models::mixtral{.layers = 4, .hidden = 12, .heads = 2, .kv_heads = 2, .experts = 4, .top_k = 2, .expert_ffn = 8, .vocab = 32});
   l.add_layouts("sigmoid", sigmoid_model{});
   return l.out;
 }
