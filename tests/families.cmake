@@ -61,9 +61,9 @@ add_test(NAME odd COMMAND rankc_odd_test)
 # Models with experts.
 rankc_family(experts experts/plans.cpp)
 rankc_family_programs(experts host 4)
-add_executable(rankc_experts_test families/gradients_test.cpp)
+add_executable(rankc_experts_test families/gradients_test.cpp experts/lowering_test.cpp)
 target_include_directories(rankc_experts_test PRIVATE programs)
-target_link_libraries(rankc_experts_test PRIVATE rankc_experts_host rankc_test_main)
+target_link_libraries(rankc_experts_test PRIVATE rankc_experts_plans rankc::codegen rankc_experts_host rankc_test_main)
 target_compile_definitions(rankc_experts_test PRIVATE RANKC_FAMILIES=4 RANKC_PLANS=64)
 add_test(NAME experts COMMAND rankc_experts_test)
 
