@@ -44,6 +44,7 @@ add_library(rankc_runtime_cuda STATIC
   src/cuda/peer_stores.cu
   src/cuda/rope.cu
   src/cuda/rounded_parts.cu
+  src/cuda/exchange.cu
   src/cuda/softmax.cu
   src/cuda/trace.cu
   src/cuda/warm_up.cu

@@ -35,6 +35,7 @@ parallel_dims draw_dims(draws& d) {
     x.sequence_parallel = x.tp > 1 && d.chance(60);
     x.cp = d.one_of({1, 1, 2, 3});
     if (x.cp > 1 && d.chance(40)) x.cp_weights = cp_weights::replicate;
+    if (d.chance(40)) x.ulysses = x.cp;
     x.world = x.dp_replicate * x.dp_shard * x.cp * x.tp * x.pp;
     if (x.world > 1 && x.world <= 12) return x;
   }
