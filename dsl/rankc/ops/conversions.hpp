@@ -41,7 +41,9 @@ constexpr void exchange(complaint& c, types in, type* out, const op& o) {
   out[0] = x;
   if (!rules::rows(c, "the value", x) || o.along < 0) return;
   const int from = 1 - o.along;
-  if (x[o.over] != V(from))
+  if (o.over != axis::cp)
+    c.begin() << "it is over " << name(o.over) << ", whose ranks do not share out sequences; exchange heads over cp";
+  else if (x[o.over] != V(from))
     c.found(o.over, "the value", x, "sharded along the dim that is put together (V)", "there is nothing to exchange");
   for (axis inner : axes)
     if (index(inner) > index(o.over) && x[inner] == V(0) && !c.said)
