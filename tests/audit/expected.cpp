@@ -85,7 +85,10 @@ class accountant {
                            {"dh", of_.model.hidden / of_.model.heads}}};
       add(28, m, heads), add(29, m, heads);
       heads.phase = "backward";
-      if (again) add(28, m, heads);
+      if (again) return add(28, m, heads);
+      // Where attention alone is repeated, with the exchange of its result: one of four, were they all of its size.
+      heads.given["g"] = of_.model.heads;
+      if (l.recomputes && plan_.recipe.recompute.attention) add(28, m * fraction(1, 4), heads);
       return;
     }
     const with of{.given = {{"c", d_.cp}, {"KV", tokens() * fraction(2 * (of_.model.hidden / of_.model.heads * of_.model.kv_heads), d_.tp)}}};

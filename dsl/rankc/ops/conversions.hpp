@@ -108,20 +108,17 @@ inline constexpr op_row reduce_scatter{
     .host = {"reduce_scatter", ""},
     .cuda = {"reduce_scatter", ""},
     .converts = conversion::reduce_scatter};
-constexpr std::size_t exchanged(const op_sizes& s, const kernel_setting& k) {
-  return static_cast<std::size_t>(s("tokens") * s("width")) * k.element;
-}
 inline constexpr op_row all_to_all{
     .name = "all_to_all",
-    .ports = {out("y", "all_tokens part"), scratch("scratch"), in("x", "tokens width")},
+    .ports = {out("y", "tokens width"), scratch("scratch"), in("x", "tokens width")},
     .rule = detail::exchange,
     .dual = [](backward& b) {
       const std::string_view from = b.t.of(b["x"]).shape[1 - b.of.along].name;
       b.give("x", rankc::all_to_all(b.gradient("y"), b.of.over, from, b.of.with.seq));
     },
     .flops = no_flops,
-    .host = {"all_to_all", "", exchanged},
-    .cuda = {"all_to_all", "", exchanged},
+    .host = {"all_to_all", ""},
+    .cuda = {"all_to_all", ""},
     .converts = conversion::all_to_all};
 }  // namespace ops
 
