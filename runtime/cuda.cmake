@@ -27,7 +27,9 @@ add_library(rankc_runtime_cuda STATIC
   src/cuda/embedded.cpp
   src/cuda/embedding.cu
   src/cuda/embedding_grad.cu
+  src/cuda/chunk_attention.cu
   src/cuda/engine.cpp
+  src/cuda/exchange.cu
   src/cuda/gates.cu
   src/cuda/injected.cpp
   src/cuda/linear.cpp
@@ -44,7 +46,6 @@ add_library(rankc_runtime_cuda STATIC
   src/cuda/peer_stores.cu
   src/cuda/rope.cu
   src/cuda/rounded_parts.cu
-  src/cuda/exchange.cu
   src/cuda/softmax.cu
   src/cuda/trace.cu
   src/cuda/warm_up.cu

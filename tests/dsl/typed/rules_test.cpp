@@ -196,7 +196,11 @@ TEST_CASE("a conversion takes one placement to one other, and backward is its du
 }
 
 TEST_CASE("an exchange over cp takes shards along one dim to shards along the other, and its gradient back") {
-  for (const auto& [to, from, becomes] : {std::tuple("features", V(0), V(1)), {"tokens", V(1), V(0)}})
+  struct exchange {
+    std::string_view to;
+    placement from, becomes;
+  };
+  for (const auto& [to, from, becomes] : {exchange{"features", V(0), V(1)}, exchange{"tokens", V(1), V(0)}})
     for (placement p : placements) {
       trace t;
       type x = rows_of(features, I);
