@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Heads of all tokens for tokens of all heads, and back: what ranks that share out sequences exchange. Elements move, and
-// their boxes with them; nothing is asked of what they are.
+// Heads of all tokens for tokens of all heads, and back: what ranks that share out sequences exchange.
+// Elements move, and their boxes with them; nothing is asked of what they are.
 #include <fmt/format.h>
 
 #include "collectives.hpp"
@@ -13,13 +13,15 @@ struct rectangle {
   std::int64_t row, col, rows, cols;
 };
 
-/// Let `to`, of rows of `width`, hold at `row` and `col` what `from` holds in a rectangle, in rows of `from_width`.
-void move(const content& from, std::int64_t from_width, const rectangle& r, content& to, std::int64_t width, std::int64_t row,
-          std::int64_t col, workspace& space) {
+/// Let `to`, of rows of `width`, hold at `row` and `col` what `from` holds in a rectangle, in rows of
+/// `from_width`.
+void move(const content& from, std::int64_t from_width, const rectangle& r, content& to, std::int64_t width,
+          std::int64_t row, std::int64_t col, workspace& space) {
   operand taken;
   taken.ndim = 2;
   taken.rows = r.rows, taken.cols = r.cols;
-  read_tiles(from, {{r.row * from_width + r.col, r.rows, r.cols, r.rows > 1 ? from_width : r.cols}, 0, 0}, taken, space);
+  read_tiles(from, {{r.row * from_width + r.col, r.rows, r.cols, r.rows > 1 ? from_width : r.cols}, 0, 0},
+             taken, space);
   std::int64_t known = 0;
   for (int i = 0; i < taken.tiles.size(); ++i) {
     const tile& t = taken.tiles[i];
@@ -29,8 +31,8 @@ void move(const content& from, std::int64_t from_width, const rectangle& r, cont
     if (!continue_piece(to, p)) to.pieces.push_back(std::move(p));
   }
   if (known != r.rows * r.cols)
-    throw refusal(fmt::format("nothing is known to have written {} of the {} elements that a member gives", r.rows * r.cols - known,
-                              r.rows * r.cols));
+    throw refusal(fmt::format("nothing is known to have written {} of the {} elements that a member gives",
+                              r.rows * r.cols - known, r.rows * r.cols));
 }
 
 /// Join pieces that lie side by side and are columns of one box.
@@ -38,8 +40,9 @@ void join_columns(content& c) {
   for (int i = 0; i < c.pieces.size(); ++i)
     for (int k = 0; k < c.pieces.size(); ++k) {
       piece &a = c.pieces[i], &b = c.pieces[k];
-      const bool beside = i != k && a.at.rows == b.at.rows && b.at.offset == a.at.offset + a.at.cols && a.holds.box.size() == 2 &&
-                          b.holds.box.size() == 2 && a.holds.box[0] == b.holds.box[0] && a.holds.box[1].size == b.holds.box[1].size &&
+      const bool beside = i != k && a.at.rows == b.at.rows && b.at.offset == a.at.offset + a.at.cols &&
+                          a.holds.box.size() == 2 && b.holds.box.size() == 2 &&
+                          a.holds.box[0] == b.holds.box[0] && a.holds.box[1].size == b.holds.box[1].size &&
                           holds_same_sum(a.holds, b.holds);
       if (!beside) continue;
       a.holds.box[1].at.append(b.holds.box[1].at);
@@ -51,7 +54,8 @@ void join_columns(content& c) {
     }
 }
 
-/// Which rows of a sequence's chunks a member has: from its n-th token of the sequence on, so many, at a position.
+/// Which rows of a sequence's chunks a member has: from its n-th token of the sequence on, so many, at a
+/// position.
 struct run_of_tokens {
   std::int64_t place, position, count;
 };
@@ -70,9 +74,11 @@ std::vector<content> exchange(const std::vector<const content*>& given, const ex
   const std::int64_t tokens = to_heads ? as.from[0] : as.to[0], whole = to_heads ? as.to[0] : as.from[0],
                      width = to_heads ? as.to[1] : as.from[1], all_heads = to_heads ? as.from[1] : as.to[1];
   if (whole != members * tokens || all_heads != members * width)
-    throw refusal(fmt::format("{} rows of {} are no part of {} of {} over {} members", tokens, all_heads, whole, width, members));
+    throw refusal(fmt::format("{} rows of {} are no part of {} of {} over {} members", tokens, all_heads,
+                              whole, width, members));
   if (as.seq < 1 || as.seq % (2 * members) || whole % as.seq)
-    throw refusal(fmt::format("{} tokens are not sequences of {}, in two chunks for each of {} members", whole, as.seq, members));
+    throw refusal(fmt::format("{} tokens are not sequences of {}, in two chunks for each of {} members",
+                              whole, as.seq, members));
   const std::int64_t each = as.seq / members;
   workspace space;
   std::vector<content> made;
@@ -81,7 +87,8 @@ std::vector<content> exchange(const std::vector<const content*>& given, const ex
     const auto visit = [&](std::int64_t giver, std::int64_t sequence, const run_of_tokens& t) {
       const content& from = *given[static_cast<std::size_t>(giver)];
       const std::int64_t in_whole = sequence * as.seq + t.position, in_part = sequence * each + t.place;
-      if (to_heads) move(from, all_heads, {in_part, m * width, t.count, width}, to, width, in_whole, 0, space);
+      if (to_heads)
+        move(from, all_heads, {in_part, m * width, t.count, width}, to, width, in_whole, 0, space);
       else move(from, width, {in_whole, 0, t.count, width}, to, all_heads, in_part, giver * width, space);
     };
     if (to_heads) {  // in the order of the rows that are made, so that those of one tensor join

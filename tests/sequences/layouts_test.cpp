@@ -46,10 +46,12 @@ TEST_CASE("gradients, and parameters after five steps, are those of one rank") {
       CAPTURE(name);
       REQUIRE(found.gradients.at(name).size() == values.size());
       for (std::size_t i = 0; i < values.size(); ++i) {
-        const double g = found.gradients.at(name)[i], scale = std::max({std::abs(values[i]), std::abs(g), floor});
+        const double g = found.gradients.at(name)[i],
+                     scale = std::max({std::abs(values[i]), std::abs(g), floor});
         CHECK(std::abs(values[i] - g) <= 1e-10 * scale);
         worst = std::max(worst, std::abs(values[i] - g) / scale);
-        if (std::abs(values[i]) <= 1e-9) continue;  // AdamW makes a whole step of a gradient that is nothing but rounding
+        if (std::abs(values[i]) <= 1e-9)
+          continue;  // AdamW makes a whole step of a gradient that is nothing but rounding
         const double apart = std::abs(expected.weights.at(name)[i] - found.weights.at(name)[i]);
         CHECK(apart <= 1e-10);
         worst_weight = std::max(worst_weight, apart);
@@ -59,5 +61,6 @@ TEST_CASE("gradients, and parameters after five steps, are those of one rank") {
   }
   CHECK(one.size() == 4);
   CHECK(split == RANKC_SEQUENCES_SPLIT);
-  MESSAGE(split << " split plans, largest relative difference of a gradient " << worst << ", of weights after five steps " << worst_weight);
+  MESSAGE(split << " split plans, largest relative difference of a gradient " << worst
+                << ", of weights after five steps " << worst_weight);
 }

@@ -181,9 +181,9 @@ class selector {
     if (o.kind->converts == conversion::all_to_all) {
       n.rows = rows_of(t_.values[o.in[0]], o.with.seq, s_.dims), n.seq = o.with.seq;
       n.ports.push_back(scratch(o));
+      out_.values[n.ports.back().at.value].bytes = out_.values[find(o.in[0])].bytes;  // for what arrives, until it is in order
     }
     n.ports.push_back(use_of(o.in[0]));
-    if (n.ports.size() == 3) out_.values[n.ports[1].at.value].bytes = out_.values[find(o.in[0])].bytes;
     if (reduces) n.ports[1].at = n.ports[0].at;
     n.wide = t_.values[o.kind->converts == conversion::reduce_scatter ? o.out[0] : o.in[0]].holds == element::wide;
     list.push_back(std::move(n));

@@ -185,20 +185,20 @@ struct reduce_scatter {
 };
 
 /// All heads of a rank's tokens for all tokens of its heads, or the other way.
-template <class T, std::size_t To, std::size_t Wide, std::size_t From, std::size_t Narrow, std::size_t Seq>
+template <class T, std::size_t ToRows, std::size_t ToColumns, std::size_t FromRows, std::size_t FromColumns, std::size_t Seq>
 struct all_to_all {
   runtime::over over;
-  matrix<T, To, Wide> to;
+  matrix<T, ToRows, ToColumns> to;
   workspace scratch;
-  matrix<T, From, Narrow> from;
+  matrix<T, FromRows, FromColumns> from;
   size_constant<Seq> seq;
   message site;
-  static_assert(To * Wide == From * Narrow && To != From && (To % From == 0 || From % To == 0));
-  static constexpr bool to_heads = To > From;
-  static constexpr std::size_t tokens = to_heads ? To : From;
-  static constexpr head_exchange shape{static_cast<int>(tokens / Seq), static_cast<int>(Seq),
-                                       static_cast<int>(to_heads ? To / From : From / To),
-                                       static_cast<int>(to_heads ? Wide : Narrow), to_heads};
+  static constexpr bool to_heads = ToRows > FromRows;
+  static constexpr std::size_t tokens = to_heads ? ToRows : FromRows, own = to_heads ? FromRows : ToRows,
+                               width = to_heads ? ToColumns : FromColumns;
+  static_assert(ToRows * ToColumns == FromRows * FromColumns && tokens > own && tokens % own == 0 && tokens % Seq == 0);
+  static constexpr head_exchange shape{static_cast<int>(tokens / Seq), static_cast<int>(Seq), static_cast<int>(tokens / own),
+                                       static_cast<int>(width), to_heads};
   void operator()(const auto& on) const { detail::all_to_all_on<T>(on, over, site, to.where, scratch.where, from.where, shape); }
 };
 

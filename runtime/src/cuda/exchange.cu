@@ -24,7 +24,8 @@ template <bool Into, class T>
 void run(const lane& on, const char* name, T* to, const T* from, const runtime::head_exchange& by) {
   constexpr int n = wide<T>;
   const std::size_t count = static_cast<std::size_t>(by.count()) * static_cast<std::size_t>(by.width);
-  if (packable<n>(by.width, to, from)) launch(on, name, move_heads<Into, n, T>, ceil_div(count, block * n), block, 0, to, from, by);
+  if (packable<n>(by.width, to, from))
+    launch(on, name, move_heads<Into, n, T>, ceil_div(count, block * n), block, 0, to, from, by);
   else launch(on, name, move_heads<Into, 1, T>, ceil_div(count, block), block, 0, to, from, by);
 }
 
