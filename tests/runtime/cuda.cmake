@@ -30,6 +30,7 @@ add_test(NAME runtime_cuda_contexts COMMAND runtime_cuda_contexts)
 rankc_cuda_test(runtime_cuda_kernels 1
   runtime/cuda/activations_test.cpp
   runtime/cuda/attention_test.cpp
+  runtime/cuda/chunk_attention_test.cpp
   runtime/cuda/bias_test.cpp
   runtime/cuda/cross_entropy_test.cpp
   runtime/cuda/embedding_test.cpp

@@ -255,7 +255,7 @@ void copy(const lane& on, at y, at x, std::size_t count) {
       &linear_dw<T>, &bias<T>, &bias_grad<T>, &gelu<T>, &gelu_grad<T>, &add<T>, &row_max<T>, &exp_sums<T>, \
       &exp_sums_grad<T>, &cross_entropy<T>, &cross_entropy_grad<T>, &sum_squares<T>, &adamw<T>, &clear<T>, \
       &copy<T>, &mul<T>, &mul_grad<T>, &scale<T>, &sigmoid<T>, &sigmoid_grad<T>, &split<T>, &concat<T>,    \
-      &softmax<T>, &softmax_dx<T>, &all_reduce<T>, &all_gather<T>, &reduce_scatter<T>
+      &softmax<T>, &softmax_dx<T>, &all_reduce<T>, &all_gather<T>, &reduce_scatter<T>, &all_to_all<T>
 
 /// What may be kept in bf16, of weights or of moments.
 #define RANKC_RECORDED_UPDATES(T)                                                                                 \
