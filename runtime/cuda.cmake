@@ -30,7 +30,9 @@ add_library(rankc_runtime_cuda STATIC
   src/cuda/chunk_attention.cu
   src/cuda/engine.cpp
   src/cuda/exchange.cu
+  src/cuda/experts.cu
   src/cuda/gates.cu
+  src/cuda/grouped.cu
   src/cuda/injected.cpp
   src/cuda/linear.cpp
   src/cuda/linear_fused.cpp
@@ -46,7 +48,9 @@ add_library(rankc_runtime_cuda STATIC
   src/cuda/peer_stores.cu
   src/cuda/rope.cu
   src/cuda/rounded_parts.cu
+  src/cuda/router.cu
   src/cuda/softmax.cu
+  src/cuda/tensor_map.cpp
   src/cuda/trace.cu
   src/cuda/warm_up.cu
   src/cuda/worker.cpp)
@@ -73,3 +77,11 @@ set_target_properties(rankc_runtime_cuda PROPERTIES
 if(NOT CMAKE_CUDA_ARCHITECTURES)
   set_target_properties(rankc_runtime_cuda PROPERTIES CUDA_ARCHITECTURES 90)
 endif()
+
+# Instructions that compute capability 9.0 alone has; on other GPUs this code is not called.
+add_library(rankc_runtime_hopper OBJECT src/cuda/grouped_hopper.cu)
+set_target_properties(rankc_runtime_hopper PROPERTIES CUDA_ARCHITECTURES 90a-real POSITION_INDEPENDENT_CODE ON)
+foreach(property IN ITEMS INCLUDE_DIRECTORIES COMPILE_FEATURES COMPILE_OPTIONS LINK_LIBRARIES)
+  set_target_properties(rankc_runtime_hopper PROPERTIES ${property} $<TARGET_PROPERTY:rankc_runtime_cuda,${property}>)
+endforeach()
+target_sources(rankc_runtime_cuda PRIVATE $<TARGET_OBJECTS:rankc_runtime_hopper>)

@@ -52,11 +52,20 @@ rankc_family(odd odd/plans.cpp odd/techniques.cpp)
 rankc_family_programs(odd host 8)
 set(odd_counts RANKC_ODD_FAMILIES=42 RANKC_ODD_PLANS=293 RANKC_ODD_ON_ONE=87 RANKC_ODD_ON_TWO=73)
 add_executable(rankc_odd_test odd/certificate_test.cpp odd/checkpoint_test.cpp odd/coverage_test.cpp odd/embedded_test.cpp
-  odd/odd_test.cpp odd/refused_test.cpp)
+  odd/odd_test.cpp odd/refused_test.cpp families/gradients_test.cpp)
 target_include_directories(rankc_odd_test PRIVATE programs)
 target_link_libraries(rankc_odd_test PRIVATE rankc_odd_plans rankc::codegen rankc_odd_host rankc_test_main nlohmann_json::nlohmann_json)
-target_compile_definitions(rankc_odd_test PRIVATE ${odd_counts})
+target_compile_definitions(rankc_odd_test PRIVATE ${odd_counts} RANKC_FAMILIES=42 RANKC_PLANS=293)
 add_test(NAME odd COMMAND rankc_odd_test)
+
+# Models with experts.
+rankc_family(experts experts/plans.cpp)
+rankc_family_programs(experts host 4)
+add_executable(rankc_experts_test families/gradients_test.cpp)
+target_include_directories(rankc_experts_test PRIVATE programs)
+target_link_libraries(rankc_experts_test PRIVATE rankc_experts_host rankc_test_main)
+target_compile_definitions(rankc_experts_test PRIVATE RANKC_FAMILIES=4 RANKC_PLANS=64)
+add_test(NAME experts COMMAND rankc_experts_test)
 
 # Plans that recompute, beside the same plans that keep everything.
 rankc_family(recompute recompute/plans.cpp)
@@ -98,7 +107,7 @@ rankc_family_programs(hugging_face host 1)
 add_executable(rankc_hugging_face_test hugging_face/files_test.cpp hugging_face/oracle_test.cpp)
 target_include_directories(rankc_hugging_face_test PRIVATE programs)
 target_link_libraries(rankc_hugging_face_test PRIVATE rankc_hugging_face_host rankc_test_main nlohmann_json::nlohmann_json)
-target_compile_definitions(rankc_hugging_face_test PRIVATE RANKC_TEST_ORACLES="${CMAKE_CURRENT_SOURCE_DIR}/oracles" RANKC_HUGGING_FACE_MODELS=6)
+target_compile_definitions(rankc_hugging_face_test PRIVATE RANKC_TEST_ORACLES="${CMAKE_CURRENT_SOURCE_DIR}/oracles" RANKC_HUGGING_FACE_MODELS=11)
 add_test(NAME hugging_face COMMAND rankc_hugging_face_test)
 
 # Programs of whole families for GPUs take minutes to compile: they are made where there is a GPU to run them.

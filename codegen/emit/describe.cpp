@@ -284,6 +284,9 @@ std::string describe_json(const lowered& l) {
                   {"kv_heads", s.kv_heads ? s.kv_heads : s.heads}, {"head_dim", s.elements_of_head()}, {"ffn", s.ffn}, {"vocab", s.vocab},
                   {"tied", s.tied_embeddings}, {"theta", m.theta}, {"norm_eps", m.norm_eps}};
     if (s.rotary) j["model"].update(describe_scaling(m.scaling));
+    if (const known_experts& e = m.experts; e.ffn > 0)
+      j["model"].update({{"experts", s.experts}, {"top_k", s.top_k}, {"expert_ffn", e.ffn}, {"norm_topk_prob", e.normalized},
+                         {"decoder_sparse_step", e.every}, {"mlp_only_layers", e.dense}});
   }
   if (const parameter_count n = parameters_of(l); n.frozen > 0) j["trained_parameters"] = n.trained;
   for (const pipeline_rank& r : l.ranks) {

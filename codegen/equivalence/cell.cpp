@@ -34,6 +34,9 @@ void cell::bind_axis(const std::string& name, const axis_use& a, std::int64_t un
     if (given.size % unit || !given.at.to_units(unit, p.at))
       throw refusal(fmt::format("{} has {} in parts of {}", name, text_of(a.of, given.at), unit));
     p.size = given.size / unit;
+    if (a.of == 't' && p.arranged != order_)
+      throw refusal(fmt::format("{} has slots that lie in another order than the op takes them to", name));
+    p.arranged = 0;
     bound_[slot(a.unit)] = {runs(0, unit), unit};
     is_bound_[slot(a.unit)] = true;
   }
@@ -54,6 +57,7 @@ void cell::bind_axis(const std::string& name, const axis_use& a, std::int64_t un
 
 void cell::bind(const std::vector<operand>& ports, const attributes& with) {
   is_bound_.fill(false);
+  order_ = find_order(ports);
   for (std::size_t i = static_cast<std::size_t>(fact_.results); i < fact_.ports.size(); ++i) {
     const port& p = fact_.ports[i];
     const holding& h = *(held_[i] = find(ports[i], p));
@@ -65,12 +69,38 @@ void cell::bind(const std::vector<operand>& ports, const attributes& with) {
       bind_axis(p.name, p.axes[a], ports[i].unit, h.box[static_cast<int>(a)]);
   }
   check_needs(ports);
+  check_order();
   const auto given = static_cast<std::size_t>(fact_.results);
   if (fact_.positions) check_positions(ports[given].first, with);
   if (fact_.sequences) check_sequences(with);
   if (fact_.chunks && !fact_.positions)
     for (std::size_t i = given; i < fact_.ports.size(); ++i)
       if (fact_.ports[i].name == "q") check_chunks(ports[i].first, with);
+}
+
+word cell::find_order(const std::vector<operand>& ports) const {
+  if (fact_.by < 0) return 0;
+  const auto by = static_cast<std::size_t>(fact_.by);
+  const holding& h = *find(ports[by], fact_.ports[by]);
+  const word order = h.sum.size() == 1 ? model_.arrangement(h.sum[0].of) : 0;
+  if (order == 0) throw refusal(fmt::format("{} does not say where slots of tokens lie", fact_.ports[by].name));
+  return order;
+}
+
+void cell::check_order() const {
+  const auto is_of_tokens = [](const axis_use& a) { return a.of == 't'; };
+  const bool takes_order = fact_.by >= 0 || fact_.arranges || fact_.positions || fact_.sequences || fact_.chunks;
+  if (!takes_order || !is_bound_[slot('t')]) return;
+  const part& tokens = bound_[slot('t')];
+  if (tokens.arranged) throw refusal("it takes slots of tokens for tokens in their order");
+  if (fact_.by < 0) return;
+  const port& p = fact_.ports[static_cast<std::size_t>(fact_.by)];
+  if (std::any_of(p.axes.begin(), p.axes.end(), is_of_tokens)) return;  // its tokens are those of all operands
+  const summand& s = held_[static_cast<std::size_t>(fact_.by)]->sum[0];
+  runs counted(0, tokens.size), own = tokens.at;
+  if (!s.is_whole()) counted = s.over[0].done;
+  if (interval twice; s.over.size() > 1 || !own.sort(twice) || !(counted == own))
+    throw refusal(fmt::format("{} are of {}; the slots are of {}", p.name, text_of('t', counted), text_of('t', own)));
 }
 
 namespace {
@@ -228,7 +258,7 @@ std::string missing_text(const holding& h, const model& m) {
 
 term cell::take(int operand, bool linear, few<pending, 1>& over, bool& has_pending) const {
   const holding& h = *held_[static_cast<std::size_t>(operand)];
-  if (h.is_whole()) return h.closed();
+  if (h.is_whole() || operand == fact_.by) return h.closed();
   const std::string& name = fact_.ports[static_cast<std::size_t>(operand)].name;
   if (!linear || h.is_maximum())
     throw refusal(fmt::format("{} is not whole: {} in {}; the op is not linear in it", name,
@@ -256,7 +286,7 @@ few<part, 2> cell::box_of(int result, const operand& shape, term of) const {
     const std::size_t s = slot(axis.of);
     const std::int64_t unit = axis.unit ? shape.unit : 1;
     if (is_bound_[s]) {
-      box.push_back(unit == 1 ? bound_[s] : part{bound_[s].at.from_units(unit), bound_[s].size * unit});
+      box.push_back(axis.unit ? part{bound_[s].at.from_units(unit), bound_[s].size * unit, axis.of == 't' ? order_ : 0} : bound_[s]);
     } else if (fact_.first.find(axis.of) != std::string::npos) {
       const std::int64_t begin = shape.first + range[s].begin, size = model_.size(of, a);
       if (begin < 0 || begin + range[s].size() > size)

@@ -41,6 +41,9 @@ class cell {
   void check_positions(std::int64_t first, const attributes&) const;
   void check_sequences(const attributes&) const;
   void check_chunks(std::int64_t first, const attributes&);
+  /// In which order the op takes slots of tokens to lie; 0 where it knows of none.
+  word find_order(const std::vector<operand>& ports) const;
+  void check_order() const;
   /// An operand's term, were it whole. What is missing of it goes into `over`, where the op is linear in it.
   term take(int operand, bool linear, few<pending, 1>& over, bool& has_pending) const;
   /// Zeros of the box that the operands say; of any, where they do not.
@@ -54,6 +57,7 @@ class cell {
   std::array<part, max_letters> bound_;
   std::array<bool, max_letters> is_bound_{};
   std::array<const holding*, 16> held_{};
+  word order_ = 0;
 };
 
 /// The axes over which a linear op of a pending sum is pending: those of the sum, or, of several summands,

@@ -140,7 +140,9 @@ holding cut(const holding& of, std::int64_t row, std::int64_t rows, std::int64_t
   const int n = of.box.size();
   for (int d = 0; d < n; ++d) {
     const bool is_row = n == 2 && d == 0;
-    out.box.push_back({of.box[d].at.slice(is_row ? row : col, is_row ? rows : cols), of.box[d].size});
+    const part& p = of.box[d];
+    out.box.push_back({p.at.slice(is_row ? row : col, is_row ? rows : cols), p.size, p.arranged});
+    if (p.arranged && !(out.box.back().at == p.at)) throw refusal("some of the slots of tokens are taken, which lie in no order that is known");
   }
   return out;
 }

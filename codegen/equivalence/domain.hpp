@@ -120,6 +120,7 @@ class runs {
 struct part {
   runs at;
   std::int64_t size = 0;
+  std::uint64_t arranged = 0;  // not 0: they lie in an order of which this is the fingerprint, and only all of them are known
   bool is_whole() const { return at.is(0, size); }
   bool operator==(const part&) const = default;
 };

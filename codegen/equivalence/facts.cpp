@@ -59,6 +59,28 @@ constexpr line lines[]{
     {"concat", "y(t w) first(t l) second(t r)", "y = first + second", "whole(w l r)", "parts", "first second = split(dy)"},
     {"concat_heads", "y(t h*w) first(t h*l) second(t h*r)", "y = first + second", "", "parts", "first second = split_heads(dy)"},
 
+    // ---- routers and experts: l picks of each token, of r experts; i and f are the rows and columns of an expert's matrix
+    {"softmax_top", "weights(t l) chosen(t l) logits(t e)", "weights = logits; chosen = logits", "whole(l e)", "parts",
+     "logits = softmax_top_grad(dweights, logits, chosen)"},
+    {"softmax_top_grad", "dlogits(t e) dweights(t l) logits(t e) chosen(t l)", "dlogits = dweights' logits chosen", "whole(l e)"},
+    {"sigmoid_top", "weights(t l) chosen(t l) logits(t e)", "weights = logits; chosen = logits", "whole(l e)", "parts",
+     "logits = sigmoid_top_grad(dweights, logits, chosen)"},
+    {"sigmoid_top_grad", "dlogits(t e) dweights(t l) logits(t e) chosen(t l)", "dlogits = dweights' logits chosen", "whole(l e)"},
+    {"normalize", "y(t w) x(t w)", "y = x", "whole(w)", "number", "x = normalize_grad(dy, x)"},
+    {"normalize_grad", "dx(t w) dy(t w) x(t w)", "dx = dy' x", "whole(w)", "number"},
+    {"arrange", "places(t l) offsets(2 r) chosen(t l)", "places = chosen; offsets = sum(t) chosen", "arranges whole(l r)", "parts"},
+    {"dispatch", "slots(t*l w) x(t w) places(t l)", "slots = x' places", "whole(l) by(places)", "", "x = collect(dslots, places)"},
+    {"collect", "y(t w) slots(t*l w) places(t l)", "y = slots' places", "whole(l) by(places)"},
+    {"combine", "y(t w) slots(t*l w) weights(t l) places(t l)", "y = slots' weights' places", "whole(l) by(places)", "",
+     "slots weights = combine_grad(dy, slots, weights, places)"},
+    {"combine_grad", "dslots(t*l w) dweights(t l) dy(t w) slots(t*l w) weights(t l) places(t l)",
+     "dslots = dy' weights' places; dweights = sum(w) dy' slots' places", "whole(l) by(places)"},
+    {"expert_up", "y(t*l f) x(t*l i) w(r*i f) offsets(2 r)", "y = sum(i) x' w' offsets", "whole(r) by(offsets)", "",
+     "x = expert_down(dy, w, offsets); w = expert_dw(x, dy, offsets)"},
+    {"expert_down", "y(t*l i) x(t*l f) w(r*i f) offsets(2 r)", "y = sum(f) x' w' offsets", "whole(r) by(offsets)", "",
+     "x = expert_up(dy, w, offsets); w = expert_dw(dy, x, offsets)"},
+    {"expert_dw", "+dw(r*i f) x(t*l i) y(t*l f) offsets(2 r)", "dw = sum(t) x' y' offsets", "whole(r) by(offsets)"},
+
     // ---- positions and attention
     {"rope", "y(t h*d):s^x x(t h*d):s table(s d)", "y = x' table", "listed whole(d)", "seq", "x = rope_grad(dy, table)"},
     {"rope_grad", "dx(t h*d):s^dy dy(t h*d):s table(s d)", "dx = dy' table", "listed whole(d)", "seq"},

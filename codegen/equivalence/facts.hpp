@@ -39,6 +39,9 @@ namespace rankc::codegen::algebra {
 ///   "chunks"       axis t is of a rank's chunks of such sequences, or a part of these, of as many ranks as the op's number says;
 ///                  axis u, if there is one, is of the whole sequences, rank after rank; first says which rank's they are,
 ///   "like R"       its results are row R's,
+///   "arranges"     its results say in which order the slots of tokens lie that are chosen so: "t*l" are l slots of each token, in an
+///                  order of their own,
+///   "by(places)"   slots lie as that operand says, which is of their tokens alone, where it is a sum over tokens,
 ///   "commutative"  the two operands may change places,
 ///   "groups"       each head of axis k is there with all heads of axis h that use it.
 /// `attributes`: which of "seq", "number" a result depends on, and "parts": the sizes of its parts.
@@ -99,7 +102,8 @@ struct fact {
   std::vector<std::string> names;  // of the ports, and what is between
   std::vector<equation> equations;
   std::string whole, first;  // letters
-  bool positions = false, listed = false, sequences = false, chunks = false, groups = false, commutative = false;
+  bool positions = false, listed = false, sequences = false, chunks = false, groups = false, commutative = false, arranges = false;
+  int by = -1;  // of an operand that says where slots lie
   bool seq = false, number = false, parts = false;
   std::vector<derivative> derivatives;
   unsigned long long key = 0;  // of the row's name, or of that which it is like

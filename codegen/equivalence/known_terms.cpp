@@ -46,6 +46,11 @@ std::int64_t model::size(term t, std::size_t dim) const {
   return dim < shape.size() ? shape[dim] : -1;
 }
 
+word model::arrangement(term t) const {
+  const auto at = arrangements_.find(t.a);
+  return at == arrangements_.end() ? 0 : at->second;
+}
+
 std::string model::name(term t) const {
   if (t.is_zero()) return "zeros";
   const int at = find(t);

@@ -168,6 +168,7 @@ void model::apply(const fact& f, std::vector<term>& ports, const attributes& wit
       case equation::kind::function:
         result = result_of(f, static_cast<int>(k), given.data(), with);
         know(result, where, nullptr);
+        if (f.arranges) arrangements_[result.a] = given[0].a | 1;
         break;
       case equation::kind::sum:
         result = zero;

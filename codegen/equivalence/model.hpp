@@ -62,6 +62,8 @@ class model {
   bool has(term t) const { return find(t) >= 0; }
   /// The size of a dim of a term: -1 where the model says nothing of it.
   std::int64_t size(term, std::size_t dim) const;
+  /// Of a term that says where slots of tokens lie, what it is of; 0 where it says nothing of it.
+  word arrangement(term) const;
   /// "layers.2: linear"; of a term that the model has not, that.
   std::string name(term) const;
 
@@ -90,6 +92,7 @@ class model {
   const specification& spec_;
   std::vector<known> known_;
   std::vector<int> index_;  // by fingerprint: into known_, -1
+  std::map<word, word> arrangements_;
   std::map<std::string, parameter, std::less<>> parameters_;
   std::vector<layer_values> uses_;
   term loss_ = zero, norm_ = zero;

@@ -24,6 +24,11 @@ bool is_alike(const holding& x, const holding& y) {
   return alike;
 }
 
+/// Slots of tokens lie in an order of each rank's own.
+void refuse_slots(const part& p) {
+  if (p.arranged) throw refusal("its members hold slots of tokens, each in an order of its own");
+}
+
 }  // namespace
 
 bool holds_same_sum(const holding& x, const holding& y) {
@@ -36,6 +41,7 @@ bool continue_piece(content& all, const piece& more) {
   for (int i = 0; i < all.pieces.size(); ++i) {
     piece& p = all.pieces[i];
     if (!is_alike(p.holds, more.holds)) continue;
+    refuse_slots(p.holds.box[0]);
     const std::int64_t pitch = more.at.offset - p.at.offset - (p.at.rows - 1) * p.at.pitch;
     const auto has_pitch = [pitch](const place& at) { return at.rows == 1 || at.pitch == pitch; };
     if (p.holds.box.size() == 1) {
@@ -58,6 +64,7 @@ namespace {
 /// The members' elements in their order, of an axis of so many. Of a parameter whose rows do not divide, the
 /// last members have fewer than a row each beyond its end.
 runs shards_in_line(const part& first, const runs& second, int members) {
+  refuse_slots(first);
   std::int64_t by = 0;
   if (!first.at.is_shifted(second, by))
     throw refusal("its members hold parts that do not follow on each other");

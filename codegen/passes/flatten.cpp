@@ -128,7 +128,8 @@ flattener::place flattener::resolve(const item& i, const layer_call& call, int i
     whole.begin += v.offset;
     whole.bytes = v.bytes;
     whole.what.back() = index;
-    whole.type = v.holds == element_kind::bytes ? element_type::bytes : v.holds == element_kind::wide ? wide() : real();
+    whole.type = v.holds == element_kind::bytes ? element_type::bytes : v.holds == element_kind::index ? element_type::i32
+                 : v.holds == element_kind::wide ? wide() : real();
     return whole;
   };
   switch (v.where) {
@@ -197,7 +198,8 @@ static std::vector<view> views_of(const body& b, const node& n, const std::vecto
       const local_shape& s = b.shape(n.ports[p]);
       for (int d = 0; d < s.ndim; ++d) {
         v.shape.push_back(s.dims[d].width());
-        v.unit = s.dims[d].unit;
+        const bool of_rows = d > 0 && !of.shape.dim[0].unit.empty();
+        if (!of_rows) v.unit = s.dims[d].unit;
         if (d >= of.shape.ndim || of.shape.dim[d].first.empty()) continue;
         if (s.dims[d].over.has(axis::tp)) v.first = s.dims[d].width();
         if (s.dims[d].over.has(axis::cp)) v.next_first = s.dims[d].width() * (s.dims[d].over.has(axis::tp) ? b.setting.dims.tp : 1);

@@ -392,6 +392,12 @@ constexpr rule_text texts[]{
      "original_positions, to those that turn more than high_freq_factor times not at all, and to the others in part.",
      "models::llama{.rope_scaling = {.factor = 8}, ...}",
      "Write {.by = rope_scaling::llama3, .factor = 8}, or leave it out: a Llama 3 from before 3.1 has none."},
+    {253, "layers without experts are the model's",
+     "Each number of mlp_only_layers is that of a layer, from 0 on, and there are at most 16.",
+     "A number past the last layer would leave no layer out, and a model that has experts where the one whose weights are loaded has "
+     "none does not read them.",
+     "models::qwen3_moe{.layers = 4, .mlp_only_layers = {4}, ...}",
+     "Count layers from 0: {3} is the last of four. Regular patterns are decoder_sparse_step's."},
     {300, "a line is a request",
      "Each line of `rankc schedule` and `rankc dims` is one JSON object with fields of the types that its sentence "
      "names, and of `rankc dims` no others; each token of \"ranks\" is of the grammar: 3F5, 3SEND_F5, OVERLAP(3F5,3B4), "

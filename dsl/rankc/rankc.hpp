@@ -5,7 +5,9 @@
 
 #include <rankc/models/gpt2.hpp>
 #include <rankc/models/llama.hpp>
+#include <rankc/models/mixtral.hpp>
 #include <rankc/models/qwen3.hpp>
+#include <rankc/models/qwen3_moe.hpp>
 #include <rankc/plan/plan_value.hpp>
 #include <rankc/schedules/declared.hpp>
 #include <rankc/schedules/gpipe.hpp>

@@ -63,7 +63,7 @@ void keep_positions(tensors& all, std::size_t count) {
 }  // namespace
 
 TEST_CASE("what is exported has the tensors that were read, and is read again with the same bits on any layout") {
-  for (const std::string model : {"gpt2", "gpt2_sharded", "llama_gqa", "qwen3"})
+  for (const std::string model : {"gpt2", "gpt2_sharded", "llama_gqa", "qwen3", "qwen3_moe_norm", "mixtral"})
     for (const char* layout : {"one", "tp2_pp2", "shards"})
       for (const std::size_t file_bytes : {std::size_t{5'000'000'000}, std::size_t{60'000}}) {
         CAPTURE(model);
@@ -98,7 +98,8 @@ TEST_CASE("what is exported has the tensors that were read, and is read again wi
 
 TEST_CASE("configs of transformers 4 and 5 are read, and buffers and heads that are tied are skipped") {
   const scratch files;
-  for (const std::string model : {"gpt2", "gpt2_sharded", "llama_gqa", "qwen3", "llama_rope_llama3"}) {
+  for (const std::string model : {"gpt2", "gpt2_sharded", "llama_gqa", "qwen3", "llama_rope_llama3", "qwen3_moe_nonorm", "qwen3_moe_mlp_only",
+                                  "qwen3_moe_sparse_step", "mixtral"}) {
     CAPTURE(model);
     run one = start(program_of(model, "one"), folder_of(model), "arith:1"),
         other = start(program_of(model, "one"), changed(files, model, {}, "config_v4.json"), "arith:1");
@@ -165,7 +166,15 @@ TEST_CASE("another model is refused with all that differs, and no rank is touche
         "is of another model than the plan hf_qwen3_one_host: attention_bias is true, and the plan has false; num_key_value_heads is 4, and the plan "
         "has 2; head_dim is 128, and the plan has 16; use_sliding_window is true, and the plan has false");
   CHECK(refused("no_family", folder_of("gpt2")) ==
-        "1: the plan hf_no_family_one_host: its model is none that Hugging Face's files are known of (gpt2, llama, qwen3)");
+        "1: the plan hf_no_family_one_host: its model is none that Hugging Face's files are known of (gpt2, llama, qwen3, qwen3_moe, mixtral)");
+  CHECK(said("qwen3_moe_mlp_only", "qwen3_moe_mlp_only", {{"num_local_experts", 16}, {"num_experts_per_tok", nullptr}, {"norm_topk_prob", nullptr},
+                                                          {"mlp_only_layers", {1}}, {"intermediate_size", 64}}) ==
+        "is of another model than the plan hf_qwen3_moe_mlp_only_one_host: intermediate_size is 64, and the plan has 48; num_experts is 16, and the "
+        "plan has 8; num_experts_per_tok is 8, and the plan has 2; norm_topk_prob is false, and the plan has true; mlp_only_layers is [1], and the "
+        "plan has [0]");
+  CHECK(said("mixtral", "mixtral", {{"num_local_experts", 4}, {"sliding_window", 32}, {"router_jitter_noise", 0.5}}) ==
+        "is of another model than the plan hf_mixtral_one_host: num_local_experts is 4, and the plan has 8; sliding_window is 32, and the plan has "
+        "null; router_jitter_noise is 0.5, and the plan has 0.0");
 }
 
 TEST_CASE("how rotary positions are slowed is read, exported where both versions look, and another way is refused") {

@@ -47,6 +47,19 @@ std::vector<variant> plans() {
   constexpr models::llama longer{.layers = 2, .hidden = 32, .heads = 4, .kv_heads = 1, .ffn = 64, .vocab = 128, .theta = 10000, .tied = true,
                                  .rope_scaling = slowed, .head_dim = 16};
   l.add("llama_rope_llama3", "one", longer, {}, schedules::gpipe{1});
+  constexpr models::qwen3_moe sparse{.layers = 2, .hidden = 32, .heads = 4, .kv_heads = 2, .head_dim = 16, .experts = 8, .top_k = 2,
+                                     .expert_ffn = 16, .vocab = 128};
+  l.add_layouts("qwen3_moe_norm", sparse);
+  l.add("qwen3_moe_nonorm", "one", [&] { models::qwen3_moe m = sparse; m.norm_topk_prob = false, m.tied = true; return m; }(), {}, schedules::gpipe{1});
+  constexpr models::qwen3_moe partly{.layers = 3, .hidden = 32, .heads = 4, .kv_heads = 1, .head_dim = 8, .experts = 8, .top_k = 2, .expert_ffn = 12,
+                                     .vocab = 128, .ffn = 48, .mlp_only_layers = {0}};
+  l.add("qwen3_moe_mlp_only", "one", partly, {}, schedules::gpipe{1});
+  l.add("qwen3_moe_sparse_step", "one", [&] {
+    models::qwen3_moe m = partly;
+    m.layers = 4, m.mlp_only_layers = {}, m.decoder_sparse_step = 2, m.tied = true;
+    return m;
+  }(), {}, schedules::gpipe{1});
+  l.add_layouts("mixtral", models::mixtral{.layers = 2, .hidden = 32, .heads = 4, .kv_heads = 2, .experts = 8, .top_k = 2, .expert_ffn = 16, .vocab = 128});
   l.add("gpt2_untied", "one", models::gpt2{.layers = 2, .hidden = 16, .heads = 4, .ffn = 48, .vocab = 64, .tied = false}, {}, schedules::gpipe{1});
   l.add("no_family", "one", ::plans::gated_llama{.layers = 2, .hidden = 12, .heads = 2, .ffn = 10, .vocab = 32}, {}, schedules::gpipe{1});
   return l.out;

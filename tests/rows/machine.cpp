@@ -8,11 +8,49 @@
 
 namespace rankc::test::rows {
 
+namespace {
+
+/// The numbers below `count` in random order.
+values shuffled(std::size_t count, std::mt19937& generator) {
+  values all(count);
+  for (std::size_t i = 0; i < count; ++i) all[i] = static_cast<double>(i);
+  for (std::size_t i = count; i > 1; --i) std::swap(all[i - 1], all[generator() % i]);
+  return all;
+}
+
+/// Experts that tokens choose, of which each chooses none twice where there are enough; places of slots, or where those of experts
+/// begin and end.
+values random_order(const row& r, std::size_t port, const setting& s, std::mt19937& generator) {
+  const std::string& name = r.is->ports[port].name;
+  const auto slots = static_cast<std::size_t>(s.size.at('t')) * static_cast<std::size_t>(s.size.at('l'));
+  if (name == "places") return shuffled(slots, generator);
+  values v;
+  if (name == "offsets") {
+    const int experts = s.size.at('r');
+    v.assign(2 * static_cast<std::size_t>(experts), 0.0);
+    for (int e = 1; e < experts; ++e) v[static_cast<std::size_t>(e)] = static_cast<double>(generator() % (slots + 1));
+    std::sort(v.begin(), v.begin() + experts);
+    std::copy(v.begin() + 1, v.begin() + experts, v.begin() + experts);
+    v.back() = static_cast<double>(slots);
+    return v;
+  }
+  const int picks = s.size.at('l'), experts = r.is->arranges ? s.size.at('r') : s.size.at('e');
+  for (int t = 0; t < s.size.at('t'); ++t) {
+    const values order = shuffled(static_cast<std::size_t>(experts), generator);
+    for (int k = 0; k < picks; ++k) v.push_back(order[static_cast<std::size_t>(k % experts)]);
+  }
+  return v;
+}
+
+}  // namespace
+
 values random_port(const machine& on, const row& r, std::size_t port, const setting& s, unsigned seed) {
   std::mt19937 generator(seed * 97u + static_cast<unsigned>(port));
   values v(count(r, port, s));
   const auto below = static_cast<unsigned>(s.first + s.size.at('v') + 3);
-  const bool positive = r.is->ports[port].name == "sums";
+  const bool positive = r.is->ports[port].name == "sums" || ((r.op == &ops::normalize || r.op == &ops::normalize_grad) && r.is->ports[port].name == "x");
+  if (const std::string& name = r.is->ports[port].name; name == "chosen" || name == "places" || name == "offsets")
+    return random_order(r, port, s, generator);
   for (double& x : v) {
     const double unit = static_cast<double>(generator()) / 4294967296.0;  // [0, 1)
     x = r.of(port).holds == element::index ? static_cast<double>(generator() % below)

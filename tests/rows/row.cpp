@@ -143,10 +143,12 @@ setting fitted(const row& r, std::map<char, int> size, int first, int gap) {
   if (r.is->sequences) s.size['t'] *= s.seq();
   if (r.is->groups) s.size['h'] *= s.size['k'];
   if (r.is->parts) s.size['w'] = s.size['l'] + s.size['r'];
+  s.size['e'] = s.size['l'] + s.size['h'];  // experts: more than picks
+  s.size['f'] = s.size['o'];
   return s;
 }
 
-// t tokens or sequences of s; h heads, or query heads of each of k; heads of d, of which kernels turn halves.
+// t tokens or sequences of s, with l picks of e, or r, experts; h heads, or query heads of each of k; heads of d, of which kernels turn halves.
 using sizes = std::map<char, int>;
 const sizes primes{{'t', 7}, {'s', 3},  {'i', 5}, {'o', 11}, {'w', 13}, {'l', 5},
                    {'r', 7}, {'v', 17}, {'h', 3}, {'k', 2},  {'d', 6}},

@@ -34,7 +34,8 @@ class typed_machine : public machine {
     for (std::size_t p = 0; p < o.size(); ++p) {
       const bool is_result = p < r.results(), is_replaced = instead && p == instead->result;
       if (is_replaced) continue;
-      if (is_result && !adds) o[p].assign(count(r, p, s), std::numeric_limits<double>::quiet_NaN());
+      const double unset = r.of(p).holds == element::index ? -1 : std::numeric_limits<double>::quiet_NaN();
+      if (is_result && !adds) o[p].assign(count(r, p, s), unset);
       write(r, p, o[p]);
     }
     const std::vector<std::byte> before = image_;
@@ -134,9 +135,11 @@ class typed_machine : public machine {
       const auto get = [&]<class U>(U x) {
         std::memcpy(static_cast<void*>(&x), image_.data() + at_[port].of(i), sizeof x);
         if constexpr (std::is_same_v<U, double>) v[i] = x;
+        else if constexpr (std::is_same_v<U, std::int32_t>) v[i] = x;
         else v[i] = static_cast<double>(static_cast<float>(x));
       };
-      if (is_wide(r, port)) get(Wide{});
+      if (r.of(port).holds == element::index) get(std::int32_t{});
+      else if (is_wide(r, port)) get(Wide{});
       else get(T{});
     }
     return v;

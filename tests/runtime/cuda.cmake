@@ -43,6 +43,7 @@ rankc_cuda_test(runtime_cuda_kernels 1
   runtime/cuda/rope_test.cpp
   runtime/cuda/rounding_test.cpp
   runtime/cuda/softmax_test.cpp)
+rankc_cuda_test(runtime_cuda_grouped 1 runtime/cuda/grouped_test.cpp)
 rankc_cuda_test(runtime_cuda_engine 1 runtime/cuda/engine_test.cpp)
 rankc_cuda_test(runtime_cuda_beside 1 runtime/cuda/beside_test.cpp runtime/cuda/meet.cu)
 rankc_cuda_test(runtime_cuda_trace 1 runtime/cuda/trace_test.cpp)

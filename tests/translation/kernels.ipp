@@ -183,6 +183,113 @@ void softmax_dx(const lane& on, at dx, at dy, at y, int tokens, int width) {
 }
 
 template <class T>
+void softmax_top(const lane& on, at weights, at chosen, at logits, int tokens, int experts, int picks) {
+  kernel(on, "softmax_top")
+      .out(weights, all<wide<T>>(tokens, picks))
+      .out(chosen, all<std::int32_t>(tokens, picks))
+      .in(logits, all<T>(tokens, experts));
+}
+template <class T>
+void softmax_top_grad(const lane& on, at dlogits, at dweights, at logits, at chosen, int tokens, int experts, int picks) {
+  kernel(on, "softmax_top_grad")
+      .out(dlogits, all<T>(tokens, experts))
+      .in(dweights, all<wide<T>>(tokens, picks))
+      .in(logits, all<T>(tokens, experts))
+      .in(chosen, all<std::int32_t>(tokens, picks));
+}
+template <class T>
+void sigmoid_top(const lane& on, at weights, at chosen, at logits, int tokens, int experts, int picks) {
+  kernel(on, "sigmoid_top")
+      .out(weights, all<wide<T>>(tokens, picks))
+      .out(chosen, all<std::int32_t>(tokens, picks))
+      .in(logits, all<T>(tokens, experts));
+}
+template <class T>
+void sigmoid_top_grad(const lane& on, at dlogits, at dweights, at logits, at chosen, int tokens, int experts, int picks) {
+  kernel(on, "sigmoid_top_grad")
+      .out(dlogits, all<T>(tokens, experts))
+      .in(dweights, all<wide<T>>(tokens, picks))
+      .in(logits, all<T>(tokens, experts))
+      .in(chosen, all<std::int32_t>(tokens, picks));
+}
+template <class T>
+void normalize(const lane& on, at y, at x, int tokens, int width, double total) {
+  kernel(on, "normalize").with(total).out(y, all<wide<T>>(tokens, width)).in(x, all<wide<T>>(tokens, width));
+}
+template <class T>
+void normalize_grad(const lane& on, at dx, at dy, at x, int tokens, int width, double total) {
+  kernel(on, "normalize_grad")
+      .with(total)
+      .out(dx, all<wide<T>>(tokens, width))
+      .in(dy, all<wide<T>>(tokens, width))
+      .in(x, all<wide<T>>(tokens, width));
+}
+template <class T>
+void arrange(const lane& on, at places, at offsets, at chosen, int tokens, int picks, int segments) {
+  kernel(on, "arrange")
+      .out(places, all<std::int32_t>(tokens, picks))
+      .out(offsets, all<std::int32_t>(2, segments))
+      .in(chosen, all<std::int32_t>(tokens, picks));
+}
+template <class T>
+void dispatch(const lane& on, at slots, at x, at places, int tokens, int picks, int width) {
+  kernel(on, "dispatch")
+      .out(slots, all<T>(tokens * picks, width))
+      .in(x, all<T>(tokens, width))
+      .in(places, all<std::int32_t>(tokens, picks));
+}
+template <class T>
+void collect(const lane& on, at y, at slots, at places, int tokens, int picks, int width) {
+  kernel(on, "collect")
+      .out(y, all<T>(tokens, width))
+      .in(slots, all<T>(tokens * picks, width))
+      .in(places, all<std::int32_t>(tokens, picks));
+}
+template <class T>
+void combine(const lane& on, at y, at slots, at weights, at places, int tokens, int picks, int width) {
+  kernel(on, "combine")
+      .out(y, all<T>(tokens, width))
+      .in(slots, all<T>(tokens * picks, width))
+      .in(weights, all<wide<T>>(tokens, picks))
+      .in(places, all<std::int32_t>(tokens, picks));
+}
+template <class T>
+void combine_grad(const lane& on, at dslots, at dweights, at dy, at slots, at weights, at places, int tokens, int picks, int width) {
+  kernel(on, "combine_grad")
+      .out(dslots, all<T>(tokens * picks, width))
+      .out(dweights, all<wide<T>>(tokens, picks))
+      .in(dy, all<T>(tokens, width))
+      .in(slots, all<T>(tokens * picks, width))
+      .in(weights, all<wide<T>>(tokens, picks))
+      .in(places, all<std::int32_t>(tokens, picks));
+}
+template <class T>
+void grouped_linear(const lane& on, at y, at x, at w, at offsets, int rows, int in, int out, int segments, int experts) {
+  kernel(on, "grouped_linear")
+      .out(y, all<T>(rows, out))
+      .in(x, all<T>(rows, in))
+      .in(w, all<T>(experts * out, in))
+      .in(offsets, all<std::int32_t>(2, segments));
+}
+template <class T>
+void grouped_linear_dx(const lane& on, at dx, at dy, at w, at offsets, int rows, int in, int out, int segments, int experts) {
+  kernel(on, "grouped_linear_dx")
+      .out(dx, all<T>(rows, in))
+      .in(dy, all<T>(rows, out))
+      .in(w, all<T>(experts * out, in))
+      .in(offsets, all<std::int32_t>(2, segments));
+}
+template <class T>
+void grouped_linear_dw(const lane& on, at dw, at dy, at x, at offsets, int rows, int in, int out, int segments, int experts,
+                       bool accumulate) {
+  kernel(on, "grouped_linear_dw")
+      .sum(dw, accumulate, all<wide<T>>(experts * out, in))
+      .in(dy, all<T>(rows, out))
+      .in(x, all<T>(rows, in))
+      .in(offsets, all<std::int32_t>(2, segments));
+}
+
+template <class T>
 void row_max(const lane& on, at top, at logits, int tokens, int vocab) {
   kernel(on, "row_max").out(top, all<wide<T>>(tokens)).in(logits, all<T>(tokens, vocab));
 }
@@ -255,7 +362,10 @@ void copy(const lane& on, at y, at x, std::size_t count) {
       &linear_dw<T>, &bias<T>, &bias_grad<T>, &gelu<T>, &gelu_grad<T>, &add<T>, &row_max<T>, &exp_sums<T>, \
       &exp_sums_grad<T>, &cross_entropy<T>, &cross_entropy_grad<T>, &sum_squares<T>, &adamw<T>, &clear<T>, \
       &copy<T>, &mul<T>, &mul_grad<T>, &scale<T>, &sigmoid<T>, &sigmoid_grad<T>, &split<T>, &concat<T>,    \
-      &softmax<T>, &softmax_dx<T>, &all_reduce<T>, &all_gather<T>, &reduce_scatter<T>, &all_to_all<T>
+      &softmax<T>, &softmax_dx<T>, &softmax_top<T>, &softmax_top_grad<T>, &sigmoid_top<T>,                 \
+      &sigmoid_top_grad<T>, &normalize<T>, &normalize_grad<T>, &arrange<T>, &dispatch<T>, &collect<T>,     \
+      &combine<T>, &combine_grad<T>, &grouped_linear<T>, &grouped_linear_dx<T>, &grouped_linear_dw<T>,     \
+      &all_reduce<T>, &all_gather<T>, &reduce_scatter<T>, &all_to_all<T>
 
 /// What may be kept in bf16, of weights or of moments.
 #define RANKC_RECORDED_UPDATES(T)                                                                                 \

@@ -9,7 +9,11 @@
 #include <rankc/rules/setting.hpp>
 #include <rankc/ops/table.hpp>
 
+#include <boost/hana/for_each.hpp>
 #include <boost/hana/tuple.hpp>
+
+#include <type_traits>
+#include <utility>
 
 namespace rankc {
 
@@ -34,6 +38,41 @@ struct repeat {
 };
 template <class Layer>
 repeat(int, Layer) -> repeat<Layer>;
+
+/// `count` layers of two kinds, of which `is_second(number)` says which are of the second; named as repeated ones are.
+template <class First, class Second, class Choice>
+struct mixed {
+  int count;
+  First first;
+  Second second;
+  Choice is_second;
+};
+template <class First, class Second, class Choice>
+mixed(int, First, Second, Choice) -> mixed<First, Second, Choice>;
+
+namespace detail {
+template <class T>
+inline constexpr bool is_mixed = false;
+template <class First, class Second, class Choice>
+inline constexpr bool is_mixed<mixed<First, Second, Choice>> = true;
+}  // namespace detail
+
+/// Visit the entries of a model's stack in order: layers that stand alone, and runs of like ones, each as `repeat`.
+constexpr void each_entry(const auto& model, auto visit) {
+  boost::hana::for_each(model.stack(), [&](const auto& entry) {
+    if constexpr (detail::is_mixed<std::decay_t<decltype(entry)>>) {
+      for (int begin = 0, end = 0; begin < entry.count; begin = end) {
+        const bool second = entry.is_second(begin);
+        while (end < entry.count && entry.is_second(end) == second) ++end;
+        if (second) visit(repeat{end - begin, entry.second});
+        else visit(repeat{end - begin, entry.first});
+      }
+      if (entry.count < 1) visit(repeat{entry.count, entry.first});
+    } else {
+      visit(entry);
+    }
+  });
+}
 
 /// The layers of a model, in the order in which a token goes through them: what `stack()` returns.
 template <class... Layers>

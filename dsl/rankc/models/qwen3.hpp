@@ -8,14 +8,14 @@ namespace rankc::models {
 
 namespace qwen3_layers {
 
-struct block {
-  static constexpr std::string_view name = "block";
-  dim hidden, heads, kv_heads, ffn;
+/// x plus attention to its norm: the first half of a block.
+struct attention_half {
+  dim hidden, heads, kv_heads;
   int layers;
   double theta, norm_eps = default_norm_eps;
   rankc::rope_scaling rope_scaling{};
 
-  constexpr value forward(trace& t, value x, const layer_context& c) const {
+  constexpr value add_to(trace& t, value x, const layer_context& c) const {
     const dim head{"head_dim", heads.unit};
     value n1 = as("n1", rms_norm(x, t.parameter("norm1", {hidden}, {}, initial::ones), norm_eps)), h1 = as("h1", enter_tp(n1, c));
     // Every rank of tp has the gains, and of their gradients the part of its heads.
@@ -25,8 +25,17 @@ struct block {
     value v = as("v", column_parallel(t, h1, "wv", kv_heads));
     value o = as("o", self_attention(q, k, v, c));
     value o_proj = as("o_proj", row_parallel(t, o, "wo", hidden, residual_std(layers)));
-    value x_mid = as("x_mid", x + leave_tp(o_proj, c));
-    return llama_layers::add_mlp(t, x_mid, ffn, layers, norm_eps, c);
+    return as("x_mid", x + leave_tp(o_proj, c));
+  }
+};
+
+struct block {
+  static constexpr std::string_view name = "block";
+  attention_half attention;
+  dim ffn;
+
+  constexpr value forward(trace& t, value x, const layer_context& c) const {
+    return llama_layers::add_mlp(t, attention.add_to(t, x, c), ffn, attention.layers, attention.norm_eps, c);
   }
 };
 
@@ -57,9 +66,10 @@ struct qwen3 {
     const parameter_handle wte = token_table(v, c), out = tied ? wte : token_table(v, c, "lm_head");
     return sequential(
         llama_layers::embedding{wte},
-        repeat{layers, qwen3_layers::block{c, dim{"heads", heads * head_dim, head_dim, "head_dim"},
-                                           dim{"kv_heads", kv_heads * head_dim, head_dim, "head_dim"}, dim{"ffn", ffn},
-                                           layers, theta, norm_eps, rope_scaling}},
+        repeat{layers, qwen3_layers::block{{c, dim{"heads", heads * head_dim, head_dim, "head_dim"},
+                                            dim{"kv_heads", kv_heads * head_dim, head_dim, "head_dim"}, layers, theta, norm_eps,
+                                            rope_scaling},
+                                           dim{"ffn", ffn}}},
         llama_layers::head{out, norm_eps});
   }
 };

@@ -6,9 +6,11 @@
 #include <rankc/ops/cross_entropy.hpp>
 #include <rankc/ops/elementwise.hpp>
 #include <rankc/ops/embedding.hpp>
+#include <rankc/ops/experts.hpp>
 #include <rankc/ops/linear.hpp>
 #include <rankc/ops/norm.hpp>
 #include <rankc/ops/parts.hpp>
+#include <rankc/ops/router.hpp>
 #include <rankc/ops/softmax.hpp>
 #include <rankc/typed/complete.hpp>
 
@@ -20,7 +22,9 @@ inline constexpr const op_row* all[]{
     &rope, &rope_grad, &position, &position_grad, &attention, &attention_grad, &chunk_position, &chunk_position_grad, &chunk_attention,
     &chunk_attention_grad, &embedding, &embedding_grad, &row_max, &exp_sums,
     &exp_sums_grad, &cross_entropy, &cross_entropy_grad, &zeros, &mul, &mul_grad, &scale, &sigmoid, &sigmoid_grad, &head_norm,
-    &head_norm_dx, &head_norm_dw, &softmax, &softmax_dx, &split, &split_heads, &concat, &concat_heads};
+    &head_norm_dx, &head_norm_dw, &softmax, &softmax_dx, &split, &split_heads, &concat, &concat_heads,
+    &softmax_top, &softmax_top_grad, &sigmoid_top, &sigmoid_top_grad, &normalize, &normalize_grad, &arrange, &dispatch, &collect,
+    &combine, &combine_grad, &expert_up, &expert_down, &expert_dw};
 constexpr bool is_known(const op_row* row) {
   for (const op_row* known : all)
     if (known == row) return true;

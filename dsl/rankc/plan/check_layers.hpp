@@ -7,8 +7,6 @@
 #include <rankc/rules/model.hpp>
 #include <rankc/rules/pipeline.hpp>
 
-#include <boost/hana/for_each.hpp>
-
 namespace rankc::detail {
 
 template <class T>
@@ -300,7 +298,7 @@ struct block_count {
 };
 constexpr block_count count_blocks(const auto& model) {
   block_count n;
-  boost::hana::for_each(model.stack(), [&](const auto& e) {
+  each_entry(model, [&](const auto& e) {
     if constexpr (is_repeat<std::decay_t<decltype(e)>>) {
       n.blocks += count_of(e);
       n.repeats = true;

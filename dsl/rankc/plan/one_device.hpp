@@ -15,7 +15,7 @@ constexpr std::vector<trace> trace_on_one_device(const auto& model, const traini
   const layer_context c{tokens, recipe.global_batch, recipe.seq, false, loss_scale, {}};
   type x = detail::token_type(tokens);
   std::vector<trace> all;
-  boost::hana::for_each(model.stack(), [&](const auto& entry) {
+  each_entry(model, [&](const auto& entry) {
     all.push_back(detail::trace_layer(detail::layer_of(entry), x, c, recipe));
     x = all.back().values[all.back().result];
   });

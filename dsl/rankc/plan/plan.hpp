@@ -126,7 +126,7 @@ constexpr void check_plan(report& out, const auto& model, const parallel_dims& g
   int number = 0;     // of the next repeated layer
   bool typed = true;  // so far; what follows a mistake is a consequence
   bool families[n_op_families]{};  // of the ops of repeated layers
-  boost::hana::for_each(model.stack(), [&](const auto& entry) {
+  each_entry(model, [&](const auto& entry) {
     if (!typed) return;
     constexpr bool repeated = detail::is_repeat<std::decay_t<decltype(entry)>>;
     const auto& layer = detail::layer_of(entry);

@@ -13,6 +13,14 @@
 
 namespace rankc {
 
+/// Of a model some of whose layers have experts: their width, whether a token's weights add up to 1, and which layers are dense.
+struct known_experts {
+  int ffn = 0;  // 0: there are none
+  bool normalized = true;
+  int every = 1;           // layers have experts whose number from 1 on divides by it,
+  std::vector<int> dense;  // but for these, from 0 on
+};
+
 /// What is known of a model that has a name in the field.
 struct known_model {
   std::string family;  // empty: none
@@ -20,6 +28,7 @@ struct known_model {
   double theta = 0;        // of rotary positions
   rope_scaling scaling{};  // of these
   double norm_eps = 0;
+  known_experts experts{};
 };
 
 /// A layer as declared: traced once, used `count` times.

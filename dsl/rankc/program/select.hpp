@@ -74,7 +74,8 @@ class selector {
   constexpr space place_of(int v, const type& t) const {
     if (parameter_of_[v] >= 0) return space::weight;
     if (gradient_of_[v] >= 0) return space::gradient;
-    if (t.holds == element::index) return v == t_.input ? space::tokens : space::targets;
+    if (v == t_.input && t.holds == element::index) return space::tokens;
+    if (v == t_.input + 1) return space::targets;  // a layer is handed its input, then the targets
     return t.ndim == 0 && (v == t_.result || t_.is_side_loss(v)) ? space::loss : space::temp;
   }
   constexpr int add(space where, element_kind holds, int shape, int of, name_source name) {

@@ -32,6 +32,9 @@ json expected_by(const config_rule& rule, const json& sizes) {
   return rule.ours.empty() ? json::parse(rule.value) : sizes.at(std::string(rule.ours));
 }
 
+/// Whether the plan says nothing of a value.
+bool is_free(const config_rule& rule, const json& sizes) { return rule.may_be_free && expected_by(rule, sizes) == 0; }
+
 }  // namespace
 
 described_model model_of(const description& about) {
@@ -40,7 +43,7 @@ described_model model_of(const description& about) {
   const model_family* family = sizes.is_object() ? find_family(sizes.value("family", "")) : nullptr;
   if (family == nullptr)
     throw refusal(1, "the plan {}: its model is none that Hugging Face's files are known of ({})", about.name, family_names());
-  return {family, sizes.dump()};
+  return {family, sizes.dump(), sizes.value("experts", std::size_t{0})};
 }
 
 std::size_t check_config(const description& about, const described_model& model, const std::filesystem::path& file) {
@@ -53,6 +56,7 @@ std::size_t check_config(const description& about, const described_model& model,
     differences.push_back(fmt::format("{} is {}, and the plan has {}", key, found.dump(), expected.dump()));
   };
   for (const config_rule& rule : model.family->config) {
+    if (is_free(rule, sizes)) continue;
     const json given = find(config, std::string(rule.key));
     const json found = !given.is_null()            ? given
                        : rule.follows != nullptr   ? rule.follows(config)
@@ -72,6 +76,7 @@ std::string config_text(const description& about, const described_model& model, 
   const json sizes = json::parse(model.sizes);
   nlohmann::ordered_json config{{"architectures", {model.family->architecture}}, {"model_type", model.family->name}};
   for (const config_rule& rule : model.family->config) {
+    if (is_free(rule, sizes)) continue;
     const json value = expected_by(rule, sizes);
     const std::string key(rule.key);
     if (rule.key == "rope_theta") config[key] = config["rope_parameters"][key] = value;

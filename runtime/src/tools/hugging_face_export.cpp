@@ -18,25 +18,30 @@ constexpr std::size_t block_elements = std::size_t{1} << 20;
 struct joined {
   safetensors_writer::tensor as;
   tensor_rule rule;
-  std::size_t rows;  // of each part
+  std::size_t first_row, rows;  // of each part
   std::vector<const global_parameter*> parts;
 };
 
-std::vector<joined> join(const description& about, const model_family& family, const std::vector<global_parameter>& parameters) {
+std::vector<joined> join(const description& about, const described_model& model, const std::vector<global_parameter>& parameters) {
+  const model_family& family = *model.family;
   const dtype type = about.type == dtype::f64 ? dtype::f64 : about.bf16_weights ? dtype::bf16 : dtype::f32;
   std::vector<joined> all;
   for (const global_parameter& p : parameters) {
-    const auto [rule, theirs] = rule_of(family, p.name);
-    if (theirs.empty()) throw refusal(1, "the plan {}: its parameter {} is none of a {}", about.name, p.name, family.name);
-    auto at = std::find_if(all.begin(), all.end(), [&, &name = theirs](const joined& j) { return j.as.name == name; });
-    if (at == all.end()) {
-      const std::size_t out = p.rows * rule.parts;
-      std::vector<std::size_t> shape{out};
-      if (p.matrix) shape = rule.transposed ? std::vector{p.columns, out} : std::vector{out, p.columns};
-      at = all.insert(all.end(), {{theirs, shape, type}, rule, p.rows, {}});
-      at->parts.resize(rule.parts);
+    const named_rule named = rule_of(family, p.name);
+    if (named.theirs.empty()) throw refusal(1, "the plan {}: its parameter {} is none of a {}", about.name, p.name, family.name);
+    const std::vector<std::string> theirs = named.names(model.experts);
+    const std::size_t rows = p.rows / theirs.size();
+    for (std::size_t n = 0; n < theirs.size(); ++n) {
+      auto at = std::find_if(all.begin(), all.end(), [&](const joined& j) { return j.as.name == theirs[n]; });
+      if (at == all.end()) {
+        const std::size_t out = rows * named.rule.parts;
+        std::vector<std::size_t> shape{out};
+        if (p.matrix) shape = named.rule.transposed ? std::vector{p.columns, out} : std::vector{out, p.columns};
+        at = all.insert(all.end(), {{theirs[n], shape, type}, named.rule, n * rows, rows, {}});
+        at->parts.resize(named.rule.parts);
+      }
+      at->parts[named.rule.part] = &p;
     }
-    at->parts[rule.part] = &p;
   }
   return all;
 }
@@ -48,7 +53,7 @@ void append(safetensors_writer& out, const joined& j, const tensor_source& from)
     const std::size_t most = std::max<std::size_t>(1, block_elements / columns);
     for (const global_parameter* p : j.parts)
       for (std::size_t row = 0; row < j.rows; row += most) {
-        const area some{row, std::min(most, j.rows - row), 0, columns};
+        const area some{j.first_row + row, std::min(most, j.rows - row), 0, columns};
         values.resize(some.count());
         from.read(p->name, some, values.data());
         out.append(values.data(), values.size());
@@ -61,7 +66,7 @@ void append(safetensors_writer& out, const joined& j, const tensor_source& from)
     block.resize(count * wide);
     values.resize(j.rows * count);
     for (std::size_t part = 0; part < j.parts.size(); ++part) {
-      from.read(j.parts[part]->name, {0, j.rows, column, count}, values.data());
+      from.read(j.parts[part]->name, {j.first_row, j.rows, column, count}, values.data());
       for (std::size_t i = 0; i < j.rows; ++i)
         for (std::size_t k = 0; k < count; ++k) block[k * wide + part * j.rows + i] = values[i * count + k];
     }
@@ -88,7 +93,7 @@ std::vector<std::vector<const joined*>> files_of(const std::vector<joined>& all,
 void write_hugging_face(const description& about, const std::vector<global_parameter>& parameters, const tensor_source& from,
                         const std::filesystem::path& folder, std::size_t file_bytes) {
   const described_model model = model_of(about);
-  const std::vector<joined> all = join(about, *model.family, parameters);
+  const std::vector<joined> all = join(about, model, parameters);
   const auto files = files_of(all, file_bytes);
   nlohmann::ordered_json index{{"metadata", {{"total_size", 0}}}, {"weight_map", nlohmann::ordered_json::object()}};
   std::size_t total = 0;

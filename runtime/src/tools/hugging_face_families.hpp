@@ -7,16 +7,19 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace rankc::runtime {
 
 /// One tensor of ours; # stands for a layer's number. Theirs may be transposed, and hold `parts` of ours, one after the
-/// other in the direction of our rows, of which this is one.
+/// other in the direction of our rows, of which this is one; or, with an @ for an expert's number, be one for each expert, whose
+/// rows ours has one after the other.
 struct tensor_rule {
   std::string_view ours, theirs;
   bool transposed = false;
   std::size_t part = 0, parts = 1;
   bool of_positions = false;  // theirs has a row for each position of config.json, of which ours are the first
+  constexpr bool of_experts() const { return theirs.find('@') != theirs.npos; }
 };
 
 /// A value of config.json that the plan settles: a member of the description's model, or, without one, the same for all.
@@ -25,6 +28,7 @@ struct config_rule {
   std::string_view value = "";                                      // JSON
   std::string_view missing = "";                                    // JSON: what a missing or null one means
   nlohmann::json (*follows)(const nlohmann::json& config) = nullptr;  // the same, from other values
+  bool may_be_free = false;                                         // where the plan has 0 it says nothing of it
 };
 
 struct model_family {
@@ -46,6 +50,8 @@ std::string family_names();
 struct named_rule {
   tensor_rule rule;
   std::string theirs;
+  /// The names there of all that ours is made of: one, or one for each of so many experts.
+  std::vector<std::string> names(std::size_t experts) const;
 };
 named_rule rule_of(const model_family&, const std::string& ours);
 

@@ -27,8 +27,8 @@ std::unique_ptr<piece_source> open_files(const fs::path& folder) {
 }
 
 /// Theirs, of a tensor of ours.
-std::vector<std::size_t> shape_there(const global_parameter& p, const tensor_rule& rule, std::size_t positions) {
-  const std::size_t rows = rule.of_positions ? positions : p.rows * rule.parts;
+std::vector<std::size_t> shape_there(const global_parameter& p, const tensor_rule& rule, std::size_t positions, std::size_t tensors) {
+  const std::size_t rows = rule.of_positions ? positions : p.rows * rule.parts / tensors;
   if (!p.matrix) return {rows};
   return rule.transposed ? std::vector{p.columns, rows} : std::vector{rows, p.columns};
 }
@@ -46,13 +46,13 @@ hugging_face_source::hugging_face_source(const description& about, const std::ve
   const std::string prefix(model.family->prefix);
   const bool bare = std::none_of(found.begin(), found.end(), [&](const auto& t) { return t.first.starts_with(prefix); });
   for (const global_parameter& p : parameters) {
-    auto [rule, theirs] = rule_of(*model.family, p.name);
-    if (theirs.empty()) throw refusal(1, "the plan {}: its parameter {} is none of a {}", about.name, p.name, model.family->name);
-    if (bare && theirs.starts_with(prefix)) theirs.erase(0, prefix.size());
-    const std::vector<std::size_t> shape = shape_there(p, rule, positions);
-    expected[theirs] = shape;
+    named_rule named = rule_of(*model.family, p.name);
+    if (named.theirs.empty()) throw refusal(1, "the plan {}: its parameter {} is none of a {}", about.name, p.name, model.family->name);
+    if (bare && named.theirs.starts_with(prefix)) named.theirs.erase(0, prefix.size());
+    const std::vector<std::string> theirs = named.names(model.experts);
+    for (const std::string& name : theirs) expected[name] = shape_there(p, named.rule, positions, theirs.size());
     shapes_[p.name] = p.shape();
-    places_[p.name] = {theirs, rule.transposed, rule.part * p.rows};
+    places_[p.name] = {theirs, named.rule.transposed, named.rule.part * p.rows, p.rows / theirs.size()};
   }
   std::erase_if(found, [&](const auto& t) {
     const bool tied = t.first == "lm_head.weight" && !shapes_.contains("lm_head");
@@ -62,24 +62,30 @@ hugging_face_source::hugging_face_source(const description& about, const std::ve
   check_shapes(folder.string(), found, expected);
 }
 
-area hugging_face_source::area_of_theirs(const place& p, const area& ours) {
-  const area there{ours.row + p.first_row, ours.rows, ours.column, ours.columns};
-  return p.transposed ? area{there.column, there.columns, there.row, there.rows} : there;
+template <class F>
+void hugging_face_source::each_of_theirs(const place& p, const area& ours, F visit) {
+  for (std::size_t row = ours.row, end = ours.row + ours.rows; row < end;) {
+    const std::size_t tensor = row / p.rows, rows = std::min(end, (tensor + 1) * p.rows) - row;
+    const area there{row - tensor * p.rows + p.first_row, rows, ours.column, ours.columns};
+    visit(p.theirs[tensor], p.transposed ? area{there.column, there.columns, there.row, there.rows} : there, row - ours.row);
+    row += rows;
+  }
 }
 
 void hugging_face_source::check(const std::string& tensor, const area& wanted) {
-  const place& p = places_.at(tensor);
-  files_->check(p.theirs, area_of_theirs(p, wanted));
+  each_of_theirs(places_.at(tensor), wanted, [&](const std::string& theirs, const area& there, std::size_t) { files_->check(theirs, there); });
 }
 
 void hugging_face_source::read(const std::string& tensor, const area& wanted, double* to) const {
   const place& p = places_.at(tensor);
-  const area there = area_of_theirs(p, wanted);
-  if (!p.transposed) return files_->read(p.theirs, there, to);
-  std::vector<double> values(there.count());
-  files_->read(p.theirs, there, values.data());
-  for (std::size_t i = 0; i < there.rows; ++i)
-    for (std::size_t j = 0; j < there.columns; ++j) to[j * wanted.columns + i] = values[i * there.columns + j];
+  each_of_theirs(p, wanted, [&](const std::string& theirs, const area& there, std::size_t row) {
+    double* const begin = to + row * wanted.columns;
+    if (!p.transposed) return files_->read(theirs, there, begin);
+    std::vector<double> values(there.count());
+    files_->read(theirs, there, values.data());
+    for (std::size_t i = 0; i < there.rows; ++i)
+      for (std::size_t j = 0; j < there.columns; ++j) begin[j * wanted.columns + i] = values[i * there.columns + j];
+  });
 }
 
 }  // namespace rankc::runtime

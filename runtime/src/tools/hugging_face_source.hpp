@@ -28,14 +28,15 @@ class hugging_face_source : public tensor_source {
   void read(const std::string& tensor, const area&, double* to) const override;
 
  private:
-  /// Where a tensor of ours lies.
+  /// Where a tensor of ours lies: in one of theirs, from a row of it on, or so many rows in each of several.
   struct place {
-    std::string theirs;
+    std::vector<std::string> theirs;
     bool transposed;
-    std::size_t first_row;
+    std::size_t first_row, rows;
   };
-  /// The part of theirs that an area of ours is.
-  static area area_of_theirs(const place&, const area&);
+  /// Visit the tensors of theirs that an area of ours lies in, with the part there and the area's row at which it begins.
+  template <class F>
+  static void each_of_theirs(const place&, const area&, F visit);
 
   std::unique_ptr<piece_source> files_;
   std::map<std::string, place> places_;

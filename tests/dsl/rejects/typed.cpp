@@ -389,7 +389,7 @@ struct ending_in {
   constexpr void check(report&) const {}
   constexpr auto stack() const {
     return sequential(models::llama_layers::embedding{token_table(::vocab, hidden)},
-                      repeat{1, models::llama_layers::block{hidden, heads, heads, ffn, 1, 1e4}}, Last{});
+                      repeat{1, models::llama_layers::block{{hidden, heads, heads, 1, 1e4}, ffn}}, Last{});
   }
 };
 inline constexpr auto loss_of_replicated_logits = modelled<ending_in<head<false>>>;
@@ -475,7 +475,7 @@ struct tied : ending_in<tied_head> {
       return sequential(models::gpt2_layers::embedding{table}, repeat{1, gained{{}, gain}}, tied_head{{}, table, own});
     else
       return sequential(models::gpt2_layers::embedding{table}, gained{{}, gain, is_other, faulty && Mistake == tie::frozen_once},
-                        repeat{1, models::llama_layers::block{hidden, heads, heads, ffn, 1, 1e4}},
+                        repeat{1, models::llama_layers::block{{hidden, heads, heads, 1, 1e4}, ffn}},
                         tied_head{{}, head_table, gain});
   }
 };

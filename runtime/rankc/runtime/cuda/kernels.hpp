@@ -18,6 +18,7 @@
 #pragma once
 #include <rankc/runtime/cuda/attention_scratch.hpp>
 #include <rankc/runtime/cuda/fused.hpp>
+#include <rankc/runtime/cuda/grouped.hpp>
 #include <rankc/runtime/cuda/rank.hpp>
 #include <rankc/runtime/random_bits.hpp>
 
@@ -156,6 +157,40 @@ template <class T>
 void softmax(const lane&, at y, at x, int tokens, int width);
 template <class T>
 void softmax_dx(const lane&, at dx, at dy, at y, int tokens, int width);
+
+/// The largest `picks` of each row's scores, of equal ones those of lower experts, by falling score: weights, and the
+/// experts that were chosen. Scores are the softmax of the row, or sigmoids. Then rows of y are x, made to add up to `total`.
+/// Shapes: logits, dlogits (tokens, experts); weights, dweights f32 (tokens, picks); chosen int32 (tokens, picks);
+///         x, y, dx, dy f32 (tokens, width).
+template <class T>
+void softmax_top(const lane&, at weights, at chosen, at logits, int tokens, int experts, int picks);
+template <class T>
+void softmax_top_grad(const lane&, at dlogits, at dweights, at logits, at chosen, int tokens, int experts, int picks);
+template <class T>
+void sigmoid_top(const lane&, at weights, at chosen, at logits, int tokens, int experts, int picks);
+template <class T>
+void sigmoid_top_grad(const lane&, at dlogits, at dweights, at logits, at chosen, int tokens, int experts, int picks);
+template <class T>
+void normalize(const lane&, at y, at x, int tokens, int width, double total);
+template <class T>
+void normalize_grad(const lane&, at dx, at dy, at x, int tokens, int width, double total);
+
+/// A slot for each pick, those of one expert side by side in the order of tokens; the rows of tokens in their slots; each
+/// token's slots added up, or first multiplied by its weights. offsets: where the slots of each segment begin, and then
+/// where they end.
+/// Shapes: chosen, places int32 (tokens, picks); offsets int32 (2, segments); slots, dslots (tokens * picks, width);
+///         x, y, dy (tokens, width); weights, dweights f32 (tokens, picks).
+template <class T>
+void arrange(const lane&, at places, at offsets, at chosen, int tokens, int picks, int segments);
+template <class T>
+void dispatch(const lane&, at slots, at x, at places, int tokens, int picks, int width);
+template <class T>
+void collect(const lane&, at y, at slots, at places, int tokens, int picks, int width);
+template <class T>
+void combine(const lane&, at y, at slots, at weights, at places, int tokens, int picks, int width);
+template <class T>
+void combine_grad(const lane&, at dslots, at dweights, at dy, at slots, at weights, at places, int tokens, int picks,
+                  int width);
 
 /// Cross entropy over a vocabulary that may be split over ranks: row maxima (then max over ranks), sums of
 /// exponentials and the target's logit (then summed over ranks), the loss.

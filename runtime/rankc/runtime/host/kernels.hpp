@@ -5,6 +5,7 @@
 #pragma once
 #include <rankc/runtime/host/rank.hpp>
 #include <rankc/runtime/random_bits.hpp>
+#include <rankc/runtime/router.hpp>
 
 #include <span>
 
@@ -97,6 +98,33 @@ template <class T> void concat(const lane&, at y, at a, at b, int rows, int left
 /// Shapes: x, y, dy, dx (tokens, width).
 template <class T> void softmax(const lane&, at y, at x, int tokens, int width);
 template <class T> void softmax_dx(const lane&, at dx, at dy, at y, int tokens, int width);
+
+/// The largest `picks` of each row's scores, of equal ones those of lower experts, by falling score: weights, and the experts that
+/// were chosen. Scores are the softmax of the row, or sigmoids. Then rows of y are x, made to add up to `total`.
+/// Shapes: logits, dlogits (tokens, experts); weights, dweights (tokens, picks); chosen int32 (tokens, picks); x, y (tokens, width).
+template <class T> void softmax_top(const lane&, at weights, at chosen, at logits, int tokens, int experts, int picks);
+template <class T> void softmax_top_grad(const lane&, at dlogits, at dweights, at logits, at chosen, int tokens, int experts, int picks);
+template <class T> void sigmoid_top(const lane&, at weights, at chosen, at logits, int tokens, int experts, int picks);
+template <class T> void sigmoid_top_grad(const lane&, at dlogits, at dweights, at logits, at chosen, int tokens, int experts, int picks);
+template <class T> void normalize(const lane&, at y, at x, int tokens, int width, double total);
+template <class T> void normalize_grad(const lane&, at dx, at dy, at x, int tokens, int width, double total);
+
+/// A slot for each pick, those of one expert side by side in the order of tokens; the rows of tokens in their slots; each token's
+/// slots added up, or first multiplied by its weights. offsets: where the slots of each segment begin, and then where they end.
+/// Shapes: chosen, places int32 (tokens, picks); offsets int32 (2, segments); slots, dslots (tokens * picks, width);
+///         x, y, dy (tokens, width); weights, dweights (tokens, picks).
+template <class T> void arrange(const lane&, at places, at offsets, at chosen, int tokens, int picks, int segments);
+template <class T> void dispatch(const lane&, at slots, at x, at places, int tokens, int picks, int width);
+template <class T> void collect(const lane&, at y, at slots, at places, int tokens, int picks, int width);
+template <class T> void combine(const lane&, at y, at slots, at weights, at places, int tokens, int picks, int width);
+template <class T> void combine_grad(const lane&, at dslots, at dweights, at dy, at slots, at weights, at places, int tokens, int picks, int width);
+
+/// Products of rows with the weights of several experts: of the rows of segment s, whose expert is e = s % experts, y = x w[e]^T,
+/// dx = dy w[e], and dw[e], the sum of dy^T x, which is 0 for an expert without rows. Rows outside of all segments stay as they are.
+/// Shapes: x, dx (rows, in); y, dy (rows, out); w, dw (experts, out, in); offsets as above.
+template <class T> void grouped_linear(const lane&, at y, at x, at w, at offsets, int rows, int in, int out, int segments, int experts);
+template <class T> void grouped_linear_dx(const lane&, at dx, at dy, at w, at offsets, int rows, int in, int out, int segments, int experts);
+template <class T> void grouped_linear_dw(const lane&, at dw, at dy, at x, at offsets, int rows, int in, int out, int segments, int experts, bool accumulate);
 
 /// Cross entropy over a vocabulary that may be split over ranks: row maxima (then max over ranks), sums of
 /// exponentials and the target's logit (then summed over ranks), the loss.

@@ -123,7 +123,8 @@ int ncclCommUserRank(void*, int* rank) { return *rank = 0; }
 #define TAKEN(name) \
   __attribute__((weak)) int name() { return touch(); }
 TAKEN(__cudaLaunchKernel)
-TAKEN(cudaDeviceEnablePeerAccess) TAKEN(cudaDeviceGetStreamPriorityRange) TAKEN(cudaDeviceSynchronize)
+TAKEN(cudaDeviceEnablePeerAccess) TAKEN(cudaDeviceGetAttribute) TAKEN(cudaFuncSetAttribute) TAKEN(cudaGetDriverEntryPointByVersion)
+TAKEN(cudaDeviceGetStreamPriorityRange) TAKEN(cudaDeviceSynchronize)
 TAKEN(cudaEventDestroy) TAKEN(cudaEventElapsedTime) TAKEN(cudaEventRecord) TAKEN(cudaEventSynchronize)
 TAKEN(cudaFreeAsync) TAKEN(cudaMallocAsync) TAKEN(cudaMemset) TAKEN(cudaMemsetAsync)
 TAKEN(cudaGraphDestroy) TAKEN(cudaGraphExecDestroy) TAKEN(cudaGraphLaunch)

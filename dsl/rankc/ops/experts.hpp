@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+// Experts: rows of tokens are put into slots, those of one expert side by side, go through its weights, and are added up with
+// their weights where they came from. Every rank has as many slots as its tokens have picks, whatever the router chose, so that
+// nothing is dropped and the host knows all sizes. How many slots an expert has is known on the device alone, as `offsets`.
+// Source: Gale et al. 2022 (MegaBlocks), for experts without a capacity.
+#pragma once
+#include <rankc/ops/linear.hpp>
+
+namespace rankc {
+
+namespace detail {
+/// Slots: of each token as many as it has picks.
+constexpr dim slots_of(const dim& tokens, const dim& picks) {
+  return {tokens.name, tokens.size * picks.size, picks.size, picks.name, tokens.order};
+}
+/// Complain of an operand that is not placed like the tokens whose it is.
+constexpr void like_tokens(complaint& c, axis a, std::string_view who, const type& x, const type& tokens) {
+  if (x[a] != tokens[a]) c.found(a, who, x, "placed as the tokens are", "route tokens that are placed like those which go to experts");
+}
+constexpr void arrange_rule(complaint& c, types in, type* out, const op& o) {
+  const type& chosen = in[0];
+  out[1].shape[1] = o.with.first;
+  for (axis a : axes) {
+    if (chosen[a].k == placement::P || chosen[a] == V(1)) c.found(a, "the choice", chosen, "whole rows", rules::reduce_first);
+    out[0][a] = chosen[a];
+    out[1][a] = chosen[a] == V(0) ? P : chosen[a];  // counts of tokens: a sum over those that have them
+  }
+}
+constexpr void dispatch_rule(complaint& c, types in, type* out, const op&) {
+  const type &x = in[0], &places = in[1];
+  if (!rules::rows(c, "the value", x)) return;
+  out[0].shape[0] = slots_of(x.shape[0], places.shape[1]);
+  for (axis a : axes) {
+    if (x[a] == P) c.found(a, "the value", x, rules::any_but_pending, rules::reduce_first);
+    if (x[a] == V(1)) c.found(a, "the value", x, "whole rows", "all_gather it first");
+    like_tokens(c, a, "the choice", places, x);
+    out[0][a] = x[a];
+  }
+}
+constexpr void collect_rule(complaint& c, types in, type* out, const op&) {
+  for (axis a : axes) out[0][a] = rules::linear_in(c, a, in[0], in.subspan(1));
+}
+constexpr void combine_rule(complaint& c, types in, type* out, const op&) {
+  const type &slots = in[0], &weights = in[1], &places = in[2];
+  if (!rules::rows(c, "the value", slots)) return;
+  for (axis a : axes) {
+    out[0][a] = product_over(c, a, slots, weights);
+    like_tokens(c, a, "the choice", places, weights);
+  }
+}
+constexpr void combine_gradient(complaint& c, types in, type* out, const op&) {
+  const type &g = in[0], &slots = in[1];
+  out[0].shape[0] = slots.shape[0];
+  for (axis a : axes) {
+    out[0][a] = rules::linear_in(c, a, g, in.subspan(2));
+    out[1][a] = product_over(c, a, g, slots);
+  }
+}
+
+/// One expert's matrix, of all that lie in line: (in, out), sharded along its columns alone.
+constexpr type matrix_of_one(complaint& c, const type& w) {
+  type one = w;
+  one.shape[0] = dim{w.shape[0].unit_name, w.shape[0].unit};
+  for (axis a : axes)
+    if (w[a] == V(0)) c.found(a, "the weight", w, "all experts on each rank, or their columns sharded", "shard it along its columns");
+  return one;
+}
+/// Offsets say which slots are an expert's: they are counted of the tokens whose the slots are.
+constexpr void check_offsets(complaint& c, const type& slots, const type& offsets) {
+  for (axis a : axes) {
+    const bool of_own_tokens = slots[a] == V(0);
+    if (of_own_tokens ? offsets[a] != P : (offsets[a].k == placement::V || offsets[a] == P))
+      c.found(a, "the offset table", offsets, "that of the slots' tokens", "arrange the choice of the tokens that were dispatched");
+  }
+}
+/// `W_in`: the dim of an expert's matrix that the product is over.
+template <int W_in>
+constexpr void expert_rule(complaint& c, types in, type* out, const op&) {
+  const type one = matrix_of_one(c, in[1]);
+  out[0] = rules::linear(c, in[0], one, W_in);
+  check_offsets(c, in[0], in[2]);
+}
+constexpr void expert_up_dual(backward&);
+constexpr void expert_down_dual(backward&);
+}  // namespace detail
+
+namespace ops {
+using namespace ports;
+
+constexpr double expert_flops(const op_sizes& s) { return 2 * s("tokens") * s("picks") * s("in") * s("out"); }
+
+// The kernels are those of grouped products, y = x w[e]^T, whose weights have output features first: an expert's rows here. They are
+// told of segments of slots, s of which expert s % experts takes: one of each here.
+
+/// places: the slot of each pick; offsets: of each expert the first of its slots and, in the second row, the one after its last.
+/// Slots of an expert are in the order of tokens.
+inline constexpr op_row arrange{
+    .name = "arrange",
+    .ports = {out("places", "tokens picks").index(), out("offsets", "2 experts").index(), in("chosen", "tokens picks").index()},
+    .rule = detail::arrange_rule,
+    .dual = stop_gradient,
+    .flops = no_flops,
+    .host = {"arrange", "tokens picks experts"},
+    .cuda = {"arrange", "tokens picks experts"}};
+
+inline constexpr op_row collect{
+    .name = "collect",
+    .ports = {out("y", "tokens width"), in("slots", "tokens*picks width"), in("places", "tokens picks").index()},
+    .rule = detail::collect_rule,
+    .flops = no_flops,
+    .host = {"collect", "tokens picks width"},
+    .cuda = {"collect", "tokens picks width"}};
+inline constexpr op_row dispatch{
+    .name = "dispatch",
+    .ports = {out("slots", "tokens*picks width"), in("x", "tokens width"), in("places", "tokens picks").index()},
+    .rule = detail::dispatch_rule,
+    .dual = [](backward& b) { b.give("x", b.apply(collect, {b.gradient("slots"), b["places"]})); },
+    .flops = no_flops,
+    .host = {"dispatch", "tokens picks width"},
+    .cuda = {"dispatch", "tokens picks width"}};
+
+inline constexpr op_row combine_grad{
+    .name = "combine_grad",
+    .ports = {out("dslots", "tokens*picks width"), out("dweights", "tokens picks").wide(), in("dy", "tokens width"),
+              in("slots", "tokens*picks width"), in("weights", "tokens picks").wide(), in("places", "tokens picks").index()},
+    .rule = detail::combine_gradient,
+    .flops = no_flops,
+    .host = {"combine_grad", "tokens picks width"},
+    .cuda = {"combine_grad", "tokens picks width"}};
+inline constexpr op_row combine{
+    .name = "combine",
+    .ports = {out("y", "tokens width"), in("slots", "tokens*picks width"), in("weights", "tokens picks").wide(),
+              in("places", "tokens picks").index()},
+    .rule = detail::combine_rule,
+    .dual = [](backward& b) {
+      const value dslots = b.apply(combine_grad, {b.gradient("y"), b["slots"], b["weights"], b["places"]});
+      b.give("slots", dslots);
+      b.give("weights", result(dslots, 1));
+    },
+    .flops = no_flops,
+    .host = {"combine", "tokens picks width"},
+    .cuda = {"combine", "tokens picks width"}};
+
+inline constexpr op_row expert_dw{
+    .name = "expert_dw",
+    .ports = {sum("dw", "experts*in out"), in("x", "tokens*picks in"), in("y", "tokens*picks out"), in("offsets", "2 experts").index()},
+    .rule = [](complaint& c, types in, type* out, const op&) {
+      for (axis a : axes) out[0][a] = rules::outer(c, in[1], in[0], a);
+      detail::check_offsets(c, in[1], in[2]);
+    },
+    .flops = expert_flops,
+    .host = {"grouped_linear_dw", "tokens*picks out in experts experts"},
+    .cuda = {"grouped_linear_dw", "tokens*picks out in experts experts"}};
+
+// A product over the rows of an expert's matrix, and one over its columns: each is the gradient of the other's input.
+inline constexpr op_row expert_up{
+    .name = "expert_up",
+    .ports = {out("y", "tokens*picks out"), in("x", "tokens*picks in"), parameter("w", "experts*in out"), in("offsets", "2 experts").index()},
+    .rule = detail::expert_rule<0>,
+    .dual = detail::expert_up_dual,
+    .flops = expert_flops,
+    .host = {"grouped_linear_dx", "tokens*picks out in experts experts"},
+    .cuda = {"grouped_linear_dx", "tokens*picks out in experts experts"}};
+inline constexpr op_row expert_down{
+    .name = "expert_down",
+    .ports = {out("y", "tokens*picks in"), in("x", "tokens*picks out"), parameter("w", "experts*in out"), in("offsets", "2 experts").index()},
+    .rule = detail::expert_rule<1>,
+    .dual = detail::expert_down_dual,
+    .flops = expert_flops,
+    .host = {"grouped_linear", "tokens*picks out in experts experts"},
+    .cuda = {"grouped_linear", "tokens*picks out in experts experts"}};
+
+}  // namespace ops
+
+namespace detail {
+constexpr void expert_up_dual(backward& b) {
+  b.give("x", b.apply(ops::expert_down, {b.gradient("y"), b["w"], b["offsets"]}));
+  b.contribute({"w"}, ops::expert_dw, {b["x"], b.gradient("y"), b["offsets"]});
+}
+constexpr void expert_down_dual(backward& b) {
+  b.give("x", b.apply(ops::expert_up, {b.gradient("y"), b["w"], b["offsets"]}));
+  b.contribute({"w"}, ops::expert_dw, {b.gradient("y"), b["x"], b["offsets"]});
+}
+}  // namespace detail
+
+/// Where the picks of tokens go: a slot for each, and the slots of each expert.
+struct arrangement {
+  value places, offsets;
+};
+
+/// Slots for the experts that tokens chose. Shapes: chosen (tokens, picks).
+constexpr arrangement arrange(operand chosen, int experts) {
+  trace& t = *chosen.v.in;
+  const value places = t.apply(ops::arrange, {chosen.v}, chosen.from, {.with = {.first = dim{"experts", experts}}});
+  return {places, result(places, 1)};
+}
+/// Rows of tokens in the slots of their experts. Shapes: x (tokens, width) to (tokens * picks, width).
+constexpr value dispatch(operand x, const arrangement& by) { return x.v.in->apply(ops::dispatch, {x.v, by.places}, x.from); }
+/// Each token's slots, times their weights, added up. Shapes: slots (tokens * picks, width), weights (tokens, picks).
+constexpr value combine(operand slots, value weights, const arrangement& by) {
+  return slots.v.in->apply(ops::combine, {slots.v, weights, by.places}, slots.from);
+}
+/// x w[e] and x w[e]^T, of the slots of each expert e.
+/// Shapes: w (experts * in, out); up: x (slots, in) to (slots, out); down: the other way.
+constexpr value expert_up(operand x, value w, const arrangement& by) {
+  return w.in->apply(ops::expert_up, {x.v, w, by.offsets}, x.from);
+}
+constexpr value expert_down(operand x, value w, const arrangement& by) {
+  return w.in->apply(ops::expert_down, {x.v, w, by.offsets}, x.from);
+}
+
+}  // namespace rankc

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tokens in the slots of their experts, and back. Every sum has a fixed order.
+#include <rankc/runtime/cuda/kernels.hpp>
+
+#include "device.cuh"
+
+namespace rankc::cuda {
+namespace {
+
+constexpr int arrange_threads = 1024;
+
+/// Whole numbers added up over the block, given to every thread.
+__device__ int block_count(int x) {
+  __shared__ int of_warp[warp_size];
+  x = __reduce_add_sync(0xffffffffu, x);
+  __syncthreads();  // the last call's result has been read
+  if (threadIdx.x % warp_size == 0) of_warp[threadIdx.x / warp_size] = x;
+  __syncthreads();
+  return __reduce_add_sync(0xffffffffu, of_warp[threadIdx.x % warp_size]);
+}
+
+/// A block to an expert: it counts the picks of lower ones and its own, and then gives its own their slots, in their order.
+/// Shapes: places and chosen (all), offsets (2, segments).
+__global__ void __launch_bounds__(arrange_threads)
+    arrange_expert(std::int32_t* places, std::int32_t* offsets, const std::int32_t* chosen, int all, int segments) {
+  const int expert = static_cast<int>(blockIdx.x), lane = threadIdx.x % warp_size, warp = threadIdx.x / warp_size;
+  int lower = 0, own = 0;
+  for (int i = threadIdx.x; i < all; i += arrange_threads) lower += chosen[i] < expert, own += chosen[i] == expert;
+  const int begin = block_count(lower), count = block_count(own);
+  if (threadIdx.x == 0) offsets[expert] = begin, offsets[segments + expert] = begin + count;
+  __shared__ int of_warp[2][warp_size];
+  int next = begin, turn = 0;
+  for (int first = 0; first < all; first += arrange_threads, turn ^= 1) {
+    const int i = first + static_cast<int>(threadIdx.x);
+    const bool is_own = i < all && chosen[i] == expert;
+    const unsigned mates = __ballot_sync(0xffffffffu, is_own);
+    if (lane == 0) of_warp[turn][warp] = __popc(mates);
+    __syncthreads();
+    int before = 0, here = 0;
+    for (int w = 0; w < warp_size; ++w) {
+      before += w < warp ? of_warp[turn][w] : 0;
+      here += of_warp[turn][w];
+    }
+    if (is_own) places[i] = next + before + __popc(mates & ((1u << lane) - 1));
+    next += here;
+  }
+}
+
+/// A block to a token, whose row goes to each of its slots.
+template <int N, class T>
+__global__ void dispatch_rows(T* slots, const T* x, const std::int32_t* places, int picks, int width) {
+  const std::size_t n = blockIdx.x;
+  for (int c = static_cast<int>(threadIdx.x) * N; c < width; c += static_cast<int>(blockDim.x) * N) {
+    const auto row = load<T, N>(x + n * width + c);
+    for (int k = 0; k < picks; ++k) store(slots + static_cast<std::size_t>(places[n * picks + k]) * width + c, row);
+  }
+}
+
+/// A block to a token, whose slots are added up, times their weights where there are some.
+template <int N, class T>
+__global__ void add_slots(T* y, const T* slots, const float* weights, const std::int32_t* places, int picks, int width) {
+  const std::size_t n = blockIdx.x;
+  for (int c = static_cast<int>(threadIdx.x) * N; c < width; c += static_cast<int>(blockDim.x) * N) {
+    float sum[N] = {};
+    for (int k = 0; k < picks; ++k) {
+      const float weight = weights ? weights[n * picks + k] : 1.0f;
+      float row[N];
+      unpack(row, load<T, N>(slots + static_cast<std::size_t>(places[n * picks + k]) * width + c));
+      for (int i = 0; i < N; ++i) sum[i] += weight * row[i];
+    }
+    store(y + n * width + c, packed<T>(sum));
+  }
+}
+
+/// A block to a pick: dslot = weight dy, dweight = sum(dy slot).
+template <int N, class T>
+__global__ void combine_backward(T* dslots, float* dweights, const T* dy, const T* slots, const float* weights, const std::int32_t* places,
+                                 int picks, int width) {
+  const std::size_t pick = blockIdx.x, slot = static_cast<std::size_t>(places[pick]) * width;
+  const T* grad = dy + pick / picks * width;
+  const float weight = weights[pick];
+  float dot = 0.0f;
+  for (int c = static_cast<int>(threadIdx.x) * N; c < width; c += static_cast<int>(blockDim.x) * N) {
+    float d[N], made[N];
+    unpack(d, load<T, N>(grad + c));
+    unpack(made, load<T, N>(slots + slot + c));
+    for (int i = 0; i < N; ++i) dot += d[i] * made[i], d[i] *= weight;
+    store(dslots + slot + c, packed<T>(d));
+  }
+  dot = block_sum(dot);
+  if (threadIdx.x == 0) dweights[pick] = dot;
+}
+
+template <class T>
+void add_up(const lane& on, const char* name, at y, at slots, const float* weights, at places, int tokens, int picks, int width) {
+  T *to = on.at<T>(y), *from = on.at<T>(slots);
+  const std::int32_t* place = on.at<std::int32_t>(places);
+  constexpr int n = wide<T>;
+  if (packable<n>(width, to, from)) launch(on, name, add_slots<n, T>, tokens, row_threads(width / n), 0, to, from, weights, place, picks, width);
+  else launch(on, name, add_slots<1, T>, tokens, row_threads(width), 0, to, from, weights, place, picks, width);
+}
+
+}  // namespace
+
+template <class T>
+void arrange(const lane& on, at places, at offsets, at chosen, int tokens, int picks, int segments) {
+  launch(on, "arrange", arrange_expert, segments, arrange_threads, 0, on.at<std::int32_t>(places), on.at<std::int32_t>(offsets),
+         on.at<std::int32_t>(chosen), tokens * picks, segments);
+}
+
+template <class T>
+void dispatch(const lane& on, at slots, at x, at places, int tokens, int picks, int width) {
+  T *to = on.at<T>(slots), *from = on.at<T>(x);
+  const std::int32_t* place = on.at<std::int32_t>(places);
+  constexpr int n = wide<T>;
+  if (packable<n>(width, to, from)) launch(on, "dispatch", dispatch_rows<n, T>, tokens, row_threads(width / n), 0, to, from, place, picks, width);
+  else launch(on, "dispatch", dispatch_rows<1, T>, tokens, row_threads(width), 0, to, from, place, picks, width);
+}
+
+template <class T>
+void collect(const lane& on, at y, at slots, at places, int tokens, int picks, int width) {
+  add_up<T>(on, "collect", y, slots, nullptr, places, tokens, picks, width);
+}
+
+template <class T>
+void combine(const lane& on, at y, at slots, at weights, at places, int tokens, int picks, int width) {
+  add_up<T>(on, "combine", y, slots, on.at<float>(weights), places, tokens, picks, width);
+}
+
+template <class T>
+void combine_grad(const lane& on, at dslots, at dweights, at dy, at slots, at weights, at places, int tokens, int picks, int width) {
+  T *to = on.at<T>(dslots), *grad = on.at<T>(dy), *from = on.at<T>(slots);
+  float *dw = on.at<float>(dweights), *w = on.at<float>(weights);
+  const std::int32_t* place = on.at<std::int32_t>(places);
+  constexpr int n = wide<T>;
+  const int all = tokens * picks;
+  if (packable<n>(width, to, grad, from))
+    launch(on, "combine_grad", combine_backward<n, T>, all, row_threads(width / n), 0, to, dw, grad, from, w, place, picks, width);
+  else launch(on, "combine_grad", combine_backward<1, T>, all, row_threads(width), 0, to, dw, grad, from, w, place, picks, width);
+}
+
+template void arrange<float>(const lane&, at, at, at, int, int, int);
+template void arrange<bf16>(const lane&, at, at, at, int, int, int);
+template void dispatch<float>(const lane&, at, at, at, int, int, int);
+template void dispatch<bf16>(const lane&, at, at, at, int, int, int);
+template void collect<float>(const lane&, at, at, at, int, int, int);
+template void collect<bf16>(const lane&, at, at, at, int, int, int);
+template void combine<float>(const lane&, at, at, at, at, int, int, int);
+template void combine<bf16>(const lane&, at, at, at, at, int, int, int);
+template void combine_grad<float>(const lane&, at, at, at, at, at, at, int, int, int);
+template void combine_grad<bf16>(const lane&, at, at, at, at, at, at, int, int, int);
+
+}  // namespace rankc::cuda

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Grouped products in bf16 on the tensor cores of compute capability 9.0, as grouped.hpp describes them.
+#pragma once
+#include <rankc/runtime/cuda/rank.hpp>
+
+namespace rankc::cuda {
+
+struct grouped_shape {
+  int rows, in, out, segments, experts;
+};
+
+/// Whether the lane's GPU is one, sizes are multiples of 64 and addresses of 16 bytes.
+bool hopper_takes(const lane&, const grouped_shape&, const void* result, const void* a, const void* b);
+
+void hopper_linear(const lane&, bf16* y, const bf16* x, const bf16* w, const int* offsets, const grouped_shape&);
+void hopper_linear_dx(const lane&, bf16* dx, const bf16* dy, const bf16* w, const int* offsets, const grouped_shape&);
+void hopper_linear_dw(const lane&, float* dw, const bf16* dy, const bf16* x, const int* offsets, const grouped_shape&,
+                      bool accumulate);
+
+}  // namespace rankc::cuda

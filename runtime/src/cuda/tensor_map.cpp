@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensor maps are made by the driver, whose function the CUDA runtime looks up: nothing links the driver.
+#include "tensor_map.hpp"
+
+#include "check.hpp"
+
+#include <string>
+
+namespace rankc::cuda {
+namespace {
+
+using encode_tiled = decltype(&cuTensorMapEncodeTiled);
+
+encode_tiled find_encoder(const lane& on) {
+  constexpr unsigned since = 12000;  // CUDA 12.0
+  void* found = nullptr;
+  cudaDriverEntryPointQueryResult answer{};
+  check(on, cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &found, since, cudaEnableDefault, &answer),
+        "cudaGetDriverEntryPointByVersion");
+  if (answer != cudaDriverEntryPointSuccess) fail(on, "the driver has no cuTensorMapEncodeTiled");
+  return reinterpret_cast<encode_tiled>(found);
+}
+
+}  // namespace
+
+CUtensorMap tensor_map(const lane& on, const bf16* matrix, std::size_t rows, int columns) {
+  static const encode_tiled encode = find_encoder(on);
+  const cuuint64_t size[]{static_cast<cuuint64_t>(columns), rows}, stride[]{static_cast<cuuint64_t>(columns) * sizeof(bf16)};
+  constexpr cuuint32_t box[]{box_side, box_side}, every[]{1, 1};
+  CUtensorMap made;
+  const CUresult result = encode(&made, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, const_cast<bf16*>(matrix), size, stride, box,
+                                 every, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+                                 CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  if (result != CUDA_SUCCESS)
+    fail(on, "cuTensorMapEncodeTiled of " + std::to_string(rows) + " x " + std::to_string(columns) + ": error " +
+                 std::to_string(static_cast<int>(result)));
+  return made;
+}
+
+}  // namespace rankc::cuda

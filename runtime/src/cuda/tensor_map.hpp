@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the copy engine of compute capability 9.0 is told of a matrix in device memory.
+#pragma once
+#include <rankc/runtime/cuda/rank.hpp>
+
+#include <cuda.h>
+
+namespace rankc::cuda {
+
+/// Boxes are square. A row of one is 128 bytes, whose 16-byte pieces change places with the row (swizzle).
+inline constexpr int box_side = 64, box_bytes = box_side * box_side * static_cast<int>(sizeof(bf16));
+
+/// A row-major matrix, copied in boxes; what lies outside the matrix is 0 in them.
+/// Shapes: `matrix` (rows, columns), at a multiple of 16 bytes; columns a multiple of 8.
+/// Errors: failure (70).
+CUtensorMap tensor_map(const lane&, const bf16* matrix, std::size_t rows, int columns);
+
+}  // namespace rankc::cuda

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// Speed of products with the weights of experts at the sizes of Qwen3-30B-A3B (128 experts, 8 of them a token, 16384
+// tokens) in bf16, beside cuBLASLt's tuned product of as many rows with one weight: TFLOP/s of both, measured in turns.
+// Operands are random, for zeros run faster.
+#include <rankc/runtime/cuda/context.hpp>
+#include <rankc/runtime/cuda/kernels.hpp>
+
+#include "lone_rank.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <random>
+#include <vector>
+
+namespace rankc::cuda {
+namespace {
+
+constexpr std::size_t arena_bytes = std::size_t{8} << 30;
+constexpr int experts = 128, rows = 131072;
+
+void require(cudaError_t status) {
+  if (status == cudaSuccess) return;
+  std::fprintf(stderr, "grouped_bench: %s\n", cudaGetErrorString(status));
+  std::exit(1);
+}
+
+/// A rank whose arena is full of random bf16 numbers of about unit size; operands are taken from it in turn.
+class stand {
+ public:
+  stand() : alone_(arena_bytes, false), context_(0, alone_.about, 0) {
+    std::mt19937 engine(1);
+    std::normal_distribution<float> draw;
+    std::vector<bf16> numbers(std::size_t{1} << 22);
+    for (bf16& x : numbers) x = __float2bfloat16_rn(draw(engine));
+    const std::size_t block = numbers.size() * sizeof(bf16);
+    for (std::size_t at = 0; at < arena_bytes; at += block)
+      require(cudaMemcpy(of().arena + at, numbers.data(), block, cudaMemcpyHostToDevice));
+    require(cudaEventCreate(&begin_));
+    require(cudaEventCreate(&end_));
+  }
+  rank& of() { return context_.of(); }
+  const lane& on() { return of()[0]; }
+  at take(std::size_t bytes) {
+    const at where{used_};
+    used_ += (bytes + 255) / 256 * 256;
+    if (used_ > arena_bytes) std::exit(2);
+    return where;
+  }
+  void rewind() { used_ = 0; }
+
+  /// Milliseconds of a call, over ten.
+  float time(const std::function<void(const lane&)>& call) {
+    require(cudaEventRecord(begin_, on().stream));
+    for (int i = 0; i < 10; ++i) call(on());
+    require(cudaEventRecord(end_, on().stream));
+    require(cudaEventSynchronize(end_));
+    float ms = 0;
+    require(cudaEventElapsedTime(&ms, begin_, end_));
+    return ms / 10;
+  }
+
+ private:
+  test::lone_rank alone_;
+  std::size_t used_ = 0;
+  context context_;
+  cudaEvent_t begin_ = nullptr, end_ = nullptr;
+};
+
+/// How many rows each expert has.
+struct deal {
+  const char* name;
+  std::vector<int> counts;
+};
+
+/// Every row's expert is drawn; those of `likely` experts are four times as likely as others.
+deal drawn(const char* name, int likely) {
+  std::vector<double> weights(experts, 1.0);
+  std::fill_n(weights.begin(), likely, 4.0);
+  std::discrete_distribution<int> draw(weights.begin(), weights.end());
+  std::mt19937 engine(2);
+  deal made{name, std::vector<int>(experts, 0)};
+  for (int r = 0; r < rows; ++r) ++made.counts[static_cast<std::size_t>(draw(engine))];
+  return made;
+}
+
+float median(std::vector<float> times) {
+  std::sort(times.begin(), times.end());
+  return times[times.size() / 2];
+}
+
+void run_layer(stand& s, const deal& d, int in, int out) {
+  s.rewind();
+  const auto bytes = [](std::size_t n, std::size_t m, std::size_t size) { return n * m * size; };
+  const at x = s.take(bytes(rows, in, 2)), dx = s.take(bytes(rows, in, 2)), y = s.take(bytes(rows, out, 2)),
+           w = s.take(bytes(experts * out, in, 2)), dw = s.take(bytes(experts * out, in, 4)),
+           offsets = s.take(bytes(2, experts, 4));
+  std::vector<std::int32_t> starts, ends;
+  for (int row = 0; const int count : d.counts) {
+    starts.push_back(row);
+    ends.push_back(row += count);
+  }
+  starts.insert(starts.end(), ends.begin(), ends.end());
+  require(cudaMemcpy(s.of().at<int>(offsets), starts.data(), starts.size() * 4, cudaMemcpyHostToDevice));
+
+  using call = std::function<void(const lane&)>;
+  struct {
+    const char* name;
+    call grouped, dense;
+  } const products[]{
+      {"forward",
+       [&](const lane& on) { grouped_linear<bf16>(on, y, x, w, offsets, rows, in, out, experts, experts); },
+       [&](const lane& on) { linear<bf16>(on, y, x, w, rows, in, out); }},
+      {"input gradient",
+       [&](const lane& on) { grouped_linear_dx<bf16>(on, dx, y, w, offsets, rows, in, out, experts, experts); },
+       [&](const lane& on) { linear_dx<bf16>(on, dx, y, w, rows, in, out, false); }},
+      {"weight gradient",
+       [&](const lane& on) { grouped_linear_dw<bf16>(on, dw, y, x, offsets, rows, in, out, experts, experts, false); },
+       [&](const lane& on) { linear_dw<bf16>(on, dw, y, x, rows, in, out, false); }},
+      {"weight gradient, added",
+       [&](const lane& on) { grouped_linear_dw<bf16>(on, dw, y, x, offsets, rows, in, out, experts, experts, true); },
+       [&](const lane& on) { linear_dw<bf16>(on, dw, y, x, rows, in, out, true); }},
+  };
+  for (const auto& p : products) {
+    p.dense(s.on());  // which tunes
+    p.grouped(s.on());
+    std::vector<float> grouped, dense;
+    for (int i = 0; i < 5; ++i) {
+      grouped.push_back(s.time(p.grouped));
+      dense.push_back(s.time(p.dense));
+    }
+    const double giga = 2e-9 * rows * in * out, mine = median(grouped), theirs = median(dense);
+    std::printf("%-9s %5d -> %5d  %-23s %7.3f ms %5.0f   dense %7.3f ms %5.0f   %5.2f\n", d.name, in, out, p.name, mine,
+                giga / mine, theirs, giga / theirs, theirs / mine);
+    std::fflush(stdout);
+  }
+}
+
+}  // namespace
+}  // namespace rankc::cuda
+
+int main() {
+  using namespace rankc::cuda;
+  stand s;
+  std::printf("rows      in -> out  product, time, TFLOP/s, the same of the dense product, share of its speed\n");
+  for (const deal& d : {deal{"even", std::vector<int>(experts, rows / experts)}, drawn("drawn", 0), drawn("uneven", 16)})
+    for (const auto& [in, out] : {std::pair{2048, 1536}, {2048, 768}, {768, 2048}}) run_layer(s, d, in, out);
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// RC206, RC210, RC215, RC253: routers and experts, of what they cannot be of.
+#include "reject.hpp"
+
+inline constexpr dim hidden{"hidden", 32}, ffn{"ffn", 16}, all{"experts", 4 * 32, 32, "hidden"};
+inline constexpr bool faulty = fault(true, false);
+
+/// One layer between an embedding and a head, on two tp ranks.
+template <class Layer>
+struct around {
+  int vocab = 64, vocab_used = 0;
+  constexpr void check(report&) const {}
+  constexpr auto stack() const {
+    const dim words{"vocab", 64};
+    const parameter_handle table = token_table(words, hidden);
+    return sequential(models::gpt2_layers::embedding{table}, repeat{2, Layer{}}, models::gpt2_layers::head{table});
+  }
+};
+template <class Layer, bool Sp = false>
+inline constexpr plan layered{.model = around<Layer>{},
+                              .dims = parallel_dims{.world = 2, .tp = 2, .sequence_parallel = Sp},
+                              .schedule = one_microbatch,
+                              .recipe = recipe,
+                              .cluster = clusters::cpu};
+
+struct layer {
+  static constexpr std::string_view name = "mine";
+};
+constexpr value logits_of(trace& t, value x) {
+  return linear(x, t.parameter("router", {dim{"experts", 4}, hidden}, {}, initial::normal, 0.02));
+}
+constexpr value weight(trace& t, std::string_view name) {
+  return t.parameter(name, {all, ffn}, {{axis::tp, ffn.name}}, initial::normal, 0.02);
+}
+constexpr value experts(trace& t, value rows, const arrangement& by) {
+  value up = expert_up(rows, weight(t, "up"), by);  // @experts@
+  return expert_down(gelu(up), weight(t, "down"), by);
+}
+
+struct pending_logits : layer {
+  constexpr value forward(trace& t, value x, const layer_context& c) const {
+    value h = enter_tp(x, c), y = row_parallel(t, column_parallel(t, h, "w1", ffn), "w2", dim{"experts", 4}, 0.02);
+    if (!faulty) y = replicate(all_reduce(y, axis::tp), axis::tp);
+    const routing routed = route(y, 2, {});  // @pending_logits@
+    const arrangement by = arrange(routed.chosen, 4);
+    return x + leave_tp(combine(experts(t, dispatch(h, by), by), routed.weights, by), c);
+  }
+};
+inline constexpr auto a_router_of_a_pending_sum = layered<pending_logits>;
+static_assert(valid<a_router_of_a_pending_sum>);  // error: RC210: experts.cpp:@pending_logits@: softmax_top: the value is a pending sum (P) over tp; expected R, I or V: reduce it first (all_reduce, reduce_scatter)
+
+struct sharded_logits : layer {
+  constexpr value forward(trace& t, value x, const layer_context& c) const {
+    value h = enter_tp(x, c);
+    value y = faulty ? column_parallel(t, h, "router", dim{"experts", 4}) : logits_of(t, h);
+    const routing routed = route(y, 2, {.scores = router_rule::sigmoid});  // @sharded_logits@
+    const arrangement by = arrange(routed.chosen, 4);
+    return x + leave_tp(combine(experts(t, dispatch(h, by), by), routed.weights, by), c);
+  }
+};
+inline constexpr auto a_router_of_some_experts = layered<sharded_logits>;
+static_assert(valid<a_router_of_some_experts>);  // error: RC210: experts.cpp:@sharded_logits@: sigmoid_top: the value is sharded along experts (V) over tp; expected the scores of all experts on each rank (the largest are taken): all_gather it first
+
+template <int Picks, int Total>
+struct numbers : layer {
+  constexpr value forward(trace& t, value x, const layer_context& c) const {
+    value h = enter_tp(x, c);
+    const routing routed = route(logits_of(t, h), Picks, {.scaling = Total / 2.0});  // @numbers@
+    const arrangement by = arrange(routed.chosen, 4);
+    return x + leave_tp(combine(experts(t, dispatch(h, by), by), routed.weights, by), c);
+  }
+};
+inline constexpr auto more_picks_than_experts = layered<numbers<fault(5, 4), 2>>;
+static_assert(valid<more_picks_than_experts>);  // error: RC210: experts.cpp:@numbers@: softmax_top: it takes 5 of 4 experts; expected at least 1, and no more than there are
+inline constexpr auto weights_that_add_up_to_nothing = layered<numbers<2, fault(0, 2)>>;
+static_assert(valid<weights_that_add_up_to_nothing>);  // error: RC210: experts.cpp:@numbers@: normalize: its rows are to add up to 0; expected a positive number, 1 as a rule
+
+struct other_tokens : layer {
+  constexpr value forward(trace& t, value x, const layer_context& c) const {
+    value h = enter_tp(x, c), y = logits_of(t, x);
+    const routing routed = route(faulty ? y : replicate(y, axis::tp), 2, {});
+    const arrangement by = arrange(routed.chosen, 4);
+    value rows = dispatch(h, by);  // @other_tokens@
+    return x + leave_tp(combine(experts(t, rows, by), routed.weights, by), c);
+  }
+};
+inline constexpr auto a_choice_of_invariant_tokens = layered<other_tokens>;
+static_assert(valid<a_choice_of_invariant_tokens>);  // error: RC210: experts.cpp:@other_tokens@: dispatch: the choice is invariant (I) over tp; expected placed as the tokens are: route tokens that are placed like those which go to experts
+
+struct invariant_rows : layer {
+  constexpr value forward(trace& t, value x, const layer_context& c) const {
+    value h = faulty ? x : enter_tp(x, c);
+    const routing routed = route(logits_of(t, h), 2, {});
+    const arrangement by = arrange(routed.chosen, 4);
+    value up = expert_up(dispatch(h, by), weight(t, "up"), by);  // @invariant_rows@
+    return x + leave_tp(combine(expert_down(gelu(up), weight(t, "down"), by), routed.weights, by), c);
+  }
+};
+inline constexpr auto experts_of_invariant_tokens = layered<invariant_rows>;
+static_assert(valid<experts_of_invariant_tokens>);  // error: RC210: experts.cpp:@invariant_rows@: expert_up 'up': the value is invariant (I) over tp; expected replicated (R), the weight being sharded along its output features: convert it first (replicate: its gradient is then all-reduced)
+
+struct sharded_experts : layer {
+  constexpr value forward(trace& t, value x, const layer_context& c) const {
+    value h = enter_tp(x, c), y = logits_of(t, h);
+    const routing routed = route(y, 2, {});
+    const arrangement by = arrange(routed.chosen, 4);
+    value rows = dispatch(h, by);
+    if (faulty) {
+      value up = t.parameter("up", {all, ffn}, {{axis::tp, "experts"}}, initial::normal, 0.02);
+      return x + leave_tp(combine(expert_down(expert_up(rows, up, by), weight(t, "down"), by), routed.weights, by), c);  // @sharded_experts@
+    }
+    return x + leave_tp(combine(experts(t, rows, by), routed.weights, by), c);
+  }
+};
+inline constexpr auto experts_on_other_ranks = layered<sharded_experts>;
+static_assert(valid<experts_on_other_ranks>);  // error: RC210: experts.cpp:@sharded_experts@: expert_up 'up': the weight is sharded along experts (V) over tp; expected all experts on each rank, or their columns sharded: shard it along its columns
+
+constexpr value own_router(trace& t) { return t.parameter("own", {dim{"experts", 4}, hidden}, {}, initial::normal, 0.02); }
+struct other_offsets : layer {
+  constexpr value forward(trace& t, value x, const layer_context& c) const {
+    value h = enter_tp(x, c);
+    const routing routed = route(logits_of(t, h), 2, {}), own = route(linear(x, own_router(t)), 2, {});
+    const arrangement by = arrange(routed.chosen, 4), of_shard = arrange(own.chosen, 4);
+    value rows = dispatch(h, by);
+    value down = experts(t, rows, {by.places, faulty ? of_shard.offsets : by.offsets});
+    return x + leave_tp(combine(down, routed.weights, by), c) + combine(dispatch(x, of_shard), own.weights, of_shard);
+  }
+};
+inline constexpr auto offsets_of_other_tokens = layered<other_offsets, true>;
+static_assert(valid<offsets_of_other_tokens>);  // error: RC210: experts.cpp:@experts@: expert_up 'up': the offset table is a pending sum (P) over tp; expected that of the slots' tokens: arrange the choice of the tokens that were dispatched
+
+struct weights_once : layer {
+  constexpr value forward(trace& t, value x, const layer_context& c) const {
+    value h = enter_tp(x, c), y = logits_of(t, x);
+    const routing routed = route(replicate(y, axis::tp), 2, {}), invariant = route(y, 2, {});
+    const arrangement by = arrange(routed.chosen, 4);
+    value down = experts(t, dispatch(h, by), by);
+    value sum = combine(down, faulty ? invariant.weights : routed.weights, by);  // @weights_once@
+    return x + leave_tp(sum, c);
+  }
+};
+inline constexpr auto invariant_weights_of_parts = layered<weights_once>;
+static_assert(valid<invariant_weights_of_parts>);  // error: RC210: experts.cpp:@weights_once@: combine: the right operand is invariant (I) over tp; expected replicated (R), the other being a pending sum: convert it first (replicate: its gradient is then all-reduced)
+
+// ---- models
+
+template <class Change>
+constexpr auto changed(Change change) {
+  models::qwen3_moe m{.layers = 4, .hidden = 32, .heads = 4, .kv_heads = 2, .head_dim = 8, .experts = 4, .top_k = 2, .expert_ffn = 16, .vocab = 64};
+  if (faulty) change(m);
+  return m;
+}
+template <auto Change>
+inline constexpr plan sparse{.model = changed(Change), .dims = parallel_dims{.world = 2, .tp = 2}, .schedule = one_microbatch, .recipe = recipe, .cluster = clusters::cpu};
+inline constexpr auto no_dense_ffn = sparse<[](models::qwen3_moe& m) { m.decoder_sparse_step = 2; }>;
+static_assert(valid<no_dense_ffn>);  // error: RC206: ffn=0; a size is at least 1
+inline constexpr auto too_many_picks = sparse<[](models::qwen3_moe& m) { m.top_k = 6; }>;
+static_assert(valid<too_many_picks>);  // error: RC215: top_k=6 is more than experts=4: take top_k=3 or top_k=4, or experts=6 or experts=7
+inline constexpr auto a_layer_that_is_not_there = sparse<[](models::qwen3_moe& m) { m.mlp_only_layers = {1, 4}, m.ffn = 64; }>;
+static_assert(valid<a_layer_that_is_not_there>);  // error: RC253: mlp_only_layers names layer 4; the model has layers 0 to 3
+inline constexpr auto too_many_dense_layers = sparse<[](models::qwen3_moe& m) { m.mlp_only_layers = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, m.ffn = 64; }>;
+static_assert(valid<too_many_dense_layers>);  // error: RC253: mlp_only_layers names 17 layers; it names at most 16 (decoder_sparse_step leaves out as many as are regular)

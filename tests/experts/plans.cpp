@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plans.hpp"
+
+#include <rankc/make_plan.hpp>
+#include <rankc/rankc.hpp>
+#include <rankc/schedules/dual_pipe_v.hpp>
+#include <rankc/schedules/interleaved_one_f_one_b.hpp>
+#include <rankc/schedules/zero_bubble_v.hpp>
+
+namespace experts {
+
+namespace {
+
+using namespace rankc;
+
+constexpr training recipe{.seq = 8, .global_batch = 12, .precision = f64};
+constexpr training repeating = [] {
+  training r = recipe;
+  r.recompute = {.full = true};
+  return r;
+}();
+constexpr training norms_again = [] {
+  training r = recipe;
+  r.recompute = {.activations = true, .norms = true};
+  return r;
+}();
+
+class list {
+ public:
+  void add(const char* family, const char* layout, const auto& model, const parallel_dims& dims, const auto& schedule,
+           const training& by = recipe) {
+    const std::string name = std::string("experts_") + family + "_" + layout;
+    out.push_back({family, layout, make_plan(name, model, dims, schedule, by, clusters::cpu)});
+  }
+  void add_layouts(const char* family, const auto& model) {
+    add(family, "one", model, {}, once);
+    add(family, "three", model, {}, schedules::gpipe{3});
+    add(family, "dp3", model, {.world = 3, .dp_replicate = 3}, schedules::gpipe{2});
+    add(family, "tp2", model, {.world = 2, .tp = 2}, once);
+    add(family, "sp", model, {.world = 4, .dp_replicate = 2, .tp = 2, .sequence_parallel = true}, three);
+    add(family, "shards", model, {.world = 2, .dp_shard = 2}, three);
+    add(family, "padded", model, {.world = 3, .dp_shard = 3, .reshard = reshard::after_step}, once);
+    add(family, "cp", model, {.world = 2, .cp = 2}, three);
+    add(family, "cp_sp", model, {.world = 8, .dp_shard = 2, .cp = 2, .tp = 2, .sequence_parallel = true, .cp_weights = cp_weights::replicate}, once);
+    add(family, "pp2", model, {.world = 2, .pp = 2}, three);
+    add(family, "zbv", model, {.world = 4, .tp = 2, .pp = 2}, schedules::zero_bubble_v{3});
+    add(family, "shards_zbv", model, {.world = 4, .dp_shard = 2, .pp = 2, .reshard = reshard::after_step}, schedules::zero_bubble_v{3});
+    add(family, "dual_pipe_v", model, {.world = 4, .dp_replicate = 2, .pp = 2}, schedules::dual_pipe_v{6});
+    add(family, "stages", model, {.world = 4, .dp_shard = 2, .pp = 2, .reshard = reshard::after_stage}, schedules::interleaved_one_f_one_b{2, 2});
+    add(family, "repeated", model, {.world = 4, .dp_shard = 2, .tp = 2}, three, repeating);
+    add(family, "repeated_zbv", model, {.world = 4, .cp = 2, .pp = 2}, schedules::zero_bubble_v{3}, norms_again);
+  }
+  std::vector<expert_plan> out;
+
+ private:
+  static constexpr schedules::gpipe once{1};
+  static constexpr schedules::one_f_one_b three{3};
+};
+
+/// Scores by the sigmoid, and weights that add up to 2.5.
+struct sigmoid_block {
+  static constexpr std::string_view name = "expert_block";
+  models::llama_layers::attention_half attention;
+  constexpr value forward(trace& t, value x, const layer_context& c) const {
+    return models::add_experts(t, attention.add_to(t, x, c), {4, 3, 6, {router_rule::sigmoid, true, 2.5}}, 4, 1e-5, c);
+  }
+};
+/// Their weights as they are, times a factor.
+struct scaled_block {
+  static constexpr std::string_view name = "scaled_block";
+  models::llama_layers::attention_half attention;
+  constexpr value forward(trace& t, value x, const layer_context& c) const {
+    return models::add_experts(t, attention.add_to(t, x, c), {3, 1, 4, {router_rule::sigmoid, false, 1.5}}, 4, 1e-5, c);
+  }
+};
+struct sigmoid_model {
+  int vocab = 32, vocab_used = 0;
+  constexpr void check(report&) const {}
+  constexpr auto stack() const {
+    const dim c{"hidden", 12};
+    const parameter_handle table = token_table(dim{"vocab", vocab}, c);
+    const models::llama_layers::attention_half attention{c, dim{"heads", 12, 6, "head_dim"}, dim{"kv_heads", 12, 6, "head_dim"}, 4, 10000};
+    return sequential(models::llama_layers::embedding{table}, repeat{2, sigmoid_block{attention}}, repeat{2, scaled_block{attention}},
+                      models::llama_layers::head{table});
+  }
+};
+
+}  // namespace
+
+std::vector<expert_plan> plans() {
+  list l;
+  l.add_layouts("qwen3_moe", models::qwen3_moe{.layers = 4, .hidden = 12, .heads = 2, .kv_heads = 2, .head_dim = 4, .experts = 5, .top_k = 2,
+                                               .expert_ffn = 6, .vocab = 32, .tied = true});
+  l.add_layouts("some_dense", models::qwen3_moe{.layers = 4, .hidden = 12, .heads = 4, .kv_heads = 2, .head_dim = 4, .experts = 4, .top_k = 2,
+                                                .expert_ffn = 4, .vocab = 32, .ffn = 8, .mlp_only_layers = {0, 2}, .norm_topk_prob = false});
+  l.add_layouts("mixtral", models::mixtral{.layers = 4, .hidden = 12, .heads = 2, .kv_heads = 2, .experts = 4, .top_k = 2, .expert_ffn = 8, .vocab = 32});
+  l.add_layouts("sigmoid", sigmoid_model{});
+  return l.out;
+}
+
+}  // namespace experts

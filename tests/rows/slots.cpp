@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows with slots on parts of the tokens: each part is arranged by itself.
+#include "laws.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+namespace rankc::test::rows {
+
+namespace {
+
+constexpr int tokens = 11, picks = 3, experts = 5, in = 4, out = 6;
+
+/// What tokens are given, and what all rows with slots make of it, by name; slots in the order of tokens and their picks.
+struct passed {
+  std::map<std::string, values> of;
+};
+
+values rows_of(const values& v, int begin, int end, int width) {
+  return {v.begin() + begin * width, v.begin() + end * width};
+}
+
+setting sizes_of(int count) {
+  setting s;
+  s.size = {{'t', count}, {'l', picks}, {'r', experts}, {'e', experts}, {'i', in}, {'f', out}, {'w', in}, {'s', 1}, {'v', 1}};
+  return s;
+}
+
+values run(machine& on, std::string_view name, const setting& s, const std::vector<values>& given, std::size_t result = 0) {
+  const row& r = find_row(name);
+  operands o(r.ports.size());
+  std::copy(given.begin(), given.end(), o.begin() + static_cast<std::ptrdiff_t>(r.results()));
+  return on.run(r, s, o)[result];
+}
+
+/// Slots as they lie, in the order of tokens and their picks.
+values by_tokens(const values& slots, const values& places, int width) {
+  values all;
+  for (const double place : places) {
+    const auto from = slots.begin() + static_cast<std::ptrdiff_t>(place) * width;
+    all.insert(all.end(), from, from + width);
+  }
+  return all;
+}
+
+/// All rows with slots, one after another, on tokens [begin, end).
+passed pass(machine& on, const std::map<std::string, values>& given, int begin, int end) {
+  const setting s = sizes_of(end - begin);
+  const auto part = [&](const char* name, int width) { return rows_of(given.at(name), begin, end, width); };
+  const values chosen = part("chosen", picks), places = run(on, "arrange", s, {chosen}), offsets = run(on, "arrange", s, {chosen}, 1);
+  const values x = part("x", in), weights = part("weights", picks), dy = part("dy", in), &w = given.at("w");
+  const values rows = run(on, "dispatch", s, {x, places}), up = run(on, "expert_up", s, {rows, w, offsets}),
+               down = run(on, "expert_down", s, {up, w, offsets});
+  const std::vector<values> gradient{dy, down, weights, places};
+  const values dslots = run(on, "combine_grad", s, gradient);
+  return {{{"rows", by_tokens(rows, places, in)},
+           {"up", by_tokens(up, places, out)},
+           {"down", by_tokens(down, places, in)},
+           {"combined", run(on, "combine", s, {down, weights, places})},
+           {"collected", run(on, "collect", s, {down, places})},
+           {"dslots", by_tokens(dslots, places, in)},
+           {"dweights", run(on, "combine_grad", s, gradient, 1)},
+           {"dw", run(on, "expert_dw", s, {dslots, up, offsets})}}};
+}
+
+}  // namespace
+
+void check_slots(machine& on) {
+  std::map<std::string, values> given;
+  const setting s = sizes_of(tokens);
+  given["chosen"] = random_port(on, find_row("arrange"), 2, s, 1);
+  const row &dispatch = find_row("dispatch"), &combine = find_row("combine"), &up = find_row("expert_up");
+  given["x"] = random_port(on, dispatch, 1, s, 2);
+  given["dy"] = random_port(on, dispatch, 1, s, 3);
+  given["weights"] = random_port(on, combine, 2, s, 4);
+  given["w"] = random_port(on, up, 2, s, 5);
+  const passed all = pass(on, given, 0, tokens);
+  for (const int middle : {1, 4, 10}) {
+    const passed first = pass(on, given, 0, middle), second = pass(on, given, middle, tokens);
+    for (const auto& [name, want] : all.of) {
+      values got = first.of.at(name);
+      const values& rest = second.of.at(name);
+      if (name == "dw")
+        for (std::size_t i = 0; i < got.size(); ++i) got[i] += rest[i];
+      else got.insert(got.end(), rest.begin(), rest.end());
+      INFO(on.name() << " " << name << " of " << middle << " tokens and the others");
+      CHECK(deviation(got, want) <= on.tolerance());
+    }
+  }
+}
+
+}  // namespace rankc::test::rows

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// Routers against those of other systems: experts, weights, counts and the gradient of the logits. Experts against loops.
+#include "workspace.hpp"
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+using namespace rankc::test;
+namespace host = rankc::host;
+using nlohmann::json;
+
+namespace {
+
+json read_cases() {
+  std::ifstream in(RANKC_TEST_ORACLES "/hf/router.json");
+  return json::parse(in);
+}
+
+values flat(const json& rows) {
+  values all;
+  for (const json& row : rows)
+    for (const json& x : row) all.push_back(x.get<double>());
+  return all;
+}
+
+/// What a rule makes of logits: weights, choice and the gradient of the sum of weight * (expert + 1) / 10.
+struct routed {
+  values weights, chosen, dlogits;
+};
+routed route(const json& rule, const values& logits, int tokens, int experts, int picks) {
+  workspace<double> space;
+  const std::size_t all = static_cast<std::size_t>(tokens) * picks;
+  const at x = space.put(logits), weights = space.room(all), chosen = space.room(all), dlogits = space.room(logits.size());
+  const auto& on = space.lane();
+  const bool softmax = rule["scores"] == "softmax", normalized = rule["normalized"];
+  const double scaling = rule["scaling"];
+  (softmax ? host::softmax_top<double> : host::sigmoid_top<double>)(on, weights, chosen, x, tokens, experts, picks);
+  at made = weights;
+  if (normalized) host::normalize<double>(on, made = space.room(all), weights, tokens, picks, scaling);
+  else host::scale<double>(on, made = space.room(all), weights, all, scaling);
+  routed out{space.get(made, all), {}, {}};
+  const auto* picked = on.template at<std::int32_t>(chosen);
+  values gradient;
+  for (std::size_t i = 0; i < all; ++i) {
+    out.chosen.push_back(picked[i]);
+    gradient.push_back((picked[i] + 1) / 10.0);
+  }
+  const at d = space.put(gradient), back = space.room(all);
+  if (normalized) host::normalize_grad<double>(on, back, d, weights, tokens, picks, scaling);
+  else host::scale<double>(on, back, d, all, scaling);
+  (softmax ? host::softmax_top_grad<double> : host::sigmoid_top_grad<double>)(on, dlogits, back, x, chosen, tokens, experts, picks);
+  out.dlogits = space.get(dlogits, logits.size());
+  return out;
+}
+
+void check_all(const values& found, const values& expected, double within) {
+  REQUIRE(found.size() == expected.size());
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    CAPTURE(i);
+    CHECK(std::abs(found[i] - expected[i]) <= within);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("routers choose, weigh and hand gradients back as other systems do") {
+  int rules = 0;
+  for (const json& c : read_cases())
+    for (const json& rule : c["rules"]) {
+      CAPTURE(rule["name"].get<std::string>());
+      const int tokens = c["tokens"], experts = c["experts"], picks = c["top_k"];
+      const routed found = route(rule, flat(c["logits"]), tokens, experts, picks);
+      CHECK(found.chosen == flat(rule["indices"]));
+      check_all(found.weights, flat(rule["weights"]), 2e-13);
+      check_all(found.dlogits, flat(rule["dlogits"]), 2e-13);
+      double scalar = 0;
+      values counts(static_cast<std::size_t>(experts), 0.0);
+      for (std::size_t i = 0; i < found.chosen.size(); ++i) {
+        counts[static_cast<std::size_t>(found.chosen[i])] += 1;
+        scalar += found.weights[i] * (found.chosen[i] + 1) / 10;
+      }
+      CHECK(counts == rule["counts"].get<values>());
+      CHECK(std::abs(scalar - rule["scalar"].get<double>()) <= 1e-11);
+      ++rules;
+    }
+  CHECK(rules == 18);
+}
+
+TEST_CASE("of equal logits those of lower experts are taken") {
+  json rule{{"scores", "softmax"}, {"normalized", false}, {"scaling", 1.0}};
+  CHECK(route(rule, {1, 3, 3, 3, 2, 5, 5, 5, 5, 5}, 2, 5, 3).chosen == values{1, 2, 3, 0, 1, 2});
+  rule["scores"] = "sigmoid";
+  CHECK(route(rule, {1, 3, 3, 3, 2, 90, 80, 70, 60, 100}, 2, 5, 3).chosen == values{1, 2, 3, 4, 0, 1});  // where sigmoids are all 1
+}
+
+TEST_CASE_TEMPLATE("slots are those of one expert after another, in the order of tokens", T, float, double) {
+  constexpr int tokens = 4, picks = 2, segments = 4, width = 3;
+  workspace<T> space;
+  const at chosen = space.room(8), places = space.room(8), offsets = space.room(8);
+  const std::int32_t choice[]{3, 0, 0, 1, 3, 1, 1, 0};
+  std::copy(std::begin(choice), std::end(choice), space.lane().template at<std::int32_t>(chosen));
+  host::arrange<T>(space.lane(), places, offsets, chosen, tokens, picks, segments);
+  const auto ints = [&](at where) {
+    const auto* x = space.lane().template at<std::int32_t>(where);
+    return std::vector<std::int32_t>(x, x + 8);
+  };
+  CHECK(ints(places) == std::vector<std::int32_t>{6, 0, 1, 3, 7, 4, 5, 2});
+  CHECK(ints(offsets) == std::vector<std::int32_t>{0, 3, 6, 6, 3, 6, 6, 8});
+
+  const values x = random_values(tokens * width, 1), weights = random_values(tokens * picks, 2), dy = random_values(tokens * width, 3);
+  const at slots = space.room(tokens * picks * width), y = space.room(x.size()), w = space.put(weights), d = space.put(dy),
+           dslots = space.room(tokens * picks * width), dweights = space.room(weights.size());
+  host::dispatch<T>(space.lane(), slots, space.put(x), places, tokens, picks, width);
+  const values in_slots = space.get(slots, tokens * picks * width);
+  host::combine<T>(space.lane(), y, slots, w, places, tokens, picks, width);
+  const values combined = space.get(y, x.size());
+  host::collect<T>(space.lane(), y, slots, places, tokens, picks, width);
+  const values collected = space.get(y, x.size());
+  host::combine_grad<T>(space.lane(), dslots, dweights, d, slots, w, places, tokens, picks, width);
+  const values given = space.get(dslots, in_slots.size()), of_weights = space.get(dweights, weights.size());
+  for (int n = 0; n < tokens; ++n) {
+    for (int c = 0; c < width; ++c) {
+      CHECK(std::abs(combined[n * width + c] - (weights[2 * n] + weights[2 * n + 1]) * x[n * width + c]) <= tolerance<T>);
+      CHECK(std::abs(collected[n * width + c] - 2 * x[n * width + c]) <= tolerance<T>);
+    }
+    for (int k = 0; k < picks; ++k) {
+      const int slot = ints(places)[n * picks + k];
+      double dot = 0;
+      for (int c = 0; c < width; ++c) {
+        CHECK(std::abs(in_slots[slot * width + c] - x[n * width + c]) <= tolerance<T>);
+        CHECK(std::abs(given[slot * width + c] - weights[n * picks + k] * dy[n * width + c]) <= tolerance<T>);
+        dot += dy[n * width + c] * x[n * width + c];
+      }
+      CHECK(std::abs(of_weights[n * picks + k] - dot) <= tolerance<T>);
+    }
+  }
+}
+
+TEST_CASE_TEMPLATE("grouped products are those of each expert's rows; others stay, and an expert without rows has no gradient", T, float, double) {
+  constexpr int rows = 9, in = 5, out = 3, segments = 6, experts = 3;
+  const int begin[]{0, 2, 2, 4, 7, 8}, end[]{2, 2, 3, 6, 7, 9};  // row 3 and row 6 are of nobody; expert 1 has none
+  workspace<T> space;
+  const at offsets = space.room(2 * segments);
+  auto* o = space.lane().template at<std::int32_t>(offsets);
+  std::copy(std::begin(begin), std::end(begin), o), std::copy(std::begin(end), std::end(end), o + segments);
+  const values x = random_values(rows * in, 1), dy = random_values(rows * out, 2), w = random_values(experts * out * in, 3);
+  const at at_x = space.put(x), at_dy = space.put(dy), at_w = space.put(w), y = space.put(values(rows * out, 7.0)),
+           dx = space.put(values(rows * in, 7.0)), dw = space.put(values(w.size(), 7.0));
+  host::grouped_linear<T>(space.lane(), y, at_x, at_w, offsets, rows, in, out, segments, experts);
+  host::grouped_linear_dx<T>(space.lane(), dx, at_dy, at_w, offsets, rows, in, out, segments, experts);
+  values want_y(rows * out, 7.0), want_dx(rows * in, 7.0), want_dw(w.size(), 0.0);
+  for (int s = 0; s < segments; ++s)
+    for (int r = begin[s]; r < end[s]; ++r) {
+      const int e = s % experts * out * in;
+      for (int j = 0; j < out; ++j) {
+        want_y[r * out + j] = 0;
+        for (int i = 0; i < in; ++i) want_y[r * out + j] += x[r * in + i] * w[e + j * in + i], want_dw[e + j * in + i] += dy[r * out + j] * x[r * in + i];
+      }
+      for (int i = 0; i < in; ++i) {
+        want_dx[r * in + i] = 0;
+        for (int j = 0; j < out; ++j) want_dx[r * in + i] += dy[r * out + j] * w[e + j * in + i];
+      }
+    }
+  check_all(space.get(y, want_y.size()), want_y, 10 * tolerance<T>);
+  check_all(space.get(dx, want_dx.size()), want_dx, 10 * tolerance<T>);
+  host::grouped_linear_dw<T>(space.lane(), dw, at_dy, at_x, offsets, rows, in, out, segments, experts, false);
+  const values once = space.get(dw, w.size());
+  check_all(once, want_dw, 10 * tolerance<T>);
+  for (int i = out * in; i < 2 * out * in; ++i) CHECK(once[i] == 0);
+  host::grouped_linear_dw<T>(space.lane(), dw, at_dy, at_x, offsets, rows, in, out, segments, experts, true);
+  for (double& v : want_dw) v *= 2;
+  check_all(space.get(dw, w.size()), want_dw, 20 * tolerance<T>);
+}
