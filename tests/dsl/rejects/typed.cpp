@@ -542,8 +542,8 @@ static_assert(valid<positions_of_gathered_keys>);  // error: RC210: typed.cpp:@t
 struct exchanges : layer {
   constexpr value forward(trace& t, value x, const layer_context& c) const {
     value q = features(t, x, "wq"), k = features(t, x, "wk"), v = features(t, x, "wv");
-    const auto to_heads = [&](value of) { return all_to_all(of, axis::cp, "heads", c.seq); };
-    value heads_q = to_heads(faulty ? all_gather(q, axis::cp, c.tokens.name) : q);  // @exchanges_gathered@
+    const auto to_heads = [&](value of) { return all_to_all(of, axis::cp, "heads", c.seq); };  // @exchanges_gathered@
+    value heads_q = to_heads(faulty ? all_gather(q, axis::cp, c.tokens.name) : q);
     value o = attention(heads_q, to_heads(k), to_heads(v), c.rows, c.seq);
     return x + linear(all_to_all(o, axis::cp, c.tokens.name, c.seq), whole(t, "wo", hidden, heads));
   }
