@@ -4,6 +4,7 @@
 #include "texts.hpp"
 
 #include <doctest/doctest.h>
+#include <experts/plans.hpp>
 #include <lora/plans.hpp>
 #include <odd/plans.hpp>
 #include <optimizer/plans.hpp>
@@ -62,6 +63,17 @@ TEST_CASE("odd: the texts make the calls that were proven") {
   }
   REQUIRE(subjects.size() == 294);
   check(subjects, "translation_odd");
+}
+
+TEST_CASE("experts: the texts make the calls that were proven") {
+  std::vector<subject> subjects;
+  const auto plans = experts::plans();
+  for (std::size_t i = 0; i < plans.size(); i += 5) {  // some of each family
+    subjects.push_back(make_subject(plans[i].plan, false, dtype::f64));
+    subjects.push_back(make_subject(plans[i].plan, true, dtype::bf16));
+  }
+  REQUIRE(subjects.size() == 26);
+  check(subjects, "translation_experts");
 }
 
 TEST_CASE("lora: the texts make the calls that were proven") {

@@ -92,8 +92,18 @@ operands results_of(const row& r, const operands& given, std::int64_t of_tokens 
   return made;
 }
 
+/// Routers and experts, which the field has no rows of: choices are no polynomials, and no plans of it have any.
+bool is_of_experts(const rankc::op_row* r) {
+  namespace ops = rankc::ops;
+  const rankc::op_row* const all[]{&ops::softmax_top, &ops::softmax_top_grad, &ops::sigmoid_top, &ops::sigmoid_top_grad, &ops::normalize,
+                                   &ops::normalize_grad, &ops::arrange, &ops::dispatch, &ops::collect, &ops::combine,
+                                   &ops::combine_grad, &ops::expert_up, &ops::expert_down, &ops::expert_dw};
+  return std::find(std::begin(all), std::end(all), r) != std::end(all);
+}
+
 std::vector<const rankc::op_row*> table() {
   std::vector<const rankc::op_row*> all(std::begin(rankc::ops::all), std::end(rankc::ops::all));
+  std::erase_if(all, is_of_experts);
   all.insert(all.end(), {&rankc::ops::clear, &rankc::ops::copy});
   for (const auto& f : rankc::ops::forward_fusions) all.push_back(f.into.kind);
   for (const auto& f : rankc::ops::backward_fusions) all.push_back(f.into.kind);
