@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Grouped products on Hopper's tensor cores. As many blocks as there are processors go through the tiles, in pairs. In each
-// block one warp has the copy engine fill stages, and two warpgroups take the tiles in turns: one stores its sums while
-// the other multiplies.
+// block one warp has the copy engine fill stages, another clears what does not belong there, and two warpgroups take the
+// tiles in turns: one stores its sums while the other multiplies.
 // Source: the design is CUTLASS's "warp-specialized persistent ping-pong" kernel's.
 #include "grouped_hopper.hpp"
 
@@ -78,9 +78,12 @@ struct rows_product {
       else copy_stage(r, a, {row, k}, b, {t.expert * terms + k, t.column}, {0, box_side}, r.full());
     }
   }
+
+  /// Rows of another segment in a stage give sums that are not stored.
+  __device__ void finish(ring&, const tile&) const {}
 };
 
-/// Rows of a stage's boxes from `rows` on become 0: they are another segment's.
+/// Rows of a stage's boxes from `rows` on become 0.
 __device__ void clear_rows(const ring& r, int rows) {
   const int first = rows * 128 + threadIdx.x % warp_size * 16;
   for (int box = 0; box < a_boxes + b_boxes; ++box)
@@ -133,17 +136,25 @@ struct weights_product {
         prefetch(at(t, row), width * static_cast<int>(sizeof(float)));
     for (int s = t.expert; s < segments; s += experts)
       for (int row = offsets[s], end = offsets[segments + s]; row < end; row += tile_terms, r.advance()) {
-        const bool whole = end - row >= tile_terms;
-        const shared_address done = whole ? r.full() : r.landed();
         r.wait_until_empty();
-        if (elected()) copy_stage(r, dy, {row, column}, x, {row, t.column}, {0, box_side}, done);
-        if (whole) continue;
-        wait(done, landed >> r.stage() & 1);
-        landed ^= 1u << r.stage();
-        clear_rows(r, end - row);
-        __syncwarp();
-        if (elected()) arrive(r.full());
+        if (elected())
+          copy_stage(r, dy, {row, column}, x, {row, t.column}, {0, box_side}, end - row < tile_terms ? r.landed() : r.full());
       }
+  }
+
+  /// What another warp does: where a segment ends within a stage, its other rows become 0 once they have landed.
+  __device__ void finish(ring& r, const tile& t) {
+    for (int s = t.expert; s < segments; s += experts) {
+      const int count = offsets[segments + s] - offsets[s], rest = count % tile_terms;
+      r.skip(count / tile_terms);
+      if (rest == 0) continue;
+      wait(r.landed(), landed >> r.stage() & 1);
+      landed ^= 1u << r.stage();
+      clear_rows(r, rest);
+      __syncwarp();
+      if (elected()) arrive(r.full());
+      r.advance();
+    }
   }
 };
 
@@ -168,7 +179,7 @@ __global__ void __cluster_dims__(blocks_of_tile) __launch_bounds__(block, 1)
   std::byte* shared = aligned_shared();
   ring r(shared);
   const int first = blockIdx.x / blocks_of_tile, every = gridDim.x / blocks_of_tile;
-  const int warp = static_cast<int>(threadIdx.x / warp_size) - warps_of_group;  // among those that multiply
+  const int warp = static_cast<int>(threadIdx.x / warp_size) - warps_of_group;  // below 0: those that do not multiply
   turn mine(shared, warp / warps_of_group);
   if (threadIdx.x == 0) {
     r.make();
@@ -179,11 +190,13 @@ __global__ void __cluster_dims__(blocks_of_tile) __launch_bounds__(block, 1)
   typename Product::walk tiles(p);
   tile t;
   if (warp < 0) {
-    give_back_registers<56>();
-    if (warp == -warps_of_group)
+    give_back_registers<40>();
+    if (warp == -4)
       for (int n = first; tiles.find(n, t); n += every) p.fill(r, a, b, t);
+    else if (warp == -3)
+      for (int n = first; tiles.find(n, t); n += every) p.finish(r, t);
   } else {
-    take_registers<224>();
+    take_registers<232>();
     bool other = warp >= warps_of_group;
     for (int n = first; tiles.find(n, t); n += every, other = !other) {
       if (other) {
@@ -205,6 +218,8 @@ int attribute(const lane& on, cudaDeviceAttr which) {
 }
 
 bool at_sixteen_bytes(const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 16 == 0; }
+
+static_assert(processors % blocks_of_tile == 0);
 
 template <class Product>
 void run(const lane& on, const char* name, const CUtensorMap& a, const CUtensorMap& b, const Product& p) {

@@ -31,7 +31,7 @@ __device__ inline std::byte* aligned_shared() {
 __device__ inline bool first_of_warp() { return threadIdx.x % warp_size == 0; }
 
 /// The stages in turn, as their producer and each of their consumers go round them. A stage is full when the copy engine
-/// has said so, or its producer, who may change what has landed; it is empty when the consumers of both blocks are done.
+/// has said so, or a warp that has changed what had landed; it is empty when the consumers of both blocks are done.
 class ring {
  public:
   __device__ explicit ring(const std::byte* shared)
@@ -172,27 +172,30 @@ __device__ inline void stage_sums(std::byte* to, const sums& d, int first, float
 template <bool Add, class C>
 __device__ __forceinline__ void store_sums(C* to, std::size_t stride, const sums& d, int rows, int columns,
                                            std::byte* places) {
-  constexpr int width = 128 / sizeof(C);
+  constexpr int width = 128 / sizeof(C), passes = columns_each / width, steps = 4;
   const int lane = threadIdx.x % warp_size, row = lane / 8, column = lane % 8;
   if (rows <= 0) return;
   to += row * stride + column * wide<C>;
+  pack<C, wide<C>> old[passes][steps];  // all on their way before the first is needed
+  if constexpr (Add)
 #pragma unroll
-  for (int pass = 0; pass < columns_each / width; ++pass) {
+    for (int pass = 0; pass < passes; ++pass)
+#pragma unroll
+      for (int i = 0; i < steps; ++i)
+        if (pass * width < columns && row + 4 * i < rows)
+          old[pass][i] = load<C, wide<C>>(to + 4 * i * stride + pass * width);
+#pragma unroll
+  for (int pass = 0; pass < passes; ++pass) {
     if (pass * width >= columns) return;
-    pack<C, wide<C>> old[4];
-    if constexpr (Add)
-#pragma unroll
-      for (int i = 0; i < 4; ++i)
-        if (row + 4 * i < rows) old[i] = load<C, wide<C>>(to + 4 * i * stride + pass * width);
     std::byte* place = places + pass % 2 * staged_bytes;
     stage_sums(place, d, pass * width / 2, C{});
     __syncwarp();
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
+    for (int i = 0; i < steps; ++i) {
       if (row + 4 * i >= rows) continue;
       pack<C, wide<C>> now = *reinterpret_cast<const pack<C, wide<C>>*>(place + piece(row + 4 * i, column));
       if constexpr (Add)
-        for (int n = 0; n < wide<C>; ++n) now.element[n] += old[i].element[n];
+        for (int n = 0; n < wide<C>; ++n) now.element[n] += old[pass][i].element[n];
       store(to + 4 * i * stride + pass * width, now);
     }
   }
