@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Grouped products on Hopper's tensor cores. As many blocks as there are processors go through the tiles, in pairs. In each
-// block one warp has the copy engine fill stages, another clears what does not belong there, and two warpgroups take the
-// tiles in turns: one stores its sums while the other multiplies.
+// Grouped products on Hopper's tensor cores. As many blocks as there are processors go through the tiles, in pairs. In
+// each block one warp has the copy engine fill stages, another clears what does not belong there, and two warpgroups
+// take the tiles in turns: one stores its sums while the other multiplies.
 // Source: the design is CUTLASS's "warp-specialized persistent ping-pong" kernel's.
 #include "grouped_hopper.hpp"
 
@@ -21,14 +21,14 @@ struct tile {
   int rows, columns, stages;
 };
 
-int __device__ first_column(int column_tile) { return column_tile * tile_columns + place_in_cluster() * columns_each; }
+__device__ int first_column(int column_tile) { return column_tile * tile_columns + place_in_cluster() * columns_each; }
 
 struct box_place {
   int row, column;
 };
 
-/// Put a stage's boxes on their way: this block's half of a, to both blocks, and its own columns of b. Where a tile ends
-/// before the boxes do, they take what comes next: those sums are not stored.
+/// Put a stage's boxes on their way: this block's half of a, to both blocks, and its own columns of b. Where a tile
+/// ends before the boxes do, they take what comes next: those sums are not stored.
 __device__ __forceinline__ void copy_stage(const ring& r, const CUtensorMap& a, box_place of_a, const CUtensorMap& b,
                                            box_place of_b, box_place next_of_b, shared_address done) {
   arrive_expecting(done, stage_bytes);
@@ -64,7 +64,9 @@ struct rows_product {
     row_tiles<tile_rows> places_;
   };
 
-  __device__ bf16* at(const tile& t, int row) const { return c + static_cast<std::size_t>(t.row + row) * columns + t.column; }
+  __device__ bf16* at(const tile& t, int row) const {
+    return c + static_cast<std::size_t>(t.row + row) * columns + t.column;
+  }
   __device__ std::size_t stride() const { return columns; }
 
   /// A whole warp calls; one thread speaks to the copy engine.
@@ -105,7 +107,8 @@ struct weights_product {
    public:
     __device__ explicit walk(const weights_product& p) : of_(p) {}
     __device__ bool find(int number, tile& t) const {
-      const int down = (of_.out + tile_rows - 1) / tile_rows, each = down * ((of_.in + tile_columns - 1) / tile_columns);
+      const int down = (of_.out + tile_rows - 1) / tile_rows,
+                each = down * ((of_.in + tile_columns - 1) / tile_columns);
       if (number >= of_.experts * each) return false;
       const int expert = number / each, within = number % each;
       const int row = within % down * tile_rows, column = first_column(within / down);
@@ -130,15 +133,13 @@ struct weights_product {
 
   /// A whole warp calls; one thread speaks to the copy engine.
   __device__ void fill(ring& r, const CUtensorMap& dy, const CUtensorMap& x, const tile& t) {
-    const int column = t.row + place_in_cluster() * box_side, width = min(columns_each, t.columns);
-    if (Add && width > 0)
-      for (int row = threadIdx.x % warp_size; row < t.rows; row += warp_size)
-        prefetch(at(t, row), width * static_cast<int>(sizeof(float)));
+    const int column = t.row + place_in_cluster() * box_side;
     for (int s = t.expert; s < segments; s += experts)
       for (int row = offsets[s], end = offsets[segments + s]; row < end; row += tile_terms, r.advance()) {
         r.wait_until_empty();
         if (elected())
-          copy_stage(r, dy, {row, column}, x, {row, t.column}, {0, box_side}, end - row < tile_terms ? r.landed() : r.full());
+          copy_stage(r, dy, {row, column}, x, {row, t.column}, {0, box_side},
+                     end - row < tile_terms ? r.landed() : r.full());
       }
   }
 
@@ -160,7 +161,7 @@ struct weights_product {
 
 /// Multiply a tile and put its sums in their place, by one warpgroup.
 template <class Product>
-__device__ __forceinline__ void finish_tile(ring& r, const turn& mine, const Product& p, const tile& t, std::byte* places) {
+__device__ __forceinline__ void finish_tile(ring& r, turn& mine, const Product& p, const tile& t, std::byte* places) {
   constexpr major a = Product::a_major, b = Product::b_major;
   if (t.columns <= 0 || (Product::adds && t.stages == 0)) return pass_stages(r, t.stages, mine);
   sums d[2];
@@ -191,21 +192,16 @@ __global__ void __cluster_dims__(blocks_of_tile) __launch_bounds__(block, 1)
   tile t;
   if (warp < 0) {
     give_back_registers<40>();
-    if (warp == -4)
+    if (warp == -warps_of_group)
       for (int n = first; tiles.find(n, t); n += every) p.fill(r, a, b, t);
-    else if (warp == -3)
+    else if (warp == 1 - warps_of_group)
       for (int n = first; tiles.find(n, t); n += every) p.finish(r, t);
   } else {
     take_registers<232>();
-    bool other = warp >= warps_of_group;
-    for (int n = first; tiles.find(n, t); n += every, other = !other) {
-      if (other) {
-        r.skip(t.stages);
-        continue;
-      }
-      mine.take();
-      finish_tile(r, mine, p, t, shared + staging + warp * 2 * staged_bytes);
-    }
+    bool others = warp >= warps_of_group;
+    for (int n = first; tiles.find(n, t); n += every, others = !others)
+      if (others) r.skip(t.stages);
+      else finish_tile(r, mine, p, t, shared + staging + warp * 2 * staged_bytes);
   }
   meet_in_cluster();  // a block's shared memory is there until the other has done with it
 }
@@ -229,13 +225,14 @@ void run(const lane& on, const char* name, const CUtensorMap& a, const CUtensorM
 }  // namespace
 
 bool hopper_takes(const lane& on, const grouped_shape& s, const void* result, const void* a, const void* b) {
-  return s.rows > 0 && s.in % box_side == 0 && s.out % box_side == 0 && at_sixteen_bytes(result) && at_sixteen_bytes(a) &&
-         at_sixteen_bytes(b) && attribute(on, cudaDevAttrComputeCapabilityMajor) == 9 &&
+  return s.rows > 0 && s.in % box_side == 0 && s.out % box_side == 0 && at_sixteen_bytes(result) &&
+         at_sixteen_bytes(a) && at_sixteen_bytes(b) && attribute(on, cudaDevAttrComputeCapabilityMajor) == 9 &&
          attribute(on, cudaDevAttrComputeCapabilityMinor) == 0;
 }
 
 void hopper_linear(const lane& on, bf16* y, const bf16* x, const bf16* w, const int* offsets, const grouped_shape& s) {
-  run(on, "grouped_linear", tensor_map(on, x, s.rows, s.in), tensor_map(on, w, std::size_t{1} * s.experts * s.out, s.in),
+  run(on, "grouped_linear", tensor_map(on, x, s.rows, s.in),
+      tensor_map(on, w, std::size_t{1} * s.experts * s.out, s.in),
       rows_product<major::sum>{y, offsets, s.segments, s.experts, s.out, s.in});
 }
 

@@ -72,9 +72,11 @@ __device__ inline void wait(shared_address barrier, unsigned parity) {
 }
 
 /// Copy the box whose first element is (row, column) to `to`; the barrier is told its bytes.
-__device__ inline void copy_box(shared_address to, const CUtensorMap& from, int row, int column, shared_address barrier) {
+__device__ inline void copy_box(shared_address to, const CUtensorMap& from, int row, int column,
+                                shared_address barrier) {
   asm volatile(
-      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], [%2];" ::"r"(to),
+      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], [%2];" ::"r"(
+          to),
       "l"(&from), "r"(barrier), "r"(column), "r"(row)
       : "memory");
 }
@@ -82,15 +84,11 @@ __device__ inline void copy_box(shared_address to, const CUtensorMap& from, int 
 __device__ inline void copy_box_to_both(shared_address to, const CUtensorMap& from, int row, int column,
                                         shared_address barrier) {
   asm volatile(
-      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1, {%3, %4}], "
+      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1, {%3, "
+      "%4}], "
       "[%2], %5;" ::"r"(to),
       "l"(&from), "r"(barrier), "r"(column), "r"(row), "h"(static_cast<unsigned short>(3))
       : "memory");
-}
-
-/// Bring `bytes`, a multiple of 16, to the L2 cache.
-__device__ inline void prefetch(const void* global, int bytes) {
-  asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(global), "r"(bytes) : "memory");
 }
 
 /// 16 bytes of shared memory become 0.
@@ -114,8 +112,9 @@ __device__ void take_registers() {
 /// How a factor lies in shared memory: along the sum, or along the result's rows or columns.
 enum class major { sum, result };
 
-/// A factor in boxes of 64 rows of 128 bytes, whose 16-byte pieces change places as the copy engine puts them. 1024 bytes
-/// are 8 rows; where the result's rows or columns lie along the 128 bytes, the next 64 of them are in the next box.
+/// A factor in boxes of 64 rows of 128 bytes, whose 16-byte pieces change places as the copy engine puts them. 1024
+/// bytes are 8 rows; where the result's rows or columns lie along the 128 bytes, the next 64 of them are in the next
+/// box.
 struct description {
   std::uint32_t low, high;
 };
@@ -129,16 +128,16 @@ __device__ inline description further(description d, int bytes) { return {d.low 
 template <major Major>
 inline constexpr int next_terms = Major == major::sum ? 32 : 16 * 128;
 
-/// A thread's part of 64 x 128 sums: of warp w's rows 16 w .. 16 w + 15 it has, for every 8 columns c, in 4 c / 8 .. + 3
-/// row lane / 4 at columns c + 2 (lane % 4) and the next, then the same of row lane / 4 + 8.
+/// A thread's part of 64 x 128 sums: of warp w's rows 16 w .. 16 w + 15 it has, for every 8 columns c, in 4 c / 8 .. +
+/// 3 row lane / 4 at columns c + 2 (lane % 4) and the next, then the same of row lane / 4 + 8.
 using sums = float[64];
 
 /// sums += a b for 16 terms, put on their way: commit and wait follow.
 template <major A, major B>
 __device__ __forceinline__ void multiply(sums& d, description a, description b) {
-#define RANKC_SUMS(i)                                                                                             \
-  "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]),    \
-      "+f"(d[i + 7]), "+f"(d[i + 8]), "+f"(d[i + 9]), "+f"(d[i + 10]), "+f"(d[i + 11]), "+f"(d[i + 12]),         \
+#define RANKC_SUMS(i)                                                                                         \
+  "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]), \
+      "+f"(d[i + 7]), "+f"(d[i + 8]), "+f"(d[i + 9]), "+f"(d[i + 10]), "+f"(d[i + 11]), "+f"(d[i + 12]),      \
       "+f"(d[i + 13]), "+f"(d[i + 14]), "+f"(d[i + 15])
   asm volatile(
       "{\n"
@@ -176,8 +175,8 @@ __device__ inline void finish_products(sums& d) {
   for (float& x : d) asm volatile("" : "+f"(x)::"memory");
 }
 
-/// The warp's four 8 x 8 matrices of 16-bit elements, a register each, to rows of 16 bytes: lane l has the address of row
-/// l % 8 of matrix l / 8.
+/// The warp's four 8 x 8 matrices of 16-bit elements, a register each, to rows of 16 bytes: lane l has the address of
+/// row l % 8 of matrix l / 8.
 __device__ inline void store_matrices(shared_address row, unsigned a, unsigned b, unsigned c, unsigned d) {
   asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(row), "r"(a), "r"(b), "r"(c),
                "r"(d)

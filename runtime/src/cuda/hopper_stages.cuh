@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The stages in shared memory through which the copy engine feeds the tensor cores, and the way of sums from registers to
-// device memory. Two blocks (a cluster) share the rows of a tile: each copies one half of them to both, and has 128 of its
-// columns to itself.
+// The stages in shared memory through which the copy engine feeds the tensor cores, and the way of sums from registers
+// to device memory. Two blocks (a cluster) share the rows of a tile: each copies one half of them to both, and has 128
+// of its columns to itself.
 #pragma once
 #include "device.cuh"
 #include "hopper.cuh"
@@ -30,8 +30,9 @@ __device__ inline std::byte* aligned_shared() {
 
 __device__ inline bool first_of_warp() { return threadIdx.x % warp_size == 0; }
 
-/// The stages in turn, as their producer and each of their consumers go round them. A stage is full when the copy engine
-/// has said so, or a warp that has changed what had landed; it is empty when the consumers of both blocks are done.
+/// The stages in turn, as their producer and each of their consumers go round them. A stage is full when the copy
+/// engine has said so, or a warp that has changed what had landed; it is empty when the consumers of both blocks are
+/// done.
 class ring {
  public:
   __device__ explicit ring(const std::byte* shared)
@@ -71,12 +72,14 @@ class ring {
   unsigned parity_ = 0;
 };
 
-/// The two warpgroups go through the stages in turns: a barrier's parity tells a round from the next, but not from the one
-/// after that, so that one who is not to read them must not wait for them.
+/// The two warpgroups go through the stages in turns: a barrier's parity tells a round from the next, but not from the
+/// one after that, so that one who is not to read them must not wait for them.
 class turn {
  public:
   __device__ turn(const std::byte* shared, int group)
-      : barriers_(static_cast<shared_address>(__cvta_generic_to_shared(shared)) + turns), group_(group), parity_(group ^ 1) {}
+      : barriers_(static_cast<shared_address>(__cvta_generic_to_shared(shared)) + turns),
+        group_(group),
+        parity_(group ^ 1) {}
 
   __device__ void make() const {
     make_barrier(barriers_, warps_of_group);
@@ -103,14 +106,17 @@ __device__ inline void release(shared_address empty) {
 
 /// d = a b over `blocks` stages, for the first `Halves` of the tile's two times 64 rows.
 template <major A, major B, int Halves>
-__device__ __forceinline__ void multiply_stages(sums (&d)[2], ring& r, int blocks, const turn& mine) {
+__device__ __forceinline__ void multiply_stages(sums (&d)[2], ring& r, int blocks, turn& mine) {
 #pragma unroll
   for (int h = 0; h < Halves; ++h)
 #pragma unroll
     for (float& x : d[h]) x = 0.0f;
   shared_address before = 0;  // the last stage's `empty`
+  mine.take();
+  if (blocks == 0) mine.pass();
   for (int block = 0; block < blocks; ++block, r.advance()) {
     r.wait_until_full();
+    if (block + 1 == blocks) mine.pass();  // while there is still work for the tensor cores
     const description a = described(r.a()), b = described(r.b());
     begin_products();
 #pragma unroll
@@ -123,14 +129,14 @@ __device__ __forceinline__ void multiply_stages(sums (&d)[2], ring& r, int block
     if (block > 0) release(before);
     before = r.empty();
   }
-  mine.pass();
 #pragma unroll
   for (int h = 0; h < Halves; ++h) finish_products(d[h]);
   if (blocks > 0) release(before);
 }
 
 /// The same of a block that has no columns in the tile.
-__device__ inline void pass_stages(ring& r, int blocks, const turn& mine) {
+__device__ inline void pass_stages(ring& r, int blocks, turn& mine) {
+  mine.take();
   for (int block = 0; block < blocks; ++block, r.advance()) {
     r.wait_until_full();
     release(r.empty());
@@ -154,8 +160,8 @@ __device__ inline void stage_sums(std::byte* to, const sums& d, int first, bf16)
       const __nv_bfloat162 rounded = __floats2bfloat162_rn(d[first + 8 * i + 2 * j], d[first + 8 * i + 2 * j + 1]);
       two[j] = reinterpret_cast<const unsigned&>(rounded);
     }
-    store_matrices(static_cast<shared_address>(__cvta_generic_to_shared(to + piece(row, 2 * i + column))), two[0], two[1],
-                   two[2], two[3]);
+    store_matrices(static_cast<shared_address>(__cvta_generic_to_shared(to + piece(row, 2 * i + column))), two[0],
+                   two[1], two[2], two[3]);
   }
 }
 __device__ inline void stage_sums(std::byte* to, const sums& d, int first, float) {
@@ -168,35 +174,36 @@ __device__ inline void stage_sums(std::byte* to, const sums& d, int first, float
           make_float2(d[first + 4 * i + 2 * half], d[first + 4 * i + 2 * half + 1]);
 }
 
-/// Store or add a warp's 16 x 128 sums, of which `rows` and `columns` count, in whole rows of 128 bytes.
+/// to += numbers, by the memory.
+__device__ inline void add_in_memory(float* to, const pack<float, 4>& numbers) {
+  const float(&n)[4] = numbers.element;
+  asm volatile("red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(to), "f"(n[0]), "f"(n[1]), "f"(n[2]),
+               "f"(n[3])
+               : "memory");
+}
+
+/// Store or add a warp's 16 x 128 sums, of which `rows` and `columns` count, in whole rows of 128 bytes. They are added
+/// where memory is, without being read here first: nobody else adds to them, so that the order is no question.
 template <bool Add, class C>
 __device__ __forceinline__ void store_sums(C* to, std::size_t stride, const sums& d, int rows, int columns,
                                            std::byte* places) {
-  constexpr int width = 128 / sizeof(C), passes = columns_each / width, steps = 4;
+  constexpr int width = 128 / sizeof(C);
   const int lane = threadIdx.x % warp_size, row = lane / 8, column = lane % 8;
   if (rows <= 0) return;
   to += row * stride + column * wide<C>;
-  pack<C, wide<C>> old[passes][steps];  // all on their way before the first is needed
-  if constexpr (Add)
 #pragma unroll
-    for (int pass = 0; pass < passes; ++pass)
-#pragma unroll
-      for (int i = 0; i < steps; ++i)
-        if (pass * width < columns && row + 4 * i < rows)
-          old[pass][i] = load<C, wide<C>>(to + 4 * i * stride + pass * width);
-#pragma unroll
-  for (int pass = 0; pass < passes; ++pass) {
+  for (int pass = 0; pass < columns_each / width; ++pass) {
     if (pass * width >= columns) return;
     std::byte* place = places + pass % 2 * staged_bytes;
     stage_sums(place, d, pass * width / 2, C{});
     __syncwarp();
 #pragma unroll
-    for (int i = 0; i < steps; ++i) {
+    for (int i = 0; i < 4; ++i) {
       if (row + 4 * i >= rows) continue;
-      pack<C, wide<C>> now = *reinterpret_cast<const pack<C, wide<C>>*>(place + piece(row + 4 * i, column));
-      if constexpr (Add)
-        for (int n = 0; n < wide<C>; ++n) now.element[n] += old[pass][i].element[n];
-      store(to + 4 * i * stride + pass * width, now);
+      const auto there = to + 4 * i * stride + pass * width;
+      const auto sixteen_bytes = *reinterpret_cast<const pack<C, wide<C>>*>(place + piece(row + 4 * i, column));
+      if constexpr (Add) add_in_memory(there, sixteen_bytes);
+      else store(there, sixteen_bytes);
     }
   }
 }

@@ -99,8 +99,8 @@ void run_layer(stand& s, const deal& d, int in, int out) {
   s.rewind();
   const auto bytes = [](std::size_t n, std::size_t m, std::size_t size) { return n * m * size; };
   const at x = s.input(bytes(rows, in, 2)), dy = s.input(bytes(rows, out, 2)), w = s.input(bytes(experts * out, in, 2)),
-           offsets = s.result(bytes(2, experts, 4)), y = s.result(bytes(rows, out, 2)), dx = s.result(bytes(rows, in, 2)),
-           dw = s.result(bytes(experts * out, in, 4));
+           offsets = s.result(bytes(2, experts, 4)), y = s.result(bytes(rows, out, 2)),
+           dx = s.result(bytes(rows, in, 2)), dw = s.result(bytes(experts * out, in, 4));
   std::vector<std::int32_t> starts, ends;
   for (int row = 0; const int count : d.counts) {
     starts.push_back(row);
@@ -114,8 +114,7 @@ void run_layer(stand& s, const deal& d, int in, int out) {
     const char* name;
     call grouped, dense;
   } const products[]{
-      {"forward",
-       [&](const lane& on) { grouped_linear<bf16>(on, y, x, w, offsets, rows, in, out, experts, experts); },
+      {"forward", [&](const lane& on) { grouped_linear<bf16>(on, y, x, w, offsets, rows, in, out, experts, experts); },
        [&](const lane& on) { linear<bf16>(on, y, x, w, rows, in, out); }},
       {"input gradient",
        [&](const lane& on) { grouped_linear_dx<bf16>(on, dx, dy, w, offsets, rows, in, out, experts, experts); },
@@ -149,6 +148,7 @@ int main() {
   using namespace rankc::cuda;
   stand s;
   std::printf("rows      in -> out  product, time, TFLOP/s, the same of the dense product, share of its speed\n");
-  for (const deal& d : {deal{"even", std::vector<int>(experts, rows / experts)}, drawn("drawn", 0), drawn("uneven", 16)})
+  for (const deal& d :
+       {deal{"even", std::vector<int>(experts, rows / experts)}, drawn("drawn", 0), drawn("uneven", 16)})
     for (const auto& [in, out] : {std::pair{2048, 1536}, {2048, 768}, {768, 2048}}) run_layer(s, d, in, out);
 }
