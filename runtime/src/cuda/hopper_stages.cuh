@@ -72,8 +72,8 @@ class ring {
   unsigned parity_ = 0;
 };
 
-/// The two warpgroups go through the stages in turns: a barrier's parity tells a round from the next, but not from the
-/// one after that, so that one who is not to read them must not wait for them.
+/// The two warpgroups go through the stages in turns: each waits for its first stage when the other has seen its last one
+/// full. A barrier's parity tells a round of the ring from the next, but not from the one after that.
 class turn {
  public:
   __device__ turn(const std::byte* shared, int group)
@@ -191,6 +191,7 @@ __device__ __forceinline__ void store_sums(C* to, std::size_t stride, const sums
   const int lane = threadIdx.x % warp_size, row = lane / 8, column = lane % 8;
   if (rows <= 0) return;
   to += row * stride + column * wide<C>;
+  __syncwarp();  // the sums that were here before have been stored
 #pragma unroll
   for (int pass = 0; pass < columns_each / width; ++pass) {
     if (pass * width >= columns) return;
