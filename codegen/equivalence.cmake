@@ -17,6 +17,7 @@ add_library(rankc_equivalence STATIC
   equivalence/store.cpp
   equivalence/collectives.cpp
   equivalence/shards.cpp
+  equivalence/heads.cpp
   equivalence/claims.cpp
   equivalence/claims_sums.cpp
   equivalence/blame.cpp

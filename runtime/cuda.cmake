@@ -27,7 +27,9 @@ add_library(rankc_runtime_cuda STATIC
   src/cuda/embedded.cpp
   src/cuda/embedding.cu
   src/cuda/embedding_grad.cu
+  src/cuda/chunk_attention.cu
   src/cuda/engine.cpp
+  src/cuda/exchange.cu
   src/cuda/experts.cu
   src/cuda/gates.cu
   src/cuda/grouped.cu

@@ -179,7 +179,9 @@ class layer_text {
     give("over", std::string("over::") + role_name(role_over(n.over)));
     const bool in_place = n.row->converts == conversion::all_reduce || n.row->converts == conversion::all_reduce_max;
     give(in_place ? "data" : "to", name(n.ports[0]));
-    if (!in_place) give("from", name(n.ports[1]));
+    if (n.row->converts == conversion::all_to_all) give("scratch", name(n.ports[1]));
+    if (!in_place) give("from", name(n.ports.back()));
+    if (n.row->converts == conversion::all_to_all) give("seq", "size<" + size_of(b_, n, "seq").text + ">");
     give("site", fmt::format("{{{}, \"{}\"}}", l_.find_message(message), message));
     if (n.row->converts == conversion::all_reduce_max) give("how", "reduction::max");
   }

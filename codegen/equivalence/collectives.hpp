@@ -23,6 +23,22 @@ bool is_zeros(const content&);
 /// Errors: refusal where there is none.
 const piece& same_piece(const content&, const place&);
 
+/// What each member of an all_to_all reads and writes, in sequences of so many tokens.
+struct exchanged {
+  tensor_shape from, to;
+  std::int64_t seq;
+};
+/// What each gets: of its own heads all tokens, in the order of their positions, or of its own tokens all heads. A member's
+/// tokens are, of each sequence in as many pairs of chunks as there are members, one from the front and its counterpart.
+/// Errors: refusal where they do not divide so.
+std::vector<content> exchange(const std::vector<const content*>& given, const exchanged&);
+
+/// Join a piece to one that it continues, with further rows or, of one dim, with further elements.
+/// False where there is none.
+bool continue_piece(content& all, const piece& more);
+/// Whether two boxes are of the same terms, in the same parts of their sums.
+bool holds_same_sum(const holding&, const holding&);
+
 /// What members hold, one after the other.
 /// Errors: refusal where these are no parts of one value.
 content gather(const std::vector<const content*>& given);

@@ -67,6 +67,7 @@ void interpreter::collective(op_ref r) {
   if (members.size() != group.ranks.size())
     throw refusal(fmt::format("not all of \"{}\" take part", group.name));
   const std::size_t count = o.reads.size();
+  if (o.does == collective_kind::all_to_all) return exchange_heads(members);
   for (const op_ref m : members)
     if (at(m).does != o.does || at(m).in_bf16 != o.in_bf16 || at(m).reads.size() != count || at(m).writes.size() != count)
       throw refusal("its members do different things");
@@ -82,6 +83,24 @@ void interpreter::collective(op_ref r) {
       store_.put(w, std::move(made[m]));
     }
   }
+  for (const op_ref m : members) store_.done(at(m).reads);
+}
+
+/// Scratch holds nothing after it.
+void interpreter::exchange_heads(const std::vector<op_ref>& members) {
+  const op& o = at(members.front());
+  const communicator& group = program_.communicators[static_cast<std::size_t>(o.communicator)];
+  if (group.members() != static_cast<int>(members.size())) throw refusal("not all of its members are known");
+  std::vector<const content*> given;
+  for (const op_ref m : members) {
+    const op& own = at(m);
+    if (own.does != o.does || own.in_bf16 || own.seq != o.seq || !(own.views[0].shape == o.views[0].shape) ||
+        !(own.views[1].shape == o.views[1].shape))
+      throw refusal("its members do different things");
+    given.push_back(&store_.at(own.reads[0]));
+  }
+  std::vector<content> made = exchange(given, {o.views[1].shape, o.views[0].shape, o.seq});
+  for (std::size_t m = 0; m < members.size(); ++m) store_.put(at(members[m]).writes[0], std::move(made[m]));
   for (const op_ref m : members) store_.done(at(m).reads);
 }
 

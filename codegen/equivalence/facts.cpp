@@ -16,6 +16,7 @@ constexpr line lines[]{
     {"all_reduce_max", "y(t w) x(t w)", "y = 1 * x"},
     {"all_gather", "y(t w) x(t w)", "y = 1 * x", "", "", "x = dy"},
     {"reduce_scatter", "y(t w) x(t w)", "y = 1 * x", "", "", "x = dy"},
+    {"all_to_all", "y(t w) x(t w)", "y = 1 * x", "", "", "x = dy"},
     {"add", "y(t w)^a,b a(t w) b(t w)", "y = a + b", "", "", "a = dy; b = dy"},
     {"scale", "y(t w)^x x(t w)", "y = number * x", "", "", "x = scale(dy)"},
 

@@ -157,10 +157,16 @@ void check_elements(const view& v, const access& a) {
     throw refusal(fmt::format("{} begins within an element", v.port));
 }
 
+/// What a collective makes, beside scratch.
+static std::size_t results_of(const op& o) {
+  const bool has_scratch = o.does == collective_kind::all_to_all && o.writes.size() == 2;
+  return has_scratch ? 1 : o.writes.size();
+}
+
 /// Where a collective says what it is given, that is all of each access, in one piece.
 static void check_views(const op& o) {
   if (o.views.empty()) return;
-  std::vector<int> reads(o.reads.size(), 0), writes(o.writes.size(), 0);
+  std::vector<int> reads(o.reads.size(), 0), writes(results_of(o), 0);
   for (const view& v : o.views) {
     std::vector<int>& of = v.written ? writes : reads;
     if (v.accesses.count != 1 || v.accesses.first < 0 || static_cast<std::size_t>(v.accesses.first) >= of.size())
@@ -216,17 +222,26 @@ void check_shards(const op& o, const seat& at) {
   }
 }
 
+/// What is given, what is made of it and the scratch between them lie apart.
+void check_exchange(const op& o) {
+  if (o.reads.size() != 1 || o.writes.size() != 2 || o.views.size() != 2) throw refusal("it exchanges one tensor, by way of scratch");
+  const access &from = o.reads[0], &to = o.writes[0], &scratch = o.writes[1];
+  if (scratch.end - scratch.begin != o.bytes) throw refusal("its scratch is of another size");
+  if (!is_apart(from, to) || !is_apart(from, scratch) || !is_apart(to, scratch)) throw refusal("it writes over what it reads");
+}
+
 }  // namespace
 
 void check_layout(const op& o, const seat& at) {
   check_views(o);
-  if (o.reads.empty() || o.reads.size() != o.writes.size())
+  if (o.reads.empty() || o.reads.size() != results_of(o))
     throw refusal(fmt::format("it reads {} tensors and writes {}", o.reads.size(), o.writes.size()));
   const bool scatters = o.does == collective_kind::reduce_scatter;
   std::size_t own = 0;
   for (const access& a : scatters ? o.writes : o.reads) own += a.end - a.begin;
   if (own != o.bytes) throw refusal(fmt::format("it is told of {} bytes; expected {}", o.bytes, own));
   if (scatters || o.does == collective_kind::all_gather) return check_shards(o, at);
+  if (o.does == collective_kind::all_to_all) return check_exchange(o);
   if (o.reads.size() > 1) return check_reduced_together(o);
   const access &from = o.reads[0], &to = o.writes[0];
   if (!is_apart(from, to) && (from.begin != to.begin || from.end != to.end))

@@ -19,10 +19,8 @@ runs without_padding(const runs& all, std::int64_t size, int members) {
 namespace {
 
 bool is_alike(const holding& x, const holding& y) {
-  bool alike = !x.any && !y.any && x.box.size() == y.box.size() && x.sum.size() == y.sum.size();
+  bool alike = x.box.size() == y.box.size() && holds_same_sum(x, y);
   for (int d = 1; alike && d < x.box.size(); ++d) alike = x.box[d] == y.box[d];
-  for (int i = 0; alike && i < x.sum.size(); ++i)
-    alike = x.sum[i].of == y.sum[i].of && x.sum[i].over == y.sum[i].over;
   return alike;
 }
 
@@ -31,8 +29,14 @@ void refuse_slots(const part& p) {
   if (p.arranged) throw refusal("its members hold slots of tokens, each in an order of its own");
 }
 
-/// Join a piece to one that it continues, with further rows or, of one dim, with further elements.
-/// False where there is none.
+}  // namespace
+
+bool holds_same_sum(const holding& x, const holding& y) {
+  bool same = !x.any && !y.any && x.sum.size() == y.sum.size();
+  for (int i = 0; same && i < x.sum.size(); ++i) same = x.sum[i].of == y.sum[i].of && x.sum[i].over == y.sum[i].over;
+  return same;
+}
+
 bool continue_piece(content& all, const piece& more) {
   for (int i = 0; i < all.pieces.size(); ++i) {
     piece& p = all.pieces[i];
@@ -54,6 +58,8 @@ bool continue_piece(content& all, const piece& more) {
   }
   return false;
 }
+
+namespace {
 
 /// The members' elements in their order, of an axis of so many. Of a parameter whose rows do not divide, the
 /// last members have fewer than a row each beyond its end.

@@ -37,10 +37,10 @@ namespace {
 /// above 1.
 std::string place_of(const layout& mesh, const coord& c, axis across) {
   const parallel_dims& d = mesh.dims();
-  const bool spans_cp = across == axis::ring || across == (d.cp_weights == cp_weights::shard ? axis::fsdp : axis::replicas);
+  const bool spans_cp = across == axis::ring || across == axis::ulysses || across == (d.cp_weights == cp_weights::shard ? axis::fsdp : axis::replicas);
   std::string s = " at";
   for (axis a : listed_axes) {
-    if (row(a).lowered == lowering::nothing || role_along(a) == role_over(across) || (a == axis::cp && (spans_cp || d.cp == 1)) ||
+    if (row(a).lowered == lowering::nothing || row(a).fills == fills::cp || role_along(a) == role_over(across) || (a == axis::cp && (spans_cp || d.cp == 1)) ||
         (a == axis::dp_shard && d.dp_shard == 1))
       continue;
     s += std::string(" ") + role_name(role_along(a)) + " " + std::to_string(a == axis::cp ? cp_of(d, c) : c[a]);

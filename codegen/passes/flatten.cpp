@@ -269,12 +269,14 @@ op flattener::layer_op(const item& i, const layer_call& call, const node& n) {
     o.message = l_.find_message(o.name);
     o.does = n.row->converts == conversion::all_gather       ? collective_kind::all_gather
              : n.row->converts == conversion::reduce_scatter ? collective_kind::reduce_scatter
+             : n.row->converts == conversion::all_to_all     ? collective_kind::all_to_all
              : maximum                                       ? collective_kind::all_reduce_max
                                                              : collective_kind::all_reduce;
   } else {
     o.row = n.row->name;
-    o.rows = n.rows, o.seq = n.seq, o.number = n.number;
+    o.number = n.number;
   }
+  o.rows = n.rows, o.seq = n.seq;
   return o;
 }
 

@@ -129,7 +129,7 @@ class namer {
     for (std::size_t v = 0; v < t_.values.size(); ++v)
       if (!of_parameter[v]) name_dims(t_.values[v]);
     for (const op& o : t_.ops)
-      if (o.kind->converts == conversion::none) name_sizes(o);
+      if (o.kind->converts == conversion::none || o.with.seq) name_sizes(o);
   }
   void name_sizes(const op& o) {
     int read = 0, written = 0;
@@ -139,7 +139,7 @@ class namer {
       const dim& heads = t_.values[o.in[0]].shape[1];
       name_constant(heads.unit_name, heads.unit);
     }
-    const bool of_chunks = b_.setting.dims.cp > 1 && o.kind->of_chunks;
+    const bool of_chunks = rankc::program::takes_chunks(t_, o, b_.setting.dims);
     const int rows = of_chunks ? rankc::program::rows_of(t_.values[o.in[0]], o.with.seq, b_.setting.dims) : o.with.rows;
     if (rows) name_constant("rows", rows);
     if (o.with.seq) name_constant("seq", o.with.seq);

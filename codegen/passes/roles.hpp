@@ -17,6 +17,7 @@ inline constexpr role_row role_rows[]{{axis::pp, purpose::messages, runtime::ove
                                       {axis::replicas, purpose::gradients, runtime::over::dp},
                                       {axis::fsdp, purpose::weights, runtime::over::shard},
                                       {axis::ring, purpose::keys_and_values, runtime::over::cp},
+                                      {axis::ulysses, purpose::heads, runtime::over::cp},
                                       {axis::tp, purpose::activations, runtime::over::tp}};
 
 constexpr const role_row* find_role(axis over, purpose as) {

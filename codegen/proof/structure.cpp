@@ -116,14 +116,19 @@ void check_sizes(const site& at) {
   const std::size_t in = size_of(o.reads), out = size_of(o.writes);
   const std::size_t members = static_cast<std::size_t>(at.p.communicators[o.communicator].members());
   const bool gathers = o.does == collective_kind::all_gather,
-             scatters = o.does == collective_kind::reduce_scatter;
+             scatters = o.does == collective_kind::reduce_scatter, exchanges = o.does == collective_kind::all_to_all;
   const auto like = [](const access& r, const access& w) {
     return r.end - r.begin == w.end - w.begin && r.type == w.type;
   };
   const bool pairwise = std::equal(o.reads.begin(), o.reads.end(), o.writes.begin(), o.writes.end(), like);
-  const bool fits = gathers    ? in == o.bytes && out == members * in
-                    : scatters ? out == o.bytes && in == members * out
-                               : in == o.bytes && pairwise;
+  const auto swaps = [&] {  // one tensor, in scratch of its size
+    return in % members == 0 && o.reads.size() == 1 && o.writes.size() == 2 && like(o.reads[0], o.writes[0]) && out == 2 * in &&
+           o.writes[1].type == element_type::bytes;
+  };
+  const bool fits = gathers     ? in == o.bytes && out == members * in
+                    : scatters  ? out == o.bytes && in == members * out
+                    : exchanges ? in == o.bytes && swaps()
+                                : in == o.bytes && pairwise;
   if (!fits)
     at.refuse("reads {} bytes and writes {}; {} of {} bytes over {} ranks does not", in, out,
               collective_kind_names[static_cast<int>(o.does)], o.bytes, members);

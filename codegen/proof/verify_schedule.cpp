@@ -109,6 +109,10 @@ class schedule_checker {
     bool right = in == s.bytes && s.reads.size() == s.writes.size();
     if (s.does == "all_gather") right = in == s.bytes && out == in * members;
     else if (s.does == "reduce_scatter") right = out == s.bytes && in == out * members;
+    else if (s.does == "all_to_all")
+      right = in == s.bytes && in % members == 0 && s.reads.size() == 1 && s.writes.size() == 2 &&
+              s.writes[0].end - s.writes[0].begin == in && s.writes[1].end - s.writes[1].begin == in &&
+              s.reads[0].type == s.writes[0].type && s.writes[1].type == "bytes";
     else
       for (std::size_t i = 0; right && i < s.reads.size(); ++i)
         right = s.reads[i].end - s.reads[i].begin == s.writes[i].end - s.writes[i].begin &&

@@ -60,7 +60,8 @@ fuzz::schedule_choice draw_schedule(draws& d, int pp) {
 drawn draw(std::uint64_t seed, std::uint64_t index, const std::string& name) {
   draws d(seed, index, "audit");
   const sizes s = draw_sizes(d);
-  const parallel_dims dims = draw_dims(d);
+  parallel_dims dims = draw_dims(d);
+  if (draws(seed, index, "heads").chance(50)) dims.ulysses = dims.cp;
   const fuzz::schedule_choice by = draw_schedule(d, dims.pp);
   const int ranks = dims.dp_replicate * dims.dp_shard, seq = d.one_of({4, 12, 24});
   training recipe{.seq = seq, .global_batch = by.microbatches * ranks * d.between(1, 2), .precision = f64};

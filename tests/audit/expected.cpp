@@ -76,12 +76,24 @@ class accountant {
     }
   }
 
-  /// Keys and values are gathered, and kept; with all of forward, they are gathered again.
+  /// Keys and values are gathered, or heads exchanged, and kept; with all of forward, that is repeated.
   void add_context_parallel(const layer& l) {
     const std::int64_t m = microbatches(l.stage);
+    const bool again = l.recomputes && plan_.recipe.recompute.full;
+    if (d_.ulysses > 1) {
+      with heads{.given = {{"c", d_.cp}, {"Nc", tokens()}, {"a", of_.model.heads}, {"g", of_.model.kv_heads},
+                           {"dh", of_.model.hidden / of_.model.heads}}};
+      add(28, m, heads), add(29, m, heads);
+      heads.phase = "backward";
+      if (again) return add(28, m, heads);
+      // Where attention alone is repeated, with the exchange of its result: one of four, were they all of its size.
+      heads.given["g"] = of_.model.heads;
+      if (l.recomputes && plan_.recipe.recompute.attention) add(28, m * fraction(1, 4), heads);
+      return;
+    }
     const with of{.given = {{"c", d_.cp}, {"KV", tokens() * fraction(2 * (of_.model.hidden / of_.model.heads * of_.model.kv_heads), d_.tp)}}};
     add(25, m, of), add(26, m, of);
-    if (l.recomputes && plan_.recipe.recompute.full) add(27, m, of);
+    if (again) add(27, m, of);
   }
 
   /// Both sides of a boundary, where its stages are on two ranks.

@@ -9,7 +9,7 @@ namespace {
 
 std::string kind_of(const formula& f) {
   for (const auto& [op, kind] :
-       {std::pair("AR", "all_reduce"), {"ARmax", "all_reduce_max"}, {"AG", "all_gather"}, {"RS", "reduce_scatter"}})
+       {std::pair("AR", "all_reduce"), {"ARmax", "all_reduce_max"}, {"AG", "all_gather"}, {"RS", "reduce_scatter"}, {"A2A", "all_to_all"}})
     if (f.op == op) return kind;
   throw std::logic_error("a message is sent or received");
 }
@@ -37,7 +37,7 @@ void ledger::add(int id, fraction times, const with& w) {
                    w.axis.empty() ? f.axis : w.axis, type}];
   e.count += whole(count);
   e.tensors += whole(count * w.tensors);
-  e.elements += whole(count * evaluate(f.elements, v));
+  e.elements += whole((f.op == "A2A" ? times : count) * evaluate(f.elements, v));  // of exchanges all together
   if (w.kind != "receive") e.sent = e.sent + times * bytes_of(type) * evaluate(f.sent, v);
 }
 

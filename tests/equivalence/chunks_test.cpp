@@ -31,6 +31,9 @@ constexpr rankc::models::gpt2 gpt{.layers = 2, .hidden = 16, .heads = 2, .ffn = 
 
 constexpr rankc::models::gpt2 wide{.layers = 2, .hidden = 64, .heads = 2, .ffn = 128, .vocab = 64};
 
+constexpr rankc::models::llama models_of_heads{
+    .layers = 2, .hidden = 16, .heads = 8, .kv_heads = 4, .ffn = 24, .vocab = 32, .theta = 10000};
+
 /// Rotary positions and replicas of the weights; learned positions, shards of them, and sequences of two rows.
 const subject& of_llama() {
   static const subject s(planned(llama, {.world = 4, .dp_replicate = 2, .cp = 2, .cp_weights = cp_weights::replicate}),
@@ -39,6 +42,16 @@ const subject& of_llama() {
 }
 const subject& of_gpt() {
   static const subject s(planned(gpt, {.world = 8, .cp = 4, .tp = 2, .sequence_parallel = true}, 2), target::host);
+  return s;
+}
+
+/// Heads exchanged, of sequences of two rows; with tp, shards of weights and four of cp.
+const subject& of_heads() {
+  static const subject s(planned(models_of_heads, {.world = 4, .cp = 2, .tp = 2, .ulysses = 2}, 2), target::host);
+  return s;
+}
+const subject& of_four() {
+  static const subject s(planned(models_of_heads, {.world = 4, .cp = 4, .ulysses = 4, .cp_weights = cp_weights::replicate}), target::cuda, dtype::bf16);
   return s;
 }
 
@@ -155,4 +168,72 @@ TEST_CASE("chunks on the wrong rank, keys that are another's, and turns by other
     op& o = *s.find_all("0", "chunk_attention").at(0);
     std::swap(subject::read_of(o, "k"), subject::read_of(o, "v"));
   });
+}
+
+TEST_CASE("ranks that exchange heads compute the model, on worlds of which some stand for all too") {
+  CHECK(of_heads().reason() == "");
+  CHECK(of_four().reason() == "");
+  constexpr rankc::models::llama heads{.layers = 2, .hidden = 64, .heads = 8, .kv_heads = 8, .ffn = 128, .vocab = 64, .theta = 10000};
+  for (const cp_weights by : {cp_weights::shard, cp_weights::replicate}) {
+    const subject s(planned(heads, {.world = 192,
+                                    .dp_replicate = 6,
+                                    .dp_shard = 4,
+                                    .cp = 4,
+                                    .tp = 2,
+                                    .ulysses = 4,
+                                    .sequence_parallel = true,
+                                    .cp_weights = by}),
+                    target::cuda, dtype::bf16);
+    CHECK(s.reason() == "");
+    CHECK(static_cast<int>(s.p.ranks.size()) < s.p.world);
+  }
+}
+
+TEST_CASE("each exchange of heads is needed, of forward and of backward, and each is of its own sequences and members") {
+  for (const subject* sound : {&of_heads(), &of_four()}) {
+    std::set<std::string> names;
+    for (const op& o : sound->p.ranks[0].ops)
+      if (o.kind == op_kind::collective && o.does == collective_kind::all_to_all) names.insert(o.name);
+    CHECK(names.size() == 8);  // q, k, v, o and their gradients
+    for (const std::string& name : names)
+      for (std::size_t n = 0; n < 4; ++n) {  // in each layer and microbatch
+        CAPTURE(name);
+        CAPTURE(n);
+        const auto changed = [&](const std::function<void(op&)>& change) {
+          return fault(*sound, [&](subject& s) {
+            for (op* o : s.find_all(name, "", n)) change(*o);
+          });
+        };
+        // What each rank has stays where it is, under the name of what it should have got.
+        CHECK(fault(*sound, [&](subject& s) {
+                for (int r = 0; r < static_cast<int>(s.p.ranks.size()); ++r) s.leave_out(r, *s.find(r, name).at(n));
+              }) != "");
+        CHECK(changed([](op& o) { o.seq = 8; }) != "");
+        CHECK(changed([](op& o) { o.seq = 12; }) != "");
+        CHECK(changed([](op& o) { o.does = collective_kind::all_reduce; }) != "");
+        // The one rank takes it for an exchange of other sequences, or of other rows.
+        CHECK(fault(*sound, [&](subject& s) { s.find(0, name).at(n)->seq = 8; }) != "");
+        CHECK(fault(*sound, [&](subject& s) { std::swap(s.find(0, name).at(n)->views[0].shape, s.find(0, name).at(n)->views[1].shape); }) != "");
+      }
+  }
+}
+
+TEST_CASE("members that exchange in another order than their tokens lie are refused") {
+  const auto exchange_ranks = [](subject& s) {
+    for (auto& c : s.p.communicators)
+      if (c.name.starts_with("cp ")) std::swap(c.ranks[0], c.ranks[1]);
+  };
+  CHECK(fault(of_heads(), exchange_ranks) != "");
+  CHECK(fault(of_four(), exchange_ranks) != "");
+  // Scratch that lies over what is exchanged, or is too small.
+  const auto first = [](subject& s) -> op& {
+    for (op& o : s.p.ranks[0].ops)
+      if (o.kind == op_kind::collective && o.does == collective_kind::all_to_all) return o;
+    throw std::logic_error("nothing is exchanged");
+  };
+  check_refused(of_four(), "writes over what it reads", [&](subject& s) {
+    op& o = first(s);
+    o.writes[1].begin = o.reads[0].begin, o.writes[1].end = o.reads[0].end;
+  });
+  check_refused(of_four(), "its scratch is of another size", [&](subject& s) { first(s).writes[1].end -= 2; });
 }

@@ -96,6 +96,12 @@ class exchange {
         for (std::size_t i = 0; i < size; ++i) std::copy(all[i].begin(), all[i].end(), to(i));
         break;
       }
+      case carriage::kind::all_to_all: {
+        for (std::size_t giver = 0; giver < size; ++giver)
+          for (std::size_t taker = 0; taker < size; ++taker)
+            std::copy_n(from(giver) + taker * count, count, to(taker) + giver * count);
+        break;
+      }
     }
   }
 

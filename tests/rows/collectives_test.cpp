@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <numeric>
 #include <random>
+#include <tuple>
 
 namespace rankc::test::rows {
 namespace {
@@ -75,7 +76,7 @@ TEST_CASE("conversions leave the whole what it is") {
   for (const op_row* op : op_rows())
     for (const std::size_t group : {1, 2, 3, 5})
       for (const bool in_place : {false, true}) {
-        if (!op->communicates()) continue;
+        if (!op->communicates() || op == &ops::all_to_all) continue;
         const std::size_t rows_of = op->converts == conversion::reduce_scatter ? 7 * group : 7;
         const parts given = random_parts_of(group, rows_of * 11), made = after(*op, given, in_place);
         INFO(op->name << " of " << group << std::string(in_place ? ", in place" : ""));
@@ -84,6 +85,46 @@ TEST_CASE("conversions leave the whole what it is") {
         if (op->converts == conversion::reduce_scatter) CHECK(joined(made) == whole);
         else CHECK(made == parts(group, whole));
       }
+}
+
+/// What each member of a group has after an exchange of what it is given.
+parts exchanged(const parts& given, const runtime::head_exchange& by) {
+  const std::size_t count = given[0].size();
+  parts made(given.size());
+  plan p(1, static_cast<int>(given.size()), 1);
+  train_body = [&](rank& r) {
+    const auto me = static_cast<std::size_t>(r.index);
+    const at x = data<double>(0), y = x + 8 * count, between = y + 8 * count;
+    std::copy(given[me].begin(), given[me].end(), r.at<double>(x));
+    all_to_all<double>(r[compute], over::dp, {0, "exchange"}, y, between, x, by);
+    made[me].assign(r.at<double>(y), r.at<double>(y) + count);
+  };
+  p.install()->step(input(1));
+  return made;
+}
+
+TEST_CASE("an exchange makes of a rank's tokens in all heads all tokens in its heads, in their order, and back") {
+  for (const int group : {2, 3, 5})
+    for (const auto& [rows, half, width] : {std::tuple(1, 1, 1), {2, 3, 4}, {3, 1, 5}}) {
+      const int seq = 2 * half * group, all = width * group;
+      CAPTURE(group);
+      CAPTURE(rows);
+      const values whole = random_parts_of(1, static_cast<std::size_t>(rows * seq * all))[0];
+      const auto at_token = [&](int row, int position) { return whole.begin() + (row * seq + position) * all; };
+      parts by_tokens(static_cast<std::size_t>(group)), by_heads = by_tokens;
+      for (int m = 0; m < group; ++m) {
+        const auto n = static_cast<std::size_t>(m);
+        for (int row = 0; row < rows; ++row) {
+          for (const int chunk : {m, 2 * group - 1 - m})
+            for (int i = chunk * half; i < (chunk + 1) * half; ++i)
+              by_tokens[n].insert(by_tokens[n].end(), at_token(row, i), at_token(row, i) + all);
+          for (int i = 0; i < seq; ++i)
+            by_heads[n].insert(by_heads[n].end(), at_token(row, i) + m * width, at_token(row, i) + (m + 1) * width);
+        }
+      }
+      CHECK(exchanged(by_tokens, {rows, seq, group, width, true}) == by_heads);
+      CHECK(exchanged(by_heads, {rows, seq, group, width, false}) == by_tokens);
+    }
 }
 
 TEST_CASE("replicate runs nothing") {

@@ -2,10 +2,15 @@
 # run anywhere.
 find_package(CUDAToolkit REQUIRED)
 
+foreach(gpus IN ITEMS 0 1 2)
+  add_library(rankc_cuda_test_main_${gpus} OBJECT runtime/cuda/main.cpp)
+  target_link_libraries(rankc_cuda_test_main_${gpus} PRIVATE CUDA::cudart doctest::doctest rankc_warnings)
+  target_compile_definitions(rankc_cuda_test_main_${gpus} PRIVATE RANKC_TEST_GPUS=${gpus})
+endforeach()
+
 function(rankc_cuda_test name gpus)
-  add_executable(${name} runtime/cuda/main.cpp ${ARGN})
-  target_link_libraries(${name} PRIVATE rankc::runtime_cuda doctest::doctest rankc_warnings)
-  target_compile_definitions(${name} PRIVATE RANKC_TEST_GPUS=${gpus})
+  add_executable(${name} ${ARGN})
+  target_link_libraries(${name} PRIVATE rankc_cuda_test_main_${gpus} rankc::runtime_cuda doctest::doctest rankc_warnings)
   add_test(NAME ${name} COMMAND ${name})
   if(gpus GREATER 0)
     set_tests_properties(${name} PROPERTIES LABELS gpu${gpus} SKIP_RETURN_CODE 77 RUN_SERIAL ON)
@@ -25,6 +30,7 @@ add_test(NAME runtime_cuda_contexts COMMAND runtime_cuda_contexts)
 rankc_cuda_test(runtime_cuda_kernels 1
   runtime/cuda/activations_test.cpp
   runtime/cuda/attention_test.cpp
+  runtime/cuda/chunk_attention_test.cpp
   runtime/cuda/bias_test.cpp
   runtime/cuda/cross_entropy_test.cpp
   runtime/cuda/embedding_test.cpp

@@ -62,6 +62,17 @@ void reduce_scatter(const lane& on, over what, message m, at to, at from, std::s
   deal_out(on, "reduce_scatter", what, m, to, from, count * sizeof(T));
 }
 
+template <class T>
+void all_to_all(const lane& on, over what, message m, at to, at scratch, at from, const runtime::head_exchange& by) {
+  const std::size_t bytes = static_cast<std::size_t>(by.count()) * static_cast<std::size_t>(by.width) * sizeof(T);
+  call& c = recorder::active().add("all_to_all", on.index);
+  c.communicates = {recorder::active().meet(on.index, what, m, bytes)};
+  c.operands = {to.byte, scratch.byte, from.byte};
+  c.reads = {{from.byte, bytes}};
+  c.writes = {{to.byte, bytes}, {scratch.byte, bytes}};
+  if (c.communicates[0].members.size() != static_cast<std::size_t>(by.ranks)) recorder::active().misuse_in_call("it is of other ranks");
+}
+
 /// Sums that are sent in bf16 touch the same bytes, on a lane that has memory to round in.
 static void check_rounds(const lane& on) {
   if (!recorder::active().where().lanes[static_cast<std::size_t>(on.index)].rounds)

@@ -10,6 +10,7 @@
 #include <optimizer/plans.hpp>
 #include <rankc/make_plan.hpp>
 #include <rankc/rankc.hpp>
+#include <sequences/plans.hpp>
 
 #include <string>
 
@@ -80,6 +81,17 @@ TEST_CASE("lora: the texts make the calls that were proven") {
   for (const adapting::variant& v : adapting::plans()) subjects.push_back(make_subject(v.plan, true, dtype::bf16));
   REQUIRE(subjects.size() == 67);
   check(subjects, "translation_lora");
+}
+
+TEST_CASE("sequences: the texts make the calls that were proven") {
+  std::vector<subject> subjects;
+  const auto plans = sequences::plans();
+  for (std::size_t i = 1; i < plans.size(); i += 3) {  // every third
+    subjects.push_back(make_subject(plans[i].plan, false, dtype::f64));
+    subjects.push_back(make_subject(plans[i].plan, true, dtype::bf16));
+  }
+  REQUIRE(subjects.size() == 24);
+  check(subjects, "translation_sequences");
 }
 
 TEST_CASE("optimizers: the texts make the calls that were proven") {

@@ -36,9 +36,11 @@ enum class op_kind {
 };
 
 /// What a collective does. Bytes: all_reduce and all_reduce_max read and write as many; all_gather writes, and
-/// reduce_scatter reads, as many times more as the communicator has members.
-enum class collective_kind { all_reduce, all_reduce_max, all_gather, reduce_scatter };
-inline constexpr const char* collective_kind_names[]{"all_reduce", "all_reduce_max", "all_gather", "reduce_scatter"};
+/// reduce_scatter reads, as many times more as the communicator has members. all_to_all reads a matrix of a member's tokens
+/// (or of all tokens, in its heads) and writes that of all tokens in its heads (or of its tokens) and, after it, scratch;
+/// its sequences are the op's.
+enum class collective_kind { all_reduce, all_reduce_max, all_gather, reduce_scatter, all_to_all };
+inline constexpr const char* collective_kind_names[]{"all_reduce", "all_reduce_max", "all_gather", "reduce_scatter", "all_to_all"};
 
 /// Indices one after the other.
 struct index_range {

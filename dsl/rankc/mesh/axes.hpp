@@ -166,7 +166,7 @@ inline constexpr axis_row axis_rows[]{
      .carries = {purpose::keys_and_values, "keys and values"}},
     {.id = axis::ulysses, .name = "ulysses", .help = "the part of cp that exchanges heads",
      .degree = &parallel_dims::ulysses, .fills = fills::cp, .dense = seen::always, .shares = part::heads,
-     .stays_in_node = true, .letter = 'u',
+     .lowered = lowering::all, .stays_in_node = true, .letter = 'u',
      .carries = {purpose::heads, "heads"}},
     {.id = axis::tp, .name = "tp", .help = "tensor-parallel ranks", .degree = &parallel_dims::tp, .dense = seen::always,
      .shares = part::features, .places = true, .lowered = lowering::all, .stays_in_node = true, .letter = 't',

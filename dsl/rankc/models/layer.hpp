@@ -27,6 +27,7 @@ struct layer_context {
   bool sequence_parallel;
   double loss_scale;  // 1 / tokens of a step
   value targets;      // the next token of each token; read by the last layer
+  bool exchanges_heads = false;  // over cp, before attention and after it; else keys and values are gathered
 };
 
 /// `count` layers of the same kind; layer N's parameters are named "layers.N.<parameter>".
@@ -99,8 +100,18 @@ constexpr value row_parallel(trace& t, operand x, std::string_view weight, dim o
   return linear(x, t.parameter(weight, {out, in}, {{axis::tp, in.name}}, initial::normal, std, x.from.file, x.from.line));
 }
 
-/// Attention over whole sequences; keys and values of the other context-parallel ranks are gathered.
+/// Of some heads all tokens of each sequence, and of a rank's tokens all heads.
+constexpr value heads_of_rank(operand x, const layer_context& c) {
+  return all_to_all(x, axis::cp, x.v.in->of(x.v).shape[1].name, c.seq);
+}
+constexpr value tokens_of_rank(operand x, const layer_context& c) { return all_to_all(x, axis::cp, c.tokens.name, c.seq); }
+
+/// Attention over whole sequences: context-parallel ranks gather keys and values, or exchange heads (Ulysses).
 constexpr value self_attention(operand q, operand k, operand v, const layer_context& c) {
+  if (c.exchanges_heads) {
+    const value queries = heads_of_rank(q, c), keys = heads_of_rank(k, c), values = heads_of_rank(v, c);
+    return tokens_of_rank(attention(queries, keys, values, c.rows, c.seq), c);
+  }
   value keys = all_gather(k, axis::cp, c.tokens.name);
   value values = all_gather(v, axis::cp, c.tokens.name);
   return attention(q, keys, values, c.rows, c.seq);

@@ -77,9 +77,11 @@ constexpr std::size_t host_chunk_scores(const op_sizes& s, const kernel_setting&
   const auto seq = static_cast<std::size_t>(s("seq")), queries = static_cast<std::size_t>(s("tokens") / s("rows"));
   return (Squares * queries * seq + (Squares - 1) * queries) * k.element;
 }
-/// The sums of the gradients' rows.
-constexpr std::size_t cuda_chunk_sums(const op_sizes& s, const kernel_setting&) {
-  return static_cast<std::size_t>(s("tokens") * s("heads")) * sizeof(float);
+/// Of a rank's tokens of each sequence.
+constexpr cuda::attention_shape chunk_shape(const op_sizes& s, const kernel_setting& k) {
+  cuda::attention_shape shape = attention_shape(s, k);
+  shape.seq = static_cast<int>(s("tokens") / s("rows"));
+  return shape;
 }
 
 // Of a rank that has chunks of each sequence, and the keys and values of all of it.
@@ -91,7 +93,8 @@ inline constexpr op_row chunk_attention_grad{
               in("v", "keys kv_heads*dim : kv_stride"), in("o", "tokens heads*dim"), in("lse", "tokens heads").wide()},
     .flops = [](const op_sizes& s) { return 10 * s("tokens") * s("heads") * s("dim") * s("seq"); },
     .host = {"chunk_attention_grad", "rows seq heads kv_heads dim cp first", host_chunk_scores<2>},
-    .cuda = {"chunk_attention_grad", "rows seq heads kv_heads dim q_stride kv_stride cp first", cuda_chunk_sums}};
+    .cuda = {"chunk_attention_grad", "rows seq heads kv_heads dim q_stride kv_stride cp first",
+             [](const op_sizes& s, const kernel_setting& k) { return cuda::chunk_attention_grad_scratch(chunk_shape(s, k)); }}};
 inline constexpr op_row chunk_attention{
     .name = "chunk_attention",
     .ports = {out("o", "tokens heads*dim"), out("lse", "tokens heads").wide(), scratch("scratch"),
@@ -100,7 +103,7 @@ inline constexpr op_row chunk_attention{
     .flops = [](const op_sizes& s) { return 4 * s("tokens") * s("heads") * s("dim") * s("seq"); },
     .host = {"chunk_attention", "rows seq heads kv_heads dim cp first", host_chunk_scores<1>},
     .cuda = {"chunk_attention", "rows seq heads kv_heads dim q_stride kv_stride cp first",
-             [](const op_sizes& s, const kernel_setting& k) { return cuda::attention_scratch(attention_shape(s, k)); }},
+             [](const op_sizes& s, const kernel_setting& k) { return cuda::chunk_attention_scratch(chunk_shape(s, k)); }},
     .family = op_family::attention};
 
 inline constexpr op_row attention_grad{

@@ -11,6 +11,7 @@ constexpr value replicate(operand x, axis over);
 constexpr value all_reduce(operand x, axis over);
 constexpr value all_gather(operand x, axis over, std::string_view along);
 constexpr value reduce_scatter(operand x, axis over, std::string_view along);
+constexpr value all_to_all(operand x, axis over, std::string_view to, int seq);
 
 namespace detail {
 /// One axis of a value goes from placement `from` to `to`; of V, along the op's dim.
@@ -33,6 +34,22 @@ constexpr void convert(complaint& c, types in, type* out, const op& o, placement
 constexpr void convert_sum(complaint& c, types in, type* out, const op& o) {
   convert(c, in, out, o, P, I, o.kind->converts == conversion::all_reduce_max ? "a pending maximum (P)" : "a pending sum (P)",
           "there is nothing to reduce");
+}
+/// From shards along one dim to shards along the other.
+constexpr void exchange(complaint& c, types in, type* out, const op& o) {
+  const type& x = in[0];
+  out[0] = x;
+  if (!rules::rows(c, "the value", x) || o.along < 0) return;
+  const int from = 1 - o.along;
+  if (o.over != axis::cp)
+    c.begin() << "it is over " << name(o.over) << ", whose ranks do not share out sequences; exchange heads over cp";
+  else if (x[o.over] != V(from))
+    c.found(o.over, "the value", x, "sharded along the dim that is put together (V)", "there is nothing to exchange");
+  for (axis inner : axes)
+    if (index(inner) > index(o.over) && x[inner] == V(0) && !c.said)
+      c.begin() << "the value is sharded along " << x.shape[0].name << " over " << name(inner) << " too, inside " << name(o.over)
+                << ": convert it over " << name(inner) << " first";
+  out[0][o.over] = V(o.along);
 }
 /// The name of the dim that the backward of a conversion is along.
 constexpr std::string_view name_along(const backward& b) {
@@ -91,13 +108,25 @@ inline constexpr op_row reduce_scatter{
     .host = {"reduce_scatter", ""},
     .cuda = {"reduce_scatter", ""},
     .converts = conversion::reduce_scatter};
+inline constexpr op_row all_to_all{
+    .name = "all_to_all",
+    .ports = {out("y", "tokens width"), scratch("scratch"), in("x", "tokens width")},
+    .rule = detail::exchange,
+    .dual = [](backward& b) {
+      const std::string_view from = b.t.of(b["x"]).shape[1 - b.of.along].name;
+      b.give("x", rankc::all_to_all(b.gradient("y"), b.of.over, from, b.of.with.seq));
+    },
+    .flops = no_flops,
+    .host = {"all_to_all", ""},
+    .cuda = {"all_to_all", ""},
+    .converts = conversion::all_to_all};
 }  // namespace ops
 
 namespace detail {
 constexpr value apply_conversion(const op_row& kind, operand x, axis over) {
   return x.v.in->apply(kind, {x.v}, x.from, {.over = over});
 }
-constexpr value apply_conversion(const op_row& kind, operand x, axis over, std::string_view dim_name) {
+constexpr value apply_conversion(const op_row& kind, operand x, axis over, std::string_view dim_name, int seq = 0) {
   trace& t = *x.v.in;
   const type& given = t.of(x.v);
   const int along = given.find(dim_name);
@@ -107,7 +136,7 @@ constexpr value apply_conversion(const op_row& kind, operand x, axis over, std::
     c.text << " and has no dim '" << dim_name << "'";
     t.refuse(c);
   }
-  return t.apply(kind, {x.v}, x.from, {.over = over, .along = along});
+  return t.apply(kind, {x.v}, x.from, {.over = over, .along = along, .with = {.seq = seq}});
 }
 }  // namespace detail
 
@@ -123,6 +152,12 @@ constexpr value all_gather(operand x, axis over, std::string_view along) {
 /// P -> V: take the sum and keep this rank's shard of it; backward all-gathers.
 constexpr value reduce_scatter(operand x, axis over, std::string_view along) {
   return detail::apply_conversion(ops::reduce_scatter, x, over, along);
+}
+/// V -> V: from shards along one dim to shards along `to`; backward exchanges back. Tokens that are put together lie in the
+/// order of their positions, in sequences of `seq`.
+/// Source: DeepSpeed-Ulysses (Jacobs et al. 2023).
+constexpr value all_to_all(operand x, axis over, std::string_view to, int seq) {
+  return detail::apply_conversion(ops::all_to_all, x, over, to, seq);
 }
 
 }  // namespace rankc

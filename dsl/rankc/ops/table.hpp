@@ -17,7 +17,7 @@
 namespace rankc::ops {
 
 inline constexpr const op_row* all[]{
-    &replicate, &all_reduce, &all_reduce_max, &all_gather, &reduce_scatter, &add, &gelu, &gelu_grad, &swiglu, &swiglu_grad, &linear,
+    &replicate, &all_reduce, &all_reduce_max, &all_gather, &reduce_scatter, &all_to_all, &add, &gelu, &gelu_grad, &swiglu, &swiglu_grad, &linear,
     &linear_dx, &linear_dw, &bias, &bias_grad, &layer_norm, &layer_norm_dx, &layer_norm_dw, &rms_norm, &rms_norm_dx, &rms_norm_dw,
     &rope, &rope_grad, &position, &position_grad, &attention, &attention_grad, &chunk_position, &chunk_position_grad, &chunk_attention,
     &chunk_attention_grad, &embedding, &embedding_grad, &row_max, &exp_sums,

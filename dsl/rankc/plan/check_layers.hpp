@@ -165,7 +165,7 @@ constexpr void check_sequences(report& out, const trace& t, const parallel_dims&
   for (std::size_t i = 0; i < t.forward_ops; ++i) {
     const op& o = t.ops[i];
     const bool is_attention = o.kind == &ops::attention;
-    if (!is_attention && o.kind != &ops::rope && o.kind != &ops::position) continue;
+    if (!is_attention && o.kind != &ops::rope && o.kind != &ops::position && o.kind != &ops::all_to_all) continue;
     const int tokens = t.values[o.in[0]].shape[0].size / static_cast<int>(batch_ranks(d)), seq = o.with.seq;
     if (seq >= 1 && (is_attention ? static_cast<long long>(o.with.rows) * seq == tokens : tokens % seq == 0)) continue;
     complaint c{o.kind->name, {}, o.from};

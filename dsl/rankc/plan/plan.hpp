@@ -39,6 +39,9 @@ constexpr void check_lowered(report& out, const parallel_dims& d) {
     if (d.*a.degree > 1 && row(a.along).lowered == lowering::nothing)
       refuse(out, 103) << a.name << "=" << d.*a.degree << " is not lowered in this version; "
                        << lowered_degrees().view() << " are: set " << a.name << "=1";
+  if (d.ulysses > 1 && d.ulysses < d.cp)
+    refuse(out, 103) << "ulysses=" << d.ulysses << " with cp=" << d.cp << " is rings of " << d.cp / d.ulysses
+                     << " ranks that exchange heads, which are not lowered in this version: set ulysses=1 or ulysses=" << d.cp;
 }
 
 /// The model's own judgement of its sizes, and the rules of those that it offers.
@@ -51,9 +54,9 @@ constexpr void check_sizes_of(report& out, const auto& model, const parallel_dim
   } else {
     if (out.size() > before) return;  // what is no size has no divisors
     model_sizes sizes = model.sizes();
-    if (resolve(given).cp > 1) sizes.seq = recipe.seq;  // else sequences are sharded end to end, as tokens
-    sizes.tied_embeddings = false;                      // lowered: nothing is needed of the user
+    sizes.tied_embeddings = false;  // lowered: nothing is needed of the user
     check_model(out, sizes, given);
+    if (resolve(given).cp > 1) check_length(out, recipe.seq, given);  // else sequences are sharded end to end, as tokens
   }
 }
 
@@ -114,7 +117,7 @@ constexpr void check_plan(report& out, const auto& model, const parallel_dims& g
   const int ranks = static_cast<int>(batch_ranks(d)), rows = recipe.global_batch / schedule.microbatches / ranks;
   const dim tokens{"tokens", rows * ranks * recipe.seq};
   const layer_context c{tokens, rows, recipe.seq, d.sequence_parallel,
-                        1.0 / (static_cast<double>(recipe.global_batch) * recipe.seq), {}};
+                        1.0 / (static_cast<double>(recipe.global_batch) * recipe.seq), {}, d.ulysses > 1};
   type x = detail::token_type(tokens);
   const int used = model.vocab_used ? model.vocab_used : model.vocab;
   detail::parameter_book parameters;

@@ -61,4 +61,9 @@ constexpr local_shape local(const type& t, const parallel_dims& d) {
 /// The sequences of a microbatch, some tokens of each of which a rank has.
 constexpr int rows_of(const type& t, int seq, const parallel_dims& d) { return t.shape[0].size / (d.dp_replicate * d.dp_shard) / seq; }
 
+/// Whether an op has of each sequence the chunks of its rank: on its first operand's word.
+constexpr bool takes_chunks(const auto& t, const auto& o, const parallel_dims& d) {
+  return d.cp > 1 && o.kind->of_chunks && t.values[o.in[0]][axis::cp] == V(0);
+}
+
 }  // namespace rankc::program

@@ -169,7 +169,7 @@ struct layer_program {
   constexpr const local_shape& shape(const value& v) const { return shapes[static_cast<std::size_t>(v.shape)]; }
   /// What a conversion has of a rank's elements: all that it is given, or gets.
   constexpr const local_shape& part(const node& n) const {
-    return shape(n.ports[n.row->converts == conversion::reduce_scatter ? 0 : 1]);
+    return shape(n.row->converts == conversion::reduce_scatter ? n.ports.front() : n.ports.back());
   }
   /// Whether a value belongs to the layer alone: not handed in, and not handed on.
   constexpr bool is_inner(const slice& s) const { return values[s.value].where == space::temp; }

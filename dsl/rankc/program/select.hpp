@@ -124,7 +124,7 @@ class selector {
   // ---- nodes
   constexpr void select(const op& o, nodes& list) {
     if (o.kind->converts != conversion::none) return convert(o, list);
-    const bool of_chunks = s_.dims.cp > 1 && o.kind->of_chunks;
+    const bool of_chunks = takes_chunks(t_, o, s_.dims);
     const op_row& row = of_chunks ? *o.kind->of_chunks : *o.kind;
     const kernel_row& kernel = kernel_of(row, s_.to);
     if (kernel.name.empty()) throw not_lowered{&row, false, o.over};
@@ -179,6 +179,11 @@ class selector {
       merge(find(o.out[0]), uses == 1 ? find(o.in[0]) : copy(list, find(o.in[0]), o.in[0]));
     }
     n.ports.push_back(use_of(o.out[0]));
+    if (o.kind->converts == conversion::all_to_all) {
+      n.rows = rows_of(t_.values[o.in[0]], o.with.seq, s_.dims), n.seq = o.with.seq;
+      n.ports.push_back(scratch(o));
+      out_.values[n.ports.back().at.value].bytes = out_.values[find(o.in[0])].bytes;  // for what arrives, until it is in order
+    }
     n.ports.push_back(use_of(o.in[0]));
     if (reduces) n.ports[1].at = n.ports[0].at;
     n.wide = t_.values[o.kind->converts == conversion::reduce_scatter ? o.out[0] : o.in[0]].holds == element::wide;

@@ -160,9 +160,10 @@ constexpr void check_vocabulary_used(report& out, int vocab, int used) {
     if (r.id == 207) check(out, setting{.given = {}, .model = {.vocab = vocab, .vocab_used = used}}, std::span(&r, 1));
 }
 
-/// Append what is wrong with the length of sequences that ranks of cp share out, of a model that does not offer its sizes.
+/// Append what is wrong with the length of sequences that ranks of cp share out: in zig-zag order, whether they go by rings or not.
 /// Errors: RC216.
-constexpr void check_length(report& out, int seq, const parallel_dims& given) {
+constexpr void check_length(report& out, int seq, parallel_dims given) {
+  given.ulysses = 1;
   for (const rule& r : detail::model_rules)
     if (r.id == 216) check(out, setting{.given = given, .model = {.seq = seq}, .zig_zag = true}, std::span(&r, 1));
 }

@@ -38,12 +38,13 @@ constexpr void whole_sequences(complaint& c, std::string_view who, const type& x
     c.found(axis::tp, who, x, "whole sequences on each rank", "all_gather it over the tokens first");
 }
 
-/// Complain of tokens that were gathered from the ranks that share out sequences: they are no longer in the order of their
-/// positions.
+/// Complain of tokens that come from the ranks that share out sequences: a rank knows the positions of its own.
 constexpr void in_order(complaint& c, std::string_view who, const type& x) {
   if (x[axis::cp] == R)
     c.found(axis::cp, who, x, "sharded along the tokens",
             "take the positions before all_gather, which puts tokens in the order of ranks");
+  if (x[axis::cp] == V(x.last()))
+    c.found(axis::cp, who, x, "sharded along the tokens", "take the positions before all_to_all, when tokens are the rank's own");
 }
 
 /// An elementwise function of one value. A linear one may meet a pending sum.

@@ -3,6 +3,7 @@
 // all sizes. They are those of every target: its functions are found by its lane. Both sides of a transfer have the same
 // site; a mismatch is refused by its name.
 #pragma once
+#include <rankc/runtime/head_exchange.hpp>
 #include <rankc/runtime/operands.hpp>
 #include <rankc/runtime/tensor.hpp>
 
@@ -24,6 +25,8 @@ inline constexpr auto all_reduce_in_bf16_on = [](const auto& on, auto... with) {
 inline constexpr auto reduce_scatter_in_bf16_on = [](const auto& on, auto... with) { reduce_scatter_in_bf16(on, with...); };
 template <class T>
 inline constexpr auto reduce_scatter_on = [](const auto& on, auto... with) { reduce_scatter<T>(on, with...); };
+template <class T>
+inline constexpr auto all_to_all_on = [](const auto& on, auto... with) { all_to_all<T>(on, with...); };
 
 #ifdef RANKC_INJECT
 /// Becomes whatever tensor is wanted.
@@ -179,6 +182,24 @@ struct reduce_scatter {
   message site;
   static_assert(Whole > Part && Whole % Part == 0);
   void operator()(const auto& on) const { detail::reduce_scatter_on<T>(on, over, site, to.where, from.where, to.count); }
+};
+
+/// All heads of a rank's tokens for all tokens of its heads, or the other way.
+template <class T, std::size_t ToRows, std::size_t ToColumns, std::size_t FromRows, std::size_t FromColumns, std::size_t Seq>
+struct all_to_all {
+  runtime::over over;
+  matrix<T, ToRows, ToColumns> to;
+  workspace scratch;
+  matrix<T, FromRows, FromColumns> from;
+  size_constant<Seq> seq;
+  message site;
+  static constexpr bool to_heads = ToRows > FromRows;
+  static constexpr std::size_t tokens = to_heads ? ToRows : FromRows, own = to_heads ? FromRows : ToRows,
+                               width = to_heads ? ToColumns : FromColumns;
+  static_assert(ToRows * ToColumns == FromRows * FromColumns && tokens > own && tokens % own == 0 && tokens % Seq == 0);
+  static constexpr head_exchange shape{static_cast<int>(tokens / Seq), static_cast<int>(Seq), static_cast<int>(tokens / own),
+                                       static_cast<int>(width), to_heads};
+  void operator()(const auto& on) const { detail::all_to_all_on<T>(on, over, site, to.where, scratch.where, from.where, shape); }
 };
 
 }  // namespace rankc::runtime::calls

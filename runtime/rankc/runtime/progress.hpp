@@ -47,7 +47,6 @@ struct standing {
   std::uint64_t number = 0;  // its how many-th
   std::vector<std::pair<int, std::uint64_t>> carried;  // by communicator of this rank: how many are done
   std::vector<std::uint64_t> moved;
-  double slowest_step = 0;  // seconds
 
   /// "in step 12 at 1B3, op 57"; "between steps, after step 12, op 412"; "before the first step"
   std::string text() const;

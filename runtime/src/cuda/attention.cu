@@ -105,11 +105,13 @@ void attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, int r
 }
 
 template <class T>
-void chunk_attention(const lane& on, at o, at lse, at /*scratch*/, at q, at k, at v, int rows, int seq, int heads,
+void chunk_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads,
                      int kv_heads, int dim, int q_stride, int kv_stride, int ranks, int first) {
   const runtime::chunks has{seq, ranks, first / (rows * (seq / ranks))};
-  run<T>(on, o, lse, q, k, v, {rows, has.count(), heads, kv_heads, dim, q_stride, kv_stride, heads * dim},
-         chunks_of_sequences{has, rows});
+  const attention_sizes s{rows, has.count(), heads, kv_heads, dim, q_stride, kv_stride, heads * dim};
+  if constexpr (std::is_same_v<T, bf16>)
+    if (chunk_attention_cudnn(on, o, lse, scratch, q, k, v, has, s)) return;
+  run<T>(on, o, lse, q, k, v, s, chunks_of_sequences{has, rows});
 }
 
 template void attention<float>(const lane&, at, at, at, at, at, at, int, int, int, int, int, int, int);

@@ -4,6 +4,7 @@
 #include "attention_graph.hpp"
 #include "attention_plans.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <initializer_list>
 #include <limits>
@@ -36,9 +37,10 @@ struct operands {
   attention_graph& g;
   const attention_sizes& s;
   extents query() const { return {s.rows, s.heads, s.seq, s.dim}; }
-  extents scores() const { return {s.rows, s.heads, s.seq, s.seq}; }
+  extents scores() const { return {s.rows, s.heads, s.seq, s.n_keys()}; }
   extents per_token() const { return {s.rows, s.heads, s.seq, 1}; }
-  std::int64_t row(std::int64_t stride) const { return s.seq * stride; }
+  std::int64_t row(std::int64_t stride) const { return s.queries_apart() * stride; }
+  std::int64_t row_of_keys() const { return s.keys_apart() * s.kv_stride; }
 
   tensor queries(std::int64_t id) {
     return g.operand(id, CUDNN_DATA_BFLOAT16, query(), {row(s.q_stride), s.dim, s.q_stride, 1});
@@ -47,15 +49,15 @@ struct operands {
     return g.operand(id, CUDNN_DATA_BFLOAT16, query(), {row(s.o_stride), s.dim, s.o_stride, 1});
   }
   tensor keys(std::int64_t id) {
-    return g.operand(id, CUDNN_DATA_BFLOAT16, {s.rows, s.kv_heads, s.seq, s.dim},
-                     {row(s.kv_stride), s.dim, s.kv_stride, 1});
+    return g.operand(id, CUDNN_DATA_BFLOAT16, {s.rows, s.kv_heads, s.n_keys(), s.dim},
+                     {row_of_keys(), s.dim, s.kv_stride, 1});
   }
   tensor keys_transposed(std::int64_t id) {
-    return g.operand(id, CUDNN_DATA_BFLOAT16, {s.rows, s.kv_heads, s.dim, s.seq},
-                     {row(s.kv_stride), s.dim, 1, s.kv_stride});
+    return g.operand(id, CUDNN_DATA_BFLOAT16, {s.rows, s.kv_heads, s.dim, s.n_keys()},
+                     {row_of_keys(), s.dim, 1, s.kv_stride});
   }
   tensor statistics(std::int64_t id) {
-    return g.operand(id, CUDNN_DATA_FLOAT, per_token(), {row(s.o_stride / s.dim), s.seq, 1, 1});
+    return g.operand(id, CUDNN_DATA_FLOAT, per_token(), {row(s.o_stride / s.dim), s.queries_apart(), 1, 1});
   }
 };
 
@@ -65,7 +67,7 @@ void describe_forward(attention_graph& g, const attention_sizes& s) {
   const tensor q = of.queries(id_q), k = of.keys_transposed(id_k), v = of.keys(id_v);
   const tensor products = g.matmul(q, k, of.scores());
   const tensor scaled = g.pointwise(CUDNN_POINTWISE_MUL, products, g.number(id_scale));
-  const tensor seen = g.causal(scaled, g.number(id_masked));
+  const tensor seen = s.is_causal() ? g.causal(scaled, g.number(id_masked)) : scaled;
   const tensor top = g.reduce(CUDNN_REDUCE_TENSOR_MAX, seen, of.per_token());
   const tensor below = g.pointwise(CUDNN_POINTWISE_SUB, seen, top);
   const tensor weights = g.pointwise(CUDNN_POINTWISE_EXP, below);
@@ -80,8 +82,9 @@ void describe_forward(attention_graph& g, const attention_sizes& s) {
 /// dq = ds k. Without `deterministic` dq is added up in f32 in memory, in no fixed order.
 void describe_gradient(attention_graph& g, const attention_sizes& s, bool deterministic) {
   operands of{g, s};
-  const extents flipped{std::int64_t{s.heads} * s.seq * s.seq, std::int64_t{s.seq} * s.seq, 1, s.seq};
-  const extents per_head{s.rows, s.heads, s.seq, s.dim};
+  const std::int64_t n_keys = s.n_keys();
+  const extents flipped{s.heads * s.seq * n_keys, s.seq * n_keys, 1, n_keys};
+  const extents per_head{s.rows, s.heads, n_keys, s.dim};
   const tensor q = of.queries(id_q), k = of.keys_transposed(id_k), v = of.keys_transposed(id_v),
                dout = of.outputs(id_dout), o = of.outputs(id_o), lse = of.statistics(id_lse),
                scale = g.number(id_scale);
@@ -94,7 +97,7 @@ void describe_gradient(attention_graph& g, const attention_sizes& s, bool determ
   const tensor products = g.matmul(q, k, of.scores());
   const tensor scaled = g.pointwise(CUDNN_POINTWISE_MUL, products, scale);
   const tensor below = g.pointwise(CUDNN_POINTWISE_SUB, scaled, lse);
-  const tensor seen = g.causal(below, g.number(id_masked));
+  const tensor seen = s.is_causal() ? g.causal(below, g.number(id_masked)) : below;
   const tensor p = g.pointwise(CUDNN_POINTWISE_EXP, seen);
   const tensor p_flipped = g.transposed(p, flipped);
   /// result = a b, summed over the query heads of a key head where they share one.
@@ -110,17 +113,17 @@ void describe_gradient(attention_graph& g, const attention_sizes& s, bool determ
   const tensor ds = g.pointwise(CUDNN_POINTWISE_MUL, weighted, scale);
   into_keys(of.keys(id_dk), g.transposed(ds, flipped), q);
 
-  const tensor k_again = g.transposed(k, {std::int64_t{s.seq} * s.kv_stride, s.dim, s.kv_stride, 1});
+  const tensor k_again = g.transposed(k, {of.row_of_keys(), s.dim, s.kv_stride, 1});
   if (deterministic) return g.matmul_to(of.queries(id_dq), ds, k_again);
   const tensor dq_sum =
-      g.operand(id_dq_sum, CUDNN_DATA_FLOAT, per_head,
+      g.operand(id_dq_sum, CUDNN_DATA_FLOAT, of.query(),
                 {std::int64_t{s.heads} * s.seq * s.dim, std::int64_t{s.seq} * s.dim, s.dim, 1});
   g.matmul_to(dq_sum, ds, k_again);
   g.pointwise_to(of.queries(id_dq), CUDNN_POINTWISE_IDENTITY, dq_sum);
 }
 
 attention_shape shape_of(const lane& on, const attention_sizes& s) {
-  return {s.rows, s.seq, s.heads, s.kv_heads, s.dim, sizeof(bf16), on.of->about->deterministic};
+  return {s.rows, std::max(s.seq, s.n_keys()), s.heads, s.kv_heads, s.dim, sizeof(bf16), on.of->about->deterministic};
 }
 
 /// Whether cuDNN's loads fit: addresses and strides are multiples of 16 bytes.
@@ -130,8 +133,12 @@ bool aligned(const lane& on, const attention_sizes& s, std::initializer_list<at>
   return s.q_stride % 8 == 0 && s.kv_stride % 8 == 0;
 }
 
+bool has_kernel(const attention_shape& shape, const attention_sizes& s) {
+  return attention_by_cudnn(shape) && s.seq % 128 == 0 && s.n_keys() % 128 == 0;
+}
+
 /// The rank's plan for these sizes, made where it is not there yet; null where cuDNN has none.
-const attention_plan* plan_for(const lane& on, bool gradient, const attention_sizes& s, std::size_t limit) {
+const attention_plan* find_plan(const lane& on, bool gradient, const attention_sizes& s, std::size_t limit) {
   attention_plans& plans = *on.attention_graphs;
   auto kept = plans.by_sizes.find({gradient, s});
   if (kept == plans.by_sizes.end()) {
@@ -145,12 +152,27 @@ const attention_plan* plan_for(const lane& on, bool gradient, const attention_si
     attention_plan made = g.plan(plans.handle, limit, on.of->about->deterministic);
     kept = plans.by_sizes.emplace(std::pair(gradient, s), std::move(made)).first;
   }
-  const attention_plan& plan = kept->second;
-  if (plan.of == nullptr) return nullptr;
-  if (plan.workspace > limit)
+  return kept->second.of == nullptr ? nullptr : &kept->second;
+}
+const attention_plan* plan_for(const lane& on, bool gradient, const attention_sizes& s, std::size_t limit) {
+  const attention_plan* plan = find_plan(on, gradient, s, limit);
+  if (plan != nullptr && plan->workspace > limit)
     fail(on, std::string(gradient ? "attention_grad" : "attention") + ": cuDNN needs a workspace of " +
-                std::to_string(plan.workspace) + " bytes, and " + std::to_string(limit) + " are planned");
-  return &plan;
+                std::to_string(plan->workspace) + " bytes, and " + std::to_string(limit) + " are planned");
+  return plan;
+}
+
+/// What cuDNN works out of a gradient at once, and the f32 sum of dq beside it.
+attention_sizes part_of(const attention_shape& shape, const attention_sizes& s) {
+  const attention_part part = attention_grad_part(shape);
+  attention_sizes of = s;
+  of.rows = part.rows;
+  of.kv_heads = part.kv_heads;
+  of.heads = part.kv_heads * (s.heads / s.kv_heads);
+  return of;
+}
+std::size_t dq_sum_bytes(const attention_shape& shape, const attention_sizes& part) {
+  return shape.deterministic ? 0 : sizeof(float) * part.rows * part.heads * part.seq * part.dim;
 }
 
 /// The addresses that a plan is run with.
@@ -191,9 +213,20 @@ constexpr float one = 1.0f;
 
 }  // namespace
 
+bool has_attention_plans(const lane& on, bool gradient, std::initializer_list<attention_sizes> all) {
+  return std::all_of(all.begin(), all.end(), [&](const attention_sizes& s) {
+    const attention_shape shape = shape_of(on, s);
+    if (!has_kernel(shape, s)) return false;
+    const attention_sizes part = gradient ? part_of(shape, s) : s;
+    const std::size_t limit = gradient ? attention_grad_workspace(shape) - dq_sum_bytes(shape, part) : attention_scratch(shape);
+    const attention_plan* plan = find_plan(on, gradient, part, limit);
+    return plan != nullptr && plan->workspace <= limit;
+  });
+}
+
 bool attention_cudnn(const lane& on, at o, at lse, at scratch, at q, at k, at v, const attention_sizes& s) {
   const attention_shape shape = shape_of(on, s);
-  if (!attention_by_cudnn(shape) || !aligned(on, s, {o, lse, q, k, v})) return false;
+  if (!has_kernel(shape, s) || !aligned(on, s, {o, lse, q, k, v})) return false;
   const attention_plan* plan = plan_for(on, false, s, attention_scratch(shape));
   if (plan == nullptr) return false;
   const float scale = 1.0f / std::sqrt(static_cast<float>(s.dim));
@@ -204,7 +237,7 @@ bool attention_cudnn(const lane& on, at o, at lse, at scratch, at q, at k, at v,
   with.add(id_o, on.at<bf16>(o));
   with.add(id_lse, on.at<float>(lse));
   with.add(id_scale, &scale);
-  with.add(id_masked, &masked);
+  if (s.is_causal()) with.add(id_masked, &masked);
   with.run(on, "attention", *plan, on.at<std::byte>(scratch));
   return true;
 }
@@ -212,14 +245,9 @@ bool attention_cudnn(const lane& on, at o, at lse, at scratch, at q, at k, at v,
 bool attention_grad_cudnn(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse,
                           const attention_sizes& s) {
   const attention_shape shape = shape_of(on, s);
-  if (!attention_by_cudnn(shape) || !aligned(on, s, {dq, dk, dv, dout, q, k, v, o, lse})) return false;
-  const attention_part part = attention_grad_part(shape);
-  attention_sizes of_part = s;
-  of_part.rows = part.rows;
-  of_part.kv_heads = part.kv_heads;
-  of_part.heads = part.kv_heads * (s.heads / s.kv_heads);
-  const std::size_t dq_bytes =
-      shape.deterministic ? 0 : sizeof(float) * of_part.rows * of_part.heads * s.seq * s.dim;
+  if (!has_kernel(shape, s) || !aligned(on, s, {dq, dk, dv, dout, q, k, v, o, lse})) return false;
+  const attention_sizes of_part = part_of(shape, s);
+  const std::size_t dq_bytes = dq_sum_bytes(shape, of_part);
   const attention_plan* plan = plan_for(on, true, of_part, attention_grad_workspace(shape) - dq_bytes);
   if (plan == nullptr) return false;
 
@@ -228,11 +256,11 @@ bool attention_grad_cudnn(const lane& on, at dq, at dk, at dv, at scratch, at do
   for (int row = 0; row < s.rows; row += of_part.rows)
     for (int kv_head = 0; kv_head < s.kv_heads; kv_head += of_part.kv_heads) {
       const int head = kv_head * (s.heads / s.kv_heads);
-      const std::size_t token = static_cast<std::size_t>(row) * s.seq,
+      const std::size_t token = static_cast<std::size_t>(row * s.queries_apart()),
                         query = token * s.q_stride + head * s.dim,
-                        key = token * s.kv_stride + kv_head * s.dim,
+                        key = static_cast<std::size_t>(row * s.keys_apart()) * s.kv_stride + kv_head * s.dim,
                         output = token * s.o_stride + head * s.dim,
-                        statistic = (static_cast<std::size_t>(row) * s.heads + head) * s.seq;
+                        statistic = (static_cast<std::size_t>(row) * s.heads + head) * static_cast<std::size_t>(s.queries_apart());
       arguments with;
       with.add(id_q, on.at<bf16>(q) + query);
       with.add(id_k, on.at<bf16>(k) + key);
@@ -244,7 +272,7 @@ bool attention_grad_cudnn(const lane& on, at dq, at dk, at dv, at scratch, at do
       with.add(id_dk, on.at<bf16>(dk) + key);
       with.add(id_dv, on.at<bf16>(dv) + key);
       with.add(id_scale, &scale);
-      with.add(id_masked, &masked);
+      if (s.is_causal()) with.add(id_masked, &masked);
       with.add(id_one, &one);
       with.add(id_delta, on.at<float>(scratch));
       if (!shape.deterministic) with.add(id_dq_sum, on.at<float>(sums));

@@ -170,8 +170,10 @@ void chunk_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at do
                           int rows, int seq, int heads, int kv_heads, int dim, int q_stride, int kv_stride, int ranks,
                           int first) {
   const runtime::chunks has{seq, ranks, first / (rows * (seq / ranks))};
-  run<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse,
-         {rows, has.count(), heads, kv_heads, dim, q_stride, kv_stride, heads * dim}, seq, chunks_of_sequences{has, rows});
+  const attention_sizes s{rows, has.count(), heads, kv_heads, dim, q_stride, kv_stride, heads * dim};
+  if constexpr (std::is_same_v<T, bf16>)
+    if (chunk_attention_grad_cudnn(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, has, s)) return;
+  run<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, s, seq, chunks_of_sequences{has, rows});
 }
 
 template void attention_grad<float>(const lane&, at, at, at, at, at, at, at, at, at, at, int, int, int, int, int,

@@ -6,6 +6,8 @@
 #include <rankc/runtime/cuda/kernels.hpp>
 
 #include <compare>
+#include <cstdint>
+#include <initializer_list>
 
 namespace rankc::cuda {
 
@@ -13,7 +15,13 @@ namespace rankc::cuda {
 /// dout is o_stride.
 struct attention_sizes {
   int rows, seq, heads, kv_heads, dim, q_stride, kv_stride, o_stride;
+  int keys = 0;   // that every query sees; 0: as many as there are queries, of which each sees its own and those before
+  int apart = 0;  // tokens from one row to the next, of queries and of keys; 0: as many as there are
   auto operator<=>(const attention_sizes&) const = default;
+  bool is_causal() const { return keys == 0; }
+  int n_keys() const { return keys == 0 ? seq : keys; }
+  std::int64_t queries_apart() const { return apart == 0 ? seq : apart; }
+  std::int64_t keys_apart() const { return apart == 0 ? n_keys() : apart; }
 };
 
 /// Room for the plans of a rank, with no plan in it.
@@ -25,5 +33,14 @@ void destroy(attention_plans*);
 bool attention_cudnn(const lane&, at o, at lse, at scratch, at q, at k, at v, const attention_sizes&);
 bool attention_grad_cudnn(const lane&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse,
                           const attention_sizes&);
+
+/// Whether cuDNN has plans for all of these that keep to the scratch of each, of attention or of its gradient.
+bool has_attention_plans(const lane&, bool gradient, std::initializer_list<attention_sizes>);
+
+/// The same of a rank's chunks of sequences, to gathered keys: block by block, each of them causal or to all of its keys.
+/// False where cuDNN cannot do all of them: then nothing was enqueued.
+bool chunk_attention_cudnn(const lane&, at o, at lse, at scratch, at q, at k, at v, const runtime::chunks&, const attention_sizes&);
+bool chunk_attention_grad_cudnn(const lane&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse,
+                                const runtime::chunks&, const attention_sizes&);
 
 }  // namespace rankc::cuda

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lanes, events and NCCL as generated code calls them. Each call names its plan's message in an error.
 #include "check.hpp"
+#include "exchange.hpp"
 #include "marks.hpp"
 #include "trace.hpp"
 #include "peer_edges.hpp"
@@ -144,6 +145,29 @@ void reduce_scatter(const lane& on, over what, message m, at to, at from, std::s
         k.nccl, std::string(m.name) + ": ncclReduceScatter");
 }
 
+// What a rank keeps it copies; what goes to others, and comes from them, is one group of calls.
+template <class T>
+void all_to_all(const lane& on, over what, message m, at to, at scratch, at from, const runtime::head_exchange& by) {
+  const lane_link& k = link_of(on, what, m);
+  const stamped times(on, tracer::what::alone, m.name);
+  const marked place(on, k, m.name);
+  if (on.of->alone) return;
+  T *made = on.at<T>(to), *there = on.at<T>(scratch);
+  const std::size_t block = static_cast<std::size_t>(by.block()) * static_cast<std::size_t>(by.width);
+  const auto of = [&](T* blocks, int member) { return blocks + static_cast<std::size_t>(member) * block; };
+  put_into_blocks(on, made, on.at<T>(from), by);
+  check(on, cudaMemcpyAsync(of(there, k.place), of(made, k.place), block * sizeof(T), cudaMemcpyDeviceToDevice, on.stream), m.name);
+  const std::string call = std::string(m.name) + ": all-to-all";
+  check(on, ncclGroupStart(), k.nccl, call);
+  for (int member = 0; member < by.ranks; ++member) {
+    if (member == k.place) continue;
+    check(on, ncclSend(of(made, member), block * sizeof(T), ncclUint8, member, k.nccl, on.stream), k.nccl, call);
+    check(on, ncclRecv(of(there, member), block * sizeof(T), ncclUint8, member, k.nccl, on.stream), k.nccl, call);
+  }
+  check(on, ncclGroupEnd(), k.nccl, call);
+  take_from_blocks(on, made, there, by);
+}
+
 namespace {
 
 constexpr std::size_t most_rounded = rounded_bytes / sizeof(bf16);
@@ -216,5 +240,7 @@ template void all_gather<bf16>(const lane&, over, message, at, at, std::size_t);
 template void reduce_scatter<float>(const lane&, over, message, at, at, std::size_t);
 template void reduce_scatter<double>(const lane&, over, message, at, at, std::size_t);
 template void reduce_scatter<bf16>(const lane&, over, message, at, at, std::size_t);
+template void all_to_all<float>(const lane&, over, message, at, at, at, const runtime::head_exchange&);
+template void all_to_all<bf16>(const lane&, over, message, at, at, at, const runtime::head_exchange&);
 
 }  // namespace rankc::cuda

@@ -144,10 +144,7 @@ class cuda_engine final : public engine {
 
   std::vector<std::pair<int, standing>> look() override {
     std::vector<std::pair<int, standing>> all;
-    for (std::size_t i = 0; context* owner : held()) {
-      all.emplace_back(owner->of().index, places_[i++]->look());
-      all.back().second.slowest_step = slowest_step_.load();
-    }
+    for (std::size_t i = 0; context* owner : held()) all.emplace_back(owner->of().index, places_[i++]->look());
     return all;
   }
 
@@ -182,10 +179,7 @@ class cuda_engine final : public engine {
 
   void run_step(kind which, std::int64_t step) {
     step_ = step;
-    const auto start = std::chrono::steady_clock::now();
     run({job::what::step, which, step});
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    if (seconds > slowest_step_.load()) slowest_step_.store(seconds);
   }
 
   /// Give the job to all workers and wait for them.
@@ -281,7 +275,6 @@ class cuda_engine final : public engine {
   std::vector<std::unique_ptr<marks>> places_;  // of the ranks of this process
   std::unique_ptr<injected> fault_;
   std::int64_t step_ = 0;  // the last
-  std::atomic<double> slowest_step_{0};
   std::unique_ptr<peer_edges> edges_;
   std::unique_ptr<communicators> communicators_;
   std::unique_ptr<report> report_ = std::make_unique<report>();

@@ -82,9 +82,8 @@ __global__ void __launch_bounds__(block)
 /// dw[e] = or += dy^T x over the rows of expert e, which is blockIdx.z.
 /// Shapes: dy (rows, out), x (rows, in), dw (experts, out, in).
 template <class T>
-__global__ void __launch_bounds__(block)
-    multiply_columns(float* dw, const T* dy, const T* x, const int* offsets, int segments, int experts, int in, int out,
-                     bool add) {
+__global__ void __launch_bounds__(block) multiply_columns(float* dw, const T* dy, const T* x, const int* offsets,
+                                                          int segments, int experts, int in, int out, bool add) {
   const int row = blockIdx.y * tile, column = blockIdx.x * tile;
   const int height = min(tile, out - row), width = min(tile, in - column);
   const std::size_t n_in = in, n_out = out;
@@ -108,7 +107,8 @@ constexpr bool on_tensor_cores = std::is_same_v<T, bf16>;
 }  // namespace
 
 template <class T>
-void grouped_linear(const lane& on, at y, at x, at w, at offsets, int rows, int in, int out, int segments, int experts) {
+void grouped_linear(const lane& on, at y, at x, at w, at offsets, int rows, int in, int out, int segments,
+                    int experts) {
   const grouped_shape shape{rows, in, out, segments, experts};
   const int* where = on.at<int>(offsets);
   if constexpr (on_tensor_cores<T>)
@@ -128,8 +128,8 @@ void grouped_linear_dx(const lane& on, at dx, at dy, at w, at offsets, int rows,
     if (hopper_takes(on, shape, on.at<T>(dx), on.at<T>(dy), on.at<T>(w)))
       return hopper_linear_dx(on, on.at<T>(dx), on.at<T>(dy), on.at<T>(w), where, shape);
   const std::size_t n_in = static_cast<std::size_t>(in);
-  launch(on, "grouped_linear_dx", multiply_rows<T>, most_tiles(rows, segments, in), block, 0, on.at<T>(dx), on.at<T>(dy),
-         factor<T>{on.at<T>(w), 1, n_in}, n_in * out, where, segments, experts, in, out);
+  launch(on, "grouped_linear_dx", multiply_rows<T>, most_tiles(rows, segments, in), block, 0, on.at<T>(dx),
+         on.at<T>(dy), factor<T>{on.at<T>(w), 1, n_in}, n_in * out, where, segments, experts, in, out);
 }
 
 template <class T>
@@ -142,8 +142,8 @@ void grouped_linear_dw(const lane& on, at dw, at dy, at x, at offsets, int rows,
       return hopper_linear_dw(on, on.at<float>(dw), on.at<T>(dy), on.at<T>(x), where, shape, accumulate);
   const dim3 grid(static_cast<unsigned>(ceil_div(in, tile)), static_cast<unsigned>(ceil_div(out, tile)),
                   static_cast<unsigned>(experts));
-  launch(on, "grouped_linear_dw", multiply_columns<T>, grid, block, 0, on.at<float>(dw), on.at<T>(dy), on.at<T>(x), where,
-         segments, experts, in, out, accumulate);
+  launch(on, "grouped_linear_dw", multiply_columns<T>, grid, block, 0, on.at<float>(dw), on.at<T>(dy), on.at<T>(x),
+         where, segments, experts, in, out, accumulate);
 }
 
 template void grouped_linear<float>(const lane&, at, at, at, at, int, int, int, int, int);

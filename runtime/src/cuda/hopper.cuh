@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What compute capability 9.0 has and C++ has no words for: barriers in shared memory that count bytes (mbarrier), the
-// copy engine that fills it from a tensor map, and products by a warpgroup of 128 threads (wgmma). Addresses of shared
-// memory are 32-bit numbers here.
+// What compute capability 9.0 has and C++ has no words for: pairs of blocks (clusters), barriers in shared memory that
+// count bytes (mbarrier), the copy engine that fills it from a tensor map, and products by a warpgroup of 128 threads
+// (wgmma). Addresses of shared memory are 32-bit numbers here.
 // Source: PTX ISA 9.0, sections on mbarrier, cp.async.bulk.tensor and wgmma.
 #pragma once
 #include <cuda.h>
@@ -12,6 +12,29 @@ namespace rankc::cuda::hopper {
 
 using shared_address = std::uint32_t;
 
+/// This block's number in its cluster.
+__device__ inline int place_in_cluster() {
+  int place;
+  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(place));
+  return place;
+}
+__device__ inline void meet_in_cluster() {
+  asm volatile("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" ::: "memory");
+}
+
+/// True for one thread of the warp, always the same.
+__device__ inline bool elected() {
+  unsigned is;
+  asm volatile(
+      "{\n"
+      ".reg .pred one;\n"
+      "elect.sync _|one, 0xffffffff;\n"
+      "selp.u32 %0, 1, 0, one;\n"
+      "}"
+      : "=r"(is));
+  return is != 0;
+}
+
 /// A barrier's phase ends when `arrivals` have come and the bytes that they expect have been copied.
 __device__ inline void make_barrier(shared_address barrier, int arrivals) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
@@ -19,6 +42,17 @@ __device__ inline void make_barrier(shared_address barrier, int arrivals) {
 __device__ inline void publish_barriers() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
 __device__ inline void arrive(shared_address barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+/// At the barrier that lies there in a block of the cluster.
+__device__ inline void arrive_in(int place, shared_address barrier) {
+  asm volatile(
+      "{\n"
+      ".reg .b32 there;\n"
+      "mapa.shared::cluster.u32 there, %0, %1;\n"
+      "mbarrier.arrive.shared::cluster.b64 _, [there];\n"
+      "}" ::"r"(barrier),
+      "r"(place)
+      : "memory");
 }
 __device__ inline void arrive_expecting(shared_address barrier, int bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
@@ -38,19 +72,28 @@ __device__ inline void wait(shared_address barrier, unsigned parity) {
 }
 
 /// Copy the box whose first element is (row, column) to `to`; the barrier is told its bytes.
-__device__ inline void copy_box(shared_address to, const CUtensorMap& from, int row, int column, shared_address barrier) {
+__device__ inline void copy_box(shared_address to, const CUtensorMap& from, int row, int column,
+                                shared_address barrier) {
   asm volatile(
-      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], [%2];" ::"r"(to),
+      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], [%2];" ::"r"(
+          to),
       "l"(&from), "r"(barrier), "r"(column), "r"(row)
       : "memory");
 }
-__device__ inline void prefetch(const CUtensorMap& map) {
-  asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
+/// The same to both blocks of a cluster of two, at the same addresses, each of whose barriers is told.
+__device__ inline void copy_box_to_both(shared_address to, const CUtensorMap& from, int row, int column,
+                                        shared_address barrier) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1, {%3, "
+      "%4}], "
+      "[%2], %5;" ::"r"(to),
+      "l"(&from), "r"(barrier), "r"(column), "r"(row), "h"(static_cast<unsigned short>(3))
+      : "memory");
 }
 
-/// Bring `bytes`, a multiple of 16, to the L2 cache.
-__device__ inline void prefetch(const void* global, int bytes) {
-  asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(global), "r"(bytes) : "memory");
+/// 16 bytes of shared memory become 0.
+__device__ inline void clear_piece(shared_address at) {
+  asm volatile("st.shared.v4.b32 [%0], {%1, %1, %1, %1};" ::"r"(at), "r"(0) : "memory");
 }
 
 /// What this thread has stored in shared memory is seen by the tensor cores, once a barrier tells them.
@@ -69,45 +112,49 @@ __device__ void take_registers() {
 /// How a factor lies in shared memory: along the sum, or along the result's rows or columns.
 enum class major { sum, result };
 
-/// A factor in boxes of 64 rows of 128 bytes, whose 16-byte pieces change places as the copy engine puts them. 1024 bytes
-/// are 8 rows; where the result's rows or columns lie along the 128 bytes, the next 64 of them are in the next box.
-__device__ inline std::uint64_t described(shared_address at) {
-  constexpr std::uint64_t box = 8192 >> 4, eight_rows = 1024 >> 4, swizzle_128 = 1;
-  return (at & 0x3ffffu) >> 4 | box << 16 | eight_rows << 32 | swizzle_128 << 62;
+/// A factor in boxes of 64 rows of 128 bytes, whose 16-byte pieces change places as the copy engine puts them. 1024
+/// bytes are 8 rows; where the result's rows or columns lie along the 128 bytes, the next 64 of them are in the next
+/// box.
+struct description {
+  std::uint32_t low, high;
+};
+__device__ inline description described(shared_address at) {
+  constexpr std::uint32_t box = 8192 >> 4, eight_rows = 1024 >> 4, swizzle_128 = 1;
+  return {(at & 0x3ffffu) >> 4 | box << 16, eight_rows | swizzle_128 << 30};
 }
+__device__ inline description further(description d, int bytes) { return {d.low + (bytes >> 4), d.high}; }
 
-/// From one k = 16 to the next, in units of a description.
+/// From 16 terms to the next, in bytes.
 template <major Major>
-inline constexpr std::uint64_t next_terms = (Major == major::sum ? 32 : 16 * 128) >> 4;
+inline constexpr int next_terms = Major == major::sum ? 32 : 16 * 128;
 
-/// A thread's part of 64 x 256 sums: of warp w's rows 16 w .. 16 w + 15 it has, for every 8 columns c, in 4 c / 8 .. + 3
-/// row lane / 4 at columns c + 2 (lane % 4) and the next, then the same of row lane / 4 + 8.
-using sums = float[128];
+/// A thread's part of 64 x 128 sums: of warp w's rows 16 w .. 16 w + 15 it has, for every 8 columns c, in 4 c / 8 .. +
+/// 3 row lane / 4 at columns c + 2 (lane % 4) and the next, then the same of row lane / 4 + 8.
+using sums = float[64];
 
 /// sums += a b for 16 terms, put on their way: commit and wait follow.
 template <major A, major B>
-__device__ __forceinline__ void multiply(sums& d, std::uint64_t a, std::uint64_t b) {
-#define RANKC_SUMS(i)                                                                                             \
-  "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]),    \
-      "+f"(d[i + 7]), "+f"(d[i + 8]), "+f"(d[i + 9]), "+f"(d[i + 10]), "+f"(d[i + 11]), "+f"(d[i + 12]),         \
+__device__ __forceinline__ void multiply(sums& d, description a, description b) {
+#define RANKC_SUMS(i)                                                                                         \
+  "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]), \
+      "+f"(d[i + 7]), "+f"(d[i + 8]), "+f"(d[i + 9]), "+f"(d[i + 10]), "+f"(d[i + 11]), "+f"(d[i + 12]),      \
       "+f"(d[i + 13]), "+f"(d[i + 14]), "+f"(d[i + 15])
   asm volatile(
       "{\n"
       ".reg .pred add;\n"
+      ".reg .b64 a, b;\n"
+      "mov.b64 a, {%64, %65};\n"
+      "mov.b64 b, {%66, %67};\n"
       "setp.eq.b32 add, 0, 0;\n"
-      "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 {"
+      "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {"
       "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
       "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
       "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
-      "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, "
-      "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127}, "
-      "%128, %129, add, 1, 1, %130, %131;\n"
+      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, "
+      "a, b, add, 1, 1, %68, %69;\n"
       "}"
-      : RANKC_SUMS(0), RANKC_SUMS(16), RANKC_SUMS(32), RANKC_SUMS(48), RANKC_SUMS(64), RANKC_SUMS(80), RANKC_SUMS(96), RANKC_SUMS(112)
-      : "l"(a), "l"(b), "n"(A == major::result), "n"(B == major::result));
+      : RANKC_SUMS(0), RANKC_SUMS(16), RANKC_SUMS(32), RANKC_SUMS(48)
+      : "r"(a.low), "r"(a.high), "r"(b.low), "r"(b.high), "n"(A == major::result), "n"(B == major::result));
 #undef RANKC_SUMS
 }
 
@@ -128,8 +175,8 @@ __device__ inline void finish_products(sums& d) {
   for (float& x : d) asm volatile("" : "+f"(x)::"memory");
 }
 
-/// The warp's four 8 x 8 matrices of 16-bit elements, a register each, to rows of 16 bytes: lane l has the address of row
-/// l % 8 of matrix l / 8.
+/// The warp's four 8 x 8 matrices of 16-bit elements, a register each, to rows of 16 bytes: lane l has the address of
+/// row l % 8 of matrix l / 8.
 __device__ inline void store_matrices(shared_address row, unsigned a, unsigned b, unsigned c, unsigned d) {
   asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(row), "r"(a), "r"(b), "r"(c),
                "r"(d)

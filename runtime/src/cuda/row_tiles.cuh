@@ -36,7 +36,8 @@ class row_tiles {
 
  private:
   static constexpr unsigned all = 0xffffffffu;
-  static constexpr int together = 16;  // row tiles that meet the same columns before others do: they stay in the L2 cache
+  static constexpr int together =
+      16;  // row tiles that meet the same columns before others do: they stay in the L2 cache
 
   __device__ void take_segments() {
     const int lane = threadIdx.x % warp_size, segment = next_ + lane;

@@ -25,11 +25,12 @@ encode_tiled find_encoder(const lane& on) {
 
 CUtensorMap tensor_map(const lane& on, const bf16* matrix, std::size_t rows, int columns) {
   static const encode_tiled encode = find_encoder(on);
-  const cuuint64_t size[]{static_cast<cuuint64_t>(columns), rows}, stride[]{static_cast<cuuint64_t>(columns) * sizeof(bf16)};
+  const cuuint64_t size[]{static_cast<cuuint64_t>(columns), rows},
+      stride[]{static_cast<cuuint64_t>(columns) * sizeof(bf16)};
   constexpr cuuint32_t box[]{box_side, box_side}, every[]{1, 1};
   CUtensorMap made;
-  const CUresult result = encode(&made, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, const_cast<bf16*>(matrix), size, stride, box,
-                                 every, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+  const CUresult result = encode(&made, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, const_cast<bf16*>(matrix), size, stride,
+                                 box, every, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
                                  CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   if (result != CUDA_SUCCESS)
     fail(on, "cuTensorMapEncodeTiled of " + std::to_string(rows) + " x " + std::to_string(columns) + ": error " +

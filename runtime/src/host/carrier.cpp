@@ -92,6 +92,8 @@ void carrier::carry(const op& mine) {
       return all_reduce(mine);
     case op_kind::reduce_scatter:
       return reduce_scatter(mine);
+    case op_kind::all_to_all:
+      return all_to_all(mine);
   }
 }
 
@@ -154,6 +156,20 @@ void carrier::reduce_scatter(const op& mine) {
   }
   exchange(parts, others);
   sum_of_all(mine, own_ * mine.count, mine.count, mine.to);
+}
+
+// Shapes: from, to: (members, count): a block for each member, and of each.
+void carrier::all_to_all(const op& mine) {
+  const std::size_t bytes = sum_bytes(mine);
+  std::vector<runtime::transport::outgoing> out;
+  std::vector<runtime::transport::incoming> in;
+  for (std::size_t m = 0; m < members(); ++m) {
+    if (m == own_) continue;
+    out.push_back({ranks_[m], mine.from + m * bytes, bytes});
+    in.push_back({ranks_[m], mine.to + m * bytes, bytes});
+  }
+  exchange(out, in);
+  std::memcpy(mine.to + own_ * bytes, mine.from + own_ * bytes, bytes);
 }
 
 }  // namespace rankc::host

@@ -47,6 +47,7 @@ class carrier {
   void gather(const std::byte* from, std::byte* to, std::size_t bytes);
   void all_reduce(const op& mine);
   void reduce_scatter(const op& mine);
+  void all_to_all(const op& mine);
   void sum_of_all(const op& mine, std::size_t first, std::size_t count, std::byte* to);
   std::size_t members() const { return ranks_.size(); }
 

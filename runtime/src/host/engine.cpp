@@ -17,7 +17,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cmath>
 #include <thread>
 
@@ -81,16 +80,13 @@ class host_engine final : public engine {
 
   /// A step or an evaluation, as others see it.
   struct under_way {
-    explicit under_way(host_engine& e) : of(e), began(std::chrono::steady_clock::now()) {
+    explicit under_way(host_engine& e) : of(e) {
       of.for_each_view([](rank& r) { r.words->begin_step(r.input.step); });
     }
     ~under_way() {
       of.for_each_view([](rank& r) { r.words->end_step(); });
-      const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
-      if (seconds > of.slowest_step_.load()) of.slowest_step_.store(seconds);
     }
     host_engine& of;
-    const std::chrono::steady_clock::time_point began;
   };
 
   const description& about_;
@@ -100,7 +96,6 @@ class host_engine final : public engine {
   other_processes others_;
   fabric fabric_;
   std::vector<local_rank> ranks_;  // of this process: all, in order, or one
-  std::atomic<double> slowest_step_{0};
   std::optional<injected> fault_;
 
   std::mutex mutex_;
@@ -208,7 +203,6 @@ standing host_engine::look_at(const local_rank& of) {
   const rank& first = of.main();
   standing s = standing_of(*first.words);
   for (const rank& r : of.views()) s.moved.push_back(r.words->calls.load(std::memory_order_relaxed));
-  s.slowest_step = slowest_step_.load();
   fabric_.look(first.index, s);
   if (const int owner = others_.shared_by(); owner >= 0) {
     s.waits = true;

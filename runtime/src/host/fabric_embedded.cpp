@@ -24,7 +24,7 @@ void fabric::hand_to_application(meeting& m) {
   m.moving = true;
   ++under_way_;
   constexpr carriage::kind kinds[] = {carriage::kind::send, carriage::kind::receive, carriage::kind::all_reduce,
-                                      carriage::kind::all_gather, carriage::kind::reduce_scatter};
+                                      carriage::kind::all_gather, carriage::kind::reduce_scatter, carriage::kind::all_to_all};
   carriage_->start({.kind = kinds[static_cast<int>(o.kind) - static_cast<int>(op_kind::send)],
                     .communicator = o.communicator,
                     .to = o.to,

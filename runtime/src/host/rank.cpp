@@ -135,11 +135,28 @@ void reduce_scatter(const lane& on, over what_over, message what, at to, at from
   post(on, collective<T>(on, op_kind::reduce_scatter, what_over, what, to, from, count));
 }
 
+template <class T>
+void all_to_all(const lane& on, over what_over, message what, at to, at scratch, at from, const runtime::head_exchange& by) {
+  const std::size_t width = static_cast<std::size_t>(by.width), block = static_cast<std::size_t>(by.block()) * width;
+  const op o = collective<T>(on, op_kind::all_to_all, what_over, what, scratch, to, block);
+  if (!row_of(on).computes)
+    throw failure(70, std::string("\"") + what.name + "\" is put on lane " + on.name() + ", which does not compute");
+  const T *given = on.at<T>(from), *there = on.at<T>(scratch);
+  T* const made = on.at<T>(to);
+  for (int i = 0; i < by.count(); ++i)
+    std::copy_n(given + static_cast<std::size_t>(by.sent(i)) * width, width, made + static_cast<std::size_t>(i) * width);
+  post(on, o);
+  for (int i = 0; i < by.count(); ++i)
+    std::copy_n(there + static_cast<std::size_t>(i) * width, width, made + static_cast<std::size_t>(by.arrived(i)) * width);
+}
+
 template decltype(all_reduce<float>) all_reduce<float>;
 template decltype(all_reduce<double>) all_reduce<double>;
 template decltype(all_gather<float>) all_gather<float>;
 template decltype(all_gather<double>) all_gather<double>;
 template decltype(reduce_scatter<float>) reduce_scatter<float>;
 template decltype(reduce_scatter<double>) reduce_scatter<double>;
+template decltype(all_to_all<float>) all_to_all<float>;
+template decltype(all_to_all<double>) all_to_all<double>;
 
 }  // namespace rankc::host

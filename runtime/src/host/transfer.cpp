@@ -19,8 +19,8 @@ bool agree(const op& a, const op& b) {
 
 std::size_t extent(std::span<op* const> members) {
   const op& any = *members.front();
-  const bool gathered = any.kind == op_kind::all_gather || any.kind == op_kind::reduce_scatter;
-  return gathered ? any.count * members.size() : any.count;
+  const bool in_parts = any.kind == op_kind::all_gather || any.kind == op_kind::reduce_scatter || any.kind == op_kind::all_to_all;
+  return in_parts ? any.count * members.size() : any.count;
 }
 
 namespace {
@@ -93,6 +93,16 @@ void gather(std::span<op* const> members, std::size_t first, std::size_t last) {
   });
 }
 
+// Of the block that each member gives another, the same elements.
+void exchange(std::span<op* const> members, std::size_t first, std::size_t last) {
+  const std::size_t part = members[0]->count, element = members[0]->element;
+  for_each_part(part, first, last, [&](std::size_t giver, std::size_t begin, std::size_t count) {
+    for (std::size_t taker = 0; taker < members.size(); ++taker)
+      std::memcpy(members[taker]->to + (giver * part + begin) * element,
+                  members[giver]->from + (taker * part + begin) * element, count * element);
+  });
+}
+
 }  // namespace
 
 void reduce_into(std::byte* to, std::span<op* const> members, std::size_t count) {
@@ -125,6 +135,9 @@ void move_elements(std::span<op* const> members, std::size_t first, std::size_t 
     case op_kind::reduce_scatter:
       any.type == dtype::f64 ? scatter_sums<double>(members, first, last)
                              : scatter_sums<float>(members, first, last);
+      break;
+    case op_kind::all_to_all:
+      exchange(members, first, last);
       break;
   }
 }

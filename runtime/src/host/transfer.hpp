@@ -10,7 +10,7 @@
 
 namespace rankc::host {
 
-enum class op_kind { wait, send, receive, all_reduce, all_gather, reduce_scatter, work };
+enum class op_kind { wait, send, receive, all_reduce, all_gather, reduce_scatter, all_to_all, work };
 const char* word(op_kind);
 
 /// An entry of a lane. A wait names a lane of the same rank and how many of its entries must be complete;

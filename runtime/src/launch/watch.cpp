@@ -6,14 +6,13 @@
 
 #include <fmt/format.h>
 #include <algorithm>
-#include <bit>
 #include <tuple>
 
 namespace rankc::runtime {
 namespace {
 
 constexpr int signs_missed = 2;
-constexpr double least_seconds = 30, times_slowest_step = 20;
+constexpr double least_seconds = 30, times_longest = 20;
 
 }  // namespace
 
@@ -27,7 +26,6 @@ std::string pack(const standing& s) {
   for (const auto& [communicator, count] : s.carried) number(communicator), number(count);
   number(s.moved.size());
   for (const std::uint64_t word : s.moved) number(word);
-  number(std::bit_cast<std::uint64_t>(s.slowest_step));
   return out.take();
 }
 
@@ -48,14 +46,17 @@ standing unpack_standing(const std::string& body) {
     s.carried.emplace_back(communicator, in.number());
   }
   for (std::uint64_t left = in.number(); left > 0; --left) s.moved.push_back(in.number());
-  s.slowest_step = std::bit_cast<double>(in.number());
   return s;
 }
 
 void watch::hear(int rank, standing s, deadline now) {
   standing& known = ranks_[rank];
   heard_[rank] = now;
-  if (known.moved != s.moved || known.moved.empty()) last_move_ = now;
+  if (known.moved != s.moved || known.moved.empty()) {
+    if (is_each_in_step()) longest_ = std::max(longest_, now - last_move_);
+    last_move_ = now;
+  }
+  a_step_is_done_ = a_step_is_done_ || (known.in_step && (!s.in_step || s.step > known.step));
   known = std::move(s);
 }
 
@@ -67,6 +68,10 @@ void watch::excuse(deadline::duration away) {
 std::string watch::last_place(int rank) const {
   const auto found = ranks_.find(rank);
   return found != ranks_.end() ? found->second.text() : "";
+}
+
+bool watch::is_each_in_step() const {
+  return std::all_of(ranks_.begin(), ranks_.end(), [](const auto& entry) { return entry.second.in_step; });
 }
 
 bool watch::all_in_step(const std::vector<int>& roots) const {
@@ -123,13 +128,11 @@ std::optional<watch::verdict> watch::judge(deadline now) const {
   for (const auto& [rank, at] : heard_)
     if (now - at > signs_missed * limits_.sign_of_life())
       return std::nullopt;  // it may be stopped: its silence will tell
-  double slowest = 0;
-  for (const auto& [rank, s] : ranks_) slowest = std::max(slowest, s.slowest_step);
   const std::vector<int> stuck = roots();
-  double limit = limits_.step.count() > 0 ? seconds(limits_.step).count()
-                                          : std::max(least_seconds, times_slowest_step * slowest);
-  if (!all_in_step(stuck))
-    limit = std::max(limit, seconds(limits_.exchange).count());  // saving or reading may take long
+  const double most = seconds(limits_.exchange).count(), longest = seconds(longest_).count();
+  double limit = a_step_is_done_ ? std::max(least_seconds, times_longest * longest) : most;
+  if (limits_.step.count() > 0) limit = seconds(limits_.step).count();
+  if (!all_in_step(stuck)) limit = std::max(limit, most);  // saving or reading may take long
   const double passed = seconds(now - last_move_).count();
   if (passed < limit) return std::nullopt;
   const std::string since = fmt::format("; no rank has got on for {:.0f} s (RANKC_STEP_TIMEOUT)", passed);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds that a step no longer gets on, and who holds it up: by what each rank says of itself, not by clocks
-// of ranks.
+// of ranks. How long one op may take is learnt from those before.
 #pragma once
 #include <rankc/runtime/launch/limits.hpp>
 #include <rankc/runtime/launch/socket.hpp>
@@ -43,6 +43,7 @@ class watch {
   std::vector<int> roots() const;
   std::string lost_between() const;
   std::string waits_of(int rank) const;
+  bool is_each_in_step() const;
   bool all_in_step(const std::vector<int>& roots) const;
 
   const limits limits_;
@@ -50,6 +51,8 @@ class watch {
   std::map<int, standing> ranks_;
   std::map<int, deadline> heard_;  // by rank
   deadline last_move_{};
+  deadline::duration longest_{};  // in which no rank got on, while each was in a step
+  bool a_step_is_done_ = false;
 };
 
 }  // namespace rankc::runtime

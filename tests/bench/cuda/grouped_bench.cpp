@@ -43,13 +43,10 @@ class stand {
   }
   rank& of() { return context_.of(); }
   const lane& on() { return of()[0]; }
-  at take(std::size_t bytes) {
-    const at where{used_};
-    used_ += (bytes + 255) / 256 * 256;
-    if (used_ > arena_bytes) std::exit(2);
-    return where;
-  }
-  void rewind() { used_ = 0; }
+  /// Inputs come from the arena's first half, which stays as it is, and results from the second.
+  at input(std::size_t bytes) { return take(inputs_, bytes, arena_bytes / 2); }
+  at result(std::size_t bytes) { return take(results_, bytes, arena_bytes); }
+  void rewind() { inputs_ = 0, results_ = arena_bytes / 2; }
 
   /// Milliseconds of a call, over ten.
   float time(const std::function<void(const lane&)>& call) {
@@ -63,8 +60,15 @@ class stand {
   }
 
  private:
+  at take(std::size_t& from, std::size_t bytes, std::size_t end) {
+    const at where{from};
+    from += (bytes + 255) / 256 * 256;
+    if (from > end) std::exit(2);
+    return where;
+  }
+
   test::lone_rank alone_;
-  std::size_t used_ = 0;
+  std::size_t inputs_ = 0, results_ = 0;
   context context_;
   cudaEvent_t begin_ = nullptr, end_ = nullptr;
 };
@@ -94,9 +98,9 @@ float median(std::vector<float> times) {
 void run_layer(stand& s, const deal& d, int in, int out) {
   s.rewind();
   const auto bytes = [](std::size_t n, std::size_t m, std::size_t size) { return n * m * size; };
-  const at x = s.take(bytes(rows, in, 2)), dx = s.take(bytes(rows, in, 2)), y = s.take(bytes(rows, out, 2)),
-           w = s.take(bytes(experts * out, in, 2)), dw = s.take(bytes(experts * out, in, 4)),
-           offsets = s.take(bytes(2, experts, 4));
+  const at x = s.input(bytes(rows, in, 2)), dy = s.input(bytes(rows, out, 2)), w = s.input(bytes(experts * out, in, 2)),
+           offsets = s.result(bytes(2, experts, 4)), y = s.result(bytes(rows, out, 2)),
+           dx = s.result(bytes(rows, in, 2)), dw = s.result(bytes(experts * out, in, 4));
   std::vector<std::int32_t> starts, ends;
   for (int row = 0; const int count : d.counts) {
     starts.push_back(row);
@@ -110,18 +114,17 @@ void run_layer(stand& s, const deal& d, int in, int out) {
     const char* name;
     call grouped, dense;
   } const products[]{
-      {"forward",
-       [&](const lane& on) { grouped_linear<bf16>(on, y, x, w, offsets, rows, in, out, experts, experts); },
+      {"forward", [&](const lane& on) { grouped_linear<bf16>(on, y, x, w, offsets, rows, in, out, experts, experts); },
        [&](const lane& on) { linear<bf16>(on, y, x, w, rows, in, out); }},
       {"input gradient",
-       [&](const lane& on) { grouped_linear_dx<bf16>(on, dx, y, w, offsets, rows, in, out, experts, experts); },
-       [&](const lane& on) { linear_dx<bf16>(on, dx, y, w, rows, in, out, false); }},
+       [&](const lane& on) { grouped_linear_dx<bf16>(on, dx, dy, w, offsets, rows, in, out, experts, experts); },
+       [&](const lane& on) { linear_dx<bf16>(on, dx, dy, w, rows, in, out, false); }},
       {"weight gradient",
-       [&](const lane& on) { grouped_linear_dw<bf16>(on, dw, y, x, offsets, rows, in, out, experts, experts, false); },
-       [&](const lane& on) { linear_dw<bf16>(on, dw, y, x, rows, in, out, false); }},
+       [&](const lane& on) { grouped_linear_dw<bf16>(on, dw, dy, x, offsets, rows, in, out, experts, experts, false); },
+       [&](const lane& on) { linear_dw<bf16>(on, dw, dy, x, rows, in, out, false); }},
       {"weight gradient, added",
-       [&](const lane& on) { grouped_linear_dw<bf16>(on, dw, y, x, offsets, rows, in, out, experts, experts, true); },
-       [&](const lane& on) { linear_dw<bf16>(on, dw, y, x, rows, in, out, true); }},
+       [&](const lane& on) { grouped_linear_dw<bf16>(on, dw, dy, x, offsets, rows, in, out, experts, experts, true); },
+       [&](const lane& on) { linear_dw<bf16>(on, dw, dy, x, rows, in, out, true); }},
   };
   for (const auto& p : products) {
     p.dense(s.on());  // which tunes
@@ -145,6 +148,7 @@ int main() {
   using namespace rankc::cuda;
   stand s;
   std::printf("rows      in -> out  product, time, TFLOP/s, the same of the dense product, share of its speed\n");
-  for (const deal& d : {deal{"even", std::vector<int>(experts, rows / experts)}, drawn("drawn", 0), drawn("uneven", 16)})
+  for (const deal& d :
+       {deal{"even", std::vector<int>(experts, rows / experts)}, drawn("drawn", 0), drawn("uneven", 16)})
     for (const auto& [in, out] : {std::pair{2048, 1536}, {2048, 768}, {768, 2048}}) run_layer(s, d, in, out);
 }

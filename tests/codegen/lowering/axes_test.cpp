@@ -6,6 +6,8 @@
 #include <rankc/models/gpt2.hpp>
 #include <rankc/schedules/gpipe.hpp>
 
+#include <passes/roles.hpp>
+
 #include <stdexcept>
 
 using namespace rankc;
@@ -17,15 +19,6 @@ plan_data planned(const parallel_dims& d) {
   return make_plan("gpt", models::gpt2{.layers = 2, .hidden = 32, .heads = 4, .ffn = 64, .vocab = 64}, d,
                    schedules::gpipe{1}, training{.seq = 8, .global_batch = 4}, clusters::cpu);
 }
-
-struct no_blocks {
-  int vocab = 64, vocab_used = 0;
-  constexpr void check(report&) const {}
-  constexpr auto stack() const {
-    const parameter_handle table = token_table(dim{"vocab", 64}, dim{"hidden", 32});
-    return sequential(models::gpt2_layers::embedding{table}, models::gpt2_layers::head{table});
-  }
-};
 
 /// What lowering a plan throws; "": nothing.
 std::string thrown(const plan_data& p) {
@@ -59,9 +52,8 @@ TEST_CASE("a conversion over an axis that is not lowered is never a copy") {
     }
 }
 
-TEST_CASE("communicators that the table of axes plans and no role has are refused") {
-  // An embedding and a head convert nothing over ulysses, which has groups of its own.
-  plan_data p = make_plan("no_blocks", no_blocks{}, {}, schedules::gpipe{1}, training{.seq = 8, .global_batch = 4}, clusters::cpu);
-  p.dims.world = p.dims.cp = p.dims.ulysses = 2;
-  CHECK(thrown(p) == "what the groups of ulysses communicate is not lowered");
+TEST_CASE("what groups communicate that no role has is refused") {
+  CHECK_THROWS_WITH_AS(codegen::role_over(axis::ep), "what the groups of ep communicate is not lowered", std::logic_error);
+  CHECK_THROWS_WITH_AS(codegen::role_over(axis::efsdp), "what the groups of efsdp communicate is not lowered", std::logic_error);
+  CHECK_THROWS_WITH_AS(codegen::role_along(axis::etp), "etp is not lowered", std::logic_error);
 }

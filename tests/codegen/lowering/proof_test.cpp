@@ -169,7 +169,7 @@ int judge_mutants(int of_small, int of_large, testing::mutation_report& sum) {
 
 TEST_CASE("mutants of lowered programs: no false accept, proof and checker agree") {
   testing::mutation_report sum;
-  CHECK(judge_mutants(250, 100, sum) == 24);
+  CHECK(judge_mutants(100, 50, sum) == 24);
   MESSAGE(testing::to_text(sum));
   testing::expect_sound_and_telling(sum);
 }

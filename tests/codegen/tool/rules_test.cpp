@@ -78,8 +78,9 @@ TEST_CASE("the examples of plans break their rules, and what mends them does") {
   constexpr models::gpt2 even{.layers = 2, .hidden = 96, .heads = 6, .ffn = 96, .vocab = 96};  // for tp = 2 and 3
   CHECK(broken(even, {.world = 8, .tp = 2, .pp = 2}) == "RC101");
   CHECK(broken(even, {.world = 8, .dp_replicate = infer, .tp = 3}) == "RC102");
-  CHECK(broken(even, {.world = 2, .cp = 2, .ulysses = 2}) == "RC103");
-  CHECK(broken(even, {.world = 2, .cp = 2}) == "");
+  CHECK(broken(even, {.world = 4, .cp = 4, .ulysses = 2}) == "RC103");
+  CHECK(broken(even, {.world = 4, .cp = 4}) == "");
+  CHECK(broken(even, {.world = 2, .cp = 2, .ulysses = 2}) == "");
   CHECK(broken(gpt, {.world = 4, .dp_shard = 4}) == "");
   CHECK(broken(models::gpt2{.layers = 2, .hidden = 16, .heads = 2, .ffn = 18, .vocab = 12}, {.world = 4, .dp_shard = 2, .tp = 2}, 1, {.seq = 8, .global_batch = 8}) == "RC240");
   CHECK(broken(gpt, {.world = 4, .dp_replicate = 4}) == "");

@@ -75,5 +75,6 @@ TEST_CASE("a fault of the table is a sentence that names the axis") {
   CHECK(said_of([](rows& r) {
           of(r, axis::ulysses).degree = nullptr, of(r, axis::ulysses).size = [](const parallel_dims&) { return 1; };
           of(r, axis::ulysses).stays_in_node = false;
+          of(r, axis::ulysses).lowered = lowering::nothing;
         }) == "parallel_dims has 8 degrees, and 7 have a row");
 }

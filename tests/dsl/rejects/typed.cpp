@@ -538,6 +538,43 @@ struct turned_late : layer {
 inline constexpr auto positions_of_gathered_keys = on_chunks<turned_late>;
 static_assert(valid<positions_of_gathered_keys>);  // error: RC210: typed.cpp:@turned_late@: rope: the value is replicated (R) over cp; expected sharded along the tokens: take the positions before all_gather, which puts tokens in the order of ranks
 
+/// Heads exchanged where the layer says so, whatever the plan has for its own attention.
+struct exchanges : layer {
+  constexpr value forward(trace& t, value x, const layer_context& c) const {
+    value q = features(t, x, "wq"), k = features(t, x, "wk"), v = features(t, x, "wv");
+    const auto to_heads = [&](value of) { return all_to_all(of, axis::cp, "heads", c.seq); };  // @exchanges_gathered@
+    value heads_q = to_heads(faulty ? all_gather(q, axis::cp, c.tokens.name) : q);
+    value o = attention(heads_q, to_heads(k), to_heads(v), c.rows, c.seq);
+    return x + linear(all_to_all(o, axis::cp, c.tokens.name, c.seq), whole(t, "wo", hidden, heads));
+  }
+};
+inline constexpr auto exchange_of_gathered_rows = on_chunks<exchanges>;
+static_assert(valid<exchange_of_gathered_rows>);  // error: RC210: typed.cpp:@exchanges_gathered@: all_to_all: the value is replicated (R) over cp; expected sharded along the dim that is put together (V): there is nothing to exchange
+
+struct exchanges_over_tp : layer {
+  constexpr value forward(trace& t, value x, const layer_context& c) const {
+    value h = linear(enter_tp(x, c), column(t, "w1"));
+    if (faulty) h = all_to_all(h, axis::tp, c.tokens.name, c.seq);  // @exchanges_over_tp@
+    return x + leave_tp(linear(h, row(t, "w2")), c);
+  }
+};
+inline constexpr auto exchange_over_tp = layered<exchanges_over_tp>;
+static_assert(valid<exchange_over_tp>);  // error: RC210: typed.cpp:@exchanges_over_tp@: all_to_all: it is over tp, whose ranks do not share out sequences; exchange heads over cp
+
+struct turned_after_exchange : layer {
+  constexpr value forward(trace& t, value x, const layer_context& c) const {
+    value q = features(t, x, "wq"), k = features(t, x, "wk"), v = features(t, x, "wv");
+    if (!faulty) q = rope(q, c.seq, 10000);
+    q = all_to_all(q, axis::cp, "heads", c.seq);
+    if (faulty) q = rope(q, c.seq, 10000);  // @turned_after_exchange@
+    value keys = all_to_all(k, axis::cp, "heads", c.seq), values = all_to_all(v, axis::cp, "heads", c.seq);
+    value o = attention(q, keys, values, c.rows, c.seq);
+    return x + linear(all_to_all(o, axis::cp, c.tokens.name, c.seq), whole(t, "wo", hidden, heads));
+  }
+};
+inline constexpr auto positions_of_exchanged_rows = on_chunks<turned_after_exchange>;
+static_assert(valid<positions_of_exchanged_rows>);  // error: RC210: typed.cpp:@turned_after_exchange@: rope: the value is sharded along heads (V) over cp; expected sharded along the tokens: take the positions before all_to_all, when tokens are the rank's own
+
 struct gathered_residual : layer {
   constexpr value forward(trace& t, value x, const layer_context& c) const {
     value y = linear(x, whole(t, "w", hidden));

@@ -195,6 +195,27 @@ TEST_CASE("a conversion takes one placement to one other, and backward is its du
     }
 }
 
+TEST_CASE("an exchange over cp takes shards along one dim to shards along the other, and its gradient back") {
+  struct exchange {
+    std::string_view to;
+    placement from, becomes;
+  };
+  for (const auto& [to, from, becomes] : {exchange{"features", V(0), V(1)}, exchange{"tokens", V(1), V(0)}})
+    for (placement p : placements) {
+      trace t;
+      type x = rows_of(features, I);
+      x[axis::cp] = p;
+      const value in = t.add(x), out = all_to_all(in, axis::cp, to, 8);
+      CHECK(t.said.empty() == (p == from));
+      if (!t.said.empty()) continue;
+      CHECK(t.of(out)[axis::cp] == becomes);
+      t.derive_backward(out);
+      CHECK(t.said.empty());
+      CHECK(t.of(t.gradient_of(in.id))[axis::cp] == from);
+      CHECK(t.ops.back().kind == &ops::all_to_all);
+    }
+}
+
 TEST_CASE("shards of two axes along one dim are converted from the inside out") {
   trace t;
   type x = rows_of(features, V(0));

@@ -164,13 +164,13 @@ class machine {
     std::vector<std::size_t> streams(members.size());
     for (std::size_t k = 0; k < members.size(); ++k)
       if (!find_arrival(o.communicator, static_cast<std::size_t>(members[k]), streams[k])) return false;
-    const std::size_t tensors = o.reads.size();
+    const std::size_t tensors = o.reads.size(), swaps = o.does == collective_kind::all_to_all;  // with scratch
     std::vector<std::vector<payload>> given(tensors);  // of each tensor: what each member gives
     for (std::size_t k = 0; k < members.size(); ++k) {
       const auto r = static_cast<std::size_t>(members[k]);
       const op& own = op_at(r, queues_[r][streams[k]].front());
       expect(own.does == o.does && own.message == o.message && own.bytes == o.bytes &&
-                 own.reads.size() == tensors && own.writes.size() == tensors,
+                 own.reads.size() == tensors && own.writes.size() == tensors + swaps && own.seq == o.seq,
              "members of a collective that differ in what they do");
       const std::vector<operand> from = communicated(own, false);
       for (std::size_t t = 0; t < tensors; ++t) {
@@ -184,7 +184,15 @@ class machine {
     expect_bytes(o, bytes, members.size());
     for (std::size_t k = 0; k < members.size(); ++k) {
       const auto r = static_cast<std::size_t>(members[k]);
-      const std::vector<operand> to = communicated(op_at(r, queues_[r][streams[k]].front()), true);
+      const op& own = op_at(r, queues_[r][streams[k]].front());
+      const std::vector<operand> to = communicated(own, true);
+      if (swaps) {
+        const auto columns = [&](const operand& p) { return static_cast<std::size_t>(p.is.cols); };
+        const payload made = exchanged(given[0], k, columns(communicated(own, false)[0]), columns(to[0]), static_cast<std::size_t>(o.seq));
+        ranks_[r].arena.spoil(own.writes[1].begin, own.writes[1].end, random_());
+        put(ranks_[r], {to[0]}, made);
+        continue;
+      }
       for (std::size_t t = 0; t < tensors; ++t) put(ranks_[r], {to[t]}, result_of(o.does, given[t], k));
     }
     for (std::size_t k = 0; k < members.size(); ++k) finish(static_cast<std::size_t>(members[k]), streams[k]);

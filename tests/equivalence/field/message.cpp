@@ -67,4 +67,29 @@ payload result_of(collective_kind does, const std::vector<payload>& given, std::
   return out;
 }
 
+payload exchanged(const std::vector<payload>& given, std::size_t member, std::size_t from, std::size_t to, std::size_t seq) {
+  const std::size_t members = given.size(), each = seq / members, half = each / 2;
+  expect(from > 0 && to > 0 && from != to && (from > to ? from == to * members : to == from * members),
+         "an all_to_all of other columns than its members are");
+  expect(seq > 0 && each * members == seq && half * 2 == each, "sequences that are no two chunks for each member");
+  payload out = given.front();
+  expect(out.of.size() % to == 0 && out.of.size() / std::min(from, to) % seq == 0, "an all_to_all of parts of sequences");
+  for (std::size_t i = 0; i < out.of.size(); ++i) {
+    const std::size_t row = i / to, column = i % to;
+    std::size_t giver, source;
+    if (from > to) {  // row: a token among all
+      const std::size_t position = row % seq, chunk = position / half;
+      const bool is_front = chunk < members;
+      giver = is_front ? chunk : 2 * members - 1 - chunk;
+      source = (row / seq * each + (is_front ? 0 : half) + position % half) * from + member * to + column;
+    } else {  // row: one of the member's own
+      const std::size_t place = row % each, chunk = place < half ? member : 2 * members - 1 - member;
+      giver = column / from;
+      source = (row / each * seq + chunk * half + place % half) * from + column % from;
+    }
+    out.of[i] = given[giver].of.at(source);
+  }
+  return out;
+}
+
 }  // namespace field

@@ -44,6 +44,7 @@ static constexpr row table[]{
     {"all_reduce_max", "y = x", elements::copy},
     {"all_gather", "y = x", elements::copy, "", "copy d_x = d_y"},
     {"reduce_scatter", "y = x", elements::copy, "", "copy d_x = d_y"},
+    {"all_to_all", "y = x", elements::copy, "", "copy d_x = d_y"},
 
     {"layer_norm", "y statistics = x gain shift", norms::layer_norm, "",
      "layer_norm_dx d_x = d_y x statistics gain; layer_norm_dw d_gain d_shift = d_y x statistics"},

@@ -145,6 +145,18 @@ TEST_CASE("parts are gathered in the members' order, and messages go from the fi
   CHECK(got == std::vector<double>{20, 21});
 }
 
+TEST_CASE("of the blocks that members give each other each gets its own, in the members' order") {
+  std::vector<std::vector<double>> given(3), got(3, std::vector<double>(6));
+  for (std::size_t m = 0; m < 3; ++m)
+    for (std::size_t i = 0; i < 6; ++i) given[m].push_back(static_cast<double>(100 * m + i));
+  for (const std::string& t :
+       carry(3, [&](std::size_t m) { return collective(op_kind::all_to_all, got[m].data(), given[m].data(), 2); }))
+    CHECK(t == "");
+  for (std::size_t m = 0; m < 3; ++m)
+    for (std::size_t giver = 0; giver < 3; ++giver)
+      for (std::size_t i = 0; i < 2; ++i) CHECK(got[m][2 * giver + i] == given[giver][2 * m + i]);
+}
+
 TEST_CASE("what does not match is refused by all members, with both sites, before data moves") {
   std::vector<std::vector<double>> data(3, std::vector<double>(4, 5));
   const auto with = [&](std::size_t wrong, auto change) {

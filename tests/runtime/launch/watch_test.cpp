@@ -91,3 +91,31 @@ TEST_CASE(
   absent.w.excuse(2s);
   CHECK_FALSE(absent.w.judge(absent.start + 3s));
 }
+
+TEST_CASE("an op may take 20 times as long as the longest before, 30 s at least, and in the first step as long as an exchange") {
+  const deadline start = std::chrono::steady_clock::now();
+  const auto found_after = [&](watch& w, const standing& last, deadline then, std::chrono::seconds passed) {
+    w.hear(0, last, then + passed);
+    return w.judge(then + passed).has_value();
+  };
+  watch w{limits{}, [](int rank) { return "rank " + std::to_string(rank); }};
+  w.hear(0, at(1, 1, "0F0"), start);
+  CHECK_FALSE(found_after(w, at(1, 1, "0F0"), start, 599s));
+  CHECK(found_after(w, at(1, 1, "0F0"), start, 600s));
+
+  watch slow{limits{}, [](int rank) { return "rank " + std::to_string(rank); }};
+  slow.hear(0, at(1, 1, "0F0"), start);
+  slow.hear(0, at(1, 2, "0B0"), start + 4s);   // an op of 4 s
+  slow.hear(0, at(2, 1, "0F0"), start + 5s);
+  CHECK_FALSE(found_after(slow, at(2, 1, "0F0"), start + 5s, 79s));
+  CHECK(found_after(slow, at(2, 1, "0F0"), start + 5s, 80s));
+
+  watch quick{limits{}, [](int rank) { return "rank " + std::to_string(rank); }};
+  quick.hear(0, at(1, 1, "0F0"), start);
+  standing saved = at(1, 9, "");
+  saved.in_step = false;
+  quick.hear(0, saved, start + 1s);
+  quick.hear(0, at(2, 1, "0F0"), start + 50s);  // between steps, in a save
+  CHECK_FALSE(found_after(quick, at(2, 1, "0F0"), start + 50s, 29s));
+  CHECK(found_after(quick, at(2, 1, "0F0"), start + 50s, 30s));
+}

@@ -7,35 +7,35 @@
 
 #include <chrono>
 #include <future>
+#include <utility>
 
 using namespace rankc::runtime;
 using namespace std::chrono_literals;
 
 namespace {
 
-/// Two ranks in a step: rank 0 has done its part, rank 1 does not get on.
+/// Two ranks in a step: rank 0 has done its part, rank 1 does not get on. Of the step before, rank 1 was seen in it, or not.
 class stuck_engine : public fake_engine {
  public:
-  stuck_engine(const fake_program& p, double slowest) : fake_engine(p), slowest_(slowest) {}
+  stuck_engine(const fake_program& p, bool was_seen) : fake_engine(p), was_seen_(was_seen) {}
   std::vector<std::pair<int, standing>> look() override {
     standing done, stuck;
-    done.step = stuck.step = 4;
-    done.slowest_step = stuck.slowest_step = slowest_;
+    done.step = stuck.step = std::exchange(was_seen_, false) ? 3 : 4;
     stuck.in_step = true;
     stuck.calls = 57;
     stuck.action = "1B3";
-    done.moved = stuck.moved = {4};
+    done.moved = stuck.moved = {static_cast<std::uint64_t>(stuck.step)};
     return {{0, done}, {1, stuck}};
   }
 
  private:
-  const double slowest_;
+  bool was_seen_;
 };
 
 /// What is said within some time.
-std::string said_by(double slowest, const limits& times, std::chrono::milliseconds patience) {
+std::string said_by(bool was_seen, const limits& times, std::chrono::milliseconds patience) {
   const fake_program two(2, 1, 1);
-  stuck_engine e(two, slowest);
+  stuck_engine e(two, was_seen);
   std::promise<std::string> said;
   auto text = said.get_future();
   const watchdog looks_on(e, times, [&](const std::string& what) { said.set_value(what); });
@@ -45,10 +45,10 @@ std::string said_by(double slowest, const limits& times, std::chrono::millisecon
 }  // namespace
 
 TEST_CASE("a rank that does not get on is named once the limit of a step is over") {
-  CHECK(said_by(1, {.step = 100ms}, 3s).find("rank 1 is stuck in step 4 at 1B3, op 57, in computation or other code of its own; no rank") == 0);
+  CHECK(said_by(true, {.step = 100ms}, 3s).find("rank 1 is stuck in step 4 at 1B3, op 57, in computation or other code of its own; no rank") == 0);
 }
 
-TEST_CASE("before a step has been measured the limit is that of exchanges, and after that another") {
-  CHECK(said_by(0, {.exchange = 100ms}, 3s) != "");
-  CHECK(said_by(1, {.exchange = 100ms}, 800ms) == "");
+TEST_CASE("in the first step the limit is that of exchanges, and after that another") {
+  CHECK(said_by(false, {.exchange = 100ms}, 3s) != "");
+  CHECK(said_by(true, {.exchange = 100ms}, 1200ms) == "");
 }

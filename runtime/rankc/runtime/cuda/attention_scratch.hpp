@@ -59,4 +59,19 @@ constexpr std::size_t attention_grad_scratch(const attention_shape& s) {
   return attention_delta_bytes(s) + (attention_by_cudnn(s) ? attention_grad_workspace(s) : 0);
 }
 
+// Of a rank's chunks of sequences, whose shape has its tokens of each for `seq`: a block's output, or gradient of queries, and
+// its statistics lie beside what they are merged into.
+constexpr std::size_t chunk_output_bytes(int rows, int seq, int heads, int dim) {
+  return (std::size_t{2} * rows * seq * heads * dim + 255) / 256 * 256;
+}
+constexpr std::size_t chunk_statistics_bytes(int rows, int seq, int heads) { return (std::size_t{4} * rows * seq * heads + 255) / 256 * 256; }
+constexpr bool chunks_by_cudnn(const attention_shape& s) { return attention_by_cudnn(s) && s.seq % 256 == 0; }
+constexpr std::size_t chunk_attention_scratch(const attention_shape& s) {
+  return attention_scratch(s) +
+         (chunks_by_cudnn(s) ? chunk_output_bytes(s.rows, s.seq, s.heads, s.dim) + chunk_statistics_bytes(s.rows, s.seq, s.heads) : 0);
+}
+constexpr std::size_t chunk_attention_grad_scratch(const attention_shape& s) {
+  return chunks_by_cudnn(s) ? chunk_output_bytes(s.rows, s.seq, s.heads, s.dim) + attention_grad_scratch(s) : attention_delta_bytes(s);
+}
+
 }  // namespace rankc::cuda

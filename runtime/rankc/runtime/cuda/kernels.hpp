@@ -105,7 +105,7 @@ void attention_grad(const lane&, at dq, at dk, at dv, at scratch, at dout, at q,
 /// The same of a rank's chunks of sequences of `seq`, each of which `ranks` share out (rankc/runtime/chunks.hpp), to
 /// the gathered keys of all; of keys that the rank's queries do not see dk and dv are 0. `first` is the place of q's
 /// first token among these.
-/// Shapes: as above with seq / ranks for seq in what is of queries; scratch of the gradient: f32 (rows, heads, seq / ranks).
+/// Shapes: as above with seq / ranks for seq in what is of queries; scratch: chunk_attention_scratch and chunk_attention_grad_scratch.
 template <class T>
 void chunk_attention(const lane&, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads,
                      int kv_heads, int dim, int q_stride, int kv_stride, int ranks, int first);

@@ -4,6 +4,7 @@
 // on it and returns at once, which is what lets a whole step become one CUDA graph.
 #pragma once
 #include <rankc/runtime/engine.hpp>
+#include <rankc/runtime/head_exchange.hpp>
 #include <rankc/runtime/placement.hpp>
 #include <rankc/runtime/program.hpp>
 #include <rankc/runtime/update_rules.hpp>
@@ -142,7 +143,8 @@ void receive(const lane&, message, at data, std::size_t bytes);
 
 /// Collectives over the ranks of the lane's communicator of a kind; T is float, double or bf16.
 /// Shapes: all_reduce in place, `count` elements. all_gather: `to` is (group, count), this rank contributes
-///         `from` (count). reduce_scatter: `from` is (group, count), `to` receives this rank's sum (count).
+///         `from` (count). reduce_scatter: `from` is (group, count), `to` receives this rank's sum (count). all_to_all: all three
+///         are of the exchange's count * width; what is sent lies in `to` until all is there.
 /// Errors: failure (70) where the lane has no such communicator, or NCCL refuses.
 template <class T>
 void all_reduce(const lane&, over, message, at data, std::size_t count, reduction = reduction::sum);
@@ -150,6 +152,8 @@ template <class T>
 void all_gather(const lane&, over, message, at to, at from, std::size_t count);
 template <class T>
 void reduce_scatter(const lane&, over, message, at to, at from, std::size_t count);
+template <class T>
+void all_to_all(const lane&, over, message, at to, at scratch, at from, const runtime::head_exchange&);
 
 /// Sums of f32 whose members send their parts in bf16: each part is rounded, and each sum of two. What is added is f32 again.
 /// Shapes: as all_reduce and reduce_scatter.

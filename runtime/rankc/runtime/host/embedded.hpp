@@ -12,8 +12,8 @@ namespace rankc::host {
 /// Communications between processes, as the application carries them. It is called by the rank's threads, one at a time.
 class carriage {
  public:
-  enum class kind { send, receive, all_reduce, all_gather, reduce_scatter };
-  /// Units: elements as rank.hpp has them; bytes for send and receive.
+  enum class kind { send, receive, all_reduce, all_gather, reduce_scatter, all_to_all };
+  /// Units: elements as rank.hpp has them; of all_to_all those of a block, one for each rank in their order; bytes for send and receive.
   struct call {
     carriage::kind kind;
     int communicator;  // index in the description, whose ranks take part

@@ -4,6 +4,7 @@
 // fabric, with the semantics of NCCL: rendezvous, in order per lane and per communicator, no tags.
 #pragma once
 #include <rankc/runtime/engine.hpp>
+#include <rankc/runtime/head_exchange.hpp>
 #include <rankc/runtime/placement.hpp>
 #include <rankc/runtime/program.hpp>
 #include <rankc/runtime/progress.hpp>
@@ -124,13 +125,16 @@ void receive(const lane&, message, at data, std::size_t bytes);
 /// Collectives over the ranks of the lane's communicator of a kind. One that the lane does not have is refused. On a lane
 /// that computes they return when the result is there. Sums run in rank order: same bits every time.
 /// Shapes: all_reduce in place, `count` elements. all_gather: `to` is (group, count), this rank contributes
-///         `from` (count). reduce_scatter: `from` is (group, count), `to` receives this rank's sum (count).
+///         `from` (count). reduce_scatter: `from` is (group, count), `to` receives this rank's sum (count). all_to_all: all three
+///         are of the exchange's count * width; what is sent lies in `to` until all is there. On lanes that compute alone.
 template <class T>
 void all_reduce(const lane&, over, message, at data, std::size_t count, reduction = reduction::sum);
 template <class T>
 void all_gather(const lane&, over, message, at to, at from, std::size_t count);
 template <class T>
 void reduce_scatter(const lane&, over, message, at to, at from, std::size_t count);
+template <class T>
+void all_to_all(const lane&, over, message, at to, at scratch, at from, const runtime::head_exchange&);
 
 /// Collectives of one communicator, over whose ranks they are, as one: here one after the other.
 void together(const lane&, over, message, const auto& calls) { calls(); }

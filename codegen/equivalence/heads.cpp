@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// Heads of all tokens for tokens of all heads, and back: what ranks that share out sequences exchange.
+// Elements move, and their boxes with them; nothing is asked of what they are.
+#include <fmt/format.h>
+
+#include "collectives.hpp"
+
+namespace rankc::codegen::algebra {
+
+namespace {
+
+struct rectangle {
+  std::int64_t row, col, rows, cols;
+};
+
+/// Let `to`, of rows of `width`, hold at `row` and `col` what `from` holds in a rectangle, in rows of
+/// `from_width`.
+void move(const content& from, std::int64_t from_width, const rectangle& r, content& to, std::int64_t width,
+          std::int64_t row, std::int64_t col, workspace& space) {
+  operand taken;
+  taken.ndim = 2;
+  taken.rows = r.rows, taken.cols = r.cols;
+  read_tiles(from, {{r.row * from_width + r.col, r.rows, r.cols, r.rows > 1 ? from_width : r.cols}, 0, 0},
+             taken, space);
+  std::int64_t known = 0;
+  for (int i = 0; i < taken.tiles.size(); ++i) {
+    const tile& t = taken.tiles[i];
+    known += t.rows * t.cols;
+    if (t.holds->any) throw refusal("zeros of no tensor are exchanged");
+    piece p{{(row + t.row) * width + col + t.col, t.rows, t.cols, t.rows > 1 ? width : t.cols}, *t.holds};
+    if (!continue_piece(to, p)) to.pieces.push_back(std::move(p));
+  }
+  if (known != r.rows * r.cols)
+    throw refusal(fmt::format("nothing is known to have written {} of the {} elements that a member gives",
+                              r.rows * r.cols - known, r.rows * r.cols));
+}
+
+/// Join pieces that lie side by side and are columns of one box.
+void join_columns(content& c) {
+  for (int i = 0; i < c.pieces.size(); ++i)
+    for (int k = 0; k < c.pieces.size(); ++k) {
+      piece &a = c.pieces[i], &b = c.pieces[k];
+      const bool beside = i != k && a.at.rows == b.at.rows && b.at.offset == a.at.offset + a.at.cols &&
+                          a.holds.box.size() == 2 && b.holds.box.size() == 2 &&
+                          a.holds.box[0] == b.holds.box[0] && a.holds.box[1].size == b.holds.box[1].size &&
+                          holds_same_sum(a.holds, b.holds);
+      if (!beside) continue;
+      a.holds.box[1].at.append(b.holds.box[1].at);
+      a.at.cols += b.at.cols;
+      if (a.at.rows == 1) a.at.pitch = a.at.cols;
+      c.pieces.erase(k);
+      i = -1;
+      break;
+    }
+}
+
+/// Which rows of a sequence's chunks a member has: from its n-th token of the sequence on, so many, at a
+/// position.
+struct run_of_tokens {
+  std::int64_t place, position, count;
+};
+std::vector<run_of_tokens> tokens_of(std::int64_t member, std::int64_t members, std::int64_t seq) {
+  const std::int64_t n = seq / (2 * members);
+  return {{0, member * n, n}, {n, (2 * members - 1 - member) * n, n}};
+}
+
+}  // namespace
+
+std::vector<content> exchange(const std::vector<const content*>& given, const exchanged& as) {
+  const auto members = static_cast<std::int64_t>(given.size());
+  const auto is_matrix = [](const tensor_shape& s) { return s.size() == 2 && s[0] > 0 && s[1] > 0; };
+  if (!is_matrix(as.from) || !is_matrix(as.to)) throw refusal("it exchanges no rows of features");
+  const bool to_heads = as.to[0] > as.from[0];
+  const std::int64_t tokens = to_heads ? as.from[0] : as.to[0], whole = to_heads ? as.to[0] : as.from[0],
+                     width = to_heads ? as.to[1] : as.from[1], all_heads = to_heads ? as.from[1] : as.to[1];
+  if (whole != members * tokens || all_heads != members * width)
+    throw refusal(fmt::format("{} rows of {} are no part of {} of {} over {} members", tokens, all_heads,
+                              whole, width, members));
+  if (as.seq < 1 || as.seq % (2 * members) || whole % as.seq)
+    throw refusal(fmt::format("{} tokens are not sequences of {}, in two chunks for each of {} members",
+                              whole, as.seq, members));
+  const std::int64_t each = as.seq / members;
+  workspace space;
+  std::vector<content> made;
+  for (std::int64_t m = 0; m < members; ++m) {
+    content& to = made.emplace_back(content{given[0]->bytes, given[0]->type, {}});
+    const auto visit = [&](std::int64_t giver, std::int64_t sequence, const run_of_tokens& t) {
+      const content& from = *given[static_cast<std::size_t>(giver)];
+      const std::int64_t in_whole = sequence * as.seq + t.position, in_part = sequence * each + t.place;
+      if (to_heads)
+        move(from, all_heads, {in_part, m * width, t.count, width}, to, width, in_whole, 0, space);
+      else move(from, width, {in_whole, 0, t.count, width}, to, all_heads, in_part, giver * width, space);
+    };
+    if (to_heads) {  // in the order of the rows that are made, so that those of one tensor join
+      for (std::int64_t sequence = 0; sequence < whole / as.seq; ++sequence)
+        for (std::int64_t chunk = 0; chunk < 2 * members; ++chunk) {
+          const std::int64_t giver = chunk < members ? chunk : 2 * members - 1 - chunk;
+          visit(giver, sequence, tokens_of(giver, members, as.seq)[chunk < members ? 0 : 1]);
+        }
+    } else {
+      for (std::int64_t giver = 0; giver < members; ++giver)
+        for (std::int64_t sequence = 0; sequence < whole / as.seq; ++sequence)
+          for (const run_of_tokens& t : tokens_of(m, members, as.seq)) visit(giver, sequence, t);
+      join_columns(to);
+    }
+  }
+  return made;
+}
+
+}  // namespace rankc::codegen::algebra

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+// The stages in shared memory through which the copy engine feeds the tensor cores, and the way of sums from registers
+// to device memory. Two blocks (a cluster) share the rows of a tile: each copies one half of them to both, and has 128
+// of its columns to itself.
+#pragma once
+#include "device.cuh"
+#include "hopper.cuh"
+#include "tensor_map.hpp"
+
+namespace rankc::cuda::hopper {
+
+inline constexpr int blocks_of_tile = 2;
+inline constexpr int tile_rows = 128, columns_each = 128, tile_columns = blocks_of_tile * columns_each;
+inline constexpr int tile_terms = box_side;
+inline constexpr int a_boxes = tile_rows / box_side, b_boxes = columns_each / box_side;
+inline constexpr int stages = 6, stage_bytes = (a_boxes + b_boxes) * box_bytes;
+inline constexpr int warps_of_group = 4, multiplying_warps = 2 * warps_of_group;
+inline constexpr int staged_bytes = 16 * 128;  // 16 rows of 128 bytes: what a warp stores at a time
+inline constexpr int alignment = 1024;         // of boxes
+
+/// Shared memory: the stages, two places for each multiplying warp to put sums in, the barriers.
+inline constexpr int staging = stages * stage_bytes, barriers = staging + multiplying_warps * 2 * staged_bytes;
+inline constexpr int turns = barriers + 3 * stages * 8;
+inline constexpr std::size_t shared_bytes = alignment + turns + 2 * 8;
+
+__device__ inline std::byte* aligned_shared() {
+  std::byte* raw = reinterpret_cast<std::byte*>(dynamic_shared());
+  return raw + (alignment - __cvta_generic_to_shared(raw) % alignment) % alignment;
+}
+
+__device__ inline bool first_of_warp() { return threadIdx.x % warp_size == 0; }
+
+/// The stages in turn, as their producer and each of their consumers go round them. A stage is full when the copy
+/// engine has said so, or a warp that has changed what had landed; it is empty when the consumers of both blocks are
+/// done.
+class ring {
+ public:
+  __device__ explicit ring(const std::byte* shared)
+      : shared_(static_cast<shared_address>(__cvta_generic_to_shared(shared))) {}
+
+  __device__ void make() const {
+    for (ring r = *this; r.parity_ == 0; r.advance()) {
+      make_barrier(r.full(), 1);
+      make_barrier(r.empty(), blocks_of_tile * warps_of_group);
+      make_barrier(r.landed(), 1);
+    }
+  }
+
+  __device__ int stage() const { return stage_; }
+  __device__ shared_address a() const { return shared_ + stage_ * stage_bytes; }
+  __device__ shared_address b() const { return a() + a_boxes * box_bytes; }
+  __device__ shared_address full() const { return shared_ + barriers + 24 * stage_; }
+  __device__ shared_address empty() const { return full() + 8; }
+  __device__ shared_address landed() const { return full() + 16; }
+  __device__ void wait_until_full() const { wait(full(), parity_); }
+  __device__ void wait_until_empty() const { wait(empty(), parity_ ^ 1); }
+
+  __device__ void advance() {
+    if (++stage_ < stages) return;
+    stage_ = 0;
+    parity_ ^= 1;
+  }
+  __device__ void skip(int by) {
+    stage_ += by;
+    parity_ ^= stage_ / stages & 1;
+    stage_ %= stages;
+  }
+
+ private:
+  shared_address shared_;
+  int stage_ = 0;
+  unsigned parity_ = 0;
+};
+
+/// The two warpgroups go through the stages in turns: each waits for its first stage when the other has seen its last one
+/// full. A barrier's parity tells a round of the ring from the next, but not from the one after that.
+class turn {
+ public:
+  __device__ turn(const std::byte* shared, int group)
+      : barriers_(static_cast<shared_address>(__cvta_generic_to_shared(shared)) + turns),
+        group_(group),
+        parity_(group ^ 1) {}
+
+  __device__ void make() const {
+    make_barrier(barriers_, warps_of_group);
+    make_barrier(barriers_ + 8, warps_of_group);
+  }
+  __device__ void take() {
+    wait(barriers_ + 8 * group_, parity_);
+    parity_ ^= 1;
+  }
+  __device__ void pass() const {
+    if (first_of_warp()) arrive(barriers_ + 8 * (group_ ^ 1));
+  }
+
+ private:
+  shared_address barriers_;
+  int group_;
+  unsigned parity_;
+};
+
+/// A warp has done with a stage, whose barrier of either block is to know.
+__device__ inline void release(shared_address empty) {
+  if (threadIdx.x % warp_size < blocks_of_tile) arrive_in(threadIdx.x % warp_size, empty);
+}
+
+/// d = a b over `blocks` stages, for the first `Halves` of the tile's two times 64 rows.
+template <major A, major B, int Halves>
+__device__ __forceinline__ void multiply_stages(sums (&d)[2], ring& r, int blocks, turn& mine) {
+#pragma unroll
+  for (int h = 0; h < Halves; ++h)
+#pragma unroll
+    for (float& x : d[h]) x = 0.0f;
+  shared_address before = 0;  // the last stage's `empty`
+  mine.take();
+  if (blocks == 0) mine.pass();
+  for (int block = 0; block < blocks; ++block, r.advance()) {
+    r.wait_until_full();
+    if (block + 1 == blocks) mine.pass();  // while there is still work for the tensor cores
+    const description a = described(r.a()), b = described(r.b());
+    begin_products();
+#pragma unroll
+    for (int k = 0; k < tile_terms / 16; ++k)
+#pragma unroll
+      for (int h = 0; h < Halves; ++h)
+        multiply<A, B>(d[h], further(a, h * box_bytes + k * next_terms<A>), further(b, k * next_terms<B>));
+    commit_products();
+    wait_for_products<1>();
+    if (block > 0) release(before);
+    before = r.empty();
+  }
+#pragma unroll
+  for (int h = 0; h < Halves; ++h) finish_products(d[h]);
+  if (blocks > 0) release(before);
+}
+
+/// The same of a block that has no columns in the tile.
+__device__ inline void pass_stages(ring& r, int blocks, turn& mine) {
+  mine.take();
+  for (int block = 0; block < blocks; ++block, r.advance()) {
+    r.wait_until_full();
+    release(r.empty());
+  }
+  mine.pass();
+}
+
+/// Where 16 bytes are put in the staged rows: rows that are accessed together meet in no bank.
+__device__ inline int piece(int row, int column) {
+  return row * 128 + ((column ^ ((row << 1 & 6) | (row >> 2 & 1))) << 4);
+}
+
+/// Put a warp's sums of 128 bytes of columns, which begin in d[first], into its stage.
+__device__ inline void stage_sums(std::byte* to, const sums& d, int first, bf16) {
+  const int lane = threadIdx.x % warp_size, row = lane % 16, column = lane / 16;
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    unsigned two[4];
+#pragma unroll
+    for (int j = 0; j < 4; ++j) {
+      const __nv_bfloat162 rounded = __floats2bfloat162_rn(d[first + 8 * i + 2 * j], d[first + 8 * i + 2 * j + 1]);
+      two[j] = reinterpret_cast<const unsigned&>(rounded);
+    }
+    store_matrices(static_cast<shared_address>(__cvta_generic_to_shared(to + piece(row, 2 * i + column))), two[0],
+                   two[1], two[2], two[3]);
+  }
+}
+__device__ inline void stage_sums(std::byte* to, const sums& d, int first, float) {
+  const int lane = threadIdx.x % warp_size, row = lane / 4, column = lane % 4;
+#pragma unroll
+  for (int i = 0; i < 4; ++i)
+#pragma unroll
+    for (int half = 0; half < 2; ++half)
+      *reinterpret_cast<float2*>(to + piece(row + 8 * half, 2 * i + column / 2) + column % 2 * 8) =
+          make_float2(d[first + 4 * i + 2 * half], d[first + 4 * i + 2 * half + 1]);
+}
+
+/// to += numbers, by the memory.
+__device__ inline void add_in_memory(float* to, const pack<float, 4>& numbers) {
+  const float(&n)[4] = numbers.element;
+  asm volatile("red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(to), "f"(n[0]), "f"(n[1]), "f"(n[2]),
+               "f"(n[3])
+               : "memory");
+}
+
+/// Store or add a warp's 16 x 128 sums, of which `rows` and `columns` count, in whole rows of 128 bytes. They are added
+/// where memory is, without being read here first: nobody else adds to them, so that the order is no question.
+template <bool Add, class C>
+__device__ __forceinline__ void store_sums(C* to, std::size_t stride, const sums& d, int rows, int columns,
+                                           std::byte* places) {
+  constexpr int width = 128 / sizeof(C);
+  const int lane = threadIdx.x % warp_size, row = lane / 8, column = lane % 8;
+  if (rows <= 0) return;
+  to += row * stride + column * wide<C>;
+  __syncwarp();  // the sums that were here before have been stored
+#pragma unroll
+  for (int pass = 0; pass < columns_each / width; ++pass) {
+    if (pass * width >= columns) return;
+    std::byte* place = places + pass % 2 * staged_bytes;
+    stage_sums(place, d, pass * width / 2, C{});
+    __syncwarp();
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      if (row + 4 * i >= rows) continue;
+      const auto there = to + 4 * i * stride + pass * width;
+      const auto sixteen_bytes = *reinterpret_cast<const pack<C, wide<C>>*>(place + piece(row + 4 * i, column));
+      if constexpr (Add) add_in_memory(there, sixteen_bytes);
+      else store(there, sixteen_bytes);
+    }
+  }
+}
+
+}  // namespace rankc::cuda::hopper

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// The same on GPUs in f32: the gradients of a first step are those of one rank on the host in f64.
+#include <doctest/doctest.h>
+
+#include "run.hpp"
+
+namespace {
+
+using rankc::runtime::region;
+
+tensors gradients_of(const registered& program) {
+  run r(program);
+  r.step();
+  return r.tensors(region::gradients);
+}
+
+void compare(int gpus, int expected) {
+  int plans = 0;
+  double worst = 0;
+  for (const registered& program : cuda_registry) {
+    if (program.about->world() != gpus) continue;
+    CAPTURE(program.job);
+    CAPTURE(program.layout);
+    const auto one = std::find_if(host_registry.begin(), host_registry.end(),
+                                  [&](const registered& h) { return h.job == program.job && h.layout == "one"; });
+    REQUIRE(one != host_registry.end());
+    const tensors wanted = gradients_of(*one), got = gradients_of(program);
+    REQUIRE(wanted.size() == got.size());
+    const double scale = largest(wanted);
+    for (const auto& [name, values] : wanted) {
+      CAPTURE(name);
+      REQUIRE(got.at(name).size() == values.size());
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        const double error = std::abs(values[i] - got.at(name)[i]) / scale;
+        CHECK(error <= 1e-4);
+        worst = std::max(worst, error);
+      }
+    }
+    ++plans;
+  }
+  CHECK(plans == expected);
+  MESSAGE(plans << " plans on " << gpus << " GPUs, largest difference " << worst << " of the largest gradient");
+}
+
+}  // namespace
+
+TEST_CASE("1 GPU: the plans on one rank compute the host's gradients") { compare(1, 4); }
+TEST_CASE("2 GPUs: ranks that share out sequences compute the host's gradients") { compare(2, RANKC_SEQUENCES_ON_TWO); }

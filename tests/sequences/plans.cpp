@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plans.hpp"
+
+#include <rankc/make_plan.hpp>
+#include <rankc/rankc.hpp>
+#include <rankc/schedules/dual_pipe_v.hpp>
+#include <rankc/schedules/interleaved_one_f_one_b.hpp>
+#include <rankc/schedules/zero_bubble_v.hpp>
+
+#include "06_gated_attention.hpp"
+#include "07_latent_attention.hpp"
+
+namespace sequences {
+
+namespace {
+
+using namespace rankc;
+
+class list {
+ public:
+  void add(const std::string& job, const std::string& layout, const auto& model, const parallel_dims& dims,
+           const auto& schedule, const recomputation& again = {}) {
+    const training recipe{.seq = 16, .global_batch = 12, .precision = f64, .recompute = again};
+    out.push_back(
+        {job, layout,
+         make_plan("sequences_" + job + "_" + layout, model, dims, schedule, recipe, clusters::cpu)});
+  }
+  std::vector<split_plan> out;
+};
+
+constexpr schedules::gpipe once{1};
+constexpr schedules::one_f_one_b three{3};
+constexpr schedules::interleaved_one_f_one_b loop{2, 2};
+constexpr schedules::zero_bubble_v v{3};
+constexpr schedules::dual_pipe_v both_ways{6};
+constexpr recomputation all{.full = true}, kinds{.attention = true, .activations = true, .norms = true};
+
+}  // namespace
+
+std::vector<split_plan> plans() {
+  constexpr models::gpt2 gpt{.layers = 4, .hidden = 16, .heads = 4, .ffn = 24, .vocab = 32};
+  constexpr models::llama llama{.layers = 4, .hidden = 16, .heads = 8, .kv_heads = 4, .ffn = 24, .vocab = 32};
+  constexpr plans::gated_llama gated{.layers = 2, .hidden = 16, .heads = 4, .ffn = 10, .vocab = 32};
+  constexpr plans::latent_gpt latent{.layers = 2,
+                                     .hidden = 16,
+                                     .heads = 4,
+                                     .plain = 3,
+                                     .turned = 4,
+                                     .of_q = 5,
+                                     .of_kv = 4,
+                                     .ffn = 10,
+                                     .vocab = 32};
+  list l;
+  const auto alone = [&](const char* job, const auto& model) {
+    l.add(job, "one", model, {}, once);
+    l.add(job, "two", model, {.world = 2, .cp = 2, .ulysses = 2}, once);
+    l.add(job, "two_by_three", model,
+          {.world = 2, .cp = 2, .ulysses = 2, .cp_weights = cp_weights::replicate}, three);
+    l.add(job, "four", model, {.world = 4, .cp = 4, .ulysses = 4}, once);
+  };
+  alone("gpt", gpt);
+  alone("llama", llama);
+  alone("gated", gated);
+  alone("latent", latent);
+
+  l.add("gpt", "replicas", gpt,
+        {.world = 4, .dp_replicate = 2, .cp = 2, .ulysses = 2, .cp_weights = cp_weights::replicate}, three);
+  l.add("llama", "shards", llama, {.world = 4, .dp_shard = 2, .cp = 2, .ulysses = 2}, three);
+  l.add("gpt", "shards_kept", gpt,
+        {.world = 4, .dp_shard = 2, .cp = 2, .ulysses = 2, .reshard = reshard::after_step}, three);
+  l.add("llama", "hsdp", llama,
+        {.world = 8,
+         .dp_replicate = 2,
+         .dp_shard = 2,
+         .cp = 2,
+         .ulysses = 2,
+         .cp_weights = cp_weights::replicate,
+         .prefetch = 2},
+        once);
+  l.add("gpt", "tp", gpt, {.world = 4, .cp = 2, .tp = 2, .ulysses = 2, .cp_weights = cp_weights::replicate},
+        three);
+  l.add("llama", "tp", llama,
+        {.world = 4, .cp = 2, .tp = 2, .ulysses = 2, .cp_weights = cp_weights::replicate}, once);
+  l.add("gpt", "sp", gpt, {.world = 4, .cp = 2, .tp = 2, .ulysses = 2, .sequence_parallel = true}, three);
+  l.add("llama", "sp", llama,
+        {.world = 4,
+         .cp = 2,
+         .tp = 2,
+         .ulysses = 2,
+         .sequence_parallel = true,
+         .cp_weights = cp_weights::replicate},
+        once, kinds);
+  l.add("gpt", "again", gpt, {.world = 2, .cp = 2, .ulysses = 2}, three, all);
+  l.add("llama", "again", llama, {.world = 2, .cp = 2, .ulysses = 2}, three, all);
+  l.add("llama", "again_attention", llama, {.world = 2, .cp = 2, .ulysses = 2}, once, {.attention = true});
+
+  constexpr parallel_dims pp{.world = 4, .cp = 2, .pp = 2, .ulysses = 2};
+  l.add("gpt", "pp", gpt, pp, three);
+  l.add("llama", "pp", llama, pp, three, kinds);
+  l.add("llama", "loop", llama, pp, loop);
+  l.add("gpt", "zbv", gpt, pp, v);
+  l.add("llama", "zbv", llama, pp, v, all);
+  l.add("gpt", "dual_pipe_v", gpt, pp, both_ways);
+  l.add("llama", "dual_pipe_v", llama, pp, both_ways);
+  l.add("llama", "pp_sp", llama,
+        {.world = 8, .cp = 2, .tp = 2, .pp = 2, .ulysses = 2, .sequence_parallel = true}, three, all);
+  l.add("gpt", "zbv_shards", gpt,
+        {.world = 8, .dp_shard = 2, .cp = 2, .pp = 2, .ulysses = 2, .reshard = reshard::after_stage}, v,
+        kinds);
+  l.add("llama", "dual_pipe_v_tp", llama,
+        {.world = 8,
+         .cp = 2,
+         .tp = 2,
+         .pp = 2,
+         .ulysses = 2,
+         .sequence_parallel = true,
+         .cp_weights = cp_weights::replicate},
+        both_ways);
+  return l.out;
+}
+
+}  // namespace sequences
