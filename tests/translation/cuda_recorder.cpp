@@ -66,6 +66,12 @@ void attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at
       .in(lse, all<float>(rows, heads, seq));
 }
 
+/// Attention of a rank's tokens of each sequence, which `ranks` share out.
+template <class T>
+attention_shape chunk_shape_of(int rows, int seq, int heads, int kv_heads, int dim, int ranks) {
+  return {rows, seq / ranks, heads, kv_heads, dim, sizeof(T), recorder::active().about().deterministic};
+}
+
 template <class T>
 void chunk_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads,
                      int kv_heads, int dim, int q_stride, int kv_stride, int ranks, int first) {
@@ -73,7 +79,7 @@ void chunk_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v,
   kernel(on, "chunk_attention")
       .out(o, all<T>(tokens, heads, dim))
       .out(lse, all<float>(rows, heads, seq / ranks))
-      .out(scratch, all<std::byte>(attention_scratch({rows, seq, heads, kv_heads, dim, sizeof(T), false})))
+      .out(scratch, all<std::byte>(chunk_attention_scratch(chunk_shape_of<T>(rows, seq, heads, kv_heads, dim, ranks))))
       .in(q, columns<T>(tokens, product(heads, dim), q_stride))
       .in(k, columns<T>(keys, kv_width, kv_stride))
       .in(v, columns<T>(keys, kv_width, kv_stride));
@@ -88,7 +94,7 @@ void chunk_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at do
       .out(dq, columns<T>(tokens, width, q_stride))
       .out(dk, columns<T>(keys, kv_width, kv_stride))
       .out(dv, columns<T>(keys, kv_width, kv_stride))
-      .out(scratch, all<float>(tokens, heads))
+      .out(scratch, all<std::byte>(chunk_attention_grad_scratch(chunk_shape_of<T>(rows, seq, heads, kv_heads, dim, ranks))))
       .in(dout, all<T>(tokens, width))
       .in(q, columns<T>(tokens, width, q_stride))
       .in(k, columns<T>(keys, kv_width, kv_stride))
