@@ -40,6 +40,23 @@ std::string tuning_text(const lowered& l) {
   return out;
 }
 
+/// How many experts a token goes to, and how many parameters it meets, where the model has some.
+std::string experts_text(const lowered& l) {
+  const model_sizes& s = l.plan->model.sizes;
+  if (l.plan->model.experts.ffn == 0) return "";
+  int layers = 0;
+  std::size_t of_experts = 0;
+  for (const layer_kind& k : l.plan->kinds)
+    for (const weight_info& w : k.ops.weights) {
+      if (w.name.declared == "router") layers += k.count;
+      if (w.name.declared.starts_with("experts."))
+        of_experts += static_cast<std::size_t>(k.count) * static_cast<std::size_t>(w.holds.shape[0].size) * static_cast<std::size_t>(w.holds.shape[1].size);
+    }
+  const auto experts = static_cast<std::size_t>(s.experts), picks = static_cast<std::size_t>(s.top_k);
+  return fmt::format("experts: {} in each of {} layers, {} for a token, which meets {} parameters\n", experts, layers, picks,
+                     parameters_of(l).all() - of_experts / experts * (experts - picks));
+}
+
 /// "2", "2 x 4 shards"
 std::string data_ranks_text(const parallel_dims& d) {
   return std::to_string(d.dp_replicate) + (d.dp_shard > 1 ? fmt::format(" x {} shards", d.dp_shard) : "");
@@ -235,7 +252,7 @@ std::string describe_text(const lowered& l) {
                                 p.dims.sequence_parallel ? " with sequence parallelism" : "", name_of(l.type));
   out += fmt::format("step: {} sequences of {} tokens = {} microbatches x {} dp ranks x {} rows\n", p.recipe.global_batch,
                      p.recipe.seq, p.actions.microbatches, batch_ranks(p.dims), p.rows);
-  out += tuning_text(l) + optimizer_text(l);
+  out += experts_text(l) + tuning_text(l) + optimizer_text(l);
   out += fmt::format("schedule: {}, bubble {:.1f} %\n\n", p.schedule, 100 * t.bubble) + schedule_text(p) + "\n" + learning_rate_text(l) + recomputation_text(l);
   std::map<std::string, int> tables;  // the first rank of each
   for (const pipeline_rank& r : l.ranks) {

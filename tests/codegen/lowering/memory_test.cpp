@@ -6,6 +6,7 @@
 #include <03_gpt_dp2_tp2_pp2.hpp>
 #include <04_llama3_8b.hpp>
 #include <05_schedules.hpp>
+#include <experts/plans.hpp>
 #include <fuzz/plan.hpp>
 #include <lora/plans.hpp>
 #include <odd/plans.hpp>
@@ -93,6 +94,12 @@ TEST_CASE("the memory of random plans is counted as it is placed") {
     if (accepts(p.diagnostics)) hold_on_both(p, n);
   }
   CHECK(n.ranks > n.plans);
+}
+
+TEST_CASE("the memory of plans with experts is counted as it is placed") {
+  counted n;
+  for (const experts::expert_plan& p : experts::plans()) hold_on_both(p.plan, n);
+  CHECK(n.plans == 128);
 }
 
 TEST_CASE("peak_bytes is a constant, and what the generator places") {

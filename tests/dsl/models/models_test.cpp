@@ -79,6 +79,34 @@ TEST_CASE("Qwen3 0.6B has its published number of parameters") {
   CHECK(parameters_of(on_one_rank(qwen)) == 596'049'920LL);
 }
 
+TEST_CASE("Qwen3 30B-A3B and Mixtral 8x7B have their published numbers of parameters, and a token's operations are of the experts it goes to") {
+  const models::qwen3_moe qwen{.layers = 48, .hidden = 2048, .heads = 32, .kv_heads = 4, .head_dim = 128, .experts = 128, .top_k = 8,
+                               .expert_ffn = 768, .vocab = 151936};
+  const plan_data p = on_one_rank(qwen);
+  CHECK(parameters_of(p) == 30'532'122'624LL);
+  CHECK(parameters_of(on_one_rank(models::mixtral{.layers = 32, .hidden = 4096, .heads = 32, .kv_heads = 8, .experts = 8, .top_k = 2,
+                                                  .expert_ffn = 14336, .vocab = 32000})) == 46'702'792'704LL);
+  double operations = 0;
+  for (const layer_kind& k : p.kinds) operations += k.count * forward_flops(k.ops);
+  const double attention = 2 * 2048 * (2 * 32 + 2 * 4) * 128 + 4 * 32 * 128 * recipe.seq, experts = 2 * (128 + 8 * 3 * 768) * 2048;
+  CHECK(operations == 48 * (attention + experts) + 2.0 * 2048 * 151936);
+}
+
+TEST_CASE("layers without experts are those that the model names") {
+  const auto kinds = [](const models::qwen3_moe& m) {
+    std::string all;
+    for (const layer_kind& k : on_one_rank(m).kinds)
+      if (k.repeated) all += std::to_string(k.count) + (k.name == "block" ? " dense " : " sparse ");
+    return all;
+  };
+  models::qwen3_moe m{.layers = 5, .hidden = 32, .heads = 4, .kv_heads = 2, .head_dim = 8, .experts = 4, .top_k = 2, .expert_ffn = 16, .vocab = 64, .ffn = 64};
+  CHECK(kinds(m) == "5 sparse ");
+  m.mlp_only_layers = {0, 3};
+  CHECK(kinds(m) == "1 dense 2 sparse 1 dense 1 sparse ");
+  m.decoder_sparse_step = 2;
+  CHECK(kinds(m) == "1 dense 1 sparse 3 dense ");
+}
+
 TEST_CASE("a tied head has no weight of its own") {
   models::llama tied = small;
   tied.tied = true;

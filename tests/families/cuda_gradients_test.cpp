@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Odd plans on GPUs in f32: the gradients of a first step are those of one rank on the host in f64.
+// A family's plans on GPUs in f32: the gradients of a first step are those of one rank on the host in f64.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -47,5 +47,5 @@ void compare(int gpus, int expected) {
 
 }  // namespace
 
-TEST_CASE("1 GPU: odd plans compute the host's gradients") { compare(1, RANKC_ODD_ON_ONE); }
-TEST_CASE("2 GPUs: odd plans compute the host's gradients") { compare(2, RANKC_ODD_ON_TWO); }
+TEST_CASE("1 GPU: plans compute the host's gradients") { compare(1, RANKC_ON_ONE); }
+TEST_CASE("2 GPUs: plans compute the host's gradients") { compare(2, RANKC_ON_TWO); }
