@@ -14,7 +14,7 @@
 namespace rankc::runtime {
 
 /// The version that generated text asserts, so that old output and a new runtime cannot meet.
-inline constexpr int interface_version = 3;
+inline constexpr int interface_version = 4;
 
 /// A byte offset into a rank's arena.
 struct at {

@@ -9,7 +9,8 @@ using namespace rankc::codegen;
 
 std::vector<operand> communicated(const op& o, bool written) {
   std::vector<operand> out;
-  for (const access& a : written ? o.writes : o.reads) out.push_back(operand_of(a));
+  for (const access& a : written ? o.writes : o.reads)
+    if (a.type != element_type::bytes) out.push_back(operand_of(a));  // else scratch, which comes last
   for (const view& v : o.views)
     if (v.written == written) out[static_cast<std::size_t>(v.accesses.first)] = operand_of(o, v);
   return out;
