@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// A family's programs in f64: split plans train what one rank does, in the gradients of the first step and the parameters after five.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <set>
+
+#include "run.hpp"
+
+using rankc::runtime::region;
+
+TEST_CASE("plans that are split compute what one rank does") {
+  std::map<std::string, tensors> gradients, weights;
+  std::map<std::string, rankc::runtime::step_output> first;
+  std::set<std::string> split;
+  int plans = 0;
+  double worst = 0, worst_weight = 0;
+  for (const registered& program : host_registry) {
+    CAPTURE(program.job);
+    CAPTURE(program.layout);
+    run r(program, "arith", 1e-3);
+    const auto output = r.step();
+    const tensors g = r.tensors(region::gradients);
+    for (int n = 1; n < 5; ++n) r.step();
+    const tensors w = r.tensors(region::weights);
+    if (program.layout == "one") {
+      gradients[program.job] = g, weights[program.job] = w, first[program.job] = output;
+      continue;
+    }
+    const tensors &one = gradients.at(program.job), &one_w = weights.at(program.job);
+    REQUIRE(g.size() == one.size());
+    const double floor = 1e-6 * largest(one);
+    for (const auto& [name, values] : one) {
+      CAPTURE(name);
+      REQUIRE(g.count(name) == 1);
+      REQUIRE(g.at(name).size() == values.size());
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        const double scale = std::max({std::abs(values[i]), std::abs(g.at(name)[i]), floor});
+        const double error = std::abs(values[i] - g.at(name)[i]) / scale;
+        CHECK(error <= 1e-10);
+        worst = std::max(worst, error);
+        // AdamW makes a whole step of a gradient that is nothing but rounding.
+        if (std::abs(values[i]) <= 1e-9) continue;
+        const double apart = std::abs(one_w.at(name)[i] - w.at(name)[i]);
+        CHECK(apart <= 1e-10);
+        worst_weight = std::max(worst_weight, apart);
+      }
+    }
+    CHECK(std::abs(output.loss - first[program.job].loss) <= 1e-12 * output.loss);
+    CHECK(std::abs(output.grad_norm - first[program.job].grad_norm) <= 1e-10 * output.grad_norm);
+    split.insert(program.job);
+    ++plans;
+  }
+  CHECK(split.size() == RANKC_FAMILIES);
+  CHECK(plans == RANKC_PLANS - RANKC_FAMILIES);
+  MESSAGE(plans << " split plans, largest relative difference of a gradient " << worst << ", of weights after five steps " << worst_weight);
+}
