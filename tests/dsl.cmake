@@ -75,6 +75,9 @@ function(rankc_front_end name compiler)
     add_test(NAME dsl/rejects/${family}/${name}
       COMMAND ${CMAKE_COMMAND} "-DSOURCE=${CMAKE_CURRENT_SOURCE_DIR}/dsl/rejects/${family}.cpp" "-DCOMPILER=${command}"
               -P "${CMAKE_CURRENT_SOURCE_DIR}/dsl/expect_errors.cmake")
+    if(name STREQUAL "clang++" AND family MATCHES "^(memory|recipe|schedule|typed)$")
+      set_tests_properties(dsl/rejects/${family}/${name} PROPERTIES LABELS long)  # the largest: of g++ each time
+    endif()
   endforeach()
   # What a reader of an error sees first.
   foreach(mistake IN ITEMS broken_rule members_in_another_order misspelt_dim misspelt_member model_not_constexpr
