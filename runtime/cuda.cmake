@@ -46,6 +46,7 @@ add_library(rankc_runtime_cuda STATIC
   src/cuda/parts.cu
   src/cuda/peer_edges.cpp
   src/cuda/peer_stores.cu
+  src/cuda/ring_attention.cu
   src/cuda/rope.cu
   src/cuda/rounded_parts.cu
   src/cuda/router.cu

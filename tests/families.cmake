@@ -83,13 +83,13 @@ target_include_directories(rankc_lora_test PRIVATE programs)
 target_link_libraries(rankc_lora_test PRIVATE rankc_lora_plans rankc::codegen rankc_lora_host rankc_test_main)
 add_test(NAME lora COMMAND rankc_lora_test)
 
-# Plans whose ranks share out sequences and exchange heads.
+# Plans whose ranks share out sequences: they exchange heads, or hand on keys and values.
 rankc_family(sequences sequences/plans.cpp)
 rankc_family_programs(sequences host 4)
 add_executable(rankc_sequences_test families/split_test.cpp)
 target_include_directories(rankc_sequences_test PRIVATE programs)
 target_link_libraries(rankc_sequences_test PRIVATE rankc_sequences_host rankc_test_main)
-target_compile_definitions(rankc_sequences_test PRIVATE RANKC_FAMILIES=4 RANKC_PLANS=37)
+target_compile_definitions(rankc_sequences_test PRIVATE RANKC_FAMILIES=5 RANKC_PLANS=56)
 add_test(NAME sequences COMMAND rankc_sequences_test)
 
 # Plans by their optimizer.
@@ -134,7 +134,7 @@ if(RANKC_GPU_FAMILIES AND TARGET rankc::runtime_cuda)
   rankc_family_programs(sequences cuda 2)
   rankc_family_cuda_test(sequences families/cuda_gradients_test.cpp)
   target_link_libraries(rankc_sequences_cuda_test PRIVATE rankc_sequences_host)
-  target_compile_definitions(rankc_sequences_cuda_test PRIVATE RANKC_ON_ONE=4 RANKC_ON_TWO=11)
+  target_compile_definitions(rankc_sequences_cuda_test PRIVATE RANKC_ON_ONE=5 RANKC_ON_TWO=16)
   rankc_family_programs(optimizer cuda 3)
   rankc_family_cuda_test(optimizer optimizer/cuda_test.cpp)
 endif()

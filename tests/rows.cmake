@@ -1,7 +1,7 @@
 # The facts of each row that the check of equivalence trusts, against the kernels of both targets. A row without facts, or
 # without tests, fails the build.
 add_library(rankc_row_laws STATIC rows/row.cpp rows/parts.cpp rows/machine.cpp rows/chunks.cpp rows/operands.cpp
-  rows/definition.cpp rows/derivative.cpp rows/storage.cpp rows/shared_sequences.cpp rows/shift.cpp
+  rows/definition.cpp rows/derivative.cpp rows/storage.cpp rows/shared_sequences.cpp rows/ring.cpp rows/shift.cpp
   rows/slots.cpp)
 target_link_libraries(rankc_row_laws PUBLIC rankc::equivalence rankc::dsl doctest::doctest rankc_warnings)
 target_compile_options(rankc_row_laws PRIVATE $<$<CONFIG:Release>:-O1>)

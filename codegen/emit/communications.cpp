@@ -69,6 +69,7 @@ struct part {
   runtime::over over;
   bool is_wide = false, rounds = false;
   std::size_t bytes = 0;  // that the rank gives an all_gather, or gets of a reduce_scatter
+  int on = -1;            // a lane other than the item's
 };
 
 /// Visit what an item communicates, in order.
@@ -78,7 +79,7 @@ void each_part(const lowered& l, const pipeline_rank& r, const item& i, auto vis
     const body& b = l.bodies[static_cast<std::size_t>(s.layers[static_cast<std::size_t>(layer)].kind)];
     for (const phase p : phases_of(s, i, layer))
       for (const node& n : b.calls(p))
-        if (n.row->communicates()) visit(part{n.row->name, role_over(n.over), n.wide, false, b.message_bytes(n)});
+        if (n.row->communicates()) visit(part{n.row->name, role_over(n.over), n.wide, false, b.message_bytes(n), lane_of(r.lanes, n, i.on)});
   };
   const auto of_shards = [&](std::string_view kind, const std::vector<gathering::part>& all, bool is_wide) {
     for (const gathering::part& p : all) {
@@ -114,7 +115,7 @@ void each_part(const lowered& l, const pipeline_rank& r, const item& i, auto vis
 double communications::sent() const {
   if (kind == "receive") return 0;
   const double bytes = static_cast<double>(elements) * static_cast<double>(runtime::size_of(type));
-  if (kind == "send") return bytes;
+  if (kind == "send" || kind.starts_with("shift")) return bytes;
   return (kind.starts_with("all_reduce") ? 2 : 1) * (ranks - 1) * bytes / ranks;
 }
 
@@ -127,7 +128,7 @@ std::vector<communications> count_communications(const lowered& l, const pipelin
     const bool go_together = (issued.what == item_kind::gather || issued.what == item_kind::reduce_scatter) && !l.rounds(issued);
     bool counted = false;
     each_part(l, r, issued, [&](const part& p) {
-      const auto link = static_cast<std::size_t>(find_link(r, issued.on, p.over));
+      const auto link = static_cast<std::size_t>(find_link(r, p.on < 0 ? issued.on : p.on, p.over));
       communications one{.phase = phase_of(l, r, s, i), .kind = p.kind, .axis = axis_name(p.over)};
       const dtype kept = p.is_wide && l.type == dtype::bf16 ? dtype::f32 : l.type;
       one.type = p.rounds ? dtype::bf16 : kept;

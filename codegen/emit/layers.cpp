@@ -163,9 +163,10 @@ class layer_text {
     const auto give = [&](std::string_view member, const std::string& what) { members.push_back(fmt::format(".{} = {}", member, what)); };
     if (n.row->communicates()) communicate(n, give);
     else compute(n, give);
-    members.front() = "run(on, " + kernels_name(n) + "{" + members.front();
+    members.front() = fmt::format("run({}, ", n.is_beside() ? "beside" : "on") + kernels_name(n) + "{" + members.front();
     members.back() += "});";
-    return "  " + wrap(members, ",", "      ", 2) + "\n";
+    const std::string order = std::string(n.joins ? "  follow(on, beside);\n" : "") + (n.is_beside() ? "  follow(beside, on);\n" : "");
+    return order + "  " + wrap(members, ",", "      ", 2) + "\n";
   }
   void compute(const node& n, auto give) {
     const kernel_members m = members_of(*n.row, l_.target);
@@ -176,11 +177,13 @@ class layer_text {
   }
   void communicate(const node& n, auto give) {
     const std::string message = b_.message(n);
+    const bool shifts = n.row->converts == conversion::shift || n.row->converts == conversion::shift_back;
     give("over", std::string("over::") + role_name(role_over(n.over)));
     const bool in_place = n.row->converts == conversion::all_reduce || n.row->converts == conversion::all_reduce_max;
     give(in_place ? "data" : "to", name(n.ports[0]));
+    if (shifts) give("second_to", name(n.ports[1])), give("from", name(n.ports[2])), give("second_from", name(n.ports[3]));
     if (n.row->converts == conversion::all_to_all) give("scratch", name(n.ports[1]));
-    if (!in_place) give("from", name(n.ports.back()));
+    if (!in_place && !shifts) give("from", name(n.ports.back()));
     if (n.row->converts == conversion::all_to_all) give("seq", "size<" + size_of(b_, n, "seq").text + ">");
     give("site", fmt::format("{{{}, \"{}\"}}", l_.find_message(message), message));
     if (n.row->converts == conversion::all_reduce_max) give("how", "reduction::max");
@@ -199,6 +202,7 @@ class layer_text {
       return at == b_.values.end() ? "" : types_.of(*at);
     };
     take(true, "const lane&", "on");
+    take(f.beside, "const lane&", "beside");
     take(f.weights, "const parameters<real>&", "w");
     take(f.gradients, "const parameters<wide>&", "dw");
     take(f.saved, "const saved&", "s");

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace rankc::codegen::algebra {
 
@@ -73,9 +74,12 @@ void cell::bind(const std::vector<operand>& ports, const attributes& with) {
   const auto given = static_cast<std::size_t>(fact_.results);
   if (fact_.positions) check_positions(ports[given].first, with);
   if (fact_.sequences) check_sequences(with);
-  if (fact_.chunks && !fact_.positions)
-    for (std::size_t i = given; i < fact_.ports.size(); ++i)
-      if (fact_.ports[i].name == "q") check_chunks(ports[i].first, with);
+  if (fact_.shares) check_shares(with);
+  for (std::size_t i = given; i < fact_.ports.size(); ++i) {
+    if (fact_.ports[i].name != "q") continue;
+    if (fact_.ring) check_ring(ports[i].first, with);
+    else if (fact_.chunks && !fact_.positions) check_chunks(ports[i].first, with);
+  }
 }
 
 word cell::find_order(const std::vector<operand>& ports) const {
@@ -89,7 +93,7 @@ word cell::find_order(const std::vector<operand>& ports) const {
 
 void cell::check_order() const {
   const auto is_of_tokens = [](const axis_use& a) { return a.of == 't'; };
-  const bool takes_order = fact_.by >= 0 || fact_.arranges || fact_.positions || fact_.sequences || fact_.chunks;
+  const bool takes_order = fact_.by >= 0 || fact_.arranges || fact_.positions || fact_.sequences || fact_.chunks || fact_.ring;
   if (!takes_order || !is_bound_[slot('t')]) return;
   const part& tokens = bound_[slot('t')];
   if (tokens.arranged) throw refusal("it takes slots of tokens for tokens in their order");
@@ -116,6 +120,7 @@ struct sharing {
       throw refusal(fmt::format("sequences of {} do not divide into two chunks for each of {} ranks", with.seq, with.number));
     chunk = ranks == 1 ? with.seq : with.seq / (2 * ranks);
   }
+  sharing(std::int64_t ranks, std::int64_t seq) : ranks(ranks), chunk(seq / (2 * ranks)) {}
   /// Positions of a sequence that a rank has, in its order.
   runs of_rank(std::int64_t rank, std::int64_t from = 0) const {
     runs all(from + rank * chunk, from + (rank + 1) * chunk);
@@ -200,6 +205,57 @@ void cell::check_chunks(std::int64_t first, const attributes& with) {
   is_bound_[slot('p')] = true;
 }
 
+void cell::check_shares(const attributes& with) const {
+  const std::size_t t = slot('t');
+  if (!is_bound_[t]) return;
+  const std::int64_t tokens = range[t].size(), each = with.rows > 0 ? tokens / with.rows : 0;
+  if (with.seq < 1 || each < 1 || each * with.rows != tokens)
+    throw refusal(fmt::format("{} tokens are taken for shares of {} sequences of {}", tokens, with.rows, with.seq));
+  std::int64_t before = -1;
+  for (std::int64_t row = 0; row < with.rows; ++row) {
+    const runs share = bound_[t].at.slice(row * each, each);
+    const std::int64_t sequence = share[0].begin / with.seq;
+    for (int i = 0; i < share.count(); ++i)
+      if (share[i].begin / with.seq != sequence || (share[i].end - 1) / with.seq != sequence || sequence == before)
+        throw refusal(fmt::format("{} are taken for shares of {} sequences of {}", text_of('t', bound_[t].at), with.rows, with.seq));
+    before = sequence;
+  }
+}
+
+/// Queries are those of the rank that the op takes them for, and keys those of the rank that is the step before it. What is
+/// made is over the keys of the one, or the queries of the other: of pairs that the mask leaves out there is nothing to make.
+void cell::check_ring(std::int64_t first, const attributes& with) {
+  const std::size_t t = slot('t'), u = slot('u');
+  const std::int64_t tokens = range[t].size(), whole = with.rows * with.seq;
+  if (with.seq < 1 || with.rows < 1 || whole % tokens || whole == tokens || with.seq % (2 * (whole / tokens)) || range[u].size() != tokens)
+    throw refusal(fmt::format("{} queries and {} keys are no shares of {} sequences of {}, two chunks of each", tokens, range[u].size(),
+                              with.rows, with.seq));
+  const std::int64_t ranks = whole / tokens, own = first / tokens, each = with.seq / ranks;
+  if (first % tokens || own < 0 || own >= ranks)
+    throw refusal(fmt::format("its queries begin at {} of all; expected a multiple of {}", first, tokens));
+  if (!(with.number >= 0 && with.number < static_cast<double>(ranks)) || with.number != std::floor(with.number))
+    throw refusal(fmt::format("it is told of step {}; expected one of {}", with.number, ranks));
+  const std::int64_t other = (own - static_cast<std::int64_t>(with.number) + ranks) % ranks;
+  const sharing by(ranks, with.seq);
+  if (is_bound_[t]) {
+    runs queries, keys;
+    for (std::int64_t row = 0; row < with.rows; ++row) {
+      const std::int64_t token = bound_[t].at.slice(row * each, 1)[0].begin, begin = token - token % with.seq;
+      queries.append(by.of_rank(own, begin));
+      keys.append(by.of_rank(other, begin));
+    }
+    if (!(queries == bound_[t].at))
+      throw refusal(fmt::format("{} are taken for {}", text_of('t', bound_[t].at), text_of('t', queries)));
+    if (is_bound_[u] && !(keys == bound_[u].at))
+      throw refusal(fmt::format("keys of {} are taken for {}", text_of('t', bound_[u].at), text_of('t', keys)));
+  }
+  for (const equation& e : fact_.equations) {
+    if (e.over.empty()) continue;
+    bound_[slot(e.over[0])] = {by.of_rank(e.over[0] == 'p' ? own : other), with.seq};
+    is_bound_[slot(e.over[0])] = true;
+  }
+}
+
 void cell::check_needs(const std::vector<operand>& ports) const {
   for (const char letter : fact_.whole)
     if (const std::size_t s = slot(letter); is_bound_[s] && !bound_[s].is_whole())
@@ -260,7 +316,7 @@ term cell::take(int operand, bool linear, few<pending, 1>& over, bool& has_pendi
   const holding& h = *held_[static_cast<std::size_t>(operand)];
   if (h.is_whole() || operand == fact_.by) return h.closed();
   const std::string& name = fact_.ports[static_cast<std::size_t>(operand)].name;
-  if (!linear || h.is_maximum())
+  if (!linear || !h.unfinished().empty())
     throw refusal(fmt::format("{} is not whole: {} in {}; the op is not linear in it", name,
                               missing_text(h, model_), model_.name(h.closed())));
   if (has_pending)
@@ -333,8 +389,9 @@ holding cell::function(int equation, const std::vector<operand>& ports, const at
   for (const char letter : e.over) {
     const part& p = bound_[slot(letter)];
     if (p.is_whole()) continue;
-    if (e.maximum && !s.over.empty()) throw refusal("a maximum is taken of parts");
-    pending over{s.of.a ^ (s.of.b << 8) ^ static_cast<word>(letter), letter, e.maximum, p.size, p.at};
+    if (e.how != joining::sum && !s.over.empty()) throw refusal("a maximum is taken of parts");
+    pending over{s.of.a ^ (s.of.b << 8) ^ static_cast<word>(letter), letter, e.how, p.size, p.at};
+    if (e.how == joining::softmax) over.id = static_cast<term>(hasher(5) << word{fact_.key} << static_cast<word>(with.seq) << given[0] << given[1]).a;
     if (interval twice; !over.done.sort(twice))
       throw refusal(text_of(letter, {twice.begin, twice.end}) + " are in the sum twice");
     s.over.push_back(std::move(over));
@@ -343,12 +400,20 @@ holding cell::function(int equation, const std::vector<operand>& ports, const at
   return made;
 }
 
+holding cell::merge(int equation) {
+  const auto& e = fact_.equations[static_cast<std::size_t>(equation)];
+  const auto held = [&](int name) -> const holding& { return *held_[static_cast<std::size_t>(name)]; };
+  holding made = held(e.operands[0]);
+  merge_parts(made, held(e.weights[0]), held(e.operands[1]), held(e.weights[1]));
+  return made;
+}
+
 holding cell::sum(int equation, const std::vector<operand>& ports, const attributes& with) {
   const auto& e = fact_.equations[static_cast<std::size_t>(equation)];
   holding made;
   for (std::size_t i = 0; i < e.operands.size(); ++i) {
     const holding& h = *held_[static_cast<std::size_t>(e.operands[i])];
-    if (h.is_maximum()) throw refusal("a maximum that is not yet over all is added to another value");
+    if (!h.unfinished().empty()) throw refusal(fmt::format("{} that is not yet over all is added to another value", h.unfinished()));
     if (e.same[i]) {
       for (int k = 0; k < h.sum.size(); ++k) add(made.sum, h.sum[k]);
       continue;

@@ -26,6 +26,7 @@ class cell {
   void bind(const std::vector<operand>& ports, const attributes&);
   /// What an equation makes of it.
   holding function(int equation, const std::vector<operand>& ports, const attributes&);
+  holding merge(int equation);
   holding sum(int equation, const std::vector<operand>& ports, const attributes&);
 
   /// Of positions that a table lists: how many a sequence has.
@@ -41,6 +42,8 @@ class cell {
   void check_positions(std::int64_t first, const attributes&) const;
   void check_sequences(const attributes&) const;
   void check_chunks(std::int64_t first, const attributes&);
+  void check_shares(const attributes&) const;
+  void check_ring(std::int64_t first, const attributes&);
   /// In which order the op takes slots of tokens to lie; 0 where it knows of none.
   word find_order(const std::vector<operand>& ports) const;
   void check_order() const;

@@ -55,7 +55,7 @@ holding claims::sum_squares(const std::vector<const content*>& gradients, const 
     summand squares{squares_of(g.closed()), {}};
     for (int d = 0; d < g.box.size(); ++d)
       if (!g.box[d].is_whole()) {
-        pending over{squares.of.a + static_cast<word>(d), d == 0 ? rows_of_parameter : 'i', false,
+        pending over{squares.of.a + static_cast<word>(d), d == 0 ? rows_of_parameter : 'i', joining::sum,
                      g.box[d].size, g.box[d].at};
         interval twice;
         if (!over.done.sort(twice)) throw refusal("a gradient holds elements twice");

@@ -36,7 +36,7 @@ class line_of_members {
     if (first.any && second.any) return first;
     if (!(first.box == second.box))
       throw refusal(fmt::format("{} are added to {}", text_of(second.box), text_of(first.box)));
-    if (first.is_maximum()) throw refusal("a maximum that is not yet over all is added up");
+    if (!first.unfinished().empty()) throw refusal(fmt::format("{} that is not yet over all is added up", first.unfinished()));
     holding all;
     all.box = first.box;
     if (first.sum.size() != second.sum.size()) throw refusal("its members hold sums of other terms");
@@ -106,6 +106,14 @@ content reduce(bool maximum, const std::vector<const content*>& given, int membe
   return all;
 }
 
+/// Each member gets what the one so many places after it has, around the ring.
+std::vector<content> handed_on(const std::vector<const content*>& given, int members, int after) {
+  if (static_cast<int>(given.size()) != members) throw refusal("not all of its members are known");
+  std::vector<content> made;
+  for (std::size_t m = 0; m < given.size(); ++m) made.push_back(*given[(m + static_cast<std::size_t>(after)) % given.size()]);
+  return made;
+}
+
 }  // namespace
 
 runs union_of(char letter, const runs& first, const runs& second, int members) {
@@ -137,6 +145,9 @@ std::vector<content> combine(collective_kind does, const std::vector<const conte
           n, static_cast<int>(n) == members ? gather(given) : gather_line(*given[0], *given[1], members));
     case collective_kind::all_to_all:
       throw refusal("what its members exchange is not known without their sequences");
+    case collective_kind::shift:
+    case collective_kind::shift_back:
+      return handed_on(given, members, does == collective_kind::shift ? members - 1 : 1);
     case collective_kind::reduce_scatter:
       break;
   }

@@ -3,13 +3,15 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 namespace rankc::codegen::algebra {
 
-bool holding::is_maximum() const {
+std::string_view holding::unfinished() const {
   for (int i = 0; i < sum.size(); ++i)
     for (int a = 0; a < sum[i].over.size(); ++a)
-      if (sum[i].over[a].maximum) return true;
-  return false;
+      if (sum[i].over[a].how != joining::sum) return sum[i].over[a].how == joining::maximum ? "a maximum" : "a softmax";
+  return "";
 }
 
 term holding::closed() const {
@@ -93,8 +95,8 @@ bool have_one_box(holding& to, const holding& more) {
   }
   if (!(to.box == more.box))
     throw refusal(fmt::format("{} are added to {}", text_of(more.box), text_of(to.box)));
-  if (to.is_maximum() || more.is_maximum())
-    throw refusal("a maximum that is not yet over all is added to another value");
+  for (const holding* h : {&std::as_const(to), &more})
+    if (!h->unfinished().empty()) throw refusal(fmt::format("{} that is not yet over all is added to another value", h->unfinished()));
   return true;
 }
 
@@ -122,7 +124,7 @@ void take_maximum(holding& to, const holding& with) {
     throw refusal("the maximum is taken of values that are not parts of one");
   summand& s = to.sum[0];
   const summand& other = with.sum[0];
-  if (s.over.size() != 1 || other.over.size() != 1 || !s.over[0].maximum || !other.over[0].maximum ||
+  if (s.over.size() != 1 || other.over.size() != 1 || s.over[0].how != joining::maximum || other.over[0].how != joining::maximum ||
       s.over[0].id != other.over[0].id)
     throw refusal("the maximum is taken of values that are no parts of a maximum");
   interval twice;
@@ -131,6 +133,29 @@ void take_maximum(holding& to, const holding& with) {
     throw refusal(text_of(s.over[0].letter, {twice.begin, twice.end}) + " are in the maximum twice");
   s.over[0].done = all;
   drop_whole(s);
+}
+
+namespace {
+
+const pending& part_of_softmax(const holding& h) {
+  if (h.sum.size() != 1 || h.sum[0].over.size() != 1 || h.sum[0].over[0].how != joining::softmax)
+    throw refusal("what is merged is no part of a softmax, or is whole already");
+  return h.sum[0].over[0];
+}
+
+}  // namespace
+
+void merge_parts(holding& to, const holding& weight, const holding& with, const holding& weight_of_other) {
+  const pending own = part_of_softmax(to), other = part_of_softmax(with);
+  for (const auto& [part, w] : {std::pair(&own, &weight), {&other, &weight_of_other}})
+    if (const pending& of = part_of_softmax(*w); of.id != part->id || !(of.done == part->done))
+      throw refusal(fmt::format("the log-sum-exp over {} is taken for that over {}", text_of(of.letter, of.done), text_of(part->letter, part->done)));
+  if (own.id != other.id || to.sum[0].of != with.sum[0].of || weight.sum[0].of != weight_of_other.sum[0].of || !(to.box == with.box))
+    throw refusal("what is merged are no parts of one softmax");
+  interval twice;
+  if (!to.sum[0].over[0].done.unite(other.done, twice))
+    throw refusal(text_of(other.letter, {twice.begin, twice.end}) + " are in the softmax twice");
+  drop_whole(to.sum[0]);
 }
 
 holding cut(const holding& of, std::int64_t row, std::int64_t rows, std::int64_t col, std::int64_t cols) {

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "domain.hpp"
+#include "facts.hpp"
 #include "term.hpp"
 
 namespace rankc::codegen::algebra {
@@ -28,7 +29,7 @@ struct unknown_row : refusal {
 struct pending {
   word id = 0;  // of the sum: equal ids are one axis
   char letter = 0;
-  bool maximum = false;
+  joining how = joining::sum;
   std::int64_t size = 0;
   runs done;
   bool operator==(const pending&) const = default;
@@ -48,7 +49,8 @@ struct holding {
 
   bool is_zero() const { return sum.empty(); }
   bool is_whole() const { return sum.size() == 0 || (sum.size() == 1 && sum[0].is_whole()); }
-  bool is_maximum() const;
+  /// "a maximum", "a softmax": what it is parts of that are no sum; empty where it is none.
+  std::string_view unfinished() const;
   /// The term of all summands, were they whole.
   term closed() const;
 };
@@ -63,6 +65,9 @@ void add(holding& to, const holding& more);
 void add_of_member(holding& to, const holding& more);
 /// The maximum of two parts of one.
 void take_maximum(holding& to, const holding& with);
+/// `to` becomes the softmax over the keys of both, by the log-sum-exp of each.
+/// Errors: refusal where they are no parts of one, or have keys in common.
+void merge_parts(holding& to, const holding& weight, const holding& with, const holding& weight_of_other);
 /// Rows and columns of a box: of two dims, or the columns of one.
 holding cut(const holding&, std::int64_t row, std::int64_t rows, std::int64_t col, std::int64_t cols);
 

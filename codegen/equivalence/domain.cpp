@@ -134,6 +134,7 @@ std::string axis_name(char letter) {
       return "heads";
     case 's':
     case 'p':
+    case 'j':
       return "positions";
     case '+':
       return "parts";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of facts. Axes: t and u tokens of a step, p positions of the queries of t, h and k heads, v vocabulary, s positions; i, o, w, l, r features.
+// The table of facts. Axes: t and u tokens of a step, p positions of the queries of t, j those of the keys of u, h and k heads, v vocabulary, s positions; i, o, w, l, r features.
 #include "facts.hpp"
 
 namespace rankc::codegen::algebra {
@@ -17,6 +17,8 @@ constexpr line lines[]{
     {"all_gather", "y(t w) x(t w)", "y = 1 * x", "", "", "x = dy"},
     {"reduce_scatter", "y(t w) x(t w)", "y = 1 * x", "", "", "x = dy"},
     {"all_to_all", "y(t w) x(t w)", "y = 1 * x", "", "", "x = dy"},
+    {"shift", "first(t w) second(t w) x(t w) y(t w)", "first = 1 * x; second = 1 * y", "", "", "x = dfirst; y = dsecond"},
+    {"shift_back", "first(t w) second(t w) x(t w) y(t w)", "first = 1 * x; second = 1 * y", "", "", "x = dfirst; y = dsecond"},
     {"add", "y(t w)^a,b a(t w) b(t w)", "y = a + b", "", "", "a = dy; b = dy"},
     {"scale", "y(t w)^x x(t w)", "y = number * x", "", "", "x = scale(dy)"},
 
@@ -97,6 +99,14 @@ constexpr line lines[]{
     {"chunk_attention", "o(t h*d) lse(t h) q(t h*d):q k(u k*d):k v(u k*d):k", "o = q k v'; lse = q k", "chunks like attention groups", "seq"},
     {"chunk_attention_grad", "dq(t h*d):q dk(u k*d):k dv(u k*d):k d_o(t h*d) q(t h*d):q k(u k*d):k v(u k*d):k o(t h*d) lse(t h)",
      "dq = d_o' q k v o lse; dk = sum(p) d_o' q k v o lse; dv = sum(p) d_o' q k v o lse", "chunks like attention_grad groups", "seq"},
+
+    // ---- the same of one rank's keys, in parts
+    {"ring_attention", "o(t h*d) lse(t h) q(t h*d) k(u k*d) v(u k*d)", "o = parts(j) q k v; lse = parts(j) q k",
+     "ring like attention groups", "seq"},
+    {"merge_attention", "o(t h*d)^o_before lse(t h)^lse_before o_before(t h*d) lse_before(t h) o_more(t h*d) lse_more(t h)",
+     "o = merge(lse_before lse_more) o_before o_more; lse = merge(lse_before lse_more) lse_before lse_more", "shares"},
+    {"ring_attention_grad", "dq(t h*d) dk(u k*d) dv(u k*d) d_o(t h*d) q(t h*d) k(u k*d) v(u k*d) o(t h*d) lse(t h)",
+     "dq = sum(j) d_o' q k v o lse; dk = sum(p) d_o' q k v o lse; dv = sum(p) d_o' q k v o lse", "ring like attention_grad groups", "seq"},
 
     // ---- tables looked up by ids, and the loss
     {"embedding", "y(t w) ids(t) table(v w)", "y = sum(v) ids table'", "first(v)", "", "table = embedding_grad(dy, ids)"},

@@ -26,6 +26,9 @@ namespace rankc::codegen::algebra {
 ///   time over all the
 ///                       axes of the result). It is linear in each operand with a mark.
 ///   "top = max(v) x"    the largest over an axis.
+///   "o = parts(j) q k v"  made over the keys j, whose scores are of the first two operands, in parts: a softmax over some of
+///                       them, or its log-sum-exp.
+///   "o = merge(a b) x y"  of two parts x and y, whose log-sum-exps are a and b, that over the keys of both.
 ///   "y = x + b"         the sum of operands; one with other axes than the result is repeated along the rest,
 ///   or is a part of it. "y = number * x"    a multiple by the op's number; "y = 1 * x" is x itself. "y = 0"
 ///   "u = linear(x, w)"  by other rows: their results in order, from their operands. Names that are no ports
@@ -38,6 +41,9 @@ namespace rankc::codegen::algebra {
 ///   "sequences"    axis t is of whole sequences of the op's seq, as many as its rows,
 ///   "chunks"       axis t is of a rank's chunks of such sequences, or a part of these, of as many ranks as the op's number says;
 ///                  axis u, if there is one, is of the whole sequences, rank after rank; first says which rank's they are,
+///   "ring"         axis t is of a rank's chunks of such sequences, and u of those of the rank that is the op's number before it in
+///                  their ring; first says which rank's t are,
+///   "shares"       axis t is, of each of as many sequences of the op's seq as it has rows, the same number of tokens,
 ///   "like R"       its results are row R's,
 ///   "arranges"     its results say in which order the slots of tokens lie that are chosen so: "t*l" are l slots of each token, in an
 ///                  order of their own,
@@ -69,15 +75,19 @@ struct port {
   bool sums_tokens = false;  // a result that is a sum over tokens
 };
 
+/// How parts over an axis are put together.
+enum class joining { sum, maximum, softmax };
+
 /// Part of an equation. `at` are indices of names: first the ports, then what is between.
 struct equation {
-  enum class kind { function, sum, multiple, zero, call } is = kind::function;
+  enum class kind { function, sum, multiple, zero, merge, call } is = kind::function;
   std::vector<int> results;  // one; of a call: as many as its row has
   std::vector<int> operands;
   std::vector<bool> linear;  // of each operand
   std::vector<bool> same;    // of a sum: whether the operand has the result's axes
   std::string over;          // letters of the axes summed over
-  bool maximum = false;      // taken over them instead
+  joining how = joining::sum;  // of what is made over them
+  std::vector<int> weights;  // of a merge: the log-sum-exp of each operand
   int row = -1;              // of a call
 };
 /// An operand of a derivative: a port, or the gradient of one.
@@ -102,7 +112,7 @@ struct fact {
   std::vector<std::string> names;  // of the ports, and what is between
   std::vector<equation> equations;
   std::string whole, first;  // letters
-  bool positions = false, listed = false, sequences = false, chunks = false, groups = false, commutative = false, arranges = false;
+  bool positions = false, listed = false, sequences = false, chunks = false, ring = false, shares = false, groups = false, commutative = false, arranges = false;
   int by = -1;  // of an operand that says where slots lie
   bool seq = false, number = false, parts = false;
   std::vector<derivative> derivatives;

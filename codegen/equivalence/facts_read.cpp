@@ -51,7 +51,8 @@ class reader {
       for (const axis_use& a : p.axes)
         for (const char letter : {a.of, a.unit})
           add_letter(f, letter, letters);
-    if (std::string_view(l.rule).find("sum(p)") != std::string_view::npos) add_letter(f, 'p', letters);
+    for (const char letter : {'p', 'j'})
+      if (std::string_view(l.rule).find(std::string{'(', letter, ')'}) != std::string_view::npos) add_letter(f, letter, letters);
     if (letters.size() > max_letters) throw std::logic_error(f.row + ": its facts have too many letters");
     for (const char c : f.row)
       f.key = (f.key ^ static_cast<unsigned char>(c)) * 0x100000001B3ull + 0x9E3779B97F4A7C15ull;
@@ -115,15 +116,17 @@ class reader {
       e.is = equation::kind::multiple;
       f.number |= right.starts_with("number");
       operand(parts_of(right, "*").at(1));
-    } else if (open != std::string::npos && before != "sum" && before != "max") {
+    } else if (open != std::string::npos && before != "sum" && before != "max" && before != "parts" && before != "merge") {
       e.is = equation::kind::call;
       e.row = row_of(before);
       for (const std::string& name : parts_of(right.substr(open + 1), ",) ")) operand(name);
     } else {
       if (open != std::string::npos) {
-        e.maximum = before == "max";
-        for (const std::string& axis : parts_of(right.substr(open + 1, right.find(')') - open - 1), " "))
-          e.over += axis;
+        if (before == "merge") e.is = equation::kind::merge;
+        e.how = before == "max" ? joining::maximum : before == "parts" ? joining::softmax : joining::sum;
+        for (const std::string& name : parts_of(right.substr(open + 1, right.find(')') - open - 1), " "))
+          if (before == "merge") e.weights.push_back(name_of(f, name));
+          else e.over += name;
         right = right.substr(right.find(')') + 1);
       }
       for (const std::string& name : parts_of(right, " ")) operand(name);
@@ -139,6 +142,8 @@ class reader {
         else if (words[i] == "listed") f.positions = f.listed = true;
         else if (words[i] == "sequences") f.sequences = true;
         else if (words[i] == "chunks") f.chunks = true;
+        else if (words[i] == "ring") f.ring = true;
+        else if (words[i] == "shares") f.shares = true;
         else if (words[i] == "like") f.key = all_[static_cast<std::size_t>(row_of(words.at(++i)))].key;
         else if (words[i] == "groups") f.groups = true;
         else if (words[i] == "commutative") f.commutative = true;
@@ -199,7 +204,7 @@ bool sums_tokens(const std::vector<fact>& all, const fact& f, int result) {
     if (at == e.results.end()) continue;
     if (e.is == equation::kind::call)
       return sums_tokens(all, all[static_cast<std::size_t>(e.row)], static_cast<int>(at - e.results.begin()));
-    return !e.maximum && e.over.find('t') != std::string::npos;
+    return e.how == joining::sum && e.over.find('t') != std::string::npos;
   }
   return false;
 }

@@ -58,7 +58,7 @@ void check_first(const op& o, const fact& f) {
   for (std::size_t i = 0; i < f.ports.size(); ++i) {
     const std::vector<axis_use>& axes = f.ports[i].axes;
     const bool takes = std::any_of(axes.begin(), axes.end(), [&](const axis_use& a) {
-      return f.first.find(a.of) != std::string::npos || ((f.positions || f.chunks) && a.of == 't');
+      return f.first.find(a.of) != std::string::npos || ((f.positions || f.chunks || f.ring) && a.of == 't');
     });
     if (!takes && o.views[i].first != 0 && f.equations[0].is != equation::kind::call)
       throw refusal(
@@ -230,6 +230,17 @@ void check_exchange(const op& o) {
   if (!is_apart(from, to) || !is_apart(from, scratch) || !is_apart(to, scratch)) throw refusal("it writes over what it reads");
 }
 
+/// What is handed on and what arrives, two tensors each, lie apart.
+void check_shift(const op& o) {
+  if (o.reads.size() != 2 || o.writes.size() != 2) throw refusal("it hands on two tensors at once");
+  for (std::size_t i = 0; i < 2; ++i) {
+    if (o.reads[i].end - o.reads[i].begin != o.writes[i].end - o.writes[i].begin) throw refusal("it hands on tensors of other sizes");
+    for (const access& r : o.reads)
+      if (!is_apart(o.writes[i], r)) throw refusal("it writes over what it reads");
+  }
+  if (!is_apart(o.writes[0], o.writes[1])) throw refusal("it writes two tensors to the same bytes");
+}
+
 }  // namespace
 
 void check_layout(const op& o, const seat& at) {
@@ -242,6 +253,7 @@ void check_layout(const op& o, const seat& at) {
   if (own != o.bytes) throw refusal(fmt::format("it is told of {} bytes; expected {}", o.bytes, own));
   if (scatters || o.does == collective_kind::all_gather) return check_shards(o, at);
   if (o.does == collective_kind::all_to_all) return check_exchange(o);
+  if (is_shift(o.does)) return check_shift(o);
   if (o.reads.size() > 1) return check_reduced_together(o);
   const access &from = o.reads[0], &to = o.writes[0];
   if (!is_apart(from, to) && (from.begin != to.begin || from.end != to.end))

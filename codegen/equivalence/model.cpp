@@ -177,6 +177,7 @@ void model::apply(const fact& f, std::vector<term>& ports, const attributes& wit
               result +
               (e.same[i] ? given[i] : addend_of(f, static_cast<int>(k), static_cast<int>(i), given[i], with));
         break;
+      case equation::kind::merge: throw refusal(where + ": one device has no parts of a softmax");
       case equation::kind::call: {
         const fact& callee = facts()[static_cast<std::size_t>(e.row)];
         std::vector<term> inner(callee.names.size(), zero);

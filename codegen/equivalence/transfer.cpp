@@ -90,7 +90,7 @@ void check_divisible(const fact& f, const equation& e, const std::vector<letter_
     const std::vector<axis_use>& axes = f.ports[static_cast<std::size_t>(e.results[0])].axes;
     const bool has =
         std::any_of(axes.begin(), axes.end(), [&](const axis_use& a) { return a.of == k.letter; });
-    if (!has && (e.maximum || e.over.find(k.letter) == std::string::npos))
+    if (!has && (e.how != joining::sum || e.over.find(k.letter) == std::string::npos))
       throw refusal(fmt::format("its {} are of several tensors", axis_name(k.letter)));
   }
 }
@@ -129,8 +129,9 @@ void transfer::each_cell(const fact& f, std::vector<operand>& ports, cell& c, co
     for (std::size_t e = 0; e < f.equations.size(); ++e) {
       const int equation = static_cast<int>(e);
       put(f, f.equations[e], ports, c,
-          f.equations[e].is == equation::kind::sum ? c.sum(equation, ports, own)
-                                                   : c.function(equation, ports, own));
+          f.equations[e].is == equation::kind::sum     ? c.sum(equation, ports, own)
+          : f.equations[e].is == equation::kind::merge ? c.merge(equation)
+                                                       : c.function(equation, ports, own));
     }
     more = false;
     for (std::size_t k = 0; k < along.size() && !more; ++k) {
@@ -162,7 +163,7 @@ void transfer::multiply(const fact& f, const equation& e, std::vector<operand>& 
     if (factor != 1) {
       holding& h = space_.make();
       h = *t.holds;
-      if (h.is_maximum()) throw refusal("a maximum that is not yet over all is multiplied");
+      if (!h.unfinished().empty()) throw refusal(fmt::format("{} that is not yet over all is multiplied", h.unfinished()));
       for (int k = 0; k < h.sum.size(); ++k) h.sum[k].of = factor * h.sum[k].of;
       t.holds = &h;
     }

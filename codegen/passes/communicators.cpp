@@ -72,7 +72,8 @@ class maker {
       const coord at = mesh_.at(ranks[0]);
       const std::string place = place_of(mesh_, at, across);
       const pipeline_rank& r = l_.ranks[at[axis::pp]];
-      add(role_name(as) + place, ranks, as, lane_over(as));
+      const bool rings = across == axis::ring && ring_ranks(l_.plan->dims) > 1;
+      add(role_name(as) + place, ranks, as, rings ? ring_lane(r.lanes) : lane_over(as));
       if (as == runtime::over::shard) add("gathering" + place, ranks, as, gather_lane(r.lanes));
       const bool in_layers = as == runtime::over::tp || as == runtime::over::cp;
       if (in_layers && r.overlaps) add(role_name(as) + std::string(" of what overlaps") + place, ranks, as, overlap_lane);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
 
 #include "contents.hpp"
 #include "lanes.hpp"
@@ -222,6 +223,18 @@ static bool writes_part(const body& b, const node& n, const operand& out) {
   return is_own && elements > 0 && static_cast<std::size_t>(elements) * b.setting.bytes(v.holds) < v.bytes;
 }
 
+static collective_kind kind_of(conversion c) {
+  switch (c) {
+    case conversion::all_reduce_max: return collective_kind::all_reduce_max;
+    case conversion::all_gather: return collective_kind::all_gather;
+    case conversion::reduce_scatter: return collective_kind::reduce_scatter;
+    case conversion::all_to_all: return collective_kind::all_to_all;
+    case conversion::shift: return collective_kind::shift;
+    case conversion::shift_back: return collective_kind::shift_back;
+    default: return collective_kind::all_reduce;
+  }
+}
+
 op flattener::layer_op(const item& i, const layer_call& call, const node& n) {
   const layer_use& use = r_.stages[i.stage].layers[call.layer];
   const body& b = l_.bodies[use.kind];
@@ -265,13 +278,9 @@ op flattener::layer_op(const item& i, const layer_call& call, const node& n) {
     o.kind = op_kind::collective;
     o.name = b.message(n);
     o.bytes = b.message_bytes(n);
-    o.communicator = find_link(r_, i.on, role_over(n.over));
+    o.communicator = find_link(r_, lane_of(r_.lanes, n, i.on), role_over(n.over));
     o.message = l_.find_message(o.name);
-    o.does = n.row->converts == conversion::all_gather       ? collective_kind::all_gather
-             : n.row->converts == conversion::reduce_scatter ? collective_kind::reduce_scatter
-             : n.row->converts == conversion::all_to_all     ? collective_kind::all_to_all
-             : maximum                                       ? collective_kind::all_reduce_max
-                                                             : collective_kind::all_reduce;
+    o.does = kind_of(n.row->converts);
   } else {
     o.row = n.row->name;
     o.number = n.number;
@@ -285,8 +294,25 @@ void flattener::layer_ops(const item& i, int layer, std::vector<op>& out) {
   const body& b = l_.bodies[s.layers[layer].kind];
   for (const phase p : phases_of(s, i, layer)) {
     const layer_call& call = s.calls[static_cast<int>(p)][layer];
-    for (const node& n : b.calls(p))
-      if (!n.is(ops::clear) || !adds(i, call, b, n)) out.push_back(layer_op(i, call, n));
+    int own = before_item, message = -1, arrived = -1;  // the last op on the item's lane, and beside it; what is waited for next
+    for (std::size_t k = 0; k < out.size(); ++k)
+      if (out[k].stream == i.on) own = static_cast<int>(k);
+    for (const node& n : b.calls(p)) {
+      if (n.is(ops::clear) && adds(i, call, b, n)) continue;
+      op o = layer_op(i, call, n);
+      o.stream = lane_of(r_.lanes, n, i.on);
+      const int index = static_cast<int>(out.size());
+      if (n.joins) arrived = message;
+      if (o.stream != i.on) {
+        o.waits.push_back(own);
+        if (arrived >= 0) o.waits.push_back(arrived);
+        message = index;
+      } else {
+        own = index;
+        if (arrived >= 0) o.waits.push_back(std::exchange(arrived, -1));
+      }
+      out.push_back(std::move(o));
+    }
   }
 }
 

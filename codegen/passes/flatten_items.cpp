@@ -281,6 +281,11 @@ op flattener::update(const item& i) {
   return o;
 }
 
+static bool is_of_layers(const item& i) {
+  using enum item_kind;
+  return i.what == forward || i.what == backward || i.what == forward_layer || i.what == backward_layer;
+}
+
 std::vector<op> flattener::flatten(const item& i) {
   std::vector<op> out;
   const auto layers = [&] { return static_cast<int>(r_.stages[i.stage].layers.size()); };
@@ -305,8 +310,12 @@ std::vector<op> flattener::flatten(const item& i) {
     case item_kind::reduce_loss: out.push_back(reduce_scalar(i, scalar(loss, r_.arena.loss))); break;
     case item_kind::update: out.push_back(update(i)); break;
   }
-  if (out.empty()) out.emplace_back().name = i.name;  // half a backward of layers that have nothing for it
-  for (op& o : out) o.stream = i.on;
+  if (out.empty()) {  // half a backward of layers that have nothing for it
+    op& none = out.emplace_back();
+    none.name = i.name, none.stream = i.on;
+  }
+  if (!is_of_layers(i))
+    for (op& o : out) o.stream = i.on;
   return out;
 }
 

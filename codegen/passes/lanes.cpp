@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <rankc/schedule/opened.hpp>
 
+#include <algorithm>
 #include <stdexcept>
 
 namespace rankc::codegen {
@@ -25,11 +26,19 @@ std::vector<lane> lanes_of(const plan_data& plan, int rank) {
   for (const bool sends : {true, false})
     for (const int peer : detail::find_neighbours(t, rank, sends))
       lanes.push_back({(sends ? "to_" : "from_") + name_of(peer, rank, t.ranks()), false, peer, sends});
+  if (ring_ranks(plan.dims) > 1) lanes.push_back({"ring"});
   if (weight_shards(plan.dims) > 1) lanes.push_back({"gather"});
   return lanes;
 }
 
 int gather_lane(const std::vector<lane>& lanes) { return static_cast<int>(lanes.size()) - 1; }
+
+int ring_lane(const std::vector<lane>& lanes) {
+  return static_cast<int>(std::find_if(lanes.begin(), lanes.end(), [](const lane& l) { return l.name == "ring"; }) - lanes.begin());
+}
+int lane_of(const std::vector<lane>& lanes, const rankc::program::node& n, int on) {
+  return n.is_beside() && on == compute_lane ? ring_lane(lanes) : on;
+}
 
 int find_lane(const std::vector<lane>& lanes, int peer, bool sends) {
   for (std::size_t i = 0; i < lanes.size(); ++i)

@@ -15,6 +15,12 @@ std::vector<lane> lanes_of(const plan_data&, int rank);
 /// The lane that gathers the shards of weights, of a rank that has one.
 int gather_lane(const std::vector<lane>&);
 
+/// The lane of what goes around a ring, of a rank that is in one.
+int ring_lane(const std::vector<lane>&);
+
+/// The lane of an op of an item: beside lane 0 what goes around a ring has its own.
+int lane_of(const std::vector<lane>&, const rankc::program::node&, int on);
+
 /// The lane of messages to a rank, or from it.
 /// Errors: std::logic_error where there are none.
 int find_lane(const std::vector<lane>&, int peer, bool sends);

@@ -102,12 +102,13 @@ class rank_lister {
   static std::string call(const stage_plan& s, int p, const layer_call& c) {
     std::vector<std::string> given;
     for (const actual& a : c.given) given.push_back(given_as(s, a));
-    return fmt::format("{} {}: {}({})", s.name, phase_names[p], s.layers[c.layer].name, fmt::join(given, ", "));
+    return fmt::format("{} {}: {}({})", s.name, phase_names[p], s.layers[c.layer].name,
+                       fmt::join(given, ", "));
   }
   static std::string given_as(const stage_plan& s, const actual& a) {
-    constexpr const char* formals[]{"weights", "gradients", "saved", "halfway", "work", "rope",       "ids",
-                                    "targets", "x",         "y",     "loss", "dy",         "dx",
-                                    "accumulate", "accumulate_shared"};
+    constexpr const char* formals[]{
+        "beside",  "weights", "gradients", "saved", "halfway", "work", "rope",       "ids",
+        "targets", "x",       "y",         "loss",  "dy",      "dx",   "accumulate", "accumulate_shared"};
     const std::string as = formals[static_cast<int>(a.as)];
     switch (a.from) {
       case source::slot: return fmt::format("{}: {} of {}", as, word(a.what), s.layers[a.index].name);

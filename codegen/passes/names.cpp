@@ -17,7 +17,7 @@ using rankc::program::name_source;
 /// What the text of a layer calls its own, and the kernels that it calls.
 std::vector<std::string_view> reserved_names() {
   std::vector<std::string_view> names{
-      "on", "w", "dw", "s", "work", "rope_table", "ids", "targets", "x", "y", "loss", "dy", "dx", 
+      "on", "beside", "follow", "w", "dw", "s", "work", "rope_table", "ids", "targets", "x", "y", "loss", "dy", "dx", 
       "parameters", "saved", "halfway", "mid", "place", "keep", "forward", "backward", "backward_input", "backward_weight", "recompute", "slot", "region", "size", "own",
       "over_tp", "shared", "at", "real", "bf16", "rank", "lane", "over", "reduction", "event", "message", "rankc", "std", "host", "cuda",
       "runtime", "copy", "clear", "matrix", "vector", "workspace", "size_constant", "store", "run", "input", "output", "into", "base", "wide",
@@ -143,6 +143,7 @@ class namer {
     const int rows = of_chunks ? rankc::program::rows_of(t_.values[o.in[0]], o.with.seq, b_.setting.dims) : o.with.rows;
     if (rows) name_constant("rows", rows);
     if (o.with.seq) name_constant("seq", o.with.seq);
+    if (o.with.ring) name_constant("ring", o.with.ring);
   }
 
   // ---- what lowering made

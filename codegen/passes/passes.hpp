@@ -45,6 +45,7 @@ struct function_shape {
   bool weights, gradients, saved, halfway, work, x, y, dy, dx, ids, targets, loss, accumulate;
   std::vector<int> accumulate_shared;  // into gradients of parameters that another layer shares
   std::vector<int> ropes;  // of the body's tables
+  bool beside = false;     // the lane of what goes around a ring
 };
 function_shape shape_of(const body&, phase);
 /// The parameter shared with another layer into whose gradient a node sums; -1: none.
@@ -79,6 +80,9 @@ void place_arena(lowered&);
 /// The fewest events that order items on different lanes wherever they touch the same bytes.
 void order_streams(lowered&);
 
+/// An op of an item that waits for what its rank has on the item's lane before the item.
+inline constexpr int before_item = -1;
+
 /// The ops of a pipeline rank, item by item, with the bytes that they touch. Contents are named by what they are (the
 /// saved values of microbatch 3, the gradient of a weight after microbatch 2), not by where they are placed: that is
 /// what makes the proof a proof of the placement. Values are numbered from 0 within the pipeline rank.
@@ -86,6 +90,7 @@ class flattener {
  public:
   flattener(const lowered&, const pipeline_rank&, const step&);
   op begin();
+  /// They wait for one another by their places in the item.
   std::vector<op> flatten(const item&);
   op end(bool train);
   /// What a step sums up, with communicators by the links of the rank.

@@ -83,6 +83,7 @@ extent size_of(const body& b, const node& n, std::string_view symbol) {
   if (symbol == "rows") return attribute(b, symbol, n.rows);
   if (symbol == "seq") return length_of(b, n);
   if (symbol == "cp") return attribute(b, symbol, b.setting.dims.cp);
+  if (symbol == "ring") return attribute(b, symbol, ring_ranks(b.setting.dims));
   if (symbol == "number") return number_of(b, n.number);
   for (std::size_t p = 0; p < n.ports.size(); ++p) {
     const port_shape& s = n.row->ports[p].shape;

@@ -110,7 +110,15 @@ flat_rank flatten(const lowered& l, const pipeline_rank& r, bool train) {
   std::vector<int> last_op;
   for (const item& i : s.items) {
     std::vector<op> ops = f.flatten(i);
-    for (int w : i.waits) ops.front().waits.push_back(last_op[w]);
+    const int base = static_cast<int>(all.size());
+    const auto on_lane = [&](const op& o) { return o.stream == i.on; };
+    const int before = base - 1 - static_cast<int>(std::find_if(all.rbegin(), all.rend(), on_lane) - all.rbegin());
+    for (op& o : ops)
+      for (int& w : o.waits) w = w == before_item ? before : base + w;
+    for (op* first : {&ops.front(), &*std::find_if(ops.begin(), ops.end(), on_lane)}) {
+      for (int w : i.waits) first->waits.push_back(last_op[w]);
+      if (on_lane(ops.front())) break;
+    }
     all.insert(all.end(), ops.begin(), ops.end());
     last_op.push_back(static_cast<int>(all.size()) - 1);
   }

@@ -117,6 +117,7 @@ void check_sizes(const site& at) {
   const std::size_t members = static_cast<std::size_t>(at.p.communicators[o.communicator].members());
   const bool gathers = o.does == collective_kind::all_gather,
              scatters = o.does == collective_kind::reduce_scatter, exchanges = o.does == collective_kind::all_to_all;
+  const bool shifts = is_shift(o.does);
   const auto like = [](const access& r, const access& w) {
     return r.end - r.begin == w.end - w.begin && r.type == w.type;
   };
@@ -128,6 +129,7 @@ void check_sizes(const site& at) {
   const bool fits = gathers     ? in == o.bytes && out == members * in
                     : scatters  ? out == o.bytes && in == members * out
                     : exchanges ? in == o.bytes && swaps()
+                    : shifts    ? in == o.bytes && pairwise && o.reads.size() == 2 && o.writes.size() == 2
                                 : in == o.bytes && pairwise;
   if (!fits)
     at.refuse("reads {} bytes and writes {}; {} of {} bytes over {} ranks does not", in, out,

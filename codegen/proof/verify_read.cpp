@@ -120,7 +120,7 @@ instruction to_instruction(const json& j) {
     s.peer = to_int(j["peer"], where + ": peer");
     return s;
   }
-  s.does = to_word(j["does"], {"all_reduce", "all_reduce_max", "all_gather", "reduce_scatter", "all_to_all"}, where + ": does");
+  s.does = to_word(j["does"], {"all_reduce", "all_reduce_max", "all_gather", "reduce_scatter", "all_to_all", "shift", "shift_back"}, where + ": does");
   if (exchanges) s.seq = to_count(j["seq"], where + ": seq");
   if (!j["in_bf16"].is_boolean()) refuse(where + ": in_bf16", "must be true or false");
   s.in_bf16 = j["in_bf16"].get<bool>();

@@ -117,6 +117,7 @@ class schedule_checker {
       for (std::size_t i = 0; right && i < s.reads.size(); ++i)
         right = s.reads[i].end - s.reads[i].begin == s.writes[i].end - s.writes[i].begin &&
                 s.reads[i].type == s.writes[i].type;
+    if (s.does == "shift" || s.does == "shift_back") right = right && s.reads.size() == 2;
     if (!right)
       refuse(me, "is no {} of {} bytes over {} ranks: it reads {} and writes {}", s.does, s.bytes, members,
              in, out);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the host's fabric carries in a step of the odd plans is what their programs say of themselves.
+// What the host's fabric carries in a step of a family's plans is what their programs say of themselves.
 #include <doctest/doctest.h>
 
 #include "account.hpp"
@@ -7,7 +7,7 @@
 
 using namespace audit;
 
-TEST_CASE("every rank of the odd plans communicates what its program's table says") {
+TEST_CASE("every rank of a family's plans communicates what its program's table says") {
   int plans = 0;
   std::size_t ranks = 0, transfers = 0;
   for (const registered& program : host_registry) {

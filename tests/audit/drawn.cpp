@@ -61,7 +61,8 @@ drawn draw(std::uint64_t seed, std::uint64_t index, const std::string& name) {
   draws d(seed, index, "audit");
   const sizes s = draw_sizes(d);
   parallel_dims dims = draw_dims(d);
-  if (draws(seed, index, "heads").chance(50)) dims.ulysses = dims.cp;
+  if (draws of(seed, index, "heads"); of.chance(50)) dims.ulysses = dims.cp;
+  else if (of.chance(50)) dims.cp_attention = cp_attention::ring;
   const fuzz::schedule_choice by = draw_schedule(d, dims.pp);
   const int ranks = dims.dp_replicate * dims.dp_shard, seq = d.one_of({4, 12, 24});
   training recipe{.seq = seq, .global_batch = by.microbatches * ranks * d.between(1, 2), .precision = f64};

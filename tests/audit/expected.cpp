@@ -76,7 +76,8 @@ class accountant {
     }
   }
 
-  /// Keys and values are gathered, or heads exchanged, and kept; with all of forward, that is repeated.
+  /// Keys and values are gathered, or heads exchanged, and kept; with all of forward, that is repeated. What is handed on around a
+  /// ring is not kept: it goes round in backward too, once more where attention is repeated.
   void add_context_parallel(const layer& l) {
     const std::int64_t m = microbatches(l.stage);
     const bool again = l.recomputes && plan_.recipe.recompute.full;
@@ -91,7 +92,16 @@ class accountant {
       if (l.recomputes && plan_.recipe.recompute.attention) add(28, m * fraction(1, 4), heads);
       return;
     }
-    const with of{.given = {{"c", d_.cp}, {"KV", tokens() * fraction(2 * (of_.model.hidden / of_.model.heads * of_.model.kv_heads), d_.tp)}}};
+    with of{.given = {{"c", d_.cp}, {"KV", tokens() * fraction(2 * (of_.model.hidden / of_.model.heads * of_.model.kv_heads), d_.tp)}}};
+    if (d_.cp_attention == rankc::cp_attention::ring) {
+      of.kind = "shift_back";
+      add(23, m, of);
+      of.kind = "shift";
+      add(22, m, of);
+      of.phase = "backward";
+      if (again || (l.recomputes && plan_.recipe.recompute.attention)) add(22, m, of);
+      return;
+    }
     add(25, m, of), add(26, m, of);
     if (again) add(27, m, of);
   }

@@ -58,6 +58,9 @@ inline constexpr auto llama3_8b_8l_tp2_sp =
     on_node(llama3_8b_8l, llama_recipe(2), {.world = 2, .tp = 2, .sequence_parallel = true});
 inline constexpr auto llama3_8b_8l_cp2 = on_node(llama3_8b_8l, {.seq = 32768, .global_batch = 1, .precision = bf16},
                                                  {.world = 2, .cp = 2, .ulysses = 2, .reshard = reshard::after_step});
+inline constexpr auto llama3_8b_8l_cp2_ring =
+    on_node(llama3_8b_8l, {.seq = 32768, .global_batch = 1, .precision = bf16},
+            {.world = 2, .cp = 2, .cp_attention = cp_attention::ring, .reshard = reshard::after_step});
 inline constexpr auto llama3_8b_8l_pp2 = on_node(llama3_8b_8l, llama_recipe(8), pp2, schedules::one_f_one_b{8});
 inline constexpr auto llama3_8b_8l_pp2_zbv = on_node(llama3_8b_8l, llama_recipe(8), pp2, schedules::zero_bubble_v{8});
 inline constexpr auto llama3_8b_8l_pp2_dual_v = on_node(llama3_8b_8l, llama_recipe(8), pp2, schedules::dual_pipe_v{8});

@@ -49,6 +49,7 @@ ROWS = {
     "llama3-8b-8l-tp2": ("llama3_8b_8l_tp2_sp", 2 * 8192, 2, [f"{LLAMA} --batch 2 --tp 2"]),
     "llama3-8b-8l-cp2": ("llama3_8b_8l_cp2", 32768, 2,
                          [f"{LLAMA} --batch 1 --seq 32768 --cp 2 --fsdp{more}" for more in ("", " --no-reshard", " --cp-impl ring")]),
+    "llama3-8b-8l-cp2-ring": ("llama3_8b_8l_cp2_ring", 32768, 2, [f"{LLAMA} --batch 1 --seq 32768 --cp 2 --fsdp --cp-impl ring"]),
     "llama3-8b-8l-pp2": ("llama3_8b_8l_pp2", 8 * 8192, 2, split(f"{LLAMA} --batch 8 --pp 2 --pp-schedule 1F1B --pp-microbatches 8", "5,3")),
     "llama3-8b-8l-pp2-zbv": ("llama3_8b_8l_pp2_zbv", 8 * 8192, 2,
                              split(f"{LLAMA} --batch 8 --pp 2 --pp-schedule ZBV --pp-microbatches 8", "2,3,2,1")),

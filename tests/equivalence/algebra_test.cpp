@@ -14,7 +14,7 @@ const term t = leaf("test", "t"), u = leaf("test", "u");
 /// Elements [begin, end) of the terms that t sums over an axis of 100.
 summand part_of(std::int64_t begin, std::int64_t end, term of = t) {
   summand s{of, {}};
-  s.over.push_back({7, 't', false, 100, runs(begin, end)});
+  s.over.push_back({7, 't', joining::sum, 100, runs(begin, end)});
   return s;
 }
 holding held(const summand& s) {
@@ -99,7 +99,7 @@ TEST_CASE("a sum over two axes is whole by one after the other") {
   few<summand, 1> sum;
   const auto block = [](std::int64_t begin, std::int64_t end, std::int64_t head) {
     summand s = part_of(begin, end);
-    s.over.push_back({8, 'h', false, 2, runs(head, head + 1)});
+    s.over.push_back({8, 'h', joining::sum, 2, runs(head, head + 1)});
     return s;
   };
   add(sum, block(0, 50, 0));

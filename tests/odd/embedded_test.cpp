@@ -102,6 +102,14 @@ class exchange {
             std::copy_n(from(giver) + taker * count, count, to(taker) + giver * count);
         break;
       }
+      case carriage::kind::shift:
+      case carriage::kind::shift_back:
+        for (std::size_t taker = 0; taker < size; ++taker) {
+          const std::size_t giver = (taker + (first.kind == carriage::kind::shift ? size - 1 : 1)) % size;
+          std::copy_n(from(giver), count / 2, to(taker));
+          std::copy_n(static_cast<const T*>(calls.at(ranks[giver]).second_from), count / 2, static_cast<T*>(calls.at(ranks[taker]).second_to));
+        }
+        break;
     }
   }
 

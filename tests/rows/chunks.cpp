@@ -35,7 +35,7 @@ joining how(const row& r, std::size_t result, char letter) {
   if (e.is != equation::kind::call && e.over.find(letter) == std::string::npos)
     throw std::logic_error(std::string(r.op->name) + ": its facts do not say how " +
                            r.is->ports[result].name + " is made of parts of axis " + letter);
-  return e.maximum ? joining::maximum : joining::sum;
+  return e.how == codegen::algebra::joining::maximum ? joining::maximum : joining::sum;
 }
 
 /// The results of parts, joined, and the largest number met.

@@ -76,7 +76,7 @@ TEST_CASE("conversions leave the whole what it is") {
   for (const op_row* op : op_rows())
     for (const std::size_t group : {1, 2, 3, 5})
       for (const bool in_place : {false, true}) {
-        if (!op->communicates() || op == &ops::all_to_all) continue;
+        if (!op->communicates() || op == &ops::all_to_all || op == &ops::shift || op == &ops::shift_back) continue;
         const std::size_t rows_of = op->converts == conversion::reduce_scatter ? 7 * group : 7;
         const parts given = random_parts_of(group, rows_of * 11), made = after(*op, given, in_place);
         INFO(op->name << " of " << group << std::string(in_place ? ", in place" : ""));
@@ -124,6 +124,26 @@ TEST_CASE("an exchange makes of a rank's tokens in all heads all tokens in its h
       }
       CHECK(exchanged(by_tokens, {rows, seq, group, width, true}) == by_heads);
       CHECK(exchanged(by_heads, {rows, seq, group, width, false}) == by_tokens);
+    }
+}
+
+TEST_CASE("a shift hands two tensors to the next, or back to the one before") {
+  for (const ring_way way : {ring_way::next, ring_way::back})
+    for (const std::size_t group : {2, 3, 5}) {
+      CAPTURE(group);
+      const std::size_t count = 7 * 11;
+      const parts given = random_parts_of(group, 2 * count);
+      parts made(group);
+      plan p(1, static_cast<int>(group), 1);
+      train_body = [&](rank& r) {
+        const auto me = static_cast<std::size_t>(r.index);
+        const at x = data<double>(0), y = x + 8 * count, first = y + 8 * count, second = first + 8 * count;
+        std::copy(given[me].begin(), given[me].end(), r.at<double>(x));
+        shift<double>(r[compute], over::dp, {0, "shift"}, first, second, x, y, count, way);
+        made[me].assign(r.at<double>(first), r.at<double>(first) + 2 * count);
+      };
+      p.install()->step(input(1));
+      for (std::size_t m = 0; m < group; ++m) CHECK(made[m] == given[(m + (way == ring_way::next ? group - 1 : 1)) % group]);
     }
 }
 

@@ -58,6 +58,7 @@ bool says(const fact& f, F what) {
 TEST_CASE("coverage: rows and facts are of each other") {
   REQUIRE_NOTHROW(rows());
   REQUIRE_NOTHROW(chunk_rows());
+  REQUIRE_NOTHROW(ring_rows());
   for (const op_row* op : op_rows()) {
     INFO(op->name << " has no facts");
     CHECK(codegen::algebra::find_fact(op->name) >= 0);

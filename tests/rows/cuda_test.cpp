@@ -54,6 +54,11 @@ TEST_CASE("linear operands, and those left out") { each_case(check_operands); }
 TEST_CASE("sums, multiples, zeros") { each_case(check_values); }
 TEST_CASE("in place") { each_case(check_in_place); }
 TEST_CASE("adding") { each_case(check_adding); }
+TEST_CASE("parts around a ring") {
+  cuda_machine<float> f32;
+  cuda_machine<cuda::bf16> bf16;
+  for (machine* on : {static_cast<machine*>(&f32), static_cast<machine*>(&bf16)}) check_ring(*on);
+}
 TEST_CASE("slots of tokens") {
   cuda_machine<float> f32;
   cuda_machine<cuda::bf16> bf16;

@@ -53,6 +53,10 @@ TEST_CASE("chunks of sequences") {
   for (machine* on : {static_cast<machine*>(&f64), static_cast<machine*>(&f32)})
     for (const row& r : chunk_rows()) check_chunks(*on, r);
 }
+TEST_CASE("parts around a ring") {
+  CHECK(ring_rows().size() == 3);
+  for (machine* on : {static_cast<machine*>(&f64), static_cast<machine*>(&f32)}) check_ring(*on);
+}
 TEST_CASE("slots of tokens") {
   for (machine* on : {static_cast<machine*>(&f64), static_cast<machine*>(&f32)}) check_slots(*on);
 }

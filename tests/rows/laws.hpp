@@ -38,6 +38,9 @@ void check_adding(machine&, const row&, const setting&);
 /// What ranks make of their chunks of sequences is, put together or added up, what the row that it is like makes of the whole.
 void check_chunks(machine&, const row&);
 
+/// What the ranks of a ring make in parts, merged or added up, is what attention makes of whole sequences.
+void check_ring(machine&);
+
 /// Of some tokens, arranged by themselves, every row with slots makes what it makes of all: the same of each token, and parts of
 /// sums over them.
 void check_slots(machine&);

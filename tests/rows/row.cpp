@@ -62,18 +62,29 @@ std::vector<const op_row*> op_rows() {
   return all;
 }
 
-static std::vector<row> make_rows(bool chunks) {
+namespace {
+enum class shares { none, chunks, ring };
+shares shares_of(const row& r) {
+  const bool merges = r.is->equations[0].is == equation::kind::merge;
+  return r.is->ring || merges ? shares::ring : r.is->chunks ? shares::chunks : shares::none;
+}
+std::vector<row> make_rows(shares which) {
   std::vector<row> made;
   for (const op_row* op : op_rows())
-    if (row r = pair_up(*op); op->converts == conversion::none && r.is->chunks == chunks) made.push_back(std::move(r));
+    if (row r = pair_up(*op); op->converts == conversion::none && shares_of(r) == which) made.push_back(std::move(r));
   return made;
 }
+}  // namespace
 const std::vector<row>& rows() {
-  static const std::vector<row> all = make_rows(false);
+  static const std::vector<row> all = make_rows(shares::none);
   return all;
 }
 const std::vector<row>& chunk_rows() {
-  static const std::vector<row> all = make_rows(true);
+  static const std::vector<row> all = make_rows(shares::chunks);
+  return all;
+}
+const std::vector<row>& ring_rows() {
+  static const std::vector<row> all = make_rows(shares::ring);
   return all;
 }
 
@@ -110,6 +121,7 @@ double size_of_symbol(const row& r, std::string_view symbol, const setting& s) {
   if (symbol == "number") return s.number;
   if (symbol == "rows") return s.size.at('t') / tokens_of_sequence(r, s);
   if (symbol == "cp") return s.number;
+  if (symbol == "ring") return s.ring;
   if (symbol == "seq") return s.seq();
   for (std::size_t p = 0; p < r.ports.size(); ++p) {
     const std::vector<extent> dims = shape(r, p, s);

@@ -32,10 +32,11 @@ struct row {
 
 /// All rows that programs are made of: of the table, fused ones, and those that lowering adds.
 std::vector<const op_row*> op_rows();
-/// Those that have a kernel, but for chunks of sequences; and these. Errors: std::logic_error where a row has no facts, or other ports than its facts
+/// Those that have a kernel, but for chunks of sequences and parts around a ring; and these. Errors: std::logic_error where a row has no facts, or other ports than its facts
 /// have.
 const std::vector<row>& rows();
 const std::vector<row>& chunk_rows();
+const std::vector<row>& ring_rows();
 const row& find_row(std::string_view name);
 
 /// What an op is called with: a size for each letter ('s' is the op's seq), and what no size says.
@@ -44,6 +45,7 @@ struct setting {
   int first = 0;  // of the axis that the row's "@first" is on
   double number = 0.37;
   int gap = 0;  // elements between rows of ports that may have some
+  int ring = 1;  // ranks that share out each sequence around a ring
   int seq() const { return size.at('s'); }
 };
 /// Whether a row has slots of tokens, or makes the order in which they lie: it is tested on parts of tokens by check_slots.
@@ -51,7 +53,7 @@ inline bool has_slots(const row& r) { return r.is->arranges || r.is->by >= 0; }
 
 /// The tokens that an op has of each sequence: of chunks, of which its number says the ranks, not all.
 inline int tokens_of_sequence(const row& r, const setting& s) {
-  return s.seq() / (r.is->chunks ? static_cast<int>(s.number) : 1);
+  return s.seq() / (r.is->chunks ? static_cast<int>(s.number) : s.ring);
 }
 
 /// A dim of a port: whole units of so many elements.

@@ -88,7 +88,7 @@ class typed_machine : public machine {
             columns + gap,
             static_cast<std::size_t>(tokens_of_sequence(r, s)),
             element_bytes(r, port),
-            r.of(port).name == "lse"};
+            r.of(port).name.starts_with("lse")};
   }
 
   void lay_out(const row& r, const setting& s, const replacement* instead) {
@@ -114,7 +114,7 @@ class typed_machine : public machine {
       int d = 0;
       for (const extent& e : shape(r, p, s)) made.bind(static_cast<int>(r.ports[p]), d++, e.count, e.unit);
     }
-    made.bind_attributes(std::max(1, s.size.at('t') / tokens_of_sequence(r, s)), s.seq());
+    made.bind_attributes(std::max(1, s.size.at('t') / tokens_of_sequence(r, s)), s.seq(), s.ring);
     return made;
   }
 

@@ -20,12 +20,13 @@ class list {
  public:
   void add(const std::string& job, const std::string& layout, const auto& model, const parallel_dims& dims,
            const auto& schedule, const recomputation& again = {}) {
-    const training recipe{.seq = 16, .global_batch = 12, .precision = f64, .recompute = again};
+    const training recipe{.seq = seq, .global_batch = 12, .precision = f64, .recompute = again};
     out.push_back(
         {job, layout,
          make_plan("sequences_" + job + "_" + layout, model, dims, schedule, recipe, clusters::cpu)});
   }
   std::vector<split_plan> out;
+  int seq = 16;
 };
 
 constexpr schedules::gpipe once{1};
@@ -34,6 +35,36 @@ constexpr schedules::interleaved_one_f_one_b loop{2, 2};
 constexpr schedules::zero_bubble_v v{3};
 constexpr schedules::dual_pipe_v both_ways{6};
 constexpr recomputation all{.full = true}, kinds{.attention = true, .activations = true, .norms = true};
+
+/// Keys and values handed on around rings of two, three and four, with every other technique.
+void add_rings(list& l, const auto& gpt, const auto& llama, const auto& gated, const auto& latent) {
+  constexpr auto ring = cp_attention::ring;
+  constexpr parallel_dims two{.world = 2, .cp = 2, .cp_attention = ring};
+  constexpr parallel_dims pp{.world = 4, .cp = 2, .pp = 2, .cp_attention = ring};
+  l.add("gpt", "ring", gpt, two, once);
+  l.add("llama", "ring", llama, two, three);
+  l.add("gated", "ring", gated, two, once);
+  l.add("latent", "ring", latent, two, once);
+  l.add("llama", "ring_of_four", llama, {.world = 4, .cp = 4, .cp_attention = ring}, three);
+  l.add("gpt", "ring_of_four", gpt, {.world = 4, .cp = 4, .cp_weights = cp_weights::replicate, .cp_attention = ring}, once);
+  l.add("gpt", "ring_replicas", gpt,
+        {.world = 4, .dp_replicate = 2, .cp = 2, .cp_weights = cp_weights::replicate, .cp_attention = ring}, three);
+  l.add("llama", "ring_shards", llama, {.world = 4, .dp_shard = 2, .cp = 2, .cp_attention = ring}, three);
+  l.add("llama", "ring_sp", llama,
+        {.world = 4, .cp = 2, .tp = 2, .sequence_parallel = true, .cp_attention = ring}, three, kinds);
+  l.add("gpt", "ring_tp", gpt, {.world = 4, .cp = 2, .tp = 2, .cp_attention = ring}, once);
+  l.add("llama", "ring_again", llama, two, three, all);
+  l.add("gpt", "ring_again_attention", gpt, {.world = 4, .cp = 4, .cp_attention = ring}, once, {.attention = true});
+  l.add("gpt", "ring_pp", gpt, pp, three);
+  l.add("llama", "ring_zbv", llama, pp, v, all);
+  l.add("gpt", "ring_zbv", gpt, pp, v);
+  l.add("llama", "ring_dual_pipe_v", llama, pp, both_ways);
+  l.seq = 24;  // that divides into six chunks
+  l.add("thirds", "one", llama, {}, once);
+  l.add("thirds", "ring", llama, {.world = 3, .cp = 3, .cp_attention = ring}, three);
+  l.add("thirds", "ring_kept", llama, {.world = 6, .dp_shard = 2, .cp = 3, .cp_weights = cp_weights::replicate, .cp_attention = ring},
+        three, kinds);
+}
 
 }  // namespace
 
@@ -116,6 +147,7 @@ std::vector<split_plan> plans() {
          .sequence_parallel = true,
          .cp_weights = cp_weights::replicate},
         both_ways);
+  add_rings(l, gpt, llama, gated, latent);
   return l.out;
 }
 

@@ -54,6 +54,11 @@ void expect_chunks(int tokens, int rows, int seq, int ranks, int first) {
   expect("the first token", first, recorder::active().row().cp * of_rank + (is_split ? recorder::active().row().tp * tokens : 0));
 }
 
+void expect_step(int tokens, int rows, int seq, int ranks, double step, int first) {
+  expect_chunks(tokens, rows, seq, ranks, first);
+  if (!(step >= 0 && step < ranks && step == static_cast<int>(step))) recorder::active().misuse_in_call("it is no step of its ring");
+}
+
 void expect_first_column(int vocab, int first) {
   const bool is_split = vocab < recorder::active().about().vocab;
   expect("the first column", first, is_split ? recorder::active().row().tp * vocab : 0);

@@ -17,6 +17,9 @@ void expect_first_token(int tokens, int first);
 /// `first` is the place of the rank's first token among those of all ranks of cp, of so many sequences of this length.
 void expect_chunks(int tokens, int rows, int seq, int ranks, int first);
 
+/// The same at a step of their ring.
+void expect_step(int tokens, int rows, int seq, int ranks, double step, int first);
+
 /// `first` is the rank's first column of the vocabulary.
 void expect_first_column(int vocab, int first);
 

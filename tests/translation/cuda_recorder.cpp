@@ -104,6 +104,38 @@ void chunk_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at do
   expect_chunks(rows * (seq / ranks), rows, seq, ranks, first);
 }
 
+/// A part of attention around a ring: to the keys of one rank.
+template <class T>
+void ring_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads, int kv_heads, int dim,
+                    int ring, double step, int first) {
+  const int own = seq / ring;
+  kernel(on, "ring_attention")
+      .out(o, all<T>(rows, own, heads, dim))
+      .out(lse, all<float>(rows, heads, own))
+      .out(scratch, all<std::byte>(attention_scratch(chunk_shape_of<T>(rows, seq, heads, kv_heads, dim, ring))))
+      .in(q, all<T>(rows, own, heads, dim))
+      .in(k, all<T>(rows, own, kv_heads, dim))
+      .in(v, all<T>(rows, own, kv_heads, dim));
+  expect_step(rows * own, rows, seq, ring, step, first);
+}
+template <class T>
+void ring_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse, int rows, int seq,
+                         int heads, int kv_heads, int dim, int ring, double step, int first) {
+  const int own = seq / ring;
+  kernel(on, "ring_attention_grad")
+      .out(dq, all<T>(rows, own, heads, dim))
+      .out(dk, all<T>(rows, own, kv_heads, dim))
+      .out(dv, all<T>(rows, own, kv_heads, dim))
+      .out(scratch, all<std::byte>(attention_grad_scratch(chunk_shape_of<T>(rows, seq, heads, kv_heads, dim, ring))))
+      .in(dout, all<T>(rows, own, heads, dim))
+      .in(q, all<T>(rows, own, heads, dim))
+      .in(k, all<T>(rows, own, kv_heads, dim))
+      .in(v, all<T>(rows, own, kv_heads, dim))
+      .in(o, all<T>(rows, own, heads, dim))
+      .in(lse, all<float>(rows, heads, own));
+  expect_step(rows * own, rows, seq, ring, step, first);
+}
+
 template <class T>
 void swiglu(const lane& on, at y, at gate, at up, int tokens, int width, int stride) {
   kernel(on, "swiglu")

@@ -346,6 +346,18 @@ void sgd(const lane& on, at weights, at gradients, at momentum, at norm_squared,
 }
 
 template <class T>
+void merge_attention(const lane& on, at o, at lse, at o_before, at lse_before, at o_more, at lse_more, int rows, int tokens, int heads,
+                     int dim) {
+  kernel(on, "merge_attention")
+      .out(o, all<T>(tokens, heads, dim))
+      .out(lse, all<wide<T>>(rows, heads, tokens / rows))
+      .in(o_before, all<T>(tokens, heads, dim))
+      .in(lse_before, all<wide<T>>(rows, heads, tokens / rows))
+      .in(o_more, all<T>(tokens, heads, dim))
+      .in(lse_more, all<wide<T>>(rows, heads, tokens / rows));
+}
+
+template <class T>
 void clear(const lane& on, at out, std::size_t count) {
   kernel(on, "clear").out(out, all<T>(count));
 }
@@ -358,6 +370,7 @@ void copy(const lane& on, at y, at x, std::size_t count) {
 #define RANKC_RECORDED_ALIKE(T)                                                                            \
   &embedding<T>, &embedding_grad<T>, &position<T>, &position_grad<T>, &layer_norm<T>, &layer_norm_dx<T>,   \
       &chunk_position<T>, &chunk_position_grad<T>, &chunk_attention<T>, &chunk_attention_grad<T>,          \
+      &ring_attention<T>, &ring_attention_grad<T>, &merge_attention<T>, &shift<T>,                         \
       &layer_norm_dw<T>, &rms_norm<T>, &rms_norm_dx<T>, &rms_norm_dw<T>, &linear<T>, &linear_dx<T>,        \
       &linear_dw<T>, &bias<T>, &bias_grad<T>, &gelu<T>, &gelu_grad<T>, &add<T>, &row_max<T>, &exp_sums<T>, \
       &exp_sums_grad<T>, &cross_entropy<T>, &cross_entropy_grad<T>, &sum_squares<T>, &adamw<T>, &clear<T>, \

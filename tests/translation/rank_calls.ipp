@@ -12,6 +12,8 @@ void act(const lane& on, const char*, void (*work)(const lane&)) {
 void record(const lane& on, event e) { recorder::active().mark(on.index, e); }
 void wait(const lane& on, event e) { recorder::active().wait(on.index, e); }
 
+void follow(const lane& next, const lane& before) { recorder::active().follow(next.index, before.index); }
+
 /// A message: the first of the pair sends it, the second receives it.
 static call& pass(const lane& on, const char* function, message m, at data, std::size_t bytes, std::size_t place) {
   call& c = recorder::active().add(function, on.index);
@@ -71,6 +73,16 @@ void all_to_all(const lane& on, over what, message m, at to, at scratch, at from
   c.reads = {{from.byte, bytes}};
   c.writes = {{to.byte, bytes}, {scratch.byte, bytes}};
   if (c.communicates[0].members.size() != static_cast<std::size_t>(by.ranks)) recorder::active().misuse_in_call("it is of other ranks");
+}
+
+template <class T>
+void shift(const lane& on, over what, message m, at to, at second_to, at from, at second_from, std::size_t count, ring_way way) {
+  const std::size_t bytes = count * sizeof(T);
+  call& c = recorder::active().add(way == ring_way::next ? "shift" : "shift_back", on.index);
+  c.communicates = {recorder::active().meet(on.index, what, m, 2 * bytes)};
+  c.operands = {to.byte, second_to.byte, from.byte, second_from.byte};
+  c.reads = {{from.byte, bytes}, {second_from.byte, bytes}};
+  c.writes = {{to.byte, bytes}, {second_to.byte, bytes}};
 }
 
 /// Sums that are sent in bf16 touch the same bytes, on a lane that has memory to round in.

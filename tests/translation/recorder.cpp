@@ -78,6 +78,14 @@ void recorder::wait(int lane, runtime::event e) {
   else join(on(lane).waits, known->second);
 }
 
+void recorder::follow(int next, int before) {
+  if (next == before) return;
+  const queue& q = on(before);
+  std::vector<int> ends = q.last;
+  join(ends, q.waits);
+  join(on(next).waits, ends);
+}
+
 void recorder::enter_action(int lane) {
   if (lane == 0 || !where().lanes[static_cast<std::size_t>(lane)].computes)
     misuse(std::string("an action on lane ") + name(lane) + ", which is not one beside lane 0 that computes");

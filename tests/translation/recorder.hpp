@@ -40,6 +40,7 @@ class recorder {
   communication meet(int lane, runtime::over, const runtime::message&, std::size_t bytes);
   void mark(int lane, runtime::event);
   void wait(int lane, runtime::event);
+  void follow(int next, int before);
   /// From here to `leave` an action is on a lane, which all its calls must be on.
   void enter_action(int lane);
   void leave_action() { acting_on_ = 0; }

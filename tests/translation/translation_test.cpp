@@ -90,7 +90,7 @@ TEST_CASE("sequences: the texts make the calls that were proven") {
     subjects.push_back(make_subject(plans[i].plan, false, dtype::f64));
     subjects.push_back(make_subject(plans[i].plan, true, dtype::bf16));
   }
-  REQUIRE(subjects.size() == 24);
+  REQUIRE(subjects.size() == 38);
   check(subjects, "translation_sequences");
 }
 

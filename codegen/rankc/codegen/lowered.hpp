@@ -50,7 +50,7 @@ struct layer_use {
 };
 
 /// What a layer's function takes, in this order.
-enum class formal { weights, gradients, saved, halfway, work, rope, ids, targets, x, y, loss, dy, dx, accumulate, accumulate_shared };
+enum class formal { beside, weights, gradients, saved, halfway, work, rope, ids, targets, x, y, loss, dy, dx, accumulate, accumulate_shared };
 
 /// What a stage's microbatch has in memory: of a layer, what it saves for backward, its result and the gradient of that
 /// (none of these two of the stage's last layer); between stages, the activation and its gradient.

@@ -38,9 +38,12 @@ enum class op_kind {
 /// What a collective does. Bytes: all_reduce and all_reduce_max read and write as many; all_gather writes, and
 /// reduce_scatter reads, as many times more as the communicator has members. all_to_all reads a matrix of a member's tokens
 /// (or of all tokens, in its heads) and writes that of all tokens in its heads (or of its tokens) and, after it, scratch;
-/// its sequences are the op's.
-enum class collective_kind { all_reduce, all_reduce_max, all_gather, reduce_scatter, all_to_all };
-inline constexpr const char* collective_kind_names[]{"all_reduce", "all_reduce_max", "all_gather", "reduce_scatter", "all_to_all"};
+/// its sequences are the op's. shift and shift_back read two tensors and write two of their sizes, as the member before has them,
+/// or the one after: one exchange, in which each member sends and receives.
+enum class collective_kind { all_reduce, all_reduce_max, all_gather, reduce_scatter, all_to_all, shift, shift_back };
+inline constexpr const char* collective_kind_names[]{"all_reduce", "all_reduce_max", "all_gather", "reduce_scatter",
+                                                     "all_to_all", "shift",          "shift_back"};
+constexpr bool is_shift(collective_kind k) { return k == collective_kind::shift || k == collective_kind::shift_back; }
 
 /// Indices one after the other.
 struct index_range {

@@ -20,6 +20,11 @@ inline constexpr std::string_view expert_layout_names[]{"folded", "folded_over_r
 enum class cp_weights : unsigned char { shard, replicate };
 inline constexpr std::string_view cp_weights_names[]{"shard", "replicate"};
 
+/// How the ranks of a ring, those of cp that do not exchange heads, attend to each other's keys and values: gathered before
+/// attention, or handed on from rank to rank, a rank's at a time.
+enum class cp_attention : unsigned char { gather, ring };
+inline constexpr std::string_view cp_attention_names[]{"gather", "ring"};
+
 /// When a rank that shares weights lets go of those that it has gathered.
 ///   after_layer  when a layer has read them, while the next one's are gathered (FSDP); each microbatch's gradients are dealt out
 ///   after_stage  when the rank turns to others of its stages, by UNSHARD and RESHARD; each gradient is dealt out once
@@ -36,6 +41,7 @@ struct parallel_dims {
   bool sequence_parallel = false;  // between tp regions, shard the tokens instead of repeating them
   rankc::expert_layout expert_layout = rankc::expert_layout::folded;
   rankc::cp_weights cp_weights = rankc::cp_weights::shard;
+  rankc::cp_attention cp_attention = rankc::cp_attention::gather;
   rankc::reshard reshard = rankc::reshard::standard;
   int prefetch = 1;  // layers, or stages, whose weights are gathered ahead of the one that is computed
 };
@@ -117,6 +123,9 @@ constexpr int weight_shards(const parallel_dims& d) { return d.dp_shard * (d.cp_
 constexpr int weight_replicas(const parallel_dims& d) {
   return d.dp_replicate * (d.cp_weights == cp_weights::replicate ? d.cp : 1);
 }
+
+/// The ranks that hand on keys and values; 1: none do.
+constexpr int ring_ranks(const parallel_dims& d) { return d.cp_attention == cp_attention::ring ? d.cp / d.ulysses : 1; }
 
 /// Whether dims whose degrees are known let go of gathered weights after each layer.
 constexpr bool reshards_after_layer(const parallel_dims& d) {

@@ -28,6 +28,7 @@ struct layer_context {
   double loss_scale;  // 1 / tokens of a step
   value targets;      // the next token of each token; read by the last layer
   bool exchanges_heads = false;  // over cp, before attention and after it; else keys and values are gathered
+  int ring = 1;                  // or are handed on between so many ranks
 };
 
 /// `count` layers of the same kind; layer N's parameters are named "layers.N.<parameter>".
@@ -106,12 +107,14 @@ constexpr value heads_of_rank(operand x, const layer_context& c) {
 }
 constexpr value tokens_of_rank(operand x, const layer_context& c) { return all_to_all(x, axis::cp, c.tokens.name, c.seq); }
 
-/// Attention over whole sequences: context-parallel ranks gather keys and values, or exchange heads (Ulysses).
+/// Attention over whole sequences: context-parallel ranks gather keys and values, hand them on (ring), or exchange heads
+/// (Ulysses).
 constexpr value self_attention(operand q, operand k, operand v, const layer_context& c) {
   if (c.exchanges_heads) {
     const value queries = heads_of_rank(q, c), keys = heads_of_rank(k, c), values = heads_of_rank(v, c);
     return tokens_of_rank(attention(queries, keys, values, c.rows, c.seq), c);
   }
+  if (c.ring > 1) return ring_attention(q, k.v, v.v, c.rows, c.seq, c.ring);
   value keys = all_gather(k, axis::cp, c.tokens.name);
   value values = all_gather(v, axis::cp, c.tokens.name);
   return attention(q, keys, values, c.rows, c.seq);

@@ -12,6 +12,8 @@ constexpr value all_reduce(operand x, axis over);
 constexpr value all_gather(operand x, axis over, std::string_view along);
 constexpr value reduce_scatter(operand x, axis over, std::string_view along);
 constexpr value all_to_all(operand x, axis over, std::string_view to, int seq);
+constexpr value_pair shift(operand x, value y, axis over, int ring);
+constexpr value_pair shift_back(operand x, value y, axis over, int ring);
 
 namespace detail {
 /// One axis of a value goes from placement `from` to `to`; of V, along the op's dim.
@@ -50,6 +52,34 @@ constexpr void exchange(complaint& c, types in, type* out, const op& o) {
       c.begin() << "the value is sharded along " << x.shape[0].name << " over " << name(inner) << " too, inside " << name(o.over)
                 << ": convert it over " << name(inner) << " first";
   out[0][o.over] = V(o.along);
+}
+/// Two tensors of a rank's tokens go to the next rank of the ring, or, `by` -1, to the one before.
+constexpr void hand_on(complaint& c, types in, type* out, const op& o, int by) {
+  constexpr std::string_view who[]{"the first value", "the second value"};
+  out[0] = in[0], out[1] = in[1];
+  for (int i = 0; i < 2; ++i)
+    if (!rules::rows(c, who[i], in[i])) return;
+  if (o.over != axis::cp)
+    c.begin() << "it is over " << name(o.over) << ", whose ranks do not share out sequences; hand on over cp";
+  for (int i = 0; i < 2; ++i)
+    if (in[i][o.over] != V(0)) c.found(o.over, who[i], in[i], "sharded along the tokens (V)", "there is nothing to hand on");
+  if (!c.said && (!rules::same_shape(in[0], in[1]) || in[0].holds != in[1].holds)) {
+    complaint::put_shape(c.begin() << "one value is ", in[0]);
+    complaint::put_shape(c.text << " and the other ", in[1]);
+    c.text << "; expected two of one shape, as keys and values are";
+  }
+  if (!c.said && o.with.ring < 2) c.begin() << "the ring has " << o.with.ring << " ranks; expected 2 or more";
+  for (int i = 0; i < 2 && !c.said; ++i) {
+    int& passed = out[i].shape[0].passed;
+    passed = (passed + by + o.with.ring) % o.with.ring;
+  }
+}
+/// The gradients go back the way that the values came.
+constexpr void give_back(const backward& b, value_pair (*back)(operand, value, axis, int)) {
+  const value first = b.gradient("first"), second = b.gradient("second");
+  const value_pair given = back(first, second, b.of.over, b.of.with.ring);
+  b.give("x", given.first);
+  b.give("y", given.second);
 }
 /// The name of the dim that the backward of a conversion is along.
 constexpr std::string_view name_along(const backward& b) {
@@ -120,6 +150,28 @@ inline constexpr op_row all_to_all{
     .host = {"all_to_all", ""},
     .cuda = {"all_to_all", ""},
     .converts = conversion::all_to_all};
+inline constexpr op_row shift{
+    .name = "shift",
+    .ports = {out("first", "tokens width"), out("second", "tokens width"), in("x", "tokens width"), in("y", "tokens width")},
+    .rule = [](complaint& c, types in, type* out, const op& o) { detail::hand_on(c, in, out, o, 1); },
+    .dual = [](backward& b) { detail::give_back(b, rankc::shift_back); },
+    .flops = no_flops,
+    .host = {"shift", ""},
+    .cuda = {"shift", ""},
+    .converts = conversion::shift,
+    .family = op_family::attention,
+    .takes_passed = true};
+inline constexpr op_row shift_back{
+    .name = "shift_back",
+    .ports = {out("first", "tokens width"), out("second", "tokens width"), in("x", "tokens width"), in("y", "tokens width")},
+    .rule = [](complaint& c, types in, type* out, const op& o) { detail::hand_on(c, in, out, o, -1); },
+    .dual = [](backward& b) { detail::give_back(b, rankc::shift); },
+    .flops = no_flops,
+    .host = {"shift_back", ""},
+    .cuda = {"shift_back", ""},
+    .converts = conversion::shift_back,
+    .family = op_family::attention,
+    .takes_passed = true};
 }  // namespace ops
 
 namespace detail {
@@ -158,6 +210,16 @@ constexpr value reduce_scatter(operand x, axis over, std::string_view along) {
 /// Source: DeepSpeed-Ulysses (Jacobs et al. 2023).
 constexpr value all_to_all(operand x, axis over, std::string_view to, int seq) {
   return detail::apply_conversion(ops::all_to_all, x, over, to, seq);
+}
+/// V -> V, of two tensors at once: a rank gets what the one before it in a ring of so many has; backward hands back.
+constexpr value_pair shift(operand x, value y, axis over, int ring) {
+  const value first = x.v.in->apply(ops::shift, {x.v, y}, x.from, {.over = over, .along = 0, .with = {.ring = ring}});
+  return {first, result(first, 1)};
+}
+/// The same the other way: what the next rank has.
+constexpr value_pair shift_back(operand x, value y, axis over, int ring) {
+  const value first = x.v.in->apply(ops::shift_back, {x.v, y}, x.from, {.over = over, .along = 0, .with = {.ring = ring}});
+  return {first, result(first, 1)};
 }
 
 }  // namespace rankc

@@ -7,10 +7,6 @@
 
 namespace rankc {
 
-/// Two values that one op made.
-struct value_pair {
-  value first, second;
-};
 constexpr value_pair split(operand x, dim first, dim second);
 constexpr value concat(operand first, value second, dim whole);
 

@@ -164,7 +164,7 @@ constexpr bool check_layer(report& out, const trace& t, std::string_view layer, 
 constexpr void check_sequences(report& out, const trace& t, const parallel_dims& d) {
   for (std::size_t i = 0; i < t.forward_ops; ++i) {
     const op& o = t.ops[i];
-    const bool is_attention = o.kind == &ops::attention;
+    const bool is_attention = o.kind == &ops::attention || o.kind == &ops::ring_attention;
     if (!is_attention && o.kind != &ops::rope && o.kind != &ops::position && o.kind != &ops::all_to_all) continue;
     const int tokens = t.values[o.in[0]].shape[0].size / static_cast<int>(batch_ranks(d)), seq = o.with.seq;
     if (seq >= 1 && (is_attention ? static_cast<long long>(o.with.rows) * seq == tokens : tokens % seq == 0)) continue;
@@ -173,6 +173,32 @@ constexpr void check_sequences(report& out, const trace& t, const parallel_dims&
     else c.begin() << "sequences of " << seq << " tokens do not divide";
     c.text << " the " << tokens << " tokens of a microbatch on a data-parallel rank; rows * seq is";
     refuse(out, 210) << c.text.view();
+  }
+}
+
+/// RC210: what is handed on around a ring that the plan does not have, or to no op of the layer.
+constexpr void check_rings(report& out, const trace& t, const parallel_dims& d) {
+  const auto is_read = [&](int v, std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i)
+      for (int read : t.ops[i].in)
+        if (read == v) return true;
+    return false;
+  };
+  for (std::size_t i = 0; i < t.ops.size(); ++i) {
+    const op& o = t.ops[i];
+    const bool shifts = o.kind == &ops::shift || o.kind == &ops::shift_back, forward = i < t.forward_ops;
+    if (!shifts && o.kind != &ops::ring_attention) continue;
+    complaint c{o.kind->name, {}, o.from};
+    if (o.with.ring != ring_ranks(d))
+      c.begin() << "it is of a ring of " << o.with.ring << " ranks; rings of this plan have " << ring_ranks(d)
+                << " (cp / ulysses with cp_attention=ring): take the layer_context's ring";
+    for (int made : {o.out[0], o.out[1]})
+      if (shifts && !c.said && !is_read(made, forward ? 0 : t.forward_ops, forward ? t.forward_ops : t.ops.size()))
+        c.begin() << "no op of the layer reads " << (forward ? "what comes" : "the gradient that comes back")
+                  << " around the ring; put one behind it";
+    if (!c.said) continue;
+    refuse(out, 210) << c.text.view();
+    return;
   }
 }
 

@@ -117,7 +117,7 @@ constexpr void check_plan(report& out, const auto& model, const parallel_dims& g
   const int ranks = static_cast<int>(batch_ranks(d)), rows = recipe.global_batch / schedule.microbatches / ranks;
   const dim tokens{"tokens", rows * ranks * recipe.seq};
   const layer_context c{tokens, rows, recipe.seq, d.sequence_parallel,
-                        1.0 / (static_cast<double>(recipe.global_batch) * recipe.seq), {}, d.ulysses > 1};
+                        1.0 / (static_cast<double>(recipe.global_batch) * recipe.seq), {}, d.ulysses > 1, ring_ranks(d)};
   type x = detail::token_type(tokens);
   const int used = model.vocab_used ? model.vocab_used : model.vocab;
   detail::parameter_book parameters;
@@ -137,6 +137,7 @@ constexpr void check_plan(report& out, const auto& model, const parallel_dims& g
     detail::check_shards(out, t, given, c);
     detail::check_row_shards(out, t, given);
     detail::check_sequences(out, t, d);
+    detail::check_rings(out, t, d);
     detail::check_vocabulary(out, t, layer.name, used);
     detail::check_kernels(out, t, d);
     detail::check_orders(out, t, d);

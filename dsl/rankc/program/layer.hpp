@@ -9,6 +9,7 @@
 #include <rankc/program/pack.hpp>
 #include <rankc/program/recompute.hpp>
 #include <rankc/program/select.hpp>
+#include <rankc/program/send_ahead.hpp>
 #include <rankc/program/split.hpp>
 #include <rankc/program/storage.hpp>
 #include <rankc/schedule/actions.hpp>
@@ -43,6 +44,7 @@ constexpr void run_passes(layer_program& p, const auto& t, std::vector<layer_par
   around("fuse_backward", [&] { fuse_backward(p, s.to); });
   around("recompute", [&] { if (s.trains && s.recompute.any()) recompute(p); });
   around("settle_backward", [&] { settle_backward(p, s); });
+  around("send_ahead", [&] { send_ahead(p); });
   around("place_values", [&] { place_values(p); });
 }
 

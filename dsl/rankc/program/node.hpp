@@ -98,6 +98,7 @@ struct node {
   double number = 0;         // the op's; of chunks: the ranks that share out a sequence
   axis over = axis::tp;      // of a conversion
   int converts = -1;         // the value of the trace that it converts
+  bool joins = false;        // it waits for what goes around the ring beside it
 
   constexpr bool is(const op_row& r) const { return row == &r; }
   constexpr const port_use& operator[](std::string_view name) const { return ports[static_cast<std::size_t>(row->find(name))]; }
@@ -113,6 +114,8 @@ struct node {
       if (u->at.value == value) return true;
     return false;
   }
+  /// Whether it goes around a ring beside computation.
+  constexpr bool is_beside() const { return row->converts == conversion::shift || row->converts == conversion::shift_back; }
   /// Whether it sums over microbatches.
   constexpr bool sums() const {
     for (std::size_t p = 0; p < ports.size(); ++p)

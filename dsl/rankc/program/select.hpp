@@ -160,7 +160,7 @@ class selector {
       const local_shape& here = out_.shape(n.ports[p]);
       for (int d = 0; d < here.ndim; ++d) s.bind(static_cast<int>(p), d, here.dims[d].count, here.dims[d].unit);
     }
-    s.bind_attributes(n.rows, n.seq);
+    s.bind_attributes(n.rows, n.seq, ring_ranks(s_.dims));
     return s;
   }
 
@@ -169,6 +169,7 @@ class selector {
     const int degree = s_.dims.*row(o.over).degree;
     if (degree > 1 && row(o.over).lowered != lowering::all) throw not_lowered{o.kind, true, o.over};
     if (degree == 1 || !o.kind->communicates()) return merge(find(o.out[0]), find(o.in[0]));
+    if (o.kind->converts == conversion::shift || o.kind->converts == conversion::shift_back) return hand_on(o, list);
     const bool reduces = o.kind->converts == conversion::all_reduce || o.kind->converts == conversion::all_reduce_max;
     node n{.row = o.kind, .over = o.over, .converts = o.in[0]};
     if (reduces) {
@@ -187,6 +188,14 @@ class selector {
     n.ports.push_back(use_of(o.in[0]));
     if (reduces) n.ports[1].at = n.ports[0].at;
     n.wide = t_.values[o.kind->converts == conversion::reduce_scatter ? o.out[0] : o.in[0]].holds == element::wide;
+    list.push_back(std::move(n));
+  }
+
+  /// Both tensors at once.
+  constexpr void hand_on(const op& o, nodes& list) {
+    node n{.row = o.kind, .over = o.over, .converts = o.in[0]};
+    for (int made : {o.out[0], o.out[1]}) n.ports.push_back(use_of(made));
+    for (int given : {o.in[0], o.in[1]}) n.ports.push_back(use_of(given));
     list.push_back(std::move(n));
   }
 

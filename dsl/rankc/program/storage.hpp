@@ -22,17 +22,24 @@ namespace detail {
 
 constexpr bool is_scratch(const value& v) { return v.holds == element_kind::bytes; }
 
-/// The first and the last node that touch each value.
+/// The op that waits for a message.
+constexpr std::size_t arrival(const nodes& list, std::size_t message) {
+  std::size_t i = message + 1;
+  while (i + 1 < list.size() && !list[i].joins) ++i;
+  return i;
+}
+/// The first and the last node that touch each value; of what goes around a ring beside others, up to the one that waits for it.
 constexpr void find_lives(auto& p) {
   const auto walk = [&](const nodes& list, node_range value::*of) {
     const auto touch = [&](int v, std::size_t i) {
       node_range& r = p.values[v].*of;
       if (!r.any()) r.first = static_cast<int>(i);
-      r.last = static_cast<int>(i);
+      r.last = std::max(r.last, static_cast<int>(i));
     };
     for (std::size_t i = 0; i < list.size(); ++i)
       for (const port_use& u : list[i].ports) {
         touch(u.at.value, i);
+        if (list[i].is_beside()) touch(u.at.value, arrival(list, i));
         if (u.run >= 0)
           for (int more : p.runs[u.run]) touch(more, i);
       }

@@ -9,6 +9,11 @@ namespace rankc {
 /// The results of an op beside its first, by their place.
 constexpr value result(value first, int place) { return {first.in, first.id + place}; }
 
+/// Two values that one op made.
+struct value_pair {
+  value first, second;
+};
+
 /// What a dual sees: the operands of its op by the names of the row's ports, and the gradients of its results.
 struct backward {
   trace& t;
@@ -63,7 +68,8 @@ inline constexpr op_row add{.name = "add",
                             .flops = no_flops,
                             .host = {"add", "tokens*width"},
                             .cuda = {"add", "tokens*width"},
-                            .commutative = true};
+                            .commutative = true,
+                            .takes_passed = true};
 /// The gradient of a result that nothing uses.
 inline constexpr op_row zeros{.name = "zeros",
                               .ports = {out("y", "tokens width")},

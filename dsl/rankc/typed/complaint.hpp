@@ -37,7 +37,8 @@ struct complaint {
   }
   /// "hidden=32"
   static constexpr sentence& put_dim(sentence& s, const dim& d) {
-    return s << d.name << "=" << d.size << (d.order == shard_order::zig_zag ? " in zig-zag order" : "");
+    s << d.name << "=" << d.size << (d.order == shard_order::zig_zag ? " in zig-zag order" : "");
+    return d.passed ? s << " come " << d.passed << " ranks around the ring" : s;
   }
   /// "(tokens=64, hidden=32)"
   static constexpr void put_shape(sentence& s, const type& t) {

@@ -7,7 +7,7 @@ namespace rankc {
 
 namespace detail {
 constexpr bool is_symbol(const op_row& row, std::string_view word) {
-  if (word == "rows" || word == "seq" || word == "number" || word == "cp") return true;
+  if (word == "rows" || word == "seq" || word == "number" || word == "cp" || word == "ring") return true;
   for (const port& p : row.used_ports()) {
     if (p.shape.stride == word) return true;
     for (int d = 0; d < p.shape.ndim; ++d)

@@ -127,12 +127,12 @@ struct kernel_setting {
 /// of the ports, the sizes, and whether to add where a port can.
 struct kernel_row {
   std::string_view name = "";
-  std::string_view sizes = "";  // symbols, products of them ("tokens*width"), `number`, the op's, and `cp`, the degree
+  std::string_view sizes = "";  // symbols, products of them ("tokens*width"), `number`, the op's, `cp`, the degree, and `ring`, the ranks of a ring
   std::size_t (*scratch)(const op_sizes&, const kernel_setting&) = nullptr;  // bytes of the scratch operand
 };
 
 /// A change of placement alone, and how it is made.
-enum class conversion : unsigned char { none, replicate, all_reduce, all_reduce_max, all_gather, reduce_scatter, all_to_all };
+enum class conversion : unsigned char { none, replicate, all_reduce, all_reduce_max, all_gather, reduce_scatter, all_to_all, shift, shift_back };
 
 /// What recomputation by kinds of ops takes an op for.
 enum class op_family : unsigned char { none, attention, activation, norm };
@@ -152,6 +152,7 @@ struct op_row {
   bool commutative = false;  // in its two inputs
   op_family family = op_family::none;
   std::string_view number = "number";  // what generated text calls the op's number
+  bool takes_passed = false;          // rows that were handed on around a ring; else it takes a rank's own alone
   const op_row* of_chunks = nullptr;  // its like where the ranks of cp share out sequences; of the same operands
 
   constexpr bool communicates() const { return converts > conversion::replicate; }
@@ -195,11 +196,12 @@ class op_sizes {
   constexpr explicit op_sizes(const op_row& row) : row_(row) {}
   /// Take what a port's dim has: whole units, elements of a unit.
   constexpr void bind(int port, int dim, long long count, long long unit) { dims_[port][dim] = {count, unit}; }
-  constexpr void bind_attributes(long long rows, long long seq) { rows_ = rows, seq_ = seq; }
+  constexpr void bind_attributes(long long rows, long long seq, long long ring) { rows_ = rows, seq_ = seq, ring_ = ring; }
   /// Errors: no_such_name where no port has the symbol.
   constexpr double operator()(std::string_view symbol) const {
     if (symbol == "rows") return static_cast<double>(rows_);
     if (symbol == "seq") return static_cast<double>(seq_);
+    if (symbol == "ring") return static_cast<double>(ring_);
     for (int p = 0; p < row_.count_ports(); ++p)
       for (int d = 0; d < row_.ports[p].shape.ndim; ++d) {
         const port_dim& s = row_.ports[p].shape.dim[d];
@@ -215,7 +217,7 @@ class op_sizes {
   };
   const op_row& row_;
   bound dims_[max_ports][2]{};
-  long long rows_ = 0, seq_ = 0;
+  long long rows_ = 0, seq_ = 0, ring_ = 0;
 };
 
 constexpr double no_flops(const op_sizes&) { return 0; }

@@ -194,6 +194,15 @@ constexpr void rope(complaint& c, types in, type* out, const op&) {
               << "; expected heads of an even size, dim{name, size, head_dim, 'head_dim'}";
 }
 
+/// Complain of heads of q, k and v that do not belong together.
+constexpr void heads_of_attention(complaint& c, types in) {
+  const dim &q = in[0].shape[1], &k = in[1].shape[1], &v = in[2].shape[1];
+  if (!c.said && (k != v || k.unit != q.unit || q.count() % k.count()))
+    c.begin() << "q, k and v have " << q.count() << ", " << k.count() << " and " << v.count() << " heads of "
+              << q.unit << ", " << k.unit << " and " << v.unit << " elements; expected heads of one size, k like v, "
+              << "and their number in k to divide that in q";
+}
+
 /// q, k, v to the attention output and its log-sum-exp. Heads may be sharded, sequences may be distributed whole.
 constexpr void attention(complaint& c, types in, type* out, const op&) {
   constexpr std::string_view who[]{"q", "k", "v"};
@@ -213,11 +222,7 @@ constexpr void attention(complaint& c, types in, type* out, const op&) {
                 "all_gather it over the tokens first");
       else if (a == axis::tp) whole_sequences(c, who[i], in[i]);
     }
-  const dim &q = in[0].shape[last], &k = in[1].shape[last], &v = in[2].shape[last];
-  if (!c.said && (k != v || k.unit != q.unit || q.count() % k.count()))
-    c.begin() << "q, k and v have " << q.count() << ", " << k.count() << " and " << v.count() << " heads of "
-              << q.unit << ", " << k.unit << " and " << v.unit << " elements; expected heads of one size, k like v, "
-              << "and their number in k to divide that in q";
+  heads_of_attention(c, in);
 }
 /// Gradients of q, k, v: linear in dout; keys that were replicated while queries are sharded get partial sums.
 constexpr void attention_gradient(complaint& c, types in, type* out, const op&) {

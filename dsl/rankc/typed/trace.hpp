@@ -32,7 +32,8 @@ struct operand {
 /// What some ops need beyond their operands' shapes.
 struct attributes {
   int rows = 0, seq = 0;  // attention and positions: sequences per rank and their length
-  double number = 0;      // rope: theta; norms: eps; cross_entropy: the loss's scale; scale: the factor
+  int ring = 0;           // attention of a ring, and what is handed on around it: its ranks
+  double number = 0;      // rope: theta; norms: eps; cross_entropy: the loss's scale; scale: the factor; ring_attention: the step
   rope_scaling scaling{};          // rope
   dim first{}, second{}, whole{};  // split and concat: the features of the two, and of both
 };
@@ -241,8 +242,17 @@ struct trace {
       c.begin() << "it has no typing rule; give its op_row one";
       return;
     }
-    o.kind->rule(c, in, out, o);
+    refuse_passed(c, o, in);
+    if (!c.said) o.kind->rule(c, in, out, o);
     if (!c.said && o.kind->converts == conversion::none) check_shapes(c, *o.kind, in, out);
+  }
+  /// Rows of another rank are taken by what is told of it alone.
+  static constexpr void refuse_passed(complaint& c, const op& o, types in) {
+    for (const type& x : in)
+      for (int d = 0; d < x.ndim && !o.kind->takes_passed; ++d)
+        if (x.shape[d].passed && !c.said)
+          c.begin() << "the value's " << x.shape[d].name << " have come " << x.shape[d].passed
+                    << " ranks around the ring; expected the rank's own (shift and ring_attention take others')";
   }
   /// As many as the row has, parameters where it takes those.
   constexpr void check_operands(complaint& c, const op& o, types in) const {
@@ -368,7 +378,7 @@ constexpr op_sizes sizes_of(const trace& t, const op& o) {
     const type& v = t.values[use.is_written() ? o.out[written++] : o.in[read++]];
     for (int d = 0; d < v.ndim && d < use.shape.ndim; ++d) s.bind(p, d, v.shape[d].count(), v.shape[d].unit);
   }
-  s.bind_attributes(o.with.rows, o.with.seq);
+  s.bind_attributes(o.with.rows, o.with.seq, o.with.ring);
   return s;
 }
 

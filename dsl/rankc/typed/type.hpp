@@ -11,13 +11,14 @@ namespace rankc {
 enum class shard_order : unsigned char { contiguous, zig_zag };
 
 /// A named dim of a tensor with its global size. A dim of heads is split by whole heads: `unit` elements each. Dims of
-/// two orders are two dims.
+/// two orders are two dims, and so are a rank's own rows and those that were handed on to it.
 struct dim {
   std::string_view name;
   int size = 1;
   int unit = 1;
   std::string_view unit_name = "";
   shard_order order = shard_order::contiguous;
+  int passed = 0;  // of rows that were handed on around a ring: how many ranks they have come
   constexpr bool operator==(const dim&) const = default;
   constexpr int count() const { return size / unit; }
 };

@@ -27,6 +27,8 @@ template <class T>
 inline constexpr auto reduce_scatter_on = [](const auto& on, auto... with) { reduce_scatter<T>(on, with...); };
 template <class T>
 inline constexpr auto all_to_all_on = [](const auto& on, auto... with) { all_to_all<T>(on, with...); };
+template <class T>
+inline constexpr auto shift_on = [](const auto& on, auto... with) { shift<T>(on, with...); };
 
 #ifdef RANKC_INJECT
 /// Becomes whatever tensor is wanted.
@@ -182,6 +184,26 @@ struct reduce_scatter {
   message site;
   static_assert(Whole > Part && Whole % Part == 0);
   void operator()(const auto& on) const { detail::reduce_scatter_on<T>(on, over, site, to.where, from.where, to.count); }
+};
+
+/// What the member before has in two tensors, which goes on to the next; or back.
+template <class T, std::size_t Rows, std::size_t Columns>
+struct shift {
+  runtime::over over;
+  matrix<T, Rows, Columns> to, second_to, from, second_from;
+  message site;
+  void operator()(const auto& on) const {
+    detail::shift_on<T>(on, over, site, to.where, second_to.where, from.where, second_from.where, to.count, ring_way::next);
+  }
+};
+template <class T, std::size_t Rows, std::size_t Columns>
+struct shift_back {
+  runtime::over over;
+  matrix<T, Rows, Columns> to, second_to, from, second_from;
+  message site;
+  void operator()(const auto& on) const {
+    detail::shift_on<T>(on, over, site, to.where, second_to.where, from.where, second_from.where, to.count, ring_way::back);
+  }
 };
 
 /// All heads of a rank's tokens for all tokens of its heads, or the other way.

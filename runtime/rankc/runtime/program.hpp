@@ -54,6 +54,9 @@ struct message {
 
 enum class reduction { sum, max };
 
+/// Where members of a ring hand on what they have: the last one's next is the first.
+enum class ring_way { next, back };
+
 /// An event of a rank program, numbered within its pipeline rank.
 struct event {
   int index;

@@ -52,7 +52,11 @@ __global__ void __launch_bounds__(lanes* lanes)
         score[i][j] = key <= position ? score[i][j] * scale : -INFINITY;
         most = fmaxf(most, score[i][j]);
       }
-      most = group_max(most);  // finite: each row sees the first key
+      most = group_max(most);
+      if (most == -INFINITY) {  // this row sees no key so far
+        for (int j = 0; j < rows_each; ++j) score[i][j] = 0.0f;
+        continue;
+      }
       const float shrink = expf(top[i] - most);
       float part = 0.0f;
       for (int j = 0; j < rows_each; ++j) part += score[i][j] = expf(score[i][j] - most);
@@ -66,7 +70,7 @@ __global__ void __launch_bounds__(lanes* lanes)
 
   float inverse[rows_each];
   for (int i = 0; i < rows_each; ++i) {
-    inverse[i] = 1.0f / total[i];
+    inverse[i] = total[i] > 0.0f ? 1.0f / total[i] : 0.0f;  // 0: it sees none
     const int query = begin + threadIdx.y * rows_each + i;
     if (threadIdx.x == 0 && query < seq)
       lse[(static_cast<std::size_t>(row) * s.heads + head) * seq + query] = top[i] + logf(total[i]);
@@ -114,9 +118,21 @@ void chunk_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v,
   run<T>(on, o, lse, q, k, v, s, chunks_of_sequences{has, rows});
 }
 
+template <class T>
+void ring_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads, int kv_heads, int dim,
+                    int ring, double step, int first) {
+  const step_of_ring order{runtime::step_of_ring(rows, seq, ring, static_cast<int>(step), first)};
+  const attention_sizes s{rows, order.sees.count, heads, kv_heads, dim, heads * dim, kv_heads * dim, heads * dim};
+  if constexpr (std::is_same_v<T, bf16>)
+    if (ring_attention_cudnn(on, o, lse, scratch, q, k, v, order.sees, s)) return;
+  run<T>(on, o, lse, q, k, v, s, order);
+}
+
 template void attention<float>(const lane&, at, at, at, at, at, at, int, int, int, int, int, int, int);
 template void attention<bf16>(const lane&, at, at, at, at, at, at, int, int, int, int, int, int, int);
 template void chunk_attention<float>(const lane&, at, at, at, at, at, at, int, int, int, int, int, int, int, int, int);
 template void chunk_attention<bf16>(const lane&, at, at, at, at, at, at, int, int, int, int, int, int, int, int, int);
+template void ring_attention<float>(const lane&, at, at, at, at, at, at, int, int, int, int, int, int, double, int);
+template void ring_attention<bf16>(const lane&, at, at, at, at, at, at, int, int, int, int, int, int, double, int);
 
 }  // namespace rankc::cuda

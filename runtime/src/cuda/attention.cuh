@@ -74,6 +74,20 @@ struct chunks_of_sequences {
   __device__ int row_of_key(int key, int row) const { return has.gathered_row(key, row, rows); }
 };
 
+/// The same of a rank's chunks, and the keys of one rank of their ring.
+struct step_of_ring {
+  runtime::ring_step sees;
+  __device__ int queries() const { return sees.count; }
+  __device__ int keys() const { return sees.count; }
+  __device__ int position(int query) const { return sees.last_key(query); }
+  __device__ int first_query(int key) const { return sees.causal ? key : sees.first_query; }
+  template <class T>
+  __device__ head_view<T> keys_of(T* k, int row, int kv_head, const attention_sizes& s) const {
+    return key_view(k, row, kv_head, s);
+  }
+  __device__ int row_of_key(int key, int) const { return key; }
+};
+
 /// to[t][d] = from[row(begin + t)][d]; 0 from `end` on and beyond dim. Shapes: to (tile, D) with tile_stride.
 template <int D, class T, class Row>
 __device__ void load_tile(float* to, head_view<const T> from, int begin, int end, int dim, Row row) {

@@ -176,6 +176,16 @@ void chunk_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at do
   run<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, s, seq, chunks_of_sequences{has, rows});
 }
 
+template <class T>
+void ring_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse, int rows, int seq,
+                         int heads, int kv_heads, int dim, int ring, double step, int first) {
+  const step_of_ring order{runtime::step_of_ring(rows, seq, ring, static_cast<int>(step), first)};
+  const attention_sizes s{rows, order.sees.count, heads, kv_heads, dim, heads * dim, kv_heads * dim, heads * dim};
+  if constexpr (std::is_same_v<T, bf16>)
+    if (ring_attention_grad_cudnn(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, order.sees, s)) return;
+  run<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, s, order.sees.count, order);
+}
+
 template void attention_grad<float>(const lane&, at, at, at, at, at, at, at, at, at, at, int, int, int, int, int,
                                     int, int);
 template void attention_grad<bf16>(const lane&, at, at, at, at, at, at, at, at, at, at, int, int, int, int, int,
@@ -184,5 +194,9 @@ template void chunk_attention_grad<float>(const lane&, at, at, at, at, at, at, a
                                           int, int, int, int);
 template void chunk_attention_grad<bf16>(const lane&, at, at, at, at, at, at, at, at, at, at, int, int, int, int, int,
                                          int, int, int, int);
+template void ring_attention_grad<float>(const lane&, at, at, at, at, at, at, at, at, at, at, int, int, int, int, int, int, double,
+                                         int);
+template void ring_attention_grad<bf16>(const lane&, at, at, at, at, at, at, at, at, at, at, int, int, int, int, int, int, double,
+                                        int);
 
 }  // namespace rankc::cuda

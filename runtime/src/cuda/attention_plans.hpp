@@ -4,6 +4,7 @@
 // functions and none of the kernels (attention_without_cudnn.cpp).
 #pragma once
 #include <rankc/runtime/cuda/kernels.hpp>
+#include <rankc/runtime/ring_step.hpp>
 
 #include <compare>
 #include <cstdint>
@@ -42,5 +43,11 @@ bool has_attention_plans(const lane&, bool gradient, std::initializer_list<atten
 bool chunk_attention_cudnn(const lane&, at o, at lse, at scratch, at q, at k, at v, const runtime::chunks&, const attention_sizes&);
 bool chunk_attention_grad_cudnn(const lane&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse,
                                 const runtime::chunks&, const attention_sizes&);
+
+
+/// The same of one rank's keys of a ring.
+bool ring_attention_cudnn(const lane&, at o, at lse, at scratch, at q, at k, at v, const runtime::ring_step&, const attention_sizes&);
+bool ring_attention_grad_cudnn(const lane&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse,
+                               const runtime::ring_step&, const attention_sizes&);
 
 }  // namespace rankc::cuda

@@ -4,61 +4,13 @@
 // first half of the keys; of a rank behind it the second half of the queries to all keys. Outputs are merged
 // by their log-sum-exp, in the order of ranks. Source: zig-zag ring attention (Zhu 2024), in Megatron-LM and
 // ring-flash-attention.
+#include "attention_merge.cuh"
 #include "attention_plans.hpp"
-#include "device.cuh"
 
 #include <rankc/runtime/cuda/attention_scratch.hpp>
 
 namespace rankc::cuda {
 namespace {
-
-constexpr int block = 256;
-
-/// Queries [first, count) of each row.
-struct queries {
-  int rows, count, first, heads, dim;
-  __host__ __device__ std::size_t some() const { return static_cast<std::size_t>(rows) * (count - first); }
-  /// Of a token among those: which it is among all, and where its statistics begin.
-  __device__ std::size_t token(std::size_t i) const {
-    return i / (count - first) * count + first + i % (count - first);
-  }
-  __device__ std::size_t statistic(std::size_t token, int head) const {
-    return (token / count * heads + head) * count + token % count;
-  }
-};
-
-/// o = the mean of o and `more`, by the sums of exponentials that they are divided by.
-template <int N>
-__global__ void __launch_bounds__(block)
-    merge_outputs(bf16* o, const bf16* more, const float* lse, const float* lse_more, queries q) {
-  const int width = q.heads * q.dim, packs = width / N;
-  const std::size_t item = std::size_t{blockIdx.x} * block + threadIdx.x, i = item / packs;
-  if (i >= q.some()) return;
-  const int column = static_cast<int>(item % packs) * N;
-  const std::size_t token = q.token(i), at = token * width + column, of = q.statistic(token, column / q.dim);
-  const float share = 1.0f / (1.0f + expf(lse[of] - lse_more[of]));  // of `more`
-  float a[N], b[N];
-  unpack(a, load<bf16, N>(o + at));
-  unpack(b, load<bf16, N>(more + at));
-  for (int n = 0; n < N; ++n) a[n] += share * (b[n] - a[n]);
-  store(o + at, packed<bf16>(a));
-}
-
-/// lse = log(exp(lse) + exp(more)).
-__global__ void __launch_bounds__(block) merge_sums(float* lse, const float* more, queries q) {
-  const std::size_t item = std::size_t{blockIdx.x} * block + threadIdx.x, i = item / q.heads;
-  if (i >= q.some()) return;
-  const std::size_t at = q.statistic(q.token(i), static_cast<int>(item % q.heads));
-  const float a = lse[at], b = more[at], top = fmaxf(a, b);
-  lse[at] = top + log1pf(expf(fminf(a, b) - top));
-}
-
-void merge(const lane& on, bf16* o, float* lse, const bf16* more, const float* lse_more, const queries& q) {
-  constexpr int n = wide<bf16>;
-  launch(on, "chunk_attention", merge_outputs<n>, ceil_div(q.some() * q.heads * q.dim, block * n), block, 0,
-         o, more, lse, lse_more, q);
-  launch(on, "chunk_attention", merge_sums, ceil_div(q.some() * q.heads, block), block, 0, lse, lse_more, q);
-}
 
 /// dq += more, of those queries.
 template <int N>
@@ -74,14 +26,8 @@ __global__ void __launch_bounds__(block) add_queries(bf16* dq, const bf16* more,
   store(dq + at, packed<bf16>(a));
 }
 
-/// The sizes of a rank's blocks: of its own keys, of those of a rank before it, and of one behind it.
-struct blocks {
-  attention_sizes own, before = own, behind = own;
-  explicit blocks(const attention_sizes& s) : own(s) {
-    before.apart = behind.apart = s.seq;
-    before.keys = s.seq / 2;
-    behind.keys = s.seq, behind.seq = s.seq / 2;
-  }
+struct blocks : attention_blocks {
+  using attention_blocks::attention_blocks;
   bool has_plans(const lane& on, bool gradient, const runtime::chunks& has) const {
     return has_attention_plans(on, gradient, {own}) &&
            (has.rank == 0 || has_attention_plans(on, gradient, {before})) &&
@@ -92,12 +38,6 @@ struct blocks {
 /// Rows lie one after the other in what is not strided here.
 bool is_dense(const attention_sizes& s) {
   return s.q_stride == s.heads * s.dim && s.kv_stride == s.kv_heads * s.dim;
-}
-
-bool is_aligned(const lane& on, std::initializer_list<at> operands) {
-  for (const at where : operands)
-    if (reinterpret_cast<std::uintptr_t>(on.at<bf16>(where)) % 16 != 0) return false;
-  return true;
 }
 
 /// Where things lie, in bytes: the second half of the queries, and their statistics; the keys of a rank.
@@ -126,8 +66,8 @@ bool chunk_attention_cudnn(const lane& on, at o, at lse, at scratch, at q, at k,
     const std::size_t from = behind ? to.half_queries : 0, statistic = behind ? to.half_statistics : 0;
     attention_cudnn(on, more + from, lse_more + statistic, work, q + from, keys(k, rank), keys(v, rank),
                     behind ? of.behind : of.before);
-    merge(on, on.at<bf16>(o), on.at<float>(lse), on.at<bf16>(more), on.at<float>(lse_more),
-          {s.rows, s.seq, behind ? s.seq / 2 : 0, s.heads, s.dim});
+    merge(on, on.at<bf16>(o), on.at<float>(lse), on.at<bf16>(o), on.at<float>(lse), on.at<bf16>(more), on.at<float>(lse_more),
+          queries{s.rows, s.seq, behind ? s.seq / 2 : 0, s.heads, s.dim});
   }
   return true;
 }

@@ -81,6 +81,13 @@ void wait(const lane& on, event e) {
         "cudaStreamWaitEvent");
 }
 
+void follow(const lane& next, const lane& before) {
+  if (next.index == before.index) return;
+  const stamped times(next, tracer::what::wait, "");
+  check(next, cudaEventRecord(before.reached, before.stream), "cudaEventRecord");
+  check(next, cudaStreamWaitEvent(next.stream, before.reached, 0), "cudaStreamWaitEvent");
+}
+
 void send(const lane& on, message m, at data, std::size_t bytes) {
   const lane_link& k = edge_of(on, m, 0);
   const stamped times(on, tracer::what::alone, m.name);
@@ -168,6 +175,23 @@ void all_to_all(const lane& on, over what, message m, at to, at scratch, at from
   take_from_blocks(on, made, there, by);
 }
 
+template <class T>
+void shift(const lane& on, over what, message m, at to, at second_to, at from, at second_from, std::size_t count, ring_way way) {
+  const lane_link& k = link_of(on, what, m);
+  const stamped times(on, tracer::what::alone, m.name);
+  const marked place(on, k, m.name);
+  if (on.of->alone) return;
+  const int members = members_of(on, k, m), by = way == ring_way::next ? 1 : members - 1;
+  const int taker = (k.place + by) % members, giver = (k.place + members - by) % members;
+  const std::string call = std::string(m.name) + ": shift";
+  check(on, ncclGroupStart(), k.nccl, call);
+  for (const auto& [there, here] : {std::pair(to, from), {second_to, second_from}}) {
+    check(on, ncclSend(on.at<T>(here), count * sizeof(T), ncclUint8, taker, k.nccl, on.stream), k.nccl, call);
+    check(on, ncclRecv(on.at<T>(there), count * sizeof(T), ncclUint8, giver, k.nccl, on.stream), k.nccl, call);
+  }
+  check(on, ncclGroupEnd(), k.nccl, call);
+}
+
 namespace {
 
 constexpr std::size_t most_rounded = rounded_bytes / sizeof(bf16);
@@ -242,5 +266,7 @@ template void reduce_scatter<double>(const lane&, over, message, at, at, std::si
 template void reduce_scatter<bf16>(const lane&, over, message, at, at, std::size_t);
 template void all_to_all<float>(const lane&, over, message, at, at, at, const runtime::head_exchange&);
 template void all_to_all<bf16>(const lane&, over, message, at, at, at, const runtime::head_exchange&);
+template void shift<float>(const lane&, over, message, at, at, at, at, std::size_t, ring_way);
+template void shift<bf16>(const lane&, over, message, at, at, at, at, std::size_t, ring_way);
 
 }  // namespace rankc::cuda

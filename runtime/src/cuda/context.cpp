@@ -70,6 +70,7 @@ void context::open(lane& on, int index) {
         "cudaStreamCreateWithPriority");
   check(r_, cudaEventCreateWithFlags(&join_[static_cast<std::size_t>(index)], cudaEventDisableTiming),
         "cudaEventCreateWithFlags");
+  check(r_, cudaEventCreateWithFlags(&on.reached, cudaEventDisableTiming), "cudaEventCreateWithFlags");
   for (const lane_communicator& k : r_.row->links)
     if (k.lane == index) on.links.push_back({.over = k.over, .communicator = k.communicator});
   if (row.rounds) on.rounded = reinterpret_cast<bf16*>(more_on_device(rounded_bytes, "what is rounded"));
@@ -94,8 +95,10 @@ void context::release() {
   if (fork_ != nullptr) cudaEventDestroy(fork_);
   for (cudaEvent_t e : join_)
     if (e != nullptr) cudaEventDestroy(e);
-  for (const lane& each : r_.all_lanes)
+  for (const lane& each : r_.all_lanes) {
+    if (each.reached != nullptr) cudaEventDestroy(each.reached);
     if (each.stream != nullptr) cudaStreamDestroy(each.stream);
+  }
   more_.clear();
   arena_.reset();
 }

@@ -94,6 +94,9 @@ void carrier::carry(const op& mine) {
       return reduce_scatter(mine);
     case op_kind::all_to_all:
       return all_to_all(mine);
+    case op_kind::shift:
+    case op_kind::shift_back:
+      return shift(mine);
   }
 }
 
@@ -170,6 +173,14 @@ void carrier::all_to_all(const op& mine) {
   }
   exchange(out, in);
   std::memcpy(mine.to + own_ * bytes, mine.from + own_ * bytes, bytes);
+}
+
+// One tensor after the other: to the neighbour on one side, of the one on the other, which two members are for each other.
+void carrier::shift(const op& mine) {
+  const std::size_t n = members(), step = mine.kind == op_kind::shift ? 1 : n - 1, bytes = sum_bytes(mine) / 2;
+  const int to = ranks_[(own_ + step) % n], from = ranks_[(own_ + n - step) % n];
+  exchange({{to, mine.from, bytes}}, {{from, mine.to, bytes}});
+  exchange({{to, mine.second_from, bytes}}, {{from, mine.second_to, bytes}});
 }
 
 }  // namespace rankc::host

@@ -39,15 +39,17 @@ class carrier {
   /// Errors: failure (70) where another member has come for something else, (77) where one does not answer.
   void carry(const op& mine);
   /// Pass over it, as if it were done.
-  void lose(const op& mine) { moves_ += mine.kind == op_kind::all_reduce ? 3 : 2; }
+  void lose(const op& mine) { moves_ += takes_two_moves(mine.kind) ? 3 : 2; }
 
  private:
+  static bool takes_two_moves(op_kind k) { return k == op_kind::all_reduce || k == op_kind::shift || k == op_kind::shift_back; }
   void greet(const op& mine);
   void exchange(const std::vector<runtime::transport::outgoing>&, const std::vector<runtime::transport::incoming>&);
   void gather(const std::byte* from, std::byte* to, std::size_t bytes);
   void all_reduce(const op& mine);
   void reduce_scatter(const op& mine);
   void all_to_all(const op& mine);
+  void shift(const op& mine);
   void sum_of_all(const op& mine, std::size_t first, std::size_t count, std::byte* to);
   std::size_t members() const { return ranks_.size(); }
 

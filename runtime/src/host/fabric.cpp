@@ -96,14 +96,21 @@ void fabric::wait(const rank& r, int lane, event e) {
   if (!m.recorded)
     throw failure(70, "event " + std::to_string(e.index) +
                           " is waited for before this step records it; a wait must follow its record");
-  if (m.lane == lane || m.lane == 0) return;
+  hold(r, lane, m.lane, m.position);
+}
+
+void fabric::follow(const rank& r, int lane, int before) { hold(r, lane, before, first(r.index).on(before).posted); }
+
+// What lane 0 has done is done when it posts.
+void fabric::hold(const rank& r, int lane, int awaited, std::uint64_t position) {
+  if (awaited == lane || awaited == 0) return;
   lock l(mutex_);
   throw_if_failed();
-  if (lane == 0) return block_until(l, r, m.lane, m.position);
-  if (first(r.index).on(m.lane).completed >= m.position) return;
+  if (lane == 0) return block_until(l, r, awaited, position);
+  if (first(r.index).on(awaited).completed >= position) return;
   op held;
-  held.awaited = m.lane;
-  held.position = m.position;
+  held.awaited = awaited;
+  held.position = position;
   append(l, r, lane, held);
 }
 

@@ -50,6 +50,8 @@ class fabric {
 
   void record(const rank&, int lane, event);
   void wait(const rank&, int lane, event);
+  /// A lane waits for what another holds.
+  void follow(const rank&, int lane, int before);
 
   /// Append a communication to its lane; on the lane that the thread computes on, return when it has completed.
   /// Errors: failure (77) in every rank once any rank has failed.
@@ -124,6 +126,7 @@ class fabric {
   void append(lock&, const rank&, int lane, const op&);
   void block_until(lock&, const rank&, int lane, std::uint64_t position);
   void block(lock&, const rank&, worker&);
+  void hold(const rank&, int lane, int awaited, std::uint64_t position);
   void advance(worker&);
   void hand_over(worker& from);
   void settle(worker&);

@@ -24,11 +24,14 @@ void fabric::hand_to_application(meeting& m) {
   m.moving = true;
   ++under_way_;
   constexpr carriage::kind kinds[] = {carriage::kind::send, carriage::kind::receive, carriage::kind::all_reduce,
-                                      carriage::kind::all_gather, carriage::kind::reduce_scatter, carriage::kind::all_to_all};
+                                      carriage::kind::all_gather, carriage::kind::reduce_scatter, carriage::kind::all_to_all,
+                                      carriage::kind::shift, carriage::kind::shift_back};
   carriage_->start({.kind = kinds[static_cast<int>(o.kind) - static_cast<int>(op_kind::send)],
                     .communicator = o.communicator,
                     .to = o.to,
                     .from = o.from,
+                    .second_to = o.second_to,
+                    .second_from = o.second_from,
                     .count = o.count,
                     .type = o.type,
                     .how = o.reduce,

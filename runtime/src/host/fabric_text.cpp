@@ -15,7 +15,7 @@ std::string place(int rank, std::int64_t step, const char* action) {
 std::string place(const rank& r) { return place(r.index, r.input.step, r.action); }
 
 const char* word(op_kind k) {
-  constexpr const char* words[] = {"wait", "send", "receive", "all_reduce", "all_gather", "reduce_scatter", "all_to_all", "work"};
+  constexpr const char* words[] = {"wait", "send", "receive", "all_reduce", "all_gather", "reduce_scatter", "all_to_all", "shift", "shift_back", "work"};
   return words[static_cast<std::size_t>(k)];
 }
 

@@ -104,6 +104,15 @@ void wait(const lane& on, event e) {
   else r.wires->wait(r, on.index, e);
 }
 
+void follow(const lane& next, const lane& before) {
+  if (next.index == before.index) return;
+  refuse_in_action(next, "follow");
+  rank& r = next;
+  const auto hold = [&] { r.wires->follow(r, next.index, before.index); };
+  if (r.trace != nullptr && next.index == 0) r.trace->wait(hold);
+  else hold();
+}
+
 void send(const lane& on, message what, at data, std::size_t bytes) {
   op o = message_op(on, op_kind::send, what);
   o.from = on.at<std::byte>(data);
@@ -150,6 +159,15 @@ void all_to_all(const lane& on, over what_over, message what, at to, at scratch,
     std::copy_n(there + static_cast<std::size_t>(i) * width, width, made + static_cast<std::size_t>(by.arrived(i)) * width);
 }
 
+template <class T>
+void shift(const lane& on, over what_over, message what, at to, at second_to, at from, at second_from, std::size_t count,
+           ring_way way) {
+  op o = collective<T>(on, way == ring_way::next ? op_kind::shift : op_kind::shift_back, what_over, what, to, from, 2 * count);
+  o.second_to = on.at<std::byte>(second_to);
+  o.second_from = on.at<std::byte>(second_from);
+  post(on, o);
+}
+
 template decltype(all_reduce<float>) all_reduce<float>;
 template decltype(all_reduce<double>) all_reduce<double>;
 template decltype(all_gather<float>) all_gather<float>;
@@ -158,5 +176,7 @@ template decltype(reduce_scatter<float>) reduce_scatter<float>;
 template decltype(reduce_scatter<double>) reduce_scatter<double>;
 template decltype(all_to_all<float>) all_to_all<float>;
 template decltype(all_to_all<double>) all_to_all<double>;
+template decltype(shift<float>) shift<float>;
+template decltype(shift<double>) shift<double>;
 
 }  // namespace rankc::host

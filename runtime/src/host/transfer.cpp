@@ -103,6 +103,19 @@ void exchange(std::span<op* const> members, std::size_t first, std::size_t last)
   });
 }
 
+// To the neighbour of each member, the same elements of its two tensors in line.
+void hand_on(std::span<op* const> members, std::size_t first, std::size_t last) {
+  const op& any = *members.front();
+  const std::size_t n = members.size(), part = any.count / 2, element = any.element;
+  for_each_part(part, first, last, [&](std::size_t tensor, std::size_t begin, std::size_t count) {
+    for (std::size_t taker = 0; taker < n; ++taker) {
+      const std::size_t giver = (taker + (any.kind == op_kind::shift ? n - 1 : 1)) % n;
+      std::memcpy((tensor == 0 ? members[taker]->to : members[taker]->second_to) + begin * element,
+                  (tensor == 0 ? members[giver]->from : members[giver]->second_from) + begin * element, count * element);
+    }
+  });
+}
+
 }  // namespace
 
 void reduce_into(std::byte* to, std::span<op* const> members, std::size_t count) {
@@ -138,6 +151,10 @@ void move_elements(std::span<op* const> members, std::size_t first, std::size_t 
       break;
     case op_kind::all_to_all:
       exchange(members, first, last);
+      break;
+    case op_kind::shift:
+    case op_kind::shift_back:
+      hand_on(members, first, last);
       break;
   }
 }

@@ -10,7 +10,7 @@
 
 namespace rankc::host {
 
-enum class op_kind { wait, send, receive, all_reduce, all_gather, reduce_scatter, all_to_all, work };
+enum class op_kind { wait, send, receive, all_reduce, all_gather, reduce_scatter, all_to_all, shift, shift_back, work };
 const char* word(op_kind);
 
 /// An entry of a lane. A wait names a lane of the same rank and how many of its entries must be complete;
@@ -27,6 +27,8 @@ struct op {
   int rank = 0, worker = 0, communicator = -1, member = -1;  // worker: the thread that posted it (fabric.hpp)
   std::byte* to = nullptr;
   const std::byte* from = nullptr;
+  std::byte* second_to = nullptr;  // of a shift, whose count is of both tensors
+  const std::byte* second_from = nullptr;
   std::size_t count = 0, element = 1;  // element: bytes of one
   dtype type = dtype::f32;
   reduction reduce = reduction::sum;

@@ -575,6 +575,100 @@ struct turned_after_exchange : layer {
 inline constexpr auto positions_of_exchanged_rows = on_chunks<turned_after_exchange>;
 static_assert(valid<positions_of_exchanged_rows>);  // error: RC210: typed.cpp:@turned_after_exchange@: rope: the value is sharded along heads (V) over cp; expected sharded along the tokens: take the positions before all_to_all, when tokens are the rank's own
 
+/// The same on ranks that hand keys and values on.
+template <class Layer>
+inline constexpr plan on_ring{.model = around<Layer>{},
+                              .dims = parallel_dims{.world = 2, .cp = 2, .cp_attention = cp_attention::ring},
+                              .schedule = one_microbatch,
+                              .recipe = recipe,
+                              .cluster = clusters::cpu};
+
+struct gathered_for_a_ring : layer {
+  constexpr value forward(trace& t, value x, const layer_context& c) const {
+    value q = features(t, x, "wq"), k = features(t, x, "wk"), v = features(t, x, "wv");
+    if (faulty) k = all_gather(k, axis::cp, c.tokens.name);
+    return x + linear(ring_attention(q, k, v, c.rows, c.seq, c.ring), whole(t, "wo", hidden, heads));  // @gathered_for_a_ring@
+  }
+};
+inline constexpr auto ring_of_gathered_keys = on_ring<gathered_for_a_ring>;
+static_assert(valid<ring_of_gathered_keys>);  // error: RC210: typed.cpp:@gathered_for_a_ring@: ring_attention: k is replicated (R) over cp; expected sharded along the tokens (V): a ring hands on the shards of its ranks: do not gather it
+
+struct handed_on_gathered : layer {
+  constexpr value forward(trace& t, value x, const layer_context& c) const {
+    value k = features(t, x, "wk"), v = features(t, x, "wv");
+    const value_pair next = shift(faulty ? all_gather(k, axis::cp, c.tokens.name) : k, v, axis::cp, c.ring);  // @handed_on_gathered@
+    const value_pair own = shift_back(next.first, next.second, axis::cp, c.ring);
+    return x + linear(own.first + own.second, whole(t, "wo", hidden, heads));
+  }
+};
+inline constexpr auto shift_of_gathered_rows = on_ring<handed_on_gathered>;
+static_assert(valid<shift_of_gathered_rows>);  // error: RC210: typed.cpp:@handed_on_gathered@: shift: the first value is replicated (R) over cp; expected sharded along the tokens (V): there is nothing to hand on
+
+struct handed_on_over_tp : layer {
+  constexpr value forward(trace& t, value x, const layer_context& c) const {
+    value h = linear(enter_tp(x, c), column(t, "w1"));
+    if (faulty) h = shift(h, h, axis::tp, 2).first;  // @handed_on_over_tp@
+    return x + leave_tp(linear(h, row(t, "w2")), c);
+  }
+};
+inline constexpr auto shift_over_tp = layered<handed_on_over_tp>;
+static_assert(valid<shift_over_tp>);  // error: RC210: typed.cpp:@handed_on_over_tp@: shift: it is over tp, whose ranks do not share out sequences; hand on over cp
+
+struct of_two_shapes : layer {
+  constexpr value forward(trace& t, value x, const layer_context& c) const {
+    value k = features(t, x, "wk"), v = features(t, x, "wv");
+    const value_pair next = shift(k, faulty ? linear(x, whole(t, "w", hidden)) : v, axis::cp, c.ring);  // @of_two_shapes@
+    const value_pair own = shift_back(next.first, next.second, axis::cp, c.ring);
+    return x + linear(own.first + v, whole(t, "wo", hidden, heads)) + (faulty ? own.second : linear(own.second, whole(t, "w2", hidden, heads)));
+  }
+};
+inline constexpr auto shift_of_two_shapes = on_ring<of_two_shapes>;
+static_assert(valid<shift_of_two_shapes>);  // error: RC210: typed.cpp:@of_two_shapes@: shift: one value is (tokens=32, heads=32) and the other (tokens=32, hidden=32); expected two of one shape, as keys and values are
+
+struct turned_on_the_way : layer {
+  constexpr value forward(trace& t, value x, const layer_context& c) const {
+    value k = features(t, x, "wk"), v = features(t, x, "wv");
+    if (!faulty) k = rope(k, c.seq, 10000);
+    value_pair at = shift(k, v, axis::cp, c.ring);
+    if (faulty) at.first = rope(at.first, c.seq, 10000);  // @turned_on_the_way@
+    at = shift_back(at.first, at.second, axis::cp, c.ring);
+    return x + linear(at.first + at.second, whole(t, "wo", hidden, heads));
+  }
+};
+inline constexpr auto positions_of_another_rank = on_ring<turned_on_the_way>;
+static_assert(valid<positions_of_another_rank>);  // error: RC210: typed.cpp:@turned_on_the_way@: rope: the value's tokens have come 1 ranks around the ring; expected the rank's own (shift and ring_attention take others')
+
+struct residual_of_another : layer {
+  constexpr value forward(trace& t, value x, const layer_context& c) const {
+    value k = features(t, x, "wk"), v = features(t, x, "wv");
+    value_pair at = shift(k, v, axis::cp, c.ring);
+    if (!faulty) at = shift_back(at.first, at.second, axis::cp, c.ring);
+    return x + linear(k + at.first + at.second, whole(t, "wo", hidden, heads));  // @residual_of_another@
+  }
+};
+inline constexpr auto sum_with_another_rank = on_ring<residual_of_another>;
+static_assert(valid<sum_with_another_rank>);  // error: RC210: typed.cpp:@residual_of_another@: add: the left operand is (tokens=32, heads=32) and the right operand (tokens=32 come 1 ranks around the ring, heads=32); expected two of one shape
+
+struct another_ring : layer {
+  constexpr value forward(trace& t, value x, const layer_context& c) const {
+    value q = features(t, x, "wq"), k = features(t, x, "wk"), v = features(t, x, "wv");
+    return x + linear(ring_attention(q, k, v, c.rows, c.seq, faulty ? 4 : c.ring), whole(t, "wo", hidden, heads));  // @another_ring@
+  }
+};
+inline constexpr auto ring_of_another_size = on_ring<another_ring>;
+static_assert(valid<ring_of_another_size>);  // error: RC210: typed.cpp:@another_ring@: ring_attention: it is of a ring of 4 ranks; rings of this plan have 2 (cp / ulysses with cp_attention=ring): take the layer_context's ring
+
+struct handed_out : layer {
+  constexpr value forward(trace& t, value x, const layer_context& c) const {
+    value k = features(t, x, "wk"), v = features(t, x, "wv");
+    const value_pair next = shift(k, v, axis::cp, c.ring);
+    const value_pair own = shift_back(next.first, next.second, axis::cp, c.ring);  // @handed_out@
+    return x + linear(faulty ? own.first : own.first + own.second, whole(t, "wo", hidden, heads));
+  }
+};
+inline constexpr auto nothing_reads_what_comes = on_ring<handed_out>;
+static_assert(valid<nothing_reads_what_comes>);  // error: RC210: typed.cpp:@handed_out@: shift_back: no op of the layer reads what comes around the ring; put one behind it
+
 struct gathered_residual : layer {
   constexpr value forward(trace& t, value x, const layer_context& c) const {
     value y = linear(x, whole(t, "w", hidden));

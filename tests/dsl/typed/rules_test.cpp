@@ -216,6 +216,67 @@ TEST_CASE("an exchange over cp takes shards along one dim to shards along the ot
     }
 }
 
+TEST_CASE("a shift takes shards of tokens to the next rank, around a ring, and their gradients back") {
+  for (placement p : placements) {
+    trace t;
+    type x = rows_of(features, I);
+    x[axis::cp] = p;
+    const value k = t.add(x), v = t.add(x);
+    const value_pair first = shift(k, v, axis::cp, 3);
+    CHECK(t.said.empty() == (p == V(0)));
+    if (!t.said.empty()) continue;
+    CHECK(t.of(first.first).shape[0].passed == 1);
+    const value_pair second = shift(first.first, first.second, axis::cp, 3), home = shift(second.first, second.second, axis::cp, 3);
+    CHECK(t.of(second.second).shape[0].passed == 2);
+    CHECK(t.of(home.first) == x);
+    CHECK(t.of(shift_back(k, v, axis::cp, 3).first) == t.of(second.first));
+    CHECK((t.said.empty() && t.of(first.first) != x));
+    t.ops.pop_back();
+    t.derive_backward(home.first);
+    CHECK(t.said.empty());
+    CHECK(t.of(t.gradient_of(k.id))[axis::cp] == V(0));
+    CHECK(t.ops.back().kind == &ops::shift_back);
+    CHECK(t.of(t.gradient_of(first.first.id)).shape[0].passed == 1);
+  }
+}
+
+TEST_CASE("a ring's parts are of keys that have come as many ranks as the step says") {
+  const dim heads{"heads", 8, 4, "head_dim"};
+  for (const int step : {0, 1, 2}) {
+    trace t;
+    type x = rows_of(heads, I);
+    x[axis::cp] = V(0);
+    const value q = t.add(x), k = t.add(x), v = t.add(x);
+    const value_pair other = shift(k, v, axis::cp, 3);
+    t.apply(ops::ring_attention, {q, other.first, other.second}, {}, {.with = {.rows = 1, .seq = 6, .ring = 3, .number = static_cast<double>(step)}});
+    CHECK(t.said.empty() == (step == 1));
+  }
+}
+
+TEST_CASE("backward of a ring takes keys around the other way, one shift for each, and brings their gradients home") {
+  for (const int ring : {2, 3, 4}) {
+    const dim heads{"heads", 8, 4, "head_dim"};
+    trace t;
+    type x = rows_of(heads, I);
+    x[axis::cp] = V(0);
+    const value q = t.add(x), k = t.add(x), v = t.add(x);
+    t.derive_backward(ring_attention(q, k, v, 1, 24, ring));
+    CHECK(t.said.empty());
+    int forward = 0, keys = 0, gradients = 0;
+    for (std::size_t i = 0; i < t.ops.size(); ++i) {
+      forward += t.ops[i].kind == &ops::shift && i < t.forward_ops;
+      if (t.ops[i].kind != &ops::shift_back) continue;
+      bool is_gradient = false;
+      for (int g : t.gradients) is_gradient |= g == t.ops[i].in[0];
+      ++(is_gradient ? gradients : keys);
+    }
+    CHECK(forward == ring - 1);
+    CHECK(keys == ring - 1);
+    CHECK(gradients == ring - 1);
+    for (const value of : {q, k, v}) CHECK(t.of(t.gradient_of(of.id)) == x);
+  }
+}
+
 TEST_CASE("shards of two axes along one dim are converted from the inside out") {
   trace t;
   type x = rows_of(features, V(0));

@@ -68,6 +68,36 @@ void chunk_attention_grad(call& c) {
   });
 }
 
+void ring_attention(call& c) {
+  const heads n = heads_of_ring(c, c.in("q"), c.in("k"), c.in("v"));
+  const int ring = whole(c.rows * c.seq / c.in("q").is.rows);
+  forward(c, n, [&](const auto&... operands) {
+    host::ring_attention<double>(operands..., whole(c.rows), whole(c.seq), whole(n.of_q), whole(n.of_kv), whole(n.dim), ring, c.number,
+                                 whole(c.first("q")));
+  });
+}
+
+void ring_attention_grad(call& c) {
+  const heads n = heads_of_ring(c, c.in("q"), c.in("k"), c.in("v"));
+  const int ring = whole(c.rows * c.seq / c.in("q").is.rows);
+  backward(c, n, [&](const auto&... operands) {
+    host::ring_attention_grad<double>(operands..., whole(c.rows), whole(c.seq), whole(n.of_q), whole(n.of_kv), whole(n.dim), ring,
+                                      c.number, whole(c.first("q")));
+  });
+}
+
+void merge_attention(call& c) {
+  const parts_of_attention parts(c);
+  const std::int64_t tokens = parts.o_before.is.rows, heads = parts.lse_before.is.cols;
+  matrix &o = c.out("o", tokens, parts.o_before.is.cols, parts.o_before.is.unit), &lse = c.out("lse", tokens, heads);
+  kernel_memory m;
+  const host::at to_o = m.room(o), to_lse = m.room(lse), a = m.put(parts.o_before), sums_a = m.put(parts.lse_before),
+                 b = m.put(parts.o_more), sums_b = m.put(parts.lse_more);
+  host::merge_attention<double>(m.lane(), to_o, to_lse, a, sums_a, b, sums_b, whole(c.rows), whole(tokens), whole(heads),
+                                whole(o.is.cols / heads));
+  m.take(to_o, o), m.take(to_lse, lse);
+}
+
 }  // namespace attentions
 
 namespace losses {

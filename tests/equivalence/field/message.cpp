@@ -46,6 +46,7 @@ void put(rank_state& rank, const std::vector<operand>& to, const payload& from) 
 }
 
 payload result_of(collective_kind does, const std::vector<payload>& given, std::size_t member) {
+  if (is_shift(does)) return given[(member + (does == collective_kind::shift ? given.size() - 1 : 1)) % given.size()];
   payload out = given.front();
   if (does == collective_kind::all_gather) {
     out = {};

@@ -36,6 +36,9 @@ TEST_CASE(
   CHECK(r.total.mutants - r.total.different > 100);
   const auto in_f64 = [](const std::string& text) { return text.find(": in f64 ") != std::string::npos; };
   CHECK(std::count_if(r.false_accepts.begin(), r.false_accepts.end(), in_f64) * 10 > r.total.mutants * 5);
-  CHECK(r.f64_only.empty());
+  // The field has exp of the target's logit where a kernel has the logit: a multiple of both of a token's sums is none there.
+  for (const auto& [kind, texts] : r.f64_only)
+    for (const std::string& text : texts)
+      CHECK_MESSAGE(text.find("exp_sums\" scale") != std::string::npos, "equal over the field, different in f64: " << text);
   CHECK(r.total.field_only * 100 < r.total.mutants);
 }

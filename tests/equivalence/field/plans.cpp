@@ -18,7 +18,7 @@ struct layout {
   bool sequence_parallel;
   fuzz::order by;
   int microbatches, stages_per_rank = 1, shards = 1, cp = 1;
-  bool exchanges_heads = false;
+  bool exchanges_heads = false, rings = false;
 };
 
 constexpr layout layouts[]{{1, 1, 1, false, fuzz::order::gpipe, 1},
@@ -52,10 +52,15 @@ constexpr layout layouts[]{{1, 1, 1, false, fuzz::order::gpipe, 1},
                            {1, 1, 1, false, fuzz::order::gpipe, 2, 1, 1, 2},
                            {1, 2, 1, true, fuzz::order::gpipe, 1, 1, 1, 2},
                            {1, 1, 1, false, fuzz::order::gpipe, 2, 1, 1, 2, true},
-                           {1, 1, 2, false, fuzz::order::one_f_one_b, 2, 1, 2, 2, true}};
+                           {1, 1, 2, false, fuzz::order::one_f_one_b, 2, 1, 2, 2, true},
+                           {1, 1, 1, false, fuzz::order::gpipe, 2, 1, 1, 2, false, true},
+                           {1, 1, 1, false, fuzz::order::gpipe, 1, 1, 1, 3, false, true},
+                           {1, 2, 1, true, fuzz::order::gpipe, 1, 1, 1, 2, false, true},
+                           {1, 1, 2, false, fuzz::order::one_f_one_b, 2, 1, 2, 2, false, true}};
 
 plan_data make(const auto& model, const std::string& name, const layout& l, training recipe = {.seq = 4, .global_batch = 4}) {
   recipe.precision = f64;
+  if (l.cp > 2) recipe.seq = 2 * l.cp;
   const parallel_dims dims{.world = l.dp * l.shards * l.cp * l.tp * l.pp,
                            .dp_replicate = l.dp,
                            .dp_shard = l.shards,
@@ -63,9 +68,10 @@ plan_data make(const auto& model, const std::string& name, const layout& l, trai
                            .tp = l.tp,
                            .pp = l.pp,
                            .ulysses = l.exchanges_heads ? l.cp : 1,
-                           .sequence_parallel = l.sequence_parallel};
+                           .sequence_parallel = l.sequence_parallel,
+                           .cp_attention = l.rings ? cp_attention::ring : cp_attention::gather};
   const fuzz::schedule schedule = fuzz::make_schedule({l.by, l.microbatches, l.stages_per_rank}, l.pp);
-  return make_plan(name + " dp" + std::to_string(l.dp) + (l.shards > 1 ? " shards" + std::to_string(l.shards) : "") + (l.cp > 1 ? (l.exchanges_heads ? " heads" : " cp") + std::to_string(l.cp) : "") + " tp" + std::to_string(l.tp) +
+  return make_plan(name + " dp" + std::to_string(l.dp) + (l.shards > 1 ? " shards" + std::to_string(l.shards) : "") + (l.cp > 1 ? (l.exchanges_heads ? " heads" : l.rings ? " ring" : " cp") + std::to_string(l.cp) : "") + " tp" + std::to_string(l.tp) +
                        (l.sequence_parallel ? " sp" : "") + " pp" + std::to_string(l.pp) + " " +
                        std::string(schedule.name),
                    model, dims, schedule, recipe, clusters::cpu);

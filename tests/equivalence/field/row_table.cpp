@@ -45,6 +45,8 @@ static constexpr row table[]{
     {"all_gather", "y = x", elements::copy, "", "copy d_x = d_y"},
     {"reduce_scatter", "y = x", elements::copy, "", "copy d_x = d_y"},
     {"all_to_all", "y = x", elements::copy, "", "copy d_x = d_y"},
+    {"shift", "first second = x y", elements::copy_both, "", "copy d_x = d_first; copy d_y = d_second"},
+    {"shift_back", "first second = x y", elements::copy_both, "", "copy d_x = d_first; copy d_y = d_second"},
 
     {"layer_norm", "y statistics = x gain shift", norms::layer_norm, "",
      "layer_norm_dx d_x = d_y x statistics gain; layer_norm_dw d_gain d_shift = d_y x statistics"},
@@ -66,6 +68,9 @@ static constexpr row table[]{
     {"attention_grad", "dq dk dv = d_o q k v o lse", attentions::attention_grad, "", "", "", "dq dk dv q k v"},
     {"chunk_attention", "o lse = q k v", attentions::chunk_attention, "", "", "", "q k v"},
     {"chunk_attention_grad", "dq dk dv = d_o q k v o lse", attentions::chunk_attention_grad, "", "", "", "dq dk dv q k v"},
+    {"ring_attention", "o lse = q k v", attentions::ring_attention},
+    {"ring_attention_grad", "dq dk dv = d_o q k v o lse", attentions::ring_attention_grad},
+    {"merge_attention", "o lse = o_before lse_before o_more lse_more", attentions::merge_attention, "", "", "o:o_before lse:lse_before"},
 
     {"row_max", "top = logits", losses::row_max},  // what it shifts cancels: no gradient
     {"exp_sums", "sums = logits top targets", losses::exp_sums, "",

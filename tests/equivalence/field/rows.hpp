@@ -97,7 +97,7 @@ void chunk_position(call&), chunk_position_grad(call&);
 matrix rotary(std::int64_t positions, std::int64_t dim, double theta, const rankc::rope_scaling& = {});
 }  // namespace tables
 namespace elements {
-void add(call&), mul(call&), mul_grad(call&), scale(call&), copy(call&), clear(call&);
+void add(call&), mul(call&), mul_grad(call&), scale(call&), copy(call&), copy_both(call&), clear(call&);
 void gelu(call&), gelu_grad(call&), sigmoid(call&), sigmoid_grad(call&), swiglu(call&), swiglu_grad(call&);
 void split(call&), split_heads(call&), concat(call&), concat_heads(call&);
 }  // namespace elements
@@ -107,6 +107,7 @@ void layer_norm(call&), layer_norm_dw(call&), rms_norm(call&), rms_norm_dw(call&
 }
 namespace attentions {
 void attention(call&), attention_grad(call&), chunk_attention(call&), chunk_attention_grad(call&);
+void ring_attention(call&), ring_attention_grad(call&), merge_attention(call&);
 }
 namespace losses {
 void row_max(call&), exp_sums(call&), exp_sums_grad(call&), cross_entropy(call&), cross_entropy_grad(call&);

@@ -1,48 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// Causal attention. What a query gets is keyed by the query, and by the keys and values of its sequence up to its own
-// position, in their order. Of the gradient of a result each number counts in the gradients of the query and of all
-// those keys and values.
+// Causal attention. What the exponential of a query's score with a key would be is drawn, keyed by both; the
+// rest is exact: what a query gets is the mean of the values by these weights, and for the log-sum-exp stands
+// their sum. Of parts over some of the keys, one is made by their sums.
 #include "attention_heads.hpp"
-
-#include <algorithm>
 
 namespace field::attentions {
 
 namespace {
 
-constexpr std::uint64_t key_of_keys = key_of("keys"), key_of_result = key_of("attention"),
-                        key_of_query = key_of("query'"), key_of_pair = key_of("pair'");
+constexpr std::uint64_t key_of_pair = key_of("query and key");
 
-std::uint64_t number_of(std::int64_t n) { return static_cast<std::uint64_t>(n); }
-
-/// Of each token and key-value head: a key of all keys and values of its sequence so far.
-std::vector<std::uint64_t> keys_so_far(const call& c, const heads& n, const matrix& k, const matrix& v) {
-  std::vector<std::uint64_t> all(static_cast<std::size_t>(k.is.rows * n.of_kv));
-  for (std::int64_t t = 0; t < k.is.rows; ++t)
-    for (std::int64_t h = 0; h < n.of_kv; ++h) {
-      const std::uint64_t before = t % c.seq ? all[static_cast<std::size_t>((t - 1) * n.of_kv + h)] : key_of_keys;
-      all[static_cast<std::size_t>(t * n.of_kv + h)] =
-          field::key_of(field::key_of(before, k.row(t) + h * n.dim, n.dim), v.row(t) + h * n.dim, n.dim);
-    }
-  return all;
-}
-
-/// A factor of d_o for each of dq, dk and dv.
-struct parts {
-  element q = 0, k = 0, v = 0;
+/// A query with a key, in a head.
+struct pair {
+  const element *q, *k;
+  std::int64_t dim;
+  element weight() const { return draw_nonzero(field::key_of(field::key_of(key_of_pair, q, dim), k, dim)); }
 };
-parts weigh(std::uint64_t key, const element* d_o, std::int64_t dim) {
-  parts sum;
-  for (std::int64_t j = 0; j < dim; ++j) {
-    const std::uint64_t at = mix(key, number_of(j));
-    sum.q = add(sum.q, multiply(d_o[j], draw(mix(at, 1))));
-    sum.k = add(sum.k, multiply(d_o[j], draw(mix(at, 2))));
-    sum.v = add(sum.v, multiply(d_o[j], draw(mix(at, 3))));
-  }
+element dot(const element* a, const element* b, std::int64_t dim) {
+  element sum = 0;
+  for (std::int64_t j = 0; j < dim; ++j) sum = add(sum, multiply(a[j], b[j]));
   return sum;
 }
-void take(element* to, element weight, std::uint64_t key, std::int64_t dim) {
-  for (std::int64_t j = 0; j < dim; ++j) to[j] = add(to[j], multiply(weight, draw(mix(key, number_of(j)))));
+void add_multiple(element* to, element factor, const element* of, std::int64_t dim) {
+  for (std::int64_t j = 0; j < dim; ++j) to[j] = add(to[j], multiply(factor, of[j]));
 }
 
 /// Which token of whole sequences a query is, and a key.
@@ -55,50 +35,63 @@ struct of_chunks {
   std::int64_t query(std::int64_t t) const { return token_of_chunks(c, c.first("q") + t); }
   std::int64_t key(std::int64_t t) const { return token_of_chunks(c, t); }
 };
+/// The keys are those of the rank that is the op's number before that of the queries.
+struct of_ring {
+  call c;  // told of the ranks
+  std::int64_t first, of_keys;
+  explicit of_ring(const call& told) : first(told.first("q")) {
+    const std::int64_t tokens = told.in("q").is.rows, ranks = told.rows * told.seq / tokens,
+                       own = first / tokens;
+    c.rows = told.rows, c.seq = told.seq, c.number = static_cast<double>(ranks);
+    of_keys = (own - static_cast<std::int64_t>(told.number) + ranks) % ranks * tokens;
+  }
+  std::int64_t query(std::int64_t t) const { return token_of_chunks(c, first + t); }
+  std::int64_t key(std::int64_t t) const { return token_of_chunks(c, of_keys + t); }
+};
 
-/// Keys in the order of their tokens.
-matrix in_order(const matrix& k, const auto& by) {
-  matrix out(k.is);
-  for (std::int64_t t = 0; t < k.is.rows; ++t) std::copy_n(k.row(t), k.is.cols, out.row(by.key(t)));
-  return out;
+/// Visit the keys, by their rows, that a query sees.
+void each_key(const call& c, const matrix& k, const auto& by, std::int64_t t, auto visit) {
+  const std::int64_t query = by.query(t);
+  for (std::int64_t s = 0; s < k.is.rows; ++s)
+    if (const std::int64_t key = by.key(s); key / c.seq == query / c.seq && key <= query) visit(s);
 }
 
 void attend(call& c, const heads& n, const auto& by) {
-  const matrix &q = c.in("q"), k = in_order(c.in("k"), by), v = in_order(c.in("v"), by);
-  const std::vector<std::uint64_t> so_far = keys_so_far(c, n, k, v);
+  const matrix &q = c.in("q"), &k = c.in("k"), &v = c.in("v");
   matrix &o = c.out("o", q.is.rows, q.is.cols, q.is.unit), &lse = c.out("lse", q.is.rows, n.of_q);
   for (std::int64_t t = 0; t < q.is.rows; ++t)
     for (std::int64_t h = 0; h < n.of_q; ++h) {
-      const std::uint64_t keys = so_far[static_cast<std::size_t>(by.query(t) * n.of_kv + n.kv(h))];
-      const std::uint64_t key = field::key_of(mix(key_of_result, keys), q.row(t) + h * n.dim, n.dim);
-      for (std::int64_t j = 0; j < n.dim; ++j) o.row(t)[h * n.dim + j] = draw(mix(key, number_of(j)));
-      lse.row(t)[h] = draw(mix(key, number_of(n.dim)));
+      element *result = o.row(t) + h * n.dim, sum = 0;
+      each_key(c, k, by, t, [&](std::int64_t s) {
+        const element weight = pair{q.row(t) + h * n.dim, k.row(s) + n.kv(h) * n.dim, n.dim}.weight();
+        sum = add(sum, weight);
+        add_multiple(result, weight, v.row(s) + n.kv(h) * n.dim, n.dim);
+      });
+      const element share = inverse(sum);
+      for (std::int64_t j = 0; j < n.dim; ++j) result[j] = multiply(result[j], share);
+      lse.of[statistic(lse, c.rows, t, h)] = sum;
     }
 }
 
 void attend_back(call& c, const heads& n, const auto& by) {
-  const matrix &d_o = c.in("d_o"), &q = c.in("q"), k = in_order(c.in("k"), by), v = in_order(c.in("v"), by), &o = c.in("o"),
+  const matrix &d_o = c.in("d_o"), &q = c.in("q"), &k = c.in("k"), &v = c.in("v"), &o = c.in("o"),
                &lse = c.in("lse");
   expect_gradient(n, q, d_o, o, lse);
-  const std::vector<std::uint64_t> so_far = keys_so_far(c, n, k, v);
-  matrix &dq = c.out("dq", q.is.rows, q.is.cols, q.is.unit), &dk = c.out("dk", k.is.rows, k.is.cols, k.is.unit),
+  matrix &dq = c.out("dq", q.is.rows, q.is.cols, q.is.unit),
+         &dk = c.out("dk", k.is.rows, k.is.cols, k.is.unit),
          &dv = c.out("dv", v.is.rows, v.is.cols, v.is.unit);
-  std::vector<std::int64_t> place(static_cast<std::size_t>(k.is.rows));  // of each token's key
-  for (std::int64_t s = 0; s < k.is.rows; ++s) place[static_cast<std::size_t>(by.key(s))] = s;
   for (std::int64_t t = 0; t < q.is.rows; ++t)
     for (std::int64_t h = 0; h < n.of_q; ++h) {
       const std::int64_t at = h * n.dim, at_kv = n.kv(h) * n.dim;
-      std::uint64_t key = mix(key_of_query, so_far[static_cast<std::size_t>(by.query(t) * n.of_kv + n.kv(h))]);
-      key = field::key_of(field::key_of(key, q.row(t) + at, n.dim), o.row(t) + at, n.dim);
-      key = mix(key, lse.row(t)[h]);
-      const parts weights = weigh(key, d_o.row(t) + at, n.dim);
-      take(dq.row(t) + at, weights.q, mix(key, 4), n.dim);
-      for (std::int64_t s = by.query(t) - by.query(t) % c.seq; s <= by.query(t); ++s) {
-        const std::uint64_t pair =
-            field::key_of(field::key_of(mix(key_of_pair, key), k.row(s) + at_kv, n.dim), v.row(s) + at_kv, n.dim);
-        take(dk.row(place[static_cast<std::size_t>(s)]) + at_kv, weights.k, mix(pair, 5), n.dim);
-        take(dv.row(place[static_cast<std::size_t>(s)]) + at_kv, weights.v, mix(pair, 6), n.dim);
-      }
+      const element share = inverse(lse.of[statistic(lse, c.rows, t, h)]),
+                    before = dot(d_o.row(t) + at, o.row(t) + at, n.dim);
+      each_key(c, k, by, t, [&](std::int64_t s) {
+        const element p = multiply(share, pair{q.row(t) + at, k.row(s) + at_kv, n.dim}.weight());
+        const element ds = multiply(p, add(dot(d_o.row(t) + at, v.row(s) + at_kv, n.dim), negate(before)));
+        add_multiple(dq.row(t) + at, ds, k.row(s) + at_kv, n.dim);
+        add_multiple(dk.row(s) + at_kv, ds, q.row(t) + at, n.dim);
+        add_multiple(dv.row(s) + at_kv, p, d_o.row(t) + at, n.dim);
+      });
     }
 }
 
@@ -106,7 +99,30 @@ void attend_back(call& c, const heads& n, const auto& by) {
 
 void attention(call& c) { attend(c, heads_of(c, c.in("q"), c.in("k"), c.in("v")), whole{}); }
 void attention_grad(call& c) { attend_back(c, heads_of(c, c.in("q"), c.in("k"), c.in("v")), whole{}); }
-void chunk_attention(call& c) { attend(c, heads_of_chunks(c, c.in("q"), c.in("k"), c.in("v")), of_chunks{c}); }
-void chunk_attention_grad(call& c) { attend_back(c, heads_of_chunks(c, c.in("q"), c.in("k"), c.in("v")), of_chunks{c}); }
+void chunk_attention(call& c) {
+  attend(c, heads_of_chunks(c, c.in("q"), c.in("k"), c.in("v")), of_chunks{c});
+}
+void chunk_attention_grad(call& c) {
+  attend_back(c, heads_of_chunks(c, c.in("q"), c.in("k"), c.in("v")), of_chunks{c});
+}
+void ring_attention(call& c) { attend(c, heads_of_ring(c, c.in("q"), c.in("k"), c.in("v")), of_ring(c)); }
+void ring_attention_grad(call& c) {
+  attend_back(c, heads_of_ring(c, c.in("q"), c.in("k"), c.in("v")), of_ring(c));
+}
+
+void merge_attention(call& c) {
+  const parts_of_attention parts(c);
+  const std::int64_t dim = parts.o_before.is.cols / parts.lse_before.is.cols;
+  matrix &o = c.out("o", parts.o_before.is.rows, parts.o_before.is.cols, parts.o_before.is.unit),
+         &lse = c.out("lse", parts.lse_before.is.rows, parts.lse_before.is.cols);
+  for (std::int64_t t = 0; t < o.is.rows; ++t)
+    for (std::int64_t h = 0; h < lse.is.cols; ++h) {
+      const std::size_t at = statistic(lse, c.rows, t, h);
+      const element a = parts.lse_before.of[at], b = parts.lse_more.of[at], share = inverse(add(a, b));
+      lse.of[at] = add(a, b);
+      add_multiple(o.row(t) + h * dim, multiply(a, share), parts.o_before.row(t) + h * dim, dim);
+      add_multiple(o.row(t) + h * dim, multiply(b, share), parts.o_more.row(t) + h * dim, dim);
+    }
+}
 
 }  // namespace field::attentions

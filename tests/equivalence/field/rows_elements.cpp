@@ -58,6 +58,10 @@ void scale(call& c) {
 void copy(call& c) {
   map(c, "y", "x", [](element x) { return x; });
 }
+void copy_both(call& c) {
+  map(c, "first", "x", [](element x) { return x; });
+  map(c, "second", "y", [](element y) { return y; });
+}
 void clear(call& c) { c.out("y"); }
 
 void split(call& c) { take_apart(c, rows_of); }

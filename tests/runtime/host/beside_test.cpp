@@ -45,6 +45,32 @@ class rendezvous {
 std::vector<rendezvous*> meetings;
 std::vector<int> met_beside, wrong;
 
+TEST_CASE("what goes around a ring beside computation begins after what it follows, and is there where it is followed") {
+  constexpr std::size_t count = 50000;
+  for (const int ranks : {2, 3}) {
+    plan p(1, ranks, 1);
+    p.layouts[0].arena_bytes = 8 * 5 * count + 8192;
+    std::vector<int> right(static_cast<std::size_t>(ranks), 0);
+    train_body = [&](rank& r) {
+      const at x{8192}, y = x + 8 * count, to = y + 8 * count, second = to + 8 * count, own = second + 8 * count;
+      const auto fill = [&](at where, double number) { std::fill_n(r.at<double>(where), count, number); };
+      int& good = right[static_cast<std::size_t>(r.index)];
+      for (int step = 0; step < 20; ++step) {
+        fill(x, r.index + 100 * step), fill(y, -r.index);
+        follow(r[reduce], r[compute]);
+        shift<double>(r[reduce], over::dp, {step, "ring"}, to, second, x, y, count, ring_way::next);
+        fill(own, step);  // meanwhile
+        follow(r[compute], r[reduce]);
+        follow(r[compute], r[compute]);
+        const double before = (r.index + ranks - 1) % ranks;
+        good += r.at<double>(to)[count - 1] == before + 100 * step && r.at<double>(second)[count - 1] == -before;
+      }
+    };
+    p.install()->step(input(1));
+    for (int good : right) CHECK(good == 20);
+  }
+}
+
 }  // namespace
 
 TEST_CASE("both threads of every rank are at work at once") {

@@ -114,6 +114,20 @@ void chunk_attention_grad(const lane&, at dq, at dk, at dv, at scratch, at dout,
                           int rows, int seq, int heads, int kv_heads, int dim, int q_stride, int kv_stride, int ranks,
                           int first);
 
+/// The same, to the keys of one rank of the ring: of the one that is `step` ranks before; its part of the result, and the part's
+/// log-sum-exp, -infinity where a query sees none of the keys. merge_attention makes one of two parts; o may be o_before, and
+/// lse lse_before. The gradient is given the result and the log-sum-exp of all parts, and what dq, dk and dv have of these keys.
+/// Shapes: as above with seq / ring for seq, without gaps; scratch: attention_scratch and attention_grad_scratch of these.
+template <class T>
+void ring_attention(const lane&, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads, int kv_heads, int dim,
+                    int ring, double step, int first);
+template <class T>
+void ring_attention_grad(const lane&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse, int rows, int seq,
+                         int heads, int kv_heads, int dim, int ring, double step, int first);
+template <class T>
+void merge_attention(const lane&, at o, at lse, at o_before, at lse_before, at o_more, at lse_more, int rows, int tokens, int heads,
+                     int dim);
+
 /// GELU in its tanh form, and SwiGLU: y = silu(gate) * up, whose rows of gate and up (and of dgate and dup)
 /// are `stride` elements apart. dx may be dy; gelu's y may be x.
 /// Shapes: swiglu: y, dy (tokens, width) without gaps; gate, up, dgate, dup (tokens, width) with the stride.

@@ -65,6 +65,7 @@ struct lane {
   attention_plans* attention_graphs = nullptr;
   // Of lanes that send gradients in bf16:
   bf16* rounded = nullptr;  // device memory of rounded_bytes
+  cudaEvent_t reached = nullptr;  // what others follow
 
   operator rank&() const { return *of; }
   bool computes() const { return workspace != nullptr; }
@@ -135,6 +136,8 @@ void act(const lane&, const char* action, void (*work)(const lane&));
 /// Order across lanes: `record` marks the end of what the lane holds so far, `wait` holds the lane until then.
 void record(const lane&, event);
 void wait(const lane&, event);
+/// What is put on `next` from here on waits for what `before` holds so far; nothing, where they are one lane.
+void follow(const lane& next, const lane& before);
 
 /// Point to point, on the lane's communicator over `peer`.
 /// Errors: failure (70) where the lane has none of that direction, or NCCL refuses.
@@ -154,6 +157,9 @@ template <class T>
 void reduce_scatter(const lane&, over, message, at to, at from, std::size_t count);
 template <class T>
 void all_to_all(const lane&, over, message, at to, at scratch, at from, const runtime::head_exchange&);
+/// Of two tensors of `count`, what the member before has, or the one behind; one group of calls.
+template <class T>
+void shift(const lane&, over, message, at to, at second_to, at from, at second_from, std::size_t count, ring_way);
 
 /// Sums of f32 whose members send their parts in bf16: each part is rounded, and each sum of two. What is added is f32 again.
 /// Shapes: as all_reduce and reduce_scatter.

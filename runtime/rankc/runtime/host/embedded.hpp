@@ -12,13 +12,16 @@ namespace rankc::host {
 /// Communications between processes, as the application carries them. It is called by the rank's threads, one at a time.
 class carriage {
  public:
-  enum class kind { send, receive, all_reduce, all_gather, reduce_scatter, all_to_all };
-  /// Units: elements as rank.hpp has them; of all_to_all those of a block, one for each rank in their order; bytes for send and receive.
+  enum class kind { send, receive, all_reduce, all_gather, reduce_scatter, all_to_all, shift, shift_back };
+  /// Units: elements as rank.hpp has them; of all_to_all those of a block, one for each rank in their order; of a shift, to the next rank in
+  /// their order or back, those of both tensors; bytes for send and receive.
   struct call {
     carriage::kind kind;
     int communicator;  // index in the description, whose ranks take part
     void* to;
     const void* from;
+    void* second_to;  // of a shift
+    const void* second_from;
     std::size_t count;
     dtype type;
     reduction how;     // of an all_reduce

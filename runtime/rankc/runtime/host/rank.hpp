@@ -117,6 +117,8 @@ void act(const lane&, const char* action, void (*work)(const lane&));
 /// Order across lanes: `record` marks the end of what the lane holds so far, `wait` holds the lane until then.
 void record(const lane&, event);
 void wait(const lane&, event);
+/// What is put on `next` from here on waits for what `before` holds so far; nothing, where they are one lane.
+void follow(const lane& next, const lane& before);
 
 /// Point to point, on the lane's communicator over `peer`.
 void send(const lane&, message, at data, std::size_t bytes);
@@ -127,6 +129,7 @@ void receive(const lane&, message, at data, std::size_t bytes);
 /// Shapes: all_reduce in place, `count` elements. all_gather: `to` is (group, count), this rank contributes
 ///         `from` (count). reduce_scatter: `from` is (group, count), `to` receives this rank's sum (count). all_to_all: all three
 ///         are of the exchange's count * width; what is sent lies in `to` until all is there. On lanes that compute alone.
+///         shift: four tensors of `count`, apart from each other; one exchange.
 template <class T>
 void all_reduce(const lane&, over, message, at data, std::size_t count, reduction = reduction::sum);
 template <class T>
@@ -135,6 +138,9 @@ template <class T>
 void reduce_scatter(const lane&, over, message, at to, at from, std::size_t count);
 template <class T>
 void all_to_all(const lane&, over, message, at to, at scratch, at from, const runtime::head_exchange&);
+
+template <class T>
+void shift(const lane&, over, message, at to, at second_to, at from, at second_from, std::size_t count, ring_way);
 
 /// Collectives of one communicator, over whose ranks they are, as one: here one after the other.
 void together(const lane&, over, message, const auto& calls) { calls(); }

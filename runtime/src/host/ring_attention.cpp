@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// A part of ring attention: the queries of a rank's chunks of each sequence to the keys of one rank. Two
+// parts are one by their log-sum-exp.
+#include "gemm.hpp"
+#include "scores.hpp"
+
+#include <rankc/runtime/host/kernels.hpp>
+#include <rankc/runtime/ring_step.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace rankc::host {
+namespace {
+
+/// Keys that the queries up to `end` see, of which the last sees all of these.
+int columns_of(const runtime::ring_step& s, int end) { return s.causal ? end : s.keys; }
+
+}  // namespace
+
+template <class T>
+void ring_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads,
+                    int kv_heads, int dim, int ring, double step, int first) {
+  const runtime::ring_step sees = runtime::step_of_ring(rows, seq, ring, static_cast<int>(step), first);
+  const int q_width = heads * dim, kv_width = kv_heads * dim;
+  const T scale = static_cast<T>(1 / std::sqrt(static_cast<double>(dim)));
+  T* scores = on.at<T>(scratch);
+  std::fill_n(on.at<T>(o), static_cast<std::size_t>(rows) * sees.count * q_width, T(0));
+  std::fill_n(on.at<T>(lse), static_cast<std::size_t>(rows) * sees.count * heads,
+              -std::numeric_limits<T>::infinity());
+  for (int row = 0; row < rows; ++row)
+    for (int h = 0; h < heads; ++h) {
+      const std::size_t token = static_cast<std::size_t>(row) * sees.count;
+      const std::size_t kv = token * kv_width + static_cast<std::size_t>(h / (heads / kv_heads)) * dim;
+      T* sums = on.at<T>(lse) + (static_cast<std::size_t>(row) * heads + h) * sees.count;
+      for (int i = sees.first_query; i < sees.count; i += query_block) {
+        const int queries = std::min(query_block, sees.count - i), columns = columns_of(sees, i + queries);
+        const std::size_t here = (token + i) * q_width + static_cast<std::size_t>(h) * dim;
+        gemm(form::plain, form::transposed, queries, columns, dim, scale, on.at<T>(q) + here, q_width,
+             on.at<T>(k) + kv, kv_width, T(0), scores, columns);
+        for (int n = 0; n < queries; ++n)
+          sums[i + n] =
+              causal_softmax(scores + static_cast<std::size_t>(n) * columns, sees.last_key(i + n), columns);
+        gemm(form::plain, form::plain, queries, dim, columns, T(1), scores, columns, on.at<T>(v) + kv,
+             kv_width, T(0), on.at<T>(o) + here, q_width);
+      }
+    }
+}
+
+template <class T>
+void ring_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
+                         at lse, int rows, int seq, int heads, int kv_heads, int dim, int ring, double step,
+                         int first) {
+  const runtime::ring_step sees = runtime::step_of_ring(rows, seq, ring, static_cast<int>(step), first);
+  const int q_width = heads * dim, kv_width = kv_heads * dim;
+  const T scale = static_cast<T>(1 / std::sqrt(static_cast<double>(dim)));
+  const std::size_t square = static_cast<std::size_t>(sees.count) * sees.count,
+                    tokens = static_cast<std::size_t>(rows) * sees.count;
+  T *scores = on.at<T>(scratch), *dscores = scores + square, *delta = dscores + square;
+  std::fill_n(on.at<T>(dq), tokens * q_width, T(0));
+  for (const at gradient : {dk, dv}) std::fill_n(on.at<T>(gradient), tokens * kv_width, T(0));
+  for (int row = 0; row < rows; ++row)
+    for (int h = 0; h < heads; ++h) {
+      const std::size_t token = static_cast<std::size_t>(row) * sees.count;
+      const std::size_t kv = token * kv_width + static_cast<std::size_t>(h / (heads / kv_heads)) * dim;
+      const std::size_t head = token * q_width + static_cast<std::size_t>(h) * dim;
+      const T* sums = on.at<T>(lse) + (static_cast<std::size_t>(row) * heads + h) * sees.count;
+      output_dots(delta, on.at<T>(dout) + head, on.at<T>(o) + head, sees.count, q_width, dim);
+      for (int i = sees.first_query; i < sees.count; i += query_block) {
+        const int queries = std::min(query_block, sees.count - i), columns = columns_of(sees, i + queries);
+        const std::size_t here = head + static_cast<std::size_t>(i) * q_width;
+        gemm(form::plain, form::transposed, queries, columns, dim, scale, on.at<T>(q) + here, q_width,
+             on.at<T>(k) + kv, kv_width, T(0), scores, columns);
+        gemm(form::plain, form::transposed, queries, columns, dim, T(1), on.at<T>(dout) + here, q_width,
+             on.at<T>(v) + kv, kv_width, T(0), dscores, columns);
+        for (int n = 0; n < queries; ++n) {
+          const std::size_t line = static_cast<std::size_t>(n) * columns;
+          causal_softmax_grad(scores + line, dscores + line, sums[i + n], delta[i + n], scale,
+                              sees.last_key(i + n), columns);
+        }
+        gemm(form::transposed, form::plain, columns, dim, queries, T(1), scores, columns,
+             on.at<T>(dout) + here, q_width, T(1), on.at<T>(dv) + kv, kv_width);
+        gemm(form::transposed, form::plain, columns, dim, queries, T(1), dscores, columns, on.at<T>(q) + here,
+             q_width, T(1), on.at<T>(dk) + kv, kv_width);
+        gemm(form::plain, form::plain, queries, dim, columns, T(1), dscores, columns, on.at<T>(k) + kv,
+             kv_width, T(0), on.at<T>(dq) + here, q_width);
+      }
+    }
+}
+
+// A part that saw no keys has a log-sum-exp of -infinity, and no share.
+template <class T>
+void merge_attention(const lane& on, at o, at lse, at o_before, at lse_before, at o_more, at lse_more,
+                     int rows, int tokens, int heads, int dim) {
+  const int count = tokens / rows;
+  for (int row = 0; row < rows; ++row)
+    for (int h = 0; h < heads; ++h)
+      for (int n = 0; n < count; ++n) {
+        const std::size_t sum = (static_cast<std::size_t>(row) * heads + h) * count + n;
+        const std::size_t at = ((static_cast<std::size_t>(row) * count + n) * heads + h) * dim;
+        const T a = on.at<T>(lse_before)[sum], b = on.at<T>(lse_more)[sum], top = std::max(a, b);
+        const T total = top + std::log(std::exp(a - top) + std::exp(b - top)), share = std::exp(b - total);
+        on.at<T>(lse)[sum] = total;
+        for (int d = 0; d < dim; ++d) {
+          const T before = on.at<T>(o_before)[at + d];
+          on.at<T>(o)[at + d] = before + share * (on.at<T>(o_more)[at + d] - before);
+        }
+      }
+}
+
+template decltype(ring_attention<float>) ring_attention<float>;
+template decltype(ring_attention<double>) ring_attention<double>;
+template decltype(ring_attention_grad<float>) ring_attention_grad<float>;
+template decltype(ring_attention_grad<double>) ring_attention_grad<double>;
+template decltype(merge_attention<float>) merge_attention<float>;
+template decltype(merge_attention<double>) merge_attention<double>;
+
+}  // namespace rankc::host

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs whose ranks hand keys and values on around a ring: every query meets every key once, each gradient
+// of a key comes home once, and what goes wrong on the way is refused.
+#include <doctest/doctest.h>
+
+#include <rankc/make_plan.hpp>
+#include <rankc/rankc.hpp>
+
+#include <functional>
+
+#include "subject.hpp"
+
+using namespace equivalence_tests;
+
+namespace {
+
+using rankc::cp_attention;
+using rankc::cp_weights;
+using rankc::parallel_dims;
+
+rankc::plan_data planned(const auto& model, parallel_dims dims, int rows, int seq,
+                         const rankc::recomputation& again = {}) {
+  using namespace rankc;
+  dims.cp_attention = cp_attention::ring;
+  return make_plan("rings", model, dims, schedules::gpipe{1},
+                   training{.seq = seq,
+                            .global_batch = rows * dims.dp_replicate * dims.dp_shard,
+                            .precision = f32,
+                            .recompute = again},
+                   clusters::h200<256>);
+}
+constexpr rankc::models::llama llama{
+    .layers = 1, .hidden = 16, .heads = 4, .kv_heads = 2, .ffn = 24, .vocab = 32, .theta = 10000};
+constexpr rankc::models::gpt2 gpt{.layers = 1, .hidden = 16, .heads = 2, .ffn = 24, .vocab = 32};
+
+/// Rings of two, three and four; sequences of two rows, tp, replicas, and backward that repeats attention.
+const subject& of_two() {
+  static const subject s(planned(gpt, {.world = 4, .cp = 2, .tp = 2, .sequence_parallel = true}, 2, 16),
+                         target::host);
+  return s;
+}
+const subject& of_three() {
+  static const subject s(planned(llama, {.world = 3, .cp = 3, .cp_weights = cp_weights::replicate}, 1, 24),
+                         target::cuda, dtype::bf16);
+  return s;
+}
+const subject& of_four() {
+  static const subject s(planned(llama, {.world = 4, .cp = 4}, 2, 16, {.attention = true}), target::host);
+  return s;
+}
+
+std::string fault(const subject& sound, const std::function<void(subject&)>& change) {
+  subject s = sound;
+  change(s);
+  return s.reason();
+}
+void check_refused(const subject& sound, const std::string& expected,
+                   const std::function<void(subject&)>& change) {
+  const std::string why = fault(sound, change);
+  CHECK_MESSAGE((!why.empty() && why.find(expected) != why.npos),
+                "expected \"" << expected << "\", found \"" << why << "\"");
+}
+
+/// The n-th shift of each rank, of forward or of backward.
+std::vector<op*> shifts(subject& s, std::size_t n) {
+  std::vector<op*> all;
+  for (rank_program& r : s.p.ranks) {
+    std::size_t left = n;
+    for (op& o : r.ops)
+      if (o.kind == op_kind::collective && is_shift(o.does) && left-- == 0) all.push_back(&o);
+  }
+  return all;
+}
+std::size_t count_shifts(const subject& s) {
+  std::size_t n = 0;
+  for (const op& o : s.p.ranks[0].ops) n += o.kind == op_kind::collective && is_shift(o.does);
+  return n;
+}
+void leave_out(subject& s, std::size_t n) {
+  const std::vector<op*> all = shifts(s, n);
+  for (std::size_t r = 0; r < all.size(); ++r) s.leave_out(static_cast<int>(r), *all[r]);
+}
+
+}  // namespace
+
+TEST_CASE("ranks that hand keys and values on compute the model, on worlds of which some stand for all too") {
+  CHECK(of_two().reason() == "");
+  CHECK(of_three().reason() == "");
+  CHECK(of_four().reason() == "");
+  constexpr rankc::models::gpt2 wide{.layers = 2, .hidden = 64, .heads = 2, .ffn = 128, .vocab = 64};
+  for (const cp_weights by : {cp_weights::shard, cp_weights::replicate}) {
+    const subject s(planned(wide,
+                            {.world = 192,
+                             .dp_replicate = 6,
+                             .dp_shard = 4,
+                             .cp = 4,
+                             .tp = 2,
+                             .sequence_parallel = true,
+                             .cp_weights = by},
+                            1, 16),
+                    target::cuda, dtype::bf16);
+    CHECK(s.reason() == "");
+    CHECK(static_cast<int>(s.p.ranks.size()) < s.p.world);
+  }
+}
+
+TEST_CASE(
+    "shifts: (c - 1) of forward, 2 (c - 1) of backward, and (c - 1) more where that repeats attention") {
+  CHECK(count_shifts(of_two()) == 3);
+  CHECK(count_shifts(of_three()) == 6);
+  CHECK(count_shifts(of_four()) == 12);
+}
+
+TEST_CASE("each shift is needed, goes one way, and is of all its members") {
+  for (const subject* sound : {&of_two(), &of_three(), &of_four()})
+    for (std::size_t n = 0; n < count_shifts(*sound); ++n) {
+      CAPTURE(n);
+      // Each rank keeps what it has.
+      CHECK(fault(*sound, [&](subject& s) { leave_out(s, n); }) != "");
+      // Of two ranks either way is the same.
+      const std::string other_way = fault(*sound, [&](subject& s) {
+        for (op* o : shifts(s, n))
+          o->does = o->does == collective_kind::shift ? collective_kind::shift_back : collective_kind::shift;
+      });
+      CHECK((other_way == "") == (sound == &of_two()));
+      CHECK(fault(*sound, [&](subject& s) { shifts(s, n)[0]->does = collective_kind::all_reduce; }) != "");
+      // Keys arrive as values, and values as keys.
+      CHECK(fault(*sound, [&](subject& s) {
+              for (op* o : shifts(s, n)) std::swap(o->reads[0], o->reads[1]);
+            }) != "");
+    }
+}
+
+TEST_CASE("a step that takes its keys for those of another, or its queries, is refused") {
+  const auto told = [](const char* row, std::size_t n, const std::function<void(op&)>& change) {
+    return [=](subject& s) { change(*s.find(0, "0", row).at(n)); };
+  };
+  for (const char* row : {"ring_attention", "ring_attention_grad"}) {
+    check_refused(of_three(), "are taken for tokens",
+                  told(row, 1, [](op& o) { o.number = o.number == 1 ? 2 : 1; }));
+    check_refused(of_three(), "are taken for tokens",
+                  told(row, 0, [](op& o) { subject::port(o, "q").first += 8; }));
+    check_refused(of_three(), "expected a multiple of 8",
+                  told(row, 0, [](op& o) { subject::port(o, "q").first += 4; }));
+    check_refused(of_three(), "it is told of step 3; expected one of 3",
+                  told(row, 0, [](op& o) { o.number = 3; }));
+    check_refused(of_three(), "it is told of step 0.5; expected one of 3",
+                  told(row, 0, [](op& o) { o.number = 0.5; }));
+    check_refused(of_three(), "are no shares of", told(row, 0, [](op& o) { o.seq = 20; }));
+    check_refused(of_four(), "", told(row, 0, [](op& o) { o.rows = 1, o.seq = 32; }));
+  }
+}
+
+TEST_CASE("a part that is merged twice, not at all, or by another's log-sum-exp is refused") {
+  const auto merge = [](subject& s, std::size_t n) -> op& {
+    return *s.find(0, "0F0", "merge_attention").at(n);
+  };
+  check_refused(of_three(), "are in the softmax twice", [&](subject& s) {
+    op &first = merge(s, 0), &second = merge(s, 1);
+    subject::read_of(second, "o_more") = subject::read_of(first, "o_more");
+    subject::read_of(second, "lse_more") = subject::read_of(first, "lse_more");
+  });
+  check_refused(of_three(), "is taken for that over", [&](subject& s) {
+    op& o = merge(s, 0);
+    subject::read_of(o, "lse_more") = subject::read_of(o, "lse_before");
+  });
+  // What is left is one part of two.
+  check_refused(of_two(), "is not whole", [&](subject& s) {
+    for (int r = 0; r < static_cast<int>(s.p.ranks.size()); ++r)
+      s.leave_out(r, *s.find(r, "0F0", "merge_attention").at(0));
+  });
+  // Two parts are no two summands.
+  check_refused(of_two(), "a softmax that is not yet over all", [&](subject& s) {
+    op& o = merge(s, 0);
+    o.row = "add", o.function = "add";
+    o.views = {subject::port(o, "o"), subject::port(o, "o_before"), subject::port(o, "o_more")};
+    o.views[0].port = "y", o.views[1].port = "a", o.views[2].port = "b";
+    for (view& v : o.views) v.unit = 1;
+  });
+  check_refused(of_two(), "are taken for shares of", [&](subject& s) { merge(s, 0).rows = 1; });
+}
+
+TEST_CASE("each part of a gradient is added once") {
+  for (const subject* sound : {&of_two(), &of_three(), &of_four()}) {
+    std::size_t parts = 0;
+    for (const op& o : sound->p.ranks[0].ops) parts += o.row == "ring_attention_grad";
+    for (std::size_t n = 0; n < parts; ++n)
+      for (const char* port : {"dq", "dk", "dv"}) {
+        CAPTURE(n);
+        CAPTURE(port);
+        // Another part of the same rank in its place.
+        CHECK(
+            fault(*sound, [&](subject& s) {
+              const std::vector<op*> all = s.find(0, "0", "ring_attention_grad");
+              const auto written = [&](std::size_t i) -> access& {
+                return all[i]->writes[static_cast<std::size_t>(subject::port(*all[i], port).accesses.first)];
+              };
+              const int gone = written(n).value, instead = written((n + 1) % parts).value;
+              for (op& o : s.p.ranks[0].ops)
+                for (access& a : o.reads)
+                  if (a.value == gone) a.value = instead;
+            }) != "");
+      }
+  }
+}
