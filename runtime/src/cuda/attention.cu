@@ -53,13 +53,10 @@ __global__ void __launch_bounds__(lanes* lanes)
         most = fmaxf(most, score[i][j]);
       }
       most = group_max(most);
-      if (most == -INFINITY) {  // this row sees no key so far
-        for (int j = 0; j < rows_each; ++j) score[i][j] = 0.0f;
-        continue;
-      }
-      const float shrink = expf(top[i] - most);
+      const float from = most == -INFINITY ? 0.0f : most;  // a row may see no key so far
+      const float shrink = expf(top[i] - from);
       float part = 0.0f;
-      for (int j = 0; j < rows_each; ++j) part += score[i][j] = expf(score[i][j] - most);
+      for (int j = 0; j < rows_each; ++j) part += score[i][j] = expf(score[i][j] - from);
       total[i] = total[i] * shrink + group_sum(part);
       top[i] = most;
       for (int j = 0; j < D / lanes; ++j) sum[i][j] *= shrink;
