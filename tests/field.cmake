@@ -6,6 +6,7 @@ set(machine_sources
   equivalence/field/rows_products.cpp
   equivalence/field/rows_tables.cpp
   equivalence/field/rows_elements.cpp
+  equivalence/field/rows_experts.cpp
   equivalence/field/model.cpp
   equivalence/field/holdings.cpp
   equivalence/field/final_state.cpp
@@ -18,11 +19,13 @@ add_library(rankc_field STATIC ${machine_sources}
   equivalence/field/rows_norms.cpp
   equivalence/field/rows_attention.cpp
   equivalence/field/rows_loss.cpp
+  equivalence/field/rows_routers.cpp
   equivalence/field/update.cpp)
 # The same machine and model in f64: field.hpp's numbers are f64.hpp's, and the namespace is one of its own.
 add_library(rankc_field_f64 STATIC ${machine_sources}
   equivalence/field/f64_rows.cpp
-  equivalence/field/f64_rows_of_tokens.cpp)
+  equivalence/field/f64_rows_of_tokens.cpp
+  equivalence/field/f64_rows_routers.cpp)
 target_compile_definitions(rankc_field_f64 PRIVATE FIELD_IN_F64 field=field_f64)
 target_link_libraries(rankc_field_f64 PRIVATE rankc_runtime_host)
 foreach(machine IN ITEMS rankc_field rankc_field_f64)
@@ -47,6 +50,7 @@ target_link_libraries(rankc_field_mutants PUBLIC
 
 add_executable(rankc_field_test
   equivalence/field/rows_test.cpp
+  equivalence/field/rows_experts_test.cpp
   equivalence/field/machine_test.cpp
   equivalence/field/f64_test.cpp
   equivalence/field/mutants_test.cpp)

@@ -17,6 +17,8 @@ using element = double;
 constexpr element add(element a, element b) { return a + b; }
 constexpr element negate(element a) { return -a; }
 constexpr element multiply(element a, element b) { return a * b; }
+/// 0 for 0.
+constexpr element inverse(element a) { return a == 0 ? 0 : 1 / a; }
 constexpr element number(double value) { return value; }
 
 constexpr element larger(element a, element b) { return a < b ? b : a; }

@@ -42,6 +42,10 @@ class kernel_memory {
     std::copy_n(memory_.begin() + static_cast<std::ptrdiff_t>(where.byte / sizeof(double)), to.of.size(),
                 to.of.begin());
   }
+  void take_ids(host::at where, matrix& to) const {
+    const auto* from = reinterpret_cast<const std::int32_t*>(memory_.data() + where.byte / sizeof(double));
+    for (double& id : to.of) id = *from++;
+  }
   double number(host::at where) const { return memory_[where.byte / sizeof(double)]; }
 
  private:

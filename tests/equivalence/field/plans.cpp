@@ -103,6 +103,14 @@ std::vector<plan_data> tiny_plans() {
     all.push_back(make(gpt, "lora", layouts[i], {.seq = 4, .global_batch = 4, .lora = lora}));
     all.push_back(make(gpt, "frozen", layouts[i], {.seq = 4, .global_batch = 4, .frozen = {"wte", "wpe", "wk", "w1"}}));
   }
+  for (std::size_t i = 0; i < std::size(layouts); i += 3) {
+    const int layers = std::max(2, layouts[i].pp * layouts[i].stages_per_rank);
+    const models::mixtral mixtral{
+        .layers = layers, .hidden = 16, .heads = 4, .kv_heads = 2, .experts = 4, .top_k = 2, .expert_ffn = 4, .vocab = 16};
+    const models::qwen3_moe qwen{.layers = layers, .hidden = 16, .heads = 4, .kv_heads = 2, .head_dim = 4, .experts = 5, .top_k = 3,
+                                 .expert_ffn = 4, .vocab = 16, .ffn = 8, .mlp_only_layers = {1}, .norm_topk_prob = i % 4 != 0};
+    all.push_back(i % 2 ? make(mixtral, "mixtral", layouts[i]) : make(qwen, "qwen3_moe", layouts[i]));
+  }
   return all;
 }
 

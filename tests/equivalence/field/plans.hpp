@@ -10,7 +10,7 @@
 
 namespace field {
 
-/// Valid plans of GPT-2 and Llama: every schedule, every axis, tied tables, split of a batch into microbatches.
+/// Valid plans of GPT-2, Llama and models with experts: every schedule, every axis, tied tables, split of a batch into microbatches.
 std::vector<rankc::plan_data> tiny_plans();
 
 /// Valid plans that are drawn, with layers of a user's own: `count` of those of so many ranks or fewer.

@@ -72,6 +72,21 @@ static constexpr row table[]{
     {"ring_attention_grad", "dq dk dv = d_o q k v o lse", attentions::ring_attention_grad},
     {"merge_attention", "o lse = o_before lse_before o_more lse_more", attentions::merge_attention, "", "", "o:o_before lse:lse_before"},
 
+    {"softmax_top", "weights chosen = logits", routers::softmax_top, "", "softmax_top_grad d_logits = d_weights logits chosen"},
+    {"softmax_top_grad", "dlogits = dweights logits chosen", routers::softmax_top_grad},
+    {"sigmoid_top", "weights chosen = logits", routers::sigmoid_top, "", "sigmoid_top_grad d_logits = d_weights logits chosen"},
+    {"sigmoid_top_grad", "dlogits = dweights logits chosen", routers::sigmoid_top_grad},
+    {"normalize", "y = x", experts::normalize, "", "normalize_grad d_x = d_y x"},
+    {"normalize_grad", "dx = dy x", experts::normalize_grad},
+    {"arrange", "places offsets = chosen", experts::arrange},
+    {"dispatch", "slots = x places", experts::dispatch, "", "collect d_x = d_slots places"},
+    {"collect", "y = slots places", experts::collect},
+    {"combine", "y = slots weights places", experts::combine, "", "combine_grad d_slots d_weights = d_y slots weights places"},
+    {"combine_grad", "dslots dweights = dy slots weights places", experts::combine_grad},
+    {"expert_up", "y = x w offsets", experts::expert_up, "", "expert_down d_x = d_y w offsets; expert_dw d_w = x d_y offsets"},
+    {"expert_down", "y = x w offsets", experts::expert_down, "", "expert_up d_x = d_y w offsets; expert_dw d_w = d_y x offsets"},
+    {"expert_dw", "dw = x y offsets", experts::expert_dw},
+
     {"row_max", "top = logits", losses::row_max},  // what it shifts cancels: no gradient
     {"exp_sums", "sums = logits top targets", losses::exp_sums, "",
      "exp_sums_grad d_logits = d_sums logits top targets"},

@@ -109,6 +109,13 @@ namespace attentions {
 void attention(call&), attention_grad(call&), chunk_attention(call&), chunk_attention_grad(call&);
 void ring_attention(call&), ring_attention_grad(call&), merge_attention(call&);
 }
+namespace experts {
+void arrange(call&), dispatch(call&), collect(call&), combine(call&), combine_grad(call&);
+void expert_up(call&), expert_down(call&), expert_dw(call&), normalize(call&), normalize_grad(call&);
+}  // namespace experts
+namespace routers {
+void softmax_top(call&), softmax_top_grad(call&), sigmoid_top(call&), sigmoid_top_grad(call&);
+}
 namespace losses {
 void row_max(call&), exp_sums(call&), exp_sums_grad(call&), cross_entropy(call&), cross_entropy_grad(call&);
 }
