@@ -11,7 +11,8 @@ struct heads {
   std::int64_t kv(std::int64_t h) const { return h / (of_q / of_kv); }
 };
 inline heads heads_of(const call& c, const matrix& q, const matrix& k, const matrix& v, std::int64_t ranks = 1) {
-  expect(c.rows > 0 && c.seq > 0 && ranks > 0 && q.is.rows * ranks == c.rows * c.seq, "attention: q is not of whole sequences");
+  expect(c.rows > 0 && c.seq > 0 && ranks > 0 && q.is.rows * ranks == c.rows * c.seq && q.is.rows % c.rows == 0,
+         "attention: q is not of whole sequences");
   expect(k.is.rows == q.is.rows * ranks && v.is.rows == k.is.rows && k.is.cols == v.is.cols,
          "attention: keys are not of the queries' tokens");
   const std::int64_t dim = q.is.unit;

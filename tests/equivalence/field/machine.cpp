@@ -173,6 +173,7 @@ class machine {
                  own.reads.size() == tensors && own.writes.size() == tensors + swaps && own.seq == o.seq,
              "members of a collective that differ in what they do");
       const std::vector<operand> from = communicated(own, false);
+      expect(from.size() == tensors && communicated(own, true).size() == tensors, "a collective of bytes");
       for (std::size_t t = 0; t < tensors; ++t) {
         given[t].push_back(take(ranks_[r], {from[t]}));
         expect(given[t].back().sizes == given[t].front().sizes,

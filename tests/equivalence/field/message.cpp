@@ -12,7 +12,10 @@ std::vector<operand> communicated(const op& o, bool written) {
   for (const access& a : written ? o.writes : o.reads)
     if (a.type != element_type::bytes) out.push_back(operand_of(a));  // else scratch, which comes last
   for (const view& v : o.views)
-    if (v.written == written) out[static_cast<std::size_t>(v.accesses.first)] = operand_of(o, v);
+    if (v.written == written) {
+      expect(v.accesses.first >= 0 && static_cast<std::size_t>(v.accesses.first) < out.size(), "a tensor of bytes, or none, in a message");
+      out[static_cast<std::size_t>(v.accesses.first)] = operand_of(o, v);
+    }
   return out;
 }
 
