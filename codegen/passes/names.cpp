@@ -82,7 +82,8 @@ class namer {
         std::string n = base + (j > 0 ? "_" + std::string(output_port(*o.kind, j).name) : unary ? "" : "_out");
         if (!forward) {
           const int of = gradient_of[o.out[j]];
-          n = of >= 0 && !traced_[of].empty() ? "d_" + traced_[of] : of == t_.input ? "d_x" : "d_" + base;
+          const bool of_forward = of < 0 && o.kind == &ops::shift_back;  // keys and values, on their way round again
+          n = of >= 0 && !traced_[of].empty() ? "d_" + traced_[of] : of == t_.input ? "d_x" : of_forward ? base + "_out" : "d_" + base;
         }
         traced_[o.out[j]] = scope_.take(n);
       }

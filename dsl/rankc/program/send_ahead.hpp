@@ -32,11 +32,13 @@ constexpr void move_ahead(nodes& list, std::size_t begin, std::size_t at) {
   for (; at > to; --at) std::swap(list[at], list[at - 1]);
 }
 
-/// Where an op touches what a message brings, those that are under way are waited for.
+/// Where an op touches what a message brings, those that are under way are waited for; so they are before another begins, if they
+/// had an op beside them: who waits for one waits for those after it too.
 constexpr void wait_for_messages(nodes& list, std::size_t begin, std::size_t end) {
   std::vector<int> coming;
   for (std::size_t i = begin; i < end; ++i) {
     for (int v : coming) list[i].joins |= list[i].mentions(v);
+    list[i].joins |= !coming.empty() && list[i].is_beside() && !list[i - 1].is_beside();
     if (list[i].joins) coming.clear();
     if (list[i].is_beside()) list[i].each_write([&](const port_use& u) { coming.push_back(u.at.value); });
   }

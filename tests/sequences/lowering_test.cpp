@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs whose ranks share out sequences, lowered: their certificates, what a rank of a ring has at a time,
+// and what goes beside what.
+#include <doctest/doctest.h>
+
+#include <rankc/codegen/certificate.hpp>
+#include <rankc/codegen/lowered.hpp>
+#include <rankc/codegen/verify.hpp>
+#include <rankc/make_plan.hpp>
+#include <rankc/rankc.hpp>
+
+#include <algorithm>
+
+#include "plans.hpp"
+
+using namespace rankc::codegen;
+
+namespace {
+
+/// A ring of so many ranks, each of which has 8 tokens of each of two sequences.
+rankc::plan_data ring_of(int ranks) {
+  using namespace rankc;
+  return make_plan(
+      "ring", models::llama{.layers = 1, .hidden = 16, .heads = 8, .kv_heads = 4, .ffn = 24, .vocab = 32},
+      parallel_dims{.world = ranks,
+                    .cp = ranks,
+                    .cp_weights = cp_weights::replicate,
+                    .cp_attention = cp_attention::ring},
+      schedules::gpipe{1}, training{.seq = 8 * ranks, .global_batch = 2, .precision = rankc::f64},
+      clusters::cpu);
+}
+const body& block_of(const lowered& l) {
+  return *std::find_if(l.bodies.begin(), l.bodies.end(), [](const body& b) { return b.name == "block"; });
+}
+bool is_shift_op(const op& o) { return o.kind == op_kind::collective && is_shift(o.does); }
+
+}  // namespace
+
+TEST_CASE("certificates are accepted, for either target; of a shift that hands on one tensor they are not") {
+  int programs = 0, shifts = 0;
+  for (const sequences::split_plan& p : sequences::plans()) {
+    CAPTURE(p.job);
+    CAPTURE(p.layout);
+    for (const target t : {target::host, target::cuda}) {
+      const lowered l = lower(p.plan, t == target::host ? dtype::f64 : dtype::bf16, t);
+      for (program q : {expand_train(l), expand_evaluate(l)}) {
+        CHECK(verify(certificate(q, prove(q))) == "");
+        ++programs;
+        const auto at = std::find_if(q.ranks[0].ops.begin(), q.ranks[0].ops.end(), is_shift_op);
+        if (at == q.ranks[0].ops.end()) continue;
+        const verdict order = prove(q);
+        at->reads.pop_back();
+        CHECK(verify(certificate(q, order)) != "");
+        ++shifts;
+      }
+    }
+  }
+  CHECK(programs == 4 * RANKC_PLANS);
+  CHECK(shifts == 4 * 18);
+}
+
+TEST_CASE("what a rank has at a time, and keeps, does not grow with the ring") {
+  const rankc::plan_data plan = ring_of(4);
+  const lowered few = lower(plan, dtype::f64);
+  const body& four = block_of(few);
+  for (const int ranks : {5, 8}) {
+    CAPTURE(ranks);
+    const rankc::plan_data larger = ring_of(ranks);
+    const lowered many = lower(larger, dtype::f64);
+    const body& b = block_of(many);
+    CHECK(b.forward_temp == four.forward_temp);
+    CHECK(b.backward_temp == four.backward_temp);
+    CHECK(b.saved_bytes == four.saved_bytes);
+  }
+}
+
+TEST_CASE(
+    "each shift is under way beside a step of attention, but the first of backward, and before it is waited "
+    "for") {
+  for (const int ranks : {2, 3, 4}) {
+    CAPTURE(ranks);
+    const rankc::plan_data plan = ring_of(ranks);
+    const lowered l = lower(plan, dtype::f64);
+    const program p = expand_train(l);
+    const std::vector<op>& ops = p.ranks[0].ops;
+    int beside = 0, shifts = 0;
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+      if (!is_shift_op(ops[i])) continue;
+      ++shifts;
+      CHECK(ops[i].stream != 0);
+      bool attends = false;
+      const auto waits = [&](const op& o) {
+        return std::find(o.waits.begin(), o.waits.end(), static_cast<int>(i)) != o.waits.end();
+      };
+      // An op waits for this one by name, or for a later one of its lane.
+      std::size_t end = i + 1;
+      const auto follows = [&](const op& o) {
+        return waits(o) || std::any_of(o.waits.begin(), o.waits.end(), [&](int w) {
+                 return static_cast<std::size_t>(w) > i && is_shift_op(ops[static_cast<std::size_t>(w)]);
+               });
+      };
+      for (; end < ops.size() && !(ops[end].stream == 0 && follows(ops[end])); ++end)
+        attends |= ops[end].row.starts_with("ring_attention");
+      CHECK(end < ops.size());
+      beside += attends;
+    }
+    CHECK(shifts == 3 * (ranks - 1));
+    CHECK(beside == shifts - 1);
+  }
+}
