@@ -135,6 +135,8 @@ std::string axis_name(char letter) {
     case 's':
     case 'p':
       return "positions";
+    case 'm':
+      return "groups";
     case '+':
       return "parts";
     default:

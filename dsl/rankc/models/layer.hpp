@@ -6,6 +6,7 @@
 // parameter_handle: `t.parameter(table)`.
 #pragma once
 #include <rankc/base/square_root.hpp>
+#include <rankc/ops/balance.hpp>
 #include <rankc/rules/setting.hpp>
 #include <rankc/ops/table.hpp>
 
@@ -28,6 +29,7 @@ struct layer_context {
   double loss_scale;  // 1 / tokens of a step
   value targets;      // the next token of each token; read by the last layer
   bool exchanges_heads = false;  // over cp, before attention and after it; else keys and values are gathered
+  router_statistics routers{};  // those that layers keep
 };
 
 /// `count` layers of the same kind; layer N's parameters are named "layers.N.<parameter>".
