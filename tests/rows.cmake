@@ -3,8 +3,7 @@
 add_library(rankc_row_laws STATIC rows/row.cpp rows/parts.cpp rows/machine.cpp rows/chunks.cpp rows/operands.cpp
   rows/definition.cpp rows/derivative.cpp rows/storage.cpp rows/shared_sequences.cpp rows/shift.cpp
   rows/slots.cpp)
-target_link_libraries(rankc_row_laws PUBLIC rankc::equivalence rankc::dsl doctest::doctest rankc_warnings)
-target_compile_options(rankc_row_laws PRIVATE $<$<CONFIG:Release>:-O1>)
+target_link_libraries(rankc_row_laws PUBLIC rankc::equivalence rankc::dsl rankc_test_options)
 
 add_executable(rankc_rows_test rows/collectives_test.cpp rows/coverage_test.cpp rows/host_test.cpp rows/optimizer_test.cpp)
 target_link_libraries(rankc_rows_test PRIVATE rankc_row_laws rankc_runtime_host rankc_test_main)

@@ -16,6 +16,10 @@ constexpr auto llama3_8b_of(int layers) {
   return models::llama{.layers = layers, .hidden = 4096, .heads = 32, .kv_heads = 8, .ffn = 14336, .vocab = 128256};
 }
 inline constexpr auto llama3_8b_8l = llama3_8b_of(8);
+/// Eight layers of Qwen3-30B-A3B's shape.
+inline constexpr auto qwen3_moe_8l =
+    models::qwen3_moe{.layers = 8, .hidden = 2048, .heads = 32, .kv_heads = 4, .head_dim = 128, .experts = 128, .top_k = 8,
+                      .expert_ffn = 768, .vocab = 151936};
 
 constexpr training gpt2_recipe(int batch, bool deterministic = false) {
   return {.seq = 1024, .global_batch = batch, .precision = bf16, .deterministic = deterministic};
@@ -39,6 +43,9 @@ inline constexpr auto llama3_8b_8l_b4 = on_node(llama3_8b_8l, llama_recipe(4));
 inline constexpr auto llama3_8b_8l_b4_selective = on_node(llama3_8b_8l, llama_recipe(4, {.activations = true, .norms = true}));
 inline constexpr auto llama3_8b_8l_b4_full = on_node(llama3_8b_8l, llama_recipe(4, {.full = true}));
 inline constexpr auto llama3_8b_8l_s1024 = on_node(llama3_8b_8l, {.seq = 1024, .global_batch = 1, .precision = bf16});
+
+inline constexpr auto qwen3_moe_8l_b2 = on_node(qwen3_moe_8l, {.seq = 4096, .global_batch = 2, .precision = bf16});
+inline constexpr auto qwen3_moe_8l_b4 = on_node(qwen3_moe_8l, {.seq = 4096, .global_batch = 4, .precision = bf16});
 
 inline constexpr parallel_dims dp2{.world = 2, .dp_replicate = 2}, tp2{.world = 2, .tp = 2};
 inline constexpr parallel_dims pp2{.world = 2, .pp = 2}, pp4{.world = 4, .pp = 4};

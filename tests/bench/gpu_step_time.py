@@ -19,6 +19,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 BASELINE = os.path.join(HERE, "torch", "train_baseline.py")
 GPT2, LLAMA_WHOLE = "--model gpt2-124m --sdpa cudnn", "--model llama3-8b --sdpa cudnn --compile --compile-scope block"
 LLAMA = f"{LLAMA_WHOLE} --layers 8"
+MOE = "--model qwen3-moe-mini --sdpa cudnn --compile --compile-scope block"
 
 
 def split(form, layers):
@@ -36,6 +37,8 @@ ROWS = {
     "llama3-8b-8l-b4": ("llama3_8b_8l_b4", 4 * 8192, 1, [f"{LLAMA} --batch 4"]),
     "llama3-8b-8l-b4-selective": ("llama3_8b_8l_b4_selective", 4 * 8192, 1, [f"{LLAMA} --batch 4 --ac selective"]),
     "llama3-8b-8l-b4-full": ("llama3_8b_8l_b4_full", 4 * 8192, 1, [f"{LLAMA} --batch 4 --ac full"]),
+    "qwen3-moe-8l-b2": ("qwen3_moe_8l_b2", 2 * 4096, 1, [f"{MOE} --batch 2"]),
+    "qwen3-moe-8l-b4": ("qwen3_moe_8l_b4", 4 * 4096, 1, [f"{MOE} --batch 4"]),
     "gpt2-124m-dp2": ("gpt2_124m_dp2", 128 * 1024, 2, [f"{GPT2} --batch 64 --compile --ddp"]),
     "gpt2-124m-dp4": ("gpt2_124m_dp4", 256 * 1024, 4, [f"{GPT2} --batch 64 --compile --ddp"]),
     "gpt2-1.5b-dp4": ("gpt2_1_5b_dp4", 64 * 1024, 4,

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agreement.hpp"
 
+#include "../host_name.hpp"
+
 #include <rankc/runtime/cuda/device_memory.hpp>
 
-#include <unistd.h>
 
 #include <sstream>
 
@@ -12,9 +13,8 @@ namespace {
 
 gpu_facts facts_of(const description& about, const placement& where, int device) {
   gpu_facts f;
-  char name[256] = "?";
-  gethostname(name, sizeof name - 1);
-  f.host = name;
+  f.host = host_name();
+  char name[256];
   if (cudaDeviceGetPCIBusId(name, sizeof name, device) == cudaSuccess) f.pci_id = name;
   std::size_t free = 0, total = 0;
   if (cudaMemGetInfo(&free, &total) == cudaSuccess) f.free = free;

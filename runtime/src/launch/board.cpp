@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankc/runtime/launch/board.hpp>
 
+#include "../host_name.hpp"
 #include "../tools/refusal.hpp"
 
 #include <sys/mman.h>
@@ -15,12 +16,6 @@ namespace rankc::runtime {
 namespace {
 
 constexpr int victim = 77;
-
-std::string host_name() {
-  char name[256]{};
-  gethostname(name, sizeof name - 1);
-  return name;
-}
 
 }  // namespace
 

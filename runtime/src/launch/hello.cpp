@@ -4,6 +4,8 @@
 #include <rankc/runtime/fnv1a.hpp>
 #include <rankc/runtime/launch/frame.hpp>
 
+#include "../host_name.hpp"
+
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -34,12 +36,6 @@ std::uint64_t hash_of_binary() {
     }
   }
   return h;
-}
-
-std::string host_name() {
-  char name[256] = "?";
-  gethostname(name, sizeof name - 1);
-  return name;
 }
 
 void list_twice_claimed(std::vector<std::string>& faults, const std::vector<hello>& joined) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankc/runtime/tools/folder_lock.hpp>
 
+#include "../host_name.hpp"
 #include "refusal.hpp"
 
 #include <fcntl.h>
@@ -14,20 +15,19 @@ namespace rankc::runtime {
 
 folder_lock::folder_lock(const std::filesystem::path& folder) {
   const std::string file = (folder / ".lock").string();
-  descriptor_ = open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  descriptor_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (descriptor_ < 0) throw refusal(65, "{}: cannot be written: {}", file, std::strerror(errno));
-  char host[256]{}, owner[320]{};
+  char owner[320]{};
   if (flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
     const bool taken = errno == EWOULDBLOCK;
     const std::string why = std::strerror(errno);
-    if (read(descriptor_, owner, sizeof owner - 1) < 0) owner[0] = 0;
+    if (::read(descriptor_, owner, sizeof owner - 1) < 0) owner[0] = 0;
     close(descriptor_);
     if (!taken) throw refusal(65, "{}: cannot be locked: {}", file, why);
     throw refusal(65, "{}: another run saves there ({}); give this one a folder of its own", folder.string(), owner);
   }
-  gethostname(host, sizeof host - 1);
-  const std::string mine = fmt::format("process {} on {}", getpid(), host);
-  if (ftruncate(descriptor_, 0) != 0 || write(descriptor_, mine.data(), mine.size()) < 0) return;  // it is locked all the same
+  const std::string mine = fmt::format("process {} on {}", getpid(), host_name());
+  if (ftruncate(descriptor_, 0) != 0 || ::write(descriptor_, mine.data(), mine.size()) < 0) return;  // it is locked all the same
 }
 
 folder_lock::~folder_lock() { close(descriptor_); }

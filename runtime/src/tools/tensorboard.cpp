@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankc/runtime/tools/tensorboard.hpp>
 
+#include "../host_name.hpp"
 #include "refusal.hpp"
 
 #include <unistd.h>
@@ -43,9 +44,7 @@ std::string text(int field, std::string_view value) { return varint(field << 3 |
 double wall_time() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
 
 std::filesystem::path file_name() {
-  char host[256] = "localhost";
-  gethostname(host, sizeof host - 1);
-  return fmt::format("events.out.tfevents.{:.0f}.{}.{}", wall_time(), host, getpid());
+  return fmt::format("events.out.tfevents.{:.0f}.{}.{}", wall_time(), host_name(), getpid());
 }
 
 }  // namespace
