@@ -66,7 +66,7 @@ TEST_CASE("a fault of the table is a sentence that names the axis") {
         "axis 'loss' is lowered without a degree");
   CHECK(said_of([](rows& r) { of(r, axis::edp).stays_in_node = true; }) ==
         "axis 'edp' stays in a node without a degree");
-  CHECK(said_of([](rows& r) { of(r, axis::ep).lowered = lowering::tokens; }) ==
+  CHECK(said_of([](rows& r) { of(r, axis::ep).lowered = lowering::tokens, of(r, axis::ep).places = false; }) ==
         "axis 'ep' is lowered for tokens, which are not placed on it");
   CHECK(said_of([](rows& r) { of(r, axis::pp).expert = seen::never; }) ==
         "axis 'pp' is outside of dp_replicate and in the dense view alone; experts have its ranks too");
