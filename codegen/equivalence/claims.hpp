@@ -32,6 +32,7 @@ class claims {
   std::vector<content> update(const std::vector<const content*>& given, bool decays);
   void check_norm(const content&) const;
   void note_bf16_reduction() { bf16_reductions_ = true; }
+  void note_bounded_slabs() { bounded_slabs_ = true; }
 
   /// After the last op. Errors: refusal where something is not owned, or not left.
   void check_all();
@@ -66,6 +67,7 @@ class claims {
   int losses_ = 0, norms_ = 0, updates_ = 0;
   bool bf16_weights_ = false, bf16_moments_ = false;  // the optimizer keeps some so
   bool bf16_reductions_ = false;                      // gradients are sent so
+  bool bounded_slabs_ = false;                        // slots may have no room
 };
 
 }  // namespace rankc::codegen::algebra

@@ -41,9 +41,11 @@ struct slabs {
   std::function<word(const term&)> choice_of;
 };
 /// What each gets of its own experts' slots, of all members' tokens; of its own tokens' slots, of all experts; and of offsets.
-/// Errors: refusal where slots and offsets are not of one choice and the same tokens, or slabs have no room for all.
+/// Errors: refusal where slots and offsets are not of one choice and the same tokens.
 std::vector<content> send_to_experts(const std::vector<const content*>& given, const std::vector<const content*>& offsets, const slabs&);
 std::vector<content> send_from_experts(const std::vector<const content*>& given, const std::vector<const content*>& offsets, const slabs&);
+/// Whether slabs have room for all picks of a member's tokens that may be of another's experts.
+bool have_room(const std::vector<const content*>& slots, const std::vector<const content*>& offsets, const slabs&);
 std::vector<content> send_offsets(const std::vector<const content*>& given, const slabs&);
 
 /// Join a piece to one that it continues, with further rows or, of one dim, with further elements.

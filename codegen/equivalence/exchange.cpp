@@ -118,6 +118,7 @@ void interpreter::send_slots(const std::vector<op_ref>& members) {
     offsets.push_back(&store_.at(own.reads.back()));
   }
   const slabs as{group.members(), o.rows, model_.tokens(), [&](const term& t) { return model_.arrangement(t); }};
+  if (o.does != collective_kind::share_offsets && !have_room(given, offsets, as)) claims_.note_bounded_slabs();
   std::vector<content> made = o.does == collective_kind::to_experts     ? send_to_experts(given, offsets, as)
                               : o.does == collective_kind::from_experts ? send_from_experts(given, offsets, as)
                                                                         : send_offsets(given, as);

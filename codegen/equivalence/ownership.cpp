@@ -184,6 +184,9 @@ std::vector<std::string> claims::sentences() const {
   std::vector<std::string> all;
   all.push_back(fmt::format("the loss that {} ranks leave is the model's, over all {} tokens", losses_,
                             model_.tokens()));
+  if (bounded_slabs_)
+    all.push_back("so it is where all slots have room in their slabs, which these do not have for all that a router may choose; else the loss "
+                  "and the norm are no numbers, and nothing is updated");
   if (!trains_) {
     all.push_back(fmt::format("all {} parameters are as they were", model_.parameters().size()));
     return all;

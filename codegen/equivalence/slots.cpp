@@ -53,14 +53,9 @@ void check_alike(const holding& x, const holding& y) {
     throw refusal("its members give parts of different values");
 }
 
-/// Slots of each token; a slab has room for all of a member's that can be of another's experts.
-std::int64_t picks_of(const holding& slots, const counted& by, const slabs& as) {
+std::int64_t picks_of(const holding& slots, const slabs& as) {
   const std::int64_t picks = slots.box[0].size / as.tokens;
   if (picks < 1 || slots.box[0].size % as.tokens) throw refusal("it exchanges what is no slots of tokens");
-  const std::int64_t most = by.tokens.size() * std::min(picks, by.offsets->box[1].size / as.members);
-  if (as.rows < most)
-    throw refusal(fmt::format("its slabs have {} rows; {} tokens may have {} picks of a member's experts",
-                              as.rows, by.tokens.size(), most));
   return picks;
 }
 
@@ -81,7 +76,7 @@ std::vector<content> send_to_experts(const std::vector<const content*>& given,
     check_alike(only(*given[0], "slots"), h);
     runs own, set;
     interval twice;
-    if (!h.box[0].at.to_units(picks_of(h, by, as), own) || !(set = own).sort(twice) || !(set == by.tokens))
+    if (!h.box[0].at.to_units(picks_of(h, as), own) || !(set = own).sort(twice) || !(set == by.tokens))
       throw refusal(
           fmt::format("offsets are of {}; the slots are of {}", text_of('t', by.tokens), text_of('t', own)));
     if (h.box[0].arranged != by.order)
@@ -113,7 +108,7 @@ std::vector<content> send_from_experts(const std::vector<const content*>& given,
     if (h.box[0].arranged !=
         order_of_received(by.order, experts_of(*by.offsets, static_cast<std::int64_t>(m), as), as))
       throw refusal("a member gives slots in another order than they were received in");
-    const std::int64_t picks = picks_of(h, by, as), slots = by.tokens.size() * picks,
+    const std::int64_t picks = picks_of(h, as), slots = by.tokens.size() * picks,
                        width = given[m]->pieces[0].at.cols;
     holding back = h;
     back.box[0] = {h.box[0].at.slice(before, slots), h.box[0].size, by.order};
@@ -128,6 +123,15 @@ std::vector<content> send_from_experts(const std::vector<const content*>& given,
   if (before != given[0]->pieces[0].holds.box[0].at.size())
     throw refusal("some of the slots that it exchanges are no member's");
   return made;
+}
+
+bool have_room(const std::vector<const content*>& slots, const std::vector<const content*>& offsets, const slabs& as) {
+  bool all = true;
+  for (std::size_t m = 0; m < slots.size(); ++m) {
+    const counted by = read_offsets(*offsets[m], as);
+    all &= as.rows >= by.tokens.size() * std::min(picks_of(only(*slots[m], "slots"), as), by.offsets->box[1].size / as.members);
+  }
+  return all;
 }
 
 std::vector<content> send_offsets(const std::vector<const content*>& given, const slabs& as) {

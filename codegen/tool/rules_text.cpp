@@ -107,6 +107,13 @@ constexpr rule_text texts[]{
      "used.",
      "cluster{.nodes = 0, .ranks_per_node = 8, .memory = 0, .flops = 0}",
      "Write the number of nodes and of ranks in each; leave the others at 0 where they are not known."},
+    {116, "room for slots of experts",
+     "expert_slab is 0, or at least 1: the room in a slab from one rank of ep to another, in even shares of the slots of a rank.",
+     "With 0 a slab has room for all picks that the rank's tokens may have of the other's experts, up to ep times an even share. With less "
+     "room than a router asks for, the slots that have none are no numbers when they come back: neither is the loss, no rank applies the "
+     "step, and the run ends with a sentence that says where.",
+     "parallel_dims{.world = 8, .dp_shard = 8, .ep = 8, .expert_slab = 0.5}",
+     "Take .expert_slab = 1.25, or leave it out."},
     {201, "every pipeline stage has a layer",
      "The number of repeated layers is at least pp times the stages per rank. The first and the last stage may do without, "
      "where a layer stands alone before or after them, as the embedding and the head do.",

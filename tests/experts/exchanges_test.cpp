@@ -4,7 +4,9 @@
 #include <doctest/doctest.h>
 
 #include <rankc/runtime/host/transfers.hpp>
+#include <rankc/runtime/tools/not_finite.hpp>
 
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -22,12 +24,19 @@ std::int64_t rows_of_slabs(const rankc::runtime::description& about) {
   return std::int64_t{about.ep} * ((tokens * most + picks - 1) / picks) * picks;
 }
 
+const registered& find(const char* layout) {
+  for (const registered& program : host_registry)
+    if (program.job == "mixtral" && program.layout == layout) return program;
+  FAIL("no program is ", layout);
+  return host_registry.front();
+}
+
 }  // namespace
 
 TEST_CASE("ranks of ep send what the formulas, the program's table and the fabric say") {
   int programs = 0;
   for (const registered& program : host_registry) {
-    if (program.about->ep == 1) continue;
+    if (program.about->ep == 1 || program.layout == "ep2_slab") continue;
     CAPTURE(program.layout);
     run r(program);
     r.load();
@@ -73,4 +82,30 @@ TEST_CASE("ranks of ep send what the formulas, the program's table and the fabri
     ++programs;
   }
   CHECK(programs == 19);
+}
+
+TEST_CASE("a step in which slots have no room is applied on no rank, and says where; with room for all it is") {
+  using namespace rankc::runtime;
+  for (const char* layout : {"ep2_slab", "ep2"}) {
+    CAPTURE(layout);
+    run r(find(layout));
+    for (const global_parameter& p : global_parameters(r.about))  // of equal scores every token takes the first two experts, of rank 0
+      if (p.name.ends_with(".router"))
+        write(*r.engine, p, region::weights, [](std::size_t, std::span<double> to) { std::fill(to.begin(), to.end(), 0.0); });
+    const tensors before = r.tensors(region::weights);
+    const step_output out = r.step();
+    const bool has_room = std::string(layout) == "ep2";
+    CHECK(std::isfinite(out.loss) == has_room);
+    CHECK(std::isfinite(out.grad_norm) == has_room);
+    CHECK((r.tensors(region::weights) == before) != has_room);
+    std::string why;
+    try {
+      refuse_if_not_finite(*r.engine, {}, {1e-3, 0, 0, 0.9, 0.95, 1e-8, 1}, out);
+    } catch (const failure& f) {
+      why = f.what();
+    }
+    CHECK((why.find("no rank has applied the step") != why.npos) != has_room);
+    CHECK((why.find("from_experts of down") != why.npos) != has_room);
+    MESSAGE(why);
+  }
 }

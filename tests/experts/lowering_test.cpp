@@ -68,6 +68,8 @@ TEST_CASE("programs with experts on ranks of their own are proven, are the model
         REQUIRE_MESSAGE(proof.ok, (proof.reasons.empty() ? "" : proof.reasons.front()));
         const equivalence same = check_equivalence(p, proof, specify(e.plan));
         CHECK_MESSAGE(same.holds, (same.reasons.empty() ? "" : same.reasons.front()));
+        const bool is_bounded = std::any_of(same.claims.begin(), same.claims.end(), [](const std::string& c) { return c.find("slabs") != c.npos; });
+        CHECK(is_bounded == (e.plan.dims.expert_slab > 0));
         ++programs;
         if (to == target::cuda) continue;
         const std::string text = certificate({{p, proof}}, specify(e.plan));
@@ -80,7 +82,7 @@ TEST_CASE("programs with experts on ranks of their own are proven, are the model
       for (std::size_t r = 0; r < memory.size(); ++r) CHECK(memory[r].arena == l.ranks[r].arena.bytes);
     }
   }
-  CHECK(programs == 19 * 6);
+  CHECK(programs == 20 * 6);
 }
 
 TEST_CASE("a rank of ep keeps its own experts, of which the ranks that have the same keep shards") {

@@ -54,6 +54,7 @@ class list {
   void add_spread(const char* family, const auto& model) {
     add(family, "ep2", model, {.world = 2, .dp_shard = 2, .ep = 2}, three);
     add(family, "ep4_step", model, {.world = 4, .dp_shard = 4, .ep = 4, .reshard = reshard::after_step}, three);
+    add(family, "ep2_slab", model, {.world = 2, .dp_shard = 2, .ep = 2, .expert_slab = 1.75}, three);
     add(family, "ep2_shards", model, {.world = 4, .dp_shard = 4, .ep = 2}, three);
     add(family, "ep2_shards_step", model, {.world = 4, .dp_shard = 2, .cp = 2, .ep = 2, .reshard = reshard::after_step}, three);
     add(family, "ep2_shards_sp", model, {.world = 8, .dp_replicate = 2, .dp_shard = 2, .tp = 2, .ep = 2, .sequence_parallel = true}, three);

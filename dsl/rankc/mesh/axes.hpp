@@ -29,7 +29,7 @@ enum class reshard : unsigned char { standard, after_layer, after_stage, after_s
 
 /// The degree of each axis. world = pp * dp_replicate * dp_shard * cp * tp, times ep where experts are independent;
 /// cp = ring * ulysses.
-/// Errors: RC101 to RC109 and RC114, from `check_dims`.
+/// Errors: RC101 to RC109, RC114 and RC116, from `check_dims`.
 struct parallel_dims {
   int world = 1;
   int dp_replicate = 1, dp_shard = 1, cp = 1, tp = 1, pp = 1, ep = 1, etp = 1, ulysses = 1;
@@ -38,6 +38,7 @@ struct parallel_dims {
   rankc::cp_weights cp_weights = rankc::cp_weights::shard;
   rankc::reshard reshard = rankc::reshard::standard;
   int prefetch = 1;  // layers, or stages, whose weights are gathered ahead of the one that is computed
+  double expert_slab = 0;  // room for slots from one rank of ep to another, in even shares of its own; 0: for all that may be sent
 };
 
 /// The axes, outermost first in either view, and what joins several: dp = batch every rank with data of its own; loss

@@ -52,7 +52,7 @@ constexpr value add_experts(trace& t, value x, const experts_of_layer& e, int la
     value down = detail::swiglu_experts(t, rows, slots, weights, layers);
     return x + leave_tp(as("combined", combine(down, pick_weights, slots)), c);
   }
-  const dim own = t.of(rows).shape[0], from_all = received_slots(own, e.count, c.ep, c.token_ranks);
+  const dim own = t.of(rows).shape[0], from_all = received_slots(own, e.count, c.ep, c.token_ranks, c.expert_slab);
   const arrangement there{slots.places, as("offsets_there", share_offsets(slots.offsets, from_all))};
   value received = as("received", to_experts(rows, slots.offsets, from_all));
   value down = detail::swiglu_experts(t, received, there, weights, layers);

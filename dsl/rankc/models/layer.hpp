@@ -30,6 +30,7 @@ struct layer_context {
   bool exchanges_heads = false;  // over cp, before attention and after it; else keys and values are gathered
   int ep = 1;                    // ranks that experts are spread over
   int token_ranks = 1;           // that share out the tokens
+  double expert_slab = 0;        // as parallel_dims has it
 };
 
 /// `count` layers of the same kind; layer N's parameters are named "layers.N.<parameter>".

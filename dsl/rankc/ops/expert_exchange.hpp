@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Slots of tokens on their way to the ranks of ep that have their experts, and back. A rank sends each of these the slots of its
-// experts, in a slab of room enough whatever the router chose: as many rows as the tokens have picks there at most. So the host
-// knows all sizes, and how many rows of a slab are slots is known on the device alone: the offsets go along.
-// Source: Lepikhin et al. 2020 (GShard), for the two exchanges; their capacity is the worst case here, so that nothing is dropped.
+// experts, in a slab of room enough whatever the router chose: as many rows as the tokens have picks there at most; or, where the plan
+// says so, of less. So the host knows all sizes, and how many rows of a slab are slots is known on the device alone: the offsets go
+// along. Of slots that have no room what comes back is no number, so that neither is the loss, and the step is not applied.
+// Source: Lepikhin et al. 2020 (GShard), for the two exchanges; nothing is dropped here.
 #pragma once
 #include <rankc/ops/experts.hpp>
 
@@ -86,10 +87,12 @@ inline constexpr op_row share_offsets{
 
 /// Rows that a rank receives from its peers, in slabs of room for the picks of so many tokens each. A token's picks are different
 /// experts, so that of its picks a rank gets no more than it has experts.
-/// `token_ranks`: ranks that share out the tokens.
-constexpr dim received_slots(const dim& slots, int experts, int ep, int token_ranks) {
+/// `token_ranks`: ranks that share out the tokens; `shares`: of a rank's slots, as parallel_dims has them.
+constexpr dim received_slots(const dim& slots, int experts, int ep, int token_ranks, double shares = 0) {
   const int picks = slots.unit, most = experts / ep < picks ? experts / ep : picks;
-  const int tokens = slots.count() / token_ranks, room = (tokens * most + picks - 1) / picks;
+  const int tokens = slots.count() / token_ranks, all = (tokens * most + picks - 1) / picks;
+  const double wanted = shares * tokens / ep;
+  const int whole = wanted < all ? static_cast<int>(wanted) : all, room = shares == 0 || whole == all ? all : whole + (whole < wanted);
   return {"room", token_ranks * ep * room * picks, picks, slots.unit_name};
 }
 

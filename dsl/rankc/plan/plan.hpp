@@ -135,7 +135,7 @@ constexpr void check_plan(report& out, const auto& model, const parallel_dims& g
   const dim tokens{"tokens", rows * ranks * recipe.seq};
   const layer_context c{tokens, rows, recipe.seq, d.sequence_parallel,
                         1.0 / (static_cast<double>(recipe.global_batch) * recipe.seq), {}, d.ulysses > 1, d.ep,
-                        ranks * d.cp * (d.sequence_parallel ? d.tp : 1)};
+                        ranks * d.cp * (d.sequence_parallel ? d.tp : 1), d.expert_slab};
   type x = detail::token_type(tokens);
   const int used = model.vocab_used ? model.vocab_used : model.vocab;
   detail::parameter_book parameters;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RC101 to RC109, RC111, RC113, RC114: what is wrong with dims alone, and what is legal but costs.
+// RC101 to RC109, RC111, RC113, RC114, RC116: what is wrong with dims alone, and what is legal but costs.
 #pragma once
 #include <rankc/mesh/layout.hpp>
 #include <rankc/rules/setting.hpp>
@@ -122,7 +122,7 @@ inline constexpr rule dims_rules[]{
      no_offers, true},
 };
 
-/// RC104, RC105, RC114: degrees are numbers, all but one at most. Says whether they are.
+/// RC104, RC105, RC114, RC116: degrees are numbers, all but one at most. Says whether they are.
 constexpr bool check_degrees(report& out, const parallel_dims& d) {
   int inferred = 0;
   bool ok = d.world >= 1;
@@ -135,6 +135,11 @@ constexpr bool check_degrees(report& out, const parallel_dims& d) {
   }
   if (d.prefetch < 0) {
     refuse(out, 114) << "prefetch=" << d.prefetch << "; weights are gathered for 0 or more layers ahead: 1 is usual, 0 takes least memory";
+    ok = false;
+  }
+  if (!(d.expert_slab == 0 || (d.expert_slab >= 1 && d.expert_slab <= 1e6))) {
+    refuse(out, 116) << "expert_slab=" << d.expert_slab
+                     << "; a slab has room for at least an even share of a rank's slots, 1 (1.25 is usual), or for all that may be: 0";
     ok = false;
   }
   if (inferred > 1) refuse(out, 105) << inferred << " degrees are `infer`; the world size determines one at most";
@@ -155,7 +160,7 @@ constexpr bool check_shared_axes(report& out, const view& dense, const view& exp
   return false;
 }
 
-/// Append what is wrong with the dims alone. Errors: RC101 to RC109, RC114; the warnings RC111, RC113. Says whether they have
+/// Append what is wrong with the dims alone. Errors: RC101 to RC109, RC114, RC116; the warnings RC111, RC113. Says whether they have
 /// a layout: `layout(resolve(given))`.
 constexpr bool check_dims(report& out, const parallel_dims& given) {
   if (!detail::check_degrees(out, given)) return false;

@@ -228,7 +228,7 @@ struct to_experts {
   }
 };
 
-/// The other way: to where the slots were. Of what had no room there are zeros.
+/// The other way: to where the slots were. What had no room is no number.
 template <class T, std::size_t Slots, std::size_t Received, std::size_t Columns, std::size_t Experts, std::size_t Ranks, std::size_t Slab>
 struct from_experts {
   runtime::over over;

@@ -3,6 +3,8 @@
 
 #include "device.cuh"
 
+#include <math_constants.h>
+
 namespace rankc::cuda {
 namespace {
 
@@ -27,11 +29,13 @@ __global__ void __launch_bounds__(block)
   const int slot = static_cast<int>(blockIdx.x);
   int rank = 0;
   while (rank + 1 < by.ranks && slot >= by.first(offsets, rank + 1)) ++rank;
+  pack<T, N> none;
+  for (T& x : none.element) x = from_float<T>(CUDART_NAN_F);
   const bool has_room = slot < by.end(offsets, rank);
   const std::size_t width = static_cast<std::size_t>(by.width),
                     row = static_cast<std::size_t>(rank * by.slab + slot - by.first(offsets, rank));
   for (std::size_t c = threadIdx.x * std::size_t{N}; c < width; c += blockDim.x * std::size_t{N})
-    store(slots + slot * width + c, has_room ? load<T, N>(slabs + row * width + c) : pack<T, N>{});
+    store(slots + slot * width + c, has_room ? load<T, N>(slabs + row * width + c) : none);
 }
 
 /// Where an offset of an expert lies among the blocks of all ranks.

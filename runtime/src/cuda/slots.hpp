@@ -15,7 +15,7 @@ template <class T>
 void put_into_slabs(const lane&, T* slabs, const T* slots, const std::int32_t* offsets,
                     const runtime::slot_exchange&);
 
-/// The other way. A slot that had no room is zeros.
+/// The other way. A slot that had no room is no number.
 template <class T>
 void take_from_slabs(const lane&, T* slots, const T* slabs, const std::int32_t* offsets,
                      const runtime::slot_exchange&);

@@ -5,6 +5,7 @@
 #include "tracer.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <type_traits>
 
 namespace rankc::host {
@@ -182,7 +183,7 @@ void from_experts(const lane& on, over what_over, message what, at slots, at scr
   const auto width = static_cast<std::size_t>(by.width), block = static_cast<std::size_t>(by.slab) * width;
   exchange_blocks<T>(on, what_over, what, scratch, received, block);
   const std::int32_t* where = on.at<std::int32_t>(offsets);
-  std::fill_n(on.at<T>(slots), static_cast<std::size_t>(by.slots) * width, T(0));
+  std::fill_n(on.at<T>(slots), static_cast<std::size_t>(by.slots) * width, std::numeric_limits<T>::quiet_NaN());
   for (int rank = 0; rank < by.ranks; ++rank) {
     const auto first = static_cast<std::size_t>(by.first(where, rank)) * width, end = static_cast<std::size_t>(by.end(where, rank)) * width;
     std::copy_n(on.at<T>(scratch) + static_cast<std::size_t>(rank) * block, end - first, on.at<T>(slots) + first);

@@ -35,6 +35,9 @@ static_assert(valid<rc104_world_zero>);  // error: RC104: world=0 ranks; the wor
 inline constexpr auto rc114_prefetch_below_zero = meshed({.world = 2, .dp_shard = 2, .prefetch = fault(-1, 0)});
 static_assert(valid<rc114_prefetch_below_zero>);  // error: RC114: prefetch=-1; weights are gathered for 0 or more layers ahead: 1 is usual, 0 takes least memory
 
+inline constexpr auto rc116_slab_below_a_share = meshed({.world = 2, .dp_shard = 2, .expert_slab = fault(0.5, 1.25)});
+static_assert(valid<rc116_slab_below_a_share>);  // error: RC116: expert_slab=0.5; a slab has room for at least an even share of a rank's slots, 1 (1.25 is usual), or for all that may be: 0
+
 inline constexpr auto rc105_two_inferred = meshed({.world = 4, .dp_replicate = infer, .tp = fault(infer, 2)});
 static_assert(valid<rc105_two_inferred>);  // error: RC105: 2 degrees are `infer`; the world size determines one at most
 

@@ -156,7 +156,8 @@ void reduce_scatter(const lane&, over, message, at to, at from, std::size_t coun
 template <class T>
 void all_to_all(const lane&, over, message, at to, at scratch, at from, const runtime::head_exchange&);
 
-/// Slots of tokens to the ranks that have their experts, and back; and the offsets of what is received.
+/// Slots of tokens to the ranks that have their experts, and back, as no numbers where they had no room; and the offsets of what
+/// is received.
 /// Shapes: slots (slots, width), received and scratch (ranks * slab, width); offsets int32 (2, experts), those of the rank's own
 ///         slots; segments int32 (2, experts), of rank r's slab from column r * experts / ranks on; their scratch is as large.
 template <class T>
