@@ -185,6 +185,8 @@ class layer_run {
       const op& o = t_.ops[i];
       see(v_[static_cast<std::size_t>(o.out[0])] = apply(o));
       if (takes_apart(o)) v_[static_cast<std::size_t>(o.out[1])] = part(o, false);
+      if (o.kind->name.ends_with("_top")) v_[static_cast<std::size_t>(o.out[1])] = choice(in(o, 0), static_cast<std::size_t>(o.with.first.size));
+      if (o.kind->name == "arrange") v_[static_cast<std::size_t>(o.out[1])] = in(o, 0);
     }
     return v_[static_cast<std::size_t>(t_.result)];
   }
@@ -219,6 +221,16 @@ class layer_run {
     if (k == "gelu")
       return map(in(o, 0),
                  [](double x) { return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); });
+    // Slots lie here in the order of tokens and picks, so that places and offsets are the choice itself.
+    if (k == "softmax_top") return taken(softmax(in(o, 0)), choice(in(o, 0), static_cast<std::size_t>(o.with.first.size)));
+    if (k == "sigmoid_top")
+      return taken(map(in(o, 0), [](double x) { return 1 / (1 + std::exp(-x)); }), choice(in(o, 0), static_cast<std::size_t>(o.with.first.size)));
+    if (k == "normalize") return normalize(in(o, 0), o.with.number);
+    if (k == "arrange") return in(o, 0);
+    if (k == "dispatch") return for_each_pick(in(o, 0), in(o, 1).cols);
+    if (k == "expert_up") return by_expert(in(o, 0), in(o, 2), w, w.size() / out_rows(o), false);
+    if (k == "expert_down") return by_expert(in(o, 0), in(o, 2), w, in(o, 0).cols, true);
+    if (k == "combine") return weighted(in(o, 0), in(o, 1));
     if (k == "swiglu") return zip(in(o, 0), in(o, 1), [](double g, double u) { return g / (1 + std::exp(-g)) * u; });
     if (k == "mul") return zip(in(o, 0), in(o, 1), [](double a, double b) { return a * b; });
     if (k == "scale") return map(in(o, 0), [&](double x) { return o.with.number * x; });
