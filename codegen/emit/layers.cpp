@@ -45,9 +45,19 @@ class layer_text {
   std::string aliases() {
     std::string out;
     for (const auto& [where, name] : {std::pair(space::x, "input"), std::pair(space::y, "output")})
-      for (const value& v : b_.values)
-        if (v.where == where) out += fmt::format("using {} = {};\n", name, types_.of(v));
+      if (const std::string type = type_between(where); !type.empty()) out += fmt::format("using {} = {};\n", name, type);
     return out.empty() ? "" : out + "\n";
+  }
+
+  std::string type_between(space where) {
+    std::string rows, statistics;
+    std::size_t offset = 0;
+    for (const value& v : b_.values) {
+      if (v.where != where) continue;
+      (v.offset > 0 ? statistics : rows) = types_.of(v);
+      offset = std::max(offset, v.offset);
+    }
+    return statistics.empty() ? rows : fmt::format("stream<{}, {}, {}>", rows, statistics, offset);
   }
 
   static constexpr std::string_view without_gradients = "{}";
@@ -94,10 +104,10 @@ class layer_text {
     const value& v = b_.values[static_cast<std::size_t>(u.at.value)];
     const bool of_gradients = v.where == space::gradient;
     switch (v.where) {
-      case space::x: return "x";
-      case space::y: return "y";
-      case space::dy: return "dy";
-      case space::dx: return "dx";
+      case space::x: return "x" + part_of(v, space::x);
+      case space::y: return "y" + part_of(v, space::y);
+      case space::dy: return "dy" + part_of(v, space::y);
+      case space::dx: return "dx" + part_of(v, space::x);
       case space::saved:
       case space::halfway:
       case space::temp: return (v.where == space::saved ? "s." : v.where == space::halfway ? "mid." : "") + b_.names.values[u.at.value] + columns(u, v);
@@ -109,6 +119,11 @@ class layer_text {
       case space::loss: return "loss";
     }
     return "";
+  }
+  /// Of what goes from layer to layer: its rows, or the statistics of routers behind them.
+  std::string part_of(const value& v, space like) const {
+    if (statistics_of(b_, like) == 0) return "";
+    return v.offset > 0 ? ".statistics" : ".rows";
   }
   /// A part of packed rows.
   std::string columns(const port_use& u, const value& v) const {

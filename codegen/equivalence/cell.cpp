@@ -71,6 +71,7 @@ void cell::bind(const std::vector<operand>& ports, const attributes& with) {
   }
   check_needs(ports);
   check_order();
+  if (fact_.grouped) bind_group(with);
   const auto given = static_cast<std::size_t>(fact_.results);
   if (fact_.positions) check_positions(ports[given].first, with);
   if (fact_.sequences) check_sequences(with);
@@ -93,7 +94,7 @@ word cell::find_order(const std::vector<operand>& ports) const {
 
 void cell::check_order() const {
   const auto is_of_tokens = [](const axis_use& a) { return a.of == 't'; };
-  const bool takes_order = fact_.by >= 0 || fact_.arranges || fact_.positions || fact_.sequences || fact_.chunks || fact_.ring;
+  const bool takes_order = fact_.by >= 0 || fact_.arranges || fact_.positions || fact_.sequences || fact_.chunks || fact_.ring || fact_.grouped;
   if (!takes_order || !is_bound_[slot('t')]) return;
   const part& tokens = bound_[slot('t')];
   if (tokens.arranged) throw refusal("it takes slots of tokens for tokens in their order");
@@ -105,6 +106,23 @@ void cell::check_order() const {
   if (!s.is_whole()) counted = s.over[0].done;
   if (interval twice; s.over.size() > 1 || !own.sort(twice) || !(counted == own))
     throw refusal(fmt::format("{} are of {}; the slots are of {}", p.name, text_of('t', counted), text_of('t', own)));
+}
+
+void cell::bind_group(const attributes& with) {
+  if (!is_bound_[slot('t')]) return;
+  const part& tokens = bound_[slot('t')];
+  if (with.seq < 1 || tokens.size % with.seq)
+    throw refusal(fmt::format("{} tokens do not divide into groups of {}", tokens.size, with.seq));
+  group_ = tokens.at[0].begin / with.seq;
+  for (int i = 0; i < tokens.at.count(); ++i)
+    if (tokens.at[i].begin / with.seq != group_ || (tokens.at[i].end - 1) / with.seq != group_)
+      throw refusal(fmt::format("{} are of several groups of {}", text_of('t', tokens.at), with.seq));
+  const part groups{runs(group_, group_ + 1), tokens.size / with.seq};
+  if (is_bound_[slot('m')] && !(bound_[slot('m')] == groups))
+    throw refusal(fmt::format("{} are of {} of {}; an operand has {} of {}", text_of('t', tokens.at), text_of('m', groups.at), groups.size,
+                              text_of('m', bound_[slot('m')].at), bound_[slot('m')].size));
+  bound_[slot('m')] = groups;
+  is_bound_[slot('m')] = true;
 }
 
 namespace {
@@ -350,7 +368,7 @@ few<part, 2> cell::box_of(int result, const operand& shape, term of) const {
                                   begin, size));
       box.push_back({runs(begin, begin + range[s].size()), size});
     } else if (fact_.whole.find(axis.of) != std::string::npos) {
-      box.push_back({runs(0, length[s]), length[s]});
+      box.push_back({runs(0, length[s] * unit), length[s] * unit});
     } else {
       throw refusal(fmt::format("no operand says which {} {} has", axis_name(axis.of), p.name));
     }
@@ -387,7 +405,9 @@ holding cell::function(int equation, const std::vector<operand>& ports, const at
   if (!model_.has(s.of)) refuse_result(s.of, e.operands);
   made.box = box_of(e.results[0], ports[static_cast<std::size_t>(e.results[0])], s.of);
   for (const char letter : e.over) {
-    const part& p = bound_[slot(letter)];
+    const bool of_group = fact_.grouped && letter == 't';
+    const part& all = bound_[slot(letter)];
+    const part p = of_group ? part{all.at.shifted(-group_ * with.seq), with.seq} : all;
     if (p.is_whole()) continue;
     if (e.how != joining::sum && !s.over.empty()) throw refusal("a maximum is taken of parts");
     pending over{s.of.a ^ (s.of.b << 8) ^ static_cast<word>(letter), letter, e.how, p.size, p.at};

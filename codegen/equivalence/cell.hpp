@@ -47,6 +47,8 @@ class cell {
   /// In which order the op takes slots of tokens to lie; 0 where it knows of none.
   word find_order(const std::vector<operand>& ports) const;
   void check_order() const;
+  /// Tokens are of one group, which is the operands'.
+  void bind_group(const attributes&);
   /// An operand's term, were it whole. What is missing of it goes into `over`, where the op is linear in it.
   term take(int operand, bool linear, few<pending, 1>& over, bool& has_pending) const;
   /// Zeros of the box that the operands say; of any, where they do not.
@@ -61,6 +63,7 @@ class cell {
   std::array<bool, max_letters> is_bound_{};
   std::array<const holding*, 16> held_{};
   word order_ = 0;
+  std::int64_t group_ = 0;
 };
 
 /// The axes over which a linear op of a pending sum is pending: those of the sum, or, of several summands,

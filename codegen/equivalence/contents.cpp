@@ -52,7 +52,8 @@ void add_whole(few<summand, 1>& sum, term of) {
   sum.push_back(std::move(s));
 }
 
-/// Whether a part is united with one of a sum; `twice` says what is in both where it could have been.
+/// Whether a part is united with one of a sum, and what is whole over an axis then with others; `twice` says what is in both where it
+/// could have been.
 bool unite(few<summand, 1>& sum, const summand& more, std::string& twice) {
   for (int i = 0; i < sum.size(); ++i) {
     summand& s = sum[i];
@@ -65,11 +66,12 @@ bool unite(few<summand, 1>& sum, const summand& more, std::string& twice) {
       twice = text_of(s.over[axis].letter, {both.begin, both.end});
       continue;
     }
+    const int axes = s.over.size();
     drop_whole(s);
-    if (!s.is_whole()) return true;
-    const term of = s.of;
+    if (s.over.size() == axes) return true;
+    const summand fewer = s;
     sum.erase(i);
-    add_whole(sum, of);
+    algebra::add(sum, fewer);
     return true;
   }
   return false;

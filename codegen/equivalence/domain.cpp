@@ -136,6 +136,8 @@ std::string axis_name(char letter) {
     case 'p':
     case 'j':
       return "positions";
+    case 'm':
+      return "groups";
     case '+':
       return "parts";
     default:

@@ -27,14 +27,21 @@ void interpreter::message(op_ref r) {
 
 void interpreter::meet(op_ref sent, op_ref received) {
   const op &from = at(sent), &to = at(received);
-  if (from.reads.size() != 1 || to.writes.size() != 1) throw refusal("a message is of one tensor");
-  const access &read = from.reads[0], &write = to.writes[0];
-  const content& c = store_.at(read);
-  if (from.bytes != c.bytes || to.bytes != c.bytes)
-    throw refusal(fmt::format("it is told of {} bytes; expected {}", from.bytes, c.bytes));
-  if (c.bytes != write.end - write.begin || c.type != write.type)
-    throw refusal(fmt::format("{} bytes are sent, {} received", c.bytes, write.end - write.begin));
-  if (read.value != write.value) store_.put(write, c);  // as a rule both sides call it by one name
+  if (from.reads.empty() || from.reads.size() != to.writes.size()) throw refusal("its sides are of different tensors");
+  std::size_t sent_bytes = 0;
+  for (const auto* tensors : {&from.reads, &to.writes})
+    for (std::size_t i = 1; i < tensors->size(); ++i)
+      if ((*tensors)[i].begin != (*tensors)[i - 1].end) throw refusal("its tensors do not follow on each other");
+  for (std::size_t i = 0; i < from.reads.size(); ++i) {
+    const access &read = from.reads[i], &write = to.writes[i];
+    const content& c = store_.at(read);
+    sent_bytes += c.bytes;
+    if (c.bytes != write.end - write.begin || c.type != write.type)
+      throw refusal(fmt::format("{} bytes are sent, {} received", c.bytes, write.end - write.begin));
+    if (read.value != write.value) store_.put(write, c);  // as a rule both sides call it by one name
+  }
+  if (from.bytes != sent_bytes || to.bytes != sent_bytes)
+    throw refusal(fmt::format("it is told of {} bytes; expected {}", from.bytes, sent_bytes));
   store_.done(from.reads);
 }
 

@@ -83,6 +83,24 @@ constexpr line lines[]{
      "x = expert_up(dy, w, offsets); w = expert_dw(dy, x, offsets)"},
     {"expert_dw", "+dw(r*i f) x(t*l i) y(t*l f) offsets(2 r)", "dw = sum(t) x' y' offsets", "whole(r) by(offsets)"},
 
+    // ---- what routers did: m groups of tokens, l sums of each of r experts
+    {"softmax_statistics", "own(m l*r) logits(t r)", "own = sum(t) logits", "grouped whole(l r)", "seq number",
+     "logits = softmax_statistics_grad(down, logits)"},
+    {"softmax_statistics_grad", "dlogits(t r) down(m l*r) logits(t r)", "dlogits = down' logits", "grouped whole(l r)", "seq"},
+    {"sigmoid_statistics", "own(m l*r) logits(t r)", "own = sum(t) logits", "grouped whole(l r)", "seq number",
+     "logits = sigmoid_statistics_grad(down, logits)"},
+    {"sigmoid_statistics_grad", "dlogits(t r) down(m l*r) logits(t r)", "dlogits = down' logits", "grouped whole(l r)", "seq"},
+    {"push", "y(m o) s(m i) own(m l)", "y = s + own", "whole(o i l)", "", "s own = push_grad(dy)"},
+    {"push_grad", "ds(m i) down(m l) dy(m o)", "ds = dy'; down = dy'", "whole(i l o)"},
+    {"all_reduce_batch", "y(t w) x(t w)", "y = 1 * x"},
+    {"balance_loss", "+loss() whole(m l*r) s(m l*r)", "loss = sum(m) whole s'", "whole(l r)", "number", "s = balance_loss_grad(whole)"},
+    {"balance_loss_grad", "ds(m l*r) whole(m l*r)", "ds = whole", "whole(l r)", "number"},
+    {"layer_balance_loss", "+loss() whole(m l*r) s(m l*r)", "loss = sum(m) whole s'", "whole(l r)", "number",
+     "s = layer_balance_loss_grad(whole)"},
+    {"layer_balance_loss_grad", "ds(m l*r) whole(m l*r)", "ds = whole", "whole(l r)", "number"},
+    {"z_loss", "+loss() whole(m l*r) s(m l*r)", "loss = sum(m) whole s'", "whole(l r)", "number", "s = z_loss_grad(whole)"},
+    {"z_loss_grad", "ds(m l*r) whole(m l*r)", "ds = whole", "whole(l r)", "number"},
+
     // ---- positions and attention
     {"rope", "y(t h*d):s^x x(t h*d):s table(s d)", "y = x' table", "listed whole(d)", "seq", "x = rope_grad(dy, table)"},
     {"rope_grad", "dx(t h*d):s^dy dy(t h*d):s table(s d)", "dx = dy' table", "listed whole(d)", "seq"},

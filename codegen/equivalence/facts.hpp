@@ -48,6 +48,8 @@ namespace rankc::codegen::algebra {
 ///   "arranges"     its results say in which order the slots of tokens lie that are chosen so: "t*l" are l slots of each token, in an
 ///                  order of their own,
 ///   "by(places)"   slots lie as that operand says, which is of their tokens alone, where it is a sum over tokens,
+///   "grouped"      axis m is of groups of so many tokens as the op's seq, in their order, and axis t of tokens of one of them; a sum
+///                  over t is over those of the group,
 ///   "commutative"  the two operands may change places,
 ///   "groups"       each head of axis k is there with all heads of axis h that use it.
 /// `attributes`: which of "seq", "number" a result depends on, and "parts": the sizes of its parts.
@@ -112,7 +114,7 @@ struct fact {
   std::vector<std::string> names;  // of the ports, and what is between
   std::vector<equation> equations;
   std::string whole, first;  // letters
-  bool positions = false, listed = false, sequences = false, chunks = false, ring = false, shares = false, groups = false, commutative = false, arranges = false;
+  bool positions = false, listed = false, sequences = false, chunks = false, ring = false, shares = false, groups = false, commutative = false, arranges = false, grouped = false;
   int by = -1;  // of an operand that says where slots lie
   bool seq = false, number = false, parts = false;
   std::vector<derivative> derivatives;

@@ -18,12 +18,16 @@ void model::backward(std::size_t use) {
   gradients.assign(l.values.size(), zero);
   for (int side : l.side_losses) gradients[static_cast<std::size_t>(side)] = unit_gradient;
   const bool is_last = use + 1 == uses_.size();
-  const auto from_next = [&] {
-    const specification::layer& next = spec_.layers[static_cast<std::size_t>(spec_.uses[use + 1].layer)];
-    return uses_[use + 1].gradients[static_cast<std::size_t>(next.input)];
+  const auto from_next = [&](int specification::layer::*handed) {
+    const int v = spec_.layers[static_cast<std::size_t>(spec_.uses[use + 1].layer)].*handed;
+    return v < 0 ? zero : uses_[use + 1].gradients[static_cast<std::size_t>(v)];
   };
-  term& of_result = gradients[static_cast<std::size_t>(l.result)];
-  of_result = of_result + (is_last ? unit_gradient : from_next());
+  const auto give = [&](int result, term gradient) {
+    term& of_result = gradients[static_cast<std::size_t>(result)];
+    of_result = of_result + gradient;
+  };
+  give(l.result, is_last ? unit_gradient : from_next(&specification::layer::input));
+  if (!is_last && l.statistics_result >= 0) give(l.statistics_result, from_next(&specification::layer::statistics));
   for (auto o = l.ops.rbegin(); o != l.ops.rend(); ++o) backward_op(use, *o);
   for (std::size_t i = 0; i < l.parameters.size(); ++i) {
     term& of = parameters_.at(u.parameters[i]).gradient;
@@ -43,7 +47,7 @@ void model::backward_op(std::size_t use, const specification::op& o) {
   };
   bool reached = false;
   for (std::size_t r = 0; r < results; ++r) reached |= !of_result(static_cast<int>(r)).is_zero();
-  if (!reached) return;
+  if (!reached || f.equations[0].is == equation::kind::zero) return;
   const std::vector<term> ports = operands(use, o, f);
   const attributes with = attributes_of(l, o, f);
   std::vector<std::pair<std::size_t, term>> made;

@@ -53,7 +53,8 @@ static void check_indices(const specification& s) {
   for (const specification::layer& l : s.layers) {
     const std::size_t values = l.values.size();
     for (const int v : {l.input, l.result}) check(v, values, l.name);
-    if (l.targets >= 0) check(l.targets, values, l.name);
+    for (const int v : {l.targets, l.statistics, l.statistics_result})
+      if (v >= 0) check(v, values, l.name);
     for (const int v : l.side_losses) check(v, values, l.name);
     for (const specification::parameter& p : l.parameters) check(p.value, values, l.name);
     for (const specification::op& o : l.ops) {
@@ -71,11 +72,12 @@ static void check_indices(const specification& s) {
 model::model(const specification& s) : spec_(s), index_(1 << 12, -1), uses_(s.uses.size()) {
   check_indices(s);
   begin();
-  term x = leaf("ids", "");
+  term x = leaf("ids", ""), statistics = zero;
   for (std::size_t u = 0; u < s.uses.size(); ++u) {
-    forward(u, x);
+    forward(u, x, statistics);
     const specification::layer& l = s.layers[static_cast<std::size_t>(s.uses[u].layer)];
     x = uses_[u].values[static_cast<std::size_t>(l.result)];
+    statistics = l.statistics_result < 0 ? zero : uses_[u].values[static_cast<std::size_t>(l.statistics_result)];
     for (int side : l.side_losses) loss_ = loss_ + uses_[u].values[static_cast<std::size_t>(side)];
   }
   loss_ = loss_ + x;
@@ -190,13 +192,14 @@ void model::apply(const fact& f, std::vector<term>& ports, const attributes& wit
   }
 }
 
-void model::forward(std::size_t use, term input) {
+void model::forward(std::size_t use, term input, term statistics) {
   const specification::use& u = spec_.uses[use];
   const specification::layer& l = spec_.layers[static_cast<std::size_t>(u.layer)];
   std::vector<term>& values = uses_[use].values;
   values.assign(l.values.size(), zero);
   if (l.targets >= 0) values[static_cast<std::size_t>(l.targets)] = leaf("targets", "");
   values[static_cast<std::size_t>(l.input)] = input;
+  if (l.statistics >= 0) values[static_cast<std::size_t>(l.statistics)] = statistics;
   for (std::size_t i = 0; i < l.parameters.size(); ++i)
     values[static_cast<std::size_t>(l.parameters[i].value)] = parameters_.at(u.parameters[i]).state[0];
   for (const specification::op& o : l.ops) {

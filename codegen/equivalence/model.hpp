@@ -82,7 +82,7 @@ class model {
   void know(term, std::string name, const std::vector<std::int64_t>* shape);
   void put(int known);
   void begin();
-  void forward(std::size_t use, term input);
+  void forward(std::size_t use, term input, term statistics);
   void backward(std::size_t use);
   void backward_op(std::size_t use, const specification::op&);
   std::vector<term> operands(std::size_t use, const specification::op&, const fact&) const;

@@ -77,6 +77,11 @@ class maker {
       if (as == runtime::over::shard) add("gathering" + place, ranks, as, gather_lane(r.lanes));
       const bool in_layers = as == runtime::over::tp || as == runtime::over::cp;
       if (in_layers && r.overlaps) add(role_name(as) + std::string(" of what overlaps") + place, ranks, as, overlap_lane);
+      const bool of_batch = as == runtime::over::shard || as == runtime::over::dp;
+      if (of_batch && sums_over_batch(l_.plan->kinds)) {
+        add(role_name(as) + std::string(" of layers") + place, ranks, as, compute_lane);
+        if (r.overlaps) add(role_name(as) + std::string(" of layers of what overlaps") + place, ranks, as, overlap_lane);
+      }
       if (as == runtime::over::pp) add_pairs(ranks, place);
     }
   }

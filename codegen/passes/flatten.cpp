@@ -73,7 +73,20 @@ access flattener::write(const place& p) {
 }
 
 flattener::place flattener::of_microbatch(const placed_value& v) const {
-  return {v.where, v.bytes, {microbatch_value, static_cast<int>(v.what), v.stage, v.microbatch, v.layer}, real()};
+  return {v.where, v.bytes, {microbatch_value, static_cast<int>(v.what), v.stage, v.microbatch, v.layer, 0}, real()};
+}
+
+/// Rows, or the statistics of routers that lie so many bytes behind their begin.
+flattener::place flattener::handed(place all, std::size_t offset, std::size_t bytes) const {
+  all.begin += offset, all.bytes = bytes;
+  all.what.back() += offset > 0;
+  if (offset > 0) all.type = wide();
+  return all;
+}
+std::vector<flattener::place> flattener::parts_of(const placed_value& v) const {
+  const place all = of_microbatch(v);
+  if (v.statistics == 0) return {all};
+  return {handed(all, 0, v.bytes - v.statistics), handed(all, v.bytes - v.statistics, v.statistics)};
 }
 
 /// What a layer's function is given: its first byte, and what it holds.
@@ -143,10 +156,10 @@ flattener::place flattener::resolve(const item& i, const layer_call& call, int i
     case space::saved: return part_of(given(formal::saved));
     case space::halfway: return part_of(given(formal::halfway));
     case space::temp: return part_of(given(formal::work));
-    case space::x: return given(formal::x);
-    case space::y: return given(formal::y);
-    case space::dy: return given(formal::dy);
-    case space::dx: return given(formal::dx);
+    case space::x: return handed(given(formal::x), v.offset, v.bytes);
+    case space::y: return handed(given(formal::y), v.offset, v.bytes);
+    case space::dy: return handed(given(formal::dy), v.offset, v.bytes);
+    case space::dx: return handed(given(formal::dx), v.offset, v.bytes);
   }
   throw std::logic_error("an operand without a place");
 }

@@ -143,21 +143,18 @@ void flattener::make_collective(op& o, const item& i, std::size_t data) const {
 
 op flattener::send_or_receive(const item& i) {
   const bool sends = i.what == item_kind::send;
-  const place p = of_microbatch(step_.values[i.data]);
+  const std::vector<place> parts = parts_of(step_.values[i.data]);
   op o;
   o.kind = sends ? op_kind::send : op_kind::receive;
   o.name = i.name;
   o.function = sends ? "send" : "receive";
-  o.operands = {p.begin};
+  o.operands = {parts.front().begin};
   o.message = i.message;
   o.bytes = i.bytes;
   o.communicator = find_link(r_, i.on, runtime::over::peer);
-  if (sends) {
-    o.reads.push_back(read(p));
-    sent_[i.message] = o.reads.back().value;
-  } else {
-    o.writes.push_back(write(p));
-    received_[i.message] = o.writes.back().value;
+  for (const place& p : parts) {
+    (sends ? o.reads : o.writes).push_back(sends ? read(p) : write(p));
+    (sends ? sent_ : received_)[i.message].push_back((sends ? o.reads : o.writes).back().value);
   }
   return o;
 }

@@ -34,7 +34,9 @@ std::vector<std::string> names_of_layer_passes() {
 }
 
 std::string body::message(const node& n) const {
-  return fmt::format("{}: {} of {}{}", name, n.row->name, names.converted[static_cast<std::size_t>(n.converts)], n.again ? " again" : "");
+  const bool is_one_of_two = n.over == axis::fsdp || n.over == axis::replicas;  // of the sum over the batch
+  return fmt::format("{}: {} of {}{}{}", name, n.row->name, names.converted[static_cast<std::size_t>(n.converts)], n.again ? " again" : "",
+                     is_one_of_two ? " over " + std::string(rankc::name(n.over)) : "");
 }
 
 body lower_layer(const plan_data& plan, const layer_form& form, const std::string& name, dtype type, target to, watcher* w) {

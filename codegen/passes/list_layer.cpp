@@ -98,7 +98,7 @@ class layer_lister {
     const std::string_view space = spaces[static_cast<int>(v.where)];
     if (is_own(v)) return b_.names.values[of];
     if (v.where == space::weight || v.where == space::gradient) return fmt::format("{}{}", space, b_.names.parameters[v.of]);
-    return std::string(space);
+    return std::string(space) + (v.offset > 0 ? ".statistics" : "");
   }
   std::string operand(const port_use& u) const {
     std::string text = name(u.at.value);

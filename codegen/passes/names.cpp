@@ -44,7 +44,7 @@ class namer {
     name_scope ids(taken);
     for (const layer_parameter& p : b_.parameters) out_.parameters.push_back(ids.take(p.name.text()));
     for (int v = 0; v < static_cast<int>(traced_.size()); ++v)
-      out_.converted.push_back(v == t_.result_gradient ? "dy" : v == t_.input ? "x" : traced_[static_cast<std::size_t>(v)]);
+      out_.converted.push_back(v == t_.result_gradient ? "dy" : v == t_.input ? "x" : v == t_.statistics ? "statistics" : traced_[static_cast<std::size_t>(v)]);
     return std::move(out_);
   }
 

@@ -95,9 +95,9 @@ class flattener {
   op end(bool train);
   /// What a step sums up, with communicators by the links of the rank.
   std::vector<sum> sums(bool train) const;
-  /// The value that a message carries, as its sender knows it; or the one that a receive writes.
-  const std::map<int, int>& sent() const { return sent_; }
-  const std::map<int, int>& received() const { return received_; }
+  /// The values that a message carries, as its sender knows them; or those that a receive writes.
+  const std::map<int, std::vector<int>>& sent() const { return sent_; }
+  const std::map<int, std::vector<int>>& received() const { return received_; }
   int values() const { return next_value_; }
 
  private:
@@ -112,6 +112,9 @@ class flattener {
   place locate(const item&, const layer_call&, const actual&) const;
   place locate_of_rank(const item&, const layer_call&, const actual&) const;
   place of_microbatch(const placed_value&) const;
+  /// What a stage's layers hand on: rows, and the statistics of routers behind them.
+  std::vector<place> parts_of(const placed_value&) const;
+  place handed(place all, std::size_t offset, std::size_t bytes) const;
   place parameter(int region, std::size_t index) const;
   /// All of a parameter, gathered or to be dealt out.
   place whole(int region, const gathering::part&) const;
@@ -162,7 +165,7 @@ class flattener {
   const step& step_;
   std::vector<int> kept_;  // those of what is trained
   std::map<content, int> current_;  // the value that each content has now
-  std::map<int, int> sent_, received_;
+  std::map<int, std::vector<int>> sent_, received_;
   int next_value_ = 0;
 };
 

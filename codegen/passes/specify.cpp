@@ -19,6 +19,7 @@ specification::op recorded(const rankc::op& o) {
 
 specification::layer recorded(const std::string& name, const trace& t) {
   specification::layer l{.name = name, .values = {}, .ops = {}, .input = t.input, .targets = -1, .result = t.result,
+                         .statistics = t.statistics, .statistics_result = t.statistics_gradient < 0 ? -1 : t.statistics_result,
                          .side_losses = t.side_losses, .parameters = {}};
   for (const type& v : t.values) {
     specification::tensor s;

@@ -100,7 +100,8 @@ class value_maker {
     const auto after = works_.find({key.stage, key.microbatch}), before = works_.find({key.stage - 1, key.microbatch});
     const auto arrives = arrives_.find(key), leaves = leaves_.find(key);
     placed_value v{.what = key.gradient ? kept::gradient : kept::activation, .stage = key.stage, .microbatch = key.microbatch,
-            .name = name_of(key, after != works_.end()), .bytes = bytes_between(key.stage), .last = -1};
+            .name = name_of(key, after != works_.end()), .bytes = bytes_between(key.stage), .statistics = statistics_between(key.stage),
+            .last = -1};
     if (after != works_.end()) v.last = until(stage(key.stage), after->second, key.gradient ? space::dx : space::x);
     if (before != works_.end() && key.gradient) v.last = std::max(v.last, until(stage(key.stage - 1), before->second, space::dy));
     if (leaves != leaves_.end()) v.last = std::max(v.last, leaves->second);
@@ -110,6 +111,10 @@ class value_maker {
   std::size_t bytes_between(int boundary_stage) const {
     if (const stage_plan* s = find(boundary_stage)) return before(*s);
     return after(stage(boundary_stage - 1));
+  }
+  std::size_t statistics_between(int boundary_stage) const {
+    if (const stage_plan* s = find(boundary_stage)) return statistics_of(of(s->layers.front()), space::x);
+    return statistics_of(of(stage(boundary_stage - 1).layers.back()), space::y);
   }
   /// "x_1F0" is what 1F0 reads, "y_0F0" what 0F0 makes, where the next stage is elsewhere; "d_" their gradients.
   static std::string name_of(const boundary& key, bool has_next) {

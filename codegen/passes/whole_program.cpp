@@ -98,7 +98,7 @@ class representatives {
 /// The ops of a pipeline rank.
 struct flat_rank {
   std::vector<op> ops;
-  std::map<int, int> sent, received;
+  std::map<int, std::vector<int>> sent, received;
   int values;
   std::vector<sum> sums;
 };
@@ -158,17 +158,17 @@ program expand_all(const lowered& l, bool train) {
   for (const pipeline_rank& r : l.ranks) stride = std::max(stride, of_rank.emplace_back(flatten(l, r, train)).values);
   std::map<int, int> sender;  // of each message: its pipeline rank
   for (std::size_t r = 0; r < of_rank.size(); ++r)
-    for (auto [message, value] : of_rank[r].sent) sender[message] = static_cast<int>(r);
+    for (const auto& [message, values] : of_rank[r].sent) sender[message] = static_cast<int>(r);
 
   for (int r : chosen.ranks()) {
     const coord at = layout(d).at(r);
     const flat_rank& x = of_rank[at[axis::pp]];
     std::vector<int> name_of(x.values);
     for (int v = 0; v < x.values; ++v) name_of[v] = chosen.local(r) * stride + v;
-    for (auto [message, value] : x.received) {
+    for (const auto& [message, values] : x.received) {
       const int from = sender.at(message);
-      name_of[value] =
-          chosen.local(rank_at(d, from, at)) * stride + of_rank[from].sent.at(message);
+      for (std::size_t part = 0; part < values.size(); ++part)
+        name_of[values[part]] = chosen.local(rank_at(d, from, at)) * stride + of_rank[from].sent.at(message).at(part);
     }
     rank_program out{x.ops, l.ranks[at[axis::pp]].arena.bytes, r, x.sums};
     const auto communicator_of = [&](int link, const std::string& what) {

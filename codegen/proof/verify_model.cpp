@@ -21,8 +21,10 @@ specification::op to_model_op(const json& j) {
 }
 
 specification::layer to_layer(const json& j) {
-  expect_fields(j, {"name", "values", "ops", "input", "targets", "result", "side_losses", "parameters"},
-                "a layer of the model");
+  const bool has_statistics = j.is_object() && j.contains("statistics");  // of routers
+  std::vector<const char*> fields{"name", "values", "ops", "input", "targets", "result", "side_losses", "parameters"};
+  if (has_statistics) fields.push_back("statistics");
+  expect_fields(j, fields, "a layer of the model");
   specification::layer l{.name = to_text(j["name"], "name"),
                          .values = to_list(j["values"], "values", to_tensor),
                          .ops = to_list(j["ops"], "ops", to_model_op),
@@ -31,6 +33,11 @@ specification::layer to_layer(const json& j) {
                          .result = to_int(j["result"], "result"),
                          .side_losses = to_ints(j["side_losses"], "side_losses"),
                          .parameters = {}};
+  if (has_statistics) {
+    const std::vector<int> of = to_ints(j["statistics"], "statistics");
+    if (of.size() != 2) refuse("statistics", "must be [handed in, handed on]");
+    l.statistics = of[0], l.statistics_result = of[1];
+  }
   l.parameters = to_list(j["parameters"], "parameters", [](const json& p) {
     if (!p.is_array() || p.size() != 3 || !p[2].is_boolean())
       refuse("a parameter of the model", "must be [name, value, trainable]");

@@ -398,6 +398,13 @@ constexpr rule_text texts[]{
      "none does not read them.",
      "models::qwen3_moe{.layers = 4, .mlp_only_layers = {4}, ...}",
      "Count layers from 0: {3} is the last of four. Regular patterns are decoder_sparse_step's."},
+    {256, "losses of routers have coefficients, routers and a head that takes them",
+     "router_losses.balance and router_losses.z are at least 0 and at most 1e6. A model that says routers() keeps their statistics once in "
+     "each of so many layers, and its last layer takes the losses of them.",
+     "Statistics go from layer to layer with the residual stream and become losses in the last one, so that the loss of all layers is "
+     "that of one rank on any layout. A layer less, or one that takes no losses, would make another loss than is said.",
+     "models::qwen3_moe{.router_losses = {.balance = -0.01}, ...}",
+     "Take 0 for none; in a layer of your own call keep_statistics on the router's logits, and add_router_losses in the head."},
     {300, "a line is a request",
      "Each line of `rankc schedule` and `rankc dims` is one JSON object with fields of the types that its sentence "
      "names, and of `rankc dims` no others; each token of \"ranks\" is of the grammar: 3F5, 3SEND_F5, OVERLAP(3F5,3B4), "

@@ -36,7 +36,7 @@ inline plan_data make_plan(std::string name, const auto& model, const parallel_d
   }
   p.blocks_of_stage = split_layers(p, stage_layers);
   p.expected = expected_costs(p);
-  p.on_one_device = trace_on_one_device(model, recipe);
+  p.on_one_device = trace_on_one_device(model, recipe, schedule.microbatches, static_cast<int>(batch_ranks(p.dims)));
   return p;
 }
 

@@ -22,9 +22,10 @@ void each_case(F f) {
         if (on->has(r)) f(*on, r, s);
 }
 
-/// Whether a row has no order of slots and no choice of experts, which parts of other axes would not fit.
+/// Whether a row has no order of slots, no choice of experts and no three sums of each, which parts of other axes would not fit.
 bool is_of_numbers(const row& r) {
-  return !has_slots(r) && std::none_of(r.is->ports.begin(), r.is->ports.end(), [](const auto& p) { return p.name == "chosen"; });
+  const bool has_sums = r.is->grouped || r.op == &ops::push || r.op == &ops::push_grad;
+  return !has_slots(r) && !has_sums && std::none_of(r.is->ports.begin(), r.is->ports.end(), [](const auto& p) { return p.name == "chosen"; });
 }
 
 /// What is found of all rows, a line each.
@@ -80,13 +81,22 @@ TEST_CASE("definitions of fused rows are what is fused") {
 // The facts may ask for more than is true of a row: a check that trusts them then refuses more, and accepts
 // nothing wrong. All such rows stand here.
 TEST_CASE("what is needed has an effect") {
-  CHECK(lines(needs_without_effect) == "head_norm_dw whole(d)\n");  // heads are whole in all rows
+  CHECK(lines(needs_without_effect) ==
+        "balance_loss_grad whole(r)\n"
+        "head_norm_dw whole(d)\n"  // heads are whole in all rows
+        "layer_balance_loss_grad whole(l)\n"
+        "layer_balance_loss_grad whole(r)\n"
+        "z_loss_grad whole(l)\n");
 }
 TEST_CASE("what is not marked is not linear") {
   CHECK(lines(unmarked_and_linear) ==
+        "balance_loss loss whole\n"
+        "balance_loss_grad ds whole\n"
         "head_norm_dw dgain statistics\n"
         "head_norm_dw dgain x\n"
         "head_norm_dx dx gain\n"
+        "layer_balance_loss loss whole\n"
+        "layer_balance_loss_grad ds whole\n"
         "layer_norm_dx dx gain\n"
         "rms_norm_dw dgain statistics\n"
         "rms_norm_dw dgain x\n"

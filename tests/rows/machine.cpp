@@ -48,7 +48,7 @@ values random_port(const machine& on, const row& r, std::size_t port, const sett
   std::mt19937 generator(seed * 97u + static_cast<unsigned>(port));
   values v(count(r, port, s));
   const auto below = static_cast<unsigned>(s.first + s.size.at('v') + 3);
-  const bool positive = r.is->ports[port].name == "sums" || ((r.op == &ops::normalize || r.op == &ops::normalize_grad) && r.is->ports[port].name == "x");
+  const bool positive = r.is->ports[port].name == "sums" || r.is->ports[port].name == "whole" || ((r.op == &ops::normalize || r.op == &ops::normalize_grad) && r.is->ports[port].name == "x");
   if (const std::string& name = r.is->ports[port].name; name == "chosen" || name == "places" || name == "offsets")
     return random_order(r, port, s, generator);
   for (double& x : v) {

@@ -67,7 +67,7 @@ std::ptrdiff_t added(const row& r, const setting& s, std::size_t result, std::si
   const extent &wide = to.back(), &own = from.back();
   const int unit = wide.unit_letter ? wide.unit : wide.elements(),
             own_unit = own.unit_letter ? own.unit : own.elements();
-  const int within = j % unit - (own_unit < unit ? before : 0);
+  const int within = j % unit - (own_unit < unit || before < 0 ? before : 0);
   if (within < 0 || within >= own_unit) return -1;
   const int row_of = from.size() == 1        ? 0
                      : from[0].letter == 's' ? (s.first + static_cast<int>(i)) % s.seq()
@@ -79,7 +79,8 @@ values sum_of(const row& r, const setting& s, const equation& e, const operands&
   const std::size_t result = static_cast<std::size_t>(e.results[0]);
   values made(count(r, result, s), 0.0);
   const int columns = shape(r, result, s).back().elements();
-  int before = 0;
+  // What is pushed stands at the end.
+  int before = r.op == &ops::push ? -shape(r, 2, s).back().elements() : 0;
   for (const int p : e.operands) {
     const std::size_t operand = static_cast<std::size_t>(p);
     for (std::size_t n = 0; n < made.size(); ++n) {

@@ -36,6 +36,22 @@ void rope_grad(const lane& on, at dx, at dy, at table, int tokens, int heads, in
 }
 
 template <class T>
+void softmax_statistics(const lane& on, at own, at scratch, at logits, int tokens, int experts, int picks) {
+  kernel(on, "softmax_statistics")
+      .with(picks)
+      .out(own, all<wide<T>>(3 * experts))
+      .out(scratch, all<double>(3 * experts))
+      .in(logits, all<T>(tokens, experts));
+}
+template <class T>
+void sigmoid_statistics(const lane& on, at own, at scratch, at logits, int tokens, int experts, int picks) {
+  kernel(on, "sigmoid_statistics")
+      .with(picks)
+      .out(own, all<wide<T>>(3 * experts))
+      .out(scratch, all<double>(3 * experts))
+      .in(logits, all<T>(tokens, experts));
+}
+template <class T>
 void attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads, int kv_heads,
                int dim) {
   kernel(on, "attention")
@@ -140,7 +156,7 @@ void swiglu_grad(const lane& on, at dgate, at dup, at dy, at gate, at up, std::s
 }
 
 #define RANKC_RECORDED(T)                                                                          \
-  RANKC_RECORDED_ALIKE(T), &rope<T>, &rope_grad<T>, &attention<T>, &attention_grad<T>, &swiglu<T>, \
+  RANKC_RECORDED_ALIKE(T), &rope<T>, &rope_grad<T>, &attention<T>, &attention_grad<T>, &softmax_statistics<T>, &sigmoid_statistics<T>, &swiglu<T>, \
       &swiglu_grad<T>
 template struct kept<RANKC_RECORDED(float), RANKC_RECORDED_UPDATES(float)>;
 template struct kept<RANKC_RECORDED(double), RANKC_RECORDED_UPDATES(double)>;

@@ -225,6 +225,58 @@ void normalize_grad(const lane& on, at dx, at dy, at x, int tokens, int width, d
       .in(x, all<wide<T>>(tokens, width));
 }
 template <class T>
+void softmax_statistics_grad(const lane& on, at dlogits, at down, at logits, int tokens, int experts) {
+  kernel(on, "softmax_statistics_grad").out(dlogits, all<T>(tokens, experts)).in(down, all<wide<T>>(3 * experts)).in(logits, all<T>(tokens, experts));
+}
+template <class T>
+void sigmoid_statistics_grad(const lane& on, at dlogits, at down, at logits, int tokens, int experts) {
+  kernel(on, "sigmoid_statistics_grad").out(dlogits, all<T>(tokens, experts)).in(down, all<wide<T>>(3 * experts)).in(logits, all<T>(tokens, experts));
+}
+template <class T>
+void push(const lane& on, at y, at s, at own, int width, int own_width) {
+  kernel(on, "push").out(y, all<wide<T>>(width)).in(s, all<wide<T>>(width)).in(own, all<wide<T>>(own_width));
+}
+template <class T>
+void push_grad(const lane& on, at ds, at down, at dy, int width, int own_width) {
+  kernel(on, "push_grad").out(ds, all<wide<T>>(width)).out(down, all<wide<T>>(own_width)).in(dy, all<wide<T>>(width));
+}
+template <class T>
+void balance_loss(const lane& on, at loss, at whole, at s, int kinds, int experts, double scale, bool accumulate) {
+  kernel(on, "balance_loss")
+      .with(scale)
+      .sum(loss, accumulate, all<wide<T>>(1))
+      .in(whole, all<wide<T>>(kinds, experts))
+      .in(s, all<wide<T>>(kinds, experts));
+}
+template <class T>
+void balance_loss_grad(const lane& on, at ds, at whole, int kinds, int experts, double scale) {
+  kernel(on, "balance_loss_grad").with(scale).out(ds, all<wide<T>>(kinds, experts)).in(whole, all<wide<T>>(kinds, experts));
+}
+template <class T>
+void layer_balance_loss(const lane& on, at loss, at whole, at s, int kinds, int experts, double scale, bool accumulate) {
+  kernel(on, "layer_balance_loss")
+      .with(scale)
+      .sum(loss, accumulate, all<wide<T>>(1))
+      .in(whole, all<wide<T>>(kinds, experts))
+      .in(s, all<wide<T>>(kinds, experts));
+}
+template <class T>
+void layer_balance_loss_grad(const lane& on, at ds, at whole, int kinds, int experts, double scale) {
+  kernel(on, "layer_balance_loss_grad").with(scale).out(ds, all<wide<T>>(kinds, experts)).in(whole, all<wide<T>>(kinds, experts));
+}
+template <class T>
+void z_loss(const lane& on, at loss, at whole, at s, int kinds, int experts, double scale, bool accumulate) {
+  kernel(on, "z_loss")
+      .with(scale)
+      .sum(loss, accumulate, all<wide<T>>(1))
+      .in(whole, all<wide<T>>(kinds, experts))
+      .in(s, all<wide<T>>(kinds, experts));
+}
+template <class T>
+void z_loss_grad(const lane& on, at ds, at whole, int kinds, int experts, double scale) {
+  kernel(on, "z_loss_grad").with(scale).out(ds, all<wide<T>>(kinds, experts)).in(whole, all<wide<T>>(kinds, experts));
+}
+template <class T>
 void arrange(const lane& on, at places, at offsets, at chosen, int tokens, int picks, int segments) {
   kernel(on, "arrange")
       .out(places, all<std::int32_t>(tokens, picks))
@@ -377,6 +429,8 @@ void copy(const lane& on, at y, at x, std::size_t count) {
       &copy<T>, &mul<T>, &mul_grad<T>, &scale<T>, &sigmoid<T>, &sigmoid_grad<T>, &split<T>, &concat<T>,    \
       &softmax<T>, &softmax_dx<T>, &softmax_top<T>, &softmax_top_grad<T>, &sigmoid_top<T>,                 \
       &sigmoid_top_grad<T>, &normalize<T>, &normalize_grad<T>, &arrange<T>, &dispatch<T>, &collect<T>,     \
+      &softmax_statistics_grad<T>, &sigmoid_statistics_grad<T>, &push<T>, &push_grad<T>, &balance_loss<T>, &balance_loss_grad<T>,       \
+      &layer_balance_loss<T>, &layer_balance_loss_grad<T>, &z_loss<T>, &z_loss_grad<T>,                    \
       &combine<T>, &combine_grad<T>, &grouped_linear<T>, &grouped_linear_dx<T>, &grouped_linear_dw<T>,     \
       &all_reduce<T>, &all_gather<T>, &reduce_scatter<T>, &all_to_all<T>
 

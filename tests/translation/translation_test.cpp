@@ -3,6 +3,7 @@
 #include "plans.hpp"
 #include "texts.hpp"
 
+#include <balance/plans.hpp>
 #include <doctest/doctest.h>
 #include <experts/plans.hpp>
 #include <lora/plans.hpp>
@@ -74,6 +75,17 @@ TEST_CASE("experts: the texts make the calls that were proven") {
   }
   REQUIRE(subjects.size() == 26);
   check(subjects, "translation_experts");
+}
+
+TEST_CASE("balance: the texts make the calls that were proven") {
+  std::vector<subject> subjects;
+  const auto plans = balance::plans();
+  for (std::size_t i = 1; i < plans.size(); i += 3) {
+    subjects.push_back(make_subject(plans[i].plan, false, dtype::f64));
+    subjects.push_back(make_subject(plans[i].plan, true, dtype::bf16));
+  }
+  REQUIRE(subjects.size() == 26);
+  check(subjects, "translation_balance");
 }
 
 TEST_CASE("lora: the texts make the calls that were proven") {

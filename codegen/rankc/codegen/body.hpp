@@ -81,6 +81,13 @@ struct body : rankc::program::layer_program {
   }
 };
 
+/// Bytes of the statistics of routers that a layer is handed (x), or hands on (y): behind the rows.
+inline std::size_t statistics_of(const body& b, space where) {
+  for (const value& v : b.values)
+    if (v.where == where && v.offset > 0) return v.bytes;
+  return 0;
+}
+
 /// What a node writes, scratch too, or what it reads: as its kernel takes them.
 std::vector<operand> writes_of(const body&, const node&);
 std::vector<operand> reads_of(const body&, const node&);

@@ -157,7 +157,7 @@ struct placed_value {
   int stage = 0, microbatch = 0, layer = -1;
   std::string name = {};     // of what goes between stages: "x_1F0", "d_x_1B0"
   std::string lives = {};    // "1F0 .. 1B0"
-  std::size_t bytes = 0;
+  std::size_t bytes = 0, statistics = 0;  // of these so many of routers' statistics, behind the rows
   int pool = 0;              // of the rank's arena
   int first = 0, last = 0;   // actions of the table
   int place = 0;             // in the pool

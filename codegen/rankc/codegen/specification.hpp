@@ -36,10 +36,11 @@ struct specification {
     std::vector<tensor> values;
     std::vector<op> ops;
     int input = -1, targets = -1, result = -1;
+    int statistics = -1, statistics_result = -1;  // of routers: those of the layers before, and with this one's; -1: there are none
     std::vector<int> side_losses;
     std::vector<parameter> parameters;
   };
-  /// A layer where the model has it: the result of one is the input of the next, that of the last is the loss.
+  /// A layer where the model has it: the results of one are the inputs of the next, that of the last is the loss.
   struct use {
     int layer = 0;
     std::string name;                     // "layers.2"

@@ -7,6 +7,15 @@
 
 namespace rankc::models {
 
+/// RC256: coefficients of losses of routers.
+constexpr void check_router_losses(report& out, const router_losses& l) {
+  constexpr double most = 1e6;
+  for (const auto& [name, coefficient] : {std::pair("balance", l.balance), std::pair("z", l.z)})
+    if (!(coefficient >= 0 && coefficient <= most))
+      refuse(out, 256) << "router_losses." << name << "=" << coefficient << "; a coefficient is at least 0 (none) and at most " << most
+                       << ": 0.001 and 0.01 are usual";
+}
+
 /// The experts of a layer: how many, how many of them a token goes to, the width of each, and how they are chosen.
 struct experts_of_layer {
   int count = 0, picks = 0, ffn = 0;
@@ -22,6 +31,7 @@ constexpr value add_experts(trace& t, value x, const experts_of_layer& e, int la
   };
   value n2 = as("n2", rms_norm(x, t.parameter("norm2", {hidden}, {}, initial::ones), norm_eps));
   value logits = as("logits", linear(n2, t.parameter("router", {dim{"experts", e.count}, hidden}, {}, initial::normal, 0.02)));
+  keep_statistics(logits, e.router, c.routers);
   // Each rank of tp has a part of every expert, and makes a part of the gradient of their weights.
   const routing routed = route(enter_tp(logits, c), e.picks, e.router);
   value weights = as("pick_weights", routed.weights), chosen = as("chosen", routed.chosen);

@@ -6,6 +6,7 @@
 // parameter_handle: `t.parameter(table)`.
 #pragma once
 #include <rankc/base/square_root.hpp>
+#include <rankc/ops/balance.hpp>
 #include <rankc/rules/setting.hpp>
 #include <rankc/ops/table.hpp>
 
@@ -29,6 +30,7 @@ struct layer_context {
   value targets;      // the next token of each token; read by the last layer
   bool exchanges_heads = false;  // over cp, before attention and after it; else keys and values are gathered
   int ring = 1;                  // or are handed on between so many ranks
+  router_statistics routers{};  // those that layers keep
 };
 
 /// `count` layers of the same kind; layer N's parameters are named "layers.N.<parameter>".

@@ -65,6 +65,7 @@ struct head {
     value out = t.parameter(table);
     value n = as("n", rms_norm(x, gain, norm_eps)), h = as("h", enter_tp(n, c));
     value logits = as("logits", linear(h, out));
+    add_router_losses(t, c.routers, c.sequence_parallel, c.loss_scale);
     return cross_entropy(logits, c.targets, axis::tp, c.loss_scale);
   }
 };

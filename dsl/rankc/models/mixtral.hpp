@@ -31,6 +31,7 @@ struct mixtral {
   double norm_eps = default_norm_eps;
   rankc::rope_scaling rope_scaling{};
   int head_dim = 0;  // 0: hidden / heads
+  rankc::router_losses router_losses{};
 
   constexpr void check(report& out) const {
     check_sizes(out, {{"hidden", hidden}, {"heads", heads}, {"kv_heads", kv_heads}, {"experts", experts}, {"top_k", top_k},
@@ -38,7 +39,9 @@ struct mixtral {
     check_theta(out, theta);
     check_rope_scaling(out, rope_scaling);
     check_norm_eps(out, norm_eps);
+    check_router_losses(out, router_losses);
   }
+  constexpr model_routers routers() const { return {layers, experts, top_k, router_losses}; }
   constexpr model_sizes sizes() const {
     return {.layers = layers, .hidden = hidden, .heads = heads, .kv_heads = kv_heads, .ffn = expert_ffn, .vocab = vocab,
             .experts = experts, .top_k = top_k, .vocab_used = vocab_used, .tied_embeddings = tied, .rotary = true, .head_dim = head_dim};

@@ -67,6 +67,7 @@ struct qwen3_moe {
   bool tied = false;
   double norm_eps = 1e-6;
   rankc::rope_scaling rope_scaling{};
+  rankc::router_losses router_losses{};
 
   constexpr void check(report& out) const {
     check_sizes(out, {{"hidden", hidden}, {"heads", heads}, {"kv_heads", kv_heads}, {"head_dim", head_dim}, {"experts", experts},
@@ -76,7 +77,9 @@ struct qwen3_moe {
     check_theta(out, theta);
     check_rope_scaling(out, rope_scaling);
     check_norm_eps(out, norm_eps);
+    check_router_losses(out, router_losses);
   }
+  constexpr model_routers routers() const { return {layers - count_dense(), experts, top_k, router_losses}; }
   constexpr model_sizes sizes() const {
     return {.layers = layers, .hidden = hidden, .heads = heads, .kv_heads = kv_heads, .ffn = ffn, .vocab = vocab, .experts = experts,
             .top_k = top_k, .vocab_used = vocab_used, .tied_embeddings = tied, .rotary = true, .head_dim = head_dim};

@@ -34,6 +34,27 @@ constexpr type token_type(const dim& tokens) {
   return t;
 }
 
+/// Where the routers of a model keep their sums, of so many tokens in microbatches of `of_microbatch` on `ranks` data-parallel ranks.
+constexpr router_statistics statistics_of(const auto& model, int tokens, int of_microbatch, int ranks) {
+  router_statistics s;
+  if constexpr (requires { model.routers(); }) s.of = model.routers();
+  const bool local = s.of.losses.local;
+  s.tokens = local ? of_microbatch / ranks : of_microbatch;
+  s.groups = dim{local ? replicas : microbatches, tokens / s.tokens};
+  return s;
+}
+/// The type of these sums, before each layer: parts of sums over tokens that are distributed.
+constexpr type statistics_type(const layer_context& c) {
+  type t;
+  t.ndim = 2;
+  t.shape[0] = c.routers.groups, t.shape[1] = c.routers.of_layers();
+  t.holds = element::wide;
+  type tokens = token_type(c.tokens);
+  if (c.sequence_parallel) tokens[axis::tp] = V(0);
+  for (axis a : axes) t[a] = sum_of_tokens(a, tokens, c.routers.groups);
+  return t;
+}
+
 /// Trace one layer forward and backward from the type of its input, its parameters trained as the recipe says.
 template <class Layer>
 constexpr trace trace_layer(const Layer& layer, const type& input, layer_context c, const training& recipe) {
@@ -42,6 +63,12 @@ constexpr trace trace_layer(const Layer& layer, const type& input, layer_context
   const value x = t.add(input);
   t.input = x.id;
   c.targets = t.add(token_type(c.tokens));
+  if (c.routers.any()) {
+    const bool is_first = input.holds == element::index;
+    const value s = is_first ? t.make(ops::zeros, statistics_type(c)) : t.add(statistics_type(c));
+    t.hand_on_statistics(s);
+    if (!is_first) t.statistics = s.id;
+  }
   t.derive_backward(layer.forward(t, x, c));
   t.recipe = nullptr;
   return t;
@@ -110,6 +137,25 @@ constexpr void refuse_repeat(report& out, std::string_view layer, const type& x,
   s << "; end it with the conversion that gives the placement of its input";
 }
 
+/// RC256: the statistics of routers, where a model says that it has routers, go from layer to layer, and to their losses.
+constexpr bool check_statistics(report& out, const trace& t, std::string_view layer) {
+  if (t.statistics < 0 || t.gradients[t.statistics] >= 0) return true;
+  refuse(out, 256) << "layer '" << layer << "' ends the model and takes no losses of its routers; call add_router_losses, or leave out "
+                   << "routers()";
+  return false;
+}
+/// RC256: as many layers keep statistics as the model says.
+constexpr void check_routers(report& out, const router_statistics& s, int layers) {
+  if (s.any() && layers != s.of.layers)
+    refuse(out, 256) << "the model says that it has routers in " << s.of.layers << " layers, and " << layers << " keep their statistics; "
+                     << "say .layers = " << layers << ", or call keep_statistics once in each";
+}
+constexpr int count_routers(const trace& t) {
+  int n = 0;
+  for (std::size_t i = 0; i < t.forward_ops; ++i) n += t.ops[i].kind == &ops::push;
+  return n;
+}
+
 /// RC210: a conversion over an axis that no value is placed on, or a parameter that is sharded over one.
 constexpr void check_axes_of(report& out, const trace& t) {
   const auto refuse_axis = [&](complaint c, std::string_view does, std::string_view over) {
@@ -156,6 +202,7 @@ constexpr bool check_layer(report& out, const trace& t, std::string_view layer, 
     else s << "makes a loss that does not count; return it, or add it with add_loss";
     return false;
   }
+  if (!check_statistics(out, t, layer)) return false;
   if (count > 1 && y != x) refuse_repeat(out, layer, x, y);
   return count == 1 || y == x;
 }

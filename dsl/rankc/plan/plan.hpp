@@ -117,13 +117,15 @@ constexpr void check_plan(report& out, const auto& model, const parallel_dims& g
   const int ranks = static_cast<int>(batch_ranks(d)), rows = recipe.global_batch / schedule.microbatches / ranks;
   const dim tokens{"tokens", rows * ranks * recipe.seq};
   const layer_context c{tokens, rows, recipe.seq, d.sequence_parallel,
-                        1.0 / (static_cast<double>(recipe.global_batch) * recipe.seq), {}, d.ulysses > 1, ring_ranks(d)};
+                        1.0 / (static_cast<double>(recipe.global_batch) * recipe.seq), {}, d.ulysses > 1, ring_ranks(d),
+                        detail::statistics_of(model, tokens.size, tokens.size, ranks)};
   type x = detail::token_type(tokens);
   const int used = model.vocab_used ? model.vocab_used : model.vocab;
   detail::parameter_book parameters;
   detail::tuning tuned;
   std::vector<costed_entry> stack;
   int number = 0;     // of the next repeated layer
+  int routers = 0;
   bool typed = true;  // so far; what follows a mistake is a consequence
   bool families[n_op_families]{};  // of the ops of repeated layers
   each_entry(model, [&](const auto& entry) {
@@ -146,6 +148,7 @@ constexpr void check_plan(report& out, const auto& model, const parallel_dims& g
     tuned.add(t);
     for (std::size_t i = 0; repeated && i < t.forward_ops; ++i) families[static_cast<int>(t.ops[i].kind->family)] = true;
     if (repeated) number += count;
+    routers += count * detail::count_routers(t);
     const bool decides = d.pp > 1 && stage_layers.empty();  // on which rank a layer is
     stack.push_back({decides ? cost_of(t, d) : layer_cost{}, count, repeated});
     visit(layer.name, count, repeated, t);
@@ -155,6 +158,7 @@ constexpr void check_plan(report& out, const auto& model, const parallel_dims& g
     complaint::put_shape(refuse(out, 212) << "the last layer's result is ", x);
     out.back().text << "; expected a loss: end the model with cross_entropy";
   }
+  if (typed) detail::check_routers(out, c.routers, routers);
   const action_table actions = complete(schedule, d.pp);
   if (typed) tuned.check(out, recipe, actions.inference);
   if (typed) check_recompute(out, recipe.recompute, blocks.repeats ? blocks.blocks : 0, actions.inference, families);

@@ -42,7 +42,10 @@ constexpr void add_in_place(auto& p) {
     list[i].accumulate = accumulation::add;
     list.erase(list.begin() + j);
     // The earlier gradient, the part and their sum are one value from here on.
-    if (p.values[after].where == space::dx) p.values[before].where = space::dx, p.values[after].where = space::temp;
+    if (p.values[after].where == space::dx) {
+      p.values[before].where = space::dx, p.values[before].offset = p.values[after].offset;
+      p.values[after].where = space::temp;
+    }
     if (p.values[after].name.of_model && !p.values[before].name.of_model) p.values[before].name = p.values[after].name;
     for (node& n : list)
       for (port_use& u : n.ports)

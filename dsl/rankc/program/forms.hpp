@@ -58,6 +58,14 @@ constexpr std::vector<layer_form> forms_of(const auto& p) {
   return forms;
 }
 
+/// Whether some layers sum over all ranks that have tokens of the batch.
+constexpr bool sums_over_batch(const auto& kinds) {
+  for (const auto& kind : kinds)
+    for (const op& o : kind.ops.ops)
+      if (o.kind->converts == conversion::all_reduce_batch) return true;
+  return false;
+}
+
 /// The forms of each stage's layers, in order.
 /// Shapes: (stages), then (layers of the stage), indices of forms_of.
 constexpr std::vector<std::vector<int>> forms_of_stages(const auto& p) {

@@ -192,7 +192,8 @@ constexpr std::vector<rank_memory> memory_of(const auto& plan, const auto& layer
     m.arena = counters[r].arena();
     if (s.to == target::cuda)
       m.beside = cuda::bytes_beside_arena(opened_by(layout(plan.dims), plan.actions, static_cast<int>(r), detail::ties(plan, counters, r),
-                                                    rounds_reductions(plan.recipe, plan.dims, s.bytes(element_kind::real), s.bytes(element_kind::wide), s.trains)),
+                                                    rounds_reductions(plan.recipe, plan.dims, s.bytes(element_kind::real), s.bytes(element_kind::wide), s.trains),
+                                                    sums_over_batch(plan.kinds)),
                                           cuda::edges_by::nccl, plan.dims.world);
   }
   return out;

@@ -68,7 +68,7 @@ struct value {
   std::size_t bytes = 0;
   int of = 0;              // weight, gradient: parameter; rope: table
   name_source name{};
-  std::size_t offset = 0;  // among what is saved, or kept halfway, or in the workspace (temp)
+  std::size_t offset = 0;  // among what is saved, or kept halfway, or in the workspace (temp); of statistics, behind the rows (x to dx)
   node_range forward{}, backward{};
 };
 

@@ -42,6 +42,7 @@ class selector {
       for (std::size_t n = before; n < list.size(); ++n) list[n].repeatable = !in_backward_ && repeatable[i];
     }
     hand_on();
+    if (t_.statistics_result >= 0) hand_on_statistics();
     return std::move(out_);
   }
 
@@ -142,7 +143,7 @@ class selector {
     if (writes_loss(n))
       for (const node& earlier : list)
         if (writes_loss(earlier)) n.accumulate = accumulation::add;  // a layer's later losses
-    n.wide = o.kind == &ops::zeros && t_.values[o.out[0]].holds == element::wide;
+    n.wide = (o.kind == &ops::zeros || o.kind == &ops::add) && t_.values[o.out[0]].holds == element::wide;
     if (kernel.scratch && scratch_at >= 0)
       out_.values[scratch_at].bytes = kernel.scratch(sizes(n), {s_.bytes(element_kind::real), s_.deterministic});
     list.push_back(std::move(n));
@@ -166,6 +167,7 @@ class selector {
 
   /// Over one rank a conversion changes a placement alone, and so does `replicate` over several.
   constexpr void convert(const op& o, nodes& list) {
+    if (o.kind->converts == conversion::all_reduce_batch) return sum_over_batch(o, list);
     const int degree = s_.dims.*row(o.over).degree;
     if (degree > 1 && row(o.over).lowered != lowering::all) throw not_lowered{o.kind, true, o.over};
     if (degree == 1 || !o.kind->communicates()) return merge(find(o.out[0]), find(o.in[0]));
@@ -199,6 +201,20 @@ class selector {
     list.push_back(std::move(n));
   }
 
+  /// A copy of a sum, which is summed over the ranks that share out weights, and over those that hold the same.
+  constexpr void sum_over_batch(const op& o, nodes& list) {
+    const int shards = weight_shards(s_.dims), copies = weight_replicas(s_.dims);
+    if (shards * copies == 1) return merge(find(o.out[0]), find(o.in[0]));
+    merge(find(o.out[0]), copy(list, find(o.in[0]), o.in[0]));
+    for (const auto& [over, degree] : {std::pair(axis::fsdp, shards), std::pair(axis::replicas, copies)}) {
+      if (degree == 1) continue;
+      node n{.row = &ops::all_reduce, .wide = t_.values[o.in[0]].holds == element::wide, .over = over, .converts = o.in[0]};
+      n.ports.push_back(use_of(o.out[0]));
+      n.ports.push_back(use_of(o.out[0]));
+      list.push_back(std::move(n));
+    }
+  }
+
   /// What is handed in and on lies where the caller says: a copy, where it is something else too.
   constexpr void hand_on() {
     const bool takes_ids = t_.values[t_.input].holds == element::index, gives_loss = t_.values[t_.result].ndim == 0;
@@ -219,6 +235,25 @@ class selector {
     int dx = find(t_.gradients[t_.input]);
     if (out_.values[dx].where == space::dy) dx = copy(out_.backward, dx, t_.gradients[t_.input]);
     put(dx, space::dx);
+  }
+  /// The statistics of routers lie behind the rows that a layer is handed, or hands on.
+  constexpr void hand_on_statistics() {
+    const auto put = [&](int v, space where, int rows) {
+      out_.values[v].where = where;
+      const std::size_t bytes = out_.values[find(rows)].bytes, wide = s_.bytes(element_kind::wide);
+      out_.values[v].offset = (bytes + wide - 1) / wide * wide;
+    };
+    if (t_.statistics >= 0) put(find(t_.statistics), space::x, t_.input);
+    if (t_.statistics_gradient >= 0) {
+      int y = find(t_.statistics_result);
+      if (out_.values[y].where == space::x) y = copy(out_.forward, y, t_.statistics_result);
+      put(y, space::y, t_.result);
+      put(find(t_.statistics_gradient), space::dy, t_.result);
+    }
+    if (t_.statistics < 0) return;
+    int dx = find(t_.gradients[t_.statistics]);
+    if (out_.values[dx].where == space::dy) dx = copy(out_.backward, dx, t_.gradients[t_.statistics]);
+    put(dx, space::dx, t_.input);
   }
 
   const Trace& t_;

@@ -155,8 +155,8 @@ constexpr void place_values(auto& p) {
   detail::share_in_place(p, p.forward, &value::forward);
   detail::share_in_place(p, p.backward, &value::backward);
   for (const value& v : p.values) {
-    if (v.where == space::x) p.x_bytes = v.bytes;
-    if (v.where == space::y) p.y_bytes = v.bytes;
+    if (v.where == space::x) p.x_bytes = std::max(p.x_bytes, v.offset + v.bytes);
+    if (v.where == space::y) p.y_bytes = std::max(p.y_bytes, v.offset + v.bytes);
   }
   detail::compact(p);
   p.saved_bytes = detail::place_kept(p, space::saved);

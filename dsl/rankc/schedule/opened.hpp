@@ -15,8 +15,8 @@ constexpr bool overlaps(const action_table& t, int rank) {
 }
 
 /// What a rank of a pipeline coordinate opens. `ties`: another coordinate holds parameters that it holds too; `rounds`: what
-/// is summed over dp is sent in bf16.
-constexpr cuda::opened opened_by(const layout& l, const action_table& t, int rank, bool ties, bool rounds = false) {
+/// is summed over dp is sent in bf16; `of_batch`: layers sum over all ranks that have tokens of the batch.
+constexpr cuda::opened opened_by(const layout& l, const action_table& t, int rank, bool ties, bool rounds = false, bool of_batch = false) {
   cuda::opened o;
   o.groups = ties + (l.groups(axis::fsdp).size() > 1);  // of shards two
   for (const planned_communicator& c : communicators_of_step(l)) o.groups += count_purposes(c);
@@ -25,6 +25,8 @@ constexpr cuda::opened opened_by(const layout& l, const action_table& t, int ran
     ++o.computing_lanes;
     for (const axis a : {axis::tp, axis::cp}) o.groups += l.groups(a).size() > 1;
   }
+  for (const axis a : {axis::fsdp, axis::replicas})
+    if (of_batch && l.groups(a).size() > 1) o.groups += 1 + overlaps(t, rank);
   for (const bool sends : {true, false}) o.edges += static_cast<int>(detail::find_neighbours(t, rank, sends).size());
   return o;
 }

@@ -70,9 +70,10 @@ inline constexpr op_row add{.name = "add",
                             .cuda = {"add", "tokens*width"},
                             .commutative = true,
                             .takes_passed = true};
-/// The gradient of a result that nothing uses.
+/// The gradient of a result that nothing uses, and a sum of nothing.
 inline constexpr op_row zeros{.name = "zeros",
                               .ports = {out("y", "tokens width")},
+                              .dual = stop_gradient,
                               .flops = no_flops,
                               .host = {"clear", "tokens*width"},
                               .cuda = {"clear", "tokens*width"}};
@@ -137,6 +138,8 @@ constexpr void trace::derive_backward(value root) {
   gradients.assign(values.size(), -1);
   gradients[root.id] = result_gradient = add(cotangent(of(root))).id;
   for (int loss : side_losses) gradients[loss] = add(cotangent(values[loss])).id;
+  if (statistics_result >= 0 && of(root).ndim != 0)
+    gradients[statistics_result] = statistics_gradient = add(cotangent(values[statistics_result])).id;
   for (std::size_t i = forward_ops; i-- > 0;) {
     const op o = ops[i];
     backward_of = o.from;

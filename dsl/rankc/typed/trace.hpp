@@ -66,6 +66,7 @@ struct trace {
   std::vector<sentence> said;  // at most one: what follows a mistake is a consequence
   std::vector<int> gradients;  // of each value; -1: none
   int input = -1, result = -1, result_gradient = -1;
+  int statistics = -1, statistics_result = -1, statistics_gradient = -1;  // of routers: handed in, handed on; -1: there are none
   here backward_of{};  // while backward is derived
   const training* recipe = nullptr;  // while forward is traced: which parameters are trained, and how
 
@@ -163,6 +164,10 @@ struct trace {
       if (l == id) return true;
     return false;
   }
+
+  /// The statistics of routers so far, and with those of one more.
+  constexpr value handed_statistics() { return {this, statistics_result}; }
+  constexpr void hand_on_statistics(value s) { statistics_result = s.id; }
 
   /// Append an op; the first of its results. The others follow it, each by `result`.
   constexpr value apply(const op_row& kind, std::initializer_list<value> in, here from = {}, op o = {}) {

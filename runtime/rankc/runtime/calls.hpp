@@ -69,18 +69,18 @@ void run(const auto& on, const auto& call) {
   detail::enqueue<std::remove_cvref_t<decltype(on)>, std::remove_cvref_t<decltype(call)>>(on, &call);
 }
 
-template <class T, std::size_t Rows, std::size_t Columns>
+template <class Data>
 struct send {
-  matrix<T, Rows, Columns> data;
+  Data data;
   message site;
-  void operator()(const auto& on) const { detail::send_on(on, site, data.where, data.count * sizeof(T)); }
+  void operator()(const auto& on) const { detail::send_on(on, site, data.where, Data::bytes); }
 };
 
-template <class T, std::size_t Rows, std::size_t Columns>
+template <class Data>
 struct receive {
-  matrix<T, Rows, Columns> data;
+  Data data;
   message site;
-  void operator()(const auto& on) const { detail::receive_on(on, site, data.where, data.count * sizeof(T)); }
+  void operator()(const auto& on) const { detail::receive_on(on, site, data.where, Data::bytes); }
 };
 
 /// In place.

@@ -47,6 +47,8 @@ template <std::size_t R, std::size_t C, std::size_t S>
 inline constexpr extent extent_of<matrix<float, R, C, S>>{R, C, S, dtype::f32};
 template <std::size_t R, std::size_t C, std::size_t S>
 inline constexpr extent extent_of<matrix<double, R, C, S>>{R, C, S, dtype::f64};
+template <class Rows, class Statistics, std::size_t Offset>
+inline constexpr extent extent_of<stream<Rows, Statistics, Offset>> = extent_of<Rows>;
 
 /// The next member of the call.
 [[gnu::noinline]] inline void add_member(operand_list& list, std::size_t bytes, std::size_t alignment, const extent& e) {

@@ -21,12 +21,22 @@ template <class T, std::size_t Rows, std::size_t Columns, std::size_t Stride = C
 struct matrix {
   at where;
   using element = T;
-  static constexpr std::size_t count = Rows * Columns;
+  static constexpr std::size_t count = Rows * Columns, bytes = count * sizeof(T);
   /// As many columns from one on.
   template <std::size_t Count>
   constexpr matrix<T, Rows, Count, Stride> columns(std::size_t first) const {
     return {where + first * sizeof(T)};
   }
+};
+
+/// What goes from layer to layer where routers keep statistics: rows, and these `Offset` bytes behind their begin.
+template <class Rows, class Statistics, std::size_t Offset>
+struct stream {
+  at where;
+  Rows rows{where};
+  Statistics statistics{where + Offset};
+  static constexpr std::size_t bytes = Offset + Statistics::bytes;
+  static_assert(Offset >= Rows::bytes);
 };
 
 /// Memory of a kernel that holds nothing before and after it.

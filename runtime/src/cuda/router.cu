@@ -1,55 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a router makes of its logits, a warp to a token. Scores rise with logits, so that the largest of either are the same.
 #include <rankc/runtime/cuda/kernels.hpp>
-#include <rankc/runtime/router.hpp>
 
-#include "device.cuh"
+#include "router_rows.cuh"
 
 namespace rankc::cuda {
 namespace {
 
-constexpr int block = 256, tokens_of_block = block / warp_size;
-
-__device__ inline std::size_t token_of_warp() { return std::size_t{blockIdx.x} * tokens_of_block + threadIdx.x / warp_size; }
-__device__ inline int lane_of_warp() { return static_cast<int>(threadIdx.x % warp_size); }
-
-/// An expert and its logit. Of equal logits the lower expert comes first; what is no number counts as the least.
-struct pick {
-  float logit;
-  int expert;
-  __device__ bool comes_before(const pick& other) const {
-    return logit > other.logit || (logit == other.logit && expert < other.expert);
-  }
-};
-
-/// The first of a row that comes after `last`, found by the whole warp.
-template <class T>
-__device__ pick next_pick(const T* x, int experts, const pick& last) {
-  pick best{-INFINITY, experts};
-  for (int e = lane_of_warp(); e < experts; e += warp_size)
-    if (const pick p{fmaxf(to_float(x[e]), -INFINITY), e}; last.comes_before(p) && p.comes_before(best)) best = p;
-  for (int step = warp_size / 2; step > 0; step /= 2) {
-    const pick other{__shfl_xor_sync(0xffffffffu, best.logit, step), __shfl_xor_sync(0xffffffffu, best.expert, step)};
-    if (other.comes_before(best)) best = other;
-  }
-  return best;
-}
-
-/// The largest logit of a row, and the sum of exponentials beside it.
-template <class T>
-__device__ float2 softmax_of_row(const T* x, int experts) {
-  float top = -INFINITY, sum = 0.0f;
-  for (int e = lane_of_warp(); e < experts; e += warp_size) top = fmaxf(top, to_float(x[e]));
-  top = warp_max(top);
-  for (int e = lane_of_warp(); e < experts; e += warp_size) sum += expf(to_float(x[e]) - top);
-  return {top, warp_sum(sum)};
-}
-
-__device__ inline float logistic(float x) { return 1.0f / (1.0f + expf(-x)); }
-
 /// Shapes: weights f32 and chosen (tokens, picks), logits (tokens, experts).
 template <bool Softmax, class T>
-__global__ void __launch_bounds__(block)
+__global__ void __launch_bounds__(router_block)
     take_top(float* weights, std::int32_t* chosen, const T* logits, int tokens, int experts, int picks) {
   const std::size_t n = token_of_warp();
   if (n >= tokens) return;
@@ -67,7 +27,7 @@ __global__ void __launch_bounds__(block)
 
 /// The softmax p: dlogits = p (dp - sum(dp p)), dp being 0 but where p was taken; the sigmoid s: s (1 - s) ds.
 template <bool Softmax, class T>
-__global__ void __launch_bounds__(block)
+__global__ void __launch_bounds__(router_block)
     take_top_backward(T* dlogits, const float* dweights, const T* logits, const std::int32_t* chosen, int tokens, int experts, int picks) {
   const std::size_t n = token_of_warp();
   if (n >= tokens) return;
@@ -90,8 +50,8 @@ __global__ void __launch_bounds__(block)
 }
 
 /// y = total x / sum(x). Shapes: x, y (tokens, width); a thread to a row, of few elements.
-__global__ void __launch_bounds__(block) normalize_rows(float* y, const float* x, int tokens, int width, float total) {
-  const std::size_t n = std::size_t{blockIdx.x} * block + threadIdx.x;
+__global__ void __launch_bounds__(router_block) normalize_rows(float* y, const float* x, int tokens, int width, float total) {
+  const std::size_t n = std::size_t{blockIdx.x} * router_block + threadIdx.x;
   if (n >= tokens) return;
   float sum = static_cast<float>(runtime::smallest_row_sum);
   for (int k = 0; k < width; ++k) sum += x[n * width + k];
@@ -99,9 +59,9 @@ __global__ void __launch_bounds__(block) normalize_rows(float* y, const float* x
 }
 
 /// dx = total / s (dy - sum(dy x) / s), of the sum s.
-__global__ void __launch_bounds__(block)
+__global__ void __launch_bounds__(router_block)
     normalize_rows_backward(float* dx, const float* dy, const float* x, int tokens, int width, float total) {
-  const std::size_t n = std::size_t{blockIdx.x} * block + threadIdx.x;
+  const std::size_t n = std::size_t{blockIdx.x} * router_block + threadIdx.x;
   if (n >= tokens) return;
   float sum = static_cast<float>(runtime::smallest_row_sum), dot = 0.0f;
   for (int k = 0; k < width; ++k) sum += x[n * width + k], dot += x[n * width + k] * dy[n * width + k];
@@ -112,32 +72,32 @@ __global__ void __launch_bounds__(block)
 
 template <class T>
 void softmax_top(const lane& on, at weights, at chosen, at logits, int tokens, int experts, int picks) {
-  launch(on, "softmax_top", take_top<true, T>, ceil_div(tokens, tokens_of_block), block, 0, on.at<float>(weights),
+  launch(on, "softmax_top", take_top<true, T>, ceil_div(tokens, tokens_of_block), router_block, 0, on.at<float>(weights),
          on.at<std::int32_t>(chosen), on.at<T>(logits), tokens, experts, picks);
 }
 template <class T>
 void softmax_top_grad(const lane& on, at dlogits, at dweights, at logits, at chosen, int tokens, int experts, int picks) {
-  launch(on, "softmax_top_grad", take_top_backward<true, T>, ceil_div(tokens, tokens_of_block), block, 0, on.at<T>(dlogits),
+  launch(on, "softmax_top_grad", take_top_backward<true, T>, ceil_div(tokens, tokens_of_block), router_block, 0, on.at<T>(dlogits),
          on.at<float>(dweights), on.at<T>(logits), on.at<std::int32_t>(chosen), tokens, experts, picks);
 }
 template <class T>
 void sigmoid_top(const lane& on, at weights, at chosen, at logits, int tokens, int experts, int picks) {
-  launch(on, "sigmoid_top", take_top<false, T>, ceil_div(tokens, tokens_of_block), block, 0, on.at<float>(weights),
+  launch(on, "sigmoid_top", take_top<false, T>, ceil_div(tokens, tokens_of_block), router_block, 0, on.at<float>(weights),
          on.at<std::int32_t>(chosen), on.at<T>(logits), tokens, experts, picks);
 }
 template <class T>
 void sigmoid_top_grad(const lane& on, at dlogits, at dweights, at logits, at chosen, int tokens, int experts, int picks) {
-  launch(on, "sigmoid_top_grad", take_top_backward<false, T>, ceil_div(tokens, tokens_of_block), block, 0, on.at<T>(dlogits),
+  launch(on, "sigmoid_top_grad", take_top_backward<false, T>, ceil_div(tokens, tokens_of_block), router_block, 0, on.at<T>(dlogits),
          on.at<float>(dweights), on.at<T>(logits), on.at<std::int32_t>(chosen), tokens, experts, picks);
 }
 
 template <class T>
 void normalize(const lane& on, at y, at x, int tokens, int width, double total) {
-  launch(on, "normalize", normalize_rows, ceil_div(tokens, block), block, 0, on.at<float>(y), on.at<float>(x), tokens, width, total);
+  launch(on, "normalize", normalize_rows, ceil_div(tokens, router_block), router_block, 0, on.at<float>(y), on.at<float>(x), tokens, width, total);
 }
 template <class T>
 void normalize_grad(const lane& on, at dx, at dy, at x, int tokens, int width, double total) {
-  launch(on, "normalize_grad", normalize_rows_backward, ceil_div(tokens, block), block, 0, on.at<float>(dx), on.at<float>(dy),
+  launch(on, "normalize_grad", normalize_rows_backward, ceil_div(tokens, router_block), router_block, 0, on.at<float>(dx), on.at<float>(dy),
          on.at<float>(x), tokens, width, total);
 }
 

@@ -2,36 +2,9 @@
 // What a router makes of its logits: the largest scores of each row, and weights that add up. Sums over a row are kept in f64.
 #include <rankc/runtime/host/kernels.hpp>
 
-#include <algorithm>
-#include <cmath>
+#include "router_rows.hpp"
 
 namespace rankc::host {
-namespace {
-
-/// The largest logit of a row, and the sum of the exponentials of what is left without it.
-struct softmax_of_row {
-  double top = 0, sum = 0;
-  template <class T>
-  softmax_of_row(const T* x, int width) : top(static_cast<double>(*std::max_element(x, x + width))) {
-    for (int e = 0; e < width; ++e) sum += std::exp(static_cast<double>(x[e]) - top);
-  }
-  double operator()(double x) const { return std::exp(x - top) / sum; }
-};
-
-double logistic(double x) { return 1 / (1 + std::exp(-x)); }
-
-/// The numbers of the largest of a row, of equal ones the lower, by falling size: scores rise with logits.
-template <class T>
-void take_largest(std::int32_t* chosen, int picks, const T* x, int width) {
-  for (int k = 0; k < picks; ++k) {
-    int best = -1;
-    for (int e = 0; e < width; ++e)
-      if (std::find(chosen, chosen + k, e) == chosen + k && (best < 0 || x[e] > x[best])) best = e;
-    chosen[k] = best;
-  }
-}
-
-}  // namespace
 
 template <class T>
 void softmax_top(const lane& on, at weights, at chosen, at logits, int tokens, int experts, int picks) {

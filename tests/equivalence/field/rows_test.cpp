@@ -102,8 +102,19 @@ bool is_of_experts(const rankc::op_row* r) {
   return std::find(std::begin(all), std::end(all), r) != std::end(all);
 }
 
+/// The losses of routers, which the field has no rows of, and no plans of it have.
+bool is_of_router_losses(const rankc::op_row* r) {
+  namespace ops = rankc::ops;
+  const rankc::op_row* const all[]{&ops::softmax_statistics, &ops::softmax_statistics_grad, &ops::sigmoid_statistics,
+                                   &ops::sigmoid_statistics_grad, &ops::push, &ops::push_grad, &ops::all_reduce_batch,
+                                   &ops::balance_loss, &ops::balance_loss_grad, &ops::layer_balance_loss,
+                                   &ops::layer_balance_loss_grad, &ops::z_loss, &ops::z_loss_grad};
+  return std::find(std::begin(all), std::end(all), r) != std::end(all);
+}
+
 std::vector<const rankc::op_row*> table() {
   std::vector<const rankc::op_row*> all(std::begin(rankc::ops::all), std::end(rankc::ops::all));
+  std::erase_if(all, is_of_router_losses);
   all.insert(all.end(), {&rankc::ops::clear, &rankc::ops::copy});
   for (const auto& f : rankc::ops::forward_fusions) all.push_back(f.into.kind);
   for (const auto& f : rankc::ops::backward_fusions) all.push_back(f.into.kind);

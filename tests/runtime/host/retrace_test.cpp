@@ -66,9 +66,9 @@ TEST_CASE("the op that makes infinity of numbers is named with its parameter, an
       run(on, product{.y = values, .x = sums, .factor = 1});
       record(on, {0});
       wait(way, {0});
-      run(way, rankc::runtime::calls::send<float, 1, 6>{.data = sent, .site = {0, "x"}});
+      run(way, rankc::runtime::calls::send<rankc::runtime::matrix<float, 1, 6>>{.data = sent, .site = {0, "x"}});
     } else {
-      run(way, rankc::runtime::calls::receive<float, 1, 6>{.data = got, .site = {0, "x"}});
+      run(way, rankc::runtime::calls::receive<rankc::runtime::matrix<float, 1, 6>>{.data = got, .site = {0, "x"}});
       record(way, {0});
       wait(on, {0});
       run(on, product{.y = values, .x = arrived, .factor = 1});

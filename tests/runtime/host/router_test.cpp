@@ -61,7 +61,70 @@ void check_all(const values& found, const values& expected, double within) {
   }
 }
 
+/// A loss of routers of one layer or two: its value, the choices of the first, and the gradients of their logits.
+struct lost {
+  double value = 0;
+  values counts, dlogits[2];
+};
+lost lose(const json& loss, const std::vector<values>& logits, int tokens, int experts, int picks) {
+  workspace<double> space;
+  const auto& on = space.lane();
+  const bool softmax = loss["scores"] == "softmax";
+  const int layers = static_cast<int>(logits.size()), own_width = 3 * experts, width = layers * own_width;
+  const auto room = [&](int count) { return space.room(static_cast<std::size_t>(count)); };
+  at s = room(width);
+  host::clear<double>(on, s, static_cast<std::size_t>(width));
+  std::vector<at> x;
+  lost out;
+  for (const values& of_layer : logits) {
+    const at own = room(own_width), pushed = room(width);
+    x.push_back(space.put(of_layer));
+    (softmax ? host::softmax_statistics<double> : host::sigmoid_statistics<double>)(on, own, room(own_width), x.back(), tokens, experts, picks);
+    if (out.counts.empty()) out.counts = space.get(own, static_cast<std::size_t>(experts));
+    host::push<double>(on, pushed, s, own, width, own_width);
+    s = pushed;
+  }
+  const double scale = loss["scale"];
+  const at value = space.room(1), ds = room(width);
+  const auto take = [&](auto make, auto derive) {
+    make(on, value, s, s, 3 * layers, experts, scale, false);
+    derive(on, ds, s, 3 * layers, experts, scale);
+  };
+  if (loss["loss"] == "balance_loss") take(host::balance_loss<double>, host::balance_loss_grad<double>);
+  else if (loss["loss"] == "layer_balance_loss") take(host::layer_balance_loss<double>, host::layer_balance_loss_grad<double>);
+  else take(host::z_loss<double>, host::z_loss_grad<double>);
+  out.value = space.get(value, 1)[0];
+  at d = ds;
+  for (int l = layers; l-- > 0;) {
+    const at before = room(width), down = room(own_width), dlogits = space.room(logits[static_cast<std::size_t>(l)].size());
+    host::push_grad<double>(on, before, down, d, width, own_width);
+    d = before;
+    (softmax ? host::softmax_statistics_grad<double> : host::sigmoid_statistics_grad<double>)(on, dlogits, down, x[static_cast<std::size_t>(l)],
+                                                                                            tokens, experts);
+    out.dlogits[l] = space.get(dlogits, logits[static_cast<std::size_t>(l)].size());
+  }
+  return out;
+}
+
 }  // namespace
+
+TEST_CASE("losses of routers are those of other systems, and so are their gradients") {
+  int losses = 0;
+  for (const json& c : read_cases())
+    for (const json& loss : c["losses"]) {
+      CAPTURE(loss["name"].get<std::string>());
+      std::vector<values> logits{flat(c["logits"])};
+      if (loss.contains("dlogits_second")) logits.push_back(flat(c["second_logits"]));
+      const lost found = lose(loss, logits, c["tokens"], c["experts"], c["top_k"]);
+      CHECK(std::abs(found.value - loss["value"].get<double>()) <= 1e-13);
+      // Gradients are there to 13 places.
+      check_all(found.dlogits[0], flat(loss["dlogits"]), 6e-14);
+      if (logits.size() > 1) check_all(found.dlogits[1], flat(loss["dlogits_second"]), 6e-14);
+      if (loss.contains("counts")) CHECK(found.counts == loss["counts"].get<values>());
+      ++losses;
+    }
+  CHECK(losses == 10);
+}
 
 TEST_CASE("routers choose, weigh and hand gradients back as other systems do") {
   int rules = 0;

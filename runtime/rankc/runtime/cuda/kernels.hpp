@@ -189,6 +189,35 @@ void normalize(const lane&, at y, at x, int tokens, int width, double total);
 template <class T>
 void normalize_grad(const lane&, at dx, at dy, at x, int tokens, int width, double total);
 
+/// Of a router, over tokens: how often each expert was among the largest `picks` of a row, the sums of their scores (of sigmoids divided
+/// by those of the row) and of squares of log(sum(exp(row))), first in a row of its own. Statistics of a layer behind those of others,
+/// of which the first make room. Losses of so many layers, and what they give `s`: see ops/balance.hpp.
+/// Shapes: f32 but for logits (tokens, experts); own, down (3, experts); s, y, whole (3 * layers, experts), of which kinds = 3 * layers.
+template <class T>
+void softmax_statistics(const lane&, at own, at scratch, at logits, int tokens, int experts, int picks);
+template <class T>
+void softmax_statistics_grad(const lane&, at dlogits, at down, at logits, int tokens, int experts);
+template <class T>
+void sigmoid_statistics(const lane&, at own, at scratch, at logits, int tokens, int experts, int picks);
+template <class T>
+void sigmoid_statistics_grad(const lane&, at dlogits, at down, at logits, int tokens, int experts);
+template <class T>
+void push(const lane&, at y, at s, at own, int width, int own_width);
+template <class T>
+void push_grad(const lane&, at ds, at down, at dy, int width, int own_width);
+template <class T>
+void balance_loss(const lane&, at loss, at whole, at s, int kinds, int experts, double scale, bool accumulate);
+template <class T>
+void balance_loss_grad(const lane&, at ds, at whole, int kinds, int experts, double scale);
+template <class T>
+void layer_balance_loss(const lane&, at loss, at whole, at s, int kinds, int experts, double scale, bool accumulate);
+template <class T>
+void layer_balance_loss_grad(const lane&, at ds, at whole, int kinds, int experts, double scale);
+template <class T>
+void z_loss(const lane&, at loss, at whole, at s, int kinds, int experts, double scale, bool accumulate);
+template <class T>
+void z_loss_grad(const lane&, at ds, at whole, int kinds, int experts, double scale);
+
 /// A slot for each pick, those of one expert side by side in the order of tokens; the rows of tokens in their slots; each
 /// token's slots added up, or first multiplied by its weights. offsets: where the slots of each segment begin, and then
 /// where they end.

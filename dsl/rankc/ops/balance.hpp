@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+// What routers did in a microbatch, and losses of it: how often each expert was chosen, how likely it was,
+// and how large logits were. These sums travel with the residual stream, so that the last layer has those of
+// all layers; the number of choices alone is summed over ranks before the loss is taken, which is linear in
+// the rest. Source: Shazeer et al. 2017; Fedus et al. 2022 (balance); Zoph et al. 2022 (ST-MoE, logits).
+#pragma once
+#include <rankc/ops/conversions.hpp>
+#include <rankc/ops/router.hpp>
+#include <rankc/runtime/router.hpp>
+
+namespace rankc {
+
+/// Losses of what routers do, beside the model's own: their coefficients, and of which tokens and layers the
+/// balance is.
+///   balance  E sum_e f_e P_e, of E experts: f_e is how often expert e was chosen for a token, P_e its mean
+///   probability.
+///            all_layers: f and P are means over tokens and layers too (k when balanced, of k picks);
+///            each_layer: E / k sum_e f_e P_e of each layer (1 when balanced), added up
+///   z        mean over tokens (choices / k) of the square of log(sum(exp(logits))), added up over layers
+///   local    the balance is of the tokens of a data-parallel rank, not of those of all
+/// Source: all_layers: transformers, load_balancing_loss_func; each_layer: Megatron-LM, aux_loss.
+struct router_losses {
+  double balance = 0, z = 0;
+  enum scope : unsigned char { all_layers, each_layer } over = all_layers;
+  bool local = false;
+  constexpr bool any() const { return balance != 0 || z != 0; }
+};
+
+/// Of a model: its layers that have routers, experts of each and picks of a token.
+struct model_routers {
+  int layers = 0, experts = 0, picks = 0;
+  router_losses losses{};
+  constexpr bool any() const { return layers > 0 && losses.any(); }
+};
+
+/// Where sums of routers are kept: rows of which each is of a group of tokens, a microbatch or a
+/// data-parallel rank's part of one; for each layer the number of choices of each expert, the sums of their
+/// probabilities, and, first in a row of its own, the sum of squares.
+struct router_statistics {
+  static constexpr int kinds = runtime::kinds_of_statistics;
+  model_routers of{};
+  dim groups{};
+  int tokens = 0;  // of a group
+  constexpr bool any() const { return of.any(); }
+  constexpr dim of_layer() const { return {"router_sums", kinds * of.experts, of.experts, "experts"}; }
+  constexpr dim of_layers() const {
+    return {"router_sums_of_layers", of.layers * kinds * of.experts, of.experts, "experts"};
+  }
+};
+
+namespace detail {
+constexpr std::string_view microbatches = "microbatches", replicas = "replicas";  // what groups are
+
+/// Of a sum over tokens that are sharded, a part; of groups that are a data-parallel rank's, those of its
+/// own.
+constexpr placement sum_of_tokens(axis a, const type& tokens, const dim& groups) {
+  if (tokens[a] != V(0)) return tokens[a];
+  return row(a).shares == part::sequences && groups.name == replicas ? V(0) : P;
+}
+constexpr void statistics_rule(complaint& c, types in, type* out, const op& o) {
+  const type& logits = in[0];
+  if (!rules::rows(c, "the value", logits)) return;
+  out[0].shape[0] = o.with.whole, out[0].shape[1] = o.with.first;
+  for (axis a : axes) {
+    if (logits[a] == P) c.found(a, "the value", logits, rules::any_but_pending, rules::reduce_first);
+    if (logits[a] == V(1))
+      c.found(a, "the value", logits, "the logits of all experts on each rank", "all_gather it first");
+    if (logits[a] == R)
+      c.found(a, "the value", logits, "each token's logits on one rank, or invariant (I)",
+              "take the statistics before enter_tp");
+    out[0][a] = sum_of_tokens(a, logits, o.with.whole);
+  }
+}
+constexpr void statistics_gradient(complaint& c, types in, type* out, const op&) {
+  const type &g = in[0], &logits = in[1];
+  for (axis a : axes) {
+    if (g[a] != cotangent(logits[a] == V(0) && g[a] != V(0) ? P : logits[a]))
+      c.found(a, "the gradient", g, "what belongs to the logits' placement", "check the op's dual");
+    out[0][a] = cotangent(logits[a]);
+  }
+}
+constexpr void push_rule(complaint& c, types in, type* out, const op&) {
+  out[0].shape[0] = in[0].shape[0], out[0].shape[1] = in[0].shape[1];
+  for (axis a : axes) {
+    if (in[1][a] != in[0][a])
+      c.found(a, "the layer's part", in[1], "the placement of what came before",
+              "take all statistics of tokens that lie alike");
+    out[0][a] = in[0][a];
+  }
+  if (!c.said && in[1].shape[1].size > in[0].shape[1].size) {
+    complaint::put_shape(c.begin() << "the layer's part is ", in[1]);
+    complaint::put_shape(c.text << " and what it is put to ", in[0]);
+    c.text << "; expected room for it";
+  }
+}
+/// Both results are parts of the gradient.
+constexpr void push_gradient(complaint&, types in, type* out, const op& o) {
+  out[0].shape[0] = out[1].shape[0] = in[0].shape[0];
+  out[0].shape[1] = in[0].shape[1], out[1].shape[1] = o.with.first;
+  for (axis a : axes) out[0][a] = out[1][a] = in[0][a];
+}
+/// A loss that is linear in `s`, of numbers of choices that are whole.
+constexpr void loss_of_statistics(complaint& c, types in, type* out, const op&) {
+  const type& s = in[in.size() - 1];
+  for (axis a : axes) {
+    out[0][a] = s[a] == V(0) ? P : s[a];
+    for (const type& whole : in.first(in.size() - 1))
+      if (whole[a] == P)
+        c.found(a, "the number of choices", whole, rules::any_but_pending,
+                "take the sum over the batch first (all_reduce_batch)");
+  }
+}
+/// Of numbers that all ranks with tokens of the batch have; each of these makes the gradient of its own part.
+constexpr void gradient_of_balance(complaint&, types in, type* out, const op&) {
+  out[0] = in[0];
+  for (axis a : axes)
+    if (in[0][a] == I && (row(a).shares == part::sequences || row(a).shares == part::positions))
+      out[0][a] = R;
+}
+constexpr void batch_rule(complaint& c, types in, type* out, const op&) {
+  out[0] = in[0];
+  for (axis a : axes) {
+    if (row(a).shares != part::sequences && row(a).shares != part::positions) continue;
+    if (in[0][a] != P) c.found(a, "the value", in[0], "a pending sum (P)", "there is nothing to reduce");
+    out[0][a] = I;
+  }
+}
+}  // namespace detail
+
+namespace ops {
+using namespace ports;
+
+/// Sums in f64; and those of each block, in f32.
+constexpr std::size_t scratch_of_host_sums(const op_sizes& s, const kernel_setting&) {
+  return runtime::kinds_of_statistics * static_cast<std::size_t>(s("experts")) * sizeof(double);
+}
+constexpr std::size_t scratch_of_blocks(const op_sizes& s, const kernel_setting&) {
+  return runtime::blocks_of_statistics * runtime::kinds_of_statistics *
+         static_cast<std::size_t>(s("experts")) * sizeof(float);
+}
+
+inline constexpr op_row softmax_statistics_grad{
+    .name = "softmax_statistics_grad",
+    .ports = {out("dlogits", "tokens experts"), in("down", "groups kinds*experts").wide(),
+              in("logits", "tokens experts")},
+    .rule = detail::statistics_gradient,
+    .flops = no_flops,
+    .host = {"softmax_statistics_grad", "tokens experts"},
+    .cuda = {"softmax_statistics_grad", "tokens experts"}};
+inline constexpr op_row softmax_statistics{
+    .name = "softmax_statistics",
+    .ports = {out("own", "groups kinds*experts").wide(), scratch("scratch"), in("logits", "tokens experts")},
+    .rule = detail::statistics_rule,
+    .dual =
+        [](backward& b) {
+          b.give("logits", b.apply(softmax_statistics_grad, {b.gradient("own"), b["logits"]}));
+        },
+    .flops = no_flops,
+    .host = {"softmax_statistics", "tokens experts number", scratch_of_host_sums},
+    .cuda = {"softmax_statistics", "tokens experts number", scratch_of_blocks},
+    .number = "picks"};
+
+inline constexpr op_row sigmoid_statistics_grad{
+    .name = "sigmoid_statistics_grad",
+    .ports = {out("dlogits", "tokens experts"), in("down", "groups kinds*experts").wide(),
+              in("logits", "tokens experts")},
+    .rule = detail::statistics_gradient,
+    .flops = no_flops,
+    .host = {"sigmoid_statistics_grad", "tokens experts"},
+    .cuda = {"sigmoid_statistics_grad", "tokens experts"}};
+inline constexpr op_row sigmoid_statistics{
+    .name = "sigmoid_statistics",
+    .ports = {out("own", "groups kinds*experts").wide(), scratch("scratch"), in("logits", "tokens experts")},
+    .rule = detail::statistics_rule,
+    .dual =
+        [](backward& b) {
+          b.give("logits", b.apply(sigmoid_statistics_grad, {b.gradient("own"), b["logits"]}));
+        },
+    .flops = no_flops,
+    .host = {"sigmoid_statistics", "tokens experts number", scratch_of_host_sums},
+    .cuda = {"sigmoid_statistics", "tokens experts number", scratch_of_blocks},
+    .number = "picks"};
+
+/// The statistics of one more layer, behind those of the others; the first of these make room.
+inline constexpr op_row push_grad{
+    .name = "push_grad",
+    .ports = {out("ds", "groups before").wide(), out("down", "groups own").wide(),
+              in("dy", "groups after").wide()},
+    .rule = detail::push_gradient,
+    .flops = no_flops,
+    .host = {"push_grad", "after own"},
+    .cuda = {"push_grad", "after own"}};
+inline constexpr op_row push{.name = "push",
+                             .ports = {out("y", "groups after").wide(), in("s", "groups before").wide(),
+                                       in("own", "groups own").wide()},
+                             .rule = detail::push_rule,
+                             .dual =
+                                 [](backward& b) {
+                                   const value ds = b.t.apply(push_grad, {b.gradient("y")}, {},
+                                                              {.with = {.first = b.t.of(b["own"]).shape[1]}});
+                                   b.give("s", ds);
+                                   b.give("own", result(ds, 1));
+                                 },
+                             .flops = no_flops,
+                             .host = {"push", "after own"},
+                             .cuda = {"push", "after own"}};
+
+/// The sum over all ranks that have tokens of the batch, and the part that each makes of its gradient.
+inline constexpr op_row all_reduce_batch{
+    .name = "all_reduce_batch",
+    .ports = {out("y", "tokens width").over("x"), in("x", "tokens width")},
+    .rule = detail::batch_rule,
+    .dual = stop_gradient,  // of the number of choices there is none
+    .flops = no_flops,
+    .host = {"all_reduce", ""},
+    .cuda = {"all_reduce", ""},
+    .converts = conversion::all_reduce_batch};
+
+inline constexpr op_row balance_loss_grad{
+    .name = "balance_loss_grad",
+    .ports = {out("ds", "groups kinds*experts").wide(), in("whole", "groups kinds*experts").wide()},
+    .rule = detail::gradient_of_balance,
+    .flops = no_flops,
+    .host = {"balance_loss_grad", "kinds experts number"},
+    .cuda = {"balance_loss_grad", "kinds experts number"}};
+inline constexpr op_row balance_loss{
+    .name = "balance_loss",
+    .ports = {sum("loss", ""), in("whole", "groups kinds*experts").wide(),
+              in("s", "groups kinds*experts").wide()},
+    .rule = detail::loss_of_statistics,
+    .dual = [](backward& b) { b.give("s", b.apply(balance_loss_grad, {b["whole"]})); },
+    .flops = no_flops,
+    .host = {"balance_loss", "kinds experts number"},
+    .cuda = {"balance_loss", "kinds experts number"}};
+
+inline constexpr op_row layer_balance_loss_grad{
+    .name = "layer_balance_loss_grad",
+    .ports = {out("ds", "groups kinds*experts").wide(), in("whole", "groups kinds*experts").wide()},
+    .rule = detail::gradient_of_balance,
+    .flops = no_flops,
+    .host = {"layer_balance_loss_grad", "kinds experts number"},
+    .cuda = {"layer_balance_loss_grad", "kinds experts number"}};
+inline constexpr op_row layer_balance_loss{
+    .name = "layer_balance_loss",
+    .ports = {sum("loss", ""), in("whole", "groups kinds*experts").wide(),
+              in("s", "groups kinds*experts").wide()},
+    .rule = detail::loss_of_statistics,
+    .dual = [](backward& b) { b.give("s", b.apply(layer_balance_loss_grad, {b["whole"]})); },
+    .flops = no_flops,
+    .host = {"layer_balance_loss", "kinds experts number"},
+    .cuda = {"layer_balance_loss", "kinds experts number"}};
+
+inline constexpr op_row z_loss_grad{
+    .name = "z_loss_grad",
+    .ports = {out("ds", "groups kinds*experts").wide(), in("whole", "groups kinds*experts").wide()},
+    .rule = detail::gradient_of_balance,
+    .flops = no_flops,
+    .host = {"z_loss_grad", "kinds experts number"},
+    .cuda = {"z_loss_grad", "kinds experts number"}};
+inline constexpr op_row z_loss{.name = "z_loss",
+                               .ports = {sum("loss", ""), in("whole", "groups kinds*experts").wide(),
+                                         in("s", "groups kinds*experts").wide()},
+                               .rule = detail::loss_of_statistics,
+                               .dual = [](backward& b) { b.give("s", b.apply(z_loss_grad, {b["whole"]})); },
+                               .flops = no_flops,
+                               .host = {"z_loss", "kinds experts number"},
+                               .cuda = {"z_loss", "kinds experts number"}};
+
+}  // namespace ops
+
+/// The sum over all ranks that have tokens of the batch.
+constexpr value all_reduce_batch(operand x) { return x.v.in->apply(ops::all_reduce_batch, {x.v}, x.from); }
+
+namespace detail {
+/// What the loss is to be a mean over, of a group's tokens: a step's groups count alike. Units: of 1 / groups
+/// of a step.
+constexpr double share_of_group(const router_statistics& s, double loss_scale) {
+  return s.tokens * loss_scale;
+}
+}  // namespace detail
+
+/// The statistics of a layer's router, by its logits before they enter a tensor-parallel region: put to those
+/// of other layers. Shapes: logits (tokens, experts).
+constexpr void keep_statistics(operand logits, const router_rule& by, const router_statistics& s) {
+  if (!s.any()) return;
+  trace& t = *logits.v.in;
+  const op_row& kind = by.scores == router_rule::softmax ? ops::softmax_statistics : ops::sigmoid_statistics;
+  const value own = t.apply(kind, {logits.v}, logits.from,
+                            {.with = {.seq = s.tokens,
+                                      .number = static_cast<double>(s.of.picks),
+                                      .first = s.of_layer(),
+                                      .whole = s.groups}});
+  t.hand_on_statistics(t.apply(ops::push, {t.handed_statistics(), own}, logits.from));
+}
+
+/// The losses of all routers of a microbatch, in the last layer. `loss_scale`: 1 / tokens of a step.
+constexpr void add_router_losses(trace& t, const router_statistics& s, bool sequence_parallel,
+                                 double loss_scale) {
+  if (!s.any()) return;
+  const router_losses& by = s.of.losses;
+  const double experts = s.of.experts, tokens = s.tokens, layers = s.of.layers,
+               share = detail::share_of_group(s, loss_scale);
+  value sums = t.handed_statistics();
+  if (sequence_parallel) sums = all_reduce(sums, axis::tp);
+  const value whole = by.local ? all_reduce(sums, axis::cp) : all_reduce_batch(sums);
+  if (by.balance != 0) {
+    const bool of_all = by.over == router_losses::all_layers;
+    const double scale =
+        by.balance * experts * share / (tokens * tokens) / (of_all ? layers * layers : s.of.picks);
+    add_loss(t.apply(of_all ? ops::balance_loss : ops::layer_balance_loss, {whole, sums}, {},
+                     {.with = {.number = scale}}));
+  }
+  if (by.z != 0)
+    add_loss(t.apply(ops::z_loss, {whole, sums}, {}, {.with = {.number = by.z * share * s.of.picks}}));
+}
+
+}  // namespace rankc

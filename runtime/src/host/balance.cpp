@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+// What routers did, summed up over tokens, and losses of it. Of each layer three rows of as many numbers as
+// there are experts: how often each was chosen, the sums of their scores, and, first in the third, the sum of
+// squares of log(sum(exp(logits))). Sums are kept in f64.
+#include <rankc/runtime/host/kernels.hpp>
+#include <rankc/runtime/router.hpp>
+
+#include <functional>
+#include <vector>
+
+#include "router_rows.hpp"
+
+namespace rankc::host {
+namespace {
+
+/// Sigmoids of a row, and their sum: divided by it they are its scores.
+struct sigmoid_of_row {
+  double sum = runtime::smallest_row_sum;
+  template <class T>
+  sigmoid_of_row(const T* x, int width) {
+    for (int e = 0; e < width; ++e) sum += logistic(static_cast<double>(x[e]));
+  }
+  double operator()(double x) const { return logistic(x) / sum; }
+};
+
+template <class Scores, class T>
+void statistics(const lane& on, at own, at scratch, at logits, int tokens, int experts, int picks) {
+  double* sums = on.at<double>(scratch);
+  std::fill_n(sums, 3 * experts, 0.0);
+  std::vector<std::int32_t> chosen(static_cast<std::size_t>(picks));
+  for (std::size_t n = 0; n < static_cast<std::size_t>(tokens); ++n) {
+    const T* x = on.at<T>(logits) + n * experts;
+    take_largest(chosen.data(), picks, x, experts);
+    for (const std::int32_t e : chosen) sums[e] += 1;
+    const Scores scores(x, experts);
+    for (int e = 0; e < experts; ++e) sums[experts + e] += scores(static_cast<double>(x[e]));
+    const double log_sum = softmax_of_row(x, experts).log_sum();
+    sums[2 * experts] += log_sum * log_sum;
+  }
+  for (int i = 0; i < 3 * experts; ++i) on.at<T>(own)[i] = static_cast<T>(sums[i]);
+}
+
+/// `derivative(x, score, d)`: what a row's gradient of scores gives a logit, with `d` its own less their mean
+/// by scores.
+template <class Scores, class T>
+void statistics_grad(const lane& on, at dlogits, at down, at logits, int tokens, int experts,
+                     auto derivative) {
+  const T* grad = on.at<T>(down);
+  for (std::size_t n = 0; n < static_cast<std::size_t>(tokens); ++n) {
+    const T* x = on.at<T>(logits) + n * experts;
+    T* dx = on.at<T>(dlogits) + n * experts;
+    const Scores scores(x, experts);
+    const softmax_of_row softmax(x, experts);
+    double mean = 0;
+    for (int e = 0; e < experts; ++e)
+      mean += static_cast<double>(grad[experts + e]) * scores(static_cast<double>(x[e]));
+    for (int e = 0; e < experts; ++e) {
+      const double logit = static_cast<double>(x[e]);
+      const double of_square =
+          2 * softmax.log_sum() * softmax(logit) * static_cast<double>(grad[2 * experts]);
+      dx[e] = static_cast<T>(derivative(logit, scores(logit), static_cast<double>(grad[experts + e]) - mean) +
+                             of_square);
+    }
+  }
+}
+
+}  // namespace
+
+template <class T>
+void softmax_statistics(const lane& on, at own, at scratch, at logits, int tokens, int experts, int picks) {
+  statistics<softmax_of_row, T>(on, own, scratch, logits, tokens, experts, picks);
+}
+template <class T>
+void sigmoid_statistics(const lane& on, at own, at scratch, at logits, int tokens, int experts, int picks) {
+  statistics<sigmoid_of_row, T>(on, own, scratch, logits, tokens, experts, picks);
+}
+template <class T>
+void softmax_statistics_grad(const lane& on, at dlogits, at down, at logits, int tokens, int experts) {
+  statistics_grad<softmax_of_row, T>(on, dlogits, down, logits, tokens, experts,
+                                     [](double, double score, double d) { return score * d; });
+}
+template <class T>
+void sigmoid_statistics_grad(const lane& on, at dlogits, at down, at logits, int tokens, int experts) {
+  statistics_grad<sigmoid_of_row, T>(
+      on, dlogits, down, logits, tokens, experts,
+      [](double x, double score, double d) { return score * (1 - logistic(x)) * d; });
+}
+
+template <class T>
+void push(const lane& on, at y, at s, at own, int width, int own_width) {
+  std::copy_n(on.at<T>(s) + own_width, width - own_width, on.at<T>(y));
+  std::copy_n(on.at<T>(own), own_width, on.at<T>(y) + width - own_width);
+}
+template <class T>
+void push_grad(const lane& on, at ds, at down, at dy, int width, int own_width) {
+  std::fill_n(on.at<T>(ds), own_width, T(0));
+  std::copy_n(on.at<T>(dy), width - own_width, on.at<T>(ds) + own_width);
+  std::copy_n(on.at<T>(dy) + width - own_width, own_width, on.at<T>(down));
+}
+
+namespace {
+
+/// Of `whole` how often an expert was chosen: in a layer, or in all of them.
+template <class T>
+double choices_of(const T* whole, int layer, int expert, int experts) {
+  return static_cast<double>(whole[3 * layer * experts + expert]);
+}
+template <class T>
+double choices_of_all(const T* whole, int layers, int expert, int experts) {
+  double sum = 0;
+  for (int l = 0; l < layers; ++l) sum += choices_of(whole, l, expert, experts);
+  return sum;
+}
+template <class T>
+double choices_of_layer(const T* whole, int layer, int experts) {
+  double sum = 0;
+  for (int e = 0; e < experts; ++e) sum += choices_of(whole, layer, e, experts);
+  return sum;
+}
+
+/// What a loss that is linear in `s` multiplies scores of an expert in a layer with, and a layer's squares.
+struct factors {
+  std::function<double(int layer, int expert)> of_scores = [](int, int) { return 0.0; };
+  std::function<double(int layer)> of_squares = [](int) { return 0.0; };
+};
+template <class T>
+void write_factors(T* ds, int kinds, int experts, const factors& f) {
+  std::fill_n(ds, kinds * experts, T(0));
+  for (int l = 0; l < kinds / 3; ++l) {
+    for (int e = 0; e < experts; ++e) ds[(3 * l + 1) * experts + e] = static_cast<T>(f.of_scores(l, e));
+    ds[(3 * l + 2) * experts] = static_cast<T>(f.of_squares(l));
+  }
+}
+template <class T>
+void add_loss(T* loss, const T* s, int kinds, int experts, const factors& f, bool accumulate) {
+  double sum = 0;
+  for (int l = 0; l < kinds / 3; ++l) {
+    for (int e = 0; e < experts; ++e)
+      sum += f.of_scores(l, e) * static_cast<double>(s[(3 * l + 1) * experts + e]);
+    sum += f.of_squares(l) * static_cast<double>(s[(3 * l + 2) * experts]);
+  }
+  *loss = static_cast<T>(sum + (accumulate ? static_cast<double>(*loss) : 0));
+}
+
+template <class T>
+factors of_balance(const T* whole, int kinds, int experts, double scale) {
+  return {.of_scores = [=](int, int e) { return scale * choices_of_all(whole, kinds / 3, e, experts); }};
+}
+template <class T>
+factors of_layer_balance(const T* whole, int, int experts, double scale) {
+  return {.of_scores = [=](int l, int e) { return scale * choices_of(whole, l, e, experts); }};
+}
+template <class T>
+factors of_z(const T* whole, int, int experts, double scale) {
+  return {.of_squares = [=](int l) { return scale / choices_of_layer(whole, l, experts); }};
+}
+
+}  // namespace
+
+template <class T>
+void balance_loss(const lane& on, at loss, at whole, at s, int kinds, int experts, double scale,
+                  bool accumulate) {
+  add_loss(on.at<T>(loss), on.at<T>(s), kinds, experts, of_balance(on.at<T>(whole), kinds, experts, scale),
+           accumulate);
+}
+template <class T>
+void balance_loss_grad(const lane& on, at ds, at whole, int kinds, int experts, double scale) {
+  write_factors(on.at<T>(ds), kinds, experts, of_balance(on.at<T>(whole), kinds, experts, scale));
+}
+template <class T>
+void layer_balance_loss(const lane& on, at loss, at whole, at s, int kinds, int experts, double scale,
+                        bool accumulate) {
+  add_loss(on.at<T>(loss), on.at<T>(s), kinds, experts,
+           of_layer_balance(on.at<T>(whole), kinds, experts, scale), accumulate);
+}
+template <class T>
+void layer_balance_loss_grad(const lane& on, at ds, at whole, int kinds, int experts, double scale) {
+  write_factors(on.at<T>(ds), kinds, experts, of_layer_balance(on.at<T>(whole), kinds, experts, scale));
+}
+template <class T>
+void z_loss(const lane& on, at loss, at whole, at s, int kinds, int experts, double scale, bool accumulate) {
+  add_loss(on.at<T>(loss), on.at<T>(s), kinds, experts, of_z(on.at<T>(whole), kinds, experts, scale),
+           accumulate);
+}
+template <class T>
+void z_loss_grad(const lane& on, at ds, at whole, int kinds, int experts, double scale) {
+  write_factors(on.at<T>(ds), kinds, experts, of_z(on.at<T>(whole), kinds, experts, scale));
+}
+
+#define RANKC_FOR(kernel)                         \
+  template decltype(kernel<float>) kernel<float>; \
+  template decltype(kernel<double>) kernel<double>;
+RANKC_FOR(softmax_statistics)
+RANKC_FOR(softmax_statistics_grad)
+RANKC_FOR(sigmoid_statistics)
+RANKC_FOR(sigmoid_statistics_grad)
+RANKC_FOR(push)
+RANKC_FOR(push_grad)
+RANKC_FOR(balance_loss)
+RANKC_FOR(balance_loss_grad)
+RANKC_FOR(layer_balance_loss)
+RANKC_FOR(layer_balance_loss_grad)
+RANKC_FOR(z_loss)
+RANKC_FOR(z_loss_grad)
+#undef RANKC_FOR
+
+}  // namespace rankc::host
