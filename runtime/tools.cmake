@@ -43,6 +43,7 @@ add_library(rankc_runtime_tools STATIC
   src/tools/megatron_order.cpp
   src/tools/merged_source.cpp
   src/tools/metrics.cpp
+  src/tools/router_metrics.cpp
   src/tools/mixture.cpp
   src/tools/not_finite.cpp
   src/tools/parameters.cpp

@@ -73,7 +73,7 @@ rankc_family_programs(balance host 3)
 add_executable(rankc_balance_test families/gradients_test.cpp families/split_test.cpp)
 target_include_directories(rankc_balance_test PRIVATE programs)
 target_link_libraries(rankc_balance_test PRIVATE rankc_balance_plans rankc::codegen rankc_balance_host rankc_test_main)
-target_compile_definitions(rankc_balance_test PRIVATE RANKC_FAMILIES=5 RANKC_PLANS=40)
+target_compile_definitions(rankc_balance_test PRIVATE RANKC_FAMILIES=5 RANKC_PLANS=42)
 add_test(NAME balance COMMAND rankc_balance_test)
 
 # Plans that recompute, beside the same plans that keep everything.

@@ -40,6 +40,18 @@ std::string tuning_text(const lowered& l) {
   return out;
 }
 
+/// Losses of routers, beside the model's own.
+std::string router_losses_text(const router_losses& by) {
+  if (!by.any()) return "";
+  std::string text;
+  if (by.balance != 0)
+    text = fmt::format("balance {} of {}, of a microbatch's tokens on {}", by.balance,
+                       by.over == router_losses::all_layers ? "all layers at once" : "each layer",
+                       by.local ? "each data-parallel rank" : "all ranks");
+  if (by.z != 0) text += fmt::format("{}z {}", text.empty() ? "" : "; ", by.z);
+  return "router losses: " + text + "\n";
+}
+
 /// How many experts a token goes to, and how many parameters it meets, where the model has some.
 std::string experts_text(const lowered& l) {
   const model_sizes& s = l.plan->model.sizes;
@@ -54,7 +66,8 @@ std::string experts_text(const lowered& l) {
     }
   const auto experts = static_cast<std::size_t>(s.experts), picks = static_cast<std::size_t>(s.top_k);
   return fmt::format("experts: {} in each of {} layers, {} for a token, which meets {} parameters\n", experts, layers, picks,
-                     parameters_of(l).all() - of_experts / experts * (experts - picks));
+                     parameters_of(l).all() - of_experts / experts * (experts - picks)) +
+         router_losses_text(l.plan->model.experts.losses);
 }
 
 /// "2", "2 x 4 shards"

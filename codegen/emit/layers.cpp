@@ -117,6 +117,7 @@ class layer_text {
       case space::tokens: return "ids";
       case space::targets: return "targets";
       case space::loss: return "loss";
+      case space::routers: return "routers";
     }
     return "";
   }
@@ -231,6 +232,7 @@ class layer_text {
     take(f.x, "input", "x");
     take(f.y, "output", "y");
     take(f.loss, "vector<wide, 1>", "loss");
+    take(f.routers, type_at(space::routers), "routers");
     take(f.dy, "output", "dy");
     take(f.dx, "input", "dx");
     take(f.accumulate, "store", "into");

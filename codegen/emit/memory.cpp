@@ -91,6 +91,12 @@ std::string emit_memory(const lowered& l, const pipeline_rank& r) {
   if (r.reads_tokens || r.reads_targets) out += fmt::format("using token_ids = vector<std::int32_t, {}>;  // of a microbatch\n", tokens);
   if (r.reads_tokens) of_microbatch("ids", a.tokens, "the step's tokens");
   if (r.reads_targets) of_microbatch("targets", a.targets, "their next tokens");
+  if (a.routers_bytes) {
+    const std::size_t count = a.routers_bytes / l.wide_bytes();
+    out += fmt::format("using router_sums = matrix<wide, 1, {}>;  // of a microbatch\n", count);
+    out += fmt::format("constexpr router_sums routers_of(int microbatch) {{ return {{at{{{}}} + {} * static_cast<std::size_t>(microbatch)}}; }}  // what they did\n",
+                       a.routers, a.routers_bytes);
+  }
   one("vector<wide, 1>", "loss", a.loss, l.wide_bytes(), "sum over the microbatches");
   if (l.trains()) one("vector<wide, 1>", "norm", a.norm, l.wide_bytes(), "square of the gradients' norm");
   for (const pool& p : a.pools)

@@ -55,18 +55,31 @@ std::string logits_text(const kept_logits& k) {
                      k.stride, k.microbatch);
 }
 
+/// Where a step leaves what routers did, where it does: on the rank that has all microbatches.
+std::string routers_text(const lowered& l, const pipeline_rank& r) {
+  if (r.arena.routers_bytes == 0 || l.plan->actions.bidirectional()) return "";
+  for (const layer_kind& k : l.plan->kinds)
+    if (k.ops.routers_kept >= 0) {
+      const dim& sums = k.ops.values[static_cast<std::size_t>(k.ops.routers_kept)].shape[1];
+      const bool each = std::any_of(k.ops.ops.begin(), k.ops.ops.end(), [](const rankc::op& o) { return o.kind == &ops::layer_balance_loss; });
+      return fmt::format(",\n     .routers = {{.where = {{{}}}, .rows = {}, .experts = {}, .of_each_layer = {}}}", r.arena.routers, sums.count(),
+                         sums.unit, each);
+    }
+  return "";
+}
+
 std::string layout_entry(const lowered& l, const pipeline_rank& r, const kept_logits& logits) {
   const arena_plan& a = r.arena;
   const std::size_t frozen = r.parameter_elements - r.trained_elements;
   return fmt::format(
       "    {{.arena_bytes = {},\n     .weights = {{{}}}, .gradients = {{{}}}, .first_moment = {{{}}}, .second_moment = {{{}}},{}\n"
       "     .parameter_count = {},{} .parameters = {},\n     .ropes = {}, .tokens = {{{}}}, .targets = {{{}}},\n"
-      "     .reads_tokens = {}, .reads_targets = {}, .loss = {{{}}}, .norm = {{{}}}, .events = {}, .lanes = lanes_{}{}}},\n",
+      "     .reads_tokens = {}, .reads_targets = {}, .loss = {{{}}}, .norm = {{{}}}, .events = {}, .lanes = lanes_{}{}{}}},\n",
       a.bytes, a.weights, a.gradients, a.first_moment, a.second_moment,
       l.has_working_copy() ? fmt::format("\n     .working_copy = {{{}}},", a.working_copy) : " .working_copy = {},", r.parameter_elements,
       frozen > 0 ? fmt::format(" .frozen_count = {},", frozen) : "",
       r.parameters.empty() ? "{}" : fmt::format("parameters_{}", r.index), r.arena.ropes.empty() ? "{}" : fmt::format("ropes_{}", r.index), a.tokens, a.targets, r.reads_tokens, r.reads_targets, a.loss,
-      a.norm, r.events.size(), r.index, logits_text(logits));
+      a.norm, r.events.size(), r.index, logits_text(logits), routers_text(l, r));
 }
 
 std::string tables(const lowered& l) {

@@ -47,6 +47,7 @@ class binder {
     give(takes_.x, activation(formal::x, layer_ - 1));
     give(takes_.y, activation(formal::y, layer_));
     give(takes_.loss, {formal::loss, source::rank});
+    give(takes_.routers, {formal::routers, source::rank});
     give(takes_.dy, gradient(formal::dy, layer_));
     give(takes_.dx, gradient(formal::dx, layer_ - 1));
     give(takes_.accumulate, {formal::accumulate, of_losses && use_.adds_to_loss ? source::always : source::adds, -1});
@@ -116,6 +117,7 @@ void bind_stage(const lowered& l, pipeline_rank& r, stage_plan& s) {
     }
     r.reads_tokens |= b.uses(phase::forward, space::tokens);
     r.reads_targets |= b.uses(phase::forward, space::targets);
+    r.arena.routers_bytes = std::max(r.arena.routers_bytes, b.routers_bytes);
   }
 }
 
@@ -151,7 +153,7 @@ int find_shared(const body& b, const node& n) {
 function_shape shape_of(const body& b, phase p) {
   auto uses = [&](space s) { return b.uses(p, s); };
   function_shape f{uses(space::weight), uses(space::gradient), uses(space::saved), uses(space::halfway), uses(space::temp), uses(space::x), uses(space::y),
-                   uses(space::dy), uses(space::dx), uses(space::tokens), uses(space::targets), uses(space::loss), false, {}, {}, false};
+                   uses(space::dy), uses(space::dx), uses(space::tokens), uses(space::targets), uses(space::loss), uses(space::routers), false, {}, {}, false};
   for (const value& v : b.values)
     if (v.where == space::rope && b.touches(p, v)) f.ropes.push_back(v.of);
   for (const node& n : b.calls(p)) {

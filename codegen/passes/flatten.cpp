@@ -119,6 +119,7 @@ flattener::place flattener::locate_of_rank(const item& i, const layer_call& call
     case formal::rope: return {at.ropes.at(table).where, at.ropes[table].bytes, {rope, a.index}, wide()};
     case formal::ids: return {at.tokens + m * ids, ids, {tokens, m}, element_type::i32};
     case formal::targets: return {at.targets + m * ids, ids, {targets, m}, element_type::i32};
+    case formal::routers: return {at.routers + static_cast<std::size_t>(m) * at.routers_bytes, at.routers_bytes, {routers, m}, wide()};
     default: return scalar(loss, at.loss);
   }
 }
@@ -153,6 +154,7 @@ flattener::place flattener::resolve(const item& i, const layer_call& call, int i
     case space::tokens: return given(formal::ids);
     case space::targets: return given(formal::targets);
     case space::loss: return given(formal::loss);
+    case space::routers: return given(formal::routers);
     case space::saved: return part_of(given(formal::saved));
     case space::halfway: return part_of(given(formal::halfway));
     case space::temp: return part_of(given(formal::work));

@@ -93,7 +93,7 @@ class layer_lister {
   static bool is_scratch(const value& v) { return v.holds == element_kind::bytes; }
 
   std::string name(int of) const {
-    constexpr std::string_view spaces[]{"x", "y", "dy", "dx", "", "", "", "w.", "dw.", "rope_table", "ids", "targets", "loss"};
+    constexpr std::string_view spaces[]{"x", "y", "dy", "dx", "", "", "", "w.", "dw.", "rope_table", "ids", "targets", "loss", "routers"};
     const value& v = b_.values[of];
     const std::string_view space = spaces[static_cast<int>(v.where)];
     if (is_own(v)) return b_.names.values[of];

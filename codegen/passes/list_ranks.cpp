@@ -108,7 +108,7 @@ class rank_lister {
   static std::string given_as(const stage_plan& s, const actual& a) {
     constexpr const char* formals[]{
         "beside",  "weights", "gradients", "saved", "halfway", "work", "rope",       "ids",
-        "targets", "x",       "y",         "loss",  "dy",      "dx",   "accumulate", "accumulate_shared"};
+        "targets", "x",       "y",         "loss",  "routers", "dy",   "dx",   "accumulate", "accumulate_shared"};
     const std::string as = formals[static_cast<int>(a.as)];
     switch (a.from) {
       case source::slot: return fmt::format("{}: {} of {}", as, word(a.what), s.layers[a.index].name);
@@ -171,6 +171,7 @@ class rank_lister {
     for (const placed_rope& rope : a.ropes) at("rotary table", rope.where, rope.bytes);
     at("ids", a.tokens, r_.reads_tokens ? ids : 0);
     at("targets", a.targets, r_.reads_targets ? ids : 0);
+    at("routers", a.routers, a.routers_bytes * static_cast<std::size_t>(l_.plan->actions.microbatches));
     at("loss", a.loss, l_.wide_bytes());
     at("norm", a.norm, l_.trains() ? l_.wide_bytes() : 0);
     for (const pool& p : a.pools)

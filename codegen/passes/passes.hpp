@@ -42,7 +42,7 @@ std::string scaling_words(const rope_scaling&);
 
 /// What a layer's function takes, as its ops need it.
 struct function_shape {
-  bool weights, gradients, saved, halfway, work, x, y, dy, dx, ids, targets, loss, accumulate;
+  bool weights, gradients, saved, halfway, work, x, y, dy, dx, ids, targets, loss, routers, accumulate;
   std::vector<int> accumulate_shared;  // into gradients of parameters that another layer shares
   std::vector<int> ropes;  // of the body's tables
   bool beside = false;     // the lane of what goes around a ring

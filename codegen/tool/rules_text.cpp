@@ -400,7 +400,7 @@ constexpr rule_text texts[]{
      "Count layers from 0: {3} is the last of four. Regular patterns are decoder_sparse_step's."},
     {256, "losses of routers have coefficients, routers and a head that takes them",
      "router_losses.balance and router_losses.z are at least 0 and at most 1e6. A model that says routers() keeps their statistics once in "
-     "each of so many layers, and its last layer takes the losses of them.",
+     "each of so many layers, and its last layer takes the losses of them. In bf16 a layer hands on an even number of numbers.",
      "Statistics go from layer to layer with the residual stream and become losses in the last one, so that the loss of all layers is "
      "that of one rank on any layout. A layer less, or one that takes no losses, would make another loss than is said.",
      "models::qwen3_moe{.router_losses = {.balance = -0.01}, ...}",

@@ -3,6 +3,7 @@
 
 #include <rankc/make_plan.hpp>
 #include <rankc/rankc.hpp>
+#include <rankc/schedules/dual_pipe.hpp>
 #include <rankc/schedules/dual_pipe_v.hpp>
 #include <rankc/schedules/interleaved_one_f_one_b.hpp>
 #include <rankc/schedules/zero_bubble_v.hpp>
@@ -49,6 +50,7 @@ class list {
   void add_both_ways(const char* family, const auto& model) {
     add(family, "one", model, {}, schedules::gpipe{6});
     add(family, "dual_pipe_v", model, {.world = 4, .dp_replicate = 2, .pp = 2}, schedules::dual_pipe_v{6});
+    add(family, "dual_pipe", model, {.world = 4, .dp_shard = 2, .pp = 2}, schedules::dual_pipe{6});
     add(family, "dual_pipe_v_shards", model, {.world = 4, .dp_shard = 2, .pp = 2}, schedules::dual_pipe_v{6});
   }
   /// A balance of each data-parallel rank's tokens: as of microbatches of these.

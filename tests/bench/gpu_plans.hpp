@@ -19,7 +19,7 @@ inline constexpr auto llama3_8b_8l = llama3_8b_of(8);
 /// Eight layers of Qwen3-30B-A3B's shape.
 inline constexpr auto qwen3_moe_8l =
     models::qwen3_moe{.layers = 8, .hidden = 2048, .heads = 32, .kv_heads = 4, .head_dim = 128, .experts = 128, .top_k = 8,
-                      .expert_ffn = 768, .vocab = 151936};
+                      .expert_ffn = 768, .vocab = 151936, .router_losses = {.balance = 0.001}};  // as PyTorch's has it
 
 constexpr training gpt2_recipe(int batch, bool deterministic = false) {
   return {.seq = 1024, .global_batch = batch, .precision = bf16, .deterministic = deterministic};

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Models from Hugging Face's files compute what transformers computes in float64.
+#include <rankc/runtime/tools/router_metrics.hpp>
+
+#include <numeric>
+
 #include "models.hpp"
 
 using namespace hugging_face;
@@ -63,6 +67,22 @@ std::vector<double> gradient_of(const tensors& all, const std::string& theirs) {
   return all.at("norm");
 }
 
+/// How often experts were chosen of the whole batch, in however many microbatches.
+void check_load(rankc::runtime::engine& e, const json& eval) {
+  const auto routers = rankc::runtime::read_routers(e);
+  if (!eval.contains("expert_counts")) {
+    CHECK(!routers.has_value());
+    return;
+  }
+  REQUIRE(routers.has_value());
+  REQUIRE(routers->load.size() == eval["expert_counts"].size());
+  for (std::size_t layer = 0; layer < routers->load.size(); ++layer) {
+    const std::vector<double> counts = eval["expert_counts"][layer];
+    const double mean = std::accumulate(counts.begin(), counts.end(), 0.0) / static_cast<double>(counts.size());
+    CHECK(std::abs(routers->load[layer] - *std::max_element(counts.begin(), counts.end()) / mean) <= 1e-12);
+  }
+}
+
 }  // namespace
 
 TEST_CASE("logits are those of transformers") {
@@ -107,6 +127,7 @@ TEST_CASE("losses and gradients are those of transformers") {
     CHECK(std::abs(loss - of.loss) <= 1e-10);
     worst_loss = std::max(worst_loss, std::abs(loss - of.loss));
     ++programs;
+    check_load(*r.engine, expected["eval"]);
     const auto out = r.step();
     CHECK(std::abs(out.grad_norm - of.grad_norm) <= 1e-9);
     if (!of.whole) continue;
@@ -140,6 +161,9 @@ TEST_CASE("ten steps of training are those of transformers") {
     for (const json& step : expected["train"]) {
       const auto out = r.step();
       const double loss = step[balanced ? "total_loss" : "loss"];
+      const auto routers = rankc::runtime::read_routers(*r.engine);
+      REQUIRE(routers.has_value() == balanced);
+      if (balanced) CHECK(std::abs(routers->balance - step["aux_loss"].get<double>()) <= 1e-9);
       for (const auto& [found, wanted] : {std::pair(out.loss, loss), {out.grad_norm, step["grad_norm"].get<double>()}}) {
         CHECK(std::abs(found - wanted) <= 1e-9);
         worst = std::max(worst, std::abs(found - wanted));

@@ -50,7 +50,7 @@ struct layer_use {
 };
 
 /// What a layer's function takes, in this order.
-enum class formal { beside, weights, gradients, saved, halfway, work, rope, ids, targets, x, y, loss, dy, dx, accumulate, accumulate_shared };
+enum class formal { beside, weights, gradients, saved, halfway, work, rope, ids, targets, x, y, loss, routers, dy, dx, accumulate, accumulate_shared };
 
 /// What a stage's microbatch has in memory: of a layer, what it saves for backward, its result and the gradient of that
 /// (none of these two of the stage's last layer); between stages, the activation and its gradient.
@@ -168,6 +168,7 @@ struct arena_plan {
   std::size_t weights = 0, gradients = 0, first_moment = 0, second_moment = 0, working_copy = 0, tokens = 0, targets = 0,
               gathered = 0, full_gradients = 0, arriving = 0, loss = 0, norm = 0, chain[2]{}, work = 0, work_beside = 0, bytes = 0;
   std::size_t chain_bytes = 0, work_bytes = 0, work_beside_bytes = 0;
+  std::size_t routers = 0, routers_bytes = 0;  // of what is kept of a microbatch's routers
   std::vector<pool> pools;
   std::vector<placed_rope> ropes;
   /// Index in `ropes` of the table for a use; their number where there is none.

@@ -303,6 +303,7 @@ constexpr void add_router_losses(trace& t, const router_statistics& s, bool sequ
   value sums = t.handed_statistics();
   if (sequence_parallel) sums = all_reduce(sums, axis::tp);
   const value whole = by.local ? all_reduce(sums, axis::cp) : all_reduce_batch(sums);
+  if (!by.local) t.routers_kept = whole.id;
   if (by.balance != 0) {
     const bool of_all = by.over == router_losses::all_layers;
     const double scale =

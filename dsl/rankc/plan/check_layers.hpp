@@ -144,6 +144,18 @@ constexpr bool check_statistics(report& out, const trace& t, std::string_view la
                    << "routers()";
   return false;
 }
+/// RC256: statistics, in f32, lie behind the numbers in bf16 that a layer hands on.
+constexpr void check_behind(report& out, const trace& t, std::string_view layer, const parallel_dims& given, precision kept) {
+  if (kept != bf16 || t.statistics_gradient < 0) return;
+  for (const diagnostic& said : out)
+    if (said.id == 256) return;  // of the layer before
+  const type& y = t.values[t.result];
+  long long numbers = 1;
+  for (int i = 0; i < y.ndim; ++i) numbers *= y.shape[i].size / shards(y, i, resolve(given));
+  if (numbers % 2)
+    refuse(out, 256) << "layer '" << layer << "' hands on " << numbers << " numbers of bf16, and the statistics of routers, in f32, behind "
+                     << "them; take an even number of tokens or of features";
+}
 /// RC256: as many layers keep statistics as the model says.
 constexpr void check_routers(report& out, const router_statistics& s, int layers) {
   if (s.any() && layers != s.of.layers)

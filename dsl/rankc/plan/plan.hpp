@@ -144,6 +144,7 @@ constexpr void check_plan(report& out, const auto& model, const parallel_dims& g
     detail::check_kernels(out, t, d);
     detail::check_orders(out, t, d);
     detail::check_tokens_alone(out, t, d);
+    detail::check_behind(out, t, layer.name, given, recipe.precision);
     parameters.add(out, t, layer.name, repeated, number, count);
     tuned.add(t);
     for (std::size_t i = 0; repeated && i < t.forward_ops; ++i) families[static_cast<int>(t.ops[i].kind->family)] = true;

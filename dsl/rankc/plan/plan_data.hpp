@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A plan as plain data: what the typed declaration hands to the generator. Templates end here.
 #pragma once
+#include <rankc/ops/balance.hpp>
 #include <rankc/program/kinds_of_stages.hpp>
 #include <rankc/mesh/layout.hpp>
 #include <rankc/base/recipe.hpp>
@@ -19,6 +20,7 @@ struct known_experts {
   bool normalized = true;
   int every = 1;           // layers have experts whose number from 1 on divides by it,
   std::vector<int> dense;  // but for these, from 0 on
+  router_losses losses{};
 };
 
 /// What is known of a model that has a name in the field.

@@ -60,6 +60,7 @@ class rank_counter {
     for (const rope_use& r : ropes_) bytes += aligned(static_cast<std::size_t>(r.positions) * r.dim * wide);
     const std::size_t ids = static_cast<std::size_t>(plan_.rows) * (plan_.recipe.seq / s_.dims.cp) * 4 * plan_.actions.microbatches;
     bytes += (reads_tokens_ + reads_targets_) * aligned(ids) + aligned(wide) * (s_.trains ? 2 : 1);  // the loss, the norm
+    bytes += aligned(routers_ * static_cast<std::size_t>(plan_.actions.microbatches));
     for (const place_pool& p : pools_) bytes += p.unit * p.count;
     return bytes + static_cast<std::size_t>(chains_) * aligned(chain_bytes_) + aligned(work_) + aligned(work_beside());
   }
@@ -126,6 +127,7 @@ class rank_counter {
     reads_tokens_ |= l.uses(phase::forward, space::tokens);
     reads_targets_ |= l.uses(phase::forward, space::targets);
     work_ = std::max({work_, l.forward_temp, l.backward_temp});
+    routers_ = std::max(routers_, l.routers_bytes);
   }
 
   /// Of actions that run beside others: in a step, not in an evaluation.
@@ -152,7 +154,7 @@ class rank_counter {
   std::vector<parameter_name> shared_;  // names of tensors that layers have in common
   layer_turns turns_;
   std::size_t trained_ = 0, frozen_ = 0;  // elements that the rank keeps
-  std::size_t chain_bytes_ = 0, work_ = 0;
+  std::size_t chain_bytes_ = 0, work_ = 0, routers_ = 0;
   int chains_ = 0;
   bool reads_tokens_ = false, reads_targets_ = false, shares_ = false;
 };

@@ -17,7 +17,7 @@ enum class target : unsigned char { host, cuda };
 
 /// Where a value lies. `x` to `dx` are handed in by the caller; `saved` lasts from forward to backward; `halfway` from the
 /// first half of backward to the second; `temp` lasts within one of them; the rest are places that the whole pipeline rank shares.
-enum class space : unsigned char { x, y, dy, dx, saved, halfway, temp, weight, gradient, rope, tokens, targets, loss };
+enum class space : unsigned char { x, y, dy, dx, saved, halfway, temp, weight, gradient, rope, tokens, targets, loss, routers };
 
 /// What a value's elements are: as in types, or bytes that mean nothing before and after a node.
 enum class element_kind : unsigned char { real, wide, index, bytes };
@@ -159,6 +159,7 @@ struct layer_program {
   std::size_t repeated = 0;    // nodes at its begin that repeat forward's
   // After storage:
   std::size_t x_bytes = 0, y_bytes = 0, saved_bytes = 0, halfway_bytes = 0, forward_temp = 0, backward_temp = 0;
+  std::size_t routers_bytes = 0;  // of what is kept of a microbatch's routers
 
   constexpr int add(const value& v) {
     values.push_back(v);

@@ -250,6 +250,11 @@ class selector {
       put(y, space::y, t_.result);
       put(find(t_.statistics_gradient), space::dy, t_.result);
     }
+    if (t_.routers_kept >= 0) {
+      int kept = find(t_.routers_kept);
+      if (out_.values[kept].where != space::temp) kept = copy(out_.forward, kept, t_.routers_kept);
+      out_.values[kept].where = space::routers;
+    }
     if (t_.statistics < 0) return;
     int dx = find(t_.gradients[t_.statistics]);
     if (out_.values[dx].where == space::dy) dx = copy(out_.backward, dx, t_.gradients[t_.statistics]);

@@ -157,6 +157,7 @@ constexpr void place_values(auto& p) {
   for (const value& v : p.values) {
     if (v.where == space::x) p.x_bytes = std::max(p.x_bytes, v.offset + v.bytes);
     if (v.where == space::y) p.y_bytes = std::max(p.y_bytes, v.offset + v.bytes);
+    if (v.where == space::routers) p.routers_bytes = v.bytes;
   }
   detail::compact(p);
   p.saved_bytes = detail::place_kept(p, space::saved);

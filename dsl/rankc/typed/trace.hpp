@@ -63,6 +63,7 @@ struct trace {
   std::vector<weight_info> weights;
   std::vector<value_name> names;  // of the values that the layer names
   std::vector<int> side_losses;   // values that count in the step's loss beside the last layer's result
+  int routers_kept = -1;  // the value that says what routers did, of which each microbatch keeps its own; -1: there is none
   std::vector<sentence> said;  // at most one: what follows a mistake is a consequence
   std::vector<int> gradients;  // of each value; -1: none
   int input = -1, result = -1, result_gradient = -1;

@@ -133,6 +133,15 @@ inline at place_of_logits(const description& about, int rank, std::size_t token)
                        std::to_string(token));
 }
 
+/// Where what a microbatch's routers did begins.
+/// Errors: failure (1) where the rank has none.
+inline at place_of_routers(const description& about, int rank, int microbatch) {
+  const routers_place& r = layout_of(about, rank).routers;
+  const auto size = static_cast<std::size_t>(r.rows) * static_cast<std::size_t>(r.experts) * size_of(about.wide());
+  if (r.rows > 0 && microbatch >= 0 && microbatch < about.microbatches) return r.where + static_cast<std::size_t>(microbatch) * size;
+  throw failure(1, "rank " + std::to_string(rank) + " keeps nothing of the routers of microbatch " + std::to_string(microbatch));
+}
+
 class engine {
  public:
   virtual ~engine() = default;
@@ -169,6 +178,10 @@ class engine {
   /// Errors: failure (1) where the rank has none.
   virtual void logits(int rank, std::size_t token, double* to);
 
+  /// Copy what the last step, or evaluation, has left of a microbatch's routers. Shapes: to (rows, experts) of routers_place.
+  /// Errors: failure (1) where the rank has none.
+  virtual void routers(int rank, int microbatch, double* to);
+
   /// Each rank of this process, and what it does now; asked from another thread. Empty where the target does not say.
   virtual std::vector<std::pair<int, standing>> look() { return {}; }
 
@@ -179,6 +192,10 @@ class engine {
 inline void engine::logits(int rank, std::size_t token, double*) {
   place_of_logits(about(), rank, token);
   throw failure(1, "this engine does not read logits");
+}
+inline void engine::routers(int rank, int microbatch, double*) {
+  place_of_routers(about(), rank, microbatch);
+  throw failure(1, "this engine does not read what routers did");
 }
 
 }  // namespace rankc::runtime

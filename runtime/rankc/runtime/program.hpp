@@ -14,7 +14,7 @@
 namespace rankc::runtime {
 
 /// The version that generated text asserts, so that old output and a new runtime cannot meet.
-inline constexpr int interface_version = 4;
+inline constexpr int interface_version = 5;
 
 /// A byte offset into a rank's arena.
 struct at {
@@ -113,6 +113,14 @@ struct logits_place {
   int rows = 0, columns = 0, stride = 0, microbatch = 0;
 };
 
+/// What a step leaves of each microbatch's routers, on all ranks together: of each layer that has one three rows of so many experts: how
+/// often each was chosen, the sums of its scores, and a row that begins with the sum of squares of logits. In the type of sums; rows 0: none.
+struct routers_place {
+  at where;
+  int rows = 0, experts = 0;
+  bool of_each_layer = false;  // the plan's balance is
+};
+
 /// The arena of the ranks of one pipeline coordinate, and what lies in it.
 /// Units: bytes for `at` and `arena_bytes`; elements for `parameter_count`.
 struct layout {
@@ -130,6 +138,7 @@ struct layout {
   int events;     // number of events the step uses
   std::span<const lane_row> lanes;
   logits_place logits = {};
+  routers_place routers = {};
 
   constexpr std::size_t trained_count() const { return parameter_count - frozen_count; }
 };

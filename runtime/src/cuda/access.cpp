@@ -65,4 +65,11 @@ void logits(context& owner, std::size_t token, double* to) {
   read_as(r.about->type, owner, "logits: cudaMemcpy", from, static_cast<std::size_t>(r.where->logits.columns), to);
 }
 
+void routers(context& owner, int microbatch, double* to) {
+  const rank& r = owner.of();
+  const routers_place& kept = r.where->routers;
+  const at from = place_of_routers(*r.about, r.index, microbatch);
+  read_as(r.about->wide(), owner, "routers: cudaMemcpy", from, static_cast<std::size_t>(kept.rows) * static_cast<std::size_t>(kept.experts), to);
+}
+
 }  // namespace rankc::cuda

@@ -9,5 +9,6 @@ namespace rankc::cuda {
 void read(context&, region, std::size_t first, std::size_t count, double* to);
 void write(context&, region, std::size_t first, std::size_t count, const double* from);
 void logits(context&, std::size_t token, double* to);
+void routers(context&, int microbatch, double* to);
 
 }  // namespace rankc::cuda

@@ -82,6 +82,10 @@ class embedded_rank final : public engine {
     const device_of_thread on(context_.device());
     cuda::logits(held(index), token, to);
   }
+  void routers(int index, int microbatch, double* to) override {
+    place_of_routers(about(), index, microbatch);
+    cuda::routers(held(index), microbatch, to);
+  }
   std::size_t arena_bytes(int index) const override { return layout_of(about(), index).arena_bytes; }
 
  private:

@@ -135,6 +135,7 @@ class cuda_engine final : public engine {
   }
 
   void logits(int rank_index, std::size_t token, double* to) override { cuda::logits(held(rank_index), token, to); }
+  void routers(int rank_index, int microbatch, double* to) override { cuda::routers(held(rank_index), microbatch, to); }
 
   void write(int rank_index, region which, std::size_t first, std::size_t count,
              const double* from) override {

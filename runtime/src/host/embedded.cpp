@@ -60,6 +60,11 @@ class embedded_rank final : public engine {
     if (!holds(index)) throw failure(1, "rank " + std::to_string(index) + " is not embedded here");
     rank_.logits(token, to);
   }
+  void routers(int index, int microbatch, double* to) override {
+    place_of_routers(about(), index, microbatch);
+    if (!holds(index)) throw failure(1, "rank " + std::to_string(index) + " is not embedded here");
+    rank_.routers(microbatch, to);
+  }
   std::size_t arena_bytes(int index) const override { return layout_of(about(), index).arena_bytes; }
 
  private:

@@ -58,6 +58,7 @@ class host_engine final : public engine {
   void read(int rank, region, std::size_t first, std::size_t count, double* to) override;
   void write(int rank, region, std::size_t first, std::size_t count, const double* from) override;
   void logits(int rank, std::size_t token, double* to) override;
+  void routers(int rank, int microbatch, double* to) override;
   std::vector<std::pair<int, standing>> look() override;
   std::size_t arena_bytes(int rank) const override { return layout_of(about_, rank).arena_bytes; }
 
@@ -290,6 +291,10 @@ void host_engine::write(int rank, region what, std::size_t first, std::size_t co
 void host_engine::logits(int rank, std::size_t token, double* to) {
   place_of_logits(about_, rank, token);
   held(rank).logits(token, to);
+}
+void host_engine::routers(int rank, int microbatch, double* to) {
+  place_of_routers(about_, rank, microbatch);
+  held(rank).routers(microbatch, to);
 }
 
 }  // namespace

@@ -70,6 +70,14 @@ void local_rank::logits(std::size_t token, double* to) const {
   else std::copy_n(main().at<float>(from), count, to);
 }
 
+void local_rank::routers(int microbatch, double* to) const {
+  const routers_place& kept = main().where->routers;
+  const at from = place_of_routers(about_, main().index, microbatch);
+  const auto count = static_cast<std::size_t>(kept.rows) * static_cast<std::size_t>(kept.experts);
+  if (about_.type == dtype::f64) std::copy_n(main().at<double>(from), count, to);
+  else std::copy_n(main().at<float>(from), count, to);
+}
+
 double local_rank::load(at where) const {
   return about_.type == dtype::f64 ? *main().at<double>(where) : static_cast<double>(*main().at<float>(where));
 }

@@ -31,6 +31,7 @@ class local_rank {
   void read(region, std::size_t first, std::size_t count, double* to) const;
   void write(region, std::size_t first, std::size_t count, const double* from);
   void logits(std::size_t token, double* to) const;
+  void routers(int microbatch, double* to) const;
 
   /// What a step has left here; the norm is squared.
   double loss() const { return load(main().where->loss); }

@@ -23,6 +23,7 @@ std::string json_line(const step_metrics& m) {
                                  {"peak_bytes", m.peak_bytes}};
   if (m.mfu) line["mfu"] = *m.mfu;
   if (m.eval_loss) line["eval_loss"] = *m.eval_loss;
+  if (m.routers) line["balance_loss"] = m.routers->balance, line["expert_load"] = m.routers->load;
   return line.dump();
 }
 

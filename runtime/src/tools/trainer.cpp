@@ -63,6 +63,7 @@ step_metrics take_step(engine& e, batch_reader& batches, run_state& state, const
                  .tokens_per_s = static_cast<double>(tokens_per_step(about)) / seconds,
                  .mfu = {},
                  .peak_bytes = 0};
+  m.routers = read_routers(e);
   if (about.peak_flops > 0) m.mfu = m.tokens_per_s * about.flops_per_token / (about.peak_flops * about.world());
   for (int rank = 0; rank < about.world(); ++rank) m.peak_bytes = std::max(m.peak_bytes, e.arena_bytes(rank));
   return m;
@@ -82,6 +83,7 @@ class watchers {
     std::vector<std::pair<std::string_view, double>> values{
         {"loss", m.loss}, {"grad_norm", m.grad_norm}, {"lr", m.lr}, {"tokens_per_s", m.tokens_per_s}};
     if (m.eval_loss) values.emplace_back("eval_loss", *m.eval_loss);
+    if (m.routers) values.emplace_back("balance_loss", m.routers->balance);
     tensorboard_->write(m.step, values);
   }
 

@@ -23,6 +23,15 @@ inline constexpr plan negative_z{.model = models::mixtral{.layers = 2, .hidden =
                                  .cluster = clusters::cpu};
 static_assert(valid<negative_z>);  // error: RC256: router_losses.z=-1; a coefficient is at least 0 (none) and at most 1000000: 0.001 and 0.01 are usual
 
+inline constexpr plan odd_number_before_f32{.model = models::mixtral{.layers = 2, .hidden = fault(33, 32), .heads = 4, .kv_heads = 2,
+                                                                     .experts = 4, .top_k = 2, .expert_ffn = 16, .vocab = 64,
+                                                                     .head_dim = 8, .router_losses = {.balance = 0.01}},
+                                            .dims = parallel_dims{},
+                                            .schedule = one_microbatch,
+                                            .recipe = training{.seq = 9, .global_batch = 1, .precision = bf16},
+                                            .cluster = clusters::cpu};
+static_assert(valid<odd_number_before_f32>);  // error: RC256: layer 'embedding' hands on 297 numbers of bf16, and the statistics of routers, in f32, behind them; take an even number of tokens or of features
+
 // ---- layers of one's own
 
 inline constexpr dim hidden{"hidden", 32}, ffn{"ffn", 16};

@@ -30,6 +30,9 @@ TEST_CASE("a line has exactly these keys in this order, and its numbers survive"
   const auto line = nlohmann::json::parse(json_line(m));
   CHECK(line["loss"].get<double>() == m.loss);
   CHECK(line["mfu"] == 0.5);
+  CHECK_FALSE(line.contains("expert_load"));
+  m.routers = router_metrics{{1.25, 3}, 2.5};
+  CHECK(json_line(m).ends_with(R"("peak_bytes":4096,"balance_loss":2.5,"expert_load":[1.25,3.0]})"));
 }
 
 TEST_CASE("console lines are aligned") {

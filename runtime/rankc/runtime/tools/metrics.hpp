@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a step reports: one JSON object a step in a file, one aligned line on the console.
 #pragma once
+#include <rankc/runtime/tools/router_metrics.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -20,6 +22,7 @@ struct step_metrics {
   std::optional<double> mfu;
   std::size_t peak_bytes;
   std::optional<double> eval_loss{};  // of data held out, after the step; absent where it was not evaluated
+  std::optional<router_metrics> routers{};  // absent where the program keeps none
 };
 
 std::string json_line(const step_metrics&);

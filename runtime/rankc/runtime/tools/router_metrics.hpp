@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the routers of a step did: how evenly experts were chosen, and the balance that the plan has a loss of.
+#pragma once
+#include <rankc/runtime/engine.hpp>
+
+#include <optional>
+#include <vector>
+
+namespace rankc::runtime {
+
+/// load: of each layer that has a router, how often its most chosen expert was chosen, in the mean of all. balance: a mean over
+/// microbatches, without its coefficient: k of k picks, or 1 where it is of each layer, when experts are chosen alike.
+struct router_metrics {
+  std::vector<double> load;
+  double balance = 0;
+};
+
+/// Of the last step; nothing where a program keeps none, or this process has not the rank that does.
+std::optional<router_metrics> read_routers(engine&);
+
+}  // namespace rankc::runtime
