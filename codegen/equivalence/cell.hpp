@@ -44,6 +44,7 @@ class cell {
   /// In which order the op takes slots of tokens to lie; 0 where it knows of none.
   word find_order(const std::vector<operand>& ports) const;
   void check_order() const;
+  void bind_experts();
   /// An operand's term, were it whole. What is missing of it goes into `over`, where the op is linear in it.
   term take(int operand, bool linear, few<pending, 1>& over, bool& has_pending) const;
   /// Zeros of the box that the operands say; of any, where they do not.

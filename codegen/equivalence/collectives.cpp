@@ -137,6 +137,10 @@ std::vector<content> combine(collective_kind does, const std::vector<const conte
           n, static_cast<int>(n) == members ? gather(given) : gather_line(*given[0], *given[1], members));
     case collective_kind::all_to_all:
       throw refusal("what its members exchange is not known without their sequences");
+    case collective_kind::to_experts:
+    case collective_kind::from_experts:
+    case collective_kind::share_offsets:
+      throw refusal("what its members exchange is not known without their offsets");
     case collective_kind::reduce_scatter:
       break;
   }

@@ -135,6 +135,8 @@ std::string axis_name(char letter) {
     case 's':
     case 'p':
       return "positions";
+    case 'e':
+      return "experts";
     case '+':
       return "parts";
     default:

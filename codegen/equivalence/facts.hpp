@@ -41,7 +41,10 @@ namespace rankc::codegen::algebra {
 ///   "like R"       its results are row R's,
 ///   "arranges"     its results say in which order the slots of tokens lie that are chosen so: "t*l" are l slots of each token, in an
 ///                  order of their own,
-///   "by(places)"   slots lie as that operand says, which is of their tokens alone, where it is a sum over tokens,
+///   "by(places)"   slots lie as that operand says, which is of their tokens alone, where it is a sum over tokens; of what was
+///                  exchanged, as the exchange made them lie,
+///   "segments"     axis g is of segments of slots, of the experts that axis r is of: of all, or of those whose slots a member of an
+///                  exchange has received,
 ///   "commutative"  the two operands may change places,
 ///   "groups"       each head of axis k is there with all heads of axis h that use it.
 /// `attributes`: which of "seq", "number" a result depends on, and "parts": the sizes of its parts.
@@ -102,7 +105,7 @@ struct fact {
   std::vector<std::string> names;  // of the ports, and what is between
   std::vector<equation> equations;
   std::string whole, first;  // letters
-  bool positions = false, listed = false, sequences = false, chunks = false, groups = false, commutative = false, arranges = false;
+  bool positions = false, listed = false, sequences = false, chunks = false, groups = false, commutative = false, arranges = false, segments = false;
   int by = -1;  // of an operand that says where slots lie
   bool seq = false, number = false, parts = false;
   std::vector<derivative> derivatives;

@@ -365,7 +365,8 @@ void copy(const lane& on, at y, at x, std::size_t count) {
       &softmax<T>, &softmax_dx<T>, &softmax_top<T>, &softmax_top_grad<T>, &sigmoid_top<T>,                 \
       &sigmoid_top_grad<T>, &normalize<T>, &normalize_grad<T>, &arrange<T>, &dispatch<T>, &collect<T>,     \
       &combine<T>, &combine_grad<T>, &grouped_linear<T>, &grouped_linear_dx<T>, &grouped_linear_dw<T>,     \
-      &all_reduce<T>, &all_gather<T>, &reduce_scatter<T>, &all_to_all<T>
+      &all_reduce<T>, &all_gather<T>, &reduce_scatter<T>, &all_to_all<T>,     \
+      &to_experts<T>, &from_experts<T>
 
 /// What may be kept in bf16, of weights or of moments.
 #define RANKC_RECORDED_UPDATES(T)                                                                                 \

@@ -28,6 +28,8 @@ struct layer_context {
   double loss_scale;  // 1 / tokens of a step
   value targets;      // the next token of each token; read by the last layer
   bool exchanges_heads = false;  // over cp, before attention and after it; else keys and values are gathered
+  int ep = 1;                    // ranks that experts are spread over
+  int token_ranks = 1;           // that share out the tokens
 };
 
 /// `count` layers of the same kind; layer N's parameters are named "layers.N.<parameter>".

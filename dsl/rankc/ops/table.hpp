@@ -6,6 +6,7 @@
 #include <rankc/ops/cross_entropy.hpp>
 #include <rankc/ops/elementwise.hpp>
 #include <rankc/ops/embedding.hpp>
+#include <rankc/ops/expert_exchange.hpp>
 #include <rankc/ops/experts.hpp>
 #include <rankc/ops/linear.hpp>
 #include <rankc/ops/norm.hpp>
@@ -24,7 +25,8 @@ inline constexpr const op_row* all[]{
     &exp_sums_grad, &cross_entropy, &cross_entropy_grad, &zeros, &mul, &mul_grad, &scale, &sigmoid, &sigmoid_grad, &head_norm,
     &head_norm_dx, &head_norm_dw, &softmax, &softmax_dx, &split, &split_heads, &concat, &concat_heads,
     &softmax_top, &softmax_top_grad, &sigmoid_top, &sigmoid_top_grad, &normalize, &normalize_grad, &arrange, &dispatch, &collect,
-    &combine, &combine_grad, &expert_up, &expert_down, &expert_dw};
+    &combine, &combine_grad, &expert_up, &expert_down, &expert_dw, &to_experts, &from_experts,
+    &share_offsets};
 constexpr bool is_known(const op_row* row) {
   for (const op_row* known : all)
     if (known == row) return true;
