@@ -220,7 +220,7 @@ sharding_costs costs_of_sharding(const lowered& l, const pipeline_rank& r) {
   c.here.kept = kept + static_cast<double>(r.gathered_elements) * real + static_cast<double>(r.summed_elements + r.arriving_elements) * wide;
   double over_replicas = 0;
   for (const communications& x : count_communications(l, r))
-    if (x.phase != "step") (x.axis == "dp_shard" ? c.here.sent : over_replicas) += x.axis.starts_with("dp_") ? x.sent() : 0;
+    if (x.phase != "step") (x.axis == "dp_shard" || x.axis == "efsdp" ? c.here.sent : over_replicas) += x.axis.starts_with("dp_") || x.axis == "efsdp" ? x.sent() : 0;
   c.once = {kept + stored * real + trained * wide, (shards - 1) / shards * (stored * real + trained * summed) + over_replicas};
   c.here.sent += over_replicas;
   c.replicas = {replica, 2 * (all - 1) / all * trained_whole * summed};
@@ -249,7 +249,7 @@ std::string communications_text(const std::vector<communications>& all) {
   for (const communications& c : all) {
     sent += c.sent();
     out += fmt::format("  {:<9} {:<14} {:<12} {:>6} {:>8} {:>12} {:<5} {:>11}\n", c.phase, c.kind, c.axis, c.count, c.tensors, c.elements,
-                       name_of(c.type), readable_bytes(static_cast<std::size_t>(c.sent())));
+                       c.type_name(), readable_bytes(static_cast<std::size_t>(c.sent())));
   }
   return out + fmt::format("  sends {} a step\n", readable_bytes(static_cast<std::size_t>(sent)));
 }
@@ -330,7 +330,7 @@ std::string describe_json(const lowered& l) {
     for (const pool& p : r.arena.pools)
       rank["kept"].push_back({{"what", kept_names[static_cast<int>(p.what)]}, {"count", p.count}, {"bytes", p.unit}});
     for (const communications& c : count_communications(l, r))
-      rank["collectives"].push_back({{"phase", c.phase}, {"kind", c.kind}, {"axis", c.axis}, {"dtype", name_of(c.type)},
+      rank["collectives"].push_back({{"phase", c.phase}, {"kind", c.kind}, {"axis", c.axis}, {"dtype", c.type_name()},
                                      {"ranks", c.ranks}, {"count", c.count}, {"tensors", c.tensors}, {"elements", c.elements}, {"sent_bytes", c.sent()}});
     if (l.is_sharded()) {
       const auto [here, once, replicas] = costs_of_sharding(l, r);

@@ -29,6 +29,10 @@ std::string axis_of(rankc::runtime::over o) {
       return "dp_shard";
     case over::cp:
       return "cp";
+    case over::ep:
+      return "ep";
+    case over::efsdp:
+      return "efsdp";
     case over::tied:
       return "tied";
     default:

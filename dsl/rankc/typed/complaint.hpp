@@ -33,6 +33,7 @@ struct complaint {
     if (p == R) s << "replicated (R)";
     else if (p == I) s << "invariant (I)";
     else if (p == P) s << (t.pending_max ? "a pending maximum (P)" : "a pending sum (P)");
+    else if (p == varying) s << "different on each rank (V)";
     else s << "sharded along " << t.shape[p.along].name << " (V)";
   }
   /// "hidden=32"

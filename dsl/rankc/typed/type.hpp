@@ -33,6 +33,7 @@ struct placement {
 };
 inline constexpr placement R{placement::R}, I{placement::I}, P{placement::P};
 constexpr placement V(int along) { return {placement::V, static_cast<signed char>(along)}; }
+inline constexpr placement varying{placement::V};  // different on each rank, and no dim says how
 
 /// `real` is the plan's precision; `wide` is f32 or better (statistics, losses); `index` is int32.
 enum class element : unsigned char { real, wide, index };

@@ -24,7 +24,7 @@ inline constexpr auto rc103_rings_of_exchanges = meshed({.world = 4, .cp = 4, .u
 static_assert(valid<rc103_rings_of_exchanges>);  // error: RC103: ulysses=2 with cp=4 is rings of 2 ranks that exchange heads, which are not lowered in this version: set ulysses=1 or ulysses=4
 
 inline constexpr auto rc103_axis_outside_world = meshed({.world = 2, .tp = 2, .etp = fault(2, 1)});
-static_assert(valid<rc103_axis_outside_world>);  // error: RC103: etp=2 is not lowered in this version; dp_replicate, dp_shard, cp, tp, pp and ulysses are: set etp=1
+static_assert(valid<rc103_axis_outside_world>);  // error: RC103: etp=2 is not lowered in this version; dp_replicate, dp_shard, cp, tp, ep, pp and ulysses are: set etp=1
 
 inline constexpr auto rc104_degree_zero = meshed({.tp = fault(0, 1)});
 static_assert(valid<rc104_degree_zero>);  // error: RC104: tp=0; a degree is at least 1, or `infer`
