@@ -209,10 +209,6 @@ void to_experts(const lane& on, over what, message m, at received, at scratch, a
   const stamped times(on, tracer::what::alone, m.name);
   const marked place(on, k, m.name);
   if (on.of->alone) return;
-  const lane_link& k = link_of(on, what, m);
-  const stamped times(on, tracer::what::alone, m.name);
-  const marked place(on, k, m.name);
-  if (on.of->alone) return;
   const std::size_t block = static_cast<std::size_t>(by.slab) * static_cast<std::size_t>(by.width) * sizeof(T);
   put_into_slabs(on, on.at<T>(scratch), on.at<T>(slots), on.at<std::int32_t>(offsets), by);
   exchange_blocks(on, k, m, on.at<std::byte>(received), on.at<std::byte>(scratch), block, by.ranks);
