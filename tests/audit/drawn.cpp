@@ -65,7 +65,7 @@ drawn draw(std::uint64_t seed, std::uint64_t index, const std::string& name) {
   if (draws of(seed, index, "heads"); of.chance(50)) dims.ulysses = dims.cp;
   else if (of.chance(50)) dims.cp_attention = cp_attention::ring;
   if (draws of(seed, index, "experts"); of.chance(40)) {
-    s.experts = of.one_of({4, 6, 8}), s.picks = of.between(1, 3);
+    s.is_llama = false, s.experts = of.one_of({4, 6, 8}), s.picks = of.between(1, 3);
     dims.ep = of.one_of({1, 2, 2, 3, 4, 6});
     if (dims.ep > 1) dims.sequence_parallel = dims.tp > 1, dims.cp_weights = cp_weights::shard;
   }

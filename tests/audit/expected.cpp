@@ -76,6 +76,15 @@ class accountant {
       add(1, m), add(2, m);
       if (full) add(1, m * fraction(1, 2), {.phase = "backward"});
     }
+    if (l.role == layer_role::block && of_.model.experts && d_.ep == 1) add_logits(l, m);
+  }
+  /// Where each rank of tp has a part of every expert, all choose alike: of a router's logits what the head has of its input.
+  void add_logits(const layer& l, std::int64_t m) {
+    with logits{.given = {{"h", of_.model.experts}}};
+    if (!d_.sequence_parallel) return add(13, m, logits);
+    add(14, m, logits), add(15, m, logits);
+    logits.phase = "backward";
+    if (l.recomputes && plan_.recipe.recompute.full) add(14, m, logits);
   }
 
   /// The slots of tokens go to their experts and come back, forward and backward, in slabs of room for what a rank may send another;
@@ -92,7 +101,10 @@ class accountant {
       if (l.recomputes && plan_.recipe.recompute.full) add(37, m * fraction(1, 2), of);
       of.phase.clear();
     }
-    add(40, m, {.axis = "ep", .kind = "share_offsets", .type = "i32", .given = {{"e", d_.ep}, {"Np", 2}, {"k", of_.model.experts}}});
+    with offsets{.axis = "ep", .kind = "share_offsets", .type = "i32", .given = {{"e", d_.ep}, {"Np", 2}, {"k", of_.model.experts}}};
+    add(40, m, offsets);
+    offsets.phase = "backward";
+    if (l.recomputes && plan_.recipe.recompute.full) add(40, m, offsets);
   }
 
   /// Keys and values are gathered, or heads exchanged, and kept; with all of forward, that is repeated. What is handed on around a
