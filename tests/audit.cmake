@@ -21,7 +21,7 @@ add_test(NAME audit COMMAND rankc_audit_test)
 add_executable(rankc_sequences_audit_test audit/carried_test.cpp)
 target_include_directories(rankc_sequences_audit_test PRIVATE "${rankc_SOURCE_DIR}" programs)
 target_link_libraries(rankc_sequences_audit_test PRIVATE rankc_audit rankc_sequences_host rankc_test_main nlohmann_json::nlohmann_json)
-target_compile_definitions(rankc_sequences_audit_test PRIVATE RANKC_PLANS=56)
+target_compile_definitions(rankc_sequences_audit_test PRIVATE RANKC_PLANS=72)
 add_test(NAME audit_sequences COMMAND rankc_sequences_audit_test)
 
 add_executable(audit_programs audit/programs.cpp)

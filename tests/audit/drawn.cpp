@@ -63,6 +63,10 @@ drawn draw(std::uint64_t seed, std::uint64_t index, const std::string& name) {
   parallel_dims dims = draw_dims(d);
   if (draws of(seed, index, "heads"); of.chance(50)) dims.ulysses = dims.cp;
   else if (of.chance(50)) dims.cp_attention = cp_attention::ring;
+  if (draws of(seed, index, "groups"); of.chance(25) && dims.world / dims.cp <= 3) {  // pairs, in rings of two
+    dims.world = dims.world / dims.cp * 4, dims.cp = 4;
+    dims.ulysses = 2, dims.cp_attention = cp_attention::ring;
+  }
   const fuzz::schedule_choice by = draw_schedule(d, dims.pp);
   const int ranks = dims.dp_replicate * dims.dp_shard, seq = d.one_of({4, 12, 24});
   training recipe{.seq = seq, .global_batch = by.microbatches * ranks * d.between(1, 2), .precision = f64};
