@@ -18,6 +18,7 @@ add_library(rankc_equivalence STATIC
   equivalence/collectives.cpp
   equivalence/shards.cpp
   equivalence/heads.cpp
+  equivalence/slots.cpp
   equivalence/claims.cpp
   equivalence/claims_sums.cpp
   equivalence/blame.cpp

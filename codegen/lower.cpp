@@ -67,7 +67,7 @@ void add(fingerprint& f, const body& b, const node& n) {
   f.add(fmt::format("{} {} {}", n.rows, n.seq, n.number));
   if (!n.row->communicates()) return;
   f.add(b.message(n));
-  add(f, {static_cast<int>(role_over(n.over)), b.part(n).elements(), n.row->converts == conversion::all_reduce_max});
+  add(f, {static_cast<int>(role_over(n.over)), b.part(n).elements(), n.slab, n.row->converts == conversion::all_reduce_max});
 }
 
 void add(fingerprint& f, const item& i) {

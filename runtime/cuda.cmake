@@ -31,6 +31,7 @@ add_library(rankc_runtime_cuda STATIC
   src/cuda/chunk_attention.cu
   src/cuda/engine.cpp
   src/cuda/exchange.cu
+  src/cuda/slots.cu
   src/cuda/experts.cu
   src/cuda/gates.cu
   src/cuda/grouped.cu

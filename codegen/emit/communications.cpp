@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "communications.hpp"
 
+#include <rankc/ops/table.hpp>
+
 #include <algorithm>
 #include <tuple>
 
 #include "../passes/lanes.hpp"
 #include "../passes/passes.hpp"
 #include "../passes/roles.hpp"
+#include "emit.hpp"
 
 namespace rankc::codegen {
 
@@ -22,6 +25,8 @@ std::string_view axis_name(runtime::over o) {
     case runtime::over::shard: return "dp_shard";
     case runtime::over::cp: return "cp";
     case runtime::over::ulysses: return "ulysses";
+    case runtime::over::ep: return "ep";
+    case runtime::over::efsdp: return "efsdp";
     case runtime::over::tied: return "tied";
     case runtime::over::pp:
     case runtime::over::peer: break;
@@ -71,6 +76,7 @@ struct part {
   bool is_wide = false, rounds = false;
   std::size_t bytes = 0;  // that the rank gives an all_gather, or gets of a reduce_scatter
   int on = -1;            // a lane other than the item's
+  bool is_index = false;
 };
 
 /// Visit what an item communicates, in order.
@@ -80,7 +86,7 @@ void each_part(const lowered& l, const pipeline_rank& r, const item& i, auto vis
     const body& b = l.bodies[static_cast<std::size_t>(s.layers[static_cast<std::size_t>(layer)].kind)];
     for (const phase p : phases_of(s, i, layer))
       for (const node& n : b.calls(p))
-        if (n.row->communicates()) visit(part{n.row->name, role_over(n.over), n.wide, false, b.message_bytes(n), lane_of(r.lanes, n, i.on)});
+        if (n.row->communicates()) visit(part{n.row->name, role_over(n.over), n.wide, false, b.message_bytes(n), lane_of(r.lanes, n, i.on), n.is(ops::share_offsets)});
   };
   const auto of_shards = [&](std::string_view kind, const std::vector<gathering::part>& all, bool is_wide) {
     for (const gathering::part& p : all) {
@@ -113,9 +119,11 @@ void each_part(const lowered& l, const pipeline_rank& r, const item& i, auto vis
 
 }  // namespace
 
+std::string communications::type_name() const { return is_index ? "i32" : name_of(type); }
+
 double communications::sent() const {
   if (kind == "receive") return 0;
-  const double bytes = static_cast<double>(elements) * static_cast<double>(runtime::size_of(type));
+  const double bytes = static_cast<double>(elements) * static_cast<double>(is_index ? sizeof(std::int32_t) : runtime::size_of(type));
   if (kind == "send" || kind.starts_with("shift")) return bytes;
   return (kind.starts_with("all_reduce") ? 2 : 1) * (ranks - 1) * bytes / ranks;
 }
@@ -133,17 +141,18 @@ std::vector<communications> count_communications(const lowered& l, const pipelin
       communications one{.phase = phase_of(l, r, s, i), .kind = p.kind, .axis = axis_name(p.over)};
       const dtype kept = p.is_wide && l.type == dtype::bf16 ? dtype::f32 : l.type;
       one.type = p.rounds ? dtype::bf16 : kept;
+      one.is_index = p.is_index;
       one.ranks = l.communicators[static_cast<std::size_t>(groups[link])].members();
       const auto same = [&](const communications& c) {
-        return std::tie(c.phase, c.kind, c.axis, c.type, c.ranks) ==
-               std::tie(one.phase, one.kind, one.axis, one.type, one.ranks);
+        return std::tie(c.phase, c.kind, c.axis, c.type, c.is_index, c.ranks) ==
+               std::tie(one.phase, one.kind, one.axis, one.type, one.is_index, one.ranks);
       };
       auto at = std::find_if(all.begin(), all.end(), same);
       if (at == all.end()) at = all.insert(all.end(), one);
       const bool in_parts = p.kind == "all_gather" || p.kind == "reduce_scatter";
       at->count += !(go_together && counted);
       ++at->tensors;
-      at->elements += static_cast<std::int64_t>(p.bytes / runtime::size_of(kept)) * (in_parts ? one.ranks : 1);
+      at->elements += static_cast<std::int64_t>(p.bytes / (p.is_index ? sizeof(std::int32_t) : runtime::size_of(kept))) * (in_parts ? one.ranks : 1);
       counted = true;
     });
   }

@@ -9,13 +9,15 @@ namespace rankc::codegen {
 struct communications {
   std::string_view phase, kind, axis;  // "forward", "all_gather", "dp_shard"
   dtype type = dtype::f32;
+  bool is_index = false;   // i32, else of the type
   int ranks = 1;           // of the group; 2 of a message
   std::int64_t count = 0;  // tensors that go together count once
   std::int64_t tensors = 0;
-  std::int64_t elements = 0;  // an all_gather's result, what a reduce_scatter or an all_reduce is given, a message
+  std::int64_t elements = 0;  // an all_gather's result, what a reduce_scatter or an all_reduce is given, a message, slabs of slots
 
-  /// What the rank sends in a ring.
-  /// Units: bytes. Source: (n-1)/n of the elements for all_gather and reduce_scatter, twice that for all_reduce
+  std::string type_name() const;
+  /// What the rank sends in a ring, or to each other rank.
+  /// Units: bytes. Source: (n-1)/n of the elements for all_gather, reduce_scatter and exchanges, twice that for all_reduce
   /// (Patarasuk and Yuan 2009).
   double sent() const;
 };

@@ -75,6 +75,12 @@ std::string data_ranks_text(const parallel_dims& d) {
   return std::to_string(d.dp_replicate) + (d.dp_shard > 1 ? fmt::format(" x {} shards", d.dp_shard) : "");
 }
 
+/// "cp 4 (ulysses 2) x ": the ranks that share out sequences, and of how many a group is that exchanges heads.
+std::string context_ranks_text(const parallel_dims& d) {
+  if (d.cp == 1) return "";
+  return fmt::format("cp {}{} x ", d.cp, d.ulysses > 1 ? fmt::format(" (ulysses {})", d.ulysses) : "");
+}
+
 std::string layer_names(const stage_plan& s) {
   const std::string first = s.layers.front().name, last = s.layers.back().name;
   return first == last ? first : first + " .. " + last;
@@ -220,7 +226,7 @@ sharding_costs costs_of_sharding(const lowered& l, const pipeline_rank& r) {
   c.here.kept = kept + static_cast<double>(r.gathered_elements) * real + static_cast<double>(r.summed_elements + r.arriving_elements) * wide;
   double over_replicas = 0;
   for (const communications& x : count_communications(l, r))
-    if (x.phase != "step") (x.axis == "dp_shard" ? c.here.sent : over_replicas) += x.axis.starts_with("dp_") ? x.sent() : 0;
+    if (x.phase != "step") (x.axis == "dp_shard" || x.axis == "efsdp" ? c.here.sent : over_replicas) += x.axis.starts_with("dp_") || x.axis == "efsdp" ? x.sent() : 0;
   c.once = {kept + stored * real + trained * wide, (shards - 1) / shards * (stored * real + trained * summed) + over_replicas};
   c.here.sent += over_replicas;
   c.replicas = {replica, 2 * (all - 1) / all * trained_whole * summed};
@@ -249,7 +255,7 @@ std::string communications_text(const std::vector<communications>& all) {
   for (const communications& c : all) {
     sent += c.sent();
     out += fmt::format("  {:<9} {:<14} {:<12} {:>6} {:>8} {:>12} {:<5} {:>11}\n", c.phase, c.kind, c.axis, c.count, c.tensors, c.elements,
-                       name_of(c.type), readable_bytes(static_cast<std::size_t>(c.sent())));
+                       c.type_name(), readable_bytes(static_cast<std::size_t>(c.sent())));
   }
   return out + fmt::format("  sends {} a step\n", readable_bytes(static_cast<std::size_t>(sent)));
 }
@@ -261,7 +267,7 @@ std::string describe_text(const lowered& l) {
   const timing t = time(p.actions, p.expected);
   const std::vector<double> shares = shares_of_stages(p);
   std::string out = fmt::format("{}: {} parameters, {} ranks = pp {} x dp {} x {}tp {}{}, {}\n", p.name, parameters_of(l).all(),
-                                p.dims.world, p.dims.pp, data_ranks_text(p.dims), p.dims.cp > 1 ? fmt::format("cp {} x ", p.dims.cp) : "", p.dims.tp,
+                                p.dims.world, p.dims.pp, data_ranks_text(p.dims), context_ranks_text(p.dims), p.dims.tp,
                                 p.dims.sequence_parallel ? " with sequence parallelism" : "", name_of(l.type));
   out += fmt::format("step: {} sequences of {} tokens = {} microbatches x {} dp ranks x {} rows\n", p.recipe.global_batch,
                      p.recipe.seq, p.actions.microbatches, batch_ranks(p.dims), p.rows);
@@ -308,6 +314,7 @@ std::string describe_json(const lowered& l) {
                         {"weights_in", l.has_bf16_weights() ? "bf16" : wide_type(l)}}},
          {"schedule", p.schedule}, {"bubble", t.bubble}, {"bubble_per_rank", t.bubble_per_rank},
          {"peak_activations", t.peak_activations}, {"plan_hash", fmt::format("{:016x}", l.hash)}};
+  if (p.dims.ulysses > 1) j["dims"]["ulysses"] = p.dims.ulysses;
   if (const known_model& m = p.model; !m.family.empty()) {
     const model_sizes& s = m.sizes;
     j["model"] = {{"family", m.family}, {"layers", s.layers}, {"hidden", s.hidden}, {"heads", s.heads},
@@ -330,7 +337,7 @@ std::string describe_json(const lowered& l) {
     for (const pool& p : r.arena.pools)
       rank["kept"].push_back({{"what", kept_names[static_cast<int>(p.what)]}, {"count", p.count}, {"bytes", p.unit}});
     for (const communications& c : count_communications(l, r))
-      rank["collectives"].push_back({{"phase", c.phase}, {"kind", c.kind}, {"axis", c.axis}, {"dtype", name_of(c.type)},
+      rank["collectives"].push_back({{"phase", c.phase}, {"kind", c.kind}, {"axis", c.axis}, {"dtype", c.type_name()},
                                      {"ranks", c.ranks}, {"count", c.count}, {"tensors", c.tensors}, {"elements", c.elements}, {"sent_bytes", c.sent()}});
     if (l.is_sharded()) {
       const auto [here, once, replicas] = costs_of_sharding(l, r);

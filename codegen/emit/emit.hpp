@@ -14,7 +14,7 @@
 namespace rankc::codegen {
 
 /// A layer's parameters in one piece each; those that layers share have pieces of their own.
-inline constexpr std::string_view group_names[]{"own", "over_tp", "frozen"};
+inline constexpr std::string_view group_names[]{"own", "over_tp", "experts", "frozen"};
 
 /// The struct of each op's kernel, by its row.
 using kernel_names = std::map<const op_row*, std::string>;
@@ -50,7 +50,7 @@ std::string rope_name(std::size_t index, std::size_t count);
 
 /// How a layer's call names what surrounds it: in a stage's function, or in the order of a step.
 struct layer_surroundings {
-  std::string lane, beside, scope, slot, work, ids, targets, routers, x, y, dy, dx, accumulate;
+  std::string lane, beside, scope, slot, work, ids, targets, routers, x, y, dy, dx, accumulate, accumulate_kept;
 };
 std::string layer_call_text(const lowered&, const pipeline_rank&, const stage_plan&, int layer, phase, const layer_surroundings&);
 std::string stage_call_text(const pipeline_rank&, const item&, phase, const layer_surroundings&);

@@ -157,11 +157,14 @@ class layer_text {
     return &*first == &*last ? kernels_name(*first) : kernels_name(*first) + " .. " + kernels_name(*last);
   }
 
-  std::string into_name(int shared) const { return shared < 0 ? "into" : "into_" + b_.names.parameters[static_cast<std::size_t>(shared)]; }
+  std::string into_name(int flag) const {
+    if (flag == flag_of_experts) return "into_experts";
+    return flag == flag_of_others ? "into" : "into_" + b_.names.parameters[static_cast<std::size_t>(flag)];
+  }
   std::string into(const node& n) const {
     switch (n.accumulate) {
       case accumulation::add: return "store::add";
-      case accumulation::after_first: return into_name(find_shared(b_, n));
+      case accumulation::after_first: return into_name(find_flag(b_, n));
       default: return "store::overwrite";
     }
   }
@@ -198,9 +201,11 @@ class layer_text {
     const bool in_place = n.row->converts == conversion::all_reduce || n.row->converts == conversion::all_reduce_max;
     give(in_place ? "data" : "to", name(n.ports[0]));
     if (shifts) give("second_to", name(n.ports[1])), give("from", name(n.ports[2])), give("second_from", name(n.ports[3]));
-    if (n.row->converts == conversion::all_to_all) give("scratch", name(n.ports[1]));
-    if (!in_place && !shifts) give("from", name(n.ports.back()));
+    if (n.row->converts == conversion::all_to_all || n.slab > 0) give("scratch", name(n.ports[1]));
+    if (!in_place && !shifts) give("from", name(n.ports[n.slab > 0 ? 2 : n.ports.size() - 1]));
+    if (n.slab > 0 && n.ports.size() > 3) give("offsets", name(n.ports[3]));
     if (n.row->converts == conversion::all_to_all) give("seq", "size<" + size_of(b_, n, "seq").text + ">");
+    if (n.slab > 0) give("ranks", fmt::format("size<{}>", b_.setting.dims.ep)), give("slab", fmt::format("size<{}>", n.slab));
     give("site", fmt::format("{{{}, \"{}\"}}", l_.find_message(message), message));
     if (n.row->converts == conversion::all_reduce_max) give("how", "reduction::max");
   }
@@ -236,7 +241,7 @@ class layer_text {
     take(f.dy, "output", "dy");
     take(f.dx, "input", "dx");
     take(f.accumulate, "store", "into");
-    for (int p : f.accumulate_shared) take(true, "store", into_name(p));
+    for (int flag : f.accumulate_apart) take(true, "store", into_name(flag));
     return out;
   }
 

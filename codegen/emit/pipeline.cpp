@@ -65,8 +65,9 @@ class order_text {
     return {i.on == compute_lane ? on(i.on) : "on", i.on == compute_lane ? "ring" : "on", s.name + "::", slot_name(i), i.on == compute_lane ? "work" : "work_beside", of_microbatch("ids"), of_microbatch("targets"),
             of_microbatch("routers"),
             between(kept::activation, s.stage), between(kept::activation, s.stage + 1), between(kept::gradient, s.stage + 1),
-            between(kept::gradient, s.stage), i.first ? "store::overwrite" : "store::add"};
+            between(kept::gradient, s.stage), store_of(i.first), store_of(i.first_kept)};
   }
+  static std::string store_of(bool first) { return first ? "store::overwrite" : "store::add"; }
   /// What the order calls the slot of a stage whose layers it calls one by one.
   std::string slot_name(const item& i) const {
     if (l_.is_sharded()) return "s_" + i.name;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include <rankc/program/expected.hpp>
 #include <rankc/rules/batch.hpp>
 #include <rankc/templates.hpp>
@@ -17,13 +19,18 @@ namespace {
 
 constexpr std::string_view fill_names[]{"fill::zeros", "fill::ones", "fill::uniform"};
 
+bool has_experts(const pipeline_rank& r) {
+  return std::any_of(r.parameters.begin(), r.parameters.end(), [](const placed_parameter& p) { return p.as.experts; });
+}
+
 std::string parameter_table(const pipeline_rank& r) {
   if (r.parameters.empty()) return "";
-  std::string out = fmt::format("// name, rows, cols, dim sharded over tp, first element, start, std, matrix, copy\n"
-                                "constexpr parameter parameters_{}[]{{\n", r.index);
+  std::string out = fmt::format("// name, rows, cols, dim sharded over tp, first element, start, std, matrix, copy{}\n"
+                                "constexpr parameter parameters_{}[]{{\n", has_experts(r) ? ", experts" : "", r.index);
   for (const placed_parameter& p : r.parameters)
-    out += fmt::format("    {{\"{}\", {}, {}, {}, {}, {}, {}, {}, {}}},\n", p.name, p.as.rows, p.as.cols, p.as.shard_dim,
-                       p.element, fill_names[static_cast<int>(p.as.start)], p.as.std, p.as.ndim > 1, p.copy);
+    out += fmt::format("    {{\"{}\", {}, {}, {}, {}, {}, {}, {}, {}{}}},\n", p.name, p.as.rows, p.as.cols, p.as.shard_dim,
+                       p.element, fill_names[static_cast<int>(p.as.start)], p.as.std, p.as.ndim > 1, p.copy,
+                       p.as.experts ? ", true" : "");
   return out + "};\n";
 }
 
@@ -119,7 +126,10 @@ std::string tables(const lowered& l) {
 /// Floating-point operations per token; backward is twice a forward, but for the gradients of frozen weights.
 double flops_per_token(const plan_data& plan) {
   double total = 0;
-  for (const layer_kind& k : plan.kinds) total += k.count * (3 * forward_flops(k.ops) - frozen_flops(k.ops));
+  for (std::size_t k = 0; k < plan.kinds.size(); ++k) {  // on one device: no rows are counted that no token fills
+    const trace& t = plan.on_one_device[k];
+    total += plan.kinds[k].count * (3 * forward_flops(t) - frozen_flops(t));
+  }
   return total;
 }
 
@@ -138,6 +148,7 @@ std::string shares_text(const lowered& l) {
   std::string out = d.cp > 1 ? fmt::format(" .cp = {},", d.cp) : "";
   if (l.is_sharded()) out += fmt::format(" .shards = {},", weight_shards(d));
   if (d.cp > 1 && d.cp_weights == cp_weights::shard) out += " .cp_shares_weights = true,";
+  if (d.ep > 1) out += fmt::format(" .ep = {},", d.ep);
   return out;
 }
 

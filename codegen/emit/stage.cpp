@@ -17,18 +17,20 @@ std::string name_of(const stage_plan& s, kept what, int layer) {
   return (what == kept::output_gradient ? "d_" : "") + s.layers[layer].id + (what == kept::saved ? "" : what == kept::halfway ? "_halfway" : "_out");
 }
 
-/// "block_layer::parameters<real> layers_2{.own = {weights[0]}}": a layer's parameters in a region.
-std::string parameters_in(const lowered& l, const layer_use& use, const std::string& region) {
-  const bool gradients = region.ends_with("gradients");
+/// "block_layer::parameters<real> layers_2{.own = {weights[0]}}": a layer's weights, or their gradients, in their regions.
+std::string parameters_of(const lowered& l, const layer_use& use, bool gradients) {
+  const std::string kept = gradients ? "gradients" : l.has_working_copy() ? "working_copy" : "weights";
+  const std::string gathered = gradients ? "full_gradients" : "gathered";
+  const auto region = [&](group g) { return rankc::program::is_shared_out(g, l.plan->dims) ? gathered : kept; };
   std::vector<std::string> pieces;
   for (int g = 0; g < n_groups; ++g)
     if (l.groups[use.kind].size[g] && !(gradients && g == static_cast<int>(group::frozen)))
-      pieces.push_back(fmt::format(".{} = {{{}[{}]}}", group_names[g], region, (gradients ? use.summed_base : use.gathered_base)[g]));
+      pieces.push_back(fmt::format(".{} = {{{}[{}]}}", group_names[g], region(static_cast<group>(g)), (gradients ? use.summed_base : use.gathered_base)[g]));
   const body& b = l.bodies[use.kind];
   for (std::size_t s = 0; s < use.shared.size(); ++s) {
     const auto p = static_cast<std::size_t>(l.groups[use.kind].shared[s]);
     if (gradients && !b.parameters[p].trainable) continue;
-    pieces.push_back(fmt::format(".{} = {{{}[{}]}}", b.names.parameters[p], region, gradients ? use.shared[s].summed : use.shared[s].gathered));
+    pieces.push_back(fmt::format(".{} = {{{}[{}]}}", b.names.parameters[p], region(group::shared), gradients ? use.shared[s].summed : use.shared[s].gathered));
   }
   if (pieces.empty()) return "";
   pieces.front() = fmt::format("constexpr {}::parameters<{}> {}{}{{", layer_namespace(b), gradients ? "wide" : "real",
@@ -40,8 +42,8 @@ std::string parameters(const lowered& l, const stage_plan& s) {
   std::string out;
   for (const layer_use& use : s.layers) {
     if (l.bodies[use.kind].parameters.empty()) continue;
-    out += parameters_in(l, use, l.is_sharded() ? "gathered" : l.has_working_copy() ? "working_copy" : "weights");
-    if (l.trains()) out += parameters_in(l, use, l.is_sharded() ? "full_gradients" : "gradients");
+    out += parameters_of(l, use, false);
+    if (l.trains()) out += parameters_of(l, use, true);
   }
   return out;
 }
@@ -95,13 +97,13 @@ bool takes(const pipeline_rank& r, const stage_plan& s, phase p, formal f) {
   for (int layer = 0; layer < static_cast<int>(s.layers.size()); ++layer)
     for (const phase each : phases_of(s, p, layer))
       for (const actual& a : s.calls[static_cast<int>(each)][layer].given)
-        if (f == formal::accumulate ? a.from == source::adds
+        if (f == formal::accumulate ? a.from == source::adds || a.from == source::adds_kept
                                     : a.as == f && (a.from == source::boundary || a.from == source::rank)) return true;
   return false;
 }
 
 std::string function(const lowered& l, const pipeline_rank& r, const stage_plan& s, phase p) {
-  const layer_surroundings names{"on", "beside", "", "s", "work", "ids", "targets", "routers", "x", "y", "dy", "dx", "into"};
+  const layer_surroundings names{"on", "beside", "", "s", "work", "ids", "targets", "routers", "x", "y", "dy", "dx", "into", "into"};
   std::string body;
   const int n = static_cast<int>(s.layers.size());
   for (int i = 0; i < n; ++i) {
@@ -134,6 +136,7 @@ std::string text_of(const pipeline_rank& r, const stage_plan& s, const layer_cal
     case source::boundary: return a.what == kept::gradient ? (a.index ? in.dy : in.dx) : (a.index ? in.y : in.x);
     case source::chain: return in.scope + name_of(s, kept::output_gradient, a.as == formal::dy ? c.layer : c.layer - 1);
     case source::adds: return in.accumulate;
+    case source::adds_kept: return in.accumulate_kept;
     case source::always: return "store::add";
     case source::rank: break;
   }

@@ -69,6 +69,7 @@ void cell::bind(const std::vector<operand>& ports, const attributes& with) {
     for (std::size_t a = 0; a < p.axes.size(); ++a)
       bind_axis(p.name, p.axes[a], ports[i].unit, h.box[static_cast<int>(a)]);
   }
+  if (fact_.segments) bind_experts();
   check_needs(ports);
   check_order();
   if (fact_.grouped) bind_group(with);
@@ -87,9 +88,23 @@ word cell::find_order(const std::vector<operand>& ports) const {
   if (fact_.by < 0) return 0;
   const auto by = static_cast<std::size_t>(fact_.by);
   const holding& h = *find(ports[by], fact_.ports[by]);
-  const word order = h.sum.size() == 1 ? model_.arrangement(h.sum[0].of) : 0;
+  const word received = h.box.size() == 2 ? h.box[1].arranged : 0, order = received      ? received
+                                                                          : h.sum.size() == 1 ? model_.arrangement(h.sum[0].of)
+                                                                                              : 0;
   if (order == 0) throw refusal(fmt::format("{} does not say where slots of tokens lie", fact_.ports[by].name));
   return order;
+}
+
+void cell::bind_experts() {
+  const std::size_t r = slot('r'), g = slot('g');
+  if (!is_bound_[g]) return;
+  const part segments = bound_[g];
+  if (!segments.arranged && !segments.is_whole()) throw refusal(fmt::format("it has segments of {}; expected all", text_of('e', segments.at)));
+  if (is_bound_[r] && (!(bound_[r].at == segments.at) || bound_[r].size != segments.size))
+    throw refusal(fmt::format("its weights are of {}, its slots of {}", text_of('e', bound_[r].at), text_of('e', segments.at)));
+  if (range[g].size() % range[r].size()) throw refusal("its segments are not as many of each expert");
+  bound_[r] = {segments.at, segments.size};
+  is_bound_[r] = true;
 }
 
 void cell::check_order() const {
@@ -414,7 +429,7 @@ holding cell::function(int equation, const std::vector<operand>& ports, const at
     if (e.how == joining::softmax) over.id = static_cast<term>(hasher(5) << word{fact_.key} << static_cast<word>(with.seq) << given[0] << given[1]).a;
     if (interval twice; !over.done.sort(twice))
       throw refusal(text_of(letter, {twice.begin, twice.end}) + " are in the sum twice");
-    s.over.push_back(std::move(over));
+    if (!over.done.is(0, p.size)) s.over.push_back(std::move(over));  // all of them may lie in another order
   }
   made.sum.push_back(std::move(s));
   return made;

@@ -49,6 +49,7 @@ class cell {
   void check_order() const;
   /// Tokens are of one group, which is the operands'.
   void bind_group(const attributes&);
+  void bind_experts();
   /// An operand's term, were it whole. What is missing of it goes into `over`, where the op is linear in it.
   term take(int operand, bool linear, few<pending, 1>& over, bool& has_pending) const;
   /// Zeros of the box that the operands say; of any, where they do not.

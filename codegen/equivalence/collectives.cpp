@@ -148,6 +148,10 @@ std::vector<content> combine(collective_kind does, const std::vector<const conte
     case collective_kind::shift:
     case collective_kind::shift_back:
       return handed_on(given, members, does == collective_kind::shift ? members - 1 : 1);
+    case collective_kind::to_experts:
+    case collective_kind::from_experts:
+    case collective_kind::share_offsets:
+      throw refusal("what its members exchange is not known without their offsets");
     case collective_kind::reduce_scatter:
       break;
   }

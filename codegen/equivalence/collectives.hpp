@@ -3,6 +3,7 @@
 // those that are there are the first two, and each further one holds what the shift from the first to the
 // second says.
 #pragma once
+#include <functional>
 #include <vector>
 
 #include "contents.hpp"
@@ -32,6 +33,18 @@ struct exchanged {
 /// tokens are, of each sequence in as many pairs of chunks as there are members, one from the front and its counterpart.
 /// Errors: refusal where they do not divide so.
 std::vector<content> exchange(const std::vector<const content*>& given, const exchanged&);
+
+/// How members exchange slots of tokens: so many rows from each to each, of `tokens` that a step has. `choice_of`: of a term that
+/// says where slots lie, what it is of; 0 of another.
+struct slabs {
+  std::int64_t members, rows, tokens;
+  std::function<word(const term&)> choice_of;
+};
+/// What each gets of its own experts' slots, of all members' tokens; of its own tokens' slots, of all experts; and of offsets.
+/// Errors: refusal where slots and offsets are not of one choice and the same tokens, or slabs have no room for all.
+std::vector<content> send_to_experts(const std::vector<const content*>& given, const std::vector<const content*>& offsets, const slabs&);
+std::vector<content> send_from_experts(const std::vector<const content*>& given, const std::vector<const content*>& offsets, const slabs&);
+std::vector<content> send_offsets(const std::vector<const content*>& given, const slabs&);
 
 /// Join a piece to one that it continues, with further rows or, of one dim, with further elements.
 /// False where there is none.

@@ -138,6 +138,8 @@ std::string axis_name(char letter) {
       return "positions";
     case 'm':
       return "groups";
+    case 'e':
+      return "experts";
     case '+':
       return "parts";
     default:

@@ -75,6 +75,7 @@ void interpreter::collective(op_ref r) {
     throw refusal(fmt::format("not all of \"{}\" take part", group.name));
   const std::size_t count = o.reads.size();
   if (o.does == collective_kind::all_to_all) return exchange_heads(members);
+  if (exchanges_slots(o.does)) return send_slots(members);
   for (const op_ref m : members)
     if (at(m).does != o.does || at(m).in_bf16 != o.in_bf16 || at(m).reads.size() != count || at(m).writes.size() != count)
       throw refusal("its members do different things");
@@ -108,6 +109,31 @@ void interpreter::exchange_heads(const std::vector<op_ref>& members) {
   }
   std::vector<content> made = exchange(given, {o.views[1].shape, o.views[0].shape, o.seq});
   for (std::size_t m = 0; m < members.size(); ++m) store_.put(at(members[m]).writes[0], std::move(made[m]));
+  for (const op_ref m : members) store_.done(at(m).reads);
+}
+
+/// Scratch holds nothing after it.
+void interpreter::send_slots(const std::vector<op_ref>& members) {
+  const op& o = at(members.front());
+  const communicator& group = program_.communicators[static_cast<std::size_t>(o.communicator)];
+  if (group.members() != static_cast<int>(members.size())) throw refusal("not all of its members are known");
+  std::vector<const content*> given, offsets;
+  for (const op_ref m : members) {
+    const op& own = at(m);
+    if (own.does != o.does || own.in_bf16 || own.rows != o.rows) throw refusal("its members do different things");
+    given.push_back(&store_.at(own.reads.front()));
+    offsets.push_back(&store_.at(own.reads.back()));
+  }
+  const slabs as{group.members(), o.rows, model_.tokens(), [&](const term& t) { return model_.arrangement(t); }};
+  std::vector<content> made = o.does == collective_kind::to_experts     ? send_to_experts(given, offsets, as)
+                              : o.does == collective_kind::from_experts ? send_from_experts(given, offsets, as)
+                                                                        : send_offsets(given, as);
+  for (std::size_t m = 0; m < members.size(); ++m) {
+    const access& w = at(members[m]).writes[0];
+    if (made[m].bytes != w.end - w.begin || made[m].type != w.type)
+      throw refusal(fmt::format("it writes {} bytes; expected {}", w.end - w.begin, made[m].bytes));
+    store_.put(w, std::move(made[m]));
+  }
   for (const op_ref m : members) store_.done(at(m).reads);
 }
 

@@ -61,7 +61,8 @@ constexpr line lines[]{
     {"concat", "y(t w) first(t l) second(t r)", "y = first + second", "whole(w l r)", "parts", "first second = split(dy)"},
     {"concat_heads", "y(t h*w) first(t h*l) second(t h*r)", "y = first + second", "", "parts", "first second = split_heads(dy)"},
 
-    // ---- routers and experts: l picks of each token, of r experts; i and f are the rows and columns of an expert's matrix
+    // ---- routers and experts: l picks of each token, of r experts; i and f are the rows and columns of an expert's matrix;
+    // g segments of slots
     {"softmax_top", "weights(t l) chosen(t l) logits(t e)", "weights = logits; chosen = logits", "whole(l e)", "parts",
      "logits = softmax_top_grad(dweights, logits, chosen)"},
     {"softmax_top_grad", "dlogits(t e) dweights(t l) logits(t e) chosen(t l)", "dlogits = dweights' logits chosen", "whole(l e)"},
@@ -77,11 +78,14 @@ constexpr line lines[]{
      "slots weights = combine_grad(dy, slots, weights, places)"},
     {"combine_grad", "dslots(t*l w) dweights(t l) dy(t w) slots(t*l w) weights(t l) places(t l)",
      "dslots = dy' weights' places; dweights = sum(w) dy' slots' places", "whole(l) by(places)"},
-    {"expert_up", "y(t*l f) x(t*l i) w(r*i f) offsets(2 r)", "y = sum(i) x' w' offsets", "whole(r) by(offsets)", "",
+    {"expert_up", "y(t*l f) x(t*l i) w(r*i f) offsets(2 g)", "y = sum(i) x' w' offsets", "segments by(offsets)", "",
      "x = expert_down(dy, w, offsets); w = expert_dw(x, dy, offsets)"},
-    {"expert_down", "y(t*l i) x(t*l f) w(r*i f) offsets(2 r)", "y = sum(f) x' w' offsets", "whole(r) by(offsets)", "",
+    {"expert_down", "y(t*l i) x(t*l f) w(r*i f) offsets(2 g)", "y = sum(f) x' w' offsets", "segments by(offsets)", "",
      "x = expert_up(dy, w, offsets); w = expert_dw(dy, x, offsets)"},
-    {"expert_dw", "+dw(r*i f) x(t*l i) y(t*l f) offsets(2 r)", "dw = sum(t) x' y' offsets", "whole(r) by(offsets)"},
+    {"expert_dw", "+dw(r*i f) x(t*l i) y(t*l f) offsets(2 g)", "dw = sum(t) x' y' offsets", "segments by(offsets)"},
+    {"to_experts", "received(u*l w) slots(t*l w) offsets(2 r)", "received = 1 * slots", "", "", "slots = from_experts(dreceived, offsets)"},
+    {"from_experts", "slots(t*l w) received(u*l w) offsets(2 r)", "slots = 1 * received", "", "", "received = to_experts(dslots, offsets)"},
+    {"share_offsets", "shared(2 g) offsets(2 r)", "shared = 1 * offsets"},
 
     // ---- what routers did: m groups of tokens, l sums of each of r experts
     {"softmax_statistics", "own(m l*r) logits(t r)", "own = sum(t) logits", "grouped whole(l r)", "seq number",

@@ -47,7 +47,10 @@ namespace rankc::codegen::algebra {
 ///   "like R"       its results are row R's,
 ///   "arranges"     its results say in which order the slots of tokens lie that are chosen so: "t*l" are l slots of each token, in an
 ///                  order of their own,
-///   "by(places)"   slots lie as that operand says, which is of their tokens alone, where it is a sum over tokens,
+///   "by(places)"   slots lie as that operand says, which is of their tokens alone, where it is a sum over tokens; of what was
+///                  exchanged, as the exchange made them lie,
+///   "segments"     axis g is of segments of slots, of the experts that axis r is of: of all, or of those whose slots a member of an
+///                  exchange has received,
 ///   "grouped"      axis m is of groups of so many tokens as the op's seq, in their order, and axis t of tokens of one of them; a sum
 ///                  over t is over those of the group,
 ///   "commutative"  the two operands may change places,
@@ -114,7 +117,8 @@ struct fact {
   std::vector<std::string> names;  // of the ports, and what is between
   std::vector<equation> equations;
   std::string whole, first;  // letters
-  bool positions = false, listed = false, sequences = false, chunks = false, ring = false, shares = false, groups = false, commutative = false, arranges = false, grouped = false;
+  bool positions = false, listed = false, sequences = false, chunks = false, ring = false, shares = false, groups = false, commutative = false, arranges = false,
+       grouped = false, segments = false;
   int by = -1;  // of an operand that says where slots lie
   bool seq = false, number = false, parts = false;
   std::vector<derivative> derivatives;

@@ -52,6 +52,7 @@ class interpreter {
   void meet(op_ref sent, op_ref received);
   void collective(op_ref);
   void exchange_heads(const std::vector<op_ref>& members);
+  void send_slots(const std::vector<op_ref>& members);
   void check_sent_in_bf16(const op&, const content&);
 
   few<segment, 2> segments(const op&, const view&) const;

@@ -159,7 +159,7 @@ void check_elements(const view& v, const access& a) {
 
 /// What a collective makes, beside scratch.
 static std::size_t results_of(const op& o) {
-  const bool has_scratch = o.does == collective_kind::all_to_all && o.writes.size() == 2;
+  const bool has_scratch = (o.does == collective_kind::all_to_all || exchanges_slots(o.does)) && o.writes.size() == 2;
   return has_scratch ? 1 : o.writes.size();
 }
 
@@ -241,10 +241,27 @@ void check_shift(const op& o) {
   if (!is_apart(o.writes[0], o.writes[1])) throw refusal("it writes two tensors to the same bytes");
 }
 
+/// The same of slots, which go into slabs, or come out of them, by way of scratch of their size.
+void check_slots(const op& o, const seat& at) {
+  const bool of_offsets = o.does == collective_kind::share_offsets;
+  if (o.reads.size() != (of_offsets ? 1 : 2) || o.writes.size() != 2 || o.views.size() != o.reads.size() + 1 || o.rows < 1)
+    throw refusal("it exchanges slots and their offsets, or offsets alone, by way of scratch");
+  const access &scratch = o.writes[1], &blocks = o.does == collective_kind::from_experts ? o.reads[0] : o.writes[0];
+  if (scratch.end - scratch.begin != o.bytes || blocks.end - blocks.begin != o.bytes) throw refusal("its scratch is of another size");
+  if (!of_offsets) {
+    const tensor_shape& s = o.views[o.does == collective_kind::from_experts ? 1 : 0].shape;
+    if (s.size() != 2 || s[0] != at.members * o.rows) throw refusal(fmt::format("it has no slabs of {} rows for {} members", o.rows, at.members));
+  }
+  for (const access& r : o.reads)
+    if (!is_apart(r, o.writes[0]) || !is_apart(r, scratch)) throw refusal("it writes over what it reads");
+  if (!is_apart(o.writes[0], scratch)) throw refusal("it writes over what it reads");
+}
+
 }  // namespace
 
 void check_layout(const op& o, const seat& at) {
   check_views(o);
+  if (exchanges_slots(o.does)) return check_slots(o, at);
   if (o.reads.empty() || o.reads.size() != results_of(o))
     throw refusal(fmt::format("it reads {} tensors and writes {}", o.reads.size(), o.writes.size()));
   const bool scatters = o.does == collective_kind::reduce_scatter;

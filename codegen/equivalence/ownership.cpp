@@ -42,7 +42,8 @@ box_type shifted(const box_type& box, int dim, std::int64_t by) {
   return to;
 }
 
-/// The steps from a rank to those that it has a group with, of which the program has two, or all.
+/// The steps from a rank to those that it has a group with, of which the program has two, or all; in the latter case where they
+/// are along one dim, as those of ep, which may span several axes, are not for all parameters.
 std::vector<step> steps_from(const program& p, const std::vector<shard>& shards, int rank) {
   const box_type& own = *box_of_rank(shards, rank);
   std::vector<const communicator*> largest_first;
@@ -54,7 +55,7 @@ std::vector<step> steps_from(const program& p, const std::vector<shard>& shards,
   for (const communicator* c : largest_first) {
     if (c->ranks.size() != 2 && static_cast<int>(c->ranks.size()) != c->members()) continue;
     step s{c->members(), static_cast<int>(c->ranks.size()) < c->members()};
-    bool is_known = false;
+    bool is_known = false, is_shifted = true;
     for (const int member : c->ranks) {
       const box_type* other = box_of_rank(shards, member);
       if (member == rank || !other || *other == own) continue;
@@ -62,13 +63,14 @@ std::vector<step> steps_from(const program& p, const std::vector<shard>& shards,
       std::int64_t by = 0;
       for (int d = 0; d < own.size(); ++d)
         if (!((*other)[d] == own[d])) s.dim = d, by = (*other)[d].at[0].begin - own[d].at[0].begin;
-      if (!(shifted(own, s.dim, by) == *other))
+      is_shifted &= shifted(own, s.dim, by) == *other;
+      if (!is_shifted && s.in_line)
         throw refusal(fmt::format("rank {} has {}, rank {} of its group {}; expected it shifted along one dim",
                                   rank, text_of(own), member, text_of(*other)));
       if (std::find(s.by.begin(), s.by.end(), by) != s.by.end()) continue;  // the same part on two ranks
       s.ranks.push_back(member), s.by.push_back(by);
     }
-    if (!s.by.empty() && !is_known) all.push_back(std::move(s));
+    if (!s.by.empty() && !is_known && is_shifted) all.push_back(std::move(s));
   }
   return all;
 }

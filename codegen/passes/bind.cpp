@@ -14,9 +14,9 @@ const actual& layer_call::operator[](formal f) const {
   return *at;
 }
 
-const actual& layer_call::flag(int shared) const {
+const actual& layer_call::flag(int flag) const {
   const auto at = std::find_if(given.begin(), given.end(), [&](const actual& a) {
-    return a.index == shared && a.as == (shared < 0 ? formal::accumulate : formal::accumulate_shared);
+    return a.index == flag && a.as == (flag == flag_of_others ? formal::accumulate : formal::accumulate_apart);
   });
   if (at == given.end()) throw std::logic_error("a layer's function sums and is not told from when on");
   return *at;
@@ -50,13 +50,16 @@ class binder {
     give(takes_.routers, {formal::routers, source::rank});
     give(takes_.dy, gradient(formal::dy, layer_));
     give(takes_.dx, gradient(formal::dx, layer_ - 1));
-    give(takes_.accumulate, {formal::accumulate, of_losses && use_.adds_to_loss ? source::always : source::adds, -1});
-    for (int p : takes_.accumulate_shared)
-      give(true, {formal::accumulate_shared, !l_.reshards() && use_.adds_to(l_.groups[use_.kind].of_parameter[p]) ? source::always : source::adds, p});
+    give(takes_.accumulate, {formal::accumulate, of_losses && use_.adds_to_loss ? source::always : source::adds, flag_of_others});
+    for (int f : takes_.accumulate_apart) give(true, {formal::accumulate_apart, source_of(f), f});
     return std::move(call_);
   }
 
  private:
+  source source_of(int flag) const {
+    if (flag == flag_of_experts) return source::adds_kept;
+    return !l_.reshards() && use_.adds_to(l_.groups[use_.kind].of_parameter[static_cast<std::size_t>(flag)]) ? source::always : source::adds;
+  }
   void give(bool is_taken, const actual& a) {
     if (is_taken) call_.given.push_back(a);
   }
@@ -141,13 +144,15 @@ std::vector<phase> phases_of(const stage_plan& s, const item& i, int layer) {
   return i.on == compute_lane ? phases_of(s, i.does, layer) : after_repeating(i.does);
 }
 
-int find_shared(const body& b, const node& n) {
-  int shared = -1;
+int find_flag(const body& b, const node& n) {
+  int flag = flag_of_others;
   n.each_write([&](const port_use& u) {
     const value& v = b.values[u.at.value];
-    if (v.where == space::gradient && b.parameters[v.of].shared) shared = v.of;
+    if (v.where != space::gradient) return;
+    if (b.parameters[v.of].shared) flag = v.of;
+    else if (b.parameters[v.of].experts && b.parameters[v.of].shards == 1) flag = flag_of_experts;
   });
-  return shared;
+  return flag;
 }
 
 function_shape shape_of(const body& b, phase p) {
@@ -159,9 +164,9 @@ function_shape shape_of(const body& b, phase p) {
   for (const node& n : b.calls(p)) {
     f.beside |= n.is_beside();
     if (n.accumulate != accumulation::after_first) continue;
-    const int shared = find_shared(b, n);
-    if (shared < 0) f.accumulate = true;
-    else if (std::find(f.accumulate_shared.begin(), f.accumulate_shared.end(), shared) == f.accumulate_shared.end()) f.accumulate_shared.push_back(shared);
+    const int flag = find_flag(b, n);
+    if (flag == flag_of_others) f.accumulate = true;
+    else if (std::find(f.accumulate_apart.begin(), f.accumulate_apart.end(), flag) == f.accumulate_apart.end()) f.accumulate_apart.push_back(flag);
   }
   return f;
 }

@@ -40,7 +40,7 @@ std::string place_of(const layout& mesh, const coord& c, axis across) {
   const bool spans_cp = parts_of(axis::cp).has(parts_of(across)) || across == (d.cp_weights == cp_weights::shard ? axis::fsdp : axis::replicas);
   std::string s = " at";
   for (axis a : listed_axes) {
-    if (row(a).lowered == lowering::nothing || row(a).fills == fills::cp || role_along(a) == role_over(across) || (a == axis::cp && (spans_cp || d.cp == 1)) ||
+    if (row(a).lowered == lowering::nothing || row(a).fills != fills::world || role_along(a) == role_over(across) || (a == axis::cp && (spans_cp || d.cp == 1)) ||
         (a == axis::dp_shard && d.dp_shard == 1))
       continue;
     s += std::string(" ") + role_name(role_along(a)) + " " + std::to_string(a == axis::cp ? cp_of(d, c) : c[a]);
@@ -81,7 +81,8 @@ class maker {
       add(role_name(as) + place, ranks, as, rings ? ring_lane(r.lanes) : lane_over(as));
       if (rings && sums_beside_rings(l_.plan->kinds, l_.plan->dims)) add(role_name(as) + std::string(" of layers") + place, ranks, as, compute_lane);
       if (as == runtime::over::shard) add("gathering" + place, ranks, as, gather_lane(r.lanes));
-      const bool in_layers = as == runtime::over::tp || as == runtime::over::cp || as == runtime::over::ulysses;
+      if (as == runtime::over::efsdp) add("gathering of experts" + place, ranks, as, gather_lane(r.lanes));
+      const bool in_layers = as == runtime::over::tp || as == runtime::over::cp || as == runtime::over::ulysses || as == runtime::over::ep;
       if (in_layers && r.overlaps) add(role_name(as) + std::string(" of what overlaps") + place, ranks, as, overlap_lane);
       const bool of_batch = as == runtime::over::shard || as == runtime::over::dp;
       if (of_batch && sums_over_batch(l_.plan->kinds)) {

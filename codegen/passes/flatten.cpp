@@ -139,6 +139,7 @@ flattener::place flattener::resolve(const item& i, const layer_call& call, int i
                                  : whole(region, {static_cast<int>(j), region == gathered ? use.gathered(in) : use.summed(in)});
     throw std::logic_error("a layer's parameter has no place");
   };
+  const auto is_shared_out = [&] { return b.parameters[static_cast<std::size_t>(v.of)].shards > 1; };
   const auto part_of = [&](place whole) {  // of what is saved, or of the workspace
     whole.begin += v.offset;
     whole.bytes = v.bytes;
@@ -148,8 +149,8 @@ flattener::place flattener::resolve(const item& i, const layer_call& call, int i
     return whole;
   };
   switch (v.where) {
-    case space::weight: return parameter_of(l_.is_sharded() ? gathered : l_.has_working_copy() ? working_copy : weight);
-    case space::gradient: return parameter_of(l_.is_sharded() ? full_gradient : gradient);
+    case space::weight: return parameter_of(is_shared_out() ? gathered : l_.has_working_copy() ? working_copy : weight);
+    case space::gradient: return parameter_of(is_shared_out() ? full_gradient : gradient);
     case space::rope: return locate(i, call, {formal::rope, source::rank, static_cast<int>(r_.arena.find_rope(b.ropes[v.of]))});
     case space::tokens: return given(formal::ids);
     case space::targets: return given(formal::targets);
@@ -169,7 +170,8 @@ flattener::place flattener::resolve(const item& i, const layer_call& call, int i
 /// Whether a node adds to a gradient or to the loss, or overwrites it.
 static bool adds(const item& i, const layer_call& call, const body& b, const node& n) {
   if (n.accumulate != accumulation::after_first) return n.accumulate == accumulation::add;
-  return call.flag(find_shared(b, n)).from == source::always || !i.first;
+  const source flag = call.flag(find_flag(b, n)).from;
+  return flag == source::always || !(flag == source::adds_kept ? i.first_kept : i.first);
 }
 
 void flattener::set_replaced(access& written, const op& o, const std::vector<int>& candidates) {
@@ -248,6 +250,9 @@ static collective_kind kind_of(conversion c) {
     case conversion::all_to_all: return collective_kind::all_to_all;
     case conversion::shift: return collective_kind::shift;
     case conversion::shift_back: return collective_kind::shift_back;
+    case conversion::to_experts: return collective_kind::to_experts;
+    case conversion::from_experts: return collective_kind::from_experts;
+    case conversion::share_offsets: return collective_kind::share_offsets;
     default: return collective_kind::all_reduce;
   }
 }
@@ -302,7 +307,7 @@ op flattener::layer_op(const item& i, const layer_call& call, const node& n) {
     o.row = n.row->name;
     o.number = n.number;
   }
-  o.rows = n.rows, o.seq = n.seq;
+  o.rows = n.slab > 0 ? n.slab : n.rows, o.seq = n.seq;
   return o;
 }
 

@@ -81,6 +81,7 @@ static holding held(int region, const placed_parameter& p) {
                             : region == second_moment ? holding_kind::second_moment
                                                       : holding_kind::working_copy;
   holding h{.kind = kind, .name = p.name};
+  h.expert_rows = p.as.experts ? p.as.rows : 0;
   for (int d = 0; d < p.as.ndim; ++d) {
     const std::int64_t count = d == 0 ? p.as.rows : p.as.cols;
     h.box.push_back({p.as.shard_dim == d ? count : 0, d == 0 ? p.as.shard_rows : count});

@@ -27,7 +27,7 @@ int find_lane(const std::vector<lane>&, int peer, bool sends);
 
 /// The lane of what ranks communicate over a kind of communicator; messages, actions that overlap and gathering apart.
 constexpr int lane_over(runtime::over o) {
-  return o == runtime::over::dp || o == runtime::over::tied || o == runtime::over::shard ? reduce_lane : compute_lane;
+  return o == runtime::over::dp || o == runtime::over::tied || o == runtime::over::shard || o == runtime::over::efsdp ? reduce_lane : compute_lane;
 }
 
 /// Index of a communicator in `pipeline_rank::links`.

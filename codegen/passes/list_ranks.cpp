@@ -108,13 +108,14 @@ class rank_lister {
   static std::string given_as(const stage_plan& s, const actual& a) {
     constexpr const char* formals[]{
         "beside",  "weights", "gradients", "saved", "halfway", "work", "rope",       "ids",
-        "targets", "x",       "y",         "loss",  "routers", "dy",   "dx",   "accumulate", "accumulate_shared"};
+        "targets", "x",       "y",         "loss",  "routers", "dy",   "dx",   "accumulate", "accumulate_apart"};
     const std::string as = formals[static_cast<int>(a.as)];
     switch (a.from) {
       case source::slot: return fmt::format("{}: {} of {}", as, word(a.what), s.layers[a.index].name);
       case source::boundary: return fmt::format("{}: {} the stage", as, a.index ? "after" : "before");
       case source::chain: return fmt::format("{}: chain {}", as, a.index);
-      case source::adds: return as + ": after the first microbatch";
+      case source::adds:
+      case source::adds_kept: return as + ": after the first microbatch";
       case source::always: return as + ": always";
       case source::parameters:
       case source::rank: return a.as == formal::rope ? fmt::format("{} {}", as, a.index) : as;

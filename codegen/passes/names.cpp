@@ -19,7 +19,7 @@ std::vector<std::string_view> reserved_names() {
   std::vector<std::string_view> names{
       "on", "beside", "follow", "w", "dw", "s", "work", "rope_table", "ids", "targets", "x", "y", "loss", "routers", "dy", "dx", 
       "parameters", "saved", "halfway", "mid", "place", "keep", "forward", "backward", "backward_input", "backward_weight", "recompute", "slot", "region", "size", "own",
-      "over_tp", "shared", "at", "real", "bf16", "rank", "lane", "over", "reduction", "event", "message", "rankc", "std", "host", "cuda",
+      "over_tp", "experts", "shared", "at", "real", "bf16", "rank", "lane", "over", "reduction", "event", "message", "rankc", "std", "host", "cuda",
       "runtime", "copy", "clear", "matrix", "vector", "stream", "workspace", "size_constant", "store", "run", "input", "output", "into", "base", "wide",
       "send", "receive", "sum_squares", "adamw", "sgd", "std", "T"};
   for (const op_row* row : ops::all) names.push_back(row->name);
@@ -35,11 +35,12 @@ class namer {
   body_names run() {
     for (const layer_parameter& p : b_.parameters)
       if (p.shared) scope_.take("into_" + p.name.text());
+    scope_.take("into_experts");
     if (b_.setting.dims.tp > 1) name_constant(rankc::name(axis::tp), b_.setting.dims.tp);
     name_traced();
     name_sizes();
     name_made();
-    std::vector<std::string_view> taken{"parameters", "at", "T", "own", "over_tp", "shared", "vector", "matrix"};
+    std::vector<std::string_view> taken{"parameters", "at", "T", "own", "over_tp", "experts", "shared", "vector", "matrix"};
     for (const constant& c : out_.constants) taken.push_back(c.name);
     name_scope ids(taken);
     for (const layer_parameter& p : b_.parameters) out_.parameters.push_back(ids.take(p.name.text()));
@@ -112,11 +113,9 @@ class namer {
     for (int i = 0; i < t.ndim; ++i) {
       const local_dim d = rankc::program::local(t, i, b_.setting.dims);
       std::int64_t whole = d.count;
-      for (axis a : listed_axes)
-        if (d.over.has(a)) whole *= ranks_along(b_.setting.dims, a);
+      d.each_axis([&](axis a) { whole *= ranks_along(b_.setting.dims, a); });
       name_constant(d.name, whole);
-      for (axis a : listed_axes)
-        if (d.over.has(a)) name_constant(rankc::name(a), ranks_along(b_.setting.dims, a));
+      d.each_axis([&](axis a) { name_constant(rankc::name(a), ranks_along(b_.setting.dims, a)); });
       if (d.unit != 1) name_constant(d.unit_name, d.unit);
     }
   }

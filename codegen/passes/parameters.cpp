@@ -109,6 +109,7 @@ class regions {
 
   void place() {
     each_layer([&](int s, int i) { place(group::own, s, i); });
+    each_layer([&](int s, int i) { place(group::experts, s, i); });
     const std::size_t over_tp = at_;
     each_layer([&](int s, int i) { place(group::over_tp, s, i); });
     if (at_ > over_tp)
@@ -136,7 +137,11 @@ class regions {
       if (placed.of_parameter[p].in == g)
         r_.parameters.push_back({(plan_.kinds[b.kind].repeated ? use.name + "." : "") + b.parameters[p].name.text(), b.parameters[p],
                                  at_ + placed.of_parameter[p].offset, r_.stages[stage].copy});
-    if (g == group::own) r_.buckets.push_back({.name = use.name, .id = use.id, .first = at_, .count = size, .stage = stage, .after_layer = layer});
+    if (g == group::own || g == group::experts) {
+      const bool whole = g == group::own;
+      r_.buckets.push_back({.name = use.name + (whole ? "" : " experts"), .id = use.id + (whole ? "" : "_experts"), .first = at_, .count = size,
+                            .stage = stage, .after_layer = layer});
+    }
     at_ += size;
   }
 
@@ -254,7 +259,7 @@ void place_parameters(lowered& l) {
   }
   for (pipeline_rank& r : l.ranks) {
     finish_buckets(l, r);
-    auto counted = [&](const placed_parameter& p, bool sharded) { return !p.copy && p.as.trainable && (p.as.shard_dim >= 0) == sharded; };
+    auto counted = [&](const placed_parameter& p, bool sharded) { return !p.copy && p.as.trainable && p.as.differs_over_tp == sharded; };
     r.squares_sharded = without_decay_split(ranges_of(r, [&](const auto& p) { return counted(p, true); }));
     r.squares_whole = without_decay_split(ranges_of(r, [&](const auto& p) { return counted(p, false); }));
     r.updates = ranges_of(r, [](const auto& p) { return p.as.trainable; });

@@ -18,6 +18,10 @@ inline int shard_of(const parallel_dims& d, const coord& at) {
   return d.cp_weights == cp_weights::shard ? at[axis::dp_shard] * d.cp + cp_of(d, at) : at[axis::dp_shard];
 }
 
+/// Which of the experts of each layer it has, and which of the shards of these.
+inline int ep_of(const parallel_dims& d, const coord& at) { return layout(d).expert_at(layout(d).flat(at))[axis::ep]; }
+inline int expert_shard_of(const parallel_dims& d, const coord& at) { return layout(d).expert_at(layout(d).flat(at))[axis::edp_shard]; }
+
 /// A rank's place among those that have sequences of their own: replicas, and the shards of each.
 inline int dp_of(const parallel_dims& d, const coord& at) { return at[axis::dp_replicate] * d.dp_shard + at[axis::dp_shard]; }
 
@@ -43,13 +47,13 @@ std::string scaling_words(const rope_scaling&);
 /// What a layer's function takes, as its ops need it.
 struct function_shape {
   bool weights, gradients, saved, halfway, work, x, y, dy, dx, ids, targets, loss, routers, accumulate;
-  std::vector<int> accumulate_shared;  // into gradients of parameters that another layer shares
+  std::vector<int> accumulate_apart;  // into gradients with a flag of their own
   std::vector<int> ropes;  // of the body's tables
   bool beside = false;     // the lane of what goes around a ring
 };
 function_shape shape_of(const body&, phase);
-/// The parameter shared with another layer into whose gradient a node sums; -1: none.
-int find_shared(const body&, const node&);
+/// The flag by which a node sums: of a parameter that another layer shares its index.
+int find_flag(const body&, const node&);
 
 /// Whether a stage repeats what its last layer needs for backward: in an item by itself, which does not wait for the
 /// gradient.
@@ -132,7 +136,7 @@ class flattener {
   /// One of the reads that a write may be made over, if it has these bytes.
   static void set_replaced(access& written, const op&, const std::vector<int>& candidates);
   int count_terms(const stage_plan&, const layer_use&, std::initializer_list<phase>, space, int parameter) const;
-  std::vector<sum::relation> relate(placement shards, placement dp, placement tp, bool tied) const;
+  std::vector<sum::relation> relate(placement shards, placement dp, placement tp, bool tied, const placement* experts = nullptr) const;
   int count_sums(const stage_plan&, const layer_use&, int parameter) const;
   byte_range collected(int parameter) const;
   bool is_tied(const placed_parameter&) const;

@@ -109,7 +109,7 @@ class builder {
     item i;
     i.what = item_kind::gather;
     i.on = gather_lane(r_.lanes);
-    i.over = role_over(axis::fsdp);
+    i.over = role_over(of.over);
     i.gathering = static_cast<int>(g);
     i.name = "weights of " + of.name;
     i.bytes = r_.shard_elements(of.parts) * l_.real_bytes();
@@ -124,11 +124,11 @@ class builder {
     if (of.trained.empty()) return;
     item i;
     i.what = item_kind::reduce_scatter;
-    i.over = role_over(axis::fsdp);
+    i.over = role_over(of.over);
     i.on = lane_over(i.over);
     i.gathering = static_cast<int>(g);
     i.first = dealt_.insert(of.trained.front().parameter).second;
-    i.name = "gradients of " + of.name + over_axis(axis::fsdp);
+    i.name = "gradients of " + of.name + over_axis(of.over);
     i.bytes = r_.shard_elements(of.trained) * l_.wide_bytes();
     i.message = l_.message(i.name, i.bytes);
     issue(i);
@@ -162,7 +162,7 @@ class builder {
     i.does = phase_of(a.kind);
     i.name = token(a);
     if (a.overlaps_next) i.on = overlap_lane;
-    if (a.kind != action_kind::I) i.first = begun_.insert({a.stage, sums_gradients(a)}).second;
+    if (a.kind != action_kind::I) i.first = i.first_kept = begun_.insert({a.stage, sums_gradients(a)}).second;
     const bool reduces = reduces_after(at);
     if (reduces || l_.reshards() || arriving_.erase(a.stage)) return by_layers(i, a, reduces);
     recompute(i);

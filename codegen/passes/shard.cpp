@@ -15,6 +15,7 @@ namespace rankc::codegen {
 namespace {
 
 using rankc::program::aligned_elements;
+using rankc::program::is_shared_out;
 
 class sharder {
  public:
@@ -28,14 +29,19 @@ class sharder {
       for (std::size_t i = 0; i < r_.stages[s].layers.size(); ++i) {
         layer_use& use = r_.stages[s].layers[i];
         const place here = turns_.next(r_.stages[s].stage);
-        gathering own = make(use.name, use.id, static_cast<int>(s), static_cast<int>(i));
+        gathering own = make(axis::fsdp, use.name, use.id, static_cast<int>(s), static_cast<int>(i));
+        gathering experts = make(axis::efsdp, use.name + " experts", use.id + "_experts", static_cast<int>(s), static_cast<int>(i));
         for (int g = 0; g < n_groups; ++g) {
+          use.gathered_base[g] = use.summed_base[g] = use.base[g];
+          if (!is_shared_out(static_cast<group>(g), l_.plan->dims)) continue;
           const place at = turns_.take(here, l_.gathered_groups[use.kind].size[g], g != static_cast<int>(group::frozen));
           use.gathered_base[g] = at.weights, use.summed_base[g] = at.sums;
         }
-        for (std::size_t p = 0; p < l_.bodies[use.kind].parameters.size(); ++p) add(own, use, p);
+        for (std::size_t p = 0; p < l_.bodies[use.kind].parameters.size(); ++p)
+          add(l_.bodies[use.kind].parameters[p].experts ? experts : own, use, p);
         uses_.push_back({&use, here});
-        if (!own.parts.empty()) keep(std::move(own), here);
+        for (gathering* g : {&own, &experts})
+          if (!g->parts.empty()) keep(std::move(*g), here);
       }
     r_.sums_take_turns = turns_.stages_share_sums();
     r_.gathered_elements = turns_.weights.elements();
@@ -52,8 +58,8 @@ class sharder {
     return l_.trains() && l_.reshards() && (l_.plan->actions.microbatches > 1 || shares_);
   }
 
-  gathering make(const std::string& name, const std::string& id, int stage, int layer) {
-    return {.name = name, .id = ids_.take(id), .stage = stage, .layer = layer};
+  gathering make(axis over, const std::string& name, const std::string& id, int stage, int layer) {
+    return {.over = over, .name = name, .id = ids_.take(id), .stage = stage, .layer = layer};
   }
   void keep(gathering g, place in) {
     r_.gatherings.push_back(std::move(g));
@@ -63,6 +69,7 @@ class sharder {
   /// A parameter of a layer. One that layers share is gathered for each of them where they take turns, else once.
   void add(gathering& own, layer_use& use, std::size_t p) {
     const layer_parameter& as = l_.bodies[use.kind].parameters[p];
+    if (as.shards == 1) return;
     const group_layout::place &kept = l_.groups[use.kind].of_parameter[p], &whole = l_.gathered_groups[use.kind].of_parameter[p];
     const int index = index_.at(use.element(kept));
     const auto put = [&](gathering& into, place at) {
@@ -78,7 +85,8 @@ class sharder {
       const place in = turns_.shared();
       known->second = turns_.take(in, aligned_elements(as.stored()), as.trainable);
       const std::string& name = r_.parameters[static_cast<std::size_t>(index)].name;
-      gathering alone = l_.reshards() ? make(name + " of " + use.name, name + "_of_" + use.id, own.stage, own.layer) : make(name, name, -1, -1);
+      gathering alone = l_.reshards() ? make(axis::fsdp, name + " of " + use.name, name + "_of_" + use.id, own.stage, own.layer)
+                                        : make(axis::fsdp, name, name, -1, -1);
       put(alone, known->second);
       keep(std::move(alone), in);
     }
@@ -98,8 +106,8 @@ class sharder {
         for (gathering::part& p : *parts) p.arriving += sum < arriving.size() ? arriving[sum] : 0;
     }
     for (const auto& [use, in] : uses_) {
-      for (std::size_t& base : use->gathered_base) base += weights[in.weights];
-      for (std::size_t& base : use->summed_base) base += sums[in.sums];
+      for (int g = 0; g < n_groups; ++g)
+        if (is_shared_out(static_cast<group>(g), l_.plan->dims)) use->gathered_base[g] += weights[in.weights], use->summed_base[g] += sums[in.sums];
       const place shared = l_.reshards() ? in : turns_.shared();
       for (shared_use& each : use->shared) each.gathered += weights[shared.weights], each.summed += sums[shared.sums];
     }

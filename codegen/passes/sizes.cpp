@@ -47,13 +47,12 @@ extent length_of(const body& b, const node& n) {
 /// Where the rank's part of a dim begins.
 std::string first_text(const body& b, const local_dim& d) {
   std::string index;
-  for (axis a : listed_axes) {
-    if (!d.over.has(a)) continue;
+  d.each_axis([&](axis a) {
     const bool of_ring = a == axis::ring;  // groups are neighbours on cp
     std::string own = fmt::format("on.index_in(over::{})", role_name(role_along(of_ring ? axis::cp : a)));
     if (of_ring) own = fmt::format("({} / {})", own, name_of(b, "ulysses", b.setting.dims.ulysses));
     index = index.empty() ? own : fmt::format("({} * {} + {})", index, name_of(b, rankc::name(a), ranks_along(b.setting.dims, a)), own);
-  }
+  });
   return index.empty() ? "0" : index + " * (" + width_text(b, d) + ")";
 }
 
@@ -69,12 +68,11 @@ std::string count_text(const body& b, const local_dim& d) {
   }
   std::int64_t whole = d.count;
   std::string over;
-  for (axis a : listed_axes) {
-    if (!d.over.has(a)) continue;
+  d.each_axis([&](axis a) {
     const int ranks = ranks_along(b.setting.dims, a);
     whole *= ranks;
     over += " / " + name_of(b, rankc::name(a), ranks);
-  }
+  });
   return name_of(b, d.name, whole) + over;
 }
 

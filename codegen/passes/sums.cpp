@@ -65,10 +65,11 @@ int flattener::count_sums(const stage_plan& s, const layer_use& use, int paramet
 }
 
 /// The letters over the axes that a plan has. A tensor that two pipeline ranks hold is summed between them.
-std::vector<sum::relation> flattener::relate(placement shards, placement dp, placement tp, bool tied) const {
+std::vector<sum::relation> flattener::relate(placement shards, placement dp, placement tp, bool tied, const placement* experts) const {
   const auto link = [&](runtime::over o) { return find_link(r_, lane_over(o), o); };
   std::vector<sum::relation> of;
   if (l_.is_sharded()) of.push_back({link(runtime::over::shard), shards});
+  if (experts) of.push_back({link(runtime::over::efsdp), *experts});
   if (weight_replicas(l_.plan->dims) > 1) of.push_back({link(runtime::over::dp), dp});
   if (l_.plan->dims.tp > 1) of.push_back({link(runtime::over::tp), tp});
   if (tied) of.push_back({link(runtime::over::tied), placement::partial});
@@ -107,27 +108,28 @@ byte_range flattener::collected(int parameter) const {
 /// The letters are the typed trace's: of a gradient that is P over an axis, the parameter says so.
 sum flattener::sum_of_gradient(std::size_t parameter_index) const {
   const placed_parameter& q = r_.parameters[parameter_index];
-  const placement tp = q.as.shard_dim >= 0 ? placement::sharded
+  const placement tp = q.as.differs_over_tp ? placement::sharded
                        : q.as.sum_over_tp  ? placement::partial
                                            : placement::replicated;
   const placement dp = q.as.sum_over_dp ? placement::partial : placement::replicated;
   // Where whole gradients take turns in a place, what is dealt out of it each time is a contribution to the shard.
-  const bool by_turns = l_.reshards() || (r_.sums_take_turns && !q.as.shared);
+  const bool is_dealt = q.as.shards > 1;
+  const bool by_turns = is_dealt && (l_.reshards() || (r_.sums_take_turns && !q.as.shared));
   const placement shards = q.as.sum_over_shards && !by_turns ? placement::dealt : placement::sharded;
   sum of{sum_kind::gradient,
          q.name,
          parameter(gradient, parameter_index).range(),
-         relate(shards, dp, tp, is_tied(q)),
+         q.as.experts ? relate(placement::sharded, dp, tp, is_tied(q), is_dealt ? &shards : nullptr) : relate(shards, dp, tp, is_tied(q)),
          0,
          {},
          !q.copy};
-  if (l_.is_sharded() && !by_turns) of.collected = collected(static_cast<int>(parameter_index));
+  if (is_dealt && !by_turns) of.collected = collected(static_cast<int>(parameter_index));
   for (int region : kept_) of.updates.push_back(parameter(region, parameter_index).range());
   for (const stage_plan& s : r_.stages)
     for (const layer_use& use : s.layers)
       for (std::size_t k = 0; k < l_.bodies[use.kind].parameters.size(); ++k)
         if (use.element(l_.groups[use.kind].of_parameter[k]) == q.element)
-          of.terms += l_.reshards() ? count_sums(s, use, static_cast<int>(k)) : by_turns ? 1 : count_terms(s, use, {phase::backward, phase::backward_input, phase::backward_weight},
+          of.terms += by_turns && l_.reshards() ? count_sums(s, use, static_cast<int>(k)) : by_turns ? 1 : count_terms(s, use, {phase::backward, phase::backward_input, phase::backward_weight},
                                   space::gradient, static_cast<int>(k));
   return of;
 }

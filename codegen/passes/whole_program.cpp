@@ -17,10 +17,12 @@ namespace {
 constexpr int all_of = 64;
 
 /// Whether a rank is in a program that has two along each of dp_replicate, dp_shard and tp, whatever their number. Chunks of
-/// sequences do not lie in line: of groups that cp is a part of, all ranks are.
+/// sequences do not lie in line: of groups that cp is a part of, all ranks are; and of those that exchange slots of experts.
 bool represents(const parallel_dims& d, const coord& at) {
   const bool with_shards = d.cp > 1 && d.cp_weights == cp_weights::shard, with_replicas = d.cp > 1 && !with_shards;
-  return (with_replicas || at[axis::dp_replicate] < 2) && (with_shards || at[axis::dp_shard] < 2) && at[axis::tp] < 2;
+  const bool with_experts = d.ep > 1;
+  return (with_replicas || at[axis::dp_replicate] < 2) && (with_shards || with_experts || at[axis::dp_shard] < 2) &&
+         (with_experts || at[axis::tp] < 2);
 }
 
 /// The ranks of a program: all, or those that represent them.
@@ -76,12 +78,21 @@ class representatives {
     return out;
   }
 
+  /// The rank of its pipeline coordinate that a rank is to be like. Of ranks that exchange slots of experts a whole replica is in
+  /// the program, so that each rank is like that of the first replica.
+  int likened(int rank) const {
+    const parallel_dims& d = l_.plan->dims;
+    const coord at = layout(d).at(rank);
+    if (d.ep == 1) return layout(d).flat(coord(along<axis::pp>(at[axis::pp])));
+    return rank - at[axis::dp_replicate] * layout(d).dense().find(axis::dp_replicate)->stride;
+  }
+
   /// A shift along one of these axes takes every rank's communicators to those of another rank: what holds of some ranks then
   /// holds of all.
   void check_symmetry() const {
     const parallel_dims& d = l_.plan->dims;
     for (int r = 0; r < d.world; ++r) {
-      const int first = layout(d).flat(coord(along<axis::pp>(layout(d).at(r)[axis::pp])));
+      const int first = likened(r);
       const pipeline_rank& of_pipeline = l_.ranks[layout(d).at(r)[axis::pp]];
       for (std::size_t k = 0; k < of_pipeline.links.size(); ++k) {
         const int own = l_.communicator_of[r].at(k), of_first = l_.communicator_of[first].at(k);
@@ -129,6 +140,11 @@ flat_rank flatten(const lowered& l, const pipeline_rank& r, bool train) {
   return {std::move(all), f.sent(), f.received(), f.values(), f.sums(train)};
 }
 
+/// Rows of a parameter before those that a rank keeps, of experts or of others.
+std::int64_t rows_before(const parallel_dims& d, const coord& at, std::int64_t expert_rows, std::int64_t kept) {
+  return expert_rows > 0 ? ep_of(d, at) * expert_rows + expert_shard_of(d, at) * kept : shard_of(d, at) * kept;
+}
+
 /// Where a rank's shards begin, of what an op says for rank 1 of tp and rank 0 of the others.
 void place_shards(op& o, const parallel_dims& d, std::int64_t tokens_of_replica, const coord& at) {
   for (view& v : o.views) v.first = v.first * at[axis::tp] + std::exchange(v.next_first, 0) * (cp_of(d, at) / std::exchange(v.alike, 1));
@@ -142,7 +158,7 @@ void place_shards(op& o, const parallel_dims& d, std::int64_t tokens_of_replica,
         continue;
       }
       b.first *= at[axis::tp];
-      if (!h.name.empty() && i == 0) b.first += shard_of(d, at) * b.count;  // rows of a parameter
+      if (!h.name.empty() && i == 0) b.first += rows_before(d, at, h.expert_rows, b.count);  // of a parameter
     }
   }
 }

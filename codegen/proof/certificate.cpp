@@ -157,6 +157,7 @@ class rank_text {
       if (point_to_point) fmt::format_to(to(), ",\"peer\":{}", place_of_peer(o));
       else fmt::format_to(to(), ",\"does\":\"{}\",\"in_bf16\":{}", collective_kind_names[static_cast<int>(o.does)], o.in_bf16);
       if (o.kind == op_kind::collective && o.does == collective_kind::all_to_all) fmt::format_to(to(), ",\"seq\":{}", o.seq);
+      if (o.kind == op_kind::collective && exchanges_slots(o.does)) fmt::format_to(to(), ",\"rows\":{}", o.rows);
       fmt::format_to(to(), ",\"bytes\":{},\"message\":{}", o.bytes, o.message);
     }
     fmt::format_to(to(), ",\"position\":{}}}", position);

@@ -126,7 +126,17 @@ void check_sizes(const site& at) {
     return in % members == 0 && o.reads.size() == 1 && o.writes.size() == 2 && like(o.reads[0], o.writes[0]) && out == 2 * in &&
            o.writes[1].type == element_type::bytes;
   };
-  const bool fits = gathers     ? in == o.bytes && out == members * in
+  const auto sends_slots = [&] {  // slots, or offsets: in slabs of as much for each member, by way of scratch of that size
+    const bool gives_back = o.does == collective_kind::from_experts;
+    const std::size_t slots = o.does == collective_kind::share_offsets ? 1 : 2;
+    if (o.reads.size() != slots || o.writes.size() != 2) return false;
+    const access& slabs = gives_back ? o.reads[0] : o.writes[0];
+    const std::size_t size = slabs.end - slabs.begin, scratch = o.writes[1].end - o.writes[1].begin;
+    return size == o.bytes && size % members == 0 && scratch == size && o.reads[0].type == o.writes[0].type &&
+           o.writes[1].type == element_type::bytes && o.reads.back().type == (slots == 1 ? o.reads[0].type : element_type::i32);
+  };
+  const bool fits = exchanges_slots(o.does) ? sends_slots()
+                    : gathers     ? in == o.bytes && out == members * in
                     : scatters  ? out == o.bytes && in == members * out
                     : exchanges ? in == o.bytes && swaps()
                     : shifts    ? in == o.bytes && pairwise && o.reads.size() == 2 && o.writes.size() == 2

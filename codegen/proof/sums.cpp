@@ -204,6 +204,7 @@ class summation {
       std::set<int> of;
       for (const auto& [communicator, as] : sums_[g].over)
         if (as == placement::sharded || as == placement::dealt) of.insert(communicator);
+      std::erase_if(of, [&, all = of](int c) { return std::any_of(all.begin(), all.end(), [&](int other) { return is_within(c, other); }); });
       if (!first && of != shards)
         refuse(i, "adds to the norm both of shards over {} and of what is whole",
                names(of.empty() ? shards : of));
@@ -211,6 +212,13 @@ class summation {
     }
     pending.insert(shards.begin(), shards.end());
     return pending;
+  }
+  /// Whether the members of a group are some of another's: shards that differ in the one do in the other, whose sum is of all.
+  /// Of groups of the same ranks the others are within the first.
+  bool is_within(int group, int other) const {
+    const std::vector<int>&few = table_.program.communicators[group].ranks, &all = table_.program.communicators[other].ranks;
+    return (few.size() < all.size() || (few.size() == all.size() && group > other)) &&
+           std::all_of(few.begin(), few.end(), [&](int r) { return std::find(all.begin(), all.end(), r) != all.end(); });
   }
 
   void contribute(int i, const touched& t, const std::set<std::size_t>& whole) {

@@ -90,8 +90,10 @@ instruction to_instruction(const json& j) {
   if (s.communicates)
     fields.insert(fields.end(), {"communicator", s.point_to_point ? "peer" : "does", "bytes", "message"});
   if (s.kind == "collective") fields.push_back("in_bf16");
-  const bool exchanges = s.kind == "collective" && j.contains("does") && j["does"] == "all_to_all";
+  const auto does = [&](const char* what) { return s.kind == "collective" && j.contains("does") && j["does"] == what; };
+  const bool exchanges = does("all_to_all"), sends_slots = does("to_experts") || does("from_experts") || does("share_offsets");
   if (exchanges) fields.push_back("seq");
+  if (sends_slots) fields.push_back("rows");
   if (s.kind == "compute") fields.insert(fields.end(), {"row", "rows", "seq", "number"});
   else if (s.kind == "begin" || s.kind == "end") fields.push_back("holds");
   else if (!s.communicates)
@@ -120,8 +122,10 @@ instruction to_instruction(const json& j) {
     s.peer = to_int(j["peer"], where + ": peer");
     return s;
   }
-  s.does = to_word(j["does"], {"all_reduce", "all_reduce_max", "all_gather", "reduce_scatter", "all_to_all", "shift", "shift_back"}, where + ": does");
+  s.does = to_word(j["does"], {"all_reduce", "all_reduce_max", "all_gather", "reduce_scatter", "all_to_all", "shift", "shift_back", "to_experts",
+                               "from_experts", "share_offsets"}, where + ": does");
   if (exchanges) s.seq = to_count(j["seq"], where + ": seq");
+  if (sends_slots) s.rows = to_count(j["rows"], where + ": rows");
   if (!j["in_bf16"].is_boolean()) refuse(where + ": in_bf16", "must be true or false");
   s.in_bf16 = j["in_bf16"].get<bool>();
   return s;

@@ -100,6 +100,16 @@ class schedule_checker {
     }
   }
 
+  /// Slots go into slabs for the members or come out of them, offsets beside; or offsets alone, of which all have as many.
+  static bool is_exchange_of_slots(const instruction& s, std::uint64_t members) {
+    const bool of_offsets = s.does == "share_offsets";
+    if (s.reads.size() != (of_offsets ? 1 : 2) || s.writes.size() != 2 || s.reads.back().type != "i32") return false;
+    const range &given = s.reads[0], &made = s.writes[0], &scratch = s.writes[1], &slabs = s.does == "from_experts" ? given : made;
+    const bool alike = !of_offsets || made.end - made.begin == given.end - given.begin;
+    return alike && slabs.end - slabs.begin == s.bytes && s.bytes % members == 0 && scratch.end - scratch.begin == s.bytes &&
+           scratch.type == "bytes" && given.type == made.type;
+  }
+
   /// A collective's bytes are those of its reads and writes.
   void check_collective(id me) const {
     const instruction& s = at(me);
@@ -113,6 +123,8 @@ class schedule_checker {
       right = in == s.bytes && in % members == 0 && s.reads.size() == 1 && s.writes.size() == 2 &&
               s.writes[0].end - s.writes[0].begin == in && s.writes[1].end - s.writes[1].begin == in &&
               s.reads[0].type == s.writes[0].type && s.writes[1].type == "bytes";
+    else if (s.does == "to_experts" || s.does == "from_experts" || s.does == "share_offsets")
+      right = is_exchange_of_slots(s, members);
     else
       for (std::size_t i = 0; right && i < s.reads.size(); ++i)
         right = s.reads[i].end - s.reads[i].begin == s.writes[i].end - s.writes[i].begin &&

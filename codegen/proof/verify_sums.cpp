@@ -96,6 +96,23 @@ class follower {
     return text;
   }
 
+  /// Of the groups over which there are shards, those that lie in no other, or in no earlier one of the same ranks: shards that differ in
+  /// one that does differ in the other, whose sum is of all.
+  std::uint64_t outermost(std::uint64_t bits) const {
+    const auto ranks = [&](int slot) -> const std::vector<int>& { return d_.groups[d_.workers[rank_].groups[slot]].ranks; };
+    const auto has = [](const std::vector<int>& all, int r) { return std::find(all.begin(), all.end(), r) != all.end(); };
+    std::uint64_t kept = 0;
+    for (int slot = 0; slot < 63; ++slot) {
+      if (!(bits >> slot & 1)) continue;
+      bool is_within = false;
+      for (int other = 0; other < 63; ++other)
+        if (other != slot && (bits >> other & 1) && (ranks(other).size() > ranks(slot).size() || (ranks(other).size() == ranks(slot).size() && other < slot)))
+          is_within |= std::all_of(ranks(slot).begin(), ranks(slot).end(), [&](int r) { return has(ranks(other), r); });
+      if (!is_within) kept |= std::uint64_t{1} << slot;
+    }
+    return kept;
+  }
+
   void walk(int i) {
     const instruction& s = at(i);
     std::map<int, const range*> reads, writes;  // by sum
@@ -177,7 +194,7 @@ class follower {
       std::optional<std::uint64_t> shards;
       for (const auto& [g, x] : reads) {
         if (writes.count(g)) continue;
-        const std::uint64_t of = mask(g, 'S') | mask(g, 'D');
+        const std::uint64_t of = outermost(mask(g, 'S') | mask(g, 'D'));
         if (shards.value_or(of) != of) refuse(i, "adds squares of shards to squares of what is whole");
         shards = of;
         if (!r_.totals[g].counted) refuse(i, "counts \"{}\", which is counted elsewhere", r_.totals[g].name);

@@ -22,12 +22,13 @@ constexpr rule_text texts[]{
      "parallel_dims{.world = 8, .dp_replicate = infer, .tp = 3}",
      "Take degrees that divide the world: tp = 1, 2, 4 or 8; or another world: 6 or 9."},
     {103, "every axis above 1 is lowered in this version",
-     "ep and etp are 1; groups of ranks that exchange heads hand on keys and values.",
+     "etp is 1; groups of ranks that exchange heads hand on keys and values; where experts are spread over ranks, these are of one replica.",
      "They can be declared, so that plans keep their spelling, but no pass lowers them yet. A plan that "
      "used them would compile to something else than it says. Groups that exchange heads and gather keys and values "
-     "are among them.",
+     "are among them. Where ep is above 1, expert_layout is folded, ranks of tp share out the tokens (sequence_parallel), ep is a multiple of "
+     "tp or takes all ranks of dp_shard * cp * tp, and cp_weights is shard.",
      "parallel_dims{.world = 4, .cp = 4, .ulysses = 2}",
-     "Use dp_replicate, dp_shard, cp, tp, pp and ulysses, this one for all of cp or with a ring: "
+     "Use dp_replicate, dp_shard, cp, tp, ep, pp and ulysses, this one for all of cp or with a ring: "
      "parallel_dims{.world = 4, .cp = 4, .ulysses = 2, .cp_attention = cp_attention::ring}."},
     {104, "a degree is at least 1",
      "world and every degree are at least 1, or `infer`.",
@@ -248,7 +249,8 @@ constexpr rule_text texts[]{
      "Write it in ops that there are."},
     {226, "replicas hold the same parameters",
      "Over dp_replicate, dp_shard and cp a parameter is typed as the same on every rank, and its gradient is a sum over the "
-     "tokens; layers convert nothing over dp_replicate and dp_shard. That ranks keep a shard each is no matter of the layers.",
+     "tokens; layers convert nothing over dp_replicate and dp_shard. That ranks keep a shard each is no matter of the layers. Experts that "
+     "are spread over ep are trained.",
      "Gradients are summed over these ranks as a whole; what is not a sum over tokens would count several times.",
      "a parameter sharded over dp_replicate",
      "Shard over tp, or set dp_replicate=1."},
@@ -323,7 +325,8 @@ constexpr rule_text texts[]{
      "the layers. An op of your own is of a kind by its row's family."},
     {240, "rows that tp shares out divide over dp_shard",
      "Where tp shards the rows of a parameter, the rows of each tp rank are a multiple of dp_shard, of dp_shard * cp where "
-     "cp_weights is shard. Rows that tp does not shard may be any number: the last shards end in padding.",
+     "cp_weights is shard. Rows that tp does not shard may be any number: the last shards end in padding. Of experts, the rows of each "
+     "ep rank are a multiple of the ranks that have the same experts in a replica, dp_shard * cp * tp / ep.",
      "Every rank keeps as many rows, so that one program with constant shapes serves all; padding between the parts of two "
      "tp ranks has no place in the tensor.",
      "a parameter of 10 rows on parallel_dims{.world = 4, .dp_shard = 2, .tp = 2}",

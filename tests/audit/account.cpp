@@ -31,6 +31,10 @@ std::string axis_of(rankc::runtime::over o) {
       return "cp";
     case over::ulysses:
       return "ulysses";
+    case over::ep:
+      return "ep";
+    case over::efsdp:
+      return "efsdp";
     case over::tied:
       return "tied";
     default:

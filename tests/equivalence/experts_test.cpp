@@ -5,6 +5,7 @@
 #include <rankc/make_plan.hpp>
 #include <rankc/rankc.hpp>
 
+#include <algorithm>
 #include <functional>
 #include <set>
 
@@ -16,9 +17,9 @@ namespace {
 
 using rankc::parallel_dims;
 
-rankc::plan_data planned(const parallel_dims& dims, int layers = 2) {
+rankc::plan_data planned(const parallel_dims& dims, int experts = 4) {
   using namespace rankc;
-  const models::qwen3_moe model{.layers = layers, .hidden = 16, .heads = 2, .kv_heads = 2, .head_dim = 8, .experts = 4, .top_k = 2,
+  const models::qwen3_moe model{.layers = 2, .hidden = 16, .heads = 2, .kv_heads = 2, .head_dim = 8, .experts = experts, .top_k = 2,
                                 .expert_ffn = 8, .vocab = 32};
   const int ranks = dims.dp_replicate * dims.dp_shard;
   return make_plan("experts", model, dims, schedules::gpipe{2}, training{.seq = 8, .global_batch = 4 * ranks, .precision = f32},
@@ -31,6 +32,16 @@ const subject& of_replicas() {
 }
 const subject& of_shards() {
   static const subject s(planned({.world = 8, .dp_shard = 2, .cp = 2, .tp = 2, .sequence_parallel = true}), target::cuda, dtype::bf16);
+  return s;
+}
+
+/// Experts on ranks of their own, whose gradients are summed over replicas; and two ranks with each, which share these out.
+const subject& of_spread_experts() {
+  static const subject s(planned({.world = 8, .dp_replicate = 2, .cp = 2, .tp = 2, .ep = 4, .sequence_parallel = true}), target::host);
+  return s;
+}
+const subject& of_shared_experts() {
+  static const subject s(planned({.world = 8, .dp_shard = 2, .cp = 2, .tp = 2, .ep = 4, .sequence_parallel = true}), target::cuda, dtype::bf16);
   return s;
 }
 
@@ -55,6 +66,16 @@ auto swapped(const char* row, const char* port, const char* of, const char* with
   };
 }
 
+/// The names of the collectives of one layer, and of none, on communicators whose names begin so.
+std::set<std::string> collectives(const subject& sound, const std::string& communicator) {
+  std::set<std::string> names;
+  for (const op& o : sound.p.ranks[0].ops)
+    if (o.kind == op_kind::collective && o.name.find("layers.1") == o.name.npos && o.function != "all_reduce_max" &&
+        sound.p.communicators[static_cast<std::size_t>(o.communicator)].name.starts_with(communicator))
+      names.insert(o.name);
+  return names;
+}
+
 }  // namespace
 
 TEST_CASE("programs with experts compute the model, on worlds of which some stand for all too") {
@@ -71,13 +92,98 @@ TEST_CASE("programs with experts compute the model, on worlds of which some stan
   CHECK(some == 2);
 }
 
+TEST_CASE("programs with experts on ranks of their own compute the model, on worlds of which some stand for all too") {
+  CHECK(of_spread_experts().reason() == "");
+  CHECK(of_shared_experts().reason() == "");
+  for (const bool evaluates : {false, true}) {
+    const subject s(planned({.world = 128, .dp_replicate = 8, .dp_shard = 4, .cp = 2, .tp = 2, .ep = 8, .sequence_parallel = true}, 16),
+                    target::cuda, dtype::bf16, evaluates);
+    CHECK(s.reason() == "");
+    CHECK(static_cast<int>(s.p.ranks.size()) < s.p.world);
+  }
+}
+
+TEST_CASE("each exchange over ep is needed, on each rank and in each microbatch, and each sum over replicas") {
+  for (const subject* sound : {&of_spread_experts(), &of_shared_experts()}) {
+    const std::set<std::string> exchanges = collectives(*sound, "ep ");
+    CHECK(exchanges.size() == 5);  // offsets and slots out, results back; gradients of results out, of slots back
+    for (const std::string& name : exchanges)
+      for (const std::size_t n : {std::size_t{0}, std::size_t{3}}) {  // of layers 0 and 1, and of two microbatches
+        CAPTURE(name);
+        CHECK(fault(*sound, [&](subject& s) {
+                for (int r = 0; r < static_cast<int>(s.p.ranks.size()); ++r) s.leave_out(r, *s.find(r, name).at(n));
+              }) != "");
+        CHECK(fault(*sound, [&](subject& s) { s.leave_out(1, *s.find(1, name).at(n)); }) != "");
+      }
+    std::set<std::string> sums;
+    for (const char* over : {"dp ", "efsdp ", "gathering of experts "}) sums.merge(collectives(*sound, over));
+    CHECK(sums.count(sound == &of_spread_experts() ? "gradients of layers.0 experts over dp" : "gradients of layers.0 experts over efsdp") == 1);
+    CHECK(sums.size() >= 2);
+    for (const std::string& name : sums) {
+      CAPTURE(name);
+      CHECK(fault(*sound, [&](subject& s) {
+              for (int r = 0; r < static_cast<int>(s.p.ranks.size()); ++r) s.leave_out(r, *s.find(r, name).at(0));
+            }) != "");
+    }
+  }
+}
+
+TEST_CASE("experts' gradients that are summed over the wrong ranks, or once too often, are refused") {
+  for (const char* over : {"ep ", "shard ", "tp "})  // whose ranks have other experts
+    check_refused(of_spread_experts(), "", [&](subject& s) {
+      for (int r = 0; r < 8; ++r)
+        for (std::size_t c = 0; c < s.p.communicators.size(); ++c) {
+          const std::vector<int>& ranks = s.p.communicators[c].ranks;
+          if (s.p.communicators[c].name.starts_with(over) && std::find(ranks.begin(), ranks.end(), r) != ranks.end())
+            s.find(r, "gradients of layers.0 experts over dp").at(0)->communicator = static_cast<int>(c);
+        }
+    });
+  check_refused(of_spread_experts(), "", [](subject& s) {
+    for (int r = 0; r < 8; ++r) {
+      op& sum = *s.find(r, "gradients of layers.0 experts over dp").at(0);
+      op again = sum;
+      for (std::size_t i = 0; i < again.writes.size(); ++i) sum.writes[i].value = again.reads[i].value = s.new_value() + static_cast<int>(i);
+      s.insert_after(r, &sum, again);
+    }
+  });
+}
+
+TEST_CASE("slots and offsets that were exchanged otherwise than each other are refused") {
+  for (const subject* sound : {&of_spread_experts(), &of_shared_experts()}) {
+    check_refused(*sound, "in another order", swapped("expert_up", "offsets", "F0: layers.1", "F0: layers.0"));
+    check_refused(*sound, "in another order", swapped("expert_down", "x", "F1: layers.1", "F1: layers.0"));
+    check_refused(*sound, "the slots are of tokens", swapped("expert_up", "offsets", "F1: layers.0", "F0: layers.0", 1));
+    check_refused(*sound, "", swapped("expert_up", "w", "F1: layers.1", "F1: layers.0"));
+    const auto exchanged = [&](const char* name, const char* port, std::size_t of, std::size_t with) {
+      return [=](subject& s) {
+        for (int r = 0; r < static_cast<int>(s.p.ranks.size()); ++r) {
+          const access other = subject::read_of(*s.find(r, name).at(with), port);
+          access& own = subject::read_of(*s.find(r, name).at(of), port);
+          own.value = other.value, own.begin = other.begin, own.end = other.end;
+        }
+      };
+    };
+    check_refused(*sound, "in another order than its offsets say", exchanged("to_experts of rows", "offsets", 1, 0));
+    check_refused(*sound, "in another order than they were received in", exchanged("from_experts of down", "received", 1, 0));
+    check_refused(*sound, "offsets are of tokens", exchanged("to_experts of rows", "offsets", 2, 0));
+    check_refused(*sound, "", [](subject& s) {  // the segments of its own slots for those of received ones
+      for (int r = 0; r < static_cast<int>(s.p.ranks.size()); ++r) {
+        const access own = s.find(r, "share_offsets").at(0)->reads[0];
+        access& of = subject::read_of(*s.find(r, "F0: layers.0", "expert_up").at(0), "offsets");
+        of.value = own.value, of.begin = own.begin, of.end = own.end;
+      }
+    });
+    check_refused(*sound, "slabs", [](subject& s) {  // with less room than tokens may have picks
+      for (int r = 0; r < static_cast<int>(s.p.ranks.size()); ++r)
+        for (op* o : s.find(r, "to_experts of rows")) o->rows /= 2;
+    });
+    check_refused(*sound, "no slabs of 6 rows", [](subject& s) { s.find(0, "to_experts of rows").at(0)->rows += 2; });
+  }
+}
+
 TEST_CASE("each collective over tp is needed") {
   for (const subject* sound : {&of_replicas(), &of_shards()}) {
-    std::set<std::string> names;
-    for (const op& o : sound->p.ranks[0].ops)
-      if (o.kind == op_kind::collective && o.name.find("layers.1") == o.name.npos && o.function != "all_reduce_max" &&
-          sound->p.communicators[static_cast<std::size_t>(o.communicator)].name.starts_with("tp "))
-        names.insert(o.name);
+    const std::set<std::string> names = collectives(*sound, "tp ");
     CHECK(names.size() >= 6);
     for (const std::string& name : names) {
       CAPTURE(name);

@@ -123,7 +123,7 @@ TEST_CASE("groups are neighbours on cp, and rings are of ranks of the same place
 
 TEST_CASE("each exchange and each shift is needed, and is among its own ranks") {
   for (const subject* sound : {&of_pairs(), &of_fours(), &of_three()})
-    for (const auto& [is, instead] : {std::pair(exchanges, "cp at"), {hands_on, "ulysses at"}})
+    for (const auto& [is, instead] : {std::pair(&exchanges, "cp at"), std::pair(&hands_on, "ulysses at")})
       for (std::size_t n = 0; n < count(*sound, is); ++n) {
         CAPTURE(n);
         CAPTURE(instead);

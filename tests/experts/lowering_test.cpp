@@ -2,12 +2,18 @@
 // What is told of plans with experts, and how their programs keep what routers choose.
 #include <doctest/doctest.h>
 
+#include <rankc/codegen/certificate.hpp>
+#include <rankc/codegen/equivalence.hpp>
 #include <rankc/codegen/lowered.hpp>
+#include <rankc/codegen/prove.hpp>
+#include <rankc/codegen/verify.hpp>
+#include <rankc/program/memory.hpp>
 
 #include <emit/emit.hpp>
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "plans.hpp"
 
@@ -47,4 +53,75 @@ TEST_CASE("choices, places and offsets are whole numbers, and kept for backward"
     if (v.holds == rankc::program::element_kind::index && v.where == space::saved) bytes.push_back(v.bytes);
   std::sort(bytes.begin(), bytes.end());
   CHECK(bytes == std::vector<std::size_t>{2 * experts * 4, tokens * picks * 4, tokens * picks * 4});
+}
+
+TEST_CASE("programs with experts on ranks of their own are proven, are the model, and take what is counted, on either target") {
+  namespace counted = rankc::program;
+  int programs = 0;
+  for (const experts::expert_plan& e : experts::plans()) {
+    if (e.plan.dims.ep == 1) continue;
+    for (const auto& [to, type] : {std::pair(target::host, dtype::f64), {target::cuda, dtype::f32}, {target::cuda, dtype::bf16}}) {
+      CAPTURE(e.plan.name);
+      const lowered l = lower(e.plan, type, to);
+      for (const program& p : {expand_train(l), expand_evaluate(l)}) {
+        const verdict proof = prove(p);
+        REQUIRE_MESSAGE(proof.ok, (proof.reasons.empty() ? "" : proof.reasons.front()));
+        const equivalence same = check_equivalence(p, proof, specify(e.plan));
+        CHECK_MESSAGE(same.holds, (same.reasons.empty() ? "" : same.reasons.front()));
+        ++programs;
+        if (to == target::cuda) continue;
+        const std::string text = certificate({{p, proof}}, specify(e.plan));
+        CHECK(verify(text) == "");
+        const certified read = read_certificate(text);
+        CHECK(check_equivalence(read.steps.at(0).program, read.steps[0].verdict, read.model).holds);
+      }
+      const auto s = counted::setting_of(e.plan, type == dtype::f64 ? rankc::f64 : type == dtype::f32 ? rankc::f32 : rankc::bf16, to);
+      const auto memory = counted::memory_of(e.plan, counted::lower_layers(e.plan, s), s);
+      for (std::size_t r = 0; r < memory.size(); ++r) CHECK(memory[r].arena == l.ranks[r].arena.bytes);
+    }
+  }
+  CHECK(programs == 19 * 6);
+}
+
+TEST_CASE("a rank of ep keeps its own experts, of which the ranks that have the same keep shards") {
+  const auto of_experts = [](const char* layout) {
+    const rankc::plan_data plan = find("mixtral", layout);
+    const lowered l = lower(plan, dtype::f64, target::host);
+    std::size_t elements = 0;
+    for (const placed_parameter& p : l.ranks[0].parameters) elements += p.name.find("experts.") != p.name.npos ? p.as.shard() : 0;
+    return elements;
+  };
+  const std::size_t all = of_experts("one");
+  CHECK(all == 4 * 3 * 4 * 12 * 8);  // layers, matrices, experts, sizes
+  CHECK(of_experts("ep2") == all / 2);
+  CHECK(of_experts("ep4_cp") == all / 4);
+  CHECK(of_experts("ep2_dp") == all / 2);
+  CHECK(of_experts("ep2_shards") == all / 4);
+  CHECK(of_experts("ep2_shards_sp") == all / 4);
+}
+
+TEST_CASE("exchanges of other sizes or kinds than their members' are refused by the proof, and by what reads its certificate") {
+  const rankc::plan_data plan = find("mixtral", "ep2_dp");
+  const program sound = expand_train(lower(plan, dtype::f64, target::host));
+  const auto nth = [](program& p, int rank, collective_kind k) -> op& {
+    for (op& o : p.ranks[static_cast<std::size_t>(rank)].ops)
+      if (o.kind == op_kind::collective && o.does == k) return o;
+    throw std::logic_error("the program has no such exchange");
+  };
+  const auto is_refused = [&](auto change) {
+    program p = sound;
+    change(p);
+    const verdict proof = prove(p);
+    return !proof.ok && verify(certificate(p, prove(sound))) != "";
+  };
+  for (const collective_kind k : {collective_kind::to_experts, collective_kind::from_experts, collective_kind::share_offsets}) {
+    CAPTURE(collective_kind_names[static_cast<int>(k)]);
+    CHECK(is_refused([&](program& p) { nth(p, 0, k).writes[1].end -= 8; }));                        // scratch
+    CHECK(is_refused([&](program& p) { nth(p, 0, k).bytes -= 8; }));
+    CHECK(is_refused([&](program& p) { nth(p, 0, k).writes[0].type = element_type::f32; }));
+    CHECK(is_refused([&](program& p) { nth(p, 0, k).does = collective_kind::all_to_all; }));
+    CHECK(is_refused([&](program& p) { nth(p, 0, k).communicator = nth(p, 2, k).communicator; }));  // of another replica
+    CHECK(is_refused([&](program& p) { nth(p, 0, k).writes.pop_back(); }));
+  }
+  CHECK(is_refused([&](program& p) { nth(p, 0, collective_kind::to_experts).reads.pop_back(); }));  // offsets
 }

@@ -50,6 +50,30 @@ class list {
     add(family, "repeated", model, {.world = 4, .dp_shard = 2, .tp = 2}, three, repeating);
     add(family, "repeated_zbv", model, {.world = 4, .cp = 2, .pp = 2}, schedules::zero_bubble_v{3}, norms_again);
   }
+  /// Experts over ranks. The model's divide by 4.
+  void add_spread(const char* family, const auto& model) {
+    add(family, "ep2", model, {.world = 2, .dp_shard = 2, .ep = 2}, three);
+    add(family, "ep4_step", model, {.world = 4, .dp_shard = 4, .ep = 4, .reshard = reshard::after_step}, three);
+    add(family, "ep2_shards", model, {.world = 4, .dp_shard = 4, .ep = 2}, three);
+    add(family, "ep2_shards_step", model, {.world = 4, .dp_shard = 2, .cp = 2, .ep = 2, .reshard = reshard::after_step}, three);
+    add(family, "ep2_shards_sp", model, {.world = 8, .dp_replicate = 2, .dp_shard = 2, .tp = 2, .ep = 2, .sequence_parallel = true}, three);
+    add(family, "ep2_shards_stages", model, {.world = 8, .dp_shard = 2, .cp = 2, .pp = 2, .ep = 2, .reshard = reshard::after_stage},
+        schedules::interleaved_one_f_one_b{2, 2});
+    add(family, "ep2_dp", model, {.world = 4, .dp_replicate = 2, .dp_shard = 2, .ep = 2}, once);
+    add(family, "ep2_cp", model, {.world = 2, .cp = 2, .ep = 2}, three);
+    add(family, "ep4_cp", model, {.world = 4, .dp_shard = 2, .cp = 2, .ep = 4}, schedules::gpipe{2});
+    add(family, "ep2_heads", model, {.world = 2, .cp = 2, .ep = 2, .ulysses = 2}, once);
+    add(family, "ep2_sp", model, {.world = 4, .dp_replicate = 2, .tp = 2, .ep = 2, .sequence_parallel = true}, three);
+    add(family, "ep4_sp", model, {.world = 4, .dp_shard = 2, .tp = 2, .ep = 4, .sequence_parallel = true}, three);
+    add(family, "ep2_pp", model, {.world = 4, .dp_shard = 2, .pp = 2, .ep = 2}, three);
+    add(family, "ep2_stages", model, {.world = 4, .dp_shard = 2, .pp = 2, .ep = 2, .reshard = reshard::after_stage},
+        schedules::interleaved_one_f_one_b{2, 2});
+    add(family, "ep2_zbv", model, {.world = 4, .dp_shard = 2, .pp = 2, .ep = 2, .reshard = reshard::after_layer}, schedules::zero_bubble_v{3});
+    add(family, "ep2_sp_zbv", model, {.world = 4, .tp = 2, .pp = 2, .ep = 2, .sequence_parallel = true}, schedules::zero_bubble_v{3});
+    add(family, "ep2_dual_pipe_v", model, {.world = 4, .dp_shard = 2, .pp = 2, .ep = 2}, schedules::dual_pipe_v{6});
+    add(family, "ep2_repeated", model, {.world = 4, .dp_replicate = 2, .dp_shard = 2, .ep = 2}, three, repeating);
+    add(family, "ep2_repeated_zbv", model, {.world = 4, .cp = 2, .pp = 2, .ep = 2}, schedules::zero_bubble_v{3}, norms_again);
+  }
   std::vector<expert_plan> out;
 
  private:
@@ -93,7 +117,9 @@ std::vector<expert_plan> plans() {
                                                .expert_ffn = 6, .vocab = 32, .tied = true});
   l.add_layouts("some_dense", models::qwen3_moe{.layers = 4, .hidden = 12, .heads = 4, .kv_heads = 2, .head_dim = 4, .experts = 4, .top_k = 2,
                                                 .expert_ffn = 4, .vocab = 32, .ffn = 8, .mlp_only_layers = {0, 2}, .norm_topk_prob = false});
-  l.add_layouts("mixtral", models::mixtral{.layers = 4, .hidden = 12, .heads = 2, .kv_heads = 2, .experts = 4, .top_k = 2, .expert_ffn = 8, .vocab = 32});
+  const models::mixtral mixtral{.layers = 4, .hidden = 12, .heads = 2, .kv_heads = 2, .experts = 4, .top_k = 2, .expert_ffn = 8, .vocab = 32};
+  l.add_layouts("mixtral", mixtral);
+  l.add_spread("mixtral", mixtral);
   l.add_layouts("sigmoid", sigmoid_model{});
   return l.out;
 }

@@ -19,18 +19,18 @@ values shuffled(std::size_t count, std::mt19937& generator) {
 }
 
 /// Experts that tokens choose, of which each chooses none twice where there are enough; places of slots, or where those of experts
-/// begin and end.
+/// begin and end, or of their segments.
 values random_order(const row& r, std::size_t port, const setting& s, std::mt19937& generator) {
   const std::string& name = r.is->ports[port].name;
   const auto slots = static_cast<std::size_t>(s.size.at('t')) * static_cast<std::size_t>(s.size.at('l'));
   if (name == "places") return shuffled(slots, generator);
   values v;
   if (name == "offsets") {
-    const int experts = s.size.at('r');
-    v.assign(2 * static_cast<std::size_t>(experts), 0.0);
-    for (int e = 1; e < experts; ++e) v[static_cast<std::size_t>(e)] = static_cast<double>(generator() % (slots + 1));
-    std::sort(v.begin(), v.begin() + experts);
-    std::copy(v.begin() + 1, v.begin() + experts, v.begin() + experts);
+    const int segments = s.size.at(r.is->segments ? 'g' : 'r');
+    v.assign(2 * static_cast<std::size_t>(segments), 0.0);
+    for (int e = 1; e < segments; ++e) v[static_cast<std::size_t>(e)] = static_cast<double>(generator() % (slots + 1));
+    std::sort(v.begin(), v.begin() + segments);
+    std::copy(v.begin() + 1, v.begin() + segments, v.begin() + segments);
     v.back() = static_cast<double>(slots);
     return v;
   }

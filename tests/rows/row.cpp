@@ -156,6 +156,7 @@ setting fitted(const row& r, std::map<char, int> size, int first, int gap) {
   if (r.is->groups) s.size['h'] *= s.size['k'];
   if (r.is->parts) s.size['w'] = s.size['l'] + s.size['r'];
   s.size['e'] = s.size['l'] + s.size['h'];  // experts: more than picks
+  s.size['g'] = 2 * s.size['r'];  // segments of slots: two of each expert
   s.size['f'] = s.size['o'];
   s.size['m'] = 1;  // a rank's tokens are of one group
   if (r.op == &ops::push || r.op == &ops::push_grad) s.size['o'] = s.size['i'] = 2 * s.size['l'];

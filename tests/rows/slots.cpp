@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows with slots on parts of the tokens: each part is arranged by itself.
+// Rows with slots on parts of the tokens, each of which is arranged by itself, and on some of the experts.
 #include "laws.hpp"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace rankc::test::rows {
 
@@ -23,7 +24,7 @@ values rows_of(const values& v, int begin, int end, int width) {
 
 setting sizes_of(int count) {
   setting s;
-  s.size = {{'t', count}, {'l', picks}, {'r', experts}, {'e', experts}, {'i', in}, {'f', out}, {'w', in}, {'s', 1}, {'v', 1}};
+  s.size = {{'t', count}, {'l', picks}, {'r', experts}, {'g', experts}, {'e', experts}, {'i', in}, {'f', out}, {'w', in}, {'s', 1}, {'v', 1}};
   return s;
 }
 
@@ -64,6 +65,43 @@ passed pass(machine& on, const std::map<std::string, values>& given, int begin, 
            {"dw", run(on, "expert_dw", s, {dslots, up, offsets})}}};
 }
 
+/// Columns [begin, end) of a table of offsets of all experts.
+values columns(const values& offsets, int begin, int end) {
+  values some(offsets.begin() + begin, offsets.begin() + end);
+  some.insert(some.end(), offsets.begin() + experts + begin, offsets.begin() + experts + end);
+  return some;
+}
+
+/// Experts [begin, end), told of their segments and given their matrices alone, make of their slots what all experts make of these,
+/// and their part of the gradient; so do they where slots of two ranks lie in line, of each its segments.
+void check_experts(machine& on, const values& chosen, const values& slots, const values& gradient, const values& w, int begin, int end) {
+  const setting s = sizes_of(tokens);
+  setting some = s, twice = sizes_of(2 * tokens);
+  some.size['r'] = some.size['g'] = twice.size['r'] = end - begin, twice.size['g'] = 2 * (end - begin);
+  const values offsets = run(on, "arrange", s, {chosen}, 1), own = columns(offsets, begin, end), of_own = rows_of(w, begin * in, end * in, out);
+  values both, in_line = slots, gradients_in_line = gradient;  // the first rank's segments and the second's, in either row
+  for (const int row : {0, 1})
+    for (const int rank : {0, 1})
+      for (int e = 0; e < end - begin; ++e) both.push_back(own[static_cast<std::size_t>(row * (end - begin) + e)] + rank * tokens * picks);
+  in_line.insert(in_line.end(), slots.begin(), slots.end());
+  gradients_in_line.insert(gradients_in_line.end(), gradient.begin(), gradient.end());
+  const int first = static_cast<int>(offsets[static_cast<std::size_t>(begin)]), last = static_cast<int>(offsets[static_cast<std::size_t>(experts + end - 1)]);
+  const values up = run(on, "expert_up", s, {slots, w, offsets}), down = run(on, "expert_down", s, {gradient, w, offsets}),
+               dw = rows_of(run(on, "expert_dw", s, {slots, gradient, offsets}), begin * in, end * in, out);
+  const auto expect = [&](const values& got, const values& want) { CHECK(deviation(got, want) <= on.tolerance()); };
+  for (const int rank : {0, 1}) {
+    const setting& of = rank == 0 ? some : twice;
+    const int from = first + rank * tokens * picks, to = last + rank * tokens * picks;
+    const values &x = rank == 0 ? slots : in_line, &g = rank == 0 ? gradient : gradients_in_line, &by = rank == 0 ? own : both;
+    INFO(on.name() << " experts " << begin << " to " << end << (rank == 0 ? "" : ", of two ranks"));
+    expect(rows_of(run(on, "expert_up", of, {x, of_own, by}), from, to, out), rows_of(up, first, last, out));
+    expect(rows_of(run(on, "expert_down", of, {g, of_own, by}), from, to, in), rows_of(down, first, last, in));
+    values sum = dw;
+    for (double& element : sum) element *= 1 + rank;
+    expect(run(on, "expert_dw", of, {x, g, by}), sum);
+  }
+}
+
 }  // namespace
 
 void check_slots(machine& on) {
@@ -75,6 +113,8 @@ void check_slots(machine& on) {
   given["dy"] = random_port(on, dispatch, 1, s, 3);
   given["weights"] = random_port(on, combine, 2, s, 4);
   given["w"] = random_port(on, up, 2, s, 5);
+  for (const auto& [begin, end] : {std::pair(0, 2), {2, 5}, {1, 2}})
+    check_experts(on, given["chosen"], random_port(on, up, 1, s, 6), random_port(on, find_row("expert_down"), 1, s, 7), given["w"], begin, end);
   const passed all = pass(on, given, 0, tokens);
   for (const int middle : {1, 4, 10}) {
     const passed first = pass(on, given, 0, middle), second = pass(on, given, middle, tokens);

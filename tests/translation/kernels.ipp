@@ -432,7 +432,8 @@ void copy(const lane& on, at y, at x, std::size_t count) {
       &softmax_statistics_grad<T>, &sigmoid_statistics_grad<T>, &push<T>, &push_grad<T>, &balance_loss<T>, &balance_loss_grad<T>,       \
       &layer_balance_loss<T>, &layer_balance_loss_grad<T>, &z_loss<T>, &z_loss_grad<T>,                    \
       &combine<T>, &combine_grad<T>, &grouped_linear<T>, &grouped_linear_dx<T>, &grouped_linear_dw<T>,     \
-      &all_reduce<T>, &all_gather<T>, &reduce_scatter<T>, &all_to_all<T>
+      &all_reduce<T>, &all_gather<T>, &reduce_scatter<T>, &all_to_all<T>,     \
+      &to_experts<T>, &from_experts<T>
 
 /// What may be kept in bf16, of weights or of moments.
 #define RANKC_RECORDED_UPDATES(T)                                                                                 \

@@ -84,6 +84,36 @@ void shift(const lane& on, over what, message m, at to, at second_to, at from, a
   c.reads = {{from.byte, bytes}, {second_from.byte, bytes}};
   c.writes = {{to.byte, bytes}, {second_to.byte, bytes}};
 }
+/// Slots, or offsets: `blocks` bytes go to the members and come from them, by way of scratch.
+static call& exchange_slots(const lane& on, const char* function, over what, message m, std::size_t blocks, int ranks) {
+  call& c = recorder::active().add(function, on.index);
+  c.communicates = {recorder::active().meet(on.index, what, m, blocks)};
+  if (c.communicates[0].members.size() != static_cast<std::size_t>(ranks)) recorder::active().misuse_in_call("it is of other ranks");
+  return c;
+}
+template <class T>
+void to_experts(const lane& on, over what, message m, at received, at scratch, at slots, at offsets, const runtime::slot_exchange& by) {
+  const std::size_t row = static_cast<std::size_t>(by.width) * sizeof(T), bytes = product(by.ranks, by.slab) * row;
+  call& c = exchange_slots(on, "to_experts", what, m, bytes, by.ranks);
+  c.operands = {received.byte, scratch.byte, slots.byte, offsets.byte};
+  c.reads = {{slots.byte, product(by.slots) * row}, {offsets.byte, product(2, by.experts) * sizeof(std::int32_t)}};
+  c.writes = {{received.byte, bytes}, {scratch.byte, bytes}};
+}
+template <class T>
+void from_experts(const lane& on, over what, message m, at slots, at scratch, at received, at offsets, const runtime::slot_exchange& by) {
+  const std::size_t row = static_cast<std::size_t>(by.width) * sizeof(T), bytes = product(by.ranks, by.slab) * row;
+  call& c = exchange_slots(on, "from_experts", what, m, bytes, by.ranks);
+  c.operands = {slots.byte, scratch.byte, received.byte, offsets.byte};
+  c.reads = {{received.byte, bytes}, {offsets.byte, product(2, by.experts) * sizeof(std::int32_t)}};
+  c.writes = {{slots.byte, product(by.slots) * row}, {scratch.byte, bytes}};
+}
+void share_offsets(const lane& on, over what, message m, at segments, at scratch, at offsets, const runtime::slot_exchange& by) {
+  const std::size_t bytes = product(2, by.experts) * sizeof(std::int32_t);
+  call& c = exchange_slots(on, "share_offsets", what, m, bytes, by.ranks);
+  c.operands = {segments.byte, scratch.byte, offsets.byte};
+  c.reads = {{offsets.byte, bytes}};
+  c.writes = {{segments.byte, bytes}, {scratch.byte, bytes}};
+}
 
 /// Sums that are sent in bf16 touch the same bytes, on a lane that has memory to round in.
 static void check_rounds(const lane& on) {

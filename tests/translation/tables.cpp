@@ -65,7 +65,7 @@ class places {
  private:
   /// Elements that a rank keeps of a parameter.
   std::size_t shard_of(const runtime::parameter& p) const {
-    const int rows = (p.rows + about_.shards - 1) / about_.shards;
+    const int ranks = p.experts ? about_.expert_shards() : about_.shards, rows = (p.rows + ranks - 1) / ranks;
     return static_cast<std::size_t>(rows) * static_cast<std::size_t>(p.cols);
   }
   const runtime::description& about_;

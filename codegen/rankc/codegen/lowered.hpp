@@ -50,7 +50,10 @@ struct layer_use {
 };
 
 /// What a layer's function takes, in this order.
-enum class formal { beside, weights, gradients, saved, halfway, work, rope, ids, targets, x, y, loss, routers, dy, dx, accumulate, accumulate_shared };
+/// What a flag of its own is of, beside parameters that layers share: all others, and those of the rank's own experts.
+inline constexpr int flag_of_others = -1, flag_of_experts = -2;
+
+enum class formal { beside, weights, gradients, saved, halfway, work, rope, ids, targets, x, y, loss, routers, dy, dx, accumulate, accumulate_apart };
 
 /// What a stage's microbatch has in memory: of a layer, what it saves for backward, its result and the gradient of that
 /// (none of these two of the stage's last layer); between stages, the activation and its gradient.
@@ -64,13 +67,14 @@ enum class source {
   boundary,    // the microbatch's: `what` before the stage, or after it (`index` 1)
   chain,       // one of two buffers for gradients between the layers of a stage
   rank,        // of the pipeline rank, the step's microbatch or the lane: what the formal says; of rotary tables, `index`
-  adds,        // false in the stage's first microbatch
+  adds,        // false in the stage's first microbatch, or in each, where sums are dealt out
+  adds_kept,   // false in the stage's first microbatch
   always,      // true
 };
 struct actual {
   formal as;
   source from;
-  int index = 0;  // of a flag for a shared parameter, that
+  int index = 0;  // of a flag: what it is of
   kept what = kept::saved;
 };
 
@@ -81,8 +85,8 @@ struct layer_call {
   /// What is given for a formal.
   /// Errors: std::logic_error where nothing is.
   const actual& operator[](formal) const;
-  /// Whether the sum into a shared parameter's gradient, or into the others (-1), starts afresh.
-  const actual& flag(int shared) const;
+  /// Whether the sum into a shared parameter's gradient, into those of the rank's own experts, or into the others starts afresh.
+  const actual& flag(int flag) const;
 };
 
 /// What a pipeline rank needs to hold of a stage.
@@ -127,6 +131,7 @@ struct gathering {
     std::size_t arriving = 0;   // of the rank's shard of a sum, in the region where those arrive that are added to others
     bool operator==(const part&) const = default;
   };
+  axis over = axis::fsdp;  // of the ranks that share them out
   std::string name;
   std::string id;  // in the generated text
   int stage = -1, layer = -1;  // of the rank; -1: of no layer alone
@@ -194,6 +199,7 @@ struct item {
   int slot = -1;         // which of the stage's
   int data = -1;         // send, receive: the step's value
   bool first = false;    // first microbatch: gradients and loss start afresh
+  bool first_kept = false;  // the same of gradients that are not dealt out
   int bucket = -1;
   int gathering = -1;
   runtime::over over = runtime::over::tp;
@@ -307,7 +313,7 @@ struct lowered {
   /// Whether an item sums gradients over dp, and sends them in bf16.
   bool rounds(const item& i) const {
     const bool sums_gradients = i.what == item_kind::reduce || i.what == item_kind::reduce_scatter;
-    return sums_gradients && rounds_reductions() && (i.over == runtime::over::dp || i.over == runtime::over::shard);
+    return sums_gradients && rounds_reductions() && (i.over == runtime::over::dp || i.over == runtime::over::shard || i.over == runtime::over::efsdp);
   }
   bool rounds_reductions() const { return rankc::program::rounds_reductions(plan->recipe, plan->dims, real_bytes(), wide_bytes(), trains()); }
   /// Whether each rank keeps a shard of every parameter, and gathers the others' for its layers.

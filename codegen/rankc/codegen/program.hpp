@@ -39,11 +39,14 @@ enum class op_kind {
 /// reduce_scatter reads, as many times more as the communicator has members. all_to_all reads a matrix of a member's tokens
 /// (or of all tokens, in its heads) and writes that of all tokens in its heads (or of its tokens) and, after it, scratch;
 /// its sequences are the op's. shift and shift_back read two tensors and write two of their sizes, as the member before has them,
-/// or the one after: one exchange, in which each member sends and receives.
-enum class collective_kind { all_reduce, all_reduce_max, all_gather, reduce_scatter, all_to_all, shift, shift_back };
-inline constexpr const char* collective_kind_names[]{"all_reduce", "all_reduce_max", "all_gather", "reduce_scatter",
-                                                     "all_to_all", "shift",          "shift_back"};
+/// or the one after: one exchange, in which each member sends and receives. The last three exchange slots of tokens, and their
+/// offsets, by way of scratch: slots lie in slabs of rows, one for each member, where they are those of a member's experts; the
+/// offsets that say which slots these are are those of the member's own tokens, and its second read.
+enum class collective_kind { all_reduce, all_reduce_max, all_gather, reduce_scatter, all_to_all, shift, shift_back, to_experts, from_experts, share_offsets };
+inline constexpr const char* collective_kind_names[]{"all_reduce", "all_reduce_max", "all_gather", "reduce_scatter", "all_to_all",
+                                                     "shift", "shift_back", "to_experts", "from_experts", "share_offsets"};
 constexpr bool is_shift(collective_kind k) { return k == collective_kind::shift || k == collective_kind::shift_back; }
+constexpr bool exchanges_slots(collective_kind k) { return k >= collective_kind::to_experts; }
 
 /// Indices one after the other.
 struct index_range {
@@ -108,6 +111,7 @@ struct holding {
   holding_kind kind = holding_kind::weight;
   std::string name = {};            // of a parameter
   std::vector<box_range> box = {};  // weights, moments: of each dim; others: one part after the other
+  std::int64_t expert_rows = 0;     // until ranks are told apart, of weights and moments of experts: rows of each rank of ep
   std::int64_t positions = 0, dim = 0;  // rotary
   double theta = 0;
   rope_scaling scaling{};
@@ -130,7 +134,7 @@ struct op {
   std::vector<std::size_t> operands = {};  // where its operands begin, in the order of the call's arguments
   std::string_view row = {};        // of the table of ops, or sum_squares, adamw, clear; empty: no kernel
   std::vector<view> views = {};     // of a row: its ports in their order, scratch left out
-  std::int64_t rows = 0, seq = 0;   // the row's attributes
+  std::int64_t rows = 0, seq = 0;   // the row's attributes; rows of a slab, where slots are exchanged
   double number = 0;
   std::vector<holding> holds = {};  // begin: of each write; end: of each read
 };

@@ -152,6 +152,9 @@ constexpr int expert_rest(const parallel_dims& d) { return expert_region(d) / (d
 constexpr int expert_shard_size(const parallel_dims& d) { return is_independent(d) ? d.dp_shard : expert_rest(d); }
 }  // namespace detail
 
+/// The ranks of a replica that share out what a rank of ep has of each expert weight.
+constexpr int expert_weight_shards(const parallel_dims& d) { return detail::expert_rest(d); }
+
 inline constexpr axis_row axis_rows[]{
     {.id = axis::pp, .name = "pp", .help = "pipeline ranks; each degree is a number or infer",
      .degree = &parallel_dims::pp, .dense = seen::always, .expert = seen::always, .shares = part::layers,
@@ -169,7 +172,7 @@ inline constexpr axis_row axis_rows[]{
     {.id = axis::edp_shard, .name = "edp_shard", .expert = seen::always, .size = detail::expert_shard_size},
     {.id = axis::ep, .name = "ep", .help = "expert-parallel ranks", .degree = &parallel_dims::ep,
      .fills = fills::experts, .dense = seen::if_independent, .expert = seen::always, .shares = part::experts,
-     .stays_in_node = true, .letter = 'e',
+     .places = true, .lowered = lowering::all, .stays_in_node = true, .letter = 'e',
      .carries = {purpose::tokens, "tokens to their experts"}},
     {.id = axis::ring, .name = "ring", .dense = seen::always, .size = detail::ring_size, .letter = 'c',
      .carries = {purpose::keys_and_values, "keys and values"}},

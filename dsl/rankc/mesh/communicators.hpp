@@ -56,10 +56,12 @@ constexpr std::vector<planned_communicator> plan_communicators(const layout& l, 
   return out;
 }
 
-/// The communicators of a dense model's step: losses have none of their own, for they are summed along one axis after the
-/// other.
+/// The communicators of a step, experts' where they are spread over ranks: losses have none of their own, for they are summed
+/// along one axis after the other, and replicas of experts none, for they are replicas of all weights.
 constexpr std::vector<planned_communicator> communicators_of_step(const layout& l) {
-  std::vector<planned_communicator> all = plan_communicators(l, false, false);
+  std::vector<planned_communicator> all = plan_communicators(l, l.dims().ep > 1, false);
+  for (planned_communicator& c : all)
+    if (c.serves.size() > 1) std::erase_if(c.serves, [](const communicator_purpose& p) { return p.over == axis::expert_replicas; });
   std::erase_if(all, [](const planned_communicator& c) { return c.serves.front().as == purpose::loss; });
   return all;
 }

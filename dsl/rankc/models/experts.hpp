@@ -2,6 +2,7 @@
 // The half of a block that has experts instead of an MLP: a router, and SwiGLU of the experts that it chose.
 #pragma once
 #include <rankc/models/layer.hpp>
+#include <rankc/ops/expert_exchange.hpp>
 #include <rankc/ops/experts.hpp>
 #include <rankc/ops/router.hpp>
 
@@ -22,26 +23,51 @@ struct experts_of_layer {
   router_rule router{};
 };
 
-/// x plus what experts make of its norm. The weights of all experts are one tensor, of each expert a matrix (hidden, ffn), whose
-/// columns are sharded over tp.
+namespace detail {
+
+/// The weights of all experts are one tensor, of each expert a matrix (hidden, ffn): whole experts on each rank of ep, else of each
+/// the columns of a rank of tp.
+struct expert_weights {
+  dim all, ffn;
+  bool by_experts;
+  constexpr value declare(trace& t, std::string_view name, double std) const {
+    return t.parameter(name, {all, ffn}, {by_experts ? shard{axis::ep, all.name} : shard{axis::tp, ffn.name}}, initial::normal, std);
+  }
+};
+/// SwiGLU of each expert's slots.
+constexpr value swiglu_experts(trace& t, value rows, const arrangement& by, const expert_weights& of, int layers) {
+  value gate = as("gate", expert_up(rows, of.declare(t, "experts.gate", 0.02), by));
+  value up = as("up", expert_up(rows, of.declare(t, "experts.up", 0.02), by));
+  value act = as("act", swiglu(gate, up));
+  return as("down", expert_down(act, of.declare(t, "experts.down", residual_std(layers)), by));
+}
+
+}  // namespace detail
+
+/// x plus what experts make of its norm.
 constexpr value add_experts(trace& t, value x, const experts_of_layer& e, int layers, double norm_eps, const layer_context& c) {
-  const dim hidden = t.of(x).shape[1], ffn{"expert_ffn", e.ffn}, all{"experts", e.count * hidden.size, hidden.size, hidden.name};
-  const auto weight = [&](std::string_view name, double std) {
-    return t.parameter(name, {all, ffn}, {{axis::tp, ffn.name}}, initial::normal, std);
-  };
+  const dim hidden = t.of(x).shape[1];
+  const bool spread = c.ep > 1;  // experts over ranks, which send each other slots of their own tokens
+  const detail::expert_weights weights{dim{"experts", e.count * hidden.size, hidden.size, hidden.name}, dim{"expert_ffn", e.ffn}, spread};
   value n2 = as("n2", rms_norm(x, t.parameter("norm2", {hidden}, {}, initial::ones), norm_eps));
   value logits = as("logits", linear(n2, t.parameter("router", {dim{"experts", e.count}, hidden}, {}, initial::normal, 0.02)));
   keep_statistics(logits, e.router, c.routers);
-  // Each rank of tp has a part of every expert, and makes a part of the gradient of their weights.
-  const routing routed = route(enter_tp(logits, c), e.picks, e.router);
-  value weights = as("pick_weights", routed.weights), chosen = as("chosen", routed.chosen);
+  // Else each rank of tp has a part of every expert, and makes a part of the gradient of the picks' weights.
+  const routing routed = route(spread ? logits : enter_tp(logits, c), e.picks, e.router);
+  value pick_weights = as("pick_weights", routed.weights), chosen = as("chosen", routed.chosen);
   const arrangement slots = arrange(chosen, e.count);
   as("places", slots.places), as("offsets", slots.offsets);
-  value rows = as("rows", dispatch(enter_tp(n2, c), slots));
-  value gate = as("gate", expert_up(rows, weight("experts.gate", 0.02), slots)), up = as("up", expert_up(rows, weight("experts.up", 0.02), slots));
-  value act = as("act", swiglu(gate, up));
-  value down = as("down", expert_down(act, weight("experts.down", residual_std(layers)), slots));
-  return x + leave_tp(as("combined", combine(down, weights, slots)), c);
+  value rows = as("rows", dispatch(spread ? n2 : enter_tp(n2, c), slots));
+  if (!spread) {
+    value down = detail::swiglu_experts(t, rows, slots, weights, layers);
+    return x + leave_tp(as("combined", combine(down, pick_weights, slots)), c);
+  }
+  const dim own = t.of(rows).shape[0], from_all = received_slots(own, e.count, c.ep, c.token_ranks);
+  const arrangement there{slots.places, as("offsets_there", share_offsets(slots.offsets, from_all))};
+  value received = as("received", to_experts(rows, slots.offsets, from_all));
+  value down = detail::swiglu_experts(t, received, there, weights, layers);
+  value back = as("back", from_experts(down, slots.offsets, own));
+  return x + as("combined", combine(back, pick_weights, slots));
 }
 
 }  // namespace rankc::models

@@ -30,7 +30,9 @@ struct layer_context {
   value targets;      // the next token of each token; read by the last layer
   bool exchanges_heads = false;  // over cp, before attention and after it; else keys and values are gathered
   int ring = 1;                  // or are handed on between so many ranks; of both, between groups that exchange heads
-  router_statistics routers{};  // those that layers keep
+  int ep = 1;                    // ranks that experts are spread over
+  int token_ranks = 1;           // that share out the tokens
+  router_statistics routers{};   // those that layers keep
 };
 
 /// `count` layers of the same kind; layer N's parameters are named "layers.N.<parameter>".

@@ -23,7 +23,9 @@ constexpr void convert(complaint& c, types in, type* out, const op& o, placement
   if (to.k == placement::V) to = V(o.along);
   out[0] = in[0];
   out[0].pending_max = false;
-  if (in[0][o.over] != from) c.found(o.over, "the value", in[0], expected, otherwise);
+  if (o.over == axis::ep)
+    c.begin() << "it is over ep, whose ranks have tokens and experts of their own; exchange slots of tokens over it (to_experts)";
+  else if (in[0][o.over] != from) c.found(o.over, "the value", in[0], expected, otherwise);
   else if (in[0].pending_max != (o.kind->converts == conversion::all_reduce_max))
     c.begin() << "the reduction that is pending over " << name(o.over) << " is a "
               << (in[0].pending_max ? "maximum: take it with all_reduce_max" : "sum: take it with all_reduce");

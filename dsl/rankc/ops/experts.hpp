@@ -57,17 +57,30 @@ constexpr void combine_gradient(complaint& c, types in, type* out, const op&) {
   }
 }
 
-/// One expert's matrix, of all that lie in line: (in, out), sharded along its columns alone.
+/// One expert's matrix, of all that lie in line: (in, out), sharded along its columns alone. Experts are spread over ep.
 constexpr type matrix_of_one(complaint& c, const type& w) {
   type one = w;
   one.shape[0] = dim{w.shape[0].unit_name, w.shape[0].unit};
+  one[axis::ep] = I;
   for (axis a : axes)
-    if (w[a] == V(0)) c.found(a, "the weight", w, "all experts on each rank, or their columns sharded", "shard it along its columns");
+    if (w[a] == V(0) && a != axis::ep)
+      c.found(a, "the weight", w, "all experts on each rank, or their columns sharded", "shard it along its columns");
   return one;
+}
+/// A rank of ep has its own experts' weights, and slots of all ranks' tokens that chose these.
+constexpr void check_experts_of_rank(complaint& c, const type& slots, const type& w) {
+  if ((w[axis::ep] == V(0)) == (slots[axis::ep] == varying)) return;
+  if (slots[axis::ep] == varying)
+    c.found(axis::ep, "the weight", w, "the rank's own experts, as the slots are of these", "shard it along its experts over ep");
+  else c.found(axis::ep, "the value", slots, "slots of the rank's own experts, as the weight is of these", "exchange them first (to_experts)");
 }
 /// Offsets say which slots are an expert's: they are counted of the tokens whose the slots are.
 constexpr void check_offsets(complaint& c, const type& slots, const type& offsets) {
   for (axis a : axes) {
+    if (a == axis::ep) {
+      if (slots[a] != offsets[a]) c.found(a, "the offset table", offsets, "that of the slots", "exchange both, or neither");
+      continue;
+    }
     const bool of_own_tokens = slots[a] == V(0);
     if (of_own_tokens ? offsets[a] != P : (offsets[a].k == placement::V || offsets[a] == P))
       c.found(a, "the offset table", offsets, "that of the slots' tokens", "arrange the choice of the tokens that were dispatched");
@@ -77,6 +90,7 @@ constexpr void check_offsets(complaint& c, const type& slots, const type& offset
 template <int W_in>
 constexpr void expert_rule(complaint& c, types in, type* out, const op&) {
   const type one = matrix_of_one(c, in[1]);
+  check_experts_of_rank(c, in[0], in[1]);
   out[0] = rules::linear(c, in[0], one, W_in);
   check_offsets(c, in[0], in[2]);
 }
@@ -90,7 +104,7 @@ using namespace ports;
 constexpr double expert_flops(const op_sizes& s) { return 2 * s("tokens") * s("picks") * s("in") * s("out"); }
 
 // The kernels are those of grouped products, y = x w[e]^T, whose weights have output features first: an expert's rows here. They are
-// told of segments of slots, s of which expert s % experts takes: one of each here.
+// told of segments of slots, s of which expert s % experts takes: one of each, or one of each and of each rank that sent slots.
 
 /// places: the slot of each pick; offsets: of each expert the first of its slots and, in the second row, the one after its last.
 /// Slots of an expert are in the order of tokens.
@@ -143,32 +157,32 @@ inline constexpr op_row combine{
 
 inline constexpr op_row expert_dw{
     .name = "expert_dw",
-    .ports = {sum("dw", "experts*in out"), in("x", "tokens*picks in"), in("y", "tokens*picks out"), in("offsets", "2 experts").index()},
+    .ports = {sum("dw", "experts*in out"), in("x", "tokens*picks in"), in("y", "tokens*picks out"), in("offsets", "2 segments").index()},
     .rule = [](complaint& c, types in, type* out, const op&) {
-      for (axis a : axes) out[0][a] = rules::outer(c, in[1], in[0], a);
+      for (axis a : axes) out[0][a] = a == axis::ep && in[0][a] == varying ? V(0) : rules::outer(c, in[1], in[0], a);
       detail::check_offsets(c, in[1], in[2]);
     },
     .flops = expert_flops,
-    .host = {"grouped_linear_dw", "tokens*picks out in experts experts"},
-    .cuda = {"grouped_linear_dw", "tokens*picks out in experts experts"}};
+    .host = {"grouped_linear_dw", "tokens*picks out in segments experts"},
+    .cuda = {"grouped_linear_dw", "tokens*picks out in segments experts"}};
 
 // A product over the rows of an expert's matrix, and one over its columns: each is the gradient of the other's input.
 inline constexpr op_row expert_up{
     .name = "expert_up",
-    .ports = {out("y", "tokens*picks out"), in("x", "tokens*picks in"), parameter("w", "experts*in out"), in("offsets", "2 experts").index()},
+    .ports = {out("y", "tokens*picks out"), in("x", "tokens*picks in"), parameter("w", "experts*in out"), in("offsets", "2 segments").index()},
     .rule = detail::expert_rule<0>,
     .dual = detail::expert_up_dual,
     .flops = expert_flops,
-    .host = {"grouped_linear_dx", "tokens*picks out in experts experts"},
-    .cuda = {"grouped_linear_dx", "tokens*picks out in experts experts"}};
+    .host = {"grouped_linear_dx", "tokens*picks out in segments experts"},
+    .cuda = {"grouped_linear_dx", "tokens*picks out in segments experts"}};
 inline constexpr op_row expert_down{
     .name = "expert_down",
-    .ports = {out("y", "tokens*picks in"), in("x", "tokens*picks out"), parameter("w", "experts*in out"), in("offsets", "2 experts").index()},
+    .ports = {out("y", "tokens*picks in"), in("x", "tokens*picks out"), parameter("w", "experts*in out"), in("offsets", "2 segments").index()},
     .rule = detail::expert_rule<1>,
     .dual = detail::expert_down_dual,
     .flops = expert_flops,
-    .host = {"grouped_linear", "tokens*picks out in experts experts"},
-    .cuda = {"grouped_linear", "tokens*picks out in experts experts"}};
+    .host = {"grouped_linear", "tokens*picks out in segments experts"},
+    .cuda = {"grouped_linear", "tokens*picks out in segments experts"}};
 
 }  // namespace ops
 

@@ -305,6 +305,24 @@ constexpr void check_row_shards(report& out, const trace& t, const parallel_dims
   }
 }
 
+/// RC240: the same of the experts that a rank of ep has.
+constexpr void check_expert_shards(report& out, const trace& t, const parallel_dims& given) {
+  const parallel_dims d = resolve(given);
+  const int shards = d.ep == 1 ? 1 : expert_weight_shards(d);
+  for (const weight_info& w : t.weights) {
+    const int rows = w.holds.shape[0].size / d.ep;
+    if (w.holds[axis::ep] != V(0) || rows % shards == 0) continue;
+    offers found;
+    const int all = d.dp_shard * d.dp_replicate, each = d.cp * d.tp;
+    found.add("dp_shard", find_nearest(d.dp_shard, all, [&](int n) {
+                return all % n == 0 && n * each % d.ep == 0 && rows % (n * each / d.ep) == 0;
+              }));
+    refuse(out, 240) << "parameter '" << w.name << "' has " << rows << " rows on each rank of ep=" << d.ep << ", and they do not divide by the "
+                     << shards << " ranks that share these out, dp_shard * cp * tp / ep (dp_replicate takes the rest)" << found.view();
+    return;
+  }
+}
+
 /// RC223: token ids are rows of the tables that they look up, and columns of the logits that they are targets of.
 constexpr void check_vocabulary(report& out, const trace& t, std::string_view layer, int used) {
   const auto refuse_rows = [&](std::string_view what, const dim& rows) {
@@ -389,6 +407,12 @@ constexpr void check_tokens_alone(report& out, const trace& t, axis a) {
   }
 }
 constexpr void check_tokens_alone(report& out, const trace& t, const parallel_dims& d) {
+  for (const weight_info& w : t.weights) {
+    if (d.ep == 1 || w.holds[axis::ep] == I || w.trainable) continue;
+    complaint c{"parameter", w.name, w.from};
+    c.begin() << "it is frozen and sharded over ep=" << d.ep << "; this version trains the experts that it spreads over ranks: train it, or take ep=1";
+    refuse(out, 226) << c.text.view();
+  }
   for (axis a : axes)
     if ((row(a).shares == part::sequences || row(a).shares == part::positions) && d.*row(a).degree > 1) check_tokens_alone(out, t, a);
 }

@@ -33,6 +33,22 @@ constexpr sentence lowered_degrees() {
   return names;
 }
 
+/// RC103: where experts are spread over ranks, the layouts that are lowered.
+constexpr void check_experts_lowered(report& out, const parallel_dims& d) {
+  if (d.ep == 1) return;
+  if (d.expert_layout != expert_layout::folded)
+    refuse(out, 103) << "expert_layout=" << expert_layout_names[static_cast<int>(d.expert_layout)] << " with ep=" << d.ep
+                     << " is not lowered in this version: set expert_layout=folded";
+  else if (d.tp > 1 && !d.sequence_parallel)
+    refuse(out, 103) << "ep=" << d.ep << " with tp=" << d.tp << " and whole tokens on each of its ranks is not lowered in this version: set "
+                     << "sequence_parallel=true, or tp=1";
+  else if (d.cp > 1 && d.cp_weights == cp_weights::replicate)
+    refuse(out, 103) << "cp_weights=replicate with ep=" << d.ep << " is not lowered in this version: set cp_weights=shard";
+  else if (d.etp == 1 && d.ep < expert_region(d) && (d.ep % d.tp != 0 || weight_shards(d) == 1))
+    refuse(out, 103) << "ep=" << d.ep << " with tp=" << d.tp << " shares out each expert's weights over ranks of tp, which is not lowered in this "
+                     << "version: set ep=" << d.tp << " or a multiple of it";
+}
+
 /// RC103: degrees that may be declared but that no pass lowers yet.
 constexpr void check_lowered(report& out, const parallel_dims& d) {
   for (const named_degree& a : all_degrees)
@@ -43,6 +59,7 @@ constexpr void check_lowered(report& out, const parallel_dims& d) {
     refuse(out, 103) << "ulysses=" << d.ulysses << " with cp=" << d.cp << " and cp_attention=gather is " << d.cp / d.ulysses
                      << " groups that exchange heads and gather keys and values, which is not lowered in this version: set "
                      << "cp_attention=ring, ulysses=1 or ulysses=" << d.cp;
+  check_experts_lowered(out, d);
 }
 
 /// The model's own judgement of its sizes, and the rules of those that it offers.
@@ -118,8 +135,8 @@ constexpr void check_plan(report& out, const auto& model, const parallel_dims& g
   const int ranks = static_cast<int>(batch_ranks(d)), rows = recipe.global_batch / schedule.microbatches / ranks;
   const dim tokens{"tokens", rows * ranks * recipe.seq};
   const layer_context c{tokens, rows, recipe.seq, d.sequence_parallel,
-                        1.0 / (static_cast<double>(recipe.global_batch) * recipe.seq), {}, d.ulysses > 1, ring_ranks(d),
-                        detail::statistics_of(model, tokens.size, tokens.size, ranks)};
+                        1.0 / (static_cast<double>(recipe.global_batch) * recipe.seq), {}, d.ulysses > 1, ring_ranks(d), d.ep,
+                        ranks * d.cp * (d.sequence_parallel ? d.tp : 1), detail::statistics_of(model, tokens.size, tokens.size, ranks)};
   type x = detail::token_type(tokens);
   const int used = model.vocab_used ? model.vocab_used : model.vocab;
   detail::parameter_book parameters;
@@ -139,6 +156,7 @@ constexpr void check_plan(report& out, const auto& model, const parallel_dims& g
     if (!typed) return;
     detail::check_shards(out, t, given, c);
     detail::check_row_shards(out, t, given);
+    detail::check_expert_shards(out, t, given);
     detail::check_sequences(out, t, d);
     detail::check_groups(out, t, d);
     detail::check_rings(out, t, d);

@@ -17,6 +17,11 @@ struct local_dim {
   int unit = 1;
   int composed = -1;                // which of the layer's composed dims it is
   constexpr long long width() const { return count * unit; }
+  /// Visit the axes that share it out, outermost first.
+  constexpr void each_axis(auto visit) const {
+    for (const axis_row& r : axis_rows)
+      if (over.has(r.id)) visit(r.id);
+  }
 };
 
 /// A dim that lowering makes: the rows of parameters side by side, the units of dims side by side, or the elements of a

@@ -110,10 +110,10 @@ class rank_counter {
     for (int g = 0; g < n_groups; ++g) {
       const bool trained = g != static_cast<int>(group::frozen);
       (trained ? trained_ : frozen_) += kept.size[g];
-      turns_.take(turn, gathered.size[g], trained);
+      if (is_shared_out(static_cast<group>(g), s_.dims)) turns_.take(turn, gathered.size[g], trained);
     }
     for (const layer_parameter& p : l.parameters) {
-      if (p.trainable) turns_.arrive(aligned_elements(p.shard()));
+      if (p.trainable && p.shards > 1) turns_.arrive(aligned_elements(p.shard()));
       if (!p.shared) continue;
       const bool is_new = std::find(shared_.begin(), shared_.end(), p.name) == shared_.end();
       if (is_new || reshards()) turns_.take(turns_.shared(), aligned_elements(p.stored()), p.trainable);

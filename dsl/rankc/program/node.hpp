@@ -96,6 +96,7 @@ struct node {
   bool again = false;        // of backward: it repeats one of forward
   int rows = 0, seq = 0;     // the op's attributes
   double number = 0;         // the op's; of chunks: the ranks that share out a sequence
+  int slab = 0;              // rows of what ranks of ep send each other
   axis over = axis::tp;      // of a conversion
   int converts = -1;         // the value of the trace that it converts
   bool joins = false;        // it waits for what goes around the ring beside it
@@ -171,9 +172,11 @@ struct layer_program {
   }
   constexpr const local_shape& shape(const port_use& u) const { return shapes[static_cast<std::size_t>(u.shape)]; }
   constexpr const local_shape& shape(const value& v) const { return shapes[static_cast<std::size_t>(v.shape)]; }
-  /// What a conversion has of a rank's elements: all that it is given, or gets.
+  /// What a conversion has of a rank's elements: all that it is given, or gets; of slots, with the room for them.
   constexpr const local_shape& part(const node& n) const {
-    return shape(n.row->converts == conversion::reduce_scatter ? n.ports.front() : n.ports.back());
+    const conversion by = n.row->converts;
+    if (by == conversion::from_experts) return shape(n["received"]);
+    return shape(by == conversion::reduce_scatter || by == conversion::to_experts ? n.ports.front() : n.ports.back());
   }
   /// Whether a value belongs to the layer alone: not handed in, and not handed on.
   constexpr bool is_inner(const slice& s) const { return values[s.value].where == space::temp; }

@@ -14,8 +14,11 @@ namespace rankc::program {
 struct layer_parameter {
   parameter_name name;
   int rows = 1, cols = 1, ndim = 1;  // as layers read it
+  int shards = 1;                       // ranks that share it
   int shard_rows = 1, stored_rows = 1;  // that each of the ranks that share them keeps; of all of them, the last ones padding
   int shard_dim = -1;                // over tp
+  bool experts = false;              // rows: those of the experts that a rank of ep has
+  bool differs_over_tp = false;      // each rank of tp has another part
   initial start = initial::zeros;
   double std = 0;
   bool sum_over_tp = false;  // its gradient is a part of a sum there, by the typed trace
@@ -28,10 +31,11 @@ struct layer_parameter {
   constexpr std::size_t stored() const { return static_cast<std::size_t>(stored_rows) * cols; }
 };
 
-/// Parameters of a layer by what happens to their gradients: its own, those also summed over tp, those that are not
-/// trained, and those that another layer shares. The first three lie in one piece each, those of the last anywhere.
-enum class group : unsigned char { own, over_tp, frozen, shared };
-inline constexpr int n_groups = 3;  // of one piece
+/// Parameters of a layer by what happens to their gradients: its own, those also summed over tp, those of the rank's own
+/// experts, those that are not trained, and those that another layer shares. All but the last lie in one piece each, those
+/// anywhere.
+enum class group : unsigned char { own, over_tp, experts, frozen, shared };
+inline constexpr int n_groups = 4;  // of one piece
 
 /// Where each parameter of a layer lies in its group. Units: elements.
 struct group_layout {
@@ -60,13 +64,17 @@ constexpr layer_parameter local_parameter(const weight_info& w, const parallel_d
       p.shard_dim = i;
     }
   }
-  p.shard_rows = (p.rows + weight_shards(d) - 1) / weight_shards(d);
-  p.stored_rows = p.shard_rows * weight_shards(d);
-  p.sum_over_tp = w.has_gradient && w.gradient[axis::tp] == P && d.tp > 1;
+  p.experts = d.ep > 1 && w.holds[axis::ep] == V(0);
+  if (p.experts) p.rows /= d.ep;
+  p.differs_over_tp = p.shard_dim >= 0 || (p.experts && d.tp > 1);
+  p.shards = p.experts ? expert_weight_shards(d) : weight_shards(d);
+  p.shard_rows = (p.rows + p.shards - 1) / p.shards;
+  p.stored_rows = p.shard_rows * p.shards;
+  p.sum_over_tp = !p.experts && w.has_gradient && w.gradient[axis::tp] == P && d.tp > 1;
   const auto is_part = [&](axis a) { return w.has_gradient && w.gradient[a] == P && d.*row(a).degree > 1; };
   const bool joins_shards = d.cp_weights == cp_weights::shard;
   p.sum_over_dp = is_part(axis::dp_replicate) || (!joins_shards && is_part(axis::cp));
-  p.sum_over_shards = is_part(axis::dp_shard) || (joins_shards && is_part(axis::cp));
+  p.sum_over_shards = p.experts ? p.shards > 1 : is_part(axis::dp_shard) || (joins_shards && is_part(axis::cp));
   return p;
 }
 
@@ -85,8 +93,11 @@ constexpr std::vector<layer_parameter> local_parameters(const auto& kinds, std::
 }
 
 constexpr group group_of(const layer_parameter& p) {
-  return p.shared ? group::shared : !p.trainable ? group::frozen : p.sum_over_tp ? group::over_tp : group::own;
+  return p.shared ? group::shared : !p.trainable ? group::frozen : p.experts ? group::experts : p.sum_over_tp ? group::over_tp : group::own;
 }
+
+/// Whether ranks share out what layers read of a group, and gather it.
+constexpr bool is_shared_out(group g, const parallel_dims& d) { return (g == group::experts ? expert_weight_shards(d) : weight_shards(d)) > 1; }
 
 /// Within a group, tensors of the same treatment stand side by side: sharded before whole, and decayed on the outside,
 /// so that the optimizer's calls cover long ranges.

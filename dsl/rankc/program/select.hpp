@@ -165,6 +165,16 @@ class selector {
     return s;
   }
 
+  static constexpr bool exchanges_slots(const op& o) { return o.kind->converts >= conversion::to_experts; }
+  /// Of what one rank of ep sends another.
+  constexpr int rows_of_slab(const op& o) const {
+    type received = t_.values[o.kind->converts == conversion::from_experts ? o.in[0] : o.out[0]];
+    if (o.kind->converts == conversion::share_offsets) received = t_.values[o.in[0]], received.shape[0] = o.with.first;
+    for (axis a : axes)
+      if (received[a] == P) received[a] = V(0);  // counts of tokens are parts of sums where tokens are sharded
+    return static_cast<int>(local(received, 0, s_.dims).width()) / s_.dims.ep;
+  }
+
   /// Whose ranks a conversion is over: of an exchange in a ring of groups, those of a group.
   static constexpr axis over_of(const op& o) {
     return o.kind->converts == conversion::all_to_all && o.with.ring > 1 ? axis::ulysses : o.over;
@@ -187,11 +197,18 @@ class selector {
     }
     n.ports.push_back(use_of(o.out[0]));
     if (o.kind->converts == conversion::all_to_all) {
-      n.rows = rows_of(t_.values[o.in[0]], o.with.seq, s_.dims), n.seq = o.with.seq / ranks_along(s_.dims, axis::ring);
+      n.rows = rows_of(t_.values[o.in[0]], o.with.seq, s_.dims), n.seq = o.with.seq / (o.with.ring > 1 ? o.with.ring : 1);
       n.ports.push_back(scratch(o));
       out_.values[n.ports.back().at.value].bytes = out_.values[find(o.in[0])].bytes;  // for what arrives, until it is in order
     }
-    n.ports.push_back(use_of(o.in[0]));
+    if (exchanges_slots(o)) {
+      n.ports.push_back(scratch(o));
+      const int blocks = o.kind->converts == conversion::from_experts ? o.in[0] : o.out[0];  // what goes to peers, or comes from them
+      out_.values[n.ports.back().at.value].bytes = out_.values[find(blocks)].bytes;
+      n.slab = rows_of_slab(o);
+    }
+    for (const int in : o.in)
+      if (in >= 0) n.ports.push_back(use_of(in));
     if (reduces) n.ports[1].at = n.ports[0].at;
     n.wide = t_.values[o.kind->converts == conversion::reduce_scatter ? o.out[0] : o.in[0]].holds == element::wide;
     if (reduces && o.over == axis::cp && s_.dims.ulysses > 1 && s_.dims.ulysses < s_.dims.cp) {  // around the rings, then in groups

@@ -20,12 +20,12 @@ constexpr bool overlaps(const action_table& t, int rank) {
 constexpr cuda::opened opened_by(const layout& l, const action_table& t, int rank, bool ties, bool rounds = false, bool of_batch = false,
                                  bool beside_rings = false) {
   cuda::opened o;
-  o.groups = ties + beside_rings + (l.groups(axis::fsdp).size() > 1);  // of shards two
+  o.groups = ties + beside_rings + (l.groups(axis::fsdp).size() > 1) + (l.dims().ep > 1 && l.groups(axis::efsdp).size() > 1);  // of shards two
   for (const planned_communicator& c : communicators_of_step(l)) o.groups += count_purposes(c);
   if (rounds) o.rounding_lanes = 1;
   if (overlaps(t, rank)) {
     ++o.computing_lanes;
-    for (const axis a : {axis::tp, axis::ring, axis::ulysses}) o.groups += l.groups(a).size() > 1;
+    for (const axis a : {axis::tp, axis::ring, axis::ulysses, axis::ep}) o.groups += l.groups(a).size() > 1;
   }
   for (const axis a : {axis::fsdp, axis::replicas})
     if (of_batch && l.groups(a).size() > 1) o.groups += 1 + overlaps(t, rank);

@@ -36,6 +36,7 @@ inline constexpr placement R{placement::R}, I{placement::I}, P{placement::P};
 constexpr placement V(int along, int outer = -1) { return {placement::V, static_cast<signed char>(along), static_cast<signed char>(outer)}; }
 /// Of heads of all tokens of a group, in a ring of groups that share out the tokens.
 inline constexpr placement heads_in_ring = V(1, 0);
+inline constexpr placement varying{placement::V};  // different on each rank, and no dim says how
 
 /// `real` is the plan's precision; `wide` is f32 or better (statistics, losses); `index` is int32.
 enum class element : unsigned char { real, wide, index };

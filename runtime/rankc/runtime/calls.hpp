@@ -5,6 +5,7 @@
 #pragma once
 #include <rankc/runtime/head_exchange.hpp>
 #include <rankc/runtime/operands.hpp>
+#include <rankc/runtime/slot_exchange.hpp>
 #include <rankc/runtime/tensor.hpp>
 
 #include <span>
@@ -29,6 +30,11 @@ template <class T>
 inline constexpr auto all_to_all_on = [](const auto& on, auto... with) { all_to_all<T>(on, with...); };
 template <class T>
 inline constexpr auto shift_on = [](const auto& on, auto... with) { shift<T>(on, with...); };
+template <class T>
+inline constexpr auto to_experts_on = [](const auto& on, auto... with) { to_experts<T>(on, with...); };
+template <class T>
+inline constexpr auto from_experts_on = [](const auto& on, auto... with) { from_experts<T>(on, with...); };
+inline constexpr auto share_offsets_on = [](const auto& on, auto... with) { share_offsets(on, with...); };
 
 #ifdef RANKC_INJECT
 /// Becomes whatever tensor is wanted.
@@ -222,6 +228,60 @@ struct all_to_all {
   static constexpr head_exchange shape{static_cast<int>(tokens / Seq), static_cast<int>(Seq), static_cast<int>(tokens / own),
                                        static_cast<int>(width), to_heads};
   void operator()(const auto& on) const { detail::all_to_all_on<T>(on, over, site, to.where, scratch.where, from.where, shape); }
+};
+
+/// Slots of a rank's tokens, those of one expert after those of another, to the ranks that have the experts: of each of these it
+/// receives a slab, of which its segments say what is there.
+template <class T, std::size_t Received, std::size_t Slots, std::size_t Columns, std::size_t Experts, std::size_t Ranks, std::size_t Slab>
+struct to_experts {
+  runtime::over over;
+  matrix<T, Received, Columns> to;
+  workspace scratch;
+  matrix<T, Slots, Columns> from;
+  matrix<std::int32_t, 2, Experts> offsets;
+  size_constant<Ranks> ranks;
+  size_constant<Slab> slab;
+  message site;
+  static_assert(Received == Ranks * Slab && Experts % Ranks == 0);
+  static constexpr slot_exchange shape{static_cast<int>(Ranks), static_cast<int>(Slab), static_cast<int>(Experts), static_cast<int>(Slots),
+                                       static_cast<int>(Columns)};
+  void operator()(const auto& on) const {
+    detail::to_experts_on<T>(on, over, site, to.where, scratch.where, from.where, offsets.where, shape);
+  }
+};
+
+/// The other way: to where the slots were. Of what had no room there are zeros.
+template <class T, std::size_t Slots, std::size_t Received, std::size_t Columns, std::size_t Experts, std::size_t Ranks, std::size_t Slab>
+struct from_experts {
+  runtime::over over;
+  matrix<T, Slots, Columns> to;
+  workspace scratch;
+  matrix<T, Received, Columns> from;
+  matrix<std::int32_t, 2, Experts> offsets;
+  size_constant<Ranks> ranks;
+  size_constant<Slab> slab;
+  message site;
+  static_assert(Received == Ranks * Slab && Experts % Ranks == 0);
+  static constexpr slot_exchange shape{static_cast<int>(Ranks), static_cast<int>(Slab), static_cast<int>(Experts), static_cast<int>(Slots),
+                                       static_cast<int>(Columns)};
+  void operator()(const auto& on) const {
+    detail::from_experts_on<T>(on, over, site, to.where, scratch.where, from.where, offsets.where, shape);
+  }
+};
+
+/// The segments of what a rank receives: of each slab the slots of each of its experts.
+template <std::size_t Experts, std::size_t Ranks, std::size_t Slab>
+struct share_offsets {
+  runtime::over over;
+  matrix<std::int32_t, 2, Experts> to;
+  workspace scratch;
+  matrix<std::int32_t, 2, Experts> from;
+  size_constant<Ranks> ranks;
+  size_constant<Slab> slab;
+  message site;
+  static_assert(Experts % Ranks == 0);
+  static constexpr slot_exchange shape{static_cast<int>(Ranks), static_cast<int>(Slab), static_cast<int>(Experts)};
+  void operator()(const auto& on) const { detail::share_offsets_on(on, over, site, to.where, scratch.where, from.where, shape); }
 };
 
 }  // namespace rankc::runtime::calls

@@ -35,8 +35,8 @@ struct lane_row {
 
 /// What the ranks of a communicator are to each other: the groups of an axis, holders of the same parameters, or a pair
 /// of which the first sends messages to the second.
-enum class over { tp, dp, pp, tied, peer, shard, cp, ulysses };
-inline constexpr const char* over_names[]{"tp", "dp", "pp", "tied", "peer", "shard", "cp", "ulysses"};
+enum class over { tp, dp, pp, tied, peer, shard, cp, ulysses, ep, efsdp };
+inline constexpr const char* over_names[]{"tp", "dp", "pp", "tied", "peer", "shard", "cp", "ulysses", "ep", "efsdp"};
 
 /// A communicator of one of a rank's lanes. Of a rank's lanes one alone has it, and a lane has one of each kind at most.
 /// Units: `lane` is an index into layout::lanes, `communicator` into description::communicators.
@@ -77,6 +77,7 @@ struct parameter {
   double std;
   bool matrix;  // two dims: takes weight decay, and saved with two dims
   bool copy;    // the second holder of a tied weight: same values, neither counted in the norm nor saved
+  bool experts = false;  // rows: those of the experts that a rank of ep has, whole
 };
 
 /// The moment of an optimizer that has none.
@@ -178,6 +179,7 @@ struct description {
   int cp = 1;      // ranks that share out each sequence
   int shards = 1;  // neighbouring ranks of dp, or of dp and cp, that keep a shard of each weight
   bool cp_shares_weights = false;  // they are of dp and cp; else each rank of cp has what the others have
+  int ep = 1;      // neighbouring ranks of these, and of tp, that experts are spread over
   int microbatches, rows, seq, vocab;  // rows: sequences per microbatch and data-parallel rank
   int vocab_used;                      // tokens are below this; the rest of the vocabulary is padding
   double flops_per_token;
@@ -203,6 +205,10 @@ struct description {
   constexpr bool is_first_holder(const rank_row& r) const {
     return place_among_holders(r) < shards && (cp_shares_weights || r.cp == 0);
   }
+  /// Which of the experts a rank has, and which shard of these. What replicas hold of them is the same.
+  constexpr int ep_of(const rank_row& r) const { return (shard_of(r) * tp + r.tp) % ep; }
+  constexpr int expert_shard_of(const rank_row& r) const { return (shard_of(r) * tp + r.tp) / ep; }
+  constexpr int expert_shards() const { return shards * tp / ep; }
   /// What a rank has of each sequence.
   constexpr chunks chunks_of(const rank_row& r) const { return {seq, cp, r.cp}; }
   /// The positions of which it has the angles.

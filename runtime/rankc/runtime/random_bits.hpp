@@ -74,8 +74,10 @@ void for_each_tensor(const auto& rank, std::span<const range> ranges, auto&& f) 
     for (const parameter& p : rank.where->parameters) {
       if (p.element < of.first || p.element >= of.first + of.count) continue;
       const auto rows = static_cast<std::size_t>(p.rows), columns = static_cast<std::size_t>(p.cols);
-      const std::size_t kept = (rows + shards - 1) / shards;  // of each rank that shares it
-      const std::size_t row = (p.shard_dim == 0 ? tp * rows : 0) + static_cast<std::size_t>(rank.about->shard_of(*rank.row)) * kept;
+      const std::size_t share = p.experts ? static_cast<std::size_t>(rank.about->expert_shards()) : shards;
+      const std::size_t kept = (rows + share - 1) / share;  // of each rank that shares it
+      const std::size_t before = p.experts ? static_cast<std::size_t>(rank.about->ep_of(*rank.row)) * rows : p.shard_dim == 0 ? tp * rows : 0;
+      const std::size_t row = before + static_cast<std::size_t>(p.experts ? rank.about->expert_shard_of(*rank.row) : rank.about->shard_of(*rank.row)) * kept;
       const std::size_t pitch = p.shard_dim == 1 ? columns * static_cast<std::size_t>(rank.about->tp) : columns;
       f(range{p.element, kept * columns, of.decay},
         element_place{fnv1a64(p.name), row * pitch + (p.shard_dim == 1 ? tp * columns : 0),

@@ -6,6 +6,7 @@
 #include "trace.hpp"
 #include "peer_edges.hpp"
 #include "rounded_parts.hpp"
+#include "slots.hpp"
 
 #include <rankc/runtime/cuda/device_memory.hpp>
 
@@ -152,7 +153,26 @@ void reduce_scatter(const lane& on, over what, message m, at to, at from, std::s
         k.nccl, std::string(m.name) + ": ncclReduceScatter");
 }
 
-// What a rank keeps it copies; what goes to others, and comes from them, is one group of calls.
+namespace {
+
+/// Every member's block of what lies in `from` to that member. What a rank keeps it copies; what goes to others, and comes
+/// from them, is one group of calls.
+/// Units: bytes.
+void exchange_blocks(const lane& on, const lane_link& k, message m, std::byte* to, const std::byte* from, std::size_t block, int members) {
+  const auto of = [&](auto* blocks, int member) { return blocks + static_cast<std::size_t>(member) * block; };
+  check(on, cudaMemcpyAsync(of(to, k.place), of(from, k.place), block, cudaMemcpyDeviceToDevice, on.stream), m.name);
+  const std::string call = std::string(m.name) + ": all-to-all";
+  check(on, ncclGroupStart(), k.nccl, call);
+  for (int member = 0; member < members; ++member) {
+    if (member == k.place) continue;
+    check(on, ncclSend(of(from, member), block, ncclUint8, member, k.nccl, on.stream), k.nccl, call);
+    check(on, ncclRecv(of(to, member), block, ncclUint8, member, k.nccl, on.stream), k.nccl, call);
+  }
+  check(on, ncclGroupEnd(), k.nccl, call);
+}
+
+}  // namespace
+
 template <class T>
 void all_to_all(const lane& on, over what, message m, at to, at scratch, at from, const runtime::head_exchange& by) {
   const lane_link& k = link_of(on, what, m);
@@ -160,18 +180,9 @@ void all_to_all(const lane& on, over what, message m, at to, at scratch, at from
   const marked place(on, k, m.name);
   if (on.of->alone) return;
   T *made = on.at<T>(to), *there = on.at<T>(scratch);
-  const std::size_t block = static_cast<std::size_t>(by.block()) * static_cast<std::size_t>(by.width);
-  const auto of = [&](T* blocks, int member) { return blocks + static_cast<std::size_t>(member) * block; };
+  const std::size_t block = static_cast<std::size_t>(by.block()) * static_cast<std::size_t>(by.width) * sizeof(T);
   put_into_blocks(on, made, on.at<T>(from), by);
-  check(on, cudaMemcpyAsync(of(there, k.place), of(made, k.place), block * sizeof(T), cudaMemcpyDeviceToDevice, on.stream), m.name);
-  const std::string call = std::string(m.name) + ": all-to-all";
-  check(on, ncclGroupStart(), k.nccl, call);
-  for (int member = 0; member < by.ranks; ++member) {
-    if (member == k.place) continue;
-    check(on, ncclSend(of(made, member), block * sizeof(T), ncclUint8, member, k.nccl, on.stream), k.nccl, call);
-    check(on, ncclRecv(of(there, member), block * sizeof(T), ncclUint8, member, k.nccl, on.stream), k.nccl, call);
-  }
-  check(on, ncclGroupEnd(), k.nccl, call);
+  exchange_blocks(on, k, m, on.at<std::byte>(scratch), on.at<std::byte>(to), block, by.ranks);
   take_from_blocks(on, made, there, by);
 }
 
@@ -190,6 +201,40 @@ void shift(const lane& on, over what, message m, at to, at second_to, at from, a
     check(on, ncclRecv(on.at<T>(there), count * sizeof(T), ncclUint8, giver, k.nccl, on.stream), k.nccl, call);
   }
   check(on, ncclGroupEnd(), k.nccl, call);
+}
+
+template <class T>
+void to_experts(const lane& on, over what, message m, at received, at scratch, at slots, at offsets, const runtime::slot_exchange& by) {
+  const lane_link& k = link_of(on, what, m);
+  const stamped times(on, tracer::what::alone, m.name);
+  const marked place(on, k, m.name);
+  if (on.of->alone) return;
+  const std::size_t block = static_cast<std::size_t>(by.slab) * static_cast<std::size_t>(by.width) * sizeof(T);
+  put_into_slabs(on, on.at<T>(scratch), on.at<T>(slots), on.at<std::int32_t>(offsets), by);
+  exchange_blocks(on, k, m, on.at<std::byte>(received), on.at<std::byte>(scratch), block, by.ranks);
+}
+
+template <class T>
+void from_experts(const lane& on, over what, message m, at slots, at scratch, at received, at offsets, const runtime::slot_exchange& by) {
+  const lane_link& k = link_of(on, what, m);
+  const stamped times(on, tracer::what::alone, m.name);
+  const marked place(on, k, m.name);
+  if (on.of->alone) return;
+  const std::size_t block = static_cast<std::size_t>(by.slab) * static_cast<std::size_t>(by.width) * sizeof(T);
+  exchange_blocks(on, k, m, on.at<std::byte>(scratch), on.at<std::byte>(received), block, by.ranks);
+  take_from_slabs(on, on.at<T>(slots), on.at<T>(scratch), on.at<std::int32_t>(offsets), by);
+}
+
+void share_offsets(const lane& on, over what, message m, at segments, at scratch, at offsets, const runtime::slot_exchange& by) {
+  const lane_link& k = link_of(on, what, m);
+  const stamped times(on, tracer::what::alone, m.name);
+  const marked place(on, k, m.name);
+  if (on.of->alone) return;
+  std::int32_t* made = on.at<std::int32_t>(segments);
+  put_offsets(on, made, on.at<std::int32_t>(offsets), by);
+  exchange_blocks(on, k, m, on.at<std::byte>(scratch), on.at<std::byte>(segments), 2 * static_cast<std::size_t>(by.experts_of_rank()) * sizeof(std::int32_t),
+                  by.ranks);
+  take_offsets(on, made, on.at<std::int32_t>(scratch), by);
 }
 
 namespace {
@@ -268,5 +313,9 @@ template void all_to_all<float>(const lane&, over, message, at, at, at, const ru
 template void all_to_all<bf16>(const lane&, over, message, at, at, at, const runtime::head_exchange&);
 template void shift<float>(const lane&, over, message, at, at, at, at, std::size_t, ring_way);
 template void shift<bf16>(const lane&, over, message, at, at, at, at, std::size_t, ring_way);
+template void to_experts<float>(const lane&, over, message, at, at, at, at, const runtime::slot_exchange&);
+template void to_experts<bf16>(const lane&, over, message, at, at, at, at, const runtime::slot_exchange&);
+template void from_experts<float>(const lane&, over, message, at, at, at, at, const runtime::slot_exchange&);
+template void from_experts<bf16>(const lane&, over, message, at, at, at, at, const runtime::slot_exchange&);
 
 }  // namespace rankc::cuda

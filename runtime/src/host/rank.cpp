@@ -168,6 +168,58 @@ void shift(const lane& on, over what_over, message what, at to, at second_to, at
   post(on, o);
 }
 
+namespace {
+
+/// Every member's block of what lies in `from` to that member.
+template <class T>
+void exchange_blocks(const lane& on, over what_over, message what, at to, at from, std::size_t block) {
+  const op o = collective<T>(on, op_kind::all_to_all, what_over, what, to, from, block);
+  if (!row_of(on).computes)
+    throw failure(70, std::string("\"") + what.name + "\" is put on lane " + on.name() + ", which does not compute");
+  post(on, o);
+}
+
+}  // namespace
+
+template <class T>
+void to_experts(const lane& on, over what_over, message what, at received, at scratch, at slots, at offsets,
+                const runtime::slot_exchange& by) {
+  const auto width = static_cast<std::size_t>(by.width), block = static_cast<std::size_t>(by.slab) * width;
+  const std::int32_t* where = on.at<std::int32_t>(offsets);
+  for (int rank = 0; rank < by.ranks; ++rank) {
+    const auto first = static_cast<std::size_t>(by.first(where, rank)) * width, end = static_cast<std::size_t>(by.end(where, rank)) * width;
+    T* const slab = on.at<T>(scratch) + static_cast<std::size_t>(rank) * block;
+    std::fill(std::copy(on.at<T>(slots) + first, on.at<T>(slots) + end, slab), slab + block, T(0));
+  }
+  exchange_blocks<T>(on, what_over, what, received, scratch, block);
+}
+
+template <class T>
+void from_experts(const lane& on, over what_over, message what, at slots, at scratch, at received, at offsets,
+                  const runtime::slot_exchange& by) {
+  const auto width = static_cast<std::size_t>(by.width), block = static_cast<std::size_t>(by.slab) * width;
+  exchange_blocks<T>(on, what_over, what, scratch, received, block);
+  const std::int32_t* where = on.at<std::int32_t>(offsets);
+  std::fill_n(on.at<T>(slots), static_cast<std::size_t>(by.slots) * width, T(0));
+  for (int rank = 0; rank < by.ranks; ++rank) {
+    const auto first = static_cast<std::size_t>(by.first(where, rank)) * width, end = static_cast<std::size_t>(by.end(where, rank)) * width;
+    std::copy_n(on.at<T>(scratch) + static_cast<std::size_t>(rank) * block, end - first, on.at<T>(slots) + first);
+  }
+}
+
+// Each member is sent the offsets of its experts, counted from the begin of its slab on.
+void share_offsets(const lane& on, over what_over, message what, at segments, at scratch, at offsets, const runtime::slot_exchange& by) {
+  const int each = by.experts_of_rank();
+  std::int32_t *const made = on.at<std::int32_t>(segments), *const blocks = on.at<std::int32_t>(scratch);
+  for (int expert = 0; expert < by.experts; ++expert)
+    for (int which = 0; which < 2; ++which)
+      made[(expert / each * 2 + which) * each + expert % each] = by.in_slab(on.at<std::int32_t>(offsets), which, expert);
+  exchange_blocks<std::int32_t>(on, what_over, what, scratch, segments, static_cast<std::size_t>(2 * each));
+  for (int expert = 0; expert < by.experts; ++expert)
+    for (int which = 0; which < 2; ++which)
+      made[which * by.experts + expert] = blocks[(expert / each * 2 + which) * each + expert % each] + expert / each * by.slab;
+}
+
 template decltype(all_reduce<float>) all_reduce<float>;
 template decltype(all_reduce<double>) all_reduce<double>;
 template decltype(all_gather<float>) all_gather<float>;
@@ -178,5 +230,9 @@ template decltype(all_to_all<float>) all_to_all<float>;
 template decltype(all_to_all<double>) all_to_all<double>;
 template decltype(shift<float>) shift<float>;
 template decltype(shift<double>) shift<double>;
+template decltype(to_experts<float>) to_experts<float>;
+template decltype(to_experts<double>) to_experts<double>;
+template decltype(from_experts<float>) from_experts<float>;
+template decltype(from_experts<double>) from_experts<double>;
 
 }  // namespace rankc::host

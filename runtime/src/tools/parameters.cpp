@@ -14,7 +14,17 @@ namespace {
 
 constexpr std::size_t block_elements = std::size_t{1} << 20;
 
+/// How many parts of the whole tensor's rows there are, each of a rank of tp, or of ep.
+std::size_t parts_of_rows(const parameter& p, const description& about) {
+  return static_cast<std::size_t>(p.experts ? about.ep : p.shard_dim == 0 ? about.tp : 1);
+}
+
 shard shard_of(const parameter& p, const rank_row& row, const description& about, int rank) {
+  if (p.experts) {
+    const auto rows = static_cast<std::size_t>(p.rows), kept = rows / static_cast<std::size_t>(about.expert_shards());
+    const std::size_t first = static_cast<std::size_t>(about.ep_of(row)) * rows + static_cast<std::size_t>(about.expert_shard_of(row)) * kept;
+    return {.rank = rank, .element = p.element, .row = first, .rows = kept, .column = 0, .columns = static_cast<std::size_t>(p.cols)};
+  }
   const auto rows = static_cast<std::size_t>(p.rows), columns = static_cast<std::size_t>(p.cols);
   const auto tp = static_cast<std::size_t>(row.tp), n = static_cast<std::size_t>(about.shards);
   const std::size_t kept = (rows + n - 1) / n, first = std::min(rows, static_cast<std::size_t>(about.shard_of(row)) * kept);
@@ -26,11 +36,10 @@ shard shard_of(const parameter& p, const rank_row& row, const description& about
           .columns = columns};
 }
 
-global_parameter whole(const parameter& p, int tp, bool trained) {
-  const auto times = static_cast<std::size_t>(tp);
+global_parameter whole(const parameter& p, const description& about, bool trained) {
   return {.name = p.name,
-          .rows = static_cast<std::size_t>(p.rows) * (p.shard_dim == 0 ? times : 1),
-          .columns = static_cast<std::size_t>(p.cols) * (p.shard_dim == 1 ? times : 1),
+          .rows = static_cast<std::size_t>(p.rows) * parts_of_rows(p, about),
+          .columns = static_cast<std::size_t>(p.cols) * static_cast<std::size_t>(p.shard_dim == 1 ? about.tp : 1),
           .matrix = p.matrix,
           .init = p.init,
           .std = p.std,
@@ -69,7 +78,7 @@ std::vector<global_parameter> global_parameters(const description& about) {
   for (std::size_t pp = 0; pp < about.layouts.size(); ++pp)
     for (const parameter& p : about.layouts[pp].parameters) {
       const auto [known, is_new] = index.try_emplace(p.name, all.size());
-      const global_parameter tensor = whole(p, about.tp, p.element < about.layouts[pp].trained_count());
+      const global_parameter tensor = whole(p, about, p.element < about.layouts[pp].trained_count());
       if (is_new) all.push_back(tensor);
       global_parameter& g = all[known->second];
       if (g.rows != tensor.rows || g.columns != tensor.columns)
@@ -79,7 +88,7 @@ std::vector<global_parameter> global_parameters(const description& about) {
         const rank_row& row = about.ranks[rank];
         if (row.pp != static_cast<int>(pp)) continue;
         g.holders.push_back(shard_of(p, row, about, static_cast<int>(rank)));
-        if (!p.copy && about.is_first_holder(row) && (p.shard_dim >= 0 || row.tp == 0))
+        if (!p.copy && about.is_first_holder(row) && (p.shard_dim >= 0 || p.experts || row.tp == 0))
           g.sources.push_back(g.holders.back());
       }
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RC206, RC210, RC215, RC253: routers and experts, of what they cannot be of.
+// RC103, RC108, RC206, RC209, RC210, RC215, RC226, RC240, RC253: routers and experts, of what they cannot be of, and over which ranks.
 #include "reject.hpp"
 
 inline constexpr dim hidden{"hidden", 32}, ffn{"ffn", 16}, all{"experts", 4 * 32, 32, "hidden"};
@@ -160,3 +160,83 @@ inline constexpr auto a_layer_that_is_not_there = sparse<[](models::qwen3_moe& m
 static_assert(valid<a_layer_that_is_not_there>);  // error: RC253: mlp_only_layers names layer 4; the model has layers 0 to 3
 inline constexpr auto too_many_dense_layers = sparse<[](models::qwen3_moe& m) { m.mlp_only_layers = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, m.ffn = 64; }>;
 static_assert(valid<too_many_dense_layers>);  // error: RC253: mlp_only_layers names 17 layers; it names at most 16 (decoder_sparse_step leaves out as many as are regular)
+
+// ---- experts over ranks
+
+template <class Layer>
+inline constexpr plan spread{.model = around<Layer>{},
+                             .dims = parallel_dims{.world = 2, .dp_shard = 2, .ep = 2},
+                             .schedule = one_microbatch,
+                             .recipe = recipe,
+                             .cluster = clusters::cpu};
+
+constexpr value own_experts(trace& t, std::string_view name) {
+  return t.parameter(name, {all, ffn}, {{axis::ep, all.name}}, initial::normal, 0.02);  // @own_weight@
+}
+/// What the layers below do wrong: nothing, or one of these.
+enum class mistake { none, whole_experts, own_slots, own_offsets, sent_twice, sent_back_offsets, gathered, frozen_experts };
+template <mistake Made>
+struct exchanging : layer {
+  static constexpr mistake made = faulty ? Made : mistake::none;
+  constexpr value forward(trace& t, value x, const layer_context& c) const {
+    const routing routed = route(logits_of(t, x), 2, {});
+    const arrangement slots = arrange(routed.chosen, 4);
+    value rows = dispatch(x, slots);
+    const dim own = t.of(rows).shape[0], from_all = received_slots(own, 4, c.ep, c.token_ranks);
+    const value shared = share_offsets(slots.offsets, from_all);
+    const arrangement there{slots.places, made == mistake::own_offsets ? slots.offsets : shared};
+    value sent = to_experts(rows, made == mistake::sent_back_offsets ? shared : slots.offsets, from_all);  // @sends@
+    if (made == mistake::sent_twice) sent = to_experts(sent, slots.offsets, from_all);  // @sends_again@
+    if (made == mistake::gathered) sent = all_gather(sent, axis::ep, hidden.name);  // @gathers@
+    value up = made == mistake::whole_experts ? weight(t, "up") : own_experts(t, "up");
+    if (made == mistake::frozen_experts) up = frozen(up);
+    value act = gelu(expert_up(made == mistake::own_slots ? rows : sent, up, there));  // @own_experts@
+    value down = expert_down(act, own_experts(t, "down"), there);
+    return x + combine(from_experts(down, slots.offsets, own), routed.weights, slots);
+  }
+};
+inline constexpr auto whole_experts_of_received_slots = spread<exchanging<mistake::whole_experts>>;
+static_assert(valid<whole_experts_of_received_slots>);  // error: RC210: experts.cpp:@own_experts@: expert_up 'up': the weight is invariant (I) over ep; expected the rank's own experts, as the slots are of these: shard it along its experts over ep
+inline constexpr auto own_experts_of_own_tokens = spread<exchanging<mistake::own_slots>>;
+static_assert(valid<own_experts_of_own_tokens>);  // error: RC210: experts.cpp:@own_experts@: expert_up 'up': the value is invariant (I) over ep; expected slots of the rank's own experts, as the weight is of these: exchange them first (to_experts)
+inline constexpr auto offsets_of_own_tokens = spread<exchanging<mistake::own_offsets>>;
+static_assert(valid<offsets_of_own_tokens>);  // error: RC210: experts.cpp:@own_experts@: expert_up 'up': the offset table is invariant (I) over ep; expected that of the slots: exchange both, or neither
+inline constexpr auto slots_sent_twice = spread<exchanging<mistake::sent_twice>>;
+static_assert(valid<slots_sent_twice>);  // error: RC210: experts.cpp:@sends_again@: to_experts: the value is different on each rank (V) over ep; expected slots of the rank's own tokens (I): there is nothing to exchange
+inline constexpr auto offsets_of_received_slots = spread<exchanging<mistake::sent_back_offsets>>;
+static_assert(valid<offsets_of_received_slots>);  // error: RC210: experts.cpp:@sends@: to_experts: the offset table is different on each rank (V) over ep; expected that of the rank's own tokens: give it that of arrange
+inline constexpr auto a_gather_over_ep = spread<exchanging<mistake::gathered>>;
+static_assert(valid<a_gather_over_ep>);  // error: RC210: experts.cpp:@gathers@: all_gather: it is over ep, whose ranks have tokens and experts of their own; exchange slots of tokens over it (to_experts)
+inline constexpr auto frozen_experts_on_other_ranks = spread<exchanging<mistake::frozen_experts>>;
+static_assert(valid<frozen_experts_on_other_ranks>);  // error: RC226: experts.cpp:@own_weight@: parameter 'up': it is frozen and sharded over ep=2; this version trains the experts that it spreads over ranks: train it, or take ep=1
+
+constexpr models::mixtral four_experts{.layers = 4, .hidden = 32, .heads = 4, .kv_heads = 4, .experts = 4, .top_k = 2, .expert_ffn = 16, .vocab = 64};
+constexpr auto over_ranks(const parallel_dims& right, auto change, const models::mixtral& model = four_experts, const training& by = recipe) {
+  parallel_dims d = right;
+  if (faulty) change(d);
+  return plan{.model = model, .dims = d, .schedule = one_microbatch, .recipe = by, .cluster = clusters::cpu};
+}
+constexpr parallel_dims four_ranks{.world = 4, .dp_shard = 4, .ep = 4}, with_tp{.world = 4, .dp_shard = 2, .tp = 2, .ep = 4, .sequence_parallel = true},
+    with_cp{.world = 4, .dp_shard = 2, .cp = 2, .ep = 4};
+inline constexpr auto experts_over_more_than_a_replica = over_ranks(four_ranks, [](parallel_dims& d) { d.dp_replicate = 2, d.dp_shard = 2; });
+static_assert(valid<experts_over_more_than_a_replica>);  // error: RC108: ep * etp = 4 does not divide the ranks that experts are spread over, 2 (dp_shard * cp * tp): take ep=1 or ep=2, or dp_shard=4 (with dp_replicate=infer), or expert_layout=folded_over_replicas
+inline constexpr auto experts_over_some_ranks_of_tp =
+    over_ranks(with_tp, [](parallel_dims& d) { d.dp_shard = 1, d.tp = 4, d.ep = 2; });
+static_assert(valid<experts_over_some_ranks_of_tp>);  // error: RC103: ep=2 with tp=4 shares out each expert's weights over ranks of tp, which is not lowered in this version: set ep=4 or a multiple of it
+inline constexpr auto experts_over_all_replicas =
+    over_ranks(four_ranks, [](parallel_dims& d) { d.dp_replicate = 2, d.dp_shard = 2, d.expert_layout = expert_layout::folded_over_replicas; });
+static_assert(valid<experts_over_all_replicas>);  // error: RC103: expert_layout=folded_over_replicas with ep=4 is not lowered in this version: set expert_layout=folded
+inline constexpr auto whole_tokens_on_tp = over_ranks(with_tp, [](parallel_dims& d) { d.sequence_parallel = false; });
+static_assert(valid<whole_tokens_on_tp>);  // error: RC103: ep=4 with tp=2 and whole tokens on each of its ranks is not lowered in this version: set sequence_parallel=true, or tp=1
+inline constexpr auto whole_weights_on_cp = over_ranks(with_cp, [](parallel_dims& d) { d.cp_weights = cp_weights::replicate; });
+static_assert(valid<whole_weights_on_cp>);  // error: RC103: cp_weights=replicate with ep=4 is not lowered in this version: set cp_weights=shard
+inline constexpr auto six_experts_on_four_ranks = over_ranks(four_ranks, [](parallel_dims&) {}, [] {
+  models::mixtral m = four_experts;
+  if (faulty) m.experts = 6;
+  return m;
+}());
+static_assert(valid<six_experts_on_four_ranks>);  // error: RC209: experts=6 does not divide by ep=4: take ep=1 or ep=2, or experts=4 or experts=8
+inline constexpr auto rows_over_three_ranks =
+    over_ranks({.world = 6, .dp_replicate = 3, .dp_shard = 2, .ep = 2}, [](parallel_dims& d) { d.dp_replicate = 1, d.dp_shard = 6; }, four_experts,
+               {.seq = 8, .global_batch = 12});
+static_assert(valid<rows_over_three_ranks>);  // error: RC240: parameter 'experts.gate' has 64 rows on each rank of ep=2, and they do not divide by the 3 ranks that share these out, dp_shard * cp * tp / ep (dp_replicate takes the rest): take dp_shard=2

@@ -98,7 +98,8 @@ bool is_of_experts(const rankc::op_row* r) {
   namespace ops = rankc::ops;
   const rankc::op_row* const all[]{&ops::softmax_top, &ops::softmax_top_grad, &ops::sigmoid_top, &ops::sigmoid_top_grad, &ops::normalize,
                                    &ops::normalize_grad, &ops::arrange, &ops::dispatch, &ops::collect, &ops::combine,
-                                   &ops::combine_grad, &ops::expert_up, &ops::expert_down, &ops::expert_dw};
+                                   &ops::combine_grad, &ops::expert_up, &ops::expert_down, &ops::expert_dw,
+                                   &ops::to_experts, &ops::from_experts, &ops::share_offsets};
   return std::find(std::begin(all), std::end(all), r) != std::end(all);
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 #include <rankc/runtime/engine.hpp>
 #include <rankc/runtime/head_exchange.hpp>
+#include <rankc/runtime/slot_exchange.hpp>
 #include <rankc/runtime/placement.hpp>
 #include <rankc/runtime/program.hpp>
 #include <rankc/runtime/update_rules.hpp>
@@ -160,6 +161,15 @@ void all_to_all(const lane&, over, message, at to, at scratch, at from, const ru
 /// Of two tensors of `count`, what the member before has, or the one behind; one group of calls.
 template <class T>
 void shift(const lane&, over, message, at to, at second_to, at from, at second_from, std::size_t count, ring_way);
+
+/// Slots of tokens to the ranks that have their experts, and back; and the offsets of what is received.
+/// Shapes: slots (slots, width), received and scratch (ranks * slab, width); offsets int32 (2, experts), those of the rank's own
+///         slots; segments int32 (2, experts), of rank r's slab from column r * experts / ranks on; their scratch is as large.
+template <class T>
+void to_experts(const lane&, over, message, at received, at scratch, at slots, at offsets, const runtime::slot_exchange&);
+template <class T>
+void from_experts(const lane&, over, message, at slots, at scratch, at received, at offsets, const runtime::slot_exchange&);
+void share_offsets(const lane&, over, message, at segments, at scratch, at offsets, const runtime::slot_exchange&);
 
 /// Sums of f32 whose members send their parts in bf16: each part is rounded, and each sum of two. What is added is f32 again.
 /// Shapes: as all_reduce and reduce_scatter.

@@ -8,6 +8,7 @@
 #include <rankc/runtime/placement.hpp>
 #include <rankc/runtime/program.hpp>
 #include <rankc/runtime/progress.hpp>
+#include <rankc/runtime/slot_exchange.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -141,6 +142,15 @@ void all_to_all(const lane&, over, message, at to, at scratch, at from, const ru
 
 template <class T>
 void shift(const lane&, over, message, at to, at second_to, at from, at second_from, std::size_t count, ring_way);
+
+/// Slots of tokens to the ranks that have their experts, and back; and the offsets of what is received. On lanes that compute.
+/// Shapes: slots (slots, width), received and scratch (ranks * slab, width); offsets int32 (2, experts), those of the rank's own
+///         slots; segments int32 (2, experts), of rank r's slab from column r * experts / ranks on; their scratch is as large.
+template <class T>
+void to_experts(const lane&, over, message, at received, at scratch, at slots, at offsets, const runtime::slot_exchange&);
+template <class T>
+void from_experts(const lane&, over, message, at slots, at scratch, at received, at offsets, const runtime::slot_exchange&);
+void share_offsets(const lane&, over, message, at segments, at scratch, at offsets, const runtime::slot_exchange&);
 
 /// Collectives of one communicator, over whose ranks they are, as one: here one after the other.
 void together(const lane&, over, message, const auto& calls) { calls(); }

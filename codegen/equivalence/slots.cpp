@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// Slots of tokens on their way to the ranks that have their experts, and back. What moves lies as a choice
+// says: its order is that of the choice before, and behind, the order of what a member has received of all.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "collectives.hpp"
+
+namespace rankc::codegen::algebra {
+
+namespace {
+
+const holding& only(const content& c, const char* what) {
+  if (c.pieces.size() != 1 || c.pieces[0].holds.any ||
+      c.pieces[0].at.rows * c.pieces[0].at.cols != c.elements() || c.pieces[0].holds.box.size() != 2)
+    throw refusal(fmt::format("a member gives {} of which not all is known", what));
+  return c.pieces[0].holds;
+}
+
+/// What a member's offsets say: the order of its slots, and the tokens whose they are.
+struct counted {
+  const holding* offsets;
+  word order;
+  runs tokens;
+};
+counted read_offsets(const content& c, const slabs& as) {
+  const holding& h = only(c, "offsets");
+  const word order = h.sum.size() == 1 && !h.box[1].arranged ? as.choice_of(h.sum[0].of) : 0;
+  if (order == 0 || !h.box[1].is_whole())
+    throw refusal("a member gives what does not say where slots of its tokens lie");
+  if (h.box[1].size % as.members)
+    throw refusal(fmt::format("{} experts are not spread over {} members", h.box[1].size, as.members));
+  if (h.sum[0].over.size() > 1) throw refusal("offsets are counted of other things than tokens");
+  return {&h, order, h.is_whole() ? runs(0, as.tokens) : h.sum[0].over[0].done};
+}
+
+/// The experts of a member.
+interval experts_of(const holding& offsets, std::int64_t member, const slabs& as) {
+  const std::int64_t each = offsets.box[1].size / as.members;
+  return {member * each, (member + 1) * each};
+}
+
+/// In which order slots lie that a member has received of all.
+word order_of_received(word order, const interval& experts, const slabs& as) {
+  const term t = hasher(5) << order << static_cast<word>(experts.begin) << static_cast<word>(experts.end)
+                           << static_cast<word>(as.members) << static_cast<word>(as.rows);
+  return t.a | 1;
+}
+
+void check_alike(const holding& x, const holding& y) {
+  if (!holds_same_sum(x, y) || !(x.box[1] == y.box[1]) || x.box[0].size != y.box[0].size)
+    throw refusal("its members give parts of different values");
+}
+
+/// Slots of each token; a slab has room for all of a member's that can be of another's experts.
+std::int64_t picks_of(const holding& slots, const counted& by, const slabs& as) {
+  const std::int64_t picks = slots.box[0].size / as.tokens;
+  if (picks < 1 || slots.box[0].size % as.tokens) throw refusal("it exchanges what is no slots of tokens");
+  const std::int64_t most = by.tokens.size() * std::min(picks, by.offsets->box[1].size / as.members);
+  if (as.rows < most)
+    throw refusal(fmt::format("its slabs have {} rows; {} tokens may have {} picks of a member's experts",
+                              as.rows, by.tokens.size(), most));
+  return picks;
+}
+
+content like(const content& c, const place& at, holding h) {
+  content made{static_cast<std::size_t>(at.rows * at.cols * size_of(c.type)), c.type, {}};
+  made.pieces.push_back({at, std::move(h)});
+  return made;
+}
+
+}  // namespace
+
+std::vector<content> send_to_experts(const std::vector<const content*>& given,
+                                     const std::vector<const content*>& offsets, const slabs& as) {
+  runs all;
+  for (std::size_t m = 0; m < given.size(); ++m) {
+    const holding& h = only(*given[m], "slots");
+    const counted by = read_offsets(*offsets[m], as);
+    check_alike(only(*given[0], "slots"), h);
+    runs own, set;
+    interval twice;
+    if (!h.box[0].at.to_units(picks_of(h, by, as), own) || !(set = own).sort(twice) || !(set == by.tokens))
+      throw refusal(
+          fmt::format("offsets are of {}; the slots are of {}", text_of('t', by.tokens), text_of('t', own)));
+    if (h.box[0].arranged != by.order)
+      throw refusal("a member's slots lie in another order than its offsets say");
+    all.append(h.box[0].at);
+  }
+  std::vector<content> made;
+  const std::int64_t width = given[0]->pieces[0].at.cols, rows = as.members * as.rows;
+  for (std::size_t m = 0; m < given.size(); ++m) {
+    const counted by = read_offsets(*offsets[m], as);
+    holding h = given[m]->pieces[0].holds;
+    h.box[0] = {all, h.box[0].size,
+                order_of_received(by.order, experts_of(*by.offsets, static_cast<std::int64_t>(m), as), as)};
+    made.push_back(like(*given[m], {0, rows, width, width}, std::move(h)));
+  }
+  return made;
+}
+
+std::vector<content> send_from_experts(const std::vector<const content*>& given,
+                                       const std::vector<const content*>& offsets, const slabs& as) {
+  std::vector<content> made;
+  std::int64_t before = 0;
+  for (std::size_t m = 0; m < given.size(); ++m) {
+    const holding& h = only(*given[m], "slots");
+    const counted by = read_offsets(*offsets[m], as);
+    check_alike(only(*given[0], "slots"), h);
+    if (!(h.box[0].at == given[0]->pieces[0].holds.box[0].at))
+      throw refusal("its members have received slots of different tokens");
+    if (h.box[0].arranged !=
+        order_of_received(by.order, experts_of(*by.offsets, static_cast<std::int64_t>(m), as), as))
+      throw refusal("a member gives slots in another order than they were received in");
+    const std::int64_t picks = picks_of(h, by, as), slots = by.tokens.size() * picks,
+                       width = given[m]->pieces[0].at.cols;
+    holding back = h;
+    back.box[0] = {h.box[0].at.slice(before, slots), h.box[0].size, by.order};
+    runs own;
+    interval twice;
+    if (!back.box[0].at.to_units(picks, own) || !own.sort(twice) || !(own == by.tokens))
+      throw refusal(fmt::format("offsets are of {}; the slots that a member is sent back are of {}",
+                                text_of('t', by.tokens), text_of('t', own)));
+    made.push_back(like(*given[m], {0, slots, width, width}, std::move(back)));
+    before += slots;
+  }
+  if (before != given[0]->pieces[0].holds.box[0].at.size())
+    throw refusal("some of the slots that it exchanges are no member's");
+  return made;
+}
+
+std::vector<content> send_offsets(const std::vector<const content*>& given, const slabs& as) {
+  holding all;
+  for (const content* c : given) {
+    const counted by = read_offsets(*c, as);
+    if (c == given[0]) {
+      all = *by.offsets;
+      continue;
+    }
+    if (by.order != read_offsets(*given[0], as).order)
+      throw refusal("its members give offsets of different choices");
+    add_of_member(all, *by.offsets);
+  }
+  std::vector<content> made;
+  for (std::size_t m = 0; m < given.size(); ++m) {
+    const counted by = read_offsets(*given[m], as);
+    const interval own = experts_of(*by.offsets, static_cast<std::int64_t>(m), as);
+    holding h = all;
+    h.box[1] = {runs(own.begin, own.end), all.box[1].size, order_of_received(by.order, own, as)};
+    made.push_back(like(*given[m], given[m]->pieces[0].at, std::move(h)));
+  }
+  return made;
+}
+
+}  // namespace rankc::codegen::algebra
