@@ -14,7 +14,7 @@
 namespace rankc::codegen {
 
 /// A layer's parameters in one piece each; those that layers share have pieces of their own.
-inline constexpr std::string_view group_names[]{"own", "over_tp", "experts", "frozen"};
+inline constexpr std::string_view group_names[]{"own", "over_tp", "own_experts", "frozen"};
 
 /// The struct of each op's kernel, by its row.
 using kernel_names = std::map<const op_row*, std::string>;

@@ -19,7 +19,7 @@ std::vector<std::string_view> reserved_names() {
   std::vector<std::string_view> names{
       "on", "beside", "follow", "w", "dw", "s", "work", "rope_table", "ids", "targets", "x", "y", "loss", "routers", "dy", "dx", 
       "parameters", "saved", "halfway", "mid", "place", "keep", "forward", "backward", "backward_input", "backward_weight", "recompute", "slot", "region", "size", "own",
-      "over_tp", "experts", "shared", "at", "real", "bf16", "rank", "lane", "over", "reduction", "event", "message", "rankc", "std", "host", "cuda",
+      "over_tp", "own_experts", "shared", "at", "real", "bf16", "rank", "lane", "over", "reduction", "event", "message", "rankc", "std", "host", "cuda",
       "runtime", "copy", "clear", "matrix", "vector", "stream", "workspace", "size_constant", "store", "run", "input", "output", "into", "base", "wide",
       "send", "receive", "sum_squares", "adamw", "sgd", "std", "T"};
   for (const op_row* row : ops::all) names.push_back(row->name);
@@ -40,7 +40,7 @@ class namer {
     name_traced();
     name_sizes();
     name_made();
-    std::vector<std::string_view> taken{"parameters", "at", "T", "own", "over_tp", "experts", "shared", "vector", "matrix"};
+    std::vector<std::string_view> taken{"parameters", "at", "T", "own", "over_tp", "own_experts", "shared", "vector", "matrix"};
     for (const constant& c : out_.constants) taken.push_back(c.name);
     name_scope ids(taken);
     for (const layer_parameter& p : b_.parameters) out_.parameters.push_back(ids.take(p.name.text()));

@@ -72,5 +72,5 @@ TEST_CASE("ranks of ep send what the formulas, the program's table and the fabri
     }
     ++programs;
   }
-  CHECK(programs == 19);
+  CHECK(programs == 22);
 }

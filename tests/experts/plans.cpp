@@ -74,6 +74,15 @@ class list {
     add(family, "ep2_repeated", model, {.world = 4, .dp_replicate = 2, .dp_shard = 2, .ep = 2}, three, repeating);
     add(family, "ep2_repeated_zbv", model, {.world = 4, .cp = 2, .pp = 2, .ep = 2}, schedules::zero_bubble_v{3}, norms_again);
   }
+  /// Experts that all tokens go through, beside others of one rank and of several.
+  void add_shared(const char* family, const auto& model) {
+    add(family, "one", model, {}, once);
+    add(family, "tp2", model, {.world = 2, .tp = 2}, once);
+    add(family, "sp_repeated", model, {.world = 4, .dp_shard = 2, .tp = 2, .sequence_parallel = true}, three, repeating);
+    add(family, "ep2", model, {.world = 2, .dp_shard = 2, .ep = 2}, three);
+    add(family, "ep4_sp", model, {.world = 4, .dp_shard = 2, .tp = 2, .ep = 4, .sequence_parallel = true}, three);
+    add(family, "ep2_zbv", model, {.world = 8, .dp_shard = 2, .tp = 2, .pp = 2, .ep = 2, .sequence_parallel = true}, schedules::zero_bubble_v{3});
+  }
   std::vector<expert_plan> out;
 
  private:
@@ -89,6 +98,14 @@ struct sigmoid_block {
     return models::add_experts(t, attention.add_to(t, x, c), {4, 3, 6, {router_rule::sigmoid, true, 2.5}}, 4, 1e-5, c);
   }
 };
+/// The same with one that all tokens go through.
+struct shared_block {
+  static constexpr std::string_view name = "shared_block";
+  models::llama_layers::attention_half attention;
+  constexpr value forward(trace& t, value x, const layer_context& c) const {
+    return models::add_experts(t, attention.add_to(t, x, c), {.count = 4, .picks = 2, .ffn = 6, .router = {router_rule::sigmoid, true, 2.5}, .shared_ffn = 8}, 4, 1e-5, c);
+  }
+};
 /// Their weights as they are, times a factor.
 struct scaled_block {
   static constexpr std::string_view name = "scaled_block";
@@ -97,14 +114,16 @@ struct scaled_block {
     return models::add_experts(t, attention.add_to(t, x, c), {3, 1, 4, {router_rule::sigmoid, false, 1.5}}, 4, 1e-5, c);
   }
 };
-struct sigmoid_model {
+/// Two blocks of each of two kinds.
+template <class First, class Second>
+struct own_model {
   int vocab = 32, vocab_used = 0;
   constexpr void check(report&) const {}
   constexpr auto stack() const {
     const dim c{"hidden", 12};
     const parameter_handle table = token_table(dim{"vocab", vocab}, c);
     const models::llama_layers::attention_half attention{c, dim{"heads", 12, 6, "head_dim"}, dim{"kv_heads", 12, 6, "head_dim"}, 4, 10000};
-    return sequential(models::llama_layers::embedding{table}, repeat{2, sigmoid_block{attention}}, repeat{2, scaled_block{attention}},
+    return sequential(models::llama_layers::embedding{table}, repeat{2, First{attention}}, repeat{2, Second{attention}},
                       models::llama_layers::head{table});
   }
 };
@@ -120,7 +139,8 @@ std::vector<expert_plan> plans() {
   const models::mixtral mixtral{.layers = 4, .hidden = 12, .heads = 2, .kv_heads = 2, .experts = 4, .top_k = 2, .expert_ffn = 8, .vocab = 32};
   l.add_layouts("mixtral", mixtral);
   l.add_spread("mixtral", mixtral);
-  l.add_layouts("sigmoid", sigmoid_model{});
+  l.add_layouts("sigmoid", own_model<sigmoid_block, scaled_block>{});
+  l.add_shared("shared", own_model<shared_block, shared_block>{});
   return l.out;
 }
 

@@ -53,8 +53,9 @@ std::string text_of(const layer& l) {
     if (s.number != 1) arguments.push_back(fmt::format("{}", s.number));
     if (s.scaling.by != rope_scaling::none) arguments.push_back(fmt::format("{} by {}", name_of(s.scaling.by), s.scaling.factor));
     if (const models::experts_of_layer& e = s.with; e.count)
-      arguments.push_back(fmt::format("{} of {} experts of {}, {}{} times {}", e.picks, e.count, e.ffn, e.router.scores == router_rule::softmax ? "softmax" : "sigmoid",
-                                      e.router.normalized ? " normalized" : "", e.router.scaling));
+      arguments.push_back(fmt::format("{} of {} experts of {}, {}{} times {}, shared {}", e.picks, e.count, e.ffn,
+                                      e.router.scores == router_rule::softmax ? "softmax" : "sigmoid", e.router.normalized ? " normalized" : "",
+                                      e.router.scaling, e.shared_ffn));
     if (s.seq) arguments.push_back(fmt::format("seq={}", s.seq));
     if (s.pieces != 1) arguments.push_back(fmt::format("pieces={}", s.pieces));
     out += fmt::format("    v{} = {}({})\n", i + 1, step_names[static_cast<int>(s.kind)], fmt::join(arguments, ", "));

@@ -19,15 +19,15 @@ int tp_divisor(const model& m) {
   return g;
 }
 
-/// Of all layers with experts: what ep divides, and what tp divides where ep is 1; 0: none has any.
+/// Of all layers with experts: what ep divides, what tp divides where ep is 1, and what it always does; 0: none has any.
 struct expert_divisors {
-  int count = 0, ffn = 0;
+  int count = 0, ffn = 0, shared = 0;
 };
 expert_divisors expert_divisors_of(const model& m) {
   expert_divisors g;
   for (const entry& e : m.entries)
     for (const step& s : e.layer.steps)
-      if (s.kind == step_kind::experts) g = {std::gcd(g.count, s.with.count), std::gcd(g.ffn, s.with.ffn)};
+      if (s.kind == step_kind::experts) g = {std::gcd(g.count, s.with.count), std::gcd(g.ffn, s.with.ffn), std::gcd(g.shared, s.with.shared_ffn)};
   return g;
 }
 
@@ -39,7 +39,7 @@ bool fits(const plan& p, const parallel_dims& d) {
   const bool cuts_sequences = p.recipe.seq % ((d.cp > 1 ? 2 * d.cp : 1) * (d.sequence_parallel ? d.tp : 1)) != 0;
   const expert_divisors experts = expert_divisors_of(p.model);
   if (d.ep == 1 ? experts.ffn % d.tp != 0 : experts.count % d.ep != 0 || (d.dp_shard * d.cp * d.tp) % d.ep != 0) return false;
-  return tp_divisor(p.model) % d.tp == 0 && p.recipe.global_batch % (d.dp_replicate * d.dp_shard) == 0 &&
+  return std::gcd(tp_divisor(p.model), experts.shared) % d.tp == 0 && p.recipe.global_batch % (d.dp_replicate * d.dp_shard) == 0 &&
          d.pp <= most_stages(p.model) && !cuts_sequences;
 }
 

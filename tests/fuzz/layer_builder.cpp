@@ -248,7 +248,7 @@ int layer_builder::experts(int x) {
   return add_step({.kind = step_kind::experts,
                    .in = {x},
                    .number = norm_eps(),
-                   .with = {count, picks, draw_.one_in(sizes_.widths).size, by}});
+                   .with = {count, picks, draw_.one_in(sizes_.widths).size, by, draw_.chance(30) ? draw_.one_in(sizes_.widths).size : 0}});
 }
 
 /// A branch without a tensor-parallel region.

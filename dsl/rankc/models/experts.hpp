@@ -17,10 +17,12 @@ constexpr void check_router_losses(report& out, const router_losses& l) {
                        << ": 0.001 and 0.01 are usual";
 }
 
-/// The experts of a layer: how many, how many of them a token goes to, the width of each, and how they are chosen.
+/// The experts of a layer: how many, how many of them a token goes to, the width of each, and how they are chosen; and the width of
+/// one that every token goes through beside these, 0: there is none.
 struct experts_of_layer {
   int count = 0, picks = 0, ffn = 0;
   router_rule router{};
+  int shared_ffn = 0;
 };
 
 namespace detail {
@@ -42,12 +44,20 @@ constexpr value swiglu_experts(trace& t, value rows, const arrangement& by, cons
   return as("down", expert_down(act, of.declare(t, "experts.down", residual_std(layers)), by));
 }
 
+/// SwiGLU of all tokens, of which each rank of tp makes a part. Source: Dai et al. 2024 (DeepSeekMoE), for shared experts.
+constexpr value shared_expert(trace& t, value rows, dim ffn, int layers) {
+  const dim hidden = t.of(rows).shape[1];
+  value gate = as("shared_gate", column_parallel(t, rows, "shared.gate", ffn)), up = as("shared_up", column_parallel(t, rows, "shared.up", ffn));
+  return as("shared_down", row_parallel(t, as("shared_act", swiglu(gate, up)), "shared.down", hidden, residual_std(layers)));
+}
+
 }  // namespace detail
 
 /// x plus what experts make of its norm.
 constexpr value add_experts(trace& t, value x, const experts_of_layer& e, int layers, double norm_eps, const layer_context& c) {
   const dim hidden = t.of(x).shape[1];
   const bool spread = c.ep > 1;  // experts over ranks, which send each other slots of their own tokens
+  const dim shared{"shared_ffn", e.shared_ffn};
   const detail::expert_weights weights{dim{"experts", e.count * hidden.size, hidden.size, hidden.name}, dim{"expert_ffn", e.ffn}, spread};
   value n2 = as("n2", rms_norm(x, t.parameter("norm2", {hidden}, {}, initial::ones), norm_eps));
   value logits = as("logits", linear(n2, t.parameter("router", {dim{"experts", e.count}, hidden}, {}, initial::normal, 0.02)));
@@ -57,17 +67,20 @@ constexpr value add_experts(trace& t, value x, const experts_of_layer& e, int la
   value pick_weights = as("pick_weights", routed.weights), chosen = as("chosen", routed.chosen);
   const arrangement slots = arrange(chosen, e.count);
   as("places", slots.places), as("offsets", slots.offsets);
-  value rows = as("rows", dispatch(spread ? n2 : enter_tp(n2, c), slots));
   if (!spread) {
-    value down = detail::swiglu_experts(t, rows, slots, weights, layers);
-    return x + leave_tp(as("combined", combine(down, pick_weights, slots)), c);
+    value h2 = enter_tp(n2, c);
+    value down = detail::swiglu_experts(t, as("rows", dispatch(h2, slots)), slots, weights, layers);
+    value combined = as("combined", combine(down, pick_weights, slots));
+    return x + leave_tp(e.shared_ffn ? combined + detail::shared_expert(t, h2, shared, layers) : combined, c);
   }
+  value rows = as("rows", dispatch(n2, slots));
   const dim own = t.of(rows).shape[0], from_all = received_slots(own, e.count, c.ep, c.token_ranks);
   const arrangement there{slots.places, as("offsets_there", share_offsets(slots.offsets, from_all))};
   value received = as("received", to_experts(rows, slots.offsets, from_all));
   value down = detail::swiglu_experts(t, received, there, weights, layers);
   value back = as("back", from_experts(down, slots.offsets, own));
-  return x + as("combined", combine(back, pick_weights, slots));
+  value y = x + as("combined", combine(back, pick_weights, slots));
+  return e.shared_ffn ? y + leave_tp(detail::shared_expert(t, enter_tp(n2, c), shared, layers), c) : y;
 }
 
 }  // namespace rankc::models
