@@ -13,12 +13,12 @@ namespace {
 using namespace rankc;
 using fuzz::order;
 
-/// Scores by the sigmoid.
+/// Scores by the sigmoid, and an expert that every token goes through.
 struct sigmoid_block {
   static constexpr std::string_view name = "expert_block";
   models::llama_layers::attention_half attention;
   constexpr value forward(trace& t, value x, const layer_context& c) const {
-    return models::add_experts(t, attention.add_to(t, x, c), {4, 2, 4, {router_rule::sigmoid, true, 2.5}}, 2, 1e-5, c);
+    return models::add_experts(t, attention.add_to(t, x, c), {4, 2, 4, {router_rule::sigmoid, true, 2.5}, 8}, 2, 1e-5, c);
   }
 };
 struct sigmoid_model {
@@ -90,6 +90,7 @@ std::vector<plan_data> balanced_plans() {
   l.add(qwen(2, 3, each), {.tp = 2, .ep = 2, .sequence_parallel = true}, twice);
   l.add(qwen(4, 2, local), {.dp_shard = 2, .pp = 2, .ep = 2}, halves);
   l.add(sigmoid_model{each}, {.dp_shard = 2, .cp = 2, .ep = 2}, once);
+  l.add(sigmoid_model{both}, {.dp_shard = 2, .tp = 2, .ep = 2, .sequence_parallel = true}, once);
   return l.all;
 }
 
