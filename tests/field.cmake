@@ -7,11 +7,14 @@ set(machine_sources
   equivalence/field/rows_tables.cpp
   equivalence/field/rows_elements.cpp
   equivalence/field/rows_experts.cpp
+  equivalence/field/rows_balance.cpp
   equivalence/field/model.cpp
   equivalence/field/holdings.cpp
   equivalence/field/final_state.cpp
   equivalence/field/compute.cpp
   equivalence/field/message.cpp
+  equivalence/field/slots.cpp
+  equivalence/field/collective.cpp
   equivalence/field/machine.cpp
   equivalence/field/execution.cpp)
 add_library(rankc_field STATIC ${machine_sources}
@@ -38,10 +41,12 @@ endforeach()
 
 add_library(rankc_field_mutants STATIC
   equivalence/field/plans.cpp
+  equivalence/field/plans_experts.cpp
   equivalence/field/mutants.cpp
   equivalence/field/mutants_ops.cpp
   equivalence/field/mutants_views.cpp
   equivalence/field/mutants_communication.cpp
+  equivalence/field/mutants_experts.cpp
   equivalence/field/mutants_holdings.cpp
   equivalence/field/mutants_model.cpp
   equivalence/field/judge.cpp)
@@ -51,6 +56,8 @@ target_link_libraries(rankc_field_mutants PUBLIC
 add_executable(rankc_field_test
   equivalence/field/rows_test.cpp
   equivalence/field/rows_experts_test.cpp
+  equivalence/field/rows_balance_test.cpp
+  equivalence/field/slots_test.cpp
   equivalence/field/machine_test.cpp
   equivalence/field/f64_test.cpp
   equivalence/field/mutants_test.cpp)
@@ -61,7 +68,8 @@ add_test(NAME equivalence/field COMMAND rankc_field_test)
 if(TARGET rankc::equivalence)
   target_sources(rankc_field_mutants PRIVATE equivalence/field/checker.cpp)
   target_link_libraries(rankc_field_mutants PUBLIC rankc::equivalence)
-  target_sources(rankc_field_test PRIVATE equivalence/field/checker_test.cpp equivalence/field/shards_test.cpp)
+  target_sources(rankc_field_test PRIVATE
+    equivalence/field/checker_test.cpp equivalence/field/shards_test.cpp equivalence/field/experts_test.cpp)
   add_executable(field_mutants equivalence/field/many.cpp)
   add_executable(field_plans equivalence/field/many_plans.cpp)
   foreach(tool IN ITEMS field_mutants field_plans)

@@ -253,6 +253,10 @@ void cell::check_shares(const attributes& with) const {
         throw refusal(fmt::format("{} are taken for shares of {} sequences of {}", text_of('t', bound_[t].at), with.rows, with.seq));
     before = sequence;
   }
+  for (std::size_t i = static_cast<std::size_t>(fact_.results); i < fact_.ports.size(); ++i)  // which lie sequence by sequence
+    if (const holding& h = *held_[i]; h.sum.size() == 1 && model_.sequence(h.sum[0].of) != with.seq)
+      throw refusal(fmt::format("{} is of sequences of {}, taken for sequences of {}", fact_.ports[i].name,
+                                model_.sequence(h.sum[0].of), with.seq));
 }
 
 /// Queries are those of the rank that the op takes them for, and keys those of the rank that is the step before it. What is

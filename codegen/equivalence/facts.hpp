@@ -43,7 +43,8 @@ namespace rankc::codegen::algebra {
 ///                  axis u, if there is one, is of the whole sequences, rank after rank; first says which rank's they are,
 ///   "ring"         axis t is of a rank's chunks of such sequences, and u of those of the rank that is the op's number before it in
 ///                  their ring; first says which rank's t are,
-///   "shares"       axis t is, of each of as many sequences of the op's seq as it has rows, the same number of tokens,
+///   "shares"       axis t is, of each of as many sequences of the op's seq as it has rows, the same number of tokens; operands are
+///                  results of an op of such sequences,
 ///   "like R"       its results are row R's,
 ///   "arranges"     its results say in which order the slots of tokens lie that are chosen so: "t*l" are l slots of each token, in an
 ///                  order of their own,

@@ -51,6 +51,11 @@ word model::arrangement(term t) const {
   return at == arrangements_.end() ? 0 : at->second;
 }
 
+std::int64_t model::sequence(term t) const {
+  const auto at = sequences_.find(t.a);
+  return at == sequences_.end() ? 0 : at->second;
+}
+
 std::string model::name(term t) const {
   if (t.is_zero()) return "zeros";
   const int at = find(t);

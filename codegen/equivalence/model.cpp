@@ -171,6 +171,7 @@ void model::apply(const fact& f, std::vector<term>& ports, const attributes& wit
         result = result_of(f, static_cast<int>(k), given.data(), with);
         know(result, where, nullptr);
         if (f.arranges) arrangements_[result.a] = given[0].a | 1;
+        if (f.sequences) sequences_[result.a] = with.seq;
         break;
       case equation::kind::sum:
         result = zero;

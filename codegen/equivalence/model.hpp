@@ -64,6 +64,8 @@ class model {
   std::int64_t size(term, std::size_t dim) const;
   /// Of a term that says where slots of tokens lie, what it is of; 0 where it says nothing of it.
   word arrangement(term) const;
+  /// Of a result of an op of sequences, how long these are; 0 of others.
+  std::int64_t sequence(term) const;
   /// "layers.2: linear"; of a term that the model has not, that.
   std::string name(term) const;
 
@@ -93,6 +95,7 @@ class model {
   std::vector<known> known_;
   std::vector<int> index_;  // by fingerprint: into known_, -1
   std::map<word, word> arrangements_;
+  std::map<word, std::int64_t> sequences_;
   std::map<std::string, parameter, std::less<>> parameters_;
   std::vector<layer_values> uses_;
   term loss_ = zero, norm_ = zero;

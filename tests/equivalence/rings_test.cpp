@@ -178,6 +178,8 @@ TEST_CASE("a part that is merged twice, not at all, or by another's log-sum-exp 
     for (view& v : o.views) v.unit = 1;
   });
   check_refused(of_two(), "are taken for shares of", [&](subject& s) { merge(s, 0).rows = 1; });
+  // Log-sum-exps lie sequence by sequence: halves of these are others.
+  check_refused(of_two(), "taken for sequences of", [&](subject& s) { merge(s, 0).rows *= 2, merge(s, 0).seq /= 2; });
 }
 
 TEST_CASE("each part of a gradient is added once") {

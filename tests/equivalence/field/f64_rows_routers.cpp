@@ -36,6 +36,53 @@ void take_top_back(call& c, auto kernel) {
   m.take(to, dlogits);
 }
 
+/// A group's tokens.
+matrix rows_of_group(const matrix& logits, std::int64_t g, std::int64_t groups) {
+  expect(groups > 0 && logits.is.rows % groups == 0, "tokens that do not divide into groups");
+  const std::int64_t tokens = logits.is.rows / groups;
+  matrix m(extent{tokens, logits.is.cols});
+  std::copy_n(logits.row(g * tokens), m.of.size(), m.of.begin());
+  return m;
+}
+matrix row_of_group(const matrix& m, std::int64_t g) {
+  matrix one(extent{1, m.is.cols});
+  std::copy_n(m.row(g), m.is.cols, one.of.begin());
+  return one;
+}
+
+void sum_up(call& c, auto kernel) {
+  const matrix& logits = c.in("logits");
+  const std::int64_t experts = logits.is.cols, groups = c.wanted("own").rows;
+  const int picks = static_cast<int>(c.number);
+  expect(c.number >= 1 && c.number <= static_cast<double>(experts) && picks == c.number, "no number of picks");
+  matrix& own = c.out("own", groups, 3 * experts, experts);
+  for (std::int64_t g = 0; g < groups; ++g) {
+    matrix one(extent{1, own.is.cols});
+    const matrix of_group = rows_of_group(logits, g, groups);
+    kernel_memory m;
+    const host::at to = m.room(one), scratch = m.room(one), from = m.put(of_group);
+    kernel(m.lane(), to, scratch, from, whole(of_group.is.rows), whole(experts), picks);
+    m.take(to, one);
+    std::copy(one.of.begin(), one.of.end(), own.row(g));
+  }
+}
+
+void sum_up_back(call& c, auto kernel) {
+  const matrix &down = c.in("down"), &logits = c.in("logits");
+  const std::int64_t experts = logits.is.cols;
+  expect(down.is.cols == 3 * experts, "a router's gradient of other experts");
+  matrix& dlogits = c.out("dlogits", logits.is.rows, experts);
+  for (std::int64_t g = 0; g < down.is.rows; ++g) {
+    const matrix of_group = rows_of_group(logits, g, down.is.rows);
+    matrix made(of_group.is);
+    kernel_memory m;
+    const host::at to = m.room(made), at_down = m.put(row_of_group(down, g)), from = m.put(of_group);
+    kernel(m.lane(), to, at_down, from, whole(of_group.is.rows), whole(experts));
+    m.take(to, made);
+    std::copy(made.of.begin(), made.of.end(), dlogits.row(g * of_group.is.rows));
+  }
+}
+
 }  // namespace
 
 void softmax_top(call& c) {
@@ -49,6 +96,19 @@ void sigmoid_top(call& c) {
 }
 void sigmoid_top_grad(call& c) {
   take_top_back(c, [](const auto&... operands) { host::sigmoid_top_grad<double>(operands...); });
+}
+
+void softmax_statistics(call& c) {
+  sum_up(c, [](const auto&... operands) { host::softmax_statistics<double>(operands...); });
+}
+void softmax_statistics_grad(call& c) {
+  sum_up_back(c, [](const auto&... operands) { host::softmax_statistics_grad<double>(operands...); });
+}
+void sigmoid_statistics(call& c) {
+  sum_up(c, [](const auto&... operands) { host::sigmoid_statistics<double>(operands...); });
+}
+void sigmoid_statistics_grad(call& c) {
+  sum_up_back(c, [](const auto&... operands) { host::sigmoid_statistics_grad<double>(operands...); });
 }
 
 }  // namespace field::routers

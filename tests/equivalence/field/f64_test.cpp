@@ -56,6 +56,13 @@ TEST_CASE("the model's gradients in f64 are those of its loss") {
   CHECK(elements > 80);
 }
 
+TEST_CASE("so they are with losses of routers: balances of all layers, of each and of a rank's tokens, of large logits, by sigmoids") {
+  int elements = 0;
+  const std::vector<rankc::plan_data> balanced = field::balanced_plans();
+  for (std::size_t i : {0u, 1u, 2u, 3u, 6u, 8u}) elements += expect_derivatives(balanced.at(i));
+  CHECK(elements > 100);
+}
+
 TEST_CASE("numbers in f64: differences past rounding are seen, and what was never written is not what was") {
   CHECK_FALSE(field_f64::differ(1 + 1e-15, 1, 1));
   CHECK(field_f64::differ(1 + 1e-9, 1, 1));

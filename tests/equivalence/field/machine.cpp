@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "machine.hpp"
 
+#include "collective.hpp"
 #include "compute.hpp"
 #include "final_state.hpp"
 #include "message.hpp"
@@ -164,46 +165,14 @@ class machine {
     std::vector<std::size_t> streams(members.size());
     for (std::size_t k = 0; k < members.size(); ++k)
       if (!find_arrival(o.communicator, static_cast<std::size_t>(members[k]), streams[k])) return false;
-    const std::size_t tensors = o.reads.size(), swaps = o.does == collective_kind::all_to_all;  // with scratch
-    std::vector<std::vector<payload>> given(tensors);  // of each tensor: what each member gives
+    std::vector<member> all;
     for (std::size_t k = 0; k < members.size(); ++k) {
       const auto r = static_cast<std::size_t>(members[k]);
-      const op& own = op_at(r, queues_[r][streams[k]].front());
-      expect(own.does == o.does && own.message == o.message && own.bytes == o.bytes &&
-                 own.reads.size() == tensors && own.writes.size() == tensors + swaps && own.seq == o.seq,
-             "members of a collective that differ in what they do");
-      const std::vector<operand> from = communicated(own, false);
-      expect(from.size() == tensors && communicated(own, true).size() == tensors, "a collective of bytes");
-      for (std::size_t t = 0; t < tensors; ++t) {
-        given[t].push_back(take(ranks_[r], {from[t]}));
-        expect(given[t].back().sizes == given[t].front().sizes,
-               "members of a collective that differ in their elements");
-      }
+      all.push_back({&ranks_[r], &op_at(r, queues_[r][streams[k]].front())});
     }
-    std::size_t bytes = 0;
-    for (const std::vector<payload>& of : given) bytes += of.front().bytes();
-    expect_bytes(o, bytes, members.size());
-    for (std::size_t k = 0; k < members.size(); ++k) {
-      const auto r = static_cast<std::size_t>(members[k]);
-      const op& own = op_at(r, queues_[r][streams[k]].front());
-      const std::vector<operand> to = communicated(own, true);
-      if (swaps) {
-        const auto columns = [&](const operand& p) { return static_cast<std::size_t>(p.is.cols); };
-        const payload made = exchanged(given[0], k, columns(communicated(own, false)[0]), columns(to[0]), static_cast<std::size_t>(o.seq));
-        ranks_[r].arena.spoil(own.writes[1].begin, own.writes[1].end, random_());
-        put(ranks_[r], {to[0]}, made);
-        continue;
-      }
-      for (std::size_t t = 0; t < tensors; ++t) put(ranks_[r], {to[t]}, result_of(o.does, given[t], k));
-    }
+    run_collective(all, random_());
     for (std::size_t k = 0; k < members.size(); ++k) finish(static_cast<std::size_t>(members[k]), streams[k]);
     return true;
-  }
-  /// `bytes` is what a member has of one piece: all that it gives, or of a reduce_scatter all that it gives.
-  /// Bytes are of what a member gives, of a reduce_scatter of what it gets.
-  static void expect_bytes(const op& o, std::size_t given, std::size_t members) {
-    expect(given == o.bytes * (o.does == collective_kind::reduce_scatter ? members : 1),
-           "a collective of other bytes than it says");
   }
 
   const program& p_;

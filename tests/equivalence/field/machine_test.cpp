@@ -36,6 +36,13 @@ TEST_CASE("tiny plans of every schedule and axis: programs leave what the model 
   CHECK(programs == 4 * 102);
 }
 
+TEST_CASE("experts on ranks of their own, and losses of routers: programs leave what the model does") {
+  int programs = 0;
+  for (const auto& plans : {spread_plans(), balanced_plans()})
+    for (const rankc::plan_data& p : plans) programs += expect_equal(p);
+  CHECK(programs == 4 * 24);
+}
+
 TEST_CASE("drawn plans: programs leave what the model does") {
   int programs = 0;
   for (const rankc::plan_data& p : drawn_plans(7, 60, 8)) programs += expect_equal(p);

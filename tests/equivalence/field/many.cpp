@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Judges many mutants: field_mutants COUNT [SEED [PLANS]]. Of tiny plans and of as many plans that are drawn.
+// Judges many mutants: field_mutants COUNT [SEED [PLANS]]. Of tiny plans, with experts on ranks of their own and losses of routers
+// too, and of as many plans that are drawn.
 #include "checker.hpp"
 #include "judge.hpp"
 
@@ -15,7 +16,7 @@ namespace {
 int run(int count, unsigned seed, int drawn) {
   using namespace field;
   std::vector<rankc::plan_data> plans = tiny_plans();
-  for (rankc::plan_data& p : drawn_plans(seed, drawn, 8)) plans.push_back(std::move(p));
+  for (auto& more : {spread_plans(), balanced_plans(), drawn_plans(seed, drawn, 8)}) plans.insert(plans.end(), more.begin(), more.end());
   const auto begin = std::chrono::steady_clock::now();
   const report r = judge_mutants(subjects_of(plans), check_terms, count, seed);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();

@@ -31,8 +31,17 @@ class layer_run {
   layer_run(const specification::layer& l, const specification::use& use, model_run& m)
       : l_(l), use_(use), m_(m), values_(l.values.size()), gradients_(l.values.size()) {}
 
-  void forward(const matrix& input) {
-    values_.at(static_cast<std::size_t>(l_.input)) = input;
+  /// What a layer is handed by the one before, and hands on: its input, and sums of the routers so far where there are any.
+  struct handed {
+    std::optional<matrix> rows, statistics;
+  };
+
+  void forward(const handed& x) {
+    values_.at(static_cast<std::size_t>(l_.input)) = x.rows.value();
+    if (l_.statistics >= 0) {
+      expect(x.statistics.has_value(), "a layer is handed no sums of routers");
+      values_.at(static_cast<std::size_t>(l_.statistics)) = *x.statistics;
+    }
     values_.at(static_cast<std::size_t>(l_.targets)).of = m_.targets;
     values_.at(static_cast<std::size_t>(l_.targets)).is = {1, static_cast<std::int64_t>(m_.targets.size())};
     for (std::size_t k = 0; k < l_.parameters.size(); ++k) {
@@ -44,10 +53,17 @@ class layer_run {
     for (const specification::op& o : l_.ops) run_forward(o);
   }
   const matrix& value(int v) const { return values_.at(static_cast<std::size_t>(v)); }
+  handed result() const {
+    handed y{value(l_.result), {}};
+    if (l_.statistics_result >= 0) y.statistics = value(l_.statistics_result);
+    return y;
+  }
 
-  /// Of the result's gradient, and of 1 for each loss.
-  void backward(const matrix& of_result) {
-    gradients_[static_cast<std::size_t>(l_.result)] = of_result;
+  /// Of the gradients of what it handed on, and of 1 for each loss.
+  void backward(const handed& of_result) {
+    gradients_[static_cast<std::size_t>(l_.result)] = of_result.rows;
+    if (l_.statistics_result >= 0 && of_result.statistics)
+      add_to(gradients_[static_cast<std::size_t>(l_.statistics_result)], *of_result.statistics);
     for (int loss : l_.side_losses) gradients_[static_cast<std::size_t>(loss)] = one();
     for (auto o = l_.ops.rbegin(); o != l_.ops.rend(); ++o) run_backward(*o);
     for (std::size_t k = 0; k < l_.parameters.size(); ++k) {
@@ -56,8 +72,12 @@ class layer_run {
       if (g) std::transform(g->of.begin(), g->of.end(), sum.begin(), sum.begin(), add);
     }
   }
-  /// None where the layer is made of ids.
-  const std::optional<matrix>& gradient_of_input() const { return gradients_[static_cast<std::size_t>(l_.input)]; }
+  /// Of what it was handed; none where the layer is made of ids.
+  handed gradient() const {
+    handed of{gradients_[static_cast<std::size_t>(l_.input)], {}};
+    if (l_.statistics >= 0) of.statistics = gradients_[static_cast<std::size_t>(l_.statistics)];
+    return of;
+  }
 
   static matrix one() {
     matrix m(extent{1, 1});
@@ -207,20 +227,20 @@ model_run draw_start(const specification& s) {
 
 model_run run_model(const specification& s, model_run m) {
   std::vector<layer_run> layers;
-  matrix x(extent{1, s.tokens});
-  x.of = m.ids;
+  layer_run::handed x{matrix(extent{1, s.tokens}), {}};
+  x.rows->of = m.ids;
   for (const specification::use& u : s.uses) {
     const specification::layer& l = s.layers.at(static_cast<std::size_t>(u.layer));
     layers.emplace_back(l, u, m).forward(x);
-    x = layers.back().value(l.result);
+    x = layers.back().result();
     for (int loss : l.side_losses) m.loss = add(m.loss, layers.back().value(loss).of.at(0));
   }
-  expect(x.is.size() == 1, "the last layer's result is no number");
-  m.loss = add(m.loss, x.of[0]);
-  std::optional<matrix> g = layer_run::one();
-  for (auto l = layers.rbegin(); l != layers.rend() && g; ++l) {
-    l->backward(*g);
-    g = l->gradient_of_input();
+  expect(x.rows->is.size() == 1, "the last layer's result is no number");
+  m.loss = add(m.loss, x.rows->of[0]);
+  layer_run::handed g{layer_run::one(), {}};
+  for (auto l = layers.rbegin(); l != layers.rend() && g.rows; ++l) {
+    l->backward(g);
+    g = l->gradient();
   }
   update(m);
   return m;

@@ -21,6 +21,9 @@ int count_faults();
 /// Make one fault, of a kind by its number.
 fault make_fault(rankc::codegen::program&, int kind, std::mt19937&);
 
+/// All members leave a sum out: what read it reads each rank's part.
+void leave_out_sum(rankc::codegen::program&, const rankc::codegen::op& of);
+
 /// Make one fault in the model instead.
 fault make_fault(rankc::codegen::specification&, std::mt19937&);
 

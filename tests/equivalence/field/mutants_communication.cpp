@@ -6,12 +6,12 @@ namespace field {
 
 namespace {
 
-/// Each collective that meets the op turned to.
+/// Each collective that meets one.
 template <class Each>
-void each_member(mutator& m, Each each) {
-  const op chosen = m.at();
-  for (int r : std::vector<int>(m.p.communicators[static_cast<std::size_t>(chosen.communicator)].ranks))
-    for (op& o : m.p.ranks[static_cast<std::size_t>(r)].ops)
+void each_member(program& p, const op& of, Each each) {
+  const op chosen = of;
+  for (int r : std::vector<int>(p.communicators[static_cast<std::size_t>(chosen.communicator)].ranks))
+    for (op& o : p.ranks[static_cast<std::size_t>(r)].ops)
       if (o.kind == op_kind::collective && o.message == chosen.message && o.communicator == chosen.communicator)
         each(o);
 }
@@ -21,7 +21,7 @@ fault do_another_collective(mutator& m) {
   collective_kind does = static_cast<collective_kind>(m.below(4));
   if (does == m.at().does)
     does = does == collective_kind::all_reduce ? collective_kind::all_reduce_max : collective_kind::all_reduce;
-  if (m.below(4)) each_member(m, [&](op& o) { o.does = does; });
+  if (m.below(4)) each_member(m.p, m.at(), [&](op& o) { o.does = does; });
   else m.at().does = does;
   return {"another collective", m.text()};
 }
@@ -36,26 +36,29 @@ fault permute_members(mutator& m) {
   return {"order of members", "communicator " + c.name};
 }
 
-/// All members leave a sum out; what read it reads each rank's part.
 fault leave_out_reduction(mutator& m) {
   if (!m.turn_to([](const op& o) {
         return is_collective(o) && (o.does == collective_kind::all_reduce || o.does == collective_kind::all_reduce_max);
       }))
     return {};
   const std::string text = m.text();
-  const std::vector<int> members = m.p.communicators[static_cast<std::size_t>(m.at().communicator)].ranks;
-  each_member(m, [&](op& o) {
+  leave_out_sum(m.p, m.at());
+  return {"leave out a reduction", text};
+}
+
+}  // namespace
+
+void leave_out_sum(program& p, const op& of) {
+  const std::vector<int> members = p.communicators[static_cast<std::size_t>(of.communicator)].ranks;
+  each_member(p, of, [&](op& o) {
     o.kind = op_kind::compute;
     o.views.clear(), o.row = {}, o.function.clear(), o.bytes = 0, o.communicator = o.message = -1;
     const std::vector<access> reads = o.reads, writes = o.writes;
     o.reads.clear(), o.writes.clear();
     for (std::size_t k = 0; k < writes.size() && k < reads.size(); ++k)
-      for (int r : members) m.rename(r, writes[k].value, reads[k].value);
+      for (int r : members) rename(p, r, writes[k].value, reads[k].value);
   });
-  return {"leave out a reduction", text};
 }
-
-}  // namespace
 
 const std::vector<fault_kind> faults_of_communication{do_another_collective, permute_members, leave_out_reduction};
 

@@ -11,6 +11,14 @@ namespace field {
 
 using namespace rankc::codegen;
 
+/// All that a rank reads and writes of a value is another's.
+inline void rename(program& p, int in_rank, int from, int to) {
+  for (op& o : p.ranks[static_cast<std::size_t>(in_rank)].ops)
+    for (auto* list : {&o.reads, &o.writes})
+      for (access& a : *list)
+        if (a.value == from) a.value = to;
+}
+
 struct mutator {
   program& p;
   std::mt19937& random;
@@ -64,12 +72,7 @@ struct mutator {
           for (const access& a : *list) most = std::max(most, a.value);
     return most + 1;
   }
-  void rename(int in_rank, int from, int to) {
-    for (op& o : p.ranks[static_cast<std::size_t>(in_rank)].ops)
-      for (auto* list : {&o.reads, &o.writes})
-        for (access& a : *list)
-          if (a.value == from) a.value = to;
-  }
+  void rename(int in_rank, int from, int to) { field::rename(p, in_rank, from, to); }
   template <class Map>
   void renumber_waits(Map to) {
     for (op& o : ops()) {
@@ -84,6 +87,6 @@ inline bool is_collective(const op& o) { return o.kind == op_kind::collective; }
 
 /// A kind of fault.
 using fault_kind = fault (*)(mutator&);
-extern const std::vector<fault_kind> faults_of_ops, faults_of_views, faults_of_communication, faults_of_holdings;
+extern const std::vector<fault_kind> faults_of_ops, faults_of_views, faults_of_communication, faults_of_experts, faults_of_holdings;
 
 }  // namespace field

@@ -42,6 +42,7 @@ static constexpr row table[]{
     {"replicate", "y = x", elements::copy, "", "copy d_x = d_y"},
     {"all_reduce", "y = x", elements::copy, "", "copy d_x = d_y"},
     {"all_reduce_max", "y = x", elements::copy},
+    {"all_reduce_batch", "y = x", elements::copy},  // of numbers of choices, which have no gradient
     {"all_gather", "y = x", elements::copy, "", "copy d_x = d_y"},
     {"reduce_scatter", "y = x", elements::copy, "", "copy d_x = d_y"},
     {"all_to_all", "y = x", elements::copy, "", "copy d_x = d_y"},
@@ -86,6 +87,19 @@ static constexpr row table[]{
     {"expert_up", "y = x w offsets", experts::expert_up, "", "expert_down d_x = d_y w offsets; expert_dw d_w = x d_y offsets"},
     {"expert_down", "y = x w offsets", experts::expert_down, "", "expert_up d_x = d_y w offsets; expert_dw d_w = d_y x offsets"},
     {"expert_dw", "dw = x y offsets", experts::expert_dw},
+
+    {"softmax_statistics", "own = logits", routers::softmax_statistics, "", "softmax_statistics_grad d_logits = d_own logits"},
+    {"softmax_statistics_grad", "dlogits = down logits", routers::softmax_statistics_grad},
+    {"sigmoid_statistics", "own = logits", routers::sigmoid_statistics, "", "sigmoid_statistics_grad d_logits = d_own logits"},
+    {"sigmoid_statistics_grad", "dlogits = down logits", routers::sigmoid_statistics_grad},
+    {"push", "y = s own", balance::push, "", "push_grad d_s d_own = d_y"},
+    {"push_grad", "ds down = dy", balance::push_grad},
+    {"balance_loss", "loss = whole s", balance::all_layers, "", "balance_loss_grad d_s = whole"},
+    {"balance_loss_grad", "ds = whole", balance::all_layers_grad},
+    {"layer_balance_loss", "loss = whole s", balance::each_layer, "", "layer_balance_loss_grad d_s = whole"},
+    {"layer_balance_loss_grad", "ds = whole", balance::each_layer_grad},
+    {"z_loss", "loss = whole s", balance::z, "", "z_loss_grad d_s = whole"},
+    {"z_loss_grad", "ds = whole", balance::z_grad},
 
     {"row_max", "top = logits", losses::row_max},  // what it shifts cancels: no gradient
     {"exp_sums", "sums = logits top targets", losses::exp_sums, "",

@@ -115,7 +115,12 @@ void expert_up(call&), expert_down(call&), expert_dw(call&), normalize(call&), n
 }  // namespace experts
 namespace routers {
 void softmax_top(call&), softmax_top_grad(call&), sigmoid_top(call&), sigmoid_top_grad(call&);
-}
+void softmax_statistics(call&), softmax_statistics_grad(call&), sigmoid_statistics(call&), sigmoid_statistics_grad(call&);
+}  // namespace routers
+namespace balance {
+void push(call&), push_grad(call&);
+void all_layers(call&), all_layers_grad(call&), each_layer(call&), each_layer_grad(call&), z(call&), z_grad(call&);
+}  // namespace balance
 namespace losses {
 void row_max(call&), exp_sums(call&), exp_sums_grad(call&), cross_entropy(call&), cross_entropy_grad(call&);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Routers over the field: experts by an order that is drawn, and weights that are drawn. By the softmax a
-// weight is keyed by the logits of all experts, by the sigmoid by its own.
+// weight is keyed by the logits of all experts, by the sigmoid by its own. What is summed up of routers is
+// drawn too, but for the choices, which are counted: scores and squares, keyed by the logits of all experts.
 #include "rows.hpp"
 
 #include <algorithm>
@@ -63,11 +64,65 @@ void take_top_back(call& c, bool of_all, auto key_of_score) {
     }
 }
 
+/// A token's score of an expert, or its square, which is no expert's.
+std::uint64_t key_of_sum(std::string_view what, const matrix& logits, std::int64_t t, std::int64_t e) {
+  return mix(field::key_of(key_of(what), logits.row(t), logits.is.cols), static_cast<std::uint64_t>(e));
+}
+constexpr std::string_view square = "square of a logarithm";
+
+/// Groups of equally many tokens.
+std::int64_t tokens_of_group(const matrix& logits, std::int64_t groups) {
+  expect(groups > 0 && logits.is.rows % groups == 0, "tokens that do not divide into groups");
+  return logits.is.rows / groups;
+}
+
+void sum_up(call& c, std::string_view score) {
+  const matrix& logits = c.in("logits");
+  const std::int64_t experts = logits.is.cols, groups = c.wanted("own").rows, tokens = tokens_of_group(logits, groups);
+  const auto picks = static_cast<std::int64_t>(c.number);
+  expect(c.number >= 1 && c.number <= static_cast<double>(experts) && static_cast<double>(picks) == c.number, "no number of picks");
+  matrix& own = c.out("own", groups, 3 * experts, experts);
+  for (std::int64_t t = 0; t < logits.is.rows; ++t) {
+    element *choices = own.row(t / tokens), *scores = choices + experts, *squares = scores + experts;
+    const std::vector<std::int64_t> best = by_logit(logits.row(t), experts);
+    for (std::int64_t j = 0; j < picks; ++j) {
+      element& n = choices[best[static_cast<std::size_t>(j)]];
+      n = add(n, 1);
+    }
+    for (std::int64_t e = 0; e < experts; ++e) scores[e] = add(scores[e], draw(key_of_sum(score, logits, t, e)));
+    squares[0] = add(squares[0], draw(key_of_sum(square, logits, t, 0)));
+  }
+}
+
+/// Each sum's gradient counts in those of all logits of a token.
+void sum_up_back(call& c, std::string_view score) {
+  const matrix &down = c.in("down"), &logits = c.in("logits");
+  const std::int64_t experts = logits.is.cols, tokens = tokens_of_group(logits, down.is.rows);
+  expect(down.is.cols == 3 * experts, "a router's gradient of other experts");
+  matrix& dlogits = c.out("dlogits", logits.is.rows, experts);
+  for (std::int64_t t = 0; t < logits.is.rows; ++t) {
+    const element *of_scores = down.row(t / tokens) + experts, *of_squares = of_scores + experts;
+    const auto give = [&](element gradient, std::uint64_t key) {
+      for (std::int64_t i = 0; i < experts; ++i) {
+        const element slope = draw(mix(mix(key, key_of("logit'")), static_cast<std::uint64_t>(i)));
+        dlogits.row(t)[i] = add(dlogits.row(t)[i], multiply(gradient, slope));
+      }
+    };
+    for (std::int64_t e = 0; e < experts; ++e) give(of_scores[e], key_of_sum(score, logits, t, e));
+    give(of_squares[0], key_of_sum(square, logits, t, 0));
+  }
+}
+
 }  // namespace
 
 void softmax_top(call& c) { take_top(c, key_of_all); }
 void softmax_top_grad(call& c) { take_top_back(c, true, key_of_all); }
 void sigmoid_top(call& c) { take_top(c, key_of_own); }
 void sigmoid_top_grad(call& c) { take_top_back(c, false, key_of_own); }
+
+void softmax_statistics(call& c) { sum_up(c, "softmax score"); }
+void softmax_statistics_grad(call& c) { sum_up_back(c, "softmax score"); }
+void sigmoid_statistics(call& c) { sum_up(c, "sigmoid score"); }
+void sigmoid_statistics_grad(call& c) { sum_up_back(c, "sigmoid score"); }
 
 }  // namespace field::routers

@@ -93,29 +93,25 @@ operands results_of(const row& r, const operands& given, std::int64_t of_tokens 
   return made;
 }
 
-/// Routers and experts, whose operands are of slots and choices: rows_experts_test.cpp.
+/// Exchanges of slots, which a program has as collectives, and a model on one device not at all.
+bool exchanges_slots(const rankc::op_row* r) { return r->converts >= rankc::conversion::to_experts; }
+
+/// Routers and experts, whose operands are of slots, of choices and of sums of groups: rows_experts_test.cpp, rows_balance_test.cpp.
 bool is_of_experts(const rankc::op_row* r) {
   namespace ops = rankc::ops;
   const rankc::op_row* const all[]{&ops::softmax_top, &ops::softmax_top_grad, &ops::sigmoid_top, &ops::sigmoid_top_grad, &ops::normalize,
                                    &ops::normalize_grad, &ops::arrange, &ops::dispatch, &ops::collect, &ops::combine,
                                    &ops::combine_grad, &ops::expert_up, &ops::expert_down, &ops::expert_dw,
-                                   &ops::to_experts, &ops::from_experts, &ops::share_offsets};
-  return std::find(std::begin(all), std::end(all), r) != std::end(all);
-}
-
-/// The losses of routers, which the field has no rows of, and no plans of it have.
-bool is_of_router_losses(const rankc::op_row* r) {
-  namespace ops = rankc::ops;
-  const rankc::op_row* const all[]{&ops::softmax_statistics, &ops::softmax_statistics_grad, &ops::sigmoid_statistics,
-                                   &ops::sigmoid_statistics_grad, &ops::push, &ops::push_grad, &ops::all_reduce_batch,
-                                   &ops::balance_loss, &ops::balance_loss_grad, &ops::layer_balance_loss,
-                                   &ops::layer_balance_loss_grad, &ops::z_loss, &ops::z_loss_grad};
+                                   &ops::softmax_statistics, &ops::softmax_statistics_grad, &ops::sigmoid_statistics,
+                                   &ops::sigmoid_statistics_grad, &ops::push, &ops::push_grad, &ops::balance_loss,
+                                   &ops::balance_loss_grad, &ops::layer_balance_loss, &ops::layer_balance_loss_grad,
+                                   &ops::z_loss, &ops::z_loss_grad};
   return std::find(std::begin(all), std::end(all), r) != std::end(all);
 }
 
 std::vector<const rankc::op_row*> table() {
   std::vector<const rankc::op_row*> all(std::begin(rankc::ops::all), std::end(rankc::ops::all));
-  std::erase_if(all, is_of_router_losses);
+  std::erase_if(all, exchanges_slots);
   all.insert(all.end(), {&rankc::ops::clear, &rankc::ops::copy});
   for (const auto& f : rankc::ops::forward_fusions) all.push_back(f.into.kind);
   for (const auto& f : rankc::ops::backward_fusions) all.push_back(f.into.kind);
@@ -289,7 +285,7 @@ TEST_CASE("what a row makes of half the sequences is half of what it makes of al
         CHECK(m.of == sum(halves[0].at(port), 1, halves[1].at(port)).of);
       }
   }
-  CHECK(rows == 78);
+  CHECK(rows == 79);
 }
 
 TEST_CASE("loss: parts of a vocabulary, and any maximum, make the same") {

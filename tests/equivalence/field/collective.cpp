@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collective.hpp"
+
+#include "message.hpp"
+#include "slots.hpp"
+
+namespace field {
+
+namespace {
+
+using namespace rankc::codegen;
+
+/// Bytes are of what a member gives, of a reduce_scatter of what it gets.
+void expect_bytes(const op& o, std::size_t given, std::size_t members) {
+  expect(given == o.bytes * (o.does == collective_kind::reduce_scatter ? members : 1),
+         "a collective of other bytes than it says");
+}
+
+void expect_alike(const op& own, const op& o, std::size_t writes) {
+  expect(own.does == o.does && own.message == o.message && own.bytes == o.bytes && own.reads.size() == o.reads.size() &&
+             own.writes.size() == writes && own.seq == o.seq && own.rows == o.rows,
+         "members of a collective that differ in what they do");
+}
+
+void combine(const std::vector<member>& members, std::uint64_t key) {
+  const op& o = *members.front().does;
+  const std::size_t tensors = o.reads.size(), swaps = o.does == collective_kind::all_to_all;  // with scratch
+  std::vector<std::vector<payload>> given(tensors);  // of each tensor: what each member gives
+  for (const auto& [rank, own] : members) {
+    expect_alike(*own, o, tensors + swaps);
+    const std::vector<operand> from = communicated(*own, false);
+    expect(from.size() == tensors && communicated(*own, true).size() == tensors, "a collective of bytes");
+    for (std::size_t t = 0; t < tensors; ++t) {
+      given[t].push_back(take(*rank, {from[t]}));
+      expect(given[t].back().sizes == given[t].front().sizes, "members of a collective that differ in their elements");
+    }
+  }
+  std::size_t bytes = 0;
+  for (const std::vector<payload>& of : given) bytes += of.front().bytes();
+  expect_bytes(o, bytes, members.size());
+  for (std::size_t k = 0; k < members.size(); ++k) {
+    const auto& [rank, own] = members[k];
+    const std::vector<operand> to = communicated(*own, true);
+    if (swaps) {
+      const auto columns = [&](const operand& p) { return static_cast<std::size_t>(p.is.cols); };
+      const payload made = exchanged(given[0], k, columns(communicated(*own, false)[0]), columns(to[0]), static_cast<std::size_t>(o.seq));
+      rank->arena.spoil(own->writes[1].begin, own->writes[1].end, mix(key, k));
+      put(*rank, {to[0]}, made);
+      continue;
+    }
+    for (std::size_t t = 0; t < tensors; ++t) put(*rank, {to[t]}, result_of(o.does, given[t], k));
+  }
+}
+
+/// What an exchange of slots is given and makes, of one member; offsets are given last.
+struct slot_operands {
+  std::vector<operand> from;
+  operand to, scratch;
+  const operand& offsets() const { return from.back(); }
+};
+slot_operands slot_operands_of(const op& o) {
+  const std::vector<operand> to = communicated(o, true);
+  slot_operands all{communicated(o, false), {}, {}};
+  expect(to.size() == 1 && all.from.size() == o.reads.size() && o.writes[1].type == element_type::bytes,
+         "an exchange of slots without scratch, or of bytes");
+  all.to = to[0];
+  const access& s = o.writes[1];
+  expect(s.begin + o.bytes <= s.end, "an exchange of slots by way of too little scratch");
+  all.scratch = {s.begin, 1, {1, static_cast<std::int64_t>(o.bytes)}, 0};
+  for (const operand& p : all.from) expect(!p.meets(all.to) && !p.meets(all.scratch), "an exchange of slots over what is given");
+  expect(!all.to.meets(all.scratch), "an exchange of slots over its scratch");
+  return all;
+}
+
+/// Slabs are as large as the op says, one for each member; of offsets there are as many as were given.
+void expect_slabs(const op& o, const slot_operands& at, std::size_t members) {
+  const operand& slabs = o.does == collective_kind::from_experts ? at.from[0] : at.to;
+  expect(slabs.bytes() == o.bytes && at.from[0].size == at.to.size, "an exchange of slots of other bytes than it says");
+  expect(o.does == collective_kind::share_offsets || slabs.is.rows == o.rows * static_cast<std::int64_t>(members),
+         "an exchange of slots in slabs of other rows than it says");
+}
+
+void send_slots(const std::vector<member>& members, std::uint64_t key) {
+  const op& o = *members.front().does;
+  expect(o.rows > 0 && o.reads.size() == (o.does == collective_kind::share_offsets ? 1 : 2), "an exchange of slots without slots or offsets");
+  slot_exchange all{{}, {}, o.rows};
+  std::vector<slot_operands> at;
+  for (const auto& [rank, own] : members) {
+    expect_alike(*own, o, 2);
+    at.push_back(slot_operands_of(*own));
+    expect_slabs(o, at.back(), members.size());
+    all.given.push_back(load(rank->arena, at.back().from[0]));
+    all.offsets.push_back(load(rank->arena, at.back().offsets()));
+    expect(all.offsets.back().is.cols == all.offsets.front().is.cols, "members of a collective that have other experts");
+  }
+  const auto send = o.does == collective_kind::to_experts     ? send_to_experts
+                    : o.does == collective_kind::from_experts ? send_from_experts
+                                                              : send_offsets;
+  for (std::size_t k = 0; k < members.size(); ++k) {
+    matrix made(at[k].to.is);
+    send(all, k, made);
+    members[k].rank->arena.spoil(at[k].scratch.begin, at[k].scratch.begin + o.bytes, mix(key, k));
+    store(members[k].rank->arena, at[k].to, made);
+  }
+}
+
+}  // namespace
+
+void run_collective(const std::vector<member>& members, std::uint64_t key) {
+  if (exchanges_slots(members.front().does->does)) send_slots(members, key);
+  else combine(members, key);
+}
+
+}  // namespace field

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Experts on ranks of their own, and losses of routers: the checker over terms accepts no mutant that differs, and neither opinion
+// takes a program without one of the sums that the losses are of.
+#include <doctest/doctest.h>
+
+#include "checker.hpp"
+#include "execution.hpp"
+#include "judge.hpp"
+#include "mutants.hpp"
+
+#include <algorithm>
+
+using namespace field;
+
+namespace {
+
+using namespace rankc::codegen;
+
+report judged(const std::vector<rankc::plan_data>& plans, int count) {
+  const report r = judge_mutants(subjects_of(plans), check_terms, count, 6);
+  MESSAGE(to_text(r));
+  for (const std::string& text : r.wrong_programs) FAIL_CHECK("no mutant, and refused or different: " << text);
+  for (const std::string& text : r.failures) FAIL_CHECK("the checker failed: " << text);
+  for (const std::string& text : r.false_accepts) FAIL_CHECK("accepted and different: " << text);
+  CHECK(r.total.mutants == count);
+  CHECK(r.total.proven_wrong * 2 > count);
+  CHECK(r.total.field_only * 100 < count);
+  return r;
+}
+
+/// Sums of what routers summed up, in the last layer.
+bool is_of_routers(const op& o) {
+  return o.kind == op_kind::collective && o.name.starts_with("head: all_reduce of") &&
+         (o.name.ends_with("statistics") || o.name.find(" over ") != o.name.npos);
+}
+
+}  // namespace
+
+TEST_CASE("experts on ranks of their own: the checker accepts no mutant that is different, exchanges among others and in small slabs too") {
+  const report r = judged(spread_plans(), 700);
+  for (const char* kind : {"other ranks", "other slots", "smaller slabs", "order of members"}) {
+    CAPTURE(kind);
+    CHECK(r.by_kind.at(kind).different > 0);
+    CHECK(r.by_kind.at(kind).different_f64 > 0);
+  }
+  CHECK(r.by_kind.at("smaller slabs").refused_equal > 0);  // a choice that has room may have none in another step
+}
+
+TEST_CASE("losses of routers: the checker accepts no mutant that is different") {
+  const report r = judged(balanced_plans(), 700);
+  CHECK(r.by_kind.at("leave out a reduction").different > 0);
+}
+
+TEST_CASE("a program without one of the sums over the ranks of a batch, or over tp, is refused, and differs") {
+  int sums = 0;
+  for (const subject& s : subjects_of(balanced_plans())) {
+    std::vector<std::string> names;
+    for (const rank_program& r : s.program.ranks)
+      for (const op& o : r.ops)
+        if (is_of_routers(o) && std::find(names.begin(), names.end(), o.name) == names.end()) names.push_back(o.name);
+    for (const std::string& name : names) {
+      CAPTURE(s.name);
+      CAPTURE(name);
+      program p = s.program;
+      for (rank_program& r : p.ranks)
+        for (std::size_t i = 0; i < r.ops.size(); ++i)
+          if (is_of_routers(r.ops[i]) && r.ops[i].name == name) leave_out_sum(p, r.ops[i]);
+      CHECK_FALSE(check_terms(p, s.model).empty());
+      CHECK_FALSE(execution::over_field(s.model)->run(p).equal);
+      CHECK_FALSE(execution::in_f64(s.model)->run(p).equal);
+      ++sums;
+    }
+  }
+  CHECK(sums == 14);
+}

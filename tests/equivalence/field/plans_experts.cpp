@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plans.hpp"
+
+#include <fuzz/schedules.hpp>
+
+#include <rankc/make_plan.hpp>
+#include <rankc/rankc.hpp>
+
+namespace field {
+
+namespace {
+
+using namespace rankc;
+using fuzz::order;
+
+/// Scores by the sigmoid, and an expert that every token goes through.
+struct sigmoid_block {
+  static constexpr std::string_view name = "expert_block";
+  models::llama_layers::attention_half attention;
+  constexpr value forward(trace& t, value x, const layer_context& c) const {
+    return models::add_experts(t, attention.add_to(t, x, c), {4, 2, 4, {router_rule::sigmoid, true, 2.5}, 8}, 2, 1e-5, c);
+  }
+};
+struct sigmoid_model {
+  router_losses losses;
+  int vocab = 16, vocab_used = 0;
+  constexpr void check(report&) const {}
+  constexpr model_routers routers() const { return {2, 4, 2, losses}; }
+  constexpr auto stack() const {
+    const dim c{"hidden", 8};
+    const parameter_handle table = token_table(dim{"vocab", vocab}, c);
+    const models::llama_layers::attention_half attention{c, dim{"heads", 8, 4, "head_dim"}, dim{"kv_heads", 8, 4, "head_dim"}, 2, 10000};
+    return sequential(models::llama_layers::embedding{table}, repeat{2, sigmoid_block{attention}}, models::llama_layers::head{table});
+  }
+};
+
+/// `picks` of 4 experts; of every second layer, or of all.
+models::qwen3_moe qwen(int layers, int picks, const router_losses& losses = {}, bool dense = false) {
+  models::qwen3_moe m{.layers = layers, .hidden = 8, .heads = 2, .kv_heads = 2, .head_dim = 4, .experts = 4, .top_k = picks,
+                      .expert_ffn = 4, .vocab = 16, .norm_topk_prob = picks != 3, .router_losses = losses};
+  if (dense) m.ffn = 8, m.mlp_only_layers = {0};
+  return m;
+}
+
+class list {
+ public:
+  void add(const auto& model, parallel_dims dims, const fuzz::schedule_choice& by) {
+    dims.world = dims.dp_replicate * dims.dp_shard * dims.cp * dims.tp * dims.pp;
+    const fuzz::schedule schedule = fuzz::make_schedule(by, dims.pp);
+    all.push_back(make_plan("experts " + std::to_string(all.size()) + " " + std::string(schedule.name), model, dims, schedule,
+                            training{.seq = 4, .global_batch = 4, .precision = f64}, clusters::cpu));
+  }
+  std::vector<plan_data> all;
+};
+
+constexpr fuzz::schedule_choice once{order::gpipe, 1}, twice{order::gpipe, 2}, by_turns{order::one_f_one_b, 2}, halves{order::zero_bubble_v, 2, 2};
+// Coefficients so large that these losses are seen beside the model's own.
+constexpr router_losses both{.balance = 0.5, .z = 0.25}, each{.balance = 0.5, .over = router_losses::each_layer},
+    local{.balance = 0.5, .z = 0.25, .local = true}, z{.z = 0.25};
+
+}  // namespace
+
+std::vector<plan_data> spread_plans() {
+  list l;
+  l.add(qwen(2, 2), {.dp_shard = 2, .ep = 2}, twice);
+  l.add(qwen(2, 2), {.dp_shard = 4, .ep = 2}, once);
+  l.add(qwen(2, 2), {.tp = 2, .ep = 2, .sequence_parallel = true}, once);
+  l.add(qwen(2, 2), {.cp = 2, .ep = 2}, twice);
+  l.add(qwen(2, 2), {.dp_shard = 2, .pp = 2, .ep = 2}, by_turns);
+  l.add(qwen(4, 2, {}, true), {.dp_shard = 2, .pp = 2, .ep = 2}, halves);
+  l.add(qwen(2, 3), {.dp_shard = 2, .ep = 2}, twice);
+  l.add(qwen(2, 3), {.dp_shard = 4, .ep = 4, .reshard = reshard::after_step}, once);
+  l.add(qwen(2, 2), {.dp_replicate = 2, .dp_shard = 2, .ep = 2}, once);
+  l.add(qwen(2, 2), {.dp_shard = 2, .tp = 2, .ep = 2, .sequence_parallel = true, .reshard = reshard::after_step}, twice);
+  return l.all;
+}
+
+std::vector<plan_data> balanced_plans() {
+  list l;
+  l.add(qwen(2, 2, both), {.dp_replicate = 2}, twice);
+  l.add(qwen(2, 2, each), {.cp = 2}, twice);
+  l.add(qwen(2, 2, both, true), {.tp = 2, .sequence_parallel = true}, twice);
+  l.add(qwen(2, 3, z), {.dp_shard = 2, .tp = 2}, once);
+  l.add(qwen(2, 2, both), {.dp_replicate = 2, .pp = 2}, by_turns);
+  l.add(qwen(4, 2, each, true), {.dp_shard = 2, .pp = 2}, halves);
+  l.add(qwen(2, 2, local), {.dp_shard = 2, .cp = 2}, twice);
+  l.add(qwen(2, 2, local), {.dp_replicate = 2, .tp = 2, .pp = 2, .sequence_parallel = true}, by_turns);
+  l.add(sigmoid_model{both}, {.dp_replicate = 2}, twice);
+  l.add(qwen(2, 2, both), {.dp_shard = 2, .ep = 2}, twice);
+  l.add(qwen(2, 3, each), {.tp = 2, .ep = 2, .sequence_parallel = true}, twice);
+  l.add(qwen(4, 2, local), {.dp_shard = 2, .pp = 2, .ep = 2}, halves);
+  l.add(sigmoid_model{each}, {.dp_shard = 2, .cp = 2, .ep = 2}, once);
+  l.add(sigmoid_model{both}, {.dp_shard = 2, .tp = 2, .ep = 2, .sequence_parallel = true}, once);
+  return l.all;
+}
+
+}  // namespace field
