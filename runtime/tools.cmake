@@ -66,6 +66,8 @@ add_library(rankc_runtime_tools STATIC
   src/tools/write_checkpoint.cpp)
 # A learning rate is the number that the plan's compiler has computed: no product is fused with a sum.
 set_source_files_properties(src/tools/learning_rate.cpp PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
+# It runs once, and CLI11's templates take long to optimise.
+set_source_files_properties(src/tools/command_line.cpp PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-O1>)
 add_library(rankc::runtime_tools ALIAS rankc_runtime_tools)
 set_target_properties(rankc_runtime_tools PROPERTIES EXPORT_NAME runtime_tools)
 target_compile_features(rankc_runtime_tools PUBLIC cxx_std_20)

@@ -15,16 +15,19 @@ double finite_difference(run& r, const rankc::runtime::global_parameter& p, std:
                          std::size_t i) {
   constexpr double h = 2e-5;
   const double at = values[i];
-  const auto loss = [&](double x) {
+  const auto set = [&](double x) {
     values[i] = x;
     rankc::runtime::write(*r.engine, p, region::weights, [&](std::size_t first, std::span<double> out) {
       std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(first), out.size(), out.begin());
     });
+  };
+  const auto loss = [&](double x) {
+    set(x);
     return r.engine->evaluate();
   };
   // Of fourth order.
   const double d = (8 * (loss(at + h) - loss(at - h)) - (loss(at + 2 * h) - loss(at - 2 * h))) / (12 * h);
-  loss(at);
+  set(at);
   return d;
 }
 
