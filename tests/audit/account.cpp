@@ -77,14 +77,14 @@ account carried(const rankc::runtime::description& about, int rank, std::span<co
       if (k.communicator == t.communicator) axis = axis_of(k.over);
     const std::string kind = t.kind;
     const bool is_message = kind == "send" || kind == "receive", is_sum = kind == "all_reduce",
-               is_shift = kind.starts_with("shift");
+               is_shift = kind.starts_with("shift"), is_index = about.type == rankc::runtime::dtype::f64 && t.element_bytes == 4;
     const auto ranks = static_cast<std::int64_t>(about.communicators[communicator].ranks.size());
     const auto bytes = static_cast<std::int64_t>(t.count * t.element_bytes),
                each = static_cast<std::int64_t>(size_of(about.type));
     entry& e = all[{phase_of(t.site, t.action), t.how == rankc::runtime::reduction::max ? kind + "_max" : kind, axis,
-                    about.type == rankc::runtime::dtype::f64 ? "f64" : "f32"}];
+                    is_index ? "i32" : about.type == rankc::runtime::dtype::f64 ? "f64" : "f32"}];
     ++e.count, ++e.tensors;
-    e.elements += bytes / each * (is_message || is_sum || is_shift ? 1 : ranks);
+    e.elements += bytes / (is_index ? 4 : each) * (is_message || is_sum || is_shift ? 1 : ranks);
     if (is_message) e.sent = e.sent + (kind == "send" ? bytes : 0);
     else if (is_shift) e.sent = e.sent + bytes;
     else e.sent = e.sent + (is_sum ? fraction(2 * (ranks - 1) * bytes, ranks) : fraction((ranks - 1) * bytes));
@@ -96,7 +96,8 @@ account as_carried(const account& of) {
   account all;
   for (const auto& [what, e] : of) {
     key here = what;
-    if (what.kind == "all_gather" && what.axis == "dp_shard") here.phase = "forward";
+    if (what.kind == "all_gather" && (what.axis == "dp_shard" || what.axis == "efsdp")) here.phase = "forward";
+    if (what.axis == "ep") here.kind = "all_to_all";
     entry& to = all[here];
     to.count += e.tensors, to.tensors += e.tensors, to.elements += e.elements;
     to.sent = to.sent + e.sent;

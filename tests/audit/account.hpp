@@ -34,7 +34,7 @@ account carried(const rankc::runtime::description&, int rank, std::span<const ra
 
 /// An account as the fabric can give it, which knows neither what goes together nor which phase weights are gathered
 /// for, maybe an action ahead: counts are those of tensors, and gathers of either phase are counted together, as
-/// forward's.
+/// forward's. Exchanges of slots and of their offsets are all_to_alls. Of f64.
 account as_carried(const account&);
 
 /// The first difference as a sentence; empty: they are equal.

@@ -4,6 +4,7 @@
 #include <rankc/make_plan.hpp>
 #include <rankc/models/gpt2.hpp>
 #include <rankc/models/llama.hpp>
+#include <rankc/models/qwen3_moe.hpp>
 
 namespace audit {
 
@@ -59,13 +60,18 @@ fuzz::schedule_choice draw_schedule(draws& d, int pp) {
 
 drawn draw(std::uint64_t seed, std::uint64_t index, const std::string& name) {
   draws d(seed, index, "audit");
-  const sizes s = draw_sizes(d);
+  sizes s = draw_sizes(d);
   parallel_dims dims = draw_dims(d);
   if (draws of(seed, index, "heads"); of.chance(50)) dims.ulysses = dims.cp;
   else if (of.chance(50)) dims.cp_attention = cp_attention::ring;
   if (draws of(seed, index, "groups"); of.chance(25) && dims.world / dims.cp <= 3) {  // pairs, in rings of two
     dims.world = dims.world / dims.cp * 4, dims.cp = 4;
     dims.ulysses = 2, dims.cp_attention = cp_attention::ring;
+  }
+  if (draws of(seed, index, "experts"); of.chance(40)) {
+    s.is_llama = false, s.experts = of.one_of({4, 6, 8}), s.picks = of.between(1, 3);
+    dims.ep = of.one_of({1, 2, 2, 3, 4, 6});
+    if (dims.ep > 1) dims.sequence_parallel = dims.tp > 1, dims.cp_weights = cp_weights::shard;
   }
   const fuzz::schedule_choice by = draw_schedule(d, dims.pp);
   const int ranks = dims.dp_replicate * dims.dp_shard, any_seq = d.one_of({4, 12, 24});
@@ -76,6 +82,17 @@ drawn draw(std::uint64_t seed, std::uint64_t index, const std::string& name) {
     return make_plan(name + std::to_string(index), model, dims, fuzz::make_schedule(by, dims.pp), recipe,
                      clusters::cpu);
   };
+  if (s.experts)
+    return {s, make(models::qwen3_moe{.layers = s.blocks,
+                                      .hidden = s.hidden,
+                                      .heads = s.heads,
+                                      .kv_heads = s.kv_heads,
+                                      .head_dim = s.hidden / s.heads,
+                                      .experts = s.experts,
+                                      .top_k = s.picks,
+                                      .expert_ffn = s.ffn,
+                                      .vocab = s.vocab,
+                                      .tied = s.is_tied})};
   return {s, s.is_llama ? make(models::llama{.layers = s.blocks,
                                              .hidden = s.hidden,
                                              .heads = s.heads,

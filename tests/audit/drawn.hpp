@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans of GPT-2s and Llamas of drawn sizes, dims, schedules and choices: what the formulas are about.
+// Plans of GPT-2s, Llamas and Qwen3-MoEs of drawn sizes, dims, schedules and choices: what the formulas are about.
 #pragma once
 #include "fuzz/schedules.hpp"
 
@@ -12,6 +12,7 @@ namespace audit {
 /// Sizes of a model, as formulas call them.
 struct sizes {
   bool is_llama = false, is_tied = false;
+  int experts = 0, picks = 0;  // of each block of a Qwen3-MoE
   int blocks = 0, hidden = 0, heads = 0, kv_heads = 0, ffn = 0, vocab = 0;
 };
 

@@ -32,6 +32,7 @@ class accountant {
     for (const layer& l : layers_) {
       if (d_.tp > 1) add_tensor_parallel(l);
       if (d_.cp > 1 && l.role == layer_role::block) add_context_parallel(l);
+      if (d_.ep > 1 && l.role == layer_role::block) add_expert_parallel(l);
     }
     each_action([&](const action& a) { add_messages(a); });
     if (shards_ > 1) rankc::reshards_after_layer(d_) ? add_shards_by_layers() : add_shards_by_stages();
@@ -66,14 +67,44 @@ class accountant {
       else add(13, m);
       add(17, m), add(19, m);
     } else if (sp) {
-      add(3, m), add(4, m);
+      const fraction times = m * (d_.ep > 1 ? fraction(1, 2) : fraction(1));  // tokens go to experts as they are shared out
+      add(3, times), add(4, times);
       // Gathered again where norms are repeated: a conversion is, with the op whose result it converts.
-      add(l.recomputes && (full || plan_.recipe.recompute.norms) ? 7 : 5, m), add(8, m);
+      add(l.recomputes && (full || plan_.recipe.recompute.norms) ? 7 : 5, times), add(8, times);
       if (full) add(4, m * fraction(1, 2), {.phase = "backward"});  // all of forward's but the last of the block
     } else {
       add(1, m), add(2, m);
       if (full) add(1, m * fraction(1, 2), {.phase = "backward"});
     }
+    if (l.role == layer_role::block && of_.model.experts && d_.ep == 1) add_logits(l, m);
+  }
+  /// Where each rank of tp has a part of every expert, all choose alike: of a router's logits what the head has of its input.
+  void add_logits(const layer& l, std::int64_t m) {
+    with logits{.given = {{"h", of_.model.experts}}};
+    if (!d_.sequence_parallel) return add(13, m, logits);
+    add(14, m, logits), add(15, m, logits);
+    logits.phase = "backward";
+    if (l.recomputes && plan_.recipe.recompute.full) add(14, m, logits);
+  }
+
+  /// The slots of tokens go to their experts and come back, forward and backward, in slabs of room for what a rank may send another;
+  /// where rows 39 and 40 have counts and weights, the offsets of slots go along. With all of forward, both are repeated.
+  void add_expert_parallel(const layer& l) {
+    const std::int64_t m = microbatches(l.stage), picks = of_.model.picks, most = std::min<std::int64_t>(picks, of_.model.experts / d_.ep);
+    const std::int64_t own = tokens().over / (d_.sequence_parallel ? d_.tp : 1), slab = (own * most + picks - 1) / picks * picks;
+    with of{.axis = "ep", .given = {{"e", d_.ep}, {"E", of_.model.experts}, {"C", fraction(slab * d_.ep, of_.model.experts)}}};
+    for (const char* kind : {"to_experts", "from_experts"}) {
+      of.kind = kind;
+      add(37, m * fraction(1, 2), of);
+      add(38, m * fraction(1, 2), of);
+      of.phase = "backward";
+      if (l.recomputes && plan_.recipe.recompute.full) add(37, m * fraction(1, 2), of);
+      of.phase.clear();
+    }
+    with offsets{.axis = "ep", .kind = "share_offsets", .type = "i32", .given = {{"e", d_.ep}, {"Np", 2}, {"k", of_.model.experts}}};
+    add(40, m, offsets);
+    offsets.phase = "backward";
+    if (l.recomputes && plan_.recipe.recompute.full) add(40, m, offsets);
   }
 
   /// Keys and values are gathered, or heads exchanged, and kept; with all of forward, that is repeated. What is handed on around a
@@ -122,28 +153,32 @@ class accountant {
     add_side(forward ? a.stage + 1 : a.stage - 1, "send");
   }
 
-  /// What is gathered and dealt out as one: a layer's own weights, or the table of both ends. Rows are padded to
-  /// shards.
+  /// What is gathered and dealt out as one: a layer's own weights, those of its experts, or the table of both ends. Rows are padded
+  /// to shards.
+  enum class part { own, experts, shared };
+  static part part_of(const tensor& w) { return w.is_shared ? part::shared : w.is_spread ? part::experts : part::own; }
+  int shards_of(part p) const { return p == part::experts ? expert_shards_ : shards_; }
   struct unit {
     std::int64_t elements = 0, tensors = 0;
   };
-  unit unit_of(const layer& l, bool is_shared) const {
+  unit unit_of(const layer& l, part p) const {
     unit u;
     for (const tensor& w : l.tensors)
-      if (w.is_shared == is_shared) u.elements += w.shard_rows(shards_) * shards_ * w.cols, ++u.tensors;
+      if (part_of(w) == p) u.elements += w.shard_rows(shards_of(p)) * shards_of(p) * w.cols, ++u.tensors;
     return u;
   }
-  void add_unit(int id, const unit& u, const std::string& phase) {
-    if (u.tensors)
+  void add_unit(int id, const layer& l, part p, const std::string& phase) {
+    const unit u = unit_of(l, p);
+    if (u.tensors && shards_of(p) > 1)
       add(id, 1,
-          {.axis = "dp_shard",
+          {.axis = p == part::experts ? "efsdp" : "dp_shard",
            .phase = phase,
-           .given = {{"d", shards_}, {"P_l", u.elements}},
+           .given = {{"d", shards_of(p)}, {"P_l", u.elements}},
            .tensors = u.tensors});
   }
   void add_units(int id, const layer& l, const std::string& phase, bool with_shared = true) {
-    add_unit(id, unit_of(l, false), phase);
-    if (with_shared) add_unit(id, unit_of(l, true), phase);
+    add_unit(id, l, part::own, phase), add_unit(id, l, part::experts, phase);
+    if (with_shared) add_unit(id, l, part::shared, phase);
   }
 
   /// FSDP: each microbatch's, but for weights that are still there.
@@ -162,9 +197,9 @@ class accountant {
     bool shared = true;
     for (const layer& l : layers_) {
       add_units(35, l, "backward", shared);
-      if (shared) add_unit(36, unit_of(l, true), "forward");
+      if (shared) add_unit(36, l, part::shared, "forward");
       if (!says_unshard(t_)) add_units(36, l, "forward", false);
-      shared &= unit_of(l, true).tensors == 0;
+      shared &= unit_of(l, part::shared).tensors == 0;
     }
     for (int i = t_.begin[static_cast<std::size_t>(pp_)]; i < t_.begin[static_cast<std::size_t>(pp_) + 1]; ++i) {
       if (t_.actions[static_cast<std::size_t>(i)].kind != action_kind::unshard) continue;
@@ -183,25 +218,28 @@ class accountant {
   void add_sums() {
     std::int64_t whole_on_tp = 0, table = 0;
     for (const layer& l : layers_) {
-      std::int64_t own = 0;
+      std::int64_t own = 0, experts = 0;
       for (const tensor& w : l.tensors) {
-        const std::int64_t elements = room(w.shard_rows(shards_) * w.cols);
+        const std::int64_t elements = room(w.shard_rows(shards_of(part_of(w))) * w.cols);
         if (w.is_shared) table = elements;
-        else (d_.sequence_parallel && !w.is_split ? whole_on_tp : own) += elements;
+        else if (w.is_spread) experts += elements;
+        else (w.of_heads || (d_.sequence_parallel && !w.is_split) ? whole_on_tp : own) += elements;
       }
       add_sum(own);
+      add_sum(experts, false, expert_shards_);
     }
     if (whole_on_tp)
       add(30, 1, {.axis = "tp", .given = {{"d", d_.tp}, {"P_l", whole_on_tp}}});  // row 9, of biases and positions too
     add_sum(whole_on_tp);
     add_sum(table, has_both_ends_elsewhere());
   }
-  void add_sum(std::int64_t elements, bool is_of_table_elsewhere = false) {
+  void add_sum(std::int64_t elements, bool is_of_table_elsewhere = false) { add_sum(elements, is_of_table_elsewhere, shards_); }
+  void add_sum(std::int64_t elements, bool is_of_table_elsewhere, int shards) {
     if (elements == 0) return;
     const int r = replicas_;
-    if (r > 1 && shards_ == 1) add(30, 1, {.axis = "dp_replicate", .given = {{"d", r}, {"P_l", elements}}});
-    if (r > 1 && shards_ > 1)
-      add(34, 1, {.axis = "dp_replicate", .given = {{"r", r}, {"d", shards_}, {"P_l", elements * shards_}}});
+    if (r > 1 && shards == 1) add(30, 1, {.axis = "dp_replicate", .given = {{"d", r}, {"P_l", elements}}});
+    if (r > 1 && shards > 1)
+      add(34, 1, {.axis = "dp_replicate", .given = {{"r", r}, {"d", shards}, {"P_l", elements * shards}}});
     // The table of both ends, by its room; of a schedule that runs both ways every stage is on two ranks, as replicas
     // are.
     if (is_of_table_elsewhere)
@@ -238,6 +276,7 @@ class accountant {
   const rankc::parallel_dims& d_;
   // Of weights: the ranks of cp are among the ones or the others.
   const int shards_ = d_.dp_shard * (d_.cp_weights == rankc::cp_weights::shard ? d_.cp : 1),
+            expert_shards_ = d_.dp_shard * d_.cp * d_.tp / d_.ep,
             replicas_ = d_.dp_replicate * (d_.cp_weights == rankc::cp_weights::shard ? 1 : d_.cp);
   const rankc::plan_data& plan_;
   const rankc::action_table& t_;

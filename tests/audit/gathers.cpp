@@ -32,11 +32,14 @@ struct memory {
 };
 
 /// Where the weights of each layer lie.
-std::vector<memory> place(const std::vector<layer>& layers, int shards, std::size_t ahead) {
+std::vector<memory> place(const std::vector<layer>& layers, int shards, int expert_shards, std::size_t ahead) {
   std::vector<memory> all(layers.size());
   std::vector<std::int64_t> size(layers.size(), 0);
   for (std::size_t l = 0; l < layers.size(); ++l)
-    for (const tensor& w : layers[l].tensors) size[l] += room(w.shard_rows(shards) * shards * w.cols);
+    for (const tensor& w : layers[l].tensors) {
+      const int of = w.is_spread ? expert_shards : shards;
+      if (of > 1) size[l] += room(w.shard_rows(of) * of * w.cols);
+    }
   std::vector<std::size_t> largest_first(layers.size());
   std::iota(largest_first.begin(), largest_first.end(), std::size_t{0});
   std::stable_sort(largest_first.begin(), largest_first.end(),
@@ -60,7 +63,7 @@ std::vector<memory> place(const std::vector<layer>& layers, int shards, std::siz
 std::vector<gather> gathers_of(const drawn& d, int pp, const std::vector<layer>& layers) {
   const auto ahead = static_cast<std::size_t>(d.plan.dims.prefetch);
   const std::vector<gather> reads = reads_of(d.plan.actions, pp, layers);
-  const std::vector<memory> at = place(layers, weight_shards(d.plan.dims), ahead);
+  const std::vector<memory> at = place(layers, weight_shards(d.plan.dims), expert_weight_shards(d.plan.dims), ahead);
   std::vector<gather> all;
   std::vector<bool> is_there(layers.size(), false);
   for (std::size_t i = 0; i < reads.size(); ++i)

@@ -14,9 +14,17 @@ std::vector<tensor> tensors_of(const drawn& d, layer_role role) {
   const auto split = [&](std::int64_t rows, std::int64_t cols = 1) {
     return tensor{.rows = rows, .cols = cols, .is_split = t > 1};
   };
+  const bool is_rotary = s.is_llama || s.experts > 0;
   if (role == layer_role::embedding)
-    return s.is_llama ? std::vector{table} : std::vector{table, tensor{.rows = d.plan.recipe.seq, .cols = h}};
-  if (role == layer_role::head) return s.is_llama ? std::vector{vector, table} : std::vector{vector, vector, table};
+    return is_rotary ? std::vector{table} : std::vector{table, tensor{.rows = d.plan.recipe.seq, .cols = h}};
+  if (role == layer_role::head) return is_rotary ? std::vector{vector, table} : std::vector{vector, vector, table};
+  if (s.experts) {
+    const tensor of_head{.rows = s.hidden / s.heads, .of_heads = t > 1};
+    const std::int64_t ep = d.plan.dims.ep;
+    const tensor expert{.rows = s.experts / ep * h, .cols = ep > 1 ? s.ffn : ffn, .is_split = ep == 1 && t > 1, .is_spread = ep > 1};
+    return {vector, vector, split(h / t, h), split(keys, h), split(keys, h), split(h, h / t), of_head, of_head,
+            tensor{.rows = s.experts, .cols = h}, expert, expert, expert};
+  }
   std::vector<tensor> all{vector,         vector,          split(h / t, h), split(keys, h),
                           split(keys, h), split(h, h / t), split(ffn, h),   split(h, ffn)};
   if (s.is_llama) all.push_back(split(ffn, h));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The layers of a pipeline rank of a GPT-2 or a Llama and their weights, written down from the models' definitions.
+// The layers of a pipeline rank of a GPT-2, a Llama or a Qwen3-MoE and their weights, written down from the models' definitions.
 #pragma once
 #include "drawn.hpp"
 
@@ -9,6 +9,8 @@ namespace audit {
 struct tensor {
   std::int64_t rows = 1, cols = 1;
   bool is_split = false;   // over tp
+  bool of_heads = false;   // whole on each rank of tp, and read for the heads of each alone
+  bool is_spread = false;  // over ep
   bool is_shared = false;  // the table of both ends
   std::int64_t shard_rows(int shards) const { return (rows + shards - 1) / shards; }
 };

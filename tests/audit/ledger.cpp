@@ -18,7 +18,7 @@ std::string phase_of(const formula& f) {
   return f.phase == "fwd" ? "forward" : f.phase == "bwd" ? "backward" : f.phase;
 }
 
-std::int64_t bytes_of(const std::string& type) { return type == "f64" ? 8 : type == "f32" ? 4 : 2; }
+std::int64_t bytes_of(const std::string& type) { return type == "f64" ? 8 : type == "bf16" ? 2 : 4; }
 
 std::int64_t whole(const fraction& f) {
   if (f.under != 1) throw std::logic_error("a formula gives a part of an element");
@@ -31,13 +31,13 @@ void ledger::add(int id, fraction times, const with& w) {
   const formula& f = find(rows_, id);
   variables v = of_all_;
   for (const auto& [name, value] : w.given) v.insert_or_assign(name, value);
-  const std::string type = f.type == "act" || f.type == "param" ? types_.real : types_.wide;
+  const std::string type = !w.type.empty() ? w.type : f.type == "act" || f.type == "param" ? types_.real : types_.wide;
   const fraction count = times * (f.count == ">=1" ? 1 : evaluate(f.count, v));  // of a norm: once for each axis
   entry& e = all_[{w.phase.empty() ? phase_of(f) : w.phase, w.kind.empty() ? kind_of(f) : w.kind,
                    w.axis.empty() ? f.axis : w.axis, type}];
   e.count += whole(count);
   e.tensors += whole(count * w.tensors);
-  e.elements += whole((f.op == "A2A" ? times : count) * evaluate(f.elements, v));  // of exchanges all together
+  e.elements += whole((f.op == "A2A" && f.technique == "CP" ? times : count) * evaluate(f.elements, v));  // of exchanges of heads all together
   if (w.kind != "receive") e.sent = e.sent + times * bytes_of(type) * evaluate(f.sent, v);
 }
 

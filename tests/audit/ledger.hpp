@@ -13,7 +13,7 @@ struct number_types {
 
 /// What is said of a row for a rank.
 struct with {
-  std::string axis = {}, phase = {}, kind = {};  // else the row's
+  std::string axis = {}, phase = {}, kind = {}, type = {};  // else the row's
   variables given = {};
   fraction tensors = 1;  // that go together
 };

@@ -46,6 +46,13 @@ class list {
     add(family, "repeated", model, {.world = 4, .dp_shard = 2, .tp = 2}, three, repeating);
     add(family, "repeated_zbv", model, {.world = 4, .cp = 2, .pp = 2}, schedules::zero_bubble_v{3}, repeating);
   }
+  /// Experts over ranks; the model's divide by 4.
+  void add_spread(const char* family, const auto& model) {
+    add(family, "ep2", model, {.world = 2, .dp_shard = 2, .ep = 2}, three);
+    add(family, "ep4_cp", model, {.world = 4, .dp_shard = 2, .cp = 2, .ep = 4}, three);
+    add(family, "ep2_sp", model, {.world = 4, .dp_replicate = 2, .tp = 2, .ep = 2, .sequence_parallel = true}, three);
+    add(family, "ep2_zbv", model, {.world = 8, .dp_shard = 4, .pp = 2, .ep = 2}, schedules::zero_bubble_v{3});
+  }
   /// Six microbatches of two sequences: half of a schedule's run there and half back.
   void add_both_ways(const char* family, const auto& model) {
     add(family, "one", model, {}, schedules::gpipe{6});
@@ -105,6 +112,7 @@ std::vector<balanced_plan> plans() {
   list l;
   l.add_layouts("all_layers", all_of(both));
   l.add_layouts("each_layer", some_of(each));
+  l.add_spread("each_layer", some_of(each));
   l.add_both_ways("both_ways", all_of(both));
   l.add_both_ways("sigmoid", sigmoid_model{});
   l.add_local("local", some_of({.balance = 0.5, .z = 0.25, .local = true}));

@@ -52,6 +52,9 @@ std::string text_of(const layer& l) {
     for (int w : s.weights) arguments.push_back(fmt::format("'{}'", l.parameters[static_cast<std::size_t>(w)].name));
     if (s.number != 1) arguments.push_back(fmt::format("{}", s.number));
     if (s.scaling.by != rope_scaling::none) arguments.push_back(fmt::format("{} by {}", name_of(s.scaling.by), s.scaling.factor));
+    if (const models::experts_of_layer& e = s.with; e.count)
+      arguments.push_back(fmt::format("{} of {} experts of {}, {}{} times {}", e.picks, e.count, e.ffn, e.router.scores == router_rule::softmax ? "softmax" : "sigmoid",
+                                      e.router.normalized ? " normalized" : "", e.router.scaling));
     if (s.seq) arguments.push_back(fmt::format("seq={}", s.seq));
     if (s.pieces != 1) arguments.push_back(fmt::format("pieces={}", s.pieces));
     out += fmt::format("    v{} = {}({})\n", i + 1, step_names[static_cast<int>(s.kind)], fmt::join(arguments, ", "));
@@ -67,6 +70,7 @@ std::string text_of(const parallel_dims& d) {
   if (d.dp_shard != 1)
     out += fmt::format(" reshard after {} prefetch={}",
                        reshards_after_layer(resolve(d)) ? "layers" : d.reshard == reshard::after_stage ? "stages" : "the step", d.prefetch);
+  if (d.cp_attention == cp_attention::ring) out += " ring";
   return out + (d.sequence_parallel ? " sequence_parallel" : "");
 }
 

@@ -19,12 +19,26 @@ int tp_divisor(const model& m) {
   return g;
 }
 
+/// Of all layers with experts: what ep divides, and what tp divides where ep is 1; 0: none has any.
+struct expert_divisors {
+  int count = 0, ffn = 0;
+};
+expert_divisors expert_divisors_of(const model& m) {
+  expert_divisors g;
+  for (const entry& e : m.entries)
+    for (const step& s : e.layer.steps)
+      if (s.kind == step_kind::experts) g = {std::gcd(g.count, s.with.count), std::gcd(g.ffn, s.with.ffn)};
+  return g;
+}
+
 /// The stages that a model's layers fill at most: embedding and head may be alone.
 int most_stages(const model& m) { return m.blocks() > 0 ? m.blocks() + 2 : 1; }
 
 /// Whether the model's sizes divide into the shards, and its layers fill the stages.
 bool fits(const plan& p, const parallel_dims& d) {
-  const bool cuts_sequences = d.sequence_parallel && p.recipe.seq % d.tp;
+  const bool cuts_sequences = p.recipe.seq % ((d.cp > 1 ? 2 * d.cp : 1) * (d.sequence_parallel ? d.tp : 1)) != 0;
+  const expert_divisors experts = expert_divisors_of(p.model);
+  if (d.ep == 1 ? experts.ffn % d.tp != 0 : experts.count % d.ep != 0 || (d.dp_shard * d.cp * d.tp) % d.ep != 0) return false;
   return tp_divisor(p.model) % d.tp == 0 && p.recipe.global_batch % (d.dp_replicate * d.dp_shard) == 0 &&
          d.pp <= most_stages(p.model) && !cuts_sequences;
 }
@@ -41,8 +55,14 @@ parallel_dims draw_dims(draws& d, const plan& p) {
     wanted.prefetch = d.one_of({0, 1, 1, 2});
     wanted.tp = d.one_of({1, 1, 2, 2, 2, 3, 4, 6});
     wanted.pp = d.one_of({1, 1, 2, 2, 2, 3, 4, 5});
-    wanted.world = wanted.dp_replicate * wanted.dp_shard * wanted.tp * wanted.pp;
+    wanted.cp = d.one_of({1, 1, 1, 1, 1, 2, 2, 3});
+    if (wanted.cp > 1 && d.chance(60)) d.chance(50) ? void(wanted.ulysses = wanted.cp) : void(wanted.cp_attention = cp_attention::ring);
+    wanted.world = wanted.dp_replicate * wanted.dp_shard * wanted.cp * wanted.tp * wanted.pp;
     wanted.sequence_parallel = d.chance(wanted.tp > 1 ? 50 : 1);
+    if (expert_divisors_of(p.model).count > 1 && d.chance(60)) {
+      wanted.ep = d.one_of({2, 2, 3, 4});
+      if (must_fit) wanted.sequence_parallel = wanted.tp > 1;
+    }
     if (wanted.world < least || wanted.world > most || (must_fit && !fits(p, wanted))) continue;
     x = wanted;
     break;

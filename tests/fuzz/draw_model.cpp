@@ -202,6 +202,9 @@ void draw_model(plan& p) {
                .vocab = m.vocab,
                .vocab_used = m.vocab_used,
                .tied_embeddings = is_tied};
+    for (const entry& e : m.entries)
+      for (const step& s : e.layer.steps)
+        if (s.kind == step_kind::experts) m.sizes.experts = s.with.count, m.sizes.top_k = s.with.picks;
   }
   std::vector<int> counts;
   for (int k = 1; k <= p.recipe.global_batch; ++k)

@@ -238,6 +238,19 @@ int layer_builder::attention(int x, dim hidden) {
   return maybe_bias(leave(linear(y, of_q, hidden, of_q.name)), hidden, "", 30);
 }
 
+int layer_builder::experts(int x) {
+  has_experts_ = true;
+  const int count = draw_.one_of({1, 2, 3, 4, 4, 5, 8});
+  const int picks = draw_.chance(2) ? count + 1 : draw_.between(1, std::min(count, 3));
+  const router_rule by{.scores = draw_.chance(30) ? router_rule::sigmoid : router_rule::softmax,
+                       .normalized = draw_.chance(60),
+                       .scaling = draw_.one_of({1.0, 1.0, 2.5})};
+  return add_step({.kind = step_kind::experts,
+                   .in = {x},
+                   .number = norm_eps(),
+                   .with = {count, picks, draw_.one_in(sizes_.widths).size, by}});
+}
+
 /// A branch without a tensor-parallel region.
 int layer_builder::small(int x, dim hidden) {
   switch (draw_.below(9)) {
@@ -257,6 +270,7 @@ int layer_builder::small(int x, dim hidden) {
 }
 
 int layer_builder::branch(int x, dim hidden) {
+  if (!has_experts_ && draw_.chance(8)) return experts(x);
   const int kind = draw_.below(11);
   const int y = kind < 4   ? mlp(x, hidden)
                 : kind < 7 ? attention(x, hidden)

@@ -67,6 +67,7 @@ class layer_builder {
   }
   int one_attention(int h, dim hidden, int q, dim of_q, std::vector<int>& keys);
   int attention(int x, dim hidden);
+  int experts(int x);
   int small(int x, dim hidden);
   int branch(int x, dim hidden);
 
@@ -74,6 +75,7 @@ class layer_builder {
   const palette& sizes_;
   layer out_;
   bool has_plain_names_;
+  bool has_experts_ = false;       // whose parameters have names of their own
   bool is_inside_ = false;         // a tensor-parallel region
   std::vector<bool> used_inside_;  // of each parameter: a whole weight is used inside of them, or outside
 };

@@ -2,7 +2,7 @@
 // Models as run-time values: a layer is a list of typed steps, which its `forward` takes one after the other; a model
 // is a list of layers, some of them repeated. What plans are drawn of, printed and made smaller.
 #pragma once
-#include <rankc/models/layer.hpp>
+#include <rankc/models/experts.hpp>
 
 #include <string>
 #include <string_view>
@@ -36,12 +36,13 @@ enum class step_kind : unsigned char {
   enter_tp,
   leave_tp,
   cross_entropy,
+  experts,   // a half of a block, as models have it, with its residual sum
   bare_gelu  // a user's op that has no dual
 };
 inline constexpr std::string_view step_names[]{
     "rms_norm", "layer_norm", "linear", "bias", "gelu",      "swiglu",   "add",       "mul",      "scale",    "sigmoid",
     "softmax",  "head_norm",  "swap",   "rope", "attention", "position", "embedding", "enter_tp", "leave_tp", "cross_entropy",
-    "bare_gelu"};
+    "experts", "bare_gelu"};
 
 /// A parameter, whole or sharded over tp along the dim of a name.
 struct parameter {
@@ -58,10 +59,11 @@ struct step {
   step_kind kind;
   std::vector<int> in{};       // values
   std::vector<int> weights{};  // of the layer's parameters
-  double number = 1;           // rope: theta; norms: eps; scale, cross_entropy: the factor
+  double number = 1;           // rope: theta; norms, experts: eps; scale, cross_entropy: the factor
   rope_scaling scaling{};      // rope
   int seq = 0;                 // rope, attention, position: 0: the plan's
   int pieces = 1;              // attention: of each sequence; swap: the elements that go behind the others
+  models::experts_of_layer with{};  // experts
 };
 
 struct layer {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <span>
 #include <stdexcept>
 
@@ -156,6 +157,56 @@ matrix embedding(const matrix& ids, std::span<const double> table, std::size_t w
   return y;
 }
 
+/// The columns of the largest of each row, of equal ones the first, by falling value.
+matrix choice(const matrix& scores, std::size_t picks) {
+  matrix chosen(scores.rows, picks);
+  for (std::size_t n = 0; n < scores.rows; ++n) {
+    std::vector<std::size_t> order(scores.cols);
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return scores(n, a) > scores(n, b); });
+    for (std::size_t k = 0; k < picks; ++k) chosen(n, k) = static_cast<double>(order[k]);
+  }
+  return chosen;
+}
+
+matrix taken(const matrix& scores, const matrix& chosen) {
+  return by_feature(chosen, [&](std::size_t n, std::size_t, double expert) { return scores(n, static_cast<std::size_t>(expert)); });
+}
+
+matrix normalize(const matrix& x, double total) {
+  return by_feature(x, [&](std::size_t n, std::size_t, double own) {
+    double sum = 0;
+    for (std::size_t c = 0; c < x.cols; ++c) sum += x(n, c);
+    return total * own / sum;
+  });
+}
+
+/// Each row as often as it has picks.
+matrix for_each_pick(const matrix& x, std::size_t picks) {
+  matrix y(x.rows * picks, x.cols);
+  return by_feature(y, [&](std::size_t slot, std::size_t c, double) { return x(slot / picks, c); });
+}
+
+/// Each row times the matrix (rows, cols) of the expert that its pick chose, which lie in line, or times its transpose.
+matrix by_expert(const matrix& x, const matrix& chosen, std::span<const double> w, std::size_t rows, std::size_t cols, bool transposed) {
+  matrix y(x.rows, transposed ? rows : cols);
+  for (std::size_t slot = 0; slot < x.rows; ++slot) {
+    const std::size_t first = static_cast<std::size_t>(chosen.at[slot]) * rows * cols;
+    for (std::size_t r = 0; r < rows; ++r)
+      for (std::size_t c = 0; c < cols; ++c)
+        y(slot, transposed ? r : c) += x(slot, transposed ? c : r) * w[first + r * cols + c];
+  }
+  return y;
+}
+
+/// The rows of each token's picks, times their weights, added up.
+matrix weighted(const matrix& slots, const matrix& weights) {
+  matrix y(weights.rows, slots.cols);
+  for (std::size_t slot = 0; slot < slots.rows; ++slot)
+    for (std::size_t c = 0; c < slots.cols; ++c) y(slot / weights.cols, c) += weights.at[slot] * slots(slot, c);
+  return y;
+}
+
 /// Sum over the tokens of -log of the target's share.
 matrix cross_entropy(const matrix& logits, const matrix& targets, double scale) {
   matrix y(1, 1);
@@ -185,6 +236,8 @@ class layer_run {
       const op& o = t_.ops[i];
       see(v_[static_cast<std::size_t>(o.out[0])] = apply(o));
       if (takes_apart(o)) v_[static_cast<std::size_t>(o.out[1])] = part(o, false);
+      if (o.kind->name.ends_with("_top")) v_[static_cast<std::size_t>(o.out[1])] = choice(in(o, 0), static_cast<std::size_t>(o.with.first.size));
+      if (o.kind->name == "arrange") v_[static_cast<std::size_t>(o.out[1])] = in(o, 0);
     }
     return v_[static_cast<std::size_t>(t_.result)];
   }
@@ -219,6 +272,18 @@ class layer_run {
     if (k == "gelu")
       return map(in(o, 0),
                  [](double x) { return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); });
+    // Slots lie here in the order of tokens and picks, so that places and offsets are the choice itself.
+    if (k == "softmax_top") return taken(softmax(in(o, 0)), choice(in(o, 0), static_cast<std::size_t>(o.with.first.size)));
+    if (k == "sigmoid_top")
+      return taken(map(in(o, 0), [](double x) { return 1 / (1 + std::exp(-x)); }), choice(in(o, 0), static_cast<std::size_t>(o.with.first.size)));
+    if (k == "normalize") return normalize(in(o, 0), o.with.number);
+    if (k == "arrange") return in(o, 0);
+    if (k == "dispatch") return for_each_pick(in(o, 0), in(o, 1).cols);
+    if (k == "expert_up" || k == "expert_down") {
+      const rankc::type& all = t_.values[static_cast<std::size_t>(o.in[1])];  // experts' matrices in line
+      return by_expert(in(o, 0), in(o, 2), w, static_cast<std::size_t>(all.shape[0].unit), static_cast<std::size_t>(all.shape[1].size), k == "expert_down");
+    }
+    if (k == "combine") return weighted(in(o, 0), in(o, 1));
     if (k == "swiglu") return zip(in(o, 0), in(o, 1), [](double g, double u) { return g / (1 + std::exp(-g)) * u; });
     if (k == "mul") return zip(in(o, 0), in(o, 1), [](double a, double b) { return a * b; });
     if (k == "scale") return map(in(o, 0), [&](double x) { return o.with.number * x; });

@@ -37,12 +37,12 @@ std::vector<plan> smaller(const plan& p) {
     plan q = p;
     if (change(q)) out.push_back(std::move(q));
   };
-  for (int parallel_dims::*degree : {&parallel_dims::pp, &parallel_dims::dp_replicate, &parallel_dims::dp_shard, &parallel_dims::tp})
+  for (int parallel_dims::*degree : {&parallel_dims::pp, &parallel_dims::dp_replicate, &parallel_dims::dp_shard, &parallel_dims::cp, &parallel_dims::tp})
     if (resolve(p.dims).*degree > 1 && p.schedule.by != order::text)
       with([&](plan& q) {
         q.dims = resolve(q.dims);
         q.dims.world /= q.dims.*degree;
-        q.dims.*degree = 1;
+        q.dims.*degree = q.dims.ulysses = q.dims.ep = 1;
         q.stage_layers.clear();
         return true;
       });

@@ -220,19 +220,22 @@ constexpr bool check_layer(report& out, const trace& t, std::string_view layer, 
   return count == 1 || y == x;
 }
 
-/// RC210: sequences that do not make up the tokens of a data-parallel rank.
-constexpr void check_sequences(report& out, const trace& t, const parallel_dims& d) {
+/// RC210: sequences that do not make up the tokens of a data-parallel rank, or are not those that ranks of cp share out.
+constexpr void check_sequences(report& out, const trace& t, const parallel_dims& d, int seq_of_plan) {
   for (std::size_t i = 0; i < t.forward_ops; ++i) {
     const op& o = t.ops[i];
     const bool is_attention = o.kind == &ops::attention || o.kind == &ops::ring_attention;
     if (!is_attention && o.kind != &ops::rope && o.kind != &ops::position && o.kind != &ops::all_to_all) continue;
     const int tokens = t.values[o.in[0]].shape[0].size / static_cast<int>(batch_ranks(d)), seq = o.with.seq;
-    if (seq >= 1 && (is_attention ? static_cast<long long>(o.with.rows) * seq == tokens : tokens % seq == 0)) continue;
+    const bool fills = seq >= 1 && (is_attention ? static_cast<long long>(o.with.rows) * seq == tokens : tokens % seq == 0);
     complaint c{o.kind->name, {}, o.from};
-    if (is_attention) c.begin() << o.with.rows << " sequences of " << seq << " tokens are not";
-    else c.begin() << "sequences of " << seq << " tokens do not divide";
-    c.text << " the " << tokens << " tokens of a microbatch on a data-parallel rank; rows * seq is";
-    refuse(out, 210) << c.text.view();
+    if (fills && d.cp > 1 && seq != seq_of_plan)
+      c.begin() << "it is of sequences of " << seq << " tokens, and the ranks of cp=" << d.cp << " share out sequences of seq=" << seq_of_plan
+                << "; take these, or cp=1";
+    if (!fills && is_attention) c.begin() << o.with.rows << " sequences of " << seq << " tokens are not";
+    else if (!fills) c.begin() << "sequences of " << seq << " tokens do not divide";
+    if (!fills) c.text << " the " << tokens << " tokens of a microbatch on a data-parallel rank; rows * seq is";
+    if (c.said) refuse(out, 210) << c.text.view();
   }
 }
 

@@ -575,6 +575,18 @@ struct turned_after_exchange : layer {
 inline constexpr auto positions_of_exchanged_rows = on_chunks<turned_after_exchange>;
 static_assert(valid<positions_of_exchanged_rows>);  // error: RC210: typed.cpp:@turned_after_exchange@: rope: the value is sharded along heads (V) over cp; expected sharded along the tokens: take the positions before all_to_all, when tokens are the rank's own
 
+struct half_sequences : layer {
+  constexpr value forward(trace& t, value x, const layer_context& c) const {
+    const int pieces = faulty ? 2 : 1;
+    const auto heads_of = [&](std::string_view name) { return all_to_all(features(t, x, name), axis::cp, "heads", c.seq); };
+    value q = heads_of("wq"), k = heads_of("wk"), v = heads_of("wv");
+    value o = attention(q, k, v, c.rows * pieces, c.seq / pieces);  // @half_sequences@
+    return x + linear(all_to_all(o, axis::cp, c.tokens.name, c.seq), whole(t, "wo", hidden, heads));
+  }
+};
+inline constexpr auto attention_within_half_sequences = on_chunks<half_sequences>;
+static_assert(valid<attention_within_half_sequences>);  // error: RC210: typed.cpp:@half_sequences@: attention: it is of sequences of 4 tokens, and the ranks of cp=2 share out sequences of seq=8; take these, or cp=1
+
 /// The same on ranks that hand keys and values on.
 template <class Layer>
 inline constexpr plan on_ring{.model = around<Layer>{},
